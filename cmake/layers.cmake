@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: Apache-2.0
+# A layer is a folder under src/ compiled to objects; the library is all layers, the program is the
+# command line over the library.
+set(RP_LAYERS "" CACHE INTERNAL "")
+
+function(rp_layer name)
+  file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/${name}/*.c)
+  add_library(rp_${name} OBJECT ${sources})
+  target_include_directories(rp_${name} PUBLIC ${CMAKE_SOURCE_DIR}/src ${CMAKE_SOURCE_DIR}/include
+                                               ${CMAKE_BINARY_DIR}/gen)
+  set(RP_LAYERS ${RP_LAYERS} rp_${name} CACHE INTERNAL "")
+endfunction()
+
+function(rp_library)
+  set(objects "")
+  foreach(layer ${RP_LAYERS})
+    list(APPEND objects $<TARGET_OBJECTS:${layer}>)
+  endforeach()
+  add_library(reprise_static STATIC ${objects})
+  add_library(reprise_shared SHARED ${objects})
+  foreach(target reprise_static reprise_shared)
+    set_target_properties(${target} PROPERTIES OUTPUT_NAME reprise)
+    target_include_directories(${target} PUBLIC $<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}/include>)
+    target_link_libraries(${target} PUBLIC ${RP_FEATURE_LIBS})
+  endforeach()
+  set_target_properties(reprise_shared PROPERTIES VERSION ${PROJECT_VERSION} SOVERSION 0)
+  set(exports ${CMAKE_SOURCE_DIR}/cmake/exports.map)
+  target_link_options(reprise_shared PRIVATE -Wl,--version-script=${exports} -Wl,--no-undefined)
+  if(RP_SANITIZE OR RP_FUZZ) # the sanitizers' symbols come from the program
+    set_target_properties(reprise_shared PROPERTIES EXCLUDE_FROM_ALL TRUE)
+  endif()
+
+  # For static users: the libraries behind ours (the imported targets by their plain names).
+  set(RP_PC_PRIVATE "-lz -pthread")
+  foreach(library ${RP_FEATURE_LIBS})
+    if(NOT library MATCHES "::")
+      get_filename_component(name ${library} NAME_WE)
+      string(REGEX REPLACE "^lib" "" name ${name})
+      string(APPEND RP_PC_PRIVATE " -l${name}")
+    endif()
+  endforeach()
+  file(RELATIVE_PATH RP_PC_INCLUDE ${CMAKE_INSTALL_FULL_LIBDIR} ${CMAKE_INSTALL_FULL_INCLUDEDIR})
+  configure_file(cmake/reprise.pc.in ${CMAKE_BINARY_DIR}/gen/reprise.pc @ONLY)
+  install(TARGETS reprise_static ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+  if(NOT RP_SANITIZE AND NOT RP_FUZZ)
+    install(TARGETS reprise_shared LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+  endif()
+  install(DIRECTORY include/reprise DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+  install(FILES ${CMAKE_BINARY_DIR}/gen/reprise.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+endfunction()
+
+function(rp_program)
+  file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/cli/*.c)
+  add_executable(reprise ${sources})
+  target_include_directories(reprise PRIVATE ${CMAKE_SOURCE_DIR}/src ${CMAKE_SOURCE_DIR}/include)
+  target_link_libraries(reprise PRIVATE reprise_static)
+  install(TARGETS reprise RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+endfunction()

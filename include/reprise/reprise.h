@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef REPRISE_REPRISE_H
+#define REPRISE_REPRISE_H
+/* The whole public API. */
+#include <reprise/context.h>
+#include <reprise/dataset.h>
+#include <reprise/error.h>
+#include <reprise/question.h>
+#include <reprise/result.h>
+
+#endif

@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef REPRISE_RESULT_H
+#define REPRISE_RESULT_H
+/*
+ * Results. A question answers with a record: a plain C struct described once by a table of fields
+ * (struct rp_type). The same description prints the record for people, as JSON or as CSV, and lets
+ * other languages walk it.
+ *
+ *   struct kernel { const char *name; int64_t total_ns; };
+ *   static const struct rp_field kernel_fields[] = {
+ *       RP_FIELD(struct kernel, name, STR, NONE, "kernel", "its demangled name", RP_SHORTEN),
+ *       RP_FIELD(struct kernel, total_ns, I64, NS, "total", "sum of its durations", 0),
+ *       RP_FIELD_END};
+ *
+ * Keys carry their unit (total_ns, size_bytes), or the key of the map or record around them does.
+ */
+#include <reprise/error.h>
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum rp_type_id {
+    RP_T_BOOL,   /* bool */
+    RP_T_I64,    /* int64_t; RP_ABSENT_I64 prints as null where the field has RP_NULLABLE */
+    RP_T_U64,    /* uint64_t */
+    RP_T_F64,    /* double; NaN prints as null */
+    RP_T_STR,    /* const char *; NULL prints as null */
+    RP_T_RECORD, /* a struct inside the struct */
+    RP_T_LIST,   /* pointer to items, and a size_t count at count_offset */
+    RP_T_MAP     /* as a list; the item's first field is the key (RP_T_STR). An item of two fields
+                    is "key": value, one of more is "key": {the other fields} */
+};
+
+#define RP_ABSENT_I64 INT64_MIN
+
+enum rp_unit {
+    RP_UNIT_NONE,  /* text, names, flags, ids */
+    RP_UNIT_COUNT, /* how many: printed with thousands separators */
+    RP_UNIT_NS,    /* key ends in _ns; printed as 628.1 ms */
+    RP_UNIT_BYTES, /* _bytes; printed as 62.4 MB */
+    RP_UNIT_RATIO, /* _ratio or _share: 1 is all; printed as 97.7 % */
+    RP_UNIT_BPS,   /* _bytes_per_s */
+    RP_UNIT_FLOPS, /* _flops_per_s */
+    RP_UNIT_HZ     /* _hz */
+};
+
+enum {                  /* rp_field.flags */
+       RP_NULLABLE = 1, /* RP_ABSENT_I64 means: not known */
+       RP_SHORTEN = 2,  /* a long text may be cut in its middle to fit the screen */
+       RP_WIDE = 4,     /* left out of the table where the screen is too narrow */
+       RP_BLOCKS = 8,   /* a list shown as one block an item instead of one row an item */
+       RP_WARN = 16,    /* shown as a warning */
+       RP_SCREEN = 32   /* on the screen only, not in JSON and CSV */
+};
+
+struct rp_type;
+
+struct rp_field {
+    const char *key;   /* JSON and CSV; NULL in the one field of a type that is a plain value */
+    const char *title; /* heading on the screen; NULL: not shown there */
+    enum rp_type_id type;
+    enum rp_unit unit;
+    unsigned flags;
+    size_t offset, count_offset;
+    const struct rp_type *item; /* record, list and map: what is inside */
+    const char *doc;            /* one line: the manual and the definitions */
+};
+
+struct rp_type {
+    const char *name; /* of the record: "info", "kernel" */
+    size_t size;
+    const struct rp_field *fields; /* ended by a field whose doc is NULL */
+    const char *rows;              /* path of the list that CSV prints, e.g. "files" or
+                                      "ranks/causes"; NULL: the record itself is the only row */
+};
+
+#define RP_FIELD(s, member, type_, unit_, title_, doc_, flags_)                                    \
+    {                                                                                              \
+#member, title_, RP_T_##type_, RP_UNIT_##unit_, flags_, offsetof(s, member), 0, NULL, doc_ \
+    }
+#define RP_FIELD_RECORD(s, member, item_, title_, doc_, flags_)                                 \
+    {                                                                                           \
+#member, title_, RP_T_RECORD, RP_UNIT_NONE, flags_, offsetof(s, member), 0, item_, doc_ \
+    }
+/* The count is a size_t member named n<member>: { size_t nkernels; struct kernel *kernels; } */
+#define RP_FIELD_LIST(s, member, item_, title_, doc_, flags_)                  \
+    {                                                                          \
+#member, title_, RP_T_LIST, RP_UNIT_NONE, flags_, offsetof(s, member), \
+            offsetof(s, n##member), item_, doc_                                \
+    }
+#define RP_FIELD_MAP(s, member, item_, title_, doc_, flags_)                  \
+    {                                                                         \
+#member, title_, RP_T_MAP, RP_UNIT_NONE, flags_, offsetof(s, member), \
+            offsetof(s, n##member), item_, doc_                               \
+    }
+#define RP_FIELD_END                                             \
+    {                                                            \
+        NULL, NULL, RP_T_BOOL, RP_UNIT_NONE, 0, 0, 0, NULL, NULL \
+    }
+
+/* Plain values for lists: a list of strings is a list of rp_type_string. */
+RP_API extern const struct rp_type rp_type_string; /* const char * */
+RP_API extern const struct rp_type rp_type_int;    /* int64_t */
+RP_API extern const struct rp_type rp_type_number; /* double */
+
+struct rp_result; /* owns the record; made by rp_ask */
+
+RP_API const struct rp_type *rp_result_type(const struct rp_result *result);
+RP_API const void *rp_result_borrow_root(const struct rp_result *result);
+RP_API int rp_result_answer(const struct rp_result *result); /* 0, or 1: the answer is no */
+RP_API void rp_result_free(struct rp_result *result);
+
+enum rp_print_format { RP_PRINT_TABLE, RP_PRINT_JSON, RP_PRINT_CSV };
+
+struct rp_print_options {
+    size_t struct_size; /* sizeof(struct rp_print_options) */
+    enum rp_print_format format;
+    int color; /* 0 never, 1 yes */
+    int width; /* columns of the screen; 0: 80 */
+};
+
+/* Prints to a descriptor; what the record is called in "schema" is "reprise.<type name>/1". */
+RP_API enum rp_code rp_result_print(const struct rp_result *result,
+                                    const struct rp_print_options *options, int fd,
+                                    struct rp_err *err);
+
+/* As rp_result_print, to a file that appears under its name only when it is whole. */
+RP_API enum rp_code rp_result_save(const struct rp_result *result,
+                                   const struct rp_print_options *options, const char *path,
+                                   struct rp_err *err);
+
+/*
+ * A place inside a result, for walking it from other languages. At a record or an item that is one,
+ * field is NULL. Anywhere else `at` is the record that holds the field (the value is at + offset,
+ * the count of a list at + count_offset); an item that is a plain value holds its one field.
+ */
+struct rp_cursor {
+    const struct rp_type *type; /* of what `at` points to */
+    const struct rp_field *field;
+    const void *at;
+};
+
+/*
+ * "files/0/health/events": keys, keys of maps and positions in lists, separated by '/'; "" is the
+ * root. Where keys of a map contain '/', the longest that fits is meant. Returns 1 where it exists.
+ */
+RP_API int rp_result_find(const struct rp_result *result, const char *path, struct rp_cursor *out);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

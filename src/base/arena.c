@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Chunks double from 4 KiB to 1 MiB; a larger thing gets a chunk of its own. */
+#include "base/arena.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#if defined(__SANITIZE_ADDRESS__)
+#define ARENA_ASAN 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define ARENA_ASAN 1
+#endif
+#endif
+#ifndef ARENA_ASAN
+#define ARENA_ASAN 0
+#endif
+
+#if ARENA_ASAN
+#include <sanitizer/asan_interface.h>
+#define REDZONE        16
+#define POISON(p, n)   ASAN_POISON_MEMORY_REGION((p), (n))
+#define UNPOISON(p, n) ASAN_UNPOISON_MEMORY_REGION((p), (n))
+#else
+#define REDZONE        0
+#define POISON(p, n)   ((void)(p), (void)(n))
+#define UNPOISON(p, n) ((void)(p), (void)(n))
+#endif
+
+#define FIRST_CHUNK ((size_t)4096)
+#define LAST_CHUNK  ((size_t)1 << 20)
+
+struct rp_arena_chunk {
+    struct rp_arena_chunk *next;
+    size_t size; /* of the whole allocation */
+};
+
+void rp_arena_init(struct rp_arena *arena)
+{
+    *arena = (struct rp_arena)RP_ARENA_INIT;
+}
+
+void rp_arena_release(struct rp_arena *arena)
+{
+    struct rp_arena_chunk *chunk = arena->chunks;
+
+    while (chunk) {
+        struct rp_arena_chunk *next = chunk->next;
+
+        UNPOISON(chunk, chunk->size);
+        free(chunk);
+        chunk = next;
+    }
+    rp_arena_init(arena);
+}
+
+static size_t next_chunk_size(const struct rp_arena *arena)
+{
+    size_t size = arena->chunks ? arena->chunks->size * 2 : FIRST_CHUNK;
+
+    return size < LAST_CHUNK ? size : LAST_CHUNK;
+}
+
+static int add_chunk(struct rp_arena *arena, size_t need)
+{
+    size_t size = next_chunk_size(arena);
+    struct rp_arena_chunk *chunk;
+
+    if (need > SIZE_MAX - sizeof *chunk - 64)
+        return -1;
+    need += sizeof *chunk + 64;
+    if (size < need)
+        size = need;
+    chunk = malloc(size);
+    if (!chunk)
+        return -1;
+    chunk->next = arena->chunks;
+    chunk->size = size;
+    arena->chunks = chunk;
+    arena->at = (char *)(chunk + 1);
+    arena->end = (char *)chunk + size;
+    arena->bytes += size;
+    POISON(arena->at, (size_t)(arena->end - arena->at));
+    return 0;
+}
+
+static char *aligned(char *at, size_t align)
+{
+    return at + (-(uintptr_t)at & (align - 1));
+}
+
+/* Whether the newest chunk has room for size bytes and their red zone. */
+static int fits(const struct rp_arena *arena, size_t size, size_t align)
+{
+    return arena->chunks && (size_t)(arena->end - arena->at) >=
+                                size + REDZONE + (-(uintptr_t)arena->at & (align - 1));
+}
+
+void *rp_arena_alloc(struct rp_arena *arena, size_t size, size_t align)
+{
+    char *at;
+
+    if (size > SIZE_MAX / 2)
+        return NULL;
+    if (!fits(arena, size, align) && add_chunk(arena, size + REDZONE) < 0)
+        return NULL;
+    at = aligned(arena->at, align);
+    arena->at = at + size + REDZONE;
+    UNPOISON(at, size);
+    return at;
+}
+
+void *rp_arena_calloc(struct rp_arena *arena, size_t n, size_t size, size_t align)
+{
+    size_t bytes;
+    void *at;
+
+    if (__builtin_mul_overflow(n, size, &bytes))
+        return NULL;
+    at = rp_arena_alloc(arena, bytes, align);
+    if (at && bytes)
+        memset(at, 0, bytes);
+    return at;
+}
+
+char *rp_arena_copy(struct rp_arena *arena, const char *bytes, size_t len)
+{
+    char *copy = rp_arena_alloc(arena, len + 1, 1);
+
+    if (!copy)
+        return NULL;
+    if (len)
+        memcpy(copy, bytes, len);
+    copy[len] = '\0';
+    return copy;
+}
+
+char *rp_arena_strdup(struct rp_arena *arena, const char *text)
+{
+    return rp_arena_copy(arena, text, strlen(text));
+}
+
+char *rp_arena_printf(struct rp_arena *arena, const char *fmt, ...)
+{
+    va_list args;
+    char *text = NULL;
+    int len;
+
+    va_start(args, fmt);
+    len = vsnprintf(NULL, 0, fmt, args);
+    va_end(args);
+    if (len < 0 || !(text = rp_arena_alloc(arena, (size_t)len + 1, 1)))
+        return NULL;
+    va_start(args, fmt);
+    vsnprintf(text, (size_t)len + 1, fmt, args);
+    va_end(args);
+    return text;
+}

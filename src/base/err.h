@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RP_BASE_ERR_H
+#define RP_BASE_ERR_H
+/*
+ * Setting errors. The function where something went wrong calls rp_err_set (or _os, _at), callers
+ * on the way up may add where it happened (rp_err_prefix) or what was being done (rp_err_context).
+ * All accept err == NULL and return the code, so that `return rp_err_set(...)` reads naturally.
+ *
+ * Messages are in lower case without a full stop: what failed, the subject in 'quotes', what to do.
+ */
+#include <reprise/error.h>
+#include <stddef.h>
+
+#define RP_PRINTF(fmt, args) __attribute__((format(printf, fmt, args)))
+
+#define RP_TRY(expr)                        \
+    do {                                    \
+        enum rp_code rp_try_code_ = (expr); \
+        if (rp_try_code_ != RP_OK)          \
+            return rp_try_code_;            \
+    } while (0)
+
+/* Replaces whatever err held. */
+enum rp_code rp_err_set(struct rp_err *err, enum rp_code code, const char *fmt, ...)
+    RP_PRINTF(3, 4);
+
+/* As rp_err_set with RP_IO, then ": " and the system's text for os_errno. */
+enum rp_code rp_err_set_os(struct rp_err *err, int os_errno, const char *fmt, ...) RP_PRINTF(3, 4);
+
+/* As rp_err_set, and notes the byte offset; the message should name it too. */
+enum rp_code rp_err_set_at(struct rp_err *err, enum rp_code code, uint64_t offset, const char *fmt,
+                           ...) RP_PRINTF(4, 5);
+
+/* "out of memory" while doing `what` (a phrase such as "reading strings"). */
+enum rp_code rp_err_nomem(struct rp_err *err, const char *what);
+
+/* Puts "text: " in front of the first line. */
+enum rp_code rp_err_prefix(struct rp_err *err, enum rp_code code, const char *fmt, ...)
+    RP_PRINTF(3, 4);
+
+/* Appends an indented line. */
+enum rp_code rp_err_context(struct rp_err *err, enum rp_code code, const char *fmt, ...)
+    RP_PRINTF(3, 4);
+
+void rp_err_clear(struct rp_err *err);
+
+#endif

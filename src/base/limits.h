@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RP_BASE_LIMITS_H
+#define RP_BASE_LIMITS_H
+/*
+ * What a reader may use before it gives up with RP_LIMIT. Every reader takes these from its first
+ * version, so that no input can take the machine's memory or run for ever.
+ */
+#include <stdint.h>
+
+struct rp_limits {
+    uint64_t input_bytes; /* decompressed bytes of one input */
+    uint64_t held_bytes;  /* decompressed members of one archive, which are kept in memory */
+    uint64_t token_bytes; /* one string, number, field or line */
+    uint64_t events;      /* events of one trace; ids are 32-bit */
+    uint64_t members;     /* files of one folder or tar */
+    uint32_t depth;       /* nesting */
+};
+
+#define RP_LIMITS_DEFAULT                                  \
+    ((struct rp_limits){.input_bytes = UINT64_C(1) << 42,  \
+                        .held_bytes = UINT64_C(8) << 30,   \
+                        .token_bytes = UINT64_C(64) << 20, \
+                        .events = UINT32_MAX - 1,          \
+                        .members = 1000000,                \
+                        .depth = 1024})
+
+#endif

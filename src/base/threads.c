@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The pool's threads sleep between batches. A batch is a counter of the next job under the lock;
+ * the caller works too, so a pool of N has N-1 threads.
+ */
+#include "base/threads.h"
+
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+struct rp_pool {
+    pthread_mutex_t lock;
+    pthread_cond_t work, idle;
+    pthread_t *thread;
+    unsigned nthreads; /* beside the caller */
+    unsigned busy;
+    bool stop;
+
+    rp_job_fn *job; /* the batch; NULL between batches */
+    void *user;
+    size_t next, n, failed_at;
+    struct rp_err failure;
+};
+
+static unsigned quota_cpus(void)
+{
+    FILE *f = fopen("/sys/fs/cgroup/cpu.max", "re");
+    long quota = 0, period = 0;
+
+    if (f) {
+        if (fscanf(f, "%ld %ld", &quota, &period) != 2)
+            quota = 0;
+        fclose(f);
+    }
+    if (quota <= 0 || period <= 0)
+        return UINT16_MAX;
+    return quota < period ? 1 : (unsigned)((quota + period - 1) / period);
+}
+
+unsigned rp_cpu_count(void)
+{
+    cpu_set_t set;
+    unsigned n = 1, quota = quota_cpus();
+
+    if (sched_getaffinity(0, sizeof set, &set) == 0)
+        n = (unsigned)CPU_COUNT(&set);
+    if (n > quota)
+        n = quota;
+    return n ? n : 1;
+}
+
+/* Called and returns with the lock held. */
+static void run_jobs(struct rp_pool *pool)
+{
+    pool->busy++;
+    while (pool->job && pool->next < pool->n && pool->failed_at == SIZE_MAX) {
+        size_t i = pool->next++;
+        rp_job_fn *job = pool->job;
+        struct rp_err err = RP_ERR_INIT;
+        enum rp_code code;
+
+        pthread_mutex_unlock(&pool->lock);
+        code = job(pool->user, i, &err);
+        pthread_mutex_lock(&pool->lock);
+        if (code != RP_OK && i < pool->failed_at) {
+            pool->failed_at = i;
+            pool->failure = err;
+            pool->failure.code = code;
+        }
+    }
+    pool->busy--;
+    if (!pool->busy)
+        pthread_cond_broadcast(&pool->idle);
+}
+
+static void *worker(void *arg)
+{
+    struct rp_pool *pool = arg;
+
+    pthread_mutex_lock(&pool->lock);
+    while (!pool->stop) {
+        run_jobs(pool);
+        if (!pool->stop)
+            pthread_cond_wait(&pool->work, &pool->lock);
+    }
+    pthread_mutex_unlock(&pool->lock);
+    return NULL;
+}
+
+enum rp_code rp_pool_new(unsigned threads, struct rp_pool **out, struct rp_err *err)
+{
+    struct rp_pool *pool = calloc(1, sizeof *pool);
+    unsigned want = threads ? threads : rp_cpu_count();
+
+    *out = NULL;
+    if (!pool || !(pool->thread = calloc(want, sizeof *pool->thread))) {
+        free(pool);
+        return rp_err_nomem(err, "starting threads");
+    }
+    pool->failed_at = SIZE_MAX;
+    pthread_mutex_init(&pool->lock, NULL);
+    pthread_cond_init(&pool->work, NULL);
+    pthread_cond_init(&pool->idle, NULL);
+    /* Fewer threads than asked for is slower, not wrong. */
+    while (pool->nthreads + 1 < want &&
+           !pthread_create(&pool->thread[pool->nthreads], NULL, worker, pool))
+        pool->nthreads++;
+    *out = pool;
+    return RP_OK;
+}
+
+void rp_pool_free(struct rp_pool *pool)
+{
+    unsigned i;
+
+    if (!pool)
+        return;
+    pthread_mutex_lock(&pool->lock);
+    pool->stop = true;
+    pthread_cond_broadcast(&pool->work);
+    pthread_mutex_unlock(&pool->lock);
+    for (i = 0; i < pool->nthreads; i++)
+        pthread_join(pool->thread[i], NULL);
+    pthread_cond_destroy(&pool->work);
+    pthread_cond_destroy(&pool->idle);
+    pthread_mutex_destroy(&pool->lock);
+    free(pool->thread);
+    free(pool);
+}
+
+unsigned rp_pool_threads(const struct rp_pool *pool)
+{
+    return pool->nthreads + 1;
+}
+
+enum rp_code rp_pool_each(struct rp_pool *pool, size_t n, rp_job_fn *job, void *user,
+                          struct rp_err *err)
+{
+    enum rp_code code = RP_OK;
+
+    pthread_mutex_lock(&pool->lock);
+    pool->job = job;
+    pool->user = user;
+    pool->next = 0;
+    pool->n = n;
+    pool->failed_at = SIZE_MAX;
+    pthread_cond_broadcast(&pool->work);
+    run_jobs(pool);
+    while (pool->busy)
+        pthread_cond_wait(&pool->idle, &pool->lock);
+    pool->job = NULL;
+    if (pool->failed_at != SIZE_MAX) {
+        code = pool->failure.code;
+        if (err)
+            *err = pool->failure;
+    }
+    pthread_mutex_unlock(&pool->lock);
+    return code;
+}
+
+enum rp_code rp_channel_init(struct rp_channel *ch, size_t cap, struct rp_err *err)
+{
+    *ch = (struct rp_channel){.cap = cap};
+    ch->slot = calloc(cap, sizeof *ch->slot);
+    if (!ch->slot)
+        return rp_err_nomem(err, "making a channel");
+    pthread_mutex_init(&ch->lock, NULL);
+    pthread_cond_init(&ch->changed, NULL);
+    return RP_OK;
+}
+
+void rp_channel_release(struct rp_channel *ch)
+{
+    if (!ch->slot)
+        return;
+    pthread_cond_destroy(&ch->changed);
+    pthread_mutex_destroy(&ch->lock);
+    free(ch->slot);
+    *ch = (struct rp_channel){0};
+}
+
+bool rp_channel_put(struct rp_channel *ch, void *item)
+{
+    bool open;
+
+    pthread_mutex_lock(&ch->lock);
+    while (ch->n == ch->cap && !ch->closed)
+        pthread_cond_wait(&ch->changed, &ch->lock);
+    open = !ch->closed;
+    if (open) {
+        ch->slot[(ch->head + ch->n++) % ch->cap] = item;
+        pthread_cond_broadcast(&ch->changed);
+    }
+    pthread_mutex_unlock(&ch->lock);
+    return open;
+}
+
+bool rp_channel_take(struct rp_channel *ch, void **item)
+{
+    bool got;
+
+    pthread_mutex_lock(&ch->lock);
+    while (!ch->n && !ch->closed)
+        pthread_cond_wait(&ch->changed, &ch->lock);
+    got = ch->n > 0;
+    if (got) {
+        *item = ch->slot[ch->head];
+        ch->head = (ch->head + 1) % ch->cap;
+        ch->n--;
+        pthread_cond_broadcast(&ch->changed);
+    }
+    pthread_mutex_unlock(&ch->lock);
+    return got;
+}
+
+void rp_channel_close(struct rp_channel *ch)
+{
+    pthread_mutex_lock(&ch->lock);
+    ch->closed = true;
+    pthread_cond_broadcast(&ch->changed);
+    pthread_mutex_unlock(&ch->lock);
+}

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RP_BASE_THREADS_H
+#define RP_BASE_THREADS_H
+/*
+ * A pool that runs numbered jobs, and a channel between two threads. Both are simple on purpose:
+ * jobs are files or ranks (milliseconds and more), channel items are blocks of 256 KiB, so a mutex
+ * costs nothing that can be measured.
+ */
+#include "base/err.h"
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+/* Cores this process may use (affinity mask and the cgroup's quota), at least 1. */
+unsigned rp_cpu_count(void);
+
+struct rp_pool;
+
+/* threads == 0: rp_cpu_count(). A pool of one runs jobs in the caller. */
+enum rp_code rp_pool_new(unsigned threads, struct rp_pool **out, struct rp_err *err);
+void rp_pool_free(struct rp_pool *pool);
+unsigned rp_pool_threads(const struct rp_pool *pool);
+
+/* Job i of a batch; err is the job's own. */
+typedef enum rp_code rp_job_fn(void *user, size_t i, struct rp_err *err);
+
+/*
+ * Runs job 0..n-1, in order of their numbers as threads become free, and waits. After a failure no
+ * new job starts; the error of the lowest failed number is returned, so results do not depend on
+ * timing. One batch at a time; a job must not start a batch on its own pool.
+ */
+enum rp_code rp_pool_each(struct rp_pool *pool, size_t n, rp_job_fn *job, void *user,
+                          struct rp_err *err);
+
+/* A bounded queue of pointers from one producer to one consumer. */
+struct rp_channel {
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    void **slot;
+    size_t cap, head, n;
+    bool closed;
+};
+
+enum rp_code rp_channel_init(struct rp_channel *ch, size_t cap, struct rp_err *err);
+void rp_channel_release(struct rp_channel *ch);
+bool rp_channel_put(struct rp_channel *ch, void *item);   /* waits for room; false: closed */
+bool rp_channel_take(struct rp_channel *ch, void **item); /* waits; false: closed and empty */
+void rp_channel_close(struct rp_channel *ch);             /* either side, any number of times */
+
+#endif

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Where a block lives is decided by its size alone (a block of PAGED bytes or more is mapped), so
+ * no flag has to be kept: capacity * element size says which call gives it back.
+ */
+#include "base/vec.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#define PAGED ((size_t)256 << 10)
+#define PAGE  ((size_t)4096)
+
+static size_t rounded(size_t bytes)
+{
+    return bytes >= PAGED ? (bytes + PAGE - 1) & ~(PAGE - 1) : bytes;
+}
+
+static void *map_new(const void *old, size_t old_bytes, size_t bytes)
+{
+    void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+    if (p == MAP_FAILED)
+        return NULL;
+    if (old_bytes)
+        memcpy(p, old, old_bytes);
+    return p;
+}
+
+static void *resize(void *old, size_t old_bytes, size_t bytes)
+{
+    void *p;
+
+    if (bytes < PAGED)
+        return realloc(old, bytes);
+    if (old_bytes < PAGED) {
+        p = map_new(old, old_bytes, bytes);
+        if (p)
+            free(old);
+        return p;
+    }
+    p = mremap(old, rounded(old_bytes), bytes, MREMAP_MAYMOVE);
+    return p == MAP_FAILED ? NULL : p;
+}
+
+enum rp_code rp_vec_grow(void **at, size_t *cap, size_t n, size_t more, size_t size,
+                         struct rp_err *err)
+{
+    size_t need, bytes, room = *cap < 8 ? 8 : *cap;
+    void *p;
+
+    if (__builtin_add_overflow(n, more, &need) || need > SIZE_MAX / 4 / size)
+        return rp_err_set(err, RP_NOMEM, "out of memory: a column of more than %zu elements",
+                          SIZE_MAX / 4 / size);
+    while (room < need)
+        room *= 2;
+    bytes = rounded(room * size);
+    p = resize(*at, *cap * size, bytes);
+    if (!p)
+        return rp_err_set(err, RP_NOMEM, "out of memory while growing a column to %zu bytes",
+                          bytes);
+    *at = p;
+    *cap = bytes / size;
+    return RP_OK;
+}
+
+void rp_vec_drop(void *at, size_t cap, size_t size)
+{
+    if (cap * size >= PAGED)
+        munmap(at, rounded(cap * size));
+    else
+        free(at);
+}
