@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RP_IO_INFLATE_H
+#define RP_IO_INFLATE_H
+/*
+ * Decompression, below rp_input: a codec turns the compressed bytes of a feed into plain bytes, a
+ * piece at a time, with memory that does not depend on the input. Codecs are rows of one table and
+ * are chosen by the first bytes of the data.
+ *
+ *     file, pipe, memory  --feed-->  codec  --rp_input_read-->  reader
+ *
+ * gzip is split once more: the frames (headers, checksums, members) are read in one place and only
+ * the deflate stream inside is left to an engine, ISA-L or zlib. So both report the same errors.
+ */
+#include "base/err.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/*
+ * Compressed bytes on their way in. The window [at, end) is what is there now; more() is called
+ * when it is empty and leaves it empty at the end of the data. Up to RP_FEED_BACK bytes that were
+ * consumed stay readable before `at`, so that a decoder that read too far can step back.
+ */
+#define RP_FEED_BACK 8
+
+struct rp_feed {
+    const uint8_t *at, *end;
+    uint64_t end_offset;                                            /* of `end` in the data */
+    bool ended;                                                     /* more() has nothing left */
+    enum rp_code (*more)(struct rp_feed *feed, struct rp_err *err); /* NULL: all is there */
+    void *user;
+};
+
+/* Makes the window non-empty, or sets *empty at the end of the data. */
+enum rp_code rp_feed_fill(struct rp_feed *feed, bool *empty, struct rp_err *err);
+uint64_t rp_feed_position(const struct rp_feed *feed); /* of `at` */
+
+/* How a stream ended; valid once read gave 0 bytes. */
+struct rp_codec_end {
+    bool truncated; /* the data stopped before the stream did */
+    bool trailing;  /* something that is no compressed data followed, and was left out */
+};
+
+struct rp_codec {
+    const char *name;    /* "gzip": the format */
+    const char *engine;  /* "isa-l": who does the work */
+    const char *missing; /* what to install; NULL where the codec works */
+    size_t nmagic;
+    uint8_t magic[6];
+    enum rp_code (*open)(void **state, struct rp_err *err);
+    /*
+     * Up to cap bytes (cap > 0); *got is 0 only at the end, told in *end. Where the data is damaged
+     * the code is RP_FORMAT and *got, possibly not 0, counts the bytes before the damage; the text
+     * names the compressed byte. Not to be called again after a failure.
+     */
+    enum rp_code (*read)(void *state, struct rp_feed *feed, uint8_t *out, size_t cap, size_t *got,
+                         struct rp_codec_end *end, struct rp_err *err);
+    void (*close)(void *state);
+};
+
+extern const struct rp_codec rp_codec_gzip; /* the best engine of this build */
+extern const struct rp_codec rp_codec_gzip_zlib;
+extern const struct rp_codec rp_codec_zstd;
+extern const struct rp_codec rp_codec_xz;
+
+/* The codec for data that begins with these bytes (6 are enough), or NULL: not compressed. */
+const struct rp_codec *rp_codec_find(const uint8_t *bytes, size_t n);
+
+/* A raw deflate stream (RFC 1951), for the gzip codecs. */
+enum rp_deflate_state { RP_DEFLATE_MORE, RP_DEFLATE_END, RP_DEFLATE_CUT, RP_DEFLATE_BAD };
+
+struct rp_deflate {
+    const char *name;
+    enum rp_code (*open)(void **state, struct rp_err *err);
+    void (*reset)(void *state); /* before each stream */
+    /*
+     * MORE with at least one byte in *got; END with the feed just behind the stream, CUT or BAD
+     * with what was decoded up to there. *why, for BAD, is a phrase.
+     */
+    enum rp_code (*step)(void *state, struct rp_feed *feed, uint8_t *out, size_t cap, size_t *got,
+                         enum rp_deflate_state *now, const char **why, struct rp_err *err);
+    uint32_t (*crc)(uint32_t crc, const uint8_t *bytes, size_t n);
+    void (*close)(void *state);
+};
+
+extern const struct rp_deflate rp_deflate_zlib;
+extern const struct rp_deflate rp_deflate_isal; /* only where RP_HAVE_ISAL */
+
+#endif

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RP_IO_JSON_BLOCKS_H
+#define RP_IO_JSON_BLOCKS_H
+/*
+ * The lower half of the JSON parser: cuts an input into indexed blocks. Only json_pull.c and
+ * json_resync.c use it.
+ *
+ * A block ends right behind one of { } [ ] , so that neither a token nor a key with its scalar
+ * value ever lies across a border; what stands behind the cut, the tail, begins the next block.
+ *
+ *     input   ..."ts": 1, "dur": 2, "na|me": "x", ...
+ *     block   ..."ts": 1, "dur": 2,     n ends here
+ *     tail                          "na
+ *     next                          "name": "x", ...
+ */
+#include "io/json_pull.h"
+
+enum rp_json_stop {
+    RP_JSON_STOP_NONE,
+    RP_JSON_STOP_END,   /* of the input */
+    RP_JSON_STOP_INPUT, /* it failed: rp_json_blocks_borrow_error() */
+    RP_JSON_STOP_TOKEN  /* a token over the limit */
+};
+
+/* Entries equal to n that stand behind every index, so that looking ahead needs no check. */
+#define RP_JSON_BLOCK_SENTINELS 8
+
+struct rp_json_block {
+    char *text;
+    size_t n;        /* up to the cut; text[n] is readable */
+    size_t filled;   /* with the tail */
+    uint64_t offset; /* of text[0] in the input */
+    uint32_t *index;
+    size_t index_n;
+    uint64_t control_bytes;
+    enum rp_json_stop stop; /* not NONE: the last block, and why; text[n] is NUL */
+    bool plain;             /* without backslashes */
+    bool truncated;         /* in the last block: rp_input_truncated() */
+    size_t cap;             /* of text */
+};
+
+struct rp_json_blocks;
+
+enum rp_code rp_json_blocks_new(struct rp_input *in, const struct rp_json_options *options,
+                                struct rp_json_blocks **out, struct rp_err *err);
+void rp_json_blocks_free(struct rp_json_blocks *b);
+
+/* The next block, or NULL behind the last one; the one before is given back. */
+const struct rp_json_block *rp_json_blocks_next(struct rp_json_blocks *b);
+
+/* What failed, where the last block says so. */
+const struct rp_err *rp_json_blocks_borrow_error(const struct rp_json_blocks *b);
+
+/* Where an element may begin in text[0..n), or n; `all`: the input ends there. *keep is how much of
+   the end must be looked at again once there is more. */
+typedef size_t rp_json_find_fn(const void *user, const char *text, size_t n, bool all,
+                               size_t *keep);
+
+/*
+ * Gives up the index from byte `from` of the current block on, and begins a new one, outside
+ * strings, at the place that find names; the next block starts there. *skipped is the distance,
+ * *found is false where there is no such place: then there are no more blocks. Stays on the calling
+ * thread from then on, with small blocks at first, so that a thousand restarts are affordable.
+ */
+enum rp_code rp_json_blocks_restart(struct rp_json_blocks *b, size_t from, rp_json_find_fn *find,
+                                    const void *user, bool *found, uint64_t *skipped);
+
+#endif

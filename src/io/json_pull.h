@@ -1,0 +1,321 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RP_IO_JSON_PULL_H
+#define RP_IO_JSON_PULL_H
+/*
+ * A pull parser for JSON of any size: the caller asks for the next field, element or value, in the
+ * order of its own loops, and gets text that is borrowed from the input.
+ *
+ *     rp_json_value(p, &v);                          enters the top-level object
+ *     while (rp_json_field(p, &key))
+ *         if (rp_json_key_is(&key, "traceEvents") && rp_json_value(p, &v) == RP_JSON_ARRAY)
+ *             while (rp_json_element(p))
+ *                 read_event(p);                     value, then fields until false
+ *         else
+ *             rp_json_skip(p);
+ *     code = rp_json_finish(p, err);
+ *
+ * After a field and after an element exactly one of value, skip or raw must follow. Errors stick:
+ * the first one makes every call return false or RP_JSON_NONE, so loops end by themselves, and
+ * finish tells what happened.
+ *
+ * Method: json_blocks.h cuts the input into blocks in which a key always stands with its value, and
+ * indexes them (json_index.h), on a thread of its own where that helps. The functions below jump
+ * along the index inside a block; whatever is rare (the next block, errors, unusual numbers) is
+ * left to the _slow functions, which begin again from the same state.
+ *
+ * The whole grammar is checked, also of skipped values, with these liberties: NaN, Infinity and
+ * -Infinity are numbers (counted), strings may hold control characters (counted), escapes and
+ * UTF-8 are not looked at (see rp_json_unescape), several values may follow each other
+ * (rp_json_more). One thread at a time.
+ */
+#include "base/err.h"
+#include "base/limits.h"
+#include "io/input.h"
+#include "io/json_index.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+enum rp_json_kind {
+    RP_JSON_NONE, /* failed, or nothing there */
+    RP_JSON_OBJECT,
+    RP_JSON_ARRAY,
+    RP_JSON_STRING,
+    RP_JSON_NUMBER,
+    RP_JSON_TRUE,
+    RP_JSON_FALSE,
+    RP_JSON_NULL
+};
+
+/*
+ * A key or a value. text is borrowed until the next call of rp_json_field, _element, _skip, _raw or
+ * _more: a key outlives the reading of its value. Of a string it is what stands between the quotes;
+ * of an object or array it is the bracket only. Not NUL-terminated.
+ */
+struct rp_json_token {
+    const char *text;
+    uint32_t len;
+    uint8_t kind;     /* enum rp_json_kind */
+    bool has_escapes; /* a string with a backslash: see rp_json_decode */
+    bool is_integer;  /* a number without fraction and exponent */
+};
+
+struct rp_json_options {
+    const struct rp_limits *limits; /* NULL: the defaults; copied */
+    bool threaded;                  /* read and index on another thread where there are two cores */
+    /* for tests and benchmarks */
+    uint32_t block_bytes;    /* 0: the default */
+    rp_json_index_fn *index; /* NULL: the fastest */
+};
+
+struct rp_json_stats {
+    uint64_t control_bytes; /* below 0x20 inside strings, in the blocks seen so far */
+    uint64_t non_finite;    /* NaN, Infinity, -Infinity */
+    uint64_t bad_escapes;   /* met by rp_json_decode */
+    bool truncated;         /* the compressed stream was cut short (known at the end only) */
+};
+
+struct rp_json_inner;
+
+/* Private: here so that the functions below can be inlined. */
+struct rp_json {
+    const char *at;     /* next byte; after a field or an element the first of the value */
+    const uint32_t *ix; /* first entry at or behind `at` */
+    const char *text;   /* the block */
+    const char *end;    /* of the block; *end is readable, and NUL in the last block */
+    const uint32_t *ix_end;
+    char *stack; /* '}' or ']' for each open container */
+    uint32_t depth, depth_cap;
+    uint32_t token_max;
+    bool fresh; /* nothing of the innermost container was read yet */
+    bool plain; /* no backslash in this block */
+    bool failed;
+    uint64_t offset; /* of text[0] in the input */
+    struct rp_json_inner *inner;
+};
+
+/*
+ * in: at its beginning, owned by the caller, and left alone until rp_json_close. Nothing is read
+ * before the first value is asked for. options: NULL for the defaults.
+ */
+enum rp_code rp_json_open(struct rp_input *in, const struct rp_json_options *options,
+                          struct rp_json **out, struct rp_err *err);
+/* NULL is fine. At any time; waits for a read that another thread is in. */
+void rp_json_close(struct rp_json *p);
+
+/* The next value: a scalar, or a container, which is entered. */
+static inline enum rp_json_kind rp_json_value(struct rp_json *p, struct rp_json_token *value);
+/* In an object: the next key, or false behind its '}'. */
+static inline bool rp_json_field(struct rp_json *p, struct rp_json_token *key);
+/* In an array: whether there is another element; false behind its ']'. */
+static inline bool rp_json_element(struct rp_json *p);
+
+/* Passes the next value, whatever it is. */
+bool rp_json_skip(struct rp_json *p);
+/* Passes the next value and gives its text as it stands in the input, borrowed likewise. A value
+   over limits.token_bytes is an error. */
+bool rp_json_raw(struct rp_json *p, struct rp_json_token *raw);
+/* Behind a top-level value: whether anything but white space follows (JSON lines). */
+bool rp_json_more(struct rp_json *p);
+
+/* The result: RP_OK where the top-level value was read whole and only white space follows. */
+enum rp_code rp_json_finish(struct rp_json *p, struct rp_err *err);
+/* Whether the error is that the input stops inside a value: its end, a cut compressed stream, or
+   damage (all that stands before it has been given out). */
+bool rp_json_ended_early(const struct rp_json *p);
+struct rp_json_stats rp_json_stats(const struct rp_json *p);
+
+/*
+ * Salvage after an error in an array of objects: skips to where the next element seems to begin,
+ * that is a '{' behind a '}' and a comma, with one of `keys` (NULL-terminated; NULL: any key)
+ * first in it. depth is rp_json_depth() inside that array. On success the error is gone,
+ * the next call is rp_json_element, and *skipped is the distance from the error. False, and the
+ * error stays: nothing found, or the error is not of that kind (end of input, no memory).
+ */
+bool rp_json_resync(struct rp_json *p, uint32_t depth, const char *const *keys, uint64_t *skipped);
+
+/*
+ * Decodes the text of a string: escapes, surrogate pairs; a lone surrogate becomes U+FFFD, an
+ * escape that does not exist stays as it is and is counted in *bad (may be NULL). out has room for
+ * len bytes and may be the text itself. Returns the length.
+ */
+size_t rp_json_unescape(const char *text, size_t len, char *out, uint32_t *bad);
+/* Replaces the token's text by its decoded form where it has escapes; borrowed until the next
+   rp_json_decode. False: no memory, which is then the parser's error. */
+bool rp_json_decode(struct rp_json *p, struct rp_json_token *token);
+
+/* Number of containers around the next value. */
+static inline uint32_t rp_json_depth(const struct rp_json *p)
+{
+    return p->depth;
+}
+
+static inline bool rp_json_in_object(const struct rp_json *p)
+{
+    return p->depth && p->stack[p->depth - 1] == '}';
+}
+
+static inline bool rp_json_failed(const struct rp_json *p)
+{
+    return p->failed;
+}
+
+/* Offset of the next byte; after a field or an element, of the value. After an error, its own. */
+uint64_t rp_json_offset(const struct rp_json *p);
+
+/* key == word; word is a literal, so that its length is known to the compiler. */
+static inline bool rp_json_key_is(const struct rp_json_token *key, const char *word)
+{
+    return key->len == strlen(word) && memcmp(key->text, word, strlen(word)) == 0;
+}
+
+/* ------------------------------------------------------------------ the parts that are inlined */
+
+bool rp_json_field_slow(struct rp_json *p, struct rp_json_token *key);
+bool rp_json_element_slow(struct rp_json *p);
+enum rp_json_kind rp_json_value_slow(struct rp_json *p, struct rp_json_token *value);
+
+/* Needs something behind that is not white space: an entry of the index, or the last NUL. */
+static inline const char *rp_json_space(const char *at)
+{
+    while (*at == ' ' || *at == '\n' || *at == '\r' || *at == '\t')
+        at++;
+    return at;
+}
+
+static inline const char *rp_json_digits(const char *at)
+{
+    while ((unsigned)(unsigned char)*at - '0' < 10)
+        at++;
+    return at;
+}
+
+static inline bool rp_json_leave(struct rp_json *p, const char *bracket)
+{
+    p->at = bracket + 1;
+    p->ix++;
+    p->fresh = false;
+    p->depth--;
+    return false;
+}
+
+static inline bool rp_json_field(struct rp_json *p, struct rp_json_token *key)
+{
+    const uint32_t *ix = p->ix;
+    const char *at = p->at, *quote = p->text + *ix, *close;
+
+    if (__builtin_expect(ix == p->ix_end || !rp_json_in_object(p), 0))
+        return rp_json_field_slow(p, key);
+    at = rp_json_space(at);
+    if (!p->fresh) {
+        if (at == quote && *quote == '}')
+            return rp_json_leave(p, quote);
+        if (__builtin_expect(at != quote || *quote != ',' || ++ix == p->ix_end, 0))
+            return rp_json_field_slow(p, key);
+        quote = p->text + *ix;
+        at = rp_json_space(at + 1);
+    }
+    close = p->text + ix[1];
+    if (__builtin_expect(at != quote || *quote != '"' || *close != '"', 0))
+        return rp_json_field_slow(p, key);
+    key->text = quote + 1;
+    key->len = (uint32_t)(close - quote - 1);
+    at = rp_json_space(close + 1);
+    if (__builtin_expect(*at != ':' || key->len > p->token_max, 0))
+        return rp_json_field_slow(p, key);
+    key->kind = RP_JSON_STRING;
+    key->has_escapes = !p->plain && memchr(key->text, '\\', key->len);
+    key->is_integer = false;
+    p->at = rp_json_space(at + 1);
+    p->ix = ix + 2;
+    p->fresh = false;
+    return true;
+}
+
+static inline bool rp_json_element(struct rp_json *p)
+{
+    const uint32_t *ix = p->ix;
+    const char *at = p->at, *entry = p->text + *ix;
+
+    if (__builtin_expect(ix == p->ix_end || !p->depth || p->stack[p->depth - 1] != ']', 0))
+        return rp_json_element_slow(p);
+    at = rp_json_space(at);
+    if (*at == ']' && at == entry)
+        return rp_json_leave(p, entry);
+    if (!p->fresh) {
+        if (__builtin_expect(at != entry || *entry != ',' || ++ix == p->ix_end, 0))
+            return rp_json_element_slow(p);
+        at = rp_json_space(at + 1);
+    }
+    p->at = at;
+    p->ix = ix;
+    p->fresh = false;
+    return true;
+}
+
+static inline enum rp_json_kind rp_json_enter(struct rp_json *p, struct rp_json_token *value)
+{
+    bool object = *p->at == '{';
+
+    value->text = p->at;
+    value->len = 1;
+    value->kind = object ? RP_JSON_OBJECT : RP_JSON_ARRAY;
+    p->stack[p->depth++] = object ? '}' : ']';
+    p->fresh = true;
+    p->at++;
+    p->ix++;
+    return (enum rp_json_kind)value->kind;
+}
+
+static inline enum rp_json_kind rp_json_number(struct rp_json *p, struct rp_json_token *value)
+{
+    const char *digit = p->at + (*p->at == '-'), *at = rp_json_digits(digit), *dot = NULL;
+    const char *end;
+
+    if (__builtin_expect(at == digit || (*digit == '0' && at - digit > 1), 0))
+        return rp_json_value_slow(p, value);
+    if (*at == '.') {
+        dot = at;
+        at = rp_json_digits(at + 1);
+        if (__builtin_expect(at == dot + 1, 0))
+            return rp_json_value_slow(p, value);
+    }
+    end = rp_json_space(at);
+    value->text = p->at;
+    value->len = (uint32_t)(at - p->at);
+    value->kind = RP_JSON_NUMBER;
+    value->is_integer = !dot;
+    /* an exponent, garbage, or nothing behind it */
+    if (__builtin_expect(end != p->text + *p->ix || end == p->end || value->len > p->token_max, 0))
+        return rp_json_value_slow(p, value);
+    p->at = end;
+    return RP_JSON_NUMBER;
+}
+
+static inline enum rp_json_kind rp_json_value(struct rp_json *p, struct rp_json_token *value)
+{
+    const char *at = p->at, *close;
+
+    value->has_escapes = value->is_integer = false;
+    if (__builtin_expect(at >= p->end, 0))
+        return rp_json_value_slow(p, value);
+    if (*at == '"') {
+        close = p->text + p->ix[1];
+        value->text = at + 1;
+        value->len = (uint32_t)(close - at - 1);
+        value->kind = RP_JSON_STRING;
+        if (__builtin_expect(*close != '"' || value->len > p->token_max, 0))
+            return rp_json_value_slow(p, value);
+        value->has_escapes = !p->plain && memchr(value->text, '\\', value->len);
+        p->at = close + 1;
+        p->ix += 2;
+        return RP_JSON_STRING;
+    }
+    if ((*at == '{' || *at == '[') && p->depth < p->depth_cap)
+        return rp_json_enter(p, value);
+    return rp_json_number(p, value);
+}
+
+#endif

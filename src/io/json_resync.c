@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Going on after an error. Once a quote too many has been read, the index takes strings for
+ * structure and the reverse, so it is given up; the bytes are searched for what the border between
+ * two objects of an array looks like,
+ *
+ *     } , { "key"
+ *
+ * with white space anywhere, and parsing begins anew at its '{'. That text may stand inside a
+ * string or deeper than the array; then there will be another error and another search, further on.
+ * The search starts where the error is and needs a '}' first, so every try gets closer to the end.
+ */
+#include "io/json_inner.h"
+
+#define BORDER_MAX 512 /* bytes from '}' to the key's end; also what is carried between pieces */
+
+static const char *skip_space(const char *at, const char *end)
+{
+    while (at < end && rp_json_is_space(*at))
+        at++;
+    return at;
+}
+
+/* Behind `byte`, which must be next but for white space; NULL: it is not. */
+static const char *expect(const char *at, const char *end, char byte)
+{
+    at = at ? skip_space(at, end) : end;
+    return at < end && *at == byte ? at + 1 : NULL;
+}
+
+static bool known_key(const char *key, size_t len, const char *const *keys)
+{
+    for (; keys && *keys; keys++)
+        if (strlen(*keys) == len && memcmp(*keys, key, len) == 0)
+            return true;
+    return !keys;
+}
+
+/* The '{' of a border that begins at the '}' at `at`, or NULL. */
+static const char *match_border(const char *at, const char *end, const char *const *keys)
+{
+    const char *open = expect(expect(at, end, '}'), end, ','), *key, *close;
+
+    open = expect(open, end, '{');
+    key = expect(open, end, '"');
+    close = key ? memchr(key, '"', (size_t)(end - key)) : NULL;
+    return close && known_key(key, (size_t)(close - key), keys) ? open - 1 : NULL;
+}
+
+static size_t find_border(const void *user, const char *text, size_t n, bool all, size_t *keep)
+{
+    const char *const *const *keys = user;
+    const char *at = text, *end = text + n, *found;
+
+    *keep = 0;
+    while (at < end && (at = memchr(at, '}', (size_t)(end - at)))) {
+        size_t left = (size_t)(end - at);
+
+        if (left < BORDER_MAX && !all) {
+            *keep = left;
+            return n;
+        }
+        found = match_border(at, at + (left < BORDER_MAX ? left : BORDER_MAX), *keys);
+        if (found)
+            return (size_t)(found - text);
+        at++;
+    }
+    return n;
+}
+
+/* Whether the error is one of the text, and the array is still open. */
+static bool can_resync(const struct rp_json *p, uint32_t depth)
+{
+    enum rp_code code = p->inner->err.code;
+
+    return p->failed && !p->inner->ended_early && (code == RP_FORMAT || code == RP_LIMIT) &&
+           depth && depth <= p->depth && p->stack[depth - 1] == ']' && p->inner->block;
+}
+
+bool rp_json_resync(struct rp_json *p, uint32_t depth, const char *const *keys, uint64_t *skipped)
+{
+    struct rp_json_inner *inner = p->inner;
+    enum rp_code code;
+    uint64_t distance;
+    size_t from;
+    bool found;
+
+    *skipped = 0;
+    if (!can_resync(p, depth))
+        return false;
+    from = (size_t)(inner->fail_at - inner->block->text);
+    code = rp_json_blocks_restart(inner->blocks, from, find_border, &keys, &found, &distance);
+    if (code != RP_OK)
+        rp_err_nomem(&inner->err, "looking for the next element");
+    if (code != RP_OK || !found)
+        return false;
+    *skipped = distance;
+    rp_err_clear(&inner->err);
+    inner->block = NULL;
+    inner->before_n = 0;
+    p->failed = false;
+    p->depth = depth;
+    p->fresh = true;
+    return rp_json_next_block(p);
+}

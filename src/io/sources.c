@@ -1,0 +1,358 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Listing sources. Each path is walked (sources_walk.c) to a list of files; each file is opened
+ * once to look at its first block, and a tar is gone through to list its members. Regular files are
+ * closed again, so a folder of ten thousand files needs no ten thousand descriptors; what can be
+ * read only once (pipes, standard input) stays open and is handed to the first who opens it.
+ */
+#include "io/sources.h"
+#include "base/arena.h"
+#include "base/vec.h"
+#include "io/sources_walk.h"
+#include "io/tar.h"
+
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* How a source is opened: one of path (all NULL), once, bytes or failure. */
+struct entry {
+    struct rp_source source;
+    _Atomic(struct rp_input *) *once; /* an open input, to be handed out */
+    const uint8_t *bytes;             /* a member of a tar */
+    size_t n;
+    size_t place;                 /* in the order of adding */
+    uint8_t *held;                /* bytes, where they are ours */
+    const struct rp_err *failure; /* a tar that could not be read to its end */
+};
+
+struct rp_sources {
+    struct rp_limits limits;
+    struct rp_arena arena; /* names, failures */
+    RP_VEC(struct entry) list;
+    RP_VEC(struct rp_input *) mapped; /* plain tars whose members are slices */
+};
+
+/* ---- natural order ---- */
+
+static bool is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+/* Compares two runs of digits by value and steps over them. */
+static int compare_runs(const char **a, const char **b)
+{
+    size_t na, nb;
+    int order;
+
+    while (**a == '0')
+        ++*a;
+    while (**b == '0')
+        ++*b;
+    for (na = 0; is_digit((*a)[na]);)
+        na++;
+    for (nb = 0; is_digit((*b)[nb]);)
+        nb++;
+    order = na != nb ? (na < nb ? -1 : 1) : memcmp(*a, *b, na);
+    *a += na;
+    *b += nb;
+    return order;
+}
+
+/* '/' comes first, so that a folder's files stay together. */
+static int rank_of(char c)
+{
+    return c == '\0' ? 0 : c == '/' ? 1 : 2 + (unsigned char)c;
+}
+
+int rp_natural_compare(const char *a, const char *b)
+{
+    const char *x = a, *y = b;
+
+    while (*x || *y) {
+        int order;
+
+        if (is_digit(*x) && is_digit(*y)) {
+            order = compare_runs(&x, &y);
+        } else {
+            order = rank_of(*x) - rank_of(*y);
+            x += *x != '\0';
+            y += *y != '\0';
+        }
+        if (order)
+            return order;
+    }
+    return strcmp(a, b); /* "07" and "7" */
+}
+
+/* ---- adding to the list ---- */
+
+static enum rp_code nomem(struct rp_err *err)
+{
+    return rp_err_nomem(err, "listing the inputs");
+}
+
+/* A new entry with its names; member may be NULL. Valid until the next one is added. */
+static enum rp_code add(struct rp_sources *s, const struct rp_source *like, const char *member,
+                        struct entry **out, struct rp_err *err)
+{
+    struct entry e = {.source = *like, .place = s->list.n};
+    bool standard = strcmp(like->path, "-") == 0;
+    const char *shown = standard ? "(standard input)" : like->path;
+
+    if (s->list.n >= s->limits.members)
+        return rp_err_set(err, RP_LIMIT, "more than %llu files to read (limit members), at '%s'",
+                          (unsigned long long)s->limits.members, shown);
+    e.source.path = rp_arena_strdup(&s->arena, like->path);
+    e.source.name = member ? rp_arena_printf(&s->arena, "%s!%s", shown, member)
+                           : rp_arena_strdup(&s->arena, shown);
+    e.source.member = member && e.source.name ? e.source.name + strlen(shown) + 1 : NULL;
+    if (!e.source.path || !e.source.name)
+        return nomem(err);
+    RP_TRY(rp_vec_push(&s->list, e, err));
+    *out = &s->list.at[s->list.n - 1];
+    return RP_OK;
+}
+
+/* The end of a tar that failed: an entry that gives the error when it is its turn. */
+static enum rp_code add_failure(struct rp_sources *s, const struct rp_source *like,
+                                const struct rp_err *failure, struct rp_err *err)
+{
+    struct rp_err *kept = RP_ARENA_NEW(&s->arena, struct rp_err, 1);
+    struct entry *e;
+
+    if (!kept)
+        return nomem(err);
+    *kept = *failure;
+    RP_TRY(add(s, like, NULL, &e, err));
+    e->failure = kept;
+    return RP_OK;
+}
+
+static enum rp_code add_member(struct rp_sources *s, const struct rp_source *like,
+                               struct rp_tar *tar, const struct rp_tar_member *m,
+                               struct rp_err *err)
+{
+    struct rp_source from = *like;
+    struct entry *e;
+
+    from.found = true;
+    from.truncated = m->truncated;
+    RP_TRY(add(s, &from, m->name, &e, err));
+    e->bytes = m->bytes;
+    e->n = m->n;
+    e->held = m->held ? rp_tar_keep(tar) : NULL;
+    return RP_OK;
+}
+
+static int by_member(const void *a, const void *b)
+{
+    const struct entry *x = a, *y = b;
+    int order = rp_natural_compare(x->source.member, y->source.member);
+
+    /* the same name twice: by place in the tar, the later one being the valid one */
+    return order ? order : (x->place < y->place ? -1 : 1);
+}
+
+/* Sorts the members from `first` on; of several with one name the last counts, as in tar itself. */
+static void order_members(struct rp_sources *s, size_t first)
+{
+    struct entry *at = s->list.at + first;
+    size_t n = s->list.n - first, kept = 0;
+
+    if (n == 0)
+        return;
+    qsort(at, n, sizeof *at, by_member);
+    for (size_t i = 1; i < n; i++) {
+        if (strcmp(at[kept].source.member, at[i].source.member) == 0)
+            free(at[kept].held);
+        else
+            kept++;
+        at[kept] = at[i];
+    }
+    s->list.n = first + kept + 1;
+}
+
+/*
+ * Lists a tar's members. in is kept where they are slices of it. A failure on the way does not lose
+ * what came before: it becomes the last entry.
+ */
+static enum rp_code add_tar(struct rp_sources *s, const struct rp_source *like, struct rp_input *in,
+                            bool *keep_in, struct rp_err *err)
+{
+    size_t first = s->list.n, whole_n;
+    struct rp_tar_member m = {0};
+    struct rp_err failure;
+    struct rp_tar *tar;
+    enum rp_code code, added = RP_OK;
+
+    RP_TRY(rp_tar_open(in, &s->limits, &tar, err));
+    do {
+        code = rp_tar_next(tar, &m, &failure);
+        if (code == RP_OK && m.name)
+            added = add_member(s, like, tar, &m, err);
+    } while (code == RP_OK && m.name && added == RP_OK);
+    if (rp_tar_truncated(tar) && s->list.n > first)
+        s->list.at[s->list.n - 1].source.truncated = true;
+    rp_tar_close(tar);
+    order_members(s, first);
+    *keep_in = rp_input_borrow_mapped(in, &whole_n) != NULL;
+    if (added != RP_OK)
+        return added;
+    return code == RP_OK ? RP_OK : add_failure(s, like, &failure, err);
+}
+
+/* ---- one file ---- */
+
+/* An input that can be read once waits in its entry until somebody opens it. */
+static enum rp_code add_once(struct rp_sources *s, const struct rp_source *like,
+                             struct rp_input *in, struct rp_err *err)
+{
+    struct entry *e;
+    _Atomic(struct rp_input *) *slot =
+        rp_arena_alloc(&s->arena, sizeof *slot, _Alignof(_Atomic(struct rp_input *)));
+
+    if (!slot)
+        return nomem(err);
+    RP_TRY(add(s, like, NULL, &e, err));
+    atomic_init(slot, in);
+    e->once = slot;
+    return RP_OK;
+}
+
+/* Takes the open input: keeps or closes it. */
+static enum rp_code add_opened(struct rp_sources *s, const struct rp_source *like,
+                               struct rp_input *in, bool again, struct rp_err *err)
+{
+    const uint8_t *head = NULL;
+    struct entry *e;
+    enum rp_code code;
+    bool keep = false;
+    size_t n = 0;
+
+    code = rp_input_peek(in, RP_TAR_BLOCK, &head, &n, err);
+    if (code == RP_OK && rp_tar_matches(head, n)) {
+        code = rp_vec_reserve(&s->mapped, 1, err);
+        if (code == RP_OK)
+            code = add_tar(s, like, in, &keep, err);
+        if (keep)
+            s->mapped.at[s->mapped.n++] = in;
+    } else if (code == RP_OK && !again) {
+        code = add_once(s, like, in, err);
+        keep = code == RP_OK;
+    } else if (code == RP_OK) {
+        code = add(s, like, NULL, &e, err);
+    }
+    if (!keep)
+        rp_input_close(in);
+    return code;
+}
+
+static enum rp_code add_file(struct rp_sources *s, const struct rp_source *like, bool again,
+                             struct rp_err *err)
+{
+    struct rp_err failure = RP_ERR_INIT;
+    struct rp_input *in;
+    enum rp_code code = rp_input_open(like->path, &s->limits, &in, &failure);
+
+    if (code == RP_OK)
+        return add_opened(s, like, in, again, err);
+    if (like->found && code != RP_NOMEM)
+        return add_failure(s, like, &failure, err);
+    if (err)
+        *err = failure;
+    return code;
+}
+
+/* ---- folders ---- */
+
+static enum rp_code add_path(struct rp_sources *s, const char *path, size_t given,
+                             struct rp_err *err)
+{
+    struct rp_source like = {.path = path, .given = given};
+    struct rp_walk walk = {0};
+    enum rp_code code;
+
+    switch (rp_path_kind(path)) {
+    case RP_PATH_FOLDER:
+        like.found = true;
+        code = rp_walk_folder(path, &s->limits, &walk, err);
+        for (size_t i = 0; code == RP_OK && i < walk.files.n; i++) {
+            like.path = walk.files.at[i].path;
+            code = add_file(s, &like, true, err);
+        }
+        rp_walk_release(&walk);
+        return code;
+    case RP_PATH_FILE:
+        return add_file(s, &like, true, err);
+    default: /* read once, or not there: opening tells */
+        return add_file(s, &like, false, err);
+    }
+}
+
+enum rp_code rp_sources_open(const char *const *paths, size_t n, const struct rp_limits *limits,
+                             struct rp_sources **out, struct rp_err *err)
+{
+    struct rp_sources *s = calloc(1, sizeof *s);
+    enum rp_code code = RP_OK;
+
+    *out = NULL;
+    if (!s)
+        return nomem(err);
+    s->limits = limits ? *limits : RP_LIMITS_DEFAULT;
+    for (size_t i = 0; code == RP_OK && i < n; i++)
+        code = add_path(s, paths[i], i, err);
+    if (code != RP_OK) {
+        rp_sources_close(s);
+        return code;
+    }
+    *out = s;
+    return RP_OK;
+}
+
+void rp_sources_close(struct rp_sources *sources)
+{
+    if (!sources)
+        return;
+    for (size_t i = 0; i < sources->list.n; i++) {
+        free(sources->list.at[i].held);
+        if (sources->list.at[i].once)
+            rp_input_close(atomic_load(sources->list.at[i].once));
+    }
+    for (size_t i = 0; i < sources->mapped.n; i++)
+        rp_input_close(sources->mapped.at[i]);
+    rp_vec_release(&sources->list);
+    rp_vec_release(&sources->mapped);
+    rp_arena_release(&sources->arena);
+    free(sources);
+}
+
+size_t rp_sources_count(const struct rp_sources *sources)
+{
+    return sources->list.n;
+}
+
+const struct rp_source *rp_sources_borrow(const struct rp_sources *sources, size_t i)
+{
+    return &sources->list.at[i].source;
+}
+
+enum rp_code rp_source_open(struct rp_sources *sources, size_t i, struct rp_input **out,
+                            struct rp_err *err)
+{
+    const struct entry *e = &sources->list.at[i];
+
+    *out = NULL;
+    if (e->failure) {
+        if (err)
+            *err = *e->failure;
+        return e->failure->code;
+    }
+    if (e->source.member)
+        return rp_input_open_memory(e->source.name, e->bytes, e->n, &sources->limits, out, err);
+    if (!e->once)
+        return rp_input_open(e->source.path, &sources->limits, out, err);
+    *out = atomic_exchange(e->once, NULL);
+    return *out ? RP_OK : rp_err_set(err, RP_USAGE, "'%s' can be read only once", e->source.name);
+}

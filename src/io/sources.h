@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RP_IO_SOURCES_H
+#define RP_IO_SOURCES_H
+/*
+ * From the paths that a user gives (files, folders, tars, "-") to the list of things to read, in an
+ * order that does not depend on the file system: paths as they were given, within a folder or a tar
+ * by natural order ("rank2" before "rank10").
+ *
+ *     run/           ->  run/rank0.json  run/rank1.json.gz
+ *     run.tar.gz     ->  run.tar.gz!rank0.json  run.tar.gz!rank1.json
+ *
+ * Folders are walked to the bottom. Hidden files are passed over; links are followed, but a file
+ * that is there under its own name is not listed again under a link's. Tars are known by their
+ * content, also inside folders; a tar inside a tar is not opened.
+ */
+#include "base/err.h"
+#include "base/limits.h"
+#include "io/input.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct rp_source {
+    const char *name;   /* to show: "run.tar.gz!rank0.json" */
+    const char *path;   /* of the file on disk; "-" for standard input */
+    const char *member; /* of a tar, or NULL */
+    size_t given;       /* index of the user's path that led here */
+    bool found;     /* in a folder or a tar: the user did not name it, so what it is may be unknown;
+                       otherwise not to understand it is an error */
+    bool truncated; /* the tar stopped within it or right behind it */
+};
+
+struct rp_sources;
+
+/*
+ * Lists the sources. A path that cannot be opened is an error here; a file found in a folder, or a
+ * tar that is damaged further on, fails when its source is opened. n may be 0, and so may the
+ * count.
+ *
+ * Memory: members of a tar that is compressed (or comes through a pipe) are held decompressed until
+ * close, together at most limits.held_bytes a tar; members of a plain tar are slices of its
+ * mapping.
+ */
+enum rp_code rp_sources_open(const char *const *paths, size_t n, const struct rp_limits *limits,
+                             struct rp_sources **out, struct rp_err *err);
+void rp_sources_close(struct rp_sources *sources); /* NULL is fine; after all its inputs */
+
+size_t rp_sources_count(const struct rp_sources *sources);
+const struct rp_source *rp_sources_borrow(const struct rp_sources *sources, size_t i);
+
+/* Opens source i; from several threads at a time, any number of times (standard input and pipes:
+   once). The caller closes the input, before the sources. */
+enum rp_code rp_source_open(struct rp_sources *sources, size_t i, struct rp_input **out,
+                            struct rp_err *err);
+
+/* Order of names as people count: runs of digits by their value. 0 only for equal names. */
+int rp_natural_compare(const char *a, const char *b);
+
+#endif

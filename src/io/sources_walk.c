@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Walking folders. Links are followed because runs are often collected that way; a folder that is
+ * its own ancestor ends the descent (a loop), and a file that was also reached without a link is
+ * listed under that name only ("latest.json" beside "rank0.json" is not a second rank).
+ */
+#include "io/sources_walk.h"
+#include "io/sources.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+/* A folder on the way down. */
+struct level {
+    const struct level *up;
+    const char *path;
+    dev_t device;
+    ino_t inode;
+    uint32_t depth;
+    bool by_link;
+};
+
+struct child {
+    const char *name;
+};
+
+struct child_list { /* as RP_VEC */
+    struct child *at;
+    size_t n, cap;
+};
+
+enum rp_path_kind rp_path_kind(const char *path)
+{
+    struct stat st;
+
+    if (strcmp(path, "-") == 0)
+        return RP_PATH_ONCE;
+    if (stat(path, &st) != 0)
+        return RP_PATH_NONE;
+    return S_ISDIR(st.st_mode) ? RP_PATH_FOLDER : S_ISREG(st.st_mode) ? RP_PATH_FILE : RP_PATH_ONCE;
+}
+
+static int by_name(const void *a, const void *b)
+{
+    return rp_natural_compare(((const struct child *)a)->name, ((const struct child *)b)->name);
+}
+
+static bool is_loop(const struct level *level, const struct stat *st)
+{
+    for (; level; level = level->up)
+        if (level->device == st->st_dev && level->inode == st->st_ino)
+            return true;
+    return false;
+}
+
+static enum rp_code walk_level(struct rp_walk *w, const struct rp_limits *limits,
+                               const struct level *level, struct rp_err *err);
+
+static enum rp_code visit(struct rp_walk *w, const struct rp_limits *limits,
+                          const struct level *level, const char *name, struct rp_err *err)
+{
+    size_t n = strlen(level->path);
+    const char *slash = n > 0 && level->path[n - 1] == '/' ? "" : "/";
+    char *path = rp_arena_printf(&w->arena, "%s%s%s", level->path, slash, name);
+    struct level below;
+    struct stat st, own;
+    bool by_link;
+
+    if (!path)
+        return rp_err_nomem(err, "listing a folder");
+    if (lstat(path, &own) != 0 || stat(path, &st) != 0)
+        return RP_OK; /* gone meanwhile, or a link to nowhere */
+    by_link = level->by_link || S_ISLNK(own.st_mode);
+    if (S_ISREG(st.st_mode)) {
+        struct rp_walk_file file = {path, st.st_dev, st.st_ino, by_link};
+
+        return rp_vec_push(&w->files, file, err);
+    }
+    if (!S_ISDIR(st.st_mode) || is_loop(level, &st))
+        return RP_OK;
+    below = (struct level){level, path, st.st_dev, st.st_ino, level->depth + 1, by_link};
+    return walk_level(w, limits, &below, err);
+}
+
+/* The names in one folder, sorted; hidden ones (and with them "._" files) left out. */
+static enum rp_code read_names(struct rp_walk *w, const struct rp_limits *limits, const char *path,
+                               struct child_list *list, struct rp_err *err)
+{
+    enum rp_code code = RP_OK;
+    struct dirent *entry;
+    DIR *dir = opendir(path);
+
+    if (!dir)
+        return rp_err_set_os(err, errno, "cannot read the folder '%s'", path);
+    while (code == RP_OK && (entry = readdir(dir))) {
+        struct child child;
+
+        if (entry->d_name[0] == '.')
+            continue;
+        child.name = rp_arena_strdup(&w->arena, entry->d_name);
+        if (!child.name)
+            code = rp_err_nomem(err, "listing a folder");
+        else if (++w->seen > limits->members)
+            code = rp_err_set(err, RP_LIMIT,
+                              "the folder '%s' holds more than %llu files (limit members): name "
+                              "those to read",
+                              path, (unsigned long long)limits->members);
+        else
+            code = rp_vec_push(list, child, err);
+    }
+    closedir(dir);
+    if (list->n > 0)
+        qsort(list->at, list->n, sizeof *list->at, by_name);
+    return code;
+}
+
+static enum rp_code walk_level(struct rp_walk *w, const struct rp_limits *limits,
+                               const struct level *level, struct rp_err *err)
+{
+    struct child_list list = {0};
+    enum rp_code code;
+
+    if (level->depth > limits->depth)
+        return rp_err_set(err, RP_LIMIT,
+                          "the folder '%.100s' is nested deeper than %u (limit depth)", level->path,
+                          limits->depth);
+    code = read_names(w, limits, level->path, &list, err);
+    for (size_t i = 0; code == RP_OK && i < list.n; i++)
+        code = visit(w, limits, level, list.at[i].name, err);
+    rp_vec_release(&list);
+    return code;
+}
+
+struct identity {
+    dev_t device;
+    ino_t inode;
+    bool by_link;
+    size_t index;
+};
+
+/* Same files together, those without a link first, then in order of the walk. */
+static int by_identity(const void *a, const void *b)
+{
+    const struct identity *x = a, *y = b;
+
+    if (x->device != y->device)
+        return x->device < y->device ? -1 : 1;
+    if (x->inode != y->inode)
+        return x->inode < y->inode ? -1 : 1;
+    if (x->by_link != y->by_link)
+        return x->by_link ? 1 : -1;
+    return x->index < y->index ? -1 : 1;
+}
+
+/* Drops files reached by a link that are there already. Hard links are files of their own. */
+static enum rp_code drop_doubles(struct rp_walk *w, struct rp_err *err)
+{
+    size_t n = w->files.n, kept = 0;
+    struct identity *ids = n > 0 ? malloc(n * sizeof *ids) : NULL;
+
+    if (n == 0)
+        return RP_OK;
+    if (!ids)
+        return rp_err_nomem(err, "listing a folder");
+    for (size_t i = 0; i < n; i++)
+        ids[i] = (struct identity){w->files.at[i].device, w->files.at[i].inode,
+                                   w->files.at[i].by_link, i};
+    qsort(ids, n, sizeof *ids, by_identity);
+    for (size_t i = 1; i < n; i++)
+        if (ids[i].by_link && ids[i].device == ids[i - 1].device &&
+            ids[i].inode == ids[i - 1].inode)
+            w->files.at[ids[i].index].path = NULL;
+    free(ids);
+    for (size_t i = 0; i < n; i++)
+        if (w->files.at[i].path)
+            w->files.at[kept++] = w->files.at[i];
+    w->files.n = kept;
+    return RP_OK;
+}
+
+enum rp_code rp_walk_folder(const char *path, const struct rp_limits *limits, struct rp_walk *walk,
+                            struct rp_err *err)
+{
+    struct level top = {.path = path};
+    struct stat st;
+
+    if (stat(path, &st) != 0)
+        return rp_err_set_os(err, errno, "cannot read the folder '%s'", path);
+    top.device = st.st_dev;
+    top.inode = st.st_ino;
+    RP_TRY(walk_level(walk, limits, &top, err));
+    return drop_doubles(walk, err);
+}
+
+void rp_walk_release(struct rp_walk *walk)
+{
+    rp_vec_release(&walk->files);
+    rp_arena_release(&walk->arena);
+}

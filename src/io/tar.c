@@ -1,0 +1,454 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Reading tar. A tar is blocks of 512 bytes: a header with name, size and type, the content padded
+ * to whole blocks, the next header; blocks of zeros end it. Extensions are headers of their own
+ * that speak about the next one: 'L' holds a long name (GNU), 'x' holds "length key=value" lines
+ * (pax).
+ *
+ *     [header 'x'][path=..., size=...] [header '0'][content......|pad] ... [zeros][zeros]
+ *
+ * Where the input is in memory as it is (a plain tar, mapped) content is a slice of it and costs
+ * nothing; otherwise a member is read into memory, growing with what really is there and not with
+ * what the header promises.
+ */
+#include "io/tar.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define EXTENSION_BYTES ((uint64_t)1 << 20) /* a name or a set of pax records */
+#define SKIP_BYTES      ((size_t)64 << 10)
+#define FIRST_BYTES     ((size_t)1 << 20)
+
+/* Offsets and lengths of the header's fields. */
+enum {
+    NAME_AT = 0,
+    NAME_N = 100,
+    SIZE_AT = 124,
+    SIZE_N = 12,
+    SUM_AT = 148,
+    SUM_N = 8,
+    TYPE_AT = 156,
+    MAGIC_AT = 257,
+    PREFIX_AT = 345,
+    PREFIX_N = 155,
+};
+
+struct rp_tar {
+    struct rp_input *in;
+    struct rp_limits limits;
+    const uint8_t *whole; /* NULL: read */
+    size_t whole_n;
+    uint64_t at;      /* offset in the tar */
+    uint64_t pending; /* content and padding of the last member, not yet passed */
+    uint64_t members;
+    bool ended, cut;
+    uint8_t *held;
+    char name[NAME_N + 1 + PREFIX_N + 1]; /* of a header */
+    char *long_name;                      /* from 'L' or 'x', for the next file */
+    bool has_long_size;
+    uint64_t long_size;  /* from 'x' */
+    bool sparse;         /* from 'x' */
+    uint8_t *scratch;    /* SKIP_BYTES */
+    uint64_t held_total; /* bytes of all members that were read and given out */
+};
+
+/* ---- header fields ---- */
+
+/* Octal digits with blanks around them, or base 256 where the first bit is set. */
+static bool parse_number(const uint8_t *field, size_t n, uint64_t *value)
+{
+    size_t i = 0;
+    uint64_t v = 0;
+
+    if (field[0] & 0x80) {
+        v = field[0] & 0x3f;
+        for (i = 1; i < n; i++) {
+            if (v >> 55)
+                return false;
+            v = v << 8 | field[i];
+        }
+        *value = v;
+        return !(field[0] & 0x40); /* negative */
+    }
+    while (i < n && field[i] == ' ')
+        i++;
+    for (; i < n && field[i] >= '0' && field[i] <= '7'; i++)
+        v = v << 3 | (uint64_t)(field[i] - '0'); /* 12 digits are 36 bits */
+    for (; i < n; i++)
+        if (field[i] != ' ' && field[i] != '\0')
+            return false;
+    *value = v;
+    return true;
+}
+
+/* The sum of all bytes with blanks in place of the sum itself. Some old programs added signed
+ * bytes.
+ */
+static bool checksum_ok(const uint8_t *h)
+{
+    int64_t plain = 0, with_sign = 0;
+    uint64_t want;
+
+    if (!parse_number(h + SUM_AT, SUM_N, &want))
+        return false;
+    for (size_t i = 0; i < RP_TAR_BLOCK; i++) {
+        uint8_t c = i >= SUM_AT && i < SUM_AT + SUM_N ? ' ' : h[i];
+
+        plain += c;
+        with_sign += (int8_t)c;
+    }
+    return (int64_t)want == plain || (int64_t)want == with_sign;
+}
+
+bool rp_tar_matches(const uint8_t *bytes, size_t n)
+{
+    uint64_t size;
+
+    return n >= RP_TAR_BLOCK && bytes[NAME_AT] != '\0' && checksum_ok(bytes) &&
+           parse_number(bytes + SIZE_AT, SIZE_N, &size);
+}
+
+static bool is_zero_block(const uint8_t *h)
+{
+    for (size_t i = 0; i < RP_TAR_BLOCK; i++)
+        if (h[i])
+            return false;
+    return true;
+}
+
+/* prefix/name; the prefix only exists in POSIX headers, GNU keeps times there. */
+static void header_name(struct rp_tar *tar, const uint8_t *h)
+{
+    size_t n = 0, name_n = strnlen((const char *)h + NAME_AT, NAME_N);
+
+    if (memcmp(h + MAGIC_AT, "ustar", 6) == 0 && h[PREFIX_AT]) {
+        n = strnlen((const char *)h + PREFIX_AT, PREFIX_N);
+        memcpy(tar->name, h + PREFIX_AT, n);
+        tar->name[n++] = '/';
+    }
+    memcpy(tar->name + n, h + NAME_AT, name_n);
+    tar->name[n + name_n] = '\0';
+}
+
+/* ---- moving through the tar ---- */
+
+static enum rp_code damaged(const struct rp_tar *tar, uint64_t offset, const char *what,
+                            struct rp_err *err)
+{
+    return rp_err_set_at(err, RP_FORMAT, offset, "'%s': the tar is damaged at byte %llu: %s",
+                         rp_input_borrow_name(tar->in), (unsigned long long)offset, what);
+}
+
+/* Up to n bytes, fewer only at the end. */
+static enum rp_code read_some(struct rp_tar *tar, uint8_t *out, size_t n, size_t *got,
+                              struct rp_err *err)
+{
+    *got = 0;
+    if (tar->whole) {
+        size_t left = tar->at < tar->whole_n ? tar->whole_n - (size_t)tar->at : 0;
+
+        *got = n < left ? n : left;
+        memcpy(out, tar->whole + (left ? tar->at : 0), *got);
+    } else {
+        size_t part = 1;
+
+        while (*got < n && part > 0) {
+            RP_TRY(rp_input_read(tar->in, out + *got, n - *got, &part, err));
+            *got += part;
+        }
+    }
+    tar->at += *got;
+    return RP_OK;
+}
+
+static enum rp_code skip(struct rp_tar *tar, uint64_t n, struct rp_err *err)
+{
+    if (tar->whole) {
+        tar->at = n < tar->whole_n - tar->at ? tar->at + n : tar->whole_n;
+        return RP_OK;
+    }
+    while (n > 0) {
+        size_t part = n < SKIP_BYTES ? (size_t)n : SKIP_BYTES, got;
+
+        RP_TRY(read_some(tar, tar->scratch, part, &got, err));
+        if (got < part)
+            return RP_OK; /* the next header will not be there either */
+        n -= part;
+    }
+    return RP_OK;
+}
+
+/* Reads n bytes into a new block, growing as they come; *got is fewer only at the end. */
+static enum rp_code read_held(struct rp_tar *tar, uint64_t n, uint8_t **out, size_t *got,
+                              struct rp_err *err)
+{
+    size_t cap = n < FIRST_BYTES ? (size_t)n : FIRST_BYTES, part;
+
+    *got = 0;
+    *out = malloc(cap + 1);
+    while (*out) {
+        uint8_t *larger;
+
+        RP_TRY(read_some(tar, *out + *got, cap - *got, &part, err));
+        *got += part;
+        if (*got < cap || cap == n)
+            return RP_OK;
+        cap = n / 2 < cap ? (size_t)n : 2 * cap;
+        larger = realloc(*out, cap + 1);
+        if (!larger)
+            break;
+        *out = larger;
+    }
+    return rp_err_nomem(err, "reading a member of a tar");
+}
+
+static uint64_t padding(uint64_t n)
+{
+    return -n & (RP_TAR_BLOCK - 1);
+}
+
+/* ---- extensions: long names and pax records ---- */
+
+static enum rp_code set_long_name(struct rp_tar *tar, const uint8_t *at, size_t n,
+                                  struct rp_err *err)
+{
+    free(tar->long_name);
+    tar->long_name = strndup((const char *)at, n);
+    return tar->long_name ? RP_OK : rp_err_nomem(err, "reading a tar");
+}
+
+static bool key_is(const uint8_t *key, size_t n, const char *name)
+{
+    return n == strlen(name) && memcmp(key, name, n) == 0;
+}
+
+static enum rp_code pax_record(struct rp_tar *tar, const uint8_t *key, size_t key_n,
+                               const uint8_t *value, size_t value_n, struct rp_err *err)
+{
+    if (key_is(key, key_n, "path"))
+        return set_long_name(tar, value, value_n, err);
+    if (key_n > 10 && memcmp(key, "GNU.sparse", 10) == 0)
+        tar->sparse = true;
+    if (!key_is(key, key_n, "size"))
+        return RP_OK;
+    tar->has_long_size = true;
+    tar->long_size = 0;
+    for (size_t i = 0; i < value_n; i++) {
+        if (value[i] < '0' || value[i] > '9' || tar->long_size > UINT64_MAX / 32)
+            return damaged(tar, tar->at, "a pax size is not a number", err);
+        tar->long_size = tar->long_size * 10 + (uint64_t)(value[i] - '0');
+    }
+    return RP_OK;
+}
+
+/* "27 path=some/long/name\n", the length counting the whole line. */
+static enum rp_code pax_records(struct rp_tar *tar, const uint8_t *at, size_t n, struct rp_err *err)
+{
+    while (n > 0 && *at != '\0') {
+        size_t len = 0, i = 0;
+        const uint8_t *equals;
+
+        for (; i < n && at[i] >= '0' && at[i] <= '9' && len <= n; i++)
+            len = len * 10 + (size_t)(at[i] - '0');
+        if (i == 0 || i >= n || at[i] != ' ' || len > n || len < i + 3 || at[len - 1] != '\n')
+            return damaged(tar, tar->at, "bad pax records", err);
+        i++;
+        equals = memchr(at + i, '=', len - i);
+        if (!equals)
+            return damaged(tar, tar->at, "bad pax records", err);
+        RP_TRY(pax_record(tar, at + i, (size_t)(equals - at) - i, equals + 1,
+                          len - 2 - (size_t)(equals - at), err));
+        at += len;
+        n -= len;
+    }
+    return RP_OK;
+}
+
+static enum rp_code read_extension(struct rp_tar *tar, uint8_t type, uint64_t size,
+                                   struct rp_err *err)
+{
+    enum rp_code code = RP_OK;
+    uint8_t *bytes = NULL;
+    size_t got;
+
+    if (size > EXTENSION_BYTES)
+        return damaged(tar, tar->at, "an extended header is longer than 1 MiB", err);
+    code = read_held(tar, size, &bytes, &got, err);
+    if (code == RP_OK && got < size)
+        tar->ended = tar->cut = true;
+    else if (code == RP_OK && type == 'L')
+        code = set_long_name(tar, bytes, got, err);
+    else if (code == RP_OK)
+        code = pax_records(tar, bytes, got, err);
+    free(bytes);
+    return code == RP_OK ? skip(tar, padding(size), err) : code;
+}
+
+static void forget_extension(struct rp_tar *tar)
+{
+    free(tar->long_name);
+    tar->long_name = NULL;
+    tar->has_long_size = false;
+    tar->sparse = false;
+}
+
+/* ---- members ---- */
+
+static bool is_wanted(const char *name, uint8_t type)
+{
+    const char *base = strrchr(name, '/');
+
+    base = base ? base + 1 : name;
+    if (type != '0' && type != '\0' && type != '7')
+        return false;
+    /* a name that ends in '/' is a folder of before ustar */
+    return *base != '\0' && strncmp(base, "._", 2) != 0;
+}
+
+static enum rp_code give_content(struct rp_tar *tar, uint64_t size, struct rp_tar_member *m,
+                                 struct rp_err *err)
+{
+    if (size > tar->limits.input_bytes)
+        return rp_err_set_at(err, RP_LIMIT, tar->at,
+                             "'%s!%s' is longer than the limit input_bytes (%llu): raise the limit "
+                             "to read it",
+                             rp_input_borrow_name(tar->in), m->name,
+                             (unsigned long long)tar->limits.input_bytes);
+    m->offset = tar->at;
+    m->held = !tar->whole;
+    if (tar->whole) {
+        size_t left = tar->whole_n - (size_t)tar->at;
+
+        m->bytes = tar->whole + tar->at;
+        m->n = size < left ? (size_t)size : left;
+        tar->at += m->n;
+    } else {
+        if (size > tar->limits.held_bytes - tar->held_total)
+            return rp_err_set_at(
+                err, RP_LIMIT, tar->at,
+                "'%s' holds more than %llu bytes (limit held_bytes): unpack it and "
+                "read the folder",
+                rp_input_borrow_name(tar->in), (unsigned long long)tar->limits.held_bytes);
+        RP_TRY(read_held(tar, size, &tar->held, &m->n, err));
+        tar->held_total += m->n;
+        m->bytes = tar->held;
+    }
+    m->truncated = m->n < size;
+    tar->ended = tar->cut = m->truncated;
+    tar->pending = padding(size);
+    return RP_OK;
+}
+
+/* Reads one header; *size is that of what follows it. Sets tar->ended at the end of the tar. */
+static enum rp_code read_header(struct rp_tar *tar, uint8_t *h, uint64_t *size, struct rp_err *err)
+{
+    uint64_t start;
+    size_t got;
+
+    RP_TRY(skip(tar, tar->pending, err));
+    tar->pending = 0;
+    start = tar->at;
+    RP_TRY(read_some(tar, h, RP_TAR_BLOCK, &got, err));
+    if (got < RP_TAR_BLOCK || is_zero_block(h)) {
+        tar->ended = true;
+        tar->cut = got > 0 && got < RP_TAR_BLOCK;
+        return RP_OK;
+    }
+    if (!checksum_ok(h))
+        return damaged(tar, start, "the header's checksum is wrong", err);
+    if (!parse_number(h + SIZE_AT, SIZE_N, size) || *size > INT64_MAX)
+        return damaged(tar, start, "bad size of a member", err);
+    if (++tar->members > tar->limits.members)
+        return rp_err_set_at(
+            err, RP_LIMIT, start, "'%s' holds more than %llu members (limit members)",
+            rp_input_borrow_name(tar->in), (unsigned long long)tar->limits.members);
+    return RP_OK;
+}
+
+/* A header that is not an extension: gives the member out or passes over it. */
+static enum rp_code take_member(struct rp_tar *tar, const uint8_t *h, uint64_t size,
+                                struct rp_tar_member *m, struct rp_err *err)
+{
+    header_name(tar, h);
+    m->name = tar->long_name ? tar->long_name : tar->name;
+    if (tar->has_long_size)
+        size = tar->long_size;
+    if (h[TYPE_AT] == 'S' || (tar->sparse && h[TYPE_AT] == '0'))
+        return rp_err_set_at(err, RP_UNSUPPORTED, tar->at,
+                             "'%s!%s' is stored sparse: make the tar without --sparse",
+                             rp_input_borrow_name(tar->in), m->name);
+    if (is_wanted(m->name, h[TYPE_AT]))
+        return give_content(tar, size, m, err);
+    m->name = NULL;
+    /* links and devices have no content, whatever their size says */
+    if (h[TYPE_AT] < '1' || h[TYPE_AT] > '6')
+        tar->pending = size + padding(size);
+    if (h[TYPE_AT] != 'K' && h[TYPE_AT] != 'g') /* which speak about others too */
+        forget_extension(tar);
+    return RP_OK;
+}
+
+enum rp_code rp_tar_next(struct rp_tar *tar, struct rp_tar_member *member, struct rp_err *err)
+{
+    uint8_t h[RP_TAR_BLOCK];
+
+    free(tar->held);
+    tar->held = NULL;
+    forget_extension(tar);
+    *member = (struct rp_tar_member){0};
+    while (!tar->ended && !member->name) {
+        uint64_t size = 0;
+
+        RP_TRY(read_header(tar, h, &size, err));
+        if (tar->ended)
+            break;
+        if (h[TYPE_AT] == 'L' || h[TYPE_AT] == 'x')
+            RP_TRY(read_extension(tar, h[TYPE_AT], size, err));
+        else
+            RP_TRY(take_member(tar, h, size, member, err));
+    }
+    return RP_OK;
+}
+
+bool rp_tar_truncated(const struct rp_tar *tar)
+{
+    return tar->cut || rp_input_truncated(tar->in);
+}
+
+uint8_t *rp_tar_keep(struct rp_tar *tar)
+{
+    uint8_t *bytes = tar->held;
+
+    tar->held = NULL;
+    return bytes;
+}
+
+enum rp_code rp_tar_open(struct rp_input *in, const struct rp_limits *limits, struct rp_tar **out,
+                         struct rp_err *err)
+{
+    struct rp_tar *tar = calloc(1, sizeof *tar);
+
+    *out = NULL;
+    if (tar)
+        tar->scratch = malloc(SKIP_BYTES);
+    if (!tar || !tar->scratch) {
+        rp_tar_close(tar);
+        return rp_err_nomem(err, "opening a tar");
+    }
+    tar->in = in;
+    tar->limits = limits ? *limits : RP_LIMITS_DEFAULT;
+    tar->whole = rp_input_borrow_mapped(in, &tar->whole_n);
+    *out = tar;
+    return RP_OK;
+}
+
+void rp_tar_close(struct rp_tar *tar)
+{
+    if (!tar)
+        return;
+    free(tar->held);
+    free(tar->long_name);
+    free(tar->scratch);
+    free(tar);
+}
