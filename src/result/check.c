@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Walks the type tree once, carrying the units promised by the keys above. A type that contains
+ * itself is entered once a path (the chain of frames is searched), so the walk ends.
+ */
+#include "result/check.h"
+
+#include "result/walk.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+static const struct {
+    const char *suffix;
+    enum rp_unit unit;
+} suffixes[] = {
+    /* longer ones first: _bytes_per_s is not _bytes */
+    {"_bytes_per_s", RP_UNIT_BPS}, {"_flops_per_s", RP_UNIT_FLOPS}, {"_bytes", RP_UNIT_BYTES},
+    {"_ratio", RP_UNIT_RATIO},     {"_share", RP_UNIT_RATIO},       {"_ns", RP_UNIT_NS},
+    {"_hz", RP_UNIT_HZ},
+};
+
+#define NSUFFIXES (sizeof suffixes / sizeof *suffixes)
+
+struct frame { /* a type being checked, and how it was reached */
+    const struct frame *up;
+    const struct rp_type *type;
+    const char *key;   /* of the field that led here; NULL at the root */
+    unsigned promised; /* units named by the keys above: 1 << unit */
+};
+
+struct report {
+    char *why;
+    size_t cap;
+};
+
+static size_t put_path(char *out, size_t cap, const struct frame *frame)
+{
+    size_t n = frame->up ? put_path(out, cap, frame->up) : 0;
+    int more = snprintf(out + n, cap - n, "%s%s", frame->up ? "." : "",
+                        frame->key ? frame->key : frame->type->name);
+
+    return n + (size_t)more < cap ? n + (size_t)more : cap - 1;
+}
+
+__attribute__((format(printf, 4, 5))) static bool broken(const struct report *report,
+                                                         const struct frame *frame,
+                                                         const struct rp_field *field,
+                                                         const char *fmt, ...)
+{
+    va_list args;
+    size_t n;
+
+    if (report->cap == 0)
+        return false;
+    n = put_path(report->why, report->cap, frame);
+    n += (size_t)snprintf(report->why + n, report->cap - n, "%s%s: ", field ? "." : "",
+                          field ? (field->key ? field->key : "(value)") : "");
+    if (n >= report->cap)
+        return false;
+    va_start(args, fmt);
+    vsnprintf(report->why + n, report->cap - n, fmt, args);
+    va_end(args);
+    return false;
+}
+
+static bool ends_in(const char *key, const char *suffix)
+{
+    size_t n = strlen(key), m = strlen(suffix);
+
+    return n > m && strcmp(key + n - m, suffix) == 0;
+}
+
+/* The unit a key's ending stands for, or RP_UNIT_NONE. */
+static enum rp_unit unit_of_key(const char *key)
+{
+    for (size_t i = 0; i < NSUFFIXES; i++)
+        if (ends_in(key, suffixes[i].suffix))
+            return suffixes[i].unit;
+    return RP_UNIT_NONE;
+}
+
+static const char *suffix_of_unit(enum rp_unit unit)
+{
+    for (size_t i = 0; i < NSUFFIXES; i++)
+        if (suffixes[i].unit == unit)
+            return suffixes[i].suffix;
+    return NULL;
+}
+
+static bool bare_word(const char *key, enum rp_unit unit)
+{
+    for (size_t i = 0; i < NSUFFIXES; i++)
+        if (suffixes[i].unit == unit && strcmp(key, suffixes[i].suffix + 1) == 0)
+            return true;
+    return false;
+}
+
+static bool check_unit(const struct report *r, const struct frame *frame, const struct rp_field *f)
+{
+    enum rp_unit named = f->key ? unit_of_key(f->key) : RP_UNIT_NONE;
+    const char *suffix = suffix_of_unit(f->unit);
+
+    if (!rp_field_number(f)) {
+        if (f->unit != RP_UNIT_NONE)
+            return broken(r, frame, f, "only numbers have a unit");
+        if (rp_field_scalar(f) && named != RP_UNIT_NONE)
+            return broken(r, frame, f, "the key promises a number in a unit");
+        return true;
+    }
+    if (named != RP_UNIT_NONE && named != f->unit)
+        return broken(r, frame, f, "the key ends in '%s', but the unit is another",
+                      suffix_of_unit(named));
+    if (!suffix || named == f->unit || (frame->promised & 1u << f->unit) ||
+        (f->key && bare_word(f->key, f->unit)))
+        return true;
+    return broken(r, frame, f, "by its unit the key, or one around it, must end in '%s'", suffix);
+}
+
+static bool check_key(const struct report *r, const struct frame *frame, const struct rp_field *f)
+{
+    static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_";
+
+    if (!f->key) {
+        if (rp_type_nfields(frame->type) != 1 || !rp_field_scalar(f))
+            return broken(r, frame, f, "only the one scalar of a plain type has no key");
+        return true;
+    }
+    if (!*f->key || f->key[strspn(f->key, letters)])
+        return broken(r, frame, f, "a key consists of letters, digits and '_'");
+    if (!frame->up && strcmp(f->key, "schema") == 0)
+        return broken(r, frame, f, "the key is taken by the record's own schema");
+    for (const struct rp_field *g = frame->type->fields; g != f; g++)
+        if (g->key && strcmp(g->key, f->key) == 0)
+            return broken(r, frame, f, "the key stands twice in the record");
+    return true;
+}
+
+static bool inside(size_t offset, size_t size, size_t align, size_t whole)
+{
+    return offset % align == 0 && size <= whole && offset <= whole - size;
+}
+
+static bool check_place(const struct report *r, const struct frame *frame, const struct rp_field *f)
+{
+    static const size_t sizes[] = {[RP_T_BOOL] = sizeof(bool),
+                                   [RP_T_I64] = 8,
+                                   [RP_T_U64] = 8,
+                                   [RP_T_F64] = 8,
+                                   [RP_T_STR] = sizeof(char *),
+                                   [RP_T_RECORD] = 1,
+                                   [RP_T_LIST] = sizeof(void *),
+                                   [RP_T_MAP] = sizeof(void *)};
+    size_t whole = frame->type->size, size;
+    bool items = f->type == RP_T_LIST || f->type == RP_T_MAP;
+
+    if ((unsigned)f->type > RP_T_MAP)
+        return broken(r, frame, f, "no such type");
+    if (!rp_field_scalar(f) && !f->item)
+        return broken(r, frame, f, "what is inside is not said");
+    size = f->type == RP_T_RECORD ? f->item->size : sizes[f->type];
+    if (!inside(f->offset, size, sizes[f->type], whole) ||
+        (items && !inside(f->count_offset, sizeof(size_t), sizeof(size_t), whole)))
+        return broken(r, frame, f, "its place is not inside the struct of %zu bytes", whole);
+    return true;
+}
+
+static bool check_map(const struct report *r, const struct frame *frame, const struct rp_field *f)
+{
+    if (f->type == RP_T_MAP &&
+        (rp_type_nfields(f->item) < 2 || f->item->fields[0].type != RP_T_STR))
+        return broken(r, frame, f, "a map's item is a text, the key, and at least one value");
+    return true;
+}
+
+static bool in_chain(const struct frame *frame, const struct rp_type *type)
+{
+    for (; frame; frame = frame->up)
+        if (frame->type == type)
+            return true;
+    return false;
+}
+
+/* A field left without doc would end the list early: what stands after the end must be nothing. A
+   table ends with RP_FIELD_END, whose key is NULL. */
+static bool check_end(const struct report *r, const struct frame *frame)
+{
+    const struct rp_field *end = &frame->type->fields[rp_type_nfields(frame->type)];
+
+    if (end->key)
+        return broken(r, frame, end, "the field has no doc");
+    return true;
+}
+
+static bool check_frame(const struct report *r, const struct frame *frame)
+{
+    if (!rp_field_here(frame->type->fields))
+        return broken(r, frame, NULL, "the type has no fields (or the first has no doc)");
+    for (const struct rp_field *f = frame->type->fields; rp_field_here(f); f++) {
+        struct frame inner = {frame, f->item, f->key, frame->promised};
+
+        if (!check_key(r, frame, f) || !check_place(r, frame, f) || !check_unit(r, frame, f))
+            return false;
+        if (!*f->doc)
+            return broken(r, frame, f, "the doc is empty");
+        if (rp_field_scalar(f))
+            continue;
+        if (!check_map(r, frame, f))
+            return false;
+        if (f->key)
+            inner.promised |= 1u << unit_of_key(f->key);
+        if (!in_chain(frame, f->item) && !check_frame(r, &inner))
+            return false;
+    }
+    return check_end(r, frame);
+}
+
+static bool check_rows(const struct report *r, const struct frame *frame)
+{
+    const struct rp_type *type = frame->type;
+    const char *path = type->rows;
+
+    while (path && *path) {
+        size_t len = strcspn(path, "/");
+        const struct rp_field *f = type->fields;
+
+        while (rp_field_here(f) && !(f->key && strlen(f->key) == len && !memcmp(f->key, path, len)))
+            f++;
+        if (!rp_field_here(f) || rp_field_scalar(f))
+            return broken(r, frame, NULL, "rows '%s' does not lead to a list", frame->type->rows);
+        type = f->item;
+        path += len + (path[len] == '/');
+        if (!*path && f->type != RP_T_LIST && f->type != RP_T_MAP)
+            return broken(r, frame, NULL, "rows '%s' does not lead to a list", frame->type->rows);
+    }
+    return true;
+}
+
+bool rp_type_check(const struct rp_type *type, char *why, size_t cap)
+{
+    struct report report = {why, cap};
+    struct frame root = {NULL, type, NULL, 0};
+
+    if (cap)
+        *why = '\0';
+    return check_frame(&report, &root) && check_rows(&report, &root);
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RP_RESULT_PRINT_TEXT_H
+#define RP_RESULT_PRINT_TEXT_H
+/*
+ * Texts on a screen: how many columns UTF-8 takes, cutting it in the middle, wrapping it. Names in
+ * traces come from anywhere, so what could steer a terminal (control and direction characters,
+ * broken UTF-8) is shown as U+FFFD, line breaks and tabs as a space.
+ */
+#include "io/output.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define RP_UTF8_BAD 0xfffd
+
+/* The code point at s and its length in bytes; RP_UTF8_BAD and 1 where the bytes are not UTF-8. The
+   text ends at a NUL, so no length is needed; *s is not NUL. */
+size_t rp_utf8_next(const char *s, uint32_t *code);
+
+/* Columns of a text; what rp_screen_put would take without a limit. */
+size_t rp_screen_width(const char *text);
+
+/* Prints a text in at most `width` columns, cut in its middle with '…' where it is longer. Returns
+   the columns used. */
+size_t rp_screen_put(struct rp_out *to, const char *text, size_t width);
+
+/* Prints a text of words from column `start` on; further lines begin with `indent` spaces. Lines
+   end before column `width` where the words allow it. */
+void rp_screen_wrap(struct rp_out *to, const char *text, size_t start, size_t indent, size_t width);
+
+void rp_screen_pad(struct rp_out *to, size_t n); /* n spaces */
+
+#endif

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RP_RESULT_PRINT_UNITS_H
+#define RP_RESULT_PRINT_UNITS_H
+/* Numbers as people read them: three or four digits, a unit, thousands separators. */
+#include <reprise/result.h>
+#include <stddef.h>
+
+#define RP_CELL_BYTES 256
+
+/* "628.1 ms", "62.4 MB", "97.7 %", "1.41 GHz"; without a unit the number itself. */
+void rp_units_format(double value, enum rp_unit unit, char *out, size_t cap);
+
+/* "239,093" */
+void rp_units_thousands(int64_t value, char *out, size_t cap);
+
+/* The shortest decimal that reads back as the same double, with a '.' in every locale. */
+size_t rp_units_double(double value, char out[32]);
+
+/*
+ * What the screen shows for a field: a scalar, or a list of plain values joined by commas. Points
+ * into buf or to the record's own text; NULL where the value is not known.
+ */
+const char *rp_units_cell(const struct rp_field *field, const void *record,
+                          char buf[RP_CELL_BYTES]);
+
+#endif

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RP_RESULT_RESULT_H
+#define RP_RESULT_RESULT_H
+/* Making and printing results inside the library. */
+#include "base/arena.h"
+#include "io/output.h"
+
+#include <reprise/result.h>
+
+struct rp_result {
+    const struct rp_type *type;
+    void *root;            /* in the arena */
+    struct rp_arena arena; /* owns root and everything it points to */
+    int answer;            /* exit status of a question that was answered: 0 or 1 */
+};
+
+/* A result with a cleared root record of the type. */
+enum rp_code rp_result_new(const struct rp_type *type, struct rp_result **out, struct rp_err *err);
+
+/* The printers; errors stick to `to`. rp_print_record is what all of them are reached through. They
+   allocate nothing. options is not NULL; its struct_size is not looked at. */
+void rp_print_record(const struct rp_type *type, const void *root,
+                     const struct rp_print_options *options, struct rp_out *to);
+void rp_print_table(const struct rp_type *type, const void *root,
+                    const struct rp_print_options *options, struct rp_out *to);
+void rp_print_json(const struct rp_type *type, const void *root, struct rp_out *to);
+void rp_print_csv(const struct rp_type *type, const void *root, struct rp_out *to);
+
+#endif

@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Values are text until they are read: a call has a handful of settings, so parsing twice (check,
+ * then read) costs nothing and needs no store.
+ */
+#include "result/settings.h"
+
+#include "base/decimal.h"
+#include "base/text.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct suffix {
+    const char *text;
+    int64_t factor;
+};
+
+static const struct suffix counts[] = {
+    {"", 1}, {"k", 1000}, {"M", 1000000}, {"G", 1000000000}, {NULL, 0}};
+static const struct suffix byte_units[] = {{"", 1},
+                                           {"B", 1},
+                                           {"kB", 1000},
+                                           {"KB", 1000},
+                                           {"MB", 1000000},
+                                           {"GB", 1000000000},
+                                           {"TB", 1000000000000},
+                                           {"KiB", 1024},
+                                           {"MiB", 1024 * 1024},
+                                           {"GiB", 1024 * 1024 * 1024},
+                                           {"k", 1024},
+                                           {"M", 1024 * 1024},
+                                           {"G", 1024 * 1024 * 1024},
+                                           {NULL, 0}};
+static const struct suffix durations[] = {
+    {"", 1},         {"ns", 1},         {"us", 1000},         {"µs", 1000},
+    {"ms", 1000000}, {"s", 1000000000}, {"min", 60000000000}, {NULL, 0}};
+
+static const struct suffix *suffixes(enum rp_option_type type)
+{
+    return type == RP_OPT_BYTES ? byte_units : type == RP_OPT_DURATION ? durations : counts;
+}
+
+/* A decimal and a suffix: the value must be an integer in the base unit. */
+static bool parse_int(const char *text, const struct suffix *suffix, int64_t *value)
+{
+    size_t digits = strspn(text, "+-0123456789.");
+    __extension__ typedef __int128 wide;
+    int64_t billionths;
+    unsigned flags;
+    wide scaled;
+
+    for (; suffix->text; suffix++) {
+        if (strcmp(text + digits, suffix->text))
+            continue;
+        flags = rp_decimal_parse(text, digits, 0, value);
+        if (!(flags & (RP_DECIMAL_INVALID | RP_DECIMAL_RANGE | RP_DECIMAL_FRACTION)))
+            return !__builtin_mul_overflow(*value, suffix->factor, value);
+        flags = rp_decimal_parse(text, digits, 9, &billionths);
+        if (flags & (RP_DECIMAL_INVALID | RP_DECIMAL_RANGE) || suffix->factor == 1)
+            return false;
+        scaled = (wide)billionths * suffix->factor / 1000000000;
+        *value = (int64_t)scaled;
+        return *value == scaled;
+    }
+    return false;
+}
+
+static bool parse_ratio(const char *text, double *value)
+{
+    char *end;
+
+    *value = strtod(text, &end);
+    if (end == text)
+        return false;
+    if (*end == '%') {
+        *value /= 100;
+        end++;
+    }
+    return *end == '\0' && *value == *value;
+}
+
+static bool parse_flag(const char *text, bool *value)
+{
+    *value = !text || !strcmp(text, "yes");
+    return *value || !strcmp(text, "no");
+}
+
+static bool is_choice(const char *choices, const char *text)
+{
+    size_t len = strlen(text);
+
+    while (*choices) {
+        size_t n = strcspn(choices, "|");
+
+        if (n == len && !memcmp(choices, text, n))
+            return true;
+        choices += n + (choices[n] == '|');
+    }
+    return false;
+}
+
+static const char *expectation(enum rp_option_type type)
+{
+    switch (type) {
+    case RP_OPT_FLAG:
+        return "yes or no";
+    case RP_OPT_INT:
+        return "a whole number, such as 20 or 10k";
+    case RP_OPT_BYTES:
+        return "a size, such as 25MB or 64MiB";
+    case RP_OPT_DURATION:
+        return "a time, such as 10us, 1.5ms or 2s";
+    case RP_OPT_RATIO:
+        return "a share, such as 2% or 0.02";
+    case RP_OPT_PATH:
+        return "the name of a file";
+    default:
+        return "a text";
+    }
+}
+
+enum rp_code rp_option_check(const struct rp_option *option, const char *text, struct rp_err *err)
+{
+    int64_t number;
+    double ratio;
+    bool flag, fine = true;
+
+    if (!text && option->type != RP_OPT_FLAG)
+        return rp_err_set(err, RP_USAGE, "option '--%s' needs a value: %s", option->name,
+                          option->type == RP_OPT_CHOICE ? option->value
+                                                        : expectation(option->type));
+    switch (option->type) {
+    case RP_OPT_FLAG:
+        fine = parse_flag(text, &flag);
+        break;
+    case RP_OPT_INT:
+    case RP_OPT_BYTES:
+    case RP_OPT_DURATION:
+        fine = parse_int(text, suffixes(option->type), &number);
+        break;
+    case RP_OPT_RATIO:
+        fine = parse_ratio(text, &ratio);
+        break;
+    case RP_OPT_CHOICE:
+        if (!is_choice(option->value, text))
+            return rp_err_set(err, RP_USAGE, "option '--%s' is one of %s, not '%s'", option->name,
+                              option->value, text);
+        break;
+    case RP_OPT_TEXT:
+    case RP_OPT_PATH:
+        break;
+    }
+    if (!fine)
+        return rp_err_set(err, RP_USAGE, "option '--%s' takes %s, not '%s'", option->name,
+                          expectation(option->type), text);
+    return RP_OK;
+}
+
+static const struct rp_option *find_option(const struct rp_option *options, const char *name)
+{
+    for (; options && options->name; options++) {
+        if (!strcmp(options->name, name))
+            return options;
+    }
+    return NULL;
+}
+
+enum rp_code rp_settings_init(struct rp_settings *out, const struct rp_option *options,
+                              const struct rp_setting *given, size_t ngiven, struct rp_err *err)
+{
+    size_t i;
+
+    *out = (struct rp_settings){options, given, ngiven};
+    for (i = 0; i < ngiven; i++) {
+        const struct rp_option *option = find_option(options, given[i].name);
+
+        if (!option)
+            return rp_err_set(err, RP_USAGE, "there is no option '%s'", given[i].name);
+        RP_TRY(rp_option_check(option, given[i].value, err));
+    }
+    return RP_OK;
+}
+
+static const struct rp_setting *last_given(const struct rp_settings *s, const char *name)
+{
+    size_t i = s->ngiven;
+
+    while (i--) {
+        if (!strcmp(s->given[i].name, name))
+            return &s->given[i];
+    }
+    return NULL;
+}
+
+bool rp_settings_has(const struct rp_settings *s, const char *name)
+{
+    return last_given(s, name) != NULL;
+}
+
+bool rp_settings_flag(const struct rp_settings *s, const char *name)
+{
+    const struct rp_setting *setting = last_given(s, name);
+    bool on = false;
+
+    return setting && parse_flag(setting->value, &on) && on;
+}
+
+const char *rp_settings_text(const struct rp_settings *s, const char *name)
+{
+    const struct rp_setting *setting = last_given(s, name);
+    const struct rp_option *option = find_option(s->options, name);
+
+    return setting ? setting->value : option ? option->fallback : NULL;
+}
+
+int64_t rp_settings_int(const struct rp_settings *s, const char *name)
+{
+    const struct rp_option *option = find_option(s->options, name);
+    const char *text = rp_settings_text(s, name);
+    int64_t value = 0;
+
+    return option && text && parse_int(text, suffixes(option->type), &value) ? value : 0;
+}
+
+double rp_settings_ratio(const struct rp_settings *s, const char *name)
+{
+    const char *text = rp_settings_text(s, name);
+    double value = 0;
+
+    return text && parse_ratio(text, &value) ? value : 0;
+}
+
+const char *rp_settings_nth(const struct rp_settings *s, const char *name, size_t i)
+{
+    size_t k;
+
+    for (k = 0; k < s->ngiven; k++) {
+        if (!strcmp(s->given[k].name, name) && i-- == 0)
+            return s->given[k].value;
+    }
+    return NULL;
+}
+
+const char *rp_closest_word(const char *word, const char *const *words)
+{
+    unsigned best = (unsigned)strlen(word) / 3 + 1;
+    const char *found = NULL;
+
+    for (; *words; words++) {
+        unsigned distance = rp_text_distance(word, *words);
+
+        if (distance < best || (distance == best && !found)) {
+            best = distance;
+            found = *words;
+        }
+    }
+    return found;
+}
