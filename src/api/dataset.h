@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RP_API_DATASET_H
+#define RP_API_DATASET_H
+/* Inside of a dataset: the list of sources; what they hold is read when a question needs it. */
+#include "api/ctx.h"
+#include "base/limits.h"
+#include "io/sources.h"
+
+#include <reprise/dataset.h>
+#include <stdbool.h>
+
+struct rp_dataset {
+    struct rp_ctx *ctx; /* borrowed */
+    struct rp_sources *sources;
+    struct rp_limits limits;
+    bool salvage;
+};
+
+#endif

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RP_API_LOAD_H
+#define RP_API_LOAD_H
+/*
+ * Reading the traces of a dataset, several at a time, each only as long as its job needs it: a run
+ * of a thousand ranks needs as many in memory as there are threads.
+ */
+#include "api/dataset.h"
+#include "trace/trace.h"
+
+struct rp_loaded {
+    const struct rp_source *source;
+    const struct rp_trace *trace;
+    const char *format; /* that was read: "chrome-json" */
+    size_t index;       /* of the source in the dataset */
+};
+
+/* Runs on any thread; `loaded` and the trace are gone when it returns. */
+typedef enum rp_code rp_trace_job(void *user, const struct rp_loaded *loaded, struct rp_err *err);
+
+/*
+ * Calls the job once for every trace. A file that the user named and that is no trace is an error;
+ * one that was found in a folder or a tar is passed over. No trace at all is an error too.
+ */
+enum rp_code rp_each_trace(struct rp_ctx *ctx, const struct rp_dataset *dataset, rp_trace_job *job,
+                           void *user, struct rp_err *err);
+
+#endif

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RP_API_QUESTIONS_H
+#define RP_API_QUESTIONS_H
+/*
+ * The list of questions, in the order of the help: one line adds a command, its help, its
+ * completion and its library call. Each row stands in src/api/ask_<name>.c.
+ */
+#define RP_QUESTION_ROWS(X) \
+    X(info)                 \
+    X(convert)              \
+    X(version)              \
+    X(doctor)
+
+#endif

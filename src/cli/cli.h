@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RP_CLI_CLI_H
+#define RP_CLI_CLI_H
+/*
+ * The command line, over the public API only. A command is a row: the program's own ones are listed
+ * at the end of this file, and every question of the library is one too.
+ */
+#include <reprise/reprise.h>
+#include <stdbool.h>
+#include <stdio.h>
+
+/* What the user wrote, parsed by the command's option tables. */
+struct cli_call {
+    const struct cli_command *command;
+    struct rp_setting *settings; /* of the command's own options */
+    size_t nsettings;
+    struct rp_setting *common; /* of the common options */
+    size_t ncommon;
+    const char **words; /* what is no option: files, names */
+    size_t nwords;
+};
+
+struct cli_command {
+    const char *name, *group, *summary, *details, *examples;
+    const char *words; /* what may follow the options, for the help: "FILE...", or "" */
+    const struct rp_option *options;
+    const struct rp_option *common;     /* options that many commands share */
+    const struct rp_question *question; /* or NULL */
+    int (*run)(const struct cli_call *call);
+};
+
+/* commands.c */
+size_t cli_command_count(void);
+struct cli_command cli_command_at(size_t i);
+bool cli_command_find(const char *name, struct cli_command *out);
+extern const char *const cli_groups[]; /* in the order of the help; NULL ends */
+extern const struct rp_option cli_common_options[], cli_file_options[];
+extern const struct rp_option cli_help_option[], cli_no_options[];
+
+/* options.c: RP_USAGE with a message on a wrong word; the arrays belong to the call. */
+enum rp_code cli_parse(const struct cli_command *command, int argc, char **argv,
+                       struct cli_call *out, struct rp_err *err);
+void cli_call_release(struct cli_call *call);
+const char *cli_setting(const struct rp_setting *settings, size_t n, const char *name);
+bool cli_flag(const struct rp_setting *settings, size_t n, const char *name);
+
+/* help.c */
+void cli_help_overview(FILE *to);
+void cli_help_command(const struct cli_command *command, FILE *to);
+void cli_help_markdown(const struct cli_command *command, FILE *to);
+
+/* terminal.c */
+bool cli_use_color(const char *when, int fd); /* auto, always, never; NO_COLOR, TERM=dumb */
+int cli_width(int fd);
+
+/* progress.c: a line on stderr after the first second, where stderr is a terminal. */
+struct cli_progress {
+    bool enabled, shown;
+    double started, last;
+};
+void cli_progress_begin(struct cli_progress *progress, bool quiet);
+int cli_progress_report(void *progress, const char *what, uint64_t done, uint64_t total);
+void cli_progress_end(struct cli_progress *progress);
+
+/* report.c: errors on stderr; all return the exit status. */
+int cli_fail(enum rp_code code, const struct rp_err *err);
+int cli_usage(const char *command, const struct rp_err *err);
+int cli_unknown_command(const char *name);
+int cli_finish_stdout(void); /* 0, or 4 where stdout could not be written */
+
+/* The program's own commands: one line here and a file cmd_<name>.c with the row cli_cmd_<name>. */
+#define CLI_OWN_COMMANDS(X) \
+    X(help)                 \
+    X(completion)
+
+#define CLI_DECLARE_COMMAND(name) extern const struct cli_command cli_cmd_##name;
+CLI_OWN_COMMANDS(CLI_DECLARE_COMMAND)
+#undef CLI_DECLARE_COMMAND
+
+int cli_ask(const struct cli_call *call); /* cmd_ask.c: runs any question */
+
+#endif

@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * `completion`: scripts for three shells, made from the command and option tables. Everything a
+ * script needs is in it, so completing a word never runs reprise.
+ */
+#include "cli/cli.h"
+
+#include <string.h>
+
+typedef void each_option_fn(const struct cli_command *command, const struct rp_option *option);
+
+static void each_option(const struct cli_command *command, each_option_fn *fn)
+{
+    const struct rp_option *option;
+
+    for (option = command->options; option->name; option++)
+        fn(command, option);
+    for (option = command->common; option->name; option++)
+        fn(command, option);
+}
+
+/* "auto|always|never" with blanks between the words */
+static void choices(const char *value)
+{
+    for (; *value; value++)
+        putchar(*value == '|' ? ' ' : *value);
+}
+
+/* Text inside single quotes of a shell. */
+static void quoted(const char *text)
+{
+    for (; *text; text++) {
+        if (*text == '\'')
+            fputs("'\\''", stdout);
+        else
+            putchar(*text);
+    }
+}
+
+static void bash_option(const struct cli_command *command, const struct rp_option *option)
+{
+    (void)command;
+    printf(" --%s", option->name);
+}
+
+static void bash_values(const struct cli_command *command, const struct rp_option *option)
+{
+    if (option->type != RP_OPT_CHOICE)
+        return;
+    printf("    %s:--%s) COMPREPLY=($(compgen -W '", command->name, option->name);
+    choices(option->value);
+    puts("' -- \"$cur\")); return ;;");
+}
+
+static void bash_words(const struct cli_command *command)
+{
+    printf("    %s) words='", command->name);
+    each_option(command, bash_option);
+    if (!strcmp(command->name, "help")) {
+        size_t i;
+
+        for (i = 0; i < cli_command_count(); i++)
+            printf(" %s", cli_command_at(i).name);
+    } else if (!strcmp(command->name, "completion")) {
+        printf(" ");
+        choices(command->words);
+    }
+    puts("' ;;");
+}
+
+static void completion_bash(void)
+{
+    size_t i, n = cli_command_count();
+
+    puts("_reprise() {\n"
+         "  local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} words=''\n"
+         "  if [ \"$COMP_CWORD\" -eq 1 ]; then");
+    printf("    COMPREPLY=($(compgen -W '");
+    for (i = 0; i < n; i++)
+        printf("%s ", cli_command_at(i).name);
+    puts("' -- \"$cur\")); return\n  fi\n  case ${COMP_WORDS[1]}:$prev in");
+    for (i = 0; i < n; i++) {
+        struct cli_command command = cli_command_at(i);
+
+        each_option(&command, bash_values);
+    }
+    puts("  esac\n  case ${COMP_WORDS[1]} in");
+    for (i = 0; i < n; i++) {
+        struct cli_command command = cli_command_at(i);
+
+        bash_words(&command);
+    }
+    puts("  esac\n"
+         "  COMPREPLY=($(compgen -W \"$words\" -- \"$cur\"))\n"
+         "  [[ $cur == -* ]] || COMPREPLY+=($(compgen -f -- \"$cur\"))\n"
+         "}\n"
+         "complete -o filenames -F _reprise reprise");
+}
+
+static void zsh_option(const struct cli_command *command, const struct rp_option *option)
+{
+    (void)command;
+    printf(" \\\n        '--%s%s[", option->name, option->type == RP_OPT_FLAG ? "" : "=");
+    quoted(option->summary);
+    printf("]");
+    if (option->type == RP_OPT_CHOICE) {
+        printf(":value:(");
+        choices(option->value);
+        printf(")");
+    } else if (option->type == RP_OPT_PATH) {
+        printf(":file:_files");
+    } else if (option->type != RP_OPT_FLAG) {
+        printf(":value:");
+    }
+    printf("'");
+}
+
+static void zsh_words(const struct cli_command *command)
+{
+    size_t i;
+
+    if (!strcmp(command->name, "help")) {
+        printf(" \\\n        ':command:(");
+        for (i = 0; i < cli_command_count(); i++)
+            printf("%s ", cli_command_at(i).name);
+        printf(")'");
+    } else if (!strcmp(command->name, "completion")) {
+        printf(" \\\n        ':shell:(");
+        choices(command->words);
+        printf(")'");
+    } else if (*command->words) {
+        printf(" \\\n        '*:file:_files'");
+    }
+}
+
+static void completion_zsh(void)
+{
+    size_t i, n = cli_command_count();
+
+    puts("#compdef reprise\n_reprise() {\n  local -a commands\n  commands=(");
+    for (i = 0; i < n; i++) {
+        printf("    '%s:", cli_command_at(i).name);
+        quoted(cli_command_at(i).summary);
+        puts("'");
+    }
+    puts("  )\n  if (( CURRENT == 2 )); then\n    _describe command commands; return\n  fi\n"
+         "  local command=$words[2]\n  shift words; (( CURRENT-- ))\n  case $command in");
+    for (i = 0; i < n; i++) {
+        struct cli_command command = cli_command_at(i);
+
+        printf("    %s) _arguments", command.name);
+        each_option(&command, zsh_option);
+        zsh_words(&command);
+        puts(" ;;");
+    }
+    puts(
+        "  esac\n}\n"
+        "if [ \"$funcstack[1]\" = _reprise ]; then _reprise \"$@\"; else compdef _reprise reprise; "
+        "fi");
+}
+
+static void fish_option(const struct cli_command *command, const struct rp_option *option)
+{
+    printf("complete -c reprise -n '__fish_seen_subcommand_from %s' -l %s", command->name,
+           option->name);
+    if (option->letter)
+        printf(" -s %c", option->letter);
+    if (option->type == RP_OPT_CHOICE) {
+        printf(" -xa '");
+        choices(option->value);
+        printf("'");
+    } else if (option->type != RP_OPT_FLAG) {
+        fputs(option->type == RP_OPT_PATH ? " -rF" : " -x", stdout);
+    }
+    printf(" -d '");
+    quoted(option->summary);
+    puts("'");
+}
+
+static void completion_fish(void)
+{
+    size_t i, n = cli_command_count();
+
+    for (i = 0; i < n; i++) {
+        struct cli_command command = cli_command_at(i);
+
+        printf("complete -c reprise -n __fish_use_subcommand -f -a %s -d '", command.name);
+        quoted(command.summary);
+        puts("'");
+        each_option(&command, fish_option);
+    }
+    puts("complete -c reprise -n '__fish_seen_subcommand_from completion' -xa 'bash zsh fish'");
+}
+
+static const struct {
+    const char *name;
+    void (*print)(void);
+} shells[] = {{"bash", completion_bash}, {"zsh", completion_zsh}, {"fish", completion_fish}};
+
+static int run(const struct cli_call *call)
+{
+    struct rp_err err = RP_ERR_INIT;
+    size_t i;
+
+    for (i = 0; call->nwords == 1 && i < sizeof shells / sizeof shells[0]; i++) {
+        if (!strcmp(shells[i].name, call->words[0])) {
+            shells[i].print();
+            return 0;
+        }
+    }
+    snprintf(err.text, sizeof err.text, "name one shell: bash, zsh or fish");
+    return cli_usage("completion", &err);
+}
+
+const struct cli_command cli_cmd_completion = {
+    .name = "completion",
+    .group = "other",
+    .summary = "completion for a shell: bash, zsh or fish",
+    .words = "bash|zsh|fish",
+    .details = "Prints a script that completes commands, options and their values.",
+    .examples = "source <(reprise completion bash)\tin ~/.bashrc\n"
+                "reprise completion zsh > ~/.zfunc/_reprise\twith ~/.zfunc in fpath\n"
+                "reprise completion fish | source\tin config.fish\n",
+    .options = cli_no_options,
+    .common = cli_help_option,
+    .run = run};

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The table of commands: the library's questions, then the program's own (CLI_OWN_COMMANDS).
+ */
+#include "cli/cli.h"
+
+#include <string.h>
+
+const char *const cli_groups[] = {"traces", "predict", "programs", "capture", "other", NULL};
+
+const struct rp_option cli_help_option[] = {
+    {"help", 'h', RP_OPT_FLAG, NULL, NULL, "show this help", 0}, RP_OPTION_END};
+
+/* clang-format off */
+#define RESULT_OPTIONS                                                                             \
+    {"json", 0, RP_OPT_FLAG, NULL, NULL, "print JSON: stable keys, integers with their unit", 0},  \
+    {"csv", 0, RP_OPT_FLAG, NULL, NULL, "print CSV: the main list, one row an item", 0},           \
+    {"output", 'o', RP_OPT_PATH, "FILE", NULL, "write to FILE instead of standard output", 0},     \
+    {"color", 0, RP_OPT_CHOICE, "auto|always|never", "auto", "colour the text (also NO_COLOR)", 0}, \
+    {"quiet", 'q', RP_OPT_FLAG, NULL, NULL, "no progress and no notes on standard error", 0},      \
+    {"threads", 0, RP_OPT_INT, "N", NULL, "use N threads (default: all cores)", 0},                \
+    {"help", 'h', RP_OPT_FLAG, NULL, NULL, "show this help", 0}
+
+/* Of every command that prints a result, and of those that read files for it. */
+const struct rp_option cli_common_options[] = {RESULT_OPTIONS, RP_OPTION_END};
+const struct rp_option cli_file_options[] = {
+    {"salvage", 0, RP_OPT_FLAG, NULL, NULL, "load what stands before damage in a file", 0},
+    RESULT_OPTIONS, RP_OPTION_END};
+/* clang-format on */
+
+const struct rp_option cli_no_options[] = {RP_OPTION_END};
+
+static const struct cli_command *const own[] = {
+#define COMMAND_ADDRESS(name) &cli_cmd_##name,
+    CLI_OWN_COMMANDS(COMMAND_ADDRESS)
+#undef COMMAND_ADDRESS
+};
+
+#define NOWN (sizeof own / sizeof own[0])
+
+size_t cli_command_count(void)
+{
+    size_t n;
+
+    rp_question_list(&n);
+    return n + NOWN;
+}
+
+struct cli_command cli_command_at(size_t i)
+{
+    size_t n;
+    const struct rp_question *const *questions = rp_question_list(&n);
+    const struct rp_question *q = i < n ? questions[i] : NULL;
+
+    if (!q)
+        return *own[i - n];
+    return (struct cli_command){.name = q->name,
+                                .group = q->group,
+                                .summary = q->summary,
+                                .details = q->details,
+                                .examples = q->examples,
+                                .words = q->accepts ? "FILE..." : "",
+                                .options = q->options,
+                                .common = q->accepts ? cli_file_options : cli_common_options,
+                                .question = q,
+                                .run = cli_ask};
+}
+
+bool cli_command_find(const char *name, struct cli_command *out)
+{
+    size_t i, n = cli_command_count();
+
+    for (i = 0; i < n; i++) {
+        *out = cli_command_at(i);
+        if (!strcmp(out->name, name))
+            return true;
+    }
+    return false;
+}

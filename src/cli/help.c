@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Help from the tables: an overview, one command, and the option list of the manual. */
+#include "cli/cli.h"
+
+#include <string.h>
+
+#define TEXT_COLUMN 26
+#define LINE_WIDTH  80
+
+/* Prints text from column `from` on, wrapped between words; newlines in the text are kept. */
+static void wrapped(FILE *to, const char *text, int from, int indent)
+{
+    int column = from;
+
+    while (*text) {
+        size_t len = strcspn(text, " \n");
+
+        if (column > indent && column + (int)len + 1 > LINE_WIDTH) {
+            fprintf(to, "\n%*s", indent, "");
+            column = indent;
+        } else if (column > indent) {
+            fputc(' ', to);
+            column++;
+        }
+        fwrite(text, 1, len, to);
+        column += (int)len;
+        text += len;
+        if (*text == '\n') {
+            fprintf(to, "\n%*s", text[1] ? indent : 0, "");
+            column = indent;
+        }
+        text += *text != '\0';
+    }
+    fputc('\n', to);
+}
+
+static void option_left(char *out, size_t cap, const struct rp_option *option)
+{
+    char letter[8] = "    ";
+
+    if (option->letter)
+        snprintf(letter, sizeof letter, "-%c, ", option->letter);
+    snprintf(out, cap, "  %s--%s%s%s", letter, option->name, option->value ? " " : "",
+             option->value ? option->value : "");
+}
+
+static void option_line(FILE *to, const struct rp_option *option)
+{
+    char left[128], text[512];
+    int used;
+
+    option_left(left, sizeof left, option);
+    snprintf(text, sizeof text, "%s%s%s%s", option->summary, option->fallback ? " (default: " : "",
+             option->fallback ? option->fallback : "", option->fallback ? ")" : "");
+    used = fprintf(to, "%s", left);
+    if (used > TEXT_COLUMN - 2)
+        fprintf(to, "\n%*s", TEXT_COLUMN, "");
+    else
+        fprintf(to, "%*s", TEXT_COLUMN - used, "");
+    wrapped(to, text, TEXT_COLUMN, TEXT_COLUMN);
+}
+
+static void option_list(FILE *to, const struct rp_option *options, const char *title)
+{
+    if (!options->name)
+        return;
+    fprintf(to, "\n%s:\n", title);
+    for (; options->name; options++)
+        option_line(to, options);
+}
+
+static void group_lines(FILE *to, const char *group)
+{
+    size_t i, n = cli_command_count();
+    bool any = false;
+
+    for (i = 0; i < n; i++) {
+        struct cli_command command = cli_command_at(i);
+
+        if (strcmp(command.group, group) != 0)
+            continue;
+        if (!any)
+            fprintf(to, "\n%s:\n", group);
+        any = true;
+        fprintf(to, "  %-14s %s\n", command.name, command.summary);
+    }
+}
+
+void cli_help_overview(FILE *to)
+{
+    size_t g;
+
+    fputs("reprise: where the time of a machine-learning program goes, and what would change it\n"
+          "\nusage: reprise COMMAND [OPTIONS] [FILE...]\n",
+          to);
+    for (g = 0; cli_groups[g]; g++)
+        group_lines(to, cli_groups[g]);
+    fputs(
+        "\n'reprise help COMMAND' shows how one is used. Exit status: 0 done, 1 the answer is no,\n"
+        "2 usage, 3 bad input, 4 system or device, 5 a defect of reprise.\n",
+        to);
+}
+
+static void example_lines(FILE *to, const char *examples)
+{
+    while (examples && *examples) {
+        int command = (int)strcspn(examples, "\t\n");
+        int comment = 0;
+
+        if (examples[command] == '\t')
+            comment = (int)strcspn(examples + command + 1, "\n");
+        fprintf(to, "  %.*s", command, examples);
+        if (comment)
+            fprintf(to, "%*s# %.*s", command < 40 ? 40 - command : 2, "", comment,
+                    examples + command + 1);
+        fputc('\n', to);
+        examples += strcspn(examples, "\n");
+        examples += *examples == '\n';
+    }
+}
+
+void cli_help_command(const struct cli_command *command, FILE *to)
+{
+    fprintf(to, "reprise %s: %s\n", command->name, command->summary);
+    fprintf(to, "\nusage: reprise %s [OPTIONS]%s%s\n", command->name, *command->words ? " " : "",
+            command->words);
+    if (command->details) {
+        fputc('\n', to);
+        wrapped(to, command->details, 0, 0);
+    }
+    option_list(to, command->options, "options");
+    option_list(to, command->common, command->options->name ? "common options" : "options");
+    if (command->examples) {
+        fputs("\nexamples:\n", to);
+        example_lines(to, command->examples);
+    }
+}
+
+static void markdown_rows(FILE *to, const struct rp_option *options)
+{
+    for (; options->name; options++) {
+        const char *c;
+
+        fputs("| `", to);
+        if (options->letter)
+            fprintf(to, "-%c, ", options->letter);
+        fprintf(to, "--%s%s", options->name, options->value ? " " : "");
+        for (c = options->value; c && *c; c++)
+            fprintf(to, "%s%c", *c == '|' ? "\\" : "", *c);
+        fprintf(to, "` | %s | %s |\n", options->summary,
+                options->fallback ? options->fallback : "");
+    }
+}
+
+void cli_help_markdown(const struct cli_command *command, FILE *to)
+{
+    fputs("| option | meaning | default |\n|---|---|---|\n", to);
+    markdown_rows(to, command->options);
+    markdown_rows(to, command->common);
+}

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One line on stderr, redrawn at most five times a second, from the first second on. The library
+ * calls back; nothing else in the program shows progress.
+ */
+#include "cli/cli.h"
+
+#include <time.h>
+#include <unistd.h>
+
+static double now(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+void cli_progress_begin(struct cli_progress *progress, bool quiet)
+{
+    *progress = (struct cli_progress){.enabled = !quiet && isatty(STDERR_FILENO), .started = now()};
+}
+
+int cli_progress_report(void *user, const char *what, uint64_t done, uint64_t total)
+{
+    struct cli_progress *progress = user;
+    double at;
+
+    if (!progress->enabled)
+        return 0;
+    at = now();
+    if (at - progress->started < 1 || at - progress->last < 0.2)
+        return 0;
+    progress->last = at;
+    progress->shown = true;
+    if (total)
+        fprintf(stderr, "\r\033[K%s: %.0f %%", what, 100.0 * (double)done / (double)total);
+    else
+        fprintf(stderr, "\r\033[K%s: %.0f s", what, at - progress->started);
+    fflush(stderr);
+    return 0;
+}
+
+void cli_progress_end(struct cli_progress *progress)
+{
+    if (progress->shown)
+        fputs("\r\033[K", stderr);
+    progress->shown = false;
+}

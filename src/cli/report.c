@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What goes wrong is said on stderr, in one place and one form. */
+#include "cli/cli.h"
+
+#include <errno.h>
+#include <string.h>
+
+static void print_error(const struct rp_err *err)
+{
+    fprintf(stderr, "reprise: %s\n", err->text);
+}
+
+int cli_fail(enum rp_code code, const struct rp_err *err)
+{
+    if (err->text[0])
+        print_error(err);
+    else
+        fprintf(stderr, "reprise: %s\n", rp_code_text(code));
+    if (code == RP_BUG)
+        fputs("reprise: this is a defect of reprise; please report it\n", stderr);
+    return rp_code_exit_status(code);
+}
+
+int cli_usage(const char *command, const struct rp_err *err)
+{
+    print_error(err);
+    fprintf(stderr, "try 'reprise help%s%s'\n", *command ? " " : "", command);
+    return rp_code_exit_status(RP_USAGE);
+}
+
+int cli_finish_stdout(void)
+{
+    if (!fflush(stdout) && !ferror(stdout))
+        return 0;
+    fprintf(stderr, "reprise: cannot write to standard output: %s\n", strerror(errno));
+    return rp_code_exit_status(RP_IO);
+}
+
+int cli_unknown_command(const char *name)
+{
+    const char *words[64], *near;
+    struct rp_err err = RP_ERR_INIT;
+    size_t i, n = cli_command_count();
+
+    for (i = 0; i < n && i < 63; i++)
+        words[i] = cli_command_at(i).name;
+    words[i] = NULL;
+    near = rp_closest_word(name, words);
+    snprintf(err.text, sizeof err.text, "there is no command '%s'%s%s%s", name,
+             near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
+    return cli_usage("", &err);
+}

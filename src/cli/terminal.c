@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Colour and width: what the user said, then the environment, then what the descriptor is. */
+#include "cli/cli.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+bool cli_use_color(const char *when, int fd)
+{
+    const char *no_color = getenv("NO_COLOR"), *term = getenv("TERM");
+
+    if (when && !strcmp(when, "always"))
+        return true;
+    if (when && !strcmp(when, "never"))
+        return false;
+    if ((no_color && *no_color) || (term && !strcmp(term, "dumb")))
+        return false;
+    return isatty(fd);
+}
+
+int cli_width(int fd)
+{
+    const char *columns = getenv("COLUMNS");
+    struct winsize size;
+
+    if (columns && atol(columns) >= 40 && atol(columns) <= 1000)
+        return (int)atol(columns);
+    if (isatty(fd) && !ioctl(fd, TIOCGWINSZ, &size) && size.ws_col >= 40)
+        return size.ws_col;
+    return 80;
+}
