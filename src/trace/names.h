@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RP_TRACE_NAMES_H
+#define RP_TRACE_NAMES_H
+/*
+ * Classes of names: what a kernel or an operator does, told by its name. The table of patterns is
+ * in names.c, with the reason for each. Decided once a string (rp_strings.name_class), so that an
+ * analysis tests a byte.
+ */
+#include "base/err.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* X(NAME, "name", doc) */
+#define RP_NAME_CLASS_MAP(X)                                              \
+    X(NONE, "other", "nothing is known about it")                         \
+    X(COMM, "communication", "collectives and transfers between devices") \
+    X(MEMCPY, "memcpy", "copies")                                         \
+    X(MEMSET, "memset", "fills")                                          \
+    X(ATTENTION, "attention", "fused attention")                          \
+    X(CONV, "conv", "convolutions")                                       \
+    X(GEMM, "gemm", "matrix products")                                    \
+    X(SOFTMAX, "softmax", "softmax and cross entropy")                    \
+    X(NORM, "norm", "batch, layer, group and RMS normalisation")          \
+    X(OPTIMIZER, "optimizer", "updates of parameters")                    \
+    X(EMBEDDING, "embedding", "embedding tables, gather and scatter")     \
+    X(SORT, "sort", "sort, scan, top-k")                                  \
+    X(RNG, "rng", "random numbers and dropout")                           \
+    X(REDUCE, "reduce", "sums, maxima and other reductions")              \
+    X(ELEMENTWISE, "elementwise", "arithmetic on each element, casts, layouts")
+
+enum rp_name_class {
+#define RP_NAME_CLASS_ENUM(name, text, doc) RP_NAME_##name,
+    RP_NAME_CLASS_MAP(RP_NAME_CLASS_ENUM)
+#undef RP_NAME_CLASS_ENUM
+        RP_NAME_COUNT
+};
+
+struct rp_name_pattern {
+    const char *part; /* lower case; found anywhere in the name, in either case */
+    uint8_t name_class;
+    const char *reason;
+};
+
+/* The table; the first row that is found decides. */
+const struct rp_name_pattern *rp_name_patterns(size_t *n);
+
+/* "communication" ... */
+const char *rp_name_class_text(enum rp_name_class name_class);
+
+/*
+ * A table made ready for matching: which pairs of letters begin a pattern, and which patterns.
+ * Built in a microsecond; a name of 60 letters takes about 0.1 microseconds then.
+ */
+struct rp_name_matcher {
+    uint64_t pairs[16]; /* bit set over hashes of two letters */
+    const struct rp_name_pattern *table;
+    size_t n;
+};
+
+void rp_name_matcher_init(struct rp_name_matcher *m, const struct rp_name_pattern *table, size_t n);
+enum rp_name_class rp_name_classify(const struct rp_name_matcher *m, const char *name, size_t len);
+
+#endif

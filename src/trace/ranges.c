@@ -1,0 +1,335 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Checks of ranges. Columns are checked by their largest value, which a compiler turns into a few
+ * instructions an element; the element that is wrong is looked for only when there is one.
+ */
+#include "trace/ranges.h"
+
+#include "trace/names.h"
+#include "trace/trace_store.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+enum rp_code rp_trace_bad(const struct rp_trace *t, struct rp_err *err, const char *fmt, ...)
+{
+    enum rp_code code = t->store->bytes ? RP_FORMAT : RP_BUG;
+    char text[256];
+    va_list args;
+
+    va_start(args, fmt);
+    if (vsnprintf(text, sizeof text, fmt, args) < 0)
+        text[0] = '\0';
+    va_end(args);
+    return rp_err_set(err, code, "%s trace: %s",
+                      code == RP_FORMAT ? "damaged or hostile" : "inconsistent", text);
+}
+
+/* n ids below limit, or RP_NONE where that is allowed. */
+static enum rp_code check_ids(const struct rp_trace *t, const uint32_t *id, uint32_t n,
+                              uint32_t limit, bool none, const char *what, struct rp_err *err)
+{
+    uint32_t highest = 0, i;
+
+    for (i = 0; i < n; i++) {
+        uint32_t x = none ? id[i] + 1 : id[i]; /* RP_NONE becomes 0 */
+
+        highest = x > highest ? x : highest;
+    }
+    if (n == 0 || highest < limit + (none ? 1u : 0u))
+        return RP_OK;
+    for (i = 0; id[i] < limit || (none && id[i] == RP_NONE); i++)
+        ;
+    return rp_trace_bad(t, err, "%s %u of row %u is not below %u", what, id[i], i, limit);
+}
+
+static enum rp_code check_bytes(const struct rp_trace *t, const uint8_t *byte, uint32_t n,
+                                uint8_t limit, const char *what, struct rp_err *err)
+{
+    uint32_t i;
+
+    for (i = 0; i < n; i++)
+        if (byte[i] >= limit)
+            return rp_trace_bad(t, err, "%s %u of row %u is not below %u", what, byte[i], i, limit);
+    return RP_OK;
+}
+
+enum rp_code rp_ranges_strings(const struct rp_trace *t, struct rp_err *err)
+{
+    const struct rp_strings *s = &t->str;
+    uint32_t i;
+
+    if (s->n == 0 || s->n == RP_NONE || s->offset[0] != 0 || s->offset[1] != 1)
+        return rp_trace_bad(t, err, "the first string is not the empty one");
+    for (i = 0; i < s->n; i++)
+        if (s->offset[i + 1] <= s->offset[i])
+            return rp_trace_bad(t, err, "string %u has no length", i);
+    for (i = 0; i < s->n; i++)
+        if (s->bytes[s->offset[i + 1] - 1] != '\0')
+            return rp_trace_bad(t, err, "string %u does not end", i);
+    return check_bytes(t, s->name_class, s->n, RP_NAME_COUNT, "name class", err);
+}
+
+static bool is_str(const struct rp_trace *t, rp_str s)
+{
+    return s < t->str.n;
+}
+
+static enum rp_code check_tracks(const struct rp_trace *t, struct rp_err *err)
+{
+    rp_event next = 0;
+    uint32_t i;
+
+    for (i = 0; i < t->ntracks; i++) {
+        const struct rp_track_info *track = &t->tracks[i];
+
+        if (track->process >= t->nprocesses || !is_str(t, track->text) || !is_str(t, track->name) ||
+            track->kind > RP_TRACK_ASYNC)
+            return rp_trace_bad(t, err, "track %u has an unknown process, name or kind", i);
+        if (track->first != next || track->end < next)
+            return rp_trace_bad(t, err, "the events of track %u do not follow on", i);
+        next = track->end;
+    }
+    if (next != t->ev.n)
+        return rp_trace_bad(t, err, "the tracks have %u events of %u", next, t->ev.n);
+    return RP_OK;
+}
+
+static enum rp_code check_steps(const struct rp_trace *t, struct rp_err *err)
+{
+    uint32_t i;
+
+    for (i = 0; i < t->nsteps; i++)
+        if (!is_str(t, t->steps[i].name) || t->steps[i].source > RP_STEP_REPETITION ||
+            (t->steps[i].mark != RP_NONE && t->steps[i].mark >= t->ev.n))
+            return rp_trace_bad(t, err, "step %u has an unknown name, source or mark", i);
+    return RP_OK;
+}
+
+static enum rp_code check_notes(const struct rp_trace *t, struct rp_err *err)
+{
+    uint32_t i;
+
+    for (i = 0; i < t->ndevices; i++)
+        if (!is_str(t, t->devices[i].name))
+            return rp_trace_bad(t, err, "device %u has an unknown name", i);
+    for (i = 0; i < t->nmeta; i++)
+        if (!is_str(t, t->meta[i].key) || !is_str(t, t->meta[i].value))
+            return rp_trace_bad(t, err, "metadata %u has an unknown key or value", i);
+    for (i = 0; i < t->nwarnings; i++)
+        if (!is_str(t, t->warnings[i]))
+            return rp_trace_bad(t, err, "warning %u is unknown", i);
+    return RP_OK;
+}
+
+enum rp_code rp_ranges_tables(const struct rp_trace *t, struct rp_err *err)
+{
+    uint32_t i;
+
+    if (!is_str(t, t->format) || !is_str(t, t->framework) || !is_str(t, t->framework_version))
+        return rp_trace_bad(t, err, "format or framework is no string of it");
+    for (i = 0; i < t->norigins; i++)
+        if (!is_str(t, t->origins[i].category) || t->origins[i].kind >= RP_KIND_COUNT)
+            return rp_trace_bad(t, err, "origin %u has an unknown category or kind", i);
+    for (i = 0; i < t->nprocesses; i++)
+        if (!is_str(t, t->processes[i].text) || !is_str(t, t->processes[i].name) ||
+            !is_str(t, t->processes[i].labels))
+            return rp_trace_bad(t, err, "process %u has an unknown name", i);
+    RP_TRY(check_tracks(t, err));
+    RP_TRY(check_steps(t, err));
+    return check_notes(t, err);
+}
+
+static enum rp_code check_shape_ids(const struct rp_trace *t, struct rp_err *err)
+{
+    uint32_t i;
+
+    for (i = 0; i < t->ev.n; i++)
+        if (t->ev.shape[i] >= t->args.nshapes && t->ev.shape[i] != RP_SHAPE_SPILLED)
+            return rp_trace_bad(t, err, "shape %u of event %u is not below %u", t->ev.shape[i], i,
+                                t->args.nshapes);
+    for (i = 0; i < t->ev.n; i++)
+        if (t->ev.origin[i] >= t->norigins)
+            return rp_trace_bad(t, err, "origin %u of event %u is not below %u", t->ev.origin[i], i,
+                                t->norigins);
+    return RP_OK;
+}
+
+enum rp_code rp_ranges_events(const struct rp_trace *t, struct rp_err *err)
+{
+    uint32_t i, e;
+
+    RP_TRY(check_ids(t, t->ev.name, t->ev.n, t->str.n, false, "name", err));
+    RP_TRY(check_ids(t, t->ev.link, t->ev.n, t->links.n, true, "link", err));
+    RP_TRY(check_bytes(t, t->ev.kind, t->ev.n, RP_KIND_COUNT, "kind", err));
+    RP_TRY(check_shape_ids(t, err));
+    for (i = 0; i < t->ntracks; i++)
+        for (e = t->tracks[i].first; e < t->tracks[i].end; e++)
+            if (t->ev.track[e] != i)
+                return rp_trace_bad(t, err, "event %u lies outside its track", e);
+    for (e = 0; e < t->ev.n; e++) /* smaller: so that climbing always ends */
+        if (t->ev.parent[e] >= e && t->ev.parent[e] != RP_NONE)
+            return rp_trace_bad(t, err, "parent %u of event %u does not stand before it",
+                                t->ev.parent[e], e);
+    return RP_OK;
+}
+
+static uint32_t rows_in_block(uint32_t nrows, uint32_t block)
+{
+    uint32_t rest = nrows - block * RP_ARG_BLOCK;
+
+    return rest < RP_ARG_BLOCK ? rest : RP_ARG_BLOCK;
+}
+
+/* The largest delta of a block of 1, 2 or 4 bytes. */
+static uint64_t largest_delta(const uint8_t *p, uint32_t n, unsigned width)
+{
+    uint32_t largest = 0, i, v = 0;
+
+    for (i = 0; i < n; i++) {
+        memcpy(&v, p + (size_t)i * width, width);
+        largest = v > largest ? v : largest;
+    }
+    return largest;
+}
+
+/* Every value of a block is a string id. */
+static bool block_is_strings(const struct rp_trace *t, const struct rp_arg_block *b, uint32_t n)
+{
+    const uint8_t *p = t->args.data + (b->place >> 8);
+    unsigned width = b->place & 255;
+    uint64_t v;
+    uint32_t i;
+
+    if (width < 8)
+        return b->base >= 0 && b->base < t->str.n &&
+               (uint64_t)b->base + (width ? largest_delta(p, n, width) : 0) < t->str.n;
+    for (i = 0; i < n; i++) {
+        memcpy(&v, p + 8 * (size_t)i, 8);
+        if ((uint64_t)b->base + v >= t->str.n)
+            return false;
+    }
+    return true;
+}
+
+/* One column; *used grows by the bytes of its blocks, so that blocks cannot share data. */
+static enum rp_code check_column(const struct rp_trace *t, uint32_t column, uint32_t nrows,
+                                 uint64_t *used, struct rp_err *err)
+{
+    const struct rp_args *a = &t->args;
+    uint32_t nblocks = nrows / RP_ARG_BLOCK + (nrows % RP_ARG_BLOCK != 0), i;
+
+    if (a->key_name[column] >= t->str.n || a->key_type[column] > RP_ARG_RAW)
+        return rp_trace_bad(t, err, "key %u has an unknown name or type", column);
+    if (nblocks > a->nblocks || a->key_block[column] > a->nblocks - nblocks)
+        return rp_trace_bad(t, err, "the blocks of key %u are not there", column);
+    for (i = 0; i < nblocks; i++) {
+        const struct rp_arg_block *b = &a->block[a->key_block[column] + i];
+        uint32_t n = rows_in_block(nrows, i);
+        uint64_t at = b->place >> 8, width = b->place & 255;
+
+        if (width > 8 || (width & (width - 1)) || at > a->ndata || width * n > a->ndata - at)
+            return rp_trace_bad(t, err, "block %u of key %u lies outside the data", i, column);
+        *used += width * n;
+        if (a->key_type[column] >= RP_ARG_STR && !block_is_strings(t, b, n))
+            return rp_trace_bad(t, err, "key %u has values that are no strings", column);
+    }
+    return RP_OK;
+}
+
+static enum rp_code check_shapes(const struct rp_trace *t, struct rp_err *err)
+{
+    const struct rp_args *a = &t->args;
+    uint32_t key = 0, block = 0, i, k;
+    uint64_t used = 0;
+
+    if (a->nshapes == 0 || a->nshapes > RP_SHAPE_MAX + 1 || a->shape[0].nkeys != 0)
+        return rp_trace_bad(t, err, "%u shapes", a->nshapes);
+    for (i = 0; i < a->nshapes; i++) {
+        const struct rp_shape *s = &a->shape[i];
+
+        if (s->first_key != key && s->nkeys)
+            return rp_trace_bad(t, err, "the keys of shape %u do not follow on", i);
+        if (s->nkeys > RP_SHAPE_KEYS || s->nkeys > a->nkeys - key)
+            return rp_trace_bad(t, err, "shape %u has %u keys", i, s->nkeys);
+        for (k = 0; k < s->nkeys; k++, key++) {
+            if (a->key_block[key] != block)
+                return rp_trace_bad(t, err, "the blocks of key %u do not follow on", key);
+            RP_TRY(check_column(t, key, s->nrows, &used, err));
+            block += s->nrows / RP_ARG_BLOCK + (s->nrows % RP_ARG_BLOCK != 0);
+            if (used > a->ndata)
+                return rp_trace_bad(t, err, "blocks of arguments share data");
+        }
+    }
+    if (key != a->nkeys || block != a->nblocks || used != a->ndata)
+        return rp_trace_bad(t, err, "arguments that belong to no shape");
+    return RP_OK;
+}
+
+static enum rp_code check_spilled(const struct rp_trace *t, struct rp_err *err)
+{
+    const struct rp_args *a = &t->args;
+    uint32_t i;
+
+    if (a->spill_offset[0] != 0 || a->spill_offset[a->nspilled_rows] != a->nspilled)
+        return rp_trace_bad(t, err, "spilled arguments that belong to no row");
+    for (i = 0; i < a->nspilled_rows; i++)
+        if (a->spill_offset[i + 1] < a->spill_offset[i])
+            return rp_trace_bad(t, err, "row %u of the spilled arguments has no length", i);
+    for (i = 0; i < a->nspilled; i++) {
+        const struct rp_spilled *s = &a->spill[i];
+
+        if (s->key >= t->str.n || s->type > RP_ARG_RAW ||
+            (s->type >= RP_ARG_STR && (s->value < 0 || s->value >= t->str.n)))
+            return rp_trace_bad(t, err, "spilled argument %u has an unknown key or value", i);
+    }
+    return RP_OK;
+}
+
+enum rp_code rp_ranges_args(const struct rp_trace *t, struct rp_err *err)
+{
+    uint32_t e;
+
+    RP_TRY(check_shapes(t, err));
+    RP_TRY(check_spilled(t, err));
+    for (e = 0; e < t->ev.n; e++) {
+        uint16_t shape = t->ev.shape[e];
+        uint32_t nrows =
+            shape == RP_SHAPE_SPILLED ? t->args.nspilled_rows : t->args.shape[shape].nrows;
+
+        if (shape && t->ev.arg_row[e] >= nrows)
+            return rp_trace_bad(t, err, "row %u of event %u is not below %u", t->ev.arg_row[e], e,
+                                nrows);
+    }
+    return RP_OK;
+}
+
+enum rp_code rp_ranges_links(const struct rp_trace *t, uint64_t nmembers, struct rp_err *err)
+{
+    const struct rp_links *l = &t->links;
+    uint32_t i;
+
+    if (l->offset[0] != 0 || l->offset[l->n] != nmembers)
+        return rp_trace_bad(t, err, "members that belong to no link");
+    for (i = 0; i < l->n; i++)
+        if (l->offset[i + 1] < l->offset[i])
+            return rp_trace_bad(t, err, "link %u has no length", i);
+    RP_TRY(check_bytes(t, l->source, l->n, RP_LINK_ASYNC_ID + 1, "source of a link", err));
+    return check_ids(t, l->member, l->offset[l->n], t->ev.n, false, "member", err);
+}
+
+enum rp_code rp_ranges_flows(const struct rp_trace *t, struct rp_err *err)
+{
+    const struct rp_flows *f = &t->flows;
+    uint32_t i;
+
+    RP_TRY(check_ids(t, f->name, f->n, t->str.n, false, "name of an arrow", err));
+    RP_TRY(check_ids(t, f->track, f->n, t->ntracks, false, "track of an arrow", err));
+    RP_TRY(check_ids(t, f->event, f->n, t->ev.n, true, "event of an arrow", err));
+    for (i = 0; i < f->n; i++)
+        if (f->origin[i] >= t->norigins ||
+            ((f->flags[i] & RP_FLOW_ID_TEXT) && (f->id[i] < 0 || f->id[i] >= t->str.n)))
+            return rp_trace_bad(t, err, "arrow %u has an unknown origin or id", i);
+    return RP_OK;
+}

@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RP_TRACE_TRACE_H
+#define RP_TRACE_TRACE_H
+/*
+ * The trace model: one rank of a run, exactly as recorded. Made by a builder (build.h), frozen by
+ * its finish, then shared by all threads; no index is built behind a const pointer. Every array may
+ * point into a mapped native file (rpt.h).
+ *
+ * Events are columns, 42 bytes an event, in canonical order: track, start, longer first, file
+ * order. So a track is a contiguous range of events. Arguments are kept by shape: events with the
+ * same sequence of keys and types share one small table of narrow columns (args.h).
+ *
+ * Times are integer nanoseconds as the file gave them (ts + base_ns = absolute). Ids are 32-bit and
+ * dense; RP_NONE is "none". String 0 is "".
+ */
+#include "base/arena.h"
+#include "trace/args.h"
+#include "trace/health.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+typedef uint32_t rp_event, rp_str, rp_track, rp_link;
+
+#define RP_NONE UINT32_MAX
+#define RP_OPEN_NS                                                                             \
+    INT64_C(-1)              /* dur_ns of a span that never ended, and of what has no duration \
+                              */
+#define RP_NO_TS   INT64_MIN /* ts_ns of an event without a time (metadata) */
+#define RP_NO_RANK (-1)
+/* native_id of a process or track for which the file wrote the empty text (text is then 0). */
+#define RP_ID_EMPTY INT64_MIN
+
+/* What an event is. Communication is not a kind: it is a class of the name (names.h). */
+enum rp_kind {
+    RP_KIND_OTHER,          /* a span of a category that is not known */
+    RP_KIND_CPU_OP,         /* a framework operator on the host */
+    RP_KIND_ANNOTATION,     /* a range that the user or the framework named, on the host */
+    RP_KIND_GPU_ANNOTATION, /* the same, as seen on a stream */
+    RP_KIND_RUNTIME,        /* a call of the device's runtime or driver */
+    RP_KIND_KERNEL,
+    RP_KIND_MEMCPY,
+    RP_KIND_MEMSET,
+    RP_KIND_SYNC,     /* a wait recorded by the device's tracer (cuda_sync) */
+    RP_KIND_PYTHON,   /* a Python frame */
+    RP_KIND_OVERHEAD, /* the profiler itself */
+    RP_KIND_COMM_OP,  /* a collective recorded by the framework, not a kernel */
+    RP_KIND_TRANSFER, /* a send or receive between processes */
+    RP_KIND_INSTANT,
+    RP_KIND_COUNTER,
+    RP_KIND_METADATA, /* names of processes and threads */
+    RP_KIND_COUNT
+};
+
+/* Flags of an event. */
+enum {
+    RP_EVENT_CROSSES = 1,  /* starts inside its predecessor on the track and ends after it */
+    RP_EVENT_UNENDED = 2,  /* a begin without an end: dur_ns is RP_OPEN_NS */
+    RP_EVENT_NO_BEGIN = 4, /* an end without a begin */
+    RP_EVENT_ROUNDED = 8,  /* its time had more digits than nanoseconds */
+    RP_EVENT_NO_DUR = 16,  /* a complete event without a duration */
+    RP_EVENT_PAIR = 32,    /* made of a begin and an end event */
+    RP_EVENT_ASYNC = 64,   /* belongs to an asynchronous chain; id is its link */
+    RP_EVENT_ID_TEXT = 128 /* its async id is a string id, not a number */
+};
+
+struct rp_events {
+    uint32_t n;
+    int64_t *ts_ns;
+    int64_t *dur_ns;
+    rp_str *name;
+    rp_track *track;
+    rp_event *parent;  /* innermost enclosing span on the track; RP_NONE on streams */
+    rp_link *link;     /* RP_NONE: none */
+    uint32_t *arg_row; /* row inside its shape */
+    uint16_t *shape;   /* 0: no arguments */
+    uint16_t *origin;  /* (phase, category) as the file wrote them */
+    uint8_t *kind;     /* enum rp_kind */
+    uint8_t *flags;
+};
+
+/* Flags of an origin: the sets that the definitions of health are made of. */
+enum {
+    RP_ORIGIN_GPU = 1,     /* a complete event of kernel, memcpy or memset */
+    RP_ORIGIN_RUNTIME = 2, /* a complete event of the CUDA or HIP runtime or driver */
+    RP_ORIGIN_NESTS = 4,   /* a complete event of a category whose spans should nest on a thread */
+    RP_ORIGIN_MARKS_STEP = 8 /* a complete event of a category in which steps are marked */
+};
+
+struct rp_origin {
+    rp_str category; /* 0 where the file had none; `has_category` tells "" from none */
+    char phase;      /* 'X', 'B', 'i', 'C', 'M', ... as in Chrome's format */
+    uint8_t kind, flags;
+    uint8_t has_category;
+};
+
+struct rp_strings {
+    uint32_t n;
+    const uint64_t *offset; /* n + 1; a NUL stands behind each string */
+    const char *bytes;
+    const uint8_t *name_class; /* n, enum rp_name_class (names.h): decided once a string */
+};
+
+enum rp_track_kind { RP_TRACK_THREAD, RP_TRACK_STREAM, RP_TRACK_COUNTER, RP_TRACK_ASYNC };
+
+struct rp_process {
+    int64_t native_id; /* pid; where text is not 0 the file used that text instead */
+    rp_str text;
+    rp_str name, labels; /* of metadata, or 0 */
+    int32_t device;      /* number of the device whose work it shows, or -1 */
+    int64_t sort_index;
+};
+
+struct rp_track_info {
+    int64_t native_id; /* tid or stream */
+    int64_t sort_index;
+    uint32_t process;
+    rp_str text;         /* where the file used text for the tid, else 0 */
+    rp_str name;         /* of metadata, or 0 */
+    rp_event first, end; /* its events */
+    uint8_t kind;        /* enum rp_track_kind */
+    uint8_t has_id;      /* 0: the file gave no tid */
+    uint16_t reserved;
+};
+
+/* CSR over dense link ids: host calls first, then device work, each in time order. */
+struct rp_links {
+    uint32_t n;
+    const int64_t *native_id; /* the correlation id, or the async id */
+    const uint32_t *offset;   /* n + 1 */
+    const rp_event *member;
+    const uint8_t *source; /* enum rp_link_source */
+};
+enum rp_link_source { RP_LINK_CORRELATION, RP_LINK_FLOW, RP_LINK_EXTERNAL, RP_LINK_ASYNC_ID };
+
+/* Arrow ends as the file has them; 32 to 80 % of Kineto's have no partner, and they are kept. */
+struct rp_flows {
+    uint32_t n;
+    const int64_t *ts_ns;
+    const int64_t *id; /* number, or string id where id_is_text */
+    const rp_str *name;
+    const rp_track *track;
+    const uint16_t *origin; /* phase 's', 't' or 'f' and category */
+    const uint8_t *flags;   /* RP_FLOW_* */
+    const rp_event *event;  /* the span it is bound to, or RP_NONE */
+};
+enum { RP_FLOW_ID_TEXT = 1, RP_FLOW_BIND_ENCLOSING = 2, RP_FLOW_NO_ID = 4 };
+
+enum rp_step_source { RP_STEP_PROFILER, RP_STEP_RUN_ID, RP_STEP_ANNOTATION, RP_STEP_REPETITION };
+struct rp_step {
+    rp_str name;
+    uint32_t source; /* enum rp_step_source */
+    int64_t number, begin_ns, end_ns;
+    rp_event mark; /* the event that marks it, or RP_NONE */
+    uint32_t reserved;
+};
+
+struct rp_device {
+    int64_t id;
+    int64_t memory_bytes, multiprocessors; /* 0: not known */
+    rp_str name;
+    uint32_t reserved;
+};
+
+/* What the file says about itself, key by key, as raw JSON text where the format is JSON. */
+struct rp_meta {
+    rp_str key, value;
+    uint32_t after_events; /* 1: it stood behind the events */
+};
+
+/* Counted once by finish and saved in the native file, so that nobody has to walk the events for
+   them. Device work: kernels, copies and memsets. A window without events is 0 to 0. */
+struct rp_totals {
+    int64_t count[RP_KIND_COUNT], dur_ns[RP_KIND_COUNT];
+    int64_t comm_count, comm_ns;        /* kernels whose name is of class communication */
+    int64_t gpu_begin_ns, gpu_end_ns;   /* first start and last end of device work */
+    int64_t gpu_busy_ns;                /* time in which at least one of them runs */
+    int64_t work_begin_ns, work_end_ns; /* of host operators, runtime calls and device work */
+    int64_t span_begin_ns, span_end_ns; /* of everything that has a time, without metadata */
+};
+
+struct rp_trace {
+    struct rp_arena arena; /* small things */
+    int64_t base_ns;       /* add to a ts for time since 1970, where has_base */
+    uint32_t has_base;
+    int32_t rank, world_size; /* RP_NO_RANK / 0: not known */
+    rp_str format;            /* "chrome-json" ... the reader's name */
+    rp_str framework;         /* "pytorch", "jax", "tensorflow", "horovod" ..., or 0 */
+    rp_str framework_version; /* or 0 */
+
+    struct rp_events ev;
+    struct rp_strings str;
+    struct rp_args args;
+    struct rp_links links;
+    struct rp_flows flows;
+    uint32_t norigins, nprocesses, ntracks, nsteps, ndevices, nmeta, nwarnings;
+    struct rp_origin *origins;
+    struct rp_process *processes;
+    struct rp_track_info *tracks;
+    struct rp_step *steps;
+    struct rp_device *devices;
+    struct rp_meta *meta;
+    rp_str *warnings;
+    struct rp_health health;
+    struct rp_totals totals;
+
+    struct rp_trace_store *store; /* owns the columns: vectors or a mapping */
+};
+
+void rp_trace_free(struct rp_trace *trace); /* NULL is fine */
+
+static inline const char *rp_trace_str(const struct rp_trace *t, rp_str s)
+{
+    return t->str.bytes + t->str.offset[s];
+}
+
+static inline size_t rp_trace_str_len(const struct rp_trace *t, rp_str s)
+{
+    return (size_t)(t->str.offset[s + 1] - t->str.offset[s] - 1);
+}
+
+/* Its end; the start where it has no duration. The sum stays inside int64. */
+static inline int64_t rp_event_end_ns(const struct rp_trace *t, rp_event e)
+{
+    int64_t end;
+
+    if (t->ev.dur_ns[e] <= 0)
+        return t->ev.ts_ns[e];
+    return __builtin_add_overflow(t->ev.ts_ns[e], t->ev.dur_ns[e], &end) ? INT64_MAX : end;
+}
+
+static inline bool rp_kind_is_device_work(uint8_t kind)
+{
+    return kind == RP_KIND_KERNEL || kind == RP_KIND_MEMCPY || kind == RP_KIND_MEMSET;
+}
+
+/*
+ * What a native file holds is verified (checksum, every id and offset in range) when it is first
+ * required: name what will be read before reading it. Strings and tables (all that is not listed
+ * here) are verified when a file is opened. Does nothing for a built trace, and nothing the second
+ * time; any number of threads may call it.
+ */
+enum {
+    RP_NEED_EVENTS = 1, /* ev; without arg_row, which needs the arguments */
+    RP_NEED_ARGS = 2,   /* args and ev.arg_row; implies events */
+    RP_NEED_LINKS = 4,  /* links */
+    RP_NEED_FLOWS = 8,  /* flows */
+    RP_NEED_ALL = 15
+};
+enum rp_code rp_trace_require(const struct rp_trace *trace, unsigned needs, struct rp_err *err);
+
+/* Checks every invariant of the frozen model; RP_BUG (or RP_FORMAT for a mapped file) names the
+   first that does not hold. Linear. */
+enum rp_code rp_trace_validate(const struct rp_trace *trace, struct rp_err *err);
+
+#endif

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Making and freeing traces. Arrays are moved, never copied, from the builder's vectors. */
+#include "trace/trace_store.h"
+
+#include <stdlib.h>
+
+enum rp_code rp_trace_new(struct rp_trace **out, struct rp_err *err)
+{
+    struct rp_trace *trace = calloc(1, sizeof *trace);
+    struct rp_trace_store *store = calloc(1, sizeof *store);
+
+    *out = NULL;
+    if (!trace || !store) {
+        free(trace);
+        free(store);
+        return rp_err_nomem(err, "making a trace");
+    }
+    rp_arena_init(&trace->arena);
+    trace->rank = RP_NO_RANK;
+    trace->store = store;
+    *out = trace;
+    return RP_OK;
+}
+
+enum rp_code rp_store_adopt(struct rp_trace_store *store, void *at, size_t cap, size_t size,
+                            struct rp_err *err)
+{
+    struct rp_store_block block = {at, cap, size};
+
+    return cap ? rp_vec_push(&store->blocks, block, err) : RP_OK;
+}
+
+void rp_trace_free(struct rp_trace *trace)
+{
+    size_t i;
+
+    if (!trace)
+        return;
+    for (i = 0; i < trace->store->blocks.n; i++) {
+        struct rp_store_block *block = &trace->store->blocks.at[i];
+
+        rp_vec_drop(block->at, block->cap, block->size);
+    }
+    rp_vec_release(&trace->store->blocks);
+    free(trace->store);
+    rp_arena_release(&trace->arena);
+    free(trace);
+}
