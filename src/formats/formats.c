@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The table of formats and the way of an input through it. Adding a format is a row here and a
+ * file. The order matters only between equal confidences.
+ */
+#include "formats/formats.h"
+
+#include "base/text.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const struct rp_format *const formats[] = {
+    &rp_format_rpt,
+    &rp_format_chrome_json,
+};
+
+const struct rp_format *rp_format_at(size_t i)
+{
+    return i < sizeof formats / sizeof *formats ? formats[i] : NULL;
+}
+
+const struct rp_format *rp_format_find(const char *name)
+{
+    const struct rp_format *format;
+
+    for (size_t i = 0; (format = rp_format_at(i)); i++)
+        if (strcmp(format->name, name) == 0)
+            return format;
+    return NULL;
+}
+
+void rp_import_release(struct rp_import *import)
+{
+    rp_trace_free(import->trace);
+    rp_input_close(import->input);
+    *import = (struct rp_import)RP_IMPORT_INIT;
+}
+
+/* Nothing fits: shows what is there and what would do. */
+static enum rp_code unknown(const uint8_t *head, size_t n, struct rp_err *err)
+{
+    char shown[160], names[400];
+    size_t len = 0;
+
+    rp_text_escape(shown, sizeof shown, (const char *)head, n < 32 ? n : 32);
+    for (size_t i = 0; rp_format_at(i); i++) {
+        int more = snprintf(names + len, sizeof names - len, "%s%s (%s)", i ? ", " : "",
+                            formats[i]->name, formats[i]->summary);
+
+        if (more < 0 || (size_t)more >= sizeof names - len)
+            break;
+        len += (size_t)more;
+    }
+    rp_err_set_at(err, RP_FORMAT, 0, "not a format that reprise knows (first bytes: %s)", shown);
+    return rp_err_context(err, RP_FORMAT, "it reads: %s", names);
+}
+
+/* There is no first byte: because the content is empty, cut short, or damaged at once. */
+static enum rp_code no_bytes(struct rp_input *in, struct rp_err *err)
+{
+    size_t got;
+    char byte;
+
+    RP_TRY(rp_input_read(in, &byte, 1, &got, err));
+    return rp_err_set_at(err, RP_FORMAT, 0, "is %s",
+                         rp_input_truncated(in) ? "cut short before its first byte" : "empty");
+}
+
+/* Errors of the input name the file already. */
+static enum rp_code name_file(const struct rp_input *in, enum rp_code code, struct rp_err *err)
+{
+    const char *name = rp_input_borrow_name(in);
+
+    if (code == RP_OK || !err || strstr(err->text, name))
+        return code;
+    if (strncmp(err->text, "is ", 3) == 0) {
+        char text[sizeof err->text];
+
+        memcpy(text, err->text, sizeof text);
+        return rp_err_set_at(err, code, err->offset, "'%s' %s", name, text);
+    }
+    return rp_err_prefix(err, code, "'%s'", name);
+}
+
+static enum rp_code choose(struct rp_input *in, const struct rp_format **out, struct rp_err *err)
+{
+    enum rp_sniff best = RP_SNIFF_NO, fit;
+    const struct rp_format *format;
+    const uint8_t *head;
+    size_t n;
+
+    *out = NULL;
+    RP_TRY(rp_input_peek(in, RP_SNIFF_BYTES, &head, &n, err));
+    if (!n)
+        return no_bytes(in, err);
+    for (size_t i = 0; (format = rp_format_at(i)); i++) {
+        fit = format->sniff(head, n, rp_input_borrow_name(in));
+        if (fit > best) {
+            best = fit;
+            *out = format;
+        }
+    }
+    return *out ? RP_OK : unknown(head, n, err);
+}
+
+enum rp_code rp_format_sniff(struct rp_input *in, const struct rp_format **out, struct rp_err *err)
+{
+    return name_file(in, choose(in, out, err), err);
+}
+
+enum rp_code rp_format_read(struct rp_input *in, const struct rp_read_options *options,
+                            struct rp_import *to, struct rp_err *err)
+{
+    static const struct rp_read_options none = {0};
+    enum rp_code code;
+
+    *to = (struct rp_import)RP_IMPORT_INIT;
+    code = choose(in, &to->format, err);
+    if (code == RP_OK)
+        code = to->format->read(in, options ? options : &none, to, err);
+    code = name_file(in, code, err);
+    if (code == RP_OK && to->borrows_input) {
+        to->input = in;
+        return RP_OK;
+    }
+    if (code != RP_OK)
+        rp_import_release(to);
+    rp_input_close(in);
+    return code;
+}

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Tables by enum value; a value beyond a table is "other". */
+#include "formats/write_names.h"
+
+#include "trace/trace.h"
+
+static const char *const kinds[] = {
+    [RP_KIND_OTHER] = "other",
+    [RP_KIND_CPU_OP] = "cpu_op",
+    [RP_KIND_ANNOTATION] = "annotation",
+    [RP_KIND_GPU_ANNOTATION] = "gpu_annotation",
+    [RP_KIND_RUNTIME] = "runtime",
+    [RP_KIND_KERNEL] = "kernel",
+    [RP_KIND_MEMCPY] = "memcpy",
+    [RP_KIND_MEMSET] = "memset",
+    [RP_KIND_SYNC] = "sync",
+    [RP_KIND_PYTHON] = "python",
+    [RP_KIND_OVERHEAD] = "overhead",
+    [RP_KIND_COMM_OP] = "comm_op",
+    [RP_KIND_TRANSFER] = "transfer",
+    [RP_KIND_INSTANT] = "instant",
+    [RP_KIND_COUNTER] = "counter",
+    [RP_KIND_METADATA] = "metadata",
+};
+_Static_assert(sizeof kinds / sizeof kinds[0] == RP_KIND_COUNT, "a word for each kind");
+
+static const char *const track_kinds[] = {[RP_TRACK_THREAD] = "thread",
+                                          [RP_TRACK_STREAM] = "stream",
+                                          [RP_TRACK_COUNTER] = "counter",
+                                          [RP_TRACK_ASYNC] = "async"};
+
+static const char *const link_sources[] = {[RP_LINK_CORRELATION] = "correlation",
+                                           [RP_LINK_FLOW] = "flow",
+                                           [RP_LINK_EXTERNAL] = "external",
+                                           [RP_LINK_ASYNC_ID] = "async_id"};
+
+static const char *const step_sources[] = {[RP_STEP_PROFILER] = "profiler",
+                                           [RP_STEP_RUN_ID] = "run_id",
+                                           [RP_STEP_ANNOTATION] = "annotation",
+                                           [RP_STEP_REPETITION] = "repetition"};
+
+static const char *const arg_types[] = {
+    [RP_ARG_I64] = "int", [RP_ARG_F64] = "real", [RP_ARG_STR] = "text", [RP_ARG_RAW] = "json"};
+
+#define WORD(table, i) ((i) < sizeof(table) / sizeof *(table) && (table)[i] ? (table)[i] : "other")
+
+const char *rp_write_kind(uint8_t kind)
+{
+    return WORD(kinds, kind);
+}
+
+const char *rp_write_track_kind(uint8_t kind)
+{
+    return WORD(track_kinds, kind);
+}
+
+const char *rp_write_link_source(uint8_t source)
+{
+    return WORD(link_sources, source);
+}
+
+const char *rp_write_step_source(uint32_t source)
+{
+    return WORD(step_sources, source);
+}
+
+const char *rp_write_arg_type(uint8_t type)
+{
+    return WORD(arg_types, type);
+}
