@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Arenas, columns, maps and the string table. */
+#include "unit.h"
+
+#include "base/arena.h"
+#include "base/hash.h"
+#include "base/strtab.h"
+#include "base/vec.h"
+
+static void arena_alignment_and_size(void **state)
+{
+    struct rp_arena arena = RP_ARENA_INIT;
+    size_t align, i;
+
+    UNUSED_STATE(state);
+    for (i = 1; i < 3000; i++) {
+        align = (size_t)1 << (i % 7);
+        unsigned char *p = rp_arena_alloc(&arena, i, align);
+
+        assert_non_null(p);
+        assert_int_equal((uintptr_t)p % align, 0);
+        memset(p, (int)i, i);
+    }
+    assert_true(arena.bytes > 3000 * 3000 / 2);
+    rp_arena_release(&arena);
+    assert_int_equal(arena.bytes, 0);
+}
+
+static void arena_refuses_overflow(void **state)
+{
+    struct rp_arena arena = RP_ARENA_INIT;
+
+    UNUSED_STATE(state);
+    assert_null(rp_arena_alloc(&arena, SIZE_MAX - 10, 8));
+    assert_null(rp_arena_calloc(&arena, SIZE_MAX / 2, 4, 8));
+    rp_arena_release(&arena);
+}
+
+static void arena_texts(void **state)
+{
+    struct rp_arena arena = RP_ARENA_INIT;
+    char *big;
+
+    UNUSED_STATE(state);
+    assert_string_equal(rp_arena_copy(&arena, "abcdef", 3), "abc");
+    assert_string_equal(rp_arena_strdup(&arena, ""), "");
+    assert_string_equal(rp_arena_printf(&arena, "%d-%s", 7, "x"), "7-x");
+    big = rp_arena_printf(&arena, "%200000d", 1);
+    assert_int_equal(strlen(big), 200000);
+    rp_arena_release(&arena);
+}
+
+static void vec_grows_past_the_heap(void **state)
+{
+    struct rp_err err = RP_ERR_INIT;
+    RP_VEC(uint32_t) v = {0};
+    uint32_t i;
+
+    UNUSED_STATE(state);
+    for (i = 0; i < 3000000; i++)
+        assert_ok(rp_vec_push(&v, i * 7, &err), &err);
+    for (i = 0; i < 3000000; i += 1013)
+        assert_int_equal(v.at[i], i * 7);
+    rp_vec_release(&v);
+    assert_null(v.at);
+    assert_ok(rp_vec_push(&v, 1, &err), &err);
+    rp_vec_release(&v);
+}
+
+static void vec_refuses_overflow(void **state)
+{
+    struct rp_err err = RP_ERR_INIT;
+    RP_VEC(uint64_t) v = {0};
+
+    UNUSED_STATE(state);
+    assert_code(rp_vec_reserve(&v, SIZE_MAX / 8, &err), RP_NOMEM);
+    assert_contains(err.text, "out of memory");
+    assert_null(v.at);
+}
+
+static void map_keeps_all_keys(void **state)
+{
+    struct rp_err err = RP_ERR_INIT;
+    struct rp_map map;
+    uint32_t i, value;
+
+    UNUSED_STATE(state);
+    rp_map_init(&map);
+    assert_int_equal(rp_map_get(&map, 5), RP_MAP_NONE);
+    for (i = 0; i < 100000; i++)
+        assert_ok(rp_map_put(&map, (uint64_t)i << 20, i, &err), &err);
+    for (i = 0; i < 100000; i++) {
+        assert_int_equal(rp_map_get(&map, (uint64_t)i << 20), i);
+        assert_int_equal(rp_map_get(&map, ((uint64_t)i << 20) + 1), RP_MAP_NONE);
+    }
+    assert_ok(rp_map_put(&map, 0, 42, &err), &err);
+    assert_int_equal(rp_map_get(&map, 0), 42);
+    assert_ok(rp_map_intern(&map, 0, 7, &value, &err), &err);
+    assert_int_equal(value, 42);
+    assert_int_equal(map.n, 100000);
+    rp_map_release(&map);
+}
+
+static void strtab_interns_by_bytes(void **state)
+{
+    struct rp_err err = RP_ERR_INIT;
+    struct rp_strtab tab;
+    uint32_t id, again, i;
+    char text[32];
+
+    UNUSED_STATE(state);
+    assert_ok(rp_strtab_init(&tab, &err), &err);
+    assert_int_equal(rp_strtab_find(&tab, "", 0), 0);
+    for (i = 0; i < 50000; i++) {
+        int n = snprintf(text, sizeof text, "kernel_%u", i);
+
+        assert_ok(rp_strtab_intern(&tab, text, (size_t)n, &id, &err), &err);
+        assert_int_equal(id, i + 1);
+    }
+    for (i = 0; i < 50000; i++) {
+        int n = snprintf(text, sizeof text, "kernel_%u", i);
+
+        assert_ok(rp_strtab_intern(&tab, text, (size_t)n, &again, &err), &err);
+        assert_int_equal(again, i + 1);
+        assert_string_equal(rp_strtab_borrow(&tab, again), text);
+        assert_int_equal(rp_strtab_len(&tab, again), n);
+    }
+    assert_ok(rp_strtab_intern(&tab, "a\0b", 3, &id, &err), &err);
+    assert_ok(rp_strtab_intern(&tab, "a\0c", 3, &again, &err), &err);
+    assert_int_not_equal(id, again);
+    assert_int_equal(rp_strtab_find(&tab, "absent", 6), UINT32_MAX);
+    rp_strtab_release(&tab);
+}
+
+/* All strings up to three letters of a small alphabet: equal hashes or not, ids never collide. */
+static void strtab_dense_keys(void **state)
+{
+    struct rp_err err = RP_ERR_INIT;
+    struct rp_strtab tab;
+    uint32_t id, expected = 1;
+    char text[4];
+    int i, n;
+
+    UNUSED_STATE(state);
+    assert_ok(rp_strtab_init(&tab, &err), &err);
+    for (n = 1; n <= 3; n++) {
+        for (i = 0; i < 1 << (4 * n); i++) {
+            text[0] = (char)(i & 15);
+            text[1] = (char)(i >> 4 & 15);
+            text[2] = (char)(i >> 8 & 15);
+            assert_ok(rp_strtab_intern(&tab, text, (size_t)n, &id, &err), &err);
+            assert_int_equal(id, expected++);
+        }
+    }
+    rp_strtab_release(&tab);
+}
+
+int test_memory(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(arena_alignment_and_size),
+        cmocka_unit_test(arena_refuses_overflow),
+        cmocka_unit_test(arena_texts),
+        cmocka_unit_test(vec_grows_past_the_heap),
+        cmocka_unit_test(vec_refuses_overflow),
+        cmocka_unit_test(map_keeps_all_keys),
+        cmocka_unit_test(strtab_interns_by_bytes),
+        cmocka_unit_test(strtab_dense_keys),
+    };
+
+    return cmocka_run_group_tests_name("memory", tests, NULL, NULL);
+}

@@ -1,0 +1,333 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The table for people: whole screens, human units, cutting and wrapping. */
+#include "result/print_text.h"
+#include "result/print_units.h"
+#include "result/result.h"
+#include "unit.h"
+
+#include <math.h>
+#include <stdbool.h>
+
+static void check_screen(const struct rp_type *type, const void *root, int width, int color,
+                         const char *want)
+{
+    struct rp_print_options options = {sizeof options, RP_PRINT_TABLE, color, width};
+    struct rp_err err = RP_ERR_INIT;
+    struct rp_out *out;
+    size_t n;
+
+    assert_ok(rp_out_open_memory(&out, &err), &err);
+    rp_print_record(type, root, &options, out);
+    assert_string_equal(rp_out_borrow_memory(out, &n), want);
+    assert_ok(rp_out_close(out, &err), &err);
+}
+
+struct kernel {
+    const char *name, *kind;
+    int64_t count, total_ns, stream, secret;
+    double busy_share;
+};
+
+static const struct rp_field kernel_fields[] = {
+    RP_FIELD(struct kernel, name, STR, NONE, "kernel", "d", RP_SHORTEN),
+    RP_FIELD(struct kernel, kind, STR, NONE, "kind", "d", RP_WIDE),
+    RP_FIELD(struct kernel, count, I64, COUNT, "count", "d", 0),
+    RP_FIELD(struct kernel, total_ns, I64, NS, "total", "d", 0),
+    RP_FIELD(struct kernel, busy_share, F64, RATIO, "of busy", "d", 0),
+    RP_FIELD(struct kernel, stream, I64, NONE, "stream", "d", RP_NULLABLE),
+    RP_FIELD(struct kernel, secret, I64, NONE, NULL, "d", 0),
+    RP_FIELD_END};
+static const struct rp_type kernel_type = {"kernel", sizeof(struct kernel), kernel_fields, NULL};
+
+struct report {
+    const char *path;
+    int64_t window_ns, absent;
+    size_t nkernels, nempty, nwarnings, nranks;
+    struct kernel *kernels, *empty;
+    const char **warnings;
+    int64_t *ranks;
+};
+
+static const struct rp_field report_fields[] = {
+    RP_FIELD(struct report, path, STR, NONE, "File", "d", RP_SHORTEN),
+    RP_FIELD(struct report, window_ns, I64, NS, "Window", "d", 0),
+    RP_FIELD(struct report, absent, I64, NS, "Absent", "d", RP_NULLABLE),
+    RP_FIELD_LIST(struct report, kernels, &kernel_type, "Kernels", "d", 0),
+    RP_FIELD_LIST(struct report, empty, &kernel_type, "Empty", "d", 0),
+    RP_FIELD_LIST(struct report, warnings, &rp_type_string, "Warnings", "d", RP_WARN),
+    RP_FIELD_LIST(struct report, ranks, &rp_type_int, "Ranks", "d", 0),
+    RP_FIELD_END};
+static const struct rp_type report_type = {"report", sizeof(struct report), report_fields, NULL};
+
+static struct kernel kernels[] = {
+    {"void at::native::vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add<float>, "
+     "std::array<char*, 3ul> >(int, at::native::CUDAFunctor_add<float>)",
+     "elementwise", 239093, 628143000, 7, 1, 0.423},
+    {"ampere_sgemm_128x64_tn", "gemm", 12000, 2041234567, RP_ABSENT_I64, 1, 0.5},
+    {"Memset", "memset", 1, 5, 21, 1, 0.00001},
+};
+static const char *warnings[] = {
+    "12 kernels have no launch: the profiler lost host events; record with a larger buffer "
+    "(--buffer 64M)",
+    "evil \033[31m\n name"};
+static int64_t ranks[] = {0, 1, 7};
+static const struct report report = {
+    "run/rank0.json.gz", 628143000, RP_ABSENT_I64, 3, 0, 2, 3, kernels, NULL, warnings, ranks};
+
+static void test_screen_of_80(void **state)
+{
+    UNUSED_STATE(state);
+    check_screen(
+        &report_type, &report, 0, 0,
+        "File    run/rank0.json.gz\n"
+        "Window  628.1 ms\n"
+        "Ranks   0, 1, 7\n"
+        "\n"
+        "Kernels\n"
+        "  kernel                         kind           count     total  of busy  stream\n"
+        "  void at::nativ…or_add<float>)  elementwise  239,093  628.1 ms   42.3 %       7\n"
+        "  ampere_sgemm_128x64_tn         gemm          12,000    2.04 s   50.0 %       -\n"
+        "  Memset                         memset             1      5 ns  < 0.1 %      21\n"
+        "\n"
+        "warning: 12 kernels have no launch: the profiler lost host events; record with a\n"
+        "         larger buffer (--buffer 64M)\n"
+        "warning: evil \xef\xbf\xbd[31m name\n");
+}
+
+static void test_narrow_screen_loses_the_wide_column(void **state)
+{
+    struct report one = {.path = "a/path/that/is/longer/than/the/narrow/screen/is.json.gz",
+                         .absent = RP_ABSENT_I64,
+                         .nkernels = 2,
+                         .kernels = kernels};
+
+    UNUSED_STATE(state);
+    check_screen(&report_type, &one, 60, 0,
+                 "File    a/path/that/is/longer/than…/narrow/screen/is.json.gz\n"
+                 "Window  0 ns\n"
+                 "\n"
+                 "Kernels\n"
+                 "  kernel                    count     total  of busy  stream\n"
+                 "  void at::na…dd<float>)  239,093  628.1 ms   42.3 %       7\n"
+                 "  ampere_sgemm_128x64_tn   12,000    2.04 s   50.0 %       -\n");
+}
+
+static void test_colors(void **state)
+{
+    const char *bad[] = {"careful"};
+    struct report one = {.absent = RP_ABSENT_I64,
+                         .nkernels = 1,
+                         .kernels = &kernels[2],
+                         .nwarnings = 1,
+                         .warnings = bad};
+
+    UNUSED_STATE(state);
+    check_screen(&report_type, &one, 80, 1,
+                 "Window  0 ns\n"
+                 "\n"
+                 "\033[1mKernels\033[0m\n"
+                 "\033[2m  kernel  kind    count  total  of busy  stream\033[0m\n"
+                 "  Memset  memset      1   5 ns  < 0.1 %      21\n"
+                 "\n"
+                 "\033[33mwarning: \033[0mcareful\n");
+}
+
+struct entry {
+    const char *key;
+    int64_t value;
+};
+
+static const struct rp_field entry_fields[] = {
+    RP_FIELD(struct entry, key, STR, NONE, NULL, "d", 0),
+    RP_FIELD(struct entry, value, I64, COUNT, NULL, "d", 0), RP_FIELD_END};
+static const struct rp_type entry_type = {"entry", sizeof(struct entry), entry_fields, NULL};
+
+struct span {
+    int64_t min, max;
+};
+
+static const struct rp_field span_fields[] = {RP_FIELD(struct span, min, I64, NS, "min", "d", 0),
+                                              RP_FIELD(struct span, max, I64, NS, "max", "d", 0),
+                                              RP_FIELD_END};
+static const struct rp_type span_type = {"span", sizeof(struct span), span_fields, NULL};
+
+struct rank {
+    int64_t rank;
+    bool late;
+    struct span step_ns;
+    size_t ncauses, nwarnings, nhosts;
+    struct entry *causes;
+    const char **warnings, **hosts;
+};
+
+static const struct rp_field rank_fields[] = {
+    RP_FIELD(struct rank, rank, I64, NONE, "rank", "d", 0),
+    RP_FIELD(struct rank, late, BOOL, NONE, "late", "d", 0),
+    RP_FIELD_RECORD(struct rank, step_ns, &span_type, "step", "d", 0),
+    RP_FIELD_MAP(struct rank, causes, &entry_type, "causes", "d", 0),
+    RP_FIELD_LIST(struct rank, warnings, &rp_type_string, "warnings", "d", RP_WARN),
+    RP_FIELD_LIST(struct rank, hosts, &rp_type_string, "hosts", "d", 0),
+    RP_FIELD_END};
+static const struct rp_type rank_type = {"rank", sizeof(struct rank), rank_fields, NULL};
+
+struct run {
+    size_t nranks, nblocks;
+    struct rank *ranks, *blocks;
+};
+
+static const struct rp_field run_fields[] = {
+    RP_FIELD_LIST(struct run, ranks, &rank_type, "Ranks", "d", 0),
+    RP_FIELD_LIST(struct run, blocks, &rank_type, "Blocks", "d", RP_BLOCKS), RP_FIELD_END};
+static const struct rp_type run_type = {"run", sizeof(struct run), run_fields, NULL};
+
+static void test_rows_and_blocks(void **state)
+{
+    struct entry causes[] = {{"not launched", 12045}, {"sync", 3}};
+    const char *bad[] = {"lost 3 events"}, *hosts[] = {"a", "b"};
+    struct rank two[] = {{0, true, {1000, 2500}, 2, 1, 2, causes, bad, hosts},
+                         {1, false, {5, 123456789}, 0, 0, 0, NULL, NULL, NULL}};
+    struct run run = {2, 2, two, two};
+
+    UNUSED_STATE(state);
+    check_screen(&run_type, &run, 80, 0,
+                 "Ranks\n"
+                 "  rank  late  step min  step max  hosts\n"
+                 "     0  yes    1.00 µs   2.50 µs  a, b\n"
+                 "     1  no        5 ns  123.5 ms  -\n"
+                 "  warning: rank 0: lost 3 events\n"
+                 "\n"
+                 "rank 0\n"
+                 "  late  yes\n"
+                 "\n"
+                 "  step\n"
+                 "    min  1.00 µs\n"
+                 "    max  2.50 µs\n"
+                 "\n"
+                 "  causes\n"
+                 "    not launched  12,045\n"
+                 "    sync               3\n"
+                 "\n"
+                 "  warning: lost 3 events\n"
+                 "\n"
+                 "  hosts\n"
+                 "    a\n"
+                 "    b\n"
+                 "\n"
+                 "rank 1\n"
+                 "  late  no\n"
+                 "\n"
+                 "  step\n"
+                 "    min  5 ns\n"
+                 "    max  123.5 ms\n");
+}
+
+static void test_nothing(void **state)
+{
+    struct run run = {0, 0, NULL, NULL};
+
+    UNUSED_STATE(state);
+    check_screen(&run_type, &run, 80, 0, "");
+}
+
+static void check_unit(double value, enum rp_unit unit, const char *want)
+{
+    char text[64];
+
+    rp_units_format(value, unit, text, sizeof text);
+    assert_string_equal(text, want);
+}
+
+static void test_units(void **state)
+{
+    UNUSED_STATE(state);
+    check_unit(628143000, RP_UNIT_NS, "628.1 ms");
+    check_unit(12345, RP_UNIT_NS, "12.3 µs");
+    check_unit(0, RP_UNIT_NS, "0 ns");
+    check_unit(-0.0, RP_UNIT_NS, "0 ns");
+    check_unit(5, RP_UNIT_NS, "5 ns");
+    check_unit(999, RP_UNIT_NS, "999 ns");
+    check_unit(1000, RP_UNIT_NS, "1.00 µs");
+    check_unit(12.345, RP_UNIT_NS, "12.3 ns");
+    check_unit(999.97, RP_UNIT_NS, "1.00 µs");
+    check_unit(9994, RP_UNIT_NS, "9.99 µs");
+    check_unit(9996, RP_UNIT_NS, "10.0 µs");
+    check_unit(999949, RP_UNIT_NS, "999.9 µs");
+    check_unit(999950, RP_UNIT_NS, "1.00 ms");
+    check_unit(2041234567, RP_UNIT_NS, "2.04 s");
+    check_unit(7.2e12, RP_UNIT_NS, "7,200.0 s");
+    check_unit(-12345, RP_UNIT_NS, "-12.3 µs");
+    check_unit(62412345, RP_UNIT_BYTES, "62.4 MB");
+    check_unit(512, RP_UNIT_BYTES, "512 B");
+    check_unit(0.977, RP_UNIT_RATIO, "97.7 %");
+    check_unit(1, RP_UNIT_RATIO, "100.0 %");
+    check_unit(0.0004, RP_UNIT_RATIO, "< 0.1 %");
+    check_unit(12.5, RP_UNIT_RATIO, "1,250.0 %");
+    check_unit(312e12, RP_UNIT_FLOPS, "312.0 TFLOP/s");
+    check_unit(1.41e9, RP_UNIT_HZ, "1.41 GHz");
+    check_unit(3.35e12, RP_UNIT_BPS, "3.35 TB/s");
+    check_unit(1234567.25, RP_UNIT_COUNT, "1,234,567.2");
+    check_unit(0.1, RP_UNIT_NONE, "0.1");
+}
+
+static void check_thousands(int64_t value, const char *want)
+{
+    char text[40];
+
+    rp_units_thousands(value, text, sizeof text);
+    assert_string_equal(text, want);
+}
+
+static void test_thousands(void **state)
+{
+    UNUSED_STATE(state);
+    check_thousands(0, "0");
+    check_thousands(999, "999");
+    check_thousands(1000, "1,000");
+    check_thousands(-100, "-100");
+    check_thousands(-123456, "-123,456");
+    check_thousands(INT64_MIN, "-9,223,372,036,854,775,808");
+}
+
+static void check_cut(const char *text, size_t width, const char *want)
+{
+    struct rp_err err = RP_ERR_INIT;
+    struct rp_out *out;
+    size_t n, used;
+
+    assert_ok(rp_out_open_memory(&out, &err), &err);
+    used = rp_screen_put(out, text, width);
+    assert_string_equal(rp_out_borrow_memory(out, &n), want);
+    assert_true(used <= width);
+    assert_int_equal(used, rp_screen_width(want));
+    assert_ok(rp_out_close(out, &err), &err);
+}
+
+static void test_cutting(void **state)
+{
+    UNUSED_STATE(state);
+    check_cut("abcdefghij", 10, "abcdefghij");
+    check_cut("abcdefghij", 9, "abcd…ghij");
+    check_cut("abcdefghij", 2, "a…");
+    check_cut("abcdefghij", 1, "…");
+    check_cut("abcdefghij", 0, "");
+    check_cut("融合融合融合", 12, "融合融合融合");
+    check_cut("融合融合融合", 8, "融合…合"); /* a wide character is never halved */
+    check_cut("e\xcc\x81tude", 5, "e\xcc\x81tude");
+    check_cut("a\xffz", 3, "a\xef\xbf\xbdz");
+}
+
+int test_print_table(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_screen_of_80),
+        cmocka_unit_test(test_narrow_screen_loses_the_wide_column),
+        cmocka_unit_test(test_colors),
+        cmocka_unit_test(test_rows_and_blocks),
+        cmocka_unit_test(test_nothing),
+        cmocka_unit_test(test_units),
+        cmocka_unit_test(test_thousands),
+        cmocka_unit_test(test_cutting),
+    };
+
+    return cmocka_run_group_tests_name("print_table", tests, NULL, NULL);
+}
