@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Included before every file clang-tidy looks at. The analyser sees one file at a time: it does not
+ * know that rp_err_set() returns the code it is given, takes RP_TRY(rp_err_nomem(...)) for a
+ * possible success, and then finds impossible faults behind it. These macros tell it.
+ */
+#ifndef RP_TOOLS_ANALYSIS_H
+#define RP_TOOLS_ANALYSIS_H
+#include "base/err.h"
+
+#define rp_err_set(err, code, ...)        (rp_err_set(err, code, __VA_ARGS__), (code))
+#define rp_err_set_os(err, os_errno, ...) (rp_err_set_os(err, os_errno, __VA_ARGS__), RP_IO)
+#define rp_err_set_at(err, code, at, ...) (rp_err_set_at(err, code, at, __VA_ARGS__), (code))
+#define rp_err_nomem(err, what)           (rp_err_nomem(err, what), RP_NOMEM)
+#define rp_err_prefix(err, code, ...)     (rp_err_prefix(err, code, __VA_ARGS__), (code))
+#define rp_err_context(err, code, ...)    (rp_err_context(err, code, __VA_ARGS__), (code))
+
+#endif
