@@ -16,7 +16,8 @@
 static uint64_t model_bytes(const struct rp_trace *t)
 {
     uint64_t events = 42ull * t->ev.n, flows = 34ull * t->flows.n;
-    uint64_t links = 13ull * t->links.n + (t->links.offset ? 4ull * t->links.offset[t->links.n] : 0);
+    uint64_t links =
+        13ull * t->links.n + (t->links.offset ? 4ull * t->links.offset[t->links.n] : 0);
     uint64_t args = t->args.ndata + 16ull * t->args.nblocks + 12ull * t->args.nshapes;
     uint64_t strings = t->str.n ? t->str.offset[t->str.n] + 9ull * t->str.n : 0;
 

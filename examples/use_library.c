@@ -4,6 +4,11 @@
  *
  *     cc use_library.c $(pkg-config --cflags --libs reprise) -o use_library
  *
+ * or, with the library inside the program:
+ *
+ *     cc use_library.c $(pkg-config --static --cflags --libs reprise |
+ *                        sed 's/-lreprise/-l:libreprise.a/') -o use_library
+ *
  * Any question of `reprise help` is asked the same way; those about traces and programs want a
  * dataset (rp_open) in place of NULL. The result is a plain C struct with a description beside it,
  * so it can be printed as a whole (rp_result_print) or looked into by path.

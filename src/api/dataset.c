@@ -24,7 +24,10 @@ enum rp_code rp_open(struct rp_ctx *ctx, const char *const *paths, size_t npaths
     dataset->ctx = ctx;
     dataset->limits = RP_LIMITS_DEFAULT;
     dataset->salvage = o.salvage != 0;
-    code = rp_sources_open(paths, npaths, &dataset->limits, &dataset->sources, err);
+    dataset->given = strdup(paths[0]);
+    code = dataset->given ? RP_OK : rp_err_nomem(err, "opening inputs");
+    if (code == RP_OK)
+        code = rp_sources_open(paths, npaths, &dataset->limits, &dataset->sources, err);
     if (code == RP_OK && !rp_sources_count(dataset->sources))
         code = rp_err_set(err, RP_FORMAT, "'%s': no files in it", paths[0]);
     if (code != RP_OK) {
@@ -40,6 +43,7 @@ void rp_dataset_free(struct rp_dataset *dataset)
     if (!dataset)
         return;
     rp_sources_close(dataset->sources);
+    free(dataset->given);
     free(dataset);
 }
 

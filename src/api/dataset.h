@@ -11,6 +11,7 @@
 
 struct rp_dataset {
     struct rp_ctx *ctx; /* borrowed */
+    char *given;        /* the first path, as the user wrote it */
     struct rp_sources *sources;
     struct rp_limits limits;
     bool salvage;

@@ -96,7 +96,6 @@ enum rp_code rp_each_trace(struct rp_ctx *ctx, const struct rp_dataset *dataset,
     load.asker = pthread_self();
     RP_TRY(rp_pool_each(ctx->pool, n, load_one, &load, err));
     if (!atomic_load(&load.traces))
-        return rp_err_set(err, RP_FORMAT, "'%s': no trace in it",
-                          rp_sources_borrow(dataset->sources, 0)->path);
+        return rp_err_set(err, RP_FORMAT, "'%s': no trace among its %zu files", dataset->given, n);
     return RP_OK;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The table of questions. To add one: write src/api/ask_<name>.c (or the answer in src/explain and
- * a row here that points to it), declare the row in question_row.h's list, and add it below.
+ * The table of questions, and the asking of one. The list is in questions.h; each row stands in
+ * ask_<name>.c.
  */
 #include "api/question_row.h"
 

@@ -41,6 +41,7 @@ extern const struct rp_option cli_help_option[], cli_no_options[];
 enum rp_code cli_parse(const struct cli_command *command, int argc, char **argv,
                        struct cli_call *out, struct rp_err *err);
 void cli_call_release(struct cli_call *call);
+size_t cli_words_max(const struct cli_command *command); /* by what its help says */
 const char *cli_setting(const struct rp_setting *settings, size_t n, const char *name);
 bool cli_flag(const struct rp_setting *settings, size_t n, const char *name);
 

@@ -12,15 +12,20 @@ static const char *common(const struct cli_call *call, const char *name)
     return cli_setting(call->common, call->ncommon, name);
 }
 
+static bool flag(const struct cli_call *call, const char *name)
+{
+    return cli_flag(call->common, call->ncommon, name);
+}
+
 static enum rp_code print(const struct cli_call *call, const struct rp_result *result,
                           struct rp_err *err)
 {
     const char *path = common(call, "output");
     struct rp_print_options options = {.struct_size = sizeof options, .format = RP_PRINT_TABLE};
 
-    if (common(call, "json"))
+    if (flag(call, "json"))
         options.format = RP_PRINT_JSON;
-    else if (common(call, "csv"))
+    else if (flag(call, "csv"))
         options.format = RP_PRINT_CSV;
     if (path && strcmp(path, "-") != 0)
         return rp_result_save(result, &options, path, err);
@@ -34,7 +39,7 @@ static enum rp_code ask(const struct cli_call *call, struct rp_ctx *ctx, struct 
 {
     const struct rp_question *question = call->command->question;
     struct rp_open_options options = {.struct_size = sizeof options,
-                                      .salvage = common(call, "salvage") != NULL};
+                                      .salvage = flag(call, "salvage")};
     struct rp_dataset *dataset = NULL;
     enum rp_code code = RP_OK;
 
@@ -63,37 +68,57 @@ static bool words_fit(const struct cli_call *call, struct rp_err *err)
                  call->words[0]);
     else if (question->accepts && !call->nwords)
         snprintf(err->text, sizeof err->text, "'%s' needs a file, a folder or '-'", question->name);
-    else if (common(call, "json") && common(call, "csv"))
+    else if (flag(call, "json") && flag(call, "csv"))
         snprintf(err->text, sizeof err->text, "choose one of '--json' and '--csv'");
     else
         return true;
     return false;
 }
 
+#define MOST_THREADS 1024
+
+static bool thread_count(const struct cli_call *call, unsigned *threads, struct rp_err *err)
+{
+    const char *text = common(call, "threads");
+    char *end;
+    long n;
+
+    *threads = 0;
+    if (!text)
+        return true;
+    n = strtol(text, &end, 10);
+    *threads = (unsigned)n;
+    if (!*end && n >= 0 && n <= MOST_THREADS)
+        return true;
+    snprintf(err->text, sizeof err->text, "option '--threads' takes 0 (all cores) to %d, not '%s'",
+             MOST_THREADS, text);
+    return false;
+}
+
 int cli_ask(const struct cli_call *call)
 {
-    const char *threads = common(call, "threads");
     struct cli_progress progress;
-    struct rp_ctx_options options = {.struct_size = sizeof options,
-                                     .threads = threads ? (unsigned)atol(threads) : 0,
-                                     .progress = cli_progress_report,
-                                     .progress_user = &progress};
+    struct rp_ctx_options options = {
+        .struct_size = sizeof options, .progress = cli_progress_report, .progress_user = &progress};
     struct rp_err err = RP_ERR_INIT;
     struct rp_result *result = NULL;
     struct rp_ctx *ctx = NULL;
     enum rp_code code;
     int status;
 
-    if (!words_fit(call, &err))
+    if (!words_fit(call, &err) || !thread_count(call, &options.threads, &err))
         return cli_usage(call->command->name, &err);
-    cli_progress_begin(&progress, cli_flag(call->common, call->ncommon, "quiet"));
+    cli_progress_begin(&progress, flag(call, "quiet"));
     code = rp_ctx_new(&options, &ctx, &err);
     if (code == RP_OK)
         code = ask(call, ctx, &result, &err);
     cli_progress_end(&progress);
     if (code == RP_OK && !wrote_to_stdout(call))
         code = print(call, result, &err);
-    status = code == RP_OK ? rp_result_answer(result) : cli_fail(code, &err);
+    if (code == RP_OK)
+        status = rp_result_answer(result);
+    else
+        status = code == RP_USAGE ? cli_usage(call->command->name, &err) : cli_fail(code, &err);
     if (result)
         rp_result_free(result);
     rp_ctx_free(ctx);

@@ -43,13 +43,23 @@ static void bash_option(const struct cli_command *command, const struct rp_optio
     printf(" --%s", option->name);
 }
 
+/* What may follow an option that takes a value. */
 static void bash_values(const struct cli_command *command, const struct rp_option *option)
 {
-    if (option->type != RP_OPT_CHOICE)
+    if (option->type == RP_OPT_FLAG)
         return;
-    printf("    %s:--%s) COMPREPLY=($(compgen -W '", command->name, option->name);
-    choices(option->value);
-    puts("' -- \"$cur\")); return ;;");
+    printf("    %s:--%s", command->name, option->name);
+    if (option->letter)
+        printf("|%s:-%c", command->name, option->letter);
+    printf(") COMPREPLY=(");
+    if (option->type == RP_OPT_CHOICE) {
+        printf("$(compgen -W '");
+        choices(option->value);
+        printf("' -- \"$cur\")");
+    } else if (option->type == RP_OPT_PATH) {
+        printf("$(compgen -f -- \"$cur\")");
+    }
+    puts("); return ;;");
 }
 
 static void bash_words(const struct cli_command *command)
@@ -65,16 +75,17 @@ static void bash_words(const struct cli_command *command)
         printf(" ");
         choices(command->words);
     }
-    puts("' ;;");
+    puts(strstr(command->words, "FILE") ? "' files=yes ;;" : "' ;;");
 }
 
 static void completion_bash(void)
 {
     size_t i, n = cli_command_count();
 
-    puts("_reprise() {\n"
-         "  local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} words=''\n"
-         "  if [ \"$COMP_CWORD\" -eq 1 ]; then");
+    puts(
+        "_reprise() {\n"
+        "  local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} words='' files=''\n"
+        "  if [ \"$COMP_CWORD\" -eq 1 ]; then");
     printf("    COMPREPLY=($(compgen -W '");
     for (i = 0; i < n; i++)
         printf("%s ", cli_command_at(i).name);
@@ -92,7 +103,7 @@ static void completion_bash(void)
     }
     puts("  esac\n"
          "  COMPREPLY=($(compgen -W \"$words\" -- \"$cur\"))\n"
-         "  [[ $cur == -* ]] || COMPREPLY+=($(compgen -f -- \"$cur\"))\n"
+         "  [[ -z $files || $cur == -* ]] || COMPREPLY+=($(compgen -f -- \"$cur\"))\n"
          "}\n"
          "complete -o filenames -F _reprise reprise");
 }

@@ -15,6 +15,10 @@ static int run_command(const struct cli_command *command, int argc, char **argv)
     } else if (cli_flag(call.common, call.ncommon, "help")) {
         cli_help_command(command, stdout);
         status = 0;
+    } else if (call.nwords > cli_words_max(command)) {
+        snprintf(err.text, sizeof err.text, "'%s' takes no word '%s'", command->name,
+                 call.words[cli_words_max(command)]);
+        status = cli_usage(command->name, &err);
     } else {
         status = command->run(&call);
     }
@@ -34,6 +38,10 @@ int main(int argc, char **argv)
         name = "version";
     if (!*name) {
         cli_help_overview(stderr);
+        return 2;
+    }
+    if (name[0] == '-') {
+        fprintf(stderr, "reprise: options come after the command: '%s'\n", name);
         return 2;
     }
     if (!cli_command_find(name, &command))

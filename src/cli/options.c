@@ -5,6 +5,7 @@
  */
 #include "cli/cli.h"
 
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -142,6 +143,13 @@ enum rp_code cli_parse(const struct cli_command *command, int argc, char **argv,
             return code;
     }
     return RP_OK;
+}
+
+size_t cli_words_max(const struct cli_command *command)
+{
+    if (!*command->words)
+        return 0;
+    return strstr(command->words, "...") ? SIZE_MAX : 1;
 }
 
 void cli_call_release(struct cli_call *call)

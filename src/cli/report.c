@@ -5,9 +5,19 @@
 #include <errno.h>
 #include <string.h>
 
+/* File names may hold anything: what would steer the terminal is shown as \xNN. */
 static void print_error(const struct rp_err *err)
 {
-    fprintf(stderr, "reprise: %s\n", err->text);
+    const unsigned char *c;
+
+    fputs("reprise: ", stderr);
+    for (c = (const unsigned char *)err->text; *c; c++) {
+        if ((*c < ' ' && *c != '\n') || *c == 0x7f)
+            fprintf(stderr, "\\x%02x", *c);
+        else
+            fputc(*c, stderr);
+    }
+    fputc('\n', stderr);
 }
 
 int cli_fail(enum rp_code code, const struct rp_err *err)
@@ -32,7 +42,7 @@ int cli_finish_stdout(void)
 {
     if (!fflush(stdout) && !ferror(stdout))
         return 0;
-    fprintf(stderr, "reprise: cannot write to standard output: %s\n", strerror(errno));
+    fprintf(stderr, "reprise: cannot write 'standard output': %s\n", strerror(errno));
     return rp_code_exit_status(RP_IO);
 }
 

@@ -25,8 +25,8 @@ int cli_width(int fd)
     const char *columns = getenv("COLUMNS");
     struct winsize size;
 
-    if (columns && atol(columns) >= 40 && atol(columns) <= 1000)
-        return (int)atol(columns);
+    if (columns && atol(columns) > 0 && atol(columns) <= 1000)
+        return atol(columns) < 40 ? 40 : (int)atol(columns);
     if (isatty(fd) && !ioctl(fd, TIOCGWINSZ, &size) && size.ws_col >= 40)
         return size.ws_col;
     return 80;

@@ -145,7 +145,7 @@ enum rp_code rp_out_open(const char *path, struct rp_out **out, struct rp_err *e
 
     *out = NULL;
     if (strcmp(path, "-") == 0)
-        return rp_out_open_fd(STDOUT_FILENO, "(standard output)", out, err);
+        return rp_out_open_fd(STDOUT_FILENO, "standard output", out, err);
     RP_TRY(new_out(path, -1, &o, err));
     code = open_path(o, err);
     if (code != RP_OK) {

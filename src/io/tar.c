@@ -306,6 +306,22 @@ static bool is_wanted(const char *name, uint8_t type)
     return *base != '\0' && strncmp(base, "._", 2) != 0;
 }
 
+/* Reads a member into tar->held. What counts against the limit is what is there, not what the
+   header says. */
+static enum rp_code read_member(struct rp_tar *tar, uint64_t size, size_t *got, struct rp_err *err)
+{
+    uint64_t left = tar->limits.held_bytes - tar->held_total;
+    uint64_t start = tar->at;
+
+    RP_TRY(read_held(tar, size < left ? size : left + 1, &tar->held, got, err));
+    if (*got <= left)
+        return RP_OK;
+    return rp_err_set_at(err, RP_LIMIT, start,
+                         "'%s' holds more than %llu bytes (limit held_bytes): unpack it and read "
+                         "the folder",
+                         rp_input_borrow_name(tar->in), (unsigned long long)tar->limits.held_bytes);
+}
+
 static enum rp_code give_content(struct rp_tar *tar, uint64_t size, struct rp_tar_member *m,
                                  struct rp_err *err)
 {
@@ -324,13 +340,7 @@ static enum rp_code give_content(struct rp_tar *tar, uint64_t size, struct rp_ta
         m->n = size < left ? (size_t)size : left;
         tar->at += m->n;
     } else {
-        if (size > tar->limits.held_bytes - tar->held_total)
-            return rp_err_set_at(
-                err, RP_LIMIT, tar->at,
-                "'%s' holds more than %llu bytes (limit held_bytes): unpack it and "
-                "read the folder",
-                rp_input_borrow_name(tar->in), (unsigned long long)tar->limits.held_bytes);
-        RP_TRY(read_held(tar, size, &tar->held, &m->n, err));
+        RP_TRY(read_member(tar, size, &m->n, err));
         tar->held_total += m->n;
         m->bytes = tar->held;
     }

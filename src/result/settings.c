@@ -147,8 +147,10 @@ enum rp_code rp_option_check(const struct rp_option *option, const char *text, s
             return rp_err_set(err, RP_USAGE, "option '--%s' is one of %s, not '%s'", option->name,
                               option->value, text);
         break;
-    case RP_OPT_TEXT:
     case RP_OPT_PATH:
+        fine = *text != '\0';
+        break;
+    case RP_OPT_TEXT:
         break;
     }
     if (!fine)
