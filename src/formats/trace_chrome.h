@@ -70,6 +70,7 @@ struct rp_chrome_args {
     uint16_t shape;
     bool has_correlation;
     int64_t correlation;
+    uint32_t duplicates; /* keys that came twice */
 };
 
 enum rp_chrome_field {
@@ -103,6 +104,9 @@ struct rp_chrome_event {
     uint32_t seen; /* bit RP_CHROME_x of each field */
     uint8_t flags, flow_flags;
     char phase;
+    bool fraction;                          /* its ts is not a whole number */
+    uint8_t bad_times, huge_times, rounded; /* of ts and dur */
+    uint32_t duplicates;                    /* keys that came twice */
 };
 
 /*
@@ -138,7 +142,7 @@ struct rp_chrome_learn {
     RP_VEC(struct rp_chrome_step) steps; /* 0: the root */
     RP_VEC(struct rp_chrome_event) events;
     RP_VEC(struct rp_chrome_mark) marks;
-    uint64_t block;    /* where the block of the event being learnt begins, or NOT_LEARNING */
+    uint64_t block;    /* where the block of the event being learnt begins; UINT64_MAX: none is */
     const char *begin; /* of the event */
     const uint32_t *index;
     const char *at; /* of the value being read */

@@ -216,7 +216,7 @@ static enum rp_code put_arg(struct rp_chrome *r, const struct rp_arg *arg, uint3
 {
     if (twin) {
         r->args.at[twin - 1] = *arg;
-        r->health->duplicate_keys++;
+        out->duplicates++;
         return RP_OK;
     }
     r->args.n = out->n;

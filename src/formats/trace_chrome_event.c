@@ -68,53 +68,48 @@ static enum rp_chrome_field field_of(const struct rp_json_token *key)
 
 /* -------------------------------------------------------------------------- times */
 
-/* Reads a time; *flags is what rp_decimal_parse says, RP_DECIMAL_INVALID for what is no number. */
-static int64_t read_time(struct rp_chrome *r, const struct rp_json_token *v, unsigned *flags)
+/* Reads a time and notes what is wrong with it. Returns the flags of rp_decimal_parse, with
+   RP_DECIMAL_INVALID for what is no number. */
+static unsigned read_time(struct rp_chrome_event *e, const struct rp_json_token *v, int64_t *out)
 {
+    unsigned flags = RP_DECIMAL_INVALID;
     int64_t ns = 0;
 
-    *flags = RP_DECIMAL_INVALID;
     if (v->kind == RP_JSON_NUMBER || v->kind == RP_JSON_STRING)
-        *flags = rp_decimal_parse(v->text, v->len, 3, &ns);
-    if (__builtin_expect(ns > TIME_MAX_NS || ns < -TIME_MAX_NS, 0)) {
-        *flags |= RP_DECIMAL_RANGE;
+        flags = rp_decimal_parse(v->text, v->len, 3, &ns);
+    if (ns > TIME_MAX_NS || ns < -TIME_MAX_NS) {
+        flags |= RP_DECIMAL_RANGE;
         ns = ns < 0 ? -TIME_MAX_NS : TIME_MAX_NS;
     }
-    if (__builtin_expect(*flags & (RP_DECIMAL_INVALID | RP_DECIMAL_RANGE | RP_DECIMAL_ROUNDED),
-                         0)) {
-        r->health->bad_time += (*flags & RP_DECIMAL_INVALID) && v->kind != RP_JSON_NULL;
-        r->health->huge_time += (*flags & RP_DECIMAL_RANGE) != 0;
-        r->health->rounded_time += (*flags & RP_DECIMAL_ROUNDED) != 0;
-    }
-    return ns;
+    e->bad_times += (flags & RP_DECIMAL_INVALID) && v->kind != RP_JSON_NULL;
+    e->huge_times += (flags & RP_DECIMAL_RANGE) != 0;
+    e->rounded += (flags & RP_DECIMAL_ROUNDED) != 0;
+    if (flags & RP_DECIMAL_ROUNDED)
+        e->flags |= RP_EVENT_ROUNDED;
+    *out = ns;
+    return flags;
 }
 
-static void set_ts(struct rp_chrome *r, struct rp_chrome_event *e, const struct rp_json_token *v)
+static void set_ts(struct rp_chrome_event *e, const struct rp_json_token *v)
 {
-    unsigned flags;
+    unsigned flags = read_time(e, v, &e->ts_ns);
 
-    e->ts_ns = read_time(r, v, &flags);
     if (flags & RP_DECIMAL_INVALID) {
         e->ts_ns = RP_NO_TS;
         if (v->kind == RP_JSON_NULL)
             e->seen &= ~(1u << RP_CHROME_TS);
     }
-    if (flags & RP_DECIMAL_ROUNDED)
-        e->flags |= RP_EVENT_ROUNDED;
-    r->health->non_int_ts += (flags & RP_DECIMAL_FRACTION) && v->kind == RP_JSON_NUMBER;
+    e->fraction = (flags & RP_DECIMAL_FRACTION) && v->kind == RP_JSON_NUMBER;
 }
 
-static void set_dur(struct rp_chrome *r, struct rp_chrome_event *e, const struct rp_json_token *v)
+static void set_dur(struct rp_chrome_event *e, const struct rp_json_token *v)
 {
-    unsigned flags;
+    unsigned flags = read_time(e, v, &e->dur_ns);
 
-    e->dur_ns = read_time(r, v, &flags);
     if (flags & RP_DECIMAL_INVALID) { /* as if it were not there */
         e->dur_ns = RP_OPEN_NS;
         e->seen &= ~(1u << RP_CHROME_DUR);
     }
-    if (flags & RP_DECIMAL_ROUNDED)
-        e->flags |= RP_EVENT_ROUNDED;
 }
 
 /* -------------------------------------------------------------------------- fields */
@@ -194,10 +189,10 @@ static enum rp_code set_field(struct rp_chrome *r, struct rp_chrome_event *e,
     case RP_CHROME_TID:
         return rp_chrome_set_ident(r, &e->tid, v, false, err);
     case RP_CHROME_TS:
-        set_ts(r, e, v);
+        set_ts(e, v);
         return RP_OK;
     case RP_CHROME_DUR:
-        set_dur(r, e, v);
+        set_dur(e, v);
         return RP_OK;
     case RP_CHROME_ID:
         return rp_chrome_set_ident(r, &e->id, v, true, err);
@@ -236,7 +231,7 @@ static enum rp_code read_field(struct rp_chrome *r, struct rp_chrome_event *e,
     if (key->has_escapes && !rp_json_decode(r->json, key))
         return RP_OK;
     field = field_of(key);
-    r->health->duplicate_keys += field != RP_CHROME_OTHER && (e->seen >> field & 1);
+    e->duplicates += field != RP_CHROME_OTHER && (e->seen >> field & 1);
     e->seen |= 1u << field;
     if (field == RP_CHROME_ARGS)
         return read_args_field(r, e, err);
@@ -491,18 +486,21 @@ static enum rp_code add_event(struct rp_chrome *r, const struct rp_chrome_event 
     return rp_builder_add(r->builder, &raw, err);
 }
 
-static void count_times(struct rp_chrome *r, const struct rp_chrome_event *e)
+static void count(struct rp_health *h, const struct rp_chrome_event *e)
 {
-    if (e->phase != 'M')
-        r->health->missing_ts += !(e->seen >> RP_CHROME_TS & 1);
+    h->non_int_ts += e->fraction;
+    if (e->bad_times | e->huge_times | e->rounded) {
+        h->bad_time += e->bad_times;
+        h->huge_time += e->huge_times;
+        h->rounded_time += e->rounded;
+    }
+    h->duplicate_keys += (int64_t)e->duplicates + e->args.duplicates;
+    h->missing_ts += e->phase != 'M' && !(e->seen >> RP_CHROME_TS & 1);
     if (e->phase != 'X')
         return;
-    if (!(e->seen >> RP_CHROME_DUR & 1)) {
-        r->health->missing_dur++;
-        return;
-    }
-    r->health->negative_dur += e->dur_ns < 0;
-    r->health->absurd_dur += e->dur_ns > WEEK_NS;
+    h->missing_dur += !(e->seen >> RP_CHROME_DUR & 1);
+    h->negative_dur += (e->seen >> RP_CHROME_DUR & 1) && e->dur_ns < 0;
+    h->absurd_dur += e->dur_ns > WEEK_NS;
 }
 
 enum rp_code rp_chrome_add(struct rp_chrome *r, const struct rp_chrome_event *e, struct rp_err *err)
@@ -512,10 +510,11 @@ enum rp_code rp_chrome_add(struct rp_chrome *r, const struct rp_chrome_event *e,
     rp_track track;
 
     if (!e->phase) {
-        r->health->skipped_events += e->seen != 0; /* some writers end the list with {} */
+        /* XProf ends the list with {} */
+        *(e->seen ? &r->health->skipped_events : &r->health->empty_events) += 1;
         return RP_OK;
     }
-    count_times(r, e);
+    count(r->health, e);
     RP_TRY(find_track(r, e, &track, err));
     if (!e->category)
         kind = guess_kind(r, e, track);
@@ -529,14 +528,13 @@ enum rp_code rp_chrome_add(struct rp_chrome *r, const struct rp_chrome_event *e,
 enum rp_code rp_chrome_read_event(struct rp_chrome *r, struct rp_err *err)
 {
     struct rp_chrome_event e = {.ts_ns = RP_NO_TS, .dur_ns = RP_OPEN_NS};
-    int64_t duplicates = r->health->duplicate_keys;
     struct rp_json_token key;
 
     while (rp_json_field(r->json, &key))
         RP_TRY(read_field(r, &e, &key, err));
     if (rp_json_failed(r->json))
         return RP_OK;
-    if (e.phase && e.phase != 'M' && duplicates == r->health->duplicate_keys)
+    if (e.phase && e.phase != 'M')
         RP_TRY(rp_chrome_learn_end(r, &e, err));
     return rp_chrome_add(r, &e, err);
 }

@@ -21,8 +21,6 @@
 #define CREDIT       4096 /* at first, and at most */
 #define PRICE        16   /* of an event that is learnt */
 
-#define NOT_LEARNING UINT64_MAX
-
 #define BIT(field) (1u << (field))
 
 /* -------------------------------------------------------------------------- learning */
@@ -46,7 +44,7 @@ void rp_chrome_learn_event(struct rp_chrome *r)
 {
     struct rp_chrome_learn *l = &r->learn;
 
-    l->block = l->credit >= PRICE && l->steps.n < MAX_STEPS ? r->json->offset : NOT_LEARNING;
+    l->block = l->credit >= PRICE && l->steps.n < MAX_STEPS ? r->json->offset : UINT64_MAX;
     l->begin = r->json->at;
     l->index = r->json->ix;
     l->marks.n = 0;
@@ -73,7 +71,8 @@ enum rp_code rp_chrome_learn_value(struct rp_chrome *r, uint8_t field,
 static bool fits(const struct rp_chrome_step *s, const struct rp_chrome_step *want)
 {
     return s->len == want->len && s->behind == want->behind && s->field == want->field &&
-           s->key == want->key && memcmp(s->literal, want->literal, s->len) == 0;
+           s->key == want->key && s->literal && want->literal &&
+           memcmp(s->literal, want->literal, s->len) == 0;
 }
 
 /* The child of *step like `want`, made where it is missing. False: there is no room. */
@@ -160,7 +159,8 @@ enum rp_code rp_chrome_learn_end(struct rp_chrome *r, const struct rp_chrome_eve
         return RP_OK;
     for (size_t i = 0; i < l->marks.n; i++)
         nargs += l->marks.at[i].field == RP_CHROME_ARGS;
-    if (nargs != e->args.n || nargs > RP_SHAPE_KEYS)
+    if (nargs != e->args.n || nargs > RP_SHAPE_KEYS || e->duplicates || e->args.duplicates ||
+        e->huge_times || e->rounded)
         return RP_OK;
     l->credit -= PRICE;
     return learn_steps(r, e, err);
@@ -168,17 +168,51 @@ enum rp_code rp_chrome_learn_end(struct rp_chrome *r, const struct rp_chrome_eve
 
 /* -------------------------------------------------------------------------- reading */
 
+struct values { /* of one event; `seen` tells which of them are set */
+    int64_t ts_ns, dur_ns, correlation;
+    struct rp_chrome_ident pid, tid, id;
+    rp_str name;
+    uint32_t seen;
+    bool fraction, has_correlation;
+};
+
 struct walk {
     struct rp_chrome *r;
     const char *at;
     const uint32_t *ix;
-    struct rp_chrome_event e; /* its values; `seen` is the fields that it has */
+    const char *last8; /* 8 bytes can be read from here */
     uint32_t nargs;
     uint8_t type; /* of the last argument, 0 behind other values */
-    bool fraction;
     enum rp_code code;
     struct rp_err *err;
+    struct values v;
 };
+
+/* As memcmp for equality; literals are 5 to 50 bytes, for which a call costs more. */
+static inline bool same(const char *a, const char *b, size_t n)
+{
+    uint64_t x, y;
+
+    if (n < 8) {
+        while (n && a[n - 1] == b[n - 1])
+            n--;
+        return n == 0;
+    }
+    for (; n > 8; n -= 8, a += 8, b += 8) {
+        memcpy(&x, a, 8);
+        memcpy(&y, b, 8);
+        if (x != y)
+            return false;
+    }
+    memcpy(&x, a + n - 8, 8); /* overlaps what was compared */
+    memcpy(&y, b + n - 8, 8);
+    return x == y;
+}
+
+static bool step_fits(const struct walk *w, const struct rp_chrome_step *s, size_t left)
+{
+    return s->behind == w->type && s->len <= left && same(s->literal, w->at, s->len);
+}
 
 /* The step behind this one that the text fits, or 0. */
 static uint32_t next_step(const struct walk *w, uint32_t step)
@@ -187,12 +221,10 @@ static uint32_t next_step(const struct walk *w, uint32_t step)
     size_t left = (size_t)(w->r->json->end - w->at);
     uint32_t i = steps[step].hot;
 
-    if (i && steps[i].behind == w->type && steps[i].len <= left &&
-        memcmp(steps[i].literal, w->at, steps[i].len) == 0)
+    if (i && step_fits(w, &steps[i], left))
         return i;
     for (i = steps[step].first; i; i = steps[i].next)
-        if (steps[i].behind == w->type && steps[i].len <= left &&
-            memcmp(steps[i].literal, w->at, steps[i].len) == 0) {
+        if (step_fits(w, &steps[i], left)) {
             steps[step].hot = i;
             return i;
         }
@@ -200,17 +232,37 @@ static uint32_t next_step(const struct walk *w, uint32_t step)
 }
 
 /* Whether a scalar that ends here is followed by a comma or bracket, maybe after white space. */
-static bool ends_at(const struct walk *w, const char *end)
+static inline bool ends_at(const struct walk *w, const char *end)
 {
     const char *stop = w->r->json->text + *w->ix;
 
     return end == stop || rp_json_space(end) == stop;
 }
 
+/* The value of the 8 bytes at `at` where all of them are digits. */
+static inline bool eight_digits(const char *at, uint64_t *value)
+{
+    uint64_t x;
+
+    memcpy(&x, at, 8);
+#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+    x = __builtin_bswap64(x);
+#endif
+    x ^= UINT64_C(0x3030303030303030);
+    if ((((x & UINT64_C(0x7f7f7f7f7f7f7f7f)) + UINT64_C(0x7676767676767676)) | x) &
+        UINT64_C(0x8080808080808080))
+        return false;
+    x = x * 10 + (x >> 8); /* pairs, then fours, then all eight */
+    *value = ((x & UINT64_C(0x000000ff000000ff)) * UINT64_C(0x000f424000000064) +
+              (x >> 16 & UINT64_C(0x000000ff000000ff)) * UINT64_C(0x0000271000000001)) >>
+             32;
+    return true;
+}
+
 /* A whole number of up to 18 digits. */
 static bool read_integer(struct walk *w, int64_t *out)
 {
-    const char *at = w->at + (*w->at == '-'), *digit = at;
+    const char *digit = w->at + (*w->at == '-'), *at = digit;
     uint64_t v = 0;
 
     for (; (unsigned char)(*at - '0') < 10; at++)
@@ -230,6 +282,8 @@ static bool read_time(struct walk *w, int64_t *out, bool *fraction)
     const char *at = w->at, *dot;
     uint64_t v = 0, whole;
 
+    if (at <= w->last8 && eight_digits(at, &v))
+        at += 8;
     for (; (unsigned char)(*at - '0') < 10; at++)
         v = v * 10 + (uint64_t)(*at - '0');
     if (at == w->at || at - w->at > 15 || (*w->at == '0' && at - w->at > 1))
@@ -404,8 +458,8 @@ static bool read_arg(struct walk *w, struct rp_chrome_step *s)
     if (!ok || w->nargs >= w->r->args.cap)
         return false;
     if (s->is_correlation && arg.type == RP_ARG_I64) {
-        w->e.args.has_correlation = true;
-        w->e.args.correlation = arg.v.i;
+        w->v.has_correlation = true;
+        w->v.correlation = arg.v.i;
     }
     w->type = arg.type;
     w->r->args.at[w->nargs++] = arg;
@@ -419,50 +473,47 @@ static bool read_value(struct walk *w, struct rp_chrome_step *s)
     bool ignored;
 
     w->type = 0;
-    w->e.seen |= BIT(s->field);
+    w->v.seen |= BIT(s->field);
     switch (s->field) {
     case RP_CHROME_NAME:
         if (!read_text(w, &v))
             return false;
-        w->code = rp_chrome_intern_name(w->r, &v, &w->e.name, w->err);
+        w->code = rp_chrome_intern_name(w->r, &v, &w->v.name, w->err);
         return w->code == RP_OK;
     case RP_CHROME_PID:
-        return read_ident(w, &w->e.pid, false);
+        return read_ident(w, &w->v.pid, false);
     case RP_CHROME_TID:
-        return read_ident(w, &w->e.tid, false);
+        return read_ident(w, &w->v.tid, false);
     case RP_CHROME_ID:
-        return read_ident(w, &w->e.id, true);
+        return read_ident(w, &w->v.id, true);
     case RP_CHROME_TS:
-        return read_time(w, &w->e.ts_ns, &w->fraction);
+        return read_time(w, &w->v.ts_ns, &w->v.fraction);
     case RP_CHROME_DUR:
-        return read_time(w, &w->e.dur_ns, &ignored);
+        return read_time(w, &w->v.dur_ns, &ignored);
     default:
         return read_arg(w, s);
     }
 }
 
 /* The template's event with the values of this one. */
-static void complete(struct walk *w, const struct rp_chrome_event *like)
+static void complete(const struct values *v, struct rp_chrome_event *e)
 {
-    struct rp_chrome_event e = *like;
-    uint32_t seen = w->e.seen;
-
-    e.flags &= (uint8_t)~RP_EVENT_ROUNDED;
-    if (seen & BIT(RP_CHROME_NAME))
-        e.name = w->e.name;
-    if (seen & BIT(RP_CHROME_PID))
-        e.pid = w->e.pid;
-    if (seen & BIT(RP_CHROME_TID))
-        e.tid = w->e.tid;
-    if (seen & BIT(RP_CHROME_ID))
-        e.id = w->e.id;
-    if (seen & BIT(RP_CHROME_TS))
-        e.ts_ns = w->e.ts_ns;
-    if (seen & BIT(RP_CHROME_DUR))
-        e.dur_ns = w->e.dur_ns;
-    e.args.has_correlation = w->e.args.has_correlation;
-    e.args.correlation = w->e.args.correlation;
-    w->e = e;
+    if (v->seen & BIT(RP_CHROME_NAME))
+        e->name = v->name;
+    if (v->seen & BIT(RP_CHROME_PID))
+        e->pid = v->pid;
+    if (v->seen & BIT(RP_CHROME_TID))
+        e->tid = v->tid;
+    if (v->seen & BIT(RP_CHROME_ID))
+        e->id = v->id;
+    if (v->seen & BIT(RP_CHROME_TS)) {
+        e->ts_ns = v->ts_ns;
+        e->fraction = v->fraction;
+    }
+    if (v->seen & BIT(RP_CHROME_DUR))
+        e->dur_ns = v->dur_ns;
+    e->args.has_correlation = v->has_correlation;
+    e->args.correlation = v->correlation;
 }
 
 /* From the '{' to behind the '}', through the tree; 0: it does not fit. */
@@ -486,11 +537,16 @@ static uint32_t walk_event(struct walk *w)
 bool rp_chrome_read_fast(struct rp_chrome *r, enum rp_code *code, struct rp_err *err)
 {
     struct rp_json *p = r->json;
-    struct walk w = {.r = r, .at = p->at, .ix = p->ix, .err = err};
     const char *at = p->at;
     const uint32_t *ix = p->ix;
-    uint32_t step = walk_event(&w);
+    struct rp_chrome_event e;
+    struct walk w = {.r = r, .at = at, .ix = ix, .err = err};
+    uint32_t step;
 
+    if (p->end - p->text < 8)
+        return false;
+    w.last8 = p->end - 8;
+    step = walk_event(&w);
     *code = w.code;
     if (!step) {
         if (w.code != RP_OK || rp_json_failed(p))
@@ -502,8 +558,8 @@ bool rp_chrome_read_fast(struct rp_chrome *r, enum rp_code *code, struct rp_err 
     p->at = w.at;
     p->ix = w.ix;
     r->learn.credit += r->learn.credit < CREDIT;
-    complete(&w, &r->learn.events.at[r->learn.steps.at[step].event]);
-    r->health->non_int_ts += w.fraction;
-    *code = rp_chrome_add(r, &w.e, err);
+    e = r->learn.events.at[r->learn.steps.at[step].event];
+    complete(&w.v, &e);
+    *code = rp_chrome_add(r, &e, err);
     return true;
 }

@@ -46,6 +46,7 @@
     ROW(duplicate_keys, COUNT, "keys given twice in one event")                          \
     ROW(skipped_bytes, BYTES, "bytes skipped to find the next event")                    \
     ROW(skipped_events, COUNT, "elements of the event list that are no events")          \
+    ROW(empty_events, COUNT, "empty elements of the event list, as some writers end it") \
     ROW(lost_events, COUNT, "events that the recorder says it dropped")                  \
     ROW(truncated, COUNT, "1 where the file ends early")                                 \
     ROW(salvaged, COUNT, "1 where the file is damaged and was read up to the damage")

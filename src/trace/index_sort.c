@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Rows go to their tracks by counting, then each track is sorted by itself. Most tracks of real
- * traces are out of order throughout, in long runs; radix sort does not care. A row costs about 3
- * ns a digit of 11 bits, and a second of nanoseconds has three digits.
+ * Rows go to their tracks by counting, then each track is sorted by itself. Tracks of real traces
+ * are out of order, but in a few long runs (a profiler writes category by category): those are
+ * merged, 2 ns a row and round. Where there are many runs radix sort is taken, some 4 ns a row and
+ * digit of 11 bits; a second of nanoseconds has three digits.
  */
 #include "trace/index_sort.h"
 
 #include "trace/trace.h"
 
 #include <string.h>
+
+#define RUNS_MAX 16
 
 struct sorter {
     const struct rp_sort_keys *keys;
@@ -59,6 +62,61 @@ uint64_t *rp_radix_sort(uint64_t *a, uint64_t *tmp, size_t n, unsigned low)
         }
     }
     return a;
+}
+
+/* Merges two ascending runs of different words, without a branch that depends on them. */
+static void merge_words(const uint64_t *a, const uint64_t *a_end, const uint64_t *b_end,
+                        uint64_t *to)
+{
+    const uint64_t *b = a_end;
+
+    while (a < a_end && b < b_end) {
+        uint64_t x = *a, y = *b;
+        int second = y < x;
+
+        *to++ = second ? y : x;
+        b += second;
+        a += !second;
+    }
+    memcpy(to, a, (size_t)(a_end - a) * sizeof *a);
+    memcpy(to + (a_end - a), b, (size_t)(b_end - b) * sizeof *b);
+}
+
+/* run: where each ascending run begins, and n. As rp_radix_sort for the result. */
+static uint64_t *merge_runs(uint64_t *a, uint64_t *tmp, size_t *run, size_t nruns)
+{
+    size_t i, kept;
+
+    while (nruns > 1) {
+        uint64_t *swap = a;
+
+        for (i = kept = 0; i < nruns; i += 2, kept++) {
+            size_t middle = run[i + 1], end = i + 2 <= nruns ? run[i + 2] : middle;
+
+            merge_words(a + run[i], a + middle, a + end, tmp + run[i]);
+            run[kept] = run[i];
+        }
+        run[kept] = run[nruns];
+        nruns = kept;
+        a = tmp;
+        tmp = swap;
+    }
+    return a;
+}
+
+/* Words that differ from each other, by all their bits. */
+static uint64_t *sort_words(uint64_t *a, uint64_t *tmp, size_t n, unsigned low)
+{
+    size_t run[RUNS_MAX + 2], nruns = 1, i;
+
+    run[0] = 0;
+    for (i = 1; i < n && nruns <= RUNS_MAX; i++)
+        if (a[i] < a[i - 1])
+            run[nruns++] = i;
+    if (nruns > RUNS_MAX)
+        return rp_radix_sort(a, tmp, n, low);
+    run[nruns] = n;
+    return merge_runs(a, tmp, run, nruns);
 }
 
 static int64_t length_of(const struct rp_sort_keys *k, uint32_t row)
@@ -146,8 +204,8 @@ static enum rp_code sort_ties(struct sorter *s, uint32_t *rows, size_t n, struct
     return RP_OK;
 }
 
-static enum rp_code radix_track(struct sorter *s, uint32_t *rows, size_t n, int64_t low,
-                                unsigned row_bits, struct rp_err *err)
+static enum rp_code sort_as_words(struct sorter *s, uint32_t *rows, size_t n, int64_t low,
+                                  unsigned row_bits, struct rp_err *err)
 {
     const int64_t *ts = s->keys->ts_ns;
     uint64_t row_mask = (UINT64_C(1) << row_bits) - 1, *sorted;
@@ -160,7 +218,7 @@ static enum rp_code radix_track(struct sorter *s, uint32_t *rows, size_t n, int6
 
         s->scratch->a.at[i] = at << row_bits | rows[i];
     }
-    sorted = rp_radix_sort(s->scratch->a.at, s->scratch->tmp.at, n, row_bits);
+    sorted = sort_words(s->scratch->a.at, s->scratch->tmp.at, n, row_bits);
     for (i = 0; i < n; i++)
         rows[i] = (uint32_t)(sorted[i] & row_mask);
     return sort_ties(s, rows, n, err);
@@ -189,7 +247,7 @@ static enum rp_code sort_track(struct sorter *s, uint32_t *rows, size_t n, struc
     if (n <= 64 || low > high || (uint64_t)high - (uint64_t)low == UINT64_MAX ||
         bits_for((uint64_t)high - (uint64_t)low + 1) + row_bits > 64)
         return merge_sort(s, rows, n, err);
-    return radix_track(s, rows, n, low, row_bits, err);
+    return sort_as_words(s, rows, n, low, row_bits, err);
 }
 
 /* Counts, then places; stable, so that equal rows stay in the order of the file. */

@@ -10,7 +10,6 @@
 
 #define DAYS_NS(n) ((int64_t)(n)*86400 * 1000000000)
 
-/* What `per` counted for each row goes to the counters of phases. */
 static void count_phase(struct rp_health *h, char phase, int64_t n)
 {
     switch (phase) {
@@ -37,49 +36,6 @@ static void count_phase(struct rp_health *h, char phase, int64_t n)
     }
 }
 
-static enum rp_code count_phases(struct rp_builder *b, struct rp_err *err)
-{
-    struct rp_health *h = &b->trace->health;
-    RP_VEC(uint32_t) origin = {0};
-    uint32_t i;
-
-    RP_TRY(rp_vec_reserve(&origin, b->origins.n + 1, err));
-    memset(origin.at, 0, (b->origins.n + 1) * sizeof *origin.at);
-    for (i = 0; i < b->ev.n; i++)
-        origin.at[b->ev.origin.at[i]]++;
-    for (i = 0; i < b->flows.n; i++)
-        origin.at[b->flows.origin.at[i]]++;
-    h->events = (int64_t)b->ev.n + b->flows.n;
-    h->X = h->M = h->flow_s = h->flow_f = h->instant = h->counter = 0;
-    for (i = 0; i < b->origins.n; i++)
-        count_phase(h, b->origins.at[i].phase, origin.at[i]);
-    rp_vec_release(&origin);
-    return RP_OK;
-}
-
-static enum rp_code count_text_pids(struct rp_builder *b, struct rp_err *err)
-{
-    RP_VEC(uint32_t) track = {0};
-    int64_t total = 0;
-    uint32_t i;
-
-    RP_TRY(rp_vec_reserve(&track, b->tracks.n + 1, err));
-    memset(track.at, 0, (b->tracks.n + 1) * sizeof *track.at);
-    for (i = 0; i < b->ev.n; i++)
-        track.at[b->ev.track.at[i]]++;
-    for (i = 0; i < b->flows.n; i++)
-        track.at[b->flows.track.at[i]]++;
-    for (i = 0; i < b->tracks.n; i++) {
-        const struct rp_process *p = &b->processes.at[b->tracks.at[i].process];
-
-        if (p->text || p->native_id == RP_ID_EMPTY)
-            total += track.at[i];
-    }
-    b->trace->health.string_pid = total;
-    rp_vec_release(&track);
-    return RP_OK;
-}
-
 /* Never less than what the reader has seen: it may have mended what it counted. */
 static void at_least(int64_t *counter, int64_t seen)
 {
@@ -87,7 +43,12 @@ static void at_least(int64_t *counter, int64_t seen)
         *counter = seen;
 }
 
-static void count_bad_times(struct rp_builder *b)
+struct tally {
+    RP_VEC(uint32_t) origin, track; /* events of each */
+};
+
+/* One walk over the events for all that is counted event by event. */
+static void count_events(struct rp_builder *b, struct tally *w)
 {
     struct rp_health *h = &b->trace->health;
     int64_t no_ts = 0, no_dur = 0, negative = 0, absurd = 0;
@@ -96,15 +57,57 @@ static void count_bad_times(struct rp_builder *b)
     for (i = 0; i < b->ev.n; i++) {
         int64_t dur = b->ev.dur_ns.at[i];
 
+        w->origin.at[b->ev.origin.at[i]]++;
+        w->track.at[b->ev.track.at[i]]++;
         no_ts += b->ev.ts_ns.at[i] == RP_NO_TS && rp_build_origin_of(b, i)->phase != 'M';
         no_dur += (b->ev.flags.at[i] & RP_EVENT_NO_DUR) != 0;
         negative += dur < RP_OPEN_NS;
         absurd += dur > DAYS_NS(7);
     }
+    for (i = 0; i < b->flows.n; i++) {
+        w->origin.at[b->flows.origin.at[i]]++;
+        w->track.at[b->flows.track.at[i]]++;
+    }
     at_least(&h->missing_ts, no_ts);
     at_least(&h->missing_dur, no_dur);
     at_least(&h->negative_dur, negative);
     at_least(&h->absurd_dur, absurd);
+}
+
+static void sum_up(struct rp_builder *b, const struct tally *w)
+{
+    struct rp_health *h = &b->trace->health;
+    size_t i;
+
+    h->events = (int64_t)b->ev.n + b->flows.n + h->skipped_events + h->empty_events;
+    h->X = h->M = h->flow_s = h->flow_f = h->instant = h->counter = h->string_pid = 0;
+    for (i = 0; i < b->origins.n; i++)
+        count_phase(h, b->origins.at[i].phase, w->origin.at[i]);
+    for (i = 0; i < b->tracks.n; i++) {
+        const struct rp_process *p = &b->processes.at[b->tracks.at[i].process];
+
+        if (p->text || p->native_id == RP_ID_EMPTY)
+            h->string_pid += w->track.at[i];
+    }
+}
+
+static enum rp_code count_plainly(struct rp_builder *b, struct rp_err *err)
+{
+    struct tally w = {0};
+    enum rp_code code;
+
+    code = rp_vec_reserve(&w.origin, b->origins.n + 1, err);
+    if (code == RP_OK)
+        code = rp_vec_reserve(&w.track, b->tracks.n + 1, err);
+    if (code == RP_OK) {
+        memset(w.origin.at, 0, (b->origins.n + 1) * sizeof *w.origin.at);
+        memset(w.track.at, 0, (b->tracks.n + 1) * sizeof *w.track.at);
+        count_events(b, &w);
+        sum_up(b, &w);
+    }
+    rp_vec_release(&w.origin);
+    rp_vec_release(&w.track);
+    return code;
 }
 
 struct launches {               /* by correlation number */
@@ -277,9 +280,7 @@ static enum rp_code count_arrows(struct rp_builder *b, struct rp_err *err)
 
 enum rp_code rp_pass_counts(struct rp_builder *b, struct rp_err *err)
 {
-    RP_TRY(count_phases(b, err));
-    RP_TRY(count_text_pids(b, err));
-    count_bad_times(b);
+    RP_TRY(count_plainly(b, err));
     RP_TRY(count_launches(b, err));
     return count_arrows(b, err);
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Correlation ids and async ids become dense link numbers: correlations first, in the order in
- * which the file brings them. An async id belongs to its category: (category, id) is one chain.
+ * which the file brings them. An async id belongs to its category: (category, id) is one chain. The
+ * column of links is rewritten in place: first the events with a correlation, then the others.
  */
 #include "trace/build_state.h"
 #include "trace/dense_ids.h"
@@ -62,7 +63,7 @@ static enum rp_code make_async_keys(const struct rp_builder *b, struct numbering
 
 /* Gives the events their link numbers and remembers the id behind each number. */
 static enum rp_code assign(struct rp_builder *b, bool async, const struct numbering *w,
-                           uint32_t ndistinct, uint32_t *link, struct rp_err *err)
+                           uint32_t ndistinct, struct rp_err *err)
 {
     uint32_t base = (uint32_t)b->links.native_id.n, i;
     size_t k = 0;
@@ -80,13 +81,13 @@ static enum rp_code assign(struct rp_builder *b, bool async, const struct number
                 b->links.source.at[b->links.source.n++] =
                     async ? RP_LINK_ASYNC_ID : RP_LINK_CORRELATION;
             }
-            link[i] = number;
+            b->ev.link.at[i] = number;
             k++;
         }
     return RP_OK;
 }
 
-static enum rp_code number_ids(struct rp_builder *b, bool async, uint32_t *link, struct rp_err *err)
+static enum rp_code number_ids(struct rp_builder *b, bool async, struct rp_err *err)
 {
     struct numbering w = {0};
     uint32_t ndistinct = 0;
@@ -98,7 +99,7 @@ static enum rp_code number_ids(struct rp_builder *b, bool async, uint32_t *link,
     if (code == RP_OK)
         code = rp_dense_ids(async ? w.key.at : w.id.at, w.id.n, w.dense.at, &ndistinct, err);
     if (code == RP_OK)
-        code = assign(b, async, &w, ndistinct, link, err);
+        code = assign(b, async, &w, ndistinct, err);
     release(&w);
     return code;
 }
@@ -124,25 +125,11 @@ enum rp_code rp_build_categories(const struct rp_builder *b, rp_row_vec *out, st
 
 enum rp_code rp_pass_ids(struct rp_builder *b, struct rp_err *err)
 {
-    RP_VEC(uint32_t) link = {0};
-    enum rp_code code;
-
     if (b->link_id.n == 0)
         return RP_OK;
-    RP_TRY(rp_vec_reserve(&link, b->ev.n, err));
-    memset(link.at, 0xff, b->ev.n * sizeof *link.at);
-    code = number_ids(b, false, link.at, err);
+    RP_TRY(number_ids(b, false, err));
     b->links.ncorrelation = (uint32_t)b->links.native_id.n;
-    if (code == RP_OK)
-        code = number_ids(b, true, link.at, err);
-    if (code == RP_OK) {
-        rp_vec_release(&b->ev.link);
-        b->ev.link.at = link.at;
-        b->ev.link.n = b->ev.n;
-        b->ev.link.cap = link.cap;
-        rp_vec_release(&b->link_id);
-    } else {
-        rp_vec_release(&link);
-    }
-    return code;
+    RP_TRY(number_ids(b, true, err));
+    rp_vec_release(&b->link_id);
+    return RP_OK;
 }

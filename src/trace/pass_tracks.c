@@ -31,7 +31,7 @@ static uint8_t kind_of_track(const struct rp_builder *b, const struct rp_track_i
     uint32_t i, counters = 0, async = 0, others = 0;
 
     for (i = t->first; i < t->end; i++) {
-        if (rp_build_origin_of(b, i)->flags & RP_ORIGIN_GPU)
+        if (rp_kind_is_device_work(b->ev.kind.at[i]))
             return RP_TRACK_STREAM;
         if (b->ev.kind.at[i] == RP_KIND_COUNTER)
             counters++;

@@ -61,13 +61,15 @@ static enum rp_code read_header(const uint8_t *bytes, size_t n, struct rp_rpt_he
 static enum rp_code check_table(const uint8_t *bytes, const struct rp_rpt_header *h,
                                 struct rp_err *err)
 {
+    static const uint8_t zeros[sizeof h->reserved];
     uint64_t table;
     size_t nsections;
 
     rp_rpt_sections(&nsections);
     table = (nsections + 1) * sizeof(struct rp_rpt_entry);
     if (h->nsections != nsections + 1 || h->header_bytes != sizeof *h ||
-        h->part_bytes % RP_RPT_ALIGN || h->part_bytes < rp_rpt_padded(sizeof *h + table))
+        h->part_bytes % RP_RPT_ALIGN || h->part_bytes < rp_rpt_padded(sizeof *h + table) ||
+        memcmp(h->reserved, zeros, sizeof zeros) != 0)
         return rp_err_set(err, RP_FORMAT, "native file with a header that makes no sense");
     if (rp_rpt_checksum(bytes + sizeof *h, (size_t)table) != h->table_checksum)
         return rp_err_set_at(err, RP_FORMAT, sizeof *h,

@@ -9,9 +9,14 @@
  * also repeats, but it breaks at every step, so of the candidates that agree nearly as well as the
  * best one the smallest is taken. Steps begin where the pauses in front of them are longest.
  *
+ * A trace of a single step of inference repeats too, layer by layer. So a period is believed only
+ * if it has something that a model does once a step: an update of parameters, an embedding, a copy
+ * between host and device. The work of one launch of a graph counts as one element.
+ *
  * At most 2^18 names are looked at, with at most a few dozen candidates; linear.
  */
 #include "trace/dense_ids.h"
+#include "trace/names.h"
 #include "trace/steps.h"
 
 #include <stdlib.h>
@@ -195,6 +200,13 @@ static enum rp_code push(struct sequence *s, rp_event e, struct rp_err *err)
     return rp_vec_push(&s->names, s->b->ev.name.at[e], err);
 }
 
+static bool is_same_launch(const struct sequence *s, rp_event e)
+{
+    const uint32_t *link = s->b->ev.link.at;
+
+    return s->event.n && link[e] != RP_NONE && link[e] == link[s->event.at[s->event.n - 1]];
+}
+
 static enum rp_code take_stream(struct sequence *s, struct rp_err *err)
 {
     struct rp_builder *b = s->b;
@@ -211,7 +223,8 @@ static enum rp_code take_stream(struct sequence *s, struct rp_err *err)
     }
     for (e = best == RP_NONE ? 0 : b->tracks.at[best].first;
          best != RP_NONE && e < b->tracks.at[best].end; e++)
-        if (rp_kind_is_device_work(b->ev.kind.at[e]) && b->ev.ts_ns.at[e] != RP_NO_TS)
+        if (rp_kind_is_device_work(b->ev.kind.at[e]) && b->ev.ts_ns.at[e] != RP_NO_TS &&
+            !is_same_launch(s, e))
             RP_TRY(push(s, e, err));
     return RP_OK;
 }
@@ -248,53 +261,111 @@ static enum rp_code take_thread(struct sequence *s, struct rp_err *err)
     return code;
 }
 
-/* The place in the first period where the pauses in front are longest, summed over all periods. */
-static size_t find_start(const struct sequence *s, size_t period)
+static bool happens_once_a_step(const struct rp_builder *b, rp_str name)
 {
-    size_t best = 0, start, i, last = s->event.n - 3 * period;
-    int64_t longest = -1;
+    static const char *const copies[] = {"HtoD", "DtoH", "HostToDevice", "DeviceToHost"};
+    const char *text = rp_strtab_borrow(&b->str, name);
+    size_t i;
 
-    for (start = 0; start < period && start <= last; start++) {
+    switch (b->name_class.at[name]) {
+    case RP_NAME_OPTIMIZER:
+        return true;
+    case RP_NAME_EMBEDDING:
+        return strcasestr(text, "embedding") && !strcasestr(text, "rotary");
+    case RP_NAME_MEMCPY:
+        for (i = 0; i < sizeof copies / sizeof copies[0]; i++)
+            if (strstr(text, copies[i]))
+                return true;
+        return false;
+    default:
+        return false;
+    }
+}
+
+/* Whether some period in the middle has what a whole step has. */
+static bool is_whole_step(const struct sequence *s, size_t period)
+{
+    size_t first = s->names.n / 2 / period * period, i;
+
+    for (i = first; i < first + period && i < s->names.n; i++)
+        if (happens_once_a_step(s->b, s->names.at[i]))
+            return true;
+    return false;
+}
+
+static int64_t pause_before(const struct sequence *s, size_t i)
+{
+    int64_t pause;
+
+    if (__builtin_sub_overflow(s->b->ev.ts_ns.at[s->event.at[i]],
+                               rp_build_end_ns(s->b, s->event.at[i - 1]), &pause))
+        return 0;
+    return pause > 0 ? pause : 0;
+}
+
+/* A place where a step begins: of the places in a period the one with the longest pauses in front,
+   summed over all periods, and there the longest of them. */
+static size_t find_anchor(const struct sequence *s, size_t period)
+{
+    int64_t longest = -1;
+    size_t place = 0, best, start, i;
+
+    for (start = 0; start < period; start++) {
         int64_t sum = 0;
 
-        for (i = start ? start : period; i < s->event.n; i += period) {
-            int64_t end = rp_build_end_ns(s->b, s->event.at[i - 1]), pause;
-
-            if (!__builtin_sub_overflow(s->b->ev.ts_ns.at[s->event.at[i]], end, &pause) &&
-                pause > 0 && __builtin_add_overflow(sum, pause, &sum))
+        for (i = start ? start : period; i < s->event.n; i += period)
+            if (__builtin_add_overflow(sum, pause_before(s, i), &sum))
                 sum = INT64_MAX;
-        }
         if (sum > longest) {
             longest = sum;
-            best = start;
+            place = start;
         }
     }
+    best = place ? place : period;
+    for (i = best; i + period <= s->event.n; i += period)
+        if (pause_before(s, i) > pause_before(s, best))
+            best = i;
     return best;
 }
 
-static bool looks_like_start(const struct sequence *s, size_t start, size_t at, size_t period)
+static bool looks_like(const struct sequence *s, size_t anchor, size_t at, size_t period)
 {
     size_t k;
 
-    for (k = 0; k < 4 && k < period; k++)
-        if (at + k >= s->names.n || s->names.at[at + k] != s->names.at[start + k])
+    for (k = 0; k < 4 && k < period && anchor + k < s->names.n; k++)
+        if (at + k >= s->names.n || s->names.at[at + k] != s->names.at[anchor + k])
             return false;
     return true;
 }
 
-/* The start of the next step: where one is expected, or close to that if a few events were added
-   or left out; names tell. */
-static size_t next_start(const struct sequence *s, size_t first, size_t at, size_t period)
+/* The start of a step where one is expected, or close to that if a few events were added or left
+   out: names tell. */
+static size_t start_near(const struct sequence *s, size_t anchor, size_t expected, size_t period)
 {
-    size_t expected = at + period, k;
+    size_t k;
 
     for (k = 0; k <= period / 8; k++) {
-        if (looks_like_start(s, first, expected + k, period))
+        if (looks_like(s, anchor, expected + k, period))
             return expected + k;
-        if (looks_like_start(s, first, expected - k, period))
+        if (k <= expected && looks_like(s, anchor, expected - k, period))
             return expected - k;
     }
     return expected;
+}
+
+/* Whether the elements from `at` up to `next` are those of the anchor's period: counted from the
+   front and from the back, so that one more in the middle does no harm. */
+static bool is_alike(const struct sequence *s, size_t anchor, size_t at, size_t next, size_t period)
+{
+    const rp_str *name = s->names.at;
+    size_t equal = 0, k;
+
+    for (k = 0; k < period; k++) {
+        equal += at + k < s->names.n && name[at + k] == name[anchor + k];
+        equal +=
+            next <= s->names.n && next > k && name[next - 1 - k] == name[anchor + period - 1 - k];
+    }
+    return 2 * equal >= period;
 }
 
 static int64_t last_end(const struct sequence *s, size_t from, size_t to)
@@ -311,12 +382,16 @@ static int64_t last_end(const struct sequence *s, size_t from, size_t to)
 
 static enum rp_code cut(struct sequence *s, size_t period, struct rp_err *err)
 {
-    size_t first = find_start(s, period), at, next;
+    size_t anchor = find_anchor(s, period), at = anchor, next;
     struct rp_step step = {.source = RP_STEP_REPETITION, .mark = RP_NONE};
 
     RP_TRY(rp_strtab_intern(&s->b->str, "repetition", 10, &step.name, err));
-    for (at = first; at + period <= s->event.n; at = next) {
-        next = next_start(s, first, at, period);
+    while (at >= period) /* back to the first */
+        at = start_near(s, anchor, at - period, period);
+    for (; at + period <= s->event.n; at = next) {
+        next = start_near(s, anchor, at + period, period);
+        if (!is_alike(s, anchor, at, next, period))
+            continue;
         step.number = (int64_t)s->b->steps.n;
         step.begin_ns = s->b->ev.ts_ns.at[s->event.at[at]];
         step.end_ns = next + period <= s->event.n ? s->b->ev.ts_ns.at[s->event.at[next]]
@@ -337,7 +412,7 @@ enum rp_code rp_steps_by_repetition(struct rp_builder *b, struct rp_err *err)
         code = take_thread(&s, err);
     if (code == RP_OK)
         code = rp_steps_find_period(s.names.at, s.names.n, &period, err);
-    if (code == RP_OK && period)
+    if (code == RP_OK && period && is_whole_step(&s, period))
         code = cut(&s, period, err);
     rp_vec_release(&s.event);
     rp_vec_release(&s.names);

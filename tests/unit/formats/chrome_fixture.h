@@ -23,7 +23,7 @@ static inline enum rp_code load_bytes(const void *bytes, size_t n,
 static inline struct rp_import load(const char *text)
 {
     struct rp_err err = RP_ERR_INIT;
-    struct rp_import import;
+    struct rp_import import = RP_IMPORT_INIT;
 
     assert_ok(load_bytes(text, strlen(text), NULL, &import, &err), &err);
     assert_non_null(import.trace);
@@ -35,7 +35,7 @@ static inline struct rp_import load_salvaged(const char *text)
 {
     struct rp_read_options options = {.salvage = true};
     struct rp_err err = RP_ERR_INIT;
-    struct rp_import import;
+    struct rp_import import = RP_IMPORT_INIT;
 
     assert_ok(load_bytes(text, strlen(text), &options, &import, &err), &err);
     assert_ok(rp_trace_validate(import.trace, &err), &err);
@@ -46,7 +46,7 @@ static inline struct rp_import load_salvaged(const char *text)
 static inline void refuse(const char *text, enum rp_code want, const char *const *parts)
 {
     struct rp_err err = RP_ERR_INIT;
-    struct rp_import import;
+    struct rp_import import = RP_IMPORT_INIT;
 
     assert_code(load_bytes(text, strlen(text), NULL, &import, &err), want);
     assert_null(import.trace);

@@ -6,11 +6,12 @@
 #include <zlib.h>
 
 static const char *const events[] = {
-    "{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"a\",\"pid\":1,\"tid\":2,\"ts\":1.5,\"dur\":2,"
-    "\"args\":{\"x\":[1,{\"y\":\"z\"}]}}",
+    ("{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"a\",\"pid\":1,\"tid\":2,\"ts\":1.5,\"dur\":2,"
+     "\"args\":{\"x\":[1,{\"y\":\"z\"}]}}"),
     "{\"ph\":\"s\",\"id\":1,\"pid\":1,\"tid\":2,\"ts\":2,\"cat\":\"c\",\"name\":\"f\"}",
     "{\"args\":{\"k\":\"\\u00e9\\\"}{\"},\"ph\":\"i\",\"name\":\"i\",\"ts\":3,\"s\":\"t\"}",
-    "{\"ph\":\"X\",\"name\":\"last\",\"ts\":4,\"dur\":1}"};
+    "{\"ph\":\"X\",\"name\":\"last\",\"ts\":4,\"dur\":1}",
+};
 
 enum { NEVENTS = sizeof events / sizeof *events };
 
@@ -54,7 +55,7 @@ static void test_every_cut(void **state)
 
         for (size_t cut = 0; cut <= n; cut++) {
             struct rp_err err = RP_ERR_INIT;
-            struct rp_import import;
+            struct rp_import import = RP_IMPORT_INIT;
             char *copy = malloc(cut + 1); /* of its own, so that a sanitizer sees its end */
             enum rp_code code;
 
@@ -100,7 +101,7 @@ static void test_gzip(void **state)
     size_t len = pack(text, n, packed, sizeof packed);
     struct rp_read_options salvage = {.salvage = true};
     struct rp_err err = RP_ERR_INIT;
-    struct rp_import import;
+    struct rp_import import = RP_IMPORT_INIT;
 
     UNUSED_STATE(state);
     assert_ok(load_bytes(packed, len, NULL, &import, &err), &err);
@@ -132,7 +133,7 @@ static void test_garbage(void **state)
     static const char text[] = "{\"traceEvents\":[{\"ph\":\"i\",\"name\":\"a\",\"ts\":1},"
                                "{\"ph\":\"i\",\"na\"\x03me\":\"b\",\"ts\":2},"
                                "{\"ph\":\"i\",\"name\":\"c\",\"ts\":3}],\"k\":1}";
-    struct rp_import import;
+    struct rp_import import = RP_IMPORT_INIT;
 
     UNUSED_STATE(state);
     REFUSE(text, RP_FORMAT, "'t.json'", "byte 59");
@@ -161,7 +162,7 @@ static void test_garbage(void **state)
 static void test_not_a_trace(void **state)
 {
     struct rp_err err = RP_ERR_INIT;
-    struct rp_import import;
+    struct rp_import import = RP_IMPORT_INIT;
 
     UNUSED_STATE(state);
     REFUSE("", RP_FORMAT, "'t.json' is empty");
@@ -187,8 +188,8 @@ static void test_not_a_trace(void **state)
 static void test_long_header(void **state)
 {
     size_t n = 100000, len;
-    char *text = malloc(n + 200);
-    struct rp_import import;
+    char *text = calloc(1, n + 200);
+    struct rp_import import = RP_IMPORT_INIT;
     struct rp_err err = RP_ERR_INIT;
 
     UNUSED_STATE(state);
@@ -209,7 +210,7 @@ static void test_limits(void **state)
     struct rp_limits limits = RP_LIMITS_DEFAULT;
     struct rp_read_options options = {.limits = &limits};
     struct rp_err err = RP_ERR_INIT;
-    struct rp_import import;
+    struct rp_import import = RP_IMPORT_INIT;
     char text[1000];
     size_t end[NEVENTS], n = make(text, sizeof text, "[", "]", end);
 
@@ -235,11 +236,11 @@ static bool stop_at_once(void *user, uint64_t done, uint64_t total)
 static void test_progress(void **state)
 {
     size_t each = 28, n = 20000, len = 0;
-    char *text = malloc(n * each + 10);
+    char *text = calloc(n, each);
     int calls = 0;
     struct rp_read_options options = {.progress = stop_at_once, .progress_user = &calls};
     struct rp_err err = RP_ERR_INIT;
-    struct rp_import import;
+    struct rp_import import = RP_IMPORT_INIT;
 
     UNUSED_STATE(state);
     for (size_t i = 0; i < n; i++)

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Numbers of ranks: those that files claim come first, then the rest fills the gaps. Linear. */
+#include "trace/run.h"
+
+#include "base/hash.h"
+
+#include <stdlib.h>
+
+enum rp_code rp_run_new(struct rp_run **out, struct rp_err *err)
+{
+    *out = calloc(1, sizeof **out);
+    if (!*out)
+        return rp_err_nomem(err, "making a run");
+    rp_arena_init(&(*out)->arena);
+    return RP_OK;
+}
+
+void rp_run_free(struct rp_run *run)
+{
+    size_t i;
+
+    if (!run)
+        return;
+    for (i = 0; i < run->ranks.n; i++)
+        rp_digest_free(run->ranks.at[i].digest);
+    rp_vec_release(&run->ranks);
+    rp_vec_release(&run->warnings);
+    rp_arena_release(&run->arena);
+    free(run);
+}
+
+enum rp_code rp_run_add(struct rp_run *run, const struct rp_trace *trace, const char *name,
+                        const char *host, struct rp_err *err)
+{
+    struct rp_rank rank = {.number = trace->rank, .file = (uint32_t)run->ranks.n, .trace = trace};
+
+    RP_TRY(rp_vec_reserve(&run->ranks, 1, err));
+    rank.host = rp_arena_strdup(&run->arena, host ? host : "");
+    if (!rank.host)
+        return rp_err_nomem(err, "adding a rank");
+    RP_TRY(rp_digest_new(trace, name, &rank.digest, err));
+    run->ranks.at[run->ranks.n++] = rank;
+    if (rank.digest->world_size > run->world_size)
+        run->world_size = rank.digest->world_size;
+    return RP_OK;
+}
+
+static enum rp_code warn(struct rp_run *run, const struct rp_rank *rank, struct rp_err *err)
+{
+    const char *text =
+        rp_arena_printf(&run->arena, "two files of rank %d: '%s' is taken as rank %d",
+                        rank->digest->rank, rank->digest->name, rank->number);
+
+    return text ? rp_vec_push(&run->warnings, text, err) : rp_err_nomem(err, "numbering ranks");
+}
+
+/* Who has the number that its file claims, and who has not: number RP_NO_RANK. */
+static enum rp_code claim(struct rp_run *run, struct rp_map *taken, struct rp_err *err)
+{
+    uint32_t i, owner;
+
+    for (i = 0; i < run->ranks.n; i++) {
+        struct rp_rank *rank = &run->ranks.at[i];
+
+        rank->number = RP_NO_RANK;
+        if (rank->digest->rank < 0)
+            continue;
+        RP_TRY(rp_map_intern(taken, (uint64_t)rank->digest->rank, i, &owner, err));
+        if (owner == i)
+            rank->number = rank->digest->rank;
+    }
+    return RP_OK;
+}
+
+static enum rp_code fill_gaps(struct rp_run *run, const struct rp_map *taken, struct rp_err *err)
+{
+    int32_t next = 0;
+    size_t i;
+
+    for (i = 0; i < run->ranks.n; i++) {
+        struct rp_rank *rank = &run->ranks.at[i];
+
+        if (rank->number != RP_NO_RANK)
+            continue;
+        while (rp_map_get(taken, (uint64_t)next) != RP_MAP_NONE)
+            next++;
+        rank->number = next++;
+        if (rank->digest->rank >= 0)
+            RP_TRY(warn(run, rank, err));
+    }
+    return RP_OK;
+}
+
+static int by_number(const void *pa, const void *pb)
+{
+    const struct rp_rank *a = pa, *b = pb;
+
+    return a->number < b->number ? -1 : a->number > b->number;
+}
+
+enum rp_code rp_run_settle(struct rp_run *run, struct rp_err *err)
+{
+    struct rp_map taken;
+    enum rp_code code;
+
+    rp_map_init(&taken);
+    code = claim(run, &taken, err);
+    if (code == RP_OK)
+        code = fill_gaps(run, &taken, err);
+    rp_map_release(&taken);
+    if (run->ranks.n)
+        qsort(run->ranks.at, run->ranks.n, sizeof *run->ranks.at, by_number);
+    if (run->world_size < (int64_t)run->ranks.n)
+        run->world_size = (int32_t)run->ranks.n;
+    return code;
+}

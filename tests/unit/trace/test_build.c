@@ -1,0 +1,307 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The builder: dense ids, arguments by shape through every width, spilled arguments, limits. */
+#include "trace_fixtures.h"
+
+static void test_empty_trace(void **state)
+{
+    struct rp_trace *t = trace_of(NULL, 0);
+
+    UNUSED_STATE(state);
+    assert_int_equal(t->ev.n, 0);
+    assert_int_equal(t->nsteps, 0);
+    assert_int_equal(t->links.n, 0);
+    assert_int_equal(t->rank, RP_NO_RANK);
+    assert_string_equal(rp_trace_str(t, 0), "");
+    rp_trace_free(t);
+    rp_trace_free(NULL);
+    rp_builder_free(NULL);
+}
+
+static void test_ids_are_dense_and_the_same(void **state)
+{
+    struct rp_err err = RP_ERR_INIT;
+    struct rp_builder *b;
+    uint32_t a, c;
+    rp_track x, y;
+    uint16_t o1, o2;
+    int i;
+
+    UNUSED_STATE(state);
+    assert_ok(rp_builder_new(NULL, &b, &err), &err);
+    for (i = 0; i < 2; i++) {
+        assert_ok(rp_builder_process(b, 7, 0, &a, &err), &err);
+        assert_ok(rp_builder_process(b, 0, str_of(b, "7"), &c, &err), &err);
+        assert_int_equal(a, 0);
+        assert_int_equal(c, 1);
+        assert_ok(rp_builder_track(b, 0, 5, 0, true, &x, &err), &err);
+        assert_ok(rp_builder_track(b, 0, 0, 0, false, &y, &err), &err);
+        assert_int_equal(x, 0);
+        assert_int_equal(y, 1);
+        assert_ok(rp_builder_track(b, 1, 5, 0, true, &x, &err), &err);
+        assert_int_equal(x, 2);
+        o1 = origin_of(b, 'X', NULL);
+        o2 = origin_of(b, 'X', "");
+        assert_int_not_equal(o1, o2);
+    }
+    assert_code(rp_builder_track(b, 9, 5, 0, true, &x, &err), RP_BUG);
+    rp_builder_free(b);
+}
+
+/* Values that need each width, over several blocks and a rest. */
+static int64_t value_at(uint32_t column, uint32_t row)
+{
+    switch (column) {
+    case 0:
+        return -5;
+    case 1:
+        return 1000 + row % 200;
+    case 2:
+        return row % 40000 - 20000;
+    case 3:
+        return INT64_C(3000000000) + (int64_t)row * 12345;
+    case 4:
+        return (int64_t)row * INT64_C(0x123456789abcd);
+    case 5:
+        return row % 2 ? INT64_MIN : INT64_MAX;
+    default:
+        return row;
+    }
+}
+
+static void test_arguments_come_back(void **state)
+{
+    enum { ROWS = 3 * RP_ARG_BLOCK + 77, COLUMNS = 7 };
+    struct rp_err err = RP_ERR_INIT;
+    struct rp_builder *b = build_rows(NULL, 0);
+    struct rp_arg args[COLUMNS + 2];
+    struct rp_trace *t;
+    struct rp_raw raw = {.track = track_of(b, 1, 1), .origin = origin_of(b, 'X', NULL)};
+    uint32_t i, k;
+
+    UNUSED_STATE(state);
+    for (i = 0; i < ROWS; i++) {
+        char key[2] = "a";
+
+        for (k = 0; k < COLUMNS; k++, key[0]++)
+            args[k] = (struct rp_arg){str_of(b, key), RP_ARG_I64, {.i = value_at(k, i)}};
+        args[k] = (struct rp_arg){str_of(b, "f"), RP_ARG_F64, {.f = i * 0.5}};
+        memset(&args[k + 1], 0xee, sizeof args[k + 1]); /* only the half of the value is set */
+        args[k + 1].key = str_of(b, "s");
+        args[k + 1].type = RP_ARG_STR;
+        args[k + 1].v.s = str_of(b, i % 3 ? "x" : "y");
+        raw.ts_ns = i;
+        raw.args = args;
+        raw.nargs = COLUMNS + 2;
+        assert_ok(rp_builder_shape(b, args, raw.nargs, &raw.shape, &err), &err);
+        assert_int_equal(raw.shape, 1);
+        assert_ok(rp_builder_add(b, &raw, &err), &err);
+    }
+    t = finish_valid(b);
+    assert_int_equal(t->args.nshapes, 2);
+    for (i = 0; i < ROWS; i++) {
+        struct rp_arg arg;
+
+        assert_int_equal(rp_args_count(&t->args, 1, i), COLUMNS + 2);
+        for (k = 0; k < COLUMNS; k++)
+            assert_true(rp_args_at(&t->args, 1, i, k).v.i == value_at(k, i));
+        assert_true(rp_args_at(&t->args, 1, i, k).v.f == i * 0.5);
+        assert_true(rp_args_find(&t->args, 1, i, find_str(t, "s"), &arg));
+        assert_string_equal(rp_trace_str(t, arg.v.s), i % 3 ? "x" : "y");
+        assert_false(rp_args_find(&t->args, 1, i, find_str(t, ""), &arg));
+    }
+    assert_int_equal(rp_args_column(&t->args, 1, find_str(t, "c")), 2);
+    assert_int_equal(rp_args_column(&t->args, 0, find_str(t, "c")), UINT32_MAX);
+    rp_trace_free(t);
+}
+
+static void test_many_keys_and_many_shapes_spill(void **state)
+{
+    enum { MANY = RP_SHAPE_KEYS + 1 };
+    struct rp_err err = RP_ERR_INIT;
+    struct rp_builder *b = build_rows(NULL, 0);
+    struct rp_arg args[MANY];
+    struct rp_raw raw = {
+        .track = track_of(b, 1, 1), .origin = origin_of(b, 'X', NULL), .args = args};
+    struct rp_trace *t;
+    uint32_t i;
+
+    UNUSED_STATE(state);
+    for (i = 0; i < MANY; i++)
+        args[i] = (struct rp_arg){str_of(b, "k"), RP_ARG_I64, {.i = -(int64_t)i}};
+    assert_ok(rp_builder_shape(b, args, MANY, &raw.shape, &err), &err);
+    assert_int_equal(raw.shape, RP_SHAPE_SPILLED);
+    raw.nargs = MANY;
+    assert_ok(rp_builder_add(b, &raw, &err), &err);
+    for (i = 0; i < RP_SHAPE_MAX + 10; i++) {
+        char key[16];
+
+        snprintf(key, sizeof key, "key%u", i);
+        args[0].key = str_of(b, key);
+        assert_ok(rp_builder_shape(b, args, 1, &raw.shape, &err), &err);
+        assert_int_equal(raw.shape, i < RP_SHAPE_MAX ? i + 1 : RP_SHAPE_SPILLED);
+        raw.nargs = 1;
+        raw.ts_ns = i + 1;
+        args[0].v.i = i;
+        assert_ok(rp_builder_add(b, &raw, &err), &err);
+    }
+    t = finish_valid(b);
+    assert_int_equal(rp_args_count(&t->args, t->ev.shape[0], t->ev.arg_row[0]), MANY);
+    assert_true(rp_args_at(&t->args, t->ev.shape[0], t->ev.arg_row[0], 200).v.i == -200);
+    for (i = 1; i < t->ev.n; i++)
+        assert_int_equal(rp_args_at(&t->args, t->ev.shape[i], t->ev.arg_row[i], 0).v.i, i - 1);
+    rp_trace_free(t);
+}
+
+static void test_wrong_calls_are_refused(void **state)
+{
+    struct rp_err err = RP_ERR_INIT;
+    struct rp_builder *b = build_rows(NULL, 0);
+    struct rp_arg arg = {str_of(b, "k"), RP_ARG_I64, {.i = 1}};
+    struct rp_raw raw = {.track = 5};
+
+    UNUSED_STATE(state);
+    assert_code(rp_builder_add(b, &raw, &err), RP_BUG);
+    raw.track = track_of(b, 1, 1);
+    raw.origin = origin_of(b, 'X', NULL);
+    assert_ok(rp_builder_shape(b, &arg, 1, &raw.shape, &err), &err);
+    assert_code(rp_builder_add(b, &raw, &err), RP_BUG); /* no arguments for a shape of one */
+    rp_builder_free(b);
+}
+
+static void test_limit_names_the_window(void **state)
+{
+    struct rp_limits limits = RP_LIMITS_DEFAULT;
+    struct rp_err err = RP_ERR_INIT;
+    struct rp_raw raw = {0};
+    struct rp_builder *b;
+    int i;
+
+    UNUSED_STATE(state);
+    limits.events = 300;
+    assert_ok(rp_builder_new(&limits, &b, &err), &err);
+    raw.track = track_of(b, 1, 1);
+    raw.origin = origin_of(b, 'X', NULL);
+    for (i = 0; i < 300; i++)
+        assert_ok(rp_builder_add(b, &raw, &err), &err);
+    assert_code(rp_builder_add(b, &raw, &err), RP_LIMIT);
+    assert_contains(err.text, "--window");
+    rp_builder_free(b);
+}
+
+static void test_notes_are_kept_in_order(void **state)
+{
+    struct rp_device device = {.id = 3, .memory_bytes = 80, .multiprocessors = 108};
+    struct rp_builder *b = build_rows(NULL, 0);
+    struct rp_trace *t;
+
+    UNUSED_STATE(state);
+    device.name = str_of(b, "A100");
+    assert_code(rp_builder_add_meta(b, str_of(b, "k1"), str_of(b, "1"), false, NULL), RP_OK);
+    assert_code(rp_builder_add_meta(b, str_of(b, "k2"), str_of(b, "2"), true, NULL), RP_OK);
+    assert_code(rp_builder_add_device(b, &device, NULL), RP_OK);
+    assert_code(rp_builder_warn(b, NULL, "%d things", 4), RP_OK);
+    rp_builder_borrow_trace(b)->rank = 6;
+    t = finish_valid(b);
+    assert_int_equal(t->nmeta, 2);
+    assert_string_equal(rp_trace_str(t, t->meta[1].key), "k2");
+    assert_int_equal(t->meta[1].after_events, 1);
+    assert_int_equal(t->devices[0].multiprocessors, 108);
+    assert_string_equal(rp_trace_str(t, t->warnings[0]), "4 things");
+    assert_int_equal(t->rank, 6);
+    rp_trace_free(t);
+}
+
+static void test_metadata_names_processes_and_threads(void **state)
+{
+    static const struct row rows[] = {
+        {'M', NULL, "process_name", 1, 0, 0, 0, .text_key = "name", .text = "old"},
+        {'M', NULL, "process_name", 1, 0, 0, 0, .text_key = "name", .text = "python"},
+        {'M', NULL, "process_labels", 0, 0, 0, 0, .text_key = "labels", .text = "GPU 5"},
+        {'M', NULL, "thread_name", 1, 2, 0, 0, .text_key = "name", .text = "main"},
+        {'M', NULL, "thread_sort_index", 1, 2, 0, 0, .key = "sort_index", .value = -3},
+        {'M', NULL, "process_sort_index", 1, 0, 0, 0, .key = "sort_index", .value = 9},
+        {'X', "cpu_op", "op", 1, 2, 10, 5},
+        {'X', "kernel", "k", 0, 7, 20, 5},
+        {'X', "kernel", "k", 33, 7, 20, 5, .key = "device", .value = 4},
+        {'C', NULL, "mem", 1, 9, 20, 0},
+    };
+    struct rp_trace *t = TRACE_OF(rows);
+
+    UNUSED_STATE(state);
+    assert_string_equal(rp_trace_str(t, t->processes[0].name), "python");
+    assert_int_equal(t->processes[0].sort_index, 9);
+    assert_int_equal(t->processes[0].device, -1);
+    assert_int_equal(t->processes[1].device, 5);
+    assert_int_equal(t->processes[2].device, 4);
+    assert_string_equal(rp_trace_str(t, t->tracks[2].name), "main");
+    assert_int_equal(t->tracks[2].sort_index, -3);
+    assert_int_equal(t->tracks[2].kind, RP_TRACK_THREAD);
+    assert_int_equal(t->tracks[t->ev.track[event_n(t, 7)]].kind, RP_TRACK_STREAM);
+    assert_int_equal(t->tracks[t->ev.track[event_n(t, 9)]].kind, RP_TRACK_COUNTER);
+    rp_trace_free(t);
+}
+
+static void test_totals(void **state)
+{
+    static const struct row rows[] = {
+        {'X', "cpu_op", "op", 1, 2, 10, 5},
+        {'X', "kernel", "k", 0, 7, 100, 50},
+        {'X', "kernel", "ncclDevKernel_AllReduce", 0, 8, 120, 100},
+        {'X', "gpu_memcpy", "Memcpy HtoD", 0, 7, 300, 10},
+        {'X', "kernel", "inside", 0, 8, 130, 10},
+        {'i', NULL, "late", 1, 2, 1000, 0},
+    };
+    struct rp_trace *t = TRACE_OF(rows);
+
+    UNUSED_STATE(state);
+    assert_int_equal(t->totals.count[RP_KIND_KERNEL], 3);
+    assert_int_equal(t->totals.dur_ns[RP_KIND_KERNEL], 160);
+    assert_int_equal(t->totals.comm_count, 1);
+    assert_int_equal(t->totals.comm_ns, 100);
+    assert_int_equal(t->totals.gpu_busy_ns, 120 + 10);
+    assert_int_equal(t->totals.gpu_begin_ns, 100);
+    assert_int_equal(t->totals.gpu_end_ns, 310);
+    assert_int_equal(t->totals.work_begin_ns, 10);
+    assert_int_equal(t->totals.span_end_ns, 1000);
+    rp_trace_free(t);
+}
+
+static void test_dump_names_the_pass(void **state)
+{
+    static const struct row rows[] = {{'X', "cpu_op", "an op", 1, 2, 10, 5}};
+    struct rp_err err = RP_ERR_INIT;
+    struct rp_trace *t;
+    struct rp_out *out;
+    const char *text;
+    size_t n;
+
+    UNUSED_STATE(state);
+    assert_ok(rp_out_open_memory(&out, &err), &err);
+    assert_ok(rp_builder_finish_dump(build_rows(rows, 1), "order", out, &t, &err), &err);
+    text = rp_out_borrow_memory(out, &n);
+    assert_contains(text, "event 0 track=0 ts=10 dur=5 ph=X cat='cpu_op'");
+    assert_contains(text, "'an op'");
+    rp_trace_free(t);
+    rp_out_abandon(out);
+    assert_code(rp_builder_finish_dump(build_rows(rows, 1), "nonsense", NULL, &t, &err), RP_USAGE);
+    assert_contains(err.text, "parents");
+    assert_null(t);
+}
+
+int test_build(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_empty_trace),
+        cmocka_unit_test(test_ids_are_dense_and_the_same),
+        cmocka_unit_test(test_arguments_come_back),
+        cmocka_unit_test(test_many_keys_and_many_shapes_spill),
+        cmocka_unit_test(test_wrong_calls_are_refused),
+        cmocka_unit_test(test_limit_names_the_window),
+        cmocka_unit_test(test_notes_are_kept_in_order),
+        cmocka_unit_test(test_metadata_names_processes_and_threads),
+        cmocka_unit_test(test_totals),
+        cmocka_unit_test(test_dump_names_the_pass),
+    };
+
+    return cmocka_run_group_tests_name("build", tests, NULL, NULL);
+}

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Runs: numbers of ranks, duplicates, files without a number; digests. */
+#include "trace/run.h"
+#include "trace_fixtures.h"
+
+static struct rp_trace *ranked(int32_t rank, int32_t world_size)
+{
+    static const struct row rows[] = {
+        {'X', "user_annotation", "ProfilerStep#1", 1, 1, 0, 50},
+        {'X', "kernel", "k", 0, 7, 10, 20},
+    };
+    struct rp_builder *b = build_rows(rows, 2);
+
+    rp_builder_borrow_trace(b)->rank = rank;
+    rp_builder_borrow_trace(b)->world_size = world_size;
+    return finish_valid(b);
+}
+
+static void test_numbers(void **state)
+{
+    static const int32_t ranks[] = {3, RP_NO_RANK, 0, 3, RP_NO_RANK, 1};
+    static const uint32_t files[] = {2, 5, 1, 0, 3, 4}; /* by number 0, 1, 2, 3, 4, 5 */
+    enum { N = sizeof ranks / sizeof ranks[0] };
+    struct rp_err err = RP_ERR_INIT;
+    struct rp_trace *t[N];
+    struct rp_run *run;
+    int i;
+
+    UNUSED_STATE(state);
+    assert_ok(rp_run_new(&run, &err), &err);
+    for (i = 0; i < N; i++) {
+        char name[16];
+
+        snprintf(name, sizeof name, "file%d", i);
+        t[i] = ranked(ranks[i], 0);
+        assert_ok(rp_run_add(run, t[i], name, NULL, &err), &err);
+    }
+    assert_ok(rp_run_settle(run, &err), &err);
+    for (i = 0; i < N; i++) {
+        assert_int_equal(run->ranks.at[i].number, i);
+        assert_int_equal(run->ranks.at[i].file, files[i]);
+        assert_ptr_equal(run->ranks.at[i].trace, t[files[i]]);
+    }
+    assert_int_equal(run->world_size, N);
+    assert_int_equal(run->warnings.n, 1);
+    assert_contains(run->warnings.at[0], "two files of rank 3");
+    assert_contains(run->warnings.at[0], "'file3' is taken as rank 4");
+    rp_run_free(run);
+    for (i = 0; i < N; i++)
+        rp_trace_free(t[i]);
+    rp_run_free(NULL);
+}
+
+static void test_digest_outlives_its_trace(void **state)
+{
+    struct rp_err err = RP_ERR_INIT;
+    struct rp_trace *t = ranked(2, 8);
+    const struct rp_digest *d;
+    struct rp_run *run;
+
+    UNUSED_STATE(state);
+    assert_ok(rp_run_new(&run, &err), &err);
+    assert_ok(rp_run_add(run, t, "a file", "node7", &err), &err);
+    run->ranks.at[0].trace = NULL;
+    rp_trace_free(t);
+    assert_ok(rp_run_settle(run, &err), &err);
+    d = run->ranks.at[0].digest;
+    assert_string_equal(d->name, "a file");
+    assert_string_equal(run->ranks.at[0].host, "node7");
+    assert_int_equal(run->ranks.at[0].number, 2);
+    assert_int_equal(run->world_size, 8);
+    assert_int_equal(d->nsteps, 1);
+    assert_string_equal(d->steps[0].name, "ProfilerStep#1");
+    assert_int_equal(d->totals.gpu_busy_ns, 20);
+    assert_int_equal(d->health.gpu_events, 1);
+    rp_run_free(run);
+}
+
+int test_run(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_numbers),
+        cmocka_unit_test(test_digest_outlives_its_trace),
+    };
+
+    return cmocka_run_group_tests_name("run", tests, NULL, NULL);
+}

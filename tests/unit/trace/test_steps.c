@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Steps by each kind of evidence, and none where there is too little of it. */
+#include "trace/steps.h"
+#include "trace_fixtures.h"
+
+static void test_profiler_steps(void **state)
+{
+    static const struct row rows[] = {
+        {'X', "user_annotation", "ProfilerStep#11", 1, 1, 200, 90},
+        {'X', "user_annotation", "ProfilerStep#10", 1, 1, 100, 90},
+        {'X', "cpu_op", "ProfilerStep#10", 1, 1, 100, 90}, /* the same again */
+        {'X', "gpu_user_annotation", "ProfilerStep#10", 0, 7, 150, 90},
+        {'X', "user_annotation", "step 1", 1, 1, 300, 10},
+        {'X', "user_annotation", "step 2", 1, 1, 310, 10},
+    };
+    struct rp_trace *t = TRACE_OF(rows);
+
+    UNUSED_STATE(state);
+    assert_int_equal(t->nsteps, 2);
+    assert_int_equal(t->steps[0].number, 10);
+    assert_int_equal(t->steps[1].number, 11);
+    assert_int_equal(t->steps[1].begin_ns, 200);
+    assert_int_equal(t->steps[1].end_ns, 290);
+    assert_int_equal(t->steps[1].source, RP_STEP_PROFILER);
+    assert_int_equal(t->steps[1].mark, event_n(t, 0));
+    rp_trace_free(t);
+}
+
+static void test_steps_thread(void **state)
+{
+    static const struct row rows[] = {
+        {'M', NULL, "thread_name", 1, 5, 0, 0, .text_key = "name", .text = "Steps"},
+        {'X', NULL, "7", 1, 5, 10, 5},
+        {'X', NULL, "8", 1, 5, 20, 5},
+        {'X', NULL, "fusion", 1, 6, 10, 5, .key = "group_id", .value = 1},
+    };
+    struct rp_trace *t = TRACE_OF(rows);
+
+    UNUSED_STATE(state);
+    assert_int_equal(t->nsteps, 2);
+    assert_int_equal(t->steps[1].number, 8);
+    assert_int_equal(t->steps[1].source, RP_STEP_RUN_ID);
+    rp_trace_free(t);
+}
+
+static void test_step_num_and_groups(void **state)
+{
+    static const struct row marked[] = {
+        {'X', NULL, "train", 1, 5, 10, 10, .key = "step_num", .value = 3},
+        {'X', NULL, "inner", 1, 5, 12, 2, .key = "step_num", .value = 3},
+        {'X', NULL, "train", 1, 5, 30, 10, .key = "step_num", .value = 4},
+    };
+    static const struct row grouped[] = {
+        {'X', NULL, "a", 1, 5, 10, 5, .key = "group_id", .value = 1},
+        {'X', NULL, "b", 1, 6, 12, 9, .text_key = "group_id", .text = "1"},
+        {'X', NULL, "a", 1, 5, 30, 5, .key = "group_id", .value = 2},
+        {'X', NULL, "z", 1, 5, 90, 5},
+    };
+    struct rp_trace *t = TRACE_OF(marked);
+
+    UNUSED_STATE(state);
+    assert_int_equal(t->nsteps, 2);
+    assert_int_equal(t->steps[0].number, 3);
+    assert_int_equal(t->steps[1].begin_ns, 30);
+    rp_trace_free(t);
+    t = TRACE_OF(grouped);
+    assert_int_equal(t->nsteps, 2);
+    assert_int_equal(t->steps[0].begin_ns, 10);
+    assert_int_equal(t->steps[0].end_ns, 21);
+    assert_int_equal(t->steps[1].number, 2);
+    rp_trace_free(t);
+}
+
+static void test_xla_modules(void **state)
+{
+    static const struct row rows[] = {
+        {'M', NULL, "thread_name", 1, 5, 0, 0, .text_key = "name", .text = "XLA Modules"},
+        {'X', NULL, "jit_step(1)", 1, 5, 10, 50},
+        {'X', NULL, "jit_add(2)", 1, 5, 60, 1},
+        {'X', NULL, "jit_step(1)", 1, 5, 70, 50},
+        {'X', NULL, "jit_add(2)", 1, 5, 120, 1},
+    };
+    struct rp_trace *t = TRACE_OF(rows);
+
+    UNUSED_STATE(state);
+    assert_int_equal(t->nsteps, 2);
+    assert_string_equal(rp_trace_str(t, t->steps[1].name), "jit_step(1)");
+    assert_int_equal(t->steps[1].begin_ns, 70);
+    rp_trace_free(t);
+}
+
+static void test_annotations(void **state)
+{
+    static const struct row rows[] = {
+        {'X', "user_annotation", "iteration 5", 1, 1, 0, 90},
+        {'X', "user_annotation", "iteration 6", 1, 1, 100, 90},
+        {'X', "user_annotation", "batch 1", 1, 1, 0, 40},
+        {'X', "user_annotation", "batch 2", 1, 1, 100, 40},
+        {'X', "user_annotation", "Optimizer.step#Adam.step", 1, 1, 50, 30},
+        {'X', "user_annotation", "Optimizer.step#Adam.step", 1, 1, 150, 30},
+        {'X', "user_annotation", "Optimizer.step#Adam.step", 1, 1, 190, 30},
+    };
+    struct rp_trace *t = TRACE_OF(rows);
+
+    UNUSED_STATE(state);
+    assert_int_equal(t->nsteps, 2);
+    assert_int_equal(t->steps[0].number, 5);
+    assert_int_equal(t->steps[0].source, RP_STEP_ANNOTATION);
+    assert_string_equal(rp_trace_str(t, t->steps[1].name), "iteration 6");
+    rp_trace_free(t);
+}
+
+/* Twice without a number, far apart, overlapping: no steps. */
+static void test_weak_annotations(void **state)
+{
+    static const struct row rows[] = {
+        {'X', "user_annotation", "train_step", 1, 1, 0, 90},
+        {'X', "user_annotation", "train_step", 1, 1, 100, 90},
+        {'X', "user_annotation", "iter 1", 1, 2, 0, 1},
+        {'X', "user_annotation", "iter 2", 1, 2, 1000, 1},
+        {'X', "user_annotation", "step 1", 1, 3, 0, 90},
+        {'X', "user_annotation", "step 2", 1, 3, 50, 90},
+        {'X', "user_annotation", "optimizer step 1", 1, 4, 0, 90},
+        {'X', "user_annotation", "optimizer step 2", 1, 4, 90, 90},
+    };
+    struct rp_trace *t = TRACE_OF(rows);
+
+    UNUSED_STATE(state);
+    assert_int_equal(t->nsteps, 0);
+    rp_trace_free(t);
+}
+
+static size_t period_of(const rp_str *names, size_t n)
+{
+    size_t period;
+
+    assert_code(rp_steps_find_period(names, n, &period, NULL), RP_OK);
+    return period;
+}
+
+static void test_periods(void **state)
+{
+    rp_str names[4000];
+    struct random r = {4};
+    size_t i;
+
+    UNUSED_STATE(state);
+    for (i = 0; i < 4000; i++)
+        names[i] = (rp_str)(i % 7);
+    assert_int_equal(period_of(names, 4000), 7);
+    assert_int_equal(period_of(names, 21), 7);
+    assert_int_equal(period_of(names, 20), 0);
+    for (i = 0; i < 4000; i++) /* 20 layers of 9, then 5 of the rest: the step, not the layer */
+        names[i] = (rp_str)(i % 185 < 180 ? i % 185 % 9 : 100 + i % 185);
+    assert_int_equal(period_of(names, 4000), 185);
+    for (i = 0; i < 4000; i += 50) /* two of a hundred differ */
+        names[i] = 500 + random_below(&r, 50);
+    assert_int_equal(period_of(names, 4000), 185);
+    for (i = 0; i < 4000; i++)
+        names[i] = 1;
+    assert_int_equal(period_of(names, 4000), 0);
+    for (i = 0; i < 4000; i++)
+        names[i] = random_below(&r, 30);
+    assert_int_equal(period_of(names, 4000), 0);
+}
+
+/* Four steps of six kernels with a pause in front of each; warm-up in front of the first. */
+static void test_repetition(void **state)
+{
+    static const char *const names[] = {"embed", "gemm", "softmax", "gemm2", "loss", "adam"};
+    struct rp_builder *b = build_rows(NULL, 0);
+    struct rp_trace *t;
+    int step, k;
+
+    UNUSED_STATE(state);
+    add_row(b, &(struct row){'X', "kernel", "loss", 0, 7, 100, 10});
+    add_row(b, &(struct row){'X', "kernel", "adam", 0, 7, 120, 10});
+    for (step = 0; step < 4; step++)
+        for (k = 0; k < 6; k++)
+            add_row(b,
+                    &(struct row){'X', "kernel", names[k], 0, 7, (step + 1) * 1000 + k * 20, 10});
+    t = finish_valid(b);
+    assert_int_equal(t->nsteps, 4);
+    assert_int_equal(t->steps[0].source, RP_STEP_REPETITION);
+    assert_int_equal(t->steps[0].begin_ns, 1000);
+    assert_int_equal(t->steps[0].end_ns, 2000);
+    assert_int_equal(t->steps[3].begin_ns, 4000);
+    assert_int_equal(t->steps[3].end_ns, 4110);
+    rp_trace_free(t);
+}
+
+/* Layers of one step repeat as well, and so does the work of one graph. */
+static void test_layers_are_no_steps(void **state)
+{
+    struct rp_builder *b = build_rows(NULL, 0);
+    struct rp_trace *t;
+    int i;
+
+    UNUSED_STATE(state);
+    for (i = 0; i < 240; i++) {
+        char name[16];
+
+        snprintf(name, sizeof name, "k%d", i % 10);
+        add_row(b, &(struct row){'X', "kernel", name, 0, 7, i * 10, 5});
+    }
+    t = finish_valid(b);
+    assert_int_equal(t->nsteps, 0);
+    rp_trace_free(t);
+    b = build_rows(NULL, 0);
+    for (i = 0; i < 240; i++)
+        add_row(b,
+                &(struct row){'X', "kernel", i % 3 ? "gemm" : "adam", 0, 7, i * 10, 5, .corr = 4});
+    t = finish_valid(b);
+    assert_int_equal(t->nsteps, 0);
+    rp_trace_free(t);
+}
+
+/* Other work behind the loop is no step. */
+static void test_repetition_ends(void **state)
+{
+    struct rp_builder *b = build_rows(NULL, 0);
+    struct rp_trace *t;
+    int i;
+
+    UNUSED_STATE(state);
+    for (i = 0; i < 430; i++) {
+        char name[16];
+
+        snprintf(name, sizeof name, "%s%d", i % 10 ? "k" : "adam", i < 400 ? i % 10 : i);
+        add_row(b, &(struct row){'X', "kernel", name, 0, 7, i * 10 + i / 10 * 50, 5});
+    }
+    t = finish_valid(b);
+    assert_int_equal(t->nsteps, 40);
+    rp_trace_free(t);
+}
+
+/* Without a device: outermost operators. A kernel more in one step moves the others. */
+static void test_repetition_of_operators(void **state)
+{
+    struct rp_builder *b = build_rows(NULL, 0);
+    struct rp_trace *t;
+    int64_t at = 0;
+    int step, k;
+
+    UNUSED_STATE(state);
+    for (step = 0; step < 20; step++, at += 100)
+        for (k = 0; k < 40 + (step == 2); k++, at += 10) {
+            char name[16];
+
+            snprintf(name, sizeof name, "%s%d", k ? "op" : "embedding", k);
+            add_row(b, &(struct row){'X', "cpu_op", name, 1, 1, at, 8});
+            add_row(b, &(struct row){'X', "cpu_op", "child", 1, 1, at + 1, 3});
+        }
+    t = finish_valid(b);
+    assert_int_equal(t->nsteps, 20);
+    for (step = 0; step < 20; step++)
+        assert_int_equal(t->steps[step].begin_ns, step * 500 + (step > 2 ? 10 : 0));
+    rp_trace_free(t);
+}
+
+int test_steps(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_profiler_steps),
+        cmocka_unit_test(test_steps_thread),
+        cmocka_unit_test(test_step_num_and_groups),
+        cmocka_unit_test(test_xla_modules),
+        cmocka_unit_test(test_annotations),
+        cmocka_unit_test(test_weak_annotations),
+        cmocka_unit_test(test_periods),
+        cmocka_unit_test(test_repetition),
+        cmocka_unit_test(test_layers_are_no_steps),
+        cmocka_unit_test(test_repetition_ends),
+        cmocka_unit_test(test_repetition_of_operators),
+    };
+
+    return cmocka_run_group_tests_name("steps", tests, NULL, NULL);
+}
