@@ -51,6 +51,7 @@ static void release_events(struct rp_build_events *ev)
     rp_vec_release(&ev->flags);
     rp_vec_release(&ev->parent);
     rp_vec_release(&ev->kind);
+    rp_vec_release(&ev->seq);
 }
 
 static void release_flows(struct rp_build_flows *flows)

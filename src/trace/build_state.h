@@ -27,6 +27,7 @@ struct rp_build_events {
     RP_VEC(uint8_t) flags;
     RP_VEC(uint32_t) parent; /* from the pass `parents` on */
     RP_VEC(uint8_t) kind;    /* from the pass `tracks` on */
+    RP_VEC(uint32_t) seq;    /* from the pass `order` on: the row it was added as */
 };
 
 struct rp_build_flows {

@@ -19,6 +19,7 @@ static enum rp_code freeze_events(struct rp_builder *b, struct rp_err *err)
     TAKE(to->parent, from->parent);
     TAKE(to->link, from->link);
     TAKE(to->arg_row, from->arg_row);
+    TAKE(to->seq, from->seq);
     TAKE(to->shape, from->shape);
     TAKE(to->origin, from->origin);
     TAKE(to->kind, from->kind);

@@ -68,7 +68,11 @@ enum rp_code rp_pass_order(struct rp_builder *b, struct rp_err *err)
         if (code == RP_OK)
             permute_all(&b->ev, &perm, scratch.a.at);
     }
-    rp_vec_release(&perm);
+    /* the permutation is the file order of the events: it stays, as a column */
+    rp_vec_release(&b->ev.seq);
+    b->ev.seq.at = perm.at;
+    b->ev.seq.n = perm.n;
+    b->ev.seq.cap = perm.cap;
     rp_sort_scratch_release(&scratch);
     return code;
 }

@@ -38,6 +38,7 @@ static const struct rp_rpt_section sections[] = {
     ARRAY(28, "event origin", ev.origin, nevents, RP_NEED_EVENTS),
     ARRAY(29, "event kind", ev.kind, nevents, RP_NEED_EVENTS),
     ARRAY(30, "event flags", ev.flags, nevents, RP_NEED_EVENTS),
+    ARRAY(31, "event seq", ev.seq, nevents, RP_NEED_EVENTS),
     ARRAY(40, "argument shapes", args.shape, nshapes, RP_NEED_ARGS),
     ARRAY(41, "argument key names", args.key_name, nkeys, RP_NEED_ARGS),
     ARRAY(42, "argument key types", args.key_type, nkeys, RP_NEED_ARGS),

@@ -6,7 +6,7 @@
  * its finish, then shared by all threads; no index is built behind a const pointer. Every array may
  * point into a mapped native file (rpt.h).
  *
- * Events are columns, 42 bytes an event, in canonical order: track, start, longer first, file
+ * Events are columns, 46 bytes an event, in canonical order: track, start, longer first, file
  * order. So a track is a contiguous range of events. Arguments are kept by shape: events with the
  * same sequence of keys and types share one small table of narrow columns (args.h).
  *
@@ -74,6 +74,7 @@ struct rp_events {
     rp_event *parent;  /* innermost enclosing span on the track; RP_NONE on streams */
     rp_link *link;     /* RP_NONE: none */
     uint32_t *arg_row; /* row inside its shape */
+    uint32_t *seq;     /* place in the file: smaller is earlier (gaps where pairs were joined) */
     uint16_t *shape;   /* 0: no arguments */
     uint16_t *origin;  /* (phase, category) as the file wrote them */
     uint8_t *kind;     /* enum rp_kind */

@@ -241,6 +241,29 @@ static void test_metadata_names_processes_and_threads(void **state)
     rp_trace_free(t);
 }
 
+/* XLA's viewer format has no categories: names of process and thread tell. */
+static void test_xla_streams(void **state)
+{
+    static const struct row rows[] = {
+        {'M', NULL, "process_name", 1, 0, 0, 0, .text_key = "name", .text = "/device:GPU:3"},
+        {'M', NULL, "thread_name", 1, 9, 0, 0, .text_key = "name", .text = "Stream #14(Compute)"},
+        {'M', NULL, "thread_name", 1, 2, 0, 0, .text_key = "name", .text = "XLA Ops"},
+        {'X', NULL, "fusion.1", 1, 9, 10, 5},
+        {'X', NULL, "MemcpyH2D", 1, 9, 20, 5},
+        {'X', NULL, "fusion.1", 1, 2, 10, 5},
+    };
+    struct rp_trace *t = TRACE_OF(rows);
+
+    UNUSED_STATE(state);
+    assert_int_equal(t->ev.kind[event_n(t, 3)], RP_KIND_KERNEL);
+    assert_int_equal(t->ev.kind[event_n(t, 4)], RP_KIND_MEMCPY);
+    assert_int_equal(t->ev.kind[event_n(t, 5)], RP_KIND_OTHER);
+    assert_int_equal(t->tracks[t->ev.track[event_n(t, 3)]].kind, RP_TRACK_STREAM);
+    assert_int_equal(t->processes[0].device, 3);
+    assert_int_equal(t->health.gpu_events, 0); /* by categories, as defined */
+    rp_trace_free(t);
+}
+
 static void test_totals(void **state)
 {
     static const struct row rows[] = {
@@ -299,6 +322,7 @@ int test_build(void)
         cmocka_unit_test(test_limit_names_the_window),
         cmocka_unit_test(test_notes_are_kept_in_order),
         cmocka_unit_test(test_metadata_names_processes_and_threads),
+        cmocka_unit_test(test_xla_streams),
         cmocka_unit_test(test_totals),
         cmocka_unit_test(test_dump_names_the_pass),
     };

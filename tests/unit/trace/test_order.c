@@ -135,6 +135,22 @@ static void test_extreme_times(void **state)
     rp_trace_free(t);
 }
 
+static void test_place_in_the_file_is_kept(void **state)
+{
+    static const struct row rows[] = {
+        {'X', NULL, "second", 1, 1, 20, 5}, {'X', NULL, "other track", 1, 2, 5, 5},
+        {'X', NULL, "first", 1, 1, 10, 5},  {'B', NULL, "pair", 1, 1, 30, 0},
+        {'E', NULL, "pair", 1, 1, 40, 0},   {'X', NULL, "last", 1, 1, 50, 5},
+    };
+    static const uint32_t expected[] = {2, 0, 3, 5, 1};
+    struct rp_trace *t = TRACE_OF(rows);
+
+    UNUSED_STATE(state);
+    assert_int_equal(t->ev.n, 5);
+    assert_memory_equal(t->ev.seq, expected, sizeof expected);
+    rp_trace_free(t);
+}
+
 static void test_crossing_is_flagged(void **state)
 {
     static const struct row rows[] = {
@@ -156,6 +172,7 @@ static void test_crossing_is_flagged(void **state)
 int test_order(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_place_in_the_file_is_kept),
         cmocka_unit_test(test_random_small),
         cmocka_unit_test(test_random_large),
         cmocka_unit_test(test_extreme_times),
