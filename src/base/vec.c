@@ -10,7 +10,6 @@
 #include <sys/mman.h>
 
 #define PAGED ((size_t)256 << 10)
-#define HUGE  ((size_t)8 << 20) /* from here on large pages are asked for: fewer faults */
 #define PAGE  ((size_t)4096)
 
 static size_t rounded(size_t bytes)
@@ -42,11 +41,7 @@ static void *resize(void *old, size_t old_bytes, size_t bytes)
         return p;
     }
     p = mremap(old, rounded(old_bytes), bytes, MREMAP_MAYMOVE);
-    if (p == MAP_FAILED)
-        return NULL;
-    if (bytes >= HUGE && old_bytes < HUGE)
-        madvise(p, bytes, MADV_HUGEPAGE); /* a wish: nothing depends on it */
-    return p;
+    return p == MAP_FAILED ? NULL : p;
 }
 
 enum rp_code rp_vec_grow(void **at, size_t *cap, size_t n, size_t more, size_t size,
