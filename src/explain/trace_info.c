@@ -5,40 +5,13 @@
  */
 #include "explain/trace_info.h"
 
+#include "trace/words.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define BUSIEST 8 /* tracks on the screen */
-
-static const char *const kind_names[RP_KIND_COUNT] = {
-    [RP_KIND_OTHER] = "other",
-    [RP_KIND_CPU_OP] = "operator",
-    [RP_KIND_ANNOTATION] = "annotation",
-    [RP_KIND_GPU_ANNOTATION] = "gpu annotation",
-    [RP_KIND_RUNTIME] = "runtime call",
-    [RP_KIND_KERNEL] = "kernel",
-    [RP_KIND_MEMCPY] = "memcpy",
-    [RP_KIND_MEMSET] = "memset",
-    [RP_KIND_SYNC] = "synchronisation",
-    [RP_KIND_PYTHON] = "python frame",
-    [RP_KIND_OVERHEAD] = "profiler overhead",
-    [RP_KIND_COMM_OP] = "collective",
-    [RP_KIND_TRANSFER] = "transfer",
-    [RP_KIND_INSTANT] = "instant",
-    [RP_KIND_COUNTER] = "counter",
-    [RP_KIND_METADATA] = "metadata",
-};
-
-static const char *const track_kinds[] = {[RP_TRACK_THREAD] = "thread",
-                                          [RP_TRACK_STREAM] = "stream",
-                                          [RP_TRACK_COUNTER] = "counter",
-                                          [RP_TRACK_ASYNC] = "async"};
-
-static const char *const step_sources[] = {[RP_STEP_PROFILER] = "profiler",
-                                           [RP_STEP_RUN_ID] = "run id",
-                                           [RP_STEP_ANNOTATION] = "annotation",
-                                           [RP_STEP_REPETITION] = "repetition"};
 
 /* One fill: what is read, where texts go, and whether memory ran out on the way. */
 struct fill {
@@ -91,7 +64,8 @@ static void fill_counts(struct fill *f)
         if (k < RP_KIND_INSTANT)
             out->spans += totals->count[k];
         if (totals->count[k])
-            out->kinds[out->nkinds++] = (struct rp_info_kind){kind_names[k], totals->count[k]};
+            out->kinds[out->nkinds++] =
+                (struct rp_info_kind){rp_word_kind((uint8_t)k), totals->count[k]};
     }
 }
 
@@ -137,15 +111,15 @@ static void fill_steps(struct fill *f)
 
         f->out->steps[f->out->nsteps++] =
             (struct rp_info_step){.name = text(f, step->name),
-                                  .source = step_sources[step->source],
+                                  .source = rp_word_step_source(step->source),
                                   .ts_ns = step->begin_ns,
                                   .dur_ns = step->end_ns - step->begin_ns};
     }
     f->out->step_count = t->nsteps;
     f->out->step_median_ns = median_step(f);
     if (t->nsteps)
-        f->out->step_text = kept(
-            f, rp_arena_printf(f->arena, "%u, by %s", t->nsteps, step_sources[t->steps[0].source]));
+        f->out->step_text = kept(f, rp_arena_printf(f->arena, "%u, by %s", t->nsteps,
+                                                    rp_word_step_source(t->steps[0].source)));
     else
         f->out->step_text = "none found";
 }
@@ -230,7 +204,7 @@ static void fill_tracks(struct fill *f)
         out->tracks[out->ntracks++] =
             (struct rp_info_track){.process = process_label(f, process),
                                    .name = label(f, track->name, track->text, track->native_id),
-                                   .kind = track_kinds[track->kind],
+                                   .kind = rp_word_track_kind(track->kind),
                                    .events = (int64_t)track->end - track->first};
     }
     if (f->failed)

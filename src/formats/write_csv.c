@@ -5,7 +5,7 @@
  * Arguments are one JSON object in the last column, empty where there are none.
  */
 #include "formats/emit_json.h"
-#include "formats/write_names.h"
+#include "trace/words.h"
 #include "formats/writers.h"
 
 #include <stdlib.h>
@@ -76,7 +76,7 @@ static void put_track(struct csv *c, struct rp_emit *e, const struct rp_track_in
     if (track->has_id)
         put_number_or_text(c, e, track->native_id, track->text);
     rp_emit_char(e, ',');
-    rp_emit_text(e, rp_write_track_kind(track->kind));
+    rp_emit_text(e, rp_word_track_kind(track->kind));
     rp_emit_char(e, ',');
 }
 
@@ -115,7 +115,7 @@ static void put_event(struct csv *c, rp_event i)
     if (origin->has_category)
         put_str(c, &c->e, origin->category);
     rp_emit_char(&c->e, ',');
-    rp_emit_text(&c->e, rp_write_kind(ev->kind[i]));
+    rp_emit_text(&c->e, rp_word_kind(ev->kind[i]));
     rp_emit_char(&c->e, ',');
     put_optional(&c->e, ev->ts_ns[i] != RP_NO_TS, ev->ts_ns[i]);
     put_optional(&c->e, ev->dur_ns[i] != RP_OPEN_NS, ev->dur_ns[i]);

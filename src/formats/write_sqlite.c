@@ -13,7 +13,7 @@
 #include "rp_config.h"
 
 #if RP_HAVE_SQLITE
-#include "formats/write_names.h"
+#include "trace/words.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -125,7 +125,7 @@ static void fill_track(struct db *db)
         else
             put_null(db);
         put_name(db, track->name);
-        put_text(db, rp_write_track_kind(track->kind));
+        put_text(db, rp_word_track_kind(track->kind));
         put_int(db, track->sort_index);
         put_int(db, track->end - track->first);
         end_row(db);
@@ -158,7 +158,7 @@ static void fill_event(struct db *db)
         else
             put_int(db, ev->dur_ns[i]);
         put_str(db, ev->name[i]);
-        put_text(db, rp_write_kind(ev->kind[i]));
+        put_text(db, rp_word_kind(ev->kind[i]));
         put_origin(db, ev->origin[i]);
         put_int(db, ev->track[i]);
         put_id(db, ev->parent[i]);
@@ -171,7 +171,7 @@ static void fill_event(struct db *db)
 static void put_arg(struct db *db, const struct rp_arg *arg)
 {
     put_str(db, arg->key);
-    put_text(db, rp_write_arg_type(arg->type));
+    put_text(db, rp_word_arg_type(arg->type));
     if (arg->type == RP_ARG_I64)
         put_int(db, arg->v.i);
     else if (arg->type == RP_ARG_F64)
@@ -211,7 +211,7 @@ static void fill_link(struct db *db)
             put_str(db, (rp_str)links->native_id[i]);
         else
             put_int(db, links->native_id[i]);
-        put_text(db, rp_write_link_source(links->source[i]));
+        put_text(db, rp_word_link_source(links->source[i]));
         end_row(db);
     }
 }
@@ -261,7 +261,7 @@ static void fill_step(struct db *db)
 
         put_int(db, i);
         put_str(db, step->name);
-        put_text(db, rp_write_step_source(step->source));
+        put_text(db, rp_word_step_source(step->source));
         put_int(db, step->number);
         put_int(db, step->begin_ns);
         put_int(db, step->end_ns);

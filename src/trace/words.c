@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Tables by enum value; a value beyond a table is "other". */
-#include "formats/write_names.h"
+#include "trace/words.h"
 
 #include "trace/trace.h"
 
@@ -44,27 +44,27 @@ static const char *const arg_types[] = {
 
 #define WORD(table, i) ((i) < sizeof(table) / sizeof *(table) && (table)[i] ? (table)[i] : "other")
 
-const char *rp_write_kind(uint8_t kind)
+const char *rp_word_kind(uint8_t kind)
 {
     return WORD(kinds, kind);
 }
 
-const char *rp_write_track_kind(uint8_t kind)
+const char *rp_word_track_kind(uint8_t kind)
 {
     return WORD(track_kinds, kind);
 }
 
-const char *rp_write_link_source(uint8_t source)
+const char *rp_word_link_source(uint8_t source)
 {
     return WORD(link_sources, source);
 }
 
-const char *rp_write_step_source(uint32_t source)
+const char *rp_word_step_source(uint32_t source)
 {
     return WORD(step_sources, source);
 }
 
-const char *rp_write_arg_type(uint8_t type)
+const char *rp_word_arg_type(uint8_t type)
 {
     return WORD(arg_types, type);
 }

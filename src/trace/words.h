@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RP_TRACE_WORDS_H
+#define RP_TRACE_WORDS_H
+/* The words for the model's enums in results and exports: one each, and stable. */
+#include <stdint.h>
+
+const char *rp_word_kind(uint8_t kind);          /* enum rp_kind: "kernel" */
+const char *rp_word_track_kind(uint8_t kind);    /* enum rp_track_kind: "stream" */
+const char *rp_word_link_source(uint8_t source); /* enum rp_link_source: "correlation" */
+const char *rp_word_step_source(uint32_t source);
+const char *rp_word_arg_type(uint8_t type); /* enum rp_arg_type: "int" */
+
+#endif
