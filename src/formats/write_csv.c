@@ -5,8 +5,8 @@
  * Arguments are one JSON object in the last column, empty where there are none.
  */
 #include "formats/emit_json.h"
-#include "trace/words.h"
 #include "formats/writers.h"
+#include "trace/words.h"
 
 #include <stdlib.h>
 
