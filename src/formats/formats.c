@@ -13,6 +13,8 @@
 static const struct rp_format *const formats[] = {
     &rp_format_rpt,
     &rp_format_chrome_json,
+    &rp_format_xplane,
+    &rp_format_runmeta,
 };
 
 const struct rp_format *rp_format_at(size_t i)

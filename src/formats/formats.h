@@ -76,5 +76,7 @@ enum rp_code rp_format_read(struct rp_input *in, const struct rp_read_options *o
 /* The rows. */
 extern const struct rp_format rp_format_chrome_json;
 extern const struct rp_format rp_format_rpt;
+extern const struct rp_format rp_format_runmeta;
+extern const struct rp_format rp_format_xplane;
 
 #endif

@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The common ground of readers of traces in protocol buffers. Such a file is one message: it is
+ * mapped or held as a whole, and the cursors run over it without copying. Names of processes and
+ * threads are given as metadata events, as Chrome's format has them, so that the passes behind the
+ * reader and the writers see no difference.
+ */
+#include "formats/trace_proto.h"
+
+#include "base/hash.h"
+
+#include <time.h>
+
+static enum rp_code open_builder(struct rp_proto_trace *t, const char *name, struct rp_err *err)
+{
+    struct rp_origin origin = {.phase = 'M', .kind = RP_KIND_METADATA};
+
+    RP_TRY(rp_builder_new(t->options->limits, &t->builder, err));
+    t->trace = rp_builder_borrow_trace(t->builder);
+    t->health = &t->trace->health;
+    RP_TRY(rp_proto_trace_text(t, name, &t->trace->format, err));
+    RP_TRY(rp_proto_trace_text(t, "name", &t->name_key, err));
+    RP_TRY(rp_proto_trace_text(t, "process_name", &t->process_name, err));
+    RP_TRY(rp_proto_trace_text(t, "thread_name", &t->thread_name, err));
+    return rp_builder_origin(t->builder, &origin, &t->meta_origin, err);
+}
+
+enum rp_code rp_proto_trace_init(struct rp_proto_trace *t, struct rp_input *in,
+                                 const struct rp_read_options *options, const char *name,
+                                 struct rp_err *err)
+{
+    *t = (struct rp_proto_trace){.in = in, .options = options};
+    t->limits = options->limits ? *options->limits : RP_LIMITS_DEFAULT;
+    RP_TRY(rp_input_slurp(in, &t->bytes, &t->n, err));
+    return open_builder(t, name, err);
+}
+
+void rp_proto_trace_release(struct rp_proto_trace *t)
+{
+    rp_builder_free(t->builder);
+    t->builder = NULL;
+}
+
+int64_t rp_proto_now_ns(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+enum rp_code rp_proto_trace_finish(struct rp_proto_trace *t, struct rp_import *to, int64_t begin_ns,
+                                   struct rp_err *err)
+{
+    struct rp_builder *builder = t->builder;
+    enum rp_code code;
+
+    t->builder = NULL;
+    to->content_bytes = t->n;
+    to->read_ns = rp_proto_now_ns() - begin_ns;
+    code = rp_builder_finish(builder, &to->trace, err);
+    to->finish_ns = rp_proto_now_ns() - begin_ns - to->read_ns;
+    return code;
+}
+
+/* -------------------------------------------------------------------------- texts */
+
+static bool is_continuation(uint8_t c)
+{
+    return (c & 0xc0) == 0x80;
+}
+
+/* Length of the UTF-8 sequence that begins at s, or 0. */
+static size_t sequence(const uint8_t *s, size_t left)
+{
+    size_t n = s[0] < 0x80 ? 1 : s[0] < 0xc2 ? 0 : s[0] < 0xe0 ? 2 : s[0] < 0xf0 ? 3 : 4;
+
+    if (n < 2)
+        return n;
+    if (s[0] > 0xf4 || left < n)
+        return 0;
+    for (size_t i = 1; i < n; i++)
+        if (!is_continuation(s[i]))
+            return 0;
+    if ((s[0] == 0xe0 && s[1] < 0xa0) || (s[0] == 0xed && s[1] > 0x9f) ||
+        (s[0] == 0xf0 && s[1] < 0x90) || (s[0] == 0xf4 && s[1] > 0x8f))
+        return 0;
+    return n;
+}
+
+/* Where the text stops being UTF-8, or n. */
+static size_t utf8_length(const uint8_t *s, size_t n, size_t *marks)
+{
+    static const uint8_t mark[] = {0xef, 0xbf, 0xbd};
+    size_t i = 0, step;
+    uint64_t word;
+
+    while (i < n) {
+        if (i + 8 <= n) {
+            memcpy(&word, s + i, 8);
+            if (!(word & UINT64_C(0x8080808080808080))) {
+                i += 8;
+                continue;
+            }
+        }
+        step = sequence(s + i, n - i);
+        if (!step)
+            return i;
+        *marks += step == 3 && memcmp(s + i, mark, 3) == 0;
+        i += step;
+    }
+    return n;
+}
+
+enum rp_code rp_proto_trace_intern(struct rp_proto_trace *t, struct rp_bytes text, rp_str *out,
+                                   struct rp_err *err)
+{
+    size_t marks = 0;
+
+    if (text.n > t->limits.token_bytes)
+        return rp_err_set_at(err, RP_LIMIT, (uint64_t)(text.at - t->bytes),
+                             "a text of %zu bytes at byte %zu: more than %llu", text.n,
+                             (size_t)(text.at - t->bytes),
+                             (unsigned long long)t->limits.token_bytes);
+    RP_TRY(rp_builder_intern(t->builder, (const char *)text.at, text.n, out, err));
+    if (*out > t->newest) {
+        t->newest = *out;
+        t->health->bad_utf8 += utf8_length(text.at, text.n, &marks) < text.n;
+    }
+    return RP_OK;
+}
+
+enum rp_code rp_proto_trace_text(struct rp_proto_trace *t, const char *text, rp_str *out,
+                                 struct rp_err *err)
+{
+    return rp_builder_intern(t->builder, text, strlen(text), out, err);
+}
+
+enum rp_code rp_proto_trace_word(struct rp_proto_trace *t, const char *literal, rp_str *out,
+                                 struct rp_err *err)
+{
+    size_t place = rp_hash_u64((uintptr_t)literal) % (sizeof t->words / sizeof *t->words);
+
+    if (t->words[place].text != literal) {
+        RP_TRY(rp_proto_trace_text(t, literal, &t->words[place].str, err));
+        t->words[place].text = literal;
+    }
+    *out = t->words[place].str;
+    return RP_OK;
+}
+
+bool rp_proto_is_text(struct rp_bytes bytes)
+{
+    size_t marks = 0;
+
+    for (size_t i = 0; i < bytes.n; i++)
+        if (bytes.at[i] < 0x20 || bytes.at[i] == 0x7f)
+            return false;
+    return bytes.n && utf8_length(bytes.at, bytes.n, &marks) == bytes.n;
+}
+
+size_t rp_proto_count_mangled(const uint8_t *bytes, size_t n)
+{
+    size_t marks = 0;
+
+    return n - utf8_length(bytes, n, &marks) < 4 ? marks : 0;
+}
+
+enum rp_code rp_proto_refuse_mangled(size_t marks, size_t n, struct rp_err *err)
+{
+    rp_err_set_at(err, RP_FORMAT, 0,
+                  "looks as if the binary file had been decoded as UTF-8 text and written again: "
+                  "U+FFFD (bytes EF BF BD) stands %zu times in its %zu bytes",
+                  marks, n);
+    return rp_err_context(err, RP_FORMAT,
+                          "what stood there is lost: copy the original again, as binary");
+}
+
+/* -------------------------------------------------------------------------- facts */
+
+enum rp_code rp_proto_trace_name(struct rp_proto_trace *t, rp_track track, bool process,
+                                 rp_str name, struct rp_err *err)
+{
+    struct rp_arg arg = {.key = t->name_key, .type = RP_ARG_STR, .v.s = name};
+    struct rp_raw raw = {.ts_ns = RP_NO_TS,
+                         .dur_ns = RP_OPEN_NS,
+                         .name = process ? t->process_name : t->thread_name,
+                         .track = track,
+                         .origin = t->meta_origin,
+                         .args = &arg,
+                         .nargs = 1};
+
+    RP_TRY(rp_builder_shape(t->builder, &arg, 1, &raw.shape, err));
+    return rp_builder_add(t->builder, &raw, err);
+}
+
+enum rp_code rp_proto_trace_meta(struct rp_proto_trace *t, const char *key, struct rp_emit *e,
+                                 struct rp_err *err)
+{
+    rp_str id, value;
+
+    if (e->failure.code != RP_OK) {
+        if (err)
+            *err = e->failure;
+        return e->failure.code;
+    }
+    RP_TRY(rp_proto_trace_text(t, key, &id, err));
+    RP_TRY(rp_builder_intern(t->builder, e->buffer, rp_emit_length(e), &value, err));
+    rp_emit_reset(e);
+    return rp_builder_add_meta(t->builder, id, value, false, err);
+}
+
+enum rp_code rp_proto_trace_progress(struct rp_proto_trace *t, const uint8_t *at,
+                                     struct rp_err *err)
+{
+    const struct rp_read_options *o = t->options;
+
+    if (o->progress && !o->progress(o->progress_user, (uint64_t)(at - t->bytes), t->n))
+        return rp_err_set(err, RP_CANCELLED, "reading was cancelled");
+    return RP_OK;
+}
+
+int64_t rp_proto_trace_clamp(struct rp_proto_trace *t, rp_wide_ns ns)
+{
+    if (ns > RP_PROTO_TIME_MAX_NS || ns < -RP_PROTO_TIME_MAX_NS) {
+        t->health->huge_time++;
+        return ns < 0 ? -RP_PROTO_TIME_MAX_NS : RP_PROTO_TIME_MAX_NS;
+    }
+    return (int64_t)ns;
+}

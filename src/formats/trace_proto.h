@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RP_FORMATS_TRACE_PROTO_H
+#define RP_FORMATS_TRACE_PROTO_H
+/*
+ * What readers of traces in protocol buffers share: texts with their limits, names of processes and
+ * threads, facts about the file as JSON, and how such a file is recognised and ends.
+ */
+#include "formats/emit.h"
+#include "formats/formats.h"
+#include "io/proto.h"
+#include "trace/build.h"
+
+__extension__ typedef __int128 rp_wide_ns;
+
+#define RP_PROTO_TIME_MAX_NS (INT64_C(1) << 62) /* so that no sum of two times leaves 64 bits */
+
+struct rp_proto_trace {
+    struct rp_input *in;
+    const struct rp_read_options *options;
+    struct rp_limits limits;
+    struct rp_builder *builder;
+    struct rp_trace *trace; /* the builder's: fields and counters that a reader sets */
+    struct rp_health *health;
+    const uint8_t *bytes; /* the whole input */
+    size_t n;
+    uint64_t nevents;     /* of the file's own */
+    rp_str newest;        /* strings up to this one were looked at */
+    uint16_t meta_origin; /* of names of processes and threads */
+    rp_str name_key, process_name, thread_name;
+    struct { /* string literals, by their address */
+        const char *text;
+        rp_str str;
+    } words[64];
+};
+
+/* Takes the whole content into memory, where it is not mapped. `name` is the format's. */
+enum rp_code rp_proto_trace_init(struct rp_proto_trace *t, struct rp_input *in,
+                                 const struct rp_read_options *options, const char *name,
+                                 struct rp_err *err);
+void rp_proto_trace_release(struct rp_proto_trace *t);
+/* Ends the builder; reading began at begin_ns (rp_proto_now_ns). The rest of the reader should be
+   released before. */
+enum rp_code rp_proto_trace_finish(struct rp_proto_trace *t, struct rp_import *to, int64_t begin_ns,
+                                   struct rp_err *err);
+int64_t rp_proto_now_ns(void);
+
+/* A text that stands in the input: not longer than a token may be, counted where it is not UTF-8.
+ */
+enum rp_code rp_proto_trace_intern(struct rp_proto_trace *t, struct rp_bytes text, rp_str *out,
+                                   struct rp_err *err);
+enum rp_code rp_proto_trace_text(struct rp_proto_trace *t, const char *text, rp_str *out,
+                                 struct rp_err *err);
+
+/* The same for a string literal, which is looked up once. */
+enum rp_code rp_proto_trace_word(struct rp_proto_trace *t, const char *literal, rp_str *out,
+                                 struct rp_err *err);
+
+/* Gives a name to the track, or to its process. */
+enum rp_code rp_proto_trace_name(struct rp_proto_trace *t, rp_track track, bool process,
+                                 rp_str name, struct rp_err *err);
+
+/* A fact about the file: the JSON that was put into e, which is forgotten then. */
+enum rp_code rp_proto_trace_meta(struct rp_proto_trace *t, const char *key, struct rp_emit *e,
+                                 struct rp_err *err);
+
+/* RP_CANCELLED where the user wants no more. */
+enum rp_code rp_proto_trace_progress(struct rp_proto_trace *t, const uint8_t *at,
+                                     struct rp_err *err);
+
+/* A sum of nanoseconds inside the range of times; counts what was not. */
+int64_t rp_proto_trace_clamp(struct rp_proto_trace *t, rp_wide_ns ns);
+
+/* How often U+FFFD, the mark of what could not be decoded, stands in a text that is UTF-8
+   throughout (but for a sequence cut off at its end); 0 where it is not. Binary data has no such
+   text: it was read as text and written again, and what it held is lost. */
+size_t rp_proto_count_mangled(const uint8_t *bytes, size_t n);
+/* RP_FORMAT, and says so. */
+enum rp_code rp_proto_refuse_mangled(size_t marks, size_t n, struct rp_err *err);
+
+/* Whether all of it is text without control characters (a name, not a message). */
+bool rp_proto_is_text(struct rp_bytes bytes);
+
+static inline bool rp_bytes_begin(struct rp_bytes b, const char *word)
+{
+    size_t n = strlen(word);
+
+    return b.n >= n && memcmp(b.at, word, n) == 0;
+}
+
+static inline bool rp_bytes_are(struct rp_bytes b, const char *word)
+{
+    return b.n == strlen(word) && memcmp(b.at, word, b.n) == 0;
+}
+
+#endif
