@@ -111,7 +111,10 @@ struct rp_result; /* owns the record; made by rp_ask */
 
 RP_API const struct rp_type *rp_result_type(const struct rp_result *result);
 RP_API const void *rp_result_borrow_root(const struct rp_result *result);
-RP_API int rp_result_answer(const struct rp_result *result); /* 0, or 1: the answer is no */
+/* The exit status: 0, RP_ANSWER_NO, or RP_ANSWER_PARTLY where some of the inputs could not be read
+   and the result says which. */
+enum { RP_ANSWER_NO = 1, RP_ANSWER_PARTLY = 3 };
+RP_API int rp_result_answer(const struct rp_result *result);
 RP_API void rp_result_free(struct rp_result *result);
 
 enum rp_print_format { RP_PRINT_TABLE, RP_PRINT_JSON, RP_PRINT_CSV };

@@ -10,6 +10,7 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <string.h>
 
 struct load {
     struct rp_ctx *ctx;
@@ -19,6 +20,8 @@ struct load {
     bool threaded; /* a reader may use a second thread */
     pthread_t asker;
     size_t nsources;
+    struct rp_load_notes *notes; /* or NULL; under the lock */
+    pthread_mutex_t lock;
     _Atomic size_t finished, traces;
     _Atomic bool cancelled;
 };
@@ -45,6 +48,34 @@ static bool on_progress(void *user, uint64_t done, uint64_t total)
     return !atomic_load(&load->cancelled);
 }
 
+/* Whether the content is surely of the format, and not only what is left where nothing else fits.
+ */
+static bool surely(struct rp_input *in, const struct rp_format *format)
+{
+    const uint8_t *head;
+    size_t n;
+
+    return rp_input_peek(in, RP_SNIFF_BYTES, &head, &n, NULL) == RP_OK &&
+           format->sniff(head, n, rp_input_borrow_name(in)) > RP_SNIFF_FALLBACK;
+}
+
+/* What was found and could not be read: *code becomes RP_OK where it is noted. */
+static void note_unread(struct load *load, const struct rp_source *source, enum rp_code *code,
+                        const struct rp_err *err)
+{
+    struct rp_load_notes *notes = load->notes;
+    struct rp_unread row;
+
+    pthread_mutex_lock(&load->lock);
+    row.name = rp_arena_strdup(notes->arena, source->name);
+    row.reason = rp_arena_copy(notes->arena, err->text, strcspn(err->text, "\n"));
+    if (row.name && row.reason && notes->nunread < notes->room) {
+        notes->unread[notes->nunread++] = row;
+        *code = RP_OK;
+    }
+    pthread_mutex_unlock(&load->lock);
+}
+
 static enum rp_code read_source(struct load *load, const struct rp_source *source, size_t i,
                                 struct rp_import *import, struct rp_err *err)
 {
@@ -56,6 +87,8 @@ static enum rp_code read_source(struct load *load, const struct rp_source *sourc
                                       .progress_user = &reading};
     const struct rp_format *format;
     struct rp_input *in;
+    bool certain;
+    enum rp_code code;
 
     RP_TRY(rp_source_open(load->dataset->sources, i, &in, err));
     /* what the user did not name may be anything */
@@ -63,7 +96,15 @@ static enum rp_code read_source(struct load *load, const struct rp_source *sourc
         rp_input_close(in);
         return RP_OK;
     }
-    return rp_format_read(in, &options, import, err);
+    certain = !source->found || surely(in, format);
+    code = rp_format_read(in, &options, import, err);
+    if (code == RP_FORMAT || code == RP_LIMIT || code == RP_UNSUPPORTED) {
+        if (!certain)
+            code = RP_OK;
+        else if (source->found && load->notes)
+            note_unread(load, source, &code, err);
+    }
+    return code;
 }
 
 static enum rp_code load_one(void *user, size_t i, struct rp_err *err)
@@ -85,17 +126,33 @@ static enum rp_code load_one(void *user, size_t i, struct rp_err *err)
     return code;
 }
 
-enum rp_code rp_each_trace(struct rp_ctx *ctx, const struct rp_dataset *dataset, rp_trace_job *job,
-                           void *user, struct rp_err *err)
+enum rp_code rp_each_trace_noting(struct rp_ctx *ctx, const struct rp_dataset *dataset,
+                                  rp_trace_job *job, void *user, struct rp_load_notes *notes,
+                                  struct rp_err *err)
 {
     size_t n = rp_sources_count(dataset->sources);
-    struct load load = {.ctx = ctx, .dataset = dataset, .job = job, .user = user};
+    struct load load = {.ctx = ctx, .dataset = dataset, .job = job, .user = user, .notes = notes};
+    enum rp_code code;
 
+    if (notes) {
+        notes->unread = RP_ARENA_NEW(notes->arena, struct rp_unread, n);
+        notes->room = notes->unread ? n : 0;
+    }
     load.nsources = n;
     load.threaded = n < rp_pool_threads(ctx->pool);
     load.asker = pthread_self();
-    RP_TRY(rp_pool_each(ctx->pool, n, load_one, &load, err));
-    if (!atomic_load(&load.traces))
-        return rp_err_set(err, RP_FORMAT, "'%s': no trace among its %zu files", dataset->given, n);
-    return RP_OK;
+    pthread_mutex_init(&load.lock, NULL);
+    code = rp_pool_each(ctx->pool, n, load_one, &load, err);
+    pthread_mutex_destroy(&load.lock);
+    if (code != RP_OK || atomic_load(&load.traces))
+        return code;
+    if (notes && notes->nunread)
+        return rp_err_set(err, RP_FORMAT, "%s", notes->unread[0].reason);
+    return rp_err_set(err, RP_FORMAT, "'%s': no trace among its %zu files", dataset->given, n);
+}
+
+enum rp_code rp_each_trace(struct rp_ctx *ctx, const struct rp_dataset *dataset, rp_trace_job *job,
+                           void *user, struct rp_err *err)
+{
+    return rp_each_trace_noting(ctx, dataset, job, user, NULL, err);
 }

@@ -18,10 +18,25 @@ struct rp_loaded {
 /* Runs on any thread; `loaded` and the trace are gone when it returns. */
 typedef enum rp_code rp_trace_job(void *user, const struct rp_loaded *loaded, struct rp_err *err);
 
+/* Traces that were found in a folder or a tar and could not be read. */
+struct rp_unread {
+    const char *name, *reason; /* in the arena */
+};
+
+struct rp_load_notes {
+    struct rp_arena *arena; /* the caller's; not touched by others meanwhile */
+    struct rp_unread *unread;
+    size_t nunread, room;
+};
+
 /*
  * Calls the job once for every trace. A file that the user named and that is no trace is an error;
- * one that was found in a folder or a tar is passed over. No trace at all is an error too.
+ * one that was found in a folder or a tar is passed over. No trace at all is an error too. A trace
+ * that was found and is damaged goes into the notes; where there are none (NULL) it is an error.
  */
+enum rp_code rp_each_trace_noting(struct rp_ctx *ctx, const struct rp_dataset *dataset,
+                                  rp_trace_job *job, void *user, struct rp_load_notes *notes,
+                                  struct rp_err *err);
 enum rp_code rp_each_trace(struct rp_ctx *ctx, const struct rp_dataset *dataset, rp_trace_job *job,
                            void *user, struct rp_err *err);
 

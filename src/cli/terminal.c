@@ -29,5 +29,5 @@ int cli_width(int fd)
         return atol(columns) < 40 ? 40 : (int)atol(columns);
     if (isatty(fd) && !ioctl(fd, TIOCGWINSZ, &size) && size.ws_col >= 40)
         return size.ws_col;
-    return 80;
+    return isatty(fd) ? 80 : 120; /* a file or a pipe has room for longer names */
 }

@@ -77,7 +77,9 @@ static void fill_times(struct fill *f)
         f->out->window_ns = INT64_MAX;
     if (__builtin_add_overflow(totals->span_begin_ns, f->trace->base_ns, &f->out->begin_ns))
         f->out->begin_ns = totals->span_begin_ns;
-    f->out->gpu_busy_ns = f->out->gpu_events ? totals->gpu_busy_ns : RP_ABSENT_I64;
+    /* by kind and not by health's count, which knows Kineto's categories only */
+    f->out->gpu_busy_ns =
+        totals->gpu_end_ns > totals->gpu_begin_ns ? totals->gpu_busy_ns : RP_ABSENT_I64;
 }
 
 static int compare_i64(const void *a, const void *b)
@@ -97,7 +99,7 @@ static int64_t median_step(struct fill *f)
     for (i = 0; i < n; i++)
         lengths[i] = f->out->steps[i].dur_ns;
     qsort(lengths, n, sizeof *lengths, compare_i64);
-    return (lengths[(n - 1) / 2] + lengths[n / 2]) / 2;
+    return lengths[(n - 1) / 2] + (lengths[n / 2] - lengths[(n - 1) / 2]) / 2;
 }
 
 static void fill_steps(struct fill *f)
@@ -243,11 +245,12 @@ static const struct concern concerns[] = {
     {OF(unbegun), NO_WHOLE, "end events have no begin", "the recording started inside them"},
     {OF(missing_dur), OF(X), "complete events have no duration", NULL},
     {OF(missing_ts), OF(events), "events have no time", NULL},
-    {OF(bad_time), OF(events), "times are not a number", NULL},
-    {OF(huge_time), OF(events), "times are beyond what 64 bits of nanoseconds hold", NULL},
+    {OF(bad_time), NO_WHOLE, "times or lengths are not a number", NULL},
+    {OF(huge_time), NO_WHOLE, "times or lengths are beyond what 64 bits of nanoseconds hold", NULL},
     {OF(negative_dur), OF(events), "durations are negative", NULL},
     {OF(absurd_dur), OF(events), "durations are over 7 days", "their times are corrupt"},
-    {OF(rounded_time), OF(events), "times had digits below a nanosecond and were rounded", NULL},
+    {OF(rounded_time), NO_WHOLE, "times and lengths had digits below a nanosecond and were rounded",
+     NULL},
     {OF(bad_utf8), NO_WHOLE, "strings are not UTF-8", NULL},
     {OF(control_bytes), NO_WHOLE, "control characters stand inside strings", NULL},
     {OF(duplicate_keys), NO_WHOLE, "keys are given twice in an event; the last one counts", NULL},
