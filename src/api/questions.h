@@ -7,6 +7,9 @@
  */
 #define RP_QUESTION_ROWS(X) \
     X(info)                 \
+    X(report)               \
+    X(top)                  \
+    X(idle)                 \
     X(convert)              \
     X(version)              \
     X(doctor)

@@ -1,0 +1,342 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Findings. Those made of idle time are a table: cause of the gaps, id, title, hint; their cost is
+ * the idle time on the chain that sets the pace. Others have a function each. The cost of a finding
+ * is the time by which the recording would be shorter without it; costs of different findings may
+ * overlap (a rank that is late because of its host is a straggler and a host stall).
+ */
+#include "explain/report_findings.h"
+
+#include "result/print_units.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MOST_FINDINGS 24
+#define LEAST_SHARE   0.01 /* of the window: less is not worth a line */
+#define ATYPICAL      1.2  /* times the median step */
+
+struct finding_row {
+    uint8_t cause;
+    const char *id, *title, *hint;
+};
+
+static const struct finding_row by_cause[] = {
+    {RP_GAP_NOT_LAUNCHED, "launch-bound",
+     "the host launches work more slowly than the device does it",
+     "CUDA graphs or torch.compile, fused optimizers, larger batches, fewer and larger operators"},
+    {RP_GAP_SYNC_DRAIN, "sync-points", "the host waits for the device and then starts from nothing",
+     "remove .item(), .cpu(), print of tensors and explicit synchronisation from the step; copy "
+     "with non_blocking=True"},
+    {RP_GAP_DATA_LOADER, "data-loader", "the device waits for input data",
+     "more workers, pinned memory, prefetching, cheaper transforms; check the storage"},
+    {RP_GAP_HOST_STALL, "host-stall", "host calls that usually take microseconds were held up",
+     "look for CPU starvation, garbage collection, page faults, locks, or an observer that writes "
+     "during the step; 'reprise idle' shows each"},
+    {RP_GAP_ALLOCATION, "fragmentation", "device memory is allocated and freed during the step",
+     "expandable segments, fewer different shapes, a warm-up before recording; check for memory "
+     "near its limit"},
+    {RP_GAP_PROFILER, "profiler-overhead", "the profiler itself holds the device up",
+     "record fewer kinds of events, or take step times without it"},
+    {RP_GAP_COPY, "copies", "the device waits for copies to begin",
+     "pin host memory, copy on a stream of its own, combine small copies"},
+    {RP_GAP_EVENT_WAIT, "dependencies", "launched work waits for events or for other streams",
+     "check which streams wait for each other: fewer events, or work that fits between"},
+    {RP_GAP_OTHER_RANK, "host-collectives", "the host waits for other ranks in a collective",
+     "use a backend that runs on the device, or larger buckets that overlap with compute"},
+    {RP_GAP_UNRECORDED, "unrecorded-work", "the device is held by what was not recorded",
+     "look for other processes on the device, and for events that the profiler dropped"},
+};
+
+struct findings {
+    const struct rp_report_input *in;
+    size_t n;
+    const struct rp_chain *chain;
+    struct rp_arena *arena;
+    struct rp_report_root *out;
+    int64_t window_ns;   /* of the rank that ends last */
+    int64_t atypical_ns; /* late launches that belong to an untypical step */
+    bool failed;
+};
+
+const char *rp_report_time(struct rp_arena *arena, int64_t ns)
+{
+    char text[64];
+
+    rp_units_format((double)ns, RP_UNIT_NS, text, sizeof text);
+    return rp_arena_strdup(arena, text);
+}
+
+static const char *when(struct findings *f, int64_t ns)
+{
+    const char *text = rp_report_time(f->arena, ns);
+
+    f->failed |= !text;
+    return text ? text : "";
+}
+
+/* Adds a finding where it costs enough; NULL otherwise. */
+static struct rp_report_finding *add(struct findings *f, const char *id, const char *title,
+                                     const char *hint, int64_t lost_ns)
+{
+    struct rp_report_finding *finding = &f->out->findings[f->out->nfindings];
+
+    if (lost_ns <= 0 || (double)lost_ns < LEAST_SHARE * (double)f->window_ns ||
+        f->out->nfindings == MOST_FINDINGS)
+        return NULL;
+    *finding = (struct rp_report_finding){.id = id, .title = title, .hint = hint};
+    finding->lost_ns = lost_ns;
+    finding->share = (double)lost_ns / (double)f->window_ns;
+    finding->evidence = RP_ARENA_NEW(f->arena, const char *, 5);
+    f->failed |= !finding->evidence;
+    if (f->failed)
+        return NULL;
+    f->out->nfindings++;
+    return finding;
+}
+
+static void give(struct findings *f, struct rp_report_finding *finding, const char *evidence)
+{
+    f->failed |= !evidence;
+    if (evidence && finding->nevidence < 4)
+        finding->evidence[finding->nevidence++] = evidence;
+}
+
+/* A rank's idle time of a cause, all classes together; the row with most of it is returned. */
+static const struct rp_idle_cause *cause_of(const struct rp_report_part *p, uint8_t cause,
+                                            int64_t *total, int64_t *count)
+{
+    const struct rp_idle_cause *best = NULL;
+    size_t i;
+
+    *total = *count = 0;
+    for (i = 0; i < p->idle.ncauses; i++) {
+        const struct rp_idle_cause *c = &p->idle.causes[i];
+
+        if (c->cause != rp_gap_cause_names[cause])
+            continue;
+        rp_ns_add(total, c->total_ns);
+        *count += c->count;
+        if (!best || c->total_ns > best->total_ns)
+            best = c;
+    }
+    return best;
+}
+
+/* The ranks with most of a cause, up to three. */
+static void give_ranks(struct findings *f, struct rp_report_finding *finding, uint8_t cause)
+{
+    int64_t below = INT64_MAX;
+    int round;
+
+    for (round = 0; round < 3; round++) {
+        const struct rp_idle_cause *c = NULL;
+        int64_t total, count, most = 0, gaps = 0;
+        size_t r, best = SIZE_MAX;
+
+        for (r = 0; r < f->n; r++) {
+            const struct rp_idle_cause *row = cause_of(f->in[r].part, cause, &total, &count);
+
+            if (row && total > most && total < below) {
+                most = total;
+                gaps = count;
+                best = r;
+                c = row;
+            }
+        }
+        if (best == SIZE_MAX || (round && most < finding->lost_ns / 4))
+            return;
+        below = most;
+        give(f, finding,
+             rp_arena_printf(f->arena, "rank %d: %s idle in %lld gap%s, the longest %s; mostly %s",
+                             f->in[best].number, when(f, most), (long long)gaps,
+                             gaps == 1 ? "" : "s", when(f, c->longest_ns),
+                             c->evidence ? c->evidence : "unknown"));
+    }
+}
+
+static void find_idle(struct findings *f)
+{
+    size_t i;
+
+    for (i = 0; i < sizeof by_cause / sizeof by_cause[0]; i++) {
+        const struct finding_row *row = &by_cause[i];
+        int64_t lost = f->chain->cause_ns[row->cause];
+        struct rp_report_finding *finding;
+
+        if (row->cause == RP_GAP_NOT_LAUNCHED)
+            lost = rp_ns_between(f->atypical_ns, lost);
+        finding = add(f, row->id, row->title, row->hint, lost);
+        if (finding)
+            give_ranks(f, finding, row->cause);
+    }
+}
+
+static void find_exposed_comm(struct findings *f)
+{
+    const struct rp_report_part *lead = f->in[f->chain->lead].part;
+    bool matched = f->chain->ncollectives > 0;
+    struct rp_report_finding *finding =
+        add(f, "exposed-comm", "communication runs while no compute does",
+            "overlap it with backward (buckets, prefetch), send less (compression, larger local "
+            "batches), or use a faster network",
+            f->chain->transfer_ns);
+
+    if (!finding)
+        return;
+    give(f, finding,
+         matched ? rp_arena_printf(f->arena,
+                                   "%zu collectives on all %zu ranks, transfer only: "
+                                   "waiting for late ranks is not counted",
+                                   f->chain->ncollectives, f->n)
+                 : rp_arena_printf(f->arena,
+                                   "rank %d: %s of %s communication is exposed; waiting "
+                                   "for other ranks cannot be told from transfer here",
+                                   f->in[f->chain->lead].number, when(f, lead->b.exposed_comm_ns),
+                                   when(f, lead->b.comm_ns)));
+}
+
+/* "rank 0 came last 32 of 84 times, 167.4 ms after the others" */
+static void find_straggler(struct findings *f)
+{
+    struct rp_report_finding *finding =
+        add(f, "straggler", "the others wait for ranks that come late to collectives",
+            "see what those ranks do before: 'reprise idle --rank N' and 'reprise comm'",
+            f->chain->ncollectives ? f->chain->margin_ns : 0);
+    int64_t below = INT64_MAX;
+    int round;
+
+    for (round = 0; finding && round < 3; round++) {
+        size_t r, best = SIZE_MAX;
+
+        for (r = 0; r < f->n; r++)
+            if (f->chain->ranks[r].margin_ns < below &&
+                (best == SIZE_MAX ||
+                 f->chain->ranks[r].margin_ns > f->chain->ranks[best].margin_ns))
+                best = r;
+        if (best == SIZE_MAX || f->chain->ranks[best].margin_ns < f->chain->margin_ns / 20)
+            return;
+        below = f->chain->ranks[best].margin_ns;
+        give(f, finding,
+             rp_arena_printf(f->arena,
+                             "rank %d came last %lld of %zu times, in all %s after the next",
+                             f->in[best].number, (long long)f->chain->ranks[best].last_count,
+                             f->chain->ncollectives, when(f, below)));
+    }
+}
+
+static int by_value(const void *pa, const void *pb)
+{
+    int64_t a = *(const int64_t *)pa, b = *(const int64_t *)pb;
+
+    return (a > b) - (a < b);
+}
+
+/* What a step needs whatever the host and the other ranks do. */
+static int64_t need_of(const struct rp_report_step *s)
+{
+    return rp_ns_between(rp_ns_sum(s->idle_ns, s->exposed_comm_ns), s->dur_ns);
+}
+
+static int64_t median(int64_t *v, size_t n)
+{
+    qsort(v, n, sizeof *v, by_value);
+    return v[(n - 1) / 2];
+}
+
+/* A step that is longer than the others for reasons of its own: warm-up, compilation, checkpoint.
+   Its excess of work, and of late launches where the step has several times the usual. */
+static void find_atypical(struct findings *f)
+{
+    const struct rp_report_part *p = f->in[f->chain->lead].part;
+    size_t i, n = p->nsteps, worst = SIZE_MAX, typical = 0;
+    int64_t *v = RP_ARENA_NEW(f->arena, int64_t, n + 1), need, late, usual, lost = 0, most = 0;
+    struct rp_report_finding *finding;
+
+    f->failed |= !v;
+    if (n < 3 || !v)
+        return;
+    for (i = 0; i < n; i++)
+        v[i] = need_of(&p->steps[i]);
+    need = median(v, n);
+    for (i = 0; i < n; i++)
+        v[i] = p->steps[i].late_ns;
+    late = median(v, n);
+    for (i = 0; i < n; i++)
+        v[i] = p->steps[i].dur_ns;
+    usual = median(v, n);
+    for (i = 0; i < n; i++) {
+        const struct rp_report_step *s = &p->steps[i];
+        int64_t excess =
+            (double)need_of(s) > ATYPICAL * (double)need ? rp_ns_between(need, need_of(s)) : 0;
+
+        if ((double)s->dur_ns > ATYPICAL * (double)usual && s->late_ns / 2 > late) {
+            rp_ns_add(&excess, rp_ns_between(late, s->late_ns));
+            rp_ns_add(&f->atypical_ns, rp_ns_between(late, s->late_ns));
+        }
+        if (excess > most) {
+            most = excess;
+            worst = i;
+        }
+        rp_ns_add(&lost, excess);
+        if (s->dur_ns == usual)
+            typical = i;
+    }
+    finding =
+        add(f, "atypical-step", "a step is not like the others",
+            "leave it out: compilation, warm-up or a checkpoint; look at a typical step", lost);
+    if (!finding || worst == SIZE_MAX) {
+        f->atypical_ns = finding ? f->atypical_ns : 0;
+        return;
+    }
+    give(f, finding,
+         rp_arena_printf(f->arena, "%s took %s, the median step %s", p->steps[worst].name,
+                         when(f, p->steps[worst].dur_ns), when(f, usual)));
+    give(f, finding,
+         rp_arena_printf(f->arena, "%s is typical: --step %lld", p->steps[typical].name,
+                         (long long)p->steps[typical].number));
+}
+
+static void find_tiny(struct findings *f)
+{
+    const struct rp_report_sums *s = &f->in[f->chain->lead].part->sums;
+    struct rp_report_finding *finding =
+        add(f, "tiny-kernels", "kernels so short that the pauses between them count",
+            "fuse them: torch.compile, fused or foreach optimizers, CUDA graphs", s->tiny_gap_ns);
+
+    if (finding)
+        give(f, finding,
+             rp_arena_printf(f->arena, "rank %d: %lld of %lld kernels take less than 10 us",
+                             f->in[f->chain->lead].number, (long long)s->tiny_kernels,
+                             (long long)s->kernels));
+}
+
+static int by_lost(const void *pa, const void *pb)
+{
+    const struct rp_report_finding *a = pa, *b = pb;
+
+    if (a->lost_ns != b->lost_ns)
+        return a->lost_ns > b->lost_ns ? -1 : 1;
+    return strcmp(a->id, b->id);
+}
+
+enum rp_code rp_report_find(const struct rp_report_input *ranks, size_t n,
+                            const struct rp_chain *chain, struct rp_arena *arena,
+                            struct rp_report_root *out, struct rp_err *err)
+{
+    struct findings f = {.in = ranks, .n = n, .chain = chain, .arena = arena, .out = out};
+
+    out->findings = RP_ARENA_NEW(arena, struct rp_report_finding, MOST_FINDINGS + 1);
+    if (!out->findings)
+        return rp_err_nomem(err, "writing findings");
+    f.window_ns = ranks[chain->lead].part->b.window_ns;
+    find_atypical(&f);
+    find_idle(&f);
+    find_exposed_comm(&f);
+    find_straggler(&f);
+    find_tiny(&f);
+    if (out->nfindings)
+        qsort(out->findings, out->nfindings, sizeof *out->findings, by_lost);
+    return f.failed ? rp_err_nomem(err, "writing findings") : RP_OK;
+}

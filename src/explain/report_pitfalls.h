@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RP_EXPLAIN_REPORT_PITFALLS_H
+#define RP_EXPLAIN_REPORT_PITFALLS_H
+/* What a timeline seems to show and does not, checked on this trace: sentences for the report. */
+#include "facts/attribution.h"
+
+/* One operator name for work of very different size; NULL where there is none. */
+enum rp_code rp_pitfall_unequal(const struct rp_work *work, const struct rp_attribution *places,
+                                struct rp_arena *arena, const char **out, struct rp_err *err);
+
+/* Several streams that compute, one after the other; NULL where that is not so. */
+enum rp_code rp_pitfall_streams(const struct rp_work *work, int64_t compute_ns,
+                                struct rp_arena *arena, const char **out, struct rp_err *err);
+
+#endif

@@ -1,0 +1,415 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One rank's part of the report: its breakdown, gaps, steps, communication kernels and a few sums.
+ * Without device work the same is made of host operators: busy is the time in which one runs.
+ */
+#include "explain/trace_report.h"
+
+#include "base/hash.h"
+#include "explain/report_pitfalls.h"
+#include "facts/arg_keys.h"
+#include "trace/names.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#define TINY_NS       10000
+#define LOW_OCCUPANCY 25 /* percent */
+
+struct maker {
+    const struct rp_trace *t;
+    const struct rp_scope *scope;
+    struct rp_arena *arena;
+    struct rp_report_part *out;
+    struct rp_work w;
+    struct rp_work_unions u;
+};
+
+static const char *text(struct maker *m, rp_str s)
+{
+    return s ? rp_arena_copy(m->arena, rp_trace_str(m->t, s), rp_trace_str_len(m->t, s)) : NULL;
+}
+
+/* Streams with communication get numbers in the order of their ids, shorter texts first. */
+static int by_label(const void *pa, const void *pb, void *user)
+{
+    const struct maker *m = user;
+    char a[64], b[64];
+
+    rp_work_stream_label(&m->w, *(const uint32_t *)pa, a, sizeof a);
+    rp_work_stream_label(&m->w, *(const uint32_t *)pb, b, sizeof b);
+    if (strlen(a) != strlen(b))
+        return strlen(a) < strlen(b) ? -1 : 1;
+    return strcmp(a, b);
+}
+
+/* Stream by stream; in each the order of time, which the list is in, is kept. */
+static enum rp_code order_comms(struct maker *m, struct rp_err *err)
+{
+    struct rp_report_comm *list = m->out->comms.at, *tmp;
+    uint32_t s, nstreams = 0;
+    size_t i, at = 0, n = m->out->comms.n;
+
+    for (i = 0; i < n; i++)
+        nstreams = list[i].stream >= nstreams ? list[i].stream + 1 : nstreams;
+    if (nstreams < 2)
+        return RP_OK;
+    tmp = RP_ARENA_NEW(m->arena, struct rp_report_comm, n);
+    if (!tmp)
+        return rp_err_nomem(err, "collecting collectives");
+    for (s = 0; s < nstreams; s++)
+        for (i = 0; i < n; i++)
+            if (list[i].stream == s)
+                tmp[at++] = list[i];
+    memcpy(list, tmp, n * sizeof *tmp);
+    return RP_OK;
+}
+
+/* Numbers the communication streams; place[stream] becomes the number. */
+static enum rp_code number_streams(struct maker *m, uint32_t *place)
+{
+    uint32_t *used = RP_ARENA_NEW(m->arena, uint32_t, m->w.streams.n + 1);
+    size_t i, n = 0;
+
+    if (!used)
+        return RP_NOMEM;
+    for (i = 0; i < m->w.streams.n; i++)
+        place[i] = RP_NONE;
+    for (i = 0; i < m->w.items.n; i++) {
+        uint32_t s = m->w.items.at[i].stream;
+
+        if (m->w.items.at[i].cls == RP_WORK_COMM && place[s] == RP_NONE) {
+            place[s] = 0;
+            used[n++] = s;
+        }
+    }
+    if (n)
+        qsort_r(used, n, sizeof *used, by_label, m);
+    for (i = 0; i < n; i++)
+        place[used[i]] = (uint32_t)i;
+    return RP_OK;
+}
+
+static enum rp_code collect_comms(struct maker *m, struct rp_err *err)
+{
+    uint32_t *place = RP_ARENA_NEW(m->arena, uint32_t, m->w.streams.n + 1);
+    size_t i;
+
+    if (!place || number_streams(m, place) != RP_OK)
+        return rp_err_nomem(err, "collecting collectives");
+    for (i = 0; i < m->w.items.n; i++) {
+        const struct rp_work_item *x = &m->w.items.at[i];
+        rp_str name = m->t->ev.name[x->event];
+        struct rp_report_comm c = {x->begin_ns, x->end_ns, 0, place[x->stream]};
+
+        if (x->cls != RP_WORK_COMM)
+            continue;
+        c.name = rp_hash_bytes(rp_trace_str(m->t, name), rp_trace_str_len(m->t, name));
+        RP_TRY(rp_vec_push(&m->out->comms, c, err));
+    }
+    return order_comms(m, err);
+}
+
+/* First device work of each step, by launch; INT64_MAX where a step has none. */
+static void find_step_begins(const struct maker *m, int64_t *begin)
+{
+    const struct rp_trace *t = m->t;
+    uint32_t s;
+    size_t i;
+
+    for (s = 0; s < t->nsteps; s++)
+        begin[s] = INT64_MAX;
+    for (i = 0; i < m->w.items.n; i++) {
+        const struct rp_work_item *x = &m->w.items.at[i];
+        uint32_t low = 0, high = t->nsteps;
+        int64_t at;
+
+        if (x->launch == RP_NONE)
+            continue;
+        at = t->ev.ts_ns[x->launch];
+        while (low < high) { /* steps are in time order: the first that begins later */
+            uint32_t middle = low + (high - low) / 2;
+
+            if (t->steps[middle].begin_ns <= at)
+                low = middle + 1;
+            else
+                high = middle;
+        }
+        if (low && at < t->steps[low - 1].end_ns && x->begin_ns < begin[low - 1])
+            begin[low - 1] = x->begin_ns;
+    }
+}
+
+static int by_value(const void *pa, const void *pb)
+{
+    int64_t a = *(const int64_t *)pa, b = *(const int64_t *)pb;
+
+    return (a > b) - (a < b);
+}
+
+/* The median distance between the beginnings of steps; of one step, its length. */
+static int64_t step_time(const struct maker *m, const int64_t *begin, bool by_device,
+                         int64_t *scratch)
+{
+    const struct rp_step *steps = m->t->steps;
+    uint32_t i, n = m->t->nsteps;
+
+    if (n == 0)
+        return RP_ABSENT_I64;
+    if (n == 1)
+        return rp_ns_between(steps[0].begin_ns, steps[0].end_ns);
+    for (i = 0; i + 1 < n; i++)
+        scratch[i] = by_device ? rp_ns_between(begin[i], begin[i + 1])
+                               : rp_ns_between(steps[i].begin_ns, steps[i + 1].begin_ns);
+    n--;
+    qsort(scratch, n, sizeof *scratch, by_value);
+    return rp_ns_sum(scratch[(n - 1) / 2], scratch[n / 2]) / 2;
+}
+
+/* Idle time of a step in which the host was simply late. Gaps are in time order. */
+static int64_t late_in(const rp_gap_vec *gaps, int64_t begin_ns, int64_t end_ns)
+{
+    size_t low = 0, high = gaps->n;
+    int64_t sum = 0;
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+
+        if (gaps->at[middle].end_ns <= begin_ns)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    for (; low < gaps->n && gaps->at[low].begin_ns < end_ns; low++)
+        if (gaps->at[low].cause == RP_GAP_NOT_LAUNCHED)
+            rp_ns_add(&sum,
+                      rp_ns_common(gaps->at[low].begin_ns, gaps->at[low].end_ns, begin_ns, end_ns));
+    return sum;
+}
+
+static void copy_breakdown(struct rp_report_step *s)
+{
+    s->begin_ns = s->b.begin_ns;
+    s->dur_ns = s->b.window_ns;
+    s->busy_ns = s->b.busy_ns;
+    s->compute_ns = s->b.compute_ns;
+    s->comm_ns = s->b.comm_ns;
+    s->exposed_comm_ns = s->b.exposed_comm_ns;
+    s->memory_ns = s->b.memory_ns;
+    s->idle_ns = s->b.idle_ns;
+}
+
+static bool all_begin(const int64_t *begin, uint32_t n)
+{
+    uint32_t i;
+
+    for (i = 0; i < n && begin[i] != INT64_MAX && (!i || begin[i] >= begin[i - 1]); i++)
+        ;
+    return i == n;
+}
+
+static enum rp_code make_steps(struct maker *m, struct rp_err *err)
+{
+    struct rp_report_part *out = m->out;
+    uint32_t i, n = m->t->nsteps;
+    int64_t *begin = RP_ARENA_NEW(m->arena, int64_t, n + 1);
+    int64_t *scratch = RP_ARENA_NEW(m->arena, int64_t, n + 1);
+    bool by_device;
+
+    out->steps = RP_ARENA_NEW(m->arena, struct rp_report_step, n + 1);
+    if (!out->steps || !begin || !scratch)
+        return rp_err_nomem(err, "looking at steps");
+    find_step_begins(m, begin);
+    by_device = m->w.items.n && all_begin(begin, n);
+    if (m->scope->limited)
+        return RP_OK;
+    out->step_ns = step_time(m, begin, by_device, scratch);
+    for (i = 0; i < n; i++) {
+        const struct rp_step *step = &m->t->steps[i];
+        struct rp_report_step *s = &out->steps[out->nsteps++];
+        int64_t from = by_device ? begin[i] : step->begin_ns, to = step->end_ns;
+
+        if (by_device)
+            to = i + 1 < n ? begin[i + 1] : out->b.end_ns > from ? out->b.end_ns : from;
+        *s = (struct rp_report_step){.number = step->number, .name = text(m, step->name)};
+        s->b = rp_work_breakdown_of(&m->u, from, to);
+        s->host_ns = rp_ns_between(step->begin_ns, step->end_ns);
+        s->late_ns = late_in(&out->gaps, from, to);
+        copy_breakdown(s);
+    }
+    return RP_OK;
+}
+
+/* Percent as a number of either kind; -1 where it is not known. */
+static double occupancy_of(const struct rp_arg_key *key, rp_event e)
+{
+    struct rp_arg arg;
+
+    if (!rp_arg_key_find(key, e, &arg))
+        return -1;
+    return arg.type == RP_ARG_I64 ? (double)arg.v.i : arg.type == RP_ARG_F64 ? arg.v.f : -1;
+}
+
+static enum rp_code sum_kernels(struct maker *m, struct rp_err *err)
+{
+    struct rp_report_sums *sums = &m->out->sums;
+    struct rp_arg_key occupancy;
+    size_t i;
+
+    RP_TRY(rp_arg_key_init(&occupancy, m->t, "est. achieved occupancy %", err));
+    for (i = 0; i < m->w.items.n; i++) {
+        const struct rp_work_item *x = &m->w.items.at[i];
+        int64_t dur = rp_ns_between(x->begin_ns, x->end_ns);
+        double percent;
+
+        if (x->cls != RP_WORK_COMPUTE)
+            continue;
+        percent = occupancy_of(&occupancy, x->event);
+        sums->kernels++;
+        sums->tiny_kernels += dur < TINY_NS;
+        rp_ns_add(&sums->occupancy_ns, percent >= 0 ? dur : 0);
+        rp_ns_add(&sums->low_occupancy_ns, percent >= 0 && percent < LOW_OCCUPANCY ? dur : 0);
+    }
+    for (i = 0; i < m->out->gaps.n; i++) {
+        const struct rp_gap *gap = &m->out->gaps.at[i];
+        const struct rp_work_item *x = &m->w.items.at[gap->after];
+
+        if (gap->cause == RP_GAP_LAUNCH_LATENCY && x->cls == RP_WORK_COMPUTE &&
+            rp_ns_between(x->begin_ns, x->end_ns) < TINY_NS)
+            rp_ns_add(&sums->tiny_gap_ns, rp_ns_between(gap->begin_ns, gap->end_ns));
+    }
+    sums->overhead_ns = m->t->totals.dur_ns[RP_KIND_OVERHEAD];
+    rp_arg_key_release(&occupancy);
+    return RP_OK;
+}
+
+static enum rp_code look_at_device(struct maker *m, struct rp_err *err)
+{
+    struct rp_report_part *out = m->out;
+    struct rp_attribution a;
+    rp_gap_vec copy = {0};
+    enum rp_code code;
+
+    out->on_device = true;
+    out->b = rp_work_breakdown(&m->u);
+    RP_TRY(rp_gaps_find(&m->w, &out->gaps, err));
+    RP_TRY(rp_vec_reserve(&copy, out->gaps.n + 1, err));
+    if (out->gaps.n)
+        memcpy(copy.at, out->gaps.at, out->gaps.n * sizeof *copy.at);
+    copy.n = out->gaps.n;
+    code = rp_idle_fill(&m->w, &copy, 3, m->arena, &out->idle, err);
+    rp_vec_release(&copy);
+    RP_TRY(code);
+    RP_TRY(collect_comms(m, err));
+    code = rp_attribution_init(&a, &m->w, err);
+    out->coverage = a.coverage;
+    if (code == RP_OK)
+        code = rp_pitfall_unequal(&m->w, &a, m->arena, &out->unequal, err);
+    if (code == RP_OK)
+        code = rp_pitfall_streams(&m->w, out->b.compute_ns, m->arena, &out->streams, err);
+    rp_attribution_release(&a);
+    RP_TRY(code);
+    return sum_kernels(m, err);
+}
+
+/* PyTorch marks the collectives of gloo by annotations. */
+static bool is_gloo(const struct maker *m, rp_event e)
+{
+    return !strncmp(rp_trace_str(m->t, m->t->ev.name[e]), "gloo:", 5);
+}
+
+static bool host_work(const struct maker *m, rp_event e)
+{
+    const struct rp_events *ev = &m->t->ev;
+    uint8_t kind = ev->kind[e];
+    int64_t ts = ev->ts_ns[e];
+
+    if (ev->dur_ns[e] < 0 || ts == RP_NO_TS)
+        return false;
+    if (m->scope->limited && (ts < m->scope->begin_ns || ts >= m->scope->end_ns))
+        return false;
+    /* without operators, what was named by hand is all there is */
+    if (!m->t->totals.count[RP_KIND_CPU_OP] &&
+        (kind == RP_KIND_ANNOTATION || kind == RP_KIND_OTHER))
+        return true;
+    return kind == RP_KIND_CPU_OP || kind == RP_KIND_COMM_OP || kind == RP_KIND_TRANSFER ||
+           (kind == RP_KIND_ANNOTATION && is_gloo(m, e));
+}
+
+/* Whether a host span is communication: by its kind, or by the name of a collective. */
+static bool host_comm(const struct maker *m, rp_event e)
+{
+    uint8_t kind = m->t->ev.kind[e];
+
+    return kind == RP_KIND_COMM_OP || kind == RP_KIND_TRANSFER ||
+           m->t->str.name_class[m->t->ev.name[e]] == RP_NAME_COMM || is_gloo(m, e);
+}
+
+/* Host operators instead of device work: the unions are filled from them. */
+static enum rp_code look_at_host(struct maker *m, struct rp_err *err)
+{
+    rp_interval_vec *all = &m->u.all, *cls = m->u.cls;
+    rp_track last = RP_NONE;
+    rp_event e;
+    int c;
+
+    for (e = 0; e < m->t->ev.n; e++) {
+        struct rp_interval i = {m->t->ev.ts_ns[e], rp_event_end_ns(m->t, e)};
+
+        if (!host_work(m, e))
+            continue;
+        RP_TRY(rp_vec_push(all, i, err));
+        RP_TRY(rp_vec_push(&cls[host_comm(m, e) ? RP_WORK_COMM : RP_WORK_COMPUTE], i, err));
+        m->out->sums.host_ops++;
+        rp_ns_add(&m->out->sums.host_op_ns,
+                  rp_event_around(m->t, m->t->ev.parent[e], RP_KIND_CPU_OP) == RP_NONE
+                      ? rp_ns_between(i.begin_ns, i.end_ns)
+                      : 0);
+        m->out->sums.host_threads += m->t->ev.track[e] != last;
+        last = m->t->ev.track[e];
+    }
+    all->n = rp_union_sort(all->at, all->n);
+    for (c = 0; c < RP_WORK_CLASSES; c++)
+        cls[c].n = rp_union_sort(cls[c].at, cls[c].n);
+    m->out->b = rp_work_breakdown(&m->u);
+    return rp_latency_find(m->t, m->arena, &m->out->latency, err);
+}
+
+static enum rp_code make_part(struct maker *m, struct rp_err *err)
+{
+    struct rp_report_part *out = m->out;
+
+    RP_TRY(rp_work_init(&m->w, m->t, m->scope, err));
+    RP_TRY(rp_work_unite(&m->w, &m->u, err));
+    RP_TRY(m->w.items.n ? look_at_device(m, err) : look_at_host(m, err));
+    RP_TRY(make_steps(m, err));
+    out->compute = m->u.cls[RP_WORK_COMPUTE];
+    m->u.cls[RP_WORK_COMPUTE] = (rp_interval_vec){0};
+    out->limited = m->scope->limited;
+    out->health = m->t->health;
+    out->device = m->t->ndevices ? text(m, m->t->devices[0].name) : NULL;
+    out->framework = text(m, m->t->framework);
+    out->base_ns = m->t->has_base ? m->t->base_ns : 0;
+    return RP_OK;
+}
+
+enum rp_code rp_report_rank(const struct rp_trace *trace, const struct rp_scope *scope,
+                            struct rp_arena *arena, struct rp_report_part *out, struct rp_err *err)
+{
+    static const struct rp_scope whole = {0};
+    struct maker m = {.t = trace, .scope = scope ? scope : &whole, .arena = arena, .out = out};
+    enum rp_code code;
+
+    *out = (struct rp_report_part){.step_ns = RP_ABSENT_I64};
+    code = make_part(&m, err);
+    rp_work_release(&m.w);
+    rp_work_unions_release(&m.u);
+    return code;
+}
+
+void rp_report_part_release(struct rp_report_part *part)
+{
+    rp_vec_release(&part->gaps);
+    rp_vec_release(&part->comms);
+    rp_vec_release(&part->compute);
+}

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RP_EXPLAIN_TRACE_REPORT_H
+#define RP_EXPLAIN_TRACE_REPORT_H
+/*
+ * The one screen: where the time of a run goes, what was lost, to which cause, and what to try.
+ * `rp_report_rank` makes a part of each trace; `rp_report_join` matches the collectives of the
+ * ranks, follows the rank that everybody waits for, and ranks the findings by what they cost.
+ */
+#include "explain/report_latency.h"
+#include "explain/trace_idle.h"
+#include "facts/attribution.h"
+#include "result/result.h"
+
+/* A communication kernel of a rank. */
+struct rp_report_comm {
+    int64_t begin_ns, end_ns;
+    uint64_t name;   /* hash of its name */
+    uint32_t stream; /* the how-manieth communication stream of the rank */
+};
+
+/* A step of a rank: from its first device work to that of the next step. */
+struct rp_report_step {
+    int64_t rank, number;
+    const char *name;
+    struct rp_breakdown b;
+    int64_t host_ns; /* length of its mark on the host */
+    int64_t late_ns; /* idle in it because the host was late, for no better reason */
+    int64_t begin_ns, dur_ns, busy_ns, compute_ns, comm_ns, exposed_comm_ns, memory_ns, idle_ns;
+};
+
+/* Small sums that findings are made of. */
+struct rp_report_sums {
+    int64_t kernels, tiny_kernels, tiny_gap_ns; /* kernels under 10 us, and gaps before them */
+    int64_t occupancy_ns, low_occupancy_ns;     /* kernel time with a known occupancy; low */
+    int64_t overhead_ns;                        /* of the profiler */
+    int64_t host_ops, host_op_ns, host_threads; /* operators, their time, threads with some */
+};
+
+struct rp_report_part {
+    bool on_device;
+    bool limited; /* by --step or --window: no steps then */
+    struct rp_breakdown b;
+    struct rp_coverage coverage;
+    struct rp_report_sums sums;
+    struct rp_report_latency latency; /* of host operators */
+    struct rp_idle_rank idle;
+    rp_gap_vec gaps;                     /* in time order */
+    RP_VEC(struct rp_report_comm) comms; /* by stream, then time */
+    rp_interval_vec compute;
+    const char *unequal, *streams; /* pitfalls, or NULL */
+    size_t nsteps;
+    struct rp_report_step *steps;
+    int64_t step_ns; /* RP_ABSENT_I64: no steps */
+    struct rp_health health;
+    const char *device, *framework;
+    int64_t base_ns;
+};
+
+struct rp_report_rank {
+    const char *path;
+    int64_t rank, window_ns, busy_ns, compute_ns, comm_ns, exposed_comm_ns, memory_ns, idle_ns;
+    int64_t wait_ns, transfer_ns, last_count, step_ns;
+    double idle_share, op_share;
+};
+
+struct rp_report_share { /* a part of the time of all ranks */
+    const char *part, *note;
+    int64_t total_ns, mean_ns;
+    double share;
+};
+
+struct rp_report_finding {
+    const char *id, *title, *hint;
+    int64_t lost_ns;
+    double share; /* of the window */
+    size_t nevidence;
+    const char **evidence;
+};
+
+/* A finding on the screen. */
+struct rp_report_look {
+    const char *heading, *why, *seen, *hint;
+};
+
+struct rp_report_root {
+    const char *run_text, *step_text, *lost_text; /* for the screen */
+    int64_t window_ns, step_ns, lost_ns;
+    struct rp_report_latency latency; /* of the first rank that knows it */
+    size_t nranks, nrank_rows, nsteps, nparts, nfindings, nlook, npitfalls, nnotes;
+    struct rp_report_rank *ranks, *rank_rows;
+    struct rp_report_step *steps;
+    struct rp_report_share *parts;
+    struct rp_report_finding *findings;
+    struct rp_report_look *look;
+    const char **pitfalls, **notes;
+};
+
+extern const struct rp_type rp_report_type;
+
+/* Texts go into the arena; release the part also after a failure. */
+enum rp_code rp_report_rank(const struct rp_trace *trace, const struct rp_scope *scope,
+                            struct rp_arena *arena, struct rp_report_part *out, struct rp_err *err);
+void rp_report_part_release(struct rp_report_part *part);
+
+/* What the join gets of each rank. */
+struct rp_report_input {
+    const struct rp_report_part *part;
+    const char *path;
+    int32_t number;
+};
+
+enum rp_code rp_report_join(const struct rp_report_input *ranks, size_t n, int32_t world_size,
+                            struct rp_arena *arena, struct rp_report_root *out, struct rp_err *err);
+
+#endif

@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * From each launch outwards through the spans of its thread. What a name says about the phase is
+ * decided once a string. Backward operators carry the "Sequence number" of the forward operator
+ * that made their node, so a pair is found through a map of those numbers. Linear in items times
+ * the depth of the spans around them.
+ */
+#include "facts/attribution.h"
+
+#include "base/hash.h"
+#include "facts/arg_keys.h"
+#include "trace/names.h"
+
+#include <stdlib.h>
+
+const char *const rp_phase_names[RP_PHASES] = {[RP_PHASE_OTHER] = "other",
+                                               [RP_PHASE_FORWARD] = "forward",
+                                               [RP_PHASE_BACKWARD] = "backward",
+                                               [RP_PHASE_OPTIMIZER] = "optimizer"};
+
+/* Parts of names that tell the phase; the first that is found decides. */
+static const struct {
+    const char *part;
+    uint8_t phase;
+} phase_signs[] = {
+    {"autograd::engine", RP_PHASE_BACKWARD}, /* PyTorch's engine calls every backward node */
+    {"Optimizer.", RP_PHASE_OPTIMIZER},      /* "Optimizer.step#AdamW.step", "zero_grad" */
+    {"optimizer.py", RP_PHASE_OPTIMIZER},    /* Python frames of torch/optim */
+    {"transpose(jvp(", RP_PHASE_BACKWARD},   /* JAX */
+    {"gradients/", RP_PHASE_BACKWARD},       /* TensorFlow 1 */
+    {"gradient_tape/", RP_PHASE_BACKWARD},   /* TensorFlow 2 */
+    {"torch/autograd/__init__.py", RP_PHASE_BACKWARD},
+};
+
+#define HINT_UNKNOWN 255
+
+struct placer {
+    const struct rp_work *work;
+    const struct rp_trace *t;
+    struct rp_attribution *out;
+    struct rp_arg_key sequence, forward_thread;
+    struct rp_map forward; /* sequence number -> first forward operator that has it */
+    RP_VEC(uint8_t) hint;  /* by string: phase, 0 none, HINT_UNKNOWN */
+};
+
+static uint8_t hint_of(struct placer *p, rp_str name)
+{
+    const char *text = rp_trace_str(p->t, name);
+    uint8_t *hint = &p->hint.at[name];
+    size_t i;
+
+    if (*hint != HINT_UNKNOWN)
+        return *hint;
+    *hint = p->t->str.name_class[name] == RP_NAME_OPTIMIZER ? RP_PHASE_OPTIMIZER : RP_PHASE_OTHER;
+    for (i = 0; i < sizeof phase_signs / sizeof phase_signs[0]; i++)
+        if (strstr(text, phase_signs[i].part)) {
+            *hint = phase_signs[i].phase;
+            break;
+        }
+    return *hint;
+}
+
+bool rp_event_is_module(const struct rp_trace *t, rp_event e)
+{
+    return t->ev.kind[e] == RP_KIND_PYTHON &&
+           !strncmp(rp_trace_str(t, t->ev.name[e]), "nn.Module: ", 11);
+}
+
+rp_event rp_event_around(const struct rp_trace *t, rp_event e, enum rp_kind kind)
+{
+    while (e != RP_NONE && t->ev.kind[e] != kind)
+        e = t->ev.parent[e];
+    return e;
+}
+
+/* The engine runs on its own thread, where operators name the thread of their forward pass. */
+static bool runs_backward(const struct placer *p, rp_event op)
+{
+    int64_t thread;
+
+    return rp_arg_key_int(&p->forward_thread, op, &thread) && thread > 0;
+}
+
+static void set_once(rp_event *place, rp_event e)
+{
+    if (*place == RP_NONE)
+        *place = e;
+}
+
+static void look_at(struct placer *p, rp_event e, struct rp_place *place)
+{
+    uint8_t phase = hint_of(p, p->t->ev.name[e]);
+
+    switch (p->t->ev.kind[e]) {
+    case RP_KIND_CPU_OP:
+        set_once(&place->op, e);
+        if (phase == RP_PHASE_OTHER && runs_backward(p, e))
+            phase = RP_PHASE_BACKWARD;
+        break;
+    case RP_KIND_PYTHON:
+        set_once(&place->python, e);
+        if (place->module == RP_NONE && rp_event_is_module(p->t, e))
+            place->module = e;
+        break;
+    case RP_KIND_ANNOTATION:
+        if (strncmp(rp_trace_str(p->t, p->t->ev.name[e]), "ProfilerStep", 12) != 0)
+            set_once(&place->annotation, e);
+        break;
+    default:
+        return; /* a runtime call says nothing about the phase */
+    }
+    if (place->phase == RP_PHASE_OTHER)
+        place->phase = phase;
+}
+
+static rp_event forward_of(const struct placer *p, rp_event op)
+{
+    int64_t sequence;
+    uint32_t found;
+
+    for (; op != RP_NONE; op = p->t->ev.parent[op]) {
+        if (p->t->ev.kind[op] != RP_KIND_CPU_OP || !rp_arg_key_int(&p->sequence, op, &sequence))
+            continue;
+        found = rp_map_get(&p->forward, (uint64_t)sequence);
+        return found == RP_MAP_NONE ? RP_NONE : found;
+    }
+    return RP_NONE;
+}
+
+static struct rp_place place_of(struct placer *p, const struct rp_work_item *item)
+{
+    struct rp_place place = {RP_NONE, RP_NONE, RP_NONE, RP_NONE, RP_NONE, RP_PHASE_OTHER};
+    rp_event e;
+
+    for (e = item->launch; e != RP_NONE; e = p->t->ev.parent[e])
+        look_at(p, e, &place);
+    if (place.phase == RP_PHASE_OTHER && place.op != RP_NONE)
+        place.phase = RP_PHASE_FORWARD;
+    if (place.phase == RP_PHASE_BACKWARD)
+        place.forward = forward_of(p, place.op);
+    return place;
+}
+
+static void count(struct rp_coverage *c, const struct rp_work_item *item,
+                  const struct rp_place *place)
+{
+    int64_t dur = rp_ns_between(item->begin_ns, item->end_ns);
+
+    c->items++;
+    c->device_ns = rp_ns_sum(c->device_ns, dur);
+    rp_ns_add(&c->launched_ns, item->launch != RP_NONE ? dur : 0);
+    rp_ns_add(&c->op_ns, place->op != RP_NONE ? dur : 0);
+    rp_ns_add(&c->python_ns, place->python != RP_NONE ? dur : 0);
+    rp_ns_add(&c->module_ns, place->module != RP_NONE ? dur : 0);
+    rp_ns_add(&c->annotation_ns, place->annotation != RP_NONE ? dur : 0);
+    rp_ns_add(&c->phase_ns, place->phase != RP_PHASE_OTHER ? dur : 0);
+    rp_ns_add(&c->forward_ns, place->forward != RP_NONE ? dur : 0);
+}
+
+/* Forward operators by sequence number; of several the first, which is the outermost. */
+static enum rp_code map_forward(struct placer *p, struct rp_err *err)
+{
+    int64_t sequence;
+    uint32_t first;
+    rp_event e;
+
+    if (p->sequence.key == RP_NONE)
+        return RP_OK;
+    for (e = 0; e < p->t->ev.n; e++)
+        if (p->t->ev.kind[e] == RP_KIND_CPU_OP && rp_arg_key_int(&p->sequence, e, &sequence) &&
+            sequence >= 0 && !runs_backward(p, e) &&
+            hint_of(p, p->t->ev.name[e]) != RP_PHASE_BACKWARD)
+            RP_TRY(rp_map_intern(&p->forward, (uint64_t)sequence, e, &first, err));
+    return RP_OK;
+}
+
+static enum rp_code place_all(struct placer *p, struct rp_err *err)
+{
+    size_t i, n = p->work->items.n;
+
+    RP_TRY(rp_arg_key_init(&p->sequence, p->t, "Sequence number", err));
+    RP_TRY(rp_arg_key_init(&p->forward_thread, p->t, "Fwd thread id", err));
+    RP_TRY(rp_vec_reserve(&p->hint, p->t->str.n, err));
+    memset(p->hint.at, HINT_UNKNOWN, p->t->str.n);
+    RP_TRY(map_forward(p, err));
+    RP_TRY(rp_vec_reserve(&p->out->places, n, err));
+    for (i = 0; i < n; i++) {
+        p->out->places.at[i] = place_of(p, &p->work->items.at[i]);
+        count(&p->out->coverage, &p->work->items.at[i], &p->out->places.at[i]);
+    }
+    p->out->places.n = n;
+    return RP_OK;
+}
+
+enum rp_code rp_attribution_init(struct rp_attribution *out, const struct rp_work *work,
+                                 struct rp_err *err)
+{
+    struct placer p = {.work = work, .t = work->trace, .out = out};
+    enum rp_code code;
+
+    *out = (struct rp_attribution){0};
+    rp_map_init(&p.forward);
+    code = place_all(&p, err);
+    rp_map_release(&p.forward);
+    rp_arg_key_release(&p.sequence);
+    rp_arg_key_release(&p.forward_thread);
+    rp_vec_release(&p.hint);
+    return code;
+}
+
+void rp_attribution_release(struct rp_attribution *a)
+{
+    rp_vec_release(&a->places);
+}

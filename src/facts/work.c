@@ -1,0 +1,303 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Device work is collected track by track, which is in time order already, and sorted over the
+ * tracks where there are several. The launch of an item is the host call of its link: of several
+ * runtime calls with one correlation the last of the file, as in the definition of trace health.
+ */
+#include "facts/work.h"
+
+#include "base/hash.h"
+#include "facts/arg_keys.h"
+#include "trace/names.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+const char *const rp_work_class_names[RP_WORK_CLASSES] = {
+    [RP_WORK_COMPUTE] = "compute", [RP_WORK_COMM] = "comm", [RP_WORK_MEMORY] = "memory"};
+
+struct collector {
+    const struct rp_trace *t;
+    struct rp_work *out;
+    struct rp_arg_key stream, correlation;
+    struct rp_map streams; /* hash of a stream -> its number */
+    struct rp_scope scope;
+};
+
+uint32_t rp_event_file_order(const struct rp_trace *trace, rp_event e)
+{
+    return trace->ev.seq[e];
+}
+
+static uint8_t class_of(const struct rp_trace *t, rp_event e)
+{
+    if (t->ev.kind[e] != RP_KIND_KERNEL)
+        return RP_WORK_MEMORY;
+    return t->str.name_class[t->ev.name[e]] == RP_NAME_COMM ? RP_WORK_COMM : RP_WORK_COMPUTE;
+}
+
+static bool correlated(const struct collector *c, rp_event e, rp_link link)
+{
+    int64_t id;
+
+    return rp_arg_key_int(&c->correlation, e, &id) && id == c->t->links.native_id[link];
+}
+
+/* The call that launched e; sets the item's flags. */
+static rp_event launch_of(const struct collector *c, rp_event e, uint8_t *flags)
+{
+    const struct rp_trace *t = c->t;
+    rp_link link = t->ev.link[e];
+    rp_event best = RP_NONE, any = RP_NONE;
+    uint32_t i;
+
+    *flags = 0;
+    if (link == RP_NONE)
+        return RP_NONE;
+    for (i = t->links.offset[link]; i < t->links.offset[link + 1]; i++) {
+        rp_event host = t->links.member[i];
+
+        if (rp_kind_is_device_work(t->ev.kind[host])) {
+            *flags |= host != e ? RP_WORK_IN_GRAPH : 0;
+            break; /* host calls come first */
+        }
+        if (t->tracks[t->ev.track[host]].kind == RP_TRACK_STREAM)
+            continue; /* annotations and waits shown on a stream */
+        any = any == RP_NONE ? host : any;
+        if ((t->origins[t->ev.origin[host]].flags & RP_ORIGIN_RUNTIME) &&
+            (best == RP_NONE || rp_event_file_order(t, host) > rp_event_file_order(t, best)))
+            best = host;
+    }
+    if (i + 1 < t->links.offset[link + 1] &&
+        rp_kind_is_device_work(t->ev.kind[t->links.member[i + 1]]))
+        *flags |= RP_WORK_IN_GRAPH;
+    if (best == RP_NONE)
+        return any;
+    if (correlated(c, e, link) && correlated(c, best, link))
+        *flags |= RP_WORK_CORRELATED;
+    return best;
+}
+
+static enum rp_code stream_of(struct collector *c, rp_event e, uint32_t *out, struct rp_err *err)
+{
+    const struct rp_track_info *track = &c->t->tracks[c->t->ev.track[e]];
+    struct rp_work_stream s = {.process = track->process,
+                               .track = c->t->ev.track[e],
+                               .number = track->native_id,
+                               .text = track->text};
+    uint64_t words[3] = {s.process, 0, 0};
+    struct rp_arg arg;
+
+    if (rp_arg_key_find(&c->stream, e, &arg)) {
+        s.text = arg.type == RP_ARG_STR || arg.type == RP_ARG_RAW ? arg.v.s : 0;
+        s.number = s.text ? 0 : arg.v.i;
+    }
+    words[1] = (uint64_t)s.number;
+    words[2] = s.text;
+    RP_TRY(rp_map_intern(&c->streams, rp_hash_bytes(words, sizeof words),
+                         (uint32_t)c->out->streams.n, out, err));
+    if (*out == c->out->streams.n)
+        RP_TRY(rp_vec_push(&c->out->streams, s, err));
+    c->out->streams.at[*out].nitems++;
+    return RP_OK;
+}
+
+static bool in_scope(const struct collector *c, const struct rp_work_item *item)
+{
+    int64_t at = item->begin_ns;
+
+    if (!c->scope.limited)
+        return true;
+    if (c->scope.by_launch && item->launch != RP_NONE)
+        at = c->t->ev.ts_ns[item->launch];
+    return at >= c->scope.begin_ns && at < c->scope.end_ns;
+}
+
+static enum rp_code collect(struct collector *c, rp_event e, struct rp_err *err)
+{
+    struct rp_work_item item = {.begin_ns = c->t->ev.ts_ns[e],
+                                .end_ns = rp_event_end_ns(c->t, e),
+                                .event = e,
+                                .cls = class_of(c->t, e)};
+
+    item.launch = launch_of(c, e, &item.flags);
+    if (!in_scope(c, &item))
+        return RP_OK;
+    RP_TRY(stream_of(c, e, &item.stream, err));
+    return rp_vec_push(&c->out->items, item, err);
+}
+
+static int by_time(const void *pa, const void *pb, void *user)
+{
+    const struct rp_work_item *a = pa, *b = pb;
+    uint32_t x, y;
+
+    if (a->begin_ns != b->begin_ns)
+        return a->begin_ns < b->begin_ns ? -1 : 1;
+    x = rp_event_file_order(user, a->event);
+    y = rp_event_file_order(user, b->event);
+    return x < y ? -1 : x > y;
+}
+
+static void put_in_order(struct rp_work *w)
+{
+    union {
+        const struct rp_trace *given;
+        void *user;
+    } trace = {.given = w->trace};
+    size_t i;
+
+    for (i = 1; i < w->items.n; i++)
+        if (by_time(&w->items.at[i - 1], &w->items.at[i], trace.user) > 0) {
+            qsort_r(w->items.at, w->items.n, sizeof *w->items.at, by_time, trace.user);
+            return;
+        }
+}
+
+static enum rp_code collect_all(struct collector *c, struct rp_err *err)
+{
+    const struct rp_trace *t = c->t;
+    rp_track track;
+    rp_event e;
+
+    RP_TRY(rp_arg_key_init(&c->stream, t, "stream", err));
+    RP_TRY(rp_arg_key_init(&c->correlation, t, "correlation", err));
+    for (track = 0; track < t->ntracks; track++) {
+        if (t->tracks[track].kind != RP_TRACK_STREAM)
+            continue;
+        for (e = t->tracks[track].first; e < t->tracks[track].end; e++)
+            if (rp_kind_is_device_work(t->ev.kind[e]) && t->ev.ts_ns[e] != RP_NO_TS &&
+                t->ev.dur_ns[e] >= 0)
+                RP_TRY(collect(c, e, err));
+    }
+    return RP_OK;
+}
+
+enum rp_code rp_work_init(struct rp_work *out, const struct rp_trace *trace,
+                          const struct rp_scope *scope, struct rp_err *err)
+{
+    struct collector c = {.t = trace, .out = out};
+    enum rp_code code;
+
+    *out = (struct rp_work){.trace = trace};
+    RP_TRY(rp_trace_require(trace, RP_NEED_ARGS | RP_NEED_LINKS, err));
+    if (scope)
+        c.scope = *scope;
+    rp_map_init(&c.streams);
+    code = collect_all(&c, err);
+    put_in_order(out);
+    rp_map_release(&c.streams);
+    rp_arg_key_release(&c.stream);
+    rp_arg_key_release(&c.correlation);
+    return code;
+}
+
+void rp_work_release(struct rp_work *work)
+{
+    rp_vec_release(&work->items);
+    rp_vec_release(&work->streams);
+}
+
+enum rp_code rp_work_unite(const struct rp_work *work, struct rp_work_unions *out,
+                           struct rp_err *err)
+{
+    size_t i;
+
+    *out = (struct rp_work_unions){0};
+    for (i = 0; i < work->items.n; i++) {
+        const struct rp_work_item *x = &work->items.at[i];
+
+        RP_TRY(rp_union_add(&out->all, x->begin_ns, x->end_ns, err));
+        RP_TRY(rp_union_add(&out->cls[x->cls], x->begin_ns, x->end_ns, err));
+    }
+    return RP_OK;
+}
+
+void rp_work_unions_release(struct rp_work_unions *u)
+{
+    size_t c;
+
+    rp_vec_release(&u->all);
+    for (c = 0; c < RP_WORK_CLASSES; c++)
+        rp_vec_release(&u->cls[c]);
+}
+
+struct rp_breakdown rp_work_breakdown(const struct rp_work_unions *u)
+{
+    struct rp_breakdown b = {0};
+    const rp_interval_vec *compute = &u->cls[RP_WORK_COMPUTE], *comm = &u->cls[RP_WORK_COMM];
+    const rp_interval_vec *memory = &u->cls[RP_WORK_MEMORY];
+
+    if (!u->all.n)
+        return b;
+    b.begin_ns = u->all.at[0].begin_ns;
+    b.end_ns = u->all.at[u->all.n - 1].end_ns;
+    b.window_ns = rp_ns_between(b.begin_ns, b.end_ns);
+    b.busy_ns = rp_union_length(u->all.at, u->all.n);
+    b.compute_ns = rp_union_length(compute->at, compute->n);
+    b.comm_ns = rp_union_length(comm->at, comm->n);
+    b.memory_ns = rp_union_length(memory->at, memory->n);
+    b.exposed_comm_ns =
+        rp_ns_between(rp_union_common(compute->at, compute->n, comm->at, comm->n), b.comm_ns);
+    b.idle_ns = rp_ns_between(b.busy_ns, b.window_ns);
+    return b;
+}
+
+/* How much of [begin, end) the union covers. */
+static int64_t clipped(const rp_interval_vec *u, int64_t begin_ns, int64_t end_ns)
+{
+    return rp_union_covers(u->at, u->n, begin_ns, end_ns);
+}
+
+static int64_t clipped_common(const rp_interval_vec *a, const rp_interval_vec *b, int64_t begin_ns,
+                              int64_t end_ns)
+{
+    int64_t sum = 0;
+    size_t i = rp_union_first(a->at, a->n, begin_ns);
+
+    for (; i < a->n && a->at[i].begin_ns < end_ns; i++) {
+        int64_t from = a->at[i].begin_ns > begin_ns ? a->at[i].begin_ns : begin_ns;
+        int64_t to = a->at[i].end_ns < end_ns ? a->at[i].end_ns : end_ns;
+
+        if (to > from)
+            sum = rp_ns_sum(sum, rp_union_covers(b->at, b->n, from, to));
+    }
+    return sum;
+}
+
+struct rp_breakdown rp_work_breakdown_of(const struct rp_work_unions *u, int64_t begin_ns,
+                                         int64_t end_ns)
+{
+    const rp_interval_vec *cls = u->cls;
+    struct rp_breakdown b = {.begin_ns = begin_ns,
+                             .end_ns = end_ns,
+                             .window_ns = rp_ns_between(begin_ns, end_ns),
+                             .busy_ns = clipped(&u->all, begin_ns, end_ns),
+                             .compute_ns = clipped(&cls[RP_WORK_COMPUTE], begin_ns, end_ns),
+                             .comm_ns = clipped(&cls[RP_WORK_COMM], begin_ns, end_ns),
+                             .memory_ns = clipped(&cls[RP_WORK_MEMORY], begin_ns, end_ns)};
+
+    b.exposed_comm_ns = rp_ns_between(
+        clipped_common(&cls[RP_WORK_COMM], &cls[RP_WORK_COMPUTE], begin_ns, end_ns), b.comm_ns);
+    b.idle_ns = rp_ns_between(b.busy_ns, b.window_ns);
+    return b;
+}
+
+void rp_work_stream_label(const struct rp_work *work, uint32_t stream, char *out, size_t cap)
+{
+    const struct rp_work_stream *s = &work->streams.at[stream];
+    const struct rp_process *process = &work->trace->processes[s->process];
+    char number[24];
+    bool several = false;
+    size_t i;
+
+    for (i = 0; i < work->streams.n; i++)
+        several = several || work->streams.at[i].process != s->process;
+    snprintf(number, sizeof number, "%lld", (long long)s->number);
+    if (!several)
+        snprintf(out, cap, "%s", s->text ? rp_trace_str(work->trace, s->text) : number);
+    else
+        snprintf(out, cap, "%s%lld stream %s", process->device >= 0 ? "GPU " : "process ",
+                 (long long)(process->device >= 0 ? process->device : process->native_id),
+                 s->text ? rp_trace_str(work->trace, s->text) : number);
+}

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RP_FACTS_WORK_H
+#define RP_FACTS_WORK_H
+/*
+ * The device work of a rank in time order, with class, stream and launch of each item, and the
+ * split of its time. Every question about a device starts here.
+ */
+#include "base/vec.h"
+#include "facts/intervals.h"
+#include "trace/trace.h"
+
+#include <stdbool.h>
+
+enum rp_work_class { RP_WORK_COMPUTE, RP_WORK_COMM, RP_WORK_MEMORY, RP_WORK_CLASSES };
+extern const char *const rp_work_class_names[RP_WORK_CLASSES];
+
+/* Flags of an item. */
+enum {
+    RP_WORK_CORRELATED = 1, /* a runtime call with the item's own correlation exists */
+    RP_WORK_IN_GRAPH = 2    /* its launch started other device work too */
+};
+
+struct rp_work_item {
+    int64_t begin_ns, end_ns;
+    rp_event event;
+    rp_event launch; /* the host call that started it, or RP_NONE */
+    uint32_t stream; /* into rp_work.streams */
+    uint8_t cls;     /* enum rp_work_class */
+    uint8_t flags;
+    uint16_t reserved;
+};
+
+/* (process, argument "stream", else thread), compared as text: two tracks may be one stream. */
+struct rp_work_stream {
+    uint32_t process;
+    rp_track track; /* of its first item */
+    int64_t number; /* where text is 0 */
+    rp_str text;
+    uint32_t nitems;
+};
+
+/* What of a recording is looked at. The whole of it: {0}. */
+struct rp_scope {
+    bool limited;
+    bool by_launch; /* a step: what was launched in it; else a window: what starts in it */
+    int64_t begin_ns, end_ns; /* half-open, times of the trace */
+};
+
+struct rp_work {
+    const struct rp_trace *trace;
+    RP_VEC(struct rp_work_item) items; /* by begin, then order of the file */
+    RP_VEC(struct rp_work_stream) streams;
+};
+
+/* Needs nothing required before; `trace` must outlive `out`. Release it also after a failure. */
+enum rp_code rp_work_init(struct rp_work *out, const struct rp_trace *trace,
+                          const struct rp_scope *scope, struct rp_err *err);
+void rp_work_release(struct rp_work *work);
+
+/* Where an event stood in its file, for ties of time. */
+uint32_t rp_event_file_order(const struct rp_trace *trace, rp_event e);
+
+/* The parts of a window of device work (docs/definitions.md). */
+struct rp_breakdown {
+    int64_t begin_ns, end_ns;
+    int64_t window_ns, busy_ns, compute_ns, comm_ns, exposed_comm_ns, memory_ns, idle_ns;
+};
+
+/* The unions that a breakdown is made of, kept by those who ask more of them. */
+struct rp_work_unions {
+    rp_interval_vec all, cls[RP_WORK_CLASSES];
+};
+
+enum rp_code rp_work_unite(const struct rp_work *work, struct rp_work_unions *out,
+                           struct rp_err *err);
+void rp_work_unions_release(struct rp_work_unions *u);
+struct rp_breakdown rp_work_breakdown(const struct rp_work_unions *u);
+
+/* The same for what lies in [begin, end): the parts of the unions that are inside. */
+struct rp_breakdown rp_work_breakdown_of(const struct rp_work_unions *u, int64_t begin_ns,
+                                         int64_t end_ns);
+
+/* Writes "7", or "GPU 3 stream 7" where several processes have streams. Cut to fit. */
+void rp_work_stream_label(const struct rp_work *work, uint32_t stream, char *out, size_t cap);
+
+#endif

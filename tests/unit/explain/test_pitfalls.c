@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Unequal work under one name, and streams that only look parallel. */
+#include "explain/report_pitfalls.h"
+#include "trace/trace_fixtures.h"
+
+static void one_name_may_hide_unequal_work(void **state)
+{
+    struct row rows[30];
+    struct rp_arena arena = RP_ARENA_INIT;
+    struct rp_attribution a;
+    struct rp_trace *t;
+    struct rp_work w;
+    const char *text;
+    int i;
+
+    UNUSED_STATE(state);
+    for (i = 0; i < 10; i++) {
+        int64_t at = i * 1000;
+
+        rows[3 * i] = (struct row){'X', "cpu_op", "aten::copy_", 1, 1, at, 100};
+        rows[3 * i + 1] =
+            (struct row){'X', "cuda_runtime", "cudaLaunchKernel", 1, 1, at + 10, 5, i + 1};
+        rows[3 * i + 2] =
+            (struct row){'X', "kernel", "copy", 0, 7, at + 50, i ? 10 : 900, i + 1, 7};
+    }
+    t = TRACE_OF(rows);
+    assert_code(rp_work_init(&w, t, NULL, NULL), RP_OK);
+    assert_code(rp_attribution_init(&a, &w, NULL), RP_OK);
+    assert_code(rp_pitfall_unequal(&w, &a, &arena, &text, NULL), RP_OK);
+    assert_non_null(text);
+    assert_contains(text, "'aten::copy_' hides unequal work: 10 calls take 10 ns to 900 ns");
+    rp_attribution_release(&a);
+    rp_work_release(&w);
+    rp_trace_free(t);
+    rp_arena_release(&arena);
+}
+
+static void check_streams(int64_t second_at, bool pitfall)
+{
+    const struct row rows[] = {{'X', "kernel", "a", 0, 7, 0, 100, 1, 7},
+                               {'X', "kernel", "b", 0, 8, second_at, 100, 2, 8}};
+    struct rp_arena arena = RP_ARENA_INIT;
+    struct rp_trace *t = TRACE_OF(rows);
+    struct rp_work w;
+    const char *text;
+
+    assert_code(rp_work_init(&w, t, NULL, NULL), RP_OK);
+    assert_code(
+        rp_pitfall_streams(&w, second_at >= 100 ? 200 : 100 + second_at, &arena, &text, NULL),
+        RP_OK);
+    assert_int_equal(text != NULL, pitfall);
+    rp_work_release(&w);
+    rp_trace_free(t);
+    rp_arena_release(&arena);
+}
+
+static void streams_may_only_look_parallel(void **state)
+{
+    UNUSED_STATE(state);
+    check_streams(95, true);
+    check_streams(150, true);
+    check_streams(50, false);
+}
+
+int test_pitfalls(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(one_name_may_hide_unequal_work),
+        cmocka_unit_test(streams_may_only_look_parallel),
+    };
+
+    return cmocka_run_group_tests_name("pitfalls", tests, NULL, NULL);
+}
