@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Chrome trace JSON: what our reader understood of such a file comes back from it, event by event.
- * The order is the trace's: by track, then by time; arrows come behind the events.
+ * Events stand in the order of the file that was read; arrows come behind them.
  *
  *   {
  *   "schemaVersion":1,                              what stood before the events
@@ -16,9 +16,10 @@
  * its arguments, all made beforehand; only names, times and values are put one by one. A trace that
  * came from another format gets the metadata events that name its processes and threads.
  *
- * Pairs become a begin and an end again. Readers pair by time, and by the order of the file where
- * times are the same. So of all that happens at one time on a track first the open pairs end,
- * inner before outer, then come ends that never began, then begins and the rest.
+ * Pairs become a begin and an end again; where the end stood in the file is not known. Readers pair
+ * by time, and by the order of the file where times are the same. So a trace with pairs is written
+ * track by track: of all that happens at one time first the open pairs end, inner before outer,
+ * then come ends that never began, then begins and the rest.
  */
 #include "base/vec.h"
 #include "formats/emit_json.h"
@@ -34,6 +35,7 @@ struct chrome {
     bool foreign;             /* not read from Chrome JSON */
     bool any;                 /* something stands before in this list */
     RP_VEC(rp_event) open;    /* pairs of the track that have not ended: a heap, next end first */
+    RP_VEC(rp_event) order;   /* the events as the file had them, where that order is used */
 };
 
 static void put_origin(struct chrome *c, struct rp_emit *to, const struct rp_origin *o, char phase)
@@ -176,6 +178,34 @@ static void put_event(struct chrome *c, rp_event i)
     rp_emit_char(&c->e, '}');
 }
 
+/* ------------------------------------------------------------------ the order of the file */
+
+static bool has_pairs(const struct rp_trace *t)
+{
+    uint8_t any = 0;
+
+    for (rp_event i = 0; i < t->ev.n; i++)
+        any |= t->ev.flags[i];
+    return any & RP_EVENT_PAIR;
+}
+
+/* Turns the places of the events around. False: they are not 0 to n - 1, each once (a native file
+   may say anything). */
+static enum rp_code find_order(struct chrome *c, bool *known, struct rp_err *err)
+{
+    const struct rp_events *ev = &c->t->ev;
+
+    RP_TRY(rp_vec_reserve(&c->order, (size_t)ev->n + 1, err));
+    memset(c->order.at, 0xff, ev->n * sizeof *c->order.at);
+    *known = true;
+    for (rp_event i = 0; i < ev->n && *known; i++) {
+        *known = ev->seq[i] < ev->n && c->order.at[ev->seq[i]] == RP_NONE;
+        if (*known)
+            c->order.at[ev->seq[i]] = i;
+    }
+    return RP_OK;
+}
+
 /* ------------------------------------------------------------------ the order of a track */
 
 /* a ends before b, or with it and inside it. */
@@ -252,6 +282,19 @@ static enum rp_code put_track_events(struct chrome *c, const struct rp_track_inf
             RP_TRY(open_pair(c, i, err));
     }
     put_ends(c, INT64_MAX);
+    return RP_OK;
+}
+
+static enum rp_code put_events(struct chrome *c, struct rp_err *err)
+{
+    bool in_file_order = !has_pairs(c->t);
+
+    if (in_file_order)
+        RP_TRY(find_order(c, &in_file_order, err));
+    for (rp_event i = 0; in_file_order && i < c->t->ev.n; i++)
+        put_event(c, c->order.at[i]);
+    for (uint32_t i = 0; !in_file_order && i < c->t->ntracks; i++)
+        RP_TRY(put_track_events(c, &c->t->tracks[i], err));
     return RP_OK;
 }
 
@@ -365,8 +408,7 @@ static enum rp_code put_document(struct chrome *c, struct rp_err *err)
     c->any = false;
     if (c->foreign)
         put_names(c);
-    for (uint32_t i = 0; i < t->ntracks; i++)
-        RP_TRY(put_track_events(c, &t->tracks[i], err));
+    RP_TRY(put_events(c, err));
     for (uint32_t i = 0; i < t->flows.n; i++)
         put_flow(c, i);
     rp_emit_text(&c->e, c->any ? "\n]" : "]");
@@ -384,6 +426,7 @@ static void release(struct chrome *c)
     rp_pieces_release(&c->ends);
     rp_pieces_release(&c->tracks);
     rp_vec_release(&c->open);
+    rp_vec_release(&c->order);
 }
 
 enum rp_code rp_write_chrome(const struct rp_trace *trace, const char *path,

@@ -265,6 +265,44 @@ static void native_round_trip(void **state)
     assert_round_trip(EVERYTHING, "x.rpt");
 }
 
+/* The events of the text come out in their order; `names` are those of the events. */
+static void assert_written_order(const char *text, const char *const *names)
+{
+    struct rp_import import = RP_IMPORT_INIT;
+    char folder[128], path[192], quoted[64];
+    struct bytes written;
+    const char *at;
+
+    folder_new(folder, sizeof folder);
+    file_put(path, sizeof path, folder, "x.json", NULL, 0);
+    read_text(text, strlen(text), &import);
+    write_file(import.trace, path);
+    written = file_get(path);
+    bytes_append(&written, "", 1);
+    at = (const char *)written.at;
+    for (; *names; names++) {
+        snprintf(quoted, sizeof quoted, "\"name\":\"%s\"", *names);
+        at = strstr(at, quoted);
+        if (!at)
+            fail_msg("'%s' is not where it was in\n%s", *names, (const char *)written.at);
+    }
+    free(written.at);
+    rp_import_release(&import);
+    folder_remove(folder);
+}
+
+static void chrome_order(void **state)
+{
+    static const char *const names[] = {"late", "early", "other track", "first", NULL};
+
+    UNUSED_STATE(state);
+    assert_written_order("[{\"ph\":\"X\",\"name\":\"late\",\"pid\":1,\"tid\":1,\"ts\":9,\"dur\":1},"
+                         "{\"ph\":\"i\",\"name\":\"early\",\"pid\":1,\"tid\":1,\"ts\":1},"
+                         "{\"ph\":\"E\",\"name\":\"other track\",\"pid\":0,\"tid\":0,\"ts\":5},"
+                         "{\"ph\":\"M\",\"name\":\"first\",\"pid\":1,\"tid\":1}]",
+                         names);
+}
+
 /* {"ph":"B","name":"a","ts":0} ... from "Ba0 Bb5 Eb10 E-10": phase, name ('-': none), time. */
 static void pairs_text(char *text, size_t cap, const char *events, const char *more)
 {
@@ -545,6 +583,7 @@ int test_writers(void)
         cmocka_unit_test(doubles),
         cmocka_unit_test(raw_values),
         cmocka_unit_test(chrome_round_trip),
+        cmocka_unit_test(chrome_order),
         cmocka_unit_test(chrome_compressed),
         cmocka_unit_test(native_round_trip),
         cmocka_unit_test(chrome_pairs),
