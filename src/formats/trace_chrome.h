@@ -37,7 +37,7 @@ struct rp_chrome_category {
     uint8_t next; /* slot of recent to replace */
     struct {      /* origins used last; phase 0: free */
         char phase;
-        uint8_t kind;
+        uint8_t kind, scope;
         uint16_t origin;
     } recent[4];
 };
@@ -85,6 +85,7 @@ enum rp_chrome_field {
     RP_CHROME_ARGS, /* of a step: one argument */
     RP_CHROME_ID,
     RP_CHROME_BP,
+    RP_CHROME_SCOPE,
     RP_CHROME_END /* of a step: the event is complete */
 };
 
@@ -103,6 +104,7 @@ struct rp_chrome_event {
     uint32_t category;
     uint32_t seen; /* bit RP_CHROME_x of each field */
     uint8_t flags, flow_flags;
+    uint8_t scope; /* RP_ORIGIN_SCOPE_*, or 0 */
     char phase;
     bool fraction;                          /* its ts is not a whole number */
     uint8_t bad_times, huge_times, rounded; /* of ts and dur */

@@ -6,7 +6,7 @@
  * what was written is kept. Categories, origins and tracks of the last events are at hand without
  * asking the builder.
  *
- * Keys of Chrome's format that the model has no place for (cname, tts, tdur, s, sf, stack frames)
+ * Keys of Chrome's format that the model has no place for (cname, tts, tdur, sf, stack frames)
  * are passed over.
  */
 #include "base/decimal.h"
@@ -24,6 +24,8 @@ static enum rp_chrome_field field_of(const struct rp_json_token *key)
     const unsigned char *s = (const unsigned char *)key->text;
 
     switch (key->len) {
+    case 1:
+        return s[0] == 's' ? RP_CHROME_SCOPE : RP_CHROME_OTHER;
     case 2:
         switch (WORD2(s[0], s[1])) {
         case WORD2('p', 'h'):
@@ -170,6 +172,16 @@ static enum rp_code read_args_field(struct rp_chrome *r, struct rp_chrome_event 
     return RP_OK;
 }
 
+static uint8_t scope_of(const struct rp_json_token *v)
+{
+    if (v->kind != RP_JSON_STRING || v->len != 1)
+        return 0;
+    return v->text[0] == 'g'   ? RP_ORIGIN_SCOPE_GLOBAL
+           : v->text[0] == 'p' ? RP_ORIGIN_SCOPE_PROCESS
+           : v->text[0] == 't' ? RP_ORIGIN_SCOPE_THREAD
+                               : 0;
+}
+
 static enum rp_code set_field(struct rp_chrome *r, struct rp_chrome_event *e,
                               enum rp_chrome_field field, struct rp_json_token *v,
                               struct rp_err *err)
@@ -198,6 +210,9 @@ static enum rp_code set_field(struct rp_chrome *r, struct rp_chrome_event *e,
         return rp_chrome_set_ident(r, &e->id, v, true, err);
     case RP_CHROME_BP:
         e->flow_flags = v->len == 1 && v->text[0] == 'e' ? RP_FLOW_BIND_ENCLOSING : 0;
+        return RP_OK;
+    case RP_CHROME_SCOPE:
+        e->scope = scope_of(v);
         return RP_OK;
     default:
         return RP_OK;
@@ -300,27 +315,30 @@ enum rp_code rp_chrome_category(struct rp_chrome *r, struct rp_json_token *token
     return new_category(r, token, out, err);
 }
 
-static enum rp_code find_origin(struct rp_chrome *r, uint32_t category, char phase, uint8_t kind,
+static enum rp_code find_origin(struct rp_chrome *r, const struct rp_chrome_event *e, uint8_t kind,
                                 uint16_t *out, struct rp_err *err)
 {
-    struct rp_chrome_category *c = &r->categories.at[category];
+    struct rp_chrome_category *c = &r->categories.at[e->category];
+    char phase = e->phase;
     struct rp_origin origin;
     size_t i;
 
     for (i = 0; i < sizeof c->recent / sizeof *c->recent; i++)
-        if (c->recent[i].phase == phase && c->recent[i].kind == kind) {
+        if (c->recent[i].phase == phase && c->recent[i].kind == kind &&
+            c->recent[i].scope == e->scope) {
             *out = c->recent[i].origin;
             return RP_OK;
         }
     origin = (struct rp_origin){.category = c->str,
                                 .phase = phase,
                                 .kind = rp_chrome_phase_kind(phase, kind),
-                                .flags = phase == 'X' ? c->flags : 0,
+                                .flags = (uint8_t)((phase == 'X' ? c->flags : 0) | e->scope),
                                 .has_category = c->text != NULL};
     RP_TRY(rp_builder_origin(r->builder, &origin, out, err));
     i = c->next++ % (sizeof c->recent / sizeof *c->recent);
     c->recent[i].phase = phase;
     c->recent[i].kind = kind;
+    c->recent[i].scope = e->scope;
     c->recent[i].origin = *out;
     return RP_OK;
 }
@@ -518,7 +536,7 @@ enum rp_code rp_chrome_add(struct rp_chrome *r, const struct rp_chrome_event *e,
     RP_TRY(find_track(r, e, &track, err));
     if (!e->category)
         kind = guess_kind(r, e, track);
-    RP_TRY(find_origin(r, e->category, e->phase, kind, &origin, err));
+    RP_TRY(find_origin(r, e, kind, &origin, err));
     r->nevents++;
     if (e->phase == 's' || e->phase == 't' || e->phase == 'f')
         return add_flow(r, e, track, origin, err);

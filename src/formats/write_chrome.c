@@ -46,6 +46,10 @@ static void put_origin(struct chrome *c, struct rp_emit *to, const struct rp_ori
     if (phase < ' ' || phase > '~' || phase == '"' || phase == '\\')
         head[7] = 'X';
     rp_emit_text(to, head);
+    if (o->flags & (RP_ORIGIN_SCOPE_GLOBAL | RP_ORIGIN_SCOPE_PROCESS | RP_ORIGIN_SCOPE_THREAD))
+        rp_emit_text(to, o->flags & RP_ORIGIN_SCOPE_GLOBAL    ? ",\"s\":\"g\""
+                         : o->flags & RP_ORIGIN_SCOPE_PROCESS ? ",\"s\":\"p\""
+                                                              : ",\"s\":\"t\"");
     if (o->has_category) {
         rp_emit_text(to, ",\"cat\":");
         rp_emit_json_str(to, &c->json, o->category);

@@ -81,12 +81,16 @@ struct rp_events {
     uint8_t *flags;
 };
 
-/* Flags of an origin: the sets that the definitions of health are made of. */
+/* Flags of an origin: the sets that the definitions of health are made of, and how wide a viewer
+   draws an instant (at most one of them: none was given otherwise). */
 enum {
     RP_ORIGIN_GPU = 1,     /* a complete event of kernel, memcpy or memset */
     RP_ORIGIN_RUNTIME = 2, /* a complete event of the CUDA or HIP runtime or driver */
     RP_ORIGIN_NESTS = 4,   /* a complete event of a category whose spans should nest on a thread */
-    RP_ORIGIN_MARKS_STEP = 8 /* a complete event of a category in which steps are marked */
+    RP_ORIGIN_MARKS_STEP = 8, /* a complete event of a category in which steps are marked */
+    RP_ORIGIN_SCOPE_GLOBAL = 16,
+    RP_ORIGIN_SCOPE_PROCESS = 32,
+    RP_ORIGIN_SCOPE_THREAD = 64
 };
 
 struct rp_origin {

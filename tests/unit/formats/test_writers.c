@@ -253,6 +253,39 @@ static void chrome_round_trip(void **state)
                       "x.json");
 }
 
+static void assert_scope(const struct rp_trace *t, rp_event i, uint8_t want)
+{
+    const uint8_t all = RP_ORIGIN_SCOPE_GLOBAL | RP_ORIGIN_SCOPE_PROCESS | RP_ORIGIN_SCOPE_THREAD;
+
+    assert_int_equal(t->origins[t->ev.origin[i]].flags & all, want);
+}
+
+static void scope_of_instants(void **state)
+{
+    static const char text[] =
+        "[{\"ph\":\"i\",\"name\":\"a\",\"pid\":1,\"tid\":1,\"ts\":1,\"s\":\"g\"},"
+        "{\"ph\":\"i\",\"name\":\"a\",\"pid\":1,\"tid\":1,\"ts\":2,\"s\":\"p\"},"
+        "{\"ph\":\"i\",\"name\":\"a\",\"pid\":1,\"tid\":1,\"ts\":3,\"s\":\"t\"},"
+        "{\"ph\":\"i\",\"name\":\"b\",\"pid\":1,\"tid\":1,\"ts\":4,\"s\":\"g\"},"
+        "{\"ph\":\"i\",\"name\":\"a\",\"pid\":1,\"tid\":1,\"ts\":5,\"s\":\"wide\"},"
+        "{\"ph\":\"i\",\"name\":\"a\",\"pid\":1,\"tid\":1,\"ts\":6}]";
+    static const uint8_t want[] = {RP_ORIGIN_SCOPE_GLOBAL,
+                                   RP_ORIGIN_SCOPE_PROCESS,
+                                   RP_ORIGIN_SCOPE_THREAD,
+                                   RP_ORIGIN_SCOPE_GLOBAL,
+                                   0,
+                                   0};
+    struct rp_import import = RP_IMPORT_INIT;
+
+    UNUSED_STATE(state);
+    read_text(text, sizeof text - 1, &import);
+    for (rp_event i = 0; i < 6; i++)
+        assert_scope(import.trace, i, want[i]);
+    rp_import_release(&import);
+    assert_round_trip(text, "x.json");
+    assert_round_trip(text, "x.rpt");
+}
+
 static void chrome_compressed(void **state)
 {
     UNUSED_STATE(state);
@@ -584,6 +617,7 @@ int test_writers(void)
         cmocka_unit_test(raw_values),
         cmocka_unit_test(chrome_round_trip),
         cmocka_unit_test(chrome_order),
+        cmocka_unit_test(scope_of_instants),
         cmocka_unit_test(chrome_compressed),
         cmocka_unit_test(native_round_trip),
         cmocka_unit_test(chrome_pairs),
