@@ -458,7 +458,10 @@ static enum rp_code add_flow(struct rp_chrome *r, const struct rp_chrome_event *
                                .name = e->name,
                                .track = track,
                                .origin = origin,
-                               .flags = e->flow_flags};
+                               .shape = e->args.shape,
+                               .flags = e->flow_flags,
+                               .args = r->args.at,
+                               .nargs = e->args.n};
 
     if (!e->id.given)
         flow.flags |= RP_FLOW_NO_ID;

@@ -168,6 +168,14 @@ static bool has_duration(const struct chrome *c, rp_event i)
            (!c->foreign && c->t->origins[ev->origin[i]].phase == 'X');
 }
 
+static void put_args(struct chrome *c, uint16_t shape, uint32_t row)
+{
+    if (!shape)
+        return;
+    rp_emit_text(&c->e, ",\"args\":");
+    rp_emit_json_args(&c->e, &c->json, shape, row);
+}
+
 static void put_event(struct chrome *c, rp_event i)
 {
     const struct rp_trace *t = c->t;
@@ -175,10 +183,7 @@ static void put_event(struct chrome *c, rp_event i)
     put_head(c, i, &c->origins, t->ev.ts_ns[i]);
     if (has_duration(c, i))
         put_time(&c->e, ",\"dur\":", 7, t->ev.dur_ns[i]);
-    if (t->ev.shape[i]) {
-        rp_emit_text(&c->e, ",\"args\":");
-        rp_emit_json_args(&c->e, &c->json, t->ev.shape[i], t->ev.arg_row[i]);
-    }
+    put_args(c, t->ev.shape[i], t->ev.arg_row[i]);
     rp_emit_char(&c->e, '}');
 }
 
@@ -323,6 +328,7 @@ static void put_flow(struct chrome *c, uint32_t i)
     }
     if (f->flags[i] & RP_FLOW_BIND_ENCLOSING)
         rp_emit_text(&c->e, ",\"bp\":\"e\"");
+    put_args(c, f->shape[i], f->arg_row[i]);
     rp_emit_char(&c->e, '}');
 }
 

@@ -180,22 +180,35 @@ static void put_arg(struct db *db, const struct rp_arg *arg)
         put_str(db, arg->v.s);
 }
 
+/* The arguments of what has this number. */
+static void put_args(struct db *db, uint32_t of, uint16_t shape, uint32_t row)
+{
+    uint32_t n = shape ? rp_args_count(&db->t->args, shape, row) : 0;
+
+    for (uint32_t i = 0; i < n; i++) {
+        struct rp_arg arg = rp_args_at(&db->t->args, shape, row, i);
+
+        put_int(db, of);
+        put_int(db, i);
+        put_arg(db, &arg);
+        end_row(db);
+    }
+}
+
 static void fill_arg(struct db *db)
 {
-    const struct rp_trace *t = db->t;
+    const struct rp_events *ev = &db->t->ev;
 
-    for (rp_event e = 0; e < t->ev.n; e++) {
-        uint32_t n = t->ev.shape[e] ? rp_args_count(&t->args, t->ev.shape[e], t->ev.arg_row[e]) : 0;
+    for (rp_event e = 0; e < ev->n; e++)
+        put_args(db, e, ev->shape[e], ev->arg_row[e]);
+}
 
-        for (uint32_t i = 0; i < n; i++) {
-            struct rp_arg arg = rp_args_at(&t->args, t->ev.shape[e], t->ev.arg_row[e], i);
+static void fill_flow_arg(struct db *db)
+{
+    const struct rp_flows *f = &db->t->flows;
 
-            put_int(db, e);
-            put_int(db, i);
-            put_arg(db, &arg);
-            end_row(db);
-        }
-    }
+    for (uint32_t i = 0; i < f->n; i++)
+        put_args(db, i, f->shape[i], f->arg_row[i]);
 }
 
 static void fill_link(struct db *db)
@@ -386,6 +399,10 @@ static const struct table {
      "(id INTEGER PRIMARY KEY, ts_ns INTEGER, flow_id, name TEXT, category TEXT, phase TEXT,"
      " track INTEGER REFERENCES track, event INTEGER REFERENCES event, bind_enclosing INTEGER)",
      9, fill_flow},
+    {"flow_arg",
+     "(flow INTEGER REFERENCES flow, position INTEGER, key TEXT, type TEXT, value,"
+     " PRIMARY KEY (flow, position)) WITHOUT ROWID",
+     5, fill_flow_arg},
     {"step",
      "(id INTEGER PRIMARY KEY, name TEXT, source TEXT, number INTEGER, begin_ns INTEGER,"
      " end_ns INTEGER, event INTEGER REFERENCES event)",

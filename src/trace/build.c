@@ -61,6 +61,8 @@ static void release_flows(struct rp_build_flows *flows)
     rp_vec_release(&flows->name);
     rp_vec_release(&flows->track);
     rp_vec_release(&flows->event);
+    rp_vec_release(&flows->arg_row);
+    rp_vec_release(&flows->shape);
     rp_vec_release(&flows->origin);
     rp_vec_release(&flows->flags);
 }
@@ -239,6 +241,7 @@ enum rp_code rp_builder_add_flow(struct rp_builder *b, const struct rp_raw_flow 
                                  struct rp_err *err)
 {
     struct rp_build_flows *f = &b->flows;
+    uint32_t row = 0;
 
     if (flow->track >= b->tracks.n || flow->origin >= b->origins.n)
         return rp_err_set(err, RP_BUG, "arrow with an unknown track or origin");
@@ -246,12 +249,16 @@ enum rp_code rp_builder_add_flow(struct rp_builder *b, const struct rp_raw_flow 
         return rp_err_set(err, RP_LIMIT,
                           "more than %llu arrows; read a part of the trace with --window",
                           (unsigned long long)b->limits.events);
+    if (flow->shape)
+        RP_TRY(rp_build_args_row(&b->args, flow->shape, flow->args, flow->nargs, &row, err));
     RP_TRY(rp_vec_push(&f->ts_ns, flow->ts_ns, err));
     RP_TRY(rp_vec_push(&f->id, flow->id, err));
     RP_TRY(rp_vec_push(&f->name, flow->name, err));
     RP_TRY(rp_vec_push(&f->track, flow->track, err));
     RP_TRY(rp_vec_push(&f->origin, flow->origin, err));
     RP_TRY(rp_vec_push(&f->flags, flow->flags, err));
+    RP_TRY(rp_vec_push(&f->shape, flow->shape, err));
+    RP_TRY(rp_vec_push(&f->arg_row, row, err));
     f->n++;
     return RP_OK;
 }

@@ -57,7 +57,10 @@ struct rp_raw_flow {
     rp_str name;
     rp_track track;
     uint16_t origin;
+    uint16_t shape; /* as that of an event */
     uint8_t flags;
+    const struct rp_arg *args;
+    uint32_t nargs;
 };
 
 enum rp_code rp_builder_add_flow(struct rp_builder *b, const struct rp_raw_flow *flow,

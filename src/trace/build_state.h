@@ -37,6 +37,8 @@ struct rp_build_flows {
     RP_VEC(uint32_t) name;
     RP_VEC(uint32_t) track;
     RP_VEC(uint32_t) event;
+    RP_VEC(uint32_t) arg_row;
+    RP_VEC(uint16_t) shape;
     RP_VEC(uint16_t) origin;
     RP_VEC(uint8_t) flags;
 };

@@ -41,6 +41,8 @@ static enum rp_code freeze_flows(struct rp_builder *b, struct rp_err *err)
     TAKE(to->origin, from->origin);
     TAKE(to->flags, from->flags);
     TAKE(to->event, from->event);
+    TAKE(to->shape, from->shape);
+    TAKE(to->arg_row, from->arg_row);
     return RP_OK;
 }
 

@@ -141,14 +141,22 @@ enum rp_code rp_ranges_tables(const struct rp_trace *t, struct rp_err *err)
     return check_notes(t, err);
 }
 
-static enum rp_code check_shape_ids(const struct rp_trace *t, struct rp_err *err)
+static enum rp_code check_shape_ids(const struct rp_trace *t, const uint16_t *shape, uint32_t n,
+                                    const char *what, struct rp_err *err)
 {
     uint32_t i;
 
-    for (i = 0; i < t->ev.n; i++)
-        if (t->ev.shape[i] >= t->args.nshapes && t->ev.shape[i] != RP_SHAPE_SPILLED)
-            return rp_trace_bad(t, err, "shape %u of event %u is not below %u", t->ev.shape[i], i,
+    for (i = 0; i < n; i++)
+        if (shape[i] >= t->args.nshapes && shape[i] != RP_SHAPE_SPILLED)
+            return rp_trace_bad(t, err, "shape %u of %s %u is not below %u", shape[i], what, i,
                                 t->args.nshapes);
+    return RP_OK;
+}
+
+static enum rp_code check_origin_ids(const struct rp_trace *t, struct rp_err *err)
+{
+    uint32_t i;
+
     for (i = 0; i < t->ev.n; i++)
         if (t->ev.origin[i] >= t->norigins)
             return rp_trace_bad(t, err, "origin %u of event %u is not below %u", t->ev.origin[i], i,
@@ -163,7 +171,8 @@ enum rp_code rp_ranges_events(const struct rp_trace *t, struct rp_err *err)
     RP_TRY(check_ids(t, t->ev.name, t->ev.n, t->str.n, false, "name", err));
     RP_TRY(check_ids(t, t->ev.link, t->ev.n, t->links.n, true, "link", err));
     RP_TRY(check_bytes(t, t->ev.kind, t->ev.n, RP_KIND_COUNT, "kind", err));
-    RP_TRY(check_shape_ids(t, err));
+    RP_TRY(check_shape_ids(t, t->ev.shape, t->ev.n, "event", err));
+    RP_TRY(check_origin_ids(t, err));
     for (i = 0; i < t->ntracks; i++)
         for (e = t->tracks[i].first; e < t->tracks[i].end; e++)
             if (t->ev.track[e] != i)
@@ -287,22 +296,29 @@ static enum rp_code check_spilled(const struct rp_trace *t, struct rp_err *err)
     return RP_OK;
 }
 
-enum rp_code rp_ranges_args(const struct rp_trace *t, struct rp_err *err)
+/* Rows of arguments inside their shapes, which are known to be there. */
+static enum rp_code check_rows(const struct rp_trace *t, const uint16_t *shape, const uint32_t *row,
+                               uint32_t n, const char *what, struct rp_err *err)
 {
-    uint32_t e;
+    uint32_t i;
 
-    RP_TRY(check_shapes(t, err));
-    RP_TRY(check_spilled(t, err));
-    for (e = 0; e < t->ev.n; e++) {
-        uint16_t shape = t->ev.shape[e];
+    for (i = 0; i < n; i++) {
         uint32_t nrows =
-            shape == RP_SHAPE_SPILLED ? t->args.nspilled_rows : t->args.shape[shape].nrows;
+            shape[i] == RP_SHAPE_SPILLED ? t->args.nspilled_rows : t->args.shape[shape[i]].nrows;
 
-        if (shape && t->ev.arg_row[e] >= nrows)
-            return rp_trace_bad(t, err, "row %u of event %u is not below %u", t->ev.arg_row[e], e,
-                                nrows);
+        if (shape[i] && row[i] >= nrows)
+            return rp_trace_bad(t, err, "row %u of %s %u is not below %u", row[i], what, i, nrows);
     }
     return RP_OK;
+}
+
+enum rp_code rp_ranges_args(const struct rp_trace *t, struct rp_err *err)
+{
+    RP_TRY(check_shapes(t, err));
+    RP_TRY(check_spilled(t, err));
+    RP_TRY(check_shape_ids(t, t->flows.shape, t->flows.n, "arrow", err));
+    RP_TRY(check_rows(t, t->ev.shape, t->ev.arg_row, t->ev.n, "event", err));
+    return check_rows(t, t->flows.shape, t->flows.arg_row, t->flows.n, "arrow", err);
 }
 
 enum rp_code rp_ranges_links(const struct rp_trace *t, uint64_t nmembers, struct rp_err *err)

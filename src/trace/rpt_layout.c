@@ -58,6 +58,8 @@ static const struct rp_rpt_section sections[] = {
     ARRAY(64, "arrow origins", flows.origin, nflows, RP_NEED_FLOWS),
     ARRAY(65, "arrow flags", flows.flags, nflows, RP_NEED_FLOWS),
     ARRAY(66, "arrow events", flows.event, nflows, RP_NEED_FLOWS),
+    ARRAY(67, "arrow shapes", flows.shape, nflows, RP_NEED_ARGS),
+    ARRAY(68, "arrow arg_row", flows.arg_row, nflows, RP_NEED_ARGS),
 };
 
 _Static_assert(sizeof(struct rp_rpt_header) == 64, "as docs/formats/rpt.md has it");

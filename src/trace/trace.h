@@ -149,6 +149,8 @@ struct rp_flows {
     const uint16_t *origin; /* phase 's', 't' or 'f' and category */
     const uint8_t *flags;   /* RP_FLOW_* */
     const rp_event *event;  /* the span it is bound to, or RP_NONE */
+    const uint16_t *shape; /* 0: no arguments; this and the row need the arguments (RP_NEED_ARGS) */
+    const uint32_t *arg_row;
 };
 enum { RP_FLOW_ID_TEXT = 1, RP_FLOW_BIND_ENCLOSING = 2, RP_FLOW_NO_ID = 4 };
 
@@ -248,9 +250,9 @@ static inline bool rp_kind_is_device_work(uint8_t kind)
  */
 enum {
     RP_NEED_EVENTS = 1, /* ev; without arg_row, which needs the arguments */
-    RP_NEED_ARGS = 2,   /* args and ev.arg_row; implies events */
+    RP_NEED_ARGS = 2,   /* args, ev.arg_row and those of flows; implies events */
     RP_NEED_LINKS = 4,  /* links */
-    RP_NEED_FLOWS = 8,  /* flows */
+    RP_NEED_FLOWS = 8,  /* flows; without their arguments */
     RP_NEED_ALL = 15
 };
 enum rp_code rp_trace_require(const struct rp_trace *trace, unsigned needs, struct rp_err *err);

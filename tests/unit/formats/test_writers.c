@@ -230,7 +230,7 @@ static void raw_values(void **state)
     "{\"ph\":\"f\",\"cat\":\"ac2g\",\"name\":\"ac2g\",\"pid\":0,\"tid\":\"stream 7\","              \
     "\"ts\":130.001,\"id\":99,\"bp\":\"e\"},\n"                                                     \
     "{\"ph\":\"f\",\"cat\":\"ac2g\",\"name\":\"ac2g\",\"pid\":12,\"tid\":99,\"ts\":1,"              \
-    "\"id\":\"0x1f\",\"bp\":\"e\"},\n"                                                              \
+    "\"id\":\"0x1f\",\"bp\":\"e\",\"args\":{\"weight\":7,\"type\":\"critical\"}},\n"                \
     "{\"ph\":\"t\",\"name\":\"step\",\"pid\":12,\"tid\":34,\"ts\":2},\n"                            \
     "{\"ph\":\"i\",\"name\":\"[memory]\",\"pid\":12,\"tid\":34,\"ts\":120,\"s\":\"t\","             \
     "\"args\":{\"Bytes\":-1024}},\n"                                                                \
@@ -579,6 +579,7 @@ static void sqlite_tables(void **state)
                  " WHERE event.kind = 'kernel'",
                  "stream 7");
     assert_query(db, "SELECT count(*) FROM flow WHERE phase = 'f' AND flow_id = 99", "1");
+    assert_query(db, "SELECT value FROM flow_arg WHERE key = 'weight'", "7");
     assert_query(db, "SELECT count FROM health WHERE name = 'gpu_events'", "1");
     assert_query(db, "SELECT name FROM device", "NVIDIA H100");
     sqlite3_close(db);

@@ -111,17 +111,20 @@ static inline bool differ_arg(struct trace_diff *d, uint32_t i, const struct rp_
     return differ_i64(d, "argument of event", i, a->v.i, b->v.i);
 }
 
-static inline bool differ_args(struct trace_diff *d, rp_event i)
-{
-    const struct rp_trace *a = d->a, *b = d->b;
-    uint32_t n = rp_args_count(&a->args, a->ev.shape[i], a->ev.arg_row[i]);
+struct args_of { /* an event or an arrow */
+    uint16_t shape;
+    uint32_t row;
+};
 
-    if (differ_i64(d, "arguments of event", i, n,
-                   rp_args_count(&b->args, b->ev.shape[i], b->ev.arg_row[i])))
+static inline bool differ_args(struct trace_diff *d, uint32_t i, struct args_of a, struct args_of b)
+{
+    uint32_t n = rp_args_count(&d->a->args, a.shape, a.row);
+
+    if (differ_i64(d, "arguments of event", i, n, rp_args_count(&d->b->args, b.shape, b.row)))
         return true;
     for (uint32_t k = 0; k < n; k++) {
-        struct rp_arg x = rp_args_at(&a->args, a->ev.shape[i], a->ev.arg_row[i], k);
-        struct rp_arg y = rp_args_at(&b->args, b->ev.shape[i], b->ev.arg_row[i], k);
+        struct rp_arg x = rp_args_at(&d->a->args, a.shape, a.row, k);
+        struct rp_arg y = rp_args_at(&d->b->args, b.shape, b.row, k);
 
         if (differ_arg(d, i, &x, &y))
             return true;
@@ -160,7 +163,9 @@ static inline bool differ_events(struct trace_diff *d)
             differ_i64(d, "kind of event", i, a->kind[i], b->kind[i]) ||
             differ_i64(d, "flags of event", i, a->flags[i] & ~RP_EVENT_ROUNDED,
                        b->flags[i] & ~RP_EVENT_ROUNDED) ||
-            differ_link(d, &d->a->links, &d->b->links, i) || differ_args(d, i))
+            differ_link(d, &d->a->links, &d->b->links, i) ||
+            differ_args(d, i, (struct args_of){a->shape[i], a->arg_row[i]},
+                        (struct args_of){b->shape[i], b->arg_row[i]}))
             return true;
     return false;
 }
@@ -180,7 +185,9 @@ static inline bool differ_flows(struct trace_diff *d)
             differ_str(d, "name of arrow", i, a->name[i], b->name[i]) ||
             differ_track(d, "track of arrow", i, a->track[i], b->track[i]) ||
             differ_origin(d, "origin of arrow", i, a->origin[i], b->origin[i]) ||
-            differ_i64(d, "event of arrow", i, a->event[i], b->event[i]))
+            differ_i64(d, "event of arrow", i, a->event[i], b->event[i]) ||
+            differ_args(d, i, (struct args_of){a->shape[i], a->arg_row[i]},
+                        (struct args_of){b->shape[i], b->arg_row[i]}))
             return true;
     return false;
 }

@@ -211,6 +211,15 @@ static void sign(uint8_t *bytes)
     memcpy(bytes, &header, sizeof header);
 }
 
+static void assert_args(const struct rp_trace *t, uint16_t shape, uint32_t row)
+{
+    for (uint32_t k = 0; k < rp_args_count(&t->args, shape, row); k++) {
+        struct rp_arg a = rp_args_at(&t->args, shape, row, k);
+
+        assert_true(a.key < t->str.n && (a.type < RP_ARG_STR || a.v.s < t->str.n));
+    }
+}
+
 /* Any byte replaced by 0xff, signed again: refused, or a trace that can be read all the way. */
 static void test_liars(void **state)
 {
@@ -225,7 +234,7 @@ static void test_liars(void **state)
     for (i = first; i < n; i++) {
         uint8_t was = bytes[i];
         enum rp_code code;
-        uint32_t e, k;
+        uint32_t e;
 
         bytes[i] = 0xff;
         sign(bytes);
@@ -233,11 +242,9 @@ static void test_liars(void **state)
         if (code == RP_OK) {
             code = rp_trace_require(u, RP_NEED_ALL, &err);
             for (e = 0; code == RP_OK && e < u->ev.n; e++)
-                for (k = 0; k < rp_args_count(&u->args, u->ev.shape[e], u->ev.arg_row[e]); k++) {
-                    struct rp_arg a = rp_args_at(&u->args, u->ev.shape[e], u->ev.arg_row[e], k);
-
-                    assert_true(a.key < u->str.n && (a.type < RP_ARG_STR || a.v.s < u->str.n));
-                }
+                assert_args(u, u->ev.shape[e], u->ev.arg_row[e]);
+            for (e = 0; code == RP_OK && e < u->flows.n; e++)
+                assert_args(u, u->flows.shape[e], u->flows.arg_row[e]);
             rp_trace_free(u);
         }
         refused += code != RP_OK;
