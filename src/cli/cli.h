@@ -45,6 +45,11 @@ size_t cli_words_max(const struct cli_command *command); /* by what its help say
 const char *cli_setting(const struct rp_setting *settings, size_t n, const char *name);
 bool cli_flag(const struct rp_setting *settings, size_t n, const char *name);
 
+/* The first common option from this one on that the command has not itself under that name: its own
+   takes the place of the common one. The list's end where there is none. */
+const struct rp_option *cli_common_from(const struct cli_command *command,
+                                        const struct rp_option *option);
+
 /* help.c */
 void cli_help_overview(FILE *to);
 void cli_help_command(const struct cli_command *command, FILE *to);

@@ -15,7 +15,8 @@ static void each_option(const struct cli_command *command, each_option_fn *fn)
 
     for (option = command->options; option->name; option++)
         fn(command, option);
-    for (option = command->common; option->name; option++)
+    for (option = cli_common_from(command, command->common); option->name;
+         option = cli_common_from(command, option + 1))
         fn(command, option);
 }
 

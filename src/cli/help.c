@@ -60,13 +60,24 @@ static void option_line(FILE *to, const struct rp_option *option)
     wrapped(to, text, TEXT_COLUMN, TEXT_COLUMN);
 }
 
-static void option_list(FILE *to, const struct rp_option *options, const char *title)
+static void own_options(FILE *to, const struct cli_command *command)
 {
-    if (!options->name)
-        return;
-    fprintf(to, "\n%s:\n", title);
-    for (; options->name; options++)
-        option_line(to, options);
+    const struct rp_option *option = command->options;
+
+    if (option->name)
+        fputs("\noptions:\n", to);
+    for (; option->name; option++)
+        option_line(to, option);
+}
+
+static void common_options(FILE *to, const struct cli_command *command)
+{
+    const struct rp_option *option = cli_common_from(command, command->common);
+
+    if (option->name)
+        fprintf(to, "\n%s:\n", command->options->name ? "common options" : "options");
+    for (; option->name; option = cli_common_from(command, option + 1))
+        option_line(to, option);
 }
 
 static void group_lines(FILE *to, const char *group)
@@ -128,33 +139,35 @@ void cli_help_command(const struct cli_command *command, FILE *to)
         fputc('\n', to);
         wrapped(to, command->details, 0, 0);
     }
-    option_list(to, command->options, "options");
-    option_list(to, command->common, command->options->name ? "common options" : "options");
+    own_options(to, command);
+    common_options(to, command);
     if (command->examples) {
         fputs("\nexamples:\n", to);
         example_lines(to, command->examples);
     }
 }
 
-static void markdown_rows(FILE *to, const struct rp_option *options)
+static void markdown_row(FILE *to, const struct rp_option *option)
 {
-    for (; options->name; options++) {
-        const char *c;
+    const char *c;
 
-        fputs("| `", to);
-        if (options->letter)
-            fprintf(to, "-%c, ", options->letter);
-        fprintf(to, "--%s%s", options->name, options->value ? " " : "");
-        for (c = options->value; c && *c; c++)
-            fprintf(to, "%s%c", *c == '|' ? "\\" : "", *c);
-        fprintf(to, "` | %s | %s |\n", options->summary,
-                options->fallback ? options->fallback : "");
-    }
+    fputs("| `", to);
+    if (option->letter)
+        fprintf(to, "-%c, ", option->letter);
+    fprintf(to, "--%s%s", option->name, option->value ? " " : "");
+    for (c = option->value; c && *c; c++)
+        fprintf(to, "%s%c", *c == '|' ? "\\" : "", *c);
+    fprintf(to, "` | %s | %s |\n", option->summary, option->fallback ? option->fallback : "");
 }
 
 void cli_help_markdown(const struct cli_command *command, FILE *to)
 {
+    const struct rp_option *option;
+
     fputs("| option | meaning | default |\n|---|---|---|\n", to);
-    markdown_rows(to, command->options);
-    markdown_rows(to, command->common);
+    for (option = command->options; option->name; option++)
+        markdown_row(to, option);
+    for (option = cli_common_from(command, command->common); option->name;
+         option = cli_common_from(command, option + 1))
+        markdown_row(to, option);
 }

@@ -43,6 +43,14 @@ static const struct rp_option *find_letter(const struct rp_option *options, char
     return NULL;
 }
 
+const struct rp_option *cli_common_from(const struct cli_command *command,
+                                        const struct rp_option *option)
+{
+    while (option->name && find_long(command->options, option->name, strlen(option->name)))
+        option++;
+    return option;
+}
+
 static enum rp_code unknown(const struct parser *p, const char *word)
 {
     const struct cli_command *command = p->call->command;
