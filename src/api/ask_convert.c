@@ -102,6 +102,20 @@ static bool same_file(const char *a, const char *b)
     return !stat(a, &x) && !stat(b, &y) && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
 }
 
+/* Whether the name is that of one file of this format. */
+static bool has_ending(const struct rp_writer *writer, const char *path)
+{
+    size_t len = strlen(path);
+
+    for (size_t i = 0; i < 3 && writer->endings[i]; i++) {
+        size_t n = strlen(writer->endings[i]);
+
+        if (len > n && !strcmp(path + len - n, writer->endings[i]))
+            return true;
+    }
+    return false;
+}
+
 /* Decides every output's name before anything is read, so that a wrong one costs no time. */
 static enum rp_code plan(struct convert_run *run, const struct rp_dataset *dataset,
                          const char *output, struct rp_arena *arena, struct rp_err *err)
@@ -112,6 +126,11 @@ static enum rp_code plan(struct convert_run *run, const struct rp_dataset *datas
     run->rows = RP_ARENA_NEW(arena, struct written_row, n);
     if (!run->rows)
         return rp_err_nomem(err, "planning the outputs");
+    if (folder && !is_folder(output) && has_ending(run->writer, output))
+        return rp_err_set(err, RP_USAGE,
+                          "'%s' is the name of a file, but %zu traces need a folder: give a name"
+                          " without the ending, and '--to %s'",
+                          output, n, run->writer->name);
     if (folder && mkdir(output, 0777) && (errno != EEXIST || !is_folder(output)))
         return rp_err_set_os(err, errno, "cannot make the folder '%s' for %zu traces", output, n);
     for (i = 0; i < n; i++) {
