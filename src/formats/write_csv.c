@@ -2,7 +2,8 @@
 /*
  * CSV: one row an event, in the trace's order, under RFC 4180's rules of quoting (lines end with a
  * newline, as everywhere here). `id` is the number that `parent` refers to. Empty: there is none.
- * Arguments are one JSON object in the last column, empty where there are none.
+ * Arguments are one JSON object in the last column, empty where there are none. A pair has the
+ * phase of its begin. Arrows are no events and have no row.
  */
 #include "formats/emit_json.h"
 #include "formats/writers.h"
@@ -10,8 +11,9 @@
 
 #include <stdlib.h>
 
-#define HEADER \
-    "id,rank,process,thread,track_kind,name,category,kind,ts_ns,dur_ns,parent,correlation,args\n"
+#define HEADER                                                                                    \
+    "id,rank,process,thread,track_kind,name,category,phase,kind,ts_ns,dur_ns,parent,correlation," \
+    "args\n"
 
 enum { PLAIN = 1, QUOTED = 2 };
 
@@ -99,6 +101,15 @@ static void put_link(struct csv *c, rp_event i)
     rp_emit_char(&c->e, ',');
 }
 
+/* As the file wrote it; a native file may hold any byte here. */
+static void put_phase(struct rp_emit *e, char phase)
+{
+    if (phase == '"' || phase == ',')
+        put_quoted(e, &phase, 1);
+    else if (phase > ' ' && phase <= '~')
+        rp_emit_char(e, phase);
+}
+
 static void put_event(struct csv *c, rp_event i)
 {
     const struct rp_events *ev = &c->t->ev;
@@ -114,6 +125,8 @@ static void put_event(struct csv *c, rp_event i)
     rp_emit_char(&c->e, ',');
     if (origin->has_category)
         put_str(c, &c->e, origin->category);
+    rp_emit_char(&c->e, ',');
+    put_phase(&c->e, origin->phase);
     rp_emit_char(&c->e, ',');
     rp_emit_text(&c->e, rp_word_kind(ev->kind[i]));
     rp_emit_char(&c->e, ',');

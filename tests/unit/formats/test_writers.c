@@ -530,11 +530,11 @@ static void csv_rows(void **state)
     UNUSED_STATE(state);
     written_text(trace, "x.csv", text, sizeof text);
     assert_string_equal(
-        text, "id,rank,process,thread,track_kind,name,category,kind,ts_ns,dur_ns,parent,"
+        text, "id,rank,process,thread,track_kind,name,category,phase,kind,ts_ns,dur_ns,parent,"
               "correlation,args\n"
-              "0,2,5,6,thread,\"outer, \"\"x\"\"\",c,cpu_op,1500,1000,,,"
+              "0,2,5,6,thread,\"outer, \"\"x\"\"\",c,X,cpu_op,1500,1000,,,"
               "\"{\"\"k,\\\"\"1\\\"\"\"\":0.5}\"\n"
-              "1,2,5,6,thread,inner,c,cpu_op,1600,10,0,,\"{\"\"k,\\\"\"1\\\"\"\"\":0.5}\"\n");
+              "1,2,5,6,thread,inner,c,X,cpu_op,1600,10,0,,\"{\"\"k,\\\"\"1\\\"\"\"\":0.5}\"\n");
     rp_trace_free(trace);
 }
 
