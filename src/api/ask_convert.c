@@ -214,7 +214,10 @@ const struct rp_question_row rp_ask_convert = {
          .details = "rpt is reprise's own format: it is read by mapping, at once, whatever its "
                     "size. json is Chrome's trace format, for the viewers; a name that ends in .gz "
                     "is compressed. csv has one row an event, sqlite one table a noun. Nothing "
-                    "that was understood is lost on the way to rpt and json.",
+                    "that was understood is lost on the way to rpt and json; keys that only a "
+                    "viewer uses (cname, sf, stack), thread clocks (tts, tdur), the id of a "
+                    "complete event and args that are empty or no object are not kept, and real "
+                    "numbers in args become 64-bit floating point.",
          .examples = "reprise convert trace.json.gz -o trace.rpt	to the native format\n"
                      "reprise convert trace.rpt -o trace.json.gz	back, for a viewer\n"
                      "reprise convert run/ --to sqlite -o tables/	every rank of a run\n",
