@@ -91,7 +91,7 @@ enum rp_chrome_field {
 struct rp_chrome_ident { /* a pid, tid or id: a number, or a text */
     int64_t number;
     rp_str text;
-    bool given;
+    bool given, local; /* local: it means something inside its process only */
 };
 
 /* One event as it is read, before the builder has it. Its arguments are in r->args. */
@@ -173,6 +173,8 @@ struct rp_chrome {
 
     /* the list of events */
     bool has_list, is_array, in_event;
+    bool drained; /* after an error in compressed input: what the rest of it says */
+    struct rp_err rest;
     uint64_t nevents; /* complete ones, with arrows */
     uint64_t content_bytes;
 

@@ -137,6 +137,14 @@ struct rp_json_stats rp_json_stats(const struct rp_json *p);
 bool rp_json_resync(struct rp_json *p, uint32_t depth, const char *const *keys, uint64_t *skipped);
 
 /*
+ * After an error of the text: reads the input to its end and tells how that is, RP_OK or what is
+ * wrong with it (damaged, cut short). Bad text out of a decoder whose checksum does not hold is not
+ * what the file says. keep: rp_json_resync may still be called where the result is RP_OK, for which
+ * the rest is held in memory (RP_LIMIT where it is too long).
+ */
+enum rp_code rp_json_drain(struct rp_json *p, bool keep, struct rp_err *err);
+
+/*
  * Decodes the text of a string: escapes, surrogate pairs; a lone surrogate becomes U+FFFD, an
  * escape that does not exist stays as it is and is counted in *bad (may be NULL). out has room for
  * len bytes and may be the text itself. Returns the length.

@@ -103,3 +103,10 @@ bool rp_json_resync(struct rp_json *p, uint32_t depth, const char *const *keys, 
     p->fresh = true;
     return rp_json_next_block(p);
 }
+
+enum rp_code rp_json_drain(struct rp_json *p, bool keep, struct rp_err *err)
+{
+    if (!p->failed)
+        return rp_err_set(err, RP_BUG, "the rest of an input was asked for without an error");
+    return rp_json_blocks_drain(p->inner->blocks, keep, err);
+}
