@@ -421,22 +421,40 @@ static void test_bytes(void **state)
     rp_import_release(&import);
 }
 
+/* Ids of "local" belong to their process, those of "global" do not. */
+static void test_local_ids(void **state)
+{
+    struct rp_import import = load(
+        "[{\"ph\":\"b\",\"cat\":\"c\",\"name\":\"a\",\"id2\":{\"local\":\"0x1\"},\"pid\":1,\"ts\":1},"
+        "{\"ph\":\"b\",\"cat\":\"c\",\"name\":\"a\",\"id2\":{\"local\":\"0x1\"},\"pid\":2,\"ts\":2},"
+        "{\"ph\":\"e\",\"cat\":\"c\",\"name\":\"a\",\"id2\":{\"local\":\"0x1\"},\"pid\":1,\"ts\":5},"
+        "{\"ph\":\"e\",\"cat\":\"c\",\"name\":\"a\",\"id2\":{\"local\":\"0x1\"},\"pid\":2,\"ts\":9},"
+        "{\"ph\":\"b\",\"cat\":\"c\",\"name\":\"g\",\"id2\":{\"global\":\"0x1\"},\"pid\":1,\"ts\":3},"
+        "{\"ph\":\"e\",\"cat\":\"c\",\"name\":\"g\",\"id2\":{\"global\":\"0x1\"},\"pid\":2,\"ts\":4}]");
+    const struct rp_trace *t = import.trace;
+    rp_event one = find_nth(t, "a", 0), two = find_nth(t, "a", 1), global = find(t, "g");
+
+    UNUSED_STATE(state);
+    assert_int_equal(t->ev.n, 3);
+    assert_int_equal(t->ev.dur_ns[one], 4000);
+    assert_int_equal(t->ev.dur_ns[two], 7000);
+    assert_int_equal(t->ev.dur_ns[global], 1000);
+    assert_int_not_equal(t->ev.link[one], t->ev.link[two]);
+    assert_int_not_equal(t->ev.link[one], t->ev.link[global]);
+    assert_str(t, (rp_str)t->links.native_id[t->ev.link[two]], "local:2:0x1");
+    rp_import_release(&import);
+}
+
 int test_chrome(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_kineto_header),
-        cmocka_unit_test(test_kineto_events),
-        cmocka_unit_test(test_kineto_identities),
-        cmocka_unit_test(test_kineto_2021),
-        cmocka_unit_test(test_xprof),
-        cmocka_unit_test(test_timeline),
-        cmocka_unit_test(test_horovod),
-        cmocka_unit_test(test_phases),
-        cmocka_unit_test(test_keys),
-        cmocka_unit_test(test_times),
-        cmocka_unit_test(test_ids),
-        cmocka_unit_test(test_header),
-        cmocka_unit_test(test_bytes),
+        cmocka_unit_test(test_local_ids),     cmocka_unit_test(test_kineto_header),
+        cmocka_unit_test(test_kineto_events), cmocka_unit_test(test_kineto_identities),
+        cmocka_unit_test(test_kineto_2021),   cmocka_unit_test(test_xprof),
+        cmocka_unit_test(test_timeline),      cmocka_unit_test(test_horovod),
+        cmocka_unit_test(test_phases),        cmocka_unit_test(test_keys),
+        cmocka_unit_test(test_times),         cmocka_unit_test(test_ids),
+        cmocka_unit_test(test_header),        cmocka_unit_test(test_bytes),
     };
 
     return cmocka_run_group_tests_name("chrome", tests, NULL, NULL);
