@@ -516,6 +516,8 @@ static enum rp_code add_event(struct rp_chrome *r, const struct rp_chrome_event 
         raw.flags |= (uint8_t)(RP_EVENT_ASYNC | (text ? RP_EVENT_ID_TEXT : 0));
         raw.has_link = true;
         raw.link = text ? (int64_t)e->id.text : e->id.number;
+    } else if (e->args.has_correlation && e->args.correlation_is_text) {
+        raw.flags |= RP_EVENT_ID_TEXT;
     }
     if (e->phase == 'M')
         RP_TRY(read_metadata(r, e, track, err));

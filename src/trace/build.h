@@ -45,7 +45,7 @@ struct rp_raw {            /* one event as the reader saw it */
     uint16_t shape; /* from rp_builder_shape; 0: no arguments */
     uint8_t flags;
     bool has_link;
-    int64_t link; /* correlation id; with RP_EVENT_ASYNC the async id (RP_EVENT_ID_TEXT) */
+    int64_t link; /* correlation id, with RP_EVENT_ASYNC the async id; RP_EVENT_ID_TEXT: a text */
     const struct rp_arg *args; /* fit the shape */
     uint32_t nargs;
 };
