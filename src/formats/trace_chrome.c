@@ -90,6 +90,9 @@ static enum rp_code read_elements(struct rp_chrome *r, struct rp_err *err)
         r->in_event = true;
         if (rp_chrome_read_fast(r, &code, err)) {
             RP_TRY(code);
+        } else if (rp_json_trailing(r->json)) {
+            r->in_event = false;
+            return RP_OK;
         } else if (rp_chrome_learn_event(r), rp_json_value(r->json, &v) == RP_JSON_OBJECT) {
             RP_TRY(rp_chrome_read_event(r, err));
         } else if (!rp_json_failed(r->json)) {
@@ -140,6 +143,7 @@ static enum rp_code read_list(struct rp_chrome *r, struct rp_err *err)
         r->in_event = false;
         r->health->salvaged = 1;
         r->health->skipped_bytes += (int64_t)skipped;
+        r->bare_breaks += !skipped;
     }
 }
 
@@ -261,6 +265,20 @@ static enum rp_code check_list(struct rp_chrome *r, struct rp_err *err)
     return RP_OK;
 }
 
+/* Bytes that were skipped are in health, and reported from there. */
+static enum rp_code warn_commas(struct rp_chrome *r, const struct rp_json_stats *stats,
+                                struct rp_err *err)
+{
+    if (r->bare_breaks)
+        RP_TRY(rp_builder_warn(r->builder, err,
+                               "the file is damaged: commas between events are missing"));
+    if (stats->trailing_commas)
+        RP_TRY(rp_builder_warn(r->builder, err,
+                               "a comma stands before a closing bracket: the file is no strict "
+                               "JSON, nothing was left out"));
+    return RP_OK;
+}
+
 static enum rp_code end_document(struct rp_chrome *r, struct rp_err *err)
 {
     struct rp_err why;
@@ -279,9 +297,7 @@ static enum rp_code end_document(struct rp_chrome *r, struct rp_err *err)
         RP_TRY(warn_early(r, r->content_bytes, true, err));
     }
     RP_TRY(check_list(r, err));
-    if (r->health->skipped_bytes)
-        RP_TRY(rp_builder_warn(r->builder, err, "%lld damaged bytes were skipped",
-                               (long long)r->health->skipped_bytes));
+    RP_TRY(warn_commas(r, &stats, err));
     if (rp_input_trailing(r->in))
         RP_TRY(rp_builder_warn(r->builder, err,
                                "something else stands behind the compressed data: left out"));
@@ -292,7 +308,8 @@ static enum rp_code end_document(struct rp_chrome *r, struct rp_err *err)
 
 static enum rp_code open_reader(struct rp_chrome *r, struct rp_err *err)
 {
-    struct rp_json_options json = {.limits = r->options->limits, .threaded = r->options->threaded};
+    struct rp_json_options json = {
+        .limits = r->options->limits, .threaded = r->options->threaded, .trailing_comma = true};
     uint32_t none;
 
     rp_arena_init(&r->arena);

@@ -198,7 +198,8 @@ static void test_garbage(void **state)
     assert_int_equal(import.trace->ev.n, 2);
     assert_int_equal(import.trace->health.salvaged, 1);
     assert_true(import.trace->health.skipped_bytes > 0);
-    assert_true(warns(import.trace, "skipped"));
+    assert_int_equal(import.trace->health.control_bytes, 0); /* the one that was skipped */
+    assert_int_equal(import.trace->nwarnings, 0);            /* health tells */
     assert_int_equal(import.trace->nmeta, 1);
     rp_import_release(&import);
 
@@ -212,6 +213,43 @@ static void test_garbage(void **state)
     import = load_salvaged("[{\"ph\":\"i\",\"name\":\"a\",\"ts\":1}] more");
     assert_int_equal(import.trace->ev.n, 1);
     rp_import_release(&import);
+}
+
+#define EVENT(name) "{\"ph\":\"i\",\"name\":\"" name "\",\"ts\":1}"
+
+/* One too many at the end is nothing lost; elsewhere it is an error, and salvage loses nothing. */
+static void test_commas(void **state)
+{
+    static const char *const harmless[] = {
+        "{\"traceEvents\":[" EVENT("a") "," EVENT("b") ",]}",
+        "{\"traceEvents\":[" EVENT("a") "," EVENT("b") "\n,\n] ,\n}",
+        "[" EVENT("a") "," EVENT("b") ", ]",
+    };
+    static const char *const broken[] = {
+        "{\"traceEvents\":[,," EVENT("a") "," EVENT("b") "]}",
+        "[" EVENT("a") "\n" EVENT("b") "]",
+        "[" EVENT("a") ",, ," EVENT("b") "]",
+    };
+    struct rp_import import;
+
+    UNUSED_STATE(state);
+    for (size_t i = 0; i < sizeof harmless / sizeof *harmless; i++) {
+        import = load(harmless[i]);
+        assert_int_equal(import.trace->ev.n, 2);
+        assert_int_equal(import.trace->nwarnings, 1);
+        assert_true(warns(import.trace, "comma"));
+        rp_import_release(&import);
+    }
+    for (size_t i = 0; i < sizeof broken / sizeof *broken; i++) {
+        REFUSE(broken[i], RP_FORMAT, "byte");
+        import = load_salvaged(broken[i]);
+        assert_int_equal(import.trace->ev.n, 2);
+        assert_int_equal(import.trace->health.salvaged, 1);
+        assert_int_equal(warns(import.trace, "commas"), !import.trace->health.skipped_bytes);
+        rp_import_release(&import);
+    }
+    REFUSE("[" EVENT("a") ",,]", RP_FORMAT, "byte");
+    REFUSE("[{\"ph\":\"i\",\"ts\":1,\"args\":{\"a\":1,}}]", RP_FORMAT, "unexpected ','");
 }
 
 static void test_not_a_trace(void **state)
@@ -309,10 +347,11 @@ static void test_progress(void **state)
 int test_chrome_ends(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_every_cut),   cmocka_unit_test(test_gzip),
-        cmocka_unit_test(test_garbage),     cmocka_unit_test(test_not_a_trace),
-        cmocka_unit_test(test_long_header), cmocka_unit_test(test_limits),
-        cmocka_unit_test(test_progress),    cmocka_unit_test(test_damaged_gzip),
+        cmocka_unit_test(test_every_cut),    cmocka_unit_test(test_gzip),
+        cmocka_unit_test(test_garbage),      cmocka_unit_test(test_not_a_trace),
+        cmocka_unit_test(test_long_header),  cmocka_unit_test(test_limits),
+        cmocka_unit_test(test_commas),       cmocka_unit_test(test_progress),
+        cmocka_unit_test(test_damaged_gzip),
     };
 
     return cmocka_run_group_tests_name("chrome_ends", tests, NULL, NULL);
