@@ -421,6 +421,34 @@ static void test_bytes(void **state)
     rp_import_release(&import);
 }
 
+static void test_base_time(void **state)
+{
+    static const struct {
+        const char *text;
+        bool has;
+        int64_t ns;
+    } cases[] = {{"1.5e18", true, 1500000000000000000},
+                 {"1790857026000000001", true, 1790857026000000001},
+                 {"\"17\"", true, 17},
+                 {"1e30", false, 0},
+                 {"\"x\"", false, 0},
+                 {"null", false, 0}};
+    char text[200];
+
+    UNUSED_STATE(state);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct rp_import import;
+
+        snprintf(text, sizeof text,
+                 "{\"traceEvents\":[{\"ph\":\"i\",\"ts\":1}],\"baseTimeNanoseconds\":%s}",
+                 cases[i].text);
+        import = load(text);
+        assert_int_equal(import.trace->has_base, cases[i].has);
+        assert_int_equal(import.trace->base_ns, cases[i].ns);
+        rp_import_release(&import);
+    }
+}
+
 /* Ids of "local" belong to their process, those of "global" do not. */
 static void test_local_ids(void **state)
 {
@@ -448,13 +476,21 @@ static void test_local_ids(void **state)
 int test_chrome(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_local_ids),     cmocka_unit_test(test_kineto_header),
-        cmocka_unit_test(test_kineto_events), cmocka_unit_test(test_kineto_identities),
-        cmocka_unit_test(test_kineto_2021),   cmocka_unit_test(test_xprof),
-        cmocka_unit_test(test_timeline),      cmocka_unit_test(test_horovod),
-        cmocka_unit_test(test_phases),        cmocka_unit_test(test_keys),
-        cmocka_unit_test(test_times),         cmocka_unit_test(test_ids),
-        cmocka_unit_test(test_header),        cmocka_unit_test(test_bytes),
+        cmocka_unit_test(test_local_ids),
+        cmocka_unit_test(test_base_time),
+        cmocka_unit_test(test_kineto_header),
+        cmocka_unit_test(test_kineto_events),
+        cmocka_unit_test(test_kineto_identities),
+        cmocka_unit_test(test_kineto_2021),
+        cmocka_unit_test(test_xprof),
+        cmocka_unit_test(test_timeline),
+        cmocka_unit_test(test_horovod),
+        cmocka_unit_test(test_phases),
+        cmocka_unit_test(test_keys),
+        cmocka_unit_test(test_times),
+        cmocka_unit_test(test_ids),
+        cmocka_unit_test(test_header),
+        cmocka_unit_test(test_bytes),
     };
 
     return cmocka_run_group_tests_name("chrome", tests, NULL, NULL);
