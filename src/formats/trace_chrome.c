@@ -10,6 +10,8 @@
  *   a bare array without its ']'                 as Horovod writes it: nothing is missing
  *   damaged, or no JSON                          an error; with salvage, everything before it, and
  *                                                inside the list whatever follows it
+ *   compressed, and damaged                      the same, but nothing behind the first error: what
+ * a decoder makes of damaged data may look like events
  */
 #include "formats/trace_chrome.h"
 
@@ -88,6 +90,9 @@ static enum rp_code read_elements(struct rp_chrome *r, struct rp_err *err)
         r->in_event = true;
         if (rp_chrome_read_fast(r, &code, err)) {
             RP_TRY(code);
+        } else if (rp_json_trailing(r->json)) {
+            r->in_event = false;
+            return RP_OK;
         } else if (rp_chrome_learn_event(r), rp_json_value(r->json, &v) == RP_JSON_OBJECT) {
             RP_TRY(rp_chrome_read_event(r, err));
         } else if (!rp_json_failed(r->json)) {
@@ -105,22 +110,40 @@ static enum rp_code read_elements(struct rp_chrome *r, struct rp_err *err)
     return RP_OK;
 }
 
-static enum rp_code read_list(struct rp_chrome *r, struct rp_err *err)
+/* After an error of the text in compressed input: a flipped bit often shows as text that makes no
+   sense long before the checksum does not hold, so the rest is read first. */
+static void check_rest(struct rp_chrome *r, bool keep)
+{
+    if (r->drained || !rp_json_failed(r->json) || rp_json_ended_early(r->json) ||
+        !*rp_input_compression(r->in))
+        return;
+    r->drained = true;
+    rp_json_drain(r->json, keep, &r->rest);
+}
+
+static bool go_on(struct rp_chrome *r, uint32_t depth, uint64_t *skipped)
 {
     static const char *const keys[] = {"ph",  "name", "cat", "pid",  "tid", "ts",
                                        "dur", "id",   "bp",  "args", NULL};
+
+    check_rest(r, true);
+    return r->rest.code == RP_OK && rp_json_resync(r->json, depth, keys, skipped);
+}
+
+static enum rp_code read_list(struct rp_chrome *r, struct rp_err *err)
+{
     uint32_t depth = rp_json_depth(r->json);
     uint64_t skipped;
 
     r->has_list = true;
     for (;;) {
         RP_TRY(read_elements(r, err));
-        if (!rp_json_failed(r->json) || !r->options->salvage ||
-            !rp_json_resync(r->json, depth, keys, &skipped))
+        if (!rp_json_failed(r->json) || !r->options->salvage || !go_on(r, depth, &skipped))
             return RP_OK;
         r->in_event = false;
         r->health->salvaged = 1;
         r->health->skipped_bytes += (int64_t)skipped;
+        r->bare_breaks += !skipped;
     }
 }
 
@@ -195,6 +218,25 @@ static enum rp_code warn_salvaged(struct rp_chrome *r, const struct rp_err *why,
                            n, why->text);
 }
 
+/* Where the data behind bad text is damaged, that is the error. A limit leaves the first one. */
+static enum rp_code name_rest(struct rp_chrome *r, enum rp_code code, struct rp_err *err)
+{
+    uint64_t offset = rp_json_offset(r->json);
+
+    check_rest(r, false);
+    if (r->rest.code == RP_OK || r->rest.code == RP_LIMIT)
+        return code;
+    if (r->rest.code != RP_FORMAT) {
+        *err = r->rest;
+        return r->rest.code;
+    }
+    return rp_err_set_at(
+        err, RP_FORMAT, offset,
+        "the compressed data is damaged, from byte %llu on nothing can be trusted: "
+        "%s",
+        (unsigned long long)offset, r->rest.text);
+}
+
 /* The text ended with an error, which is in err. */
 static enum rp_code end_with_error(struct rp_chrome *r, enum rp_code code, struct rp_err *err)
 {
@@ -223,6 +265,20 @@ static enum rp_code check_list(struct rp_chrome *r, struct rp_err *err)
     return RP_OK;
 }
 
+/* Bytes that were skipped are in health, and reported from there. */
+static enum rp_code warn_commas(struct rp_chrome *r, const struct rp_json_stats *stats,
+                                struct rp_err *err)
+{
+    if (r->bare_breaks)
+        RP_TRY(rp_builder_warn(r->builder, err,
+                               "the file is damaged: commas between events are missing"));
+    if (stats->trailing_commas)
+        RP_TRY(rp_builder_warn(r->builder, err,
+                               "a comma stands before a closing bracket: the file is no strict "
+                               "JSON, nothing was left out"));
+    return RP_OK;
+}
+
 static enum rp_code end_document(struct rp_chrome *r, struct rp_err *err)
 {
     struct rp_err why;
@@ -232,7 +288,7 @@ static enum rp_code end_document(struct rp_chrome *r, struct rp_err *err)
     r->health->control_bytes = (int64_t)stats.control_bytes;
     r->content_bytes = rp_json_offset(r->json);
     if (code != RP_OK) {
-        code = end_with_error(r, code, &why);
+        code = end_with_error(r, name_rest(r, code, &why), &why);
         if (err)
             *err = why;
         if (code != RP_OK)
@@ -241,9 +297,7 @@ static enum rp_code end_document(struct rp_chrome *r, struct rp_err *err)
         RP_TRY(warn_early(r, r->content_bytes, true, err));
     }
     RP_TRY(check_list(r, err));
-    if (r->health->skipped_bytes)
-        RP_TRY(rp_builder_warn(r->builder, err, "%lld damaged bytes were skipped",
-                               (long long)r->health->skipped_bytes));
+    RP_TRY(warn_commas(r, &stats, err));
     if (rp_input_trailing(r->in))
         RP_TRY(rp_builder_warn(r->builder, err,
                                "something else stands behind the compressed data: left out"));
@@ -254,7 +308,8 @@ static enum rp_code end_document(struct rp_chrome *r, struct rp_err *err)
 
 static enum rp_code open_reader(struct rp_chrome *r, struct rp_err *err)
 {
-    struct rp_json_options json = {.limits = r->options->limits, .threaded = r->options->threaded};
+    struct rp_json_options json = {
+        .limits = r->options->limits, .threaded = r->options->threaded, .trailing_comma = true};
     uint32_t none;
 
     rp_arena_init(&r->arena);

@@ -68,8 +68,8 @@ struct rp_chrome_node {
 struct rp_chrome_args {
     uint32_t n;
     uint16_t shape;
-    bool has_correlation;
-    int64_t correlation;
+    bool has_correlation, correlation_is_text;
+    int64_t correlation; /* a number, or a string id */
     uint32_t duplicates; /* keys that came twice */
 };
 
@@ -92,7 +92,7 @@ enum rp_chrome_field {
 struct rp_chrome_ident { /* a pid, tid or id: a number, or a text */
     int64_t number;
     rp_str text;
-    bool given;
+    bool given, local; /* local: it means something inside its process only */
 };
 
 /* One event as it is read, before the builder has it. Its arguments are in r->args. */
@@ -175,6 +175,9 @@ struct rp_chrome {
 
     /* the list of events */
     bool has_list, is_array, in_event;
+    bool drained; /* after an error in compressed input: what the rest of it says */
+    struct rp_err rest;
+    uint64_t bare_breaks; /* errors behind which the next event follows at once */
     uint64_t nevents; /* complete ones, with arrows */
     uint64_t content_bytes;
 
@@ -259,6 +262,11 @@ enum rp_code rp_chrome_new_root(struct rp_chrome *r, uint32_t *out, struct rp_er
 /* Reads the fields of the object just entered into r->args. */
 enum rp_code rp_chrome_read_args(struct rp_chrome *r, uint32_t root, struct rp_chrome_args *out,
                                  struct rp_err *err);
+
+/* Notes the value of an argument "correlation"; token is its text, as written. */
+enum rp_code rp_chrome_set_correlation(struct rp_chrome *r, const struct rp_arg *arg,
+                                       const struct rp_json_token *token,
+                                       struct rp_chrome_args *out, struct rp_err *err);
 
 /* ---- trace_chrome_fast.c ---- */
 

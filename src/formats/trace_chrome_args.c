@@ -12,7 +12,10 @@
  * UNIQUE keys nobody looks. The tree is bounded: lists that do not fit are looked up by the
  * builder.
  */
+#include "base/decimal.h"
 #include "formats/trace_chrome.h"
+
+#include <stdio.h>
 
 #define MAX_NODES    65536
 #define MAX_CHILDREN 64
@@ -81,12 +84,12 @@ static uint32_t find_twin(const struct rp_chrome *r, uint32_t n, rp_str key)
     return 0;
 }
 
-static bool is_correlation(const struct rp_chrome *r, rp_str key, uint8_t type)
+static bool is_correlation(const struct rp_chrome *r, rp_str key)
 {
     size_t len;
     const char *s = rp_builder_borrow_str(r->builder, key, &len);
 
-    return type == RP_ARG_I64 && len == 11 && memcmp(s, "correlation", 11) == 0;
+    return len == 11 && memcmp(s, "correlation", 11) == 0;
 }
 
 /* The child of `node` with this key and type, made where it is missing; 0: the tree is full. */
@@ -112,7 +115,7 @@ static enum rp_code enter_child(struct rp_chrome *r, uint32_t node, const struct
     c = &r->nodes.at[i];
     *c = (struct rp_chrome_node){.key = text, .key_len = len, .key_str = str, .type = type};
     c->replaces = (uint16_t)find_twin(r, nargs, str);
-    c->is_correlation = is_correlation(r, str, type);
+    c->is_correlation = is_correlation(r, str);
     c->next = parent->first;
     parent->first = i;
     parent->nchildren++;
@@ -164,29 +167,109 @@ static enum rp_code read_number(struct rp_chrome *r, const struct rp_json_token 
     return read_raw(r, v, arg, err);
 }
 
-/* Reads one value; arg has its key. RP_OK also where the parser failed. */
+/* Reads one value; arg has its key, v becomes its text. RP_OK also where the parser failed. */
 static enum rp_code read_value(struct rp_chrome *r, struct rp_chrome_memo *memo, struct rp_arg *arg,
-                               struct rp_err *err)
+                               struct rp_json_token *v, struct rp_err *err)
 {
-    struct rp_json_token v;
-
     rp_chrome_learn_begin(r);
     if (rp_chrome_at_container(r->json)) {
-        if (!rp_json_raw(r->json, &v))
+        if (!rp_json_raw(r->json, v))
             return RP_OK;
-        RP_TRY(read_raw(r, &v, arg, err));
-        return rp_chrome_learn_value(r, RP_CHROME_ARGS, &v, arg->type, arg->key, err);
+        RP_TRY(read_raw(r, v, arg, err));
+        return rp_chrome_learn_value(r, RP_CHROME_ARGS, v, arg->type, arg->key, err);
     }
-    if (!rp_json_value(r->json, &v))
+    if (!rp_json_value(r->json, v))
         return RP_OK;
-    if (v.kind == RP_JSON_NUMBER)
-        RP_TRY(read_number(r, &v, arg, err));
-    else if (v.kind != RP_JSON_STRING)
-        RP_TRY(read_raw(r, &v, arg, err));
+    if (v->kind == RP_JSON_NUMBER)
+        RP_TRY(read_number(r, v, arg, err));
+    else if (v->kind != RP_JSON_STRING)
+        RP_TRY(read_raw(r, v, arg, err));
     else
         arg->type = RP_ARG_STR;
-    RP_TRY(rp_chrome_learn_value(r, RP_CHROME_ARGS, &v, arg->type, arg->key, err));
-    return v.kind == RP_JSON_STRING ? read_string(r, memo, &v, &arg->v.s, err) : RP_OK;
+    RP_TRY(rp_chrome_learn_value(r, RP_CHROME_ARGS, v, arg->type, arg->key, err));
+    return v->kind == RP_JSON_STRING ? read_string(r, memo, v, &arg->v.s, err) : RP_OK;
+}
+
+/*
+ * The one spelling of a number that is no 64-bit integer: "number -125e-2" for -1.250. Long
+ * exponents stay as they are written: no writer of ids has them.
+ */
+static enum rp_code intern_number(struct rp_chrome *r, const char *s, size_t len, rp_str *out,
+                                  struct rp_err *err)
+{
+    const char *e = memchr(s, 'e', len), *end;
+    int64_t exponent = 0;
+    size_t n = 0;
+    char *to;
+
+    e = e ? e : memchr(s, 'E', len);
+    end = e ? e : s + len;
+    r->scratch.n = 0;
+    RP_TRY(rp_vec_reserve(&r->scratch, len + 40, err));
+    to = r->scratch.at;
+    n = (size_t)sprintf(to, "number %s", *s == '-' ? "-" : "");
+    if (e && (s + len - e > 18 ||
+              !rp_chrome_parse_int(e + 1 + (e[1] == '+'), (size_t)(s + len - e - 1 - (e[1] == '+')),
+                                   &exponent)))
+        return rp_chrome_intern(r, s, len, out, err);
+    for (bool point = false; s < end; s++) {
+        point |= *s == '.';
+        if ((unsigned char)(*s - '0') > 9 ||
+            (*s == '0' && (to[n - 1] == ' ' || to[n - 1] == '-'))) {
+            exponent -= point && *s == '0';
+            continue;
+        }
+        to[n++] = *s;
+        exponent -= point;
+    }
+    for (; to[n - 1] == '0'; n--)
+        exponent++;
+    n += (size_t)sprintf(to + n, "e%lld", (long long)exponent);
+    return rp_chrome_intern(r, to, n, out, err);
+}
+
+/* A text is its own id; one that could be taken for a number's gets a word in front. */
+static enum rp_code intern_text(struct rp_chrome *r, rp_str s, rp_str *out, struct rp_err *err)
+{
+    size_t len;
+    const char *text = rp_builder_borrow_str(r->builder, s, &len);
+
+    *out = s;
+    if (strncmp(text, "number ", 7) != 0 && strncmp(text, "text ", 5) != 0)
+        return RP_OK;
+    r->scratch.n = 0;
+    RP_TRY(rp_vec_reserve(&r->scratch, len + 5, err));
+    memcpy(r->scratch.at, "text ", 5);
+    memcpy(r->scratch.at + 5, text, len);
+    return rp_chrome_intern(r, r->scratch.at, len + 5, out, err);
+}
+
+/* 5 and 5.0 are one correlation, "5" is another; null, lists and the like are none. */
+enum rp_code rp_chrome_set_correlation(struct rp_chrome *r, const struct rp_arg *arg,
+                                       const struct rp_json_token *token,
+                                       struct rp_chrome_args *out, struct rp_err *err)
+{
+    bool number = token->len && (unsigned char)(token->text[token->len - 1] - '0') < 10;
+    int64_t value = arg->v.i;
+    rp_str text;
+
+    out->has_correlation = out->correlation_is_text = false;
+    if (arg->type == RP_ARG_STR) {
+        RP_TRY(intern_text(r, arg->v.s, &text, err));
+        value = text;
+        out->correlation_is_text = true;
+    } else if (arg->type != RP_ARG_I64) {
+        if (!number)
+            return RP_OK;
+        if (rp_decimal_parse(token->text, token->len, 0, &value) & ~(unsigned)RP_DECIMAL_NEGATIVE) {
+            RP_TRY(intern_number(r, token->text, token->len, &text, err));
+            value = text;
+            out->correlation_is_text = true;
+        }
+    }
+    out->has_correlation = true;
+    out->correlation = value;
+    return RP_OK;
 }
 
 /* The argument list has left the tree: the builder knows its shape. */
@@ -230,6 +313,7 @@ static enum rp_code read_arg(struct rp_chrome *r, struct rp_json_token *token, u
                              struct rp_chrome_args *out, struct rp_err *err)
 {
     struct rp_chrome_memo *memo = NULL;
+    struct rp_json_token v = {0};
     struct rp_arg arg = {0};
     struct key key = {0};
     uint32_t twin;
@@ -242,7 +326,7 @@ static enum rp_code read_arg(struct rp_chrome *r, struct rp_json_token *token, u
         RP_TRY(new_key(r, token, has_room(r, *node), &key, err));
         arg.key = key.str;
     }
-    RP_TRY(read_value(r, memo, &arg, err));
+    RP_TRY(read_value(r, memo, &arg, &v, err));
     if (rp_json_failed(r->json))
         return RP_OK;
     if (key.node && r->nodes.at[key.node].type == arg.type) {
@@ -251,10 +335,8 @@ static enum rp_code read_arg(struct rp_chrome *r, struct rp_json_token *token, u
     } else if (*node) {
         RP_TRY(enter_child(r, *node, &key, arg.type, out->n, node, err));
     }
-    if (*node ? r->nodes.at[*node].is_correlation : is_correlation(r, arg.key, arg.type)) {
-        out->has_correlation = true;
-        out->correlation = arg.v.i;
-    }
+    if (*node ? r->nodes.at[*node].is_correlation : is_correlation(r, arg.key))
+        RP_TRY(rp_chrome_set_correlation(r, &arg, &v, out, err));
     twin = *node ? r->nodes.at[*node].replaces : find_twin(r, out->n, arg.key);
     return put_arg(r, &arg, twin, out, err);
 }

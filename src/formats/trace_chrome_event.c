@@ -153,8 +153,10 @@ static enum rp_code read_id2(struct rp_chrome *r, struct rp_chrome_event *e, str
     while (rp_json_field(r->json, &key)) {
         if (rp_chrome_at_container(r->json))
             rp_json_skip(r->json);
-        else if (rp_json_value(r->json, &v) != RP_JSON_NONE)
+        else if (rp_json_value(r->json, &v) != RP_JSON_NONE) {
             RP_TRY(rp_chrome_set_ident(r, &e->id, &v, false, err));
+            e->id.local = e->id.given && rp_json_key_is(&key, "local");
+        }
     }
     return RP_OK;
 }
@@ -450,6 +452,40 @@ static uint8_t guess_kind(struct rp_chrome *r, const struct rp_chrome_event *e, 
     return rp_chrome_name_kind(s, len, e->phase, &r->signs);
 }
 
+static enum rp_code put_ident(struct rp_chrome *r, const struct rp_chrome_ident *id,
+                              struct rp_err *err)
+{
+    char number[24];
+    const char *s = number;
+    size_t len;
+
+    if (id->text)
+        s = rp_builder_borrow_str(r->builder, id->text, &len);
+    else
+        len = id->number == RP_ID_EMPTY ? 0 : rp_decimal_format(id->number, 0, number);
+    RP_TRY(rp_vec_reserve(&r->scratch, len + 1, err));
+    memcpy(r->scratch.at + r->scratch.n, s, len);
+    r->scratch.at[r->scratch.n + len] = ':';
+    r->scratch.n += len + 1;
+    return RP_OK;
+}
+
+/* A local id with its process as one text, "local:PID:ID": equal ids of two processes stay apart,
+   also where the trace is written and read again. The pid may stand behind the id. */
+static enum rp_code scope_id(struct rp_chrome *r, struct rp_chrome_event *e, struct rp_err *err)
+{
+    static const char word[] = "local:";
+
+    r->scratch.n = 0;
+    RP_TRY(rp_vec_reserve(&r->scratch, sizeof word, err));
+    memcpy(r->scratch.at, word, sizeof word - 1);
+    r->scratch.n = sizeof word - 1;
+    RP_TRY(put_ident(r, &e->pid, err));
+    RP_TRY(put_ident(r, &e->id, err));
+    e->id = (struct rp_chrome_ident){.given = true};
+    return rp_chrome_intern(r, r->scratch.at, r->scratch.n - 1, &e->id.text, err);
+}
+
 static enum rp_code add_flow(struct rp_chrome *r, const struct rp_chrome_event *e, rp_track track,
                              uint16_t origin, struct rp_err *err)
 {
@@ -501,6 +537,8 @@ static enum rp_code add_event(struct rp_chrome *r, const struct rp_chrome_event 
         raw.flags |= (uint8_t)(RP_EVENT_ASYNC | (text ? RP_EVENT_ID_TEXT : 0));
         raw.has_link = true;
         raw.link = text ? (int64_t)e->id.text : e->id.number;
+    } else if (e->args.has_correlation && e->args.correlation_is_text) {
+        raw.flags |= RP_EVENT_ID_TEXT;
     }
     if (e->phase == 'M')
         RP_TRY(read_metadata(r, e, track, err));
@@ -527,6 +565,7 @@ static void count(struct rp_health *h, const struct rp_chrome_event *e)
 enum rp_code rp_chrome_add(struct rp_chrome *r, const struct rp_chrome_event *e, struct rp_err *err)
 {
     uint8_t kind = r->categories.at[e->category].kind;
+    struct rp_chrome_event scoped;
     uint16_t origin;
     rp_track track;
 
@@ -541,6 +580,11 @@ enum rp_code rp_chrome_add(struct rp_chrome *r, const struct rp_chrome_event *e,
         kind = guess_kind(r, e, track);
     RP_TRY(find_origin(r, e, kind, &origin, err));
     r->nevents++;
+    if (e->id.local) {
+        scoped = *e;
+        RP_TRY(scope_id(r, &scoped, err));
+        e = &scoped;
+    }
     if (e->phase == 's' || e->phase == 't' || e->phase == 'f')
         return add_flow(r, e, track, origin, err);
     return add_event(r, e, track, origin, err);

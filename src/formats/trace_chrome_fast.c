@@ -169,11 +169,12 @@ enum rp_code rp_chrome_learn_end(struct rp_chrome *r, const struct rp_chrome_eve
 /* -------------------------------------------------------------------------- reading */
 
 struct values { /* of one event; `seen` tells which of them are set */
-    int64_t ts_ns, dur_ns, correlation;
+    int64_t ts_ns, dur_ns;
+    struct rp_chrome_args args; /* the correlation only */
     struct rp_chrome_ident pid, tid, id;
     rp_str name;
     uint32_t seen;
-    bool fraction, has_correlation;
+    bool fraction;
 };
 
 struct walk {
@@ -429,6 +430,7 @@ static bool read_arg_text(struct walk *w, struct rp_chrome_memo *memo, struct rp
 static bool read_arg(struct walk *w, struct rp_chrome_step *s)
 {
     struct rp_arg arg = {.key = s->key};
+    struct rp_json_token v = {.text = w->at};
     bool ok;
 
     switch (*w->at) {
@@ -457,9 +459,11 @@ static bool read_arg(struct walk *w, struct rp_chrome_step *s)
     }
     if (!ok || w->nargs >= w->r->args.cap)
         return false;
-    if (s->is_correlation && arg.type == RP_ARG_I64) {
-        w->v.has_correlation = true;
-        w->v.correlation = arg.v.i;
+    if (s->is_correlation) {
+        v.len = (uint32_t)(w->at - v.text);
+        w->code = rp_chrome_set_correlation(w->r, &arg, &v, &w->v.args, w->err);
+        if (w->code != RP_OK)
+            return false;
     }
     w->type = arg.type;
     w->r->args.at[w->nargs++] = arg;
@@ -512,8 +516,9 @@ static void complete(const struct values *v, struct rp_chrome_event *e)
     }
     if (v->seen & BIT(RP_CHROME_DUR))
         e->dur_ns = v->dur_ns;
-    e->args.has_correlation = v->has_correlation;
-    e->args.correlation = v->correlation;
+    e->args.has_correlation = v->args.has_correlation;
+    e->args.correlation_is_text = v->args.correlation_is_text;
+    e->args.correlation = v->args.correlation;
 }
 
 /* From the '{' to behind the '}', through the tree; 0: it does not fit. */

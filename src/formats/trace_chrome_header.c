@@ -5,6 +5,7 @@
  * warning. From a few of them facts are read, with a second small parser over the kept text, so
  * that it does not matter where in the file they stand.
  */
+#include "base/decimal.h"
 #include "formats/trace_chrome.h"
 
 #include <limits.h>
@@ -169,11 +170,15 @@ static enum rp_code read_devices(struct rp_chrome *r, struct rp_json *p, struct 
 static enum rp_code read_base(struct rp_chrome *r, struct rp_json *p, struct rp_err *err)
 {
     struct rp_json_token v;
+    unsigned flags;
     int64_t n;
 
-    if (!rp_json_value(p, &v) || !int_of(&v, &n))
+    if (!rp_json_value(p, &v) || (v.kind != RP_JSON_NUMBER && v.kind != RP_JSON_STRING))
         return RP_OK;
-    if (n > BASE_MAX_NS || n < -BASE_MAX_NS)
+    flags = rp_decimal_parse(v.text, v.len, 0, &n); /* some write 1.5e18 */
+    if (flags & RP_DECIMAL_INVALID)
+        return RP_OK;
+    if ((flags & RP_DECIMAL_RANGE) || n > BASE_MAX_NS || n < -BASE_MAX_NS)
         return rp_builder_warn(r->builder, err, "baseTimeNanoseconds is out of range: ignored");
     r->trace->base_ns = n;
     r->trace->has_base = 1;

@@ -25,6 +25,7 @@
 #define BLOCK_MAX   (UINT32_C(16) << 20)
 #define TOKEN_MAX   (UINT64_C(1) << 30) /* positions are 32-bit */
 #define TOKEN_ROOM  (UINT32_C(64) << 10)
+#define DRAIN_KEEP  ((size_t)1 << 30) /* held by a drain at most */
 
 /* A key and a value have four quotes; a fifth without a comma or bracket is an error that the
    walker will find before it gets there. So a tail never holds more entries than this. */
@@ -431,6 +432,42 @@ enum rp_code rp_json_blocks_restart(struct rp_json_blocks *b, size_t from, rp_js
     b->chunk = b->chunk_max < AGAIN_CHUNK ? b->chunk_max : AGAIN_CHUNK;
     RP_TRY(seek(b, offset, find, user, found));
     *skipped = b->taken - offset;
+    return RP_OK;
+}
+
+/* One piece of the rest; *keep becomes false where it would be too much to hold. */
+static enum rp_code drain_piece(struct rp_json_blocks *b, bool *keep, struct rp_err *err)
+{
+    char piece[16 << 10];
+    size_t got;
+
+    if (rp_input_read(b->in, piece, sizeof piece, &got, &b->err) != RP_OK)
+        b->ended = RP_JSON_STOP_INPUT;
+    else if (!got)
+        b->ended = RP_JSON_STOP_END;
+    else if (*keep && b->held_n + got > DRAIN_KEEP)
+        *keep = false;
+    else if (*keep && !hold(b, piece, got))
+        return rp_err_nomem(err, "checking the rest of an input");
+    return RP_OK;
+}
+
+enum rp_code rp_json_blocks_drain(struct rp_json_blocks *b, bool keep, struct rp_err *err)
+{
+    bool kept = keep;
+
+    stop_thread(b);
+    while (b->ended == RP_JSON_STOP_NONE)
+        RP_TRY(drain_piece(b, &kept, err));
+    if (b->ended == RP_JSON_STOP_INPUT) {
+        if (err)
+            *err = b->err;
+        return b->err.code;
+    }
+    if (rp_input_truncated(b->in))
+        return rp_err_set_at(err, RP_FORMAT, b->taken, "the compressed input is cut short");
+    if (keep && !kept)
+        return rp_err_set_at(err, RP_LIMIT, b->taken, "too much text behind it to look through");
     return RP_OK;
 }
 

@@ -65,4 +65,9 @@ typedef size_t rp_json_find_fn(const void *user, const char *text, size_t n, boo
 enum rp_code rp_json_blocks_restart(struct rp_json_blocks *b, size_t from, rp_json_find_fn *find,
                                     const void *user, bool *found, uint64_t *skipped);
 
+/* Reads the input to its end and tells how that is: RP_OK, or what failed. keep: what was read is
+   held for a restart, up to a limit; without it, and over the limit, there can be none. Stays on
+   the calling thread from then on. */
+enum rp_code rp_json_blocks_drain(struct rp_json_blocks *b, bool keep, struct rp_err *err);
+
 #endif

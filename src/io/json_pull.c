@@ -50,6 +50,7 @@ enum rp_code rp_json_open(struct rp_input *in, const struct rp_json_options *opt
         return code;
     }
     p->inner->depth_max = limits.depth;
+    p->inner->trailing_comma = o.trailing_comma;
     p->token_max = limits.token_bytes < UINT32_MAX ? (uint32_t)limits.token_bytes : UINT32_MAX;
     show_nothing(p);
     *out = p;
@@ -307,6 +308,10 @@ bool rp_json_field_slow(struct rp_json *p, struct rp_json_token *key)
     if (pass_comma(p, '}') != 1)
         return false;
     at = p->at;
+    if (*at == '}' && p->depth == 1 && p->inner->trailing_comma) {
+        p->inner->stats.trailing_commas++;
+        return rp_json_leave(p, at);
+    }
     if (*at != '"')
         return fail(p, at, *at == '}' ? "unexpected ',' before '}'" : "expected a key in quotes");
     close = p->text + p->ix[1];
@@ -335,6 +340,17 @@ bool rp_json_element_slow(struct rp_json *p)
     if (pass_comma(p, ']') != 1)
         return false;
     p->fresh = false;
+    return true;
+}
+
+bool rp_json_trailing(struct rp_json *p)
+{
+    const char *at = p->failed || !p->depth || rp_json_in_object(p) ? NULL : rp_json_next_byte(p);
+
+    if (!at || *at != ']')
+        return false;
+    p->inner->stats.trailing_commas++;
+    rp_json_leave(p, at);
     return true;
 }
 

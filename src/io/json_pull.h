@@ -65,6 +65,7 @@ struct rp_json_token {
 struct rp_json_options {
     const struct rp_limits *limits; /* NULL: the defaults; copied */
     bool threaded;                  /* read and index on another thread where there are two cores */
+    bool trailing_comma;            /* allow one in front of the '}' of a top-level object */
     /* for tests and benchmarks */
     uint32_t block_bytes;    /* 0: the default */
     rp_json_index_fn *index; /* NULL: the fastest */
@@ -74,7 +75,8 @@ struct rp_json_stats {
     uint64_t control_bytes; /* below 0x20 inside strings, in the blocks seen so far */
     uint64_t non_finite;    /* NaN, Infinity, -Infinity */
     uint64_t bad_escapes;   /* met by rp_json_decode */
-    bool truncated;         /* the compressed stream was cut short (known at the end only) */
+    uint64_t trailing_commas;
+    bool truncated; /* the compressed stream was cut short (known at the end only) */
 };
 
 struct rp_json_inner;
@@ -112,6 +114,10 @@ static inline bool rp_json_field(struct rp_json *p, struct rp_json_token *key);
 /* In an array: whether there is another element; false behind its ']'. */
 static inline bool rp_json_element(struct rp_json *p);
 
+/* Behind rp_json_element: whether there is no element but the ']', behind a comma too many. Then
+   the array is left, and the comma counted. Asked by readers that take such files. */
+bool rp_json_trailing(struct rp_json *p);
+
 /* Passes the next value, whatever it is. */
 bool rp_json_skip(struct rp_json *p);
 /* Passes the next value and gives its text as it stands in the input, borrowed likewise. A value
@@ -130,11 +136,20 @@ struct rp_json_stats rp_json_stats(const struct rp_json *p);
 /*
  * Salvage after an error in an array of objects: skips to where the next element seems to begin,
  * that is a '{' behind a '}' and a comma, with one of `keys` (NULL-terminated; NULL: any key)
- * first in it. depth is rp_json_depth() inside that array. On success the error is gone,
- * the next call is rp_json_element, and *skipped is the distance from the error. False, and the
- * error stays: nothing found, or the error is not of that kind (end of input, no memory).
+ * first in it; or, where the error is between two elements, such a '{' right behind it. depth is
+ * rp_json_depth() inside that array. On success the error is gone, the next call is
+ * rp_json_element, and *skipped is the distance from the error. False, and the error stays: nothing
+ * found, or the error is not of that kind (end of input, no memory).
  */
 bool rp_json_resync(struct rp_json *p, uint32_t depth, const char *const *keys, uint64_t *skipped);
+
+/*
+ * After an error of the text: reads the input to its end and tells how that is, RP_OK or what is
+ * wrong with it (damaged, cut short). Bad text out of a decoder whose checksum does not hold is not
+ * what the file says. keep: rp_json_resync may still be called where the result is RP_OK, for which
+ * the rest is held in memory (RP_LIMIT where it is too long).
+ */
+enum rp_code rp_json_drain(struct rp_json *p, bool keep, struct rp_err *err);
 
 /*
  * Decodes the text of a string: escapes, surrogate pairs; a lone surrogate becomes U+FFFD, an

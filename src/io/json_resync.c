@@ -6,7 +6,9 @@
  *
  *     } , { "key"
  *
- * with white space anywhere, and parsing begins anew at its '{'. That text may stand inside a
+ * with white space anywhere, and parsing begins anew at its '{'. An error between two elements, a
+ * comma too many or one missing, leaves the next one whole: there the '{' may follow at once. The
+ * text of a border may stand inside a
  * string or deeper than the array; then there will be another error and another search, further on.
  * The search starts where the error is and needs a '}' first, so every try gets closer to the end.
  */
@@ -36,23 +38,50 @@ static bool known_key(const char *key, size_t len, const char *const *keys)
     return !keys;
 }
 
-/* The '{' of a border that begins at the '}' at `at`, or NULL. */
-static const char *match_border(const char *at, const char *end, const char *const *keys)
-{
-    const char *open = expect(expect(at, end, '}'), end, ','), *key, *close;
+struct search {
+    const char *const *keys;
+    bool *between; /* the text begins between two elements; false once that was looked at */
+};
 
-    open = expect(open, end, '{');
-    key = expect(open, end, '"');
+/* The '{' that must be next at `at`, with a known key in it, or NULL. */
+static const char *match_open(const char *at, const char *end, const char *const *keys)
+{
+    const char *open = expect(at, end, '{'), *key = expect(open, end, '"'), *close;
+
     close = key ? memchr(key, '"', (size_t)(end - key)) : NULL;
     return close && known_key(key, (size_t)(close - key), keys) ? open - 1 : NULL;
 }
 
+/* The '{' of a border that begins at the '}' at `at`, or NULL. */
+static const char *match_border(const char *at, const char *end, const char *const *keys)
+{
+    return match_open(expect(expect(at, end, '}'), end, ','), end, keys);
+}
+
+/* The '{' of the next element behind commas too many, or right here, where one is missing. */
+static const char *match_here(const char *at, const char *end, const char *const *keys)
+{
+    while (at < end && (*at == ',' || rp_json_is_space(*at)))
+        at++;
+    return match_open(at, end, keys);
+}
+
 static size_t find_border(const void *user, const char *text, size_t n, bool all, size_t *keep)
 {
-    const char *const *const *keys = user;
+    const struct search *search = user;
     const char *at = text, *end = text + n, *found;
 
     *keep = 0;
+    if (*search->between && n < BORDER_MAX && !all) {
+        *keep = n;
+        return n;
+    }
+    if (*search->between) {
+        *search->between = false;
+        found = match_here(text, text + (n < BORDER_MAX ? n : BORDER_MAX), search->keys);
+        if (found)
+            return (size_t)(found - text);
+    }
     while (at < end && (at = memchr(at, '}', (size_t)(end - at)))) {
         size_t left = (size_t)(end - at);
 
@@ -60,7 +89,7 @@ static size_t find_border(const void *user, const char *text, size_t n, bool all
             *keep = left;
             return n;
         }
-        found = match_border(at, at + (left < BORDER_MAX ? left : BORDER_MAX), *keys);
+        found = match_border(at, at + (left < BORDER_MAX ? left : BORDER_MAX), search->keys);
         if (found)
             return (size_t)(found - text);
         at++;
@@ -77,19 +106,41 @@ static bool can_resync(const struct rp_json *p, uint32_t depth)
            depth && depth <= p->depth && p->stack[depth - 1] == ']' && p->inner->block;
 }
 
+/* Control characters in strings from byte `from` of a block on, as its index took them for strings:
+   blocks are counted whole. Never more than were counted. */
+static uint64_t controls_behind(const struct rp_json_block *block, size_t from, uint64_t counted)
+{
+    bool in_string = false, escaped = false;
+    uint64_t n = 0;
+
+    for (size_t i = 0; i < block->filled; i++) {
+        unsigned char c = (unsigned char)block->text[i];
+
+        if (c == '"' && !escaped)
+            in_string = !in_string;
+        n += i >= from && in_string && c < 0x20;
+        escaped = c == '\\' && !escaped;
+    }
+    return n < counted ? n : counted;
+}
+
 bool rp_json_resync(struct rp_json *p, uint32_t depth, const char *const *keys, uint64_t *skipped)
 {
     struct rp_json_inner *inner = p->inner;
     enum rp_code code;
     uint64_t distance;
     size_t from;
-    bool found;
+    bool found, between;
+    struct search search = {.keys = keys, .between = &between};
 
     *skipped = 0;
     if (!can_resync(p, depth))
         return false;
+    /* a limit is met at the '{' itself: there it would be met again */
+    between = p->depth == depth && inner->err.code == RP_FORMAT;
     from = (size_t)(inner->fail_at - inner->block->text);
-    code = rp_json_blocks_restart(inner->blocks, from, find_border, &keys, &found, &distance);
+    inner->stats.control_bytes -= controls_behind(inner->block, from, inner->stats.control_bytes);
+    code = rp_json_blocks_restart(inner->blocks, from, find_border, &search, &found, &distance);
     if (code != RP_OK)
         rp_err_nomem(&inner->err, "looking for the next element");
     if (code != RP_OK || !found)
@@ -102,4 +153,11 @@ bool rp_json_resync(struct rp_json *p, uint32_t depth, const char *const *keys, 
     p->depth = depth;
     p->fresh = true;
     return rp_json_next_block(p);
+}
+
+enum rp_code rp_json_drain(struct rp_json *p, bool keep, struct rp_err *err)
+{
+    if (!p->failed)
+        return rp_err_set(err, RP_BUG, "the rest of an input was asked for without an error");
+    return rp_json_blocks_drain(p->inner->blocks, keep, err);
 }

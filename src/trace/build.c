@@ -11,7 +11,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define ORIGINS_MAX UINT16_MAX
+/* Origins are 16-bit numbers. Near the end categories are given up, then kinds: there are 256
+   phases at most. */
+#define ORIGINS_MAX   UINT16_MAX
+#define ORIGINS_NAMED (ORIGINS_MAX - 1024)
+#define ORIGINS_KINDS (ORIGINS_MAX - 256)
 
 enum rp_code rp_builder_new(const struct rp_limits *limits, struct rp_builder **out,
                             struct rp_err *err)
@@ -164,21 +168,46 @@ enum rp_code rp_builder_track(struct rp_builder *b, uint32_t process, int64_t ti
     }
 }
 
+static uint64_t origin_key(const struct rp_origin *origin)
+{
+    return (uint64_t)origin->category << 32 | (uint64_t)(uint8_t)origin->phase << 24 |
+           (uint64_t)origin->kind << 16 | (uint64_t)origin->flags << 8 |
+           (origin->has_category != 0);
+}
+
+/* The origin that this one shares with others where there are too many. */
+static enum rp_code share_origin(struct rp_builder *b, struct rp_origin *origin, struct rp_err *err)
+{
+    size_t n = b->origins.n;
+
+    if (n < ORIGINS_NAMED || rp_map_get(&b->origin_of, origin_key(origin)) != RP_MAP_NONE)
+        return RP_OK;
+    origin->category = 0;
+    origin->has_category = 1;
+    if (n >= ORIGINS_KINDS && rp_map_get(&b->origin_of, origin_key(origin)) == RP_MAP_NONE)
+        origin->kind = origin->flags = 0;
+    if (b->shares_origins)
+        return RP_OK;
+    b->shares_origins = true;
+    return rp_builder_warn(b, err,
+                           "more than %u different pairs of phase and category: the categories of "
+                           "further ones are left out",
+                           (unsigned)ORIGINS_NAMED);
+}
+
 enum rp_code rp_builder_origin(struct rp_builder *b, const struct rp_origin *origin, uint16_t *out,
                                struct rp_err *err)
 {
-    uint64_t key = (uint64_t)origin->category << 32 | (uint64_t)(uint8_t)origin->phase << 24 |
-                   (uint64_t)origin->kind << 16 | (uint64_t)origin->flags << 8 |
-                   (origin->has_category != 0);
     uint32_t fresh = (uint32_t)b->origins.n, found;
+    struct rp_origin take = *origin;
 
     RP_TRY(rp_vec_reserve(&b->origins, 1, err));
-    if (fresh == ORIGINS_MAX && rp_map_get(&b->origin_of, key) == RP_MAP_NONE)
-        return rp_err_set(err, RP_LIMIT, "more than %u different pairs of phase and category",
-                          fresh);
-    RP_TRY(rp_map_intern(&b->origin_of, key, fresh, &found, err));
+    RP_TRY(share_origin(b, &take, err));
+    if (fresh == ORIGINS_MAX && rp_map_get(&b->origin_of, origin_key(&take)) == RP_MAP_NONE)
+        return rp_err_set(err, RP_LIMIT, "more than %u different phases and kinds", fresh);
+    RP_TRY(rp_map_intern(&b->origin_of, origin_key(&take), fresh, &found, err));
     if (found == fresh)
-        b->origins.at[b->origins.n++] = *origin;
+        b->origins.at[b->origins.n++] = take;
     *out = (uint16_t)found;
     return RP_OK;
 }

@@ -29,7 +29,8 @@ enum rp_code rp_builder_process(struct rp_builder *b, int64_t pid, rp_str text, 
                                 struct rp_err *err);
 enum rp_code rp_builder_track(struct rp_builder *b, uint32_t process, int64_t tid, rp_str text,
                               bool has_id, rp_track *out, struct rp_err *err);
-/* phase and category as the file has them, with what the reader knows about the pair. */
+/* phase and category as the file has them, with what the reader knows about the pair. Of tens of
+   thousands the last ones share one without their category, and the trace warns of it. */
 enum rp_code rp_builder_origin(struct rp_builder *b, const struct rp_origin *origin, uint16_t *out,
                                struct rp_err *err);
 
@@ -45,7 +46,7 @@ struct rp_raw {            /* one event as the reader saw it */
     uint16_t shape; /* from rp_builder_shape; 0: no arguments */
     uint8_t flags;
     bool has_link;
-    int64_t link; /* correlation id; with RP_EVENT_ASYNC the async id (RP_EVENT_ID_TEXT) */
+    int64_t link; /* correlation id, with RP_EVENT_ASYNC the async id; RP_EVENT_ID_TEXT: a text */
     const struct rp_arg *args; /* fit the shape */
     uint32_t nargs;
 };

@@ -81,6 +81,7 @@ struct rp_builder {
     RP_VEC(struct rp_process) processes;
     RP_VEC(struct rp_track_info) tracks;
     RP_VEC(struct rp_origin) origins;
+    bool shares_origins; /* there were too many */
     RP_VEC(struct rp_step) steps;
     RP_VEC(struct rp_device) devices;
     RP_VEC(struct rp_meta) meta;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Correlation ids and async ids become dense link numbers: correlations first, in the order in
- * which the file brings them. An async id belongs to its category: (category, id) is one chain. The
+ * which the file brings them. An async id belongs to its category: (category, id) is one chain. An
+ * id that is a text is never the number of its string. The
  * column of links is rewritten in place: first the events with a correlation, then the others.
  */
 #include "trace/build_state.h"
@@ -12,6 +13,7 @@
 struct numbering {
     rp_id_vec id, key;
     RP_VEC(uint32_t) dense;
+    bool keyed; /* the id alone does not tell them apart */
 };
 
 static void release(struct numbering *w)
@@ -31,15 +33,18 @@ static enum rp_code collect(const struct rp_builder *b, bool async, struct numbe
 {
     uint32_t i;
 
+    w->keyed = async;
     for (i = 0; i < b->ev.n; i++)
-        if (has_id(b, i, async))
+        if (has_id(b, i, async)) {
+            w->keyed |= (b->ev.flags.at[i] & RP_EVENT_ID_TEXT) != 0;
             RP_TRY(rp_vec_push(&w->id, b->link_id.at[b->ev.link.at[i]], err));
+        }
     return rp_vec_reserve(&w->dense, w->id.n + 1, err);
 }
 
-/* Number of an id, whether it is a text, and its category, in one word. */
-static enum rp_code make_async_keys(const struct rp_builder *b, struct numbering *w,
-                                    struct rp_err *err)
+/* Number of an id, whether it is a text, and of async ids the category, in one word. */
+static enum rp_code make_keys(const struct rp_builder *b, bool async, struct numbering *w,
+                              struct rp_err *err)
 {
     rp_row_vec category = {0};
     uint32_t n, i;
@@ -50,11 +55,11 @@ static enum rp_code make_async_keys(const struct rp_builder *b, struct numbering
     RP_TRY(rp_vec_reserve(&w->key, w->id.n + 1, err));
     code = rp_build_categories(b, &category, err);
     for (i = 0; code == RP_OK && i < b->ev.n; i++)
-        if (has_id(b, i, true)) {
+        if (has_id(b, i, async)) {
             uint64_t text = (b->ev.flags.at[i] & RP_EVENT_ID_TEXT) != 0;
 
             w->key.at[k] = (int64_t)((uint64_t)w->dense.at[k] << 17 | text << 16 |
-                                     category.at[b->ev.origin.at[i]]);
+                                     (async ? category.at[b->ev.origin.at[i]] : 0));
             k++;
         }
     rp_vec_release(&category);
@@ -94,10 +99,11 @@ static enum rp_code number_ids(struct rp_builder *b, bool async, struct rp_err *
     enum rp_code code;
 
     code = collect(b, async, &w, err);
-    if (code == RP_OK && async && w.id.n)
-        code = make_async_keys(b, &w, err);
+    w.keyed = w.keyed && w.id.n;
+    if (code == RP_OK && w.keyed)
+        code = make_keys(b, async, &w, err);
     if (code == RP_OK)
-        code = rp_dense_ids(async ? w.key.at : w.id.at, w.id.n, w.dense.at, &ndistinct, err);
+        code = rp_dense_ids(w.keyed ? w.key.at : w.id.at, w.id.n, w.dense.at, &ndistinct, err);
     if (code == RP_OK)
         code = assign(b, async, &w, ndistinct, err);
     release(&w);

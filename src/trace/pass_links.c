@@ -65,6 +65,14 @@ static enum rp_code new_link(struct linker *w, int64_t id, enum rp_link_source s
     return rp_vec_push(&w->has_host, 0, err);
 }
 
+/* Whether the id of the event's link is a text is the link's, which it has from the other one. */
+static void copy_id_kind(struct linker *w, rp_event from, rp_event to)
+{
+    uint8_t *flags = w->b->ev.flags.at;
+
+    flags[to] = (flags[to] & (uint8_t)~RP_EVENT_ID_TEXT) | (flags[from] & RP_EVENT_ID_TEXT);
+}
+
 /* Host and device come to stand in one link: the host's, else the device's, else a new one. */
 static enum rp_code join(struct linker *w, rp_event host, rp_event device, int64_t id,
                          enum rp_link_source source, struct rp_err *err)
@@ -73,11 +81,14 @@ static enum rp_code join(struct linker *w, rp_event host, rp_event device, int64
 
     if (w->b->ev.flags.at[host] & RP_EVENT_ASYNC)
         return RP_OK;
-    if (link[host] == RP_NONE && link[device] != RP_NONE && source == RP_LINK_FLOW)
+    if (link[host] == RP_NONE && link[device] != RP_NONE && source == RP_LINK_FLOW) {
         link[host] = link[device];
-    else if (link[host] == RP_NONE)
+        copy_id_kind(w, device, host);
+    } else if (link[host] == RP_NONE) {
         RP_TRY(new_link(w, id, source, &link[host], err));
+    }
     link[device] = link[host];
+    copy_id_kind(w, host, device);
     w->has_host.at[link[host]] = 1;
     return RP_OK;
 }

@@ -79,7 +79,7 @@ static enum rp_code find_groups(struct pairing *w, uint32_t *count, struct rp_er
         if (role == NEITHER)
             continue;
         if (w->async && !(ev->flags.at[i] & RP_EVENT_ASYNC)) { /* the file gave no id */
-            ev->flags.at[i] |= RP_EVENT_ASYNC;
+            ev->flags.at[i] = (ev->flags.at[i] | RP_EVENT_ASYNC) & (uint8_t)~RP_EVENT_ID_TEXT;
             ev->link.at[i] = group = RP_NONE;
         }
         if (group != RP_NONE && ev->ts_ns.at[i] != RP_NO_TS) {
@@ -143,8 +143,10 @@ static enum rp_code join(struct pairing *w, uint32_t begin, uint32_t end, struct
     ev->dur_ns.at[begin] = dur;
     ev->flags.at[begin] |= RP_EVENT_PAIR;
     ev->flags.at[begin] |= ev->flags.at[end] & RP_EVENT_ROUNDED;
-    if (ev->link.at[begin] == RP_NONE)
+    if (ev->link.at[begin] == RP_NONE) {
         ev->link.at[begin] = ev->link.at[end];
+        ev->flags.at[begin] |= ev->flags.at[end] & RP_EVENT_ID_TEXT;
+    }
     ev->track.at[end] = RP_NONE;
     return join_args(w, begin, end, err);
 }

@@ -62,7 +62,7 @@ enum {
     RP_EVENT_NO_DUR = 16,  /* a complete event without a duration */
     RP_EVENT_PAIR = 32,    /* made of a begin and an end event */
     RP_EVENT_ASYNC = 64,   /* belongs to an asynchronous chain; id is its link */
-    RP_EVENT_ID_TEXT = 128 /* its async id is a string id, not a number */
+    RP_EVENT_ID_TEXT = 128 /* the id of its link is a string id, not a number */
 };
 
 struct rp_events {

@@ -421,9 +421,63 @@ static void test_bytes(void **state)
     rp_import_release(&import);
 }
 
+static void test_base_time(void **state)
+{
+    static const struct {
+        const char *text;
+        bool has;
+        int64_t ns;
+    } cases[] = {{"1.5e18", true, 1500000000000000000},
+                 {"1790857026000000001", true, 1790857026000000001},
+                 {"\"17\"", true, 17},
+                 {"1e30", false, 0},
+                 {"\"x\"", false, 0},
+                 {"null", false, 0}};
+    char text[200];
+
+    UNUSED_STATE(state);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct rp_import import;
+
+        snprintf(text, sizeof text,
+                 "{\"traceEvents\":[{\"ph\":\"i\",\"ts\":1}],\"baseTimeNanoseconds\":%s}",
+                 cases[i].text);
+        import = load(text);
+        assert_int_equal(import.trace->has_base, cases[i].has);
+        assert_int_equal(import.trace->base_ns, cases[i].ns);
+        rp_import_release(&import);
+    }
+}
+
+/* Ids of "local" belong to their process, those of "global" do not. */
+static void test_local_ids(void **state)
+{
+    struct rp_import import = load(
+        "[{\"ph\":\"b\",\"cat\":\"c\",\"name\":\"a\",\"id2\":{\"local\":\"0x1\"},\"pid\":1,\"ts\":1},"
+        "{\"ph\":\"b\",\"cat\":\"c\",\"name\":\"a\",\"id2\":{\"local\":\"0x1\"},\"pid\":2,\"ts\":2},"
+        "{\"ph\":\"e\",\"cat\":\"c\",\"name\":\"a\",\"id2\":{\"local\":\"0x1\"},\"pid\":1,\"ts\":5},"
+        "{\"ph\":\"e\",\"cat\":\"c\",\"name\":\"a\",\"id2\":{\"local\":\"0x1\"},\"pid\":2,\"ts\":9},"
+        "{\"ph\":\"b\",\"cat\":\"c\",\"name\":\"g\",\"id2\":{\"global\":\"0x1\"},\"pid\":1,\"ts\":3},"
+        "{\"ph\":\"e\",\"cat\":\"c\",\"name\":\"g\",\"id2\":{\"global\":\"0x1\"},\"pid\":2,\"ts\":4}]");
+    const struct rp_trace *t = import.trace;
+    rp_event one = find_nth(t, "a", 0), two = find_nth(t, "a", 1), global = find(t, "g");
+
+    UNUSED_STATE(state);
+    assert_int_equal(t->ev.n, 3);
+    assert_int_equal(t->ev.dur_ns[one], 4000);
+    assert_int_equal(t->ev.dur_ns[two], 7000);
+    assert_int_equal(t->ev.dur_ns[global], 1000);
+    assert_int_not_equal(t->ev.link[one], t->ev.link[two]);
+    assert_int_not_equal(t->ev.link[one], t->ev.link[global]);
+    assert_str(t, (rp_str)t->links.native_id[t->ev.link[two]], "local:2:0x1");
+    rp_import_release(&import);
+}
+
 int test_chrome(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_local_ids),
+        cmocka_unit_test(test_base_time),
         cmocka_unit_test(test_kineto_header),
         cmocka_unit_test(test_kineto_events),
         cmocka_unit_test(test_kineto_identities),

@@ -191,13 +191,54 @@ static void test_templates(void **state)
     rp_import_release(&import);
 }
 
+/* Launches and kernels whose correlations are no 64-bit integers, read by both readers. */
+static void test_correlations(void **state)
+{
+    static const char *const pairs[][2] = {{"5", "5.0"},
+                                           {"\"0x1\"", "\"0x1\""},
+                                           {"\"5\"", "\"5\""},
+                                           {"1.50", "15e-1"},
+                                           {"18446744073709551616", "18446744073709551616.0"},
+                                           {"\"1.5\"", "\"1.5\""},
+                                           {"\"number 15e-1\"", "\"number 15e-1\""},
+                                           {"-0.05", "-5E-2"},
+                                           {"9223372036854775808", "9223372036854775808"}};
+    enum { N = sizeof pairs / sizeof *pairs };
+    char text[16000];
+    size_t n = (size_t)sprintf(text, "[{\"ph\":\"i\",\"ts\":0}");
+    struct rp_import import;
+
+    UNUSED_STATE(state);
+    for (int i = 0; i < 3 * N; i++)
+        for (int k = 0; k < 2; k++)
+            n += (size_t)sprintf(
+                text + n,
+                ",{\"ph\":\"X\",\"cat\":\"%s\",\"name\":\"%d\",\"pid\":1,\"tid\":%d,"
+                "\"ts\":1,\"dur\":1,\"args\":{\"correlation\":%s}}",
+                k ? "kernel" : "cuda_runtime", i % N, k, pairs[i % N][k]);
+    strcpy(text + n, "]");
+    import = load(text);
+    assert_int_equal(import.trace->links.n, N);
+    assert_int_equal(import.trace->health.gpu_without_runtime, 0);
+    assert_int_equal(import.trace->health.multi_gpu_per_corr, N);
+    for (uint32_t i = 0; i < N; i++)
+        for (uint32_t k = import.trace->links.offset[i]; k < import.trace->links.offset[i + 1]; k++)
+            assert_int_equal(
+                import.trace->ev.name[import.trace->links.member[k]],
+                import.trace->ev.name[import.trace->links.member[import.trace->links.offset[i]]]);
+    rp_import_release(&import);
+    import = load(
+        "[{\"ph\":\"X\",\"cat\":\"kernel\",\"ts\":1,\"dur\":1,\"args\":{\"correlation\":null}}]");
+    assert_int_equal(import.trace->links.n, 0);
+    rp_import_release(&import);
+}
+
 int test_chrome_args(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_arg_types),
-        cmocka_unit_test(test_shapes),
-        cmocka_unit_test(test_many_args),
-        cmocka_unit_test(test_templates),
+        cmocka_unit_test(test_arg_types),    cmocka_unit_test(test_shapes),
+        cmocka_unit_test(test_many_args),    cmocka_unit_test(test_templates),
+        cmocka_unit_test(test_correlations),
     };
 
     return cmocka_run_group_tests_name("chrome_args", tests, NULL, NULL);

@@ -128,6 +128,61 @@ static void test_gzip(void **state)
     rp_import_release(&import);
 }
 
+/* Stored blocks are inflated as they are: text that makes no sense, and a checksum that tells why.
+ */
+static size_t store(const char *text, size_t n, uint8_t *out, size_t cap)
+{
+    z_stream z = {0};
+
+    assert_int_equal(deflateInit2(&z, 0, Z_DEFLATED, 31, 8, Z_DEFAULT_STRATEGY), Z_OK);
+    z.next_in = (Bytef *)(uintptr_t)text;
+    z.avail_in = (uInt)n;
+    z.next_out = out;
+    z.avail_out = (uInt)cap;
+    assert_int_equal(deflate(&z, Z_FINISH), Z_STREAM_END);
+    n = z.total_out;
+    deflateEnd(&z);
+    return n;
+}
+
+static void test_damaged_gzip(void **state)
+{
+    static const char text[] = "{\"traceEvents\":[{\"ph\":\"i\",\"name\":\"a\",\"ts\":1},"
+                               "{\"ph\":\"i\",\"name\":\"b\",\"ts\":2},"
+                               "{\"ph\":\"i\",\"name\":\"c\",\"ts\":3}]}";
+    struct rp_read_options salvage = {.salvage = true};
+    struct rp_err err = RP_ERR_INIT;
+    struct rp_import import = RP_IMPORT_INIT;
+    char bad[sizeof text];
+    uint8_t packed[1000];
+    size_t len = store(text, sizeof text - 1, packed, sizeof packed);
+    uint8_t *colon = memmem(packed, len, "\"b\"", 3);
+
+    UNUSED_STATE(state);
+    colon[-1] = 'x';
+    assert_code(load_bytes(packed, len, NULL, &import, &err), RP_FORMAT);
+    assert_contains(err.text, "the compressed data is damaged, from byte 61 on");
+    assert_ok(load_bytes(packed, len, &salvage, &import, &err), &err);
+    assert_int_equal(nloaded(import.trace), 1);
+    assert_int_equal(import.trace->health.skipped_bytes, 0);
+    assert_true(warns(import.trace, "compressed data is damaged, from byte 61 on"));
+    rp_import_release(&import);
+
+    assert_code(load_bytes(packed, len - 3, NULL, &import, &err), RP_FORMAT); /* and cut */
+    assert_contains(err.text, "the compressed data is damaged");
+
+    /* the same text, but the file says so: looked through as without compression */
+    memcpy(bad, text, sizeof text);
+    strstr(bad, "\"b\"")[-1] = 'x';
+    len = store(bad, sizeof text - 1, packed, sizeof packed);
+    assert_code(load_bytes(packed, len, NULL, &import, &err), RP_FORMAT);
+    assert_contains(err.text, "expected ':' after a key at byte 61");
+    assert_ok(load_bytes(packed, len, &salvage, &import, &err), &err);
+    assert_int_equal(nloaded(import.trace), 2);
+    find(import.trace, "c");
+    rp_import_release(&import);
+}
+
 static void test_garbage(void **state)
 {
     static const char text[] = "{\"traceEvents\":[{\"ph\":\"i\",\"name\":\"a\",\"ts\":1},"
@@ -143,7 +198,8 @@ static void test_garbage(void **state)
     assert_int_equal(import.trace->ev.n, 2);
     assert_int_equal(import.trace->health.salvaged, 1);
     assert_true(import.trace->health.skipped_bytes > 0);
-    assert_true(warns(import.trace, "skipped"));
+    assert_int_equal(import.trace->health.control_bytes, 0); /* the one that was skipped */
+    assert_int_equal(import.trace->nwarnings, 0);            /* health tells */
     assert_int_equal(import.trace->nmeta, 1);
     rp_import_release(&import);
 
@@ -157,6 +213,43 @@ static void test_garbage(void **state)
     import = load_salvaged("[{\"ph\":\"i\",\"name\":\"a\",\"ts\":1}] more");
     assert_int_equal(import.trace->ev.n, 1);
     rp_import_release(&import);
+}
+
+#define EVENT(name) "{\"ph\":\"i\",\"name\":\"" name "\",\"ts\":1}"
+
+/* One too many at the end is nothing lost; elsewhere it is an error, and salvage loses nothing. */
+static void test_commas(void **state)
+{
+    static const char *const harmless[] = {
+        "{\"traceEvents\":[" EVENT("a") "," EVENT("b") ",]}",
+        "{\"traceEvents\":[" EVENT("a") "," EVENT("b") "\n,\n] ,\n}",
+        "[" EVENT("a") "," EVENT("b") ", ]",
+    };
+    static const char *const broken[] = {
+        "{\"traceEvents\":[,," EVENT("a") "," EVENT("b") "]}",
+        "[" EVENT("a") "\n" EVENT("b") "]",
+        "[" EVENT("a") ",, ," EVENT("b") "]",
+    };
+    struct rp_import import;
+
+    UNUSED_STATE(state);
+    for (size_t i = 0; i < sizeof harmless / sizeof *harmless; i++) {
+        import = load(harmless[i]);
+        assert_int_equal(import.trace->ev.n, 2);
+        assert_int_equal(import.trace->nwarnings, 1);
+        assert_true(warns(import.trace, "comma"));
+        rp_import_release(&import);
+    }
+    for (size_t i = 0; i < sizeof broken / sizeof *broken; i++) {
+        REFUSE(broken[i], RP_FORMAT, "byte");
+        import = load_salvaged(broken[i]);
+        assert_int_equal(import.trace->ev.n, 2);
+        assert_int_equal(import.trace->health.salvaged, 1);
+        assert_int_equal(warns(import.trace, "commas"), !import.trace->health.skipped_bytes);
+        rp_import_release(&import);
+    }
+    REFUSE("[" EVENT("a") ",,]", RP_FORMAT, "byte");
+    REFUSE("[{\"ph\":\"i\",\"ts\":1,\"args\":{\"a\":1,}}]", RP_FORMAT, "unexpected ','");
 }
 
 static void test_not_a_trace(void **state)
@@ -254,10 +347,11 @@ static void test_progress(void **state)
 int test_chrome_ends(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_every_cut),   cmocka_unit_test(test_gzip),
-        cmocka_unit_test(test_garbage),     cmocka_unit_test(test_not_a_trace),
-        cmocka_unit_test(test_long_header), cmocka_unit_test(test_limits),
-        cmocka_unit_test(test_progress),
+        cmocka_unit_test(test_every_cut),    cmocka_unit_test(test_gzip),
+        cmocka_unit_test(test_garbage),      cmocka_unit_test(test_not_a_trace),
+        cmocka_unit_test(test_long_header),  cmocka_unit_test(test_limits),
+        cmocka_unit_test(test_commas),       cmocka_unit_test(test_progress),
+        cmocka_unit_test(test_damaged_gzip),
     };
 
     return cmocka_run_group_tests_name("chrome_ends", tests, NULL, NULL);

@@ -311,9 +311,44 @@ static void test_dump_names_the_pass(void **state)
     assert_null(t);
 }
 
+/* The last ones share an origin, but keep what they are; nothing fails. */
+static void test_too_many_origins(void **state)
+{
+    struct rp_builder *b = build_rows(NULL, 0);
+    struct rp_origin origin = {.phase = 'X', .has_category = 1};
+    char name[32];
+    uint16_t first, last, again, out;
+    struct rp_trace *t;
+
+    UNUSED_STATE(state);
+    for (int i = 0; i < 70000; i++) {
+        snprintf(name, sizeof name, "category %d", i);
+        origin.category = str_of(b, name);
+        assert_code(rp_builder_origin(b, &origin, &last, NULL), RP_OK);
+        if (i == 0)
+            first = last;
+    }
+    origin.category = str_of(b, "category 0");
+    assert_code(rp_builder_origin(b, &origin, &again, NULL), RP_OK);
+    assert_int_equal(again, first);
+    out = origin_of(b, 'X', "kernel");
+    assert_int_not_equal(out, last);
+    for (int i = 0; i < 1 << 16; i++) { /* whatever a reader makes of phases and kinds */
+        origin = (struct rp_origin){.phase = (char)i, .kind = (uint8_t)(i >> 8)};
+        assert_code(rp_builder_origin(b, &origin, &again, NULL), RP_OK);
+    }
+    add_row(b, &(struct row){'X', "kernel", "k", 1, 7, 10, 5});
+    t = finish_valid(b);
+    assert_int_equal(t->health.gpu_events, 1);
+    assert_int_equal(t->nwarnings, 1);
+    assert_int_equal(t->origins[last].category, 0);
+    rp_trace_free(t);
+}
+
 int test_build(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_too_many_origins),
         cmocka_unit_test(test_empty_trace),
         cmocka_unit_test(test_ids_are_dense_and_the_same),
         cmocka_unit_test(test_arguments_come_back),

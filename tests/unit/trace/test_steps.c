@@ -26,6 +26,18 @@ static void test_profiler_steps(void **state)
     rp_trace_free(t);
 }
 
+/* Whatever follows the mark, it is one; without digits it has no number. */
+static void test_profiler_step_without_number(void **state)
+{
+    static const struct row rows[] = {{'X', "user_annotation", "ProfilerStep#abc", 1, 1, 100, 90}};
+    struct rp_trace *t = TRACE_OF(rows);
+
+    UNUSED_STATE(state);
+    assert_int_equal(t->nsteps, 1);
+    assert_int_equal(t->steps[0].number, 0);
+    rp_trace_free(t);
+}
+
 static void test_steps_thread(void **state)
 {
     static const struct row rows[] = {
@@ -262,6 +274,7 @@ int test_steps(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_profiler_steps),
+        cmocka_unit_test(test_profiler_step_without_number),
         cmocka_unit_test(test_steps_thread),
         cmocka_unit_test(test_step_num_and_groups),
         cmocka_unit_test(test_xla_modules),
