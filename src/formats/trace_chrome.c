@@ -226,6 +226,8 @@ static enum rp_code name_rest(struct rp_chrome *r, enum rp_code code, struct rp_
     check_rest(r, false);
     if (r->rest.code == RP_OK || r->rest.code == RP_LIMIT)
         return code;
+    if (strcmp(r->rest.text, err->text) == 0) /* the text is whole: damage anywhere in it */
+        return code;
     if (r->rest.code != RP_FORMAT) {
         *err = r->rest;
         return r->rest.code;
