@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * `convert`: a trace in another format. One input becomes one file; several become a folder with
- * one file each, named after their inputs.
+ * `convert`: a trace or a program in another format. One input becomes one file; several become a
+ * folder with one file each, named after their inputs.
  */
 #include "api/load.h"
+#include "api/load_program.h"
 #include "api/question_row.h"
 #include "formats/writers.h"
 
@@ -31,7 +32,8 @@ static const struct rp_field written_fields[] = {
     RP_FIELD(struct written_row, input, STR, NONE, "input", "what was read", RP_SHORTEN),
     RP_FIELD(struct written_row, output, STR, NONE, "output", "what was written", RP_SHORTEN),
     RP_FIELD(struct written_row, format, STR, NONE, "format", "of the output", 0),
-    RP_FIELD(struct written_row, events, I64, COUNT, "events", "in the trace", 0),
+    RP_FIELD(struct written_row, events, I64, COUNT, "events",
+             "of the trace; instructions of a program", 0),
     RP_FIELD(struct written_row, output_bytes, I64, BYTES, "size", "of the output", RP_NULLABLE),
     RP_FIELD_END};
 static const struct rp_type written_type = {"written", sizeof(struct written_row), written_fields,
@@ -145,20 +147,38 @@ static enum rp_code plan(struct convert_run *run, const struct rp_dataset *datas
     return RP_OK;
 }
 
+/* What was written; the input's name marks the row as done. */
+static void note(const struct convert_run *run, struct written_row *row, const char *input,
+                 int64_t events)
+{
+    struct stat st;
+
+    row->input = input;
+    row->format = run->writer->name;
+    row->events = events;
+    row->output_bytes = RP_ABSENT_I64;
+    if (strcmp(row->output, "-") != 0 && !stat(row->output, &st))
+        row->output_bytes = st.st_size;
+}
+
 static enum rp_code rank(void *user, const struct rp_loaded *loaded, struct rp_err *err)
 {
     struct convert_run *run = user;
     struct written_row *row = &run->rows[loaded->index];
-    struct stat st;
 
     RP_TRY(rp_trace_require(loaded->trace, RP_NEED_ALL, err));
     RP_TRY(run->writer->write(loaded->trace, row->output, NULL, err));
-    row->input = loaded->source->name;
-    row->format = run->writer->name;
-    row->events = loaded->trace->health.events;
-    row->output_bytes = RP_ABSENT_I64;
-    if (strcmp(row->output, "-") != 0 && !stat(row->output, &st))
-        row->output_bytes = st.st_size;
+    note(run, row, loaded->source->name, loaded->trace->health.events);
+    return RP_OK;
+}
+
+static enum rp_code program(void *user, const struct rp_loaded_program *loaded, struct rp_err *err)
+{
+    struct convert_run *run = user;
+    struct written_row *row = &run->rows[loaded->index];
+
+    RP_TRY(run->writer->write_program(loaded->program, row->output, NULL, err));
+    note(run, row, loaded->source->name, loaded->program->nops);
     return RP_OK;
 }
 
@@ -195,14 +215,17 @@ static enum rp_code run(struct rp_ctx *ctx, const struct rp_dataset *dataset,
         return rp_err_set(err, RP_USAGE, "'convert' needs '--output FILE'");
     RP_TRY(rp_writer_for(rp_settings_text(settings, "to"), output, &convert.writer, err));
     RP_TRY(plan(&convert, dataset, output, &result->arena, err));
-    RP_TRY(rp_each_trace(ctx, dataset, rank, &convert, err));
+    if (convert.writer->write_program)
+        RP_TRY(rp_each_program(ctx, dataset, program, &convert, err));
+    else
+        RP_TRY(rp_each_trace(ctx, dataset, rank, &convert, err));
     return join(&convert, rp_dataset_count(dataset), result, err);
 }
 
 static const struct rp_option options[] = {
     {"output", 'o', RP_OPT_PATH, "FILE", NULL,
      "where to write; of several inputs a folder; '-' is standard output", 0},
-    {"to", 0, RP_OPT_CHOICE, "rpt|json|csv|sqlite", NULL,
+    {"to", 0, RP_OPT_CHOICE, "rpt|json|csv|sqlite|hlo-text|hlo-proto|graphdef|pbtxt", NULL,
      "the format (default: by the ending of FILE)", 0},
     RP_OPTION_END};
 
@@ -210,18 +233,19 @@ const struct rp_question_row rp_ask_convert = {
     .question =
         {.name = "convert",
          .group = "traces",
-         .summary = "write a trace in another format",
+         .summary = "write a trace or a program in another format",
          .details = "rpt is reprise's own format: it is read by mapping, at once, whatever its "
                     "size. json is Chrome's trace format, for the viewers; a name that ends in .gz "
                     "is compressed. csv has one row an event, sqlite one table a noun. Nothing "
                     "that was understood is lost on the way to rpt and json; keys that only a "
                     "viewer uses (cname, sf, stack), thread clocks (tts, tdur), the id of a "
                     "complete event and args that are empty or no object are not kept, and real "
-                    "numbers in args become 64-bit floating point.",
+                    "numbers in args become 64-bit floating point. Programs go from HLO text to "
+                    "protobuf and back.",
          .examples = "reprise convert trace.json.gz -o trace.rpt	to the native format\n"
                      "reprise convert trace.rpt -o trace.json.gz	back, for a viewer\n"
                      "reprise convert run/ --to sqlite -o tables/	every rank of a run\n",
-         .accepts = RP_ACCEPTS_TRACES,
+         .accepts = RP_ACCEPTS_TRACES | RP_ACCEPTS_PROGRAMS,
          .options = options,
          .type = &convert_type},
     .run = run};

@@ -10,7 +10,11 @@
     X(report)               \
     X(top)                  \
     X(idle)                 \
+    X(comm)                 \
+    X(critpath)             \
     X(convert)              \
+    X(graph)                \
+    X(diff)                 \
     X(version)              \
     X(doctor)
 

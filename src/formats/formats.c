@@ -11,10 +11,9 @@
 #include <string.h>
 
 static const struct rp_format *const formats[] = {
-    &rp_format_rpt,
-    &rp_format_chrome_json,
-    &rp_format_xplane,
-    &rp_format_runmeta,
+    &rp_format_rpt,      &rp_format_chrome_json,   &rp_format_hlo_text,    &rp_format_hlo_proto,
+    &rp_format_graphdef, &rp_format_graphdef_text, &rp_format_saved_model, &rp_format_stablehlo,
+    &rp_format_lazy,     &rp_format_exec_trace,    &rp_format_xplane,      &rp_format_runmeta,
 };
 
 const struct rp_format *rp_format_at(size_t i)
@@ -35,6 +34,7 @@ const struct rp_format *rp_format_find(const char *name)
 void rp_import_release(struct rp_import *import)
 {
     rp_trace_free(import->trace);
+    rp_program_free(import->program);
     rp_input_close(import->input);
     *import = (struct rp_import)RP_IMPORT_INIT;
 }

@@ -9,6 +9,7 @@
 #include "base/limits.h"
 #include "formats/sniff.h"
 #include "io/input.h"
+#include "program/program.h"
 #include "trace/trace.h"
 
 enum rp_format_kind { RP_FORMAT_KIND_TRACE, RP_FORMAT_KIND_PROGRAM };
@@ -29,6 +30,7 @@ struct rp_read_options {
 struct rp_import {
     const struct rp_format *format; /* what the input was taken for */
     struct rp_trace *trace;         /* or NULL */
+    struct rp_program *program;     /* or NULL */
     bool borrows_input;             /* set by a reader whose results point into the input */
     struct rp_input *input;         /* then: kept open here, closed by rp_import_release */
     uint64_t content_bytes;         /* decompressed */
@@ -76,6 +78,14 @@ enum rp_code rp_format_read(struct rp_input *in, const struct rp_read_options *o
 /* The rows. */
 extern const struct rp_format rp_format_chrome_json;
 extern const struct rp_format rp_format_rpt;
+extern const struct rp_format rp_format_hlo_text;
+extern const struct rp_format rp_format_hlo_proto;
+extern const struct rp_format rp_format_graphdef;
+extern const struct rp_format rp_format_graphdef_text;
+extern const struct rp_format rp_format_saved_model;
+extern const struct rp_format rp_format_stablehlo;
+extern const struct rp_format rp_format_lazy;
+extern const struct rp_format rp_format_exec_trace;
 extern const struct rp_format rp_format_runmeta;
 extern const struct rp_format rp_format_xplane;
 

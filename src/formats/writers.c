@@ -13,20 +13,51 @@ static const struct rp_writer writers[] = {
      "Reprise's own format: complete, opened without parsing",
      true,
      true,
-     rp_write_rpt},
+     rp_write_rpt,
+     NULL},
     {"json",
      {".json", ".json.gz"},
      "Chrome trace JSON, for Perfetto and other tools",
      true,
      true,
-     rp_write_chrome},
-    {"csv", {".csv", ".csv.gz"}, "one row an event, for spreadsheets", true, true, rp_write_csv},
+     rp_write_chrome,
+     NULL},
+    {"csv",
+     {".csv", ".csv.gz"},
+     "one row an event, for spreadsheets",
+     true,
+     true,
+     rp_write_csv,
+     NULL},
     {"sqlite",
      {".sqlite", ".db"},
      "an SQLite database, one table a noun",
      false,
      RP_HAVE_SQLITE,
-     rp_write_sqlite},
+     rp_write_sqlite,
+     NULL},
+    {"hlo-text",
+     {".hlo.txt", ".hlo"},
+     "an HLO module as text",
+     true,
+     true,
+     NULL,
+     rp_write_hlo_text},
+    {"hlo-proto",
+     {".hlo.pb"},
+     "an HLO module as a protobuf (HloProto)",
+     true,
+     true,
+     NULL,
+     rp_write_hlo_proto},
+    {"graphdef", {".pb"}, "a TensorFlow graph as a protobuf", true, true, NULL, rp_write_graphdef},
+    {"pbtxt",
+     {".pbtxt"},
+     "any program as a TensorFlow graph in text",
+     true,
+     true,
+     NULL,
+     rp_write_graphdef_text},
 };
 #define NWRITERS (sizeof writers / sizeof writers[0])
 
@@ -77,7 +108,7 @@ enum rp_code rp_writer_for(const char *name, const char *path, const struct rp_w
 {
     const struct rp_writer *writer = name ? by_name(name) : by_path(path);
     bool to_stdout = strcmp(path, "-") == 0;
-    char choices[256] = "";
+    char choices[512] = "";
 
     *out = NULL;
     add_choices(choices, sizeof choices);

@@ -2,11 +2,12 @@
 #ifndef RP_FORMATS_WRITERS_H
 #define RP_FORMATS_WRITERS_H
 /*
- * The formats a trace can be written in: one row of a table, one file (write_<name>.c) a format.
- * A file appears whole or not at all. Nothing is changed in the trace; several may be written at a
- * time from several threads.
+ * The formats a trace or a program can be written in: one row of a table, one file (write_<name>.c)
+ * a format. A file appears whole or not at all. Nothing is changed in the trace; several may be
+ * written at a time from several threads.
  */
 #include "base/err.h"
+#include "program/program.h"
 #include "trace/trace.h"
 
 #include <stdbool.h>
@@ -22,9 +23,11 @@ struct rp_writer {
     const char *summary;
     bool streams;   /* can write to standard output, "-" */
     bool available; /* the library it needs was found when this was built */
-    /* path "-": standard output. options: NULL for the defaults. */
+    /* One of the two. path "-": standard output. options: NULL for the defaults. */
     enum rp_code (*write)(const struct rp_trace *trace, const char *path,
                           const struct rp_write_options *options, struct rp_err *err);
+    enum rp_code (*write_program)(const struct rp_program *program, const char *path,
+                                  const struct rp_write_options *options, struct rp_err *err);
 };
 
 const struct rp_writer *rp_writer_list(size_t *n);
@@ -45,5 +48,13 @@ enum rp_code rp_write_csv(const struct rp_trace *trace, const char *path,
                           const struct rp_write_options *options, struct rp_err *err);
 enum rp_code rp_write_sqlite(const struct rp_trace *trace, const char *path,
                              const struct rp_write_options *options, struct rp_err *err);
+enum rp_code rp_write_hlo_text(const struct rp_program *program, const char *path,
+                               const struct rp_write_options *options, struct rp_err *err);
+enum rp_code rp_write_graphdef(const struct rp_program *program, const char *path,
+                               const struct rp_write_options *options, struct rp_err *err);
+enum rp_code rp_write_graphdef_text(const struct rp_program *program, const char *path,
+                                    const struct rp_write_options *options, struct rp_err *err);
+enum rp_code rp_write_hlo_proto(const struct rp_program *program, const char *path,
+                                const struct rp_write_options *options, struct rp_err *err);
 
 #endif

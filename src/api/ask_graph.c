@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* `graph`: look at a program: its summary, parts of it, or all of it as a page or for Graphviz. */
+#include "api/load_program.h"
+#include "api/question_row.h"
+#include "draw/program_page.h"
+#include "explain/program_graph.h"
+#include "explain/program_list.h"
+
+#include <pthread.h>
+
+struct graph_run {
+    const struct rp_settings *settings;
+    struct rp_result *result;
+    struct rp_graph_program *rows; /* of several: one a source; the file is set once it is read */
+    pthread_mutex_t lock;          /* of the result */
+};
+
+static enum rp_code list(const struct graph_run *run, const struct rp_program *p,
+                         struct rp_listing *listing, struct rp_err *err)
+{
+    struct rp_arena *arena = &run->result->arena;
+    const char *near = rp_settings_text(run->settings, "near");
+    const char *path = rp_settings_text(run->settings, "path");
+    const char *grep = rp_settings_text(run->settings, "grep");
+    int64_t hops = rp_settings_int(run->settings, "hops");
+
+    if (rp_settings_flag(run->settings, "tree"))
+        RP_TRY(rp_list_tree(p, arena, listing, err));
+    if (near)
+        RP_TRY(rp_list_near(p, near, hops < 0 ? 0 : (unsigned)hops, arena, listing, err));
+    if (path)
+        RP_TRY(rp_list_path(p, path, arena, listing, err));
+    return grep ? rp_list_grep(p, grep, arena, listing, err) : RP_OK;
+}
+
+static enum rp_code draw(const struct rp_program *p, const char *hash, const char *path, bool html,
+                         struct rp_err *err)
+{
+    struct rp_out *to;
+    enum rp_code code;
+
+    RP_TRY(rp_out_open(path, &to, err));
+    code = html ? rp_draw_program_html(p, hash, to, err) : rp_draw_program_dot(p, to, err);
+    if (code == RP_OK)
+        return rp_out_close(to, err);
+    rp_out_abandon(to);
+    return code;
+}
+
+static enum rp_code program(void *user, const struct rp_loaded_program *loaded, struct rp_err *err)
+{
+    const struct graph_run *run = user;
+    struct rp_graph *root = run->result->root;
+    const char *html = rp_settings_text(run->settings, "html");
+    const char *dot = rp_settings_text(run->settings, "dot");
+    struct rp_listing listing = {0};
+
+    RP_TRY(rp_explain_graph(loaded->program, loaded->format, &run->result->arena, root, err));
+    RP_TRY(list(run, loaded->program, &listing, err));
+    root->listing = listing.lines;
+    root->nlisting = listing.n;
+    if (html)
+        RP_TRY(draw(loaded->program, root->hash, html, true, err));
+    return dot ? draw(loaded->program, root->hash, dot, false, err) : RP_OK;
+}
+
+/* One of several: its row of the table. */
+static enum rp_code row(void *user, const struct rp_loaded_program *loaded, struct rp_err *err)
+{
+    struct graph_run *run = user;
+    struct rp_arena *arena = &run->result->arena;
+    struct rp_graph_program *to = &run->rows[loaded->index];
+    struct rp_arena scratch = RP_ARENA_INIT;
+    struct rp_graph graph;
+    enum rp_code code = rp_explain_graph(loaded->program, loaded->format, &scratch, &graph, err);
+
+    if (code == RP_OK) {
+        pthread_mutex_lock(&run->lock);
+        to->file = rp_arena_strdup(arena, loaded->source->name);
+        to->format = rp_arena_strdup(arena, graph.format);
+        to->name = rp_arena_strdup(arena, graph.name);
+        to->hash = rp_arena_strdup(arena, graph.hash);
+        pthread_mutex_unlock(&run->lock);
+        to->instructions = graph.instructions;
+        to->flops = graph.flops;
+        if (!to->file || !to->format || !to->name || !to->hash)
+            code = rp_err_nomem(err, "listing programs");
+    }
+    rp_arena_release(&scratch);
+    return code;
+}
+
+/* A folder, such as XLA's dumps: one row a program; what else is there is passed over. */
+static enum rp_code list_programs(struct rp_ctx *ctx, const struct rp_dataset *dataset,
+                                  struct graph_run *run, struct rp_err *err)
+{
+    size_t n = rp_dataset_count(dataset);
+    struct rp_graph *root = run->result->root;
+    enum rp_code code;
+
+    run->rows = RP_ARENA_NEW(&run->result->arena, struct rp_graph_program, n);
+    if (!run->rows)
+        return rp_err_nomem(err, "listing programs");
+    pthread_mutex_init(&run->lock, NULL);
+    code = rp_each_program(ctx, dataset, row, run, err);
+    pthread_mutex_destroy(&run->lock);
+    root->programs = run->rows;
+    root->computations = root->parameters = root->parameter_bytes = root->constant_bytes =
+        root->flops = root->transcendentals = root->bytes = RP_ABSENT_I64;
+    for (size_t i = 0; code == RP_OK && i < n; i++)
+        if (run->rows[i].file) {
+            root->instructions += run->rows[i].instructions;
+            root->programs[root->nprograms++] = run->rows[i];
+        }
+    return code;
+}
+
+static enum rp_code run(struct rp_ctx *ctx, const struct rp_dataset *dataset,
+                        const struct rp_settings *settings, struct rp_result *result,
+                        struct rp_err *err)
+{
+    struct graph_run graph = {.settings = settings, .result = result};
+
+    if (rp_dataset_count(dataset) == 1)
+        return rp_each_program(ctx, dataset, program, &graph, err);
+    if (rp_settings_has(settings, "html") || rp_settings_has(settings, "dot") ||
+        rp_settings_has(settings, "tree") || rp_settings_has(settings, "near") ||
+        rp_settings_has(settings, "path") || rp_settings_has(settings, "grep"))
+        return rp_err_set(err, RP_USAGE, "parts are shown of one program, not of %zu files",
+                          rp_dataset_count(dataset));
+    return list_programs(ctx, dataset, &graph, err);
+}
+
+static const struct rp_option options[] = {
+    {"tree", 0, RP_OPT_FLAG, NULL, NULL, "the computations that call each other", 0},
+    {"near", 0, RP_OPT_TEXT, "OP", NULL, "an operation, what it reads and who reads it", 0},
+    {"hops", 0, RP_OPT_INT, "N", "1", "with --near: how many steps away", 0},
+    {"path", 0, RP_OPT_TEXT, "A,B", NULL, "the shortest way of data from A to B", 0},
+    {"grep", 0, RP_OPT_TEXT, "WORDS", NULL,
+     "operations by op, name, shape, line, scope, in: 'op=dot shape~bf16'", 0},
+    {"html", 0, RP_OPT_PATH, "FILE", NULL, "also write a page for the browser", 0},
+    {"dot", 0, RP_OPT_PATH, "FILE", NULL, "also write a graph for Graphviz", 0},
+    RP_OPTION_END};
+
+const struct rp_question_row rp_ask_graph = {
+    .question = {.name = "graph",
+                 .group = "programs",
+                 .summary = "what a program consists of and what it costs",
+                 .details =
+                     "HLO as text or protobuf, TensorFlow graphs, StableHLO, lazy-tensor dumps; "
+                     "also compressed. Names do not count for the "
+                     "hash: two files of the same program have the same one. The page that "
+                     "--html writes needs no network.",
+                 .examples = "reprise graph module.txt\tsummary and opcodes\n"
+                             "reprise graph module.hlo.pb --grep 'op=dot line=model.py:12'\t"
+                             "what a line of code became\n"
+                             "reprise graph module.txt --near dot.7 --hops 2\taround an operation\n"
+                             "reprise graph module.txt --html page.html\tfor the browser\n"
+                             "reprise graph dump/\tevery program of a folder\n",
+                 .accepts = RP_ACCEPTS_PROGRAMS,
+                 .options = options,
+                 .type = &rp_graph_type},
+    .run = run};

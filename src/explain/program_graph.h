@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RP_EXPLAIN_PROGRAM_GRAPH_H
+#define RP_EXPLAIN_PROGRAM_GRAPH_H
+/* The summary of a program: what it is called, what it consists of, what it costs. */
+#include "program/structure.h"
+#include "result/result.h"
+
+struct rp_graph_opcode {
+    const char *name;
+    int64_t count;
+};
+
+struct rp_graph_line { /* of the user's code */
+    const char *place; /* "model.py:12 in forward" */
+    int64_t instructions, flops;
+};
+
+struct rp_graph_program { /* one of several */
+    const char *file, *format, *name, *hash;
+    int64_t instructions, flops;
+};
+
+struct rp_graph {
+    const char *format, *name, *hash;
+    int64_t computations, instructions, parameters;
+    int64_t flops, transcendentals, bytes;
+    int64_t parameter_bytes, constant_bytes;
+    size_t nopcodes, nclusters, nlines, nlisting, nprograms;
+    struct rp_graph_opcode *opcodes;   /* most frequent first */
+    struct rp_graph_opcode *clusters;  /* of TensorFlow's auto-clustering: name and nodes */
+    struct rp_graph_line *lines;       /* most flops first, at most 10 */
+    struct rp_graph_program *programs; /* where more than one was given; else none */
+    const char **listing;              /* what --tree, --near, --path and --grep found */
+};
+
+extern const struct rp_type rp_graph_type;
+
+/* Fills it but for the listing; texts and lists in the arena. */
+enum rp_code rp_explain_graph(const struct rp_program *p, const char *format,
+                              struct rp_arena *arena, struct rp_graph *out, struct rp_err *err);
+
+#endif

@@ -1,0 +1,300 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Matching two programs. In a pair of computations, operations whose whole history has the same
+ * hash are pairs; so are the roots. From every pair others follow: operands at the same position,
+ * and users that look the same. What is left is paired by its own looks in the order of the files,
+ * then by its opcode, each time following up again. Calls of pairs lead to further computations.
+ */
+#include "explain/program_match.h"
+
+#include <stdlib.h>
+
+struct keyed {
+    uint64_t key;
+    uint32_t op;
+};
+
+struct pair {
+    uint32_t left, right;
+};
+
+struct matcher {
+    struct rp_match *m;
+    struct rp_arena *arena;
+    struct rp_err *err;
+    RP_VEC(struct pair) queue;        /* pairs to follow up */
+    RP_VEC(struct pair) computations; /* pairs of computations to compare */
+    struct keyed *a, *b;              /* scratch */
+    struct rp_map seen;               /* pairs of computations */
+};
+
+static enum rp_code list_users(struct rp_match_side *s, struct rp_arena *arena, struct rp_err *err)
+{
+    const struct rp_program *p = s->p;
+    uint32_t *fill;
+
+    s->user_begin = RP_ARENA_NEW(arena, uint32_t, (size_t)p->nops + 2);
+    s->users = RP_ARENA_NEW(arena, uint32_t, p->operands.n + 1);
+    fill = RP_ARENA_NEW(arena, uint32_t, (size_t)p->nops + 1);
+    s->match = RP_ARENA_NEW(arena, uint32_t, (size_t)p->nops + 1);
+    s->visited = RP_ARENA_NEW(arena, uint8_t, (size_t)p->nops + 1);
+    if (!s->user_begin || !s->users || !fill || !s->match || !s->visited)
+        return rp_err_nomem(err, "comparing programs");
+    for (size_t i = 0; i < p->operands.n; i++)
+        s->user_begin[p->operands.at[i] + 1]++;
+    for (uint32_t op = 0; op < p->nops; op++) {
+        s->user_begin[op + 1] += s->user_begin[op];
+        fill[op] = s->user_begin[op];
+        s->match[op] = RP_NONE;
+    }
+    for (uint32_t op = 0; op < p->nops; op++) {
+        struct rp_ids operands = rp_op_operands(p, op);
+
+        for (uint32_t i = 0; i < operands.n; i++)
+            s->users[fill[operands.at[i]]++] = op;
+    }
+    return rp_program_hash(p, arena, &s->hashes, err);
+}
+
+static bool free_pair(const struct matcher *t, uint32_t a, uint32_t b)
+{
+    return t->m->left.match[a] == RP_NONE && t->m->right.match[b] == RP_NONE;
+}
+
+static enum rp_code make_pair(struct matcher *t, uint32_t a, uint32_t b)
+{
+    struct pair pair = {a, b};
+
+    t->m->left.match[a] = b;
+    t->m->right.match[b] = a;
+    return rp_vec_push(&t->queue, pair, t->err);
+}
+
+static uint64_t shape_hash(const struct rp_match_side *s, uint32_t op)
+{
+    return s->hashes.shape[s->p->shape.at[op]];
+}
+
+static bool alike(const struct matcher *t, uint32_t a, uint32_t b)
+{
+    const struct rp_match_side *l = &t->m->left, *r = &t->m->right;
+
+    return (l->p->code.at[a] == r->p->code.at[b] &&
+            (l->p->code.at[a] != RP_OP_FOREIGN || l->hashes.local[a] == r->hashes.local[b])) ||
+           shape_hash(l, a) == shape_hash(r, b);
+}
+
+/* ---- what follows from a pair ---- */
+
+static enum rp_code follow_operands(struct matcher *t, uint32_t a, uint32_t b)
+{
+    struct rp_ids x = rp_op_operands(t->m->left.p, a), y = rp_op_operands(t->m->right.p, b);
+
+    for (uint32_t i = 0; x.n == y.n && i < x.n; i++)
+        if (free_pair(t, x.at[i], y.at[i]) && alike(t, x.at[i], y.at[i]))
+            RP_TRY(make_pair(t, x.at[i], y.at[i]));
+    return RP_OK;
+}
+
+/* Users that look the same, first with first; the ones of constants are too many to mean much. */
+static enum rp_code follow_users(struct matcher *t, uint32_t a, uint32_t b)
+{
+    const struct rp_match_side *l = &t->m->left, *r = &t->m->right;
+    uint32_t from = r->user_begin[b], to = r->user_begin[b + 1];
+
+    if (to - from > 64 || l->user_begin[a + 1] - l->user_begin[a] > 64)
+        return RP_OK;
+    for (uint32_t i = l->user_begin[a]; i < l->user_begin[a + 1]; i++)
+        for (uint32_t k = from; k < to; k++)
+            if (free_pair(t, l->users[i], r->users[k]) &&
+                l->hashes.local[l->users[i]] == r->hashes.local[r->users[k]]) {
+                RP_TRY(make_pair(t, l->users[i], r->users[k]));
+                break;
+            }
+    return RP_OK;
+}
+
+static enum rp_code follow_calls(struct matcher *t, uint32_t a, uint32_t b)
+{
+    struct rp_ids x = rp_op_called(t->m->left.p, a), y = rp_op_called(t->m->right.p, b);
+
+    for (uint32_t i = 0; i < x.n && i < y.n; i++) {
+        struct pair pair = {x.at[i], y.at[i]};
+        uint32_t known, fresh = (uint32_t)t->computations.n;
+
+        if (t->m->left.hashes.computation[x.at[i]] == t->m->right.hashes.computation[y.at[i]])
+            continue;
+        RP_TRY(rp_map_intern(&t->seen, (uint64_t)x.at[i] << 32 | y.at[i], fresh, &known, t->err));
+        if (known == fresh)
+            RP_TRY(rp_vec_push(&t->computations, pair, t->err));
+    }
+    return RP_OK;
+}
+
+static enum rp_code follow(struct matcher *t)
+{
+    while (t->queue.n) {
+        struct pair pair = t->queue.at[--t->queue.n];
+
+        RP_TRY(follow_operands(t, pair.left, pair.right));
+        RP_TRY(follow_users(t, pair.left, pair.right));
+        RP_TRY(follow_calls(t, pair.left, pair.right));
+    }
+    return RP_OK;
+}
+
+/* ---- pairs by a key ---- */
+
+static int by_key(const void *x, const void *y)
+{
+    const struct keyed *a = x, *b = y;
+
+    if (a->key != b->key)
+        return a->key < b->key ? -1 : 1;
+    return (a->op > b->op) - (a->op < b->op);
+}
+
+enum key { WHOLE, LOCAL, OPCODE };
+
+static size_t collect(const struct rp_match_side *s, const struct rp_computation *c, enum key key,
+                      struct keyed *out)
+{
+    size_t n = 0;
+
+    for (uint32_t op = c->first; op < c->first + c->n; op++) {
+        if (s->match[op] != RP_NONE)
+            continue;
+        out[n].op = op;
+        out[n++].key = key == WHOLE                         ? s->hashes.op[op]
+                       : key == LOCAL                       ? s->hashes.local[op]
+                       : s->p->code.at[op] == RP_OP_FOREIGN ? s->hashes.local[op]
+                                                            : (uint64_t)s->p->code.at[op];
+    }
+    qsort(out, n, sizeof *out, by_key);
+    return n;
+}
+
+/* Those with the same key, in the order of the files. */
+static enum rp_code zip(struct matcher *t, const struct rp_computation *x,
+                        const struct rp_computation *y, enum key key)
+{
+    size_t n = collect(&t->m->left, x, key, t->a), m = collect(&t->m->right, y, key, t->b);
+    size_t i = 0, k = 0;
+
+    while (i < n && k < m) {
+        if (t->a[i].key < t->b[k].key)
+            i++;
+        else if (t->a[i].key > t->b[k].key)
+            k++;
+        else
+            RP_TRY(make_pair(t, t->a[i++].op, t->b[k++].op));
+    }
+    return follow(t);
+}
+
+static enum rp_code compare(struct matcher *t, struct pair pair)
+{
+    struct rp_match_side *l = &t->m->left, *r = &t->m->right;
+    const struct rp_computation *x = &l->p->computations.at[pair.left];
+    const struct rp_computation *y = &r->p->computations.at[pair.right];
+
+    if (!x->n || !y->n || l->visited[x->first] || r->visited[y->first])
+        return RP_OK; /* each is compared once: with the first that it stands for */
+    for (uint32_t i = 0; i < x->n; i++)
+        l->visited[x->first + i] = 1;
+    for (uint32_t i = 0; i < y->n; i++)
+        r->visited[y->first + i] = 1;
+    RP_TRY(zip(t, x, y, WHOLE));
+    if (x->root != RP_NONE && y->root != RP_NONE && free_pair(t, x->root, y->root))
+        RP_TRY(make_pair(t, x->root, y->root));
+    RP_TRY(follow(t));
+    RP_TRY(zip(t, x, y, LOCAL));
+    return zip(t, x, y, OPCODE);
+}
+
+/* Computations that nobody calls, by hash. */
+static size_t collect_dead(const struct rp_match_side *s, struct keyed *out)
+{
+    size_t n = 0;
+
+    for (uint32_t c = 0; c < s->p->computations.n; c++)
+        if (!s->hashes.reachable[c])
+            out[n++] = (struct keyed){s->hashes.computation[c], c};
+    qsort(out, n, sizeof *out, by_key);
+    return n;
+}
+
+static int by_op(const void *x, const void *y)
+{
+    const struct keyed *a = x, *b = y;
+
+    return (a->op > b->op) - (a->op < b->op);
+}
+
+/* Dead computations that only one side has, in the order of the files. */
+static enum rp_code match_dead(struct matcher *t)
+{
+    size_t n = collect_dead(&t->m->left, t->a), m = collect_dead(&t->m->right, t->b);
+    size_t i = 0, k = 0, x = 0, y = 0;
+
+    while (i < n || k < m) {
+        if (i < n && k < m && t->a[i].key == t->b[k].key) {
+            i++;
+            k++;
+        } else if (k == m || (i < n && t->a[i].key < t->b[k].key)) {
+            t->a[x++] = t->a[i++];
+        } else {
+            t->b[y++] = t->b[k++];
+        }
+    }
+    qsort(t->a, x, sizeof *t->a, by_op);
+    qsort(t->b, y, sizeof *t->b, by_op);
+    for (i = 0; i < x && i < y; i++) {
+        struct pair pair = {t->a[i].op, t->b[i].op};
+
+        RP_TRY(rp_vec_push(&t->computations, pair, t->err));
+    }
+    for (; i < x; i++) /* what has no partner was removed, or added, as a whole */
+        t->m->left.visited[t->m->left.p->computations.at[t->a[i].op].first] = 1;
+    for (i = x < y ? x : y; i < y; i++)
+        t->m->right.visited[t->m->right.p->computations.at[t->b[i].op].first] = 1;
+    return RP_OK;
+}
+
+static enum rp_code match_all(struct matcher *t)
+{
+    size_t n = t->m->left.p->nops + t->m->left.p->computations.n;
+    size_t m = t->m->right.p->nops + t->m->right.p->computations.n;
+    struct pair entries = {t->m->left.p->entry, t->m->right.p->entry};
+
+    t->a = RP_ARENA_NEW(t->arena, struct keyed, n + 1);
+    t->b = RP_ARENA_NEW(t->arena, struct keyed, m + 1);
+    if (!t->a || !t->b)
+        return rp_err_nomem(t->err, "comparing programs");
+    if (entries.left == RP_NONE || entries.right == RP_NONE)
+        return RP_OK;
+    RP_TRY(rp_vec_push(&t->computations, entries, t->err));
+    RP_TRY(match_dead(t));
+    for (size_t i = 0; i < t->computations.n; i++)
+        RP_TRY(compare(t, t->computations.at[i]));
+    return RP_OK;
+}
+
+enum rp_code rp_program_match(const struct rp_program *left, const struct rp_program *right,
+                              struct rp_arena *arena, struct rp_match *out, struct rp_err *err)
+{
+    struct matcher t = {.m = out, .arena = arena, .err = err};
+    enum rp_code code;
+
+    *out = (struct rp_match){.left = {.p = left}, .right = {.p = right}};
+    rp_map_init(&t.seen);
+    code = list_users(&out->left, arena, err);
+    if (code == RP_OK)
+        code = list_users(&out->right, arena, err);
+    if (code == RP_OK)
+        code = match_all(&t);
+    rp_map_release(&t.seen);
+    rp_vec_release(&t.queue);
+    rp_vec_release(&t.computations);
+    return code;
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RP_EXPLAIN_PROGRAM_MATCH_H
+#define RP_EXPLAIN_PROGRAM_MATCH_H
+/* Which operation of one program is which of another. */
+#include "program/structure.h"
+
+struct rp_match_side {
+    const struct rp_program *p;
+    struct rp_hashes hashes;
+    uint32_t *user_begin, *users; /* who reads an operation: CSR */
+    uint32_t *match;              /* the other side's operation, or RP_NONE */
+    uint8_t *visited;             /* operations of computations that were compared */
+};
+
+struct rp_match {
+    struct rp_match_side left, right;
+};
+
+/*
+ * Pairs of operations, computation by computation from the entries down; computations with the same
+ * hash are taken as pairs as a whole, without their operations being looked at (not visited). All
+ * of it lives in the arena. Takes the time of sorting the operations.
+ */
+enum rp_code rp_program_match(const struct rp_program *left, const struct rp_program *right,
+                              struct rp_arena *arena, struct rp_match *out, struct rp_err *err);
+
+#endif

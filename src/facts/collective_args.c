@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The innermost source wins: the kernel's own arguments, then those of the spans around its launch,
+ * outwards. Names are compared without case and underscores, because every layer spells them
+ * differently (AllReduce, allreduce, all_reduce).
+ */
+#include "facts/collective_args.h"
+
+#include <stdlib.h>
+
+const char *const rp_coll_kind_names[RP_COLL_KINDS] = {
+#define KIND_TEXT(name, text, factor) text,
+    RP_COLL_MAP(KIND_TEXT)
+#undef KIND_TEXT
+};
+
+/* The first that is found decides: what is longer stands first. */
+static const struct {
+    const char *part;
+    enum rp_coll_kind kind;
+} kinds[] = {
+    {"allreduce", RP_COLL_ALL_REDUCE},
+    {"allgather", RP_COLL_ALL_GATHER},
+    {"reducescatter", RP_COLL_REDUCE_SCATTER},
+    {"alltoall", RP_COLL_ALL_TO_ALL},
+    {"broadcast", RP_COLL_BROADCAST},
+    {"sendrecv", RP_COLL_SEND_RECV},
+    {"barrier", RP_COLL_BARRIER},
+    {"crossdevicereduce", RP_COLL_ALL_REDUCE},
+    {"oneshot", RP_COLL_ALL_REDUCE},
+    {"twoshot", RP_COLL_ALL_REDUCE},
+    {"dispatch", RP_COLL_ALL_TO_ALL}, /* expert parallelism */
+    {"combine", RP_COLL_ALL_TO_ALL},
+    {"gather", RP_COLL_GATHER},
+    {"scatter", RP_COLL_SCATTER},
+    {"send", RP_COLL_SEND_RECV},
+    {"recv", RP_COLL_SEND_RECV},
+    {"reduce", RP_COLL_REDUCE},
+};
+
+enum rp_coll_kind rp_coll_kind_of(const char *name)
+{
+    char plain[128];
+    size_t n = 0, i;
+
+    for (; *name && *name != '(' && n + 1 < sizeof plain; name++)
+        if (*name != '_')
+            plain[n++] = (char)(*name >= 'A' && *name <= 'Z' ? *name | 32 : *name);
+    plain[n] = '\0';
+    for (i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
+        if (strstr(plain, kinds[i].part))
+            return kinds[i].kind;
+    return RP_COLL_OTHER;
+}
+
+double rp_coll_bus_factor(enum rp_coll_kind kind, int64_t n)
+{
+    enum { NONE, ONE, PART, TWICE };
+    static const uint8_t factors[RP_COLL_KINDS] = {
+#define KIND_FACTOR(name, text, factor) factor,
+        RP_COLL_MAP(KIND_FACTOR)
+#undef KIND_FACTOR
+    };
+
+    if (n < 2 || factors[kind] == NONE)
+        return 0;
+    if (factors[kind] == ONE)
+        return 1;
+    return (factors[kind] == TWICE ? 2.0 : 1.0) * (double)(n - 1) / (double)n;
+}
+
+const char *rp_coll_dtype(const char *text, size_t len, int64_t *bytes)
+{
+    static const struct {
+        const char *spelled, *name;
+        int64_t bytes;
+    } types[] = {
+        {"Half", "f16", 2},
+        {"BFloat16", "bf16", 2},
+        {"float", "f32", 4},
+        {"Float", "f32", 4},
+        {"double", "f64", 8},
+        {"Double", "f64", 8},
+        {"int", "i32", 4},
+        {"Int", "i32", 4},
+        {"long", "i64", 8},
+        {"Long", "i64", 8},
+        {"long int", "i64", 8},
+        {"short int", "i16", 2},
+        {"Short", "i16", 2},
+        {"signed char", "i8", 1},
+        {"Char", "i8", 1},
+        {"Byte", "u8", 1},
+        {"unsigned char", "u8", 1},
+        {"bool", "bool", 1},
+        {"Bool", "bool", 1},
+        {"Float8_e4m3fn", "f8e4m3", 1},
+        {"Float8_e5m2", "f8e5m2", 1},
+        {"complex<float>", "c64", 8},
+        {"ComplexFloat", "c64", 8},
+    };
+    size_t i;
+
+    if (len > 5 && !memcmp(text, "c10::", 5)) {
+        text += 5;
+        len -= 5;
+    }
+    for (i = 0; i < sizeof types / sizeof types[0]; i++)
+        if (strlen(types[i].spelled) == len && !memcmp(types[i].spelled, text, len)) {
+            *bytes = types[i].bytes;
+            return types[i].name;
+        }
+    return NULL;
+}
+
+/* Products of the innermost lists, added up. "[[]]" is one tensor without dimensions. */
+int64_t rp_coll_elements(const char *dims)
+{
+    int64_t sum = 0, product = 1, lists = 0;
+    bool any = false;
+
+    for (; *dims; dims++) {
+        if (*dims == '[') {
+            product = 1;
+            any = false;
+        } else if (*dims >= '0' && *dims <= '9') {
+            char *end;
+            long long v = strtoll(dims, &end, 10);
+
+            if (__builtin_mul_overflow(product, v, &product))
+                return -1;
+            any = true;
+            dims = end - 1;
+        } else if (*dims == ']') {
+            if (any && __builtin_add_overflow(sum, product, &sum))
+                return -1;
+            lists += any;
+            any = false;
+        }
+    }
+    return lists ? sum : -1;
+}
+
+/* The one element type of a list such as ["float", "float"]; different ones are not known. */
+static const char *type_of_list(const char *list, int64_t *bytes)
+{
+    const char *found = NULL, *begin, *end;
+
+    while ((begin = strchr(list, '"')) && (end = strchr(begin + 1, '"'))) {
+        const char *type = rp_coll_dtype(begin + 1, (size_t)(end - begin - 1), bytes);
+
+        if (!type || (found && type != found))
+            return NULL;
+        found = type;
+        list = end + 1;
+    }
+    return found;
+}
+
+enum rp_code rp_coll_reader_init(struct rp_coll_reader *r, const struct rp_trace *trace,
+                                 struct rp_err *err)
+{
+    struct {
+        struct rp_arg_key *key;
+        const char *text;
+    } keys[] = {
+        {&r->name, "Collective name"},     {&r->dtype, "dtype"},
+        {&r->in, "In msg nelems"},         {&r->out, "Out msg nelems"},
+        {&r->group, "Process Group Name"}, {&r->seq, "Seq"},
+        {&r->size, "Group size"},          {&r->dims, "Input Dims"},
+        {&r->types, "Input type"},
+    };
+    size_t i;
+
+    *r = (struct rp_coll_reader){.trace = trace};
+    for (i = 0; i < sizeof keys / sizeof keys[0]; i++)
+        RP_TRY(rp_arg_key_init(keys[i].key, trace, keys[i].text, err));
+    return RP_OK;
+}
+
+void rp_coll_reader_release(struct rp_coll_reader *r)
+{
+    struct rp_arg_key *keys[] = {&r->name, &r->dtype, &r->in,   &r->out,  &r->group,
+                                 &r->seq,  &r->size,  &r->dims, &r->types};
+    size_t i;
+
+    for (i = 0; i < sizeof keys / sizeof keys[0]; i++)
+        rp_arg_key_release(keys[i]);
+}
+
+static void read_sizes(const struct rp_coll_reader *r, rp_event e, struct rp_coll_facts *f)
+{
+    rp_str text;
+
+    if (f->in_elements < 0 && !rp_arg_key_int(&r->in, e, &f->in_elements))
+        f->in_elements = -1;
+    if (f->out_elements < 0 && !rp_arg_key_int(&r->out, e, &f->out_elements))
+        f->out_elements = -1;
+    if (!f->dtype && rp_arg_key_text(&r->dtype, e, &text))
+        f->dtype = rp_coll_dtype(rp_trace_str(r->trace, text), rp_trace_str_len(r->trace, text),
+                                 &f->item_bytes);
+}
+
+/* Shapes of operators count everything they are given; those of annotations only what is sent. */
+static void read_shapes(const struct rp_coll_reader *r, rp_event e, struct rp_coll_facts *f)
+{
+    const struct rp_trace *t = r->trace;
+    const char *name = rp_trace_str(t, t->ev.name[e]);
+    rp_str dims, types;
+    int64_t bytes;
+    const char *type;
+
+    if (t->ev.kind[e] != RP_KIND_ANNOTATION || !strchr(name, ':'))
+        return;
+    if (!f->named && rp_coll_kind_of(name) != RP_COLL_OTHER) {
+        f->kind = rp_coll_kind_of(name);
+        f->named = true;
+    }
+    if (f->in_elements >= 0 || !rp_arg_key_text(&r->dims, e, &dims) ||
+        !rp_arg_key_text(&r->types, e, &types))
+        return;
+    type = type_of_list(rp_trace_str(t, types), &bytes);
+    if (!type)
+        return;
+    f->dtype = type;
+    f->item_bytes = bytes;
+    f->in_elements = rp_coll_elements(rp_trace_str(t, dims));
+}
+
+static void read_one(const struct rp_coll_reader *r, rp_event e, struct rp_coll_facts *f)
+{
+    rp_str text;
+
+    read_sizes(r, e, f);
+    read_shapes(r, e, f);
+    if (rp_arg_key_text(&r->name, e, &text) && !f->named) {
+        f->kind = rp_coll_kind_of(rp_trace_str(r->trace, text));
+        f->named = true;
+    }
+    if (f->group == RP_NONE && f->group_number < 0 && !rp_arg_key_text(&r->group, e, &f->group)) {
+        f->group = RP_NONE;
+        if (!rp_arg_key_int(&r->group, e, &f->group_number))
+            f->group_number = -1;
+    }
+    if (f->seq < 0 && !rp_arg_key_int(&r->seq, e, &f->seq))
+        f->seq = -1;
+    if (!f->group_size && !rp_arg_key_int(&r->size, e, &f->group_size))
+        f->group_size = 0;
+}
+
+struct rp_coll_facts rp_coll_read(const struct rp_coll_reader *r, rp_event e, rp_event launch)
+{
+    struct rp_coll_facts f = {
+        .in_elements = -1, .out_elements = -1, .group = RP_NONE, .group_number = -1, .seq = -1};
+
+    read_one(r, e, &f);
+    for (; launch != RP_NONE; launch = r->trace->ev.parent[launch])
+        read_one(r, launch, &f);
+    if (!f.named)
+        f.kind = rp_coll_kind_of(rp_trace_str(r->trace, r->trace->ev.name[e]));
+    return f;
+}

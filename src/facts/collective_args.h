@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RP_FACTS_COLLECTIVE_ARGS_H
+#define RP_FACTS_COLLECTIVE_ARGS_H
+/*
+ * What frameworks write beside a collective: which one it is, how much it moves, in which group and
+ * as the how-manieth. PyTorch has it in the arguments of the kernel, of `record_param_comms` and of
+ * the annotation `nccl:…` around the launch, each version some of it.
+ */
+#include "facts/arg_keys.h"
+
+/* X(NAME, "name", bus factor as a function of n) */
+#define RP_COLL_MAP(X)                        \
+    X(OTHER, "other", NONE)                   \
+    X(ALL_REDUCE, "all_reduce", TWICE)        \
+    X(ALL_GATHER, "all_gather", PART)         \
+    X(REDUCE_SCATTER, "reduce_scatter", PART) \
+    X(ALL_TO_ALL, "all_to_all", PART)         \
+    X(BROADCAST, "broadcast", ONE)            \
+    X(REDUCE, "reduce", ONE)                  \
+    X(GATHER, "gather", PART)                 \
+    X(SCATTER, "scatter", PART)               \
+    X(SEND_RECV, "send_recv", ONE)            \
+    X(BARRIER, "barrier", NONE)
+
+enum rp_coll_kind {
+#define RP_COLL_ENUM(name, text, factor) RP_COLL_##name,
+    RP_COLL_MAP(RP_COLL_ENUM)
+#undef RP_COLL_ENUM
+        RP_COLL_KINDS
+};
+extern const char *const rp_coll_kind_names[RP_COLL_KINDS];
+
+/* Which collective a kernel, an annotation or a "Collective name" is. */
+enum rp_coll_kind rp_coll_kind_of(const char *name);
+
+/* Bytes on the busiest link for each byte of the collective's size, among n ranks; 0: not known. */
+double rp_coll_bus_factor(enum rp_coll_kind kind, int64_t n);
+
+/* "c10::BFloat16" and "BFloat16" are "bf16" of 2 bytes; NULL where it is not known. */
+const char *rp_coll_dtype(const char *text, size_t len, int64_t *bytes);
+
+/* Elements of all tensors in the text of "Input Dims", as in "[[4, 2048], [7]]"; -1: not known. */
+int64_t rp_coll_elements(const char *dims);
+
+struct rp_coll_facts {
+    enum rp_coll_kind kind;
+    bool named;                        /* the kind was recorded, not told by a name */
+    const char *dtype;                 /* static text, or NULL */
+    int64_t item_bytes;                /* of one element; 0: not known */
+    int64_t in_elements, out_elements; /* -1: not known */
+    rp_str group;                      /* RP_NONE: none */
+    int64_t group_number;              /* where the file has a number instead of a name; else -1 */
+    int64_t seq;                       /* -1: none */
+    int64_t group_size;                /* 0: not known */
+};
+
+struct rp_coll_reader {
+    const struct rp_trace *trace;
+    struct rp_arg_key name, dtype, in, out, group, seq, size, dims, types;
+};
+
+enum rp_code rp_coll_reader_init(struct rp_coll_reader *r, const struct rp_trace *trace,
+                                 struct rp_err *err);
+void rp_coll_reader_release(struct rp_coll_reader *r);
+
+/* What e (a kernel, or an annotation of gloo) and the spans around its launch say. */
+struct rp_coll_facts rp_coll_read(const struct rp_coll_reader *r, rp_event e, rp_event launch);
+
+#endif

@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Communication streams are numbered by the length of their id and the id itself, so that the k-th
+ * stream of one rank is the k-th of the others although the numbers differ. Keys for matching are
+ * hashes: of group and sequence number on a device, of name and size on the host, where worker
+ * threads may start two collectives in either order. Of several with one key the how-manieth
+ * belongs to it.
+ */
+#include "facts/collectives.h"
+
+#include "base/hash.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+/* A collective before its facts are read. */
+struct found {
+    int64_t begin_ns;
+    uint32_t seq; /* place in the file */
+    rp_event event, launch;
+    uint32_t stream;
+};
+
+struct gatherer {
+    const struct rp_work *work;
+    const struct rp_trace *t;
+    struct rp_collectives *out;
+    struct rp_arena *arena;
+    struct rp_coll_reader reader;
+    struct rp_map texts;           /* string -> number in `copies` */
+    RP_VEC(const char *) copies;   /* in the arena */
+    struct rp_map seen;            /* key -> how often so far */
+    RP_VEC(uint32_t) stream_place; /* by stream of the work: RP_NONE, or the how-manieth */
+    RP_VEC(uint32_t) stream_count;
+    RP_VEC(struct found) found;
+};
+
+static enum rp_code keep(struct gatherer *g, rp_str s, const char **out, struct rp_err *err)
+{
+    uint32_t at;
+
+    RP_TRY(rp_map_intern(&g->texts, s, (uint32_t)g->copies.n, &at, err));
+    if (at == g->copies.n) {
+        *out = rp_arena_copy(g->arena, rp_trace_str(g->t, s), rp_trace_str_len(g->t, s));
+        if (!*out)
+            return rp_err_nomem(err, "listing collectives");
+        return rp_vec_push(&g->copies, *out, err);
+    }
+    *out = g->copies.at[at];
+    return RP_OK;
+}
+
+static int64_t bytes_of(int64_t elements, int64_t item_bytes)
+{
+    int64_t bytes;
+
+    if (elements < 0 || item_bytes <= 0 || __builtin_mul_overflow(elements, item_bytes, &bytes))
+        return -1;
+    return bytes;
+}
+
+static enum rp_code set_group(struct gatherer *g, const struct rp_coll_facts *f,
+                              struct rp_collective *c, struct rp_err *err)
+{
+    if (f->group != RP_NONE)
+        return keep(g, f->group, &c->group, err);
+    if (f->group_number < 0)
+        return RP_OK;
+    c->group = rp_arena_printf(g->arena, "%lld", (long long)f->group_number);
+    return c->group ? RP_OK : rp_err_nomem(err, "listing collectives");
+}
+
+/* Gives c its key: the n-th of those that look the same. */
+static enum rp_code set_key(struct gatherer *g, struct rp_collective *c, struct rp_err *err)
+{
+    uint64_t words[3] = {c->name_hash, (uint64_t)c->in_bytes, 0};
+    uint32_t before;
+
+    if (!g->out->on_host) {
+        if (!c->group || c->seq < 0 || c->kind == RP_COLL_SEND_RECV)
+            return RP_OK;
+        words[0] = rp_hash_bytes(c->group, strlen(c->group));
+        words[1] = (uint64_t)c->seq;
+    }
+    words[2] = rp_hash_bytes(words, 2 * sizeof *words);
+    before = rp_map_get(&g->seen, words[2]);
+    before = before == RP_MAP_NONE ? 0 : before;
+    RP_TRY(rp_map_put(&g->seen, words[2], before + 1, err));
+    c->key = rp_hash_mix(words[2], before + UINT64_C(0x9e3779b97f4a7c15)) | 1;
+    return RP_OK;
+}
+
+static enum rp_code add(struct gatherer *g, const struct found *found, struct rp_err *err)
+{
+    rp_event e = found->event;
+    struct rp_coll_facts f = rp_coll_read(&g->reader, e, found->launch);
+    struct rp_collective c = {.begin_ns = g->t->ev.ts_ns[e],
+                              .end_ns = rp_event_end_ns(g->t, e),
+                              .dtype = f.dtype,
+                              .seq = f.seq,
+                              .in_bytes = bytes_of(f.in_elements, f.item_bytes),
+                              .out_bytes = bytes_of(f.out_elements, f.item_bytes),
+                              .group_size = f.group_size,
+                              .stream = found->stream,
+                              .event = e,
+                              .launch = found->launch,
+                              .kind = (uint8_t)f.kind};
+
+    RP_TRY(keep(g, g->t->ev.name[e], &c.name, err));
+    RP_TRY(set_group(g, &f, &c, err));
+    c.name_hash = rp_hash_bytes(c.name, strlen(c.name));
+    c.index = g->stream_count.at[found->stream]++;
+    RP_TRY(set_key(g, &c, err));
+    if (!c.key && c.kind != RP_COLL_SEND_RECV)
+        g->out->sequenced = false;
+    return rp_vec_push(&g->out->list, c, err);
+}
+
+/* The id of a stream as text, for its order. */
+static const char *stream_text(const struct rp_work *w, uint32_t stream, char buf[24])
+{
+    const struct rp_work_stream *s = &w->streams.at[stream];
+
+    if (s->text)
+        return rp_trace_str(w->trace, s->text);
+    snprintf(buf, 24, "%lld", (long long)s->number);
+    return buf;
+}
+
+static bool stream_before(const struct rp_work *w, uint32_t a, uint32_t b)
+{
+    char bufs[2][24];
+    const char *x = stream_text(w, a, bufs[0]), *y = stream_text(w, b, bufs[1]);
+    size_t nx = strlen(x), ny = strlen(y);
+    int order = nx != ny ? (nx < ny ? -1 : 1) : strcmp(x, y);
+
+    return order ? order < 0 : w->streams.at[a].process < w->streams.at[b].process;
+}
+
+/* Numbers the streams that hold communication. */
+static enum rp_code place_streams(struct gatherer *g, struct rp_err *err)
+{
+    const struct rp_work *w = g->work;
+    uint32_t s, other;
+    size_t i;
+
+    RP_TRY(rp_vec_reserve(&g->stream_place, w->streams.n + 1, err));
+    RP_TRY(rp_vec_reserve(&g->stream_count, w->streams.n + 1, err));
+    memset(g->stream_count.at, 0, (w->streams.n + 1) * sizeof *g->stream_count.at);
+    for (s = 0; s < w->streams.n; s++)
+        g->stream_place.at[s] = RP_NONE;
+    for (i = 0; i < w->items.n; i++)
+        if (w->items.at[i].cls == RP_WORK_COMM)
+            g->stream_place.at[w->items.at[i].stream] = 0;
+    for (s = 0; s < w->streams.n; s++) {
+        if (g->stream_place.at[s] == RP_NONE)
+            continue;
+        g->out->nstreams++;
+        for (other = 0; other < w->streams.n; other++)
+            if (g->stream_place.at[other] != RP_NONE && stream_before(w, other, s))
+                g->stream_place.at[s]++;
+    }
+    return RP_OK;
+}
+
+bool rp_event_is_host_collective(const struct rp_trace *t, rp_event e)
+{
+    static const char *const prefixes[] = {"gloo:", "mpi:", "ucc:"};
+    const char *name = rp_trace_str(t, t->ev.name[e]);
+    size_t i;
+
+    if (t->ev.ts_ns[e] == RP_NO_TS || t->ev.dur_ns[e] < 0)
+        return false;
+    if (t->ev.kind[e] == RP_KIND_COMM_OP)
+        return true;
+    if (t->ev.kind[e] != RP_KIND_ANNOTATION)
+        return false;
+    for (i = 0; i < sizeof prefixes / sizeof prefixes[0]; i++)
+        if (!strncmp(name, prefixes[i], strlen(prefixes[i])))
+            return true;
+    return false;
+}
+
+static int by_start(const void *pa, const void *pb)
+{
+    const struct found *a = pa, *b = pb;
+
+    if (a->begin_ns != b->begin_ns)
+        return a->begin_ns < b->begin_ns ? -1 : 1;
+    return (a->seq > b->seq) - (a->seq < b->seq);
+}
+
+static enum rp_code find_kernels(struct gatherer *g, struct rp_err *err)
+{
+    const struct rp_work *w = g->work;
+    size_t i;
+
+    for (i = 0; i < w->items.n; i++) {
+        const struct rp_work_item *x = &w->items.at[i];
+        struct found f = {x->begin_ns, g->t->ev.seq[x->event], x->event, x->launch, 0};
+
+        if (x->cls != RP_WORK_COMM)
+            continue;
+        f.stream = g->stream_place.at[x->stream];
+        RP_TRY(rp_vec_push(&g->found, f, err));
+    }
+    return RP_OK;
+}
+
+/* Spans of all threads are one stream. */
+static enum rp_code find_spans(struct gatherer *g, const struct rp_scope *scope, struct rp_err *err)
+{
+    const struct rp_trace *t = g->t;
+    rp_event e;
+
+    for (e = 0; e < t->ev.n; e++) {
+        struct found f = {t->ev.ts_ns[e], t->ev.seq[e], e, RP_NONE, 0};
+
+        if (t->tracks[t->ev.track[e]].kind == RP_TRACK_STREAM || !rp_event_is_host_collective(t, e))
+            continue;
+        if (scope && scope->limited &&
+            (f.begin_ns < scope->begin_ns || f.begin_ns >= scope->end_ns))
+            continue;
+        RP_TRY(rp_vec_push(&g->found, f, err));
+    }
+    g->out->nstreams = g->found.n > 0;
+    return RP_OK;
+}
+
+static enum rp_code gather(struct gatherer *g, const struct rp_scope *scope, struct rp_err *err)
+{
+    size_t i;
+
+    RP_TRY(rp_coll_reader_init(&g->reader, g->t, err));
+    RP_TRY(place_streams(g, err));
+    g->out->on_host = g->out->nstreams == 0;
+    RP_TRY(g->out->on_host ? find_spans(g, scope, err) : find_kernels(g, err));
+    if (g->found.n)
+        qsort(g->found.at, g->found.n, sizeof *g->found.at, by_start);
+    for (i = 0; i < g->found.n; i++)
+        RP_TRY(add(g, &g->found.at[i], err));
+    g->out->sequenced = g->out->sequenced && g->out->list.n && !g->out->on_host;
+    return RP_OK;
+}
+
+enum rp_code rp_collectives_init(struct rp_collectives *out, const struct rp_work *work,
+                                 const struct rp_scope *scope, struct rp_arena *arena,
+                                 struct rp_err *err)
+{
+    struct gatherer g = {.work = work, .t = work->trace, .out = out, .arena = arena};
+    enum rp_code code;
+
+    *out = (struct rp_collectives){.sequenced = true};
+    out->base_ns = work->trace->has_base ? work->trace->base_ns : 0;
+    rp_map_init(&g.texts);
+    rp_map_init(&g.seen);
+    code = gather(&g, scope, err);
+    rp_coll_reader_release(&g.reader);
+    rp_map_release(&g.texts);
+    rp_map_release(&g.seen);
+    rp_vec_release(&g.copies);
+    rp_vec_release(&g.stream_place);
+    rp_vec_release(&g.stream_count);
+    rp_vec_release(&g.found);
+    return code;
+}
+
+void rp_collectives_release(struct rp_collectives *c)
+{
+    rp_vec_release(&c->list);
+}
+
+int64_t rp_collective_size(const struct rp_collective *c, int64_t n)
+{
+    int64_t total;
+
+    if (c->kind != RP_COLL_ALL_GATHER)
+        return c->in_bytes > 0 ? c->in_bytes : c->out_bytes > 0 ? c->out_bytes : -1;
+    if (c->out_bytes > 0)
+        return c->out_bytes;
+    if (c->in_bytes <= 0 || n <= 0 || __builtin_mul_overflow(c->in_bytes, n, &total))
+        return -1;
+    return total;
+}

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RP_FACTS_COLLECTIVES_H
+#define RP_FACTS_COLLECTIVES_H
+/*
+ * The collectives of one rank, small enough to stay in memory for all ranks of a run: communication
+ * kernels in time order, each with its place in its communication stream and what the framework
+ * recorded about it. Where a rank has no such kernels, the collectives of the host (gloo, MPI, UCC)
+ * stand in for them. How ranks meet in them is in meetings.h.
+ */
+#include "base/arena.h"
+#include "facts/collective_args.h"
+#include "facts/work.h"
+
+struct rp_collective {
+    int64_t begin_ns, end_ns; /* times of the trace */
+    const char *name;
+    const char *group;           /* process group, or NULL */
+    const char *dtype;           /* "bf16" …, or NULL */
+    int64_t seq;                 /* number in its group, or -1 */
+    int64_t in_bytes, out_bytes; /* what this rank gives and gets; -1: not known */
+    int64_t group_size;          /* 0: not known */
+    uint64_t name_hash;
+    uint64_t key;           /* the same on all ranks that meet in it; 0: none */
+    uint32_t stream, index; /* the index-th of the stream-th communication stream */
+    rp_event event, launch; /* launch: RP_NONE where it is not known */
+    uint8_t kind;           /* enum rp_coll_kind */
+};
+
+struct rp_collectives {
+    RP_VEC(struct rp_collective) list; /* by start, then order of the file */
+    uint32_t nstreams;
+    bool on_host;   /* spans of threads, not kernels */
+    bool sequenced; /* all but sends and receives have a group and a number */
+    int64_t base_ns;
+};
+
+/* Texts are copied into the arena; the trace is not needed afterwards. `out` is released also after
+   a failure. Host collectives are those that start inside the scope. */
+enum rp_code rp_collectives_init(struct rp_collectives *out, const struct rp_work *work,
+                                 const struct rp_scope *scope, struct rp_arena *arena,
+                                 struct rp_err *err);
+void rp_collectives_release(struct rp_collectives *c);
+
+/* Bytes by which bandwidth is counted among n ranks (docs/definitions.md), or -1. */
+int64_t rp_collective_size(const struct rp_collective *c, int64_t n);
+
+/* Whether a span of a thread is a collective that runs on the host. */
+bool rp_event_is_host_collective(const struct rp_trace *t, rp_event e);
+
+#endif

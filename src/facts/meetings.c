@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Every collective of every rank gets a ticket; tickets that agree are one meeting. Group and
+ * sequence number are used where all ranks have them, because groups of a part of the ranks cannot
+ * be told from the order; else the place in the stream, and then only what all ranks have under the
+ * same name counts.
+ */
+#include "facts/meetings.h"
+
+#include <stdlib.h>
+
+const char *const rp_meeting_rule_names[] = {[RP_MEET_NONE] = "none",
+                                             [RP_MEET_SEQUENCE] = "sequence",
+                                             [RP_MEET_ORDER] = "order",
+                                             [RP_MEET_NAME] = "name"};
+
+struct ticket {
+    uint64_t key[2];
+    uint32_t rank, at;
+};
+
+struct matcher {
+    const struct rp_collectives *const *ranks;
+    size_t nranks;
+    struct rp_arena *arena;
+    struct rp_meetings *out;
+    RP_VEC(struct ticket) tickets;
+};
+
+static int by_key(const void *pa, const void *pb)
+{
+    const struct ticket *a = pa, *b = pb;
+
+    if (a->key[0] != b->key[0])
+        return a->key[0] < b->key[0] ? -1 : 1;
+    if (a->key[1] != b->key[1])
+        return a->key[1] < b->key[1] ? -1 : 1;
+    if (a->rank != b->rank)
+        return a->rank < b->rank ? -1 : 1;
+    return (a->at > b->at) - (a->at < b->at);
+}
+
+static enum rp_code write_tickets(struct matcher *m, struct rp_err *err)
+{
+    bool by_order = m->out->rule == RP_MEET_ORDER;
+    size_t r, i;
+
+    m->tickets.n = 0;
+    for (r = 0; r < m->nranks; r++)
+        for (i = 0; i < m->ranks[r]->list.n; i++) {
+            const struct rp_collective *c = &m->ranks[r]->list.at[i];
+            struct ticket t = {{c->key, 0}, (uint32_t)r, (uint32_t)i};
+
+            if (by_order) {
+                t.key[0] = c->stream;
+                t.key[1] = c->index;
+            }
+            if (by_order || c->key)
+                RP_TRY(rp_vec_push(&m->tickets, t, err));
+        }
+    if (m->tickets.n)
+        qsort(m->tickets.at, m->tickets.n, sizeof *m->tickets.at, by_key);
+    return RP_OK;
+}
+
+static const struct rp_collective *collective_of(const struct matcher *m, const struct ticket *t)
+{
+    return &m->ranks[t->rank]->list.at[t->at];
+}
+
+/* Whether tickets with one key are a meeting. */
+static bool agree(const struct matcher *m, const struct ticket *t, size_t n)
+{
+    size_t i;
+
+    if (n < 2 || (m->out->rule != RP_MEET_SEQUENCE && n != m->nranks))
+        return false;
+    for (i = 1; i < n; i++)
+        if (t[i].rank == t[i - 1].rank ||
+            (m->out->rule == RP_MEET_ORDER &&
+             collective_of(m, &t[i])->name_hash != collective_of(m, &t[0])->name_hash))
+            return false;
+    return true;
+}
+
+static void add_start(struct rp_meeting *m, uint32_t i, int64_t begin_ns)
+{
+    if (i == 0) {
+        m->first_ns = m->last_ns = begin_ns;
+        m->second_ns = INT64_MIN;
+    } else if (begin_ns > m->last_ns) {
+        m->second_ns = m->last_ns;
+        m->last_ns = begin_ns;
+        m->last = i;
+    } else if (begin_ns > m->second_ns) {
+        m->second_ns = begin_ns;
+    }
+    if (begin_ns < m->first_ns)
+        m->first_ns = begin_ns;
+}
+
+static enum rp_code meet(struct matcher *m, const struct ticket *t, size_t n, struct rp_err *err)
+{
+    struct rp_meeting *x = &m->out->at[m->out->n];
+    uint32_t i;
+
+    *x = (struct rp_meeting){.n = (uint32_t)n};
+    x->rank = RP_ARENA_NEW(m->arena, uint32_t, n);
+    x->at = RP_ARENA_NEW(m->arena, uint32_t, n);
+    if (!x->rank || !x->at)
+        return rp_err_nomem(err, "matching collectives");
+    for (i = 0; i < n; i++) {
+        const struct rp_collective *c = collective_of(m, &t[i]);
+        int64_t end = rp_ns_sum(c->end_ns, m->out->offset_ns[t[i].rank]);
+
+        x->rank[i] = t[i].rank;
+        x->at[i] = t[i].at;
+        add_start(x, i, rp_ns_sum(c->begin_ns, m->out->offset_ns[t[i].rank]));
+        x->end_ns = i == 0 || end > x->end_ns ? end : x->end_ns;
+        x->first_end_ns = i == 0 || end < x->first_end_ns ? end : x->first_end_ns;
+    }
+    m->out->n++;
+    m->out->nlost -= n;
+    return RP_OK;
+}
+
+static enum rp_code match_by(struct matcher *m, enum rp_meeting_rule rule, struct rp_err *err)
+{
+    size_t i, end, r;
+
+    m->out->rule = rule;
+    m->out->n = m->out->nlost = 0;
+    for (r = 0; r < m->nranks; r++)
+        m->out->nlost += m->ranks[r]->list.n;
+    RP_TRY(write_tickets(m, err));
+    m->out->at = RP_ARENA_NEW(m->arena, struct rp_meeting, m->tickets.n / 2 + 1);
+    if (!m->out->at)
+        return rp_err_nomem(err, "matching collectives");
+    for (i = 0; i < m->tickets.n; i = end) {
+        const struct ticket *t = &m->tickets.at[i];
+
+        for (end = i + 1; end < m->tickets.n && t->key[0] == m->tickets.at[end].key[0] &&
+                          t->key[1] == m->tickets.at[end].key[1];
+             end++)
+            ;
+        if (agree(m, t, end - i))
+            RP_TRY(meet(m, t, end - i, err));
+    }
+    return RP_OK;
+}
+
+/* A collective cannot end before its last rank came: where one in ten does, clocks differ. */
+static bool clocks_differ(const struct rp_meetings *m)
+{
+    size_t i, wrong = 0;
+
+    for (i = 0; i < m->n; i++)
+        wrong += m->at[i].first_end_ns < m->at[i].last_ns;
+    return wrong * 10 > m->n;
+}
+
+static int by_last(const void *pa, const void *pb)
+{
+    const struct rp_meeting *a = pa, *b = pb;
+
+    if (a->last_ns != b->last_ns)
+        return a->last_ns < b->last_ns ? -1 : 1;
+    if (a->rank[0] != b->rank[0])
+        return a->rank[0] < b->rank[0] ? -1 : 1;
+    return (a->at[0] > b->at[0]) - (a->at[0] < b->at[0]);
+}
+
+/* The rules in the order of preference; a rule that matches nothing gives way to the next. */
+static enum rp_code match(struct matcher *m, struct rp_err *err)
+{
+    bool sequenced = true, on_host = true;
+    size_t r;
+
+    for (r = 0; r < m->nranks; r++) {
+        sequenced = sequenced && m->ranks[r]->sequenced;
+        on_host = on_host && m->ranks[r]->on_host;
+    }
+    if (sequenced)
+        RP_TRY(match_by(m, RP_MEET_SEQUENCE, err));
+    else if (on_host)
+        RP_TRY(match_by(m, RP_MEET_NAME, err));
+    if (!m->out->n)
+        RP_TRY(match_by(m, RP_MEET_ORDER, err));
+    if (m->out->n)
+        qsort(m->out->at, m->out->n, sizeof *m->out->at, by_last);
+    return RP_OK;
+}
+
+enum rp_code rp_meetings_find(const struct rp_collectives *const *ranks, size_t n,
+                              struct rp_arena *arena, struct rp_meetings *out, struct rp_err *err)
+{
+    struct matcher m = {.ranks = ranks, .nranks = n, .arena = arena, .out = out};
+    enum rp_code code = RP_OK;
+    size_t r;
+
+    *out = (struct rp_meetings){.rule = RP_MEET_NONE};
+    out->offset_ns = RP_ARENA_NEW(arena, int64_t, n + 1);
+    if (!out->offset_ns)
+        return rp_err_nomem(err, "matching collectives");
+    for (r = 0; r < n; r++) {
+        out->offset_ns[r] = rp_ns_between(ranks[0]->base_ns, ranks[r]->base_ns);
+        out->nlost += ranks[r]->list.n;
+    }
+    if (n > 1)
+        code = match(&m, err);
+    if (!out->n)
+        out->rule = RP_MEET_NONE;
+    out->clocks_differ = clocks_differ(out);
+    rp_vec_release(&m.tickets);
+    return code;
+}

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RP_FORMATS_HLO_TEXT_H
+#define RP_FORMATS_HLO_TEXT_H
+/*
+ * What the parts of the HLO text reader share: one scanner over the whole text in memory. There are
+ * no tokens: each construct is recognised by the bytes where it stands, and is skipped or kept as a
+ * slice where its inside does not matter yet.
+ */
+#include "base/text.h"
+#include "program/program.h"
+
+struct hlo_call { /* of the operation being read, or waiting for its computation */
+    uint32_t slot;
+    uint32_t name;
+    uint32_t at; /* index in program.called */
+    const char *where;
+};
+
+struct hlo_text {
+    const char *begin, *at, *end;
+    struct rp_program *p;
+    struct rp_limits limits;
+    struct rp_err *err;
+    RP_VEC(uint64_t) op_of;          /* string to computation + 1 (high half) and operation */
+    RP_VEC(uint32_t) computation_of; /* string to computation + 1 */
+    struct rp_strtab shape_texts;    /* shapes as written ... */
+    RP_VEC(uint32_t) shape_of;       /* ... and what they are */
+    struct rp_map parts_of;          /* operation and part to its implicit get-tuple-element */
+    RP_VEC(uint32_t) operands;       /* of the operation being read */
+    RP_VEC(struct hlo_call) calls;   /* of the operation being read */
+    RP_VEC(struct hlo_call) waiting; /* computations called before they are defined */
+};
+
+#define HLO_FAIL(r, where, ...)                                                     \
+    rp_text_error((r)->err, RP_FORMAT, (r)->begin, (size_t)((r)->end - (r)->begin), \
+                  (size_t)((where) - (r)->begin), __VA_ARGS__)
+
+/* ---- the scanner ---- */
+
+enum { HLO_NAME = 1, HLO_DIGIT = 2, HLO_BLANK = 4 };
+extern const uint8_t hlo_class[256];
+
+static inline bool hlo_is(const struct hlo_text *r, const char *s, unsigned class)
+{
+    return s < r->end && hlo_class[(unsigned char)*s] & class;
+}
+
+void hlo_skip_comment(struct hlo_text *r);
+
+/* Spaces, line ends and comments. */
+static inline void hlo_space(struct hlo_text *r)
+{
+    for (;;) {
+        while (hlo_is(r, r->at, HLO_BLANK))
+            r->at++;
+        if (r->at + 1 >= r->end || *r->at != '/' || (r->at[1] != '*' && r->at[1] != '/'))
+            return;
+        hlo_skip_comment(r);
+    }
+}
+
+static inline char hlo_peek(const struct hlo_text *r)
+{
+    return r->at < r->end ? *r->at : '\0';
+}
+
+/* Takes c where it is next. */
+static inline bool hlo_take(struct hlo_text *r, char c)
+{
+    hlo_space(r);
+    if (hlo_peek(r) != c)
+        return false;
+    r->at++;
+    return true;
+}
+
+enum rp_code hlo_expect(struct hlo_text *r, char c, const char *where);
+
+/* A name without its '%'; empty where there is none. */
+static inline struct rp_attr hlo_name(struct hlo_text *r)
+{
+    const char *from;
+
+    if (hlo_peek(r) == '%')
+        r->at++;
+    from = r->at;
+    while (hlo_is(r, r->at, HLO_NAME))
+        r->at++;
+    return (struct rp_attr){from, (uint32_t)(r->at - from), 0};
+}
+
+bool hlo_int(struct hlo_text *r, int64_t *value);
+/* Behind the string that begins at r->at, or the end of the text. */
+const char *hlo_string_end(const struct hlo_text *r, const char *s);
+/* Undoes the escapes of a string's inside; out has room for n bytes. Returns its length. */
+size_t hlo_unescape(const char *in, size_t n, char *out);
+/* A quoted string without its quotes, escapes undone; in the arena only where it has escapes. */
+enum rp_code hlo_string(struct hlo_text *r, struct rp_attr *out);
+/* From a bracket to behind the one that closes it, or NULL. */
+const char *hlo_bracket_end(const struct hlo_text *r, const char *s);
+/* The value of an attribute: up to a comma, a blank or a closing bracket outside of brackets. */
+enum rp_code hlo_value(struct hlo_text *r, struct rp_attr *out);
+
+/* ---- the parts ---- */
+
+/* Whether a shape stands here: a type with '[', or a tuple. */
+bool hlo_at_shape(const struct hlo_text *r);
+enum rp_code hlo_shape(struct hlo_text *r, uint32_t *id);
+
+/* One line of a computation. */
+enum rp_code hlo_instruction(struct hlo_text *r);
+/* Key and '=' of an attribute. */
+enum rp_code hlo_attr_key(struct hlo_text *r, uint32_t *key);
+/* FileNames, FunctionNames, FileLocations and StackFrames, where they are. */
+enum rp_code hlo_frames(struct hlo_text *r);
+/* "{op_name=\"...\" source_line=3}" */
+enum rp_code hlo_metadata(struct hlo_text *r, struct rp_attr text, uint32_t *id);
+
+#endif

@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The rows of TensorFlow's graphs, and how each is recognised: a node is a name and an operation
+ * that begins with a capital or '_', which nothing else has in these fields.
+ */
+#include "formats/formats.h"
+#include "formats/programs.h"
+
+#include <string.h>
+
+/* A bytes field at the front that may run past the end of what is there. */
+static bool front(struct rp_bytes s, uint32_t number, struct rp_bytes *content, bool *whole)
+{
+    const uint8_t *at = s.at, *end = s.at + s.n;
+    uint64_t tag, n;
+
+    at = at < end ? rp_proto_varint_at(at, end, &tag) : NULL;
+    if (!at || tag != RP_PROTO_KEY(number, RP_WIRE_BYTES) || at == end)
+        return false;
+    at = rp_proto_varint_at(at, end, &n);
+    if (!at)
+        return false;
+    *whole = n <= (uint64_t)(end - at);
+    *content = (struct rp_bytes){at, *whole ? (size_t)n : (size_t)(end - at)};
+    return true;
+}
+
+static bool printable(struct rp_bytes s)
+{
+    for (size_t i = 0; i < s.n; i++)
+        if (s.at[i] < 0x20 || s.at[i] > 0x7e)
+            return false;
+    return s.n > 0 && s.n < 2048;
+}
+
+static bool like_node(struct rp_bytes s)
+{
+    struct rp_bytes name, op, rest;
+    bool whole;
+
+    if (!front(s, 1, &name, &whole) || !whole || !printable(name))
+        return false;
+    rest = (struct rp_bytes){name.at + name.n, (size_t)(s.at + s.n - name.at) - name.n};
+    return front(rest, 2, &op, &whole) && whole && printable(op) &&
+           ((op.at[0] >= 'A' && op.at[0] <= 'Z') || op.at[0] == '_');
+}
+
+static bool like_graph(struct rp_bytes s)
+{
+    struct rp_bytes node, function, signature, name;
+    bool whole;
+
+    if (front(s, 1, &node, &whole))
+        return like_node(node);
+    return front(s, 2, &function, &whole) && front(function, 1, &signature, &whole) &&
+           front(signature, 1, &signature, &whole) && front(signature, 1, &name, &whole) &&
+           printable(name);
+}
+
+static enum rp_sniff sniff_graph(const uint8_t *head, size_t n, const char *file)
+{
+    (void)file;
+    return like_graph((struct rp_bytes){head, n}) ? RP_SNIFF_CERTAIN : RP_SNIFF_NO;
+}
+
+static enum rp_code read_bytes(struct rp_input *in, const struct rp_read_options *options,
+                               struct rp_import *to, struct rp_err *err)
+{
+    const uint8_t *bytes;
+    size_t n;
+
+    RP_TRY(rp_input_slurp(in, &bytes, &n, err));
+    RP_TRY(rp_program_new("graphdef", &to->program, err));
+    to->borrows_input = true;
+    to->content_bytes = n;
+    return rp_graphdef_fill(to->program, (struct rp_bytes){bytes, n}, options->limits, err);
+}
+
+const struct rp_format rp_format_graphdef = {.name = "graphdef",
+                                             .summary = "TensorFlow GraphDef protobufs",
+                                             .kind = RP_FORMAT_KIND_PROGRAM,
+                                             .sniff = sniff_graph,
+                                             .read = read_bytes};
+
+/* ---- text ---- */
+
+/* "node {" with "name:" behind it, or "library {" or "versions {" at the front. */
+static enum rp_sniff sniff_text(const uint8_t *head, size_t n, const char *file)
+{
+    static const char *const first[] = {"node {", "library {", "versions {",
+                                        "node:{", "node{",     "signature {"};
+    size_t at = rp_sniff_space(head, n, 0);
+
+    (void)file;
+    for (;;) { /* comments */
+        const uint8_t *line;
+
+        if (at >= n || head[at] != '#')
+            break;
+        line = memchr(head + at, '\n', n - at);
+        at = rp_sniff_space(head, n, line ? (size_t)(line - head) : n);
+    }
+    for (size_t i = 0; i < sizeof first / sizeof *first; i++)
+        if (n - at > strlen(first[i]) && memcmp(head + at, first[i], strlen(first[i])) == 0)
+            return RP_SNIFF_CERTAIN;
+    return RP_SNIFF_NO;
+}
+
+static enum rp_code read_text(struct rp_input *in, const struct rp_read_options *options,
+                              struct rp_import *to, struct rp_err *err)
+{
+    const uint8_t *bytes;
+    const char *text;
+    size_t n, at;
+
+    RP_TRY(rp_input_slurp(in, &bytes, &n, err));
+    RP_TRY(rp_program_new("graphdef", &to->program, err));
+    to->content_bytes = n;
+    text = (const char *)bytes;
+    at = rp_sniff_space(bytes, n, 0);
+    if (n - at > 9 && memcmp(text + at, "signature", 9) == 0) { /* a function alone */
+        text = rp_arena_printf(&to->program->arena, "library{function{%.*s\n}}",
+                               n < INT32_MAX ? (int)n : INT32_MAX, text);
+        if (!text)
+            return rp_err_nomem(err, "reading a function");
+        n = strlen(text);
+    }
+    return rp_graphdef_fill_text(to->program, text, n, options->limits, err);
+}
+
+const struct rp_format rp_format_graphdef_text = {.name = "graphdef-text",
+                                                  .summary = "TensorFlow GraphDef text (.pbtxt)",
+                                                  .kind = RP_FORMAT_KIND_PROGRAM,
+                                                  .sniff = sniff_text,
+                                                  .read = read_text};
+
+/* ---- SavedModel and MetaGraphDef ---- */
+
+/* The graph of a MetaGraphDef is its field 2; a SavedModel has MetaGraphDefs in its field 2. */
+static bool find_graph(struct rp_bytes s, bool saved_model, struct rp_bytes *graph)
+{
+    struct rp_proto_cursor c = rp_proto_cursor(s.at, s.n, 0, 100);
+    struct rp_proto_item it;
+
+    while (rp_proto_next(&c, &it))
+        if (it.number == 2 && it.wire == RP_WIRE_BYTES) {
+            *graph = it.bytes;
+            return saved_model ? find_graph(it.bytes, false, graph) : true;
+        }
+    return false;
+}
+
+/* saved_model_schema_version = 1 as a number, then meta_graphs = 2 that begin with a message */
+static enum rp_sniff sniff_saved(const uint8_t *head, size_t n, const char *file)
+{
+    struct rp_bytes meta, info;
+    bool whole;
+
+    (void)file;
+    if (n < 8 || head[0] != 0x08 || head[1] > 9 ||
+        !front((struct rp_bytes){head + 2, n - 2}, 2, &meta, &whole))
+        return RP_SNIFF_NO;
+    return front(meta, 1, &info, &whole) ? RP_SNIFF_LIKELY : RP_SNIFF_NO;
+}
+
+static enum rp_code read_saved(struct rp_input *in, const struct rp_read_options *options,
+                               struct rp_import *to, struct rp_err *err)
+{
+    struct rp_bytes graph;
+    const uint8_t *bytes;
+    size_t n;
+
+    RP_TRY(rp_input_slurp(in, &bytes, &n, err));
+    if (!find_graph((struct rp_bytes){bytes, n}, true, &graph))
+        return rp_err_set(err, RP_FORMAT, "no graph in it");
+    RP_TRY(rp_program_new("graphdef", &to->program, err));
+    to->borrows_input = true;
+    to->content_bytes = n;
+    return rp_graphdef_fill(to->program, graph, options->limits, err);
+}
+
+const struct rp_format rp_format_saved_model = {.name = "saved-model",
+                                                .summary = "TensorFlow SavedModel",
+                                                .kind = RP_FORMAT_KIND_PROGRAM,
+                                                .sniff = sniff_saved,
+                                                .read = read_saved};

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RP_FORMATS_PROGRAMS_H
+#define RP_FORMATS_PROGRAMS_H
+/* Programs from bytes in memory and back, without an input around them: for readers inside of
+   readers, tests and writers. Programs borrow the bytes. */
+#include "io/output.h"
+#include "io/proto_write.h"
+#include "program/program.h"
+
+/* limits: NULL for the defaults. */
+enum rp_code rp_hlo_text_parse(const char *text, size_t n, const struct rp_limits *limits,
+                               struct rp_program **out, struct rp_err *err);
+
+/* An HLO module as text that XLA and this reader accept. Errors stick to `to`. */
+enum rp_code rp_hlo_text_print(const struct rp_program *p, struct rp_out *to, struct rp_err *err);
+
+/* Any of the messages that hold an HLO module. */
+enum rp_code rp_hlo_proto_parse(const void *bytes, size_t n, const struct rp_limits *limits,
+                                struct rp_program **out, struct rp_err *err);
+
+/* An HloProto. */
+enum rp_code rp_hlo_proto_write(const struct rp_program *p, struct rp_proto_writer *to,
+                                struct rp_err *err);
+
+/* A GraphDef into a new program of the language "graphdef"; the text form needs no bytes to live
+ * on.
+ */
+enum rp_code rp_graphdef_fill(struct rp_program *p, struct rp_bytes graph,
+                              const struct rp_limits *limits, struct rp_err *err);
+enum rp_code rp_graphdef_fill_text(struct rp_program *p, const char *text, size_t n,
+                                   const struct rp_limits *limits, struct rp_err *err);
+
+#endif

@@ -1,0 +1,445 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One recursive walk each way. Strings, numbers and enums are converted by the type that the schema
+ * has for the field; lists may be written as "[1, 2]" or field by field.
+ */
+#include "formats/textproto.h"
+
+#include "base/text.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct parser {
+    const char *begin, *at, *end;
+    struct rp_proto_writer *to;
+    uint32_t depth;
+    struct rp_err *err;
+};
+
+#define FAIL(p, where, ...)                                                         \
+    rp_text_error((p)->err, RP_FORMAT, (p)->begin, (size_t)((p)->end - (p)->begin), \
+                  (size_t)((where) - (p)->begin), __VA_ARGS__)
+
+static void space(struct parser *p)
+{
+    for (; p->at < p->end; p->at++) {
+        if (*p->at == '#') {
+            const char *line = memchr(p->at, '\n', (size_t)(p->end - p->at));
+
+            p->at = line ? line : p->end - 1;
+        } else if (*p->at != ' ' && *p->at != '\n' && *p->at != '\t' && *p->at != '\r' &&
+                   *p->at != ';' && *p->at != ',') {
+            return;
+        }
+    }
+}
+
+static char peek(struct parser *p)
+{
+    space(p);
+    return p->at < p->end ? *p->at : '\0';
+}
+
+static bool is_word(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
+           c == '.' || c == '-' || c == '+';
+}
+
+static struct rp_bytes word(struct parser *p)
+{
+    const char *from;
+
+    space(p);
+    for (from = p->at; p->at < p->end && is_word(*p->at); p->at++)
+        ;
+    return (struct rp_bytes){(const uint8_t *)from, (size_t)(p->at - from)};
+}
+
+static bool equals(struct rp_bytes w, const char *text)
+{
+    return w.n == strlen(text) && memcmp(w.at, text, w.n) == 0;
+}
+
+/* ---- values ---- */
+
+static int escape(struct parser *p)
+{
+    char c = *p->at++;
+    int value = 0, n = 0;
+
+    if (c == 'n')
+        return '\n';
+    if (c == 't')
+        return '\t';
+    if (c == 'r')
+        return '\r';
+    if (c == 'x') {
+        for (; n < 2 && p->at < p->end && strchr("0123456789abcdefABCDEF", *p->at); n++, p->at++)
+            value = value * 16 + (*p->at <= '9' ? *p->at - '0' : (*p->at | 32) - 'a' + 10);
+        return value;
+    }
+    if (c < '0' || c > '7')
+        return (unsigned char)c;
+    for (p->at--; n < 3 && p->at < p->end && *p->at >= '0' && *p->at <= '7'; n++, p->at++)
+        value = value * 8 + (*p->at - '0');
+    return value & 255;
+}
+
+/* Strings that follow each other are one. */
+static enum rp_code put_strings(struct parser *p, uint32_t number)
+{
+    size_t begun = rp_proto_begin(p->to, number);
+
+    while (peek(p) == '"' || peek(p) == '\'') {
+        char quote = *p->at;
+        const char *from = p->at++;
+
+        while (p->at < p->end && *p->at != quote) {
+            const char *run = p->at;
+
+            while (p->at < p->end && *p->at != quote && *p->at != '\\')
+                p->at++;
+            rp_proto_add_bytes(p->to, run, (size_t)(p->at - run));
+            if (p->at + 1 < p->end && *p->at == '\\') {
+                uint8_t byte;
+
+                p->at++;
+                byte = (uint8_t)escape(p);
+                rp_proto_add_bytes(p->to, &byte, 1);
+            } else if (p->at < p->end && *p->at == '\\') {
+                p->at++;
+            }
+        }
+        if (p->at == p->end)
+            return FAIL(p, from, "a string without its end");
+        p->at++;
+    }
+    rp_proto_end(p->to, begun);
+    return RP_OK;
+}
+
+static enum rp_code put_scalar(struct parser *p, const struct rp_schema_field *field)
+{
+    const char *where = p->at;
+    struct rp_bytes w = word(p);
+    char text[64];
+    char *end;
+
+    if (!w.n || w.n >= sizeof text)
+        return FAIL(p, where, "expected a value");
+    memcpy(text, w.at, w.n);
+    text[w.n] = '\0';
+    switch (field->type) {
+    case RP_SCHEMA_BOOL:
+        rp_proto_put_varint(p->to, field->number, equals(w, "true") || equals(w, "1"));
+        return RP_OK;
+    case RP_SCHEMA_FLOAT:
+        rp_proto_put_float(p->to, field->number, strtof(text, NULL));
+        return RP_OK;
+    case RP_SCHEMA_DOUBLE:
+        rp_proto_put_double(p->to, field->number, strtod(text, NULL));
+        return RP_OK;
+    default:
+        break;
+    }
+    for (const struct rp_schema_word *e = field->words; e && e->word; e++)
+        if (equals(w, e->word)) {
+            rp_proto_put_varint(p->to, field->number, (uint64_t)(int64_t)e->value);
+            return RP_OK;
+        }
+    rp_proto_put_varint(p->to, field->number,
+                        *text == '-' ? (uint64_t)strtoll(text, &end, 0) : strtoull(text, &end, 0));
+    if (end == text && field->type != RP_SCHEMA_ENUM) /* an enum of tomorrow is read as 0 */
+        return FAIL(p, where, "expected a number");
+    return RP_OK;
+}
+
+/* ---- messages ---- */
+
+static enum rp_code skip_value(struct parser *p)
+{
+    size_t depth = 0;
+
+    do {
+        char c = peek(p);
+
+        if (!c)
+            return FAIL(p, p->at, "the text ends inside of a message");
+        if (c == '{' || c == '<' || c == '[') {
+            depth++;
+            p->at++;
+        } else if (c == '}' || c == '>' || c == ']') {
+            if (!depth)
+                return FAIL(p, p->at, "expected a value");
+            depth--;
+            p->at++;
+        } else if (c == '"' || c == '\'') {
+            size_t mark = p->to->bytes.n;
+
+            RP_TRY(put_strings(p, 1));
+            p->to->bytes.n = mark;
+        } else if (c == ':') {
+            p->at++;
+        } else if (!word(p).n) {
+            return FAIL(p, p->at, "unexpected character");
+        }
+    } while (depth);
+    return RP_OK;
+}
+
+static const struct rp_schema_field *find_name(const struct rp_schema *schema, struct rp_bytes w)
+{
+    const struct rp_schema_field *f = schema->fields;
+
+    while (f->type != RP_SCHEMA_END && !equals(w, f->name))
+        f++;
+    return f->type == RP_SCHEMA_END ? NULL : f;
+}
+
+static enum rp_code fields(struct parser *p, const struct rp_schema *schema, char close);
+
+static enum rp_code value(struct parser *p, const struct rp_schema_field *field)
+{
+    char c = peek(p);
+    enum rp_code code;
+    size_t begun;
+
+    if (field->type == RP_SCHEMA_TEXT)
+        return c == '"' || c == '\'' ? put_strings(p, field->number)
+                                     : FAIL(p, p->at, "expected a string");
+    if (field->type != RP_SCHEMA_MESSAGE)
+        return put_scalar(p, field);
+    if (c != '{' && c != '<')
+        return FAIL(p, p->at, "expected '{'");
+    if (!p->depth)
+        return FAIL(p, p->at, "messages nested too deep");
+    p->at++;
+    p->depth--;
+    begun = rp_proto_begin(p->to, field->number);
+    code = fields(p, field->message, c == '{' ? '}' : '>');
+    rp_proto_end(p->to, begun);
+    p->depth++;
+    return code;
+}
+
+static enum rp_code values(struct parser *p, const struct rp_schema_field *field)
+{
+    if (peek(p) != '[')
+        return value(p, field);
+    p->at++;
+    while (peek(p) != ']') {
+        if (!peek(p))
+            return FAIL(p, p->at, "a list without its end");
+        RP_TRY(value(p, field));
+    }
+    p->at++;
+    return RP_OK;
+}
+
+/* Up to the closing bracket; 0: the end of the text. */
+static enum rp_code fields(struct parser *p, const struct rp_schema *schema, char close)
+{
+    for (char c = peek(p); c != close; c = peek(p)) {
+        const char *where = p->at;
+        const struct rp_schema_field *field;
+        struct rp_bytes name;
+
+        if (!c)
+            return FAIL(p, p->at, "the text ends inside of a message");
+        if (c == '[') { /* an extension */
+            RP_TRY(skip_value(p));
+            field = NULL;
+        } else {
+            name = word(p);
+            if (!name.n)
+                return FAIL(p, where, "expected a field of %s", schema->name);
+            field = find_name(schema, name);
+        }
+        if (peek(p) == ':')
+            p->at++;
+        RP_TRY(field ? values(p, field) : skip_value(p));
+    }
+    p->at += close != '\0';
+    return RP_OK;
+}
+
+enum rp_code rp_textproto_parse(const struct rp_schema *schema, const char *text, size_t n,
+                                const struct rp_limits *limits, struct rp_proto_writer *to,
+                                struct rp_err *err)
+{
+    struct parser p = {.begin = text, .at = text, .end = text + n, .to = to, .err = err};
+    struct rp_bytes bytes;
+
+    p.depth = limits && limits->depth < 200 ? limits->depth : 200;
+    if (n >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0)
+        p.at += 3;
+    RP_TRY(fields(&p, schema, '\0'));
+    return rp_proto_written(to, &bytes, err);
+}
+
+/* ---- printing ---- */
+
+struct printer {
+    struct rp_out *to;
+    bool one_line;
+    struct rp_err *err;
+};
+
+static void begin_line(const struct printer *p, unsigned level, bool first)
+{
+    if (p->one_line)
+        rp_out_text(p->to, first ? "" : " ");
+    else
+        rp_out_printf(p->to, "%*s", (int)level * 2, "");
+}
+
+static void end_line(const struct printer *p)
+{
+    if (!p->one_line)
+        rp_out_char(p->to, '\n');
+}
+
+static void put_text(struct rp_out *to, struct rp_bytes s)
+{
+    rp_out_char(to, '"');
+    for (size_t i = 0; i < s.n; i++) {
+        uint8_t c = s.at[i];
+
+        if (c == '"' || c == '\\')
+            rp_out_printf(to, "\\%c", c);
+        else if (c == '\n')
+            rp_out_text(to, "\\n");
+        else if (c < 0x20 || c >= 0x7f)
+            rp_out_printf(to, "\\%03o", c);
+        else
+            rp_out_char(to, (char)c);
+    }
+    rp_out_char(to, '"');
+}
+
+static void put_number(struct rp_out *to, double v, int digits)
+{
+    char text[40];
+
+    if (isnan(v) || isinf(v)) {
+        rp_out_text(to, isnan(v) ? "nan" : v < 0 ? "-inf" : "inf");
+        return;
+    }
+    for (int n = 6; n <= digits; n++) { /* the shortest that reads back */
+        double back;
+
+        snprintf(text, sizeof text, "%.*g", n, v);
+        back = digits < 10 ? (double)strtof(text, NULL) : strtod(text, NULL);
+        if (back == v)
+            break;
+    }
+    rp_out_text(to, text);
+}
+
+static void put_value(struct rp_out *to, const struct rp_schema_field *field, uint64_t v)
+{
+    switch (field->type) {
+    case RP_SCHEMA_BOOL:
+        rp_out_text(to, v ? "true" : "false");
+        return;
+    case RP_SCHEMA_FLOAT:
+        put_number(to, (double)rp_proto_float(v), 9);
+        return;
+    case RP_SCHEMA_DOUBLE:
+        put_number(to, rp_proto_double(v), 17);
+        return;
+    default:
+        break;
+    }
+    for (const struct rp_schema_word *e = field->words; e && e->word; e++)
+        if ((int64_t)v == e->value) {
+            rp_out_text(to, e->word);
+            return;
+        }
+    rp_out_printf(to, "%lld", (long long)v);
+}
+
+static enum rp_code print(const struct printer *p, const struct rp_schema *schema,
+                          struct rp_proto_cursor c, unsigned level);
+
+static bool next_packed(const struct rp_schema_field *field, struct rp_proto_cursor *c, uint64_t *v)
+{
+    uint32_t low;
+
+    if (field->type == RP_SCHEMA_DOUBLE)
+        return rp_proto_packed_fixed64(c, v);
+    if (field->type != RP_SCHEMA_FLOAT)
+        return rp_proto_packed_varint(c, v);
+    if (!rp_proto_packed_fixed32(c, &low))
+        return false;
+    *v = low;
+    return true;
+}
+
+static enum rp_code print_field(const struct printer *p, const struct rp_schema_field *field,
+                                const struct rp_proto_cursor *c, const struct rp_proto_item *it,
+                                unsigned level, bool *first)
+{
+    struct rp_proto_cursor inner;
+    uint64_t v = it->value;
+
+    if (field->type == RP_SCHEMA_TEXT && it->wire == RP_WIRE_BYTES) {
+        begin_line(p, level, *first);
+        rp_out_printf(p->to, "%s: ", field->name);
+        put_text(p->to, it->bytes);
+        end_line(p);
+    } else if (field->type == RP_SCHEMA_MESSAGE && it->wire == RP_WIRE_BYTES) {
+        begin_line(p, level, *first);
+        rp_out_printf(p->to, "%s {%s", field->name, p->one_line ? " " : "\n");
+        RP_TRY(print(p, field->message, rp_proto_enter(c, it), level + 1));
+        begin_line(p, level, false);
+        rp_out_char(p->to, '}');
+        end_line(p);
+    } else if (it->wire == RP_WIRE_BYTES) { /* packed */
+        inner = rp_proto_enter(c, it);
+        while (next_packed(field, &inner, &v)) {
+            begin_line(p, level, *first);
+            rp_out_printf(p->to, "%s: ", field->name);
+            put_value(p->to, field, v);
+            end_line(p);
+            *first = false;
+        }
+        return rp_proto_finish(&inner, p->err);
+    } else {
+        begin_line(p, level, *first);
+        rp_out_printf(p->to, "%s: ", field->name);
+        put_value(p->to, field, v);
+        end_line(p);
+    }
+    *first = false;
+    return RP_OK;
+}
+
+static enum rp_code print(const struct printer *p, const struct rp_schema *schema,
+                          struct rp_proto_cursor c, unsigned level)
+{
+    struct rp_proto_item it;
+    bool first = true;
+
+    while (rp_proto_next(&c, &it)) {
+        const struct rp_schema_field *field = schema->fields;
+
+        while (field->type != RP_SCHEMA_END && field->number != it.number)
+            field++;
+        if (field->type != RP_SCHEMA_END)
+            RP_TRY(print_field(p, field, &c, &it, level, &first));
+    }
+    return rp_proto_finish(&c, p->err);
+}
+
+enum rp_code rp_textproto_print(const struct rp_schema *schema, struct rp_bytes bytes,
+                                bool one_line, struct rp_out *to, struct rp_err *err)
+{
+    struct printer p = {to, one_line, err};
+
+    return print(&p, schema, rp_proto_cursor(bytes.at, bytes.n, 0, 200), 0);
+}

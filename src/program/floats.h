@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RP_PROGRAM_FLOATS_H
+#define RP_PROGRAM_FLOATS_H
+/*
+ * The small floating-point formats of machine learning, by their parameters: any value to the
+ * nearest one (ties to even) and back. Values beyond the range become infinity, or NaN where the
+ * format has no infinity.
+ */
+#include "program/program.h"
+
+bool rp_elem_is_float(unsigned elem); /* not complex */
+uint64_t rp_float_encode(unsigned elem, double value);
+double rp_float_decode(unsigned elem, uint64_t bits);
+
+#endif

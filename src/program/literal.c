@@ -1,0 +1,320 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Decoding literals. Text is in logical order and only its numbers matter here (braces were checked
+ * by nobody: the count must fit). Lists of protobufs are in the order of the layout, so that they
+ * are permuted where it is not the row-major one.
+ */
+#include "program/literal.h"
+
+#include "program/floats.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MAX_RANK 64
+
+size_t rp_literal_unit(unsigned elem)
+{
+    return (rp_elem_bits(elem) + 7) / 8;
+}
+
+bool rp_literal_known(const struct rp_program *p, const struct rp_literal *literal)
+{
+    return (literal->form == RP_LITERAL_TEXT || literal->form == RP_LITERAL_RAW ||
+            literal->form == RP_LITERAL_VARINT) &&
+           rp_literal_unit(p->shapes.at[literal->shape].elem) > 0;
+}
+
+static void store(unsigned char *out, size_t unit, uint64_t bits)
+{
+    for (size_t i = 0; i < unit; i++)
+        out[i] = (unsigned char)(bits >> 8 * i);
+}
+
+static uint64_t load(const unsigned char *in, size_t unit)
+{
+    uint64_t bits = 0;
+
+    for (size_t i = 0; i < unit; i++)
+        bits |= (uint64_t)in[i] << 8 * i;
+    return bits;
+}
+
+/* ---- text ---- */
+
+static bool is_signed(unsigned elem)
+{
+    return elem == RP_ELEM_S8 || elem == RP_ELEM_S16 || elem == RP_ELEM_S32 ||
+           elem == RP_ELEM_S64 || elem == RP_ELEM_S4 || elem == RP_ELEM_S2 || elem == RP_ELEM_S1;
+}
+
+/* "nan(0x7fc1)" and "-nan": the payload counts where the type can hold it. */
+static uint64_t nan_bits(unsigned elem, const char *word)
+{
+    uint64_t bits = rp_float_encode(elem, (double)NAN);
+    const char *payload = strstr(word, "(0x");
+    unsigned fraction = elem == RP_ELEM_F64 ? 52 : elem == RP_ELEM_F32 ? 23 : 0;
+
+    if (payload && fraction) {
+        uint64_t mask = (UINT64_C(1) << fraction) - 1;
+
+        bits = (bits & ~mask) | (strtoull(payload + 1, NULL, 16) & mask);
+    }
+    if (word[0] == '-' && rp_elem_bits(elem) >= 16)
+        bits |= UINT64_C(1) << (rp_elem_bits(elem) - 1);
+    return bits;
+}
+
+static bool parse_word(unsigned elem, const char *word, uint64_t *bits)
+{
+    char *end;
+
+    if (elem == RP_ELEM_PRED) {
+        *bits = strcmp(word, "true") == 0 || strcmp(word, "1") == 0;
+        return *bits || strcmp(word, "false") == 0 || strcmp(word, "0") == 0;
+    }
+    if (!rp_elem_is_float(elem)) {
+        *bits = *word == '-' ? (uint64_t)strtoll(word, &end, 10) : strtoull(word, &end, 10);
+        if (end == word && !strcmp(word, "true"))
+            *bits = 1;
+        else if (end == word && strcmp(word, "false") != 0)
+            return false;
+        return true;
+    }
+    if (strstr(word, "nan")) {
+        *bits = nan_bits(elem, word);
+        return true;
+    }
+    if (elem == RP_ELEM_F32) { /* not through a double: that would round twice */
+        float value = strtof(word, &end);
+        uint32_t low;
+
+        memcpy(&low, &value, sizeof low);
+        *bits = low;
+        return end != word;
+    }
+    *bits = rp_float_encode(elem, strtod(word, &end));
+    return end != word;
+}
+
+/* The next number or word; NULL at the end. */
+static const char *next_word(const char **at, const char *end, char *out, size_t cap)
+{
+    const char *s = *at;
+    size_t n = 0;
+
+    while (s < end && (*s == '{' || *s == '}' || *s == ',' || *s == '(' || *s == ')' || *s == ' ' ||
+                       *s == '\n' || *s == '\t' || *s == '\r' || *s == '/')) {
+        if (*s == '/' && s + 1 < end && s[1] == '*') { /* such as the index of a row */
+            const char *close = memmem(s, (size_t)(end - s), "*/", 2);
+
+            s = close ? close + 1 : end - 1;
+        }
+        s++;
+    }
+    if (s == end)
+        return NULL;
+    while (s < end && *s != '}' && *s != ',' && *s != ')' && *s != ' ' && *s != '\n') {
+        if (*s == '(' && n && (out[n - 1] == 'n' || out[n - 1] == 'N')) /* nan(0x...) */
+            while (s < end && *s != ')' && n + 1 < cap)
+                out[n++] = *s++;
+        else if (n + 1 < cap)
+            out[n++] = *s++;
+        else
+            return NULL;
+    }
+    out[n] = '\0';
+    *at = s;
+    return out;
+}
+
+static enum rp_code decode_text(unsigned elem, const struct rp_literal *literal, unsigned char *out,
+                                size_t n, struct rp_err *err)
+{
+    const char *at = literal->at, *end = at + literal->n;
+    unsigned part = elem == RP_ELEM_C64 ? RP_ELEM_F32 : elem == RP_ELEM_C128 ? RP_ELEM_F64 : elem;
+    size_t unit = rp_literal_unit(part), want = part == elem ? n : 2 * n, got = 0;
+    char word[96];
+    uint64_t bits;
+
+    while (next_word(&at, end, word, sizeof word)) {
+        if (got == want || !parse_word(part, word, &bits))
+            return rp_err_set(err, RP_FORMAT, "a constant does not fit its shape at '%s'", word);
+        store(out + unit * got++, unit, bits);
+    }
+    if (got != want)
+        return rp_err_set(err, RP_FORMAT, "a constant has %zu values instead of %zu", got, want);
+    return RP_OK;
+}
+
+/* ---- lists of protobufs ---- */
+
+bool rp_shape_minor_to_major(const struct rp_program *p, uint32_t shape, uint32_t *out, size_t cap)
+{
+    const struct rp_op_shape *s = &p->shapes.at[shape];
+    struct rp_attr list;
+    int64_t order[MAX_RANK];
+    uint64_t seen = 0;
+    size_t n;
+
+    if (s->flags & RP_SHAPE_DEFAULT_LAYOUT || s->n > cap || s->n > MAX_RANK)
+        return false;
+    list.at = rp_program_text(p, s->layout);
+    list.n = (uint32_t)strcspn(list.at, ":}");
+    if (!rp_attr_ints(&list, order, MAX_RANK, &n) || n != s->n)
+        return false;
+    for (size_t i = 0; i < n; i++) {
+        if (order[i] < 0 || order[i] >= (int64_t)n)
+            return false;
+        seen |= UINT64_C(1) << order[i];
+        out[i] = (uint32_t)order[i];
+    }
+    return seen == (n == 64 ? UINT64_MAX : (UINT64_C(1) << n) - 1);
+}
+
+/* Row-major positions in the order of the layout: the index of dimension order[0] runs fastest. */
+struct walk {
+    size_t n;
+    bool plain;
+    uint32_t order[MAX_RANK];
+    int64_t index[MAX_RANK], stride[MAX_RANK];
+    const int64_t *dims;
+};
+
+static void walk_init(struct walk *w, const struct rp_program *p, uint32_t shape)
+{
+    const struct rp_op_shape *s = &p->shapes.at[shape];
+    int64_t stride = 1;
+
+    memset(w, 0, sizeof *w);
+    w->n = s->n;
+    w->dims = p->dims.at + s->first;
+    w->plain = !rp_shape_minor_to_major(p, shape, w->order, MAX_RANK);
+    for (size_t i = w->plain ? 0 : w->n; i-- > 0;) {
+        w->stride[i] = stride;
+        stride *= w->dims[i] < 0 ? 1 : w->dims[i];
+    }
+}
+
+/* Where element i of the list belongs; called for 0, 1, 2 ... */
+static size_t walk_next(struct walk *w, size_t i)
+{
+    int64_t at = 0;
+
+    if (w->plain)
+        return i;
+    for (size_t k = 0; k < w->n; k++)
+        at += w->index[k] * w->stride[k];
+    for (size_t k = 0; k < w->n; k++) {
+        uint32_t dim = w->order[k];
+
+        if (++w->index[dim] < w->dims[dim])
+            break;
+        w->index[dim] = 0;
+    }
+    return (size_t)at;
+}
+
+static bool next_varint(const unsigned char **at, const unsigned char *end, uint64_t *value)
+{
+    unsigned shift = 0;
+
+    *value = 0;
+    while (*at < end && shift < 64) {
+        unsigned char c = *(*at)++;
+
+        *value |= (uint64_t)(c & 0x7f) << shift;
+        if (c < 0x80)
+            return true;
+        shift += 7;
+    }
+    return false;
+}
+
+static enum rp_code decode_list(const struct rp_program *p, const struct rp_literal *literal,
+                                unsigned char *out, size_t n, struct rp_err *err)
+{
+    size_t unit = rp_literal_unit(p->shapes.at[literal->shape].elem);
+    const unsigned char *at = (const unsigned char *)literal->at, *end = at + literal->n;
+    struct walk walk;
+    uint64_t value;
+
+    walk_init(&walk, p, literal->shape);
+    if (literal->form == RP_LITERAL_RAW) {
+        if (literal->n != n * unit)
+            return rp_err_set(err, RP_FORMAT, "a constant has %zu bytes instead of %zu", literal->n,
+                              n * unit);
+        for (size_t i = 0; i < n; i++)
+            memcpy(out + unit * walk_next(&walk, i), at + unit * i, unit);
+        return RP_OK;
+    }
+    for (size_t i = 0; i < n; i++) {
+        if (!next_varint(&at, end, &value))
+            return rp_err_set(err, RP_FORMAT, "a constant has %zu values instead of %zu", i, n);
+        if (p->shapes.at[literal->shape].elem == RP_ELEM_PRED)
+            value = value != 0;
+        store(out + unit * walk_next(&walk, i), unit, value);
+    }
+    return at == end ? RP_OK : rp_err_set(err, RP_FORMAT, "a constant has more than %zu values", n);
+}
+
+enum rp_code rp_literal_decode(const struct rp_program *p, const struct rp_literal *literal,
+                               void *out, size_t cap, struct rp_err *err)
+{
+    unsigned elem = p->shapes.at[literal->shape].elem;
+    size_t n = (size_t)rp_shape_elements(p, literal->shape);
+
+    if (!rp_literal_known(p, literal) || cap / rp_literal_unit(elem) < n)
+        return rp_err_set(err, RP_BUG, "a constant cannot be decoded here");
+    if (literal->form == RP_LITERAL_TEXT)
+        return decode_text(elem, literal, out, n, err);
+    return decode_list(p, literal, out, n, err);
+}
+
+/* ---- printing ---- */
+
+static size_t print_float(unsigned elem, uint64_t bits, char *out, size_t cap)
+{
+    double value = rp_float_decode(elem, bits);
+    int len;
+
+    if (isnan(value))
+        len = snprintf(out, cap, "%snan", signbit(value) ? "-" : "");
+    else if (isinf(value))
+        len = snprintf(out, cap, "%sinf", signbit(value) ? "-" : "");
+    else
+        len = snprintf(out, cap, "%.*g", elem == RP_ELEM_F64 ? 17 : 9, value);
+    for (int i = 0; i < len; i++) /* whatever the locale's point is */
+        if (out[i] == ',')
+            out[i] = '.';
+    return (size_t)len;
+}
+
+size_t rp_literal_print(unsigned elem, const void *element, char *out, size_t cap)
+{
+    const unsigned char *in = element;
+    size_t unit = rp_literal_unit(elem), n;
+    uint64_t bits;
+
+    if (elem == RP_ELEM_C64 || elem == RP_ELEM_C128) {
+        unsigned part = elem == RP_ELEM_C64 ? RP_ELEM_F32 : RP_ELEM_F64;
+
+        n = (size_t)snprintf(out, cap, "(");
+        n += print_float(part, load(in, unit / 2), out + n, cap - n);
+        n += (size_t)snprintf(out + n, cap - n, ", ");
+        n += print_float(part, load(in + unit / 2, unit / 2), out + n, cap - n);
+        return n + (size_t)snprintf(out + n, cap - n, ")");
+    }
+    bits = load(in, unit);
+    if (elem == RP_ELEM_PRED)
+        return (size_t)snprintf(out, cap, bits ? "true" : "false");
+    if (rp_elem_is_float(elem))
+        return print_float(elem, bits, out, cap);
+    if (!is_signed(elem))
+        return (size_t)snprintf(out, cap, "%llu", (unsigned long long)bits);
+    if (unit < 8 && bits >> (8 * unit - 1))
+        bits |= UINT64_MAX << 8 * unit;
+    return (size_t)snprintf(out, cap, "%lld", (long long)bits);
+}

@@ -1,0 +1,341 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Counting work by the rules of XLA's cost analysis, so that figures can be compared with what a
+ * framework reports: a product counts two, other element-wise operations one an element,
+ * transcendental functions are a class of their own, convolutions count only the products inside of
+ * the input. Doubles: totals of large programs exceed 2^63.
+ */
+#include "program/order.h"
+#include "program/structure.h"
+#include "program/window.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MAX_DIMS 32
+
+struct counter {
+    const struct rp_program *p;
+    struct rp_costs *out;
+};
+
+static double elements(const struct counter *c, uint32_t op)
+{
+    return (double)rp_shape_elements(c->p, c->p->shape.at[op]);
+}
+
+/* Of results that are several arrays, the first. */
+static double first_elements(const struct counter *c, uint32_t op)
+{
+    const struct rp_op_shape *s = &c->p->shapes.at[c->p->shape.at[op]];
+
+    if (s->elem == RP_ELEM_TUPLE && s->n)
+        return (double)rp_shape_elements(c->p, c->p->parts.at[s->first]);
+    return elements(c, op);
+}
+
+static double int_attr(const struct counter *c, uint32_t op, uint32_t key, double fallback)
+{
+    const struct rp_attr *attr = rp_op_attr(c->p, op, key);
+    int64_t value;
+    size_t n;
+
+    return attr && rp_attr_ints(attr, &value, 1, &n) && n == 1 ? (double)value : fallback;
+}
+
+/* Dimension i of an operation's array, 1 where there is none. */
+static double dim_at(const struct counter *c, uint32_t op, int64_t i)
+{
+    const struct rp_op_shape *s = &c->p->shapes.at[c->p->shape.at[op]];
+
+    if (s->elem == RP_ELEM_TUPLE || i < 0 || i >= s->n || c->p->dims.at[s->first + i] < 0)
+        return 1;
+    return (double)c->p->dims.at[s->first + i];
+}
+
+static double dot_flops(const struct counter *c, uint32_t op)
+{
+    const struct rp_attr *attr = rp_op_attr(c->p, op, RP_ATTR_LHS_CONTRACTING_DIMS);
+    struct rp_ids operands = rp_op_operands(c->p, op);
+    double flops = 2 * elements(c, op);
+    int64_t dims[MAX_DIMS];
+    size_t n = 0;
+
+    if (!operands.n)
+        return 0;
+    if (attr && rp_attr_ints(attr, dims, MAX_DIMS, &n)) {
+        for (size_t i = 0; i < n && i < MAX_DIMS; i++)
+            flops *= dim_at(c, operands.at[0], dims[i]);
+    } else { /* very old files say nothing: the last of the left with the first of the right */
+        const struct rp_op_shape *lhs = &c->p->shapes.at[c->p->shape.at[operands.at[0]]];
+
+        flops *= dim_at(c, operands.at[0], (int64_t)lhs->n - 1);
+    }
+    return flops;
+}
+
+/* How many o in [0, outputs) have o * stride + offset in [0, limit). */
+static double hits(int64_t outputs, int64_t stride, int64_t offset, int64_t limit)
+{
+    int64_t low = offset >= 0 ? 0 : (-offset + stride - 1) / stride;
+    int64_t high = limit - 1 - offset < 0 ? -1 : (limit - 1 - offset) / stride;
+
+    if (high > outputs - 1)
+        high = outputs - 1;
+    return high >= low ? (double)(high - low + 1) : 0;
+}
+
+/* Pairs of output and window position along one dimension that meet an element of the input. */
+static double valid_positions(const struct rp_window_dim *d, int64_t input, int64_t output)
+{
+    int64_t base = d->base_dilation, limit = input ? (input - 1) * base + 1 : 0;
+    double sum = 0;
+
+    if (d->stride < 1 || base < 1 || d->size > 1 << 20 || input > 1 << 30 || output > 1 << 30 ||
+        llabs(d->pad_low) > 1 << 30 || d->window_dilation < 0 || d->window_dilation > 1 << 20 ||
+        base > 1 << 20)
+        return (double)d->size * (double)output;
+    for (int64_t k = 0; k < d->size; k++) {
+        int64_t offset = k * d->window_dilation - d->pad_low;
+
+        if (base == 1) {
+            sum += hits(output, d->stride, offset, limit);
+            continue;
+        }
+        for (int64_t o = 0; o < output && o < 1 << 16; o++) {
+            int64_t at = o * d->stride + offset;
+
+            sum += at >= 0 && at < limit && at % base == 0;
+        }
+    }
+    return sum;
+}
+
+static double conv_flops(const struct counter *c, uint32_t op)
+{
+    const struct rp_attr *labels = rp_op_attr(c->p, op, RP_ATTR_DIM_LABELS);
+    const struct rp_attr *window = rp_op_attr(c->p, op, RP_ATTR_WINDOW);
+    struct rp_ids operands = rp_op_operands(c->p, op);
+    struct rp_conv_dims d;
+    struct rp_window w = {0};
+    double flops;
+
+    if (operands.n < 2 || !labels || !rp_conv_dims_parse(labels->at, labels->n, &d) ||
+        (window && !rp_window_parse(window->at, window->n, &w)))
+        return 0;
+    flops = 2 * dim_at(c, operands.at[0], d.input_feature) * dim_at(c, op, d.output_feature) *
+            dim_at(c, operands.at[0], d.input_batch);
+    flops /= int_attr(c, op, RP_ATTR_FEATURE_GROUP_COUNT, 1);
+    flops /= int_attr(c, op, RP_ATTR_BATCH_GROUP_COUNT, 1);
+    for (size_t i = 0; i < w.n && i < d.nspatial; i++)
+        flops *= valid_positions(&w.dim[i], (int64_t)dim_at(c, operands.at[0], d.input_spatial[i]),
+                                 (int64_t)dim_at(c, op, d.output_spatial[i]));
+    return flops;
+}
+
+static double window_elements(const struct counter *c, uint32_t op)
+{
+    const struct rp_attr *attr = rp_op_attr(c->p, op, RP_ATTR_WINDOW);
+    struct rp_window w;
+    double n = 1;
+
+    if (!attr || !rp_window_parse(attr->at, attr->n, &w))
+        return 1;
+    for (size_t i = 0; i < w.n; i++)
+        n *= (double)w.dim[i].size;
+    return n;
+}
+
+int64_t rp_op_trip_count(const struct rp_program *p, uint32_t op)
+{
+    const struct rp_attr *attr = rp_op_attr(p, op, RP_ATTR_BACKEND_CONFIG);
+    const char *at, *end;
+    int64_t n = 0;
+
+    if (!attr)
+        return 1;
+    end = attr->at + attr->n;
+    at = memmem(attr->at, attr->n, "known_trip_count", 16);
+    at = at ? memchr(at, '{', (size_t)(end - at)) : NULL;
+    while (at && at < end && (*at < '0' || *at > '9') && *at != '}')
+        at++;
+    for (; at && at < end && *at >= '0' && *at <= '9' && n < INT64_MAX / 20; at++)
+        n = n * 10 + (*at - '0');
+    return n > 0 ? n : 1;
+}
+
+/* The sum of the called computations, so often each. */
+static void add_called(const struct counter *c, uint32_t op, double times, bool bytes,
+                       struct rp_cost *cost)
+{
+    struct rp_ids called = rp_op_called(c->p, op);
+
+    for (uint32_t i = 0; i < called.n; i++) {
+        const struct rp_cost *inner = &c->out->computation[called.at[i]];
+
+        cost->flops += inner->flops * times;
+        cost->transcendentals += inner->transcendentals * times;
+        if (bytes)
+            cost->bytes += inner->bytes * times;
+    }
+}
+
+/* Of the branches of a condition the dearest counts. */
+static void add_dearest(const struct counter *c, uint32_t op, struct rp_cost *cost)
+{
+    struct rp_ids called = rp_op_called(c->p, op);
+    struct rp_cost most = {0, 0, 0};
+
+    for (uint32_t i = 0; i < called.n; i++) {
+        const struct rp_cost *inner = &c->out->computation[called.at[i]];
+
+        most.flops = fmax(most.flops, inner->flops);
+        most.transcendentals = fmax(most.transcendentals, inner->transcendentals);
+        most.bytes = fmax(most.bytes, inner->bytes);
+    }
+    cost->flops += most.flops;
+    cost->transcendentals += most.transcendentals;
+    cost->bytes += most.bytes;
+}
+
+static double operand_elements(const struct counter *c, uint32_t op, uint32_t i)
+{
+    struct rp_ids operands = rp_op_operands(c->p, op);
+
+    return i < operands.n ? elements(c, operands.at[i]) : 0;
+}
+
+/* Rules that look at more than the result; `own` is the operation's result elements. */
+static void count_special(const struct counter *c, uint32_t op, enum rp_flop_rule rule, double own,
+                          struct rp_cost *cost)
+{
+    double n = operand_elements(c, op, 0);
+
+    switch (rule) {
+    case RP_FLOPS_OPERANDS:
+        for (uint32_t i = 0; i < rp_op_operands(c->p, op).n; i++)
+            cost->flops += operand_elements(c, op, i);
+        break;
+    case RP_FLOPS_REDUCE:
+        add_called(c, op, fmax(n - first_elements(c, op), 0), false, cost);
+        break;
+    case RP_FLOPS_WINDOW:
+        add_called(c, op, first_elements(c, op) * (window_elements(c, op) - 1), false, cost);
+        break;
+    case RP_FLOPS_SELECT_SCATTER:
+        cost->flops = operand_elements(c, op, 1) * window_elements(c, op);
+        break;
+    case RP_FLOPS_SCATTER:
+        add_called(c, op, operand_elements(c, op, rp_op_operands(c->p, op).n - 1), false, cost);
+        break;
+    case RP_FLOPS_SORT:
+        cost->flops = n > 1 ? n * ceil(log2(n)) : 0;
+        break;
+    case RP_FLOPS_FFT:
+        cost->flops = own > 1 ? 8 * own * log2(own) : 0;
+        break;
+    case RP_FLOPS_CHOLESKY:
+    case RP_FLOPS_TRIANGULAR:
+        cost->flops = 2 * operand_elements(c, op, 1) + n * dim_at(c, op, -1);
+        break;
+    default:
+        break;
+    }
+}
+
+static struct rp_cost count_flops(const struct counter *c, uint32_t op)
+{
+    enum rp_flop_rule rule = (enum rp_flop_rule)rp_op_info[c->p->code.at[op]].flops;
+    struct rp_cost cost = {0, 0, 0};
+    double own = elements(c, op);
+
+    switch (rule) {
+    case RP_FLOPS_EACH:
+        cost.flops = own;
+        break;
+    case RP_FLOPS_TRANS:
+        cost.transcendentals = own;
+        break;
+    case RP_FLOPS_DOT:
+        cost.flops = dot_flops(c, op);
+        break;
+    case RP_FLOPS_CONV:
+        cost.flops = conv_flops(c, op);
+        break;
+    case RP_FLOPS_MAP:
+        add_called(c, op, own, false, &cost);
+        break;
+    case RP_FLOPS_CALL:
+        add_called(c, op, 1, c->p->code.at[op] != RP_OP_FUSION, &cost);
+        break;
+    case RP_FLOPS_LOOP:
+        add_called(c, op, (double)rp_op_trip_count(c->p, op), true, &cost);
+        break;
+    case RP_FLOPS_BRANCH:
+        add_dearest(c, op, &cost);
+        break;
+    default:
+        count_special(c, op, rule, own, &cost);
+    }
+    return cost;
+}
+
+/* What an operation reads and writes: operands and result, but of the ones that look at a part of
+   an array, that part. Callers other than fusions have their bytes from the called. */
+static double count_bytes(const struct counter *c, uint32_t op)
+{
+    const struct rp_program *p = c->p;
+    enum rp_opcode code = (enum rp_opcode)p->code.at[op];
+    struct rp_ids operands = rp_op_operands(p, op);
+    double own = (double)rp_shape_bytes(p, p->shape.at[op]), sum = own;
+
+    if (rp_op_info[code].flags & RP_OPF_FREE)
+        return 0;
+    switch (code) {
+    case RP_OP_CALL:
+    case RP_OP_WHILE:
+    case RP_OP_CONDITIONAL:
+    case RP_OP_ASYNC_START:
+        return 0;
+    case RP_OP_SLICE:
+    case RP_OP_DYNAMIC_SLICE:
+    case RP_OP_GATHER:
+        return 2 * own;
+    case RP_OP_DYNAMIC_UPDATE_SLICE:
+        return operands.n > 1 ? 2 * (double)rp_shape_bytes(p, p->shape.at[operands.at[1]]) : own;
+    default:
+        for (uint32_t i = 0; i < operands.n; i++)
+            sum += (double)rp_shape_bytes(p, p->shape.at[operands.at[i]]);
+        return sum;
+    }
+}
+
+enum rp_code rp_program_count(const struct rp_program *p, struct rp_arena *arena,
+                              struct rp_costs *out, struct rp_err *err)
+{
+    struct counter counter = {p, out};
+    uint32_t *calls;
+
+    memset(out, 0, sizeof *out);
+    out->op = RP_ARENA_NEW(arena, struct rp_cost, (size_t)p->nops + 1);
+    out->computation = RP_ARENA_NEW(arena, struct rp_cost, p->computations.n + 1);
+    if (!out->op || !out->computation)
+        return rp_err_nomem(err, "counting a program");
+    RP_TRY(rp_program_call_order(p, arena, &calls, err));
+    for (size_t i = 0; i < p->computations.n; i++) {
+        const struct rp_computation *c = &p->computations.at[calls[i]];
+        struct rp_cost *sum = &out->computation[calls[i]];
+
+        for (uint32_t op = c->first; op < c->first + c->n; op++) {
+            out->op[op] = count_flops(&counter, op);
+            out->op[op].bytes += count_bytes(&counter, op);
+            sum->flops += out->op[op].flops;
+            sum->transcendentals += out->op[op].transcendentals;
+            sum->bytes += out->op[op].bytes;
+        }
+    }
+    if (p->entry != RP_NONE)
+        out->program = out->computation[p->entry];
+    return RP_OK;
+}

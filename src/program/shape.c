@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Shapes: interned, so that comparing two is comparing ids. The map keys are hashes of the content;
+ * where two shapes share a hash the later one is kept beside and found by probing with the hash
+ * changed, which the content check decides.
+ */
+#include "program/program.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const struct {
+    const char *name;
+    uint8_t bits, len;
+} elems[RP_ELEM_COUNT] = {
+#define RP_ELEM(id, name, number, bits) [number] = {name, bits, sizeof(name) - 1},
+#include "program/elements.def"
+#undef RP_ELEM
+};
+
+const char *rp_elem_name(unsigned elem)
+{
+    return elem < RP_ELEM_COUNT ? elems[elem].name : NULL;
+}
+
+unsigned rp_elem_bits(unsigned elem)
+{
+    return elem < RP_ELEM_COUNT ? elems[elem].bits : 0;
+}
+
+unsigned rp_elem_find(const char *name, size_t len)
+{
+    for (unsigned i = 1; i < RP_ELEM_COUNT; i++)
+        if (elems[i].name && elems[i].len == len && memcmp(elems[i].name, name, len) == 0)
+            return i;
+    return RP_ELEM_INVALID;
+}
+
+/* Whether a layout is the one that an array has where none is given: "{2,1,0}". */
+static bool is_default_layout(const char *s, size_t rank)
+{
+    char want[32];
+
+    if (*s++ != '{')
+        return false;
+    while (rank--) {
+        int len = snprintf(want, sizeof want, rank ? "%zu," : "%zu", rank);
+
+        if (strncmp(s, want, (size_t)len) != 0)
+            return false;
+        s += len;
+    }
+    return *s == '}' && !s[1];
+}
+
+/* Whether counting the elements of the array, or their bits, stays within an int64. */
+static bool countable(unsigned elem, const int64_t *dims, size_t n)
+{
+    int64_t count = rp_elem_bits(elem) ? (int64_t)rp_elem_bits(elem) : 1;
+
+    for (size_t i = 0; i < n; i++)
+        if (dims[i] > 0 && __builtin_mul_overflow(count, dims[i], &count))
+            return false;
+    return true;
+}
+
+static bool same_content(const struct rp_program *p, const struct rp_op_shape *a,
+                         const struct rp_op_shape *b, const int64_t *dims, const uint8_t *dynamic,
+                         const uint32_t *parts)
+{
+    if (a->elem != b->elem || a->n != b->n || a->layout != b->layout || a->flags != b->flags)
+        return false;
+    if (a->elem == RP_ELEM_TUPLE)
+        return !a->n || memcmp(p->parts.at + a->first, parts, a->n * sizeof *parts) == 0;
+    if (a->n && memcmp(p->dims.at + a->first, dims, a->n * sizeof *dims) != 0)
+        return false;
+    return !(a->flags & RP_SHAPE_DYNAMIC) || !dynamic ||
+           memcmp(p->dim_dynamic.at + a->first, dynamic, a->n) == 0;
+}
+
+/* The shape's id, and whether it is new. */
+static enum rp_code intern(struct rp_program *p, uint64_t hash, struct rp_op_shape *shape,
+                           const int64_t *dims, const uint8_t *dynamic, const uint32_t *parts,
+                           uint32_t *id, bool *fresh, struct rp_err *err)
+{
+    for (;; hash = rp_hash_u64(hash)) {
+        uint32_t next = (uint32_t)p->shapes.n;
+
+        RP_TRY(rp_map_intern(&p->shape_map, hash, next, id, err));
+        *fresh = *id == next;
+        if (*fresh)
+            return rp_vec_push(&p->shapes, *shape, err);
+        if (same_content(p, &p->shapes.at[*id], shape, dims, dynamic, parts))
+            return RP_OK;
+    }
+}
+
+enum rp_code rp_program_array(struct rp_program *p, unsigned elem, const int64_t *dims,
+                              const uint8_t *dynamic, size_t n, uint32_t layout, uint32_t *id,
+                              struct rp_err *err)
+{
+    struct rp_op_shape shape = {
+        .elem = (uint8_t)elem, .n = (uint32_t)n, .first = (uint32_t)p->dims.n, .layout = layout};
+    bool fresh;
+    uint64_t hash;
+
+    if (!countable(elem, dims, n))
+        return rp_err_set(err, RP_LIMIT, "a shape of more than 2^63 bits");
+    for (size_t i = 0; i < n; i++)
+        if (dims[i] < 0 || (dynamic && dynamic[i]))
+            shape.flags |= RP_SHAPE_DYNAMIC;
+    if (!layout || is_default_layout(rp_program_text(p, layout), n))
+        shape.flags |= RP_SHAPE_DEFAULT_LAYOUT;
+    hash = rp_hash_mix(rp_hash_bytes(dims, n * sizeof *dims) ^ elem,
+                       (uint64_t)layout << 16 | shape.flags | UINT64_C(1) << 60);
+    RP_TRY(intern(p, hash, &shape, dims, dynamic, NULL, id, &fresh, err));
+    for (size_t i = 0; fresh && i < n; i++) {
+        RP_TRY(rp_vec_push(&p->dims, dims[i], err));
+        RP_TRY(
+            rp_vec_push(&p->dim_dynamic, (uint8_t)(dims[i] < 0 || (dynamic && dynamic[i])), err));
+    }
+    return RP_OK;
+}
+
+enum rp_code rp_program_tuple(struct rp_program *p, const uint32_t *parts, size_t n, uint32_t *id,
+                              struct rp_err *err)
+{
+    struct rp_op_shape shape = {.elem = RP_ELEM_TUPLE,
+                                .flags = RP_SHAPE_DEFAULT_LAYOUT,
+                                .n = (uint32_t)n,
+                                .first = (uint32_t)p->parts.n};
+    uint64_t hash = rp_hash_bytes(parts, n * sizeof *parts) ^ UINT64_C(0x746f75706c65);
+    bool fresh;
+
+    RP_TRY(intern(p, hash, &shape, NULL, NULL, parts, id, &fresh, err));
+    for (size_t i = 0; fresh && i < n; i++)
+        RP_TRY(rp_vec_push(&p->parts, parts[i], err));
+    return RP_OK;
+}
+
+/* Parts stand before their tuple in the table, so that this ends; the depth is bounded by readers.
+ */
+int64_t rp_shape_elements(const struct rp_program *p, uint32_t shape)
+{
+    const struct rp_op_shape *s = &p->shapes.at[shape];
+    int64_t n = 1, sum = 0;
+
+    if (s->elem == RP_ELEM_TUPLE) {
+        for (uint32_t i = 0; i < s->n; i++)
+            if (__builtin_add_overflow(sum, rp_shape_elements(p, p->parts.at[s->first + i]), &sum))
+                return INT64_MAX;
+        return sum;
+    }
+    if (!rp_elem_bits(s->elem))
+        return 0;
+    for (uint32_t i = 0; i < s->n; i++) {
+        int64_t dim = p->dims.at[s->first + i];
+
+        n *= dim < 0 ? 1 : dim;
+    }
+    return n;
+}
+
+int64_t rp_shape_bytes(const struct rp_program *p, uint32_t shape)
+{
+    const struct rp_op_shape *s = &p->shapes.at[shape];
+    int64_t sum = 0;
+
+    if (s->elem != RP_ELEM_TUPLE)
+        return (rp_shape_elements(p, shape) * (int64_t)rp_elem_bits(s->elem) + 7) / 8;
+    for (uint32_t i = 0; i < s->n; i++)
+        if (__builtin_add_overflow(sum, rp_shape_bytes(p, p->parts.at[s->first + i]), &sum))
+            return INT64_MAX;
+    return sum;
+}
+
+struct writer {
+    char *out;
+    size_t cap, n;
+};
+
+static void put(struct writer *w, const char *text)
+{
+    for (; *text; text++, w->n++)
+        if (w->n + 1 < w->cap)
+            w->out[w->n] = *text;
+}
+
+static void put_dims(struct writer *w, const struct rp_program *p, const struct rp_op_shape *s)
+{
+    char number[32];
+
+    for (uint32_t i = 0; i < s->n; i++) {
+        int64_t dim = p->dims.at[s->first + i];
+
+        if (i)
+            put(w, ",");
+        if (dim < 0) {
+            put(w, "?");
+            continue;
+        }
+        snprintf(number, sizeof number, "%s%lld", p->dim_dynamic.at[s->first + i] ? "<=" : "",
+                 (long long)dim);
+        put(w, number);
+    }
+}
+
+static void put_shape(struct writer *w, const struct rp_program *p, uint32_t shape, bool layout)
+{
+    const struct rp_op_shape *s = &p->shapes.at[shape];
+
+    if (s->elem == RP_ELEM_TUPLE) {
+        put(w, "(");
+        for (uint32_t i = 0; i < s->n; i++) {
+            if (i)
+                put(w, ", ");
+            put_shape(w, p, p->parts.at[s->first + i], layout);
+        }
+        put(w, ")");
+        return;
+    }
+    put(w, rp_elem_name(s->elem));
+    if (s->flags & RP_SHAPE_UNKNOWN)
+        return;
+    put(w, "[");
+    put_dims(w, p, s);
+    put(w, "]");
+    if (layout && s->layout)
+        put(w, rp_program_text(p, s->layout));
+}
+
+size_t rp_shape_text(const struct rp_program *p, uint32_t shape, bool layout, char *out, size_t cap)
+{
+    struct writer w = {out, cap, 0};
+
+    put_shape(&w, p, shape, layout);
+    if (cap)
+        out[w.n < cap ? w.n : cap - 1] = '\0';
+    return w.n;
+}

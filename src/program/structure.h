@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RP_PROGRAM_STRUCTURE_H
+#define RP_PROGRAM_STRUCTURE_H
+/*
+ * What a program is, whatever its parts are called: a check that it makes sense, a hash that two
+ * files of the same program share, and what it costs to run.
+ */
+#include "program/program.h"
+
+/* RP_FORMAT and the operation's name where an operation has the wrong number of operands, a
+   parameter number is missing or given twice, a tuple has no such part, or computations call each
+   other in a circle. */
+enum rp_code rp_program_validate(const struct rp_program *p, struct rp_err *err);
+
+/*
+ * Structural hashes; in the arena. Names, ids, metadata, placement, the order of computations and
+ * of independent operations do not count; operands, shapes, layouts other than the default,
+ * attributes and constants of up to RP_HASH_ELEMENTS elements do. Of larger constants only the
+ * shape counts, because text dumps leave their values out.
+ */
+#define RP_HASH_ELEMENTS 10
+struct rp_hashes {
+    uint64_t program; /* of the entry computation, and of those that nobody calls */
+    uint64_t *computation, *op;
+    bool *reachable; /* computations that the entry calls, directly or not, and itself */
+    uint64_t *local; /* of operations alone: no operands, no called computations, and parameters
+                        without their numbers */
+    uint64_t *shape; /* of shapes */
+};
+enum rp_code rp_program_hash(const struct rp_program *p, struct rp_arena *arena,
+                             struct rp_hashes *out, struct rp_err *err);
+
+/*
+ * Floating-point operations, transcendental ones (a function such as exp or rsqrt is one) and bytes
+ * read and written, as docs/definitions.md has them; in the arena. An operation that calls
+ * computations includes them; a loop counts as often as the compiler says it runs, else once.
+ */
+struct rp_cost {
+    double flops, transcendentals, bytes;
+};
+struct rp_costs {
+    struct rp_cost program; /* of the entry computation */
+    struct rp_cost *computation, *op;
+};
+enum rp_code rp_program_count(const struct rp_program *p, struct rp_arena *arena,
+                              struct rp_costs *out, struct rp_err *err);
+
+/* How often a loop runs, from its backend_config; 1 where that is not known. */
+int64_t rp_op_trip_count(const struct rp_program *p, uint32_t op);
+
+#endif

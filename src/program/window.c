@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Small scanners over borrowed text; every number and position is checked. */
+#include "program/window.h"
+
+#include <stdio.h>
+#include <string.h>
+
+struct scan {
+    const char *at, *end;
+};
+
+static bool scan_int(struct scan *s, int64_t *value)
+{
+    bool minus = s->at < s->end && *s->at == '-';
+    int64_t v = 0;
+    const char *from;
+
+    s->at += minus;
+    from = s->at;
+    for (; s->at < s->end && *s->at >= '0' && *s->at <= '9'; s->at++)
+        if (__builtin_mul_overflow(v, 10, &v) || __builtin_add_overflow(v, *s->at - '0', &v))
+            return false;
+    *value = minus ? -v : v;
+    return s->at > from;
+}
+
+static bool scan_char(struct scan *s, char c)
+{
+    if (s->at == s->end || *s->at != c)
+        return false;
+    s->at++;
+    return true;
+}
+
+static void scan_space(struct scan *s)
+{
+    while (s->at < s->end && (*s->at == ' ' || *s->at == ',' || *s->at == '{' || *s->at == '}'))
+        s->at++;
+}
+
+static bool set_field(struct rp_window_dim *dim, const char *key, size_t len, struct scan *s)
+{
+    int64_t v, high;
+
+    if (!scan_int(s, &v))
+        return false;
+    if (len == 3 && !memcmp(key, "pad", 3)) {
+        if (!scan_char(s, '_') || !scan_int(s, &high))
+            return false;
+        dim->pad_low = v;
+        dim->pad_high = high;
+    } else if (len == 4 && !memcmp(key, "size", 4))
+        dim->size = v;
+    else if (len == 6 && !memcmp(key, "stride", 6))
+        dim->stride = v;
+    else if (len == 10 && !memcmp(key, "lhs_dilate", 10))
+        dim->base_dilation = v;
+    else if (len == 10 && !memcmp(key, "rhs_dilate", 10))
+        dim->window_dilation = v;
+    else if (len == 12 && !memcmp(key, "rhs_reversal", 12))
+        dim->reversal = v != 0;
+    else
+        return false;
+    return true;
+}
+
+bool rp_window_parse(const char *at, size_t n, struct rp_window *out)
+{
+    struct scan s = {at, at + n};
+
+    memset(out, 0, sizeof *out);
+    for (size_t i = 0; i < RP_WINDOW_DIMS; i++)
+        out->dim[i] = (struct rp_window_dim){1, 1, 0, 0, 1, 1, false};
+    for (;;) {
+        const char *key;
+        size_t len, i = 0;
+
+        scan_space(&s);
+        if (s.at == s.end)
+            return true;
+        key = s.at;
+        while (s.at < s.end && *s.at != '=')
+            s.at++;
+        len = (size_t)(s.at - key);
+        if (!scan_char(&s, '='))
+            return false;
+        do {
+            if (i == RP_WINDOW_DIMS || !set_field(&out->dim[i++], key, len, &s))
+                return false;
+        } while (scan_char(&s, 'x'));
+        if (out->n && out->n != i)
+            return false;
+        out->n = i;
+    }
+}
+
+enum field { SIZE, STRIDE, PAD, BASE, DILATION, REVERSAL, NFIELDS };
+
+static size_t print_field(const struct rp_window_dim *d, enum field field, char *out, size_t cap)
+{
+    int64_t v = field == SIZE       ? d->size
+                : field == STRIDE   ? d->stride
+                : field == BASE     ? d->base_dilation
+                : field == DILATION ? d->window_dilation
+                                    : d->reversal;
+    int len = field == PAD
+                  ? snprintf(out, cap, "%lld_%lld", (long long)d->pad_low, (long long)d->pad_high)
+                  : snprintf(out, cap, "%lld", (long long)v);
+
+    return len < 0 ? 0 : (size_t)len;
+}
+
+static bool is_default(const struct rp_window *w, enum field field)
+{
+    for (size_t i = 0; i < w->n; i++) {
+        const struct rp_window_dim *d = &w->dim[i];
+
+        if ((field == SIZE) || (field == STRIDE && d->stride != 1) ||
+            (field == PAD && (d->pad_low || d->pad_high)) ||
+            (field == BASE && d->base_dilation != 1) ||
+            (field == DILATION && d->window_dilation != 1) || (field == REVERSAL && d->reversal))
+            return false;
+    }
+    return true;
+}
+
+size_t rp_window_print(const struct rp_window *w, char *out, size_t cap)
+{
+    static const char *const names[] = {
+        "size=", " stride=", " pad=", " lhs_dilate=", " rhs_dilate=", " rhs_reversal="};
+    size_t n = (size_t)snprintf(out, cap, "{");
+
+    for (int field = SIZE; field < NFIELDS; field++) {
+        if (is_default(w, (enum field)field))
+            continue;
+        n += (size_t)snprintf(out + n, cap - n, "%s", names[field]);
+        for (size_t i = 0; i < w->n && n + 48 < cap; i++) {
+            if (i)
+                out[n++] = 'x';
+            n += print_field(&w->dim[i], (enum field)field, out + n, cap - n);
+        }
+    }
+    return n + (size_t)snprintf(out + n, cap - n, "}");
+}
+
+/* One group of labels: letters name the batch and feature dimensions, digits the spatial ones. */
+static bool scan_labels(struct scan *s, const char *letters, int64_t *first, int64_t *second,
+                        int64_t *spatial, size_t *nspatial)
+{
+    uint32_t seen = 0;
+    int64_t position = 0;
+
+    *first = *second = -1;
+    *nspatial = 0;
+    for (; s->at < s->end && *s->at != '_' && *s->at != '-'; s->at++, position++) {
+        char c = *s->at;
+
+        if (c == letters[0])
+            *first = position;
+        else if (c == letters[1])
+            *second = position;
+        else if (c >= '0' && c <= '9') {
+            spatial[c - '0'] = position;
+            seen |= 1U << (c - '0');
+            (*nspatial)++;
+        } else
+            return false;
+    }
+    return *first >= 0 && *second >= 0 && seen == (1U << *nspatial) - 1;
+}
+
+bool rp_conv_dims_parse(const char *at, size_t n, struct rp_conv_dims *out)
+{
+    struct scan s = {at, at + n};
+    size_t kernel, output;
+
+    memset(out, 0, sizeof *out);
+    return scan_labels(&s, "bf", &out->input_batch, &out->input_feature, out->input_spatial,
+                       &out->nspatial) &&
+           scan_char(&s, '_') &&
+           scan_labels(&s, "io", &out->kernel_input, &out->kernel_output, out->kernel_spatial,
+                       &kernel) &&
+           scan_char(&s, '-') && scan_char(&s, '>') &&
+           scan_labels(&s, "bf", &out->output_batch, &out->output_feature, out->output_spatial,
+                       &output) &&
+           s.at == s.end && kernel == out->nspatial && output == out->nspatial;
+}
+
+static bool print_labels(const char *letters, int64_t first, int64_t second, const int64_t *spatial,
+                         size_t nspatial, char **out)
+{
+    size_t rank = nspatial + 2;
+
+    memset(*out, '?', rank);
+    if ((uint64_t)first >= rank || (uint64_t)second >= rank)
+        return false;
+    (*out)[first] = letters[0];
+    (*out)[second] = letters[1];
+    for (size_t i = 0; i < nspatial; i++) {
+        if ((uint64_t)spatial[i] >= rank)
+            return false;
+        (*out)[spatial[i]] = (char)('0' + i);
+    }
+    *out += rank;
+    return true;
+}
+
+bool rp_conv_dims_print(const struct rp_conv_dims *d, char out[64])
+{
+    if (d->nspatial > 10 ||
+        !print_labels("bf", d->input_batch, d->input_feature, d->input_spatial, d->nspatial, &out))
+        return false;
+    *out++ = '_';
+    if (!print_labels("io", d->kernel_input, d->kernel_output, d->kernel_spatial, d->nspatial,
+                      &out))
+        return false;
+    *out++ = '-';
+    *out++ = '>';
+    if (!print_labels("bf", d->output_batch, d->output_feature, d->output_spatial, d->nspatial,
+                      &out))
+        return false;
+    *out = '\0';
+    return true;
+}

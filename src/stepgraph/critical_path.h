@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RP_STEPGRAPH_CRITICAL_PATH_H
+#define RP_STEPGRAPH_CRITICAL_PATH_H
+/*
+ * The critical path of one rank: a chain of events, each held up by the one before, from the first
+ * start to the last end of host operators, runtime calls and device work. It covers that window
+ * without holes: every segment is a part of a recorded event, or a wait with its cause.
+ *
+ *     thread   [op [launch]]                [sync.........]
+ *     stream                  ~~[kernel][kernel]
+ *     path      ============>--=================>========
+ */
+#include "facts/work.h"
+
+enum rp_path_kind {
+    RP_PATH_HOST,    /* a span of a thread */
+    RP_PATH_RUNTIME, /* a call of the device's runtime */
+    RP_PATH_COMPUTE,
+    RP_PATH_COMM,
+    RP_PATH_MEMORY,
+    RP_PATH_WAIT,
+    RP_PATH_KINDS
+};
+extern const char *const rp_path_kind_names[RP_PATH_KINDS];
+
+enum rp_path_cause {
+    RP_PATH_NO_CAUSE,
+    RP_PATH_LAUNCH_LATENCY, /* from the end of the launch to the start on the device */
+    RP_PATH_STREAM_ORDER,   /* behind the work before it on its stream */
+    RP_PATH_EVENT_WAIT,     /* behind work of another stream */
+    RP_PATH_UNRECORDED,     /* nothing was recorded on any thread or stream */
+    RP_PATH_CAUSES
+};
+extern const char *const rp_path_cause_names[RP_PATH_CAUSES];
+
+struct rp_path_segment {
+    int64_t begin_ns, end_ns;
+    rp_event event; /* RP_NONE in waits */
+    uint8_t kind, cause;
+};
+
+struct rp_path {
+    int64_t begin_ns, end_ns;             /* the window */
+    RP_VEC(struct rp_path_segment) parts; /* in time order, touching, from begin to end */
+};
+
+/* Walks back from the last end. O(s · t · log n) for s segments and t threads. Release the path
+   also after a failure. */
+enum rp_code rp_path_find(const struct rp_work *work, struct rp_path *out, struct rp_err *err);
+void rp_path_release(struct rp_path *path);
+
+#endif

@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Who holds up whom: waits, margins, causes and bandwidth of ranks that meet. */
+#include "explain/trace_comm.h"
+#include "trace/trace_fixtures.h"
+
+#define MS 1000000
+
+/* A rank that idles until `launch` ms, computes for `work` ms, and meets the others in a collective
+   of 1 MB a rank that ends at 40 ms. */
+static struct rp_trace *rank_of(int64_t launch, int64_t work)
+{
+    int64_t begin = (launch + work) * MS;
+    const struct row rows[] = {
+        {'X', "cuda_runtime", "cudaMemsetAsync", 1, 1, 0, 4000, 4},
+        {'X', "cuda_runtime", "cudaLaunchKernel", 1, 1, launch * MS, 4000, 5},
+        {'X', "cuda_runtime", "cudaLaunchKernel", 1, 1, launch * MS + 5000, 4000, 6},
+        {'X', "gpu_memcpy", "Memcpy HtoD", 0, 7, 1000, 1000, 4, 7},
+        {'X', "kernel", "gemm", 0, 7, launch * MS, work * MS, 5, 7},
+        {'X', "kernel", "ncclDevKernel_AllReduce", 0, 20, begin, 40 * MS - begin, 6, 20, 0,
+         "In msg nelems", 1000000, 0, "dtype", "Byte"},
+    };
+
+    return TRACE_OF(rows);
+}
+
+struct fixture {
+    struct rp_arena arena;
+    struct rp_comm_part parts[3];
+    struct rp_comm_input in[3];
+    struct rp_comm_root root;
+};
+
+static void set_up(struct fixture *f, const int64_t (*ranks)[2], int n)
+{
+    int r;
+
+    *f = (struct fixture){0};
+    for (r = 0; r < n; r++) {
+        struct rp_trace *t = rank_of(ranks[r][0], ranks[r][1]);
+
+        assert_code(rp_comm_rank(t, NULL, &f->arena, &f->parts[r], NULL), RP_OK);
+        f->in[r] = (struct rp_comm_input){&f->parts[r], "a.json", r};
+        rp_trace_free(t);
+    }
+    assert_code(rp_comm_join(f->in, (size_t)n, 10, &f->arena, &f->root, NULL), RP_OK);
+}
+
+static void tear_down(struct fixture *f, int n)
+{
+    int r;
+
+    for (r = 0; r < n; r++)
+        rp_comm_part_release(&f->parts[r]);
+    rp_arena_release(&f->arena);
+}
+
+static void waits_and_margins_are_exact(void **state)
+{
+    const int64_t ranks[][2] = {{1, 9}, {1, 29}, {1, 11}};
+    struct fixture f;
+
+    UNUSED_STATE(state);
+    set_up(&f, ranks, 3);
+    assert_int_equal(f.root.matched_count, 1);
+    assert_int_equal(f.root.unmatched_count, 0);
+    assert_int_equal(f.root.ranks[0].wait_ns, 20 * MS);
+    assert_int_equal(f.root.ranks[0].transfer_ns, 10 * MS);
+    assert_int_equal(f.root.ranks[1].last_count, 1);
+    assert_int_equal(f.root.ranks[1].margin_ns, 18 * MS);
+    assert_int_equal(f.root.rank_rows[0].rank, 1);
+    assert_int_equal(f.root.collectives[0].skew_ns, 20 * MS);
+    assert_int_equal(f.root.collectives[0].last_rank, 1);
+    tear_down(&f, 3);
+}
+
+static void slower_compute_is_the_cause(void **state)
+{
+    const int64_t ranks[][2] = {{1, 9}, {1, 29}, {1, 11}};
+    struct fixture f;
+
+    UNUSED_STATE(state);
+    set_up(&f, ranks, 3);
+    assert_string_equal(f.root.collectives[0].cause, "compute");
+    assert_string_equal(f.root.collectives[0].evidence, "gemm");
+    assert_int_equal(f.root.collectives[0].cause_ns, 18 * MS);
+    tear_down(&f, 3);
+}
+
+static void a_late_launch_is_the_cause(void **state)
+{
+    const int64_t ranks[][2] = {{1, 9}, {1, 9}, {21, 9}};
+    struct fixture f;
+
+    UNUSED_STATE(state);
+    set_up(&f, ranks, 3);
+    assert_int_equal(f.root.collectives[0].last_rank, 2);
+    assert_int_equal(f.root.collectives[0].cause_ns, 20 * MS);
+    assert_string_not_equal(f.root.collectives[0].cause, "compute");
+    assert_string_equal(f.root.ranks[2].cause, f.root.collectives[0].cause);
+    tear_down(&f, 3);
+}
+
+static void bandwidth_counts_the_transfer_only(void **state)
+{
+    const int64_t ranks[][2] = {{1, 9}, {1, 29}};
+    struct fixture f;
+
+    UNUSED_STATE(state);
+    set_up(&f, ranks, 2);
+    assert_int_equal(f.root.collectives[0].size_bytes, 1000000);
+    assert_true(f.root.collectives[0].algorithm_bytes_per_s == 1e8);
+    assert_true(f.root.collectives[0].bus_bytes_per_s == 1e8); /* 2 (n - 1) / n of two ranks */
+    assert_int_equal(f.root.nsizes, 1);
+    assert_int_equal(f.root.sizes[0].wait_ns, 10 * MS);
+    tear_down(&f, 2);
+}
+
+static void one_rank_has_no_waits(void **state)
+{
+    const int64_t ranks[][2] = {{1, 9}};
+    struct fixture f;
+
+    UNUSED_STATE(state);
+    set_up(&f, ranks, 1);
+    assert_int_equal(f.root.matched_count, 0);
+    assert_int_equal(f.root.ncollectives, 1);
+    assert_int_equal(f.root.ranks[0].wait_ns, RP_ABSENT_I64);
+    assert_int_equal(f.root.ranks[0].comm_ns, 30 * MS);
+    assert_int_equal(f.root.nlongest, 1);
+    assert_int_equal(f.root.nnotes, 1);
+    tear_down(&f, 1);
+}
+
+static void nothing_to_say_is_said(void **state)
+{
+    const struct row rows[] = {{'X', "kernel", "gemm", 0, 7, 10, 5, 2, 7}};
+    struct rp_trace *t = TRACE_OF(rows);
+    struct fixture f = {0};
+
+    UNUSED_STATE(state);
+    assert_code(rp_comm_rank(t, NULL, &f.arena, &f.parts[0], NULL), RP_OK);
+    f.in[0] = (struct rp_comm_input){&f.parts[0], "a.json", 0};
+    assert_code(rp_comm_join(f.in, 1, 10, &f.arena, &f.root, NULL), RP_OK);
+    assert_string_equal(f.root.run_text, "no communication was recorded");
+    assert_int_equal(f.root.ncollectives + f.root.nnotes, 0);
+    tear_down(&f, 1);
+    rp_trace_free(t);
+}
+
+int test_comm(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(waits_and_margins_are_exact),
+        cmocka_unit_test(slower_compute_is_the_cause),
+        cmocka_unit_test(a_late_launch_is_the_cause),
+        cmocka_unit_test(bandwidth_counts_the_transfer_only),
+        cmocka_unit_test(one_rank_has_no_waits),
+        cmocka_unit_test(nothing_to_say_is_said),
+    };
+
+    return cmocka_run_group_tests_name("comm", tests, NULL, NULL);
+}

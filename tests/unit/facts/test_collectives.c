@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Collectives of a rank, what is recorded about them, and how ranks meet in them. */
+#include "facts/meetings.h"
+#include "trace/trace_fixtures.h"
+
+#define NAME "ncclDevKernel_AllReduce_Sum_f16_RING_LL(ncclDevComm*)"
+
+static struct rp_collectives collectives_of(const struct row *rows, size_t n,
+                                            struct rp_arena *arena)
+{
+    struct rp_trace *t = trace_of(rows, n);
+    struct rp_collectives c;
+    struct rp_work w;
+
+    assert_code(rp_work_init(&w, t, NULL, NULL), RP_OK);
+    assert_code(rp_collectives_init(&c, &w, NULL, arena, NULL), RP_OK);
+    rp_work_release(&w);
+    rp_trace_free(t); /* the part must not need it */
+    return c;
+}
+
+#define COLLECTIVES_OF(rows, arena) collectives_of((rows), sizeof(rows) / sizeof(rows)[0], (arena))
+
+static void kinds_are_told_by_any_spelling(void **state)
+{
+    UNUSED_STATE(state);
+    assert_int_equal(rp_coll_kind_of(NAME), RP_COLL_ALL_REDUCE);
+    assert_int_equal(rp_coll_kind_of("nccl:_all_gather_base"), RP_COLL_ALL_GATHER);
+    assert_int_equal(rp_coll_kind_of("ncclKernel_ReduceScatter_RING"), RP_COLL_REDUCE_SCATTER);
+    assert_int_equal(rp_coll_kind_of("gloo:all_to_all"), RP_COLL_ALL_TO_ALL);
+    assert_int_equal(rp_coll_kind_of("ncclKernel_SendRecv"), RP_COLL_SEND_RECV);
+    assert_int_equal(rp_coll_kind_of("ncclDevKernel_Reduce_Sum"), RP_COLL_REDUCE);
+    assert_int_equal(rp_coll_kind_of("ncclDevKernel_Generic_4(gather)"), RP_COLL_OTHER);
+}
+
+static void sizes_come_from_shapes(void **state)
+{
+    int64_t bytes = 0;
+
+    UNUSED_STATE(state);
+    assert_int_equal(rp_coll_elements("[[4, 2048, 4096]]"), 4LL * 2048 * 4096);
+    assert_int_equal(rp_coll_elements("[[3],[2,2],[]]"), 7);
+    assert_int_equal(rp_coll_elements("[]"), -1);
+    assert_int_equal(rp_coll_elements("[[9000000000,9000000000]]"), -1);
+    assert_string_equal(rp_coll_dtype("c10::BFloat16", 13, &bytes), "bf16");
+    assert_int_equal(bytes, 2);
+    assert_null(rp_coll_dtype("TensorList", 10, &bytes));
+}
+
+static void bus_factors_are_those_of_rings(void **state)
+{
+    UNUSED_STATE(state);
+    assert_true(rp_coll_bus_factor(RP_COLL_ALL_REDUCE, 8) == 1.75);
+    assert_true(rp_coll_bus_factor(RP_COLL_ALL_GATHER, 4) == 0.75);
+    assert_true(rp_coll_bus_factor(RP_COLL_BROADCAST, 4) == 1);
+    assert_true(rp_coll_bus_factor(RP_COLL_ALL_REDUCE, 1) == 0);
+    assert_true(rp_coll_bus_factor(RP_COLL_BARRIER, 8) == 0);
+}
+
+/* Streams 9 and 24 hold communication; 24 comes second although it starts first. */
+static void streams_are_numbered_by_their_ids(void **state)
+{
+    const struct row rows[] = {
+        {'X', "kernel", NAME, 0, 24, 10, 5, 1, 24},
+        {'X', "kernel", "gemm", 0, 7, 10, 5, 2, 7},
+        {'X', "kernel", NAME, 0, 9, 20, 5, 3, 9},
+        {'X', "kernel", NAME, 0, 24, 30, 5, 4, 24},
+    };
+    struct rp_arena arena = RP_ARENA_INIT;
+    struct rp_collectives c = COLLECTIVES_OF(rows, &arena);
+
+    UNUSED_STATE(state);
+    assert_int_equal(c.list.n, 3);
+    assert_int_equal(c.nstreams, 2);
+    assert_int_equal(c.list.at[0].stream, 1);
+    assert_int_equal(c.list.at[1].stream, 0);
+    assert_int_equal(c.list.at[2].index, 1);
+    assert_string_equal(c.list.at[0].name, NAME);
+    assert_false(c.sequenced);
+    rp_collectives_release(&c);
+    rp_arena_release(&arena);
+}
+
+static void facts_come_from_the_spans_around_the_launch(void **state)
+{
+    const struct row rows[] = {
+        {'X', "cpu_op", "record_param_comms", 1, 1, 0, 30, 0, 0, 0, "In msg nelems", 1000, 0,
+         "dtype", "BFloat16"},
+        {'X', "user_annotation", "nccl:_all_gather_base", 1, 1, 1, 20, 0, 0, 0, "Group size", 4},
+        {'X', "cuda_runtime", "cudaLaunchKernel", 1, 1, 2, 4, 5},
+        {'X', "kernel", "ncclDevKernel_Generic", 0, 20, 40, 30, 5, 20},
+    };
+    struct rp_arena arena = RP_ARENA_INIT;
+    struct rp_collectives c = COLLECTIVES_OF(rows, &arena);
+
+    UNUSED_STATE(state);
+    assert_int_equal(c.list.n, 1);
+    assert_int_equal(c.list.at[0].kind, RP_COLL_ALL_GATHER);
+    assert_int_equal(c.list.at[0].in_bytes, 2000);
+    assert_int_equal(c.list.at[0].group_size, 4);
+    assert_int_equal(rp_collective_size(&c.list.at[0], 4), 8000);
+    rp_collectives_release(&c);
+    rp_arena_release(&arena);
+}
+
+static void order_needs_the_same_name_on_all_ranks(void **state)
+{
+    const struct row rows[2][3] = {{{'X', "kernel", NAME, 0, 9, 10, 20, 1, 9},
+                                    {'X', "kernel", "nccl_a", 0, 9, 40, 5, 2, 9},
+                                    {'X', "kernel", NAME, 0, 9, 50, 30, 3, 9}},
+                                   {{'X', "kernel", NAME, 0, 11, 15, 16, 1, 11},
+                                    {'X', "kernel", "nccl_b", 0, 11, 40, 5, 2, 11},
+                                    {'X', "kernel", NAME, 0, 11, 45, 35, 3, 11}}};
+    struct rp_arena arena = RP_ARENA_INIT;
+    struct rp_collectives c[2] = {COLLECTIVES_OF(rows[0], &arena), COLLECTIVES_OF(rows[1], &arena)};
+    const struct rp_collectives *ranks[] = {&c[0], &c[1]};
+    struct rp_meetings m;
+
+    UNUSED_STATE(state);
+    assert_code(rp_meetings_find(ranks, 2, &arena, &m, NULL), RP_OK);
+    assert_int_equal(m.rule, RP_MEET_ORDER);
+    assert_int_equal(m.n, 2);
+    assert_int_equal(m.nlost, 2);
+    assert_int_equal(m.at[0].rank[m.at[0].last], 1);
+    assert_int_equal(m.at[0].last_ns - m.at[0].second_ns, 5);
+    assert_int_equal(m.at[1].rank[m.at[1].last], 0);
+    assert_int_equal(m.at[0].end_ns - m.at[0].first_end_ns, 1);
+    assert_false(m.clocks_differ);
+    rp_collectives_release(&c[0]);
+    rp_collectives_release(&c[1]);
+    rp_arena_release(&arena);
+}
+
+/* Ranks 0 and 1 are group "a"; the numbers match them although the order does not. */
+static void groups_and_numbers_find_those_who_meet(void **state)
+{
+#define IN(group, seq) "Seq", (seq), 0, "Process Group Name", (group)
+    const struct row first[] = {{'X', "kernel", NAME, 0, 9, 10, 9, 1, 9, 0, IN("a", 7)},
+                                {'X', "kernel", NAME, 0, 9, 20, 9, 2, 9, 0, IN("b", 7)}};
+    const struct row second[] = {{'X', "kernel", NAME, 0, 9, 12, 7, 1, 9, 0, IN("a", 7)},
+                                 {'X', "kernel", NAME, 0, 9, 30, 9, 2, 9, 0, IN("a", 8)}};
+    const struct row third[] = {{'X', "kernel", NAME, 0, 9, 22, 7, 1, 9, 0, IN("b", 7)}};
+    struct rp_arena arena = RP_ARENA_INIT;
+    struct rp_collectives c[3] = {COLLECTIVES_OF(first, &arena), COLLECTIVES_OF(second, &arena),
+                                  COLLECTIVES_OF(third, &arena)};
+    const struct rp_collectives *ranks[] = {&c[0], &c[1], &c[2]};
+    struct rp_meetings m;
+    int r;
+
+    UNUSED_STATE(state);
+    assert_code(rp_meetings_find(ranks, 3, &arena, &m, NULL), RP_OK);
+    assert_int_equal(m.rule, RP_MEET_SEQUENCE);
+    assert_int_equal(m.n, 2);
+    assert_int_equal(m.nlost, 1);
+    assert_int_equal(m.at[0].n, 2);
+    assert_int_equal(m.at[0].rank[1], 1);
+    assert_int_equal(m.at[1].rank[0], 0);
+    assert_int_equal(m.at[1].rank[1], 2);
+    for (r = 0; r < 3; r++)
+        rp_collectives_release(&c[r]);
+    rp_arena_release(&arena);
+}
+
+/* Worker threads may start two collectives in either order. */
+static void host_collectives_meet_by_name_and_size(void **state)
+{
+    const struct row rows[2][3] = {{{'X', "user_annotation", "gloo:all_reduce", 1, 5, 10, 50},
+                                    {'X', "user_annotation", "gloo:broadcast", 1, 6, 11, 50},
+                                    {'X', "cpu_op", "aten::mm", 1, 1, 0, 100}},
+                                   {{'X', "user_annotation", "gloo:all_reduce", 1, 5, 12, 50},
+                                    {'X', "user_annotation", "gloo:broadcast", 1, 6, 9, 50},
+                                    {'X', "cpu_op", "aten::mm", 1, 1, 0, 100}}};
+    struct rp_arena arena = RP_ARENA_INIT;
+    struct rp_collectives c[2] = {COLLECTIVES_OF(rows[0], &arena), COLLECTIVES_OF(rows[1], &arena)};
+    const struct rp_collectives *ranks[] = {&c[0], &c[1]};
+    struct rp_meetings m;
+
+    UNUSED_STATE(state);
+    assert_true(c[0].on_host);
+    assert_code(rp_meetings_find(ranks, 2, &arena, &m, NULL), RP_OK);
+    assert_int_equal(m.rule, RP_MEET_NAME);
+    assert_int_equal(m.n, 2);
+    assert_int_equal(m.at[0].rank[m.at[0].last], 0);
+    assert_int_equal(m.at[1].rank[m.at[1].last], 1);
+    rp_collectives_release(&c[0]);
+    rp_collectives_release(&c[1]);
+    rp_arena_release(&arena);
+}
+
+static void clocks_that_do_not_fit_are_noticed(void **state)
+{
+    const struct row rows[2][1] = {{{'X', "kernel", NAME, 0, 9, 10, 20, 1, 9}},
+                                   {{'X', "kernel", NAME, 0, 9, 1000, 20, 1, 9}}};
+    struct rp_arena arena = RP_ARENA_INIT;
+    struct rp_collectives c[2] = {COLLECTIVES_OF(rows[0], &arena), COLLECTIVES_OF(rows[1], &arena)};
+    const struct rp_collectives *ranks[] = {&c[0], &c[1]};
+    struct rp_meetings m;
+
+    UNUSED_STATE(state);
+    assert_code(rp_meetings_find(ranks, 2, &arena, &m, NULL), RP_OK);
+    assert_true(m.clocks_differ);
+    assert_code(rp_meetings_find(ranks, 1, &arena, &m, NULL), RP_OK);
+    assert_int_equal(m.rule, RP_MEET_NONE);
+    assert_int_equal(m.nlost, 1);
+    rp_collectives_release(&c[0]);
+    rp_collectives_release(&c[1]);
+    rp_arena_release(&arena);
+}
+
+int test_collectives(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(kinds_are_told_by_any_spelling),
+        cmocka_unit_test(sizes_come_from_shapes),
+        cmocka_unit_test(bus_factors_are_those_of_rings),
+        cmocka_unit_test(streams_are_numbered_by_their_ids),
+        cmocka_unit_test(facts_come_from_the_spans_around_the_launch),
+        cmocka_unit_test(order_needs_the_same_name_on_all_ranks),
+        cmocka_unit_test(groups_and_numbers_find_those_who_meet),
+        cmocka_unit_test(host_collectives_meet_by_name_and_size),
+        cmocka_unit_test(clocks_that_do_not_fit_are_noticed),
+    };
+
+    return cmocka_run_group_tests_name("collectives", tests, NULL, NULL);
+}

@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The critical path: contiguous, over the whole window, through launches, streams and threads. */
+#include "stepgraph/critical_path.h"
+#include "trace/trace_fixtures.h"
+
+#include <stdio.h>
+
+/* What the path says as text: "op launch ~launch_latency gemm …". */
+static void check_path(const struct row *rows, size_t n, const char *expected)
+{
+    struct rp_trace *t = trace_of(rows, n);
+    char text[512] = "";
+    struct rp_path path;
+    struct rp_work w;
+    size_t i, len = 0;
+    int64_t at;
+
+    assert_code(rp_work_init(&w, t, NULL, NULL), RP_OK);
+    assert_code(rp_path_find(&w, &path, NULL), RP_OK);
+    assert_int_equal(path.begin_ns, t->totals.work_begin_ns);
+    assert_int_equal(path.end_ns, t->totals.work_end_ns);
+    at = path.begin_ns;
+    for (i = 0; i < path.parts.n; i++) {
+        const struct rp_path_segment *s = &path.parts.at[i];
+
+        assert_int_equal(s->begin_ns, at);
+        assert_true(s->end_ns > s->begin_ns);
+        at = s->end_ns;
+        len += (size_t)snprintf(
+            text + len, sizeof text - len, "%s%s%s", i ? " " : "", s->event == RP_NONE ? "~" : "",
+            s->event == RP_NONE ? rp_path_cause_names[s->cause] : name_of(t, s->event));
+    }
+    assert_int_equal(at, path.end_ns);
+    assert_string_equal(text, expected);
+    rp_path_release(&path);
+    rp_work_release(&w);
+    rp_trace_free(t);
+}
+
+#define CHECK_PATH(rows, expected) check_path((rows), sizeof(rows) / sizeof(rows)[0], (expected))
+
+static void a_launch_leads_to_its_kernel(void **state)
+{
+    const struct row rows[] = {
+        {'X', "cpu_op", "op", 1, 1, 0, 30},
+        {'X', "cuda_runtime", "launch", 1, 1, 10, 5, 5},
+        {'X', "kernel", "gemm", 0, 7, 20, 50, 5, 7},
+    };
+
+    UNUSED_STATE(state);
+    CHECK_PATH(rows, "op launch ~launch_latency gemm");
+}
+
+static void a_busy_stream_holds_up_what_is_behind(void **state)
+{
+    const struct row rows[] = {
+        {'X', "cuda_runtime", "first", 1, 1, 0, 5, 5},
+        {'X', "cuda_runtime", "second", 1, 1, 10, 5, 6},
+        {'X', "kernel", "gemm", 0, 7, 20, 50, 5, 7},
+        {'X', "kernel", "add", 0, 7, 71, 10, 6, 7},
+    };
+
+    UNUSED_STATE(state);
+    CHECK_PATH(rows, "first ~launch_latency gemm ~stream_order add");
+}
+
+static void another_stream_may_hold_it_up(void **state)
+{
+    const struct row rows[] = {
+        {'X', "cuda_runtime", "first", 1, 1, 0, 5, 5},
+        {'X', "cuda_runtime", "second", 1, 1, 10, 5, 6},
+        {'X', "cuda_runtime", "third", 1, 1, 20, 5, 7},
+        {'X', "kernel", "gemm", 0, 7, 20, 10, 5, 7},
+        {'X', "kernel", "nccl", 0, 9, 20, 20000, 6, 9},
+        {'X', "kernel", "add", 0, 7, 20100, 10, 7, 7},
+    };
+
+    UNUSED_STATE(state);
+    CHECK_PATH(rows, "first ~unrecorded second ~launch_latency nccl ~event_wait add");
+}
+
+static void a_synchronisation_follows_the_device(void **state)
+{
+    const struct row rows[] = {
+        {'X', "cuda_runtime", "launch", 1, 1, 0, 5, 5},
+        {'X', "cuda_runtime", "cudaDeviceSynchronize", 1, 1, 6, 64, 6},
+        {'X', "kernel", "gemm", 0, 7, 10, 50, 5, 7},
+        {'X', "cpu_op", "op", 1, 1, 70, 10},
+    };
+
+    UNUSED_STATE(state);
+    CHECK_PATH(rows, "launch ~launch_latency gemm cudaDeviceSynchronize op");
+}
+
+static void a_waiting_thread_follows_the_one_at_work(void **state)
+{
+    const struct row rows[] = {
+        {'X', "user_annotation", "step", 1, 1, 0, 100}, {'X', "cpu_op", "forward", 1, 1, 5, 15},
+        {'X', "cpu_op", "backward", 1, 2, 30, 40},      {'X', "cpu_op", "update", 1, 1, 80, 10},
+        {'X', "cpu_op", "inner", 1, 2, 40, 10},
+    };
+
+    UNUSED_STATE(state);
+    CHECK_PATH(rows, "forward step backward inner backward step update");
+}
+
+static void unrecorded_time_is_a_wait(void **state)
+{
+    const struct row rows[] = {
+        {'X', "cpu_op", "one", 1, 1, 0, 10},
+        {'X', "cpu_op", "two", 1, 1, 50, 10},
+        {'X', "kernel", "lonely", 0, 7, 100, 10, 9, 7},
+    };
+
+    UNUSED_STATE(state);
+    CHECK_PATH(rows, "one ~unrecorded two ~unrecorded lonely");
+}
+
+static void nothing_has_no_path(void **state)
+{
+    const struct row rows[] = {{'X', "python_function", "main", 1, 1, 5, 10}};
+
+    UNUSED_STATE(state);
+    CHECK_PATH(rows, "");
+}
+
+/* Random spans and items, with crossings and equal times: the path must still be whole. */
+static void any_trace_is_covered(void **state)
+{
+    static const char *const categories[] = {"cpu_op", "cuda_runtime", "user_annotation", "kernel"};
+    struct random r = {7};
+    int round, i;
+
+    UNUSED_STATE(state);
+    for (round = 0; round < 200; round++) {
+        struct row rows[24];
+        struct rp_trace *t;
+        struct rp_path path;
+        struct rp_work w;
+        int64_t sum = 0;
+        size_t k;
+
+        for (i = 0; i < 24; i++) {
+            const char *category = categories[random_below(&r, 4)];
+            bool device = !strcmp(category, "kernel");
+
+            rows[i] = (struct row){'X',
+                                   category,
+                                   random_below(&r, 5) ? "a" : "xSynchronize",
+                                   device ? 0 : 1,
+                                   random_below(&r, 3),
+                                   random_below(&r, 60),
+                                   random_below(&r, 20),
+                                   1 + random_below(&r, 12),
+                                   device ? 7 + random_below(&r, 2) : 0};
+        }
+        t = TRACE_OF(rows);
+        assert_code(rp_work_init(&w, t, NULL, NULL), RP_OK);
+        assert_code(rp_path_find(&w, &path, NULL), RP_OK);
+        for (k = 0; k < path.parts.n; k++)
+            sum += path.parts.at[k].end_ns - path.parts.at[k].begin_ns;
+        assert_int_equal(sum, path.end_ns - path.begin_ns);
+        assert_int_equal(path.end_ns - path.begin_ns,
+                         t->totals.work_end_ns - t->totals.work_begin_ns);
+        rp_path_release(&path);
+        rp_work_release(&w);
+        rp_trace_free(t);
+    }
+}
+
+int test_critical_path(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_launch_leads_to_its_kernel),
+        cmocka_unit_test(a_busy_stream_holds_up_what_is_behind),
+        cmocka_unit_test(another_stream_may_hold_it_up),
+        cmocka_unit_test(a_synchronisation_follows_the_device),
+        cmocka_unit_test(a_waiting_thread_follows_the_one_at_work),
+        cmocka_unit_test(unrecorded_time_is_a_wait),
+        cmocka_unit_test(nothing_has_no_path),
+        cmocka_unit_test(any_trace_is_covered),
+    };
+
+    return cmocka_run_group_tests_name("critical_path", tests, NULL, NULL);
+}
