@@ -97,10 +97,11 @@ static enum rp_code count_opcodes(const struct rp_program *p, struct rp_arena *a
 {
     size_t nstrings = p->strings.n, n = 0;
     int64_t *known = RP_ARENA_NEW(arena, int64_t, RP_OP_COUNT + nstrings);
-    int64_t *foreign = known + RP_OP_COUNT;
+    int64_t *foreign;
 
     if (!known)
         return rp_err_nomem(err, "counting opcodes");
+    foreign = known + RP_OP_COUNT;
     for (uint32_t op = 0; op < p->nops; op++) {
         if (p->flags.at[op] & RP_OPS_IMPLICIT)
             continue;

@@ -119,7 +119,7 @@ enum rp_code rp_format_read(struct rp_input *in, const struct rp_read_options *o
 
     *to = (struct rp_import)RP_IMPORT_INIT;
     code = choose(in, &to->format, err);
-    if (code == RP_OK)
+    if (code == RP_OK && to->format)
         code = to->format->read(in, options ? options : &none, to, err);
     code = name_file(in, code, err);
     if (code == RP_OK && to->borrows_input) {

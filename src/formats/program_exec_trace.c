@@ -162,13 +162,12 @@ static enum rp_code node(struct exec_trace *r)
 {
     struct rp_new_op op = {.code = RP_OP_FOREIGN};
     struct rp_json_token key, value;
+    char name[16];
 
     r->reads.n = r->makes.n = 0;
     if (rp_json_value(r->json, &value) != RP_JSON_OBJECT)
         return rp_err_set(r->err, RP_FORMAT, "a node that is no object");
     while (rp_json_field(r->json, &key)) {
-        char name[16];
-
         /* the key is gone once its value is passed */
         if (key.len >= sizeof name) {
             rp_json_skip(r->json);

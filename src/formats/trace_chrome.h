@@ -178,7 +178,7 @@ struct rp_chrome {
     bool drained; /* after an error in compressed input: what the rest of it says */
     struct rp_err rest;
     uint64_t bare_breaks; /* errors behind which the next event follows at once */
-    uint64_t nevents; /* complete ones, with arrows */
+    uint64_t nevents;     /* complete ones, with arrows */
     uint64_t content_bytes;
 
     RP_VEC(struct rp_chrome_category) categories; /* 0: none */
