@@ -49,10 +49,8 @@ static enum rp_code rank(void *user, const struct rp_loaded *loaded, struct rp_e
     struct info_run *run = user;
     enum rp_code code;
 
-    if (run->verify) {
-        RP_TRY(rp_trace_require(loaded->trace, RP_NEED_ALL, err));
-        RP_TRY(rp_trace_validate(loaded->trace, err));
-    }
+    if (run->verify && (code = rp_trace_verify(loaded->trace, err)) != RP_OK)
+        return rp_err_prefix(err, code, "'%s'", loaded->source->name);
     pthread_mutex_lock(&run->lock);
     code = rp_explain_info(loaded->trace, loaded->source->name, loaded->format, run->arena,
                            &run->files[loaded->index], err);

@@ -350,3 +350,10 @@ enum rp_code rp_rpt_verify(const uint8_t *bytes, size_t n, struct rp_err *err)
     } while (at < n);
     return RP_OK;
 }
+
+enum rp_code rp_trace_verify(const struct rp_trace *trace, struct rp_err *err)
+{
+    if (trace->store->bytes)
+        return rp_rpt_verify(trace->store->bytes, trace->store->nbytes, err);
+    return rp_trace_validate(trace, err);
+}

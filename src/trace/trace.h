@@ -261,4 +261,7 @@ enum rp_code rp_trace_require(const struct rp_trace *trace, unsigned needs, stru
    first that does not hold. Linear. */
 enum rp_code rp_trace_validate(const struct rp_trace *trace, struct rp_err *err);
 
+/* Everything that can be checked: the invariants, and of a native file every byte. */
+enum rp_code rp_trace_verify(const struct rp_trace *trace, struct rp_err *err);
+
 #endif
