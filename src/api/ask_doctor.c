@@ -67,7 +67,7 @@ static void check_memory(struct rp_arena *arena, struct check_row *row)
     row->state = total >= 2 ? ready : limited;
     row->finding = rp_arena_printf(arena, "%.1f GB", total);
     if (total < 2)
-        row->advice = "a 2 GB trace needs about 0.6 GB: choose a part of it with --window";
+        row->advice = "a 2 GB trace needs about 0.5 GB: read ranks one by one with --threads 1";
 }
 
 static void check_files(struct rp_arena *arena, struct check_row *row)

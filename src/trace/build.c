@@ -221,7 +221,7 @@ static enum rp_code grow_events(struct rp_builder *b, struct rp_err *err)
 
     if (ev->n >= b->limits.events)
         return rp_err_set(err, RP_LIMIT,
-                          "more than %llu events; read a part of the trace with --window",
+                          "more than %llu events in one trace: record fewer steps, or split it",
                           (unsigned long long)b->limits.events);
     ev->ts_ns.n = ev->dur_ns.n = ev->name.n = ev->track.n = ev->link.n = ev->arg_row.n = ev->n;
     ev->shape.n = ev->origin.n = ev->flags.n = ev->n;
@@ -276,7 +276,7 @@ enum rp_code rp_builder_add_flow(struct rp_builder *b, const struct rp_raw_flow 
         return rp_err_set(err, RP_BUG, "arrow with an unknown track or origin");
     if (f->n >= b->limits.events)
         return rp_err_set(err, RP_LIMIT,
-                          "more than %llu arrows; read a part of the trace with --window",
+                          "more than %llu arrows in one trace: record fewer steps, or split it",
                           (unsigned long long)b->limits.events);
     if (flow->shape)
         RP_TRY(rp_build_args_row(&b->args, flow->shape, flow->args, flow->nargs, &row, err));

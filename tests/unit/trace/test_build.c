@@ -184,7 +184,7 @@ static void test_limit_names_the_window(void **state)
     for (i = 0; i < 300; i++)
         assert_ok(rp_builder_add(b, &raw, &err), &err);
     assert_code(rp_builder_add(b, &raw, &err), RP_LIMIT);
-    assert_contains(err.text, "--window");
+    assert_contains(err.text, "more than 300 events");
     rp_builder_free(b);
 }
 
