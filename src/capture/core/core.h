@@ -13,7 +13,7 @@
  *     cap->source("cuda", on_tick, on_exit);
  *
  * once, where it is initialised. All libraries of a process share one core that way (that of the
- * host library where it is loaded, else the first one's), so a thread has one stream. Then, from any thread:
+ * host library where it is loaded, else its own), so a thread has one stream. From any thread:
  *
  *     cap->enter(&(struct rp_capture_enter){.kind = RP_CTF_KIND_RUNTIME, .name = "cudaMemcpy",
  *                                           .category = "cuda_runtime", .link = correlation});
@@ -117,5 +117,10 @@ struct rp_capture {
 
 /* The process's core, or NULL where no recording was asked for (REPRISE_RECORD is not set). */
 const struct rp_capture *rp_capture_get(void);
+
+/* The core within this library, and its end; for the host library, which shares it, and for tests.
+   A library that is used without the host library calls the close where it is unloaded. */
+const struct rp_capture *rp_capture_own(void);
+void rp_capture_close(void);
 
 #endif
