@@ -8,7 +8,7 @@
  * src/capture/core/core_metadata.c.
  *
  *   DIR/rank0.node7/metadata               text
- *   DIR/rank0.node7/s_<pid>_<tid>_<image>_<source>_<seq>
+ *   DIR/rank0.node7/s_<pid>_<tid>_<stream>_<sequence>
  *                                          one packet: struct rp_ctf_packet, then events
  *
  * A packet can be read alone: a text is defined (RP_CTF_STRING) in the packet that uses its number,
@@ -20,11 +20,12 @@
 #define RP_CTF_MAGIC        UINT32_C(0xC1FC1FC1)
 #define RP_CTF_TIME_BITS    56       /* of an event's time; the packet has all 64 */
 #define RP_CTF_TEXT_MAX     16383    /* longest text, without its NUL; longer ones are cut */
+#define RP_CTF_TEXTS_MAX    65536    /* numbers of texts are smaller */
 #define RP_CTF_ARGS_MAX     32       /* arguments of one span */
 #define RP_CTF_SPAN_DEVICE  (-1)     /* device of a span on a host thread */
 #define RP_CTF_CHUNK_MAX    (1 << 20) /* bytes of the largest packet */
 
-/* 88 bytes, at the start of each packet. content_size is stored last, after each event. */
+/* 96 bytes, at the start of each packet. content_size is stored last, after each event. */
 struct rp_ctf_packet {
     uint32_t magic, stream_id;
     uint64_t instance;        /* one a stream; its packets have it in common */
@@ -37,6 +38,8 @@ struct rp_ctf_packet {
     uint32_t pid, tid;
     uint32_t image;   /* tells processes apart that had the same pid, or the same before an exec */
     uint32_t cost_ps; /* what one event costs here, as measured at the start; 0: not known */
+    uint32_t clocks;  /* RP_CTF_CLOCK events in this packet */
+    uint32_t reserved;
 };
 
 /* The first word of an event: time << 8 | id. */

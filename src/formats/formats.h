@@ -88,5 +88,6 @@ extern const struct rp_format rp_format_lazy;
 extern const struct rp_format rp_format_exec_trace;
 extern const struct rp_format rp_format_runmeta;
 extern const struct rp_format rp_format_xplane;
+extern const struct rp_format rp_format_ctf;
 
 #endif

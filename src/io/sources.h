@@ -11,7 +11,8 @@
  *
  * Folders are walked to the bottom. Hidden files are passed over; links are followed, but a file
  * that is there under its own name is not listed again under a link's. Tars are known by their
- * content, also inside folders; a tar inside a tar is not opened.
+ * content, also inside folders; a tar inside a tar is not opened. Of a folder that is a CTF trace
+ * only its description, the file "metadata", is listed: it stands for the trace.
  */
 #include "base/err.h"
 #include "base/limits.h"

@@ -9,6 +9,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -117,6 +118,37 @@ static enum rp_code read_names(struct rp_walk *w, const struct rp_limits *limits
     return code;
 }
 
+/* Whether the file begins as the description of a CTF trace does: text, or packets of it. */
+static bool describes_ctf(const char *folder, const char *name)
+{
+    static const uint8_t packet[4] = {0x57, 0x1d, 0xd1, 0x75};
+    char path[4096];
+    uint8_t head[10] = {0};
+    FILE *f;
+
+    if (strcmp(name, "metadata") || strlen(folder) > sizeof path - 16)
+        return false;
+    snprintf(path, sizeof path, "%s/metadata", folder);
+    f = fopen(path, "re");
+    if (!f)
+        return false;
+    if (fread(head, 1, sizeof head, f) < sizeof packet)
+        head[0] = 0;
+    fclose(f);
+    return !memcmp(head, "/* CTF 1.8", 10) || !memcmp(head, packet, sizeof packet);
+}
+
+/* A CTF trace is a folder: its description stands for all its files. */
+static void keep_description(struct child_list *list, const char *folder)
+{
+    for (size_t i = 0; i < list->n; i++) {
+        if (describes_ctf(folder, list->at[i].name)) {
+            list->at[0] = list->at[i];
+            list->n = 1;
+        }
+    }
+}
+
 static enum rp_code walk_level(struct rp_walk *w, const struct rp_limits *limits,
                                const struct level *level, struct rp_err *err)
 {
@@ -128,6 +160,7 @@ static enum rp_code walk_level(struct rp_walk *w, const struct rp_limits *limits
                           "the folder '%.100s' is nested deeper than %u (limit depth)", level->path,
                           limits->depth);
     code = read_names(w, limits, level->path, &list, err);
+    keep_description(&list, level->path);
     for (size_t i = 0; code == RP_OK && i < list.n; i++)
         code = visit(w, limits, level, list.at[i].name, err);
     rp_vec_release(&list);

@@ -450,6 +450,7 @@ void rp_core_put_clock(void)
         return;
     put_header(s, RP_CTF_CLOCK);
     put_bytes(s, &out, sizeof out);
+    rp_core_packet(s)->clocks++; /* first: a reader looks for them where this is not 0 */
     end(s);
 }
 
