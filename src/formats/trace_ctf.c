@@ -114,22 +114,23 @@ enum rp_code rp_ctf_process_name(struct rp_ctf_reader *r, const struct rp_ctf_pr
 
 #define DEVICE_PROCESSES (INT64_C(1) << 40) /* beyond all process ids */
 
-enum rp_code rp_ctf_device_track(struct rp_ctf_reader *r, uint32_t pid, int32_t device,
-                                 uint64_t stream, rp_track *out, struct rp_err *err)
+enum rp_code rp_ctf_device_track(struct rp_proto_trace *t, uint64_t *named, uint32_t pid,
+                                 int64_t device, uint64_t stream, rp_track *out,
+                                 struct rp_err *err)
 {
     int64_t id = DEVICE_PROCESSES + ((int64_t)pid << 8) + (device & 255);
     uint32_t process;
     char name[64];
     rp_str text;
 
-    RP_TRY(rp_builder_process(r->t.builder, id, 0, &process, err));
-    RP_TRY(rp_builder_track(r->t.builder, process, (int64_t)stream, 0, true, out, err));
-    if (process >= 64 || (r->named >> process & 1))
+    RP_TRY(rp_builder_process(t->builder, id, 0, &process, err));
+    RP_TRY(rp_builder_track(t->builder, process, (int64_t)stream, 0, true, out, err));
+    if (process >= 64 || (*named >> process & 1))
         return RP_OK;
-    r->named |= UINT64_C(1) << process;
-    snprintf(name, sizeof name, "GPU %d", device);
-    RP_TRY(rp_proto_trace_text(&r->t, name, &text, err));
-    return rp_proto_trace_name(&r->t, *out, true, text, err);
+    *named |= UINT64_C(1) << process;
+    snprintf(name, sizeof name, "GPU %d", (int)(device & 255));
+    RP_TRY(rp_proto_trace_text(t, name, &text, err));
+    return rp_proto_trace_name(t, *out, true, text, err);
 }
 
 /* -------------------------------------------------------------------------- description */

@@ -105,8 +105,10 @@ enum rp_code rp_ctf_origin(struct rp_ctf_reader *r, char phase, uint8_t kind, rp
 uint8_t rp_ctf_kind(uint8_t kind, const char **category);
 enum rp_code rp_ctf_process_name(struct rp_ctf_reader *r, const struct rp_ctf_process *process,
                                  rp_str program, struct rp_err *err);
-enum rp_code rp_ctf_device_track(struct rp_ctf_reader *r, uint32_t pid, int32_t device,
-                                 uint64_t stream, rp_track *out, struct rp_err *err);
+/* The track of a stream of a device; `named` remembers which devices have their name. */
+enum rp_code rp_ctf_device_track(struct rp_proto_trace *t, uint64_t *named, uint32_t pid,
+                                 int64_t device, uint64_t stream, rp_track *out,
+                                 struct rp_err *err);
 
 /* Any other CTF trace, through libbabeltrace2; `folder` is that of the description. */
 enum rp_code rp_ctf_read_other(struct rp_input *in, const char *folder,

@@ -290,7 +290,8 @@ static enum rp_code span_track(struct cursor *c, const struct rp_ctf_span *e, rp
                                struct rp_err *err)
 {
     if (e->device != RP_CTF_SPAN_DEVICE)
-        return rp_ctf_device_track(c->r, c->p->head.pid, e->device, e->track, out, err);
+        return rp_ctf_device_track(&c->r->t, &c->r->named, c->p->head.pid, e->device, e->track, out,
+                                   err);
     if (e->track == c->p->head.tid) {
         *out = c->r->track;
         return RP_OK;
