@@ -195,22 +195,45 @@ static inline void end(struct rp_core_stream *s)
     atomic_store_explicit(&s->busy, 0, memory_order_relaxed);
 }
 
+/* The event at hand begins a step. Where that ends the recording, it is taken back: false. */
+static __attribute__((noinline)) bool begin_step(struct rp_core_stream *s, uint32_t number,
+                                                 uint8_t *at, uint64_t events)
+{
+    bool counted = s->step_counted;
+
+    s->step_counted = false;
+    if (counted)
+        return true;
+    rp_core_step(NULL);
+    if (atomic_load(&rp_core.page->on))
+        return true;
+    s->texts[number].packet = 0; /* its definition goes too */
+    s->at = at;
+    s->events = events;
+    atomic_store_explicit(&s->busy, 0, memory_order_relaxed);
+    return false;
+}
+
 /* -------------------------------------------------------------------------- the program's events */
 
 static inline void put_named(enum rp_ctf_event id, const char *name)
 {
     struct text t = text_of(name, RP_CTF_TEXT_MAX);
     struct rp_core_stream *s = begin(DEFINE + t.len + HEADER + 4, name);
+    uint64_t events;
     uint32_t number;
+    uint8_t *at;
 
     if (!s)
         return;
+    at = s->at;
+    events = s->events;
     number = number_of(s, &t);
+    if (RP_CORE_UNLIKELY(s->texts[number].is_step) && !begin_step(s, number, at, events))
+        return;
     put_header(s, id);
     put4(s, number);
     end(s);
-    if (RP_CORE_UNLIKELY(s->texts[number].is_step))
-        rp_core_step(NULL);
 }
 
 static void range_begin(const char *name)
@@ -265,17 +288,21 @@ static void enter(const struct rp_capture_enter *e)
     struct rp_ctf_enter out = {.kind = (uint8_t)e->kind, .lane = e->lane, .link = e->link};
     struct rp_core_stream *s =
         begin(2 * DEFINE + name.len + category.len + HEADER + sizeof out, e->name);
+    uint64_t events;
+    uint8_t *at;
 
     if (!s)
         return;
+    at = s->at;
+    events = s->events;
     s->pin++;
     out.name = pinned(s, &name);
+    if (RP_CORE_UNLIKELY(s->texts[out.name].is_step) && !begin_step(s, out.name, at, events))
+        return;
     out.category = pinned(s, &category);
     put_header(s, RP_CTF_ENTER);
     put_bytes(s, &out, sizeof out);
     end(s);
-    if (RP_CORE_UNLIKELY(s->texts[out.name].is_step))
-        rp_core_step(NULL);
 }
 
 static void leave(uint32_t lane, int64_t result)
@@ -444,10 +471,15 @@ static void lost(uint64_t events)
 void rp_core_put_clock(void)
 {
     struct rp_ctf_clock out = rp_core_clock_triple();
+    uint64_t before = rp_core_self ? rp_core_self->lost : 0;
     struct rp_core_stream *s = begin(HEADER + sizeof out, NULL);
 
-    if (!s)
+    if (!s) { /* the recorder's own: nothing of the program's was lost */
+        s = rp_core_self;
+        if (s && s->lost > before && s->chunk.base)
+            rp_core_packet(s)->discarded = s->lost = before;
         return;
+    }
     put_header(s, RP_CTF_CLOCK);
     put_bytes(s, &out, sizeof out);
     rp_core_packet(s)->clocks++; /* first: a reader looks for them where this is not 0 */

@@ -304,17 +304,21 @@ struct rp_core_stream *rp_core_open(const char *name)
     struct rp_core_page *page = rp_core.page;
     struct rp_core_stream *s = rp_core_self;
     uint32_t none = 0;
+    bool step = false;
 
     if (!open_process())
         return NULL;
     if (!atomic_load(&page->on)) {
-        if (name && rp_core.options.steps)
+        step = name && rp_core.options.steps;
+        if (step)
             rp_core_step(name);
         if (!atomic_load(&page->on))
             return NULL;
     }
-    if (s && (uint32_t)(s->instance >> 32) == atomic_load(&page->image))
+    if (s && (uint32_t)(s->instance >> 32) == atomic_load(&page->image)) {
+        s->step_counted = step;
         return s;
+    }
     rp_core_self = NULL;
     if (!open_folder())
         return NULL;
@@ -329,6 +333,7 @@ struct rp_core_stream *rp_core_open(const char *name)
     if (atomic_compare_exchange_strong(&page->process, &none, 1))
         tell_process();
     tell_name();
+    s->step_counted = step;
     return s;
 }
 

@@ -61,6 +61,7 @@ struct rp_core_stream {
     uint64_t lost, retry_at;
     uint64_t instance;
     uint32_t tid;
+    bool step_counted;   /* the event at hand began a step, which was counted when it opened */
     uint32_t pin;        /* number of the last event with several texts */
     uint32_t oldest;     /* sequence of the oldest packet still there, for the ring */
     _Atomic uint32_t state, spare_state;
