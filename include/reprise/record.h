@@ -23,11 +23,11 @@ extern "C" {
 
 #if defined(RP_RECORD_OFF) || !defined(__GNUC__) || !defined(__linux__)
 
-#define RP_RANGE_BEGIN(name)      ((void)(name))
-#define RP_RANGE_END()            ((void)0)
-#define RP_MARK(name)             ((void)(name))
-#define RP_COUNTER(name, value)   ((void)(name), (void)(value))
-#define RP_SCOPE(name)            ((void)(name))
+#define RP_RANGE_BEGIN(name)    ((void)(name))
+#define RP_RANGE_END()          ((void)0)
+#define RP_MARK(name)           ((void)(name))
+#define RP_COUNTER(name, value) ((void)(name), (void)(value))
+#define RP_SCOPE(name)          ((void)(name))
 
 #else
 
@@ -40,8 +40,8 @@ struct rp_record_functions {
 };
 
 extern struct rp_record_functions rp_record_functions;
-__attribute__((weak, visibility("hidden"))) struct rp_record_functions rp_record_functions = {
-    0, 0, 0, 0};
+__attribute__((weak, visibility("hidden"))) struct rp_record_functions rp_record_functions = {0, 0,
+                                                                                              0, 0};
 
 /* Weak, so that a program need not be linked with the library that has it. */
 extern void *rp_record_lookup(void *, const char *) __asm__("dlsym") __attribute__((weak));
@@ -58,17 +58,17 @@ __attribute__((constructor)) static void rp_record_find(void)
     *(void **)&f->range_begin = rp_record_lookup((void *)0, "reprise_record_range_begin");
 }
 
-#define RP_RECORD_CALL(function, ...)                                   \
-    do {                                                                \
-        if (__builtin_expect(rp_record_functions.function != 0, 0))     \
-            rp_record_functions.function(__VA_ARGS__);                  \
+#define RP_RECORD_CALL(function, ...)                               \
+    do {                                                            \
+        if (__builtin_expect(rp_record_functions.function != 0, 0)) \
+            rp_record_functions.function(__VA_ARGS__);              \
     } while (0)
 
 #define RP_RANGE_BEGIN(name) RP_RECORD_CALL(range_begin, name)
-#define RP_RANGE_END()                                              \
-    do {                                                            \
+#define RP_RANGE_END()                                               \
+    do {                                                             \
         if (__builtin_expect(rp_record_functions.range_end != 0, 0)) \
-            rp_record_functions.range_end();                        \
+            rp_record_functions.range_end();                         \
     } while (0)
 #define RP_MARK(name)           RP_RECORD_CALL(mark, name)
 #define RP_COUNTER(name, value) RP_RECORD_CALL(counter, name, (double)(value))
@@ -88,8 +88,8 @@ static inline void rp_record_scope_end(const int *scope)
 #define RP_RECORD_JOIN_(a, b) a##b
 #define RP_RECORD_JOIN(a, b)  RP_RECORD_JOIN_(a, b)
 /* A declaration: once a block and line. */
-#define RP_SCOPE(name)                                                               \
-    __attribute__((unused, cleanup(rp_record_scope_end))) const int RP_RECORD_JOIN(  \
+#define RP_SCOPE(name)                                                              \
+    __attribute__((unused, cleanup(rp_record_scope_end))) const int RP_RECORD_JOIN( \
         rp_record_scope_, __LINE__) = rp_record_scope_begin(name)
 
 #endif

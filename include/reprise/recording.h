@@ -2,8 +2,8 @@
 #ifndef REPRISE_RECORDING_H
 #define REPRISE_RECORDING_H
 /*
- * What a recording holds, from the headers of its packets alone: quick, whatever its size, and while
- * it is still being written. To look into it, open its folder as a dataset.
+ * What a recording holds, from the headers of its packets alone: quick, whatever its size, and
+ * while it is still being written. To look into it, open its folder as a dataset.
  */
 #include <reprise/error.h>
 #include <stdint.h>

@@ -16,14 +16,14 @@
  */
 #include <stdint.h>
 
-#define RP_CTF_LAYOUT       1 /* env { reprise_layout } */
-#define RP_CTF_MAGIC        UINT32_C(0xC1FC1FC1)
-#define RP_CTF_TIME_BITS    56       /* of an event's time; the packet has all 64 */
-#define RP_CTF_TEXT_MAX     16383    /* longest text, without its NUL; longer ones are cut */
-#define RP_CTF_TEXTS_MAX    65536    /* numbers of texts are smaller */
-#define RP_CTF_ARGS_MAX     32       /* arguments of one span */
-#define RP_CTF_SPAN_DEVICE  (-1)     /* device of a span on a host thread */
-#define RP_CTF_CHUNK_MAX    (1 << 20) /* bytes of the largest packet */
+#define RP_CTF_LAYOUT      1 /* env { reprise_layout } */
+#define RP_CTF_MAGIC       UINT32_C(0xC1FC1FC1)
+#define RP_CTF_TIME_BITS   56        /* of an event's time; the packet has all 64 */
+#define RP_CTF_TEXT_MAX    16383     /* longest text, without its NUL; longer ones are cut */
+#define RP_CTF_TEXTS_MAX   65536     /* numbers of texts are smaller */
+#define RP_CTF_ARGS_MAX    32        /* arguments of one span */
+#define RP_CTF_SPAN_DEVICE (-1)      /* device of a span on a host thread */
+#define RP_CTF_CHUNK_MAX   (1 << 20) /* bytes of the largest packet */
 
 /* 96 bytes, at the start of each packet. content_size is stored last, after each event. */
 struct rp_ctf_packet {
@@ -44,23 +44,23 @@ struct rp_ctf_packet {
 
 /* The first word of an event: time << 8 | id. */
 enum rp_ctf_event {
-    RP_CTF_STRING,       /* u32 number, text, NUL */
-    RP_CTF_RANGE_BEGIN,  /* u32 name */
-    RP_CTF_RANGE_END,    /* nothing */
-    RP_CTF_MARK,         /* u32 name */
-    RP_CTF_COUNTER,      /* u32 name, f64 value */
-    RP_CTF_ENTER,        /* struct rp_ctf_enter: a call or range on this thread begins */
-    RP_CTF_LEAVE,        /* struct rp_ctf_leave: the innermost one of its lane ends */
-    RP_CTF_ASYNC_BEGIN,  /* struct rp_ctf_async */
-    RP_CTF_ASYNC_END,    /* struct rp_ctf_async */
-    RP_CTF_SPAN,         /* struct rp_ctf_span, then nargs of struct rp_ctf_arg */
-    RP_CTF_THREAD_NAME,  /* u32 tid, u32 name */
-    RP_CTF_PROCESS,      /* struct rp_ctf_process: the first event of each process */
-    RP_CTF_FORK,         /* u32 pid of the child */
-    RP_CTF_EXEC,         /* u32 path */
-    RP_CTF_LIBRARY,      /* u32 path: loaded by dlopen */
-    RP_CTF_CLOCK,        /* struct rp_ctf_clock */
-    RP_CTF_FACT,         /* u32 key, u32 value: about the process */
+    RP_CTF_STRING,      /* u32 number, text, NUL */
+    RP_CTF_RANGE_BEGIN, /* u32 name */
+    RP_CTF_RANGE_END,   /* nothing */
+    RP_CTF_MARK,        /* u32 name */
+    RP_CTF_COUNTER,     /* u32 name, f64 value */
+    RP_CTF_ENTER,       /* struct rp_ctf_enter: a call or range on this thread begins */
+    RP_CTF_LEAVE,       /* struct rp_ctf_leave: the innermost one of its lane ends */
+    RP_CTF_ASYNC_BEGIN, /* struct rp_ctf_async */
+    RP_CTF_ASYNC_END,   /* struct rp_ctf_async */
+    RP_CTF_SPAN,        /* struct rp_ctf_span, then nargs of struct rp_ctf_arg */
+    RP_CTF_THREAD_NAME, /* u32 tid, u32 name */
+    RP_CTF_PROCESS,     /* struct rp_ctf_process: the first event of each process */
+    RP_CTF_FORK,        /* u32 pid of the child */
+    RP_CTF_EXEC,        /* u32 path */
+    RP_CTF_LIBRARY,     /* u32 path: loaded by dlopen */
+    RP_CTF_CLOCK,       /* struct rp_ctf_clock */
+    RP_CTF_FACT,        /* u32 key, u32 value: about the process */
     RP_CTF_EVENT_COUNT
 };
 

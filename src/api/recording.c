@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A recording by the headers of its packets: one small read a file. The estimate of its cost is what
- * the recorder measured for one event on that machine, times the events.
+ * A recording by the headers of its packets: one small read a file. The estimate of its cost is
+ * what the recorder measured for one event on that machine, times the events.
  */
 #include <reprise/recording.h>
 
@@ -36,7 +36,8 @@ static uint64_t read_frequency(const char *folder)
     size_t n;
     uint64_t value = 0;
 
-    snprintf(path, sizeof path, "%s/metadata", folder);
+    if (snprintf(path, sizeof path, "%s/metadata", folder) >= (int)sizeof path)
+        return 0;
     f = fopen(path, "re");
     if (!f)
         return 0;

@@ -24,7 +24,7 @@ struct cli_call {
 struct cli_command {
     const char *name, *group, *summary, *details, *examples;
     const char *words; /* what may follow the options, for the help: "FILE...", or "" */
-    bool tail; /* from the first word on all belongs to another program, options too */
+    bool tail;         /* from the first word on all belongs to another program, options too */
     const struct rp_option *options;
     const struct rp_option *common;     /* options that many commands share */
     const struct rp_question *question; /* or NULL */

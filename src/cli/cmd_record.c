@@ -16,7 +16,8 @@
 #include <unistd.h>
 
 const struct rp_option record_options[] = {
-    {"output", 'o', RP_OPT_PATH, "DIR", "recording", "folder of the recording; made where needed", 0},
+    {"output", 'o', RP_OPT_PATH, "DIR", "recording", "folder of the recording; made where needed",
+     0},
     {"with", 'w', RP_OPT_TEXT, "LIST", NULL,
      "sources, with commas: host, cuda, nvtx, nccl, opencl ... (all that are there)", 0},
     {"start-after", 0, RP_OPT_DURATION, "TIME", NULL, "record nothing before that time: 10s", 0},

@@ -72,7 +72,8 @@ int record_run(const struct record *r, const char *const *words, size_t n)
     for (size_t i = 0; i < n; i++)
         memcpy(&argv[i], &words[i], sizeof argv[i]);
     sigemptyset(&waited);
-    for (const int *s = (const int[]){SIGCHLD, SIGTERM, SIGHUP, SIGINT, SIGQUIT, SIGUSR1, SIGUSR2, 0};
+    for (const int *s =
+             (const int[]){SIGCHLD, SIGTERM, SIGHUP, SIGINT, SIGQUIT, SIGUSR1, SIGUSR2, 0};
          *s; s++)
         sigaddset(&waited, *s);
     sigprocmask(SIG_BLOCK, &waited, &old);

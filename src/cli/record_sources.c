@@ -86,7 +86,8 @@ static bool all_known(const char *list, struct rp_err *err)
     while (list && *list) {
         size_t len = strcspn(list, ","), i = 0;
 
-        while (i < NSOURCES && (strlen(sources[i].name) != len || memcmp(sources[i].name, list, len)))
+        while (i < NSOURCES &&
+               (strlen(sources[i].name) != len || memcmp(sources[i].name, list, len)))
             i++;
         if (i == NSOURCES) {
             snprintf(err->text, sizeof err->text,
@@ -107,7 +108,8 @@ static void load(struct record *r, const struct source *source, const char *path
 
     if (source->way == BY_PATH && old && *old && !asked) {
         if (!r->quiet)
-            fprintf(stderr, "reprise: %s is set already: without source '%s' (--with takes it over)\n",
+            fprintf(stderr,
+                    "reprise: %s is set already: without source '%s' (--with takes it over)\n",
                     source->variable, source->name);
         return;
     }

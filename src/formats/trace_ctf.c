@@ -115,8 +115,7 @@ enum rp_code rp_ctf_process_name(struct rp_ctf_reader *r, const struct rp_ctf_pr
 #define DEVICE_PROCESSES (INT64_C(1) << 40) /* beyond all process ids */
 
 enum rp_code rp_ctf_device_track(struct rp_proto_trace *t, uint64_t *named, uint32_t pid,
-                                 int64_t device, uint64_t stream, rp_track *out,
-                                 struct rp_err *err)
+                                 int64_t device, uint64_t stream, rp_track *out, struct rp_err *err)
 {
     int64_t id = DEVICE_PROCESSES + ((int64_t)pid << 8) + (device & 255);
     uint32_t process;
@@ -275,8 +274,7 @@ static enum rp_code read_stream(struct rp_ctf_reader *r, size_t from, size_t *en
     }
     *end = i;
     lost = lost < (uint64_t)INT64_MAX / 2 ? lost : (uint64_t)INT64_MAX / 2;
-    if (__builtin_add_overflow(r->t.health->lost_events, (int64_t)lost,
-                               &r->t.health->lost_events))
+    if (__builtin_add_overflow(r->t.health->lost_events, (int64_t)lost, &r->t.health->lost_events))
         r->t.health->lost_events = INT64_MAX;
     return rp_ctf_stream_end(r, err);
 }
@@ -295,6 +293,7 @@ enum rp_code rp_ctf_read_packets(struct rp_ctf_reader *r, struct rp_err *err)
     RP_TRY(rp_ctf_times_settle(&r->times, err));
     r->t.trace->base_ns = r->times.base_ns;
     r->t.trace->has_base = 1;
+    RP_TRY(rp_ctf_origin(r, 'X', RP_CTF_KIND_ANNOTATION, 0, &r->range_origin, err));
     for (size_t i = 0; i < n;)
         RP_TRY(read_stream(r, i, &i, err));
     if (r->unbegun)

@@ -20,12 +20,25 @@ struct rp_ctf_times {
     int64_t offset_ns; /* since 1970, of tick 0: as the description has it */
     int64_t base_ns;   /* CLOCK_REALTIME - CLOCK_MONOTONIC */
     size_t last;       /* segment used last */
+    uint64_t from, to; /* ticks that it holds for, so that nothing overflows */
 };
 
 /* From the calibrations that were read; where there are none from the description alone. */
 enum rp_code rp_ctf_times_settle(struct rp_ctf_times *times, struct rp_err *err);
-int64_t rp_ctf_times_ns(struct rp_ctf_times *times, uint64_t ticks);
+int64_t rp_ctf_times_find(struct rp_ctf_times *times, uint64_t ticks); /* in any segment */
 void rp_ctf_times_release(struct rp_ctf_times *times);
+
+#define RP_CTF_TIMES_SHIFT 40
+__extension__ typedef unsigned __int128 rp_ctf_wide;
+
+static inline int64_t rp_ctf_times_ns(struct rp_ctf_times *t, uint64_t ticks)
+{
+    const struct rp_ctf_segment *s = &t->segments.at[t->last];
+
+    if (__builtin_expect(ticks < t->from || ticks >= t->to, 0))
+        return rp_ctf_times_find(t, ticks);
+    return s->ns + (int64_t)(((rp_ctf_wide)(ticks - s->ticks) * s->factor) >> RP_CTF_TIMES_SHIFT);
+}
 
 /* ---- packets ---- */
 struct rp_ctf_bytes { /* one packet file */
@@ -56,9 +69,9 @@ struct rp_ctf_reader {
     struct { /* texts of the packet at hand */
         rp_str str;
         uint32_t epoch;
-    } *texts;
+    } * texts;
     uint32_t epoch;
-    struct {                               /* origins that were asked for */
+    struct { /* origins that were asked for */
         rp_str category;
         uint16_t origin;
         uint8_t kind, phase, used;
@@ -68,6 +81,7 @@ struct rp_ctf_reader {
     RP_VEC(struct rp_ctf_open) open;
     uint32_t process;
     rp_track track;
+    uint16_t range_origin; /* of complete ranges of the program */
     uint16_t result_shape;
     rp_str result_key, value_key;
     uint16_t value_shape;

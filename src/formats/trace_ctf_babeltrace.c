@@ -120,9 +120,9 @@ static bool take_time(struct sink *s, const bt_message *message, int64_t *ns)
         return false;
     if (!s->has_offset) {
         bt_clock_class_get_offset(clock, &offset_s, &offset_cycles);
-        s->offset_ns = offset_s * 1000000000 +
-                       (int64_t)((double)offset_cycles * 1e9 /
-                                 (double)bt_clock_class_get_frequency(clock));
+        s->offset_ns =
+            offset_s * 1000000000 +
+            (int64_t)((double)offset_cycles * 1e9 / (double)bt_clock_class_get_frequency(clock));
         if (bt_clock_class_get_frequency(clock) == 1000000000)
             s->offset_ns = offset_s * 1000000000 + (int64_t)offset_cycles;
         s->has_offset = true;
@@ -161,7 +161,8 @@ static enum rp_code read_message(struct sink *s, const bt_message *message, stru
 
     switch (bt_message_get_type(message)) {
     case BT_MESSAGE_TYPE_EVENT:
-        if ((++s->events & 65535) == 0 && o->progress && !o->progress(o->progress_user, s->events, 0))
+        if ((++s->events & 65535) == 0 && o->progress &&
+            !o->progress(o->progress_user, s->events, 0))
             return rp_err_set(err, RP_CANCELLED, "reading was cancelled");
         return read_event(s, message, err);
     case BT_MESSAGE_TYPE_DISCARDED_EVENTS:
@@ -278,7 +279,8 @@ static enum rp_code build(struct graph *g, const char *folder, struct sink *s, s
     if (bt_graph_add_filter_component(
             g->graph, bt_plugin_borrow_filter_component_class_by_name_const(g->utils, "muxer"),
             "muxer", NULL, BT_LOGGING_LEVEL_NONE, &muxer) ||
-        bt_graph_add_simple_sink_component(g->graph, "out", on_begin, on_messages, NULL, s, &sink) ||
+        bt_graph_add_simple_sink_component(g->graph, "out", on_begin, on_messages, NULL, s,
+                                           &sink) ||
         !connect(g, source, muxer, sink))
         return tell(err, "cannot join its streams");
     return RP_OK;

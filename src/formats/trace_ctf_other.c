@@ -114,7 +114,8 @@ static enum rp_code origin_of(struct rp_ctf_other *o, const struct rp_ctf_other_
     return rp_builder_origin(o->t.builder, &origin, out, err);
 }
 
-/* -------------------------------------------------------------------------- tracks and arguments */
+/* -------------------------------------------------------------------------- tracks and arguments
+ */
 
 static enum rp_code thread_track(struct rp_ctf_other *o, const struct rp_ctf_other_row *e,
                                  rp_track *out, struct rp_err *err)
@@ -220,8 +221,8 @@ static void forget(struct rp_ctf_other *o, size_t i)
     o->calls.n--;
 }
 
-static enum rp_code put_unbegun(struct rp_ctf_other *o, const struct rp_ctf_other_row *e, size_t base,
-                                rp_track track, rp_str name, struct rp_err *err)
+static enum rp_code put_unbegun(struct rp_ctf_other *o, const struct rp_ctf_other_row *e,
+                                size_t base, rp_track track, rp_str name, struct rp_err *err)
 {
     struct rp_raw raw = {.ts_ns = e->ns, .dur_ns = RP_OPEN_NS, .name = name, .track = track};
 
@@ -229,8 +230,8 @@ static enum rp_code put_unbegun(struct rp_ctf_other *o, const struct rp_ctf_othe
     return rp_builder_add(o->t.builder, &raw, err);
 }
 
-static enum rp_code close_call(struct rp_ctf_other *o, const struct rp_ctf_other_row *e, size_t base,
-                               struct rp_err *err)
+static enum rp_code close_call(struct rp_ctf_other *o, const struct rp_ctf_other_row *e,
+                               size_t base, struct rp_err *err)
 {
     rp_str name, base_name;
     rp_track track;
@@ -262,8 +263,8 @@ static enum rp_code close_call(struct rp_ctf_other *o, const struct rp_ctf_other
 /* -------------------------------------------------------------------------- single events */
 
 /* A span with times of its own, or an instant. */
-static enum rp_code put_single(struct rp_ctf_other *o, const struct rp_ctf_other_row *e, size_t base,
-                               struct rp_err *err)
+static enum rp_code put_single(struct rp_ctf_other *o, const struct rp_ctf_other_row *e,
+                               size_t base, struct rp_err *err)
 {
     const struct rp_ctf_field *begin = find(e, "start"), *end = find(e, "end");
     const struct rp_ctf_field *device = find(e, "device_id"), *stream = find(e, "stream_id");

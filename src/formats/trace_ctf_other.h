@@ -17,8 +17,8 @@ struct rp_ctf_field { /* texts are borrowed while the event is read */
 };
 
 struct rp_ctf_other_row {
-    const char *name; /* "provider:event" */
-    int64_t ns;       /* of the trace's clock */
+    const char *name;      /* "provider:event" */
+    int64_t ns;            /* of the trace's clock */
     int64_t pid, tid, cpu; /* -1: not recorded */
     const char *thread;    /* its name, or NULL */
     struct rp_ctf_field fields[RP_CTF_FIELDS_MAX];
@@ -38,7 +38,7 @@ struct rp_ctf_call { /* an entry whose exit has not come */
 struct rp_ctf_other {
     struct rp_proto_trace t;
     RP_VEC(struct rp_ctf_call *) calls;
-    RP_VEC(uint8_t) named;   /* by track: it has its thread's name */
+    RP_VEC(uint8_t) named; /* by track: it has its thread's name */
     uint64_t named_devices;
 };
 

@@ -56,11 +56,10 @@ enum rp_code rp_ctf_packet_check(struct rp_ctf_bytes *p, bool salvage, uint64_t 
 
 /* -------------------------------------------------------------------------- texts */
 
-static enum rp_code text_of(const struct cursor *c, uint32_t number, rp_str *out,
-                            struct rp_err *err)
+static inline enum rp_code text_of(const struct cursor *c, uint32_t number, rp_str *out,
+                                   struct rp_err *err)
 {
-    if (__builtin_expect(number >= RP_CTF_TEXTS_MAX ||
-                             c->r->texts[number].epoch != c->r->epoch, 0))
+    if (__builtin_expect(number >= RP_CTF_TEXTS_MAX || c->r->texts[number].epoch != c->r->epoch, 0))
         return bad(c, c->at, err, "a text is used that was not defined in this packet");
     *out = c->r->texts[number].str;
     return RP_OK;
@@ -88,8 +87,8 @@ static enum rp_code define(struct cursor *c, struct rp_err *err)
 
 /* -------------------------------------------------------------------------- spans */
 
-static enum rp_code put_span(struct rp_ctf_reader *r, const struct rp_ctf_pending *p,
-                             struct rp_err *err)
+static inline enum rp_code put_span(struct rp_ctf_reader *r, const struct rp_ctf_pending *p,
+                                    struct rp_err *err)
 {
     struct rp_raw raw = {.ts_ns = rp_ctf_times_ns(&r->times, p->begin),
                          .name = p->name,
@@ -158,16 +157,36 @@ static enum rp_code end_span(struct cursor *c, uint32_t lane, int64_t result, st
     return flush(r, err);
 }
 
+/* The time in an event's first word: its upper bits are those of the event before. */
+static inline uint64_t time_of(uint64_t word, uint64_t before)
+{
+    const uint64_t mask = (UINT64_C(1) << RP_CTF_TIME_BITS) - 1;
+    uint64_t ticks = (before & ~mask) | word >> 8;
+
+    return ticks < before && ticks <= UINT64_MAX - mask - 1 ? ticks + mask + 1 : ticks;
+}
+
+/* Most ranges hold nothing: where the end comes next, the two are one span at once. */
 static enum rp_code read_range(struct cursor *c, struct rp_err *err)
 {
-    struct rp_ctf_pending span = {.kind = RP_CTF_KIND_ANNOTATION};
+    struct rp_ctf_reader *r = c->r;
+    struct rp_ctf_pending span = {.kind = RP_CTF_KIND_ANNOTATION, .origin = r->range_origin};
+    uint64_t word = RP_CTF_EVENT_COUNT;
     uint32_t number;
 
     memcpy(&number, c->at, 4);
     RP_TRY(text_of(c, number, &span.name, err));
     c->at += 4;
-    RP_TRY(rp_ctf_origin(c->r, 'X', span.kind, 0, &span.origin, err));
-    return begin_span(c, RANGE_LANE, &span, err);
+    if (c->end - c->at >= 8)
+        memcpy(&word, c->at, 8);
+    if ((word & 255) != RP_CTF_RANGE_END)
+        return begin_span(c, RANGE_LANE, &span, err);
+    span.begin = c->ticks;
+    span.end = c->ticks = time_of(word, c->ticks);
+    c->at += 8;
+    if (!r->open.n)
+        return put_span(r, &span, err);
+    return rp_vec_push(&r->pending, span, err);
 }
 
 static enum rp_code read_enter(struct cursor *c, struct rp_err *err)
@@ -232,7 +251,7 @@ static enum rp_code read_async(struct cursor *c, char phase, struct rp_err *err)
 {
     struct rp_raw raw = {.dur_ns = RP_OPEN_NS, .track = c->r->track, .flags = RP_EVENT_ASYNC};
     struct rp_ctf_async e;
-    rp_str category;
+    rp_str category = 0;
 
     memcpy(&e, c->at, sizeof e);
     RP_TRY(text_of(c, e.name, &raw.name, err));
@@ -269,9 +288,9 @@ static enum rp_code read_args(struct cursor *c, uint32_t n, struct rp_arg *args,
         RP_TRY(text_of(c, a.key, &args[i].key, err));
         if (a.type == RP_CTF_ARG_TEXT) {
             args[i].type = RP_ARG_STR;
-            RP_TRY(text_of(c, a.value < 0 || a.value >= RP_CTF_TEXTS_MAX ? UINT32_MAX
-                                                                         : (uint32_t)a.value,
-                           &args[i].v.s, err));
+            RP_TRY(text_of(
+                c, a.value < 0 || a.value >= RP_CTF_TEXTS_MAX ? UINT32_MAX : (uint32_t)a.value,
+                &args[i].v.s, err));
         } else if (a.type == RP_CTF_ARG_REAL) {
             args[i].type = RP_ARG_F64;
             memcpy(&args[i].v.f, &a.value, 8);
@@ -304,7 +323,7 @@ static enum rp_code read_span(struct cursor *c, struct rp_err *err)
     struct rp_arg args[UINT8_MAX];
     struct rp_raw raw = {.args = args};
     struct rp_ctf_span e;
-    rp_str category;
+    rp_str category = 0;
 
     memcpy(&e, c->at, sizeof e);
     RP_TRY(text_of(c, e.name, &raw.name, err));
@@ -336,8 +355,8 @@ static enum rp_code read_span(struct cursor *c, struct rp_err *err)
 static enum rp_code read_thread_name(struct cursor *c, struct rp_err *err)
 {
     uint32_t tid, number;
-    rp_track track;
-    rp_str name;
+    rp_track track = 0;
+    rp_str name = 0;
 
     memcpy(&tid, c->at, 4);
     memcpy(&number, c->at + 4, 4);
@@ -350,7 +369,7 @@ static enum rp_code read_thread_name(struct cursor *c, struct rp_err *err)
 static enum rp_code read_process(struct cursor *c, struct rp_err *err)
 {
     struct rp_ctf_process e;
-    rp_str text;
+    rp_str text = 0;
 
     memcpy(&e, c->at, sizeof e);
     RP_TRY(text_of(c, e.host, &text, err));
@@ -367,7 +386,7 @@ static enum rp_code read_note(struct cursor *c, enum rp_ctf_event id, struct rp_
         [RP_CTF_FORK] = "fork", [RP_CTF_EXEC] = "exec", [RP_CTF_LIBRARY] = "library"};
     struct rp_raw raw = {.dur_ns = RP_OPEN_NS, .track = c->r->track, .nargs = 1};
     struct rp_arg arg = {.type = RP_ARG_I64};
-    rp_str category;
+    rp_str category = 0;
     uint32_t number;
 
     memcpy(&number, c->at, 4);
@@ -391,7 +410,7 @@ static enum rp_code read_note(struct cursor *c, enum rp_ctf_event id, struct rp_
 static enum rp_code read_fact(struct cursor *c, struct rp_err *err)
 {
     uint32_t numbers[2];
-    rp_str key, value;
+    rp_str key = 0, value = 0;
 
     memcpy(numbers, c->at, 8);
     RP_TRY(text_of(c, numbers[0], &key, err));
@@ -455,20 +474,15 @@ static enum rp_code read_event(struct cursor *c, enum rp_ctf_event id, struct rp
     }
 }
 
-/* The first word: id and time, of which the upper bits are those of the event before. */
-static enum rp_code next_event(struct cursor *c, unsigned *id, struct rp_err *err)
+static inline enum rp_code next_event(struct cursor *c, unsigned *id, struct rp_err *err)
 {
-    const uint64_t mask = (UINT64_C(1) << RP_CTF_TIME_BITS) - 1;
-    uint64_t word, ticks;
+    uint64_t word;
 
-    if (c->end - c->at < 8)
+    if (__builtin_expect(c->end - c->at < 8, 0))
         return bad(c, c->at, err, "the content ends inside an event");
     memcpy(&word, c->at, 8);
     *id = (unsigned)(word & 255);
-    ticks = (c->ticks & ~mask) | word >> 8;
-    if (ticks < c->ticks && ticks <= UINT64_MAX - mask - 1)
-        ticks += mask + 1;
-    c->ticks = ticks;
+    c->ticks = time_of(word, c->ticks);
     if (*id >= RP_CTF_EVENT_COUNT)
         return bad(c, c->at, err, "an unknown event");
     c->at += 8;
@@ -490,7 +504,7 @@ enum rp_code rp_ctf_packet_read(struct rp_ctf_reader *r, const struct rp_ctf_byt
                                 struct rp_err *err)
 {
     struct cursor c = cursor_of(r, p);
-    unsigned id;
+    unsigned id = 0;
 
     if (++r->epoch == 0)
         return rp_err_set(err, RP_LIMIT, "more than 4,294,967,295 packets");
@@ -513,7 +527,7 @@ enum rp_code rp_ctf_packet_clocks(struct rp_ctf_reader *r, const struct rp_ctf_b
     struct rp_ctf_clock clock;
     uint32_t left = p->head.clocks;
     const uint8_t *nul;
-    unsigned id;
+    unsigned id = 0;
 
     while (left && c.at < c.end) {
         RP_TRY(next_event(&c, &id, err));

@@ -11,9 +11,9 @@
 #include <stdlib.h>
 
 #define SHORTEST_NS 50000000
-#define SHIFT       40
+#define SHIFT       RP_CTF_TIMES_SHIFT
 
-__extension__ typedef unsigned __int128 wide;
+typedef rp_ctf_wide wide;
 
 static int by_ticks(const void *a, const void *b)
 {
@@ -52,8 +52,8 @@ static void thin(struct rp_ctf_times *t)
         if (c->width > limit || c->monotonic_ns < 0 || c->monotonic_ns > RP_PROTO_TIME_MAX_NS ||
             c->realtime_ns < 0 || c->realtime_ns > RP_PROTO_TIME_MAX_NS)
             continue;
-        if (!before || (c->ticks > before->ticks &&
-                        c->monotonic_ns - before->monotonic_ns >= SHORTEST_NS))
+        if (!before ||
+            (c->ticks > before->ticks && c->monotonic_ns - before->monotonic_ns >= SHORTEST_NS))
             t->read.at[kept++] = *c;
     }
     t->read.n = kept;
@@ -93,7 +93,20 @@ static int64_t clamp(int64_t from, wide delta, bool back)
     return back ? from - (int64_t)delta : from + (int64_t)delta;
 }
 
-int64_t rp_ctf_times_ns(struct rp_ctf_times *t, uint64_t ticks)
+/* The ticks from the segment's beginning on for which no product or sum leaves its range. */
+static void set_bounds(struct rp_ctf_times *t, const struct rp_ctf_segment *s)
+{
+    bool last = t->last + 1 == t->segments.n;
+    uint64_t most = s->factor ? (uint64_t)(((wide)INT64_C(1) << (SHIFT + 60)) / s->factor) : 0;
+
+    t->from = s->ticks;
+    if (__builtin_add_overflow(s->ticks, most, &t->to))
+        t->to = UINT64_MAX;
+    if (!last && s[1].ticks < t->to)
+        t->to = s[1].ticks;
+}
+
+int64_t rp_ctf_times_find(struct rp_ctf_times *t, uint64_t ticks)
 {
     const struct rp_ctf_segment *s = &t->segments.at[t->last];
 
@@ -101,6 +114,7 @@ int64_t rp_ctf_times_ns(struct rp_ctf_times *t, uint64_t ticks)
         s = &t->segments.at[--t->last];
     while (t->last + 1 < t->segments.n && ticks >= s[1].ticks)
         s = &t->segments.at[++t->last];
+    set_bounds(t, s);
     if (ticks >= s->ticks)
         return clamp(s->ns, ((wide)(ticks - s->ticks) * s->factor) >> SHIFT, false);
     return clamp(s->ns, ((wide)(s->ticks - ticks) * s->factor) >> SHIFT, true);

@@ -25,10 +25,10 @@
  * call; the same text costs four bytes an event after its first use in a packet.
  *
  * Rules that every function here keeps: it never fails, never blocks, never ends the process, never
- * allocates from the program's heap, and takes no lock; it costs tens of nanoseconds. Where an event
- * cannot be kept it is counted as lost. While nothing is recorded (before --start-after, after
- * `record stop`) calls return at once. In the child of a fork the first event opens a new stream; a
- * source that holds state of its own must look at cap->process_id(), which changes then.
+ * allocates from the program's heap, and takes no lock; it costs tens of nanoseconds. Where an
+ * event cannot be kept it is counted as lost. While nothing is recorded (before --start-after,
+ * after `record stop`) calls return at once. In the child of a fork the first event opens a new
+ * stream; a source that holds state of its own must look at cap->process_id(), which changes then.
  *
  * From a signal handler: events are safe; one that interrupts another event of the same thread is
  * counted as lost.
@@ -54,8 +54,8 @@ struct rp_capture_enter {
 struct rp_capture_arg {
     const char *key;
     enum rp_ctf_arg_type type;
-    int64_t number; /* RP_CTF_ARG_INT */
-    double real;    /* RP_CTF_ARG_REAL */
+    int64_t number;   /* RP_CTF_ARG_INT */
+    double real;      /* RP_CTF_ARG_REAL */
     const char *text; /* RP_CTF_ARG_TEXT */
 };
 
@@ -108,7 +108,7 @@ struct rp_capture {
     void (*forked)(uint32_t child);
     void (*exec)(const char *path);
     void (*fact)(const char *key, const char *value); /* "cuda.driver", "13.0" */
-    void (*lost)(uint64_t events); /* that the source itself could not deliver */
+    void (*lost)(uint64_t events);                    /* that the source itself could not deliver */
     void (*warn)(const char *text); /* a line on stderr, "reprise record: <text>"; once a text */
     /* The value of an option of this source given to `record` (REPRISE_RECORD_OPTIONS), or NULL:
        option("cuda.graph") for `--set cuda.graph=node`. Valid for the life of the process. */

@@ -13,7 +13,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#define HEADER 8 /* bytes of an event's first word */
+#define HEADER 8                /* bytes of an event's first word */
 #define DEFINE (HEADER + 4 + 1) /* of a text's definition, without the text */
 
 struct text {
@@ -42,8 +42,8 @@ static inline uint64_t load4(const char *p)
 
 static inline uint64_t mix(uint64_t a, uint64_t b)
 {
-    __uint128_t m = (__uint128_t)(a ^ UINT64_C(0x9e3779b97f4a7c15)) *
-                    (b ^ UINT64_C(0xd1b54a32d192ed03));
+    __uint128_t m =
+        (__uint128_t)(a ^ UINT64_C(0x9e3779b97f4a7c15)) * (b ^ UINT64_C(0xd1b54a32d192ed03));
 
     return (uint64_t)m ^ (uint64_t)(m >> 64);
 }
@@ -163,8 +163,7 @@ static inline struct rp_core_stream *begin(size_t need, const char *name)
 
     if (RP_CORE_UNLIKELY(!rp_core.page))
         return NULL;
-    if (RP_CORE_UNLIKELY(!s ||
-                         !atomic_load_explicit(&rp_core.page->on, memory_order_relaxed))) {
+    if (RP_CORE_UNLIKELY(!s || !atomic_load_explicit(&rp_core.page->on, memory_order_relaxed))) {
         s = rp_core_open(name);
         if (!s)
             return NULL;
@@ -214,7 +213,8 @@ static __attribute__((noinline)) bool begin_step(struct rp_core_stream *s, uint3
     return false;
 }
 
-/* -------------------------------------------------------------------------- the program's events */
+/* -------------------------------------------------------------------------- the program's events
+ */
 
 static inline void put_named(enum rp_ctf_event id, const char *name)
 {
@@ -532,7 +532,8 @@ void rp_core_measure(void)
     struct rp_ctf_clock before, after;
     uint8_t *memory;
 
-    memory = mmap(NULL, sizeof *s + ROOM, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    memory =
+        mmap(NULL, sizeof *s + ROOM, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED)
         return;
     s = (struct rp_core_stream *)(void *)memory;
@@ -551,8 +552,7 @@ void rp_core_measure(void)
     after = rp_core_clock_triple();
     rp_core_self = saved;
     munmap(memory, sizeof *s + ROOM);
-    rp_core.cost_ps =
-        (uint32_t)((after.monotonic_ns - before.monotonic_ns) * 1000 / (2 * PAIRS));
+    rp_core.cost_ps = (uint32_t)((after.monotonic_ns - before.monotonic_ns) * 1000 / (2 * PAIRS));
 }
 
 const struct rp_capture rp_core_table = {.version = RP_CAPTURE_VERSION,

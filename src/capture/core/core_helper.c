@@ -115,7 +115,8 @@ static void tick(void)
 static void *run(void *unused)
 {
     struct rp_core_page *page = rp_core.page;
-    int64_t now = monotonic_ns(), next_tick = now + RP_CORE_TICK_NS, next_clock = now + CALIBRATE_NS;
+    int64_t now = monotonic_ns(), next_tick = now + RP_CORE_TICK_NS,
+            next_clock = now + CALIBRATE_NS;
 
     (void)unused;
     pthread_setname_np(pthread_self(), "reprise");

@@ -106,7 +106,8 @@ size_t rp_core_metadata(char *to, size_t size)
         (unsigned long long)((__uint128_t)(start_ns % 1000000000) * frequency / 1000000000));
     add(&t, "%s", layout);
     for (int i = 0; i < RP_CTF_EVENT_COUNT; i++)
-        add(&t, "event { name = \"reprise:%s\"; id = %d; stream_id = 0; fields := struct { %s }; };\n",
+        add(&t,
+            "event { name = \"reprise:%s\"; id = %d; stream_id = 0; fields := struct { %s }; };\n",
             events[i].name, i, events[i].fields);
     return t.n;
 }

@@ -84,12 +84,10 @@ static int32_t first_number(const char *const *names)
 
 static void read_rank(void)
 {
-    static const char *const rank[] = {"RANK",         "OMPI_COMM_WORLD_RANK", "PMIX_RANK",
-                                       "PMI_RANK",     "PMI_ID",               "MV2_COMM_WORLD_RANK",
-                                       "SLURM_PROCID", NULL};
-    static const char *const size[] = {"WORLD_SIZE", "OMPI_COMM_WORLD_SIZE",
-                                       "PMI_SIZE",   "MV2_COMM_WORLD_SIZE",
-                                       "SLURM_NTASKS", NULL};
+    static const char *const rank[] = {"RANK",   "OMPI_COMM_WORLD_RANK", "PMIX_RANK",    "PMI_RANK",
+                                       "PMI_ID", "MV2_COMM_WORLD_RANK",  "SLURM_PROCID", NULL};
+    static const char *const size[] = {"WORLD_SIZE",          "OMPI_COMM_WORLD_SIZE", "PMI_SIZE",
+                                       "MV2_COMM_WORLD_SIZE", "SLURM_NTASKS",         NULL};
     static const char *const local[] = {"LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_RANK",
                                         "MPI_LOCALRANKID", "SLURM_LOCALID", NULL};
 
@@ -172,8 +170,8 @@ void rp_core_update(void)
 
 bool rp_core_is_step(const char *name)
 {
-    static const char *const usual[] = {"step", "Step", "ProfilerStep", "train_step", "iteration",
-                                        NULL};
+    static const char *const usual[] = {"step",       "Step",      "ProfilerStep",
+                                        "train_step", "iteration", NULL};
     const char *wanted = rp_core.options.step_name;
 
     if (wanted)

@@ -24,12 +24,12 @@
 #include <x86intrin.h>
 #endif
 
-#define RP_CORE_TEXTS      1024 /* slots of a stream's text table; a power of two */
-#define RP_CORE_FIRST      (16 << 10) /* bytes of a stream's first chunk; each next is four times it */
-#define RP_CORE_SOURCES    16
-#define RP_CORE_TICK_NS    100000000
-#define RP_CORE_KEY_MAX    255  /* bytes of a key, a category, the text of an argument ... */
-#define RP_CORE_VALUE_MAX  1023
+#define RP_CORE_TEXTS     1024       /* slots of a stream's text table; a power of two */
+#define RP_CORE_FIRST     (16 << 10) /* bytes of a stream's first chunk; each next is four times it */
+#define RP_CORE_SOURCES   16
+#define RP_CORE_TICK_NS   100000000
+#define RP_CORE_KEY_MAX   255 /* bytes of a key, a category, the text of an argument ... */
+#define RP_CORE_VALUE_MAX 1023
 
 #define RP_CORE_LIKELY(x)   __builtin_expect(!!(x), 1)
 #define RP_CORE_UNLIKELY(x) __builtin_expect(!!(x), 0)
@@ -61,9 +61,9 @@ struct rp_core_stream {
     uint64_t lost, retry_at;
     uint64_t instance;
     uint32_t tid;
-    bool step_counted;   /* the event at hand began a step, which was counted when it opened */
-    uint32_t pin;        /* number of the last event with several texts */
-    uint32_t oldest;     /* sequence of the oldest packet still there, for the ring */
+    bool step_counted; /* the event at hand began a step, which was counted when it opened */
+    uint32_t pin;      /* number of the last event with several texts */
+    uint32_t oldest;   /* sequence of the oldest packet still there, for the ring */
     _Atomic uint32_t state, spare_state;
     struct rp_core_chunk spare;
     _Atomic(uint8_t *) retired; /* a full chunk to unmap */
@@ -100,10 +100,10 @@ struct rp_core {
     bool counter;              /* the processor's counter is the clock */
     uint64_t frequency;        /* ticks a second */
     struct rp_core_options options;
-    char root[PATH_MAX / 2];       /* of the recording */
+    char root[PATH_MAX / 2];         /* of the recording */
     char folder[PATH_MAX / 2 + 160]; /* of this rank */
     char host[80], boot[40];
-    char texts[2048];              /* the options as they came, cut at ';' */
+    char texts[2048]; /* the options as they came, cut at ';' */
     int32_t rank, world_size, local_rank;
     uint32_t pid;
     uint32_t cost_ps;
@@ -149,7 +149,7 @@ static inline uint64_t rp_core_now(void)
 /* ---- process ---- */
 /* The stream of this thread where events are to be kept now, else NULL; opens what is not open. */
 struct rp_core_stream *rp_core_open(const char *name);
-void rp_core_update(void);         /* sets page->on from all that decides it */
+void rp_core_update(void);           /* sets page->on from all that decides it */
 void rp_core_step(const char *name); /* a step begins */
 bool rp_core_is_step(const char *name);
 const char *rp_core_option(const char *key);

@@ -41,7 +41,8 @@ static int allocate(int fd, size_t size)
     static const char zeros[4096];
     struct rlimit limit;
 
-    if (!getrlimit(RLIMIT_FSIZE, &limit) && limit.rlim_cur != RLIM_INFINITY && limit.rlim_cur < size)
+    if (!getrlimit(RLIMIT_FSIZE, &limit) && limit.rlim_cur != RLIM_INFINITY &&
+        limit.rlim_cur < size)
         return EFBIG; /* to try would raise a signal */
     if (!fallocate(fd, 0, 0, (off_t)size))
         return 0;
@@ -89,8 +90,8 @@ static int make_chunk(struct rp_core_chunk *c, size_t size)
 
 static void packet_name(char *to, size_t size, const struct rp_core_stream *s, uint32_t sequence)
 {
-    snprintf(to, size, "s_%u_%u_%08x%04x_%06u", rp_core.pid, s->tid,
-             (unsigned)(s->instance >> 32), (unsigned)(s->instance & 0xffff), sequence);
+    snprintf(to, size, "s_%u_%u_%08x%04x_%06u", rp_core.pid, s->tid, (unsigned)(s->instance >> 32),
+             (unsigned)(s->instance & 0xffff), sequence);
 }
 
 /* Writes the header and gives the chunk its name. */
@@ -160,7 +161,8 @@ static bool within_limit(struct rp_core_stream *s, size_t size)
     if (!o->limit_bytes || atomic_load(&rp_core.bytes) + size <= o->limit_bytes)
         return true;
     if (o->full != RP_CORE_RING) {
-        rp_core_warn(RP_CORE_WARN_FULL, "the limit of %llu bytes is reached: what follows is left out",
+        rp_core_warn(RP_CORE_WARN_FULL,
+                     "the limit of %llu bytes is reached: what follows is left out",
                      (unsigned long long)o->limit_bytes);
         return false;
     }
@@ -210,7 +212,8 @@ static void retire(struct rp_core_stream *s)
 {
     if (!s->chunk.base)
         return;
-    if (atomic_load(&s->retired)) { /* only this thread fills the place, only the helper empties it */
+    if (atomic_load(
+            &s->retired)) { /* only this thread fills the place, only the helper empties it */
         munmap(s->chunk.base, s->chunk.size);
         return;
     }
@@ -340,8 +343,8 @@ static struct rp_core_stream *reuse(void)
 
 static struct rp_core_stream *add(void)
 {
-    struct rp_core_stream *s = mmap(NULL, sizeof *s, PROT_READ | PROT_WRITE,
-                                    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    struct rp_core_stream *s =
+        mmap(NULL, sizeof *s, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
     if (s == MAP_FAILED)
         return NULL;

@@ -103,14 +103,14 @@ static void on_tick(void)
 
 /* -------------------------------------------------------------------------- calls passed on */
 
-#define NEXT(name)                                                  \
-    static __typeof__(&name) next;                                  \
-    if (!next) {                                                    \
-        *(void **)&next = dlsym(RTLD_NEXT, #name);                  \
-    }                                                               \
-    if (!next) {                                                    \
-        errno = ENOSYS;                                             \
-        return -1;                                                  \
+#define NEXT(name)                                 \
+    static __typeof__(&name) next;                 \
+    if (!next) {                                   \
+        *(void **)&next = dlsym(RTLD_NEXT, #name); \
+    }                                              \
+    if (!next) {                                   \
+        errno = ENOSYS;                            \
+        return -1;                                 \
     }
 
 EXPORT pid_t fork(void)

@@ -10,9 +10,10 @@
 
 static void write_all_kinds(const struct rp_capture *cap)
 {
-    static const struct rp_capture_arg args[] = {{.key = "grid", .number = 128},
-                                                 {.key = "occupancy", .type = RP_CTF_ARG_REAL, .real = 0.5},
-                                                 {.key = "direction", .type = RP_CTF_ARG_TEXT, .text = "in"}};
+    static const struct rp_capture_arg args[] = {
+        {.key = "grid", .number = 128},
+        {.key = "occupancy", .type = RP_CTF_ARG_REAL, .real = 0.5},
+        {.key = "direction", .type = RP_CTF_ARG_TEXT, .text = "in"}};
     struct timespec now;
     uint64_t ns;
 
@@ -21,18 +22,30 @@ static void write_all_kinds(const struct rp_capture *cap)
     cap->range_end();
     cap->mark("here");
     cap->counter("loss", 2.5);
-    cap->enter(&(struct rp_capture_enter){.kind = RP_CTF_KIND_RUNTIME, .name = "cudaLaunchKernel",
-                                          .category = "cuda_runtime", .link = 77});
+    cap->enter(&(struct rp_capture_enter){.kind = RP_CTF_KIND_RUNTIME,
+                                          .name = "cudaLaunchKernel",
+                                          .category = "cuda_runtime",
+                                          .link = 77});
     clock_gettime(CLOCK_MONOTONIC, &now);
     ns = (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
     cap->leave(0, -3);
     cap->range_end();
-    cap->span(&(struct rp_capture_span){.kind = RP_CTF_KIND_KERNEL, .timebase = RP_CTF_TIME_MONOTONIC,
-                                        .begin = ns, .end = ns + 5000, .name = "gemm", .category = "kernel",
-                                        .device = 1, .track = 7, .link = 77, .args = args, .nargs = 3});
+    cap->span(&(struct rp_capture_span){.kind = RP_CTF_KIND_KERNEL,
+                                        .timebase = RP_CTF_TIME_MONOTONIC,
+                                        .begin = ns,
+                                        .end = ns + 5000,
+                                        .name = "gemm",
+                                        .category = "kernel",
+                                        .device = 1,
+                                        .track = 7,
+                                        .link = 77,
+                                        .args = args,
+                                        .nargs = 3});
     /* lanes need not nest with each other */
-    cap->enter(&(struct rp_capture_enter){.kind = RP_CTF_KIND_ANNOTATION, .lane = 1, .name = "one", .category = "nvtx"});
-    cap->enter(&(struct rp_capture_enter){.kind = RP_CTF_KIND_ANNOTATION, .lane = 2, .name = "two", .category = "nvtx"});
+    cap->enter(&(struct rp_capture_enter){
+        .kind = RP_CTF_KIND_ANNOTATION, .lane = 1, .name = "one", .category = "nvtx"});
+    cap->enter(&(struct rp_capture_enter){
+        .kind = RP_CTF_KIND_ANNOTATION, .lane = 2, .name = "two", .category = "nvtx"});
     cap->leave(1, 0);
     cap->leave(2, 0);
     cap->async_begin("request", "rpc", 9);
@@ -58,8 +71,10 @@ static void check_kernel(const struct recorded *r)
     assert_int_equal(rp_args_at(&t->args, t->ev.shape[kernel], t->ev.arg_row[kernel], 0).v.i, 128);
     assert_true(rp_args_at(&t->args, t->ev.shape[kernel], t->ev.arg_row[kernel], 1).v.f == 0.5);
     assert_string_equal(
-        rp_trace_str(t, rp_args_at(&t->args, t->ev.shape[kernel], t->ev.arg_row[kernel], 2).v.s), "in");
-    /* told in CLOCK_MONOTONIC, while the call ran by the counter: the two agree to the microsecond */
+        rp_trace_str(t, rp_args_at(&t->args, t->ev.shape[kernel], t->ev.arg_row[kernel], 2).v.s),
+        "in");
+    /* told in CLOCK_MONOTONIC, while the call ran by the counter: the two agree to the microsecond
+     */
     assert_true(t->ev.ts_ns[kernel] >= t->ev.ts_ns[call] - 1000);
     assert_true(t->ev.ts_ns[kernel] <= rp_event_end_ns(t, call) + 1000);
     assert_int_equal(rp_args_at(&t->args, t->ev.shape[call], t->ev.arg_row[call], 0).v.i, -3);
@@ -84,7 +99,8 @@ static void test_every_kind(void **state)
     assert_int_equal(t->health.unended, 1);
     assert_int_equal(t->health.lost_events, 0);
     assert_true(recorded_count(&r, "request", RP_KIND_ANNOTATION) >= 1);
-    assert_string_equal(rp_trace_str(t, t->tracks[t->ev.track[recorded_find(&r, "outer")]].name), "worker");
+    assert_string_equal(rp_trace_str(t, t->tracks[t->ev.track[recorded_find(&r, "outer")]].name),
+                        "worker");
     check_kernel(&r);
     assert_int_equal(t->has_base, 1);
     recorded_end(&r);
@@ -368,7 +384,8 @@ static void test_babeltrace(void **state)
     if (system("command -v babeltrace2 >/dev/null 2>&1") != 0)
         skip();
     recorded_run(&r, "", write_and_fork);
-    snprintf(command, sizeof command, "babeltrace2 '%s' 2>&1 | grep -c '^\\[.* reprise:'", r.folder);
+    snprintf(command, sizeof command, "babeltrace2 '%s' 2>&1 | grep -c '^\\[.* reprise:'",
+             r.folder);
     pipe = popen(command, "r");
     assert_non_null(pipe);
     assert_non_null(fgets(line, sizeof line, pipe));
@@ -380,11 +397,11 @@ static void test_babeltrace(void **state)
 int test_capture(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_every_kind),   cmocka_unit_test(test_threads),
+        cmocka_unit_test(test_every_kind),    cmocka_unit_test(test_threads),
         cmocka_unit_test(test_short_threads), cmocka_unit_test(test_texts),
-        cmocka_unit_test(test_fork),         cmocka_unit_test(test_raw_clone),
-        cmocka_unit_test(test_steps),        cmocka_unit_test(test_control),
-        cmocka_unit_test(test_start_after),  cmocka_unit_test(test_babeltrace),
+        cmocka_unit_test(test_fork),          cmocka_unit_test(test_raw_clone),
+        cmocka_unit_test(test_steps),         cmocka_unit_test(test_control),
+        cmocka_unit_test(test_start_after),   cmocka_unit_test(test_babeltrace),
     };
 
     return cmocka_run_group_tests_name("capture", tests, NULL, NULL);

@@ -108,7 +108,8 @@ static void test_full_disk(void **state)
 
     UNUSED_STATE(state);
     recorded_begin(&r);
-    snprintf(command, sizeof command, "mount -t tmpfs -o size=200k none '%s' 2>/dev/null", r.folder);
+    snprintf(command, sizeof command, "mount -t tmpfs -o size=200k none '%s' 2>/dev/null",
+             r.folder);
     if (geteuid() != 0 || system(command) != 0) {
         recorded_end(&r);
         skip();
