@@ -166,7 +166,7 @@ static bool make_folder(struct record *r, const char *name, struct rp_err *err)
                  strerror(errno));
         return false;
     }
-    snprintf(path, sizeof path, "%s/control", r->folder);
+    snprintf(path, sizeof path, "%s/.control", r->folder);
     fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
     if (fd >= 0)
         close(fd);

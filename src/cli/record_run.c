@@ -202,7 +202,7 @@ int record_control(const struct cli_call *call)
         return control_usage("the name of a mark is one line of at most 500 bytes");
     n = snprintf(line, sizeof line, "%s%s%s\n", call->words[0], mark ? " " : "",
                  mark ? call->words[2] : "");
-    snprintf(path, sizeof path, "%s/control", call->words[1]);
+    snprintf(path, sizeof path, "%s/.control", call->words[1]);
     fd = open(path, O_WRONLY | O_APPEND | O_CLOEXEC);
     if (fd < 0) {
         snprintf(err.text, sizeof err.text, "'%.500s' is not the folder of a recording: %s",

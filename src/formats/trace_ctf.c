@@ -209,6 +209,7 @@ enum rp_code rp_ctf_reader_init(struct rp_ctf_reader *r, struct rp_input *in,
     r->texts = calloc(RP_CTF_TEXTS_MAX, sizeof *r->texts);
     if (!r->texts)
         return rp_err_nomem(err, "reading a recording");
+    RP_TRY(rp_proto_trace_text(&r->t, "reprise", &r->t.trace->framework, err));
     RP_TRY(rp_proto_trace_text(&r->t, "result", &r->result_key, err));
     RP_TRY(rp_proto_trace_text(&r->t, "value", &r->value_key, err));
     result.key = r->result_key;

@@ -61,7 +61,7 @@ void rp_core_control_read(bool first)
 
     if (first)
         rp_core.control_at = 0;
-    snprintf(path, sizeof path, "%s/control", rp_core.root);
+    snprintf(path, sizeof path, "%s/.control", rp_core.root);
     fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
         return;

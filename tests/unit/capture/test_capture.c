@@ -322,7 +322,7 @@ static void write_until_told(const struct rp_capture *cap)
     int fd;
 
     cap->mark("kept");
-    snprintf(path, sizeof path, "%s/control", getenv("REPRISE_RECORD"));
+    snprintf(path, sizeof path, "%s/.control", getenv("REPRISE_RECORD"));
     fd = open(path, O_WRONLY | O_CREAT | O_APPEND, 0644);
     dprintf(fd, "mark from outside\nstop\n");
     for (int i = 0; cap->active() && i < 100; i++)
