@@ -24,8 +24,8 @@ struct scan {
     struct rp_recording *out;
     struct rp_map streams, processes; /* streams: to the index of what they lost so far */
     RP_VEC(uint64_t) lost;
-    double cost_ns, thread_ns;
-    uint64_t frequency; /* of the trace at hand */
+    double cost_ns, costed, thread_ns; /* costed: events whose cost is known */
+    uint64_t frequency;                /* of the trace at hand */
 };
 
 /* The number behind "freq = " of a description, else 1 GHz. */
@@ -65,7 +65,10 @@ static enum rp_code count_packet(struct scan *s, const struct rp_ctf_packet *p, 
     s->out->processes += process == fresh;
     s->out->packets++;
     s->out->events += p->events;
-    s->cost_ns += (double)p->events * p->cost_ps / 1e3;
+    if (p->cost_ps) {
+        s->cost_ns += (double)p->events * p->cost_ps / 1e3;
+        s->costed += (double)p->events;
+    }
     if (p->timestamp_end > p->timestamp_begin)
         s->thread_ns +=
             (double)(p->timestamp_end - p->timestamp_begin) * 1e9 / (double)s->frequency;
@@ -133,7 +136,8 @@ enum rp_code rp_recording_scan(const char *folder, struct rp_recording *out, str
     for (size_t i = 0; i < s.lost.n; i++)
         out->lost += s.lost.at[i];
     out->threads = s.lost.n;
-    out->cost_ns = (int64_t)s.cost_ns;
+    if (s.costed > 0) /* the first packets of a process are older than its measurement */
+        out->cost_ns = (int64_t)(s.cost_ns / s.costed * (double)out->events);
     out->thread_ns = (int64_t)s.thread_ns;
     rp_map_release(&s.streams);
     rp_map_release(&s.processes);

@@ -196,13 +196,13 @@ static int run_program(const struct cli_call *call)
     if (!make_folder(&r, folder, &err)) {
         cli_fail(RP_IO, &err);
         fputs("reprise: going on without a recording\n", stderr);
-        r.quiet = true;
+        r.folder[0] = '\0';
     } else {
         setenv("REPRISE_RECORD", r.folder, 1);
         setenv("REPRISE_RECORD_OPTIONS", r.options, 1);
     }
     status = record_run(&r, call->words, call->nwords);
-    if (!r.quiet && status != 126 && status != 127)
+    if (r.folder[0] && status != 126 && status != 127)
         record_summary(&r);
     return status;
 }

@@ -23,7 +23,7 @@ bool record_sources(struct record *r, const char *with, bool *usage, struct rp_e
 /* Runs the program; its exit status, 128 + n after signal n, 126 or 127 where it cannot be run. */
 int record_run(const struct record *r, const char *const *words, size_t n);
 
-/* A line on stderr about what was recorded; removes what dead processes left half made. */
+/* Removes what dead processes left half made, and tells (unless quiet) what was recorded. */
 void record_summary(const struct record *r);
 
 /* start, stop and mark on a recording that runs. */

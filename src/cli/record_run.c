@@ -155,6 +155,8 @@ void record_summary(const struct record *r)
     char events[32], lost[32];
 
     tidy(r->folder);
+    if (r->quiet)
+        return;
     if (rp_recording_scan(r->folder, &rec, &err) != RP_OK) {
         cli_fail(err.code, &err);
         return;

@@ -204,7 +204,7 @@ enum rp_code rp_ctf_reader_init(struct rp_ctf_reader *r, struct rp_input *in,
 {
     struct rp_arg result = {.type = RP_ARG_I64}, value = {.type = RP_ARG_F64};
 
-    *r = (struct rp_ctf_reader){0};
+    *r = (struct rp_ctf_reader){.spill_at = RP_CTF_SPILL};
     RP_TRY(rp_proto_trace_init(&r->t, in, options, "ctf", err));
     r->texts = calloc(RP_CTF_TEXTS_MAX, sizeof *r->texts);
     if (!r->texts)

@@ -2,6 +2,8 @@
 #ifndef RP_FORMATS_TRACE_CTF_H
 #define RP_FORMATS_TRACE_CTF_H
 /* What the files of the CTF reader share: trace_ctf.c has the overview. */
+#define RP_CTF_SPILL (1 << 20)
+
 #include "abi/ctf_wire.h"
 #include "base/vec.h"
 #include "formats/trace_proto.h"
@@ -86,7 +88,8 @@ struct rp_ctf_reader {
     rp_str result_key, value_key;
     uint16_t value_shape;
     uint64_t unbegun;
-    uint64_t named; /* device processes that have a name, a bit each */
+    size_t spill_at; /* pending spans at which those that have ended are handed on */
+    uint64_t named;  /* device processes that have a name, a bit each */
     uint64_t done_bytes, total_bytes;
 };
 

@@ -120,16 +120,39 @@ static enum rp_code flush(struct rp_ctf_reader *r, struct rp_err *err)
     return RP_OK;
 }
 
+/* So that one range around the whole run does not hold everything back: what has ended goes to the
+   builder, which puts it in order, and what is open stays. */
+static enum rp_code spill(struct rp_ctf_reader *r, struct rp_err *err)
+{
+    size_t kept = 0, open = 0;
+
+    for (size_t i = 0; i < r->pending.n; i++) {
+        if (r->pending.at[i].end != OPEN) {
+            RP_TRY(put_span(r, &r->pending.at[i], err));
+            continue;
+        }
+        r->open.at[open++].span = (uint32_t)kept; /* both are in the order of their begins */
+        r->pending.at[kept++] = r->pending.at[i];
+    }
+    r->pending.n = kept;
+    return RP_OK;
+}
+
+static inline enum rp_code make_room(struct rp_ctf_reader *r, struct rp_err *err)
+{
+    if (__builtin_expect(r->open.n >= r->t.limits.depth * UINT64_C(64), 0))
+        return flush(r, err); /* begins without ends: they stay open */
+    return __builtin_expect(r->pending.n >= r->spill_at, 0) ? spill(r, err) : RP_OK;
+}
+
 static enum rp_code begin_span(struct cursor *c, uint32_t lane, struct rp_ctf_pending *span,
                                struct rp_err *err)
 {
     struct rp_ctf_reader *r = c->r;
-    struct rp_ctf_open open = {lane, (uint32_t)r->pending.n};
+    struct rp_ctf_open open = {.lane = lane};
 
-    if (__builtin_expect(r->open.n >= r->t.limits.depth || r->pending.n >= UINT32_MAX, 0))
-        return rp_err_set_at(err, RP_LIMIT, (uint64_t)(c->at - c->p->at),
-                             "'%s': ranges are nested deeper than %u (limit depth)", c->p->name,
-                             r->t.limits.depth);
+    RP_TRY(make_room(r, err));
+    open.span = (uint32_t)r->pending.n;
     span->begin = c->ticks;
     span->end = OPEN;
     RP_TRY(rp_vec_push(&r->open, open, err));
@@ -186,6 +209,7 @@ static enum rp_code read_range(struct cursor *c, struct rp_err *err)
     c->at += 8;
     if (!r->open.n)
         return put_span(r, &span, err);
+    RP_TRY(make_room(r, err));
     return rp_vec_push(&r->pending, span, err);
 }
 

@@ -48,6 +48,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (rp_input_open_memory("metadata", description, sizeof description - 1, &limits, &in, &err))
         return 0;
     code = rp_ctf_reader_init(&r, in, &options, &err);
+    r.spill_at = 4; /* so that it happens */
     if (code == RP_OK)
         code = rp_ctf_describe(&r, &err);
     if (code == RP_OK)

@@ -109,7 +109,7 @@ struct rp_capture {
     void (*exec)(const char *path);
     void (*fact)(const char *key, const char *value); /* "cuda.driver", "13.0" */
     void (*lost)(uint64_t events);                    /* that the source itself could not deliver */
-    void (*warn)(const char *text); /* a line on stderr, "reprise record: <text>"; once a text */
+    void (*warn)(const char *text); /* a line on stderr, "reprise record: <text>" */
     /* The value of an option of this source given to `record` (REPRISE_RECORD_OPTIONS), or NULL:
        option("cuda.graph") for `--set cuda.graph=node`. Valid for the life of the process. */
     const char *(*option)(const char *key);

@@ -83,14 +83,8 @@ void rp_core_control_read(bool first)
 static void look_after_streams(void)
 {
     for (struct rp_core_stream *s = atomic_load(&rp_core.streams); s; s = s->next) {
-        uint32_t ended = RP_CORE_STREAM_ENDED;
-
-        if (atomic_load(&s->state) == ended) {
-            rp_core_stream_end(s);
-            atomic_store(&s->state, RP_CORE_STREAM_FREE);
-        } else {
+        if (!rp_core_stream_close(s))
             rp_core_stream_reserve(s);
-        }
     }
 }
 

@@ -11,8 +11,10 @@
 #include "capture/core/core_state.h"
 
 #include <dlfcn.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -283,6 +285,7 @@ static bool open_process(void)
 {
     struct rp_core_page *page = rp_core.page;
     uint32_t none = 0;
+    int saved = errno;
 
     rp_core_image();
     if (!atomic_load(&page->begun)) { /* by each thread that comes now: none has to wait */
@@ -294,14 +297,43 @@ static bool open_process(void)
         return false;
     if (atomic_compare_exchange_strong(&page->helper, &none, 1))
         rp_core_helper_start();
+    errno = saved;
     return true;
+}
+
+/* A stream for this thread; signals wait meanwhile, and errno stays as the program has it. */
+static struct rp_core_stream *open_stream(void)
+{
+    struct rp_core_stream *s = NULL;
+    uint32_t none = 0;
+    sigset_t all, old;
+    int saved = errno;
+
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &old);
+    rp_core_self = NULL;
+    if (open_folder()) {
+        s = rp_core_stream_new();
+        if (!s)
+            atomic_fetch_add(&rp_core.lost, 1);
+    }
+    if (s) {
+        rp_core_self = s;
+        if (has_thread_key)
+            pthread_setspecific(thread_key, s);
+        if (atomic_compare_exchange_strong(&rp_core.page->process, &none, 1))
+            tell_process();
+        tell_name();
+    }
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    errno = saved;
+    return s;
 }
 
 struct rp_core_stream *rp_core_open(const char *name)
 {
     struct rp_core_page *page = rp_core.page;
     struct rp_core_stream *s = rp_core_self;
-    uint32_t none = 0;
     bool step = false;
 
     if (!open_process())
@@ -313,25 +345,10 @@ struct rp_core_stream *rp_core_open(const char *name)
         if (!atomic_load(&page->on))
             return NULL;
     }
-    if (s && (uint32_t)(s->instance >> 32) == atomic_load(&page->image)) {
+    if (!s || (uint32_t)(s->instance >> 32) != atomic_load(&page->image))
+        s = open_stream();
+    if (s)
         s->step_counted = step;
-        return s;
-    }
-    rp_core_self = NULL;
-    if (!open_folder())
-        return NULL;
-    s = rp_core_stream_new();
-    if (!s) {
-        atomic_fetch_add(&rp_core.lost, 1);
-        return NULL;
-    }
-    rp_core_self = s;
-    if (has_thread_key)
-        pthread_setspecific(thread_key, s);
-    if (atomic_compare_exchange_strong(&page->process, &none, 1))
-        tell_process();
-    tell_name();
-    s->step_counted = step;
     return s;
 }
 
@@ -367,12 +384,10 @@ bool rp_core_source(const char *name, void (*on_tick)(void), void (*on_exit)(voi
 static void end_streams(void)
 {
     for (struct rp_core_stream *s = atomic_load(&rp_core.streams); s; s = s->next) {
-        uint32_t state = atomic_load(&s->state);
-
         /* another thread that still runs may be storing an event: its chunk stays as it is */
-        if (s == rp_core_self || state == RP_CORE_STREAM_ENDED)
+        if (s == rp_core_self)
             rp_core_stream_end(s);
-        else
+        else if (!rp_core_stream_close(s))
             rp_core_stream_drop_spare(s);
     }
 }

@@ -48,7 +48,12 @@ struct rp_core_text {
 };
 
 enum { RP_CORE_SPARE_NONE, RP_CORE_SPARE_WANTED, RP_CORE_SPARE_READY, RP_CORE_SPARE_BUSY };
-enum { RP_CORE_STREAM_FREE, RP_CORE_STREAM_USED, RP_CORE_STREAM_ENDED };
+enum {
+    RP_CORE_STREAM_FREE,
+    RP_CORE_STREAM_USED,
+    RP_CORE_STREAM_ENDED,  /* its thread has ended */
+    RP_CORE_STREAM_CLOSING /* somebody trims its last chunk */
+};
 
 struct rp_core_stream {
     uint8_t *at, *end; /* of the chunk in use; both NULL where there is none */
@@ -167,6 +172,7 @@ bool rp_core_stream_next(struct rp_core_stream *s, size_t need); /* a packet wit
 void rp_core_stream_reserve(struct rp_core_stream *s);           /* helper: makes the spare chunk */
 void rp_core_stream_end(struct rp_core_stream *s);               /* trims its last chunk */
 void rp_core_stream_drop_spare(struct rp_core_stream *s);
+bool rp_core_stream_close(struct rp_core_stream *s); /* ends it where its thread has ended */
 
 /* ---- helper ---- */
 void rp_core_helper_start(void);

@@ -14,6 +14,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -207,49 +209,64 @@ static int new_chunk(struct rp_core_stream *s, size_t need, struct rp_core_chunk
     return why;
 }
 
-/* The full chunk is unmapped by the helper, or here where it is behind. */
-static void retire(struct rp_core_stream *s)
+/* A full chunk is unmapped by the helper, or here where it is behind. Only this thread fills the
+   place, only the helper empties it. */
+static void retire(struct rp_core_stream *s, const struct rp_core_chunk *old)
 {
-    if (!s->chunk.base)
+    if (!old->base)
         return;
-    if (atomic_load(
-            &s->retired)) { /* only this thread fills the place, only the helper empties it */
-        munmap(s->chunk.base, s->chunk.size);
+    if (atomic_load(&s->retired)) {
+        munmap(old->base, old->size);
         return;
     }
-    s->retired_size = s->chunk.size;
-    atomic_store(&s->retired, s->chunk.base);
+    s->retired_size = old->size;
+    atomic_store(&s->retired, old->base);
 }
 
-bool rp_core_stream_next(struct rp_core_stream *s, size_t need)
+static bool next_packet(struct rp_core_stream *s, size_t need)
 {
-    struct rp_core_chunk c;
-    uint64_t now = rp_core_now();
-    uint32_t none = RP_CORE_SPARE_NONE;
+    struct rp_core_chunk c, old = s->chunk;
 
-    if (now < s->retry_at)
+    if (new_chunk(s, need, &c))
         return false;
-    if (new_chunk(s, need, &c)) {
-        s->retry_at = now + RETRY_TICKS(rp_core.frequency);
-        return false;
-    }
     if (!publish(s, &c, s->packet)) {
         discard(&c);
-        s->retry_at = now + RETRY_TICKS(rp_core.frequency);
         return false;
     }
-    s->retry_at = 0;
-    retire(s);
     s->chunk = c;
     s->at = c.base + sizeof(struct rp_ctf_packet);
     s->end = c.base + c.size;
     s->events = 0;
     s->packet++;
+    retire(s, &old);
+    return true;
+}
+
+/* Signals wait meanwhile: they would interrupt the system calls. errno stays as it was. */
+bool rp_core_stream_next(struct rp_core_stream *s, size_t need)
+{
+    uint64_t now = rp_core_now();
+    uint32_t none = RP_CORE_SPARE_NONE;
+    int saved = errno;
+    sigset_t all, old;
+    bool done;
+
+    if (now < s->retry_at)
+        return false;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &old);
+    done = next_packet(s, need);
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    s->retry_at = done ? 0 : now + RETRY_TICKS(rp_core.frequency);
+    errno = saved;
+    if (!done)
+        return false;
     if (s->next_size < RP_CTF_CHUNK_MAX)
         s->next_size *= 4;
     if (s->packet > 1) { /* a busy stream gets a chunk in reserve */
         atomic_compare_exchange_strong(&s->spare_state, &none, RP_CORE_SPARE_WANTED);
         rp_core_helper_wake();
+        errno = saved;
     }
     return true;
 }
@@ -323,6 +340,17 @@ void rp_core_stream_end(struct rp_core_stream *s)
     munmap(s->chunk.base, s->chunk.size);
     s->chunk.base = NULL;
     s->at = s->end = NULL;
+}
+
+bool rp_core_stream_close(struct rp_core_stream *s)
+{
+    uint32_t ended = RP_CORE_STREAM_ENDED;
+
+    if (!atomic_compare_exchange_strong(&s->state, &ended, RP_CORE_STREAM_CLOSING))
+        return false;
+    rp_core_stream_end(s);
+    atomic_store(&s->state, RP_CORE_STREAM_FREE);
+    return true;
 }
 
 /* -------------------------------------------------------------------------- streams */
