@@ -87,10 +87,10 @@ static inline void rp_record_scope_end(const int *scope)
 
 #define RP_RECORD_JOIN_(a, b) a##b
 #define RP_RECORD_JOIN(a, b)  RP_RECORD_JOIN_(a, b)
-/* A declaration: once a block and line. */
+/* A declaration. */
 #define RP_SCOPE(name)                                                              \
     __attribute__((unused, cleanup(rp_record_scope_end))) const int RP_RECORD_JOIN( \
-        rp_record_scope_, __LINE__) = rp_record_scope_begin(name)
+        rp_record_scope_, __COUNTER__) = rp_record_scope_begin(name)
 
 #endif
 
