@@ -125,16 +125,17 @@ static bool gather_options(struct record *r, const struct cli_call *call, struct
 
 /* -------------------------------------------------------------------------- the folder */
 
-/* Whether this is one of several `record`s that a launcher has started into one folder. */
-static bool is_one_of_many(void)
+/* The rank of this `record`, where it is one of several that a launcher has started into one
+   folder; else NULL. */
+static const char *rank_of_many(void)
 {
     static const char *const names[] = {"RANK",     "OMPI_COMM_WORLD_RANK", "PMIX_RANK",
                                         "PMI_RANK", "SLURM_PROCID",         NULL};
 
     for (int i = 0; names[i]; i++)
         if (getenv(names[i]))
-            return true;
-    return false;
+            return getenv(names[i]);
+    return NULL;
 }
 
 static bool is_empty(const char *path)
@@ -178,6 +179,7 @@ static bool make_folder(struct record *r, const char *name, struct rp_err *err)
 static int run_program(const struct cli_call *call)
 {
     const char *folder = setting(call, "output");
+    const char *rank = rank_of_many();
     struct record r = {.quiet = cli_flag(call->settings, call->nsettings, "quiet")};
     struct rp_err err = RP_ERR_INIT;
     bool usage = false;
@@ -186,7 +188,7 @@ static int run_program(const struct cli_call *call)
     folder = folder ? folder : "recording";
     if (!gather_options(&r, call, &err))
         return cli_usage("record", &err);
-    if (!is_empty(folder) && !is_one_of_many()) {
+    if (!is_empty(folder) && !rank) {
         snprintf(err.text, sizeof err.text,
                  "'%.500s' is not empty: name another folder with '-o', or remove it", folder);
         return cli_usage("record", &err);
@@ -201,6 +203,7 @@ static int run_program(const struct cli_call *call)
         setenv("REPRISE_RECORD", r.folder, 1);
         setenv("REPRISE_RECORD_OPTIONS", r.options, 1);
     }
+    r.quiet = r.quiet || (rank && strcmp(rank, "0")); /* one summary for all of them */
     status = record_run(&r, call->words, call->nwords);
     if (r.folder[0] && status != 126 && status != 127)
         record_summary(&r);

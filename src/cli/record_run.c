@@ -165,11 +165,11 @@ void record_summary(const struct record *r)
         fprintf(stderr, "reprise: nothing was recorded (sources: %s)\n", r->used);
         return;
     }
-    fprintf(stderr,
-            "reprise: %s events of %llu threads in %llu processes, %s lost, %.1f MB in '%s'\n",
-            grouped(rec.events, events), (unsigned long long)rec.threads,
-            (unsigned long long)rec.processes, grouped(rec.lost, lost), (double)rec.bytes / 1e6,
-            r->folder);
+    fprintf(
+        stderr, "reprise: %s events of %llu thread%s in %llu process%s, %s lost, %.1f MB in '%s'\n",
+        grouped(rec.events, events), (unsigned long long)rec.threads, rec.threads == 1 ? "" : "s",
+        (unsigned long long)rec.processes, rec.processes == 1 ? "" : "es", grouped(rec.lost, lost),
+        (double)rec.bytes / 1e6, r->folder);
     if (rec.cost_ns && rec.thread_ns)
         fprintf(stderr,
                 "reprise: recording took about %.1f ms of all threads together (%.0f ns an event, "

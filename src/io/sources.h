@@ -26,6 +26,7 @@ struct rp_source {
     const char *name;   /* to show: "run.tar.gz!rank0.json" */
     const char *path;   /* of the file on disk; "-" for standard input */
     const char *member; /* of a tar, or NULL */
+    bool is_folder;     /* path is the description of a CTF trace, name the folder it stands for */
     size_t given;       /* index of the user's path that led here */
     bool found;     /* in a folder or a tar: the user did not name it, so what it is may be unknown;
                        otherwise not to understand it is an error */

@@ -26,6 +26,7 @@ struct level {
 
 struct child {
     const char *name;
+    bool stands_for_folder;
 };
 
 struct child_list { /* as RP_VEC */
@@ -61,11 +62,11 @@ static enum rp_code walk_level(struct rp_walk *w, const struct rp_limits *limits
                                const struct level *level, struct rp_err *err);
 
 static enum rp_code visit(struct rp_walk *w, const struct rp_limits *limits,
-                          const struct level *level, const char *name, struct rp_err *err)
+                          const struct level *level, const struct child *child, struct rp_err *err)
 {
     size_t n = strlen(level->path);
     const char *slash = n > 0 && level->path[n - 1] == '/' ? "" : "/";
-    char *path = rp_arena_printf(&w->arena, "%s%s%s", level->path, slash, name);
+    char *path = rp_arena_printf(&w->arena, "%s%s%s", level->path, slash, child->name);
     struct level below;
     struct stat st, own;
     bool by_link;
@@ -76,7 +77,7 @@ static enum rp_code visit(struct rp_walk *w, const struct rp_limits *limits,
         return RP_OK; /* gone meanwhile, or a link to nowhere */
     by_link = level->by_link || S_ISLNK(own.st_mode);
     if (S_ISREG(st.st_mode)) {
-        struct rp_walk_file file = {path, st.st_dev, st.st_ino, by_link};
+        struct rp_walk_file file = {path, st.st_dev, st.st_ino, by_link, child->stands_for_folder};
 
         return rp_vec_push(&w->files, file, err);
     }
@@ -97,7 +98,7 @@ static enum rp_code read_names(struct rp_walk *w, const struct rp_limits *limits
     if (!dir)
         return rp_err_set_os(err, errno, "cannot read the folder '%s'", path);
     while (code == RP_OK && (entry = readdir(dir))) {
-        struct child child;
+        struct child child = {0};
 
         if (entry->d_name[0] == '.')
             continue;
@@ -143,7 +144,7 @@ static void keep_description(struct child_list *list, const char *folder)
 {
     for (size_t i = 0; i < list->n; i++) {
         if (describes_ctf(folder, list->at[i].name)) {
-            list->at[0] = list->at[i];
+            list->at[0] = (struct child){list->at[i].name, true};
             list->n = 1;
         }
     }
@@ -162,7 +163,7 @@ static enum rp_code walk_level(struct rp_walk *w, const struct rp_limits *limits
     code = read_names(w, limits, level->path, &list, err);
     keep_description(&list, level->path);
     for (size_t i = 0; code == RP_OK && i < list.n; i++)
-        code = visit(w, limits, level, list.at[i].name, err);
+        code = visit(w, limits, level, &list.at[i], err);
     rp_vec_release(&list);
     return code;
 }
