@@ -77,7 +77,7 @@ static enum rp_code count_packet(struct scan *s, const struct rp_ctf_packet *p, 
 
 static enum rp_code scan_file(struct scan *s, const char *path, struct rp_err *err)
 {
-    struct rp_ctf_packet packet;
+    struct rp_ctf_packet packet = {0};
     struct stat st;
     ssize_t n = -1;
     int fd = open(path, O_RDONLY | O_CLOEXEC);

@@ -133,6 +133,14 @@ bool record_sources(struct record *r, const char *with, bool *usage, struct rp_e
                  "the folder of reprise-host.so");
         return false;
     }
+    if (strpbrk(r->libraries, " :")) {
+        snprintf(
+            err->text, sizeof err->text,
+            "'%.800s' has a blank or a colon in its name, which LD_PRELOAD cannot hold: link it "
+            "elsewhere, and set REPRISE_CAPTURE_DIR",
+            r->libraries);
+        return false;
+    }
     for (size_t i = 0; i < NSOURCES; i++) {
         const struct source *source = &sources[i];
         bool asked = names(with, source->name);

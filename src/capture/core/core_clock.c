@@ -41,17 +41,16 @@ struct rp_ctf_clock rp_core_clock_triple(void)
 
     for (int i = 0; i < 16; i++) {
         uint64_t before = rp_core_now(), after;
-        int64_t mono = read_clock(CLOCK_MONOTONIC), real = read_clock(CLOCK_REALTIME);
+        int64_t mono = read_clock(CLOCK_MONOTONIC);
 
         after = rp_core_now();
-        if (after - before < best.width) {
-            best.ticks = before + (after - before) / 2;
-            best.monotonic_ns = mono;
-            best.realtime_ns = real;
-            best.width = (uint32_t)(after - before);
-        }
+        if (after - before >= best.width)
+            continue;
+        best.ticks = before + (after - before) / 2;
+        best.monotonic_ns = mono;
+        best.realtime_ns = read_clock(CLOCK_REALTIME); /* only places the recording in the day */
+        best.width = (uint32_t)(after - before);
     }
-    /* the two clocks were read one behind the other: the middle lies between them */
     return best;
 }
 

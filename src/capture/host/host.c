@@ -31,9 +31,10 @@ EXPORT void reprise_record_range_end(void);
 EXPORT void reprise_record_mark(const char *name);
 EXPORT void reprise_record_counter(const char *name, double value);
 
+/* Another library may be initialised before this one. */
 const struct rp_capture *reprise_capture_v1(void)
 {
-    return cap;
+    return cap ? cap : rp_capture_own();
 }
 
 void reprise_record_range_begin(const char *name)
