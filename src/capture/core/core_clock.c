@@ -59,7 +59,7 @@ static bool counter_is_steady(void)
 {
     unsigned a, b, c, d;
 
-    return __get_cpuid_max(0x80000000, NULL) >= 0x80000007 &&
+    return (unsigned)__get_cpuid_max(0x80000000, NULL) >= 0x80000007 &&
            __get_cpuid(0x80000007, &a, &b, &c, &d) && (d & 1u << 8);
 }
 
@@ -67,8 +67,8 @@ static uint64_t frequency_of_processor(void)
 {
     unsigned a, b, c, d;
 
-    if (__get_cpuid_max(0, NULL) < 0x15 || !__get_cpuid_count(0x15, 0, &a, &b, &c, &d) || !a ||
-        !b || !c)
+    if ((unsigned)__get_cpuid_max(0, NULL) < 0x15 || !__get_cpuid_count(0x15, 0, &a, &b, &c, &d) ||
+        !a || !b || !c)
         return 0;
     return (uint64_t)c * b / a;
 }
