@@ -95,6 +95,7 @@ static struct rp_critpath_share *row_of(struct filler *f, const struct rp_path_s
             (struct rp_critpath_share){.kind = rp_path_kind_names[s->kind],
                                        .name = wait ? cause_text(f, s) : copied(f, name),
                                        .name_id = wait ? RP_NONE : name,
+                                       .kind_id = s->kind,
                                        .gain_ns = RP_ABSENT_I64};
         *place = (uint32_t)f->out->nnames;
     }
@@ -250,8 +251,7 @@ enum rp_code rp_critpath_describe(const struct rp_critpath_view *view, size_t li
         return rp_err_nomem(err, "describing the critical path");
     fill_kinds(&f);
     RP_TRY(rp_critpath_slack(view, f.texts, arena, out, err));
-    if (view->gains)
-        RP_TRY(rp_critpath_gains(view->graph, out, err));
+    RP_TRY(rp_critpath_gains(view->graph, view->gains, out, err));
     choose_shown(&f, limit);
     return f.failed ? rp_err_nomem(err, "describing the critical path") : RP_OK;
 }

@@ -24,6 +24,7 @@ struct rp_critpath_share {
     int64_t gain_ns; /* the end comes earlier by this if it took no time; absent: not asked */
     double share;
     uint32_t name_id;  /* of the graph; RP_NONE in waits */
+    uint8_t kind_id;
     const char *label; /* for the screen */
 };
 
@@ -48,6 +49,7 @@ struct rp_critpath_path {
     const char *path;
     size_t source; /* number of the input */
     int64_t rank, window_ns, length_ns;
+    int64_t replay_error_ns; /* of the graph, run forward */
     size_t nkinds, nnames, nslack, ntracks, nsegments, nshares;
     struct rp_critpath_share *kinds, *names;  /* most time first */
     struct rp_critpath_slack *slack, *tracks; /* least slack first */
@@ -126,9 +128,10 @@ enum rp_code rp_critpath_describe(const struct rp_critpath_view *view, size_t li
 enum rp_code rp_critpath_slack(const struct rp_critpath_view *view, const char **texts,
                                struct rp_arena *arena, struct rp_critpath_path *out,
                                struct rp_err *err);
-/* What the first names of the path could bring. */
-enum rp_code rp_critpath_gains(const struct rp_stepgraph *g, struct rp_critpath_path *out,
-                               struct rp_err *err);
+/* How well the graph gives the recording and, where asked, what the first names of the path could
+   bring. */
+enum rp_code rp_critpath_gains(const struct rp_stepgraph *g, bool gains,
+                               struct rp_critpath_path *out, struct rp_err *err);
 
 /* A part of the path inside the scope, and what of it was waiting for another rank. */
 bool rp_critpath_clip(const struct rp_scope *scope, struct rp_path_segment *s);

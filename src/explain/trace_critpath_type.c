@@ -114,7 +114,9 @@ static const struct rp_type rank_row_type = {"rank", sizeof(struct rp_critpath_r
 #define WINDOW_FIELDS                                                                          \
     PATH(window_ns, I64, NS, NULL,                                                             \
          "first start to last end of operators, calls and device work", 0),                    \
-        PATH(length_ns, I64, NS, NULL, "sum of the segments: the same", 0)
+        PATH(length_ns, I64, NS, NULL, "sum of the segments: the same", 0),                    \
+        PATH(replay_error_ns, I64, NS, NULL,                                                   \
+             "largest difference between the recorded times and those of the graph run forward", 0)
 #define LIST_FIELDS                                                                            \
     PATH_LIST(kinds, &kind_type, "by kind", "time on the path", 0),                            \
         PATH_LIST(shown, &name_type, "by name", "for the screen", RP_SCREEN),                  \
