@@ -38,7 +38,7 @@ struct rp_critpath_slack {
 };
 
 struct rp_critpath_rank_share { /* of the run's path */
-    int64_t rank, total_ns, offset_ns, window_ns;
+    int64_t rank, total_ns, offset_ns, window_ns, slack_ns;
     /* Of its own path; waits for other ranks are not among the waits. */
     int64_t host_ns, runtime_ns, compute_ns, comm_ns, memory_ns, other_rank_ns, wait_ns;
     double share;

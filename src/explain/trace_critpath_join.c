@@ -152,9 +152,12 @@ static enum rp_code share_ranks(struct joiner *j, struct rp_err *err)
             rp_ns_add(&run->shares[j->run->graph.nodes.at[s.node].rank].total_ns,
                       rp_ns_between(s.begin_ns, s.end_ns));
     }
-    for (r = 0; r < j->n; r++)
-        run->shares[r].share =
-            run->window_ns > 0 ? (double)run->shares[r].total_ns / (double)run->window_ns : 0;
+    for (r = 0; r < j->n; r++) {
+        struct rp_critpath_rank_share *s = &run->shares[r];
+
+        s->share = run->window_ns > 0 ? (double)s->total_ns / (double)run->window_ns : 0;
+        s->slack_ns = j->out->ranks[r].ntracks ? j->out->ranks[r].tracks[0].slack_ns : 0;
+    }
     run->rank_rows = run->shares;
     run->nshares = run->nrank_rows = j->n;
     return RP_OK;
