@@ -38,7 +38,8 @@ struct rp_critpath_slack {
 };
 
 struct rp_critpath_rank_share { /* of the run's path */
-    int64_t rank, total_ns, offset_ns, window_ns, slack_ns;
+    int64_t rank, total_ns, offset_ns, window_ns;
+    int64_t median_slack_ns; /* half of its time has more */
     /* Of its own path; waits for other ranks are not among the waits. */
     int64_t host_ns, runtime_ns, compute_ns, comm_ns, memory_ns, other_rank_ns, wait_ns;
     double share;

@@ -86,7 +86,7 @@ static const struct rp_field rank_share_fields[] = {
     RANK_SHARE(rank, I64, NONE, "rank", "number of the process in its job", 0),
     RANK_SHARE(total_ns, I64, NS, NULL, "time of the run's path on it", 0),
     RANK_SHARE(share, F64, RATIO, NULL, "of the run's window", 0),
-    RANK_SHARE(slack_ns, I64, NS, NULL, "by which all of it could be later", 0),
+    RANK_SHARE(median_slack_ns, I64, NS, NULL, "half of its time could be later by this or more", 0),
     RANK_SHARE(offset_ns, I64, NS, NULL, "added to its times for the clock of the first rank", 0),
     RP_FIELD_END};
 static const struct rp_type rank_share_type = {"rank", sizeof(struct rp_critpath_rank_share),
@@ -95,7 +95,8 @@ static const struct rp_type rank_share_type = {"rank", sizeof(struct rp_critpath
 static const struct rp_field rank_row_fields[] = {
     RANK_SHARE(rank, I64, NONE, "rank", "number of the process in its job", 0),
     RANK_SHARE(total_ns, I64, NS, "run's path", "time of the run's path on it", 0),
-    RANK_SHARE(slack_ns, I64, NS, "slack", "by which all of it could be later", 0),
+    RANK_SHARE(median_slack_ns, I64, NS, "slack", "half of its time could be later by this or more",
+               0),
     RANK_SHARE(window_ns, I64, NS, "own path", "of the rank", 0),
     RANK_SHARE(host_ns, I64, NS, "host", "on its own path", 0),
     RANK_SHARE(runtime_ns, I64, NS, "runtime", "on its own path", RP_WIDE),
