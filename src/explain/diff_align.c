@@ -1,0 +1,367 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Aligning two call trees. Below two nodes that belong together the children are paired: equal
+ * beginnings and ends of the two lists first, then the k-th of a name and shape with the k-th. A
+ * range or module that the other side does not have is opened, and its children take its place, so
+ * that annotated and bare, compiled and eager runs meet. What is left is paired by name (another
+ * shape). Where more than half of the time of one of a pair is then
+ * alone, the pair itself is the answer: the same call now does something else ("replaced"). What stays alone in the whole tree is paired
+ * by name and shape, by name, and by kernel. Linear in nodes; recursion is as deep as the tree,
+ * which its builder limits.
+ */
+#include "explain/diff_align.h"
+
+#include "base/hash.h"
+
+const char *const rp_diff_rule_names[RP_DIFF_RULES] = {
+    [RP_DIFF_BY_TREE] = "tree",
+    [RP_DIFF_BY_SHAPE] = "name and shape",
+    [RP_DIFF_BY_NAME] = "name",
+    [RP_DIFF_BY_WORK] = "kernel",
+    [RP_DIFF_ALONE] = "none"};
+
+typedef RP_VEC(uint32_t) node_vec;
+
+/* Two lists that are being paired; RP_NONE stands for what has a partner. */
+struct level {
+    node_vec list[2];
+};
+
+struct aligner {
+    const struct rp_diff_tree *tree[2];
+    rp_diff_units *out;
+    struct level lost; /* tops of what has no partner in its place */
+};
+
+static const struct rp_diff_node *node_of(const struct aligner *a, int side, uint32_t id)
+{
+    return &a->tree[side]->nodes.at[id];
+}
+
+static uint64_t key_of(const struct aligner *a, int side, uint32_t id, bool loose)
+{
+    const struct rp_diff_node *node = node_of(a, side, id);
+
+    return loose ? node->loose : node->exact;
+}
+
+static enum rp_code add_children(const struct aligner *a, int side, uint32_t first, node_vec *list,
+                                 struct rp_err *err)
+{
+    for (; first != RP_NONE; first = node_of(a, side, first)->next)
+        RP_TRY(rp_vec_push(list, first, err));
+    return RP_OK;
+}
+
+static enum rp_code add_unit(struct aligner *a, uint32_t left, uint32_t right,
+                             enum rp_diff_rule rule, bool whole, struct rp_err *err)
+{
+    struct rp_diff_unit unit = {left, right, RP_NONE, RP_NONE, (uint8_t)rule, whole};
+
+    return rp_vec_push(a->out, unit, err);
+}
+
+static enum rp_code align_pair(struct aligner *a, uint32_t left, uint32_t right,
+                               struct rp_err *err);
+
+static enum rp_code take_pair(struct aligner *a, struct level *v, size_t i, size_t k,
+                              struct rp_err *err)
+{
+    uint32_t left = v->list[0].at[i], right = v->list[1].at[k];
+
+    v->list[0].at[i] = v->list[1].at[k] = RP_NONE;
+    return align_pair(a, left, right, err);
+}
+
+static enum rp_code take_elsewhere(struct aligner *a, struct level *v, size_t i, size_t k,
+                                   bool loose, struct rp_err *err)
+{
+    uint32_t left = v->list[0].at[i], right = v->list[1].at[k];
+
+    v->list[0].at[i] = v->list[1].at[k] = RP_NONE;
+    return add_unit(a, left, right, loose ? RP_DIFF_BY_NAME : RP_DIFF_BY_SHAPE, false, err);
+}
+
+/* Drops what has a partner. */
+static void pack(node_vec *list)
+{
+    size_t i, n = 0;
+
+    for (i = 0; i < list->n; i++)
+        if (list->at[i] != RP_NONE)
+            list->at[n++] = list->at[i];
+    list->n = n;
+}
+
+/* Equal beginnings, then equal ends. */
+static enum rp_code pair_ends(struct aligner *a, struct level *v, bool loose, struct rp_err *err)
+{
+    size_t i, most = v->list[0].n < v->list[1].n ? v->list[0].n : v->list[1].n;
+    size_t begin = 0, end = 0;
+
+    while (begin < most && key_of(a, 0, v->list[0].at[begin], loose) ==
+                               key_of(a, 1, v->list[1].at[begin], loose))
+        begin++;
+    while (end < most - begin && key_of(a, 0, v->list[0].at[v->list[0].n - 1 - end], loose) ==
+                                     key_of(a, 1, v->list[1].at[v->list[1].n - 1 - end], loose))
+        end++;
+    for (i = 0; i < begin; i++)
+        RP_TRY(take_pair(a, v, i, i, err));
+    for (i = 0; i < end; i++)
+        RP_TRY(take_pair(a, v, v->list[0].n - 1 - i, v->list[1].n - 1 - i, err));
+    pack(&v->list[0]);
+    pack(&v->list[1]);
+    return RP_OK;
+}
+
+/* The places of the right side by key: a chain of those that have the same, first to last. */
+static enum rp_code chain_right(const struct aligner *a, const node_vec *right, bool loose,
+                                struct rp_map *first, uint32_t *next, struct rp_err *err)
+{
+    size_t k = right->n;
+
+    while (k-- > 0) {
+        uint64_t key = key_of(a, 1, right->at[k], loose);
+        uint32_t after = rp_map_get(first, key);
+
+        next[k] = after;
+        RP_TRY(rp_map_put(first, key, (uint32_t)k, err));
+    }
+    return RP_OK;
+}
+
+/* The k-th of a key with the k-th; elsewhere: they stand in different places. */
+static enum rp_code pair_by_key(struct aligner *a, struct level *v, bool loose, bool elsewhere,
+                                struct rp_err *err)
+{
+    uint32_t none = (uint32_t)v->list[1].n; /* stands for "no more of them" */
+    node_vec next = {0};
+    struct rp_map first;
+    enum rp_code code;
+    size_t i;
+
+    rp_map_init(&first);
+    code = rp_vec_reserve(&next, v->list[1].n + 1, err);
+    if (code == RP_OK)
+        code = chain_right(a, &v->list[1], loose, &first, next.at, err);
+    for (i = 0; i < v->list[0].n && code == RP_OK; i++) {
+        uint64_t key = key_of(a, 0, v->list[0].at[i], loose);
+        uint32_t k = rp_map_get(&first, key);
+
+        if (k == RP_MAP_NONE || k == none)
+            continue;
+        code = rp_map_put(&first, key, next.at[k] == RP_MAP_NONE ? none : next.at[k], err);
+        if (code == RP_OK)
+            code = elsewhere ? take_elsewhere(a, v, i, k, loose, err) : take_pair(a, v, i, k, err);
+    }
+    rp_map_release(&first);
+    rp_vec_release(&next);
+    pack(&v->list[0]);
+    pack(&v->list[1]);
+    return code;
+}
+
+static enum rp_code pair_level(struct aligner *a, struct level *v, bool loose, struct rp_err *err)
+{
+    RP_TRY(pair_ends(a, v, loose, err));
+    return pair_by_key(a, v, loose, false, err);
+}
+
+/* Puts the children of ranges and modules in their place; what such a node has of its own is among
+   its children. */
+static enum rp_code open_ranges(const struct aligner *a, int side, node_vec *list, bool *opened,
+                                struct rp_err *err)
+{
+    node_vec fresh = {0};
+    enum rp_code code = RP_OK;
+    size_t i;
+
+    for (i = 0; i < list->n && code == RP_OK; i++) {
+        const struct rp_diff_node *node = node_of(a, side, list->at[i]);
+
+        if (node->kind == RP_DIFF_RANGE || node->kind == RP_DIFF_MODULE) {
+            *opened = true;
+            code = add_children(a, side, node->child, &fresh, err);
+        } else {
+            code = rp_vec_push(&fresh, list->at[i], err);
+        }
+    }
+    rp_vec_release(list);
+    *list = fresh;
+    return code;
+}
+
+static enum rp_code lose(struct aligner *a, struct level *v, int64_t *alone_ns, struct rp_err *err)
+{
+    int side;
+    size_t i;
+
+    for (side = 0; side < 2; side++)
+        for (i = 0; i < v->list[side].n; i++) {
+            rp_ns_add(&alone_ns[side], node_of(a, side, v->list[side].at[i])->total_ns);
+            RP_TRY(rp_vec_push(&a->lost.list[side], v->list[side].at[i], err));
+        }
+    return RP_OK;
+}
+
+/* Pairs the children of two nodes; alone_ns is, a side, the time of those that stay alone. */
+static enum rp_code align_lists(struct aligner *a, uint32_t left, uint32_t right, int64_t *alone_ns,
+                                struct rp_err *err)
+{
+    struct level v = {0};
+    enum rp_code code = add_children(a, 0, left, &v.list[0], err);
+    bool opened = true;
+
+    if (code == RP_OK)
+        code = add_children(a, 1, right, &v.list[1], err);
+    while (code == RP_OK && opened) {
+        opened = false;
+        code = pair_level(a, &v, false, err);
+        if (code == RP_OK)
+            code = open_ranges(a, 0, &v.list[0], &opened, err);
+        if (code == RP_OK)
+            code = open_ranges(a, 1, &v.list[1], &opened, err);
+    }
+    if (code == RP_OK)
+        code = pair_level(a, &v, true, err);
+    if (code == RP_OK)
+        code = lose(a, &v, alone_ns, err);
+    rp_vec_release(&v.list[0]);
+    rp_vec_release(&v.list[1]);
+    return code;
+}
+
+static enum rp_code align_pair(struct aligner *a, uint32_t left, uint32_t right, struct rp_err *err)
+{
+    const struct rp_diff_node *l = node_of(a, 0, left), *r = node_of(a, 1, right);
+    size_t units = a->out->n, lost[2] = {a->lost.list[0].n, a->lost.list[1].n};
+    int64_t alone[2] = {0, 0};
+
+    RP_TRY(add_unit(a, left, right, RP_DIFF_BY_TREE, false, err));
+    RP_TRY(align_lists(a, l->child, r->child, alone, err));
+    if (alone[0] <= l->total_ns / 2 && alone[1] <= r->total_ns / 2)
+        return RP_OK;
+    a->out->n = units;
+    a->lost.list[0].n = lost[0];
+    a->lost.list[1].n = lost[1];
+    return add_unit(a, left, right, RP_DIFF_BY_TREE, true, err);
+}
+
+/* Replaces each node by the nodes of its subtree that have work of their own. */
+static enum rp_code spread(const struct aligner *a, int side, node_vec *list, struct rp_err *err)
+{
+    node_vec open = {0}, leaves = {0};
+    enum rp_code code = RP_OK;
+    size_t i;
+
+    for (i = list->n; i-- > 0 && code == RP_OK;)
+        code = rp_vec_push(&open, list->at[i], err);
+    while (open.n && code == RP_OK) {
+        uint32_t id = open.at[--open.n];
+
+        if (node_of(a, side, id)->nwork)
+            code = rp_vec_push(&leaves, id, err);
+        if (code == RP_OK)
+            code = add_children(a, side, node_of(a, side, id)->child, &open, err);
+    }
+    rp_vec_release(&open);
+    rp_vec_release(list);
+    *list = leaves;
+    return code;
+}
+
+/* The pieces of what is left on a side: all, or those without an operator. */
+static enum rp_code map_pieces(const struct aligner *a, int side, bool bare, struct rp_map *map,
+                               struct rp_err *err)
+{
+    size_t i;
+    uint32_t p, first;
+
+    for (i = 0; i < a->lost.list[side].n; i++) {
+        const struct rp_diff_node *node = node_of(a, side, a->lost.list[side].at[i]);
+
+        for (p = node->work; p < node->work + node->nwork; p++)
+            if (!bare || node->kind == RP_DIFF_WORK)
+                RP_TRY(rp_map_intern(map, a->tree[side]->pieces.at[p].hash, p, &first, err));
+    }
+    return RP_OK;
+}
+
+/* Whether a kernel is left on both sides, and on one of them without an operator. */
+static bool is_shared(uint64_t hash, const struct rp_map all[2], const struct rp_map bare[2])
+{
+    bool left = rp_map_get(&all[0], hash) != RP_MAP_NONE;
+    bool right = rp_map_get(&all[1], hash) != RP_MAP_NONE;
+
+    return left && right &&
+           (rp_map_get(&bare[0], hash) != RP_MAP_NONE || rp_map_get(&bare[1], hash) != RP_MAP_NONE);
+}
+
+/* The rest goes out piece by piece: by kernel where both have it, else alone. Rows add them up. */
+static enum rp_code end_lost(struct aligner *a, const struct rp_map all[2],
+                             const struct rp_map bare[2], struct rp_err *err)
+{
+    int side;
+    size_t i;
+    uint32_t p;
+
+    for (side = 0; side < 2; side++)
+        for (i = 0; i < a->lost.list[side].n; i++) {
+            uint32_t id = a->lost.list[side].at[i];
+            const struct rp_diff_node *node = node_of(a, side, id);
+
+            for (p = node->work; p < node->work + node->nwork; p++) {
+                bool shared = is_shared(a->tree[side]->pieces.at[p].hash, all, bare);
+                struct rp_diff_unit unit = {.left = side ? RP_NONE : id,
+                                            .right = side ? id : RP_NONE,
+                                            .left_piece = side ? RP_NONE : p,
+                                            .right_piece = side ? p : RP_NONE,
+                                            .rule = shared ? RP_DIFF_BY_WORK : RP_DIFF_ALONE};
+
+                RP_TRY(rp_vec_push(a->out, unit, err));
+            }
+        }
+    return RP_OK;
+}
+
+static enum rp_code settle_lost(struct aligner *a, struct rp_err *err)
+{
+    struct rp_map all[2], bare[2];
+    enum rp_code code;
+    int side;
+
+    RP_TRY(spread(a, 0, &a->lost.list[0], err));
+    RP_TRY(spread(a, 1, &a->lost.list[1], err));
+    RP_TRY(pair_by_key(a, &a->lost, false, true, err));
+    RP_TRY(pair_by_key(a, &a->lost, true, true, err));
+    for (side = 0; side < 2; side++) {
+        rp_map_init(&all[side]);
+        rp_map_init(&bare[side]);
+    }
+    for (side = 0, code = RP_OK; side < 2 && code == RP_OK; side++) {
+        code = map_pieces(a, side, false, &all[side], err);
+        if (code == RP_OK)
+            code = map_pieces(a, side, true, &bare[side], err);
+    }
+    if (code == RP_OK)
+        code = end_lost(a, all, bare, err);
+    for (side = 0; side < 2; side++) {
+        rp_map_release(&all[side]);
+        rp_map_release(&bare[side]);
+    }
+    return code;
+}
+
+enum rp_code rp_diff_align(const struct rp_diff_tree *left, const struct rp_diff_tree *right,
+                           rp_diff_units *out, struct rp_err *err)
+{
+    struct aligner a = {.tree = {left, right}, .out = out};
+    int64_t alone[2] = {0, 0};
+    enum rp_code code = align_lists(&a, left->first, right->first, alone, err);
+
+    if (code == RP_OK)
+        code = settle_lost(&a, err);
+    rp_vec_release(&a.lost.list[0]);
+    rp_vec_release(&a.lost.list[1]);
+    return code;
+}
