@@ -4,7 +4,7 @@
  * beginnings and ends of the two lists first, then the k-th of a name and shape with the k-th. A
  * range or module that the other side does not have is opened, and its children take its place, so
  * that annotated and bare, compiled and eager runs meet. What is left is paired by name (another
- * shape). Where more than half of the time of one of a pair is then
+ * shape); of a name of which one side has more, all are compared with all. Where more than half of the time of one of a pair is then
  * alone, the pair itself is the answer: the same call now does something else ("replaced"). What stays alone in the whole tree is paired
  * by name and shape, by name, and by kernel. Linear in nodes; recursion is as deep as the tree,
  * which its builder limits.
@@ -38,11 +38,14 @@ static const struct rp_diff_node *node_of(const struct aligner *a, int side, uin
     return &a->tree[side]->nodes.at[id];
 }
 
-static uint64_t key_of(const struct aligner *a, int side, uint32_t id, bool loose)
+/* By what two nodes are compared. */
+enum key { BY_EXACT, BY_NEAR, BY_LOOSE };
+
+static uint64_t key_of(const struct aligner *a, int side, uint32_t id, enum key by)
 {
     const struct rp_diff_node *node = node_of(a, side, id);
 
-    return loose ? node->loose : node->exact;
+    return by == BY_EXACT ? node->exact : by == BY_NEAR ? node->near : node->loose;
 }
 
 static enum rp_code add_children(const struct aligner *a, int side, uint32_t first, node_vec *list,
@@ -56,7 +59,12 @@ static enum rp_code add_children(const struct aligner *a, int side, uint32_t fir
 static enum rp_code add_unit(struct aligner *a, uint32_t left, uint32_t right,
                              enum rp_diff_rule rule, bool whole, struct rp_err *err)
 {
-    struct rp_diff_unit unit = {left, right, RP_NONE, RP_NONE, (uint8_t)rule, whole};
+    struct rp_diff_unit unit = {.left = left,
+                                .right = right,
+                                .left_piece = RP_NONE,
+                                .right_piece = RP_NONE,
+                                .rule = (uint8_t)rule,
+                                .whole = whole};
 
     return rp_vec_push(a->out, unit, err);
 }
@@ -74,12 +82,13 @@ static enum rp_code take_pair(struct aligner *a, struct level *v, size_t i, size
 }
 
 static enum rp_code take_elsewhere(struct aligner *a, struct level *v, size_t i, size_t k,
-                                   bool loose, struct rp_err *err)
+                                   enum key by, struct rp_err *err)
 {
     uint32_t left = v->list[0].at[i], right = v->list[1].at[k];
 
     v->list[0].at[i] = v->list[1].at[k] = RP_NONE;
-    return add_unit(a, left, right, loose ? RP_DIFF_BY_NAME : RP_DIFF_BY_SHAPE, false, err);
+    return add_unit(a, left, right, by == BY_LOOSE ? RP_DIFF_BY_NAME : RP_DIFF_BY_SHAPE, false,
+                    err);
 }
 
 /* Drops what has a partner. */
@@ -94,16 +103,16 @@ static void pack(node_vec *list)
 }
 
 /* Equal beginnings, then equal ends. */
-static enum rp_code pair_ends(struct aligner *a, struct level *v, bool loose, struct rp_err *err)
+static enum rp_code pair_ends(struct aligner *a, struct level *v, struct rp_err *err)
 {
     size_t i, most = v->list[0].n < v->list[1].n ? v->list[0].n : v->list[1].n;
     size_t begin = 0, end = 0;
 
-    while (begin < most && key_of(a, 0, v->list[0].at[begin], loose) ==
-                               key_of(a, 1, v->list[1].at[begin], loose))
+    while (begin < most && key_of(a, 0, v->list[0].at[begin], BY_EXACT) ==
+                               key_of(a, 1, v->list[1].at[begin], BY_EXACT))
         begin++;
-    while (end < most - begin && key_of(a, 0, v->list[0].at[v->list[0].n - 1 - end], loose) ==
-                                     key_of(a, 1, v->list[1].at[v->list[1].n - 1 - end], loose))
+    while (end < most - begin && key_of(a, 0, v->list[0].at[v->list[0].n - 1 - end], BY_EXACT) ==
+                                     key_of(a, 1, v->list[1].at[v->list[1].n - 1 - end], BY_EXACT))
         end++;
     for (i = 0; i < begin; i++)
         RP_TRY(take_pair(a, v, i, i, err));
@@ -115,13 +124,13 @@ static enum rp_code pair_ends(struct aligner *a, struct level *v, bool loose, st
 }
 
 /* The places of the right side by key: a chain of those that have the same, first to last. */
-static enum rp_code chain_right(const struct aligner *a, const node_vec *right, bool loose,
+static enum rp_code chain_right(const struct aligner *a, const node_vec *right, enum key by,
                                 struct rp_map *first, uint32_t *next, struct rp_err *err)
 {
     size_t k = right->n;
 
     while (k-- > 0) {
-        uint64_t key = key_of(a, 1, right->at[k], loose);
+        uint64_t key = key_of(a, 1, right->at[k], by);
         uint32_t after = rp_map_get(first, key);
 
         next[k] = after;
@@ -131,7 +140,7 @@ static enum rp_code chain_right(const struct aligner *a, const node_vec *right, 
 }
 
 /* The k-th of a key with the k-th; elsewhere: they stand in different places. */
-static enum rp_code pair_by_key(struct aligner *a, struct level *v, bool loose, bool elsewhere,
+static enum rp_code pair_by_key(struct aligner *a, struct level *v, enum key by, bool elsewhere,
                                 struct rp_err *err)
 {
     uint32_t none = (uint32_t)v->list[1].n; /* stands for "no more of them" */
@@ -143,16 +152,16 @@ static enum rp_code pair_by_key(struct aligner *a, struct level *v, bool loose, 
     rp_map_init(&first);
     code = rp_vec_reserve(&next, v->list[1].n + 1, err);
     if (code == RP_OK)
-        code = chain_right(a, &v->list[1], loose, &first, next.at, err);
+        code = chain_right(a, &v->list[1], by, &first, next.at, err);
     for (i = 0; i < v->list[0].n && code == RP_OK; i++) {
-        uint64_t key = key_of(a, 0, v->list[0].at[i], loose);
+        uint64_t key = key_of(a, 0, v->list[0].at[i], by);
         uint32_t k = rp_map_get(&first, key);
 
         if (k == RP_MAP_NONE || k == none)
             continue;
         code = rp_map_put(&first, key, next.at[k] == RP_MAP_NONE ? none : next.at[k], err);
         if (code == RP_OK)
-            code = elsewhere ? take_elsewhere(a, v, i, k, loose, err) : take_pair(a, v, i, k, err);
+            code = elsewhere ? take_elsewhere(a, v, i, k, by, err) : take_pair(a, v, i, k, err);
     }
     rp_map_release(&first);
     rp_vec_release(&next);
@@ -161,10 +170,64 @@ static enum rp_code pair_by_key(struct aligner *a, struct level *v, bool loose, 
     return code;
 }
 
-static enum rp_code pair_level(struct aligner *a, struct level *v, bool loose, struct rp_err *err)
+/* How many there are of each name, a side. */
+static enum rp_code count_names(const struct aligner *a, const struct level *v,
+                                struct rp_map count[2], struct rp_err *err)
 {
-    RP_TRY(pair_ends(a, v, loose, err));
-    return pair_by_key(a, v, loose, false, err);
+    int side;
+    size_t i;
+
+    for (side = 0; side < 2; side++)
+        for (i = 0; i < v->list[side].n; i++) {
+            uint64_t key = key_of(a, side, v->list[side].at[i], BY_LOOSE);
+            uint32_t n = rp_map_get(&count[side], key);
+
+            RP_TRY(rp_map_put(&count[side], key, n == RP_MAP_NONE ? 1 : n + 1, err));
+        }
+    return RP_OK;
+}
+
+/* Names that both sides have, but not as often: which belongs to which cannot be told, so all of
+   them are compared with all. */
+static enum rp_code take_sets(struct aligner *a, struct level *v, const struct rp_map count[2],
+                              bool elsewhere, struct rp_err *err)
+{
+    int side;
+    size_t i;
+
+    for (side = 0; side < 2; side++)
+        for (i = 0; i < v->list[side].n; i++) {
+            uint32_t id = v->list[side].at[i];
+            uint64_t key = key_of(a, side, id, BY_LOOSE);
+            uint32_t left = rp_map_get(&count[0], key), right = rp_map_get(&count[1], key);
+
+            if (left == RP_MAP_NONE || right == RP_MAP_NONE || left == right)
+                continue;
+            RP_TRY(add_unit(a, side ? RP_NONE : id, side ? id : RP_NONE,
+                            elsewhere ? RP_DIFF_BY_NAME : RP_DIFF_BY_TREE, !elsewhere, err));
+            a->out->at[a->out->n - 1].set = true;
+            v->list[side].at[i] = RP_NONE;
+        }
+    pack(&v->list[0]);
+    pack(&v->list[1]);
+    return RP_OK;
+}
+
+static enum rp_code pair_by_name(struct aligner *a, struct level *v, bool elsewhere,
+                                 struct rp_err *err)
+{
+    struct rp_map count[2];
+    enum rp_code code;
+
+    rp_map_init(&count[0]);
+    rp_map_init(&count[1]);
+    code = count_names(a, v, count, err);
+    if (code == RP_OK)
+        code = take_sets(a, v, count, elsewhere, err);
+    rp_map_release(&count[0]);
+    rp_map_release(&count[1]);
+    RP_TRY(code);
+    return pair_by_key(a, v, BY_LOOSE, elsewhere, err);
 }
 
 /* Puts the children of ranges and modules in their place; what such a node has of its own is among
@@ -216,14 +279,18 @@ static enum rp_code align_lists(struct aligner *a, uint32_t left, uint32_t right
         code = add_children(a, 1, right, &v.list[1], err);
     while (code == RP_OK && opened) {
         opened = false;
-        code = pair_level(a, &v, false, err);
+        code = pair_ends(a, &v, err);
+        if (code == RP_OK)
+            code = pair_by_key(a, &v, BY_EXACT, false, err);
         if (code == RP_OK)
             code = open_ranges(a, 0, &v.list[0], &opened, err);
         if (code == RP_OK)
             code = open_ranges(a, 1, &v.list[1], &opened, err);
     }
     if (code == RP_OK)
-        code = pair_level(a, &v, true, err);
+        code = pair_by_key(a, &v, BY_NEAR, false, err);
+    if (code == RP_OK)
+        code = pair_by_name(a, &v, false, err);
     if (code == RP_OK)
         code = lose(a, &v, alone_ns, err);
     rp_vec_release(&v.list[0]);
@@ -258,11 +325,18 @@ static enum rp_code spread(const struct aligner *a, int side, node_vec *list, st
         code = rp_vec_push(&open, list->at[i], err);
     while (open.n && code == RP_OK) {
         uint32_t id = open.at[--open.n];
+        size_t low = open.n, high;
 
         if (node_of(a, side, id)->nwork)
             code = rp_vec_push(&leaves, id, err);
         if (code == RP_OK)
             code = add_children(a, side, node_of(a, side, id)->child, &open, err);
+        for (high = open.n; low + 1 < high; low++) { /* the first child on top */
+            uint32_t last = open.at[--high];
+
+            open.at[high] = open.at[low];
+            open.at[low] = last;
+        }
     }
     rp_vec_release(&open);
     rp_vec_release(list);
@@ -332,8 +406,9 @@ static enum rp_code settle_lost(struct aligner *a, struct rp_err *err)
 
     RP_TRY(spread(a, 0, &a->lost.list[0], err));
     RP_TRY(spread(a, 1, &a->lost.list[1], err));
-    RP_TRY(pair_by_key(a, &a->lost, false, true, err));
-    RP_TRY(pair_by_key(a, &a->lost, true, true, err));
+    RP_TRY(pair_by_key(a, &a->lost, BY_EXACT, true, err));
+    RP_TRY(pair_by_key(a, &a->lost, BY_NEAR, true, err));
+    RP_TRY(pair_by_name(a, &a->lost, true, err));
     for (side = 0; side < 2; side++) {
         rp_map_init(&all[side]);
         rp_map_init(&bare[side]);

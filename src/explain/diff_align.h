@@ -20,7 +20,9 @@ struct rp_diff_unit {
     uint32_t left, right; /* nodes; RP_NONE: none */
     uint32_t left_piece, right_piece; /* RP_DIFF_BY_WORK, RP_DIFF_ALONE: only this; or RP_NONE */
     uint8_t rule;
-    bool whole; /* with everything below: what the node does was replaced */
+    bool whole; /* with everything below */
+    bool set;   /* one of several of a name, of which the other run has more or fewer; the units of
+                   both sides belong together by their loose names */
 };
 
 typedef RP_VEC(struct rp_diff_unit) rp_diff_units;

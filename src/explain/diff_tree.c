@@ -90,11 +90,21 @@ static size_t plain_shape(const char *dims, size_t len, char *out)
             else if (depth >= 2)
                 out[n++] = ']';
             depth--;
-        } else if (depth > 1 && dims[i] != ' ') {
+        } else if (depth > 1 && !isspace((unsigned char)dims[i])) {
             out[n++] = dims[i];
         }
     }
     return n;
+}
+
+/* The length of the first two tensors of a plain shape: what follows may be the output. */
+static size_t two_tensors(const char *shape, size_t len)
+{
+    size_t i, spaces = 0;
+
+    for (i = 0; i < len && (shape[i] != ' ' || ++spaces < 2); i++)
+        ;
+    return i;
 }
 
 static bool is_mark(const struct planter *p, rp_event e)
@@ -254,7 +264,7 @@ static enum rp_code describe(struct planter *p, rp_event e, int kind, struct rp_
     RP_TRY(label(p, name, &node->name, err));
     node->loose = hash_words((uint64_t)kind,
                              rp_hash_bytes(p->text, without_numbers(text, len, p->text)), 0);
-    node->exact = node->loose;
+    node->exact = node->near = node->loose;
     if (kind == RP_DIFF_RANGE || kind == RP_DIFF_MODULE)
         return RP_OK;
     if (kind == RP_DIFF_OP && rp_arg_key_text(&p->dims, e, &dims)) {
@@ -262,6 +272,7 @@ static enum rp_code describe(struct planter *p, rp_event e, int kind, struct rp_
 
         RP_TRY(rp_strtab_intern(&p->out->strings, p->text, n, &node->shape, err));
         node->exact = rp_hash_bytes(p->text, n);
+        node->near = hash_words(node->loose, rp_hash_bytes(p->text, two_tensors(p->text, n)), 0);
     }
     node->exact = hash_words((uint64_t)kind, rp_hash_bytes(text, len), node->exact);
     return RP_OK;

@@ -18,6 +18,7 @@ enum rp_diff_node_kind { RP_DIFF_OP, RP_DIFF_RANGE, RP_DIFF_MODULE, RP_DIFF_WORK
 
 struct rp_diff_node {
     uint64_t exact; /* hash of kind, name and shape; ranges and modules without their numbers */
+    uint64_t near;  /* the same with the first two tensors of the shape only */
     uint64_t loose; /* hash of kind and name without its numbers */
     uint32_t name, shape, source; /* in the strings; 0: not known */
     uint32_t parent, child, next; /* RP_NONE: none; children in the order of time */

@@ -165,6 +165,8 @@ static void describe_run(struct joiner *j, const struct rp_trace_diff_part *part
 
     if (!part->has_steps)
         what = part->limited ? "what was selected" : "the whole recording: no steps found";
+    else if (run->typical_steps == 1)
+        what = rp_arena_printf(j->arena, "median of %lld whole steps", (long long)run->whole_steps);
     else if (run->typical_steps == run->whole_steps)
         what = rp_arena_printf(j->arena, "mean of %lld whole steps", (long long)run->whole_steps);
     else
@@ -198,7 +200,7 @@ static void fill_run(struct joiner *j, int side, struct rp_trace_diff_run *run)
     int t;
 
     run->path = path_of(j, side);
-    run->device = text_or_null(j, part->device);
+    run->device = part->on_device ? text_or_null(j, part->device) : NULL;
     run->framework = text_or_null(j, part->framework);
     run->ranks = (int64_t)j->n[side];
     run->steps = part->nsteps;
@@ -380,9 +382,8 @@ static void write_verdict(struct joiner *j)
 {
     struct rp_trace_diff_root *out = j->out;
     bool known = out->noise_ns != RP_ABSENT_I64;
-    const char *noise = known ? rp_arena_printf(j->arena, "the steps of a run vary by ±%s",
-                                                when(j, out->noise_ns))
-                              : "how much steps vary is not known: one whole step a run";
+    const char *noise = known ? rp_arena_printf(j->arena, "noise ±%s", when(j, out->noise_ns))
+                              : "noise not known: one whole step a run";
 
     out->verdict_text = kept(
         j, rp_arena_printf(j->arena, "%s: %s%s (%+.1f %%); %s", out->verdict,

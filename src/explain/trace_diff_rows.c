@@ -10,11 +10,13 @@
 #include "explain/short_name.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define MOST_KERNELS 8  /* names kept of a row and side */
 #define MOST_LINES   8  /* lines about other kernels on the screen */
+#define NAME_BYTES   44 /* of a kernel there */
 #define PATH_NAMES   16 /* of a place, the innermost */
 
 struct kernel_set {
@@ -39,7 +41,7 @@ struct group {
     int64_t most_ns; /* change of the pair that changed most */
     int64_t places;
     uint8_t rule;
-    bool whole, same_kernels;
+    bool whole, set, same_kernels;
 };
 
 struct rower {
@@ -132,6 +134,13 @@ static uint64_t key_of(const struct rp_diff_unit *unit, const struct rp_diff_tre
         words[4] = 0;
         return rp_hash_bytes(words, sizeof words);
     }
+    if (unit->set) {
+        words[1] = unit->left != RP_NONE ? tree[0]->nodes.at[unit->left].loose
+                                         : tree[1]->nodes.at[unit->right].loose;
+        words[3] = words[4] = 0;
+        words[5] = 1;
+        return rp_hash_bytes(words, sizeof words);
+    }
     if (unit->left != RP_NONE)
         words[1] = tree[0]->nodes.at[unit->left].exact;
     if (unit->right != RP_NONE)
@@ -175,10 +184,12 @@ static enum rp_code add_unit(struct rower *r, const struct rp_diff_tree *const t
         return RP_OK; /* work only below it */
     RP_TRY(rp_map_intern(&r->map, key_of(unit, tree, sums), (uint32_t)r->groups.n, &id, err));
     if (id == r->groups.n) {
-        struct group fresh = {.rule = unit->rule, .whole = unit->whole, .most_ns = -1};
+        struct group fresh = {
+            .rule = unit->rule, .whole = unit->whole, .set = unit->set, .most_ns = -1};
 
         fresh.side[0].node = fresh.side[1].node = RP_NONE;
-        fresh.same_kernels = sums[0].hash == sums[1].hash || unit->rule == RP_DIFF_BY_WORK;
+        fresh.same_kernels =
+            sums[0].hash == sums[1].hash || unit->set || unit->rule == RP_DIFF_BY_WORK;
         RP_TRY(rp_vec_push(&r->groups, fresh, err));
     }
     g = &r->groups.at[id];
@@ -251,21 +262,36 @@ static enum rp_code list_kernels(struct rower *r, const struct kernel_set *set, 
     return *out ? RP_OK : rp_err_nomem(err, "comparing kernels");
 }
 
-/* "nvjet_tst + 2 more": names as people know them. */
+/* Cuts a text in its middle to at most NAME_BYTES bytes; the ends of names tell most. */
+static void cut_middle(char *text)
+{
+    size_t len = strlen(text), keep = NAME_BYTES / 2 - 2;
+    char *tail;
+
+    if (len <= NAME_BYTES)
+        return;
+    while (keep && ((unsigned char)text[keep] & 0xc0) == 0x80)
+        keep--;
+    for (tail = text + len - (NAME_BYTES / 2 - 2); ((unsigned char)*tail & 0xc0) == 0x80;)
+        tail++;
+    memmove(text + keep + 3, tail, strlen(tail) + 1);
+    memcpy(text + keep, "…", 3);
+}
+
+/* "nvjet_tst + memset + more": names as people know them. */
 static const char *name_kernels(struct rower *r, const struct kernel_set *set)
 {
     const char *text = "";
-    char name[160];
+    char name[256];
     size_t i, shown = set->n < 3 ? set->n : 2;
 
-    if (!set->n)
-        return "nothing";
     for (i = 0; i < shown && text; i++) {
         rp_short_name(set->name[i], name, sizeof name);
+        cut_middle(name);
         text = rp_arena_printf(r->arena, "%s%s%s", text, i ? " + " : "", name);
     }
-    if (text && set->n + set->more > shown)
-        text = rp_arena_printf(r->arena, "%s + %zu more", text, set->n + set->more - shown);
+    if (text && (set->more || set->n > shown))
+        text = rp_arena_printf(r->arena, "%s + more", text);
     return text ? text : "";
 }
 
@@ -275,6 +301,8 @@ static const char *change_of(const struct group *g, const struct rp_trace_diff_r
 
     if (g->rule == RP_DIFF_ALONE)
         return g->side[0].node == RP_NONE ? "added" : "removed";
+    if (g->set)
+        return "calls";
     if (g->whole)
         return "replaced";
     if (left && right && strcmp(left, right))
@@ -298,7 +326,8 @@ static enum rp_code fill_texts(struct rower *r, const struct group *g,
             r->arena, g->side[g->side[0].kernels.n ? 0 : 1].kernels.name[0]);
     } else {
         row->what = both(r, text_of(&g->side[0], false), text_of(&g->side[1], false));
-        row->shape = both(r, text_of(&g->side[0], true), text_of(&g->side[1], true));
+        if (!g->set)
+            row->shape = both(r, text_of(&g->side[0], true), text_of(&g->side[1], true));
     }
     if (!row->what)
         return rp_err_nomem(err, "comparing operators");
@@ -367,6 +396,16 @@ static int by_delta(const void *pa, const void *pb)
     return (a->group > b->group) - (a->group < b->group);
 }
 
+static const char *kernel_line(struct rower *r, const struct group *g, const char *label)
+{
+    char name[256];
+
+    snprintf(name, sizeof name, "%s", label);
+    cut_middle(name);
+    return rp_arena_printf(r->arena, "%s: %s -> %s", name, name_kernels(r, &g->side[0].kernels),
+                           name_kernels(r, &g->side[1].kernels));
+}
+
 /* Numbers of all groups, texts of those that are shown. */
 static enum rp_code make_rows(struct rower *r, int64_t limit, struct rp_err *err)
 {
@@ -393,10 +432,7 @@ static enum rp_code make_rows(struct rower *r, int64_t limit, struct rp_err *err
         *row = all[order[i].group];
         RP_TRY(fill_texts(r, &r->groups.at[order[i].group], row, err));
         if (!r->groups.at[order[i].group].same_kernels && row->nbase_kernels && row->nnew_kernels)
-            row->kernels = rp_arena_printf(
-                r->arena, "%s: %s -> %s", row->label,
-                name_kernels(r, &r->groups.at[order[i].group].side[0].kernels),
-                name_kernels(r, &r->groups.at[order[i].group].side[1].kernels));
+            row->kernels = kernel_line(r, &r->groups.at[order[i].group], row->label);
     }
     r->out->row_count = (int64_t)n;
     return RP_OK;

@@ -34,6 +34,17 @@ static const struct rp_field share_fields[] = {
 static const struct rp_type share_type = {"part", sizeof(struct rp_trace_diff_share), share_fields,
                                           NULL};
 
+static const struct rp_field cause_fields[] = {
+    {"cause", "cause", RP_T_STR, RP_UNIT_NONE, 0, offsetof(struct rp_trace_diff_share, part), 0,
+     NULL, "why the device was idle, as in 'idle'; 'outside': before or after all device work"},
+    SHARE(base_ns, I64, NS, "base", "in a step of the base", 0),
+    SHARE(new_ns, I64, NS, "new", "in a step of the new run", 0),
+    SHARE(delta_ns, I64, NS, "delta", "new - base", 0),
+    SHARE(share, F64, RATIO, "of delta", "of the change of the step", 0),
+    RP_FIELD_END};
+static const struct rp_type cause_type = {"cause", sizeof(struct rp_trace_diff_share), cause_fields,
+                                          NULL};
+
 #define RANK(member, type, unit, title, doc, flags) \
     RP_FIELD(struct rp_trace_diff_rank, member, type, unit, title, doc, flags)
 
@@ -119,7 +130,7 @@ static const struct rp_field root_fields[] = {
     {"new", NULL, RP_T_RECORD, RP_UNIT_NONE, 0, offsetof(struct rp_trace_diff_root, new_run), 0,
      &run_type, "the second run"},
     LIST(parts, &share_type, "where the step changed", "they add up to the step", 0),
-    LIST(idle_causes, &share_type, "idle by cause", "they add up to idle", 0),
+    LIST(idle_causes, &cause_type, "idle by cause", "they add up to idle", 0),
     LIST(ranks, &rank_type, NULL, "what changed most by itself first", 0),
     LIST(rank_rows, &rank_type, "ranks, what changed most by itself first", "for the screen",
          RP_SCREEN),
