@@ -27,7 +27,7 @@ struct planter {
     const struct rp_diff_steps *steps;
     struct rp_diff_tree *out;
     struct rp_arg_key dims;
-    RP_VEC(uint32_t) step;    /* by event: its slot, NO_STEP or MANY */
+    RP_VEC(uint32_t) step;    /* by event: its number, NO_STEP or MANY */
     RP_VEC(uint32_t) node;    /* by event, or RP_NONE */
     RP_VEC(uint32_t) last;    /* by node: its last child; [0] is that of the top */
     RP_VEC(int64_t) own;      /* by event: time of host spans without what is nested */
@@ -161,7 +161,8 @@ static size_t find_window(const struct rp_diff_steps *s, int64_t at_ns, bool hos
     return low - 1;
 }
 
-static uint32_t slot_of_item(const struct planter *p, const struct rp_work_item *x)
+/* The step of an item: its number, or NO_STEP. Without steps everything is one. */
+static uint32_t step_of_item(const struct planter *p, const struct rp_work_item *x)
 {
     const struct rp_diff_steps *s = p->steps;
     size_t i = s->n;
@@ -172,18 +173,23 @@ static uint32_t slot_of_item(const struct planter *p, const struct rp_work_item 
         i = find_window(s, p->t->ev.ts_ns[x->launch], true);
     if (i == s->n)
         i = find_window(s, x->begin_ns, false);
-    return i < s->n ? s->windows[i].slot : NO_STEP;
+    return i < s->n && s->windows[i].whole ? (uint32_t)i : NO_STEP;
+}
+
+static bool is_taken(const struct planter *p, uint32_t step)
+{
+    return !p->steps->n || p->steps->windows[step].taken;
 }
 
 /* Marks the spans from e outwards. One that has the mark has it outwards too. */
-static void mark_around(struct planter *p, rp_event e, uint32_t slot)
+static void mark_around(struct planter *p, rp_event e, uint32_t number)
 {
     for (; e != RP_NONE; e = p->t->ev.parent[e]) {
         uint32_t *step = &p->step.at[e];
 
-        if (*step == slot || *step == MANY)
+        if (*step == number || *step == MANY)
             return;
-        *step = *step == NO_STEP ? slot : MANY;
+        *step = *step == NO_STEP ? number : MANY;
     }
 }
 
@@ -198,9 +204,9 @@ static void mark_host(struct planter *p)
         if (frame_kind(p, e) != RP_DIFF_OP || !rp_report_is_host_work(p->t, p->steps->scope, e))
             continue;
         i = p->steps->n ? find_window(p->steps, ev->ts_ns[e], true) : 0;
-        if (p->steps->n && (i == p->steps->n || p->steps->windows[i].slot == NO_STEP))
+        if (p->steps->n && (i == p->steps->n || !p->steps->windows[i].whole))
             continue;
-        mark_around(p, e, p->steps->n ? p->steps->windows[i].slot : 0);
+        mark_around(p, e, (uint32_t)i);
         rp_ns_add(&p->own.at[e], ev->dur_ns[e]);
         for (around = ev->parent[e]; around != RP_NONE && frame_kind(p, around) != RP_DIFF_OP;)
             around = ev->parent[around];
@@ -219,10 +225,10 @@ static void mark_all(struct planter *p)
     }
     for (i = 0; i < p->w->items.n; i++) {
         const struct rp_work_item *x = &p->w->items.at[i];
-        uint32_t slot = slot_of_item(p, x);
+        uint32_t step = step_of_item(p, x);
 
-        if (slot != NO_STEP)
-            mark_around(p, x->launch, slot);
+        if (step != NO_STEP)
+            mark_around(p, x->launch, step);
     }
 }
 
@@ -338,7 +344,7 @@ static enum rp_code plant_event(struct planter *p, rp_event e, struct rp_err *er
     ordinal = ordinal == RP_MAP_NONE ? 0 : ordinal + 1;
     RP_TRY(rp_map_put(&p->ordinals, key, ordinal, err));
     RP_TRY(plant(p, parent, ordinal, &like, e, &p->node.at[e], err));
-    p->out->nodes.at[p->node.at[e]].calls++;
+    p->out->nodes.at[p->node.at[e]].calls += is_taken(p, p->step.at[e]);
     return RP_OK;
 }
 
@@ -384,11 +390,11 @@ static enum rp_code plant_all(struct planter *p, struct rp_err *err)
     return code;
 }
 
-static enum rp_code add_piece(struct planter *p, uint32_t node, rp_str name, int64_t ns,
-                              struct rp_err *err)
+static enum rp_code add_piece(struct planter *p, uint32_t node, rp_str name, uint32_t step,
+                              int64_t ns, struct rp_err *err)
 {
-    struct rp_diff_piece piece = {.node = node};
-    uint32_t at;
+    struct rp_diff_piece piece = {.node = node, .row = (uint32_t)p->out->pieces.n};
+    uint32_t at, slot;
 
     RP_TRY(rp_map_intern(&p->pieces, (uint64_t)node << 32 | name, (uint32_t)p->out->pieces.n, &at,
                          err));
@@ -397,7 +403,13 @@ static enum rp_code add_piece(struct planter *p, uint32_t node, rp_str name, int
             RP_TRY(label(p, name, &piece.name, err));
         piece.hash = rp_hash_bytes(rp_trace_str(p->t, name), rp_trace_str_len(p->t, name));
         RP_TRY(rp_vec_push(&p->out->pieces, piece, err));
+        for (slot = 0; slot < p->out->nslots; slot++)
+            RP_TRY(rp_vec_push(&p->out->slot_ns, 0, err));
     }
+    if (step < p->out->nslots)
+        p->out->slot_ns.at[(size_t)at * p->out->nslots + step] += (float)ns;
+    if (!is_taken(p, step))
+        return RP_OK;
     p->out->pieces.at[at].count++;
     rp_ns_add(&p->out->pieces.at[at].ns, ns);
     return RP_OK;
@@ -407,17 +419,18 @@ static enum rp_code add_piece(struct planter *p, uint32_t node, rp_str name, int
 static enum rp_code add_item(struct planter *p, const struct rp_work_item *x, struct rp_err *err)
 {
     rp_event around = node_around(p, x->launch);
-    uint32_t node = around == RP_NONE ? RP_NONE : p->node.at[around];
+    uint32_t node = around == RP_NONE ? RP_NONE : p->node.at[around], step = step_of_item(p, x);
     struct rp_diff_node like;
 
-    if (slot_of_item(p, x) == NO_STEP)
+    if (step == NO_STEP)
         return RP_OK;
     if (node == RP_NONE || p->out->nodes.at[node].kind != RP_DIFF_OP) {
         RP_TRY(describe(p, x->event, RP_DIFF_WORK, &like, err));
         RP_TRY(plant(p, node, UINT64_MAX, &like, x->launch, &node, err));
-        p->out->nodes.at[node].calls++;
+        p->out->nodes.at[node].calls += is_taken(p, step);
     }
-    return add_piece(p, node, p->t->ev.name[x->event], rp_ns_between(x->begin_ns, x->end_ns), err);
+    return add_piece(p, node, p->t->ev.name[x->event], step,
+                     rp_ns_between(x->begin_ns, x->end_ns), err);
 }
 
 static enum rp_code add_all(struct planter *p, struct rp_err *err)
@@ -429,7 +442,7 @@ static enum rp_code add_all(struct planter *p, struct rp_err *err)
         RP_TRY(add_item(p, &p->w->items.at[i], err));
     for (e = 0; on_host(p) && e < p->t->ev.n; e++)
         if (p->node.at[e] != RP_NONE && p->own.at[e] > 0)
-            RP_TRY(add_piece(p, p->node.at[e], 0, p->own.at[e], err));
+            RP_TRY(add_piece(p, p->node.at[e], 0, p->step.at[e], p->own.at[e], err));
     return RP_OK;
 }
 
@@ -486,6 +499,8 @@ static enum rp_code prepare(struct planter *p, struct rp_err *err)
 {
     size_t i, n = p->t->ev.n;
 
+    for (i = 0; i < p->steps->n && i < RP_DIFF_SLOTS && p->steps->windows[i].whole; i++)
+        p->out->nslots++;
     RP_TRY(rp_strtab_init(&p->out->strings, err));
     RP_TRY(rp_arg_key_init(&p->dims, p->t, "Input Dims", err));
     if (p->dims.key == RP_NONE) { /* files of 2021 */
@@ -547,4 +562,5 @@ void rp_diff_tree_release(struct rp_diff_tree *tree)
     rp_strtab_release(&tree->strings);
     rp_vec_release(&tree->nodes);
     rp_vec_release(&tree->pieces);
+    rp_vec_release(&tree->slot_ns);
 }

@@ -33,22 +33,27 @@ struct rp_diff_node {
 struct rp_diff_piece {
     uint64_t hash; /* of the kernel's name */
     uint32_t node, name;
+    uint32_t row;      /* of its times step by step */
     int64_t count, ns; /* count: in all steps that were taken; ns: of a step */
 };
+
+#define RP_DIFF_SLOTS 32 /* steps of which the times of each piece are kept */
 
 struct rp_diff_tree {
     struct rp_strtab strings;
     RP_VEC(struct rp_diff_node) nodes; /* parents first */
     RP_VEC(struct rp_diff_piece) pieces; /* by node */
+    RP_VEC(float) slot_ns;               /* by row and slot: its time in each step that was seen */
+    uint32_t nslots;
     uint32_t first;                      /* of the top nodes, or RP_NONE */
     int64_t steps;                       /* how many were taken */
     int64_t total_ns;                    /* of a step */
 };
 
-/* A step of the trace: on the host, on the device, and its place among those taken or RP_NONE. */
+/* A step of the trace, on the host and on the device. */
 struct rp_diff_window {
     int64_t host_begin_ns, host_end_ns, begin_ns, end_ns;
-    uint32_t slot;
+    bool whole, taken; /* has an end; is one of those whose mean is taken */
 };
 
 /* The steps that are looked at: none means everything that the scope selects, as one step. */

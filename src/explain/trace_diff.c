@@ -11,6 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define STANDARD_ERRORS 3.0
+
 void rp_diff_middle_half(size_t n, size_t *from, size_t *taken)
 {
     size_t cut = (n + 3) / 4;
@@ -49,6 +51,21 @@ double rp_diff_spread(const int64_t *values, size_t n, int64_t *scratch)
     for (i = 0; i < n; i++)
         scratch[i] = (int64_t)(2 * fabs((double)values[i] - middle));
     return factor * 1.4826 * median(scratch, n) / 2;
+}
+
+double rp_diff_noise(const double spread_ns[2], const double steps[2])
+{
+    double sum = 0;
+    int s;
+
+    for (s = 0; s < 2; s++) {
+        double spread = spread_ns[s] < 0 ? spread_ns[1 - s] : spread_ns[s];
+
+        if (spread < 0)
+            return -1;
+        sum += spread * spread / steps[s];
+    }
+    return STANDARD_ERRORS * sqrt(sum);
 }
 
 /* The parts of a step without idle, then idle by cause. */
@@ -158,7 +175,7 @@ static enum rp_code take_typical(struct maker *m, struct rp_err *err)
     rp_diff_middle_half(n, &from, &taken);
     for (i = from; i < from + taken; i++) {
         take(m, &m->report.steps[lengths[i].step].b);
-        m->windows[lengths[i].step].slot = (uint32_t)(i - from);
+        m->windows[lengths[i].step].taken = true;
     }
     return RP_OK;
 }
@@ -167,6 +184,8 @@ static enum rp_code take_steps(struct maker *m, struct rp_err *err)
 {
     struct rp_trace_diff_part *out = m->out;
     size_t i, n = m->report.nsteps;
+    /* the last one on a device has no end: what follows it was not recorded */
+    size_t whole = m->report.steps_on_device && n > 1 ? n - 1 : n;
 
     m->windows = RP_ARENA_NEW(m->arena, struct rp_diff_window, n + 1);
     if (!m->windows)
@@ -176,12 +195,11 @@ static enum rp_code take_steps(struct maker *m, struct rp_err *err)
         const struct rp_breakdown *b = &m->report.steps[i].b;
 
         m->windows[i] = (struct rp_diff_window){step->begin_ns, step->end_ns, b->begin_ns,
-                                                b->end_ns, RP_NONE};
+                                                b->end_ns, i < whole, false};
     }
     out->has_steps = n > 0;
     out->nsteps = (int64_t)n;
-    /* the last one on a device has no end: what follows it was not recorded */
-    out->nwhole = (int64_t)(m->report.steps_on_device && n > 1 ? n - 1 : n);
+    out->nwhole = (int64_t)whole;
     if (n)
         return take_typical(m, err);
     take(m, &m->report.b);

@@ -56,7 +56,7 @@ struct rp_trace_diff_rule {
 
 struct rp_trace_diff_row {
     const char *what, *shape, *change, *rule, *place, *source;
-    int64_t places, base_count, new_count, base_ns, new_ns, delta_ns;
+    int64_t places, base_count, new_count, base_ns, new_ns, delta_ns, noise_ns;
     double share;
     size_t nbase_kernels, nnew_kernels;
     const char **base_kernels, **new_kernels;
@@ -123,5 +123,9 @@ enum rp_code rp_trace_diff_rows(const struct rp_trace_diff_input *base,
 void rp_diff_middle_half(size_t n, size_t *from, size_t *taken);
 /* Spread of one value (a standard deviation, from the median deviation); -1 for fewer than two. */
 double rp_diff_spread(const int64_t *values, size_t n, int64_t *scratch);
+/* The largest change that is noise: three standard errors of the difference of two estimates, each
+   with its spread (below 0: not known) and the number of steps it was made of. Where one spread is
+   not known the other stands for both; -1 where neither is. */
+double rp_diff_noise(const double spread_ns[2], const double steps[2]);
 
 #endif

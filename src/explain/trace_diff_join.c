@@ -13,8 +13,7 @@
 
 #define MOST_NOTES     12
 #define MOST_RANK_ROWS 16
-#define STANDARD_ERRORS 3.0
-#define MEDIAN_FACTOR   1.2533 /* standard error of a median over that of a mean, normal values */
+#define MEDIAN_FACTOR  1.2533 /* standard error of a median over that of a mean, normal values */
 
 struct joiner {
     const struct rp_trace_diff_input *in[2];
@@ -24,7 +23,8 @@ struct joiner {
     struct rp_trace_diff_root *out;
     struct rp_diff_pair *pairs;
     size_t npairs;
-    double error_ns[2], spread_ns[2]; /* of the step time; below 0: not known */
+    double spread_ns[2]; /* of a step; below 0: not known */
+    double count[2];     /* steps that the step time is made of */
     bool failed;
 };
 
@@ -115,28 +115,26 @@ static void measure_spread(struct joiner *j, int side, struct rp_trace_diff_run 
     int64_t *steps = steps_of(j, side, &n);
     int64_t *scratch = RP_ARENA_NEW(j->arena, int64_t, n + 1);
 
-    j->error_ns[side] = j->spread_ns[side] = -1;
+    j->spread_ns[side] = -1;
+    j->count[side] = (double)n;
+    run->median_ns = run->step_ns;
     j->failed |= !scratch;
     if (j->failed)
         return;
     if (steps) {
         j->spread_ns[side] = rp_diff_spread(steps, n, scratch);
-        j->error_ns[side] =
-            n < 2 ? -1 : MEDIAN_FACTOR * j->spread_ns[side] / sqrt((double)n);
         qsort(steps, n, sizeof *steps, by_value);
         run->median_ns = rp_ns_sum(steps[(n - 1) / 2], steps[n / 2]) / 2;
     }
-    for (p = 0; !steps && p < j->npairs; p++) {
+    for (p = 0; !steps && p < j->npairs; p++) { /* the rank that varies most, the shortest list */
         const struct rp_trace_diff_part *part = part_of(j, side, p);
         size_t count = (size_t)part->nwhole;
         int64_t *own = RP_ARENA_NEW(j->arena, int64_t, count + 1);
         double spread = own ? rp_diff_spread(part->step_ns, count, own) : -1;
-        double error = count < 2 ? -1 : MEDIAN_FACTOR * spread / sqrt((double)count);
 
         j->failed |= !own;
         j->spread_ns[side] = spread > j->spread_ns[side] ? spread : j->spread_ns[side];
-        j->error_ns[side] = error > j->error_ns[side] ? error : j->error_ns[side];
-        run->median_ns = run->step_ns;
+        j->count[side] = (double)count < j->count[side] ? (double)count : j->count[side];
     }
     run->spread_ns = j->spread_ns[side] < 0 ? RP_ABSENT_I64 : (int64_t)j->spread_ns[side];
 }
@@ -340,21 +338,16 @@ static void fill_ranks(struct joiner *j)
                                                       out->ranks[0].delta_ns))));
 }
 
-/* Three standard errors of the difference. Where one run has too few steps to tell, the spread of
-   the other stands for both. */
 static void find_noise(struct joiner *j)
 {
+    double noise;
     int s;
 
-    j->out->noise_ns = RP_ABSENT_I64;
     for (s = 0; s < 2; s++)
-        if (j->error_ns[s] < 0)
-            j->error_ns[s] = j->spread_ns[1 - s];
-    if (j->error_ns[0] < 0 || j->error_ns[1] < 0)
-        return;
-    j->out->noise_ns =
-        (int64_t)ceil(STANDARD_ERRORS * sqrt(j->error_ns[0] * j->error_ns[0] +
-                                             j->error_ns[1] * j->error_ns[1]));
+        if (j->count[s] > 1)
+            j->count[s] /= MEDIAN_FACTOR * MEDIAN_FACTOR;
+    noise = rp_diff_noise(j->spread_ns, j->count);
+    j->out->noise_ns = noise < 0 ? RP_ABSENT_I64 : (int64_t)ceil(noise);
 }
 
 static void decide(struct joiner *j)

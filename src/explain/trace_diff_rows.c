@@ -32,6 +32,7 @@ struct side {
     int64_t ns;
     double calls;
     struct kernel_set kernels;
+    double slot_ns[RP_DIFF_SLOTS]; /* in each step */
     const struct rp_diff_tree *counted_tree; /* whose calls were added last */
     uint32_t counted;
 };
@@ -50,6 +51,7 @@ struct rower {
     RP_VEC(struct group) groups;
     RP_VEC(uint32_t) open; /* nodes of a subtree still to be visited */
     int64_t npairs;
+    uint32_t nslots[2], taken[2]; /* the fewest of all ranks */
     int64_t rule_ns[RP_DIFF_RULES][2];
     struct rp_trace_diff_root *out;
 };
@@ -60,6 +62,7 @@ struct sum {
     double calls;
     uint64_t hash; /* of its different kernels */
     struct kernel_set kernels;
+    double slot_ns[RP_DIFF_SLOTS];
 };
 
 /* Whether it is new; beyond the limit everything is, and counted. */
@@ -82,9 +85,12 @@ static bool add_kernel(struct kernel_set *set, uint64_t hash, const char *name)
 static void add_piece(const struct rp_diff_tree *tree, uint32_t piece, struct sum *out)
 {
     const struct rp_diff_piece *p = &tree->pieces.at[piece];
+    uint32_t i;
 
+    for (i = 0; i < tree->nslots; i++)
+        out->slot_ns[i] += (double)tree->slot_ns.at[(size_t)p->row * tree->nslots + i];
     rp_ns_add(&out->ns, p->ns);
-    if (p->name &&
+    if (p->count && p->name &&
         add_kernel(&out->kernels, p->hash, rp_strtab_borrow(&tree->strings, p->name)))
         out->hash += rp_hash_u64(p->hash); /* their order does not matter */
 }
@@ -158,6 +164,8 @@ static void add_side(struct side *to, const struct rp_diff_tree *tree, uint32_t 
     if (node == RP_NONE)
         return;
     rp_ns_add(&to->ns, sum->ns);
+    for (i = 0; i < RP_DIFF_SLOTS; i++)
+        to->slot_ns[i] += sum->slot_ns[i];
     /* an operator that stands alone comes piece by piece and is called once */
     if (rule != RP_DIFF_ALONE || to->counted_tree != tree || to->counted != node)
         to->calls += sum->calls;
@@ -311,7 +319,11 @@ static const char *change_of(const struct group *g, const struct rp_trace_diff_r
         return "kernel";
     if (row->base_count != row->new_count)
         return "calls";
-    return row->delta_ns > 0 ? "slower" : row->delta_ns < 0 ? "faster" : "same";
+    if (!row->delta_ns)
+        return "same";
+    if (row->noise_ns != RP_ABSENT_I64 && llabs(row->delta_ns) <= row->noise_ns)
+        return "noise";
+    return row->delta_ns > 0 ? "slower" : "faster";
 }
 
 static enum rp_code fill_texts(struct rower *r, const struct group *g,
@@ -361,6 +373,25 @@ static int64_t mean_next(struct mean *m, int64_t ns, int64_t by)
     return step;
 }
 
+/* Noise of a row, from its times in the steps of both runs. */
+static int64_t noise_of(const struct rower *r, const struct group *g)
+{
+    double spread[2], steps[2], noise;
+    int s;
+
+    for (s = 0; s < 2; s++) {
+        int64_t values[RP_DIFF_SLOTS], scratch[RP_DIFF_SLOTS];
+        uint32_t i;
+
+        for (i = 0; i < r->nslots[s]; i++)
+            values[i] = llround(g->side[s].slot_ns[i] / (double)r->npairs);
+        spread[s] = rp_diff_spread(values, r->nslots[s], scratch);
+        steps[s] = (double)r->taken[s];
+    }
+    noise = rp_diff_noise(spread, steps);
+    return noise < 0 ? RP_ABSENT_I64 : (int64_t)ceil(noise);
+}
+
 static void fill_numbers(const struct rower *r, const struct group *g, struct mean means[2],
                          struct rp_trace_diff_row *row)
 {
@@ -372,12 +403,8 @@ static void fill_numbers(const struct rower *r, const struct group *g, struct me
     row->base_count = llround(g->side[0].calls / (double)r->npairs);
     row->new_count = llround(g->side[1].calls / (double)r->npairs);
     row->share = r->out->delta_ns ? (double)row->delta_ns / (double)r->out->delta_ns : (double)NAN;
+    row->noise_ns = noise_of(r, g);
     row->change = change_of(g, row);
-}
-
-static int64_t size_of(int64_t ns)
-{
-    return ns < 0 ? -ns : ns;
 }
 
 struct order {
@@ -419,7 +446,7 @@ static enum rp_code make_rows(struct rower *r, int64_t limit, struct rp_err *err
         return rp_err_nomem(err, "comparing operators");
     for (i = 0; i < n; i++) {
         fill_numbers(r, &r->groups.at[i], means, &all[i]);
-        order[i] = (struct order){size_of(all[i].delta_ns),
+        order[i] = (struct order){llabs(all[i].delta_ns),
                                   rp_ns_sum(all[i].base_ns, all[i].new_ns), (uint32_t)i};
     }
     r->out->base.work_ns = means[0].before;
@@ -485,6 +512,12 @@ static enum rp_code add_pair(struct rower *r, const struct rp_diff_tree *base,
     rp_diff_units units = {0};
     enum rp_code code = rp_diff_align(base, fresh, &units, err);
     size_t i;
+    int s;
+
+    for (s = 0; s < 2; s++) {
+        r->nslots[s] = trees[s]->nslots < r->nslots[s] ? trees[s]->nslots : r->nslots[s];
+        r->taken[s] = trees[s]->steps < r->taken[s] ? (uint32_t)trees[s]->steps : r->taken[s];
+    }
 
     for (i = 0; i < units.n && code == RP_OK; i++)
         code = add_unit(r, trees, &units.at[i], err);
@@ -498,7 +531,11 @@ enum rp_code rp_trace_diff_rows(const struct rp_trace_diff_input *base,
                                 struct rp_arena *arena, struct rp_trace_diff_root *out,
                                 struct rp_err *err)
 {
-    struct rower r = {.arena = arena, .out = out, .npairs = npairs ? (int64_t)npairs : 1};
+    struct rower r = {.arena = arena,
+                      .out = out,
+                      .npairs = npairs ? (int64_t)npairs : 1,
+                      .nslots = {RP_DIFF_SLOTS, RP_DIFF_SLOTS},
+                      .taken = {UINT32_MAX, UINT32_MAX}};
     enum rp_code code = RP_OK;
     size_t i;
 
