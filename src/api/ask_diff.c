@@ -92,7 +92,7 @@ static const struct rp_rank_row row = {.part_bytes = sizeof(struct rp_trace_diff
 
 /* ---- two of what ---- */
 
-/* The folder of a path, with its length. */
+/* The length of the folder in a path. */
 static size_t folder_length(const char *path)
 {
     const char *slash = strrchr(path, '/');
@@ -129,13 +129,8 @@ static size_t split_at(const struct rp_dataset *dataset, size_t ngiven)
 /* Which of the two runs a source belongs to. */
 static enum rp_code split(const struct rp_dataset *dataset, uint8_t *run_of, struct rp_err *err)
 {
-    size_t i, n = rp_dataset_count(dataset), ngiven = 0, at = 1;
+    size_t i, n = rp_dataset_count(dataset), ngiven = dataset->ngiven, at = 1;
 
-    for (i = 0; i < n; i++) {
-        size_t given = rp_sources_borrow(dataset->sources, i)->given;
-
-        ngiven = given >= ngiven ? given + 1 : ngiven;
-    }
     if (ngiven < 2)
         return rp_err_set(err, RP_USAGE, "'diff' compares two files or folders, not one");
     if (ngiven > 2)

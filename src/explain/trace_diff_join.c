@@ -139,14 +139,24 @@ static void measure_spread(struct joiner *j, int side, struct rp_trace_diff_run 
     run->spread_ns = j->spread_ns[side] < 0 ? RP_ABSENT_I64 : (int64_t)j->spread_ns[side];
 }
 
-/* What tells the runs apart: the end of a path, with its folder where the names are the same. */
+static size_t folder_length(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+
+    return slash ? (size_t)(slash - path) : 0;
+}
+
+/* Of one rank its file; of several their folder, or the first where both runs are in one. */
 static const char *path_of(struct joiner *j, int side)
 {
-    const char *path = j->in[side][0].path, *slash;
+    const char *path = j->in[side][0].path, *other = j->in[1 - side][0].path;
+    size_t n = folder_length(path);
 
-    if (j->n[side] > 1 && (slash = strrchr(path, '/')))
-        return kept(j, rp_arena_copy(j->arena, path, (size_t)(slash - path)));
-    return kept(j, rp_arena_strdup(j->arena, path));
+    if (j->n[side] == 1)
+        return kept(j, rp_arena_strdup(j->arena, path));
+    if (n && (n != folder_length(other) || memcmp(path, other, n)))
+        return kept(j, rp_arena_copy(j->arena, path, n));
+    return kept(j, rp_arena_printf(j->arena, "%s and %zu more", path, j->n[side] - 1));
 }
 
 static const char *text_or_null(struct joiner *j, const char *text)
@@ -411,6 +421,7 @@ static void add_notes(struct joiner *j)
 {
     const struct rp_trace_diff_part *a = part_of(j, 0, 0), *b = part_of(j, 1, 0);
     struct rp_trace_diff_root *out = j->out;
+    size_t i;
 
     if (a->on_device != b->on_device)
         note(j, "only one of the runs has device work: device time is compared with host time");
@@ -419,6 +430,11 @@ static void add_notes(struct joiner *j)
     if (out->base.device && out->new_run.device && strcmp(out->base.device, out->new_run.device))
         note(j, rp_arena_printf(j->arena, "other device: %s -> %s", out->base.device,
                                 out->new_run.device));
+    for (i = 0; i < out->ncoverage; i++)
+        if (!strcmp(out->coverage[i].rule, rp_diff_rule_names[RP_DIFF_ALONE]))
+            note(j, rp_arena_printf(j->arena, "only in the base: %s a step; only in the new run: %s",
+                                    when(j, out->coverage[i].base_ns),
+                                    when(j, out->coverage[i].new_ns)));
     if (out->row_count > (int64_t)out->nrows)
         note(j, rp_arena_printf(j->arena, "%zu of %lld rows: '--limit 0' shows all", out->nrows,
                                 (long long)out->row_count));
