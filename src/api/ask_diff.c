@@ -43,9 +43,9 @@ static enum rp_code read_limit(const char *text, struct rp_trace_diff_options *o
     if (!text)
         return RP_OK;
     if ((!share && !unit) || rp_settings_init(&checked, forms, &given, 1, NULL) != RP_OK)
-        return rp_err_set(err, RP_USAGE,
-                          "option '--fail-over' takes a share or a time, such as 2%% or 50us, not '%s'",
-                          text);
+        return rp_err_set(
+            err, RP_USAGE,
+            "option '--fail-over' takes a share or a time, such as 2%% or 50us, not '%s'", text);
     if (share)
         out->fail_share = rp_settings_ratio(&checked, "fail-over");
     else
@@ -189,7 +189,8 @@ static enum rp_code check_settings(const struct rp_settings *settings, struct rp
 
     for (i = 0; i < sizeof of_traces / sizeof of_traces[0]; i++)
         if (rp_settings_has(settings, of_traces[i]))
-            return rp_err_set(err, RP_USAGE, "option '--%s' is about traces, and these are programs",
+            return rp_err_set(err, RP_USAGE,
+                              "option '--%s' is about traces, and these are programs",
                               of_traces[i]);
     return RP_OK;
 }
@@ -268,25 +269,24 @@ static const struct rp_option options[] = {
     RP_OPTION_END};
 
 const struct rp_question_row rp_ask_diff = {
-    .question = {.name = "diff",
-                 .group = "traces",
-                 .summary = "what changed between two runs, or two programs",
-                 .details =
-                     "Of two traces, or two folders of ranks: how much slower or faster a step is, "
-                     "whether that is more than noise, and where it comes from: compute, exposed "
-                     "communication, copies, idle time, and operator by operator, aligned by "
-                     "their place in the call tree and their shapes. The exit status is 0, and 1 "
-                     "where '--fail-over' was given and the second run is slower than it allows.\n\n"
-                     "Of two programs operations are matched by what they compute: names, ids, the "
-                     "order of computations and of parameters do not count. The same change in "
-                     "many places is one row. The exit status is 0 where both are the same "
-                     "program and 1 where they differ.",
-                 .examples =
-                     "reprise diff base.json.gz new.json.gz\twhy is it slower\n"
+    .question =
+        {.name = "diff",
+         .group = "traces",
+         .summary = "what changed between two runs, or two programs",
+         .details = "Of two traces, or two folders of ranks: how much slower or faster a step is, "
+                    "whether that is more than noise, and where it comes from: compute, exposed "
+                    "communication, copies, idle time, and operator by operator, aligned by "
+                    "their place in the call tree and their shapes. The exit status is 0, and 1 "
+                    "where '--fail-over' was given and the second run is slower than it allows.\n\n"
+                    "Of two programs operations are matched by what they compute: names, ids, the "
+                    "order of computations and of parameters do not count. The same change in "
+                    "many places is one row. The exit status is 0 where both are the same "
+                    "program and 1 where they differ.",
+         .examples = "reprise diff base.json.gz new.json.gz\twhy is it slower\n"
                      "reprise diff base/ new/ --fail-over 2%\tall ranks, for CI\n"
                      "reprise diff old/*.gz new/*.gz\tthe files of two folders\n"
                      "reprise diff before.txt after.txt\ttwo programs\n",
-                 .accepts = RP_ACCEPTS_TRACES | RP_ACCEPTS_PROGRAMS,
-                 .options = options,
-                 .type = &rp_diff_type},
+         .accepts = RP_ACCEPTS_TRACES | RP_ACCEPTS_PROGRAMS,
+         .options = options,
+         .type = &rp_diff_type},
     .run = run};

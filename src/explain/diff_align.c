@@ -3,22 +3,24 @@
  * Aligning two call trees. Below two nodes that belong together the children are paired: equal
  * beginnings and ends of the two lists first, then the k-th of a name and shape with the k-th. A
  * range or module that the other side does not have is opened, and its children take its place, so
- * that annotated and bare, compiled and eager runs meet. What is left is paired by name (another
- * shape); of a name of which one side has more, all are compared with all. Where more than half of the time of one of a pair is then
- * alone, the pair itself is the answer: the same call now does something else ("replaced"). What stays alone in the whole tree is paired
- * by name and shape, by name, and by kernel. Linear in nodes; recursion is as deep as the tree,
- * which its builder limits.
+ * that annotated and bare runs meet. What is left, and is not elsewhere in the other tree just as
+ * it is, is paired by name (another shape); of a name of which one side has more, all are compared
+ * with all. Then operators that only call others are opened too, and it begins again (not at the
+ * top, where what is inside of them has no common place). Where in the
+ * end more than half of the time of one of a pair is alone, the pair itself is the answer: the same
+ * call now does something else ("replaced"). What stays alone in the whole tree is paired by name
+ * and shape, by name, and by kernel. Each round is linear in its lists, and there are at most as
+ * many as the tree is deep, which its builder limits; so is the recursion.
  */
 #include "explain/diff_align.h"
 
 #include "base/hash.h"
 
-const char *const rp_diff_rule_names[RP_DIFF_RULES] = {
-    [RP_DIFF_BY_TREE] = "tree",
-    [RP_DIFF_BY_SHAPE] = "name and shape",
-    [RP_DIFF_BY_NAME] = "name",
-    [RP_DIFF_BY_WORK] = "kernel",
-    [RP_DIFF_ALONE] = "none"};
+const char *const rp_diff_rule_names[RP_DIFF_RULES] = {[RP_DIFF_BY_TREE] = "tree",
+                                                       [RP_DIFF_BY_SHAPE] = "name and shape",
+                                                       [RP_DIFF_BY_NAME] = "name",
+                                                       [RP_DIFF_BY_WORK] = "kernel",
+                                                       [RP_DIFF_ALONE] = "none"};
 
 typedef RP_VEC(uint32_t) node_vec;
 
@@ -30,7 +32,8 @@ struct level {
 struct aligner {
     const struct rp_diff_tree *tree[2];
     rp_diff_units *out;
-    struct level lost; /* tops of what has no partner in its place */
+    struct level lost;      /* tops of what has no partner in its place */
+    struct rp_map known[2]; /* by side: the exact keys of its tree */
 };
 
 static const struct rp_diff_node *node_of(const struct aligner *a, int side, uint32_t id)
@@ -48,11 +51,13 @@ static uint64_t key_of(const struct aligner *a, int side, uint32_t id, enum key 
     return by == BY_EXACT ? node->exact : by == BY_NEAR ? node->near : node->loose;
 }
 
+/* Without those that only steps have which were not taken. */
 static enum rp_code add_children(const struct aligner *a, int side, uint32_t first, node_vec *list,
                                  struct rp_err *err)
 {
     for (; first != RP_NONE; first = node_of(a, side, first)->next)
-        RP_TRY(rp_vec_push(list, first, err));
+        if (node_of(a, side, first)->works)
+            RP_TRY(rp_vec_push(list, first, err));
     return RP_OK;
 }
 
@@ -230,28 +235,76 @@ static enum rp_code pair_by_name(struct aligner *a, struct level *v, bool elsewh
     return pair_by_key(a, v, BY_LOOSE, elsewhere, err);
 }
 
-/* Puts the children of ranges and modules in their place; what such a node has of its own is among
-   its children. */
-static enum rp_code open_ranges(const struct aligner *a, int side, node_vec *list, bool *opened,
-                                struct rp_err *err)
+/* What may be opened: ranges and modules, whose own work is among their children; later also
+   operators that only call others. */
+static bool opens(const struct rp_diff_node *node, bool operators)
 {
-    node_vec fresh = {0};
+    if (node->kind == RP_DIFF_RANGE || node->kind == RP_DIFF_MODULE)
+        return true;
+    return operators && node->child != RP_NONE && !node->nwork;
+}
+
+/* Puts the children of such nodes in their place. */
+static enum rp_code open_nodes(const struct aligner *a, struct level *v, bool operators,
+                               bool *opened, struct rp_err *err)
+{
     enum rp_code code = RP_OK;
+    int side;
     size_t i;
 
-    for (i = 0; i < list->n && code == RP_OK; i++) {
-        const struct rp_diff_node *node = node_of(a, side, list->at[i]);
+    *opened = false;
+    for (side = 0; side < 2 && code == RP_OK; side++) {
+        node_vec *list = &v->list[side], fresh = {0};
 
-        if (node->kind == RP_DIFF_RANGE || node->kind == RP_DIFF_MODULE) {
-            *opened = true;
-            code = add_children(a, side, node->child, &fresh, err);
-        } else {
-            code = rp_vec_push(&fresh, list->at[i], err);
+        for (i = 0; i < list->n && code == RP_OK; i++) {
+            const struct rp_diff_node *node = node_of(a, side, list->at[i]);
+
+            if (opens(node, operators)) {
+                *opened = true;
+                code = add_children(a, side, node->child, &fresh, err);
+            } else {
+                code = rp_vec_push(&fresh, list->at[i], err);
+            }
         }
+        rp_vec_release(list);
+        *list = fresh;
     }
-    rp_vec_release(list);
-    *list = fresh;
     return code;
+}
+
+/* Moves away what the other tree has somewhere just as it is: another shape in its place is not
+   its partner. */
+static enum rp_code set_apart(const struct aligner *a, struct level *v, struct level *to,
+                              struct rp_err *err)
+{
+    int side;
+    size_t i;
+
+    for (side = 0; side < 2; side++) {
+        for (i = 0; i < v->list[side].n; i++) {
+            uint32_t id = v->list[side].at[i];
+
+            if (rp_map_get(&a->known[1 - side], key_of(a, side, id, BY_EXACT)) == RP_MAP_NONE)
+                continue;
+            RP_TRY(rp_vec_push(&to->list[side], id, err));
+            v->list[side].at[i] = RP_NONE;
+        }
+        pack(&v->list[side]);
+    }
+    return RP_OK;
+}
+
+static enum rp_code put_back(struct level *v, struct level *from, struct rp_err *err)
+{
+    int side;
+    size_t i;
+
+    for (side = 0; side < 2; side++) {
+        for (i = 0; i < from->list[side].n; i++)
+            RP_TRY(rp_vec_push(&v->list[side], from->list[side].at[i], err));
+        from->list[side].n = 0;
+    }
+    return RP_OK;
 }
 
 static enum rp_code lose(struct aligner *a, struct level *v, int64_t *alone_ns, struct rp_err *err)
@@ -267,34 +320,50 @@ static enum rp_code lose(struct aligner *a, struct level *v, int64_t *alone_ns, 
     return RP_OK;
 }
 
-/* Pairs the children of two nodes; alone_ns is, a side, the time of those that stay alone. */
-static enum rp_code align_lists(struct aligner *a, uint32_t left, uint32_t right, int64_t *alone_ns,
-                                struct rp_err *err)
+/* One round over two lists: just the same, then nearly, then another shape. */
+static enum rp_code pair_lists(struct aligner *a, struct level *v, struct level *apart,
+                               struct rp_err *err)
 {
-    struct level v = {0};
+    bool opened = true;
+
+    while (opened) {
+        RP_TRY(pair_ends(a, v, err));
+        RP_TRY(pair_by_key(a, v, BY_EXACT, false, err));
+        RP_TRY(open_nodes(a, v, false, &opened, err));
+    }
+    RP_TRY(pair_by_key(a, v, BY_NEAR, false, err));
+    RP_TRY(set_apart(a, v, apart, err));
+    return pair_by_name(a, v, false, err);
+}
+
+/* Pairs the children of two nodes; alone_ns is, a side, the time of those that stay alone. At the
+   top (not inside of a pair) operators stay closed: there, what they call has no place. */
+static enum rp_code align_lists(struct aligner *a, uint32_t left, uint32_t right, bool inside,
+                                int64_t *alone_ns, struct rp_err *err)
+{
+    struct level v = {0}, apart = {0};
     enum rp_code code = add_children(a, 0, left, &v.list[0], err);
     bool opened = true;
+    int side;
 
     if (code == RP_OK)
         code = add_children(a, 1, right, &v.list[1], err);
     while (code == RP_OK && opened) {
+        code = pair_lists(a, &v, &apart, err);
+        if (code == RP_OK)
+            code = put_back(&v, &apart, err);
         opened = false;
-        code = pair_ends(a, &v, err);
-        if (code == RP_OK)
-            code = pair_by_key(a, &v, BY_EXACT, false, err);
-        if (code == RP_OK)
-            code = open_ranges(a, 0, &v.list[0], &opened, err);
-        if (code == RP_OK)
-            code = open_ranges(a, 1, &v.list[1], &opened, err);
+        if (code == RP_OK && inside)
+            code = open_nodes(a, &v, true, &opened, err);
     }
     if (code == RP_OK)
-        code = pair_by_key(a, &v, BY_NEAR, false, err);
-    if (code == RP_OK)
-        code = pair_by_name(a, &v, false, err);
+        code = set_apart(a, &v, &a->lost, err);
     if (code == RP_OK)
         code = lose(a, &v, alone_ns, err);
-    rp_vec_release(&v.list[0]);
-    rp_vec_release(&v.list[1]);
+    for (side = 0; side < 2; side++) {
+        rp_vec_release(&v.list[side]);
+        rp_vec_release(&apart.list[side]);
+    }
     return code;
 }
 
@@ -305,7 +374,7 @@ static enum rp_code align_pair(struct aligner *a, uint32_t left, uint32_t right,
     int64_t alone[2] = {0, 0};
 
     RP_TRY(add_unit(a, left, right, RP_DIFF_BY_TREE, false, err));
-    RP_TRY(align_lists(a, l->child, r->child, alone, err));
+    RP_TRY(align_lists(a, l->child, r->child, true, alone, err));
     if (alone[0] <= l->total_ns / 2 && alone[1] <= r->total_ns / 2)
         return RP_OK;
     a->out->n = units;
@@ -427,15 +496,35 @@ static enum rp_code settle_lost(struct aligner *a, struct rp_err *err)
     return code;
 }
 
+/* The exact keys of a tree. */
+static enum rp_code know(const struct rp_diff_tree *tree, struct rp_map *known, struct rp_err *err)
+{
+    uint32_t i, first;
+
+    for (i = 0; i < tree->nodes.n; i++)
+        if (tree->nodes.at[i].works)
+            RP_TRY(rp_map_intern(known, tree->nodes.at[i].exact, i, &first, err));
+    return RP_OK;
+}
+
 enum rp_code rp_diff_align(const struct rp_diff_tree *left, const struct rp_diff_tree *right,
                            rp_diff_units *out, struct rp_err *err)
 {
     struct aligner a = {.tree = {left, right}, .out = out};
     int64_t alone[2] = {0, 0};
-    enum rp_code code = align_lists(&a, left->first, right->first, alone, err);
+    enum rp_code code;
 
+    rp_map_init(&a.known[0]);
+    rp_map_init(&a.known[1]);
+    code = know(left, &a.known[0], err);
+    if (code == RP_OK)
+        code = know(right, &a.known[1], err);
+    if (code == RP_OK)
+        code = align_lists(&a, left->first, right->first, false, alone, err);
     if (code == RP_OK)
         code = settle_lost(&a, err);
+    rp_map_release(&a.known[0]);
+    rp_map_release(&a.known[1]);
     rp_vec_release(&a.lost.list[0]);
     rp_vec_release(&a.lost.list[1]);
     return code;

@@ -17,7 +17,7 @@ extern const char *const rp_diff_rule_names[RP_DIFF_RULES];
 
 /* What is compared as one: a node of each tree by itself, or with all that is below it. */
 struct rp_diff_unit {
-    uint32_t left, right; /* nodes; RP_NONE: none */
+    uint32_t left, right;             /* nodes; RP_NONE: none */
     uint32_t left_piece, right_piece; /* RP_DIFF_BY_WORK, RP_DIFF_ALONE: only this; or RP_NONE */
     uint8_t rule;
     bool whole; /* with everything below */

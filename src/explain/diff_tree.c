@@ -276,8 +276,8 @@ static enum rp_code describe(struct planter *p, rp_event e, int kind, struct rp_
     *node = (struct rp_diff_node){.parent = RP_NONE, .child = RP_NONE, .next = RP_NONE};
     node->kind = (uint8_t)kind;
     RP_TRY(label(p, name, &node->name, err));
-    node->loose = hash_words((uint64_t)kind,
-                             rp_hash_bytes(p->text, without_numbers(text, len, p->text)), 0);
+    node->loose =
+        hash_words((uint64_t)kind, rp_hash_bytes(p->text, without_numbers(text, len, p->text)), 0);
     node->exact = node->near = node->loose;
     if (kind == RP_DIFF_RANGE || kind == RP_DIFF_MODULE)
         return RP_OK;
@@ -437,8 +437,8 @@ static enum rp_code add_item(struct planter *p, const struct rp_work_item *x, st
         RP_TRY(plant(p, node, UINT64_MAX, &like, x->launch, &node, err));
         p->out->nodes.at[node].calls += is_taken(p, step);
     }
-    return add_piece(p, node, p->t->ev.name[x->event], step,
-                     rp_ns_between(x->begin_ns, x->end_ns), err);
+    return add_piece(p, node, p->t->ev.name[x->event], step, rp_ns_between(x->begin_ns, x->end_ns),
+                     err);
 }
 
 static enum rp_code add_all(struct planter *p, struct rp_err *err)
@@ -485,14 +485,17 @@ static void scale_and_sum(struct rp_diff_tree *tree, int64_t steps)
         if (!node->nwork++)
             node->work = (uint32_t)i;
         rp_ns_add(&node->own_ns, piece->ns);
+        node->works += piece->count;
     }
     tree->total_ns = before;
     for (i = tree->nodes.n; i-- > 0;) {
         struct rp_diff_node *node = &tree->nodes.at[i];
 
         rp_ns_add(&node->total_ns, node->own_ns);
-        if (node->parent != RP_NONE)
-            rp_ns_add(&tree->nodes.at[node->parent].total_ns, node->total_ns);
+        if (node->parent == RP_NONE)
+            continue;
+        rp_ns_add(&tree->nodes.at[node->parent].total_ns, node->total_ns);
+        tree->nodes.at[node->parent].works += node->works;
     }
 }
 

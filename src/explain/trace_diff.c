@@ -106,8 +106,8 @@ static void add_causes(struct maker *m, const struct rp_breakdown *b)
             high = middle;
     }
     for (; low < gaps->n && gaps->at[low].begin_ns < b->end_ns; low++) {
-        int64_t ns = rp_ns_common(gaps->at[low].begin_ns, gaps->at[low].end_ns, b->begin_ns,
-                                  b->end_ns);
+        int64_t ns =
+            rp_ns_common(gaps->at[low].begin_ns, gaps->at[low].end_ns, b->begin_ns, b->end_ns);
 
         rp_ns_add(&m->sum_ns[RP_DIFF_IDLE + gaps->at[low].cause], ns);
         rest = rp_ns_between(ns, rest);
@@ -195,7 +195,7 @@ static enum rp_code take_steps(struct maker *m, struct rp_err *err)
         const struct rp_breakdown *b = &m->report.steps[i].b;
 
         m->windows[i] = (struct rp_diff_window){step->begin_ns, step->end_ns, b->begin_ns,
-                                                b->end_ns, i < whole, false};
+                                                b->end_ns,      i < whole,    false};
     }
     out->has_steps = n > 0;
     out->nsteps = (int64_t)n;

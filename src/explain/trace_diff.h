@@ -11,11 +11,11 @@
 #include "explain/trace_report.h"
 
 enum rp_diff_time { /* the parts of a step: they add up to it */
-    RP_DIFF_COMPUTE,
-    RP_DIFF_COMM,
-    RP_DIFF_MEMORY,
-    RP_DIFF_IDLE,
-    RP_DIFF_TIMES
+                    RP_DIFF_COMPUTE,
+                    RP_DIFF_COMM,
+                    RP_DIFF_MEMORY,
+                    RP_DIFF_IDLE,
+                    RP_DIFF_TIMES
 };
 
 /* One rank of a run. */
@@ -69,13 +69,13 @@ struct rp_trace_diff_root {
     int64_t delta_ns, noise_ns, threshold_ns;
     double delta_share, aligned_share;
     struct rp_trace_diff_run base, new_run;
-    size_t nparts, nidle_causes, nranks, nrank_rows, ncoverage, nrows, nkernels, nnotes;
+    size_t nparts, nidle_causes, nranks, nrank_rows, ncoverage, nrows, nlook, nkernels, nnotes;
     struct rp_trace_diff_share *parts, *idle_causes;
     struct rp_trace_diff_rank *ranks, *rank_rows; /* those that changed most first */
     struct rp_trace_diff_rule *coverage;
     int64_t row_count;
-    struct rp_trace_diff_row *rows;
-    const char **kernels; /* for the screen: other kernels of the rows shown */
+    struct rp_trace_diff_row *rows, *look; /* look: for the screen, those that changed */
+    const char **kernels;                  /* for the screen: other kernels of the rows shown */
     const char **notes;
     const char *verdict_text, *aligned_text; /* for the screen */
 };
@@ -95,17 +95,16 @@ struct rp_trace_diff_input {
 };
 
 struct rp_trace_diff_options {
-    int64_t limit;        /* rows; 0: all */
-    double fail_share;    /* of the base's step; below 0: not asked */
-    int64_t fail_ns;      /* below 0: not asked */
+    int64_t limit;     /* rows; 0: all */
+    double fail_share; /* of the base's step; below 0: not asked */
+    int64_t fail_ns;   /* below 0: not asked */
 };
 
 /* Ranks of each run by number. out->failed tells whether the new run is too slow. */
 enum rp_code rp_trace_diff_join(const struct rp_trace_diff_input *base, size_t nbase,
                                 const struct rp_trace_diff_input *fresh, size_t nfresh,
-                                const struct rp_trace_diff_options *options,
-                                struct rp_arena *arena, struct rp_trace_diff_root *out,
-                                struct rp_err *err);
+                                const struct rp_trace_diff_options *options, struct rp_arena *arena,
+                                struct rp_trace_diff_root *out, struct rp_err *err);
 
 /* Which ranks are compared; both lists by number. */
 struct rp_diff_pair {
@@ -119,7 +118,8 @@ enum rp_code rp_trace_diff_rows(const struct rp_trace_diff_input *base,
                                 struct rp_arena *arena, struct rp_trace_diff_root *out,
                                 struct rp_err *err);
 
-/* Statistics of step times. The middle half of n values: from *from on, *n of them, after sorting. */
+/* Statistics of step times. The middle half of n values: from *from on, *n of them, after sorting.
+ */
 void rp_diff_middle_half(size_t n, size_t *from, size_t *taken);
 /* Spread of one value (a standard deviation, from the median deviation); -1 for fewer than two. */
 double rp_diff_spread(const int64_t *values, size_t n, int64_t *scratch);

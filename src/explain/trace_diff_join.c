@@ -342,10 +342,11 @@ static void fill_ranks(struct joiner *j)
     out->rank_rows = out->ranks;
     out->nrank_rows = out->nranks < MOST_RANK_ROWS ? out->nranks : MOST_RANK_ROWS;
     if (own_change(&out->ranks[0]))
-        note(j, rp_arena_printf(j->arena, "rank %lld changed most by itself: %s besides communication",
-                                (long long)out->ranks[0].rank,
-                                when(j, rp_ns_between(out->ranks[0].exposed_comm_delta_ns,
-                                                      out->ranks[0].delta_ns))));
+        note(j,
+             rp_arena_printf(j->arena, "rank %lld changed most by itself: %s besides communication",
+                             (long long)out->ranks[0].rank,
+                             when(j, rp_ns_between(out->ranks[0].exposed_comm_delta_ns,
+                                                   out->ranks[0].delta_ns))));
 }
 
 static void find_noise(struct joiner *j)
@@ -377,8 +378,8 @@ static void decide(struct joiner *j)
         out->threshold_ns = (int64_t)least;
     if (j->options->fail_ns >= 0)
         out->threshold_ns = j->options->fail_ns;
-    out->failed = out->threshold_ns != RP_ABSENT_I64 && out->changed &&
-                  out->delta_ns > out->threshold_ns;
+    out->failed =
+        out->threshold_ns != RP_ABSENT_I64 && out->changed && out->delta_ns > out->threshold_ns;
 }
 
 static void write_verdict(struct joiner *j)
@@ -393,10 +394,9 @@ static void write_verdict(struct joiner *j)
                            out->delta_ns > 0 ? "+" : "", when(j, out->delta_ns),
                            100 * (isnan(out->delta_share) ? 0 : out->delta_share), kept(j, noise)));
     if (out->threshold_ns != RP_ABSENT_I64)
-        out->verdict_text = kept(
-            j, rp_arena_printf(j->arena, "%s; limit %s: %s", out->verdict_text,
-                               when(j, out->threshold_ns),
-                               out->failed ? "failed" : "passed"));
+        out->verdict_text =
+            kept(j, rp_arena_printf(j->arena, "%s; limit %s: %s", out->verdict_text,
+                                    when(j, out->threshold_ns), out->failed ? "failed" : "passed"));
 }
 
 static void write_coverage(struct joiner *j)
@@ -407,8 +407,8 @@ static void write_coverage(struct joiner *j)
 
     if (!out->ncoverage)
         return;
-    text = kept(j, rp_arena_printf(j->arena, "%.1f %% of the %s", 100 * out->aligned_share,
-                                   out->measure));
+    text = kept(
+        j, rp_arena_printf(j->arena, "%.1f %% of the %s", 100 * out->aligned_share, out->measure));
     for (i = 0; i < out->ncoverage; i++)
         if (strcmp(out->coverage[i].rule, rp_diff_rule_names[RP_DIFF_ALONE]))
             text = kept(j, rp_arena_printf(j->arena, "%s%s %.1f %% by %s", text, i ? "," : ":",
@@ -423,6 +423,10 @@ static void add_notes(struct joiner *j)
     struct rp_trace_diff_root *out = j->out;
     size_t i;
 
+    if (out->threshold_ns != RP_ABSENT_I64 && out->delta_ns > out->threshold_ns && !out->failed)
+        note(j, "slower than the limit, but not beyond the noise: record more steps to be sure");
+    if (out->failed && out->noise_ns == RP_ABSENT_I64)
+        note(j, "with one whole step a run noise is not known, and the limit alone decides");
     if (a->on_device != b->on_device)
         note(j, "only one of the runs has device work: device time is compared with host time");
     if (a->has_steps != b->has_steps)
@@ -432,10 +436,12 @@ static void add_notes(struct joiner *j)
                                 out->new_run.device));
     for (i = 0; i < out->ncoverage; i++)
         if (!strcmp(out->coverage[i].rule, rp_diff_rule_names[RP_DIFF_ALONE]))
-            note(j, rp_arena_printf(j->arena, "only in the base: %s a step; only in the new run: %s",
-                                    when(j, out->coverage[i].base_ns),
-                                    when(j, out->coverage[i].new_ns)));
-    if (out->row_count > (int64_t)out->nrows)
+            note(j, rp_arena_printf(
+                        j->arena, "only in the base: %s a step; only in the new run: %s",
+                        when(j, out->coverage[i].base_ns), when(j, out->coverage[i].new_ns)));
+    if (out->row_count && !out->nlook)
+        note(j, "no operator changed");
+    if (out->nlook && out->row_count > (int64_t)out->nrows)
         note(j, rp_arena_printf(j->arena, "%zu of %lld rows: '--limit 0' shows all", out->nrows,
                                 (long long)out->row_count));
     if (out->aligned_share < 0.5)
@@ -449,8 +455,8 @@ static enum rp_code join_all(struct joiner *j, struct rp_err *err)
     out->inputs = "traces";
     fill_run(j, 0, &out->base);
     fill_run(j, 1, &out->new_run);
-    out->measure = part_of(j, 0, 0)->on_device || part_of(j, 1, 0)->on_device ? "device time"
-                                                                              : "host time";
+    out->measure =
+        part_of(j, 0, 0)->on_device || part_of(j, 1, 0)->on_device ? "device time" : "host time";
     out->delta_ns = rp_ns_between(out->base.step_ns, out->new_run.step_ns);
     out->delta_share = share_of(out->delta_ns, out->base.step_ns);
     find_noise(j);
@@ -468,9 +474,8 @@ static enum rp_code join_all(struct joiner *j, struct rp_err *err)
 
 enum rp_code rp_trace_diff_join(const struct rp_trace_diff_input *base, size_t nbase,
                                 const struct rp_trace_diff_input *fresh, size_t nfresh,
-                                const struct rp_trace_diff_options *options,
-                                struct rp_arena *arena, struct rp_trace_diff_root *out,
-                                struct rp_err *err)
+                                const struct rp_trace_diff_options *options, struct rp_arena *arena,
+                                struct rp_trace_diff_root *out, struct rp_err *err)
 {
     struct joiner j = {
         .in = {base, fresh}, .n = {nbase, nfresh}, .options = options, .arena = arena, .out = out};

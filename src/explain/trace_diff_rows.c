@@ -32,7 +32,7 @@ struct side {
     int64_t ns;
     double calls;
     struct kernel_set kernels;
-    double slot_ns[RP_DIFF_SLOTS]; /* in each step */
+    double slot_ns[RP_DIFF_SLOTS];           /* in each step */
     const struct rp_diff_tree *counted_tree; /* whose calls were added last */
     uint32_t counted;
 };
@@ -132,8 +132,8 @@ static enum rp_code sum_side(struct rower *r, const struct rp_diff_tree *tree, u
 static uint64_t key_of(const struct rp_diff_unit *unit, const struct rp_diff_tree *const tree[2],
                        const struct sum sums[2])
 {
-    uint64_t words[6] = {(uint64_t)unit->rule << 1 | unit->whole, 0, 0, sums[0].hash, sums[1].hash,
-                         0};
+    uint64_t words[6] = {
+        (uint64_t)unit->rule << 1 | unit->whole, 0, 0, sums[0].hash, sums[1].hash, 0};
 
     if (unit->rule == RP_DIFF_BY_WORK) {
         words[3] += words[4]; /* one of them is 0 */
@@ -156,8 +156,8 @@ static uint64_t key_of(const struct rp_diff_unit *unit, const struct rp_diff_tre
     return rp_hash_bytes(words, sizeof words);
 }
 
-static void add_side(struct side *to, const struct rp_diff_tree *tree, uint32_t node,
-                     uint8_t rule, const struct sum *sum)
+static void add_side(struct side *to, const struct rp_diff_tree *tree, uint32_t node, uint8_t rule,
+                     const struct sum *sum)
 {
     size_t i;
 
@@ -334,8 +334,8 @@ static enum rp_code fill_texts(struct rower *r, const struct group *g,
     char name[160];
 
     if (g->rule == RP_DIFF_BY_WORK) {
-        row->what = rp_arena_strdup(
-            r->arena, g->side[g->side[0].kernels.n ? 0 : 1].kernels.name[0]);
+        row->what =
+            rp_arena_strdup(r->arena, g->side[g->side[0].kernels.n ? 0 : 1].kernels.name[0]);
     } else {
         row->what = both(r, text_of(&g->side[0], false), text_of(&g->side[1], false));
         if (!g->set)
@@ -446,8 +446,8 @@ static enum rp_code make_rows(struct rower *r, int64_t limit, struct rp_err *err
         return rp_err_nomem(err, "comparing operators");
     for (i = 0; i < n; i++) {
         fill_numbers(r, &r->groups.at[i], means, &all[i]);
-        order[i] = (struct order){llabs(all[i].delta_ns),
-                                  rp_ns_sum(all[i].base_ns, all[i].new_ns), (uint32_t)i};
+        order[i] = (struct order){llabs(all[i].delta_ns), rp_ns_sum(all[i].base_ns, all[i].new_ns),
+                                  (uint32_t)i};
     }
     r->out->base.work_ns = means[0].before;
     r->out->new_run.work_ns = means[1].before;
@@ -462,6 +462,9 @@ static enum rp_code make_rows(struct rower *r, int64_t limit, struct rp_err *err
             row->kernels = kernel_line(r, &r->groups.at[order[i].group], row->label);
     }
     r->out->row_count = (int64_t)n;
+    r->out->look = r->out->rows; /* sorted: those that did not change come last */
+    while (r->out->nlook < r->out->nrows && r->out->rows[r->out->nlook].delta_ns)
+        r->out->nlook++;
     return RP_OK;
 }
 
@@ -541,8 +544,8 @@ enum rp_code rp_trace_diff_rows(const struct rp_trace_diff_input *base,
 
     rp_map_init(&r.map);
     for (i = 0; i < npairs && code == RP_OK; i++)
-        code = add_pair(&r, &base[pairs[i].base].part->tree, &fresh[pairs[i].fresh].part->tree,
-                        err);
+        code =
+            add_pair(&r, &base[pairs[i].base].part->tree, &fresh[pairs[i].fresh].part->tree, err);
     if (code == RP_OK)
         code = make_rows(&r, limit, err);
     if (code == RP_OK)

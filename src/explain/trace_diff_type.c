@@ -69,8 +69,7 @@ static const struct rp_field rule_fields[] = {
     RULE(rule, STR, NONE, NULL, "how operators were found to be the same", 0),
     RULE(base_ns, I64, NS, NULL, "time of a step of the base to which it applies", 0),
     RULE(new_ns, I64, NS, NULL, "the same of the new run", 0),
-    RULE(share, F64, RATIO, NULL, "of all time of both", 0),
-    RP_FIELD_END};
+    RULE(share, F64, RATIO, NULL, "of all time of both", 0), RP_FIELD_END};
 static const struct rp_type rule_type = {"rule", sizeof(struct rp_trace_diff_rule), rule_fields,
                                          NULL};
 
@@ -139,7 +138,8 @@ static const struct rp_field root_fields[] = {
     LIST(coverage, &rule_type, NULL, "time by the rule that aligned it", 0),
     ROOT(aligned_share, F64, RATIO, NULL, "of the time of both, aligned by any rule", 0),
     ROOT(row_count, I64, COUNT, NULL, "rows before the limit", 0),
-    LIST(rows, &row_type, "operators, by change of their time", "largest change first", 0),
+    LIST(rows, &row_type, NULL, "largest change first", 0),
+    LIST(look, &row_type, "operators, by change of their time", "for the screen", RP_SCREEN),
     LIST(kernels, &rp_type_string, "other kernels", "for the screen", RP_SCREEN),
     LIST(notes, &rp_type_string, "notes", "what to know about the comparison", 0),
     RP_FIELD_END};

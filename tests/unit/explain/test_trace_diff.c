@@ -51,8 +51,8 @@ static int64_t add_step(struct maker *m, int step, int64_t begin, const struct c
         if (c->range && (!i || !calls[i - 1].range)) {
             for (k = i; k < n && calls[k].range; k++)
                 ;
-            add(m, (struct row){'X', "user_annotation", c->range, 1, 1, host,
-                                (int64_t)(k - i) * 500});
+            add(m,
+                (struct row){'X', "user_annotation", c->range, 1, 1, host, (int64_t)(k - i) * 500});
         }
         if (c->op)
             add(m, (struct row){'X', "cpu_op", c->op, 1, 1, host, 400, 0, 0, 0, NULL, 0, 0,
@@ -112,8 +112,7 @@ static void compare_traces(struct comparison *c, struct rp_trace *a, struct rp_t
 }
 
 /* Compares the plain model with another, and checks what must hold for any two. */
-static void compare(struct comparison *c, const struct call *calls, size_t n,
-                    const int64_t *jitter)
+static void compare(struct comparison *c, const struct call *calls, size_t n, const int64_t *jitter)
 {
     int64_t parts = 0, idle = 0, rows = 0, base = 0;
     size_t i;
@@ -372,8 +371,8 @@ static void ranks_are_paired_by_number(void **state)
     UNUSED_STATE(state);
     for (i = 0; i < 2; i++) {
         memcpy(ranks[i], plain, sizeof plain);
-        ranks[i][CALLS] = (struct call){NULL, "c10d::allreduce_", NULL, "ncclDevKernel_AllReduce",
-                                        10000};
+        ranks[i][CALLS] =
+            (struct call){NULL, "c10d::allreduce_", NULL, "ncclDevKernel_AllReduce", 10000};
     }
     memcpy(slow, ranks[1], sizeof slow);
     slow[0].ns += 20000;
