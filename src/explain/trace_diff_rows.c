@@ -17,6 +17,7 @@
 #define MOST_KERNELS 8  /* names kept of a row and side */
 #define MOST_LINES   8  /* lines about other kernels on the screen */
 #define NAME_BYTES   44 /* of a kernel there */
+#define SHAPE_BYTES  32 /* of a shape on the screen */
 #define PATH_NAMES   16 /* of a place, the innermost */
 
 struct kernel_set {
@@ -326,12 +327,26 @@ static const char *change_of(const struct group *g, const struct rp_trace_diff_r
     return row->delta_ns > 0 ? "slower" : "faster";
 }
 
+/* Long shapes are shown by their first two tensors. */
+static int shown_shape(const char *shape)
+{
+    const char *second = shape ? strchr(shape, ' ') : NULL;
+    const char *third = second ? strchr(second + 1, ' ') : NULL;
+
+    if (!shape)
+        return 0;
+    return (int)(third && strlen(shape) > SHAPE_BYTES && !strstr(shape, "->")
+                     ? third - shape
+                     : (long)strlen(shape));
+}
+
 static enum rp_code fill_texts(struct rower *r, const struct group *g,
                                struct rp_trace_diff_row *row, struct rp_err *err)
 {
     const struct side *at = g->side[1].node != RP_NONE ? &g->side[1] : &g->side[0];
     const struct rp_diff_node *node = &at->tree->nodes.at[at->node];
     char name[160];
+    int shown;
 
     if (g->rule == RP_DIFF_BY_WORK) {
         row->what =
@@ -344,8 +359,11 @@ static enum rp_code fill_texts(struct rower *r, const struct group *g,
     if (!row->what)
         return rp_err_nomem(err, "comparing operators");
     rp_short_name(row->what, name, sizeof name);
-    row->label = rp_arena_printf(r->arena, "%s%s%s", node->kind == RP_DIFF_WORK ? name : row->what,
-                                 row->shape ? " " : "", row->shape ? row->shape : "");
+    shown = shown_shape(row->shape);
+    row->label =
+        rp_arena_printf(r->arena, "%s%s%.*s%s", node->kind == RP_DIFF_WORK ? name : row->what,
+                        row->shape ? " " : "", shown, row->shape ? row->shape : "",
+                        row->shape && row->shape[shown] ? " …" : "");
     row->place = place_of(r, at);
     if (node->source)
         row->source = rp_arena_strdup(r->arena, rp_strtab_borrow(&at->tree->strings, node->source));

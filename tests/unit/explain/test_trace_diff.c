@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Two runs of a small model: what is named, and that all numbers add up. */
 #include "explain/trace_diff.h"
+#include "result/check.h"
 #include "trace/trace_fixtures.h"
 
 #define STEPS 5
@@ -444,6 +445,67 @@ static void the_middle_half_and_the_spread(void **state)
     assert_true(rp_diff_noise(neither, steps) < 0);
 }
 
+/* Normal values: the sum of twelve uniform ones. */
+static int64_t noisy(uint64_t *seed)
+{
+    int64_t sum = 0;
+    int i;
+
+    for (i = 0; i < 12; i++) {
+        *seed = *seed * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+        sum += (int64_t)(*seed >> 44);
+    }
+    return 10000000 + sum;
+}
+
+/* The step time of n values, and their spread. */
+static double measure(uint64_t *seed, size_t n, double *spread)
+{
+    int64_t values[16], scratch[16];
+    size_t i, k, from, taken;
+    double sum = 0;
+
+    for (i = 0; i < n; i++) { /* in order */
+        int64_t value = noisy(seed);
+
+        for (k = i; k && values[k - 1] > value; k--)
+            values[k] = values[k - 1];
+        values[k] = value;
+    }
+    *spread = rp_diff_spread(values, n, scratch);
+    rp_diff_middle_half(n, &from, &taken);
+    for (i = from; i < from + taken; i++)
+        sum += (double)values[i];
+    return sum / (double)taken;
+}
+
+/* Two runs of the same speed are rarely called different: the figures of docs/definitions.md. */
+static void equal_runs_rarely_differ(void **state)
+{
+    static const struct {
+        size_t n;
+        double most;
+    } cases[] = {{2, 0.025}, {3, 0.04}, {6, 0.01}, {10, 0.01}};
+    uint64_t seed = 7;
+    size_t c;
+
+    UNUSED_STATE(state);
+    for (c = 0; c < sizeof cases / sizeof cases[0]; c++) {
+        int i, slower = 0, rounds = 20000;
+
+        for (i = 0; i < rounds; i++) {
+            double spread[2], count = (double)cases[c].n / (1.2533 * 1.2533);
+            const double steps[2] = {count, count};
+            double base = measure(&seed, cases[c].n, &spread[0]);
+            double fresh = measure(&seed, cases[c].n, &spread[1]);
+
+            slower += fresh - base > rp_diff_noise(spread, steps);
+        }
+        assert_true(slower > 0);
+        assert_true((double)slower / rounds < cases[c].most);
+    }
+}
+
 static void nothing_recorded_is_no_change(void **state)
 {
     struct comparison c;
@@ -454,6 +516,15 @@ static void nothing_recorded_is_no_change(void **state)
     assert_int_equal(c.root.nrows, 0);
     assert_false(c.root.changed);
     rp_arena_release(&c.arena);
+}
+
+static void its_keys_promise_their_units(void **state)
+{
+    char why[200];
+
+    UNUSED_STATE(state);
+    if (!rp_type_check(&rp_trace_diff_type, why, sizeof why))
+        fail_msg("%s", why);
 }
 
 int test_trace_diff(void)
@@ -472,7 +543,9 @@ int test_trace_diff(void)
         cmocka_unit_test(ranks_are_paired_by_number),
         cmocka_unit_test(without_a_device_host_time_counts),
         cmocka_unit_test(the_middle_half_and_the_spread),
+        cmocka_unit_test(equal_runs_rarely_differ),
         cmocka_unit_test(nothing_recorded_is_no_change),
+        cmocka_unit_test(its_keys_promise_their_units),
     };
 
     return cmocka_run_group_tests_name("trace_diff", tests, NULL, NULL);
