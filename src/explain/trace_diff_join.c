@@ -387,7 +387,7 @@ static void write_verdict(struct joiner *j)
     struct rp_trace_diff_root *out = j->out;
     bool known = out->noise_ns != RP_ABSENT_I64;
     const char *noise = known ? rp_arena_printf(j->arena, "noise ±%s", when(j, out->noise_ns))
-                              : "noise not known: one whole step a run";
+                              : "noise not known: too few steps";
 
     out->verdict_text = kept(
         j, rp_arena_printf(j->arena, "%s: %s%s (%+.1f %%); %s", out->verdict,
@@ -426,7 +426,7 @@ static void add_notes(struct joiner *j)
     if (out->threshold_ns != RP_ABSENT_I64 && out->delta_ns > out->threshold_ns && !out->failed)
         note(j, "slower than the limit, but not beyond the noise: record more steps to be sure");
     if (out->failed && out->noise_ns == RP_ABSENT_I64)
-        note(j, "with one whole step a run noise is not known, and the limit alone decides");
+        note(j, "with so few steps noise is not known, and the limit alone decides");
     if (a->on_device != b->on_device)
         note(j, "only one of the runs has device work: device time is compared with host time");
     if (a->has_steps != b->has_steps)

@@ -50,7 +50,6 @@ struct rower {
     struct rp_arena *arena;
     struct rp_map map; /* key -> group */
     RP_VEC(struct group) groups;
-    RP_VEC(uint32_t) open; /* nodes of a subtree still to be visited */
     int64_t npairs;
     uint32_t nslots[2], taken[2]; /* the fewest of all ranks */
     int64_t rule_ns[RP_DIFF_RULES][2];
@@ -96,38 +95,43 @@ static void add_piece(const struct rp_diff_tree *tree, uint32_t piece, struct su
         out->hash += rp_hash_u64(p->hash); /* their order does not matter */
 }
 
-static enum rp_code add_subtree(struct rower *r, const struct rp_diff_tree *tree, uint32_t node,
-                                bool whole, struct sum *out, struct rp_err *err)
+/* The pieces of a node, or of everything below it too, in the order of the tree. */
+static void add_subtree(const struct rp_diff_tree *tree, uint32_t top, bool whole, struct sum *out)
 {
-    r->open.n = 0;
-    RP_TRY(rp_vec_push(&r->open, node, err));
-    while (r->open.n) {
-        const struct rp_diff_node *n = &tree->nodes.at[r->open.at[--r->open.n]];
-        uint32_t i;
+    uint32_t at = top, i;
+
+    for (;;) {
+        const struct rp_diff_node *n = &tree->nodes.at[at];
 
         for (i = n->work; i < n->work + n->nwork; i++)
             add_piece(tree, i, out);
-        for (i = whole ? n->child : RP_NONE; i != RP_NONE; i = tree->nodes.at[i].next)
-            RP_TRY(rp_vec_push(&r->open, i, err));
+        if (whole && n->child != RP_NONE) {
+            at = n->child;
+            continue;
+        }
+        while (at != top && tree->nodes.at[at].next == RP_NONE)
+            at = tree->nodes.at[at].parent;
+        if (at == top)
+            return;
+        at = tree->nodes.at[at].next;
     }
-    return RP_OK;
 }
 
-static enum rp_code sum_side(struct rower *r, const struct rp_diff_tree *tree, uint32_t node,
-                             uint32_t piece, const struct rp_diff_unit *unit, struct sum *out,
-                             struct rp_err *err)
+static struct sum sum_side(const struct rp_diff_tree *tree, uint32_t node, uint32_t piece,
+                           const struct rp_diff_unit *unit)
 {
-    *out = (struct sum){0};
+    struct sum out = {0};
+
     if (node == RP_NONE)
-        return RP_OK;
-    out->calls = (double)tree->nodes.at[node].calls / (double)tree->steps;
+        return out;
+    out.calls = (double)tree->nodes.at[node].calls / (double)tree->steps;
     if (piece == RP_NONE)
-        RP_TRY(add_subtree(r, tree, node, unit->whole, out, err));
+        add_subtree(tree, node, unit->whole, &out);
     else
-        add_piece(tree, piece, out);
+        add_piece(tree, piece, &out);
     if (unit->rule == RP_DIFF_BY_WORK)
-        out->calls = (double)tree->pieces.at[piece].count / (double)tree->steps;
-    return RP_OK;
+        out.calls = (double)tree->pieces.at[piece].count / (double)tree->steps;
+    return out;
 }
 
 static uint64_t key_of(const struct rp_diff_unit *unit, const struct rp_diff_tree *const tree[2],
@@ -187,8 +191,8 @@ static enum rp_code add_unit(struct rower *r, const struct rp_diff_tree *const t
     int64_t change;
     int s;
 
-    RP_TRY(sum_side(r, tree[0], unit->left, unit->left_piece, unit, &sums[0], err));
-    RP_TRY(sum_side(r, tree[1], unit->right, unit->right_piece, unit, &sums[1], err));
+    sums[0] = sum_side(tree[0], unit->left, unit->left_piece, unit);
+    sums[1] = sum_side(tree[1], unit->right, unit->right_piece, unit);
     if (!sums[0].ns && !sums[1].ns && !sums[0].kernels.n && !sums[1].kernels.n)
         return RP_OK; /* work only below it */
     RP_TRY(rp_map_intern(&r->map, key_of(unit, tree, sums), (uint32_t)r->groups.n, &id, err));
@@ -572,6 +576,5 @@ enum rp_code rp_trace_diff_rows(const struct rp_trace_diff_input *base,
         code = fill_coverage(&r, err);
     rp_map_release(&r.map);
     rp_vec_release(&r.groups);
-    rp_vec_release(&r.open);
     return code;
 }
