@@ -56,7 +56,8 @@ struct rp_trace_diff_rule {
 
 struct rp_trace_diff_row {
     const char *what, *shape, *change, *rule, *place, *source;
-    int64_t places, base_count, new_count, base_ns, new_ns, delta_ns, noise_ns;
+    int64_t places, base_count, new_count, base_works, new_works;
+    int64_t base_ns, new_ns, delta_ns, noise_ns;
     double share;
     size_t nbase_kernels, nnew_kernels;
     const char **base_kernels, **new_kernels;

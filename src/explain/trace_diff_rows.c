@@ -31,7 +31,7 @@ struct side {
     const struct rp_diff_tree *tree; /* of the pair that changed most */
     uint32_t node;                   /* there; RP_NONE: the side has none */
     int64_t ns;
-    double calls;
+    double calls, works; /* of a step */
     struct kernel_set kernels;
     double slot_ns[RP_DIFF_SLOTS];           /* in each step */
     const struct rp_diff_tree *counted_tree; /* whose calls were added last */
@@ -59,8 +59,8 @@ struct rower {
 /* What one side of a unit amounts to. */
 struct sum {
     int64_t ns;
-    double calls;
-    uint64_t hash; /* of its different kernels */
+    double calls, works; /* of a step */
+    uint64_t hash;       /* of its different kernels */
     struct kernel_set kernels;
     double slot_ns[RP_DIFF_SLOTS];
 };
@@ -90,6 +90,7 @@ static void add_piece(const struct rp_diff_tree *tree, uint32_t piece, struct su
     for (i = 0; i < tree->nslots; i++)
         out->slot_ns[i] += (double)tree->slot_ns.at[(size_t)p->row * tree->nslots + i];
     rp_ns_add(&out->ns, p->ns);
+    out->works += p->name ? (double)p->count / (double)tree->steps : 0;
     if (p->count && p->name &&
         add_kernel(&out->kernels, p->hash, rp_strtab_borrow(&tree->strings, p->name)))
         out->hash += rp_hash_u64(p->hash); /* their order does not matter */
@@ -130,7 +131,7 @@ static struct sum sum_side(const struct rp_diff_tree *tree, uint32_t node, uint3
     else
         add_piece(tree, piece, &out);
     if (unit->rule == RP_DIFF_BY_WORK)
-        out.calls = (double)tree->pieces.at[piece].count / (double)tree->steps;
+        out.calls = out.works;
     return out;
 }
 
@@ -169,6 +170,7 @@ static void add_side(struct side *to, const struct rp_diff_tree *tree, uint32_t 
     if (node == RP_NONE)
         return;
     rp_ns_add(&to->ns, sum->ns);
+    to->works += sum->works;
     for (i = 0; i < RP_DIFF_SLOTS; i++)
         to->slot_ns[i] += sum->slot_ns[i];
     /* an operator that stands alone comes piece by piece and is called once */
@@ -291,10 +293,10 @@ static void cut_middle(char *text)
     memcpy(text + keep, "…", 3);
 }
 
-/* "nvjet_tst + memset + more": names as people know them. */
-static const char *name_kernels(struct rower *r, const struct kernel_set *set)
+/* "3 x nvjet_tst + memset + more": names as people know them. */
+static const char *name_kernels(struct rower *r, const struct kernel_set *set, int64_t works)
 {
-    const char *text = "";
+    const char *text = works ? rp_arena_printf(r->arena, "%lld x ", (long long)works) : "";
     char name[256];
     size_t i, shown = set->n < 3 ? set->n : 2;
 
@@ -424,6 +426,8 @@ static void fill_numbers(const struct rower *r, const struct group *g, struct me
     row->delta_ns = rp_ns_between(row->base_ns, row->new_ns);
     row->base_count = llround(g->side[0].calls / (double)r->npairs);
     row->new_count = llround(g->side[1].calls / (double)r->npairs);
+    row->base_works = llround(g->side[0].works / (double)r->npairs);
+    row->new_works = llround(g->side[1].works / (double)r->npairs);
     row->share = r->out->delta_ns ? (double)row->delta_ns / (double)r->out->delta_ns : (double)NAN;
     row->noise_ns = noise_of(r, g);
     row->change = change_of(g, row);
@@ -445,14 +449,16 @@ static int by_delta(const void *pa, const void *pb)
     return (a->group > b->group) - (a->group < b->group);
 }
 
-static const char *kernel_line(struct rower *r, const struct group *g, const char *label)
+static const char *kernel_line(struct rower *r, const struct group *g,
+                               const struct rp_trace_diff_row *row)
 {
     char name[256];
 
-    snprintf(name, sizeof name, "%s", label);
+    snprintf(name, sizeof name, "%s", row->label);
     cut_middle(name);
-    return rp_arena_printf(r->arena, "%s: %s -> %s", name, name_kernels(r, &g->side[0].kernels),
-                           name_kernels(r, &g->side[1].kernels));
+    return rp_arena_printf(r->arena, "%s: %s -> %s", name,
+                           name_kernels(r, &g->side[0].kernels, row->base_works),
+                           name_kernels(r, &g->side[1].kernels, row->new_works));
 }
 
 /* Numbers of all groups, texts of those that are shown. */
@@ -481,7 +487,7 @@ static enum rp_code make_rows(struct rower *r, int64_t limit, struct rp_err *err
         *row = all[order[i].group];
         RP_TRY(fill_texts(r, &r->groups.at[order[i].group], row, err));
         if (!r->groups.at[order[i].group].same_kernels && row->nbase_kernels && row->nnew_kernels)
-            row->kernels = kernel_line(r, &r->groups.at[order[i].group], row->label);
+            row->kernels = kernel_line(r, &r->groups.at[order[i].group], row);
     }
     r->out->row_count = (int64_t)n;
     r->out->look = r->out->rows; /* sorted: those that did not change come last */

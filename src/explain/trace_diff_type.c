@@ -87,6 +87,8 @@ static const struct rp_field row_fields[] = {
     ROW(counts, STR, NONE, "calls", "for the screen", RP_SCREEN),
     ROW(base_count, I64, COUNT, NULL, "calls in a step of the base", 0),
     ROW(new_count, I64, COUNT, NULL, "calls in a step of the new run", 0),
+    ROW(base_works, I64, COUNT, NULL, "kernels, copies and memsets in a step of the base", 0),
+    ROW(new_works, I64, COUNT, NULL, "kernels, copies and memsets in a step of the new run", 0),
     ROW(base_ns, I64, NS, "base", "its time in a step of the base", 0),
     ROW(new_ns, I64, NS, "new", "its time in a step of the new run", 0),
     ROW(delta_ns, I64, NS, "delta", "new - base", 0),
