@@ -293,20 +293,22 @@ static void cut_middle(char *text)
     memcpy(text + keep, "…", 3);
 }
 
-/* "3 x nvjet_tst + memset + more": names as people know them. */
+/* "3 x nvjet_tst", "4 (nvjet_tst, memset, …)": names as people know them. */
 static const char *name_kernels(struct rower *r, const struct kernel_set *set, int64_t works)
 {
-    const char *text = works ? rp_arena_printf(r->arena, "%lld x ", (long long)works) : "";
+    const char *text = "";
     char name[256];
     size_t i, shown = set->n < 3 ? set->n : 2;
+    bool cut = set->more || set->n > shown;
 
     for (i = 0; i < shown && text; i++) {
         rp_short_name(set->name[i], name, sizeof name);
         cut_middle(name);
-        text = rp_arena_printf(r->arena, "%s%s%s", text, i ? " + " : "", name);
+        text = rp_arena_printf(r->arena, "%s%s%s", text, i ? ", " : "", name);
     }
-    if (text && (set->more || set->n > shown))
-        text = rp_arena_printf(r->arena, "%s + more", text);
+    if (text)
+        text = rp_arena_printf(r->arena, set->n > 1 ? "%lld (%s%s)" : "%lld x %s%s",
+                               (long long)works, text, cut ? ", …" : "");
     return text ? text : "";
 }
 
