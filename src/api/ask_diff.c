@@ -12,7 +12,36 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* The length of the folder in a path. */
+static size_t folder_length(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+
+    return slash ? (size_t)(slash - path) : 0;
+}
+
+static bool same_folder(const char *a, const char *b)
+{
+    size_t n = folder_length(a);
+
+    return n == folder_length(b) && !memcmp(a, b, n);
+}
+
 /* ---- traces ---- */
+
+/* Of one rank its file; of several their folder, or the first where both runs are in one. */
+static const char *name_run(const struct rp_ranks *run, const struct rp_ranks *other,
+                            struct rp_arena *arena)
+{
+    const char *path = run->parts[0].path;
+    size_t n = folder_length(path);
+
+    if (run->n == 1)
+        return path;
+    if (n && !same_folder(path, other->parts[0].path))
+        return rp_arena_copy(arena, path, n);
+    return rp_arena_printf(arena, "%s and %zu more", path, run->n - 1);
+}
 
 static enum rp_code rank(const struct rp_loaded *loaded, const struct rp_scope *scope,
                          const struct rp_settings *settings, struct rp_rank_part *part,
@@ -64,8 +93,7 @@ static enum rp_code list_ranks(const struct rp_ranks *ranks, struct rp_arena *ar
     if (!*out)
         return rp_err_nomem(err, "comparing runs");
     for (i = 0; i < ranks->n; i++)
-        (*out)[i] = (struct rp_trace_diff_input){ranks->parts[i].data, ranks->parts[i].path,
-                                                 ranks->parts[i].number};
+        (*out)[i] = (struct rp_trace_diff_input){ranks->parts[i].data, ranks->parts[i].number};
     return RP_OK;
 }
 
@@ -79,6 +107,10 @@ static enum rp_code join_two(const struct rp_ranks runs[2], const struct rp_sett
     RP_TRY(read_limit(rp_settings_text(settings, "fail-over"), &options, err));
     RP_TRY(list_ranks(&runs[0], &result->arena, &in[0], err));
     RP_TRY(list_ranks(&runs[1], &result->arena, &in[1], err));
+    options.paths[0] = name_run(&runs[0], &runs[1], &result->arena);
+    options.paths[1] = name_run(&runs[1], &runs[0], &result->arena);
+    if (!options.paths[0] || !options.paths[1])
+        return rp_err_nomem(err, "comparing runs");
     RP_TRY(rp_trace_diff_join(in[0], runs[0].n, in[1], runs[1].n, &options, &result->arena, root,
                               err));
     result->answer = root->failed ? RP_ANSWER_NO : 0;
@@ -91,21 +123,6 @@ static const struct rp_rank_row row = {.part_bytes = sizeof(struct rp_trace_diff
                                        .join_two = join_two};
 
 /* ---- two of what ---- */
-
-/* The length of the folder in a path. */
-static size_t folder_length(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-
-    return slash ? (size_t)(slash - path) : 0;
-}
-
-static bool same_folder(const char *a, const char *b)
-{
-    size_t n = folder_length(a);
-
-    return n == folder_length(b) && !memcmp(a, b, n);
-}
 
 /* Of more than two paths: where the folder changes, if it does so once; else the middle. */
 static size_t split_at(const struct rp_dataset *dataset, size_t ngiven)
@@ -131,6 +148,10 @@ static enum rp_code split(const struct rp_dataset *dataset, uint8_t *run_of, str
 {
     size_t i, n = rp_dataset_count(dataset), ngiven = dataset->ngiven, at = 1;
 
+    if (ngiven == 1 && n == 2) { /* a folder or a tar of two */
+        run_of[1] = 1;
+        return RP_OK;
+    }
     if (ngiven < 2)
         return rp_err_set(err, RP_USAGE, "'diff' compares two files or folders, not one");
     if (ngiven > 2)

@@ -91,17 +91,18 @@ void rp_trace_diff_part_release(struct rp_trace_diff_part *part);
 
 struct rp_trace_diff_input {
     const struct rp_trace_diff_part *part;
-    const char *path;
     int32_t number;
 };
 
 struct rp_trace_diff_options {
-    int64_t limit;     /* rows; 0: all */
-    double fail_share; /* of the base's step; below 0: not asked */
-    int64_t fail_ns;   /* below 0: not asked */
+    const char *paths[2]; /* what the runs are called; copied */
+    int64_t limit;        /* rows; 0: all */
+    double fail_share;    /* of the base's step; below 0: not asked */
+    int64_t fail_ns;      /* below 0: not asked */
 };
 
-/* Ranks of each run by number. out->failed tells whether the new run is too slow. */
+/* Ranks of each run by number. out->failed tells whether the new run is too slow; where that was
+   asked and cannot be told, because the runs are not of one kind, it is RP_FORMAT. */
 enum rp_code rp_trace_diff_join(const struct rp_trace_diff_input *base, size_t nbase,
                                 const struct rp_trace_diff_input *fresh, size_t nfresh,
                                 const struct rp_trace_diff_options *options, struct rp_arena *arena,
@@ -118,15 +119,5 @@ enum rp_code rp_trace_diff_rows(const struct rp_trace_diff_input *base,
                                 const struct rp_diff_pair *pairs, size_t npairs, int64_t limit,
                                 struct rp_arena *arena, struct rp_trace_diff_root *out,
                                 struct rp_err *err);
-
-/* Statistics of step times. The middle half of n values: from *from on, *n of them, after sorting.
- */
-void rp_diff_middle_half(size_t n, size_t *from, size_t *taken);
-/* Spread of one value (a standard deviation, from the median deviation); -1 for fewer than two. */
-double rp_diff_spread(const int64_t *values, size_t n, int64_t *scratch);
-/* The largest change that is noise: three standard errors of the difference of two estimates, each
-   with its spread (below 0: not known) and the number of steps it was made of. Where one spread is
-   not known the other stands for both; -1 where neither is. */
-double rp_diff_noise(const double spread_ns[2], const double steps[2]);
 
 #endif

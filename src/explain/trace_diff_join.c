@@ -3,6 +3,7 @@
  * Two runs as a whole: ranks are paired by number, times are means over the pairs, and the change
  * of the step is compared with what the steps differ by themselves.
  */
+#include "explain/diff_noise.h"
 #include "explain/report_findings.h"
 #include "explain/trace_diff.h"
 
@@ -100,13 +101,6 @@ static int64_t *steps_of(struct joiner *j, int side, size_t *n)
     return steps;
 }
 
-static int by_value(const void *pa, const void *pb)
-{
-    int64_t a = *(const int64_t *)pa, b = *(const int64_t *)pb;
-
-    return (a > b) - (a < b);
-}
-
 /* Spread of the steps and error of the step time. Ranks of a run wait for each other, so their
    steps are not counted as more values than one rank has. */
 static void measure_spread(struct joiner *j, int side, struct rp_trace_diff_run *run)
@@ -123,8 +117,7 @@ static void measure_spread(struct joiner *j, int side, struct rp_trace_diff_run 
         return;
     if (steps) {
         j->spread_ns[side] = rp_diff_spread(steps, n, scratch);
-        qsort(steps, n, sizeof *steps, by_value);
-        run->median_ns = rp_ns_sum(steps[(n - 1) / 2], steps[n / 2]) / 2;
+        run->median_ns = (int64_t)rp_diff_median(steps, n);
     }
     for (p = 0; !steps && p < j->npairs; p++) { /* the rank that varies most, the shortest list */
         const struct rp_trace_diff_part *part = part_of(j, side, p);
@@ -137,26 +130,6 @@ static void measure_spread(struct joiner *j, int side, struct rp_trace_diff_run 
         j->count[side] = (double)count < j->count[side] ? (double)count : j->count[side];
     }
     run->spread_ns = j->spread_ns[side] < 0 ? RP_ABSENT_I64 : (int64_t)j->spread_ns[side];
-}
-
-static size_t folder_length(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-
-    return slash ? (size_t)(slash - path) : 0;
-}
-
-/* Of one rank its file; of several their folder, or the first where both runs are in one. */
-static const char *path_of(struct joiner *j, int side)
-{
-    const char *path = j->in[side][0].path, *other = j->in[1 - side][0].path;
-    size_t n = folder_length(path);
-
-    if (j->n[side] == 1)
-        return kept(j, rp_arena_strdup(j->arena, path));
-    if (n && (n != folder_length(other) || memcmp(path, other, n)))
-        return kept(j, rp_arena_copy(j->arena, path, n));
-    return kept(j, rp_arena_printf(j->arena, "%s and %zu more", path, j->n[side] - 1));
 }
 
 static const char *text_or_null(struct joiner *j, const char *text)
@@ -205,9 +178,10 @@ static int64_t mean_of(const struct joiner *j, int side, int time)
 static void fill_run(struct joiner *j, int side, struct rp_trace_diff_run *run)
 {
     const struct rp_trace_diff_part *part = part_of(j, side, 0);
+    size_t p;
     int t;
 
-    run->path = path_of(j, side);
+    run->path = kept(j, rp_arena_strdup(j->arena, j->options->paths[side]));
     run->device = part->on_device ? text_or_null(j, part->device) : NULL;
     run->framework = text_or_null(j, part->framework);
     run->ranks = (int64_t)j->n[side];
@@ -216,6 +190,9 @@ static void fill_run(struct joiner *j, int side, struct rp_trace_diff_run *run)
     run->typical_steps = part->has_steps ? part->taken : 0;
     for (t = 0; t < RP_DIFF_TIMES; t++)
         rp_ns_add(&run->step_ns, mean_of(j, side, t));
+    for (p = 0; p < j->npairs; p++)
+        rp_ns_add(&run->work_ns, part_of(j, side, p)->tree.total_ns);
+    run->work_ns /= (int64_t)j->npairs;
     measure_spread(j, side, run);
     describe_run(j, part, run);
 }
@@ -427,6 +404,9 @@ static void add_notes(struct joiner *j)
         note(j, "slower than the limit, but not beyond the noise: record more steps to be sure");
     if (out->failed && out->noise_ns == RP_ABSENT_I64)
         note(j, "with so few steps noise is not known, and the limit alone decides");
+    if (!out->base.step_ns || !out->new_run.step_ns)
+        note(j, rp_arena_printf(j->arena, "no work was recorded in the %s",
+                                out->base.step_ns ? "new run" : "base"));
     if (a->on_device != b->on_device)
         note(j, "only one of the runs has device work: device time is compared with host time");
     if (a->has_steps != b->has_steps)
@@ -448,6 +428,30 @@ static void add_notes(struct joiner *j)
         note(j, "less than half of the time was aligned: the runs do different things");
 }
 
+/* A gate must not pass because there was nothing to look at, or something else. */
+static enum rp_code check_alike(const struct joiner *j, struct rp_err *err)
+{
+    const struct rp_trace_diff_part *a = part_of(j, 0, 0), *b = part_of(j, 1, 0);
+    int64_t steps[2] = {j->out->base.step_ns, j->out->new_run.step_ns};
+    int s;
+
+    if (j->options->fail_share < 0 && j->options->fail_ns < 0)
+        return RP_OK;
+    for (s = 0; s < 2; s++)
+        if (!steps[s])
+            return rp_err_set(err, RP_FORMAT, "'%s': no work in it, so '--fail-over' cannot tell",
+                              j->options->paths[s]);
+    if (a->has_steps != b->has_steps)
+        return rp_err_set(err, RP_FORMAT,
+                          "'%s' has steps and '%s' has none, so '--fail-over' cannot tell",
+                          j->options->paths[b->has_steps], j->options->paths[a->has_steps]);
+    if (a->on_device != b->on_device)
+        return rp_err_set(err, RP_FORMAT,
+                          "'%s' has device work and '%s' has none, so '--fail-over' cannot tell",
+                          j->options->paths[b->on_device], j->options->paths[a->on_device]);
+    return RP_OK;
+}
+
 static enum rp_code join_all(struct joiner *j, struct rp_err *err)
 {
     struct rp_trace_diff_root *out = j->out;
@@ -455,6 +459,7 @@ static enum rp_code join_all(struct joiner *j, struct rp_err *err)
     out->inputs = "traces";
     fill_run(j, 0, &out->base);
     fill_run(j, 1, &out->new_run);
+    RP_TRY(check_alike(j, err));
     out->measure =
         part_of(j, 0, 0)->on_device || part_of(j, 1, 0)->on_device ? "device time" : "host time";
     out->delta_ns = rp_ns_between(out->base.step_ns, out->new_run.step_ns);

@@ -7,6 +7,7 @@
 #include "explain/trace_diff.h"
 
 #include "base/hash.h"
+#include "explain/diff_noise.h"
 #include "explain/short_name.h"
 
 #include <math.h>
@@ -479,8 +480,6 @@ static enum rp_code make_rows(struct rower *r, int64_t limit, struct rp_err *err
         order[i] = (struct order){llabs(all[i].delta_ns), rp_ns_sum(all[i].base_ns, all[i].new_ns),
                                   (uint32_t)i};
     }
-    r->out->base.work_ns = means[0].before;
-    r->out->new_run.work_ns = means[1].before;
     if (n)
         qsort(order, n, sizeof *order, by_delta);
     for (i = 0; i < shown; i++) {
