@@ -35,6 +35,7 @@ static const struct rp_type side_type = {"program", sizeof(struct rp_diff_progra
                                          NULL};
 
 static const struct rp_field diff_fields[] = {
+    RP_FIELD(struct rp_diff, inputs, STR, NONE, NULL, "programs", 0),
     RP_FIELD(struct rp_diff, same, BOOL, NONE, "same", "whether they are the same program", 0),
     RP_FIELD_RECORD(struct rp_diff, left, &side_type, "left", "the first program", 0),
     RP_FIELD_RECORD(struct rp_diff, right, &side_type, "right", "the second program", 0),
@@ -232,6 +233,7 @@ enum rp_code rp_explain_diff(const struct rp_program *left, const struct rp_prog
     enum rp_code code;
 
     memset(out, 0, sizeof *out);
+    out->inputs = "programs";
     rp_map_init(&d.groups);
     code = rp_program_match(left, right, arena, &d.match, err);
     if (code == RP_OK)

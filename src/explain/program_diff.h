@@ -18,6 +18,7 @@ struct rp_diff_program {
 };
 
 struct rp_diff {
+    const char *inputs; /* "programs" */
     bool same;
     struct rp_diff_program left, right;
     int64_t matched, changed, added, removed;

@@ -223,6 +223,7 @@ static enum rp_code make_steps(struct maker *m, struct rp_err *err)
     by_device = m->w.items.n && all_begin(begin, n);
     if (m->scope->limited)
         return RP_OK;
+    out->steps_on_device = by_device;
     out->step_ns = step_time(m, begin, by_device, scratch);
     for (i = 0; i < n; i++) {
         const struct rp_step *step = &m->t->steps[i];
@@ -313,27 +314,27 @@ static enum rp_code look_at_device(struct maker *m, struct rp_err *err)
 }
 
 /* PyTorch marks the collectives of gloo by annotations. */
-static bool is_gloo(const struct maker *m, rp_event e)
+static bool is_gloo(const struct rp_trace *t, rp_event e)
 {
-    return !strncmp(rp_trace_str(m->t, m->t->ev.name[e]), "gloo:", 5);
+    return !strncmp(rp_trace_str(t, t->ev.name[e]), "gloo:", 5);
 }
 
-static bool host_work(const struct maker *m, rp_event e)
+bool rp_report_is_host_work(const struct rp_trace *trace, const struct rp_scope *scope, rp_event e)
 {
-    const struct rp_events *ev = &m->t->ev;
+    const struct rp_events *ev = &trace->ev;
     uint8_t kind = ev->kind[e];
     int64_t ts = ev->ts_ns[e];
 
     if (ev->dur_ns[e] < 0 || ts == RP_NO_TS)
         return false;
-    if (m->scope->limited && (ts < m->scope->begin_ns || ts >= m->scope->end_ns))
+    if (scope->limited && (ts < scope->begin_ns || ts >= scope->end_ns))
         return false;
     /* without operators, what was named by hand is all there is */
-    if (!m->t->totals.count[RP_KIND_CPU_OP] &&
+    if (!trace->totals.count[RP_KIND_CPU_OP] &&
         (kind == RP_KIND_ANNOTATION || kind == RP_KIND_OTHER))
         return true;
     return kind == RP_KIND_CPU_OP || kind == RP_KIND_COMM_OP || kind == RP_KIND_TRANSFER ||
-           (kind == RP_KIND_ANNOTATION && is_gloo(m, e));
+           (kind == RP_KIND_ANNOTATION && is_gloo(trace, e));
 }
 
 /* Whether a host span is communication: by its kind, or by the name of a collective. */
@@ -342,7 +343,7 @@ static bool host_comm(const struct maker *m, rp_event e)
     uint8_t kind = m->t->ev.kind[e];
 
     return kind == RP_KIND_COMM_OP || kind == RP_KIND_TRANSFER ||
-           m->t->str.name_class[m->t->ev.name[e]] == RP_NAME_COMM || is_gloo(m, e);
+           m->t->str.name_class[m->t->ev.name[e]] == RP_NAME_COMM || is_gloo(m->t, e);
 }
 
 /* Host operators instead of device work: the unions are filled from them. */
@@ -356,7 +357,7 @@ static enum rp_code look_at_host(struct maker *m, struct rp_err *err)
     for (e = 0; e < m->t->ev.n; e++) {
         struct rp_interval i = {m->t->ev.ts_ns[e], rp_event_end_ns(m->t, e)};
 
-        if (!host_work(m, e))
+        if (!rp_report_is_host_work(m->t, m->scope, e))
             continue;
         RP_TRY(rp_vec_push(all, i, err));
         RP_TRY(rp_vec_push(&cls[host_comm(m, e) ? RP_WORK_COMM : RP_WORK_COMPUTE], i, err));
