@@ -16,6 +16,7 @@
 #include "explain/trace_gaps.h"
 
 #include "base/hash.h"
+#include "facts/attribution.h"
 #include "trace/names.h"
 
 #include <stdlib.h>
@@ -139,28 +140,6 @@ static enum rp_code collect_host(struct finder *f, struct rp_err *err)
     if (f->blocks.n)
         qsort(f->blocks.at, f->blocks.n, sizeof *f->blocks.at, by_begin);
     return RP_OK;
-}
-
-/* The innermost span of a track at a moment, or RP_NONE. */
-static rp_event span_at(const struct rp_trace *t, rp_track track, int64_t at_ns)
-{
-    rp_event low = t->tracks[track].first, high = t->tracks[track].end;
-
-    while (low < high) { /* the first that starts later */
-        rp_event middle = low + (high - low) / 2;
-
-        if (t->ev.ts_ns[middle] <= at_ns)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    if (low == t->tracks[track].first)
-        return RP_NONE;
-    for (low--; low != RP_NONE; low = t->ev.parent[low])
-        if (t->ev.dur_ns[low] > 0 && rp_event_end_ns(t, low) > at_ns &&
-            t->ev.ts_ns[low] != RP_NO_TS)
-            return low;
-    return RP_NONE;
 }
 
 static int by_value(const void *pa, const void *pb)
@@ -298,7 +277,7 @@ static enum rp_code explain_late(struct finder *f, struct rp_gap *gap, rp_event 
 
     if (until > gap->end_ns)
         until = gap->end_ns; /* clocks disagree: the work starts before its launch */
-    inner = span_at(f->t, f->t->ev.track[launch],
+    inner = rp_event_at(f->t, f->t->ev.track[launch],
                     rp_ns_sum(gap->begin_ns, rp_ns_between(gap->begin_ns, until) / 2));
     gap->cause = RP_GAP_NOT_LAUNCHED;
     gap->host = inner;
