@@ -13,6 +13,7 @@
     X(comm)                 \
     X(critpath)             \
     X(stalls)               \
+    X(launches)             \
     X(convert)              \
     X(graph)                \
     X(diff)                 \

@@ -365,9 +365,10 @@ static void fill_texts(struct joiner *j)
     out->summary = kept(
         j, j->nstalls ? rp_arena_printf(
                             j->arena,
-                            "%zu host calls took %s: each over %s and %lld times the median of "
+                            "%zu host call%s took %s: %sover %s and %lld times the median of "
                             "its name%s%s%s",
-                            j->nstalls, when(j, out->total_ns), when(j, j->rule->floor_ns),
+                            j->nstalls, j->nstalls == 1 ? "" : "s", when(j, out->total_ns),
+                            j->nstalls == 1 ? "" : "each ", when(j, j->rule->floor_ns),
                             (long long)j->rule->ratio, device ? "; the device did nothing in " : "",
                             device ? when(j, out->device_idle_ns) : "", device ? " of it" : "")
                       : rp_arena_printf(j->arena,

@@ -90,7 +90,7 @@ static uint8_t flags_of(const char *name)
 {
     uint8_t flags = 0;
 
-    if (strstr(name, "Synchronize"))
+    if (strcasestr(name, "synchronize"))
         flags |= RP_CALL_WAITS;
     if (!strncmp(name, "Profiler", 8))
         flags |= RP_CALL_STEP;
