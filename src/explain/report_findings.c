@@ -176,7 +176,7 @@ static void find_idle(struct findings *f)
 static void find_exposed_comm(struct findings *f)
 {
     const struct rp_report_part *lead = f->in[f->chain->lead].part;
-    bool matched = f->chain->ncollectives > 0;
+    bool matched = f->chain->ncollectives > 0 && !f->chain->beside;
     struct rp_report_finding *finding =
         add(f, "exposed-comm", "communication runs while no compute does",
             "overlap it with backward (buckets, prefetch), send less (compression, larger local "
@@ -187,7 +187,7 @@ static void find_exposed_comm(struct findings *f)
         return;
     give(f, finding,
          matched ? rp_arena_printf(f->arena,
-                                   "%zu collectives on all %zu ranks, transfer only: "
+                                   "%zu collectives of %zu ranks, transfer only: "
                                    "waiting for late ranks is not counted",
                                    f->chain->ncollectives, f->n)
                  : rp_arena_printf(f->arena,

@@ -149,7 +149,9 @@ static void fill_parts(struct joiner *j)
         rp_ns_add(&compute, b->compute_ns);
         rp_ns_add(&exposed, b->exposed_comm_ns);
         rp_ns_add(&copies, rp_ns_between(rp_ns_sum(b->compute_ns, b->exposed_comm_ns), b->busy_ns));
-        rp_ns_add(&wait, j->chain.ncollectives ? j->chain.ranks[r].exposed_wait_ns : 0);
+        rp_ns_add(&wait, j->chain.ncollectives && !j->chain.beside
+                             ? j->chain.ranks[r].exposed_wait_ns
+                             : 0);
     }
     add_part(j, device ? "compute" : "operators", compute,
              device ? "at least one kernel runs" : "at least one operator runs");
@@ -390,7 +392,7 @@ static void fill_pitfalls(struct joiner *j)
         j->out->pitfalls[j->out->npitfalls++] = copied(j, p->unequal);
     if (p->streams)
         j->out->pitfalls[j->out->npitfalls++] = copied(j, p->streams);
-    if (j->chain.ncollectives && beside > p->b.window_ns / 100 && waiting > beside / 2)
+    if (j->chain.ncollectives && !j->chain.beside && beside > p->b.window_ns / 100 && waiting > beside / 2)
         j->out->pitfalls[j->out->npitfalls++] = kept(
             j, rp_arena_printf(j->arena,
                                "rank %d: %s of the %s of communication beside compute is "

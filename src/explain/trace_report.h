@@ -9,14 +9,8 @@
 #include "explain/report_latency.h"
 #include "explain/trace_idle.h"
 #include "facts/attribution.h"
+#include "facts/collectives.h"
 #include "result/result.h"
-
-/* A communication kernel of a rank. */
-struct rp_report_comm {
-    int64_t begin_ns, end_ns;
-    uint64_t name;   /* hash of its name */
-    uint32_t stream; /* the how-manieth communication stream of the rank */
-};
 
 /* A step of a rank: from its first device work to that of the next step. */
 struct rp_report_step {
@@ -45,7 +39,7 @@ struct rp_report_part {
     struct rp_report_latency latency; /* of host operators */
     struct rp_idle_rank idle;
     rp_gap_vec gaps;                     /* in time order */
-    RP_VEC(struct rp_report_comm) comms; /* by stream, then time */
+    struct rp_collectives collectives;
     rp_interval_vec compute;
     const char *unequal, *streams; /* pitfalls, or NULL */
     size_t nsteps;
@@ -53,7 +47,6 @@ struct rp_report_part {
     int64_t step_ns; /* RP_ABSENT_I64: no steps */
     struct rp_health health;
     const char *device, *framework;
-    int64_t base_ns;
 };
 
 struct rp_report_rank {

@@ -108,7 +108,7 @@ static void clocks_that_differ_are_noticed(void **state)
 
     UNUSED_STATE(state);
     set_up(&f, work);
-    f.parts[1].base_ns = 900 * (int64_t)MS;
+    f.parts[1].collectives.base_ns = 900 * (int64_t)MS;
     assert_code(rp_chain_make(f.in, 3, &f.arena, &chain, NULL), RP_OK);
     assert_true(chain.clocks_differ);
     assert_int_equal(chain.ncollectives, 0);
