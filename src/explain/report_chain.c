@@ -154,11 +154,33 @@ static enum rp_code list_members(struct linker *l, struct rp_err *err)
     return RP_OK;
 }
 
+/* By how much the others would have gone on earlier without the last rank: from the second last
+   start on, while that rank does not compute, and no moment twice. */
+static void add_margin(struct linker *l, const struct rp_meeting *m, int64_t *until)
+{
+    int64_t end = m->last_ns < *until ? m->last_ns : *until;
+    uint32_t i, r;
+
+    for (i = 0; i < m->n; i++) {
+        r = m->rank[i];
+        if (i != m->last &&
+            rp_ns_sum(collective_of(l, r, m->at[i])->begin_ns, l->m.offset_ns[r]) == m->second_ns)
+            break;
+    }
+    if (i == m->n || end <= m->second_ns)
+        return;
+    rp_ns_add(&l->out->margin_ns,
+              uncovered(&l->in[r].part->compute, rp_ns_between(l->m.offset_ns[r], m->second_ns),
+                        rp_ns_between(l->m.offset_ns[r], end)));
+    *until = m->second_ns;
+}
+
 /* From meeting to meeting, backwards along the ranks that came last. */
 static void walk(struct linker *l)
 {
     size_t rank = l->out->lead;
     int64_t until = rp_ns_sum(l->in[rank].part->b.end_ns, l->m.offset_ns[rank]);
+    int64_t waited = INT64_MAX;
 
     for (;;) {
         int64_t offset = l->m.offset_ns[rank], from;
@@ -177,7 +199,7 @@ static void walk(struct linker *l)
         c = collective_of(l, (uint32_t)rank, m->at[m->last]);
         rp_ns_add(&l->out->transfer_ns,
                   uncovered(&l->in[rank].part->compute, c->begin_ns, c->end_ns));
-        rp_ns_add(&l->out->margin_ns, rp_ns_between(m->second_ns, m->last_ns));
+        add_margin(l, m, &waited);
         until = m->last_ns;
     }
 }
@@ -229,6 +251,7 @@ enum rp_code rp_chain_make(const struct rp_report_input *ranks, size_t n, struct
                            struct rp_chain *out, struct rp_err *err)
 {
     struct linker l = {.in = ranks, .n = n, .arena = arena, .out = out};
+    int64_t waited = INT64_MAX;
     size_t i;
 
     *out = (struct rp_chain){0};
@@ -248,7 +271,7 @@ enum rp_code rp_chain_make(const struct rp_report_input *ranks, size_t n, struct
         return RP_OK;
     }
     alone(&l);
-    for (i = 0; i < l.m.n; i++)
-        rp_ns_add(&out->margin_ns, rp_ns_between(l.m.at[i].second_ns, l.m.at[i].last_ns));
+    for (i = l.m.n; i > 0; i--)
+        add_margin(&l, &l.m.at[i - 1], &waited);
     return RP_OK;
 }

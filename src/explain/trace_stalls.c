@@ -8,6 +8,7 @@
 #include "explain/trace_stalls.h"
 
 #include "facts/attribution.h"
+#include "facts/host_signs.h"
 #include "facts/launches.h"
 
 #include <stdlib.h>
@@ -29,21 +30,6 @@ const char *const rp_stall_hints[RP_STALL_CAUSES] = {
 #define CAUSE_HINT(name, text, doc, hint) hint,
     RP_STALL_CAUSE_MAP(CAUSE_HINT)
 #undef CAUSE_HINT
-};
-
-/* What a name of a span around the call, or of the call itself, says. */
-static const struct {
-    const char *part;
-    uint8_t cause;
-    bool around; /* also where the call stands inside such a span */
-} signs[] = {
-    {"dataload", RP_STALL_DATA_LOADER, true},   {"data_load", RP_STALL_DATA_LOADER, true},
-    {"iteratorgetnext", RP_STALL_DATA_LOADER, true},
-    {"gloo:", RP_STALL_OTHER_RANK, true},       {"cudamalloc", RP_STALL_ALLOCATION, false},
-    {"cudafree", RP_STALL_ALLOCATION, false},   {"hipmalloc", RP_STALL_ALLOCATION, false},
-    {"hipfree", RP_STALL_ALLOCATION, false},    {"cudahostalloc", RP_STALL_ALLOCATION, false},
-    {"gc.collect", RP_STALL_GARBAGE, true},     {"gc_collect", RP_STALL_GARBAGE, true},
-    {"method collect", RP_STALL_GARBAGE, true}, {"garbage", RP_STALL_GARBAGE, true},
 };
 
 struct looker {
@@ -135,25 +121,34 @@ static int64_t own_idle(const struct looker *l, rp_event e, bool *allocates)
         if (ev->parent[c] != e || ev->dur_ns[c] <= 0)
             continue;
         idle = rp_ns_between(idle_in(l, ev->ts_ns[c], rp_event_end_ns(l->t, c)), idle);
-        *allocates |= ev->kind[c] == RP_KIND_RUNTIME &&
-                      (strstr(name, "Malloc") || strstr(name, "Free"));
+        *allocates |= ev->kind[c] == RP_KIND_RUNTIME && (rp_host_signs(name) & RP_SIGN_ALLOCATES);
     }
     return idle > 0 ? idle : 0;
 }
 
+/* What the names say: that of the call, and for some causes those around it. */
 static bool by_name(const struct looker *l, rp_event call, uint8_t *cause, rp_event *during)
 {
+    static const struct {
+        uint8_t sign, cause;
+        bool around;
+    } rules[] = {{RP_SIGN_DATA, RP_STALL_DATA_LOADER, true},
+                 {RP_SIGN_RANKS, RP_STALL_OTHER_RANK, true},
+                 {RP_SIGN_ALLOCATES, RP_STALL_ALLOCATION, false},
+                 {RP_SIGN_GARBAGE, RP_STALL_GARBAGE, true}};
     rp_event e;
     size_t i;
 
-    for (e = call; e != RP_NONE; e = l->t->ev.parent[e])
-        for (i = 0; i < sizeof signs / sizeof signs[0]; i++)
-            if ((e == call || signs[i].around) &&
-                strcasestr(rp_trace_str(l->t, l->t->ev.name[e]), signs[i].part)) {
-                *cause = signs[i].cause;
+    for (e = call; e != RP_NONE; e = l->t->ev.parent[e]) {
+        uint8_t signs = rp_host_signs(rp_trace_str(l->t, l->t->ev.name[e]));
+
+        for (i = 0; i < sizeof rules / sizeof rules[0]; i++)
+            if ((signs & rules[i].sign) && (e == call || rules[i].around)) {
+                *cause = rules[i].cause;
                 *during = e;
                 return true;
             }
+    }
     return false;
 }
 

@@ -88,13 +88,8 @@ static enum rp_code plain_name(struct collector *c, rp_str s, struct rp_err *err
 
 static uint8_t flags_of(const char *name)
 {
-    uint8_t flags = 0;
-
-    if (strcasestr(name, "synchronize"))
-        flags |= RP_CALL_WAITS;
-    if (!strncmp(name, "Profiler", 8))
-        flags |= RP_CALL_STEP;
-    return flags;
+    return (uint8_t)((strcasestr(name, "synchronize") ? RP_CALL_WAITS : 0) |
+                     (!strncmp(name, "Profiler", 8) ? RP_CALL_STEP : 0));
 }
 
 /* The name of a call, made when it is first met. */
