@@ -6,14 +6,12 @@
 #include "explain/trace_report.h"
 
 #include "explain/report_pitfalls.h"
-#include "facts/arg_keys.h"
 #include "trace/names.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
-#define TINY_NS       10000
-#define LOW_OCCUPANCY 25 /* percent */
+#define TINY_NS 10000
 
 struct maker {
     const struct rp_trace *t;
@@ -159,47 +157,31 @@ static enum rp_code make_steps(struct maker *m, struct rp_err *err)
     return RP_OK;
 }
 
-/* Percent as a number of either kind; -1 where it is not known. */
-static double occupancy_of(const struct rp_arg_key *key, rp_event e)
-{
-    struct rp_arg arg;
-
-    if (!rp_arg_key_find(key, e, &arg))
-        return -1;
-    return arg.type == RP_ARG_I64 ? (double)arg.v.i : arg.type == RP_ARG_F64 ? arg.v.f : -1;
-}
-
-static enum rp_code sum_kernels(struct maker *m, struct rp_err *err)
+static void sum_kernels(struct maker *m)
 {
     struct rp_report_sums *sums = &m->out->sums;
-    struct rp_arg_key occupancy;
     size_t i;
 
-    RP_TRY(rp_arg_key_init(&occupancy, m->t, "est. achieved occupancy %", err));
     for (i = 0; i < m->w.items.n; i++) {
         const struct rp_work_item *x = &m->w.items.at[i];
         int64_t dur = rp_ns_between(x->begin_ns, x->end_ns);
-        double percent;
 
         if (x->cls != RP_WORK_COMPUTE)
             continue;
-        percent = occupancy_of(&occupancy, x->event);
         sums->kernels++;
         sums->tiny_kernels += dur < TINY_NS;
-        rp_ns_add(&sums->occupancy_ns, percent >= 0 ? dur : 0);
-        rp_ns_add(&sums->low_occupancy_ns, percent >= 0 && percent < LOW_OCCUPANCY ? dur : 0);
     }
     for (i = 0; i < m->out->gaps.n; i++) {
         const struct rp_gap *gap = &m->out->gaps.at[i];
         const struct rp_work_item *x = &m->w.items.at[gap->after];
+        int64_t length = rp_ns_between(gap->begin_ns, gap->end_ns);
 
+        rp_ns_add(&m->out->late_ns, gap->cls == RP_GAP_CLASS_NOT_LAUNCHED ? length : 0);
         if (gap->cause == RP_GAP_LAUNCH_LATENCY && x->cls == RP_WORK_COMPUTE &&
             rp_ns_between(x->begin_ns, x->end_ns) < TINY_NS)
-            rp_ns_add(&sums->tiny_gap_ns, rp_ns_between(gap->begin_ns, gap->end_ns));
+            rp_ns_add(&sums->tiny_gap_ns, length);
     }
     sums->overhead_ns = m->t->totals.dur_ns[RP_KIND_OVERHEAD];
-    rp_arg_key_release(&occupancy);
-    return RP_OK;
 }
 
 static enum rp_code look_at_device(struct maker *m, struct rp_err *err)
@@ -227,7 +209,8 @@ static enum rp_code look_at_device(struct maker *m, struct rp_err *err)
         code = rp_pitfall_streams(&m->w, out->b.compute_ns, m->arena, &out->streams, err);
     rp_attribution_release(&a);
     RP_TRY(code);
-    return sum_kernels(m, err);
+    sum_kernels(m);
+    return rp_report_look_at_device(&m->w, &out->gaps, m->arena, &out->wrong, err);
 }
 
 static bool host_work(const struct maker *m, rp_event e)
@@ -285,6 +268,7 @@ static enum rp_code look_at_host(struct maker *m, struct rp_err *err)
     for (c = 0; c < RP_WORK_CLASSES; c++)
         cls[c].n = rp_union_sort(cls[c].at, cls[c].n);
     m->out->b = rp_work_breakdown(&m->u);
+    RP_TRY(rp_report_find_pauses(m->t, all, m->arena, &m->out->pauses, err));
     return rp_latency_find(m->t, m->arena, &m->out->latency, err);
 }
 
@@ -296,6 +280,7 @@ static enum rp_code make_part(struct maker *m, struct rp_err *err)
     RP_TRY(rp_work_unite(&m->w, &m->u, err));
     RP_TRY(m->w.items.n ? look_at_device(m, err) : look_at_host(m, err));
     RP_TRY(make_steps(m, err));
+    RP_TRY(rp_host_calls_init(&out->calls, m->t, m->scope, rp_stall_usual.floor_ns, err));
     RP_TRY(rp_collectives_init(&out->collectives, &m->w, m->scope, m->arena, err));
     out->compute = m->u.cls[RP_WORK_COMPUTE];
     m->u.cls[RP_WORK_COMPUTE] = (rp_interval_vec){0};
@@ -324,5 +309,6 @@ void rp_report_part_release(struct rp_report_part *part)
 {
     rp_vec_release(&part->gaps);
     rp_collectives_release(&part->collectives);
+    rp_host_calls_release(&part->calls);
     rp_vec_release(&part->compute);
 }
