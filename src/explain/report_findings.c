@@ -446,7 +446,8 @@ static const struct {
     {RP_PAUSE_PYTHON, 0.05, "python", "Python code runs between the operators",
      "torch.compile, fewer and larger operators; 'reprise top --by python' shows the code"},
     {RP_PAUSE_NOTHING, 0.05, "no-operator", "no operator runs, and nothing else was recorded",
-     "record with with_stack; look for waiting, other threads and code outside of the framework"},
+     "fewer and larger operators (fusion, XLA); look for waiting, other threads and code outside "
+     "of the framework"},
 };
 
 static void find_pauses(struct findings *f)
