@@ -426,12 +426,14 @@ static void fill_pitfalls(struct joiner *j)
     int64_t beside = rp_ns_between(p->b.exposed_comm_ns, p->b.comm_ns);
     int64_t waiting = rp_ns_between(c->exposed_wait_ns, c->wait_ns);
 
-    j->out->pitfalls = RP_ARENA_NEW(j->arena, const char *, 4);
+    j->out->pitfalls = RP_ARENA_NEW(j->arena, const char *, 5);
     j->failed |= !j->out->pitfalls;
     if (j->failed)
         return;
     if (p->unequal)
         j->out->pitfalls[j->out->npitfalls++] = copied(j, p->unequal);
+    if (p->untypical)
+        j->out->pitfalls[j->out->npitfalls++] = copied(j, p->untypical);
     if (p->streams)
         j->out->pitfalls[j->out->npitfalls++] = copied(j, p->streams);
     if (j->chain.ncollectives && !j->chain.beside && beside > p->b.window_ns / 100 && waiting > beside / 2)

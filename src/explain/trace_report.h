@@ -47,7 +47,7 @@ struct rp_report_part {
     rp_gap_vec gaps;                     /* in time order */
     struct rp_collectives collectives;
     rp_interval_vec compute;
-    const char *unequal, *streams; /* pitfalls, or NULL */
+    const char *unequal, *streams, *untypical; /* pitfalls, or NULL */
     size_t nsteps;
     struct rp_report_step *steps;
     int64_t step_ns; /* RP_ABSENT_I64: no steps */
