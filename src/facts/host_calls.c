@@ -119,6 +119,9 @@ static enum rp_code count_calls(struct collector *c, int64_t floor_ns, struct rp
 
     RP_TRY(rp_vec_reserve(&c->group, c->t->str.n + 1, err));
     memset(c->group.at, 0xff, (c->t->str.n + 1) * sizeof *c->group.at);
+    RP_TRY(rp_vec_push(&c->out->kind, RP_KIND_OTHER, err)); /* of the name "", which is always there */
+    RP_TRY(rp_vec_push(&c->out->flags, 0, err));
+    RP_TRY(rp_vec_push(&c->out->begin, 0, err));
     for (e = 0; e < c->t->ev.n; e++) {
         struct rp_slow_call slow = {e, 0, c->self.at[e]};
 

@@ -51,6 +51,7 @@ static inline uint16_t origin_of(struct rp_builder *b, char phase, const char *c
         {"kernel", RP_KIND_KERNEL, RP_ORIGIN_GPU},
         {"gpu_memcpy", RP_KIND_MEMCPY, RP_ORIGIN_GPU},
         {"python_function", RP_KIND_PYTHON, RP_ORIGIN_NESTS},
+        {"overhead", RP_KIND_OVERHEAD, 0},
     };
     struct rp_origin origin = {.phase = phase};
     uint16_t out;
