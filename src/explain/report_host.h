@@ -14,7 +14,7 @@
     X(PYTHON, "no operator: Python", "Python code between the operators")            \
     X(SPAN, "no operator: other spans", "annotations or runtime calls run")          \
     X(OUTSIDE, "no operator: between steps", "nothing recorded, outside of all steps") \
-    X(NOTHING, "no operator: not recorded", "nothing was recorded: waiting, or code that is not traced")
+    X(NOTHING, "no operator: not recorded", "waiting, or code that is not traced")
 
 enum rp_pause {
 #define RP_PAUSE_ENUM(name, text, doc) RP_PAUSE_##name,

@@ -312,14 +312,15 @@ static void fill_pace(struct joiner *j)
         j, rp_arena_printf(
                j->arena,
                "%zu collectives tie the ranks together, %s from the first to the last; rank%s %d%s "
-               "came last %lld times, %s of %s after the next",
+               "came last %lld times, %s%s%s after the next",
                j->chain.ncollectives, when(j, j->chain.span_ns), second == first ? "" : "s",
                j->in[first < second ? first : second].number,
                second == first
                    ? ""
                    : kept(j, rp_arena_printf(j->arena, " and %d",
                                              j->in[first < second ? second : first].number)),
-               (long long)last, when(j, margin), when(j, all)));
+               (long long)last, when(j, margin), margin < all ? " of " : "",
+               margin < all ? when(j, all) : ""));
 }
 
 static void note(struct joiner *j, const char *text)

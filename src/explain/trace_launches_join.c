@@ -246,8 +246,8 @@ static void fill_texts(struct joiner *j)
     if (out->launches)
         out->notes[out->nnotes++] = rp_arena_printf(
             j->arena,
-            "%lld times the work is shorter than its launch, %lld calls take over 50 us, %lld times "
-            "the work starts over 100 us late",
+            "work shorter than its launch: %lld; calls over 50 us: %lld; starts over 100 us late: "
+            "%lld",
             (long long)out->short_count, (long long)out->slow_call_count,
             (long long)out->late_count);
     if (out->unlinked)

@@ -389,8 +389,8 @@ static void fill_texts(struct joiner *j)
     if (j->few)
         note(j, kept(j, rp_arena_printf(
                             j->arena,
-                            "%lld call%s over %s (%s in all) of names with under %lld calls have "
-                            "no usual length",
+                            "%lld call%s over %s (%s in all) left out: names with under %lld calls "
+                            "have no usual length",
                             (long long)j->few, j->few == 1 ? "" : "s", when(j, j->rule->floor_ns),
                             when(j, j->few_ns), (long long)j->rule->calls)));
 }
