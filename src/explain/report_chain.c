@@ -76,9 +76,9 @@ static enum rp_code count_meetings(struct linker *l, struct rp_err *err)
     for (r = 0; waits && r < l->n; r++) {
         waits[r].n = rp_union_sort(waits[r].at, waits[r].n);
         for (i = 0; i < waits[r].n; i++)
-            rp_ns_add(&l->out->ranks[r].exposed_wait_ns,
-                      uncovered(&l->in[r].part->compute, waits[r].at[i].begin_ns,
-                                waits[r].at[i].end_ns));
+            rp_ns_add(
+                &l->out->ranks[r].exposed_wait_ns,
+                uncovered(&l->in[r].part->compute, waits[r].at[i].begin_ns, waits[r].at[i].end_ns));
         rp_vec_release(&waits[r]);
     }
     return code;
@@ -133,8 +133,8 @@ static enum rp_code list_members(struct linker *l, struct rp_err *err)
     l->members = RP_ARENA_NEW(l->arena, struct member *, l->n + 1);
     l->nmembers = RP_ARENA_NEW(l->arena, size_t, l->n + 1);
     for (r = 0; l->members && l->nmembers && r < l->n; r++) {
-        l->members[r] = RP_ARENA_NEW(l->arena, struct member,
-                                     l->in[r].part->collectives.list.n + 1);
+        l->members[r] =
+            RP_ARENA_NEW(l->arena, struct member, l->in[r].part->collectives.list.n + 1);
         if (!l->members[r])
             return rp_err_nomem(err, "matching collectives");
     }
@@ -144,9 +144,9 @@ static enum rp_code list_members(struct linker *l, struct rp_err *err)
         for (k = 0; k < l->m.at[i].n; k++) {
             uint32_t rank = l->m.at[i].rank[k], at = l->m.at[i].at[k];
 
-            l->members[rank][l->nmembers[rank]++] = (struct member){
-                rp_ns_sum(collective_of(l, rank, at)->end_ns, l->m.offset_ns[rank]), (uint32_t)i,
-                at};
+            l->members[rank][l->nmembers[rank]++] =
+                (struct member){rp_ns_sum(collective_of(l, rank, at)->end_ns, l->m.offset_ns[rank]),
+                                (uint32_t)i, at};
         }
     for (r = 0; r < l->n; r++)
         if (l->nmembers[r])

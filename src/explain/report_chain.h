@@ -30,7 +30,7 @@ struct rp_chain {
     int64_t cause_ns[RP_GAP_CAUSES]; /* idle on the chain */
     int64_t transfer_ns;             /* exposed communication on the chain, without waiting */
     int64_t margin_ns;               /* by how much collectives on the chain were held up */
-    struct rp_chain_rank *ranks; /* one an input */
+    struct rp_chain_rank *ranks;     /* one an input */
 };
 
 /* Allocates in the arena. */

@@ -401,8 +401,9 @@ static void find_wrong_clock(struct findings *f)
                              f->in[at].number, (long long)worst->early_count,
                              (long long)worst->launched, when(f, worst->early_most_ns)));
     if (finding && f->chain->clocks_differ)
-        give(f, finding, "collectives end on some ranks before they begin on others: waiting is "
-                         "not told from transfer");
+        give(f, finding,
+             "collectives end on some ranks before they begin on others: waiting is "
+             "not told from transfer");
 }
 
 /* Memory that is reserved but not used, near the limit: allocations begin to fail and to retry. */
@@ -466,7 +467,8 @@ static void find_pauses(struct findings *f)
                  rp_arena_printf(f->arena, "rank %d: %s in %lld pauses, the longest %s%s%.80s",
                                  f->in[f->chain->lead].number, when(f, p->ns[c]),
                                  (long long)p->count[c], when(f, p->longest_ns[c]),
-                                 p->mostly[c] ? "; mostly " : "", p->mostly[c] ? p->mostly[c] : ""));
+                                 p->mostly[c] ? "; mostly " : "",
+                                 p->mostly[c] ? p->mostly[c] : ""));
     }
 }
 

@@ -437,7 +437,8 @@ static void fill_pitfalls(struct joiner *j)
         j->out->pitfalls[j->out->npitfalls++] = copied(j, p->untypical);
     if (p->streams)
         j->out->pitfalls[j->out->npitfalls++] = copied(j, p->streams);
-    if (j->chain.ncollectives && !j->chain.beside && beside > p->b.window_ns / 100 && waiting > beside / 2)
+    if (j->chain.ncollectives && !j->chain.beside && beside > p->b.window_ns / 100 &&
+        waiting > beside / 2)
         j->out->pitfalls[j->out->npitfalls++] = kept(
             j, rp_arena_printf(j->arena,
                                "rank %d: %s of the %s of communication beside compute is "

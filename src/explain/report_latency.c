@@ -44,8 +44,8 @@ static int by_value(const void *pa, const void *pb)
     return (a > b) - (a < b);
 }
 
-/* The length of a name without "/_39" or "_S39", which TensorFlow puts behind it where the value is received
-   from another device; that row is not recorded, but the operator that sent it is. */
+/* The length of a name without "/_39" or "_S39", which TensorFlow puts behind it where the value is
+   received from another device; that row is not recorded, but the operator that sent it is. */
 static size_t sender_len(const char *text, size_t len)
 {
     size_t n = len;

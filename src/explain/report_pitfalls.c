@@ -216,7 +216,8 @@ static rp_event longest_of(const struct rp_trace *t, const struct rp_step *step,
 /* "compilation ('torch/_dynamo/convert_frame.py(…)')" */
 static const char *reason(const struct rp_trace *t, size_t at, struct rp_arena *arena)
 {
-    static const char *const compile[] = {"compile", "dynamo", "inductor", "autotun", "nvrtc", NULL};
+    static const char *const compile[] = {"compile", "dynamo", "inductor",
+                                          "autotun", "nvrtc",  NULL};
     static const char *const save[] = {"checkpoint", "save_", ".save", "torch/serialization", NULL};
     const struct rp_step *step = &t->steps[at];
     rp_event e = longest_of(t, step, compile);

@@ -93,8 +93,7 @@ enum rp_code rp_report_count_stalls(const struct rp_report_input *ranks, size_t 
                                     struct rp_arena *arena, struct rp_report_root *out,
                                     struct rp_err *err)
 {
-    const struct rp_host_calls **calls =
-        RP_ARENA_NEW(arena, const struct rp_host_calls *, n + 1);
+    const struct rp_host_calls **calls = RP_ARENA_NEW(arena, const struct rp_host_calls *, n + 1);
     struct rp_call_names names;
     size_t r, found, most = 0;
     int64_t *lengths;

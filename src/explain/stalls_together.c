@@ -18,7 +18,7 @@ struct sweep {
     struct rp_stall *stalls;
     const uint32_t *place;
     struct moment *moments;
-    uint32_t *lane;           /* by stall: its rank and thread */
+    uint32_t *lane;              /* by stall: its rank and thread */
     uint32_t *on_rank, *on_lane; /* how many are stalled now */
     size_t ranks_stalled;
 };

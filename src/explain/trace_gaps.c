@@ -245,7 +245,7 @@ static enum rp_code explain_late(struct finder *f, struct rp_gap *gap, rp_event 
     if (until > gap->end_ns)
         until = gap->end_ns; /* clocks disagree: the work starts before its launch */
     inner = rp_event_at(f->t, f->t->ev.track[launch],
-                    rp_ns_sum(gap->begin_ns, rp_ns_between(gap->begin_ns, until) / 2));
+                        rp_ns_sum(gap->begin_ns, rp_ns_between(gap->begin_ns, until) / 2));
     gap->cause = RP_GAP_NOT_LAUNCHED;
     gap->host = inner;
     if (is_overhead(f, gap)) {

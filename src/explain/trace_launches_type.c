@@ -10,15 +10,14 @@ static const struct rp_field times_fields[] = {
 static const struct rp_type times_type = {"times", sizeof(struct rp_launch_times), times_fields,
                                           NULL};
 
-#define THREE_TIMES(s)                                                                       \
-    RP_FIELD_RECORD(s, call, &times_type, NULL, "the host's calls", 0),                      \
-        RP_FIELD_RECORD(s, device, &times_type, NULL, "the work they started", 0),           \
-        RP_FIELD_RECORD(s, delay, &times_type, NULL,                                         \
-                        "from the end of the call to the start of the work; 0 where before", \
-                        0),                                                                  \
-        RP_FIELD(s, short_count, I64, COUNT, NULL,                                           \
-                 "work shorter than its call, which took at most 50 us", 0),                 \
-        RP_FIELD(s, slow_call_count, I64, COUNT, NULL, "calls over 50 us", 0),               \
+#define THREE_TIMES(s)                                                                           \
+    RP_FIELD_RECORD(s, call, &times_type, NULL, "the host's calls", 0),                          \
+        RP_FIELD_RECORD(s, device, &times_type, NULL, "the work they started", 0),               \
+        RP_FIELD_RECORD(s, delay, &times_type, NULL,                                             \
+                        "from the end of the call to the start of the work; 0 where before", 0), \
+        RP_FIELD(s, short_count, I64, COUNT, NULL,                                               \
+                 "work shorter than its call, which took at most 50 us", 0),                     \
+        RP_FIELD(s, slow_call_count, I64, COUNT, NULL, "calls over 50 us", 0),                   \
         RP_FIELD(s, late_count, I64, COUNT, NULL, "delays over 100 us", 0)
 
 #define ROW(member, type, unit, title, doc, flags) \

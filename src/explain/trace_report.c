@@ -236,8 +236,7 @@ static bool host_comm(const struct maker *m, rp_event e)
 {
     uint8_t kind = m->t->ev.kind[e];
 
-    return kind == RP_KIND_TRANSFER ||
-           m->t->str.name_class[m->t->ev.name[e]] == RP_NAME_COMM ||
+    return kind == RP_KIND_TRANSFER || m->t->str.name_class[m->t->ev.name[e]] == RP_NAME_COMM ||
            rp_event_is_host_collective(m->t, e);
 }
 

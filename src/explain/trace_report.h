@@ -41,10 +41,10 @@ struct rp_report_part {
     struct rp_report_device wrong;  /* on the device */
     struct rp_report_pauses pauses; /* without device work */
     struct rp_host_calls calls;
-    int64_t late_ns; /* idle that began before the next work was launched */
+    int64_t late_ns;                  /* idle that began before the next work was launched */
     struct rp_report_latency latency; /* of host operators */
     struct rp_idle_rank idle;
-    rp_gap_vec gaps;                     /* in time order */
+    rp_gap_vec gaps; /* in time order */
     struct rp_collectives collectives;
     rp_interval_vec compute;
     const char *unequal, *streams, *untypical; /* pitfalls, or NULL */

@@ -40,9 +40,9 @@ struct looker {
     struct rp_work_unions u;
     struct rp_queues q;
     rp_interval_vec overhead;
-    RP_VEC(uint32_t) item;         /* by event: the work it launched, or RP_NONE */
-    RP_VEC(int64_t) first_call;    /* by string: the first start */
-    RP_VEC(int64_t) first_kernel;  /* by string: the first launch of a kernel of that name */
+    RP_VEC(uint32_t) item;        /* by event: the work it launched, or RP_NONE */
+    RP_VEC(int64_t) first_call;   /* by string: the first start */
+    RP_VEC(int64_t) first_kernel; /* by string: the first launch of a kernel of that name */
     bool failed;
 };
 
@@ -230,10 +230,11 @@ static uint8_t cause_of(const struct looker *l, rp_event call, bool allocates, r
 
 static const char *kind_text(uint8_t kind)
 {
-    static const char *const texts[RP_KIND_COUNT] = {
-        [RP_KIND_CPU_OP] = "operator", [RP_KIND_ANNOTATION] = "annotation",
-        [RP_KIND_RUNTIME] = "runtime", [RP_KIND_PYTHON] = "python",
-        [RP_KIND_COMM_OP] = "collective"};
+    static const char *const texts[RP_KIND_COUNT] = {[RP_KIND_CPU_OP] = "operator",
+                                                     [RP_KIND_ANNOTATION] = "annotation",
+                                                     [RP_KIND_RUNTIME] = "runtime",
+                                                     [RP_KIND_PYTHON] = "python",
+                                                     [RP_KIND_COMM_OP] = "collective"};
 
     return texts[kind] ? texts[kind] : "span";
 }

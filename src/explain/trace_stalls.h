@@ -11,32 +11,31 @@
 #include "result/result.h"
 
 /* X(NAME, "name", what it means, what to try), in the order in which they are looked for */
-#define RP_STALL_CAUSE_MAP(X)                                                                     \
-    X(PROFILER, "profiler", "the profiler wrote its buffers",                                     \
-      "record fewer kinds of events or fewer steps; give the profiler larger buffers")            \
-    X(QUEUE_FULL, "queue_full", "the launch queue of its stream was full",                        \
-      "nothing: the device has enough to do, the host only runs far ahead of it")                 \
-    X(COPY_WAIT, "copy_wait", "the call waited for its copy",                                     \
-      "pin the host memory and copy with non_blocking=True; keep .item() and .cpu() out of the "  \
-      "step")                                                                                     \
-    X(DATA_LOADER, "data_loader", "input data was not ready",                                     \
-      "more workers, prefetching, pinned memory, cheaper transforms; check the storage")          \
-    X(OTHER_RANK, "other_rank", "it waited for other ranks",                                      \
-      "see who comes late: 'reprise comm'")                                                       \
-    X(ALLOCATION, "allocation", "device memory was allocated or freed in it",                     \
-      "expandable segments, fewer different shapes, a warm-up; check for memory near its limit")  \
-    X(GARBAGE, "garbage_collection", "Python collected garbage",                                  \
-      "gc.freeze() after the warm-up, gc.disable() with a collection between steps")              \
-    X(FIRST_USE, "first_use", "the first call of it, or the first launch of its kernel",          \
-      "warm up before recording: libraries are loaded, kernels compiled and tuned when first "    \
-      "used; CUDA_MODULE_LOADING=EAGER")                                                          \
-    X(LOCK, "lock", "another thread was in a runtime call all the time",                          \
-      "the driver lets one thread in at a time: launch from one thread, allocate elsewhere")      \
-    X(TOGETHER, "together", "other threads or ranks stalled at the same time",                    \
+#define RP_STALL_CAUSE_MAP(X)                                                                      \
+    X(PROFILER, "profiler", "the profiler wrote its buffers",                                      \
+      "record fewer kinds of events or fewer steps; give the profiler larger buffers")             \
+    X(QUEUE_FULL, "queue_full", "the launch queue of its stream was full",                         \
+      "nothing: the device has enough to do, the host only runs far ahead of it")                  \
+    X(COPY_WAIT, "copy_wait", "the call waited for its copy",                                      \
+      "pin the host memory and copy with non_blocking=True; keep .item() and .cpu() out of the "   \
+      "step")                                                                                      \
+    X(DATA_LOADER, "data_loader", "input data was not ready",                                      \
+      "more workers, prefetching, pinned memory, cheaper transforms; check the storage")           \
+    X(OTHER_RANK, "other_rank", "it waited for other ranks", "see who comes late: 'reprise comm'") \
+    X(ALLOCATION, "allocation", "device memory was allocated or freed in it",                      \
+      "expandable segments, fewer different shapes, a warm-up; check for memory near its limit")   \
+    X(GARBAGE, "garbage_collection", "Python collected garbage",                                   \
+      "gc.freeze() after the warm-up, gc.disable() with a collection between steps")               \
+    X(FIRST_USE, "first_use", "the first call of it, or the first launch of its kernel",           \
+      "warm up before recording: libraries are loaded, kernels compiled and tuned when first "     \
+      "used; CUDA_MODULE_LOADING=EAGER")                                                           \
+    X(LOCK, "lock", "another thread was in a runtime call all the time",                           \
+      "the driver lets one thread in at a time: launch from one thread, allocate elsewhere")       \
+    X(TOGETHER, "together", "other threads or ranks stalled at the same time",                     \
       "the machine, not this call: too few cores (cgroup limits, affinity, other jobs), the GIL, " \
-      "page faults, or an observer that writes during the step")                                  \
-    X(UNKNOWN, "unknown", "nothing recorded tells why",                                           \
-      "sample the host meanwhile (perf sched, py-spy): page faults, locks, preemption, garbage "  \
+      "page faults, or an observer that writes during the step")                                   \
+    X(UNKNOWN, "unknown", "nothing recorded tells why",                                            \
+      "sample the host meanwhile (perf sched, py-spy): page faults, locks, preemption, garbage "   \
       "collection; record with with_stack")
 
 enum rp_stall_cause {
@@ -84,7 +83,6 @@ struct rp_stall_rank {
     const char *path;
     int64_t rank, count, total_ns, max_ns, device_idle_ns;
 };
-
 
 struct rp_stalls_root {
     const char *summary, *modes_text, *by;

@@ -4,8 +4,8 @@
  * are added up by name, cause, thread, step or rank. Names, threads and texts of the parts are
  * copied: parts do not outlive the join.
  */
-#include "explain/stalls_together.h"
 #include "explain/short_name.h"
+#include "explain/stalls_together.h"
 #include "explain/trace_stalls.h"
 
 #include "result/print_units.h"
@@ -24,10 +24,10 @@ struct joiner {
     struct rp_call_names names;
     size_t nstalls;
     struct rp_stall *stalls;
-    uint32_t *place;           /* by stall: of its rank */
-    int64_t *offset_ns;        /* by rank */
-    int64_t waits, wait_ns;    /* calls that wait for the device by their meaning */
-    int64_t few, few_ns;       /* long calls of names with too few calls */
+    uint32_t *place;        /* by stall: of its rank */
+    int64_t *offset_ns;     /* by rank */
+    int64_t waits, wait_ns; /* calls that wait for the device by their meaning */
+    int64_t few, few_ns;    /* long calls of names with too few calls */
     bool failed;
 };
 
@@ -264,11 +264,10 @@ static void fill_ranks(struct joiner *j)
         return;
     j->out->nranks = j->n;
     for (r = 0; r < j->n; r++)
-        j->out->ranks[r] = (struct rp_stall_rank){.path = copied(j, j->in[r].path),
-                                                  .rank = j->in[r].number,
-                                                  .device_idle_ns = j->in[r].part->on_device
-                                                                        ? 0
-                                                                        : RP_ABSENT_I64};
+        j->out->ranks[r] =
+            (struct rp_stall_rank){.path = copied(j, j->in[r].path),
+                                   .rank = j->in[r].number,
+                                   .device_idle_ns = j->in[r].part->on_device ? 0 : RP_ABSENT_I64};
     for (i = 0; i < j->nstalls; i++) {
         struct rp_stall_rank *rank = &j->out->ranks[j->place[i]];
         const struct rp_stall *s = &j->stalls[i];

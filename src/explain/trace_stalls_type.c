@@ -2,8 +2,7 @@
 /* The fields of `stalls`: keys of the JSON contract, headings of the screen. */
 #include "explain/trace_stalls.h"
 
-#define MODE(member, unit, doc) \
-    RP_FIELD(struct rp_stall_mode, member, I64, unit, NULL, doc, 0)
+#define MODE(member, unit, doc) RP_FIELD(struct rp_stall_mode, member, I64, unit, NULL, doc, 0)
 
 static const struct rp_field mode_fields[] = {
     MODE(at_ns, NS, "where calls are densest"), MODE(min_ns, NS, "the shortest of the mode"),
@@ -22,8 +21,7 @@ static const struct rp_field row_fields[] = {
     ROW(max_ns, I64, NS, NULL, "the longest", 0),
     ROW(device_idle_ns, I64, NS, NULL, "of it, the device did nothing", 0),
     ROW(calls, I64, COUNT, NULL, "all calls of the name, or null", RP_NULLABLE),
-    ROW(median_ns, I64, NS, NULL, "median own time of all calls of the name, or null",
-        RP_NULLABLE),
+    ROW(median_ns, I64, NS, NULL, "median own time of all calls of the name, or null", RP_NULLABLE),
     ROW(cause, STR, NONE, NULL, "the cause with most of the time", 0),
     ROW(mostly, STR, NONE, NULL, "the name with most of the time", 0),
     RP_FIELD_LIST(struct rp_stall_row, modes, &mode_type, NULL,
@@ -31,10 +29,10 @@ static const struct rp_field row_fields[] = {
     RP_FIELD_END};
 static const struct rp_type row_type = {"row", sizeof(struct rp_stall_row), row_fields, NULL};
 
-#define SHOWN                                                                               \
-    ROW(label, STR, NONE, "name", "shortened", RP_SCREEN | RP_SHORTEN),                     \
-        ROW(count, I64, COUNT, "stalls", "how many", 0),                                    \
-        ROW(total_ns, I64, NS, "total", "own time of the stalls", 0),                       \
+#define SHOWN                                                           \
+    ROW(label, STR, NONE, "name", "shortened", RP_SCREEN | RP_SHORTEN), \
+        ROW(count, I64, COUNT, "stalls", "how many", 0),                \
+        ROW(total_ns, I64, NS, "total", "own time of the stalls", 0),   \
         ROW(max_ns, I64, NS, "longest", "the longest", 0)
 
 static const struct rp_field named_fields[] = {
@@ -47,11 +45,9 @@ static const struct rp_field named_fields[] = {
 static const struct rp_type named_type = {"row", sizeof(struct rp_stall_row), named_fields, NULL};
 
 static const struct rp_field plain_fields[] = {
-    SHOWN,
-    ROW(device_idle_ns, I64, NS, "gpu idle", "of it, the device did nothing", 0),
+    SHOWN, ROW(device_idle_ns, I64, NS, "gpu idle", "of it, the device did nothing", 0),
     ROW(cause, STR, NONE, "cause", "the cause with most of the time", 0),
-    ROW(mostly, STR, NONE, "mostly", "the name with most of the time", RP_SHORTEN),
-    RP_FIELD_END};
+    ROW(mostly, STR, NONE, "mostly", "the name with most of the time", RP_SHORTEN), RP_FIELD_END};
 static const struct rp_type plain_type = {"row", sizeof(struct rp_stall_row), plain_fields, NULL};
 
 #define STALL(member, type, unit, title, doc, flags) \

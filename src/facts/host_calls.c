@@ -119,7 +119,8 @@ static enum rp_code count_calls(struct collector *c, int64_t floor_ns, struct rp
 
     RP_TRY(rp_vec_reserve(&c->group, c->t->str.n + 1, err));
     memset(c->group.at, 0xff, (c->t->str.n + 1) * sizeof *c->group.at);
-    RP_TRY(rp_vec_push(&c->out->kind, RP_KIND_OTHER, err)); /* of the name "", which is always there */
+    RP_TRY(
+        rp_vec_push(&c->out->kind, RP_KIND_OTHER, err)); /* of the name "", which is always there */
     RP_TRY(rp_vec_push(&c->out->flags, 0, err));
     RP_TRY(rp_vec_push(&c->out->begin, 0, err));
     for (e = 0; e < c->t->ev.n; e++) {
@@ -232,8 +233,7 @@ static enum rp_code map_names(const struct rp_host_calls *const *ranks, size_t n
         return rp_err_nomem(err, "comparing host calls");
     for (g = 0; g < tab->n; g++) {
         out->at[g].median_ns = RP_ABSENT_I64;
-        out->at[g].name =
-            rp_arena_copy(arena, rp_strtab_borrow(tab, g), rp_strtab_len(tab, g));
+        out->at[g].name = rp_arena_copy(arena, rp_strtab_borrow(tab, g), rp_strtab_len(tab, g));
         if (!out->at[g].name)
             return rp_err_nomem(err, "comparing host calls");
     }
@@ -302,8 +302,7 @@ enum rp_code rp_call_names_join(const struct rp_host_calls *const *ranks, size_t
     return RP_OK;
 }
 
-bool rp_is_stall(const struct rp_call_name *name, int64_t self_ns,
-                 const struct rp_stall_rule *rule)
+bool rp_is_stall(const struct rp_call_name *name, int64_t self_ns, const struct rp_stall_rule *rule)
 {
     int64_t usual = name->median_ns > 1000 ? name->median_ns : 1000;
 

@@ -10,7 +10,7 @@
 #include "base/strtab.h"
 #include "facts/work.h"
 
-enum { /* of a name */
+enum {                    /* of a name */
        RP_CALL_WAITS = 1, /* for the device, by its meaning: long ones are no stalls */
        RP_CALL_STEP = 2   /* marks a step of the profiler */
 };

@@ -23,8 +23,8 @@ struct rp_launch {
 
 struct rp_queues {
     uint32_t nstreams;
-    uint32_t *begin;              /* nstreams + 1 */
-    int64_t *launched, *started;  /* by stream, each in ascending order */
+    uint32_t *begin;               /* nstreams + 1 */
+    int64_t *launched, *started;   /* by stream, each in ascending order */
     RP_VEC(struct rp_launch) list; /* in the order of the work */
 };
 

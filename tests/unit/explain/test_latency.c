@@ -30,9 +30,8 @@ static void latency_is_measured_from_the_last_input(void **state)
 
 static void what_another_device_sent_counts_from_its_sender(void **state)
 {
-    struct rp_import import =
-        load("{\"traceEvents\":[" OP("a", 0, 10, "") "," OP("b", 13, 5, ",\"input0\":\"a/_39\"") ","
-             OP("c", 25, 5, ",\"input0\":\"b_S7\"") "]}");
+    struct rp_import import = load("{\"traceEvents\":[" OP("a", 0, 10, "") "," OP(
+        "b", 13, 5, ",\"input0\":\"a/_39\"") "," OP("c", 25, 5, ",\"input0\":\"b_S7\"") "]}");
     struct rp_arena arena = RP_ARENA_INIT;
     struct rp_report_latency latency;
 

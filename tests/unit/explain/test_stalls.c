@@ -90,8 +90,8 @@ static void names_around_tell(void **state)
     struct scene s = stalled("cpu_op", "aten::stack", 30 * MS, 8 * MS);
 
     UNUSED_STATE(state);
-    add(&s, (struct row){'X', "user_annotation", "enumerate(DataLoader)#next", 1, 1,
-                         30 * MS - US, 8 * MS + 100 * US});
+    add(&s, (struct row){'X', "user_annotation", "enumerate(DataLoader)#next", 1, 1, 30 * MS - US,
+                         8 * MS + 100 * US});
     check(&s, RP_STALL_DATA_LOADER, RP_ABSENT_I64);
 }
 
@@ -189,8 +189,8 @@ static void a_full_queue_holds_launches(void **state)
     UNUSED_STATE(state);
     assert_non_null(rows);
     for (i = 0; i < N; i++) { /* the device starts when all are launched */
-        rows[2 * i] = (struct row){'X', "cuda_runtime", "cudaLaunchKernel", 1, 1, i * 10 * US,
-                                   i == N - 1 ? 9 * MS : 4 * US, i + 1};
+        rows[2 * i] = (struct row){'X', "cuda_runtime", "cudaLaunchKernel",           1,
+                                   1,   i * 10 * US,    i == N - 1 ? 9 * MS : 4 * US, i + 1};
         rows[2 * i + 1] =
             (struct row){'X', "kernel", "k", 0, 7, 11 * MS + i * 10 * US, 9 * US, i + 1, 7};
     }

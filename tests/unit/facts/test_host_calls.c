@@ -13,8 +13,8 @@ static struct rp_trace *calls_of(int64_t last)
     int i;
 
     for (i = 0; i < 20; i++)
-        rows[i] = (struct row){'X', "cpu_op", "aten::mm", 1, 1, i * 100 * US,
-                               i == 19 ? last : 10 * US};
+        rows[i] =
+            (struct row){'X', "cpu_op", "aten::mm", 1, 1, i * 100 * US, i == 19 ? last : 10 * US};
     return TRACE_OF(rows);
 }
 
@@ -64,8 +64,9 @@ static void own_time_leaves_out_what_is_inside(void **state)
 
 static void numbers_behind_a_hash_are_one_name(void **state)
 {
-    static const struct row rows[] = {{'X', "user_annotation", "ProfilerStep#3", 1, 1, 0, 2 * MS},
-                                      {'X', "user_annotation", "ProfilerStep#4", 1, 1, 3 * MS, 2 * MS}};
+    static const struct row rows[] = {
+        {'X', "user_annotation", "ProfilerStep#3", 1, 1, 0, 2 * MS},
+        {'X', "user_annotation", "ProfilerStep#4", 1, 1, 3 * MS, 2 * MS}};
     struct rp_trace *t = TRACE_OF(rows);
     struct rp_host_calls c;
     uint32_t g;
