@@ -291,8 +291,8 @@ static bool read_subfolder(struct slice folder, struct slice file, struct rp_dum
     if (slice_fits("module", file)) {
         out->role = RP_DUMP_PROGRAM;
         out->point = RP_DUMP_AT_SOURCE;
-        out->stage = file.at;
-        out->stage_n = file.n;
+        out->stage = "source";
+        out->stage_n = 6;
     } else if (slice_fits("compile_options", file)) {
         out->role = RP_DUMP_CONFIG;
     } else if (slice_fits("topology", file)) {

@@ -55,7 +55,7 @@ static const struct {
     {"module_0007.f.3.ir-no-opt.ll", RP_DUMP_LLVM, RP_DUMP_AT_NONE, 7, "f", ""},
     {"module_0007.f.fusion_3.ptx", RP_DUMP_PTX, RP_DUMP_AT_NONE, 7, "f", ""},
     {"d/module_3976.jit_f/module.mlir", RP_DUMP_PROGRAM, RP_DUMP_AT_SOURCE, 3976, "jit_f",
-     "module"},
+     "source"},
     {"d/module_3976.jit_f/topology.textproto", RP_DUMP_TARGET, RP_DUMP_AT_NONE, 3976, "jit_f", ""},
     {"d/module_3976.jit_f/compile_options.pb", RP_DUMP_CONFIG, RP_DUMP_AT_NONE, 3976, "jit_f", ""},
     {"mark_for_compilation_annotated_2.pbtxt", RP_DUMP_PROGRAM, RP_DUMP_AT_NAMED, 2, "",
