@@ -349,7 +349,7 @@ static enum rp_code control_operands(struct mlir *r, struct statement *s, size_t
 static enum rp_code add_regions(struct mlir *r, const struct statement *s, size_t first_operand)
 {
     size_t n = r->regions.n - s->region, args = r->args.n;
-    struct mlir_region *region = r->regions.at + s->region;
+    struct mlir_region *region = n ? r->regions.at + s->region : NULL;
     bool tuple = s->op.code == RP_OP_WHILE || s->op.code == RP_OP_CONDITIONAL;
 
     for (size_t i = 0; i < r->outside.n; i++)
