@@ -145,7 +145,7 @@ static struct rp_bytes find_field(struct rp_bytes s, uint32_t number)
     while (rp_proto_next(&c, &it))
         if (it.number == number && it.wire == RP_WIRE_BYTES)
             return it.bytes;
-    return (struct rp_bytes){NULL, 0};
+    return (struct rp_bytes){(const uint8_t *)"", 0};
 }
 
 /* A reader of a message that holds a graph: finds it, and fills the program with it. */
@@ -159,7 +159,7 @@ static enum rp_code read_inner(struct rp_input *in, const struct rp_read_options
 
     RP_TRY(rp_input_slurp(in, &bytes, &n, err));
     graph = find((struct rp_bytes){bytes, n});
-    if (!graph.at)
+    if (!graph.n)
         return rp_err_set(err, RP_FORMAT, "no graph in it");
     RP_TRY(rp_program_new("graphdef", &to->program, err));
     to->borrows_input = true;
