@@ -28,32 +28,44 @@ struct matcher {
     struct rp_map seen;               /* pairs of computations */
 };
 
-static enum rp_code list_users(struct rp_match_side *s, struct rp_arena *arena, struct rp_err *err)
+enum rp_code rp_match_prepare(const struct rp_program *p, struct rp_arena *arena,
+                              struct rp_match_side *out, struct rp_err *err)
 {
-    const struct rp_program *p = s->p;
-    uint32_t *fill;
+    uint32_t *fill = RP_ARENA_NEW(arena, uint32_t, (size_t)p->nops + 1);
 
-    s->user_begin = RP_ARENA_NEW(arena, uint32_t, (size_t)p->nops + 2);
-    s->users = RP_ARENA_NEW(arena, uint32_t, p->operands.n + 1);
-    fill = RP_ARENA_NEW(arena, uint32_t, (size_t)p->nops + 1);
-    s->match = RP_ARENA_NEW(arena, uint32_t, (size_t)p->nops + 1);
-    s->visited = RP_ARENA_NEW(arena, uint8_t, (size_t)p->nops + 1);
-    if (!s->user_begin || !s->users || !fill || !s->match || !s->visited)
+    *out = (struct rp_match_side){.p = p};
+    out->user_begin = RP_ARENA_NEW(arena, uint32_t, (size_t)p->nops + 2);
+    out->users = RP_ARENA_NEW(arena, uint32_t, p->operands.n + 1);
+    if (!out->user_begin || !out->users || !fill)
         return rp_err_nomem(err, "comparing programs");
     for (size_t i = 0; i < p->operands.n; i++)
-        s->user_begin[p->operands.at[i] + 1]++;
+        out->user_begin[p->operands.at[i] + 1]++;
     for (uint32_t op = 0; op < p->nops; op++) {
-        s->user_begin[op + 1] += s->user_begin[op];
-        fill[op] = s->user_begin[op];
-        s->match[op] = RP_NONE;
+        out->user_begin[op + 1] += out->user_begin[op];
+        fill[op] = out->user_begin[op];
     }
     for (uint32_t op = 0; op < p->nops; op++) {
         struct rp_ids operands = rp_op_operands(p, op);
 
         for (uint32_t i = 0; i < operands.n; i++)
-            s->users[fill[operands.at[i]]++] = op;
+            out->users[fill[operands.at[i]]++] = op;
     }
-    return rp_program_hash(p, arena, &s->hashes, err);
+    return rp_program_hash(p, arena, &out->hashes, err);
+}
+
+static enum rp_code begin_side(const struct rp_match_side *prepared, struct rp_arena *arena,
+                               struct rp_match_side *s, struct rp_err *err)
+{
+    size_t n = (size_t)prepared->p->nops + 1;
+
+    *s = *prepared;
+    s->match = RP_ARENA_NEW(arena, uint32_t, n);
+    s->visited = RP_ARENA_NEW(arena, uint8_t, n);
+    if (!s->match || !s->visited)
+        return rp_err_nomem(err, "comparing programs");
+    for (size_t op = 0; op < n; op++)
+        s->match[op] = RP_NONE;
+    return RP_OK;
 }
 
 static bool free_pair(const struct matcher *t, uint32_t a, uint32_t b)
@@ -261,12 +273,14 @@ static enum rp_code match_dead(struct matcher *t)
     return RP_OK;
 }
 
-static enum rp_code match_all(struct matcher *t)
+static enum rp_code match_all(struct matcher *t, struct pair entries)
 {
     size_t n = t->m->left.p->nops + t->m->left.p->computations.n;
     size_t m = t->m->right.p->nops + t->m->right.p->computations.n;
-    struct pair entries = {t->m->left.p->entry, t->m->right.p->entry};
+    bool whole = entries.left == RP_NONE;
 
+    if (whole)
+        entries = (struct pair){t->m->left.p->entry, t->m->right.p->entry};
     t->a = RP_ARENA_NEW(t->arena, struct keyed, n + 1);
     t->b = RP_ARENA_NEW(t->arena, struct keyed, m + 1);
     if (!t->a || !t->b)
@@ -274,25 +288,26 @@ static enum rp_code match_all(struct matcher *t)
     if (entries.left == RP_NONE || entries.right == RP_NONE)
         return RP_OK;
     RP_TRY(rp_vec_push(&t->computations, entries, t->err));
-    RP_TRY(match_dead(t));
+    if (whole)
+        RP_TRY(match_dead(t));
     for (size_t i = 0; i < t->computations.n; i++)
         RP_TRY(compare(t, t->computations.at[i]));
     return RP_OK;
 }
 
-enum rp_code rp_program_match(const struct rp_program *left, const struct rp_program *right,
+enum rp_code rp_program_match(const struct rp_match_side *left, uint32_t left_entry,
+                              const struct rp_match_side *right, uint32_t right_entry,
                               struct rp_arena *arena, struct rp_match *out, struct rp_err *err)
 {
     struct matcher t = {.m = out, .arena = arena, .err = err};
     enum rp_code code;
 
-    *out = (struct rp_match){.left = {.p = left}, .right = {.p = right}};
     rp_map_init(&t.seen);
-    code = list_users(&out->left, arena, err);
+    code = begin_side(left, arena, &out->left, err);
     if (code == RP_OK)
-        code = list_users(&out->right, arena, err);
+        code = begin_side(right, arena, &out->right, err);
     if (code == RP_OK)
-        code = match_all(&t);
+        code = match_all(&t, (struct pair){left_entry, right_entry});
     rp_map_release(&t.seen);
     rp_vec_release(&t.queue);
     rp_vec_release(&t.computations);
