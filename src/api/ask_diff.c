@@ -1,35 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* `diff`: what changed between two programs. */
-#include "api/load_program.h"
+#include "api/diff_programs.h"
 #include "api/question_row.h"
-#include "explain/program_diff.h"
 
 static enum rp_code run(struct rp_ctx *ctx, const struct rp_dataset *dataset,
                         const struct rp_settings *settings, struct rp_result *result,
                         struct rp_err *err)
 {
-    struct rp_import left = RP_IMPORT_INIT, right = RP_IMPORT_INIT;
-    struct rp_diff *root = result->root;
-    enum rp_code code;
-
-    (void)ctx;
-    (void)settings;
-    if (rp_dataset_count(dataset) != 2)
-        return rp_err_set(err, RP_USAGE, "'diff' compares two files, not %zu",
-                          rp_dataset_count(dataset));
-    code = rp_load_program(dataset, 0, &left, err);
-    if (code == RP_OK)
-        code = rp_load_program(dataset, 1, &right, err);
-    if (code == RP_OK)
-        code = rp_explain_diff(left.program, right.program, &result->arena, root, err);
-    if (code == RP_OK)
-        result->answer = root->same ? 0 : 1;
-    rp_import_release(&left);
-    rp_import_release(&right);
-    return code;
+    return rp_diff_programs(ctx, dataset, settings, result, err);
 }
 
-static const struct rp_option options[] = {RP_OPTION_END};
+static const struct rp_option options[] = {
+    {"module", 0, RP_OPT_TEXT, "NAME", NULL, "of folders of dumps: only this module, by name or id",
+     0},
+    {"stage", 0, RP_OPT_TEXT, "NAME", NULL,
+     "of folders of dumps: only this stage: source, before, after, a pass", 0},
+    RP_OPTION_END};
 
 const struct rp_question_row rp_ask_diff = {
     .question = {.name = "diff",
@@ -39,9 +25,13 @@ const struct rp_question_row rp_ask_diff = {
                      "Operations are matched by what they compute: names, ids, the order of "
                      "computations and of parameters do not count. The same change in many "
                      "places is one row. The exit status is 0 where both are the same program "
-                     "and 1 where they differ.",
+                     "and 1 where they differ. Of a dump with several graphs, or a folder where "
+                     "functions were compiled several times, every compilation is explained by "
+                     "the one before. Folders and tars are compared module by module.",
                  .examples = "reprise diff before.txt after.txt\twhat changed\n"
-                             "reprise diff --json module.txt module.hlo.pb\tfor a script\n",
+                             "reprise diff --json module.txt module.hlo.pb\tfor a script\n"
+                             "reprise diff lazy.txt\twhy each graph was compiled again\n"
+                             "reprise diff dump_a/ dump_b/\tmodule by module\n",
                  .accepts = RP_ACCEPTS_PROGRAMS,
                  .options = options,
                  .type = &rp_diff_type},

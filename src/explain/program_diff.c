@@ -50,13 +50,13 @@ struct differ {
 
 static uint64_t place_key(const struct rp_place *place)
 {
-    uint64_t hash = rp_hash_mix(rp_hash_bytes(place->file, strlen(place->file)),
-                                (uint64_t)(uint32_t)place->line + 1);
+    uint64_t hash = rp_hash_join(rp_hash_bytes(place->file, strlen(place->file)),
+                                 (uint64_t)(uint32_t)place->line + 1);
 
     if (*place->scope)
-        hash = rp_hash_mix(hash, rp_scope_pattern(place->scope));
+        hash = rp_hash_join(hash, rp_scope_pattern(place->scope));
     if (!strpbrk(place->scope, "0123456789"))
-        hash = rp_hash_mix(hash, place->repeat.count > 1 ? place->repeat.kind : 1);
+        hash = rp_hash_join(hash, place->repeat.count > 1 ? place->repeat.kind : 1);
     return hash;
 }
 
@@ -64,8 +64,7 @@ static uint64_t side_key(const struct rp_match_side *s, uint32_t op)
 {
     if (op == RP_NONE)
         return 1;
-    return rp_hash_mix(s->hashes.shape[s->p->shape.at[op]] ^ s->p->code.at[op],
-                       s->p->code.at[op] == RP_OP_FOREIGN ? s->hashes.local[op] : 0x9e37);
+    return rp_hash_join(s->hashes.shape[s->p->shape.at[op]], s->hashes.opcode[op]);
 }
 
 /* What is the same change: the same before, the same after, in the same place of a layer. */
@@ -73,13 +72,13 @@ static uint64_t group_key(const struct differ *d, enum kind kind, uint32_t left,
                           const struct rp_place *place)
 {
     const struct rp_match_side *l = &d->match.left, *r = &d->match.right;
-    uint64_t key = rp_hash_mix(side_key(l, left) ^ (uint64_t)kind, side_key(r, right));
+    uint64_t key = rp_hash_join(side_key(l, left) ^ (uint64_t)kind, side_key(r, right));
 
     if (kind == FOLLOWS)
         return 1;
     if (kind == CONSTANT || kind == ATTRIBUTE)
-        key = rp_hash_mix(key ^ l->hashes.local[left], r->hashes.local[right]);
-    return rp_hash_mix(key, place_key(place));
+        key = rp_hash_join(key ^ l->hashes.local[left], r->hashes.local[right]);
+    return rp_hash_join(key, place_key(place));
 }
 
 static enum rp_code note(struct differ *d, enum kind kind, uint32_t left, uint32_t right)
@@ -124,6 +123,13 @@ static bool rewired(const struct differ *d, uint32_t a, uint32_t b)
     return false;
 }
 
+/* What comes from outside: parameters, and operations of other languages that read nothing. */
+static bool is_input(const struct rp_program *p, uint32_t op)
+{
+    return p->code.at[op] == RP_OP_PARAMETER ||
+           (p->code.at[op] == RP_OP_FOREIGN && !rp_op_operands(p, op).n);
+}
+
 /* The dimensions that differ, all of which some parameter's do in the same way. */
 static bool only_swaps(const struct differ *d, uint32_t a, uint32_t b)
 {
@@ -150,7 +156,7 @@ static bool shape_follows(const struct differ *d, uint32_t a, uint32_t b)
     struct rp_ids x = rp_op_operands(l->p, a);
     struct rp_ids inner = rp_op_called(l->p, a), inner_too = rp_op_called(r->p, b);
 
-    if (l->p->code.at[a] == RP_OP_PARAMETER)
+    if (is_input(l->p, a)) /* of a called computation: follows from what it is called with */
         return d->placer.caller[0][l->p->computation.at[a]] != RP_NONE;
     for (uint32_t i = 0; i < x.n; i++)
         if (l->match[x.at[i]] != RP_NONE && shapes_differ(d, x.at[i], l->match[x.at[i]]))
@@ -169,18 +175,25 @@ static bool shardings_differ(const struct differ *d, uint32_t a, uint32_t b)
     return d->sharded && (x ? rp_attr_hash(x) : 0) != (y ? rp_attr_hash(y) : 0);
 }
 
+/* Whether what differs is a value that the program carries: in other languages than HLO, an
+   operation that reads nothing. */
+static bool is_value(const struct rp_program *p, uint32_t op)
+{
+    return p->code.at[op] == RP_OP_CONSTANT ||
+           (p->code.at[op] == RP_OP_FOREIGN && !rp_op_operands(p, op).n);
+}
+
 static enum rp_code compare_pair(struct differ *d, uint32_t a, uint32_t b, bool *differs)
 {
     const struct rp_match_side *l = &d->match.left, *r = &d->match.right;
-    uint16_t code = l->p->code.at[a];
 
     *differs = true;
-    if (code != r->p->code.at[b])
+    if (l->hashes.opcode[a] != r->hashes.opcode[b])
         return note(d, OPCODE, a, b);
     if (shapes_differ(d, a, b))
         return note(d, shape_follows(d, a, b) ? FOLLOWS : SHAPE, a, b);
     if (l->hashes.local[a] != r->hashes.local[b])
-        return note(d, code == RP_OP_CONSTANT ? CONSTANT : ATTRIBUTE, a, b);
+        return note(d, is_value(l->p, a) ? CONSTANT : ATTRIBUTE, a, b);
     if (rewired(d, a, b))
         return note(d, OPERANDS, a, b);
     if (shardings_differ(d, a, b))
@@ -198,9 +211,8 @@ static enum rp_code find_swaps(struct differ *d)
         uint32_t b = l->match[a];
         const struct rp_op_shape *x, *y;
 
-        if (b == RP_NONE || rp_op_operands(l->p, a).n || l->p->code.at[a] == RP_OP_CONSTANT ||
-            l->p->code.at[a] != r->p->code.at[b] || !shapes_differ(d, a, b) ||
-            (l->p->code.at[a] != RP_OP_PARAMETER && l->p->code.at[a] != RP_OP_FOREIGN))
+        if (b == RP_NONE || !is_input(l->p, a) || l->hashes.opcode[a] != r->hashes.opcode[b] ||
+            !shapes_differ(d, a, b))
             continue;
         x = &l->p->shapes.at[l->p->shape.at[a]];
         y = &r->p->shapes.at[r->p->shape.at[b]];
@@ -277,6 +289,8 @@ static const char *what_words(const struct differ *d, const struct change *c)
     case REMOVED:
         return rp_op_words(l, c->left, d->arena);
     case CONSTANT:
+        if (l->code.at[c->left] == RP_OP_FOREIGN)
+            return rp_attr_change_words(l, c->left, r, c->right, d->arena);
         return rp_constant_change_words(l, c->left, r, c->right, d->arena);
     case ATTRIBUTE:
         return rp_attr_change_words(l, c->left, r, c->right, d->arena);
@@ -313,6 +327,13 @@ static const char *example_words(const struct differ *d, const struct change *c)
     return rp_arena_printf(d->arena, "%%%s", is ? is : was);
 }
 
+const char *rp_diff_sentence(const char *what, const char *where, const char *place,
+                             struct rp_arena *arena)
+{
+    return rp_arena_printf(arena, "%s%s%s%s%s", what, *where ? ", " : "", where, *place ? ", " : "",
+                           place);
+}
+
 static enum rp_code describe(struct differ *d, const struct change *c, struct rp_diff_change *row)
 {
     const struct rp_place *first = &d->members.at[c->last].place;
@@ -323,9 +344,12 @@ static enum rp_code describe(struct differ *d, const struct change *c, struct rp
     row->where = where_words(d, c);
     row->example = example_words(d, c);
     row->place = *first->file ? rp_arena_printf(d->arena, "%s:%d", first->file, first->line) : "";
-    return row->what && row->where && row->example && row->place
-               ? RP_OK
-               : rp_err_nomem(d->err, "describing changes");
+    if (!row->what || !row->where || !row->example || !row->place)
+        return rp_err_nomem(d->err, "describing changes");
+    row->text = rp_diff_sentence(row->what, row->where, row->place, d->arena);
+    if (row->text && c->kind != FOLLOWS)
+        row->text = rp_arena_printf(d->arena, "%s (%s)", row->text, row->example);
+    return row->text ? RP_OK : rp_err_nomem(d->err, "describing changes");
 }
 
 /* Followers last. */
@@ -366,6 +390,27 @@ static enum rp_code describe_all(struct differ *d, struct rp_diff *out)
     return RP_OK;
 }
 
+const struct rp_diff_change *rp_diff_main_change(const struct rp_diff *diff)
+{
+    static const char *const order[] = {"opcode",    "added", "removed",  "operands",
+                                        "attribute", "shape", "sharding", "constant"};
+
+    for (size_t k = 0; k < sizeof order / sizeof *order; k++)
+        for (size_t i = 0; i < diff->nchanges; i++)
+            if (!strcmp(diff->changes[i].kind, order[k]))
+                return &diff->changes[i];
+    return diff->nchanges ? &diff->changes[0] : NULL;
+}
+
+const char *rp_diff_change_words(const struct rp_diff_change *change, struct rp_arena *arena)
+{
+    if (!strcmp(change->kind, "added") || !strcmp(change->kind, "removed"))
+        return rp_arena_printf(arena, "%s %s", change->kind, change->what);
+    if (!strcmp(change->kind, "operands"))
+        return rp_arena_printf(arena, "%s reads something else", change->what);
+    return rp_arena_strdup(arena, change->what);
+}
+
 static enum rp_code describe_side(struct rp_diff_side side, struct rp_arena *arena,
                                   struct rp_diff_program *out, struct rp_err *err)
 {
@@ -384,28 +429,34 @@ static enum rp_code describe_side(struct rp_diff_side side, struct rp_arena *are
 
 /* ---- sharding ---- */
 
-/* Of all operations that say how they are spread; 0 where none does. */
-static uint64_t sharding_hash(const struct rp_match_side *s)
+uint64_t rp_diff_sharding_hash(struct rp_diff_side side)
 {
+    const struct rp_match_side *s = side.prepared;
     uint64_t sum = 0;
 
-    for (uint32_t op = 0; op < s->p->nops; op++) {
+    for (uint32_t op = 0; side.computation == RP_NONE && op < s->p->nops; op++) {
         const struct rp_attr *attr = rp_op_attr(s->p, op, RP_ATTR_SHARDING);
 
         if (attr)
-            sum += rp_hash_mix(s->hashes.op[op], rp_attr_hash(attr)) | 1;
+            sum += rp_hash_join(s->hashes.op[op], rp_attr_hash(attr)) | 1;
     }
     return sum;
+}
+
+bool rp_diff_same_hashes(uint64_t left, uint64_t left_sharding, uint64_t right,
+                         uint64_t right_sharding)
+{
+    return left == right && (!left_sharding || !right_sharding || left_sharding == right_sharding);
 }
 
 static enum rp_code compare_sides(struct differ *d, struct rp_diff_side left,
                                   struct rp_diff_side right, struct rp_diff *out)
 {
-    uint64_t x = sharding_hash(left.prepared), y = sharding_hash(right.prepared);
+    uint64_t x = rp_diff_sharding_hash(left), y = rp_diff_sharding_hash(right);
 
     d->sharded = x && y;
     out->cause = "";
-    if (rp_diff_side_hash(left) == rp_diff_side_hash(right) && (!d->sharded || x == y)) {
+    if (rp_diff_same_hashes(rp_diff_side_hash(left), x, rp_diff_side_hash(right), y)) {
         out->same = true;
         out->matched = out->left.instructions;
         return RP_OK;

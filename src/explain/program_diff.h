@@ -12,6 +12,7 @@ struct rp_diff_change {
     const char *what;  /* "add f32[8] -> subtract f32[8]" */
     const char *where; /* "net/layer_{0-31}/attn", "repeat 17 of 32" */
     const char *place, *example;
+    const char *text; /* all of it, for the screen */
 };
 
 struct rp_diff_program {
@@ -27,6 +28,7 @@ struct rp_diff_step {                 /* a graph that had to be compiled */
     int64_t against;                  /* the graph before that is most like it; absent: none */
     const char *what, *where, *place; /* of the change that counts most */
     int64_t changes;                  /* how many there are */
+    const char *label, *text;         /* for the screen: number and name; what, where, place */
 };
 
 struct rp_diff_module { /* of two folders */
@@ -36,6 +38,7 @@ struct rp_diff_module { /* of two folders */
     const char *what, *where, *place;
     int64_t changes;
     const char *left, *right; /* files; "" where it is not there */
+    const char *text;         /* for the screen: cause, what, where, place */
 };
 
 struct rp_diff {
@@ -49,7 +52,9 @@ struct rp_diff {
     struct rp_diff_module *modules;
 };
 
-extern const struct rp_type rp_diff_type;
+/* Of two programs, of the graphs of one dump, of two folders: the same record, other parts of it.
+ */
+extern const struct rp_type rp_diff_type, rp_diff_steps_type, rp_diff_modules_type;
 
 /* One side of a comparison: a computation of a program, RP_NONE: all of it. */
 struct rp_diff_side {
@@ -69,5 +74,23 @@ static inline uint64_t rp_diff_side_hash(struct rp_diff_side side)
     return side.computation == RP_NONE ? side.prepared->hashes.program
                                        : side.prepared->hashes.computation[side.computation];
 }
+
+/*
+ * How the operations are spread over devices, of all that say it; 0 where none does. It is no part
+ * of the structural hash, because it does not change what is computed, but it changes what is
+ * compiled: programs that both say it and differ are not the same for `diff`.
+ */
+uint64_t rp_diff_sharding_hash(struct rp_diff_side side);
+bool rp_diff_same_hashes(uint64_t left, uint64_t left_sharding, uint64_t right,
+                         uint64_t right_sharding);
+
+/* "what, where, place", without what is empty; in the arena, NULL: no memory. */
+const char *rp_diff_sentence(const char *what, const char *where, const char *place,
+                             struct rp_arena *arena);
+
+/* The change that explains most, or NULL where there is none; and what it is, with its kind where
+   the words alone do not say it: "added relu f32[8]". In the arena, NULL: no memory. */
+const struct rp_diff_change *rp_diff_main_change(const struct rp_diff *diff);
+const char *rp_diff_change_words(const struct rp_diff_change *change, struct rp_arena *arena);
 
 #endif

@@ -91,9 +91,7 @@ static bool alike(const struct matcher *t, uint32_t a, uint32_t b)
 {
     const struct rp_match_side *l = &t->m->left, *r = &t->m->right;
 
-    return (l->p->code.at[a] == r->p->code.at[b] &&
-            (l->p->code.at[a] != RP_OP_FOREIGN || l->hashes.local[a] == r->hashes.local[b])) ||
-           shape_hash(l, a) == shape_hash(r, b);
+    return l->hashes.opcode[a] == r->hashes.opcode[b] || shape_hash(l, a) == shape_hash(r, b);
 }
 
 /* ---- what follows from a pair ---- */
@@ -177,10 +175,9 @@ static size_t collect(const struct rp_match_side *s, const struct rp_computation
         if (s->match[op] != RP_NONE)
             continue;
         out[n].op = op;
-        out[n++].key = key == WHOLE                         ? s->hashes.op[op]
-                       : key == LOCAL                       ? s->hashes.local[op]
-                       : s->p->code.at[op] == RP_OP_FOREIGN ? s->hashes.local[op]
-                                                            : (uint64_t)s->p->code.at[op];
+        out[n++].key = key == WHOLE   ? s->hashes.op[op]
+                       : key == LOCAL ? s->hashes.local[op]
+                                      : s->hashes.opcode[op];
     }
     qsort(out, n, sizeof *out, by_key);
     return n;

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_SCOPE = 400, MOST_NEAR = 24 };
+enum { MOST_SCOPE = 400, MOST_NEAR = 24, FEWEST_REPEATS = 3 /* two are alike by chance */ };
 
 static const struct rp_match_side *side_of(const struct rp_placer *t, unsigned side)
 {
@@ -175,7 +175,7 @@ static const char *repeat_words(const struct rp_place *places, size_t n, struct 
 
     if (!values)
         return NULL;
-    if (count <= 1)
+    if (count < FEWEST_REPEATS)
         return "";
     for (size_t i = 0; i < n; i++)
         values[i] = places[i].repeat.index;

@@ -3,9 +3,10 @@
  * Repeats of a block without names. Operations get a colour: first their own looks, then, step by
  * step, also the colours of what they read and who reads them (the refinement of Weisfeiler and
  * Leman). A small radius makes operations of different blocks of a layer alike, a large one sets
- * the first and the last layers apart from the middle ones; so the number of layers is taken from
- * the whole computation (the class size that most operations have), and every operation takes the
- * radius at which its class comes nearest to that.
+ * the first and the last layers apart from the middle ones. In a layered program those that are
+ * alike stand at even distances in the data flow, one in every layer; the size of most such classes
+ * is the number of layers, and an operation takes the radius at which its class is even and comes
+ * nearest to that.
  *
  * Alike operations are counted in the order of the data flow, as late as their readers allow:
  * parameters and what is made of them stand with the layer that reads them, wherever the file has
@@ -18,7 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { RADII = 6, TYPICAL_RADIUS = 3, MOST_USERS = 16 };
+enum { RADII = 6, SMALL_RADII = 3, MOST_USERS = 16 };
 
 struct refine {
     const struct rp_match_side *side;
@@ -29,7 +30,9 @@ struct refine {
     uint32_t *class[RADII]; /* of an operation */
     uint32_t *size[RADII];  /* of a class */
     uint32_t *index[RADII]; /* of an operation in its class, from 1 */
+    bool *even[RADII];      /* of a class: its members stand at even distances */
     uint32_t *order;        /* positions, earliest in the data flow first */
+    uint32_t *level;        /* of an operation in the data flow */
 };
 
 static enum rp_code prepare(struct refine *r)
@@ -41,11 +44,13 @@ static enum rp_code prepare(struct refine *r)
         r->class[k] = RP_ARENA_NEW(r->arena, uint32_t, n);
         r->size[k] = RP_ARENA_NEW(r->arena, uint32_t, n);
         r->index[k] = RP_ARENA_NEW(r->arena, uint32_t, n);
-        if (!r->color[k] || !r->class[k] || !r->size[k] || !r->index[k])
+        r->even[k] = RP_ARENA_NEW(r->arena, bool, n);
+        if (!r->color[k] || !r->class[k] || !r->size[k] || !r->index[k] || !r->even[k])
             return rp_err_nomem(r->err, "finding repeats");
     }
     r->order = RP_ARENA_NEW(r->arena, uint32_t, n);
-    return r->order ? RP_OK : rp_err_nomem(r->err, "finding repeats");
+    r->level = RP_ARENA_NEW(r->arena, uint32_t, n);
+    return r->order && r->level ? RP_OK : rp_err_nomem(r->err, "finding repeats");
 }
 
 /* The colour one step further; users have no order, and those of constants say nothing. */
@@ -57,10 +62,10 @@ static uint64_t refined(const struct refine *r, const uint64_t *color, uint32_t 
     uint64_t hash = rp_hash_u64(color[i]), sum = 0;
 
     for (uint32_t k = 0; k < operands.n; k++)
-        hash = rp_hash_mix(hash, color[operands.at[k] - r->c->first] ^ 0x9e3779b97f4a7c15);
+        hash = rp_hash_join(hash, color[operands.at[k] - r->c->first] ^ 0x9e3779b97f4a7c15);
     for (uint32_t k = from; k < to && to - from <= MOST_USERS; k++)
         sum += rp_hash_u64(color[s->users[k] - r->c->first]);
-    return rp_hash_mix(hash, sum ^ 0xd1342543de82ef95);
+    return rp_hash_join(hash, sum ^ 0xd1342543de82ef95);
 }
 
 static enum rp_code classify(struct refine *r, unsigned radius)
@@ -134,57 +139,89 @@ static enum rp_code order_by_flow(struct refine *r, uint32_t computation)
         return rp_err_nomem(r->err, "finding repeats");
     RP_TRY(rp_computation_order(r->side->p, computation, r->arena, topological, r->err));
     find_levels(r, topological, depth, late);
+    for (uint32_t i = 0; i < n; i++)
+        r->level[i] = late[i].level;
     qsort(late, n, sizeof *late, by_level);
     for (uint32_t i = 0; i < n; i++)
         r->order[i] = late[i].position;
     return RP_OK;
 }
 
+struct spacing { /* of a class, while its members go by */
+    uint32_t n, last, gap;
+    bool uneven;
+};
+
+/* Counts the members of every class and looks at the distances between them; the first and the last
+   distance may be others, because what stands around the layers makes it so. */
 static enum rp_code number(struct refine *r, unsigned radius)
 {
-    uint32_t *next = RP_ARENA_NEW(r->arena, uint32_t, r->c->n);
+    struct spacing *spacing = RP_ARENA_NEW(r->arena, struct spacing, r->c->n);
 
-    if (!next)
+    if (!spacing)
         return rp_err_nomem(r->err, "finding repeats");
     for (uint32_t k = 0; k < r->c->n; k++) {
-        uint32_t i = r->order[k];
+        uint32_t i = r->order[k], class = r->class[radius][i];
+        struct spacing *s = &spacing[class];
+        uint32_t gap = r->level[i] - s->last;
 
-        r->index[radius][i] = ++next[r->class[radius][i]];
+        r->index[radius][i] = ++s->n;
+        if (s->n == 3)
+            s->gap = gap;
+        if (s->n > 1 && gap == 0)
+            s->uneven = true;
+        if (s->n > 3 && gap != s->gap && s->n < r->size[radius][class])
+            s->uneven = true;
+        s->last = r->level[i];
     }
+    for (uint32_t class = 0; class < r->c->n; class ++)
+        r->even[radius][class] = spacing[class].n > 2 && !spacing[class].uneven;
     return RP_OK;
 }
 
 /* ---- layers ---- */
 
-/* The class size above 1 that most operations have; 0 where there is none. */
-static enum rp_code layers_of(const struct refine *r, uint32_t *layers)
+/* The size that most operations have at small radii, of even classes or of all above 1; 0: none. */
+static enum rp_code common_size(const struct refine *r, bool even, uint32_t *size)
 {
     uint32_t *covered = RP_ARENA_NEW(r->arena, uint32_t, (size_t)r->c->n + 1);
     uint32_t best = 0;
 
-    *layers = 0;
+    *size = 0;
     if (!covered)
         return rp_err_nomem(r->err, "finding repeats");
-    for (uint32_t i = 0; i < r->c->n; i++)
-        covered[r->size[TYPICAL_RADIUS][r->class[TYPICAL_RADIUS][i]]]++;
-    for (uint32_t size = 2; size <= r->c->n; size++)
-        if (covered[size] > best) {
-            best = covered[size];
-            *layers = size;
+    for (unsigned k = 0; k < SMALL_RADII; k++)
+        for (uint32_t i = 0; i < r->c->n; i++)
+            if (!even || r->even[k][r->class[k][i]])
+                covered[r->size[k][r->class[k][i]]]++;
+    for (uint32_t n = 2; n <= r->c->n; n++)
+        if (covered[n] > best) {
+            best = covered[n];
+            *size = n;
         }
     return RP_OK;
 }
 
+static uint32_t distance(uint32_t a, uint32_t b)
+{
+    return a > b ? a - b : b - a;
+}
+
+/* The class that comes nearest to the number of layers; even ones go before any other. */
 static struct rp_repeat choose(const struct refine *r, uint32_t i, uint32_t layers)
 {
     struct rp_repeat best = {.count = 1, .index = 1, .off = UINT32_MAX};
+    bool even = false;
 
     for (unsigned k = 0; k < RADII; k++) {
-        uint32_t size = r->size[k][r->class[k][i]];
-        uint32_t distance = size > layers ? size - layers : layers - size;
+        uint32_t class = r->class[k][i], size = r->size[k][class];
+        uint32_t off = distance(size, layers);
 
-        if (size > 1 && distance < best.off)
-            best = (struct rp_repeat){r->color[k][i], r->index[k][i], size, distance};
+        if (size < 2 || (even && !r->even[k][class]))
+            continue;
+        if (off < best.off || (!even && r->even[k][class]))
+            best = (struct rp_repeat){r->color[k][i], r->index[k][i], size, off};
+        even |= r->even[k][class];
     }
     return best;
 }
@@ -209,7 +246,9 @@ enum rp_code rp_repeats_find(const struct rp_match_side *side, uint32_t computat
         RP_TRY(classify(&r, k));
         RP_TRY(number(&r, k));
     }
-    RP_TRY(layers_of(&r, &layers));
+    RP_TRY(common_size(&r, true, &layers));
+    if (!layers)
+        RP_TRY(common_size(&r, false, &layers));
     for (uint32_t i = 0; i < r.c->n; i++)
         (*out)[i] = choose(&r, i, layers);
     return RP_OK;

@@ -120,9 +120,9 @@ uint64_t rp_scope_pattern(const char *scope)
 
     for (size_t i = 0; scope[i]; i++)
         if (!is_digit(scope[i]))
-            hash = rp_hash_mix(hash, (uint64_t)(unsigned char)scope[i] + 1);
+            hash = rp_hash_join(hash, (uint64_t)(unsigned char)scope[i] + 1);
         else if (!i || !is_digit(scope[i - 1]))
-            hash = rp_hash_mix(hash, 1000);
+            hash = rp_hash_join(hash, 1000);
     return hash;
 }
 

@@ -169,7 +169,7 @@ bool rp_attr_counts(const struct rp_program *p, uint32_t op, const struct rp_att
 
 uint64_t rp_attr_hash(const struct rp_attr *attr)
 {
-    return hash_value(attr->at, attr->n);
+    return attr->key == RP_ATTR_ROOT ? 1 : hash_value(attr->at, attr->n);
 }
 
 static uint64_t hash_attrs(const struct hasher *h, uint32_t op)
@@ -188,7 +188,7 @@ static uint64_t hash_attrs(const struct hasher *h, uint32_t op)
             key = h->key[attr->key];
         else
             key = hash_text(rp_program_text(p, attr->key), rp_strtab_len(&p->strings, attr->key));
-        sum += mix(key, hash_value(attr->at, attr->n));
+        sum += mix(key, rp_attr_hash(attr));
     }
     return sum;
 }
@@ -204,6 +204,7 @@ static uint64_t hash_op(const struct hasher *h, uint32_t op)
     if (code == RP_OP_FOREIGN)
         hash = mix(hash, hash_text(rp_program_text(p, p->foreign.at[op]),
                                    rp_strtab_len(&p->strings, p->foreign.at[op])));
+    h->out->opcode[op] = hash;
     hash = mix(hash, h->out->shape[p->shape.at[op]]);
     if (code == RP_OP_CONSTANT)
         hash = mix(hash, hash_literal(h, op));
@@ -305,13 +306,14 @@ enum rp_code rp_program_hash(const struct rp_program *p, struct rp_arena *arena,
     out->computation = RP_ARENA_NEW(arena, uint64_t, p->computations.n + 1);
     out->reachable = RP_ARENA_NEW(arena, bool, p->computations.n + 1);
     out->local = RP_ARENA_NEW(arena, uint64_t, (size_t)p->nops + 1);
+    out->opcode = RP_ARENA_NEW(arena, uint64_t, (size_t)p->nops + 1);
     out->shape = RP_ARENA_NEW(arena, uint64_t, p->shapes.n + 1);
     h.key = RP_ARENA_NEW(arena, uint64_t, RP_ATTR_COUNT);
     h.opcode = RP_ARENA_NEW(arena, uint64_t, RP_OP_COUNT);
     h.uses = RP_ARENA_NEW(arena, uint32_t, (size_t)p->nops + 1);
     h.order = RP_ARENA_NEW(arena, uint32_t, (size_t)p->nops + 1);
-    if (!out->op || !out->computation || !out->reachable || !out->local || !out->shape || !h.key ||
-        !h.opcode || !h.uses || !h.order)
+    if (!out->op || !out->computation || !out->reachable || !out->local || !out->opcode ||
+        !out->shape || !h.key || !h.opcode || !h.uses || !h.order)
         return rp_err_nomem(err, "hashing a program");
     RP_TRY(rp_program_call_order(p, arena, &calls, err));
     hash_tables(&h);
