@@ -7,12 +7,15 @@
  */
 #include "explain/program_diff.h"
 
+#include "explain/program_canon.h"
 #include "explain/program_place.h"
 #include "explain/program_scope.h"
 #include "explain/program_words.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+enum { FEW_CHANGES = 4 };
 
 enum kind { ADDED, REMOVED, OPCODE, OPERANDS, ATTRIBUTE, SHAPE, SHARDING, CONSTANT, FOLLOWS };
 static const char *const kind_words[] = {"added", "removed",  "opcode",   "operands", "attribute",
@@ -449,46 +452,88 @@ bool rp_diff_same_hashes(uint64_t left, uint64_t left_sharding, uint64_t right,
     return left == right && (!left_sharding || !right_sharding || left_sharding == right_sharding);
 }
 
-static enum rp_code compare_sides(struct differ *d, struct rp_diff_side left,
-                                  struct rp_diff_side right, struct rp_diff *out)
+/* Matches and finds the changes of it, added to what `out` says of the sides. */
+static enum rp_code attempt(struct differ *d, struct rp_diff_side left, struct rp_diff_side right,
+                            struct rp_diff *out)
 {
-    uint64_t x = rp_diff_sharding_hash(left), y = rp_diff_sharding_hash(right);
-
-    d->sharded = x && y;
-    out->cause = "";
-    if (rp_diff_same_hashes(rp_diff_side_hash(left), x, rp_diff_side_hash(right), y)) {
-        out->same = true;
-        out->matched = out->left.instructions;
-        return RP_OK;
-    }
     RP_TRY(rp_program_match(left.prepared, left.computation, right.prepared, right.computation,
                             d->arena, &d->match, d->err));
     RP_TRY(rp_placer_init(&d->placer, &d->match, d->arena, d->err));
     RP_TRY(find_changes(d, out));
     RP_TRY(count_whole(d, out));
     RP_TRY(describe_all(d, out));
-    out->same = !d->changes.n; /* parameters in another order */
+    out->same = !d->changes.n;
     return RP_OK;
+}
+
+static void differ_init(struct differ *d, bool sharded, struct rp_arena *arena, struct rp_err *err)
+{
+    *d = (struct differ){.arena = arena, .err = err, .sharded = sharded};
+    rp_map_init(&d->groups);
+}
+
+static void differ_release(struct differ *d)
+{
+    rp_map_release(&d->groups);
+    rp_vec_release(&d->changes);
+    rp_vec_release(&d->members);
+    rp_vec_release(&d->swaps);
+}
+
+static int64_t weight(const struct rp_diff *diff)
+{
+    return diff->changed + diff->added + diff->removed;
+}
+
+/* First with the numbers of the parameters; where that finds much, also without them, and the
+   shorter story is told. */
+static enum rp_code compare_both_ways(struct rp_diff_side left, struct rp_diff_side right,
+                                      bool sharded, struct rp_arena *arena, struct rp_diff *out,
+                                      struct rp_err *err)
+{
+    struct rp_match_side l = *left.prepared, r = *right.prepared;
+    struct rp_diff other = *out;
+    struct differ d;
+    uint64_t x, y, *anonymous[2];
+    enum rp_code code;
+
+    RP_TRY(rp_canonical_hash(&l, left.computation, arena, &x, &anonymous[0], err));
+    RP_TRY(rp_canonical_hash(&r, right.computation, arena, &y, &anonymous[1], err));
+    if (x == y && !sharded) {
+        out->same = true; /* parameters in another order */
+        out->matched = out->left.instructions;
+        return RP_OK;
+    }
+    differ_init(&d, sharded, arena, err);
+    code = attempt(&d, left, right, out);
+    differ_release(&d);
+    if (code != RP_OK || weight(out) <= FEW_CHANGES)
+        return code;
+    l.anonymous = anonymous[0];
+    r.anonymous = anonymous[1];
+    differ_init(&d, sharded, arena, err);
+    code = attempt(&d, (struct rp_diff_side){&l, left.computation},
+                   (struct rp_diff_side){&r, right.computation}, &other);
+    differ_release(&d);
+    if (code == RP_OK && weight(&other) < weight(out))
+        *out = other;
+    return code;
 }
 
 enum rp_code rp_explain_diff_sides(struct rp_diff_side left, struct rp_diff_side right,
                                    struct rp_arena *arena, struct rp_diff *out, struct rp_err *err)
 {
-    struct differ d = {.arena = arena, .err = err};
-    enum rp_code code;
+    uint64_t x = rp_diff_sharding_hash(left), y = rp_diff_sharding_hash(right);
 
     memset(out, 0, sizeof *out);
-    rp_map_init(&d.groups);
-    code = describe_side(left, arena, &out->left, err);
-    if (code == RP_OK)
-        code = describe_side(right, arena, &out->right, err);
-    if (code == RP_OK)
-        code = compare_sides(&d, left, right, out);
-    rp_map_release(&d.groups);
-    rp_vec_release(&d.changes);
-    rp_vec_release(&d.members);
-    rp_vec_release(&d.swaps);
-    return code;
+    out->cause = "";
+    RP_TRY(describe_side(left, arena, &out->left, err));
+    RP_TRY(describe_side(right, arena, &out->right, err));
+    if (!rp_diff_same_hashes(rp_diff_side_hash(left), x, rp_diff_side_hash(right), y))
+        return compare_both_ways(left, right, x && y, arena, out, err);
+    out->same = true;
+    out->matched = out->left.instructions;
+    return RP_OK;
 }
 
 enum rp_code rp_explain_diff(const struct rp_program *left, const struct rp_program *right,

@@ -164,7 +164,7 @@ static int by_key(const void *x, const void *y)
     return (a->op > b->op) - (a->op < b->op);
 }
 
-enum key { WHOLE, LOCAL, OPCODE };
+enum key { WHOLE, ANONYMOUS, LOCAL, OPCODE };
 
 static size_t collect(const struct rp_match_side *s, const struct rp_computation *c, enum key key,
                       struct keyed *out)
@@ -175,9 +175,10 @@ static size_t collect(const struct rp_match_side *s, const struct rp_computation
         if (s->match[op] != RP_NONE)
             continue;
         out[n].op = op;
-        out[n++].key = key == WHOLE   ? s->hashes.op[op]
-                       : key == LOCAL ? s->hashes.local[op]
-                                      : s->hashes.opcode[op];
+        out[n++].key = key == WHOLE       ? s->hashes.op[op]
+                       : key == ANONYMOUS ? s->anonymous[op]
+                       : key == LOCAL     ? s->hashes.local[op]
+                                          : s->hashes.opcode[op];
     }
     qsort(out, n, sizeof *out, by_key);
     return n;
@@ -201,6 +202,104 @@ static enum rp_code zip(struct matcher *t, const struct rp_computation *x,
     return follow(t);
 }
 
+/* Whether the entry at i has no other of its key beside it. */
+static bool only_one(const struct keyed *list, size_t n, size_t i)
+{
+    return (i == 0 || list[i - 1].key != list[i].key) &&
+           (i + 1 == n || list[i + 1].key != list[i].key);
+}
+
+/* Those of a history that no other operation has. */
+static enum rp_code zip_unique(struct matcher *t, const struct rp_computation *x,
+                               const struct rp_computation *y)
+{
+    size_t n = collect(&t->m->left, x, ANONYMOUS, t->a);
+    size_t m = collect(&t->m->right, y, ANONYMOUS, t->b), i = 0, k = 0;
+
+    while (i < n && k < m) {
+        if (t->a[i].key < t->b[k].key) {
+            i++;
+        } else if (t->a[i].key > t->b[k].key) {
+            k++;
+        } else {
+            if (only_one(t->a, n, i) && only_one(t->b, m, k))
+                RP_TRY(make_pair(t, t->a[i].op, t->b[k].op));
+            i++;
+            k++;
+        }
+    }
+    return RP_OK;
+}
+
+/* From the pairs so far to what they read, as long as both look the same. */
+static enum rp_code descend(struct matcher *t, bool strict)
+{
+    const struct rp_match_side *l = &t->m->left, *r = &t->m->right;
+
+    for (size_t q = 0; q < t->queue.n; q++) {
+        uint32_t a = t->queue.at[q].left, b = t->queue.at[q].right;
+        struct rp_ids x = rp_op_operands(l->p, a), y = rp_op_operands(r->p, b);
+
+        for (uint32_t i = 0; x.n == y.n && i < x.n; i++)
+            if (free_pair(t, x.at[i], y.at[i]) &&
+                (strict ? l->hashes.local[x.at[i]] == r->hashes.local[y.at[i]]
+                        : alike(t, x.at[i], y.at[i])))
+                RP_TRY(make_pair(t, x.at[i], y.at[i]));
+    }
+    return RP_OK;
+}
+
+/* Where the numbers of parameters mean nothing, the results say what is what. */
+static enum rp_code match_from_root(struct matcher *t, const struct rp_computation *x,
+                                    const struct rp_computation *y)
+{
+    if (x->root != RP_NONE && y->root != RP_NONE && free_pair(t, x->root, y->root))
+        RP_TRY(make_pair(t, x->root, y->root));
+    RP_TRY(zip_unique(t, x, y));
+    RP_TRY(descend(t, true));
+    RP_TRY(descend(t, false));
+    return follow(t);
+}
+
+/* An operand of op that has no partner and looks like `other` of the other side; or RP_NONE. */
+static uint32_t lonely_operand(const struct rp_match_side *s, uint32_t op,
+                               const struct rp_match_side *o, uint32_t other)
+{
+    struct rp_ids operands = rp_op_operands(s->p, op);
+
+    for (uint32_t i = 0; i < operands.n; i++)
+        if (s->match[operands.at[i]] == RP_NONE &&
+            s->hashes.local[operands.at[i]] == o->hashes.local[other])
+            return operands.at[i];
+    return RP_NONE;
+}
+
+/* Where an operation was put in or taken out, its place was paired with the one behind it: that one
+   has a better partner a step further down. */
+static enum rp_code slide(struct matcher *t, const struct rp_computation *x)
+{
+    struct rp_match_side *l = &t->m->left, *r = &t->m->right;
+
+    for (uint32_t a = x->first; a < x->first + x->n; a++) {
+        uint32_t b = l->match[a], below;
+
+        if (b == RP_NONE || l->hashes.opcode[a] == r->hashes.opcode[b])
+            continue;
+        below = lonely_operand(l, a, r, b);
+        if (below != RP_NONE) {
+            l->match[a] = RP_NONE;
+            RP_TRY(make_pair(t, below, b));
+            continue;
+        }
+        below = lonely_operand(r, b, l, a);
+        if (below != RP_NONE) {
+            r->match[b] = RP_NONE;
+            RP_TRY(make_pair(t, a, below));
+        }
+    }
+    return follow(t);
+}
+
 static enum rp_code compare(struct matcher *t, struct pair pair)
 {
     struct rp_match_side *l = &t->m->left, *r = &t->m->right;
@@ -213,10 +312,13 @@ static enum rp_code compare(struct matcher *t, struct pair pair)
         l->visited[x->first + i] = 1;
     for (uint32_t i = 0; i < y->n; i++)
         r->visited[y->first + i] = 1;
+    if (l->anonymous && r->anonymous)
+        RP_TRY(match_from_root(t, x, y));
     RP_TRY(zip(t, x, y, WHOLE));
     if (x->root != RP_NONE && y->root != RP_NONE && free_pair(t, x->root, y->root))
         RP_TRY(make_pair(t, x->root, y->root));
     RP_TRY(follow(t));
+    RP_TRY(slide(t, x));
     RP_TRY(zip(t, x, y, LOCAL));
     return zip(t, x, y, OPCODE);
 }

@@ -86,6 +86,33 @@ static void layers_are_named(void **state)
                  "structure: 8 x tanh f32[4] -> sine f32[4] | Net/layer_{0-7}/mlp | net.py:12");
 }
 
+/* The layers of write_layers with every weight under another number, and layer `odd` changed. */
+static void write_permuted(char *out, int odd)
+{
+    static const int numbers[LAYERS] = {8, 7, 1, 2, 4, 0, 5, 6};
+    size_t n = (size_t)snprintf(out, TEXT, "HloModule m\nENTRY e {\n v0 = f32[4] parameter(3)\n");
+
+    for (int i = 0; i < LAYERS; i++)
+        n +=
+            (size_t)snprintf(out + n, TEXT - n,
+                             " k%d = f32[4] parameter(%d)\n l%d = f32[4] multiply(v%d, k%d)\n"
+                             " s%d = f32[4] %s(l%d)\n v%d = f32[4] add(s%d, v%d)\n",
+                             i, numbers[i], i, i, i, i, odd == i ? "sine" : "tanh", i, i + 1, i, i);
+    snprintf(out + n, TEXT - n, " ROOT r = f32[4] negate(v%d)\n}\n", LAYERS);
+}
+
+static void parameters_in_another_order(void **state)
+{
+    static char base[TEXT], other[TEXT];
+
+    UNUSED_STATE(state);
+    write_layers(base, -2, "", false);
+    write_permuted(other, -1);
+    check_change(base, other, "same");
+    write_permuted(other, 3);
+    check_change(base, other, "structure: 1 x tanh f32[4] -> sine f32[4] | repeat 4 of 8 | ");
+}
+
 static void shapes_follow(void **state)
 {
     UNUSED_STATE(state);
@@ -198,9 +225,13 @@ static void modules_are_paired(void **state)
 int test_program_place(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(layers_are_named),    cmocka_unit_test(shapes_follow),
-        cmocka_unit_test(sharding_is_said),    cmocka_unit_test(scopes),
-        cmocka_unit_test(steps_are_explained), cmocka_unit_test(modules_are_paired),
+        cmocka_unit_test(layers_are_named),
+        cmocka_unit_test(shapes_follow),
+        cmocka_unit_test(parameters_in_another_order),
+        cmocka_unit_test(sharding_is_said),
+        cmocka_unit_test(scopes),
+        cmocka_unit_test(steps_are_explained),
+        cmocka_unit_test(modules_are_paired),
     };
 
     return cmocka_run_group_tests_name("program_place", tests, NULL, NULL);
