@@ -253,6 +253,19 @@ static enum rp_code report(struct rp_ctf_reader *r, const struct rp_ctf_bytes *p
     return RP_OK;
 }
 
+/* With salvage the events in front of damage count, and the next packet is read. */
+static enum rp_code read_packet(struct rp_ctf_reader *r, const struct rp_ctf_bytes *p,
+                                struct rp_err *err)
+{
+    enum rp_code code = rp_ctf_packet_read(r, p, err);
+
+    if (code != RP_FORMAT || !r->t.options->salvage)
+        return code;
+    r->t.health->salvaged = 1;
+    return rp_builder_warn(r->t.builder, err, "%s; what stands behind it there is left out",
+                           err ? err->text : p->name);
+}
+
 /* The packets of one stream, from `from` on; *end is the first of the next. */
 static enum rp_code read_stream(struct rp_ctf_reader *r, size_t from, size_t *end,
                                 struct rp_err *err)
@@ -269,7 +282,7 @@ static enum rp_code read_stream(struct rp_ctf_reader *r, size_t from, size_t *en
             RP_TRY(rp_ctf_stream_begin(r, p, err));
         else if (p->head.sequence != p[-1].head.sequence + 1)
             RP_TRY(rp_ctf_stream_end(r, err)); /* what was open cannot be known to go on */
-        RP_TRY(rp_ctf_packet_read(r, p, err));
+        RP_TRY(read_packet(r, p, err));
         lost = p->head.discarded > lost ? p->head.discarded : lost;
         RP_TRY(report(r, p, err));
     }
@@ -288,8 +301,12 @@ enum rp_code rp_ctf_read_packets(struct rp_ctf_reader *r, struct rp_err *err)
         qsort(r->packets.at, n, sizeof *r->packets.at, by_stream);
     for (size_t i = 0; i < n; i++) {
         r->total_bytes += r->packets.at[i].content;
-        if (r->packets.at[i].head.clocks)
-            RP_TRY(rp_ctf_packet_clocks(r, &r->packets.at[i], err));
+        if (r->packets.at[i].head.clocks) {
+            enum rp_code code = rp_ctf_packet_clocks(r, &r->packets.at[i], err);
+
+            if (code != RP_OK && code != RP_FORMAT) /* damage is told where the events are read */
+                return code;
+        }
     }
     RP_TRY(rp_ctf_times_settle(&r->times, err));
     r->t.trace->base_ns = r->times.base_ns;
@@ -369,7 +386,7 @@ static enum rp_code open_packet(struct rp_ctf_reader *r, struct files *f, const 
     RP_TRY(rp_input_slurp(in, &p.at, &p.n, err));
     code = rp_ctf_packet_check(&p, salvage, &cut, err);
     if (code == RP_FORMAT && salvage)
-        return rp_builder_warn(r->t.builder, err, "%s: left out", err->text);
+        return rp_builder_warn(r->t.builder, err, "%s: left out", err ? err->text : path);
     RP_TRY(code);
     if (cut) {
         r->t.health->truncated = 1;
