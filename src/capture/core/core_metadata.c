@@ -141,7 +141,8 @@ static bool is_ours(const char *path)
 /* 1: the folder is ready, 0: it belongs to another, -1: it cannot be made (errno says why) */
 static int try_folder(const char *folder)
 {
-    char path[sizeof rp_core.folder + 16], hidden[sizeof rp_core.folder + 64], text[8192];
+    char path[sizeof rp_core.folder + 16], hidden[sizeof rp_core.folder + 80], name[64];
+    char text[8192];
     size_t n;
     int result;
 
@@ -150,8 +151,8 @@ static int try_folder(const char *folder)
         return is_ours(path);
     if (mkdir(folder, 0755) && errno != EEXIST)
         return -1;
-    snprintf(hidden, sizeof hidden, "%s/.metadata_%u_%llu", folder, rp_core.pid,
-             (unsigned long long)atomic_fetch_add(&rp_core.names, 1));
+    rp_core_hidden_name(name, sizeof name, "metadata");
+    snprintf(hidden, sizeof hidden, "%s/%s", folder, name);
     n = rp_core_metadata(text, sizeof text);
     if (!write_all(hidden, text, n)) {
         int why = errno;

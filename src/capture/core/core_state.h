@@ -167,6 +167,7 @@ bool rp_core_folder_open(void); /* makes the folder and its metadata, unless the
 size_t rp_core_metadata(char *to, size_t size);
 
 /* ---- streams ---- */
+void rp_core_hidden_name(char *to, size_t size, const char *what);
 struct rp_core_stream *rp_core_stream_new(void); /* for this thread; NULL: no memory */
 bool rp_core_stream_next(struct rp_core_stream *s, size_t need); /* a packet with that much room */
 void rp_core_stream_reserve(struct rp_core_stream *s);           /* helper: makes the spare chunk */

@@ -37,6 +37,13 @@ static void full_path(char *to, size_t size, const char *name)
     snprintf(to, size, "%s/%s", rp_core.folder, name);
 }
 
+/* A name that no other process has, wherever it runs. */
+void rp_core_hidden_name(char *to, size_t size, const char *what)
+{
+    snprintf(to, size, ".%s_%u_%08x_%llu", what, rp_core.pid, rp_core_image(),
+             (unsigned long long)atomic_fetch_add(&rp_core.names, 1));
+}
+
 /* All blocks of the file, so that no later store can fail. 0 or an error. */
 static int allocate(int fd, size_t size)
 {
@@ -84,8 +91,7 @@ static int make_chunk(struct rp_core_chunk *c, size_t size)
 {
     char path[sizeof rp_core.folder + 80];
 
-    snprintf(c->path, sizeof c->path, ".spare_%u_%llu", rp_core.pid,
-             (unsigned long long)atomic_fetch_add(&rp_core.names, 1));
+    rp_core_hidden_name(c->path, sizeof c->path, "spare");
     full_path(path, sizeof path, c->path);
     return map_chunk(c, path, size);
 }
@@ -318,8 +324,7 @@ void rp_core_stream_end(struct rp_core_stream *s)
     content = (size_t)(p->content_bits / 8);
     size = (content + 4095) & ~(size_t)4095;
     if (size < s->chunk.size) {
-        snprintf(hidden, sizeof hidden, ".trim_%u_%llu", rp_core.pid,
-                 (unsigned long long)atomic_fetch_add(&rp_core.names, 1));
+        rp_core_hidden_name(hidden, sizeof hidden, "trim");
         full_path(from, sizeof from, hidden);
         full_path(to, sizeof to, s->chunk.path);
         fd = open(from, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
