@@ -98,8 +98,8 @@ static int make_chunk(struct rp_core_chunk *c, size_t size)
 
 static void packet_name(char *to, size_t size, const struct rp_core_stream *s, uint32_t sequence)
 {
-    snprintf(to, size, "s_%u_%u_%08x%04x_%06u", rp_core.pid, s->tid, (unsigned)(s->instance >> 32),
-             (unsigned)(s->instance & 0xffff), sequence);
+    snprintf(to, size, "s_%u_%u_%016llx_%06u", rp_core.pid, s->tid, (unsigned long long)s->instance,
+             sequence);
 }
 
 /* Writes the header and gives the chunk its name. */
