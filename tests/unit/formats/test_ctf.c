@@ -31,7 +31,8 @@ static struct packet packet_new(uint64_t sequence)
 
 static void put(struct packet *p, const void *bytes, size_t n)
 {
-    memcpy(p->events + p->n, bytes, n);
+    if (n)
+        memcpy(p->events + p->n, bytes, n);
     p->n += n;
 }
 
