@@ -23,7 +23,7 @@ struct rp_critpath_share {
     int64_t total_ns, count;
     int64_t gain_ns; /* the end comes earlier by this if it took no time; absent: not asked */
     double share;
-    uint32_t name_id;  /* of the graph; RP_NONE in waits */
+    uint32_t name_id; /* of the graph; RP_NONE in waits */
     uint8_t kind_id;
     const char *label; /* for the screen */
 };
@@ -115,12 +115,12 @@ struct rp_critpath_view {
     const struct rp_stepgraph *graph;
     const struct rp_path *path; /* cut to the scope by the description */
     const struct rp_scope *scope;
-    const int64_t *slack_ns;              /* by node */
-    const struct rp_sg_held *held;        /* by collective of the rank, or NULL */
-    const struct rp_critpath_input *in;   /* the ranks, for their numbers */
+    const int64_t *slack_ns;            /* by node */
+    const struct rp_sg_held *held;      /* by collective of the rank, or NULL */
+    const struct rp_critpath_input *in; /* the ranks, for their numbers */
     size_t nranks;
-    uint32_t rank;                        /* of a graph of one rank: which of them */
-    bool gains;                           /* tell what names could bring */
+    uint32_t rank; /* of a graph of one rank: which of them */
+    bool gains;    /* tell what names could bring */
 };
 enum rp_code rp_critpath_describe(const struct rp_critpath_view *view, size_t limit,
                                   struct rp_arena *arena, struct rp_critpath_path *out,

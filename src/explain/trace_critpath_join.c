@@ -42,11 +42,10 @@ static enum rp_code summarize(struct joiner *j, struct rp_critpath_path *p, cons
     char window[64];
 
     rp_units_format((double)p->window_ns, RP_UNIT_NS, window, sizeof window);
-    p->summary = p->nsegments ? rp_arena_printf(j->arena, "%s: %s in %zu segments", who, window,
-                                                p->nsegments)
-                              : rp_arena_printf(j->arena,
-                                                "%s: no operators, calls or device work recorded",
-                                                who);
+    p->summary =
+        p->nsegments
+            ? rp_arena_printf(j->arena, "%s: %s in %zu segments", who, window, p->nsegments)
+            : rp_arena_printf(j->arena, "%s: no operators, calls or device work recorded", who);
     return p->summary ? RP_OK : rp_err_nomem(err, "joining ranks");
 }
 
@@ -251,8 +250,7 @@ enum rp_code rp_critpath_join(const struct rp_critpath_input *in, size_t n, size
                               struct rp_arena *arena, struct rp_critpath_run *run,
                               struct rp_critpath_root *out, struct rp_err *err)
 {
-    struct joiner j = {
-        .in = in, .n = n, .limit = limit, .arena = arena, .run = run, .out = out};
+    struct joiner j = {.in = in, .n = n, .limit = limit, .arena = arena, .run = run, .out = out};
     size_t r;
 
     out->ranks = RP_ARENA_NEW(arena, struct rp_critpath_path, n + 1);

@@ -62,10 +62,10 @@ static bool lane_row(struct adder *a, const struct rp_sg_node *n, struct rp_crit
     const struct rp_sg_lane *lane = &a->view->graph->lanes.at[n->lane];
 
     if (!*place) {
-        a->out->tracks[a->out->ntracks++] = (struct rp_critpath_slack){
-            .kind = lane->device ? "stream" : "thread",
-            .track = rp_arena_strdup(a->arena, lane->label),
-            .rank = a->view->in[a->view->rank + lane->rank].number};
+        a->out->tracks[a->out->ntracks++] =
+            (struct rp_critpath_slack){.kind = lane->device ? "stream" : "thread",
+                                       .track = rp_arena_strdup(a->arena, lane->label),
+                                       .rank = a->view->in[a->view->rank + lane->rank].number};
         *place = (uint32_t)a->out->ntracks;
     }
     *row = &a->out->tracks[*place - 1];
@@ -159,7 +159,7 @@ struct runner {
     struct rp_critpath_path *out;
     struct rp_critpath_share *asked[GAINS];
     size_t nasked;
-    RP_VEC(int64_t) dur, start;       /* by node */
+    RP_VEC(int64_t) dur, start;      /* by node */
     RP_VEC(uint32_t) members[GAINS]; /* nodes of each name that is asked for */
 };
 

@@ -9,8 +9,8 @@
  *
  *   - another thread that stopped being busy while this one was not, and still is not when this one
  *     goes on, hands over to it; this one waited from where it last did something;
- *   - a thread that recorded nothing for a while (WOKEN_NS) was woken by one that is busy just then,
- *     or, of another process, stopped being busy meanwhile.
+ *   - a thread that recorded nothing for a while (WOKEN_NS) was woken by one that is busy just
+ * then, or, of another process, stopped being busy meanwhile.
  *
  * These edges are inferred. A cursor for each thread moves with the time, so the cost is threads
  * times busy times.
@@ -142,9 +142,8 @@ static int waker(const struct passer *p, uint32_t other, int64_t *since_ns)
     if (*since_ns <= p->busy_ns)
         return *since_ns > p->idle_ns ? 1 : 0;
     *since_ns = last_change(b, other, p->busy_ns, &inside);
-    return b->t->tracks[o->track].process == b->t->tracks[b->threads.at[p->lane].track].process
-               ? 3
-               : 2;
+    return b->t->tracks[o->track].process == b->t->tracks[b->threads.at[p->lane].track].process ? 3
+                                                                                                : 2;
 }
 
 /* Finds who woke this thread: of those that explain it equally the one that changed last. */
@@ -166,8 +165,7 @@ static enum rp_code wake_up(struct passer *p, struct rp_err *err)
             found = i;
         }
     }
-    return found == RP_SG_NO_LANE ? RP_OK
-                                  : put(p, p->busy_ns, p->busy_ns, found, p->busy_ns, err);
+    return found == RP_SG_NO_LANE ? RP_OK : put(p, p->busy_ns, p->busy_ns, found, p->busy_ns, err);
 }
 
 /* Moves the cursors to now, and finds who stopped being busy last. */

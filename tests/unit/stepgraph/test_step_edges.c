@@ -11,8 +11,8 @@ static uint32_t node_named(const struct rp_stepgraph *g, const char *name, int n
     uint32_t i;
 
     for (i = 0; i < g->nodes.n; i++)
-        if (g->nodes.at[i].kind != RP_SG_ARRIVE && !strcmp(g->names.at[g->nodes.at[i].name], name) &&
-            n-- == 0)
+        if (g->nodes.at[i].kind != RP_SG_ARRIVE &&
+            !strcmp(g->names.at[g->nodes.at[i].name], name) && n-- == 0)
             return i;
     fail_msg("no node '%s'", name);
     return 0;
@@ -117,18 +117,18 @@ static void work_of_a_stream_follows_each_other(void **state)
 /* Stream 9 waits for the first version of an event, so not for what was launched behind that. */
 static void a_recorded_event_holds_up_its_version(void **state)
 {
-    const struct row rows[] = {
-        {'X', "cuda_runtime", "l1", 1, 1, 0, 5, 1},
-        {'X', "cuda_runtime", "cudaEventRecord", 1, 1, 5, 5, 20},
-        {'X', "cuda_runtime", "l2", 1, 1, 10, 5, 2},
-        {'X', "cuda_runtime", "cudaEventRecord", 1, 1, 15, 5, 21},
-        {'X', "cuda_runtime", "cudaStreamWaitEvent", 1, 1, 20, 5, 22},
-        {'X', "cuda_runtime", "l3", 1, 1, 25, 5, 3},
-        {'X', "kernel", "k1", 0, 7, 30, 50, 1, 7},
-        {'X', "kernel", "k2", 0, 7, 80, 10, 2, 7},
-        {'X', "kernel", "k3", 0, 9, 95, 50, 3, 9},
-        {'X', "cuda_sync", "Stream Wait Event", 0, 9, 21, 3, 22, 9, 0, "wait_on_stream", 7, 0, NULL,
-         NULL, "wait_on_cuda_event_record_corr_id", 20}};
+    const struct row rows[] = {{'X', "cuda_runtime", "l1", 1, 1, 0, 5, 1},
+                               {'X', "cuda_runtime", "cudaEventRecord", 1, 1, 5, 5, 20},
+                               {'X', "cuda_runtime", "l2", 1, 1, 10, 5, 2},
+                               {'X', "cuda_runtime", "cudaEventRecord", 1, 1, 15, 5, 21},
+                               {'X', "cuda_runtime", "cudaStreamWaitEvent", 1, 1, 20, 5, 22},
+                               {'X', "cuda_runtime", "l3", 1, 1, 25, 5, 3},
+                               {'X', "kernel", "k1", 0, 7, 30, 50, 1, 7},
+                               {'X', "kernel", "k2", 0, 7, 80, 10, 2, 7},
+                               {'X', "kernel", "k3", 0, 9, 95, 50, 3, 9},
+                               {'X', "cuda_sync", "Stream Wait Event", 0, 9, 21, 3, 22, 9, 0,
+                                "wait_on_stream", 7, 0, NULL, NULL,
+                                "wait_on_cuda_event_record_corr_id", 20}};
     struct built b = BUILD(rows);
 
     UNUSED_STATE(state);
@@ -150,7 +150,8 @@ static void the_order_of_calls_tells_of_an_event(void **state)
 
     UNUSED_STATE(state);
     check_edge(&b, NODE("k1"), NODE("k2"), RP_SG_EVENT);
-    assert_true(edge_between(&b.graph, NODE("k1"), NODE("k2"), RP_SG_EVENT)->flags & RP_SG_INFERRED);
+    assert_true(edge_between(&b.graph, NODE("k1"), NODE("k2"), RP_SG_EVENT)->flags &
+                RP_SG_INFERRED);
     release_graph(&b);
 }
 
@@ -191,15 +192,15 @@ static void a_stream_wait_is_for_its_stream(void **state)
 
 static void an_event_wait_is_for_what_was_recorded(void **state)
 {
-    const struct row rows[] = {
-        {'X', "cuda_runtime", "l1", 1, 1, 0, 5, 1},
-        {'X', "cuda_runtime", "cudaEventRecord", 1, 1, 5, 1, 20},
-        {'X', "cuda_runtime", "l2", 1, 1, 6, 2, 2},
-        {'X', "cuda_runtime", "cudaEventSynchronize", 1, 1, 10, 90, 3},
-        {'X', "kernel", "k1", 0, 7, 10, 30, 1, 7},
-        {'X', "kernel", "k2", 0, 7, 40, 30, 2, 7},
-        {'X', "cuda_sync", "Event Sync", 0, -1, 10, 90, 3, -1, 0, "wait_on_stream", 7, 0, NULL,
-         NULL, "wait_on_cuda_event_record_corr_id", 20}};
+    const struct row rows[] = {{'X', "cuda_runtime", "l1", 1, 1, 0, 5, 1},
+                               {'X', "cuda_runtime", "cudaEventRecord", 1, 1, 5, 1, 20},
+                               {'X', "cuda_runtime", "l2", 1, 1, 6, 2, 2},
+                               {'X', "cuda_runtime", "cudaEventSynchronize", 1, 1, 10, 90, 3},
+                               {'X', "kernel", "k1", 0, 7, 10, 30, 1, 7},
+                               {'X', "kernel", "k2", 0, 7, 40, 30, 2, 7},
+                               {'X', "cuda_sync", "Event Sync", 0, -1, 10, 90, 3, -1, 0,
+                                "wait_on_stream", 7, 0, NULL, NULL,
+                                "wait_on_cuda_event_record_corr_id", 20}};
     struct built b = BUILD(rows);
     uint32_t sync = NODE("cudaEventSynchronize");
 
@@ -225,9 +226,10 @@ static void a_call_may_wait_for_its_copy(void **state)
 
 static void threads_hand_over_to_each_other(void **state)
 {
-    const struct row rows[] = {
-        {'X', "user_annotation", "step", 1, 1, 0, 100}, {'X', "cpu_op", "forward", 1, 1, 5, 15},
-        {'X', "cpu_op", "backward", 1, 2, 30, 40},      {'X', "cpu_op", "update", 1, 1, 80, 10}};
+    const struct row rows[] = {{'X', "user_annotation", "step", 1, 1, 0, 100},
+                               {'X', "cpu_op", "forward", 1, 1, 5, 15},
+                               {'X', "cpu_op", "backward", 1, 2, 30, 40},
+                               {'X', "cpu_op", "update", 1, 1, 80, 10}};
     struct built b = BUILD(rows);
 
     UNUSED_STATE(state);
