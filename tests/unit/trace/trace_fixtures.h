@@ -54,6 +54,7 @@ static inline uint16_t origin_of(struct rp_builder *b, char phase, const char *c
         {"gpu_memcpy", RP_KIND_MEMCPY, RP_ORIGIN_GPU},
         {"python_function", RP_KIND_PYTHON, RP_ORIGIN_NESTS},
         {"cuda_sync", RP_KIND_SYNC, 0},
+        {"overhead", RP_KIND_OVERHEAD, 0},
     };
     struct rp_origin origin = {.phase = phase};
     uint16_t out;
