@@ -278,7 +278,7 @@ static enum rp_code describe(struct planter *p, rp_event e, int kind, struct rp_
     RP_TRY(label(p, name, &node->name, err));
     node->loose =
         hash_words((uint64_t)kind, rp_hash_bytes(p->text, without_numbers(text, len, p->text)), 0);
-    node->exact = node->near = node->loose;
+    node->exact = node->near = node->loose; /* of what has no shape */
     if (kind == RP_DIFF_RANGE || kind == RP_DIFF_MODULE)
         return RP_OK;
     if (kind == RP_DIFF_OP && rp_arg_key_text(&p->dims, e, &dims)) {
@@ -289,6 +289,8 @@ static enum rp_code describe(struct planter *p, rp_event e, int kind, struct rp_
         node->near = hash_words(node->loose, rp_hash_bytes(p->text, two_tensors(p->text, n)), 0);
     }
     node->exact = hash_words((uint64_t)kind, rp_hash_bytes(text, len), node->exact);
+    if (!node->shape)
+        node->near = node->exact;
     return RP_OK;
 }
 

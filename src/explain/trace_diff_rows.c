@@ -336,6 +336,21 @@ static const char *change_of(const struct group *g, const struct rp_trace_diff_r
     return row->delta_ns > 0 ? "slower" : "faster";
 }
 
+/* The kernel of one side as people know it; NULL where the side has none. */
+static const char *short_text(struct rower *r, const struct group *g, int side)
+{
+    const struct kernel_set *kernels = &g->side[side].kernels;
+    const char *name = text_of(&g->side[side], false);
+    char text[256];
+
+    if (g->rule == RP_DIFF_BY_WORK)
+        name = kernels->n ? kernels->name[0] : NULL;
+    if (!name)
+        return NULL;
+    rp_short_name(name, text, sizeof text);
+    return rp_arena_strdup(r->arena, text);
+}
+
 /* Long shapes are shown by their first two tensors. */
 static int shown_shape(const char *shape)
 {
@@ -354,7 +369,7 @@ static enum rp_code fill_texts(struct rower *r, const struct group *g,
 {
     const struct side *at = g->side[1].node != RP_NONE ? &g->side[1] : &g->side[0];
     const struct rp_diff_node *node = &at->tree->nodes.at[at->node];
-    char name[160];
+    const char *what;
     int shown;
 
     if (g->rule == RP_DIFF_BY_WORK) {
@@ -367,12 +382,13 @@ static enum rp_code fill_texts(struct rower *r, const struct group *g,
     }
     if (!row->what)
         return rp_err_nomem(err, "comparing operators");
-    rp_short_name(row->what, name, sizeof name);
+    what = node->kind == RP_DIFF_WORK || g->rule == RP_DIFF_BY_WORK
+               ? both(r, short_text(r, g, 0), short_text(r, g, 1))
+               : row->what;
     shown = shown_shape(row->shape);
     row->label =
-        rp_arena_printf(r->arena, "%s%s%.*s%s", node->kind == RP_DIFF_WORK ? name : row->what,
-                        row->shape ? " " : "", shown, row->shape ? row->shape : "",
-                        row->shape && row->shape[shown] ? " …" : "");
+        rp_arena_printf(r->arena, "%s%s%.*s%s", what ? what : "", row->shape ? " " : "", shown,
+                        row->shape ? row->shape : "", row->shape && row->shape[shown] ? " …" : "");
     row->place = place_of(r, at);
     if (node->source)
         row->source = rp_arena_strdup(r->arena, rp_strtab_borrow(&at->tree->strings, node->source));
