@@ -339,6 +339,7 @@ static enum rp_code plant_event(struct planter *p, rp_event e, struct rp_err *er
     struct rp_diff_node like;
     uint32_t parent, ordinal;
     uint64_t key;
+    int64_t dur;
 
     if (kind < 0)
         return RP_OK;
@@ -354,7 +355,13 @@ static enum rp_code plant_event(struct planter *p, rp_event e, struct rp_err *er
     ordinal = ordinal == RP_MAP_NONE ? 0 : ordinal + 1;
     RP_TRY(rp_map_put(&p->ordinals, key, ordinal, err));
     RP_TRY(plant(p, parent, ordinal, &like, e, &p->node.at[e], err));
-    p->out->nodes.at[p->node.at[e]].calls += is_taken(p, p->step.at[e]);
+    if (!is_taken(p, p->step.at[e]))
+        return RP_OK;
+    dur = p->t->ev.dur_ns[e] > 0 ? p->t->ev.dur_ns[e] : 0;
+    p->out->nodes.at[p->node.at[e]].calls++;
+    rp_ns_add(&p->out->nodes.at[p->node.at[e]].host_ns, dur);
+    if (parent != RP_NONE)
+        rp_ns_add(&p->out->nodes.at[parent].host_ns, rp_ns_between(dur, 0));
     return RP_OK;
 }
 
@@ -493,6 +500,7 @@ static void scale_and_sum(struct rp_diff_tree *tree, int64_t steps)
     for (i = tree->nodes.n; i-- > 0;) {
         struct rp_diff_node *node = &tree->nodes.at[i];
 
+        node->host_ns /= tree->steps;
         rp_ns_add(&node->total_ns, node->own_ns);
         if (node->parent == RP_NONE)
             continue;

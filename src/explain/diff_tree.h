@@ -24,6 +24,7 @@ struct rp_diff_node {
     uint32_t parent, child, next; /* RP_NONE: none; children in the order of time */
     uint32_t work, nwork;         /* its own pieces */
     int64_t own_ns, total_ns;     /* of a step; total: with everything below */
+    int64_t host_ns;              /* of its spans in a step, without those below that are nodes */
     int64_t calls;                /* spans, in all steps that were taken */
     int64_t works;                /* pieces of work there, with everything below */
     uint32_t depth;

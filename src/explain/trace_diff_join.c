@@ -393,6 +393,26 @@ static void write_coverage(struct joiner *j)
     out->aligned_text = text;
 }
 
+/* Idle time of a device mostly comes from the host: what changed there, and what most of it is. */
+static void note_host(struct joiner *j)
+{
+    const struct rp_trace_diff_root *out = j->out;
+    const struct rp_trace_diff_row *row = &out->host;
+    int64_t idle = out->nparts ? out->parts[RP_DIFF_IDLE].delta_ns : 0;
+    const char *most = "";
+
+    if (!out->nidle_causes || !idle || llabs(idle) <= llabs(out->delta_ns) / 2)
+        return;
+    if (row->what && llabs(row->host_delta_ns) >= llabs(idle) / 4)
+        most = kept(j, rp_arena_printf(j->arena, ", of it '%s' %s -> %s", row->label,
+                                       when(j, row->base_host_ns), when(j, row->new_host_ns)));
+    note(j, rp_arena_printf(j->arena,
+                            "idle time changed by %s; on the host the calls that launch work take "
+                            "%s -> %s a step%s",
+                            when(j, idle), when(j, out->base.host_ns),
+                            when(j, out->new_run.host_ns), most));
+}
+
 /* What the reader must know before he believes the numbers. */
 static void add_notes(struct joiner *j)
 {
@@ -473,6 +493,7 @@ static enum rp_code join_all(struct joiner *j, struct rp_err *err)
                               out, err));
     write_verdict(j);
     write_coverage(j);
+    note_host(j);
     add_notes(j);
     return j->failed ? rp_err_nomem(err, "comparing runs") : RP_OK;
 }

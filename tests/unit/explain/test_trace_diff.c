@@ -272,6 +272,8 @@ static void what_a_range_does_is_replaced(void **state)
     assert_string_equal(row->rule, "tree");
     assert_int_equal(row->delta_ns, 2000 - 9000);
     assert_int_equal(row->nbase_kernels, 2);
+    assert_int_equal(row->base_host_ns, 1500); /* with the operators inside */
+    assert_int_equal(row->new_host_ns, 500);
     assert_int_equal(row->base_works, 3);
     assert_int_equal(row->new_works, 1);
     rp_arena_release(&c.arena);
