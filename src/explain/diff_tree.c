@@ -501,6 +501,7 @@ static void scale_and_sum(struct rp_diff_tree *tree, int64_t steps)
         struct rp_diff_node *node = &tree->nodes.at[i];
 
         node->host_ns /= tree->steps;
+        rp_ns_add(&tree->host_ns, node->host_ns);
         rp_ns_add(&node->total_ns, node->own_ns);
         if (node->parent == RP_NONE)
             continue;

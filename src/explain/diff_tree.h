@@ -47,9 +47,9 @@ struct rp_diff_tree {
     RP_VEC(struct rp_diff_piece) pieces; /* by node */
     RP_VEC(float) slot_ns;               /* by row and slot: its time in each step that was seen */
     uint32_t nslots;
-    uint32_t first;   /* of the top nodes, or RP_NONE */
-    int64_t steps;    /* how many were taken */
-    int64_t total_ns; /* of a step */
+    uint32_t first;            /* of the top nodes, or RP_NONE */
+    int64_t steps;             /* how many were taken */
+    int64_t total_ns, host_ns; /* of a step */
 };
 
 /* A step of the trace, on the host and on the device. */

@@ -190,9 +190,12 @@ static void fill_run(struct joiner *j, int side, struct rp_trace_diff_run *run)
     run->typical_steps = part->has_steps ? part->taken : 0;
     for (t = 0; t < RP_DIFF_TIMES; t++)
         rp_ns_add(&run->step_ns, mean_of(j, side, t));
-    for (p = 0; p < j->npairs; p++)
+    for (p = 0; p < j->npairs; p++) {
         rp_ns_add(&run->work_ns, part_of(j, side, p)->tree.total_ns);
+        rp_ns_add(&run->host_ns, part_of(j, side, p)->tree.host_ns);
+    }
     run->work_ns /= (int64_t)j->npairs;
+    run->host_ns /= (int64_t)j->npairs;
     measure_spread(j, side, run);
     describe_run(j, part, run);
 }

@@ -498,10 +498,6 @@ static enum rp_code find_host(struct rower *r, const struct rp_trace_diff_row *a
     size_t i, best = 0;
 
     for (i = 0; i < r->groups.n; i++) {
-        rp_ns_add(&r->out->base.host_ns, all[i].base_host_ns);
-        rp_ns_add(&r->out->new_run.host_ns, all[i].new_host_ns);
-    }
-    for (i = 0; i < r->groups.n; i++) {
         int64_t change = less ? -all[i].host_delta_ns : all[i].host_delta_ns;
 
         if (change > most) {
