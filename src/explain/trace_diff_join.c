@@ -409,11 +409,11 @@ static void note_host(struct joiner *j)
     if (row->what && llabs(row->host_delta_ns) >= llabs(idle) / 4)
         most = kept(j, rp_arena_printf(j->arena, ", of it '%s' %s -> %s", row->label,
                                        when(j, row->base_host_ns), when(j, row->new_host_ns)));
-    note(j, rp_arena_printf(j->arena,
-                            "idle time changed by %s; on the host the calls that launch work take "
-                            "%s -> %s a step%s",
-                            when(j, idle), when(j, out->base.host_ns),
-                            when(j, out->new_run.host_ns), most));
+    note(j, rp_arena_printf(
+                j->arena,
+                "idle time changed by %s; on the host the operators that launch work take "
+                "%s -> %s a step%s",
+                when(j, idle), when(j, out->base.host_ns), when(j, out->new_run.host_ns), most));
 }
 
 /* What the reader must know before he believes the numbers. */
