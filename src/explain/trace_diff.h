@@ -111,6 +111,9 @@ enum rp_code rp_trace_diff_join(const struct rp_trace_diff_input *base, size_t n
                                 const struct rp_trace_diff_options *options, struct rp_arena *arena,
                                 struct rp_trace_diff_root *out, struct rp_err *err);
 
+/* Of the change of the step; NaN where that is 0 or noise. */
+double rp_trace_diff_share_of(const struct rp_trace_diff_root *root, int64_t delta_ns);
+
 /* Which ranks are compared; both lists by number. */
 struct rp_diff_pair {
     size_t base, fresh; /* into the lists */

@@ -117,7 +117,7 @@ static void measure_spread(struct joiner *j, int side, struct rp_trace_diff_run 
         return;
     if (steps) {
         j->spread_ns[side] = rp_diff_spread(steps, n, scratch);
-        run->median_ns = (int64_t)rp_diff_median(steps, n);
+        run->median_ns = rp_diff_whole_ns(floor(rp_diff_median(steps, n)));
     }
     for (p = 0; !steps && p < j->npairs; p++) { /* the rank that varies most, the shortest list */
         const struct rp_trace_diff_part *part = part_of(j, side, p);
@@ -129,7 +129,7 @@ static void measure_spread(struct joiner *j, int side, struct rp_trace_diff_run 
         j->spread_ns[side] = spread > j->spread_ns[side] ? spread : j->spread_ns[side];
         j->count[side] = (double)count < j->count[side] ? (double)count : j->count[side];
     }
-    run->spread_ns = j->spread_ns[side] < 0 ? RP_ABSENT_I64 : (int64_t)j->spread_ns[side];
+    run->spread_ns = j->spread_ns[side] < 0 ? RP_ABSENT_I64 : rp_diff_whole_ns(j->spread_ns[side]);
 }
 
 static const char *text_or_null(struct joiner *j, const char *text)
@@ -205,13 +205,18 @@ static double share_of(int64_t ns, int64_t whole)
     return whole ? (double)ns / (double)whole : (double)NAN;
 }
 
+double rp_trace_diff_share_of(const struct rp_trace_diff_root *root, int64_t delta_ns)
+{
+    return root->changed ? share_of(delta_ns, root->delta_ns) : (double)NAN;
+}
+
 static void add_share(struct joiner *j, struct rp_trace_diff_share *list, size_t *n,
                       const char *part, int64_t base_ns, int64_t new_ns)
 {
     int64_t delta = rp_ns_between(base_ns, new_ns);
 
     list[(*n)++] = (struct rp_trace_diff_share){part, base_ns, new_ns, delta,
-                                                share_of(delta, j->out->delta_ns)};
+                                                rp_trace_diff_share_of(j->out, delta)};
 }
 
 static void fill_parts(struct joiner *j)
@@ -338,7 +343,7 @@ static void find_noise(struct joiner *j)
         if (j->count[s] > 1)
             j->count[s] /= MEDIAN_FACTOR * MEDIAN_FACTOR;
     noise = rp_diff_noise(j->spread_ns, j->count);
-    j->out->noise_ns = noise < 0 ? RP_ABSENT_I64 : (int64_t)ceil(noise);
+    j->out->noise_ns = noise < 0 ? RP_ABSENT_I64 : rp_diff_whole_ns(noise);
 }
 
 static void decide(struct joiner *j)
@@ -355,7 +360,7 @@ static void decide(struct joiner *j)
                                        : "faster";
     out->threshold_ns = RP_ABSENT_I64;
     if (j->options->fail_share >= 0)
-        out->threshold_ns = (int64_t)least;
+        out->threshold_ns = rp_diff_whole_ns(floor(least));
     if (j->options->fail_ns >= 0)
         out->threshold_ns = j->options->fail_ns;
     out->failed =

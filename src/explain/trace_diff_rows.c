@@ -433,12 +433,12 @@ static int64_t noise_of(const struct rower *r, const struct group *g)
         uint32_t i;
 
         for (i = 0; i < r->nslots[s]; i++)
-            values[i] = llround(g->side[s].slot_ns[i] / (double)r->npairs);
+            values[i] = rp_diff_whole_ns(g->side[s].slot_ns[i] / (double)r->npairs);
         spread[s] = rp_diff_spread(values, r->nslots[s], scratch);
         steps[s] = (double)r->taken[s];
     }
     noise = rp_diff_noise(spread, steps);
-    return noise < 0 ? RP_ABSENT_I64 : (int64_t)ceil(noise);
+    return noise < 0 ? RP_ABSENT_I64 : rp_diff_whole_ns(noise);
 }
 
 static void fill_numbers(const struct rower *r, const struct group *g, struct mean means[2],
@@ -456,7 +456,7 @@ static void fill_numbers(const struct rower *r, const struct group *g, struct me
     row->host_delta_ns = rp_ns_between(row->base_host_ns, row->new_host_ns);
     row->base_works = llround(g->side[0].works / (double)r->npairs);
     row->new_works = llround(g->side[1].works / (double)r->npairs);
-    row->share = r->out->delta_ns ? (double)row->delta_ns / (double)r->out->delta_ns : (double)NAN;
+    row->share = rp_trace_diff_share_of(r->out, row->delta_ns);
     row->noise_ns = noise_of(r, g);
     row->change = change_of(g, row);
 }

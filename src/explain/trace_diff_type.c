@@ -30,7 +30,7 @@ static const struct rp_field share_fields[] = {
     SHARE(base_ns, I64, NS, "base", "in a step of the base", 0),
     SHARE(new_ns, I64, NS, "new", "in a step of the new run", 0),
     SHARE(delta_ns, I64, NS, "delta", "new - base", 0),
-    SHARE(share, F64, RATIO, "of delta", "of the change of the step", 0),
+    SHARE(share, F64, RATIO, "of delta", "of the change of the step; null where that is noise", 0),
     RP_FIELD_END};
 static const struct rp_type share_type = {"part", sizeof(struct rp_trace_diff_share), share_fields,
                                           NULL};
@@ -41,7 +41,7 @@ static const struct rp_field cause_fields[] = {
     SHARE(base_ns, I64, NS, "base", "in a step of the base", 0),
     SHARE(new_ns, I64, NS, "new", "in a step of the new run", 0),
     SHARE(delta_ns, I64, NS, "delta", "new - base", 0),
-    SHARE(share, F64, RATIO, "of delta", "of the change of the step", 0),
+    SHARE(share, F64, RATIO, "of delta", "of the change of the step; null where that is noise", 0),
     RP_FIELD_END};
 static const struct rp_type cause_type = {"cause", sizeof(struct rp_trace_diff_share), cause_fields,
                                           NULL};
@@ -95,7 +95,8 @@ static const struct rp_field row_fields[] = {
     ROW(delta_ns, I64, NS, "delta", "new - base", 0),
     ROW(noise_ns, I64, NS, "noise", "changes up to this are noise; null: too few steps to tell",
         RP_NULLABLE | RP_WIDE),
-    ROW(share, F64, RATIO, "of delta", "of the change of the step", RP_WIDE),
+    ROW(share, F64, RATIO, "of delta", "of the change of the step; null where that is noise",
+        RP_WIDE),
     ROW(base_host_ns, I64, NS, NULL,
         "its calls on the host in a step of the base, without operators inside", 0),
     ROW(new_host_ns, I64, NS, NULL, "the same in the new run", 0),
