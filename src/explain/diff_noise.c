@@ -30,8 +30,10 @@ static int by_value(const void *pa, const void *pb)
 
 double rp_diff_median(int64_t *values, size_t n)
 {
+    size_t low = (n - 1) / 2, high = n / 2;
+
     qsort(values, n, sizeof *values, by_value);
-    return ((double)values[(n - 1) / 2] + (double)values[n / 2]) / 2;
+    return ((double)values[low] + (double)values[high]) / 2;
 }
 
 /* The median absolute deviation, as a standard deviation of normal values: 1.4826, and for few

@@ -53,6 +53,12 @@ static const struct rp_trace_diff_part *part_of(const struct joiner *j, int side
     return side ? j->in[1][p->fresh].part : j->in[0][p->base].part;
 }
 
+/* Of a sum over the pairs of ranks. */
+static int64_t mean(const struct joiner *j, int64_t sum)
+{
+    return j->npairs ? sum / (int64_t)j->npairs : 0;
+}
+
 /* The same number; where no number is in both runs, the order. */
 static void pair_ranks(struct joiner *j)
 {
@@ -96,7 +102,7 @@ static int64_t *steps_of(struct joiner *j, int side, size_t *n)
     for (i = 0; steps && i < *n; i++) {
         for (p = 0; p < j->npairs; p++)
             rp_ns_add(&steps[i], part_of(j, side, p)->step_ns[i]);
-        steps[i] /= (int64_t)j->npairs;
+        steps[i] = mean(j, steps[i]);
     }
     return steps;
 }
@@ -168,11 +174,11 @@ static int64_t mean_of(const struct joiner *j, int side, int time)
 
     /* along the running sum of the parts, as everywhere: they add up to the mean step */
     for (t = 0; t <= time; t++) {
-        before = sum / (int64_t)j->npairs;
+        before = mean(j, sum);
         for (p = 0; p < j->npairs; p++)
             rp_ns_add(&sum, part_of(j, side, p)->time_ns[t]);
     }
-    return rp_ns_between(before, sum / (int64_t)j->npairs);
+    return rp_ns_between(before, mean(j, sum));
 }
 
 static void fill_run(struct joiner *j, int side, struct rp_trace_diff_run *run)
@@ -194,8 +200,8 @@ static void fill_run(struct joiner *j, int side, struct rp_trace_diff_run *run)
         rp_ns_add(&run->work_ns, part_of(j, side, p)->tree.total_ns);
         rp_ns_add(&run->host_ns, part_of(j, side, p)->tree.host_ns);
     }
-    run->work_ns /= (int64_t)j->npairs;
-    run->host_ns /= (int64_t)j->npairs;
+    run->work_ns = mean(j, run->work_ns);
+    run->host_ns = mean(j, run->host_ns);
     measure_spread(j, side, run);
     describe_run(j, part, run);
 }
@@ -242,11 +248,11 @@ static void mean_causes(const struct joiner *j, int side, int64_t causes[RP_GAP_
     for (p = 0; p < j->npairs; p++)
         for (t = 0; t < RP_DIFF_IDLE; t++)
             rp_ns_add(&sum, part_of(j, side, p)->time_ns[t]);
-    before = sum / (int64_t)j->npairs;
+    before = mean(j, sum);
     for (c = 0; c <= RP_GAP_CAUSES; c++) {
         for (p = 0; p < j->npairs; p++)
             rp_ns_add(&sum, part_of(j, side, p)->cause_ns[c]);
-        now = sum / (int64_t)j->npairs;
+        now = mean(j, sum);
         causes[c] = rp_ns_between(before, now);
         before = now;
     }
@@ -520,5 +526,5 @@ enum rp_code rp_trace_diff_join(const struct rp_trace_diff_input *base, size_t n
     if (!out->notes || !j.pairs)
         return rp_err_nomem(err, "comparing runs");
     pair_ranks(&j);
-    return join_all(&j, err);
+    return j.npairs ? join_all(&j, err) : rp_err_set(err, RP_USAGE, "no ranks to compare");
 }
