@@ -4,9 +4,8 @@
  * bytes are looked at, and nothing is read twice. Both runs are read together, rank by rank.
  */
 #include "api/ask_ranks.h"
-#include "api/load_program.h"
+#include "api/diff_programs.h"
 #include "api/question_row.h"
-#include "explain/program_diff.h"
 #include "explain/trace_diff.h"
 
 #include <stdlib.h>
@@ -216,31 +215,22 @@ static enum rp_code check_settings(const struct rp_settings *settings, struct rp
     return RP_OK;
 }
 
-static enum rp_code diff_programs(const struct rp_dataset *dataset,
+static enum rp_code diff_programs(struct rp_ctx *ctx, const struct rp_dataset *dataset,
                                   const struct rp_settings *settings, struct rp_result *result,
                                   struct rp_err *err)
 {
-    struct rp_import left = RP_IMPORT_INIT, right = RP_IMPORT_INIT;
     struct rp_diff *root = result->root;
-    int64_t limit = rp_settings_has(settings, "limit") ? rp_settings_int(settings, "limit") : 0;
-    enum rp_code code;
+    int64_t limit = rp_settings_int(settings, "limit");
 
     RP_TRY(check_settings(settings, err));
-    if (rp_dataset_count(dataset) != 2)
-        return rp_err_set(err, RP_USAGE, "'diff' compares two programs, not %zu",
-                          rp_dataset_count(dataset));
-    code = rp_load_program(dataset, 0, &left, err);
-    if (code == RP_OK)
-        code = rp_load_program(dataset, 1, &right, err);
-    if (code == RP_OK)
-        code = rp_explain_diff(left.program, right.program, &result->arena, root, err);
-    if (code == RP_OK)
-        result->answer = root->same ? 0 : 1;
-    if (limit > 0 && (size_t)limit < root->nchanges)
-        root->nchanges = (size_t)limit;
-    rp_import_release(&left);
-    rp_import_release(&right);
-    return code;
+    RP_TRY(rp_diff_programs(ctx, dataset, settings, result, err));
+    root->inputs = "programs";
+    if (rp_settings_has(settings, "limit") && limit > 0) {
+        root->nchanges = (size_t)limit < root->nchanges ? (size_t)limit : root->nchanges;
+        root->nmodules = (size_t)limit < root->nmodules ? (size_t)limit : root->nmodules;
+        root->nsteps = (size_t)limit < root->nsteps ? (size_t)limit : root->nsteps;
+    }
+    return RP_OK;
 }
 
 /* The record of a result is made for programs; traces have one of their own. */
@@ -264,13 +254,19 @@ static enum rp_code run(struct rp_ctx *ctx, const struct rp_dataset *dataset,
 {
     uint8_t *run_of = RP_ARENA_NEW(&result->arena, uint8_t, rp_dataset_count(dataset) + 1);
     enum holds holds[2];
+    enum rp_code code;
 
     if (!run_of)
         return rp_err_nomem(err, "comparing inputs");
     if (rp_settings_int(settings, "limit") < 0)
         return rp_err_set(err, RP_USAGE, "option '--limit' is 0 or more");
-    RP_TRY(split(dataset, run_of, err));
+    code = split(dataset, run_of, err);
+    if (code != RP_OK) /* of programs one may be enough: a dump of several */
+        memset(run_of, 0, rp_dataset_count(dataset));
     look_inside(dataset, run_of, holds);
+    if (code != RP_OK && holds[0] == HOLDS_TRACE)
+        return code;
+    rp_err_clear(err);
     if (holds[0] != holds[1] && holds[0] && holds[1])
         return rp_err_set(err, RP_USAGE,
                           "the first input is a %s and the second a %s: 'diff' compares two of a "
@@ -279,7 +275,7 @@ static enum rp_code run(struct rp_ctx *ctx, const struct rp_dataset *dataset,
                           holds[1] == HOLDS_TRACE ? "trace" : "program");
     if (holds[0] == HOLDS_TRACE || holds[1] == HOLDS_TRACE)
         return diff_traces(ctx, dataset, run_of, settings, result, err);
-    return diff_programs(dataset, settings, result, err);
+    return diff_programs(ctx, dataset, settings, result, err);
 }
 
 static const struct rp_option options[] = {
@@ -287,6 +283,10 @@ static const struct rp_option options[] = {
      "exit with 1 where the step is slower by more than this and the noise", 0},
     {"limit", 'n', RP_OPT_INT, "N", "20", "at most N rows; 0: all", 0},
     RP_RANK_OPTIONS,
+    {"module", 0, RP_OPT_TEXT, "NAME", NULL, "of folders of dumps: only this module, by name or id",
+     0},
+    {"stage", 0, RP_OPT_TEXT, "NAME", NULL,
+     "of folders of dumps: only this stage: source, before, after, a pass", 0},
     RP_OPTION_END};
 
 const struct rp_question_row rp_ask_diff = {
@@ -302,11 +302,15 @@ const struct rp_question_row rp_ask_diff = {
                     "Of two programs operations are matched by what they compute: names, ids, the "
                     "order of computations and of parameters do not count. The same change in "
                     "many places is one row. The exit status is 0 where both are the same "
-                    "program and 1 where they differ.",
+                    "program and 1 where they differ. Of a dump with several graphs, or a folder "
+                    "where functions were compiled several times, every compilation is explained "
+                    "by the one before. Folders and tars are compared module by module.",
          .examples = "reprise diff base.json.gz new.json.gz\twhy is it slower\n"
                      "reprise diff base/ new/ --fail-over 2%\tall ranks, for CI\n"
                      "reprise diff old/*.gz new/*.gz\tthe files of two folders\n"
-                     "reprise diff before.txt after.txt\ttwo programs\n",
+                     "reprise diff before.txt after.txt\ttwo programs\n"
+                     "reprise diff lazy.txt\twhy each graph was compiled again\n"
+                     "reprise diff dump_a/ dump_b/\tprograms, module by module\n",
          .accepts = RP_ACCEPTS_TRACES | RP_ACCEPTS_PROGRAMS,
          .options = options,
          .type = &rp_diff_type},
