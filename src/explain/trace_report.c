@@ -140,6 +140,7 @@ static enum rp_code make_steps(struct maker *m, struct rp_err *err)
     by_device = m->w.items.n && all_begin(begin, n);
     if (m->scope->limited)
         return RP_OK;
+    out->steps_on_device = by_device;
     out->step_ns = step_time(m, begin, by_device, scratch);
     for (i = 0; i < n; i++) {
         const struct rp_step *step = &m->t->steps[i];
@@ -213,22 +214,22 @@ static enum rp_code look_at_device(struct maker *m, struct rp_err *err)
     return rp_report_look_at_device(&m->w, &out->gaps, m->arena, &out->wrong, err);
 }
 
-static bool host_work(const struct maker *m, rp_event e)
+bool rp_report_is_host_work(const struct rp_trace *trace, const struct rp_scope *scope, rp_event e)
 {
-    const struct rp_events *ev = &m->t->ev;
+    const struct rp_events *ev = &trace->ev;
     uint8_t kind = ev->kind[e];
     int64_t ts = ev->ts_ns[e];
 
     if (ev->dur_ns[e] < 0 || ts == RP_NO_TS)
         return false;
-    if (m->scope->limited && (ts < m->scope->begin_ns || ts >= m->scope->end_ns))
+    if (scope->limited && (ts < scope->begin_ns || ts >= scope->end_ns))
         return false;
     /* without operators, what was named by hand is all there is */
-    if (!m->t->totals.count[RP_KIND_CPU_OP] &&
+    if (!trace->totals.count[RP_KIND_CPU_OP] &&
         (kind == RP_KIND_ANNOTATION || kind == RP_KIND_OTHER))
         return true;
     return kind == RP_KIND_CPU_OP || kind == RP_KIND_TRANSFER ||
-           rp_event_is_host_collective(m->t, e);
+           rp_event_is_host_collective(trace, e);
 }
 
 /* Whether a host span is communication: by its kind, or by the name of a collective. */
@@ -251,7 +252,7 @@ static enum rp_code look_at_host(struct maker *m, struct rp_err *err)
     for (e = 0; e < m->t->ev.n; e++) {
         struct rp_interval i = {m->t->ev.ts_ns[e], rp_event_end_ns(m->t, e)};
 
-        if (!host_work(m, e))
+        if (!rp_report_is_host_work(m->t, m->scope, e))
             continue;
         RP_TRY(rp_vec_push(all, i, err));
         RP_TRY(rp_vec_push(&cls[host_comm(m, e) ? RP_WORK_COMM : RP_WORK_COMPUTE], i, err));

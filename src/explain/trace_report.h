@@ -49,8 +49,9 @@ struct rp_report_part {
     rp_interval_vec compute;
     const char *unequal, *streams, *untypical; /* pitfalls, or NULL */
     size_t nsteps;
-    struct rp_report_step *steps;
-    int64_t step_ns; /* RP_ABSENT_I64: no steps */
+    struct rp_report_step *steps; /* one a step of the trace, in its order */
+    bool steps_on_device;         /* they begin with device work, not with their marks */
+    int64_t step_ns;              /* RP_ABSENT_I64: no steps */
     struct rp_health health;
     const char *device, *framework;
 };
@@ -108,6 +109,9 @@ extern const struct rp_type rp_report_type;
 enum rp_code rp_report_rank(const struct rp_trace *trace, const struct rp_scope *scope,
                             struct rp_arena *arena, struct rp_report_part *out, struct rp_err *err);
 void rp_report_part_release(struct rp_report_part *part);
+
+/* Whether a host span stands for work where no device work was recorded. */
+bool rp_report_is_host_work(const struct rp_trace *trace, const struct rp_scope *scope, rp_event e);
 
 /* What the join gets of each rank. */
 struct rp_report_input {
