@@ -80,6 +80,7 @@ enum rp_code hlo_put_attr(struct hlo_proto *r, uint32_t key, bool module);
 /* How one attribute is one field. */
 enum hlo_codec {
     HLO_INT,    /* number; absent where 0 */
+    HLO_INT0,   /* number; 0 is one, too */
     HLO_INT1,   /* number; absent where 0 or 1 */
     HLO_BOOL,   /* absent where false */
     HLO_WORD,   /* text as it is */

@@ -17,8 +17,9 @@ static enum rp_code simple(struct hlo_proto *r, const struct hlo_codec_row *row,
 {
     switch (row->codec) {
     case HLO_INT:
+    case HLO_INT0:
     case HLO_INT1:
-        if (it->wire != RP_WIRE_VARINT || it->value == 0 ||
+        if (it->wire != RP_WIRE_VARINT || (it->value == 0 && row->codec != HLO_INT0) ||
             (row->codec == HLO_INT1 && it->value == 1))
             return RP_OK;
         RP_TRY(hlo_putf(r, "%lld", (long long)it->value));

@@ -97,6 +97,7 @@ static bool put_simple(const struct hlo_put *put, const struct hlo_codec_row *ro
 
     switch (row->codec) {
     case HLO_INT:
+    case HLO_INT0:
     case HLO_INT1:
         if (!take_int(&s, &v) || s.at != s.end)
             return false;

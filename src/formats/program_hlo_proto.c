@@ -98,7 +98,10 @@ static enum rp_code add_operand(struct hlo_proto *r, uint64_t id)
 static enum rp_code add_called(struct hlo_proto *r, uint64_t id)
 {
     uint32_t computation = rp_map_get(&r->computation_of, id);
+    enum rp_opcode code = (enum rp_opcode)r->p->code.at[r->op];
 
+    if (code == RP_OP_ASYNC_UPDATE || code == RP_OP_ASYNC_DONE)
+        return RP_OK; /* what was started says it */
     if (computation == RP_MAP_NONE)
         return rp_err_set(r->err, RP_FORMAT,
                           "computation %llu, called by instruction '%s', is not defined",
