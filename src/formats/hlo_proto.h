@@ -25,6 +25,7 @@ struct hlo_proto {
     RP_VEC(uint32_t) shape_of;    /* ... and what they are */
     RP_VEC(char) text;            /* of the attribute being made */
     uint32_t op;                  /* being read */
+    bool metadata_rest;           /* its metadata has fields that the model has no place for */
 };
 
 /* One instruction, its fields found but not looked into. */
@@ -49,6 +50,8 @@ enum rp_code hlo_proto_literal(struct hlo_proto *r, struct rp_bytes bytes, uint6
                                uint32_t shape, int64_t *index);
 enum rp_code hlo_proto_metadata(struct hlo_proto *r, struct rp_bytes bytes, uint64_t offset,
                                 uint32_t *id);
+/* Whether a field of OpMetadata has a place in the model. */
+bool hlo_proto_metadata_known(const struct rp_proto_item *it);
 enum rp_code hlo_proto_frames(struct hlo_proto *r, struct rp_bytes bytes, uint64_t offset);
 /* All fields of an instruction that are attributes, for operation r->op. */
 enum rp_code hlo_proto_attrs(struct hlo_proto *r, struct rp_bytes bytes, uint64_t offset);

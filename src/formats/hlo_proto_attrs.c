@@ -519,6 +519,35 @@ static bool is_structure(uint32_t number)
     }
 }
 
+/* Fields of the metadata that the model has no place for, as a second metadata field: who reads
+   the message merges both. */
+static enum rp_code metadata_rest(struct hlo_proto *r, const struct rp_proto_cursor *outer,
+                                  const struct rp_proto_item *item)
+{
+    struct rp_proto_cursor c = rp_proto_enter(outer, item);
+    struct rp_proto_writer w = {0};
+    struct rp_proto_item it;
+    struct rp_bytes bytes;
+    size_t begun = rp_proto_begin(&w, 7);
+    enum rp_code code;
+
+    while (rp_proto_next(&c, &it))
+        if (!hlo_proto_metadata_known(&it))
+            rp_proto_add_bytes(&w, it.begin, (size_t)(c.at - it.begin));
+    rp_proto_end(&w, begun);
+    code = rp_proto_written(&w, &bytes, r->err);
+    if (code == RP_OK)
+        code = rp_proto_finish(&c, r->err);
+    if (code == RP_OK && bytes.n > 2) {
+        const char *kept = rp_arena_copy(&r->p->arena, (const char *)bytes.at, bytes.n);
+
+        code = kept ? rp_program_add_attr(r->p, RP_ATTR_PROTO, kept, bytes.n, r->err)
+                    : rp_err_nomem(r->err, "reading metadata");
+    }
+    rp_proto_writer_release(&w);
+    return code;
+}
+
 enum rp_code hlo_proto_attrs(struct hlo_proto *r, struct rp_bytes bytes, uint64_t offset)
 {
     struct rp_proto_cursor c = rp_proto_cursor(bytes.at, bytes.n, offset, r->limits.depth);
@@ -530,6 +559,8 @@ enum rp_code hlo_proto_attrs(struct hlo_proto *r, struct rp_bytes bytes, uint64_
         groups |= it.number == 49;
         pairs |= it.number == 52;
         aliases |= it.number == 74;
+        if (r->metadata_rest && it.number == 7 && it.wire == RP_WIRE_BYTES)
+            RP_TRY(metadata_rest(r, &c, &it));
         if (is_structure(it.number))
             continue;
         RP_TRY(attr_field(r, &c, &it, &known));

@@ -394,6 +394,26 @@ enum rp_code hlo_proto_literal(struct hlo_proto *r, struct rp_bytes bytes, uint6
 
 /* ---- where an operation comes from ---- */
 
+bool hlo_proto_metadata_known(const struct rp_proto_item *it)
+{
+    switch (it->number) {
+    case 1:
+    case 2:
+    case 3:
+    case 12:
+    case 16:
+        return it->wire == RP_WIRE_BYTES;
+    case 4:
+    case 15:
+    case 17:
+    case 18:
+    case 19:
+        return it->wire == RP_WIRE_VARINT;
+    default:
+        return false;
+    }
+}
+
 enum rp_code hlo_proto_metadata(struct hlo_proto *r, struct rp_bytes bytes, uint64_t offset,
                                 uint32_t *id)
 {
@@ -412,8 +432,8 @@ enum rp_code hlo_proto_metadata(struct hlo_proto *r, struct rp_bytes bytes, uint
 
         if (text && it.wire == RP_WIRE_BYTES)
             RP_TRY(rp_program_string(r->p, (const char *)it.bytes.at, it.bytes.n, text, r->err));
-        else if (it.wire != RP_WIRE_VARINT)
-            continue;
+        else if (!hlo_proto_metadata_known(&it))
+            r->metadata_rest = true;
         else if (it.number == 4)
             m.line = number;
         else if (it.number == 17)

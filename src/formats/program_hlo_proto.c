@@ -39,6 +39,7 @@ static enum rp_code find_fields(struct hlo_proto *r, struct rp_bytes bytes, uint
     struct rp_proto_item it;
 
     memset(f, 0, sizeof *f);
+    r->metadata_rest = false;
     while (rp_proto_next(&c, &it)) {
         switch (RP_PROTO_KEY(it.number, it.wire)) {
         case KEY(1, BYTES):
@@ -50,8 +51,9 @@ static enum rp_code find_fields(struct hlo_proto *r, struct rp_bytes bytes, uint
         case KEY(3, BYTES):
             f->shape = it.bytes;
             break;
-        case KEY(7, BYTES):
-            f->metadata = it.bytes;
+        case KEY(7, BYTES): /* a second one is merged: it holds what we do not know */
+            r->metadata_rest |= f->metadata.n != 0;
+            f->metadata = f->metadata.n ? f->metadata : it.bytes;
             break;
         case KEY(8, BYTES):
             f->literal = it.bytes;
