@@ -6,6 +6,7 @@
  * HLO text, so a reader turns fields into words and the writer words into fields. A word that has
  * no field is written as text in a field of our own, which others pass over.
  */
+#include "formats/string_cache.h"
 #include "io/proto.h"
 #include "io/proto_write.h"
 #include "program/program.h"
@@ -24,6 +25,7 @@ struct hlo_proto {
     struct rp_strtab shape_bytes; /* shapes as written ... */
     RP_VEC(uint32_t) shape_of;    /* ... and what they are */
     RP_VEC(char) text;            /* of the attribute being made */
+    struct rp_string_cache cache; /* of opcodes and metadata */
     uint32_t op;                  /* being read */
     bool metadata_rest;           /* its metadata has fields that the model has no place for */
 };
@@ -33,6 +35,7 @@ struct hlo_fields {
     struct rp_bytes name, opcode, shape, metadata, literal, operand_ids, called_ids, control_ids;
     int64_t id, parameter, index;
     bool loose_ids; /* lists of ids that are not packed: the slow way */
+    bool others;    /* there are fields that are not among these: attributes */
 };
 
 /* The operation of an id, or RP_MAP_NONE. */
@@ -70,6 +73,9 @@ enum rp_code hlo_proto_triple(struct hlo_proto *r, const struct rp_proto_cursor 
 /* ---- building the text of an attribute ---- */
 
 enum rp_code hlo_put(struct hlo_proto *r, const char *text, size_t n);
+enum rp_code hlo_put_word(struct hlo_proto *r, const char *text); /* up to its NUL */
+/* As "%lld" would, which costs more than the rest of reading an attribute. */
+enum rp_code hlo_put_int(struct hlo_proto *r, int64_t value);
 enum rp_code hlo_putf(struct hlo_proto *r, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 /* "{1,2}" from a packed or single list field; `first` is "{" or "," before. */

@@ -22,7 +22,7 @@ static enum rp_code simple(struct hlo_proto *r, const struct hlo_codec_row *row,
         if (it->wire != RP_WIRE_VARINT || (it->value == 0 && row->codec != HLO_INT0) ||
             (row->codec == HLO_INT1 && it->value == 1))
             return RP_OK;
-        RP_TRY(hlo_putf(r, "%lld", (long long)it->value));
+        RP_TRY(hlo_put_int(r, (int64_t)it->value));
         break;
     case HLO_BOOL:
         if (!it->value)
@@ -94,16 +94,16 @@ static enum rp_code dims_group(struct hlo_proto *r, const struct rp_proto_cursor
                 single = it.value;
                 continue;
             }
-            RP_TRY(hlo_putf(r, first ? "{" : ","));
+            RP_TRY(hlo_put_word(r, first ? "{" : ","));
             first = false;
             if (it.wire == RP_WIRE_BYTES)
                 RP_TRY(hlo_put_ints(r, it.bytes, ","));
             else
-                RP_TRY(hlo_putf(r, "%lld", (long long)it.value));
+                RP_TRY(hlo_put_int(r, (int64_t)it.value));
         }
         RP_TRY(rp_proto_finish(&c, r->err));
         if (rows[i].single)
-            RP_TRY(hlo_putf(r, "%lld", (long long)single));
+            RP_TRY(hlo_put_int(r, (int64_t)single));
         else if (first)
             continue;
         else
@@ -119,9 +119,14 @@ static enum rp_code slice_dim(struct hlo_proto *r, const struct rp_proto_cursor 
     int64_t v[4];
 
     RP_TRY(hlo_proto_triple(r, outer, item, v));
-    RP_TRY(hlo_putf(r, "%s[%lld:%lld", first ? "{" : ", ", (long long)v[1], (long long)v[2]));
-    if (v[3] != 1)
-        RP_TRY(hlo_putf(r, ":%lld", (long long)v[3]));
+    RP_TRY(hlo_put_word(r, first ? "{[" : ", ["));
+    RP_TRY(hlo_put_int(r, v[1]));
+    RP_TRY(hlo_put(r, ":", 1));
+    RP_TRY(hlo_put_int(r, v[2]));
+    if (v[3] != 1) {
+        RP_TRY(hlo_put(r, ":", 1));
+        RP_TRY(hlo_put_int(r, v[3]));
+    }
     return hlo_put(r, "]", 1);
 }
 
@@ -167,7 +172,7 @@ static enum rp_code id_list(struct hlo_proto *r, const struct rp_proto_cursor *o
     struct rp_proto_item it;
     bool first = true;
 
-    RP_TRY(hlo_putf(r, r->text.n > 1 ? ",{" : "{"));
+    RP_TRY(hlo_put_word(r, r->text.n > 1 ? ",{" : "{"));
     while (rp_proto_next(&c, &it)) {
         if (it.number != 1)
             continue;
@@ -244,7 +249,7 @@ static enum rp_code solve_options(struct hlo_proto *r, const struct rp_proto_cur
             RP_TRY(hlo_put(r, "true", 4));
             RP_TRY(hlo_put_attr(r, cholesky ? RP_ATTR_LOWER : keys[it.number], false));
         } else if (it.number == 4 && word) {
-            RP_TRY(hlo_putf(r, "%s", word));
+            RP_TRY(hlo_put_word(r, word));
             RP_TRY(hlo_put_attr(r, RP_ATTR_TRANSPOSE_A, false));
         }
     }
@@ -268,7 +273,7 @@ static enum rp_code alias_entry(struct hlo_proto *r, const struct rp_proto_curso
         else if (it.number == 3)
             operand = it.bytes;
     }
-    RP_TRY(hlo_putf(r, r->text.n ? ", {" : "{{"));
+    RP_TRY(hlo_put_word(r, r->text.n ? ", {" : "{{"));
     RP_TRY(hlo_put_ints(r, output, ","));
     RP_TRY(hlo_putf(r, "}: (%llu, {", (unsigned long long)index));
     RP_TRY(hlo_put_ints(r, operand, ","));
@@ -301,7 +306,7 @@ static enum rp_code frontend_entry(struct hlo_proto *r, const struct rp_proto_cu
         else if (it.number == 2)
             value = it.bytes;
     }
-    RP_TRY(hlo_putf(r, r->text.n ? "," : "{"));
+    RP_TRY(hlo_put_word(r, r->text.n ? "," : "{"));
     RP_TRY(hlo_put(r, (const char *)key.at, key.n));
     RP_TRY(hlo_put(r, "=", 1));
     RP_TRY(hlo_put_quoted(r, value));
@@ -341,7 +346,7 @@ static enum rp_code repeated(struct hlo_proto *r, struct rp_bytes bytes, uint64_
         } else if (number == 74) {
             RP_TRY(alias_entry(r, &c, &it));
         } else if (number == 49) {
-            RP_TRY(hlo_putf(r, r->text.n ? "" : "{"));
+            RP_TRY(hlo_put_word(r, r->text.n ? "" : "{"));
             RP_TRY(id_list(r, &c, &it));
         } else {
             int64_t v[4];
@@ -359,12 +364,12 @@ static enum rp_code dimensions(struct hlo_proto *r, const struct rp_proto_item *
 {
     bool iota = r->p->code.at[r->op] == RP_OP_IOTA;
 
-    RP_TRY(hlo_putf(r, iota ? "" : "{"));
+    RP_TRY(hlo_put_word(r, iota ? "" : "{"));
     if (it->wire == RP_WIRE_BYTES)
         RP_TRY(hlo_put_ints(r, it->bytes, ","));
     else
-        RP_TRY(hlo_putf(r, "%lld", (long long)it->value));
-    RP_TRY(hlo_putf(r, iota ? "" : "}"));
+        RP_TRY(hlo_put_int(r, (int64_t)it->value));
+    RP_TRY(hlo_put_word(r, iota ? "" : "}"));
     return hlo_put_attr(r, iota ? RP_ATTR_IOTA_DIMENSION : RP_ATTR_DIMENSIONS, false);
 }
 
@@ -374,7 +379,7 @@ static enum rp_code enum_field(struct hlo_proto *r, uint32_t key, uint64_t value
 
     if (!word)
         return RP_OK;
-    RP_TRY(hlo_putf(r, "%s", word));
+    RP_TRY(hlo_put_word(r, word));
     return hlo_put_attr(r, key, false);
 }
 

@@ -7,6 +7,7 @@
  * slice where its inside does not matter yet.
  */
 #include "base/text.h"
+#include "formats/string_cache.h"
 #include "program/program.h"
 
 struct hlo_call { /* of the operation being read, or waiting for its computation */
@@ -40,8 +41,9 @@ struct hlo_text {
     RP_VEC(struct hlo_async) async;
     RP_VEC(struct rp_attr) async_attrs;
     RP_VEC(struct hlo_call) async_calls;
-    uint32_t last;   /* computation of the text */
-    uint32_t nested; /* levels of instructions inside of operands */
+    struct rp_string_cache cache; /* of opcodes, keys and metadata */
+    uint32_t last;                /* computation of the text */
+    uint32_t nested;              /* levels of instructions inside of operands */
 };
 
 #define HLO_FAIL(r, where, ...)                                                     \

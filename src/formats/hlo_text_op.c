@@ -131,7 +131,7 @@ enum rp_code hlo_attr_key(struct hlo_text *r, uint32_t *key)
     name = hlo_name(r);
     if (!name.n)
         return HLO_FAIL(r, r->at, "expected an attribute");
-    RP_TRY(rp_program_string(r->p, name.at, name.n, key, r->err));
+    RP_TRY(rp_string_cached(r->p, &r->cache, name.at, name.n, key, r->err));
     return hlo_expect(r, '=', "behind the name of an attribute");
 }
 
@@ -307,7 +307,7 @@ static enum rp_code body(struct hlo_text *r, struct rp_new_op *op, uint32_t *wra
     opcode = hlo_name(r);
     if (!opcode.n)
         return HLO_FAIL(r, where, "expected an opcode");
-    RP_TRY(rp_program_string(r->p, opcode.at, opcode.n, &op->foreign, r->err));
+    RP_TRY(rp_string_cached(r->p, &r->cache, opcode.at, opcode.n, &op->foreign, r->err));
     op->code = rp_program_opcode(r->p, op->foreign);
     if (op->code == RP_OP_FOREIGN)
         *wrapped = hlo_async_short(r, opcode, &op->code);

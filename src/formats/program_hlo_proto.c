@@ -80,6 +80,7 @@ static enum rp_code find_fields(struct hlo_proto *r, struct rp_bytes bytes, uint
             f->called_ids = it.bytes;
             break;
         default:
+            f->others = true;
             break;
         }
     }
@@ -183,7 +184,8 @@ static enum rp_code instruction(struct hlo_proto *r, struct rp_bytes bytes, uint
                              "an instruction without an opcode at byte %llu",
                              (unsigned long long)offset);
     RP_TRY(rp_program_string(r->p, (const char *)f.name.at, f.name.n, &op.name, r->err));
-    RP_TRY(rp_program_string(r->p, (const char *)f.opcode.at, f.opcode.n, &op.foreign, r->err));
+    RP_TRY(rp_string_cached(r->p, &r->cache, (const char *)f.opcode.at, f.opcode.n, &op.foreign,
+                            r->err));
     op.code = rp_program_opcode(r->p, op.foreign);
     if (f.shape.n)
         RP_TRY(
@@ -198,7 +200,7 @@ static enum rp_code instruction(struct hlo_proto *r, struct rp_bytes bytes, uint
     RP_TRY(rp_program_add_op(r->p, &op, &r->op, r->err));
     RP_TRY(note_id(r, (uint64_t)f.id));
     RP_TRY(add_lists(r, bytes, &f));
-    return hlo_proto_attrs(r, bytes, offset);
+    return f.others || r->metadata_rest ? hlo_proto_attrs(r, bytes, offset) : RP_OK;
 }
 
 /* ---- computations and the module ---- */
