@@ -59,6 +59,9 @@ enum rp_code hlo_proto_frames(struct hlo_proto *r, struct rp_bytes bytes, uint64
 /* All fields of an instruction that are attributes, for operation r->op. */
 enum rp_code hlo_proto_attrs(struct hlo_proto *r, struct rp_bytes bytes, uint64_t offset);
 
+/* An OpSharding; *known: it has words, otherwise nothing was done. */
+enum rp_code hlo_proto_sharding(struct hlo_proto *r, struct rp_bytes bytes, bool *known);
+
 /* Messages of a field, as attributes (hlo_proto_window.c). */
 enum rp_code hlo_proto_window(struct hlo_proto *r, const struct rp_proto_cursor *outer,
                               const struct rp_proto_item *item);

@@ -471,6 +471,8 @@ static enum rp_code message_field(struct hlo_proto *r, const struct rp_proto_cur
         return iota_list(r, c, it);
     case 37:
         return control(r, it->bytes);
+    case 40:
+        return hlo_proto_sharding(r, it->bytes, known);
     case 43:
         return backend_config(r, it->bytes);
     case HLO_FIELD_TEXT:

@@ -496,6 +496,8 @@ static bool put_special(const struct hlo_put *put, uint32_t op, const struct rp_
         return put_nested(put, attr, true);
     case RP_ATTR_OUTPUT_TO_OPERAND_ALIASING:
         return put_aliasing(put, attr);
+    case RP_ATTR_SHARDING:
+        return hlo_put_sharding(put, attr);
     case RP_ATTR_FRONTEND_ATTRIBUTES:
         return put_frontend(put, attr);
     case RP_ATTR_CONTROL_PREDECESSORS:
