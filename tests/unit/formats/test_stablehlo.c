@@ -288,10 +288,10 @@ static void refuses_damaged_regions(void **state)
 int test_stablehlo(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(reads_stablehlo),         cmocka_unit_test(reductions_are_hlos),
-        cmocka_unit_test(two_reductions_at_once),  cmocka_unit_test(loops_are_hlos),
-        cmocka_unit_test(attributes_are_hlos),     cmocka_unit_test(branches_are_hlos),
-        cmocka_unit_test(refuses_damaged_regions),
+        cmocka_unit_test(reads_stablehlo),        cmocka_unit_test(reductions_are_hlos),
+        cmocka_unit_test(two_reductions_at_once), cmocka_unit_test(loops_are_hlos),
+        cmocka_unit_test(attributes_are_hlos),    cmocka_unit_test(branches_are_hlos),
+        cmocka_unit_test(broadcasts_are_hlos),    cmocka_unit_test(refuses_damaged_regions),
     };
 
     return cmocka_run_group_tests_name("stablehlo", tests, NULL, NULL);
