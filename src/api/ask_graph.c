@@ -3,8 +3,10 @@
 #include "api/graph_folder.h"
 #include "api/question_row.h"
 #include "draw/program_page.h"
+#include "explain/graph_aliases.h"
 #include "explain/program_graph.h"
 #include "explain/program_list.h"
+#include "formats/alias_dump.h"
 
 struct graph_run {
     const struct rp_settings *settings;
@@ -48,6 +50,36 @@ static enum rp_code draw(const struct rp_program *p, const bool *wanted, const c
     return code;
 }
 
+/* What the module says of them, or the file that the user gives. */
+static enum rp_code aliases(const struct graph_run *run, const struct rp_program *p,
+                            struct rp_err *err)
+{
+    struct rp_arena *arena = &run->result->arena;
+    const char *path = rp_settings_text(run->settings, "aliases");
+    struct rp_alias_pair *pairs = NULL;
+    uint32_t(*numbers)[2];
+    struct rp_input *in;
+    enum rp_code code;
+    size_t n = 0;
+
+    if (!path)
+        return rp_graph_list_aliases(p, NULL, 0, arena, run->result->root, err);
+    RP_TRY(rp_input_open(path, NULL, &in, err));
+    code = rp_alias_dump_read(in, NULL, arena, &pairs, &n, err);
+    rp_input_close(in);
+    if (code != RP_OK)
+        return rp_err_context(err, code, "reading '%s'", path);
+    numbers = rp_arena_alloc(arena, (n + 1) * sizeof *numbers, _Alignof(uint32_t));
+    if (!numbers)
+        return rp_err_nomem(err, "reading aliases");
+    for (size_t i = 0; i < n; i++) {
+        numbers[i][0] = pairs[i].parameter;
+        numbers[i][1] = pairs[i].output;
+    }
+    return rp_graph_list_aliases(p, (const uint32_t(*)[2])numbers, n, arena, run->result->root,
+                                 err);
+}
+
 static enum rp_code program(void *user, const struct rp_loaded_program *loaded, struct rp_err *err)
 {
     const struct graph_run *run = user;
@@ -57,6 +89,7 @@ static enum rp_code program(void *user, const struct rp_loaded_program *loaded, 
     struct rp_listing listing = {0};
 
     RP_TRY(rp_explain_graph(loaded->program, loaded->format, &run->result->arena, root, err));
+    RP_TRY(aliases(run, loaded->program, err));
     RP_TRY(list(run, loaded->program, &listing, err));
     root->listing = listing.lines;
     root->nlisting = listing.n;
@@ -72,7 +105,7 @@ static enum rp_code program(void *user, const struct rp_loaded_program *loaded, 
 }
 
 /* What is shown of one program only. */
-static const char *const parts[] = {"html", "dot", "tree", "near", "path", "grep"};
+static const char *const parts[] = {"aliases", "html", "dot", "tree", "near", "path", "grep"};
 
 static enum rp_code run(struct rp_ctx *ctx, const struct rp_dataset *dataset,
                         const struct rp_settings *settings, struct rp_result *result,
@@ -104,6 +137,8 @@ static const struct rp_option options[] = {
     {"path", 0, RP_OPT_TEXT, "A,B", NULL, "the shortest way of data from A to B", 0},
     {"grep", 0, RP_OPT_TEXT, "WORDS", NULL,
      "operations by op, name, shape, line, scope, in: 'op=dot shape~bf16'", 0},
+    {"aliases", 0, RP_OPT_PATH, "FILE", NULL,
+     "inputs and outputs that share memory, as Ratex dumps them", 0},
     {"module", 0, RP_OPT_TEXT, "NAME", NULL,
      "of a dump folder: the module of that number, name or part of a name", 0},
     {"stage", 0, RP_OPT_TEXT, "STAGE", NULL,

@@ -231,8 +231,9 @@ enum rp_code rp_graph_folder_list(struct rp_ctx *ctx, const struct rp_dataset *d
     pthread_mutex_init(&run.lock, NULL);
     code = rp_each_program_of(ctx, dataset, folder->sources, folder->n, row, &run, err);
     pthread_mutex_destroy(&run.lock);
-    root->computations = root->parameters = root->parameter_bytes = root->constant_bytes =
-        root->flops = root->transcendentals = root->bytes = RP_ABSENT_I64;
+    root->aliased = root->aliased_bytes = root->computations = root->parameters =
+        root->parameter_bytes = root->constant_bytes = root->flops = root->transcendentals =
+            root->bytes = RP_ABSENT_I64;
     if (code == RP_OK)
         list_rows(&run, root, at);
     return code;

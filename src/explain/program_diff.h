@@ -42,6 +42,7 @@ struct rp_diff_module { /* of two folders */
 };
 
 struct rp_diff {
+    const char *inputs; /* "programs" */
     bool same;
     const char *cause; /* shape, constant, sharding or structure; "" where they are the same */
     struct rp_diff_program left, right;

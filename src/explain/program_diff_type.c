@@ -67,6 +67,7 @@ static const struct rp_type module_type = {"module", sizeof(struct rp_diff_modul
                                            NULL};
 
 static const struct rp_field diff_fields[] = {
+    RP_FIELD(struct rp_diff, inputs, STR, NONE, NULL, "programs", 0),
     RP_FIELD(struct rp_diff, same, BOOL, NONE, "same", "whether they are the same program", 0),
     RP_FIELD(struct rp_diff, cause, STR, NONE, "cause",
              "what kind of change it is: shape, constant, sharding or structure", 0),
@@ -84,6 +85,7 @@ static const struct rp_field diff_fields[] = {
 const struct rp_type rp_diff_type = {"diff", sizeof(struct rp_diff), diff_fields, "changes"};
 
 static const struct rp_field steps_fields[] = {
+    RP_FIELD(struct rp_diff, inputs, STR, NONE, NULL, "programs", 0),
     RP_FIELD(struct rp_diff, same, BOOL, NONE, "same", "whether nothing was compiled again", 0),
     RP_FIELD_LIST(struct rp_diff, steps, &step_type, "steps",
                   "graphs that had to be compiled, and why", 0),
@@ -91,6 +93,7 @@ static const struct rp_field steps_fields[] = {
 const struct rp_type rp_diff_steps_type = {"diff", sizeof(struct rp_diff), steps_fields, "steps"};
 
 static const struct rp_field modules_fields[] = {
+    RP_FIELD(struct rp_diff, inputs, STR, NONE, NULL, "programs", 0),
     RP_FIELD(struct rp_diff, same, BOOL, NONE, "same", "whether all modules are", 0),
     RP_FIELD(struct rp_diff, matched, I64, COUNT, "matched", "modules in both", 0),
     RP_FIELD(struct rp_diff, changed, I64, COUNT, "changed", "of these, with a difference", 0),

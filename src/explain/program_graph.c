@@ -73,6 +73,17 @@ static const struct rp_field module_fields[] = {
 static const struct rp_type module_type = {"module", sizeof(struct rp_graph_module), module_fields,
                                            NULL};
 
+static const struct rp_field alias_fields[] = {
+    RP_FIELD(struct rp_graph_alias, parameter, I64, NONE, "parameter", "number of the input", 0),
+    RP_FIELD(struct rp_graph_alias, output, I64, NONE, "output", "that takes its memory", 0),
+    RP_FIELD(struct rp_graph_alias, name, STR, NONE, "name", "of the input", RP_SHORTEN),
+    RP_FIELD(struct rp_graph_alias, shape, STR, NONE, "shape", "of the input", 0),
+    RP_FIELD(struct rp_graph_alias, size_bytes, I64, BYTES, "size", "of the input", 0),
+    RP_FIELD(struct rp_graph_alias, kind, STR, NONE, "kind", "may or must", 0),
+    RP_FIELD_END};
+static const struct rp_type alias_type = {"alias", sizeof(struct rp_graph_alias), alias_fields,
+                                          NULL};
+
 static const struct rp_field graph_fields[] = {
     RP_FIELD(struct rp_graph, format, STR, NONE, "format", "of the file", 0),
     RP_FIELD(struct rp_graph, name, STR, NONE, "name", "of the program", RP_SHORTEN),
@@ -84,6 +95,10 @@ static const struct rp_field graph_fields[] = {
     RP_FIELD(struct rp_graph, parameters, I64, COUNT, "parameters", "of the entry computation",
              RP_NULLABLE),
     RP_FIELD(struct rp_graph, parameter_bytes, I64, BYTES, "their size", "of the parameters",
+             RP_NULLABLE),
+    RP_FIELD(struct rp_graph, aliased, I64, COUNT, "donated",
+             "parameters whose memory an output takes", RP_NULLABLE),
+    RP_FIELD(struct rp_graph, aliased_bytes, I64, BYTES, "donated size", "of these parameters",
              RP_NULLABLE),
     RP_FIELD(struct rp_graph, constant_bytes, I64, BYTES, "constants", "size of all constants",
              RP_NULLABLE),
@@ -97,6 +112,8 @@ static const struct rp_field graph_fields[] = {
                  "groups of nodes that TensorFlow compiles together, and their sizes", 0),
     RP_FIELD_LIST(struct rp_graph, lines, &line_type, "source lines",
                   "of the user's program, most flops first", 0),
+    RP_FIELD_LIST(struct rp_graph, aliases, &alias_type, NULL,
+                  "outputs that take the memory of an input", 0),
     RP_FIELD_LIST(struct rp_graph, modules, &module_type, "modules",
                   "that the files of a dump folder belong to", 0),
     RP_FIELD_LIST(struct rp_graph, programs, &program_type, "programs",

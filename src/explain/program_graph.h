@@ -32,16 +32,25 @@ struct rp_graph_module { /* of a dump folder */
     const char **kinds; /* what else is there: "buffers", "thunks" */
 };
 
+struct rp_graph_alias { /* an output that takes an input's memory */
+    int64_t parameter, output;
+    const char *name, *shape; /* of the input */
+    int64_t size_bytes;
+    const char *kind; /* "may" or "must" */
+};
+
 struct rp_graph {
     const char *format, *name, *hash;
     int64_t computations, instructions, parameters;
     int64_t flops, transcendentals, bytes;
     int64_t parameter_bytes, constant_bytes;
-    size_t nopcodes, nclusters, nlines, nlisting, nprograms, nmodules;
+    size_t nopcodes, nclusters, nlines, nlisting, nprograms, nmodules, naliases;
     struct rp_graph_opcode *opcodes;   /* most frequent first */
     struct rp_graph_opcode *clusters;  /* of TensorFlow's auto-clustering: name and nodes */
     struct rp_graph_line *lines;       /* most flops first, at most 10 */
     struct rp_graph_program *programs; /* where more than one was given; else none */
+    int64_t aliased, aliased_bytes;    /* RP_ABSENT_I64: nothing is said */
+    struct rp_graph_alias *aliases;    /* by the number of the input */
     struct rp_graph_module *modules;   /* of dump folders; else none */
     const char **listing;              /* what --tree, --near, --path and --grep found */
 };
