@@ -123,6 +123,23 @@ static const struct rp_field graph_fields[] = {
     RP_FIELD_END};
 const struct rp_type rp_graph_type = {"graph", sizeof(struct rp_graph), graph_fields, NULL};
 
+const struct rp_type *rp_graph_listing_type(struct rp_arena *arena)
+{
+    size_t n = sizeof graph_fields / sizeof *graph_fields;
+    struct rp_field *fields = RP_ARENA_NEW(arena, struct rp_field, n);
+    struct rp_type *type = RP_ARENA_NEW(arena, struct rp_type, 1);
+
+    if (!fields || !type)
+        return NULL;
+    memcpy(fields, graph_fields, sizeof graph_fields);
+    for (size_t i = 0; i + 1 < n; i++)
+        if (strcmp(fields[i].key, "listing") != 0)
+            fields[i].title = NULL;
+    *type = rp_graph_type;
+    type->fields = fields;
+    return type;
+}
+
 static int64_t whole(double value)
 {
     return value >= 9.2e18 ? INT64_MAX : (int64_t)value;
