@@ -20,24 +20,22 @@ static void release(void *data)
 static enum rp_code join(const struct rp_ranks *ranks, const struct rp_settings *settings,
                          struct rp_result *result, struct rp_err *err)
 {
-    struct rp_critpath_root *root = result->root;
+    struct rp_critpath_input *in =
+        RP_ARENA_NEW(&result->arena, struct rp_critpath_input, ranks->n + 1);
     int64_t limit = rp_settings_int(settings, "limit");
+    struct rp_critpath_run run = {0};
+    enum rp_code code;
     size_t i;
 
-    root->ranks = RP_ARENA_NEW(&result->arena, struct rp_critpath_rank, ranks->n + 1);
-    if (!root->ranks)
-        return rp_err_nomem(err, "describing the critical path");
-    for (i = 0; i < ranks->n; i++) {
-        struct rp_critpath_rank *r = &root->ranks[root->nranks++];
-
-        r->rank = ranks->parts[i].number;
-        r->path = rp_arena_strdup(&result->arena, ranks->parts[i].path);
-        if (!r->path)
-            return rp_err_nomem(err, "describing the critical path");
-        RP_TRY(rp_critpath_fill(ranks->parts[i].data, limit > 0 ? (size_t)limit : SIZE_MAX,
-                                &result->arena, r, err));
-    }
-    return RP_OK;
+    if (!in)
+        return rp_err_nomem(err, "joining ranks");
+    for (i = 0; i < ranks->n; i++)
+        in[i] = (struct rp_critpath_input){ranks->parts[i].data, ranks->parts[i].path,
+                                           ranks->parts[i].number};
+    code = rp_critpath_join(in, ranks->n, limit > 0 ? (size_t)limit : SIZE_MAX, &result->arena,
+                            &run, result->root, err);
+    rp_critpath_run_release(&run);
+    return code;
 }
 
 static const struct rp_rank_row row = {
