@@ -12,6 +12,7 @@
     X(idle)                 \
     X(comm)                 \
     X(critpath)             \
+    X(simulate)             \
     X(convert)              \
     X(graph)                \
     X(diff)                 \

@@ -25,9 +25,10 @@ void rp_task_graph_release(struct rp_task_graph *g)
 }
 
 enum rp_code rp_task_graph_add_device(struct rp_task_graph *g, const char *label,
-                                      enum rp_device_rule rule, uint32_t *id, struct rp_err *err)
+                                      enum rp_sim_device_rule rule, uint32_t *id,
+                                      struct rp_err *err)
 {
-    struct rp_device d = {rp_arena_strdup(&g->arena, label), rule};
+    struct rp_sim_device d = {rp_arena_strdup(&g->arena, label), rule};
 
     if (!d.label)
         return rp_err_nomem(err, "adding a device");

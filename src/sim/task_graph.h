@@ -47,17 +47,17 @@ struct rp_task_edge {
     uint32_t flags;
 };
 
-enum rp_device_rule { RP_DEVICE_SERIAL, RP_DEVICE_SHARED };
+enum rp_sim_device_rule { RP_DEVICE_SERIAL, RP_DEVICE_SHARED };
 
-struct rp_device {
+struct rp_sim_device {
     const char *label;
-    enum rp_device_rule rule;
+    enum rp_sim_device_rule rule;
 };
 
 struct rp_task_graph {
     struct rp_arena arena; /* labels */
     RP_VEC(struct rp_task) tasks;
-    RP_VEC(struct rp_device) devices;
+    RP_VEC(struct rp_sim_device) devices;
     RP_VEC(struct rp_task_edge) edges; /* by predecessor once frozen */
     RP_VEC(uint32_t) from;             /* by edge, until frozen */
     RP_VEC(uint32_t) first;            /* n + 1: where the edges out of a task begin */
@@ -69,7 +69,8 @@ void rp_task_graph_release(struct rp_task_graph *g);
 
 /* Ids are given in the order of the calls. Labels are copied. */
 enum rp_code rp_task_graph_add_device(struct rp_task_graph *g, const char *label,
-                                      enum rp_device_rule rule, uint32_t *id, struct rp_err *err);
+                                      enum rp_sim_device_rule rule, uint32_t *id,
+                                      struct rp_err *err);
 enum rp_code rp_task_graph_add(struct rp_task_graph *g, struct rp_task task, uint32_t *id,
                                struct rp_err *err);
 /* lag_ns is not negative; flags: RP_EDGE_FROM_START or 0. */

@@ -27,7 +27,7 @@ static void join(struct rp_task_graph *g, uint32_t from, uint32_t to, int64_t la
     assert_code(rp_task_graph_link(g, from, to, lag_ns, flags, NULL), RP_OK);
 }
 
-static uint32_t device(struct rp_task_graph *g, enum rp_device_rule rule)
+static uint32_t device(struct rp_task_graph *g, enum rp_sim_device_rule rule)
 {
     uint32_t id;
 

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* `simulate`: rebuild a run from its parts, then change it. */
+#include "api/ask_ranks.h"
+#include "api/question_row.h"
+#include "sim/sim_answer.h"
+
+static enum rp_code rank(const struct rp_loaded *loaded, const struct rp_scope *scope,
+                         const struct rp_settings *settings, struct rp_rank_part *part,
+                         struct rp_err *err)
+{
+    (void)scope;
+    (void)settings;
+    return rp_sim_part_init(part->data, loaded->trace, &part->arena, err);
+}
+
+static void release(void *data)
+{
+    rp_sim_part_release(data);
+}
+
+static enum rp_code join(const struct rp_ranks *ranks, const struct rp_settings *settings,
+                         struct rp_result *result, struct rp_err *err)
+{
+    const struct rp_sim_part **parts =
+        RP_ARENA_NEW(&result->arena, const struct rp_sim_part *, ranks->n + 1);
+    const char *whatifs[256], *text;
+    size_t i, n = 0;
+
+    if (!parts)
+        return rp_err_nomem(err, "simulating");
+    for (i = 0; i < ranks->n; i++)
+        parts[i] = ranks->parts[i].data;
+    while ((text = rp_settings_nth(settings, "what-if", n)) != NULL) {
+        if (n == sizeof whatifs / sizeof whatifs[0])
+            return rp_err_set(err, RP_USAGE, "more than %zu what-ifs in one call", n);
+        whatifs[n++] = text;
+    }
+    return rp_sim_answer(parts, ranks->n, whatifs, n, &result->arena, result->root, err);
+}
+
+static const struct rp_rank_row row = {
+    .part_bytes = sizeof(struct rp_sim_part), .rank = rank, .release = release, .join = join};
+
+static enum rp_code run(struct rp_ctx *ctx, const struct rp_dataset *dataset,
+                        const struct rp_settings *settings, struct rp_result *result,
+                        struct rp_err *err)
+{
+    return rp_ask_ranks(ctx, dataset, settings, &row, result, err);
+}
+
+static const struct rp_option options[] = {
+    {"what-if", 'w', RP_OPT_TEXT, "CHANGE", NULL,
+     "predict a step with this change; 'help' lists them, '+' joins several", RP_OPT_REPEAT},
+    {"rank", 'r', RP_OPT_TEXT, "N[-M],…", NULL, "only these ranks, as in '0,3' or '8-15'", 0},
+    RP_OPTION_END};
+
+const struct rp_question_row rp_ask_simulate = {
+    .question = {.name = "simulate",
+                 .group = "predict",
+                 .summary = "rebuild a step from its parts, then change it",
+                 .details = "Runs the step graph of a recording forward and says how well that "
+                            "repeats it; then what a change would bring, for a run without the "
+                            "profiler.",
+                 .examples = "reprise simulate trace.json.gz --what-if cuda-graphs\tbefore you "
+                             "build it\n",
+                 .accepts = RP_ACCEPTS_TRACES,
+                 .options = options,
+                 .type = &rp_sim_type},
+    .run = run};
