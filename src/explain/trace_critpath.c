@@ -118,7 +118,10 @@ static void fill_segment(struct filler *f, struct rp_path_segment s)
                                      .cause = wait ? row->name : NULL,
                                      .start_ns = s.begin_ns,
                                      .dur_ns = ns,
-                                     .rank = f->view->in[f->view->rank + node->rank].number};
+                                     .rank = f->view->in[f->view->rank + node->rank].number,
+                                     .track = wait || node->lane == RP_NONE
+                                                  ? RP_NONE
+                                                  : f->view->graph->lanes.at[node->lane].track};
     rp_ns_add(&f->out->length_ns, ns);
     add_share(&f->out->kinds[s.kind], ns);
     add_share(row, ns);

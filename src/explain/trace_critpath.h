@@ -14,6 +14,7 @@ struct rp_critpath_segment {
     const char *kind, *name, *cause; /* name: NULL in waits; cause: NULL elsewhere */
     int64_t start_ns, dur_ns;
     int64_t rank;
+    rp_track track; /* in the trace of its rank; RP_NONE in waits */
 };
 
 /* Time on the path of one kind, and of one name or cause. */
@@ -45,6 +46,7 @@ struct rp_critpath_rank_share { /* of the run's path */
 /* The path of a rank, or of the run. */
 struct rp_critpath_path {
     const char *path;
+    size_t source; /* number of the input */
     int64_t rank, window_ns, length_ns;
     size_t nkinds, nnames, nslack, ntracks, nsegments, nshares;
     struct rp_critpath_share *kinds, *names;  /* most time first */
@@ -89,6 +91,7 @@ struct rp_critpath_input {
     const struct rp_critpath_part *part;
     const char *path;
     int64_t number;
+    size_t source;
 };
 
 /* Of a run, kept for the overlays: release it also after a failure. */

@@ -75,6 +75,7 @@ static enum rp_code fill_rank(struct joiner *j, size_t r, struct rp_err *err)
     int64_t *slack;
 
     p->rank = j->in[r].number;
+    p->source = j->in[r].source;
     p->path = rp_arena_strdup(j->arena, j->in[r].path);
     if (!p->path)
         return rp_err_nomem(err, "joining ranks");
@@ -175,7 +176,7 @@ static enum rp_code fill_run(struct joiner *j, struct rp_err *err)
     run->clock = j->run->join.aligned ? "aligned" : "recorded";
     run->meeting_count = (int64_t)j->run->join.meetings.n;
     RP_TRY(rp_critpath_describe(&view, j->limit, j->arena, run, err));
-    snprintf(who, sizeof who, "run of %zu ranks", j->n);
+    snprintf(who, sizeof who, "%zu ranks", j->n);
     RP_TRY(summarize(j, run, who, err));
     if (j->run->join.aligned)
         RP_TRY(note(j,

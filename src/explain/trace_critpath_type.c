@@ -136,7 +136,7 @@ static const struct rp_type rank_type = {"rank", sizeof(struct rp_critpath_path)
                                          NULL};
 
 static const struct rp_field run_fields[] = {
-    PATH(summary, STR, NONE, "path", "for the screen", RP_SCREEN),
+    PATH(summary, STR, NONE, "run", "for the screen", RP_SCREEN),
     PATH(joined, BOOL, NONE, NULL, "the ranks meet in collectives", 0),
     PATH(clock, STR, NONE, NULL, "recorded, or aligned by the ends of collectives", 0),
     PATH(meeting_count, I64, COUNT, NULL, "collectives in which ranks met", 0),

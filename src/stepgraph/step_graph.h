@@ -83,6 +83,7 @@ struct rp_sg_edge {
 struct rp_sg_lane {
     const char *label; /* "thread 17", "stream 7" */
     uint32_t rank, first, end;
+    rp_track track; /* of the trace; of several the first */
     bool device;
 };
 

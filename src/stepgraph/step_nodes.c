@@ -60,6 +60,55 @@ static enum rp_code push_arrival(struct rp_sg_builder *b, struct rp_sg_node *nod
 
 /* ------------------------------------------------------------------ threads */
 
+/* A host collective copies, then exchanges: the longest of its parts is where ranks meet. Its
+   arrival is put in front once all parts are known; until then this is noted in its place. */
+static void note_collective(struct rp_sg_builder *b, const struct rp_sg_node *node)
+{
+    uint32_t at = rp_map_get(&b->collective_of, node->event);
+    uint32_t *best;
+
+    if (at == RP_MAP_NONE)
+        return;
+    best = &b->g->arrivals.at[at];
+    if (*best == RP_NONE || b->g->nodes.at[*best].dur_ns < node->dur_ns)
+        *best = (uint32_t)b->g->nodes.n;
+}
+
+/* Makes room for the arrivals of host collectives in the lanes. */
+static enum rp_code insert_arrivals(struct rp_sg_builder *b, struct rp_err *err)
+{
+    struct rp_stepgraph *g = b->g;
+    RP_VEC(struct rp_sg_node) old = {0};
+    enum rp_code code = RP_OK;
+    size_t i, lane = 0;
+
+    for (i = 0; i < g->arrivals.n; i++)
+        if (g->arrivals.at[i] != RP_NONE)
+            g->nodes.at[g->arrivals.at[i]].collective = (uint32_t)i;
+    memcpy(&old, &g->nodes, sizeof old);
+    memset(&g->nodes, 0, sizeof g->nodes);
+    for (i = 0; i < g->arrivals.n; i++)
+        g->arrivals.at[i] = RP_NONE;
+    code = rp_vec_reserve(&g->nodes, old.n + g->arrivals.n + b->work->items.n, err);
+    for (i = 0; code == RP_OK && i < old.n; i++) {
+        for (; lane < g->lanes.n && g->lanes.at[lane].first <= i; lane++)
+            g->lanes.at[lane].first = (uint32_t)g->nodes.n;
+        if (old.at[i].collective != RP_NONE) {
+            old.at[i].kind = RP_SG_COMM;
+            code = push_arrival(b, &old.at[i], err);
+        }
+        if (code == RP_OK)
+            code = push_node(b, old.at[i], err);
+    }
+    for (; lane < g->lanes.n; lane++)
+        g->lanes.at[lane].first = (uint32_t)g->nodes.n;
+    for (i = 0; i < g->lanes.n; i++)
+        g->lanes.at[i].end =
+            i + 1 < g->lanes.n ? g->lanes.at[i + 1].first : (uint32_t)g->nodes.n;
+    rp_vec_release(&old);
+    return code;
+}
+
 static enum rp_code emit(struct slicer *s, rp_event e, int64_t from_ns, int64_t to_ns,
                          struct rp_err *err)
 {
@@ -79,7 +128,7 @@ static enum rp_code emit(struct slicer *s, rp_event e, int64_t from_ns, int64_t 
     node.dur_ns = rp_ns_between(from_ns, to_ns);
     RP_TRY(intern(b, b->t->ev.name[e], &node.name, err));
     if (b->collectives->on_host)
-        RP_TRY(push_arrival(b, &node, err));
+        note_collective(b, &node);
     return push_node(b, node, err);
 }
 
@@ -141,10 +190,11 @@ static const char *thread_label(struct rp_sg_builder *b, rp_track track)
     return rp_arena_printf(&b->g->arena, "thread %lld", (long long)t->native_id);
 }
 
-static enum rp_code begin_lane(struct rp_sg_builder *b, const char *label, bool device,
-                               struct rp_err *err)
+static enum rp_code begin_lane(struct rp_sg_builder *b, const char *label, rp_track track,
+                               bool device, struct rp_err *err)
 {
-    struct rp_sg_lane lane = {.label = label, .first = (uint32_t)b->g->nodes.n, .device = device};
+    struct rp_sg_lane lane = {
+        .label = label, .first = (uint32_t)b->g->nodes.n, .track = track, .device = device};
 
     return label ? rp_vec_push(&b->g->lanes, lane, err)
                  : rp_err_nomem(err, "building the step graph");
@@ -180,7 +230,8 @@ static enum rp_code slice_threads(struct slicer *s, struct rp_err *err)
     for (s->lane = 0; s->lane < b->threads.n; s->lane++) {
         for (s->end_cut = s->cut; s->end_cut < b->cuts.n && b->cuts.at[s->end_cut].lane == s->lane;)
             s->end_cut++;
-        RP_TRY(begin_lane(b, thread_label(b, b->threads.at[s->lane].track), false, err));
+        RP_TRY(begin_lane(b, thread_label(b, b->threads.at[s->lane].track),
+                          b->threads.at[s->lane].track, false, err));
         RP_TRY(slice_thread(s, err));
         end_lane(b->g);
         s->cut = s->end_cut;
@@ -222,7 +273,7 @@ static enum rp_code add_streams(struct rp_sg_builder *b, struct rp_err *err)
         rp_work_stream_label(b->work, s, label, sizeof label);
         RP_TRY(begin_lane(
             b, rp_arena_printf(&b->g->arena, strstr(label, "stream") ? "%s" : "stream %s", label),
-            true, err));
+            b->work->streams.at[s].track, true, err));
         for (i = end, end = b->stream_end.at[s]; i < end; i++)
             RP_TRY(add_item(b, (uint32_t)b->g->lanes.n - 1, b->by_stream.at[i], err));
         end_lane(b->g);
@@ -260,5 +311,7 @@ enum rp_code rp_sg_make_nodes(struct rp_sg_builder *b, struct rp_err *err)
     if (code == RP_OK)
         code = slice_threads(&s, err);
     rp_vec_release(&s.open);
+    if (code == RP_OK && b->collectives->on_host)
+        code = insert_arrivals(b, err);
     return code == RP_OK ? add_streams(b, err) : code;
 }
