@@ -6,7 +6,7 @@
  */
 #include "sim/sim_part.h"
 
-#include "facts/arg_keys.h"
+#include "facts/collective_args.h"
 #include "sim/task_graph.h"
 
 #include <math.h>
@@ -21,7 +21,7 @@ struct noter {
     RP_VEC(uint32_t) item_of; /* by event: its item + 1, or 0 */
     RP_VEC(uint32_t) name_of; /* by string: its name in the graph + 1, or 0 */
     RP_VEC(uint8_t) remote;   /* by track: collectives of the host run there */
-    struct rp_arg_key dims;
+    struct rp_coll_reader args;
 };
 
 static int by_value(const void *pa, const void *pb)
@@ -245,45 +245,41 @@ static enum rp_code measure(struct noter *n, struct rp_err *err)
 
 /* ------------------------------------------------------------------ gradients */
 
-/* The last device node that was launched inside a span. */
-static uint32_t last_work_in(const struct noter *n, rp_event e)
+/* What a call launched, or RP_NONE. */
+static uint32_t launched_by(const struct rp_stepgraph *g, uint32_t node)
 {
-    const struct rp_stepgraph *g = &n->part->graph;
-    int64_t begin = n->t->ev.ts_ns[e], end = rp_event_end_ns(n->t, e);
-    uint32_t found = RP_NONE, i, k;
+    uint32_t i;
 
-    for (i = 0; i < g->nodes.n; i++) {
-        const struct rp_sg_node *node = &g->nodes.at[i];
+    for (i = g->out.at[node]; i < g->out.at[node + 1]; i++) {
+        const struct rp_sg_edge *edge = &g->edges.at[g->out_edges.at[i]];
 
-        if (node->lane == RP_NONE || node->start_ns < begin || node->start_ns >= end ||
-            node->kind != RP_SG_RUNTIME || n->t->ev.track[node->event] != n->t->ev.track[e])
-            continue;
-        for (k = g->out.at[i]; k < g->out.at[i + 1]; k++) {
-            const struct rp_sg_edge *edge = &g->edges.at[g->out_edges.at[k]];
-
-            if (edge->kind == RP_SG_LAUNCH)
-                found = edge->to;
-        }
+        if (edge->kind == RP_SG_LAUNCH)
+            return edge->to;
     }
-    return found;
+    return RP_NONE;
 }
 
 /* AccumulateGrad is where PyTorch has a gradient ready and DistributedDataParallel hears of it. */
 static enum rp_code note_gradients(struct noter *n, struct rp_err *err)
 {
-    struct rp_stepgraph *g = &n->part->graph;
-    uint32_t i;
+    const struct rp_stepgraph *g = &n->part->graph;
+    uint32_t i, lane = RP_NONE, work = RP_NONE;
 
     for (i = 0; i < g->nodes.n; i++) {
         const struct rp_sg_node *node = &g->nodes.at[i];
         struct rp_sim_gradient x = {i, RP_NONE, -1, n->part->notes.at[i].step};
-        struct rp_arg dims;
 
+        if (node->lane != lane) {
+            lane = node->lane;
+            work = RP_NONE;
+        }
+        if (node->kind == RP_SG_RUNTIME && launched_by(g, i) != RP_NONE)
+            work = launched_by(g, i);
         if (!(n->part->notes.at[i].flags & RP_SIM_OPENS) ||
             strcmp(g->names.at[node->name], "torch::autograd::AccumulateGrad") != 0)
             continue;
-        (void)dims;
-        (void)last_work_in;
+        x.work = work;
+        x.bytes = rp_coll_input_bytes(&n->args, node->event);
         RP_TRY(rp_vec_push(&n->part->gradients, x, err));
     }
     return RP_OK;
@@ -359,6 +355,7 @@ static enum rp_code make(struct noter *n, struct rp_err *err)
 {
     RP_TRY(rp_sg_init(&n->part->graph, n->work, &n->part->collectives, err));
     RP_TRY(rp_attribution_init(&n->places, n->work, err));
+    RP_TRY(rp_coll_reader_init(&n->args, n->t, err));
     RP_TRY(list_steps(n, err));
     RP_TRY(index_events(n, err));
     RP_TRY(note_nodes(n, err));
@@ -384,6 +381,7 @@ enum rp_code rp_sim_part_init(struct rp_sim_part *out, const struct rp_trace *tr
     if (code == RP_OK)
         code = make(&n, err);
     rp_attribution_release(&n.places);
+    rp_coll_reader_release(&n.args);
     rp_vec_release(&n.item_of);
     rp_vec_release(&n.name_of);
     rp_vec_release(&n.remote);

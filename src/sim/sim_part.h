@@ -26,7 +26,7 @@ struct rp_sim_note {
 /* A gradient that becomes ready in the backward pass: where, and how large. */
 struct rp_sim_gradient {
     uint32_t node; /* the end of this host node */
-    uint32_t work; /* and of this device node, or RP_NONE */
+    uint32_t work; /* and of this device node, the last before it, or RP_NONE */
     int64_t bytes; /* -1: not recorded */
     uint16_t step;
 };

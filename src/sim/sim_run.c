@@ -41,7 +41,7 @@ static enum rp_code copy_notes(struct rp_sim_run *run, struct rp_err *err)
     for (r = 0; r < run->nranks; r++) {
         const struct rp_sim_part *part = run->parts[r];
 
-        memcpy(run->notes.at + (run->nranks > 1 ? run->join.first_node[r] : 0), part->notes.at,
+        memcpy(run->notes.at + rp_sim_first_node(run, r), part->notes.at,
                part->notes.n * sizeof *part->notes.at);
     }
     run->notes.n = n;
@@ -51,8 +51,11 @@ static enum rp_code copy_notes(struct rp_sim_run *run, struct rp_err *err)
 static enum rp_code make_tasks(struct rp_sim_run *run, struct rp_err *err)
 {
     const struct rp_stepgraph *g = run->graph;
+    uint32_t device;
     size_t i;
 
+    for (i = 0; i < run->nranks; i++)
+        RP_TRY(rp_task_graph_add_device(&run->tasks, "transport", RP_DEVICE_SHARED, &device, err));
     for (i = 0; i < g->nodes.n; i++) {
         const struct rp_sg_node *node = &g->nodes.at[i];
         struct rp_task task = {.dur_ns = node->dur_ns,

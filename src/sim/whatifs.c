@@ -8,7 +8,7 @@
 #include <string.h>
 
 const struct rp_whatif *const rp_whatifs[] = {&rp_whatif_scale, &rp_whatif_cuda_graphs,
-                                              &rp_whatif_fused_optimizer, NULL};
+                                              &rp_whatif_fused_optimizer, &rp_whatif_bucket, NULL};
 
 enum { LONGEST = 256 };
 

@@ -35,6 +35,7 @@ enum rp_code rp_whatif_apply(struct rp_sim_run *run, const char *text, struct rp
 /* A factor such as "0.5", "2", "2x" or "50%", larger than 0. */
 enum rp_code rp_whatif_factor(const struct rp_whatif_args *args, double *out, struct rp_err *err);
 
-extern const struct rp_whatif rp_whatif_scale, rp_whatif_cuda_graphs, rp_whatif_fused_optimizer;
+extern const struct rp_whatif rp_whatif_scale, rp_whatif_cuda_graphs, rp_whatif_fused_optimizer,
+    rp_whatif_bucket;
 
 #endif

@@ -40,7 +40,8 @@ static enum rp_code add_busy(struct rp_sg_builder *b, size_t first, int64_t begi
     return RP_OK;
 }
 
-/* Lists the spans of a track; it is a thread where it has operators or calls. */
+/* Lists the spans of a track; it is a thread where it has operators, calls or collectives of the
+   host, of which some transports record nothing else. */
 static enum rp_code add_thread(struct rp_sg_builder *b, rp_track track, struct rp_err *err)
 {
     const struct rp_trace *t = b->t;
@@ -51,9 +52,10 @@ static enum rp_code add_thread(struct rp_sg_builder *b, rp_track track, struct r
         if (!is_host(t->ev.kind[e]) || t->ev.ts_ns[e] == RP_NO_TS || t->ev.dur_ns[e] < 0)
             continue;
         RP_TRY(rp_vec_push(&b->spans, e, err));
-        if (!rp_sg_is_work(t->ev.kind[e]))
+        if (rp_sg_is_work(t->ev.kind[e]))
+            widen(b->g, t->ev.ts_ns[e], rp_event_end_ns(t, e));
+        else if (!rp_event_is_host_collective(t, e))
             continue;
-        widen(b->g, t->ev.ts_ns[e], rp_event_end_ns(t, e));
         RP_TRY(add_busy(b, thread.first_busy, t->ev.ts_ns[e], rp_event_end_ns(t, e), err));
     }
     thread.end_span = b->spans.n;
