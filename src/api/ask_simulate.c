@@ -4,6 +4,8 @@
 #include "api/question_row.h"
 #include "sim/sim_answer.h"
 
+#include <string.h>
+
 static enum rp_code rank(const struct rp_loaded *loaded, const struct rp_scope *scope,
                          const struct rp_settings *settings, struct rp_rank_part *part,
                          struct rp_err *err)
@@ -41,10 +43,25 @@ static enum rp_code join(const struct rp_ranks *ranks, const struct rp_settings 
 static const struct rp_rank_row row = {
     .part_bytes = sizeof(struct rp_sim_part), .rank = rank, .release = release, .join = join};
 
+static bool wants_help(const struct rp_settings *settings)
+{
+    const char *text;
+    size_t i;
+
+    for (i = 0; (text = rp_settings_nth(settings, "what-if", i)) != NULL; i++)
+        if (!strcmp(text, "help"))
+            return true;
+    return false;
+}
+
 static enum rp_code run(struct rp_ctx *ctx, const struct rp_dataset *dataset,
                         const struct rp_settings *settings, struct rp_result *result,
                         struct rp_err *err)
 {
+    if (wants_help(settings))
+        return rp_sim_answer_help(&result->arena, result->root, err);
+    if (!dataset)
+        return rp_err_set(err, RP_USAGE, "'simulate' needs a trace, or '--what-if help'");
     return rp_ask_ranks(ctx, dataset, settings, &row, result, err);
 }
 
@@ -63,7 +80,7 @@ const struct rp_question_row rp_ask_simulate = {
                             "profiler.",
                  .examples = "reprise simulate trace.json.gz --what-if cuda-graphs\tbefore you "
                              "build it\n",
-                 .accepts = RP_ACCEPTS_TRACES,
+                 .accepts = RP_ACCEPTS_TRACES | RP_ACCEPTS_NONE_TOO,
                  .options = options,
                  .type = &rp_sim_type},
     .run = run};

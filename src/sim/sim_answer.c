@@ -83,6 +83,7 @@ static enum rp_code fill_prediction(struct asker *a, const char *text, struct rp
     p->high_ns += (int64_t)((double)p->high_ns * spread);
     p->change_ratio =
         ratio(p->predicted_ns - a->out->baseline.unprofiled_ns, a->out->baseline.unprofiled_ns);
+    p->assumes = rp_whatif_assumes(text);
     p->what_if = rp_arena_strdup(a->arena, text);
     return p->what_if ? RP_OK : rp_err_nomem(err, "simulating");
 }
@@ -98,6 +99,27 @@ static enum rp_code answer(struct asker *a, const char *const *whatifs, size_t n
         return rp_err_nomem(err, "simulating");
     for (i = 0; i < n; i++)
         RP_TRY(fill_prediction(a, whatifs[i], &a->out->predictions[a->out->npredictions++], err));
+    return RP_OK;
+}
+
+enum rp_code rp_sim_answer_help(struct rp_arena *arena, struct rp_sim_answer *out,
+                                struct rp_err *err)
+{
+    struct rp_sim_baseline *b = &out->baseline;
+    size_t i, n = 0;
+
+    b->measured_ns = b->simulated_ns = b->unprofiled_ns = RP_ABSENT_I64;
+    b->ranks = b->steps = b->tasks = b->edges = RP_ABSENT_I64;
+    b->error_ratio = b->spread_ratio = NAN;
+    while (rp_whatifs[n])
+        n++;
+    out->known = RP_ARENA_NEW(arena, struct rp_sim_known, n + 1);
+    if (!out->known)
+        return rp_err_nomem(err, "listing what-ifs");
+    for (i = 0; i < n; i++)
+        out->known[i] = (struct rp_sim_known){rp_whatifs[i]->form, rp_whatifs[i]->summary,
+                                              rp_whatifs[i]->assumes};
+    out->nknown = n;
     return RP_OK;
 }
 

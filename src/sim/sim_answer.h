@@ -22,15 +22,25 @@ struct rp_sim_prediction {
     const char *assumes;
 };
 
+/* A row of the list that '--what-if help' gives. */
+struct rp_sim_known {
+    const char *form, *summary, *assumes;
+};
+
 struct rp_sim_answer {
-    const char *summary; /* for the screen */
-    struct rp_sim_baseline baseline;
+    size_t nknown;
+    struct rp_sim_known *known;
+    struct rp_sim_baseline baseline; /* all absent where only the list was asked for */
     size_t npredictions, nnotes;
     struct rp_sim_prediction *predictions;
     const char **notes;
 };
 
 extern const struct rp_type rp_sim_type;
+
+/* The list of what-ifs. */
+enum rp_code rp_sim_answer_help(struct rp_arena *arena, struct rp_sim_answer *out,
+                                struct rp_err *err);
 
 /* whatifs: texts as given. Copies into the arena. */
 enum rp_code rp_sim_answer(const struct rp_sim_part *const *parts, size_t n,

@@ -6,15 +6,15 @@
     RP_FIELD(struct rp_sim_baseline, member, type, unit, title, doc, flags)
 
 static const struct rp_field base_fields[] = {
-    BASE(measured_ns, I64, NS, "measured", "a step of the first rank as recorded", 0),
-    BASE(simulated_ns, I64, NS, "simulated", "the same from the simulation", 0),
-    BASE(unprofiled_ns, I64, NS, "without the profiler", "simulated without its cost", 0),
+    BASE(measured_ns, I64, NS, "measured", "a step of the first rank as recorded", RP_NULLABLE),
+    BASE(simulated_ns, I64, NS, "simulated", "the same from the simulation", RP_NULLABLE),
+    BASE(unprofiled_ns, I64, NS, "without the profiler", "simulated without its cost", RP_NULLABLE),
     BASE(error_ratio, F64, RATIO, "error", "of simulated against measured", 0),
     BASE(spread_ratio, F64, RATIO, "steps differ by", "one step against the others, or null", 0),
-    BASE(ranks, I64, COUNT, "ranks", "in the simulation", 0),
-    BASE(steps, I64, COUNT, "steps", "recorded", 0),
-    BASE(tasks, I64, COUNT, "tasks", "in the simulation", 0),
-    BASE(edges, I64, COUNT, "edges", "between them", 0),
+    BASE(ranks, I64, COUNT, "ranks", "in the simulation", RP_NULLABLE),
+    BASE(steps, I64, COUNT, "steps", "recorded", RP_NULLABLE),
+    BASE(tasks, I64, COUNT, "tasks", "in the simulation", RP_NULLABLE),
+    BASE(edges, I64, COUNT, "edges", "between them", RP_NULLABLE),
     RP_FIELD_END};
 static const struct rp_type base_type = {"baseline", sizeof(struct rp_sim_baseline), base_fields,
                                          NULL};
@@ -34,7 +34,18 @@ static const struct rp_field pred_fields[] = {
 static const struct rp_type pred_type = {"prediction", sizeof(struct rp_sim_prediction),
                                          pred_fields, NULL};
 
+#define KNOWN(member, type, unit, title, doc, flags) \
+    RP_FIELD(struct rp_sim_known, member, type, unit, title, doc, flags)
+
+static const struct rp_field known_fields[] = {
+    KNOWN(form, STR, NONE, "what if", "how it is asked for", 0),
+    KNOWN(summary, STR, NONE, "then", "what it changes", 0),
+    KNOWN(assumes, STR, NONE, "if", "what must hold for it to be right", 0), RP_FIELD_END};
+static const struct rp_type known_type = {"known", sizeof(struct rp_sim_known), known_fields, NULL};
+
 static const struct rp_field root_fields[] = {
+    RP_FIELD_LIST(struct rp_sim_answer, known, &known_type, "what can be asked",
+                  "of '--what-if help'", RP_BLOCKS),
     RP_FIELD_RECORD(struct rp_sim_answer, baseline, &base_type, "as it is",
                     "how well the model repeats the recording", 0),
     RP_FIELD_LIST(struct rp_sim_answer, predictions, &pred_type, "what if", "one a --what-if", 0),

@@ -78,6 +78,16 @@ enum rp_code rp_whatif_apply(struct rp_sim_run *run, const char *text, struct rp
                       : RP_OK;
 }
 
+const char *rp_whatif_assumes(const char *text)
+{
+    size_t i, len = strcspn(text, ":=+");
+
+    for (i = 0; rp_whatifs[i]; i++)
+        if (strlen(rp_whatifs[i]->name) == len && !memcmp(rp_whatifs[i]->name, text, len))
+            return rp_whatifs[i]->assumes;
+    return NULL;
+}
+
 enum rp_code rp_whatif_factor(const struct rp_whatif_args *args, double *out, struct rp_err *err)
 {
     char *end = NULL;
