@@ -102,8 +102,7 @@ static enum rp_code draw_row(struct strokes *s, const struct rp_critpath_path *p
 }
 
 static enum rp_code write_overlay(const struct rp_critpath_root *root, size_t r,
-                                  const struct rp_trace *trace, const char *to,
-                                  struct rp_err *err)
+                                  const struct rp_trace *trace, const char *to, struct rp_err *err)
 {
     static const char *const rows[] = {"this rank", "the run"};
     const struct rp_critpath_path *path = &root->ranks[r];

@@ -12,6 +12,8 @@
     X(idle)                 \
     X(comm)                 \
     X(critpath)             \
+    X(stalls)               \
+    X(launches)             \
     X(simulate)             \
     X(convert)              \
     X(graph)                \

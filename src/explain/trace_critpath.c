@@ -87,7 +87,9 @@ static struct rp_critpath_share *row_of(struct filler *f, const struct rp_path_s
 {
     bool wait = s->kind == RP_PATH_WAIT;
     uint32_t name = f->view->graph->nodes.at[s->node].name;
-    size_t text = !wait ? name + f->nwaits : s->peer == RP_NONE ? s->cause : RP_PATH_CAUSES + s->peer;
+    size_t text = !wait                ? name + f->nwaits
+                  : s->peer == RP_NONE ? s->cause
+                                       : RP_PATH_CAUSES + s->peer;
     uint32_t *place = &f->place[text * RP_PATH_KINDS + s->kind];
 
     if (!*place) {
@@ -95,6 +97,7 @@ static struct rp_critpath_share *row_of(struct filler *f, const struct rp_path_s
             (struct rp_critpath_share){.kind = rp_path_kind_names[s->kind],
                                        .name = wait ? cause_text(f, s) : copied(f, name),
                                        .name_id = wait ? RP_NONE : name,
+                                       .kind_id = s->kind,
                                        .gain_ns = RP_ABSENT_I64};
         *place = (uint32_t)f->out->nnames;
     }
@@ -112,16 +115,15 @@ static void fill_segment(struct filler *f, struct rp_path_segment s)
         return;
     ns = rp_ns_between(s.begin_ns, s.end_ns);
     row = row_of(f, &s);
-    f->out->segments[f->out->nsegments++] =
-        (struct rp_critpath_segment){.kind = rp_path_kind_names[s.kind],
-                                     .name = wait ? NULL : row->name,
-                                     .cause = wait ? row->name : NULL,
-                                     .start_ns = s.begin_ns,
-                                     .dur_ns = ns,
-                                     .rank = f->view->in[f->view->rank + node->rank].number,
-                                     .track = wait || node->lane == RP_NONE
-                                                  ? RP_NONE
-                                                  : f->view->graph->lanes.at[node->lane].track};
+    f->out->segments[f->out->nsegments++] = (struct rp_critpath_segment){
+        .kind = rp_path_kind_names[s.kind],
+        .name = wait ? NULL : row->name,
+        .cause = wait ? row->name : NULL,
+        .start_ns = s.begin_ns,
+        .dur_ns = ns,
+        .rank = f->view->in[f->view->rank + node->rank].number,
+        .track =
+            wait || node->lane == RP_NONE ? RP_NONE : f->view->graph->lanes.at[node->lane].track};
     rp_ns_add(&f->out->length_ns, ns);
     add_share(&f->out->kinds[s.kind], ns);
     add_share(row, ns);
@@ -250,8 +252,7 @@ enum rp_code rp_critpath_describe(const struct rp_critpath_view *view, size_t li
         return rp_err_nomem(err, "describing the critical path");
     fill_kinds(&f);
     RP_TRY(rp_critpath_slack(view, f.texts, arena, out, err));
-    if (view->gains)
-        RP_TRY(rp_critpath_gains(view->graph, out, err));
+    RP_TRY(rp_critpath_gains(view->graph, view->gains, out, err));
     choose_shown(&f, limit);
     return f.failed ? rp_err_nomem(err, "describing the critical path") : RP_OK;
 }

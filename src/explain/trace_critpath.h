@@ -23,7 +23,8 @@ struct rp_critpath_share {
     int64_t total_ns, count;
     int64_t gain_ns; /* the end comes earlier by this if it took no time; absent: not asked */
     double share;
-    uint32_t name_id;  /* of the graph; RP_NONE in waits */
+    uint32_t name_id; /* of the graph; RP_NONE in waits */
+    uint8_t kind_id;
     const char *label; /* for the screen */
 };
 
@@ -38,6 +39,7 @@ struct rp_critpath_slack {
 
 struct rp_critpath_rank_share { /* of the run's path */
     int64_t rank, total_ns, offset_ns, window_ns;
+    int64_t median_slack_ns; /* half of its time has more */
     /* Of its own path; waits for other ranks are not among the waits. */
     int64_t host_ns, runtime_ns, compute_ns, comm_ns, memory_ns, other_rank_ns, wait_ns;
     double share;
@@ -48,6 +50,7 @@ struct rp_critpath_path {
     const char *path;
     size_t source; /* number of the input */
     int64_t rank, window_ns, length_ns;
+    int64_t replay_error_ns; /* of the graph, run forward */
     size_t nkinds, nnames, nslack, ntracks, nsegments, nshares;
     struct rp_critpath_share *kinds, *names;  /* most time first */
     struct rp_critpath_slack *slack, *tracks; /* least slack first */
@@ -112,12 +115,12 @@ struct rp_critpath_view {
     const struct rp_stepgraph *graph;
     const struct rp_path *path; /* cut to the scope by the description */
     const struct rp_scope *scope;
-    const int64_t *slack_ns;              /* by node */
-    const struct rp_sg_held *held;        /* by collective of the rank, or NULL */
-    const struct rp_critpath_input *in;   /* the ranks, for their numbers */
+    const int64_t *slack_ns;            /* by node */
+    const struct rp_sg_held *held;      /* by collective of the rank, or NULL */
+    const struct rp_critpath_input *in; /* the ranks, for their numbers */
     size_t nranks;
-    uint32_t rank;                        /* of a graph of one rank: which of them */
-    bool gains;                           /* tell what names could bring */
+    uint32_t rank; /* of a graph of one rank: which of them */
+    bool gains;    /* tell what names could bring */
 };
 enum rp_code rp_critpath_describe(const struct rp_critpath_view *view, size_t limit,
                                   struct rp_arena *arena, struct rp_critpath_path *out,
@@ -126,9 +129,10 @@ enum rp_code rp_critpath_describe(const struct rp_critpath_view *view, size_t li
 enum rp_code rp_critpath_slack(const struct rp_critpath_view *view, const char **texts,
                                struct rp_arena *arena, struct rp_critpath_path *out,
                                struct rp_err *err);
-/* What the first names of the path could bring. */
-enum rp_code rp_critpath_gains(const struct rp_stepgraph *g, struct rp_critpath_path *out,
-                               struct rp_err *err);
+/* How well the graph gives the recording and, where asked, what the first names of the path could
+   bring. */
+enum rp_code rp_critpath_gains(const struct rp_stepgraph *g, bool gains,
+                               struct rp_critpath_path *out, struct rp_err *err);
 
 /* A part of the path inside the scope, and what of it was waiting for another rank. */
 bool rp_critpath_clip(const struct rp_scope *scope, struct rp_path_segment *s);

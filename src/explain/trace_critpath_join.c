@@ -9,6 +9,7 @@
 #include "result/print_units.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 struct joiner {
@@ -41,11 +42,10 @@ static enum rp_code summarize(struct joiner *j, struct rp_critpath_path *p, cons
     char window[64];
 
     rp_units_format((double)p->window_ns, RP_UNIT_NS, window, sizeof window);
-    p->summary = p->nsegments ? rp_arena_printf(j->arena, "%s: %s in %zu segments", who, window,
-                                                p->nsegments)
-                              : rp_arena_printf(j->arena,
-                                                "%s: no operators, calls or device work recorded",
-                                                who);
+    p->summary =
+        p->nsegments
+            ? rp_arena_printf(j->arena, "%s: %s in %zu segments", who, window, p->nsegments)
+            : rp_arena_printf(j->arena, "%s: no operators, calls or device work recorded", who);
     return p->summary ? RP_OK : rp_err_nomem(err, "joining ranks");
 }
 
@@ -132,6 +132,44 @@ static void share_kinds(struct rp_critpath_rank_share *s, const struct rp_critpa
         }
 }
 
+/* The slack of a node, and its time as a weight. */
+struct weighed {
+    int64_t slack_ns, dur_ns;
+};
+
+static int by_slack(const void *pa, const void *pb)
+{
+    const struct weighed *a = pa, *b = pb;
+
+    return (a->slack_ns > b->slack_ns) - (a->slack_ns < b->slack_ns);
+}
+
+/* The slack that half of a rank's time has: the least is that of its last work in most runs. */
+static enum rp_code median_slack(const struct joiner *j, size_t r, int64_t *out, struct rp_err *err)
+{
+    uint32_t first = j->run->join.first_node[r], i;
+    size_t n = j->in[r].part->graph.nodes.n, k;
+    RP_VEC(struct weighed) list = {0};
+    int64_t whole = 0, sum = 0;
+
+    RP_TRY(rp_vec_reserve(&list, n, err));
+    for (i = first; i < first + n; i++) {
+        const struct rp_sg_node *node = &j->run->graph.nodes.at[i];
+
+        if (node->dur_ns <= 0)
+            continue;
+        list.at[list.n++] = (struct weighed){j->slack[i], node->dur_ns};
+        rp_ns_add(&whole, node->dur_ns);
+    }
+    if (list.n)
+        qsort(list.at, list.n, sizeof *list.at, by_slack);
+    for (k = 0; k < list.n && sum < whole / 2; k++)
+        rp_ns_add(&sum, list.at[k].dur_ns);
+    *out = list.n ? list.at[k ? k - 1 : 0].slack_ns : 0;
+    rp_vec_release(&list);
+    return RP_OK;
+}
+
 static enum rp_code share_ranks(struct joiner *j, struct rp_err *err)
 {
     struct rp_critpath_path *run = &j->out->run;
@@ -152,9 +190,12 @@ static enum rp_code share_ranks(struct joiner *j, struct rp_err *err)
             rp_ns_add(&run->shares[j->run->graph.nodes.at[s.node].rank].total_ns,
                       rp_ns_between(s.begin_ns, s.end_ns));
     }
-    for (r = 0; r < j->n; r++)
-        run->shares[r].share =
-            run->window_ns > 0 ? (double)run->shares[r].total_ns / (double)run->window_ns : 0;
+    for (r = 0; r < j->n; r++) {
+        struct rp_critpath_rank_share *s = &run->shares[r];
+
+        s->share = run->window_ns > 0 ? (double)s->total_ns / (double)run->window_ns : 0;
+        RP_TRY(median_slack(j, r, &s->median_slack_ns, err));
+    }
     run->rank_rows = run->shares;
     run->nshares = run->nrank_rows = j->n;
     return RP_OK;
@@ -209,8 +250,7 @@ enum rp_code rp_critpath_join(const struct rp_critpath_input *in, size_t n, size
                               struct rp_arena *arena, struct rp_critpath_run *run,
                               struct rp_critpath_root *out, struct rp_err *err)
 {
-    struct joiner j = {
-        .in = in, .n = n, .limit = limit, .arena = arena, .run = run, .out = out};
+    struct joiner j = {.in = in, .n = n, .limit = limit, .arena = arena, .run = run, .out = out};
     size_t r;
 
     out->ranks = RP_ARENA_NEW(arena, struct rp_critpath_path, n + 1);

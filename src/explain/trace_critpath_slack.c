@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Slack of names, threads and streams, added up over the nodes that have them, and what a name on
- * the path could bring: the graph is run with no time for its nodes, and the end compared.
+ * the path could bring: the graph is run with no time for its nodes, and the end compared. Run with
+ * the recorded durations it must give the recorded times; the largest difference is told.
  */
 #include "explain/trace_critpath.h"
 
@@ -61,10 +62,10 @@ static bool lane_row(struct adder *a, const struct rp_sg_node *n, struct rp_crit
     const struct rp_sg_lane *lane = &a->view->graph->lanes.at[n->lane];
 
     if (!*place) {
-        a->out->tracks[a->out->ntracks++] = (struct rp_critpath_slack){
-            .kind = lane->device ? "stream" : "thread",
-            .track = rp_arena_strdup(a->arena, lane->label),
-            .rank = a->view->in[a->view->rank + lane->rank].number};
+        a->out->tracks[a->out->ntracks++] =
+            (struct rp_critpath_slack){.kind = lane->device ? "stream" : "thread",
+                                       .track = rp_arena_strdup(a->arena, lane->label),
+                                       .rank = a->view->in[a->view->rank + lane->rank].number};
         *place = (uint32_t)a->out->ntracks;
     }
     *row = &a->out->tracks[*place - 1];
@@ -151,34 +152,82 @@ enum rp_code rp_critpath_slack(const struct rp_critpath_view *view, const char *
     return RP_OK;
 }
 
-/* ------------------------------------------------------------------ gains */
+/* ------------------------------------------------------------------ running the graph */
 
-enum rp_code rp_critpath_gains(const struct rp_stepgraph *g, struct rp_critpath_path *out,
-                               struct rp_err *err)
+struct runner {
+    const struct rp_stepgraph *g;
+    struct rp_critpath_path *out;
+    struct rp_critpath_share *asked[GAINS];
+    size_t nasked;
+    RP_VEC(int64_t) dur, start;      /* by node */
+    RP_VEC(uint32_t) members[GAINS]; /* nodes of each name that is asked for */
+};
+
+static enum rp_code find_members(struct runner *r, struct rp_err *err)
 {
-    RP_VEC(int64_t) dur = {0};
-    RP_VEC(int64_t) start = {0};
-    enum rp_code code = rp_vec_reserve(&dur, g->nodes.n, err);
-    size_t i, k, asked = 0;
+    size_t i, k;
+
+    for (k = 0; k < r->out->nnames && r->nasked < GAINS; k++)
+        if (r->out->names[k].name_id != RP_NONE)
+            r->asked[r->nasked++] = &r->out->names[k];
+    for (i = 0; i < r->g->nodes.n; i++) {
+        const struct rp_sg_node *n = &r->g->nodes.at[i];
+
+        for (k = 0; k < r->nasked; k++)
+            if (n->name == r->asked[k]->name_id && rp_path_kind_of(n) == r->asked[k]->kind_id)
+                RP_TRY(rp_vec_push(&r->members[k], (uint32_t)i, err));
+    }
+    return RP_OK;
+}
+
+/* The end without the time of one name. */
+static int64_t end_without(struct runner *r, size_t k)
+{
+    int64_t end;
+    size_t i;
+
+    for (i = 0; i < r->members[k].n; i++)
+        r->dur.at[r->members[k].at[i]] = 0;
+    end = rp_sg_run(r->g, r->dur.at, r->start.at);
+    for (i = 0; i < r->members[k].n; i++)
+        r->dur.at[r->members[k].at[i]] = r->g->nodes.at[r->members[k].at[i]].dur_ns;
+    return end;
+}
+
+static void replay(struct runner *r)
+{
+    int64_t worst = 0;
+    size_t i;
+
+    rp_sg_run(r->g, NULL, r->start.at);
+    for (i = 0; i < r->g->nodes.n; i++) {
+        int64_t error = rp_ns_between(r->g->nodes.at[i].start_ns, r->start.at[i]);
+
+        error = error < 0 ? -error : error;
+        worst = error > worst ? error : worst;
+        r->dur.at[i] = r->g->nodes.at[i].dur_ns;
+    }
+    r->out->replay_error_ns = worst;
+}
+
+enum rp_code rp_critpath_gains(const struct rp_stepgraph *g, bool gains,
+                               struct rp_critpath_path *out, struct rp_err *err)
+{
+    struct runner r = {.g = g, .out = out};
+    enum rp_code code = rp_vec_reserve(&r.dur, g->nodes.n, err);
+    size_t k;
 
     if (code == RP_OK)
-        code = rp_vec_reserve(&start, g->nodes.n, err);
-    for (k = 0; code == RP_OK && k < out->nnames && asked < GAINS; k++) {
-        struct rp_critpath_share *row = &out->names[k];
-
-        if (row->name_id == RP_NONE)
-            continue;
-        for (i = 0; i < g->nodes.n; i++) {
-            const struct rp_sg_node *n = &g->nodes.at[i];
-            bool it = n->name == row->name_id && !strcmp(rp_path_kind_names[rp_path_kind_of(n)],
-                                                         row->kind);
-
-            dur.at[i] = it ? 0 : n->dur_ns;
-        }
-        row->gain_ns = rp_ns_between(rp_sg_run(g, dur.at, start.at), g->end_ns);
-        asked++;
-    }
-    rp_vec_release(&dur);
-    rp_vec_release(&start);
+        code = rp_vec_reserve(&r.start, g->nodes.n, err);
+    if (code == RP_OK)
+        replay(&r);
+    if (code == RP_OK && gains)
+        code = find_members(&r, err);
+    for (k = 0; code == RP_OK && k < r.nasked; k++)
+        r.asked[k]->gain_ns = rp_ns_between(end_without(&r, k), g->end_ns);
+    for (k = 0; k < GAINS; k++)
+        rp_vec_release(&r.members[k]);
+    rp_vec_release(&r.dur);
+    rp_vec_release(&r.start);
     return code;
 }

@@ -86,6 +86,8 @@ static const struct rp_field rank_share_fields[] = {
     RANK_SHARE(rank, I64, NONE, "rank", "number of the process in its job", 0),
     RANK_SHARE(total_ns, I64, NS, NULL, "time of the run's path on it", 0),
     RANK_SHARE(share, F64, RATIO, NULL, "of the run's window", 0),
+    RANK_SHARE(median_slack_ns, I64, NS, NULL, "half of its time could be later by this or more",
+               0),
     RANK_SHARE(offset_ns, I64, NS, NULL, "added to its times for the clock of the first rank", 0),
     RP_FIELD_END};
 static const struct rp_type rank_share_type = {"rank", sizeof(struct rp_critpath_rank_share),
@@ -94,9 +96,11 @@ static const struct rp_type rank_share_type = {"rank", sizeof(struct rp_critpath
 static const struct rp_field rank_row_fields[] = {
     RANK_SHARE(rank, I64, NONE, "rank", "number of the process in its job", 0),
     RANK_SHARE(total_ns, I64, NS, "run's path", "time of the run's path on it", 0),
+    RANK_SHARE(median_slack_ns, I64, NS, "slack", "half of its time could be later by this or more",
+               0),
     RANK_SHARE(window_ns, I64, NS, "own path", "of the rank", 0),
     RANK_SHARE(host_ns, I64, NS, "host", "on its own path", 0),
-    RANK_SHARE(runtime_ns, I64, NS, "runtime", "on its own path", 0),
+    RANK_SHARE(runtime_ns, I64, NS, "runtime", "on its own path", RP_WIDE),
     RANK_SHARE(compute_ns, I64, NS, "compute", "on its own path", 0),
     RANK_SHARE(comm_ns, I64, NS, "transfer", "on its own path", 0),
     RANK_SHARE(memory_ns, I64, NS, "memory", "on its own path", RP_WIDE),
@@ -111,17 +115,20 @@ static const struct rp_type rank_row_type = {"rank", sizeof(struct rp_critpath_r
 #define PATH_LIST(member, item, title, doc, flags) \
     RP_FIELD_LIST(struct rp_critpath_path, member, item, title, doc, flags)
 
-#define WINDOW_FIELDS                                                                          \
-    PATH(window_ns, I64, NS, NULL,                                                             \
-         "first start to last end of operators, calls and device work", 0),                    \
-        PATH(length_ns, I64, NS, NULL, "sum of the segments: the same", 0)
-#define LIST_FIELDS                                                                            \
-    PATH_LIST(kinds, &kind_type, "by kind", "time on the path", 0),                            \
-        PATH_LIST(shown, &name_type, "by name", "for the screen", RP_SCREEN),                  \
-        PATH_LIST(names, &name_type, NULL, "time on the path", 0),                             \
-        PATH_LIST(next, &slack_type, "critical next, if the path shrinks by its slack",        \
-                  "for the screen", RP_SCREEN),                                                \
-        PATH_LIST(slack, &slack_type, NULL, "every name, least slack first", 0),               \
+#define WINDOW_FIELDS                                                                             \
+    PATH(window_ns, I64, NS, NULL, "first start to last end of operators, calls and device work", \
+         0),                                                                                      \
+        PATH(length_ns, I64, NS, NULL, "sum of the segments: the same", 0),                       \
+        PATH(replay_error_ns, I64, NS, NULL,                                                      \
+             "largest difference between the recorded times and those of the graph run forward",  \
+             0)
+#define LIST_FIELDS                                                                     \
+    PATH_LIST(kinds, &kind_type, "by kind", "time on the path", 0),                     \
+        PATH_LIST(shown, &name_type, "by name", "for the screen", RP_SCREEN),           \
+        PATH_LIST(names, &name_type, NULL, "time on the path", 0),                      \
+        PATH_LIST(next, &slack_type, "critical next, if the path shrinks by its slack", \
+                  "for the screen", RP_SCREEN),                                         \
+        PATH_LIST(slack, &slack_type, NULL, "every name, least slack first", 0),        \
         PATH_LIST(tracks, &track_type, NULL, "threads and streams, least slack first", 0)
 
 static const struct rp_field rank_fields[] = {

@@ -34,10 +34,10 @@ struct chrome {
     struct rp_pieces ends;    /* the same for the end of a pair */
     struct rp_pieces tracks;  /* ,"pid":0,"tid":7 */
     const struct rp_write_overlay *overlay;
-    bool foreign;             /* not read from Chrome JSON */
-    bool any;                 /* something stands before in this list */
-    RP_VEC(rp_event) open;    /* pairs of the track that have not ended: a heap, next end first */
-    RP_VEC(rp_event) order;   /* the events as the file had them, where that order is used */
+    bool foreign;           /* not read from Chrome JSON */
+    bool any;               /* something stands before in this list */
+    RP_VEC(rp_event) open;  /* pairs of the track that have not ended: a heap, next end first */
+    RP_VEC(rp_event) order; /* the events as the file had them, where that order is used */
 };
 
 static void put_origin(struct chrome *c, struct rp_emit *to, const struct rp_origin *o, char phase)

@@ -32,8 +32,8 @@ struct rp_write_overlay {
     const struct rp_overlay_arrow *arrows;
 };
 
-struct rp_write_options { /* zeroed: the defaults */
-    int gzip_level;       /* 1 to 9 where the path ends in ".gz"; 0: 6 */
+struct rp_write_options {                   /* zeroed: the defaults */
+    int gzip_level;                         /* 1 to 9 where the path ends in ".gz"; 0: 6 */
     const struct rp_write_overlay *overlay; /* Chrome's format only; NULL: none */
 };
 

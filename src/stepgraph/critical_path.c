@@ -12,11 +12,15 @@
 const char *const rp_path_kind_names[RP_PATH_KINDS] = {
     [RP_PATH_HOST] = "host", [RP_PATH_RUNTIME] = "runtime", [RP_PATH_COMPUTE] = "compute",
     [RP_PATH_COMM] = "comm", [RP_PATH_MEMORY] = "memory",   [RP_PATH_WAIT] = "wait"};
-const char *const rp_path_cause_names[RP_PATH_CAUSES] = {
-    [RP_PATH_NO_CAUSE] = "none",           [RP_PATH_LAUNCH_LATENCY] = "launch_latency",
-    [RP_PATH_STREAM_ORDER] = "stream_order", [RP_PATH_EVENT_WAIT] = "event_wait",
-    [RP_PATH_THREAD_GAP] = "thread_gap",   [RP_PATH_HAND_OVER] = "hand_over",
-    [RP_PATH_OTHER_RANK] = "other_rank",   [RP_PATH_UNRECORDED] = "unrecorded"};
+const char *const rp_path_cause_names[RP_PATH_CAUSES] = {[RP_PATH_NO_CAUSE] = "none",
+                                                         [RP_PATH_LAUNCH_LATENCY] =
+                                                             "launch_latency",
+                                                         [RP_PATH_STREAM_ORDER] = "stream_order",
+                                                         [RP_PATH_EVENT_WAIT] = "event_wait",
+                                                         [RP_PATH_THREAD_GAP] = "thread_gap",
+                                                         [RP_PATH_HAND_OVER] = "hand_over",
+                                                         [RP_PATH_OTHER_RANK] = "other_rank",
+                                                         [RP_PATH_UNRECORDED] = "unrecorded"};
 
 uint8_t rp_path_kind_of(const struct rp_sg_node *node)
 {
@@ -32,13 +36,13 @@ uint8_t rp_path_kind_of(const struct rp_sg_node *node)
 static uint8_t cause_of(const struct rp_sg_edge *e)
 {
     static const uint8_t causes[RP_SG_EDGE_KINDS] = {
-        [RP_SG_ORDER] = RP_PATH_THREAD_GAP,   [RP_SG_LAUNCH] = RP_PATH_LAUNCH_LATENCY,
+        [RP_SG_ORDER] = RP_PATH_THREAD_GAP,    [RP_SG_LAUNCH] = RP_PATH_LAUNCH_LATENCY,
         [RP_SG_STREAM] = RP_PATH_STREAM_ORDER, [RP_SG_IN_GRAPH] = RP_PATH_STREAM_ORDER,
-        [RP_SG_EVENT] = RP_PATH_EVENT_WAIT,   [RP_SG_SYNC] = RP_PATH_THREAD_GAP,
+        [RP_SG_EVENT] = RP_PATH_EVENT_WAIT,    [RP_SG_SYNC] = RP_PATH_THREAD_GAP,
         [RP_SG_HAND_OVER] = RP_PATH_HAND_OVER, [RP_SG_FORWARD] = RP_PATH_HAND_OVER,
-        [RP_SG_MEMBER] = RP_PATH_OTHER_RANK,  [RP_SG_AFTER] = RP_PATH_UNRECORDED};
-    bool device = e->kind == RP_SG_LAUNCH || e->kind == RP_SG_STREAM ||
-                  e->kind == RP_SG_IN_GRAPH || e->kind == RP_SG_EVENT;
+        [RP_SG_MEMBER] = RP_PATH_OTHER_RANK,   [RP_SG_AFTER] = RP_PATH_UNRECORDED};
+    bool device = e->kind == RP_SG_LAUNCH || e->kind == RP_SG_STREAM || e->kind == RP_SG_IN_GRAPH ||
+                  e->kind == RP_SG_EVENT;
 
     return device && e->lag_ns > LONG_WAIT_NS ? RP_PATH_UNRECORDED : causes[e->kind];
 }
@@ -100,7 +104,10 @@ static uint32_t last_node(const struct rp_stepgraph *g)
 
         if (end < best_end || n->kind == RP_SG_ARRIVE || n->kind == RP_SG_MEET)
             continue;
-        rank = n->lane == RP_NONE ? 0 : g->lanes.at[n->lane].device ? 3 : n->flags & RP_SG_WORK ? 2 : 1;
+        rank = n->lane == RP_NONE            ? 0
+               : g->lanes.at[n->lane].device ? 3
+               : n->flags & RP_SG_WORK       ? 2
+                                             : 1;
         if (end > best_end || rank >= best_rank) {
             best = i;
             best_end = end;

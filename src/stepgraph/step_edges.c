@@ -108,8 +108,8 @@ static enum rp_code link_other(struct rp_sg_builder *b, uint32_t item, int64_t r
     if (other == RP_SG_NO_ITEM || items[other].stream == x->stream ||
         items[other].end_ns <= ready_ns)
         return RP_OK;
-    graph = (x->flags & RP_WORK_IN_GRAPH) && x->launch != RP_NONE &&
-            items[other].launch == x->launch;
+    graph =
+        (x->flags & RP_WORK_IN_GRAPH) && x->launch != RP_NONE && items[other].launch == x->launch;
     return rp_sg_add_edge(b->g, rp_sg_item_end(b, other), b->item_node.at[item],
                           graph ? RP_SG_IN_GRAPH : RP_SG_EVENT, RP_SG_INFERRED, err);
 }

@@ -6,9 +6,9 @@
 #include "stepgraph/step_build.h"
 
 const char *const rp_sg_kind_names[RP_SG_KINDS] = {
-    [RP_SG_ORIGIN] = "origin", [RP_SG_HOST] = "host",     [RP_SG_RUNTIME] = "runtime",
-    [RP_SG_COMPUTE] = "compute", [RP_SG_COMM] = "comm",   [RP_SG_MEMORY] = "memory",
-    [RP_SG_ARRIVE] = "arrive", [RP_SG_MEET] = "meet"};
+    [RP_SG_ORIGIN] = "origin",   [RP_SG_HOST] = "host", [RP_SG_RUNTIME] = "runtime",
+    [RP_SG_COMPUTE] = "compute", [RP_SG_COMM] = "comm", [RP_SG_MEMORY] = "memory",
+    [RP_SG_ARRIVE] = "arrive",   [RP_SG_MEET] = "meet"};
 const char *const rp_sg_edge_names[RP_SG_EDGE_KINDS] = {
     [RP_SG_ORDER] = "order",         [RP_SG_LAUNCH] = "launch",   [RP_SG_STREAM] = "stream",
     [RP_SG_IN_GRAPH] = "in_graph",   [RP_SG_EVENT] = "event",     [RP_SG_SYNC] = "sync",
@@ -18,7 +18,7 @@ const char *const rp_sg_edge_names[RP_SG_EDGE_KINDS] = {
 static enum rp_code build(struct rp_sg_builder *b, struct rp_err *err)
 {
     static enum rp_code (*const parts[])(struct rp_sg_builder *, struct rp_err *) = {
-        rp_sg_find_threads, rp_sg_index_items, rp_sg_cut_syncs,   rp_sg_cut_hand_overs,
+        rp_sg_find_threads, rp_sg_index_items,  rp_sg_cut_syncs,   rp_sg_cut_hand_overs,
         rp_sg_make_nodes,   rp_sg_link_threads, rp_sg_link_device, rp_sg_link_events,
         rp_sg_link_forward, rp_sg_link_rest};
     size_t i;
@@ -31,8 +31,7 @@ static enum rp_code build(struct rp_sg_builder *b, struct rp_err *err)
 enum rp_code rp_sg_init(struct rp_stepgraph *out, const struct rp_work *work,
                         const struct rp_collectives *collectives, struct rp_err *err)
 {
-    struct rp_sg_builder b = {
-        .t = work->trace, .work = work, .collectives = collectives, .g = out};
+    struct rp_sg_builder b = {.t = work->trace, .work = work, .collectives = collectives, .g = out};
     enum rp_code code;
 
     *out = (struct rp_stepgraph){.nranks = 1};

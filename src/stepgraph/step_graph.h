@@ -58,7 +58,9 @@ enum {
 };
 
 /* Flags of a node. */
-enum { RP_SG_WORK = 1 /* an operator, a runtime call or device work, not an annotation or frame */ };
+enum {
+    RP_SG_WORK = 1 /* an operator, a runtime call or device work, not an annotation or frame */
+};
 
 struct rp_sg_node {
     int64_t start_ns, dur_ns; /* as recorded */

@@ -9,7 +9,8 @@
  *
  *   - another thread that stopped being busy while this one was not, and still is not when this one
  *     goes on, hands over to it; this one waited from where it last did something;
- *   - a thread that recorded nothing for a while (WOKEN_NS) was woken by one that is busy just then.
+ *   - a thread that recorded nothing for a while (WOKEN_NS) was woken by one that is busy just
+ * then, or, of another process, stopped being busy meanwhile.
  *
  * These edges are inferred. A cursor for each thread moves with the time, so the cost is threads
  * times busy times.
@@ -126,32 +127,45 @@ static enum rp_code take_over(struct passer *p, uint32_t other, int64_t ns, stru
     return put(p, given < ns ? given : ns, ns, other, ns, err);
 }
 
-/* The thread that was busy when this one was woken: of several the one that changed last. */
-static enum rp_code wake_up(struct passer *p, struct rp_err *err)
+/* How well another thread explains that this one was woken, and since when it did what it did:
+   0: not at all; 1: of another process, it stopped meanwhile; 2: it is busy; 3: and of this one. */
+static int waker(const struct passer *p, uint32_t other, int64_t *since_ns)
 {
-    struct rp_sg_builder *b = p->b;
-    uint32_t i, found = RP_SG_NO_LANE, process = b->t->tracks[b->threads.at[p->lane].track].process;
-    int64_t best = INT64_MIN;
+    const struct rp_sg_builder *b = p->b;
+    const struct rp_sg_thread *o = &b->threads.at[other];
+    size_t at = p->cursor.at[other];
     bool inside;
 
-    last_change(b, p->lane, p->busy_ns, &inside);
+    if (other == p->lane || at == o->first_busy)
+        return 0;
+    *since_ns = b->busy.at[at - 1].end_ns;
+    if (*since_ns <= p->busy_ns)
+        return *since_ns > p->idle_ns ? 1 : 0;
+    *since_ns = last_change(b, other, p->busy_ns, &inside);
+    return b->t->tracks[o->track].process == b->t->tracks[b->threads.at[p->lane].track].process ? 3
+                                                                                                : 2;
+}
+
+/* Finds who woke this thread: of those that explain it equally the one that changed last. */
+static enum rp_code wake_up(struct passer *p, struct rp_err *err)
+{
+    uint32_t i, found = RP_SG_NO_LANE;
+    int64_t since, best_since = INT64_MIN;
+    int level, best = 0;
+    bool inside;
+
+    last_change(p->b, p->lane, p->busy_ns, &inside);
     if (inside || (p->idle_ns != INT64_MIN && rp_ns_between(p->idle_ns, p->busy_ns) < WOKEN_NS))
         return RP_OK;
-    for (i = 0; i < b->threads.n; i++) {
-        size_t at = p->cursor.at[i];
-        int64_t change;
-
-        if (i == p->lane || b->t->tracks[b->threads.at[i].track].process != process ||
-            at == b->threads.at[i].first_busy || b->busy.at[at - 1].end_ns <= p->busy_ns)
-            continue;
-        change = last_change(b, i, p->busy_ns, &inside);
-        if (change > best) {
-            best = change;
+    for (i = 0; i < p->b->threads.n; i++) {
+        level = waker(p, i, &since);
+        if (level > best || (level && level == best && since > best_since)) {
+            best = level;
+            best_since = since;
             found = i;
         }
     }
-    return found == RP_SG_NO_LANE ? RP_OK
-                                  : put(p, p->busy_ns, p->busy_ns, found, p->busy_ns, err);
+    return found == RP_SG_NO_LANE ? RP_OK : put(p, p->busy_ns, p->busy_ns, found, p->busy_ns, err);
 }
 
 /* Moves the cursors to now, and finds who stopped being busy last. */

@@ -295,8 +295,8 @@ static enum rp_code join_all(struct joiner *j, struct rp_err *err)
             j->meeting_of[m->at[k].rank[i]][m->at[k].at[i]] = (uint32_t)k;
     if (m->clocks_differ)
         RP_TRY(align(j, err));
-    *j->out = (struct rp_stepgraph){
-        .begin_ns = INT64_MAX, .end_ns = INT64_MIN, .nranks = (uint32_t)j->n};
+    *j->out =
+        (struct rp_stepgraph){.begin_ns = INT64_MAX, .end_ns = INT64_MIN, .nranks = (uint32_t)j->n};
     RP_TRY(rp_vec_push(&j->out->nodes, origin, err));
     for (r = 0; r < j->n; r++)
         RP_TRY(add_rank(j, r, err));

@@ -25,9 +25,9 @@ struct rp_sg_held {
 
 struct rp_sg_join {
     struct rp_meetings meetings;
-    bool aligned;            /* the clocks disagreed: offsets are from the ends of collectives */
-    int64_t *offset_ns;      /* by rank: add to its times for the first rank's clock */
-    uint32_t *first_node;    /* by rank: where its nodes begin, its own node 0 first */
+    bool aligned;             /* the clocks disagreed: offsets are from the ends of collectives */
+    int64_t *offset_ns;       /* by rank: add to its times for the first rank's clock */
+    uint32_t *first_node;     /* by rank: where its nodes begin, its own node 0 first */
     struct rp_sg_held **held; /* by rank and collective */
 };
 

@@ -22,8 +22,8 @@ struct slicer {
 static enum rp_code intern(struct rp_sg_builder *b, rp_str s, uint32_t *name, struct rp_err *err)
 {
     if (!b->name_of.at[s]) {
-        const char *copy = rp_arena_copy(&b->g->arena, rp_trace_str(b->t, s),
-                                         rp_trace_str_len(b->t, s));
+        const char *copy =
+            rp_arena_copy(&b->g->arena, rp_trace_str(b->t, s), rp_trace_str_len(b->t, s));
 
         if (!copy)
             return rp_err_nomem(err, "building the step graph");
@@ -103,8 +103,7 @@ static enum rp_code insert_arrivals(struct rp_sg_builder *b, struct rp_err *err)
     for (; lane < g->lanes.n; lane++)
         g->lanes.at[lane].first = (uint32_t)g->nodes.n;
     for (i = 0; i < g->lanes.n; i++)
-        g->lanes.at[i].end =
-            i + 1 < g->lanes.n ? g->lanes.at[i + 1].first : (uint32_t)g->nodes.n;
+        g->lanes.at[i].end = i + 1 < g->lanes.n ? g->lanes.at[i + 1].first : (uint32_t)g->nodes.n;
     rp_vec_release(&old);
     return code;
 }

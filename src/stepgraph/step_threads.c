@@ -18,7 +18,8 @@ bool rp_sg_is_work(uint8_t kind)
 
 static bool is_host(uint8_t kind)
 {
-    return rp_sg_is_work(kind) || kind == RP_KIND_ANNOTATION || kind == RP_KIND_PYTHON;
+    return rp_sg_is_work(kind) || kind == RP_KIND_ANNOTATION || kind == RP_KIND_PYTHON ||
+           kind == RP_KIND_COMM_OP;
 }
 
 static void widen(struct rp_stepgraph *g, int64_t begin_ns, int64_t end_ns)
@@ -40,8 +41,8 @@ static enum rp_code add_busy(struct rp_sg_builder *b, size_t first, int64_t begi
     return RP_OK;
 }
 
-/* Lists the spans of a track; it is a thread where it has operators, calls or collectives of the
-   host, of which some transports record nothing else. */
+/* Lists the spans of a track; it is a thread where it has operators, calls or collectives, which
+   worker threads show as annotations. */
 static enum rp_code add_thread(struct rp_sg_builder *b, rp_track track, struct rp_err *err)
 {
     const struct rp_trace *t = b->t;

@@ -25,10 +25,10 @@ static void check_path(const struct row *rows, size_t n, const char *expected)
         assert_int_equal(s->begin_ns, at);
         assert_true(s->end_ns > s->begin_ns);
         at = s->end_ns;
-        len += (size_t)snprintf(text + len, sizeof text - len, "%s%s%s", i ? " " : "",
-                                wait ? "~" : "",
-                                wait ? rp_path_cause_names[s->cause]
-                                     : name_of(b.trace, b.graph.nodes.at[s->node].event));
+        len +=
+            (size_t)snprintf(text + len, sizeof text - len, "%s%s%s", i ? " " : "", wait ? "~" : "",
+                             wait ? rp_path_cause_names[s->cause]
+                                  : name_of(b.trace, b.graph.nodes.at[s->node].event));
     }
     assert_int_equal(at, path.end_ns);
     assert_string_equal(text, expected);
