@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* `simulate`: rebuild a run from its parts, then change it. */
 #include "api/ask_ranks.h"
+#include "api/load_job.h"
 #include "api/question_row.h"
+#include "sim/job_model.h"
 #include "sim/sim_answer.h"
 
 #include <string.h>
@@ -20,28 +22,55 @@ static void release(void *data)
     rp_sim_part_release(data);
 }
 
+static enum rp_code answer(const struct rp_sim_part *const *parts, size_t n,
+                           const struct rp_settings *settings, struct rp_result *result,
+                           struct rp_err *err)
+{
+    const char *whatifs[256], *text;
+    size_t nwhatifs = 0;
+
+    while ((text = rp_settings_nth(settings, "what-if", nwhatifs)) != NULL) {
+        if (nwhatifs == sizeof whatifs / sizeof whatifs[0])
+            return rp_err_set(err, RP_USAGE, "more than %zu what-ifs in one call", nwhatifs);
+        whatifs[nwhatifs++] = text;
+    }
+    return rp_sim_answer(parts, n, whatifs, nwhatifs, &result->arena, result->root, err);
+}
+
 static enum rp_code join(const struct rp_ranks *ranks, const struct rp_settings *settings,
                          struct rp_result *result, struct rp_err *err)
 {
     const struct rp_sim_part **parts =
         RP_ARENA_NEW(&result->arena, const struct rp_sim_part *, ranks->n + 1);
-    const char *whatifs[256], *text;
-    size_t i, n = 0;
+    size_t i;
 
     if (!parts)
         return rp_err_nomem(err, "simulating");
     for (i = 0; i < ranks->n; i++)
         parts[i] = ranks->parts[i].data;
-    while ((text = rp_settings_nth(settings, "what-if", n)) != NULL) {
-        if (n == sizeof whatifs / sizeof whatifs[0])
-            return rp_err_set(err, RP_USAGE, "more than %zu what-ifs in one call", n);
-        whatifs[n++] = text;
-    }
-    return rp_sim_answer(parts, ranks->n, whatifs, n, &result->arena, result->root, err);
+    return answer(parts, ranks->n, settings, result, err);
 }
 
 static const struct rp_rank_row row = {
     .part_bytes = sizeof(struct rp_sim_part), .rank = rank, .release = release, .join = join};
+
+static enum rp_code simulate_job(struct rp_ctx *ctx, const struct rp_dataset *dataset,
+                                 const struct rp_settings *settings, struct rp_result *result,
+                                 struct rp_err *err)
+{
+    struct rp_sim_part part = {0};
+    const struct rp_sim_part *parts[] = {&part};
+    struct rp_job job;
+    enum rp_code code = rp_load_job(ctx, dataset, &job, err);
+
+    if (code == RP_OK)
+        code = rp_sim_part_of_job(&part, &job, err);
+    if (code == RP_OK)
+        code = answer(parts, 1, settings, result, err);
+    rp_sim_part_release(&part);
+    rp_job_release(&job);
+    return code;
+}
 
 static bool wants_help(const struct rp_settings *settings)
 {
@@ -62,6 +91,8 @@ static enum rp_code run(struct rp_ctx *ctx, const struct rp_dataset *dataset,
         return rp_sim_answer_help(&result->arena, result->root, err);
     if (!dataset)
         return rp_err_set(err, RP_USAGE, "'simulate' needs a trace, or '--what-if help'");
+    if (rp_dataset_is_job(dataset))
+        return simulate_job(ctx, dataset, settings, result, err);
     return rp_ask_ranks(ctx, dataset, settings, &row, result, err);
 }
 

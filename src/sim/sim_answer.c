@@ -53,8 +53,8 @@ static enum rp_code fill_baseline(struct asker *a, struct rp_err *err)
     b->measured_ns = first->measured_ns;
     b->error_ratio = ratio(b->simulated_ns - b->measured_ns, b->measured_ns);
     b->spread_ratio = first->spread_ratio;
-    b->ranks = (int64_t)a->run.nranks;
-    b->steps = first->has_steps ? first->nsteps : 0;
+    b->ranks = (int64_t)a->run.nranks * first->nranks;
+    b->steps = first->has_steps ? first->nsteps : (int64_t)first->recorded_steps;
     b->tasks = (int64_t)a->run.tasks.tasks.n;
     b->edges = (int64_t)a->run.tasks.edges.n;
     return RP_OK;

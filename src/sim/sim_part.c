@@ -51,6 +51,7 @@ static enum rp_code list_steps(struct noter *n, struct rp_err *err)
     struct rp_sim_part *p = n->part;
     uint32_t i, count = n->t->nsteps < RP_NO_STEP ? n->t->nsteps : RP_NO_STEP - 1;
 
+    p->nranks = 1;
     p->has_steps = count > 0;
     p->nsteps = count ? count : 1;
     RP_TRY(rp_vec_reserve(&p->step_begin_ns, p->nsteps, err));
@@ -395,6 +396,8 @@ void rp_sim_part_release(struct rp_sim_part *part)
     rp_collectives_release(&part->collectives);
     rp_vec_release(&part->notes);
     rp_vec_release(&part->gradients);
+    rp_vec_release(&part->devices);
+    rp_vec_release(&part->device_rules);
     rp_vec_release(&part->step_begin_ns);
     rp_vec_release(&part->step_end_ns);
 }

@@ -48,6 +48,16 @@ static enum rp_code copy_notes(struct rp_sim_run *run, struct rp_err *err)
     return RP_OK;
 }
 
+/* Devices of a job stand behind that of its transport. */
+static uint32_t device_of(const struct rp_sim_run *run, size_t node)
+{
+    const struct rp_sim_part *first = run->parts[0];
+
+    return run->nranks > 1 || !first->devices.n || first->devices.at[node] == RP_NO_DEVICE
+               ? RP_NO_DEVICE
+               : first->devices.at[node] + 1;
+}
+
 static enum rp_code make_tasks(struct rp_sim_run *run, struct rp_err *err)
 {
     const struct rp_stepgraph *g = run->graph;
@@ -56,10 +66,14 @@ static enum rp_code make_tasks(struct rp_sim_run *run, struct rp_err *err)
 
     for (i = 0; i < run->nranks; i++)
         RP_TRY(rp_task_graph_add_device(&run->tasks, "transport", RP_DEVICE_SHARED, &device, err));
+    for (i = 0; run->nranks == 1 && i < run->parts[0]->device_rules.n; i++)
+        RP_TRY(rp_task_graph_add_device(&run->tasks, "device",
+                                        (enum rp_sim_device_rule)run->parts[0]->device_rules.at[i],
+                                        &device, err));
     for (i = 0; i < g->nodes.n; i++) {
         const struct rp_sg_node *node = &g->nodes.at[i];
         struct rp_task task = {.dur_ns = node->dur_ns,
-                               .device = RP_NO_DEVICE,
+                               .device = device_of(run, i),
                                .name = node->name,
                                .rank = node->rank,
                                .source = (uint32_t)i,
@@ -110,8 +124,8 @@ void rp_sim_run_release(struct rp_sim_run *run)
 
 static bool times(const struct rp_sim_run *run, size_t i)
 {
-    return run->graph->nodes.at[i].rank == 0 && run->notes.at[i].flags & RP_SIM_TIMES &&
-           !run->gone.at[i];
+    return (run->graph->nodes.at[i].rank == 0 || run->nranks == 1) &&
+           run->notes.at[i].flags & RP_SIM_TIMES && !run->gone.at[i];
 }
 
 enum rp_code rp_sim_step_ns(const struct rp_sim_run *run, const struct rp_sim_result *result,

@@ -20,7 +20,7 @@ struct rp_sim_run {
     const struct rp_stepgraph *graph; /* the joined one, or that of the only rank */
     struct rp_sg_join join;
     RP_VEC(struct rp_sim_note) notes; /* by task of the graph */
-    struct rp_task_graph tasks;       /* device r: what the collectives of rank r share */
+    struct rp_task_graph tasks;       /* device r: what the collectives of part r share */
     struct rp_overlay overlay;
     RP_VEC(uint8_t) gone; /* by task: it does not begin steps (a what-if took it away) */
 };
@@ -30,6 +30,12 @@ struct rp_sim_run {
 enum rp_code rp_sim_run_init(struct rp_sim_run *run, const struct rp_sim_part *const *parts,
                              size_t n, struct rp_err *err);
 void rp_sim_run_release(struct rp_sim_run *run);
+
+/* The part that a node belongs to: a job is one part of many ranks. */
+static inline const struct rp_sim_part *rp_sim_part_of(const struct rp_sim_run *run, uint32_t node)
+{
+    return run->parts[run->nranks > 1 ? run->graph->nodes.at[node].rank : 0];
+}
 
 /* Where the nodes of a rank begin. */
 static inline uint32_t rp_sim_first_node(const struct rp_sim_run *run, size_t rank)

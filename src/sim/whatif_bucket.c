@@ -40,7 +40,7 @@ struct maker {
 static bool is_taken_out(const struct rp_sim_run *run, uint32_t task)
 {
     const struct rp_sg_node *node = &run->graph->nodes.at[task];
-    const struct rp_collectives *c = &run->parts[node->rank]->collectives;
+    const struct rp_collectives *c = &rp_sim_part_of(run, task)->collectives;
 
     if (run->notes.at[task].flags & RP_SIM_REMOTE)
         return true;

@@ -60,7 +60,7 @@ static bool name_matches(const struct rp_sim_run *run, const char *pattern, size
 {
     const struct rp_sg_node *node = &run->graph->nodes.at[i];
     const char *name = run->graph->names.at[node->name];
-    const struct rp_sim_part *part = run->parts[node->rank];
+    const struct rp_sim_part *part = rp_sim_part_of(run, (uint32_t)i);
     const char *op = part->graph.names.at[run->notes.at[i].op];
 
     return strpbrk(pattern, "*?[") ? !fnmatch(pattern, name, 0) || !fnmatch(pattern, op, 0)
@@ -99,8 +99,8 @@ static bool has_device(const struct rp_sim_run *run)
 {
     size_t i;
 
-    for (i = 0; i < run->graph->lanes.n; i++)
-        if (run->graph->lanes.at[i].device)
+    for (i = 0; i < run->graph->nodes.n; i++)
+        if (run->graph->nodes.at[i].kind == RP_SG_COMPUTE)
             return true;
     return false;
 }
