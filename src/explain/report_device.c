@@ -182,7 +182,7 @@ static void add_kind(struct looker *l, const int64_t *v, size_t n, struct drift 
     ratio = first > 0 ? (double)last / (double)first : 1;
     for (i = 0; i < n; i++) {
         rp_ns_add(&total, v[i]);
-        rp_ns_add(&excess, i >= third && v[i] > first ? v[i] - first : 0);
+        rp_ns_add(&excess, i >= third && v[i] > first ? rp_ns_between(first, v[i]) : 0);
     }
     d->kinds++;
     d->weight += (double)total;

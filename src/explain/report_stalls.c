@@ -81,11 +81,15 @@ static enum rp_code say(struct rp_report_root *out, size_t n, const int64_t *sor
     const char *most = rp_report_time(arena, sorted[n - 1]);
 
     if (modes && total && least && most)
-        out->stall_text = rp_arena_printf(
-            arena,
-            "%zu host calls that usually take microseconds took %s to %s, %s in all%s: see "
-            "'reprise stalls'",
-            n, least, most, total, modes);
+        out->stall_text =
+            n == 1 ? rp_arena_printf(arena,
+                                     "1 host call that usually takes microseconds took %s: see "
+                                     "'reprise stalls'",
+                                     most)
+                   : rp_arena_printf(arena,
+                                     "%zu host calls that usually take microseconds took %s to %s, "
+                                     "%s in all%s: see 'reprise stalls'",
+                                     n, least, most, total, modes);
     return out->stall_text ? RP_OK : rp_err_nomem(err, "counting stalls");
 }
 
