@@ -7,6 +7,7 @@
  *   disorder    a kernel whose record comes before that of its launch, and an event behind its wait
  *   zero        a kernel without times, and one that was not finished
  *   early       a kernel that begins before its launch
+ *   late        a kernel that ends after the wait for it
  *   graph       a graph launch: one record of the graph, and three of its nodes
  *   drop N      N records are dropped
  *   other       another profiler of the process asks for CUPTI
@@ -124,6 +125,7 @@ static void copy_set_wait(void)
     r.set.end = t + 7000;
     r.set.context = 1;
     r.set.stream = 7;
+    r.set.correlation = correlation;
     fake_cupti_put(&r);
     correlation++;
     put_call(131, t + 3000, t + 9000);
@@ -210,6 +212,24 @@ static void fork_child(void)
     waitpid(child, NULL, 0);
 }
 
+static void late(void)
+{
+    uint64_t t = fake_cupti_now();
+
+    put_call(211, t, t + 1000);
+    put_kernel("late", t + 2000, t + 9000);
+    correlation++;
+    put_call(131, t + 1000, t + 8100);
+    clear(RP_CUPTI_SYNCHRONIZATION);
+    r.sync.type = 3;
+    r.sync.start = t + 1100;
+    r.sync.end = t + 8000;
+    r.sync.context = 1;
+    r.sync.stream = 7;
+    r.sync.correlation = correlation;
+    fake_cupti_put(&r);
+}
+
 static int obey(const char *word, const char *value)
 {
     uint64_t t = fake_cupti_now();
@@ -236,6 +256,8 @@ static int obey(const char *word, const char *value)
     } else if (!strcmp(word, "early")) {
         put_call(211, t, t + 4000);
         put_kernel("early", t - 500, t + 1000);
+    } else if (!strcmp(word, "late")) {
+        late();
     } else if (!strcmp(word, "disorder")) {
         disorder();
     } else if (!strcmp(word, "graph")) {
@@ -268,8 +290,10 @@ int main(int argc, char **argv)
     }
     fake_cupti_context();
     begin_device();
-    for (int i = 1; i < argc; i++)
+    for (int i = 1; i < argc; i++) {
         i += obey(argv[i], i + 1 < argc ? argv[i + 1] : NULL);
+        usleep(50);
+    }
     printf("done\n");
     return 0;
 }

@@ -25,6 +25,8 @@
 #define EXPORT __attribute__((visibility("default")))
 #define SLOTS  (1 << 14)
 #define TRACKS UINT64_C(0x4e43000000) /* of the device's part, beyond all thread ids */
+#define DEPTH  256 /* events of a thread that nest */
+#define THREADS 64  /* that enqueue; others' events are told as they are */
 
 struct comm {
     char name[48];
@@ -40,7 +42,8 @@ struct event {
     char func[32], datatype[16], algorithm[16], protocol[16], group[48];
     uint64_t hash, seq, count;
     int64_t root, peer, traffic;
-    uint32_t tid, channels, nargs;
+    uint32_t tid, channels;
+    bool stopped;
     _Atomic uint32_t channels_begun, channels_ended;
     _Atomic uint64_t first, last;
 };
@@ -50,6 +53,12 @@ static struct event *slots;
 static _Atomic uint64_t handles;
 static _Atomic uint32_t comms;
 static bool channels_wanted;
+/* Of a thread. (Not thread-local storage: a plugin that is loaded late gets next to none.) */
+static struct opened {
+    _Atomic uint32_t tid;
+    uint32_t n;
+    uint64_t handle[DEPTH];
+} opened[THREADS];
 
 /* -------------------------------------------------------------------------- communicators */
 
@@ -303,7 +312,8 @@ static void fill_args(const struct event *e, struct args *a, char group[40])
 static void put(const struct event *e, uint64_t from, uint64_t to, bool device)
 {
     bool api = e->type == RP_NCCL_COLL_API || e->type == RP_NCCL_P2P_API;
-    struct rp_capture_span span = {.kind = api ? RP_CTF_KIND_OPERATOR : RP_CTF_KIND_COLLECTIVE,
+    bool call = api || (channels_wanted && e->channels && !device); /* the device's span follows */
+    struct rp_capture_span span = {.kind = call ? RP_CTF_KIND_OPERATOR : RP_CTF_KIND_COLLECTIVE,
                                    .timebase = RP_CTF_TIME_TICKS,
                                    .begin = from,
                                    .end = to,
@@ -353,9 +363,48 @@ static void end_channel(const struct event *channel, uint64_t now)
         put(e, atomic_load(&e->first), now, true);
 }
 
+/* The open events of this thread, or NULL. */
+static struct opened *opened_here(uint32_t tid)
+{
+    for (uint32_t i = 0; i < THREADS; i++) {
+        struct opened *o = &opened[(tid + i) % THREADS];
+        uint32_t none = 0;
+
+        if (atomic_load(&o->tid) == tid || atomic_compare_exchange_strong(&o->tid, &none, tid))
+            return o;
+    }
+    return NULL;
+}
+
+/* NCCL starts all events of a group, then stops them in the same order: the first to stop waits
+   for those that began inside it, so that the thread's spans nest. */
+static void stop_nested(struct event *e, uint64_t now)
+{
+    struct opened *o = opened_here((uint32_t)syscall(SYS_gettid));
+    bool found = false;
+
+    e->stopped = true;
+    for (uint32_t i = 0; o && i < o->n; i++)
+        found = found || event_of((const void *)(uintptr_t)o->handle[i]) == e;
+    if (!found) {
+        put(e, e->begin, now, false); /* begun by another thread, or too deep */
+        return;
+    }
+    while (o->n) {
+        struct event *top = event_of((const void *)(uintptr_t)o->handle[o->n - 1]);
+
+        if (top && !top->stopped)
+            return;
+        if (top)
+            put(top, top->begin, now, false);
+        o->n--;
+    }
+}
+
 static int start(void *context, void **handle, const struct rp_nccl_descr *d, int version)
 {
     uint64_t type = version >= 5 ? d->type : d->type & 255;
+    struct opened *o;
     struct event *e;
     uint64_t number;
 
@@ -373,8 +422,11 @@ static int start(void *context, void **handle, const struct rp_nccl_descr *d, in
     describe(e, d, version);
     e->begin = cap->now();
     atomic_store(&e->handle, number);
+    o = type == RP_NCCL_KERNEL_CHANNEL ? NULL : opened_here(e->tid);
     if (type == RP_NCCL_KERNEL_CHANNEL)
         begin_channel(e);
+    else if (o && o->n < DEPTH)
+        o->handle[o->n++] = number;
     *handle = (void *)(uintptr_t)number;
     return 0;
 }
@@ -389,8 +441,8 @@ static int stop(void *handle)
     now = cap->now();
     if (e->type == RP_NCCL_KERNEL_CHANNEL)
         end_channel(e, now);
-    else
-        put(e, e->begin, now, false);
+    else if (!e->stopped)
+        stop_nested(e, now);
     return 0;
 }
 
