@@ -223,7 +223,7 @@ static enum rp_code read_enter(struct cursor *c, struct rp_err *err)
     RP_TRY(text_of(c, e.category, &span.category, err));
     c->at += sizeof e;
     span.kind = e.kind;
-    span.link = e.link;
+    span.link = rp_ctf_device_link(c->r, c->p->head.pid, e.link);
     RP_TRY(rp_ctf_origin(c->r, 'X', e.kind, span.category, &span.origin, err));
     return begin_span(c, e.lane == RANGE_LANE ? 0 : e.lane, &span, err);
 }
