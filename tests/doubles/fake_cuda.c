@@ -4,6 +4,7 @@
  * of CUPTI report what the words on its command line say, in order.
  *
  *   step N      N times: launch call, kernel; then a copy, a memset, a wait
+ *   steps N     N ranges "step", each with ten kernels
  *   disorder    a kernel whose record comes before that of its launch, and an event behind its wait
  *   zero        a kernel without times, and one that was not finished
  *   early       a kernel that begins before its launch
@@ -19,6 +20,8 @@
 #include "fake_cupti.h"
 
 #include "abi/cupti.h"
+
+#include "../../include/reprise/record.h"
 
 #include <dlfcn.h>
 #include <signal.h>
@@ -239,6 +242,15 @@ static int obey(const char *word, const char *value)
         for (long i = 0; i < n; i++)
             launch(i % 2 ? "_Z4addAPfS_" : "gemm");
         copy_set_wait();
+        return 1;
+    }
+    if (!strcmp(word, "steps")) {
+        for (long i = 0; i < n; i++) {
+            RP_RANGE_BEGIN("step");
+            for (int k = 0; k < 10; k++)
+                launch("gemm");
+            RP_RANGE_END();
+        }
         return 1;
     }
     if (!strcmp(word, "drop")) {

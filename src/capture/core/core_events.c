@@ -155,19 +155,11 @@ static __attribute__((noinline)) bool make_room(struct rp_core_stream *s, size_t
     return false;
 }
 
-/* The stream to write to, with that much room and the time set; NULL: the event is not kept. */
-static inline struct rp_core_stream *begin(size_t need, const char *name)
+/* This thread's stream, with that much room and the time set; NULL: the event is not kept. */
+static inline struct rp_core_stream *claim(struct rp_core_stream *s, size_t need)
 {
-    struct rp_core_stream *s = rp_core_self;
     uint64_t now;
 
-    if (RP_CORE_UNLIKELY(!rp_core.page))
-        return NULL;
-    if (RP_CORE_UNLIKELY(!s || !atomic_load_explicit(&rp_core.page->on, memory_order_relaxed))) {
-        s = rp_core_open(name);
-        if (!s)
-            return NULL;
-    }
     if (RP_CORE_UNLIKELY(atomic_load_explicit(&s->busy, memory_order_relaxed))) {
         count_lost(s);
         return NULL;
@@ -180,6 +172,37 @@ static inline struct rp_core_stream *begin(size_t need, const char *name)
     if (RP_CORE_LIKELY(now > s->last)) /* never backwards, whatever the processors say */
         s->last = now;
     return s;
+}
+
+/* The stream to write to; NULL: the event is not kept. */
+static inline struct rp_core_stream *begin(size_t need, const char *name)
+{
+    struct rp_core_stream *s = rp_core_self;
+
+    if (RP_CORE_UNLIKELY(!rp_core.page))
+        return NULL;
+    if (RP_CORE_UNLIKELY(!s || !atomic_load_explicit(&rp_core.page->on, memory_order_relaxed))) {
+        s = rp_core_open(name);
+        if (!s)
+            return NULL;
+    }
+    return claim(s, need);
+}
+
+/* Device work is told after it happened: it belongs to the recording by when it began. */
+static struct rp_core_stream *begin_told(size_t need, const struct rp_capture_span *p)
+{
+    bool dated = p->timebase == RP_CTF_TIME_MONOTONIC;
+    int64_t on_ns = atomic_load(&rp_core.on_ns), off_ns = atomic_load(&rp_core.off_ns);
+    struct rp_core_stream *s;
+
+    if (dated && (int64_t)p->begin < on_ns)
+        return NULL;
+    if (!dated || !off_ns || off_ns < on_ns || !rp_core.page || atomic_load(&rp_core.page->on) ||
+        (int64_t)p->begin >= off_ns)
+        return begin(need, NULL);
+    s = rp_core_open_late();
+    return s ? claim(s, need) : NULL;
 }
 
 static inline void end(struct rp_core_stream *s)
@@ -375,7 +398,7 @@ static void span(const struct rp_capture_span *p)
                               .nargs = (uint8_t)n};
     size_t most = 2 * DEFINE + name.len + category.len + HEADER + sizeof out +
                   n * (sizeof *args + 2 * DEFINE + RP_CORE_KEY_MAX + RP_CORE_VALUE_MAX);
-    struct rp_core_stream *s = begin(most, NULL);
+    struct rp_core_stream *s = begin_told(most, p);
 
     if (!s)
         return;
