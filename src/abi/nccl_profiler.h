@@ -3,8 +3,8 @@
 #define RP_ABI_NCCL_PROFILER_H
 /*
  * NCCL's interface for profiler plugins, versions 1 (NCCL 2.23) to 6 (2.29). NCCL looks up the
- * newest struct ncclProfiler_v<n> that it knows. The versions differ in the arguments of init and in
- * the event's description; the parts that we read are described here, each at its place.
+ * newest struct ncclProfiler_v<n> that it knows. The versions differ in the arguments of init and
+ * in the event's description; the parts that we read are described here, each at its place.
  */
 #include <stddef.h>
 #include <stdint.h>

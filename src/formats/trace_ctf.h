@@ -99,7 +99,7 @@ struct rp_ctf_reader {
     size_t spill_at; /* pending spans at which those that have ended are handed on */
     RP_VEC(struct rp_ctf_bound) bounds;
     uint32_t linked_pid; /* the first process with correlations */
-    uint64_t named;  /* device processes that have a name, a bit each */
+    uint64_t named;      /* device processes that have a name, a bit each */
     uint64_t done_bytes, total_bytes;
 };
 

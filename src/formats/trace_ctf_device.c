@@ -54,8 +54,8 @@ enum { WORK, WAIT_STREAM, WAIT_DEVICE };
 enum rp_code rp_ctf_device_keep(struct rp_ctf_reader *r, const struct rp_ctf_span *e, uint64_t link,
                                 rp_str name, int64_t end_ns, struct rp_err *err)
 {
-    struct rp_ctf_bound b = {.link = link, .end_ns = end_ns, .device = e->device,
-                             .stream = e->track};
+    struct rp_ctf_bound b = {
+        .link = link, .end_ns = end_ns, .device = e->device, .stream = e->track};
     const char *text;
 
     if (e->device == RP_CTF_SPAN_DEVICE || !link)

@@ -14,17 +14,16 @@
 
 #define COUNT 4096
 
-static const char *source =
-    "kernel void add(global float *a, global const float *b, float f) {"
-    "  size_t i = get_global_id(0); a[i] = a[i] + f * b[i]; }";
+static const char *source = "kernel void add(global float *a, global const float *b, float f) {"
+                            "  size_t i = get_global_id(0); a[i] = a[i] + f * b[i]; }";
 
-#define CHECK(call)                                          \
-    do {                                                     \
-        int code_ = (call);                                  \
-        if (code_) {                                         \
-            fprintf(stderr, "%s: %d\n", #call, code_);       \
-            exit(1);                                         \
-        }                                                    \
+#define CHECK(call)                                    \
+    do {                                               \
+        int code_ = (call);                            \
+        if (code_) {                                   \
+            fprintf(stderr, "%s: %d\n", #call, code_); \
+            exit(1);                                   \
+        }                                              \
     } while (0)
 
 int main(int argc, char **argv)

@@ -39,17 +39,41 @@ static void initialise(int i)
 
 static void describe_coll(struct rp_nccl_descr *d, uint64_t seq)
 {
-    struct rp_nccl_coll_v1 v1 = {.name = "data", .comm = 0xabc0, .seq = seq, .func = 4,
-                                 .count = 1000, .datatype = 7, .channels = 2, .algorithm = 1,
-                                 .protocol = 2, .traffic_bytes = 8000};
-    struct rp_nccl_coll_v2 v2 = {.name = "data", .comm = 0xabc0, .seq = seq, .func = "AllReduce",
-                                 .count = 1000, .datatype = "ncclFloat32", .channels = 2,
-                                 .algorithm = "RING", .protocol = "SIMPLE", .traffic_bytes = 8000};
-    struct rp_nccl_coll_v3 v3 = {.name = "data", .comm = 0xabc0, .seq = seq, .func = "AllReduce",
-                                 .count = 1000, .datatype = "ncclFloat32", .channels = 2,
-                                 .algorithm = "RING", .protocol = "SIMPLE"};
-    struct rp_nccl_coll_v4 v4 = {.seq = seq, .func = "AllReduce", .count = 1000,
-                                 .datatype = "ncclFloat32", .channels = 2, .algorithm = "RING",
+    struct rp_nccl_coll_v1 v1 = {.name = "data",
+                                 .comm = 0xabc0,
+                                 .seq = seq,
+                                 .func = 4,
+                                 .count = 1000,
+                                 .datatype = 7,
+                                 .channels = 2,
+                                 .algorithm = 1,
+                                 .protocol = 2,
+                                 .traffic_bytes = 8000};
+    struct rp_nccl_coll_v2 v2 = {.name = "data",
+                                 .comm = 0xabc0,
+                                 .seq = seq,
+                                 .func = "AllReduce",
+                                 .count = 1000,
+                                 .datatype = "ncclFloat32",
+                                 .channels = 2,
+                                 .algorithm = "RING",
+                                 .protocol = "SIMPLE",
+                                 .traffic_bytes = 8000};
+    struct rp_nccl_coll_v3 v3 = {.name = "data",
+                                 .comm = 0xabc0,
+                                 .seq = seq,
+                                 .func = "AllReduce",
+                                 .count = 1000,
+                                 .datatype = "ncclFloat32",
+                                 .channels = 2,
+                                 .algorithm = "RING",
+                                 .protocol = "SIMPLE"};
+    struct rp_nccl_coll_v4 v4 = {.seq = seq,
+                                 .func = "AllReduce",
+                                 .count = 1000,
+                                 .datatype = "ncclFloat32",
+                                 .channels = 2,
+                                 .algorithm = "RING",
                                  .protocol = "SIMPLE"};
 
     memset(d, 0xee, sizeof *d); /* what NCCL does not set is anything */
@@ -68,12 +92,16 @@ static void describe_coll(struct rp_nccl_descr *d, uint64_t seq)
 
 static void describe_p2p(struct rp_nccl_descr *d)
 {
-    struct rp_nccl_p2p_v1 v1 = {.name = "data", .comm = 0xabc0, .func = 6, .datatype = 9,
-                                .count = 50, .peer = 3};
-    struct rp_nccl_p2p_v2 v2 = {.name = "data", .comm = 0xabc0, .func = "Send",
-                                .datatype = "ncclBfloat16", .count = 50, .peer = 3};
-    struct rp_nccl_p2p_v4 v4 = {.func = "Send", .datatype = "ncclBfloat16", .count = 50, .peer = 3,
-                                .channels = 1};
+    struct rp_nccl_p2p_v1 v1 = {
+        .name = "data", .comm = 0xabc0, .func = 6, .datatype = 9, .count = 50, .peer = 3};
+    struct rp_nccl_p2p_v2 v2 = {.name = "data",
+                                .comm = 0xabc0,
+                                .func = "Send",
+                                .datatype = "ncclBfloat16",
+                                .count = 50,
+                                .peer = 3};
+    struct rp_nccl_p2p_v4 v4 = {
+        .func = "Send", .datatype = "ncclBfloat16", .count = 50, .peer = 3, .channels = 1};
 
     memset(d, 0xee, sizeof *d);
     d->type = RP_NCCL_P2P;

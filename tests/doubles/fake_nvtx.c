@@ -69,8 +69,8 @@ static void *end_elsewhere(void *id)
 int main(int argc, char **argv)
 {
     long n = argc > 1 ? strtol(argv[1], NULL, 10) : 1, levels = 0;
-    struct rp_nvtx_event event = {.version = 3, .size = sizeof event,
-                                  .message_type = RP_NVTX_MESSAGE_REGISTERED};
+    struct rp_nvtx_event event = {
+        .version = 3, .size = sizeof event, .message_type = RP_NVTX_MESSAGE_REGISTERED};
     void *domain, *other;
     pthread_t thread;
     uint64_t id;

@@ -171,8 +171,7 @@ void rp_core_update(void)
     if (atomic_exchange(&page->on, on) == on || !atomic_load(&page->begun))
         return;
     clock_gettime(CLOCK_MONOTONIC, &t);
-    atomic_store(on ? &rp_core.on_ns : &rp_core.off_ns,
-                 (int64_t)t.tv_sec * 1000000000 + t.tv_nsec);
+    atomic_store(on ? &rp_core.on_ns : &rp_core.off_ns, (int64_t)t.tv_sec * 1000000000 + t.tv_nsec);
 }
 
 bool rp_core_is_step(const char *name)

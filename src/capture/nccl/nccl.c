@@ -22,11 +22,11 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define EXPORT __attribute__((visibility("default")))
-#define SLOTS  (1 << 14)
-#define TRACKS UINT64_C(0x4e43000000) /* of the device's part, beyond all thread ids */
-#define DEPTH  256 /* events of a thread that nest */
-#define THREADS 64  /* that enqueue; others' events are told as they are */
+#define EXPORT  __attribute__((visibility("default")))
+#define SLOTS   (1 << 14)
+#define TRACKS  UINT64_C(0x4e43000000) /* of the device's part, beyond all thread ids */
+#define DEPTH   256                    /* events of a thread that nest */
+#define THREADS 64                     /* that enqueue; others' events are told as they are */
 
 struct comm {
     char name[48];
@@ -125,24 +125,30 @@ static const char *word(const char *const *words, size_t n, unsigned i)
 /* Names of version 1, which has numbers. */
 static const char *const funcs[] = {"Broadcast", "Reduce",   "AllGather", "ReduceScatter",
                                     "AllReduce", "SendRecv", "Send",      "Recv"};
-static const char *const types[] = {"ncclInt8",    "ncclUint8",   "ncclInt32",   "ncclUint32",
-                                    "ncclInt64",   "ncclUint64",  "ncclFloat16", "ncclFloat32",
-                                    "ncclFloat64", "ncclBfloat16", "ncclFloat8e4m3",
-                                    "ncclFloat8e5m2"};
-static const char *const algorithms[] = {"TREE", "RING",      "COLLNET_DIRECT", "COLLNET_CHAIN",
-                                         "NVLS", "NVLS_TREE", "PAT"};
+static const char *const types[] = {"ncclInt8",     "ncclUint8",      "ncclInt32",
+                                    "ncclUint32",   "ncclInt64",      "ncclUint64",
+                                    "ncclFloat16",  "ncclFloat32",    "ncclFloat64",
+                                    "ncclBfloat16", "ncclFloat8e4m3", "ncclFloat8e5m2"};
+static const char *const algorithms[] = {
+    "TREE", "RING", "COLLNET_DIRECT", "COLLNET_CHAIN", "NVLS", "NVLS_TREE", "PAT"};
 static const char *const protocols[] = {"LL", "LL128", "SIMPLE"};
 
 /* The words that PyTorch's traces have for types, and the bytes of an element. */
 static const struct {
     const char *nccl, *name;
     int bytes;
-} elements[] = {{"ncclInt8", "Char", 1},          {"ncclUint8", "Byte", 1},
-                {"ncclInt32", "Int", 4},          {"ncclUint32", "Int", 4},
-                {"ncclInt64", "Long", 8},         {"ncclUint64", "Long", 8},
-                {"ncclFloat16", "Half", 2},       {"ncclFloat32", "Float", 4},
-                {"ncclFloat64", "Double", 8},     {"ncclBfloat16", "BFloat16", 2},
-                {"ncclFloat8e4m3", "Float8_e4m3fn", 1}, {"ncclFloat8e5m2", "Float8_e5m2", 1}};
+} elements[] = {{"ncclInt8", "Char", 1},
+                {"ncclUint8", "Byte", 1},
+                {"ncclInt32", "Int", 4},
+                {"ncclUint32", "Int", 4},
+                {"ncclInt64", "Long", 8},
+                {"ncclUint64", "Long", 8},
+                {"ncclFloat16", "Half", 2},
+                {"ncclFloat32", "Float", 4},
+                {"ncclFloat64", "Double", 8},
+                {"ncclBfloat16", "BFloat16", 2},
+                {"ncclFloat8e4m3", "Float8_e4m3fn", 1},
+                {"ncclFloat8e5m2", "Float8_e5m2", 1}};
 
 static const char *element_of(const char *type, int *bytes)
 {
@@ -177,14 +183,14 @@ static void take_coll1(struct event *e, const struct rp_nccl_coll_v1 *c)
 }
 
 /* The fields that versions 2 to 6 have under the same names. */
-#define TAKE_COLL(e, c)                                                      \
-    do {                                                                     \
-        take(e, (c)->func, (c)->datatype, (c)->count);                       \
-        copy_text((e)->algorithm, sizeof(e)->algorithm, (c)->algorithm);     \
-        copy_text((e)->protocol, sizeof(e)->protocol, (c)->protocol);        \
-        (e)->seq = (c)->seq;                                                 \
-        (e)->root = (c)->root;                                               \
-        (e)->channels = (c)->channels;                                       \
+#define TAKE_COLL(e, c)                                                  \
+    do {                                                                 \
+        take(e, (c)->func, (c)->datatype, (c)->count);                   \
+        copy_text((e)->algorithm, sizeof(e)->algorithm, (c)->algorithm); \
+        copy_text((e)->protocol, sizeof(e)->protocol, (c)->protocol);    \
+        (e)->seq = (c)->seq;                                             \
+        (e)->root = (c)->root;                                           \
+        (e)->channels = (c)->channels;                                   \
     } while (0)
 
 static void take_coll(struct event *e, const struct rp_nccl_descr *d, int version)
@@ -317,7 +323,9 @@ static void put(const struct event *e, uint64_t from, uint64_t to, bool device)
                                    .timebase = RP_CTF_TIME_TICKS,
                                    .begin = from,
                                    .end = to,
-                                   .category = api ? "nccl_call" : device ? "nccl_device" : "nccl",
+                                   .category = api      ? "nccl_call"
+                                               : device ? "nccl_device"
+                                                        : "nccl",
                                    .device = RP_CTF_SPAN_DEVICE,
                                    .track = device ? TRACKS + e->comm->number : e->tid};
     struct args args = {.n = 0};
@@ -473,9 +481,9 @@ START(4)
 START(5)
 START(6)
 
-#define INIT_PLAIN(version)                                           \
-    static int init##version(void **context, int *mask)               \
-    {                                                                 \
+#define INIT_PLAIN(version)                                                   \
+    static int init##version(void **context, int *mask)                       \
+    {                                                                         \
         return make_comm(context, mask, version, &(struct comm){.ranks = 0}); \
     }
 INIT_PLAIN(1)
@@ -517,11 +525,10 @@ static int init6(void **context, uint64_t hash, int *mask, const char *name, int
     return make_comm(context, mask, 6, &comm);
 }
 
-#define PLUGIN(version, field)                                                                  \
-    EXPORT extern const struct rp_nccl_profiler ncclProfiler_v##version;                       \
-    const struct rp_nccl_profiler ncclProfiler_v##version = {"reprise", {.field = init##version}, \
-                                                             start##version, stop, state,      \
-                                                             finalize};
+#define PLUGIN(version, field)                                           \
+    EXPORT extern const struct rp_nccl_profiler ncclProfiler_v##version; \
+    const struct rp_nccl_profiler ncclProfiler_v##version = {            \
+        "reprise", {.field = init##version}, start##version, stop, state, finalize};
 PLUGIN(1, init1)
 PLUGIN(2, init1)
 PLUGIN(3, init1)

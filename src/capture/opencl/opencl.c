@@ -27,11 +27,11 @@ static bool wanted(void)
 }
 
 /* Only the two that launch kernels have these. */
-#define KERNEL_OF(kind)  KERNEL_##kind
-#define KERNEL_KERNEL    kernel
-#define KERNEL_MEMCPY    NULL
-#define KERNEL_MEMSET    NULL
-#define KERNEL_SYNC      NULL
+#define KERNEL_OF(kind) KERNEL_##kind
+#define KERNEL_KERNEL   kernel
+#define KERNEL_MEMCPY   NULL
+#define KERNEL_MEMSET   NULL
+#define KERNEL_SYNC     NULL
 
 /* The first command must open the recording, so the first is always offered. */
 static bool offered(void)
@@ -46,53 +46,59 @@ struct sizes {
     const size_t *global, *local;
 };
 
-#define COMMAND(name, place, kind, bytes, params, args)                                          \
-    static int32_t layer_##name params                                                           \
-    {                                                                                            \
-        struct sizes sizes = SIZES_##name;                                                       \
-        struct rp_opencl_command *c =                                                            \
-            offered() ? rp_opencl_begin("cl" #name, RP_CTF_KIND_##kind, queue, bytes,            \
-                                        KERNEL_OF(kind), sizes.dims, sizes.global, sizes.local)  \
-                      : NULL;                                                                    \
-        void *own = NULL, **ev = c && !event ? &own : event;                                     \
-        int32_t code = rp_opencl.name args;                                                      \
-                                                                                                 \
-        rp_opencl_end(c, code, ev ? *ev : NULL, !event);                                         \
-        return code;                                                                             \
+#define COMMAND(name, place, kind, bytes, params, args)                                         \
+    static int32_t layer_##name params                                                          \
+    {                                                                                           \
+        struct sizes sizes = SIZES_##name;                                                      \
+        struct rp_opencl_command *c =                                                           \
+            offered() ? rp_opencl_begin("cl" #name, RP_CTF_KIND_##kind, queue, bytes,           \
+                                        KERNEL_OF(kind), sizes.dims, sizes.global, sizes.local) \
+                      : NULL;                                                                   \
+        void *own = NULL, **ev = c && !event ? &own : event;                                    \
+        int32_t code = rp_opencl.name args;                                                     \
+                                                                                                \
+        rp_opencl_end(c, code, ev ? *ev : NULL, !event);                                        \
+        return code;                                                                            \
     }
 
-#define NONE                           {0, NULL, NULL}
-#define SIZES_EnqueueNDRangeKernel     {dims, global, local}
-#define SIZES_EnqueueTask              NONE
-#define SIZES_EnqueueReadBuffer        NONE
-#define SIZES_EnqueueWriteBuffer       NONE
-#define SIZES_EnqueueCopyBuffer        NONE
-#define SIZES_EnqueueFillBuffer        NONE
-#define SIZES_EnqueueReadBufferRect    NONE
-#define SIZES_EnqueueWriteBufferRect   NONE
-#define SIZES_EnqueueCopyBufferRect    NONE
-#define SIZES_EnqueueReadImage         NONE
-#define SIZES_EnqueueWriteImage        NONE
-#define SIZES_EnqueueCopyImage         NONE
-#define SIZES_EnqueueCopyImageToBuffer NONE
-#define SIZES_EnqueueCopyBufferToImage NONE
-#define SIZES_EnqueueUnmapMemObject    NONE
-#define SIZES_EnqueueMigrateMemObjects NONE
-#define SIZES_EnqueueMarkerWithWaitList NONE
+#define NONE          \
+    {                 \
+        0, NULL, NULL \
+    }
+#define SIZES_EnqueueNDRangeKernel \
+    {                              \
+        dims, global, local        \
+    }
+#define SIZES_EnqueueTask                NONE
+#define SIZES_EnqueueReadBuffer          NONE
+#define SIZES_EnqueueWriteBuffer         NONE
+#define SIZES_EnqueueCopyBuffer          NONE
+#define SIZES_EnqueueFillBuffer          NONE
+#define SIZES_EnqueueReadBufferRect      NONE
+#define SIZES_EnqueueWriteBufferRect     NONE
+#define SIZES_EnqueueCopyBufferRect      NONE
+#define SIZES_EnqueueReadImage           NONE
+#define SIZES_EnqueueWriteImage          NONE
+#define SIZES_EnqueueCopyImage           NONE
+#define SIZES_EnqueueCopyImageToBuffer   NONE
+#define SIZES_EnqueueCopyBufferToImage   NONE
+#define SIZES_EnqueueUnmapMemObject      NONE
+#define SIZES_EnqueueMigrateMemObjects   NONE
+#define SIZES_EnqueueMarkerWithWaitList  NONE
 #define SIZES_EnqueueBarrierWithWaitList NONE
-#define SIZES_EnqueueSVMMemcpy         NONE
-#define SIZES_EnqueueSVMMemFill        NONE
+#define SIZES_EnqueueSVMMemcpy           NONE
+#define SIZES_EnqueueSVMMemFill          NONE
 
 RP_CL_COMMANDS(COMMAND)
 
 static void *layer_EnqueueMapBuffer(void *queue, void *buffer, uint32_t blocking, uint64_t flags,
-                                    size_t offset, size_t size, uint32_t nwaits,
-                                    void *const *waits, void **event, int32_t *code)
+                                    size_t offset, size_t size, uint32_t nwaits, void *const *waits,
+                                    void **event, int32_t *code)
 {
-    struct rp_opencl_command *c =
-        offered() ? rp_opencl_begin("clEnqueueMapBuffer", RP_CTF_KIND_MEMCPY, queue, size, NULL, 0,
-                                    NULL, NULL)
-                  : NULL;
+    struct rp_opencl_command *c = offered()
+                                      ? rp_opencl_begin("clEnqueueMapBuffer", RP_CTF_KIND_MEMCPY,
+                                                        queue, size, NULL, 0, NULL, NULL)
+                                      : NULL;
     void *own = NULL, **ev = c && !event ? &own : event, *mapped;
     int32_t result = 0;
 
@@ -115,16 +121,16 @@ static bool enter_call(const char *call)
     return true;
 }
 
-#define CALL(name, place, result, params, args)                                              \
-    static result layer_##name params                                                        \
-    {                                                                                        \
-        bool told = enter_call("cl" #name);                                                  \
-        result code;                                                                         \
-                                                                                             \
-        code = rp_opencl.name args;                                                          \
-        if (told)                                                                            \
-            rp_opencl.cap->leave(0, code);                                                   \
-        return code;                                                                         \
+#define CALL(name, place, result, params, args) \
+    static result layer_##name params           \
+    {                                           \
+        bool told = enter_call("cl" #name);     \
+        result code;                            \
+                                                \
+        code = rp_opencl.name args;             \
+        if (told)                               \
+            rp_opencl.cap->leave(0, code);      \
+        return code;                            \
     }
 RP_CL_CALLS(CALL)
 
@@ -175,8 +181,9 @@ static int32_t layer_ReleaseKernel(void *kernel)
 {
     uint32_t references = 0;
 
-    if (rp_opencl.cap && !rp_opencl.GetKernelInfo(kernel, RP_CL_KERNEL_REFERENCES,
-                                                  sizeof references, &references, NULL) &&
+    if (rp_opencl.cap &&
+        !rp_opencl.GetKernelInfo(kernel, RP_CL_KERNEL_REFERENCES, sizeof references, &references,
+                                 NULL) &&
         references <= 1)
         rp_opencl_kernel_forget(kernel);
     return rp_opencl.ReleaseKernel(kernel);
@@ -222,11 +229,11 @@ int32_t clInitLayer(uint32_t n, void *const *below, uint32_t *n_out, void *const
     if (!below || !n_out || !out || n < 107) /* OpenCL 1.2: all that we cannot do without */
         return RP_CL_INVALID_VALUE;
     memcpy(table, below, kept * sizeof *table);
-#define TAKE(name, place, ...)                                  \
-    if ((place) < kept)                                         \
+#define TAKE(name, place, ...) \
+    if ((place) < kept)        \
         *(void **)&rp_opencl.name = table[place];
-#define REPLACE(name, place, ...)                               \
-    if ((place) < kept && table[place])                         \
+#define REPLACE(name, place, ...)       \
+    if ((place) < kept && table[place]) \
         table[place] = (void *)layer_##name;
     RP_CL_QUERIES(TAKE)
     RP_CL_COMMANDS(TAKE)
@@ -279,27 +286,27 @@ static bool by_name(void)
 }
 
 /* The loader's own function, where the layer is in use. */
-#define NEXT(name)                                       \
-    static __typeof__(&cl##name) next;                   \
-    if (!next) {                                         \
-        *(void **)&next = dlsym(RTLD_NEXT, "cl" #name);  \
+#define NEXT(name)                                      \
+    static __typeof__(&cl##name) next;                  \
+    if (!next) {                                        \
+        *(void **)&next = dlsym(RTLD_NEXT, "cl" #name); \
     }
 
-#define BY_NAME(name, result, params, args)       \
-    EXPORT result cl##name params;                \
-    result cl##name params                        \
-    {                                             \
-        NEXT(name)                                \
+#define BY_NAME(name, result, params, args)               \
+    EXPORT result cl##name params;                        \
+    result cl##name params                                \
+    {                                                     \
+        NEXT(name)                                        \
         return by_name() ? layer_##name args : next args; \
     }
-#define COMMAND_BY_NAME(name, place, kind, bytes, params, args)      \
-    EXPORT int32_t cl##name params;                                  \
-    int32_t cl##name params                                          \
-    {                                                                \
-        NEXT(name)                                                   \
-        void **ev = event;                                           \
-                                                                     \
-        return by_name() ? layer_##name args : next args;            \
+#define COMMAND_BY_NAME(name, place, kind, bytes, params, args) \
+    EXPORT int32_t cl##name params;                             \
+    int32_t cl##name params                                     \
+    {                                                           \
+        NEXT(name)                                              \
+        void **ev = event;                                      \
+                                                                \
+        return by_name() ? layer_##name args : next args;       \
     }
 #define CALL_BY_NAME(name, place, result, params, args) BY_NAME(name, result, params, args)
 

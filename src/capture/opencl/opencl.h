@@ -14,7 +14,7 @@
 #define RP_OPENCL_ARGS   16 /* arguments of a kernel that are shown */
 
 struct rp_opencl { /* the functions below us */
-#define RP_CL_FIELD(name, place, result, params, ...) result(*name) params;
+#define RP_CL_FIELD(name, place, result, params, ...)               result(*name) params;
 #define RP_CL_COMMAND_FIELD(name, place, kind, bytes, params, args) int32_t(*name) params;
     RP_CL_QUERIES(RP_CL_FIELD)
     RP_CL_COMMANDS(RP_CL_COMMAND_FIELD)

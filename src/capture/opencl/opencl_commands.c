@@ -197,8 +197,8 @@ static bool read_times(void *event, uint64_t times[4])
 static void put(const struct rp_opencl_command *c, const uint64_t times[4])
 {
     static const char *const keys[] = {"queued ns", "submitted ns", "started ns", "ended ns"};
-    int64_t more = clock_difference(c->device, c->begun_ns - (int64_t)times[0],
-                                    now_ns() - (int64_t)times[3]);
+    int64_t more =
+        clock_difference(c->device, c->begun_ns - (int64_t)times[0], now_ns() - (int64_t)times[3]);
     struct args args = {.n = 0};
     struct rp_capture_span span = {.kind = c->kind,
                                    .timebase = RP_CTF_TIME_MONOTONIC,

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Kernels by handle: their name, asked once, and the arguments that were set last. A table of fixed
- * size under a lock; where it is full a kernel is asked for its name each time and has no arguments.
+ * size under a lock; where it is full a kernel is asked for its name each time and has no
+ * arguments.
  */
 #include "capture/opencl/opencl.h"
 
