@@ -12,6 +12,7 @@
 #include "formats/trace_ctf.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 static bool is_linked(uint8_t kind)
 {
@@ -62,10 +63,10 @@ enum rp_code rp_ctf_device_keep(struct rp_ctf_reader *r, const struct rp_ctf_spa
         return RP_OK;
     if (e->kind == RP_CTF_KIND_SYNC) {
         text = rp_builder_borrow_str(r->t.builder, name, NULL);
-        if (text[0] == 'C')
-            b.what = WAIT_DEVICE; /* Context Sync */
-        else if (text[0] == 'S' && text[7] == 'S')
-            b.what = WAIT_STREAM; /* Stream Sync */
+        if (!strcmp(text, "Context Sync"))
+            b.what = WAIT_DEVICE;
+        else if (!strcmp(text, "Stream Sync"))
+            b.what = WAIT_STREAM;
         else
             return RP_OK;
     } else if (e->kind != RP_CTF_KIND_KERNEL && e->kind != RP_CTF_KIND_MEMCPY &&

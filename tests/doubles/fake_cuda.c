@@ -4,6 +4,7 @@
  * of CUPTI report what the words on its command line say, in order.
  *
  *   step N      N times: launch call, kernel; then a copy, a memset, a wait
+ *   burst N     N times launch call and kernel, as fast as it can
  *   steps N     N ranges "step", each with ten kernels
  *   disorder    a kernel whose record comes before that of its launch, and an event behind its wait
  *   zero        a kernel without times, and one that was not finished
@@ -242,6 +243,15 @@ static int obey(const char *word, const char *value)
         for (long i = 0; i < n; i++)
             launch(i % 2 ? "_Z4addAPfS_" : "gemm");
         copy_set_wait();
+        return 1;
+    }
+    if (!strcmp(word, "burst")) {
+        for (long i = 0; i < n; i++) {
+            correlation++;
+            put_call(211, t + (uint64_t)i * 100, t + (uint64_t)i * 100 + 50);
+            put_kernel("tiny", t + (uint64_t)i * 100 + 60, t + (uint64_t)i * 100 + 150);
+        }
+        usleep((useconds_t)n / 10);
         return 1;
     }
     if (!strcmp(word, "steps")) {
