@@ -234,69 +234,91 @@ static void late(void)
     fake_cupti_put(&r);
 }
 
-static int obey(const char *word, const char *value)
+static void zero(void)
+{
+    put_kernel("no_times", 0, 0);
+    put_kernel("unfinished", fake_cupti_now(), 0);
+}
+
+static void early(void)
 {
     uint64_t t = fake_cupti_now();
-    long n = value ? strtol(value, NULL, 10) : 0;
 
-    if (!strcmp(word, "step")) {
-        for (long i = 0; i < n; i++)
-            launch(i % 2 ? "_Z4addAPfS_" : "gemm");
-        copy_set_wait();
-        return 1;
+    put_call(211, t, t + 4000);
+    put_kernel("early", t - 500, t + 1000);
+}
+
+static void kill_self(void)
+{
+    raise(SIGKILL);
+}
+
+static void step(long n)
+{
+    for (long i = 0; i < n; i++)
+        launch(i % 2 ? "_Z4addAPfS_" : "gemm");
+    copy_set_wait();
+}
+
+static void burst(long n)
+{
+    uint64_t t = fake_cupti_now();
+
+    for (long i = 0; i < n; i++, t += 100) {
+        correlation++;
+        put_call(211, t, t + 50);
+        put_kernel("tiny", t + 60, t + 150);
     }
-    if (!strcmp(word, "burst")) {
-        for (long i = 0; i < n; i++) {
-            correlation++;
-            put_call(211, t + (uint64_t)i * 100, t + (uint64_t)i * 100 + 50);
-            put_kernel("tiny", t + (uint64_t)i * 100 + 60, t + (uint64_t)i * 100 + 150);
+    usleep((useconds_t)n / 10);
+}
+
+static void steps(long n)
+{
+    for (long i = 0; i < n; i++) {
+        RP_RANGE_BEGIN("step");
+        for (int k = 0; k < 10; k++)
+            launch("gemm");
+        RP_RANGE_END();
+    }
+}
+
+static void drop(long n)
+{
+    fake_cupti_drop((size_t)n);
+}
+
+static void sleep_ms(long n)
+{
+    usleep((useconds_t)n * 1000);
+}
+
+static const struct {
+    const char *word;
+    void (*plain)(void);
+    void (*counted)(long n);
+} words[] = {
+    {"step", NULL, step},       {"burst", NULL, burst},       {"steps", NULL, steps},
+    {"drop", NULL, drop},       {"wait", NULL, sleep_ms},     {"zero", zero, NULL},
+    {"early", early, NULL},     {"late", late, NULL},         {"disorder", disorder, NULL},
+    {"graph", graph, NULL},     {"external", external, NULL}, {"other", ask_as_other, NULL},
+    {"fork", fork_child, NULL}, {"kill", kill_self, NULL}};
+
+/* Does what the word says; 1 where it used the next one too. */
+static int obey(const char *word, const char *value)
+{
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
+        if (strcmp(word, words[i].word))
+            continue;
+        correlation++;
+        if (words[i].plain) {
+            words[i].plain();
+            return 0;
         }
-        usleep((useconds_t)n / 10);
+        words[i].counted(value ? strtol(value, NULL, 10) : 0);
         return 1;
     }
-    if (!strcmp(word, "steps")) {
-        for (long i = 0; i < n; i++) {
-            RP_RANGE_BEGIN("step");
-            for (int k = 0; k < 10; k++)
-                launch("gemm");
-            RP_RANGE_END();
-        }
-        return 1;
-    }
-    if (!strcmp(word, "drop")) {
-        fake_cupti_drop((size_t)n);
-        return 1;
-    }
-    if (!strcmp(word, "wait")) {
-        usleep((useconds_t)n * 1000);
-        return 1;
-    }
-    correlation++;
-    if (!strcmp(word, "zero")) {
-        put_kernel("no_times", 0, 0);
-        put_kernel("unfinished", t, 0);
-    } else if (!strcmp(word, "early")) {
-        put_call(211, t, t + 4000);
-        put_kernel("early", t - 500, t + 1000);
-    } else if (!strcmp(word, "late")) {
-        late();
-    } else if (!strcmp(word, "disorder")) {
-        disorder();
-    } else if (!strcmp(word, "graph")) {
-        graph();
-    } else if (!strcmp(word, "external")) {
-        external();
-    } else if (!strcmp(word, "other")) {
-        ask_as_other();
-    } else if (!strcmp(word, "fork")) {
-        fork_child();
-    } else if (!strcmp(word, "kill")) {
-        raise(SIGKILL);
-    } else {
-        fprintf(stderr, "fake_cuda: unknown word '%s'\n", word);
-        exit(2);
-    }
-    return 0;
+    fprintf(stderr, "fake_cuda: unknown word '%s'\n", word);
+    exit(2);
 }
 
 int main(int argc, char **argv)

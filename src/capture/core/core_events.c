@@ -10,7 +10,6 @@
  */
 #include "capture/core/core_state.h"
 
-#include <sys/mman.h>
 #include <unistd.h>
 
 #define HEADER 8                /* bytes of an event's first word */
@@ -545,37 +544,6 @@ static uint32_t process_id(void)
 static void warn(const char *text)
 {
     rp_core_warn(0, "%s", text);
-}
-
-/* Writes into memory that no file stands behind, on the helper's thread. */
-void rp_core_measure(void)
-{
-    enum { PAIRS = 1000, ROOM = 64 << 10 };
-    struct rp_core_stream *saved = rp_core_self, *s;
-    struct rp_ctf_clock before, after;
-    uint8_t *memory;
-
-    memory =
-        mmap(NULL, sizeof *s + ROOM, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (memory == MAP_FAILED)
-        return;
-    s = (struct rp_core_stream *)(void *)memory;
-    s->chunk.base = memory + sizeof *s;
-    s->at = s->chunk.base + sizeof(struct rp_ctf_packet);
-    s->end = s->chunk.base + ROOM;
-    s->packet = 1;
-    s->instance = (uint64_t)atomic_load(&rp_core.page->image) << 32;
-    s->retry_at = UINT64_MAX; /* no file, whatever happens */
-    rp_core_self = s;
-    before = rp_core_clock_triple();
-    for (int i = 0; i < PAIRS; i++) {
-        range_begin("measured");
-        range_end();
-    }
-    after = rp_core_clock_triple();
-    rp_core_self = saved;
-    munmap(memory, sizeof *s + ROOM);
-    rp_core.cost_ps = (uint32_t)((after.monotonic_ns - before.monotonic_ns) * 1000 / (2 * PAIRS));
 }
 
 const struct rp_capture rp_core_table = {.version = RP_CAPTURE_VERSION,
