@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Finding CUPTI. A framework brings its own copy, and two copies in one process do not work: so one
- * that is loaded is taken first, then the one beside the loaded CUDA runtime (wheels put it into
- * nvidia/cu13/lib or nvidia/cuda_cupti/lib), then the system's.
+ * that is loaded is taken first, then one that CUPTI_PATH names, the one beside the loaded CUDA
+ * runtime or in the packages of the Python that runs (wheels put it into nvidia/cu13/lib or
+ * nvidia/cuda_cupti/lib), then the system's.
  */
 #include "capture/cuda/cuda.h"
 
@@ -50,6 +51,23 @@ static int look_beside(struct dl_phdr_info *info, size_t size, void *user)
     return 0;
 }
 
+/* Looks where wheels put it in the packages of a Python that has one of its libraries loaded. */
+static int look_in_packages(struct dl_phdr_info *info, size_t size, void *user)
+{
+    static const char packages[] = "/site-packages/", debian[] = "/dist-packages/";
+    const char *path = info->dlpi_name, *at = path ? strstr(path, packages) : NULL;
+    size_t n;
+
+    (void)size;
+    if (!at && path)
+        at = strstr(path, debian);
+    if (!at)
+        return 0;
+    n = (size_t)(at - path) + sizeof packages - 2;
+    return try_folder(user, path, n, "/nvidia/cu13/lib") ||
+           try_folder(user, path, n, "/nvidia/cuda_cupti/lib");
+}
+
 static void *loaded(void)
 {
     void *handle = NULL;
@@ -73,6 +91,8 @@ static void *find(void)
     }
     if (!s.handle)
         dl_iterate_phdr(look_beside, &s);
+    if (!s.handle)
+        dl_iterate_phdr(look_in_packages, &s);
     for (size_t i = 0; !s.handle && i < NSONAMES; i++)
         s.handle = dlopen(sonames[i], RTLD_NOW | RTLD_LOCAL);
     for (size_t i = 0; !s.handle && i < sizeof system / sizeof system[0]; i++)
