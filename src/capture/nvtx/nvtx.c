@@ -4,9 +4,10 @@
  * NVTX loads it (NVTX_INJECTION64_PATH) at its first call, and each library of the program that has
  * its own copy does so again: all of them get the same functions.
  *
- * Push and pop nest within their domain, so a domain is a lane of the thread. A range that was
- * started may end on another thread: it is a pair with an id, and its name is kept until then.
- * Answers to the program are those it gets without a tool.
+ * Push and pop nest within their domain, so a domain is a lane of the thread; those without a
+ * domain are ranges like those of <reprise/record.h>. A range that was started may end on another
+ * thread: it is a pair with an id, and its name is kept until then. Answers to the program are
+ * those it gets without a tool.
  */
 #include "abi/nvtx.h"
 #include "capture/core/core.h"
@@ -84,14 +85,22 @@ static const char *message_of(const struct rp_nvtx_event *e, char *room)
 
 static int push(const struct domain *d, const char *name)
 {
-    cap->enter(&(struct rp_capture_enter){
-        .kind = RP_CTF_KIND_ANNOTATION, .lane = d->lane, .name = name, .category = d->category});
+    if (d == &plain)
+        cap->range_begin(name); /* half the cost of a call with a category */
+    else
+        cap->enter(&(struct rp_capture_enter){.kind = RP_CTF_KIND_ANNOTATION,
+                                              .lane = d->lane,
+                                              .name = name,
+                                              .category = d->category});
     return RP_NVTX_NO_LEVEL;
 }
 
 static int pop(const struct domain *d)
 {
-    cap->leave(d->lane, 0);
+    if (d == &plain)
+        cap->range_end();
+    else
+        cap->leave(d->lane, 0);
     return RP_NVTX_NO_LEVEL;
 }
 
