@@ -6,7 +6,8 @@
  * times a second for what is complete: a process that is killed loses no more than that.
  *
  * The memory comes from mmap and is only as large as what was touched; CUPTI is told that it gets
- * zeroed buffers, so that it does not clear them on the program's thread.
+ * zeroed buffers, so that it does not clear them on the program's thread. The child of a fork has its
+ * own copy, which CUPTI may write into there (a call that fails leaves a record) and nobody reads.
  */
 #include "capture/cuda/cuda.h"
 
@@ -150,7 +151,6 @@ bool rp_cuda_buffers_begin(void)
                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (base == MAP_FAILED || sem_init(&full, 0, 0) || pthread_attr_init(&attr))
         return false;
-    madvise(base, BLOCKS * BLOCK, MADV_DONTFORK);
     sigfillset(&all);
     pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
     pthread_sigmask(SIG_SETMASK, &all, &old);
