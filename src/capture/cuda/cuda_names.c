@@ -32,22 +32,22 @@ static void cut_version(char *name)
 
 const char *rp_cuda_call_name(int domain, uint32_t id)
 {
-    char **slot = &calls[domain == RP_CUPTI_DOMAIN_RUNTIME][id < CALLS ? id : 0];
+    bool runtime = domain == RP_CUPTI_DOMAIN_RUNTIME;
+    char **slot = &calls[runtime][id < CALLS ? id : 0], made[64];
     const char *name = NULL;
-    char made[64];
 
-    if (*slot && id < CALLS)
+    if (id < CALLS && *slot != NULL)
         return *slot;
     if (rp_cuda.cupti.callback_name(domain, id, &name) || !name || id >= CALLS) {
-        snprintf(made, sizeof made, "%s call %u",
-                 domain == RP_CUPTI_DOMAIN_RUNTIME ? "runtime" : "driver", id);
+        snprintf(made, sizeof made, "%s call %u", runtime ? "runtime" : "driver", id);
         name = made;
     }
     free(*slot);
     *slot = strdup(name);
-    if (*slot)
-        cut_version(*slot);
-    return *slot ? *slot : "call";
+    if (!*slot)
+        return "call";
+    cut_version(*slot);
+    return *slot;
 }
 
 static char *demangle(const char *mangled)
