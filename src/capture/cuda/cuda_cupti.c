@@ -84,12 +84,27 @@ static void *find_beside(void)
     return handle;
 }
 
+/* The path of a CUPTI under another name (older ones have their full version in it). */
+static int note_cupti(struct dl_phdr_info *info, size_t size, void *user)
+{
+    const char *slash = info->dlpi_name ? strrchr(info->dlpi_name, '/') : NULL;
+
+    (void)size;
+    if (!slash || strncmp(slash, "/libcupti.so", 12))
+        return 0;
+    snprintf(user, PATH_MAX, "%s", info->dlpi_name);
+    return 1;
+}
+
 static void *loaded(void)
 {
+    char path[PATH_MAX] = "";
     void *handle = NULL;
 
     for (size_t i = 0; !handle && i < NSONAMES; i++)
         handle = dlopen(sonames[i], RTLD_NOW | RTLD_NOLOAD);
+    if (!handle && dl_iterate_phdr(note_cupti, path))
+        handle = dlopen(path, RTLD_NOW | RTLD_NOLOAD);
     return handle;
 }
 

@@ -264,9 +264,21 @@ int32_t clDeinitLayer(void)
 
 /* -------------------------------------------------------------------------- by name */
 
+/* The loader's own function. The loader need not be where the next library is looked for: an
+   extension of a program that was loaded for itself brings it along unseen. */
+static void *next_of(const char *name)
+{
+    void *found = dlsym(RTLD_NEXT, name), *loader;
+
+    if (found)
+        return found;
+    loader = dlopen("libOpenCL.so.1", RTLD_NOW | RTLD_NOLOAD);
+    return loader ? dlsym(loader, name) : NULL;
+}
+
 static void find_next(void)
 {
-#define FIND(name, ...) *(void **)&rp_opencl.name = dlsym(RTLD_NEXT, "cl" #name);
+#define FIND(name, ...) *(void **)&rp_opencl.name = next_of("cl" #name);
     RP_CL_QUERIES(FIND)
     RP_CL_COMMANDS(FIND)
     RP_CL_CALLS(FIND)
@@ -285,31 +297,27 @@ static bool by_name(void)
     return true;
 }
 
-/* The loader's own function, where the layer is in use. */
-#define NEXT(name)                                      \
-    static __typeof__(&cl##name) next;                  \
-    if (!next) {                                        \
-        *(void **)&next = dlsym(RTLD_NEXT, "cl" #name); \
+/* `otherwise`: where there is no such function behind ours. */
+#define BY_NAME(name, result, params, args, otherwise) \
+    EXPORT result cl##name params;                     \
+    result cl##name params                             \
+    {                                                  \
+        static __typeof__(&cl##name) next;             \
+                                                       \
+        if (by_name() && rp_opencl.name)               \
+            return layer_##name args;                  \
+        if (!next)                                     \
+            *(void **)&next = next_of("cl" #name);     \
+        return next ? next args : (otherwise);         \
     }
-
-#define BY_NAME(name, result, params, args)               \
-    EXPORT result cl##name params;                        \
-    result cl##name params                                \
-    {                                                     \
-        NEXT(name)                                        \
-        return by_name() ? layer_##name args : next args; \
-    }
+#define ev event
 #define COMMAND_BY_NAME(name, place, kind, bytes, params, args) \
-    EXPORT int32_t cl##name params;                             \
-    int32_t cl##name params                                     \
-    {                                                           \
-        NEXT(name)                                              \
-        void **ev = event;                                      \
-                                                                \
-        return by_name() ? layer_##name args : next args;       \
-    }
-#define CALL_BY_NAME(name, place, result, params, args) BY_NAME(name, result, params, args)
+    BY_NAME(name, int32_t, params, args, RP_CL_INVALID_OPERATION)
+#define CALL_BY_NAME(name, place, result, params, args) \
+    BY_NAME(name, result, params, args, RP_CL_INVALID_OPERATION)
+#define OWN_BY_NAME(name, place, result, params, args) \
+    BY_NAME(name, result, params, args, (result)0)
 
 RP_CL_COMMANDS(COMMAND_BY_NAME)
 RP_CL_CALLS(CALL_BY_NAME)
-RP_CL_OWN(CALL_BY_NAME)
+RP_CL_OWN(OWN_BY_NAME)
