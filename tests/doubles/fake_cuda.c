@@ -332,7 +332,6 @@ int main(int argc, char **argv)
         if (!initialize || initialize() != 1)
             return 3;
     }
-    fake_cupti_context();
     begin_device();
     for (int i = 1; i < argc; i++) {
         i += obey(argv[i], i + 1 < argc ? argv[i + 1] : NULL);

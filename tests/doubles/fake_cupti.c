@@ -166,12 +166,6 @@ uint64_t fake_cupti_now(void)
     return fake.timestamp ? fake.timestamp() : 0;
 }
 
-void fake_cupti_context(void)
-{
-    if (fake.callback)
-        fake.callback(NULL, RP_CUPTI_DOMAIN_RESOURCE, RP_CUPTI_CONTEXT_CREATED, NULL);
-}
-
 void fake_cupti_drop(size_t n)
 {
     fake.dropped += n;

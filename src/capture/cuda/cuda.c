@@ -40,9 +40,7 @@ static void on_callback(void *user, int domain, uint32_t id, const void *data)
 {
     (void)user;
     (void)data;
-    if (domain == RP_CUPTI_DOMAIN_RESOURCE && id == RP_CUPTI_CONTEXT_CREATED)
-        atomic_fetch_add(&rp_cuda.contexts, 1);
-    else if (domain == RP_CUPTI_DOMAIN_STATE)
+    if (domain == RP_CUPTI_DOMAIN_STATE && id == RP_CUPTI_STATE_FATAL_ERROR)
         rp_cuda.cap->warn(
             "CUPTI met an error it cannot go on from: kernels are no longer recorded");
 }
@@ -220,7 +218,6 @@ static void begin(void)
         c->unsubscribe(rp_cuda.subscriber);
         return;
     }
-    c->enable_callback(1, rp_cuda.subscriber, RP_CUPTI_DOMAIN_RESOURCE, RP_CUPTI_CONTEXT_CREATED);
     c->enable_callback(1, rp_cuda.subscriber, RP_CUPTI_DOMAIN_STATE, RP_CUPTI_STATE_FATAL_ERROR);
     set_attribute(RP_CUPTI_ATTR_PER_THREAD_BUFFER, 1, 1);
     set_attribute(RP_CUPTI_ATTR_ZEROED_OUT_BUFFER, 1, 1);

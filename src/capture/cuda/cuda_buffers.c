@@ -6,8 +6,9 @@
  * times a second for what is complete: a process that is killed loses no more than that.
  *
  * The memory comes from mmap and is only as large as what was touched; CUPTI is told that it gets
- * zeroed buffers, so that it does not clear them on the program's thread. The child of a fork has its
- * own copy, which CUPTI may write into there (a call that fails leaves a record) and nobody reads.
+ * zeroed buffers, so that it does not clear them on the program's thread. The child of a fork has
+ * its own copy, which CUPTI may write into there (a call that fails leaves a record) and nobody
+ * reads.
  */
 #include "capture/cuda/cuda.h"
 
@@ -131,7 +132,7 @@ static void *work(void *unused)
         if (!atomic_load(&rp_cuda.running))
             break;
         if (now_ns() >= next) {
-            if (atomic_load(&rp_cuda.contexts))
+            if (atomic_load(&rp_cuda.used))
                 rp_cuda.cupti.flush(0);
             next = now_ns() + TICK_NS;
         }
@@ -162,7 +163,7 @@ bool rp_cuda_buffers_begin(void)
 
 void rp_cuda_buffers_end(void)
 {
-    if (atomic_load(&rp_cuda.contexts))
+    if (atomic_load(&rp_cuda.used))
         rp_cuda.cupti.flush(RP_CUPTI_FLUSH_FORCED);
     read_full();
     atomic_store(&rp_cuda.running, 0);
