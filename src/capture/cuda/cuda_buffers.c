@@ -41,6 +41,7 @@ static pthread_mutex_t reading = PTHREAD_MUTEX_INITIALIZER; /* the worker and th
 
 void rp_cuda_request(uint8_t **buffer, size_t *size, size_t *records)
 {
+    atomic_store_explicit(&rp_cuda.used, 1, memory_order_relaxed);
     *records = 0;                           /* as many as fit */
     for (uint32_t k = 0; k < BLOCKS; k++) { /* the first ones, whose memory was used before */
         uint32_t none = FREE;
