@@ -35,6 +35,9 @@ static enum rp_code list_engines(struct rp_result *result, struct rp_err *err)
     }
     root->nengines = n;
     root->partitions = root->compile_ns = root->upload_ns = root->first_ns = RP_ABSENT_I64;
+    root->run_ns = (struct rp_replay_times){RP_ABSENT_I64, RP_ABSENT_I64, RP_ABSENT_I64, RP_ABSENT_I64,
+                                            RP_ABSENT_I64, RP_ABSENT_I64, RP_ABSENT_I64, RP_ABSENT_I64,
+                                            RP_ABSENT_I64, RP_ABSENT_I64};
     root->ok = true;
     return RP_OK;
 }
