@@ -322,6 +322,8 @@ static enum rp_code run_options(struct rp_ctx *ctx, const struct rp_settings *se
                                              .cold = rp_settings_flag(settings, "cold")};
     run->options.threads = rp_pool_threads(ctx->pool);
     run->options.profile = rp_settings_has(settings, "profile");
+    if (run->timing.iterations && !rp_settings_has(settings, "time"))
+        run->timing.time_ns = 0; /* as many as were asked for, however long they take */
     if (run->timing.iterations < 0 || run->timing.time_ns < 0)
         return rp_err_set(err, RP_USAGE, "--iters and --time are not negative");
     if (rp_settings_int(settings, "partitions") < 0 || rp_settings_int(settings, "partitions") > 4096)

@@ -80,10 +80,20 @@ struct job {
 static void pack_a(const struct rp_gemm *g, const float *a, int64_t rows, int64_t depth,
                    int64_t height, float *out)
 {
-    for (int64_t p = 0; p < rows; p += height)
+    for (int64_t p = 0; p < rows; p += height, out += depth * height) {
+        int64_t have = rows - p < height ? rows - p : height;
+
+        if (have < height)
+            memset(out, 0, (size_t)(depth * height) * sizeof *out);
+        if (g->a_row == 1) {
+            for (int64_t k = 0; k < depth; k++)
+                memcpy(out + k * height, a + p + k * g->a_column, (size_t)have * sizeof *out);
+            continue;
+        }
         for (int64_t k = 0; k < depth; k++)
-            for (int64_t r = 0; r < height; r++)
-                *out++ = p + r < rows ? a[(p + r) * g->a_row + k * g->a_column] : 0;
+            for (int64_t r = 0; r < have; r++)
+                out[k * height + r] = a[(p + r) * g->a_row + k * g->a_column];
+    }
 }
 
 static void pack_b(const struct rp_gemm *g, const float *b, int64_t columns, int64_t depth,
@@ -97,9 +107,11 @@ static void pack_b(const struct rp_gemm *g, const float *b, int64_t columns, int
                 memcpy(out, b + k * g->b_row + p, (size_t)width * sizeof *out);
             continue;
         }
-        for (int64_t c = 0; c < width; c++) /* along a column: it may be the one that is dense */
-            for (int64_t k = 0; k < depth; k++)
-                out[k * width + c] = c < have ? b[k * g->b_row + (p + c) * g->b_column] : 0;
+        if (have < width)
+            memset(out, 0, (size_t)(depth * width) * sizeof *out);
+        for (int64_t k = 0; k < depth; k++)
+            for (int64_t c = 0; c < have; c++)
+                out[k * width + c] = b[k * g->b_row + (p + c) * g->b_column];
         out += depth * width;
     }
 }
