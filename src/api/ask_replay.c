@@ -35,9 +35,9 @@ static enum rp_code list_engines(struct rp_result *result, struct rp_err *err)
     }
     root->nengines = n;
     root->partitions = root->compile_ns = root->upload_ns = root->first_ns = RP_ABSENT_I64;
-    root->run_ns = (struct rp_replay_times){RP_ABSENT_I64, RP_ABSENT_I64, RP_ABSENT_I64, RP_ABSENT_I64,
-                                            RP_ABSENT_I64, RP_ABSENT_I64, RP_ABSENT_I64, RP_ABSENT_I64,
-                                            RP_ABSENT_I64, RP_ABSENT_I64};
+    root->run_ns = (struct rp_replay_times){
+        RP_ABSENT_I64, RP_ABSENT_I64, RP_ABSENT_I64, RP_ABSENT_I64, RP_ABSENT_I64,
+        RP_ABSENT_I64, RP_ABSENT_I64, RP_ABSENT_I64, RP_ABSENT_I64, RP_ABSENT_I64};
     root->ok = true;
     return RP_OK;
 }
@@ -261,9 +261,9 @@ static void put_times(const struct rp_session_run *run, struct rp_replay *root)
     root->compile_ns = run->compile_ns;
     root->upload_ns = run->upload_ns;
     root->first_ns = t->first_ns;
-    root->run_ns = (struct rp_replay_times){t->min_ns,  t->p50_ns, t->p90_ns,  t->p99_ns,
-                                            t->max_ns,  t->mean_ns, t->low_ns, t->high_ns,
-                                            (int64_t)t->n, (int64_t)t->warmups};
+    root->run_ns = (struct rp_replay_times){
+        t->min_ns,  t->p50_ns, t->p90_ns,  t->p99_ns,     t->max_ns,
+        t->mean_ns, t->low_ns, t->high_ns, (int64_t)t->n, (int64_t)t->warmups};
 }
 
 static enum rp_code save(const struct rp_session_run *run, const char *path, struct rp_err *err)
@@ -326,7 +326,8 @@ static enum rp_code run_options(struct rp_ctx *ctx, const struct rp_settings *se
         run->timing.time_ns = 0; /* as many as were asked for, however long they take */
     if (run->timing.iterations < 0 || run->timing.time_ns < 0)
         return rp_err_set(err, RP_USAGE, "--iters and --time are not negative");
-    if (rp_settings_int(settings, "partitions") < 0 || rp_settings_int(settings, "partitions") > 4096)
+    if (rp_settings_int(settings, "partitions") < 0 ||
+        rp_settings_int(settings, "partitions") > 4096)
         return rp_err_set(err, RP_USAGE, "--partitions is 1 to 4096");
     return RP_OK;
 }

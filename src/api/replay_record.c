@@ -4,15 +4,21 @@
 
 static const struct rp_field times_fields[] = {
     RP_FIELD(struct rp_replay_times, min, I64, NS, "fastest", "the shortest run", RP_NULLABLE),
-    RP_FIELD(struct rp_replay_times, p50, I64, NS, "median", "half of the runs took less", RP_NULLABLE),
-    RP_FIELD(struct rp_replay_times, p50_low, I64, NS, "  from", "of the median, 95 % confidence", RP_NULLABLE),
-    RP_FIELD(struct rp_replay_times, p50_high, I64, NS, "  to", "of the median, 95 % confidence", RP_NULLABLE),
-    RP_FIELD(struct rp_replay_times, p90, I64, NS, "90 %", "nine of ten runs took less", RP_NULLABLE),
+    RP_FIELD(struct rp_replay_times, p50, I64, NS, "median", "half of the runs took less",
+             RP_NULLABLE),
+    RP_FIELD(struct rp_replay_times, p50_low, I64, NS, "  from", "of the median, 95 % confidence",
+             RP_NULLABLE),
+    RP_FIELD(struct rp_replay_times, p50_high, I64, NS, "  to", "of the median, 95 % confidence",
+             RP_NULLABLE),
+    RP_FIELD(struct rp_replay_times, p90, I64, NS, "90 %", "nine of ten runs took less",
+             RP_NULLABLE),
     RP_FIELD(struct rp_replay_times, p99, I64, NS, "99 %", "99 of 100 runs took less", RP_NULLABLE),
     RP_FIELD(struct rp_replay_times, max, I64, NS, "slowest", "the longest run", RP_NULLABLE),
     RP_FIELD(struct rp_replay_times, mean, I64, NS, "mean", "of the runs", RP_NULLABLE),
-    RP_FIELD(struct rp_replay_times, n, I64, COUNT, "runs", "how many runs were counted", RP_NULLABLE),
-    RP_FIELD(struct rp_replay_times, warmups, I64, COUNT, "warm-up", "runs before those", RP_NULLABLE),
+    RP_FIELD(struct rp_replay_times, n, I64, COUNT, "runs", "how many runs were counted",
+             RP_NULLABLE),
+    RP_FIELD(struct rp_replay_times, warmups, I64, COUNT, "warm-up", "runs before those",
+             RP_NULLABLE),
     RP_FIELD_END};
 static const struct rp_type times_type = {"run", sizeof(struct rp_replay_times), times_fields,
                                           NULL};

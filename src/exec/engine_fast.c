@@ -3,8 +3,8 @@
  * `fast`: the evaluation of `ref` with loops formed (fast_loop.c), quick kernels for products,
  * convolutions and reductions, and threads. What it has no kernel for runs on the reference's.
  */
-#include "exec/engine_eval.h"
 #include "exec/dot.h"
+#include "exec/engine_eval.h"
 #include "exec/eval_kernels.h"
 #include "exec/fast_kernels.h"
 #include "exec/fast_loop.h"

@@ -26,19 +26,19 @@
 #include "exec/tensor.h"
 
 struct rp_engine_options {
-    unsigned threads; /* 0: all cores */
+    unsigned threads;    /* 0: all cores */
     unsigned partitions; /* 0: what the program says */
-    bool profile;     /* keep times of instructions */
-    bool keep_flags;  /* pass the debug options of a capture on */
+    bool profile;        /* keep times of instructions */
+    bool keep_flags;     /* pass the debug options of a capture on */
 };
 
 /* The program in the forms that engines want. */
 struct rp_engine_program {
-    const struct rp_program *program;   /* NULL where only the bytes are understood */
-    const char *name;                   /* of the file, for messages */
-    const uint8_t *bytes;               /* of the file as it is, decompressed */
+    const struct rp_program *program; /* NULL where only the bytes are understood */
+    const char *name;                 /* of the file, for messages */
+    const uint8_t *bytes;             /* of the file as it is, decompressed */
     size_t nbytes;
-    const char *format;                 /* that was read: "hlo-text", "hlo-proto", "graphdef" */
+    const char *format; /* that was read: "hlo-text", "hlo-proto", "graphdef" */
 };
 
 /* Time of one instruction, summed over the runs since the last upload. */

@@ -22,29 +22,29 @@ typedef float v8 __attribute__((vector_size(32), aligned(4)));
 typedef float v16 __attribute__((vector_size(64), aligned(4)));
 
 /* c += a * b of one block: a is packed [k][ROWS], b [k][2 * LANES]. */
-#define KERNEL(name, attribute, ROWS, VEC, LANES)                                              \
-    attribute static void name(int64_t k, const float *a, const float *b, float *c,            \
-                               int64_t stride)                                                 \
-    {                                                                                          \
-        VEC acc[ROWS][2];                                                                      \
-                                                                                               \
-        for (int r = 0; r < ROWS; r++) {                                                       \
-            acc[r][0] = *(const VEC *)(const void *)(c + r * stride);                          \
-            acc[r][1] = *(const VEC *)(const void *)(c + r * stride + LANES);                  \
-        }                                                                                      \
-        for (int64_t i = 0; i < k; i++, a += ROWS, b += 2 * (LANES)) {                         \
-            VEC b0 = *(const VEC *)(const void *)b;                                            \
-            VEC b1 = *(const VEC *)(const void *)(b + (LANES));                                \
-                                                                                               \
-            for (int r = 0; r < ROWS; r++) {                                                   \
-                acc[r][0] += a[r] * b0;                                                        \
-                acc[r][1] += a[r] * b1;                                                        \
-            }                                                                                  \
-        }                                                                                      \
-        for (int r = 0; r < ROWS; r++) {                                                       \
-            *(VEC *)(void *)(c + r * stride) = acc[r][0];                                      \
-            *(VEC *)(void *)(c + r * stride + LANES) = acc[r][1];                              \
-        }                                                                                      \
+#define KERNEL(name, attribute, ROWS, VEC, LANES)                                   \
+    attribute static void name(int64_t k, const float *a, const float *b, float *c, \
+                               int64_t stride)                                      \
+    {                                                                               \
+        VEC acc[ROWS][2];                                                           \
+                                                                                    \
+        for (int r = 0; r < ROWS; r++) {                                            \
+            acc[r][0] = *(const VEC *)(const void *)(c + r * stride);               \
+            acc[r][1] = *(const VEC *)(const void *)(c + r * stride + LANES);       \
+        }                                                                           \
+        for (int64_t i = 0; i < k; i++, a += ROWS, b += 2 * (LANES)) {              \
+            VEC b0 = *(const VEC *)(const void *)b;                                 \
+            VEC b1 = *(const VEC *)(const void *)(b + (LANES));                     \
+                                                                                    \
+            for (int r = 0; r < ROWS; r++) {                                        \
+                acc[r][0] += a[r] * b0;                                             \
+                acc[r][1] += a[r] * b1;                                             \
+            }                                                                       \
+        }                                                                           \
+        for (int r = 0; r < ROWS; r++) {                                            \
+            *(VEC *)(void *)(c + r * stride) = acc[r][0];                           \
+            *(VEC *)(void *)(c + r * stride + LANES) = acc[r][1];                   \
+        }                                                                           \
     }
 
 #define UNROLL __attribute__((optimize("O3")))

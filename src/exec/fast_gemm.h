@@ -9,7 +9,7 @@
 struct rp_gemm {
     int64_t batch, m, n, k;
     const float *a, *b;
-    float *c;                        /* rows of n, not read */
+    float *c;                         /* rows of n, not read */
     int64_t a_row, a_column, a_batch; /* strides in elements */
     int64_t b_row, b_column, b_batch;
 };
