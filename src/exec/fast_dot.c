@@ -77,7 +77,7 @@ enum rp_code rp_fast_dot(struct rp_eval *e, const struct rp_node *node, struct r
                             .b_column = rf ? 1 : d->inner,
                             .b_batch = d->right * d->inner};
 
-        code = rp_gemm_run(&g, e->pool, err);
+        code = rp_gemm_run(&g, e->plan->blas, e->pool, err);
     }
     if (code == RP_OK)
         code = rp_tensor_as(to, node->shape->elem, out, err);
@@ -163,7 +163,7 @@ static enum rp_code conv_job(void *user, size_t job, struct rp_err *err)
                          .a_column = 1,
                          .b_row = v->all_outputs,
                          .b_column = 1};
-    code = rp_gemm_run(&g, NULL, err);
+    code = rp_gemm_run(&g, NULL, NULL, err);
     for (int64_t i = 0; i < n && code == RP_OK; i++)
         memcpy(v->y + (begin + i) * v->all_outputs + group * outputs, result + i * outputs,
                (size_t)outputs * sizeof *result);

@@ -67,6 +67,7 @@ struct rp_plan {
     struct rp_graph *entry;
     const struct rp_kernel *const *kernels;   /* by opcode; NULL: not known */
     const struct rp_kernel *const *reference; /* of `fast`: what it leaves to `ref` */
+    const struct rp_blas *blas;               /* of `fast`: a matrix library, or NULL */
     unsigned partitions, replicas;
 };
 
