@@ -33,6 +33,46 @@ enum rp_code rp_node_result(const struct rp_node *node, struct rp_tensor **out, 
     return code == RP_OK ? code : rp_err_prefix(err, code, "%s '%s'", node->opcode, node->name);
 }
 
+/* Kernels trust the shapes that the program says: so every value is held to its own. */
+static bool fits(const struct rp_value_shape *shape, const struct rp_tensor *t)
+{
+    if (shape->elem != t->elem)
+        return false;
+    if (shape->elem == RP_ELEM_TUPLE) {
+        if (shape->nparts != t->nparts)
+            return false;
+        for (uint32_t i = 0; i < shape->nparts; i++)
+            if (!fits(shape->parts[i], t->parts[i]))
+                return false;
+        return true;
+    }
+    if (shape->elem == RP_ELEM_TOKEN)
+        return true;
+    if (shape->rank != t->rank)
+        return false;
+    for (uint32_t k = 0; k < t->rank; k++)
+        if (shape->dynamic ? t->dims[k] > shape->dims[k] : t->dims[k] != shape->dims[k])
+            return false;
+    return true;
+}
+
+/* Pairs of starts and dones carry what they need, not what the program says. */
+static bool is_checked(const struct rp_node *node)
+{
+    return node->code != RP_OP_ASYNC_START && node->code != RP_OP_ASYNC_UPDATE &&
+           node->code != RP_OP_COPY_START && node->code != RP_OP_ALL_GATHER_START &&
+           node->code != RP_OP_COLLECTIVE_PERMUTE_START && node->code != RP_OP_ALL_REDUCE_START &&
+           node->code != RP_OP_AFTER_ALL;
+}
+
+static enum rp_code check_result(const struct rp_node *node, const struct rp_tensor *t,
+                                 struct rp_err *err)
+{
+    if (!is_checked(node) || fits(node->shape, t))
+        return RP_OK;
+    return rp_node_error(node, RP_FORMAT, err, "its value has not the shape that the program says");
+}
+
 static enum rp_code run_node(struct rp_eval *e, const struct rp_node *node,
                              struct rp_tensor **values, struct rp_tensor *const *args,
                              struct rp_tensor **out, struct rp_err *err)
@@ -43,7 +83,7 @@ static enum rp_code run_node(struct rp_eval *e, const struct rp_node *node,
 
     if (node->code == RP_OP_PARAMETER) {
         *out = rp_tensor_keep(args[node->value]);
-        return RP_OK;
+        return check_result(node, *out, err);
     }
     if (node->nin > 8) {
         in = malloc(node->nin * sizeof(struct rp_tensor *));
@@ -61,7 +101,7 @@ static enum rp_code run_node(struct rp_eval *e, const struct rp_node *node,
     }
     if (in != few)
         free(in);
-    return code;
+    return code == RP_OK ? check_result(node, *out, err) : code;
 }
 
 enum rp_code rp_eval_graph(struct rp_eval *e, const struct rp_graph *graph,

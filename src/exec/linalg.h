@@ -27,6 +27,10 @@ struct rp_solve {
 enum rp_code rp_solve_run(const struct rp_solve *a, struct rp_tensor *left, struct rp_tensor *right,
                           struct rp_tensor **out, struct rp_err *err);
 
+/* LU factors of rows x columns in place, with partial pivoting; pivot[i]: the row, from 1, that was
+   changed with row i. Returns 0, or the number from 1 of the first pivot that is zero. */
+int64_t rp_lu(rp_c128 *m, size_t rows, size_t columns, int64_t *pivot);
+
 /* The factor of a Hermitian matrix, of which one triangle is read; the other becomes zero. NaN
    where it is not positive. */
 void rp_cholesky(rp_c128 *m, size_t n, bool lower);

@@ -254,6 +254,38 @@ static enum rp_code fill_graph(struct rp_plan *plan, uint32_t id, struct rp_err 
     return rp_plan_ends(plan, g, err);
 }
 
+/* Sizes that are known only when the program runs: what goes by the value and not by the shape. */
+static bool takes_dynamic(const struct rp_node *node)
+{
+    switch (node->code) {
+    case RP_OP_REDUCE:
+    case RP_OP_GET_DIMENSION_SIZE:
+    case RP_OP_SET_DIMENSION_SIZE:
+    case RP_OP_TUPLE:
+    case RP_OP_GET_TUPLE_ELEMENT:
+    case RP_OP_CALL:
+    case RP_OP_FUSION:
+    case RP_OP_WHILE:
+    case RP_OP_CONDITIONAL:
+    case RP_OP_COPY:
+    case RP_OP_OPT_BARRIER:
+    case RP_OP_REVERSE:
+        return true;
+    default:
+        return rp_op_info[node->code].class_ == RP_CLASS_ELEMENT && node->code != RP_OP_MAP;
+    }
+}
+
+static enum rp_code check_dynamic(struct rp_plan *plan, const struct rp_node *node,
+                                  struct rp_err *err)
+{
+    for (uint32_t i = 0; i < node->nin; i++)
+        if (rp_node_operand(plan, node, i)->dynamic && !takes_dynamic(node))
+            return rp_node_error(node, RP_UNSUPPORTED, err,
+                                 "an operand whose size is known only when the program runs");
+    return RP_OK;
+}
+
 static enum rp_code prepare(struct rp_plan *plan, struct rp_graph *g, struct rp_err *err)
 {
     for (uint32_t i = 0; i < g->n; i++) {
@@ -262,6 +294,7 @@ static enum rp_code prepare(struct rp_plan *plan, struct rp_graph *g, struct rp_
         node->kernel = plan->kernels[node->code];
         if (!node->kernel)
             return rp_node_error(node, RP_UNSUPPORTED, err, "this operation is not known here");
+        RP_TRY(check_dynamic(plan, node, err));
         node->run = node->kernel->run;
         if (node->kernel->prepare)
             RP_TRY(node->kernel->prepare(plan, node, err));

@@ -2,7 +2,8 @@
 /*
  * Custom calls that are understood, by their target: marks of the partitioner and of memory spaces
  * (the operand as it is), TopK, the matrix products and convolutions that XLA:GPU calls libraries
- * for (the result is a tuple with scratch memory), and two of LAPACK that JAX uses on CPUs. Any
+ * for (the result is a tuple with scratch memory), and those of LAPACK for Cholesky and LU
+ * factors and triangular solves that JAX uses on CPUs. Any
  * other is refused by its name.
  */
 #include "exec/dot.h"
@@ -16,7 +17,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum kind { SAME, TOPK, GEMM, CONV, CONV_INPUT, CONV_FILTER, CONV_BIAS, POTRF, TRSM, BUFFER };
+enum kind {
+    SAME,
+    TOPK,
+    GEMM,
+    CONV,
+    CONV_INPUT,
+    CONV_FILTER,
+    CONV_BIAS,
+    POTRF,
+    GETRF,
+    TRSM,
+    BUFFER
+};
 
 struct custom {
     enum kind kind;
@@ -55,6 +68,10 @@ static const struct target targets[] = {
     {"lapack_dpotrf_ffi", POTRF},
     {"lapack_cpotrf_ffi", POTRF},
     {"lapack_zpotrf_ffi", POTRF},
+    {"lapack_sgetrf_ffi", GETRF},
+    {"lapack_dgetrf_ffi", GETRF},
+    {"lapack_cgetrf_ffi", GETRF},
+    {"lapack_zgetrf_ffi", GETRF},
     {"lapack_strsm_ffi", TRSM},
     {"lapack_dtrsm_ffi", TRSM},
     {"lapack_ctrsm_ffi", TRSM},
@@ -251,6 +268,15 @@ static enum rp_code prepare(struct rp_plan *plan, struct rp_node *node, struct r
         return prepare_gemm(plan, node, c, err);
     if (c->kind >= CONV && c->kind <= CONV_BIAS)
         return prepare_conv(plan, node, c, err);
+    if ((c->kind == POTRF || c->kind == GETRF || c->kind == TRSM) &&
+        (node->nin < (c->kind == TRSM ? 2u : 1u) || rp_node_operand(plan, node, 0)->rank < 2 ||
+         (c->kind == TRSM ? node->shape->elem == RP_ELEM_TUPLE
+                          : node->shape->elem != RP_ELEM_TUPLE ||
+                                node->shape->nparts != (c->kind == GETRF ? 3u : 2u))))
+        return rp_node_error(node, RP_FORMAT, err, "its operands or results do not fit");
+    if (c->kind == TOPK && (node->shape->elem != RP_ELEM_TUPLE || node->shape->nparts != 2 ||
+                            !node->shape->parts[0]->rank))
+        return rp_node_error(node, RP_FORMAT, err, "its result is no pair of arrays");
     c->lower = letter(plan, node, "uplo", 'L');
     c->solve = (struct rp_solve){.left = letter(plan, node, "side", 'L'),
                                  .lower = c->lower,
@@ -468,6 +494,43 @@ static enum rp_code potrf(const struct rp_node *node, const struct custom *c,
     return rp_tensor_tuple(parts, 2, out, err);
 }
 
+/* (factors, pivots, info), a matrix after the other. */
+static enum rp_code getrf(const struct rp_node *node, struct rp_tensor *const *in,
+                          struct rp_tensor **out, struct rp_err *err)
+{
+    size_t rows = (size_t)in[0]->dims[in[0]->rank - 2],
+           columns = (size_t)in[0]->dims[in[0]->rank - 1];
+    size_t least = rows < columns ? rows : columns;
+    struct rp_tensor *wide = NULL, *parts[3] = {NULL, NULL, NULL};
+    int64_t *pivot = calloc(least + 1, sizeof *pivot);
+    enum rp_code code = pivot ? rp_tensor_new(RP_ELEM_C128, in[0]->dims, in[0]->rank, &wide, err)
+                              : rp_err_nomem(err, "factoring");
+
+    for (size_t i = 1; i < 3 && code == RP_OK; i++)
+        code = rp_shape_tensor(node->shape->parts[i], &parts[i], err);
+    for (size_t i = 0; code == RP_OK && i < wide->n; i++)
+        ((rp_c128 *)(void *)wide->data)[i] =
+            rp_complex(rp_tensor_number(in[0], i), rp_tensor_imaginary(in[0], i));
+    for (size_t b = 0; code == RP_OK && least && b < wide->n / (rows * columns); b++) {
+        int64_t info =
+            rp_lu((rp_c128 *)(void *)wide->data + b * rows * columns, rows, columns, pivot);
+
+        for (size_t i = 0; i < least && b * least + i < parts[1]->n; i++)
+            rp_tensor_set_integer(parts[1], b * least + i, pivot[i]);
+        if (b < parts[2]->n)
+            rp_tensor_set_integer(parts[2], b, info);
+    }
+    if (code == RP_OK)
+        code = rp_tensor_as(wide, in[0]->elem, &parts[0], err);
+    rp_tensor_drop(wide);
+    free(pivot);
+    if (code == RP_OK)
+        return rp_tensor_tuple(parts, 3, out, err);
+    rp_tensor_drop(parts[1]);
+    rp_tensor_drop(parts[2]);
+    return code;
+}
+
 /* ---- all ---- */
 
 /* The rest of a result that is a tuple: memory that the library would have used. */
@@ -510,6 +573,8 @@ static enum rp_code custom(struct rp_eval *e, const struct rp_node *node,
                            true, node->shape->parts[1]->elem, out, err);
     case POTRF:
         return potrf(node, c, in, out, err);
+    case GETRF:
+        return getrf(node, in, out, err);
     case TRSM:
         return rp_solve_run(&c->solve, in[0], in[1], out, err);
     case GEMM:

@@ -236,6 +236,46 @@ static enum rp_code cholesky(struct rp_eval *e, const struct rp_node *node,
     return rp_cholesky_run(in[0], node->value != 0, out, err);
 }
 
+/* ---- LU ---- */
+
+static void swap_rows(rp_c128 *a, rp_c128 *b, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        rp_c128 kept = a[i];
+
+        a[i] = b[i];
+        b[i] = kept;
+    }
+}
+
+int64_t rp_lu(rp_c128 *m, size_t rows, size_t columns, int64_t *pivot)
+{
+    int64_t info = 0;
+
+    for (size_t k = 0; k < rows && k < columns; k++) {
+        size_t best = k;
+
+        for (size_t i = k + 1; i < rows; i++) /* the larger of |re| + |im|, as LAPACK has it */
+            if (fabs(creal(m[i * columns + k])) + fabs(cimag(m[i * columns + k])) >
+                fabs(creal(m[best * columns + k])) + fabs(cimag(m[best * columns + k])))
+                best = i;
+        pivot[k] = (int64_t)best + 1;
+        if (m[best * columns + k] == 0) {
+            info = info ? info : (int64_t)k + 1;
+            continue;
+        }
+        if (best != k)
+            swap_rows(m + k * columns, m + best * columns, columns);
+        for (size_t i = k + 1; i < rows; i++) {
+            rp_c128 f = m[i * columns + k] /= m[k * columns + k];
+
+            for (size_t j = k + 1; j < columns; j++)
+                m[i * columns + j] -= f * m[k * columns + j];
+        }
+    }
+    return info;
+}
+
 /* ---- triangular solve ---- */
 
 static enum rp_code prepare_solve(struct rp_plan *plan, struct rp_node *node, struct rp_err *err)
@@ -297,7 +337,12 @@ enum rp_code rp_solve_run(const struct rp_solve *a, struct rp_tensor *left, stru
     size_t rows = (size_t)right->dims[right->rank - 2],
            columns = (size_t)right->dims[right->rank - 1];
     struct rp_tensor *m = NULL, *x = NULL;
-    enum rp_code code = rp_tensor_as(left, RP_ELEM_C128, &m, err);
+    enum rp_code code;
+
+    if (left->dims[left->rank - 2] != (int64_t)n || (a->left ? rows : columns) != n ||
+        left->n / (n ? n * n : 1) != right->n / (rows && columns ? rows * columns : 1))
+        return rp_err_set(err, RP_FORMAT, "operands of a triangular solve do not fit");
+    code = rp_tensor_as(left, RP_ELEM_C128, &m, err);
 
     if (code == RP_OK)
         code = rp_tensor_new(RP_ELEM_C128, right->dims, right->rank, &x, err);
