@@ -92,9 +92,12 @@ static void pack_a(const struct rp_gemm *g, const float *a, int64_t rows, int64_
                 memcpy(out + k * height, a + p + k * g->a_column, (size_t)have * sizeof *out);
             continue;
         }
-        for (int64_t k = 0; k < depth; k++)
-            for (int64_t r = 0; r < have; r++)
-                out[k * height + r] = a[(p + r) * g->a_row + k * g->a_column];
+        for (int64_t r = 0; r < have; r++) { /* reads in order; the panel is in the cache */
+            const float *row = a + (p + r) * g->a_row;
+
+            for (int64_t k = 0; k < depth; k++)
+                out[k * height + r] = row[k * g->a_column];
+        }
     }
 }
 
@@ -111,9 +114,14 @@ static void pack_b(const struct rp_gemm *g, const float *b, int64_t columns, int
         }
         if (have < width)
             memset(out, 0, (size_t)(depth * width) * sizeof *out);
-        for (int64_t k = 0; k < depth; k++)
+        if (g->b_column == 1) {
+            for (int64_t k = 0; k < depth; k++)
+                memcpy(out + k * width, b + k * g->b_row + p, (size_t)have * sizeof *out);
+        } else {
             for (int64_t c = 0; c < have; c++)
-                out[k * width + c] = b[k * g->b_row + (p + c) * g->b_column];
+                for (int64_t k = 0; k < depth; k++)
+                    out[k * width + c] = b[k * g->b_row + (p + c) * g->b_column];
+        }
         out += depth * width;
     }
 }
