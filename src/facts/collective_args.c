@@ -223,9 +223,8 @@ int64_t rp_coll_input_bytes(const struct rp_coll_reader *r, rp_event e)
     int64_t bytes;
 
     read_inputs(r, e, &f);
-    return f.in_elements < 0 || __builtin_mul_overflow(f.in_elements, f.item_bytes, &bytes)
-               ? -1
-               : bytes;
+    return f.in_elements < 0 || __builtin_mul_overflow(f.in_elements, f.item_bytes, &bytes) ? -1
+                                                                                            : bytes;
 }
 
 /* Shapes of operators count everything they are given; those of annotations only what is sent. */
