@@ -274,13 +274,6 @@ static void find_straggler(struct findings *f)
     }
 }
 
-static int by_value(const void *pa, const void *pb)
-{
-    int64_t a = *(const int64_t *)pa, b = *(const int64_t *)pb;
-
-    return (a > b) - (a < b);
-}
-
 /* What a step needs whatever the host and the other ranks do. */
 static int64_t need_of(const struct rp_report_step *s)
 {
@@ -289,7 +282,7 @@ static int64_t need_of(const struct rp_report_step *s)
 
 static int64_t median(int64_t *v, size_t n)
 {
-    qsort(v, n, sizeof *v, by_value);
+    qsort(v, n, sizeof *v, rp_ns_order);
     return v[(n - 1) / 2];
 }
 
