@@ -75,6 +75,9 @@ RP_API enum rp_code rp_ask(struct rp_ctx *ctx, const struct rp_dataset *dataset,
 RP_API enum rp_code rp_option_check(const struct rp_option *option, const char *text,
                                     struct rp_err *err);
 
+/* The value of an option of type INT, BYTES or DURATION (in ns); 0 where text is not one. */
+RP_API int64_t rp_option_number(const struct rp_option *option, const char *text);
+
 /* The nearest of the words (ended by NULL), for "did you mean"; NULL where none is near. */
 RP_API const char *rp_closest_word(const char *word, const char *const *words);
 

@@ -141,12 +141,14 @@ enum rp_code cli_parse(const struct cli_command *command, int argc, char **argv,
         const char *word = argv[p.at];
         enum rp_code code = RP_OK;
 
-        if (only_words || word[0] != '-' || !word[1])
+        if (only_words || word[0] != '-' || !word[1]) {
             out->words[out->nwords++] = word;
-        else if (!strcmp(word, "--"))
-            only_words = true;
-        else
+            only_words = only_words || command->tail;
+        } else if (!strcmp(word, "--")) {
+            only_words = out->dashes = true;
+        } else {
             code = word[1] == '-' ? parse_long(&p, word) : parse_short(&p, word);
+        }
         if (code != RP_OK)
             return code;
     }

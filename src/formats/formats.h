@@ -95,5 +95,6 @@ extern const struct rp_format rp_format_chakra;
 extern const struct rp_format rp_format_chakra_json;
 extern const struct rp_format rp_format_runmeta;
 extern const struct rp_format rp_format_xplane;
+extern const struct rp_format rp_format_ctf;
 
 #endif
