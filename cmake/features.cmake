@@ -36,6 +36,7 @@ rp_feature(ISAL isa-l.h isal)
 rp_feature(ZSTD zstd.h zstd)
 rp_feature(LZMA lzma.h lzma)
 rp_feature(SQLITE sqlite3.h sqlite3)
+rp_feature(BABELTRACE babeltrace2/babeltrace.h babeltrace2)
 
 configure_file(cmake/rp_config.h.in ${CMAKE_BINARY_DIR}/gen/rp_config.h @ONLY)
 string(REPLACE ";" " " found_text "${RP_FEATURES_FOUND}")

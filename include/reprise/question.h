@@ -49,7 +49,7 @@ enum {
     RP_ACCEPTS_NOTHING = 0,
     RP_ACCEPTS_TRACES = 1,
     RP_ACCEPTS_PROGRAMS = 2,
-    RP_ACCEPTS_OPTIONAL = 4 /* with one of these: it may also be asked without an input */
+    RP_ACCEPTS_NONE_TOO = 4 /* with the others: some settings need no input */
 };
 
 struct rp_question {
@@ -74,6 +74,9 @@ RP_API enum rp_code rp_ask(struct rp_ctx *ctx, const struct rp_dataset *dataset,
 /* Whether text is a value of the option; RP_USAGE says what is expected. */
 RP_API enum rp_code rp_option_check(const struct rp_option *option, const char *text,
                                     struct rp_err *err);
+
+/* The value of an option of type INT, BYTES or DURATION (in ns); 0 where text is not one. */
+RP_API int64_t rp_option_number(const struct rp_option *option, const char *text);
 
 /* The nearest of the words (ended by NULL), for "did you mean"; NULL where none is near. */
 RP_API const char *rp_closest_word(const char *word, const char *const *words);

@@ -6,6 +6,7 @@
 #include <reprise/dataset.h>
 #include <reprise/error.h>
 #include <reprise/question.h>
+#include <reprise/recording.h>
 #include <reprise/result.h>
 
 #endif

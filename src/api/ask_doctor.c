@@ -238,6 +238,78 @@ static void library_row(struct rp_arena *arena, struct check_row *row, const cha
     row->advice = found ? NULL : advice;
 }
 
+/* Whether this build has the injected library of a source: beside the library or program that asks,
+   or installed. */
+static const char *find_capture(struct rp_arena *arena, const char *source)
+{
+    static const char *const places[] = {"capture", "../lib/reprise", "../lib64/reprise",
+                                         "../lib/*/reprise"};
+    const char *named = getenv("REPRISE_CAPTURE_DIR"), *found = NULL;
+    char self[1024], *slash;
+    ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
+
+    if (named && *named)
+        return first_match(arena, rp_arena_printf(arena, "%s/reprise-%s.so", named, source));
+    self[n > 0 ? n : 0] = '\0';
+    slash = strrchr(self, '/');
+    if (slash)
+        *slash = '\0';
+    for (size_t i = 0; !found && i < sizeof places / sizeof places[0]; i++)
+        found = first_match(arena,
+                            rp_arena_printf(arena, "%s/%s/reprise-%s.so", self, places[i], source));
+    return found;
+}
+
+/* A source of `record`: its own library, and what it looks into. */
+static void source_row(struct rp_arena *arena, struct check_row *row, const char *source,
+                       const char *needs, const char *const *names, const char *advice)
+{
+    const char *library = find_capture(arena, source);
+    const char *found = names ? find_library(arena, names) : "";
+
+    row->state = library && found ? ready : absent;
+    if (!library)
+        row->finding = rp_arena_printf(arena, "reprise-%s.so is not in this build", source);
+    else if (!found)
+        row->finding = rp_arena_printf(arena, "%s is not here", needs);
+    else
+        row->finding = *found ? rp_arena_printf(arena, "%s, %s", library, found) : library;
+    if (library && !found)
+        row->advice = advice;
+}
+
+static const char *const cuda_driver[] = {"libcuda.so.1", NULL};
+
+static void check_record_host(struct rp_arena *arena, struct check_row *row)
+{
+    source_row(arena, row, "host", NULL, NULL, NULL);
+}
+
+static void check_record_cuda(struct rp_arena *arena, struct check_row *row)
+{
+    source_row(arena, row, "cuda", "the CUDA driver", cuda_driver, NULL);
+}
+
+static void check_record_nvtx(struct rp_arena *arena, struct check_row *row)
+{
+    source_row(arena, row, "nvtx", NULL, NULL, NULL);
+}
+
+static void check_record_nccl(struct rp_arena *arena, struct check_row *row)
+{
+    static const char *const names[] = {"libnccl.so.2", "python:nvidia/nccl/lib/libnccl.so*", NULL};
+
+    source_row(arena, row, "nccl", "NCCL", names, NULL);
+}
+
+static void check_record_opencl(struct rp_arena *arena, struct check_row *row)
+{
+    static const char *const names[] = {"libOpenCL.so.1", NULL};
+
+    source_row(arena, row, "opencl", "an OpenCL loader", names,
+               "for OpenCL on this processor: install pocl-opencl-icd");
+}
+
 static void check_cupti(struct rp_arena *arena, struct check_row *row)
 {
     static const char *const names[] = {"libcupti.so.13", "libcupti.so.12",
@@ -273,12 +345,15 @@ static const struct {
     check_fn *run;
     const char *purpose;
 } checks[] = {
-    {"processor", check_processor, "speed"},    {"memory", check_memory, "big traces"},
-    {"open files", check_files, "many ranks"},  {"scratch space", check_scratch, "output"},
-    {"libraries", check_libraries, "inputs"},   {"sampling", check_perf, "host samples"},
-    {"NVIDIA driver", check_nvidia, "CUDA"},    {"AMD driver", check_amd, "HIP"},
-    {"CUPTI", check_cupti, "CUDA capture"},     {"NCCL", check_nccl, "NCCL capture"},
-    {"OpenCL", check_opencl, "OpenCL capture"}, {"OpenBLAS", check_blas, "fast replay"},
+    {"processor", check_processor, "speed"},          {"memory", check_memory, "big traces"},
+    {"open files", check_files, "many ranks"},        {"scratch space", check_scratch, "output"},
+    {"libraries", check_libraries, "inputs"},         {"sampling", check_perf, "host samples"},
+    {"NVIDIA driver", check_nvidia, "CUDA"},          {"AMD driver", check_amd, "HIP"},
+    {"CUPTI", check_cupti, "CUDA capture"},           {"NCCL", check_nccl, "NCCL capture"},
+    {"OpenCL", check_opencl, "OpenCL capture"},       {"OpenBLAS", check_blas, "fast replay"},
+    {"record host", check_record_host, "record"},     {"record cuda", check_record_cuda, "record"},
+    {"record nvtx", check_record_nvtx, "record"},     {"record nccl", check_record_nccl, "record"},
+    {"record opencl", check_record_opencl, "record"},
 };
 
 #define NCHECKS (sizeof checks / sizeof checks[0])

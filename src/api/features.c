@@ -62,12 +62,23 @@ static const char *version_sqlite(void)
 #endif
 }
 
+static const char *version_babeltrace(void)
+{
+#if RP_HAVE_BABELTRACE
+    return "2";
+#else
+    return NULL;
+#endif
+}
+
 static const struct rp_feature features[] = {
     {"zlib", "gzip input", "zlib1g-dev", true, version_zlib},
     {"isal", "faster gzip input", "libisal-dev", RP_HAVE_ISAL, version_isal},
     {"zstd", "zstd input", "libzstd-dev", RP_HAVE_ZSTD, version_zstd},
     {"lzma", "xz input", "liblzma-dev", RP_HAVE_LZMA, version_lzma},
     {"sqlite", "SQLite export", "libsqlite3-dev", RP_HAVE_SQLITE, version_sqlite},
+    {"babeltrace", "CTF traces of LTTng", "libbabeltrace2-dev", RP_HAVE_BABELTRACE,
+     version_babeltrace},
 };
 
 const struct rp_feature *rp_feature_list(size_t *n)

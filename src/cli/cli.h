@@ -18,11 +18,13 @@ struct cli_call {
     size_t ncommon;
     const char **words; /* what is no option: files, names */
     size_t nwords;
+    bool dashes; /* "--" stood before the words */
 };
 
 struct cli_command {
     const char *name, *group, *summary, *details, *examples;
     const char *words; /* what may follow the options, for the help: "FILE...", or "" */
+    bool tail;         /* from the first word on all belongs to another program, options too */
     const struct rp_option *options;
     const struct rp_option *common;     /* options that many commands share */
     const struct rp_question *question; /* or NULL */
@@ -77,7 +79,8 @@ int cli_finish_stdout(void); /* 0, or 4 where stdout could not be written */
 /* The program's own commands: one line here and a file cmd_<name>.c with the row cli_cmd_<name>. */
 #define CLI_OWN_COMMANDS(X) \
     X(help)                 \
-    X(completion)
+    X(completion)           \
+    X(record)
 
 #define CLI_DECLARE_COMMAND(name) extern const struct cli_command cli_cmd_##name;
 CLI_OWN_COMMANDS(CLI_DECLARE_COMMAND)

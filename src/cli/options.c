@@ -149,14 +149,16 @@ enum rp_code cli_parse(const struct cli_command *command, int argc, char **argv,
         const char *word = argv[p.at];
         enum rp_code code = RP_OK;
 
-        if (!only_words && word[0] != '-' && is_action(out, word, &action))
+        if (!only_words && word[0] != '-' && is_action(out, word, &action)) {
             out->settings[out->nsettings++] = (struct rp_setting){"action", word};
-        else if (only_words || word[0] != '-' || !word[1])
+        } else if (only_words || word[0] != '-' || !word[1]) {
             out->words[out->nwords++] = word;
-        else if (!strcmp(word, "--"))
-            only_words = true;
-        else
+            only_words = only_words || command->tail;
+        } else if (!strcmp(word, "--")) {
+            only_words = out->dashes = true;
+        } else {
             code = word[1] == '-' ? parse_long(&p, word) : parse_short(&p, word);
+        }
         if (code != RP_OK)
             return code;
     }

@@ -9,6 +9,7 @@
 #include "formats/programs.h"
 #include "formats/writers.h"
 #include "program/literal.h"
+#include "program/order.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -447,6 +448,19 @@ static enum rp_code put_module_attrs(const struct hlo_put *put)
     return RP_OK;
 }
 
+/* Callees first, as XLA wants them. */
+static enum rp_code put_computations(const struct hlo_put *put)
+{
+    struct rp_arena scratch = RP_ARENA_INIT;
+    uint32_t *order;
+    enum rp_code code = rp_program_call_order(put->p, &scratch, &order, put->err);
+
+    for (size_t i = 0; code == RP_OK && i < put->p->computations.n; i++)
+        code = put_computation(put, order[i]);
+    rp_arena_release(&scratch);
+    return code;
+}
+
 enum rp_code rp_hlo_proto_write(const struct rp_program *p, struct rp_proto_writer *to,
                                 struct rp_err *err)
 {
@@ -462,8 +476,7 @@ enum rp_code rp_hlo_proto_write(const struct rp_program *p, struct rp_proto_writ
     module = rp_proto_begin(to, 1);
     rp_proto_put_text(to, 1, p->name ? rp_program_text(p, p->name) : "module");
     put_text(&put, 2, entry->name);
-    for (uint32_t i = 0; i < p->computations.n; i++)
-        RP_TRY(put_computation(&put, i));
+    RP_TRY(put_computations(&put));
     RP_TRY(put_program_shape(&put, entry));
     rp_proto_put_varint(to, 6, (uint64_t)p->entry + 1);
     put_frames(&put);

@@ -104,6 +104,10 @@ static enum rp_code add(struct rp_sources *s, const struct rp_source *like, cons
     if (s->list.n >= s->limits.members)
         return rp_err_set(err, RP_LIMIT, "more than %llu files to read (limit members), at '%s'",
                           (unsigned long long)s->limits.members, shown);
+    if (like->is_folder && strrchr(shown, '/'))
+        shown = rp_arena_copy(&s->arena, shown, (size_t)(strrchr(shown, '/') - shown));
+    if (!shown)
+        return nomem(err);
     e.source.path = rp_arena_strdup(&s->arena, like->path);
     e.source.name = member ? rp_arena_printf(&s->arena, "%s!%s", shown, member)
                            : rp_arena_strdup(&s->arena, shown);
@@ -280,6 +284,7 @@ static enum rp_code add_path(struct rp_sources *s, const char *path, size_t give
         code = rp_walk_folder(path, &s->limits, &walk, err);
         for (size_t i = 0; code == RP_OK && i < walk.files.n; i++) {
             like.path = walk.files.at[i].path;
+            like.is_folder = walk.files.at[i].stands_for_folder;
             code = add_file(s, &like, true, err);
         }
         rp_walk_release(&walk);

@@ -11,7 +11,8 @@
  *
  * Folders are walked to the bottom. Hidden files are passed over; links are followed, but a file
  * that is there under its own name is not listed again under a link's. Tars are known by their
- * content, also inside folders; a tar inside a tar is not opened.
+ * content, also inside folders; a tar inside a tar is not opened. Of a folder that is a CTF trace
+ * only its description, the file "metadata", is listed: it stands for the trace.
  */
 #include "base/err.h"
 #include "base/limits.h"
@@ -25,6 +26,7 @@ struct rp_source {
     const char *name;   /* to show: "run.tar.gz!rank0.json" */
     const char *path;   /* of the file on disk; "-" for standard input */
     const char *member; /* of a tar, or NULL */
+    bool is_folder;     /* path is the description of a CTF trace, name the folder it stands for */
     size_t given;       /* index of the user's path that led here */
     bool found;     /* in a folder or a tar: the user did not name it, so what it is may be unknown;
                        otherwise not to understand it is an error */

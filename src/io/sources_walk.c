@@ -9,6 +9,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -25,6 +26,7 @@ struct level {
 
 struct child {
     const char *name;
+    bool stands_for_folder;
 };
 
 struct child_list { /* as RP_VEC */
@@ -60,11 +62,11 @@ static enum rp_code walk_level(struct rp_walk *w, const struct rp_limits *limits
                                const struct level *level, struct rp_err *err);
 
 static enum rp_code visit(struct rp_walk *w, const struct rp_limits *limits,
-                          const struct level *level, const char *name, struct rp_err *err)
+                          const struct level *level, const struct child *child, struct rp_err *err)
 {
     size_t n = strlen(level->path);
     const char *slash = n > 0 && level->path[n - 1] == '/' ? "" : "/";
-    char *path = rp_arena_printf(&w->arena, "%s%s%s", level->path, slash, name);
+    char *path = rp_arena_printf(&w->arena, "%s%s%s", level->path, slash, child->name);
     struct level below;
     struct stat st, own;
     bool by_link;
@@ -75,7 +77,7 @@ static enum rp_code visit(struct rp_walk *w, const struct rp_limits *limits,
         return RP_OK; /* gone meanwhile, or a link to nowhere */
     by_link = level->by_link || S_ISLNK(own.st_mode);
     if (S_ISREG(st.st_mode)) {
-        struct rp_walk_file file = {path, st.st_dev, st.st_ino, by_link};
+        struct rp_walk_file file = {path, st.st_dev, st.st_ino, by_link, child->stands_for_folder};
 
         return rp_vec_push(&w->files, file, err);
     }
@@ -96,7 +98,7 @@ static enum rp_code read_names(struct rp_walk *w, const struct rp_limits *limits
     if (!dir)
         return rp_err_set_os(err, errno, "cannot read the folder '%s'", path);
     while (code == RP_OK && (entry = readdir(dir))) {
-        struct child child;
+        struct child child = {0};
 
         if (entry->d_name[0] == '.')
             continue;
@@ -117,6 +119,37 @@ static enum rp_code read_names(struct rp_walk *w, const struct rp_limits *limits
     return code;
 }
 
+/* Whether the file begins as the description of a CTF trace does: text, or packets of it. */
+static bool describes_ctf(const char *folder, const char *name)
+{
+    static const uint8_t packet[4] = {0x57, 0x1d, 0xd1, 0x75};
+    char path[4096];
+    uint8_t head[10] = {0};
+    FILE *f;
+
+    if (strcmp(name, "metadata") || strlen(folder) > sizeof path - 16)
+        return false;
+    snprintf(path, sizeof path, "%s/metadata", folder);
+    f = fopen(path, "re");
+    if (!f)
+        return false;
+    if (fread(head, 1, sizeof head, f) < sizeof packet)
+        head[0] = 0;
+    fclose(f);
+    return !memcmp(head, "/* CTF 1.8", 10) || !memcmp(head, packet, sizeof packet);
+}
+
+/* A CTF trace is a folder: its description stands for all its files. */
+static void keep_description(struct child_list *list, const char *folder)
+{
+    for (size_t i = 0; i < list->n; i++) {
+        if (describes_ctf(folder, list->at[i].name)) {
+            list->at[0] = (struct child){list->at[i].name, true};
+            list->n = 1;
+        }
+    }
+}
+
 static enum rp_code walk_level(struct rp_walk *w, const struct rp_limits *limits,
                                const struct level *level, struct rp_err *err)
 {
@@ -128,8 +161,9 @@ static enum rp_code walk_level(struct rp_walk *w, const struct rp_limits *limits
                           "the folder '%.100s' is nested deeper than %u (limit depth)", level->path,
                           limits->depth);
     code = read_names(w, limits, level->path, &list, err);
+    keep_description(&list, level->path);
     for (size_t i = 0; code == RP_OK && i < list.n; i++)
-        code = visit(w, limits, level, list.at[i].name, err);
+        code = visit(w, limits, level, &list.at[i], err);
     rp_vec_release(&list);
     return code;
 }

@@ -19,7 +19,8 @@ struct rp_walk_file {
     const char *path; /* folder/sub/name */
     dev_t device;
     ino_t inode;
-    bool by_link; /* a link was followed on the way */
+    bool by_link;           /* a link was followed on the way */
+    bool stands_for_folder; /* the description of a trace that is the folder it lies in */
 };
 
 struct rp_walk {

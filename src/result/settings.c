@@ -159,6 +159,15 @@ enum rp_code rp_option_check(const struct rp_option *option, const char *text, s
     return RP_OK;
 }
 
+int64_t rp_option_number(const struct rp_option *option, const char *text)
+{
+    int64_t value = 0;
+
+    if (!text || !suffixes(option->type) || !parse_int(text, suffixes(option->type), &value))
+        return 0;
+    return value;
+}
+
 static const struct rp_option *find_option(const struct rp_option *options, const char *name)
 {
     for (; options && options->name; options++) {

@@ -22,6 +22,7 @@ struct marks {
     struct rp_builder *b;
     struct rp_strtab bases;
     RP_VEC(struct mark) marks;
+    RP_VEC(uint8_t) judged; /* by string: 1 names a step, 2 does not; few names, many events */
 };
 
 static bool has_word(const char *text, const char *const *words, size_t n)
@@ -61,10 +62,21 @@ static size_t base_length(const char *text, size_t len, int64_t *number, bool *n
     return n;
 }
 
+static bool is_step_name(struct marks *w, rp_str name)
+{
+    if (!w->judged.at[name])
+        w->judged.at[name] = names_step(rp_strtab_borrow(&w->b->str, name)) ? 1 : 2;
+    return w->judged.at[name] == 1;
+}
+
 static enum rp_code collect(struct marks *w, struct rp_err *err)
 {
     struct rp_builder *b = w->b;
+    size_t nstrings = b->str.n;
     rp_event e;
+
+    RP_TRY(rp_vec_reserve(&w->judged, nstrings, err));
+    memset(w->judged.at, 0, nstrings);
 
     for (e = 0; e < b->ev.n; e++) {
         struct mark mark = {.track = b->ev.track.at[e], .event = e};
@@ -74,9 +86,9 @@ static enum rp_code collect(struct marks *w, struct rp_err *err)
         if (b->ev.kind.at[e] != RP_KIND_ANNOTATION || !rp_step_is_span(b, e) ||
             (b->ev.flags.at[e] & RP_EVENT_ASYNC))
             continue;
-        text = rp_strtab_borrow(&b->str, b->ev.name.at[e]);
-        if (!names_step(text))
+        if (!is_step_name(w, b->ev.name.at[e]))
             continue;
+        text = rp_strtab_borrow(&b->str, b->ev.name.at[e]);
         len = base_length(text, rp_strtab_len(&b->str, b->ev.name.at[e]), &mark.number,
                           &mark.numbered);
         RP_TRY(rp_strtab_intern(&w->bases, text, len, &mark.base, err));
@@ -158,5 +170,6 @@ enum rp_code rp_steps_by_annotation(struct rp_builder *b, struct rp_err *err)
     }
     rp_strtab_release(&w.bases);
     rp_vec_release(&w.marks);
+    rp_vec_release(&w.judged);
     return code;
 }

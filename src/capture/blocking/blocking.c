@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The source `blocking`, loaded by LD_PRELOAD where it is asked for: calls that may wait, as spans
+ * on their thread. A call is told when it is over, and only where it took at least a microsecond
+ * (--set blocking.min_ns=N), so that those which did not wait cost two readings of the counter and
+ * nothing on disk. Calls of the recorder itself are passed over.
+ */
+#include "capture/core/core.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <link.h>
+#include <poll.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/select.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define EXPORT __attribute__((visibility("default")))
+
+static const struct rp_capture *cap;
+static uint64_t least_ticks; /* that a call must take */
+static uintptr_t recorder, recorder_end;
+
+/* Condition variables have an old and a new form under one name: only the new one is meant. */
+static void *find(const char *name)
+{
+#if defined(__x86_64__)
+    void *found =
+        strncmp(name, "pthread_cond_", 13) ? NULL : dlvsym(RTLD_NEXT, name, "GLIBC_2.3.2");
+#else
+    void *found = NULL;
+#endif
+
+    return found ? found : dlsym(RTLD_NEXT, name);
+}
+
+static bool is_told(const void *caller)
+{
+    return cap && cap->active() &&
+           !((uintptr_t)caller >= recorder && (uintptr_t)caller < recorder_end);
+}
+
+static void tell(const char *name, uint64_t begin, int64_t result)
+{
+    uint64_t end = cap->now();
+    int saved = errno;
+    const struct rp_capture_arg arg = {.key = "result", .number = result};
+
+    if (end - begin >= least_ticks)
+        cap->span(&(struct rp_capture_span){.kind = RP_CTF_KIND_SYNC,
+                                            .begin = begin,
+                                            .end = end,
+                                            .name = name,
+                                            .category = "blocking",
+                                            .device = RP_CTF_SPAN_DEVICE,
+                                            .track = (uint64_t)syscall(SYS_gettid),
+                                            .args = &arg,
+                                            .nargs = 1});
+    errno = saved;
+}
+
+#define WRAP(type, name, parameters, arguments)    \
+    EXPORT type name parameters                    \
+    {                                              \
+        static __typeof__(&name) next;             \
+        uint64_t begin;                            \
+        type result;                               \
+                                                   \
+        if (!next)                                 \
+            *(void **)&next = find(#name);         \
+        if (!is_told(__builtin_return_address(0))) \
+            return next arguments;                 \
+        begin = cap->now();                        \
+        result = next arguments;                   \
+        tell(#name, begin, (int64_t)result);       \
+        return result;                             \
+    }
+
+WRAP(ssize_t, read, (int fd, void *to, size_t n), (fd, to, n))
+WRAP(ssize_t, write, (int fd, const void *from, size_t n), (fd, from, n))
+WRAP(ssize_t, pread, (int fd, void *to, size_t n, off_t at), (fd, to, n, at))
+WRAP(ssize_t, pwrite, (int fd, const void *from, size_t n, off_t at), (fd, from, n, at))
+WRAP(ssize_t, readv, (int fd, const struct iovec *v, int n), (fd, v, n))
+WRAP(ssize_t, writev, (int fd, const struct iovec *v, int n), (fd, v, n))
+WRAP(ssize_t, recv, (int fd, void *to, size_t n, int flags), (fd, to, n, flags))
+WRAP(ssize_t, send, (int fd, const void *from, size_t n, int flags), (fd, from, n, flags))
+WRAP(ssize_t, recvmsg, (int fd, struct msghdr *m, int flags), (fd, m, flags))
+WRAP(ssize_t, sendmsg, (int fd, const struct msghdr *m, int flags), (fd, m, flags))
+WRAP(int, poll, (struct pollfd * fds, nfds_t n, int timeout), (fds, n, timeout))
+WRAP(int, select, (int n, fd_set *r, fd_set *w, fd_set *e, struct timeval *t), (n, r, w, e, t))
+WRAP(int, epoll_wait, (int fd, struct epoll_event *e, int n, int timeout), (fd, e, n, timeout))
+WRAP(int, accept, (int fd, struct sockaddr *a, socklen_t *n), (fd, a, n))
+WRAP(int, connect, (int fd, const struct sockaddr *a, socklen_t n), (fd, a, n))
+WRAP(int, fsync, (int fd), (fd))
+WRAP(int, fdatasync, (int fd), (fd))
+WRAP(int, nanosleep, (const struct timespec *t, struct timespec *left), (t, left))
+WRAP(int, clock_nanosleep,
+     (clockid_t c, int flags, const struct timespec *t, struct timespec *left), (c, flags, t, left))
+WRAP(int, usleep, (useconds_t us), (us))
+WRAP(unsigned, sleep, (unsigned s), (s))
+WRAP(pid_t, waitpid, (pid_t pid, int *status, int options), (pid, status, options))
+WRAP(int, pthread_join, (pthread_t thread, void **value), (thread, value))
+WRAP(int, pthread_cond_wait, (pthread_cond_t * c, pthread_mutex_t *m), (c, m))
+WRAP(int, pthread_cond_timedwait,
+     (pthread_cond_t * c, pthread_mutex_t *m, const struct timespec *until), (c, m, until))
+WRAP(int, pthread_barrier_wait, (pthread_barrier_t * b), (b))
+WRAP(int, pthread_mutex_lock, (pthread_mutex_t * m), (m))
+WRAP(int, sem_wait, (sem_t * s), (s))
+
+/* -------------------------------------------------------------------------- beginning */
+
+static int see_recorder(struct dl_phdr_info *info, size_t size, void *inside)
+{
+    (void)size;
+    for (int i = 0; i < info->dlpi_phnum; i++) {
+        uintptr_t from = info->dlpi_addr + info->dlpi_phdr[i].p_vaddr;
+        uintptr_t end = from + info->dlpi_phdr[i].p_memsz;
+
+        if (info->dlpi_phdr[i].p_type == PT_LOAD && (uintptr_t)inside >= from &&
+            (uintptr_t)inside < end) {
+            recorder = from;
+            recorder_end = end;
+            return 1;
+        }
+    }
+    return 0;
+}
+
+/* How many ticks the counter makes in that time. */
+static uint64_t ticks_of(uint64_t ns)
+{
+    struct timespec a, b;
+    uint64_t from = cap->now(), passed;
+
+    clock_gettime(CLOCK_MONOTONIC, &a);
+    do {
+        clock_gettime(CLOCK_MONOTONIC, &b);
+        passed = (uint64_t)((b.tv_sec - a.tv_sec) * 1000000000 + b.tv_nsec - a.tv_nsec);
+    } while (passed < 20000);
+    return (cap->now() - from) * ns / passed;
+}
+
+__attribute__((constructor)) static void load(void)
+{
+    const struct rp_capture *found = rp_capture_get();
+    const char *text;
+
+    if (!found)
+        return;
+    dl_iterate_phdr(see_recorder, (void *)(uintptr_t)found->now);
+    text = found->option("blocking.min_ns");
+    cap = found;
+    least_ticks = ticks_of(text ? strtoull(text, NULL, 10) : 1000);
+    cap->source("blocking", NULL, NULL);
+}

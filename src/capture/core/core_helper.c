@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The helper thread: everything that takes a system call and can wait. It makes chunks in reserve,
+ * unmaps full ones, trims those of threads that have ended, records the calibration of the clocks
+ * once a second, reads the control file and watches the time window ten times a second, and ticks
+ * the sources. It blocks all signals, so the program's handlers never run on it. Where it cannot be
+ * started, threads make their own chunks, and the window is that of the start.
+ *
+ * The control file has one word a line, appended by `record start|stop|mark`: each process reads
+ * on from where it was.
+ */
+#include "capture/core/core_state.h"
+
+#include <fcntl.h>
+#include <linux/futex.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#define CALIBRATE_NS INT64_C(1000000000)
+#define STOP_WAIT_NS 200000000
+
+static void wait_on(_Atomic uint32_t *word, uint32_t value, long ns)
+{
+    struct timespec t = {ns / 1000000000, ns % 1000000000};
+
+    syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, value, &t, NULL, 0);
+}
+
+static void wake(_Atomic uint32_t *word)
+{
+    syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+}
+
+void rp_core_helper_wake(void)
+{
+    atomic_fetch_add(&rp_core.page->wake, 1);
+    wake(&rp_core.page->wake);
+}
+
+/* -------------------------------------------------------------------------- control */
+
+static void obey(const char *line, bool first)
+{
+    if (!strcmp(line, "start"))
+        atomic_store(&rp_core.stopped, 0);
+    else if (!strcmp(line, "stop"))
+        atomic_store(&rp_core.stopped, 1);
+    else if (!strncmp(line, "mark ", 5) && !first)
+        rp_core_table.mark(line + 5);
+}
+
+void rp_core_control_read(bool first)
+{
+    char path[sizeof rp_core.root + 16], text[4096], *line = text, *end;
+    ssize_t n;
+    int fd;
+
+    if (first)
+        rp_core.control_at = 0;
+    snprintf(path, sizeof path, "%s/.control", rp_core.root);
+    fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return;
+    n = pread(fd, text, sizeof text - 1, rp_core.control_at);
+    close(fd);
+    if (n <= 0)
+        return;
+    text[n] = '\0';
+    while ((end = strchr(line, '\n'))) {
+        *end = '\0';
+        obey(line, first);
+        line = end + 1;
+    }
+    rp_core.control_at += line - text;
+}
+
+/* -------------------------------------------------------------------------- the loop */
+
+static void look_after_streams(void)
+{
+    for (struct rp_core_stream *s = atomic_load(&rp_core.streams); s; s = s->next) {
+        if (!rp_core_stream_close(s))
+            rp_core_stream_reserve(s);
+    }
+}
+
+static int64_t monotonic_ns(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+static void tick(void)
+{
+    rp_core_control_read(false);
+    rp_core_update();
+    for (uint32_t i = 0; i < atomic_load(&rp_core.nsources); i++) {
+        if (rp_core.sources[i].on_tick)
+            rp_core.sources[i].on_tick();
+    }
+}
+
+static void *run(void *unused)
+{
+    struct rp_core_page *page = rp_core.page;
+    int64_t now = monotonic_ns(), next_tick = now + RP_CORE_TICK_NS,
+            next_clock = now + CALIBRATE_NS;
+
+    (void)unused;
+    pthread_setname_np(pthread_self(), "reprise");
+    if (atomic_load(&page->on) && !rp_core.options.steps)
+        rp_core_measure();
+    while (!atomic_load(&rp_core.ended)) {
+        uint32_t seen = atomic_load(&page->wake);
+
+        look_after_streams();
+        now = monotonic_ns();
+        if (now >= next_tick) {
+            tick();
+            next_tick = now + RP_CORE_TICK_NS;
+        }
+        if (now >= next_clock) {
+            if (atomic_load(&page->on) && atomic_load(&page->opened))
+                rp_core_put_clock();
+            next_clock = now + CALIBRATE_NS;
+        }
+        if (next_tick > now)
+            wait_on(&page->wake, seen, (long)(next_tick - now));
+    }
+    if (rp_core_self) {
+        rp_core_stream_end(rp_core_self);
+        rp_core_self = NULL;
+    }
+    atomic_store(&page->done, 1);
+    wake(&page->done);
+    return NULL;
+}
+
+void rp_core_helper_start(void)
+{
+    sigset_t all, old;
+    pthread_attr_t attr;
+    pthread_t thread;
+    bool started;
+
+    sigfillset(&all);
+    if (pthread_attr_init(&attr))
+        return;
+    pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+    pthread_attr_setstacksize(&attr, 256 << 10);
+    pthread_sigmask(SIG_SETMASK, &all, &old);
+    started = !pthread_create(&thread, &attr, run, NULL);
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    pthread_attr_destroy(&attr);
+    if (!started)
+        atomic_store(&rp_core.page->done, 1);
+}
+
+void rp_core_helper_stop(void)
+{
+    struct rp_core_page *page = rp_core.page;
+
+    if (!atomic_load(&page->helper))
+        return;
+    rp_core_helper_wake();
+    if (!atomic_load(&page->done))
+        wait_on(&page->done, 0, STOP_WAIT_NS);
+}

@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The folder of a rank, and the text in it that describes the recording to any reader of CTF 1.8.
+ * All processes of a rank on a host share the folder: their counter is the same, so the first one's
+ * description holds for all. It is written under a hidden name and linked into place, so that it is
+ * there whole or not at all, and before any stream. A folder made before the machine was last
+ * started (or by another machine of the same name) is left alone, and a numbered one is taken.
+ */
+#include "capture/core/core_state.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static const char layout[] =
+    "typealias integer { size = 8; align = 8; signed = false; } := u8;\n"
+    "typealias integer { size = 32; align = 8; signed = false; } := u32;\n"
+    "typealias integer { size = 32; align = 8; signed = true; } := i32;\n"
+    "typealias integer { size = 64; align = 8; signed = false; } := u64;\n"
+    "typealias integer { size = 64; align = 8; signed = true; } := i64;\n"
+    "typealias integer { size = 64; align = 8; signed = false; base = 16; } := x64;\n"
+    "typealias integer { size = 64; align = 8; signed = false; map = clock.counter.value; } := "
+    "stamp;\n"
+    "typealias floating_point { exp_dig = 11; mant_dig = 53; align = 8; } := f64;\n"
+    "struct argument { u32 key; u8 type; i64 value; };\n"
+    "trace {\n"
+    "    major = 1; minor = 8; byte_order = le;\n"
+    "    packet.header := struct { u32 magic; u32 stream_id; u64 stream_instance_id; };\n"
+    "};\n"
+    "stream {\n"
+    "    id = 0;\n"
+    "    packet.context := struct {\n"
+    "        stamp timestamp_begin; stamp timestamp_end; u64 content_size; u64 packet_size;\n"
+    "        u64 packet_seq_num; u64 events_discarded; u64 events; u32 pid; u32 tid; u32 image;\n"
+    "        u32 cost_ps; u32 clocks; u32 reserved;\n"
+    "    };\n"
+    "    event.header := struct {\n"
+    "        u8 id;\n"
+    "        integer { size = 56; align = 8; signed = false; map = clock.counter.value; } "
+    "timestamp;\n"
+    "    };\n"
+    "};\n";
+
+static const struct {
+    const char *name, *fields;
+} events[RP_CTF_EVENT_COUNT] = {
+    [RP_CTF_STRING] = {"string", "u32 number; string text;"},
+    [RP_CTF_RANGE_BEGIN] = {"range_entry", "u32 name;"},
+    [RP_CTF_RANGE_END] = {"range_exit", ""},
+    [RP_CTF_MARK] = {"mark", "u32 name;"},
+    [RP_CTF_COUNTER] = {"counter", "u32 name; f64 value;"},
+    [RP_CTF_ENTER] = {"call_entry", "u8 kind; u32 lane; u32 name; u32 category; u64 link;"},
+    [RP_CTF_LEAVE] = {"call_exit", "u32 lane; i64 result;"},
+    [RP_CTF_ASYNC_BEGIN] = {"async_begin", "u32 name; u32 category; x64 id;"},
+    [RP_CTF_ASYNC_END] = {"async_end", "u32 name; u32 category; x64 id;"},
+    [RP_CTF_SPAN] = {"span", "u8 kind; u8 timebase; u64 begin; u64 end; u32 name; u32 category; "
+                             "i32 device; u64 track; u64 link; u8 nargs; struct argument "
+                             "args[nargs];"},
+    [RP_CTF_THREAD_NAME] = {"thread_name", "u32 tid; u32 name;"},
+    [RP_CTF_PROCESS] = {"process", "u32 pid; u32 parent; i32 rank; i32 world_size; i32 local_rank; "
+                                   "u32 host; u32 program; u32 command;"},
+    [RP_CTF_FORK] = {"fork", "u32 pid;"},
+    [RP_CTF_EXEC] = {"exec", "u32 path;"},
+    [RP_CTF_LIBRARY] = {"library", "u32 path;"},
+    [RP_CTF_CLOCK] = {"clock", "u64 ticks; i64 monotonic_ns; i64 realtime_ns; u32 width;"},
+    [RP_CTF_FACT] = {"fact", "u32 key; u32 value;"},
+};
+
+struct text {
+    char *to;
+    size_t size, n;
+};
+
+__attribute__((format(printf, 2, 3))) static void add(struct text *t, const char *fmt, ...)
+{
+    va_list list;
+    int n;
+
+    va_start(list, fmt);
+    n = vsnprintf(t->to + t->n, t->size - t->n, fmt, list);
+    va_end(list);
+    if (n > 0 && (size_t)n < t->size - t->n)
+        t->n += (size_t)n;
+}
+
+size_t rp_core_metadata(char *to, size_t size)
+{
+    struct rp_ctf_clock now = rp_core_clock_triple();
+    uint64_t frequency = rp_core_clock_frequency(), s = now.ticks / frequency;
+    uint64_t rest_ns = (uint64_t)((__uint128_t)(now.ticks % frequency) * 1000000000 / frequency);
+    int64_t start_ns = now.realtime_ns - (int64_t)(s * 1000000000 + rest_ns);
+    struct text t = {to, size, 0};
+
+    add(&t, "/* CTF 1.8 */\n");
+    add(&t,
+        "env {\n    tracer_name = \"reprise\"; reprise_layout = %d;\n    hostname = \"%s\"; "
+        "boot = \"%s\"; rank = %d; world_size = %d;\n};\n",
+        RP_CTF_LAYOUT, rp_core.host, rp_core.boot, rp_core.rank, rp_core.world_size);
+    add(&t,
+        "clock {\n    name = \"counter\"; freq = %llu; offset_s = %lld; offset = %llu; absolute = "
+        "TRUE;\n};\n",
+        (unsigned long long)frequency, (long long)(start_ns / 1000000000),
+        (unsigned long long)((__uint128_t)(start_ns % 1000000000) * frequency / 1000000000));
+    add(&t, "%s", layout);
+    for (int i = 0; i < RP_CTF_EVENT_COUNT; i++)
+        add(&t,
+            "event { name = \"reprise:%s\"; id = %d; stream_id = 0; fields := struct { %s }; };\n",
+            events[i].name, i, events[i].fields);
+    return t.n;
+}
+
+static bool write_all(const char *path, const char *bytes, size_t n)
+{
+    int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+    bool done = fd >= 0 && write(fd, bytes, n) == (ssize_t)n;
+
+    if (fd >= 0)
+        done = !close(fd) && done;
+    return done;
+}
+
+/* Whether the metadata that stands there describes our clock. */
+static bool is_ours(const char *path)
+{
+    char head[512], wanted[64];
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t n;
+
+    if (fd < 0)
+        return false;
+    n = read(fd, head, sizeof head - 1);
+    close(fd);
+    head[n > 0 ? n : 0] = '\0';
+    snprintf(wanted, sizeof wanted, "boot = \"%s\"", rp_core.boot);
+    return strstr(head, wanted) != NULL;
+}
+
+/* 1: the folder is ready, 0: it belongs to another, -1: it cannot be made (errno says why) */
+static int try_folder(const char *folder)
+{
+    char path[sizeof rp_core.folder + 16], hidden[sizeof rp_core.folder + 80], name[64];
+    char text[8192];
+    size_t n;
+    int result;
+
+    snprintf(path, sizeof path, "%s/metadata", folder);
+    if (!access(path, F_OK))
+        return is_ours(path);
+    if (mkdir(folder, 0755) && errno != EEXIST)
+        return -1;
+    rp_core_hidden_name(name, sizeof name, "metadata");
+    snprintf(hidden, sizeof hidden, "%s/%s", folder, name);
+    n = rp_core_metadata(text, sizeof text);
+    if (!write_all(hidden, text, n)) {
+        int why = errno;
+
+        unlink(hidden);
+        errno = why;
+        return -1;
+    }
+    if (!link(hidden, path))
+        result = 1;
+    else if (errno == EEXIST)
+        result = is_ours(path);
+    else /* a file system without hard links */
+        result = rename(hidden, path) ? -1 : 1;
+    unlink(hidden);
+    return result;
+}
+
+bool rp_core_folder_open(void)
+{
+    char folder[sizeof rp_core.folder];
+    int result = 0;
+
+    for (int i = 1; i < 100 && result == 0; i++) {
+        int n = rp_core.rank >= 0
+                    ? snprintf(folder, sizeof folder, "%s/rank%d.%s", rp_core.root, rp_core.rank,
+                               rp_core.host)
+                    : snprintf(folder, sizeof folder, "%s/%s", rp_core.root, rp_core.host);
+
+        if (i > 1)
+            snprintf(folder + n, sizeof folder - (size_t)n, ".%d", i);
+        result = try_folder(folder);
+    }
+    if (result == 1)
+        memcpy(rp_core.folder, folder, sizeof folder); /* the same bytes from every thread */
+    return result == 1;
+}

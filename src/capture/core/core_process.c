@@ -1,0 +1,475 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The process: what the environment asks for, when recording is on, what happens at a fork and at
+ * the end. A process that never records anything leaves no trace: folder, streams and the helper
+ * thread come with the first event. No step of that is guarded by a lock: each thread that finds
+ * something missing makes it, and where two do the same the file system or an atomic decides.
+ *
+ *   REPRISE_RECORD          the folder of the recording; not set: nothing happens at all
+ *   REPRISE_RECORD_OPTIONS  key=value;key=value
+ */
+#include "capture/core/core_state.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#ifndef MADV_WIPEONFORK
+#define MADV_WIPEONFORK 18
+#endif
+
+struct rp_core rp_core;
+static pthread_key_t thread_key; /* its destructor tells that a thread ends */
+static bool has_thread_key;
+
+/* -------------------------------------------------------------------------- what was asked */
+
+const char *rp_core_option(const char *key)
+{
+    size_t n = strlen(key);
+
+    for (const char *p = rp_core.texts; *p; p += strlen(p) + 1) {
+        if (!strncmp(p, key, n) && p[n] == '=')
+            return p + n + 1;
+    }
+    return NULL;
+}
+
+static int64_t number(const char *key, int64_t otherwise)
+{
+    const char *text = rp_core_option(key);
+
+    return text ? strtoll(text, NULL, 10) : otherwise;
+}
+
+static void read_options(void)
+{
+    const char *from = getenv("REPRISE_RECORD_OPTIONS"), *full;
+    struct rp_core_options *o = &rp_core.options;
+    size_t n = from ? strnlen(from, sizeof rp_core.texts - 2) : 0;
+
+    for (size_t i = 0; i < n; i++)
+        rp_core.texts[i] = from[i] == ';' ? '\0' : from[i];
+    o->t0_ns = number("t0", 0);
+    o->start_ns = number("start", 0);
+    o->duration_ns = number("duration", 0);
+    o->first_step = number("first_step", 0);
+    o->steps = number("steps", 0);
+    o->limit_bytes = (uint64_t)number("limit", 0);
+    full = rp_core_option("full");
+    o->full = full && !strcmp(full, "ring") ? RP_CORE_RING : RP_CORE_STOP;
+    o->step_name = rp_core_option("step_name");
+}
+
+/* The first of the variables that is a number, or -1. */
+static int32_t first_number(const char *const *names)
+{
+    for (; *names; names++) {
+        const char *text = getenv(*names);
+        char *end;
+        long value = text ? strtol(text, &end, 10) : -1;
+
+        if (text && end != text && !*end && value >= 0 && value <= INT32_MAX)
+            return (int32_t)value;
+    }
+    return -1;
+}
+
+static void read_rank(void)
+{
+    static const char *const rank[] = {"RANK",   "OMPI_COMM_WORLD_RANK", "PMIX_RANK",    "PMI_RANK",
+                                       "PMI_ID", "MV2_COMM_WORLD_RANK",  "SLURM_PROCID", NULL};
+    static const char *const size[] = {"WORLD_SIZE",          "OMPI_COMM_WORLD_SIZE", "PMI_SIZE",
+                                       "MV2_COMM_WORLD_SIZE", "SLURM_NTASKS",         NULL};
+    static const char *const local[] = {"LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_RANK",
+                                        "MPI_LOCALRANKID", "SLURM_LOCALID", NULL};
+
+    rp_core.rank = first_number(rank);
+    rp_core.world_size = first_number(size);
+    rp_core.local_rank = first_number(local);
+}
+
+/* Letters, digits, '-' and '_' of a text; the name of a folder is made of it. */
+static void plain_copy(char *to, size_t size, const char *from)
+{
+    size_t n = 0;
+
+    for (; *from && n + 1 < size; from++) {
+        bool plain = (*from >= 'a' && *from <= 'z') || (*from >= 'A' && *from <= 'Z') ||
+                     (*from >= '0' && *from <= '9') || *from == '-' || *from == '_';
+
+        if (plain)
+            to[n++] = *from;
+        else if (*from == '.')
+            break;
+    }
+    to[n] = '\0';
+}
+
+static void read_line(const char *path, char *to, size_t size)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t n = fd >= 0 ? read(fd, to, size - 1) : 0;
+
+    if (fd >= 0)
+        close(fd);
+    to[n > 0 ? n : 0] = '\0';
+    to[strcspn(to, "\n")] = '\0';
+}
+
+static void read_machine(void)
+{
+    char text[256] = "";
+
+    gethostname(text, sizeof text - 1);
+    plain_copy(rp_core.host, sizeof rp_core.host, text);
+    if (!rp_core.host[0])
+        memcpy(rp_core.host, "host", 5);
+    read_line("/proc/sys/kernel/random/boot_id", text, sizeof text);
+    plain_copy(rp_core.boot, sizeof rp_core.boot, text);
+}
+
+/* -------------------------------------------------------------------------- when it is on */
+
+static int64_t since_start_ns(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_REALTIME, &t);
+    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec - rp_core.options.t0_ns;
+}
+
+static bool in_window(void)
+{
+    const struct rp_core_options *o = &rp_core.options;
+    int64_t t, steps = atomic_load(&rp_core.steps_seen);
+
+    if (o->start_ns || o->duration_ns) {
+        t = since_start_ns();
+        if (t < o->start_ns || (o->duration_ns && t >= o->start_ns + o->duration_ns))
+            return false;
+    }
+    return !o->steps || (steps > o->first_step && steps <= o->first_step + o->steps);
+}
+
+void rp_core_update(void)
+{
+    struct rp_core_page *page = rp_core.page;
+    bool on = atomic_load(&page->image) && !atomic_load(&page->broken) &&
+              !atomic_load(&rp_core.ended) && !atomic_load(&rp_core.stopped) && in_window();
+
+    atomic_store(&page->on, on);
+}
+
+bool rp_core_is_step(const char *name)
+{
+    static const char *const usual[] = {"step",       "Step",      "ProfilerStep",
+                                        "train_step", "iteration", NULL};
+    const char *wanted = rp_core.options.step_name;
+
+    if (wanted)
+        return !strncmp(name, wanted, strlen(wanted));
+    for (int i = 0; usual[i]; i++) {
+        if (!strncmp(name, usual[i], strlen(usual[i])))
+            return true;
+    }
+    return false;
+}
+
+/* Steps are counted on the first thread that has one; name NULL: it is known to be a step. */
+void rp_core_step(const char *name)
+{
+    uint32_t tid = (uint32_t)syscall(SYS_gettid), none = 0;
+
+    if (name && !rp_core_is_step(name))
+        return;
+    if (!atomic_compare_exchange_strong(&rp_core.step_tid, &none, tid) && none != tid)
+        return;
+    atomic_fetch_add(&rp_core.steps_seen, 1);
+    rp_core_update();
+}
+
+/* -------------------------------------------------------------------------- opening */
+
+static void on_thread_end(void *stream)
+{
+    struct rp_core_stream *s = stream;
+
+    if (rp_core_self == s)
+        rp_core_self = NULL;
+    /* after a fork the value is the parent's */
+    if (atomic_load(&rp_core.page->image) == (uint32_t)(s->instance >> 32))
+        atomic_store(&s->state, RP_CORE_STREAM_ENDED);
+}
+
+uint32_t rp_core_image(void)
+{
+    struct rp_core_page *page = rp_core.page;
+    uint32_t image = page ? atomic_load(&page->image) : 0, none = 0;
+    struct timespec t;
+
+    if (image || !page)
+        return image;
+    clock_gettime(CLOCK_REALTIME, &t);
+    image = (uint32_t)t.tv_nsec * 2654435761u ^ (uint32_t)t.tv_sec * 40503u ^
+            (uint32_t)getpid() * 2246822519u;
+    image |= 1;
+    if (atomic_compare_exchange_strong(&page->image, &none, image))
+        rp_core.pid = (uint32_t)getpid();
+    return atomic_load(&page->image);
+}
+
+/* "a b c" of the process's own command line. */
+static void read_command(char *to, size_t size)
+{
+    int fd = open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
+    ssize_t n = fd >= 0 ? read(fd, to, size - 1) : 0;
+
+    if (fd >= 0)
+        close(fd);
+    n = n > 0 ? n : 0;
+    to[n] = '\0';
+    for (ssize_t i = 0; i + 1 < n; i++) {
+        if (!to[i])
+            to[i] = ' ';
+    }
+}
+
+static void tell_name(void)
+{
+    char path[64], name[64];
+
+    snprintf(path, sizeof path, "/proc/self/task/%u/comm", rp_core_self->tid);
+    read_line(path, name, sizeof name);
+    if (name[0])
+        rp_core_table.thread_name(0, name);
+}
+
+static void tell_process(void)
+{
+    char program[1024], command[2048];
+    ssize_t n = readlink("/proc/self/exe", program, sizeof program - 1);
+
+    program[n > 0 ? n : 0] = '\0';
+    read_command(command, sizeof command);
+    rp_core_put_process(program, command);
+    rp_core_put_clock();
+}
+
+/* The folder; where it cannot be made nothing will be recorded, and that is said once. */
+static bool open_folder(void)
+{
+    if (atomic_load(&rp_core.page->opened))
+        return true;
+    if (!rp_core_folder_open()) {
+        rp_core_warn(RP_CORE_WARN_FOLDER, "cannot make a recording in '%s': %m; going on without",
+                     rp_core.root);
+        atomic_store(&rp_core.page->broken, 1);
+        rp_core_update();
+        return false;
+    }
+    atomic_store(&rp_core.page->opened, 1);
+    return true;
+}
+
+static bool open_process(void)
+{
+    struct rp_core_page *page = rp_core.page;
+    uint32_t none = 0;
+    int saved = errno;
+
+    rp_core_image();
+    if (!atomic_load(&page->begun)) { /* by each thread that comes now: none has to wait */
+        rp_core_control_read(true);
+        rp_core_update();
+        atomic_store(&page->begun, 1);
+    }
+    if (atomic_load(&page->broken) || atomic_load(&rp_core.ended))
+        return false;
+    if (atomic_compare_exchange_strong(&page->helper, &none, 1))
+        rp_core_helper_start();
+    errno = saved;
+    return true;
+}
+
+/* A stream for this thread; signals wait meanwhile, and errno stays as the program has it. */
+static struct rp_core_stream *open_stream(void)
+{
+    struct rp_core_stream *s = NULL;
+    uint32_t none = 0;
+    sigset_t all, old;
+    int saved = errno;
+
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &old);
+    rp_core_self = NULL;
+    if (open_folder()) {
+        s = rp_core_stream_new();
+        if (!s)
+            atomic_fetch_add(&rp_core.lost, 1);
+    }
+    if (s) {
+        rp_core_self = s;
+        if (has_thread_key)
+            pthread_setspecific(thread_key, s);
+        if (atomic_compare_exchange_strong(&rp_core.page->process, &none, 1))
+            tell_process();
+        tell_name();
+    }
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    errno = saved;
+    return s;
+}
+
+struct rp_core_stream *rp_core_open(const char *name)
+{
+    struct rp_core_page *page = rp_core.page;
+    struct rp_core_stream *s = rp_core_self;
+    bool step = false;
+
+    if (!open_process())
+        return NULL;
+    if (!atomic_load(&page->on)) {
+        step = name && rp_core.options.steps;
+        if (step)
+            rp_core_step(name);
+        if (!atomic_load(&page->on))
+            return NULL;
+    }
+    if (!s || (uint32_t)(s->instance >> 32) != atomic_load(&page->image))
+        s = open_stream();
+    if (s)
+        s->step_counted = step;
+    return s;
+}
+
+/* -------------------------------------------------------------------------- fork and end */
+
+void rp_core_child(void)
+{
+    if (!rp_core.page)
+        return;
+    memset((void *)rp_core.page, 0, sizeof *rp_core.page); /* as the kernel did, where it can */
+    atomic_store(&rp_core.streams, NULL);
+    atomic_store(&rp_core.bytes, 0);
+    atomic_store(&rp_core.lost, 0);
+    atomic_store(&rp_core.nsources, 0);
+    rp_core_self = NULL;
+    if (has_thread_key)
+        pthread_setspecific(thread_key, NULL);
+}
+
+bool rp_core_source(const char *name, void (*on_tick)(void), void (*on_exit)(void))
+{
+    uint32_t i = atomic_load(&rp_core.nsources);
+
+    if (i >= RP_CORE_SOURCES)
+        return false;
+    rp_core.sources[i].name = name;
+    rp_core.sources[i].on_tick = on_tick;
+    rp_core.sources[i].on_exit = on_exit;
+    atomic_store(&rp_core.nsources, i + 1);
+    return true;
+}
+
+static void end_streams(void)
+{
+    for (struct rp_core_stream *s = atomic_load(&rp_core.streams); s; s = s->next) {
+        /* another thread that still runs may be storing an event: its chunk stays as it is */
+        if (s == rp_core_self)
+            rp_core_stream_end(s);
+        else if (!rp_core_stream_close(s))
+            rp_core_stream_drop_spare(s);
+    }
+}
+
+void rp_capture_close(void)
+{
+    uint32_t none = 0;
+    uint64_t lost;
+
+    if (!rp_core.page || !atomic_load(&rp_core.page->image))
+        return;
+    for (uint32_t i = 0; i < atomic_load(&rp_core.nsources); i++) {
+        if (rp_core.sources[i].on_exit)
+            rp_core.sources[i].on_exit();
+    }
+    if (atomic_load(&rp_core.page->on) && atomic_load(&rp_core.page->opened))
+        rp_core_put_clock();
+    if (!atomic_compare_exchange_strong(&rp_core.ended, &none, 1))
+        return;
+    rp_core_update();
+    rp_core_helper_stop();
+    end_streams();
+    lost = atomic_load(&rp_core.lost);
+    if (lost)
+        rp_core_warn(0, "%llu events could not be kept anywhere", (unsigned long long)lost);
+}
+
+/* -------------------------------------------------------------------------- beginning */
+
+void rp_core_warn(unsigned once, const char *fmt, ...)
+{
+    char line[1024] = "reprise record: ";
+    size_t n = strlen(line);
+    va_list list;
+    int more;
+
+    if (once && (atomic_fetch_or(&rp_core.warned, once) & once))
+        return;
+    va_start(list, fmt);
+    more = vsnprintf(line + n, sizeof line - n - 1, fmt, list);
+    va_end(list);
+    n += more < 0 ? 0 : (size_t)more < sizeof line - n - 1 ? (size_t)more : sizeof line - n - 2;
+    line[n++] = '\n';
+    if (write(STDERR_FILENO, line, n) < 0)
+        return; /* nobody to tell */
+}
+
+static void begin(void)
+{
+    const char *root = getenv("REPRISE_RECORD");
+    size_t size = (size_t)sysconf(_SC_PAGESIZE);
+    void *page;
+
+    if (!root || !*root || strlen(root) >= sizeof rp_core.root)
+        return;
+    memcpy(rp_core.root, root, strlen(root) + 1);
+    page = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (page == MAP_FAILED)
+        return;
+    madvise(page, size, MADV_WIPEONFORK);
+    read_options();
+    read_rank();
+    read_machine();
+    rp_core_clock_init();
+    rp_core.frequency = 1000000000; /* for pauses only; the exact one is in the metadata */
+    has_thread_key = !pthread_key_create(&thread_key, on_thread_end);
+    pthread_atfork(NULL, NULL, rp_core_child);
+    rp_core.page = page;
+}
+
+const struct rp_capture *rp_capture_own(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+    pthread_once(&once, begin);
+    return rp_core.page ? &rp_core_table : NULL;
+}
+
+const struct rp_capture *rp_capture_get(void)
+{
+    const struct rp_capture *(*shared)(void);
+
+    *(void **)&shared = dlsym(RTLD_DEFAULT, "reprise_capture_v1");
+    return shared ? shared() : rp_capture_own();
+}

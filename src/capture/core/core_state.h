@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RP_CAPTURE_CORE_STATE_H
+#define RP_CAPTURE_CORE_STATE_H
+/*
+ * The core's own state; for the files of this folder only.
+ *
+ * One word in a page that the kernel wipes in the child of a fork says whether events are kept, so
+ * the first look at it on the hot path answers three questions at once: is there a recording, is it
+ * running, is this still the process that opened the streams.
+ *
+ *   process ---> stream (one a thread, in a list that only grows; reused when its thread has ended)
+ *                  |-- chunk in use      file pages, shared: what is stored there survives us
+ *                  |-- chunk in reserve  made by the helper thread, not published yet
+ *                  `-- texts             number of each text, and the packet it was last defined in
+ */
+#include "capture/core/core.h"
+
+#include <limits.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <string.h>
+
+#if defined(__x86_64__)
+#include <x86intrin.h>
+#endif
+
+#define RP_CORE_TEXTS     1024       /* slots of a stream's text table; a power of two */
+#define RP_CORE_FIRST     (16 << 10) /* bytes of a stream's first chunk; each next is four times it */
+#define RP_CORE_SOURCES   16
+#define RP_CORE_TICK_NS   100000000
+#define RP_CORE_KEY_MAX   255 /* bytes of a key, a category, the text of an argument ... */
+#define RP_CORE_VALUE_MAX 1023
+
+#define RP_CORE_LIKELY(x)   __builtin_expect(!!(x), 1)
+#define RP_CORE_UNLIKELY(x) __builtin_expect(!!(x), 0)
+
+struct rp_core_chunk {
+    uint8_t *base;
+    size_t size;
+    char path[64]; /* its name within the folder */
+};
+
+struct rp_core_text {
+    uint64_t hash;
+    uint32_t packet; /* sequence + 1 of the packet that has its definition */
+    uint32_t pin;    /* the event that used it last, of those with several texts */
+    bool is_step;
+};
+
+enum { RP_CORE_SPARE_NONE, RP_CORE_SPARE_WANTED, RP_CORE_SPARE_READY, RP_CORE_SPARE_BUSY };
+enum {
+    RP_CORE_STREAM_FREE,
+    RP_CORE_STREAM_USED,
+    RP_CORE_STREAM_ENDED,  /* its thread has ended */
+    RP_CORE_STREAM_CLOSING /* somebody trims its last chunk */
+};
+
+struct rp_core_stream {
+    uint8_t *at, *end; /* of the chunk in use; both NULL where there is none */
+    uint64_t last;     /* time of the last event */
+    uint64_t events;   /* in the packet */
+    uint32_t packet;   /* sequence + 1 of the packet in use; 0: none yet */
+    _Atomic uint32_t busy;
+    struct rp_core_chunk chunk;
+    size_t next_size;
+    uint64_t lost, retry_at;
+    uint64_t instance;
+    uint32_t tid;
+    bool step_counted; /* the event at hand began a step, which was counted when it opened */
+    uint32_t pin;      /* number of the last event with several texts */
+    uint32_t oldest;   /* sequence of the oldest packet still there, for the ring */
+    _Atomic uint32_t state, spare_state;
+    struct rp_core_chunk spare;
+    _Atomic(uint8_t *) retired; /* a full chunk to unmap */
+    size_t retired_size;
+    struct rp_core_stream *next;
+    struct rp_core_text texts[RP_CORE_TEXTS];
+};
+
+/* Wiped by the kernel in the child of a fork. */
+struct rp_core_page {
+    _Atomic uint32_t on;      /* 1: events are kept now */
+    _Atomic uint32_t image;   /* 0: this process has not begun */
+    _Atomic uint32_t begun;   /* `on` was set for the first time */
+    _Atomic uint32_t opened;  /* the folder is there */
+    _Atomic uint32_t process; /* 1: somebody writes the process's first event */
+    _Atomic uint32_t helper;  /* 1: somebody starts the helper thread */
+    _Atomic uint32_t wake;    /* futex of the helper */
+    _Atomic uint32_t done;    /* futex: the helper has ended */
+    _Atomic uint32_t broken;  /* the folder cannot be made: nothing is recorded */
+};
+
+enum rp_core_full { RP_CORE_KEEP, RP_CORE_RING, RP_CORE_STOP };
+
+struct rp_core_options {
+    int64_t t0_ns, start_ns, duration_ns; /* since 1970; after t0; 0: none */
+    int64_t first_step, steps;            /* steps 0: all of them */
+    uint64_t limit_bytes;                 /* 0: none */
+    enum rp_core_full full;
+    const char *step_name; /* beginning of the names of step ranges; NULL: the usual ones */
+};
+
+struct rp_core {
+    struct rp_core_page *page; /* NULL: not recording */
+    bool counter;              /* the processor's counter is the clock */
+    uint64_t frequency;        /* ticks a second */
+    struct rp_core_options options;
+    char root[PATH_MAX / 2];         /* of the recording */
+    char folder[PATH_MAX / 2 + 160]; /* of this rank */
+    char host[80], boot[40];
+    char texts[2048]; /* the options as they came, cut at ';' */
+    int32_t rank, world_size, local_rank;
+    uint32_t pid;
+    uint32_t cost_ps;
+    _Atomic(struct rp_core_stream *) streams;
+    _Atomic uint64_t bytes, lost, names; /* bytes on disk; lost without a stream; files so far */
+    _Atomic uint32_t ended, stopped, warned; /* warned: a bit a reason */
+    _Atomic int64_t steps_seen;
+    _Atomic uint32_t step_tid;
+    _Atomic uint32_t nsources;
+    struct {
+        const char *name;
+        void (*on_tick)(void), (*on_exit)(void);
+    } sources[RP_CORE_SOURCES];
+    int64_t control_at; /* bytes of the control file that were read */
+};
+
+extern struct rp_core rp_core __attribute__((visibility("hidden")));
+extern __thread struct rp_core_stream *rp_core_self
+    __attribute__((tls_model("initial-exec"), visibility("hidden")));
+
+/* ---- clock ---- */
+void rp_core_clock_init(void);
+uint64_t rp_core_clock_frequency(void); /* may measure for two milliseconds, the first time */
+uint64_t rp_core_clock_read(void);      /* where there is no counter */
+struct rp_ctf_clock rp_core_clock_triple(void);
+
+static inline uint64_t rp_core_now(void)
+{
+#if defined(__x86_64__)
+    if (RP_CORE_LIKELY(rp_core.counter))
+        return __rdtsc();
+#elif defined(__aarch64__)
+    if (RP_CORE_LIKELY(rp_core.counter)) {
+        uint64_t ticks;
+
+        __asm__ volatile("mrs %0, cntvct_el0" : "=r"(ticks));
+        return ticks;
+    }
+#endif
+    return rp_core_clock_read();
+}
+
+/* ---- process ---- */
+/* The stream of this thread where events are to be kept now, else NULL; opens what is not open. */
+struct rp_core_stream *rp_core_open(const char *name);
+void rp_core_update(void);           /* sets page->on from all that decides it */
+void rp_core_step(const char *name); /* a step begins */
+bool rp_core_is_step(const char *name);
+const char *rp_core_option(const char *key);
+enum { RP_CORE_WARN_FOLDER = 1, RP_CORE_WARN_CHUNK = 2, RP_CORE_WARN_FULL = 4 };
+void rp_core_warn(unsigned once, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+void rp_core_child(void); /* after a fork */
+
+/* ---- folder ---- */
+bool rp_core_folder_open(void); /* makes the folder and its metadata, unless they are there */
+size_t rp_core_metadata(char *to, size_t size);
+
+/* ---- streams ---- */
+void rp_core_hidden_name(char *to, size_t size, const char *what);
+struct rp_core_stream *rp_core_stream_new(void); /* for this thread; NULL: no memory */
+bool rp_core_stream_next(struct rp_core_stream *s, size_t need); /* a packet with that much room */
+void rp_core_stream_reserve(struct rp_core_stream *s);           /* helper: makes the spare chunk */
+void rp_core_stream_end(struct rp_core_stream *s);               /* trims its last chunk */
+void rp_core_stream_drop_spare(struct rp_core_stream *s);
+bool rp_core_stream_close(struct rp_core_stream *s); /* ends it where its thread has ended */
+
+/* ---- helper ---- */
+void rp_core_helper_start(void);
+void rp_core_helper_wake(void);
+void rp_core_helper_stop(void);
+void rp_core_control_read(bool first);
+
+/* ---- events ---- */
+void rp_core_put_clock(void);
+void rp_core_measure(void); /* what an event costs here: sets cost_ps */
+void rp_core_put_process(const char *program, const char *command);
+uint32_t rp_core_image(void);
+bool rp_core_source(const char *name, void (*on_tick)(void), void (*on_exit)(void));
+extern const struct rp_capture rp_core_table __attribute__((visibility("hidden")));
+
+static inline struct rp_ctf_packet *rp_core_packet(struct rp_core_stream *s)
+{
+    return (struct rp_ctf_packet *)(void *)s->chunk.base;
+}
+
+#endif

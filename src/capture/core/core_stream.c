@@ -1,0 +1,409 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Streams and their chunks. A chunk is a file that holds one packet, mapped shared: what a thread
+ * stores there belongs to the kernel from that moment on, so that nothing is left to do when the
+ * process dies. The file is made under a hidden name with all its blocks allocated (a full disk is
+ * an error here, and not a signal at some later store), its header is written, then it gets its
+ * name by rename: at no moment does a reader see a packet without its header.
+ *
+ * The helper thread keeps one chunk in reserve for each stream that is in use, so that a thread
+ * normally pays one rename a chunk. Chunks grow from 16 KiB to 1 MiB. A thread that has ended
+ * leaves its last chunk to the helper, which puts a copy of the right size in its place.
+ */
+#include "capture/core/core_state.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23
+#endif
+#define RETRY_TICKS(s) ((s) / 1000) /* a millisecond */
+
+__thread struct rp_core_stream *rp_core_self;
+
+/* -------------------------------------------------------------------------- chunks */
+
+static void full_path(char *to, size_t size, const char *name)
+{
+    snprintf(to, size, "%s/%s", rp_core.folder, name);
+}
+
+/* A name that no other process has, wherever it runs. */
+void rp_core_hidden_name(char *to, size_t size, const char *what)
+{
+    snprintf(to, size, ".%s_%u_%08x_%llu", what, rp_core.pid, rp_core_image(),
+             (unsigned long long)atomic_fetch_add(&rp_core.names, 1));
+}
+
+/* All blocks of the file, so that no later store can fail. 0 or an error. */
+static int allocate(int fd, size_t size)
+{
+    static const char zeros[4096];
+    struct rlimit limit;
+
+    if (!getrlimit(RLIMIT_FSIZE, &limit) && limit.rlim_cur != RLIM_INFINITY &&
+        limit.rlim_cur < size)
+        return EFBIG; /* to try would raise a signal */
+    if (!fallocate(fd, 0, 0, (off_t)size))
+        return 0;
+    if (errno != EOPNOTSUPP && errno != ENOSYS)
+        return errno;
+    for (size_t done = 0; done < size; done += sizeof zeros) {
+        if (pwrite(fd, zeros, sizeof zeros, (off_t)done) != (ssize_t)sizeof zeros)
+            return errno ? errno : ENOSPC;
+    }
+    return 0;
+}
+
+static int map_chunk(struct rp_core_chunk *c, const char *path, size_t size)
+{
+    int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644), why;
+
+    if (fd < 0)
+        return errno;
+    why = allocate(fd, size);
+    if (!why) {
+        c->base = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+        why = c->base == MAP_FAILED ? errno : 0;
+    }
+    close(fd);
+    if (why) {
+        unlink(path);
+        return why;
+    }
+    madvise(c->base, size, MADV_DONTFORK);
+    c->size = size;
+    atomic_fetch_add(&rp_core.bytes, size);
+    return 0;
+}
+
+/* A chunk under a hidden name. 0 or an error. */
+static int make_chunk(struct rp_core_chunk *c, size_t size)
+{
+    char path[sizeof rp_core.folder + 80];
+
+    rp_core_hidden_name(c->path, sizeof c->path, "spare");
+    full_path(path, sizeof path, c->path);
+    return map_chunk(c, path, size);
+}
+
+static void packet_name(char *to, size_t size, const struct rp_core_stream *s, uint32_t sequence)
+{
+    snprintf(to, size, "s_%u_%u_%016llx_%06u", rp_core.pid, s->tid, (unsigned long long)s->instance,
+             sequence);
+}
+
+/* Writes the header and gives the chunk its name. */
+static bool publish(struct rp_core_stream *s, struct rp_core_chunk *c, uint32_t sequence)
+{
+    struct rp_ctf_packet *p = (struct rp_ctf_packet *)(void *)c->base;
+    char from[sizeof rp_core.folder + 80], to[sizeof rp_core.folder + 80], name[sizeof c->path];
+    uint64_t now = rp_core_now();
+
+    s->last = now > s->last ? now : s->last;
+    *p = (struct rp_ctf_packet){.magic = RP_CTF_MAGIC,
+                                .instance = s->instance,
+                                .timestamp_begin = s->last,
+                                .timestamp_end = s->last,
+                                .content_bits = sizeof *p * 8,
+                                .packet_bits = (uint64_t)c->size * 8,
+                                .sequence = sequence,
+                                .discarded = s->lost,
+                                .pid = rp_core.pid,
+                                .tid = s->tid,
+                                .image = atomic_load(&rp_core.page->image),
+                                .cost_ps = rp_core.cost_ps};
+    packet_name(name, sizeof name, s, sequence);
+    full_path(from, sizeof from, c->path);
+    full_path(to, sizeof to, name);
+    if (rename(from, to))
+        return false;
+    memcpy(c->path, name, sizeof name);
+    return true;
+}
+
+static void discard(struct rp_core_chunk *c)
+{
+    char path[sizeof rp_core.folder + 80];
+
+    full_path(path, sizeof path, c->path);
+    unlink(path);
+    munmap(c->base, c->size);
+    atomic_fetch_sub(&rp_core.bytes, c->size);
+    c->base = NULL;
+}
+
+/* -------------------------------------------------------------------------- the next packet */
+
+static size_t size_for(struct rp_core_stream *s, size_t need)
+{
+    size_t most = RP_CTF_CHUNK_MAX, size = s->next_size;
+
+    if (rp_core.options.limit_bytes && rp_core.options.limit_bytes / 16 < most)
+        most = rp_core.options.limit_bytes / 16 & ~(size_t)4095;
+    if (most < RP_CORE_FIRST)
+        most = RP_CORE_FIRST;
+    if (size > most)
+        size = most;
+    while (size < need + sizeof(struct rp_ctf_packet))
+        size *= 2;
+    return size;
+}
+
+/* Whether the limit leaves room; in a ring the oldest packet of the stream makes it. */
+static bool within_limit(struct rp_core_stream *s, size_t size)
+{
+    const struct rp_core_options *o = &rp_core.options;
+    char path[sizeof rp_core.folder + 80], name[64];
+    struct stat st;
+
+    if (!o->limit_bytes || atomic_load(&rp_core.bytes) + size <= o->limit_bytes)
+        return true;
+    if (o->full != RP_CORE_RING) {
+        rp_core_warn(RP_CORE_WARN_FULL,
+                     "the limit of %llu bytes is reached: what follows is left out",
+                     (unsigned long long)o->limit_bytes);
+        return false;
+    }
+    while (s->oldest + 1 < s->packet && atomic_load(&rp_core.bytes) + size > o->limit_bytes) {
+        packet_name(name, sizeof name, s, s->oldest++);
+        full_path(path, sizeof path, name);
+        if (!stat(path, &st) && !unlink(path))
+            atomic_fetch_sub(&rp_core.bytes, (uint64_t)st.st_size);
+    }
+    return true; /* each stream may have its two newest packets in any case */
+}
+
+static bool take_spare(struct rp_core_stream *s, size_t need, struct rp_core_chunk *c)
+{
+    uint32_t ready = RP_CORE_SPARE_READY;
+
+    if (!atomic_compare_exchange_strong(&s->spare_state, &ready, RP_CORE_SPARE_BUSY))
+        return false;
+    *c = s->spare;
+    atomic_store(&s->spare_state, RP_CORE_SPARE_NONE);
+    if (c->size >= need + sizeof(struct rp_ctf_packet))
+        return true;
+    discard(c);
+    return false;
+}
+
+static int new_chunk(struct rp_core_stream *s, size_t need, struct rp_core_chunk *c)
+{
+    size_t size = size_for(s, need);
+    int why;
+
+    if (!within_limit(s, size))
+        return EDQUOT;
+    if (take_spare(s, need, c))
+        return 0;
+    why = make_chunk(c, size);
+    if (why) {
+        errno = why;
+        rp_core_warn(RP_CORE_WARN_CHUNK, "cannot write in '%s': %m; events are lost, and counted",
+                     rp_core.folder);
+    }
+    return why;
+}
+
+/* A full chunk is unmapped by the helper, or here where it is behind. Only this thread fills the
+   place, only the helper empties it. */
+static void retire(struct rp_core_stream *s, const struct rp_core_chunk *old)
+{
+    if (!old->base)
+        return;
+    if (atomic_load(&s->retired)) {
+        munmap(old->base, old->size);
+        return;
+    }
+    s->retired_size = old->size;
+    atomic_store(&s->retired, old->base);
+}
+
+static bool next_packet(struct rp_core_stream *s, size_t need)
+{
+    struct rp_core_chunk c, old = s->chunk;
+
+    if (new_chunk(s, need, &c))
+        return false;
+    if (!publish(s, &c, s->packet)) {
+        discard(&c);
+        return false;
+    }
+    s->chunk = c;
+    s->at = c.base + sizeof(struct rp_ctf_packet);
+    s->end = c.base + c.size;
+    s->events = 0;
+    s->packet++;
+    retire(s, &old);
+    return true;
+}
+
+/* Signals wait meanwhile: they would interrupt the system calls. errno stays as it was. */
+bool rp_core_stream_next(struct rp_core_stream *s, size_t need)
+{
+    uint64_t now = rp_core_now();
+    uint32_t none = RP_CORE_SPARE_NONE;
+    int saved = errno;
+    sigset_t all, old;
+    bool done;
+
+    if (now < s->retry_at)
+        return false;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &old);
+    done = next_packet(s, need);
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    s->retry_at = done ? 0 : now + RETRY_TICKS(rp_core.frequency);
+    errno = saved;
+    if (!done)
+        return false;
+    if (s->next_size < RP_CTF_CHUNK_MAX)
+        s->next_size *= 4;
+    if (s->packet > 1) { /* a busy stream gets a chunk in reserve */
+        atomic_compare_exchange_strong(&s->spare_state, &none, RP_CORE_SPARE_WANTED);
+        rp_core_helper_wake();
+        errno = saved;
+    }
+    return true;
+}
+
+/* -------------------------------------------------------------------------- for the helper */
+
+void rp_core_stream_reserve(struct rp_core_stream *s)
+{
+    uint32_t wanted = RP_CORE_SPARE_WANTED;
+    uint8_t *old = atomic_load(&s->retired);
+
+    if (old) {
+        size_t size = s->retired_size;
+
+        munmap(old, size);
+        atomic_store(&s->retired, NULL);
+    }
+    if (!atomic_compare_exchange_strong(&s->spare_state, &wanted, RP_CORE_SPARE_BUSY))
+        return;
+    if ((rp_core.options.limit_bytes && rp_core.options.limit_bytes < (16 << 20)) ||
+        make_chunk(&s->spare, size_for(s, 0))) {
+        atomic_store(&s->spare_state, RP_CORE_SPARE_NONE);
+        return;
+    }
+    madvise(s->spare.base, s->spare.size, MADV_POPULATE_WRITE); /* its page faults happen here */
+    atomic_store(&s->spare_state, RP_CORE_SPARE_READY);
+}
+
+void rp_core_stream_drop_spare(struct rp_core_stream *s)
+{
+    struct rp_core_chunk c;
+
+    if (take_spare(s, 0, &c))
+        discard(&c);
+}
+
+/* Puts a copy of the right size in the place of the last chunk, then lets go of it. */
+void rp_core_stream_end(struct rp_core_stream *s)
+{
+    struct rp_ctf_packet *p = rp_core_packet(s);
+    char from[sizeof rp_core.folder + 80], to[sizeof rp_core.folder + 80], hidden[64];
+    size_t content, size;
+    uint64_t saved;
+    int fd;
+
+    rp_core_stream_drop_spare(s);
+    if (!s->chunk.base)
+        return;
+    content = (size_t)(p->content_bits / 8);
+    size = (content + 4095) & ~(size_t)4095;
+    if (size < s->chunk.size) {
+        rp_core_hidden_name(hidden, sizeof hidden, "trim");
+        full_path(from, sizeof from, hidden);
+        full_path(to, sizeof to, s->chunk.path);
+        fd = open(from, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+        saved = p->packet_bits;
+        if (fd >= 0) {
+            bool done;
+
+            p->packet_bits = (uint64_t)size * 8; /* for the copy; nobody reads this mapping */
+            done = write(fd, p, size) == (ssize_t)size;
+            p->packet_bits = saved;
+            done = !close(fd) && done;
+            if (!done || rename(from, to))
+                unlink(from);
+            else
+                atomic_fetch_sub(&rp_core.bytes, s->chunk.size - size);
+        }
+    }
+    munmap(s->chunk.base, s->chunk.size);
+    s->chunk.base = NULL;
+    s->at = s->end = NULL;
+}
+
+bool rp_core_stream_close(struct rp_core_stream *s)
+{
+    uint32_t ended = RP_CORE_STREAM_ENDED;
+
+    if (!atomic_compare_exchange_strong(&s->state, &ended, RP_CORE_STREAM_CLOSING))
+        return false;
+    rp_core_stream_end(s);
+    atomic_store(&s->state, RP_CORE_STREAM_FREE);
+    return true;
+}
+
+/* -------------------------------------------------------------------------- streams */
+
+/* One whose thread has ended and which the helper has closed, or NULL. */
+static struct rp_core_stream *reuse(void)
+{
+    struct rp_core_stream *s;
+
+    for (s = atomic_load(&rp_core.streams); s; s = s->next) {
+        uint32_t unused = RP_CORE_STREAM_FREE;
+
+        if (atomic_compare_exchange_strong(&s->state, &unused, RP_CORE_STREAM_USED))
+            return s;
+    }
+    return NULL;
+}
+
+static struct rp_core_stream *add(void)
+{
+    struct rp_core_stream *s =
+        mmap(NULL, sizeof *s, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+    if (s == MAP_FAILED)
+        return NULL;
+    atomic_init(&s->state, RP_CORE_STREAM_USED);
+    s->next = atomic_load(&rp_core.streams);
+    while (!atomic_compare_exchange_weak(&rp_core.streams, &s->next, s))
+        ;
+    return s;
+}
+
+struct rp_core_stream *rp_core_stream_new(void)
+{
+    static _Atomic uint32_t count;
+    struct rp_core_stream *s = reuse();
+
+    if (!s)
+        s = add();
+    if (!s)
+        return NULL;
+    s->at = s->end = NULL;
+    s->packet = s->oldest = 0;
+    s->events = s->lost = s->last = s->retry_at = 0;
+    s->next_size = RP_CORE_FIRST;
+    s->tid = (uint32_t)syscall(SYS_gettid);
+    s->instance = (uint64_t)atomic_load(&rp_core.page->image) << 32 | atomic_fetch_add(&count, 1);
+    memset(s->texts, 0, sizeof s->texts);
+    atomic_store(&s->busy, 0);
+    return s;
+}

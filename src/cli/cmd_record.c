@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * `record`: runs a program with the injected libraries in its environment, and nothing else: what
+ * the program starts inherits it, so launchers need no help. The rank is read by the libraries, in
+ * each process.
+ */
+#include "cli/record.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+const struct rp_option record_options[] = {
+    {"output", 'o', RP_OPT_PATH, "DIR", "recording", "folder of the recording; made where needed",
+     0},
+    {"with", 'w', RP_OPT_TEXT, "LIST", NULL,
+     "sources, with commas: host, cuda, nvtx, nccl, opencl ... (all that are there)", 0},
+    {"start-after", 0, RP_OPT_DURATION, "TIME", NULL, "record nothing before that time: 10s", 0},
+    {"duration", 0, RP_OPT_DURATION, "TIME", NULL, "stop recording after that time", 0},
+    {"steps", 0, RP_OPT_TEXT, "FIRST:COUNT", NULL,
+     "record these steps only, counted from 0 by ranges and marks named step...", 0},
+    {"step-name", 0, RP_OPT_TEXT, "TEXT", NULL, "how the names of steps begin", 0},
+    {"limit", 0, RP_OPT_BYTES, "SIZE", NULL, "the most that one process writes: 2GiB", 0},
+    {"when-full", 0, RP_OPT_CHOICE, "stop|ring", "stop",
+     "at the limit stop (the rest is counted as lost), or drop the oldest", 0},
+    {"set", 0, RP_OPT_TEXT, "KEY=VALUE", NULL, "an option of a source", RP_OPT_REPEAT},
+    {"quiet", 'q', RP_OPT_FLAG, NULL, NULL, "no summary at the end", 0},
+    RP_OPTION_END};
+
+static const char *setting(const struct cli_call *call, const char *name)
+{
+    return cli_setting(call->settings, call->nsettings, name);
+}
+
+static int64_t number(const struct cli_call *call, const char *name)
+{
+    const struct rp_option *option = record_options;
+
+    while (option->name && strcmp(option->name, name))
+        option++;
+    return rp_option_number(option, setting(call, name));
+}
+
+/* -------------------------------------------------------------------------- options */
+
+static bool add(struct record *r, struct rp_err *err, const char *key, const char *value)
+{
+    size_t n = strlen(r->options);
+    int more = snprintf(r->options + n, sizeof r->options - n, "%s%s=%s", n ? ";" : "", key, value);
+
+    if (more > 0 && (size_t)more < sizeof r->options - n && !strchr(value, ';'))
+        return true;
+    snprintf(err->text, sizeof err->text, "option '%s' cannot be '%.200s'", key, value);
+    return false;
+}
+
+static bool add_number(struct record *r, struct rp_err *err, const char *key, int64_t value)
+{
+    char text[32];
+
+    snprintf(text, sizeof text, "%lld", (long long)value);
+    return !value || add(r, err, key, text);
+}
+
+/* "10:5" or "5", which begins at 0 */
+static bool add_steps(struct record *r, const char *text, struct rp_err *err)
+{
+    long long first = 0, count = 0;
+    char more;
+
+    if (!text)
+        return true;
+    if (sscanf(text, "%lld:%lld%c", &first, &count, &more) != 2) {
+        first = 0;
+        if (sscanf(text, "%lld%c", &count, &more) != 1)
+            count = 0;
+    }
+    if (first < 0 || count <= 0) {
+        snprintf(err->text, sizeof err->text,
+                 "option '--steps' takes FIRST:COUNT, as in 10:5, not '%.200s'", text);
+        return false;
+    }
+    return add_number(r, err, "first_step", first) && add_number(r, err, "steps", count);
+}
+
+static bool add_settings(struct record *r, const struct cli_call *call, struct rp_err *err)
+{
+    for (size_t i = 0; i < call->nsettings; i++) {
+        const char *text = call->settings[i].value, *equal = text ? strchr(text, '=') : NULL;
+        char key[64];
+
+        if (strcmp(call->settings[i].name, "set"))
+            continue;
+        if (!equal || equal == text || (size_t)(equal - text) >= sizeof key) {
+            snprintf(err->text, sizeof err->text, "option '--set' takes KEY=VALUE, not '%.200s'",
+                     text ? text : "");
+            return false;
+        }
+        snprintf(key, sizeof key, "%.*s", (int)(equal - text), text);
+        if (!add(r, err, key, equal + 1))
+            return false;
+    }
+    return true;
+}
+
+static bool gather_options(struct record *r, const struct cli_call *call, struct rp_err *err)
+{
+    const char *step_name = setting(call, "step-name"), *full = setting(call, "when-full");
+    struct timespec now;
+
+    clock_gettime(CLOCK_REALTIME, &now);
+    return add_number(r, err, "t0", (int64_t)now.tv_sec * 1000000000 + now.tv_nsec) &&
+           add_number(r, err, "start", number(call, "start-after")) &&
+           add_number(r, err, "duration", number(call, "duration")) &&
+           add_steps(r, setting(call, "steps"), err) &&
+           (!step_name || add(r, err, "step_name", step_name)) &&
+           add_number(r, err, "limit", number(call, "limit")) &&
+           (!full || add(r, err, "full", full)) && add_settings(r, call, err);
+}
+
+/* -------------------------------------------------------------------------- the folder */
+
+/* The rank of this `record`, where it is one of several that a launcher has started into one
+   folder; else NULL. */
+static const char *rank_of_many(void)
+{
+    static const char *const names[] = {"RANK",     "OMPI_COMM_WORLD_RANK", "PMIX_RANK",
+                                        "PMI_RANK", "SLURM_PROCID",         NULL};
+
+    for (int i = 0; names[i]; i++)
+        if (getenv(names[i]))
+            return getenv(names[i]);
+    return NULL;
+}
+
+static bool is_empty(const char *path)
+{
+    DIR *dir = opendir(path);
+    struct dirent *entry;
+    bool empty = true;
+
+    while (dir && empty && (entry = readdir(dir)))
+        empty = !strcmp(entry->d_name, ".") || !strcmp(entry->d_name, "..");
+    if (dir)
+        closedir(dir);
+    return empty;
+}
+
+/* Makes the folder with its control file. Where that fails the program runs all the same. */
+static bool make_folder(struct record *r, const char *name, struct rp_err *err)
+{
+    char path[PATH_MAX + 16];
+    int fd;
+
+    if (mkdir(name, 0755) && errno != EEXIST) {
+        snprintf(err->text, sizeof err->text, "cannot make the folder '%.500s': %s", name,
+                 strerror(errno));
+        return false;
+    }
+    if (!realpath(name, r->folder)) {
+        snprintf(err->text, sizeof err->text, "cannot use the folder '%.500s': %s", name,
+                 strerror(errno));
+        return false;
+    }
+    snprintf(path, sizeof path, "%s/.control", r->folder);
+    fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
+    if (fd >= 0)
+        close(fd);
+    return true;
+}
+
+/* -------------------------------------------------------------------------- the command */
+
+static int run_program(const struct cli_call *call)
+{
+    const char *folder = setting(call, "output");
+    const char *rank = rank_of_many();
+    struct record r = {.quiet = cli_flag(call->settings, call->nsettings, "quiet")};
+    struct rp_err err = RP_ERR_INIT;
+    bool usage = false;
+    int status;
+
+    folder = folder ? folder : "recording";
+    if (!gather_options(&r, call, &err))
+        return cli_usage("record", &err);
+    if (!is_empty(folder) && !rank) {
+        snprintf(err.text, sizeof err.text,
+                 "'%.500s' is not empty: name another folder with '-o', or remove it", folder);
+        return cli_usage("record", &err);
+    }
+    if (!record_sources(&r, setting(call, "with"), &usage, &err))
+        return usage ? cli_usage("record", &err) : cli_fail(RP_UNSUPPORTED, &err);
+    if (!make_folder(&r, folder, &err)) {
+        cli_fail(RP_IO, &err);
+        fputs("reprise: going on without a recording\n", stderr);
+        r.folder[0] = '\0';
+    } else {
+        setenv("REPRISE_RECORD", r.folder, 1);
+        setenv("REPRISE_RECORD_OPTIONS", r.options, 1);
+    }
+    r.quiet = r.quiet || (rank && strcmp(rank, "0")); /* one summary for all of them */
+    status = record_run(&r, call->words, call->nwords);
+    if (r.folder[0] && status != 126 && status != 127)
+        record_summary(&r);
+    return status;
+}
+
+static int run(const struct cli_call *call)
+{
+    static const char *const verbs[] = {"start", "stop", "mark", NULL};
+    struct rp_err err = RP_ERR_INIT;
+
+    if (!call->nwords) {
+        snprintf(err.text, sizeof err.text, "'record' needs a program: reprise record -- PROGRAM");
+        return cli_usage("record", &err);
+    }
+    for (int i = 0; verbs[i] && !call->dashes; i++)
+        if (!strcmp(call->words[0], verbs[i]))
+            return record_control(call);
+    return run_program(call);
+}
+
+const struct cli_command cli_cmd_record = {
+    .name = "record",
+    .group = "capture",
+    .summary = "run a program and record what it does",
+    .details =
+        "Runs the program with small libraries in its environment that write what it does into a "
+        "folder: ranges and counters of <reprise/record.h>, threads, processes, and what the "
+        "sources that are there know of devices. The folder can be opened at any moment, also "
+        "after a crash, by reprise and by every reader of CTF 1.8 (babeltrace2, Trace Compass). "
+        "The program's output and exit status stay as they are (128 + n after signal n). With "
+        "start, stop or mark and the folder, a recording that runs is told to pause, to go on, or "
+        "to note a moment.",
+    .examples = "reprise record -- python train.py\tall that is there, into ./recording\n"
+                "reprise record -o run -- torchrun --nproc-per-node 8 train.py\tall ranks\n"
+                "reprise record --steps 10:5 -- ./train\tfive steps\n"
+                "reprise record stop run\tfrom another terminal\n",
+    .words = "-- PROGRAM [ARGUMENT...]",
+    .tail = true,
+    .options = record_options,
+    .common = cli_help_option,
+    .run = run};

@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Running the recorded program, the summary behind it, and word to one that runs. */
+#include "cli/record.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* -------------------------------------------------------------------------- running */
+
+/* Waits for the child, passing on what is meant for it. The terminal tells both of us already when
+   the user interrupts: those are only ignored here. */
+static int wait_for(pid_t child, const sigset_t *waited)
+{
+    siginfo_t info;
+    int status = 0;
+
+    for (;;) {
+        pid_t done = waitpid(child, &status, WNOHANG);
+
+        if (done == child || (done < 0 && errno != EINTR))
+            break;
+        if (sigwaitinfo(waited, &info) > 0 &&
+            (info.si_signo == SIGTERM || info.si_signo == SIGHUP || info.si_signo == SIGUSR1 ||
+             info.si_signo == SIGUSR2))
+            kill(child, info.si_signo);
+    }
+    if (WIFSIGNALED(status))
+        return 128 + WTERMSIG(status);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 4;
+}
+
+static void become(char **argv, const sigset_t *old, int to_parent)
+{
+    int why;
+
+    sigprocmask(SIG_SETMASK, old, NULL);
+    execvp(argv[0], argv);
+    why = errno;
+    if (write(to_parent, &why, sizeof why) < 0)
+        _exit(127);
+    _exit(127);
+}
+
+static int cannot_run(const char *program, int why)
+{
+    struct rp_err err = RP_ERR_INIT;
+
+    snprintf(err.text, sizeof err.text, "cannot run '%.500s': %s", program, strerror(why));
+    cli_fail(RP_IO, &err);
+    return why == ENOENT ? 127 : 126;
+}
+
+int record_run(const struct record *r, const char *const *words, size_t n)
+{
+    char **argv = calloc(n + 1, sizeof *argv);
+    int fds[2] = {-1, -1}, why = 0, status;
+    sigset_t waited, old;
+    pid_t child;
+
+    (void)r;
+    if (!argv || pipe2(fds, O_CLOEXEC)) {
+        why = errno;
+        free(argv);
+        return cannot_run(words[0], why);
+    }
+    for (size_t i = 0; i < n; i++)
+        memcpy(&argv[i], &words[i], sizeof argv[i]);
+    sigemptyset(&waited);
+    for (const int *s =
+             (const int[]){SIGCHLD, SIGTERM, SIGHUP, SIGINT, SIGQUIT, SIGUSR1, SIGUSR2, 0};
+         *s; s++)
+        sigaddset(&waited, *s);
+    sigprocmask(SIG_BLOCK, &waited, &old);
+    child = fork();
+    if (child == 0)
+        become(argv, &old, fds[1]);
+    why = child < 0 ? errno : 0;
+    close(fds[1]);
+    if (child > 0 && read(fds[0], &why, sizeof why) != (ssize_t)sizeof why)
+        why = 0;
+    close(fds[0]);
+    status = child > 0 ? wait_for(child, &waited) : 0;
+    sigprocmask(SIG_SETMASK, &old, NULL);
+    free(argv);
+    return why ? cannot_run(words[0], why) : status;
+}
+
+/* -------------------------------------------------------------------------- the summary */
+
+/* Removes chunks that a dead process had in reserve. */
+static void tidy_trace(const char *folder)
+{
+    DIR *dir = opendir(folder);
+    struct dirent *entry;
+    char path[PATH_MAX];
+    int pid;
+
+    while (dir && (entry = readdir(dir))) {
+        if (sscanf(entry->d_name, ".spare_%d_", &pid) != 1 &&
+            sscanf(entry->d_name, ".trim_%d_", &pid) != 1 &&
+            sscanf(entry->d_name, ".metadata_%d_", &pid) != 1)
+            continue;
+        if (kill(pid, 0) && errno == ESRCH &&
+            snprintf(path, sizeof path, "%s/%s", folder, entry->d_name) < (int)sizeof path)
+            unlink(path);
+    }
+    if (dir)
+        closedir(dir);
+}
+
+/* Only of this host: process ids of others mean nothing here. */
+static void tidy(const char *root)
+{
+    char host[256] = "", path[PATH_MAX];
+    DIR *dir = opendir(root);
+    struct dirent *entry;
+
+    gethostname(host, sizeof host - 1);
+    host[strcspn(host, ".")] = '\0';
+    while (dir && (entry = readdir(dir))) {
+        const char *name = entry->d_name;
+
+        if (name[0] != '.' && *host && strstr(name, host) &&
+            snprintf(path, sizeof path, "%s/%s", root, name) < (int)sizeof path)
+            tidy_trace(path);
+    }
+    if (dir)
+        closedir(dir);
+}
+
+static const char *grouped(uint64_t n, char *to)
+{
+    char digits[24];
+    int len = snprintf(digits, sizeof digits, "%llu", (unsigned long long)n), out = 0;
+
+    for (int i = 0; i < len; i++) {
+        if (i && (len - i) % 3 == 0)
+            to[out++] = ',';
+        to[out++] = digits[i];
+    }
+    to[out] = '\0';
+    return to;
+}
+
+void record_summary(const struct record *r)
+{
+    struct rp_recording rec;
+    struct rp_err err = RP_ERR_INIT;
+    char events[32], lost[32];
+
+    tidy(r->folder);
+    if (r->quiet)
+        return;
+    if (rp_recording_scan(r->folder, &rec, &err) != RP_OK) {
+        cli_fail(err.code, &err);
+        return;
+    }
+    if (!rec.events) {
+        fprintf(stderr, "reprise: nothing was recorded (sources: %s)\n", r->used);
+        return;
+    }
+    fprintf(
+        stderr, "reprise: %s events of %llu thread%s in %llu process%s, %s lost, %.1f MB in '%s'\n",
+        grouped(rec.events, events), (unsigned long long)rec.threads, rec.threads == 1 ? "" : "s",
+        (unsigned long long)rec.processes, rec.processes == 1 ? "" : "es", grouped(rec.lost, lost),
+        (double)rec.bytes / 1e6, r->folder);
+    if (rec.cost_ns && rec.thread_ns)
+        fprintf(stderr,
+                "reprise: recording took about %.1f ms of all threads together (%.0f ns an event, "
+                "%.2f %% of their time)\n",
+                (double)rec.cost_ns / 1e6, (double)rec.cost_ns / (double)rec.events,
+                100.0 * (double)rec.cost_ns / (double)rec.thread_ns);
+    if (rec.lost)
+        fprintf(stderr, "reprise: lost events are missing in every answer about this recording\n");
+}
+
+/* -------------------------------------------------------------------------- control */
+
+static int control_usage(const char *what)
+{
+    struct rp_err err = RP_ERR_INIT;
+
+    snprintf(err.text, sizeof err.text, "%s", what);
+    return cli_usage("record", &err);
+}
+
+int record_control(const struct cli_call *call)
+{
+    bool mark = !strcmp(call->words[0], "mark");
+    struct rp_err err = RP_ERR_INIT;
+    char path[PATH_MAX], line[600];
+    int fd, n;
+
+    if (call->nwords != (mark ? 3u : 2u))
+        return control_usage(mark ? "'record mark' takes the folder and a name"
+                                  : "'record start' and 'record stop' take the folder");
+    if (mark && (strlen(call->words[2]) > 500 || strchr(call->words[2], '\n')))
+        return control_usage("the name of a mark is one line of at most 500 bytes");
+    n = snprintf(line, sizeof line, "%s%s%s\n", call->words[0], mark ? " " : "",
+                 mark ? call->words[2] : "");
+    snprintf(path, sizeof path, "%s/.control", call->words[1]);
+    fd = open(path, O_WRONLY | O_APPEND | O_CLOEXEC);
+    if (fd < 0) {
+        snprintf(err.text, sizeof err.text, "'%.500s' is not the folder of a recording: %s",
+                 call->words[1], strerror(errno));
+        return cli_fail(RP_IO, &err);
+    }
+    if (write(fd, line, (size_t)n) != n) {
+        snprintf(err.text, sizeof err.text, "cannot write '%.500s': %s", path, strerror(errno));
+        close(fd);
+        return cli_fail(RP_IO, &err);
+    }
+    close(fd);
+    return 0;
+}

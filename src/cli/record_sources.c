@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The injected libraries and the variables that load them. They are looked for in
+ * $REPRISE_CAPTURE_DIR, in capture/ beside the program (a build), and in the library folder of the
+ * prefix the program stands in (installed).
+ */
+#include "cli/record.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#ifndef RP_LIBDIR
+#define RP_LIBDIR "lib"
+#endif
+
+enum way { BY_PRELOAD, BY_PATH, BY_LIST }; /* LIST: joined with what stands there, by a colon */
+
+static const struct source {
+    const char *name, *variable;
+    enum way way;
+    bool always, by_default;
+} sources[] = {
+    {"host", "LD_PRELOAD", BY_PRELOAD, true, true},
+    {"cuda", "CUDA_INJECTION64_PATH", BY_PATH, false, true},
+    {"nvtx", "NVTX_INJECTION64_PATH", BY_PATH, false, true},
+    {"nccl", "NCCL_PROFILER_PLUGIN", BY_PATH, false, true},
+    {"opencl", "OPENCL_LAYERS", BY_LIST, false, true},
+    {"blocking", "LD_PRELOAD", BY_PRELOAD, false, false},
+    {"malloc", "LD_PRELOAD", BY_PRELOAD, false, false},
+};
+
+#define NSOURCES (sizeof sources / sizeof sources[0])
+
+static bool holds_host(const char *folder)
+{
+    char path[PATH_MAX + 64];
+
+    return snprintf(path, sizeof path, "%s/reprise-host.so", folder) < (int)sizeof path &&
+           !access(path, R_OK);
+}
+
+static bool find_libraries(struct record *r)
+{
+    static const char *const places[] = {"capture", "../" RP_LIBDIR "/reprise", "../lib/reprise",
+                                         "../lib64/reprise"};
+    const char *named = getenv("REPRISE_CAPTURE_DIR");
+    char self[PATH_MAX], *slash;
+    ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
+
+    if (named && *named && holds_host(named))
+        return realpath(named, r->libraries) != NULL;
+    if (n <= 0)
+        return false;
+    self[n] = '\0';
+    slash = strrchr(self, '/');
+    if (slash)
+        *slash = '\0';
+    for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
+        char path[PATH_MAX + 64];
+
+        if (snprintf(path, sizeof path, "%s/%s", self, places[i]) < (int)sizeof path &&
+            holds_host(path))
+            return realpath(path, r->libraries) != NULL;
+    }
+    return false;
+}
+
+/* Whether the comma list names it. */
+static bool names(const char *list, const char *name)
+{
+    size_t n = strlen(name);
+
+    while (list && *list) {
+        size_t len = strcspn(list, ",");
+
+        if (len == n && !memcmp(list, name, n))
+            return true;
+        list += len + (list[len] == ',');
+    }
+    return false;
+}
+
+static bool all_known(const char *list, struct rp_err *err)
+{
+    while (list && *list) {
+        size_t len = strcspn(list, ","), i = 0;
+
+        while (i < NSOURCES &&
+               (strlen(sources[i].name) != len || memcmp(sources[i].name, list, len)))
+            i++;
+        if (i == NSOURCES) {
+            snprintf(err->text, sizeof err->text,
+                     "there is no source '%.*s': host, cuda, nvtx, nccl, opencl, blocking, malloc",
+                     (int)(len < 100 ? len : 100), list);
+            return false;
+        }
+        list += len + (list[len] == ',');
+    }
+    return true;
+}
+
+/* Puts the library into its variable. */
+static void load(struct record *r, const struct source *source, const char *path, bool asked)
+{
+    const char *old = getenv(source->variable);
+    char joined[8192];
+
+    if (source->way == BY_PATH && old && *old && !asked) {
+        if (!r->quiet)
+            fprintf(stderr,
+                    "reprise: %s is set already: without source '%s' (--with takes it over)\n",
+                    source->variable, source->name);
+        return;
+    }
+    if (source->way != BY_PATH && old && *old &&
+        snprintf(joined, sizeof joined, "%s:%s", path, old) < (int)sizeof joined)
+        path = joined;
+    setenv(source->variable, path, 1);
+    snprintf(r->used + strlen(r->used), sizeof r->used - strlen(r->used), "%s%s",
+             r->used[0] ? ", " : "", source->name);
+}
+
+bool record_sources(struct record *r, const char *with, bool *usage, struct rp_err *err)
+{
+    if (!all_known(with, err)) {
+        *usage = true;
+        return false;
+    }
+    if (!find_libraries(r)) {
+        snprintf(err->text, sizeof err->text,
+                 "the libraries of 'record' are not beside the program: set REPRISE_CAPTURE_DIR to "
+                 "the folder of reprise-host.so");
+        return false;
+    }
+    if (strpbrk(r->libraries, " :")) {
+        snprintf(
+            err->text, sizeof err->text,
+            "'%.800s' has a blank or a colon in its name, which LD_PRELOAD cannot hold: link it "
+            "elsewhere, and set REPRISE_CAPTURE_DIR",
+            r->libraries);
+        return false;
+    }
+    for (size_t i = 0; i < NSOURCES; i++) {
+        const struct source *source = &sources[i];
+        bool asked = names(with, source->name);
+        char path[PATH_MAX + 64];
+
+        if (!asked && !source->always && (with || !source->by_default))
+            continue;
+        snprintf(path, sizeof path, "%s/reprise-%s.so", r->libraries, source->name);
+        if (!access(path, R_OK)) {
+            load(r, source, path, asked);
+        } else if (asked) {
+            snprintf(err->text, sizeof err->text, "source '%s' is not in this build: no '%.800s'",
+                     source->name, path);
+            return false;
+        }
+    }
+    return true;
+}

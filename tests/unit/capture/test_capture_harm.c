@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What may go wrong around a recorded program: it is killed at any moment, the disk is full, the
+ * folder cannot be written, there are no file descriptors left, signals come in between. The
+ * program goes on, nothing that was finished is lost, and what is lost is counted.
+ */
+#include "capture_fixture.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <sys/resource.h>
+#include <sys/time.h>
+
+/* -------------------------------------------------------------------------- kill -9 */
+
+static volatile long *progress; /* shared with the child: finished pairs a thread */
+
+static void *write_for_ever(void *number)
+{
+    const struct rp_capture *cap = rp_capture_own();
+    volatile long *mine = &progress[8 * (intptr_t)number];
+
+    for (;;) {
+        cap->range_begin("outer");
+        cap->range_begin("inner");
+        cap->range_end();
+        cap->range_end();
+        *mine += 1;
+    }
+    return NULL;
+}
+
+static void write_two_for_ever(const struct rp_capture *cap)
+{
+    pthread_t thread;
+
+    (void)cap;
+    pthread_create(&thread, NULL, write_for_ever, (void *)1);
+    write_for_ever((void *)0);
+}
+
+static void test_kill(void **state)
+{
+    UNUSED_STATE(state);
+    progress = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    srand((unsigned)getpid());
+    for (int trial = 0; trial < 12; trial++) {
+        struct recorded r;
+        int64_t finished;
+        pid_t pid;
+
+        progress[0] = progress[8] = 0;
+        recorded_begin(&r);
+        pid = recorded_start(&r, "", write_two_for_ever, false);
+        for (int i = 0; !progress[0] && i < 5000; i++)
+            usleep(200);
+        usleep((useconds_t)(rand() % 20000));
+        kill(pid, SIGKILL);
+        assert_int_equal(waitpid(pid, &r.status, 0), pid);
+        finished = progress[0] + progress[8];
+        assert_true(WIFSIGNALED(r.status) && finished > 0);
+        recorded_read(&r);
+        assert_true(recorded_count(&r, "outer", RP_KIND_ANNOTATION) >= finished);
+        assert_true(recorded_count(&r, "inner", RP_KIND_ANNOTATION) >= finished);
+        assert_int_equal(r.import.trace->health.lost_events, 0);
+        recorded_end(&r);
+    }
+    munmap((void *)(uintptr_t)progress, 4096);
+}
+
+/* -------------------------------------------------------------------------- no room */
+
+enum { MARKS = 60000 };
+
+static void write_marks(const struct rp_capture *cap)
+{
+    errno = 77;
+    for (int i = 0; i < MARKS; i++)
+        cap->mark("m");
+    if (errno != 77) /* the program's own must not change under it */
+        _exit(1);
+}
+
+static void write_marks_in_small_files(const struct rp_capture *cap)
+{
+    struct rlimit limit = {100 << 10, 100 << 10};
+
+    setrlimit(RLIMIT_FSIZE, &limit);
+    write_marks(cap);
+}
+
+/* The limit of files stands for the full disk: both refuse the blocks when a chunk is made. */
+static void test_no_room(void **state)
+{
+    struct recorded r;
+    int64_t kept;
+
+    UNUSED_STATE(state);
+    recorded_run(&r, "", write_marks_in_small_files);
+    kept = recorded_count(&r, "m", RP_KIND_INSTANT);
+    assert_true(kept > 1000 && kept < MARKS);
+    assert_int_equal(r.import.trace->health.lost_events, MARKS - kept);
+    assert_int_equal(r.scan.lost, MARKS - kept);
+    recorded_end(&r);
+}
+
+static void test_full_disk(void **state)
+{
+    char command[200];
+    struct recorded r;
+    int64_t kept;
+
+    UNUSED_STATE(state);
+    recorded_begin(&r);
+    snprintf(command, sizeof command, "mount -t tmpfs -o size=200k none '%s' 2>/dev/null",
+             r.folder);
+    if (geteuid() != 0 || system(command) != 0) {
+        recorded_end(&r);
+        skip();
+    }
+    assert_true(waitpid(recorded_start(&r, "", write_marks, true), &r.status, 0) > 0);
+    assert_true(WIFEXITED(r.status) && WEXITSTATUS(r.status) == 7);
+    recorded_read(&r);
+    kept = recorded_count(&r, "m", RP_KIND_INSTANT);
+    rp_import_release(&r.import);
+    snprintf(command, sizeof command, "umount '%s'", r.folder);
+    assert_int_equal(system(command), 0);
+    assert_true(kept > 1000 && kept < MARKS);
+    assert_int_equal(r.scan.lost, MARKS - kept);
+    recorded_end(&r);
+}
+
+static void test_no_folder(void **state)
+{
+    struct recorded r = {.folder = "/dev/null/recording"};
+
+    UNUSED_STATE(state);
+    assert_true(waitpid(recorded_start(&r, "", write_marks, true), &r.status, 0) > 0);
+    assert_true(WIFEXITED(r.status) && WEXITSTATUS(r.status) == 7);
+}
+
+static void write_without_descriptors(const struct rp_capture *cap)
+{
+    struct rlimit none = {3, 4096}, some = {256, 4096};
+
+    cap->mark("before");
+    setrlimit(RLIMIT_NOFILE, &none);
+    write_marks(cap); /* the first chunk ends here, and no other can be made */
+    setrlimit(RLIMIT_NOFILE, &some);
+    usleep(5000);
+    cap->mark("after");
+}
+
+static void test_no_descriptors(void **state)
+{
+    struct recorded r;
+    int64_t kept;
+
+    UNUSED_STATE(state);
+    recorded_run(&r, "", write_without_descriptors);
+    kept = recorded_count(&r, "m", RP_KIND_INSTANT);
+    assert_int_equal(recorded_count(&r, "before", RP_KIND_INSTANT), 1);
+    assert_int_equal(recorded_count(&r, "after", RP_KIND_INSTANT), 1);
+    assert_true(kept > 0 && kept < MARKS);
+    assert_int_equal(r.import.trace->health.lost_events, MARKS - kept);
+    recorded_end(&r);
+}
+
+/* -------------------------------------------------------------------------- caps */
+
+static void write_much(const struct rp_capture *cap)
+{
+    for (int i = 0; i < 20 * MARKS; i++)
+        cap->mark("m");
+    cap->mark("last");
+}
+
+static void test_ring(void **state)
+{
+    struct recorded r;
+
+    UNUSED_STATE(state);
+    recorded_run(&r, "limit=1048576;full=ring", write_much);
+    assert_int_equal(recorded_count(&r, "last", RP_KIND_INSTANT), 1);
+    assert_true(recorded_count(&r, "m", RP_KIND_INSTANT) < 20 * MARKS);
+    assert_true(r.scan.bytes <= 1048576 + (256 << 10));
+    assert_int_equal(r.scan.lost, 0);
+    recorded_end(&r);
+}
+
+static void test_stop(void **state)
+{
+    struct recorded r;
+    int64_t kept;
+
+    UNUSED_STATE(state);
+    recorded_run(&r, "limit=1048576;full=stop", write_much);
+    kept = recorded_count(&r, "m", RP_KIND_INSTANT);
+    assert_int_equal(recorded_count(&r, "last", RP_KIND_INSTANT), 0);
+    assert_true(r.scan.bytes <= 1048576);
+    assert_int_equal(r.scan.lost, 20 * MARKS + 1 - kept);
+    recorded_end(&r);
+}
+
+/* -------------------------------------------------------------------------- signals */
+
+static const struct rp_capture *signal_cap;
+static volatile sig_atomic_t signals;
+
+static void on_signal(int number)
+{
+    (void)number;
+    signals++;
+    signal_cap->mark("signal");
+}
+
+static void write_under_signals(const struct rp_capture *cap)
+{
+    struct sigaction action = {.sa_handler = on_signal};
+    struct itimerval fast = {{0, 50}, {0, 50}}, off = {{0, 0}, {0, 0}};
+    char name[32];
+
+    signal_cap = cap;
+    cap->mark("m");
+    sigaction(SIGALRM, &action, NULL);
+    setitimer(ITIMER_REAL, &fast, NULL);
+    for (int i = 1; i < 20 * MARKS; i++)
+        cap->mark("m");
+    setitimer(ITIMER_REAL, &off, NULL);
+    snprintf(name, sizeof name, "signals %d", (int)signals);
+    cap->mark(name);
+}
+
+static void test_signals(void **state)
+{
+    struct recorded r;
+    int64_t seen, kept;
+    const char *text;
+    rp_event e = 0;
+
+    UNUSED_STATE(state);
+    recorded_run(&r, "", write_under_signals);
+    while (strncmp(text = rp_trace_str(r.import.trace, r.import.trace->ev.name[e]), "signals ", 8))
+        assert_true(++e < r.import.trace->ev.n);
+    seen = atoll(text + 8);
+    kept = recorded_count(&r, "signal", RP_KIND_INSTANT);
+    assert_true(seen > 0);
+    assert_int_equal(recorded_count(&r, "m", RP_KIND_INSTANT), 20 * MARKS);
+    assert_int_equal(kept + r.import.trace->health.lost_events, seen);
+    recorded_end(&r);
+}
+
+int test_capture_harm(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_kill),           cmocka_unit_test(test_no_room),
+        cmocka_unit_test(test_full_disk),      cmocka_unit_test(test_no_folder),
+        cmocka_unit_test(test_no_descriptors), cmocka_unit_test(test_ring),
+        cmocka_unit_test(test_stop),           cmocka_unit_test(test_signals),
+    };
+
+    return cmocka_run_group_tests_name("capture_harm", tests, NULL, NULL);
+}
