@@ -188,26 +188,26 @@ typedef void rp_cupti_complete(void *context, uint32_t stream, uint8_t *buffer, 
                                size_t valid);
 
 /* ROW(result in the table, name behind "cupti", arguments, 1 where we cannot do without) */
-#define RP_CUPTI_CALLS(ROW)                                                                     \
-    ROW(get_version, GetVersion, (uint32_t *), 1)                                               \
-    ROW(result_string, GetResultString, (int, const char **), 0)                                \
-    ROW(callback_name, GetCallbackName, (int, uint32_t, const char **), 1)                      \
-    ROW(subscribe, Subscribe, (void **, rp_cupti_callback *, void *), 1)                        \
-    ROW(subscribe2, Subscribe_v2,                                                               \
-        (void **, rp_cupti_callback *, void *, struct rp_cupti_subscriber_params *), 0)         \
-    ROW(unsubscribe, Unsubscribe, (void *), 1)                                                  \
-    ROW(enable_callback, EnableCallback, (uint32_t, void *, int, uint32_t), 1)                  \
-    ROW(thread_ids, SetThreadIdType, (int), 0)                                                  \
-    ROW(set_attribute, ActivitySetAttribute, (int, size_t *, void *), 0)                        \
-    ROW(timestamp, ActivityRegisterTimestampCallback, (uint64_t(*)(void)), 0)                   \
-    ROW(buffers, ActivityRegisterCallbacks, (rp_cupti_request *, rp_cupti_complete *), 1)       \
-    ROW(enable, ActivityEnable, (int), 1)                                                       \
-    ROW(disable, ActivityDisable, (int), 1)                                                     \
-    ROW(enable_runtime, ActivityEnableRuntimeApi, (uint32_t, uint8_t), 0)                       \
-    ROW(enable_driver, ActivityEnableDriverApi, (uint32_t, uint8_t), 0)                         \
-    ROW(all_syncs, ActivityEnableAllSyncRecords, (uint8_t), 0)                                  \
-    ROW(next_record, ActivityGetNextRecord, (uint8_t *, size_t, void **), 1)                    \
-    ROW(dropped, ActivityGetNumDroppedRecords, (void *, uint32_t, size_t *), 1)                 \
+#define RP_CUPTI_CALLS(ROW)                                                               \
+    ROW(get_version, GetVersion, (uint32_t *), 1)                                         \
+    ROW(result_string, GetResultString, (int, const char **), 0)                          \
+    ROW(callback_name, GetCallbackName, (int, uint32_t, const char **), 1)                \
+    ROW(subscribe, Subscribe, (void **, rp_cupti_callback *, void *), 1)                  \
+    ROW(subscribe2, Subscribe_v2,                                                         \
+        (void **, rp_cupti_callback *, void *, struct rp_cupti_subscriber_params *), 0)   \
+    ROW(unsubscribe, Unsubscribe, (void *), 1)                                            \
+    ROW(enable_callback, EnableCallback, (uint32_t, void *, int, uint32_t), 1)            \
+    ROW(thread_ids, SetThreadIdType, (int), 0)                                            \
+    ROW(set_attribute, ActivitySetAttribute, (int, size_t *, void *), 0)                  \
+    ROW(timestamp, ActivityRegisterTimestampCallback, (uint64_t(*)(void)), 0)             \
+    ROW(buffers, ActivityRegisterCallbacks, (rp_cupti_request *, rp_cupti_complete *), 1) \
+    ROW(enable, ActivityEnable, (int), 1)                                                 \
+    ROW(disable, ActivityDisable, (int), 1)                                               \
+    ROW(enable_runtime, ActivityEnableRuntimeApi, (uint32_t, uint8_t), 0)                 \
+    ROW(enable_driver, ActivityEnableDriverApi, (uint32_t, uint8_t), 0)                   \
+    ROW(all_syncs, ActivityEnableAllSyncRecords, (uint8_t), 0)                            \
+    ROW(next_record, ActivityGetNextRecord, (uint8_t *, size_t, void **), 1)              \
+    ROW(dropped, ActivityGetNumDroppedRecords, (void *, uint32_t, size_t *), 1)           \
     ROW(flush, ActivityFlushAll, (uint32_t), 1)
 
 #endif

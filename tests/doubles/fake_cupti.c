@@ -33,9 +33,10 @@ int cuptiGetVersion(uint32_t *version)
 
 int cuptiGetCallbackName(int domain, uint32_t id, const char **name)
 {
-    static const char *const runtime[] = {
-        [211] = "cudaLaunchKernel_v7000", [31] = "cudaMemcpy_v3020",
-        [131] = "cudaStreamSynchronize_v3020", [311] = "cudaGraphLaunch_v10000"};
+    static const char *const runtime[] = {[211] = "cudaLaunchKernel_v7000",
+                                          [31] = "cudaMemcpy_v3020",
+                                          [131] = "cudaStreamSynchronize_v3020",
+                                          [311] = "cudaGraphLaunch_v10000"};
 
     *name = domain == RP_CUPTI_DOMAIN_RUNTIME && id < 312 ? runtime[id] : "cuLaunchKernel_ptsz";
     return *name ? 0 : 1;
@@ -104,12 +105,18 @@ int cuptiActivityDisable(int kind)
     return 0;
 }
 
-static const uint16_t sizes[64] = {[RP_CUPTI_CONCURRENT_KERNEL] = 216, [RP_CUPTI_MEMCPY] = 96,
-                                   [RP_CUPTI_MEMCPY2] = 96,            [RP_CUPTI_MEMSET] = 88,
-                                   [RP_CUPTI_RUNTIME] = 40,            [RP_CUPTI_DRIVER] = 40,
-                                   [RP_CUPTI_SYNCHRONIZATION] = 56,    [RP_CUPTI_OVERHEAD] = 56,
-                                   [RP_CUPTI_EXTERNAL_CORRELATION] = 24, [RP_CUPTI_CUDA_EVENT] = 56,
-                                   [RP_CUPTI_GRAPH_TRACE] = 56,        [RP_CUPTI_DEVICE] = 184,
+static const uint16_t sizes[64] = {[RP_CUPTI_CONCURRENT_KERNEL] = 216,
+                                   [RP_CUPTI_MEMCPY] = 96,
+                                   [RP_CUPTI_MEMCPY2] = 96,
+                                   [RP_CUPTI_MEMSET] = 88,
+                                   [RP_CUPTI_RUNTIME] = 40,
+                                   [RP_CUPTI_DRIVER] = 40,
+                                   [RP_CUPTI_SYNCHRONIZATION] = 56,
+                                   [RP_CUPTI_OVERHEAD] = 56,
+                                   [RP_CUPTI_EXTERNAL_CORRELATION] = 24,
+                                   [RP_CUPTI_CUDA_EVENT] = 56,
+                                   [RP_CUPTI_GRAPH_TRACE] = 56,
+                                   [RP_CUPTI_DEVICE] = 184,
                                    [RP_CUPTI_CONTEXT] = 32};
 
 int cuptiActivityGetNextRecord(uint8_t *buffer, size_t valid, void **record)

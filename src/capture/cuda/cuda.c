@@ -10,9 +10,8 @@
  *
  * Options (`record --set`):
  *   cuda.graph=graph|node   a CUDA graph is one record (default), or one for each of its nodes
- *   cuda.calls=usual|all|none  calls of the runtime and launches of the driver, without queries that
- *                           only poll (default); all of both; none
- *   cuda.sync=on|off        waits and events (default on)
+ *   cuda.calls=usual|all|none  calls of the runtime and launches of the driver, without queries
+ * that only poll (default); all of both; none cuda.sync=on|off        waits and events (default on)
  */
 #include "capture/cuda/cuda.h"
 
@@ -44,7 +43,8 @@ static void on_callback(void *user, int domain, uint32_t id, const void *data)
     if (domain == RP_CUPTI_DOMAIN_RESOURCE && id == RP_CUPTI_CONTEXT_CREATED)
         atomic_fetch_add(&rp_cuda.contexts, 1);
     else if (domain == RP_CUPTI_DOMAIN_STATE)
-        rp_cuda.cap->warn("CUPTI met an error it cannot go on from: kernels are no longer recorded");
+        rp_cuda.cap->warn(
+            "CUPTI met an error it cannot go on from: kernels are no longer recorded");
 }
 
 /* -------------------------------------------------------------------------- what is recorded */
@@ -66,9 +66,14 @@ static void set_attribute(int attribute, size_t value, size_t size)
 static void enable_driver_launches(void)
 {
     static const uint16_t ids[] = {
-        307 /* cuLaunchKernel */,  442 /* _ptsz */,        652 /* cuLaunchKernelEx */,
-        653 /* _ptsz */,           514 /* cuGraphLaunch */, 515 /* _ptsz */,
-        477 /* cuLaunchCooperativeKernel */, 478 /* _ptsz */,
+        307 /* cuLaunchKernel */,
+        442 /* _ptsz */,
+        652 /* cuLaunchKernelEx */,
+        653 /* _ptsz */,
+        514 /* cuGraphLaunch */,
+        515 /* _ptsz */,
+        477 /* cuLaunchCooperativeKernel */,
+        478 /* _ptsz */,
     };
 
     if (!rp_cuda.cupti.enable_driver)
@@ -96,9 +101,12 @@ static void enable_calls(void)
 
 static void enable_records(void)
 {
-    static const uint8_t kinds[] = {RP_CUPTI_DEVICE,   RP_CUPTI_CONTEXT,
-                                    RP_CUPTI_MEMCPY,   RP_CUPTI_MEMCPY2,
-                                    RP_CUPTI_MEMSET,   RP_CUPTI_OVERHEAD,
+    static const uint8_t kinds[] = {RP_CUPTI_DEVICE,
+                                    RP_CUPTI_CONTEXT,
+                                    RP_CUPTI_MEMCPY,
+                                    RP_CUPTI_MEMCPY2,
+                                    RP_CUPTI_MEMSET,
+                                    RP_CUPTI_OVERHEAD,
                                     RP_CUPTI_EXTERNAL_CORRELATION};
     char text[160];
     int code;

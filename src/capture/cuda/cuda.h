@@ -25,10 +25,10 @@ struct rp_cuda {
     const struct rp_capture *cap;
     struct rp_cupti cupti;
     void *subscriber;
-    uint32_t process;           /* cap->process_id() of the process that subscribed */
-    _Atomic uint32_t running;   /* subscribed, and not at the end */
-    _Atomic uint32_t contexts;  /* that were created */
-    _Atomic uint32_t others;    /* other profilers that asked for CUPTI */
+    uint32_t process;          /* cap->process_id() of the process that subscribed */
+    _Atomic uint32_t running;  /* subscribed, and not at the end */
+    _Atomic uint32_t contexts; /* that were created */
+    _Atomic uint32_t others;   /* other profilers that asked for CUPTI */
     _Atomic uint64_t kernels, untimed, dropped, bad;
 };
 extern struct rp_cuda rp_cuda RP_CUDA_HIDDEN;

@@ -85,9 +85,9 @@ const char *rp_cuda_find(struct rp_cupti *out)
     *out = (struct rp_cupti){.handle = find()};
     if (!out->handle)
         return "CUPTI (libcupti.so.13 or .12) was not found: set CUPTI_PATH to its folder";
-#define RP_CUPTI_LOOKUP(field, name, args, needed)                    \
-    *(void **)&out->field = dlsym(out->handle, "cupti" #name);        \
-    if (needed && !out->field)                                        \
+#define RP_CUPTI_LOOKUP(field, name, args, needed)             \
+    *(void **)&out->field = dlsym(out->handle, "cupti" #name); \
+    if (needed && !out->field)                                 \
         return "this CUPTI is too old: it has no function cupti" #name;
     RP_CUPTI_CALLS(RP_CUPTI_LOOKUP)
 #undef RP_CUPTI_LOOKUP

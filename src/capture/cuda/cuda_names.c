@@ -66,8 +66,8 @@ static char *demangle(const char *mangled)
             *(void **)&call = dlsym(library, "__cxa_demangle");
         tried = true;
     }
-    text = call && mangled[0] == '_' && mangled[1] == 'Z' ? call(mangled, NULL, NULL, &status)
-                                                          : NULL;
+    text =
+        call && mangled[0] == '_' && mangled[1] == 'Z' ? call(mangled, NULL, NULL, &status) : NULL;
     return text ? text : strdup(mangled);
 }
 

@@ -56,7 +56,8 @@ static const char *word(const char *const *words, size_t n, uint32_t i)
 }
 #define WORD(words, i) word(words, sizeof(words) / sizeof(words)[0], i)
 
-/* -------------------------------------------------------------------------- what others refer to */
+/* -------------------------------------------------------------------------- what others refer to
+ */
 
 static struct {
     uint32_t context, event, next;
@@ -93,8 +94,7 @@ static void add_awaited(struct out *o, const struct rp_cupti_sync_record *r)
     for (uint32_t i = 0; i < RECENT; i++) {
         uint32_t c = events[k].recent[i].correlation;
 
-        if (c && c < r->correlation &&
-            (best == RECENT || c > events[k].recent[best].correlation))
+        if (c && c < r->correlation && (best == RECENT || c > events[k].recent[best].correlation))
             best = i;
     }
     if (best == RECENT)

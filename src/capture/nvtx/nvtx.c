@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The nvtx library: ranges and marks of NVTX, with no GPU and no CUPTI. A program's own copy of NVTX
- * loads it (NVTX_INJECTION64_PATH) at its first call, and each library of the program that has its
- * own copy does so again: all of them get the same functions.
+ * The nvtx library: ranges and marks of NVTX, with no GPU and no CUPTI. A program's own copy of
+ * NVTX loads it (NVTX_INJECTION64_PATH) at its first call, and each library of the program that has
+ * its own copy does so again: all of them get the same functions.
  *
  * Push and pop nest within their domain, so a domain is a lane of the thread. A range that was
  * started may end on another thread: it is a pair with an id, and its name is kept until then.
@@ -17,11 +17,11 @@
 #include <string.h>
 #include <wchar.h>
 
-#define EXPORT      __attribute__((visibility("default")))
-#define FIRST_LANE  UINT32_C(0x4e560000) /* away from other sources */
-#define NAME_MAX_   256
-#define STARTED     1024 /* ranges with a name at a time; a power of two */
-#define CATEGORY    "nvtx"
+#define EXPORT     __attribute__((visibility("default")))
+#define FIRST_LANE UINT32_C(0x4e560000) /* away from other sources */
+#define NAME_MAX_  256
+#define STARTED    1024 /* ranges with a name at a time; a power of two */
+#define CATEGORY   "nvtx"
 
 struct domain {
     uint32_t lane;
@@ -269,16 +269,24 @@ struct entry {
     rp_nvtx_function function;
 };
 
-#define ENTRY(id, function) {id, (rp_nvtx_function)(function)}
+#define ENTRY(id, function)              \
+    {                                    \
+        id, (rp_nvtx_function)(function) \
+    }
 
-static const struct entry core[] = {
-    ENTRY(RP_NVTX_MARK_EX, mark_ex),   ENTRY(RP_NVTX_MARK_A, mark_a),
-    ENTRY(RP_NVTX_MARK_W, mark_w),     ENTRY(RP_NVTX_START_EX, start_ex),
-    ENTRY(RP_NVTX_START_A, start_a),   ENTRY(RP_NVTX_START_W, start_w),
-    ENTRY(RP_NVTX_END, end),           ENTRY(RP_NVTX_PUSH_EX, push_ex),
-    ENTRY(RP_NVTX_PUSH_A, push_a),     ENTRY(RP_NVTX_PUSH_W, push_w),
-    ENTRY(RP_NVTX_POP, pop_plain),     ENTRY(RP_NVTX_NAME_THREAD_A, name_thread_a),
-    ENTRY(RP_NVTX_NAME_THREAD_W, name_thread_w)};
+static const struct entry core[] = {ENTRY(RP_NVTX_MARK_EX, mark_ex),
+                                    ENTRY(RP_NVTX_MARK_A, mark_a),
+                                    ENTRY(RP_NVTX_MARK_W, mark_w),
+                                    ENTRY(RP_NVTX_START_EX, start_ex),
+                                    ENTRY(RP_NVTX_START_A, start_a),
+                                    ENTRY(RP_NVTX_START_W, start_w),
+                                    ENTRY(RP_NVTX_END, end),
+                                    ENTRY(RP_NVTX_PUSH_EX, push_ex),
+                                    ENTRY(RP_NVTX_PUSH_A, push_a),
+                                    ENTRY(RP_NVTX_PUSH_W, push_w),
+                                    ENTRY(RP_NVTX_POP, pop_plain),
+                                    ENTRY(RP_NVTX_NAME_THREAD_A, name_thread_a),
+                                    ENTRY(RP_NVTX_NAME_THREAD_W, name_thread_w)};
 
 static const struct entry core2[] = {
     ENTRY(RP_NVTX_DOMAIN_MARK_EX, domain_mark),   ENTRY(RP_NVTX_DOMAIN_START_EX, domain_start),
