@@ -18,6 +18,9 @@ enum rp_code rp_hlo_text_print(const struct rp_program *p, struct rp_out *to, st
 enum rp_code rp_hlo_proto_parse(const void *bytes, size_t n, const struct rp_limits *limits,
                                 struct rp_program **out, struct rp_err *err);
 
+/* The HloModuleProto inside of any of them, as it stands there; false where there is none. */
+bool rp_hlo_proto_module(const void *bytes, size_t n, struct rp_bytes *module);
+
 /* An HloProto. */
 enum rp_code rp_hlo_proto_write(const struct rp_program *p, struct rp_proto_writer *to,
                                 struct rp_err *err);
