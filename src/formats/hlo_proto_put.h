@@ -8,6 +8,7 @@ struct hlo_put {
     const struct rp_program *p;
     struct rp_proto_writer *w;
     struct rp_err *err;
+    bool complete; /* for a compiler: shapes have layouts, constants have values */
 };
 
 /* As protobuf names them: (computation's id << 32) | number in it. */

@@ -25,6 +25,11 @@ bool rp_hlo_proto_module(const void *bytes, size_t n, struct rp_bytes *module);
 enum rp_code rp_hlo_proto_write(const struct rp_program *p, struct rp_proto_writer *to,
                                 struct rp_err *err);
 
+/* An HloModuleProto for a compiler to take: shapes that have no layout get the row-major one, and a
+   constant whose values the text has left out is an error. */
+enum rp_code rp_hlo_module_write(const struct rp_program *p, struct rp_proto_writer *to,
+                                 struct rp_err *err);
+
 /* A GraphDef into a new program of the language "graphdef"; the text form needs no bytes to live
  * on.
  */

@@ -124,6 +124,21 @@ static void put_layout(const struct hlo_put *put, uint32_t layout)
     rp_proto_end(put->w, begun);
 }
 
+/* The row-major one; a scalar has none, but says so. */
+static void put_default_layout(const struct hlo_put *put, uint32_t rank)
+{
+    size_t begun = rp_proto_begin(put->w, 5), list;
+
+    if (rank) {
+        list = rp_proto_begin(put->w, 1);
+        while (rank-- > 0)
+            rp_proto_add_varint(put->w, rank);
+        rp_proto_end(put->w, list);
+    }
+    rp_proto_put_varint(put->w, 16, 1);
+    rp_proto_end(put->w, begun);
+}
+
 static void put_dims(const struct hlo_put *put, const struct rp_op_shape *s)
 {
     size_t list;
@@ -156,6 +171,8 @@ void hlo_put_shape(const struct hlo_put *put, uint32_t field, uint32_t shape)
         put_dims(put, s);
         if (s->layout)
             put_layout(put, s->layout);
+        else if (put->complete && rp_elem_bits(s->elem))
+            put_default_layout(put, s->n);
     }
     rp_proto_end(put->w, begun);
 }
@@ -230,6 +247,11 @@ enum rp_code hlo_put_literal(const struct hlo_put *put, uint32_t op)
     literal = &put->p->literals.at[put->p->value.at[op]];
     if (literal->form == RP_LITERAL_PROTO)
         rp_proto_put_bytes(put->w, 8, literal->at, literal->n);
+    if (put->complete && literal->form == RP_LITERAL_NONE)
+        return rp_err_set(put->err, RP_FORMAT,
+                          "the values of the constant '%s' were left out of the text: dump with "
+                          "--xla_dump_large_constants, or use the .hlo.pb",
+                          rp_program_text(put->p, put->p->op_name.at[op]));
     if (literal->form == RP_LITERAL_NONE || !rp_literal_known(put->p, literal))
         return RP_OK;
     elem = put->p->shapes.at[literal->shape].elem;
@@ -447,28 +469,51 @@ static enum rp_code put_module_attrs(const struct hlo_put *put)
     return RP_OK;
 }
 
-enum rp_code rp_hlo_proto_write(const struct rp_program *p, struct rp_proto_writer *to,
-                                struct rp_err *err)
+static enum rp_code put_module(const struct hlo_put *put)
 {
-    struct hlo_put put = {p, to, err};
-    const struct rp_computation *entry;
-    struct rp_bytes bytes;
-    size_t module;
+    const struct rp_program *p = put->p;
+    const struct rp_computation *entry = &p->computations.at[p->entry];
 
+    rp_proto_put_text(put->w, 1, p->name ? rp_program_text(p, p->name) : "module");
+    put_text(put, 2, entry->name);
+    for (uint32_t i = 0; i < p->computations.n; i++)
+        RP_TRY(put_computation(put, i));
+    RP_TRY(put_program_shape(put, entry));
+    rp_proto_put_varint(put->w, 6, (uint64_t)p->entry + 1);
+    put_frames(put);
+    return put_module_attrs(put);
+}
+
+static enum rp_code check_hlo(const struct rp_program *p, struct rp_err *err)
+{
     if (strcmp(p->language, "hlo") != 0 || p->entry == RP_NONE)
         return rp_err_set(err, RP_UNSUPPORTED, "a program in %s cannot be written as HLO",
                           p->language);
-    entry = &p->computations.at[p->entry];
+    return RP_OK;
+}
+
+enum rp_code rp_hlo_proto_write(const struct rp_program *p, struct rp_proto_writer *to,
+                                struct rp_err *err)
+{
+    struct hlo_put put = {p, to, err, false};
+    struct rp_bytes bytes;
+    size_t module;
+
+    RP_TRY(check_hlo(p, err));
     module = rp_proto_begin(to, 1);
-    rp_proto_put_text(to, 1, p->name ? rp_program_text(p, p->name) : "module");
-    put_text(&put, 2, entry->name);
-    for (uint32_t i = 0; i < p->computations.n; i++)
-        RP_TRY(put_computation(&put, i));
-    RP_TRY(put_program_shape(&put, entry));
-    rp_proto_put_varint(to, 6, (uint64_t)p->entry + 1);
-    put_frames(&put);
-    RP_TRY(put_module_attrs(&put));
+    RP_TRY(put_module(&put));
     rp_proto_end(to, module);
+    return rp_proto_written(to, &bytes, err);
+}
+
+enum rp_code rp_hlo_module_write(const struct rp_program *p, struct rp_proto_writer *to,
+                                 struct rp_err *err)
+{
+    struct hlo_put put = {p, to, err, true};
+    struct rp_bytes bytes;
+
+    RP_TRY(check_hlo(p, err));
+    RP_TRY(put_module(&put));
     return rp_proto_written(to, &bytes, err);
 }
 
