@@ -324,7 +324,7 @@ enum rp_code rp_arrays_parse(const uint8_t *bytes, size_t n, const struct rp_lim
 {
     struct rp_limits most = limits ? *limits : RP_LIMITS_DEFAULT;
     struct zip z = {.bytes = bytes, .n = n};
-    struct zip_member m;
+    struct zip_member m = {0};
     struct rp_tensor *t;
 
     if (n >= 6 && !memcmp(bytes, "\x93NUMPY", 6)) {

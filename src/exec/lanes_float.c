@@ -64,7 +64,7 @@
     X(LE, le, x <= y)   \
     X(LT, lt, x < y)
 
-#define F(f) f##f
+#define F(fn) fn##f
 #define T    float
 #define N(name) name##_f32
 #define BITS  int32_t
@@ -76,7 +76,7 @@
 #undef BITS
 #undef UBITS
 
-#define F(f) f
+#define F(fn) fn
 #define T    double
 #define N(name) name##_f64
 #define BITS  int64_t

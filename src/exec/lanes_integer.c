@@ -38,10 +38,10 @@
     X(MULHI, mulhi, (T)(((WIDE)x * (WIDE)y) >> WIDTH))
 
 #define UNARY_LIST(X)                                          \
-    X(ABS, abs, x < 0 ? (T)(0 - (uint64_t)x) : x)              \
+    X(ABS, abs, NEGATIVE(x) ? (T)(0 - (uint64_t)x) : x)              \
     X(NEGATE, negate, 0 - (uint64_t)x)                         \
     X(NOT, not, ~x)                                            \
-    X(SIGN, sign, x < 0 ? (T)-1 : x > 0)                       \
+    X(SIGN, sign, NEGATIVE(x) ? (T)-1 : x != 0)                       \
     X(POPCNT, popcnt, __builtin_popcountll((U)x))              \
     X(CLZ, clz, x == 0 ? (int)WIDTH : __builtin_clzll((U)x) - (int)(64 - WIDTH)) \
     X(COPY, copy, x)
@@ -49,7 +49,7 @@
 __extension__ typedef __int128 int128;
 __extension__ typedef unsigned __int128 uint128;
 
-#define SIGNED 1
+#define NEGATIVE(x) ((x) < 0)
 #define MINUS_ONE(y) ((y) == -1)
 #define WIDE int128
 #define T int8_t
@@ -72,8 +72,10 @@ __extension__ typedef unsigned __int128 uint128;
 #define S int64_t
 #define N(name) name##_s64
 #include "exec/lanes_integer.inc"
+#undef NEGATIVE
 #undef MINUS_ONE
 #undef WIDE
+#define NEGATIVE(x) 0
 #define MINUS_ONE(y) 0
 #define WIDE uint128
 #define T uint8_t
