@@ -42,6 +42,10 @@ struct rp_tf_port {
     X(options_new, "TF_NewSessionOptions", void *, (void))                                     \
     X(options_free, "TF_DeleteSessionOptions", void, (void *options))                          \
     X(session_new, "TF_NewSession", void *, (void *graph, const void *options, void *status))  \
+    X(session_load, "TF_LoadSessionFromSavedModel", void *,                                    \
+      (const void *options, const struct rp_tf_buffer *run_options, const char *folder,        \
+       const char *const *tags, int ntags, void *graph, struct rp_tf_buffer *meta,             \
+       void *status))                                                                          \
     X(session_close, "TF_CloseSession", void, (void *session, void *status))                   \
     X(session_free, "TF_DeleteSession", void, (void *session, void *status))                   \
     X(session_run, "TF_SessionRun", void,                                                      \

@@ -7,6 +7,7 @@
 #include "exec/device_marks.h"
 #include "exec/engines.h"
 #include "exec/pjrt_module.h"
+#include "exec/plan.h"
 #include "exec/plugin_find.h"
 #include "exec/worker.h"
 #include "io/proto_write.h"
@@ -14,7 +15,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 struct pjrt_exe {
     struct rp_executable base;
@@ -30,14 +30,6 @@ struct pjrt_exe {
     struct rp_device_marks marks;
 };
 
-static int64_t now_ns(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
-}
-
 /* ---- where the plugin is ---- */
 
 static enum rp_code open_plugin(void *self, struct rp_worker_facts *facts, struct rp_err *err)
@@ -46,14 +38,14 @@ static enum rp_code open_plugin(void *self, struct rp_worker_facts *facts, struc
     struct rp_pjrt_client *c = &x->client;
     unsigned devices = (x->source.replicas ? x->source.replicas : 1) *
                        (x->source.partitions ? x->source.partitions : 1);
-    int64_t begin = now_ns(), loaded;
+    int64_t begin = rp_exec_now(), loaded;
 
     RP_TRY(rp_pjrt_open(x->path, x->options->plugin_options, x->options->nplugin_options, devices,
                         c, err));
-    loaded = now_ns();
+    loaded = rp_exec_now();
     RP_TRY(rp_pjrt_compile(c, &x->source, err));
     facts->load_ns = loaded - begin;
-    facts->compile_ns = now_ns() - loaded;
+    facts->compile_ns = rp_exec_now() - loaded;
     facts->narguments = c->narguments;
     facts->noutputs = c->noutputs;
     facts->devices = c->ndevices;

@@ -6,6 +6,7 @@
  * works in a child process as the plugins do (worker.h): the library prints when it is loaded.
  */
 #include "exec/engines.h"
+#include "exec/plan.h"
 #include "exec/plugin_find.h"
 #include "exec/tf_api.h"
 #include "exec/worker.h"
@@ -13,7 +14,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 struct tf_exe {
     struct rp_executable base;
@@ -28,14 +28,6 @@ struct tf_exe {
     void **inputs, **outputs;
     size_t nfeeds, nfetches;
 };
-
-static int64_t now_ns(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
-}
 
 /* ---- in the process that has the library ---- */
 
@@ -83,17 +75,22 @@ static enum rp_code import_graph(struct tf_exe *x, struct rp_err *err)
     struct rp_tf_buffer graph = {x->program->module, x->program->nmodule, NULL};
     void *options = x->tf.import_new();
 
-    x->graph = x->tf.graph_new();
     x->tf.graph_import(x->graph, &graph, options, x->status);
     x->tf.import_free(options);
     return rp_tf_check(&x->tf, x->status, RP_FORMAT, err);
 }
 
+/* The graph of a SavedModel comes with its session: variables are restored from files. */
 static enum rp_code start_session(struct tf_exe *x, struct rp_err *err)
 {
+    static const char *const tags[] = {"serve"};
+    const char *folder = x->program->saved_folder;
     void *options = x->tf.options_new();
 
-    x->session = x->tf.session_new(x->graph, options, x->status);
+    if (folder)
+        x->session = x->tf.session_load(options, NULL, folder, tags, 1, x->graph, NULL, x->status);
+    else
+        x->session = x->tf.session_new(x->graph, options, x->status);
     x->tf.options_free(options);
     return rp_tf_check(&x->tf, x->status, RP_MISSING, err);
 }
@@ -101,17 +98,19 @@ static enum rp_code start_session(struct tf_exe *x, struct rp_err *err)
 static enum rp_code open_library(void *self, struct rp_worker_facts *facts, struct rp_err *err)
 {
     struct tf_exe *x = self;
-    int64_t begin = now_ns(), loaded;
+    int64_t begin = rp_exec_now(), loaded;
 
     setenv("TF_CPP_MIN_LOG_LEVEL", "2", 0); /* the user's own choice stays */
     RP_TRY(rp_tf_load(x->path, &x->tf, err));
     x->status = x->tf.status_new();
-    loaded = now_ns();
-    RP_TRY(import_graph(x, err));
-    RP_TRY(find_ports(x, err));
+    loaded = rp_exec_now();
+    x->graph = x->tf.graph_new();
+    if (!x->program->saved_folder)
+        RP_TRY(import_graph(x, err));
     RP_TRY(start_session(x, err));
+    RP_TRY(find_ports(x, err));
     facts->load_ns = loaded - begin;
-    facts->compile_ns = now_ns() - loaded;
+    facts->compile_ns = rp_exec_now() - loaded;
     facts->narguments = x->nfeeds;
     facts->noutputs = x->nfetches;
     facts->devices = 1;
@@ -171,10 +170,10 @@ static enum rp_code run_with(struct tf_exe *x, const struct rp_tf_buffer *option
     int64_t begin;
 
     drop_outputs(x);
-    begin = now_ns();
+    begin = rp_exec_now();
     x->tf.session_run(x->session, options, x->feeds, x->inputs, (int)x->nfeeds, x->fetches,
                       x->outputs, (int)x->nfetches, NULL, 0, metadata, x->status);
-    *ns = now_ns() - begin;
+    *ns = rp_exec_now() - begin;
     return rp_tf_check(&x->tf, x->status, RP_IO, err);
 }
 

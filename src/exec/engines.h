@@ -49,6 +49,7 @@ struct rp_engine_program {
     size_t ncompile_options;
     const char *const *feeds, *const *fetches; /* of a GraphDef: tensors by name, "x:0" */
     size_t nfeeds, nfetches;
+    const char *saved_folder; /* of a SavedModel whose variables stand in files there; or NULL */
 };
 
 /* Time of one instruction, summed over the runs since the last upload. */

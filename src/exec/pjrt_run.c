@@ -8,10 +8,11 @@
  */
 #include "exec/pjrt_client.h"
 
+#include "exec/plan.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 /* ---- element types ---- */
 
@@ -138,14 +139,6 @@ static enum rp_code renew(struct rp_pjrt_client *c, struct rp_err *err)
 
 /* ---- running ---- */
 
-static int64_t now_ns(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
-}
-
 static void drop_outputs(struct rp_pjrt_client *c)
 {
     for (size_t i = 0; i < c->ndevices * c->noutputs; i++) {
@@ -180,7 +173,7 @@ enum rp_code rp_pjrt_run(struct rp_pjrt_client *c, int64_t *ns, struct rp_err *e
     args.word[RP_PJRT_EXECUTE_NARGUMENTS] = c->narguments;
     args.word[RP_PJRT_EXECUTE_OUTPUTS] = rp_pjrt_word(c->output_lists);
     args.word[RP_PJRT_EXECUTE_EVENTS] = rp_pjrt_word(c->events);
-    begin = now_ns();
+    begin = rp_exec_now();
     RP_TRY(rp_pjrt_call(&c->pjrt, RP_PJRT_EXECUTE, &args, &options, RP_IO, err));
     mark_consumed(c);
     code = RP_OK;
@@ -189,7 +182,7 @@ enum rp_code rp_pjrt_run(struct rp_pjrt_client *c, int64_t *ns, struct rp_err *e
         code = code == RP_OK ? waited : code;
         c->events[d] = NULL;
     }
-    *ns = now_ns() - begin;
+    *ns = rp_exec_now() - begin;
     return code;
 }
 
