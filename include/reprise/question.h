@@ -45,7 +45,12 @@ struct rp_setting {
     const char *name, *value; /* value NULL: a flag that is on */
 };
 
-enum { RP_ACCEPTS_NOTHING = 0, RP_ACCEPTS_TRACES = 1, RP_ACCEPTS_PROGRAMS = 2 };
+enum {
+    RP_ACCEPTS_NOTHING = 0,
+    RP_ACCEPTS_TRACES = 1,
+    RP_ACCEPTS_PROGRAMS = 2,
+    RP_ACCEPTS_OPTIONAL = 4 /* with one of these: it may also be asked without an input */
+};
 
 struct rp_question {
     const char *name, *group, *summary;

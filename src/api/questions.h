@@ -14,6 +14,7 @@
     X(critpath)             \
     X(convert)              \
     X(graph)                \
+    X(replay)               \
     X(diff)                 \
     X(version)              \
     X(doctor)

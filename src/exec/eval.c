@@ -20,7 +20,7 @@ int64_t rp_exec_now(void)
     return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
-enum rp_code rp_shape_tensor(const struct rp_shape *shape, struct rp_tensor **out,
+enum rp_code rp_shape_tensor(const struct rp_value_shape *shape, struct rp_tensor **out,
                              struct rp_err *err)
 {
     return rp_tensor_new(shape->elem, shape->dims, shape->rank, out, err);

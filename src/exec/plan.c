@@ -17,24 +17,24 @@
 
 /* ---- shapes ---- */
 
-static enum rp_code open_shape(struct rp_plan *plan, uint32_t id, const struct rp_shape **memo,
-                               const struct rp_shape **out, struct rp_err *err)
+static enum rp_code open_shape(struct rp_plan *plan, uint32_t id, const struct rp_value_shape **memo,
+                               const struct rp_value_shape **out, struct rp_err *err)
 {
     const struct rp_program *p = plan->program;
     const struct rp_op_shape *s = &p->shapes.at[id];
-    struct rp_shape *to;
+    struct rp_value_shape *to;
 
     if (memo[id]) {
         *out = memo[id];
         return RP_OK;
     }
-    to = RP_NODE_NEW(plan, struct rp_shape);
+    to = RP_NODE_NEW(plan, struct rp_value_shape);
     if (!to)
         return rp_err_nomem(err, "planning shapes");
     to->elem = s->elem;
     to->dynamic = (s->flags & RP_SHAPE_DYNAMIC) != 0;
     if (s->elem == RP_ELEM_TUPLE) {
-        const struct rp_shape **parts = RP_ARENA_NEW(&plan->arena, const struct rp_shape *, s->n);
+        const struct rp_value_shape **parts = RP_ARENA_NEW(&plan->arena, const struct rp_value_shape *, s->n);
 
         if (!parts && s->n)
             return rp_err_nomem(err, "planning shapes");
@@ -67,7 +67,7 @@ static enum rp_code open_shape(struct rp_plan *plan, uint32_t id, const struct r
 static enum rp_code open_shapes(struct rp_plan *plan, struct rp_err *err)
 {
     size_t n = plan->program->shapes.n;
-    const struct rp_shape **memo = RP_ARENA_NEW(&plan->arena, const struct rp_shape *, n), *at;
+    const struct rp_value_shape **memo = RP_ARENA_NEW(&plan->arena, const struct rp_value_shape *, n), *at;
 
     if (!memo)
         return rp_err_nomem(err, "planning shapes");
@@ -155,7 +155,7 @@ bool rp_node_word(const struct rp_plan *plan, const struct rp_node *node, unsign
     return n == strlen(word) && !memcmp(at, word, n);
 }
 
-const struct rp_shape *rp_node_operand(const struct rp_plan *plan, const struct rp_node *node,
+const struct rp_value_shape *rp_node_operand(const struct rp_plan *plan, const struct rp_node *node,
                                        size_t i)
 {
     uint32_t op = rp_op_operands(plan->program, node->op).at[i];

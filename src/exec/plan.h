@@ -14,13 +14,13 @@ struct rp_eval;
 struct rp_plan;
 struct rp_node;
 
-struct rp_shape {
+struct rp_value_shape {
     uint8_t elem;
     bool dynamic;
     uint32_t rank, nparts;
     const int64_t *dims;
     const uint32_t *order; /* minor to major; NULL: row-major */
-    const struct rp_shape *const *parts;
+    const struct rp_value_shape *const *parts;
     size_t n; /* elements */
 };
 
@@ -42,7 +42,7 @@ struct rp_node {
     rp_kernel_fn *run;
     uint32_t op, code;
     const char *name, *opcode;
-    const struct rp_shape *shape;
+    const struct rp_value_shape *shape;
     uint32_t nin, ncalled, ndead;
     const uint32_t *in;   /* nodes of the same graph */
     struct rp_graph **called;
@@ -61,7 +61,7 @@ struct rp_graph {
 struct rp_plan {
     const struct rp_program *program;
     struct rp_arena arena;
-    const struct rp_shape *const *shapes; /* of every shape of the program; NULL: not used */
+    const struct rp_value_shape *const *shapes; /* of every shape of the program; NULL: not used */
     struct rp_graph *graphs;              /* of every computation */
     struct rp_graph *entry;
     const struct rp_kernel *const *kernels; /* by opcode; NULL: not known */
@@ -75,7 +75,7 @@ enum rp_code rp_plan_new(const struct rp_program *program, const struct rp_kerne
 void rp_plan_free(struct rp_plan *plan); /* NULL is fine */
 
 /* Shape of an operand. */
-const struct rp_shape *rp_node_operand(const struct rp_plan *plan, const struct rp_node *node,
+const struct rp_value_shape *rp_node_operand(const struct rp_plan *plan, const struct rp_node *node,
                                        size_t i);
 
 /* ---- attributes ---- */
@@ -118,7 +118,7 @@ int64_t rp_exec_now(void); /* ns, monotonic */
 
 /* A new array of the node's shape (not of a tuple). */
 enum rp_code rp_node_result(const struct rp_node *node, struct rp_tensor **out, struct rp_err *err);
-enum rp_code rp_shape_tensor(const struct rp_shape *shape, struct rp_tensor **out,
+enum rp_code rp_shape_tensor(const struct rp_value_shape *shape, struct rp_tensor **out,
                              struct rp_err *err);
 
 #endif

@@ -38,8 +38,8 @@ enum rp_code rp_conv_fill(struct rp_plan *plan, const struct rp_node *node, stru
 
 /* That the sizes fit each other, so that the loops need not look. */
 static enum rp_code check(const struct rp_conv *c, const struct rp_node *node,
-                          const struct rp_shape *in, const struct rp_shape *kernel,
-                          const struct rp_shape *out, struct rp_err *err)
+                          const struct rp_value_shape *in, const struct rp_value_shape *kernel,
+                          const struct rp_value_shape *out, struct rp_err *err)
 {
     size_t rank = c->dims.nspatial + 2;
     int64_t features, outputs, batch;
@@ -146,7 +146,7 @@ static void all(const struct sizes *s, unsigned wide, const void *in, const void
 }
 
 enum rp_code rp_conv_run(const struct rp_conv *c, struct rp_tensor *input, struct rp_tensor *kernel,
-                         const struct rp_shape *shape, struct rp_tensor **out, struct rp_err *err)
+                         const struct rp_value_shape *shape, struct rp_tensor **out, struct rp_err *err)
 {
     unsigned wide = rp_elem_is_complex(shape->elem) ? RP_ELEM_C128
                     : rp_elem_is_float(shape->elem) ? RP_ELEM_F64

@@ -23,7 +23,7 @@ static bool contains(const int64_t *list, size_t n, int64_t d)
 }
 
 /* batch, free, contracted; returns the number of free elements. */
-static int64_t arrange(const struct rp_shape *s, const int64_t *batch, size_t nbatch,
+static int64_t arrange(const struct rp_value_shape *s, const int64_t *batch, size_t nbatch,
                        const int64_t *inner, size_t ninner, uint32_t *perm)
 {
     int64_t free_elements = 1;
@@ -61,8 +61,8 @@ static bool flipped(const uint32_t *perm, size_t rank, size_t nbatch, size_t nin
     return in_order(other, rank);
 }
 
-enum rp_code rp_dot_fill(struct rp_dot *d, const struct rp_node *node, const struct rp_shape *lhs,
-                         const struct rp_shape *rhs, const int64_t *const lists[4],
+enum rp_code rp_dot_fill(struct rp_dot *d, const struct rp_node *node, const struct rp_value_shape *lhs,
+                         const struct rp_value_shape *rhs, const int64_t *const lists[4],
                          const size_t counts[4], struct rp_err *err)
 {
     if (counts[0] != counts[1] || counts[2] != counts[3] || counts[0] + counts[2] > lhs->rank ||
@@ -92,7 +92,7 @@ enum rp_code rp_dot_prepare(struct rp_plan *plan, struct rp_node *node, struct r
 {
     static const unsigned keys[4] = {RP_ATTR_LHS_CONTRACTING_DIMS, RP_ATTR_RHS_CONTRACTING_DIMS,
                                      RP_ATTR_LHS_BATCH_DIMS, RP_ATTR_RHS_BATCH_DIMS};
-    const struct rp_shape *side[2] = {rp_node_operand(plan, node, 0),
+    const struct rp_value_shape *side[2] = {rp_node_operand(plan, node, 0),
                                       rp_node_operand(plan, node, 1)};
     struct rp_dot *d = RP_NODE_NEW(plan, struct rp_dot);
     const int64_t *lists[4];

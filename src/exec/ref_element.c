@@ -74,7 +74,7 @@ static enum rp_code prepare_lane(struct rp_plan *plan, struct rp_node *node, str
     if (!lane)
         return rp_err_nomem(err, "planning");
     if (!rp_lane_of_node(plan, node, false, lane)) {
-        const struct rp_shape *in = node->nin ? rp_node_operand(plan, node, 0) : node->shape;
+        const struct rp_value_shape *in = node->nin ? rp_node_operand(plan, node, 0) : node->shape;
 
         return rp_node_error(node, RP_UNSUPPORTED, err, "not possible on %s",
                              rp_elem_name(in->elem) ? rp_elem_name(in->elem) : "this type");
@@ -129,7 +129,7 @@ static enum rp_code element(struct rp_eval *e, const struct rp_node *node,
 
 static enum rp_code prepare_bits(struct rp_plan *plan, struct rp_node *node, struct rp_err *err)
 {
-    const struct rp_shape *in = rp_node_operand(plan, node, 0);
+    const struct rp_value_shape *in = rp_node_operand(plan, node, 0);
 
     if (in->n * rp_literal_unit(in->elem) != node->shape->n * rp_literal_unit(node->shape->elem))
         return rp_node_error(node, RP_UNSUPPORTED, err, "between %s and %s",

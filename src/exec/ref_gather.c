@@ -49,8 +49,8 @@ static size_t window_dims(const struct gather_attr *a, size_t rank, size_t *dims
 }
 
 static enum rp_code check(const struct gather_attr *a, const struct rp_node *node,
-                          const struct rp_shape *operand, const struct rp_shape *indices,
-                          const struct rp_shape *windows, struct rp_err *err)
+                          const struct rp_value_shape *operand, const struct rp_value_shape *indices,
+                          const struct rp_value_shape *windows, struct rp_err *err)
 {
     size_t dims[RP_TENSOR_RANK], n = window_dims(a, operand->rank, dims);
     int64_t vector = a->vector_dim < (int64_t)indices->rank && a->vector_dim >= 0
@@ -73,8 +73,8 @@ static enum rp_code check(const struct gather_attr *a, const struct rp_node *nod
 static enum rp_code prepare_gather(struct rp_plan *plan, struct rp_node *node, struct rp_err *err)
 {
     struct gather_attr *a = RP_NODE_NEW(plan, struct gather_attr);
-    const struct rp_shape *operand = rp_node_operand(plan, node, 0);
-    const struct rp_shape *indices = rp_node_operand(plan, node, 1);
+    const struct rp_value_shape *operand = rp_node_operand(plan, node, 0);
+    const struct rp_value_shape *indices = rp_node_operand(plan, node, 1);
     size_t dims[RP_TENSOR_RANK], n;
 
     if (!a)
@@ -183,7 +183,7 @@ static enum rp_code gather(struct rp_eval *e, const struct rp_node *node,
 static enum rp_code prepare_scatter(struct rp_plan *plan, struct rp_node *node, struct rp_err *err)
 {
     struct gather_attr *a = RP_NODE_NEW(plan, struct gather_attr);
-    const struct rp_shape *operand = rp_node_operand(plan, node, 0), *indices, *updates;
+    const struct rp_value_shape *operand = rp_node_operand(plan, node, 0), *indices, *updates;
 
     if (!a)
         return rp_err_nomem(err, "planning");

@@ -124,7 +124,7 @@ RUN(reverse)
 
 /* ---- bitcast: the same bytes in memory, seen as another shape and layout ---- */
 
-static void physical(const struct rp_shape *shape, uint32_t *major_first, int64_t *dims)
+static void physical(const struct rp_value_shape *shape, uint32_t *major_first, int64_t *dims)
 {
     for (uint32_t i = 0; i < shape->rank; i++) {
         uint32_t d = shape->order ? shape->order[shape->rank - 1 - i] : i;
@@ -136,7 +136,7 @@ static void physical(const struct rp_shape *shape, uint32_t *major_first, int64_
 
 PREPARE(prepare_bitcast)
 {
-    const struct rp_shape *from = rp_node_operand(plan, node, 0);
+    const struct rp_value_shape *from = rp_node_operand(plan, node, 0);
 
     node->attrs = (void *)(uintptr_t)from;
     if (from->n * rp_literal_unit(from->elem) != node->shape->n * rp_literal_unit(node->shape->elem))
@@ -146,7 +146,7 @@ PREPARE(prepare_bitcast)
 
 RUN(bitcast)
 {
-    const struct rp_shape *from = node->attrs, *to = node->shape;
+    const struct rp_value_shape *from = node->attrs, *to = node->shape;
     uint32_t perm[RP_TENSOR_RANK], back[RP_TENSOR_RANK];
     int64_t dims[RP_TENSOR_RANK];
     struct rp_tensor *plain, *seen;
@@ -185,7 +185,7 @@ struct slice_attr {
 PREPARE(prepare_slice)
 {
     const struct rp_attr *attr = rp_node_attr(plan, node, RP_ATTR_SLICE);
-    const struct rp_shape *from = rp_node_operand(plan, node, 0);
+    const struct rp_value_shape *from = rp_node_operand(plan, node, 0);
     struct slice_attr *a = RP_NODE_NEW(plan, struct slice_attr);
     const char *at = attr ? attr->at : "", *end = at + (attr ? attr->n : 0);
     uint32_t rank = 0;

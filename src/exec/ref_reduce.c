@@ -111,7 +111,7 @@ static void step(struct work *w, char **acc, size_t n)
 enum rp_code rp_reduce_prepare(struct rp_plan *plan, struct rp_node *node, struct rp_err *err)
 {
     struct rp_reduce *a = RP_NODE_NEW(plan, struct rp_reduce);
-    const struct rp_shape *from = rp_node_operand(plan, node, 0);
+    const struct rp_value_shape *from = rp_node_operand(plan, node, 0);
     const int64_t *dims;
     size_t n;
 
@@ -223,7 +223,7 @@ static enum rp_code prepare_window(struct rp_plan *plan, struct rp_node *node, s
 {
     struct window_attr *a = RP_NODE_NEW(plan, struct window_attr);
     const struct rp_attr *attr = rp_node_attr(plan, node, RP_ATTR_WINDOW);
-    const struct rp_shape *from = rp_node_operand(plan, node, 0);
+    const struct rp_value_shape *from = rp_node_operand(plan, node, 0);
 
     if (!a)
         return rp_err_nomem(err, "planning");
@@ -305,7 +305,7 @@ static void window_lanes(struct work *w, const struct rp_window *win)
 
 /* ---- both ---- */
 
-static const struct rp_shape *result_shape(const struct rp_node *node, size_t i)
+static const struct rp_value_shape *result_shape(const struct rp_node *node, size_t i)
 {
     return node->shape->elem == RP_ELEM_TUPLE ? node->shape->parts[i] : node->shape;
 }
@@ -314,7 +314,7 @@ static enum rp_code open_work(const struct rp_node *node, struct rp_tensor *cons
                               struct work *w, struct rp_err *err)
 {
     for (size_t i = 0; i < w->k; i++) {
-        const struct rp_shape *shape = result_shape(node, i);
+        const struct rp_value_shape *shape = result_shape(node, i);
 
         if (in[i]->n != in[0]->n || in[w->k + i]->n != 1)
             return rp_node_error(node, RP_FORMAT, err, "operand %zu does not fit", i);

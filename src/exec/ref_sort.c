@@ -20,7 +20,7 @@ struct sort_attr {
 static enum rp_code prepare_sort(struct rp_plan *plan, struct rp_node *node, struct rp_err *err)
 {
     struct sort_attr *a = RP_NODE_NEW(plan, struct sort_attr);
-    const struct rp_shape *from = rp_node_operand(plan, node, 0);
+    const struct rp_value_shape *from = rp_node_operand(plan, node, 0);
     const int64_t *dims;
     size_t n;
 
