@@ -6,6 +6,7 @@
  */
 #include "api/replay_session.h"
 
+#include "api/replay_module.h"
 #include "exec/plan.h"
 #include "exec/synthetic.h"
 
@@ -142,11 +143,19 @@ enum rp_code rp_session_execute(const struct rp_session *s, struct rp_session_ru
                                 struct rp_err *err)
 {
     const struct rp_engine *engine = run->engine;
-    int64_t begin = rp_exec_now();
+    struct rp_proto_writer made = {0};
+    struct rp_engine_program program;
+    enum rp_code code;
+    int64_t begin;
 
     run->options.partitions = (unsigned)s->partitions;
-    RP_TRY(engine->compile(run->where, &s->program, &run->options, &run->exe, err));
-    run->compile_ns = rp_exec_now() - begin;
+    code = rp_replay_module(s, engine, &made, &program, err);
+    begin = rp_exec_now();
+    if (code == RP_OK)
+        code = engine->compile(run->where, &program, &run->options, &run->exe, err);
+    run->compile_ns = rp_exec_now() - begin - (run->exe ? run->exe->load_ns : 0);
+    rp_proto_writer_release(&made);
+    RP_TRY(code);
     if (run->exe->narguments != s->signature.nin)
         return rp_err_set(err, RP_FORMAT, "engine '%s' sees %zu inputs, the program has %zu",
                           engine->name, run->exe->narguments, s->signature.nin);

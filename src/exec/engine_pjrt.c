@@ -172,6 +172,15 @@ static unsigned module_number(const struct rp_program *p, const char *key)
     return 0;
 }
 
+/* Replicas are those of the text; what else runs at a time are partitions. */
+static void count_devices(struct rp_pjrt_source *source, const struct rp_program *p, unsigned all)
+{
+    unsigned replicas = module_number(p, "replica_count");
+
+    source->replicas = replicas && all % replicas == 0 ? replicas : 1;
+    source->partitions = all ? all / source->replicas : module_number(p, "num_partitions");
+}
+
 static enum rp_code prepare_source(struct pjrt_exe *x, const struct rp_engine_program *program,
                                    const struct rp_engine_options *options, struct rp_err *err)
 {
@@ -193,9 +202,7 @@ static enum rp_code prepare_source(struct pjrt_exe *x, const struct rp_engine_pr
     source->tupled = x->module.tupled;
     source->optimized = x->module.scheduled;
     source->shardy = x->module.shardy;
-    source->replicas = module_number(program->program, "replica_count");
-    source->partitions = options->partitions ? options->partitions
-                                             : module_number(program->program, "num_partitions");
+    count_devices(source, program->program, options->partitions);
     if (!program->compile_options)
         return RP_OK;
     if (options->keep_flags) {

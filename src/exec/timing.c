@@ -89,6 +89,8 @@ static enum rp_code once(struct rp_executable *exe, unsigned char *cold, int64_t
 
     if (cold && empty_caches(cold) == 1)
         return RP_OK;
+    if (exe->engine->run_timed)
+        return exe->engine->run_timed(exe, 1, ns, err);
     begin = rp_exec_now();
     RP_TRY(exe->engine->run(exe, err));
     *ns = rp_exec_now() - begin;
