@@ -2,6 +2,8 @@
 /* `replay`: run a captured program alone, on any engine, timed and checked. */
 #include "api/load_program.h"
 #include "api/question_row.h"
+#include "api/replay_engines.h"
+#include "api/replay_profile.h"
 #include "api/replay_session.h"
 
 #include <math.h>
@@ -11,38 +13,20 @@
 
 /* ---- engines ---- */
 
-static enum rp_code list_engines(struct rp_result *result, struct rp_err *err)
-{
-    struct rp_replay *root = result->root;
-    const struct rp_engine *e;
-    size_t n = 0;
-
-    while (rp_engine_at(n))
-        n++;
-    root->engines = RP_ARENA_NEW(&result->arena, struct rp_replay_engine, n + 1);
-    if (!root->engines)
-        return rp_err_nomem(err, "listing engines");
-    for (size_t i = 0; (e = rp_engine_at(i)) != NULL; i++) {
-        struct rp_replay_engine *row = &root->engines[i];
-        struct rp_err why = RP_ERR_INIT;
-        char found[512] = "";
-
-        row->present = e->probe(NULL, found, sizeof found, &why) == RP_OK;
-        row->name = e->takes_where ? rp_arena_printf(&result->arena, "%s:PATH", e->name) : e->name;
-        row->found = rp_arena_strdup(&result->arena, row->present ? found : why.text);
-        row->summary = e->summary;
-        row->get = row->present ? NULL : e->get;
-    }
-    root->nengines = n;
-    root->partitions = root->compile_ns = root->upload_ns = root->first_ns = RP_ABSENT_I64;
-    root->ok = true;
-    return RP_OK;
-}
-
 /* The first engine of the table that is there and compiles the program. */
-static enum rp_code choose(const struct rp_session *s, const char *given,
+static enum rp_code choose(const struct rp_session *s, const struct rp_settings *settings,
                            struct rp_session_run *run, struct rp_replay *root, struct rp_err *err)
 {
+    const char *given = rp_settings_text(settings, "engine");
+    const char *plugin = rp_settings_text(settings, "plugin");
+
+    if (plugin) {
+        root->choice = "--plugin names it";
+        root->engine = rp_arena_printf(s->arena, "pjrt:%s", plugin);
+        run->engine = &rp_engine_pjrt;
+        run->where = plugin;
+        return RP_OK;
+    }
     if (given && strcmp(given, "auto") != 0) {
         root->choice = "it was asked for";
         root->engine = rp_arena_strdup(s->arena, given);
@@ -233,6 +217,8 @@ static enum rp_code instructions(const struct rp_session_run *run, int64_t most,
     double all = (double)run->times.first_ns;
     size_t n;
 
+    if (run->exe->engine->profile)
+        return rp_replay_profile(run, most, result, err);
     if (!run->exe->engine->times)
         return rp_err_set(err, RP_UNSUPPORTED, "engine '%s' keeps no times of instructions",
                           run->exe->engine->name);
@@ -258,9 +244,9 @@ static void put_times(const struct rp_session_run *run, struct rp_replay *root)
     root->compile_ns = run->compile_ns;
     root->upload_ns = run->upload_ns;
     root->first_ns = t->first_ns;
-    root->run_ns = (struct rp_replay_times){t->min_ns,  t->p50_ns, t->p90_ns,  t->p99_ns,
-                                            t->max_ns,  t->mean_ns, t->low_ns, t->high_ns,
-                                            (int64_t)t->n, (int64_t)t->warmups};
+    root->run_ns = (struct rp_replay_times){
+        t->min_ns,  t->p50_ns, t->p90_ns,  t->p99_ns,     t->max_ns,
+        t->mean_ns, t->low_ns, t->high_ns, (int64_t)t->n, (int64_t)t->warmups};
 }
 
 static enum rp_code save(const struct rp_session_run *run, const char *path, struct rp_err *err)
@@ -307,8 +293,28 @@ static enum rp_code report(const struct rp_session *s, const struct rp_settings 
     return RP_OK;
 }
 
-static enum rp_code run_options(struct rp_ctx *ctx, const struct rp_settings *settings,
-                                struct rp_session_run *run, struct rp_err *err)
+/* Texts for the plugin's client, one an option. */
+static enum rp_code plugin_options(struct rp_arena *arena, const struct rp_settings *settings,
+                                   struct rp_session_run *run, struct rp_err *err)
+{
+    const char **list;
+    size_t n = 0;
+
+    while (rp_settings_nth(settings, "plugin-option", n))
+        n++;
+    list = RP_ARENA_NEW(arena, const char *, n + 1);
+    if (!list)
+        return rp_err_nomem(err, "reading options");
+    for (size_t i = 0; i < n; i++)
+        list[i] = rp_settings_nth(settings, "plugin-option", i);
+    run->options.plugin_options = list;
+    run->options.nplugin_options = n;
+    return RP_OK;
+}
+
+static enum rp_code run_options(struct rp_ctx *ctx, struct rp_arena *arena,
+                                const struct rp_settings *settings, struct rp_session_run *run,
+                                struct rp_err *err)
 {
     int64_t warmup = rp_settings_has(settings, "warmup") ? rp_settings_int(settings, "warmup") : -1;
 
@@ -319,9 +325,12 @@ static enum rp_code run_options(struct rp_ctx *ctx, const struct rp_settings *se
                                              .cold = rp_settings_flag(settings, "cold")};
     run->options.threads = rp_pool_threads(ctx->pool);
     run->options.profile = rp_settings_has(settings, "profile");
+    run->options.in_process = rp_settings_flag(settings, "in-process");
+    RP_TRY(plugin_options(arena, settings, run, err));
     if (run->timing.iterations < 0 || run->timing.time_ns < 0)
         return rp_err_set(err, RP_USAGE, "--iters and --time are not negative");
-    if (rp_settings_int(settings, "partitions") < 0 || rp_settings_int(settings, "partitions") > 4096)
+    if (rp_settings_int(settings, "partitions") < 0 ||
+        rp_settings_int(settings, "partitions") > 4096)
         return rp_err_set(err, RP_USAGE, "--partitions is 1 to 4096");
     return RP_OK;
 }
@@ -338,8 +347,8 @@ static enum rp_code replay(struct rp_ctx *ctx, struct rp_session *s,
     struct rp_session_run run = {0};
     enum rp_code code;
 
-    RP_TRY(run_options(ctx, settings, &run, err));
-    RP_TRY(choose(s, rp_settings_text(settings, "engine"), &run, root, err));
+    RP_TRY(run_options(ctx, s->arena, settings, &run, err));
+    RP_TRY(choose(s, settings, &run, root, err));
     RP_TRY(rp_session_inputs(s, &options, root, err));
     code = rp_session_execute(s, &run, err);
     if (code == RP_OK)
@@ -359,7 +368,7 @@ static enum rp_code run(struct rp_ctx *ctx, const struct rp_dataset *dataset,
     enum rp_code code;
 
     if (!strcmp(rp_settings_text(settings, "action"), "engines"))
-        return list_engines(result, err);
+        return rp_replay_list_engines(settings, result, err);
     if (!dataset)
         return rp_err_set(err, RP_USAGE, "'replay' needs a program");
     if (rp_dataset_count(dataset) != 1)
@@ -399,6 +408,15 @@ static const struct rp_option options[] = {
     {"cold", 0, RP_OPT_FLAG, NULL, NULL, "empty the caches before each run", 0},
     {"profile", 0, RP_OPT_INT, "N", NULL, "also show the N instructions that take longest", 0},
     {"partitions", 0, RP_OPT_INT, "N", "0", "run so many; 0: as many as the program says", 0},
+    {"plugin", 0, RP_OPT_PATH, "FILE", NULL, "a PJRT plugin: the same as --engine pjrt:FILE", 0},
+    {"plugin-option", 0, RP_OPT_TEXT, "NAME=VALUE", NULL,
+     "for the plugin's client, such as memory_fraction=0.5", RP_OPT_REPEAT},
+    {"in-process", 0, RP_OPT_FLAG, NULL, NULL,
+     "load the library of an engine into this process, not into a child of it", 0},
+    {"install", 0, RP_OPT_FLAG, NULL, NULL,
+     "with 'engines': fetch --package from PyPI into a folder of our own", 0},
+    {"package", 0, RP_OPT_CHOICE, "xla-cpu-pjrt|tensorflow-cpu", "xla-cpu-pjrt",
+     "what --install fetches", 0},
     RP_OPTION_END};
 
 const struct rp_question_row rp_ask_replay = {

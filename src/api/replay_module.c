@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What an engine that is a compiler of others is given. A protobuf goes as it stands in the file, so
- * that nothing is lost that our model does not know; text is written as a module first; StableHLO
- * stays the text it is.
+ * What an engine that is a compiler of others is given. A protobuf goes as it stands in the file,
+ * so that nothing is lost that our model does not know; text is written as a module first;
+ * StableHLO stays the text it is.
  */
 #include "api/replay_module.h"
 

@@ -3,18 +3,22 @@
 #include "api/replay_record.h"
 
 static const struct rp_field times_fields[] = {
-    RP_FIELD(struct rp_replay_times, min, I64, NS, "fastest", "the shortest run", 0),
-    RP_FIELD(struct rp_replay_times, p50, I64, NS, "median", "half of the runs took less", 0),
+    RP_FIELD(struct rp_replay_times, min, I64, NS, "fastest", "the shortest run", RP_NULLABLE),
+    RP_FIELD(struct rp_replay_times, p50, I64, NS, "median", "half of the runs took less",
+             RP_NULLABLE),
     RP_FIELD(struct rp_replay_times, p50_low, I64, NS, "  from", "of the median, 95 % confidence",
-             0),
+             RP_NULLABLE),
     RP_FIELD(struct rp_replay_times, p50_high, I64, NS, "  to", "of the median, 95 % confidence",
-             0),
-    RP_FIELD(struct rp_replay_times, p90, I64, NS, "90 %", "nine of ten runs took less", 0),
-    RP_FIELD(struct rp_replay_times, p99, I64, NS, "99 %", "99 of 100 runs took less", 0),
-    RP_FIELD(struct rp_replay_times, max, I64, NS, "slowest", "the longest run", 0),
-    RP_FIELD(struct rp_replay_times, mean, I64, NS, "mean", "of the runs", 0),
-    RP_FIELD(struct rp_replay_times, n, I64, COUNT, "runs", "how many runs were counted", 0),
-    RP_FIELD(struct rp_replay_times, warmups, I64, COUNT, "warm-up", "runs before those", 0),
+             RP_NULLABLE),
+    RP_FIELD(struct rp_replay_times, p90, I64, NS, "90 %", "nine of ten runs took less",
+             RP_NULLABLE),
+    RP_FIELD(struct rp_replay_times, p99, I64, NS, "99 %", "99 of 100 runs took less", RP_NULLABLE),
+    RP_FIELD(struct rp_replay_times, max, I64, NS, "slowest", "the longest run", RP_NULLABLE),
+    RP_FIELD(struct rp_replay_times, mean, I64, NS, "mean", "of the runs", RP_NULLABLE),
+    RP_FIELD(struct rp_replay_times, n, I64, COUNT, "runs", "how many runs were counted",
+             RP_NULLABLE),
+    RP_FIELD(struct rp_replay_times, warmups, I64, COUNT, "warm-up", "runs before those",
+             RP_NULLABLE),
     RP_FIELD_END};
 static const struct rp_type times_type = {"run", sizeof(struct rp_replay_times), times_fields,
                                           NULL};
@@ -60,8 +64,8 @@ static const struct rp_type op_type = {"instruction", sizeof(struct rp_replay_op
 static const struct rp_field engine_fields[] = {
     RP_FIELD(struct rp_replay_engine, name, STR, NONE, "engine", "what --engine takes", 0),
     RP_FIELD(struct rp_replay_engine, present, BOOL, NONE, "here", "whether it can run", 0),
-    RP_FIELD(struct rp_replay_engine, found, STR, NONE, "found", "where, or why not", RP_SHORTEN),
-    RP_FIELD(struct rp_replay_engine, summary, STR, NONE, "what it is", "in a line", 0),
+    RP_FIELD(struct rp_replay_engine, found, STR, NONE, "found", "what and where, or why not", 0),
+    RP_FIELD(struct rp_replay_engine, summary, STR, NONE, "what it is", "in a line", RP_SHORTEN),
     RP_FIELD(struct rp_replay_engine, get, STR, NONE, "how to get it", "where it is missing",
              RP_SHORTEN),
     RP_FIELD_END};

@@ -384,7 +384,7 @@ static enum rp_code profile(struct rp_executable *exe, unsigned runs, uint8_t **
 const struct rp_engine rp_engine_tf = {
     .name = "tf",
     .summary = "the real TensorFlow, for its graphs and BladeDISC's captures",
-    .get = "pip install tensorflow-cpu, or reprise replay engines --install tensorflow-cpu",
+    .get = "pip install tensorflow-cpu, or reprise replay engines --install --package tensorflow-cpu",
     .takes_where = true,
     .wants_module = true,
     .probe = probe,

@@ -275,7 +275,7 @@ static enum rp_code none_found(enum rp_plugin_kind kind, const char *where, stru
         [RP_PLUGIN_PJRT] = "'reprise replay engines --install' fetches the one for the CPU; "
                            "pip install 'jax[cuda13]' brings the one for NVIDIA GPUs",
         [RP_PLUGIN_TF] = "pip install tensorflow-cpu, or 'reprise replay engines --install "
-                         "tensorflow-cpu'"};
+                         "--package tensorflow-cpu'"};
     const char *what = kind == RP_PLUGIN_PJRT ? "PJRT plugin" : "TensorFlow library";
 
     if (where)
@@ -294,6 +294,8 @@ enum rp_code rp_plugin_resolve(enum rp_plugin_kind kind, const char *where, char
     enum rp_code code;
 
     *path = NULL;
+    if (where && !*where)
+        where = NULL; /* "pjrt:" */
     if (where && (strchr(where, '/') || access(where, R_OK) == 0)) {
         if (access(where, R_OK) != 0)
             return rp_err_set(err, RP_MISSING, "there is no plugin '%s'", where);
