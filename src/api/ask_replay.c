@@ -3,6 +3,7 @@
 #include "api/load_program.h"
 #include "api/question_row.h"
 #include "api/replay_engines.h"
+#include "api/replay_graph.h"
 #include "api/replay_profile.h"
 #include "api/replay_session.h"
 
@@ -351,11 +352,37 @@ static enum rp_code replay(struct rp_ctx *ctx, struct rp_session *s,
     RP_TRY(choose(s, settings, &run, root, err));
     RP_TRY(rp_session_inputs(s, &options, root, err));
     code = rp_session_execute(s, &run, err);
+    if (code == RP_OK && s->graph)
+        rp_replay_graph_outputs(s, run.outputs, run.noutputs);
     if (code == RP_OK)
         code = report(s, settings, &run, result, err);
     else if (code == RP_FORMAT || code == RP_UNSUPPORTED || code == RP_LIMIT)
         code = rp_err_prefix(err, code, "'%s'", s->file);
     rp_session_run_release(&run);
+    return code;
+}
+
+/* BladeDISC's two files. */
+static enum rp_code run_pair(struct rp_ctx *ctx, const struct rp_dataset *dataset,
+                             const struct rp_settings *settings, struct rp_result *result,
+                             struct rp_err *err)
+{
+    const char *program = rp_settings_text(settings, "program");
+    const char *data = rp_settings_text(settings, "data");
+    struct rp_session s = {.arena = &result->arena};
+    struct rp_replay *root = result->root;
+    enum rp_code code;
+
+    if (!program || !data || dataset)
+        return rp_err_set(err, RP_USAGE,
+                          "BladeDISC's pair is -p X.input and -d X.tar, both, and no other file");
+    s.file = root->program = rp_arena_strdup(&result->arena, program);
+    root->format = "blade";
+    s.program = (struct rp_engine_program){.name = root->program, .format = root->format};
+    code = rp_replay_open_blade(&s, program, data, err);
+    if (code == RP_OK)
+        code = replay(ctx, &s, settings, result, err);
+    rp_session_release(&s);
     return code;
 }
 
@@ -369,6 +396,8 @@ static enum rp_code run(struct rp_ctx *ctx, const struct rp_dataset *dataset,
 
     if (!strcmp(rp_settings_text(settings, "action"), "engines"))
         return rp_replay_list_engines(settings, result, err);
+    if (rp_settings_has(settings, "program") || rp_settings_has(settings, "data"))
+        return run_pair(ctx, dataset, settings, result, err);
     if (!dataset)
         return rp_err_set(err, RP_USAGE, "'replay' needs a program");
     if (rp_dataset_count(dataset) != 1)
@@ -382,6 +411,8 @@ static enum rp_code run(struct rp_ctx *ctx, const struct rp_dataset *dataset,
         .program = s.import.program, .name = root->program, .format = root->format};
     code = s.import.input ? rp_input_slurp(s.import.input, &s.program.bytes, &s.program.nbytes, err)
                           : RP_OK;
+    if (code == RP_OK && rp_replay_is_graph(&s))
+        code = rp_replay_open_graph(&s, err);
     if (code == RP_OK)
         code = replay(ctx, &s, settings, result, err);
     rp_session_release(&s);
@@ -392,6 +423,8 @@ static const struct rp_option options[] = {
     {"action", 0, RP_OPT_CHOICE, "run|engines", "run",
      "what to do; may stand as the first word instead", 0},
     {"engine", 'e', RP_OPT_TEXT, "NAME", "auto", "what runs it; 'replay engines' lists them", 0},
+    {"program", 'p', RP_OPT_PATH, "FILE", NULL, "of BladeDISC's pair: the .input", 0},
+    {"data", 'd', RP_OPT_PATH, "FILE", NULL, "of BladeDISC's pair: the .tar", 0},
     {"inputs", 'i', RP_OPT_PATH, "FILE", NULL, "arrays in0, in1 ... in an .npz, or one .npy", 0},
     {"seed", 0, RP_OPT_INT, "N", "0", "of synthetic inputs", 0},
     {"expect", 0, RP_OPT_PATH, "FILE", NULL, "arrays out0, out1 ... that must come out", 0},

@@ -15,7 +15,6 @@ struct rp_replay_graph {
     struct rp_blade blade;
     struct rp_tf_ports ports;
     struct rp_bytes graph; /* GraphDef */
-    const char **names;    /* of feeds, as people call them; behind them those of fetches */
     const char **feeds, **fetches;
     size_t nfeeds, nfetches;
     const char *saved_folder;

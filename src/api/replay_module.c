@@ -6,6 +6,7 @@
  */
 #include "api/replay_module.h"
 
+#include "api/replay_graph.h"
 #include "formats/programs.h"
 
 #include <string.h>
@@ -18,9 +19,24 @@ enum rp_code rp_replay_module(const struct rp_session *s, const struct rp_engine
     struct rp_bytes bytes = {0};
 
     *out = s->program;
+    if (s->graph && engine == &rp_engine_tf) {
+        out->module = s->graph->graph.at;
+        out->nmodule = s->graph->graph.n;
+        out->feeds = s->graph->feeds;
+        out->fetches = s->graph->fetches;
+        out->nfeeds = s->graph->nfeeds;
+        out->nfetches = s->graph->nfetches;
+        out->saved_folder = s->graph->saved_folder;
+        return RP_OK;
+    }
+    if (s->graph && !p) {
+        if (err)
+            *err = s->graph->why;
+        return s->graph->why.code;
+    }
     if (!engine->wants_module || out->module || !p || strcmp(p->language, "hlo") != 0)
         return RP_OK;
-    if (strcmp(out->format, "hlo-proto") != 0 ||
+    if (s->graph || strcmp(out->format, "hlo-proto") != 0 ||
         !rp_hlo_proto_module(out->bytes, out->nbytes, &bytes)) {
         RP_TRY(rp_hlo_module_write(p, made, err));
         RP_TRY(rp_proto_written(made, &bytes, err));

@@ -6,6 +6,7 @@
  */
 #include "api/replay_session.h"
 
+#include "api/replay_graph.h"
 #include "api/replay_module.h"
 #include "exec/plan.h"
 #include "exec/synthetic.h"
@@ -104,6 +105,15 @@ enum rp_code rp_session_inputs(struct rp_session *s, const struct rp_session_opt
 {
     enum rp_code code;
 
+    if (o->expect)
+        RP_TRY(rp_arrays_read(o->expect, NULL, &s->expected, err));
+    if (s->graph) {
+        root->inputs = o->inputs ? rp_arena_strdup(s->arena, o->inputs) : "recorded beside it";
+        root->partitions = 1;
+        if (o->inputs)
+            RP_TRY(rp_arrays_read(o->inputs, NULL, &s->inputs, err));
+        return rp_replay_graph_inputs(s, o->inputs, err);
+    }
     code = rp_signature_find(s->program.program, s->arena, &s->signature, err);
     if (code == RP_OK && !strcmp(s->program.format, "hlo-proto"))
         code = rp_snapshot_read(s->program.bytes, s->program.nbytes, NULL, &s->snapshot, err);
@@ -111,8 +121,6 @@ enum rp_code rp_session_inputs(struct rp_session *s, const struct rp_session_opt
         return rp_err_prefix(err, code, "'%s'", s->file);
     if (o->inputs)
         RP_TRY(rp_arrays_read(o->inputs, NULL, &s->inputs, err));
-    if (o->expect)
-        RP_TRY(rp_arrays_read(o->expect, NULL, &s->expected, err));
     s->partitions = o->partitions            ? (size_t)o->partitions
                     : s->snapshot.partitions ? s->snapshot.partitions
                                              : s->signature.partitions;
@@ -134,6 +142,7 @@ void rp_session_release(struct rp_session *s)
     rp_snapshot_release(&s->snapshot);
     rp_arrays_release(&s->inputs);
     rp_arrays_release(&s->expected);
+    rp_replay_graph_release(s->graph);
     rp_import_release(&s->import);
 }
 
