@@ -314,15 +314,24 @@ static void put_ids(const struct hlo_put *put, uint32_t op)
     }
 }
 
-/* Parts of tuples that the file did not write get names of their own: "x.gte.0". */
+/* Parts of tuples that the file did not write get names of their own: "x.gte.0". In text names are
+   of their computation; a compiler wants them of the module: the second "x" is "x.again.7". */
 static void put_name(const struct hlo_put *put, uint32_t op)
 {
-    const char *name = rp_program_text(put->p, put->p->op_name.at[op]);
+    uint32_t id = put->p->op_name.at[op];
+    const char *name = rp_program_text(put->p, id);
     char text[512];
     int n;
 
     if (!(put->p->flags.at[op] & RP_OPS_IMPLICIT) && *name) {
-        rp_proto_put_text(put->w, 1, name);
+        if (!put->seen || !put->seen[id]) {
+            rp_proto_put_text(put->w, 1, name);
+        } else {
+            n = snprintf(text, sizeof text, "%.400s.again.%u", name, op);
+            rp_proto_put_bytes(put->w, 1, text, n < 0 ? 0 : (size_t)n);
+        }
+        if (put->seen)
+            put->seen[id] = 1;
         return;
     }
     n = snprintf(text, sizeof text, "%.400s.gte.%lld.%u", *name ? name : "op",
@@ -495,7 +504,7 @@ static enum rp_code check_hlo(const struct rp_program *p, struct rp_err *err)
 enum rp_code rp_hlo_proto_write(const struct rp_program *p, struct rp_proto_writer *to,
                                 struct rp_err *err)
 {
-    struct hlo_put put = {p, to, err, false};
+    struct hlo_put put = {.p = p, .w = to, .err = err};
     struct rp_bytes bytes;
     size_t module;
 
@@ -509,12 +518,15 @@ enum rp_code rp_hlo_proto_write(const struct rp_program *p, struct rp_proto_writ
 enum rp_code rp_hlo_module_write(const struct rp_program *p, struct rp_proto_writer *to,
                                  struct rp_err *err)
 {
-    struct hlo_put put = {p, to, err, true};
+    struct hlo_put put = {.p = p, .w = to, .err = err, .complete = true};
     struct rp_bytes bytes;
+    enum rp_code code;
 
     RP_TRY(check_hlo(p, err));
-    RP_TRY(put_module(&put));
-    return rp_proto_written(to, &bytes, err);
+    put.seen = calloc((size_t)p->strings.n + 1, 1);
+    code = put.seen ? put_module(&put) : rp_err_nomem(err, "writing a module");
+    free(put.seen);
+    return code == RP_OK ? rp_proto_written(to, &bytes, err) : code;
 }
 
 enum rp_code rp_write_hlo_proto(const struct rp_program *program, const char *path,
