@@ -34,6 +34,9 @@ enum rp_code rp_replay_module(const struct rp_session *s, const struct rp_engine
             *err = s->graph->why;
         return s->graph->why.code;
     }
+    if (!engine->wants_module && p && !strcmp(p->language, "stablehlo"))
+        return rp_err_set(err, RP_UNSUPPORTED,
+                          "StableHLO runs on the engine pjrt only ('reprise replay engines')");
     if (!engine->wants_module || out->module || !p || strcmp(p->language, "hlo") != 0)
         return RP_OK;
     if (s->graph || strcmp(out->format, "hlo-proto") != 0 ||
