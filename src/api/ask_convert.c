@@ -97,13 +97,6 @@ static bool is_folder(const char *path)
     return !stat(path, &st) && S_ISDIR(st.st_mode);
 }
 
-static bool same_file(const char *a, const char *b)
-{
-    struct stat x, y;
-
-    return !stat(a, &x) && !stat(b, &y) && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
-}
-
 /* Whether the name is that of one file of this format. */
 static bool has_ending(const struct rp_writer *writer, const char *path)
 {
@@ -141,7 +134,7 @@ static enum rp_code plan(struct convert_run *run, const struct rp_dataset *datas
         run->rows[i].output = folder ? name_in_folder(run, output, i, source->name, arena) : output;
         if (!run->rows[i].output)
             return rp_err_nomem(err, "planning the outputs");
-        if (same_file(source->path, run->rows[i].output))
+        if (rp_is_same_file(source->path, run->rows[i].output))
             return rp_err_set(err, RP_USAGE, "'%s' is input and output", source->path);
     }
     return RP_OK;

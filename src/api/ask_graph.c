@@ -1,18 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* `graph`: look at a program: its summary, parts of it, or all of it as a page or for Graphviz. */
-#include "api/load_program.h"
+#include "api/graph_folder.h"
 #include "api/question_row.h"
 #include "draw/program_page.h"
+#include "explain/graph_aliases.h"
 #include "explain/program_graph.h"
 #include "explain/program_list.h"
-
-#include <pthread.h>
+#include "formats/alias_dump.h"
 
 struct graph_run {
     const struct rp_settings *settings;
     struct rp_result *result;
-    struct rp_graph_program *rows; /* of several: one a source; the file is set once it is read */
-    pthread_mutex_t lock;          /* of the result */
 };
 
 static enum rp_code list(const struct graph_run *run, const struct rp_program *p,
@@ -47,6 +45,36 @@ static enum rp_code draw(const struct rp_program *p, const char *hash, const cha
     return code;
 }
 
+/* What the module says of them, or the file that the user gives. */
+static enum rp_code aliases(const struct graph_run *run, const struct rp_program *p,
+                            struct rp_err *err)
+{
+    struct rp_arena *arena = &run->result->arena;
+    const char *path = rp_settings_text(run->settings, "aliases");
+    struct rp_alias_pair *pairs = NULL;
+    uint32_t(*numbers)[2];
+    struct rp_input *in;
+    enum rp_code code;
+    size_t n = 0;
+
+    if (!path)
+        return rp_graph_list_aliases(p, NULL, 0, arena, run->result->root, err);
+    RP_TRY(rp_input_open(path, NULL, &in, err));
+    code = rp_alias_dump_read(in, NULL, arena, &pairs, &n, err);
+    rp_input_close(in);
+    if (code != RP_OK)
+        return rp_err_context(err, code, "reading '%s'", path);
+    numbers = rp_arena_alloc(arena, (n + 1) * sizeof *numbers, _Alignof(uint32_t));
+    if (!numbers)
+        return rp_err_nomem(err, "reading aliases");
+    for (size_t i = 0; i < n; i++) {
+        numbers[i][0] = pairs[i].parameter;
+        numbers[i][1] = pairs[i].output;
+    }
+    return rp_graph_list_aliases(p, (const uint32_t(*)[2])numbers, n, arena, run->result->root,
+                                 err);
+}
+
 static enum rp_code program(void *user, const struct rp_loaded_program *loaded, struct rp_err *err)
 {
     const struct graph_run *run = user;
@@ -56,6 +84,7 @@ static enum rp_code program(void *user, const struct rp_loaded_program *loaded, 
     struct rp_listing listing = {0};
 
     RP_TRY(rp_explain_graph(loaded->program, loaded->format, &run->result->arena, root, err));
+    RP_TRY(aliases(run, loaded->program, err));
     RP_TRY(list(run, loaded->program, &listing, err));
     root->listing = listing.lines;
     root->nlisting = listing.n;
@@ -64,71 +93,30 @@ static enum rp_code program(void *user, const struct rp_loaded_program *loaded, 
     return dot ? draw(loaded->program, root->hash, dot, false, err) : RP_OK;
 }
 
-/* One of several: its row of the table. */
-static enum rp_code row(void *user, const struct rp_loaded_program *loaded, struct rp_err *err)
-{
-    struct graph_run *run = user;
-    struct rp_arena *arena = &run->result->arena;
-    struct rp_graph_program *to = &run->rows[loaded->index];
-    struct rp_arena scratch = RP_ARENA_INIT;
-    struct rp_graph graph;
-    enum rp_code code = rp_explain_graph(loaded->program, loaded->format, &scratch, &graph, err);
-
-    if (code == RP_OK) {
-        pthread_mutex_lock(&run->lock);
-        to->file = rp_arena_strdup(arena, loaded->source->name);
-        to->format = rp_arena_strdup(arena, graph.format);
-        to->name = rp_arena_strdup(arena, graph.name);
-        to->hash = rp_arena_strdup(arena, graph.hash);
-        pthread_mutex_unlock(&run->lock);
-        to->instructions = graph.instructions;
-        to->flops = graph.flops;
-        if (!to->file || !to->format || !to->name || !to->hash)
-            code = rp_err_nomem(err, "listing programs");
-    }
-    rp_arena_release(&scratch);
-    return code;
-}
-
-/* A folder, such as XLA's dumps: one row a program; what else is there is passed over. */
-static enum rp_code list_programs(struct rp_ctx *ctx, const struct rp_dataset *dataset,
-                                  struct graph_run *run, struct rp_err *err)
-{
-    size_t n = rp_dataset_count(dataset);
-    struct rp_graph *root = run->result->root;
-    enum rp_code code;
-
-    run->rows = RP_ARENA_NEW(&run->result->arena, struct rp_graph_program, n);
-    if (!run->rows)
-        return rp_err_nomem(err, "listing programs");
-    pthread_mutex_init(&run->lock, NULL);
-    code = rp_each_program(ctx, dataset, row, run, err);
-    pthread_mutex_destroy(&run->lock);
-    root->programs = run->rows;
-    root->computations = root->parameters = root->parameter_bytes = root->constant_bytes =
-        root->flops = root->transcendentals = root->bytes = RP_ABSENT_I64;
-    for (size_t i = 0; code == RP_OK && i < n; i++)
-        if (run->rows[i].file) {
-            root->instructions += run->rows[i].instructions;
-            root->programs[root->nprograms++] = run->rows[i];
-        }
-    return code;
-}
+/* What is shown of one program only. */
+static const char *const parts[] = {"aliases", "html", "dot", "tree", "near", "path", "grep"};
 
 static enum rp_code run(struct rp_ctx *ctx, const struct rp_dataset *dataset,
                         const struct rp_settings *settings, struct rp_result *result,
                         struct rp_err *err)
 {
     struct graph_run graph = {.settings = settings, .result = result};
+    struct rp_graph_folder folder;
+    const char *module = rp_settings_text(settings, "module");
+    const char *stage = rp_settings_text(settings, "stage");
 
-    if (rp_dataset_count(dataset) == 1)
+    if (rp_dataset_count(dataset) == 1 && !module && !stage)
         return rp_each_program(ctx, dataset, program, &graph, err);
-    if (rp_settings_has(settings, "html") || rp_settings_has(settings, "dot") ||
-        rp_settings_has(settings, "tree") || rp_settings_has(settings, "near") ||
-        rp_settings_has(settings, "path") || rp_settings_has(settings, "grep"))
-        return rp_err_set(err, RP_USAGE, "parts are shown of one program, not of %zu files",
-                          rp_dataset_count(dataset));
-    return list_programs(ctx, dataset, &graph, err);
+    RP_TRY(rp_graph_folder_open(dataset, module, stage, &result->arena, &folder, err));
+    if (folder.n == 1)
+        return rp_each_program_of(ctx, dataset, folder.sources, 1, program, &graph, err);
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+        if (rp_settings_has(settings, parts[i]))
+            return rp_err_set(err, RP_USAGE,
+                              "'--%s' shows one program, not %zu; choose one of a dump folder "
+                              "with --module and --stage",
+                              parts[i], folder.n);
+    return rp_graph_folder_list(ctx, dataset, &folder, result, err);
 }
 
 static const struct rp_option options[] = {
@@ -138,6 +126,12 @@ static const struct rp_option options[] = {
     {"path", 0, RP_OPT_TEXT, "A,B", NULL, "the shortest way of data from A to B", 0},
     {"grep", 0, RP_OPT_TEXT, "WORDS", NULL,
      "operations by op, name, shape, line, scope, in: 'op=dot shape~bf16'", 0},
+    {"aliases", 0, RP_OPT_PATH, "FILE", NULL,
+     "inputs and outputs that share memory, as Ratex dumps them", 0},
+    {"module", 0, RP_OPT_TEXT, "NAME", NULL,
+     "of a dump folder: the module of that number, name or part of a name", 0},
+    {"stage", 0, RP_OPT_TEXT, "STAGE", NULL,
+     "... at source, before, after, run, a pass's number or a part of its name", 0},
     {"html", 0, RP_OPT_PATH, "FILE", NULL, "also write a page for the browser", 0},
     {"dot", 0, RP_OPT_PATH, "FILE", NULL, "also write a graph for Graphviz", 0},
     RP_OPTION_END};
@@ -156,7 +150,8 @@ const struct rp_question_row rp_ask_graph = {
                              "what a line of code became\n"
                              "reprise graph module.txt --near dot.7 --hops 2\taround an operation\n"
                              "reprise graph module.txt --html page.html\tfor the browser\n"
-                             "reprise graph dump/\tevery program of a folder\n",
+                             "reprise graph dump/\tthe modules of a folder and their stages\n"
+                             "reprise graph dump/ --module jit_step --stage after\tone of them\n",
                  .accepts = RP_ACCEPTS_PROGRAMS,
                  .options = options,
                  .type = &rp_graph_type},

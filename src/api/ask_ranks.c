@@ -23,6 +23,7 @@ struct asking {
     bool has_window;
     int64_t from_ns, to_ns; /* of --window */
     struct slot *slots;     /* one a source */
+    const uint8_t *run_of;  /* the run of a source; NULL: all are one */
 };
 
 static const struct rp_step *find_step(const struct rp_trace *t, const char *wanted)
@@ -158,15 +159,16 @@ static enum rp_code read_options(struct asking *a, struct rp_err *err)
     return window ? parse_window(a, window, err) : RP_OK;
 }
 
-/* Numbers the parts by the rules of a run. */
-static enum rp_code number_ranks(struct asking *a, size_t n, struct rp_run *run, struct rp_err *err)
+/* Numbers the parts of a run by its rules. */
+static enum rp_code number_ranks(struct asking *a, size_t n, uint8_t which, struct rp_run *run,
+                                 struct rp_err *err)
 {
     size_t i;
 
     for (i = 0; i < n; i++) {
         struct rp_rank rank = {.file = (uint32_t)i, .host = "", .digest = a->slots[i].digest};
 
-        if (!a->slots[i].present)
+        if (!a->slots[i].present || (a->run_of && a->run_of[i] != which))
             continue;
         RP_TRY(rp_vec_push(&run->ranks, rank, err));
         a->slots[i].digest = NULL; /* the run owns it now */
@@ -176,16 +178,17 @@ static enum rp_code number_ranks(struct asking *a, size_t n, struct rp_run *run,
     return rp_run_settle(run, err);
 }
 
-static enum rp_code join_parts(struct asking *a, const struct rp_run *run, struct rp_result *result,
-                               struct rp_err *err)
+/* The parts of a run that were asked for, by number. */
+static enum rp_code select_parts(struct asking *a, const struct rp_run *run, struct rp_arena *arena,
+                                 struct rp_ranks *ranks, struct rp_err *err)
 {
     const char *list = rp_settings_text(a->settings, "rank");
-    struct rp_ranks ranks = {
-        .world_size = run->world_size, .nwarnings = run->warnings.n, .warnings = run->warnings.at};
     size_t i;
 
-    ranks.parts = RP_ARENA_NEW(&result->arena, struct rp_rank_part, run->ranks.n + 1);
-    if (!ranks.parts)
+    *ranks = (struct rp_ranks){
+        .world_size = run->world_size, .nwarnings = run->warnings.n, .warnings = run->warnings.at};
+    ranks->parts = RP_ARENA_NEW(arena, struct rp_rank_part, run->ranks.n + 1);
+    if (!ranks->parts)
         return rp_err_nomem(err, "joining ranks");
     for (i = 0; i < run->ranks.n; i++) {
         const struct rp_rank *rank = &run->ranks.at[i];
@@ -194,12 +197,39 @@ static enum rp_code join_parts(struct asking *a, const struct rp_run *run, struc
         part->number = rank->number;
         part->digest = rank->digest;
         if (!list || rank_wanted(list, rank->number))
-            ranks.parts[ranks.n++] = *part;
+            ranks->parts[ranks->n++] = *part;
     }
-    if (!ranks.n)
+    if (!ranks->n)
         return rp_err_set(err, RP_USAGE, "no rank '%s' here, but %d to %d", list,
                           run->ranks.at[0].number, run->ranks.at[run->ranks.n - 1].number);
-    return a->row->join(&ranks, a->settings, result, err);
+    return RP_OK;
+}
+
+static enum rp_code make_run(struct asking *a, size_t n, uint8_t which, struct rp_run **run,
+                             struct rp_arena *arena, struct rp_ranks *ranks, struct rp_err *err)
+{
+    RP_TRY(rp_run_new(run, err));
+    RP_TRY(number_ranks(a, n, which, *run, err));
+    if (!(*run)->ranks.n)
+        return rp_err_set(err, RP_FORMAT, "no trace in the %s input", which ? "second" : "first");
+    return select_parts(a, *run, arena, ranks, err);
+}
+
+static enum rp_code join_all(struct asking *a, size_t n, struct rp_result *result,
+                             struct rp_err *err)
+{
+    struct rp_run *runs[2] = {NULL, NULL};
+    struct rp_ranks ranks[2];
+    enum rp_code code = make_run(a, n, 0, &runs[0], &result->arena, &ranks[0], err);
+
+    if (code == RP_OK && a->run_of)
+        code = make_run(a, n, 1, &runs[1], &result->arena, &ranks[1], err);
+    if (code == RP_OK)
+        code = a->run_of ? a->row->join_two(ranks, a->settings, result, err)
+                         : a->row->join(&ranks[0], a->settings, result, err);
+    rp_run_free(runs[0]);
+    rp_run_free(runs[1]);
+    return code;
 }
 
 static void release_slots(struct asking *a, size_t n)
@@ -215,27 +245,38 @@ static void release_slots(struct asking *a, size_t n)
     free(a->slots);
 }
 
+static enum rp_code ask(struct asking *a, struct rp_ctx *ctx, const struct rp_dataset *dataset,
+                        struct rp_result *result, struct rp_err *err)
+{
+    size_t n = rp_dataset_count(dataset);
+    enum rp_code code;
+
+    RP_TRY(read_options(a, err));
+    a->slots = calloc(n ? n : 1, sizeof *a->slots);
+    if (!a->slots)
+        return rp_err_nomem(err, "asking ranks");
+    code = rp_each_trace(ctx, dataset, make_part, a, err);
+    if (code == RP_OK)
+        code = join_all(a, n, result, err);
+    release_slots(a, n);
+    return code;
+}
+
 enum rp_code rp_ask_ranks(struct rp_ctx *ctx, const struct rp_dataset *dataset,
                           const struct rp_settings *settings, const struct rp_rank_row *row,
                           struct rp_result *result, struct rp_err *err)
 {
     struct asking a = {.row = row, .settings = settings};
-    size_t n = rp_dataset_count(dataset);
-    struct rp_run *run = NULL;
-    enum rp_code code;
 
-    RP_TRY(read_options(&a, err));
-    a.slots = calloc(n ? n : 1, sizeof *a.slots);
-    if (!a.slots)
-        return rp_err_nomem(err, "asking ranks");
-    code = rp_each_trace(ctx, dataset, make_part, &a, err);
-    if (code == RP_OK)
-        code = rp_run_new(&run, err);
-    if (code == RP_OK)
-        code = number_ranks(&a, n, run, err);
-    if (code == RP_OK)
-        code = join_parts(&a, run, result, err);
-    release_slots(&a, n);
-    rp_run_free(run);
-    return code;
+    return ask(&a, ctx, dataset, result, err);
+}
+
+enum rp_code rp_ask_two_runs(struct rp_ctx *ctx, const struct rp_dataset *dataset,
+                             const uint8_t *run_of, const struct rp_settings *settings,
+                             const struct rp_rank_row *row, struct rp_result *result,
+                             struct rp_err *err)
+{
+    struct asking a = {.row = row, .settings = settings, .run_of = run_of};
+
+    return ask(&a, ctx, dataset, result, err);
 }

@@ -56,10 +56,19 @@ struct rp_rank_row {
     /* In the asking thread, with the parts that were asked for. */
     enum rp_code (*join)(const struct rp_ranks *ranks, const struct rp_settings *settings,
                          struct rp_result *result, struct rp_err *err);
+    /* The same of a question about two runs. */
+    enum rp_code (*join_two)(const struct rp_ranks runs[2], const struct rp_settings *settings,
+                             struct rp_result *result, struct rp_err *err);
 };
 
 enum rp_code rp_ask_ranks(struct rp_ctx *ctx, const struct rp_dataset *dataset,
                           const struct rp_settings *settings, const struct rp_rank_row *row,
                           struct rp_result *result, struct rp_err *err);
+
+/* Two runs of one dataset, read together and numbered apart: run_of[i] is 0 or 1 for source i. */
+enum rp_code rp_ask_two_runs(struct rp_ctx *ctx, const struct rp_dataset *dataset,
+                             const uint8_t *run_of, const struct rp_settings *settings,
+                             const struct rp_rank_row *row, struct rp_result *result,
+                             struct rp_err *err);
 
 #endif

@@ -328,6 +328,8 @@ static enum rp_code run_options(struct rp_ctx *ctx, struct rp_arena *arena,
     run->options.profile = rp_settings_has(settings, "profile");
     run->options.in_process = rp_settings_flag(settings, "in-process");
     RP_TRY(plugin_options(arena, settings, run, err));
+    if (run->timing.iterations && !rp_settings_has(settings, "time"))
+        run->timing.time_ns = 0; /* as many as were asked for, however long they take */
     if (run->timing.iterations < 0 || run->timing.time_ns < 0)
         return rp_err_set(err, RP_USAGE, "--iters and --time are not negative");
     if (rp_settings_int(settings, "partitions") < 0 ||

@@ -25,6 +25,7 @@ enum rp_code rp_open(struct rp_ctx *ctx, const char *const *paths, size_t npaths
     dataset->limits = RP_LIMITS_DEFAULT;
     dataset->salvage = o.salvage != 0;
     dataset->given = strdup(paths[0]);
+    dataset->ngiven = npaths;
     code = dataset->given ? RP_OK : rp_err_nomem(err, "opening inputs");
     if (code == RP_OK)
         code = rp_sources_open(paths, npaths, &dataset->limits, &dataset->sources, err);

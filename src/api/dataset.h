@@ -12,6 +12,7 @@
 struct rp_dataset {
     struct rp_ctx *ctx; /* borrowed */
     char *given;        /* the first path, as the user wrote it */
+    size_t ngiven;      /* paths that the user wrote */
     struct rp_sources *sources;
     struct rp_limits limits;
     bool salvage;

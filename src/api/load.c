@@ -11,6 +11,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <string.h>
+#include <sys/stat.h>
 
 struct load {
     struct rp_ctx *ctx;
@@ -155,4 +156,11 @@ enum rp_code rp_each_trace(struct rp_ctx *ctx, const struct rp_dataset *dataset,
                            void *user, struct rp_err *err)
 {
     return rp_each_trace_noting(ctx, dataset, job, user, NULL, err);
+}
+
+bool rp_is_same_file(const char *a, const char *b)
+{
+    struct stat x, y;
+
+    return !stat(a, &x) && !stat(b, &y) && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
 }

@@ -6,6 +6,7 @@
 
 struct load {
     const struct rp_dataset *dataset;
+    const size_t *chosen; /* sources; NULL: all of them */
     rp_program_job *job;
     void *user;
     _Atomic size_t programs;
@@ -38,9 +39,10 @@ static enum rp_code read_source(const struct rp_dataset *dataset, size_t i, bool
     return code == RP_OK ? no_program(source, format, err) : code;
 }
 
-static enum rp_code load_one(void *user, size_t i, struct rp_err *err)
+static enum rp_code load_one(void *user, size_t which, struct rp_err *err)
 {
     struct load *load = user;
+    size_t i = load->chosen ? load->chosen[which] : which;
     const struct rp_source *source = rp_sources_borrow(load->dataset->sources, i);
     struct rp_import import = RP_IMPORT_INIT;
     enum rp_code code = read_source(load->dataset, i, !source->found, &import, err);
@@ -55,16 +57,46 @@ static enum rp_code load_one(void *user, size_t i, struct rp_err *err)
     return code;
 }
 
+static enum rp_code each(struct rp_ctx *ctx, struct load *load, size_t n, struct rp_err *err)
+{
+    RP_TRY(rp_pool_each(ctx->pool, n, load_one, load, err));
+    if (!atomic_load(&load->programs))
+        return rp_err_set(err, RP_FORMAT, "'%s': no program in it",
+                          rp_sources_borrow(load->dataset->sources, 0)->path);
+    return RP_OK;
+}
+
 enum rp_code rp_each_program(struct rp_ctx *ctx, const struct rp_dataset *dataset,
                              rp_program_job *job, void *user, struct rp_err *err)
 {
     struct load load = {.dataset = dataset, .job = job, .user = user};
 
-    RP_TRY(rp_pool_each(ctx->pool, rp_sources_count(dataset->sources), load_one, &load, err));
-    if (!atomic_load(&load.programs))
-        return rp_err_set(err, RP_FORMAT, "'%s': no program in it",
-                          rp_sources_borrow(dataset->sources, 0)->path);
-    return RP_OK;
+    return each(ctx, &load, rp_sources_count(dataset->sources), err);
+}
+
+enum rp_code rp_each_program_of(struct rp_ctx *ctx, const struct rp_dataset *dataset,
+                                const size_t *sources, size_t n, rp_program_job *job, void *user,
+                                struct rp_err *err)
+{
+    struct load load = {.dataset = dataset, .chosen = sources, .job = job, .user = user};
+
+    return each(ctx, &load, n, err);
+}
+
+enum rp_code rp_dataset_dump(const struct rp_dataset *dataset, struct rp_arena *arena,
+                             struct rp_dump *out, struct rp_err *err)
+{
+    size_t n = rp_sources_count(dataset->sources);
+    const char **names = RP_ARENA_NEW(arena, const char *, n + 1);
+
+    if (!names)
+        return rp_err_nomem(err, "joining a dump folder");
+    for (size_t i = 0; i < n; i++) {
+        const struct rp_source *source = rp_sources_borrow(dataset->sources, i);
+
+        names[i] = source->found ? source->name : "";
+    }
+    return rp_dump_index(names, n, arena, out, err);
 }
 
 enum rp_code rp_load_program(const struct rp_dataset *dataset, size_t i, struct rp_import *out,

@@ -3,6 +3,7 @@
 #define RP_API_LOAD_PROGRAM_H
 /* Reading the programs of a dataset, several at a time, each only as long as its job needs it. */
 #include "api/dataset.h"
+#include "formats/dump_dir.h"
 #include "formats/formats.h"
 
 struct rp_loaded_program {
@@ -22,6 +23,15 @@ typedef enum rp_code rp_program_job(void *user, const struct rp_loaded_program *
  */
 enum rp_code rp_each_program(struct rp_ctx *ctx, const struct rp_dataset *dataset,
                              rp_program_job *job, void *user, struct rp_err *err);
+
+/* The same for some of the sources, by their indices: those of a dump folder that were chosen. */
+enum rp_code rp_each_program_of(struct rp_ctx *ctx, const struct rp_dataset *dataset,
+                                const size_t *sources, size_t n, rp_program_job *job, void *user,
+                                struct rp_err *err);
+
+/* The sources that were found in folders and tars, joined into modules; indices are theirs. */
+enum rp_code rp_dataset_dump(const struct rp_dataset *dataset, struct rp_arena *arena,
+                             struct rp_dump *out, struct rp_err *err);
 
 /* One program that stays: the import holds it until rp_import_release. What is no program is an
    error. */

@@ -12,6 +12,8 @@
     X(idle)                 \
     X(comm)                 \
     X(critpath)             \
+    X(stalls)               \
+    X(launches)             \
     X(convert)              \
     X(graph)                \
     X(replay)               \

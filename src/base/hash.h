@@ -24,6 +24,12 @@ static inline uint64_t rp_hash_u64(uint64_t x)
     return rp_hash_mix(x ^ UINT64_C(0x9e3779b97f4a7c15), UINT64_C(0xd6e8feb86659fd93));
 }
 
+/* One value after another; unlike rp_hash_mix alone, zeros do not swallow what came before. */
+static inline uint64_t rp_hash_join(uint64_t hash, uint64_t value)
+{
+    return rp_hash_u64(rp_hash_u64(hash) + value);
+}
+
 /* Of n bytes; short inputs take one multiplication. */
 static inline uint64_t rp_hash_bytes(const void *bytes, size_t n)
 {

@@ -6,7 +6,7 @@
 #include <string.h>
 
 static const struct rp_engine *const table[] = {
-//X    &rp_engine_fast,
+    &rp_engine_fast,
     &rp_engine_ref,
     &rp_engine_pjrt,
     &rp_engine_tf,

@@ -82,6 +82,8 @@ enum rp_code rp_eval_graph(struct rp_eval *e, const struct rp_graph *graph,
     for (uint32_t i = 0; i < graph->n && code == RP_OK; i++) {
         const struct rp_node *node = &graph->nodes[i];
 
+        if (node->skip)
+            continue;
         code = run_node(e, node, values, args, &values[i], err);
         for (uint32_t k = 0; code == RP_OK && k < node->ndead; k++) {
             rp_tensor_drop(values[node->dead[k]]);

@@ -26,14 +26,10 @@ enum rp_code rp_kernel_same(struct rp_eval *e, const struct rp_node *node,
                             struct rp_tensor *const *in, struct rp_tensor **out,
                             struct rp_err *err);
 
-/* For kernels that end by the code of another: convolution of a custom call and the like. */
-struct rp_dot_dims { /* sizes and strides of a product: batch, left, right, contracted */
-    size_t nbatch, nleft, nright, ninner;
-    int64_t batch[RP_TENSOR_RANK], left[RP_TENSOR_RANK], right[RP_TENSOR_RANK],
-        inner[RP_TENSOR_RANK];
-    int64_t lhs_batch[RP_TENSOR_RANK], rhs_batch[RP_TENSOR_RANK];
-    int64_t lhs_left[RP_TENSOR_RANK], rhs_right[RP_TENSOR_RANK];
-    int64_t lhs_inner[RP_TENSOR_RANK], rhs_inner[RP_TENSOR_RANK];
+/* Attributes of operations that have a list of dimensions only: broadcast, transpose ... */
+struct rp_dims_attr {
+    const int64_t *at;
+    size_t n;
 };
 
 #endif

@@ -26,6 +26,14 @@ struct rp_lane {
     uint8_t unit;        /* of select */
 };
 
+/* Loops are compiled for several x86 machines and the best is taken when the program starts. */
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__) && \
+    !defined(__SANITIZE_THREAD__)
+#define RP_CLONES __attribute__((target_clones("avx512f", "avx2", "default")))
+#else
+#define RP_CLONES
+#endif
+
 enum rp_direction { RP_CMP_EQ, RP_CMP_NE, RP_CMP_GE, RP_CMP_GT, RP_CMP_LE, RP_CMP_LT };
 
 /* Everything but fn and inner is given, false where there is no such operation on that type. */

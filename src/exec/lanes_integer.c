@@ -7,7 +7,7 @@
 #include "exec/lanes.h"
 
 #define LANE(name) \
-    static void name(const struct rp_lane *lane, size_t n, void *out, const void *a, const void *b, \
+    RP_CLONES static void name(const struct rp_lane *lane, size_t n, void *out, const void *a, const void *b, \
                      const void *c)
 #define UNUSED ((void)lane, (void)a, (void)b, (void)c)
 #define WIDTH  (8 * sizeof(T))

@@ -166,7 +166,7 @@ const struct rp_value_shape *rp_node_operand(const struct rp_plan *plan, const s
 /* ---- graphs ---- */
 
 /* Which values end where: behind the last node that reads them. The root's ends never. */
-static enum rp_code find_ends(struct rp_plan *plan, struct rp_graph *g, struct rp_err *err)
+enum rp_code rp_plan_ends(struct rp_plan *plan, struct rp_graph *g, struct rp_err *err)
 {
     uint32_t *last = RP_ARENA_NEW(&plan->arena, uint32_t, g->n);
     uint32_t *list = RP_ARENA_NEW(&plan->arena, uint32_t, g->n);
@@ -247,7 +247,7 @@ static enum rp_code fill_graph(struct rp_plan *plan, uint32_t id, struct rp_err 
             if (g->nodes[i].in[k] >= i)
                 return rp_node_error(&g->nodes[i], RP_FORMAT, err, "it is part of a cycle");
     }
-    return find_ends(plan, g, err);
+    return rp_plan_ends(plan, g, err);
 }
 
 static enum rp_code prepare(struct rp_plan *plan, struct rp_graph *g, struct rp_err *err)

@@ -49,6 +49,7 @@ struct rp_node {
     const uint32_t *dead; /* nodes whose value is not needed behind this one */
     int64_t value;        /* parameter number, tuple index */
     void *attrs;          /* of the kernel; in the plan's arena */
+    bool skip;            /* its value is made elsewhere, or not needed */
 };
 
 struct rp_graph {
@@ -65,14 +66,17 @@ struct rp_plan {
     struct rp_graph *graphs;              /* of every computation */
     struct rp_graph *entry;
     const struct rp_kernel *const *kernels; /* by opcode; NULL: not known */
+    const struct rp_kernel *const *reference; /* of `fast`: what it leaves to `ref` */
     unsigned partitions, replicas;
-    void *engine; /* the engine's own */
 };
 
 /* kernels: RP_OP_COUNT entries. */
 enum rp_code rp_plan_new(const struct rp_program *program, const struct rp_kernel *const *kernels,
                          struct rp_plan **out, struct rp_err *err);
 void rp_plan_free(struct rp_plan *plan); /* NULL is fine */
+
+/* Which values end where, anew, after operands were changed. */
+enum rp_code rp_plan_ends(struct rp_plan *plan, struct rp_graph *g, struct rp_err *err);
 
 /* Shape of an operand. */
 const struct rp_value_shape *rp_node_operand(const struct rp_plan *plan, const struct rp_node *node,

@@ -179,6 +179,8 @@ static enum rp_code prepare_constant(struct rp_plan *plan, struct rp_node *node,
 
     if (node->shape->elem == RP_ELEM_TOKEN)
         return rp_node_error(node, RP_UNSUPPORTED, err, "a constant token");
+    if (!node->shape->n) /* nothing to know */
+        return hold(plan, node, err);
     if (!rp_literal_known(plan->program, literal))
         return rp_node_error(node, RP_FORMAT, err,
                              "its values were left out of the file: take the protobuf of the "

@@ -8,6 +8,7 @@
 #include "exec/reduce.h"
 #include "exec/strided.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 struct list {
@@ -147,33 +148,56 @@ static void place_start(const struct place *p, const int64_t *index, size_t rank
         start[a->operand_batch.at[k]] = batch[a->index_batch.at[k]];
 }
 
+/* The dimensions of the result (or updates) that count windows, with zero for those inside one. */
+static size_t count_windows(const struct gather_attr *a, const struct rp_tensor *t, int64_t *dims)
+{
+    size_t n = 1;
+
+    for (size_t k = 0; k < t->rank; k++) {
+        dims[k] = has(a->offset, (int64_t)k) ? 1 : t->dims[k];
+        n *= (size_t)dims[k];
+    }
+    return n;
+}
+
 static enum rp_code gather(struct rp_eval *e, const struct rp_node *node,
                            struct rp_tensor *const *in, struct rp_tensor **out, struct rp_err *err)
 {
     const struct gather_attr *a = node->attrs;
-    int64_t index[RP_TENSOR_RANK] = {0}, start[RP_TENSOR_RANK], stride[RP_TENSOR_RANK];
+    int64_t index[RP_TENSOR_RANK] = {0}, dims[RP_TENSOR_RANK], start[RP_TENSOR_RANK];
+    int64_t stride[RP_TENSOR_RANK], to_stride[RP_TENSOR_RANK];
+    struct rp_strided s = {.unit = in[0]->unit};
     struct rp_tensor *to;
     struct place p;
+    size_t windows;
 
     (void)e;
     RP_TRY(rp_node_result(node, out, err));
     to = *out;
     place_init(&p, a, in[0], in[1]);
     rp_strides(in[0]->dims, in[0]->rank, stride);
-    for (size_t i = 0; i < to->n; i++) {
-        int64_t at = 0;
+    rp_strides(to->dims, to->rank, to_stride);
+    s.rank = p.nwindow;
+    for (size_t k = 0; k < p.nwindow; k++) {
+        s.dims[k] = a->sizes.at[p.window[k]];
+        s.from[k] = stride[p.window[k]];
+        s.to[k] = to_stride[a->offset.at[k]];
+    }
+    windows = to->n ? count_windows(a, to, dims) : 0;
+    for (size_t w = 0; w < windows; w++) {
+        int64_t from = 0, at = 0;
 
         place_start(&p, index, to->rank, start);
         for (size_t k = 0; k < in[0]->rank; k++) {
             int64_t most = in[0]->dims[k] - a->sizes.at[k];
 
             start[k] = start[k] < 0 ? 0 : start[k] > most ? most : start[k];
-            at += start[k] * stride[k];
+            from += start[k] * stride[k];
         }
-        for (size_t k = 0; k < p.nwindow; k++)
-            at += index[a->offset.at[k]] * stride[p.window[k]];
-        memcpy(to->data + i * to->unit, in[0]->data + at * (int64_t)to->unit, to->unit);
-        rp_index_next(index, to->dims, to->rank);
+        for (size_t k = 0; k < to->rank; k++)
+            at += index[k] * to_stride[k];
+        rp_strided_copy(&s, to->data + at * (int64_t)s.unit, in[0]->data + from * (int64_t)s.unit);
+        rp_index_next(index, dims, to->rank);
     }
     return RP_OK;
 }
@@ -210,67 +234,116 @@ static enum rp_code prepare_scatter(struct rp_plan *plan, struct rp_node *node, 
     return RP_OK;
 }
 
-/* Whether the whole window of an update lies inside of the operand; at: of this element. */
-static bool inside(const struct place *p, const int64_t *start, const int64_t *index,
-                   const struct rp_tensor *updates, const int64_t *stride, int64_t *at)
+/* Whether the whole window of an update lies inside of the operand. */
+static bool inside(const struct place *p, const int64_t *start, const struct rp_tensor *updates)
 {
     int64_t last[RP_TENSOR_RANK];
 
-    *at = 0;
-    for (size_t k = 0; k < p->operand->rank; k++) {
-        last[k] = start[k];
-        *at += start[k] * stride[k];
-    }
-    for (size_t k = 0; k < p->nwindow; k++) {
+    memcpy(last, start, p->operand->rank * sizeof *start);
+    for (size_t k = 0; k < p->nwindow; k++)
         last[p->window[k]] += updates->dims[p->a->offset.at[k]] - 1;
-        *at += index[p->a->offset.at[k]] * stride[p->window[k]];
-    }
     for (size_t k = 0; k < p->operand->rank; k++)
         if (start[k] < 0 || last[k] < 0 || last[k] >= p->operand->dims[k])
             return false;
     return true;
 }
 
-/* One element of every operand: f(old, update). */
+/* n elements behind one another of every operand: f(old, update). */
 static void combine(const struct gather_attr *a, struct rp_tape_frame *f, struct rp_tensor **to,
-                    struct rp_tensor *const *updates, int64_t at, size_t i)
+                    struct rp_tensor *const *updates, char *kept, int64_t at, int64_t from,
+                    size_t n)
 {
-    char kept[RP_REDUCE_MOST][16];
+    const size_t room = 16 * RP_TAPE_LANES;
 
     if (a->tape->second && a->k == 1) {
-        memcpy(to[0]->data + at * (int64_t)to[0]->unit, updates[0]->data + i * to[0]->unit,
-               to[0]->unit);
+        memcpy(to[0]->data + at * (int64_t)to[0]->unit,
+               updates[0]->data + from * (int64_t)to[0]->unit, n * to[0]->unit);
         return;
     }
     for (size_t k = 0; k < a->k; k++) {
         f->reg[k] = to[k]->data + at * (int64_t)to[k]->unit;
-        f->reg[a->k + k] = updates[k]->data + i * updates[k]->unit;
+        f->reg[a->k + k] = updates[k]->data + from * (int64_t)updates[k]->unit;
     }
-    rp_tape_run(f, 1);
+    rp_tape_run(f, n);
     for (size_t k = 0; k < a->k; k++)
-        memcpy(kept[k], rp_tape_result(f, k), to[k]->unit);
+        memcpy(kept + k * room, rp_tape_result(f, k), n * to[k]->unit);
     for (size_t k = 0; k < a->k; k++)
-        memcpy(to[k]->data + at * (int64_t)to[k]->unit, kept[k], to[k]->unit);
+        memcpy(to[k]->data + at * (int64_t)to[k]->unit, kept + k * room, n * to[k]->unit);
+}
+
+/* One window, in runs of elements that lie behind one another on both sides. */
+struct runs {
+    size_t rank; /* dimensions outside of a run */
+    int64_t dims[RP_TENSOR_RANK], to[RP_TENSOR_RANK], from[RP_TENSOR_RANK], length;
+};
+
+static void find_runs(const struct place *p, const struct rp_tensor *updates, const int64_t *stride,
+                      const int64_t *update_stride, struct runs *r)
+{
+    r->rank = p->nwindow;
+    r->length = 1;
+    for (size_t k = 0; k < p->nwindow; k++) {
+        r->dims[k] = updates->dims[p->a->offset.at[k]];
+        r->to[k] = stride[p->window[k]];
+        r->from[k] = update_stride[p->a->offset.at[k]];
+    }
+    if (r->rank && r->to[r->rank - 1] == 1 && r->from[r->rank - 1] == 1)
+        r->length = r->dims[--r->rank];
+}
+
+static void scatter_window(const struct gather_attr *a, const struct runs *r,
+                           struct rp_tape_frame *f, struct rp_tensor **to,
+                           struct rp_tensor *const *updates, char *kept, int64_t at, int64_t from)
+{
+    int64_t index[RP_TENSOR_RANK] = {0};
+
+    do {
+        int64_t x = at, y = from;
+
+        for (size_t k = 0; k < r->rank; k++) {
+            x += index[k] * r->to[k];
+            y += index[k] * r->from[k];
+        }
+        for (int64_t i = 0; i < r->length; i += RP_TAPE_LANES)
+            combine(a, f, to, updates, kept, x + i, y + i,
+                    (size_t)(r->length - i < RP_TAPE_LANES ? r->length - i : RP_TAPE_LANES));
+    } while (rp_index_next(index, r->dims, r->rank));
 }
 
 static enum rp_code scatter_all(const struct gather_attr *a, struct rp_tensor *const *in,
                                 struct rp_tensor **to, struct rp_err *err)
 {
     const struct rp_tensor *updates = in[a->k + 1];
-    int64_t index[RP_TENSOR_RANK] = {0}, start[RP_TENSOR_RANK], stride[RP_TENSOR_RANK], at;
+    int64_t index[RP_TENSOR_RANK] = {0}, dims[RP_TENSOR_RANK], start[RP_TENSOR_RANK];
+    int64_t stride[RP_TENSOR_RANK], update_stride[RP_TENSOR_RANK];
+    size_t windows = updates->n ? count_windows(a, updates, dims) : 0;
+    char *kept = malloc(16 * (size_t)RP_TAPE_LANES * a->k);
     struct rp_tape_frame frame;
+    struct runs runs;
     struct place p;
 
-    RP_TRY(rp_tape_begin(a->tape, &frame, err));
+    if (!kept || rp_tape_begin(a->tape, &frame, err) != RP_OK) {
+        free(kept);
+        return rp_err_nomem(err, "scattering");
+    }
     place_init(&p, a, in[0], in[a->k]);
     rp_strides(in[0]->dims, in[0]->rank, stride);
-    for (size_t i = 0; i < updates->n; i++) {
+    rp_strides(updates->dims, updates->rank, update_stride);
+    find_runs(&p, updates, stride, update_stride, &runs);
+    for (size_t w = 0; w < windows; w++) {
+        int64_t at = 0, from = 0;
+
         place_start(&p, index, updates->rank, start);
-        if (inside(&p, start, index, updates, stride, &at))
-            combine(a, &frame, to, in + a->k + 1, at, i);
-        rp_index_next(index, updates->dims, updates->rank);
+        for (size_t k = 0; k < in[0]->rank; k++)
+            at += start[k] * stride[k];
+        for (size_t k = 0; k < updates->rank; k++)
+            from += index[k] * update_stride[k];
+        if (inside(&p, start, updates))
+            scatter_window(a, &runs, &frame, to, in + a->k + 1, kept, at, from);
+        rp_index_next(index, dims, updates->rank);
     }
     rp_tape_end(&frame);
+    free(kept);
     return RP_OK;
 }
 

@@ -10,11 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct dims_attr {
-    const int64_t *at;
-    size_t n;
-};
-
 #define RUN(name)                                                                       \
     static enum rp_code name(struct rp_eval *e, const struct rp_node *node,             \
                              struct rp_tensor *const *in, struct rp_tensor **out,       \
@@ -25,7 +20,7 @@ struct dims_attr {
 static enum rp_code dims_below(struct rp_plan *plan, struct rp_node *node, unsigned key,
                                size_t rank, size_t want, struct rp_err *err)
 {
-    struct dims_attr *a = RP_NODE_NEW(plan, struct dims_attr);
+    struct rp_dims_attr *a = RP_NODE_NEW(plan, struct rp_dims_attr);
 
     if (!a)
         return rp_err_nomem(err, "planning");
@@ -47,7 +42,7 @@ PREPARE(prepare_broadcast)
 
 RUN(broadcast)
 {
-    const struct dims_attr *a = node->attrs;
+    const struct rp_dims_attr *a = node->attrs;
     struct rp_strided s = {.unit = in[0]->unit, .rank = node->shape->rank};
     int64_t from[RP_TENSOR_RANK];
 
@@ -86,7 +81,7 @@ PREPARE(prepare_transpose)
 
 RUN(transpose)
 {
-    const struct dims_attr *a = node->attrs;
+    const struct rp_dims_attr *a = node->attrs;
     uint32_t perm[RP_TENSOR_RANK];
 
     (void)e;
@@ -102,7 +97,7 @@ PREPARE(prepare_reverse)
 
 RUN(reverse)
 {
-    const struct dims_attr *a = node->attrs;
+    const struct rp_dims_attr *a = node->attrs;
     struct rp_strided s = {.unit = in[0]->unit, .rank = in[0]->rank};
     int64_t begin = 0;
 
@@ -377,7 +372,7 @@ PREPARE(prepare_concatenate)
 
 RUN(concatenate)
 {
-    size_t dim = (size_t)((const struct dims_attr *)node->attrs)->at[0];
+    size_t dim = (size_t)((const struct rp_dims_attr *)node->attrs)->at[0];
     int64_t at = 0;
 
     (void)e;
@@ -409,7 +404,7 @@ PREPARE(prepare_dimension)
 
 RUN(get_size)
 {
-    size_t dim = (size_t)((const struct dims_attr *)node->attrs)->at[0];
+    size_t dim = (size_t)((const struct rp_dims_attr *)node->attrs)->at[0];
 
     (void)e;
     RP_TRY(rp_node_result(node, out, err));
@@ -420,7 +415,7 @@ RUN(get_size)
 /* The array keeps its bound in the program; its value is the part that is there. */
 RUN(set_size)
 {
-    size_t dim = (size_t)((const struct dims_attr *)node->attrs)->at[0];
+    size_t dim = (size_t)((const struct rp_dims_attr *)node->attrs)->at[0];
     struct rp_strided s = {.unit = in[0]->unit, .rank = in[0]->rank};
     int64_t size = rp_tensor_integer(in[1], 0);
 

@@ -58,17 +58,6 @@ static void philox(uint32_t state[4], const uint32_t key[2])
     }
 }
 
-/* The key itself goes through the generator once, so that a weak one does no harm. */
-static void philox_key(uint64_t key, uint32_t out[2])
-{
-    static const uint32_t fixed[2] = {0x3ec8f720, 0x02461e29};
-    uint32_t state[4] = {(uint32_t)key, 0, (uint32_t)(key >> 32), 0};
-
-    philox(state, fixed);
-    out[0] = state[0];
-    out[1] = state[1];
-}
-
 /* ---- rng-bit-generator ---- */
 
 enum algorithm { THREEFRY, PHILOX };
@@ -89,7 +78,8 @@ static void put_word(struct rp_tensor *t, size_t i, uint64_t bits)
     memcpy(t->data + i * t->unit, &bits, t->unit);
 }
 
-/* Pairs of words fill the two halves of the first even dimension (of the largest where none is). */
+/* The two words of a counter stand beside each other along the first even dimension (the largest
+   where none is). */
 static void threefry_32(struct rp_tensor *t, uint64_t key, uint64_t counter, uint64_t *used)
 {
     int64_t dims[RP_TENSOR_RANK], stride[RP_TENSOR_RANK], index[RP_TENSOR_RANK] = {0};
@@ -114,10 +104,10 @@ static void threefry_32(struct rp_tensor *t, uint64_t key, uint64_t counter, uin
 
         threefry(key, counter + i, pair);
         for (size_t k = 0; k < t->rank; k++)
-            at += index[k] * stride[k];
+            at += (k == split ? 2 : 1) * index[k] * stride[k];
         put_word(t, (size_t)at, pair[0]);
-        if (t->rank && index[split] + dims[split] < t->dims[split])
-            put_word(t, (size_t)(at + dims[split] * stride[split]), pair[1]);
+        if (t->rank && 2 * index[split] + 1 < t->dims[split])
+            put_word(t, (size_t)(at + stride[split]), pair[1]);
         rp_index_next(index, dims, t->rank);
     }
     *used = n;
@@ -138,9 +128,8 @@ static void philox_fill(struct rp_tensor *t, uint64_t key, const uint64_t counte
                         uint64_t *used)
 {
     size_t per = t->unit == 8 ? 2 : 4;
-    uint32_t k[2];
+    const uint32_t k[2] = {(uint32_t)key, (uint32_t)(key >> 32)};
 
-    philox_key(key, k);
     *used = (t->n + per - 1) / per;
     for (uint64_t v = 0; v < *used; v++) {
         uint64_t low = counter[0] + v, high = counter[1] + (low < v);
@@ -169,6 +158,8 @@ static enum rp_code random_bits(struct rp_eval *e, const struct rp_node *node,
         return err ? err->code : RP_NOMEM;
     }
     memcpy(state, in[0]->data, bytes < sizeof state ? bytes : sizeof state);
+    if (bytes < 24) /* a short state has the key for the upper half of its counter */
+        state[2] = state[0];
     if (node->value == PHILOX)
         philox_fill(parts[1], state[0], state + 1, &used);
     else if (parts[1]->unit == 8)

@@ -436,8 +436,14 @@ enum rp_code rp_snapshot_read(const uint8_t *bytes, size_t n, const struct rp_li
             return read_partitions(&r, inner, meta + len, bytes + n, out);
         }
     }
-    if (!first_field(file, &first))
-        return RP_OK;
+    if (!first_field(file, &first)) { /* cut off: not a program without values */
+        struct rp_proto_cursor c = rp_proto_cursor(bytes, n, 0, 64);
+        struct rp_proto_item it;
+
+        while (rp_proto_next(&c, &it))
+            ;
+        return rp_proto_finish(&c, err);
+    }
     if (is_module(first)) {
         if (!has_inputs(file))
             return RP_OK;

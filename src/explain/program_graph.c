@@ -34,6 +34,9 @@ static const struct rp_field line_fields[] = {
 static const struct rp_type line_type = {"line", sizeof(struct rp_graph_line), line_fields, NULL};
 
 static const struct rp_field program_fields[] = {
+    RP_FIELD(struct rp_graph_program, module, I64, NONE, "module", "its number in a dump folder",
+             RP_NULLABLE),
+    RP_FIELD(struct rp_graph_program, stage, STR, NONE, "stage", "of its compilation", RP_SHORTEN),
     RP_FIELD(struct rp_graph_program, file, STR, NONE, "file", "where it is", RP_SHORTEN),
     RP_FIELD(struct rp_graph_program, format, STR, NONE, "format", "of the file", RP_WIDE),
     RP_FIELD(struct rp_graph_program, name, STR, NONE, "name", "of the program", RP_SHORTEN),
@@ -45,6 +48,41 @@ static const struct rp_field program_fields[] = {
     RP_FIELD_END};
 static const struct rp_type program_type = {"program", sizeof(struct rp_graph_program),
                                             program_fields, NULL};
+
+static const struct rp_field module_fields[] = {
+    RP_FIELD(struct rp_graph_module, id, I64, NONE, "module", "its number", RP_NULLABLE),
+    RP_FIELD(struct rp_graph_module, name, STR, NONE, "name", "of the module", RP_SHORTEN),
+    RP_FIELD(struct rp_graph_module, folder, STR, NONE, "folder", "where its files are",
+             RP_SHORTEN | RP_WIDE),
+    RP_FIELD(struct rp_graph_module, files, I64, COUNT, "files", "that belong to it", 0),
+    RP_FIELD(struct rp_graph_module, stages, I64, COUNT, "stages",
+             "programs of it, without passes and executions", 0),
+    RP_FIELD(struct rp_graph_module, passes, I64, COUNT, "passes", "programs between two passes",
+             0),
+    RP_FIELD(struct rp_graph_module, executions, I64, COUNT, "runs", "executions with arguments",
+             0),
+    RP_FIELD(struct rp_graph_module, instructions_before, I64, COUNT, "before",
+             "instructions before optimisation", RP_NULLABLE),
+    RP_FIELD(struct rp_graph_module, instructions_after, I64, COUNT, "after",
+             "instructions after optimisation", RP_NULLABLE),
+    RP_FIELD(struct rp_graph_module, flops, I64, COUNT, "flops", "of one execution", RP_NULLABLE),
+    RP_FIELD(struct rp_graph_module, hash, STR, NONE, "hash", "of the last stage before execution",
+             0),
+    RP_FIELD_LIST(struct rp_graph_module, kinds, &rp_type_string, NULL, "what its files are", 0),
+    RP_FIELD_END};
+static const struct rp_type module_type = {"module", sizeof(struct rp_graph_module), module_fields,
+                                           NULL};
+
+static const struct rp_field alias_fields[] = {
+    RP_FIELD(struct rp_graph_alias, parameter, I64, NONE, "parameter", "number of the input", 0),
+    RP_FIELD(struct rp_graph_alias, output, I64, NONE, "output", "that takes its memory", 0),
+    RP_FIELD(struct rp_graph_alias, name, STR, NONE, "name", "of the input", RP_SHORTEN),
+    RP_FIELD(struct rp_graph_alias, shape, STR, NONE, "shape", "of the input", 0),
+    RP_FIELD(struct rp_graph_alias, size_bytes, I64, BYTES, "size", "of the input", 0),
+    RP_FIELD(struct rp_graph_alias, kind, STR, NONE, "kind", "may or must", 0),
+    RP_FIELD_END};
+static const struct rp_type alias_type = {"alias", sizeof(struct rp_graph_alias), alias_fields,
+                                          NULL};
 
 static const struct rp_field graph_fields[] = {
     RP_FIELD(struct rp_graph, format, STR, NONE, "format", "of the file", 0),
@@ -58,6 +96,10 @@ static const struct rp_field graph_fields[] = {
              RP_NULLABLE),
     RP_FIELD(struct rp_graph, parameter_bytes, I64, BYTES, "their size", "of the parameters",
              RP_NULLABLE),
+    RP_FIELD(struct rp_graph, aliased, I64, COUNT, "donated",
+             "parameters whose memory an output takes", RP_NULLABLE),
+    RP_FIELD(struct rp_graph, aliased_bytes, I64, BYTES, "donated size", "of these parameters",
+             RP_NULLABLE),
     RP_FIELD(struct rp_graph, constant_bytes, I64, BYTES, "constants", "size of all constants",
              RP_NULLABLE),
     RP_FIELD(struct rp_graph, flops, I64, COUNT, "flops", "of one execution", RP_NULLABLE),
@@ -70,6 +112,10 @@ static const struct rp_field graph_fields[] = {
                  "groups of nodes that TensorFlow compiles together, and their sizes", 0),
     RP_FIELD_LIST(struct rp_graph, lines, &line_type, "source lines",
                   "of the user's program, most flops first", 0),
+    RP_FIELD_LIST(struct rp_graph, aliases, &alias_type, NULL,
+                  "outputs that take the memory of an input", 0),
+    RP_FIELD_LIST(struct rp_graph, modules, &module_type, "modules",
+                  "that the files of a dump folder belong to", 0),
     RP_FIELD_LIST(struct rp_graph, programs, &program_type, "programs",
                   "of several files, one row a program", 0),
     RP_FIELD_LIST(struct rp_graph, listing, &rp_type_string, "operations",

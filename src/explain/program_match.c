@@ -28,32 +28,44 @@ struct matcher {
     struct rp_map seen;               /* pairs of computations */
 };
 
-static enum rp_code list_users(struct rp_match_side *s, struct rp_arena *arena, struct rp_err *err)
+enum rp_code rp_match_prepare(const struct rp_program *p, struct rp_arena *arena,
+                              struct rp_match_side *out, struct rp_err *err)
 {
-    const struct rp_program *p = s->p;
-    uint32_t *fill;
+    uint32_t *fill = RP_ARENA_NEW(arena, uint32_t, (size_t)p->nops + 1);
 
-    s->user_begin = RP_ARENA_NEW(arena, uint32_t, (size_t)p->nops + 2);
-    s->users = RP_ARENA_NEW(arena, uint32_t, p->operands.n + 1);
-    fill = RP_ARENA_NEW(arena, uint32_t, (size_t)p->nops + 1);
-    s->match = RP_ARENA_NEW(arena, uint32_t, (size_t)p->nops + 1);
-    s->visited = RP_ARENA_NEW(arena, uint8_t, (size_t)p->nops + 1);
-    if (!s->user_begin || !s->users || !fill || !s->match || !s->visited)
+    *out = (struct rp_match_side){.p = p};
+    out->user_begin = RP_ARENA_NEW(arena, uint32_t, (size_t)p->nops + 2);
+    out->users = RP_ARENA_NEW(arena, uint32_t, p->operands.n + 1);
+    if (!out->user_begin || !out->users || !fill)
         return rp_err_nomem(err, "comparing programs");
     for (size_t i = 0; i < p->operands.n; i++)
-        s->user_begin[p->operands.at[i] + 1]++;
+        out->user_begin[p->operands.at[i] + 1]++;
     for (uint32_t op = 0; op < p->nops; op++) {
-        s->user_begin[op + 1] += s->user_begin[op];
-        fill[op] = s->user_begin[op];
-        s->match[op] = RP_NONE;
+        out->user_begin[op + 1] += out->user_begin[op];
+        fill[op] = out->user_begin[op];
     }
     for (uint32_t op = 0; op < p->nops; op++) {
         struct rp_ids operands = rp_op_operands(p, op);
 
         for (uint32_t i = 0; i < operands.n; i++)
-            s->users[fill[operands.at[i]]++] = op;
+            out->users[fill[operands.at[i]]++] = op;
     }
-    return rp_program_hash(p, arena, &s->hashes, err);
+    return rp_program_hash(p, arena, &out->hashes, err);
+}
+
+static enum rp_code begin_side(const struct rp_match_side *prepared, struct rp_arena *arena,
+                               struct rp_match_side *s, struct rp_err *err)
+{
+    size_t n = (size_t)prepared->p->nops + 1;
+
+    *s = *prepared;
+    s->match = RP_ARENA_NEW(arena, uint32_t, n);
+    s->visited = RP_ARENA_NEW(arena, uint8_t, n);
+    if (!s->match || !s->visited)
+        return rp_err_nomem(err, "comparing programs");
+    for (size_t op = 0; op < n; op++)
+        s->match[op] = RP_NONE;
+    return RP_OK;
 }
 
 static bool free_pair(const struct matcher *t, uint32_t a, uint32_t b)
@@ -79,9 +91,7 @@ static bool alike(const struct matcher *t, uint32_t a, uint32_t b)
 {
     const struct rp_match_side *l = &t->m->left, *r = &t->m->right;
 
-    return (l->p->code.at[a] == r->p->code.at[b] &&
-            (l->p->code.at[a] != RP_OP_FOREIGN || l->hashes.local[a] == r->hashes.local[b])) ||
-           shape_hash(l, a) == shape_hash(r, b);
+    return l->hashes.opcode[a] == r->hashes.opcode[b] || shape_hash(l, a) == shape_hash(r, b);
 }
 
 /* ---- what follows from a pair ---- */
@@ -154,7 +164,7 @@ static int by_key(const void *x, const void *y)
     return (a->op > b->op) - (a->op < b->op);
 }
 
-enum key { WHOLE, LOCAL, OPCODE };
+enum key { WHOLE, ANONYMOUS, LOCAL, OPCODE };
 
 static size_t collect(const struct rp_match_side *s, const struct rp_computation *c, enum key key,
                       struct keyed *out)
@@ -165,10 +175,10 @@ static size_t collect(const struct rp_match_side *s, const struct rp_computation
         if (s->match[op] != RP_NONE)
             continue;
         out[n].op = op;
-        out[n++].key = key == WHOLE                         ? s->hashes.op[op]
-                       : key == LOCAL                       ? s->hashes.local[op]
-                       : s->p->code.at[op] == RP_OP_FOREIGN ? s->hashes.local[op]
-                                                            : (uint64_t)s->p->code.at[op];
+        out[n++].key = key == WHOLE       ? s->hashes.op[op]
+                       : key == ANONYMOUS ? s->anonymous[op]
+                       : key == LOCAL     ? s->hashes.local[op]
+                                          : s->hashes.opcode[op];
     }
     qsort(out, n, sizeof *out, by_key);
     return n;
@@ -192,6 +202,104 @@ static enum rp_code zip(struct matcher *t, const struct rp_computation *x,
     return follow(t);
 }
 
+/* Whether the entry at i has no other of its key beside it. */
+static bool only_one(const struct keyed *list, size_t n, size_t i)
+{
+    return (i == 0 || list[i - 1].key != list[i].key) &&
+           (i + 1 == n || list[i + 1].key != list[i].key);
+}
+
+/* Those of a history that no other operation has. */
+static enum rp_code zip_unique(struct matcher *t, const struct rp_computation *x,
+                               const struct rp_computation *y)
+{
+    size_t n = collect(&t->m->left, x, ANONYMOUS, t->a);
+    size_t m = collect(&t->m->right, y, ANONYMOUS, t->b), i = 0, k = 0;
+
+    while (i < n && k < m) {
+        if (t->a[i].key < t->b[k].key) {
+            i++;
+        } else if (t->a[i].key > t->b[k].key) {
+            k++;
+        } else {
+            if (only_one(t->a, n, i) && only_one(t->b, m, k))
+                RP_TRY(make_pair(t, t->a[i].op, t->b[k].op));
+            i++;
+            k++;
+        }
+    }
+    return RP_OK;
+}
+
+/* From the pairs so far to what they read, as long as both look the same. */
+static enum rp_code descend(struct matcher *t, bool strict)
+{
+    const struct rp_match_side *l = &t->m->left, *r = &t->m->right;
+
+    for (size_t q = 0; q < t->queue.n; q++) {
+        uint32_t a = t->queue.at[q].left, b = t->queue.at[q].right;
+        struct rp_ids x = rp_op_operands(l->p, a), y = rp_op_operands(r->p, b);
+
+        for (uint32_t i = 0; x.n == y.n && i < x.n; i++)
+            if (free_pair(t, x.at[i], y.at[i]) &&
+                (strict ? l->hashes.local[x.at[i]] == r->hashes.local[y.at[i]]
+                        : alike(t, x.at[i], y.at[i])))
+                RP_TRY(make_pair(t, x.at[i], y.at[i]));
+    }
+    return RP_OK;
+}
+
+/* Where the numbers of parameters mean nothing, the results say what is what. */
+static enum rp_code match_from_root(struct matcher *t, const struct rp_computation *x,
+                                    const struct rp_computation *y)
+{
+    if (x->root != RP_NONE && y->root != RP_NONE && free_pair(t, x->root, y->root))
+        RP_TRY(make_pair(t, x->root, y->root));
+    RP_TRY(zip_unique(t, x, y));
+    RP_TRY(descend(t, true));
+    RP_TRY(descend(t, false));
+    return follow(t);
+}
+
+/* An operand of op that has no partner and looks like `other` of the other side; or RP_NONE. */
+static uint32_t lonely_operand(const struct rp_match_side *s, uint32_t op,
+                               const struct rp_match_side *o, uint32_t other)
+{
+    struct rp_ids operands = rp_op_operands(s->p, op);
+
+    for (uint32_t i = 0; i < operands.n; i++)
+        if (s->match[operands.at[i]] == RP_NONE &&
+            s->hashes.local[operands.at[i]] == o->hashes.local[other])
+            return operands.at[i];
+    return RP_NONE;
+}
+
+/* Where an operation was put in or taken out, its place was paired with the one behind it: that one
+   has a better partner a step further down. */
+static enum rp_code slide(struct matcher *t, const struct rp_computation *x)
+{
+    struct rp_match_side *l = &t->m->left, *r = &t->m->right;
+
+    for (uint32_t a = x->first; a < x->first + x->n; a++) {
+        uint32_t b = l->match[a], below;
+
+        if (b == RP_NONE || l->hashes.opcode[a] == r->hashes.opcode[b])
+            continue;
+        below = lonely_operand(l, a, r, b);
+        if (below != RP_NONE) {
+            l->match[a] = RP_NONE;
+            RP_TRY(make_pair(t, below, b));
+            continue;
+        }
+        below = lonely_operand(r, b, l, a);
+        if (below != RP_NONE) {
+            r->match[b] = RP_NONE;
+            RP_TRY(make_pair(t, a, below));
+        }
+    }
+    return follow(t);
+}
+
 static enum rp_code compare(struct matcher *t, struct pair pair)
 {
     struct rp_match_side *l = &t->m->left, *r = &t->m->right;
@@ -204,10 +312,13 @@ static enum rp_code compare(struct matcher *t, struct pair pair)
         l->visited[x->first + i] = 1;
     for (uint32_t i = 0; i < y->n; i++)
         r->visited[y->first + i] = 1;
+    if (l->anonymous && r->anonymous)
+        RP_TRY(match_from_root(t, x, y));
     RP_TRY(zip(t, x, y, WHOLE));
     if (x->root != RP_NONE && y->root != RP_NONE && free_pair(t, x->root, y->root))
         RP_TRY(make_pair(t, x->root, y->root));
     RP_TRY(follow(t));
+    RP_TRY(slide(t, x));
     RP_TRY(zip(t, x, y, LOCAL));
     return zip(t, x, y, OPCODE);
 }
@@ -261,12 +372,14 @@ static enum rp_code match_dead(struct matcher *t)
     return RP_OK;
 }
 
-static enum rp_code match_all(struct matcher *t)
+static enum rp_code match_all(struct matcher *t, struct pair entries)
 {
     size_t n = t->m->left.p->nops + t->m->left.p->computations.n;
     size_t m = t->m->right.p->nops + t->m->right.p->computations.n;
-    struct pair entries = {t->m->left.p->entry, t->m->right.p->entry};
+    bool whole = entries.left == RP_NONE;
 
+    if (whole)
+        entries = (struct pair){t->m->left.p->entry, t->m->right.p->entry};
     t->a = RP_ARENA_NEW(t->arena, struct keyed, n + 1);
     t->b = RP_ARENA_NEW(t->arena, struct keyed, m + 1);
     if (!t->a || !t->b)
@@ -274,25 +387,26 @@ static enum rp_code match_all(struct matcher *t)
     if (entries.left == RP_NONE || entries.right == RP_NONE)
         return RP_OK;
     RP_TRY(rp_vec_push(&t->computations, entries, t->err));
-    RP_TRY(match_dead(t));
+    if (whole)
+        RP_TRY(match_dead(t));
     for (size_t i = 0; i < t->computations.n; i++)
         RP_TRY(compare(t, t->computations.at[i]));
     return RP_OK;
 }
 
-enum rp_code rp_program_match(const struct rp_program *left, const struct rp_program *right,
+enum rp_code rp_program_match(const struct rp_match_side *left, uint32_t left_entry,
+                              const struct rp_match_side *right, uint32_t right_entry,
                               struct rp_arena *arena, struct rp_match *out, struct rp_err *err)
 {
     struct matcher t = {.m = out, .arena = arena, .err = err};
     enum rp_code code;
 
-    *out = (struct rp_match){.left = {.p = left}, .right = {.p = right}};
     rp_map_init(&t.seen);
-    code = list_users(&out->left, arena, err);
+    code = begin_side(left, arena, &out->left, err);
     if (code == RP_OK)
-        code = list_users(&out->right, arena, err);
+        code = begin_side(right, arena, &out->right, err);
     if (code == RP_OK)
-        code = match_all(&t);
+        code = match_all(&t, (struct pair){left_entry, right_entry});
     rp_map_release(&t.seen);
     rp_vec_release(&t.queue);
     rp_vec_release(&t.computations);

@@ -1,19 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The i-th communication kernel of the k-th communication stream is one collective where its name
- * is the same on every rank. Times of ranks are compared on the clock of the first, moved by the
- * bases of the files. Linear in collectives times ranks, after sorting them.
+ * How the ranks meet is a fact (meetings.h). The chain is walked from the end of the run backwards:
+ * from the rank that ends last to its last collective, through that to the rank that came last to
+ * it, and so on. Times of ranks are compared on the clock of the first. Linear in collectives after
+ * sorting those of each rank by their ends.
  */
 #include "explain/report_chain.h"
+
+#include "facts/meetings.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* A matched collective: where it stands in the list of each rank. */
-struct meeting {
-    int64_t last_ns; /* when the last rank came, on the first rank's clock */
-    uint32_t last;   /* that rank */
-    uint32_t *at;    /* by rank */
+/* A meeting as one of its ranks sees it. */
+struct member {
+    int64_t end_ns; /* on the first rank's clock */
+    uint32_t meeting, at;
 };
 
 struct linker {
@@ -21,104 +23,14 @@ struct linker {
     size_t n;
     struct rp_arena *arena;
     struct rp_chain *out;
-    size_t nmeetings;
-    struct meeting *meetings;
-    int64_t *offset_ns; /* add to a rank's time for the first rank's clock */
+    struct rp_meetings m;
+    struct member **members; /* by rank, by end */
+    size_t *nmembers;
 };
 
-static const struct rp_report_comm *comm_of(const struct linker *l, size_t rank, uint32_t at)
+static const struct rp_collective *collective_of(const struct linker *l, uint32_t rank, uint32_t at)
 {
-    return &l->in[rank].part->comms.at[at];
-}
-
-static int64_t start_of(const struct linker *l, size_t rank, uint32_t at)
-{
-    return rp_ns_sum(comm_of(l, rank, at)->begin_ns, l->offset_ns[rank]);
-}
-
-/* Where stream k begins in a rank's list, and how many it has. */
-static uint32_t stream_range(const struct rp_report_part *p, uint32_t k, uint32_t *count)
-{
-    uint32_t first = 0, i;
-
-    while (first < p->comms.n && p->comms.at[first].stream < k)
-        first++;
-    for (i = first; i < p->comms.n && p->comms.at[i].stream == k; i++)
-        ;
-    *count = i - first;
-    return first;
-}
-
-/* Notes a meeting where the names agree. */
-static enum rp_code meet(struct linker *l, const uint32_t *first, uint32_t i, struct rp_err *err)
-{
-    struct meeting *m = &l->meetings[l->nmeetings];
-    size_t r;
-
-    m->at = RP_ARENA_NEW(l->arena, uint32_t, l->n);
-    if (!m->at)
-        return rp_err_nomem(err, "matching collectives");
-    for (r = 0; r < l->n; r++) {
-        m->at[r] = first[r] + i;
-        if (comm_of(l, r, m->at[r])->name != comm_of(l, 0, m->at[0])->name)
-            return RP_OK;
-        if (r == 0 || start_of(l, r, m->at[r]) > m->last_ns) {
-            m->last_ns = start_of(l, r, m->at[r]);
-            m->last = (uint32_t)r;
-        }
-    }
-    l->nmeetings++;
-    return RP_OK;
-}
-
-static enum rp_code match(struct linker *l, struct rp_err *err)
-{
-    uint32_t *first = RP_ARENA_NEW(l->arena, uint32_t, l->n + 1), k, i, least, count;
-    size_t r, most = SIZE_MAX;
-
-    for (r = 0; r < l->n; r++)
-        most = l->in[r].part->comms.n < most ? l->in[r].part->comms.n : most;
-    l->meetings = RP_ARENA_NEW(l->arena, struct meeting, most + 1);
-    if (!first || !l->meetings)
-        return rp_err_nomem(err, "matching collectives");
-    for (k = 0;; k++) {
-        least = UINT32_MAX;
-        for (r = 0; r < l->n; r++) {
-            first[r] = stream_range(l->in[r].part, k, &count);
-            least = count < least ? count : least;
-        }
-        if (least == 0)
-            return RP_OK;
-        for (i = 0; i < least; i++)
-            RP_TRY(meet(l, first, i, err));
-    }
-}
-
-/* A collective cannot end before its last rank came: where one in ten does, clocks differ. */
-static bool clocks_differ(const struct linker *l)
-{
-    size_t i, r, wrong = 0;
-
-    for (i = 0; i < l->nmeetings; i++) {
-        bool early = false;
-
-        for (r = 0; r < l->n; r++)
-            early |= rp_ns_sum(comm_of(l, r, l->meetings[i].at[r])->end_ns, l->offset_ns[r]) <
-                     l->meetings[i].last_ns;
-        wrong += early;
-    }
-    return wrong * 10 > l->nmeetings;
-}
-
-static int64_t second_last(const struct linker *l, const struct meeting *m)
-{
-    int64_t second = INT64_MIN;
-    size_t r;
-
-    for (r = 0; r < l->n; r++)
-        if (r != m->last && start_of(l, r, m->at[r]) > second)
-            second = start_of(l, r, m->at[r]);
-    return second;
+    return &l->in[rank].part->collectives.list.at[at];
 }
 
 static int64_t uncovered(const rp_interval_vec *compute, int64_t begin_ns, int64_t end_ns)
@@ -129,24 +41,60 @@ static int64_t uncovered(const rp_interval_vec *compute, int64_t begin_ns, int64
                          rp_ns_between(begin_ns, end_ns));
 }
 
-static void count_meeting(struct linker *l, const struct meeting *m)
+/* Waits and transfers of the ranks of a meeting, and who came last. */
+static enum rp_code count_meeting(struct linker *l, const struct rp_meeting *m,
+                                  rp_interval_vec *waits, struct rp_err *err)
 {
-    int64_t margin = rp_ns_between(second_last(l, m), m->last_ns);
-    size_t r;
+    struct rp_chain_rank *last = &l->out->ranks[m->rank[m->last]];
+    uint32_t i;
 
-    l->out->ranks[m->last].last_count++;
-    rp_ns_add(&l->out->ranks[m->last].margin_ns, margin);
-    rp_ns_add(&l->out->margin_ns, margin);
-    for (r = 0; r < l->n; r++) {
-        const struct rp_report_comm *c = comm_of(l, r, m->at[r]);
-        int64_t last = rp_ns_between(l->offset_ns[r], m->last_ns);
-        int64_t until = last < c->end_ns ? last : c->end_ns;
+    last->last_count++;
+    rp_ns_add(&last->margin_ns, rp_ns_between(m->second_ns, m->last_ns));
+    for (i = 0; i < m->n; i++) {
+        uint32_t r = m->rank[i];
+        const struct rp_collective *c = collective_of(l, r, m->at[i]);
+        int64_t came = rp_ns_between(l->m.offset_ns[r], m->last_ns);
+        struct rp_interval wait = {c->begin_ns, came < c->end_ns ? came : c->end_ns};
 
-        rp_ns_add(&l->out->ranks[r].wait_ns, rp_ns_between(c->begin_ns, last));
-        rp_ns_add(&l->out->ranks[r].transfer_ns, rp_ns_between(last, c->end_ns));
-        rp_ns_add(&l->out->ranks[r].exposed_wait_ns,
-                  uncovered(&l->in[r].part->compute, c->begin_ns, until));
+        rp_ns_add(&l->out->ranks[r].wait_ns, rp_ns_between(c->begin_ns, came));
+        rp_ns_add(&l->out->ranks[r].transfer_ns, rp_ns_between(came, c->end_ns));
+        if (wait.end_ns > wait.begin_ns)
+            RP_TRY(rp_vec_push(&waits[r], wait, err));
     }
+    return RP_OK;
+}
+
+/* Several collectives of a rank may wait at once: what counts is the time in which any does. */
+static enum rp_code count_meetings(struct linker *l, struct rp_err *err)
+{
+    rp_interval_vec *waits = RP_ARENA_NEW(l->arena, rp_interval_vec, l->n + 1);
+    enum rp_code code = waits ? RP_OK : rp_err_nomem(err, "matching collectives");
+    size_t i, r;
+
+    for (i = 0; i < l->m.n && code == RP_OK; i++)
+        code = count_meeting(l, &l->m.at[i], waits, err);
+    for (r = 0; waits && r < l->n; r++) {
+        waits[r].n = rp_union_sort(waits[r].at, waits[r].n);
+        for (i = 0; i < waits[r].n; i++)
+            rp_ns_add(
+                &l->out->ranks[r].exposed_wait_ns,
+                uncovered(&l->in[r].part->compute, waits[r].at[i].begin_ns, waits[r].at[i].end_ns));
+        rp_vec_release(&waits[r]);
+    }
+    return code;
+}
+
+/* From the first start to the last end of what ranks meet in. */
+static void measure_span(struct linker *l)
+{
+    int64_t first = INT64_MAX, last = INT64_MIN;
+    size_t i;
+
+    for (i = 0; i < l->m.n; i++) {
+        first = l->m.at[i].first_ns < first ? l->m.at[i].first_ns : first;
+        last = l->m.at[i].end_ns > last ? l->m.at[i].end_ns : last;
+    }
+    l->out->span_ns = l->m.n ? rp_ns_between(first, last) : 0;
 }
 
 /* Adds the gaps of a rank in [from, to) by cause. */
@@ -168,39 +116,92 @@ static void add_gaps(struct linker *l, size_t rank, int64_t from_ns, int64_t to_
                   rp_ns_common(gaps->at[low].begin_ns, gaps->at[low].end_ns, from_ns, to_ns));
 }
 
-static int by_last(const void *pa, const void *pb)
+static int by_end(const void *pa, const void *pb)
 {
-    const struct meeting *a = pa, *b = pb;
+    const struct member *a = pa, *b = pb;
 
-    return (a->last_ns > b->last_ns) - (a->last_ns < b->last_ns);
+    if (a->end_ns != b->end_ns)
+        return a->end_ns < b->end_ns ? -1 : 1;
+    return (a->meeting > b->meeting) - (a->meeting < b->meeting);
 }
 
-/* From meeting to meeting along the ranks that came last. */
-static enum rp_code walk(struct linker *l, struct rp_err *err)
+static enum rp_code list_members(struct linker *l, struct rp_err *err)
 {
-    int64_t *free_ns = RP_ARENA_NEW(l->arena, int64_t, l->n + 1);
     size_t i, r;
+    uint32_t k;
 
-    if (!free_ns)
-        return rp_err_nomem(err, "matching collectives");
-    for (r = 0; r < l->n; r++)
-        free_ns[r] = l->in[r].part->b.begin_ns;
-    if (l->nmeetings)
-        qsort(l->meetings, l->nmeetings, sizeof *l->meetings, by_last);
-    for (i = 0; i < l->nmeetings; i++) {
-        const struct meeting *m = &l->meetings[i];
-        const struct rp_report_comm *c = comm_of(l, m->last, m->at[m->last]);
-
-        count_meeting(l, m);
-        add_gaps(l, m->last, free_ns[m->last], c->begin_ns);
-        rp_ns_add(&l->out->transfer_ns,
-                  uncovered(&l->in[m->last].part->compute, c->begin_ns, c->end_ns));
-        for (r = 0; r < l->n; r++)
-            if (comm_of(l, r, m->at[r])->end_ns > free_ns[r])
-                free_ns[r] = comm_of(l, r, m->at[r])->end_ns;
+    l->members = RP_ARENA_NEW(l->arena, struct member *, l->n + 1);
+    l->nmembers = RP_ARENA_NEW(l->arena, size_t, l->n + 1);
+    for (r = 0; l->members && l->nmembers && r < l->n; r++) {
+        l->members[r] =
+            RP_ARENA_NEW(l->arena, struct member, l->in[r].part->collectives.list.n + 1);
+        if (!l->members[r])
+            return rp_err_nomem(err, "matching collectives");
     }
-    add_gaps(l, l->out->lead, free_ns[l->out->lead], l->in[l->out->lead].part->b.end_ns);
+    if (!l->members || !l->nmembers)
+        return rp_err_nomem(err, "matching collectives");
+    for (i = 0; i < l->m.n; i++)
+        for (k = 0; k < l->m.at[i].n; k++) {
+            uint32_t rank = l->m.at[i].rank[k], at = l->m.at[i].at[k];
+
+            l->members[rank][l->nmembers[rank]++] =
+                (struct member){rp_ns_sum(collective_of(l, rank, at)->end_ns, l->m.offset_ns[rank]),
+                                (uint32_t)i, at};
+        }
+    for (r = 0; r < l->n; r++)
+        if (l->nmembers[r])
+            qsort(l->members[r], l->nmembers[r], sizeof **l->members, by_end);
     return RP_OK;
+}
+
+/* By how much the others would have gone on earlier without the last rank: from the second last
+   start on, while that rank does not compute, and no moment twice. */
+static void add_margin(struct linker *l, const struct rp_meeting *m, int64_t *until)
+{
+    int64_t end = m->last_ns < *until ? m->last_ns : *until;
+    uint32_t i, r;
+
+    for (i = 0; i < m->n; i++) {
+        r = m->rank[i];
+        if (i != m->last &&
+            rp_ns_sum(collective_of(l, r, m->at[i])->begin_ns, l->m.offset_ns[r]) == m->second_ns)
+            break;
+    }
+    if (i == m->n || end <= m->second_ns)
+        return;
+    rp_ns_add(&l->out->margin_ns,
+              uncovered(&l->in[r].part->compute, rp_ns_between(l->m.offset_ns[r], m->second_ns),
+                        rp_ns_between(l->m.offset_ns[r], end)));
+    *until = m->second_ns;
+}
+
+/* From meeting to meeting, backwards along the ranks that came last. */
+static void walk(struct linker *l)
+{
+    size_t rank = l->out->lead;
+    int64_t until = rp_ns_sum(l->in[rank].part->b.end_ns, l->m.offset_ns[rank]);
+    int64_t waited = INT64_MAX;
+
+    for (;;) {
+        int64_t offset = l->m.offset_ns[rank], from;
+        const struct rp_meeting *m;
+        const struct rp_collective *c;
+
+        while (l->nmembers[rank] && l->members[rank][l->nmembers[rank] - 1].end_ns > until)
+            l->nmembers[rank]--;
+        from = l->nmembers[rank] ? l->members[rank][l->nmembers[rank] - 1].end_ns
+                                 : rp_ns_sum(l->in[rank].part->b.begin_ns, offset);
+        add_gaps(l, rank, rp_ns_between(offset, from), rp_ns_between(offset, until));
+        if (!l->nmembers[rank])
+            return;
+        m = &l->m.at[l->members[rank][--l->nmembers[rank]].meeting];
+        rank = m->rank[m->last];
+        c = collective_of(l, (uint32_t)rank, m->at[m->last]);
+        rp_ns_add(&l->out->transfer_ns,
+                  uncovered(&l->in[rank].part->compute, c->begin_ns, c->end_ns));
+        add_margin(l, m, &waited);
+        until = m->last_ns;
+    }
 }
 
 static int64_t lost_alone(const struct rp_report_part *p)
@@ -208,8 +209,8 @@ static int64_t lost_alone(const struct rp_report_part *p)
     return rp_ns_sum(p->b.idle_ns, p->b.exposed_comm_ns);
 }
 
-/* Nothing ties the ranks together: the one with most idle time and exposed communication speaks for
-   the run. */
+/* Nothing ties the devices together: the rank with most idle time and exposed communication speaks
+   for the run. */
 static void alone(struct linker *l)
 {
     const struct rp_report_part *p;
@@ -224,29 +225,53 @@ static void alone(struct linker *l)
     l->out->transfer_ns = p->b.exposed_comm_ns;
 }
 
+static enum rp_code meet(struct linker *l, struct rp_err *err)
+{
+    const struct rp_collectives **lists =
+        RP_ARENA_NEW(l->arena, const struct rp_collectives *, l->n + 1);
+    size_t r;
+
+    if (!lists)
+        return rp_err_nomem(err, "matching collectives");
+    for (r = 0; r < l->n; r++) {
+        lists[r] = &l->in[r].part->collectives;
+        l->out->beside |= lists[r]->on_host && l->in[r].part->on_device;
+    }
+    RP_TRY(rp_meetings_find(lists, l->n, l->arena, &l->m, err));
+    l->out->clocks_differ = l->m.clocks_differ;
+    l->out->ncollectives = l->m.clocks_differ ? 0 : l->m.n;
+    for (r = 0; r < l->n; r++)
+        if (rp_ns_sum(l->in[r].part->b.end_ns, l->m.offset_ns[r]) >
+            rp_ns_sum(l->in[l->out->lead].part->b.end_ns, l->m.offset_ns[l->out->lead]))
+            l->out->lead = r;
+    return RP_OK;
+}
+
 enum rp_code rp_chain_make(const struct rp_report_input *ranks, size_t n, struct rp_arena *arena,
                            struct rp_chain *out, struct rp_err *err)
 {
     struct linker l = {.in = ranks, .n = n, .arena = arena, .out = out};
-    size_t r;
+    int64_t waited = INT64_MAX;
+    size_t i;
 
     *out = (struct rp_chain){0};
     out->ranks = RP_ARENA_NEW(arena, struct rp_chain_rank, n + 1);
-    l.offset_ns = RP_ARENA_NEW(arena, int64_t, n + 1);
-    if (!out->ranks || !l.offset_ns)
+    if (!out->ranks)
         return rp_err_nomem(err, "matching collectives");
-    for (r = 0; r < n; r++) {
-        l.offset_ns[r] = rp_ns_between(ranks[0].part->base_ns, ranks[r].part->base_ns);
-        if (rp_ns_sum(ranks[r].part->b.end_ns, l.offset_ns[r]) >
-            rp_ns_sum(ranks[out->lead].part->b.end_ns, l.offset_ns[out->lead]))
-            out->lead = r;
+    RP_TRY(meet(&l, err));
+    if (!out->ncollectives) {
+        alone(&l);
+        return RP_OK;
     }
-    if (n > 1)
-        RP_TRY(match(&l, err));
-    out->clocks_differ = clocks_differ(&l);
-    out->ncollectives = out->clocks_differ ? 0 : l.nmeetings;
-    if (out->ncollectives)
-        return walk(&l, err);
+    RP_TRY(count_meetings(&l, err));
+    measure_span(&l);
+    if (!out->beside) {
+        RP_TRY(list_members(&l, err));
+        walk(&l);
+        return RP_OK;
+    }
     alone(&l);
+    for (i = l.m.n; i > 0; i--)
+        add_margin(&l, &l.m.at[i - 1], &waited);
     return RP_OK;
 }

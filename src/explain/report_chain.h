@@ -7,9 +7,11 @@
  * transfer, and so on. What was lost on that chain would have made the run shorter; what was lost
  * elsewhere would only have made a rank wait longer.
  *
- *     rank 0  ....idle....[==AR==]....[wait AR==]          chain: rank 0 up to the first
- * collective, rank 1  ..[wait......AR====]..idle....[=AR]                 rank 1 from there to the
- * second
+ *     rank 0  ....idle....[==AR==]..........[wait AR==]   chain: rank 0 up to the first collective,
+ *     rank 1  ..[wait......AR==]......idle.......[AR==]   from there rank 1 up to the second
+ *
+ * Where the hosts meet (gloo) and the devices do not, the waits are counted, but each device has a
+ * time of its own: then the rank that lost most speaks for the run.
  */
 #include "explain/trace_report.h"
 
@@ -20,13 +22,15 @@ struct rp_chain_rank {
 };
 
 struct rp_chain {
-    size_t ncollectives;             /* matched on all ranks */
+    size_t ncollectives;             /* in which ranks meet */
+    int64_t span_ns;                 /* from the first start to the last end of these */
+    bool beside;                     /* they run on the hosts, beside the devices */
     size_t lead;                     /* the rank at the end of the chain */
     bool clocks_differ;              /* the ranks' times do not fit together */
     int64_t cause_ns[RP_GAP_CAUSES]; /* idle on the chain */
     int64_t transfer_ns;             /* exposed communication on the chain, without waiting */
-    int64_t margin_ns;
-    struct rp_chain_rank *ranks; /* one an input */
+    int64_t margin_ns;               /* by how much collectives on the chain were held up */
+    struct rp_chain_rank *ranks;     /* one an input */
 };
 
 /* Allocates in the arena. */

@@ -7,6 +7,7 @@
  */
 #include "explain/report_findings.h"
 
+#include "explain/short_name.h"
 #include "result/print_units.h"
 
 #include <stdio.h>
@@ -96,6 +97,19 @@ static struct rp_report_finding *add(struct findings *f, const char *id, const c
     return finding;
 }
 
+/* Adds a finding that makes numbers doubtful and costs nothing itself. */
+static struct rp_report_finding *doubt(struct findings *f, const char *id, const char *title,
+                                       const char *hint)
+{
+    struct rp_report_finding *finding = add(f, id, title, hint, INT64_MAX);
+
+    if (finding) {
+        finding->lost_ns = 0;
+        finding->share = 0;
+    }
+    return finding;
+}
+
 static void give(struct findings *f, struct rp_report_finding *finding, const char *evidence)
 {
     f->failed |= !evidence;
@@ -176,7 +190,7 @@ static void find_idle(struct findings *f)
 static void find_exposed_comm(struct findings *f)
 {
     const struct rp_report_part *lead = f->in[f->chain->lead].part;
-    bool matched = f->chain->ncollectives > 0;
+    bool matched = f->chain->ncollectives > 0 && !f->chain->beside;
     struct rp_report_finding *finding =
         add(f, "exposed-comm", "communication runs while no compute does",
             "overlap it with backward (buckets, prefetch), send less (compression, larger local "
@@ -187,7 +201,7 @@ static void find_exposed_comm(struct findings *f)
         return;
     give(f, finding,
          matched ? rp_arena_printf(f->arena,
-                                   "%zu collectives on all %zu ranks, transfer only: "
+                                   "%zu collectives of %zu ranks, transfer only: "
                                    "waiting for late ranks is not counted",
                                    f->chain->ncollectives, f->n)
                  : rp_arena_printf(f->arena,
@@ -312,6 +326,152 @@ static void find_tiny(struct findings *f)
                              (long long)s->kernels));
 }
 
+#define THIN_SHARE 0.05 /* of the window: what kernels that fill a part of the device may cost */
+#define MOST_EARLY 0.01 /* of the launches: more clocks that disagree are no accident */
+
+static void find_thin(struct findings *f)
+{
+    const struct rp_report_device *d = &f->in[f->chain->lead].part->wrong;
+    struct rp_report_finding *finding = NULL;
+    char name[120];
+
+    if ((double)d->thin_lost_ns >= THIN_SHARE * (double)f->window_ns && d->thin_name)
+        finding = add(f, "low-occupancy", "kernels that fill a part of the device only",
+                      "larger batches or tiles that split differently (split-k), several small "
+                      "kernels at once on other streams, or fused into one",
+                      d->thin_lost_ns);
+    if (!finding)
+        return;
+    rp_short_name(d->thin_name, name, sizeof name);
+    give(f, finding,
+         rp_arena_printf(f->arena,
+                         "rank %d: %lld kernels have fewer blocks than the device has "
+                         "multiprocessors: %s, of which they could at best save %s",
+                         f->in[f->chain->lead].number, (long long)d->thin_count,
+                         when(f, d->thin_ns), when(f, d->thin_lost_ns)));
+    give(f, finding,
+         rp_arena_printf(f->arena, "mostly %s (%s)", name, when(f, d->thin_name_lost_ns)));
+}
+
+/* The device's clock goes down: all kernels become slower, whatever they do. */
+static void find_slow_clock(struct findings *f)
+{
+    const struct rp_report_device *d = &f->in[f->chain->lead].part->wrong;
+    struct rp_report_finding *finding =
+        add(f, "clock-trouble", "the device becomes slower while it works",
+            "look for heat, a power limit or another process: nvidia-smi -q -d PERFORMANCE,CLOCK; "
+            "lock the clocks for measurements",
+            d->slowed_ns);
+
+    if (finding)
+        give(f, finding,
+             rp_arena_printf(f->arena,
+                             "rank %d: %lld of %lld kernels with the same name and grid are slower "
+                             "in the last third of their calls, on average by %.1f %%",
+                             f->in[f->chain->lead].number, (long long)d->slowed_kinds,
+                             (long long)d->kinds, 100 * (d->slowed_ratio - 1)));
+}
+
+/* Time stamps that cannot be: what rests on them is in doubt, but nothing is lost. */
+static void find_wrong_clock(struct findings *f)
+{
+    const struct rp_report_device *worst = NULL;
+    struct rp_report_finding *finding;
+    size_t r, at = 0;
+
+    for (r = 0; r < f->n; r++) {
+        const struct rp_report_device *d = &f->in[r].part->wrong;
+
+        if ((double)d->early_count > MOST_EARLY * (double)d->launched && d->early_count > 2 &&
+            (!worst || d->early_most_ns > worst->early_most_ns)) {
+            worst = d;
+            at = r;
+        }
+    }
+    if (!worst && !f->chain->clocks_differ)
+        return;
+    finding = doubt(f, "clock-trouble", "clocks do not fit together",
+                    "idle causes, delays and waits that compare these clocks are in doubt: newer "
+                    "drivers and profilers, one clock source for all hosts (NTP, PTP)");
+    if (finding && worst)
+        give(f, finding,
+             rp_arena_printf(f->arena,
+                             "rank %d: %lld of %lld kernels, copies and memsets start before their "
+                             "launch, up to %s",
+                             f->in[at].number, (long long)worst->early_count,
+                             (long long)worst->launched, when(f, worst->early_most_ns)));
+    if (finding && f->chain->clocks_differ)
+        give(f, finding,
+             "collectives end on some ranks before they begin on others: waiting is "
+             "not told from transfer");
+}
+
+/* Memory that is reserved but not used, near the limit: allocations begin to fail and to retry. */
+static void find_full_memory(struct findings *f)
+{
+    struct rp_report_finding *finding = NULL;
+    size_t r, i;
+
+    for (r = 0; r < f->n; r++) {
+        const struct rp_report_device *d = &f->in[r].part->wrong;
+
+        if (d->device_bytes <= 0 || d->reserved_bytes / 4 < d->device_bytes / 5 ||
+            d->allocated_bytes > d->reserved_bytes / 5 * 4)
+            continue;
+        for (i = 0; i < f->out->nfindings; i++)
+            if (!strcmp(f->out->findings[i].id, "fragmentation"))
+                finding = &f->out->findings[i];
+        if (!finding)
+            finding = doubt(f, "fragmentation", "device memory is reserved but not used",
+                            "expandable segments, fewer different shapes, garbage collection "
+                            "threshold of the allocator");
+        if (finding)
+            give(f, finding,
+                 rp_arena_printf(f->arena,
+                                 "rank %d: %.1f of %.1f GB are reserved, at most %.1f in use",
+                                 f->in[r].number, (double)d->reserved_bytes / 1e9,
+                                 (double)d->device_bytes / 1e9, (double)d->allocated_bytes / 1e9));
+        return;
+    }
+}
+
+static const struct {
+    uint8_t pause;
+    double least; /* share of the window */
+    const char *id, *title, *hint;
+} by_pause[] = {
+    {RP_PAUSE_DATA, LEAST_SHARE, "data-loader", "the operators wait for input data",
+     "more workers, prefetching, cheaper transforms; check the storage"},
+    {RP_PAUSE_PROFILER, LEAST_SHARE, "profiler-overhead", "the profiler itself holds the host up",
+     "record fewer kinds of events, or take step times without it"},
+    {RP_PAUSE_PYTHON, 0.05, "python", "Python code runs between the operators",
+     "torch.compile, fewer and larger operators; 'reprise top --by python' shows the code"},
+    {RP_PAUSE_NOTHING, 0.05, "no-operator", "no operator runs, and nothing else was recorded",
+     "fewer and larger operators (fusion, XLA); look for waiting, other threads and code outside "
+     "of the framework"},
+};
+
+static void find_pauses(struct findings *f)
+{
+    const struct rp_report_pauses *p = &f->in[f->chain->lead].part->pauses;
+    size_t i;
+
+    for (i = 0; i < sizeof by_pause / sizeof by_pause[0]; i++) {
+        uint8_t c = by_pause[i].pause;
+        struct rp_report_finding *finding = NULL;
+
+        if ((double)p->ns[c] >= by_pause[i].least * (double)f->window_ns)
+            finding = add(f, by_pause[i].id, by_pause[i].title, by_pause[i].hint, p->ns[c]);
+        if (finding)
+            give(f, finding,
+                 rp_arena_printf(f->arena, "rank %d: %s in %lld pauses, the longest %s%s%.80s",
+                                 f->in[f->chain->lead].number, when(f, p->ns[c]),
+                                 (long long)p->count[c], when(f, p->longest_ns[c]),
+                                 p->mostly[c] ? "; mostly " : "",
+                                 p->mostly[c] ? p->mostly[c] : ""));
+    }
+}
+
 static int by_lost(const void *pa, const void *pb)
 {
     const struct rp_report_finding *a = pa, *b = pb;
@@ -336,6 +496,11 @@ enum rp_code rp_report_find(const struct rp_report_input *ranks, size_t n,
     find_exposed_comm(&f);
     find_straggler(&f);
     find_tiny(&f);
+    find_thin(&f);
+    find_slow_clock(&f);
+    find_full_memory(&f);
+    find_pauses(&f);
+    find_wrong_clock(&f);
     if (out->nfindings)
         qsort(out->findings, out->nfindings, sizeof *out->findings, by_lost);
     return f.failed ? rp_err_nomem(err, "writing findings") : RP_OK;

@@ -9,6 +9,11 @@ enum rp_code rp_report_find(const struct rp_report_input *ranks, size_t n,
                             const struct rp_chain *chain, struct rp_arena *arena,
                             struct rp_report_root *out, struct rp_err *err);
 
+/* Fills the stalls of the ranks and of all (report_stalls.c). Needs the window. */
+enum rp_code rp_report_count_stalls(const struct rp_report_input *ranks, size_t n,
+                                    struct rp_arena *arena, struct rp_report_root *out,
+                                    struct rp_err *err);
+
 /* "628.1 ms" in the arena, or NULL. */
 const char *rp_report_time(struct rp_arena *arena, int64_t ns);
 

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MOST_PARTS (RP_GAP_CAUSES + 6)
+#define MOST_PARTS (RP_GAP_CAUSES + RP_PAUSES + 6)
 #define MOST_SHOWN 4 /* findings on the screen */
 
 struct joiner {
@@ -57,6 +57,8 @@ static void fill_rank(struct joiner *j, size_t r)
         .wait_ns = matched ? c->wait_ns : RP_ABSENT_I64,
         .transfer_ns = matched ? c->transfer_ns : RP_ABSENT_I64,
         .last_count = matched ? c->last_count : RP_ABSENT_I64,
+        .margin_ns = matched ? c->margin_ns : RP_ABSENT_I64,
+        .late_ns = p->on_device ? p->late_ns : RP_ABSENT_I64,
         .step_ns = p->step_ns,
         .idle_share = p->b.window_ns ? (double)p->b.idle_ns / (double)p->b.window_ns : 0,
         .op_share =
@@ -103,18 +105,30 @@ static void add_part(struct joiner *j, const char *part, int64_t total_ns, const
     j->out->nparts++;
 }
 
-/* Idle time by cause, the largest first; without a device it has none. */
+/* Time without an operator by what ran instead, where there is no device. */
+static void add_pauses(struct joiner *j)
+{
+    int64_t pause[RP_PAUSES] = {0};
+    size_t r;
+    int c;
+
+    for (r = 0; r < j->n; r++)
+        for (c = 0; c < RP_PAUSES; c++)
+            rp_ns_add(&pause[c], j->in[r].part->pauses.ns[c]);
+    for (c = 0; c < RP_PAUSES; c++)
+        add_part(j, rp_pause_names[c], pause[c], rp_pause_docs[c]);
+}
+
+/* Idle time by cause, the largest first. */
 static void add_idle(struct joiner *j)
 {
-    int64_t cause[RP_GAP_CAUSES] = {0}, rest = 0;
+    int64_t cause[RP_GAP_CAUSES] = {0};
     size_t r, i;
     int c, round;
 
     for (r = 0; r < j->n; r++) {
         const struct rp_report_part *p = j->in[r].part;
 
-        if (!p->on_device)
-            rp_ns_add(&rest, p->b.idle_ns);
         for (i = 0; i < p->gaps.n; i++)
             rp_ns_add(&cause[p->gaps.at[i].cause],
                       rp_ns_between(p->gaps.at[i].begin_ns, p->gaps.at[i].end_ns));
@@ -130,7 +144,7 @@ static void add_idle(struct joiner *j)
                  cause[best], rp_gap_cause_docs[best]);
         cause[best] = 0;
     }
-    add_part(j, "no operator runs", rest, "not recorded, or waiting");
+    add_pauses(j);
 }
 
 static void fill_parts(struct joiner *j)
@@ -149,13 +163,16 @@ static void fill_parts(struct joiner *j)
         rp_ns_add(&compute, b->compute_ns);
         rp_ns_add(&exposed, b->exposed_comm_ns);
         rp_ns_add(&copies, rp_ns_between(rp_ns_sum(b->compute_ns, b->exposed_comm_ns), b->busy_ns));
-        rp_ns_add(&wait, j->chain.ncollectives ? j->chain.ranks[r].exposed_wait_ns : 0);
+        rp_ns_add(&wait, j->chain.ncollectives && !j->chain.beside
+                             ? j->chain.ranks[r].exposed_wait_ns
+                             : 0);
     }
     add_part(j, device ? "compute" : "operators", compute,
              device ? "at least one kernel runs" : "at least one operator runs");
     add_part(j, "exposed communication", rp_ns_between(wait, exposed),
-             j->chain.ncollectives ? "transfer while no kernel computes"
-                                   : "transfer and waiting, no compute");
+             !j->chain.ncollectives ? "transfer and waiting, no compute"
+             : device               ? "transfer while no kernel computes"
+                                    : "transfer while no operator runs");
     add_part(j, "waiting for other ranks", wait, "in collectives, for the last rank");
     add_part(j, "copies alone", copies, "copies and memsets, nothing else");
     add_idle(j);
@@ -245,7 +262,8 @@ static void fill_lost(struct joiner *j)
             rp_ns_add(&transfer, s->mean_ns);
     }
     out->window_ns = j->total_ns / (int64_t)j->n;
-    out->lost_ns = rp_ns_between(rp_ns_sum(compute, transfer), out->window_ns);
+    out->needed_ns = rp_ns_sum(compute, transfer);
+    out->lost_ns = rp_ns_between(out->needed_ns, out->window_ns);
     if (!j->in[0].part->on_device) {
         out->lost_text = kept(
             j, rp_arena_printf(j->arena, "of %s recorded%s, operators run in %s and none in %s",
@@ -261,6 +279,48 @@ static void fill_lost(struct joiner *j)
                     when(j, out->window_ns), j->n > 1 ? " on average" : "", when(j, compute),
                     when(j, transfer), when(j, out->lost_ns),
                     out->window_ns ? 100.0 * (double)out->lost_ns / (double)out->window_ns : 0.0));
+}
+
+/* "84 collectives tie 8 ranks together, 628.1 ms from the first to the last; rank 0 and rank 6 came
+   last 60 times and cost 302.5 of 326.4 ms" */
+static void fill_pace(struct joiner *j)
+{
+    size_t r, first = 0, second = 0;
+    int64_t last, margin, all = 0;
+
+    j->out->span_ns = j->chain.ncollectives ? j->chain.span_ns : RP_ABSENT_I64;
+    if (!j->chain.ncollectives || j->n < 2)
+        return;
+    for (r = 0; r < j->n; r++) {
+        rp_ns_add(&all, j->chain.ranks[r].margin_ns);
+        if (j->chain.ranks[r].margin_ns > j->chain.ranks[first].margin_ns)
+            first = r;
+    }
+    second = first ? 0 : 1;
+    for (r = 0; r < j->n; r++)
+        if (r != first && j->chain.ranks[r].margin_ns > j->chain.ranks[second].margin_ns)
+            second = r;
+    last = j->chain.ranks[first].last_count;
+    margin = j->chain.ranks[first].margin_ns;
+    if (j->chain.ranks[second].margin_ns > margin / 4) {
+        last += j->chain.ranks[second].last_count;
+        rp_ns_add(&margin, j->chain.ranks[second].margin_ns);
+    } else {
+        second = first;
+    }
+    j->out->pace_text = kept(
+        j, rp_arena_printf(
+               j->arena,
+               "%zu collectives tie the ranks together, %s from the first to the last; rank%s %d%s "
+               "came last %lld times, %s%s%s after the next",
+               j->chain.ncollectives, when(j, j->chain.span_ns), second == first ? "" : "s",
+               j->in[first < second ? first : second].number,
+               second == first
+                   ? ""
+                   : kept(j, rp_arena_printf(j->arena, " and %d",
+                                             j->in[first < second ? second : first].number)),
+               (long long)last, when(j, margin), margin < all ? " of " : "",
+               margin < all ? when(j, all) : ""));
 }
 
 static void note(struct joiner *j, const char *text)
@@ -293,26 +353,11 @@ static void note_coverage(struct joiner *j)
 
 static void note_trouble(struct joiner *j)
 {
-    int64_t early = 0, low = 0, known = 0, overhead = 0;
+    int64_t overhead = 0;
     size_t r;
 
-    for (r = 0; r < j->n; r++) {
-        early += j->in[r].part->health.gpu_start_before_launch;
-        rp_ns_add(&low, j->in[r].part->sums.low_occupancy_ns);
-        rp_ns_add(&known, j->in[r].part->sums.occupancy_ns);
+    for (r = 0; r < j->n; r++)
         rp_ns_add(&overhead, j->in[r].part->sums.overhead_ns);
-    }
-    if (j->chain.clocks_differ)
-        note(j, "the clocks of the ranks do not fit together: waiting is not told from transfer");
-    if (early)
-        note(j, kept(j, rp_arena_printf(j->arena,
-                                        "clock trouble: %lld kernels start before their launch",
-                                        (long long)early)));
-    if (known && low > known / 4)
-        note(j, kept(j, rp_arena_printf(j->arena,
-                                        "low occupancy: %.0f %% of the kernel time has under 25 %% "
-                                        "of the warps that fit",
-                                        100.0 * (double)low / (double)known)));
     if (overhead && j->total_ns && overhead > j->total_ns / 100)
         note(j,
              kept(j, rp_arena_printf(j->arena, "the profiler itself took %s", when(j, overhead))));
@@ -382,15 +427,18 @@ static void fill_pitfalls(struct joiner *j)
     int64_t beside = rp_ns_between(p->b.exposed_comm_ns, p->b.comm_ns);
     int64_t waiting = rp_ns_between(c->exposed_wait_ns, c->wait_ns);
 
-    j->out->pitfalls = RP_ARENA_NEW(j->arena, const char *, 4);
+    j->out->pitfalls = RP_ARENA_NEW(j->arena, const char *, 5);
     j->failed |= !j->out->pitfalls;
     if (j->failed)
         return;
     if (p->unequal)
         j->out->pitfalls[j->out->npitfalls++] = copied(j, p->unequal);
+    if (p->untypical)
+        j->out->pitfalls[j->out->npitfalls++] = copied(j, p->untypical);
     if (p->streams)
         j->out->pitfalls[j->out->npitfalls++] = copied(j, p->streams);
-    if (j->chain.ncollectives && beside > p->b.window_ns / 100 && waiting > beside / 2)
+    if (j->chain.ncollectives && !j->chain.beside && beside > p->b.window_ns / 100 &&
+        waiting > beside / 2)
         j->out->pitfalls[j->out->npitfalls++] = kept(
             j, rp_arena_printf(j->arena,
                                "rank %d: %s of the %s of communication beside compute is "
@@ -416,6 +464,8 @@ enum rp_code rp_report_join(const struct rp_report_input *ranks, size_t n, int32
     fill_run_text(&j, world_size);
     fill_step(&j);
     fill_lost(&j);
+    fill_pace(&j);
+    RP_TRY(rp_report_count_stalls(ranks, n, arena, out, err));
     RP_TRY(rp_report_find(ranks, n, &j.chain, arena, out, err));
     fill_look(&j);
     fill_pitfalls(&j);

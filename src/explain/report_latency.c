@@ -2,7 +2,8 @@
 /*
  * Latency of an operator = its start - the latest end among its inputs. Operators are taken in the
  * order of their starts, so that of a name that comes again (another step) the last one before
- * counts. An operator that starts before its input ends has none.
+ * counts. An operator that starts before its input ends has none. What came from another device
+ * counts from the end of its sender, so that the transfer is in the latency.
  */
 #include "explain/report_latency.h"
 
@@ -43,6 +44,20 @@ static int by_value(const void *pa, const void *pb)
     return (a > b) - (a < b);
 }
 
+/* The length of a name without "/_39" or "_S39", which TensorFlow puts behind it where the value is
+   received from another device; that row is not recorded, but the operator that sent it is. */
+static size_t sender_len(const char *text, size_t len)
+{
+    size_t n = len;
+
+    while (n > 0 && text[n - 1] >= '0' && text[n - 1] <= '9')
+        n--;
+    if (n < len && n > 2 &&
+        ((text[n - 2] == '/' && text[n - 1] == '_') || (text[n - 2] == '_' && text[n - 1] == 'S')))
+        return n - 2;
+    return len;
+}
+
 /* "^node" and "node:1" are the node. */
 static uint32_t find_node(const struct waits *w, rp_str s)
 {
@@ -50,10 +65,14 @@ static uint32_t find_node(const struct waits *w, rp_str s)
     size_t len = colon && strspn(colon + 1, "0123456789") == strlen(colon + 1)
                      ? (size_t)(colon - text)
                      : rp_trace_str_len(w->t, s);
+    uint32_t node;
 
-    if (*text == '^')
-        return rp_strtab_find(&w->names, text + 1, len - 1);
-    return rp_strtab_find(&w->names, text, len);
+    if (*text == '^') {
+        text++;
+        len--;
+    }
+    node = rp_strtab_find(&w->names, text, len);
+    return node != UINT32_MAX ? node : rp_strtab_find(&w->names, text, sender_len(text, len));
 }
 
 /* The latest end among the inputs of an operator; INT64_MIN where none was recorded. */

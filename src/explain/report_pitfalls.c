@@ -2,18 +2,21 @@
 /*
  * Pitfalls of reading a timeline. An operator's mean says little where its calls differ by an order
  * of magnitude: then shapes must be looked at. And two streams with kernels side by side on the
- * screen need not run at once: what counts is how much of their time overlaps.
+ * screen need not run at once: what counts is how much of their time overlaps. A step that is much
+ * longer than the others is a bad one to look at.
  */
 #include "explain/report_pitfalls.h"
 
 #include "base/hash.h"
 #include "result/print_units.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #define UNEQUAL       8    /* longest call / shortest */
 #define UNEQUAL_CALLS 8    /* fewer are looked at one by one */
 #define LEAST_SHARE   0.05 /* of the device time: less is no pitfall */
+#define ATYPICAL      1.2  /* times the median step */
 #define APART_SHARE   0.1  /* of a stream's time beside others: less looks parallel and is not */
 
 struct call { /* of an operator */
@@ -173,5 +176,96 @@ enum rp_code rp_pitfall_streams(const struct rp_work *work, int64_t compute_ns,
                            "%d streams compute, but only %.1f %% of the time of the smallest runs "
                            "beside another: they look parallel and are not",
                            several, 100.0 * (double)both / (double)least);
+    return *out ? RP_OK : rp_err_nomem(err, "looking for pitfalls");
+}
+
+static int by_value(const void *pa, const void *pb)
+{
+    int64_t a = *(const int64_t *)pa, b = *(const int64_t *)pb;
+
+    return (a > b) - (a < b);
+}
+
+static bool says(const char *name, const char *const *words)
+{
+    for (; *words; words++)
+        if (strcasestr(name, *words))
+            return true;
+    return false;
+}
+
+/* The longest host span in a step whose name is one of the words, or RP_NONE. */
+static rp_event longest_of(const struct rp_trace *t, const struct rp_step *step,
+                           const char *const *words)
+{
+    rp_event e, best = RP_NONE;
+
+    for (e = 0; e < t->ev.n; e++) {
+        int64_t dur = t->ev.dur_ns[e], least = rp_ns_between(step->begin_ns, step->end_ns) / 20;
+
+        if (dur > least && e != step->mark && !rp_kind_is_device_work(t->ev.kind[e]) &&
+            t->ev.ts_ns[e] >= step->begin_ns && t->ev.ts_ns[e] < step->end_ns &&
+            (best == RP_NONE || dur > t->ev.dur_ns[best]) &&
+            says(rp_trace_str(t, t->ev.name[e]), words) &&
+            !strcasestr(rp_trace_str(t, t->ev.name[e]), "compiled")) /* runs what was compiled */
+            best = e;
+    }
+    return best;
+}
+
+/* "compilation ('torch/_dynamo/convert_frame.py(…)')" */
+static const char *reason(const struct rp_trace *t, size_t at, struct rp_arena *arena)
+{
+    static const char *const compile[] = {"compile", "dynamo", "inductor",
+                                          "autotun", "nvrtc",  NULL};
+    static const char *const save[] = {"checkpoint", "save_", ".save", "torch/serialization", NULL};
+    const struct rp_step *step = &t->steps[at];
+    rp_event e = longest_of(t, step, compile);
+    const char *what = "compilation";
+
+    if (e == RP_NONE) {
+        e = longest_of(t, step, save);
+        what = "a checkpoint";
+    }
+    if (e != RP_NONE)
+        return rp_arena_printf(arena, "%s ('%.60s')", what, rp_trace_str(t, t->ev.name[e]));
+    return at == 0 ? "the first one: warm-up" : "nothing recorded says why";
+}
+
+enum rp_code rp_pitfall_steps(const struct rp_trace *trace, const struct rp_report_step *steps,
+                              size_t n, struct rp_arena *arena, const char **out,
+                              struct rp_err *err)
+{
+    int64_t *v = RP_ARENA_NEW(arena, int64_t, n + 1), usual;
+    size_t i, worst = 0, typical = 0, odd = 0;
+    char took[64], median[64];
+    const char *why;
+
+    *out = NULL;
+    if (!v)
+        return rp_err_nomem(err, "looking for pitfalls");
+    if (n < 3 || n != trace->nsteps)
+        return RP_OK;
+    for (i = 0; i < n; i++)
+        v[i] = steps[i].dur_ns;
+    qsort(v, n, sizeof *v, by_value);
+    usual = v[(n - 1) / 2];
+    for (i = 0; i < n; i++) {
+        odd += (double)steps[i].dur_ns > ATYPICAL * (double)usual;
+        worst = steps[i].dur_ns > steps[worst].dur_ns ? i : worst;
+        typical = steps[i].dur_ns == usual ? i : typical;
+    }
+    if (!odd)
+        return RP_OK;
+    rp_units_format((double)steps[worst].dur_ns, RP_UNIT_NS, took, sizeof took);
+    rp_units_format((double)usual, RP_UNIT_NS, median, sizeof median);
+    why = reason(trace, worst, arena);
+    if (why)
+        *out = rp_arena_printf(
+            arena,
+            "%zu of %zu steps %s not typical: %.60s takes %s, the median step %s (%s); look at "
+            "'--step %lld' instead",
+            odd, n, odd == 1 ? "is" : "are", steps[worst].name, took, median, why,
+            (long long)steps[typical].number);
     return *out ? RP_OK : rp_err_nomem(err, "looking for pitfalls");
 }

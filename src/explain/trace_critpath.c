@@ -1,80 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The part of a rank keeps every name once, so that a path of many segments stays small; the answer
- * adds the time on the path up by kind, and by name or cause.
+ * A path becomes rows: its segments, with the part of a collective before its last rank came as a
+ * wait for that rank, and the time on the path added up by kind, and by name or cause.
  */
 #include "explain/trace_critpath.h"
 
-#include "base/hash.h"
 #include "explain/short_name.h"
 #include "result/print_units.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-/* Cuts the path to what lies in the scope. */
-static void clip(struct rp_path *path, const struct rp_scope *scope)
-{
-    size_t i, n = 0;
-
-    if (!scope || !scope->limited)
-        return;
-    path->begin_ns = path->begin_ns > scope->begin_ns ? path->begin_ns : scope->begin_ns;
-    path->end_ns = path->end_ns < scope->end_ns ? path->end_ns : scope->end_ns;
-    if (path->end_ns < path->begin_ns)
-        path->end_ns = path->begin_ns;
-    for (i = 0; i < path->parts.n; i++) {
-        struct rp_path_segment s = path->parts.at[i];
-
-        s.begin_ns = s.begin_ns > path->begin_ns ? s.begin_ns : path->begin_ns;
-        s.end_ns = s.end_ns < path->end_ns ? s.end_ns : path->end_ns;
-        if (s.end_ns > s.begin_ns)
-            path->parts.at[n++] = s;
-    }
-    path->parts.n = n;
-}
-
-/* Numbers the names in the order in which they come. */
-static enum rp_code number_names(const struct rp_trace *t, struct rp_critpath_part *out,
-                                 struct rp_map *seen, rp_str *names, struct rp_err *err)
-{
-    size_t i;
-
-    for (i = 0; i < out->path.parts.n; i++) {
-        rp_event e = out->path.parts.at[i].event;
-
-        out->text[i] = RP_NONE;
-        if (e == RP_NONE)
-            continue;
-        RP_TRY(rp_map_intern(seen, t->ev.name[e], (uint32_t)out->ntexts, &out->text[i], err));
-        if (out->text[i] == out->ntexts)
-            names[out->ntexts++] = t->ev.name[e];
-    }
-    return RP_OK;
-}
-
-static enum rp_code keep_names(const struct rp_trace *t, struct rp_arena *arena,
-                               struct rp_critpath_part *out, struct rp_err *err)
-{
-    size_t i, n = out->path.parts.n;
-    rp_str *names = calloc(n + 1, sizeof *names);
-    struct rp_map seen;
-    enum rp_code code;
-
-    rp_map_init(&seen);
-    out->text = RP_ARENA_NEW(arena, uint32_t, n + 1);
-    code = names && out->text ? number_names(t, out, &seen, names, err)
-                              : rp_err_nomem(err, "walking the critical path");
-    if (code == RP_OK && !(out->texts = RP_ARENA_NEW(arena, const char *, out->ntexts + 1)))
-        code = rp_err_nomem(err, "walking the critical path");
-    for (i = 0; code == RP_OK && i < out->ntexts; i++)
-        if (!(out->texts[i] =
-                  rp_arena_copy(arena, rp_trace_str(t, names[i]), rp_trace_str_len(t, names[i]))))
-            code = rp_err_nomem(err, "walking the critical path");
-    rp_map_release(&seen);
-    free(names);
-    return code;
-}
 
 enum rp_code rp_critpath_rank(const struct rp_trace *trace, const struct rp_scope *scope,
                               struct rp_arena *arena, struct rp_critpath_part *out,
@@ -84,33 +19,135 @@ enum rp_code rp_critpath_rank(const struct rp_trace *trace, const struct rp_scop
     enum rp_code code;
 
     *out = (struct rp_critpath_part){0};
+    if (scope)
+        out->scope = *scope;
     code = rp_work_init(&work, trace, NULL, err);
     if (code == RP_OK)
-        code = rp_path_find(&work, &out->path, err);
+        code = rp_collectives_init(&out->collectives, &work, NULL, arena, err);
+    if (code == RP_OK)
+        code = rp_sg_init(&out->graph, &work, &out->collectives, err);
     rp_work_release(&work);
-    RP_TRY(code);
-    clip(&out->path, scope);
-    return keep_names(trace, arena, out, err);
+    return code == RP_OK ? rp_path_find(&out->graph, &out->path, err) : code;
 }
 
 void rp_critpath_part_release(struct rp_critpath_part *part)
 {
     rp_path_release(&part->path);
+    rp_sg_release(&part->graph);
+    rp_collectives_release(&part->collectives);
+}
+
+bool rp_critpath_clip(const struct rp_scope *scope, struct rp_path_segment *s)
+{
+    if (scope && scope->limited) {
+        s->begin_ns = s->begin_ns > scope->begin_ns ? s->begin_ns : scope->begin_ns;
+        s->end_ns = s->end_ns < scope->end_ns ? s->end_ns : scope->end_ns;
+    }
+    return s->begin_ns < s->end_ns;
 }
 
 struct filler {
-    const struct rp_critpath_part *part;
-    struct rp_critpath_rank *out;
+    const struct rp_critpath_view *view;
+    struct rp_critpath_path *out;
     struct rp_arena *arena;
-    const char **texts; /* copies */
-    uint32_t *place;    /* by kind and text or cause: row of names + 1 */
+    const char **texts; /* copies of the names of the graph, made as they are needed */
+    uint32_t *place;    /* by kind and name or cause: row of names + 1 */
+    size_t nwaits;      /* causes, and ranks to wait for */
     bool failed;
 };
+
+static const char *copied(struct filler *f, uint32_t name)
+{
+    if (!f->texts[name])
+        f->texts[name] = rp_arena_strdup(f->arena, f->view->graph->names.at[name]);
+    f->failed |= !f->texts[name];
+    return f->texts[name];
+}
+
+/* The cause of a wait: of one for another rank, that rank. */
+static const char *cause_text(struct filler *f, const struct rp_path_segment *s)
+{
+    const char *text = rp_path_cause_names[s->cause];
+
+    if (s->peer == RP_NONE)
+        return text;
+    text = rp_arena_printf(f->arena, "rank %lld", (long long)f->view->in[s->peer].number);
+    f->failed |= !text;
+    return text;
+}
 
 static void add_share(struct rp_critpath_share *s, int64_t ns)
 {
     s->count++;
     rp_ns_add(&s->total_ns, ns);
+}
+
+/* The row of a name or a cause. */
+static struct rp_critpath_share *row_of(struct filler *f, const struct rp_path_segment *s)
+{
+    bool wait = s->kind == RP_PATH_WAIT;
+    uint32_t name = f->view->graph->nodes.at[s->node].name;
+    size_t text = !wait                ? name + f->nwaits
+                  : s->peer == RP_NONE ? s->cause
+                                       : RP_PATH_CAUSES + s->peer;
+    uint32_t *place = &f->place[text * RP_PATH_KINDS + s->kind];
+
+    if (!*place) {
+        f->out->names[f->out->nnames++] =
+            (struct rp_critpath_share){.kind = rp_path_kind_names[s->kind],
+                                       .name = wait ? cause_text(f, s) : copied(f, name),
+                                       .name_id = wait ? RP_NONE : name,
+                                       .kind_id = s->kind,
+                                       .gain_ns = RP_ABSENT_I64};
+        *place = (uint32_t)f->out->nnames;
+    }
+    return &f->out->names[*place - 1];
+}
+
+static void fill_segment(struct filler *f, struct rp_path_segment s)
+{
+    const struct rp_sg_node *node = &f->view->graph->nodes.at[s.node];
+    bool wait = s.kind == RP_PATH_WAIT;
+    struct rp_critpath_share *row;
+    int64_t ns;
+
+    if (!rp_critpath_clip(f->view->scope, &s))
+        return;
+    ns = rp_ns_between(s.begin_ns, s.end_ns);
+    row = row_of(f, &s);
+    f->out->segments[f->out->nsegments++] = (struct rp_critpath_segment){
+        .kind = rp_path_kind_names[s.kind],
+        .name = wait ? NULL : row->name,
+        .cause = wait ? row->name : NULL,
+        .start_ns = s.begin_ns,
+        .dur_ns = ns,
+        .rank = f->view->in[f->view->rank + node->rank].number,
+        .track =
+            wait || node->lane == RP_NONE ? RP_NONE : f->view->graph->lanes.at[node->lane].track};
+    rp_ns_add(&f->out->length_ns, ns);
+    add_share(&f->out->kinds[s.kind], ns);
+    add_share(row, ns);
+}
+
+/* What of a collective came before its last rank is a wait for that rank. */
+static void fill_split(struct filler *f, const struct rp_path_segment *s)
+{
+    const struct rp_sg_node *node = &f->view->graph->nodes.at[s->node];
+    struct rp_path_segment wait = *s, rest = *s;
+    const struct rp_sg_held *held =
+        f->view->held && node->collective != RP_NONE ? &f->view->held[node->collective] : NULL;
+
+    if (!held || held->until_ns == RP_NO_TS || held->until_ns <= s->begin_ns ||
+        s->kind == RP_PATH_WAIT) {
+        fill_segment(f, *s);
+        return;
+    }
+    wait.end_ns = rest.begin_ns = held->until_ns < s->end_ns ? held->until_ns : s->end_ns;
+    wait.kind = RP_PATH_WAIT;
+    wait.cause = RP_PATH_OTHER_RANK;
+    wait.peer = held->by;
+    fill_segment(f, wait);
+    fill_segment(f, rest);
 }
 
 static int by_total(const void *pa, const void *pb)
@@ -133,31 +170,6 @@ static void finish_shares(struct rp_critpath_share *s, size_t n, int64_t whole_n
         qsort(s, n, sizeof *s, by_total);
 }
 
-static void fill_segment(struct filler *f, size_t i)
-{
-    const struct rp_path_segment *s = &f->part->path.parts.at[i];
-    bool wait = s->kind == RP_PATH_WAIT;
-    int64_t ns = rp_ns_between(s->begin_ns, s->end_ns);
-    size_t text = wait ? f->part->ntexts + s->cause : f->part->text[i];
-    uint32_t *place = &f->place[text * RP_PATH_KINDS + s->kind];
-    const char *name = wait ? rp_path_cause_names[s->cause] : f->texts[text];
-
-    f->out->segments[f->out->nsegments++] =
-        (struct rp_critpath_segment){.kind = rp_path_kind_names[s->kind],
-                                     .name = wait ? NULL : name,
-                                     .cause = wait ? name : NULL,
-                                     .start_ns = s->begin_ns,
-                                     .dur_ns = ns};
-    rp_ns_add(&f->out->length_ns, ns);
-    add_share(&f->out->kinds[s->kind], ns);
-    if (!*place) {
-        f->out->names[f->out->nnames++] =
-            (struct rp_critpath_share){.kind = rp_path_kind_names[s->kind], .name = name};
-        *place = (uint32_t)f->out->nnames;
-    }
-    add_share(&f->out->names[*place - 1], ns);
-}
-
 static void fill_kinds(struct filler *f)
 {
     size_t k, n = 0;
@@ -172,59 +184,75 @@ static void fill_kinds(struct filler *f)
     finish_shares(f->out->names, f->out->nnames, f->out->window_ns);
 }
 
-static void label_names(struct filler *f, size_t limit)
+static const char *label_of(struct filler *f, const char *name)
 {
-    char label[160], window[64];
-    size_t i;
+    char label[160];
+    const char *copy;
 
-    f->out->shown = f->out->names;
-    f->out->nshown = f->out->nnames < limit ? f->out->nnames : limit;
-    for (i = 0; i < f->out->nshown; i++) {
-        rp_short_name(f->out->names[i].name, label, sizeof label);
-        f->out->names[i].label = rp_arena_strdup(f->arena, label);
-        f->failed |= !f->out->names[i].label;
-    }
-    rp_units_format((double)f->out->window_ns, RP_UNIT_NS, window, sizeof window);
-    f->out->summary =
-        f->out->nsegments
-            ? rp_arena_printf(f->arena, "rank %lld: %s in %zu segments", (long long)f->out->rank,
-                              window, f->out->nsegments)
-            : rp_arena_printf(f->arena, "rank %lld: no operators, calls or device work recorded",
-                              (long long)f->out->rank);
-    f->failed |= !f->out->summary;
+    rp_short_name(name, label, sizeof label);
+    copy = rp_arena_strdup(f->arena, label);
+    f->failed |= !copy;
+    return copy;
+}
+
+/* How many of the names without any part on the path are shown. */
+#define NEXT_SHOWN 5
+
+static void choose_shown(struct filler *f, size_t limit)
+{
+    struct rp_critpath_path *out = f->out;
+    size_t i = 0, most = limit < NEXT_SHOWN ? limit : NEXT_SHOWN;
+
+    out->shown = out->names;
+    out->nshown = out->nnames < limit ? out->nnames : limit;
+    for (i = 0; i < out->nshown; i++)
+        out->names[i].label = label_of(f, out->names[i].name);
+    for (i = 0; i < out->nslack && out->slack[i].slack_ns <= 0;)
+        i++;
+    out->next = out->slack + i;
+    out->nnext = out->nslack - i < most ? out->nslack - i : most;
+    for (i = 0; i < out->nnext; i++)
+        out->next[i].label = label_of(f, out->next[i].name);
 }
 
 static void allocate(struct filler *f)
 {
-    size_t i, n = f->part->path.parts.n, texts = f->part->ntexts;
-    size_t places = (texts + RP_PATH_CAUSES) * RP_PATH_KINDS;
+    size_t n = f->view->path->parts.n * (f->view->held ? 2 : 1);
+    size_t names = f->view->graph->names.n, places;
 
-    f->texts = RP_ARENA_NEW(f->arena, const char *, texts + 1);
+    f->nwaits = RP_PATH_CAUSES + f->view->nranks;
+    places = (names + f->nwaits) * RP_PATH_KINDS;
+    f->texts = RP_ARENA_NEW(f->arena, const char *, names + 1);
     f->place = RP_ARENA_NEW(f->arena, uint32_t, places);
     f->out->kinds = RP_ARENA_NEW(f->arena, struct rp_critpath_share, RP_PATH_KINDS);
     f->out->names = RP_ARENA_NEW(f->arena, struct rp_critpath_share, (n < places ? n : places) + 1);
     f->out->segments = RP_ARENA_NEW(f->arena, struct rp_critpath_segment, n + 1);
     f->failed = !f->texts || !f->place || !f->out->kinds || !f->out->names || !f->out->segments;
-    for (i = 0; i < texts && !f->failed; i++) {
-        f->texts[i] = rp_arena_strdup(f->arena, f->part->texts[i]);
-        f->failed |= !f->texts[i];
-    }
 }
 
-enum rp_code rp_critpath_fill(const struct rp_critpath_part *part, size_t limit,
-                              struct rp_arena *arena, struct rp_critpath_rank *out,
-                              struct rp_err *err)
+static int64_t window_of(const struct rp_critpath_view *v)
 {
-    struct filler f = {.part = part, .out = out, .arena = arena};
+    struct rp_path_segment whole = {.begin_ns = v->path->begin_ns, .end_ns = v->path->end_ns};
+
+    return rp_critpath_clip(v->scope, &whole) ? rp_ns_between(whole.begin_ns, whole.end_ns) : 0;
+}
+
+enum rp_code rp_critpath_describe(const struct rp_critpath_view *view, size_t limit,
+                                  struct rp_arena *arena, struct rp_critpath_path *out,
+                                  struct rp_err *err)
+{
+    struct filler f = {.view = view, .out = out, .arena = arena};
     size_t i;
 
-    out->window_ns = rp_ns_between(part->path.begin_ns, part->path.end_ns);
+    out->window_ns = window_of(view);
     allocate(&f);
-    for (i = 0; i < part->path.parts.n && !f.failed; i++)
-        fill_segment(&f, i);
-    if (!f.failed)
-        fill_kinds(&f);
-    if (!f.failed)
-        label_names(&f, limit);
+    for (i = 0; i < view->path->parts.n && !f.failed; i++)
+        fill_split(&f, &view->path->parts.at[i]);
+    if (f.failed)
+        return rp_err_nomem(err, "describing the critical path");
+    fill_kinds(&f);
+    RP_TRY(rp_critpath_slack(view, f.texts, arena, out, err));
+    RP_TRY(rp_critpath_gains(view->graph, view->gains, out, err));
+    choose_shown(&f, limit);
     return f.failed ? rp_err_nomem(err, "describing the critical path") : RP_OK;
 }

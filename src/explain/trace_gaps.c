@@ -16,6 +16,8 @@
 #include "explain/trace_gaps.h"
 
 #include "base/hash.h"
+#include "facts/attribution.h"
+#include "facts/host_signs.h"
 #include "trace/names.h"
 
 #include <stdlib.h>
@@ -42,32 +44,7 @@ const char *const rp_gap_cause_docs[RP_GAP_CAUSES] = {
 const char *const rp_gap_class_names[RP_GAP_CLASSES] = {"not_launched", "short", "dependency",
                                                         "unlinked"};
 
-/* What a name of a host span means here. */
-enum {
-    HINT_DATA = 1,
-    HINT_BLOCKS = 2,
-    HINT_RANKS = 4,
-    HINT_ALLOCATES = 8,
-    HINT_STEP = 16,
-    HINT_UNKNOWN = 255
-};
-
-static const struct {
-    const char *part;
-    uint8_t hint;
-} signs[] = {
-    {"dataload", HINT_DATA},
-    {"data_load", HINT_DATA},
-    {"iteratorgetnext", HINT_DATA},
-    {"synchronize", HINT_BLOCKS},
-    {"gloo:", HINT_RANKS}, /* NCCL's calls return at once, gloo's do not */
-    {"cudamalloc", HINT_ALLOCATES},
-    {"cudafree", HINT_ALLOCATES},
-    {"hipmalloc", HINT_ALLOCATES},
-    {"hipfree", HINT_ALLOCATES},
-    {"cudahostalloc", HINT_ALLOCATES},
-    {"profilerstep", HINT_STEP},
-};
+#define SIGN_UNKNOWN 255 /* nobody has looked at that name yet */
 
 /* A blocking call of any thread, by begin. */
 struct block {
@@ -79,7 +56,7 @@ struct finder {
     const struct rp_work *w;
     const struct rp_trace *t;
     rp_gap_vec *out;
-    RP_VEC(uint8_t) hint; /* by string */
+    RP_VEC(uint8_t) sign; /* by string */
     RP_VEC(struct block) blocks;
     rp_interval_vec overhead; /* of the profiler */
     struct rp_map stalls;     /* event -> whether it is one */
@@ -88,23 +65,14 @@ struct finder {
     RP_VEC(int64_t) scratch;
 };
 
-static uint8_t hint_of(struct finder *f, rp_event e)
+static uint8_t sign_of(struct finder *f, rp_event e)
 {
     rp_str name = f->t->ev.name[e];
-    uint8_t *hint = &f->hint.at[name];
-    const char *text = rp_trace_str(f->t, name);
-    size_t i;
+    uint8_t *sign = &f->sign.at[name];
 
-    if (*hint != HINT_UNKNOWN)
-        return *hint;
-    *hint = 0;
-    for (i = 0; i < sizeof signs / sizeof signs[0]; i++)
-        if (strcasestr(text, signs[i].part))
-            *hint |= signs[i].hint;
-    if (!strcmp(text, "cudaMemcpy") || !strcmp(text, "hipMemcpy") ||
-        !strcmp(text, "hipMemcpyWithStream"))
-        *hint |= HINT_BLOCKS;
-    return *hint;
+    if (*sign == SIGN_UNKNOWN)
+        *sign = rp_host_signs(rp_trace_str(f->t, name));
+    return *sign;
 }
 
 static int by_begin(const void *pa, const void *pb)
@@ -122,8 +90,8 @@ static enum rp_code collect_host(struct finder *f, struct rp_err *err)
     const struct rp_events *ev = &f->t->ev;
     rp_event e;
 
-    RP_TRY(rp_vec_reserve(&f->hint, f->t->str.n, err));
-    memset(f->hint.at, HINT_UNKNOWN, f->t->str.n);
+    RP_TRY(rp_vec_reserve(&f->sign, f->t->str.n, err));
+    memset(f->sign.at, SIGN_UNKNOWN, f->t->str.n);
     for (e = 0; e < ev->n; e++) {
         struct block b = {ev->ts_ns[e], rp_event_end_ns(f->t, e), e};
         struct rp_interval i = {b.begin_ns, b.end_ns};
@@ -132,35 +100,13 @@ static enum rp_code collect_host(struct finder *f, struct rp_err *err)
             continue;
         if (ev->kind[e] == RP_KIND_OVERHEAD)
             RP_TRY(rp_vec_push(&f->overhead, i, err));
-        else if (ev->kind[e] == RP_KIND_RUNTIME && (hint_of(f, e) & HINT_BLOCKS))
+        else if (ev->kind[e] == RP_KIND_RUNTIME && (sign_of(f, e) & RP_SIGN_BLOCKS))
             RP_TRY(rp_vec_push(&f->blocks, b, err));
     }
     f->overhead.n = rp_union_sort(f->overhead.at, f->overhead.n);
     if (f->blocks.n)
         qsort(f->blocks.at, f->blocks.n, sizeof *f->blocks.at, by_begin);
     return RP_OK;
-}
-
-/* The innermost span of a track at a moment, or RP_NONE. */
-static rp_event span_at(const struct rp_trace *t, rp_track track, int64_t at_ns)
-{
-    rp_event low = t->tracks[track].first, high = t->tracks[track].end;
-
-    while (low < high) { /* the first that starts later */
-        rp_event middle = low + (high - low) / 2;
-
-        if (t->ev.ts_ns[middle] <= at_ns)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    if (low == t->tracks[track].first)
-        return RP_NONE;
-    for (low--; low != RP_NONE; low = t->ev.parent[low])
-        if (t->ev.dur_ns[low] > 0 && rp_event_end_ns(t, low) > at_ns &&
-            t->ev.ts_ns[low] != RP_NO_TS)
-            return low;
-    return RP_NONE;
 }
 
 static int by_value(const void *pa, const void *pb)
@@ -210,7 +156,7 @@ static enum rp_code is_stall(struct finder *f, rp_event e, bool *out, struct rp_
     uint32_t known = rp_map_get(&f->stalls, e);
 
     *out = known == 1;
-    if (known != RP_MAP_NONE || dur < STALL_NS || (hint_of(f, e) & (HINT_BLOCKS | HINT_STEP)))
+    if (known != RP_MAP_NONE || dur < STALL_NS || (sign_of(f, e) & (RP_SIGN_BLOCKS | RP_SIGN_STEP)))
         return RP_OK;
     RP_TRY(median_of(f, f->t->ev.name[e], &median, err));
     *out = median >= 0 && dur / STALL_RATIO > (median > 1000 ? median : 1000) &&
@@ -250,18 +196,18 @@ static enum rp_code cause_of_spans(struct finder *f, struct rp_gap *gap, rp_even
                                    struct rp_err *err)
 {
     const struct {
-        uint8_t hint, cause;
-    } by_hint[] = {{HINT_DATA, RP_GAP_DATA_LOADER},
-                   {HINT_RANKS, RP_GAP_OTHER_RANK},
-                   {HINT_ALLOCATES, RP_GAP_ALLOCATION}};
+        uint8_t sign, cause;
+    } by_sign[] = {{RP_SIGN_DATA, RP_GAP_DATA_LOADER},
+                   {RP_SIGN_RANKS, RP_GAP_OTHER_RANK},
+                   {RP_SIGN_ALLOCATES, RP_GAP_ALLOCATION}};
     rp_event e, below = RP_NONE;
     bool stall;
     size_t i;
 
     for (e = inner; e != RP_NONE; e = f->t->ev.parent[e]) {
-        for (i = 0; i < sizeof by_hint / sizeof by_hint[0]; i++)
-            if (hint_of(f, e) & by_hint[i].hint) {
-                gap->cause = by_hint[i].cause;
+        for (i = 0; i < sizeof by_sign / sizeof by_sign[0]; i++)
+            if (sign_of(f, e) & by_sign[i].sign) {
+                gap->cause = by_sign[i].cause;
                 gap->host = e;
                 return RP_OK;
             }
@@ -284,7 +230,7 @@ static bool is_silent(struct finder *f, const struct rp_gap *gap, rp_event inner
 {
     if (rp_ns_between(gap->begin_ns, gap->end_ns) < STALL_NS)
         return false;
-    while (inner != RP_NONE && (hint_of(f, inner) & HINT_STEP))
+    while (inner != RP_NONE && (sign_of(f, inner) & RP_SIGN_STEP))
         inner = f->t->ev.parent[inner];
     return inner == RP_NONE;
 }
@@ -298,8 +244,8 @@ static enum rp_code explain_late(struct finder *f, struct rp_gap *gap, rp_event 
 
     if (until > gap->end_ns)
         until = gap->end_ns; /* clocks disagree: the work starts before its launch */
-    inner = span_at(f->t, f->t->ev.track[launch],
-                    rp_ns_sum(gap->begin_ns, rp_ns_between(gap->begin_ns, until) / 2));
+    inner = rp_event_at(f->t, f->t->ev.track[launch],
+                        rp_ns_sum(gap->begin_ns, rp_ns_between(gap->begin_ns, until) / 2));
     gap->cause = RP_GAP_NOT_LAUNCHED;
     gap->host = inner;
     if (is_overhead(f, gap)) {
@@ -468,7 +414,7 @@ enum rp_code rp_gaps_find(const struct rp_work *work, rp_gap_vec *out, struct rp
     code = find_all(&f, err);
     rp_map_release(&f.stalls);
     rp_map_release(&f.medians);
-    rp_vec_release(&f.hint);
+    rp_vec_release(&f.sign);
     rp_vec_release(&f.blocks);
     rp_vec_release(&f.overhead);
     rp_vec_release(&f.median);

@@ -5,16 +5,13 @@
  */
 #include "explain/trace_report.h"
 
-#include "base/hash.h"
 #include "explain/report_pitfalls.h"
-#include "facts/arg_keys.h"
 #include "trace/names.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
-#define TINY_NS       10000
-#define LOW_OCCUPANCY 25 /* percent */
+#define TINY_NS 10000
 
 struct maker {
     const struct rp_trace *t;
@@ -28,86 +25,6 @@ struct maker {
 static const char *text(struct maker *m, rp_str s)
 {
     return s ? rp_arena_copy(m->arena, rp_trace_str(m->t, s), rp_trace_str_len(m->t, s)) : NULL;
-}
-
-/* Streams with communication get numbers in the order of their ids, shorter texts first. */
-static int by_label(const void *pa, const void *pb, void *user)
-{
-    const struct maker *m = user;
-    char a[64], b[64];
-
-    rp_work_stream_label(&m->w, *(const uint32_t *)pa, a, sizeof a);
-    rp_work_stream_label(&m->w, *(const uint32_t *)pb, b, sizeof b);
-    if (strlen(a) != strlen(b))
-        return strlen(a) < strlen(b) ? -1 : 1;
-    return strcmp(a, b);
-}
-
-/* Stream by stream; in each the order of time, which the list is in, is kept. */
-static enum rp_code order_comms(struct maker *m, struct rp_err *err)
-{
-    struct rp_report_comm *list = m->out->comms.at, *tmp;
-    uint32_t s, nstreams = 0;
-    size_t i, at = 0, n = m->out->comms.n;
-
-    for (i = 0; i < n; i++)
-        nstreams = list[i].stream >= nstreams ? list[i].stream + 1 : nstreams;
-    if (nstreams < 2)
-        return RP_OK;
-    tmp = RP_ARENA_NEW(m->arena, struct rp_report_comm, n);
-    if (!tmp)
-        return rp_err_nomem(err, "collecting collectives");
-    for (s = 0; s < nstreams; s++)
-        for (i = 0; i < n; i++)
-            if (list[i].stream == s)
-                tmp[at++] = list[i];
-    memcpy(list, tmp, n * sizeof *tmp);
-    return RP_OK;
-}
-
-/* Numbers the communication streams; place[stream] becomes the number. */
-static enum rp_code number_streams(struct maker *m, uint32_t *place)
-{
-    uint32_t *used = RP_ARENA_NEW(m->arena, uint32_t, m->w.streams.n + 1);
-    size_t i, n = 0;
-
-    if (!used)
-        return RP_NOMEM;
-    for (i = 0; i < m->w.streams.n; i++)
-        place[i] = RP_NONE;
-    for (i = 0; i < m->w.items.n; i++) {
-        uint32_t s = m->w.items.at[i].stream;
-
-        if (m->w.items.at[i].cls == RP_WORK_COMM && place[s] == RP_NONE) {
-            place[s] = 0;
-            used[n++] = s;
-        }
-    }
-    if (n)
-        qsort_r(used, n, sizeof *used, by_label, m);
-    for (i = 0; i < n; i++)
-        place[used[i]] = (uint32_t)i;
-    return RP_OK;
-}
-
-static enum rp_code collect_comms(struct maker *m, struct rp_err *err)
-{
-    uint32_t *place = RP_ARENA_NEW(m->arena, uint32_t, m->w.streams.n + 1);
-    size_t i;
-
-    if (!place || number_streams(m, place) != RP_OK)
-        return rp_err_nomem(err, "collecting collectives");
-    for (i = 0; i < m->w.items.n; i++) {
-        const struct rp_work_item *x = &m->w.items.at[i];
-        rp_str name = m->t->ev.name[x->event];
-        struct rp_report_comm c = {x->begin_ns, x->end_ns, 0, place[x->stream]};
-
-        if (x->cls != RP_WORK_COMM)
-            continue;
-        c.name = rp_hash_bytes(rp_trace_str(m->t, name), rp_trace_str_len(m->t, name));
-        RP_TRY(rp_vec_push(&m->out->comms, c, err));
-    }
-    return order_comms(m, err);
 }
 
 /* First device work of each step, by launch; INT64_MAX where a step has none. */
@@ -223,6 +140,7 @@ static enum rp_code make_steps(struct maker *m, struct rp_err *err)
     by_device = m->w.items.n && all_begin(begin, n);
     if (m->scope->limited)
         return RP_OK;
+    out->steps_on_device = by_device;
     out->step_ns = step_time(m, begin, by_device, scratch);
     for (i = 0; i < n; i++) {
         const struct rp_step *step = &m->t->steps[i];
@@ -240,47 +158,31 @@ static enum rp_code make_steps(struct maker *m, struct rp_err *err)
     return RP_OK;
 }
 
-/* Percent as a number of either kind; -1 where it is not known. */
-static double occupancy_of(const struct rp_arg_key *key, rp_event e)
-{
-    struct rp_arg arg;
-
-    if (!rp_arg_key_find(key, e, &arg))
-        return -1;
-    return arg.type == RP_ARG_I64 ? (double)arg.v.i : arg.type == RP_ARG_F64 ? arg.v.f : -1;
-}
-
-static enum rp_code sum_kernels(struct maker *m, struct rp_err *err)
+static void sum_kernels(struct maker *m)
 {
     struct rp_report_sums *sums = &m->out->sums;
-    struct rp_arg_key occupancy;
     size_t i;
 
-    RP_TRY(rp_arg_key_init(&occupancy, m->t, "est. achieved occupancy %", err));
     for (i = 0; i < m->w.items.n; i++) {
         const struct rp_work_item *x = &m->w.items.at[i];
         int64_t dur = rp_ns_between(x->begin_ns, x->end_ns);
-        double percent;
 
         if (x->cls != RP_WORK_COMPUTE)
             continue;
-        percent = occupancy_of(&occupancy, x->event);
         sums->kernels++;
         sums->tiny_kernels += dur < TINY_NS;
-        rp_ns_add(&sums->occupancy_ns, percent >= 0 ? dur : 0);
-        rp_ns_add(&sums->low_occupancy_ns, percent >= 0 && percent < LOW_OCCUPANCY ? dur : 0);
     }
     for (i = 0; i < m->out->gaps.n; i++) {
         const struct rp_gap *gap = &m->out->gaps.at[i];
         const struct rp_work_item *x = &m->w.items.at[gap->after];
+        int64_t length = rp_ns_between(gap->begin_ns, gap->end_ns);
 
+        rp_ns_add(&m->out->late_ns, gap->cls == RP_GAP_CLASS_NOT_LAUNCHED ? length : 0);
         if (gap->cause == RP_GAP_LAUNCH_LATENCY && x->cls == RP_WORK_COMPUTE &&
             rp_ns_between(x->begin_ns, x->end_ns) < TINY_NS)
-            rp_ns_add(&sums->tiny_gap_ns, rp_ns_between(gap->begin_ns, gap->end_ns));
+            rp_ns_add(&sums->tiny_gap_ns, length);
     }
     sums->overhead_ns = m->t->totals.dur_ns[RP_KIND_OVERHEAD];
-    rp_arg_key_release(&occupancy);
-    return RP_OK;
 }
 
 static enum rp_code look_at_device(struct maker *m, struct rp_err *err)
@@ -300,7 +202,6 @@ static enum rp_code look_at_device(struct maker *m, struct rp_err *err)
     code = rp_idle_fill(&m->w, &copy, 3, m->arena, &out->idle, err);
     rp_vec_release(&copy);
     RP_TRY(code);
-    RP_TRY(collect_comms(m, err));
     code = rp_attribution_init(&a, &m->w, err);
     out->coverage = a.coverage;
     if (code == RP_OK)
@@ -309,31 +210,26 @@ static enum rp_code look_at_device(struct maker *m, struct rp_err *err)
         code = rp_pitfall_streams(&m->w, out->b.compute_ns, m->arena, &out->streams, err);
     rp_attribution_release(&a);
     RP_TRY(code);
-    return sum_kernels(m, err);
+    sum_kernels(m);
+    return rp_report_look_at_device(&m->w, &out->gaps, m->arena, &out->wrong, err);
 }
 
-/* PyTorch marks the collectives of gloo by annotations. */
-static bool is_gloo(const struct maker *m, rp_event e)
+bool rp_report_is_host_work(const struct rp_trace *trace, const struct rp_scope *scope, rp_event e)
 {
-    return !strncmp(rp_trace_str(m->t, m->t->ev.name[e]), "gloo:", 5);
-}
-
-static bool host_work(const struct maker *m, rp_event e)
-{
-    const struct rp_events *ev = &m->t->ev;
+    const struct rp_events *ev = &trace->ev;
     uint8_t kind = ev->kind[e];
     int64_t ts = ev->ts_ns[e];
 
     if (ev->dur_ns[e] < 0 || ts == RP_NO_TS)
         return false;
-    if (m->scope->limited && (ts < m->scope->begin_ns || ts >= m->scope->end_ns))
+    if (scope->limited && (ts < scope->begin_ns || ts >= scope->end_ns))
         return false;
     /* without operators, what was named by hand is all there is */
-    if (!m->t->totals.count[RP_KIND_CPU_OP] &&
+    if (!trace->totals.count[RP_KIND_CPU_OP] &&
         (kind == RP_KIND_ANNOTATION || kind == RP_KIND_OTHER))
         return true;
-    return kind == RP_KIND_CPU_OP || kind == RP_KIND_COMM_OP || kind == RP_KIND_TRANSFER ||
-           (kind == RP_KIND_ANNOTATION && is_gloo(m, e));
+    return kind == RP_KIND_CPU_OP || kind == RP_KIND_TRANSFER ||
+           rp_event_is_host_collective(trace, e);
 }
 
 /* Whether a host span is communication: by its kind, or by the name of a collective. */
@@ -341,8 +237,8 @@ static bool host_comm(const struct maker *m, rp_event e)
 {
     uint8_t kind = m->t->ev.kind[e];
 
-    return kind == RP_KIND_COMM_OP || kind == RP_KIND_TRANSFER ||
-           m->t->str.name_class[m->t->ev.name[e]] == RP_NAME_COMM || is_gloo(m, e);
+    return kind == RP_KIND_TRANSFER || m->t->str.name_class[m->t->ev.name[e]] == RP_NAME_COMM ||
+           rp_event_is_host_collective(m->t, e);
 }
 
 /* Host operators instead of device work: the unions are filled from them. */
@@ -356,7 +252,7 @@ static enum rp_code look_at_host(struct maker *m, struct rp_err *err)
     for (e = 0; e < m->t->ev.n; e++) {
         struct rp_interval i = {m->t->ev.ts_ns[e], rp_event_end_ns(m->t, e)};
 
-        if (!host_work(m, e))
+        if (!rp_report_is_host_work(m->t, m->scope, e))
             continue;
         RP_TRY(rp_vec_push(all, i, err));
         RP_TRY(rp_vec_push(&cls[host_comm(m, e) ? RP_WORK_COMM : RP_WORK_COMPUTE], i, err));
@@ -372,6 +268,7 @@ static enum rp_code look_at_host(struct maker *m, struct rp_err *err)
     for (c = 0; c < RP_WORK_CLASSES; c++)
         cls[c].n = rp_union_sort(cls[c].at, cls[c].n);
     m->out->b = rp_work_breakdown(&m->u);
+    RP_TRY(rp_report_find_pauses(m->t, all, m->arena, &m->out->pauses, err));
     return rp_latency_find(m->t, m->arena, &m->out->latency, err);
 }
 
@@ -383,13 +280,15 @@ static enum rp_code make_part(struct maker *m, struct rp_err *err)
     RP_TRY(rp_work_unite(&m->w, &m->u, err));
     RP_TRY(m->w.items.n ? look_at_device(m, err) : look_at_host(m, err));
     RP_TRY(make_steps(m, err));
+    RP_TRY(rp_pitfall_steps(m->t, out->steps, out->nsteps, m->arena, &out->untypical, err));
+    RP_TRY(rp_host_calls_init(&out->calls, m->t, m->scope, rp_stall_usual.floor_ns, err));
+    RP_TRY(rp_collectives_init(&out->collectives, &m->w, m->scope, m->arena, err));
     out->compute = m->u.cls[RP_WORK_COMPUTE];
     m->u.cls[RP_WORK_COMPUTE] = (rp_interval_vec){0};
     out->limited = m->scope->limited;
     out->health = m->t->health;
     out->device = m->t->ndevices ? text(m, m->t->devices[0].name) : NULL;
     out->framework = text(m, m->t->framework);
-    out->base_ns = m->t->has_base ? m->t->base_ns : 0;
     return RP_OK;
 }
 
@@ -410,6 +309,7 @@ enum rp_code rp_report_rank(const struct rp_trace *trace, const struct rp_scope 
 void rp_report_part_release(struct rp_report_part *part)
 {
     rp_vec_release(&part->gaps);
-    rp_vec_release(&part->comms);
+    rp_collectives_release(&part->collectives);
+    rp_host_calls_release(&part->calls);
     rp_vec_release(&part->compute);
 }

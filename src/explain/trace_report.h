@@ -6,17 +6,14 @@
  * `rp_report_rank` makes a part of each trace; `rp_report_join` matches the collectives of the
  * ranks, follows the rank that everybody waits for, and ranks the findings by what they cost.
  */
+#include "explain/report_device.h"
+#include "explain/report_host.h"
 #include "explain/report_latency.h"
 #include "explain/trace_idle.h"
 #include "facts/attribution.h"
+#include "facts/collectives.h"
+#include "facts/host_calls.h"
 #include "result/result.h"
-
-/* A communication kernel of a rank. */
-struct rp_report_comm {
-    int64_t begin_ns, end_ns;
-    uint64_t name;   /* hash of its name */
-    uint32_t stream; /* the how-manieth communication stream of the rank */
-};
 
 /* A step of a rank: from its first device work to that of the next step. */
 struct rp_report_step {
@@ -31,7 +28,6 @@ struct rp_report_step {
 /* Small sums that findings are made of. */
 struct rp_report_sums {
     int64_t kernels, tiny_kernels, tiny_gap_ns; /* kernels under 10 us, and gaps before them */
-    int64_t occupancy_ns, low_occupancy_ns;     /* kernel time with a known occupancy; low */
     int64_t overhead_ns;                        /* of the profiler */
     int64_t host_ops, host_op_ns, host_threads; /* operators, their time, threads with some */
 };
@@ -42,24 +38,29 @@ struct rp_report_part {
     struct rp_breakdown b;
     struct rp_coverage coverage;
     struct rp_report_sums sums;
+    struct rp_report_device wrong;  /* on the device */
+    struct rp_report_pauses pauses; /* without device work */
+    struct rp_host_calls calls;
+    int64_t late_ns;                  /* idle that began before the next work was launched */
     struct rp_report_latency latency; /* of host operators */
     struct rp_idle_rank idle;
-    rp_gap_vec gaps;                     /* in time order */
-    RP_VEC(struct rp_report_comm) comms; /* by stream, then time */
+    rp_gap_vec gaps; /* in time order */
+    struct rp_collectives collectives;
     rp_interval_vec compute;
-    const char *unequal, *streams; /* pitfalls, or NULL */
+    const char *unequal, *streams, *untypical; /* pitfalls, or NULL */
     size_t nsteps;
-    struct rp_report_step *steps;
-    int64_t step_ns; /* RP_ABSENT_I64: no steps */
+    struct rp_report_step *steps; /* one a step of the trace, in its order */
+    bool steps_on_device;         /* they begin with device work, not with their marks */
+    int64_t step_ns;              /* RP_ABSENT_I64: no steps */
     struct rp_health health;
     const char *device, *framework;
-    int64_t base_ns;
 };
 
 struct rp_report_rank {
     const char *path;
     int64_t rank, window_ns, busy_ns, compute_ns, comm_ns, exposed_comm_ns, memory_ns, idle_ns;
-    int64_t wait_ns, transfer_ns, last_count, step_ns;
+    int64_t wait_ns, transfer_ns, last_count, margin_ns, step_ns;
+    int64_t late_ns, stall_count, stall_ns;
     double idle_share, op_share;
 };
 
@@ -77,14 +78,21 @@ struct rp_report_finding {
     const char **evidence;
 };
 
+/* Where the lengths of host stalls gather. */
+struct rp_report_mode {
+    int64_t at_ns, count;
+};
+
 /* A finding on the screen. */
 struct rp_report_look {
     const char *heading, *why, *seen, *hint;
 };
 
 struct rp_report_root {
-    const char *run_text, *step_text, *lost_text; /* for the screen */
-    int64_t window_ns, step_ns, lost_ns;
+    const char *run_text, *step_text, *lost_text, *pace_text, *stall_text; /* for the screen */
+    int64_t window_ns, step_ns, lost_ns, needed_ns, span_ns, stall_count, stall_ns;
+    size_t nstall_modes;
+    struct rp_report_mode *stall_modes;
     struct rp_report_latency latency; /* of the first rank that knows it */
     size_t nranks, nrank_rows, nsteps, nparts, nfindings, nlook, npitfalls, nnotes;
     struct rp_report_rank *ranks, *rank_rows;
@@ -101,6 +109,9 @@ extern const struct rp_type rp_report_type;
 enum rp_code rp_report_rank(const struct rp_trace *trace, const struct rp_scope *scope,
                             struct rp_arena *arena, struct rp_report_part *out, struct rp_err *err);
 void rp_report_part_release(struct rp_report_part *part);
+
+/* Whether a host span stands for work where no device work was recorded. */
+bool rp_report_is_host_work(const struct rp_trace *trace, const struct rp_scope *scope, rp_event e);
 
 /* What the join gets of each rank. */
 struct rp_report_input {

@@ -9,7 +9,7 @@ static const struct rp_field rank_fields[] = {
     RANK(path, STR, NONE, NULL, "the input", 0),
     RANK(rank, I64, NONE, "rank", "number of the process in its job", 0),
     RANK(window_ns, I64, NS, "window", "first start to last end of device work", 0),
-    RANK(busy_ns, I64, NS, "busy", "time in which device work runs", RP_WIDE),
+    RANK(busy_ns, I64, NS, NULL, "time in which device work runs", 0),
     RANK(compute_ns, I64, NS, "compute", "time in which kernels other than communication run", 0),
     RANK(comm_ns, I64, NS, "comm", "time in which communication kernels run", 0),
     RANK(exposed_comm_ns, I64, NS, NULL, "communication while no compute runs", 0),
@@ -21,6 +21,12 @@ static const struct rp_field rank_fields[] = {
     RANK(transfer_ns, I64, NS, NULL, "in collectives, after the last rank came, or null",
          RP_NULLABLE),
     RANK(last_count, I64, COUNT, "last", "collectives to which it came last, or null", RP_NULLABLE),
+    RANK(margin_ns, I64, NS, NULL, "by how much it came last, after the second last, or null",
+         RP_NULLABLE),
+    RANK(late_ns, I64, NS, NULL, "idle before the next work was launched; null without a device",
+         RP_NULLABLE),
+    RANK(stall_count, I64, COUNT, NULL, "host calls far above the median of their name", 0),
+    RANK(stall_ns, I64, NS, "stalls", "their own time", 0),
     RANK(step_ns, I64, NS, NULL, "median step, or null", RP_NULLABLE),
     RANK(op_share, F64, RATIO, NULL, "device time with a known operator", 0),
     RP_FIELD_END};
@@ -91,6 +97,11 @@ static const struct rp_field look_fields[] = {LOOK(heading, "finding", "its name
                                               LOOK(hint, "try", "what may help"), RP_FIELD_END};
 static const struct rp_type look_type = {"look", sizeof(struct rp_report_look), look_fields, NULL};
 
+static const struct rp_field mode_fields[] = {
+    RP_FIELD(struct rp_report_mode, at_ns, I64, NS, NULL, "where they are densest", 0),
+    RP_FIELD(struct rp_report_mode, count, I64, COUNT, NULL, "how many", 0), RP_FIELD_END};
+static const struct rp_type mode_type = {"mode", sizeof(struct rp_report_mode), mode_fields, NULL};
+
 #define ROOT(member, type, unit, title, doc, flags) \
     RP_FIELD(struct rp_report_root, member, type, unit, title, doc, flags)
 
@@ -98,9 +109,18 @@ static const struct rp_field root_fields[] = {
     ROOT(run_text, STR, NONE, "run", "for the screen", RP_SCREEN),
     ROOT(step_text, STR, NONE, "step", "for the screen", RP_SCREEN),
     ROOT(lost_text, STR, NONE, "time", "for the screen", RP_SCREEN),
+    ROOT(pace_text, STR, NONE, "pace", "for the screen", RP_SCREEN),
+    ROOT(stall_text, STR, NONE, "host", "for the screen", RP_SCREEN),
     ROOT(window_ns, I64, NS, NULL, "mean of the ranks' windows", 0),
     ROOT(step_ns, I64, NS, NULL, "median step of the ranks, or null", RP_NULLABLE),
     ROOT(lost_ns, I64, NS, NULL, "of the window: waiting and idle", 0),
+    ROOT(needed_ns, I64, NS, NULL, "of the window: compute, transfer, copies", 0),
+    ROOT(span_ns, I64, NS, NULL, "first start to last end of what ranks meet in, or null",
+         RP_NULLABLE),
+    ROOT(stall_count, I64, COUNT, NULL, "host calls far above the median of their name", 0),
+    ROOT(stall_ns, I64, NS, NULL, "their own time", 0),
+    RP_FIELD_LIST(struct rp_report_root, stall_modes, &mode_type, NULL,
+                  "lengths around which a tenth of them or more gather", 0),
     RP_FIELD_LIST(struct rp_report_root, parts, &share_type, "where the time goes, a rank",
                   "parts of the window; they add up to it", 0),
     RP_FIELD_LIST(struct rp_report_root, rank_rows, &rank_type, "who holds up whom",

@@ -212,3 +212,24 @@ void rp_attribution_release(struct rp_attribution *a)
 {
     rp_vec_release(&a->places);
 }
+
+rp_event rp_event_at(const struct rp_trace *t, rp_track track, int64_t at_ns)
+{
+    rp_event low = t->tracks[track].first, high = t->tracks[track].end;
+
+    while (low < high) { /* the first that starts later */
+        rp_event middle = low + (high - low) / 2;
+
+        if (t->ev.ts_ns[middle] <= at_ns)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    if (low == t->tracks[track].first)
+        return RP_NONE;
+    for (low--; low != RP_NONE; low = t->ev.parent[low])
+        if (t->ev.dur_ns[low] > 0 && rp_event_end_ns(t, low) > at_ns &&
+            t->ev.ts_ns[low] != RP_NO_TS)
+            return low;
+    return RP_NONE;
+}

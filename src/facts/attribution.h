@@ -41,6 +41,9 @@ void rp_attribution_release(struct rp_attribution *a);
 /* The first span from e outwards (e itself included) of that kind, or RP_NONE. */
 rp_event rp_event_around(const struct rp_trace *t, rp_event e, enum rp_kind kind);
 
+/* The innermost span of a track at a moment, or RP_NONE. */
+rp_event rp_event_at(const struct rp_trace *t, rp_track track, int64_t at_ns);
+
 /* Whether a Python frame is a call of a module ("nn.Module: Linear_3"). */
 bool rp_event_is_module(const struct rp_trace *t, rp_event e);
 

@@ -11,9 +11,12 @@
 #include <string.h>
 
 static const struct rp_format *const formats[] = {
-    &rp_format_rpt,      &rp_format_chrome_json,   &rp_format_hlo_text,    &rp_format_hlo_proto,
-    &rp_format_graphdef, &rp_format_graphdef_text, &rp_format_saved_model, &rp_format_stablehlo,
-    &rp_format_lazy,     &rp_format_exec_trace,    &rp_format_xplane,      &rp_format_runmeta,
+    &rp_format_rpt,        &rp_format_chrome_json,   &rp_format_lazy,
+    &rp_format_hlo_text,   &rp_format_hlo_proto,     &rp_format_hlo_pbtxt,
+    &rp_format_graphdef,   &rp_format_graphdef_text, &rp_format_saved_model,
+    &rp_format_meta_graph, &rp_format_tf_library,    &rp_format_tao,
+    &rp_format_stablehlo,  &rp_format_chakra,        &rp_format_chakra_json,
+    &rp_format_exec_trace, &rp_format_xplane,        &rp_format_runmeta,
 };
 
 const struct rp_format *rp_format_at(size_t i)

@@ -80,12 +80,18 @@ extern const struct rp_format rp_format_chrome_json;
 extern const struct rp_format rp_format_rpt;
 extern const struct rp_format rp_format_hlo_text;
 extern const struct rp_format rp_format_hlo_proto;
+extern const struct rp_format rp_format_hlo_pbtxt;
 extern const struct rp_format rp_format_graphdef;
 extern const struct rp_format rp_format_graphdef_text;
 extern const struct rp_format rp_format_saved_model;
+extern const struct rp_format rp_format_meta_graph;
+extern const struct rp_format rp_format_tf_library;
+extern const struct rp_format rp_format_tao;
 extern const struct rp_format rp_format_stablehlo;
 extern const struct rp_format rp_format_lazy;
 extern const struct rp_format rp_format_exec_trace;
+extern const struct rp_format rp_format_chakra;
+extern const struct rp_format rp_format_chakra_json;
 extern const struct rp_format rp_format_runmeta;
 extern const struct rp_format rp_format_xplane;
 

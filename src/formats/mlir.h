@@ -10,6 +10,25 @@ struct mlir_loc { /* what "#loc12" stands for */
     int32_t line;
 };
 
+/*
+ * A region becomes a computation of its own. The operations of a computation stand together, so it
+ * is read only when the function around it is done.
+ */
+struct mlir_region {
+    const char *at;             /* behind its '{'; NULL: the reduction by one operation */
+    struct rp_attr applies;     /* ... that one: "stablehlo.add" */
+    uint32_t called;            /* index of program.called that waits for it */
+    uint32_t args, nargs;       /* of mlir.args: what the statement calls its arguments */
+    uint32_t outside, noutside; /* of mlir.args: what it uses of the function around it */
+    uint32_t element;           /* shape; of a reduction by one operation */
+    uint32_t depth;
+    bool tuple; /* all arguments come as one */
+};
+
+struct mlir_arg {
+    uint32_t name, shape;
+};
+
 struct mlir {
     const char *begin, *at, *end;
     struct rp_program *p;
@@ -21,7 +40,14 @@ struct mlir {
     RP_VEC(uint32_t) results;     /* names of its results */
     RP_VEC(uint32_t) waiting;     /* index of called, string */
     RP_VEC(struct mlir_loc) locs; /* by number + 1 */
-    uint32_t depth;
+    RP_VEC(struct mlir_region) regions;
+    RP_VEC(struct mlir_arg) args;
+    RP_VEC(struct mlir_arg) outside; /* of the statement being read */
+    RP_VEC(uint32_t) seen;           /* string to the statement that listed it there */
+    struct rp_map parts;             /* operation and part to its get-tuple-element */
+    size_t next_region;
+    uint32_t statements;
+    uint32_t depth; /* of the region being read */
 };
 
 #define MLIR_FAIL(r, where, ...)                                                    \
@@ -46,12 +72,37 @@ enum rp_code mlir_define(struct mlir *r, uint32_t name, uint32_t op);
 enum rp_code mlir_name_at(struct mlir *r, uint32_t *id);
 /* "%3#1", into r->operands. */
 enum rp_code mlir_operand(struct mlir *r);
-/* "(%a: type, %b: type)" */
-enum rp_code mlir_arguments(struct mlir *r, enum rp_opcode code);
+/* "(%a: type, %b: type)", into r->args. */
+enum rp_code mlir_arguments(struct mlir *r);
 
 /* Whether '{' opens a list of attributes: "{}" or "{key = ..." or "{key, ..." */
 bool mlir_is_dictionary(const struct mlir *r);
 /* Statements up to '}'. */
 enum rp_code mlir_block(struct mlir *r);
+
+/* An operation that the text does not write, such as a part of a tuple. */
+enum rp_code mlir_add_implicit(struct mlir *r, const struct rp_new_op *op, const uint32_t *operands,
+                               size_t n, uint32_t *id);
+/* Parameters of the computation that was just begun, by the names in r->args; as one tuple, if
+   said so. */
+enum rp_code mlir_parameters(struct mlir *r, size_t first, size_t n, bool tuple);
+
+/* What a statement is made of, for the parts that look at its text. */
+struct mlir_text {
+    const char *at, *end; /* behind the name of the operation, before the types */
+    struct rp_ids operands;
+};
+/* The attributes of an operation that HLO has too, in HLO's words; *known: it needs no others. To
+   the newest operation. */
+enum rp_code mlir_attributes(struct mlir *r, enum rp_opcode code, const struct mlir_text *text,
+                             bool *known);
+/* "dense<...>" */
+enum rp_code mlir_constant(struct mlir *r, const struct mlir_text *text, uint32_t shape,
+                           int64_t *value);
+
+/* The region at r->at, '{': queued; r->at moves behind it. */
+enum rp_code mlir_queue_region(struct mlir *r);
+/* Reads all that wait, and those inside of them. */
+enum rp_code mlir_read_regions(struct mlir *r);
 
 #endif

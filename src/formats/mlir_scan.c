@@ -191,33 +191,58 @@ enum rp_code mlir_name_at(struct mlir *r, uint32_t *id)
     return rp_program_string(r->p, name.at, name.n, id, r->err);
 }
 
+/* Part of the tuple that an operation with several results is. */
+static enum rp_code part(struct mlir *r, const char *where, uint32_t *op, uint32_t index)
+{
+    const struct rp_op_shape *shape = &r->p->shapes.at[r->p->shape.at[*op]];
+    struct rp_new_op made = {.code = RP_OP_GET_TUPLE_ELEMENT, .value = index};
+    uint64_t key = (uint64_t)*op << 32 | index;
+    uint32_t known = rp_map_get(&r->parts, key);
+
+    if (index >= shape->n)
+        return MLIR_FAIL(r, where, "there are %u results only", shape->n);
+    if (known == RP_MAP_NONE) {
+        made.shape = r->p->parts.at[shape->first + index];
+        RP_TRY(mlir_add_implicit(r, &made, op, 1, &known));
+        RP_TRY(rp_map_put(&r->parts, key, known, r->err));
+    }
+    *op = known;
+    return RP_OK;
+}
+
 /* "%3" or "%3#1" */
 enum rp_code mlir_operand(struct mlir *r)
 {
     const char *where = r->at;
-    uint32_t name, index = 0;
+    uint32_t name, op, index = 0;
+    bool numbered = false;
     uint64_t slot;
 
     RP_TRY(mlir_name_at(r, &name));
     if (r->at < r->end && *r->at == '#')
-        for (r->at++; r->at < r->end && *r->at >= '0' && *r->at <= '9'; r->at++)
+        for (r->at++; r->at < r->end && *r->at >= '0' && *r->at <= '9'; r->at++) {
             index = index * 10 + (uint32_t)(*r->at - '0');
+            numbered = true;
+        }
     slot = name < r->op_of.n ? r->op_of.at[name] : 0;
     if ((slot >> 32) != r->p->computations.n)
         return MLIR_FAIL(r, where, "'%%%s' is not defined", rp_program_text(r->p, name));
-    RP_TRY(rp_vec_push(&r->operands, (uint32_t)slot, r->err));
+    op = (uint32_t)slot;
+    if (numbered && r->p->shapes.at[r->p->shape.at[op]].elem == RP_ELEM_TUPLE) {
+        RP_TRY(part(r, where, &op, index));
+        index = 0;
+    }
+    RP_TRY(rp_vec_push(&r->operands, op, r->err));
     return rp_vec_push(&r->operands, index, r->err);
 }
 
 /* An argument of a function or a block: "%arg0: tensor<2xf32> {...} loc(...)" */
-static enum rp_code argument(struct mlir *r, enum rp_opcode code, int64_t number)
+static enum rp_code argument(struct mlir *r)
 {
-    struct rp_new_op op = {.code = code, .flags = RP_OPS_IMPLICIT, .value = number};
+    struct mlir_arg arg;
     const char *from;
-    uint32_t id;
 
-    RP_TRY(mlir_name_at(r, &op.name));
-    RP_TRY(rp_program_string(r->p, "(argument)", 10, &op.foreign, r->err));
+    RP_TRY(mlir_name_at(r, &arg.name));
     from = r->at;
     while (r->at < r->end && *r->at != ',' && *r->at != ')') {
         if (*r->at == '<' || *r->at == '{' || *r->at == '(' || *r->at == '[')
@@ -227,20 +252,17 @@ static enum rp_code argument(struct mlir *r, enum rp_opcode code, int64_t number
         else
             r->at++;
     }
-    RP_TRY(mlir_types(r, from, r->at, &op.shape));
-    RP_TRY(rp_program_add_op(r->p, &op, &id, r->err));
-    return mlir_define(r, op.name, id);
+    RP_TRY(mlir_types(r, from, r->at, &arg.shape));
+    return rp_vec_push(&r->args, arg, r->err);
 }
 
 /* "(%a: type, %b: type)" */
-enum rp_code mlir_arguments(struct mlir *r, enum rp_opcode code)
+enum rp_code mlir_arguments(struct mlir *r)
 {
-    int64_t number = 0;
-
     for (r->at++; r->at < r->end; r->at++) {
         mlir_space(r);
         if (r->at < r->end && *r->at == '%')
-            RP_TRY(argument(r, code, number++));
+            RP_TRY(argument(r));
         if (r->at >= r->end || *r->at != ',')
             break;
     }

@@ -7,6 +7,7 @@
  *   "inputs": {"values": [[7,8,0,4096,8,"cuda:0"], [-1]], "shapes": [[16,256],[[]]], "types":
  * [...]}
  */
+#include "formats/exec_trace.h"
 #include "formats/formats.h"
 #include "io/json_pull.h"
 
@@ -89,9 +90,8 @@ static unsigned elem_of(const char *s, const char *end)
     return RP_ELEM_INVALID;
 }
 
-/* The first output, from the text of its shapes and of its types. */
-static enum rp_code output_shape(struct exec_trace *r, const char *shapes, const char *types,
-                                 const char *end, uint32_t *id)
+enum rp_code rp_exec_shape(struct rp_program *p, const char *shapes, const char *types,
+                           const char *end, uint32_t *id, struct rp_err *err)
 {
     const char *type = types ? memmem(types, (size_t)(end - types), "Tensor(", 7) : NULL;
     unsigned elem = type ? elem_of(type + 7, end) : RP_ELEM_INVALID;
@@ -110,7 +110,7 @@ static enum rp_code output_shape(struct exec_trace *r, const char *shapes, const
         while (s < end && (*s == ',' || *s == ' '))
             s++;
     }
-    return rp_program_array(r->p, elem, dims, NULL, n, 0, id, r->err);
+    return rp_program_array(p, elem, dims, NULL, n, 0, id, err);
 }
 
 static enum rp_code outputs(struct exec_trace *r, struct rp_json_token raw, uint32_t *shape)
@@ -118,8 +118,8 @@ static enum rp_code outputs(struct exec_trace *r, struct rp_json_token raw, uint
     const char *end = raw.text + raw.len;
 
     RP_TRY(find_tensors(r, raw, true));
-    return output_shape(r, memmem(raw.text, raw.len, "\"shapes\"", 8),
-                        memmem(raw.text, raw.len, "\"types\"", 7), end, shape);
+    return rp_exec_shape(r->p, memmem(raw.text, raw.len, "\"shapes\"", 8),
+                         memmem(raw.text, raw.len, "\"types\"", 7), end, shape, r->err);
 }
 
 static enum rp_code add_node(struct exec_trace *r, const struct rp_new_op *op)

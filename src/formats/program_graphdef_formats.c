@@ -134,20 +134,48 @@ const struct rp_format rp_format_graphdef_text = {.name = "graphdef-text",
                                                   .sniff = sniff_text,
                                                   .read = read_text};
 
-/* ---- SavedModel and MetaGraphDef ---- */
+/* ---- graphs inside of other messages ---- */
 
-/* The graph of a MetaGraphDef is its field 2; a SavedModel has MetaGraphDefs in its field 2. */
-static bool find_graph(struct rp_bytes s, bool saved_model, struct rp_bytes *graph)
+/* The content of the first field of that number, or an empty one. */
+static struct rp_bytes find_field(struct rp_bytes s, uint32_t number)
 {
     struct rp_proto_cursor c = rp_proto_cursor(s.at, s.n, 0, 100);
     struct rp_proto_item it;
 
     while (rp_proto_next(&c, &it))
-        if (it.number == 2 && it.wire == RP_WIRE_BYTES) {
-            *graph = it.bytes;
-            return saved_model ? find_graph(it.bytes, false, graph) : true;
-        }
-    return false;
+        if (it.number == number && it.wire == RP_WIRE_BYTES)
+            return it.bytes;
+    return (struct rp_bytes){(const uint8_t *)"", 0};
+}
+
+/* A reader of a message that holds a graph: finds it, and fills the program with it. */
+static enum rp_code read_inner(struct rp_input *in, const struct rp_read_options *options,
+                               struct rp_bytes (*find)(struct rp_bytes), struct rp_import *to,
+                               struct rp_err *err)
+{
+    struct rp_bytes graph;
+    const uint8_t *bytes;
+    size_t n;
+
+    RP_TRY(rp_input_slurp(in, &bytes, &n, err));
+    graph = find((struct rp_bytes){bytes, n});
+    if (!graph.n)
+        return rp_err_set(err, RP_FORMAT, "no graph in it");
+    RP_TRY(rp_program_new("graphdef", &to->program, err));
+    to->borrows_input = true;
+    to->content_bytes = n;
+    return rp_graphdef_fill(to->program, graph, options->limits, err);
+}
+
+/* The graph of a MetaGraphDef is its field 2; a SavedModel has MetaGraphDefs in its field 2. */
+static struct rp_bytes graph_of_meta(struct rp_bytes s)
+{
+    return find_field(s, 2);
+}
+
+static struct rp_bytes graph_of_saved(struct rp_bytes s)
+{
+    return graph_of_meta(find_field(s, 2));
 }
 
 /* saved_model_schema_version = 1 as a number, then meta_graphs = 2 that begin with a message */
@@ -166,17 +194,7 @@ static enum rp_sniff sniff_saved(const uint8_t *head, size_t n, const char *file
 static enum rp_code read_saved(struct rp_input *in, const struct rp_read_options *options,
                                struct rp_import *to, struct rp_err *err)
 {
-    struct rp_bytes graph;
-    const uint8_t *bytes;
-    size_t n;
-
-    RP_TRY(rp_input_slurp(in, &bytes, &n, err));
-    if (!find_graph((struct rp_bytes){bytes, n}, true, &graph))
-        return rp_err_set(err, RP_FORMAT, "no graph in it");
-    RP_TRY(rp_program_new("graphdef", &to->program, err));
-    to->borrows_input = true;
-    to->content_bytes = n;
-    return rp_graphdef_fill(to->program, graph, options->limits, err);
+    return read_inner(in, options, graph_of_saved, to, err);
 }
 
 const struct rp_format rp_format_saved_model = {.name = "saved-model",
@@ -184,3 +202,151 @@ const struct rp_format rp_format_saved_model = {.name = "saved-model",
                                                 .kind = RP_FORMAT_KIND_PROGRAM,
                                                 .sniff = sniff_saved,
                                                 .read = read_saved};
+
+/* meta_info_def = 1 of a version or a list of operations, then graph_def = 2. The list is often
+   longer than what is seen of the file. */
+static enum rp_sniff sniff_meta(const uint8_t *head, size_t n, const char *file)
+{
+    struct rp_bytes s = {head, n}, info, ops, op, name, graph;
+    bool whole = true;
+
+    (void)file;
+    if (front(s, 1, &info, &whole)) {
+        if (whole &&
+            front((struct rp_bytes){info.at + info.n, (size_t)(s.at + s.n - info.at) - info.n}, 2,
+                  &graph, &whole))
+            return like_graph(graph) && info.n && *info.at != 0x08 ? RP_SNIFF_CERTAIN : RP_SNIFF_NO;
+        if (!front(info, 2, &ops, &whole) || !front(ops, 1, &op, &whole) ||
+            !front(op, 1, &name, &whole) || !whole || !printable(name))
+            return RP_SNIFF_NO;
+        return name.at[0] >= 'A' && name.at[0] <= 'Z' ? RP_SNIFF_LIKELY : RP_SNIFF_NO;
+    }
+    return front(s, 2, &graph, &whole) && front(graph, 1, &op, &whole) && like_node(op)
+               ? RP_SNIFF_CERTAIN
+               : RP_SNIFF_NO;
+}
+
+static enum rp_code read_meta(struct rp_input *in, const struct rp_read_options *options,
+                              struct rp_import *to, struct rp_err *err)
+{
+    return read_inner(in, options, graph_of_meta, to, err);
+}
+
+const struct rp_format rp_format_meta_graph = {.name = "meta-graph",
+                                               .summary = "TensorFlow MetaGraphDef (.meta)",
+                                               .kind = RP_FORMAT_KIND_PROGRAM,
+                                               .sniff = sniff_meta,
+                                               .read = read_meta};
+
+/* ---- libraries of functions ---- */
+
+/* A FunctionDef: a signature = 1 with a name, and a node = 3 somewhere behind it. */
+static bool like_function(struct rp_bytes s)
+{
+    struct rp_bytes signature, name;
+    bool whole;
+
+    return front(s, 1, &signature, &whole) && front(signature, 1, &name, &whole) &&
+           printable(name) && like_node(find_field(s, 3));
+}
+
+static bool like_library(struct rp_bytes s)
+{
+    struct rp_bytes function;
+    bool whole;
+
+    return front(s, 1, &function, &whole) && like_function(function);
+}
+
+static enum rp_sniff sniff_library(const uint8_t *head, size_t n, const char *file)
+{
+    (void)file;
+    return like_library((struct rp_bytes){head, n}) ? RP_SNIFF_CERTAIN : RP_SNIFF_NO;
+}
+
+/* The library as the field 2 of a graph without nodes. */
+static enum rp_code fill_library(struct rp_program *p, struct rp_bytes library,
+                                 const struct rp_limits *limits, struct rp_err *err)
+{
+    struct rp_proto_writer w = {0};
+    struct rp_bytes bytes;
+    enum rp_code code;
+
+    rp_proto_put_bytes(&w, 2, library.at, library.n);
+    code = rp_proto_written(&w, &bytes, err);
+    if (code == RP_OK) {
+        const char *kept = rp_arena_copy(&p->arena, (const char *)bytes.at, bytes.n);
+
+        code = kept ? rp_graphdef_fill(p, (struct rp_bytes){(const uint8_t *)kept, bytes.n}, limits,
+                                       err)
+                    : rp_err_nomem(err, "reading functions");
+    }
+    rp_proto_writer_release(&w);
+    return code;
+}
+
+static enum rp_code read_library(struct rp_input *in, const struct rp_read_options *options,
+                                 struct rp_import *to, struct rp_err *err)
+{
+    const uint8_t *bytes;
+    size_t n;
+
+    RP_TRY(rp_input_slurp(in, &bytes, &n, err));
+    RP_TRY(rp_program_new("graphdef", &to->program, err));
+    to->content_bytes = n;
+    return fill_library(to->program, (struct rp_bytes){bytes, n}, options->limits, err);
+}
+
+const struct rp_format rp_format_tf_library = {.name = "function-library",
+                                               .summary = "TensorFlow FunctionDefLibrary",
+                                               .kind = RP_FORMAT_KIND_PROGRAM,
+                                               .sniff = sniff_library,
+                                               .read = read_library};
+
+/* ---- BladeDISC ---- */
+
+/* TaoCompilerInput: options = 1 {device_type = 1, flib_def = 3}, function = 2 {name = 1} */
+static enum rp_sniff sniff_tao(const uint8_t *head, size_t n, const char *file)
+{
+    struct rp_bytes options, device;
+    bool whole;
+
+    (void)file;
+    return front((struct rp_bytes){head, n}, 1, &options, &whole) &&
+                   front(options, 1, &device, &whole) && whole && printable(device) &&
+                   like_library(find_field(options, 3))
+               ? RP_SNIFF_CERTAIN
+               : RP_SNIFF_NO;
+}
+
+static enum rp_code read_tao(struct rp_input *in, const struct rp_read_options *options,
+                             struct rp_import *to, struct rp_err *err)
+{
+    struct rp_bytes all, name;
+    struct rp_program *p;
+    const uint8_t *bytes;
+    uint32_t id;
+    size_t n;
+
+    RP_TRY(rp_input_slurp(in, &bytes, &n, err));
+    all = (struct rp_bytes){bytes, n};
+    RP_TRY(rp_program_new("graphdef", &to->program, err));
+    p = to->program;
+    to->content_bytes = n;
+    RP_TRY(fill_library(p, find_field(find_field(all, 1), 3), options->limits, err));
+    name = find_field(find_field(all, 2), 1);
+    if (!name.n)
+        return RP_OK;
+    RP_TRY(rp_program_string(p, (const char *)name.at, name.n, &id, err));
+    p->name = id;
+    for (uint32_t i = 0; i < p->computations.n; i++)
+        if (p->computations.at[i].name == id)
+            p->entry = i;
+    return RP_OK;
+}
+
+const struct rp_format rp_format_tao = {.name = "blade-input",
+                                        .summary = "BladeDISC compiler inputs",
+                                        .kind = RP_FORMAT_KIND_PROGRAM,
+                                        .sniff = sniff_tao,
+                                        .read = read_tao};

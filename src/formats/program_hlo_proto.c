@@ -503,6 +503,12 @@ static enum rp_code fill(struct rp_program *p, struct rp_bytes bytes,
     return code;
 }
 
+enum rp_code rp_hlo_proto_fill(struct rp_program *p, const void *bytes, size_t n,
+                               const struct rp_limits *limits, struct rp_err *err)
+{
+    return fill(p, (struct rp_bytes){bytes, n}, limits, err);
+}
+
 enum rp_code rp_hlo_proto_parse(const void *bytes, size_t n, const struct rp_limits *limits,
                                 struct rp_program **out, struct rp_err *err)
 {

@@ -5,34 +5,26 @@
  * becomes a computation, and the last one, which is the newest, is the entry.
  *
  *   %20 = tuple[] ratex::relay_expr(%19.1, %8), num_outputs=9, ROOT=21,   fn (/path/sgd.py:241)
+ *
+ * The same graphs may have been asked for as drawings (lazy_dot.c) or as HLO: then the newest of
+ * them is read as such. A process that died leaves its last graph without an end, which is taken.
  */
 #include "base/text.h"
 #include "formats/formats.h"
+#include "formats/lazy.h"
+#include "formats/programs.h"
 
 #include <stdio.h>
 #include <string.h>
 
-struct lazy {
-    const char *begin, *end;
-    struct rp_program *p;
-    struct rp_limits limits;
-    struct rp_err *err;
-    RP_VEC(uint32_t) op_of;    /* number in the graph to operation + 1 */
-    RP_VEC(uint32_t) operands; /* of the line being read: operation, output */
-};
-
-#define FAIL(r, where, ...)                                                         \
-    rp_text_error((r)->err, RP_FORMAT, (r)->begin, (size_t)((r)->end - (r)->begin), \
-                  (size_t)((where) - (r)->begin), __VA_ARGS__)
-
-static bool digit(char c)
+bool lazy_digit(char c)
 {
     return c >= '0' && c <= '9';
 }
 
-static const char *number(const char *s, const char *end, uint32_t *value)
+const char *lazy_number(const char *s, const char *end, uint32_t *value)
 {
-    for (*value = 0; s < end && digit(*s) && *value < 100000000; s++)
+    for (*value = 0; s < end && lazy_digit(*s) && *value < 100000000; s++)
         *value = *value * 10 + (uint32_t)(*s - '0');
     return s;
 }
@@ -76,9 +68,9 @@ static enum rp_code array(struct lazy *r, const char **s, const char *end, uint3
         dynamic[n] = *from == '<';
         from += *from == '<' ? 2 : 0;
         digits = from;
-        from = number(from, end, &v);
+        from = lazy_number(from, end, &v);
         if (from == digits)
-            return FAIL(r, from, "expected a dimension of the shape");
+            return LAZY_FAIL(r, from, "expected a dimension of the shape");
         dims[n++] = v;
         while (from < end && (*from == ',' || *from == ' '))
             from++;
@@ -96,7 +88,7 @@ static enum rp_code array(struct lazy *r, const char **s, const char *end, uint3
 }
 
 /* "f32[2]", "(f32[2], s64[])" or "[Float[2], Long[]]" */
-static enum rp_code shape(struct lazy *r, const char *s, const char *end, uint32_t *id)
+enum rp_code lazy_shape(struct lazy *r, const char *s, const char *end, uint32_t *id)
 {
     uint32_t parts[64];
     size_t n = 0;
@@ -148,38 +140,50 @@ static enum rp_code operands(struct lazy *r, const char **s, const char *end)
             at++;
             continue;
         }
-        at = number(at + 1, end, &id);
+        at = lazy_number(at + 1, end, &id);
         if (at < end && *at == '.')
-            at = number(at + 1, end, &index);
+            at = lazy_number(at + 1, end, &index);
         if (id >= r->op_of.n || !r->op_of.at[id])
-            return FAIL(r, where, "operand '%%%u' is not defined", id);
+            return LAZY_FAIL(r, where, "operand '%%%u' is not defined", id);
         RP_TRY(rp_vec_push(&r->operands, r->op_of.at[id] - 1, r->err));
         RP_TRY(rp_vec_push(&r->operands, index, r->err));
     }
     if (at >= end)
-        return FAIL(r, end, "operands without their end");
+        return LAZY_FAIL(r, end, "operands without their end");
     *s = at + 1;
+    return RP_OK;
+}
+
+/* What is known of the newest operation's origin; made where there is nothing yet. */
+static enum rp_code meta_of(struct lazy *r, struct rp_op_meta **meta)
+{
+    uint32_t *id = &r->p->meta.at[r->p->nops - 1];
+
+    if (!*id) {
+        *id = (uint32_t)r->p->metas.n;
+        RP_TRY(rp_vec_push(&r->p->metas, (struct rp_op_meta){0}, r->err));
+    }
+    *meta = &r->p->metas.at[*id];
     return RP_OK;
 }
 
 /* "location=fn@file.py:3" or "  fn (/path/file.py:3)" */
 static enum rp_code source(struct lazy *r, const char *s, const char *end)
 {
-    struct rp_op_meta meta = {0};
+    struct rp_op_meta *meta;
     const char *colon = memrchr(s, ':', (size_t)(end - s));
     uint32_t line;
 
-    if (!colon || colon + 1 == end || !digit(colon[1]))
+    if (!colon || colon + 1 == end || !lazy_digit(colon[1]))
         return RP_OK;
-    number(colon + 1, end, &line);
-    meta.line = (int32_t)line;
-    RP_TRY(rp_program_string(r->p, s, (size_t)(colon - s), &meta.file, r->err));
-    r->p->meta.at[r->p->nops - 1] = (uint32_t)r->p->metas.n;
-    return rp_vec_push(&r->p->metas, meta, r->err);
+    lazy_number(colon + 1, end, &line);
+    RP_TRY(meta_of(r, &meta));
+    meta->line = (int32_t)line;
+    return rp_program_string(r->p, s, (size_t)(colon - s), &meta->file, r->err);
 }
 
 /* ", key=value" until the end; values may have brackets. A frame may stand at the end. */
-static enum rp_code attributes(struct lazy *r, const char *s, const char *end)
+enum rp_code lazy_attributes(struct lazy *r, const char *s, const char *end)
 {
     while (s < end) {
         const char *from, *assign, *to;
@@ -210,6 +214,14 @@ static enum rp_code attributes(struct lazy *r, const char *s, const char *end)
             RP_TRY(source(r, at ? at + 1 : assign + 1, to));
             continue;
         }
+        if (assign - from == 5 && memcmp(from, "scope", 5) == 0) {
+            struct rp_op_meta *meta;
+
+            RP_TRY(meta_of(r, &meta));
+            RP_TRY(rp_program_string(r->p, assign + 1, (size_t)(to - assign - 1), &meta->op_name,
+                                     r->err));
+            continue;
+        }
         if (assign - from == 8 && memcmp(from, "NodeType", 8) == 0)
             continue; /* a mangled C++ name: says what the operation says */
         RP_TRY(rp_program_string(r->p, from, (size_t)(assign - from), &key, r->err));
@@ -225,16 +237,16 @@ static enum rp_code node(struct lazy *r, const char *s, const char *end)
     const char *name = s + 1, *open, *to;
     uint32_t id, made;
 
-    s = number(name, end, &id);
+    s = lazy_number(name, end, &id);
     RP_TRY(rp_program_string(r->p, name, (size_t)(s - name), &op.name, r->err));
     if (end - s < 4 || memcmp(s, " = ", 3) != 0)
-        return FAIL(r, s, "expected ' = '");
+        return LAZY_FAIL(r, s, "expected ' = '");
     to = shape_end(s + 3, end);
-    RP_TRY(shape(r, s + 3, to, &op.shape));
+    RP_TRY(lazy_shape(r, s + 3, to, &op.shape));
     s = to < end ? to + 1 : end;
     open = memchr(s, '(', (size_t)(end - s));
     if (!open)
-        return FAIL(r, s, "expected an operation with its operands");
+        return LAZY_FAIL(r, s, "expected an operation with its operands");
     RP_TRY(rp_program_string(r->p, s, (size_t)(open - s), &op.foreign, r->err));
     s = open + 1;
     RP_TRY(operands(r, &s, end));
@@ -246,10 +258,10 @@ static enum rp_code node(struct lazy *r, const char *s, const char *end)
     while (r->op_of.n <= id)
         RP_TRY(rp_vec_push(&r->op_of, 0, r->err));
     r->op_of.at[id] = made + 1;
-    return attributes(r, s, end);
+    return lazy_attributes(r, s, end);
 }
 
-static enum rp_code begin_graph(struct lazy *r)
+enum rp_code lazy_begin_graph(struct lazy *r)
 {
     char text[32];
     uint32_t name, id;
@@ -271,11 +283,13 @@ static enum rp_code lines(struct lazy *r)
         while (at < end && *at == ' ')
             at++;
         if (end - at >= 4 && memcmp(at, "IR {", 4) == 0) {
-            RP_TRY(begin_graph(r));
+            RP_TRY(lazy_begin_graph(r));
             inside = true;
+        } else if (end - at >= 9 && memcmp(at, "digraph G", 9) == 0) {
+            RP_TRY(lazy_dot(r, &end));
         } else if (inside && at < end && *at == '}') {
             inside = false;
-        } else if (inside && end - at > 1 && *at == '%' && digit(at[1])) {
+        } else if (inside && end - at > 1 && *at == '%' && lazy_digit(at[1])) {
             RP_TRY(node(r, at, end));
         }
         s = end + (end < r->end);
@@ -283,8 +297,35 @@ static enum rp_code lines(struct lazy *r)
             break;
     }
     if (!r->p->computations.n)
-        return FAIL(r, r->end, "no graph in it");
+        return LAZY_FAIL(r, r->end, "no graph in it");
     return rp_program_finish(r->p, r->err);
+}
+
+/* ---- the file ---- */
+
+#define BEGIN "## BEGIN_GRAPH\n"
+
+/* The last graph of the text, where it is HLO; NULL otherwise. */
+static const char *newest_hlo(const char *text, size_t n, size_t *len)
+{
+    const char *end = text + n, *last = NULL, *close;
+
+    for (const char *s = text; (s = memmem(s, (size_t)(end - s), BEGIN, sizeof BEGIN - 1));)
+        last = s += sizeof BEGIN - 1;
+    if (!last || end - last < 10 || memcmp(last, "HloModule ", 10) != 0)
+        return NULL;
+    close = memmem(last, (size_t)(end - last), "\n## END_GRAPH", 13);
+    for (const char *s = last; s < (close ? close : end);) { /* what torch_xla adds behind */
+        const char *line = memchr(s, '\n', (size_t)(end - s));
+
+        if (*s == '#' || (end - s > 11 && memcmp(s, "Graph Hash:", 11) == 0)) {
+            close = s;
+            break;
+        }
+        s = line ? line + 1 : end;
+    }
+    *len = (size_t)((close ? close : end) - last);
+    return last;
 }
 
 static enum rp_code read(struct rp_input *in, const struct rp_read_options *options,
@@ -292,13 +333,17 @@ static enum rp_code read(struct rp_input *in, const struct rp_read_options *opti
 {
     struct lazy r = {.err = err};
     const uint8_t *bytes;
+    const char *hlo;
     enum rp_code code;
-    size_t n;
+    size_t n, len;
 
     RP_TRY(rp_input_slurp(in, &bytes, &n, err));
-    RP_TRY(rp_program_new("lazy", &to->program, err));
     to->borrows_input = true;
     to->content_bytes = n;
+    hlo = newest_hlo((const char *)bytes, n, &len);
+    if (hlo)
+        return rp_hlo_text_parse(hlo, len, options->limits, &to->program, err);
+    RP_TRY(rp_program_new("lazy", &to->program, err));
     r.begin = (const char *)bytes;
     r.end = r.begin + n;
     r.p = to->program;
@@ -306,19 +351,26 @@ static enum rp_code read(struct rp_input *in, const struct rp_read_options *opti
     code = lines(&r);
     rp_vec_release(&r.op_of);
     rp_vec_release(&r.operands);
+    rp_vec_release(&r.edges);
     return code;
 }
 
 static enum rp_sniff sniff(const uint8_t *head, size_t n, const char *file)
 {
+    static const char *const marks[] = {BEGIN "IR {", BEGIN "HloModule ", BEGIN "digraph G"};
+
     (void)file;
-    if (memmem(head, n, "## BEGIN_GRAPH\nIR {", 19))
-        return RP_SNIFF_CERTAIN;
+    for (size_t i = 0; i < sizeof marks / sizeof *marks; i++)
+        if (memmem(head, n, marks[i], strlen(marks[i])))
+            return RP_SNIFF_CERTAIN;
+    if (n > 9 && memcmp(head, "digraph G", 9) == 0 && memmem(head, n, "\n  node0 [label=\"", 17))
+        return RP_SNIFF_LIKELY;
     return n > 4 && memcmp(head, "IR {", 4) == 0 ? RP_SNIFF_CERTAIN : RP_SNIFF_NO;
 }
 
 const struct rp_format rp_format_lazy = {.name = "lazy-ir",
-                                         .summary = "lazy tensor dumps (torch_xla, torch.lazy)",
+                                         .summary =
+                                             "lazy tensor dumps (Ratex, torch_xla, torch.lazy)",
                                          .kind = RP_FORMAT_KIND_PROGRAM,
                                          .sniff = sniff,
                                          .read = read};

@@ -3,7 +3,9 @@
  * StableHLO as MLIR text, as JAX prints it: functions become computations, operations keep the name
  * that HLO has for them where there is one. The reader knows brackets, names, types and where a
  * statement ends, not each operation's own syntax: what stands between the operands and the types
- * is kept as attributes. Operations inside of regions belong to the function around them.
+ * is kept as attributes, in HLO's words for the operations that count. Regions are computations
+ * that their operation calls, as in HLO: loops and branches get one tuple with what they use of
+ * the function around them.
  */
 #include "formats/formats.h"
 #include "formats/mlir.h"
@@ -14,6 +16,7 @@
 
 static enum rp_code function(struct mlir *r)
 {
+    size_t first = r->args.n;
     uint32_t name, id;
 
     while (r->at < r->end && *r->at != '@' && *r->at != '\n')
@@ -28,7 +31,8 @@ static enum rp_code function(struct mlir *r)
     if (strcmp(rp_program_text(r->p, name), "main") == 0)
         r->p->entry = id;
     if (r->at < r->end && *r->at == '(')
-        RP_TRY(mlir_arguments(r, RP_OP_PARAMETER));
+        RP_TRY(mlir_arguments(r));
+    RP_TRY(mlir_parameters(r, first, r->args.n - first, false));
     for (mlir_space(r); r->at < r->end; mlir_space(r)) { /* results and attributes */
         if (*r->at == '{' && !mlir_is_dictionary(r))
             break;
@@ -40,7 +44,8 @@ static enum rp_code function(struct mlir *r)
     if (r->at >= r->end)
         return MLIR_FAIL(r, r->end, "a function without a body");
     r->at++;
-    return mlir_block(r);
+    RP_TRY(mlir_block(r));
+    return mlir_read_regions(r);
 }
 
 /* "#loc5 = loc("name"(#loc4))", "loc("file.py":3:4 to :9)", "loc(callsite(#loc1 at #loc2))" */
@@ -152,7 +157,7 @@ static enum rp_code module(struct mlir *r)
 static enum rp_code read(struct rp_input *in, const struct rp_read_options *options,
                          struct rp_import *to, struct rp_err *err)
 {
-    struct mlir r = {.err = err, .depth = 64};
+    struct mlir r = {.err = err};
     const uint8_t *bytes;
     enum rp_code code;
     size_t n;
@@ -165,7 +170,13 @@ static enum rp_code read(struct rp_input *in, const struct rp_read_options *opti
     r.end = r.begin + n;
     r.p = to->program;
     r.limits = options->limits ? *options->limits : RP_LIMITS_DEFAULT;
+    rp_map_init(&r.parts);
     code = module(&r);
+    rp_map_release(&r.parts);
+    rp_vec_release(&r.regions);
+    rp_vec_release(&r.args);
+    rp_vec_release(&r.outside);
+    rp_vec_release(&r.seen);
     rp_vec_release(&r.op_of);
     rp_vec_release(&r.function_of);
     rp_vec_release(&r.operands);

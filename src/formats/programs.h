@@ -21,6 +21,10 @@ enum rp_code rp_hlo_proto_parse(const void *bytes, size_t n, const struct rp_lim
 /* The HloModuleProto inside of any of them, as it stands there; false where there is none. */
 bool rp_hlo_proto_module(const void *bytes, size_t n, struct rp_bytes *module);
 
+/* The same into a new program of the language "hlo". */
+enum rp_code rp_hlo_proto_fill(struct rp_program *p, const void *bytes, size_t n,
+                               const struct rp_limits *limits, struct rp_err *err);
+
 /* An HloProto. */
 enum rp_code rp_hlo_proto_write(const struct rp_program *p, struct rp_proto_writer *to,
                                 struct rp_err *err);

@@ -122,39 +122,77 @@ static enum rp_code put_strings(struct parser *p, uint32_t number)
     return RP_OK;
 }
 
-static enum rp_code put_scalar(struct parser *p, const struct rp_schema_field *field)
+/* Elements of packed lists have no tags. */
+static void put_bits(struct parser *p, const struct rp_schema_field *field, uint64_t bits,
+                     bool packed)
+{
+    switch (field->type) {
+    case RP_SCHEMA_FLOAT:
+        if (packed)
+            rp_proto_add_fixed32(p->to, (uint32_t)bits);
+        else
+            rp_proto_put_fixed32(p->to, field->number, (uint32_t)bits);
+        return;
+    case RP_SCHEMA_DOUBLE:
+        if (packed)
+            rp_proto_add_fixed64(p->to, bits);
+        else
+            rp_proto_put_fixed64(p->to, field->number, bits);
+        return;
+    default:
+        if (packed)
+            rp_proto_add_varint(p->to, bits);
+        else
+            rp_proto_put_varint(p->to, field->number, bits);
+    }
+}
+
+static uint64_t float_bits(const char *text)
+{
+    float value = strtof(text, NULL);
+    uint32_t bits;
+
+    memcpy(&bits, &value, sizeof bits);
+    return bits;
+}
+
+static uint64_t double_bits(const char *text)
+{
+    double value = strtod(text, NULL);
+    uint64_t bits;
+
+    memcpy(&bits, &value, sizeof bits);
+    return bits;
+}
+
+static enum rp_code put_scalar(struct parser *p, const struct rp_schema_field *field, bool packed)
 {
     const char *where = p->at;
     struct rp_bytes w = word(p);
+    uint64_t bits;
     char text[64];
-    char *end;
+    char *end = text + 1;
 
     if (!w.n || w.n >= sizeof text)
         return FAIL(p, where, "expected a value");
     memcpy(text, w.at, w.n);
     text[w.n] = '\0';
-    switch (field->type) {
-    case RP_SCHEMA_BOOL:
-        rp_proto_put_varint(p->to, field->number, equals(w, "true") || equals(w, "1"));
-        return RP_OK;
-    case RP_SCHEMA_FLOAT:
-        rp_proto_put_float(p->to, field->number, strtof(text, NULL));
-        return RP_OK;
-    case RP_SCHEMA_DOUBLE:
-        rp_proto_put_double(p->to, field->number, strtod(text, NULL));
-        return RP_OK;
-    default:
-        break;
-    }
+    if (field->type == RP_SCHEMA_BOOL)
+        bits = equals(w, "true") || equals(w, "1");
+    else if (field->type == RP_SCHEMA_FLOAT)
+        bits = float_bits(text);
+    else if (field->type == RP_SCHEMA_DOUBLE)
+        bits = double_bits(text);
+    else
+        bits = *text == '-' ? (uint64_t)strtoll(text, &end, 0) : strtoull(text, &end, 0);
     for (const struct rp_schema_word *e = field->words; e && e->word; e++)
         if (equals(w, e->word)) {
-            rp_proto_put_varint(p->to, field->number, (uint64_t)(int64_t)e->value);
-            return RP_OK;
+            bits = (uint64_t)(int64_t)e->value;
+            end = text + 1;
         }
-    rp_proto_put_varint(p->to, field->number,
-                        *text == '-' ? (uint64_t)strtoll(text, &end, 0) : strtoull(text, &end, 0));
     if (end == text && field->type != RP_SCHEMA_ENUM) /* an enum of tomorrow is read as 0 */
         return FAIL(p, where, "expected a number");
+    put_bits(p, field, bits, packed);
     return RP_OK;
 }
 
@@ -202,7 +240,7 @@ static const struct rp_schema_field *find_name(const struct rp_schema *schema, s
 
 static enum rp_code fields(struct parser *p, const struct rp_schema *schema, char close);
 
-static enum rp_code value(struct parser *p, const struct rp_schema_field *field)
+static enum rp_code value(struct parser *p, const struct rp_schema_field *field, bool packed)
 {
     char c = peek(p);
     enum rp_code code;
@@ -212,7 +250,7 @@ static enum rp_code value(struct parser *p, const struct rp_schema_field *field)
         return c == '"' || c == '\'' ? put_strings(p, field->number)
                                      : FAIL(p, p->at, "expected a string");
     if (field->type != RP_SCHEMA_MESSAGE)
-        return put_scalar(p, field);
+        return put_scalar(p, field, packed);
     if (c != '{' && c != '<')
         return FAIL(p, p->at, "expected '{'");
     if (!p->depth)
@@ -226,18 +264,42 @@ static enum rp_code value(struct parser *p, const struct rp_schema_field *field)
     return code;
 }
 
-static enum rp_code values(struct parser *p, const struct rp_schema_field *field)
+static enum rp_code values(struct parser *p, const struct rp_schema_field *field, bool packed)
 {
     if (peek(p) != '[')
-        return value(p, field);
+        return value(p, field, packed);
     p->at++;
     while (peek(p) != ']') {
         if (!peek(p))
             return FAIL(p, p->at, "a list without its end");
-        RP_TRY(value(p, field));
+        RP_TRY(value(p, field, packed));
     }
     p->at++;
     return RP_OK;
+}
+
+/* Numbers of a list that follow each other, as one field: what compilers write, and expect. */
+static enum rp_code packed_values(struct parser *p, const struct rp_schema_field *field)
+{
+    size_t begun = rp_proto_begin(p->to, field->number);
+    const char *mark;
+
+    for (;;) {
+        RP_TRY(values(p, field, true));
+        mark = p->at;
+        peek(p);
+        if (!equals(word(p), field->name) || peek(p) != ':')
+            break;
+        p->at++;
+    }
+    p->at = mark;
+    rp_proto_end(p->to, begun);
+    return RP_OK;
+}
+
+static bool is_packed(const struct rp_schema_field *field)
+{
+    return field->repeated && field->type != RP_SCHEMA_TEXT && field->type != RP_SCHEMA_MESSAGE;
 }
 
 /* Up to the closing bracket; 0: the end of the text. */
@@ -261,7 +323,10 @@ static enum rp_code fields(struct parser *p, const struct rp_schema *schema, cha
         }
         if (peek(p) == ':')
             p->at++;
-        RP_TRY(field ? values(p, field) : skip_value(p));
+        if (!field)
+            RP_TRY(skip_value(p));
+        else
+            RP_TRY(is_packed(field) ? packed_values(p, field) : values(p, field, false));
     }
     p->at += close != '\0';
     return RP_OK;

@@ -23,6 +23,7 @@
  */
 #include "base/vec.h"
 #include "formats/emit_json.h"
+#include "formats/emit_overlay.h"
 #include "formats/writers.h"
 
 struct chrome {
@@ -32,10 +33,11 @@ struct chrome {
     struct rp_pieces origins; /* {"ph":"X","cat":"kernel","name": */
     struct rp_pieces ends;    /* the same for the end of a pair */
     struct rp_pieces tracks;  /* ,"pid":0,"tid":7 */
-    bool foreign;             /* not read from Chrome JSON */
-    bool any;                 /* something stands before in this list */
-    RP_VEC(rp_event) open;    /* pairs of the track that have not ended: a heap, next end first */
-    RP_VEC(rp_event) order;   /* the events as the file had them, where that order is used */
+    const struct rp_write_overlay *overlay;
+    bool foreign;           /* not read from Chrome JSON */
+    bool any;               /* something stands before in this list */
+    RP_VEC(rp_event) open;  /* pairs of the track that have not ended: a heap, next end first */
+    RP_VEC(rp_event) order; /* the events as the file had them, where that order is used */
 };
 
 static void put_origin(struct chrome *c, struct rp_emit *to, const struct rp_origin *o, char phase)
@@ -421,6 +423,8 @@ static enum rp_code put_document(struct chrome *c, struct rp_err *err)
     RP_TRY(put_events(c, err));
     for (uint32_t i = 0; i < t->flows.n; i++)
         put_flow(c, i);
+    if (c->overlay)
+        c->any = rp_emit_overlay(&c->e, c->overlay, &c->tracks, c->any);
     rp_emit_text(&c->e, c->any ? "\n]" : "]");
     c->any = true;
     put_meta(c, true);
@@ -442,7 +446,7 @@ static void release(struct chrome *c)
 enum rp_code rp_write_chrome(const struct rp_trace *trace, const char *path,
                              const struct rp_write_options *options, struct rp_err *err)
 {
-    struct chrome c = {.t = trace};
+    struct chrome c = {.t = trace, .overlay = options ? options->overlay : NULL};
     enum rp_code code;
 
     c.foreign = strcmp(rp_trace_str(trace, trace->format), "chrome-json") != 0;

@@ -13,8 +13,28 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-struct rp_write_options { /* zeroed: the defaults */
-    int gzip_level;       /* 1 to 9 where the path ends in ".gz"; 0: 6 */
+/* What is drawn over a trace that is written for viewers: rows of spans in a process of their own,
+   and arrows between the recorded tracks. */
+struct rp_overlay_span {
+    int64_t ts_ns, dur_ns;
+    const char *name, *kind;
+    uint32_t row;
+};
+struct rp_overlay_arrow {
+    int64_t from_ns, to_ns;
+    rp_track from, to;
+};
+struct rp_write_overlay {
+    const char *title;       /* of the process, and the category of all of it */
+    const char *const *rows; /* their names */
+    size_t nrows, nspans, narrows;
+    const struct rp_overlay_span *spans;
+    const struct rp_overlay_arrow *arrows;
+};
+
+struct rp_write_options {                   /* zeroed: the defaults */
+    int gzip_level;                         /* 1 to 9 where the path ends in ".gz"; 0: 6 */
+    const struct rp_write_overlay *overlay; /* Chrome's format only; NULL: none */
 };
 
 struct rp_writer {

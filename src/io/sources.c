@@ -356,3 +356,12 @@ enum rp_code rp_source_open(struct rp_sources *sources, size_t i, struct rp_inpu
     *out = atomic_exchange(e->once, NULL);
     return *out ? RP_OK : rp_err_set(err, RP_USAGE, "'%s' can be read only once", e->source.name);
 }
+
+void rp_source_return(struct rp_sources *sources, size_t i, struct rp_input *in)
+{
+    const struct entry *e = &sources->list.at[i];
+
+    if (e->once)
+        in = atomic_exchange(e->once, in);
+    rp_input_close(in);
+}

@@ -54,6 +54,10 @@ const struct rp_source *rp_sources_borrow(const struct rp_sources *sources, size
 enum rp_code rp_source_open(struct rp_sources *sources, size_t i, struct rp_input **out,
                             struct rp_err *err);
 
+/* Gives an input of source i back of which nothing was read (it may have been peeked at), so that
+   the source can be opened again, also where it can be read only once. */
+void rp_source_return(struct rp_sources *sources, size_t i, struct rp_input *in);
+
 /* Order of names as people count: runs of digits by their value. 0 only for equal names. */
 int rp_natural_compare(const char *a, const char *b);
 

@@ -5,6 +5,7 @@
  * transcendental functions are a class of their own, convolutions count only the products inside of
  * the input. Doubles: totals of large programs exceed 2^63.
  */
+#include "program/literal.h"
 #include "program/order.h"
 #include "program/structure.h"
 #include "program/window.h"
@@ -18,6 +19,7 @@
 struct counter {
     const struct rp_program *p;
     struct rp_costs *out;
+    bool *read; /* scratch: whether an operand of a fusion is read as a whole already */
 };
 
 static double elements(const struct counter *c, uint32_t op)
@@ -281,6 +283,123 @@ static struct rp_cost count_flops(const struct counter *c, uint32_t op)
     return cost;
 }
 
+static double operand_bytes(const struct rp_program *p, uint32_t op, uint32_t from, uint32_t to)
+{
+    struct rp_ids operands = rp_op_operands(p, op);
+    double sum = 0;
+
+    for (uint32_t i = from; i < to && i < operands.n; i++)
+        sum += (double)rp_shape_bytes(p, p->shape.at[operands.at[i]]);
+    return sum;
+}
+
+/* Positions of a shape's dimensions from the minor one up; row-major where it says nothing. */
+static bool minor_first(const struct rp_program *p, uint32_t shape, uint32_t *out)
+{
+    const struct rp_op_shape *s = &p->shapes.at[shape];
+
+    if (s->elem == RP_ELEM_TUPLE || s->n > MAX_DIMS)
+        return false;
+    if (!rp_shape_minor_to_major(p, shape, out, MAX_DIMS))
+        for (uint32_t i = 0; i < s->n; i++)
+            out[i] = s->n - 1 - i;
+    return true;
+}
+
+/* A transpose whose layouts leave every element where it is. */
+static bool transposes_nothing(const struct rp_program *p, uint32_t op)
+{
+    const struct rp_attr *attr = rp_op_attr(p, op, RP_ATTR_DIMENSIONS);
+    struct rp_ids operands = rp_op_operands(p, op);
+    uint32_t from[MAX_DIMS], to[MAX_DIMS], rank = p->shapes.at[p->shape.at[op]].n;
+    int64_t dims[MAX_DIMS];
+    size_t n = 0;
+
+    if (!attr || !operands.n || !rp_attr_ints(attr, dims, MAX_DIMS, &n) || n != rank ||
+        n > MAX_DIMS || p->shapes.at[p->shape.at[operands.at[0]]].n != rank ||
+        !minor_first(p, p->shape.at[operands.at[0]], from) || !minor_first(p, p->shape.at[op], to))
+        return false;
+    for (uint32_t i = 0; i < rank; i++)
+        if (to[i] >= rank || dims[to[i]] != from[i])
+            return false;
+    return true;
+}
+
+static double shape_bytes(const struct rp_program *p, uint32_t op)
+{
+    return (double)rp_shape_bytes(p, p->shape.at[op]);
+}
+
+/* What an operation in a fusion reads of a parameter: readers of a part read that part, all others
+   share one reading of the whole. */
+static double read_in_fusion(const struct counter *c, uint32_t reader, uint32_t position,
+                             uint32_t parameter)
+{
+    const struct rp_program *p = c->p;
+    struct rp_ids operands = rp_op_operands(p, reader);
+    int64_t number = p->value.at[parameter];
+
+    switch (p->code.at[reader]) {
+    case RP_OP_SLICE:
+        return shape_bytes(p, reader);
+    case RP_OP_DYNAMIC_SLICE:
+        if (position == 0)
+            return shape_bytes(p, reader);
+        break;
+    case RP_OP_DYNAMIC_UPDATE_SLICE:
+        if (operands.n > 1)
+            return shape_bytes(p, operands.at[1]);
+        break;
+    case RP_OP_BROADCAST:
+    case RP_OP_RESHAPE:
+        return shape_bytes(p, parameter);
+    default:
+        break;
+    }
+    if (c->read[number])
+        return 0;
+    c->read[number] = true;
+    return shape_bytes(p, parameter);
+}
+
+/* An update in place writes what it updates. */
+static double written_by(const struct rp_program *p, uint32_t op)
+{
+    struct rp_ids operands = rp_op_operands(p, op);
+
+    if (p->code.at[op] == RP_OP_DYNAMIC_UPDATE_SLICE && operands.n > 1)
+        return shape_bytes(p, operands.at[1]);
+    return shape_bytes(p, op);
+}
+
+/* Reads and writes at the border of a fusion. */
+static double fusion_bytes(const struct counter *c, uint32_t op)
+{
+    const struct rp_program *p = c->p;
+    const struct rp_computation *body = &p->computations.at[rp_op_called(p, op).at[0]];
+    uint32_t n = rp_op_operands(p, op).n;
+    double sum = 0;
+
+    memset(c->read, 0, n * sizeof *c->read);
+    for (uint32_t reader = body->first; reader < body->first + body->n; reader++) {
+        struct rp_ids operands = rp_op_operands(p, reader);
+
+        for (uint32_t i = 0; i < operands.n; i++)
+            if (p->code.at[operands.at[i]] == RP_OP_PARAMETER &&
+                (uint64_t)p->value.at[operands.at[i]] < n)
+                sum += read_in_fusion(c, reader, i, operands.at[i]);
+    }
+    if (body->root == RP_NONE)
+        return sum + shape_bytes(p, op);
+    if (p->code.at[body->root] == RP_OP_PARAMETER) /* passes on what it reads */
+        return sum + 2 * shape_bytes(p, op);
+    if (p->code.at[body->root] != RP_OP_TUPLE)
+        return sum + written_by(p, body->root);
+    for (uint32_t i = 0; i < rp_op_operands(p, body->root).n; i++)
+        sum += written_by(p, rp_op_operands(p, body->root).at[i]);
+    return sum;
+}
+
 /* What an operation reads and writes: operands and result, but of the ones that look at a part of
    an array, that part. Callers other than fusions have their bytes from the called. */
 static double count_bytes(const struct counter *c, uint32_t op)
@@ -288,7 +407,7 @@ static double count_bytes(const struct counter *c, uint32_t op)
     const struct rp_program *p = c->p;
     enum rp_opcode code = (enum rp_opcode)p->code.at[op];
     struct rp_ids operands = rp_op_operands(p, op);
-    double own = (double)rp_shape_bytes(p, p->shape.at[op]), sum = own;
+    double own = (double)rp_shape_bytes(p, p->shape.at[op]);
 
     if (rp_op_info[code].flags & RP_OPF_FREE)
         return 0;
@@ -298,29 +417,36 @@ static double count_bytes(const struct counter *c, uint32_t op)
     case RP_OP_CONDITIONAL:
     case RP_OP_ASYNC_START:
         return 0;
+    case RP_OP_FUSION:
+        return rp_op_called(p, op).n ? fusion_bytes(c, op)
+                                     : own + operand_bytes(p, op, 0, operands.n);
     case RP_OP_SLICE:
     case RP_OP_DYNAMIC_SLICE:
-    case RP_OP_GATHER:
-        return 2 * own;
+    case RP_OP_GATHER: /* the part, there and back, and the numbers that say which */
+        return 2 * own + operand_bytes(p, op, 1, operands.n);
     case RP_OP_DYNAMIC_UPDATE_SLICE:
-        return operands.n > 1 ? 2 * (double)rp_shape_bytes(p, p->shape.at[operands.at[1]]) : own;
+        return operands.n > 1 ? operand_bytes(p, op, 1, operands.n) + operand_bytes(p, op, 1, 2)
+                              : own;
+    case RP_OP_SCATTER: /* arrays, numbers, then as many updates as arrays */
+        return 3 * operand_bytes(p, op, operands.n / 2 + 1, operands.n) +
+               operand_bytes(p, op, operands.n / 2, operands.n / 2 + 1);
+    case RP_OP_TRANSPOSE:
+        return transposes_nothing(p, op) ? 0 : own + operand_bytes(p, op, 0, operands.n);
     default:
-        for (uint32_t i = 0; i < operands.n; i++)
-            sum += (double)rp_shape_bytes(p, p->shape.at[operands.at[i]]);
-        return sum;
+        return own + operand_bytes(p, op, 0, operands.n);
     }
 }
 
 enum rp_code rp_program_count(const struct rp_program *p, struct rp_arena *arena,
                               struct rp_costs *out, struct rp_err *err)
 {
-    struct counter counter = {p, out};
+    struct counter counter = {p, out, RP_ARENA_NEW(arena, bool, p->operands.n + 1)};
     uint32_t *calls;
 
     memset(out, 0, sizeof *out);
     out->op = RP_ARENA_NEW(arena, struct rp_cost, (size_t)p->nops + 1);
     out->computation = RP_ARENA_NEW(arena, struct rp_cost, p->computations.n + 1);
-    if (!out->op || !out->computation)
+    if (!out->op || !out->computation || !counter.read)
         return rp_err_nomem(err, "counting a program");
     RP_TRY(rp_program_call_order(p, arena, &calls, err));
     for (size_t i = 0; i < p->computations.n; i++) {

@@ -80,7 +80,7 @@ struct hasher {
     const struct rp_program *p;
     struct rp_arena *arena;
     struct rp_hashes *out;
-    uint64_t *key;    /* of every attribute key that is known; 0: quiet */
+    uint64_t *key;    /* of every attribute key that is known */
     uint64_t *opcode; /* of every opcode */
     uint32_t *uses;   /* of every operation */
     uint32_t *order;  /* scratch of one computation */
@@ -145,6 +145,33 @@ static bool says_nothing(const struct rp_attr *attr)
            (attr->n == 5 && memcmp(attr->at, "false", 5) == 0);
 }
 
+enum { QUIET = 1 };
+static const struct {
+    const char *key;
+    int flags;
+} known_attrs[] = {
+    {"", QUIET},
+#define RP_ATTR(id, key, flags) {key, flags},
+#include "program/attrs.def"
+#undef RP_ATTR
+};
+
+bool rp_attr_counts(const struct rp_program *p, uint32_t op, const struct rp_attr *attr)
+{
+    if (says_nothing(attr))
+        return false;
+    if (attr->key == RP_ATTR_BACKEND_CONFIG)
+        return p->code.at[op] == RP_OP_CUSTOM_CALL;
+    if (attr->key < RP_ATTR_COUNT)
+        return !known_attrs[attr->key].flags;
+    return *rp_program_text(p, attr->key) != '_'; /* TensorFlow's notes to itself */
+}
+
+uint64_t rp_attr_hash(const struct rp_attr *attr)
+{
+    return attr->key == RP_ATTR_ROOT ? 1 : hash_value(attr->at, attr->n);
+}
+
 static uint64_t hash_attrs(const struct hasher *h, uint32_t op)
 {
     const struct rp_program *p = h->p;
@@ -155,16 +182,13 @@ static uint64_t hash_attrs(const struct hasher *h, uint32_t op)
     for (; n; n--, attr++) {
         uint64_t key;
 
+        if (!rp_attr_counts(p, op, attr))
+            continue;
         if (attr->key < RP_ATTR_COUNT)
             key = h->key[attr->key];
-        else if (*rp_program_text(p, attr->key) == '_') /* TensorFlow's notes to itself */
-            key = 0;
         else
             key = hash_text(rp_program_text(p, attr->key), rp_strtab_len(&p->strings, attr->key));
-        if (attr->key == RP_ATTR_BACKEND_CONFIG && p->code.at[op] == RP_OP_CUSTOM_CALL)
-            key = RP_ATTR_BACKEND_CONFIG;
-        if (key && !says_nothing(attr))
-            sum += mix(key, hash_value(attr->at, attr->n));
+        sum += mix(key, rp_attr_hash(attr));
     }
     return sum;
 }
@@ -180,6 +204,7 @@ static uint64_t hash_op(const struct hasher *h, uint32_t op)
     if (code == RP_OP_FOREIGN)
         hash = mix(hash, hash_text(rp_program_text(p, p->foreign.at[op]),
                                    rp_strtab_len(&p->strings, p->foreign.at[op])));
+    h->out->opcode[op] = hash;
     hash = mix(hash, h->out->shape[p->shape.at[op]]);
     if (code == RP_OP_CONSTANT)
         hash = mix(hash, hash_literal(h, op));
@@ -239,19 +264,8 @@ static enum rp_code hash_computation(struct hasher *h, uint32_t id, struct rp_er
 /* What depends on the tables only. */
 static void hash_tables(const struct hasher *h)
 {
-    enum { QUIET = 1 };
-    static const struct {
-        const char *key;
-        int flags;
-    } attrs[] = {
-        {"", QUIET},
-#define RP_ATTR(id, key, flags) {key, flags},
-#include "program/attrs.def"
-#undef RP_ATTR
-    };
-
     for (uint32_t i = 0; i < RP_ATTR_COUNT; i++)
-        h->key[i] = attrs[i].flags ? 0 : hash_text(attrs[i].key, strlen(attrs[i].key));
+        h->key[i] = hash_text(known_attrs[i].key, strlen(known_attrs[i].key));
     for (uint32_t i = 0; i < RP_OP_COUNT; i++)
         h->opcode[i] = hash_text(rp_op_info[i].name, strlen(rp_op_info[i].name));
     for (uint32_t i = 0; i < h->p->shapes.n; i++)
@@ -292,13 +306,14 @@ enum rp_code rp_program_hash(const struct rp_program *p, struct rp_arena *arena,
     out->computation = RP_ARENA_NEW(arena, uint64_t, p->computations.n + 1);
     out->reachable = RP_ARENA_NEW(arena, bool, p->computations.n + 1);
     out->local = RP_ARENA_NEW(arena, uint64_t, (size_t)p->nops + 1);
+    out->opcode = RP_ARENA_NEW(arena, uint64_t, (size_t)p->nops + 1);
     out->shape = RP_ARENA_NEW(arena, uint64_t, p->shapes.n + 1);
     h.key = RP_ARENA_NEW(arena, uint64_t, RP_ATTR_COUNT);
     h.opcode = RP_ARENA_NEW(arena, uint64_t, RP_OP_COUNT);
     h.uses = RP_ARENA_NEW(arena, uint32_t, (size_t)p->nops + 1);
     h.order = RP_ARENA_NEW(arena, uint32_t, (size_t)p->nops + 1);
-    if (!out->op || !out->computation || !out->reachable || !out->local || !out->shape || !h.key ||
-        !h.opcode || !h.uses || !h.order)
+    if (!out->op || !out->computation || !out->reachable || !out->local || !out->opcode ||
+        !out->shape || !h.key || !h.opcode || !h.uses || !h.order)
         return rp_err_nomem(err, "hashing a program");
     RP_TRY(rp_program_call_order(p, arena, &calls, err));
     hash_tables(&h);

@@ -22,13 +22,19 @@ enum rp_code rp_program_validate(const struct rp_program *p, struct rp_err *err)
 struct rp_hashes {
     uint64_t program; /* of the entry computation, and of those that nobody calls */
     uint64_t *computation, *op;
-    bool *reachable; /* computations that the entry calls, directly or not, and itself */
-    uint64_t *local; /* of operations alone: no operands, no called computations, and parameters
-                        without their numbers */
-    uint64_t *shape; /* of shapes */
+    bool *reachable;  /* computations that the entry calls, directly or not, and itself */
+    uint64_t *local;  /* of operations alone: no operands, no called computations, and parameters
+                         without their numbers */
+    uint64_t *opcode; /* of operations: what they are called in their language */
+    uint64_t *shape;  /* of shapes */
 };
 enum rp_code rp_program_hash(const struct rp_program *p, struct rp_arena *arena,
                              struct rp_hashes *out, struct rp_err *err);
+
+/* Whether an attribute counts for the hash, and its part of it: spaces, comments and quotes that
+   one writer needs and another does not are passed over. */
+bool rp_attr_counts(const struct rp_program *p, uint32_t op, const struct rp_attr *attr);
+uint64_t rp_attr_hash(const struct rp_attr *attr);
 
 /*
  * Floating-point operations, transcendental ones (a function such as exp or rsqrt is one) and bytes

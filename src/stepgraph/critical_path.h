@@ -2,15 +2,15 @@
 #ifndef RP_STEPGRAPH_CRITICAL_PATH_H
 #define RP_STEPGRAPH_CRITICAL_PATH_H
 /*
- * The critical path of one rank: a chain of events, each held up by the one before, from the first
- * start to the last end of host operators, runtime calls and device work. It covers that window
- * without holes: every segment is a part of a recorded event, or a wait with its cause.
+ * The critical path of a graph: a chain of nodes, each bound by the one before, from the begin of
+ * the window to its end. It covers the window without holes: every segment is a part of a recorded
+ * event, or a wait with its cause.
  *
  *     thread   [op [launch]]                [sync.........]
  *     stream                  ~~[kernel][kernel]
  *     path      ============>--=================>========
  */
-#include "facts/work.h"
+#include "stepgraph/step_graph.h"
 
 enum rp_path_kind {
     RP_PATH_HOST,    /* a span of a thread */
@@ -28,14 +28,18 @@ enum rp_path_cause {
     RP_PATH_LAUNCH_LATENCY, /* from the end of the launch to the start on the device */
     RP_PATH_STREAM_ORDER,   /* behind the work before it on its stream */
     RP_PATH_EVENT_WAIT,     /* behind work of another stream */
-    RP_PATH_UNRECORDED,     /* nothing was recorded on any thread or stream */
+    RP_PATH_THREAD_GAP,     /* the thread recorded nothing between two of its spans */
+    RP_PATH_HAND_OVER,      /* from one thread to another */
+    RP_PATH_OTHER_RANK,     /* in a collective, until its last rank came */
+    RP_PATH_UNRECORDED,     /* nothing was recorded that tells why */
     RP_PATH_CAUSES
 };
 extern const char *const rp_path_cause_names[RP_PATH_CAUSES];
 
 struct rp_path_segment {
     int64_t begin_ns, end_ns;
-    rp_event event; /* RP_NONE in waits */
+    uint32_t node; /* that runs, or that waits */
+    uint32_t peer; /* which of the given ranks is waited for, or RP_NONE */
     uint8_t kind, cause;
 };
 
@@ -44,9 +48,12 @@ struct rp_path {
     RP_VEC(struct rp_path_segment) parts; /* in time order, touching, from begin to end */
 };
 
-/* Walks back from the last end. O(s · t · log n) for s segments and t threads. Release the path
-   also after a failure. */
-enum rp_code rp_path_find(const struct rp_work *work, struct rp_path *out, struct rp_err *err);
+/* Walks back from the last end over binding edges: linear in the path. Release the path also after
+   a failure. */
+enum rp_code rp_path_find(const struct rp_stepgraph *g, struct rp_path *out, struct rp_err *err);
 void rp_path_release(struct rp_path *path);
+
+/* The kind of a node's time on the path. */
+uint8_t rp_path_kind_of(const struct rp_sg_node *node);
 
 #endif

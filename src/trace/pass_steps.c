@@ -65,7 +65,8 @@ static void put_in_order(struct rp_builder *b)
 enum rp_code rp_pass_steps(struct rp_builder *b, struct rp_err *err)
 {
     static enum rp_code (*const sources[])(struct rp_builder *, struct rp_err *) = {
-        rp_steps_by_profiler, rp_steps_by_run_id, rp_steps_by_annotation, rp_steps_by_repetition};
+        rp_steps_by_profiler, rp_steps_by_run_id, rp_steps_by_session, rp_steps_by_annotation,
+        rp_steps_by_repetition};
     size_t i;
 
     for (i = 0; b->steps.n == 0 && i < sizeof sources / sizeof sources[0]; i++)

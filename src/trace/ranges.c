@@ -101,7 +101,7 @@ static enum rp_code check_steps(const struct rp_trace *t, struct rp_err *err)
     uint32_t i;
 
     for (i = 0; i < t->nsteps; i++)
-        if (!is_str(t, t->steps[i].name) || t->steps[i].source > RP_STEP_REPETITION ||
+        if (!is_str(t, t->steps[i].name) || t->steps[i].source > RP_STEP_SESSION ||
             (t->steps[i].mark != RP_NONE && t->steps[i].mark >= t->ev.n))
             return rp_trace_bad(t, err, "step %u has an unknown name, source or mark", i);
     return RP_OK;

@@ -11,6 +11,8 @@
 enum rp_code rp_steps_by_profiler(struct rp_builder *b, struct rp_err *err);
 /* XLA and TensorFlow: a thread "Steps", step_num, group_id, "XLA Modules", run_id. */
 enum rp_code rp_steps_by_run_id(struct rp_builder *b, struct rp_err *err);
+/* TensorFlow's RunMetadata and Timeline: the one run that they record. */
+enum rp_code rp_steps_by_session(struct rp_builder *b, struct rp_err *err);
 /* Annotations such as "iteration 5", one behind the other. */
 enum rp_code rp_steps_by_annotation(struct rp_builder *b, struct rp_err *err);
 /* Nothing marks them, but the same work comes again and again. */

@@ -154,7 +154,13 @@ struct rp_flows {
 };
 enum { RP_FLOW_ID_TEXT = 1, RP_FLOW_BIND_ENCLOSING = 2, RP_FLOW_NO_ID = 4 };
 
-enum rp_step_source { RP_STEP_PROFILER, RP_STEP_RUN_ID, RP_STEP_ANNOTATION, RP_STEP_REPETITION };
+enum rp_step_source {
+    RP_STEP_PROFILER,
+    RP_STEP_RUN_ID,
+    RP_STEP_ANNOTATION,
+    RP_STEP_REPETITION,
+    RP_STEP_SESSION
+};
 struct rp_step {
     rp_str name;
     uint32_t source; /* enum rp_step_source */

@@ -37,7 +37,8 @@ static const char *const link_sources[] = {[RP_LINK_CORRELATION] = "correlation"
 static const char *const step_sources[] = {[RP_STEP_PROFILER] = "profiler",
                                            [RP_STEP_RUN_ID] = "run_id",
                                            [RP_STEP_ANNOTATION] = "annotation",
-                                           [RP_STEP_REPETITION] = "repetition"};
+                                           [RP_STEP_REPETITION] = "repetition",
+                                           [RP_STEP_SESSION] = "session"};
 
 static const char *const arg_types[] = {
     [RP_ARG_I64] = "int", [RP_ARG_F64] = "real", [RP_ARG_STR] = "text", [RP_ARG_RAW] = "json"};

@@ -28,6 +28,22 @@ static void latency_is_measured_from_the_last_input(void **state)
     rp_import_release(&import);
 }
 
+static void what_another_device_sent_counts_from_its_sender(void **state)
+{
+    struct rp_import import = load("{\"traceEvents\":[" OP("a", 0, 10, "") "," OP(
+        "b", 13, 5, ",\"input0\":\"a/_39\"") "," OP("c", 25, 5, ",\"input0\":\"b_S7\"") "]}");
+    struct rp_arena arena = RP_ARENA_INIT;
+    struct rp_report_latency latency;
+
+    UNUSED_STATE(state);
+    assert_code(rp_latency_find(import.trace, &arena, &latency, NULL), RP_OK);
+    assert_int_equal(latency.ops, 2);
+    assert_int_equal(latency.p50_ns, 3000);
+    assert_int_equal(latency.max_ns, 7000);
+    rp_arena_release(&arena);
+    rp_import_release(&import);
+}
+
 static void without_inputs_nothing_is_known(void **state)
 {
     struct rp_import import = load("{\"traceEvents\":[" OP("a", 0, 10, "") "]}");
@@ -45,6 +61,7 @@ int test_latency(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(latency_is_measured_from_the_last_input),
+        cmocka_unit_test(what_another_device_sent_counts_from_its_sender),
         cmocka_unit_test(without_inputs_nothing_is_known),
     };
 

@@ -62,11 +62,57 @@ static void streams_may_only_look_parallel(void **state)
     check_streams(50, false);
 }
 
+#define MS 1000000
+
+/* Five steps, of which the second takes `odd` ms and runs a span of that name. */
+static const char *untypical(int64_t odd, const char *span, struct rp_arena *arena)
+{
+    struct row rows[6];
+    struct rp_report_step steps[5] = {0};
+    struct rp_trace *t;
+    const char *text;
+    int64_t at = 0;
+    char names[5][24];
+    int i;
+
+    for (i = 0; i < 5; i++) {
+        int64_t dur = i == 1 ? odd * MS : (20 + i) * MS;
+
+        snprintf(names[i], sizeof names[i], "ProfilerStep#%d", i + 3);
+        rows[i] = (struct row){'X', "user_annotation", names[i], 1, 1, at, dur};
+        if (i == 1)
+            rows[5] = (struct row){'X', "cpu_op", span, 1, 1, at + MS, dur / 2};
+        steps[i] = (struct rp_report_step){.number = i + 3, .name = names[i], .dur_ns = dur};
+        at += dur;
+    }
+    t = TRACE_OF(rows);
+    assert_code(rp_pitfall_steps(t, steps, 5, arena, &text, NULL), RP_OK);
+    rp_trace_free(t);
+    return text;
+}
+
+static void a_step_may_be_untypical(void **state)
+{
+    struct rp_arena arena = RP_ARENA_INIT;
+    const char *text;
+
+    UNUSED_STATE(state);
+    assert_null(untypical(25, "aten::mm", &arena));
+    text = untypical(90, "aten::mm", &arena);
+    assert_contains(text, "1 of 5 steps is not typical: ProfilerStep#4 takes 90.0 ms");
+    assert_contains(text, "(nothing recorded says why); look at '--step 6' instead");
+    assert_contains(untypical(90, "compile_fx_inner", &arena), "compilation ('compile_fx_inner')");
+    assert_contains(untypical(90, "save_checkpoint", &arena), "a checkpoint ('save_checkpoint')");
+    assert_contains(untypical(90, "Torch-Compiled Region", &arena), "nothing recorded says why");
+    rp_arena_release(&arena);
+}
+
 int test_pitfalls(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(one_name_may_hide_unequal_work),
         cmocka_unit_test(streams_may_only_look_parallel),
+        cmocka_unit_test(a_step_may_be_untypical),
     };
 
     return cmocka_run_group_tests_name("pitfalls", tests, NULL, NULL);

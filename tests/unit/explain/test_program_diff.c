@@ -65,7 +65,7 @@ static void changes_are_named(void **state)
     compare(BASE,
             HEAD " c = f32[4] negate(a)\n d = f32[4] multiply(c, a)\n"
                  " s = f32[4] slice(b), slice={[4:8]}\n ROOT r = f32[4] add(d, s)\n}",
-            "attribute 1 slice f32[4]");
+            "attribute 1 slice f32[4]: slice={[0:4]} -> {[4:8]}");
     compare(BASE,
             HEAD " c = f32[4] negate(a)\n d = f32[4] multiply(c, a)\n"
                  " s = f32[4] slice(b), slice={[0:4]}\n ROOT r = f32[4] add(s, d)\n}",
@@ -76,7 +76,7 @@ static void dead_computations_count(void **state)
 {
     UNUSED_STATE(state);
     compare("f { ROOT x = f32[] constant(1) }\n" BASE, "f { ROOT x = f32[] constant(2) }\n" BASE,
-            "constant 1 constant f32[]");
+            "constant 1 constant f32[] 1 -> 2");
 }
 
 static void lists(void **state)

@@ -46,7 +46,7 @@ static void tear_down(struct fixture *f)
 {
     int r;
 
-    for (r = 0; r < 3; r++) {
+    for (r = 0; r < 3 && f->traces[r]; r++) {
         rp_report_part_release(&f->parts[r]);
         rp_trace_free(f->traces[r]);
     }
@@ -108,7 +108,7 @@ static void clocks_that_differ_are_noticed(void **state)
 
     UNUSED_STATE(state);
     set_up(&f, work);
-    f.parts[1].base_ns = 900 * (int64_t)MS;
+    f.parts[1].collectives.base_ns = 900 * (int64_t)MS;
     assert_code(rp_chain_make(f.in, 3, &f.arena, &chain, NULL), RP_OK);
     assert_true(chain.clocks_differ);
     assert_int_equal(chain.ncollectives, 0);
@@ -141,6 +141,82 @@ static void a_host_only_trace_gets_a_report(void **state)
     rp_trace_free(t);
 }
 
+/* Joins ranks made of rows; the parts and traces stay until the arena goes. */
+static void join_rows(const struct row *const *rows, const size_t *n, size_t nranks,
+                      struct fixture *f, struct rp_report_root *root)
+{
+    size_t r;
+
+    *f = (struct fixture){0};
+    for (r = 0; r < nranks; r++) {
+        f->traces[r] = trace_of(rows[r], n[r]);
+        assert_code(rp_report_rank(f->traces[r], NULL, &f->arena, &f->parts[r], NULL), RP_OK);
+        f->in[r] = (struct rp_report_input){&f->parts[r], "a.json", (int32_t)r};
+    }
+    assert_code(rp_report_join(f->in, nranks, (int32_t)nranks, &f->arena, root, NULL), RP_OK);
+}
+
+/* Rank 0 computes beside a collective for 20 ms, but the other one comes after 18 of them. */
+static void an_overlap_may_be_a_wait(void **state)
+{
+    static const struct row early[] = {
+        {'X', "cuda_runtime", "cudaLaunchKernel", 1, 1, 0, 4000, 5},
+        {'X', "cuda_runtime", "cudaLaunchKernel", 1, 1, 5000, 4000, 6},
+        {'X', "kernel", "gemm", 0, 7, MS, 25 * MS, 5, 7},
+        {'X', "kernel", "ncclDevKernel_AllReduce", 0, 20, 2 * MS, 20 * MS, 6, 20}};
+    static const struct row late[] = {
+        {'X', "cuda_runtime", "cudaLaunchKernel", 1, 1, 0, 4000, 5},
+        {'X', "cuda_runtime", "cudaLaunchKernel", 1, 1, 5000, 4000, 6},
+        {'X', "kernel", "gemm", 0, 7, MS, 19 * MS, 5, 7},
+        {'X', "kernel", "ncclDevKernel_AllReduce", 0, 20, 20 * MS, 2 * MS, 6, 20}};
+    const struct row *const rows[] = {early, late};
+    const size_t n[] = {4, 4};
+    struct rp_report_root root;
+    struct fixture f;
+
+    UNUSED_STATE(state);
+    join_rows(rows, n, 2, &f, &root);
+    assert_int_equal(root.npitfalls, 1);
+    assert_contains(root.pitfalls[0], "rank 0: 18.0 ms of the 20.0 ms of communication beside "
+                                      "compute is waiting for other ranks, not transfer");
+    assert_contains(root.pace_text, "1 collectives tie the ranks together, 20.0 ms from the first");
+    tear_down(&f);
+}
+
+/* Collectives of gloo run on threads; matched by name, the waits count once. */
+static void collectives_of_the_host_are_matched(void **state)
+{
+    static const struct row early[] = {
+        {'X', "cpu_op", "aten::mm", 1, 1, 0, 10 * MS},
+        {'X', "user_annotation", "gloo:all_reduce", 1, 2, 10 * MS, 12 * MS},
+        {'X', "cpu_op", "aten::mm", 1, 1, 22 * MS, 5 * MS}};
+    static const struct row late[] = {
+        {'X', "cpu_op", "aten::mm", 1, 1, 0, 20 * MS},
+        {'X', "user_annotation", "gloo:all_reduce", 1, 2, 20 * MS, 2 * MS},
+        {'X', "cpu_op", "aten::mm", 1, 1, 22 * MS, 5 * MS}};
+    const struct row *const rows[] = {early, late};
+    const size_t n[] = {3, 3};
+    struct rp_report_root root;
+    struct fixture f;
+    size_t i;
+
+    UNUSED_STATE(state);
+    join_rows(rows, n, 2, &f, &root);
+    assert_int_equal(root.ranks[0].wait_ns, 10 * MS);
+    assert_int_equal(root.ranks[0].transfer_ns, 2 * MS);
+    assert_int_equal(root.ranks[1].last_count, 1);
+    assert_int_equal(root.ranks[1].margin_ns, 10 * MS);
+    assert_int_equal(root.span_ns, 12 * MS);
+    for (i = 0; i < root.nparts; i++)
+        if (!strcmp(root.parts[i].part, "waiting for other ranks"))
+            break;
+    assert_true(i < root.nparts);
+    assert_int_equal(root.parts[i].total_ns, 10 * MS);
+    assert_string_equal(root.findings[0].id, "straggler");
+    assert_int_equal(root.findings[0].lost_ns, 10 * MS);
+    tear_down(&f);
+}
+
 static void an_empty_trace_gets_a_report(void **state)
 {
     static const struct row rows[] = {{'i', "x", "moment", 1, 1, 0, 0}};
@@ -167,6 +243,8 @@ int test_report(void)
         cmocka_unit_test(findings_are_ranked_and_parts_add_up),
         cmocka_unit_test(clocks_that_differ_are_noticed),
         cmocka_unit_test(a_host_only_trace_gets_a_report),
+        cmocka_unit_test(an_overlap_may_be_a_wait),
+        cmocka_unit_test(collectives_of_the_host_are_matched),
         cmocka_unit_test(an_empty_trace_gets_a_report),
     };
 

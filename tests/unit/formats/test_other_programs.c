@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* StableHLO text and lazy-tensor dumps, through the table of formats. */
+/* Lazy-tensor dumps and execution traces, through the table of formats. */
 #include "formats/formats.h"
 #include "program/structure.h"
 #include "unit.h"
@@ -23,61 +23,6 @@ static void refuse(const char *text, const char *message)
     assert_ok(rp_input_open_memory("memory", text, strlen(text), NULL, &in, &err), &err);
     assert_code(rp_format_read(in, NULL, &import, &err), RP_FORMAT);
     assert_contains(err.text, message);
-}
-
-static const char mlir[] =
-    "#loc1 = loc(\"m.py\":7:2)\n"
-    "module @jit_f attributes {mhlo.num_partitions = 1 : i32} {\n"
-    "  func.func public @main(%arg0: tensor<4x8xf32> {jax.x = \"(\"}, %arg1: tensor<8x?xbf16>) -> "
-    "(tensor<4x2xf32> {jax.result_info = \"r\"}) {\n"
-    "    %c = stablehlo.constant dense<[1, 2]> : tensor<2xi32> loc(#loc)\n"
-    "    %0 = stablehlo.dot_general %arg0, %arg1, contracting_dims = [1] x [0], precision = "
-    "[DEFAULT, DEFAULT] : (tensor<4x8xf32>, tensor<8x?xbf16>) -> tensor<4x2xf32> loc(#loc12)\n"
-    "    %1:2 = call @g(%0) : (tensor<4x2xf32>) -> (tensor<4x2xf32>, tensor<f32>)\n"
-    "    %2:2 = stablehlo.while(%iterArg = %1#0, %iterArg_0 = %1#1) : tensor<4x2xf32>, tensor<f32>\n"
-    "     cond {\n      %9 = stablehlo.compare LT, %iterArg_0, %iterArg_0 : (tensor<f32>, tensor<f32>) "
-    "-> tensor<i1>\n      stablehlo.return %9 : tensor<i1>\n    } do {\n"
-    "      stablehlo.return %iterArg, %iterArg_0 : tensor<4x2xf32>, tensor<f32>\n    }\n"
-    "    %3 = \"stablehlo.reduce_window\"(%2#0, %1#1) <{window = array<i64: 1, 2>}> ({\n"
-    "    ^bb0(%a: tensor<f32>, %b: tensor<f32>):\n      %8 = stablehlo.add %a, %b : tensor<f32>\n"
-    "      stablehlo.return %8 : tensor<f32>\n    }) : (tensor<4x2xf32>, tensor<f32>) -> "
-    "tensor<4x1xf32>\n"
-    "    return %3 : tensor<4x1xf32>\n  }\n"
-    "  func.func private @g(%arg0: tensor<4x2xf32>) -> (tensor<4x2xf32>, tensor<f32>) {\n"
-    "    %0 = stablehlo.custom_call @target(%arg0) : (tensor<4x2xf32>) -> tensor<f32>\n"
-    "    return %arg0, %0 : tensor<4x2xf32>, tensor<f32>\n  }\n}\n"
-    "#loc12 = loc(\"jit(f)/dot\"(#loc1))\n";
-
-static void reads_stablehlo(void **state)
-{
-    struct rp_err err = RP_ERR_INIT;
-    struct rp_arena arena = RP_ARENA_INIT;
-    struct rp_import import;
-    struct rp_program *p;
-    struct rp_source_line line;
-    struct rp_costs costs;
-    char shape[64];
-
-    UNUSED_STATE(state);
-    open_text(mlir, "stablehlo", &import);
-    p = import.program;
-    assert_int_equal(p->computations.n, 2);
-    assert_string_equal(rp_program_text(p, p->name), "jit_f");
-    assert_int_equal(p->code.at[3], RP_OP_DOT);
-    assert_int_equal(rp_op_operands(p, 3).n, 2);
-    rp_shape_text(p, p->shape.at[1], true, shape, sizeof shape);
-    assert_string_equal(shape, "bf16[8,?]");
-    assert_true(rp_op_source(p, 3, &line));
-    assert_string_equal(line.file, "m.py");
-    assert_int_equal(line.line, 7);
-    assert_ok(rp_program_count(p, &arena, &costs, &err), &err);
-    assert_int_equal(costs.op[3].flops, 2 * 4 * 2 * 8);
-    assert_int_equal(rp_op_called(p, 4).at[0], 1);
-    rp_arena_release(&arena);
-    rp_import_release(&import);
-    refuse("module @m {\n func.func @main() {\n %0 = stablehlo.add %x, %x : tensor<f32>\n }\n}",
-           "'%x' is not defined at line 3");
-    refuse("module @m {\n func.func @main() {\n", "ends inside of a function");
 }
 
 /* As Ratex, torch_xla and torch.lazy write them. */
@@ -112,6 +57,73 @@ static void reads_lazy_dumps(void **state)
     refuse("## BEGIN_GRAPH\nIR {\n  %1 = f32[] a::b(%0)\n}\n", "operand '%0' is not defined");
 }
 
+/* torch_xla: a name, root hashes, a hash behind the graph that may be missing, and HLO. */
+static void reads_dumps_of_torch_xla(void **state)
+{
+    static const char text[] =
+        "[ScheduleSyncTensorsGraph]\nGraph Name: train\nTensorsGraphInfo:\n  f (a.py:1)\n\n"
+        "Root Hashes: (12ab, 34cd)\n\n## BEGIN_GRAPH\nIR {\n"
+        "  %0 = f32[1024,512]{0,1} xla::device_data(), device=CUDA:0, scope=Net.1/fc.2\n"
+        "  %1 = (s64[<=5,1]{1,0}, s64[]) aten::nonzero(%0), num_outputs=2, scope=Net.1, "
+        "location=g@m.py:9, ROOT=0\n}\n\n#OUTPUT_SHARDING_BEGIN\n\n{replicated}\n\n"
+        "#OUTPUT_SHARDING_END\n\nGraph Hash: 5ef6\n\n## END_GRAPH\n\n\n"
+        "## BEGIN_GRAPH\nIR {\n  %0 = f32[2]{0} prim::Constant(), value=1\n";
+    static const char hlo[] =
+        "[ScheduleSyncTensorsGraph]\nTensorsGraphInfo:\n  f (a.py:1)\n\nRoot Hashes: (1)\n\n"
+        "## BEGIN_GRAPH\nHloModule IrToHlo.2\n\nENTRY e {\n  p = f32[2]{0} parameter(0)\n  ROOT n "
+        "= f32[2]{0} negate(p)\n}\n\nGraph Hash: 5ef6\n\n## END_GRAPH\n\n";
+    struct rp_import import;
+    struct rp_program *p;
+    struct rp_source_line line;
+
+    UNUSED_STATE(state);
+    open_text(text, "lazy-ir", &import);
+    p = import.program;
+    assert_int_equal(p->computations.n, 2); /* the second was not ended */
+    assert_int_equal(p->nops, 3);
+    assert_string_equal(rp_program_text(p, p->metas.at[p->meta.at[0]].op_name), "Net.1/fc.2");
+    assert_string_equal(rp_program_text(p, p->metas.at[p->meta.at[1]].op_name), "Net.1");
+    assert_true(rp_op_source(p, 1, &line));
+    assert_int_equal(line.line, 9);
+    rp_import_release(&import);
+    open_text(hlo, "lazy-ir", &import);
+    assert_string_equal(import.program->language, "hlo");
+    assert_int_equal(import.program->nops, 2);
+    assert_int_equal(import.program->code.at[1], RP_OP_NEGATE);
+    rp_import_release(&import);
+}
+
+static void reads_lazy_drawings(void **state)
+{
+    static const char text[] =
+        "[GetTensorsOpByOp]\nTensorsGraphInfo:\n\nHashes: (1)\n\n## BEGIN_GRAPH\ndigraph G {\n"
+        "  node2 [label=\"aten::mul\\nf32[6,1]\\nscope=a.1\\nROOT=0\"]\n"
+        "  node0 [label=\"lazy_tensors::device_data\\nf32[]\\ndevice=CPU:0\"]\n"
+        "  node1 [label=\"ratex::relay_expr\\ntuple[]\\nnum_outputs=2\"]\n"
+        "  node1 -> node2 [label=\"i=1,o=1\"]\n  node0 -> node2 [label=\"i=0\"]\n"
+        "  node0 -> node1\n}\n\n## END_GRAPH\n\n";
+    struct rp_import import;
+    struct rp_program *p;
+    char shape[32];
+
+    UNUSED_STATE(state);
+    open_text(text, "lazy-ir", &import);
+    p = import.program;
+    assert_int_equal(p->nops, 3);
+    assert_string_equal(rp_op_opcode_name(p, 0), "aten::mul");
+    rp_shape_text(p, p->shape.at[0], false, shape, sizeof shape);
+    assert_string_equal(shape, "f32[6,1]");
+    assert_int_equal(rp_op_operands(p, 0).n, 2);
+    assert_int_equal(rp_op_operands(p, 0).at[0], 1);
+    assert_int_equal(rp_op_operands(p, 0).at[1], 2);
+    assert_int_equal(p->operand_index.at[1], 1);
+    rp_import_release(&import);
+    refuse("## BEGIN_GRAPH\ndigraph G {\n  node0 [label=\"a\\nf32[]\"]\n  node5 -> node0\n}\n",
+           "node5");
+    refuse("## BEGIN_GRAPH\ndigraph G {\n  node0 [label=\"a\\nf32[]\"]\n  node0 [label=\"a\"]\n}\n",
+           "twice");
+}
+
 static void reads_execution_traces(void **state)
 {
     static const char text[] =
@@ -140,8 +152,9 @@ static void reads_execution_traces(void **state)
 int test_other_programs(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(reads_stablehlo),
         cmocka_unit_test(reads_lazy_dumps),
+        cmocka_unit_test(reads_dumps_of_torch_xla),
+        cmocka_unit_test(reads_lazy_drawings),
         cmocka_unit_test(reads_execution_traces),
     };
 

@@ -1,40 +1,39 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The critical path: contiguous, over the whole window, through launches, streams and threads. */
 #include "stepgraph/critical_path.h"
-#include "trace/trace_fixtures.h"
+#include "stepgraph/graph_fixtures.h"
 
 #include <stdio.h>
 
 /* What the path says as text: "op launch ~launch_latency gemm …". */
 static void check_path(const struct row *rows, size_t n, const char *expected)
 {
-    struct rp_trace *t = trace_of(rows, n);
+    struct built b = build_graph(rows, n);
     char text[512] = "";
     struct rp_path path;
-    struct rp_work w;
     size_t i, len = 0;
     int64_t at;
 
-    assert_code(rp_work_init(&w, t, NULL, NULL), RP_OK);
-    assert_code(rp_path_find(&w, &path, NULL), RP_OK);
-    assert_int_equal(path.begin_ns, t->totals.work_begin_ns);
-    assert_int_equal(path.end_ns, t->totals.work_end_ns);
+    assert_code(rp_path_find(&b.graph, &path, NULL), RP_OK);
+    assert_int_equal(path.begin_ns, b.trace->totals.work_begin_ns);
+    assert_int_equal(path.end_ns, b.trace->totals.work_end_ns);
     at = path.begin_ns;
     for (i = 0; i < path.parts.n; i++) {
         const struct rp_path_segment *s = &path.parts.at[i];
+        bool wait = s->kind == RP_PATH_WAIT;
 
         assert_int_equal(s->begin_ns, at);
         assert_true(s->end_ns > s->begin_ns);
         at = s->end_ns;
-        len += (size_t)snprintf(
-            text + len, sizeof text - len, "%s%s%s", i ? " " : "", s->event == RP_NONE ? "~" : "",
-            s->event == RP_NONE ? rp_path_cause_names[s->cause] : name_of(t, s->event));
+        len +=
+            (size_t)snprintf(text + len, sizeof text - len, "%s%s%s", i ? " " : "", wait ? "~" : "",
+                             wait ? rp_path_cause_names[s->cause]
+                                  : name_of(b.trace, b.graph.nodes.at[s->node].event));
     }
     assert_int_equal(at, path.end_ns);
     assert_string_equal(text, expected);
     rp_path_release(&path);
-    rp_work_release(&w);
-    rp_trace_free(t);
+    release_graph(&b);
 }
 
 #define CHECK_PATH(rows, expected) check_path((rows), sizeof(rows) / sizeof(rows)[0], (expected))
@@ -76,7 +75,7 @@ static void another_stream_may_hold_it_up(void **state)
     };
 
     UNUSED_STATE(state);
-    CHECK_PATH(rows, "first ~unrecorded second ~launch_latency nccl ~event_wait add");
+    CHECK_PATH(rows, "first ~thread_gap second ~launch_latency nccl ~event_wait add");
 }
 
 static void a_synchronisation_follows_the_device(void **state)
@@ -113,7 +112,7 @@ static void unrecorded_time_is_a_wait(void **state)
     };
 
     UNUSED_STATE(state);
-    CHECK_PATH(rows, "one ~unrecorded two ~unrecorded lonely");
+    CHECK_PATH(rows, "one ~thread_gap two ~unrecorded lonely");
 }
 
 static void nothing_has_no_path(void **state)
@@ -127,44 +126,27 @@ static void nothing_has_no_path(void **state)
 /* Random spans and items, with crossings and equal times: the path must still be whole. */
 static void any_trace_is_covered(void **state)
 {
-    static const char *const categories[] = {"cpu_op", "cuda_runtime", "user_annotation", "kernel"};
     struct random r = {7};
-    int round, i;
+    int round;
 
     UNUSED_STATE(state);
     for (round = 0; round < 200; round++) {
         struct row rows[24];
-        struct rp_trace *t;
+        struct built b;
         struct rp_path path;
-        struct rp_work w;
         int64_t sum = 0;
         size_t k;
 
-        for (i = 0; i < 24; i++) {
-            const char *category = categories[random_below(&r, 4)];
-            bool device = !strcmp(category, "kernel");
-
-            rows[i] = (struct row){'X',
-                                   category,
-                                   random_below(&r, 5) ? "a" : "xSynchronize",
-                                   device ? 0 : 1,
-                                   random_below(&r, 3),
-                                   random_below(&r, 60),
-                                   random_below(&r, 20),
-                                   1 + random_below(&r, 12),
-                                   device ? 7 + random_below(&r, 2) : 0};
-        }
-        t = TRACE_OF(rows);
-        assert_code(rp_work_init(&w, t, NULL, NULL), RP_OK);
-        assert_code(rp_path_find(&w, &path, NULL), RP_OK);
+        random_rows(&r, rows, 24);
+        b = build_graph(rows, 24);
+        assert_code(rp_path_find(&b.graph, &path, NULL), RP_OK);
         for (k = 0; k < path.parts.n; k++)
             sum += path.parts.at[k].end_ns - path.parts.at[k].begin_ns;
         assert_int_equal(sum, path.end_ns - path.begin_ns);
         assert_int_equal(path.end_ns - path.begin_ns,
-                         t->totals.work_end_ns - t->totals.work_begin_ns);
+                         b.trace->totals.work_end_ns - b.trace->totals.work_begin_ns);
         rp_path_release(&path);
-        rp_work_release(&w);
-        rp_trace_free(t);
+        release_graph(&b);
     }
 }
 

@@ -29,6 +29,8 @@ struct row {
     int64_t value;
     int64_t id; /* of arrows and chains; 0: none */
     const char *text_key, *text;
+    const char *key2; /* and another number */
+    int64_t value2;
 };
 
 static inline rp_str str_of(struct rp_builder *b, const char *s)
@@ -51,6 +53,8 @@ static inline uint16_t origin_of(struct rp_builder *b, char phase, const char *c
         {"kernel", RP_KIND_KERNEL, RP_ORIGIN_GPU},
         {"gpu_memcpy", RP_KIND_MEMCPY, RP_ORIGIN_GPU},
         {"python_function", RP_KIND_PYTHON, RP_ORIGIN_NESTS},
+        {"cuda_sync", RP_KIND_SYNC, 0},
+        {"overhead", RP_KIND_OVERHEAD, 0},
     };
     struct rp_origin origin = {.phase = phase};
     uint16_t out;
@@ -127,6 +131,8 @@ static inline void add_row(struct rp_builder *b, const struct row *r)
         push_arg(b, args, &raw.nargs, "External id", r->external);
     if (r->key)
         push_arg(b, args, &raw.nargs, r->key, r->value);
+    if (r->key2)
+        push_arg(b, args, &raw.nargs, r->key2, r->value2);
     if (r->text_key)
         args[raw.nargs++] = (struct rp_arg){
             .key = str_of(b, r->text_key), .type = RP_ARG_STR, .v = {.s = str_of(b, r->text)}};

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * `fast`: the evaluation of `ref` with loops formed (fast_loop.c), quick kernels for products,
+ * convolutions and reductions, and threads. What it has no kernel for runs on the reference's.
+ */
+#include "exec/engine_eval.h"
+#include "exec/dot.h"
+#include "exec/eval_kernels.h"
+#include "exec/fast_kernels.h"
+#include "exec/fast_loop.h"
+#include "exec/reduce.h"
+
+#include <stdio.h>
+
+static const struct rp_kernel own[] = {
+    {RP_OP_DOT, rp_dot_prepare, rp_fast_dot},
+    {RP_OP_CONVOLUTION, rp_conv_prepare, rp_fast_conv},
+    {RP_OP_REDUCE, rp_reduce_prepare, rp_fast_reduce},
+};
+
+static void kernels(const struct rp_kernel **by_code)
+{
+    rp_kernels_reference(by_code);
+    for (size_t i = 0; i < sizeof own / sizeof *own; i++)
+        by_code[own[i].code] = &own[i];
+}
+
+static enum rp_code improve(struct rp_plan *plan, struct rp_err *err)
+{
+    const struct rp_kernel **reference =
+        RP_ARENA_NEW(&plan->arena, const struct rp_kernel *, RP_OP_COUNT);
+
+    if (!reference)
+        return rp_err_nomem(err, "planning");
+    rp_kernels_reference(reference);
+    plan->reference = reference;
+    return rp_loops_form(plan, err);
+}
+
+static enum rp_code probe(const char *where, char *found, size_t cap, struct rp_err *err)
+{
+    (void)where;
+    (void)err;
+    snprintf(found, cap, "built in");
+    return RP_OK;
+}
+
+static enum rp_code compile(const char *where, const struct rp_engine_program *program,
+                            const struct rp_engine_options *options, struct rp_executable **out,
+                            struct rp_err *err)
+{
+    (void)where;
+    return rp_eval_compile(&rp_engine_fast, program, options, kernels, improve, true, out, err);
+}
+
+const struct rp_engine rp_engine_fast = {
+    .name = "fast",
+    .summary = "fused loops, blocked products and threads: the default",
+    .probe = probe,
+    .compile = compile,
+    .upload = rp_eval_upload,
+    .run = rp_eval_run,
+    .fetch = rp_eval_fetch,
+    .times = rp_eval_times,
+    .release = rp_eval_release,
+};

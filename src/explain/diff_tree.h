@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RP_EXPLAIN_DIFF_TREE_H
+#define RP_EXPLAIN_DIFF_TREE_H
+/*
+ * The call tree of a rank's typical steps, for comparing it with that of another run. A node is a
+ * position: the k-th span of that name and shape below its parent. The same position of several
+ * steps is one node; times are those of one step.
+ *
+ *     Optimizer.step          range
+ *       aten::add_ [512]      operator, the first such below its parent
+ *       aten::add_ [512]      the second
+ *     graph kernel            device work around whose launch no operator was recorded
+ */
+#include "base/strtab.h"
+#include "facts/work.h"
+
+enum rp_diff_node_kind { RP_DIFF_OP, RP_DIFF_RANGE, RP_DIFF_MODULE, RP_DIFF_WORK };
+
+struct rp_diff_node {
+    uint64_t exact; /* hash of kind, name and shape; ranges and modules without their numbers */
+    uint64_t near;  /* the same with the first two tensors of the shape only */
+    uint64_t loose; /* hash of kind and name without its numbers */
+    uint32_t name, shape, source; /* in the strings; 0: not known */
+    uint32_t parent, child, next; /* RP_NONE: none; children in the order of time */
+    uint32_t work, nwork;         /* its own pieces */
+    int64_t own_ns, total_ns;     /* of a step; total: with everything below */
+    int64_t calls;                /* spans, in all steps that were taken */
+    int64_t works;                /* pieces of work there, with everything below */
+    uint32_t depth;
+    uint8_t kind; /* enum rp_diff_node_kind */
+};
+
+/* All device work of one name at a node; without a device, the time of the span itself. */
+struct rp_diff_piece {
+    uint64_t hash; /* of the kernel's name */
+    uint32_t node, name;
+    uint32_t row;      /* of its times step by step */
+    int64_t count, ns; /* count: in all steps that were taken; ns: of a step */
+};
+
+#define RP_DIFF_SLOTS 32 /* steps of which the times of each piece are kept */
+
+struct rp_diff_tree {
+    struct rp_strtab strings;
+    RP_VEC(struct rp_diff_node) nodes;   /* parents first */
+    RP_VEC(struct rp_diff_piece) pieces; /* by node */
+    RP_VEC(float) slot_ns;               /* by row and slot: its time in each step that was seen */
+    uint32_t nslots;
+    uint32_t first;   /* of the top nodes, or RP_NONE */
+    int64_t steps;    /* how many were taken */
+    int64_t total_ns; /* of a step */
+};
+
+/* A step of the trace, on the host and on the device. */
+struct rp_diff_window {
+    int64_t host_begin_ns, host_end_ns, begin_ns, end_ns;
+    bool whole, taken; /* has an end; is one of those whose mean is taken */
+};
+
+/* The steps that are looked at: none means everything that the scope selects, as one step. */
+struct rp_diff_steps {
+    const struct rp_scope *scope;
+    size_t n;
+    const struct rp_diff_window *windows; /* in the order of time */
+    int64_t taken;
+};
+
+/* Release it also after a failure. work may be empty: then the times of host spans are taken. */
+enum rp_code rp_diff_tree_init(struct rp_diff_tree *out, const struct rp_work *work,
+                               const struct rp_diff_steps *steps, struct rp_err *err);
+void rp_diff_tree_release(struct rp_diff_tree *tree);
+
+#endif

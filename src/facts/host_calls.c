@@ -1,0 +1,312 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Own times come from one pass: every call begins with its length and gives what lies inside it to
+ * the innermost call around. Then they are put side by side by name, so that the join of ranks only
+ * copies; medians are sorted for those names only that have a slow call.
+ */
+#include "facts/host_calls.h"
+
+#include <stdlib.h>
+
+#include <reprise/result.h>
+
+const struct rp_stall_rule rp_stall_usual = {.floor_ns = 1000000, .ratio = 50, .calls = 16};
+
+struct collector {
+    const struct rp_trace *t;
+    const struct rp_scope *scope;
+    struct rp_host_calls *out;
+    RP_VEC(uint32_t) group; /* by string of the trace: its name, or RP_NONE */
+    RP_VEC(int64_t) self;   /* by event; -1: no call */
+    RP_VEC(char) text;
+};
+
+static bool is_call(const struct collector *c, rp_event e)
+{
+    const struct rp_events *ev = &c->t->ev;
+
+    if (ev->dur_ns[e] < 0 || ev->ts_ns[e] == RP_NO_TS ||
+        c->t->tracks[ev->track[e]].kind != RP_TRACK_THREAD)
+        return false;
+    switch (ev->kind[e]) {
+    case RP_KIND_CPU_OP:
+    case RP_KIND_ANNOTATION:
+    case RP_KIND_RUNTIME:
+    case RP_KIND_PYTHON:
+    case RP_KIND_COMM_OP:
+    case RP_KIND_OTHER:
+        return true;
+    default:
+        return false;
+    }
+}
+
+static bool in_scope(const struct collector *c, rp_event e)
+{
+    int64_t ts = c->t->ev.ts_ns[e];
+
+    return !c->scope->limited || (ts >= c->scope->begin_ns && ts < c->scope->end_ns);
+}
+
+/* Own times of all calls: parents stand before their children. */
+static enum rp_code measure(struct collector *c, struct rp_err *err)
+{
+    const struct rp_events *ev = &c->t->ev;
+    rp_event e, p;
+
+    RP_TRY(rp_vec_reserve(&c->self, ev->n + 1, err));
+    for (e = 0; e < ev->n; e++) {
+        c->self.at[e] = is_call(c, e) ? ev->dur_ns[e] : -1;
+        if (c->self.at[e] < 0)
+            continue;
+        for (p = ev->parent[e]; p != RP_NONE && c->self.at[p] < 0; p = ev->parent[p])
+            ;
+        if (p != RP_NONE)
+            c->self.at[p] =
+                c->self.at[p] > ev->dur_ns[e] ? rp_ns_between(ev->dur_ns[e], c->self.at[p]) : 0;
+    }
+    return RP_OK;
+}
+
+/* Without the numbers behind '#', which count calls. */
+static enum rp_code plain_name(struct collector *c, rp_str s, struct rp_err *err)
+{
+    const char *p = rp_trace_str(c->t, s), *end = p + rp_trace_str_len(c->t, s);
+
+    c->text.n = 0;
+    RP_TRY(rp_vec_reserve(&c->text, (size_t)(end - p) + 1, err));
+    while (p < end) {
+        bool number = *p == '#';
+
+        c->text.at[c->text.n++] = *p++;
+        while (number && p < end && *p >= '0' && *p <= '9')
+            p++;
+    }
+    c->text.at[c->text.n] = '\0';
+    return RP_OK;
+}
+
+static uint8_t flags_of(const char *name)
+{
+    return (uint8_t)((strcasestr(name, "synchronize") ? RP_CALL_WAITS : 0) |
+                     (!strncmp(name, "Profiler", 8) ? RP_CALL_STEP : 0));
+}
+
+/* The name of a call, made when it is first met. */
+static enum rp_code name_of(struct collector *c, rp_event e, uint32_t *name, struct rp_err *err)
+{
+    rp_str s = c->t->ev.name[e];
+
+    *name = c->group.at[s];
+    if (*name != RP_NONE)
+        return RP_OK;
+    RP_TRY(plain_name(c, s, err));
+    RP_TRY(rp_strtab_intern(&c->out->names, c->text.at, c->text.n, name, err));
+    while (c->out->kind.n <= *name) {
+        RP_TRY(rp_vec_push(&c->out->kind, c->t->ev.kind[e], err));
+        RP_TRY(rp_vec_push(&c->out->flags, flags_of(c->text.at), err));
+        RP_TRY(rp_vec_push(&c->out->begin, 0, err));
+    }
+    c->group.at[s] = *name;
+    return RP_OK;
+}
+
+/* Counts calls by name and notes the slow ones; begin[name] is the count then. */
+static enum rp_code count_calls(struct collector *c, int64_t floor_ns, struct rp_err *err)
+{
+    uint32_t name;
+    rp_event e;
+
+    RP_TRY(rp_vec_reserve(&c->group, c->t->str.n + 1, err));
+    memset(c->group.at, 0xff, (c->t->str.n + 1) * sizeof *c->group.at);
+    RP_TRY(
+        rp_vec_push(&c->out->kind, RP_KIND_OTHER, err)); /* of the name "", which is always there */
+    RP_TRY(rp_vec_push(&c->out->flags, 0, err));
+    RP_TRY(rp_vec_push(&c->out->begin, 0, err));
+    for (e = 0; e < c->t->ev.n; e++) {
+        struct rp_slow_call slow = {e, 0, c->self.at[e]};
+
+        if (c->self.at[e] < 0 || !in_scope(c, e))
+            continue;
+        RP_TRY(name_of(c, e, &name, err));
+        c->out->begin.at[name]++;
+        slow.name = name;
+        if (slow.self_ns > floor_ns)
+            RP_TRY(rp_vec_push(&c->out->slow, slow, err));
+    }
+    return RP_OK;
+}
+
+/* Own times side by side by name. */
+static enum rp_code place_times(struct collector *c, struct rp_err *err)
+{
+    struct rp_host_calls *out = c->out;
+    uint32_t i, sum = 0;
+    rp_event e;
+
+    for (i = 0; i < out->begin.n; i++) {
+        uint32_t count = out->begin.at[i];
+
+        out->begin.at[i] = sum;
+        sum += count;
+    }
+    RP_TRY(rp_vec_push(&out->begin, sum, err));
+    RP_TRY(rp_vec_reserve(&out->self, sum + 1, err));
+    out->self.n = sum;
+    for (e = 0; e < c->t->ev.n; e++)
+        if (c->self.at[e] >= 0 && in_scope(c, e))
+            out->self.at[out->begin.at[c->group.at[c->t->ev.name[e]]]++] = c->self.at[e];
+    for (i = (uint32_t)out->begin.n - 1; i > 0; i--) /* each has moved to the next one's begin */
+        out->begin.at[i] = out->begin.at[i - 1];
+    out->begin.at[0] = 0;
+    return RP_OK;
+}
+
+enum rp_code rp_host_calls_init(struct rp_host_calls *out, const struct rp_trace *trace,
+                                const struct rp_scope *scope, int64_t floor_ns, struct rp_err *err)
+{
+    static const struct rp_scope whole = {0};
+    struct collector c = {.t = trace, .scope = scope ? scope : &whole, .out = out};
+    enum rp_code code;
+
+    *out = (struct rp_host_calls){0};
+    code = rp_strtab_init(&out->names, err);
+    if (code == RP_OK)
+        code = measure(&c, err);
+    if (code == RP_OK)
+        code = count_calls(&c, floor_ns, err);
+    if (code == RP_OK)
+        code = place_times(&c, err);
+    rp_vec_release(&c.group);
+    rp_vec_release(&c.self);
+    rp_vec_release(&c.text);
+    return code;
+}
+
+void rp_host_calls_release(struct rp_host_calls *calls)
+{
+    rp_strtab_release(&calls->names);
+    rp_vec_release(&calls->kind);
+    rp_vec_release(&calls->flags);
+    rp_vec_release(&calls->begin);
+    rp_vec_release(&calls->self);
+    rp_vec_release(&calls->slow);
+}
+
+static int by_value(const void *pa, const void *pb)
+{
+    int64_t a = *(const int64_t *)pa, b = *(const int64_t *)pb;
+
+    return (a > b) - (a < b);
+}
+
+const int64_t *rp_call_times(struct rp_call_names *names, struct rp_call_name *name)
+{
+    int64_t *times = names->self + name->begin;
+
+    if (!name->sorted && name->count)
+        qsort(times, name->count, sizeof *times, by_value);
+    name->sorted = true;
+    return times;
+}
+
+/* Gives every name of every rank its place among all. */
+static enum rp_code map_names(const struct rp_host_calls *const *ranks, size_t n,
+                              struct rp_strtab *tab, struct rp_arena *arena,
+                              struct rp_call_names *out, struct rp_err *err)
+{
+    size_t r;
+    uint32_t g;
+
+    out->to = RP_ARENA_NEW(arena, uint32_t *, n + 1);
+    for (r = 0; out->to && r < n; r++) {
+        out->to[r] = RP_ARENA_NEW(arena, uint32_t, ranks[r]->names.n + 1);
+        if (!out->to[r])
+            return rp_err_nomem(err, "comparing host calls");
+        for (g = 0; g < ranks[r]->names.n; g++)
+            RP_TRY(rp_strtab_intern(tab, rp_strtab_borrow(&ranks[r]->names, g),
+                                    rp_strtab_len(&ranks[r]->names, g), &out->to[r][g], err));
+    }
+    out->n = tab->n;
+    out->at = RP_ARENA_NEW(arena, struct rp_call_name, tab->n + 1);
+    if (!out->to || !out->at)
+        return rp_err_nomem(err, "comparing host calls");
+    for (g = 0; g < tab->n; g++) {
+        out->at[g].median_ns = RP_ABSENT_I64;
+        out->at[g].name = rp_arena_copy(arena, rp_strtab_borrow(tab, g), rp_strtab_len(tab, g));
+        if (!out->at[g].name)
+            return rp_err_nomem(err, "comparing host calls");
+    }
+    return RP_OK;
+}
+
+static enum rp_code gather(const struct rp_host_calls *const *ranks, size_t n,
+                           struct rp_arena *arena, struct rp_call_names *out, struct rp_err *err)
+{
+    size_t r, g, total = 0;
+
+    for (r = 0; r < n; r++)
+        for (g = 0; g < ranks[r]->names.n; g++) {
+            struct rp_call_name *name = &out->at[out->to[r][g]];
+
+            name->kind = ranks[r]->kind.at[g];
+            name->flags = ranks[r]->flags.at[g];
+            name->count += ranks[r]->begin.at[g + 1] - ranks[r]->begin.at[g];
+        }
+    for (g = 0; g < out->n; g++) {
+        out->at[g].begin = total;
+        total += out->at[g].count;
+        out->at[g].count = 0;
+    }
+    out->self = RP_ARENA_NEW(arena, int64_t, total + 1);
+    if (!out->self)
+        return rp_err_nomem(err, "comparing host calls");
+    for (r = 0; r < n; r++)
+        for (g = 0; g < ranks[r]->names.n; g++) {
+            struct rp_call_name *name = &out->at[out->to[r][g]];
+            uint32_t from = ranks[r]->begin.at[g], count = ranks[r]->begin.at[g + 1] - from;
+
+            if (count)
+                memcpy(out->self + name->begin + name->count, ranks[r]->self.at + from,
+                       count * sizeof *out->self);
+            name->count += count;
+        }
+    return RP_OK;
+}
+
+enum rp_code rp_call_names_join(const struct rp_host_calls *const *ranks, size_t n,
+                                struct rp_arena *arena, struct rp_call_names *out,
+                                struct rp_err *err)
+{
+    struct rp_strtab tab;
+    enum rp_code code;
+    size_t r, i;
+
+    *out = (struct rp_call_names){0};
+    code = rp_strtab_init(&tab, err);
+    if (code == RP_OK)
+        code = map_names(ranks, n, &tab, arena, out, err);
+    rp_strtab_release(&tab);
+    RP_TRY(code);
+    RP_TRY(gather(ranks, n, arena, out, err));
+    for (r = 0; r < n; r++)
+        for (i = 0; i < ranks[r]->slow.n; i++) {
+            struct rp_call_name *name = &out->at[out->to[r][ranks[r]->slow.at[i].name]];
+            const int64_t *times;
+
+            if (name->median_ns != RP_ABSENT_I64)
+                continue;
+            times = rp_call_times(out, name);
+            name->median_ns = rp_ns_sum(times[(name->count - 1) / 2], times[name->count / 2]) / 2;
+        }
+    return RP_OK;
+}
+
+bool rp_is_stall(const struct rp_call_name *name, int64_t self_ns, const struct rp_stall_rule *rule)
+{
+    int64_t usual = name->median_ns > 1000 ? name->median_ns : 1000;
+
+    return !(name->flags & (RP_CALL_WAITS | RP_CALL_STEP)) && self_ns > rule->floor_ns &&
+           (int64_t)name->count >= rule->calls && self_ns / rule->ratio >= usual &&
+           (self_ns / rule->ratio > usual || self_ns % rule->ratio);
+}

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RP_FACTS_HOST_CALLS_H
+#define RP_FACTS_HOST_CALLS_H
+/*
+ * What the host ran, by name: the own time of every operator, annotation, runtime call and Python
+ * frame, that of the spans inside it left out. A stall is a call far above the median of its own
+ * name on all ranks (docs/definitions.md, "Stalls").
+ */
+#include "base/arena.h"
+#include "base/strtab.h"
+#include "facts/work.h"
+
+enum {                    /* of a name */
+       RP_CALL_WAITS = 1, /* for the device, by its meaning: long ones are no stalls */
+       RP_CALL_STEP = 2   /* marks a step of the profiler */
+};
+
+struct rp_slow_call {
+    rp_event event;
+    uint32_t name;   /* into the names */
+    int64_t self_ns; /* own time */
+};
+
+/* The calls of one rank; self-contained, the trace may go. */
+struct rp_host_calls {
+    struct rp_strtab names; /* numbers behind '#' are cut: "ProfilerStep#" */
+    RP_VEC(uint8_t) kind;   /* by name, enum rp_kind */
+    RP_VEC(uint8_t) flags;  /* by name */
+    RP_VEC(uint32_t) begin; /* by name, one more than names: where its times begin in `self` */
+    RP_VEC(int64_t) self;   /* own times, in no order */
+    RP_VEC(struct rp_slow_call) slow; /* those above the floor, by track and time */
+};
+
+/* Linear in events. Calls that start in the scope. Release `out` also after a failure. */
+enum rp_code rp_host_calls_init(struct rp_host_calls *out, const struct rp_trace *trace,
+                                const struct rp_scope *scope, int64_t floor_ns, struct rp_err *err);
+void rp_host_calls_release(struct rp_host_calls *calls);
+
+/* What is a stall. */
+struct rp_stall_rule {
+    int64_t floor_ns; /* own time above this */
+    int64_t ratio;    /* and above so many times the median, or that many microseconds */
+    int64_t calls;    /* of a name that has at least so many */
+};
+extern const struct rp_stall_rule rp_stall_usual;
+
+/* A name over all ranks. */
+struct rp_call_name {
+    const char *name;
+    uint8_t kind, flags;
+    size_t begin, count; /* its times in `self` */
+    int64_t median_ns;   /* RP_ABSENT_I64 where nobody asked for it */
+    bool sorted;
+};
+
+struct rp_call_names {
+    size_t n;
+    struct rp_call_name *at;
+    int64_t *self;
+    uint32_t **to; /* by rank and name of the rank: the name here */
+};
+
+/* Joins ranks; allocates in the arena. Medians are made where a rank has a slow call. */
+enum rp_code rp_call_names_join(const struct rp_host_calls *const *ranks, size_t n,
+                                struct rp_arena *arena, struct rp_call_names *out,
+                                struct rp_err *err);
+
+/* The times of a name in ascending order. */
+const int64_t *rp_call_times(struct rp_call_names *names, struct rp_call_name *name);
+
+/* Whether a slow call of that name is a stall. */
+bool rp_is_stall(const struct rp_call_name *name, int64_t self_ns,
+                 const struct rp_stall_rule *rule);
+
+#endif

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A table of parts of names, found in either case; callers ask once a string. */
+#include "facts/host_signs.h"
+
+#include <stddef.h>
+#include <string.h>
+
+static const struct {
+    const char *part;
+    uint8_t sign;
+} signs[] = {
+    {"dataload", RP_SIGN_DATA},
+    {"data_load", RP_SIGN_DATA},
+    {"iteratorgetnext", RP_SIGN_DATA},
+    {"synchronize", RP_SIGN_BLOCKS},
+    {"gloo:", RP_SIGN_RANKS},
+    {"cudamalloc", RP_SIGN_ALLOCATES},
+    {"cudafree", RP_SIGN_ALLOCATES},
+    {"hipmalloc", RP_SIGN_ALLOCATES},
+    {"hipfree", RP_SIGN_ALLOCATES},
+    {"cudahostalloc", RP_SIGN_ALLOCATES},
+    {"profilerstep", RP_SIGN_STEP},
+    {"gc.collect", RP_SIGN_GARBAGE},
+    {"gc_collect", RP_SIGN_GARBAGE},
+    {"method collect", RP_SIGN_GARBAGE}, /* <built-in method collect of module object> */
+};
+
+uint8_t rp_host_signs(const char *name)
+{
+    uint8_t found = 0;
+    size_t i;
+
+    for (i = 0; i < sizeof signs / sizeof signs[0]; i++)
+        if (strcasestr(name, signs[i].part))
+            found |= signs[i].sign;
+    if (!strcmp(name, "cudaMemcpy") || !strcmp(name, "hipMemcpy") ||
+        !strcmp(name, "hipMemcpyWithStream"))
+        found |= RP_SIGN_BLOCKS;
+    return found;
+}

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Launch and start times of each stream in two sorted lists: a length is two binary searches. */
+#include "facts/launches.h"
+
+#include <stdlib.h>
+
+static int by_value(const void *pa, const void *pb)
+{
+    int64_t a = *(const int64_t *)pa, b = *(const int64_t *)pb;
+
+    return (a > b) - (a < b);
+}
+
+static enum rp_code list_launches(struct rp_queues *q, const struct rp_work *work,
+                                  struct rp_err *err)
+{
+    const struct rp_trace *t = work->trace;
+    size_t i;
+
+    for (i = 0; i < work->items.n; i++) {
+        const struct rp_work_item *x = &work->items.at[i];
+        struct rp_launch launch = {x->launch, (uint32_t)i, 0, 0, 0};
+        int64_t end;
+
+        if (x->launch == RP_NONE)
+            continue;
+        end = rp_event_end_ns(t, x->launch);
+        launch.call_ns = rp_ns_between(t->ev.ts_ns[x->launch], end);
+        launch.device_ns = rp_ns_between(x->begin_ns, x->end_ns);
+        launch.delay_ns = x->begin_ns > end ? rp_ns_between(end, x->begin_ns) : 0;
+        RP_TRY(rp_vec_push(&q->list, launch, err));
+        q->begin[x->stream + 1]++;
+    }
+    return RP_OK;
+}
+
+enum rp_code rp_queues_init(struct rp_queues *out, const struct rp_work *work, struct rp_err *err)
+{
+    uint32_t s, *at;
+    size_t i;
+
+    *out = (struct rp_queues){.nstreams = (uint32_t)work->streams.n};
+    out->begin = calloc((size_t)out->nstreams + 2, sizeof *out->begin);
+    if (!out->begin)
+        return rp_err_nomem(err, "looking at launches");
+    RP_TRY(list_launches(out, work, err));
+    for (s = 0; s < out->nstreams; s++)
+        out->begin[s + 1] += out->begin[s];
+    out->launched = calloc(out->list.n + 1, sizeof *out->launched);
+    out->started = calloc(out->list.n + 1, sizeof *out->started);
+    at = calloc((size_t)out->nstreams + 1, sizeof *at);
+    if (!out->launched || !out->started || !at) {
+        free(at);
+        return rp_err_nomem(err, "looking at launches");
+    }
+    for (i = 0; i < out->list.n; i++) {
+        const struct rp_work_item *x = &work->items.at[out->list.at[i].item];
+        uint32_t place = out->begin[x->stream] + at[x->stream]++;
+
+        out->launched[place] = work->trace->ev.ts_ns[x->launch];
+        out->started[place] = x->begin_ns; /* work is in this order */
+    }
+    free(at);
+    for (s = 0; s < out->nstreams; s++)
+        if (out->begin[s + 1] > out->begin[s])
+            qsort(out->launched + out->begin[s], out->begin[s + 1] - out->begin[s],
+                  sizeof *out->launched, by_value);
+    return RP_OK;
+}
+
+void rp_queues_release(struct rp_queues *q)
+{
+    free(q->begin);
+    free(q->launched);
+    free(q->started);
+    rp_vec_release(&q->list);
+}
+
+/* How many of n ascending values are not above a moment. */
+static uint32_t until(const int64_t *v, uint32_t n, int64_t at_ns)
+{
+    uint32_t low = 0, high = n;
+
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+
+        if (v[middle] <= at_ns)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+int64_t rp_queue_length(const struct rp_queues *q, uint32_t stream, int64_t at_ns)
+{
+    uint32_t first = q->begin[stream], n = q->begin[stream + 1] - first;
+
+    return (int64_t)until(q->launched + first, n, at_ns) -
+           (int64_t)until(q->started + first, n, at_ns);
+}

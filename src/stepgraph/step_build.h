@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RP_STEPGRAPH_STEP_BUILD_H
+#define RP_STEPGRAPH_STEP_BUILD_H
+/*
+ * What the files that make a graph share. Threads are cut into nodes at the starts and ends of
+ * their spans and at cuts: moments at which a thread goes on because of another thread or of the
+ * device, or at which something else goes on because of it.
+ *
+ *     span     [main ..........................................]
+ *     cut               |from             |at
+ *     nodes    [main   )                  [main                ]   what lies between waited
+ *
+ * So cuts come first (step_sync.c, step_hand_over.c), then the nodes (step_nodes.c), then edges.
+ */
+#include "base/hash.h"
+#include "facts/arg_keys.h"
+#include "stepgraph/step_graph.h"
+
+#define RP_SG_NO_ITEM UINT32_MAX
+#define RP_SG_NO_LANE UINT32_MAX
+
+/* Where an edge of a cut comes from. */
+struct rp_sg_cut {
+    int64_t from_ns, at_ns; /* the thread waited in between; equal: it did not */
+    uint32_t lane;          /* thread that is cut */
+    uint32_t item;          /* that it goes on behind, or RP_SG_NO_ITEM: */
+    uint32_t other;         /* thread, at other_ns, or RP_SG_NO_LANE: nothing, a plain cut */
+    int64_t other_ns;
+    uint8_t kind, flags; /* of the edge */
+};
+
+/* A thread: its spans, those of operators and calls, and the time these take. */
+struct rp_sg_thread {
+    rp_track track;
+    size_t first_span, end_span; /* into spans */
+    size_t first_busy, end_busy; /* into busy */
+};
+
+struct rp_sg_builder {
+    const struct rp_trace *t;
+    const struct rp_work *work;
+    const struct rp_collectives *collectives;
+    struct rp_stepgraph *g;
+    RP_VEC(struct rp_sg_thread) threads; /* thread i is lane i */
+    RP_VEC(rp_event) spans;
+    RP_VEC(struct rp_interval) busy; /* operators and calls of each thread, joined */
+    RP_VEC(struct rp_sg_cut) cuts;   /* by lane and time once all are there */
+    RP_VEC(uint32_t) thread_of_track;
+    RP_VEC(uint32_t) by_end;     /* items by end */
+    RP_VEC(uint32_t) by_stream;  /* items of a stream together, by start */
+    RP_VEC(uint32_t) stream_end; /* by stream: end of its items in by_stream */
+    RP_VEC(uint32_t) place;      /* by item: its place in by_stream */
+    RP_VEC(uint32_t) item_node;  /* by item; of a collective its arrival */
+    RP_VEC(uint32_t) name_of;    /* by string: its name + 1 */
+    struct rp_map collective_of; /* event -> number in the list */
+};
+
+/* The parts, in the order in which they run. */
+enum rp_code rp_sg_find_threads(struct rp_sg_builder *b, struct rp_err *err);
+enum rp_code rp_sg_index_items(struct rp_sg_builder *b, struct rp_err *err);
+enum rp_code rp_sg_cut_syncs(struct rp_sg_builder *b, struct rp_err *err);
+enum rp_code rp_sg_cut_hand_overs(struct rp_sg_builder *b, struct rp_err *err);
+enum rp_code rp_sg_make_nodes(struct rp_sg_builder *b, struct rp_err *err);
+enum rp_code rp_sg_link_threads(struct rp_sg_builder *b, struct rp_err *err);
+enum rp_code rp_sg_link_device(struct rp_sg_builder *b, struct rp_err *err);
+enum rp_code rp_sg_link_events(struct rp_sg_builder *b, struct rp_err *err);
+enum rp_code rp_sg_link_forward(struct rp_sg_builder *b, struct rp_err *err);
+enum rp_code rp_sg_link_rest(struct rp_sg_builder *b, struct rp_err *err);
+/* Puts edges in order both ways, finds an order of the nodes, and sets lags. */
+enum rp_code rp_sg_freeze(struct rp_stepgraph *g, struct rp_err *err);
+
+/* Operators and calls are work; annotations and Python frames also stand around mere waiting. */
+bool rp_sg_is_work(uint8_t kind);
+
+/* Adds an edge if the recorded times allow it, from the start of `from` where that is not over when
+   `to` begins. */
+enum rp_code rp_sg_add_edge(struct rp_stepgraph *g, uint32_t from, uint32_t to, uint8_t kind,
+                            uint8_t flags, struct rp_err *err);
+
+/* The last node of a lane that starts before a moment; the first that starts at or after it. Both
+   RP_NONE where there is none. */
+uint32_t rp_sg_node_before(const struct rp_stepgraph *g, uint32_t lane, int64_t ns);
+uint32_t rp_sg_node_from(const struct rp_stepgraph *g, uint32_t lane, int64_t ns);
+
+/* The item of any stream that ends last, at or before a moment, and starts before it. */
+uint32_t rp_sg_item_before(const struct rp_sg_builder *b, int64_t ns);
+/* The last item of a stream that is over at a moment and was launched before another one. */
+uint32_t rp_sg_stream_item_before(const struct rp_sg_builder *b, uint32_t stream, int64_t ns,
+                                  int64_t launched_ns);
+/* The node that the end of an item belongs to. */
+uint32_t rp_sg_item_end(const struct rp_sg_builder *b, uint32_t item);
+
+/*
+ * What records of waits (cuda_sync) say: which stream waits, for which stream, and up to which call
+ * that recorded the event. An event is recorded again and again; the call tells its versions apart.
+ */
+struct rp_sg_waits {
+    const struct rp_work *work;
+    struct rp_arg_key stream, on_stream, record;
+    struct rp_map call_of; /* correlation -> the first host call that has it */
+};
+struct rp_sg_wait {
+    uint32_t stream;    /* that waits, or the only one that is waited for; RP_NONE: not said */
+    uint32_t on_stream; /* of the event, or RP_NONE */
+    int64_t record_ns;  /* when the event was recorded on the host, or INT64_MAX */
+};
+enum rp_code rp_sg_waits_init(struct rp_sg_waits *w, const struct rp_work *work,
+                              struct rp_err *err);
+void rp_sg_waits_release(struct rp_sg_waits *w);
+struct rp_sg_wait rp_sg_wait_of(const struct rp_sg_waits *w, rp_event record);
+/* The record that belongs to a call, or RP_NONE. */
+rp_event rp_sg_wait_record(const struct rp_trace *t, rp_event call);
+
+#endif

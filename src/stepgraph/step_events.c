@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * An event that is recorded on one stream and waited for on another: the next work of the waiting
+ * stream follows the last work that was launched on the other one before the event was recorded.
+ * Records of the waits (cuda_sync) tell streams and versions. Without them the order of the calls
+ * does: a thread's last cudaEventRecord before its cudaStreamWaitEvent stands behind the work it
+ * launched last, and the work that it launches next is the one that waits. Such edges are marked as
+ * inferred, and left out where the times contradict.
+ */
+#include "stepgraph/step_build.h"
+
+#include <string.h>
+
+static enum rp_code map_calls(struct rp_sg_waits *w, struct rp_err *err)
+{
+    const struct rp_links *links = &w->work->trace->links;
+    uint32_t i, call;
+
+    for (i = 0; i < links->n; i++)
+        if (links->source[i] == RP_LINK_CORRELATION && links->offset[i] < links->offset[i + 1])
+            RP_TRY(rp_map_intern(&w->call_of, (uint64_t)links->native_id[i],
+                                 links->member[links->offset[i]], &call, err));
+    return RP_OK;
+}
+
+enum rp_code rp_sg_waits_init(struct rp_sg_waits *w, const struct rp_work *work, struct rp_err *err)
+{
+    *w = (struct rp_sg_waits){.work = work};
+    rp_map_init(&w->call_of);
+    RP_TRY(rp_arg_key_init(&w->stream, work->trace, "stream", err));
+    RP_TRY(rp_arg_key_init(&w->on_stream, work->trace, "wait_on_stream", err));
+    RP_TRY(rp_arg_key_init(&w->record, work->trace, "wait_on_cuda_event_record_corr_id", err));
+    return w->record.key == RP_NONE ? RP_OK : map_calls(w, err);
+}
+
+void rp_sg_waits_release(struct rp_sg_waits *w)
+{
+    rp_arg_key_release(&w->stream);
+    rp_arg_key_release(&w->on_stream);
+    rp_arg_key_release(&w->record);
+    rp_map_release(&w->call_of);
+}
+
+static uint32_t stream_of(const struct rp_work *work, const struct rp_arg_key *key, rp_event e)
+{
+    int64_t number;
+    uint32_t i;
+
+    if (!rp_arg_key_int(key, e, &number))
+        return RP_NONE;
+    for (i = 0; i < work->streams.n; i++)
+        if (!work->streams.at[i].text && work->streams.at[i].number == number)
+            return i;
+    return RP_NONE;
+}
+
+struct rp_sg_wait rp_sg_wait_of(const struct rp_sg_waits *w, rp_event record)
+{
+    struct rp_sg_wait wait = {stream_of(w->work, &w->stream, record),
+                              stream_of(w->work, &w->on_stream, record), INT64_MAX};
+    int64_t correlation;
+    uint32_t call = RP_MAP_NONE;
+
+    if (rp_arg_key_int(&w->record, record, &correlation))
+        call = rp_map_get(&w->call_of, (uint64_t)correlation);
+    if (call != RP_MAP_NONE)
+        wait.record_ns = w->work->trace->ev.ts_ns[call];
+    return wait;
+}
+
+rp_event rp_sg_wait_record(const struct rp_trace *t, rp_event call)
+{
+    rp_link link = t->ev.link[call];
+    uint32_t i;
+
+    if (link == RP_NONE)
+        return RP_NONE;
+    for (i = t->links.offset[link]; i < t->links.offset[link + 1]; i++)
+        if (t->ev.kind[t->links.member[i]] == RP_KIND_SYNC)
+            return t->links.member[i];
+    return RP_NONE;
+}
+
+/* ------------------------------------------------------------------ as recorded */
+
+/* The first work of a stream that was launched after a moment. */
+static uint32_t item_launched_after(const struct rp_sg_builder *b, uint32_t stream, int64_t ns)
+{
+    const struct rp_work_item *items = b->work->items.at;
+    uint32_t high = b->stream_end.at[stream], low = high - b->work->streams.at[stream].nitems;
+    uint32_t end = high;
+
+    while (low < high) { /* work starts in the order of its launches on a stream */
+        uint32_t middle = low + (high - low) / 2;
+        const struct rp_work_item *x = &items[b->by_stream.at[middle]];
+
+        if ((x->launch == RP_NONE ? x->begin_ns : b->t->ev.ts_ns[x->launch]) < ns)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < end ? b->by_stream.at[low] : RP_SG_NO_ITEM;
+}
+
+static enum rp_code link_wait(struct rp_sg_builder *b, const struct rp_sg_waits *w, rp_event record,
+                              struct rp_err *err)
+{
+    struct rp_sg_wait wait = rp_sg_wait_of(w, record);
+    int64_t ns = b->t->ev.ts_ns[record];
+    uint32_t from, to;
+
+    if (wait.stream == RP_NONE || wait.on_stream == RP_NONE || wait.stream == wait.on_stream)
+        return RP_OK;
+    to = item_launched_after(b, wait.stream, ns);
+    if (to == RP_SG_NO_ITEM)
+        return RP_OK;
+    from = rp_sg_stream_item_before(b, wait.on_stream, b->work->items.at[to].begin_ns,
+                                    wait.record_ns < ns ? wait.record_ns : ns);
+    if (from == RP_SG_NO_ITEM)
+        return RP_OK;
+    return rp_sg_add_edge(b->g, rp_sg_item_end(b, from), b->item_node.at[to], RP_SG_EVENT, 0, err);
+}
+
+static enum rp_code link_recorded(struct rp_sg_builder *b, bool *any, struct rp_err *err)
+{
+    struct rp_sg_waits w;
+    enum rp_code code = rp_sg_waits_init(&w, b->work, err);
+    rp_event e;
+
+    for (e = 0; code == RP_OK && e < b->t->ev.n && w.on_stream.key != RP_NONE; e++)
+        if (b->t->ev.kind[e] == RP_KIND_SYNC && b->t->ev.ts_ns[e] != RP_NO_TS &&
+            !strcmp(rp_trace_str(b->t, b->t->ev.name[e]), "Stream Wait Event")) {
+            *any = true;
+            code = link_wait(b, &w, e, err);
+        }
+    rp_sg_waits_release(&w);
+    return code;
+}
+
+/* ------------------------------------------------------------------ from the order of calls */
+
+/* What a thread did last, as its calls are walked. */
+struct caller {
+    struct rp_sg_builder *b;
+    rp_str record, wait; /* names of the calls */
+    uint32_t last;       /* item it launched last */
+    uint32_t recorded;   /* and had launched last when it last recorded an event */
+    bool waits;          /* the next launch waits for `recorded` */
+};
+
+static rp_str find_name(const struct rp_trace *t, const char *cuda, const char *hip)
+{
+    rp_str s;
+
+    for (s = 0; s < t->str.n; s++)
+        if (!strcmp(rp_trace_str(t, s), cuda) || !strcmp(rp_trace_str(t, s), hip))
+            return s;
+    return RP_NONE;
+}
+
+static enum rp_code launched(struct caller *c, uint32_t item, struct rp_err *err)
+{
+    const struct rp_work_item *items = c->b->work->items.at;
+    bool waits = c->waits && c->recorded != RP_SG_NO_ITEM;
+
+    c->waits = false;
+    c->last = item;
+    if (!waits || items[c->recorded].stream == items[item].stream ||
+        items[c->recorded].end_ns > items[item].begin_ns)
+        return RP_OK;
+    return rp_sg_add_edge(c->b->g, rp_sg_item_end(c->b, c->recorded), c->b->item_node.at[item],
+                          RP_SG_EVENT, RP_SG_INFERRED, err);
+}
+
+static enum rp_code walk_calls(struct caller *c, uint32_t lane, const uint32_t *first_item,
+                               struct rp_err *err)
+{
+    const struct rp_sg_thread *thread = &c->b->threads.at[lane];
+    size_t i;
+
+    c->last = c->recorded = RP_SG_NO_ITEM;
+    c->waits = false;
+    for (i = thread->first_span; i < thread->end_span; i++) {
+        rp_event e = c->b->spans.at[i];
+
+        if (c->b->t->ev.kind[e] != RP_KIND_RUNTIME)
+            continue;
+        if (c->b->t->ev.name[e] == c->record)
+            c->recorded = c->last;
+        else if (c->b->t->ev.name[e] == c->wait)
+            c->waits = true;
+        else if (first_item[e] != RP_SG_NO_ITEM)
+            RP_TRY(launched(c, first_item[e], err));
+    }
+    return RP_OK;
+}
+
+static enum rp_code link_inferred(struct rp_sg_builder *b, struct rp_err *err)
+{
+    struct caller c = {.b = b};
+    RP_VEC(uint32_t) first_item = {0}; /* by event: the item it launched */
+    enum rp_code code = RP_OK;
+    size_t i;
+
+    c.record = find_name(b->t, "cudaEventRecord", "hipEventRecord");
+    c.wait = find_name(b->t, "cudaStreamWaitEvent", "hipStreamWaitEvent");
+    if (c.record == RP_NONE || c.wait == RP_NONE)
+        return RP_OK;
+    RP_TRY(rp_vec_reserve(&first_item, (size_t)b->t->ev.n + 1, err));
+    memset(first_item.at, 0xff, (size_t)b->t->ev.n * sizeof *first_item.at);
+    for (i = b->work->items.n; i-- > 0;)
+        if (b->work->items.at[i].launch != RP_NONE)
+            first_item.at[b->work->items.at[i].launch] = (uint32_t)i;
+    for (i = 0; code == RP_OK && i < b->threads.n; i++)
+        code = walk_calls(&c, (uint32_t)i, first_item.at, err);
+    rp_vec_release(&first_item);
+    return code;
+}
+
+enum rp_code rp_sg_link_events(struct rp_sg_builder *b, struct rp_err *err)
+{
+    bool recorded = false;
+
+    if (b->work->streams.n < 2)
+        return RP_OK;
+    RP_TRY(link_recorded(b, &recorded, err));
+    return recorded ? RP_OK : link_inferred(b, err);
+}

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RP_STEPGRAPH_STEP_GRAPH_H
+#define RP_STEPGRAPH_STEP_GRAPH_H
+/*
+ * The step graph: what ran where and what each of it had to wait for, of one rank or of a run. The
+ * critical path reads it backward, the simulator runs it forward. It holds all it needs: the trace
+ * may go once it is built.
+ *
+ *     thread    [op][launch][op]          [sync]      nodes: parts of spans, device work,
+ *                       \                 /                  collectives
+ *     stream             `[kernel][kernel]            edges: with a kind and a lag
+ *
+ * A node starts at the latest of (anchor of a predecessor + lag of the edge), where the anchor is
+ * the predecessor's end, or its start where RP_SG_FROM_START is set: what began inside it did not
+ * wait for its end. Of the edges into a node one is binding: its lag is what was recorded. The
+ * others have the usual lag of their kind, and never more than the recording allows. So a run with
+ * the recorded durations gives the recorded times, to the nanosecond (docs/definitions.md).
+ *
+ * Times are integer nanoseconds; node and edge ids are 32-bit and dense; the same input gives the
+ * same graph.
+ */
+#include "facts/collectives.h"
+#include "facts/work.h"
+
+enum rp_sg_kind {
+    RP_SG_ORIGIN, /* the begin of a window */
+    RP_SG_HOST,   /* a part of a span of a thread in which nothing else runs inside it */
+    RP_SG_RUNTIME,
+    RP_SG_COMPUTE,
+    RP_SG_COMM,
+    RP_SG_MEMORY,
+    RP_SG_ARRIVE, /* a rank comes to a collective; the node behind it is the collective */
+    RP_SG_MEET,   /* all ranks of a collective are there */
+    RP_SG_KINDS
+};
+extern const char *const rp_sg_kind_names[RP_SG_KINDS];
+
+enum rp_sg_edge_kind {
+    RP_SG_ORDER,     /* on a thread */
+    RP_SG_LAUNCH,    /* from the host call to the device */
+    RP_SG_STREAM,    /* on a stream */
+    RP_SG_IN_GRAPH,  /* inside a graph that was launched as one */
+    RP_SG_EVENT,     /* an event recorded on one stream, waited for on another */
+    RP_SG_SYNC,      /* from the device to a call that waits for it */
+    RP_SG_HAND_OVER, /* from one thread to another */
+    RP_SG_FORWARD,   /* from an operator to its backward operator */
+    RP_SG_MEMBER,    /* into and out of a collective */
+    RP_SG_AFTER,     /* behind what ended last: nothing says why it starts */
+    RP_SG_EDGE_KINDS
+};
+extern const char *const rp_sg_edge_names[RP_SG_EDGE_KINDS];
+
+/* Flags of an edge. */
+enum {
+    RP_SG_FROM_START = 1, /* the lag counts from the start of the predecessor */
+    RP_SG_BINDING = 2,    /* what the successor waited for in the recording */
+    RP_SG_INFERRED = 4    /* from times and the order of calls, not from a record */
+};
+
+/* Flags of a node. */
+enum {
+    RP_SG_WORK = 1 /* an operator, a runtime call or device work, not an annotation or frame */
+};
+
+struct rp_sg_node {
+    int64_t start_ns, dur_ns; /* as recorded */
+    rp_event event;           /* RP_NONE: none */
+    uint32_t name;            /* into names */
+    uint32_t lane;
+    uint32_t rank;       /* which of the given ranks */
+    uint32_t collective; /* of its rank's list, or RP_NONE */
+    uint8_t kind, flags;
+    uint16_t reserved;
+};
+_Static_assert(sizeof(struct rp_sg_node) <= 64, "a node is at most 64 bytes");
+
+struct rp_sg_edge {
+    int64_t lag_ns;
+    uint32_t from, to;
+    uint8_t kind, flags;
+    uint16_t reserved;
+};
+
+/* A thread or a stream; the nodes of one are [first, end), in time order. */
+struct rp_sg_lane {
+    const char *label; /* "thread 17", "stream 7" */
+    uint32_t rank, first, end;
+    rp_track track; /* of the trace; of several the first */
+    bool device;
+};
+
+struct rp_stepgraph {
+    struct rp_arena arena; /* names and labels */
+    int64_t begin_ns, end_ns;
+    uint32_t nranks, nlanes;
+    RP_VEC(struct rp_sg_node) nodes;
+    RP_VEC(struct rp_sg_edge) edges; /* by successor once frozen: those into v are in[v] … */
+    RP_VEC(uint32_t) in, out;        /* n + 1 each, into edges and out_edges */
+    RP_VEC(uint32_t) out_edges;      /* edges by predecessor */
+    RP_VEC(uint32_t) order;          /* every node behind its predecessors */
+    RP_VEC(struct rp_sg_lane) lanes;
+    RP_VEC(const char *) names; /* name 0 is "" */
+    RP_VEC(uint32_t) arrivals;  /* by collective of the rank: its RP_SG_ARRIVE, or RP_NONE */
+    uint32_t ndropped;          /* edges against the recorded times, left out */
+};
+
+/*
+ * The graph of a rank over its work window, from the work without a scope and its collectives.
+ * O(n log n) in events. Release it also after a failure.
+ */
+enum rp_code rp_sg_init(struct rp_stepgraph *out, const struct rp_work *work,
+                        const struct rp_collectives *collectives, struct rp_err *err);
+void rp_sg_release(struct rp_stepgraph *g);
+
+/* Start plus duration. */
+static inline int64_t rp_sg_end_ns(const struct rp_sg_node *n)
+{
+    return rp_ns_sum(n->start_ns, n->dur_ns);
+}
+
+/* The binding edge into a node, or RP_NONE for the origin. */
+uint32_t rp_sg_binding(const struct rp_stepgraph *g, uint32_t node);
+
+/*
+ * Runs the graph forward: start_ns[v] becomes the latest of its predecessors' anchors and lags. dur
+ * gives other durations than the recorded ones, or is NULL. Returns the last end. O(nodes + edges).
+ */
+int64_t rp_sg_run(const struct rp_stepgraph *g, const int64_t *dur_ns, int64_t *start_ns);
+
+/* By how much each node may end later, as recorded, before end_ns is passed. O(nodes + edges). */
+void rp_sg_slack(const struct rp_stepgraph *g, int64_t end_ns, int64_t *slack_ns);
+
+/* Text for tests: a line a node and a line an edge into it. The caller frees *out. */
+enum rp_code rp_sg_dump(const struct rp_stepgraph *g, char **out, struct rp_err *err);
+
+#endif

@@ -1,0 +1,336 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Nodes, lanes and edges of the ranks are put behind each other with their times moved, names are
+ * made one list, and every meeting gets a node. A collective begins where its meeting is; what a
+ * rank spent in it before was waiting, and no node has that. A rank whose collective was over
+ * before the last one came did not wait for it and stays as it was.
+ *
+ * Clocks are taken as recorded where that is possible. Where they disagree (meetings.h), the offset
+ * of a rank is the median distance of the ends of its collectives from those of ranks whose offset
+ * is known, beginning with the first.
+ */
+#include "stepgraph/step_join.h"
+
+#include "base/strtab.h"
+#include "stepgraph/step_build.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct joiner {
+    struct rp_stepgraph *out;
+    const struct rp_sg_member *ranks;
+    size_t n;
+    struct rp_arena *arena;
+    struct rp_sg_join *join;
+    uint32_t **meeting_of; /* by rank and collective, or RP_NONE */
+    bool *known;           /* by rank: its clock */
+    struct rp_strtab names;
+    RP_VEC(int64_t) scratch;
+};
+
+/* ------------------------------------------------------------------ clocks */
+
+static int by_ns(const void *pa, const void *pb)
+{
+    int64_t a = *(const int64_t *)pa, b = *(const int64_t *)pb;
+
+    return (a > b) - (a < b);
+}
+
+/* The end of a meeting at the first of its ranks whose clock is known. */
+static bool known_end(const struct joiner *j, const struct rp_meeting *m, int64_t *end_ns)
+{
+    uint32_t i;
+
+    for (i = 0; i < m->n; i++)
+        if (j->known[m->rank[i]]) {
+            *end_ns = rp_ns_sum(j->ranks[m->rank[i]].collectives->list.at[m->at[i]].end_ns,
+                                j->join->offset_ns[m->rank[i]]);
+            return true;
+        }
+    return false;
+}
+
+static enum rp_code align_rank(struct joiner *j, size_t r, struct rp_err *err)
+{
+    const struct rp_collectives *c = j->ranks[r].collectives;
+    int64_t end;
+    size_t i;
+
+    j->scratch.n = 0;
+    for (i = 0; i < c->list.n; i++)
+        if (j->meeting_of[r][i] != RP_NONE &&
+            known_end(j, &j->join->meetings.at[j->meeting_of[r][i]], &end))
+            RP_TRY(rp_vec_push(&j->scratch, rp_ns_between(c->list.at[i].end_ns, end), err));
+    if (!j->scratch.n)
+        return RP_OK;
+    qsort(j->scratch.at, j->scratch.n, sizeof *j->scratch.at, by_ns);
+    j->join->offset_ns[r] = j->scratch.at[(j->scratch.n - 1) / 2];
+    j->known[r] = true;
+    return RP_OK;
+}
+
+static enum rp_code align(struct joiner *j, struct rp_err *err)
+{
+    bool more = true;
+    size_t r;
+
+    j->known[0] = j->join->aligned = true;
+    while (more) {
+        more = false;
+        for (r = 1; r < j->n; r++)
+            if (!j->known[r]) {
+                RP_TRY(align_rank(j, r, err));
+                more = more || j->known[r];
+            }
+    }
+    return RP_OK;
+}
+
+/* ------------------------------------------------------------------ ranks behind each other */
+
+static enum rp_code add_names(struct joiner *j, const struct rp_stepgraph *g, uint32_t *name_of,
+                              struct rp_err *err)
+{
+    uint32_t id;
+    size_t i;
+
+    for (i = 0; i < g->names.n; i++) {
+        RP_TRY(rp_strtab_intern(&j->names, g->names.at[i], strlen(g->names.at[i]), &id, err));
+        while (j->out->names.n <= id)
+            RP_TRY(rp_vec_push(&j->out->names, g->names.at[i], err));
+        name_of[i] = id;
+    }
+    return RP_OK;
+}
+
+static enum rp_code add_lanes(struct joiner *j, uint32_t r, uint32_t base, struct rp_err *err)
+{
+    const struct rp_stepgraph *g = j->ranks[r].graph;
+    size_t i;
+
+    for (i = 0; i < g->lanes.n; i++) {
+        struct rp_sg_lane lane = g->lanes.at[i];
+
+        lane.rank = r;
+        lane.first += base;
+        lane.end += base;
+        RP_TRY(rp_vec_push(&j->out->lanes, lane, err));
+    }
+    j->out->nlanes = (uint32_t)j->out->lanes.n;
+    return RP_OK;
+}
+
+static enum rp_code add_nodes(struct joiner *j, uint32_t r, const uint32_t *name_of,
+                              struct rp_err *err)
+{
+    const struct rp_stepgraph *g = j->ranks[r].graph;
+    uint32_t lanes = (uint32_t)j->out->lanes.n;
+    size_t i;
+
+    if (j->out->nodes.n + g->nodes.n >= UINT32_MAX / 2)
+        return rp_err_set(err, RP_LIMIT, "the run has more than %u nodes: use --rank",
+                          UINT32_MAX / 2);
+    RP_TRY(rp_vec_reserve(&j->out->nodes, g->nodes.n, err));
+    for (i = 0; i < g->nodes.n; i++) {
+        struct rp_sg_node node = g->nodes.at[i];
+
+        node.start_ns = rp_ns_sum(node.start_ns, j->join->offset_ns[r]);
+        node.name = name_of[node.name];
+        node.lane += node.lane == RP_NONE ? 0 : lanes;
+        node.rank = r;
+        j->out->nodes.at[j->out->nodes.n++] = node;
+    }
+    return RP_OK;
+}
+
+static enum rp_code add_rank(struct joiner *j, uint32_t r, struct rp_err *err)
+{
+    const struct rp_stepgraph *g = j->ranks[r].graph;
+    uint32_t base = (uint32_t)j->out->nodes.n, *name_of;
+    int64_t begin = rp_ns_sum(g->begin_ns, j->join->offset_ns[r]);
+    int64_t end = rp_ns_sum(g->end_ns, j->join->offset_ns[r]);
+    size_t i;
+
+    name_of = RP_ARENA_NEW(j->arena, uint32_t, g->names.n + 1);
+    if (!name_of)
+        return rp_err_nomem(err, "joining ranks");
+    j->join->first_node[r] = base;
+    j->out->begin_ns = begin < j->out->begin_ns ? begin : j->out->begin_ns;
+    j->out->end_ns = end > j->out->end_ns ? end : j->out->end_ns;
+    j->out->ndropped += g->ndropped;
+    RP_TRY(add_names(j, g, name_of, err));
+    RP_TRY(add_nodes(j, r, name_of, err));
+    RP_TRY(add_lanes(j, r, base, err));
+    RP_TRY(rp_vec_reserve(&j->out->edges, g->edges.n, err));
+    for (i = 0; i < g->edges.n; i++) {
+        struct rp_sg_edge e = g->edges.at[i];
+
+        e.from += base;
+        e.to += base;
+        j->out->edges.at[j->out->edges.n++] = e;
+    }
+    return RP_OK;
+}
+
+/* ------------------------------------------------------------------ meetings */
+
+static uint32_t arrival_of(const struct joiner *j, const struct rp_meeting *m, uint32_t i)
+{
+    uint32_t arrival = j->ranks[m->rank[i]].graph->arrivals.at[m->at[i]];
+
+    return arrival == RP_NONE ? RP_NONE : arrival + j->join->first_node[m->rank[i]];
+}
+
+/* When the last rank came, by the clocks that are used here. */
+static bool last_arrival(const struct joiner *j, const struct rp_meeting *m, int64_t *last_ns,
+                         uint32_t *last)
+{
+    uint32_t i, n = 0;
+
+    for (i = 0; i < m->n; i++) {
+        uint32_t node = arrival_of(j, m, i);
+
+        if (node == RP_NONE)
+            continue;
+        if (n++ == 0 || j->out->nodes.at[node].start_ns > *last_ns) {
+            *last_ns = j->out->nodes.at[node].start_ns;
+            *last = m->rank[i];
+        }
+    }
+    return n > 1;
+}
+
+/* The collective of one rank begins when the last one has come. */
+static enum rp_code hold(struct joiner *j, const struct rp_meeting *m, uint32_t i, uint32_t meet,
+                         uint32_t last, struct rp_err *err)
+{
+    uint32_t arrival = arrival_of(j, m, i), r = m->rank[i];
+    int64_t at = j->out->nodes.at[meet].start_ns;
+    struct rp_sg_node *node;
+
+    if (arrival == RP_NONE)
+        return RP_OK;
+    node = &j->out->nodes.at[arrival + 1];
+    RP_TRY(rp_sg_add_edge(j->out, arrival, meet, RP_SG_MEMBER, 0, err));
+    if (rp_sg_end_ns(node) < at)
+        return RP_OK;
+    node->dur_ns = rp_ns_between(at, rp_sg_end_ns(node));
+    node->start_ns = at;
+    j->join->held[r][m->at[i]] =
+        (struct rp_sg_held){rp_ns_between(j->join->offset_ns[r], at), last};
+    return rp_sg_add_edge(j->out, meet, arrival + 1, RP_SG_MEMBER, 0, err);
+}
+
+static enum rp_code add_meeting(struct joiner *j, const struct rp_meeting *m, struct rp_err *err)
+{
+    struct rp_sg_node meet = {
+        .event = RP_NONE, .lane = RP_NONE, .collective = RP_NONE, .kind = RP_SG_MEET};
+    uint32_t i, last = 0;
+
+    if (!last_arrival(j, m, &meet.start_ns, &last))
+        return RP_OK;
+    meet.rank = last;
+    RP_TRY(rp_vec_push(&j->out->nodes, meet, err));
+    for (i = 0; i < m->n; i++)
+        RP_TRY(hold(j, m, i, (uint32_t)j->out->nodes.n - 1, last, err));
+    return RP_OK;
+}
+
+/* What began inside a collective that now begins later, began after its arrival. */
+static void move_starts(struct rp_stepgraph *g)
+{
+    size_t i;
+
+    for (i = 0; i < g->edges.n; i++) {
+        struct rp_sg_edge *e = &g->edges.at[i];
+
+        if ((e->flags & RP_SG_FROM_START) &&
+            g->nodes.at[e->from].start_ns > g->nodes.at[e->to].start_ns)
+            e->from--;
+    }
+}
+
+/* ------------------------------------------------------------------ all of it */
+
+static enum rp_code allocate(struct joiner *j, struct rp_err *err)
+{
+    struct rp_sg_join *join = j->join;
+    size_t r, i;
+
+    join->offset_ns = RP_ARENA_NEW(j->arena, int64_t, j->n + 1);
+    join->first_node = RP_ARENA_NEW(j->arena, uint32_t, j->n + 1);
+    join->held = RP_ARENA_NEW(j->arena, struct rp_sg_held *, j->n + 1);
+    j->meeting_of = RP_ARENA_NEW(j->arena, uint32_t *, j->n + 1);
+    j->known = RP_ARENA_NEW(j->arena, bool, j->n + 1);
+    if (!join->offset_ns || !join->first_node || !join->held || !j->meeting_of || !j->known)
+        return rp_err_nomem(err, "joining ranks");
+    for (r = 0; r < j->n; r++) {
+        size_t n = j->ranks[r].collectives->list.n;
+
+        join->offset_ns[r] = join->meetings.offset_ns[r];
+        join->held[r] = RP_ARENA_NEW(j->arena, struct rp_sg_held, n + 1);
+        j->meeting_of[r] = RP_ARENA_NEW(j->arena, uint32_t, n + 1);
+        if (!join->held[r] || !j->meeting_of[r])
+            return rp_err_nomem(err, "joining ranks");
+        for (i = 0; i < n; i++) {
+            join->held[r][i] = (struct rp_sg_held){RP_NO_TS, RP_NONE};
+            j->meeting_of[r][i] = RP_NONE;
+        }
+    }
+    return RP_OK;
+}
+
+static enum rp_code join_all(struct joiner *j, struct rp_err *err)
+{
+    struct rp_sg_node origin = {
+        .event = RP_NONE, .lane = RP_NONE, .collective = RP_NONE, .kind = RP_SG_ORIGIN};
+    struct rp_meetings *m = &j->join->meetings;
+    uint32_t r, i;
+    size_t k;
+
+    for (k = 0; k < m->n; k++)
+        for (i = 0; i < m->at[k].n; i++)
+            j->meeting_of[m->at[k].rank[i]][m->at[k].at[i]] = (uint32_t)k;
+    if (m->clocks_differ)
+        RP_TRY(align(j, err));
+    *j->out =
+        (struct rp_stepgraph){.begin_ns = INT64_MAX, .end_ns = INT64_MIN, .nranks = (uint32_t)j->n};
+    RP_TRY(rp_vec_push(&j->out->nodes, origin, err));
+    for (r = 0; r < j->n; r++)
+        RP_TRY(add_rank(j, r, err));
+    j->out->nodes.at[0].start_ns = j->out->begin_ns;
+    for (r = 0; r < j->n; r++)
+        RP_TRY(rp_sg_add_edge(j->out, 0, j->join->first_node[r], RP_SG_AFTER, 0, err));
+    for (k = 0; k < m->n; k++)
+        RP_TRY(add_meeting(j, &m->at[k], err));
+    move_starts(j->out);
+    return rp_sg_freeze(j->out, err);
+}
+
+enum rp_code rp_sg_join(struct rp_stepgraph *out, const struct rp_sg_member *ranks, size_t n,
+                        struct rp_arena *arena, struct rp_sg_join *join, struct rp_err *err)
+{
+    struct joiner j = {.out = out, .ranks = ranks, .n = n, .arena = arena, .join = join};
+    const struct rp_collectives **lists = RP_ARENA_NEW(arena, const struct rp_collectives *, n + 1);
+    enum rp_code code;
+    size_t r;
+
+    *out = (struct rp_stepgraph){0};
+    *join = (struct rp_sg_join){0};
+    if (!lists)
+        return rp_err_nomem(err, "joining ranks");
+    for (r = 0; r < n; r++)
+        lists[r] = ranks[r].collectives;
+    RP_TRY(rp_meetings_find(lists, n, arena, &join->meetings, err));
+    RP_TRY(allocate(&j, err));
+    if (!join->meetings.n)
+        return RP_OK;
+    code = rp_strtab_init(&j.names, err);
+    if (code == RP_OK)
+        code = join_all(&j, err);
+    rp_strtab_release(&j.names);
+    rp_vec_release(&j.scratch);
+    return code;
+}

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RP_STEPGRAPH_STEP_JOIN_H
+#define RP_STEPGRAPH_STEP_JOIN_H
+/*
+ * The graph of a run: the graphs of its ranks, joined where they meet in collectives, on the clock
+ * of the first rank.
+ *
+ *     rank 0   -> arrive ----.           .-> collective ->
+ *     rank 1       -> arrive ----> meet +--> collective ->      meet: when the last one is there
+ *     rank 2         -> arrive -'        `-> collective ->
+ */
+#include "facts/meetings.h"
+#include "stepgraph/step_graph.h"
+
+struct rp_sg_member {
+    const struct rp_stepgraph *graph;
+    const struct rp_collectives *collectives;
+};
+
+/* A collective of a rank, as seen from it. */
+struct rp_sg_held {
+    int64_t until_ns; /* when the last rank came, on this rank's clock; RP_NO_TS: it met nobody */
+    uint32_t by;      /* which of the given ranks that was */
+};
+
+struct rp_sg_join {
+    struct rp_meetings meetings;
+    bool aligned;             /* the clocks disagreed: offsets are from the ends of collectives */
+    int64_t *offset_ns;       /* by rank: add to its times for the first rank's clock */
+    uint32_t *first_node;     /* by rank: where its nodes begin, its own node 0 first */
+    struct rp_sg_held **held; /* by rank and collective */
+};
+
+/*
+ * Joins ranks that meet; where none do, `out` stays empty (no nodes). What `join` points to is in
+ * the arena. Texts of `out` belong to the ranks' graphs, which must outlive it. Release `out` also
+ * after a failure. O(n log n) in all nodes.
+ */
+enum rp_code rp_sg_join(struct rp_stepgraph *out, const struct rp_sg_member *ranks, size_t n,
+                        struct rp_arena *arena, struct rp_sg_join *join, struct rp_err *err);
+
+#endif

@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Calls that wait for the device. A record of the wait (cuda_sync) names its stream or the event;
+ * without one, a wait for the device is for the last work of every stream, and a wait for a stream
+ * or an event for the work that ended last inside the call. A copy during which its call did not
+ * return was waited for too. The call is cut where the last of that work ended: before, the thread
+ * waited.
+ */
+#include "stepgraph/step_build.h"
+
+#include <string.h>
+
+enum wait { NO_WAIT, WAIT_DEVICE, WAIT_SOME, WAIT_COPY };
+
+struct syncer {
+    struct rp_sg_builder *b;
+    struct rp_sg_waits waits;
+    RP_VEC(uint8_t) wait_of; /* by string: enum wait + 1, or 0: not looked at yet */
+};
+
+static enum wait wait_by_name(const char *name)
+{
+    if (strstr(name, "DeviceSynchronize") || strstr(name, "CtxSynchronize"))
+        return WAIT_DEVICE;
+    if (strstr(name, "Synchronize"))
+        return WAIT_SOME;
+    if (!strcmp(name, "cudaMemcpy") || !strcmp(name, "hipMemcpy"))
+        return WAIT_SOME;
+    return strstr(name, "emcpy") ? WAIT_COPY : NO_WAIT;
+}
+
+static enum wait wait_of(struct syncer *s, rp_event call)
+{
+    const struct rp_trace *t = s->b->t;
+    uint8_t *known = &s->wait_of.at[t->ev.name[call]];
+
+    if (!*known)
+        *known = (uint8_t)(1 + wait_by_name(rp_trace_str(t, t->ev.name[call])));
+    return (enum wait)(*known - 1);
+}
+
+/* Cuts the call where the item ended, or at its start where that was over before. */
+static enum rp_code cut(struct syncer *s, uint32_t lane, rp_event call, uint32_t item,
+                        uint8_t flags, struct rp_err *err)
+{
+    int64_t start = s->b->t->ev.ts_ns[call], end = s->b->work->items.at[item].end_ns;
+    struct rp_sg_cut c = {.from_ns = start,
+                          .at_ns = end > start ? end : start,
+                          .lane = lane,
+                          .item = item,
+                          .other = RP_SG_NO_LANE,
+                          .kind = RP_SG_SYNC,
+                          .flags = flags};
+
+    return rp_vec_push(&s->b->cuts, c, err);
+}
+
+static enum rp_code wait_for_stream(struct syncer *s, uint32_t lane, rp_event call, uint32_t stream,
+                                    int64_t before_ns, struct rp_err *err)
+{
+    int64_t start = s->b->t->ev.ts_ns[call];
+    uint32_t item = rp_sg_stream_item_before(s->b, stream, rp_event_end_ns(s->b->t, call),
+                                             before_ns < start ? before_ns : start);
+
+    return item == RP_SG_NO_ITEM ? RP_OK : cut(s, lane, call, item, 0, err);
+}
+
+static enum rp_code wait_for_all(struct syncer *s, uint32_t lane, rp_event call, struct rp_err *err)
+{
+    uint32_t i;
+
+    for (i = 0; i < s->b->work->streams.n; i++)
+        RP_TRY(wait_for_stream(s, lane, call, i, INT64_MAX, err));
+    return RP_OK;
+}
+
+/* Nothing says for what: the work that ended last inside the call. */
+static enum rp_code wait_for_last(struct syncer *s, uint32_t lane, rp_event call,
+                                  struct rp_err *err)
+{
+    uint32_t item = rp_sg_item_before(s->b, rp_event_end_ns(s->b->t, call));
+
+    if (item == RP_SG_NO_ITEM || s->b->work->items.at[item].end_ns <= s->b->t->ev.ts_ns[call])
+        return RP_OK;
+    return cut(s, lane, call, item, RP_SG_INFERRED, err);
+}
+
+static enum rp_code wait_for_some(struct syncer *s, uint32_t lane, rp_event call,
+                                  struct rp_err *err)
+{
+    rp_event record = rp_sg_wait_record(s->b->t, call);
+    struct rp_sg_wait wait = {RP_NONE, RP_NONE, INT64_MAX};
+    uint32_t stream;
+
+    if (record != RP_NONE)
+        wait = rp_sg_wait_of(&s->waits, record);
+    stream = wait.on_stream == RP_NONE ? wait.stream : wait.on_stream;
+    return stream == RP_NONE ? wait_for_last(s, lane, call, err)
+                             : wait_for_stream(s, lane, call, stream, wait.record_ns, err);
+}
+
+/* The copy that a call made, where the call lasted longer. */
+static enum rp_code wait_for_copy(struct syncer *s, uint32_t lane, rp_event call,
+                                  struct rp_err *err)
+{
+    int64_t end = rp_event_end_ns(s->b->t, call);
+    uint32_t item = rp_sg_item_before(s->b, end);
+
+    if (item == RP_SG_NO_ITEM || s->b->work->items.at[item].launch != call)
+        return RP_OK;
+    return cut(s, lane, call, item, 0, err);
+}
+
+static enum rp_code look_at(struct syncer *s, uint32_t lane, rp_event e, struct rp_err *err)
+{
+    if (s->b->t->ev.kind[e] != RP_KIND_RUNTIME)
+        return RP_OK;
+    switch (wait_of(s, e)) {
+    case WAIT_DEVICE:
+        return wait_for_all(s, lane, e, err);
+    case WAIT_SOME:
+        return wait_for_some(s, lane, e, err);
+    case WAIT_COPY:
+        return wait_for_copy(s, lane, e, err);
+    default:
+        return RP_OK;
+    }
+}
+
+static enum rp_code find(struct syncer *s, struct rp_err *err)
+{
+    struct rp_sg_builder *b = s->b;
+    uint32_t lane;
+    size_t i;
+
+    RP_TRY(rp_sg_waits_init(&s->waits, b->work, err));
+    RP_TRY(rp_vec_reserve(&s->wait_of, (size_t)b->t->str.n + 1, err));
+    memset(s->wait_of.at, 0, b->t->str.n);
+    for (lane = 0; lane < b->threads.n; lane++)
+        for (i = b->threads.at[lane].first_span; i < b->threads.at[lane].end_span; i++)
+            RP_TRY(look_at(s, lane, b->spans.at[i], err));
+    return RP_OK;
+}
+
+enum rp_code rp_sg_cut_syncs(struct rp_sg_builder *b, struct rp_err *err)
+{
+    struct syncer s = {.b = b};
+    enum rp_code code;
+
+    if (!b->work->items.n)
+        return RP_OK;
+    code = find(&s, err);
+    rp_sg_waits_release(&s.waits);
+    rp_vec_release(&s.wait_of);
+    return code;
+}

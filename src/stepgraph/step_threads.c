@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The ground that a graph is built on: threads with their spans and busy times, the window of the
+ * rank, and the device work by end and by stream. Linear, but for one sort of the work.
+ */
+#include "stepgraph/step_build.h"
+
+#include <stdlib.h>
+
+/* How much work behind a moment is looked at for what was launched before another: more is never
+   queued, and it bounds what a damaged file can cost. */
+#define LOOK_BACK 4096
+
+bool rp_sg_is_work(uint8_t kind)
+{
+    return kind == RP_KIND_CPU_OP || kind == RP_KIND_RUNTIME;
+}
+
+static bool is_host(uint8_t kind)
+{
+    return rp_sg_is_work(kind) || kind == RP_KIND_ANNOTATION || kind == RP_KIND_PYTHON ||
+           kind == RP_KIND_COMM_OP;
+}
+
+static void widen(struct rp_stepgraph *g, int64_t begin_ns, int64_t end_ns)
+{
+    g->begin_ns = begin_ns < g->begin_ns ? begin_ns : g->begin_ns;
+    g->end_ns = end_ns > g->end_ns ? end_ns : g->end_ns;
+}
+
+/* Spans of one thread come in order of their starts, so its busy times join as they come. */
+static enum rp_code add_busy(struct rp_sg_builder *b, size_t first, int64_t begin_ns,
+                             int64_t end_ns, struct rp_err *err)
+{
+    struct rp_interval fresh = {begin_ns, end_ns};
+    struct rp_interval *last = b->busy.n > first ? &b->busy.at[b->busy.n - 1] : NULL;
+
+    if (!last || begin_ns > last->end_ns)
+        return rp_vec_push(&b->busy, fresh, err);
+    last->end_ns = end_ns > last->end_ns ? end_ns : last->end_ns;
+    return RP_OK;
+}
+
+/* Lists the spans of a track; it is a thread where it has operators, calls or collectives, which
+   worker threads show as annotations. */
+static enum rp_code add_thread(struct rp_sg_builder *b, rp_track track, struct rp_err *err)
+{
+    const struct rp_trace *t = b->t;
+    struct rp_sg_thread thread = {track, b->spans.n, 0, b->busy.n, 0};
+    rp_event e;
+
+    for (e = t->tracks[track].first; e < t->tracks[track].end; e++) {
+        if (!is_host(t->ev.kind[e]) || t->ev.ts_ns[e] == RP_NO_TS || t->ev.dur_ns[e] < 0)
+            continue;
+        RP_TRY(rp_vec_push(&b->spans, e, err));
+        if (rp_sg_is_work(t->ev.kind[e]))
+            widen(b->g, t->ev.ts_ns[e], rp_event_end_ns(t, e));
+        else if (!rp_event_is_host_collective(t, e))
+            continue;
+        RP_TRY(add_busy(b, thread.first_busy, t->ev.ts_ns[e], rp_event_end_ns(t, e), err));
+    }
+    thread.end_span = b->spans.n;
+    thread.end_busy = b->busy.n;
+    if (thread.end_busy == thread.first_busy) {
+        b->spans.n = thread.first_span;
+        return RP_OK;
+    }
+    b->thread_of_track.at[track] = (uint32_t)b->threads.n;
+    return rp_vec_push(&b->threads, thread, err);
+}
+
+enum rp_code rp_sg_find_threads(struct rp_sg_builder *b, struct rp_err *err)
+{
+    rp_track track;
+    size_t i;
+
+    b->g->begin_ns = INT64_MAX;
+    b->g->end_ns = INT64_MIN;
+    RP_TRY(rp_vec_reserve(&b->thread_of_track, (size_t)b->t->ntracks + 1, err));
+    for (track = 0; track < b->t->ntracks; track++) {
+        b->thread_of_track.at[track] = RP_SG_NO_LANE;
+        RP_TRY(add_thread(b, track, err));
+    }
+    for (i = 0; i < b->work->items.n; i++)
+        widen(b->g, b->work->items.at[i].begin_ns, b->work->items.at[i].end_ns);
+    if (b->g->begin_ns > b->g->end_ns)
+        b->g->begin_ns = b->g->end_ns = 0;
+    return RP_OK;
+}
+
+/* ------------------------------------------------------------------ device work */
+
+static int by_end(const void *pa, const void *pb, void *user)
+{
+    const struct rp_work_item *items = user;
+    uint32_t a = *(const uint32_t *)pa, b = *(const uint32_t *)pb;
+
+    if (items[a].end_ns != items[b].end_ns)
+        return items[a].end_ns < items[b].end_ns ? -1 : 1;
+    return (a > b) - (a < b);
+}
+
+static void group_by_stream(struct rp_sg_builder *b)
+{
+    const struct rp_work_item *items = b->work->items.at;
+    size_t i, s, n = b->work->items.n, nstreams = b->work->streams.n;
+    uint32_t sum = 0;
+
+    for (s = 0; s < nstreams; s++) {
+        b->stream_end.at[s] = sum; /* its begin until it is filled */
+        sum += b->work->streams.at[s].nitems;
+    }
+    for (i = 0; i < n; i++) {
+        b->place.at[i] = b->stream_end.at[items[i].stream]++;
+        b->by_stream.at[b->place.at[i]] = (uint32_t)i;
+    }
+}
+
+enum rp_code rp_sg_index_items(struct rp_sg_builder *b, struct rp_err *err)
+{
+    size_t i, n = b->work->items.n;
+
+    RP_TRY(rp_vec_reserve(&b->by_end, n + 1, err));
+    RP_TRY(rp_vec_reserve(&b->by_stream, n + 1, err));
+    RP_TRY(rp_vec_reserve(&b->place, n + 1, err));
+    RP_TRY(rp_vec_reserve(&b->item_node, n + 1, err));
+    RP_TRY(rp_vec_reserve(&b->stream_end, b->work->streams.n + 1, err));
+    group_by_stream(b);
+    for (i = 0; i < n; i++)
+        b->by_end.at[i] = (uint32_t)i;
+    if (n)
+        qsort_r(b->by_end.at, n, sizeof *b->by_end.at, by_end, b->work->items.at);
+    return RP_OK;
+}
+
+uint32_t rp_sg_item_before(const struct rp_sg_builder *b, int64_t ns)
+{
+    const struct rp_work_item *items = b->work->items.at;
+    size_t low = 0, high = b->work->items.n;
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+
+        if (items[b->by_end.at[middle]].end_ns <= ns)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    while (low > 0 && items[b->by_end.at[low - 1]].begin_ns >= ns)
+        low--;
+    return low ? b->by_end.at[low - 1] : RP_SG_NO_ITEM;
+}
+
+uint32_t rp_sg_stream_item_before(const struct rp_sg_builder *b, uint32_t stream, int64_t ns,
+                                  int64_t launched_ns)
+{
+    const struct rp_work_item *items = b->work->items.at;
+    uint32_t end = b->stream_end.at[stream], first = end - b->work->streams.at[stream].nitems;
+    uint32_t low = first, high = end;
+
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+
+        if (items[b->by_stream.at[middle]].begin_ns < ns)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    first = low - first > LOOK_BACK ? low - LOOK_BACK : first;
+    for (; low > first; low--) {
+        const struct rp_work_item *x = &items[b->by_stream.at[low - 1]];
+
+        if (x->end_ns <= ns && (x->launch == RP_NONE || b->t->ev.ts_ns[x->launch] < launched_ns))
+            return b->by_stream.at[low - 1];
+    }
+    return RP_SG_NO_ITEM;
+}
+
+/* ------------------------------------------------------------------ finding nodes */
+
+uint32_t rp_sg_node_from(const struct rp_stepgraph *g, uint32_t lane, int64_t ns)
+{
+    uint32_t low = g->lanes.at[lane].first, high = g->lanes.at[lane].end, end = high;
+
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+
+        if (g->nodes.at[middle].start_ns < ns)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < end ? low : RP_NONE;
+}
+
+uint32_t rp_sg_node_before(const struct rp_stepgraph *g, uint32_t lane, int64_t ns)
+{
+    uint32_t from = rp_sg_node_from(g, lane, ns);
+    uint32_t first = g->lanes.at[lane].first, end = g->lanes.at[lane].end;
+
+    from = from == RP_NONE ? end : from;
+    return from > first ? from - 1 : RP_NONE;
+}
+
+uint32_t rp_sg_item_end(const struct rp_sg_builder *b, uint32_t item)
+{
+    uint32_t node = b->item_node.at[item];
+
+    return b->g->nodes.at[node].kind == RP_SG_ARRIVE ? node + 1 : node;
+}

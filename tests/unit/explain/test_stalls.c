@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Each stall has the cause that the recording shows, and no other. */
+#include "explain/trace_stalls.h"
+#include "trace/trace_fixtures.h"
+
+#define US    1000
+#define MS    1000000
+#define CALLS 20
+#define MOST  64
+
+struct scene {
+    struct row rows[MOST];
+    size_t n;
+};
+
+static void add(struct scene *s, struct row row)
+{
+    assert_true(s->n < MOST);
+    s->rows[s->n++] = row;
+}
+
+/* Twenty short calls of a name between 0 and 20 ms, so that it has a median, and one long one. */
+static struct scene stalled(const char *category, const char *name, int64_t ts, int64_t dur)
+{
+    struct scene s = {.n = 0};
+    int i;
+
+    for (i = 0; i < CALLS; i++)
+        add(&s, (struct row){'X', category, name, 1, 1, i * MS, 5 * US});
+    add(&s, (struct row){'X', category, name, 1, 1, ts, dur});
+    return s;
+}
+
+/* The only stall of one rank. */
+static void check(const struct scene *s, enum rp_stall_cause cause, int64_t idle_ns)
+{
+    struct rp_trace *t = trace_of(s->rows, s->n);
+    struct rp_arena arena = RP_ARENA_INIT;
+    struct rp_stalls_part part;
+    struct rp_stalls_input in = {&part, "a.json", 0};
+    struct rp_stalls_root root;
+
+    assert_code(rp_stalls_rank(t, NULL, rp_stall_usual.floor_ns, &arena, &part, NULL), RP_OK);
+    assert_code(rp_stalls_join(&in, 1, &rp_stall_usual, "name", 0, &arena, &root, NULL), RP_OK);
+    assert_int_equal(root.stall_count, 1);
+    assert_string_equal(root.stalls[0].cause, rp_stall_cause_names[cause]);
+    assert_int_equal(root.stalls[0].median_ns, 5 * US);
+    assert_int_equal(root.stalls[0].device_idle_ns, idle_ns);
+    assert_int_equal(root.rows[0].count, 1);
+    assert_string_equal(root.rows[0].cause, root.stalls[0].cause);
+    rp_stalls_part_release(&part);
+    rp_trace_free(t);
+    rp_arena_release(&arena);
+}
+
+static void nothing_recorded_is_no_cause(void **state)
+{
+    struct scene s = stalled("cpu_op", "aten::mm", 30 * MS, 8 * MS);
+
+    UNUSED_STATE(state);
+    check(&s, RP_STALL_UNKNOWN, RP_ABSENT_I64);
+    /* a device that works in the middle of it and before and after */
+    add(&s, (struct row){'X', "kernel", "k", 0, 7, 0, 31 * MS, 1, 7});
+    add(&s, (struct row){'X', "kernel", "k", 0, 7, 33 * MS, 2 * MS, 2, 7});
+    add(&s, (struct row){'X', "kernel", "k", 0, 7, 50 * MS, MS, 3, 7});
+    check(&s, RP_STALL_UNKNOWN, 5 * MS);
+}
+
+static void the_profiler_may_be_at_work(void **state)
+{
+    struct scene s = stalled("cpu_op", "aten::mm", 30 * MS, 8 * MS);
+
+    UNUSED_STATE(state);
+    add(&s, (struct row){'X', "overhead", "Activity Buffer Request", 1, 9, 31 * MS, 5 * MS});
+    check(&s, RP_STALL_PROFILER, RP_ABSENT_I64);
+}
+
+static void a_copy_may_hold_its_call(void **state)
+{
+    struct scene s = stalled("cuda_runtime", "cudaMemcpyAsync", 30 * MS, 8 * MS);
+
+    UNUSED_STATE(state);
+    s.rows[CALLS].corr = 5;
+    add(&s, (struct row){'X', "gpu_memcpy", "Memcpy DtoH", 0, 7, 37 * MS, 900 * US, 5, 7});
+    check(&s, RP_STALL_COPY_WAIT, 0);
+}
+
+static void names_around_tell(void **state)
+{
+    struct scene s = stalled("cpu_op", "aten::stack", 30 * MS, 8 * MS);
+
+    UNUSED_STATE(state);
+    add(&s, (struct row){'X', "user_annotation", "enumerate(DataLoader)#next", 1, 1, 30 * MS - US,
+                         8 * MS + 100 * US});
+    check(&s, RP_STALL_DATA_LOADER, RP_ABSENT_I64);
+}
+
+static void an_allocation_inside_tells(void **state)
+{
+    struct scene s = stalled("cpu_op", "aten::empty", 30 * MS, 8 * MS);
+
+    UNUSED_STATE(state);
+    add(&s, (struct row){'X', "cuda_runtime", "cudaMalloc", 1, 1, 31 * MS, 500 * US, 3});
+    check(&s, RP_STALL_ALLOCATION, RP_ABSENT_I64);
+}
+
+static void the_first_call_loads_things(void **state)
+{
+    struct scene s = stalled("cuda_runtime", "cudaLaunchKernel", -30 * MS, 8 * MS);
+
+    UNUSED_STATE(state);
+    check(&s, RP_STALL_FIRST_USE, RP_ABSENT_I64);
+}
+
+static void another_thread_may_hold_the_driver(void **state)
+{
+    struct scene s = stalled("cuda_runtime", "cudaLaunchKernel", 30 * MS, 8 * MS);
+
+    UNUSED_STATE(state);
+    add(&s, (struct row){'X', "cuda_runtime", "cudaHostRegister", 1, 2, 29 * MS, 9 * MS, 77});
+    check(&s, RP_STALL_LOCK, RP_ABSENT_I64);
+}
+
+static void waits_are_no_stalls(void **state)
+{
+    struct scene s = stalled("cuda_runtime", "cudaStreamSynchronize", 30 * MS, 8 * MS);
+    struct rp_trace *t = trace_of(s.rows, s.n);
+    struct rp_arena arena = RP_ARENA_INIT;
+    struct rp_stalls_part part;
+    struct rp_stalls_input in = {&part, "a.json", 0};
+    struct rp_stalls_root root;
+
+    UNUSED_STATE(state);
+    assert_code(rp_stalls_rank(t, NULL, rp_stall_usual.floor_ns, &arena, &part, NULL), RP_OK);
+    assert_code(rp_stalls_join(&in, 1, &rp_stall_usual, "cause", 0, &arena, &root, NULL), RP_OK);
+    assert_int_equal(root.stall_count, 0);
+    assert_int_equal(root.nrows, 0);
+    assert_contains(root.notes[0], "1 synchronising call over 1.00 ms (8.00 ms in all)");
+    rp_stalls_part_release(&part);
+    rp_trace_free(t);
+    rp_arena_release(&arena);
+}
+
+/* Two ranks that stall at the same time or not. */
+static void check_together(int64_t second_at, enum rp_stall_cause cause)
+{
+    struct scene s[2] = {stalled("cpu_op", "aten::mm", 30 * MS, 8 * MS),
+                         stalled("cpu_op", "aten::mul", second_at, 8 * MS)};
+    struct rp_arena arena = RP_ARENA_INIT;
+    struct rp_stalls_part part[2];
+    struct rp_stalls_input in[2];
+    struct rp_stalls_root root;
+    struct rp_trace *t[2];
+    int r;
+
+    for (r = 0; r < 2; r++) {
+        t[r] = trace_of(s[r].rows, s[r].n);
+        assert_code(rp_stalls_rank(t[r], NULL, MS, &arena, &part[r], NULL), RP_OK);
+        in[r] = (struct rp_stalls_input){&part[r], "a.json", r};
+    }
+    assert_code(rp_stalls_join(in, 2, &rp_stall_usual, "rank", 0, &arena, &root, NULL), RP_OK);
+    assert_int_equal(root.stall_count, 2);
+    assert_int_equal(root.nrows, 2);
+    assert_string_equal(root.stalls[0].cause, rp_stall_cause_names[cause]);
+    assert_int_equal(root.ranks[1].total_ns, 8 * MS);
+    for (r = 0; r < 2; r++) {
+        rp_stalls_part_release(&part[r]);
+        rp_trace_free(t[r]);
+    }
+    rp_arena_release(&arena);
+}
+
+static void ranks_may_stall_together(void **state)
+{
+    UNUSED_STATE(state);
+    check_together(32 * MS, RP_STALL_TOGETHER);
+    check_together(90 * MS, RP_STALL_UNKNOWN);
+}
+
+static void a_full_queue_holds_launches(void **state)
+{
+    enum { N = 1100 };
+    struct row *rows = (struct row *)calloc(2 * N, sizeof *rows);
+    struct rp_arena arena = RP_ARENA_INIT;
+    struct rp_stalls_part part;
+    struct rp_trace *t;
+    int i;
+
+    UNUSED_STATE(state);
+    assert_non_null(rows);
+    for (i = 0; i < N; i++) { /* the device starts when all are launched */
+        rows[2 * i] = (struct row){'X', "cuda_runtime", "cudaLaunchKernel",           1,
+                                   1,   i * 10 * US,    i == N - 1 ? 9 * MS : 4 * US, i + 1};
+        rows[2 * i + 1] =
+            (struct row){'X', "kernel", "k", 0, 7, 11 * MS + i * 10 * US, 9 * US, i + 1, 7};
+    }
+    t = trace_of(rows, 2 * N);
+    assert_code(rp_stalls_rank(t, NULL, MS, &arena, &part, NULL), RP_OK);
+    assert_int_equal(part.calls.slow.n, 1);
+    assert_int_equal(part.list[0].why, RP_STALL_QUEUE_FULL);
+    rp_stalls_part_release(&part);
+    rp_trace_free(t);
+    rp_arena_release(&arena);
+    free(rows);
+}
+
+int test_stalls(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(nothing_recorded_is_no_cause),
+        cmocka_unit_test(the_profiler_may_be_at_work),
+        cmocka_unit_test(a_copy_may_hold_its_call),
+        cmocka_unit_test(names_around_tell),
+        cmocka_unit_test(an_allocation_inside_tells),
+        cmocka_unit_test(the_first_call_loads_things),
+        cmocka_unit_test(another_thread_may_hold_the_driver),
+        cmocka_unit_test(waits_are_no_stalls),
+        cmocka_unit_test(ranks_may_stall_together),
+        cmocka_unit_test(a_full_queue_holds_launches),
+    };
+
+    return cmocka_run_group_tests_name("stalls", tests, NULL, NULL);
+}

@@ -1,0 +1,582 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Two runs of a small model: what is named, and that all numbers add up. */
+#include "explain/diff_noise.h"
+#include "explain/trace_diff.h"
+#include "result/check.h"
+#include "trace/trace_fixtures.h"
+
+#define STEPS 5
+#define MOST  64
+
+/* A call of the model: its range (or NULL), operator (NULL: a bare kernel), shape, kernel, time. */
+struct call {
+    const char *range, *op, *shape, *kernel;
+    int64_t ns;
+};
+
+static const struct call plain[] = {
+    {NULL, "aten::mm", "[[8, 4], [4, 2]]", "gemm", 40000},
+    {NULL, "aten::gelu", "[[8, 2]]", "gelu", 8000},
+    {NULL, "aten::mm", "[[8, 4], [4, 2]]", "gemm", 40000},
+    {NULL, "aten::gelu", "[[8, 2]]", "gelu", 8000},
+    {"Optimizer.step", "aten::add_", "[[4, 2]]", "add", 3000},
+    {"Optimizer.step", "aten::add_", "[[4, 2]]", "add", 3000},
+    {"Optimizer.step", "aten::mul_", "[[4, 2]]", "mul", 3000},
+};
+#define CALLS (sizeof plain / sizeof plain[0])
+
+/* Lengths that steps get on top, so that they vary; the last step has no end and does not count. */
+static const int64_t none[STEPS] = {0}, some[STEPS] = {400, -300, 200, -100, 0},
+                     much[STEPS] = {40000, -30000, 20000, -10000, 0};
+
+struct maker {
+    struct row rows[STEPS * (3 * MOST + 4)];
+    size_t n;
+};
+
+static void add(struct maker *m, struct row row)
+{
+    m->rows[m->n++] = row;
+}
+
+/* One step from `begin` on; returns where its device work ends. */
+static int64_t add_step(struct maker *m, int step, int64_t begin, const struct call *calls,
+                        size_t n)
+{
+    int64_t host = begin, device = begin + 10000;
+    size_t i, k;
+
+    for (i = 0; i < n; i++) {
+        const struct call *c = &calls[i];
+        int64_t corr = 1 + step * MOST + (int64_t)i;
+
+        if (c->range && (!i || !calls[i - 1].range)) {
+            for (k = i; k < n && calls[k].range; k++)
+                ;
+            add(m,
+                (struct row){'X', "user_annotation", c->range, 1, 1, host, (int64_t)(k - i) * 500});
+        }
+        if (c->op)
+            add(m, (struct row){'X', "cpu_op", c->op, 1, 1, host, 400, 0, 0, 0, NULL, 0, 0,
+                                c->shape ? "Input Dims" : NULL, c->shape});
+        add(m, (struct row){'X', "cuda_runtime", "cudaLaunchKernel", 1, 1, host + 100, 50, corr});
+        if (c->kernel)
+            add(m, (struct row){'X', "kernel", c->kernel, 0, 7, device, c->ns, corr, 7});
+        host += 500;
+        device += c->ns + 100;
+    }
+    return device;
+}
+
+static struct rp_trace *run_of(const struct call *calls, size_t n, const int64_t *jitter)
+{
+    static const char *const names[STEPS] = {"ProfilerStep#1", "ProfilerStep#2", "ProfilerStep#3",
+                                             "ProfilerStep#4", "ProfilerStep#5"};
+    struct maker *m = calloc(1, sizeof *m);
+    int64_t begin = 0;
+    struct rp_trace *t;
+    int s;
+
+    for (s = 0; s < STEPS; s++) {
+        size_t mark = m->n++;
+        int64_t end = add_step(m, s, begin, calls, n) + 50000 + jitter[s];
+
+        m->rows[mark] = (struct row){'X', "user_annotation", names[s], 1, 1, begin, end - begin};
+        begin = end;
+    }
+    t = trace_of(m->rows, m->n);
+    free(m);
+    return t;
+}
+
+struct comparison {
+    struct rp_arena arena;
+    struct rp_trace_diff_root root;
+};
+
+#define PATHS .paths = {"a.json", "b.json"}
+static const struct rp_trace_diff_options all_rows = {PATHS, .fail_share = -1, .fail_ns = -1};
+
+static void compare_traces(struct comparison *c, struct rp_trace *a, struct rp_trace *b,
+                           const struct rp_trace_diff_options *options)
+{
+    struct rp_trace_diff_part parts[2];
+    struct rp_trace_diff_input in[2] = {{&parts[0], 0}, {&parts[1], 0}};
+
+    *c = (struct comparison){0};
+    assert_code(rp_trace_diff_rank(a, NULL, &c->arena, &parts[0], NULL), RP_OK);
+    assert_code(rp_trace_diff_rank(b, NULL, &c->arena, &parts[1], NULL), RP_OK);
+    assert_code(rp_trace_diff_join(&in[0], 1, &in[1], 1, options, &c->arena, &c->root, NULL),
+                RP_OK);
+    rp_trace_diff_part_release(&parts[0]);
+    rp_trace_diff_part_release(&parts[1]);
+    rp_trace_free(a);
+    rp_trace_free(b);
+}
+
+/* Compares the plain model with another, and checks what must hold for any two. */
+static void compare(struct comparison *c, const struct call *calls, size_t n, const int64_t *jitter)
+{
+    int64_t parts = 0, idle = 0, rows = 0, base = 0;
+    size_t i;
+
+    compare_traces(c, run_of(plain, CALLS, some), run_of(calls, n, jitter), &all_rows);
+    for (i = 0; i < c->root.nparts; i++)
+        parts += c->root.parts[i].delta_ns;
+    for (i = 0; i < c->root.nidle_causes; i++)
+        idle += c->root.idle_causes[i].delta_ns;
+    for (i = 0; i < c->root.nrows; i++) {
+        rows += c->root.rows[i].delta_ns;
+        base += c->root.rows[i].base_ns;
+    }
+    assert_int_equal(parts, c->root.delta_ns);
+    assert_int_equal(idle, c->root.parts[RP_DIFF_IDLE].delta_ns);
+    assert_int_equal(rows, c->root.new_run.work_ns - c->root.base.work_ns);
+    assert_int_equal(base, 105000);
+}
+
+static const struct rp_trace_diff_row *row_of(const struct comparison *c, const char *what)
+{
+    size_t i;
+
+    for (i = 0; i < c->root.nrows; i++)
+        if (!strcmp(c->root.rows[i].what, what))
+            return &c->root.rows[i];
+    fail_msg("no row '%s'", what);
+    return NULL;
+}
+
+static void the_same_is_the_same(void **state)
+{
+    struct comparison c;
+    size_t i;
+
+    UNUSED_STATE(state);
+    compare(&c, plain, CALLS, some);
+    assert_string_equal(c.root.verdict, "same");
+    assert_false(c.root.changed);
+    assert_int_equal(c.root.delta_ns, 0);
+    assert_int_equal(c.root.base.whole_steps, STEPS - 1);
+    assert_int_equal(c.root.base.typical_steps, 2);
+    assert_int_equal(c.root.nrows, 4);
+    for (i = 0; i < c.root.nrows; i++)
+        assert_string_equal(c.root.rows[i].change, "same");
+    assert_int_equal(c.root.ncoverage, 1);
+    assert_string_equal(c.root.coverage[0].rule, "tree");
+    rp_arena_release(&c.arena);
+}
+
+static void a_slower_operator_is_named_first(void **state)
+{
+    struct call calls[CALLS];
+    struct comparison c;
+
+    UNUSED_STATE(state);
+    memcpy(calls, plain, sizeof plain);
+    calls[3].ns += 5000; /* the second gelu only */
+    compare(&c, calls, CALLS, some);
+    assert_string_equal(c.root.verdict, "slower");
+    assert_true(c.root.changed);
+    assert_int_equal(c.root.delta_ns, 5000);
+    assert_string_equal(c.root.rows[0].what, "aten::gelu");
+    assert_string_equal(c.root.rows[0].shape, "[8,2]");
+    assert_string_equal(c.root.rows[0].change, "slower");
+    assert_int_equal(c.root.rows[0].delta_ns, 5000);
+    assert_int_equal(c.root.rows[0].base_count, 2);
+    assert_int_equal(c.root.rows[1].delta_ns, 0);
+    assert_int_equal(c.root.parts[RP_DIFF_COMPUTE].delta_ns, 5000);
+    rp_arena_release(&c.arena);
+}
+
+static void another_kernel_is_said(void **state)
+{
+    struct call calls[CALLS];
+    struct comparison c;
+    const struct rp_trace_diff_row *row;
+
+    UNUSED_STATE(state);
+    memcpy(calls, plain, sizeof plain);
+    calls[0].kernel = calls[2].kernel = "Cijk";
+    calls[0].ns = calls[2].ns = 30000;
+    compare(&c, calls, CALLS, some);
+    row = row_of(&c, "aten::mm");
+    assert_string_equal(row->change, "kernel");
+    assert_int_equal(row->places, 2); /* the same change in two layers is one row */
+    assert_int_equal(row->delta_ns, -20000);
+    assert_string_equal(row->base_kernels[0], "gemm");
+    assert_string_equal(row->new_kernels[0], "Cijk");
+    assert_int_equal(c.root.nkernels, 1);
+    assert_contains(c.root.kernels[0], "2 x gemm -> 2 x Cijk");
+    rp_arena_release(&c.arena);
+}
+
+static void another_shape_keeps_its_place(void **state)
+{
+    struct call calls[CALLS];
+    struct comparison c;
+    const struct rp_trace_diff_row *row;
+
+    UNUSED_STATE(state);
+    memcpy(calls, plain, sizeof plain);
+    calls[0].shape = calls[2].shape = "[[16, 4], [4, 2]]";
+    compare(&c, calls, CALLS, some);
+    row = row_of(&c, "aten::mm");
+    assert_string_equal(row->change, "shape");
+    assert_string_equal(row->shape, "[8,4] [4,2] -> [16,4] [4,2]");
+    assert_string_equal(row->rule, "tree");
+    rp_arena_release(&c.arena);
+}
+
+static void more_and_fewer_calls(void **state)
+{
+    struct call calls[CALLS + 2];
+    struct comparison c;
+    const struct rp_trace_diff_row *row;
+
+    UNUSED_STATE(state);
+    memcpy(calls, plain, sizeof plain);
+    calls[CALLS] = (struct call){NULL, "aten::relu", "[[8, 2]]", "relu", 2000};
+    calls[1].op = calls[3].op = "aten::silu";
+    compare(&c, calls, CALLS + 1, some);
+    assert_string_equal(row_of(&c, "aten::relu")->change, "added");
+    assert_int_equal(row_of(&c, "aten::relu")->new_count, 1);
+    assert_string_equal(row_of(&c, "aten::gelu")->change, "removed");
+    rp_arena_release(&c.arena);
+
+    /* of a name whose shapes all differ, and of which there are more, all stand against all */
+    memcpy(calls, plain, sizeof plain);
+    calls[1].shape = "[[8, 3]]";
+    calls[3].shape = "[[8, 4]]";
+    calls[CALLS] = (struct call){NULL, "aten::gelu", "[[8, 5]]", "gelu", 8000};
+    compare(&c, calls, CALLS + 1, some);
+    row = row_of(&c, "aten::gelu");
+    assert_string_equal(row->change, "calls");
+    assert_int_equal(row->base_count, 2);
+    assert_int_equal(row->new_count, 3);
+    assert_int_equal(row->delta_ns, 8000);
+    rp_arena_release(&c.arena);
+}
+
+static void what_a_range_does_is_replaced(void **state)
+{
+    struct call calls[CALLS];
+    struct comparison c;
+    const struct rp_trace_diff_row *row;
+
+    UNUSED_STATE(state);
+    memcpy(calls, plain, sizeof plain);
+    calls[4] = (struct call){"Optimizer.step", "aten::_fused_adamw_", NULL, "fused", 2000};
+    compare(&c, calls, 5, some);
+    row = row_of(&c, "Optimizer.step");
+    assert_string_equal(row->change, "replaced");
+    assert_string_equal(row->rule, "tree");
+    assert_int_equal(row->delta_ns, 2000 - 9000);
+    assert_int_equal(row->nbase_kernels, 2);
+    assert_int_equal(row->base_works, 3);
+    assert_int_equal(row->new_works, 1);
+    rp_arena_release(&c.arena);
+}
+
+/* A range that only one run has does not hide what is in it. */
+static void ranges_are_opened(void **state)
+{
+    struct call calls[CALLS];
+    struct comparison c;
+    size_t i;
+
+    UNUSED_STATE(state);
+    memcpy(calls, plain, sizeof plain);
+    for (i = 0; i < CALLS; i++)
+        calls[i].range = i < 4 ? "forward" : NULL;
+    compare(&c, calls, CALLS, some);
+    assert_int_equal(c.root.ncoverage, 1);
+    assert_string_equal(c.root.coverage[0].rule, "tree");
+    assert_int_equal(c.root.delta_ns, 0);
+    rp_arena_release(&c.arena);
+}
+
+/* Kernels of a graph have no operator: they are known by their names. */
+static void graphs_are_aligned_by_kernel(void **state)
+{
+    struct call calls[CALLS];
+    struct comparison c;
+    size_t i;
+
+    UNUSED_STATE(state);
+    memcpy(calls, plain, sizeof plain);
+    for (i = 0; i < CALLS; i++) {
+        calls[i].op = NULL;
+        calls[i].range = NULL;
+    }
+    calls[0].ns += 7000;
+    compare(&c, calls, CALLS, some);
+    assert_int_equal(c.root.ncoverage, 1);
+    assert_string_equal(c.root.coverage[0].rule, "kernel");
+    assert_string_equal(c.root.rows[0].what, "gemm");
+    assert_int_equal(c.root.rows[0].delta_ns, 7000);
+    rp_arena_release(&c.arena);
+}
+
+/* A fixed cost of the host shows as idle time with its cause, and in no operator. */
+static void idle_has_causes(void **state)
+{
+    static const int64_t late[STEPS] = {20400, 19700, 20200, 19900, 20000};
+    struct comparison c;
+
+    UNUSED_STATE(state);
+    compare(&c, plain, CALLS, late);
+    assert_int_equal(c.root.delta_ns, 20000);
+    assert_int_equal(c.root.parts[RP_DIFF_IDLE].delta_ns, 20000);
+    assert_int_equal(c.root.rows[0].delta_ns, 0);
+    rp_arena_release(&c.arena);
+}
+
+static void limits_fail_beyond_the_noise_only(void **state)
+{
+    struct rp_trace_diff_options two = {PATHS, .fail_share = 0.02, .fail_ns = -1};
+    struct rp_trace_diff_options time = {PATHS, .fail_share = -1, .fail_ns = 6000};
+    struct call slow[CALLS], fast[CALLS];
+    struct comparison c;
+
+    UNUSED_STATE(state);
+    memcpy(slow, plain, sizeof plain);
+    memcpy(fast, plain, sizeof plain);
+    slow[0].ns += 5000; /* 3 % of the step */
+    fast[0].ns -= 5000;
+    compare_traces(&c, run_of(plain, CALLS, some), run_of(slow, CALLS, some), &two);
+    assert_true(c.root.failed);
+    rp_arena_release(&c.arena);
+    compare_traces(&c, run_of(plain, CALLS, some), run_of(slow, CALLS, some), &time);
+    assert_false(c.root.failed); /* slower, but by less than was allowed */
+    assert_true(c.root.changed);
+    rp_arena_release(&c.arena);
+    compare_traces(&c, run_of(plain, CALLS, some), run_of(fast, CALLS, some), &two);
+    assert_false(c.root.failed);
+    rp_arena_release(&c.arena);
+    compare_traces(&c, run_of(plain, CALLS, much), run_of(slow, CALLS, much), &two);
+    assert_false(c.root.failed);
+    assert_string_equal(c.root.verdict, "within the noise");
+    rp_arena_release(&c.arena);
+    compare_traces(&c, run_of(plain, CALLS, none), run_of(slow, CALLS, none), &two);
+    assert_int_equal(c.root.noise_ns, 0);
+    assert_true(c.root.failed);
+    rp_arena_release(&c.arena);
+}
+
+/* The second of two ranks got slower; the first only waits for it. */
+static void ranks_are_paired_by_number(void **state)
+{
+    struct call ranks[2][CALLS + 1], slow[CALLS + 1];
+    struct rp_trace_diff_part parts[4];
+    struct rp_trace_diff_input in[4];
+    struct comparison c = {0};
+    struct rp_trace *t[4];
+    int i;
+
+    UNUSED_STATE(state);
+    for (i = 0; i < 2; i++) {
+        memcpy(ranks[i], plain, sizeof plain);
+        ranks[i][CALLS] =
+            (struct call){NULL, "c10d::allreduce_", NULL, "ncclDevKernel_AllReduce", 10000};
+    }
+    memcpy(slow, ranks[1], sizeof slow);
+    slow[0].ns += 20000;
+    ranks[1][CALLS].ns += 20000; /* waits */
+    t[0] = run_of(ranks[0], CALLS + 1, some);
+    t[1] = run_of(ranks[0], CALLS + 1, some);
+    t[2] = run_of(ranks[1], CALLS + 1, some);
+    t[3] = run_of(slow, CALLS + 1, some);
+    for (i = 0; i < 4; i++) {
+        assert_code(rp_trace_diff_rank(t[i], NULL, &c.arena, &parts[i], NULL), RP_OK);
+        in[i] = (struct rp_trace_diff_input){&parts[i], 3 + i % 2};
+    }
+    assert_code(rp_trace_diff_join(in, 2, in + 2, 2, &all_rows, &c.arena, &c.root, NULL), RP_OK);
+    assert_int_equal(c.root.delta_ns, 20000);
+    assert_int_equal(c.root.nranks, 2);
+    assert_int_equal(c.root.ranks[0].rank, 4);
+    assert_int_equal(c.root.ranks[0].compute_delta_ns, 20000);
+    assert_int_equal(c.root.ranks[1].exposed_comm_delta_ns, 20000);
+    assert_contains(c.root.notes[0], "rank 4 changed most");
+    for (i = 0; i < 4; i++) {
+        rp_trace_diff_part_release(&parts[i]);
+        rp_trace_free(t[i]);
+    }
+    rp_arena_release(&c.arena);
+}
+
+static void without_a_device_host_time_counts(void **state)
+{
+    static const struct row before[] = {{'X', "cpu_op", "linear", 1, 1, 0, 100},
+                                        {'X', "cpu_op", "mm", 1, 1, 10, 60},
+                                        {'X', "cpu_op", "relu", 1, 1, 120, 30}};
+    static const struct row after[] = {{'X', "cpu_op", "linear", 1, 1, 0, 140},
+                                       {'X', "cpu_op", "mm", 1, 1, 10, 100},
+                                       {'X', "cpu_op", "relu", 1, 1, 150, 30}};
+    struct comparison c;
+
+    UNUSED_STATE(state);
+    compare_traces(&c, TRACE_OF(before), TRACE_OF(after), &all_rows);
+    assert_string_equal(c.root.measure, "host time");
+    assert_int_equal(c.root.delta_ns, 30);
+    assert_int_equal(c.root.noise_ns, RP_ABSENT_I64);
+    assert_string_equal(c.root.rows[0].what, "mm");
+    assert_int_equal(c.root.rows[0].delta_ns, 40);
+    assert_int_equal(row_of(&c, "linear")->delta_ns, 0); /* by itself */
+    rp_arena_release(&c.arena);
+}
+
+static void the_middle_half_and_the_spread(void **state)
+{
+    static const size_t taken[] = {0, 1, 2, 1, 2, 1, 2, 3, 4, 3, 4, 5, 6};
+    static const int64_t values[] = {100, 104, 98, 1000, 102};
+    int64_t scratch[5];
+    double spread[2] = {3, 4}, one[2] = {-1, 4}, neither[2] = {-1, -1}, steps[2] = {1, 1};
+    size_t n, from, got;
+
+    UNUSED_STATE(state);
+    for (n = 0; n < sizeof taken / sizeof taken[0]; n++) {
+        rp_diff_middle_half(n, &from, &got);
+        assert_int_equal(got, taken[n]);
+        assert_int_equal(2 * from + got, n);
+    }
+    /* median 102, deviations 0 2 2 4 898: the hiccup does not count */
+    assert_int_equal((int64_t)(1e6 * rp_diff_spread(values, 5, scratch)),
+                     (int64_t)(1e6 * 1.206 * 1.4826 * 2));
+    assert_true(rp_diff_spread(values, 1, scratch) < 0);
+    assert_int_equal((int64_t)(1000 * rp_diff_noise(spread, steps)), 15000);
+    assert_true(rp_diff_noise(one, steps) > 16.97 && rp_diff_noise(one, steps) < 16.98);
+    assert_true(rp_diff_noise(neither, steps) < 0);
+}
+
+/* Normal values: the sum of twelve uniform ones. */
+static int64_t noisy(uint64_t *seed)
+{
+    int64_t sum = 0;
+    int i;
+
+    for (i = 0; i < 12; i++) {
+        *seed = *seed * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+        sum += (int64_t)(*seed >> 44);
+    }
+    return 10000000 + sum;
+}
+
+/* The step time of n values, and their spread. */
+static double measure(uint64_t *seed, size_t n, double *spread)
+{
+    int64_t values[16], scratch[16];
+    size_t i, k, from, taken;
+    double sum = 0;
+
+    for (i = 0; i < n; i++) { /* in order */
+        int64_t value = noisy(seed);
+
+        for (k = i; k && values[k - 1] > value; k--)
+            values[k] = values[k - 1];
+        values[k] = value;
+    }
+    *spread = rp_diff_spread(values, n, scratch);
+    rp_diff_middle_half(n, &from, &taken);
+    for (i = from; i < from + taken; i++)
+        sum += (double)values[i];
+    return sum / (double)taken;
+}
+
+/* Two runs of the same speed are rarely called different: the figures of docs/definitions.md. */
+static void equal_runs_rarely_differ(void **state)
+{
+    static const struct {
+        size_t n;
+        double most;
+    } cases[] = {{2, 0.025}, {3, 0.04}, {6, 0.01}, {10, 0.01}};
+    uint64_t seed = 7;
+    size_t c;
+
+    UNUSED_STATE(state);
+    for (c = 0; c < sizeof cases / sizeof cases[0]; c++) {
+        int i, slower = 0, rounds = 20000;
+
+        for (i = 0; i < rounds; i++) {
+            double spread[2], count = (double)cases[c].n / (1.2533 * 1.2533);
+            const double steps[2] = {count, count};
+            double base = measure(&seed, cases[c].n, &spread[0]);
+            double fresh = measure(&seed, cases[c].n, &spread[1]);
+
+            slower += fresh - base > rp_diff_noise(spread, steps);
+        }
+        assert_true(slower > 0);
+        assert_true((double)slower / rounds < cases[c].most);
+    }
+}
+
+static void nothing_recorded_is_no_change(void **state)
+{
+    struct comparison c;
+
+    UNUSED_STATE(state);
+    compare_traces(&c, trace_of(NULL, 0), trace_of(NULL, 0), &all_rows);
+    assert_int_equal(c.root.delta_ns, 0);
+    assert_int_equal(c.root.nrows, 0);
+    assert_false(c.root.changed);
+    rp_arena_release(&c.arena);
+}
+
+/* A gate does not pass because nothing was recorded. */
+static void a_limit_needs_something_to_compare(void **state)
+{
+    struct rp_trace_diff_options two = {PATHS, .fail_share = 0.02, .fail_ns = -1};
+    struct rp_trace *t[2] = {run_of(plain, CALLS, some), trace_of(NULL, 0)};
+    struct rp_trace_diff_part parts[2];
+    struct rp_trace_diff_input in[2] = {{&parts[0], 0}, {&parts[1], 0}};
+    struct comparison c = {0};
+    struct rp_err err = RP_ERR_INIT;
+    int i;
+
+    UNUSED_STATE(state);
+    for (i = 0; i < 2; i++)
+        assert_code(rp_trace_diff_rank(t[i], NULL, &c.arena, &parts[i], NULL), RP_OK);
+    assert_code(rp_trace_diff_join(&in[0], 1, &in[1], 1, &two, &c.arena, &c.root, &err), RP_FORMAT);
+    assert_contains(err.text, "'b.json': no work in it");
+    assert_code(rp_trace_diff_join(&in[0], 1, &in[1], 1, &all_rows, &c.arena, &c.root, &err),
+                RP_OK);
+    assert_contains(c.root.notes[0], "no work was recorded in the new run");
+    for (i = 0; i < 2; i++) {
+        rp_trace_diff_part_release(&parts[i]);
+        rp_trace_free(t[i]);
+    }
+    rp_arena_release(&c.arena);
+}
+
+static void its_keys_promise_their_units(void **state)
+{
+    char why[200];
+
+    UNUSED_STATE(state);
+    if (!rp_type_check(&rp_trace_diff_type, why, sizeof why))
+        fail_msg("%s", why);
+}
+
+int test_trace_diff(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_same_is_the_same),
+        cmocka_unit_test(a_slower_operator_is_named_first),
+        cmocka_unit_test(another_kernel_is_said),
+        cmocka_unit_test(another_shape_keeps_its_place),
+        cmocka_unit_test(more_and_fewer_calls),
+        cmocka_unit_test(what_a_range_does_is_replaced),
+        cmocka_unit_test(ranges_are_opened),
+        cmocka_unit_test(graphs_are_aligned_by_kernel),
+        cmocka_unit_test(idle_has_causes),
+        cmocka_unit_test(limits_fail_beyond_the_noise_only),
+        cmocka_unit_test(ranks_are_paired_by_number),
+        cmocka_unit_test(without_a_device_host_time_counts),
+        cmocka_unit_test(the_middle_half_and_the_spread),
+        cmocka_unit_test(equal_runs_rarely_differ),
+        cmocka_unit_test(nothing_recorded_is_no_change),
+        cmocka_unit_test(a_limit_needs_something_to_compare),
+        cmocka_unit_test(its_keys_promise_their_units),
+    };
+
+    return cmocka_run_group_tests_name("trace_diff", tests, NULL, NULL);
+}

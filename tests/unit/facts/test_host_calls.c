@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Own times of host calls, and which of them are stalls. */
+#include "facts/host_calls.h"
+#include "trace/trace_fixtures.h"
+
+#define US 1000
+#define MS 1000000
+
+/* Twenty calls of 10 us, the last one of `last`. */
+static struct rp_trace *calls_of(int64_t last)
+{
+    struct row rows[20];
+    int i;
+
+    for (i = 0; i < 20; i++)
+        rows[i] =
+            (struct row){'X', "cpu_op", "aten::mm", 1, 1, i * 100 * US, i == 19 ? last : 10 * US};
+    return TRACE_OF(rows);
+}
+
+static size_t stalls_in(const struct rp_host_calls *const *ranks, size_t n,
+                        const struct rp_stall_rule *rule, int64_t *median)
+{
+    struct rp_arena arena = RP_ARENA_INIT;
+    struct rp_call_names names;
+    size_t r, i, found = 0;
+
+    assert_code(rp_call_names_join(ranks, n, &arena, &names, NULL), RP_OK);
+    for (r = 0; r < n; r++)
+        for (i = 0; i < ranks[r]->slow.n; i++) {
+            const struct rp_slow_call *slow = &ranks[r]->slow.at[i];
+            const struct rp_call_name *name = &names.at[names.to[r][slow->name]];
+
+            found += rp_is_stall(name, slow->self_ns, rule);
+            *median = name->median_ns;
+        }
+    rp_arena_release(&arena);
+    return found;
+}
+
+static void own_time_leaves_out_what_is_inside(void **state)
+{
+    static const struct row rows[] = {{'X', "cpu_op", "outer", 1, 1, 0, 100 * US},
+                                      {'X', "cuda_runtime", "inner", 1, 1, 10 * US, 30 * US},
+                                      {'X', "cpu_op", "inner2", 1, 1, 50 * US, 20 * US},
+                                      {'X', "cpu_op", "leaf", 1, 1, 55 * US, 5 * US},
+                                      {'X', "kernel", "k", 0, 7, 0, 50 * US, 1, 7}};
+    struct rp_trace *t = TRACE_OF(rows);
+    struct rp_host_calls c;
+    uint32_t g;
+
+    UNUSED_STATE(state);
+    assert_code(rp_host_calls_init(&c, t, NULL, 0, NULL), RP_OK);
+    assert_int_equal(c.self.n, 4); /* the kernel is no call */
+    assert_int_equal(c.slow.n, 4);
+    g = rp_strtab_find(&c.names, "outer", 5);
+    assert_int_equal(c.begin.at[g + 1] - c.begin.at[g], 1);
+    assert_int_equal(c.self.at[c.begin.at[g]], 50 * US);
+    g = rp_strtab_find(&c.names, "inner2", 6);
+    assert_int_equal(c.self.at[c.begin.at[g]], 15 * US);
+    rp_host_calls_release(&c);
+    rp_trace_free(t);
+}
+
+static void numbers_behind_a_hash_are_one_name(void **state)
+{
+    static const struct row rows[] = {
+        {'X', "user_annotation", "ProfilerStep#3", 1, 1, 0, 2 * MS},
+        {'X', "user_annotation", "ProfilerStep#4", 1, 1, 3 * MS, 2 * MS}};
+    struct rp_trace *t = TRACE_OF(rows);
+    struct rp_host_calls c;
+    uint32_t g;
+
+    UNUSED_STATE(state);
+    assert_code(rp_host_calls_init(&c, t, NULL, MS, NULL), RP_OK);
+    g = rp_strtab_find(&c.names, "ProfilerStep#", 13);
+    assert_int_not_equal(g, UINT32_MAX);
+    assert_int_equal(c.begin.at[g + 1] - c.begin.at[g], 2);
+    assert_int_equal(c.flags.at[g], RP_CALL_STEP);
+    rp_host_calls_release(&c);
+    rp_trace_free(t);
+}
+
+static void a_stall_is_far_above_the_median_of_all_ranks(void **state)
+{
+    struct rp_trace *t[2] = {calls_of(5 * MS), calls_of(10 * US)};
+    struct rp_host_calls c[2];
+    const struct rp_host_calls *in[2] = {&c[0], &c[1]};
+    struct rp_stall_rule rule = rp_stall_usual;
+    int64_t median = 0;
+    int r;
+
+    UNUSED_STATE(state);
+    for (r = 0; r < 2; r++)
+        assert_code(rp_host_calls_init(&c[r], t[r], NULL, rule.floor_ns, NULL), RP_OK);
+    assert_int_equal(c[0].slow.n, 1);
+    assert_int_equal(c[1].slow.n, 0);
+    assert_int_equal(stalls_in(in, 2, &rule, &median), 1);
+    assert_int_equal(median, 10 * US);
+    rule.ratio = 500; /* exactly 500 times is not more */
+    assert_int_equal(stalls_in(in, 2, &rule, &median), 0);
+    rule.ratio = 499;
+    assert_int_equal(stalls_in(in, 2, &rule, &median), 1);
+    rule.calls = 41; /* there are 40 */
+    assert_int_equal(stalls_in(in, 2, &rule, &median), 0);
+    for (r = 0; r < 2; r++) {
+        rp_host_calls_release(&c[r]);
+        rp_trace_free(t[r]);
+    }
+}
+
+static void only_calls_in_the_scope_count(void **state)
+{
+    struct rp_trace *t = calls_of(5 * MS);
+    struct rp_scope scope = {true, false, 0, 500 * US};
+    struct rp_host_calls c;
+
+    UNUSED_STATE(state);
+    assert_code(rp_host_calls_init(&c, t, &scope, MS, NULL), RP_OK);
+    assert_int_equal(c.self.n, 5);
+    assert_int_equal(c.slow.n, 0);
+    rp_host_calls_release(&c);
+    rp_trace_free(t);
+}
+
+int test_host_calls(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(own_time_leaves_out_what_is_inside),
+        cmocka_unit_test(numbers_behind_a_hash_are_one_name),
+        cmocka_unit_test(a_stall_is_far_above_the_median_of_all_ranks),
+        cmocka_unit_test(only_calls_in_the_scope_count),
+    };
+
+    return cmocka_run_group_tests_name("host_calls", tests, NULL, NULL);
+}

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Delays of launches and lengths of queues. */
+#include "facts/launches.h"
+#include "trace/trace_fixtures.h"
+
+static void delays_and_queues(void **state)
+{
+    static const struct row rows[] = {
+        {'X', "cuda_runtime", "cudaLaunchKernel", 1, 1, 0, 4, 1},
+        {'X', "cuda_runtime", "cudaLaunchKernel", 1, 1, 10, 4, 2},
+        {'X', "cuda_runtime", "cudaLaunchKernel", 1, 1, 20, 40, 3},
+        {'X', "kernel", "a", 0, 7, 30, 20, 1, 7},
+        {'X', "kernel", "b", 0, 7, 50, 20, 2, 7},
+        {'X', "kernel", "c", 0, 8, 55, 5, 3, 8},   /* inside its call: no delay */
+        {'X', "kernel", "lost", 0, 7, 90, 5, 9, 7} /* nobody launched it */
+    };
+    struct rp_trace *t = TRACE_OF(rows);
+    struct rp_queues q;
+    struct rp_work w;
+    uint32_t s;
+
+    UNUSED_STATE(state);
+    assert_code(rp_work_init(&w, t, NULL, NULL), RP_OK);
+    assert_code(rp_queues_init(&q, &w, NULL), RP_OK);
+    assert_int_equal(q.list.n, 3);
+    assert_int_equal(q.list.at[0].delay_ns, 26);
+    assert_int_equal(q.list.at[0].call_ns, 4);
+    assert_int_equal(q.list.at[0].device_ns, 20);
+    assert_int_equal(q.list.at[1].delay_ns, 36);
+    assert_int_equal(q.list.at[2].delay_ns, 0);
+    s = w.items.at[q.list.at[0].item].stream;
+    assert_int_equal(rp_queue_length(&q, s, -1), 0);
+    assert_int_equal(rp_queue_length(&q, s, 0), 1);
+    assert_int_equal(rp_queue_length(&q, s, 15), 2);
+    assert_int_equal(rp_queue_length(&q, s, 30), 1);
+    assert_int_equal(rp_queue_length(&q, s, 60), 0);
+    rp_queues_release(&q);
+    rp_work_release(&w);
+    rp_trace_free(t);
+}
+
+int test_launches(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(delays_and_queues)};
+
+    return cmocka_run_group_tests_name("launches", tests, NULL, NULL);
+}

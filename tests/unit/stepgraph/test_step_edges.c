@@ -1,0 +1,339 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Every kind of edge: it is there, between the right nodes, and a delay of its predecessor reaches
+ * its successor through it. A graph without the edge fails the second.
+ */
+#include "stepgraph/graph_fixtures.h"
+
+/* The n-th node of a name, from 0. */
+static uint32_t node_named(const struct rp_stepgraph *g, const char *name, int n)
+{
+    uint32_t i;
+
+    for (i = 0; i < g->nodes.n; i++)
+        if (g->nodes.at[i].kind != RP_SG_ARRIVE &&
+            !strcmp(g->names.at[g->nodes.at[i].name], name) && n-- == 0)
+            return i;
+    fail_msg("no node '%s'", name);
+    return 0;
+}
+
+static const struct rp_sg_edge *edge_between(const struct rp_stepgraph *g, uint32_t from,
+                                             uint32_t to, uint8_t kind)
+{
+    uint32_t i;
+
+    for (i = g->in.at[to]; i < g->in.at[to + 1]; i++)
+        if (g->edges.at[i].from == from && g->edges.at[i].kind == kind)
+            return &g->edges.at[i];
+    return NULL;
+}
+
+/* How much later a node starts when another one takes `more` longer. */
+static int64_t delay_of(const struct rp_stepgraph *g, uint32_t from, uint32_t to, int64_t more)
+{
+    int64_t dur[64], start[64];
+    uint32_t i;
+
+    assert_true(g->nodes.n <= 64);
+    for (i = 0; i < g->nodes.n; i++)
+        dur[i] = g->nodes.at[i].dur_ns + (i == from ? more : 0);
+    rp_sg_run(g, dur, start);
+    return start[to] - g->nodes.at[to].start_ns;
+}
+
+#define MUCH 1000000
+
+/* The edge is there, and a long delay reaches the successor, but for what was free before. */
+static void check_edge(const struct built *b, uint32_t from, uint32_t to, uint8_t kind)
+{
+    const struct rp_sg_edge *e = edge_between(&b->graph, from, to, kind);
+    int64_t delay = delay_of(&b->graph, from, to, MUCH);
+
+    if (!e)
+        fail_msg("no edge %s from %u to %u", rp_sg_edge_names[kind], from, to);
+    assert_int_equal(e && e->flags & RP_SG_BINDING ? MUCH : delay, delay);
+    assert_true(delay > MUCH / 2);
+}
+
+#define BUILD(rows) build_graph((rows), sizeof(rows) / sizeof(rows)[0])
+#define NODE(name)  node_named(&b.graph, (name), 0)
+
+static void spans_of_a_thread_follow_each_other(void **state)
+{
+    const struct row rows[] = {{'X', "cpu_op", "outer", 1, 1, 0, 40},
+                               {'X', "cpu_op", "inner", 1, 1, 10, 10},
+                               {'X', "cpu_op", "next", 1, 1, 45, 10}};
+    struct built b = BUILD(rows);
+    const struct rp_sg_edge *gap;
+
+    UNUSED_STATE(state);
+    check_edge(&b, NODE("outer"), NODE("inner"), RP_SG_ORDER);
+    check_edge(&b, NODE("inner"), node_named(&b.graph, "outer", 1), RP_SG_ORDER);
+    gap = edge_between(&b.graph, node_named(&b.graph, "outer", 1), NODE("next"), RP_SG_ORDER);
+    assert_non_null(gap);
+    assert_int_equal(gap->lag_ns, 5);
+    release_graph(&b);
+}
+
+static void work_follows_its_launch(void **state)
+{
+    const struct row rows[] = {{'X', "cuda_runtime", "one", 1, 1, 0, 5, 5},
+                               {'X', "kernel", "after", 0, 7, 20, 10, 5, 7},
+                               {'X', "cuda_runtime", "two", 1, 1, 100, 50, 6},
+                               {'X', "kernel", "inside", 0, 7, 120, 10, 6, 7}};
+    struct built b = BUILD(rows);
+    const struct rp_sg_edge *e;
+
+    UNUSED_STATE(state);
+    check_edge(&b, NODE("one"), NODE("after"), RP_SG_LAUNCH);
+    e = edge_between(&b.graph, NODE("two"), NODE("inside"), RP_SG_LAUNCH);
+    assert_non_null(e);
+    assert_int_equal(e->lag_ns, 20);
+    assert_int_equal(e->flags, RP_SG_FROM_START | RP_SG_BINDING);
+    release_graph(&b);
+}
+
+static void work_of_a_stream_follows_each_other(void **state)
+{
+    const struct row rows[] = {{'X', "cuda_runtime", "one", 1, 1, 0, 5, 5},
+                               {'X', "cuda_runtime", "two", 1, 1, 5, 5, 6},
+                               {'X', "cuda_runtime", "three", 1, 1, 10, 5, 7},
+                               {'X', "kernel", "first", 0, 7, 20, 50, 5, 7},
+                               {'X', "kernel", "second", 0, 7, 72, 20, 6, 7},
+                               {'X', "kernel", "overlapping", 0, 7, 80, 30, 7, 7}};
+    struct built b = BUILD(rows);
+    const struct rp_sg_edge *e;
+
+    UNUSED_STATE(state);
+    check_edge(&b, NODE("first"), NODE("second"), RP_SG_STREAM);
+    e = edge_between(&b.graph, NODE("second"), NODE("overlapping"), RP_SG_STREAM);
+    assert_non_null(e);
+    assert_int_equal(e->lag_ns, 8);
+    assert_true(e->flags & RP_SG_FROM_START);
+    release_graph(&b);
+}
+
+/* Stream 9 waits for the first version of an event, so not for what was launched behind that. */
+static void a_recorded_event_holds_up_its_version(void **state)
+{
+    const struct row rows[] = {{'X', "cuda_runtime", "l1", 1, 1, 0, 5, 1},
+                               {'X', "cuda_runtime", "cudaEventRecord", 1, 1, 5, 5, 20},
+                               {'X', "cuda_runtime", "l2", 1, 1, 10, 5, 2},
+                               {'X', "cuda_runtime", "cudaEventRecord", 1, 1, 15, 5, 21},
+                               {'X', "cuda_runtime", "cudaStreamWaitEvent", 1, 1, 20, 5, 22},
+                               {'X', "cuda_runtime", "l3", 1, 1, 25, 5, 3},
+                               {'X', "kernel", "k1", 0, 7, 30, 50, 1, 7},
+                               {'X', "kernel", "k2", 0, 7, 80, 10, 2, 7},
+                               {'X', "kernel", "k3", 0, 9, 95, 50, 3, 9},
+                               {'X', "cuda_sync", "Stream Wait Event", 0, 9, 21, 3, 22, 9, 0,
+                                "wait_on_stream", 7, 0, NULL, NULL,
+                                "wait_on_cuda_event_record_corr_id", 20}};
+    struct built b = BUILD(rows);
+
+    UNUSED_STATE(state);
+    check_edge(&b, NODE("k1"), NODE("k3"), RP_SG_EVENT);
+    assert_null(edge_between(&b.graph, NODE("k2"), NODE("k3"), RP_SG_EVENT));
+    assert_int_equal(delay_of(&b.graph, NODE("k2"), NODE("k3"), MUCH), 0);
+    release_graph(&b);
+}
+
+static void the_order_of_calls_tells_of_an_event(void **state)
+{
+    const struct row rows[] = {{'X', "cuda_runtime", "l1", 1, 1, 0, 5, 1},
+                               {'X', "cuda_runtime", "cudaEventRecord", 1, 1, 5, 5, 20},
+                               {'X', "cuda_runtime", "cudaStreamWaitEvent", 1, 1, 10, 5, 21},
+                               {'X', "cuda_runtime", "l2", 1, 1, 15, 5, 2},
+                               {'X', "kernel", "k1", 0, 7, 30, 50, 1, 7},
+                               {'X', "kernel", "k2", 0, 9, 81, 50, 2, 9}};
+    struct built b = BUILD(rows);
+
+    UNUSED_STATE(state);
+    check_edge(&b, NODE("k1"), NODE("k2"), RP_SG_EVENT);
+    assert_true(edge_between(&b.graph, NODE("k1"), NODE("k2"), RP_SG_EVENT)->flags &
+                RP_SG_INFERRED);
+    release_graph(&b);
+}
+
+static void a_device_wait_is_for_every_stream(void **state)
+{
+    const struct row rows[] = {{'X', "cuda_runtime", "l1", 1, 1, 0, 5, 1},
+                               {'X', "cuda_runtime", "l2", 1, 1, 5, 5, 2},
+                               {'X', "cuda_runtime", "cudaDeviceSynchronize", 1, 1, 10, 90, 3},
+                               {'X', "kernel", "k1", 0, 7, 10, 50, 1, 7},
+                               {'X', "kernel", "k2", 0, 9, 12, 68, 2, 9}};
+    struct built b = BUILD(rows);
+    uint32_t sync = NODE("cudaDeviceSynchronize");
+
+    UNUSED_STATE(state);
+    assert_int_equal(b.graph.nodes.at[sync].start_ns, 80); /* it waited before */
+    check_edge(&b, NODE("k1"), sync, RP_SG_SYNC);
+    check_edge(&b, NODE("k2"), sync, RP_SG_SYNC);
+    release_graph(&b);
+}
+
+static void a_stream_wait_is_for_its_stream(void **state)
+{
+    const struct row rows[] = {{'X', "cuda_runtime", "l1", 1, 1, 0, 5, 1},
+                               {'X', "cuda_runtime", "l2", 1, 1, 5, 5, 2},
+                               {'X', "cuda_runtime", "cudaStreamSynchronize", 1, 1, 10, 90, 3},
+                               {'X', "kernel", "k1", 0, 7, 10, 50, 1, 7},
+                               {'X', "kernel", "k2", 0, 9, 12, 68, 2, 9},
+                               {'X', "cuda_sync", "Stream Sync", 0, 7, 10, 90, 3, 7}};
+    struct built b = BUILD(rows);
+    uint32_t sync = NODE("cudaStreamSynchronize");
+
+    UNUSED_STATE(state);
+    assert_int_equal(b.graph.nodes.at[sync].start_ns, 60);
+    check_edge(&b, NODE("k1"), sync, RP_SG_SYNC);
+    assert_null(edge_between(&b.graph, NODE("k2"), sync, RP_SG_SYNC));
+    release_graph(&b);
+}
+
+static void an_event_wait_is_for_what_was_recorded(void **state)
+{
+    const struct row rows[] = {{'X', "cuda_runtime", "l1", 1, 1, 0, 5, 1},
+                               {'X', "cuda_runtime", "cudaEventRecord", 1, 1, 5, 1, 20},
+                               {'X', "cuda_runtime", "l2", 1, 1, 6, 2, 2},
+                               {'X', "cuda_runtime", "cudaEventSynchronize", 1, 1, 10, 90, 3},
+                               {'X', "kernel", "k1", 0, 7, 10, 30, 1, 7},
+                               {'X', "kernel", "k2", 0, 7, 40, 30, 2, 7},
+                               {'X', "cuda_sync", "Event Sync", 0, -1, 10, 90, 3, -1, 0,
+                                "wait_on_stream", 7, 0, NULL, NULL,
+                                "wait_on_cuda_event_record_corr_id", 20}};
+    struct built b = BUILD(rows);
+    uint32_t sync = NODE("cudaEventSynchronize");
+
+    UNUSED_STATE(state);
+    assert_int_equal(b.graph.nodes.at[sync].start_ns, 40);
+    check_edge(&b, NODE("k1"), sync, RP_SG_SYNC);
+    release_graph(&b);
+}
+
+static void a_call_may_wait_for_its_copy(void **state)
+{
+    const struct row rows[] = {{'X', "cuda_runtime", "cudaMemcpyAsync", 1, 1, 0, 90, 1},
+                               {'X', "gpu_memcpy", "copy", 0, 7, 10, 50, 1, 7},
+                               {'X', "cpu_op", "next", 1, 1, 90, 10}};
+    struct built b = BUILD(rows);
+    uint32_t rest = node_named(&b.graph, "cudaMemcpyAsync", 0);
+
+    UNUSED_STATE(state);
+    assert_int_equal(b.graph.nodes.at[rest].start_ns, 60);
+    check_edge(&b, NODE("copy"), rest, RP_SG_SYNC);
+    release_graph(&b);
+}
+
+static void threads_hand_over_to_each_other(void **state)
+{
+    const struct row rows[] = {{'X', "user_annotation", "step", 1, 1, 0, 100},
+                               {'X', "cpu_op", "forward", 1, 1, 5, 15},
+                               {'X', "cpu_op", "backward", 1, 2, 30, 40},
+                               {'X', "cpu_op", "update", 1, 1, 80, 10}};
+    struct built b = BUILD(rows);
+
+    UNUSED_STATE(state);
+    check_edge(&b, NODE("step"), NODE("backward"), RP_SG_HAND_OVER);
+    check_edge(&b, NODE("backward"), node_named(&b.graph, "step", 1), RP_SG_HAND_OVER);
+    assert_int_equal(b.graph.nodes.at[node_named(&b.graph, "step", 1)].start_ns, 70);
+    release_graph(&b);
+}
+
+static void a_sleeping_thread_is_woken_by_a_busy_one(void **state)
+{
+    const struct row rows[] = {{'X', "cpu_op", "load", 1, 2, 0, 1000},
+                               {'X', "cpu_op", "main", 1, 1, 0, 90000},
+                               {'X', "cpu_op", "enqueue", 1, 1, 49000, 2000},
+                               {'X', "cpu_op", "worker", 1, 2, 50000, 1000}};
+    struct built b = BUILD(rows);
+
+    UNUSED_STATE(state);
+    check_edge(&b, NODE("enqueue"), NODE("worker"), RP_SG_HAND_OVER);
+    release_graph(&b);
+}
+
+static void a_gradient_follows_its_operator(void **state)
+{
+    const struct row arrows[] = {{'X', "cpu_op", "forward", 1, 1, 0, 10},
+                                 {'X', "cpu_op", "other", 1, 1, 10, 10},
+                                 {'X', "cpu_op", "backward", 1, 2, 30, 10},
+                                 {'s', "fwdbwd", "fwdbwd", 1, 1, 0, 0, 0, 0, 0, NULL, 0, 4},
+                                 {'f', "fwdbwd", "fwdbwd", 1, 2, 30, 0, 0, 0, 0, NULL, 0, 4}};
+    const struct row numbers[] = {
+        {'X', "cpu_op", "forward", 1, 1, 0, 10, 0, 0, 0, "Sequence number", 4},
+        {'X', "cpu_op", "other", 1, 1, 10, 10, 0, 0, 0, "Sequence number", 5},
+        {'X', "cpu_op", "backward", 1, 2, 30, 10, 0, 0, 0, "Sequence number", 4, 0, NULL, NULL,
+         "Fwd thread id", 1}};
+    struct built b = BUILD(arrows);
+
+    UNUSED_STATE(state);
+    assert_non_null(edge_between(&b.graph, NODE("forward"), NODE("backward"), RP_SG_FORWARD));
+    release_graph(&b);
+    b = BUILD(numbers);
+    assert_non_null(edge_between(&b.graph, NODE("forward"), NODE("backward"), RP_SG_FORWARD));
+    assert_null(edge_between(&b.graph, NODE("other"), NODE("backward"), RP_SG_FORWARD));
+    release_graph(&b);
+}
+
+static void work_of_a_graph_hangs_together(void **state)
+{
+    const struct row rows[] = {{'X', "cuda_runtime", "cudaGraphLaunch", 1, 1, 0, 5, 1},
+                               {'X', "kernel", "a", 0, 7, 10, 20, 1, 7},
+                               {'X', "kernel", "b", 0, 7, 31, 20, 1, 7},
+                               {'X', "kernel", "c", 0, 9, 20000, 20, 1, 9}};
+    struct built b = BUILD(rows);
+
+    UNUSED_STATE(state);
+    check_edge(&b, NODE("cudaGraphLaunch"), NODE("a"), RP_SG_LAUNCH);
+    check_edge(&b, NODE("a"), NODE("b"), RP_SG_IN_GRAPH);
+    check_edge(&b, NODE("b"), NODE("c"), RP_SG_IN_GRAPH);
+    assert_null(edge_between(&b.graph, NODE("cudaGraphLaunch"), NODE("b"), RP_SG_LAUNCH));
+    release_graph(&b);
+}
+
+static void what_has_no_reason_follows_the_latest_end(void **state)
+{
+    const struct row rows[] = {{'X', "cpu_op", "one", 1, 1, 0, 10},
+                               {'X', "kernel", "lonely", 0, 7, 100, 10, 9, 7}};
+    struct built b = BUILD(rows);
+
+    UNUSED_STATE(state);
+    check_edge(&b, NODE("one"), NODE("lonely"), RP_SG_AFTER);
+    release_graph(&b);
+}
+
+/* Work that starts before its launch, and a wait that its work outlasts, give no edge. */
+static void impossible_edges_are_left_out(void **state)
+{
+    const struct row rows[] = {{'X', "cuda_runtime", "launch", 1, 1, 50, 5, 5},
+                               {'X', "kernel", "early", 0, 7, 20, 50, 5, 7}};
+    struct built b = BUILD(rows);
+
+    UNUSED_STATE(state);
+    assert_null(edge_between(&b.graph, NODE("launch"), NODE("early"), RP_SG_LAUNCH));
+    assert_int_equal(b.graph.ndropped, 1);
+    release_graph(&b);
+}
+
+int test_step_edges(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(spans_of_a_thread_follow_each_other),
+        cmocka_unit_test(work_follows_its_launch),
+        cmocka_unit_test(work_of_a_stream_follows_each_other),
+        cmocka_unit_test(a_recorded_event_holds_up_its_version),
+        cmocka_unit_test(the_order_of_calls_tells_of_an_event),
+        cmocka_unit_test(a_device_wait_is_for_every_stream),
+        cmocka_unit_test(a_stream_wait_is_for_its_stream),
+        cmocka_unit_test(an_event_wait_is_for_what_was_recorded),
+        cmocka_unit_test(a_call_may_wait_for_its_copy),
+        cmocka_unit_test(threads_hand_over_to_each_other),
+        cmocka_unit_test(a_sleeping_thread_is_woken_by_a_busy_one),
+        cmocka_unit_test(a_gradient_follows_its_operator),
+        cmocka_unit_test(work_of_a_graph_hangs_together),
+        cmocka_unit_test(what_has_no_reason_follows_the_latest_end),
+        cmocka_unit_test(impossible_edges_are_left_out),
+    };
+
+    return cmocka_run_group_tests_name("step_edges", tests, NULL, NULL);
+}

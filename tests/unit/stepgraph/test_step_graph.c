@@ -1,0 +1,300 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What holds of every graph: run forward it gives the recording, slack is what a delay may be, and
+   ranks that are joined wait for each other. */
+#include "stepgraph/critical_path.h"
+#include "stepgraph/graph_fixtures.h"
+#include "stepgraph/step_join.h"
+
+static void check_replay(const struct rp_stepgraph *g)
+{
+    int64_t *start = calloc(g->nodes.n, sizeof *start);
+    uint32_t i;
+
+    assert_non_null(start);
+    assert_int_equal(rp_sg_run(g, NULL, start), g->end_ns);
+    for (i = 0; i < g->nodes.n; i++)
+        assert_int_equal(start[i], g->nodes.at[i].start_ns);
+    free(start);
+}
+
+/* Twice the durations and lags take twice the time. */
+static void check_scaled(struct rp_stepgraph *g)
+{
+    int64_t *start = calloc(2 * g->nodes.n, sizeof *start), *dur = start + g->nodes.n;
+    uint32_t i;
+
+    assert_non_null(start);
+    for (i = 0; i < g->nodes.n; i++)
+        dur[i] = 2 * g->nodes.at[i].dur_ns;
+    for (i = 0; i < g->edges.n; i++)
+        g->edges.at[i].lag_ns *= 2;
+    rp_sg_run(g, dur, start);
+    for (i = 0; i < g->nodes.n; i++)
+        assert_int_equal(start[i] - g->begin_ns, 2 * (g->nodes.at[i].start_ns - g->begin_ns));
+    for (i = 0; i < g->edges.n; i++)
+        g->edges.at[i].lag_ns /= 2;
+    free(start);
+}
+
+/* A delay of a node by its slack does not move the end; one more does, by one. */
+static void check_slack(struct rp_stepgraph *g)
+{
+    int64_t *start = calloc(2 * g->nodes.n, sizeof *start), *slack = start + g->nodes.n;
+    uint32_t v, i;
+
+    assert_non_null(start);
+    rp_sg_slack(g, g->end_ns, slack);
+    for (v = 1; v < g->nodes.n; v++) {
+        int64_t more;
+
+        assert_true(slack[v] >= 0);
+        for (more = 0; more < 2; more++) {
+            for (i = g->in.at[v]; i < g->in.at[v + 1]; i++)
+                g->edges.at[i].lag_ns += slack[v] + more;
+            assert_int_equal(rp_sg_run(g, NULL, start), g->end_ns + more);
+            for (i = g->in.at[v]; i < g->in.at[v + 1]; i++)
+                g->edges.at[i].lag_ns -= slack[v] + more;
+        }
+    }
+    free(start);
+}
+
+/* All edges go forward in the order, and both rows of them agree. */
+static void check_rows(const struct rp_stepgraph *g)
+{
+    uint32_t *place = calloc(g->nodes.n, sizeof *place), i, v;
+
+    assert_non_null(place);
+    assert_int_equal(g->order.n, g->nodes.n);
+    for (i = 0; i < g->order.n; i++)
+        place[g->order.at[i]] = i;
+    for (v = 0; v < g->nodes.n; v++) {
+        for (i = g->in.at[v]; i < g->in.at[v + 1]; i++) {
+            assert_int_equal(g->edges.at[i].to, v);
+            assert_true(place[g->edges.at[i].from] < place[v]);
+        }
+        for (i = g->out.at[v]; i < g->out.at[v + 1]; i++)
+            assert_int_equal(g->edges.at[g->out_edges.at[i]].from, v);
+        assert_true(v == 0 || rp_sg_binding(g, v) != RP_NONE);
+    }
+    free(place);
+}
+
+static void any_graph_gives_the_recording_again(void **state)
+{
+    struct random r = {11};
+    int round;
+
+    UNUSED_STATE(state);
+    for (round = 0; round < 300; round++) {
+        struct row rows[30];
+        struct built b;
+
+        random_rows(&r, rows, 30);
+        b = build_graph(rows, 30);
+        check_rows(&b.graph);
+        check_replay(&b.graph);
+        check_scaled(&b.graph);
+        check_slack(&b.graph);
+        release_graph(&b);
+    }
+}
+
+static void the_path_has_no_slack(void **state)
+{
+    struct random r = {23};
+    int round;
+
+    UNUSED_STATE(state);
+    for (round = 0; round < 100; round++) {
+        struct row rows[30];
+        struct built b;
+        struct rp_path path;
+        int64_t *slack;
+        size_t i;
+
+        random_rows(&r, rows, 30);
+        b = build_graph(rows, 30);
+        slack = calloc(b.graph.nodes.n, sizeof *slack);
+        assert_non_null(slack);
+        rp_sg_slack(&b.graph, b.graph.end_ns, slack);
+        assert_code(rp_path_find(&b.graph, &path, NULL), RP_OK);
+        for (i = 0; i < path.parts.n; i++)
+            assert_int_equal(slack[path.parts.at[i].node], 0);
+        rp_path_release(&path);
+        free(slack);
+        release_graph(&b);
+    }
+}
+
+static void a_dump_shows_nodes_and_edges(void **state)
+{
+    const struct row rows[] = {{'X', "cpu_op", "op", 1, 1, 0, 30},
+                               {'X', "cuda_runtime", "launch", 1, 1, 10, 5, 5},
+                               {'X', "kernel", "gemm", 0, 7, 20, 50, 5, 7}};
+    struct built b = build_graph(rows, 3);
+    char *text;
+
+    UNUSED_STATE(state);
+    assert_code(rp_sg_dump(&b.graph, &text, NULL), RP_OK);
+    assert_string_equal(text, "0 origin 0+0\n"
+                              "1 host 'op' on thread 1 0+10\n"
+                              "  after 0 lag 0 binding inferred\n"
+                              "2 runtime 'launch' on thread 1 10+5\n"
+                              "  order 1 lag 0 binding\n"
+                              "3 host 'op' on thread 1 15+15\n"
+                              "  order 2 lag 0 binding\n"
+                              "4 compute 'gemm' on stream 7 20+50\n"
+                              "  launch 2 lag 5 binding\n");
+    free(text);
+    release_graph(&b);
+}
+
+/* ------------------------------------------------------------------ ranks */
+
+/* A rank that comes to an all-reduce at `comes`, when its kernel begins; it ends at 200. */
+static struct built rank_that_comes(int64_t comes, int64_t clock)
+{
+    const struct row rows[] = {
+        {'X', "cpu_op", "op", 1, 1, clock, comes - 10},
+        {'X', "cuda_runtime", "launch", 1, 1, clock + comes - 10, 5, 5},
+        {'X', "kernel", "ncclDevKernel_AllReduce", 0, 9, clock + comes, 200 - comes, 5, 9},
+        {'X', "cuda_runtime", "launch2", 1, 1, clock + comes, 5, 6},
+        {'X', "kernel", "add", 0, 9, clock + 205, 10, 6, 9},
+    };
+
+    return build_graph(rows, 5);
+}
+
+struct joined {
+    struct built rank[2];
+    struct rp_stepgraph graph;
+    struct rp_sg_join join;
+    struct rp_arena arena;
+};
+
+static struct joined join_ranks(struct built a, struct built b)
+{
+    struct rp_err err = RP_ERR_INIT;
+    struct joined j = {.rank = {a, b}};
+    struct rp_sg_member members[2] = {{&j.rank[0].graph, &j.rank[0].collectives},
+                                      {&j.rank[1].graph, &j.rank[1].collectives}};
+
+    assert_ok(rp_sg_join(&j.graph, members, 2, &j.arena, &j.join, &err), &err);
+    return j;
+}
+
+static void release_joined(struct joined *j)
+{
+    rp_sg_release(&j->graph);
+    rp_arena_release(&j->arena);
+    release_graph(&j->rank[0]);
+    release_graph(&j->rank[1]);
+}
+
+static void ranks_wait_for_the_last(void **state)
+{
+    struct joined j = join_ranks(rank_that_comes(50, 0), rank_that_comes(150, 0));
+    int64_t start[64], dur[64];
+    uint32_t i, op = 0, add = 0;
+
+    UNUSED_STATE(state);
+    check_rows(&j.graph);
+    check_replay(&j.graph);
+    check_slack(&j.graph);
+    assert_false(j.join.aligned);
+    assert_int_equal(j.join.held[0][0].until_ns, 150);
+    assert_int_equal(j.join.held[0][0].by, 1);
+    assert_true(j.graph.nodes.n <= 64);
+    for (i = 0; i < j.graph.nodes.n; i++) {
+        const char *name = j.graph.names.at[j.graph.nodes.at[i].name];
+
+        op = !strcmp(name, "op") && j.graph.nodes.at[i].rank == 1 ? i : op;
+        add = !strcmp(name, "add") && j.graph.nodes.at[i].rank == 0 ? i : add;
+        dur[i] = j.graph.nodes.at[i].dur_ns;
+    }
+    dur[op] += 1000; /* the host of rank 1 is late: rank 0 goes on as much later */
+    rp_sg_run(&j.graph, dur, start);
+    assert_int_equal(start[add], j.graph.nodes.at[add].start_ns + 1000);
+    release_joined(&j);
+}
+
+static void the_path_hops_to_the_last_rank(void **state)
+{
+    struct joined j = join_ranks(rank_that_comes(50, 0), rank_that_comes(150, 0));
+    struct rp_path path;
+    size_t i;
+
+    UNUSED_STATE(state);
+    assert_code(rp_path_find(&j.graph, &path, NULL), RP_OK);
+    for (i = 0; i < path.parts.n; i++)
+        if (path.parts.at[i].end_ns <= 150)
+            assert_int_equal(j.graph.nodes.at[path.parts.at[i].node].rank, 1);
+    assert_int_equal(path.parts.at[0].begin_ns, 0);
+    assert_int_equal(path.parts.at[path.parts.n - 1].end_ns, 215);
+    rp_path_release(&path);
+    release_joined(&j);
+}
+
+static void clocks_that_disagree_are_aligned(void **state)
+{
+    struct joined j = join_ranks(rank_that_comes(50, 0), rank_that_comes(150, 1000000));
+
+    UNUSED_STATE(state);
+    assert_true(j.join.aligned);
+    assert_int_equal(j.join.offset_ns[1], -1000000);
+    assert_int_equal(j.join.held[1][0].until_ns, 1000150);
+    assert_int_equal(j.graph.end_ns, 215);
+    check_replay(&j.graph);
+    release_joined(&j);
+}
+
+static void ranks_that_do_not_meet_are_not_joined(void **state)
+{
+    const struct row rows[] = {{'X', "cpu_op", "op", 1, 1, 0, 30}};
+    struct joined j = join_ranks(build_graph(rows, 1), build_graph(rows, 1));
+
+    UNUSED_STATE(state);
+    assert_int_equal(j.graph.nodes.n, 0);
+    release_joined(&j);
+}
+
+static void any_two_ranks_give_the_recording_again(void **state)
+{
+    struct random r = {31};
+    int round, met = 0;
+
+    UNUSED_STATE(state);
+    for (round = 0; round < 200; round++) {
+        struct row rows[2][24];
+        struct joined j;
+
+        random_rows(&r, rows[0], 24);
+        random_rows(&r, rows[1], 24);
+        j = join_ranks(build_graph(rows[0], 24), build_graph(rows[1], 24));
+        if (j.graph.nodes.n) {
+            met++;
+            check_rows(&j.graph);
+            check_replay(&j.graph);
+            check_slack(&j.graph);
+        }
+        release_joined(&j);
+    }
+    assert_true(met > 50);
+}
+
+int test_step_graph(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(any_graph_gives_the_recording_again),
+        cmocka_unit_test(the_path_has_no_slack),
+        cmocka_unit_test(a_dump_shows_nodes_and_edges),
+        cmocka_unit_test(ranks_wait_for_the_last),
+        cmocka_unit_test(the_path_hops_to_the_last_rank),
+        cmocka_unit_test(clocks_that_disagree_are_aligned),
+        cmocka_unit_test(ranks_that_do_not_meet_are_not_joined),
+        cmocka_unit_test(any_two_ranks_give_the_recording_again),
+    };
+
+    return cmocka_run_group_tests_name("step_graph", tests, NULL, NULL);
+}
