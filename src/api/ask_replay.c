@@ -39,6 +39,25 @@ static enum rp_code choose(const struct rp_session *s, const struct rp_settings 
     return RP_OK;
 }
 
+/* Programs that our own engines do not know, once that is seen. */
+static void choose_again(const struct rp_session *s, const struct rp_settings *settings,
+                         struct rp_session_run *run, struct rp_replay *root)
+{
+    const struct rp_program *p = s->program.program;
+
+    if (rp_settings_has(settings, "plugin") ||
+        strcmp(rp_settings_text(settings, "engine"), "auto") != 0)
+        return;
+    if (s->graph && !p) {
+        run->engine = &rp_engine_tf;
+        root->choice = rp_arena_printf(s->arena, "the others cannot run it: %s", s->graph->why.text);
+    } else if (p && !strcmp(p->language, "stablehlo")) {
+        run->engine = &rp_engine_pjrt;
+        root->choice = "the others know no StableHLO";
+    }
+    root->engine = run->engine->name;
+}
+
 /* ---- outputs ---- */
 
 static const char *place_text(struct rp_arena *arena, const struct rp_tensor *t, size_t at)
@@ -353,6 +372,7 @@ static enum rp_code replay(struct rp_ctx *ctx, struct rp_session *s,
     RP_TRY(run_options(ctx, s->arena, settings, &run, err));
     RP_TRY(choose(s, settings, &run, root, err));
     RP_TRY(rp_session_inputs(s, &options, root, err));
+    choose_again(s, settings, &run, root);
     code = rp_session_execute(s, &run, err);
     if (code == RP_OK && s->graph)
         rp_replay_graph_outputs(s, run.outputs, run.noutputs);
