@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * bench_plugin PLUGIN [RUNS]: what a run through the engine pjrt costs beside the plugin's own work.
- * A program of one addition runs RUNS times, in this process and in a child; for each:
+ * bench_plugin PLUGIN [RUNS]: what a run through the engine pjrt costs beside the plugin's own
+ * work. A program of one addition runs RUNS times, in this process and in a child; for each:
  *
  *   clock_ns   median of what the engine reports: the plugin's execute and its completion, and our
  *              two calls of them

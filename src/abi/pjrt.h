@@ -6,8 +6,8 @@
  * a plugin exports GetPjrtApi(), which returns a table of functions; each takes one struct of
  * 8-byte words and returns an error or NULL.
  *
- *   table:      [ size | extensions | version: size, extensions, major:32 minor:32 | fn 0 | fn 1 .. ]
- *   arguments:  [ size | extensions | word 2 | word 3 | ...  ]    words are pointers, sizes, int32
+ *   table:      [ size | extensions | version: size, extensions, major:32 minor:32 | fn 0 | fn 1 ..
+ * ] arguments:  [ size | extensions | word 2 | word 3 | ...  ]    words are pointers, sizes, int32
  *   extension:  [ size | type:32    | next   | payload ...   ]
  *
  * The interface only grows: functions and words are appended, never moved, and major stays 0. A
@@ -66,7 +66,7 @@ enum rp_pjrt_function {
 
 /* Words of the arguments; "out" is what the plugin fills. */
 enum {
-    RP_PJRT_ARG = 2, /* the first of every function: error, event, client, buffer ... */
+    RP_PJRT_ARG = 2,    /* the first of every function: error, event, client, buffer ... */
     RP_PJRT_RESULT = 3, /* out, of the functions that ask one thing of their argument */
     RP_PJRT_RESULT_SIZE = 4,
 
@@ -161,7 +161,8 @@ enum {
     RP_PJRT_PROFILER_COLLECT = 9,
     RP_PJRT_PROFILER_TABLE = 10 /* words that must be there */
 };
-/* Words of its functions' arguments, which have no word for extensions (but for those of errors). */
+/* Words of its functions' arguments, which have no word for extensions (but for those of errors).
+ */
 enum {
     RP_PJRT_PROFILER_ARG = 1, /* the profiler */
     RP_PJRT_PROFILER_OPTIONS = 1,
@@ -172,12 +173,12 @@ enum {
 };
 
 /* Element types of buffers; they are not numbered as in XLA's protos. X(element, number) */
-#define RP_PJRT_TYPES(X)                                                                  \
-    X(PRED, 1) X(S8, 2) X(S16, 3) X(S32, 4) X(S64, 5) X(U8, 6) X(U16, 7) X(U32, 8)        \
-    X(U64, 9) X(F16, 10) X(F32, 11) X(F64, 12) X(BF16, 13) X(C64, 14) X(C128, 15)         \
-    X(F8E5M2, 16) X(F8E4M3FN, 17) X(F8E4M3B11FNUZ, 18) X(F8E5M2FNUZ, 19)                  \
-    X(F8E4M3FNUZ, 20) X(S4, 21) X(U4, 22) X(TOKEN, 23) X(S2, 24) X(U2, 25) X(F8E4M3, 26)  \
-    X(F8E3M4, 27) X(F8E8M0FNU, 28) X(F4E2M1FN, 29) X(S1, 30) X(U1, 31) X(F6E2M3FN, 32)    \
-    X(F6E3M2FN, 33)
+#define RP_PJRT_TYPES(X)                                                                       \
+    X(PRED, 1)                                                                                 \
+    X(S8, 2) X(S16, 3) X(S32, 4) X(S64, 5) X(U8, 6) X(U16, 7) X(U32, 8) X(U64, 9) X(F16, 10)   \
+        X(F32, 11) X(F64, 12) X(BF16, 13) X(C64, 14) X(C128, 15) X(F8E5M2, 16) X(F8E4M3FN, 17) \
+            X(F8E4M3B11FNUZ, 18) X(F8E5M2FNUZ, 19) X(F8E4M3FNUZ, 20) X(S4, 21) X(U4, 22)       \
+                X(TOKEN, 23) X(S2, 24) X(U2, 25) X(F8E4M3, 26) X(F8E3M4, 27) X(F8E8M0FNU, 28)  \
+                    X(F4E2M1FN, 29) X(S1, 30) X(U1, 31) X(F6E2M3FN, 32) X(F6E3M2FN, 33)
 
 #endif

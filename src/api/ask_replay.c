@@ -50,7 +50,8 @@ static void choose_again(const struct rp_session *s, const struct rp_settings *s
         return;
     if (s->graph && !p) {
         run->engine = &rp_engine_tf;
-        root->choice = rp_arena_printf(s->arena, "the others cannot run it: %s", s->graph->why.text);
+        root->choice =
+            rp_arena_printf(s->arena, "the others cannot run it: %s", s->graph->why.text);
     } else if (p && !strcmp(p->language, "stablehlo")) {
         run->engine = &rp_engine_pjrt;
         root->choice = "the others know no StableHLO";
@@ -434,7 +435,7 @@ static enum rp_code run(struct rp_ctx *ctx, const struct rp_dataset *dataset,
     code = s.import.input ? rp_input_slurp(s.import.input, &s.program.bytes, &s.program.nbytes, err)
                           : RP_OK;
     if (code == RP_OK && rp_replay_is_graph(&s))
-        code = rp_replay_open_graph(&s, err);
+        code = rp_replay_open_graph(&s, settings, err);
     if (code == RP_OK)
         code = replay(ctx, &s, settings, result, err);
     rp_session_release(&s);
@@ -447,6 +448,8 @@ static const struct rp_option options[] = {
     {"engine", 'e', RP_OPT_TEXT, "NAME", "auto", "what runs it; 'replay engines' lists them", 0},
     {"program", 'p', RP_OPT_PATH, "FILE", NULL, "of BladeDISC's pair: the .input", 0},
     {"data", 'd', RP_OPT_PATH, "FILE", NULL, "of BladeDISC's pair: the .tar", 0},
+    {"fetch", 0, RP_OPT_TEXT, "TENSOR", NULL, "of a TensorFlow graph: an output, such as 'loss:0'",
+     RP_OPT_REPEAT},
     {"inputs", 'i', RP_OPT_PATH, "FILE", NULL, "arrays in0, in1 ... in an .npz, or one .npy", 0},
     {"seed", 0, RP_OPT_INT, "N", "0", "of synthetic inputs", 0},
     {"expect", 0, RP_OPT_PATH, "FILE", NULL, "arrays out0, out1 ... that must come out", 0},

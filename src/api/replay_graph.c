@@ -41,11 +41,33 @@ static enum rp_code find_folder(struct rp_session *s, struct rp_err *err)
 {
     const char *slash = strrchr(s->file, '/');
 
-    s->graph->saved_folder = slash ? rp_arena_copy(s->arena, s->file, (size_t)(slash - s->file)) : ".";
+    s->graph->saved_folder =
+        slash ? rp_arena_copy(s->arena, s->file, (size_t)(slash - s->file)) : ".";
     return s->graph->saved_folder ? RP_OK : rp_err_nomem(err, "reading a SavedModel");
 }
 
-enum rp_code rp_replay_open_graph(struct rp_session *s, struct rp_err *err)
+/* What the user wants of a graph, instead of what nobody uses. */
+static enum rp_code choose_fetches(struct rp_session *s, const struct rp_settings *settings,
+                                   struct rp_err *err)
+{
+    struct rp_replay_graph *g = s->graph;
+    size_t n = 0;
+
+    while (rp_settings_nth(settings, "fetch", n))
+        n++;
+    if (!n)
+        return RP_OK;
+    g->fetches = RP_ARENA_NEW(s->arena, const char *, n + 1);
+    if (!g->fetches)
+        return rp_err_nomem(err, "reading a graph");
+    for (size_t i = 0; i < n; i++)
+        g->fetches[i] = rp_settings_nth(settings, "fetch", i);
+    g->nfetches = n;
+    return RP_OK;
+}
+
+enum rp_code rp_replay_open_graph(struct rp_session *s, const struct rp_settings *settings,
+                                  struct rp_err *err)
 {
     struct rp_replay_graph *g = RP_ARENA_NEW(s->arena, struct rp_replay_graph, 1);
     bool saved = !strcmp(s->program.format, "saved-model");
@@ -70,6 +92,7 @@ enum rp_code rp_replay_open_graph(struct rp_session *s, struct rp_err *err)
         g->feeds[i] = g->ports.feeds.at[i].tensor;
     for (size_t i = 0; i < g->nfetches; i++)
         g->fetches[i] = g->ports.fetches.at[i].tensor;
+    RP_TRY(choose_fetches(s, settings, err));
     return saved && g->ports.has_variables ? find_folder(s, err) : RP_OK;
 }
 
@@ -112,9 +135,10 @@ static enum rp_code from_file(struct rp_session *s, const char *file, struct rp_
     const struct rp_replay_graph *g = s->graph;
 
     if (!file && g->nfeeds)
-        return rp_err_set(err, RP_USAGE,
-                          "'%s' records no inputs: give --inputs FILE with arrays in0 ... or '%s' ...",
-                          s->file, g->feeds[0]);
+        return rp_err_set(
+            err, RP_USAGE,
+            "'%s' records no inputs: give --inputs FILE with arrays in0 ... or '%s' ...", s->file,
+            g->feeds[0]);
     for (size_t i = 0; i < g->nfeeds; i++) {
         struct rp_tensor *t = find_input(s, i);
         uint64_t type = g->ports.feeds.n ? g->ports.feeds.at[i].type : 0;
@@ -138,9 +162,8 @@ static void lower(struct rp_session *s)
 
     for (size_t i = 0; feeds && i < g->nfeeds; i++) {
         const struct rp_tensor *t = s->arguments[i];
-        bool known = g->blade.arguments.n
-                         ? g->blade.arguments.at[i].kind != RP_BLADE_PARAMETER
-                         : t->n <= 16;
+        bool known =
+            g->blade.arguments.n ? g->blade.arguments.at[i].kind != RP_BLADE_PARAMETER : t->n <= 16;
 
         feeds[i].tensor = g->feeds[i];
         feeds[i].value = (struct rp_tf_value){.elem = t->elem,

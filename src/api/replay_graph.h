@@ -9,6 +9,7 @@
 #include "formats/lower_tf.h"
 #include "formats/tensor_blade.h"
 #include "formats/tf_ports.h"
+#include "result/settings.h"
 
 struct rp_replay_graph {
     bool used; /* the session's program is such a one */
@@ -25,8 +26,9 @@ struct rp_replay_graph {
 /* BladeDISC's pair, instead of a file of the dataset. */
 enum rp_code rp_replay_open_blade(struct rp_session *s, const char *program, const char *data,
                                   struct rp_err *err);
-/* A GraphDef or SavedModel that was loaded. */
-enum rp_code rp_replay_open_graph(struct rp_session *s, struct rp_err *err);
+/* A GraphDef or SavedModel that was loaded; the option --fetch names its outputs. */
+enum rp_code rp_replay_open_graph(struct rp_session *s, const struct rp_settings *settings,
+                                  struct rp_err *err);
 bool rp_replay_is_graph(const struct rp_session *s);
 
 /* Arguments, and the signature: lowered, or of the feeds as they are. */

@@ -3,9 +3,9 @@
 #define RP_EXEC_DEVICE_MARKS_H
 /*
  * For profilers of NVIDIA GPUs: the measured runs stand between cudaProfilerStart and Stop
- * (`nsys profile -c cudaProfilerApi`, `ncu --profile-from-start off` look at nothing else), and each
- * is an NVTX range. All by dlopen, and only where the library that does the work has loaded CUDA:
- * without it these do nothing.
+ * (`nsys profile -c cudaProfilerApi`, `ncu --profile-from-start off` look at nothing else), and
+ * each is an NVTX range. All by dlopen, and only where the library that does the work has loaded
+ * CUDA: without it these do nothing.
  */
 #include <stdbool.h>
 

@@ -130,11 +130,11 @@ static enum rp_code send_one(struct tf_exe *x, size_t i, const struct rp_tensor 
 
     rp_tensor_shape_text(t, shape, sizeof shape);
     if (!type || (want != type && want % 100 != type)) /* references are 100 more */
-        return rp_err_set(err, RP_FORMAT,
-                          "argument %zu, '%s', is %s; the graph wants %s there", i,
+        return rp_err_set(err, RP_FORMAT, "argument %zu, '%s', is %s; the graph wants %s there", i,
                           x->program ? x->program->feeds[i] : "", shape,
-                          rp_elem_name(rp_tf_elem(want % 100)) ? rp_elem_name(rp_tf_elem(want % 100))
-                                                               : "another type");
+                          rp_elem_name(rp_tf_elem(want % 100))
+                              ? rp_elem_name(rp_tf_elem(want % 100))
+                              : "another type");
     tensor = x->tf.tensor_new(type, t->dims, (int)t->rank, rp_tensor_bytes(t));
     if (!tensor)
         return rp_err_nomem(err, "sending an argument");
@@ -311,10 +311,11 @@ static void release(struct rp_executable *exe)
 static enum rp_code check_program(const struct rp_engine_program *program, struct rp_err *err)
 {
     if (!program->module || !program->nfetches)
-        return rp_err_set(err, RP_UNSUPPORTED,
-                          "'%s' is no graph for TensorFlow, which takes a GraphDef, a SavedModel or "
-                          "BladeDISC's pair, with what to fetch of it",
-                          program->name);
+        return rp_err_set(
+            err, RP_UNSUPPORTED,
+            "'%s' is no graph for TensorFlow, which takes a GraphDef, a SavedModel or "
+            "BladeDISC's pair, with what to fetch of it",
+            program->name);
     return RP_OK;
 }
 
@@ -384,7 +385,8 @@ static enum rp_code profile(struct rp_executable *exe, unsigned runs, uint8_t **
 const struct rp_engine rp_engine_tf = {
     .name = "tf",
     .summary = "the real TensorFlow, for its graphs and BladeDISC's captures",
-    .get = "pip install tensorflow-cpu, or reprise replay engines --install --package tensorflow-cpu",
+    .get =
+        "pip install tensorflow-cpu, or reprise replay engines --install --package tensorflow-cpu",
     .takes_where = true,
     .wants_module = true,
     .probe = probe,

@@ -26,22 +26,22 @@
 #include "exec/tensor.h"
 
 struct rp_engine_options {
-    unsigned threads; /* 0: all cores */
+    unsigned threads;    /* 0: all cores */
     unsigned partitions; /* 0: what the program says */
-    bool profile;     /* keep times of instructions */
-    bool keep_flags;  /* pass the debug options of a capture on */
-    bool in_process;  /* a library of others is loaded here, not in a child process */
+    bool profile;        /* keep times of instructions */
+    bool keep_flags;     /* pass the debug options of a capture on */
+    bool in_process;     /* a library of others is loaded here, not in a child process */
     const char *const *plugin_options; /* "name=value", for a plugin's client */
     size_t nplugin_options;
 };
 
 /* The program in the forms that engines want. */
 struct rp_engine_program {
-    const struct rp_program *program;   /* NULL where only the bytes are understood */
-    const char *name;                   /* of the file, for messages */
-    const uint8_t *bytes;               /* of the file as it is, decompressed */
+    const struct rp_program *program; /* NULL where only the bytes are understood */
+    const char *name;                 /* of the file, for messages */
+    const uint8_t *bytes;             /* of the file as it is, decompressed */
     size_t nbytes;
-    const char *format;                 /* that was read: "hlo-text", "hlo-proto", "graphdef" */
+    const char *format;    /* that was read: "hlo-text", "hlo-proto", "graphdef" */
     const uint8_t *module; /* the program's wire form: of HLO an HloModuleProto, of TensorFlow a
                               GraphDef; NULL where the engine does not want one (wants_module) */
     size_t nmodule;
@@ -64,7 +64,7 @@ struct rp_executable {
     const struct rp_engine *engine; /* first member of what compile makes */
     size_t narguments, noutputs;    /* of one partition */
     size_t partitions;
-    int64_t load_ns; /* of compile's time: loading a library and finding its devices */
+    int64_t load_ns;  /* of compile's time: loading a library and finding its devices */
     char device[192]; /* what it runs on, "NVIDIA H200 (cuda)"; "" where that is this machine */
 };
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Loading a PJRT plugin and calling it. Every call goes through one function: it knows how the
- * plugin counts its structs, and turns errors of the plugin into ours, message and all. A call costs
- * two stores and an indirect jump more than a compiled client's would.
+ * plugin counts its structs, and turns errors of the plugin into ours, message and all. A call
+ * costs two stores and an indirect jump more than a compiled client's would.
  */
 #include "exec/pjrt_api.h"
 
@@ -47,8 +47,8 @@ enum rp_code rp_pjrt_load(const char *path, struct rp_pjrt *out, struct rp_err *
         return rp_err_set(err, RP_MISSING, "cannot load the plugin: %s", dlerror());
     get.symbol = dlsym(out->library, "GetPjrtApi");
     if (!get.symbol)
-        return rp_err_set(err, RP_MISSING,
-                          "'%s' is no PJRT plugin: it has no function GetPjrtApi", path);
+        return rp_err_set(err, RP_MISSING, "'%s' is no PJRT plugin: it has no function GetPjrtApi",
+                          path);
     out->api = get.entry();
     if (!out->api)
         return rp_err_set(err, RP_MISSING, "GetPjrtApi of '%s' returned nothing", path);
@@ -172,15 +172,15 @@ static void set_sizes(const struct rp_pjrt *pjrt, unsigned function, struct rp_p
 }
 
 enum rp_code rp_pjrt_call(struct rp_pjrt *pjrt, enum rp_pjrt_function function,
-                          struct rp_pjrt_args *args, struct rp_pjrt_args *inner,
-                          enum rp_code other, struct rp_err *err)
+                          struct rp_pjrt_args *args, struct rp_pjrt_args *inner, enum rp_code other,
+                          struct rp_err *err)
 {
     rp_pjrt_fn *call = function_at(pjrt, function);
     void *error = NULL;
 
     if (!call)
-        return rp_err_set(err, RP_MISSING, "the plugin (PJRT 0.%u) has no function %d",
-                          pjrt->minor, (int)function);
+        return rp_err_set(err, RP_MISSING, "the plugin (PJRT 0.%u) has no function %d", pjrt->minor,
+                          (int)function);
     for (int attempt = 0; attempt < 3; attempt++) { /* two sizes may be wrong */
         set_sizes(pjrt, function, args, inner);
         error = call(args->word);

@@ -15,8 +15,8 @@
 struct rp_pjrt {
     void *library;
     const uint64_t *api;
-    unsigned minor;      /* of the version 0.<minor> */
-    size_t functions;    /* that its table holds */
+    unsigned minor;                /* of the version 0.<minor> */
+    size_t functions;              /* that its table holds */
     uint16_t size[RP_PJRT_SIZES];  /* of each function's arguments, where it wants its own; or 0 */
     uint16_t inner[RP_PJRT_SIZES]; /* the same of the struct inside of them */
 };
@@ -56,8 +56,8 @@ static inline void *rp_pjrt_pointer(uint64_t word)
  * about the program (a lost device).
  */
 enum rp_code rp_pjrt_call(struct rp_pjrt *pjrt, enum rp_pjrt_function function,
-                          struct rp_pjrt_args *args, struct rp_pjrt_args *inner,
-                          enum rp_code other, struct rp_err *err);
+                          struct rp_pjrt_args *args, struct rp_pjrt_args *inner, enum rp_code other,
+                          struct rp_err *err);
 
 /* Functions that have one argument and no result, such as destroy: what they return is dropped. */
 void rp_pjrt_drop(struct rp_pjrt *pjrt, enum rp_pjrt_function function, void *object);

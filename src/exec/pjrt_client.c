@@ -144,8 +144,8 @@ static void describe(struct rp_pjrt_client *c)
     ask_text(c, RP_PJRT_CLIENT_PLATFORM_VERSION, c->client, c->version, sizeof c->version);
     args.word[RP_PJRT_ARG] = rp_pjrt_word(c->devices[0]);
     if (!rp_pjrt_call(&c->pjrt, RP_PJRT_DEVICE_DESCRIPTION, &args, NULL, RP_MISSING, NULL))
-        ask_text(c, RP_PJRT_DESCRIPTION_KIND, rp_pjrt_pointer(args.word[RP_PJRT_RESULT]),
-                 c->device, sizeof c->device);
+        ask_text(c, RP_PJRT_DESCRIPTION_KIND, rp_pjrt_pointer(args.word[RP_PJRT_RESULT]), c->device,
+                 sizeof c->device);
 }
 
 enum rp_code rp_pjrt_open(const char *path, const char *const *options, size_t noptions,

@@ -16,15 +16,15 @@
 struct rp_pjrt_source {
     const void *code;
     size_t ncode;
-    const char *format; /* "hlo": an HloModuleProto; "mlir" */
+    const char *format;  /* "hlo": an HloModuleProto; "mlir" */
     const void *options; /* CompileOptionsProto; NULL: made of what follows */
     size_t noptions;
     unsigned replicas, partitions; /* 0: 1 */
-    bool optimized;         /* the module was scheduled: only the backend is to run */
-    bool shardy;            /* partitioned by shardings of that kind */
-    bool tupled;            /* the one parameter is a tuple of the arguments */
-    size_t narguments;      /* of one device */
-    const uint8_t *donated; /* narguments flags, or NULL */
+    bool optimized;                /* the module was scheduled: only the backend is to run */
+    bool shardy;                   /* partitioned by shardings of that kind */
+    bool tupled;                   /* the one parameter is a tuple of the arguments */
+    size_t narguments;             /* of one device */
+    const uint8_t *donated;        /* narguments flags, or NULL */
 };
 
 struct rp_pjrt_client {
@@ -35,14 +35,14 @@ struct rp_pjrt_client {
     size_t ndevices;
 
     void *loaded;
-    size_t narguments, noutputs;    /* of one device */
-    const uint8_t *donated;         /* of the source */
-    bool *consumed;                 /* ndevices * narguments: given away by the last run */
-    void **arguments, **outputs;    /* ndevices * each; NULL where there is none */
-    void ***argument_lists;         /* into arguments, a device each */
+    size_t narguments, noutputs; /* of one device */
+    const uint8_t *donated;      /* of the source */
+    bool *consumed;              /* ndevices * narguments: given away by the last run */
+    void **arguments, **outputs; /* ndevices * each; NULL where there is none */
+    void ***argument_lists;      /* into arguments, a device each */
     void ***output_lists;
-    void **events;                  /* ndevices */
-    int64_t *kept;                  /* arguments that are not donated */
+    void **events; /* ndevices */
+    int64_t *kept; /* arguments that are not donated */
     size_t nkept;
     struct rp_tensor *const *hosts; /* what was uploaded: donated arguments are sent again */
     uint32_t launch;

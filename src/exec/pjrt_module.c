@@ -18,7 +18,7 @@ enum {
     MODULE_DONOR = 18,
     MODULE_FRONTEND = 19
 };
-enum { SHAPE_PARAMETERS = 1 };             /* ProgramShapeProto */
+enum { SHAPE_PARAMETERS = 1 };               /* ProgramShapeProto */
 enum { SHAPE_ELEMENT = 2, SHAPE_PARTS = 4 }; /* ShapeProto */
 enum { ALIAS_PARAMETER = 2, ALIAS_INDEX = 3, DONOR_PARAMETER = 1, DONOR_INDEX = 2 };
 
@@ -173,14 +173,14 @@ static enum rp_code read_arguments(const char *at, const char *end, struct rp_pj
         depth += strchr("([{<", *at) && *at ? 1 : 0;
         depth -= strchr(")]}", *at) && *at ? 1 : 0;
         depth -= *at == '>' && at[-1] != '-';
-        if ((depth == 1 && *at == ',') || (depth == 0 && memchr(argument, '%', (size_t)(at - argument)))) {
+        if ((depth == 1 && *at == ',') ||
+            (depth == 0 && memchr(argument, '%', (size_t)(at - argument)))) {
             RP_TRY(rp_vec_push(&out->donated, says_donated(argument, at), err));
             argument = at + 1;
         }
         at++;
     }
-    return depth == 0 ? RP_OK
-                      : rp_err_set(err, RP_FORMAT, "the arguments of @main do not end");
+    return depth == 0 ? RP_OK : rp_err_set(err, RP_FORMAT, "the arguments of @main do not end");
 }
 
 enum rp_code rp_pjrt_read_mlir(const char *text, size_t n, struct rp_pjrt_module *out,

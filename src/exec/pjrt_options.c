@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How a program is to be compiled, as the CompileOptionsProto that PJRT takes: how many replicas and
- * partitions on which devices, whether XLA's passes over the module are to run, how arguments come.
- * Empty options are not an error to XLA but end the process; what is made here never is empty.
+ * How a program is to be compiled, as the CompileOptionsProto that PJRT takes: how many replicas
+ * and partitions on which devices, whether XLA's passes over the module are to run, how arguments
+ * come. Empty options are not an error to XLA but end the process; what is made here never is
+ * empty.
  */
 #include "exec/pjrt_client.h"
 

@@ -3,8 +3,9 @@
  * The timed loop of a PJRT client: arguments to the devices, runs, outputs back.
  *
  * The clock stands around execute and the wait for its completion, nothing else: outputs of the run
- * before are destroyed first, and arguments that a run gave away (donated ones, whose memory becomes
- * an output's) are sent again and awaited before the clock starts, so that every run does the same.
+ * before are destroyed first, and arguments that a run gave away (donated ones, whose memory
+ * becomes an output's) are sent again and awaited before the clock starts, so that every run does
+ * the same.
  */
 #include "exec/pjrt_client.h"
 
@@ -243,8 +244,7 @@ static enum rp_code copy_out(struct rp_pjrt_client *c, void *buffer, struct rp_t
     RP_TRY(rp_pjrt_call(&c->pjrt, RP_PJRT_BUFFER_TO_HOST, &args, NULL, RP_IO, err));
     if (args.word[RP_PJRT_TO_HOST_SIZE] > rp_tensor_bytes(to))
         return rp_err_set(err, RP_UNSUPPORTED, "the plugin wants %llu bytes for it, not %zu",
-                          (unsigned long long)args.word[RP_PJRT_TO_HOST_SIZE],
-                          rp_tensor_bytes(to));
+                          (unsigned long long)args.word[RP_PJRT_TO_HOST_SIZE], rp_tensor_bytes(to));
     args.word[RP_PJRT_TO_HOST_DATA] = rp_pjrt_word(to->data);
     args.word[RP_PJRT_TO_HOST_SIZE] = rp_tensor_bytes(to);
     args.word[RP_PJRT_TO_HOST_EVENT] = 0;

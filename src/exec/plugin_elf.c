@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The dynamic symbols of a shared library, from its section headers: the file is mapped, and only the
-   tables are touched. Every offset is checked against the size of the file. */
+/* The dynamic symbols of a shared library, from its section headers: the file is mapped, and only
+   the tables are touched. Every offset is checked against the size of the file. */
 #include "exec/plugin_elf.h"
 
 #include <elf.h>

@@ -242,7 +242,9 @@ static int rank_of(const struct rp_plugin *plugin)
 {
     static const struct {
         const char *word, *device;
-    } devices[] = {{"cuda", "/dev/nvidiactl"}, {"rocm", "/dev/kfd"}, {"tpu", "/dev/accel0"},
+    } devices[] = {{"cuda", "/dev/nvidiactl"},
+                   {"rocm", "/dev/kfd"},
+                   {"tpu", "/dev/accel0"},
                    {"neuron", "/dev/neuron0"}};
 
     if (!strcmp(plugin->found, "PJRT_NAMES_AND_LIBRARY_PATHS"))
@@ -279,10 +281,11 @@ static enum rp_code none_found(enum rp_plugin_kind kind, const char *where, stru
     const char *what = kind == RP_PLUGIN_PJRT ? "PJRT plugin" : "TensorFlow library";
 
     if (where)
-        return rp_err_set(err, RP_MISSING,
-                          "no file '%s', and no %s of that name was found: 'reprise replay engines' "
-                          "lists them",
-                          where, what);
+        return rp_err_set(
+            err, RP_MISSING,
+            "no file '%s', and no %s of that name was found: 'reprise replay engines' "
+            "lists them",
+            where, what);
     return rp_err_set(err, RP_MISSING, "no %s was found on this machine: %s", what, get[kind]);
 }
 

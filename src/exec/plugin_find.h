@@ -8,7 +8,8 @@
  *   PJRT_NAMES_AND_LIBRARY_PATHS     "name:path,name:path", as JAX reads it
  *   our own folder                   what `reprise replay engines --install` fetched
  *   site-packages                    of the active environment ($VIRTUAL_ENV, $CONDA_PREFIX), of
- *                                    $PYTHONPATH, of the python3 in $PATH, of the user, of the system
+ *                                    $PYTHONPATH, of the python3 in $PATH, of the user, of the
+ * system
  */
 #include "base/arena.h"
 #include "base/vec.h"

@@ -115,7 +115,7 @@ static int run(char *const argv[], int log)
             ;
     posix_spawn_file_actions_destroy(&actions);
     return status != -1 && WIFEXITED(status) && WEXITSTATUS(status) != 127 ? WEXITSTATUS(status)
-                                                                            : -1;
+                                                                           : -1;
 }
 
 static enum rp_code fetch(const char *package, char *folder, struct rp_err *err)
@@ -157,8 +157,8 @@ enum rp_code rp_plugin_install(const char *package, struct rp_err *err)
     while (i < n && strcmp(packages[i].name, package) != 0)
         i++;
     if (i == n)
-        return rp_err_set(err, RP_USAGE, "no package '%s' to install: xla-cpu-pjrt or tensorflow-cpu",
-                          package);
+        return rp_err_set(err, RP_USAGE,
+                          "no package '%s' to install: xla-cpu-pjrt or tensorflow-cpu", package);
     own = rp_plugin_folder(&arena);
     code = own ? RP_OK
                : rp_err_set(err, RP_MISSING,

@@ -122,8 +122,8 @@ static enum rp_code warm_up(struct rp_executable *exe, const struct rp_timing_op
     }
 }
 
-/* How many runs to ask an engine for at a time: it times them where they run, and between two of them
-   nothing of ours should happen; but the clock is looked at ten times a second. */
+/* How many runs to ask an engine for at a time: it times them where they run, and between two of
+   them nothing of ours should happen; but the clock is looked at ten times a second. */
 static size_t at_a_time(const struct rp_executable *exe, const struct rp_timing_options *o,
                         const unsigned char *cold, const struct rp_timing *t)
 {

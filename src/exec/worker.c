@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The parent's side of a worker, and the worker without a child. A child that dies closes its end of
- * the socket: the next answer does not come, and the status of the process and what it printed last
- * make the error. What it prints is kept in memory, and shown only then.
+ * The parent's side of a worker, and the worker without a child. A child that dies closes its end
+ * of the socket: the next answer does not come, and the status of the process and what it printed
+ * last make the error. What it prints is kept in memory, and shown only then.
  */
 #include "exec/worker.h"
 
@@ -24,7 +24,7 @@ struct rp_worker {
     const struct rp_worker_ops *ops;
     void *self;
     bool in_process;
-    int fd, log; /* of the child */
+    int fd, log;    /* of the child */
     int stdout_was; /* in this process: a copy of standard output */
     pid_t pid;      /* 0: there is none, or it was waited for */
     struct rp_worker_facts facts;
@@ -210,8 +210,7 @@ enum rp_code rp_worker_peak(struct rp_worker *w, int64_t *bytes, struct rp_err *
     }
     RP_TRY(ask(w, RP_WIRE_PEAK, 0, "asking for memory", err));
     RP_TRY(hear(w, "asking for memory", NULL, err));
-    return rp_wire_receive(w->fd, bytes, sizeof *bytes) ? RP_OK
-                                                        : died(w, "asking for memory", err);
+    return rp_wire_receive(w->fd, bytes, sizeof *bytes) ? RP_OK : died(w, "asking for memory", err);
 }
 
 /* ---- start and stop ---- */
@@ -266,8 +265,8 @@ enum rp_code rp_worker_start(const struct rp_worker_ops *ops, void *self, bool i
     *out = NULL;
     if (!w)
         return rp_err_nomem(err, "starting an engine");
-    *w = (struct rp_worker){.ops = ops, .self = self, .in_process = in_process,
-                            .fd = -1, .log = -1, .stdout_was = -1};
+    *w = (struct rp_worker){
+        .ops = ops, .self = self, .in_process = in_process, .fd = -1, .log = -1, .stdout_was = -1};
     code = in_process ? start_here(w, err) : start_child(w, err);
     if (code != RP_OK) {
         rp_worker_stop(w);

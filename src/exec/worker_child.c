@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The child's side of a worker: a loop that reads a request, calls the library and answers. It never
- * returns an error to anybody but the parent, and ends when the parent's end of the socket does.
+ * The child's side of a worker: a loop that reads a request, calls the library and answers. It
+ * never returns an error to anybody but the parent, and ends when the parent's end of the socket
+ * does.
  */
 #include "exec/worker_child.h"
 

@@ -6,18 +6,19 @@
 #include "exec/tensor.h"
 
 enum rp_wire_kind {
-    RP_WIRE_OPENED, /* from the child, unasked: facts */
-    RP_WIRE_UPLOAD, /* n arrays */
-    RP_WIRE_RUN,    /* n runs; the answer is n times */
-    RP_WIRE_FETCH,  /* the answer is n arrays */
-    RP_WIRE_MARK,   /* n: begin or end */
+    RP_WIRE_OPENED,  /* from the child, unasked: facts */
+    RP_WIRE_UPLOAD,  /* n arrays */
+    RP_WIRE_RUN,     /* n runs; the answer is n times */
+    RP_WIRE_FETCH,   /* the answer is n arrays */
+    RP_WIRE_MARK,    /* n: begin or end */
     RP_WIRE_PROFILE, /* n runs; the answer is n bytes */
     RP_WIRE_PEAK     /* the answer is an int64_t */
 };
 
 struct rp_wire_head {
     uint32_t kind;
-    uint32_t code; /* of an answer: enum rp_code; not RP_OK: a struct rp_err follows, nothing else */
+    uint32_t
+        code; /* of an answer: enum rp_code; not RP_OK: a struct rp_err follows, nothing else */
     uint64_t n;
 };
 

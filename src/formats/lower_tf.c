@@ -345,8 +345,8 @@ static enum rp_code unknown(struct lower *l, struct lower_node *node, struct low
     return RP_OK;
 }
 
-static enum rp_code lower_operator(struct lower *l, struct lower_node *node, struct lower_value *out,
-                                   size_t *nout)
+static enum rp_code lower_operator(struct lower *l, struct lower_node *node,
+                                   struct lower_value *out, size_t *nout)
 {
     struct rp_bytes function = {0};
     const struct lower_row *row = find_row(node->op);

@@ -4,18 +4,19 @@
 /*
  * TensorFlow graphs as HLO, so that engines that know HLO run them: shapes are those of the feeds,
  * functions are put in place of their calls, and what TensorFlow takes as tensors but must be known
- * (shapes, axes, permutations) is computed here. Operators that are not known are named, all of them.
+ * (shapes, axes, permutations) is computed here. Operators that are not known are named, all of
+ * them.
  */
 #include "formats/tensor_tf.h"
 
 /* What is fed: its tensor, type and shape; where its value is known it may be used as a shape. */
 struct rp_lower_feed {
-    const char *tensor; /* "x:0" */
+    const char *tensor;       /* "x:0" */
     struct rp_tf_value value; /* data NULL: not known */
 };
 
 struct rp_lowered { /* all zero: none */
-    char *text; /* HLO, which the program points into */
+    char *text;     /* HLO, which the program points into */
     size_t n;
     struct rp_program *program;
 };

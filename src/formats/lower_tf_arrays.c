@@ -8,8 +8,8 @@
 #include <inttypes.h>
 #include <string.h>
 
-#define LOWER(name)                                                                            \
-    static enum rp_code name(struct lower *l, const struct lower_node *node,                   \
+#define LOWER(name)                                                                             \
+    static enum rp_code name(struct lower *l, const struct lower_node *node,                    \
                              const struct lower_value *in, size_t nin, struct lower_value *out, \
                              size_t *nout)
 
@@ -140,6 +140,26 @@ static enum rp_code join(struct lower *l, const struct lower_node *node,
     return RP_OK;
 }
 
+/* Vectors of integers that are known, one behind the other. */
+static void join_ints(struct lower *l, const struct lower_value *in, size_t n,
+                      struct lower_value *out)
+{
+    size_t all = 0;
+    int64_t *ints;
+
+    for (size_t i = 0; i < n; i++) {
+        if (!in[i].ints || in[i].rank != 1)
+            return;
+        all += in[i].nints;
+    }
+    ints = RP_ARENA_NEW(&l->arena, int64_t, all + 1);
+    out->ints = ints;
+    out->nints = 0;
+    for (size_t i = 0; ints && i < n; i++)
+        for (size_t k = 0; k < in[i].nints; k++)
+            ints[out->nints++] = in[i].ints[k];
+}
+
 LOWER(concat)
 {
     size_t axis;
@@ -148,7 +168,9 @@ LOWER(concat)
     RP_TRY(lower_need_ints(l, node, &in[nin - 1], "axis"));
     if (!in[nin - 1].nints || !lower_axis(in[nin - 1].ints[0], in->rank, &axis))
         return lower_refuse(l, node, "its axis is none of its inputs'");
-    return join(l, node, in, nin - 1, axis, out);
+    RP_TRY(join(l, node, in, nin - 1, axis, out));
+    join_ints(l, in, nin - 1, out);
+    return RP_OK;
 }
 
 LOWER(pack)
@@ -241,7 +263,8 @@ static bool stride_entry(const struct lower_value *in, size_t i, bool open_begin
 LOWER(strided_slice)
 {
     int64_t from[RP_TF_RANK], to[RP_TF_RANK], step[RP_TF_RANK], dims[RP_TF_RANK], *ints;
-    int64_t begin = lower_attr_int(node, "begin_mask", 0), end = lower_attr_int(node, "end_mask", 0);
+    int64_t begin = lower_attr_int(node, "begin_mask", 0),
+            end = lower_attr_int(node, "end_mask", 0);
     int64_t shrink = lower_attr_int(node, "shrink_axis_mask", 0);
     size_t n = in[1].nints, rank = 0;
 
@@ -405,8 +428,8 @@ LOWER(pad)
     if (in[1].nints != 2 * (size_t)in->rank || value.rank)
         return lower_refuse(l, node, "its padding does not fit its input");
     for (size_t i = 0; i < in->rank; i++) {
-        if (in[1].ints[2 * i] < 0 || in[1].ints[2 * i + 1] < 0 ||
-            in[1].ints[2 * i] > INT32_MAX || in[1].ints[2 * i + 1] > INT32_MAX)
+        if (in[1].ints[2 * i] < 0 || in[1].ints[2 * i + 1] < 0 || in[1].ints[2 * i] > INT32_MAX ||
+            in[1].ints[2 * i + 1] > INT32_MAX)
             return lower_refuse(l, node, "its padding does not fit its input");
         dims[i] = in->dims[i] + in[1].ints[2 * i] + in[1].ints[2 * i + 1];
     }
@@ -525,6 +548,34 @@ LOWER(one_hot)
     return RP_OK;
 }
 
+/* Which dimensions of each of two shapes were spread to the common one: a gradient sums over them.
+ */
+LOWER(broadcast_axes)
+{
+    int64_t axes[2][RP_TF_RANK];
+    size_t n[2] = {0, 0}, rank;
+
+    (void)nin;
+    RP_TRY(lower_need_ints(l, node, &in[0], "shape"));
+    RP_TRY(lower_need_ints(l, node, &in[1], "shape"));
+    rank = in[0].nints > in[1].nints ? in[0].nints : in[1].nints;
+    if (rank > RP_TF_RANK)
+        return lower_refuse(l, node, "its shapes have too many dimensions");
+    for (size_t i = 0; i < rank; i++) {
+        int64_t dim[2];
+
+        for (size_t k = 0; k < 2; k++)
+            dim[k] = i + in[k].nints >= rank ? in[k].ints[i + in[k].nints - rank] : 1;
+        for (size_t k = 0; k < 2; k++)
+            if (dim[k] == 1)
+                axes[k][n[k]++] = (int64_t)i;
+    }
+    for (size_t k = 0; k < 2; k++)
+        out[k] = known(l, in->elem, axes[k], n[k], false);
+    *nout = 2;
+    return RP_OK;
+}
+
 const struct lower_row lower_arrays[] = {{"Reshape", reshape, NULL, 2},
                                          {"ExpandDims", expand_dims, NULL, 2},
                                          {"Squeeze", squeeze, NULL, 1},
@@ -537,6 +588,7 @@ const struct lower_row lower_arrays[] = {{"Reshape", reshape, NULL, 2},
                                          {"Split", split, NULL, 2},
                                          {"SplitV", split_v, NULL, 3},
                                          {"Fill", fill, NULL, 2},
+                                         {"BroadcastGradientArgs", broadcast_axes, NULL, 2},
                                          {"BroadcastTo", broadcast_to, NULL, 2},
                                          {"Tile", tile, NULL, 2},
                                          {"Pad", pad, NULL, 2},

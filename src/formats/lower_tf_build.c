@@ -208,8 +208,8 @@ struct lower_value lower_binary(struct lower *l, const char *opcode, const struc
     return v;
 }
 
-struct lower_value lower_compare(struct lower *l, const char *direction, const struct lower_value *a,
-                                 const struct lower_value *b)
+struct lower_value lower_compare(struct lower *l, const char *direction,
+                                 const struct lower_value *a, const struct lower_value *b)
 {
     struct lower_value v = lower_like(l, RP_ELEM_PRED, a->dims, a->rank);
 
@@ -377,9 +377,10 @@ void lower_region(struct lower *l, const char *opcode, unsigned elem)
 static double identity_of(const char *opcode, unsigned elem)
 {
     bool whole = elem >= RP_ELEM_S8 && elem <= RP_ELEM_U64;
-    double most[] = {[RP_ELEM_S8] = 127, [RP_ELEM_S16] = 32767, [RP_ELEM_S32] = 2147483647,
-                     [RP_ELEM_S64] = 9.2e18, [RP_ELEM_U8] = 255, [RP_ELEM_U16] = 65535,
-                     [RP_ELEM_U32] = 4294967295.0, [RP_ELEM_U64] = 9.2e18};
+    double most[] = {
+        [RP_ELEM_S8] = 127,           [RP_ELEM_S16] = 32767, [RP_ELEM_S32] = 2147483647,
+        [RP_ELEM_S64] = 9.2e18,       [RP_ELEM_U8] = 255,    [RP_ELEM_U16] = 65535,
+        [RP_ELEM_U32] = 4294967295.0, [RP_ELEM_U64] = 9.2e18};
 
     if (!strcmp(opcode, "multiply") || !strcmp(opcode, "and"))
         return 1;

@@ -63,6 +63,49 @@ static enum rp_code to_common(struct lower *l, const struct lower_node *node,
     return RP_OK;
 }
 
+static int64_t fold(const char *opcode, int64_t a, int64_t b, bool *known)
+{
+    int64_t v = 0;
+
+    *known = true;
+    if (!strcmp(opcode, "add"))
+        *known = !__builtin_add_overflow(a, b, &v);
+    else if (!strcmp(opcode, "subtract"))
+        *known = !__builtin_sub_overflow(a, b, &v);
+    else if (!strcmp(opcode, "multiply"))
+        *known = !__builtin_mul_overflow(a, b, &v);
+    else if (!strcmp(opcode, "maximum"))
+        v = a > b ? a : b;
+    else if (!strcmp(opcode, "minimum"))
+        v = a < b ? a : b;
+    else if (!strcmp(opcode, "divide") && b > 0 && a >= 0)
+        v = a / b;
+    else
+        *known = false;
+    return v;
+}
+
+/* Of integers that are known the result is known: it may be a shape. */
+static void fold_ints(struct lower *l, const char *opcode, const struct lower_value *in,
+                      struct lower_value *out)
+{
+    size_t n = in[0].nints > in[1].nints ? in[0].nints : in[1].nints;
+    int64_t *ints;
+    bool known = true;
+
+    if (!in[0].ints || !in[1].ints || (in[0].nints != n && in[0].nints != 1) ||
+        (in[1].nints != n && in[1].nints != 1) || lower_elements(out) != (int64_t)n)
+        return;
+    ints = RP_ARENA_NEW(&l->arena, int64_t, n + 1);
+    for (size_t i = 0; ints && known && i < n; i++)
+        ints[i] = fold(opcode, in[0].ints[in[0].nints == n ? i : 0],
+                       in[1].ints[in[1].nints == n ? i : 0], &known);
+    if (ints && known) {
+        out->ints = ints;
+        out->nints = n;
+    }
+}
+
 static enum rp_code binary(struct lower *l, const struct lower_node *node,
                            const struct lower_value *in, size_t nin, struct lower_value *out,
                            size_t *nout)
@@ -73,6 +116,35 @@ static enum rp_code binary(struct lower *l, const struct lower_node *node,
     (void)nout;
     RP_TRY(to_common(l, node, in, &a, &b));
     *out = lower_binary(l, hlo_of(node), &a, &b);
+    fold_ints(l, hlo_of(node), in, out);
+    return RP_OK;
+}
+
+/* Towards minus infinity; HLO divides integers towards zero. */
+static enum rp_code floor_div(struct lower *l, const struct lower_node *node,
+                              const struct lower_value *in, size_t nin, struct lower_value *out,
+                              size_t *nout)
+{
+    struct lower_value a, b, rest, zero, one, less, apart, down;
+    bool whole = in->elem >= RP_ELEM_S8 && in->elem <= RP_ELEM_S64;
+
+    (void)nin;
+    (void)nout;
+    RP_TRY(to_common(l, node, in, &a, &b));
+    *out = lower_binary(l, "divide", &a, &b);
+    if (!whole) {
+        if (in->elem < RP_ELEM_U8 || in->elem > RP_ELEM_U64)
+            *out = lower_unary(l, "floor", out);
+        return RP_OK;
+    }
+    rest = lower_binary(l, "remainder", &a, &b);
+    zero = lower_fill(l, 0, &a);
+    one = lower_fill(l, 1, &a);
+    less = lower_binary(l, "multiply", &rest, &b); /* of different signs, and not zero */
+    apart = lower_compare(l, "LT", &less, &zero);
+    down = lower_binary(l, "subtract", out, &one);
+    *out = lower_select(l, &apart, &down, out);
+    fold_ints(l, "divide", in, out);
     return RP_OK;
 }
 
@@ -236,7 +308,8 @@ static enum rp_code softsign(struct lower *l, const struct lower_node *node,
     return RP_OK;
 }
 
-/* ---- gradients: of the output's value y (or the input's, x) and the gradient that comes in ---- */
+/* ---- gradients: of the output's value y (or the input's, x) and the gradient that comes in ----
+ */
 
 static enum rp_code relu_grad(struct lower *l, const struct lower_node *node,
                               const struct lower_value *in, size_t nin, struct lower_value *out,
@@ -362,79 +435,79 @@ static enum rp_code alike(struct lower *l, const struct lower_node *node,
     return RP_OK;
 }
 
-const struct lower_row lower_elementwise[] = {
-    {"Identity", same, NULL, 1},
-    {"IdentityN", same, NULL, 1},
-    {"StopGradient", same, NULL, 1},
-    {"PreventGradient", same, NULL, 1},
-    {"Snapshot", same, NULL, 1},
-    {"CheckNumerics", same, NULL, 1},
-    {"Neg", unary, "negate", 1},
-    {"Abs", unary, "abs", 1},
-    {"Exp", unary, "exponential", 1},
-    {"Expm1", unary, "exponential-minus-one", 1},
-    {"Log", unary, "log", 1},
-    {"Log1p", unary, "log-plus-one", 1},
-    {"Sqrt", unary, "sqrt", 1},
-    {"Rsqrt", unary, "rsqrt", 1},
-    {"Tanh", unary, "tanh", 1},
-    {"Sigmoid", unary, "logistic", 1},
-    {"Sin", unary, "sine", 1},
-    {"Cos", unary, "cosine", 1},
-    {"Tan", unary, "tan", 1},
-    {"Floor", unary, "floor", 1},
-    {"Ceil", unary, "ceil", 1},
-    {"Round", unary, "round-nearest-even", 1},
-    {"Rint", unary, "round-nearest-even", 1},
-    {"Sign", unary, "sign", 1},
-    {"Erf", unary, "erf", 1},
-    {"LogicalNot", unary, "not", 1},
-    {"Invert", unary, "not", 1},
-    {"IsFinite", is_finite, NULL, 1},
-    {"Square", square, NULL, 1},
-    {"Reciprocal", reciprocal, NULL, 1},
-    {"Inv", reciprocal, NULL, 1},
-    {"Relu", relu, NULL, 1},
-    {"Relu6", relu, NULL, 1},
-    {"LeakyRelu", leaky_relu, NULL, 1},
-    {"Elu", elu, NULL, 1},
-    {"Softplus", softplus, NULL, 1},
-    {"Softsign", softsign, NULL, 1},
-    {"Add", binary, "add", 2},
-    {"AddV2", binary, "add", 2},
-    {"Sub", binary, "subtract", 2},
-    {"Mul", binary, "multiply", 2},
-    {"Div", binary, "divide", 2},
-    {"RealDiv", binary, "divide", 2},
-    {"Maximum", binary, "maximum", 2},
-    {"Minimum", binary, "minimum", 2},
-    {"Pow", binary, "power", 2},
-    {"Atan2", binary, "atan2", 2},
-    {"TruncateMod", binary, "remainder", 2},
-    {"LogicalAnd", binary, "and", 2},
-    {"LogicalOr", binary, "or", 2},
-    {"BitwiseAnd", binary, "and", 2},
-    {"BitwiseOr", binary, "or", 2},
-    {"BitwiseXor", binary, "xor", 2},
-    {"Equal", compare, "EQ", 2},
-    {"NotEqual", compare, "NE", 2},
-    {"Less", compare, "LT", 2},
-    {"LessEqual", compare, "LE", 2},
-    {"Greater", compare, "GT", 2},
-    {"GreaterEqual", compare, "GE", 2},
-    {"SquaredDifference", squared_difference, NULL, 2},
-    {"DivNoNan", div_no_nan, NULL, 2},
-    {"AddN", add_n, NULL, 1},
-    {"AccumulateNV2", add_n, NULL, 1},
-    {"ReluGrad", relu_grad, NULL, 2},
-    {"TanhGrad", curve_grad, NULL, 2},
-    {"SigmoidGrad", curve_grad, NULL, 2},
-    {"RsqrtGrad", root_grad, NULL, 2},
-    {"SqrtGrad", root_grad, NULL, 2},
-    {"Cast", cast, NULL, 1},
-    {"Select", select_, NULL, 3},
-    {"SelectV2", select_, NULL, 3},
-    {"ClipByValue", clip, NULL, 3},
-    {"ZerosLike", alike, NULL, 1},
-    {"OnesLike", alike, NULL, 1},
-    {NULL, NULL, NULL, 0}};
+const struct lower_row lower_elementwise[] = {{"Identity", same, NULL, 1},
+                                              {"IdentityN", same, NULL, 1},
+                                              {"StopGradient", same, NULL, 1},
+                                              {"PreventGradient", same, NULL, 1},
+                                              {"Snapshot", same, NULL, 1},
+                                              {"CheckNumerics", same, NULL, 1},
+                                              {"Neg", unary, "negate", 1},
+                                              {"Abs", unary, "abs", 1},
+                                              {"Exp", unary, "exponential", 1},
+                                              {"Expm1", unary, "exponential-minus-one", 1},
+                                              {"Log", unary, "log", 1},
+                                              {"Log1p", unary, "log-plus-one", 1},
+                                              {"Sqrt", unary, "sqrt", 1},
+                                              {"Rsqrt", unary, "rsqrt", 1},
+                                              {"Tanh", unary, "tanh", 1},
+                                              {"Sigmoid", unary, "logistic", 1},
+                                              {"Sin", unary, "sine", 1},
+                                              {"Cos", unary, "cosine", 1},
+                                              {"Tan", unary, "tan", 1},
+                                              {"Floor", unary, "floor", 1},
+                                              {"Ceil", unary, "ceil", 1},
+                                              {"Round", unary, "round-nearest-even", 1},
+                                              {"Rint", unary, "round-nearest-even", 1},
+                                              {"Sign", unary, "sign", 1},
+                                              {"Erf", unary, "erf", 1},
+                                              {"LogicalNot", unary, "not", 1},
+                                              {"Invert", unary, "not", 1},
+                                              {"IsFinite", is_finite, NULL, 1},
+                                              {"Square", square, NULL, 1},
+                                              {"Reciprocal", reciprocal, NULL, 1},
+                                              {"Inv", reciprocal, NULL, 1},
+                                              {"Relu", relu, NULL, 1},
+                                              {"Relu6", relu, NULL, 1},
+                                              {"LeakyRelu", leaky_relu, NULL, 1},
+                                              {"Elu", elu, NULL, 1},
+                                              {"Softplus", softplus, NULL, 1},
+                                              {"Softsign", softsign, NULL, 1},
+                                              {"Add", binary, "add", 2},
+                                              {"AddV2", binary, "add", 2},
+                                              {"Sub", binary, "subtract", 2},
+                                              {"Mul", binary, "multiply", 2},
+                                              {"Div", binary, "divide", 2},
+                                              {"RealDiv", binary, "divide", 2},
+                                              {"Maximum", binary, "maximum", 2},
+                                              {"Minimum", binary, "minimum", 2},
+                                              {"Pow", binary, "power", 2},
+                                              {"Atan2", binary, "atan2", 2},
+                                              {"TruncateMod", binary, "remainder", 2},
+                                              {"FloorDiv", floor_div, NULL, 2},
+                                              {"LogicalAnd", binary, "and", 2},
+                                              {"LogicalOr", binary, "or", 2},
+                                              {"BitwiseAnd", binary, "and", 2},
+                                              {"BitwiseOr", binary, "or", 2},
+                                              {"BitwiseXor", binary, "xor", 2},
+                                              {"Equal", compare, "EQ", 2},
+                                              {"NotEqual", compare, "NE", 2},
+                                              {"Less", compare, "LT", 2},
+                                              {"LessEqual", compare, "LE", 2},
+                                              {"Greater", compare, "GT", 2},
+                                              {"GreaterEqual", compare, "GE", 2},
+                                              {"SquaredDifference", squared_difference, NULL, 2},
+                                              {"DivNoNan", div_no_nan, NULL, 2},
+                                              {"AddN", add_n, NULL, 1},
+                                              {"AccumulateNV2", add_n, NULL, 1},
+                                              {"ReluGrad", relu_grad, NULL, 2},
+                                              {"TanhGrad", curve_grad, NULL, 2},
+                                              {"SigmoidGrad", curve_grad, NULL, 2},
+                                              {"RsqrtGrad", root_grad, NULL, 2},
+                                              {"SqrtGrad", root_grad, NULL, 2},
+                                              {"Cast", cast, NULL, 1},
+                                              {"Select", select_, NULL, 3},
+                                              {"SelectV2", select_, NULL, 3},
+                                              {"ClipByValue", clip, NULL, 3},
+                                              {"ZerosLike", alike, NULL, 1},
+                                              {"OnesLike", alike, NULL, 1},
+                                              {NULL, NULL, NULL, 0}};

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #ifndef RP_FORMATS_LOWER_TF_INNER_H
 #define RP_FORMATS_LOWER_TF_INNER_H
-/* What the files of lower_tf share: nodes, values on their way, and how instructions are written. */
+/* What the files of lower_tf share: nodes, values on their way, and how instructions are written.
+ */
 #include "base/hash.h"
 #include "base/vec.h"
 #include "formats/lower_tf.h"
@@ -34,7 +35,7 @@ struct lower_scope {
     const struct lower_value *arguments;
     size_t narguments;
     RP_VEC(struct lower_node) nodes;
-    struct rp_map by_name; /* hash of the name to its node */
+    struct rp_map by_name;    /* hash of the name to its node */
     struct lower_scope *next; /* all of them, to be released */
 };
 
@@ -87,15 +88,16 @@ struct lower_value lower_like(struct lower *l, unsigned elem, const int64_t *dim
 /* "%v3 = f32[2,3]{1,0} opcode(": the caller goes on with lower_put, and ends the line. */
 void lower_begin(struct lower *l, const struct lower_value *out, const char *opcode);
 void lower_put(struct lower *l, const char *fmt, ...) RP_PRINTF(2, 3);
-void lower_put_ints(struct lower *l, const char *key, const int64_t *at, size_t n); /* ", k={1,2}" */
+void lower_put_ints(struct lower *l, const char *key, const int64_t *at,
+                    size_t n);                                     /* ", k={1,2}" */
 void lower_put_type(struct lower *l, const struct lower_value *v); /* "f32[2,3]{1,0}" */
 
 /* Whole instructions. */
 struct lower_value lower_unary(struct lower *l, const char *opcode, const struct lower_value *a);
 struct lower_value lower_binary(struct lower *l, const char *opcode, const struct lower_value *a,
                                 const struct lower_value *b); /* of equal shapes */
-struct lower_value lower_compare(struct lower *l, const char *direction, const struct lower_value *a,
-                                 const struct lower_value *b);
+struct lower_value lower_compare(struct lower *l, const char *direction,
+                                 const struct lower_value *a, const struct lower_value *b);
 struct lower_value lower_select(struct lower *l, const struct lower_value *pred,
                                 const struct lower_value *yes, const struct lower_value *no);
 struct lower_value lower_scalar(struct lower *l, unsigned elem, double value);

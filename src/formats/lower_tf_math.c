@@ -9,8 +9,8 @@
 #include <math.h>
 #include <string.h>
 
-#define LOWER(name)                                                                            \
-    static enum rp_code name(struct lower *l, const struct lower_node *node,                   \
+#define LOWER(name)                                                                             \
+    static enum rp_code name(struct lower *l, const struct lower_node *node,                    \
                              const struct lower_value *in, size_t nin, struct lower_value *out, \
                              size_t *nout)
 
@@ -22,6 +22,21 @@ static const char *hlo_of(const struct lower_node *node)
         if (strlen(row->op) == node->op.n && !memcmp(row->op, node->op.at, node->op.n))
             return row->hlo;
     return "";
+}
+
+/* The number of elements of a shape that is known. */
+static void know_product(struct lower *l, const struct lower_value *in, struct lower_value *out)
+{
+    int64_t *ints = RP_ARENA_NEW(&l->arena, int64_t, 1);
+
+    if (!ints)
+        return;
+    *ints = 1;
+    for (size_t i = 0; i < in->nints; i++)
+        if (__builtin_mul_overflow(*ints, in->ints[i], ints))
+            return;
+    out->ints = ints;
+    out->nints = 1;
 }
 
 LOWER(reduce)
@@ -50,6 +65,8 @@ LOWER(reduce)
         *out = lower_binary(l, "divide", out, &divisor);
     }
     *out = lower_reshape(l, out, dims, rank);
+    if (in->ints && in->rank == 1 && over[0] && !strcmp(hlo_of(node), "multiply"))
+        know_product(l, in, out);
     return RP_OK;
 }
 
@@ -201,8 +218,8 @@ static enum rp_code plan_window(struct lower *l, const struct lower_node *node,
     int64_t strides[4] = {1, 1, 1, 1}, dilations[4] = {1, 1, 1, 1};
     bool same_ = lower_attr_is(node, "padding", "SAME");
 
-    if (image->rank != 4 || (lower_attr_text(node, "data_format").n &&
-                             !lower_attr_is(node, "data_format", "NHWC")))
+    if (image->rank != 4 ||
+        (lower_attr_text(node, "data_format").n && !lower_attr_is(node, "data_format", "NHWC")))
         return lower_refuse(l, node, "only images as NHWC are known");
     if (!same_ && !lower_attr_is(node, "padding", "VALID"))
         return lower_refuse(l, node, "explicit padding is not known");
@@ -217,8 +234,9 @@ static enum rp_code plan_window(struct lower *l, const struct lower_node *node,
             w->dilation[i] > INT32_MAX || w->stride[i] > INT32_MAX)
             return lower_refuse(l, node, "its window is none");
         reach = (w->size[i] - 1) * w->dilation[i] + 1;
-        w->out[i] = same_ ? (n + w->stride[i] - 1) / w->stride[i]
-                          : n < reach ? 0 : (n - reach) / w->stride[i] + 1;
+        w->out[i] = same_       ? (n + w->stride[i] - 1) / w->stride[i]
+                    : n < reach ? 0
+                                : (n - reach) / w->stride[i] + 1;
         all = same_ ? (w->out[i] - 1) * w->stride[i] + reach - n : 0;
         all = all < 0 ? 0 : all;
         w->low[i] = all / 2;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * BladeDISC's pair of files (tensor_blade.h). The program is read by a cursor, members of the tar are
- * matched to arguments by name and must be of the type and shape that the program says, so that a tar
- * of another run is found out before anything runs. Nothing is unpacked to disk.
+ * BladeDISC's pair of files (tensor_blade.h). The program is read by a cursor, members of the tar
+ * are matched to arguments by name and must be of the type and shape that the program says, so that
+ * a tar of another run is found out before anything runs. Nothing is unpacked to disk.
  */
 #include "formats/tensor_blade.h"
 
@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define DEPTH 32
+#define DEPTH         32
 #define ARGUMENTS_MAX 65536
 
 /* Fields of TaoCompilerInput, OptionsProto, ArgumentProto. */
@@ -182,14 +182,15 @@ static enum rp_code take_constant(struct rp_blade *b, size_t i, const struct rp_
     enum rp_code code;
 
     if (arg->kind == RP_BLADE_RESOURCE || arg->kind == RP_BLADE_CONSTANT_RESOURCE)
-        return rp_err_set(err, RP_UNSUPPORTED,
-                          "argument %zu is a resource variable, whose value BladeDISC does not record",
-                          i);
+        return rp_err_set(
+            err, RP_UNSUPPORTED,
+            "argument %zu is a resource variable, whose value BladeDISC does not record", i);
     if (!arg->constant.n)
-        return rp_err_set(err, RP_FORMAT,
-                          "the tar has no member '%s', which is argument %zu of the program: it is the "
-                          "tar of another program",
-                          arg->member, i);
+        return rp_err_set(
+            err, RP_FORMAT,
+            "the tar has no member '%s', which is argument %zu of the program: it is the "
+            "tar of another program",
+            arg->member, i);
     code = rp_tf_value_decode(arg->constant, 0, limits, &b->arena, &arg->value, err);
     if (code != RP_OK)
         return rp_err_prefix(err, code, "the constant of argument %zu", i);
@@ -231,8 +232,8 @@ static enum rp_code open_program(const char *path, const struct rp_limits *limit
     return code == RP_OK ? code : rp_err_prefix(err, code, "'%s'", path);
 }
 
-static enum rp_code open_data(const char *path, const struct rp_limits *limits,
-                              struct rp_blade *b, struct rp_err *err)
+static enum rp_code open_data(const char *path, const struct rp_limits *limits, struct rp_blade *b,
+                              struct rp_err *err)
 {
     enum rp_code code;
 

@@ -3,8 +3,8 @@
 #define RP_FORMATS_TENSOR_BLADE_H
 /*
  * What BladeDISC records of a cluster when DISC_DEBUG is set: the program (a TaoCompilerInput, file
- * X.input) and a tar with one TensorProto an argument (X.tar). Nothing links the two but the names of
- * the members, which the program holds. Both together become a GraphDef that calls the cluster's
+ * X.input) and a tar with one TensorProto an argument (X.tar). Nothing links the two but the names
+ * of the members, which the program holds. Both together become a GraphDef that calls the cluster's
  * function once, and the values of its arguments.
  */
 #include "base/vec.h"
@@ -55,7 +55,8 @@ enum rp_code rp_blade_open(const char *program, const char *data, const struct r
                            struct rp_blade *out, struct rp_err *err);
 void rp_blade_release(struct rp_blade *blade);
 
-/* The parts of it: a TaoCompilerInput, which must live as long; its values from a tar; its graph. */
+/* The parts of it: a TaoCompilerInput, which must live as long; its values from a tar; its graph.
+ */
 enum rp_code rp_blade_parse(const void *bytes, size_t n, struct rp_blade *out, struct rp_err *err);
 enum rp_code rp_blade_take_values(struct rp_blade *blade, struct rp_tar *tar,
                                   const struct rp_limits *limits, struct rp_err *err);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * TensorProto: a type, a shape, and the elements as bytes or as one of a dozen typed lists. Bytes are
- * not copied; a list is turned into bytes in the arena, which costs what the tensor has.
+ * TensorProto: a type, a shape, and the elements as bytes or as one of a dozen typed lists. Bytes
+ * are not copied; a list is turned into bytes in the arena, which costs what the tensor has.
  */
 #include "formats/tensor_tf.h"
 
@@ -62,10 +62,10 @@ enum list_form { LIST_NONE, LIST_VARINT, LIST_FIXED32, LIST_FIXED64, LIST_BYTES 
 static const struct list_field {
     enum list_form form;
     unsigned parts; /* list entries an element: 2 of complex ones */
-} list_fields[19] = {[5] = {LIST_FIXED32, 1}, [6] = {LIST_FIXED64, 1}, [7] = {LIST_VARINT, 1},
-                     [9] = {LIST_FIXED32, 2}, [10] = {LIST_VARINT, 1}, [11] = {LIST_VARINT, 1},
+} list_fields[19] = {[5] = {LIST_FIXED32, 1},  [6] = {LIST_FIXED64, 1}, [7] = {LIST_VARINT, 1},
+                     [9] = {LIST_FIXED32, 2},  [10] = {LIST_VARINT, 1}, [11] = {LIST_VARINT, 1},
                      [12] = {LIST_FIXED64, 2}, [13] = {LIST_VARINT, 1}, [16] = {LIST_VARINT, 1},
-                     [17] = {LIST_VARINT, 1}, [18] = {LIST_BYTES, 1}};
+                     [17] = {LIST_VARINT, 1},  [18] = {LIST_BYTES, 1}};
 
 /* Where the elements of a list go: entry by entry, until the tensor is full. */
 struct filling {
@@ -126,8 +126,9 @@ static enum rp_code from_list(struct rp_proto_cursor c, struct rp_tf_value *out,
     unsigned parts = 1;
 
     while (rp_proto_next(&c, &item)) {
-        const struct list_field *field =
-            item.number < sizeof list_fields / sizeof *list_fields ? &list_fields[item.number] : NULL;
+        const struct list_field *field = item.number < sizeof list_fields / sizeof *list_fields
+                                             ? &list_fields[item.number]
+                                             : NULL;
 
         if (!field || !field->parts)
             continue;
@@ -191,7 +192,8 @@ enum rp_code rp_tf_value_decode(struct rp_bytes message, uint64_t offset,
     RP_TRY(read_head(c, out, &content, &type, err));
     out->elem = rp_tf_elem_of(type);
     if (out->elem == RP_ELEM_INVALID)
-        return rp_err_set(err, RP_UNSUPPORTED, "it is of TensorFlow's type %llu, which has no numbers",
+        return rp_err_set(err, RP_UNSUPPORTED,
+                          "it is of TensorFlow's type %llu, which has no numbers",
                           (unsigned long long)type);
     RP_TRY(count_elements(limits, out, err));
     if (content.n) {

@@ -16,7 +16,8 @@ struct rp_tf_value {
     size_t nbytes;
 };
 
-/* Element type of TensorFlow's number; RP_ELEM_INVALID for texts, resources and what is not known. */
+/* Element type of TensorFlow's number; RP_ELEM_INVALID for texts, resources and what is not known.
+ */
 unsigned rp_tf_elem_of(uint64_t type);
 
 /* A TensorShapeProto into rank and dims; RP_UNSUPPORTED where dimensions are not known. */

@@ -207,7 +207,7 @@ static enum rp_code read_node(struct rp_proto_cursor c, struct node *node, struc
 
 static bool has_no_output(struct rp_bytes op)
 {
-    static const char *const names[] = {"NoOp", "Const", "Assert", "AssignVariableOp",
+    static const char *const names[] = {"NoOp",   "Const",       "Assert",     "AssignVariableOp",
                                         "SaveV2", "Placeholder", "VarHandleOp"};
 
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
@@ -220,8 +220,7 @@ static enum rp_code add_port(struct rp_arena *arena, const struct node *node,
                              struct rp_tf_port_name *port, struct rp_err *err)
 {
     port->name = rp_arena_copy(arena, (const char *)node->name.at, node->name.n);
-    port->tensor =
-        rp_arena_printf(arena, "%.*s:0", (int)node->name.n, (const char *)node->name.at);
+    port->tensor = rp_arena_printf(arena, "%.*s:0", (int)node->name.n, (const char *)node->name.at);
     port->type = node->type;
     return port->name && port->tensor ? RP_OK : rp_err_nomem(err, "reading a graph");
 }

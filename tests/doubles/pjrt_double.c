@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A PJRT plugin for tests. Its one program has an output an argument, with the argument's bytes. The
- * variable PJRT_DOUBLE says how it misbehaves (words, several are possible):
+ * A PJRT plugin for tests. Its one program has an output an argument, with the argument's bytes.
+ * The variable PJRT_DOUBLE says how it misbehaves (words, several are possible):
  *
  *   exact        wants structs of exactly its own size, as some vendors' plugins do
  *   old, newer   a version and a table of functions that are older, newer
@@ -12,8 +12,8 @@
  *   few          has one device and is no CPU
  *   wide         wants more bytes for an output than it has elements
  *
- * The structs are written out here once more, field by field, so that a wrong word in abi/pjrt.h does
- * not agree with itself.
+ * The structs are written out here once more, field by field, so that a wrong word in abi/pjrt.h
+ * does not agree with itself.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -71,16 +71,17 @@ static void *enter(const char *name, size_t got, size_t want)
     }
     if (is("exact") ? got == want : got >= want)
         return NULL;
-    snprintf(text, sizeof text, "Unexpected %s size: expected %zu, got %zu. Check installed software versions.",
-             name, want, got);
+    snprintf(text, sizeof text,
+             "Unexpected %s size: expected %zu, got %zu. Check installed software versions.", name,
+             want, got);
     return fail(3, text);
 }
 
-#define ENTER(type)                                                     \
-    do {                                                                \
+#define ENTER(type)                                                      \
+    do {                                                                 \
         void *wrong_ = enter("PJRT_" #type "_Args", a->size, sizeof *a); \
-        if (wrong_)                                                     \
-            return wrong_;                                              \
+        if (wrong_)                                                      \
+            return wrong_;                                               \
     } while (0)
 
 static void crash(void)
@@ -347,8 +348,8 @@ static void *num_outputs(struct count_of *a)
 
 static size_t unit_of(int type)
 {
-    static const unsigned char units[] = {0, 1, 1, 2, 4, 8, 1, 2, 4, 8, 2, 4, 8, 2, 8, 16,
-                                          1, 1, 1, 1, 1, 1, 1, 0, 1, 1, 1, 1, 1, 1};
+    static const unsigned char units[] = {0,  1, 1, 2, 4, 8, 1, 2, 4, 8, 2, 4, 8, 2, 8,
+                                          16, 1, 1, 1, 1, 1, 1, 1, 0, 1, 1, 1, 1, 1, 1};
 
     return type >= 0 && (size_t)type < sizeof units ? units[type] : 0;
 }
@@ -626,14 +627,20 @@ __attribute__((visibility("default"))) const void *GetPjrtApi(void)
     static const struct {
         int at;
         const void *function;
-    } functions[] = {
-        {0, error_destroy},     {1, error_message},    {2, error_code},        {3, initialize},
-        {5, event_destroy},     {8, event_await},      {10, client_create},    {11, client_destroy},
-        {12, platform_name},    {14, platform_version}, {16, client_devices},  {20, client_compile},
-        {22, from_host},        {26, device_kind},     {29, description},      {34, memory_stats},
-        {40, executable_destroy}, {44, num_outputs},   {50, loaded_destroy},   {51, loaded_executable},
-        {52, loaded_devices},   {55, execute},         {58, buffer_destroy},   {59, buffer_type},
-        {60, buffer_dims},      {70, to_host},         {72, buffer_ready}};
+    } functions[] = {{0, error_destroy},       {1, error_message},
+                     {2, error_code},          {3, initialize},
+                     {5, event_destroy},       {8, event_await},
+                     {10, client_create},      {11, client_destroy},
+                     {12, platform_name},      {14, platform_version},
+                     {16, client_devices},     {20, client_compile},
+                     {22, from_host},          {26, device_kind},
+                     {29, description},        {34, memory_stats},
+                     {40, executable_destroy}, {44, num_outputs},
+                     {50, loaded_destroy},     {51, loaded_executable},
+                     {52, loaded_devices},     {55, execute},
+                     {58, buffer_destroy},     {59, buffer_type},
+                     {60, buffer_dims},        {70, to_host},
+                     {72, buffer_ready}};
 
     for (size_t i = 0; i < sizeof functions / sizeof *functions; i++)
         api.functions[functions[i].at] = functions[i].function;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Any bytes as BladeDISC's pair: two bytes say how long the program is, the rest is the tar. What is
- * accepted has a graph, and a value an argument whose bytes are all there.
+ * Any bytes as BladeDISC's pair: two bytes say how long the program is, the rest is the tar. What
+ * is accepted has a graph, and a value an argument whose bytes are all there.
  */
 #include "formats/tensor_blade.h"
 

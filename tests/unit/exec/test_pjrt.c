@@ -209,7 +209,8 @@ static void failures_of_runs(void **state)
     UNUSED_STATE(state);
     fails_later("fail-run", RP_NOMEM, RP_OK, "out of memory on the device");
     fails_later("fail-event", RP_IO, RP_OK, "the device was lost");
-    fails_later("wide", RP_OK, RP_UNSUPPORTED, "output 0: the plugin wants 32 bytes for it, not 24");
+    fails_later("wide", RP_OK, RP_UNSUPPORTED,
+                "output 0: the plugin wants 32 bytes for it, not 24");
 }
 
 static void no_plugin(void **state)
@@ -223,8 +224,9 @@ static void no_plugin(void **state)
     UNUSED_STATE(state);
     assert_code(rp_engine_pjrt.compile("/no/such.so", &program, &options, &exe, &err), RP_MISSING);
     assert_contains(err.text, "no plugin '/no/such.so'");
-    assert_code(rp_engine_pjrt.compile(RP_DOUBLES "/cuda_double.so", &program, &options, &exe, &err),
-                RP_MISSING);
+    assert_code(
+        rp_engine_pjrt.compile(RP_DOUBLES "/cuda_double.so", &program, &options, &exe, &err),
+        RP_MISSING);
     assert_contains(err.text, "no function GetPjrtApi");
     assert_code(rp_engine_pjrt.compile(__FILE__, &program, &options, &exe, &err), RP_MISSING);
     setenv("PJRT_DOUBLE", "print", 1);
@@ -352,8 +354,8 @@ static void mlir_facts(void **state)
 static void compile_options(void **state)
 {
     static const uint8_t plain[] = {0x1a, 4, 0x20, 1, 0x28, 1};
-    static const uint8_t recorded[] = {0x10, 1, 0x1a, 10, 0x20, 2, 0x1a, 4, 'd', 'b', 'u', 'g', 0x28,
-                                       3, 0x38, 9};
+    static const uint8_t recorded[] = {0x10, 1,   0x1a, 10,  0x20, 2, 0x1a, 4,
+                                       'd',  'b', 'u',  'g', 0x28, 3, 0x38, 9};
     static const uint8_t stripped[] = {0x10, 1, 0x1a, 4, 0x20, 2, 0x28, 3, 0x38, 9};
     struct rp_pjrt_source source = {.replicas = 1};
     struct rp_proto_writer w = {0};

@@ -14,7 +14,8 @@
 
 #define DOUBLE RP_DOUBLES "/pjrt_double.so"
 
-/* A folder like a virtual environment, with the double as two plugins and a library that is none. */
+/* A folder like a virtual environment, with the double as two plugins and a library that is none.
+ */
 struct places {
     char root[64], data[96];
     const char *path, *home, *python_path, *virtual_env, *conda;
