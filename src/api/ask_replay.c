@@ -458,7 +458,7 @@ static const struct rp_option options[] = {
     {"atol", 0, RP_OPT_TEXT, "X", NULL, "absolute tolerance; by the type where it is not given", 0},
     {"rtol", 0, RP_OPT_TEXT, "X", NULL, "relative tolerance; by the type where it is not given", 0},
     {"ulp", 0, RP_OPT_INT, "N", NULL, "elements so many steps of their type apart are right", 0},
-    {"nan-differs", 0, RP_OPT_FLAG, NULL, NULL, "NaN is wrong even where NaN is expected", 0},
+    {"nan-differs", 0, RP_OPT_FLAG, NULL, NULL, "a NaN is wrong even where one is expected", 0},
     {"save", 0, RP_OPT_PATH, "FILE", NULL, "write the outputs as .npz", 0},
     {"iters", 'n', RP_OPT_INT, "N", "0", "how many runs count; 0: as many as --time allows", 0},
     {"time", 0, RP_OPT_DURATION, "T", "1s", "for how long to run", 0},
