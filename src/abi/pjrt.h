@@ -173,12 +173,39 @@ enum {
 };
 
 /* Element types of buffers; they are not numbered as in XLA's protos. X(element, number) */
-#define RP_PJRT_TYPES(X)                                                                       \
-    X(PRED, 1)                                                                                 \
-    X(S8, 2) X(S16, 3) X(S32, 4) X(S64, 5) X(U8, 6) X(U16, 7) X(U32, 8) X(U64, 9) X(F16, 10)   \
-        X(F32, 11) X(F64, 12) X(BF16, 13) X(C64, 14) X(C128, 15) X(F8E5M2, 16) X(F8E4M3FN, 17) \
-            X(F8E4M3B11FNUZ, 18) X(F8E5M2FNUZ, 19) X(F8E4M3FNUZ, 20) X(S4, 21) X(U4, 22)       \
-                X(TOKEN, 23) X(S2, 24) X(U2, 25) X(F8E4M3, 26) X(F8E3M4, 27) X(F8E8M0FNU, 28)  \
-                    X(F4E2M1FN, 29) X(S1, 30) X(U1, 31) X(F6E2M3FN, 32) X(F6E3M2FN, 33)
+#define RP_PJRT_TYPES(X) \
+    X(PRED, 1)           \
+    X(S8, 2)             \
+    X(S16, 3)            \
+    X(S32, 4)            \
+    X(S64, 5)            \
+    X(U8, 6)             \
+    X(U16, 7)            \
+    X(U32, 8)            \
+    X(U64, 9)            \
+    X(F16, 10)           \
+    X(F32, 11)           \
+    X(F64, 12)           \
+    X(BF16, 13)          \
+    X(C64, 14)           \
+    X(C128, 15)          \
+    X(F8E5M2, 16)        \
+    X(F8E4M3FN, 17)      \
+    X(F8E4M3B11FNUZ, 18) \
+    X(F8E5M2FNUZ, 19)    \
+    X(F8E4M3FNUZ, 20)    \
+    X(S4, 21)            \
+    X(U4, 22)            \
+    X(TOKEN, 23)         \
+    X(S2, 24)            \
+    X(U2, 25)            \
+    X(F8E4M3, 26)        \
+    X(F8E3M4, 27)        \
+    X(F8E8M0FNU, 28)     \
+    X(F4E2M1FN, 29)      \
+    X(S1, 30)            \
+    X(U1, 31)            \
+    X(F6E2M3FN, 32)      \
+    X(F6E3M2FN, 33)
 
 #endif

@@ -62,11 +62,30 @@ struct rp_tf_port {
     X(tensor_data, "TF_TensorData", void *, (const void *tensor))
 
 /* Element types: X(element, number). The quantized kinds are integers to us. */
-#define RP_TF_TYPES(X)                                                                             \
-    X(F32, 1)                                                                                      \
-    X(F64, 2) X(S32, 3) X(U8, 4) X(S16, 5) X(S8, 6) X(C64, 8) X(S64, 9) X(PRED, 10) X(BF16, 14)    \
-        X(U16, 17) X(C128, 18) X(F16, 19) X(U32, 22) X(U64, 23) X(F8E5M2, 24) X(F8E4M3FN, 25)      \
-            X(F8E4M3FNUZ, 26) X(F8E4M3B11FNUZ, 27) X(F8E5M2FNUZ, 28) X(S4, 29) X(U4, 30) X(S2, 31) \
-                X(U2, 32)
+#define RP_TF_TYPES(X)   \
+    X(F32, 1)            \
+    X(F64, 2)            \
+    X(S32, 3)            \
+    X(U8, 4)             \
+    X(S16, 5)            \
+    X(S8, 6)             \
+    X(C64, 8)            \
+    X(S64, 9)            \
+    X(PRED, 10)          \
+    X(BF16, 14)          \
+    X(U16, 17)           \
+    X(C128, 18)          \
+    X(F16, 19)           \
+    X(U32, 22)           \
+    X(U64, 23)           \
+    X(F8E5M2, 24)        \
+    X(F8E4M3FN, 25)      \
+    X(F8E4M3FNUZ, 26)    \
+    X(F8E4M3B11FNUZ, 27) \
+    X(F8E5M2FNUZ, 28)    \
+    X(S4, 29)            \
+    X(U4, 30)            \
+    X(S2, 31)            \
+    X(U2, 32)
 
 #endif

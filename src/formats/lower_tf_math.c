@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Operators of TensorFlow that combine elements, as HLO: reductions, matrix products, softmax,
- * convolutions and pooling over images (NHWC), batch normalisation for inference.
+ * tables, convolutions and pooling over images (NHWC), batch normalisation for inference.
  */
 #include "formats/lower_tf_inner.h"
 
@@ -205,6 +205,71 @@ LOWER(l2_loss)
     return RP_OK;
 }
 
+/* ---- tables ---- */
+
+/* Rows of the first operand along an axis, by an array of indices. */
+LOWER(gather)
+{
+    const struct lower_value *table = &in[0], *rows = &in[1];
+    int64_t dims[RP_TF_RANK], offsets[RP_TF_RANK], sizes[RP_TF_RANK];
+    size_t axis = 0, rank = 0, n = 0;
+
+    (void)nout;
+    if (nin > 2)
+        RP_TRY(lower_need_ints(l, node, &in[2], "axis"));
+    if (lower_attr_int(node, "batch_dims", 0) || !table->rank ||
+        (nin > 2 && (!in[2].nints || !lower_axis(in[2].ints[0], table->rank, &axis))) ||
+        table->rank + rows->rank > RP_TF_RANK)
+        return lower_refuse(l, node, "gathers of this kind are not known");
+    for (size_t i = 0; i < axis; i++)
+        dims[rank++] = table->dims[i];
+    for (size_t i = 0; i < rows->rank; i++)
+        dims[rank++] = rows->dims[i];
+    for (size_t i = axis + 1; i < table->rank; i++)
+        dims[rank++] = table->dims[i];
+    for (size_t i = 0; i < rank; i++)
+        if (i < axis || i >= axis + rows->rank)
+            offsets[n++] = (int64_t)i;
+    memcpy(sizes, table->dims, sizeof sizes);
+    sizes[axis] = 1;
+    *out = lower_like(l, table->elem, dims, rank);
+    lower_begin(l, out, "gather");
+    lower_put(l, "%%v%u, %%v%u)", table->id, rows->id);
+    lower_put_ints(l, "offset_dims", offsets, n);
+    lower_put(l, ", collapsed_slice_dims={%zu}, start_index_map={%zu}, index_vector_dim=%u", axis,
+              axis, rows->rank);
+    lower_put_ints(l, "slice_sizes", sizes, table->rank);
+    lower_put(l, "\n");
+    return RP_OK;
+}
+
+/* Along a new last axis: where its position is the index, `on`. */
+LOWER(one_hot)
+{
+    int64_t axis = lower_attr_int(node, "axis", -1), dims[RP_TF_RANK], map[RP_TF_RANK];
+    struct lower_value places, wanted, yes, no, hit;
+
+    (void)nin;
+    (void)nout;
+    RP_TRY(lower_need_ints(l, node, &in[1], "depth"));
+    if (!in[1].nints || in[1].ints[0] < 0 || in->rank == RP_TF_RANK || in[2].rank || in[3].rank ||
+        (axis != -1 && axis != (int64_t)in->rank))
+        return lower_refuse(l, node, "only a new last axis is known");
+    memcpy(dims, in->dims, sizeof dims);
+    dims[in->rank] = in[1].ints[0];
+    for (size_t i = 0; i < in->rank; i++)
+        map[i] = (int64_t)i;
+    places = lower_like(l, in->elem, dims, in->rank + 1);
+    lower_begin(l, &places, "iota");
+    lower_put(l, "), iota_dimension=%u\n", in->rank);
+    wanted = lower_spread(l, in, map, dims, in->rank + 1);
+    hit = lower_compare(l, "EQ", &places, &wanted);
+    yes = lower_spread(l, &in[2], NULL, dims, in->rank + 1);
+    no = lower_spread(l, &in[3], NULL, dims, in->rank + 1);
+    *out = lower_select(l, &hit, &yes, &no);
+    return RP_OK;
+}
+
 /* ---- images ---- */
 
 struct window {
@@ -365,4 +430,7 @@ const struct lower_row lower_math[] = {{"Sum", reduce, "add", 2},
                                        {"MaxPool", pool, NULL, 1},
                                        {"AvgPool", pool, NULL, 1},
                                        {"FusedBatchNormV3", batch_norm, NULL, 5},
+                                       {"Gather", gather, NULL, 2},
+                                       {"GatherV2", gather, NULL, 3},
+                                       {"OneHot", one_hot, NULL, 4},
                                        {NULL, NULL, NULL, 0}};
