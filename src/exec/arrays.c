@@ -6,7 +6,8 @@
  * Stored members are copied once. Cost: one pass over the bytes.
  *
  *   zip:  [ local header | name | extra | data ] ... [ central directory ] [ end record ]
- *   npy:  \x93NUMPY  version  header length  {'descr': '<f4', 'fortran_order': False, 'shape': (2,)}
+ *   npy:  \x93NUMPY  version  header length  {'descr': '<f4', 'fortran_order': False, 'shape':
+ * (2,)}
  */
 #include "exec/arrays.h"
 
@@ -41,10 +42,10 @@ struct npy_type {
     uint8_t elem;
 };
 static const struct npy_type types[] = {
-    {"f8", RP_ELEM_F64}, {"f4", RP_ELEM_F32},  {"f2", RP_ELEM_F16},   {"i1", RP_ELEM_S8},
-    {"i2", RP_ELEM_S16}, {"i4", RP_ELEM_S32},  {"i8", RP_ELEM_S64},   {"u1", RP_ELEM_U8},
-    {"u2", RP_ELEM_U16}, {"u4", RP_ELEM_U32},  {"u8", RP_ELEM_U64},   {"b1", RP_ELEM_PRED},
-    {"c8", RP_ELEM_C64}, {"c16", RP_ELEM_C128}, {"V2", RP_ELEM_U16},  {"V1", RP_ELEM_U8},
+    {"f8", RP_ELEM_F64}, {"f4", RP_ELEM_F32},   {"f2", RP_ELEM_F16}, {"i1", RP_ELEM_S8},
+    {"i2", RP_ELEM_S16}, {"i4", RP_ELEM_S32},   {"i8", RP_ELEM_S64}, {"u1", RP_ELEM_U8},
+    {"u2", RP_ELEM_U16}, {"u4", RP_ELEM_U32},   {"u8", RP_ELEM_U64}, {"b1", RP_ELEM_PRED},
+    {"c8", RP_ELEM_C64}, {"c16", RP_ELEM_C128}, {"V2", RP_ELEM_U16}, {"V1", RP_ELEM_U8},
 };
 
 /* The value behind 'key': in the header, or NULL. */
@@ -123,8 +124,8 @@ static enum rp_code npy_fill(const char *header, const uint8_t *data, size_t n,
         return rp_err_set(err, RP_FORMAT, "its header asks for %zu elements, but %zu bytes follow",
                           want, n);
     RP_TRY(rp_tensor_new(type->elem, dims, rank, out, err));
-    code = rp_tensor_permute(*out, fortran ? minor_first : NULL, false, data,
-                             rp_tensor_bytes(*out), err);
+    code = rp_tensor_permute(*out, fortran ? minor_first : NULL, false, data, rp_tensor_bytes(*out),
+                             err);
     if (code != RP_OK) {
         rp_tensor_drop(*out);
         *out = NULL;
@@ -257,8 +258,8 @@ static enum rp_code zip_next(struct zip *z, struct zip_member *m, struct rp_err 
 
 static enum rp_code zip_inflate(const struct zip_member *m, uint8_t *out, struct rp_err *err)
 {
-    struct rp_feed feed = {.at = m->data, .end = m->data + m->packed, .end_offset = m->packed,
-                           .ended = true};
+    struct rp_feed feed = {
+        .at = m->data, .end = m->data + m->packed, .end_offset = m->packed, .ended = true};
     const struct rp_deflate *engine = &rp_deflate_zlib;
     enum rp_deflate_state now = RP_DEFLATE_MORE;
     const char *why = "it ends early";
@@ -311,8 +312,8 @@ static enum rp_code add(struct rp_arrays *to, const char *name, size_t n, struct
                         struct rp_err *err)
 {
     struct rp_array row = {rp_arena_copy(&to->arena, name, n), value};
-    enum rp_code code = row.name ? rp_vec_push(&to->list, row, err)
-                                 : rp_err_nomem(err, "reading arrays");
+    enum rp_code code =
+        row.name ? rp_vec_push(&to->list, row, err) : rp_err_nomem(err, "reading arrays");
 
     if (code != RP_OK)
         rp_tensor_drop(value);

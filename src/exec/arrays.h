@@ -38,8 +38,8 @@ enum rp_code rp_npy_parse(const uint8_t *bytes, size_t n, struct rp_tensor **out
 
 /*
  * The array as the type and dimensions that a program wants: raw bits where the widths are equal
- * and one side is an unsigned integer, numbers converted where the array is a wider float (bf16 kept
- * as f32); dimensions must be equal. The caller drops the result.
+ * and one side is an unsigned integer, numbers converted where the array is a wider float (bf16
+ * kept as f32); dimensions must be equal. The caller drops the result.
  */
 enum rp_code rp_array_as(struct rp_tensor *array, unsigned elem, const int64_t *dims, size_t rank,
                          const char *name, struct rp_tensor **out, struct rp_err *err);

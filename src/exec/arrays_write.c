@@ -11,8 +11,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#define HEAD_MAX   1024
-#define LOCAL_HEAD 30
+#define HEAD_MAX    1024
+#define LOCAL_HEAD  30
 #define ZIP64_EXTRA 20
 
 struct member {
@@ -78,11 +78,13 @@ static size_t npy_header(const struct rp_tensor *t, char out[HEAD_MAX])
     size_t n = 10, total;
 
     memcpy(out, "\x93NUMPY\1\0", 8);
-    n += (size_t)snprintf(out + n, HEAD_MAX - n, "{'descr': '%s', 'fortran_order': False, 'shape': (",
-                          descr(t->elem));
+    n += (size_t)snprintf(out + n, HEAD_MAX - n,
+                          "{'descr': '%s', 'fortran_order': False, 'shape': (", descr(t->elem));
     for (size_t i = 0; i < t->rank; i++)
         n += (size_t)snprintf(out + n, HEAD_MAX - n, "%lld%s", (long long)t->dims[i],
-                              t->rank == 1 ? "," : i + 1 < t->rank ? ", " : "");
+                              t->rank == 1      ? ","
+                              : i + 1 < t->rank ? ", "
+                                                : "");
     n += (size_t)snprintf(out + n, HEAD_MAX - n, "), }");
     total = (n + 1 + 63) / 64 * 64;
     memset(out + n, ' ', total - n - 1);

@@ -39,8 +39,8 @@ static int mantissa_bits(unsigned elem)
     }
 }
 
-/* f64 1e-9, f32 1e-3 (5e-3 of the largest: GPUs cut operands of f32 products to ten bits), f16 8e-3,
-   bf16 3e-2 and up: what another order of sums makes of a training step. */
+/* f64 1e-9, f32 1e-3 (5e-3 of the largest: GPUs cut operands of f32 products to ten bits), f16
+   8e-3, bf16 3e-2 and up: what another order of sums makes of a training step. */
 struct rp_tolerance rp_tolerance_of(unsigned elem)
 {
     struct rp_tolerance t = {.ulp = -1};

@@ -29,7 +29,7 @@ struct rp_worst {
 struct rp_comparison {
     bool ok;
     double max_abs, max_rel;
-    size_t wrong, far, n; /* over the bounds; over ten times; all */
+    size_t wrong, far, n;            /* over the bounds; over ten times; all */
     struct rp_worst worst[RP_WORST]; /* largest difference first */
     size_t nworst;
     const char *reason; /* shape or type that differ; or NULL */

@@ -72,7 +72,8 @@ static enum rp_code build(struct executable *x, const struct rp_engine_program *
     return RP_OK;
 }
 
-enum rp_code rp_eval_compile(const struct rp_engine *engine, const struct rp_engine_program *program,
+enum rp_code rp_eval_compile(const struct rp_engine *engine,
+                             const struct rp_engine_program *program,
                              const struct rp_engine_options *options,
                              void (*kernels)(const struct rp_kernel **), rp_improve_fn *improve,
                              bool threaded, struct rp_executable **out, struct rp_err *err)
@@ -224,11 +225,11 @@ enum rp_code rp_eval_fetch(struct rp_executable *base, struct rp_tensor **output
 
     for (size_t p = 0; p < base->partitions; p++) {
         if (!x->results[p] || rp_tensor_leaves(x->results[p]) != base->noutputs)
-            return rp_err_set(err, RP_FORMAT, "the program gave another number of results than it "
-                                              "says");
+            return rp_err_set(err, RP_FORMAT,
+                              "the program gave another number of results than it "
+                              "says");
         for (size_t i = 0; i < base->noutputs; i++)
-            outputs[p * base->noutputs + i] =
-                rp_tensor_keep(rp_tensor_leaf(x->results[p], i));
+            outputs[p * base->noutputs + i] = rp_tensor_keep(rp_tensor_leaf(x->results[p], i));
     }
     return RP_OK;
 }

@@ -9,7 +9,8 @@
 typedef enum rp_code rp_improve_fn(struct rp_plan *plan, struct rp_err *err);
 
 /* kernels: RP_OP_COUNT rows, which live as long as the program. threaded: kernels get a pool. */
-enum rp_code rp_eval_compile(const struct rp_engine *engine, const struct rp_engine_program *program,
+enum rp_code rp_eval_compile(const struct rp_engine *engine,
+                             const struct rp_engine_program *program,
                              const struct rp_engine_options *options,
                              void (*kernels)(const struct rp_kernel **), rp_improve_fn *improve,
                              bool threaded, struct rp_executable **out, struct rp_err *err);

@@ -3,9 +3,10 @@
  * `fast`: the evaluation of `ref` with loops formed (fast_loop.c), quick kernels for products,
  * convolutions and reductions, and threads. What it has no kernel for runs on the reference's.
  */
-#include "exec/engine_eval.h"
 #include "exec/dot.h"
+#include "exec/engine_eval.h"
 #include "exec/eval_kernels.h"
+#include "exec/fast_gemm.h"
 #include "exec/fast_kernels.h"
 #include "exec/fast_loop.h"
 #include "exec/reduce.h"
@@ -29,19 +30,28 @@ static enum rp_code improve(struct rp_plan *plan, struct rp_err *err)
 {
     const struct rp_kernel **reference =
         RP_ARENA_NEW(&plan->arena, const struct rp_kernel *, RP_OP_COUNT);
+    struct rp_blas *blas;
 
     if (!reference)
         return rp_err_nomem(err, "planning");
     rp_kernels_reference(reference);
     plan->reference = reference;
+    blas = RP_NODE_NEW(plan, struct rp_blas);
+    if (blas && rp_blas_open(blas))
+        plan->blas = blas;
     return rp_loops_form(plan, err);
 }
 
 static enum rp_code probe(const char *where, char *found, size_t cap, struct rp_err *err)
 {
+    struct rp_blas blas;
+
     (void)where;
     (void)err;
-    snprintf(found, cap, "built in");
+    if (rp_blas_open(&blas))
+        snprintf(found, cap, "built in; matrix products by %s", blas.name);
+    else
+        snprintf(found, cap, "built in; its own matrix products");
     return RP_OK;
 }
 

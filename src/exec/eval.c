@@ -207,8 +207,8 @@ static enum rp_code check_call(struct rp_plan *plan, struct rp_node *node, struc
     return RP_OK;
 }
 
-static enum rp_code call(struct rp_eval *e, const struct rp_node *node,
-                         struct rp_tensor *const *in, struct rp_tensor **out, struct rp_err *err)
+static enum rp_code call(struct rp_eval *e, const struct rp_node *node, struct rp_tensor *const *in,
+                         struct rp_tensor **out, struct rp_err *err)
 {
     return rp_eval_graph(e, node->called[0], in, out, err);
 }
@@ -243,8 +243,8 @@ static bool truth(const struct rp_tensor *t)
     return t->n == 1 && t->data[0] != 0;
 }
 
-static enum rp_code loop(struct rp_eval *e, const struct rp_node *node,
-                         struct rp_tensor *const *in, struct rp_tensor **out, struct rp_err *err)
+static enum rp_code loop(struct rp_eval *e, const struct rp_node *node, struct rp_tensor *const *in,
+                         struct rp_tensor **out, struct rp_err *err)
 {
     struct rp_tensor *state = rp_tensor_keep(in[0]), *next;
 

@@ -5,7 +5,8 @@
  * result is rounded once. A convolution gathers the inputs under its window into a matrix, some
  * thousand rows at a time:
  *
- *   [batch, out spatial] x [window, input features]  *  [window, input features] x [output features]
+ *   [batch, out spatial] x [window, input features]  *  [window, input features] x [output
+ * features]
  */
 #include "exec/dot.h"
 #include "exec/fast_gemm.h"
@@ -52,7 +53,8 @@ enum rp_code rp_fast_dot(struct rp_eval *e, const struct rp_node *node, struct r
     struct rp_tensor *l = NULL, *r = NULL, *to = NULL;
     enum rp_code code;
 
-    if (!narrow_float(in[0]->elem) || !narrow_float(in[1]->elem) || !narrow_float(node->shape->elem))
+    if (!narrow_float(in[0]->elem) || !narrow_float(in[1]->elem) ||
+        !narrow_float(node->shape->elem))
         return plain(e, node, in, out, err);
     code = side(in[0], d->lhs_perm, d->lhs_plain || d->lhs_flipped, &l, err);
     if (code == RP_OK)
@@ -75,7 +77,7 @@ enum rp_code rp_fast_dot(struct rp_eval *e, const struct rp_node *node, struct r
                             .b_column = rf ? 1 : d->inner,
                             .b_batch = d->right * d->inner};
 
-        code = rp_gemm_run(&g, e->pool, err);
+        code = rp_gemm_run(&g, e->plan->blas, e->pool, err);
     }
     if (code == RP_OK)
         code = rp_tensor_as(to, node->shape->elem, out, err);
@@ -89,14 +91,14 @@ enum rp_code rp_fast_dot(struct rp_eval *e, const struct rp_node *node, struct r
 
 struct conv {
     const struct rp_conv *c;
-    size_t n;                               /* spatial dimensions */
+    size_t n; /* spatial dimensions */
     int64_t in[RP_WINDOW_DIMS], out[RP_WINDOW_DIMS], window[RP_WINDOW_DIMS];
-    int64_t batch, features, outputs;       /* features: of one group */
-    int64_t groups, positions, taps;        /* products of out and of window */
+    int64_t batch, features, outputs; /* features: of one group */
+    int64_t groups, positions, taps;  /* products of out and of window */
     int64_t all_features, all_outputs;
     const float *x, *w;
     float *y;
-    int64_t rows;                           /* of one job */
+    int64_t rows; /* of one job */
     size_t blocks;
 };
 
@@ -161,7 +163,7 @@ static enum rp_code conv_job(void *user, size_t job, struct rp_err *err)
                          .a_column = 1,
                          .b_row = v->all_outputs,
                          .b_column = 1};
-    code = rp_gemm_run(&g, NULL, err);
+    code = rp_gemm_run(&g, NULL, NULL, err);
     for (int64_t i = 0; i < n && code == RP_OK; i++)
         memcpy(v->y + (begin + i) * v->all_outputs + group * outputs, result + i * outputs,
                (size_t)outputs * sizeof *result);
@@ -187,8 +189,8 @@ static void orders(const struct rp_conv_dims *d, uint32_t *in, uint32_t *kernel,
     }
 }
 
-static void sizes(const struct rp_conv *c, const struct rp_tensor *in, const struct rp_tensor *kernel,
-                  const struct rp_value_shape *out, struct conv *v)
+static void sizes(const struct rp_conv *c, const struct rp_tensor *in,
+                  const struct rp_tensor *kernel, const struct rp_value_shape *out, struct conv *v)
 {
     memset(v, 0, sizeof *v);
     v->c = c;

@@ -14,37 +14,38 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define TILE_M 96
-#define TILE_N 256
-#define DEPTH  256
+#define TILE_M       96
+#define TILE_N       256
+#define DEPTH        256
+#define LIBRARY_FROM 262144 /* multiplications: below, packing once costs less than a call */
 
 typedef float v8 __attribute__((vector_size(32), aligned(4)));
 typedef float v16 __attribute__((vector_size(64), aligned(4)));
 
 /* c += a * b of one block: a is packed [k][ROWS], b [k][2 * LANES]. */
-#define KERNEL(name, attribute, ROWS, VEC, LANES)                                              \
-    attribute static void name(int64_t k, const float *a, const float *b, float *c,            \
-                               int64_t stride)                                                 \
-    {                                                                                          \
-        VEC acc[ROWS][2];                                                                      \
-                                                                                               \
-        for (int r = 0; r < ROWS; r++) {                                                       \
-            acc[r][0] = *(const VEC *)(const void *)(c + r * stride);                          \
-            acc[r][1] = *(const VEC *)(const void *)(c + r * stride + LANES);                  \
-        }                                                                                      \
-        for (int64_t i = 0; i < k; i++, a += ROWS, b += 2 * (LANES)) {                         \
-            VEC b0 = *(const VEC *)(const void *)b;                                            \
-            VEC b1 = *(const VEC *)(const void *)(b + (LANES));                                \
-                                                                                               \
-            for (int r = 0; r < ROWS; r++) {                                                   \
-                acc[r][0] += a[r] * b0;                                                        \
-                acc[r][1] += a[r] * b1;                                                        \
-            }                                                                                  \
-        }                                                                                      \
-        for (int r = 0; r < ROWS; r++) {                                                       \
-            *(VEC *)(void *)(c + r * stride) = acc[r][0];                                      \
-            *(VEC *)(void *)(c + r * stride + LANES) = acc[r][1];                              \
-        }                                                                                      \
+#define KERNEL(name, attribute, ROWS, VEC, LANES)                                   \
+    attribute static void name(int64_t k, const float *a, const float *b, float *c, \
+                               int64_t stride)                                      \
+    {                                                                               \
+        VEC acc[ROWS][2];                                                           \
+                                                                                    \
+        for (int r = 0; r < ROWS; r++) {                                            \
+            acc[r][0] = *(const VEC *)(const void *)(c + r * stride);               \
+            acc[r][1] = *(const VEC *)(const void *)(c + r * stride + LANES);       \
+        }                                                                           \
+        for (int64_t i = 0; i < k; i++, a += ROWS, b += 2 * (LANES)) {              \
+            VEC b0 = *(const VEC *)(const void *)b;                                 \
+            VEC b1 = *(const VEC *)(const void *)(b + (LANES));                     \
+                                                                                    \
+            for (int r = 0; r < ROWS; r++) {                                        \
+                acc[r][0] += a[r] * b0;                                             \
+                acc[r][1] += a[r] * b1;                                             \
+            }                                                                       \
+        }                                                                           \
+        for (int r = 0; r < ROWS; r++) {                                            \
+            *(VEC *)(void *)(c + r * stride) = acc[r][0];                           \
+            *(VEC *)(void *)(c + r * stride + LANES) = acc[r][1];                   \
+        }                                                                           \
     }
 
 #define UNROLL __attribute__((optimize("O3")))
@@ -72,8 +73,9 @@ static struct kernel best_kernel(void)
 
 struct job {
     const struct rp_gemm *g;
+    const struct rp_blas *blas;
     struct kernel kernel;
-    int64_t tiles_m, tiles_n, tile_n;
+    int64_t tiles_m, tiles_n, tile_m, tile_n;
 };
 
 /* rows x depth of a into [panel][k][kernel rows], zeros below the last row. */
@@ -116,19 +118,11 @@ static void pack_b(const struct rp_gemm *g, const float *b, int64_t columns, int
     }
 }
 
-static enum rp_code tile(void *user, size_t i, struct rp_err *err)
+/* One tile by the kernel. */
+static enum rp_code own_tile(const struct job *j, const struct rp_gemm *g, struct rp_err *err)
 {
-    const struct job *j = user;
-    const struct rp_gemm *g = j->g;
-    int64_t tn = (int64_t)i % j->tiles_n, tm = (int64_t)i / j->tiles_n % j->tiles_m;
-    int64_t batch = (int64_t)i / j->tiles_n / j->tiles_m;
-    int64_t m0 = tm * TILE_M, n0 = tn * j->tile_n;
-    int64_t rows = g->m - m0 < TILE_M ? g->m - m0 : TILE_M;
-    int64_t columns = g->n - n0 < j->tile_n ? g->n - n0 : j->tile_n;
-    int64_t high = (rows + j->kernel.rows - 1) / j->kernel.rows * j->kernel.rows;
-    int64_t wide = (columns + j->kernel.columns - 1) / j->kernel.columns * j->kernel.columns;
-    const float *a = g->a + batch * g->a_batch + m0 * g->a_row;
-    const float *b = g->b + batch * g->b_batch + n0 * g->b_column;
+    int64_t high = (g->m + j->kernel.rows - 1) / j->kernel.rows * j->kernel.rows;
+    int64_t wide = (g->n + j->kernel.columns - 1) / j->kernel.columns * j->kernel.columns;
     size_t floats = (size_t)(high * DEPTH + wide * DEPTH + high * wide);
     float *pa = aligned_alloc(64, (floats * sizeof *pa + 63) / 64 * 64), *pb, *pc;
 
@@ -140,28 +134,55 @@ static enum rp_code tile(void *user, size_t i, struct rp_err *err)
     for (int64_t k0 = 0; k0 < g->k; k0 += DEPTH) {
         int64_t depth = g->k - k0 < DEPTH ? g->k - k0 : DEPTH;
 
-        pack_a(g, a + k0 * g->a_column, rows, depth, j->kernel.rows, pa);
-        pack_b(g, b + k0 * g->b_row, columns, depth, j->kernel.columns, pb);
+        pack_a(g, g->a + k0 * g->a_column, g->m, depth, j->kernel.rows, pa);
+        pack_b(g, g->b + k0 * g->b_row, g->n, depth, j->kernel.columns, pb);
         for (int64_t n = 0; n < wide; n += j->kernel.columns)
             for (int64_t m = 0; m < high; m += j->kernel.rows)
                 j->kernel.fn(depth, pa + m * depth, pb + n * depth, pc + m * wide + n, wide);
     }
-    for (int64_t r = 0; r < rows; r++)
-        memcpy(g->c + (batch * g->m + m0 + r) * g->n + n0, pc + r * wide,
-               (size_t)columns * sizeof *pc);
+    for (int64_t r = 0; r < g->m; r++)
+        memcpy(g->c + r * g->c_row, pc + r * wide, (size_t)g->n * sizeof *pc);
     free(pa);
     return RP_OK;
 }
 
-enum rp_code rp_gemm_run(const struct rp_gemm *g, struct rp_pool *pool, struct rp_err *err)
+static enum rp_code tile(void *user, size_t i, struct rp_err *err)
 {
-    struct job j = {.g = g, .kernel = best_kernel(), .tile_n = TILE_N};
+    const struct job *j = user;
+    struct rp_gemm g = *j->g;
+    int64_t tn = (int64_t)i % j->tiles_n, tm = (int64_t)i / j->tiles_n % j->tiles_m;
+    int64_t batch = (int64_t)i / j->tiles_n / j->tiles_m;
+    int64_t m0 = tm * j->tile_m, n0 = tn * j->tile_n;
+
+    g.a += batch * g.a_batch + m0 * g.a_row;
+    g.b += batch * g.b_batch + n0 * g.b_column;
+    g.c += (batch * g.m + m0) * g.n + n0;
+    g.c_row = g.n;
+    g.m = g.m - m0 < j->tile_m ? g.m - m0 : j->tile_m;
+    g.n = g.n - n0 < j->tile_n ? g.n - n0 : j->tile_n;
+    if (j->blas && rp_blas_gemm(j->blas, &g))
+        return RP_OK;
+    return own_tile(j, &g, err);
+}
+
+enum rp_code rp_gemm_run(const struct rp_gemm *g, const struct rp_blas *blas, struct rp_pool *pool,
+                         struct rp_err *err)
+{
+    struct job j = {
+        .g = g, .kernel = best_kernel(), .tile_m = TILE_M, .tile_n = TILE_N, .blas = blas};
+    int64_t threads = pool ? (int64_t)rp_pool_threads(pool) : 1;
     size_t n;
 
     if (!g->batch || !g->m || !g->n)
         return RP_OK;
-    j.tiles_m = (g->m + TILE_M - 1) / TILE_M;
-    if (pool && g->batch * j.tiles_m < (int64_t)rp_pool_threads(pool) && g->n >= 128)
+    if (g->m * g->n * g->k < LIBRARY_FROM)
+        j.blas = NULL;
+    if (j.blas) { /* it packs better in larger pieces */
+        j.tile_m = g->batch >= threads ? g->m : (g->m + threads - 1) / threads;
+        j.tile_n = g->n;
+    }
+    j.tiles_m = (g->m + j.tile_m - 1) / j.tile_m;
+    if (g->batch * j.tiles_m < threads && g->n >= 128)
         j.tile_n = 64;
     j.tiles_n = (g->n + j.tile_n - 1) / j.tile_n;
     n = (size_t)(g->batch * j.tiles_m * j.tiles_n);

@@ -105,8 +105,8 @@ static enum rp_code run_piece(void *user, size_t job, struct rp_err *err)
 
         for (size_t k = 0; k < n; k++)
             if (!r->loop->sources[k].scalar)
-                frame.reg[k] = fetch(&r->loop->sources[k], r->in[k], at, m,
-                                     memory + k * 16 * RP_TAPE_LANES);
+                frame.reg[k] =
+                    fetch(&r->loop->sources[k], r->in[k], at, m, memory + k * 16 * RP_TAPE_LANES);
         frame.reg[tape->results[0]] = r->out->data + at * r->out->unit;
         rp_tape_run(&frame, m);
     }
@@ -359,8 +359,7 @@ static void leave_out(struct former *f, const bool *ends)
     for (uint32_t i = g->n; i-- > 0;) {
         struct rp_node *node = &g->nodes[i];
 
-        if (!ends[i] && !read[i] &&
-            (f->loop_of[i] != RP_NONE || node->code == RP_OP_BROADCAST)) {
+        if (!ends[i] && !read[i] && (f->loop_of[i] != RP_NONE || node->code == RP_OP_BROADCAST)) {
             node->skip = true;
             node->nin = 0;
             continue;

@@ -30,7 +30,7 @@ static inline int32_t as_bits(float x)
 
 static inline float fast_exp(float x)
 {
-    float c = x < -104.0f ? -104.0f : x > 89.0f ? 89.0f : x;
+    float c = x > -104.0f ? (x < 89.0f ? x : 89.0f) : -104.0f; /* NaN too: see the end */
     float n = (c * 1.44269504f + 12582912.0f) - 12582912.0f;
     float r = (c - n * 0.693359375f) + n * 2.12194440e-4f;
     float p = 1.9875691500e-4f;
@@ -50,11 +50,12 @@ static inline float fast_exp(float x)
 static inline float fast_log(float x)
 {
     float scaled = x < 1.17549435e-38f ? x * 8388608.0f : x;
-    int32_t bits = as_bits(scaled), e;
+    uint32_t bits = (uint32_t)as_bits(scaled);
+    int32_t e;
     float m, r, p, offset = x < 1.17549435e-38f ? -23.0f : 0.0f, special;
 
-    e = ((bits - 0x3f3504f3) >> 23);
-    m = as_float(bits - (e << 23)) - 1.0f;
+    e = (int32_t)(bits - 0x3f3504f3u) >> 23;
+    m = as_float((int32_t)(bits - ((uint32_t)e << 23))) - 1.0f;
     r = m * m;
     p = 7.0376836292e-2f;
     p = p * m - 1.1514610310e-1f;
@@ -90,21 +91,21 @@ static inline float fast_tanh(float x)
     return x != x ? x : (x < 4e-4f && x > -4e-4f) ? x : p;
 }
 
-#define LANE(name, expr)                                                                        \
-    RP_CLONES static void name(const struct rp_lane *lane, size_t n, void *out, const void *a,  \
-                               const void *b, const void *c)                                    \
-    {                                                                                           \
-        const float *in = a;                                                                    \
-        float *to = out;                                                                        \
-                                                                                                \
-        (void)lane;                                                                             \
-        (void)b;                                                                                \
-        (void)c;                                                                                \
-        for (size_t i = 0; i < n; i++) {                                                        \
-            float x = in[i];                                                                    \
-                                                                                                \
-            to[i] = (expr);                                                                     \
-        }                                                                                       \
+#define LANE(name, expr)                                                                       \
+    RP_CLONES static void name(const struct rp_lane *lane, size_t n, void *out, const void *a, \
+                               const void *b, const void *c)                                   \
+    {                                                                                          \
+        const float *in = a;                                                                   \
+        float *to = out;                                                                       \
+                                                                                               \
+        (void)lane;                                                                            \
+        (void)b;                                                                               \
+        (void)c;                                                                               \
+        for (size_t i = 0; i < n; i++) {                                                       \
+            float x = in[i];                                                                   \
+                                                                                               \
+            to[i] = (expr);                                                                    \
+        }                                                                                      \
     }
 LANE(lane_exp, fast_exp(x))
 LANE(lane_log, fast_log(x))

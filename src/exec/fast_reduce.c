@@ -17,47 +17,47 @@
 #define COLUMNS 256
 #define LANES   16
 
-#define OPS(X)                         \
-    X(ADD, add, x + y)                 \
-    X(MULTIPLY, multiply, x * y)       \
+#define OPS(X)                                   \
+    X(ADD, add, x + y)                           \
+    X(MULTIPLY, multiply, x *y)                  \
     X(MAXIMUM, maximum, x != x || x > y ? x : y) \
     X(MINIMUM, minimum, x != x || x < y ? x : y)
 
 /* One row into one number, the initial value once. */
-#define ROW(id, name, expr)                                                                   \
-    RP_CLONES static float row_##name(const float *in, size_t n, float init)                  \
-    {                                                                                         \
-        float acc[LANES], x, y;                                                               \
-        size_t i = LANES;                                                                     \
-                                                                                              \
-        if (n < LANES) {                                                                      \
-            for (i = 0, x = init; i < n; i++, x = (expr))                                     \
-                y = in[i];                                                                    \
-            return x;                                                                         \
-        }                                                                                     \
-        memcpy(acc, in, sizeof acc);                                                          \
-        for (; i + LANES <= n; i += LANES)                                                    \
-            for (size_t k = 0; k < LANES; k++) {                                              \
-                x = acc[k];                                                                   \
-                y = in[i + k];                                                                \
-                acc[k] = (expr);                                                              \
-            }                                                                                 \
-        for (x = init; i < n; i++, x = (expr))                                                \
-            y = in[i];                                                                        \
-        for (size_t k = 0; k < LANES; k++, x = (expr))                                        \
-            y = acc[k];                                                                       \
-        return x;                                                                             \
+#define ROW(id, name, expr)                                                  \
+    RP_CLONES static float row_##name(const float *in, size_t n, float init) \
+    {                                                                        \
+        float acc[LANES], x, y;                                              \
+        size_t i = LANES;                                                    \
+                                                                             \
+        if (n < LANES) {                                                     \
+            for (i = 0, x = init; i < n; i++, x = (expr))                    \
+                y = in[i];                                                   \
+            return x;                                                        \
+        }                                                                    \
+        memcpy(acc, in, sizeof acc);                                         \
+        for (; i + LANES <= n; i += LANES)                                   \
+            for (size_t k = 0; k < LANES; k++) {                             \
+                x = acc[k];                                                  \
+                y = in[i + k];                                               \
+                acc[k] = (expr);                                             \
+            }                                                                \
+        for (x = init; i < n; i++, x = (expr))                               \
+            y = in[i];                                                       \
+        for (size_t k = 0; k < LANES; k++, x = (expr))                       \
+            y = acc[k];                                                      \
+        return x;                                                            \
     }
-#define COLUMN(id, name, expr)                                                                \
+#define COLUMN(id, name, expr)                                                                  \
     RP_CLONES static void column_##name(const float *in, size_t rows, size_t stride, float *to, \
-                                        size_t n)                                             \
-    {                                                                                         \
-        for (size_t r = 0; r < rows; r++, in += stride)                                       \
-            for (size_t i = 0; i < n; i++) {                                                  \
-                float x = to[i], y = in[i];                                                   \
-                                                                                              \
-                to[i] = (expr);                                                               \
-            }                                                                                 \
+                                        size_t n)                                               \
+    {                                                                                           \
+        for (size_t r = 0; r < rows; r++, in += stride)                                         \
+            for (size_t i = 0; i < n; i++) {                                                    \
+                float x = to[i], y = in[i];                                                     \
+                                                                                                \
+                to[i] = (expr);                                                                 \
+            }                                                                                   \
     }
 OPS(COLUMN)
 #undef COLUMN

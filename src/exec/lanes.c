@@ -47,17 +47,17 @@ static void sub_byte(const struct rp_lane *lane, size_t n, void *out, const void
     }
 }
 
-#define SELECT(bits, type)                                                                     \
+#define SELECT(bits, type)                                                                    \
     static void select_##bits(const struct rp_lane *lane, size_t n, void *out, const void *a, \
                               const void *b, const void *c)                                   \
-    {                                                                                          \
-        const uint8_t *which = a;                                                              \
-        const type *yes = b, *no = c;                                                          \
-        type *to = out;                                                                        \
-                                                                                               \
-        (void)lane;                                                                            \
-        for (size_t i = 0; i < n; i++)                                                         \
-            to[i] = which[i] ? yes[i] : no[i];                                                 \
+    {                                                                                         \
+        const uint8_t *which = a;                                                             \
+        const type *yes = b, *no = c;                                                         \
+        type *to = out;                                                                       \
+                                                                                              \
+        (void)lane;                                                                           \
+        for (size_t i = 0; i < n; i++)                                                        \
+            to[i] = which[i] ? yes[i] : no[i];                                                \
     }
 struct sixteen {
     uint64_t half[2];
@@ -103,8 +103,8 @@ bool rp_lane_find(unsigned opcode, bool total_order, struct rp_lane *lane)
         lane->fn = lane->inner ? small_float : NULL;
     } else {
         lane->inner = rp_lane_integer(opcode, elem, lane->direction);
-        lane->fn = lane->inner && elem != RP_ELEM_PRED && rp_elem_bits(elem) < 8 ? sub_byte
-                                                                                : lane->inner;
+        lane->fn =
+            lane->inner && elem != RP_ELEM_PRED && rp_elem_bits(elem) < 8 ? sub_byte : lane->inner;
     }
     return lane->fn != NULL;
 }

@@ -19,19 +19,21 @@ typedef void rp_lane_fn(const struct rp_lane *lane, size_t n, void *out, const v
 
 struct rp_lane {
     rp_lane_fn *fn;
-    rp_lane_fn *inner;   /* what fn wraps, on wider elements */
-    uint8_t from, to;    /* element types of the first operand (select: the second) and result */
-    uint8_t direction;   /* of compare, enum rp_direction */
+    rp_lane_fn *inner; /* what fn wraps, on wider elements */
+    uint8_t from, to;  /* element types of the first operand (select: the second) and result */
+    uint8_t direction; /* of compare, enum rp_direction */
     uint8_t exponent, mantissa; /* of reduce-precision */
-    uint8_t unit;        /* of select */
+    uint8_t unit;               /* of select */
 };
 
 /* Loops are compiled for several x86 machines and the best is taken when the program starts. */
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__) && \
-    !defined(__SANITIZE_THREAD__)
-#define RP_CLONES __attribute__((target_clones("avx512f", "avx2", "default")))
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && \
+    !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#define RP_CLONES     __attribute__((target_clones("avx512f", "avx2", "default")))
+#define RP_CLONES_FEW __attribute__((target_clones("avx2", "default"))) /* for what is less hot */
 #else
 #define RP_CLONES
+#define RP_CLONES_FEW
 #endif
 
 enum rp_direction { RP_CMP_EQ, RP_CMP_NE, RP_CMP_GE, RP_CMP_GT, RP_CMP_LE, RP_CMP_LT };

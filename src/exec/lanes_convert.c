@@ -100,21 +100,21 @@ union wide {
     uint64_t u[PIECE];
 };
 
-#define INT_LIST(X)      \
-    X(S8, int8_t, s)     \
-    X(S16, int16_t, s)   \
-    X(S32, int32_t, s)   \
-    X(S64, int64_t, s)   \
-    X(U8, uint8_t, u)    \
-    X(U16, uint16_t, u)  \
-    X(U32, uint32_t, u)  \
-    X(U64, uint64_t, u)  \
-    X(PRED, uint8_t, u)  \
-    X(S4, int8_t, s)     \
-    X(S2, int8_t, s)     \
-    X(S1, int8_t, s)     \
-    X(U4, uint8_t, u)    \
-    X(U2, uint8_t, u)    \
+#define INT_LIST(X)     \
+    X(S8, int8_t, s)    \
+    X(S16, int16_t, s)  \
+    X(S32, int32_t, s)  \
+    X(S64, int64_t, s)  \
+    X(U8, uint8_t, u)   \
+    X(U16, uint16_t, u) \
+    X(U32, uint32_t, u) \
+    X(U64, uint64_t, u) \
+    X(PRED, uint8_t, u) \
+    X(S4, int8_t, s)    \
+    X(S2, int8_t, s)    \
+    X(S1, int8_t, s)    \
+    X(U4, uint8_t, u)   \
+    X(U2, uint8_t, u)   \
     X(U1, uint8_t, u)
 
 /* Integers come as they are; 's', 'u' or 'f' says where. */
@@ -123,10 +123,10 @@ static char fetch(unsigned elem, const void *in, size_t n, union wide *w)
     float piece[PIECE];
 
     switch (elem) {
-#define FETCH(id, type, member)                       \
-    case RP_ELEM_##id:                                \
-        for (size_t i = 0; i < n; i++)                \
-            w->member[i] = ((const type *)in)[i];     \
+#define FETCH(id, type, member)                   \
+    case RP_ELEM_##id:                            \
+        for (size_t i = 0; i < n; i++)            \
+            w->member[i] = ((const type *)in)[i]; \
         return #member[0];
         INT_LIST(FETCH)
 #undef FETCH
@@ -193,10 +193,10 @@ static void store_integers(unsigned elem, void *out, const union wide *w, size_t
         for (size_t i = 0; i < n; i++)
             ((uint8_t *)out)[i] = w->u[i] != 0;
         return;
-#define STORE(id, type)                             \
-    case RP_ELEM_##id:                              \
-        for (size_t i = 0; i < n; i++)              \
-            ((type *)out)[i] = (type)w->u[i];       \
+#define STORE(id, type)                       \
+    case RP_ELEM_##id:                        \
+        for (size_t i = 0; i < n; i++)        \
+            ((type *)out)[i] = (type)w->u[i]; \
         return;
         STORE(S16, int16_t)
         STORE(U16, uint16_t)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #ifndef RP_EXEC_LINALG_H
 #define RP_EXEC_LINALG_H
-/* Dense linear algebra of small matrices, for operations and for custom calls that mean the same. */
+/* Dense linear algebra of small matrices, for operations and for custom calls that mean the same.
+ */
 #include "exec/tensor.h"
 
 #include <complex.h>
@@ -23,8 +24,8 @@ struct rp_solve {
     bool left, lower, unit, transpose, adjoint;
 };
 /* op(A) x = b, or x op(A) = b, of the last two dimensions. */
-enum rp_code rp_solve_run(const struct rp_solve *a, struct rp_tensor *left,
-                          struct rp_tensor *right, struct rp_tensor **out, struct rp_err *err);
+enum rp_code rp_solve_run(const struct rp_solve *a, struct rp_tensor *left, struct rp_tensor *right,
+                          struct rp_tensor **out, struct rp_err *err);
 
 /* The factor of a Hermitian matrix, of which one triangle is read; the other becomes zero. NaN
    where it is not positive. */

@@ -17,7 +17,8 @@
 
 /* ---- shapes ---- */
 
-static enum rp_code open_shape(struct rp_plan *plan, uint32_t id, const struct rp_value_shape **memo,
+static enum rp_code open_shape(struct rp_plan *plan, uint32_t id,
+                               const struct rp_value_shape **memo,
                                const struct rp_value_shape **out, struct rp_err *err)
 {
     const struct rp_program *p = plan->program;
@@ -34,7 +35,8 @@ static enum rp_code open_shape(struct rp_plan *plan, uint32_t id, const struct r
     to->elem = s->elem;
     to->dynamic = (s->flags & RP_SHAPE_DYNAMIC) != 0;
     if (s->elem == RP_ELEM_TUPLE) {
-        const struct rp_value_shape **parts = RP_ARENA_NEW(&plan->arena, const struct rp_value_shape *, s->n);
+        const struct rp_value_shape **parts =
+            RP_ARENA_NEW(&plan->arena, const struct rp_value_shape *, s->n);
 
         if (!parts && s->n)
             return rp_err_nomem(err, "planning shapes");
@@ -67,7 +69,9 @@ static enum rp_code open_shape(struct rp_plan *plan, uint32_t id, const struct r
 static enum rp_code open_shapes(struct rp_plan *plan, struct rp_err *err)
 {
     size_t n = plan->program->shapes.n;
-    const struct rp_value_shape **memo = RP_ARENA_NEW(&plan->arena, const struct rp_value_shape *, n), *at;
+    const struct rp_value_shape **memo =
+                                    RP_ARENA_NEW(&plan->arena, const struct rp_value_shape *, n),
+                                *at;
 
     if (!memo)
         return rp_err_nomem(err, "planning shapes");
@@ -156,7 +160,7 @@ bool rp_node_word(const struct rp_plan *plan, const struct rp_node *node, unsign
 }
 
 const struct rp_value_shape *rp_node_operand(const struct rp_plan *plan, const struct rp_node *node,
-                                       size_t i)
+                                             size_t i)
 {
     uint32_t op = rp_op_operands(plan->program, node->op).at[i];
 

@@ -4,11 +4,11 @@
 /*
  * A program made ready to be evaluated: shapes opened, attributes parsed, every operation joined
  * with its kernel, and the place known behind which a value is not needed any more. Immutable once
- * made; shared by the threads of several partitions. Built by both `ref` and `fast`, which differ in
- * the kernels they choose.
+ * made; shared by the threads of several partitions. Built by both `ref` and `fast`, which differ
+ * in the kernels they choose.
  */
-#include "exec/tensor.h"
 #include "base/arena.h"
+#include "exec/tensor.h"
 
 struct rp_eval;
 struct rp_plan;
@@ -32,7 +32,7 @@ typedef enum rp_code rp_kernel_fn(struct rp_eval *e, const struct rp_node *node,
                                   struct rp_err *err);
 
 struct rp_kernel {
-    uint16_t code; /* enum rp_opcode */
+    uint16_t code;          /* enum rp_opcode */
     rp_prepare_fn *prepare; /* or NULL */
     rp_kernel_fn *run;
 };
@@ -44,7 +44,7 @@ struct rp_node {
     const char *name, *opcode;
     const struct rp_value_shape *shape;
     uint32_t nin, ncalled, ndead;
-    const uint32_t *in;   /* nodes of the same graph */
+    const uint32_t *in; /* nodes of the same graph */
     struct rp_graph **called;
     const uint32_t *dead; /* nodes whose value is not needed behind this one */
     int64_t value;        /* parameter number, tuple index */
@@ -63,10 +63,11 @@ struct rp_plan {
     const struct rp_program *program;
     struct rp_arena arena;
     const struct rp_value_shape *const *shapes; /* of every shape of the program; NULL: not used */
-    struct rp_graph *graphs;              /* of every computation */
+    struct rp_graph *graphs;                    /* of every computation */
     struct rp_graph *entry;
-    const struct rp_kernel *const *kernels; /* by opcode; NULL: not known */
+    const struct rp_kernel *const *kernels;   /* by opcode; NULL: not known */
     const struct rp_kernel *const *reference; /* of `fast`: what it leaves to `ref` */
+    const struct rp_blas *blas;               /* of `fast`: a matrix library, or NULL */
     unsigned partitions, replicas;
 };
 
@@ -80,7 +81,7 @@ enum rp_code rp_plan_ends(struct rp_plan *plan, struct rp_graph *g, struct rp_er
 
 /* Shape of an operand. */
 const struct rp_value_shape *rp_node_operand(const struct rp_plan *plan, const struct rp_node *node,
-                                       size_t i);
+                                             size_t i);
 
 /* ---- attributes ---- */
 
@@ -105,11 +106,11 @@ enum rp_code rp_node_error(const struct rp_node *node, enum rp_code code, struct
 struct rp_eval {
     const struct rp_plan *plan;
     unsigned partition;
-    struct rp_mesh *mesh;  /* of several partitions, or NULL */
-    struct rp_pool *pool;  /* or NULL: one thread */
-    int64_t *times;        /* of the program's operations, or NULL */
+    struct rp_mesh *mesh; /* of several partitions, or NULL */
+    struct rp_pool *pool; /* or NULL: one thread */
+    int64_t *times;       /* of the program's operations, or NULL */
     uint64_t *calls;
-    uint64_t random;       /* state of `rng` */
+    uint64_t random; /* state of `rng` */
     unsigned depth;
 };
 

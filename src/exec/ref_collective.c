@@ -14,12 +14,12 @@
 #include <string.h>
 
 struct collective {
-    int64_t *ids;    /* of all groups, one behind the other */
+    int64_t *ids; /* of all groups, one behind the other */
     size_t nids;
-    size_t *begin;   /* of each group, and the end */
+    size_t *begin; /* of each group, and the end */
     size_t ngroups;
     int64_t dim, split;
-    bool start;      /* the result is (operands, results) */
+    bool start; /* the result is (operands, results) */
     struct rp_tape *tape;
 };
 
@@ -107,7 +107,8 @@ static bool listed_groups(struct rp_plan *plan, const char *at, const char *end,
 
 static enum rp_code prepare(struct rp_plan *plan, struct rp_node *node, struct rp_err *err)
 {
-    bool pairs = node->code == RP_OP_COLLECTIVE_PERMUTE || node->code == RP_OP_COLLECTIVE_PERMUTE_START;
+    bool pairs =
+        node->code == RP_OP_COLLECTIVE_PERMUTE || node->code == RP_OP_COLLECTIVE_PERMUTE_START;
     const struct rp_attr *groups =
         rp_node_attr(plan, node, pairs ? RP_ATTR_SOURCE_TARGET_PAIRS : RP_ATTR_REPLICA_GROUPS);
     struct collective *c = RP_NODE_NEW(plan, struct collective);
@@ -123,8 +124,7 @@ static enum rp_code prepare(struct rp_plan *plan, struct rp_node *node, struct r
         return rp_node_error(node, RP_UNSUPPORTED, err, "its groups are not understood");
     RP_TRY(rp_node_ints(plan, node, RP_ATTR_DIMENSIONS, 0, &dims, &n, err));
     c->dim = n ? dims[0] : -1;
-    c->start = node->code == RP_OP_ALL_GATHER_START ||
-               node->code == RP_OP_COLLECTIVE_PERMUTE_START;
+    c->start = node->code == RP_OP_ALL_GATHER_START || node->code == RP_OP_COLLECTIVE_PERMUTE_START;
     if (node->ncalled)
         RP_TRY(rp_tape_new(plan, node->called[0], true, &c->tape, err));
     for (uint32_t i = 0; i < node->nin && c->dim >= 0; i++)
@@ -300,8 +300,9 @@ static enum rp_code make_results(struct rp_eval *e, const struct rp_node *node,
         code = one(e, node, g, all, n, &parts[n], err);
         n += code == RP_OK;
     }
-    if (code == RP_OK && (n > 1 || (node->shape->elem == RP_ELEM_TUPLE && node->shape->nparts == 1 &&
-                                    node->code != RP_OP_ALL_GATHER_START)))
+    if (code == RP_OK &&
+        (n > 1 || (node->shape->elem == RP_ELEM_TUPLE && node->shape->nparts == 1 &&
+                   node->code != RP_OP_ALL_GATHER_START)))
         code = rp_tensor_tuple(parts, n, out, err);
     else if (code == RP_OK)
         *out = parts[0];
@@ -327,7 +328,8 @@ static enum rp_code collective(struct rp_eval *e, const struct rp_node *node,
     if (code == RP_OK)
         code = rp_tensor_tuple(in, node->nin, &mine, err);
     if (code == RP_OK && node->code == RP_OP_ALL_TO_ALL && c->dim < 0 && node->nin != g->n)
-        code = rp_node_error(node, RP_FORMAT, err, "%u operands for a group of %u", node->nin, g->n);
+        code =
+            rp_node_error(node, RP_FORMAT, err, "%u operands for a group of %u", node->nin, g->n);
     if (code == RP_OK && e->mesh)
         code = rp_mesh_meet(e->mesh, e->partition, mine, &all, err);
     if (code == RP_OK) {
@@ -364,7 +366,8 @@ static enum rp_code partition_id(struct rp_eval *e, const struct rp_node *node,
 {
     (void)in;
     RP_TRY(rp_node_result(node, out, err));
-    rp_tensor_set_integer(*out, 0, e->plan->partitions > 1 ? e->partition % e->plan->partitions : 0);
+    rp_tensor_set_integer(*out, 0,
+                          e->plan->partitions > 1 ? e->partition % e->plan->partitions : 0);
     return RP_OK;
 }
 
@@ -376,8 +379,8 @@ static enum rp_code replica_id(struct rp_eval *e, const struct rp_node *node,
 
     (void)in;
     RP_TRY(rp_node_result(node, out, err));
-    rp_tensor_set_integer(*out, 0, e->plan->partitions > 1 ? e->partition / partitions
-                                                           : e->partition);
+    rp_tensor_set_integer(*out, 0,
+                          e->plan->partitions > 1 ? e->partition / partitions : e->partition);
     return RP_OK;
 }
 

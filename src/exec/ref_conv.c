@@ -86,8 +86,8 @@ static bool tap(const struct sizes *s, const int64_t *out, const int64_t *k, int
 {
     for (size_t d = 0; d < s->c->dims.nspatial; d++) {
         const struct rp_window_dim *w = &s->c->window.dim[d];
-        int64_t i = out[s->c->dims.output_spatial[d]] * w->stride - w->pad_low +
-                    k[d] * w->window_dilation;
+        int64_t i =
+            out[s->c->dims.output_spatial[d]] * w->stride - w->pad_low + k[d] * w->window_dilation;
         int64_t tap_at = w->reversal ? w->size - 1 - k[d] : k[d];
 
         if (i < 0 || i % w->base_dilation)
@@ -101,29 +101,30 @@ static bool tap(const struct sizes *s, const int64_t *out, const int64_t *k, int
     return true;
 }
 
-#define CONVOLVE(name, type)                                                                       \
-    static type name(const struct sizes *s, const type *in, const type *kernel, const int64_t *out) \
-    {                                                                                              \
-        const struct rp_conv_dims *d = &s->c->dims;                                                \
-        int64_t features = s->kernel[d->kernel_input], f = out[d->output_feature];                 \
-        int64_t group = f / (s->out[d->output_feature] / s->c->feature_groups);                    \
-        int64_t block = f / (s->out[d->output_feature] / s->c->batch_groups);                      \
-        int64_t batch = out[d->output_batch] + block * s->out[d->output_batch];                    \
-        int64_t di = s->in_stride[d->input_feature], dk = s->kernel_stride[d->kernel_input];       \
-        int64_t size[RP_TENSOR_RANK], k[RP_TENSOR_RANK] = {0};                                     \
-        type sum = 0;                                                                              \
-                                                                                                   \
-        for (size_t i = 0; i < d->nspatial; i++)                                                   \
-            size[i] = s->c->window.dim[i].size;                                                    \
-        do {                                                                                       \
-            int64_t at = batch * s->in_stride[d->input_batch] + group * features * di;             \
-            int64_t kat = f * s->kernel_stride[d->kernel_output];                                  \
-                                                                                                   \
-            if (tap(s, out, k, &at, &kat))                                                         \
-                for (int64_t i = 0; i < features; i++)                                             \
-                    sum += in[at + i * di] * kernel[kat + i * dk];                                 \
-        } while (rp_index_next(k, size, d->nspatial));                                             \
-        return sum;                                                                                \
+#define CONVOLVE(name, type)                                                                 \
+    static type name(const struct sizes *s, const type *in, const type *kernel,              \
+                     const int64_t *out)                                                     \
+    {                                                                                        \
+        const struct rp_conv_dims *d = &s->c->dims;                                          \
+        int64_t features = s->kernel[d->kernel_input], f = out[d->output_feature];           \
+        int64_t group = f / (s->out[d->output_feature] / s->c->feature_groups);              \
+        int64_t block = f / (s->out[d->output_feature] / s->c->batch_groups);                \
+        int64_t batch = out[d->output_batch] + block * s->out[d->output_batch];              \
+        int64_t di = s->in_stride[d->input_feature], dk = s->kernel_stride[d->kernel_input]; \
+        int64_t size[RP_TENSOR_RANK], k[RP_TENSOR_RANK] = {0};                               \
+        type sum = 0;                                                                        \
+                                                                                             \
+        for (size_t i = 0; i < d->nspatial; i++)                                             \
+            size[i] = s->c->window.dim[i].size;                                              \
+        do {                                                                                 \
+            int64_t at = batch * s->in_stride[d->input_batch] + group * features * di;       \
+            int64_t kat = f * s->kernel_stride[d->kernel_output];                            \
+                                                                                             \
+            if (tap(s, out, k, &at, &kat))                                                   \
+                for (int64_t i = 0; i < features; i++)                                       \
+                    sum += in[at + i * di] * kernel[kat + i * dk];                           \
+        } while (rp_index_next(k, size, d->nspatial));                                       \
+        return sum;                                                                          \
     }
 CONVOLVE(one_float, double)
 CONVOLVE(one_integer, uint64_t)
@@ -146,7 +147,8 @@ static void all(const struct sizes *s, unsigned wide, const void *in, const void
 }
 
 enum rp_code rp_conv_run(const struct rp_conv *c, struct rp_tensor *input, struct rp_tensor *kernel,
-                         const struct rp_value_shape *shape, struct rp_tensor **out, struct rp_err *err)
+                         const struct rp_value_shape *shape, struct rp_tensor **out,
+                         struct rp_err *err)
 {
     unsigned wide = rp_elem_is_complex(shape->elem) ? RP_ELEM_C128
                     : rp_elem_is_float(shape->elem) ? RP_ELEM_F64

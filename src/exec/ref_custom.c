@@ -2,8 +2,8 @@
 /*
  * Custom calls that are understood, by their target: marks of the partitioner and of memory spaces
  * (the operand as it is), TopK, the matrix products and convolutions that XLA:GPU calls libraries
- * for (the result is a tuple with scratch memory), and two of LAPACK that JAX uses on CPUs. Any other
- * is refused by its name.
+ * for (the result is a tuple with scratch memory), and two of LAPACK that JAX uses on CPUs. Any
+ * other is refused by its name.
  */
 #include "exec/dot.h"
 #include "exec/eval_kernels.h"
@@ -66,8 +66,9 @@ static const struct target *find_target(const char *name, size_t n)
     for (size_t i = 0; i < sizeof targets / sizeof *targets; i++) {
         size_t len = strlen(targets[i].name);
 
-        if (targets[i].name[len - 1] == '*' ? n >= len - 1 && !memcmp(name, targets[i].name, len - 1)
-                                            : n == len && !memcmp(name, targets[i].name, len))
+        if (targets[i].name[len - 1] == '*'
+                ? n >= len - 1 && !memcmp(name, targets[i].name, len - 1)
+                : n == len && !memcmp(name, targets[i].name, len))
             return &targets[i];
     }
     return NULL;
@@ -85,7 +86,8 @@ static const char *config(const struct rp_plan *plan, const struct rp_node *node
     if (!attr)
         return NULL;
     *end = attr->at + attr->n;
-    for (const char *at = attr->at; (at = memmem(at, (size_t)(*end - at), key, len)) != NULL; at++) {
+    for (const char *at = attr->at; (at = memmem(at, (size_t)(*end - at), key, len)) != NULL;
+         at++) {
         const char *p = at + len;
 
         if (at == attr->at || (at[-1] != '"' && at[-1] != ' ' && at[-1] != '{' && at[-1] != ','))
@@ -120,8 +122,8 @@ static void config_word(const struct rp_plan *plan, const struct rp_node *node, 
 
     while (at && at < end && (*at == '"' || *at == '\\'))
         at++;
-    while (at && at < end && n + 1 < cap && ((*at >= 'A' && *at <= 'Z') || *at == '_' ||
-                                             (*at >= 'a' && *at <= 'z')))
+    while (at && at < end && n + 1 < cap &&
+           ((*at >= 'A' && *at <= 'Z') || *at == '_' || (*at >= 'a' && *at <= 'z')))
         out[n++] = *at++;
     out[n] = '\0';
 }
@@ -182,10 +184,11 @@ static enum rp_code prepare_gemm(struct rp_plan *plan, struct rp_node *node, str
     c->beta = config_number(plan, node, "beta", 0);
     config_word(plan, node, "epilogue", epilogue, sizeof epilogue);
     c->bias = !strncmp(epilogue, "BIAS", 4);
-    memcpy(c->activation, strstr(epilogue, "RELU")   ? "kRelu"
-                          : strstr(epilogue, "GELU") ? "kGelu"
-                          : strstr(epilogue, "SILU") ? "kSilu"
-                                                     : "kNone",
+    memcpy(c->activation,
+           strstr(epilogue, "RELU")   ? "kRelu"
+           : strstr(epilogue, "GELU") ? "kGelu"
+           : strstr(epilogue, "SILU") ? "kSilu"
+                                      : "kNone",
            6);
     if (strstr(epilogue, "AUX"))
         return rp_node_error(node, RP_UNSUPPORTED, err, "epilogue %s", epilogue);
@@ -217,7 +220,8 @@ static bool letter(const struct rp_plan *plan, const struct rp_node *node, const
 
     while (at && at < end && (*at == '"' || *at == '\\' || *at == '\''))
         at++;
-    return at && at < end && (*at == is || (*at >= '0' && *at <= '9' && strtol(at, NULL, 10) == is));
+    return at && at < end &&
+           (*at == is || (*at >= '0' && *at <= '9' && strtol(at, NULL, 10) == is));
 }
 
 static enum rp_code prepare(struct rp_plan *plan, struct rp_node *node, struct rp_err *err)
@@ -332,8 +336,8 @@ static void backward_one(const struct backward *b, const int64_t *out, const dou
 
         for (size_t i = 0; i < d->nspatial; i++) {
             const struct rp_window_dim *wd = &v->window.dim[i];
-            int64_t at = out[d->output_spatial[i]] * wd->stride - wd->pad_low +
-                         k[i] * wd->window_dilation;
+            int64_t at =
+                out[d->output_spatial[i]] * wd->stride - wd->pad_low + k[i] * wd->window_dilation;
 
             inside &= at >= 0 && at < b->x[d->input_spatial[i]];
             x += at * b->xs[d->input_spatial[i]];
@@ -365,7 +369,8 @@ static enum rp_code conv_backward(const struct rp_node *node, const struct custo
     struct rp_tensor *l = NULL, *r = NULL, *to = NULL;
     enum rp_code code;
 
-    if (b.x[c->conv.dims.input_feature] != b.w[c->conv.dims.kernel_input] * c->conv.feature_groups ||
+    if (b.x[c->conv.dims.input_feature] !=
+            b.w[c->conv.dims.kernel_input] * c->conv.feature_groups ||
         b.y[c->conv.dims.output_feature] != b.w[c->conv.dims.kernel_output] ||
         b.x[c->conv.dims.input_batch] != b.y[c->conv.dims.output_batch])
         return rp_node_error(node, RP_FORMAT, err, "its features or batches do not fit");
@@ -501,9 +506,8 @@ static enum rp_code custom(struct rp_eval *e, const struct rp_node *node,
         *out = rp_tensor_keep(in[0]);
         return RP_OK;
     case TOPK:
-        return rp_topk_run(in[0],
-                           (size_t)result_shape(node)->dims[result_shape(node)->rank - 1], true,
-                           node->shape->parts[1]->elem, out, err);
+        return rp_topk_run(in[0], (size_t)result_shape(node)->dims[result_shape(node)->rank - 1],
+                           true, node->shape->parts[1]->elem, out, err);
     case POTRF:
         return potrf(node, c, in, out, err);
     case TRSM:

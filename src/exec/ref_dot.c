@@ -61,9 +61,9 @@ static bool flipped(const uint32_t *perm, size_t rank, size_t nbatch, size_t nin
     return in_order(other, rank);
 }
 
-enum rp_code rp_dot_fill(struct rp_dot *d, const struct rp_node *node, const struct rp_value_shape *lhs,
-                         const struct rp_value_shape *rhs, const int64_t *const lists[4],
-                         const size_t counts[4], struct rp_err *err)
+enum rp_code rp_dot_fill(struct rp_dot *d, const struct rp_node *node,
+                         const struct rp_value_shape *lhs, const struct rp_value_shape *rhs,
+                         const int64_t *const lists[4], const size_t counts[4], struct rp_err *err)
 {
     if (counts[0] != counts[1] || counts[2] != counts[3] || counts[0] + counts[2] > lhs->rank ||
         counts[1] + counts[3] > rhs->rank)
@@ -93,7 +93,7 @@ enum rp_code rp_dot_prepare(struct rp_plan *plan, struct rp_node *node, struct r
     static const unsigned keys[4] = {RP_ATTR_LHS_CONTRACTING_DIMS, RP_ATTR_RHS_CONTRACTING_DIMS,
                                      RP_ATTR_LHS_BATCH_DIMS, RP_ATTR_RHS_BATCH_DIMS};
     const struct rp_value_shape *side[2] = {rp_node_operand(plan, node, 0),
-                                      rp_node_operand(plan, node, 1)};
+                                            rp_node_operand(plan, node, 1)};
     struct rp_dot *d = RP_NODE_NEW(plan, struct rp_dot);
     const int64_t *lists[4];
     size_t counts[4];
@@ -113,23 +113,23 @@ enum rp_code rp_dot_prepare(struct rp_plan *plan, struct rp_node *node, struct r
 }
 
 /* One sum a result; the loops are the same for all three types. */
-#define PRODUCT(name, type)                                                                      \
-    static void name(const struct rp_dot *d, const void *lhs, const void *rhs, void *out)        \
-    {                                                                                            \
-        const type *l = lhs, *r = rhs;                                                           \
-        type *to = out;                                                                          \
-                                                                                                 \
-        for (int64_t b = 0; b < d->batch; b++)                                                   \
-            for (int64_t i = 0; i < d->left; i++)                                                \
-                for (int64_t j = 0; j < d->right; j++) {                                         \
-                    const type *x = l + (b * d->left + i) * d->inner;                            \
-                    const type *y = r + (b * d->right + j) * d->inner;                           \
-                    type sum = 0;                                                                \
-                                                                                                 \
-                    for (int64_t k = 0; k < d->inner; k++)                                       \
-                        sum += x[k] * y[k];                                                      \
-                    *to++ = sum;                                                                 \
-                }                                                                                \
+#define PRODUCT(name, type)                                                               \
+    static void name(const struct rp_dot *d, const void *lhs, const void *rhs, void *out) \
+    {                                                                                     \
+        const type *l = lhs, *r = rhs;                                                    \
+        type *to = out;                                                                   \
+                                                                                          \
+        for (int64_t b = 0; b < d->batch; b++)                                            \
+            for (int64_t i = 0; i < d->left; i++)                                         \
+                for (int64_t j = 0; j < d->right; j++) {                                  \
+                    const type *x = l + (b * d->left + i) * d->inner;                     \
+                    const type *y = r + (b * d->right + j) * d->inner;                    \
+                    type sum = 0;                                                         \
+                                                                                          \
+                    for (int64_t k = 0; k < d->inner; k++)                                \
+                        sum += x[k] * y[k];                                               \
+                    *to++ = sum;                                                          \
+                }                                                                         \
     }
 PRODUCT(product_float, double)
 PRODUCT(product_integer, uint64_t)

@@ -110,8 +110,8 @@ static enum rp_code element(struct rp_eval *e, const struct rp_node *node,
             like = in[i];
     for (uint32_t i = 0; i < node->nin && code == RP_OK; i++) {
         if (in[i]->n != like->n && in[i]->n != 1)
-            code = rp_node_error(node, RP_FORMAT, err, "operands of %zu and %zu elements",
-                                 like->n, in[i]->n);
+            code = rp_node_error(node, RP_FORMAT, err, "operands of %zu and %zu elements", like->n,
+                                 in[i]->n);
         else
             code = spread(in[i], like, &same[i], err);
     }
@@ -132,13 +132,13 @@ static enum rp_code prepare_bits(struct rp_plan *plan, struct rp_node *node, str
     const struct rp_value_shape *in = rp_node_operand(plan, node, 0);
 
     if (in->n * rp_literal_unit(in->elem) != node->shape->n * rp_literal_unit(node->shape->elem))
-        return rp_node_error(node, RP_UNSUPPORTED, err, "between %s and %s",
-                             rp_elem_name(in->elem), rp_elem_name(node->shape->elem));
+        return rp_node_error(node, RP_UNSUPPORTED, err, "between %s and %s", rp_elem_name(in->elem),
+                             rp_elem_name(node->shape->elem));
     return RP_OK;
 }
 
-static enum rp_code bits(struct rp_eval *e, const struct rp_node *node,
-                         struct rp_tensor *const *in, struct rp_tensor **out, struct rp_err *err)
+static enum rp_code bits(struct rp_eval *e, const struct rp_node *node, struct rp_tensor *const *in,
+                         struct rp_tensor **out, struct rp_err *err)
 {
     (void)e;
     RP_TRY(rp_node_result(node, out, err));
@@ -170,8 +170,7 @@ static enum rp_code hold(struct rp_plan *plan, struct rp_node *node, struct rp_e
     return t->data ? RP_OK : rp_err_nomem(err, "planning constants");
 }
 
-static enum rp_code prepare_constant(struct rp_plan *plan, struct rp_node *node,
-                                     struct rp_err *err)
+static enum rp_code prepare_constant(struct rp_plan *plan, struct rp_node *node, struct rp_err *err)
 {
     const struct rp_literal *literal = &plan->program->literals.at[node->value];
     struct rp_tensor *t;
@@ -261,17 +260,66 @@ static enum rp_code map(struct rp_eval *e, const struct rp_node *node, struct rp
     return code;
 }
 
-#define ROW(id) {RP_OP_##id, prepare_lane, element}
+#define ROW(id)                           \
+    {                                     \
+        RP_OP_##id, prepare_lane, element \
+    }
 const struct rp_kernel rp_kernels_element[] = {
-    ROW(ABS), ROW(ACOS), ROW(ACOSH), ROW(ADD), ROW(AND), ROW(ASIN), ROW(ASINH), ROW(ATAN2),
-    ROW(ATANH), ROW(CBRT), ROW(CEIL), ROW(CLAMP), ROW(CLZ), ROW(COMPARE), ROW(COMPLEX),
-    ROW(CONVERT), ROW(COSH), ROW(COSINE), ROW(DIVIDE), ROW(ERF), ROW(EXP), ROW(EXPM1), ROW(FLOOR),
-    ROW(IMAG), ROW(IS_FINITE), ROW(LOG), ROW(LOG1P), ROW(LOGISTIC), ROW(MAXIMUM), ROW(MINIMUM),
-    ROW(MULHI), ROW(MULTIPLY), ROW(NEGATE), ROW(NOT), ROW(OR), ROW(POPCNT), ROW(POWER), ROW(REAL),
-    ROW(REDUCE_PRECISION), ROW(REMAINDER), ROW(ROUND_NEAREST_AFZ), ROW(ROUND_NEAREST_EVEN),
-    ROW(RSQRT), ROW(SELECT), ROW(SHIFT_LEFT), ROW(SHIFT_RIGHT_ARITHMETIC),
-    ROW(SHIFT_RIGHT_LOGICAL), ROW(SIGN), ROW(SINE), ROW(SINH), ROW(SQRT), ROW(SUBTRACT), ROW(TAN),
-    ROW(TANH), ROW(XOR),
+    ROW(ABS),
+    ROW(ACOS),
+    ROW(ACOSH),
+    ROW(ADD),
+    ROW(AND),
+    ROW(ASIN),
+    ROW(ASINH),
+    ROW(ATAN2),
+    ROW(ATANH),
+    ROW(CBRT),
+    ROW(CEIL),
+    ROW(CLAMP),
+    ROW(CLZ),
+    ROW(COMPARE),
+    ROW(COMPLEX),
+    ROW(CONVERT),
+    ROW(COSH),
+    ROW(COSINE),
+    ROW(DIVIDE),
+    ROW(ERF),
+    ROW(EXP),
+    ROW(EXPM1),
+    ROW(FLOOR),
+    ROW(IMAG),
+    ROW(IS_FINITE),
+    ROW(LOG),
+    ROW(LOG1P),
+    ROW(LOGISTIC),
+    ROW(MAXIMUM),
+    ROW(MINIMUM),
+    ROW(MULHI),
+    ROW(MULTIPLY),
+    ROW(NEGATE),
+    ROW(NOT),
+    ROW(OR),
+    ROW(POPCNT),
+    ROW(POWER),
+    ROW(REAL),
+    ROW(REDUCE_PRECISION),
+    ROW(REMAINDER),
+    ROW(ROUND_NEAREST_AFZ),
+    ROW(ROUND_NEAREST_EVEN),
+    ROW(RSQRT),
+    ROW(SELECT),
+    ROW(SHIFT_LEFT),
+    ROW(SHIFT_RIGHT_ARITHMETIC),
+    ROW(SHIFT_RIGHT_LOGICAL),
+    ROW(SIGN),
+    ROW(SINE),
+    ROW(SINH),
+    ROW(SQRT),
+    ROW(SUBTRACT),
+    ROW(TAN),
+    ROW(TANH),
+    ROW(XOR),
     {RP_OP_BITCAST_CONVERT, prepare_bits, bits},
     {RP_OP_CONSTANT, prepare_constant, constant},
     {RP_OP_IOTA, prepare_iota, constant},

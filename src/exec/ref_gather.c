@@ -50,7 +50,8 @@ static size_t window_dims(const struct gather_attr *a, size_t rank, size_t *dims
 }
 
 static enum rp_code check(const struct gather_attr *a, const struct rp_node *node,
-                          const struct rp_value_shape *operand, const struct rp_value_shape *indices,
+                          const struct rp_value_shape *operand,
+                          const struct rp_value_shape *indices,
                           const struct rp_value_shape *windows, struct rp_err *err)
 {
     size_t dims[RP_TENSOR_RANK], n = window_dims(a, operand->rank, dims);
@@ -138,7 +139,8 @@ static void place_start(const struct place *p, const int64_t *index, size_t rank
     }
     memset(start, 0, p->operand->rank * sizeof *start);
     for (size_t k = 0; k < a->map.n; k++) {
-        int64_t step = a->vector_dim < (int64_t)p->indices->rank ? p->index_stride[a->vector_dim] : 0;
+        int64_t step =
+            a->vector_dim < (int64_t)p->indices->rank ? p->index_stride[a->vector_dim] : 0;
 
         start[a->map.at[k]] = rp_tensor_integer(p->indices, (size_t)(base + (int64_t)k * step));
         if (p->indices->elem == RP_ELEM_U64 && start[a->map.at[k]] < 0)
@@ -220,10 +222,10 @@ static enum rp_code prepare_scatter(struct rp_plan *plan, struct rp_node *node, 
     updates = rp_node_operand(plan, node, a->k + 1);
     RP_TRY(read_list(plan, node, RP_ATTR_UPDATE_WINDOW_DIMS, updates->rank, &a->offset, err));
     RP_TRY(read_list(plan, node, RP_ATTR_INSERTED_WINDOW_DIMS, operand->rank, &a->collapsed, err));
-    RP_TRY(read_list(plan, node, RP_ATTR_SCATTER_DIMS_TO_OPERAND_DIMS, operand->rank, &a->map,
-                     err));
-    RP_TRY(read_list(plan, node, RP_ATTR_INPUT_BATCHING_DIMS, operand->rank, &a->operand_batch,
-                     err));
+    RP_TRY(
+        read_list(plan, node, RP_ATTR_SCATTER_DIMS_TO_OPERAND_DIMS, operand->rank, &a->map, err));
+    RP_TRY(
+        read_list(plan, node, RP_ATTR_INPUT_BATCHING_DIMS, operand->rank, &a->operand_batch, err));
     RP_TRY(read_list(plan, node, RP_ATTR_SCATTER_INDICES_BATCHING_DIMS, indices->rank,
                      &a->index_batch, err));
     a->vector_dim = rp_node_int(plan, node, RP_ATTR_INDEX_VECTOR_DIM, 0);

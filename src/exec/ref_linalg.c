@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Fourier transforms, Cholesky factors and triangular solves, all in double complex: the types of
- * the program are converted to it and back. Transforms are by halves while the length is even and by
- * their definition below that.
+ * the program are converted to it and back. Transforms are by halves while the length is even and
+ * by their definition below that.
  */
 #include "exec/eval_kernels.h"
 #include "exec/linalg.h"
@@ -57,8 +57,8 @@ static void transform(const rp_c128 *in, size_t step, size_t n, int sign, rp_c12
             rp_c128 sum = 0;
 
             for (size_t j = 0; j < n; j++)
-                sum += in[j * step] * cexp(rp_complex(0, sign * 2 * M_PI *
-                                                             (double)(j * k % n) / (double)n));
+                sum += in[j * step] *
+                       cexp(rp_complex(0, sign * 2 * M_PI * (double)(j * k % n) / (double)n));
             out[k] = sum;
         }
         return;
@@ -200,8 +200,7 @@ void rp_cholesky(rp_c128 *m, size_t n, bool lower)
             m[lower ? i * n + j : j * n + i] = 0;
 }
 
-static enum rp_code prepare_cholesky(struct rp_plan *plan, struct rp_node *node,
-                                     struct rp_err *err)
+static enum rp_code prepare_cholesky(struct rp_plan *plan, struct rp_node *node, struct rp_err *err)
 {
     const struct rp_value_shape *s = node->shape;
 
@@ -242,7 +241,8 @@ static enum rp_code cholesky(struct rp_eval *e, const struct rp_node *node,
 static enum rp_code prepare_solve(struct rp_plan *plan, struct rp_node *node, struct rp_err *err)
 {
     struct rp_solve *a = RP_NODE_NEW(plan, struct rp_solve);
-    const struct rp_value_shape *m = rp_node_operand(plan, node, 0), *b = rp_node_operand(plan, node, 1);
+    const struct rp_value_shape *m = rp_node_operand(plan, node, 0),
+                                *b = rp_node_operand(plan, node, 1);
 
     if (!a)
         return rp_err_nomem(err, "planning");
@@ -269,7 +269,8 @@ static rp_c128 entry(const struct rp_solve *a, const rp_c128 *m, size_t n, size_
     return a->adjoint ? conj(v) : v;
 }
 
-/* One vector x of op(A) x = b (left), or x op(A) = b: the same with the roles of i and j changed. */
+/* One vector x of op(A) x = b (left), or x op(A) = b: the same with the roles of i and j changed.
+ */
 static void solve_line(const struct rp_solve *a, const rp_c128 *m, size_t n, rp_c128 *x,
                        size_t step)
 {
@@ -289,11 +290,12 @@ static void solve_line(const struct rp_solve *a, const rp_c128 *m, size_t n, rp_
     }
 }
 
-enum rp_code rp_solve_run(const struct rp_solve *a, struct rp_tensor *left,
-                          struct rp_tensor *right, struct rp_tensor **out, struct rp_err *err)
+enum rp_code rp_solve_run(const struct rp_solve *a, struct rp_tensor *left, struct rp_tensor *right,
+                          struct rp_tensor **out, struct rp_err *err)
 {
     size_t n = (size_t)left->dims[left->rank - 1];
-    size_t rows = (size_t)right->dims[right->rank - 2], columns = (size_t)right->dims[right->rank - 1];
+    size_t rows = (size_t)right->dims[right->rank - 2],
+           columns = (size_t)right->dims[right->rank - 1];
     struct rp_tensor *m = NULL, *x = NULL;
     enum rp_code code = rp_tensor_as(left, RP_ELEM_C128, &m, err);
 

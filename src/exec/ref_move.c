@@ -10,9 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define RUN(name)                                                                       \
-    static enum rp_code name(struct rp_eval *e, const struct rp_node *node,             \
-                             struct rp_tensor *const *in, struct rp_tensor **out,       \
+#define RUN(name)                                                                 \
+    static enum rp_code name(struct rp_eval *e, const struct rp_node *node,       \
+                             struct rp_tensor *const *in, struct rp_tensor **out, \
                              struct rp_err *err)
 #define PREPARE(name) \
     static enum rp_code name(struct rp_plan *plan, struct rp_node *node, struct rp_err *err)
@@ -134,7 +134,8 @@ PREPARE(prepare_bitcast)
     const struct rp_value_shape *from = rp_node_operand(plan, node, 0);
 
     node->attrs = (void *)(uintptr_t)from;
-    if (from->n * rp_literal_unit(from->elem) != node->shape->n * rp_literal_unit(node->shape->elem))
+    if (from->n * rp_literal_unit(from->elem) !=
+        node->shape->n * rp_literal_unit(node->shape->elem))
         return rp_node_error(node, RP_FORMAT, err, "the sizes differ");
     return RP_OK;
 }

@@ -162,8 +162,8 @@ static enum rp_code training(struct rp_eval *e, const struct rp_node *node,
 }
 
 /* Operands: x, scale, mean, variance, gradient of the output. */
-static enum rp_code grad(struct rp_eval *e, const struct rp_node *node,
-                         struct rp_tensor *const *in, struct rp_tensor **out, struct rp_err *err)
+static enum rp_code grad(struct rp_eval *e, const struct rp_node *node, struct rp_tensor *const *in,
+                         struct rp_tensor **out, struct rp_err *err)
 {
     const struct norm_attr *a = node->attrs;
     struct work w;
@@ -187,9 +187,8 @@ static enum rp_code grad(struct rp_eval *e, const struct rp_node *node,
             size_t f = feature_of(&w, i);
             double r = 1 / sqrt(data(w.in[3])[f] + a->epsilon), n = (double)w.n;
 
-            data(w.out[0])[i] =
-                data(w.in[1])[f] * r / n *
-                (n * dy[i] - doffset[f] - (x[i] - mean[f]) * r * dscale[f]);
+            data(w.out[0])[i] = data(w.in[1])[f] * r / n *
+                                (n * dy[i] - doffset[f] - (x[i] - mean[f]) * r * dscale[f]);
         }
     }
     return end(&w, code, node, 3, out, err);

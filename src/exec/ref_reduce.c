@@ -44,10 +44,11 @@ enum rp_code rp_tensor_as(struct rp_tensor *t, unsigned elem, struct rp_tensor *
 /* ---- the work of one variadic reduction ---- */
 
 struct work {
-    size_t k;                  /* operands */
+    size_t k;                             /* operands */
     struct rp_tensor **in, **init, **out; /* wide */
     struct rp_tape_frame frame;
-    char *acc[RP_REDUCE_MOST], *next[RP_REDUCE_MOST], *value[RP_REDUCE_MOST], *packed[RP_REDUCE_MOST];
+    char *acc[RP_REDUCE_MOST], *next[RP_REDUCE_MOST], *value[RP_REDUCE_MOST],
+        *packed[RP_REDUCE_MOST];
     char *memory;
 };
 
@@ -122,8 +123,8 @@ enum rp_code rp_reduce_prepare(struct rp_plan *plan, struct rp_node *node, struc
     if (node->nin % 2 || !a->k || a->k > RP_REDUCE_MOST || node->ncalled != 1 ||
         node->called[0]->nparams != node->nin)
         return rp_node_error(node, RP_FORMAT, err, "its function does not fit its operands");
-    RP_TRY(rp_node_ints(plan, node, RP_ATTR_DIMENSIONS, from->rank ? from->rank : 1, &dims, &n,
-                        err));
+    RP_TRY(
+        rp_node_ints(plan, node, RP_ATTR_DIMENSIONS, from->rank ? from->rank : 1, &dims, &n, err));
     for (size_t i = 0; i < n && from->rank; i++)
         a->reduced[dims[i]] = true;
     RP_TRY(rp_tape_new(plan, node->called[0], true, &a->tape, err));
@@ -232,8 +233,8 @@ static enum rp_code prepare_window(struct rp_plan *plan, struct rp_node *node, s
     if (node->nin % 2 || !a->reduce.k || a->reduce.k > RP_REDUCE_MOST || node->ncalled != 1 ||
         node->called[0]->nparams != node->nin)
         return rp_node_error(node, RP_FORMAT, err, "its function does not fit its operands");
-    if (from->rank && (!attr || !rp_window_parse(attr->at, attr->n, &a->window) ||
-                       a->window.n != from->rank))
+    if (from->rank &&
+        (!attr || !rp_window_parse(attr->at, attr->n, &a->window) || a->window.n != from->rank))
         return rp_node_error(node, RP_FORMAT, err, "its window does not fit its operand");
     return rp_tape_new(plan, node->called[0], true, &a->reduce.tape, err);
 }

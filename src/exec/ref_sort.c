@@ -30,8 +30,8 @@ static enum rp_code prepare_sort(struct rp_plan *plan, struct rp_node *node, str
     if (node->ncalled != 1 || node->called[0]->nparams != 2 * node->nin ||
         node->nin > RP_REDUCE_MOST)
         return rp_node_error(node, RP_FORMAT, err, "its function does not fit its operands");
-    RP_TRY(rp_node_ints(plan, node, RP_ATTR_DIMENSIONS, from->rank ? from->rank : 1, &dims, &n,
-                        err));
+    RP_TRY(
+        rp_node_ints(plan, node, RP_ATTR_DIMENSIONS, from->rank ? from->rank : 1, &dims, &n, err));
     a->dim = n ? dims[0] : (int64_t)from->rank - 1;
     RP_TRY(rp_tape_new(plan, node->called[0], false, &a->tape, err));
     if (a->tape->nresults != 1 || a->tape->regs[a->tape->results[0]].elem != RP_ELEM_PRED)
@@ -110,8 +110,8 @@ static enum rp_code sort_lines(const struct sort_attr *a, struct line *l, struct
         for (size_t k = 0; k < l->k; k++)
             for (size_t i = 0; i < n; i++)
                 memcpy(to[k]->data + (l->base + (int64_t)i * l->step) * (int64_t)to[k]->unit,
-                       l->in[k]->data + (l->base + (int64_t)order[i] * l->step) *
-                                            (int64_t)to[k]->unit,
+                       l->in[k]->data +
+                           (l->base + (int64_t)order[i] * l->step) * (int64_t)to[k]->unit,
                        to[k]->unit);
         rp_index_next(index, dims, t->rank);
     }

@@ -9,9 +9,9 @@
 struct rp_slot {
     uint8_t elem;
     uint32_t rank;
-    const int64_t *dims;   /* borrowed from the program */
-    uint32_t shape;        /* of the program */
-    uint32_t op;           /* the parameter; of outputs the root */
+    const int64_t *dims; /* borrowed from the program */
+    uint32_t shape;      /* of the program */
+    uint32_t op;         /* the parameter; of outputs the root */
 };
 struct rp_signature {
     struct rp_slot *in, *out;

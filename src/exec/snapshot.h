@@ -15,8 +15,8 @@ struct rp_snapshot {
 
 /*
  * Bytes of a protobuf file. Arrays of the framed form whose layout is row-major point into the
- * bytes, which must outlive them. A file without values is RP_OK with kind NULL; damage is RP_FORMAT
- * with the byte. Released in every case by rp_snapshot_release.
+ * bytes, which must outlive them. A file without values is RP_OK with kind NULL; damage is
+ * RP_FORMAT with the byte. Released in every case by rp_snapshot_release.
  */
 enum rp_code rp_snapshot_read(const uint8_t *bytes, size_t n, const struct rp_limits *limits,
                               struct rp_snapshot *out, struct rp_err *err);

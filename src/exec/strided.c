@@ -39,10 +39,10 @@ static void join(const struct rp_strided *s, struct rp_strided *out)
     }
 }
 
-#define ROW(type)                                                              \
-    for (int64_t i = 0; i < n; i++)                                            \
-        *(type *)(to + i * dt * (int64_t)sizeof(type)) =                       \
-            *(const type *)(from + i * df * (int64_t)sizeof(type));            \
+#define ROW(type)                                                   \
+    for (int64_t i = 0; i < n; i++)                                 \
+        *(type *)(to + i * dt * (int64_t)sizeof(type)) =            \
+            *(const type *)(from + i * df * (int64_t)sizeof(type)); \
     break
 
 struct sixteen {
@@ -83,7 +83,8 @@ static bool copy_tiles(const struct rp_strided *s, size_t row, size_t column, ch
 
             for (int64_t i = 0; i < nr; i++)
                 copy_row(s->unit, nc, to + ((r + i) * s->to[row] + c * s->to[column]) * unit,
-                         s->to[column], from + ((r + i) * s->from[row] + c * s->from[column]) * unit,
+                         s->to[column],
+                         from + ((r + i) * s->from[row] + c * s->from[column]) * unit,
                          s->from[column]);
         }
     return true;

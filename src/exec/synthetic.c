@@ -3,8 +3,8 @@
  * Synthetic inputs. Floats are normal with a deviation of 1 / sqrt(size of the first dimension of a
  * matrix), so that products keep their magnitude; where an input goes straight into a square root,
  * a logarithm or a division it is positive. Integers that become indices of a gather, a scatter or
- * a dynamic slice (also behind reshapes, converts, clamps and calls) stay below the size they index;
- * other integers are small; pred is either.
+ * a dynamic slice (also behind reshapes, converts, clamps and calls) stay below the size they
+ * index; other integers are small; pred is either.
  */
 #include "exec/synthetic.h"
 

@@ -2,9 +2,9 @@
 #ifndef RP_EXEC_TAPE_H
 #define RP_EXEC_TAPE_H
 /*
- * A function of scalars (the body of a reduction, a comparison of a sort, an element-wise fusion) as
- * a list of lanes over registers, each of which holds up to RP_TAPE_LANES elements: one call runs
- * it for that many scalars at a time.
+ * A function of scalars (the body of a reduction, a comparison of a sort, an element-wise fusion)
+ * as a list of lanes over registers, each of which holds up to RP_TAPE_LANES elements: one call
+ * runs it for that many scalars at a time.
  *
  *     add = { r2 = r0 + r1 }   reg[0], reg[1] point at arguments, reg[2] at the frame's own memory
  */

@@ -22,7 +22,7 @@
 
 struct rp_tensor {
     _Atomic uint32_t users;
-    uint8_t elem; /* enum rp_elem; RP_ELEM_TUPLE has parts, RP_ELEM_TOKEN neither parts nor data */
+    uint8_t elem;  /* enum rp_elem; RP_ELEM_TUPLE has parts, RP_ELEM_TOKEN neither parts nor data */
     bool borrowed; /* data belongs to somebody who lives longer */
     uint32_t rank;
     size_t n, unit; /* elements; bytes of one */

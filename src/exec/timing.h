@@ -8,10 +8,10 @@
 #include "exec/engines.h"
 
 struct rp_timing_options {
-    int64_t iterations;  /* 0: until time_ns, and until the median is known well */
-    int64_t time_ns;     /* 0: the default of a second */
-    int64_t warmup;      /* below 0: until it is stable */
-    bool cold;           /* the caches are emptied before each run */
+    int64_t iterations; /* 0: until time_ns, and until the median is known well */
+    int64_t time_ns;    /* 0: the default of a second */
+    int64_t warmup;     /* below 0: until it is stable */
+    bool cold;          /* the caches are emptied before each run */
 };
 
 struct rp_timing {

@@ -115,7 +115,8 @@ static void npy_headers(void **state)
         {"{'descr': '>f4', 'fortran_order': False, 'shape': (2,), }", RP_UNSUPPORTED},
         {"{'descr': '<f4', 'fortran_order': False, 'shape': (3,), }", RP_FORMAT},
         {"{'descr': '<f4', 'fortran_order': False, 'shape': (-1,), }", RP_FORMAT},
-        {"{'descr': '<f4', 'fortran_order': False, 'shape': (9223372036854775807, 99), }", RP_FORMAT},
+        {"{'descr': '<f4', 'fortran_order': False, 'shape': (9223372036854775807, 99), }",
+         RP_FORMAT},
         {"{'descr': '<f4', 'shape': (2,), }", RP_FORMAT},
         {"", RP_FORMAT},
     };
@@ -182,9 +183,9 @@ static void percentiles(void **state)
 
 int test_arrays(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(there_and_back), cmocka_unit_test(damage), cmocka_unit_test(npy_headers),
-        cmocka_unit_test(comparing),      cmocka_unit_test(percentiles)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(there_and_back), cmocka_unit_test(damage),
+                                       cmocka_unit_test(npy_headers), cmocka_unit_test(comparing),
+                                       cmocka_unit_test(percentiles)};
 
     return cmocka_run_group_tests_name("arrays", tests, NULL, NULL);
 }

@@ -32,10 +32,11 @@ static const struct exec_case floats[] = {
      {1, 2.718281828, 0.367879441, 0, 0.761594156, -0.761594156, 0.5, 0.731058579, 0.268941421, 0,
       0.842700793, -0.842700793}},
     {"log, sqrt, rsqrt, power",
-     MODULE " a = f32[3] constant({4, 0, -1})\n b = f32[3] constant({0.5, 2, 3})\n"
-            " l = f32[3] log(a)\n s = f32[3] sqrt(a)\n r = f32[3] rsqrt(a)\n"
-            " p = f32[3] power(a, b)\n ROOT o = (f32[3], f32[3], f32[3], f32[3]) tuple(l, s, r, p)\n"
-            "}\n",
+     MODULE
+     " a = f32[3] constant({4, 0, -1})\n b = f32[3] constant({0.5, 2, 3})\n"
+     " l = f32[3] log(a)\n s = f32[3] sqrt(a)\n r = f32[3] rsqrt(a)\n"
+     " p = f32[3] power(a, b)\n ROOT o = (f32[3], f32[3], f32[3], f32[3]) tuple(l, s, r, p)\n"
+     "}\n",
      12,
      {1.386294361, -INFINITY, NAN, 2, 0, NAN, 0.5, INFINITY, NAN, 2, 0, -1}},
     {"rounding",
@@ -121,9 +122,10 @@ static const struct exec_case integers[] = {
 
 static const struct exec_case complexes[] = {
     {"product, quotient, magnitude",
-     MODULE " a = c64[1] constant({(3, 4)})\n b = c64[1] constant({(0, 1)})\n"
-            " p = c64[1] multiply(a, b)\n q = c64[1] divide(a, b)\n m = f32[1] abs(a)\n"
-            " i = f32[1] imag(a)\n ROOT o = (c64[1], c64[1], f32[1], f32[1]) tuple(p, q, m, i)\n}\n",
+     MODULE
+     " a = c64[1] constant({(3, 4)})\n b = c64[1] constant({(0, 1)})\n"
+     " p = c64[1] multiply(a, b)\n q = c64[1] divide(a, b)\n m = f32[1] abs(a)\n"
+     " i = f32[1] imag(a)\n ROOT o = (c64[1], c64[1], f32[1], f32[1]) tuple(p, q, m, i)\n}\n",
      6,
      {-4, 3, 4, -3, 5, 4}},
     {"of parts",
@@ -145,12 +147,13 @@ static const struct exec_case others[] = {
      2,
      {12, 24}},
     {"a chain with broadcasts, which fast reads in place",
-     MODULE " a = f32[2,3] constant({{1,2,3},{4,5,6}})\n r = f32[3] constant({10,20,30})\n"
-            " c = f32[2] constant({100,200})\n s = f32[] constant(0.5)\n"
-            " rb = f32[2,3] broadcast(r), dimensions={1}\n cb = f32[2,3] broadcast(c), dimensions={0}\n"
-            " sb = f32[2,3] broadcast(s), dimensions={}\n x = f32[2,3] add(a, rb)\n"
-            " y = f32[2,3] add(x, cb)\n z = f32[2,3] multiply(y, sb)\n n = f32[2,3] negate(x)\n"
-            " ROOT o = (f32[2,3], f32[2,3]) tuple(z, n)\n}\n",
+     MODULE
+     " a = f32[2,3] constant({{1,2,3},{4,5,6}})\n r = f32[3] constant({10,20,30})\n"
+     " c = f32[2] constant({100,200})\n s = f32[] constant(0.5)\n"
+     " rb = f32[2,3] broadcast(r), dimensions={1}\n cb = f32[2,3] broadcast(c), dimensions={0}\n"
+     " sb = f32[2,3] broadcast(s), dimensions={}\n x = f32[2,3] add(a, rb)\n"
+     " y = f32[2,3] add(x, cb)\n z = f32[2,3] multiply(y, sb)\n n = f32[2,3] negate(x)\n"
+     " ROOT o = (f32[2,3], f32[2,3]) tuple(z, n)\n}\n",
      12,
      {55.5, 61, 66.5, 107, 112.5, 118, -11, -22, -33, -14, -25, -36}},
 };

@@ -3,13 +3,15 @@
 #include "exec_fixture.h"
 
 #define MODULE "HloModule m\nENTRY e {\n"
-#define ADD    "HloModule m\nadd {\n x = f32[] parameter(0)\n y = f32[] parameter(1)\n ROOT r = f32[] add(x, y)\n}\n"
+#define ADD \
+    "HloModule m\nadd {\n x = f32[] parameter(0)\n y = f32[] parameter(1)\n ROOT r = f32[] add(x, y)\n}\n"
 
 static const struct exec_case moves[] = {
     {"transpose, reverse, slice with steps",
-     MODULE " a = s32[2,3] constant({{1,2,3},{4,5,6}})\n t = s32[3,2] transpose(a), dimensions={1,0}\n"
-            " r = s32[2,3] reverse(a), dimensions={1}\n s = s32[1,2] slice(a), slice={[1:2], [0:3:2]}\n"
-            " ROOT o = (s32[3,2], s32[2,3], s32[1,2]) tuple(t, r, s)\n}\n",
+     MODULE
+     " a = s32[2,3] constant({{1,2,3},{4,5,6}})\n t = s32[3,2] transpose(a), dimensions={1,0}\n"
+     " r = s32[2,3] reverse(a), dimensions={1}\n s = s32[1,2] slice(a), slice={[1:2], [0:3:2]}\n"
+     " ROOT o = (s32[3,2], s32[2,3], s32[1,2]) tuple(t, r, s)\n}\n",
      14,
      {1, 4, 2, 5, 3, 6, 3, 2, 1, 6, 5, 4, 4, 6}},
     {"pad: negative edge and between",
@@ -23,9 +25,10 @@ static const struct exec_case moves[] = {
      6,
      {7, 8, 0, 0, 1, 1}},
     {"dynamic slices are clamped",
-     MODULE " a = s32[4] constant({1,2,3,4})\n i = s32[] constant(9)\n u = s32[2] constant({70,80})\n"
-            " s = s32[2] dynamic-slice(a, i), dynamic_slice_sizes={2}\n"
-            " d = s32[4] dynamic-update-slice(a, u, i)\n ROOT o = (s32[2], s32[4]) tuple(s, d)\n}\n",
+     MODULE
+     " a = s32[4] constant({1,2,3,4})\n i = s32[] constant(9)\n u = s32[2] constant({70,80})\n"
+     " s = s32[2] dynamic-slice(a, i), dynamic_slice_sizes={2}\n"
+     " d = s32[4] dynamic-update-slice(a, u, i)\n ROOT o = (s32[2], s32[4]) tuple(s, d)\n}\n",
      6,
      {3, 4, 1, 2, 70, 80}},
     {"bitcast goes by the layout",
@@ -64,8 +67,9 @@ static const struct exec_case reductions[] = {
      6,
      {6.5, 15.5, 5.5, 7.5, 9.5, 21.5}},
     {"dimensions that are not neighbours",
-     ADD "ENTRY e {\n a = f32[2,2,2] constant({{{1,2},{3,4}},{{5,6},{7,8}}})\n z = f32[] constant(0)\n"
-         " ROOT r = f32[2] reduce(a, z), dimensions={0,2}, to_apply=add\n}\n",
+     ADD
+     "ENTRY e {\n a = f32[2,2,2] constant({{{1,2},{3,4}},{{5,6},{7,8}}})\n z = f32[] constant(0)\n"
+     " ROOT r = f32[2] reduce(a, z), dimensions={0,2}, to_apply=add\n}\n",
      2,
      {14, 22}},
     {"two at once: the largest and its place",
@@ -119,19 +123,21 @@ static const struct exec_case products[] = {
      1,
      {20000}},
     {"convolution with stride, pad and dilation",
-     MODULE " a = f32[1,4,1] constant({{{1},{2},{3},{4}}})\n k = f32[2,1,1] constant({{{10}},{{1}}})\n"
-            " c = f32[1,2,1] convolution(a, k), window={size=2 stride=2}, dim_labels=b0f_0io->b0f\n"
-            " d = f32[1,4,1] convolution(a, k), window={size=2 pad=1_1 rhs_dilate=2}, "
-            "dim_labels=b0f_0io->b0f\n"
-            " l = f32[1,6,1] convolution(a, k), window={size=2 lhs_dilate=2}, "
-            "dim_labels=b0f_0io->b0f\n"
-            " ROOT o = (f32[1,2,1], f32[1,4,1], f32[1,6,1]) tuple(c, d, l)\n}\n",
+     MODULE
+     " a = f32[1,4,1] constant({{{1},{2},{3},{4}}})\n k = f32[2,1,1] constant({{{10}},{{1}}})\n"
+     " c = f32[1,2,1] convolution(a, k), window={size=2 stride=2}, dim_labels=b0f_0io->b0f\n"
+     " d = f32[1,4,1] convolution(a, k), window={size=2 pad=1_1 rhs_dilate=2}, "
+     "dim_labels=b0f_0io->b0f\n"
+     " l = f32[1,6,1] convolution(a, k), window={size=2 lhs_dilate=2}, "
+     "dim_labels=b0f_0io->b0f\n"
+     " ROOT o = (f32[1,2,1], f32[1,4,1], f32[1,6,1]) tuple(c, d, l)\n}\n",
      12,
      {12, 34, 2, 13, 24, 30, 10, 2, 20, 3, 30, 4}},
     {"reversed window and feature groups",
-     MODULE " a = f32[1,2,2] constant({{{1,2},{3,4}}})\n k = f32[2,1,2] constant({{{10,20}},{{1,2}}})\n"
-            " ROOT c = f32[1,1,2] convolution(a, k), window={size=2 rhs_reversal=1}, "
-            "dim_labels=b0f_0io->b0f, feature_group_count=2\n}\n",
+     MODULE
+     " a = f32[1,2,2] constant({{{1,2},{3,4}}})\n k = f32[2,1,2] constant({{{10,20}},{{1,2}}})\n"
+     " ROOT c = f32[1,1,2] convolution(a, k), window={size=2 rhs_reversal=1}, "
+     "dim_labels=b0f_0io->b0f, feature_group_count=2\n}\n",
      2,
      {31, 84}},
     {"cholesky and a triangular solve",
@@ -188,9 +194,10 @@ static const struct exec_case flow[] = {
      4,
      {0, 1, 1797259609, 2579123966}},
     {"batch-norm-inference",
-     MODULE " x = f32[1,2] constant({{3, 10}})\n s = f32[2] constant({2, 1})\n"
-            " o = f32[2] constant({1, 0})\n m = f32[2] constant({1, 4})\n v = f32[2] constant({4, 9})\n"
-            " ROOT b = f32[1,2] batch-norm-inference(x, s, o, m, v), epsilon=0, feature_index=1\n}\n",
+     MODULE
+     " x = f32[1,2] constant({{3, 10}})\n s = f32[2] constant({2, 1})\n"
+     " o = f32[2] constant({1, 0})\n m = f32[2] constant({1, 4})\n v = f32[2] constant({4, 9})\n"
+     " ROOT b = f32[1,2] batch-norm-inference(x, s, o, m, v), epsilon=0, feature_index=1\n}\n",
      2,
      {3, 2}},
     {"a product by its custom call",
@@ -249,8 +256,9 @@ static void refusals(void **state)
          RP_FORMAT},
         {MODULE " a = f32[2] constant({1,2})\n ROOT s = f32[1] slice(a), slice={[1:5]}\n}\n",
          "bounds", RP_FORMAT},
-        {MODULE " a = f32[2] constant({1,2})\n b = f32[3] constant({1,2,3})\n"
-                " ROOT d = f32[] dot(a, b), lhs_contracting_dims={0}, rhs_contracting_dims={0}\n}\n",
+        {MODULE
+         " a = f32[2] constant({1,2})\n b = f32[3] constant({1,2,3})\n"
+         " ROOT d = f32[] dot(a, b), lhs_contracting_dims={0}, rhs_contracting_dims={0}\n}\n",
          "differ", RP_FORMAT},
         {MODULE " a = f32[2] constant({1,2})\n ROOT s = f32[2] and(a, a)\n}\n", "f32",
          RP_UNSUPPORTED},
