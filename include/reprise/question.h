@@ -49,7 +49,7 @@ enum {
     RP_ACCEPTS_NOTHING = 0,
     RP_ACCEPTS_TRACES = 1,
     RP_ACCEPTS_PROGRAMS = 2,
-    RP_ACCEPTS_OPTIONAL = 4 /* with one of these: it may also be asked without an input */
+    RP_ACCEPTS_NONE_TOO = 4 /* with the others: some settings need no input */
 };
 
 struct rp_question {

@@ -166,7 +166,9 @@ static enum rp_code split(const struct rp_dataset *dataset, uint8_t *run_of, str
     return RP_OK;
 }
 
-enum holds { HOLDS_NOTHING = 0, HOLDS_PROGRAM = 1, HOLDS_TRACE = 2 };
+/* Of several the largest counts: a trace, because dumps lie beside traces; but not what could be
+   any text. */
+enum holds { HOLDS_NOTHING, HOLDS_SOMETHING, HOLDS_PROGRAM, HOLDS_TRACE };
 
 /* What a source is by its first bytes. What cannot be opened or is unknown tells nothing here: the
    loader says why. */
@@ -174,18 +176,19 @@ static enum holds holds_what(const struct rp_dataset *dataset, size_t i)
 {
     const struct rp_format *format = NULL;
     struct rp_input *in;
-    enum rp_code code;
+    enum holds holds = HOLDS_NOTHING;
 
     if (rp_source_open(dataset->sources, i, &in, NULL) != RP_OK)
         return HOLDS_NOTHING;
-    code = rp_format_sniff(in, &format, NULL);
+    if (rp_format_sniff(in, &format, NULL) == RP_OK)
+        holds = format->kind == RP_FORMAT_KIND_PROGRAM ? HOLDS_PROGRAM
+                : rp_format_fits_surely(in, format)    ? HOLDS_TRACE
+                                                       : HOLDS_SOMETHING;
     rp_source_return(dataset->sources, i, in);
-    if (code != RP_OK)
-        return HOLDS_NOTHING;
-    return format->kind == RP_FORMAT_KIND_PROGRAM ? HOLDS_PROGRAM : HOLDS_TRACE;
+    return holds;
 }
 
-/* What each of the two holds: traces where there is one, because dumps lie beside them. */
+/* What each of the two holds. */
 static void look_inside(const struct rp_dataset *dataset, const uint8_t *run_of,
                         enum holds holds[2])
 {
@@ -198,20 +201,24 @@ static void look_inside(const struct rp_dataset *dataset, const uint8_t *run_of,
 
             holds[run_of[i]] = here > holds[run_of[i]] ? here : holds[run_of[i]];
         }
+    for (i = 0; i < 2; i++)
+        holds[i] = holds[i] == HOLDS_SOMETHING ? HOLDS_TRACE : holds[i];
 }
 
-/* ---- programs ---- */
+/* ---- answers ---- */
 
-static enum rp_code check_settings(const struct rp_settings *settings, struct rp_err *err)
+/* Options that the inputs cannot follow are errors. */
+static enum rp_code check_settings(const struct rp_settings *settings, bool traces,
+                                   struct rp_err *err)
 {
-    static const char *const of_traces[] = {"fail-over", "rank", "step", "window"};
-    size_t i;
+    static const char *const of_traces[] = {"fail-over", "rank", "step", "window", NULL};
+    static const char *const of_programs[] = {"module", "stage", NULL};
+    const char *const *name = traces ? of_programs : of_traces;
 
-    for (i = 0; i < sizeof of_traces / sizeof of_traces[0]; i++)
-        if (rp_settings_has(settings, of_traces[i]))
-            return rp_err_set(err, RP_USAGE,
-                              "option '--%s' is about traces, and these are programs",
-                              of_traces[i]);
+    for (; *name; name++)
+        if (rp_settings_has(settings, *name))
+            return rp_err_set(err, RP_USAGE, "option '--%s' is about %s, and these are %s", *name,
+                              traces ? "programs" : "traces", traces ? "traces" : "programs");
     return RP_OK;
 }
 
@@ -222,7 +229,7 @@ static enum rp_code diff_programs(struct rp_ctx *ctx, const struct rp_dataset *d
     struct rp_diff *root = result->root;
     int64_t limit = rp_settings_int(settings, "limit");
 
-    RP_TRY(check_settings(settings, err));
+    RP_TRY(check_settings(settings, false, err));
     RP_TRY(rp_diff_programs(ctx, dataset, settings, result, err));
     root->inputs = "programs";
     if (rp_settings_has(settings, "limit") && limit > 0) {
@@ -240,6 +247,7 @@ static enum rp_code diff_traces(struct rp_ctx *ctx, const struct rp_dataset *dat
 {
     struct rp_trace_diff_options options;
 
+    RP_TRY(check_settings(settings, true, err));
     RP_TRY(read_limit(rp_settings_text(settings, "fail-over"), &options, err));
     result->root = RP_ARENA_NEW(&result->arena, struct rp_trace_diff_root, 1);
     if (!result->root)

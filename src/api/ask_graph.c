@@ -25,20 +25,25 @@ static enum rp_code list(const struct graph_run *run, const struct rp_program *p
     if (rp_settings_flag(run->settings, "tree"))
         RP_TRY(rp_list_tree(p, arena, listing, err));
     if (near)
-        RP_TRY(rp_list_near(p, near, hops < 0 ? 0 : (unsigned)hops, arena, listing, err));
+        RP_TRY(rp_list_near(p, near,
+                            hops < 0      ? 0
+                            : hops > 1000 ? 1000
+                                          : (unsigned)hops,
+                            arena, listing, err));
     if (path)
         RP_TRY(rp_list_path(p, path, arena, listing, err));
     return grep ? rp_list_grep(p, grep, arena, listing, err) : RP_OK;
 }
 
-static enum rp_code draw(const struct rp_program *p, const char *hash, const char *path, bool html,
-                         struct rp_err *err)
+/* Graphviz gets what was listed, where something was. */
+static enum rp_code draw(const struct rp_program *p, const bool *wanted, const char *path,
+                         bool html, struct rp_err *err)
 {
     struct rp_out *to;
     enum rp_code code;
 
     RP_TRY(rp_out_open(path, &to, err));
-    code = html ? rp_draw_program_html(p, hash, to, err) : rp_draw_program_dot(p, to, err);
+    code = html ? rp_draw_program_html(p, to, err) : rp_draw_program_dot(p, wanted, to);
     if (code == RP_OK)
         return rp_out_close(to, err);
     rp_out_abandon(to);
@@ -88,9 +93,15 @@ static enum rp_code program(void *user, const struct rp_loaded_program *loaded, 
     RP_TRY(list(run, loaded->program, &listing, err));
     root->listing = listing.lines;
     root->nlisting = listing.n;
+    if (rp_settings_has(run->settings, "grep") && !listing.n)
+        run->result->answer = RP_ANSWER_NO;
+    if (listing.n || run->result->answer)
+        run->result->type = rp_graph_listing_type(&run->result->arena);
+    if (!run->result->type)
+        return rp_err_nomem(err, "listing operations");
     if (html)
-        RP_TRY(draw(loaded->program, root->hash, html, true, err));
-    return dot ? draw(loaded->program, root->hash, dot, false, err) : RP_OK;
+        RP_TRY(draw(loaded->program, NULL, html, true, err));
+    return dot ? draw(loaded->program, listing.ops, dot, false, err) : RP_OK;
 }
 
 /* What is shown of one program only. */
@@ -133,7 +144,8 @@ static const struct rp_option options[] = {
     {"stage", 0, RP_OPT_TEXT, "STAGE", NULL,
      "... at source, before, after, run, a pass's number or a part of its name", 0},
     {"html", 0, RP_OPT_PATH, "FILE", NULL, "also write a page for the browser", 0},
-    {"dot", 0, RP_OPT_PATH, "FILE", NULL, "also write a graph for Graphviz", 0},
+    {"dot", 0, RP_OPT_PATH, "FILE", NULL,
+     "also write a graph for Graphviz: of all, or of what is listed", 0},
     RP_OPTION_END};
 
 const struct rp_question_row rp_ask_graph = {

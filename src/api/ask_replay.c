@@ -493,7 +493,7 @@ const struct rp_question_row rp_ask_replay = {
                      "reprise replay module.txt --check engine:ref\tcompare two engines\n"
                      "reprise replay module.txt --profile 10\twhere the time goes\n"
                      "reprise replay engines\twhat can run programs here\n",
-                 .accepts = RP_ACCEPTS_PROGRAMS | RP_ACCEPTS_OPTIONAL,
+                 .accepts = RP_ACCEPTS_PROGRAMS | RP_ACCEPTS_NONE_TOO,
                  .options = options,
                  .type = &rp_replay_type},
     .run = run};

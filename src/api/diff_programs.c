@@ -462,7 +462,9 @@ static enum rp_code steps_of_family(struct diff_run *run, const struct items *it
 
         code = load(run, items->source[item], &loaded[opened]);
         graphs[opened] = (struct rp_step_graph){
-            {&loaded[opened].side, RP_NONE}, items->keys[item].name, items->number[item]};
+            {&loaded[opened].side, RP_NONE},
+            items->keys[item].name,
+            items->number[item] == RP_ABSENT_I64 ? (int64_t)item + 1 : items->number[item]};
     }
     if (code == RP_OK)
         code = rp_explain_steps(graphs, n, run->arena, steps, run->err);

@@ -49,9 +49,7 @@ static bool on_progress(void *user, uint64_t done, uint64_t total)
     return !atomic_load(&load->cancelled);
 }
 
-/* Whether the content is surely of the format, and not only what is left where nothing else fits.
- */
-static bool surely(struct rp_input *in, const struct rp_format *format)
+bool rp_format_fits_surely(struct rp_input *in, const struct rp_format *format)
 {
     const uint8_t *head;
     size_t n;
@@ -97,7 +95,7 @@ static enum rp_code read_source(struct load *load, const struct rp_source *sourc
         rp_input_close(in);
         return RP_OK;
     }
-    certain = !source->found || surely(in, format);
+    certain = !source->found || rp_format_fits_surely(in, format);
     code = rp_format_read(in, &options, import, err);
     if (code == RP_FORMAT || code == RP_LIMIT || code == RP_UNSUPPORTED) {
         if (!certain)

@@ -43,4 +43,10 @@ enum rp_code rp_each_trace(struct rp_ctx *ctx, const struct rp_dataset *dataset,
 /* Whether two paths are one file; false where one of them is none. */
 bool rp_is_same_file(const char *a, const char *b);
 
+struct rp_format;
+
+/* Whether the content is surely of the format, and not only what is left where nothing else fits.
+   The input stays at its beginning. */
+bool rp_format_fits_surely(struct rp_input *in, const struct rp_format *format);
+
 #endif

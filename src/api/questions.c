@@ -52,8 +52,7 @@ enum rp_code rp_ask(struct rp_ctx *ctx, const struct rp_dataset *dataset, const 
     *out = NULL;
     if (!row)
         return rp_err_set(err, RP_USAGE, "there is no question '%s'", question);
-    if (row->question.accepts != RP_ACCEPTS_NOTHING && !dataset &&
-        !(row->question.accepts & RP_ACCEPTS_OPTIONAL))
+    if (row->question.accepts && !(row->question.accepts & RP_ACCEPTS_NONE_TOO) && !dataset)
         return rp_err_set(err, RP_USAGE, "question '%s' needs an input", question);
     RP_TRY(rp_settings_init(&checked, row->question.options, settings, nsettings, err));
     RP_TRY(rp_result_new(row->question.type, out, err));

@@ -14,6 +14,7 @@
     X(critpath)             \
     X(stalls)               \
     X(launches)             \
+    X(simulate)             \
     X(convert)              \
     X(graph)                \
     X(replay)               \

@@ -43,7 +43,7 @@ static enum rp_code ask(const struct cli_call *call, struct rp_ctx *ctx, struct 
     struct rp_dataset *dataset = NULL;
     enum rp_code code = RP_OK;
 
-    if (question->accepts && call->nwords)
+    if (question->accepts && (call->nwords || !(question->accepts & RP_ACCEPTS_NONE_TOO)))
         code = rp_open(ctx, call->words, call->nwords, &options, &dataset, err);
     if (code == RP_OK)
         code = rp_ask(ctx, dataset, question->name, call->settings, call->nsettings, result, err);
@@ -66,7 +66,7 @@ static bool words_fit(const struct cli_call *call, struct rp_err *err)
     if (!question->accepts && call->nwords)
         snprintf(err->text, sizeof err->text, "'%s' takes no file: '%s'", question->name,
                  call->words[0]);
-    else if (question->accepts && !(question->accepts & RP_ACCEPTS_OPTIONAL) && !call->nwords)
+    else if (question->accepts && !(question->accepts & RP_ACCEPTS_NONE_TOO) && !call->nwords)
         snprintf(err->text, sizeof err->text, "'%s' needs a file, a folder or '-'", question->name);
     else if (flag(call, "json") && flag(call, "csv"))
         snprintf(err->text, sizeof err->text, "choose one of '--json' and '--csv'");

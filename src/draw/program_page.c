@@ -6,7 +6,27 @@
  */
 #include "draw/program_page.h"
 
+#include "draw/program_page_text.h"
+#include "program/literal.h"
+#include "program/structure.h"
+
+#include <stdio.h>
 #include <string.h>
+
+/* Strings of one kind, numbered in the order of their first use. */
+struct table {
+    struct rp_map number;
+    RP_VEC(uint32_t) string;
+};
+
+struct page {
+    const struct rp_program *p;
+    struct rp_out *to;
+    struct rp_err *err;
+    struct rp_hashes hashes;
+    struct rp_costs costs;
+    struct table scopes, files, foreign; /* foreign: opcodes, behind the known ones */
+};
 
 /* A JSON string that may stand inside of a script. */
 static void put_json(struct rp_out *to, const char *text, size_t n)
@@ -45,24 +65,28 @@ static void put_shapes(struct rp_out *to, const struct rp_program *p)
     rp_out_text(to, "],\n");
 }
 
-static void put_computations(struct rp_out *to, const struct rp_program *p)
+/* Name, operations, root, and a number that computations with the same content share. */
+static enum rp_code put_computations(struct page *g)
 {
-    rp_out_text(to, "\"comps\":[");
-    for (size_t i = 0; i < p->computations.n; i++) {
+    const struct rp_program *p = g->p;
+    struct rp_map same;
+    enum rp_code code = RP_OK;
+
+    rp_map_init(&same);
+    rp_out_text(g->to, "\"comps\":[");
+    for (uint32_t i = 0; code == RP_OK && i < p->computations.n; i++) {
         const struct rp_computation *c = &p->computations.at[i];
+        uint32_t first = i;
 
-        rp_out_text(to, i ? ",\n[" : "[");
-        put_string(to, p, c->name);
-        rp_out_printf(to, ",%u,%u,%u]", c->first, c->n, c->root);
+        code = rp_map_intern(&same, g->hashes.computation[i], i, &first, g->err);
+        rp_out_text(g->to, i ? ",\n[" : "[");
+        put_string(g->to, p, c->name);
+        rp_out_printf(g->to, ",%u,%u,%u,%u]", c->first, c->n, c->root, first);
     }
-    rp_out_text(to, "],\n");
+    rp_out_text(g->to, "],\n");
+    rp_map_release(&same);
+    return code;
 }
-
-/* Strings of one kind, numbered in the order of their first use. */
-struct table {
-    struct rp_map number;
-    RP_VEC(uint32_t) string;
-};
 
 static enum rp_code number_of(struct table *t, uint32_t string, uint32_t *number,
                               struct rp_err *err)
@@ -93,13 +117,41 @@ static void put_ids(struct rp_out *to, struct rp_ids ids)
     rp_out_char(to, ']');
 }
 
+/* The values of a small constant; returns the length. */
+static size_t constant_text(const struct rp_program *p, uint32_t op, char *out, size_t cap)
+{
+    unsigned char values[RP_HASH_ELEMENTS * 16];
+    unsigned elem = p->shapes.at[p->shape.at[op]].elem;
+    int64_t n = rp_shape_elements(p, p->shape.at[op]);
+    const struct rp_literal *literal;
+    size_t len = 0;
+
+    if (p->code.at[op] != RP_OP_CONSTANT || (uint64_t)p->value.at[op] >= p->literals.n ||
+        n > RP_HASH_ELEMENTS)
+        return 0;
+    literal = &p->literals.at[p->value.at[op]];
+    if (!rp_literal_known(p, literal) ||
+        rp_literal_decode(p, literal, values, sizeof values, NULL) != RP_OK)
+        return 0;
+    for (int64_t i = 0; i < n && len + 100 < cap; i++) {
+        if (i)
+            out[len++] = ' ';
+        len += rp_literal_print(elem, values + rp_literal_unit(elem) * (size_t)i, out + len,
+                                cap - len);
+    }
+    return len;
+}
+
 /* Attributes as one text, cut where they are long. */
 static void put_attrs(struct rp_out *to, const struct rp_program *p, uint32_t op)
 {
     uint32_t n;
     const struct rp_attr *attr = rp_op_attrs(p, op, &n);
     char text[240];
-    size_t len = 0;
+    size_t len = constant_text(p, op, text, sizeof text);
+
+    if (p->code.at[op] == RP_OP_PARAMETER)
+        len = (size_t)snprintf(text, sizeof text, "%lld", (long long)p->value.at[op]);
 
     for (; n && len + 40 < sizeof text; n--, attr++) {
         const char *key = rp_program_text(p, attr->key);
@@ -122,158 +174,97 @@ static void put_attrs(struct rp_out *to, const struct rp_program *p, uint32_t op
     put_json(to, text, len);
 }
 
-static enum rp_code put_op(struct rp_out *to, const struct rp_program *p, uint32_t op,
-                           struct table *scopes, struct table *files, struct rp_err *err)
+static enum rp_code put_op(struct page *g, uint32_t op)
 {
+    const struct rp_program *p = g->p;
     struct rp_source_line at = {"", "", 0};
-    uint32_t scope, file = 0, string;
+    uint32_t scope, file = 0, string, code = p->code.at[op];
+    double flops = g->costs.op[op].flops;
 
-    RP_TRY(number_of(scopes, p->metas.at[p->meta.at[op]].op_name, &scope, err));
+    RP_TRY(number_of(&g->scopes, p->metas.at[p->meta.at[op]].op_name, &scope, g->err));
     if (rp_op_source(p, op, &at)) {
         string = rp_strtab_find(&p->strings, at.file, strlen(at.file));
-        RP_TRY(number_of(files, string == UINT32_MAX ? 0 : string, &file, err));
+        RP_TRY(number_of(&g->files, string == UINT32_MAX ? 0 : string, &file, g->err));
     }
-    rp_out_text(to, op ? ",\n[" : "[");
-    put_string(to, p, p->op_name.at[op]);
-    rp_out_printf(to, ",");
-    put_json(to, rp_op_opcode_name(p, op), strlen(rp_op_opcode_name(p, op)));
-    rp_out_printf(to, ",%u,%u,%d,%u", p->shape.at[op], file, at.line, scope);
-    put_ids(to, rp_op_operands(p, op));
-    put_ids(to, rp_op_called(p, op));
-    put_attrs(to, p, op);
-    rp_out_char(to, ']');
+    if (code == RP_OP_FOREIGN) {
+        RP_TRY(number_of(&g->foreign, p->foreign.at[op], &code, g->err));
+        code += RP_OP_COUNT;
+    }
+    rp_out_text(g->to, op ? ",\n[" : "[");
+    put_string(g->to, p, p->op_name.at[op]);
+    rp_out_printf(g->to, ",%u,%u,%u,%d,%u", code, p->shape.at[op], file, at.line, scope);
+    put_ids(g->to, rp_op_operands(p, op));
+    put_ids(g->to, rp_op_called(p, op));
+    put_attrs(g->to, p, op);
+    rp_out_printf(g->to, ",%.0f]", flops < 9e15 ? flops : 9e15);
     return RP_OK;
 }
 
-static enum rp_code put_ops(struct rp_out *to, const struct rp_program *p, struct rp_err *err)
+static void put_codes(struct page *g)
 {
-    struct table scopes = {.string = {0}}, files = {.string = {0}};
+    rp_out_text(g->to, "\"codes\":[");
+    for (size_t i = 0; i < RP_OP_COUNT; i++) {
+        rp_out_text(g->to, i ? "," : "");
+        put_json(g->to, rp_op_info[i].name, strlen(rp_op_info[i].name));
+    }
+    for (size_t i = 0; i < g->foreign.string.n; i++) {
+        rp_out_char(g->to, ',');
+        put_string(g->to, g->p, g->foreign.string.at[i]);
+    }
+    rp_out_text(g->to, "],\n");
+}
+
+static enum rp_code put_ops(struct page *g)
+{
     enum rp_code code;
     uint32_t zero;
 
-    rp_map_init(&scopes.number);
-    rp_map_init(&files.number);
-    code = number_of(&scopes, 0, &zero, err);
+    code = number_of(&g->scopes, 0, &zero, g->err);
     if (code == RP_OK)
-        code = number_of(&files, 0, &zero, err);
-    rp_out_text(to, "\"ops\":[");
-    for (uint32_t op = 0; code == RP_OK && op < p->nops; op++)
-        code = put_op(to, p, op, &scopes, &files, err);
-    rp_out_text(to, "],\n");
-    put_table(to, p, "scopes", &scopes);
-    put_table(to, p, "files", &files);
-    rp_map_release(&scopes.number);
-    rp_vec_release(&scopes.string);
-    rp_map_release(&files.number);
-    rp_vec_release(&files.string);
+        code = number_of(&g->files, 0, &zero, g->err);
+    rp_out_text(g->to, "\"ops\":[");
+    for (uint32_t op = 0; code == RP_OK && op < g->p->nops; op++)
+        code = put_op(g, op);
+    rp_out_text(g->to, "],\n");
+    put_codes(g);
+    put_table(g->to, g->p, "scopes", &g->scopes);
+    put_table(g->to, g->p, "files", &g->files);
     return code;
 }
 
-static const char page_head[] =
-    "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">"
-    "<meta name=\"viewport\" content=\"width=device-width\"><title>program</title>\n<style>\n"
-    ":root{--bg:#fff;--fg:#1a1a1a;--soft:#666;--line:#ddd;--mark:#e8f0fe;--link:#1558b0}\n"
-    "@media(prefers-color-scheme:dark){:root{--bg:#16181c;--fg:#e6e6e6;--soft:#9aa;--line:#333;"
-    "--mark:#22304a;--link:#8ab4f8}}\n"
-    "body{margin:0;font:13px/1.5 system-ui,sans-serif;background:var(--bg);color:var(--fg);"
-    "display:grid;grid-template:auto 1fr/minmax(180px,22%) 1fr;height:100vh}\n"
-    "header{grid-column:1/3;padding:8px 12px;border-bottom:1px solid var(--line);display:flex;"
-    "gap:12px;align-items:baseline;flex-wrap:wrap}h1{font-size:15px;margin:0}\n"
-    "input{flex:1;min-width:200px;font:inherit;padding:4px 8px;border:1px solid var(--line);"
-    "background:var(--bg);color:var(--fg);border-radius:4px}\n"
-    "nav,main{overflow:auto}nav{border-right:1px solid var(--line)}"
-    "nav button{display:block;width:100%;text-align:left;border:0;background:none;color:inherit;"
-    "font:inherit;padding:2px 10px;cursor:pointer;overflow:hidden;text-overflow:ellipsis;"
-    "white-space:nowrap}nav button:hover,nav .on{background:var(--mark)}\n"
-    "table{border-collapse:collapse;width:100%}td,th{padding:2px 8px;text-align:left;"
-    "vertical-align:top;border-bottom:1px solid var(--line)}th{position:sticky;top:0;"
-    "background:var(--bg)}td{font-family:ui-monospace,monospace;font-size:12px;"
-    "overflow-wrap:anywhere}small,.soft{color:var(--soft)}a{color:var(--link);cursor:pointer}"
-    "tr.hit{background:var(--mark)}\n</style></head><body>\n"
-    "<header><h1 id=\"t\"></h1><small id=\"s\"></small><input id=\"q\" type=\"search\" "
-    "placeholder=\"search name, opcode, shape, source line, scope, attribute\" "
-    "aria-label=\"search\"></header><nav id=\"n\"></nav><main id=\"m\"></main>\n<script>\n"
-    "\"use strict\";\nconst P={";
-
-static const char page_tail[] =
-    "};\nconst $=i=>document.getElementById(i),E=(t,x,c)=>{const e=document.createElement(t);"
-    "if(x!==undefined)e.textContent=x;if(c)e.className=c;return e};\n"
-    "const comp=new Int32Array(P.ops.length);P.comps.forEach((c,i)=>comp.fill(i,c[1],c[1]+c[2]));\n"
-    "const place=o=>o[4]?P.files[o[3]].split('/').pop()+':'+o[4]:'';\n"
-    "const text=o=>(o[0]+' '+o[1]+' '+P.shapes[o[2]]+' '+place(o)+' '+P.scopes[o[5]]+' '+o[8])"
-    ".toLowerCase();\n"
-    "$('t').textContent=P.name;document.title=P.name;$('s').textContent=P.comps.length+"
-    "' computations, '+P.ops.length+' operations, hash '+P.hash;\n"
-    "function row(i,hit){const o=P.ops[i],r=E('tr');if(hit)r.className='hit';r.id='o'+i;"
-    "r.append(E('td',(P.comps[comp[i]][3]===i?'ROOT ':'')+o[0]),E('td',o[1]),"
-    "E('td',P.shapes[o[2]]));const a=E('td');o[6].forEach((x,k)=>{if(k)a.append(', ');"
-    "const l=E('a',P.ops[x][0]);l.onclick=()=>go(x);a.append(l)});o[7].forEach(x=>{a.append(' ');"
-    "const l=E('a','→ '+P.comps[x][0]);l.onclick=()=>show(x);a.append(l)});"
-    "const b=E('td',place(o));b.title=o[4]?P.files[o[3]]+':'+o[4]:'';"
-    "const c=E('td',P.scopes[o[5]],'soft');if(o[8])c.append(E('br'),E('span',o[8]));"
-    "r.append(a,b,c);return r}\n"
-    "function list(ids,hit){const t=E('table'),h=E('tr');['name','opcode','shape','operands',"
-    "'source','scope and attributes'].forEach(x=>h.append(E('th',x)));t.append(h);let at=0;"
-    "const more=E('button','more');const add=n=>{more.remove();"
-    "for(const e=Math.min(ids.length,at+n);at<e;at++)t.append(row(ids[at],ids[at]===hit));"
-    "if(at<ids.length){more.textContent='show more ('+(ids.length-at)+')';$('m').append(more)}};"
-    "more.onclick=()=>add(2000);$('m').replaceChildren(t);add(Math.max(500,hit===undefined?0:"
-    "ids.indexOf(hit)+50))}\n"
-    "function show(c,hit){[...$('n').children].forEach((b,i)=>b.classList.toggle('on',i===c));"
-    "const k=P.comps[c];list(Array.from({length:k[2]},(_,i)=>k[1]+i),hit)}\n"
-    "function go(i){show(comp[i],i);const e=$('o'+i);if(e)e.scrollIntoView({block:'center'})}\n"
-    "P.comps.forEach((c,i)=>{const b=E('button',(i===P.entry?'ENTRY ':'')+c[0]+' ('+c[2]+')');"
-    "b.onclick=()=>show(i);$('n').append(b)});\n"
-    "let timer;$('q').oninput=()=>{clearTimeout(timer);timer=setTimeout(()=>{"
-    "const w=$('q').value.toLowerCase().split(/\\s+/).filter(x=>x);if(!w.length)return "
-    "show(P.entry);const f=[];for(let i=0;i<P.ops.length;i++){const s=text(P.ops[i]);"
-    "if(w.every(x=>s.includes(x)))f.push(i)}list(f)},150)};\n"
-    "show(P.entry);\n</script></body></html>\n";
-
-enum rp_code rp_draw_program_html(const struct rp_program *p, const char *hash, struct rp_out *to,
-                                  struct rp_err *err)
+static enum rp_code put_page(struct page *g, struct rp_arena *arena)
 {
-    rp_out_text(to, page_head);
-    rp_out_text(to, "\"name\":");
-    put_string(to, p, p->name);
-    rp_out_printf(to, ",\"hash\":\"%s\",\"entry\":%u,\n", hash, p->entry == RP_NONE ? 0 : p->entry);
-    put_shapes(to, p);
-    put_computations(to, p);
-    RP_TRY(put_ops(to, p, err));
-    rp_out_text(to, page_tail);
+    const struct rp_program *p = g->p;
+
+    RP_TRY(rp_program_hash(p, arena, &g->hashes, g->err));
+    RP_TRY(rp_program_count(p, arena, &g->costs, g->err));
+    rp_out_text(g->to, rp_program_page_head);
+    rp_out_text(g->to, "\"name\":");
+    put_string(g->to, p, p->name);
+    rp_out_printf(g->to, ",\"hash\":\"%016llx\",\"flops\":%.0f,\"entry\":%u,\n",
+                  (unsigned long long)g->hashes.program, g->costs.program.flops,
+                  p->entry == RP_NONE ? 0 : p->entry);
+    put_shapes(g->to, p);
+    RP_TRY(put_computations(g));
+    RP_TRY(put_ops(g));
+    rp_out_text(g->to, rp_program_page_tail);
     return RP_OK;
 }
 
-/* ---- Graphviz ---- */
-
-static void put_node(struct rp_out *to, const struct rp_program *p, uint32_t op)
+enum rp_code rp_draw_program_html(const struct rp_program *p, struct rp_out *to, struct rp_err *err)
 {
-    struct rp_ids operands = rp_op_operands(p, op), called = rp_op_called(p, op);
-    char shape[200];
+    struct page g = {.p = p, .to = to, .err = err};
+    struct table *tables[] = {&g.scopes, &g.files, &g.foreign};
+    struct rp_arena arena = RP_ARENA_INIT;
+    enum rp_code code;
 
-    rp_shape_text(p, p->shape.at[op], false, shape, sizeof shape);
-    rp_out_printf(to, "    n%u [label=\"%s\\n%s\\n%s\"];\n", op,
-                  rp_program_text(p, p->op_name.at[op]), rp_op_opcode_name(p, op), shape);
-    for (uint32_t i = 0; i < operands.n; i++)
-        rp_out_printf(to, "    n%u -> n%u;\n", operands.at[i], op);
-    for (uint32_t i = 0; i < called.n; i++)
-        rp_out_printf(to, "    n%u -> n%u [style=dashed];\n", p->computations.at[called.at[i]].root,
-                      op);
-}
-
-enum rp_code rp_draw_program_dot(const struct rp_program *p, struct rp_out *to, struct rp_err *err)
-{
-    (void)err;
-    rp_out_text(to, "digraph program {\n  node [shape=box fontsize=10];\n");
-    for (size_t i = 0; i < p->computations.n; i++) {
-        const struct rp_computation *c = &p->computations.at[i];
-
-        rp_out_printf(to, "  subgraph cluster_%zu {\n    label=\"%s\";\n", i,
-                      rp_program_text(p, c->name));
-        for (uint32_t op = c->first; op < c->first + c->n; op++)
-            put_node(to, p, op);
-        rp_out_text(to, "  }\n");
+    for (size_t i = 0; i < sizeof tables / sizeof *tables; i++)
+        rp_map_init(&tables[i]->number);
+    code = put_page(&g, &arena);
+    for (size_t i = 0; i < sizeof tables / sizeof *tables; i++) {
+        rp_map_release(&tables[i]->number);
+        rp_vec_release(&tables[i]->string);
     }
-    rp_out_text(to, "}\n");
-    return RP_OK;
+    rp_arena_release(&arena);
+    return code;
 }

@@ -30,8 +30,10 @@ static int by_value(const void *pa, const void *pb)
 
 double rp_diff_median(int64_t *values, size_t n)
 {
+    size_t low = (n - 1) / 2, high = n / 2;
+
     qsort(values, n, sizeof *values, by_value);
-    return ((double)values[(n - 1) / 2] + (double)values[n / 2]) / 2;
+    return ((double)values[low] + (double)values[high]) / 2;
 }
 
 /* The median absolute deviation, as a standard deviation of normal values: 1.4826, and for few
@@ -47,7 +49,7 @@ double rp_diff_spread(const int64_t *values, size_t n, int64_t *scratch)
     memcpy(scratch, values, n * sizeof *values);
     middle = rp_diff_median(scratch, n);
     for (i = 0; i < n; i++)
-        scratch[i] = (int64_t)(2 * fabs((double)values[i] - middle));
+        scratch[i] = rp_diff_whole_ns(2 * fabs((double)values[i] - middle));
     return factor * 1.4826 * rp_diff_median(scratch, n) / 2;
 }
 
@@ -64,4 +66,11 @@ double rp_diff_noise(const double spread_ns[2], const double count[2])
         sum += spread * spread / count[s];
     }
     return STANDARD_ERRORS * sqrt(sum);
+}
+
+int64_t rp_diff_whole_ns(double ns)
+{
+    const double most = 4e18;
+
+    return (int64_t)ceil(ns > most ? most : ns < -most ? -most : ns);
 }

@@ -278,7 +278,7 @@ static enum rp_code describe(struct planter *p, rp_event e, int kind, struct rp_
     RP_TRY(label(p, name, &node->name, err));
     node->loose =
         hash_words((uint64_t)kind, rp_hash_bytes(p->text, without_numbers(text, len, p->text)), 0);
-    node->exact = node->near = node->loose;
+    node->exact = node->near = node->loose; /* of what has no shape */
     if (kind == RP_DIFF_RANGE || kind == RP_DIFF_MODULE)
         return RP_OK;
     if (kind == RP_DIFF_OP && rp_arg_key_text(&p->dims, e, &dims)) {
@@ -289,6 +289,8 @@ static enum rp_code describe(struct planter *p, rp_event e, int kind, struct rp_
         node->near = hash_words(node->loose, rp_hash_bytes(p->text, two_tensors(p->text, n)), 0);
     }
     node->exact = hash_words((uint64_t)kind, rp_hash_bytes(text, len), node->exact);
+    if (!node->shape)
+        node->near = node->exact;
     return RP_OK;
 }
 
@@ -337,6 +339,7 @@ static enum rp_code plant_event(struct planter *p, rp_event e, struct rp_err *er
     struct rp_diff_node like;
     uint32_t parent, ordinal;
     uint64_t key;
+    int64_t dur;
 
     if (kind < 0)
         return RP_OK;
@@ -352,7 +355,13 @@ static enum rp_code plant_event(struct planter *p, rp_event e, struct rp_err *er
     ordinal = ordinal == RP_MAP_NONE ? 0 : ordinal + 1;
     RP_TRY(rp_map_put(&p->ordinals, key, ordinal, err));
     RP_TRY(plant(p, parent, ordinal, &like, e, &p->node.at[e], err));
-    p->out->nodes.at[p->node.at[e]].calls += is_taken(p, p->step.at[e]);
+    if (!is_taken(p, p->step.at[e]))
+        return RP_OK;
+    dur = p->t->ev.dur_ns[e] > 0 ? p->t->ev.dur_ns[e] : 0;
+    p->out->nodes.at[p->node.at[e]].calls++;
+    rp_ns_add(&p->out->nodes.at[p->node.at[e]].host_ns, dur);
+    if (parent != RP_NONE)
+        rp_ns_add(&p->out->nodes.at[parent].host_ns, rp_ns_between(dur, 0));
     return RP_OK;
 }
 
@@ -491,6 +500,8 @@ static void scale_and_sum(struct rp_diff_tree *tree, int64_t steps)
     for (i = tree->nodes.n; i-- > 0;) {
         struct rp_diff_node *node = &tree->nodes.at[i];
 
+        node->host_ns /= tree->steps;
+        rp_ns_add(&tree->host_ns, node->host_ns);
         rp_ns_add(&node->total_ns, node->own_ns);
         if (node->parent == RP_NONE)
             continue;

@@ -24,6 +24,7 @@ struct rp_diff_node {
     uint32_t parent, child, next; /* RP_NONE: none; children in the order of time */
     uint32_t work, nwork;         /* its own pieces */
     int64_t own_ns, total_ns;     /* of a step; total: with everything below */
+    int64_t host_ns;              /* of its spans in a step, without those below that are nodes */
     int64_t calls;                /* spans, in all steps that were taken */
     int64_t works;                /* pieces of work there, with everything below */
     uint32_t depth;
@@ -46,9 +47,9 @@ struct rp_diff_tree {
     RP_VEC(struct rp_diff_piece) pieces; /* by node */
     RP_VEC(float) slot_ns;               /* by row and slot: its time in each step that was seen */
     uint32_t nslots;
-    uint32_t first;   /* of the top nodes, or RP_NONE */
-    int64_t steps;    /* how many were taken */
-    int64_t total_ns; /* of a step */
+    uint32_t first;            /* of the top nodes, or RP_NONE */
+    int64_t steps;             /* how many were taken */
+    int64_t total_ns, host_ns; /* of a step */
 };
 
 /* A step of the trace, on the host and on the device. */

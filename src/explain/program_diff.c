@@ -355,13 +355,14 @@ static enum rp_code describe(struct differ *d, const struct change *c, struct rp
     return row->text ? RP_OK : rp_err_nomem(d->err, "describing changes");
 }
 
-/* Followers last. */
+/* Structure before shapes, shapes before constants, followers last. */
 static int by_weight(const void *x, const void *y)
 {
     const struct change *a = x, *b = y;
+    enum kind i = a->kind < SHAPE ? ADDED : a->kind, k = b->kind < SHAPE ? ADDED : b->kind;
 
-    if ((a->kind == FOLLOWS) != (b->kind == FOLLOWS))
-        return a->kind == FOLLOWS ? 1 : -1;
+    if (i != k)
+        return i < k ? -1 : 1;
     if (a->count != b->count)
         return a->count < b->count ? 1 : -1;
     if (a->left != b->left)

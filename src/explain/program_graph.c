@@ -123,6 +123,23 @@ static const struct rp_field graph_fields[] = {
     RP_FIELD_END};
 const struct rp_type rp_graph_type = {"graph", sizeof(struct rp_graph), graph_fields, NULL};
 
+const struct rp_type *rp_graph_listing_type(struct rp_arena *arena)
+{
+    size_t n = sizeof graph_fields / sizeof *graph_fields;
+    struct rp_field *fields = RP_ARENA_NEW(arena, struct rp_field, n);
+    struct rp_type *type = RP_ARENA_NEW(arena, struct rp_type, 1);
+
+    if (!fields || !type)
+        return NULL;
+    memcpy(fields, graph_fields, sizeof graph_fields);
+    for (size_t i = 0; i + 1 < n; i++)
+        if (strcmp(fields[i].key, "listing") != 0)
+            fields[i].title = NULL;
+    *type = rp_graph_type;
+    type->fields = fields;
+    return type;
+}
+
 static int64_t whole(double value)
 {
     return value >= 9.2e18 ? INT64_MAX : (int64_t)value;
@@ -213,6 +230,22 @@ static enum rp_code count_clusters(const struct rp_program *p, struct rp_arena *
         out->nclusters += i == out->nclusters;
     }
     return out->clusters ? RP_OK : rp_err_nomem(err, "counting clusters");
+}
+
+/* Those that the file writes: an operation that is written short may stand for one of its own. */
+static int64_t count_computations(const struct rp_program *p)
+{
+    int64_t count = 0;
+
+    for (size_t i = 0; i < p->computations.n; i++) {
+        const struct rp_computation *c = &p->computations.at[i];
+        uint32_t op = c->first;
+
+        while (op < c->first + c->n && p->flags.at[op] & RP_OPS_IMPLICIT)
+            op++;
+        count += !c->n || op < c->first + c->n || strcmp(p->language, "hlo") != 0;
+    }
+    return count;
 }
 
 static void count_data(const struct rp_program *p, struct rp_graph *out)
@@ -334,7 +367,7 @@ enum rp_code rp_explain_graph(const struct rp_program *p, const char *format,
     out->hash = rp_arena_printf(arena, "%016llx", (unsigned long long)hashes.program);
     if (!out->format || !out->name || !out->hash)
         return rp_err_nomem(err, "describing a program");
-    out->computations = (int64_t)p->computations.n;
+    out->computations = count_computations(p);
     out->flops = whole(costs.program.flops);
     out->transcendentals = whole(costs.program.transcendentals);
     out->bytes = whole(costs.program.bytes);

@@ -57,6 +57,9 @@ struct rp_graph {
 
 extern const struct rp_type rp_graph_type;
 
+/* The same record, of which the screen shows the listing only; in the arena, NULL: no memory. */
+const struct rp_type *rp_graph_listing_type(struct rp_arena *arena);
+
 /* Fills it but for the listing; texts and lists in the arena. */
 enum rp_code rp_explain_graph(const struct rp_program *p, const char *format,
                               struct rp_arena *arena, struct rp_graph *out, struct rp_err *err);

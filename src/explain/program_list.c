@@ -6,6 +6,7 @@
 #include "explain/program_list.h"
 
 #include "base/text.h"
+#include "program/order.h"
 #include "program/structure.h"
 
 #include <stdio.h>
@@ -34,6 +35,36 @@ static enum rp_code add_line(struct rp_listing *out, const char *line, struct rp
     return RP_OK;
 }
 
+/* What did not fit is counted in the last line. */
+static enum rp_code end_lines(struct rp_listing *out, struct rp_arena *arena, struct rp_err *err)
+{
+    size_t left_out = out->left_out;
+
+    out->left_out = 0;
+    if (!left_out)
+        return RP_OK;
+    return add_line(out, rp_arena_printf(arena, "... and %zu more", left_out), arena, err);
+}
+
+static enum rp_code add_op(struct rp_listing *out, const struct rp_program *p, uint32_t op,
+                           const char *mark, struct rp_arena *arena, struct rp_err *err)
+{
+    const char *line;
+
+    if (!out->ops)
+        out->ops = RP_ARENA_NEW(arena, bool, (size_t)p->nops + 1);
+    if (!out->ops)
+        return rp_err_nomem(err, "listing operations");
+    out->ops[op] = true;
+    out->left_out += out->n >= MOST_LINES;
+    if (out->n >= MOST_LINES)
+        return RP_OK;
+    line = rp_op_line(p, op, arena);
+    if (line && *mark)
+        line = rp_arena_printf(arena, "%s%s", mark, line);
+    return add_line(out, line, arena, err);
+}
+
 static const char *base_name(const char *path)
 {
     const char *slash = strrchr(path, '/');
@@ -53,7 +84,11 @@ static const char *operand_text(const struct rp_program *p, uint32_t op, struct 
 
         if (i == 8 && operands.n > 9)
             return rp_arena_printf(arena, "%s, ... %u more", text, operands.n - i);
-        if (p->flags.at[operands.at[i]] & RP_OPS_IMPLICIT)
+        if (p->flags.at[operands.at[i]] & RP_OPS_IMPLICIT &&
+            p->code.at[operands.at[i]] != RP_OP_GET_TUPLE_ELEMENT) /* it has no name of its own */
+            text = rp_arena_printf(arena, "%s%s%s(...)", text, i ? ", " : "",
+                                   rp_op_opcode_name(p, operands.at[i]));
+        else if (p->flags.at[operands.at[i]] & RP_OPS_IMPLICIT)
             text = rp_arena_printf(arena, "%s%s%%%s#%lld", text, i ? ", " : "", name,
                                    (long long)p->value.at[operands.at[i]]);
         else
@@ -126,34 +161,64 @@ struct tree {
     struct rp_arena *arena;
     struct rp_listing *out;
     struct rp_costs costs;
+    struct rp_hashes hashes;
     struct rp_err *err;
 };
 
-static enum rp_code tree_level(struct tree *t, uint32_t id, unsigned depth, uint32_t times)
+struct called { /* computations that are the same */
+    uint32_t first, times;
+};
+
+/* What a computation calls, the same content once; in the arena. */
+static enum rp_code list_called(struct tree *t, const struct rp_computation *c, struct called **out,
+                                size_t *n)
 {
     const struct rp_program *p = t->p;
-    const struct rp_computation *c = &p->computations.at[id];
     uint32_t from = p->called_begin.at[c->first], to = p->called_begin.at[c->first + c->n];
-    char many[24] = "";
+    struct rp_map seen;
+    enum rp_code code = RP_OK;
 
-    if (times > 1)
-        snprintf(many, sizeof many, "%u x ", times);
-    if (depth > 16 || t->out->n >= MOST_LINES)
-        return RP_OK;
-    RP_TRY(add_line(t->out,
-                    rp_arena_printf(t->arena, "%*s%s%s: %u operations, %.4g flops", (int)depth * 2,
-                                    "", many, rp_program_text(p, c->name), c->n,
-                                    t->costs.computation[id].flops),
-                    t->arena, t->err));
-    for (uint32_t k = from; k < to; k++) { /* neighbours that call the same are one line */
-        uint32_t run = 1;
+    *n = 0;
+    *out = RP_ARENA_NEW(t->arena, struct called, (size_t)(to - from) + 1);
+    if (!*out)
+        return rp_err_nomem(t->err, "listing computations");
+    rp_map_init(&seen);
+    for (uint32_t k = from; code == RP_OK && k < to; k++) {
+        uint32_t at, fresh = (uint32_t)*n;
 
-        while (k + 1 < to && p->called.at[k + 1] == p->called.at[k]) {
-            run++;
-            k++;
-        }
-        RP_TRY(tree_level(t, p->called.at[k], depth + 1, run));
+        code = rp_map_intern(&seen, t->hashes.computation[p->called.at[k]], fresh, &at, t->err);
+        if (code != RP_OK)
+            break;
+        if (at == fresh)
+            (*out)[(*n)++].first = p->called.at[k];
+        (*out)[at].times++;
     }
+    rp_map_release(&seen);
+    return code;
+}
+
+static enum rp_code tree_level(struct tree *t, struct called at, unsigned depth)
+{
+    static const char dots[] = ". . . . . . . . . . . . . . . . ";
+    const struct rp_program *p = t->p;
+    const struct rp_computation *c = &p->computations.at[at.first];
+    struct called *called;
+    char many[24] = "";
+    size_t n;
+
+    t->out->left_out += t->out->n >= MOST_LINES;
+    if (2 * depth >= sizeof dots || t->out->n >= MOST_LINES)
+        return RP_OK;
+    if (at.times > 1)
+        snprintf(many, sizeof many, "%u x ", at.times);
+    RP_TRY(add_line(t->out,
+                    rp_arena_printf(t->arena, "%.*s%s%s: %u operations, %.4g flops", (int)depth * 2,
+                                    dots, many, rp_program_text(p, c->name), c->n,
+                                    t->costs.computation[at.first].flops),
+                    t->arena, t->err));
+    RP_TRY(list_called(t, c, &called, &n));
+    for (size_t i = 0; i < n; i++)
+        RP_TRY(tree_level(t, called[i], depth + 1));
     return RP_OK;
 }
 
@@ -163,7 +228,11 @@ enum rp_code rp_list_tree(const struct rp_program *p, struct rp_arena *arena,
     struct tree t = {.p = p, .arena = arena, .out = out, .err = err};
 
     RP_TRY(rp_program_count(p, arena, &t.costs, err));
-    return p->entry == RP_NONE ? RP_OK : tree_level(&t, p->entry, 0, 1);
+    RP_TRY(rp_program_hash(p, arena, &t.hashes, err));
+    if (p->entry == RP_NONE)
+        return RP_OK;
+    RP_TRY(tree_level(&t, (struct called){p->entry, 1}, 0));
+    return end_lines(out, arena, err);
 }
 
 /* ---- neighbours ---- */
@@ -186,13 +255,32 @@ static void spread(const struct rp_program *p, const struct rp_computation *c, u
     }
 }
 
+/* "OP", or "OP N" with the number of steps. */
+static enum rp_code near_op(const struct rp_program *p, const char *text, unsigned *hops,
+                            struct rp_arena *arena, uint32_t *op, struct rp_err *err)
+{
+    const char *space = strchr(text, ' ');
+    char *end, *name = rp_arena_copy(arena, text, space ? (size_t)(space - text) : strlen(text));
+    unsigned long n;
+
+    if (!name)
+        return rp_err_nomem(err, "listing operations");
+    if (space) {
+        n = strtoul(space + 1, &end, 10);
+        if (*end || end == space + 1)
+            return rp_err_set(err, RP_USAGE, "'%s' is no number of steps", space + 1);
+        *hops = n < 1000 ? (unsigned)n : 1000;
+    }
+    return rp_program_find_op(p, name, op, err);
+}
+
 enum rp_code rp_list_near(const struct rp_program *p, const char *name, unsigned hops,
                           struct rp_arena *arena, struct rp_listing *out, struct rp_err *err)
 {
     const struct rp_computation *c;
     uint32_t op, *mark;
 
-    RP_TRY(rp_program_find_op(p, name, &op, err));
+    RP_TRY(near_op(p, name, &hops, arena, &op, err));
     c = &p->computations.at[p->computation.at[op]];
     mark = RP_ARENA_NEW(arena, uint32_t, c->n);
     if (!mark)
@@ -200,37 +288,31 @@ enum rp_code rp_list_near(const struct rp_program *p, const char *name, unsigned
     mark[op - c->first] = 1;
     for (uint32_t step = 1; step <= hops && step < 64; step++)
         spread(p, c, mark, step, true, true);
-    for (uint32_t i = 0; i < c->n && out->n < MOST_LINES; i++) {
-        const char *line;
-
-        if (!mark[i] || p->flags.at[c->first + i] & RP_OPS_IMPLICIT)
-            continue;
-        line = rp_op_line(p, c->first + i, arena);
-        line = line ? rp_arena_printf(arena, "%s%s", c->first + i == op ? "> " : "  ", line) : NULL;
-        RP_TRY(add_line(out, line, arena, err));
-    }
-    return RP_OK;
+    for (uint32_t i = 0; i < c->n; i++)
+        if (mark[i] && !(p->flags.at[c->first + i] & RP_OPS_IMPLICIT))
+            RP_TRY(add_op(out, p, c->first + i, c->first + i == op ? "> " : "  ", arena, err));
+    return end_lines(out, arena, err);
 }
 
 /* ---- paths ---- */
 
-/* The ends of "A,B". */
+/* The ends of "A,B" or "A B". */
 static enum rp_code path_ends(const struct rp_program *p, const char *ends, struct rp_arena *arena,
                               uint32_t *from, uint32_t *to, struct rp_err *err)
 {
-    const char *comma = strchr(ends, ',');
-    char *first;
+    size_t n = strcspn(ends, ", ");
+    const char *second = ends + n + strspn(ends + n, ", ");
+    char *first = rp_arena_copy(arena, ends, n);
 
-    if (!comma)
-        return rp_err_set(err, RP_USAGE, "a path needs two operations: 'A,B'");
-    first = rp_arena_copy(arena, ends, (size_t)(comma - ends));
     if (!first)
         return rp_err_nomem(err, "finding a path");
+    if (!n || !*second)
+        return rp_err_set(err, RP_USAGE, "a path needs two operations: 'A,B'");
     RP_TRY(rp_program_find_op(p, first, from, err));
-    RP_TRY(rp_program_find_op(p, comma + 1, to, err));
+    RP_TRY(rp_program_find_op(p, second, to, err));
     if (p->computation.at[*from] != p->computation.at[*to])
         return rp_err_set(err, RP_USAGE, "'%s' and '%s' are in different computations", first,
-                          comma + 1);
+                          second);
     return RP_OK;
 }
 
@@ -246,6 +328,48 @@ static uint32_t step_back(const struct rp_program *p, const struct rp_computatio
     return RP_NONE;
 }
 
+/* Steps from `from` to every operation of its computation that its data reaches; 0: none. */
+static enum rp_code measure(const struct rp_program *p, uint32_t from, struct rp_arena *arena,
+                            uint32_t **out, struct rp_err *err)
+{
+    const struct rp_computation *c = &p->computations.at[p->computation.at[from]];
+    uint32_t *order = RP_ARENA_NEW(arena, uint32_t, c->n);
+    uint32_t *mark = RP_ARENA_NEW(arena, uint32_t, c->n);
+
+    *out = mark;
+    if (!mark || !order)
+        return rp_err_nomem(err, "finding a path");
+    RP_TRY(rp_computation_order(p, p->computation.at[from], arena, order, err));
+    mark[from - c->first] = 1;
+    for (uint32_t k = 0; k < c->n; k++) {
+        struct rp_ids operands = rp_op_operands(p, order[k]);
+        uint32_t *own = &mark[order[k] - c->first];
+
+        for (uint32_t i = 0; order[k] != from && i < operands.n; i++) {
+            uint32_t step = mark[operands.at[i] - c->first];
+
+            if (step && (!*own || *own > step + 1))
+                *own = step + 1;
+        }
+    }
+    return RP_OK;
+}
+
+static enum rp_code no_path(const struct rp_program *p, uint32_t from, uint32_t to,
+                            struct rp_arena *arena, struct rp_err *err)
+{
+    const struct rp_computation *c = &p->computations.at[p->computation.at[to]];
+    const char *a = rp_program_text(p, p->op_name.at[from]);
+    const char *b = rp_program_text(p, p->op_name.at[to]);
+    uint32_t *mark;
+
+    RP_TRY(measure(p, to, arena, &mark, err));
+    return rp_err_set(err, RP_USAGE, "no data flows from '%s' to '%s'%s%s%s%s", a, b,
+                      mark[from - c->first] ? ", but it does the other way: --path " : "",
+                      mark[from - c->first] ? b : "", mark[from - c->first] ? "," : "",
+                      mark[from - c->first] ? a : "");
+}
+
 enum rp_code rp_list_path(const struct rp_program *p, const char *ends, struct rp_arena *arena,
                           struct rp_listing *out, struct rp_err *err)
 {
@@ -254,30 +378,17 @@ enum rp_code rp_list_path(const struct rp_program *p, const char *ends, struct r
 
     RP_TRY(path_ends(p, ends, arena, &from, &to, err));
     c = &p->computations.at[p->computation.at[from]];
-    mark = RP_ARENA_NEW(arena, uint32_t, c->n);
     way = RP_ARENA_NEW(arena, uint32_t, (size_t)c->n + 1);
-    if (!mark || !way)
+    if (!way)
         return rp_err_nomem(err, "finding a path");
-    mark[from - c->first] = 1;
-    for (uint32_t op = from; op <= to; op++) { /* operands stand before their users */
-        struct rp_ids operands = rp_op_operands(p, op);
-
-        for (uint32_t i = 0; i < operands.n; i++) {
-            uint32_t step = mark[operands.at[i] - c->first], *own = &mark[op - c->first];
-
-            if (step && (!*own || *own > step + 1))
-                *own = step + 1;
-        }
-    }
+    RP_TRY(measure(p, from, arena, &mark, err));
     if (!mark[to - c->first])
-        return rp_err_set(err, RP_USAGE, "no data flows from '%s' to '%s'",
-                          rp_program_text(p, p->op_name.at[from]),
-                          rp_program_text(p, p->op_name.at[to]));
+        return no_path(p, from, to, arena, err);
     for (uint32_t op = to; op != RP_NONE; op = op == from ? RP_NONE : step_back(p, c, mark, op))
         way[n++] = op;
     while (n--)
-        RP_TRY(add_line(out, rp_op_line(p, way[n], arena), arena, err));
-    return RP_OK;
+        RP_TRY(add_op(out, p, way[n], "", arena, err));
+    return end_lines(out, arena, err);
 }
 
 /* ---- grep ---- */
@@ -359,13 +470,13 @@ enum rp_code rp_list_grep(const struct rp_program *p, const char *text, struct r
     size_t n;
 
     RP_TRY(split(text, arena, words, &n, err));
-    for (uint32_t op = 0; op < p->nops && out->n < MOST_LINES; op++) {
+    for (uint32_t op = 0; op < p->nops; op++) {
         bool all = !(p->flags.at[op] & RP_OPS_IMPLICIT);
 
         for (size_t i = 0; all && i < n; i++)
             all = op_fits(p, op, &words[i]);
         if (all)
-            RP_TRY(add_line(out, rp_op_line(p, op, arena), arena, err));
+            RP_TRY(add_op(out, p, op, "", arena, err));
     }
-    return RP_OK;
+    return end_lines(out, arena, err);
 }

@@ -7,6 +7,8 @@
 struct rp_listing {
     size_t n, cap;
     const char **lines; /* in the arena */
+    bool *ops;          /* of the program: those listed; NULL: none so far */
+    size_t left_out;    /* lines that were too many */
 };
 
 /* "%d = f32[4,2] dot(%p, %q)  a.py:7"; in the arena, NULL where there is no memory. */
@@ -17,13 +19,15 @@ const char *rp_op_line(const struct rp_program *p, uint32_t op, struct rp_arena 
 enum rp_code rp_program_find_op(const struct rp_program *p, const char *name, uint32_t *op,
                                 struct rp_err *err);
 
-/* The computations that the entry calls, indented, with what each costs. */
+/* The computations that the entry calls, by depth, with what each costs; those of the same content
+   once. */
 enum rp_code rp_list_tree(const struct rp_program *p, struct rp_arena *arena,
                           struct rp_listing *out, struct rp_err *err);
-/* An operation, and what it reads and who reads it, up to so many steps away. */
+/* An operation, and what it reads and who reads it, up to so many steps away; "OP N" says how many
+   itself. */
 enum rp_code rp_list_near(const struct rp_program *p, const char *name, unsigned hops,
                           struct rp_arena *arena, struct rp_listing *out, struct rp_err *err);
-/* The shortest way of data from one operation to another: "A,B". */
+/* The shortest way of data from one operation to another: "A,B" or "A B". */
 enum rp_code rp_list_path(const struct rp_program *p, const char *ends, struct rp_arena *arena,
                           struct rp_listing *out, struct rp_err *err);
 /* Operations that fit all words of "op=dot shape~bf16 line=a.py:7 name~x scope~y". */

@@ -9,6 +9,8 @@
 
 #include <stdlib.h>
 
+enum { MOST_TRIES = 32 };
+
 struct keyed {
     uint64_t key;
     uint32_t op;
@@ -23,6 +25,8 @@ struct matcher {
     struct rp_arena *arena;
     struct rp_err *err;
     RP_VEC(struct pair) queue;        /* pairs to follow up */
+    RP_VEC(struct pair) doubtful;     /* may be pairs, but their opcodes differ */
+    size_t doubts;                    /* how many of them were looked at */
     RP_VEC(struct pair) computations; /* pairs of computations to compare */
     struct keyed *a, *b;              /* scratch */
     struct rp_map seen;               /* pairs of computations */
@@ -87,23 +91,36 @@ static uint64_t shape_hash(const struct rp_match_side *s, uint32_t op)
     return s->hashes.shape[s->p->shape.at[op]];
 }
 
-static bool alike(const struct matcher *t, uint32_t a, uint32_t b)
-{
-    const struct rp_match_side *l = &t->m->left, *r = &t->m->right;
-
-    return l->hashes.opcode[a] == r->hashes.opcode[b] || shape_hash(l, a) == shape_hash(r, b);
-}
-
 /* ---- what follows from a pair ---- */
 
 static enum rp_code follow_operands(struct matcher *t, uint32_t a, uint32_t b)
 {
     struct rp_ids x = rp_op_operands(t->m->left.p, a), y = rp_op_operands(t->m->right.p, b);
 
-    for (uint32_t i = 0; x.n == y.n && i < x.n; i++)
-        if (free_pair(t, x.at[i], y.at[i]) && alike(t, x.at[i], y.at[i]))
-            RP_TRY(make_pair(t, x.at[i], y.at[i]));
+    for (uint32_t i = 0; x.n == y.n && i < x.n; i++) {
+        struct pair pair = {x.at[i], y.at[i]};
+
+        if (!free_pair(t, pair.left, pair.right))
+            continue;
+        if (t->m->left.hashes.opcode[pair.left] == t->m->right.hashes.opcode[pair.right])
+            RP_TRY(make_pair(t, pair.left, pair.right));
+        else if (shape_hash(&t->m->left, pair.left) == shape_hash(&t->m->right, pair.right))
+            RP_TRY(rp_vec_push(&t->doubtful, pair, t->err));
+    }
     return RP_OK;
+}
+
+/* Whether nothing that they read speaks against a pair. */
+static bool agree(const struct matcher *t, uint32_t a, uint32_t b)
+{
+    const struct rp_match_side *l = &t->m->left, *r = &t->m->right;
+    struct rp_ids x = rp_op_operands(l->p, a), y = rp_op_operands(r->p, b);
+
+    for (uint32_t i = 0; x.n == y.n && i < x.n; i++)
+        if (l->match[x.at[i]] != y.at[i] &&
+            (l->match[x.at[i]] != RP_NONE || r->match[y.at[i]] != RP_NONE))
+            return false;
+    return x.n == y.n;
 }
 
 /* Users that look the same, first with first; the ones of constants are too many to mean much. */
@@ -117,7 +134,8 @@ static enum rp_code follow_users(struct matcher *t, uint32_t a, uint32_t b)
     for (uint32_t i = l->user_begin[a]; i < l->user_begin[a + 1]; i++)
         for (uint32_t k = from; k < to; k++)
             if (free_pair(t, l->users[i], r->users[k]) &&
-                l->hashes.local[l->users[i]] == r->hashes.local[r->users[k]]) {
+                l->hashes.local[l->users[i]] == r->hashes.local[r->users[k]] &&
+                agree(t, l->users[i], r->users[k])) {
                 RP_TRY(make_pair(t, l->users[i], r->users[k]));
                 break;
             }
@@ -141,15 +159,53 @@ static enum rp_code follow_calls(struct matcher *t, uint32_t a, uint32_t b)
     return RP_OK;
 }
 
+/* An operand of op that has no partner and looks like `other` of the other side; or RP_NONE. */
+static uint32_t lonely_operand(const struct rp_match_side *s, uint32_t op,
+                               const struct rp_match_side *o, uint32_t other)
+{
+    struct rp_ids operands = rp_op_operands(s->p, op);
+
+    for (uint32_t i = 0; i < operands.n; i++)
+        if (s->match[operands.at[i]] == RP_NONE &&
+            s->hashes.local[operands.at[i]] == o->hashes.local[other])
+            return operands.at[i];
+    return RP_NONE;
+}
+
+/* Two that stand in the same place and are not the same operation: where one was put in or taken
+   out, the other has its partner a step further down; else it was changed. */
+static enum rp_code decide(struct matcher *t, struct pair pair)
+{
+    const struct rp_match_side *l = &t->m->left, *r = &t->m->right;
+    uint32_t below;
+
+    if (!free_pair(t, pair.left, pair.right))
+        return RP_OK;
+    below = lonely_operand(l, pair.left, r, pair.right);
+    if (below != RP_NONE)
+        return make_pair(t, below, pair.right);
+    below = lonely_operand(r, pair.right, l, pair.left);
+    if (below != RP_NONE)
+        return make_pair(t, pair.left, below);
+    return make_pair(t, pair.left, pair.right);
+}
+
+/* Doubtful pairs wait until there is nothing else to do. */
 static enum rp_code follow(struct matcher *t)
 {
-    while (t->queue.n) {
-        struct pair pair = t->queue.at[--t->queue.n];
+    while (t->queue.n || t->doubts < t->doubtful.n) {
+        struct pair pair;
 
+        if (!t->queue.n) {
+            RP_TRY(decide(t, t->doubtful.at[t->doubts++]));
+            continue;
+        }
+        pair = t->queue.at[--t->queue.n];
         RP_TRY(follow_operands(t, pair.left, pair.right));
         RP_TRY(follow_users(t, pair.left, pair.right));
         RP_TRY(follow_calls(t, pair.left, pair.right));
     }
+    t->doubtful.n = t->doubts = 0;
     return RP_OK;
 }
 
@@ -182,6 +238,27 @@ static size_t collect(const struct rp_match_side *s, const struct rp_computation
     }
     qsort(out, n, sizeof *out, by_key);
     return n;
+}
+
+/* Those with the same key that what they read does not tell apart, in the order of the files. */
+static enum rp_code zip_agreeing(struct matcher *t, const struct rp_computation *x,
+                                 const struct rp_computation *y)
+{
+    size_t n = collect(&t->m->left, x, LOCAL, t->a), m = collect(&t->m->right, y, LOCAL, t->b);
+    size_t k = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        while (k < m && t->b[k].key < t->a[i].key)
+            k++;
+        for (size_t c = k; c < m && c < k + MOST_TRIES && t->b[c].key == t->a[i].key; c++)
+            if (free_pair(t, t->a[i].op, t->b[c].op) && agree(t, t->a[i].op, t->b[c].op)) {
+                RP_TRY(make_pair(t, t->a[i].op, t->b[c].op));
+                break;
+            }
+        while (k < m && t->m->right.match[t->b[k].op] != RP_NONE)
+            k++;
+    }
+    return follow(t);
 }
 
 /* Those with the same key, in the order of the files. */
@@ -232,7 +309,7 @@ static enum rp_code zip_unique(struct matcher *t, const struct rp_computation *x
 }
 
 /* From the pairs so far to what they read, as long as both look the same. */
-static enum rp_code descend(struct matcher *t, bool strict)
+static enum rp_code descend(struct matcher *t)
 {
     const struct rp_match_side *l = &t->m->left, *r = &t->m->right;
 
@@ -242,8 +319,7 @@ static enum rp_code descend(struct matcher *t, bool strict)
 
         for (uint32_t i = 0; x.n == y.n && i < x.n; i++)
             if (free_pair(t, x.at[i], y.at[i]) &&
-                (strict ? l->hashes.local[x.at[i]] == r->hashes.local[y.at[i]]
-                        : alike(t, x.at[i], y.at[i])))
+                l->hashes.local[x.at[i]] == r->hashes.local[y.at[i]])
                 RP_TRY(make_pair(t, x.at[i], y.at[i]));
     }
     return RP_OK;
@@ -256,47 +332,7 @@ static enum rp_code match_from_root(struct matcher *t, const struct rp_computati
     if (x->root != RP_NONE && y->root != RP_NONE && free_pair(t, x->root, y->root))
         RP_TRY(make_pair(t, x->root, y->root));
     RP_TRY(zip_unique(t, x, y));
-    RP_TRY(descend(t, true));
-    RP_TRY(descend(t, false));
-    return follow(t);
-}
-
-/* An operand of op that has no partner and looks like `other` of the other side; or RP_NONE. */
-static uint32_t lonely_operand(const struct rp_match_side *s, uint32_t op,
-                               const struct rp_match_side *o, uint32_t other)
-{
-    struct rp_ids operands = rp_op_operands(s->p, op);
-
-    for (uint32_t i = 0; i < operands.n; i++)
-        if (s->match[operands.at[i]] == RP_NONE &&
-            s->hashes.local[operands.at[i]] == o->hashes.local[other])
-            return operands.at[i];
-    return RP_NONE;
-}
-
-/* Where an operation was put in or taken out, its place was paired with the one behind it: that one
-   has a better partner a step further down. */
-static enum rp_code slide(struct matcher *t, const struct rp_computation *x)
-{
-    struct rp_match_side *l = &t->m->left, *r = &t->m->right;
-
-    for (uint32_t a = x->first; a < x->first + x->n; a++) {
-        uint32_t b = l->match[a], below;
-
-        if (b == RP_NONE || l->hashes.opcode[a] == r->hashes.opcode[b])
-            continue;
-        below = lonely_operand(l, a, r, b);
-        if (below != RP_NONE) {
-            l->match[a] = RP_NONE;
-            RP_TRY(make_pair(t, below, b));
-            continue;
-        }
-        below = lonely_operand(r, b, l, a);
-        if (below != RP_NONE) {
-            r->match[b] = RP_NONE;
-            RP_TRY(make_pair(t, a, below));
-        }
-    }
+    RP_TRY(descend(t));
     return follow(t);
 }
 
@@ -318,7 +354,7 @@ static enum rp_code compare(struct matcher *t, struct pair pair)
     if (x->root != RP_NONE && y->root != RP_NONE && free_pair(t, x->root, y->root))
         RP_TRY(make_pair(t, x->root, y->root));
     RP_TRY(follow(t));
-    RP_TRY(slide(t, x));
+    RP_TRY(zip_agreeing(t, x, y));
     RP_TRY(zip(t, x, y, LOCAL));
     return zip(t, x, y, OPCODE);
 }
@@ -409,6 +445,7 @@ enum rp_code rp_program_match(const struct rp_match_side *left, uint32_t left_en
         code = match_all(&t, (struct pair){left_entry, right_entry});
     rp_map_release(&t.seen);
     rp_vec_release(&t.queue);
+    rp_vec_release(&t.doubtful);
     rp_vec_release(&t.computations);
     return code;
 }

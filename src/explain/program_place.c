@@ -115,8 +115,8 @@ static size_t neighbours(const struct rp_match_side *s, uint32_t op, uint32_t *o
 
         for (uint32_t k = from; k < to && to - from <= 4 && n < MOST_NEAR; k++)
             out[n++] = s->users[k];
-        for (uint32_t k = 0; k < operands.n && n < MOST_NEAR; k++)
-            out[n++] = operands.at[k];
+        for (uint32_t k = 0; k < operands.n && operands.n <= 8 && n < MOST_NEAR; k++)
+            out[n++] = operands.at[k]; /* those of a tuple have nothing in common */
     }
     return n;
 }
@@ -140,6 +140,28 @@ static enum rp_code borrow_place(struct rp_placer *t, unsigned side, uint32_t op
     return RP_OK;
 }
 
+/* Where the operation's own count is not that of the layers, such as of two norms a layer, or of
+   one whose first and last look different: that of the nearest operation which has it. */
+static enum rp_code count_layers(struct rp_placer *t, unsigned side, uint32_t op,
+                                 struct rp_repeat *out)
+{
+    const struct rp_match_side *s = side_of(t, side);
+    uint32_t near[MOST_NEAR];
+    size_t n = neighbours(s, op, near);
+
+    for (size_t i = 1; i < n && out->off && out->count > 1; i++) {
+        struct rp_repeat repeat;
+
+        RP_TRY(repeat_of(t, side, near[i], &repeat));
+        if (!repeat.off) { /* the kind stays: it says what the same change is */
+            out->index = repeat.index;
+            out->count = repeat.count;
+            out->off = 0;
+        }
+    }
+    return RP_OK;
+}
+
 enum rp_code rp_place_find(struct rp_placer *t, uint32_t left, uint32_t right, struct rp_place *out)
 {
     uint32_t op[2] = {left, right};
@@ -158,6 +180,11 @@ enum rp_code rp_place_find(struct rp_placer *t, uint32_t left, uint32_t right, s
         RP_TRY(repeat_around(t, side, op[side], &repeat[side], &loop[side]));
     }
     out->repeat = repeat[repeat[1].off < repeat[0].off];
+    if (out->repeat.off && out->repeat.count > 1) {
+        unsigned side = repeat[1].off < repeat[0].off;
+
+        RP_TRY(count_layers(t, side, op[side], &out->repeat));
+    }
     out->loop = loop[main];
     if (out->repeat.count <= 1 || !*out->scope || !*out->file)
         return borrow_place(t, main, op[main], out);
@@ -177,8 +204,11 @@ static const char *repeat_words(const struct rp_place *places, size_t n, struct 
         return NULL;
     if (count < FEWEST_REPEATS)
         return "";
-    for (size_t i = 0; i < n; i++)
+    for (size_t i = 0; i < n; i++) {
         values[i] = places[i].repeat.index;
+        if (!places[i].repeat.off) /* it counts the layers */
+            count = places[i].repeat.count;
+    }
     rp_ranges_print(values, n, ranges, sizeof ranges);
     for (size_t i = 1; i < n; i++)
         distinct += values[i] != values[i - 1];

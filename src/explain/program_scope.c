@@ -36,9 +36,9 @@ static struct part next_part(const char **at)
     struct part p = {*at, 0};
     int depth = 0;
 
-    for (; p.at[p.n] && (p.at[p.n] != '/' || depth > 0); p.n++)
+    for (; p.at[p.n] && p.at[p.n] != ';' && (p.at[p.n] != '/' || depth > 0); p.n++)
         depth += (p.at[p.n] == '(') - (p.at[p.n] == ')');
-    *at = p.at + p.n + (p.at[p.n] == '/');
+    *at = p.at[p.n] == '/' ? p.at + p.n + 1 : ""; /* of several paths, the first */
     return p;
 }
 

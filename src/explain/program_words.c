@@ -16,6 +16,8 @@ const char *rp_op_words(const struct rp_program *p, uint32_t op, struct rp_arena
 {
     char shape[MOST_SHAPE];
 
+    if (!p->shape.at[op]) /* the language says no shapes */
+        return rp_arena_strdup(arena, rp_op_opcode_name(p, op));
     rp_shape_text(p, p->shape.at[op], false, shape, sizeof shape);
     return rp_arena_printf(arena, "%s %s", rp_op_opcode_name(p, op), shape);
 }
@@ -32,6 +34,8 @@ const char *rp_op_change_words(const struct rp_program *left, uint32_t a,
         rp_shape_text(left, left->shape.at[a], true, from, sizeof from);
         rp_shape_text(right, right->shape.at[b], true, to, sizeof to);
     }
+    if (strcmp(was, is) != 0 && !left->shape.at[a] && !right->shape.at[b])
+        return rp_arena_printf(arena, "%s -> %s", was, is);
     if (strcmp(was, is) != 0)
         return rp_arena_printf(arena, "%s %s -> %s %s", was, from, is, to);
     if (strcmp(from, to) != 0)

@@ -44,7 +44,8 @@ static const struct finding_row by_cause[] = {
      "pin host memory, copy on a stream of its own, combine small copies"},
     {RP_GAP_EVENT_WAIT, "dependencies", "launched work waits for events or for other streams",
      "check which streams wait for each other: fewer events, or work that fits between"},
-    {RP_GAP_OTHER_RANK, "host-collectives", "the host waits for other ranks in a collective",
+    {RP_GAP_OTHER_RANK, "host-collectives",
+     "the devices wait for collectives that run on the hosts",
      "use a backend that runs on the device, or larger buckets that overlap with compute"},
     {RP_GAP_UNRECORDED, "unrecorded-work", "the device is held by what was not recorded",
      "look for other processes on the device, and for events that the profiler dropped"},
@@ -170,6 +171,35 @@ static void give_ranks(struct findings *f, struct rp_report_finding *finding, ui
     }
 }
 
+/* Where the evidence is that nothing was recorded, no call can be blamed. */
+static void explain_silence(struct findings *f, struct rp_report_finding *finding)
+{
+    int64_t total, count;
+    const struct rp_idle_cause *row =
+        cause_of(f->in[f->chain->lead].part, RP_GAP_HOST_STALL, &total, &count);
+
+    if (!row || !row->evidence || strncmp(row->evidence, "nothing recorded", 16) != 0)
+        return;
+    finding->title = "for long the host launches nothing, and what it does was not recorded";
+    finding->hint =
+        "record more of the host (Python stacks, with_stack, the host tracer): the input "
+        "pipeline, work between steps and waiting look like this";
+}
+
+/* How much of the time in collectives of the hosts is waiting for the last rank. */
+static void give_waits(struct findings *f, struct rp_report_finding *finding)
+{
+    const struct rp_chain_rank *c = &f->chain->ranks[f->chain->lead];
+
+    if (f->chain->ncollectives && f->chain->beside)
+        give(f, finding,
+             rp_arena_printf(f->arena,
+                             "rank %d: in %zu collectives of the hosts %s are waiting for the "
+                             "last rank, %s transfer",
+                             f->in[f->chain->lead].number, f->chain->ncollectives,
+                             when(f, c->wait_ns), when(f, c->transfer_ns)));
+}
+
 static void find_idle(struct findings *f)
 {
     size_t i;
@@ -184,6 +214,10 @@ static void find_idle(struct findings *f)
         finding = add(f, row->id, row->title, row->hint, lost);
         if (finding)
             give_ranks(f, finding, row->cause);
+        if (finding && row->cause == RP_GAP_HOST_STALL)
+            explain_silence(f, finding);
+        if (finding && row->cause == RP_GAP_OTHER_RANK)
+            give_waits(f, finding);
     }
 }
 
@@ -240,13 +274,6 @@ static void find_straggler(struct findings *f)
     }
 }
 
-static int by_value(const void *pa, const void *pb)
-{
-    int64_t a = *(const int64_t *)pa, b = *(const int64_t *)pb;
-
-    return (a > b) - (a < b);
-}
-
 /* What a step needs whatever the host and the other ranks do. */
 static int64_t need_of(const struct rp_report_step *s)
 {
@@ -255,7 +282,7 @@ static int64_t need_of(const struct rp_report_step *s)
 
 static int64_t median(int64_t *v, size_t n)
 {
-    qsort(v, n, sizeof *v, by_value);
+    qsort(v, n, sizeof *v, rp_ns_order);
     return v[(n - 1) / 2];
 }
 
@@ -446,6 +473,8 @@ static const struct {
      "record fewer kinds of events, or take step times without it"},
     {RP_PAUSE_PYTHON, 0.05, "python", "Python code runs between the operators",
      "torch.compile, fewer and larger operators; 'reprise top --by python' shows the code"},
+    {RP_PAUSE_SPAN, 0.05, "host-code", "code that is no operator runs inside longer spans",
+     "see what those spans do: 'reprise top --by annotation', and record with with_stack"},
     {RP_PAUSE_NOTHING, 0.05, "no-operator", "no operator runs, and nothing else was recorded",
      "fewer and larger operators (fusion, XLA); look for waiting, other threads and code outside "
      "of the framework"},

@@ -8,13 +8,13 @@
 #include "facts/work.h"
 
 /* X(NAME, part of the report, what it means) */
-#define RP_PAUSE_MAP(X)                                                                \
-    X(DATA, "no operator: input data", "the data loader runs")                         \
-    X(PROFILER, "no operator: profiler", "the profiler writes its buffers")            \
-    X(PYTHON, "no operator: Python", "Python code between the operators")              \
-    X(SPAN, "no operator: other spans", "annotations or runtime calls run")            \
-    X(OUTSIDE, "no operator: between steps", "nothing recorded, outside of all steps") \
-    X(NOTHING, "no operator: not recorded", "waiting, or code that is not traced")
+#define RP_PAUSE_MAP(X)                                                     \
+    X(DATA, "no operator: input data", "the data loader runs")              \
+    X(PROFILER, "no operator: profiler", "the profiler writes its buffers") \
+    X(PYTHON, "no operator: Python", "Python code between the operators")   \
+    X(SPAN, "no operator: other spans", "an annotation or a runtime call")  \
+    X(OUTSIDE, "no operator: between steps", "nothing recorded")            \
+    X(NOTHING, "no operator: not recorded", "waiting, or untraced code")
 
 enum rp_pause {
 #define RP_PAUSE_ENUM(name, text, doc) RP_PAUSE_##name,

@@ -199,13 +199,6 @@ static void fill_run_text(struct joiner *j, int32_t world_size)
                                                              : "a device"));
 }
 
-static int by_value(const void *pa, const void *pb)
-{
-    int64_t a = *(const int64_t *)pa, b = *(const int64_t *)pb;
-
-    return (a > b) - (a < b);
-}
-
 /* "18.3 ms, the median of 3 (17.9 ms to 22.1 ms)" for the steps of one rank. */
 static const char *one_rank_step(struct joiner *j)
 {
@@ -237,7 +230,7 @@ static void fill_step(struct joiner *j)
             v[n++] = j->in[r].part->step_ns;
     if (!n)
         return;
-    qsort(v, n, sizeof *v, by_value);
+    qsort(v, n, sizeof *v, rp_ns_order);
     j->out->step_ns = rp_ns_sum(v[(n - 1) / 2], v[n / 2]) / 2;
     j->out->step_text =
         n == 1 || v[0] == v[n - 1]

@@ -179,13 +179,6 @@ enum rp_code rp_pitfall_streams(const struct rp_work *work, int64_t compute_ns,
     return *out ? RP_OK : rp_err_nomem(err, "looking for pitfalls");
 }
 
-static int by_value(const void *pa, const void *pb)
-{
-    int64_t a = *(const int64_t *)pa, b = *(const int64_t *)pb;
-
-    return (a > b) - (a < b);
-}
-
 static bool says(const char *name, const char *const *words)
 {
     for (; *words; words++)
@@ -248,7 +241,7 @@ enum rp_code rp_pitfall_steps(const struct rp_trace *trace, const struct rp_repo
         return RP_OK;
     for (i = 0; i < n; i++)
         v[i] = steps[i].dur_ns;
-    qsort(v, n, sizeof *v, by_value);
+    qsort(v, n, sizeof *v, rp_ns_order);
     usual = v[(n - 1) / 2];
     for (i = 0; i < n; i++) {
         odd += (double)steps[i].dur_ns > ATYPICAL * (double)usual;

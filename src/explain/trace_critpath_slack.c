@@ -203,7 +203,7 @@ static void replay(struct runner *r)
     for (i = 0; i < r->g->nodes.n; i++) {
         int64_t error = rp_ns_between(r->g->nodes.at[i].start_ns, r->start.at[i]);
 
-        error = error < 0 ? -error : error;
+        error = error < 0 ? rp_ns_between(error, 0) : error;
         worst = error > worst ? error : worst;
         r->dur.at[i] = r->g->nodes.at[i].dur_ns;
     }

@@ -35,6 +35,7 @@ struct rp_trace_diff_run {
     int64_t ranks, steps, whole_steps, typical_steps;
     int64_t step_ns, median_ns, spread_ns; /* spread: absent where only one step is whole */
     int64_t work_ns;                       /* device time (host time) of a step, added up */
+    int64_t host_ns;                       /* of the spans that launch it */
 };
 
 struct rp_trace_diff_share {
@@ -58,6 +59,7 @@ struct rp_trace_diff_row {
     const char *what, *shape, *change, *rule, *place, *source;
     int64_t places, base_count, new_count, base_works, new_works;
     int64_t base_ns, new_ns, delta_ns, noise_ns;
+    int64_t base_host_ns, new_host_ns, host_delta_ns; /* of its calls on the host */
     double share;
     size_t nbase_kernels, nnew_kernels;
     const char **base_kernels, **new_kernels;
@@ -79,6 +81,7 @@ struct rp_trace_diff_root {
     const char **kernels;                  /* for the screen: other kernels of the rows shown */
     const char **notes;
     const char *verdict_text, *aligned_text; /* for the screen */
+    struct rp_trace_diff_row host; /* whose calls on the host changed most; what is NULL: none */
 };
 
 extern const struct rp_type rp_trace_diff_type;
@@ -107,6 +110,9 @@ enum rp_code rp_trace_diff_join(const struct rp_trace_diff_input *base, size_t n
                                 const struct rp_trace_diff_input *fresh, size_t nfresh,
                                 const struct rp_trace_diff_options *options, struct rp_arena *arena,
                                 struct rp_trace_diff_root *out, struct rp_err *err);
+
+/* Of the change of the step; NaN where that is 0 or noise. */
+double rp_trace_diff_share_of(const struct rp_trace_diff_root *root, int64_t delta_ns);
 
 /* Which ranks are compared; both lists by number. */
 struct rp_diff_pair {

@@ -53,6 +53,12 @@ static const struct rp_trace_diff_part *part_of(const struct joiner *j, int side
     return side ? j->in[1][p->fresh].part : j->in[0][p->base].part;
 }
 
+/* Of a sum over the pairs of ranks. */
+static int64_t mean(const struct joiner *j, int64_t sum)
+{
+    return j->npairs ? sum / (int64_t)j->npairs : 0;
+}
+
 /* The same number; where no number is in both runs, the order. */
 static void pair_ranks(struct joiner *j)
 {
@@ -96,7 +102,7 @@ static int64_t *steps_of(struct joiner *j, int side, size_t *n)
     for (i = 0; steps && i < *n; i++) {
         for (p = 0; p < j->npairs; p++)
             rp_ns_add(&steps[i], part_of(j, side, p)->step_ns[i]);
-        steps[i] /= (int64_t)j->npairs;
+        steps[i] = mean(j, steps[i]);
     }
     return steps;
 }
@@ -117,7 +123,7 @@ static void measure_spread(struct joiner *j, int side, struct rp_trace_diff_run 
         return;
     if (steps) {
         j->spread_ns[side] = rp_diff_spread(steps, n, scratch);
-        run->median_ns = (int64_t)rp_diff_median(steps, n);
+        run->median_ns = rp_diff_whole_ns(floor(rp_diff_median(steps, n)));
     }
     for (p = 0; !steps && p < j->npairs; p++) { /* the rank that varies most, the shortest list */
         const struct rp_trace_diff_part *part = part_of(j, side, p);
@@ -129,7 +135,7 @@ static void measure_spread(struct joiner *j, int side, struct rp_trace_diff_run 
         j->spread_ns[side] = spread > j->spread_ns[side] ? spread : j->spread_ns[side];
         j->count[side] = (double)count < j->count[side] ? (double)count : j->count[side];
     }
-    run->spread_ns = j->spread_ns[side] < 0 ? RP_ABSENT_I64 : (int64_t)j->spread_ns[side];
+    run->spread_ns = j->spread_ns[side] < 0 ? RP_ABSENT_I64 : rp_diff_whole_ns(j->spread_ns[side]);
 }
 
 static const char *text_or_null(struct joiner *j, const char *text)
@@ -168,11 +174,11 @@ static int64_t mean_of(const struct joiner *j, int side, int time)
 
     /* along the running sum of the parts, as everywhere: they add up to the mean step */
     for (t = 0; t <= time; t++) {
-        before = sum / (int64_t)j->npairs;
+        before = mean(j, sum);
         for (p = 0; p < j->npairs; p++)
             rp_ns_add(&sum, part_of(j, side, p)->time_ns[t]);
     }
-    return rp_ns_between(before, sum / (int64_t)j->npairs);
+    return rp_ns_between(before, mean(j, sum));
 }
 
 static void fill_run(struct joiner *j, int side, struct rp_trace_diff_run *run)
@@ -190,9 +196,12 @@ static void fill_run(struct joiner *j, int side, struct rp_trace_diff_run *run)
     run->typical_steps = part->has_steps ? part->taken : 0;
     for (t = 0; t < RP_DIFF_TIMES; t++)
         rp_ns_add(&run->step_ns, mean_of(j, side, t));
-    for (p = 0; p < j->npairs; p++)
+    for (p = 0; p < j->npairs; p++) {
         rp_ns_add(&run->work_ns, part_of(j, side, p)->tree.total_ns);
-    run->work_ns /= (int64_t)j->npairs;
+        rp_ns_add(&run->host_ns, part_of(j, side, p)->tree.host_ns);
+    }
+    run->work_ns = mean(j, run->work_ns);
+    run->host_ns = mean(j, run->host_ns);
     measure_spread(j, side, run);
     describe_run(j, part, run);
 }
@@ -202,13 +211,18 @@ static double share_of(int64_t ns, int64_t whole)
     return whole ? (double)ns / (double)whole : (double)NAN;
 }
 
+double rp_trace_diff_share_of(const struct rp_trace_diff_root *root, int64_t delta_ns)
+{
+    return root->changed ? share_of(delta_ns, root->delta_ns) : (double)NAN;
+}
+
 static void add_share(struct joiner *j, struct rp_trace_diff_share *list, size_t *n,
                       const char *part, int64_t base_ns, int64_t new_ns)
 {
     int64_t delta = rp_ns_between(base_ns, new_ns);
 
     list[(*n)++] = (struct rp_trace_diff_share){part, base_ns, new_ns, delta,
-                                                share_of(delta, j->out->delta_ns)};
+                                                rp_trace_diff_share_of(j->out, delta)};
 }
 
 static void fill_parts(struct joiner *j)
@@ -234,11 +248,11 @@ static void mean_causes(const struct joiner *j, int side, int64_t causes[RP_GAP_
     for (p = 0; p < j->npairs; p++)
         for (t = 0; t < RP_DIFF_IDLE; t++)
             rp_ns_add(&sum, part_of(j, side, p)->time_ns[t]);
-    before = sum / (int64_t)j->npairs;
+    before = mean(j, sum);
     for (c = 0; c <= RP_GAP_CAUSES; c++) {
         for (p = 0; p < j->npairs; p++)
             rp_ns_add(&sum, part_of(j, side, p)->cause_ns[c]);
-        now = sum / (int64_t)j->npairs;
+        now = mean(j, sum);
         causes[c] = rp_ns_between(before, now);
         before = now;
     }
@@ -335,7 +349,7 @@ static void find_noise(struct joiner *j)
         if (j->count[s] > 1)
             j->count[s] /= MEDIAN_FACTOR * MEDIAN_FACTOR;
     noise = rp_diff_noise(j->spread_ns, j->count);
-    j->out->noise_ns = noise < 0 ? RP_ABSENT_I64 : (int64_t)ceil(noise);
+    j->out->noise_ns = noise < 0 ? RP_ABSENT_I64 : rp_diff_whole_ns(noise);
 }
 
 static void decide(struct joiner *j)
@@ -352,7 +366,7 @@ static void decide(struct joiner *j)
                                        : "faster";
     out->threshold_ns = RP_ABSENT_I64;
     if (j->options->fail_share >= 0)
-        out->threshold_ns = (int64_t)least;
+        out->threshold_ns = rp_diff_whole_ns(floor(least));
     if (j->options->fail_ns >= 0)
         out->threshold_ns = j->options->fail_ns;
     out->failed =
@@ -391,6 +405,26 @@ static void write_coverage(struct joiner *j)
             text = kept(j, rp_arena_printf(j->arena, "%s%s %.1f %% by %s", text, i ? "," : ":",
                                            100 * out->coverage[i].share, out->coverage[i].rule));
     out->aligned_text = text;
+}
+
+/* Idle time of a device mostly comes from the host: what changed there, and what most of it is. */
+static void note_host(struct joiner *j)
+{
+    const struct rp_trace_diff_root *out = j->out;
+    const struct rp_trace_diff_row *row = &out->host;
+    int64_t idle = out->nparts ? out->parts[RP_DIFF_IDLE].delta_ns : 0;
+    const char *most = "";
+
+    if (!out->nidle_causes || !idle || llabs(idle) <= llabs(out->delta_ns) / 2)
+        return;
+    if (row->what && llabs(row->host_delta_ns) >= llabs(idle) / 4)
+        most = kept(j, rp_arena_printf(j->arena, ", of it '%s' %s -> %s", row->label,
+                                       when(j, row->base_host_ns), when(j, row->new_host_ns)));
+    note(j, rp_arena_printf(
+                j->arena,
+                "idle time changed by %s; on the host the operators that launch work take "
+                "%s -> %s a step%s",
+                when(j, idle), when(j, out->base.host_ns), when(j, out->new_run.host_ns), most));
 }
 
 /* What the reader must know before he believes the numbers. */
@@ -473,6 +507,7 @@ static enum rp_code join_all(struct joiner *j, struct rp_err *err)
                               out, err));
     write_verdict(j);
     write_coverage(j);
+    note_host(j);
     add_notes(j);
     return j->failed ? rp_err_nomem(err, "comparing runs") : RP_OK;
 }
@@ -491,5 +526,5 @@ enum rp_code rp_trace_diff_join(const struct rp_trace_diff_input *base, size_t n
     if (!out->notes || !j.pairs)
         return rp_err_nomem(err, "comparing runs");
     pair_ranks(&j);
-    return join_all(&j, err);
+    return j.npairs ? join_all(&j, err) : rp_err_set(err, RP_USAGE, "no ranks to compare");
 }

@@ -31,7 +31,7 @@ struct kernel_set {
 struct side {
     const struct rp_diff_tree *tree; /* of the pair that changed most */
     uint32_t node;                   /* there; RP_NONE: the side has none */
-    int64_t ns;
+    int64_t ns, host_ns;
     double calls, works; /* of a step */
     struct kernel_set kernels;
     double slot_ns[RP_DIFF_SLOTS];           /* in each step */
@@ -59,7 +59,7 @@ struct rower {
 
 /* What one side of a unit amounts to. */
 struct sum {
-    int64_t ns;
+    int64_t ns, host_ns;
     double calls, works; /* of a step */
     uint64_t hash;       /* of its different kernels */
     struct kernel_set kernels;
@@ -107,6 +107,7 @@ static void add_subtree(const struct rp_diff_tree *tree, uint32_t top, bool whol
 
         for (i = n->work; i < n->work + n->nwork; i++)
             add_piece(tree, i, out);
+        rp_ns_add(&out->host_ns, n->host_ns);
         if (whole && n->child != RP_NONE) {
             at = n->child;
             continue;
@@ -131,6 +132,8 @@ static struct sum sum_side(const struct rp_diff_tree *tree, uint32_t node, uint3
         add_subtree(tree, node, unit->whole, &out);
     else
         add_piece(tree, piece, &out);
+    if (unit->rule == RP_DIFF_ALONE)
+        out.host_ns = tree->nodes.at[node].host_ns;
     if (unit->rule == RP_DIFF_BY_WORK)
         out.calls = out.works;
     return out;
@@ -175,8 +178,10 @@ static void add_side(struct side *to, const struct rp_diff_tree *tree, uint32_t 
     for (i = 0; i < RP_DIFF_SLOTS; i++)
         to->slot_ns[i] += sum->slot_ns[i];
     /* an operator that stands alone comes piece by piece and is called once */
-    if (rule != RP_DIFF_ALONE || to->counted_tree != tree || to->counted != node)
+    if (rule != RP_DIFF_ALONE || to->counted_tree != tree || to->counted != node) {
         to->calls += sum->calls;
+        rp_ns_add(&to->host_ns, sum->host_ns);
+    }
     to->counted_tree = tree;
     to->counted = node;
     for (i = 0; i < sum->kernels.n; i++)
@@ -196,8 +201,9 @@ static enum rp_code add_unit(struct rower *r, const struct rp_diff_tree *const t
 
     sums[0] = sum_side(tree[0], unit->left, unit->left_piece, unit);
     sums[1] = sum_side(tree[1], unit->right, unit->right_piece, unit);
-    if (!sums[0].ns && !sums[1].ns && !sums[0].kernels.n && !sums[1].kernels.n)
-        return RP_OK; /* work only below it */
+    if (!sums[0].ns && !sums[1].ns && !sums[0].works && !sums[1].works && !sums[0].host_ns &&
+        !sums[1].host_ns)
+        return RP_OK;
     RP_TRY(rp_map_intern(&r->map, key_of(unit, tree, sums), (uint32_t)r->groups.n, &id, err));
     if (id == r->groups.n) {
         struct group fresh = {
@@ -336,6 +342,21 @@ static const char *change_of(const struct group *g, const struct rp_trace_diff_r
     return row->delta_ns > 0 ? "slower" : "faster";
 }
 
+/* The kernel of one side as people know it; NULL where the side has none. */
+static const char *short_text(struct rower *r, const struct group *g, int side)
+{
+    const struct kernel_set *kernels = &g->side[side].kernels;
+    const char *name = text_of(&g->side[side], false);
+    char text[256];
+
+    if (g->rule == RP_DIFF_BY_WORK)
+        name = kernels->n ? kernels->name[0] : NULL;
+    if (!name)
+        return NULL;
+    rp_short_name(name, text, sizeof text);
+    return rp_arena_strdup(r->arena, text);
+}
+
 /* Long shapes are shown by their first two tensors. */
 static int shown_shape(const char *shape)
 {
@@ -354,7 +375,7 @@ static enum rp_code fill_texts(struct rower *r, const struct group *g,
 {
     const struct side *at = g->side[1].node != RP_NONE ? &g->side[1] : &g->side[0];
     const struct rp_diff_node *node = &at->tree->nodes.at[at->node];
-    char name[160];
+    const char *what;
     int shown;
 
     if (g->rule == RP_DIFF_BY_WORK) {
@@ -367,12 +388,13 @@ static enum rp_code fill_texts(struct rower *r, const struct group *g,
     }
     if (!row->what)
         return rp_err_nomem(err, "comparing operators");
-    rp_short_name(row->what, name, sizeof name);
+    what = node->kind == RP_DIFF_WORK || g->rule == RP_DIFF_BY_WORK
+               ? both(r, short_text(r, g, 0), short_text(r, g, 1))
+               : row->what;
     shown = shown_shape(row->shape);
     row->label =
-        rp_arena_printf(r->arena, "%s%s%.*s%s", node->kind == RP_DIFF_WORK ? name : row->what,
-                        row->shape ? " " : "", shown, row->shape ? row->shape : "",
-                        row->shape && row->shape[shown] ? " …" : "");
+        rp_arena_printf(r->arena, "%s%s%.*s%s", what ? what : "", row->shape ? " " : "", shown,
+                        row->shape ? row->shape : "", row->shape && row->shape[shown] ? " …" : "");
     row->place = place_of(r, at);
     if (node->source)
         row->source = rp_arena_strdup(r->arena, rp_strtab_borrow(&at->tree->strings, node->source));
@@ -411,12 +433,12 @@ static int64_t noise_of(const struct rower *r, const struct group *g)
         uint32_t i;
 
         for (i = 0; i < r->nslots[s]; i++)
-            values[i] = llround(g->side[s].slot_ns[i] / (double)r->npairs);
+            values[i] = rp_diff_whole_ns(g->side[s].slot_ns[i] / (double)r->npairs);
         spread[s] = rp_diff_spread(values, r->nslots[s], scratch);
         steps[s] = (double)r->taken[s];
     }
     noise = rp_diff_noise(spread, steps);
-    return noise < 0 ? RP_ABSENT_I64 : (int64_t)ceil(noise);
+    return noise < 0 ? RP_ABSENT_I64 : rp_diff_whole_ns(noise);
 }
 
 static void fill_numbers(const struct rower *r, const struct group *g, struct mean means[2],
@@ -429,9 +451,12 @@ static void fill_numbers(const struct rower *r, const struct group *g, struct me
     row->delta_ns = rp_ns_between(row->base_ns, row->new_ns);
     row->base_count = llround(g->side[0].calls / (double)r->npairs);
     row->new_count = llround(g->side[1].calls / (double)r->npairs);
+    row->base_host_ns = g->side[0].host_ns / r->npairs;
+    row->new_host_ns = g->side[1].host_ns / r->npairs;
+    row->host_delta_ns = rp_ns_between(row->base_host_ns, row->new_host_ns);
     row->base_works = llround(g->side[0].works / (double)r->npairs);
     row->new_works = llround(g->side[1].works / (double)r->npairs);
-    row->share = r->out->delta_ns ? (double)row->delta_ns / (double)r->out->delta_ns : (double)NAN;
+    row->share = rp_trace_diff_share_of(r->out, row->delta_ns);
     row->noise_ns = noise_of(r, g);
     row->change = change_of(g, row);
 }
@@ -464,31 +489,66 @@ static const char *kernel_line(struct rower *r, const struct group *g,
                            name_kernels(r, &g->side[1].kernels, row->new_works));
 }
 
+/* The row whose calls on the host changed most in the direction of idle time. */
+static enum rp_code find_host(struct rower *r, const struct rp_trace_diff_row *all,
+                              struct rp_err *err)
+{
+    bool less = r->out->parts[RP_DIFF_IDLE].delta_ns < 0;
+    int64_t most = 0;
+    size_t i, best = 0;
+
+    for (i = 0; i < r->groups.n; i++) {
+        int64_t change = less ? -all[i].host_delta_ns : all[i].host_delta_ns;
+
+        if (change > most) {
+            most = change;
+            best = i;
+        }
+    }
+    if (!most)
+        return RP_OK;
+    r->out->host = all[best];
+    return fill_texts(r, &r->groups.at[best], &r->out->host, err);
+}
+
+/* A span with work only below it is no row. */
+static bool is_row(const struct rp_trace_diff_row *row)
+{
+    return row->base_ns || row->new_ns || row->base_works || row->new_works;
+}
+
 /* Numbers of all groups, texts of those that are shown. */
 static enum rp_code make_rows(struct rower *r, int64_t limit, struct rp_err *err)
 {
-    size_t i, n = r->groups.n, shown = limit > 0 && (size_t)limit < n ? (size_t)limit : n;
-    struct rp_trace_diff_row *all = RP_ARENA_NEW(r->arena, struct rp_trace_diff_row, n + 1);
-    struct order *order = RP_ARENA_NEW(r->arena, struct order, n + 1);
+    size_t i, n = 0, shown;
+    struct rp_trace_diff_row *all =
+        RP_ARENA_NEW(r->arena, struct rp_trace_diff_row, r->groups.n + 1);
+    struct order *order = RP_ARENA_NEW(r->arena, struct order, r->groups.n + 1);
     struct mean means[2] = {{0, 0}, {0, 0}};
 
-    r->out->rows = RP_ARENA_NEW(r->arena, struct rp_trace_diff_row, shown + 1);
-    if (!all || !order || !r->out->rows)
+    if (!all || !order)
         return rp_err_nomem(err, "comparing operators");
-    for (i = 0; i < n; i++) {
+    for (i = 0; i < r->groups.n; i++) {
         fill_numbers(r, &r->groups.at[i], means, &all[i]);
-        order[i] = (struct order){llabs(all[i].delta_ns), rp_ns_sum(all[i].base_ns, all[i].new_ns),
-                                  (uint32_t)i};
+        if (is_row(&all[i]))
+            order[n++] = (struct order){llabs(all[i].delta_ns),
+                                        rp_ns_sum(all[i].base_ns, all[i].new_ns), (uint32_t)i};
     }
+    RP_TRY(find_host(r, all, err));
     if (n)
         qsort(order, n, sizeof *order, by_delta);
+    shown = limit > 0 && (size_t)limit < n ? (size_t)limit : n;
+    r->out->rows = RP_ARENA_NEW(r->arena, struct rp_trace_diff_row, shown + 1);
+    if (!r->out->rows)
+        return rp_err_nomem(err, "comparing operators");
     for (i = 0; i < shown; i++) {
+        const struct group *g = &r->groups.at[order[i].group];
         struct rp_trace_diff_row *row = &r->out->rows[r->out->nrows++];
 
         *row = all[order[i].group];
-        RP_TRY(fill_texts(r, &r->groups.at[order[i].group], row, err));
-        if (!r->groups.at[order[i].group].same_kernels && row->nbase_kernels && row->nnew_kernels)
-            row->kernels = kernel_line(r, &r->groups.at[order[i].group], row);
+        RP_TRY(fill_texts(r, g, row, err));
+        if (!g->same_kernels && row->nbase_kernels && row->nnew_kernels)
+            row->kernels = kernel_line(r, g, row);
     }
     r->out->row_count = (int64_t)n;
     r->out->look = r->out->rows; /* sorted: those that did not change come last */

@@ -18,6 +18,7 @@ static const struct rp_field run_fields[] = {
     RUN(spread_ns, I64, NS, NULL, "standard deviation of a step, from the median deviation",
         RP_NULLABLE),
     RUN(work_ns, I64, NS, NULL, "durations of all work of a step, added up", 0),
+    RUN(host_ns, I64, NS, NULL, "durations of the host spans of a step that launch it", 0),
     RP_FIELD_END};
 static const struct rp_type run_type = {"run", sizeof(struct rp_trace_diff_run), run_fields, NULL};
 
@@ -29,7 +30,7 @@ static const struct rp_field share_fields[] = {
     SHARE(base_ns, I64, NS, "base", "in a step of the base", 0),
     SHARE(new_ns, I64, NS, "new", "in a step of the new run", 0),
     SHARE(delta_ns, I64, NS, "delta", "new - base", 0),
-    SHARE(share, F64, RATIO, "of delta", "of the change of the step", 0),
+    SHARE(share, F64, RATIO, "of delta", "of the change of the step; null where that is noise", 0),
     RP_FIELD_END};
 static const struct rp_type share_type = {"part", sizeof(struct rp_trace_diff_share), share_fields,
                                           NULL};
@@ -40,7 +41,7 @@ static const struct rp_field cause_fields[] = {
     SHARE(base_ns, I64, NS, "base", "in a step of the base", 0),
     SHARE(new_ns, I64, NS, "new", "in a step of the new run", 0),
     SHARE(delta_ns, I64, NS, "delta", "new - base", 0),
-    SHARE(share, F64, RATIO, "of delta", "of the change of the step", 0),
+    SHARE(share, F64, RATIO, "of delta", "of the change of the step; null where that is noise", 0),
     RP_FIELD_END};
 static const struct rp_type cause_type = {"cause", sizeof(struct rp_trace_diff_share), cause_fields,
                                           NULL};
@@ -94,7 +95,12 @@ static const struct rp_field row_fields[] = {
     ROW(delta_ns, I64, NS, "delta", "new - base", 0),
     ROW(noise_ns, I64, NS, "noise", "changes up to this are noise; null: too few steps to tell",
         RP_NULLABLE | RP_WIDE),
-    ROW(share, F64, RATIO, "of delta", "of the change of the step", RP_WIDE),
+    ROW(share, F64, RATIO, "of delta", "of the change of the step; null where that is noise",
+        RP_WIDE),
+    ROW(base_host_ns, I64, NS, NULL,
+        "its calls on the host in a step of the base, without operators inside", 0),
+    ROW(new_host_ns, I64, NS, NULL, "the same in the new run", 0),
+    ROW(host_delta_ns, I64, NS, "host delta", "new - base", RP_WIDE),
     RP_FIELD_LIST(struct rp_trace_diff_row, base_kernels, &rp_type_string, NULL,
                   "its kernels in the base, the first eight", 0),
     RP_FIELD_LIST(struct rp_trace_diff_row, new_kernels, &rp_type_string, NULL,

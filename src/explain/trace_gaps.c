@@ -109,13 +109,6 @@ static enum rp_code collect_host(struct finder *f, struct rp_err *err)
     return RP_OK;
 }
 
-static int by_value(const void *pa, const void *pb)
-{
-    int64_t a = *(const int64_t *)pa, b = *(const int64_t *)pb;
-
-    return (a > b) - (a < b);
-}
-
 /* The usual length of spans of that name; -1 where there are too few of them. */
 static enum rp_code median_of(struct finder *f, rp_str name, int64_t *out, struct rp_err *err)
 {
@@ -129,7 +122,7 @@ static enum rp_code median_of(struct finder *f, rp_str name, int64_t *out, struc
             if (f->t->ev.name[e] == name && f->t->ev.dur_ns[e] >= 0)
                 RP_TRY(rp_vec_push(&f->scratch, f->t->ev.dur_ns[e], err));
         if (f->scratch.n)
-            qsort(f->scratch.at, f->scratch.n, sizeof *f->scratch.at, by_value);
+            qsort(f->scratch.at, f->scratch.n, sizeof *f->scratch.at, rp_ns_order);
         RP_TRY(rp_vec_push(&f->median,
                            f->scratch.n < STALL_CALLS ? -1 : f->scratch.at[f->scratch.n / 2], err));
     }

@@ -57,13 +57,6 @@ static void find_step_begins(const struct maker *m, int64_t *begin)
     }
 }
 
-static int by_value(const void *pa, const void *pb)
-{
-    int64_t a = *(const int64_t *)pa, b = *(const int64_t *)pb;
-
-    return (a > b) - (a < b);
-}
-
 /* The median distance between the beginnings of steps; of one step, its length. */
 static int64_t step_time(const struct maker *m, const int64_t *begin, bool by_device,
                          int64_t *scratch)
@@ -79,7 +72,7 @@ static int64_t step_time(const struct maker *m, const int64_t *begin, bool by_de
         scratch[i] = by_device ? rp_ns_between(begin[i], begin[i + 1])
                                : rp_ns_between(steps[i].begin_ns, steps[i + 1].begin_ns);
     n--;
-    qsort(scratch, n, sizeof *scratch, by_value);
+    qsort(scratch, n, sizeof *scratch, rp_ns_order);
     return rp_ns_sum(scratch[(n - 1) / 2], scratch[n / 2]) / 2;
 }
 

@@ -7,6 +7,7 @@
  */
 #include "explain/trace_stalls.h"
 
+#include "explain/stalls_inputs.h"
 #include "facts/attribution.h"
 #include "facts/host_signs.h"
 #include "facts/launches.h"
@@ -39,6 +40,7 @@ struct looker {
     struct rp_work w;
     struct rp_work_unions u;
     struct rp_queues q;
+    struct rp_inputs inputs;
     rp_interval_vec overhead;
     RP_VEC(uint32_t) item;        /* by event: the work it launched, or RP_NONE */
     RP_VEC(int64_t) first_call;   /* by string: the first start */
@@ -207,9 +209,10 @@ static rp_event holder_of(const struct looker *l, rp_event call)
     return RP_NONE;
 }
 
-static uint8_t cause_of(const struct looker *l, rp_event call, bool allocates, rp_event *during)
+static uint8_t cause_of(struct looker *l, rp_event call, bool allocates, rp_event *during)
 {
     int64_t begin = l->t->ev.ts_ns[call], end = rp_event_end_ns(l->t, call);
+    bool larger = false;
     uint8_t cause;
 
     if (rp_union_covers(l->overhead.at, l->overhead.n, begin, end) > rp_ns_between(begin, end) / 2)
@@ -222,6 +225,9 @@ static uint8_t cause_of(const struct looker *l, rp_event call, bool allocates, r
         return cause;
     if (allocates)
         return RP_STALL_ALLOCATION;
+    l->failed |= rp_inputs_are_larger(&l->inputs, call, &larger, NULL) != RP_OK;
+    if (larger)
+        return RP_STALL_LARGER_INPUT;
     if (is_first(l, call))
         return RP_STALL_FIRST_USE;
     *during = holder_of(l, call);
@@ -289,6 +295,7 @@ static enum rp_code look(struct looker *l, const struct rp_scope *scope, int64_t
     RP_TRY(rp_work_init(&l->w, l->t, NULL, err));
     RP_TRY(rp_work_unite(&l->w, &l->u, err));
     RP_TRY(rp_queues_init(&l->q, &l->w, err));
+    RP_TRY(rp_inputs_init(&l->inputs, l->t, err));
     RP_TRY(fill_firsts(l, err));
     out->on_device = l->w.items.n > 0;
     out->base_ns = l->t->has_base ? l->t->base_ns : 0;
@@ -313,6 +320,7 @@ enum rp_code rp_stalls_rank(const struct rp_trace *trace, const struct rp_scope 
     rp_work_release(&l.w);
     rp_work_unions_release(&l.u);
     rp_queues_release(&l.q);
+    rp_inputs_release(&l.inputs);
     rp_vec_release(&l.overhead);
     rp_vec_release(&l.item);
     rp_vec_release(&l.first_call);

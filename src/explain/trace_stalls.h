@@ -26,6 +26,8 @@
       "expandable segments, fewer different shapes, a warm-up; check for memory near its limit")   \
     X(GARBAGE, "garbage_collection", "Python collected garbage",                                   \
       "gc.freeze() after the warm-up, gc.disable() with a collection between steps")               \
+    X(LARGER_INPUT, "larger_input", "its inputs are much larger than those of other calls",        \
+      "no stall but more work: compare shapes ('reprise top --by shape')")                         \
     X(FIRST_USE, "first_use", "the first call of it, or the first launch of its kernel",           \
       "warm up before recording: libraries are loaded, kernels compiled and tuned when first "     \
       "used; CUDA_MODULE_LOADING=EAGER")                                                           \

@@ -43,20 +43,23 @@ struct placer {
     RP_VEC(uint8_t) hint;  /* by string: phase, 0 none, HINT_UNKNOWN */
 };
 
-static uint8_t hint_of(struct placer *p, rp_str name)
+enum rp_phase rp_phase_of_name(const struct rp_trace *t, rp_str name)
 {
-    const char *text = rp_trace_str(p->t, name);
-    uint8_t *hint = &p->hint.at[name];
+    const char *text = rp_trace_str(t, name);
     size_t i;
 
-    if (*hint != HINT_UNKNOWN)
-        return *hint;
-    *hint = p->t->str.name_class[name] == RP_NAME_OPTIMIZER ? RP_PHASE_OPTIMIZER : RP_PHASE_OTHER;
     for (i = 0; i < sizeof phase_signs / sizeof phase_signs[0]; i++)
-        if (strstr(text, phase_signs[i].part)) {
-            *hint = phase_signs[i].phase;
-            break;
-        }
+        if (strstr(text, phase_signs[i].part))
+            return (enum rp_phase)phase_signs[i].phase;
+    return t->str.name_class[name] == RP_NAME_OPTIMIZER ? RP_PHASE_OPTIMIZER : RP_PHASE_OTHER;
+}
+
+static uint8_t hint_of(struct placer *p, rp_str name)
+{
+    uint8_t *hint = &p->hint.at[name];
+
+    if (*hint == HINT_UNKNOWN)
+        *hint = (uint8_t)rp_phase_of_name(p->t, name);
     return *hint;
 }
 

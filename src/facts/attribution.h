@@ -41,6 +41,8 @@ void rp_attribution_release(struct rp_attribution *a);
 /* The first span from e outwards (e itself included) of that kind, or RP_NONE. */
 rp_event rp_event_around(const struct rp_trace *t, rp_event e, enum rp_kind kind);
 
+/* What the name of a span says about the phase of what runs inside it. */
+enum rp_phase rp_phase_of_name(const struct rp_trace *t, rp_str name);
 /* The innermost span of a track at a moment, or RP_NONE. */
 rp_event rp_event_at(const struct rp_trace *t, rp_track track, int64_t at_ns);
 

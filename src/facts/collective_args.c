@@ -201,14 +201,37 @@ static void read_sizes(const struct rp_coll_reader *r, rp_event e, struct rp_col
                                  &f->item_bytes);
 }
 
+static void read_inputs(const struct rp_coll_reader *r, rp_event e, struct rp_coll_facts *f)
+{
+    const char *type;
+    rp_str dims, types;
+    int64_t bytes;
+
+    if (!rp_arg_key_text(&r->dims, e, &dims) || !rp_arg_key_text(&r->types, e, &types))
+        return;
+    type = type_of_list(rp_trace_str(r->trace, types), &bytes);
+    if (!type)
+        return;
+    f->dtype = type;
+    f->item_bytes = bytes;
+    f->in_elements = rp_coll_elements(rp_trace_str(r->trace, dims));
+}
+
+int64_t rp_coll_input_bytes(const struct rp_coll_reader *r, rp_event e)
+{
+    struct rp_coll_facts f = {.in_elements = -1};
+    int64_t bytes;
+
+    read_inputs(r, e, &f);
+    return f.in_elements < 0 || __builtin_mul_overflow(f.in_elements, f.item_bytes, &bytes) ? -1
+                                                                                            : bytes;
+}
+
 /* Shapes of operators count everything they are given; those of annotations only what is sent. */
 static void read_shapes(const struct rp_coll_reader *r, rp_event e, struct rp_coll_facts *f)
 {
     const struct rp_trace *t = r->trace;
     const char *name = rp_trace_str(t, t->ev.name[e]);
-    rp_str dims, types;
-    int64_t bytes;
-    const char *type;
 
     if (t->ev.kind[e] != RP_KIND_ANNOTATION || !strchr(name, ':'))
         return;
@@ -216,15 +239,8 @@ static void read_shapes(const struct rp_coll_reader *r, rp_event e, struct rp_co
         f->kind = rp_coll_kind_of(name);
         f->named = true;
     }
-    if (f->in_elements >= 0 || !rp_arg_key_text(&r->dims, e, &dims) ||
-        !rp_arg_key_text(&r->types, e, &types))
-        return;
-    type = type_of_list(rp_trace_str(t, types), &bytes);
-    if (!type)
-        return;
-    f->dtype = type;
-    f->item_bytes = bytes;
-    f->in_elements = rp_coll_elements(rp_trace_str(t, dims));
+    if (f->in_elements < 0)
+        read_inputs(r, e, f);
 }
 
 static void read_one(const struct rp_coll_reader *r, rp_event e, struct rp_coll_facts *f)

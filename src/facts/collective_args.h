@@ -66,4 +66,7 @@ void rp_coll_reader_release(struct rp_coll_reader *r);
 /* What e (a kernel, or an annotation of gloo) and the spans around its launch say. */
 struct rp_coll_facts rp_coll_read(const struct rp_coll_reader *r, rp_event e, rp_event launch);
 
+/* Bytes of all tensors that an operator was given, where shapes were recorded, or -1. */
+int64_t rp_coll_input_bytes(const struct rp_coll_reader *r, rp_event e);
+
 #endif

@@ -16,7 +16,8 @@ static const struct rp_format *const formats[] = {
     &rp_format_graphdef,   &rp_format_graphdef_text, &rp_format_saved_model,
     &rp_format_meta_graph, &rp_format_tf_library,    &rp_format_tao,
     &rp_format_stablehlo,  &rp_format_chakra,        &rp_format_chakra_json,
-    &rp_format_exec_trace, &rp_format_xplane,        &rp_format_runmeta,
+    &rp_format_raf,        &rp_format_exec_trace,    &rp_format_xplane,
+    &rp_format_runmeta,
 };
 
 const struct rp_format *rp_format_at(size_t i)
@@ -49,14 +50,9 @@ static enum rp_code unknown(const uint8_t *head, size_t n, struct rp_err *err)
     size_t len = 0;
 
     rp_text_escape(shown, sizeof shown, (const char *)head, n < 32 ? n : 32);
-    for (size_t i = 0; rp_format_at(i); i++) {
-        int more = snprintf(names + len, sizeof names - len, "%s%s (%s)", i ? ", " : "",
-                            formats[i]->name, formats[i]->summary);
-
-        if (more < 0 || (size_t)more >= sizeof names - len)
-            break;
-        len += (size_t)more;
-    }
+    for (size_t i = 0; rp_format_at(i) && len < sizeof names; i++)
+        len += (size_t)snprintf(names + len, sizeof names - len, "%s%s", i ? ", " : "",
+                                formats[i]->name);
     rp_err_set_at(err, RP_FORMAT, 0, "not a format that reprise knows (first bytes: %s)", shown);
     return rp_err_context(err, RP_FORMAT, "it reads: %s", names);
 }

@@ -90,6 +90,7 @@ extern const struct rp_format rp_format_tao;
 extern const struct rp_format rp_format_stablehlo;
 extern const struct rp_format rp_format_lazy;
 extern const struct rp_format rp_format_exec_trace;
+extern const struct rp_format rp_format_raf;
 extern const struct rp_format rp_format_chakra;
 extern const struct rp_format rp_format_chakra_json;
 extern const struct rp_format rp_format_runmeta;

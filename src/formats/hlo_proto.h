@@ -6,6 +6,7 @@
  * HLO text, so a reader turns fields into words and the writer words into fields. A word that has
  * no field is written as text in a field of our own, which others pass over.
  */
+#include "formats/string_cache.h"
 #include "io/proto.h"
 #include "io/proto_write.h"
 #include "program/program.h"
@@ -24,7 +25,9 @@ struct hlo_proto {
     struct rp_strtab shape_bytes; /* shapes as written ... */
     RP_VEC(uint32_t) shape_of;    /* ... and what they are */
     RP_VEC(char) text;            /* of the attribute being made */
+    struct rp_string_cache cache; /* of opcodes and metadata */
     uint32_t op;                  /* being read */
+    bool metadata_rest;           /* its metadata has fields that the model has no place for */
 };
 
 /* One instruction, its fields found but not looked into. */
@@ -32,6 +35,7 @@ struct hlo_fields {
     struct rp_bytes name, opcode, shape, metadata, literal, operand_ids, called_ids, control_ids;
     int64_t id, parameter, index;
     bool loose_ids; /* lists of ids that are not packed: the slow way */
+    bool others;    /* there are fields that are not among these: attributes */
 };
 
 /* The operation of an id, or RP_MAP_NONE. */
@@ -49,9 +53,14 @@ enum rp_code hlo_proto_literal(struct hlo_proto *r, struct rp_bytes bytes, uint6
                                uint32_t shape, int64_t *index);
 enum rp_code hlo_proto_metadata(struct hlo_proto *r, struct rp_bytes bytes, uint64_t offset,
                                 uint32_t *id);
+/* Whether a field of OpMetadata has a place in the model. */
+bool hlo_proto_metadata_known(const struct rp_proto_item *it);
 enum rp_code hlo_proto_frames(struct hlo_proto *r, struct rp_bytes bytes, uint64_t offset);
 /* All fields of an instruction that are attributes, for operation r->op. */
 enum rp_code hlo_proto_attrs(struct hlo_proto *r, struct rp_bytes bytes, uint64_t offset);
+
+/* An OpSharding; *known: it has words, otherwise nothing was done. */
+enum rp_code hlo_proto_sharding(struct hlo_proto *r, struct rp_bytes bytes, bool *known);
 
 /* Messages of a field, as attributes (hlo_proto_window.c). */
 enum rp_code hlo_proto_window(struct hlo_proto *r, const struct rp_proto_cursor *outer,
@@ -67,6 +76,9 @@ enum rp_code hlo_proto_triple(struct hlo_proto *r, const struct rp_proto_cursor 
 /* ---- building the text of an attribute ---- */
 
 enum rp_code hlo_put(struct hlo_proto *r, const char *text, size_t n);
+enum rp_code hlo_put_word(struct hlo_proto *r, const char *text); /* up to its NUL */
+/* As "%lld" would, which costs more than the rest of reading an attribute. */
+enum rp_code hlo_put_int(struct hlo_proto *r, int64_t value);
 enum rp_code hlo_putf(struct hlo_proto *r, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 /* "{1,2}" from a packed or single list field; `first` is "{" or "," before. */
@@ -80,6 +92,7 @@ enum rp_code hlo_put_attr(struct hlo_proto *r, uint32_t key, bool module);
 /* How one attribute is one field. */
 enum hlo_codec {
     HLO_INT,    /* number; absent where 0 */
+    HLO_INT0,   /* number; 0 is one, too */
     HLO_INT1,   /* number; absent where 0 or 1 */
     HLO_BOOL,   /* absent where false */
     HLO_WORD,   /* text as it is */

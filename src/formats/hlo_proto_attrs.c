@@ -17,11 +17,12 @@ static enum rp_code simple(struct hlo_proto *r, const struct hlo_codec_row *row,
 {
     switch (row->codec) {
     case HLO_INT:
+    case HLO_INT0:
     case HLO_INT1:
-        if (it->wire != RP_WIRE_VARINT || it->value == 0 ||
+        if (it->wire != RP_WIRE_VARINT || (it->value == 0 && row->codec != HLO_INT0) ||
             (row->codec == HLO_INT1 && it->value == 1))
             return RP_OK;
-        RP_TRY(hlo_putf(r, "%lld", (long long)it->value));
+        RP_TRY(hlo_put_int(r, (int64_t)it->value));
         break;
     case HLO_BOOL:
         if (!it->value)
@@ -93,16 +94,16 @@ static enum rp_code dims_group(struct hlo_proto *r, const struct rp_proto_cursor
                 single = it.value;
                 continue;
             }
-            RP_TRY(hlo_putf(r, first ? "{" : ","));
+            RP_TRY(hlo_put_word(r, first ? "{" : ","));
             first = false;
             if (it.wire == RP_WIRE_BYTES)
                 RP_TRY(hlo_put_ints(r, it.bytes, ","));
             else
-                RP_TRY(hlo_putf(r, "%lld", (long long)it.value));
+                RP_TRY(hlo_put_int(r, (int64_t)it.value));
         }
         RP_TRY(rp_proto_finish(&c, r->err));
         if (rows[i].single)
-            RP_TRY(hlo_putf(r, "%lld", (long long)single));
+            RP_TRY(hlo_put_int(r, (int64_t)single));
         else if (first)
             continue;
         else
@@ -118,9 +119,14 @@ static enum rp_code slice_dim(struct hlo_proto *r, const struct rp_proto_cursor 
     int64_t v[4];
 
     RP_TRY(hlo_proto_triple(r, outer, item, v));
-    RP_TRY(hlo_putf(r, "%s[%lld:%lld", first ? "{" : ", ", (long long)v[1], (long long)v[2]));
-    if (v[3] != 1)
-        RP_TRY(hlo_putf(r, ":%lld", (long long)v[3]));
+    RP_TRY(hlo_put_word(r, first ? "{[" : ", ["));
+    RP_TRY(hlo_put_int(r, v[1]));
+    RP_TRY(hlo_put(r, ":", 1));
+    RP_TRY(hlo_put_int(r, v[2]));
+    if (v[3] != 1) {
+        RP_TRY(hlo_put(r, ":", 1));
+        RP_TRY(hlo_put_int(r, v[3]));
+    }
     return hlo_put(r, "]", 1);
 }
 
@@ -166,7 +172,7 @@ static enum rp_code id_list(struct hlo_proto *r, const struct rp_proto_cursor *o
     struct rp_proto_item it;
     bool first = true;
 
-    RP_TRY(hlo_putf(r, r->text.n > 1 ? ",{" : "{"));
+    RP_TRY(hlo_put_word(r, r->text.n > 1 ? ",{" : "{"));
     while (rp_proto_next(&c, &it)) {
         if (it.number != 1)
             continue;
@@ -243,7 +249,7 @@ static enum rp_code solve_options(struct hlo_proto *r, const struct rp_proto_cur
             RP_TRY(hlo_put(r, "true", 4));
             RP_TRY(hlo_put_attr(r, cholesky ? RP_ATTR_LOWER : keys[it.number], false));
         } else if (it.number == 4 && word) {
-            RP_TRY(hlo_putf(r, "%s", word));
+            RP_TRY(hlo_put_word(r, word));
             RP_TRY(hlo_put_attr(r, RP_ATTR_TRANSPOSE_A, false));
         }
     }
@@ -267,7 +273,7 @@ static enum rp_code alias_entry(struct hlo_proto *r, const struct rp_proto_curso
         else if (it.number == 3)
             operand = it.bytes;
     }
-    RP_TRY(hlo_putf(r, r->text.n ? ", {" : "{{"));
+    RP_TRY(hlo_put_word(r, r->text.n ? ", {" : "{{"));
     RP_TRY(hlo_put_ints(r, output, ","));
     RP_TRY(hlo_putf(r, "}: (%llu, {", (unsigned long long)index));
     RP_TRY(hlo_put_ints(r, operand, ","));
@@ -300,7 +306,7 @@ static enum rp_code frontend_entry(struct hlo_proto *r, const struct rp_proto_cu
         else if (it.number == 2)
             value = it.bytes;
     }
-    RP_TRY(hlo_putf(r, r->text.n ? "," : "{"));
+    RP_TRY(hlo_put_word(r, r->text.n ? "," : "{"));
     RP_TRY(hlo_put(r, (const char *)key.at, key.n));
     RP_TRY(hlo_put(r, "=", 1));
     RP_TRY(hlo_put_quoted(r, value));
@@ -340,7 +346,7 @@ static enum rp_code repeated(struct hlo_proto *r, struct rp_bytes bytes, uint64_
         } else if (number == 74) {
             RP_TRY(alias_entry(r, &c, &it));
         } else if (number == 49) {
-            RP_TRY(hlo_putf(r, r->text.n ? "" : "{"));
+            RP_TRY(hlo_put_word(r, r->text.n ? "" : "{"));
             RP_TRY(id_list(r, &c, &it));
         } else {
             int64_t v[4];
@@ -358,12 +364,12 @@ static enum rp_code dimensions(struct hlo_proto *r, const struct rp_proto_item *
 {
     bool iota = r->p->code.at[r->op] == RP_OP_IOTA;
 
-    RP_TRY(hlo_putf(r, iota ? "" : "{"));
+    RP_TRY(hlo_put_word(r, iota ? "" : "{"));
     if (it->wire == RP_WIRE_BYTES)
         RP_TRY(hlo_put_ints(r, it->bytes, ","));
     else
-        RP_TRY(hlo_putf(r, "%lld", (long long)it->value));
-    RP_TRY(hlo_putf(r, iota ? "" : "}"));
+        RP_TRY(hlo_put_int(r, (int64_t)it->value));
+    RP_TRY(hlo_put_word(r, iota ? "" : "}"));
     return hlo_put_attr(r, iota ? RP_ATTR_IOTA_DIMENSION : RP_ATTR_DIMENSIONS, false);
 }
 
@@ -373,7 +379,7 @@ static enum rp_code enum_field(struct hlo_proto *r, uint32_t key, uint64_t value
 
     if (!word)
         return RP_OK;
-    RP_TRY(hlo_putf(r, "%s", word));
+    RP_TRY(hlo_put_word(r, word));
     return hlo_put_attr(r, key, false);
 }
 
@@ -465,6 +471,8 @@ static enum rp_code message_field(struct hlo_proto *r, const struct rp_proto_cur
         return iota_list(r, c, it);
     case 37:
         return control(r, it->bytes);
+    case 40:
+        return hlo_proto_sharding(r, it->bytes, known);
     case 43:
         return backend_config(r, it->bytes);
     case HLO_FIELD_TEXT:
@@ -518,6 +526,35 @@ static bool is_structure(uint32_t number)
     }
 }
 
+/* Fields of the metadata that the model has no place for, as a second metadata field: who reads
+   the message merges both. */
+static enum rp_code metadata_rest(struct hlo_proto *r, const struct rp_proto_cursor *outer,
+                                  const struct rp_proto_item *item)
+{
+    struct rp_proto_cursor c = rp_proto_enter(outer, item);
+    struct rp_proto_writer w = {0};
+    struct rp_proto_item it;
+    struct rp_bytes bytes;
+    size_t begun = rp_proto_begin(&w, 7);
+    enum rp_code code;
+
+    while (rp_proto_next(&c, &it))
+        if (!hlo_proto_metadata_known(&it))
+            rp_proto_add_bytes(&w, it.begin, (size_t)(c.at - it.begin));
+    rp_proto_end(&w, begun);
+    code = rp_proto_written(&w, &bytes, r->err);
+    if (code == RP_OK)
+        code = rp_proto_finish(&c, r->err);
+    if (code == RP_OK && bytes.n > 2) {
+        const char *kept = rp_arena_copy(&r->p->arena, (const char *)bytes.at, bytes.n);
+
+        code = kept ? rp_program_add_attr(r->p, RP_ATTR_PROTO, kept, bytes.n, r->err)
+                    : rp_err_nomem(r->err, "reading metadata");
+    }
+    rp_proto_writer_release(&w);
+    return code;
+}
+
 enum rp_code hlo_proto_attrs(struct hlo_proto *r, struct rp_bytes bytes, uint64_t offset)
 {
     struct rp_proto_cursor c = rp_proto_cursor(bytes.at, bytes.n, offset, r->limits.depth);
@@ -529,6 +566,8 @@ enum rp_code hlo_proto_attrs(struct hlo_proto *r, struct rp_bytes bytes, uint64_
         groups |= it.number == 49;
         pairs |= it.number == 52;
         aliases |= it.number == 74;
+        if (r->metadata_rest && it.number == 7 && it.wire == RP_WIRE_BYTES)
+            RP_TRY(metadata_rest(r, &c, &it));
         if (is_structure(it.number))
             continue;
         RP_TRY(attr_field(r, &c, &it, &known));

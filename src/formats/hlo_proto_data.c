@@ -37,8 +37,12 @@ enum rp_code hlo_putf(struct hlo_proto *r, const char *fmt, ...)
     return hlo_put(r, text, n < 0 ? 0 : (size_t)n < sizeof text ? (size_t)n : sizeof text - 1);
 }
 
-/* As "%lld" would, which costs more than the rest of reading an attribute. */
-static enum rp_code put_int(struct hlo_proto *r, int64_t value)
+enum rp_code hlo_put_word(struct hlo_proto *r, const char *text)
+{
+    return hlo_put(r, text, strlen(text));
+}
+
+enum rp_code hlo_put_int(struct hlo_proto *r, int64_t value)
 {
     char digits[24];
     size_t at = sizeof digits;
@@ -63,7 +67,7 @@ enum rp_code hlo_put_ints(struct hlo_proto *r, struct rp_bytes packed, const cha
     while (rp_proto_packed_varint(&c, &value)) {
         if (!first)
             RP_TRY(hlo_put(r, separator, gap));
-        RP_TRY(put_int(r, (int64_t)value));
+        RP_TRY(hlo_put_int(r, (int64_t)value));
         first = false;
     }
     return rp_proto_finish(&c, r->err);
@@ -356,6 +360,26 @@ enum rp_code hlo_proto_literal(struct hlo_proto *r, struct rp_bytes bytes, uint6
 
 /* ---- where an operation comes from ---- */
 
+bool hlo_proto_metadata_known(const struct rp_proto_item *it)
+{
+    switch (it->number) {
+    case 1:
+    case 2:
+    case 3:
+    case 12:
+    case 16:
+        return it->wire == RP_WIRE_BYTES;
+    case 4:
+    case 15:
+    case 17:
+    case 18:
+    case 19:
+        return it->wire == RP_WIRE_VARINT;
+    default:
+        return false;
+    }
+}
+
 enum rp_code hlo_proto_metadata(struct hlo_proto *r, struct rp_bytes bytes, uint64_t offset,
                                 uint32_t *id)
 {
@@ -373,9 +397,10 @@ enum rp_code hlo_proto_metadata(struct hlo_proto *r, struct rp_bytes bytes, uint
                                            : NULL;
 
         if (text && it.wire == RP_WIRE_BYTES)
-            RP_TRY(rp_program_string(r->p, (const char *)it.bytes.at, it.bytes.n, text, r->err));
-        else if (it.wire != RP_WIRE_VARINT)
-            continue;
+            RP_TRY(rp_string_cached(r->p, &r->cache, (const char *)it.bytes.at, it.bytes.n, text,
+                                    r->err));
+        else if (!hlo_proto_metadata_known(&it))
+            r->metadata_rest = true;
         else if (it.number == 4)
             m.line = number;
         else if (it.number == 17)

@@ -97,6 +97,7 @@ static bool put_simple(const struct hlo_put *put, const struct hlo_codec_row *ro
 
     switch (row->codec) {
     case HLO_INT:
+    case HLO_INT0:
     case HLO_INT1:
         if (!take_int(&s, &v) || s.at != s.end)
             return false;
@@ -495,6 +496,8 @@ static bool put_special(const struct hlo_put *put, uint32_t op, const struct rp_
         return put_nested(put, attr, true);
     case RP_ATTR_OUTPUT_TO_OPERAND_ALIASING:
         return put_aliasing(put, attr);
+    case RP_ATTR_SHARDING:
+        return hlo_put_sharding(put, attr);
     case RP_ATTR_FRONTEND_ATTRIBUTES:
         return put_frontend(put, attr);
     case RP_ATTR_CONTROL_PREDECESSORS:

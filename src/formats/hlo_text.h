@@ -7,6 +7,7 @@
  * slice where its inside does not matter yet.
  */
 #include "base/text.h"
+#include "formats/string_cache.h"
 #include "program/program.h"
 
 struct hlo_call { /* of the operation being read, or waiting for its computation */
@@ -14,6 +15,14 @@ struct hlo_call { /* of the operation being read, or waiting for its computation
     uint32_t name;
     uint32_t at; /* index in program.called */
     const char *where;
+};
+
+struct hlo_async {          /* an operation that was started, waiting for its computation */
+    uint32_t opcode, shape; /* string; of the result */
+    uint32_t op;            /* that started it */
+    uint32_t called;        /* index in program.called */
+    uint32_t attrs, nattrs; /* of async_attrs */
+    uint32_t calls, ncalls; /* of async_calls */
 };
 
 struct hlo_text {
@@ -29,6 +38,12 @@ struct hlo_text {
     RP_VEC(uint32_t) operands;       /* of the operation being read */
     RP_VEC(struct hlo_call) calls;   /* of the operation being read */
     RP_VEC(struct hlo_call) waiting; /* computations called before they are defined */
+    RP_VEC(struct hlo_async) async;
+    RP_VEC(struct rp_attr) async_attrs;
+    RP_VEC(struct hlo_call) async_calls;
+    struct rp_string_cache cache; /* of opcodes, keys and metadata */
+    uint32_t last;                /* computation of the text */
+    uint32_t nested;              /* levels of instructions inside of operands */
 };
 
 #define HLO_FAIL(r, where, ...)                                                     \
@@ -106,6 +121,17 @@ enum rp_code hlo_value(struct hlo_text *r, struct rp_attr *out);
 /* Whether a shape stands here: a type with '[', or a tuple. */
 bool hlo_at_shape(const struct hlo_text *r);
 enum rp_code hlo_shape(struct hlo_text *r, uint32_t *id);
+
+/* The calls of the newest operation, in the order of their slots. */
+enum rp_code hlo_add_calls(struct hlo_text *r);
+
+/* "x-start" and the like, for an opcode x: what it is, and the string of x where x is started.
+   RP_NONE otherwise; *code stays as it is where it is no such word. */
+uint32_t hlo_async_short(const struct hlo_text *r, struct rp_attr name, enum rp_opcode *code);
+/* The operation was started: its attributes wait, to be those of the one it wraps. */
+enum rp_code hlo_async_defer(struct hlo_text *r, uint32_t op, uint32_t wrapped);
+/* Computations of all that was started, behind the end of a computation. */
+enum rp_code hlo_async_flush(struct hlo_text *r);
 
 /* One line of a computation. */
 enum rp_code hlo_instruction(struct hlo_text *r);

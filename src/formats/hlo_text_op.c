@@ -5,10 +5,12 @@
  *   [ROOT] %name = shape opcode(operands), key=value, ...
  *
  * Operands are names, with or without '%' and their shapes before them; '%x#1' is a part of a
- * tuple, for which an implicit get-tuple-element is made, once. Operands stand before their users.
+ * tuple, for which an implicit get-tuple-element is made, once; a whole instruction may stand
+ * there, too. Operands stand before their users.
  */
 #include "formats/hlo_text.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #define HERE(r) ((uint32_t)(r)->p->computations.n) /* current computation + 1 */
@@ -52,11 +54,13 @@ static enum rp_code tuple_part(struct hlo_text *r, uint32_t *op, const char *whe
     return RP_OK;
 }
 
+static enum rp_code nested(struct hlo_text *r, struct rp_attr opcode, uint32_t shape);
+
 static enum rp_code operand(struct hlo_text *r)
 {
     const char *where;
     struct rp_attr name;
-    uint32_t shape, id, op;
+    uint32_t shape = 0, id, op;
     uint64_t *slot;
 
     hlo_space(r);
@@ -69,7 +73,7 @@ static enum rp_code operand(struct hlo_text *r)
     if (!name.n)
         return HLO_FAIL(r, where, "expected an operand");
     if (hlo_peek(r) == '(')
-        return HLO_FAIL(r, where, "instructions inside of operands are not supported");
+        return nested(r, name, shape);
     RP_TRY(rp_program_string(r->p, name.at, name.n, &id, r->err));
     RP_TRY(name_slot(r, id, &slot));
     if ((uint32_t)(*slot >> 32) != HERE(r))
@@ -82,9 +86,9 @@ static enum rp_code operand(struct hlo_text *r)
     return rp_vec_push(&r->operands, op, r->err);
 }
 
+/* Behind those that are there already. */
 static enum rp_code operand_list(struct hlo_text *r)
 {
-    r->operands.n = 0;
     if (hlo_take(r, ')'))
         return RP_OK;
     do {
@@ -127,7 +131,7 @@ enum rp_code hlo_attr_key(struct hlo_text *r, uint32_t *key)
     name = hlo_name(r);
     if (!name.n)
         return HLO_FAIL(r, r->at, "expected an attribute");
-    RP_TRY(rp_program_string(r->p, name.at, name.n, key, r->err));
+    RP_TRY(rp_string_cached(r->p, &r->cache, name.at, name.n, key, r->err));
     return hlo_expect(r, '=', "behind the name of an attribute");
 }
 
@@ -187,8 +191,12 @@ static enum rp_code attribute(struct hlo_text *r, uint32_t op)
 
     RP_TRY(hlo_attr_key(r, &key));
     slot = call_slot(key, (enum rp_opcode)p->code.at[op]);
-    if (slot >= 0)
-        return called(r, (uint32_t)slot);
+    if (slot >= 0) {
+        RP_TRY(called(r, (uint32_t)slot));
+        if (p->code.at[op] == RP_OP_ASYNC_UPDATE || p->code.at[op] == RP_OP_ASYNC_DONE)
+            r->calls.n = 0; /* what was started says it; today's XLA says it only there */
+        return RP_OK;
+    }
     hlo_space(r);
     if (key == RP_ATTR_INDEX && p->code.at[op] == RP_OP_GET_TUPLE_ELEMENT) {
         if (!hlo_int(r, &p->value.at[op]) || p->value.at[op] < 0)
@@ -202,7 +210,7 @@ static enum rp_code attribute(struct hlo_text *r, uint32_t op)
 }
 
 /* Calls in the order of their slots; those of computations further down wait. */
-static enum rp_code add_calls(struct hlo_text *r)
+enum rp_code hlo_add_calls(struct hlo_text *r)
 {
     struct hlo_call *call = r->calls.at;
 
@@ -241,8 +249,51 @@ static enum rp_code check_arity(struct hlo_text *r, const struct rp_new_op *op, 
     return RP_OK;
 }
 
-/* Shape, opcode and what stands in its brackets. */
-static enum rp_code body(struct hlo_text *r, struct rp_new_op *op)
+/* Operands of an operation from `first` on are its own. */
+static enum rp_code add(struct hlo_text *r, const struct rp_new_op *op, size_t first, uint32_t *id)
+{
+    if (r->p->nops >= r->limits.events)
+        return rp_err_set(r->err, RP_LIMIT, "more than %llu instructions",
+                          (unsigned long long)r->limits.events);
+    RP_TRY(rp_program_add_op(r->p, op, id, r->err));
+    for (size_t i = first; i < r->operands.n; i++)
+        RP_TRY(rp_program_add_operand(r->p, r->operands.at[i], 0, r->err));
+    r->operands.n = first;
+    return RP_OK;
+}
+
+/* "f32[2] add(a, b)" as an operand: an operation without attributes, and a name of ours. */
+static enum rp_code nested(struct hlo_text *r, struct rp_attr opcode, uint32_t shape)
+{
+    struct rp_new_op op = {.shape = shape, .flags = RP_OPS_IMPLICIT};
+    size_t first = r->operands.n;
+    char name[32];
+    uint32_t id;
+    int n;
+
+    if (r->nested >= 64)
+        return HLO_FAIL(r, opcode.at, "instructions nested too deep");
+    RP_TRY(rp_program_string(r->p, opcode.at, opcode.n, &op.foreign, r->err));
+    op.code = rp_program_opcode(r->p, op.foreign);
+    if (op.code == RP_OP_FOREIGN)
+        return HLO_FAIL(r, opcode.at, "'%.*s' is no opcode", (int)opcode.n, opcode.at);
+    r->at++;
+    r->nested++;
+    if (op.code == RP_OP_CONSTANT)
+        RP_TRY(constant(r, &op));
+    else if (op.code == RP_OP_PARAMETER)
+        RP_TRY(parameter(r, &op));
+    else
+        RP_TRY(operand_list(r));
+    r->nested--;
+    n = snprintf(name, sizeof name, "nested.%u", r->p->nops);
+    RP_TRY(rp_program_string(r->p, name, (size_t)n, &op.name, r->err));
+    RP_TRY(add(r, &op, first, &id));
+    return rp_vec_push(&r->operands, id, r->err);
+}
+
+/* Shape, opcode and what stands in its brackets. *wrapped: what is started asynchronously. */
+static enum rp_code body(struct hlo_text *r, struct rp_new_op *op, uint32_t *wrapped)
 {
     const char *where;
     struct rp_attr opcode;
@@ -256,8 +307,10 @@ static enum rp_code body(struct hlo_text *r, struct rp_new_op *op)
     opcode = hlo_name(r);
     if (!opcode.n)
         return HLO_FAIL(r, where, "expected an opcode");
-    RP_TRY(rp_program_string(r->p, opcode.at, opcode.n, &op->foreign, r->err));
+    RP_TRY(rp_string_cached(r->p, &r->cache, opcode.at, opcode.n, &op->foreign, r->err));
     op->code = rp_program_opcode(r->p, op->foreign);
+    if (op->code == RP_OP_FOREIGN)
+        *wrapped = hlo_async_short(r, opcode, &op->code);
     RP_TRY(hlo_expect(r, '(', "behind the opcode"));
     r->operands.n = 0;
     if (op->code == RP_OP_CONSTANT)
@@ -266,17 +319,6 @@ static enum rp_code body(struct hlo_text *r, struct rp_new_op *op)
         return parameter(r, op);
     RP_TRY(operand_list(r));
     return check_arity(r, op, where);
-}
-
-static enum rp_code add(struct hlo_text *r, const struct rp_new_op *op, uint32_t *id)
-{
-    if (r->p->nops >= r->limits.events)
-        return rp_err_set(r->err, RP_LIMIT, "more than %llu instructions",
-                          (unsigned long long)r->limits.events);
-    RP_TRY(rp_program_add_op(r->p, op, id, r->err));
-    for (size_t i = 0; i < r->operands.n; i++)
-        RP_TRY(rp_program_add_operand(r->p, r->operands.at[i], 0, r->err));
-    return RP_OK;
 }
 
 static bool take_root(struct hlo_text *r)
@@ -294,7 +336,7 @@ enum rp_code hlo_instruction(struct hlo_text *r)
     const char *where;
     struct rp_attr name;
     uint64_t *slot;
-    uint32_t id;
+    uint32_t id, wrapped = RP_NONE;
     bool root = take_root(r);
 
     where = r->at;
@@ -303,8 +345,8 @@ enum rp_code hlo_instruction(struct hlo_text *r)
         return HLO_FAIL(r, where, "expected an instruction or '}'");
     RP_TRY(rp_program_string(r->p, name.at, name.n, &op.name, r->err));
     RP_TRY(hlo_expect(r, '=', "behind the name of an instruction"));
-    RP_TRY(body(r, &op));
-    RP_TRY(add(r, &op, &id));
+    RP_TRY(body(r, &op, &wrapped));
+    RP_TRY(add(r, &op, 0, &id));
     RP_TRY(name_slot(r, op.name, &slot));
     if ((uint32_t)(*slot >> 32) == HERE(r))
         return HLO_FAIL(r, where, "'%.*s' is defined twice", (int)name.n, name.at);
@@ -313,5 +355,7 @@ enum rp_code hlo_instruction(struct hlo_text *r)
         r->p->computations.at[r->p->computations.n - 1].root = id;
     while (hlo_take(r, ','))
         RP_TRY(attribute(r, id));
-    return r->calls.n ? add_calls(r) : RP_OK;
+    if (wrapped != RP_NONE)
+        return hlo_async_defer(r, id, wrapped);
+    return r->calls.n ? hlo_add_calls(r) : RP_OK;
 }

@@ -18,7 +18,7 @@ static enum rp_code text_field(struct hlo_text *r, uint32_t *id)
     struct rp_attr text;
 
     RP_TRY(hlo_string(r, &text));
-    return rp_program_string(r->p, text.at, text.n, id, r->err);
+    return rp_string_cached(r->p, &r->cache, text.at, text.n, id, r->err);
 }
 
 static enum rp_code number_field(struct hlo_text *r, int32_t *value)

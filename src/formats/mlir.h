@@ -96,6 +96,12 @@ struct mlir_text {
    the newest operation. */
 enum rp_code mlir_attributes(struct mlir *r, enum rp_opcode code, const struct mlir_text *text,
                              bool *known);
+/* The "dims" of a broadcast as HLO writes them, or NULL; in the arena. */
+enum rp_code mlir_broadcast_dims(struct mlir *r, const struct mlir_text *text, struct rp_attr *out);
+/* What a broadcast into the shape of op is in HLO: op's code may change, operations that come
+   before it are added and *operand is the last of them; *rest: its dimensions then, or NULL. */
+enum rp_code mlir_broadcast(struct mlir *r, const struct rp_attr *dimensions, struct rp_new_op *op,
+                            uint32_t *operand, const char **rest);
 /* "dense<...>" */
 enum rp_code mlir_constant(struct mlir *r, const struct mlir_text *text, uint32_t shape,
                            int64_t *value);

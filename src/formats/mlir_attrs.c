@@ -116,6 +116,20 @@ static enum rp_code add_list(struct mlir *r, uint32_t key, const struct ints *li
     return add(r, key, text);
 }
 
+enum rp_code mlir_broadcast_dims(struct mlir *r, const struct mlir_text *text, struct rp_attr *out)
+{
+    static const char *const words[] = {"dims", "broadcast_dimensions", NULL};
+    struct ints list;
+    char *kept = rp_arena_strdup(&r->p->arena, "{");
+
+    find_ints(r, text, words, &list);
+    for (size_t i = 0; kept && i < list.n; i++)
+        kept = rp_arena_printf(&r->p->arena, "%s%s%lld", kept, i ? "," : "", (long long)list.at[i]);
+    kept = kept ? rp_arena_printf(&r->p->arena, "%s}", kept) : NULL;
+    *out = (struct rp_attr){kept, kept ? (uint32_t)strlen(kept) : 0, RP_ATTR_DIMENSIONS};
+    return kept ? RP_OK : rp_err_nomem(r->err, "reading attributes");
+}
+
 static enum rp_code add_number(struct mlir *r, uint32_t key, int64_t value)
 {
     char text[24];

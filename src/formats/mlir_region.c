@@ -15,14 +15,16 @@ enum rp_code mlir_add_implicit(struct mlir *r, const struct rp_new_op *op, const
                                size_t n, uint32_t *id)
 {
     struct rp_new_op made = *op;
+    uint32_t added; /* the caller may have its id and its operand in one place */
 
     made.flags |= RP_OPS_IMPLICIT;
     if (r->p->nops >= r->limits.events)
         return rp_err_set(r->err, RP_LIMIT, "more than %llu operations",
                           (unsigned long long)r->limits.events);
-    RP_TRY(rp_program_add_op(r->p, &made, id, r->err));
+    RP_TRY(rp_program_add_op(r->p, &made, &added, r->err));
     for (size_t i = 0; i < n; i++)
         RP_TRY(rp_program_add_operand(r->p, operands[i], 0, r->err));
+    *id = added;
     return RP_OK;
 }
 

@@ -203,6 +203,7 @@ static enum rp_code part(struct mlir *r, const char *where, uint32_t *op, uint32
         return MLIR_FAIL(r, where, "there are %u results only", shape->n);
     if (known == RP_MAP_NONE) {
         made.shape = r->p->parts.at[shape->first + index];
+        made.name = r->p->op_name.at[*op];
         RP_TRY(mlir_add_implicit(r, &made, op, 1, &known));
         RP_TRY(rp_map_put(&r->parts, key, known, r->err));
     }

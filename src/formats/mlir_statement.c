@@ -410,10 +410,28 @@ static enum rp_code add_return(struct mlir *r, size_t first_operand)
     return RP_OK;
 }
 
+/* A broadcast by the steps of HLO; *rest are the dimensions of the last, or NULL: its own. */
+static enum rp_code broadcast(struct mlir *r, struct statement *s, const struct mlir_text *text,
+                              size_t first_operand, const char **rest)
+{
+    struct rp_attr dims;
+    uint32_t operand;
+
+    *rest = NULL;
+    if (s->op.code != RP_OP_BROADCAST || r->operands.n != first_operand + 2)
+        return RP_OK;
+    operand = r->operands.at[first_operand];
+    RP_TRY(mlir_broadcast_dims(r, text, &dims));
+    RP_TRY(mlir_broadcast(r, &dims, &s->op, &operand, rest));
+    r->operands.at[first_operand] = operand;
+    return RP_OK;
+}
+
 static enum rp_code add_statement(struct mlir *r, struct statement *s, size_t first_operand,
                                   uint32_t *id)
 {
     struct mlir_text text = {s->attrs, s->attrs_end, {NULL, 0}};
+    const char *rest;
     bool known = false;
 
     RP_TRY(result_shape(r, s, &s->op.shape));
@@ -422,6 +440,7 @@ static enum rp_code add_statement(struct mlir *r, struct statement *s, size_t fi
     RP_TRY(control_operands(r, s, first_operand));
     if (s->op.code == RP_OP_MULTIPLY && r->operands.n == first_operand + 2)
         RP_TRY(push_operand(r, r->operands.at[first_operand])); /* a square */
+    RP_TRY(broadcast(r, s, &text, first_operand, &rest));
     if (s->op.code == RP_OP_CONSTANT)
         RP_TRY(mlir_constant(r, &text, s->op.shape, &s->op.value));
     if (r->p->nops >= r->limits.events)
@@ -431,8 +450,11 @@ static enum rp_code add_statement(struct mlir *r, struct statement *s, size_t fi
     for (size_t i = first_operand; i + 1 < r->operands.n; i += 2)
         RP_TRY(rp_program_add_operand(r->p, r->operands.at[i], r->operands.at[i + 1], r->err));
     text.operands = rp_op_operands(r->p, *id);
-    RP_TRY(mlir_attributes(r, s->op.code, &text, &known));
-    if (!known)
+    if (rest)
+        RP_TRY(rp_program_add_attr(r->p, RP_ATTR_DIMENSIONS, rest, strlen(rest), r->err));
+    else
+        RP_TRY(mlir_attributes(r, s->op.code, &text, &known));
+    if (!known && !rest && s->op.code != RP_OP_RESHAPE)
         RP_TRY(keep_attrs(r, s));
     r->p->meta.at[*id] = s->loc; /* a number of locs until the end */
     RP_TRY(add_regions(r, s, first_operand));

@@ -39,6 +39,7 @@ static enum rp_code find_fields(struct hlo_proto *r, struct rp_bytes bytes, uint
     struct rp_proto_item it;
 
     memset(f, 0, sizeof *f);
+    r->metadata_rest = false;
     while (rp_proto_next(&c, &it)) {
         switch (RP_PROTO_KEY(it.number, it.wire)) {
         case KEY(1, BYTES):
@@ -50,8 +51,9 @@ static enum rp_code find_fields(struct hlo_proto *r, struct rp_bytes bytes, uint
         case KEY(3, BYTES):
             f->shape = it.bytes;
             break;
-        case KEY(7, BYTES):
-            f->metadata = it.bytes;
+        case KEY(7, BYTES): /* a second one is merged: it holds what we do not know */
+            r->metadata_rest |= f->metadata.n != 0;
+            f->metadata = f->metadata.n ? f->metadata : it.bytes;
             break;
         case KEY(8, BYTES):
             f->literal = it.bytes;
@@ -78,6 +80,7 @@ static enum rp_code find_fields(struct hlo_proto *r, struct rp_bytes bytes, uint
             f->called_ids = it.bytes;
             break;
         default:
+            f->others = true;
             break;
         }
     }
@@ -98,7 +101,10 @@ static enum rp_code add_operand(struct hlo_proto *r, uint64_t id)
 static enum rp_code add_called(struct hlo_proto *r, uint64_t id)
 {
     uint32_t computation = rp_map_get(&r->computation_of, id);
+    enum rp_opcode code = (enum rp_opcode)r->p->code.at[r->op];
 
+    if (code == RP_OP_ASYNC_UPDATE || code == RP_OP_ASYNC_DONE)
+        return RP_OK; /* what was started says it */
     if (computation == RP_MAP_NONE)
         return rp_err_set(r->err, RP_FORMAT,
                           "computation %llu, called by instruction '%s', is not defined",
@@ -178,7 +184,8 @@ static enum rp_code instruction(struct hlo_proto *r, struct rp_bytes bytes, uint
                              "an instruction without an opcode at byte %llu",
                              (unsigned long long)offset);
     RP_TRY(rp_program_string(r->p, (const char *)f.name.at, f.name.n, &op.name, r->err));
-    RP_TRY(rp_program_string(r->p, (const char *)f.opcode.at, f.opcode.n, &op.foreign, r->err));
+    RP_TRY(rp_string_cached(r->p, &r->cache, (const char *)f.opcode.at, f.opcode.n, &op.foreign,
+                            r->err));
     op.code = rp_program_opcode(r->p, op.foreign);
     if (f.shape.n)
         RP_TRY(
@@ -193,7 +200,7 @@ static enum rp_code instruction(struct hlo_proto *r, struct rp_bytes bytes, uint
     RP_TRY(rp_program_add_op(r->p, &op, &r->op, r->err));
     RP_TRY(note_id(r, (uint64_t)f.id));
     RP_TRY(add_lists(r, bytes, &f));
-    return hlo_proto_attrs(r, bytes, offset);
+    return f.others || r->metadata_rest ? hlo_proto_attrs(r, bytes, offset) : RP_OK;
 }
 
 /* ---- computations and the module ---- */

@@ -35,6 +35,9 @@ static void release(struct hlo_text *r)
     rp_vec_release(&r->operands);
     rp_vec_release(&r->calls);
     rp_vec_release(&r->waiting);
+    rp_vec_release(&r->async);
+    rp_vec_release(&r->async_attrs);
+    rp_vec_release(&r->async_calls);
 }
 
 static bool take_word(struct hlo_text *r, const char *word)
@@ -61,6 +64,7 @@ static enum rp_code header(struct hlo_text *r)
     if (!name.n)
         return HLO_FAIL(r, r->at, "expected the name of the module");
     RP_TRY(rp_program_string(r->p, name.at, name.n, &r->p->name, r->err));
+    hlo_take(r, ':'); /* as it was written in 2018 */
     while (hlo_take(r, ',')) {
         struct rp_attr value;
         uint32_t key;
@@ -150,7 +154,9 @@ static enum rp_code computation(struct hlo_text *r)
         RP_TRY(hlo_instruction(r));
     if (!r->p->computations.at[id].n)
         return HLO_FAIL(r, where, "a computation without instructions");
-    return trailer(r, id);
+    r->last = id;
+    RP_TRY(trailer(r, id));
+    return hlo_async_flush(r);
 }
 
 /* Calls of computations that stood further down. */
@@ -175,10 +181,14 @@ static enum rp_code module(struct hlo_text *r)
     for (hlo_space(r); r->at < r->end && *r->at; hlo_space(r)) {
         if (r->end - r->at > 10 && memcmp(r->at, "HloModule ", 10) == 0)
             break; /* files of several modules: the first is read */
+        if (r->end - r->at > 4 && memcmp(r->at, "*** ", 4) == 0)
+            break; /* the end of a dump to standard output */
         RP_TRY(computation(r));
     }
     if (!r->p->computations.n)
         return HLO_FAIL(r, r->at, "a module without computations");
+    if (r->p->entry == RP_NONE)
+        r->p->entry = r->last;
     RP_TRY(resolve(r));
     return rp_program_finish(r->p, r->err);
 }
@@ -217,16 +227,24 @@ enum rp_code rp_hlo_text_parse(const char *text, size_t n, const struct rp_limit
 static size_t log_prefix(const char *line, size_t n)
 {
     const char *close = memmem(line, n < 200 ? n : 200, "] ", 2);
-    const char *s = close;
+    const char *s;
+    size_t blank = 2;
 
+    while (n && (line[n - 1] == '\n' || line[n - 1] == '\r'))
+        n--;
+    if (!close && n && n < 200 && line[n - 1] == ']') { /* an empty line */
+        close = line + n - 1;
+        blank = 1;
+    }
     if (!close)
         return 0;
+    s = close;
     while (s > line && s[-1] >= '0' && s[-1] <= '9')
         s--;
     if (s == close || s == line || s[-1] != ':' || memchr(line, '=', (size_t)(close - line)) ||
         memchr(line, '%', (size_t)(close - line)))
         return 0;
-    return (size_t)(close - line) + 2;
+    return (size_t)(close - line) + blank;
 }
 
 /* The line that begins the module: offset of its text behind a log's prefix, or n. */
@@ -318,6 +336,15 @@ static char *strip_log(struct rp_arena *arena, const char *text, size_t n, size_
     return out;
 }
 
+/* "*** Begin module_0001.f.txt ***" before the module: XLA dumps to standard output. Anything else
+   that stands there is an error that should be shown. */
+static bool begins_dump(const char *text, size_t n)
+{
+    size_t at = rp_sniff_space((const uint8_t *)text, n, 0);
+
+    return n - at > 10 && memcmp(text + at, "*** Begin ", 10) == 0;
+}
+
 static enum rp_code read(struct rp_input *in, const struct rp_read_options *options,
                          struct rp_import *to, struct rp_err *err)
 {
@@ -336,6 +363,9 @@ static enum rp_code read(struct rp_input *in, const struct rp_read_options *opti
         text = strip_log(&to->program->arena, text + at, n - at, &len);
         if (!text)
             return rp_err_nomem(err, "reading a log");
+    } else if (at < n && begins_dump(text, at)) {
+        text += at;
+        len -= at;
     }
     return fill(to->program, text, len, options->limits, err);
 }

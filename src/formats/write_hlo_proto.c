@@ -9,6 +9,7 @@
 #include "formats/programs.h"
 #include "formats/writers.h"
 #include "program/literal.h"
+#include "program/order.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -478,6 +479,19 @@ static enum rp_code put_module_attrs(const struct hlo_put *put)
     return RP_OK;
 }
 
+/* Callees first, as XLA wants them. */
+static enum rp_code put_computations(const struct hlo_put *put)
+{
+    struct rp_arena scratch = RP_ARENA_INIT;
+    uint32_t *order;
+    enum rp_code code = rp_program_call_order(put->p, &scratch, &order, put->err);
+
+    for (size_t i = 0; code == RP_OK && i < put->p->computations.n; i++)
+        code = put_computation(put, order[i]);
+    rp_arena_release(&scratch);
+    return code;
+}
+
 static enum rp_code put_module(const struct hlo_put *put)
 {
     const struct rp_program *p = put->p;
@@ -485,8 +499,7 @@ static enum rp_code put_module(const struct hlo_put *put)
 
     rp_proto_put_text(put->w, 1, p->name ? rp_program_text(p, p->name) : "module");
     put_text(put, 2, entry->name);
-    for (uint32_t i = 0; i < p->computations.n; i++)
-        RP_TRY(put_computation(put, i));
+    RP_TRY(put_computations(put));
     RP_TRY(put_program_shape(put, entry));
     rp_proto_put_varint(put->w, 6, (uint64_t)p->entry + 1);
     put_frames(put);

@@ -7,6 +7,7 @@
 #include "formats/programs.h"
 #include "formats/writers.h"
 #include "program/literal.h"
+#include "program/order.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -134,13 +135,20 @@ static enum rp_code put_literal(const struct text_writer *w, uint32_t op)
     return code;
 }
 
+/* What is written as '%x#0'; other operations that were not written by themselves are from now on.
+ */
+static bool is_part(const struct rp_program *p, uint32_t op)
+{
+    return p->flags.at[op] & RP_OPS_IMPLICIT && p->code.at[op] == RP_OP_GET_TUPLE_ELEMENT;
+}
+
 /* A part of a tuple that the file did not write as an instruction is written as it was: %x#0 */
 static void put_operand(const struct text_writer *w, uint32_t op)
 {
     int64_t parts[64];
     size_t n = 0;
 
-    while (w->p->flags.at[op] & RP_OPS_IMPLICIT && n < 64) {
+    while (is_part(w->p, op) && n < 64) {
         parts[n++] = w->p->value.at[op];
         op = rp_op_operands(w->p, op).at[0];
     }
@@ -330,7 +338,7 @@ static enum rp_code put_computation(const struct text_writer *w, uint32_t id)
     else
         RP_TRY(put_signature(w, c));
     for (uint32_t op = c->first; op < c->first + c->n; op++)
-        if (!(w->p->flags.at[op] & RP_OPS_IMPLICIT))
+        if (!is_part(w->p, op))
             RP_TRY(put_op(w, op, op == c->root));
     rp_out_char(w->to, '}');
     put_string(w, ", execution_thread=", c->thread);
@@ -399,6 +407,19 @@ static enum rp_code put_frames(const struct text_writer *w)
     return code;
 }
 
+/* Callees first: XLA reads in one pass. The order of the file, where that is such an order. */
+static enum rp_code put_computations(const struct text_writer *w)
+{
+    struct rp_arena scratch = RP_ARENA_INIT;
+    uint32_t *order;
+    enum rp_code code = rp_program_call_order(w->p, &scratch, &order, w->err);
+
+    for (size_t i = 0; code == RP_OK && i < w->p->computations.n; i++)
+        code = put_computation(w, order[i]);
+    rp_arena_release(&scratch);
+    return code;
+}
+
 enum rp_code rp_hlo_text_print(const struct rp_program *p, struct rp_out *to, struct rp_err *err)
 {
     struct text_writer w = {p, to, err};
@@ -410,9 +431,7 @@ enum rp_code rp_hlo_text_print(const struct rp_program *p, struct rp_out *to, st
     put_attrs(&w, p->module_attrs.at, p->module_attrs.n);
     rp_out_char(to, '\n');
     RP_TRY(put_frames(&w));
-    for (uint32_t i = 0; i < p->computations.n; i++)
-        RP_TRY(put_computation(&w, i));
-    return RP_OK;
+    return put_computations(&w);
 }
 
 enum rp_code rp_write_hlo_text(const struct rp_program *program, const char *path,

@@ -219,6 +219,7 @@ static enum rp_code usual_lag(const struct rp_stepgraph *g, uint8_t kind, int64_
     if (lags.n) {
         qsort(lags.at, lags.n, sizeof *lags.at, by_ns);
         *out = lags.at[(lags.n - 1) / 2];
+        *out = *out > 0 ? *out : 0; /* absurd times wrap */
     }
     rp_vec_release(&lags);
     return code;

@@ -12,19 +12,37 @@
  *   - a thread that recorded nothing for a while (WOKEN_NS) was woken by one that is busy just
  * then, or, of another process, stopped being busy meanwhile.
  *
- * These edges are inferred. A cursor for each thread moves with the time, so the cost is threads
- * times busy times.
+ * These edges are inferred. All starts and stops of busy times are walked in time order, with the
+ * threads that are busy and those that are not in lists, the one that changed last in front: of
+ * each process, and of all. So the cost is that of a sort.
  */
 #include "stepgraph/step_build.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 /* A shorter gap is the thread's own way from one operator to the next. */
 #define WOKEN_NS 20000
 
+enum state { IDLE, BUSY, STATES };
+enum scope { PROCESS, ALL, SCOPES };
+
+/* A busy time starts or stops. */
+struct change {
+    int64_t ns;
+    uint32_t lane, starts;
+};
+
+struct neighbours {
+    uint32_t before, after;
+};
+
 struct passer {
     struct rp_sg_builder *b;
-    RP_VEC(size_t) cursor; /* by thread: its first busy time that begins at or after now */
+    RP_VEC(struct change) changes;
+    RP_VEC(size_t) cursor;                   /* by thread: its first busy time that is to come */
+    RP_VEC(struct neighbours) links[SCOPES]; /* by thread */
+    RP_VEC(uint32_t) front[SCOPES];          /* by process and state, or by state */
     uint32_t lane;
     int64_t idle_ns, busy_ns; /* this thread was not busy between these */
 };
@@ -127,88 +145,165 @@ static enum rp_code take_over(struct passer *p, uint32_t other, int64_t ns, stru
     return put(p, given < ns ? given : ns, ns, other, ns, err);
 }
 
-/* How well another thread explains that this one was woken, and since when it did what it did:
-   0: not at all; 1: of another process, it stopped meanwhile; 2: it is busy; 3: and of this one. */
-static int waker(const struct passer *p, uint32_t other, int64_t *since_ns)
-{
-    const struct rp_sg_builder *b = p->b;
-    const struct rp_sg_thread *o = &b->threads.at[other];
-    size_t at = p->cursor.at[other];
-    bool inside;
+/* ------------------------------------------------------------------ who changed last */
 
-    if (other == p->lane || at == o->first_busy)
-        return 0;
-    *since_ns = b->busy.at[at - 1].end_ns;
-    if (*since_ns <= p->busy_ns)
-        return *since_ns > p->idle_ns ? 1 : 0;
-    *since_ns = last_change(b, other, p->busy_ns, &inside);
-    return b->t->tracks[o->track].process == b->t->tracks[b->threads.at[p->lane].track].process ? 3
-                                                                                                : 2;
+static uint32_t process_of(const struct passer *p, uint32_t lane)
+{
+    return p->b->t->tracks[p->b->threads.at[lane].track].process;
 }
 
-/* Finds who woke this thread: of those that explain it equally the one that changed last. */
+static uint32_t *front_of(struct passer *p, enum scope scope, uint32_t lane, enum state state)
+{
+    return &p->front[scope].at[scope == ALL ? state : STATES * process_of(p, lane) + state];
+}
+
+static void take_out(struct passer *p, enum scope scope, uint32_t lane, enum state state)
+{
+    struct neighbours *links = p->links[scope].at, *of = &links[lane];
+
+    if (of->before != RP_SG_NO_LANE)
+        links[of->before].after = of->after;
+    else if (*front_of(p, scope, lane, state) == lane)
+        *front_of(p, scope, lane, state) = of->after;
+    if (of->after != RP_SG_NO_LANE)
+        links[of->after].before = of->before;
+}
+
+static void put_in_front(struct passer *p, enum scope scope, uint32_t lane, enum state state)
+{
+    uint32_t *front = front_of(p, scope, lane, state);
+    struct neighbours *links = p->links[scope].at;
+
+    links[lane] = (struct neighbours){RP_SG_NO_LANE, *front};
+    if (*front != RP_SG_NO_LANE)
+        links[*front].before = lane;
+    *front = lane;
+}
+
+static void enter(struct passer *p, uint32_t lane, enum state state)
+{
+    int scope;
+
+    for (scope = 0; scope < SCOPES; scope++) {
+        take_out(p, (enum scope)scope, lane, state == BUSY ? IDLE : BUSY);
+        put_in_front(p, (enum scope)scope, lane, state);
+    }
+}
+
+/* The thread that came into a state last, other than this one. */
+static uint32_t last_to(struct passer *p, enum scope scope, enum state state)
+{
+    uint32_t lane = *front_of(p, scope, p->lane, state);
+
+    return lane == p->lane ? p->links[scope].at[lane].after : lane;
+}
+
+/* When a thread that is idle stopped being busy, after this one did; else INT64_MIN. */
+static int64_t stop_ns(const struct passer *p, uint32_t lane)
+{
+    int64_t ns = lane == RP_SG_NO_LANE ? INT64_MIN : p->b->busy.at[p->cursor.at[lane] - 1].end_ns;
+
+    return ns > p->idle_ns ? ns : INT64_MIN;
+}
+
+/* ------------------------------------------------------------------ the walk */
+
+/* This thread recorded nothing for a while: somebody woke it. */
 static enum rp_code wake_up(struct passer *p, struct rp_err *err)
 {
-    uint32_t i, found = RP_SG_NO_LANE;
-    int64_t since, best_since = INT64_MIN;
-    int level, best = 0;
+    uint32_t found;
     bool inside;
 
     last_change(p->b, p->lane, p->busy_ns, &inside);
     if (inside || (p->idle_ns != INT64_MIN && rp_ns_between(p->idle_ns, p->busy_ns) < WOKEN_NS))
         return RP_OK;
-    for (i = 0; i < p->b->threads.n; i++) {
-        level = waker(p, i, &since);
-        if (level > best || (level && level == best && since > best_since)) {
-            best = level;
-            best_since = since;
-            found = i;
-        }
-    }
+    found = last_to(p, PROCESS, BUSY);
+    if (found == RP_SG_NO_LANE)
+        found = last_to(p, ALL, BUSY);
+    if (found == RP_SG_NO_LANE && stop_ns(p, last_to(p, ALL, IDLE)) != INT64_MIN)
+        found = last_to(p, ALL, IDLE);
     return found == RP_SG_NO_LANE ? RP_OK : put(p, p->busy_ns, p->busy_ns, found, p->busy_ns, err);
 }
 
-/* Moves the cursors to now, and finds who stopped being busy last. */
-static uint32_t last_to_stop(struct passer *p, int64_t *stop_ns)
+/* A thread goes on: why? */
+static enum rp_code go_on(struct passer *p, uint32_t lane, int64_t ns, struct rp_err *err)
 {
-    const struct rp_sg_builder *b = p->b;
-    uint32_t i, found = RP_SG_NO_LANE, process = b->t->tracks[b->threads.at[p->lane].track].process;
+    size_t at = p->cursor.at[lane];
+    int64_t stop;
 
-    *stop_ns = p->idle_ns;
-    for (i = 0; i < b->threads.n; i++) {
-        const struct rp_sg_thread *o = &b->threads.at[i];
-        size_t *at = &p->cursor.at[i];
-
-        while (*at < o->end_busy && b->busy.at[*at].begin_ns < p->busy_ns)
-            (*at)++;
-        if (i == p->lane || b->t->tracks[o->track].process != process || *at == o->first_busy)
-            continue;
-        if (b->busy.at[*at - 1].end_ns <= p->busy_ns && b->busy.at[*at - 1].end_ns > *stop_ns) {
-            *stop_ns = b->busy.at[*at - 1].end_ns;
-            found = i;
-        }
-    }
-    return found;
+    p->lane = lane;
+    p->busy_ns = ns;
+    p->idle_ns = at == p->b->threads.at[lane].first_busy ? INT64_MIN : p->b->busy.at[at - 1].end_ns;
+    stop = stop_ns(p, last_to(p, PROCESS, IDLE));
+    return stop == INT64_MIN ? wake_up(p, err) : take_over(p, last_to(p, PROCESS, IDLE), stop, err);
 }
 
-static enum rp_code pass_thread(struct passer *p, struct rp_err *err)
+static int by_time(const void *pa, const void *pb)
 {
-    const struct rp_sg_thread *thread = &p->b->threads.at[p->lane];
+    const struct change *a = pa, *b = pb;
+
+    if (a->ns != b->ns)
+        return a->ns < b->ns ? -1 : 1;
+    if (a->starts != b->starts)
+        return a->starts < b->starts ? -1 : 1;
+    return (a->lane > b->lane) - (a->lane < b->lane);
+}
+
+/* Stops first; then those that start at one time, none of which is busy yet for the others. */
+static enum rp_code walk(struct passer *p, struct rp_err *err)
+{
+    const struct change *c = p->changes.at;
+    size_t i, k, end, n = p->changes.n;
+
+    for (i = 0; i < n; i = end) {
+        for (; i < n && !c[i].starts; i++)
+            enter(p, c[i].lane, IDLE);
+        for (end = i; end < n && c[end].starts && c[end].ns == c[i].ns; end++)
+            RP_TRY(go_on(p, c[end].lane, c[end].ns, err));
+        for (k = i; k < end; k++) {
+            const struct rp_interval *busy = &p->b->busy.at[p->cursor.at[c[k].lane]++];
+
+            enter(p, c[k].lane, BUSY);
+            if (busy->end_ns <= busy->begin_ns)
+                enter(p, c[k].lane, IDLE);
+        }
+    }
+    return RP_OK;
+}
+
+static enum rp_code list_changes(struct passer *p, struct rp_err *err)
+{
+    const struct rp_sg_builder *b = p->b;
+    uint32_t lane;
     size_t i;
 
-    for (i = 0; i < p->b->threads.n; i++)
-        p->cursor.at[i] = p->b->threads.at[i].first_busy;
-    for (i = thread->first_busy; i < thread->end_busy; i++) {
-        int64_t stop;
-        uint32_t other;
+    RP_TRY(rp_vec_reserve(&p->changes, 2 * b->busy.n, err));
+    for (lane = 0; lane < b->threads.n; lane++)
+        for (i = b->threads.at[lane].first_busy; i < b->threads.at[lane].end_busy; i++) {
+            const struct rp_interval *busy = &b->busy.at[i];
 
-        p->idle_ns = i == thread->first_busy ? INT64_MIN : p->b->busy.at[i - 1].end_ns;
-        p->busy_ns = p->b->busy.at[i].begin_ns;
-        other = last_to_stop(p, &stop);
-        if (other != RP_SG_NO_LANE)
-            RP_TRY(take_over(p, other, stop, err));
-        else
-            RP_TRY(wake_up(p, err));
+            p->changes.at[p->changes.n++] = (struct change){busy->begin_ns, lane, 1};
+            if (busy->end_ns > busy->begin_ns)
+                p->changes.at[p->changes.n++] = (struct change){busy->end_ns, lane, 0};
+        }
+    qsort(p->changes.at, p->changes.n, sizeof *p->changes.at, by_time);
+    return RP_OK;
+}
+
+static enum rp_code prepare(struct passer *p, struct rp_err *err)
+{
+    size_t i, n = p->b->threads.n, fronts = STATES * ((size_t)p->b->t->nprocesses + 1);
+    int scope;
+
+    RP_TRY(list_changes(p, err));
+    RP_TRY(rp_vec_reserve(&p->cursor, n, err));
+    for (i = 0; i < n; i++)
+        p->cursor.at[i] = p->b->threads.at[i].first_busy;
+    for (scope = 0; scope < SCOPES; scope++) {
+        RP_TRY(rp_vec_reserve(&p->links[scope], n, err));
+        RP_TRY(rp_vec_reserve(&p->front[scope], fronts, err));
+        memset(p->links[scope].at, 0xff, n * sizeof *p->links[scope].at);
+        memset(p->front[scope].at, 0xff, fronts * sizeof *p->front[scope].at);
     }
     return RP_OK;
 }
@@ -216,13 +311,19 @@ static enum rp_code pass_thread(struct passer *p, struct rp_err *err)
 enum rp_code rp_sg_cut_hand_overs(struct rp_sg_builder *b, struct rp_err *err)
 {
     struct passer p = {.b = b};
-    enum rp_code code = RP_OK;
+    enum rp_code code;
+    int scope;
 
     if (b->threads.n < 2)
         return RP_OK;
-    RP_TRY(rp_vec_reserve(&p.cursor, b->threads.n, err));
-    for (p.lane = 0; code == RP_OK && p.lane < b->threads.n; p.lane++)
-        code = pass_thread(&p, err);
+    code = prepare(&p, err);
+    if (code == RP_OK)
+        code = walk(&p, err);
+    rp_vec_release(&p.changes);
     rp_vec_release(&p.cursor);
+    for (scope = 0; scope < SCOPES; scope++) {
+        rp_vec_release(&p.links[scope]);
+        rp_vec_release(&p.front[scope]);
+    }
     return code;
 }

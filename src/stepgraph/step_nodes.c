@@ -108,6 +108,12 @@ static enum rp_code insert_arrivals(struct rp_sg_builder *b, struct rp_err *err)
     return code;
 }
 
+/* A span of no length gives no node, but for one that the window ends with. */
+static bool ends_window(const struct rp_sg_builder *b, rp_event e)
+{
+    return b->t->ev.ts_ns[e] == b->g->end_ns && rp_sg_is_work(b->t->ev.kind[e]);
+}
+
 static enum rp_code emit(struct slicer *s, rp_event e, int64_t from_ns, int64_t to_ns,
                          struct rp_err *err)
 {
@@ -121,7 +127,7 @@ static enum rp_code emit(struct slicer *s, rp_event e, int64_t from_ns, int64_t 
 
     from_ns = from_ns > b->g->begin_ns ? from_ns : b->g->begin_ns;
     to_ns = to_ns < b->g->end_ns ? to_ns : b->g->end_ns;
-    if (from_ns >= to_ns)
+    if (from_ns > to_ns || (from_ns == to_ns && !ends_window(b, e)))
         return RP_OK;
     node.start_ns = from_ns;
     node.dur_ns = rp_ns_between(from_ns, to_ns);
@@ -174,8 +180,12 @@ static enum rp_code slice_thread(struct slicer *s, struct rp_err *err)
     s->now_ns = INT64_MIN;
     s->open.n = 0;
     for (i = thread->first_span; i < thread->end_span; i++) {
-        RP_TRY(advance_to(s, s->b->t->ev.ts_ns[s->b->spans.at[i]], err));
-        RP_TRY(rp_vec_push(&s->open, s->b->spans.at[i], err));
+        rp_event e = s->b->spans.at[i];
+
+        RP_TRY(advance_to(s, s->b->t->ev.ts_ns[e], err));
+        RP_TRY(rp_vec_push(&s->open, e, err));
+        if (ends_window(s->b, e))
+            RP_TRY(emit(s, e, s->b->g->end_ns, s->b->g->end_ns, err));
     }
     return advance_to(s, INT64_MAX, err);
 }

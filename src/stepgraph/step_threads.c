@@ -136,7 +136,7 @@ enum rp_code rp_sg_index_items(struct rp_sg_builder *b, struct rp_err *err)
 uint32_t rp_sg_item_before(const struct rp_sg_builder *b, int64_t ns)
 {
     const struct rp_work_item *items = b->work->items.at;
-    size_t low = 0, high = b->work->items.n;
+    size_t low = 0, high = b->work->items.n, least;
 
     while (low < high) {
         size_t middle = low + (high - low) / 2;
@@ -146,9 +146,10 @@ uint32_t rp_sg_item_before(const struct rp_sg_builder *b, int64_t ns)
         else
             high = middle;
     }
-    while (low > 0 && items[b->by_end.at[low - 1]].begin_ns >= ns)
+    least = low > LOOK_BACK ? low - LOOK_BACK : 0; /* items of no length at that very moment */
+    while (low > least && items[b->by_end.at[low - 1]].begin_ns >= ns)
         low--;
-    return low ? b->by_end.at[low - 1] : RP_SG_NO_ITEM;
+    return low > least ? b->by_end.at[low - 1] : RP_SG_NO_ITEM;
 }
 
 uint32_t rp_sg_stream_item_before(const struct rp_sg_builder *b, uint32_t stream, int64_t ns,

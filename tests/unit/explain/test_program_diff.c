@@ -72,6 +72,20 @@ static void changes_are_named(void **state)
             "operands 1 add f32[4]");
 }
 
+/* One more of an opcode that is all around it. */
+static void what_was_put_in_is_found(void **state)
+{
+    UNUSED_STATE(state);
+    compare(HEAD " k = f32[4] slice(b), slice={[0:4]}\n h = f32[4] negate(a)\n"
+                 " u = f32[4] multiply(h, h)\n v = f32[4] multiply(u, h)\n"
+                 " w = f32[4] multiply(v, k)\n ROOT r = f32[4] multiply(w, u)\n}",
+            HEAD " k = f32[4] slice(b), slice={[0:4]}\n h = f32[4] negate(a)\n"
+                 " n = f32[4] multiply(h, k)\n"
+                 " u = f32[4] multiply(n, n)\n v = f32[4] multiply(u, n)\n"
+                 " w = f32[4] multiply(v, k)\n ROOT r = f32[4] multiply(w, u)\n}",
+            "added 1 multiply f32[4]");
+}
+
 static void dead_computations_count(void **state)
 {
     UNUSED_STATE(state);
@@ -109,6 +123,7 @@ int test_program_diff(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(names_and_orders_do_not_count),
         cmocka_unit_test(changes_are_named),
+        cmocka_unit_test(what_was_put_in_is_found),
         cmocka_unit_test(dead_computations_count),
         cmocka_unit_test(lists),
     };

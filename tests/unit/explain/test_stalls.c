@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Each stall has the cause that the recording shows, and no other. */
+#include "explain/stalls_inputs.h"
 #include "explain/trace_stalls.h"
 #include "trace/trace_fixtures.h"
 
@@ -102,6 +103,25 @@ static void an_allocation_inside_tells(void **state)
     UNUSED_STATE(state);
     add(&s, (struct row){'X', "cuda_runtime", "cudaMalloc", 1, 1, 31 * MS, 500 * US, 3});
     check(&s, RP_STALL_ALLOCATION, RP_ABSENT_I64);
+}
+
+static void larger_inputs_take_longer(void **state)
+{
+    struct scene s = stalled("cpu_op", "aten::mm", 30 * MS, 8 * MS);
+    size_t i;
+
+    UNUSED_STATE(state);
+    for (i = 0; i < s.n; i++) {
+        s.rows[i].text_key = "Input Dims";
+        s.rows[i].text =
+            i == CALLS ? "[[4096, 4096], [4096, 4096], []]" : "[[64, 64], [64, 64], []]";
+    }
+    check(&s, RP_STALL_LARGER_INPUT, RP_ABSENT_I64);
+    s.rows[CALLS].text = "[[64, 65], [64, 64], []]";
+    check(&s, RP_STALL_UNKNOWN, RP_ABSENT_I64);
+    assert_int_equal(rp_inputs_count("[[2, 3], [], [8]]"), 14);
+    assert_int_equal(rp_inputs_count("[]"), 0);
+    assert_int_equal(rp_inputs_count("[[9000000000000000000, 9]]"), INT64_MAX);
 }
 
 static void the_first_call_loads_things(void **state)
@@ -212,6 +232,7 @@ int test_stalls(void)
         cmocka_unit_test(a_copy_may_hold_its_call),
         cmocka_unit_test(names_around_tell),
         cmocka_unit_test(an_allocation_inside_tells),
+        cmocka_unit_test(larger_inputs_take_longer),
         cmocka_unit_test(the_first_call_loads_things),
         cmocka_unit_test(another_thread_may_hold_the_driver),
         cmocka_unit_test(waits_are_no_stalls),

@@ -8,10 +8,12 @@
 #define STEPS 5
 #define MOST  64
 
-/* A call of the model: its range (or NULL), operator (NULL: a bare kernel), shape, kernel, time. */
+/* A call of the model: its range (or NULL), operator (NULL: a bare kernel), shape, kernel, time;
+   operators around it ("linear/linear"). */
 struct call {
     const char *range, *op, *shape, *kernel;
     int64_t ns;
+    const char *outer;
 };
 
 static const struct call plain[] = {
@@ -39,6 +41,22 @@ static void add(struct maker *m, struct row row)
     m->rows[m->n++] = row;
 }
 
+/* The operators around a call, the outermost first. */
+static void add_outer(struct maker *m, const char *names, int64_t host)
+{
+    static char kept[64][32]; /* names of rows must live as long as the rows */
+    static size_t used;
+
+    while (names && *names) {
+        size_t n = strcspn(names, "/");
+        char *name = kept[used++ % 64];
+
+        snprintf(name, 32, "%.*s", (int)n, names);
+        add(m, (struct row){'X', "cpu_op", name, 1, 1, host, 450});
+        names += n + (names[n] == '/');
+    }
+}
+
 /* One step from `begin` on; returns where its device work ends. */
 static int64_t add_step(struct maker *m, int step, int64_t begin, const struct call *calls,
                         size_t n)
@@ -56,6 +74,7 @@ static int64_t add_step(struct maker *m, int step, int64_t begin, const struct c
             add(m,
                 (struct row){'X', "user_annotation", c->range, 1, 1, host, (int64_t)(k - i) * 500});
         }
+        add_outer(m, c->outer, host);
         if (c->op)
             add(m, (struct row){'X', "cpu_op", c->op, 1, 1, host, 400, 0, 0, 0, NULL, 0, 0,
                                 c->shape ? "Input Dims" : NULL, c->shape});
@@ -272,6 +291,8 @@ static void what_a_range_does_is_replaced(void **state)
     assert_string_equal(row->rule, "tree");
     assert_int_equal(row->delta_ns, 2000 - 9000);
     assert_int_equal(row->nbase_kernels, 2);
+    assert_int_equal(row->base_host_ns, 1500); /* with the operators inside */
+    assert_int_equal(row->new_host_ns, 500);
     assert_int_equal(row->base_works, 3);
     assert_int_equal(row->new_works, 1);
     rp_arena_release(&c.arena);
@@ -292,6 +313,87 @@ static void ranges_are_opened(void **state)
     assert_int_equal(c.root.ncoverage, 1);
     assert_string_equal(c.root.coverage[0].rule, "tree");
     assert_int_equal(c.root.delta_ns, 0);
+    rp_arena_release(&c.arena);
+}
+
+/* Operators that only call others do not stand between partners. */
+static void wrappers_are_opened(void **state)
+{
+    struct call before = {NULL, "aten::addmm", NULL, "gemm", 9000, "linear"};
+    struct call after = {NULL, "aten::addmm", NULL, "gemm", 8000, "linear/linear/to"};
+    struct comparison c;
+
+    UNUSED_STATE(state);
+    compare_traces(&c, run_of(&before, 1, some), run_of(&after, 1, some), &all_rows);
+    assert_int_equal(c.root.nrows, 1);
+    assert_string_equal(c.root.rows[0].what, "aten::addmm");
+    assert_string_equal(c.root.rows[0].change, "faster");
+    assert_string_equal(c.root.rows[0].rule, "tree");
+    assert_string_equal(c.root.rows[0].place, "linear / linear / to");
+    rp_arena_release(&c.arena);
+}
+
+/* What called another operator now does the work by itself: the call as a whole is compared. */
+static void a_call_that_does_it_itself_is_replaced(void **state)
+{
+    struct call before = {NULL, "aten::addmm", NULL, "gemm", 9000, "linear"};
+    struct call after = {NULL, NULL, NULL, "fused", 8000, "linear"};
+    struct comparison c;
+    int way;
+
+    UNUSED_STATE(state);
+    for (way = 0; way < 2; way++) {
+        compare_traces(&c, run_of(way ? &after : &before, 1, some),
+                       run_of(way ? &before : &after, 1, some), &all_rows);
+        assert_int_equal(c.root.nrows, 1);
+        assert_string_equal(c.root.rows[0].what, "linear");
+        assert_string_equal(c.root.rows[0].change, "replaced");
+        assert_int_equal(c.root.rows[0].delta_ns, way ? 1000 : -1000);
+        rp_arena_release(&c.arena);
+    }
+}
+
+/* The same operators in another place are the same, and no change of shape. */
+static void a_shape_that_moved_is_found(void **state)
+{
+    struct call calls[] = {{NULL, "aten::mm", "[[8, 4]]", "gemm", 9000, "first"},
+                           {NULL, "aten::mm", "[[16, 4]]", "gemm", 18000, "second"}};
+    struct call moved[] = {{NULL, "aten::mm", "[[16, 4]]", "gemm", 18000, "first"},
+                           {NULL, "aten::mm", "[[8, 4]]", "gemm", 9000, "second"}};
+    struct comparison c;
+
+    UNUSED_STATE(state);
+    compare_traces(&c, run_of(calls, 2, some), run_of(moved, 2, some), &all_rows);
+    assert_int_equal(c.root.nrows, 2);
+    assert_string_equal(c.root.rows[0].change, "same");
+    assert_string_equal(c.root.rows[0].rule, "name and shape");
+    assert_int_equal(c.root.nlook, 0);
+    rp_arena_release(&c.arena);
+}
+
+/* A range around the whole training is no part of any step's tree. */
+static void a_range_over_all_steps_does_not_count(void **state)
+{
+    static const char *const names[STEPS] = {"ProfilerStep#1", "ProfilerStep#2", "ProfilerStep#3",
+                                             "ProfilerStep#4", "ProfilerStep#5"};
+    struct row rows[1 + 3 * STEPS];
+    struct comparison c;
+    size_t n = 0;
+    int s;
+
+    UNUSED_STATE(state);
+    rows[n++] = (struct row){'X', "user_annotation", "train", 1, 1, 0, 1000 * STEPS};
+    for (s = 0; s < STEPS; s++) {
+        rows[n++] = (struct row){'X', "user_annotation", names[s], 1, 1, 1000 * s, 1000};
+        rows[n++] = (struct row){'X', "cuda_runtime", "launch", 1, 1, 1000 * s + 10, 5, s + 1};
+        rows[n++] = (struct row){'X', "kernel", "gemm", 0, 7, 1000 * s + 100, 50, s + 1, 7};
+    }
+    compare_traces(&c, trace_of(rows + 1, n - 1), trace_of(rows, n), &all_rows);
+    assert_int_equal(c.root.nrows, 1);
+    assert_string_equal(c.root.rows[0].rule, "tree");
+    assert_null(c.root.rows[0].place);
+    assert_int_equal(c.root.rows[0].base_ns, 50);
+    assert_int_equal(c.root.rows[0].base_count, 1);
     rp_arena_release(&c.arena);
 }
 
@@ -397,6 +499,10 @@ static void ranks_are_paired_by_number(void **state)
     assert_int_equal(c.root.ranks[0].compute_delta_ns, 20000);
     assert_int_equal(c.root.ranks[1].exposed_comm_delta_ns, 20000);
     assert_contains(c.root.notes[0], "rank 4 changed most");
+    assert_string_equal(c.root.rows[0].what, "aten::mm"); /* rows are means over the ranks */
+    assert_int_equal(c.root.rows[0].delta_ns, 10000);
+    assert_int_equal(c.root.rows[1].delta_ns, 10000);
+    assert_int_equal(c.root.new_run.work_ns - c.root.base.work_ns, 20000);
     for (i = 0; i < 4; i++) {
         rp_trace_diff_part_release(&parts[i]);
         rp_trace_free(t[i]);
@@ -566,6 +672,10 @@ int test_trace_diff(void)
         cmocka_unit_test(more_and_fewer_calls),
         cmocka_unit_test(what_a_range_does_is_replaced),
         cmocka_unit_test(ranges_are_opened),
+        cmocka_unit_test(wrappers_are_opened),
+        cmocka_unit_test(a_call_that_does_it_itself_is_replaced),
+        cmocka_unit_test(a_shape_that_moved_is_found),
+        cmocka_unit_test(a_range_over_all_steps_does_not_count),
         cmocka_unit_test(graphs_are_aligned_by_kernel),
         cmocka_unit_test(idle_has_causes),
         cmocka_unit_test(limits_fail_beyond_the_noise_only),

@@ -86,6 +86,14 @@ static void attributes_return(void **state)
         {"custom_call_target", "\"te\\\"st\"", "f32[4,4]", "custom-call", "a"},
         {"backend_config", "{\"a\":[1,2]}", "f32[4,4]", "custom-call", "a"},
         {"api_version", "API_VERSION_TYPED_FFI", "f32[4,4]", "custom-call", "a"},
+        {"sharding", "{replicated}", "f32[4,4]", "negate", "a"},
+        {"sharding", "{maximal device=3}", "f32[4,4]", "negate", "a"},
+        {"sharding", "{devices=[2,1,4]<=[4,2]T(1,0) last_tile_dim_replicate}", "f32[4,4]", "negate",
+         "a"},
+        {"sharding", "{devices=[2,1]0,1 last_tile_dims={manual, replicated} shard_as 7}",
+         "f32[4,4]", "negate", "a"},
+        {"sharding", "{{manual}, {devices=[8]<=[8]}}", "f32[4,4]", "negate", "a"},
+        {"sharding", "{mesh[\"x\"=2], [{\"x\"}, {}]}", "f32[4,4]", "negate", "a"},
         {"output_to_operand_aliasing", "{{0}: (0, {}), {1}: (0, {1})}", "f32[4,4]", "custom-call",
          "a"},
         {"frontend_attributes", "{a=\"1\",b=\"x\"}", "f32[4,4]", "copy", "a"},
@@ -172,7 +180,7 @@ static void unknown_fields_are_kept(void **state)
     struct rp_proto_writer in = {0}, out = {0};
     struct rp_program *p;
     struct rp_bytes bytes, written;
-    size_t module, computation, instruction;
+    size_t module, computation, instruction, metadata;
 
     UNUSED_STATE(state);
     module = rp_proto_begin(&in, 1);
@@ -182,20 +190,31 @@ static void unknown_fields_are_kept(void **state)
     instruction = rp_proto_begin(&in, 2);
     rp_proto_put_text(&in, 1, "p");
     rp_proto_put_text(&in, 2, "after-all");
+    metadata = rp_proto_begin(&in, 7);
+    rp_proto_put_text(&in, 2, "scope/op");
+    rp_proto_put_text(&in, 4713, "metadata of tomorrow");
+    rp_proto_end(&in, metadata);
     rp_proto_put_text(&in, 4711, "instruction of tomorrow");
     rp_proto_end(&in, instruction);
     rp_proto_end(&in, computation);
     rp_proto_put_text(&in, 4712, "module of tomorrow");
     rp_proto_end(&in, module);
     assert_ok(rp_proto_written(&in, &bytes, &err), &err);
-    assert_ok(rp_hlo_proto_parse(bytes.at, bytes.n, NULL, &p, &err), &err);
-    assert_ok(rp_hlo_proto_write(p, &out, &err), &err);
-    assert_ok(rp_proto_written(&out, &written, &err), &err);
-    assert_non_null(memmem(written.at, written.n, "instruction of tomorrow", 23));
-    assert_non_null(memmem(written.at, written.n, "module of tomorrow", 18));
-    rp_program_free(p);
+    for (int round = 0; round < 2; round++) { /* what was written keeps them, too */
+        assert_ok(rp_hlo_proto_parse(bytes.at, bytes.n, NULL, &p, &err), &err);
+        assert_string_equal(rp_program_text(p, p->metas.at[p->meta.at[0]].op_name), "scope/op");
+        assert_ok(rp_hlo_proto_write(p, &out, &err), &err);
+        assert_ok(rp_proto_written(&out, &written, &err), &err);
+        assert_non_null(memmem(written.at, written.n, "instruction of tomorrow", 23));
+        assert_non_null(memmem(written.at, written.n, "metadata of tomorrow", 20));
+        assert_non_null(memmem(written.at, written.n, "module of tomorrow", 18));
+        rp_program_free(p);
+        rp_proto_writer_release(&in);
+        in = out;
+        out = (struct rp_proto_writer){0};
+        assert_ok(rp_proto_written(&in, &bytes, &err), &err);
+    }
     rp_proto_writer_release(&in);
-    rp_proto_writer_release(&out);
 }
 
 static void donation_returns(void **state)

@@ -179,6 +179,75 @@ static void prints_what_it_reads(void **state)
 }
 
 /* A log that somebody pasted: every line begins with what the logger wrote. */
+#define ADD \
+    "add {\n x = f32[] parameter(0)\n y = f32[] parameter(1)\n ROOT s = f32[] add(x, y)\n}\n"
+#define STATE "((f32[8]{0}), f32[2]{0}, u32[])"
+
+/* "reduce-scatter-start" is async-start of a computation with a reduce-scatter in it. */
+static void short_and_long_async_agree(void **state)
+{
+    static const char brief[] =
+        "HloModule m\n" ADD "ENTRY e {\n a = f32[8]{0} parameter(0)\n s = " STATE
+        " reduce-scatter-start(a), channel_id=1, replica_groups={{0,1,2,3}}, dimensions={0}, "
+        "to_apply=add\n u = " STATE " reduce-scatter-update(s)\n ROOT d = f32[2]{0} "
+        "reduce-scatter-done(u)\n}\n";
+    static const char whole[] =
+        "HloModule m\n" ADD "w {\n p = f32[8]{0} parameter(0)\n ROOT r = f32[2]{0} "
+        "reduce-scatter(p), channel_id=1, replica_groups={{0,1,2,3}}, dimensions={0}, to_apply=add\n"
+        "}, execution_thread=\"t\"\nENTRY e {\n a = f32[8]{0} parameter(0)\n s = " STATE
+        " async-start(a), calls=w\n u = " STATE " async-update(s), calls=w\n ROOT d = f32[2]{0} "
+        "async-done(u), calls=w\n}\n";
+    struct rp_program *p = parse(brief);
+
+    UNUSED_STATE(state);
+    assert_true(hash(brief) == hash(whole));
+    assert_int_equal(p->computations.n, 3);
+    assert_string_equal(rp_program_text(p, p->computations.at[p->entry].name), "e");
+    assert_int_equal(p->code.at[p->computations.at[2].root], RP_OP_REDUCE_SCATTER);
+    rp_program_free(p);
+    refuse("ENTRY e {\n a = f32[8] parameter(0)\n b = f32[8] negate-done(a, a)\n}\n", RP_FORMAT,
+           "async-done takes 1 operands");
+}
+
+static void instructions_stand_in_operands(void **state)
+{
+    UNUSED_STATE(state);
+    assert_true(
+        hash("ENTRY e {\n a = f32[2] parameter(0)\n ROOT r = f32[2] add(f32[2] multiply(a, "
+             "f32[2] negate(a)), f32[2] constant({1,2}))\n}\n") ==
+        hash("ENTRY e {\n a = f32[2] parameter(0)\n n = f32[2] negate(a)\n m = f32[2] "
+             "multiply(a, n)\n c = f32[2] constant({1,2})\n ROOT r = f32[2] add(m, c)\n}\n"));
+    refuse("ENTRY e {\n a = f32[2] parameter(0)\n r = f32[2] add(a, nonsense(a))\n}\n", RP_FORMAT,
+           "'nonsense' is no opcode");
+}
+
+static void reads_what_stands_around_modules(void **state)
+{
+    static const char *const texts[] = {
+        "HloModule m\nENTRY e {\n ROOT a = f32[2] parameter(0)\n}\n",
+        "HloModule m:\n\nENTRY e {\n ROOT a = f32[2] parameter(0)\n}\n",
+        "*** Begin module_0001.m.txt ***\nHloModule m\nENTRY e {\n ROOT a = f32[2] "
+        "parameter(0)\n}\n*** End module_0001.m.txt ***\n",
+        "I1115 01:02:03.1   77 a.cc:1] other\nI1115 01:02:03.1   77 a.cc:2] HloModule m\n"
+        "I1115 01:02:03.1   77 a.cc:2]\nI1115 01:02:03.1   77 a.cc:2] ENTRY e {\n"
+        "I1115 01:02:03.1   77 a.cc:2]  ROOT a = f32[2] parameter(0)\n"
+        "I1115 01:02:03.1   77 a.cc:2] }\n"};
+    struct rp_err err = RP_ERR_INIT;
+    uint64_t first = 0;
+
+    UNUSED_STATE(state);
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        struct rp_import import = RP_IMPORT_INIT;
+        struct rp_input *in;
+
+        assert_ok(rp_input_open_memory("t", texts[i], strlen(texts[i]), NULL, &in, &err), &err);
+        assert_ok(rp_format_read(in, NULL, &import, &err), &err);
+        first = i ? first : hash_of(import.program);
+        assert_true(hash_of(import.program) == first);
+        rp_import_release(&import);
+    }
+}
+
 static void reads_logs(void **state)
 {
 #define LOG "2026-01-02 03:04:05.000001: I xla/service/dump.cc:12] "
@@ -199,10 +268,16 @@ static void reads_logs(void **state)
 int test_hlo_text(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(reads_a_module),    cmocka_unit_test(dialects_agree),
-        cmocka_unit_test(hash_sees_changes), cmocka_unit_test(tuple_parts),
-        cmocka_unit_test(refuses),           cmocka_unit_test(prints_what_it_reads),
+        cmocka_unit_test(reads_a_module),
+        cmocka_unit_test(dialects_agree),
+        cmocka_unit_test(hash_sees_changes),
+        cmocka_unit_test(tuple_parts),
+        cmocka_unit_test(refuses),
+        cmocka_unit_test(prints_what_it_reads),
         cmocka_unit_test(reads_logs),
+        cmocka_unit_test(short_and_long_async_agree),
+        cmocka_unit_test(instructions_stand_in_operands),
+        cmocka_unit_test(reads_what_stands_around_modules),
     };
 
     return cmocka_run_group_tests_name("hlo_text", tests, NULL, NULL);

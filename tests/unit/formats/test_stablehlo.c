@@ -240,6 +240,24 @@ static void attributes_are_hlos(void **state)
         "lhs_contracting_dims={2}, rhs_batch_dims={0}, rhs_contracting_dims={1}\n}\n");
 }
 
+static void broadcasts_are_hlos(void **state)
+{
+    UNUSED_STATE(state);
+    same_as_hlo(
+        "func.func public @main(%x: tensor<32x1xf32>, %y: tensor<10xf32>) -> tensor<32x10xf32> {\n"
+        "  %0 = stablehlo.broadcast_in_dim %x, dims = [0, 1] : (tensor<32x1xf32>) -> "
+        "tensor<32x10xf32>\n"
+        "  %1 = stablehlo.broadcast_in_dim %y, dims = [1] : (tensor<10xf32>) -> tensor<1x10xf32>\n"
+        "  %2 = \"stablehlo.broadcast_in_dim\"(%1) <{broadcast_dimensions = array<i64: 0, 1>}> : "
+        "(tensor<1x10xf32>) -> tensor<32x10xf32>\n"
+        "  %3 = stablehlo.add %0, %2 : tensor<32x10xf32>\n  return %3 : tensor<32x10xf32>\n}\n",
+        "HloModule m\nENTRY main {\n x = f32[32,1]{1,0} parameter(0)\n y = f32[10]{0} parameter(1)\n "
+        "a = f32[32,1]{1,0} broadcast(x), dimensions={0,1}\n b = f32[32]{0} reshape(a)\n c = "
+        "f32[32,10]{1,0} broadcast(b), dimensions={0}\n d = f32[1,10]{1,0} reshape(y)\n e = "
+        "f32[1,10]{1,0} broadcast(d), dimensions={0,1}\n f = f32[10]{0} reshape(e)\n g = "
+        "f32[32,10]{1,0} broadcast(f), dimensions={1}\n ROOT r = f32[32,10]{1,0} add(c, g)\n}\n");
+}
+
 /* One branch uses a value of outside, which both get. */
 static void branches_are_hlos(void **state)
 {
@@ -270,10 +288,10 @@ static void refuses_damaged_regions(void **state)
 int test_stablehlo(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(reads_stablehlo),         cmocka_unit_test(reductions_are_hlos),
-        cmocka_unit_test(two_reductions_at_once),  cmocka_unit_test(loops_are_hlos),
-        cmocka_unit_test(attributes_are_hlos),     cmocka_unit_test(branches_are_hlos),
-        cmocka_unit_test(refuses_damaged_regions),
+        cmocka_unit_test(reads_stablehlo),        cmocka_unit_test(reductions_are_hlos),
+        cmocka_unit_test(two_reductions_at_once), cmocka_unit_test(loops_are_hlos),
+        cmocka_unit_test(attributes_are_hlos),    cmocka_unit_test(branches_are_hlos),
+        cmocka_unit_test(broadcasts_are_hlos),    cmocka_unit_test(refuses_damaged_regions),
     };
 
     return cmocka_run_group_tests_name("stablehlo", tests, NULL, NULL);

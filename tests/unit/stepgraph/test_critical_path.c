@@ -115,6 +115,15 @@ static void unrecorded_time_is_a_wait(void **state)
     CHECK_PATH(rows, "one ~thread_gap two ~unrecorded lonely");
 }
 
+static void a_call_of_no_length_may_end_the_window(void **state)
+{
+    const struct row rows[] = {{'X', "cpu_op", "one", 1, 1, 0, 10},
+                               {'X', "cuda_runtime", "query", 1, 1, 50, 0}};
+
+    UNUSED_STATE(state);
+    CHECK_PATH(rows, "one ~thread_gap");
+}
+
 static void nothing_has_no_path(void **state)
 {
     const struct row rows[] = {{'X', "python_function", "main", 1, 1, 5, 10}};
@@ -159,6 +168,7 @@ int test_critical_path(void)
         cmocka_unit_test(a_synchronisation_follows_the_device),
         cmocka_unit_test(a_waiting_thread_follows_the_one_at_work),
         cmocka_unit_test(unrecorded_time_is_a_wait),
+        cmocka_unit_test(a_call_of_no_length_may_end_the_window),
         cmocka_unit_test(nothing_has_no_path),
         cmocka_unit_test(any_trace_is_covered),
     };

@@ -100,6 +100,38 @@ static void any_graph_gives_the_recording_again(void **state)
     }
 }
 
+/* Damaged times: nothing overflows, and the recording still comes back. */
+static void absurd_times_do_no_harm(void **state)
+{
+    static const int64_t times[] = {
+        INT64_MIN + 1, -INT64_C(5000000000000000000), -1, 0, 1, INT64_C(5000000000000000000),
+        INT64_MAX - 1};
+    struct random r = {41};
+    int round;
+
+    UNUSED_STATE(state);
+    for (round = 0; round < 200; round++) {
+        struct row rows[16];
+        struct rp_path path;
+        struct built b;
+        size_t i;
+
+        random_rows(&r, rows, 16);
+        for (i = 0; i < 16; i++) {
+            rows[i].ts = times[random_below(&r, 7)];
+            rows[i].dur = random_below(&r, 2) ? random_below(&r, 20) : INT64_MAX / 2;
+        }
+        b = build_graph(rows, 16);
+        check_rows(&b.graph);
+        check_replay(&b.graph);
+        assert_code(rp_path_find(&b.graph, &path, NULL), RP_OK);
+        for (i = 1; i < path.parts.n; i++)
+            assert_int_equal(path.parts.at[i - 1].end_ns, path.parts.at[i].begin_ns);
+        rp_path_release(&path);
+        release_graph(&b);
+    }
+}
+
 static void the_path_has_no_slack(void **state)
 {
     struct random r = {23};
@@ -287,6 +319,7 @@ int test_step_graph(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(any_graph_gives_the_recording_again),
+        cmocka_unit_test(absurd_times_do_no_harm),
         cmocka_unit_test(the_path_has_no_slack),
         cmocka_unit_test(a_dump_shows_nodes_and_edges),
         cmocka_unit_test(ranks_wait_for_the_last),

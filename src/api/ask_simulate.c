@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* `simulate`: rebuild a run from its parts, then change it. */
+#include "api/ask_ranks.h"
+#include "api/load_job.h"
+#include "api/question_row.h"
+#include "sim/job_model.h"
+#include "sim/sim_answer.h"
+
+#include <string.h>
+
+static enum rp_code rank(const struct rp_loaded *loaded, const struct rp_scope *scope,
+                         const struct rp_settings *settings, struct rp_rank_part *part,
+                         struct rp_err *err)
+{
+    (void)scope;
+    (void)settings;
+    return rp_sim_part_init(part->data, loaded->trace, &part->arena, err);
+}
+
+static void release(void *data)
+{
+    rp_sim_part_release(data);
+}
+
+static enum rp_code answer(const struct rp_sim_part *const *parts, size_t n,
+                           const struct rp_settings *settings, struct rp_result *result,
+                           struct rp_err *err)
+{
+    const char *whatifs[256], *text;
+    size_t nwhatifs = 0;
+
+    while ((text = rp_settings_nth(settings, "what-if", nwhatifs)) != NULL) {
+        if (nwhatifs == sizeof whatifs / sizeof whatifs[0])
+            return rp_err_set(err, RP_USAGE, "more than %zu what-ifs in one call", nwhatifs);
+        whatifs[nwhatifs++] = text;
+    }
+    return rp_sim_answer(parts, n, whatifs, nwhatifs, &result->arena, result->root, err);
+}
+
+static enum rp_code join(const struct rp_ranks *ranks, const struct rp_settings *settings,
+                         struct rp_result *result, struct rp_err *err)
+{
+    const struct rp_sim_part **parts =
+        RP_ARENA_NEW(&result->arena, const struct rp_sim_part *, ranks->n + 1);
+    size_t i;
+
+    if (!parts)
+        return rp_err_nomem(err, "simulating");
+    for (i = 0; i < ranks->n; i++)
+        parts[i] = ranks->parts[i].data;
+    return answer(parts, ranks->n, settings, result, err);
+}
+
+static const struct rp_rank_row row = {
+    .part_bytes = sizeof(struct rp_sim_part), .rank = rank, .release = release, .join = join};
+
+static enum rp_code simulate_job(struct rp_ctx *ctx, const struct rp_dataset *dataset,
+                                 const struct rp_settings *settings, struct rp_result *result,
+                                 struct rp_err *err)
+{
+    struct rp_sim_part part = {0};
+    const struct rp_sim_part *parts[] = {&part};
+    struct rp_job job;
+    enum rp_code code = rp_load_job(ctx, dataset, &job, err);
+
+    if (code == RP_OK)
+        code = rp_sim_part_of_job(&part, &job, err);
+    if (code == RP_OK)
+        code = answer(parts, 1, settings, result, err);
+    rp_sim_part_release(&part);
+    rp_job_release(&job);
+    return code;
+}
+
+static bool wants_help(const struct rp_settings *settings)
+{
+    const char *text;
+    size_t i;
+
+    for (i = 0; (text = rp_settings_nth(settings, "what-if", i)) != NULL; i++)
+        if (!strcmp(text, "help"))
+            return true;
+    return false;
+}
+
+static enum rp_code run(struct rp_ctx *ctx, const struct rp_dataset *dataset,
+                        const struct rp_settings *settings, struct rp_result *result,
+                        struct rp_err *err)
+{
+    if (wants_help(settings))
+        return rp_sim_answer_help(&result->arena, result->root, err);
+    if (!dataset)
+        return rp_err_set(err, RP_USAGE, "'simulate' needs a trace, or '--what-if help'");
+    if (rp_dataset_is_job(dataset))
+        return simulate_job(ctx, dataset, settings, result, err);
+    return rp_ask_ranks(ctx, dataset, settings, &row, result, err);
+}
+
+static const struct rp_option options[] = {
+    {"what-if", 'w', RP_OPT_TEXT, "CHANGE", NULL,
+     "predict a step with this change; 'help' lists them, '+' joins several", RP_OPT_REPEAT},
+    {"rank", 'r', RP_OPT_TEXT, "N[-M],…", NULL, "only these ranks, as in '0,3' or '8-15'", 0},
+    RP_OPTION_END};
+
+const struct rp_question_row rp_ask_simulate = {
+    .question = {.name = "simulate",
+                 .group = "predict",
+                 .summary = "rebuild a step from its parts, then change it",
+                 .details = "Runs the step graph of a recording forward and says how well that "
+                            "repeats it; then what a change would bring, for a run without the "
+                            "profiler.",
+                 .examples = "reprise simulate trace.json.gz --what-if cuda-graphs\tbefore you "
+                             "build it\n",
+                 .accepts = RP_ACCEPTS_TRACES | RP_ACCEPTS_NONE_TOO,
+                 .options = options,
+                 .type = &rp_sim_type},
+    .run = run};

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RP_SIM_SIM_ANSWER_H
+#define RP_SIM_SIM_ANSWER_H
+/*
+ * The answer of `simulate`: how well the model repeats what was recorded, then what each what-if
+ * would bring.
+ */
+#include "result/result.h"
+#include "sim/whatifs.h"
+
+struct rp_sim_baseline {
+    int64_t measured_ns, simulated_ns, unprofiled_ns;
+    double error_ratio;  /* of simulated against measured */
+    double spread_ratio; /* one step against the others; NaN with fewer than two distances */
+    int64_t ranks, steps, tasks, edges;
+};
+
+struct rp_sim_prediction {
+    const char *what_if;
+    int64_t simulated_ns, predicted_ns, low_ns, high_ns;
+    double change_ratio; /* of predicted against unprofiled: -0.1 is a tenth less */
+    const char *assumes;
+};
+
+/* A row of the list that '--what-if help' gives. */
+struct rp_sim_known {
+    const char *form, *summary, *assumes;
+};
+
+struct rp_sim_answer {
+    size_t nknown;
+    struct rp_sim_known *known;
+    struct rp_sim_baseline baseline; /* all absent where only the list was asked for */
+    size_t npredictions, nnotes;
+    struct rp_sim_prediction *predictions;
+    const char **notes;
+};
+
+extern const struct rp_type rp_sim_type;
+
+/* The list of what-ifs. */
+enum rp_code rp_sim_answer_help(struct rp_arena *arena, struct rp_sim_answer *out,
+                                struct rp_err *err);
+
+/* whatifs: texts as given. Copies into the arena. */
+enum rp_code rp_sim_answer(const struct rp_sim_part *const *parts, size_t n,
+                           const char *const *whatifs, size_t nwhatifs, struct rp_arena *arena,
+                           struct rp_sim_answer *out, struct rp_err *err);
+
+#endif

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The fields of `simulate`: keys of the JSON contract, headings of the screen. */
+#include "sim/sim_answer.h"
+
+#define BASE(member, type, unit, title, doc, flags) \
+    RP_FIELD(struct rp_sim_baseline, member, type, unit, title, doc, flags)
+
+static const struct rp_field base_fields[] = {
+    BASE(measured_ns, I64, NS, "measured", "a step of the first rank as recorded", RP_NULLABLE),
+    BASE(simulated_ns, I64, NS, "simulated", "the same from the simulation", RP_NULLABLE),
+    BASE(unprofiled_ns, I64, NS, "without the profiler", "simulated without its cost", RP_NULLABLE),
+    BASE(error_ratio, F64, RATIO, "error", "of simulated against measured", 0),
+    BASE(spread_ratio, F64, RATIO, "steps differ by", "one step against the others, or null", 0),
+    BASE(ranks, I64, COUNT, "ranks", "in the simulation", RP_NULLABLE),
+    BASE(steps, I64, COUNT, "steps", "recorded", RP_NULLABLE),
+    BASE(tasks, I64, COUNT, "tasks", "in the simulation", RP_NULLABLE),
+    BASE(edges, I64, COUNT, "edges", "between them", RP_NULLABLE),
+    RP_FIELD_END};
+static const struct rp_type base_type = {"baseline", sizeof(struct rp_sim_baseline), base_fields,
+                                         NULL};
+
+#define PRED(member, type, unit, title, doc, flags) \
+    RP_FIELD(struct rp_sim_prediction, member, type, unit, title, doc, flags)
+
+static const struct rp_field pred_fields[] = {
+    PRED(what_if, STR, NONE, "what if", "as asked", 0),
+    PRED(simulated_ns, I64, NS, NULL, "a step, recorded by the same profiler", 0),
+    PRED(predicted_ns, I64, NS, "a step", "without the profiler", 0),
+    PRED(low_ns, I64, NS, "from", "lower end of the interval", 0),
+    PRED(high_ns, I64, NS, "to", "upper end of the interval", 0),
+    PRED(change_ratio, F64, RATIO, "change", "against the step without the profiler", 0),
+    PRED(assumes, STR, NONE, NULL, "what must hold", 0),
+    RP_FIELD_END};
+static const struct rp_type pred_type = {"prediction", sizeof(struct rp_sim_prediction),
+                                         pred_fields, NULL};
+
+#define KNOWN(member, type, unit, title, doc, flags) \
+    RP_FIELD(struct rp_sim_known, member, type, unit, title, doc, flags)
+
+static const struct rp_field known_fields[] = {
+    KNOWN(form, STR, NONE, "what if", "how it is asked for", 0),
+    KNOWN(summary, STR, NONE, "then", "what it changes", 0),
+    KNOWN(assumes, STR, NONE, "if", "what must hold for it to be right", 0), RP_FIELD_END};
+static const struct rp_type known_type = {"known", sizeof(struct rp_sim_known), known_fields, NULL};
+
+static const struct rp_field root_fields[] = {
+    RP_FIELD_LIST(struct rp_sim_answer, known, &known_type, "what can be asked",
+                  "of '--what-if help'", RP_BLOCKS),
+    RP_FIELD_RECORD(struct rp_sim_answer, baseline, &base_type, "as it is",
+                    "how well the model repeats the recording", 0),
+    RP_FIELD_LIST(struct rp_sim_answer, predictions, &pred_type, "what if", "one a --what-if", 0),
+    RP_FIELD_LIST(struct rp_sim_answer, notes, &rp_type_string, "notes", "what the numbers rest on",
+                  0),
+    RP_FIELD_END};
+
+const struct rp_type rp_sim_type = {"simulate", sizeof(struct rp_sim_answer), root_fields,
+                                    "predictions"};

@@ -1,0 +1,403 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Notes about the nodes of a rank. A device node belongs to the step and the phase of its launch, a
+ * host node to those of its own span. The spans around a span are walked once a node; traces nest a
+ * few dozen deep at most, so the cost is linear in practice.
+ */
+#include "sim/sim_part.h"
+
+#include "facts/collective_args.h"
+#include "sim/task_graph.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct noter {
+    struct rp_sim_part *part;
+    const struct rp_trace *t;
+    const struct rp_work *work;
+    struct rp_attribution places;
+    RP_VEC(uint32_t) item_of; /* by event: its item + 1, or 0 */
+    RP_VEC(uint32_t) name_of; /* by string: its name in the graph + 1, or 0 */
+    RP_VEC(uint8_t) remote;   /* by track: collectives of the host run there */
+    struct rp_coll_reader args;
+};
+
+static int by_value(const void *pa, const void *pb)
+{
+    int64_t a = *(const int64_t *)pa, b = *(const int64_t *)pb;
+
+    return (a > b) - (a < b);
+}
+
+int64_t rp_sim_median_gap(int64_t *at_ns, size_t n)
+{
+    size_t i;
+
+    if (n < 2)
+        return 0;
+    for (i = 0; i + 1 < n; i++)
+        at_ns[i] = at_ns[i + 1] - at_ns[i];
+    n--;
+    qsort(at_ns, n, sizeof *at_ns, by_value);
+    return (at_ns[(n - 1) / 2] + at_ns[n / 2]) / 2;
+}
+
+/* ------------------------------------------------------------------ steps */
+
+static enum rp_code list_steps(struct noter *n, struct rp_err *err)
+{
+    struct rp_sim_part *p = n->part;
+    uint32_t i, count = n->t->nsteps < RP_NO_STEP ? n->t->nsteps : RP_NO_STEP - 1;
+
+    p->nranks = 1;
+    p->has_steps = count > 0;
+    p->nsteps = count ? count : 1;
+    RP_TRY(rp_vec_reserve(&p->step_begin_ns, p->nsteps, err));
+    RP_TRY(rp_vec_reserve(&p->step_end_ns, p->nsteps, err));
+    p->step_begin_ns.at[0] = p->graph.begin_ns;
+    p->step_end_ns.at[0] = p->graph.end_ns;
+    for (i = 0; i < count; i++) {
+        p->step_begin_ns.at[i] = n->t->steps[i].begin_ns;
+        p->step_end_ns.at[i] = n->t->steps[i].end_ns;
+    }
+    p->step_begin_ns.n = p->step_end_ns.n = p->nsteps;
+    return RP_OK;
+}
+
+/* The step that a moment lies in. Steps are in order and do not overlap, but for damaged files. */
+static uint16_t step_at(const struct rp_sim_part *p, int64_t ns)
+{
+    uint32_t low = 0, high = p->nsteps;
+
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+
+        if (p->step_begin_ns.at[middle] <= ns)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low && ns < p->step_end_ns.at[low - 1] ? (uint16_t)(low - 1) : RP_NO_STEP;
+}
+
+/* ------------------------------------------------------------------ notes */
+
+static enum rp_phase phase_around(const struct noter *n, rp_event e)
+{
+    for (; e != RP_NONE; e = n->t->ev.parent[e]) {
+        enum rp_phase phase = rp_phase_of_name(n->t, n->t->ev.name[e]);
+
+        if (phase != RP_PHASE_OTHER)
+            return phase;
+    }
+    return RP_PHASE_OTHER;
+}
+
+static uint32_t op_name(const struct noter *n, rp_event op)
+{
+    return op == RP_NONE || !n->name_of.at[n->t->ev.name[op]]
+               ? 0
+               : n->name_of.at[n->t->ev.name[op]] - 1;
+}
+
+static struct rp_sim_note note_device(const struct noter *n, uint32_t item)
+{
+    const struct rp_work_item *x = &n->work->items.at[item];
+    const struct rp_place *place = &n->places.places.at[item];
+    struct rp_sim_note note = {0, RP_NO_STEP, place->phase, 0};
+
+    note.op = op_name(n, place->op);
+    note.step = step_at(n->part, x->launch == RP_NONE ? x->begin_ns : n->t->ev.ts_ns[x->launch]);
+    if (x->launch != RP_NONE && n->remote.at[n->t->ev.track[x->launch]])
+        note.flags |= RP_SIM_REMOTE;
+    return note;
+}
+
+static struct rp_sim_note note_host(const struct noter *n, const struct rp_sg_node *node)
+{
+    struct rp_sim_note note = {0, RP_NO_STEP, RP_PHASE_OTHER, 0};
+    rp_event e = node->event;
+
+    note.op = op_name(n, rp_event_around(n->t, e, RP_KIND_CPU_OP));
+    note.step = step_at(n->part, node->start_ns);
+    note.phase = (uint8_t)phase_around(n, e);
+    if (node->start_ns == n->t->ev.ts_ns[e])
+        note.flags |= RP_SIM_OPENS;
+    if (node->kind == RP_SG_RUNTIME)
+        note.flags |= RP_SIM_CALL;
+    if (n->remote.at[n->t->ev.track[e]])
+        note.flags |= RP_SIM_REMOTE;
+    return note;
+}
+
+static enum rp_code note_nodes(struct noter *n, struct rp_err *err)
+{
+    struct rp_stepgraph *g = &n->part->graph;
+    size_t i;
+
+    RP_TRY(rp_vec_reserve(&n->part->notes, g->nodes.n + 1, err));
+    for (i = 0; i < g->nodes.n; i++) {
+        const struct rp_sg_node *node = &g->nodes.at[i];
+        struct rp_sim_note note = {0, RP_NO_STEP, RP_PHASE_OTHER, 0};
+
+        if (node->event != RP_NONE)
+            note = n->item_of.at[node->event] ? note_device(n, n->item_of.at[node->event] - 1)
+                                              : note_host(n, node);
+        n->part->notes.at[i] = note;
+    }
+    n->part->notes.n = g->nodes.n;
+    return RP_OK;
+}
+
+/* ------------------------------------------------------------------ what times the steps */
+
+static bool is_device(const struct rp_stepgraph *g, uint32_t node)
+{
+    uint32_t lane = g->nodes.at[node].lane;
+
+    return lane != RP_NONE && g->lanes.at[lane].device;
+}
+
+/* Device work begins steps where each step has some that its launch ties to it. */
+static bool steps_have_work(const struct noter *n, uint8_t *seen)
+{
+    const struct rp_sim_part *p = n->part;
+    uint32_t i, count = 0;
+
+    for (i = 0; i < n->work->items.n; i++) {
+        rp_event launch = n->work->items.at[i].launch;
+        uint16_t step = launch == RP_NONE ? RP_NO_STEP : step_at(p, n->t->ev.ts_ns[launch]);
+
+        if (step != RP_NO_STEP && !seen[step]) {
+            seen[step] = 1;
+            count++;
+        }
+    }
+    return p->has_steps && p->nsteps > 1 && count == p->nsteps;
+}
+
+static bool times_step(const struct noter *n, uint32_t i)
+{
+    const struct rp_sim_part *p = n->part;
+    const struct rp_sg_node *node = &p->graph.nodes.at[i];
+    rp_event mark;
+
+    if (p->notes.at[i].step == RP_NO_STEP)
+        return false;
+    if (p->on_device) {
+        uint32_t item = is_device(&p->graph, i) ? n->item_of.at[node->event] : 0;
+
+        return item && n->work->items.at[item - 1].launch != RP_NONE;
+    }
+    if (!p->has_steps)
+        return true;
+    mark = n->t->steps[p->notes.at[i].step].mark;
+    return mark == RP_NONE || (!is_device(&p->graph, i) && node->event != RP_NONE &&
+                               n->t->ev.track[node->event] == n->t->ev.track[mark]);
+}
+
+static enum rp_code mark_timers(struct noter *n, struct rp_err *err)
+{
+    struct rp_sim_part *p = n->part;
+    uint8_t *seen = calloc(p->nsteps, 1);
+    uint32_t i;
+
+    if (!seen)
+        return rp_err_nomem(err, "simulating");
+    p->on_device = steps_have_work(n, seen);
+    free(seen);
+    for (i = 0; i < p->notes.n; i++)
+        if (times_step(n, i))
+            p->notes.at[i].flags |= RP_SIM_TIMES;
+    return RP_OK;
+}
+
+static enum rp_code measure(struct noter *n, struct rp_err *err)
+{
+    struct rp_sim_part *p = n->part;
+    int64_t *first;
+    double sum;
+    size_t i;
+
+    p->spread_ratio = NAN;
+    if (p->nsteps < 2) {
+        p->measured_ns = rp_ns_between(p->step_begin_ns.at[0], p->step_end_ns.at[0]);
+        return RP_OK;
+    }
+    first = malloc(p->nsteps * sizeof *first);
+    if (!first)
+        return rp_err_nomem(err, "simulating");
+    for (i = 0; i < p->nsteps; i++)
+        first[i] = p->on_device ? INT64_MAX : p->step_begin_ns.at[i];
+    for (i = 0; p->on_device && i < p->notes.n; i++)
+        if (p->notes.at[i].flags & RP_SIM_TIMES &&
+            p->graph.nodes.at[i].start_ns < first[p->notes.at[i].step])
+            first[p->notes.at[i].step] = p->graph.nodes.at[i].start_ns;
+    p->measured_ns = rp_sim_median_gap(first, p->nsteps);
+    for (i = 0, sum = 0; i + 1 < p->nsteps; i++)
+        sum += fabs((double)(first[i] - p->measured_ns));
+    if (p->nsteps > 2 && p->measured_ns > 0)
+        p->spread_ratio = sum / (double)(p->nsteps - 1) / (double)p->measured_ns;
+    free(first);
+    return RP_OK;
+}
+
+/* ------------------------------------------------------------------ gradients */
+
+/* What a call launched, or RP_NONE. */
+static uint32_t launched_by(const struct rp_stepgraph *g, uint32_t node)
+{
+    uint32_t i;
+
+    for (i = g->out.at[node]; i < g->out.at[node + 1]; i++) {
+        const struct rp_sg_edge *edge = &g->edges.at[g->out_edges.at[i]];
+
+        if (edge->kind == RP_SG_LAUNCH)
+            return edge->to;
+    }
+    return RP_NONE;
+}
+
+/* AccumulateGrad is where PyTorch has a gradient ready and DistributedDataParallel hears of it. */
+static enum rp_code note_gradients(struct noter *n, struct rp_err *err)
+{
+    const struct rp_stepgraph *g = &n->part->graph;
+    uint32_t i, lane = RP_NONE, work = RP_NONE;
+
+    for (i = 0; i < g->nodes.n; i++) {
+        const struct rp_sg_node *node = &g->nodes.at[i];
+        struct rp_sim_gradient x = {i, RP_NONE, -1, n->part->notes.at[i].step};
+
+        if (node->lane != lane) {
+            lane = node->lane;
+            work = RP_NONE;
+        }
+        if (node->kind == RP_SG_RUNTIME && launched_by(g, i) != RP_NONE)
+            work = launched_by(g, i);
+        if (!(n->part->notes.at[i].flags & RP_SIM_OPENS) ||
+            strcmp(g->names.at[node->name], "torch::autograd::AccumulateGrad") != 0)
+            continue;
+        x.work = work;
+        x.bytes = rp_coll_input_bytes(&n->args, node->event);
+        RP_TRY(rp_vec_push(&n->part->gradients, x, err));
+    }
+    return RP_OK;
+}
+
+/* ------------------------------------------------------------------ the profiler's own cost */
+
+/* Operators that only describe the same memory anew: what they take is mostly their recording. */
+static bool is_view(const char *name)
+{
+    static const char *const views[] = {"aten::as_strided", "detach", "aten::view", "aten::t",
+                                        "aten::transpose"};
+    size_t i;
+
+    for (i = 0; i < sizeof views / sizeof views[0]; i++)
+        if (!strcmp(name, views[i]))
+            return true;
+    return false;
+}
+
+/* The median of the quickest of these operators that is frequent and has nothing inside it. */
+static enum rp_code find_quick(struct noter *n, struct rp_err *err)
+{
+    enum { FREQUENT = 30 };
+    RP_VEC(int64_t) dur = {0};
+    const struct rp_trace *t = n->t;
+    enum rp_code code = RP_OK;
+    rp_str s;
+    rp_event e;
+
+    for (s = 0; s < t->str.n && code == RP_OK; s++) {
+        if (!is_view(rp_trace_str(t, s)))
+            continue;
+        dur.n = 0;
+        for (e = 0; e < t->ev.n && code == RP_OK; e++)
+            if (t->ev.name[e] == s && t->ev.kind[e] == RP_KIND_CPU_OP && t->ev.dur_ns[e] > 0 &&
+                !(e + 1 < t->ev.n && t->ev.parent[e + 1] == e))
+                code = rp_vec_push(&dur, t->ev.dur_ns[e], err);
+        if (code != RP_OK || dur.n < FREQUENT)
+            continue;
+        qsort(dur.at, dur.n, sizeof *dur.at, by_value);
+        if (!n->part->quick_ns || dur.at[dur.n / 2] < n->part->quick_ns)
+            n->part->quick_ns = dur.at[dur.n / 2];
+    }
+    rp_vec_release(&dur);
+    return code;
+}
+
+/* ------------------------------------------------------------------ all of it */
+
+static enum rp_code index_events(struct noter *n, struct rp_err *err)
+{
+    const struct rp_stepgraph *g = &n->part->graph;
+    size_t i;
+
+    RP_TRY(rp_vec_reserve(&n->item_of, (size_t)n->t->ev.n + 1, err));
+    RP_TRY(rp_vec_reserve(&n->name_of, (size_t)n->t->str.n + 1, err));
+    RP_TRY(rp_vec_reserve(&n->remote, (size_t)n->t->ntracks + 1, err));
+    memset(n->item_of.at, 0, n->t->ev.n * sizeof *n->item_of.at);
+    memset(n->name_of.at, 0, n->t->str.n * sizeof *n->name_of.at);
+    memset(n->remote.at, 0, n->t->ntracks);
+    for (i = 0; i < n->work->items.n; i++)
+        n->item_of.at[n->work->items.at[i].event] = (uint32_t)i + 1;
+    for (i = 0; i < g->nodes.n; i++)
+        if (g->nodes.at[i].event != RP_NONE)
+            n->name_of.at[n->t->ev.name[g->nodes.at[i].event]] = g->nodes.at[i].name + 1;
+    for (i = 0; n->part->collectives.on_host && i < n->part->collectives.list.n; i++)
+        n->remote.at[n->t->ev.track[n->part->collectives.list.at[i].event]] = 1;
+    return RP_OK;
+}
+
+static enum rp_code make(struct noter *n, struct rp_err *err)
+{
+    RP_TRY(rp_sg_init(&n->part->graph, n->work, &n->part->collectives, err));
+    RP_TRY(rp_attribution_init(&n->places, n->work, err));
+    RP_TRY(rp_coll_reader_init(&n->args, n->t, err));
+    RP_TRY(list_steps(n, err));
+    RP_TRY(index_events(n, err));
+    RP_TRY(note_nodes(n, err));
+    RP_TRY(mark_timers(n, err));
+    RP_TRY(measure(n, err));
+    RP_TRY(note_gradients(n, err));
+    return find_quick(n, err);
+}
+
+enum rp_code rp_sim_part_init(struct rp_sim_part *out, const struct rp_trace *trace,
+                              struct rp_arena *arena, struct rp_err *err)
+{
+    struct noter n = {.part = out, .t = trace};
+    struct rp_work work = {0};
+    struct rp_scope all = {0};
+    enum rp_code code;
+
+    memset(out, 0, sizeof *out);
+    code = rp_work_init(&work, trace, NULL, err);
+    n.work = &work;
+    if (code == RP_OK)
+        code = rp_collectives_init(&out->collectives, &work, &all, arena, err);
+    if (code == RP_OK)
+        code = make(&n, err);
+    rp_attribution_release(&n.places);
+    rp_coll_reader_release(&n.args);
+    rp_vec_release(&n.item_of);
+    rp_vec_release(&n.name_of);
+    rp_vec_release(&n.remote);
+    rp_work_release(&work);
+    return code;
+}
+
+void rp_sim_part_release(struct rp_sim_part *part)
+{
+    rp_sg_release(&part->graph);
+    rp_collectives_release(&part->collectives);
+    rp_vec_release(&part->notes);
+    rp_vec_release(&part->gradients);
+    rp_vec_release(&part->devices);
+    rp_vec_release(&part->device_rules);
+    rp_vec_release(&part->step_begin_ns);
+    rp_vec_release(&part->step_end_ns);
+}

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RP_SIM_SIM_PART_H
+#define RP_SIM_SIM_PART_H
+/*
+ * A rank's part of a simulated run: its step graph, and what what-ifs have to know of each node. It
+ * is made while the trace is in memory and needs it no more.
+ */
+#include "facts/attribution.h"
+#include "stepgraph/step_graph.h"
+
+/* Flags of a node. */
+enum {
+    RP_SIM_TIMES = 1, /* its start may begin its step (docs/definitions.md) */
+    RP_SIM_OPENS = 2, /* the first part of a recorded span: writing it down cost time */
+    RP_SIM_CALL = 4,  /* of a call that the device's tracer intercepted too */
+    RP_SIM_REMOTE = 8 /* runs on a thread of a host collective, or was launched there */
+};
+
+struct rp_sim_note {
+    uint32_t op;   /* the operator around it: into the graph's names; 0: none */
+    uint16_t step; /* by its launch; RP_NO_STEP */
+    uint8_t phase; /* enum rp_phase */
+    uint8_t flags;
+};
+
+/* A gradient that becomes ready in the backward pass: where, and how large. */
+struct rp_sim_gradient {
+    uint32_t node; /* the end of this host node */
+    uint32_t work; /* and of this device node, the last before it, or RP_NONE */
+    int64_t bytes; /* -1: not recorded */
+    uint16_t step;
+};
+
+struct rp_sim_part {
+    struct rp_stepgraph graph;
+    struct rp_collectives collectives;
+    RP_VEC(struct rp_sim_note) notes; /* by node */
+    RP_VEC(struct rp_sim_gradient) gradients;
+    RP_VEC(int64_t) step_begin_ns, step_end_ns; /* as recorded */
+    uint32_t nsteps;                            /* at least 1: without steps the recording is one */
+    bool has_steps, on_device;                  /* on_device: device work begins the steps */
+    int64_t measured_ns;                        /* a step's time */
+    double spread_ratio;          /* how far steps are from it, on average; NaN: fewer than two */
+    uint32_t nranks;              /* that it holds: 1, or all of a job */
+    size_t recorded_steps;        /* of a job: that the one step is the mean of */
+    RP_VEC(uint32_t) devices;     /* by node, or empty: none has one */
+    RP_VEC(uint8_t) device_rules; /* enum rp_sim_device_rule */
+    int64_t quick_ns; /* what an operator takes that does next to nothing; 0: not known */
+};
+
+/* Release it also after a failure. Texts are in the arena. */
+enum rp_code rp_sim_part_init(struct rp_sim_part *out, const struct rp_trace *trace,
+                              struct rp_arena *arena, struct rp_err *err);
+void rp_sim_part_release(struct rp_sim_part *part);
+
+/* The median distance between consecutive numbers, the mean of the middle two where their count is
+   even; 0 for fewer than two. The sorted distances take the place of the numbers. */
+int64_t rp_sim_median_gap(int64_t *at_ns, size_t n);
+
+#endif

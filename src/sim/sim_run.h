@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RP_SIM_SIM_RUN_H
+#define RP_SIM_SIM_RUN_H
+/*
+ * A recorded run as a task graph: one task a node of the (joined) step graph, with the same number.
+ * A run with the recorded durations and lags gives the recorded times; what-ifs change an overlay.
+ */
+#include "sim/sim_part.h"
+#include "sim/simulator.h"
+#include "stepgraph/step_join.h"
+
+/* Flags of task edges: RP_EDGE_FROM_START, and the kind of the step graph's edge above it. */
+#define RP_SIM_EDGE_KIND(flags) ((enum rp_sg_edge_kind)((flags) >> 8))
+
+struct rp_sim_run {
+    struct rp_arena arena;
+    size_t nranks;
+    const struct rp_sim_part *const *parts;
+    struct rp_stepgraph joined;       /* of several ranks that meet */
+    const struct rp_stepgraph *graph; /* the joined one, or that of the only rank */
+    struct rp_sg_join join;
+    RP_VEC(struct rp_sim_note) notes; /* by task of the graph */
+    struct rp_task_graph tasks;       /* device r: what the collectives of part r share */
+    struct rp_overlay overlay;
+    RP_VEC(uint8_t) gone; /* by task: it does not begin steps (a what-if took it away) */
+};
+
+/* Ranks that do not meet are simulated apart: only the first is. Parts outlive the run. Release it
+   also after a failure. */
+enum rp_code rp_sim_run_init(struct rp_sim_run *run, const struct rp_sim_part *const *parts,
+                             size_t n, struct rp_err *err);
+void rp_sim_run_release(struct rp_sim_run *run);
+
+/* The part that a node belongs to: a job is one part of many ranks. */
+static inline const struct rp_sim_part *rp_sim_part_of(const struct rp_sim_run *run, uint32_t node)
+{
+    return run->parts[run->nranks > 1 ? run->graph->nodes.at[node].rank : 0];
+}
+
+/* Where the nodes of a rank begin. */
+static inline uint32_t rp_sim_first_node(const struct rp_sim_run *run, size_t rank)
+{
+    return run->nranks > 1 ? run->join.first_node[rank] : 0;
+}
+
+/* A step's time of the first rank, from simulated times (docs/definitions.md). */
+enum rp_code rp_sim_step_ns(const struct rp_sim_run *run, const struct rp_sim_result *result,
+                            int64_t *out, struct rp_err *err);
+
+/*
+ * Takes the profiler's own work out of the host's time: `cost_ns` a recorded span, and as much
+ * again a call that the device's tracer intercepts. By rank, since hosts differ.
+ */
+enum rp_code rp_sim_drop_profiler(struct rp_sim_run *run, double factor, struct rp_err *err);
+
+#endif

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The rate is that of the large transfers, from half the largest size on: what larger ones would do
+ * is not known, and they are not assumed to do better. The latency is what the small ones take more
+ * than that, and LATENCY_PART of the mean at least, also where all are alike.
+ */
+#include "sim/transport.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define LATENCY_PART 0.01
+#define ENOUGH       4096 /* transfers: more say nothing new */
+
+struct transfer {
+    int64_t begin_ns, end_ns, bytes;
+    double work_ns;
+};
+
+struct transfers {
+    RP_VEC(struct transfer) list;
+};
+
+/* When the last rank came to a collective of rank 0, on its clock; its own start where that is not
+   known. */
+static int64_t begin_of(const struct rp_sim_run *run, size_t i)
+{
+    const struct rp_collective *c = &run->parts[0]->collectives.list.at[i];
+    const struct rp_sg_held *held = run->nranks > 1 ? &run->join.held[0][i] : NULL;
+
+    return held && held->until_ns != RP_NO_TS && held->until_ns > c->begin_ns ? held->until_ns
+                                                                              : c->begin_ns;
+}
+
+static int by_begin(const void *pa, const void *pb)
+{
+    const struct transfer *a = pa, *b = pb;
+
+    return (a->begin_ns > b->begin_ns) - (a->begin_ns < b->begin_ns);
+}
+
+static enum rp_code collect(const struct rp_sim_run *run, struct transfers *out, struct rp_err *err)
+{
+    const struct rp_collectives *all = &run->parts[0]->collectives;
+    size_t i;
+
+    for (i = 0; i < all->list.n && out->list.n < ENOUGH; i++) {
+        const struct rp_collective *c = &all->list.at[i];
+        struct transfer t = {begin_of(run, i), c->end_ns, c->in_bytes, 0};
+
+        if (c->kind == RP_COLL_ALL_REDUCE && c->in_bytes > 0 && t.end_ns > t.begin_ns)
+            RP_TRY(rp_vec_push(&out->list, t, err));
+    }
+    if (out->list.n)
+        qsort(out->list.at, out->list.n, sizeof *out->list.at, by_begin);
+    return RP_OK;
+}
+
+/* Each moment is shared by those that run then. They are in order of their starts, and few run at
+   once. */
+static void share_out(struct transfers *x)
+{
+    size_t i, k, low = 0;
+    int64_t now = x->list.n ? x->list.at[0].begin_ns : 0;
+
+    while (low < x->list.n) {
+        int64_t next = INT64_MAX;
+        size_t running = 0;
+
+        for (i = low; i < x->list.n && x->list.at[i].begin_ns <= now; i++)
+            if (x->list.at[i].end_ns > now) {
+                running++;
+                next = x->list.at[i].end_ns < next ? x->list.at[i].end_ns : next;
+            }
+        if (i < x->list.n && x->list.at[i].begin_ns < next)
+            next = x->list.at[i].begin_ns;
+        if (next == INT64_MAX)
+            break;
+        for (k = low; k < i; k++)
+            if (x->list.at[k].end_ns > now)
+                x->list.at[k].work_ns += (double)(next - now) / (double)running;
+        now = next;
+        while (low < x->list.n && x->list.at[low].end_ns <= now)
+            low++;
+    }
+}
+
+struct sums {
+    double n, bytes, work_ns;
+};
+
+static struct sums sum_up(const struct transfers *x, int64_t least, int64_t below)
+{
+    struct sums s = {0};
+    size_t i;
+
+    for (i = 0; i < x->list.n; i++)
+        if (x->list.at[i].bytes >= least && x->list.at[i].bytes < below) {
+            s.n++;
+            s.bytes += (double)x->list.at[i].bytes;
+            s.work_ns += x->list.at[i].work_ns;
+        }
+    return s;
+}
+
+static void fit(const struct transfers *x, struct rp_transport *out)
+{
+    struct sums large, small, all = sum_up(x, 0, INT64_MAX);
+    int64_t most = 0;
+    size_t i;
+
+    for (i = 0; i < x->list.n; i++)
+        most = x->list.at[i].bytes > most ? x->list.at[i].bytes : most;
+    large = sum_up(x, most / 2, INT64_MAX);
+    small = sum_up(x, 0, most / 2);
+    out->n = x->list.n;
+    out->bytes_per_ns = large.bytes / large.work_ns;
+    out->latency_ns = small.n > 0 ? (small.work_ns - small.bytes / out->bytes_per_ns) / small.n : 0;
+    if (out->latency_ns < LATENCY_PART * all.work_ns / all.n)
+        out->latency_ns = LATENCY_PART * all.work_ns / all.n;
+    out->bytes_per_ns = large.bytes / (large.work_ns - large.n * out->latency_ns);
+}
+
+enum rp_code rp_transport_fit(const struct rp_sim_run *run, struct rp_transport *out,
+                              struct rp_err *err)
+{
+    struct transfers x = {0};
+    enum rp_code code;
+
+    memset(out, 0, sizeof *out);
+    code = collect(run, &x, err);
+    if (code == RP_OK && x.list.n) {
+        share_out(&x);
+        fit(&x, out);
+    }
+    rp_vec_release(&x.list);
+    return code;
+}
+
+int64_t rp_transport_ns(const struct rp_transport *t, int64_t bytes)
+{
+    return (int64_t)(t->latency_ns + (double)bytes / t->bytes_per_ns);
+}

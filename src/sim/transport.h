@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RP_SIM_TRANSPORT_H
+#define RP_SIM_TRANSPORT_H
+/*
+ * What the collectives of a run say about their transport: a time for each and a rate. Several at
+ * once share it, so a recorded transfer is first turned into the work that it was: the integral of
+ * 1/n over it, where n transfers ran.
+ *
+ *     a  [======|===]           a: 6 alone, 3 shared    -> 6 + 1.5
+ *     b         [===|====]      b: 3 shared, 4 alone    -> 1.5 + 4
+ */
+#include "sim/sim_run.h"
+
+struct rp_transport {
+    double bytes_per_ns;
+    double latency_ns;
+    size_t n; /* transfers it was fitted to; 0: none, and nothing else is set */
+};
+
+/* From all-reduces of the first rank whose size is known. Waiting for other ranks is not part of a
+   transfer where they were recorded too. */
+enum rp_code rp_transport_fit(const struct rp_sim_run *run, struct rp_transport *out,
+                              struct rp_err *err);
+
+/* How long a transfer takes alone. */
+int64_t rp_transport_ns(const struct rp_transport *t, int64_t bytes);
+
+#endif

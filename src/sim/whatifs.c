@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The list of what-ifs, and how one is asked for. */
+#include "sim/whatifs.h"
+
+#include <math.h>
+#include <reprise/question.h>
+#include <stdlib.h>
+#include <string.h>
+
+const struct rp_whatif *const rp_whatifs[] = {&rp_whatif_scale, &rp_whatif_cuda_graphs,
+                                              &rp_whatif_fused_optimizer, &rp_whatif_bucket, NULL};
+
+enum { LONGEST = 256 };
+
+static const struct rp_whatif *find(const char *name)
+{
+    size_t i;
+
+    for (i = 0; rp_whatifs[i]; i++)
+        if (!strcmp(rp_whatifs[i]->name, name))
+            return rp_whatifs[i];
+    return NULL;
+}
+
+static enum rp_code unknown(const char *text, const char *name, struct rp_err *err)
+{
+    const char *words[32] = {NULL}, *near;
+    size_t i;
+
+    for (i = 0; rp_whatifs[i] && i < 31; i++)
+        words[i] = rp_whatifs[i]->name;
+    near = rp_closest_word(name, words);
+    return rp_err_set(err, RP_USAGE, "there is no what-if '%s'%s%s%s; '--what-if help' lists them",
+                      text, near ? ": did you mean '" : "", near ? near : "", near ? "'" : "");
+}
+
+/* One: cut into name, subject and value in a buffer of its own. */
+static enum rp_code apply_one(struct rp_sim_run *run, char *buffer, const char *text,
+                              struct rp_err *err)
+{
+    struct rp_whatif_args args = {.text = text};
+    char *value = strchr(buffer, '='), *subject = strchr(buffer, ':');
+    const struct rp_whatif *row;
+
+    if (subject && (!value || subject < value)) {
+        /* A kernel's name may hold '=': the last one counts. */
+        value = strrchr(subject, '=');
+        *subject++ = '\0';
+        args.subject = subject;
+    }
+    if (value) {
+        *value++ = '\0';
+        args.value = value;
+    }
+    row = find(buffer);
+    if (!row)
+        return unknown(text, buffer, err);
+    return row->apply(run, &args, err);
+}
+
+enum rp_code rp_whatif_apply(struct rp_sim_run *run, const char *text, struct rp_err *err)
+{
+    const char *at = text;
+
+    while (*at) {
+        size_t len = strcspn(at, "+");
+        char buffer[LONGEST], whole[LONGEST];
+
+        if (len >= LONGEST)
+            return rp_err_set(err, RP_USAGE, "the what-if '%.60s…' is too long", at);
+        memcpy(buffer, at, len);
+        buffer[len] = '\0';
+        memcpy(whole, buffer, len + 1);
+        RP_TRY(apply_one(run, buffer, whole, err));
+        at += len + (at[len] == '+');
+    }
+    return at == text ? rp_err_set(err, RP_USAGE, "an empty what-if; '--what-if help' lists them")
+                      : RP_OK;
+}
+
+const char *rp_whatif_assumes(const char *text)
+{
+    size_t i, len = strcspn(text, ":=+");
+
+    for (i = 0; rp_whatifs[i]; i++)
+        if (strlen(rp_whatifs[i]->name) == len && !memcmp(rp_whatifs[i]->name, text, len))
+            return rp_whatifs[i]->assumes;
+    return NULL;
+}
+
+enum rp_code rp_whatif_factor(const struct rp_whatif_args *args, double *out, struct rp_err *err)
+{
+    char *end = NULL;
+
+    *out = args->value ? strtod(args->value, &end) : 0;
+    if (end && !strcmp(end, "%"))
+        *out /= 100;
+    else if (end && *end && strcmp(end, "x") != 0)
+        end = NULL;
+    if (!end || end == args->value || !isfinite(*out) || *out <= 0 || *out > 1e6)
+        return rp_err_set(err, RP_USAGE,
+                          "'%s': a factor such as 0.5, 2 or 50%% is expected behind '='",
+                          args->text);
+    return RP_OK;
+}

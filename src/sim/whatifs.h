@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RP_SIM_WHATIFS_H
+#define RP_SIM_WHATIFS_H
+/*
+ * What-ifs: named changes of a recorded run. Each is a row of one table and a file of its own; it
+ * changes the overlay of the run and nothing else, so that it can be taken back and joined with
+ * others.
+ *
+ *     scale:comm=0.5            name ':' subject '=' value
+ *     cuda-graphs+bucket=25MB   joined: applied from left to right
+ */
+#include "sim/sim_run.h"
+
+struct rp_whatif_args {
+    const char *text;    /* as it was given, for messages */
+    const char *subject; /* behind ':', or NULL */
+    const char *value;   /* behind '=', or NULL */
+};
+
+struct rp_whatif {
+    const char *name;
+    const char *form;    /* "scale:<what>=<factor>" */
+    const char *summary; /* what it changes */
+    const char *assumes; /* what must hold for it to be right */
+    enum rp_code (*apply)(struct rp_sim_run *run, const struct rp_whatif_args *args,
+                          struct rp_err *err);
+};
+
+/* In the order of the help; ended by NULL. */
+extern const struct rp_whatif *const rp_whatifs[];
+
+/* Applies one or several, joined with '+'. A malformed one is RP_USAGE and says what is right. */
+enum rp_code rp_whatif_apply(struct rp_sim_run *run, const char *text, struct rp_err *err);
+
+/* What the first of them assumes; static text. */
+const char *rp_whatif_assumes(const char *text);
+
+/* A factor such as "0.5", "2", "2x" or "50%", larger than 0. */
+enum rp_code rp_whatif_factor(const struct rp_whatif_args *args, double *out, struct rp_err *err);
+
+extern const struct rp_whatif rp_whatif_scale, rp_whatif_cuda_graphs, rp_whatif_fused_optimizer,
+    rp_whatif_bucket;
+
+#endif

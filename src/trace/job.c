@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "trace/job.h"
+
+#include <stdlib.h>
+
+void rp_job_release(struct rp_job *job)
+{
+    size_t i;
+
+    for (i = 0; i < job->nranks; i++) {
+        struct rp_job_rank *r = &job->ranks[i];
+
+        rp_vec_release(&r->ops);
+        rp_vec_release(&r->spans);
+        rp_vec_release(&r->transfers);
+        rp_vec_release(&r->edges);
+        rp_vec_release(&r->links);
+        rp_arena_release(&r->arena);
+    }
+    free(job->ranks);
+    job->ranks = NULL;
+    job->nranks = 0;
+}
