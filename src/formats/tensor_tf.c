@@ -133,6 +133,8 @@ static enum rp_code from_list(struct rp_proto_cursor c, struct rp_tf_value *out,
         if (!field || !field->parts)
             continue;
         parts = field->parts;
+        if ((parts == 2) != (out->elem == RP_ELEM_C64 || out->elem == RP_ELEM_C128))
+            return rp_err_set(err, RP_FORMAT, "its values are in the list of another type");
         f.unit = unit / parts;
         f.n = out->n * parts;
         put_entries(&f, field->form, &c, &item, &inner);
