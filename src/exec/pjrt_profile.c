@@ -96,24 +96,44 @@ enum rp_code rp_pjrt_profile_start(struct rp_pjrt_client *c, struct rp_pjrt_prof
     return code;
 }
 
-static enum rp_code collect(struct rp_pjrt_profile *profile, uint8_t **bytes, size_t *n,
-                            struct rp_err *err)
+static enum rp_code copy_bytes(const void *from, uint64_t size, uint8_t **bytes, size_t *n,
+                               struct rp_err *err)
 {
-    struct rp_pjrt_args args = RP_PJRT_ARGS;
-    uint64_t size;
-
-    args.word[RP_PJRT_PROFILER_ARG] = rp_pjrt_word(profile->profiler);
-    RP_TRY(call(profile->table, RP_PJRT_PROFILER_COLLECT, &args, err));
-    size = args.word[RP_PJRT_PROFILER_BUFFER_SIZE];
     if (size > PROFILE_BYTES_MAX)
         return rp_err_set(err, RP_LIMIT, "a profile of %llu bytes: fewer runs give a smaller one",
                           (unsigned long long)size);
     *bytes = malloc(size ? size : 1);
     if (!*bytes)
         return rp_err_nomem(err, "reading a profile");
+    if (from && size)
+        memcpy(*bytes, from, size);
     *n = (size_t)size;
+    return RP_OK;
+}
+
+/*
+ * The header of the extension says: ask for the size with no buffer, then hand one over. XLA itself
+ * ignores what it is handed and answers with memory of its own, of one byte more than it filled: so
+ * a buffer in the first answer is taken as it is, less the byte that belongs to nothing.
+ */
+static enum rp_code collect(struct rp_pjrt_profile *profile, uint8_t **bytes, size_t *n,
+                            struct rp_err *err)
+{
+    struct rp_pjrt_args args = RP_PJRT_ARGS;
+    uint64_t size;
+    const void *theirs;
+
+    args.word[RP_PJRT_PROFILER_ARG] = rp_pjrt_word(profile->profiler);
+    RP_TRY(call(profile->table, RP_PJRT_PROFILER_COLLECT, &args, err));
+    size = args.word[RP_PJRT_PROFILER_BUFFER_SIZE];
+    theirs = rp_pjrt_pointer(args.word[RP_PJRT_PROFILER_BUFFER]);
+    if (theirs)
+        return copy_bytes(theirs, size ? size - 1 : 0, bytes, n, err);
+    RP_TRY(copy_bytes(NULL, size, bytes, n, err));
+    if (!size)
+        return RP_OK;
     args.word[RP_PJRT_PROFILER_BUFFER] = rp_pjrt_word(*bytes);
-    return size ? call(profile->table, RP_PJRT_PROFILER_COLLECT, &args, err) : RP_OK;
+    return call(profile->table, RP_PJRT_PROFILER_COLLECT, &args, err);
 }
 
 enum rp_code rp_pjrt_profile_stop(struct rp_pjrt_profile *profile, uint8_t **bytes, size_t *n,

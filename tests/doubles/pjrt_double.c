@@ -11,6 +11,7 @@
  *   fail-create, fail-compile, fail-run, fail-event, custom-call      an error there
  *   few          has one device and is no CPU
  *   wide         wants more bytes for an output than it has elements
+ *   own-buffer   its profiler answers with memory of its own, as XLA's does
  *
  * The structs are written out here once more, field by field, so that a wrong word in abi/pjrt.h
  * does not agree with itself.

@@ -6,6 +6,7 @@
 #include <string.h>
 
 static void *fail(int code, const char *text);
+static bool is(const char *word);
 
 struct profiler_create {
     size_t size;
@@ -38,8 +39,16 @@ static void *profiler_stop(struct of_profiler *a)
 {
     return --*(int *)a->profiler == 0 ? NULL : fail(9, "it was not running");
 }
+/* As the header says, or as XLA does it: with a buffer of its own, one byte too long. */
 static void *profiler_collect(struct profiler_data *a)
 {
+    static unsigned char own[] = "xspace";
+
+    if (is("own-buffer")) {
+        a->buffer = own;
+        a->n = sizeof own;
+        return NULL;
+    }
     if (a->buffer)
         memcpy(a->buffer, "xspace", 6);
     a->n = 6;

@@ -108,6 +108,7 @@ static void sizes_and_versions(void **state)
     whole("exact", true);
     whole("old", false);
     whole("newer", false);
+    whole("own-buffer", false);
 }
 
 /* Nothing that the plugin prints comes to our standard output. */
