@@ -14,38 +14,40 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define TILE_M       96
-#define TILE_N       256
+#define TILE_M       192
+#define TILE_N       1024
 #define DEPTH        256
 #define LIBRARY_FROM 262144 /* multiplications: below, packing once costs less than a call */
 
+typedef float v4 __attribute__((vector_size(16), aligned(4)));
 typedef float v8 __attribute__((vector_size(32), aligned(4)));
 typedef float v16 __attribute__((vector_size(64), aligned(4)));
 
-/* c += a * b of one block: a is packed [k][ROWS], b [k][2 * LANES]. */
-#define KERNEL(name, attribute, ROWS, VEC, LANES)                                   \
-    attribute static void name(int64_t k, const float *a, const float *b, float *c, \
-                               int64_t stride)                                      \
-    {                                                                               \
-        VEC acc[ROWS][2];                                                           \
-                                                                                    \
-        for (int r = 0; r < ROWS; r++) {                                            \
-            acc[r][0] = *(const VEC *)(const void *)(c + r * stride);               \
-            acc[r][1] = *(const VEC *)(const void *)(c + r * stride + LANES);       \
-        }                                                                           \
-        for (int64_t i = 0; i < k; i++, a += ROWS, b += 2 * (LANES)) {              \
-            VEC b0 = *(const VEC *)(const void *)b;                                 \
-            VEC b1 = *(const VEC *)(const void *)(b + (LANES));                     \
-                                                                                    \
-            for (int r = 0; r < ROWS; r++) {                                        \
-                acc[r][0] += a[r] * b0;                                             \
-                acc[r][1] += a[r] * b1;                                             \
-            }                                                                       \
-        }                                                                           \
-        for (int r = 0; r < ROWS; r++) {                                            \
-            *(VEC *)(void *)(c + r * stride) = acc[r][0];                           \
-            *(VEC *)(void *)(c + r * stride + LANES) = acc[r][1];                   \
-        }                                                                           \
+/* c = a * b of one block, or c += where it is not the first: a is packed [k][ROWS], a row of b is 2
+   * LANES elements, the next one `next` elements behind it. */
+#define KERNEL(name, attribute, ROWS, VEC, LANES)                                                 \
+    attribute static void name(int64_t k, const float *a, const float *b, int64_t next, float *c, \
+                               int64_t stride, bool first)                                        \
+    {                                                                                             \
+        VEC acc[ROWS][2];                                                                         \
+                                                                                                  \
+        for (int r = 0; r < ROWS; r++) {                                                          \
+            acc[r][0] = first ? (VEC){0} : *(const VEC *)(const void *)(c + r * stride);          \
+            acc[r][1] = first ? (VEC){0} : *(const VEC *)(const void *)(c + r * stride + LANES);  \
+        }                                                                                         \
+        for (int64_t i = 0; i < k; i++, a += ROWS, b += next) {                                   \
+            VEC b0 = *(const VEC *)(const void *)b;                                               \
+            VEC b1 = *(const VEC *)(const void *)(b + (LANES));                                   \
+                                                                                                  \
+            for (int r = 0; r < ROWS; r++) {                                                      \
+                acc[r][0] += a[r] * b0;                                                           \
+                acc[r][1] += a[r] * b1;                                                           \
+            }                                                                                     \
+        }                                                                                         \
+        for (int r = 0; r < ROWS; r++) {                                                          \
+            *(VEC *)(void *)(c + r * stride) = acc[r][0];                                         \
+            *(VEC *)(void *)(c + r * stride + LANES) = acc[r][1];                                 \
+        }                                                                                         \
     }
 
 #define UNROLL __attribute__((optimize("O3")))
@@ -54,9 +56,12 @@ KERNEL(kernel_plain, UNROLL, 4, v8, 8)
 KERNEL(kernel_avx2, __attribute__((target("avx2,fma"), optimize("O3"))), 6, v8, 8)
 KERNEL(kernel_avx512, __attribute__((target("avx512f"), optimize("O3"))), 12, v16, 16)
 #endif
+#define MOST_ROWS    12
+#define MOST_COLUMNS 32
 
 struct kernel {
-    void (*fn)(int64_t k, const float *a, const float *b, float *c, int64_t stride);
+    void (*fn)(int64_t k, const float *a, const float *b, int64_t next, float *c, int64_t stride,
+               bool first);
     int64_t rows, columns;
 };
 
@@ -78,6 +83,42 @@ struct job {
     int64_t tiles_m, tiles_n, tile_m, tile_n;
 };
 
+/* Four rows of `depth` into [k][height], four elements of each at a time. */
+static void turn_four(const float *in, int64_t row, int64_t depth, int64_t height, float *out)
+{
+    int64_t k = 0;
+
+    for (; k + 4 <= depth; k += 4) {
+        v4 a = *(const v4 *)(const void *)(in + k), b = *(const v4 *)(const void *)(in + row + k);
+        v4 c = *(const v4 *)(const void *)(in + 2 * row + k);
+        v4 d = *(const v4 *)(const void *)(in + 3 * row + k);
+        v4 ab = __builtin_shufflevector(a, b, 0, 4, 1, 5),
+           cd = __builtin_shufflevector(c, d, 0, 4, 1, 5);
+        v4 ef = __builtin_shufflevector(a, b, 2, 6, 3, 7),
+           gh = __builtin_shufflevector(c, d, 2, 6, 3, 7);
+
+        *(v4 *)(void *)(out + k * height) = __builtin_shufflevector(ab, cd, 0, 1, 4, 5);
+        *(v4 *)(void *)(out + (k + 1) * height) = __builtin_shufflevector(ab, cd, 2, 3, 6, 7);
+        *(v4 *)(void *)(out + (k + 2) * height) = __builtin_shufflevector(ef, gh, 0, 1, 4, 5);
+        *(v4 *)(void *)(out + (k + 3) * height) = __builtin_shufflevector(ef, gh, 2, 3, 6, 7);
+    }
+    for (; k < depth; k++)
+        for (int64_t r = 0; r < 4; r++)
+            out[k * height + r] = in[r * row + k];
+}
+
+static void turn_rows(const float *in, int64_t row, int64_t column, int64_t rows, int64_t depth,
+                      int64_t height, float *out)
+{
+    int64_t r = 0;
+
+    for (; column == 1 && r + 4 <= rows; r += 4)
+        turn_four(in + r * row, row, depth, height, out + r);
+    for (; r < rows; r++) /* reads in order; the panel is in the cache */
+        for (int64_t k = 0; k < depth; k++)
+            out[k * height + r] = in[r * row + k * column];
+}
+
 /* rows x depth of a into [panel][k][kernel rows], zeros below the last row. */
 static void pack_a(const struct rp_gemm *g, const float *a, int64_t rows, int64_t depth,
                    int64_t height, float *out)
@@ -87,69 +128,84 @@ static void pack_a(const struct rp_gemm *g, const float *a, int64_t rows, int64_
 
         if (have < height)
             memset(out, 0, (size_t)(depth * height) * sizeof *out);
-        if (g->a_row == 1) {
+        if (g->a_row == 1)
             for (int64_t k = 0; k < depth; k++)
                 memcpy(out + k * height, a + p + k * g->a_column, (size_t)have * sizeof *out);
-            continue;
-        }
-        for (int64_t r = 0; r < have; r++) { /* reads in order; the panel is in the cache */
-            const float *row = a + (p + r) * g->a_row;
-
-            for (int64_t k = 0; k < depth; k++)
-                out[k * height + r] = row[k * g->a_column];
-        }
+        else
+            turn_rows(a + p * g->a_row, g->a_row, g->a_column, have, depth, height, out);
     }
 }
 
-static void pack_b(const struct rp_gemm *g, const float *b, int64_t columns, int64_t depth,
+/* One panel of b, [k][width], zeros behind its last column. */
+static void pack_b(const struct rp_gemm *g, const float *b, int64_t have, int64_t depth,
                    int64_t width, float *out)
 {
-    for (int64_t p = 0; p < columns; p += width) {
-        int64_t have = columns - p < width ? columns - p : width;
+    if (have < width)
+        memset(out, 0, (size_t)(depth * width) * sizeof *out);
+    if (g->b_column == 1)
+        for (int64_t k = 0; k < depth; k++)
+            memcpy(out + k * width, b + k * g->b_row, (size_t)have * sizeof *out);
+    else
+        turn_rows(b, g->b_column, g->b_row, have, depth, width, out);
+}
 
-        if (g->b_column == 1 && have == width) {
-            for (int64_t k = 0; k < depth; k++, out += width)
-                memcpy(out, b + k * g->b_row + p, (size_t)width * sizeof *out);
-            continue;
-        }
-        if (have < width)
-            memset(out, 0, (size_t)(depth * width) * sizeof *out);
-        if (g->b_column == 1) {
-            for (int64_t k = 0; k < depth; k++)
-                memcpy(out + k * width, b + k * g->b_row + p, (size_t)have * sizeof *out);
-        } else {
-            for (int64_t c = 0; c < have; c++)
-                for (int64_t k = 0; k < depth; k++)
-                    out[k * width + c] = b[k * g->b_row + (p + c) * g->b_column];
-        }
-        out += depth * width;
+/* One block of c through a corner of its own, where it is not whole. */
+static void edge(const struct kernel *kernel, const float *a, const float *b, int64_t next,
+                 int64_t depth, float *c, int64_t c_row, int64_t rows, int64_t columns, bool first)
+{
+    float corner[MOST_ROWS * MOST_COLUMNS];
+
+    kernel->fn(depth, a, b, next, corner, kernel->columns, true);
+    for (int64_t r = 0; r < rows; r++)
+        for (int64_t i = 0; i < columns; i++)
+            c[r * c_row + i] = corner[r * kernel->columns + i] + (first ? 0 : c[r * c_row + i]);
+}
+
+/* All rows of one panel of columns. */
+static void panel(const struct job *j, const struct rp_gemm *g, const float *pa, const float *b,
+                  int64_t next, int64_t depth, float *c, int64_t columns, bool first)
+{
+    const struct kernel *kernel = &j->kernel;
+
+    for (int64_t m = 0; m < g->m; m += kernel->rows) {
+        int64_t rows = g->m - m < kernel->rows ? g->m - m : kernel->rows;
+        float *to = c + m * g->c_row;
+
+        if (rows == kernel->rows && columns == kernel->columns)
+            kernel->fn(depth, pa + m * depth, b, next, to, g->c_row, first);
+        else
+            edge(kernel, pa + m * depth, b, next, depth, to, g->c_row, rows, columns, first);
     }
 }
 
-/* One tile by the kernel. */
+/* One tile by the kernel; whole panels of b that lie as rows are read where they are. */
 static enum rp_code own_tile(const struct job *j, const struct rp_gemm *g, struct rp_err *err)
 {
     int64_t high = (g->m + j->kernel.rows - 1) / j->kernel.rows * j->kernel.rows;
-    int64_t wide = (g->n + j->kernel.columns - 1) / j->kernel.columns * j->kernel.columns;
-    size_t floats = (size_t)(high * DEPTH + wide * DEPTH + high * wide);
-    float *pa = aligned_alloc(64, (floats * sizeof *pa + 63) / 64 * 64), *pb, *pc;
+    int64_t width = j->kernel.columns;
+    size_t floats = (size_t)(high * DEPTH + width * DEPTH);
+    float *pa = aligned_alloc(64, (floats * sizeof *pa + 63) / 64 * 64), *pb;
 
     if (!pa)
         return rp_err_nomem(err, "multiplying");
     pb = pa + high * DEPTH;
-    pc = pb + wide * DEPTH;
-    memset(pc, 0, (size_t)(high * wide) * sizeof *pc);
+    for (int64_t r = 0; r < g->m && !g->k; r++)
+        memset(g->c + r * g->c_row, 0, (size_t)g->n * sizeof *g->c);
     for (int64_t k0 = 0; k0 < g->k; k0 += DEPTH) {
         int64_t depth = g->k - k0 < DEPTH ? g->k - k0 : DEPTH;
+        const float *b = g->b + k0 * g->b_row;
 
         pack_a(g, g->a + k0 * g->a_column, g->m, depth, j->kernel.rows, pa);
-        pack_b(g, g->b + k0 * g->b_row, g->n, depth, j->kernel.columns, pb);
-        for (int64_t n = 0; n < wide; n += j->kernel.columns)
-            for (int64_t m = 0; m < high; m += j->kernel.rows)
-                j->kernel.fn(depth, pa + m * depth, pb + n * depth, pc + m * wide + n, wide);
+        for (int64_t n = 0; n < g->n; n += width) {
+            int64_t have = g->n - n < width ? g->n - n : width;
+            bool as_is = have == width && g->b_column == 1;
+
+            if (!as_is)
+                pack_b(g, b + n * g->b_column, have, depth, width, pb);
+            panel(j, g, pa, as_is ? b + n : pb, as_is ? g->b_row : width, depth, g->c + n, have,
+                  !k0);
+        }
     }
-    for (int64_t r = 0; r < g->m; r++)
-        memcpy(g->c + r * g->c_row, pc + r * wide, (size_t)g->n * sizeof *pc);
     free(pa);
     return RP_OK;
 }
