@@ -2,6 +2,9 @@
 /* `replay`: run a captured program alone, on any engine, timed and checked. */
 #include "api/load_program.h"
 #include "api/question_row.h"
+#include "api/replay_engines.h"
+#include "api/replay_graph.h"
+#include "api/replay_profile.h"
 #include "api/replay_session.h"
 
 #include <math.h>
@@ -11,41 +14,20 @@
 
 /* ---- engines ---- */
 
-static enum rp_code list_engines(struct rp_result *result, struct rp_err *err)
-{
-    struct rp_replay *root = result->root;
-    const struct rp_engine *e;
-    size_t n = 0;
-
-    while (rp_engine_at(n))
-        n++;
-    root->engines = RP_ARENA_NEW(&result->arena, struct rp_replay_engine, n + 1);
-    if (!root->engines)
-        return rp_err_nomem(err, "listing engines");
-    for (size_t i = 0; (e = rp_engine_at(i)) != NULL; i++) {
-        struct rp_replay_engine *row = &root->engines[i];
-        struct rp_err why = RP_ERR_INIT;
-        char found[512] = "";
-
-        row->present = e->probe(NULL, found, sizeof found, &why) == RP_OK;
-        row->name = e->takes_where ? rp_arena_printf(&result->arena, "%s:PATH", e->name) : e->name;
-        row->found = rp_arena_strdup(&result->arena, row->present ? found : why.text);
-        row->summary = e->summary;
-        row->get = row->present ? NULL : e->get;
-    }
-    root->nengines = n;
-    root->partitions = root->compile_ns = root->upload_ns = root->first_ns = RP_ABSENT_I64;
-    root->run_ns = (struct rp_replay_times){
-        RP_ABSENT_I64, RP_ABSENT_I64, RP_ABSENT_I64, RP_ABSENT_I64, RP_ABSENT_I64,
-        RP_ABSENT_I64, RP_ABSENT_I64, RP_ABSENT_I64, RP_ABSENT_I64, RP_ABSENT_I64};
-    root->ok = true;
-    return RP_OK;
-}
-
 /* The first engine of the table that is there and compiles the program. */
-static enum rp_code choose(const struct rp_session *s, const char *given,
+static enum rp_code choose(const struct rp_session *s, const struct rp_settings *settings,
                            struct rp_session_run *run, struct rp_replay *root, struct rp_err *err)
 {
+    const char *given = rp_settings_text(settings, "engine");
+    const char *plugin = rp_settings_text(settings, "plugin");
+
+    if (plugin) {
+        root->choice = "--plugin names it";
+        root->engine = rp_arena_printf(s->arena, "pjrt:%s", plugin);
+        run->engine = &rp_engine_pjrt;
+        run->where = plugin;
+        return RP_OK;
+    }
     if (given && strcmp(given, "auto") != 0) {
         root->choice = "it was asked for";
         root->engine = rp_arena_strdup(s->arena, given);
@@ -55,6 +37,26 @@ static enum rp_code choose(const struct rp_session *s, const char *given,
     root->engine = run->engine->name;
     root->choice = "it needs nothing installed; --engine takes another";
     return RP_OK;
+}
+
+/* Programs that our own engines do not know, once that is seen. */
+static void choose_again(const struct rp_session *s, const struct rp_settings *settings,
+                         struct rp_session_run *run, struct rp_replay *root)
+{
+    const struct rp_program *p = s->program.program;
+
+    if (rp_settings_has(settings, "plugin") ||
+        strcmp(rp_settings_text(settings, "engine"), "auto") != 0)
+        return;
+    if (s->graph && !p) {
+        run->engine = &rp_engine_tf;
+        root->choice =
+            rp_arena_printf(s->arena, "the others cannot run it: %s", s->graph->why.text);
+    } else if (p && !strcmp(p->language, "stablehlo")) {
+        run->engine = &rp_engine_pjrt;
+        root->choice = "the others know no StableHLO";
+    }
+    root->engine = run->engine->name;
 }
 
 /* ---- outputs ---- */
@@ -236,6 +238,8 @@ static enum rp_code instructions(const struct rp_session_run *run, int64_t most,
     double all = (double)run->times.first_ns;
     size_t n;
 
+    if (run->exe->engine->profile)
+        return rp_replay_profile(run, most, result, err);
     if (!run->exe->engine->times)
         return rp_err_set(err, RP_UNSUPPORTED, "engine '%s' keeps no times of instructions",
                           run->exe->engine->name);
@@ -310,8 +314,28 @@ static enum rp_code report(const struct rp_session *s, const struct rp_settings 
     return RP_OK;
 }
 
-static enum rp_code run_options(struct rp_ctx *ctx, const struct rp_settings *settings,
-                                struct rp_session_run *run, struct rp_err *err)
+/* Texts for the plugin's client, one an option. */
+static enum rp_code plugin_options(struct rp_arena *arena, const struct rp_settings *settings,
+                                   struct rp_session_run *run, struct rp_err *err)
+{
+    const char **list;
+    size_t n = 0;
+
+    while (rp_settings_nth(settings, "plugin-option", n))
+        n++;
+    list = RP_ARENA_NEW(arena, const char *, n + 1);
+    if (!list)
+        return rp_err_nomem(err, "reading options");
+    for (size_t i = 0; i < n; i++)
+        list[i] = rp_settings_nth(settings, "plugin-option", i);
+    run->options.plugin_options = list;
+    run->options.nplugin_options = n;
+    return RP_OK;
+}
+
+static enum rp_code run_options(struct rp_ctx *ctx, struct rp_arena *arena,
+                                const struct rp_settings *settings, struct rp_session_run *run,
+                                struct rp_err *err)
 {
     int64_t warmup = rp_settings_has(settings, "warmup") ? rp_settings_int(settings, "warmup") : -1;
 
@@ -322,6 +346,8 @@ static enum rp_code run_options(struct rp_ctx *ctx, const struct rp_settings *se
                                              .cold = rp_settings_flag(settings, "cold")};
     run->options.threads = rp_pool_threads(ctx->pool);
     run->options.profile = rp_settings_has(settings, "profile");
+    run->options.in_process = rp_settings_flag(settings, "in-process");
+    RP_TRY(plugin_options(arena, settings, run, err));
     if (run->timing.iterations && !rp_settings_has(settings, "time"))
         run->timing.time_ns = 0; /* as many as were asked for, however long they take */
     if (run->timing.iterations < 0 || run->timing.time_ns < 0)
@@ -344,15 +370,42 @@ static enum rp_code replay(struct rp_ctx *ctx, struct rp_session *s,
     struct rp_session_run run = {0};
     enum rp_code code;
 
-    RP_TRY(run_options(ctx, settings, &run, err));
-    RP_TRY(choose(s, rp_settings_text(settings, "engine"), &run, root, err));
+    RP_TRY(run_options(ctx, s->arena, settings, &run, err));
+    RP_TRY(choose(s, settings, &run, root, err));
     RP_TRY(rp_session_inputs(s, &options, root, err));
+    choose_again(s, settings, &run, root);
     code = rp_session_execute(s, &run, err);
+    if (code == RP_OK && s->graph)
+        rp_replay_graph_outputs(s, run.outputs, run.noutputs);
     if (code == RP_OK)
         code = report(s, settings, &run, result, err);
     else if (code == RP_FORMAT || code == RP_UNSUPPORTED || code == RP_LIMIT)
         code = rp_err_prefix(err, code, "'%s'", s->file);
     rp_session_run_release(&run);
+    return code;
+}
+
+/* BladeDISC's two files. */
+static enum rp_code run_pair(struct rp_ctx *ctx, const struct rp_dataset *dataset,
+                             const struct rp_settings *settings, struct rp_result *result,
+                             struct rp_err *err)
+{
+    const char *program = rp_settings_text(settings, "program");
+    const char *data = rp_settings_text(settings, "data");
+    struct rp_session s = {.arena = &result->arena};
+    struct rp_replay *root = result->root;
+    enum rp_code code;
+
+    if (!program || !data || dataset)
+        return rp_err_set(err, RP_USAGE,
+                          "BladeDISC's pair is -p X.input and -d X.tar, both, and no other file");
+    s.file = root->program = rp_arena_strdup(&result->arena, program);
+    root->format = "blade";
+    s.program = (struct rp_engine_program){.name = root->program, .format = root->format};
+    code = rp_replay_open_blade(&s, program, data, err);
+    if (code == RP_OK)
+        code = replay(ctx, &s, settings, result, err);
+    rp_session_release(&s);
     return code;
 }
 
@@ -365,7 +418,9 @@ static enum rp_code run(struct rp_ctx *ctx, const struct rp_dataset *dataset,
     enum rp_code code;
 
     if (!strcmp(rp_settings_text(settings, "action"), "engines"))
-        return list_engines(result, err);
+        return rp_replay_list_engines(settings, result, err);
+    if (rp_settings_has(settings, "program") || rp_settings_has(settings, "data"))
+        return run_pair(ctx, dataset, settings, result, err);
     if (!dataset)
         return rp_err_set(err, RP_USAGE, "'replay' needs a program");
     if (rp_dataset_count(dataset) != 1)
@@ -379,6 +434,8 @@ static enum rp_code run(struct rp_ctx *ctx, const struct rp_dataset *dataset,
         .program = s.import.program, .name = root->program, .format = root->format};
     code = s.import.input ? rp_input_slurp(s.import.input, &s.program.bytes, &s.program.nbytes, err)
                           : RP_OK;
+    if (code == RP_OK && rp_replay_is_graph(&s))
+        code = rp_replay_open_graph(&s, settings, err);
     if (code == RP_OK)
         code = replay(ctx, &s, settings, result, err);
     rp_session_release(&s);
@@ -389,6 +446,10 @@ static const struct rp_option options[] = {
     {"action", 0, RP_OPT_CHOICE, "run|engines", "run",
      "what to do; may stand as the first word instead", 0},
     {"engine", 'e', RP_OPT_TEXT, "NAME", "auto", "what runs it; 'replay engines' lists them", 0},
+    {"program", 'p', RP_OPT_PATH, "FILE", NULL, "of BladeDISC's pair: the .input", 0},
+    {"data", 'd', RP_OPT_PATH, "FILE", NULL, "of BladeDISC's pair: the .tar", 0},
+    {"fetch", 0, RP_OPT_TEXT, "TENSOR", NULL, "of a TensorFlow graph: an output, such as 'loss:0'",
+     RP_OPT_REPEAT},
     {"inputs", 'i', RP_OPT_PATH, "FILE", NULL, "arrays in0, in1 ... in an .npz, or one .npy", 0},
     {"seed", 0, RP_OPT_INT, "N", "0", "of synthetic inputs", 0},
     {"expect", 0, RP_OPT_PATH, "FILE", NULL, "arrays out0, out1 ... that must come out", 0},
@@ -405,6 +466,15 @@ static const struct rp_option options[] = {
     {"cold", 0, RP_OPT_FLAG, NULL, NULL, "empty the caches before each run", 0},
     {"profile", 0, RP_OPT_INT, "N", NULL, "also show the N instructions that take longest", 0},
     {"partitions", 0, RP_OPT_INT, "N", "0", "run so many; 0: as many as the program says", 0},
+    {"plugin", 0, RP_OPT_PATH, "FILE", NULL, "a PJRT plugin: the same as --engine pjrt:FILE", 0},
+    {"plugin-option", 0, RP_OPT_TEXT, "NAME=VALUE", NULL,
+     "for the plugin's client, such as memory_fraction=0.5", RP_OPT_REPEAT},
+    {"in-process", 0, RP_OPT_FLAG, NULL, NULL,
+     "load the library of an engine into this process, not into a child of it", 0},
+    {"install", 0, RP_OPT_FLAG, NULL, NULL,
+     "with 'engines': fetch --package from PyPI into a folder of our own", 0},
+    {"package", 0, RP_OPT_CHOICE, "xla-cpu-pjrt|tensorflow-cpu", "xla-cpu-pjrt",
+     "what --install fetches", 0},
     RP_OPTION_END};
 
 const struct rp_question_row rp_ask_replay = {

@@ -64,8 +64,8 @@ static const struct rp_type op_type = {"instruction", sizeof(struct rp_replay_op
 static const struct rp_field engine_fields[] = {
     RP_FIELD(struct rp_replay_engine, name, STR, NONE, "engine", "what --engine takes", 0),
     RP_FIELD(struct rp_replay_engine, present, BOOL, NONE, "here", "whether it can run", 0),
-    RP_FIELD(struct rp_replay_engine, found, STR, NONE, "found", "where, or why not", RP_SHORTEN),
-    RP_FIELD(struct rp_replay_engine, summary, STR, NONE, "what it is", "in a line", 0),
+    RP_FIELD(struct rp_replay_engine, found, STR, NONE, "found", "what and where, or why not", 0),
+    RP_FIELD(struct rp_replay_engine, summary, STR, NONE, "what it is", "in a line", RP_SHORTEN),
     RP_FIELD(struct rp_replay_engine, get, STR, NONE, "how to get it", "where it is missing",
              RP_SHORTEN),
     RP_FIELD_END};

@@ -6,6 +6,8 @@
  */
 #include "api/replay_session.h"
 
+#include "api/replay_graph.h"
+#include "api/replay_module.h"
 #include "exec/plan.h"
 #include "exec/synthetic.h"
 
@@ -103,6 +105,15 @@ enum rp_code rp_session_inputs(struct rp_session *s, const struct rp_session_opt
 {
     enum rp_code code;
 
+    if (o->expect)
+        RP_TRY(rp_arrays_read(o->expect, NULL, &s->expected, err));
+    if (s->graph) {
+        root->inputs = o->inputs ? rp_arena_strdup(s->arena, o->inputs) : "recorded beside it";
+        root->partitions = 1;
+        if (o->inputs)
+            RP_TRY(rp_arrays_read(o->inputs, NULL, &s->inputs, err));
+        return rp_replay_graph_inputs(s, o->inputs, err);
+    }
     code = rp_signature_find(s->program.program, s->arena, &s->signature, err);
     if (code == RP_OK && !strcmp(s->program.format, "hlo-proto"))
         code = rp_snapshot_read(s->program.bytes, s->program.nbytes, NULL, &s->snapshot, err);
@@ -110,8 +121,6 @@ enum rp_code rp_session_inputs(struct rp_session *s, const struct rp_session_opt
         return rp_err_prefix(err, code, "'%s'", s->file);
     if (o->inputs)
         RP_TRY(rp_arrays_read(o->inputs, NULL, &s->inputs, err));
-    if (o->expect)
-        RP_TRY(rp_arrays_read(o->expect, NULL, &s->expected, err));
     s->partitions = o->partitions            ? (size_t)o->partitions
                     : s->snapshot.partitions ? s->snapshot.partitions
                                              : s->signature.partitions;
@@ -133,6 +142,7 @@ void rp_session_release(struct rp_session *s)
     rp_snapshot_release(&s->snapshot);
     rp_arrays_release(&s->inputs);
     rp_arrays_release(&s->expected);
+    rp_replay_graph_release(s->graph);
     rp_import_release(&s->import);
 }
 
@@ -142,11 +152,19 @@ enum rp_code rp_session_execute(const struct rp_session *s, struct rp_session_ru
                                 struct rp_err *err)
 {
     const struct rp_engine *engine = run->engine;
-    int64_t begin = rp_exec_now();
+    struct rp_proto_writer made = {0};
+    struct rp_engine_program program;
+    enum rp_code code;
+    int64_t begin;
 
     run->options.partitions = (unsigned)s->partitions;
-    RP_TRY(engine->compile(run->where, &s->program, &run->options, &run->exe, err));
-    run->compile_ns = rp_exec_now() - begin;
+    code = rp_replay_module(s, engine, &made, &program, err);
+    begin = rp_exec_now();
+    if (code == RP_OK)
+        code = engine->compile(run->where, &program, &run->options, &run->exe, err);
+    run->compile_ns = rp_exec_now() - begin - (run->exe ? run->exe->load_ns : 0);
+    rp_proto_writer_release(&made);
+    RP_TRY(code);
     if (run->exe->narguments != s->signature.nin)
         return rp_err_set(err, RP_FORMAT, "engine '%s' sees %zu inputs, the program has %zu",
                           engine->name, run->exe->narguments, s->signature.nin);

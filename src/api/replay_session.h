@@ -11,6 +11,8 @@
 #include "exec/timing.h"
 #include "formats/formats.h"
 
+struct rp_replay_graph;
+
 struct rp_session {
     struct rp_arena *arena; /* the result's */
     const char *file;
@@ -21,6 +23,7 @@ struct rp_session {
     struct rp_arrays inputs, expected;
     struct rp_tensor **arguments; /* partitions * nin */
     size_t partitions;
+    struct rp_replay_graph *graph; /* of TensorFlow's programs (replay_graph.h); or NULL */
 };
 
 struct rp_session_options {

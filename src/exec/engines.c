@@ -8,6 +8,8 @@
 static const struct rp_engine *const table[] = {
     &rp_engine_fast,
     &rp_engine_ref,
+    &rp_engine_pjrt,
+    &rp_engine_tf,
 };
 
 const struct rp_engine *rp_engine_at(size_t i)

@@ -30,6 +30,9 @@ struct rp_engine_options {
     unsigned partitions; /* 0: what the program says */
     bool profile;        /* keep times of instructions */
     bool keep_flags;     /* pass the debug options of a capture on */
+    bool in_process;     /* a library of others is loaded here, not in a child process */
+    const char *const *plugin_options; /* "name=value", for a plugin's client */
+    size_t nplugin_options;
 };
 
 /* The program in the forms that engines want. */
@@ -38,7 +41,15 @@ struct rp_engine_program {
     const char *name;                 /* of the file, for messages */
     const uint8_t *bytes;             /* of the file as it is, decompressed */
     size_t nbytes;
-    const char *format; /* that was read: "hlo-text", "hlo-proto", "graphdef" */
+    const char *format;    /* that was read: "hlo-text", "hlo-proto", "graphdef" */
+    const uint8_t *module; /* the program's wire form: of HLO an HloModuleProto, of TensorFlow a
+                              GraphDef; NULL where the engine does not want one (wants_module) */
+    size_t nmodule;
+    const uint8_t *compile_options; /* recorded with it: a CompileOptionsProto; or NULL */
+    size_t ncompile_options;
+    const char *const *feeds, *const *fetches; /* of a GraphDef: tensors by name, "x:0" */
+    size_t nfeeds, nfetches;
+    const char *saved_folder; /* of a SavedModel whose variables stand in files there; or NULL */
 };
 
 /* Time of one instruction, summed over the runs since the last upload. */
@@ -53,12 +64,15 @@ struct rp_executable {
     const struct rp_engine *engine; /* first member of what compile makes */
     size_t narguments, noutputs;    /* of one partition */
     size_t partitions;
+    int64_t load_ns;  /* of compile's time: loading a library and finding its devices */
+    char device[192]; /* what it runs on, "NVIDIA H200 (cuda)"; "" where that is this machine */
 };
 
 struct rp_engine {
     const char *name, *summary;
     const char *get; /* how a user gets it; NULL: it is always there */
     bool takes_where;
+    bool wants_module; /* the program's wire form must be given */
 
     /* What was found ("/…/xla_cpu_pjrt.so, PJRT 0.81") as a line in `found`. */
     enum rp_code (*probe)(const char *where, char *found, size_t cap, struct rp_err *err);
@@ -68,7 +82,18 @@ struct rp_engine {
     /* arguments: partitions * narguments arrays that live until release. */
     enum rp_code (*upload)(struct rp_executable *exe, struct rp_tensor *const *arguments,
                            struct rp_err *err);
+    /* Once, or NULL where there is run_timed: n times, timed where it runs (an engine may do it in
+       another process, where our own steps do not count). */
     enum rp_code (*run)(struct rp_executable *exe, struct rp_err *err);
+    enum rp_code (*run_timed)(struct rp_executable *exe, size_t n, int64_t *ns, struct rp_err *err);
+    /* The measured runs begin, or end: for profilers that look at a part of a process. */
+    enum rp_code (*mark)(struct rp_executable *exe, bool begin, struct rp_err *err);
+    /* Runs under the engine's own profiler: a trace (an XSpace, a RunMetadata), which the caller
+       frees. */
+    enum rp_code (*profile)(struct rp_executable *exe, unsigned runs, uint8_t **bytes, size_t *n,
+                            struct rp_err *err);
+    /* Most bytes in use on the device so far; -1 where that is not known. */
+    enum rp_code (*peak)(struct rp_executable *exe, int64_t *bytes, struct rp_err *err);
     /* partitions * noutputs arrays, which the caller drops. */
     enum rp_code (*fetch)(struct rp_executable *exe, struct rp_tensor **outputs,
                           struct rp_err *err);
@@ -85,5 +110,7 @@ enum rp_code rp_engine_find(const char *text, const struct rp_engine **engine, c
 
 extern const struct rp_engine rp_engine_ref;
 extern const struct rp_engine rp_engine_fast;
+extern const struct rp_engine rp_engine_pjrt;
+extern const struct rp_engine rp_engine_tf;
 
 #endif

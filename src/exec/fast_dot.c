@@ -104,6 +104,58 @@ struct conv {
 
 #define ROWS 256
 
+/* Places along the last dimension lie behind one another in the input, features and all. */
+static bool in_runs(const struct conv *v)
+{
+    const struct rp_window_dim *w = &v->c->window.dim[v->n - 1];
+
+    return v->groups == 1 && w->window_dilation == 1 && w->base_dilation == 1;
+}
+
+/* One run of the window's last dimension from place `at`; from: the run's line of the input. */
+static void gather_run(const struct conv *v, const float *from, int64_t at, float *to)
+{
+    int64_t window = v->window[v->n - 1], in = v->in[v->n - 1], f = v->features;
+    int64_t low = at < 0 ? (-at < window ? -at : window) : 0;
+    int64_t high = in - at < window ? in - at : window;
+
+    if (high < low)
+        high = low;
+    memset(to, 0, (size_t)(low * f) * sizeof *to);
+    if (high > low)
+        memcpy(to + low * f, from + (at + low) * f, (size_t)((high - low) * f) * sizeof *to);
+    memset(to + high * f, 0, (size_t)((window - high) * f) * sizeof *to);
+}
+
+/* The same as below, a run of places at a time. */
+static void gather_runs(const struct conv *v, int64_t batch, const int64_t *at, float *to)
+{
+    int64_t k[RP_WINDOW_DIMS] = {0}, run = v->window[v->n - 1] * v->features;
+    size_t last = v->n - 1;
+
+    do {
+        int64_t line = batch;
+        bool inside = true;
+
+        for (size_t d = 0; d < last; d++) {
+            const struct rp_window_dim *w = &v->c->window.dim[d];
+            int64_t i = at[d] + k[d] * w->window_dilation;
+
+            if (w->base_dilation > 1) {
+                inside &= i >= 0 && i % w->base_dilation == 0;
+                i /= w->base_dilation;
+            }
+            inside &= i >= 0 && i < v->in[d];
+            line = line * v->in[d] + i;
+        }
+        if (inside)
+            gather_run(v, v->x + line * v->in[last] * v->features, at[last], to);
+        else
+            memset(to, 0, (size_t)run * sizeof *to);
+        to += run;
+    } while (rp_index_next(k, v->window, last));
+}
+
 /* What lies under the window at one position, into a row of the matrix. */
 static void gather_row(const struct conv *v, int64_t row, int64_t group, float *to)
 {
@@ -112,6 +164,10 @@ static void gather_row(const struct conv *v, int64_t row, int64_t group, float *
 
     for (size_t d = v->n; d-- > 0; p /= v->out[d])
         at[d] = p % v->out[d] * v->c->window.dim[d].stride - v->c->window.dim[d].pad_low;
+    if (v->n && in_runs(v)) {
+        gather_runs(v, b, at, to);
+        return;
+    }
     for (int64_t t = 0; t < v->taps; t++, to += v->features) {
         int64_t from = b;
         bool inside = true;

@@ -3,6 +3,7 @@
 #define RP_EXEC_REDUCE_H
 /* What the reductions of both engines share. */
 #include "exec/tape.h"
+#include "program/window.h"
 
 #define RP_REDUCE_MOST 16 /* operands of one reduction */
 
@@ -11,6 +12,19 @@ struct rp_reduce {
     bool reduced[RP_TENSOR_RANK];
     struct rp_tape *tape;
 };
+
+struct rp_reduce_window {
+    struct rp_reduce reduce;
+    struct rp_window window;
+};
+enum rp_code rp_reduce_window_prepare(struct rp_plan *plan, struct rp_node *node,
+                                      struct rp_err *err);
+
+struct rp_select_attr { /* of select-and-scatter */
+    struct rp_window window;
+    struct rp_tape *select, *scatter;
+};
+enum rp_code rp_select_prepare(struct rp_plan *plan, struct rp_node *node, struct rp_err *err);
 
 /* Dimensions that stay and dimensions that go. */
 struct rp_reduce_dims {

@@ -8,7 +8,6 @@
 #include "exec/eval_kernels.h"
 #include "exec/reduce.h"
 #include "exec/strided.h"
-#include "program/window.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -215,14 +214,10 @@ static void reduce_lanes(struct work *w, const struct rp_reduce_dims *d)
 
 /* ---- reduce-window ---- */
 
-struct window_attr {
-    struct rp_reduce reduce;
-    struct rp_window window;
-};
-
-static enum rp_code prepare_window(struct rp_plan *plan, struct rp_node *node, struct rp_err *err)
+enum rp_code rp_reduce_window_prepare(struct rp_plan *plan, struct rp_node *node,
+                                      struct rp_err *err)
 {
-    struct window_attr *a = RP_NODE_NEW(plan, struct window_attr);
+    struct rp_reduce_window *a = RP_NODE_NEW(plan, struct rp_reduce_window);
     const struct rp_attr *attr = rp_node_attr(plan, node, RP_ATTR_WINDOW);
     const struct rp_value_shape *from = rp_node_operand(plan, node, 0);
 
@@ -400,7 +395,7 @@ static enum rp_code reduce_window(struct rp_eval *e, const struct rp_node *node,
                                   struct rp_tensor *const *in, struct rp_tensor **out,
                                   struct rp_err *err)
 {
-    const struct window_attr *a = node->attrs;
+    const struct rp_reduce_window *a = node->attrs;
 
     (void)e;
     return reduce_any(node, &a->reduce, &a->window, in, out, err);
@@ -408,14 +403,9 @@ static enum rp_code reduce_window(struct rp_eval *e, const struct rp_node *node,
 
 /* ---- select-and-scatter ---- */
 
-struct select_attr {
-    struct rp_window window;
-    struct rp_tape *select, *scatter;
-};
-
-static enum rp_code prepare_select(struct rp_plan *plan, struct rp_node *node, struct rp_err *err)
+enum rp_code rp_select_prepare(struct rp_plan *plan, struct rp_node *node, struct rp_err *err)
 {
-    struct select_attr *a = RP_NODE_NEW(plan, struct select_attr);
+    struct rp_select_attr *a = RP_NODE_NEW(plan, struct rp_select_attr);
     const struct rp_attr *attr = rp_node_attr(plan, node, RP_ATTR_WINDOW);
 
     if (!a)
@@ -429,7 +419,7 @@ static enum rp_code prepare_select(struct rp_plan *plan, struct rp_node *node, s
 }
 
 /* The place of the window that is selected: of two, the later one where select says no. */
-static int64_t selected(const struct select_attr *a, struct rp_tape_frame *f,
+static int64_t selected(const struct rp_select_attr *a, struct rp_tape_frame *f,
                         const struct rp_tensor *t, const int64_t *stride, const int64_t *out,
                         const int64_t *size)
 {
@@ -449,7 +439,7 @@ static int64_t selected(const struct select_attr *a, struct rp_tape_frame *f,
     return best;
 }
 
-static enum rp_code select_all(const struct select_attr *a, const struct rp_tensor *t,
+static enum rp_code select_all(const struct rp_select_attr *a, const struct rp_tensor *t,
                                const struct rp_tensor *source, struct rp_tensor *to,
                                struct rp_err *err)
 {
@@ -506,7 +496,7 @@ static enum rp_code select_and_scatter(struct rp_eval *e, const struct rp_node *
 
 const struct rp_kernel rp_kernels_reduce[] = {
     {RP_OP_REDUCE, rp_reduce_prepare, rp_reduce_run},
-    {RP_OP_REDUCE_WINDOW, prepare_window, reduce_window},
-    {RP_OP_SELECT_AND_SCATTER, prepare_select, select_and_scatter},
+    {RP_OP_REDUCE_WINDOW, rp_reduce_window_prepare, reduce_window},
+    {RP_OP_SELECT_AND_SCATTER, rp_select_prepare, select_and_scatter},
     {0, NULL, NULL},
 };

@@ -45,6 +45,36 @@ static unsigned module_number(const struct rp_program *p, const char *key)
     return 1;
 }
 
+/* HLO's root is what comes out; StableHLO ends in a return, whose operands do. */
+static size_t outputs(const struct rp_program *p, const struct rp_computation *c,
+                      struct rp_slot *at)
+{
+    struct rp_ids operands;
+    size_t n = 0;
+
+    if (!strcmp(p->language, "hlo")) {
+        if (at)
+            fill(p, p->shape.at[c->root], c->root, 0, &at);
+        return count(p, p->shape.at[c->root], 0);
+    }
+    if (!c->n)
+        return 0;
+    operands = rp_op_operands(p, c->first + c->n - 1);
+    for (uint32_t i = 0; i < operands.n; i++) {
+        uint32_t shape = p->shape.at[operands.at[i]];
+        const struct rp_op_shape *whole = &p->shapes.at[shape];
+        size_t place = p->operand_begin.at[c->first + c->n - 1] + (size_t)i;
+        uint32_t part = place < p->operand_index.n ? p->operand_index.at[place] : 0;
+
+        if (whole->elem == RP_ELEM_TUPLE && part < whole->n)
+            shape = p->parts.at[whole->first + part]; /* "%0#1" */
+        n += count(p, shape, 0);
+        if (at)
+            fill(p, shape, operands.at[i], 0, &at);
+    }
+    return n;
+}
+
 enum rp_code rp_signature_find(const struct rp_program *p, struct rp_arena *arena,
                                struct rp_signature *out, struct rp_err *err)
 {
@@ -53,7 +83,8 @@ enum rp_code rp_signature_find(const struct rp_program *p, struct rp_arena *aren
     struct rp_slot *at;
 
     memset(out, 0, sizeof *out);
-    if (p->entry == RP_NONE || p->entry >= p->computations.n || strcmp(p->language, "hlo") != 0)
+    if (p->entry == RP_NONE || p->entry >= p->computations.n ||
+        (strcmp(p->language, "hlo") != 0 && strcmp(p->language, "stablehlo") != 0))
         return rp_err_set(err, RP_FORMAT, "no HLO program with an entry");
     c = &p->computations.at[p->entry];
     params = RP_ARENA_NEW(arena, uint32_t, c->nparams + 1);
@@ -65,7 +96,7 @@ enum rp_code rp_signature_find(const struct rp_program *p, struct rp_arena *aren
             params[p->value.at[i]] = i;
             out->nin += count(p, p->shape.at[i], 0);
         }
-    out->nout = count(p, p->shape.at[c->root], 0);
+    out->nout = outputs(p, c, NULL);
     out->in = RP_ARENA_NEW(arena, struct rp_slot, out->nin + 1);
     out->out = RP_ARENA_NEW(arena, struct rp_slot, out->nout + 1);
     if (!out->in || !out->out)
@@ -73,8 +104,7 @@ enum rp_code rp_signature_find(const struct rp_program *p, struct rp_arena *aren
     at = out->in;
     for (uint32_t i = 0; i < c->nparams; i++)
         fill(p, p->shape.at[params[i]], params[i], 0, &at);
-    at = out->out;
-    fill(p, p->shape.at[c->root], c->root, 0, &at);
+    outputs(p, c, out->out);
     out->partitions = module_number(p, "num_partitions") * module_number(p, "replica_count");
     return RP_OK;
 }

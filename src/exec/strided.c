@@ -2,6 +2,8 @@
 /* The strided copy: joined dimensions, then an inner loop by the width of an element. */
 #include "exec/strided.h"
 
+#include "exec/turn.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -71,6 +73,14 @@ static void copy_row(size_t unit, int64_t n, char *to, int64_t dt, const char *f
 
 /* Both sides run fastest along different dimensions: small squares keep both in the cache. */
 #define TILE 16
+static void turn_tile(char *to, int64_t to_row, const char *from, int64_t from_row)
+{
+    for (int64_t i = 0; i < TILE; i += 4)
+        for (int64_t k = 0; k < TILE; k += 4)
+            rp_turn_four(from + (k * from_row + i) * 4, from_row, to + (i * to_row + k) * 4,
+                         to_row);
+}
+
 static bool copy_tiles(const struct rp_strided *s, size_t row, size_t column, char *to,
                        const char *from)
 {
@@ -81,6 +91,12 @@ static bool copy_tiles(const struct rp_strided *s, size_t row, size_t column, ch
             int64_t nr = s->dims[row] - r < TILE ? s->dims[row] - r : TILE;
             int64_t nc = s->dims[column] - c < TILE ? s->dims[column] - c : TILE;
 
+            if (s->unit == 4 && nr == TILE && nc == TILE && s->from[row] == 1 &&
+                s->to[column] == 1) {
+                turn_tile(to + (r * s->to[row] + c) * unit, s->to[row],
+                          from + (r + c * s->from[column]) * unit, s->from[column]);
+                continue;
+            }
             for (int64_t i = 0; i < nr; i++)
                 copy_row(s->unit, nc, to + ((r + i) * s->to[row] + c * s->to[column]) * unit,
                          s->to[column],

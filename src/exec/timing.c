@@ -16,6 +16,7 @@
 
 #define GROUP      5
 #define MOST_RUNS  1000000
+#define BATCH      64
 #define COLD_BYTES ((size_t)256 << 20)
 
 static int by_value(const void *a, const void *b)
@@ -89,6 +90,8 @@ static enum rp_code once(struct rp_executable *exe, unsigned char *cold, int64_t
 
     if (cold && empty_caches(cold) == 1)
         return RP_OK;
+    if (exe->engine->run_timed)
+        return exe->engine->run_timed(exe, 1, ns, err);
     begin = rp_exec_now();
     RP_TRY(exe->engine->run(exe, err));
     *ns = rp_exec_now() - begin;
@@ -119,27 +122,60 @@ static enum rp_code warm_up(struct rp_executable *exe, const struct rp_timing_op
     }
 }
 
+/* How many runs to ask an engine for at a time: it times them where they run, and between two of
+   them nothing of ours should happen; but the clock is looked at ten times a second. */
+static size_t at_a_time(const struct rp_executable *exe, const struct rp_timing_options *o,
+                        const unsigned char *cold, const struct rp_timing *t)
+{
+    int64_t last = t->runs.n ? t->runs.at[t->runs.n - 1] : t->first_ns, n;
+
+    if (!exe->engine->run_timed || cold)
+        return 1;
+    n = 100000000 / (last > 0 ? last : 1);
+    if (o->iterations && n > o->iterations - (int64_t)t->runs.n)
+        n = o->iterations - (int64_t)t->runs.n;
+    return n < 1 ? 1 : n > BATCH ? BATCH : (size_t)n;
+}
+
+static enum rp_code count_runs(struct rp_executable *exe, const struct rp_timing_options *o,
+                               int64_t limit_ns, unsigned char *cold, bool (*stop)(void *),
+                               void *user, struct rp_timing *out, struct rp_err *err)
+{
+    int64_t begin = rp_exec_now(), ns[BATCH], done;
+    size_t n;
+
+    while ((done = (int64_t)out->runs.n) < MOST_RUNS) {
+        if (o->iterations ? done >= o->iterations
+                          : done >= GROUP && rp_exec_now() - begin > limit_ns)
+            break;
+        if (o->iterations && o->time_ns && done >= 1 && rp_exec_now() - begin > limit_ns)
+            break;
+        if (stop && stop(user))
+            return rp_err_set(err, RP_CANCELLED, "cancelled");
+        n = at_a_time(exe, o, cold, out);
+        RP_TRY(n > 1 ? exe->engine->run_timed(exe, n, ns, err) : once(exe, cold, ns, err));
+        for (size_t i = 0; i < n; i++)
+            RP_TRY(rp_vec_push(&out->runs, ns[i], err));
+    }
+    return RP_OK;
+}
+
 static enum rp_code measure(struct rp_executable *exe, const struct rp_timing_options *o,
                             unsigned char *cold, bool (*stop)(void *), void *user,
                             struct rp_timing *out, struct rp_err *err)
 {
-    int64_t limit_ns = o->time_ns ? o->time_ns : 1000000000, begin, ns = 0;
+    int64_t limit_ns = o->time_ns ? o->time_ns : 1000000000;
+    enum rp_code code;
 
     RP_TRY(once(exe, cold, &out->first_ns, err));
     /* a program of seconds is not warmed up for long where few runs are asked for */
     RP_TRY(warm_up(exe, o, o->iterations ? out->first_ns / 2 : limit_ns / 3, cold, out, err));
-    begin = rp_exec_now();
-    for (int64_t i = 0; i < MOST_RUNS; i++) {
-        if (o->iterations ? i >= o->iterations : i >= GROUP && rp_exec_now() - begin > limit_ns)
-            break;
-        if (o->iterations && o->time_ns && i >= 1 && rp_exec_now() - begin > limit_ns)
-            break;
-        if (stop && stop(user))
-            return rp_err_set(err, RP_CANCELLED, "cancelled");
-        RP_TRY(once(exe, cold, &ns, err));
-        RP_TRY(rp_vec_push(&out->runs, ns, err));
-    }
-    return rp_timing_sum_up(out, err);
+    if (exe->engine->mark)
+        RP_TRY(exe->engine->mark(exe, true, err));
+    code = count_runs(exe, o, limit_ns, cold, stop, user, out, err);
+    if (code == RP_OK && exe->engine->mark)
+        code = exe->engine->mark(exe, false, err);
+    return code == RP_OK ? rp_timing_sum_up(out, err) : code;
 }
 
 enum rp_code rp_timing_run(struct rp_executable *exe, const struct rp_timing_options *options,

@@ -469,6 +469,11 @@ static bool find_module(struct rp_bytes s, struct rp_bytes *module)
     return like_module(*module);
 }
 
+bool rp_hlo_proto_module(const void *bytes, size_t n, struct rp_bytes *module)
+{
+    return find_module((struct rp_bytes){bytes, n}, module);
+}
+
 static enum rp_sniff sniff(const uint8_t *head, size_t n, const char *file)
 {
     struct rp_bytes module;

@@ -125,6 +125,21 @@ static void put_layout(const struct hlo_put *put, uint32_t layout)
     rp_proto_end(put->w, begun);
 }
 
+/* The row-major one; a scalar has none, but says so. */
+static void put_default_layout(const struct hlo_put *put, uint32_t rank)
+{
+    size_t begun = rp_proto_begin(put->w, 5), list;
+
+    if (rank) {
+        list = rp_proto_begin(put->w, 1);
+        while (rank-- > 0)
+            rp_proto_add_varint(put->w, rank);
+        rp_proto_end(put->w, list);
+    }
+    rp_proto_put_varint(put->w, 16, 1);
+    rp_proto_end(put->w, begun);
+}
+
 static void put_dims(const struct hlo_put *put, const struct rp_op_shape *s)
 {
     size_t list;
@@ -157,6 +172,8 @@ void hlo_put_shape(const struct hlo_put *put, uint32_t field, uint32_t shape)
         put_dims(put, s);
         if (s->layout)
             put_layout(put, s->layout);
+        else if (put->complete && rp_elem_bits(s->elem))
+            put_default_layout(put, s->n);
     }
     rp_proto_end(put->w, begun);
 }
@@ -231,6 +248,11 @@ enum rp_code hlo_put_literal(const struct hlo_put *put, uint32_t op)
     literal = &put->p->literals.at[put->p->value.at[op]];
     if (literal->form == RP_LITERAL_PROTO)
         rp_proto_put_bytes(put->w, 8, literal->at, literal->n);
+    if (put->complete && literal->form == RP_LITERAL_NONE)
+        return rp_err_set(put->err, RP_FORMAT,
+                          "the values of the constant '%s' were left out of the text: dump with "
+                          "--xla_dump_large_constants, or use the .hlo.pb",
+                          rp_program_text(put->p, put->p->op_name.at[op]));
     if (literal->form == RP_LITERAL_NONE || !rp_literal_known(put->p, literal))
         return RP_OK;
     elem = put->p->shapes.at[literal->shape].elem;
@@ -293,15 +315,24 @@ static void put_ids(const struct hlo_put *put, uint32_t op)
     }
 }
 
-/* Parts of tuples that the file did not write get names of their own: "x.gte.0". */
+/* Parts of tuples that the file did not write get names of their own: "x.gte.0". In text names are
+   of their computation; a compiler wants them of the module: the second "x" is "x.again.7". */
 static void put_name(const struct hlo_put *put, uint32_t op)
 {
-    const char *name = rp_program_text(put->p, put->p->op_name.at[op]);
+    uint32_t id = put->p->op_name.at[op];
+    const char *name = rp_program_text(put->p, id);
     char text[512];
     int n;
 
     if (!(put->p->flags.at[op] & RP_OPS_IMPLICIT) && *name) {
-        rp_proto_put_text(put->w, 1, name);
+        if (!put->seen || !put->seen[id]) {
+            rp_proto_put_text(put->w, 1, name);
+        } else {
+            n = snprintf(text, sizeof text, "%.400s.again.%u", name, op);
+            rp_proto_put_bytes(put->w, 1, text, n < 0 ? 0 : (size_t)n);
+        }
+        if (put->seen)
+            put->seen[id] = 1;
         return;
     }
     n = snprintf(text, sizeof text, "%.400s.gte.%lld.%u", *name ? name : "op",
@@ -461,28 +492,54 @@ static enum rp_code put_computations(const struct hlo_put *put)
     return code;
 }
 
-enum rp_code rp_hlo_proto_write(const struct rp_program *p, struct rp_proto_writer *to,
-                                struct rp_err *err)
+static enum rp_code put_module(const struct hlo_put *put)
 {
-    struct hlo_put put = {p, to, err};
-    const struct rp_computation *entry;
-    struct rp_bytes bytes;
-    size_t module;
+    const struct rp_program *p = put->p;
+    const struct rp_computation *entry = &p->computations.at[p->entry];
 
+    rp_proto_put_text(put->w, 1, p->name ? rp_program_text(p, p->name) : "module");
+    put_text(put, 2, entry->name);
+    RP_TRY(put_computations(put));
+    RP_TRY(put_program_shape(put, entry));
+    rp_proto_put_varint(put->w, 6, (uint64_t)p->entry + 1);
+    put_frames(put);
+    return put_module_attrs(put);
+}
+
+static enum rp_code check_hlo(const struct rp_program *p, struct rp_err *err)
+{
     if (strcmp(p->language, "hlo") != 0 || p->entry == RP_NONE)
         return rp_err_set(err, RP_UNSUPPORTED, "a program in %s cannot be written as HLO",
                           p->language);
-    entry = &p->computations.at[p->entry];
+    return RP_OK;
+}
+
+enum rp_code rp_hlo_proto_write(const struct rp_program *p, struct rp_proto_writer *to,
+                                struct rp_err *err)
+{
+    struct hlo_put put = {.p = p, .w = to, .err = err};
+    struct rp_bytes bytes;
+    size_t module;
+
+    RP_TRY(check_hlo(p, err));
     module = rp_proto_begin(to, 1);
-    rp_proto_put_text(to, 1, p->name ? rp_program_text(p, p->name) : "module");
-    put_text(&put, 2, entry->name);
-    RP_TRY(put_computations(&put));
-    RP_TRY(put_program_shape(&put, entry));
-    rp_proto_put_varint(to, 6, (uint64_t)p->entry + 1);
-    put_frames(&put);
-    RP_TRY(put_module_attrs(&put));
+    RP_TRY(put_module(&put));
     rp_proto_end(to, module);
     return rp_proto_written(to, &bytes, err);
+}
+
+enum rp_code rp_hlo_module_write(const struct rp_program *p, struct rp_proto_writer *to,
+                                 struct rp_err *err)
+{
+    struct hlo_put put = {.p = p, .w = to, .err = err, .complete = true};
+    struct rp_bytes bytes;
+    enum rp_code code;
+
+    RP_TRY(check_hlo(p, err));
+    put.seen = calloc((size_t)p->strings.n + 1, 1);
+    code = put.seen ? put_module(&put) : rp_err_nomem(err, "writing a module");
+    free(put.seen);
+    return code == RP_OK ? rp_proto_written(to, &bytes, err) : code;
 }
 
 enum rp_code rp_write_hlo_proto(const struct rp_program *program, const char *path,
