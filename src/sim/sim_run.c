@@ -148,6 +148,9 @@ enum rp_code rp_sim_step_ns(const struct rp_sim_run *run, const struct rp_sim_re
         if (result->end_ns.at[i] > last)
             last = result->end_ns.at[i];
     }
+    for (i = run->notes.n; i < result->end_ns.n && n == 1; i++)
+        if (result->end_ns.at[i] > last)
+            last = result->end_ns.at[i];
     if (n > 1)
         *out = rp_sim_median_gap(first, n);
     else

@@ -59,17 +59,16 @@ static enum rp_code apply_dataloader(struct rp_sim_run *run, const struct rp_wha
 
     if (args->subject || !end || end == args->value || (*end && strcmp(end, "x") != 0) ||
         !(factor >= 0) || factor > 1e6)
-        return rp_err_set(err, RP_USAGE,
-                          "'%s': dataloader=0 (free) or a factor such as dataloader=0.5 is expected",
-                          args->text);
+        return rp_err_set(
+            err, RP_USAGE,
+            "'%s': dataloader=0 (free) or a factor such as dataloader=0.5 is expected", args->text);
     for (i = 0; i < run->graph->nodes.n; i++)
         if (run->notes.at[i].flags & RP_SIM_LOADER) {
             n++;
             RP_TRY(rp_sim_scale_node(run, i, factor, err));
         }
     return n ? RP_OK
-             : rp_err_set(err, RP_UNSUPPORTED,
-                          "dataloader: no span of a data loader was recorded");
+             : rp_err_set(err, RP_UNSUPPORTED, "dataloader: no span of a data loader was recorded");
 }
 
 const struct rp_whatif rp_whatif_dataloader = {

@@ -210,9 +210,9 @@ static enum rp_code read_value(const struct rp_whatif_args *args, const struct u
 static enum rp_code apply_bandwidth(struct rp_sim_run *run, const struct rp_whatif_args *args,
                                     struct rp_err *err)
 {
-    static const struct unit units[] = {{"x", 1},          {"%", 0.01},  {"GB/s", 1},
-                                        {"MB/s", 1e-3},    {"Gbps", 0.125}, {"Gbit/s", 0.125},
-                                        {"Mbit/s", 1.25e-4}, {NULL, 0}};
+    static const struct unit units[] = {
+        {"x", 1},        {"%", 0.01},       {"GB/s", 1},         {"MB/s", 1e-3},
+        {"Gbps", 0.125}, {"Gbit/s", 0.125}, {"Mbit/s", 1.25e-4}, {NULL, 0}};
     struct network net;
     double value, now;
     bool is_factor;
@@ -234,14 +234,13 @@ static enum rp_code apply_bandwidth(struct rp_sim_run *run, const struct rp_what
 static enum rp_code apply_latency(struct rp_sim_run *run, const struct rp_whatif_args *args,
                                   struct rp_err *err)
 {
-    static const struct unit units[] = {{"x", 1},  {"%", 0.01}, {"ns", 1},
+    static const struct unit units[] = {{"x", 1},    {"%", 0.01}, {"ns", 1},
                                         {"us", 1e3}, {"ms", 1e6}, {NULL, 0}};
     struct network net;
     double value, now;
     bool is_factor;
 
-    RP_TRY(
-        read_value(args, units, "a factor (0.5x) or a time (10us)", &value, &is_factor, err));
+    RP_TRY(read_value(args, units, "a factor (0.5x) or a time (10us)", &value, &is_factor, err));
     RP_TRY(look(run, "net.latency", &net, err));
     if (!net.transport.n || net.transport.latency_ns <= 0 || net.world < 2)
         return rp_err_set(err, RP_UNSUPPORTED,
@@ -258,8 +257,9 @@ const struct rp_whatif rp_whatif_ranks = {
     .form = "ranks[:ring|tree]=<N>",
     .summary = "N ranks with the same work each: collectives take the rounds and bytes that a ring "
                "(or tree) of N has",
-    .assumes = "the work of a rank stays, ranks differ as the recorded ones do (the slowest of more "
-               "is slower), and the network gives each rank the same",
+    .assumes =
+        "the work of a rank stays, ranks differ as the recorded ones do (the slowest of more "
+        "is slower), and the network gives each rank the same",
     .apply = apply_ranks};
 
 const struct rp_whatif rp_whatif_bandwidth = {

@@ -50,8 +50,7 @@ static enum rp_code read_subject(const struct rp_whatif_args *args, struct subje
 }
 
 /* On a run without a device the host's operators are the compute, its collectives the rest. */
-static bool matches(const struct rp_sim_run *run, const struct subject *s, bool on_host,
-                    uint32_t i)
+static bool matches(const struct rp_sim_run *run, const struct subject *s, bool on_host, uint32_t i)
 {
     uint8_t kind = run->graph->nodes.at[i].kind;
     bool comm = rp_sim_is_comm(run, i);
@@ -84,8 +83,8 @@ static enum rp_code scale_lags(struct rp_sim_run *run, double factor, struct rp_
     uint32_t i;
 
     for (i = 0; i < run->tasks.edges.n; i++)
-        RP_TRY(
-            rp_overlay_set_lag(&run->overlay, i, rp_sim_scaled(run->overlay.lag_ns.at[i], factor), err));
+        RP_TRY(rp_overlay_set_lag(&run->overlay, i,
+                                  rp_sim_scaled(run->overlay.lag_ns.at[i], factor), err));
     return RP_OK;
 }
 

@@ -40,6 +40,8 @@ enum rp_code rp_whatif_factor(const struct rp_whatif_args *args, double *out, st
 
 extern const struct rp_whatif rp_whatif_scale, rp_whatif_cuda_graphs, rp_whatif_fused_optimizer,
     rp_whatif_bucket, rp_whatif_ranks, rp_whatif_bandwidth, rp_whatif_latency, rp_whatif_straggler,
-    rp_whatif_no_sync, rp_whatif_no_profiler, rp_whatif_dataloader;
+    rp_whatif_no_sync, rp_whatif_no_profiler, rp_whatif_dataloader, rp_whatif_overlap,
+    rp_whatif_no_overlap, rp_whatif_parallel_update, rp_whatif_swap, rp_whatif_gpu, rp_whatif_dtype,
+    rp_whatif_fuse, rp_whatif_recompute;
 
 #endif
