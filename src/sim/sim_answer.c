@@ -7,6 +7,8 @@
  */
 #include "sim/sim_answer.h"
 
+#include "sim/sim_trace.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +18,7 @@ struct asker {
     struct rp_sim_result result;
     struct rp_sim_answer *out;
     struct rp_arena *arena;
+    struct rp_trace **trace; /* where the next run is put as a trace, or NULL */
 };
 
 /* A step with the profiler's cost taken out `factor` times and a what-if (or NULL) applied. */
@@ -35,6 +38,9 @@ static enum rp_code step_with(struct asker *a, double factor, const char *whatif
         code = rp_simulate(&a->run.overlay, &a->result, err);
     if (code == RP_OK)
         code = rp_sim_step_ns(&a->run, &a->result, out, err);
+    if (code == RP_OK && a->trace)
+        code = rp_sim_trace_new(&a->run, &a->result, a->trace, err);
+    a->trace = NULL;
     rp_overlay_undo(&a->run.overlay, mark);
     return code;
 }
@@ -90,11 +96,13 @@ static enum rp_code fill_prediction(struct asker *a, const char *text, struct rp
 }
 
 static enum rp_code answer(struct asker *a, const char *const *whatifs, size_t n,
-                           struct rp_err *err)
+                           struct rp_trace **trace, struct rp_err *err)
 {
     size_t i;
 
+    a->trace = n ? NULL : trace;
     RP_TRY(fill_baseline(a, err));
+    a->trace = n ? trace : NULL;
     a->out->predictions = RP_ARENA_NEW(a->arena, struct rp_sim_prediction, n + 1);
     if (!a->out->predictions)
         return rp_err_nomem(err, "simulating");
@@ -126,13 +134,15 @@ enum rp_code rp_sim_answer_help(struct rp_arena *arena, struct rp_sim_answer *ou
 
 enum rp_code rp_sim_answer(const struct rp_sim_part *const *parts, size_t n,
                            const char *const *whatifs, size_t nwhatifs, struct rp_arena *arena,
-                           struct rp_sim_answer *out, struct rp_err *err)
+                           struct rp_sim_answer *out, struct rp_trace **trace, struct rp_err *err)
 {
     struct asker a = {.out = out, .arena = arena};
     enum rp_code code = rp_sim_run_init(&a.run, parts, n, err);
 
+    if (trace)
+        *trace = NULL;
     if (code == RP_OK)
-        code = answer(&a, whatifs, nwhatifs, err);
+        code = answer(&a, whatifs, nwhatifs, trace, err);
     rp_sim_result_release(&a.result);
     rp_sim_run_release(&a.run);
     return code;

@@ -7,6 +7,7 @@
  */
 #include "result/result.h"
 #include "sim/whatifs.h"
+#include "trace/trace.h"
 
 struct rp_sim_baseline {
     int64_t measured_ns, simulated_ns, unprofiled_ns;
@@ -42,9 +43,12 @@ extern const struct rp_type rp_sim_type;
 enum rp_code rp_sim_answer_help(struct rp_arena *arena, struct rp_sim_answer *out,
                                 struct rp_err *err);
 
-/* whatifs: texts as given. Copies into the arena. */
+/*
+ * whatifs: texts as given. Copies into the arena. trace: NULL, or where the simulated run is put,
+ * that of the first what-if or, without one, that of the recording; the caller frees it.
+ */
 enum rp_code rp_sim_answer(const struct rp_sim_part *const *parts, size_t n,
                            const char *const *whatifs, size_t nwhatifs, struct rp_arena *arena,
-                           struct rp_sim_answer *out, struct rp_err *err);
+                           struct rp_sim_answer *out, struct rp_trace **trace, struct rp_err *err);
 
 #endif
