@@ -19,8 +19,21 @@ struct rp_sim_baseline {
 struct rp_sim_prediction {
     const char *what_if;
     int64_t simulated_ns, predicted_ns, low_ns, high_ns;
-    double change_ratio; /* of predicted against unprofiled: -0.1 is a tenth less */
+    double change_ratio;  /* of predicted against unprofiled: -0.1 is a tenth less */
+    const char *bound_by; /* what most of its critical path is */
     const char *assumes;
+};
+
+/* A part of the critical path, a step. */
+struct rp_sim_bound {
+    const char *what;
+    int64_t ns;
+    double ratio; /* of the path */
+};
+
+/* What a rank does in a simulated step, on average. Waiting is for other ranks in collectives. */
+struct rp_sim_rank {
+    int64_t rank, host_ns, compute_ns, memory_ns, comm_ns, waiting_ns;
 };
 
 /* A row of the list that '--what-if help' gives. */
@@ -32,7 +45,9 @@ struct rp_sim_answer {
     size_t nknown;
     struct rp_sim_known *known;
     struct rp_sim_baseline baseline; /* all absent where only the list was asked for */
-    size_t npredictions, nnotes;
+    size_t npath, nby_rank, npredictions, nnotes;
+    struct rp_sim_bound *path;
+    struct rp_sim_rank *by_rank; /* of several ranks */
     struct rp_sim_prediction *predictions;
     const char **notes;
 };

@@ -96,14 +96,23 @@ enum rp_code rp_whatif_apply(struct rp_sim_run *run, const char *text, struct rp
                       : RP_OK;
 }
 
-const char *rp_whatif_assumes(const char *text)
+enum rp_code rp_whatif_assumes(const char *text, struct rp_arena *arena, const char **out,
+                               struct rp_err *err)
 {
-    size_t i, len = strcspn(text, ":=+");
+    *out = "";
+    while (*text) {
+        size_t i, len = strcspn(text, ":=+");
 
-    for (i = 0; rp_whatifs[i]; i++)
-        if (strlen(rp_whatifs[i]->name) == len && !memcmp(rp_whatifs[i]->name, text, len))
-            return rp_whatifs[i]->assumes;
-    return NULL;
+        for (i = 0; rp_whatifs[i]; i++)
+            if (strlen(rp_whatifs[i]->name) == len && !memcmp(rp_whatifs[i]->name, text, len))
+                *out = rp_arena_printf(arena, "%s%s%s", *out, **out ? "; " : "",
+                                       rp_whatifs[i]->assumes);
+        if (!*out)
+            return rp_err_nomem(err, "simulating");
+        text += strcspn(text, "+");
+        text += *text == '+';
+    }
+    return RP_OK;
 }
 
 enum rp_code rp_whatif_factor(const struct rp_whatif_args *args, double *out, struct rp_err *err)

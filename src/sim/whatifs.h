@@ -32,8 +32,9 @@ extern const struct rp_whatif *const rp_whatifs[];
 /* Applies one or several, joined with '+'. A malformed one is RP_USAGE and says what is right. */
 enum rp_code rp_whatif_apply(struct rp_sim_run *run, const char *text, struct rp_err *err);
 
-/* What the first of them assumes; static text. */
-const char *rp_whatif_assumes(const char *text);
+/* What they assume, joined with "; ", in the arena. */
+enum rp_code rp_whatif_assumes(const char *text, struct rp_arena *arena, const char **out,
+                               struct rp_err *err);
 
 /* A factor such as "0.5", "2", "2x" or "50%", larger than 0. */
 enum rp_code rp_whatif_factor(const struct rp_whatif_args *args, double *out, struct rp_err *err);
