@@ -122,7 +122,7 @@ void rp_sim_run_release(struct rp_sim_run *run)
 
 /* ------------------------------------------------------------------ a step's time */
 
-static bool times(const struct rp_sim_run *run, size_t i)
+bool rp_sim_times_step(const struct rp_sim_run *run, size_t i)
 {
     return (run->graph->nodes.at[i].rank == 0 || run->nranks == 1) &&
            run->notes.at[i].flags & RP_SIM_TIMES && !run->gone.at[i];
@@ -141,13 +141,16 @@ enum rp_code rp_sim_step_ns(const struct rp_sim_run *run, const struct rp_sim_re
     for (i = 0; i < run->notes.n; i++) {
         uint16_t step = run->notes.at[i].step;
 
-        if (!times(run, i))
+        if (!rp_sim_times_step(run, i))
             continue;
         if (result->start_ns.at[i] < first[step])
             first[step] = result->start_ns.at[i];
         if (result->end_ns.at[i] > last)
             last = result->end_ns.at[i];
     }
+    for (i = run->notes.n; i < result->end_ns.n && n == 1; i++)
+        if (result->end_ns.at[i] > last)
+            last = result->end_ns.at[i];
     if (n > 1)
         *out = rp_sim_median_gap(first, n);
     else
