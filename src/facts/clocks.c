@@ -512,6 +512,20 @@ static void put(const struct finder *f, const int64_t *low, const int64_t *high,
     }
 }
 
+/* Meetings that tell something: of more than one clock. */
+static size_t count_meetings(const struct finder *f)
+{
+    size_t m, n = 0;
+    uint32_t i;
+
+    for (m = 0; m < f->nmeetings; m++) {
+        for (i = f->first[m]; i < f->first[m + 1] && f->visits[i].rank == f->visits[f->first[m]].rank;)
+            i++;
+        n += i < f->first[m + 1];
+    }
+    return n;
+}
+
 static enum rp_code bind(struct finder *f, struct rp_clocks *out, struct rp_err *err)
 {
     int64_t *adjust = RP_ARENA_NEW(f->arena, int64_t, f->nclocks + 1);
@@ -558,6 +572,7 @@ enum rp_code rp_clocks_find(const struct rp_clock_input *in, struct rp_arena *ar
     RP_TRY(number_clocks(&f, out, err));
     copy_facts(&f, out);
     weigh_meetings(&f);
+    out->nmeetings = count_meetings(&f);
     f.lines[0].known = true;
     tell_meetings(&f, 0);
     do {
