@@ -70,12 +70,10 @@ static enum rp_code join(const struct rp_ranks *ranks, const struct rp_settings 
     for (i = 0; i < ranks->n; i++) {
         const struct rp_rank_part *part = &ranks->parts[i];
 
-        in[i] = (struct rp_merge_input){.part = part->data,
-                                        .path = part->path,
-                                        .number = part->number,
-                                        .source = part->source};
-        RP_TRY(host_of(rp_settings_text(settings, "hosts"), part, &result->arena, &in[i].host,
-                       err));
+        in[i] = (struct rp_merge_input){
+            .part = part->data, .path = part->path, .number = part->number, .source = part->source};
+        RP_TRY(
+            host_of(rp_settings_text(settings, "hosts"), part, &result->arena, &in[i].host, err));
     }
     return rp_merge_join(in, ranks->n, &result->arena, result->root, err);
 }
@@ -156,9 +154,9 @@ static enum rp_code finish(struct writing *w, const struct rp_writer *writer, co
     RP_TRY(code);
     w->root->output = rp_arena_strdup(arena, output);
     w->root->format = writer->name;
-    w->root->output_text = rp_arena_printf(arena, "%lld events of %zu ranks to %s",
-                                           (long long)w->root->event_count, w->root->nranks,
-                                           output);
+    w->root->output_text =
+        rp_arena_printf(arena, "%lld events of %zu ranks to %s", (long long)w->root->event_count,
+                        w->root->nranks, output);
     return w->root->output && w->root->output_text ? RP_OK : rp_err_nomem(err, "merging ranks");
 }
 

@@ -84,9 +84,8 @@ static enum rp_code fill_rank(struct merger *m, size_t r, struct rp_err *err)
     to->drift_at_ns = c->drift_ppb != 0 ? c->at_ns : RP_ABSENT_I64;
     to->meeting_count = c->meetings;
     to->message_count = c->messages;
-    to->drift_text = c->drift_ppb == 0
-                         ? "-"
-                         : rp_arena_printf(m->arena, "%+.2f ppm", c->drift_ppb / 1000);
+    to->drift_text =
+        c->drift_ppb == 0 ? "-" : rp_arena_printf(m->arena, "%+.2f ppm", c->drift_ppb / 1000);
     return to->drift_text ? RP_OK : rp_err_nomem(err, "merging ranks");
 }
 
@@ -114,12 +113,7 @@ static enum rp_code fill_conflict(struct merger *m, size_t i, struct rp_err *err
     to->by_ns = c->by_ns;
     to->what = meeting_text(m, c->meeting, c->message);
     to->against = meeting_text(m, c->against, c->against_message);
-    to->text = rp_arena_printf(
-        m->arena, "rank %lld left %s before rank %lld came to it%s%s", (long long)to->rank_a,
-        to->what ? to->what : "a meeting", (long long)to->rank_b,
-        to->against ? ", by what is known from " : " on the same clock",
-        to->against ? to->against : "");
-    return to->text ? RP_OK : rp_err_nomem(err, "merging ranks");
+    return to->what ? RP_OK : rp_err_nomem(err, "merging ranks");
 }
 
 /* What most clocks are sure to. */
@@ -132,10 +126,10 @@ static const char *summary(struct merger *m, size_t known, size_t nclocks)
         if (m->clocks.at[r].uncertainty_ns > worst)
             worst = m->clocks.at[r].uncertainty_ns;
     return rp_arena_printf(m->arena,
-                           "%zu ranks, %zu clocks; %zu fit together by %lld meetings, the least "
+                           "%zu rank%s, %zu clock%s; %zu fit together by %lld meetings, the least "
                            "certain within %.1f µs",
-                           m->n, nclocks, known, (long long)m->out->meeting_count,
-                           (double)worst / 1000);
+                           m->n, m->n == 1 ? "" : "s", nclocks, nclocks == 1 ? "" : "s", known,
+                           (long long)m->out->meeting_count, (double)worst / 1000);
 }
 
 static enum rp_code add_notes(struct merger *m, size_t unknown, struct rp_err *err)
@@ -148,16 +142,16 @@ static enum rp_code add_notes(struct merger *m, size_t unknown, struct rp_err *e
                                     unknown),
                     err));
     if (!m->clocks.consistent)
-        RP_TRY(note(m,
-                    rp_arena_printf(m->arena,
-                                    "more than %zu contradictions: offsets are medians only",
-                                    m->clocks.nconflicts),
-                    err));
+        RP_TRY(
+            note(m,
+                 rp_arena_printf(m->arena, "more than %zu contradictions: offsets are medians only",
+                                 m->clocks.nconflicts),
+                 err));
     else if (m->clocks.nconflicts)
         RP_TRY(note(m,
-                    rp_arena_printf(m->arena,
-                                    "%zu contradictions: what they name does not limit the offsets",
-                                    m->clocks.nconflicts),
+                    rp_arena_printf(
+                        m->arena, "contradictions: %zu; what they name does not limit the offsets",
+                        m->clocks.nconflicts),
                     err));
     return RP_OK;
 }
@@ -167,8 +161,7 @@ static enum rp_code describe(struct merger *m, struct rp_err *err)
     size_t r, unknown = 0, known = 0, nclocks = 0;
 
     m->out->consistent = m->clocks.consistent && !m->clocks.nconflicts;
-    m->out->conflicts =
-        RP_ARENA_NEW(m->arena, struct rp_merge_conflict, m->clocks.nconflicts + 1);
+    m->out->conflicts = RP_ARENA_NEW(m->arena, struct rp_merge_conflict, m->clocks.nconflicts + 1);
     m->out->notes = RP_ARENA_NEW(m->arena, const char *, 4);
     if (!m->out->conflicts || !m->out->notes)
         return rp_err_nomem(err, "merging ranks");
@@ -248,8 +241,8 @@ enum rp_code rp_merge_job(const struct rp_job *job, struct rp_arena *arena,
 
         to->rank = job->ranks[r].number;
         to->host = rp_arena_strdup(arena, job->ranks[r].host);
-        to->path = rp_arena_printf(arena, "%s/%lld", job->ranks[r].host,
-                                   (long long)job->ranks[r].local);
+        to->path =
+            rp_arena_printf(arena, "%s/%lld", job->ranks[r].host, (long long)job->ranks[r].local);
         if (!to->host || !to->path)
             return rp_err_nomem(err, "merging ranks");
     }

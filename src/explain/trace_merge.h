@@ -26,7 +26,6 @@ struct rp_merge_rank {
 struct rp_merge_conflict {
     int64_t rank_a, rank_b, by_ns;
     const char *what, *against;
-    const char *text; /* for the screen */
 };
 
 struct rp_merge_root {

@@ -17,7 +17,8 @@ static const struct rp_field rank_fields[] = {
     RANK(drift_at_ns, I64, NS, NULL, "where in its times the offset holds, if it drifts",
          RP_NULLABLE),
     RANK(drift_text, STR, NONE, "drift", "for the screen", RP_SCREEN),
-    RANK(meeting_count, I64, COUNT, "meetings", "ends of collectives on its clock that were used", 0),
+    RANK(meeting_count, I64, COUNT, "meetings", "ends of collectives on its clock that were used",
+         0),
     RANK(message_count, I64, COUNT, "messages", "of its clock to and from others", RP_WIDE),
     RANK(path, STR, NONE, "trace", "what was read", RP_SHORTEN),
     RP_FIELD_END};
@@ -27,12 +28,12 @@ static const struct rp_type rank_type = {"rank", sizeof(struct rp_merge_rank), r
     RP_FIELD(struct rp_merge_conflict, member, type, unit, title, doc, flags)
 
 static const struct rp_field conflict_fields[] = {
-    CONFLICT(rank_a, I64, NONE, NULL, "left before", 0),
-    CONFLICT(rank_b, I64, NONE, NULL, "this one came", 0),
+    CONFLICT(rank_a, I64, NONE, "rank", "left before", 0),
+    CONFLICT(rank_b, I64, NONE, "was done before rank", "this one came", 0),
+    CONFLICT(what, STR, NONE, "came to", "the collective or message", 0),
     CONFLICT(by_ns, I64, NS, "by", "how far from possible it is", 0),
-    CONFLICT(what, STR, NONE, NULL, "the collective or message", 0),
-    CONFLICT(against, STR, NONE, NULL, "what says the opposite; null: nothing but their clock", 0),
-    CONFLICT(text, STR, NONE, "contradiction", "for the screen", RP_SCREEN | RP_SHORTEN),
+    CONFLICT(against, STR, NONE, "if one goes by",
+             "what says the opposite; null: nothing but their clock", 0),
     RP_FIELD_END};
 static const struct rp_type conflict_type = {"conflict", sizeof(struct rp_merge_conflict),
                                              conflict_fields, NULL};

@@ -147,8 +147,12 @@ static enum rp_code take_transfers(struct job_facts *f, uint32_t rank)
     for (i = 0; i < r->transfers.n; i++) {
         const struct rp_job_transfer *x = &r->transfers.at[i];
         size_t to = x->is_send ? next_of(f->job, rank, x->channel) : rank;
-        struct ticket t = {rp_hash_bytes(x->tensors, strlen(x->tensors)), x->begin_ns,
-                           rp_ns_sum(x->begin_ns, x->dur_ns), rank, 0, x->is_send};
+        struct ticket t = {rp_hash_bytes(x->tensors, strlen(x->tensors)),
+                           x->begin_ns,
+                           rp_ns_sum(x->begin_ns, x->dur_ns),
+                           rank,
+                           0,
+                           x->is_send};
 
         if (to == SIZE_MAX)
             continue;

@@ -251,7 +251,8 @@ static int64_t middle(struct finder *f, const struct point *p, size_t n, bool of
     return median(f->values, n);
 }
 
-/* 1.48 times the median distance: of a normal scatter the standard deviation. */
+/* Two thirds of the distances from the middle are smaller: of a normal scatter the standard
+   deviation. Coarse times can make that 0, so half of the 90th percentile counts too. */
 static double spread_of(struct finder *f, const struct point *p, size_t n)
 {
     int64_t mid = middle(f, p, n, false);
@@ -262,7 +263,8 @@ static double spread_of(struct finder *f, const struct point *p, size_t n)
 
         f->values[i] = d < 0 ? rp_ns_between(d, 0) : d;
     }
-    return 1.4826 * (double)median(f->values, n);
+    qsort(f->values, n, sizeof *f->values, by_value);
+    return fmax((double)f->values[(n * 2 - 1) / 3], (double)f->values[(n * 9 - 1) / 10] / 2);
 }
 
 static void take_slope(struct point *p, size_t n, double drift, int64_t at_ns)
@@ -519,7 +521,8 @@ static size_t count_meetings(const struct finder *f)
     uint32_t i;
 
     for (m = 0; m < f->nmeetings; m++) {
-        for (i = f->first[m]; i < f->first[m + 1] && f->visits[i].rank == f->visits[f->first[m]].rank;)
+        for (i = f->first[m];
+             i < f->first[m + 1] && f->visits[i].rank == f->visits[f->first[m]].rank;)
             i++;
         n += i < f->first[m + 1];
     }

@@ -68,7 +68,7 @@ struct rp_clock_conflict {
 struct rp_clocks {
     size_t n;
     struct rp_clock *at; /* by rank */
-    size_t nmeetings; /* of two clocks or more */
+    size_t nmeetings;    /* of two clocks or more */
     size_t nconflicts;
     struct rp_clock_conflict *conflicts;
     bool consistent; /* without what the conflicts name everything fits */

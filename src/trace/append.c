@@ -2,8 +2,8 @@
 /*
  * Strings, origins, tracks and shapes of the appended trace are translated once, through tables by
  * their id; then every event costs a row. A pair of begin and end on a thread becomes one complete
- * event (its end's place in the file is not known), a pair of a chain a begin and an end again. What
- * the passes of finish find out is left to them: they run once, over everything.
+ * event (its end's place in the file is not known), a pair of a chain a begin and an end again.
+ * What the passes of finish find out is left to them: they run once, over everything.
  */
 #include "trace/append.h"
 
@@ -39,8 +39,8 @@ struct appending {
 static enum rp_code text_of(struct appending *a, rp_str s, rp_str *out)
 {
     if (a->str[s] == RP_NONE)
-        RP_TRY(rp_builder_intern(a->b, rp_trace_str(a->t, s), rp_trace_str_len(a->t, s),
-                                 &a->str[s], a->err));
+        RP_TRY(rp_builder_intern(a->b, rp_trace_str(a->t, s), rp_trace_str_len(a->t, s), &a->str[s],
+                                 a->err));
     *out = a->str[s];
     return RP_OK;
 }
@@ -142,8 +142,8 @@ static enum rp_code add_tracks(struct appending *a)
 
         RP_TRY(rp_builder_process(a->b, pid, 0, &process, a->err));
         RP_TRY(text_of(a, k->text, &text));
-        RP_TRY(rp_builder_track(a->b, process, k->native_id, text, k->has_id, &a->track[i],
-                                a->err));
+        RP_TRY(
+            rp_builder_track(a->b, process, k->native_id, text, k->has_id, &a->track[i], a->err));
     }
     return RP_OK;
 }
@@ -225,13 +225,14 @@ static enum rp_code add_event(struct appending *a, rp_event e)
     uint16_t origin = t->ev.origin[e];
     bool pair = t->ev.flags[e] & RP_EVENT_PAIR;
     bool chain = pair && t->origins[origin].phase != 'B';
-    struct rp_raw raw = {.ts_ns = time_of(a, t->ev.ts_ns[e]),
+    bool timed = t->origins[origin].phase != 'M'; /* times of metadata mean nothing */
+    struct rp_raw raw = {.ts_ns = timed ? time_of(a, t->ev.ts_ns[e]) : t->ev.ts_ns[e],
                          .dur_ns = t->ev.dur_ns[e],
                          .track = a->track[t->ev.track[e]],
                          .origin = pair ? a->pair[origin] : a->origin[origin],
                          .flags = t->ev.flags[e] & KEPT_FLAGS};
 
-    if (raw.dur_ns > 0 && a->how->time)
+    if (raw.dur_ns > 0 && timed && a->how->time)
         raw.dur_ns = time_of(a, rp_event_end_ns(t, e)) - raw.ts_ns;
     raw.dur_ns = chain ? RP_OPEN_NS : raw.dur_ns;
     RP_TRY(text_of(a, t->ev.name[e], &raw.name));

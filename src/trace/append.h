@@ -9,8 +9,8 @@
 #include "trace/build.h"
 
 struct rp_append {
-    uint32_t index;    /* of the trace among those that are joined */
-    int64_t pid_step;  /* more than any of them has processes: process k gets index * pid_step + k */
+    uint32_t index;   /* of the trace among those that are joined */
+    int64_t pid_step; /* more than any of them has processes: process k gets index * pid_step + k */
     const char *label; /* stands behind the names of its processes: "rank 3" */
     int64_t (*time)(const void *user, int64_t ns); /* on the clock of all; NULL: as it is */
     const void *user;
