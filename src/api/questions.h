@@ -18,6 +18,7 @@
     X(simulate)             \
     X(convert)              \
     X(graph)                \
+    X(replay)               \
     X(diff)                 \
     X(version)              \
     X(doctor)

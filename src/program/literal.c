@@ -42,6 +42,44 @@ static uint64_t load(const unsigned char *in, size_t unit)
     return bits;
 }
 
+uint32_t rp_literal_field(unsigned elem, bool *varints)
+{
+    *varints = elem == RP_ELEM_PRED || elem == RP_ELEM_S32 || elem == RP_ELEM_S64 ||
+               elem == RP_ELEM_U32 || elem == RP_ELEM_U64;
+    switch (elem) {
+    case RP_ELEM_PRED:
+        return 2;
+    case RP_ELEM_U8:
+        return 3;
+    case RP_ELEM_S32:
+        return 4;
+    case RP_ELEM_S64:
+        return 5;
+    case RP_ELEM_U32:
+        return 6;
+    case RP_ELEM_U64:
+        return 7;
+    case RP_ELEM_F32:
+        return 8;
+    case RP_ELEM_F64:
+        return 9;
+    case RP_ELEM_F16:
+        return 11;
+    case RP_ELEM_C64:
+        return 12;
+    case RP_ELEM_BF16:
+        return 13;
+    case RP_ELEM_S8:
+        return 15;
+    case RP_ELEM_U16:
+        return 16;
+    case RP_ELEM_S16:
+        return 17;
+    default: /* the younger types have the number of the type */
+        return elem;
+    }
+}
+
 /* ---- text ---- */
 
 static bool is_signed(unsigned elem)

@@ -11,6 +11,9 @@
 /* Bytes of one element in that form; 0 where the type has no values. */
 size_t rp_literal_unit(unsigned elem);
 
+/* The field of a LiteralProto that holds the values of a type, and whether they are varints. */
+uint32_t rp_literal_field(unsigned elem, bool *varints);
+
 /* Whether it can be decoded: it was not left out, and is an array. */
 bool rp_literal_known(const struct rp_program *p, const struct rp_literal *literal);
 

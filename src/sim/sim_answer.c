@@ -26,6 +26,7 @@ static enum rp_code step_with(struct asker *a, double factor, const char *whatif
     enum rp_code code = RP_OK;
 
     memset(a->run.gone.at, 0, a->run.gone.n);
+    a->run.dropped = false;
     if (factor > 0)
         code = rp_sim_drop_profiler(&a->run, factor, err);
     if (code == RP_OK && whatif)

@@ -224,6 +224,7 @@ enum rp_code rp_sim_drop_profiler(struct rp_sim_run *run, double factor, struct 
     const struct rp_stepgraph *g = run->graph;
     size_t i;
 
+    run->dropped = true;
     for (i = 0; i < g->lanes.n; i++) {
         const struct rp_sg_lane *lane = &g->lanes.at[i];
         struct debt d = {.run = run};

@@ -7,8 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-const struct rp_whatif *const rp_whatifs[] = {&rp_whatif_scale, &rp_whatif_cuda_graphs,
-                                              &rp_whatif_fused_optimizer, &rp_whatif_bucket, NULL};
+const struct rp_whatif *const rp_whatifs[] = {
+    &rp_whatif_scale,   &rp_whatif_cuda_graphs, &rp_whatif_fused_optimizer, &rp_whatif_bucket,
+    &rp_whatif_ranks,   &rp_whatif_bandwidth,   &rp_whatif_latency,         &rp_whatif_straggler,
+    &rp_whatif_no_sync, &rp_whatif_no_profiler, &rp_whatif_dataloader,      NULL};
 
 enum { LONGEST = 256 };
 

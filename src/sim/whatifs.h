@@ -39,6 +39,7 @@ const char *rp_whatif_assumes(const char *text);
 enum rp_code rp_whatif_factor(const struct rp_whatif_args *args, double *out, struct rp_err *err);
 
 extern const struct rp_whatif rp_whatif_scale, rp_whatif_cuda_graphs, rp_whatif_fused_optimizer,
-    rp_whatif_bucket;
+    rp_whatif_bucket, rp_whatif_ranks, rp_whatif_bandwidth, rp_whatif_latency, rp_whatif_straggler,
+    rp_whatif_no_sync, rp_whatif_no_profiler, rp_whatif_dataloader;
 
 #endif
