@@ -14,6 +14,7 @@
     X(critpath)             \
     X(stalls)               \
     X(launches)             \
+    X(merge)                \
     X(simulate)             \
     X(convert)              \
     X(graph)                \
