@@ -4,9 +4,12 @@
  * of CUPTI report what the words on its command line say, in order.
  *
  *   step N      N times: launch call, kernel; then a copy, a memset, a wait
+ *   burst N     N times launch call and kernel, as fast as it can
+ *   steps N     N ranges "step", each with ten kernels
  *   disorder    a kernel whose record comes before that of its launch, and an event behind its wait
  *   zero        a kernel without times, and one that was not finished
  *   early       a kernel that begins before its launch
+ *   late        a kernel that ends after the wait for it
  *   graph       a graph launch: one record of the graph, and three of its nodes
  *   drop N      N records are dropped
  *   other       another profiler of the process asks for CUPTI
@@ -18,6 +21,8 @@
 #include "fake_cupti.h"
 
 #include "abi/cupti.h"
+
+#include "../../include/reprise/record.h"
 
 #include <dlfcn.h>
 #include <signal.h>
@@ -124,6 +129,7 @@ static void copy_set_wait(void)
     r.set.end = t + 7000;
     r.set.context = 1;
     r.set.stream = 7;
+    r.set.correlation = correlation;
     fake_cupti_put(&r);
     correlation++;
     put_call(131, t + 3000, t + 9000);
@@ -210,49 +216,109 @@ static void fork_child(void)
     waitpid(child, NULL, 0);
 }
 
-static int obey(const char *word, const char *value)
+static void late(void)
 {
     uint64_t t = fake_cupti_now();
-    long n = value ? strtol(value, NULL, 10) : 0;
 
-    if (!strcmp(word, "step")) {
-        for (long i = 0; i < n; i++)
-            launch(i % 2 ? "_Z4addAPfS_" : "gemm");
-        copy_set_wait();
-        return 1;
-    }
-    if (!strcmp(word, "drop")) {
-        fake_cupti_drop((size_t)n);
-        return 1;
-    }
-    if (!strcmp(word, "wait")) {
-        usleep((useconds_t)n * 1000);
-        return 1;
-    }
+    put_call(211, t, t + 1000);
+    put_kernel("late", t + 2000, t + 9000);
     correlation++;
-    if (!strcmp(word, "zero")) {
-        put_kernel("no_times", 0, 0);
-        put_kernel("unfinished", t, 0);
-    } else if (!strcmp(word, "early")) {
-        put_call(211, t, t + 4000);
-        put_kernel("early", t - 500, t + 1000);
-    } else if (!strcmp(word, "disorder")) {
-        disorder();
-    } else if (!strcmp(word, "graph")) {
-        graph();
-    } else if (!strcmp(word, "external")) {
-        external();
-    } else if (!strcmp(word, "other")) {
-        ask_as_other();
-    } else if (!strcmp(word, "fork")) {
-        fork_child();
-    } else if (!strcmp(word, "kill")) {
-        raise(SIGKILL);
-    } else {
-        fprintf(stderr, "fake_cuda: unknown word '%s'\n", word);
-        exit(2);
+    put_call(131, t + 1000, t + 8100);
+    clear(RP_CUPTI_SYNCHRONIZATION);
+    r.sync.type = 3;
+    r.sync.start = t + 1100;
+    r.sync.end = t + 8000;
+    r.sync.context = 1;
+    r.sync.stream = 7;
+    r.sync.correlation = correlation;
+    fake_cupti_put(&r);
+}
+
+static void zero(void)
+{
+    put_kernel("no_times", 0, 0);
+    put_kernel("unfinished", fake_cupti_now(), 0);
+}
+
+static void early(void)
+{
+    uint64_t t = fake_cupti_now();
+
+    put_call(211, t, t + 4000);
+    put_kernel("early", t - 500, t + 1000);
+}
+
+static void kill_self(void)
+{
+    raise(SIGKILL);
+}
+
+static void step(long n)
+{
+    for (long i = 0; i < n; i++)
+        launch(i % 2 ? "_Z4addAPfS_" : "gemm");
+    copy_set_wait();
+}
+
+static void burst(long n)
+{
+    uint64_t t = fake_cupti_now();
+
+    for (long i = 0; i < n; i++, t += 100) {
+        correlation++;
+        put_call(211, t, t + 50);
+        put_kernel("tiny", t + 60, t + 150);
     }
-    return 0;
+    usleep((useconds_t)n / 10);
+}
+
+static void steps(long n)
+{
+    for (long i = 0; i < n; i++) {
+        RP_RANGE_BEGIN("step");
+        for (int k = 0; k < 10; k++)
+            launch("gemm");
+        RP_RANGE_END();
+    }
+}
+
+static void drop(long n)
+{
+    fake_cupti_drop((size_t)n);
+}
+
+static void sleep_ms(long n)
+{
+    usleep((useconds_t)n * 1000);
+}
+
+static const struct {
+    const char *word;
+    void (*plain)(void);
+    void (*counted)(long n);
+} words[] = {
+    {"step", NULL, step},       {"burst", NULL, burst},       {"steps", NULL, steps},
+    {"drop", NULL, drop},       {"wait", NULL, sleep_ms},     {"zero", zero, NULL},
+    {"early", early, NULL},     {"late", late, NULL},         {"disorder", disorder, NULL},
+    {"graph", graph, NULL},     {"external", external, NULL}, {"other", ask_as_other, NULL},
+    {"fork", fork_child, NULL}, {"kill", kill_self, NULL}};
+
+/* Does what the word says; 1 where it used the next one too. */
+static int obey(const char *word, const char *value)
+{
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
+        if (strcmp(word, words[i].word))
+            continue;
+        correlation++;
+        if (words[i].plain) {
+            words[i].plain();
+            return 0;
+        }
+        words[i].counted(value ? strtol(value, NULL, 10) : 0);
+        return 1;
+    }
+    fprintf(stderr, "fake_cuda: unknown word '%s'\n", word);
+    exit(2);
 }
 
 int main(int argc, char **argv)
@@ -268,8 +334,10 @@ int main(int argc, char **argv)
     }
     fake_cupti_context();
     begin_device();
-    for (int i = 1; i < argc; i++)
+    for (int i = 1; i < argc; i++) {
         i += obey(argv[i], i + 1 < argc ? argv[i + 1] : NULL);
+        usleep(50);
+    }
     printf("done\n");
     return 0;
 }

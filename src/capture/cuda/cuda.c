@@ -164,8 +164,8 @@ static bool subscribe(void)
                  owner);
         rp_cuda.cap->fact("cuda.refused", owner);
     } else {
-        snprintf(text, sizeof text, "CUPTI cannot be used: %s; going on without kernels",
-                 rp_cuda_error(code));
+        snprintf(text, sizeof text, "CUPTI cannot be used: %s (%d); going on without kernels",
+                 rp_cuda_error(code), code);
         rp_cuda.cap->fact("cuda.refused", rp_cuda_error(code));
     }
     rp_cuda.cap->warn(text);

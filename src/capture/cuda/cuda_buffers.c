@@ -19,7 +19,7 @@
 #include <time.h>
 
 #define BLOCK   ((size_t)1 << 20)
-#define BLOCKS  256
+#define BLOCKS  1024
 #define TICK_NS 100000000
 
 enum { FREE, GIVEN, FULL };
@@ -34,21 +34,17 @@ static struct {
 static uint8_t *base;
 static sem_t full;
 static pthread_mutex_t reading = PTHREAD_MUTEX_INITIALIZER; /* the worker and the end only */
-static _Atomic uint32_t last;
 
 /* -------------------------------------------------------------------------- for CUPTI */
 
 void rp_cuda_request(uint8_t **buffer, size_t *size, size_t *records)
 {
-    uint32_t from = atomic_load_explicit(&last, memory_order_relaxed);
-
-    *records = 0; /* as many as fit */
-    for (uint32_t i = 1; i <= BLOCKS; i++) {
-        uint32_t k = (from + i) % BLOCKS, none = FREE;
+    *records = 0;                           /* as many as fit */
+    for (uint32_t k = 0; k < BLOCKS; k++) { /* the first ones, whose memory was used before */
+        uint32_t none = FREE;
 
         if (atomic_load_explicit(&blocks[k].state, memory_order_relaxed) == FREE &&
             atomic_compare_exchange_strong(&blocks[k].state, &none, GIVEN)) {
-            atomic_store_explicit(&last, k, memory_order_relaxed);
             *buffer = base + k * BLOCK;
             *size = BLOCK;
             return;

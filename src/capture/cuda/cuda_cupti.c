@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Finding CUPTI. A framework brings its own copy, and two copies in one process do not work: so one
- * that is loaded is taken first, then the one beside the loaded CUDA runtime (wheels put it into
- * nvidia/cu13/lib or nvidia/cuda_cupti/lib), then the system's.
+ * that is loaded is taken first, then one that CUPTI_PATH names, the one beside the loaded CUDA
+ * runtime or in the packages of the Python that runs (wheels put it into nvidia/cu13/lib or
+ * nvidia/cuda_cupti/lib), then the system's.
  */
 #include "capture/cuda/cuda.h"
 
@@ -16,38 +17,71 @@
 static const char *const sonames[] = {"libcupti.so.13", "libcupti.so.12", "libcupti.so"};
 #define NSONAMES (sizeof sonames / sizeof sonames[0])
 
+#define FOLDERS 32
+
 struct search {
-    void *handle;
+    char folders[FOLDERS][PATH_MAX / 4];
+    size_t n;
 };
 
-static bool try_folder(struct search *s, const char *folder, size_t n, const char *below)
+static void *try_folder(const char *folder)
 {
     char path[PATH_MAX];
+    void *handle = NULL;
 
-    for (size_t i = 0; !s->handle && i < NSONAMES; i++) {
-        if (snprintf(path, sizeof path, "%.*s%s/%s", (int)n, folder, below, sonames[i]) <
-            (int)sizeof path)
-            s->handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    for (size_t i = 0; !handle && i < NSONAMES; i++) {
+        if (snprintf(path, sizeof path, "%s/%s", folder, sonames[i]) < (int)sizeof path)
+            handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     }
-    return s->handle != NULL;
+    return handle;
 }
 
-/* Looks beside a loaded library of CUDA, and in the folders that wheels have beside that. */
-static int look_beside(struct dl_phdr_info *info, size_t size, void *user)
+static void add_folder(struct search *s, const char *path, size_t n, const char *below)
 {
-    static const char *const below[] = {"", "/../../cu13/lib", "/../../cuda_cupti/lib",
-                                        "/../extras/CUPTI/lib64"};
+    if (s->n < FOLDERS && snprintf(s->folders[s->n], sizeof s->folders[0], "%.*s%s", (int)n, path,
+                                   below) < (int)sizeof s->folders[0])
+        s->n++;
+}
+
+/* Notes the folder of a loaded library of CUDA, and those that wheels have beside it, or the
+   packages of a Python that has one of its libraries loaded. Nothing may be loaded in here: the
+   list of libraries is locked. */
+static int note_folders(struct dl_phdr_info *info, size_t size, void *user)
+{
+    static const char *const beside[] = {"", "/../../cu13/lib", "/../../cuda_cupti/lib",
+                                         "/../extras/CUPTI/lib64"};
     const char *path = info->dlpi_name, *slash = path ? strrchr(path, '/') : NULL;
+    const char *packages = path ? strstr(path, "-packages/") : NULL;
+    struct search *s = user;
 
     (void)size;
-    if (!slash || (strncmp(slash, "/libcudart.so", 13) && strncmp(slash, "/libcublas.so", 13) &&
-                   strncmp(slash, "/libnvrtc.so", 12)))
-        return 0;
-    for (size_t i = 0; i < sizeof below / sizeof below[0]; i++) {
-        if (try_folder(user, path, (size_t)(slash - path), below[i]))
-            return 1;
+    if (slash && (!strncmp(slash, "/libcudart.so", 13) || !strncmp(slash, "/libcublas.so", 13) ||
+                  !strncmp(slash, "/libnvrtc.so", 12))) {
+        for (size_t i = 0; i < sizeof beside / sizeof beside[0]; i++)
+            add_folder(s, path, (size_t)(slash - path), beside[i]);
+    } else if (packages && s->n + 16 < FOLDERS) { /* the others keep their room */
+        size_t n = (size_t)(packages - path) + 9;
+
+        if (s->n < 2 || strncmp(s->folders[s->n - 1], path, n)) {
+            add_folder(s, path, n, "/nvidia/cu13/lib");
+            add_folder(s, path, n, "/nvidia/cuda_cupti/lib");
+        }
     }
     return 0;
+}
+
+static void *find_beside(void)
+{
+    struct search *s = calloc(1, sizeof *s);
+    void *handle = NULL;
+
+    if (!s)
+        return NULL;
+    dl_iterate_phdr(note_folders, s);
+    for (size_t i = 0; !handle && i < s->n; i++)
+        handle = try_folder(s->folders[i]);
+    free(s);
+    return handle;
 }
 
 static void *loaded(void)
@@ -64,20 +98,21 @@ static void *find(void)
     static const char *const system[] = {"/usr/local/cuda/extras/CUPTI/lib64",
                                          "/usr/local/cuda/lib64", "/usr/lib/x86_64-linux-gnu",
                                          "/usr/lib/aarch64-linux-gnu"};
-    struct search s = {loaded()};
     const char *named = getenv("CUPTI_PATH");
+    void *handle = loaded();
 
-    if (!s.handle && named && *named) {
-        s.handle = dlopen(named, RTLD_NOW | RTLD_LOCAL);
-        try_folder(&s, named, strlen(named), "");
+    if (!handle && named && *named) {
+        handle = try_folder(named);
+        if (!handle)
+            handle = dlopen(named, RTLD_NOW | RTLD_LOCAL);
     }
-    if (!s.handle)
-        dl_iterate_phdr(look_beside, &s);
-    for (size_t i = 0; !s.handle && i < NSONAMES; i++)
-        s.handle = dlopen(sonames[i], RTLD_NOW | RTLD_LOCAL);
-    for (size_t i = 0; !s.handle && i < sizeof system / sizeof system[0]; i++)
-        try_folder(&s, system[i], strlen(system[i]), "");
-    return s.handle;
+    if (!handle)
+        handle = find_beside();
+    for (size_t i = 0; !handle && i < NSONAMES; i++)
+        handle = dlopen(sonames[i], RTLD_NOW | RTLD_LOCAL);
+    for (size_t i = 0; !handle && i < sizeof system / sizeof system[0]; i++)
+        handle = try_folder(system[i]);
+    return handle;
 }
 
 const char *rp_cuda_find(struct rp_cupti *out)
@@ -91,8 +126,8 @@ const char *rp_cuda_find(struct rp_cupti *out)
         return "this CUPTI is too old: it has no function cupti" #name;
     RP_CUPTI_CALLS(RP_CUPTI_LOOKUP)
 #undef RP_CUPTI_LOOKUP
-    if (out->get_version(&out->version))
-        return "CUPTI does not say its version";
+    if (out->get_version(&out->version)) /* some need the driver even for that: it will be said */
+        out->version = 0;
     return NULL;
 }
 
