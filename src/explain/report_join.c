@@ -272,14 +272,14 @@ static void fill_lost(struct joiner *j)
                                              copies ? "," : " and", when(j, transfer)));
     if (copies)
         copied_text = kept(j, rp_arena_printf(j->arena, " and %s copies", when(j, copies)));
-    out->lost_text =
-        kept(j, rp_arena_printf(
-                    j->arena,
-                    "of %s recorded%s, %s compute%s%s were needed; %s "
-                    "(%.1f %%) lost",
-                    when(j, out->window_ns), j->n > 1 ? " on average" : "", when(j, compute),
-                    moved_text, copied_text, when(j, out->lost_ns),
-                    out->window_ns ? 100.0 * (double)out->lost_ns / (double)out->window_ns : 0.0));
+    out->lost_text = kept(
+        j, rp_arena_printf(
+               j->arena,
+               "of %s recorded%s, %s compute%s%s %s needed; %s "
+               "(%.1f %%) lost",
+               when(j, out->window_ns), j->n > 1 ? " on average" : "", when(j, compute), moved_text,
+               copied_text, transfer || copies ? "were" : "was", when(j, out->lost_ns),
+               out->window_ns ? 100.0 * (double)out->lost_ns / (double)out->window_ns : 0.0));
 }
 
 /* "84 collectives tie 8 ranks together, 628.1 ms from the first to the last; rank 0 and rank 6 came
