@@ -12,6 +12,7 @@
 #include "facts/arg_keys.h"
 #include "facts/attribution.h"
 
+#include <ctype.h>
 #include <stdlib.h>
 
 struct grouper {
@@ -182,25 +183,38 @@ static void take_host_times(struct grouper *g)
     g->out->covered_ns = g->out->whole_ns;
 }
 
+/* A list on one line, as "[[4, 2048], []]", however it was written; at most twice as long. */
+static size_t plain_list(const char *list, char *out)
+{
+    size_t n = 0;
+
+    for (; *list; list++) {
+        if (!isspace((unsigned char)*list))
+            out[n++] = *list;
+        if (*list == ',')
+            out[n++] = ' ';
+    }
+    return n;
+}
+
 static enum rp_code name_span(struct grouper *g, rp_event e, uint32_t *group, struct rp_err *err)
 {
     rp_str name = g->t->ev.name[e], dims = 0;
     const char *kind = span_kinds[g->by], *text = rp_trace_str(g->t, name);
-    size_t len = rp_trace_str_len(g->t, name), more;
+    size_t len = rp_trace_str_len(g->t, name);
 
     if (g->by != RP_TOP_SHAPE)
         return group_of(g, name, text, len, kind, group, err);
     if (!rp_arg_key_text(&g->dims, e, &dims))
         dims = 0;
-    more = dims ? rp_trace_str_len(g->t, dims) + 1 : 0;
     g->text.n = 0;
-    RP_TRY(rp_vec_reserve(&g->text, len + more + 1, err));
+    RP_TRY(rp_vec_reserve(&g->text, len + 2 * rp_trace_str_len(g->t, dims) + 2, err));
     memcpy(g->text.at, text, len);
     if (dims) {
-        g->text.at[len] = ' ';
-        memcpy(g->text.at + len + 1, rp_trace_str(g->t, dims), more - 1);
+        g->text.at[len++] = ' ';
+        len += plain_list(rp_trace_str(g->t, dims), g->text.at + len);
     }
-    return group_of(g, (uint64_t)name << 32 | dims, g->text.at, len + more, kind, group, err);
+    return group_of(g, (uint64_t)name << 32 | dims, g->text.at, len, kind, group, err);
 }
 
 static bool inside_same_name(const struct grouper *g, rp_event e)

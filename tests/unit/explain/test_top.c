@@ -8,7 +8,7 @@ static struct rp_arena arena = RP_ARENA_INIT;
 /* Two operators, one inside the other; a kernel of each. */
 static const struct row rows[] = {
     {'X', "cpu_op", "aten::linear", 1, 1, 10, 50},
-    {'X', "cpu_op", "aten::mm", 1, 1, 12, 20, 0, 0, 0, NULL, 0, 0, "Input Dims", "[[2,3]]"},
+    {'X', "cpu_op", "aten::mm", 1, 1, 12, 20, 0, 0, 0, NULL, 0, 0, "Input Dims", "[[2,\n  3]\n]"},
     {'X', "cuda_runtime", "cudaLaunchKernel", 1, 1, 14, 4, 5},
     {'X', "cuda_runtime", "cudaLaunchKernel", 1, 1, 50, 4, 6},
     {'X', "kernel", "gemm", 0, 7, 20, 30, 5, 7},
@@ -64,7 +64,7 @@ static void operators_have_inclusive_and_self_time(void **state)
     assert_int_equal(root.rows[1].self_ns, 30);
     assert_int_equal(root.covered_ns, 40);
     ASK(RP_TOP_SHAPE, "shape", &root);
-    assert_string_equal(root.rows[1].name, "aten::mm [[2,3]]");
+    assert_string_equal(root.rows[1].name, "aten::mm [[2, 3]]");
     rp_arena_release(&arena);
 }
 
