@@ -333,6 +333,8 @@ static void note(struct joiner *j, const char *text)
 /* How much of the answer rests on what, and what was missing. */
 static void note_coverage(struct joiner *j)
 {
+    const char *framework = j->in[0].part->framework;
+    bool torch = framework && !strcmp(framework, "pytorch");
     struct rp_coverage sum = {0};
     size_t r;
 
@@ -349,7 +351,9 @@ static void note_coverage(struct joiner *j)
                      j->arena, "%.1f %% of the device time has its launch, %.1f %% its operator%s",
                      100.0 * (double)sum.launched_ns / (double)sum.device_ns,
                      100.0 * (double)sum.op_ns / (double)sum.device_ns,
-                     sum.module_ns ? "" : "; no modules: record with with_stack or with_modules")));
+                     sum.module_ns || !torch
+                         ? ""
+                         : "; no modules: record with with_stack or with_modules")));
 }
 
 static void note_trouble(struct joiner *j)
