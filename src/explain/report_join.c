@@ -356,11 +356,36 @@ static void note_coverage(struct joiner *j)
                          : "; no modules: record with with_stack or with_modules")));
 }
 
+/* Files that are not whole, and what the recorder dropped: all numbers are then of the rest. */
+static void note_losses(struct joiner *j)
+{
+    int64_t cut = 0, lost = 0;
+    size_t r, first = 0;
+
+    for (r = j->n; r > 0; r--) {
+        const struct rp_health *h = &j->in[r - 1].part->health;
+        bool damaged = h->truncated || h->salvaged || h->skipped_bytes;
+
+        cut += damaged;
+        first = damaged ? r - 1 : first;
+        rp_ns_add(&lost, h->lost_events);
+    }
+    if (cut)
+        note(j, kept(j, rp_arena_printf(j->arena,
+                                        "the file of rank %d%s ends early or is damaged: this is "
+                                        "about what could be read; see 'reprise doctor'",
+                                        j->in[first].number, cut > 1 ? " and others" : "")));
+    if (lost)
+        note(j, kept(j, rp_arena_printf(j->arena, "the recorder dropped %lld events",
+                                        (long long)lost)));
+}
+
 static void note_trouble(struct joiner *j)
 {
     int64_t overhead = 0;
     size_t r;
 
+    note_losses(j);
     for (r = 0; r < j->n; r++)
         rp_ns_add(&overhead, j->in[r].part->sums.overhead_ns);
     if (overhead && j->total_ns && overhead > j->total_ns / 100)
