@@ -59,6 +59,11 @@ enum rp_code hlo_proto_frames(struct hlo_proto *r, struct rp_bytes bytes, uint64
 /* All fields of an instruction that are attributes, for operation r->op. */
 enum rp_code hlo_proto_attrs(struct hlo_proto *r, struct rp_bytes bytes, uint64_t offset);
 
+/* Attributes of operation r->op that a protobuf leaves out and text has (hlo_proto_said.c). */
+enum rp_code hlo_proto_said(struct hlo_proto *r);
+/* operand_layout_constraints of a custom call, from all its fields. */
+enum rp_code hlo_proto_constraints(struct hlo_proto *r, struct rp_bytes bytes, uint64_t offset);
+
 /* An OpSharding; *known: it has words, otherwise nothing was done. */
 enum rp_code hlo_proto_sharding(struct hlo_proto *r, struct rp_bytes bytes, bool *known);
 
@@ -69,6 +74,8 @@ enum rp_code hlo_proto_conv_dims(struct hlo_proto *r, const struct rp_proto_curs
                                  const struct rp_proto_item *item);
 enum rp_code hlo_proto_padding(struct hlo_proto *r, const struct rp_proto_cursor *outer,
                                const struct rp_proto_item *item);
+/* "{[0:4:1], [2:8:2]}", from all fields of an instruction. */
+enum rp_code hlo_proto_slices(struct hlo_proto *r, struct rp_bytes bytes, uint64_t offset);
 /* Up to three numbers of a small message. */
 enum rp_code hlo_proto_triple(struct hlo_proto *r, const struct rp_proto_cursor *outer,
                               const struct rp_proto_item *item, int64_t v[4]);

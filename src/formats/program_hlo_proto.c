@@ -200,7 +200,9 @@ static enum rp_code instruction(struct hlo_proto *r, struct rp_bytes bytes, uint
     RP_TRY(rp_program_add_op(r->p, &op, &r->op, r->err));
     RP_TRY(note_id(r, (uint64_t)f.id));
     RP_TRY(add_lists(r, bytes, &f));
-    return f.others || r->metadata_rest ? hlo_proto_attrs(r, bytes, offset) : RP_OK;
+    if (f.others || r->metadata_rest)
+        RP_TRY(hlo_proto_attrs(r, bytes, offset));
+    return hlo_proto_said(r);
 }
 
 /* ---- computations and the module ---- */
