@@ -286,12 +286,49 @@ static void constants_keep_the_layout(void **state)
     rp_program_free(p);
 }
 
+/* The instructions come in the order they run in, as in text. */
+static void the_schedule_is_the_order(void **state)
+{
+    static const char text[] =
+        "HloModule m, is_scheduled=true\nENTRY e {\n p = f32[] parameter(0)\n a = f32[] negate(p)\n"
+        " b = f32[] exponential(p)\n ROOT r = f32[] add(a, b)\n}";
+    static const unsigned char pair[] = {0x81, 0x80, 0x80, 0x80, 0x10,
+                                         0x82, 0x80, 0x80, 0x80, 0x10};
+    struct rp_err err = RP_ERR_INIT;
+    struct rp_proto_writer w = {0};
+    struct rp_program *p, *again;
+    unsigned char *at, *last = NULL;
+    struct rp_bytes bytes;
+
+    UNUSED_STATE(state);
+    assert_ok(rp_hlo_text_parse(text, strlen(text), NULL, &p, &err), &err);
+    assert_ok(rp_hlo_proto_write(p, &w, &err), &err);
+    assert_ok(rp_proto_written(&w, &bytes, &err), &err);
+    for (at = w.bytes.at; (at = memmem(at, (size_t)(bytes.at + bytes.n - at), pair, sizeof pair));)
+        last = at++;
+    assert_non_null(last);
+    last[0] = 0x82; /* the second before the first, in the schedule only */
+    last[5] = 0x81;
+    assert_ok(rp_hlo_proto_parse(bytes.at, bytes.n, NULL, &again, &err), &err);
+    assert_int_equal(again->code.at[1], RP_OP_EXP);
+    assert_int_equal(again->code.at[2], RP_OP_NEGATE);
+    assert_true(hash_of(p) == hash_of(again));
+    rp_program_free(again);
+    last[5] = 0x82; /* no schedule: one of them twice */
+    assert_ok(rp_hlo_proto_parse(bytes.at, bytes.n, NULL, &again, &err), &err);
+    assert_int_equal(again->code.at[1], RP_OP_NEGATE);
+    rp_program_free(again);
+    rp_proto_writer_release(&w);
+    rp_program_free(p);
+}
+
 int test_hlo_proto(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(attributes_return),  cmocka_unit_test(constants_return),
-        cmocka_unit_test(wrappers_are_found), cmocka_unit_test(unknown_fields_are_kept),
-        cmocka_unit_test(donation_returns),   cmocka_unit_test(constants_keep_the_layout),
+        cmocka_unit_test(attributes_return),         cmocka_unit_test(constants_return),
+        cmocka_unit_test(wrappers_are_found),        cmocka_unit_test(unknown_fields_are_kept),
+        cmocka_unit_test(donation_returns),          cmocka_unit_test(constants_keep_the_layout),
+        cmocka_unit_test(the_schedule_is_the_order),
     };
 
     return cmocka_run_group_tests_name("hlo_proto", tests, NULL, NULL);
