@@ -351,6 +351,8 @@ enum rp_code hlo_proto_literal(struct hlo_proto *r, struct rp_bytes bytes, uint6
             literal.form = varints ? RP_LITERAL_VARINT : RP_LITERAL_RAW;
         }
     }
+    if (!literal.n && rp_shape_elements(r->p, shape) == 0 && shape && elem != RP_ELEM_TUPLE)
+        literal.form = varints ? RP_LITERAL_VARINT : RP_LITERAL_RAW;
     if (elem == RP_ELEM_TUPLE)
         literal = (struct rp_literal){(const char *)bytes.at, bytes.n, shape, RP_LITERAL_PROTO};
     *index = (int64_t)r->p->literals.n;

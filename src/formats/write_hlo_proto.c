@@ -105,9 +105,22 @@ static bool put_layout_rest(const struct hlo_put *put, const char *s)
     return s != NULL;
 }
 
-static void put_layout(const struct hlo_put *put, uint32_t layout)
+static void put_row_major(const struct hlo_put *put, uint32_t rank)
 {
-    const char *text = rp_program_text(put->p, layout), *s = text + 1;
+    size_t begun = rp_proto_begin(put->w, 5), list;
+
+    if (rank) {
+        list = rp_proto_begin(put->w, 1);
+        for (uint32_t i = rank; i-- > 0;)
+            rp_proto_add_varint(put->w, i);
+        rp_proto_end(put->w, list);
+    }
+    rp_proto_end(put->w, begun);
+}
+
+static void put_layout(const struct hlo_put *put, const char *text)
+{
+    const char *s = text + 1;
     size_t begun = rp_proto_begin(put->w, 5), mark = put->w->bytes.n, list;
 
     list = rp_proto_begin(put->w, 1);
@@ -122,21 +135,6 @@ static void put_layout(const struct hlo_put *put, uint32_t layout)
         put->w->bytes.n = mark;
         rp_proto_put_text(put->w, HLO_FIELD_TEXT, text);
     }
-    rp_proto_end(put->w, begun);
-}
-
-/* The row-major one; a scalar has none, but says so. */
-static void put_default_layout(const struct hlo_put *put, uint32_t rank)
-{
-    size_t begun = rp_proto_begin(put->w, 5), list;
-
-    if (rank) {
-        list = rp_proto_begin(put->w, 1);
-        while (rank-- > 0)
-            rp_proto_add_varint(put->w, rank);
-        rp_proto_end(put->w, list);
-    }
-    rp_proto_put_varint(put->w, 16, 1);
     rp_proto_end(put->w, begun);
 }
 
@@ -159,6 +157,16 @@ static void put_dims(const struct hlo_put *put, const struct rp_op_shape *s)
     rp_proto_end(put->w, list);
 }
 
+/* Text without a layout means the row-major one, and XLA wants to see it. */
+static void put_layout_or_default(const struct hlo_put *put, const struct rp_op_shape *s,
+                                  const char *layout)
+{
+    if (*layout)
+        put_layout(put, layout);
+    else if (s->elem != RP_ELEM_TOKEN && s->elem != RP_ELEM_OPAQUE && s->elem != RP_ELEM_INVALID)
+        put_row_major(put, s->n);
+}
+
 void hlo_put_shape(const struct hlo_put *put, uint32_t field, uint32_t shape)
 {
     const struct rp_op_shape *s = &put->p->shapes.at[shape];
@@ -170,11 +178,25 @@ void hlo_put_shape(const struct hlo_put *put, uint32_t field, uint32_t shape)
             hlo_put_shape(put, 4, put->p->parts.at[s->first + i]);
     } else {
         put_dims(put, s);
-        if (s->layout)
-            put_layout(put, s->layout);
-        else if (put->complete && rp_elem_bits(s->elem))
-            put_default_layout(put, s->n);
+        put_layout_or_default(put, s, rp_program_text(put->p, s->layout));
     }
+    rp_proto_end(put->w, begun);
+}
+
+void hlo_put_laid_shape(const struct hlo_put *put, uint32_t field, uint32_t shape,
+                        const char *layout)
+{
+    const struct rp_op_shape *s = &put->p->shapes.at[shape];
+    size_t begun;
+
+    if (s->elem == RP_ELEM_TUPLE) {
+        hlo_put_shape(put, field, shape);
+        return;
+    }
+    begun = rp_proto_begin(put->w, field);
+    rp_proto_put_varint(put->w, 2, s->elem);
+    put_dims(put, s);
+    put_layout_or_default(put, s, layout);
     rp_proto_end(put->w, begun);
 }
 
@@ -216,32 +238,57 @@ static void put_values(const struct hlo_put *put, unsigned elem, const unsigned 
     rp_proto_end(put->w, list);
 }
 
-/* The shape of a literal, row-major whatever the instruction's layout is. */
-static void put_plain_shape(const struct hlo_put *put, uint32_t shape)
+/* The shape of a literal: the order of the instruction's layout without its tiles, or row-major. */
+static void put_plain_shape(const struct hlo_put *put, uint32_t shape, const uint32_t *order)
 {
     const struct rp_op_shape *s = &put->p->shapes.at[shape];
     size_t begun = rp_proto_begin(put->w, 1), layout, list;
 
     rp_proto_put_varint(put->w, 2, s->elem);
     put_dims(put, s);
-    layout = rp_proto_begin(put->w, 5);
-    if (s->n) {
+    if (order) {
+        layout = rp_proto_begin(put->w, 5);
         list = rp_proto_begin(put->w, 1);
-        for (uint32_t i = s->n; i-- > 0;)
-            rp_proto_add_varint(put->w, i);
+        for (uint32_t i = 0; i < s->n; i++)
+            rp_proto_add_varint(put->w, order[i]);
         rp_proto_end(put->w, list);
+        rp_proto_end(put->w, layout);
+    } else {
+        put_row_major(put, s->n);
     }
-    rp_proto_end(put->w, layout);
     rp_proto_end(put->w, begun);
+}
+
+/* Values in the order of the instruction's layout, which XLA wants the literal to have. */
+static enum rp_code put_decoded(const struct hlo_put *put, const struct rp_literal *literal,
+                                uint32_t shape, unsigned char *values, size_t n)
+{
+    unsigned elem = put->p->shapes.at[shape].elem, bits = rp_elem_bits(elem);
+    size_t unit = rp_literal_unit(elem), begun;
+    uint32_t order[64];
+    bool laid = rp_shape_minor_to_major(put->p, shape, order, 64);
+
+    RP_TRY(rp_literal_decode(put->p, literal, values, n * unit, put->err));
+    if (laid) {
+        rp_literal_lay(put->p, shape, values, values + n * unit);
+        values += n * unit;
+    }
+    for (size_t i = 0; i < n && bits < 8 && elem != RP_ELEM_PRED; i++)
+        values[i] = (unsigned char)(values[i] & ((1u << bits) - 1)); /* as XLA writes them */
+    begun = rp_proto_begin(put->w, 8);
+    put_plain_shape(put, shape, laid ? order : NULL);
+    put_values(put, elem, values, n);
+    rp_proto_end(put->w, begun);
+    return RP_OK;
 }
 
 enum rp_code hlo_put_literal(const struct hlo_put *put, uint32_t op)
 {
     const struct rp_literal *literal;
-    size_t begun, n, size;
     unsigned char *values;
     enum rp_code code;
-    unsigned elem;
+    uint32_t shape;
+    size_t n, size;
 
     if ((uint64_t)put->p->value.at[op] >= put->p->literals.n)
         return RP_OK;
@@ -255,19 +302,16 @@ enum rp_code hlo_put_literal(const struct hlo_put *put, uint32_t op)
                           rp_program_text(put->p, put->p->op_name.at[op]));
     if (literal->form == RP_LITERAL_NONE || !rp_literal_known(put->p, literal))
         return RP_OK;
-    elem = put->p->shapes.at[literal->shape].elem;
+    shape = put->p->shape.at[op]; /* of the same type and size as the literal's */
     n = (size_t)rp_shape_elements(put->p, literal->shape);
-    size = n * rp_literal_unit(elem);
-    values = malloc(size + 1);
+    if (rp_shape_elements(put->p, shape) != (int64_t)n ||
+        put->p->shapes.at[shape].elem != put->p->shapes.at[literal->shape].elem)
+        shape = literal->shape;
+    size = n * rp_literal_unit(put->p->shapes.at[shape].elem);
+    values = malloc(2 * size + 1);
     if (!values)
         return rp_err_nomem(put->err, "writing a constant");
-    code = rp_literal_decode(put->p, literal, values, size, put->err);
-    if (code == RP_OK) {
-        begun = rp_proto_begin(put->w, 8);
-        put_plain_shape(put, literal->shape);
-        put_values(put, elem, values, n);
-        rp_proto_end(put->w, begun);
-    }
+    code = put_decoded(put, literal, shape, values, n);
     free(values);
     return code;
 }

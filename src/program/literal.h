@@ -24,6 +24,9 @@ bool rp_literal_known(const struct rp_program *p, const struct rp_literal *liter
 enum rp_code rp_literal_decode(const struct rp_program *p, const struct rp_literal *literal,
                                void *out, size_t cap, struct rp_err *err);
 
+/* Row-major values in the order of the shape's layout. */
+void rp_literal_lay(const struct rp_program *p, uint32_t shape, const void *values, void *out);
+
 /* One element as HLO text writes it, so that it reads back as the same; cap of 96 is enough. */
 size_t rp_literal_print(unsigned elem, const void *element, char *out, size_t cap);
 

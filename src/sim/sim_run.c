@@ -141,7 +141,7 @@ static enum rp_code mean_end(const struct rp_sim_run *run, const struct rp_sim_r
     for (i = 0; i < run->notes.n; i++) {
         uint16_t step = run->notes.at[i].step;
 
-        if (times(run, i) && result->end_ns.at[i] > last[step])
+        if (rp_sim_times_step(run, i) && result->end_ns.at[i] > last[step])
             last[step] = result->end_ns.at[i];
     }
     for (i = 0; i < n; i++)
