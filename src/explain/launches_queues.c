@@ -15,13 +15,6 @@
 #define QUEUE_FULL 1024
 #define LEAST_NS   1000 /* a copy that takes no time counts as a microsecond */
 
-static int by_int(const void *pa, const void *pb)
-{
-    int64_t a = *(const int64_t *)pa, b = *(const int64_t *)pb;
-
-    return (a > b) - (a < b);
-}
-
 static int by_double(const void *pa, const void *pb)
 {
     double a = *(const double *)pa, b = *(const double *)pb;
@@ -59,7 +52,7 @@ static void walk_queue(const struct rp_queues *q, uint32_t stream, int64_t *valu
     out->mean = sum / (double)k;
     out->std = k > 1 ? sqrt((squares - sum * sum / (double)k) / (double)(k - 1)) : 0;
     out->time_mean = at > begin ? area / (double)rp_ns_between(begin, at) : 0;
-    qsort(values, k, sizeof *values, by_int);
+    qsort(values, k, sizeof *values, rp_ns_order);
     out->p50 = values[(k + 1) / 2 - 1];
     out->max = values[k - 1];
 }

@@ -84,7 +84,11 @@ static const char *operand_text(const struct rp_program *p, uint32_t op, struct 
 
         if (i == 8 && operands.n > 9)
             return rp_arena_printf(arena, "%s, ... %u more", text, operands.n - i);
-        if (p->flags.at[operands.at[i]] & RP_OPS_IMPLICIT)
+        if (p->flags.at[operands.at[i]] & RP_OPS_IMPLICIT &&
+            p->code.at[operands.at[i]] != RP_OP_GET_TUPLE_ELEMENT) /* it has no name of its own */
+            text = rp_arena_printf(arena, "%s%s%s(...)", text, i ? ", " : "",
+                                   rp_op_opcode_name(p, operands.at[i]));
+        else if (p->flags.at[operands.at[i]] & RP_OPS_IMPLICIT)
             text = rp_arena_printf(arena, "%s%s%%%s#%lld", text, i ? ", " : "", name,
                                    (long long)p->value.at[operands.at[i]]);
         else

@@ -115,8 +115,8 @@ static size_t neighbours(const struct rp_match_side *s, uint32_t op, uint32_t *o
 
         for (uint32_t k = from; k < to && to - from <= 4 && n < MOST_NEAR; k++)
             out[n++] = s->users[k];
-        for (uint32_t k = 0; k < operands.n && n < MOST_NEAR; k++)
-            out[n++] = operands.at[k];
+        for (uint32_t k = 0; k < operands.n && operands.n <= 8 && n < MOST_NEAR; k++)
+            out[n++] = operands.at[k]; /* those of a tuple have nothing in common */
     }
     return n;
 }
@@ -204,8 +204,11 @@ static const char *repeat_words(const struct rp_place *places, size_t n, struct 
         return NULL;
     if (count < FEWEST_REPEATS)
         return "";
-    for (size_t i = 0; i < n; i++)
+    for (size_t i = 0; i < n; i++) {
         values[i] = places[i].repeat.index;
+        if (!places[i].repeat.off) /* it counts the layers */
+            count = places[i].repeat.count;
+    }
     rp_ranges_print(values, n, ranges, sizeof ranges);
     for (size_t i = 1; i < n; i++)
         distinct += values[i] != values[i - 1];

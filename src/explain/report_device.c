@@ -148,18 +148,11 @@ static enum rp_code list_calls(struct looker *l, struct rp_err *err)
     return RP_OK;
 }
 
-static int by_value(const void *pa, const void *pb)
-{
-    int64_t a = *(const int64_t *)pa, b = *(const int64_t *)pb;
-
-    return (a > b) - (a < b);
-}
-
 /* The median of n values from v, which are put in order in the scratch. */
 static int64_t median(struct looker *l, const int64_t *v, size_t n)
 {
     memcpy(l->scratch.at, v, n * sizeof *v);
-    qsort(l->scratch.at, n, sizeof *l->scratch.at, by_value);
+    qsort(l->scratch.at, n, sizeof *l->scratch.at, rp_ns_order);
     return l->scratch.at[n / 2];
 }
 

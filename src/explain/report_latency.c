@@ -37,13 +37,6 @@ static int by_start(const void *pa, const void *pb, void *user)
     return a < b ? -1 : a > b;
 }
 
-static int by_value(const void *pa, const void *pb)
-{
-    int64_t a = *(const int64_t *)pa, b = *(const int64_t *)pb;
-
-    return (a > b) - (a < b);
-}
-
 /* The length of a name without "/_39" or "_S39", which TensorFlow puts behind it where the value is
    received from another device; that row is not recorded, but the operator that sent it is. */
 static size_t sender_len(const char *text, size_t len)
@@ -168,7 +161,7 @@ static enum rp_code fill(struct waits *w, struct rp_arena *arena, struct rp_repo
 
     if (!n)
         return RP_OK;
-    qsort(w->latency.at, n, sizeof *w->latency.at, by_value);
+    qsort(w->latency.at, n, sizeof *w->latency.at, rp_ns_order);
     out->ops = (int64_t)n;
     out->p50_ns = w->latency.at[(n + 1) / 2 - 1];
     out->p90_ns = w->latency.at[(n * 90 + 99) / 100 - 1];

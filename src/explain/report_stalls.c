@@ -11,13 +11,6 @@
 
 #define LEAST_SHARE 0.01 /* of the window: less is not worth a line */
 
-static int by_value(const void *pa, const void *pb)
-{
-    int64_t a = *(const int64_t *)pa, b = *(const int64_t *)pb;
-
-    return (a > b) - (a < b);
-}
-
 /* Adds the stalls of all ranks up; their lengths come in `lengths`, which has room for all. */
 static size_t add_up(const struct rp_report_input *ranks, size_t n,
                      const struct rp_call_names *names, struct rp_report_root *out,
@@ -115,7 +108,7 @@ enum rp_code rp_report_count_stalls(const struct rp_report_input *ranks, size_t 
     found = add_up(ranks, n, &names, out, lengths);
     out->stall_count = (int64_t)found;
     if (found)
-        qsort(lengths, found, sizeof *lengths, by_value);
+        qsort(lengths, found, sizeof *lengths, rp_ns_order);
     RP_TRY(fill_modes(out, lengths, found, arena, err));
     if (!found || (double)out->stall_ns < LEAST_SHARE * (double)n * (double)out->window_ns)
         return RP_OK;

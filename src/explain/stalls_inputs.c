@@ -58,13 +58,6 @@ static int64_t elements_of(const struct rp_inputs *in, rp_event e)
                                                 : -1;
 }
 
-static int by_value(const void *pa, const void *pb)
-{
-    int64_t a = *(const int64_t *)pa, b = *(const int64_t *)pb;
-
-    return (a > b) - (a < b);
-}
-
 /* The median over calls of a name, of their elements or of their lengths. */
 static enum rp_code median(struct rp_inputs *in, rp_str name, bool of_elements, int64_t *out,
                            struct rp_err *err)
@@ -80,7 +73,7 @@ static enum rp_code median(struct rp_inputs *in, rp_str name, bool of_elements, 
             RP_TRY(rp_vec_push(&in->scratch, of_elements ? n : ev->dur_ns[e], err));
     }
     if (in->scratch.n)
-        qsort(in->scratch.at, in->scratch.n, sizeof *in->scratch.at, by_value);
+        qsort(in->scratch.at, in->scratch.n, sizeof *in->scratch.at, rp_ns_order);
     *out = in->scratch.n ? in->scratch.at[in->scratch.n / 2] : 0;
     return RP_OK;
 }

@@ -109,13 +109,6 @@ static enum rp_code collect_host(struct finder *f, struct rp_err *err)
     return RP_OK;
 }
 
-static int by_value(const void *pa, const void *pb)
-{
-    int64_t a = *(const int64_t *)pa, b = *(const int64_t *)pb;
-
-    return (a > b) - (a < b);
-}
-
 /* The usual length of spans of that name; -1 where there are too few of them. */
 static enum rp_code median_of(struct finder *f, rp_str name, int64_t *out, struct rp_err *err)
 {
@@ -129,7 +122,7 @@ static enum rp_code median_of(struct finder *f, rp_str name, int64_t *out, struc
             if (f->t->ev.name[e] == name && f->t->ev.dur_ns[e] >= 0)
                 RP_TRY(rp_vec_push(&f->scratch, f->t->ev.dur_ns[e], err));
         if (f->scratch.n)
-            qsort(f->scratch.at, f->scratch.n, sizeof *f->scratch.at, by_value);
+            qsort(f->scratch.at, f->scratch.n, sizeof *f->scratch.at, rp_ns_order);
         RP_TRY(rp_vec_push(&f->median,
                            f->scratch.n < STALL_CALLS ? -1 : f->scratch.at[f->scratch.n / 2], err));
     }
@@ -347,6 +340,8 @@ static enum rp_code explain_unlinked(struct finder *f, struct rp_gap *gap, struc
 
     if (link != RP_NONE && link == f->t->ev.link[items[gap->before].event])
         return explain_waiting(f, gap, RP_NONE, err); /* inside one launch, as of a graph */
+    if (block != RP_NONE && rp_event_end_ns(f->t, block) >= gap->end_ns)
+        return explain_waiting(f, gap, RP_NONE, err); /* the host waits for what it launched */
     gap->cause = RP_GAP_UNKNOWN;
     if (is_overhead(f, gap)) {
         gap->cause = RP_GAP_PROFILER;

@@ -25,13 +25,6 @@ struct joiner {
     bool failed;
 };
 
-static int by_value(const void *pa, const void *pb)
-{
-    int64_t a = *(const int64_t *)pa, b = *(const int64_t *)pb;
-
-    return (a > b) - (a < b);
-}
-
 /* Puts the samples of all ranks behind each other, by name. */
 static enum rp_code gather(struct joiner *j, struct rp_err *err)
 {
@@ -84,7 +77,7 @@ static struct rp_launch_times times_of(struct joiner *j, const struct rp_launch_
     }
     if (!n)
         return t;
-    qsort(j->scratch, n, sizeof *j->scratch, by_value);
+    qsort(j->scratch, n, sizeof *j->scratch, rp_ns_order);
     t.p50_ns = j->scratch[(n + 1) / 2 - 1];
     t.p90_ns = j->scratch[(n * 90 + 99) / 100 - 1];
     t.max_ns = j->scratch[n - 1];

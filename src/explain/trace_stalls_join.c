@@ -109,13 +109,6 @@ static enum rp_code find_stalls(struct joiner *j, struct rp_err *err)
     return RP_OK;
 }
 
-static int by_value(const void *pa, const void *pb)
-{
-    int64_t a = *(const int64_t *)pa, b = *(const int64_t *)pb;
-
-    return (a > b) - (a < b);
-}
-
 static struct rp_stall_mode *modes_of(struct joiner *j, const int64_t *sorted, size_t n,
                                       size_t *count)
 {
@@ -299,7 +292,7 @@ static void fill_modes(struct joiner *j)
         return;
     for (i = 0; i < j->nstalls; i++)
         v[i] = j->stalls[i].self_ns;
-    qsort(v, j->nstalls, sizeof *v, by_value);
+    qsort(v, j->nstalls, sizeof *v, rp_ns_order);
     j->out->modes = modes_of(j, v, j->nstalls, &j->out->nmodes);
     for (i = 0; i < j->out->nmodes; i++) {
         const struct rp_stall_mode *m = &j->out->modes[i];

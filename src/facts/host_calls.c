@@ -193,19 +193,12 @@ void rp_host_calls_release(struct rp_host_calls *calls)
     rp_vec_release(&calls->slow);
 }
 
-static int by_value(const void *pa, const void *pb)
-{
-    int64_t a = *(const int64_t *)pa, b = *(const int64_t *)pb;
-
-    return (a > b) - (a < b);
-}
-
 const int64_t *rp_call_times(struct rp_call_names *names, struct rp_call_name *name)
 {
     int64_t *times = names->self + name->begin;
 
     if (!name->sorted && name->count)
-        qsort(times, name->count, sizeof *times, by_value);
+        qsort(times, name->count, sizeof *times, rp_ns_order);
     name->sorted = true;
     return times;
 }

@@ -34,6 +34,14 @@ static inline void rp_ns_add(int64_t *sum_ns, int64_t ns)
     *sum_ns = rp_ns_sum(*sum_ns, ns);
 }
 
+/* For qsort: times in ascending order. */
+static inline int rp_ns_order(const void *pa, const void *pb)
+{
+    int64_t a = *(const int64_t *)pa, b = *(const int64_t *)pb;
+
+    return (a > b) - (a < b);
+}
+
 /* How long [begin, end) and [from, to) are both there. */
 static inline int64_t rp_ns_common(int64_t begin_ns, int64_t end_ns, int64_t from_ns, int64_t to_ns)
 {

@@ -4,13 +4,6 @@
 
 #include <stdlib.h>
 
-static int by_value(const void *pa, const void *pb)
-{
-    int64_t a = *(const int64_t *)pa, b = *(const int64_t *)pb;
-
-    return (a > b) - (a < b);
-}
-
 static enum rp_code list_launches(struct rp_queues *q, const struct rp_work *work,
                                   struct rp_err *err)
 {
@@ -64,7 +57,7 @@ enum rp_code rp_queues_init(struct rp_queues *out, const struct rp_work *work, s
     for (s = 0; s < out->nstreams; s++)
         if (out->begin[s + 1] > out->begin[s])
             qsort(out->launched + out->begin[s], out->begin[s + 1] - out->begin[s],
-                  sizeof *out->launched, by_value);
+                  sizeof *out->launched, rp_ns_order);
     return RP_OK;
 }
 

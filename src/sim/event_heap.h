@@ -67,4 +67,43 @@ static inline struct rp_moment rp_heap_pop(struct rp_event_heap *h)
     return top;
 }
 
+/*
+ * A queue of moments, most of which come in order: these are a run that is appended to and eaten
+ * from its head; only what comes too early for its end goes through a heap.
+ */
+struct rp_event_queue {
+    RP_VEC(struct rp_moment) run;
+    size_t head; /* of the run */
+    struct rp_event_heap rest;
+};
+
+static inline size_t rp_queue_count(const struct rp_event_queue *q)
+{
+    return q->run.n - q->head + q->rest.at.n;
+}
+
+static inline enum rp_code rp_queue_push(struct rp_event_queue *q, struct rp_moment m,
+                                         struct rp_err *err)
+{
+    if (q->head == q->run.n)
+        q->head = q->run.n = 0;
+    if (q->run.n && rp_moment_before(&m, &q->run.at[q->run.n - 1]))
+        return rp_heap_push(&q->rest, m, err);
+    return rp_vec_push(&q->run, m, err);
+}
+
+static inline struct rp_moment rp_queue_pop(struct rp_event_queue *q)
+{
+    if (q->head == q->run.n ||
+        (q->rest.at.n && rp_moment_before(&q->rest.at.at[0], &q->run.at[q->head])))
+        return rp_heap_pop(&q->rest);
+    return q->run.at[q->head++];
+}
+
+static inline void rp_queue_release(struct rp_event_queue *q)
+{
+    rp_vec_release(&q->run);
+    rp_vec_release(&q->rest.at);
+}
+
 #endif

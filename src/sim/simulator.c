@@ -6,7 +6,11 @@
  * not.
  *
  *     stack    tasks without a device whose wait is over
- *     heap     (time, END of a task | READY for its device | PICK: a device chooses)
+ *     heap     (time, END of a task | READY for its device), the earliest first
+ *     idle     devices that choose when nothing more happens at this time
+ *
+ * What becomes ready at this very time joins the queue of its device at once: the order of a queue
+ * does not depend on who came first within one moment. So most tasks pass the heap once.
  *
  * A shared device has a clock of its own that runs at 1/n while n tasks run: a task ends when that
  * clock has gone on by its duration. So an arrival or a departure moves one number, not n ends. It
@@ -21,22 +25,25 @@
 
 #define SHARE 1024
 
-enum moment { END, READY, PICK };
+enum moment { END, READY };
 
 struct device {
-    struct rp_event_heap queue; /* serial: ready tasks; shared: running ones by their end */
-    uint32_t running;           /* serial: whether a task runs */
-    uint32_t version;           /* shared: of the end that is announced */
-    int64_t clock, at_ns;       /* shared: its clock, as of at_ns */
-    bool picks;                 /* serial: a PICK is on its way */
+    struct rp_event_queue ready; /* serial: tasks that wait for it */
+    struct rp_event_heap queue;  /* shared: running ones by their end */
+    uint32_t running;            /* serial: whether a task runs */
+    uint32_t version;            /* shared: of the end that is announced */
+    int64_t clock, at_ns;        /* shared: its clock, as of at_ns */
+    bool picks;                  /* serial: it is among the idle */
 };
 
 struct sim {
     const struct rp_overlay *o;
     struct rp_sim_result *r;
     struct rp_event_heap heap;
-    RP_VEC(uint32_t) stack, degree;
+    RP_VEC(uint32_t) stack, degree, idle;
     struct device *devices;
+    int64_t now_ns;
+    bool running; /* the first moment has come */
     size_t done;
 };
 
@@ -56,6 +63,9 @@ static enum rp_code announce(struct sim *s, enum moment kind, int64_t at_ns, uin
     return rp_heap_push(&s->heap, m, err);
 }
 
+static enum rp_code arrive(struct sim *s, uint32_t task, const struct rp_task *t,
+                           struct rp_err *err);
+
 /* One thing less to wait for; the last makes the task start or queue. */
 static enum rp_code release_one(struct sim *s, uint32_t task, int64_t ready_ns, struct rp_err *err)
 {
@@ -68,6 +78,8 @@ static enum rp_code release_one(struct sim *s, uint32_t task, int64_t ready_ns, 
     t = rp_overlay_task(s->o, task);
     if (t->device == RP_NO_DEVICE)
         return rp_vec_push(&s->stack, task, err);
+    if (s->running && s->r->start_ns.at[task] == s->now_ns)
+        return arrive(s, task, t, err);
     return announce(s, READY, s->r->start_ns.at[task], task, 0, err);
 }
 
@@ -175,27 +187,37 @@ static enum rp_code end_shared(struct sim *s, struct device *d, uint32_t task, i
 
 /* ------------------------------------------------------------------ serial devices */
 
-static enum rp_code ask_to_pick(struct sim *s, struct device *d, int64_t now_ns, struct rp_err *err)
+static enum rp_code ask_to_pick(struct sim *s, struct device *d, struct rp_err *err)
 {
-    if (d->picks || d->running || !d->queue.at.n)
+    if (d->picks || d->running || !rp_queue_count(&d->ready))
         return RP_OK;
     d->picks = true;
-    return announce(s, PICK, now_ns, (uint32_t)(d - s->devices), 0, err);
+    return rp_vec_push(&s->idle, (uint32_t)(d - s->devices), err);
 }
 
-static enum rp_code queue_serial(struct sim *s, struct device *d, uint32_t task, int64_t now_ns,
-                                 struct rp_err *err)
+static enum rp_code queue_serial(struct sim *s, struct device *d, uint32_t task,
+                                 const struct rp_task *t, struct rp_err *err)
 {
-    const struct rp_task *t = rp_overlay_task(s->o, task);
-    struct rp_moment m = {t->priority, (uint64_t)now_ns, task, 0};
+    struct rp_moment m = {t->priority, (uint64_t)s->now_ns, task, 0};
 
-    RP_TRY(rp_heap_push(&d->queue, m, err));
-    return ask_to_pick(s, d, now_ns, err);
+    RP_TRY(rp_queue_push(&d->ready, m, err));
+    return ask_to_pick(s, d, err);
 }
 
-static enum rp_code pick(struct sim *s, struct device *d, int64_t now_ns, struct rp_err *err)
+static enum rp_code arrive(struct sim *s, uint32_t task, const struct rp_task *t,
+                           struct rp_err *err)
 {
-    uint32_t task = rp_heap_pop(&d->queue).what;
+    struct device *d = &s->devices[t->device];
+
+    return s->o->graph->devices.at[t->device].rule == RP_DEVICE_SHARED
+               ? join_shared(s, d, task, s->now_ns, err)
+               : queue_serial(s, d, task, t, err);
+}
+
+static enum rp_code pick(struct sim *s, struct device *d, struct rp_err *err)
+{
+    uint32_t task = rp_queue_pop(&d->ready).what;
+    int64_t now_ns = s->now_ns;
 
     d->picks = false;
     d->running = 1;
@@ -205,34 +227,50 @@ static enum rp_code pick(struct sim *s, struct device *d, int64_t now_ns, struct
     return pass_on(s, task, PASS_START, err);
 }
 
-static enum rp_code end_serial(struct sim *s, struct device *d, uint32_t task, int64_t now_ns,
-                               struct rp_err *err)
+static enum rp_code end_serial(struct sim *s, struct device *d, uint32_t task, struct rp_err *err)
 {
     d->running = 0;
-    RP_TRY(ask_to_pick(s, d, now_ns, err));
+    RP_TRY(ask_to_pick(s, d, err));
     return finish(s, task, PASS_END, err);
+}
+
+/* The first of the idle devices chooses. */
+static enum rp_code pick_first(struct sim *s, struct rp_err *err)
+{
+    size_t i, first = 0;
+    uint32_t device;
+
+    for (i = 1; i < s->idle.n; i++)
+        if (s->idle.at[i] < s->idle.at[first])
+            first = i;
+    device = s->idle.at[first];
+    s->idle.at[first] = s->idle.at[--s->idle.n];
+    return pick(s, &s->devices[device], err);
 }
 
 /* ------------------------------------------------------------------ the run */
 
 static enum rp_code happen(struct sim *s, struct rp_moment m, struct rp_err *err)
 {
-    enum moment kind = (enum moment)(m.rank >> 32);
-    struct device *d;
-    uint32_t number;
-    bool shared;
+    const struct rp_task *t = rp_overlay_task(s->o, m.what);
+    struct device *d = &s->devices[t->device];
 
-    if (kind == PICK)
-        return pick(s, &s->devices[m.what], m.key, err);
-    number = rp_overlay_task(s->o, m.what)->device;
-    d = &s->devices[number];
-    shared = s->o->graph->devices.at[number].rule == RP_DEVICE_SHARED;
-    if (kind == READY)
-        return shared ? join_shared(s, d, m.what, m.key, err)
-                      : queue_serial(s, d, m.what, m.key, err);
-    if (!shared)
-        return end_serial(s, d, m.what, m.key, err);
+    s->now_ns = m.key;
+    if ((enum moment)(m.rank >> 32) == READY)
+        return arrive(s, m.what, t, err);
+    if (s->o->graph->devices.at[t->device].rule == RP_DEVICE_SERIAL)
+        return end_serial(s, d, m.what, err);
     return m.version == d->version ? end_shared(s, d, m.what, m.key, err) : RP_OK;
+}
+
+/* A device chooses only when nothing more can happen at this time. */
+static enum rp_code go_on(struct sim *s, struct rp_err *err)
+{
+    if (s->idle.n && (!s->heap.at.n || s->heap.at.at[0].key > s->now_ns))
+        RP_TRY(pick_first(s, err));
+    else
+        RP_TRY(happen(s, rp_heap_pop(&s->heap), err));
+    return run_stack(s, err);
 }
 
 static enum rp_code set_up(struct sim *s, struct rp_err *err)
@@ -276,10 +314,9 @@ static enum rp_code run(struct sim *s, struct rp_err *err)
     RP_TRY(set_up(s, err));
     RP_TRY(begin(s, err));
     RP_TRY(run_stack(s, err));
-    while (s->heap.at.n) {
-        RP_TRY(happen(s, rp_heap_pop(&s->heap), err));
-        RP_TRY(run_stack(s, err));
-    }
+    s->running = true;
+    while (s->heap.at.n || s->idle.n)
+        RP_TRY(go_on(s, err));
     n = s->degree.n;
     if (s->done == n)
         return RP_OK;
@@ -294,11 +331,14 @@ enum rp_code rp_simulate(const struct rp_overlay *o, struct rp_sim_result *out, 
     enum rp_code code = run(&s, err);
     size_t i;
 
-    for (i = 0; s.devices && i < o->graph->devices.n; i++)
+    for (i = 0; s.devices && i < o->graph->devices.n; i++) {
         rp_vec_release(&s.devices[i].queue.at);
+        rp_queue_release(&s.devices[i].ready);
+    }
     free(s.devices);
     rp_vec_release(&s.heap.at);
     rp_vec_release(&s.stack);
+    rp_vec_release(&s.idle);
     rp_vec_release(&s.degree);
     return code;
 }
