@@ -322,13 +322,32 @@ static void the_schedule_is_the_order(void **state)
     rp_program_free(p);
 }
 
+static void refuses_constants_that_are_not_there(void **state)
+{
+    static const char text[] = "e { ROOT a = f32[1000000000000] constant(0) }";
+    struct rp_err err = RP_ERR_INIT;
+    struct rp_proto_writer w = {0};
+    struct rp_program *p;
+
+    UNUSED_STATE(state);
+    assert_ok(rp_hlo_text_parse(text, strlen(text), NULL, &p, &err), &err);
+    assert_code(rp_hlo_proto_write(p, &w, &err), RP_FORMAT);
+    assert_contains(err.text, "1000000000000 values in 1 bytes");
+    rp_proto_writer_release(&w);
+    rp_program_free(p);
+}
+
 int test_hlo_proto(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(attributes_return),         cmocka_unit_test(constants_return),
-        cmocka_unit_test(wrappers_are_found),        cmocka_unit_test(unknown_fields_are_kept),
-        cmocka_unit_test(donation_returns),          cmocka_unit_test(constants_keep_the_layout),
+        cmocka_unit_test(attributes_return),
+        cmocka_unit_test(constants_return),
+        cmocka_unit_test(wrappers_are_found),
+        cmocka_unit_test(unknown_fields_are_kept),
+        cmocka_unit_test(donation_returns),
+        cmocka_unit_test(constants_keep_the_layout),
         cmocka_unit_test(the_schedule_is_the_order),
+        cmocka_unit_test(refuses_constants_that_are_not_there),
     };
 
     return cmocka_run_group_tests_name("hlo_proto", tests, NULL, NULL);
