@@ -3,6 +3,7 @@
 #include "api/load_program.h"
 
 #include <stdatomic.h>
+#include <string.h>
 
 struct load {
     const struct rp_dataset *dataset;
@@ -83,18 +84,36 @@ enum rp_code rp_each_program_of(struct rp_ctx *ctx, const struct rp_dataset *dat
     return each(ctx, &load, n, err);
 }
 
+/* The same folder given again, to be compared with itself, is another folder: by another way to
+   write its path. */
+static const char *name_again(const struct rp_dataset *dataset, size_t i, size_t *first,
+                              struct rp_arena *arena)
+{
+    const struct rp_source *source = rp_sources_borrow(dataset->sources, i), *before;
+
+    if (i && source->given != rp_sources_borrow(dataset->sources, i - 1)->given)
+        *first = i;
+    before = rp_sources_borrow(dataset->sources, *first);
+    if (!*first || strcmp(before->name, rp_sources_borrow(dataset->sources, 0)->name) != 0)
+        return source->name;
+    return rp_arena_printf(arena, "%s%s", source->name[0] == '/' ? "/" : "./", source->name);
+}
+
 enum rp_code rp_dataset_dump(const struct rp_dataset *dataset, struct rp_arena *arena,
                              struct rp_dump *out, struct rp_err *err)
 {
     size_t n = rp_sources_count(dataset->sources);
     const char **names = RP_ARENA_NEW(arena, const char *, n + 1);
+    size_t first = 0;
 
     if (!names)
         return rp_err_nomem(err, "joining a dump folder");
     for (size_t i = 0; i < n; i++) {
         const struct rp_source *source = rp_sources_borrow(dataset->sources, i);
 
-        names[i] = source->found ? source->name : "";
+        names[i] = source->found ? name_again(dataset, i, &first, arena) : "";
+        if (!names[i])
+            return rp_err_nomem(err, "joining a dump folder");
     }
     return rp_dump_index(names, n, arena, out, err);
 }

@@ -168,12 +168,14 @@ static enum rp_code inlined(struct hlo_text *r)
    then stand there, and on their own a second time. */
 static bool has_bodies(const struct hlo_text *r)
 {
-    for (const char *s = r->at; s < r->end; s++) {
-        s = memmem(s, (size_t)(r->end - s), "=\n", 2);
-        if (!s)
-            return false;
-        for (s += 2; s < r->end && *s == ' '; s++)
-            ;
+    const char *line, *s = r->at;
+
+    while (s < r->end && (line = memchr(s, '\n', (size_t)(r->end - s)))) {
+        s = line + 1;
+        if (line == r->begin || line[-1] != '=')
+            continue;
+        while (s < r->end && *s == ' ')
+            s++;
         if (s < r->end && *s == '{')
             return true;
     }

@@ -304,6 +304,9 @@ enum rp_code hlo_put_literal(const struct hlo_put *put, uint32_t op)
         return RP_OK;
     shape = put->p->shape.at[op]; /* of the same type and size as the literal's */
     n = (size_t)rp_shape_elements(put->p, literal->shape);
+    if (n > literal->n) /* before memory is asked for: a value takes a byte at least */
+        return rp_err_set(put->err, RP_FORMAT, "a constant of %zu values in %zu bytes", n,
+                          literal->n);
     if (rp_shape_elements(put->p, shape) != (int64_t)n ||
         put->p->shapes.at[shape].elem != put->p->shapes.at[literal->shape].elem)
         shape = literal->shape;

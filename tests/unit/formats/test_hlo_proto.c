@@ -56,66 +56,64 @@ static void attribute_returns(const char *key, const char *value, const char *sh
     rp_program_free(p);
 }
 
+static const struct {
+    const char *key, *value, *shape, *opcode, *operands;
+} cases[] = {
+    {"dimensions", "{1,0}", "f32[4,4]", "transpose", "a"},
+    {"iota_dimension", "1", "f32[4,4]", "iota", ""},
+    {"slice", "{[0:2:1], [0:4:2]}", "f32[2,2]", "slice", "a"},
+    {"padding", "0_1x-2_3", "f32[5,5]", "pad", "a, b"},
+    {"padding", "0_1_0x2_3_1", "f32[5,5]", "pad", "a, b"},
+    {"window", "{size=2x2 stride=2x2 pad=0_1x0_1 rhs_reversal=1x0}", "f32[2,2]", "reduce-window",
+     "a, b"},
+    {"dim_labels", "b0f_0io->b0f", "f32[4,4]", "convolution", "a, b"},
+    {"feature_group_count", "4", "f32[4,4]", "convolution", "a, b"},
+    {"lhs_contracting_dims", "{0,1}", "f32[]", "dot", "a, b"},
+    {"operand_precision", "{highest,default}", "f32[4,4]", "dot", "a, b"},
+    {"algorithm", "dot_bf16_bf16_f32_x3", "f32[4,4]", "dot", "a, b"},
+    {"algorithm", "rng_philox", "f32[4,4]", "rng-bit-generator", "a"},
+    {"replica_groups", "{{0,1},{2,3}}", "f32[4,4]", "all-gather", "a"},
+    {"replica_groups", "[2,4]<=[4,2]T(1,0)", "f32[4,4]", "all-gather", "a"},
+    {"replica_groups", "[1,8]<=[8]", "f32[4,4]", "all-gather", "a"},
+    {"source_target_pairs", "{{0,1},{1,0}}", "f32[4,4]", "collective-permute", "a"},
+    {"use_global_device_ids", "true", "f32[4,4]", "all-gather", "a"},
+    {"channel_id", "17", "f32[4,4]", "all-gather", "a"},
+    {"direction", "GE", "pred[4,4]", "compare", "a, b"},
+    {"type", "TOTALORDER", "pred[4,4]", "compare", "a, b"},
+    {"epsilon", "1.001e-05", "f32[4,4]", "batch-norm-training", "a, b, b"},
+    {"custom_call_target", "\"te\\\"st\"", "f32[4,4]", "custom-call", "a"},
+    {"backend_config", "{\"a\":[1,2]}", "f32[4,4]", "custom-call", "a"},
+    {"api_version", "API_VERSION_TYPED_FFI", "f32[4,4]", "custom-call", "a"},
+    {"sharding", "{replicated}", "f32[4,4]", "negate", "a"},
+    {"sharding", "{maximal device=3}", "f32[4,4]", "negate", "a"},
+    {"sharding", "{devices=[2,1,4]<=[4,2]T(1,0) last_tile_dim_replicate}", "f32[4,4]", "negate",
+     "a"},
+    {"sharding", "{devices=[2,1]0,1 last_tile_dims={manual, replicated} shard_as 7}", "f32[4,4]",
+     "negate", "a"},
+    {"sharding", "{{manual}, {devices=[8]<=[8]}}", "f32[4,4]", "negate", "a"},
+    {"sharding", "{mesh[\"x\"=2], [{\"x\"}, {}]}", "f32[4,4]", "negate", "a"},
+    {"output_to_operand_aliasing", "{{0}: (0, {}), {1}: (0, {1})}", "f32[4,4]", "custom-call", "a"},
+    {"frontend_attributes", "{a=\"1\",b=\"x\"}", "f32[4,4]", "copy", "a"},
+    {"control-predecessors", "{%a, %b}", "f32[4,4]", "copy", "a"},
+    {"index_vector_dim", "1", "f32[4]", "gather", "a, i"},
+    {"transpose_a", "ADJOINT", "f32[4,4]", "triangular-solve", "a, b"},
+    {"lower", "true", "f32[4,4]", "cholesky", "a"},
+    {"fft_type", "RFFT", "f32[4,4]", "fft", "a"},
+    {"fft_type", "FFT", "f32[4,4]", "fft", "a"},
+    {"algorithm", "rng_default", "f32[4,4]", "rng-bit-generator", "a"},
+    {"feature_index", "0", "f32[4,4]", "batch-norm-training", "a, b, b"},
+    {"mantissa_bits", "0", "f32[4,4]", "reduce-precision", "a"},
+    {"dimensions", "{}", "f32[4,4]", "broadcast", "a"},
+    {"collapsed_slice_dims", "{}", "f32[4]", "gather", "a, i"},
+    {"slice", "{[0:2], [0:4]}", "f32[2,4]", "slice", "a"},
+    {"operand_layout_constraints", "{f32[4,4]{0,1}, s32[1]{0}}", "f32[4,4]", "custom-call", "a, i"},
+    {"exponent_bits", "5", "f32[4,4]", "reduce-precision", "a"},
+    {"sharding", "{devices=[2,1]<=[2]}", "f32[4,4]", "copy", "a"},
+    {"brand_new", "{x={y}}", "f32[4,4]", "copy", "a"},
+};
+
 static void attributes_return(void **state)
 {
-    static const struct {
-        const char *key, *value, *shape, *opcode, *operands;
-    } cases[] = {
-        {"dimensions", "{1,0}", "f32[4,4]", "transpose", "a"},
-        {"iota_dimension", "1", "f32[4,4]", "iota", ""},
-        {"slice", "{[0:2:1], [0:4:2]}", "f32[2,2]", "slice", "a"},
-        {"padding", "0_1x-2_3", "f32[5,5]", "pad", "a, b"},
-        {"padding", "0_1_0x2_3_1", "f32[5,5]", "pad", "a, b"},
-        {"window", "{size=2x2 stride=2x2 pad=0_1x0_1 rhs_reversal=1x0}", "f32[2,2]",
-         "reduce-window", "a, b"},
-        {"dim_labels", "b0f_0io->b0f", "f32[4,4]", "convolution", "a, b"},
-        {"feature_group_count", "4", "f32[4,4]", "convolution", "a, b"},
-        {"lhs_contracting_dims", "{0,1}", "f32[]", "dot", "a, b"},
-        {"operand_precision", "{highest,default}", "f32[4,4]", "dot", "a, b"},
-        {"algorithm", "dot_bf16_bf16_f32_x3", "f32[4,4]", "dot", "a, b"},
-        {"algorithm", "rng_philox", "f32[4,4]", "rng-bit-generator", "a"},
-        {"replica_groups", "{{0,1},{2,3}}", "f32[4,4]", "all-gather", "a"},
-        {"replica_groups", "[2,4]<=[4,2]T(1,0)", "f32[4,4]", "all-gather", "a"},
-        {"replica_groups", "[1,8]<=[8]", "f32[4,4]", "all-gather", "a"},
-        {"source_target_pairs", "{{0,1},{1,0}}", "f32[4,4]", "collective-permute", "a"},
-        {"use_global_device_ids", "true", "f32[4,4]", "all-gather", "a"},
-        {"channel_id", "17", "f32[4,4]", "all-gather", "a"},
-        {"direction", "GE", "pred[4,4]", "compare", "a, b"},
-        {"type", "TOTALORDER", "pred[4,4]", "compare", "a, b"},
-        {"epsilon", "1.001e-05", "f32[4,4]", "batch-norm-training", "a, b, b"},
-        {"custom_call_target", "\"te\\\"st\"", "f32[4,4]", "custom-call", "a"},
-        {"backend_config", "{\"a\":[1,2]}", "f32[4,4]", "custom-call", "a"},
-        {"api_version", "API_VERSION_TYPED_FFI", "f32[4,4]", "custom-call", "a"},
-        {"sharding", "{replicated}", "f32[4,4]", "negate", "a"},
-        {"sharding", "{maximal device=3}", "f32[4,4]", "negate", "a"},
-        {"sharding", "{devices=[2,1,4]<=[4,2]T(1,0) last_tile_dim_replicate}", "f32[4,4]", "negate",
-         "a"},
-        {"sharding", "{devices=[2,1]0,1 last_tile_dims={manual, replicated} shard_as 7}",
-         "f32[4,4]", "negate", "a"},
-        {"sharding", "{{manual}, {devices=[8]<=[8]}}", "f32[4,4]", "negate", "a"},
-        {"sharding", "{mesh[\"x\"=2], [{\"x\"}, {}]}", "f32[4,4]", "negate", "a"},
-        {"output_to_operand_aliasing", "{{0}: (0, {}), {1}: (0, {1})}", "f32[4,4]", "custom-call",
-         "a"},
-        {"frontend_attributes", "{a=\"1\",b=\"x\"}", "f32[4,4]", "copy", "a"},
-        {"control-predecessors", "{%a, %b}", "f32[4,4]", "copy", "a"},
-        {"index_vector_dim", "1", "f32[4]", "gather", "a, i"},
-        {"transpose_a", "ADJOINT", "f32[4,4]", "triangular-solve", "a, b"},
-        {"lower", "true", "f32[4,4]", "cholesky", "a"},
-        {"fft_type", "RFFT", "f32[4,4]", "fft", "a"},
-        {"fft_type", "FFT", "f32[4,4]", "fft", "a"},
-        {"algorithm", "rng_default", "f32[4,4]", "rng-bit-generator", "a"},
-        {"feature_index", "0", "f32[4,4]", "batch-norm-training", "a, b, b"},
-        {"mantissa_bits", "0", "f32[4,4]", "reduce-precision", "a"},
-        {"dimensions", "{}", "f32[4,4]", "broadcast", "a"},
-        {"collapsed_slice_dims", "{}", "f32[4]", "gather", "a, i"},
-        {"slice", "{[0:2], [0:4]}", "f32[2,4]", "slice", "a"},
-        {"operand_layout_constraints", "{f32[4,4]{0,1}, s32[1]{0}}", "f32[4,4]", "custom-call",
-         "a, i"},
-        {"exponent_bits", "5", "f32[4,4]", "reduce-precision", "a"},
-        {"sharding", "{devices=[2,1]<=[2]}", "f32[4,4]", "copy", "a"},
-        {"brand_new", "{x={y}}", "f32[4,4]", "copy", "a"},
-    };
-
     UNUSED_STATE(state);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         attribute_returns(cases[i].key, cases[i].value, cases[i].shape, cases[i].opcode,
@@ -322,13 +320,32 @@ static void the_schedule_is_the_order(void **state)
     rp_program_free(p);
 }
 
+static void refuses_constants_that_are_not_there(void **state)
+{
+    static const char text[] = "e { ROOT a = f32[1000000000000] constant(0) }";
+    struct rp_err err = RP_ERR_INIT;
+    struct rp_proto_writer w = {0};
+    struct rp_program *p;
+
+    UNUSED_STATE(state);
+    assert_ok(rp_hlo_text_parse(text, strlen(text), NULL, &p, &err), &err);
+    assert_code(rp_hlo_proto_write(p, &w, &err), RP_FORMAT);
+    assert_contains(err.text, "1000000000000 values in 1 bytes");
+    rp_proto_writer_release(&w);
+    rp_program_free(p);
+}
+
 int test_hlo_proto(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(attributes_return),         cmocka_unit_test(constants_return),
-        cmocka_unit_test(wrappers_are_found),        cmocka_unit_test(unknown_fields_are_kept),
-        cmocka_unit_test(donation_returns),          cmocka_unit_test(constants_keep_the_layout),
+        cmocka_unit_test(attributes_return),
+        cmocka_unit_test(constants_return),
+        cmocka_unit_test(wrappers_are_found),
+        cmocka_unit_test(unknown_fields_are_kept),
+        cmocka_unit_test(donation_returns),
+        cmocka_unit_test(constants_keep_the_layout),
         cmocka_unit_test(the_schedule_is_the_order),
+        cmocka_unit_test(refuses_constants_that_are_not_there),
     };
 
     return cmocka_run_group_tests_name("hlo_proto", tests, NULL, NULL);
