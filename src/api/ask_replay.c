@@ -2,6 +2,7 @@
 /* `replay`: run a captured program alone, on any engine, timed and checked. */
 #include "api/load_program.h"
 #include "api/question_row.h"
+#include "api/replay_bundle.h"
 #include "api/replay_engines.h"
 #include "api/replay_graph.h"
 #include "api/replay_profile.h"
@@ -195,7 +196,8 @@ static enum rp_code check_expected(const struct rp_session *s, const struct rp_s
         return rp_err_nomem(err, "comparing");
     root->checked = rp_settings_has(settings, "expect")
                         ? rp_arena_strdup(&result->arena, rp_settings_text(settings, "expect"))
-                        : "the recorded result";
+                    : s->bundle ? "the bundle"
+                                : "the recorded result";
     code = rp_session_expected(s, want, run->noutputs, err);
     if (code == RP_OK)
         code = compare_all(s, settings, run, want, result, err);
@@ -215,8 +217,7 @@ static enum rp_code check(const struct rp_session *s, const struct rp_settings *
         return check_engine(s, settings, how + 7, run, result, err);
     if (how && strcmp(how, "expected") != 0 && strcmp(how, "none") != 0)
         return rp_err_set(err, RP_USAGE, "--check takes 'expected', 'none' or 'engine:NAME'");
-    if (how ? !strcmp(how, "expected")
-            : rp_settings_has(settings, "expect") || s->snapshot.results.n)
+    if (how ? !strcmp(how, "expected") : s->expected.list.n || s->snapshot.results.n)
         return check_expected(s, settings, run, result, err);
     return RP_OK;
 }
@@ -370,9 +371,18 @@ static enum rp_code replay(struct rp_ctx *ctx, struct rp_session *s,
     struct rp_session_run run = {0};
     enum rp_code code;
 
+    if (s->bundle && !rp_settings_has(settings, "seed"))
+        options.seed = (uint64_t)s->bundle_seed;
+    if (s->bundle && !rp_settings_has(settings, "partitions"))
+        options.partitions = s->bundle_partitions;
     RP_TRY(run_options(ctx, s->arena, settings, &run, err));
     RP_TRY(choose(s, settings, &run, root, err));
     RP_TRY(rp_session_inputs(s, &options, root, err));
+    if (!strcmp(rp_settings_text(settings, "action"), "pack")) {
+        root->engine = root->choice = NULL;
+        rp_replay_no_times(root);
+        return rp_replay_pack(s, settings, result, err);
+    }
     choose_again(s, settings, &run, root);
     code = rp_session_execute(s, &run, err);
     if (code == RP_OK && s->graph)
@@ -409,25 +419,18 @@ static enum rp_code run_pair(struct rp_ctx *ctx, const struct rp_dataset *datase
     return code;
 }
 
-static enum rp_code run(struct rp_ctx *ctx, const struct rp_dataset *dataset,
-                        const struct rp_settings *settings, struct rp_result *result,
-                        struct rp_err *err)
+/* Source `at` of the dataset, alone or as the program of a bundle. */
+static enum rp_code run_source(struct rp_ctx *ctx, const struct rp_dataset *dataset, size_t at,
+                               const struct rp_opened_bundle *bundle,
+                               const struct rp_settings *settings, struct rp_result *result,
+                               struct rp_err *err)
 {
     struct rp_session s = {.arena = &result->arena};
     struct rp_replay *root = result->root;
     enum rp_code code;
 
-    if (!strcmp(rp_settings_text(settings, "action"), "engines"))
-        return rp_replay_list_engines(settings, result, err);
-    if (rp_settings_has(settings, "program") || rp_settings_has(settings, "data"))
-        return run_pair(ctx, dataset, settings, result, err);
-    if (!dataset)
-        return rp_err_set(err, RP_USAGE, "'replay' needs a program");
-    if (rp_dataset_count(dataset) != 1)
-        return rp_err_set(err, RP_USAGE, "'replay' runs one program, not %zu files",
-                          rp_dataset_count(dataset));
-    s.file = rp_dataset_borrow_name(dataset, 0);
-    RP_TRY(rp_load_program(dataset, 0, &s.import, err));
+    s.file = bundle ? dataset->given : rp_dataset_borrow_name(dataset, at);
+    RP_TRY(rp_load_program(dataset, at, &s.import, err));
     root->program = rp_arena_strdup(&result->arena, s.file);
     root->format = s.import.format->name;
     s.program = (struct rp_engine_program){
@@ -436,14 +439,60 @@ static enum rp_code run(struct rp_ctx *ctx, const struct rp_dataset *dataset,
                           : RP_OK;
     if (code == RP_OK && rp_replay_is_graph(&s))
         code = rp_replay_open_graph(&s, settings, err);
+    if (code == RP_OK && bundle)
+        code = rp_replay_load_bundle(dataset, bundle, &s, !rp_settings_has(settings, "inputs"),
+                                     !rp_settings_has(settings, "expect"), err);
     if (code == RP_OK)
         code = replay(ctx, &s, settings, result, err);
     rp_session_release(&s);
     return code;
 }
 
+static enum rp_code run_bundle(struct rp_ctx *ctx, const struct rp_dataset *dataset,
+                               size_t manifest, const struct rp_settings *settings,
+                               struct rp_result *result, struct rp_err *err)
+{
+    struct rp_opened_bundle o;
+    enum rp_code code = rp_replay_open_bundle(dataset, manifest, &result->arena, &o, err);
+
+    if (code == RP_OK)
+        code = rp_replay_check_program(dataset, &o, err);
+    if (code == RP_OK)
+        code = run_source(ctx, dataset, o.program, &o, settings, result, err);
+    rp_bundle_release(&o.bundle);
+    return code;
+}
+
+static enum rp_code run(struct rp_ctx *ctx, const struct rp_dataset *dataset,
+                        const struct rp_settings *settings, struct rp_result *result,
+                        struct rp_err *err)
+{
+    const char *action = rp_settings_text(settings, "action");
+    struct rp_replay *root = result->root;
+    size_t manifest;
+
+    root->rank = RP_ABSENT_I64;
+    if (!strcmp(action, "engines"))
+        return rp_replay_list_engines(settings, result, err);
+    if (!strcmp(action, "info") || !strcmp(action, "unpack")) {
+        rp_replay_no_times(root);
+        return strcmp(action, "info") ? rp_replay_unpack(dataset, settings, result, err)
+                                      : rp_replay_bundle_info(dataset, result, err);
+    }
+    if (rp_settings_has(settings, "program") || rp_settings_has(settings, "data"))
+        return run_pair(ctx, dataset, settings, result, err);
+    if (!dataset)
+        return rp_err_set(err, RP_USAGE, "'replay' needs a program");
+    if (rp_replay_is_bundle(dataset, &manifest) && dataset->ngiven == 1)
+        return run_bundle(ctx, dataset, manifest, settings, result, err);
+    if (rp_dataset_count(dataset) != 1)
+        return rp_err_set(err, RP_USAGE, "'replay' runs one program, not %zu files",
+                          rp_dataset_count(dataset));
+    return run_source(ctx, dataset, 0, NULL, settings, result, err);
+}
+
 static const struct rp_option options[] = {
-    {"action", 0, RP_OPT_CHOICE, "run|engines", "run",
+    {"action", 0, RP_OPT_CHOICE, "run|pack|unpack|info|engines", "run",
      "what to do; may stand as the first word instead", 0},
     {"engine", 'e', RP_OPT_TEXT, "NAME", "auto", "what runs it; 'replay engines' lists them", 0},
     {"program", 'p', RP_OPT_PATH, "FILE", NULL, "of BladeDISC's pair: the .input", 0},
@@ -459,7 +508,11 @@ static const struct rp_option options[] = {
     {"rtol", 0, RP_OPT_TEXT, "X", NULL, "relative tolerance; by the type where it is not given", 0},
     {"ulp", 0, RP_OPT_INT, "N", NULL, "elements so many steps of their type apart are right", 0},
     {"nan-differs", 0, RP_OPT_FLAG, NULL, NULL, "count NaN as wrong even where NaN is expected", 0},
-    {"save", 0, RP_OPT_PATH, "FILE", NULL, "write the outputs as .npz", 0},
+    {"save", 0, RP_OPT_PATH, "FILE", NULL,
+     "write the outputs as .npz; with 'pack' the bundle, with 'unpack' into this folder", 0},
+    {"redact", 0, RP_OPT_FLAG, NULL, NULL,
+     "with 'pack': leave out the values of inputs, outputs and large constants", 0},
+    {"rank", 0, RP_OPT_INT, "N", NULL, "with 'pack': the rank that it was captured on", 0},
     {"iters", 'n', RP_OPT_INT, "N", "0", "how many runs count; 0: as many as --time allows", 0},
     {"time", 0, RP_OPT_DURATION, "T", "1s", "for how long to run", 0},
     {"warmup", 0, RP_OPT_INT, "N", NULL, "runs before those; until times are stable", 0},
