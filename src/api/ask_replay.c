@@ -2,7 +2,9 @@
 /* `replay`: run a captured program alone, on any engine, timed and checked. */
 #include "api/load_program.h"
 #include "api/question_row.h"
+#include "api/replay_attach.h"
 #include "api/replay_bundle.h"
+#include "api/replay_compare.h"
 #include "api/replay_engines.h"
 #include "api/replay_graph.h"
 #include "api/replay_profile.h"
@@ -310,6 +312,8 @@ static enum rp_code report(const struct rp_session *s, const struct rp_settings 
     if (to)
         RP_TRY(save(run, to, err));
     RP_TRY(check(s, settings, run, result, err));
+    if (rp_settings_has(settings, "compare"))
+        RP_TRY(rp_replay_compare(rp_settings_text(settings, "compare"), &result->arena, root, err));
     if (run->options.profile)
         return instructions(run, rp_settings_int(settings, "profile"), result, err);
     return RP_OK;
@@ -347,7 +351,8 @@ static enum rp_code run_options(struct rp_ctx *ctx, struct rp_arena *arena,
                                              .cold = rp_settings_flag(settings, "cold")};
     run->options.threads = rp_pool_threads(ctx->pool);
     run->options.profile = rp_settings_has(settings, "profile");
-    run->options.in_process = rp_settings_flag(settings, "in-process");
+    run->options.in_process =
+        rp_settings_flag(settings, "in-process") || rp_settings_flag(settings, "wait-attach");
     RP_TRY(plugin_options(arena, settings, run, err));
     if (run->timing.iterations && !rp_settings_has(settings, "time"))
         run->timing.time_ns = 0; /* as many as were asked for, however long they take */
@@ -384,6 +389,8 @@ static enum rp_code replay(struct rp_ctx *ctx, struct rp_session *s,
         return rp_replay_pack(s, settings, result, err);
     }
     choose_again(s, settings, &run, root);
+    if (rp_settings_flag(settings, "wait-attach"))
+        RP_TRY(rp_replay_wait_attach(err));
     code = rp_session_execute(s, &run, err);
     if (code == RP_OK && s->graph)
         rp_replay_graph_outputs(s, run.outputs, run.noutputs);
@@ -518,6 +525,10 @@ static const struct rp_option options[] = {
     {"warmup", 0, RP_OPT_INT, "N", NULL, "runs before those; until times are stable", 0},
     {"cold", 0, RP_OPT_FLAG, NULL, NULL, "empty the caches before each run", 0},
     {"profile", 0, RP_OPT_INT, "N", NULL, "also show the N instructions that take longest", 0},
+    {"compare", 0, RP_OPT_PATH, "FILE", NULL,
+     "with the --json of an earlier replay: faster, slower or no difference", 0},
+    {"wait-attach", 0, RP_OPT_FLAG, NULL, NULL,
+     "print the process's number and wait for a debugger or profiler", 0},
     {"partitions", 0, RP_OPT_INT, "N", "0", "run so many; 0: as many as the program says", 0},
     {"plugin", 0, RP_OPT_PATH, "FILE", NULL, "a PJRT plugin: the same as --engine pjrt:FILE", 0},
     {"plugin-option", 0, RP_OPT_TEXT, "NAME=VALUE", NULL,

@@ -82,6 +82,22 @@ static const struct rp_field file_fields[] = {
     RP_FIELD_END};
 static const struct rp_type file_type = {"file", sizeof(struct rp_replay_file), file_fields, NULL};
 
+static const struct rp_field compared_fields[] = {
+    RP_FIELD(struct rp_replay_compared, with, STR, NONE, "with", "the earlier answer", RP_SHORTEN),
+    RP_FIELD(struct rp_replay_compared, engine, STR, NONE, "on", "the engine it was measured on",
+             0),
+    RP_FIELD(struct rp_replay_compared, p50, I64, NS, "median then", "of its runs", 0),
+    RP_FIELD(struct rp_replay_compared, n, I64, COUNT, "runs then", "that were counted", 0),
+    RP_FIELD(struct rp_replay_compared, change, F64, RATIO, "change",
+             "this median over that one, less one", 0),
+    RP_FIELD(struct rp_replay_compared, p_value, F64, NONE, "p",
+             "how likely such a difference is by chance", 0),
+    RP_FIELD(struct rp_replay_compared, verdict, STR, NONE, "verdict",
+             "faster or slower where p is below 0.05, else no difference", 0),
+    RP_FIELD_END};
+static const struct rp_type compared_type = {"compared", sizeof(struct rp_replay_compared),
+                                             compared_fields, NULL};
+
 static const struct rp_field fields[] = {
     RP_FIELD(struct rp_replay, program, STR, NONE, "program", "the file", RP_SHORTEN),
     RP_FIELD(struct rp_replay, format, STR, NONE, "format", "what was read", 0),
@@ -109,6 +125,8 @@ static const struct rp_field fields[] = {
                   "where the time goes, with --profile", 0),
     RP_FIELD_LIST(struct rp_replay, engines, &engine_type, "engines",
                   "with the word 'engines': what can run programs here", 0),
+    RP_FIELD_LIST(struct rp_replay, compared, &compared_type, "compared",
+                  "with --compare: an earlier answer", 0),
     RP_FIELD_LIST(struct rp_replay, files, &file_type, "files", "of a bundle", 0),
     RP_FIELD_LIST(struct rp_replay, warnings, &rp_type_string, "warnings", "what to know", RP_WARN),
     RP_FIELD_END};

@@ -31,6 +31,11 @@ struct rp_replay_engine {
     const char *name, *found, *summary, *get;
     bool present;
 };
+struct rp_replay_compared { /* with an earlier answer */
+    const char *with, *engine, *verdict;
+    int64_t p50, n;
+    double change, p_value;
+};
 struct rp_replay_file { /* of a bundle */
     const char *path, *holds, *type, *sha256;
     int64_t bytes;
@@ -41,11 +46,12 @@ struct rp_replay {
     const char *bundle, *packed_by, *flags; /* of pack, unpack and info */
     int64_t rank, partitions, compile_ns, upload_ns, first_ns;
     struct rp_replay_times run_ns;
-    size_t noutputs, ninstructions, nengines, nfiles, nwarnings;
+    size_t noutputs, ninstructions, nengines, nfiles, ncompared, nwarnings;
     struct rp_replay_output *outputs;
     struct rp_replay_op *instructions;
     struct rp_replay_engine *engines;
     struct rp_replay_file *files;
+    struct rp_replay_compared *compared;
     const char **warnings;
     bool ok;
 };
