@@ -314,6 +314,8 @@ static enum rp_code report(const struct rp_session *s, const struct rp_settings 
     RP_TRY(check(s, settings, run, result, err));
     if (rp_settings_has(settings, "compare"))
         RP_TRY(rp_replay_compare(rp_settings_text(settings, "compare"), &result->arena, root, err));
+    if (rp_settings_has(settings, "trace"))
+        RP_TRY(rp_replay_trace(run, rp_settings_text(settings, "trace"), result, err));
     if (run->options.profile)
         return instructions(run, rp_settings_int(settings, "profile"), result, err);
     return RP_OK;
@@ -525,6 +527,8 @@ static const struct rp_option options[] = {
     {"warmup", 0, RP_OPT_INT, "N", NULL, "runs before those; until times are stable", 0},
     {"cold", 0, RP_OPT_FLAG, NULL, NULL, "empty the caches before each run", 0},
     {"profile", 0, RP_OPT_INT, "N", NULL, "also show the N instructions that take longest", 0},
+    {"trace", 0, RP_OPT_PATH, "FILE", NULL,
+     "also write some more runs as a trace: .rpt, .json or .json.gz", 0},
     {"compare", 0, RP_OPT_PATH, "FILE", NULL,
      "with the --json of an earlier replay: faster, slower or no difference", 0},
     {"wait-attach", 0, RP_OPT_FLAG, NULL, NULL,
