@@ -121,7 +121,7 @@ enum rp_code rp_replay_compare(const char *path, struct rp_arena *arena, struct 
     RP_TRY(read_file(path, &old, err));
     c->with = rp_arena_strdup(arena, path);
     c->engine = rp_arena_strdup(arena, old.engine);
-    c->p50 = old.times.p50;
+    c->p50_ns = old.times.p50;
     c->n = old.times.n;
     c->change = (double)root->run_ns.p50 / (double)old.times.p50 - 1;
     c->p_value = rp_replay_p_value(&root->run_ns, &old.times);

@@ -86,7 +86,7 @@ static const struct rp_field compared_fields[] = {
     RP_FIELD(struct rp_replay_compared, with, STR, NONE, "with", "the earlier answer", RP_SHORTEN),
     RP_FIELD(struct rp_replay_compared, engine, STR, NONE, "on", "the engine it was measured on",
              0),
-    RP_FIELD(struct rp_replay_compared, p50, I64, NS, "median then", "of its runs", 0),
+    RP_FIELD(struct rp_replay_compared, p50_ns, I64, NS, "median then", "of its runs", 0),
     RP_FIELD(struct rp_replay_compared, n, I64, COUNT, "runs then", "that were counted", 0),
     RP_FIELD(struct rp_replay_compared, change, F64, RATIO, "change",
              "this median over that one, less one", 0),

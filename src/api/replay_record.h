@@ -33,7 +33,7 @@ struct rp_replay_engine {
 };
 struct rp_replay_compared { /* with an earlier answer */
     const char *with, *engine, *verdict;
-    int64_t p50, n;
+    int64_t p50_ns, n;
     double change, p_value;
 };
 struct rp_replay_file { /* of a bundle */
