@@ -123,10 +123,10 @@ enum rp_code rp_replay_compare(const char *path, struct rp_arena *arena, struct 
     c->engine = rp_arena_strdup(arena, old.engine);
     c->p50_ns = old.times.p50;
     c->n = old.times.n;
-    c->change = (double)root->run_ns.p50 / (double)old.times.p50 - 1;
+    c->change_ratio = (double)root->run_ns.p50 / (double)old.times.p50 - 1;
     c->p_value = rp_replay_p_value(&root->run_ns, &old.times);
     significant = c->p_value < SIGNIFICANT;
-    c->verdict = !significant ? "no difference" : c->change < 0 ? "faster" : "slower";
+    c->verdict = !significant ? "no difference" : c->change_ratio < 0 ? "faster" : "slower";
     root->compared = c;
     root->ncompared = 1;
     return RP_OK;

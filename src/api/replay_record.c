@@ -88,7 +88,7 @@ static const struct rp_field compared_fields[] = {
              0),
     RP_FIELD(struct rp_replay_compared, p50_ns, I64, NS, "median then", "of its runs", 0),
     RP_FIELD(struct rp_replay_compared, n, I64, COUNT, "runs then", "that were counted", 0),
-    RP_FIELD(struct rp_replay_compared, change, F64, RATIO, "change",
+    RP_FIELD(struct rp_replay_compared, change_ratio, F64, RATIO, "change",
              "this median over that one, less one", 0),
     RP_FIELD(struct rp_replay_compared, p_value, F64, NONE, "p",
              "how likely such a difference is by chance", 0),

@@ -34,7 +34,7 @@ struct rp_replay_engine {
 struct rp_replay_compared { /* with an earlier answer */
     const char *with, *engine, *verdict;
     int64_t p50_ns, n;
-    double change, p_value;
+    double change_ratio, p_value;
 };
 struct rp_replay_file { /* of a bundle */
     const char *path, *holds, *type, *sha256;
