@@ -2,6 +2,9 @@
 /* `replay`: run a captured program alone, on any engine, timed and checked. */
 #include "api/load_program.h"
 #include "api/question_row.h"
+#include "api/replay_attach.h"
+#include "api/replay_bundle.h"
+#include "api/replay_compare.h"
 #include "api/replay_engines.h"
 #include "api/replay_graph.h"
 #include "api/replay_profile.h"
@@ -145,15 +148,27 @@ static enum rp_code tolerance_of(const struct rp_settings *settings, struct rp_t
 
 /* ---- checking ---- */
 
-static enum rp_code compare_all(const struct rp_session *s, const struct rp_settings *settings,
-                                const struct rp_session_run *run, struct rp_tensor *const *want,
-                                struct rp_result *result, struct rp_err *err)
+/* XLA for NVIDIA's GPUs multiplies f32 as TF32 unless the program asks for more. */
+static bool on_gpu(const struct rp_executable *exe)
+{
+    return exe && (strstr(exe->device, "(cuda)") || strstr(exe->device, "(gpu)"));
+}
+
+/* other: what gave `want`, or NULL where that is a file. */
+static enum rp_code compare_all(const struct rp_settings *settings,
+                                const struct rp_session_run *run, const struct rp_executable *other,
+                                struct rp_tensor *const *want, struct rp_result *result,
+                                struct rp_err *err)
 {
     struct rp_replay *root = result->root;
     struct rp_tolerance tolerance;
 
-    (void)s;
     RP_TRY(tolerance_of(settings, &tolerance, err));
+    tolerance.tf32 = on_gpu(run->exe) || on_gpu(other);
+    if (tolerance.tf32)
+        root->checked = rp_arena_printf(
+            &result->arena, "%s, f32 as TF32 (a GPU takes ten bits of it into products)",
+            root->checked);
     for (size_t i = 0; i < run->noutputs; i++) {
         judge(&result->arena, run->outputs[i], want[i], &tolerance, &root->outputs[i]);
         root->ok &= root->outputs[i].ok;
@@ -178,7 +193,7 @@ static enum rp_code check_engine(const struct rp_session *s, const struct rp_set
         code = rp_err_set(err, RP_FORMAT, "engine '%s' gives %zu outputs instead of %zu", name,
                           other.noutputs, run->noutputs);
     if (code == RP_OK)
-        code = compare_all(s, settings, run, other.outputs, result, err);
+        code = compare_all(settings, run, other.exe, other.outputs, result, err);
     rp_session_run_release(&other);
     return code;
 }
@@ -195,10 +210,11 @@ static enum rp_code check_expected(const struct rp_session *s, const struct rp_s
         return rp_err_nomem(err, "comparing");
     root->checked = rp_settings_has(settings, "expect")
                         ? rp_arena_strdup(&result->arena, rp_settings_text(settings, "expect"))
-                        : "the recorded result";
+                    : s->bundle ? "the bundle"
+                                : "the recorded result";
     code = rp_session_expected(s, want, run->noutputs, err);
     if (code == RP_OK)
-        code = compare_all(s, settings, run, want, result, err);
+        code = compare_all(settings, run, NULL, want, result, err);
     for (size_t i = 0; i < run->noutputs; i++)
         rp_tensor_drop(want[i]);
     free(want);
@@ -215,8 +231,7 @@ static enum rp_code check(const struct rp_session *s, const struct rp_settings *
         return check_engine(s, settings, how + 7, run, result, err);
     if (how && strcmp(how, "expected") != 0 && strcmp(how, "none") != 0)
         return rp_err_set(err, RP_USAGE, "--check takes 'expected', 'none' or 'engine:NAME'");
-    if (how ? !strcmp(how, "expected")
-            : rp_settings_has(settings, "expect") || s->snapshot.results.n)
+    if (how ? !strcmp(how, "expected") : s->expected.list.n || s->snapshot.results.n)
         return check_expected(s, settings, run, result, err);
     return RP_OK;
 }
@@ -309,6 +324,10 @@ static enum rp_code report(const struct rp_session *s, const struct rp_settings 
     if (to)
         RP_TRY(save(run, to, err));
     RP_TRY(check(s, settings, run, result, err));
+    if (rp_settings_has(settings, "compare"))
+        RP_TRY(rp_replay_compare(rp_settings_text(settings, "compare"), &result->arena, root, err));
+    if (rp_settings_has(settings, "trace"))
+        RP_TRY(rp_replay_trace(run, rp_settings_text(settings, "trace"), result, err));
     if (run->options.profile)
         return instructions(run, rp_settings_int(settings, "profile"), result, err);
     return RP_OK;
@@ -346,7 +365,8 @@ static enum rp_code run_options(struct rp_ctx *ctx, struct rp_arena *arena,
                                              .cold = rp_settings_flag(settings, "cold")};
     run->options.threads = rp_pool_threads(ctx->pool);
     run->options.profile = rp_settings_has(settings, "profile");
-    run->options.in_process = rp_settings_flag(settings, "in-process");
+    run->options.in_process =
+        rp_settings_flag(settings, "in-process") || rp_settings_flag(settings, "wait-attach");
     RP_TRY(plugin_options(arena, settings, run, err));
     if (run->timing.iterations && !rp_settings_has(settings, "time"))
         run->timing.time_ns = 0; /* as many as were asked for, however long they take */
@@ -370,10 +390,21 @@ static enum rp_code replay(struct rp_ctx *ctx, struct rp_session *s,
     struct rp_session_run run = {0};
     enum rp_code code;
 
+    if (s->bundle && !rp_settings_has(settings, "seed"))
+        options.seed = (uint64_t)s->bundle_seed;
+    if (s->bundle && !rp_settings_has(settings, "partitions"))
+        options.partitions = s->bundle_partitions;
     RP_TRY(run_options(ctx, s->arena, settings, &run, err));
     RP_TRY(choose(s, settings, &run, root, err));
     RP_TRY(rp_session_inputs(s, &options, root, err));
+    if (!strcmp(rp_settings_text(settings, "action"), "pack")) {
+        root->engine = root->choice = NULL;
+        rp_replay_no_times(root);
+        return rp_replay_pack(s, settings, result, err);
+    }
     choose_again(s, settings, &run, root);
+    if (rp_settings_flag(settings, "wait-attach"))
+        RP_TRY(rp_replay_wait_attach(err));
     code = rp_session_execute(s, &run, err);
     if (code == RP_OK && s->graph)
         rp_replay_graph_outputs(s, run.outputs, run.noutputs);
@@ -409,25 +440,18 @@ static enum rp_code run_pair(struct rp_ctx *ctx, const struct rp_dataset *datase
     return code;
 }
 
-static enum rp_code run(struct rp_ctx *ctx, const struct rp_dataset *dataset,
-                        const struct rp_settings *settings, struct rp_result *result,
-                        struct rp_err *err)
+/* Source `at` of the dataset, alone or as the program of a bundle. */
+static enum rp_code run_source(struct rp_ctx *ctx, const struct rp_dataset *dataset, size_t at,
+                               const struct rp_opened_bundle *bundle,
+                               const struct rp_settings *settings, struct rp_result *result,
+                               struct rp_err *err)
 {
     struct rp_session s = {.arena = &result->arena};
     struct rp_replay *root = result->root;
     enum rp_code code;
 
-    if (!strcmp(rp_settings_text(settings, "action"), "engines"))
-        return rp_replay_list_engines(settings, result, err);
-    if (rp_settings_has(settings, "program") || rp_settings_has(settings, "data"))
-        return run_pair(ctx, dataset, settings, result, err);
-    if (!dataset)
-        return rp_err_set(err, RP_USAGE, "'replay' needs a program");
-    if (rp_dataset_count(dataset) != 1)
-        return rp_err_set(err, RP_USAGE, "'replay' runs one program, not %zu files",
-                          rp_dataset_count(dataset));
-    s.file = rp_dataset_borrow_name(dataset, 0);
-    RP_TRY(rp_load_program(dataset, 0, &s.import, err));
+    s.file = bundle ? dataset->given : rp_dataset_borrow_name(dataset, at);
+    RP_TRY(rp_load_program(dataset, at, &s.import, err));
     root->program = rp_arena_strdup(&result->arena, s.file);
     root->format = s.import.format->name;
     s.program = (struct rp_engine_program){
@@ -436,14 +460,60 @@ static enum rp_code run(struct rp_ctx *ctx, const struct rp_dataset *dataset,
                           : RP_OK;
     if (code == RP_OK && rp_replay_is_graph(&s))
         code = rp_replay_open_graph(&s, settings, err);
+    if (code == RP_OK && bundle)
+        code = rp_replay_load_bundle(dataset, bundle, &s, !rp_settings_has(settings, "inputs"),
+                                     !rp_settings_has(settings, "expect"), err);
     if (code == RP_OK)
         code = replay(ctx, &s, settings, result, err);
     rp_session_release(&s);
     return code;
 }
 
+static enum rp_code run_bundle(struct rp_ctx *ctx, const struct rp_dataset *dataset,
+                               size_t manifest, const struct rp_settings *settings,
+                               struct rp_result *result, struct rp_err *err)
+{
+    struct rp_opened_bundle o;
+    enum rp_code code = rp_replay_open_bundle(dataset, manifest, &result->arena, &o, err);
+
+    if (code == RP_OK)
+        code = rp_replay_check_program(dataset, &o, err);
+    if (code == RP_OK)
+        code = run_source(ctx, dataset, o.program, &o, settings, result, err);
+    rp_bundle_release(&o.bundle);
+    return code;
+}
+
+static enum rp_code run(struct rp_ctx *ctx, const struct rp_dataset *dataset,
+                        const struct rp_settings *settings, struct rp_result *result,
+                        struct rp_err *err)
+{
+    const char *action = rp_settings_text(settings, "action");
+    struct rp_replay *root = result->root;
+    size_t manifest;
+
+    root->rank = RP_ABSENT_I64;
+    if (!strcmp(action, "engines"))
+        return rp_replay_list_engines(settings, result, err);
+    if (!strcmp(action, "info") || !strcmp(action, "unpack")) {
+        rp_replay_no_times(root);
+        return strcmp(action, "info") ? rp_replay_unpack(dataset, settings, result, err)
+                                      : rp_replay_bundle_info(dataset, result, err);
+    }
+    if (rp_settings_has(settings, "program") || rp_settings_has(settings, "data"))
+        return run_pair(ctx, dataset, settings, result, err);
+    if (!dataset)
+        return rp_err_set(err, RP_USAGE, "'replay' needs a program");
+    if (rp_replay_is_bundle(dataset, &manifest) && dataset->ngiven == 1)
+        return run_bundle(ctx, dataset, manifest, settings, result, err);
+    if (rp_dataset_count(dataset) != 1)
+        return rp_err_set(err, RP_USAGE, "'replay' runs one program, not %zu files",
+                          rp_dataset_count(dataset));
+    return run_source(ctx, dataset, 0, NULL, settings, result, err);
+}
+
 static const struct rp_option options[] = {
-    {"action", 0, RP_OPT_CHOICE, "run|engines", "run",
+    {"action", 0, RP_OPT_CHOICE, "run|pack|unpack|info|engines", "run",
      "what to do; may stand as the first word instead", 0},
     {"engine", 'e', RP_OPT_TEXT, "NAME", "auto", "what runs it; 'replay engines' lists them", 0},
     {"program", 'p', RP_OPT_PATH, "FILE", NULL, "of BladeDISC's pair: the .input", 0},
@@ -459,12 +529,22 @@ static const struct rp_option options[] = {
     {"rtol", 0, RP_OPT_TEXT, "X", NULL, "relative tolerance; by the type where it is not given", 0},
     {"ulp", 0, RP_OPT_INT, "N", NULL, "elements so many steps of their type apart are right", 0},
     {"nan-differs", 0, RP_OPT_FLAG, NULL, NULL, "count NaN as wrong even where NaN is expected", 0},
-    {"save", 0, RP_OPT_PATH, "FILE", NULL, "write the outputs as .npz", 0},
+    {"save", 0, RP_OPT_PATH, "FILE", NULL,
+     "write the outputs as .npz; with 'pack' the bundle, with 'unpack' into this folder", 0},
+    {"redact", 0, RP_OPT_FLAG, NULL, NULL,
+     "with 'pack': leave out the values of inputs, outputs and large constants", 0},
+    {"rank", 0, RP_OPT_INT, "N", NULL, "with 'pack': the rank that it was captured on", 0},
     {"iters", 'n', RP_OPT_INT, "N", "0", "how many runs count; 0: as many as --time allows", 0},
     {"time", 0, RP_OPT_DURATION, "T", "1s", "for how long to run", 0},
     {"warmup", 0, RP_OPT_INT, "N", NULL, "runs before those; until times are stable", 0},
     {"cold", 0, RP_OPT_FLAG, NULL, NULL, "empty the caches before each run", 0},
     {"profile", 0, RP_OPT_INT, "N", NULL, "also show the N instructions that take longest", 0},
+    {"trace", 0, RP_OPT_PATH, "FILE", NULL,
+     "also write some more runs as a trace: .rpt, .json or .json.gz", 0},
+    {"compare", 0, RP_OPT_PATH, "FILE", NULL,
+     "with the --json of an earlier replay: faster, slower or no difference", 0},
+    {"wait-attach", 0, RP_OPT_FLAG, NULL, NULL,
+     "print the process's number and wait for a debugger or profiler", 0},
     {"partitions", 0, RP_OPT_INT, "N", "0", "run so many; 0: as many as the program says", 0},
     {"plugin", 0, RP_OPT_PATH, "FILE", NULL, "a PJRT plugin: the same as --engine pjrt:FILE", 0},
     {"plugin-option", 0, RP_OPT_TEXT, "NAME=VALUE", NULL,

@@ -81,17 +81,6 @@ static enum rp_code fill(const struct rp_plugins *plugins, struct listing *to, s
     return RP_OK;
 }
 
-/* Nothing ran. */
-static void put_no_times(struct rp_replay *root)
-{
-    struct rp_replay_times *t = &root->run_ns;
-
-    root->partitions = root->compile_ns = root->upload_ns = root->first_ns = RP_ABSENT_I64;
-    t->min = t->p50 = t->p90 = t->p99 = t->max = t->mean = t->p50_low = t->p50_high = t->n =
-        t->warmups = RP_ABSENT_I64;
-    root->ok = true;
-}
-
 enum rp_code rp_replay_list_engines(const struct rp_settings *settings, struct rp_result *result,
                                     struct rp_err *err)
 {
@@ -114,6 +103,6 @@ enum rp_code rp_replay_list_engines(const struct rp_settings *settings, struct r
     rp_plugins_release(&plugins);
     root->engines = list.rows;
     root->nengines = list.n;
-    put_no_times(root);
+    rp_replay_no_times(root);
     return code;
 }

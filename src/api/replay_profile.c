@@ -6,6 +6,9 @@
  */
 #include "api/replay_profile.h"
 
+#include "api/replay_spans.h"
+#include "formats/writers.h"
+
 #include "explain/trace_top.h"
 #include "formats/formats.h"
 
@@ -52,23 +55,55 @@ static enum rp_code from_trace(const struct rp_trace *trace, int64_t most, struc
     return RP_OK;
 }
 
+/* The trace of some runs that the engine's own profiler gave; the caller releases the import. */
+static enum rp_code engine_trace(const struct rp_session_run *run, struct rp_import *import,
+                                 uint8_t **bytes, struct rp_err *err)
+{
+    struct rp_input *in = NULL;
+    size_t n = 0;
+
+    RP_TRY(run->exe->engine->profile(run->exe, PROFILED_RUNS, bytes, &n, err));
+    RP_TRY(rp_input_open_memory("the engine's profile", *bytes, n, NULL, &in, err));
+    RP_TRY(rp_format_read(in, NULL, import, err));
+    if (!import->trace)
+        return rp_err_set(err, RP_FORMAT, "the engine's profile is no trace");
+    return RP_OK;
+}
+
 enum rp_code rp_replay_profile(const struct rp_session_run *run, int64_t most,
                                struct rp_result *result, struct rp_err *err)
 {
     struct rp_import import = RP_IMPORT_INIT;
-    struct rp_input *in = NULL;
     uint8_t *bytes = NULL;
-    enum rp_code code;
-    size_t n = 0;
+    enum rp_code code = engine_trace(run, &import, &bytes, err);
 
-    RP_TRY(run->exe->engine->profile(run->exe, PROFILED_RUNS, &bytes, &n, err));
-    code = rp_input_open_memory("the engine's profile", bytes, n, NULL, &in, err);
-    if (code == RP_OK)
-        code = rp_format_read(in, NULL, &import, err);
-    if (code == RP_OK && !import.trace)
-        code = rp_err_set(err, RP_FORMAT, "the engine's profile is no trace");
     if (code == RP_OK)
         code = from_trace(import.trace, most, result, err);
+    rp_import_release(&import);
+    free(bytes);
+    return code;
+}
+
+enum rp_code rp_replay_trace(const struct rp_session_run *run, const char *path,
+                             struct rp_result *result, struct rp_err *err)
+{
+    struct rp_import import = RP_IMPORT_INIT;
+    const struct rp_writer *writer;
+    uint8_t *bytes = NULL;
+    enum rp_code code;
+
+    RP_TRY(rp_writer_for(NULL, path, &writer, err));
+    if (!writer->write)
+        return rp_err_set(err, RP_USAGE, "'%s': a format of programs, not of traces", path);
+    if (run->exe->engine->spans)
+        code = rp_replay_spans(run, PROFILED_RUNS, &import.trace, result, err);
+    else if (run->exe->engine->profile)
+        code = engine_trace(run, &import, &bytes, err);
+    else
+        code = rp_err_set(err, RP_UNSUPPORTED, "engine '%s' keeps no times of instructions",
+                          run->exe->engine->name);
+    if (code == RP_OK)
+        code = writer->write(import.trace, path, NULL, err);
     rp_import_release(&import);
     free(bytes);
     return code;

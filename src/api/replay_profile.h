@@ -8,4 +8,8 @@
 enum rp_code rp_replay_profile(const struct rp_session_run *run, int64_t most,
                                struct rp_result *result, struct rp_err *err);
 
+/* Some more runs, instruction by instruction, written as a trace; the format is by the ending. */
+enum rp_code rp_replay_trace(const struct rp_session_run *run, const char *path,
+                             struct rp_result *result, struct rp_err *err);
+
 #endif

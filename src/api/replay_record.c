@@ -72,9 +72,40 @@ static const struct rp_field engine_fields[] = {
 static const struct rp_type engine_type = {"engine", sizeof(struct rp_replay_engine), engine_fields,
                                            NULL};
 
+static const struct rp_field file_fields[] = {
+    RP_FIELD(struct rp_replay_file, path, STR, NONE, "member", "of the tar", RP_SHORTEN),
+    RP_FIELD(struct rp_replay_file, holds, STR, NONE, "holds", "the program, or which arrays", 0),
+    RP_FIELD(struct rp_replay_file, type, STR, NONE, "type", "of the arrays", 0),
+    RP_FIELD(struct rp_replay_file, bytes, I64, BYTES, "size", "its bytes", 0),
+    RP_FIELD(struct rp_replay_file, sha256, STR, NONE, NULL, "SHA-256 by the manifest", 0),
+    RP_FIELD(struct rp_replay_file, ok, BOOL, NONE, "whole", "its bytes have that checksum", 0),
+    RP_FIELD_END};
+static const struct rp_type file_type = {"file", sizeof(struct rp_replay_file), file_fields, NULL};
+
+static const struct rp_field compared_fields[] = {
+    RP_FIELD(struct rp_replay_compared, with, STR, NONE, "with", "the earlier answer", RP_SHORTEN),
+    RP_FIELD(struct rp_replay_compared, engine, STR, NONE, "on", "the engine it was measured on",
+             0),
+    RP_FIELD(struct rp_replay_compared, p50_ns, I64, NS, "median then", "of its runs", 0),
+    RP_FIELD(struct rp_replay_compared, n, I64, COUNT, "runs then", "that were counted", 0),
+    RP_FIELD(struct rp_replay_compared, change_ratio, F64, RATIO, "change",
+             "this median over that one, less one", 0),
+    RP_FIELD(struct rp_replay_compared, p_value, F64, NONE, "p",
+             "how likely such a difference is by chance", 0),
+    RP_FIELD(struct rp_replay_compared, verdict, STR, NONE, "verdict",
+             "faster or slower where p is below 0.05, else no difference", 0),
+    RP_FIELD_END};
+static const struct rp_type compared_type = {"compared", sizeof(struct rp_replay_compared),
+                                             compared_fields, NULL};
+
 static const struct rp_field fields[] = {
     RP_FIELD(struct rp_replay, program, STR, NONE, "program", "the file", RP_SHORTEN),
     RP_FIELD(struct rp_replay, format, STR, NONE, "format", "what was read", 0),
+    RP_FIELD(struct rp_replay, bundle, STR, NONE, "bundle", "that was written", 0),
+    RP_FIELD(struct rp_replay, packed_by, STR, NONE, "packed by", "version of this program", 0),
+    RP_FIELD(struct rp_replay, flags, STR, NONE, "flags", "XLA_FLAGS where it was packed",
+             RP_SHORTEN),
+    RP_FIELD(struct rp_replay, rank, I64, NONE, "rank", "that it was captured on", RP_NULLABLE),
     RP_FIELD(struct rp_replay, engine, STR, NONE, "engine", "that ran it", 0),
     RP_FIELD(struct rp_replay, choice, STR, NONE, "because", "why this engine was taken", 0),
     RP_FIELD(struct rp_replay, inputs, STR, NONE, "inputs", "where they come from", RP_SHORTEN),
@@ -94,6 +125,19 @@ static const struct rp_field fields[] = {
                   "where the time goes, with --profile", 0),
     RP_FIELD_LIST(struct rp_replay, engines, &engine_type, "engines",
                   "with the word 'engines': what can run programs here", 0),
+    RP_FIELD_LIST(struct rp_replay, compared, &compared_type, "compared",
+                  "with --compare: an earlier answer", 0),
+    RP_FIELD_LIST(struct rp_replay, files, &file_type, "files", "of a bundle", 0),
     RP_FIELD_LIST(struct rp_replay, warnings, &rp_type_string, "warnings", "what to know", RP_WARN),
     RP_FIELD_END};
 const struct rp_type rp_replay_type = {"replay", sizeof(struct rp_replay), fields, "outputs"};
+
+void rp_replay_no_times(struct rp_replay *root)
+{
+    struct rp_replay_times *t = &root->run_ns;
+
+    root->partitions = root->compile_ns = root->upload_ns = root->first_ns = RP_ABSENT_I64;
+    t->min = t->p50 = t->p90 = t->p99 = t->max = t->mean = t->p50_low = t->p50_high = t->n =
+        t->warmups = RP_ABSENT_I64;
+    root->ok = true;
+}

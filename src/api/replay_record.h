@@ -31,17 +31,32 @@ struct rp_replay_engine {
     const char *name, *found, *summary, *get;
     bool present;
 };
+struct rp_replay_compared { /* with an earlier answer */
+    const char *with, *engine, *verdict;
+    int64_t p50_ns, n;
+    double change_ratio, p_value;
+};
+struct rp_replay_file { /* of a bundle */
+    const char *path, *holds, *type, *sha256;
+    int64_t bytes;
+    bool ok;
+};
 struct rp_replay {
     const char *program, *format, *engine, *choice, *inputs, *checked;
-    int64_t partitions, compile_ns, upload_ns, first_ns;
+    const char *bundle, *packed_by, *flags; /* of pack, unpack and info */
+    int64_t rank, partitions, compile_ns, upload_ns, first_ns;
     struct rp_replay_times run_ns;
-    size_t noutputs, ninstructions, nengines, nwarnings;
+    size_t noutputs, ninstructions, nengines, nfiles, ncompared, nwarnings;
     struct rp_replay_output *outputs;
     struct rp_replay_op *instructions;
     struct rp_replay_engine *engines;
+    struct rp_replay_file *files;
+    struct rp_replay_compared *compared;
     const char **warnings;
     bool ok;
 };
 extern const struct rp_type rp_replay_type;
+
+void rp_replay_no_times(struct rp_replay *root); /* nothing ran */
 
 #endif

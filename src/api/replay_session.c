@@ -93,6 +93,8 @@ static const char *describe(struct rp_session *s, const struct rp_session_option
 {
     if (o->inputs)
         return rp_arena_strdup(s->arena, o->inputs);
+    if (s->inputs.list.n)
+        return "recorded in the bundle";
     if (s->snapshot.arguments.n)
         return rp_arena_printf(s->arena, "recorded in the %s", s->snapshot.kind);
     if (!s->signature.nin)
@@ -129,8 +131,8 @@ enum rp_code rp_session_inputs(struct rp_session *s, const struct rp_session_opt
         return rp_err_nomem(err, "preparing inputs");
     root->inputs = describe(s, o);
     root->partitions = (int64_t)s->partitions;
-    if (o->inputs)
-        return from_arrays(s, o->inputs, err);
+    if (o->inputs || s->inputs.list.n)
+        return from_arrays(s, o->inputs ? o->inputs : s->file, err);
     return s->snapshot.arguments.n ? from_snapshot(s, err) : from_nothing(s, o->seed, err);
 }
 

@@ -23,6 +23,8 @@ struct rp_session {
     struct rp_arrays inputs, expected;
     struct rp_tensor **arguments; /* partitions * nin */
     size_t partitions;
+    bool bundle; /* inputs and expected are of a bundle (replay_bundle.h), which says: */
+    int64_t bundle_seed, bundle_partitions;
     struct rp_replay_graph *graph; /* of TensorFlow's programs (replay_graph.h); or NULL */
 };
 

@@ -11,7 +11,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#define HEAD_MAX    1024
 #define LOCAL_HEAD  30
 #define ZIP64_EXTRA 20
 
@@ -72,20 +71,19 @@ static const char *descr(unsigned elem)
     }
 }
 
-/* The header of an .npy, padded so that the data begins at a multiple of 64. */
-static size_t npy_header(const struct rp_tensor *t, char out[HEAD_MAX])
+size_t rp_npy_header(const struct rp_tensor *t, char out[RP_NPY_HEADER])
 {
     size_t n = 10, total;
 
     memcpy(out, "\x93NUMPY\1\0", 8);
-    n += (size_t)snprintf(out + n, HEAD_MAX - n,
+    n += (size_t)snprintf(out + n, RP_NPY_HEADER - n,
                           "{'descr': '%s', 'fortran_order': False, 'shape': (", descr(t->elem));
     for (size_t i = 0; i < t->rank; i++)
-        n += (size_t)snprintf(out + n, HEAD_MAX - n, "%lld%s", (long long)t->dims[i],
+        n += (size_t)snprintf(out + n, RP_NPY_HEADER - n, "%lld%s", (long long)t->dims[i],
                               t->rank == 1      ? ","
                               : i + 1 < t->rank ? ", "
                                                 : "");
-    n += (size_t)snprintf(out + n, HEAD_MAX - n, "), }");
+    n += (size_t)snprintf(out + n, RP_NPY_HEADER - n, "), }");
     total = (n + 1 + 63) / 64 * 64;
     memset(out + n, ' ', total - n - 1);
     out[total - 1] = '\n';
@@ -184,7 +182,7 @@ enum rp_code rp_arrays_write(const char *path, const struct rp_array *list, size
 {
     struct rp_arena arena = RP_ARENA_INIT;
     struct member *rows = RP_ARENA_NEW(&arena, struct member, n + 1);
-    char head[HEAD_MAX];
+    char head[RP_NPY_HEADER];
     struct rp_out *to;
     uint64_t begin;
     enum rp_code code;
@@ -196,7 +194,7 @@ enum rp_code rp_arrays_write(const char *path, const struct rp_array *list, size
     }
     for (size_t i = 0; i < n; i++) {
         const struct rp_tensor *t = list[i].value;
-        size_t nhead = npy_header(t, head);
+        size_t nhead = rp_npy_header(t, head);
 
         rows[i].bytes = nhead + rp_tensor_bytes(t);
         rows[i].crc = rp_deflate_zlib.crc(0, (const uint8_t *)head, nhead);

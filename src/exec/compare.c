@@ -157,6 +157,8 @@ void rp_compare(const struct rp_tensor *got, const struct rp_tensor *want,
         c->reason = "the shapes differ";
         return;
     }
+    if (given && given->tf32 && mantissa_bits(got->elem) == 23)
+        t = rp_tolerance_of(RP_ELEM_F16);
     if (given) {
         t.absolute = given->absolute < 0 ? t.absolute : given->absolute;
         t.relative = given->relative < 0 ? t.relative : given->relative;

@@ -14,6 +14,8 @@ struct rp_tolerance {
     double absolute, relative; /* below 0: by the type, see rp_tolerance_of */
     int64_t ulp;               /* below 0: not used; else elements so near are right in any case */
     bool nan_differs;          /* NaN is not equal to NaN */
+    bool tf32;                 /* one side took products of f32 with ten bits of mantissa, as GPUs
+                                  do: f32 is held to the bounds of f16, which has as many */
 };
 
 /* The bounds of an element type. */

@@ -24,6 +24,7 @@ struct executable {
     size_t nparams;
     int64_t *times;
     uint64_t *calls;
+    struct rp_op_spans *spans; /* one a partition while they are wanted, or NULL */
     RP_VEC(struct rp_op_time) rows;
 };
 
@@ -197,7 +198,9 @@ static enum rp_code run_partition(void *user, unsigned p, struct rp_err *err)
     struct executable *x = run->x;
     struct rp_eval e = {.plan = x->plan, .partition = p, .mesh = run->mesh, .pool = x->pool};
 
-    if (p == 0) {
+    if (x->spans)
+        e.spans = &x->spans[p];
+    else if (p == 0) {
         e.times = x->times;
         e.calls = x->calls;
     }
@@ -249,4 +252,41 @@ const struct rp_op_time *rp_eval_times(struct rp_executable *base, size_t *n)
     }
     *n = x->rows.n;
     return x->rows.at;
+}
+
+static enum rp_code gather_spans(struct executable *x, struct rp_op_spans *out, struct rp_err *err)
+{
+    enum rp_code code = RP_OK;
+
+    for (size_t p = 0; p < x->base.partitions; p++) {
+        for (size_t i = 0; i < x->spans[p].list.n && code == RP_OK; i++)
+            code = rp_vec_push(&out->list, x->spans[p].list.at[i], err);
+        out->dropped += x->spans[p].dropped;
+        rp_vec_release(&x->spans[p].list);
+    }
+    free(x->spans);
+    x->spans = NULL;
+    return code;
+}
+
+enum rp_code rp_eval_spans(struct rp_executable *base, unsigned runs, struct rp_op_spans *out,
+                           struct rp_err *err)
+{
+    struct executable *x = (struct executable *)base;
+    enum rp_code code = RP_OK, gathered;
+
+    memset(out, 0, sizeof *out);
+    x->spans = calloc(base->partitions, sizeof *x->spans);
+    if (!x->spans)
+        return rp_err_nomem(err, "tracing");
+    for (unsigned i = 0; i < runs && code == RP_OK; i++) {
+        struct rp_op_span whole = {.name = "run", .begin_ns = rp_exec_now()};
+
+        code = rp_eval_run(base, err);
+        whole.end_ns = rp_exec_now();
+        if (code == RP_OK)
+            code = rp_vec_push(&out->list, whole, err);
+    }
+    gathered = gather_spans(x, out, code == RP_OK ? err : NULL);
+    return code == RP_OK ? gathered : code;
 }

@@ -20,6 +20,8 @@ enum rp_code rp_eval_run(struct rp_executable *exe, struct rp_err *err);
 enum rp_code rp_eval_fetch(struct rp_executable *exe, struct rp_tensor **outputs,
                            struct rp_err *err);
 const struct rp_op_time *rp_eval_times(struct rp_executable *exe, size_t *n);
+enum rp_code rp_eval_spans(struct rp_executable *exe, unsigned runs, struct rp_op_spans *out,
+                           struct rp_err *err);
 void rp_eval_release(struct rp_executable *exe);
 
 #endif

@@ -86,5 +86,6 @@ const struct rp_engine rp_engine_fast = {
     .run = rp_eval_run,
     .fetch = rp_eval_fetch,
     .times = rp_eval_times,
+    .spans = rp_eval_spans,
     .release = rp_eval_release,
 };

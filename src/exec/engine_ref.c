@@ -47,5 +47,6 @@ const struct rp_engine rp_engine_ref = {
     .run = rp_eval_run,
     .fetch = rp_eval_fetch,
     .times = rp_eval_times,
+    .spans = rp_eval_spans,
     .release = rp_eval_release,
 };

@@ -23,6 +23,7 @@
  * names the operation; RP_FORMAT where the program or an argument is wrong. A function that is NULL
  * is not offered.
  */
+#include "base/vec.h"
 #include "exec/tensor.h"
 
 struct rp_engine_options {
@@ -58,6 +59,18 @@ struct rp_op_time {
     uint32_t op;               /* of the program; RP_NONE where the engine's own */
     uint64_t calls;
     int64_t total_ns;
+};
+
+/* One execution of one instruction, or of the whole program (opcode NULL). */
+struct rp_op_span {
+    const char *name, *opcode; /* borrowed from the executable */
+    unsigned partition;
+    int64_t begin_ns, end_ns; /* monotonic */
+};
+#define RP_OP_SPANS_MOST 4000000 /* of one partition; later ones are counted only */
+struct rp_op_spans {
+    RP_VEC(struct rp_op_span) list;
+    uint64_t dropped;
 };
 
 struct rp_executable {
@@ -99,6 +112,10 @@ struct rp_engine {
                           struct rp_err *err);
     /* Borrowed until the next run; NULL and 0 where nothing was kept. */
     const struct rp_op_time *(*times)(struct rp_executable *exe, size_t *n);
+    /* Runs with every instruction noted, in the order they ended; or NULL. The caller releases the
+       list. */
+    enum rp_code (*spans)(struct rp_executable *exe, unsigned runs, struct rp_op_spans *out,
+                          struct rp_err *err);
     void (*release)(struct rp_executable *exe);
 };
 

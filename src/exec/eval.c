@@ -4,6 +4,7 @@
  * needs it. Structure and control flow are here: parameters, tuples, calls, fusions, loops,
  * branches and asynchronous pairs (which run where they start).
  */
+#include "exec/engines.h"
 #include "exec/eval_kernels.h"
 
 #include <stdlib.h>
@@ -73,6 +74,14 @@ static enum rp_code check_result(const struct rp_node *node, const struct rp_ten
     return rp_node_error(node, RP_FORMAT, err, "its value has not the shape that the program says");
 }
 
+static void note_span(struct rp_eval *e, const struct rp_node *node, int64_t begin)
+{
+    struct rp_op_span span = {node->name, node->opcode, e->partition, begin, rp_exec_now()};
+
+    if (e->spans->list.n >= RP_OP_SPANS_MOST || rp_vec_push(&e->spans->list, span, NULL) != RP_OK)
+        e->spans->dropped++;
+}
+
 static enum rp_code run_node(struct rp_eval *e, const struct rp_node *node,
                              struct rp_tensor **values, struct rp_tensor *const *args,
                              struct rp_tensor **out, struct rp_err *err)
@@ -92,13 +101,15 @@ static enum rp_code run_node(struct rp_eval *e, const struct rp_node *node,
     }
     for (uint32_t k = 0; k < node->nin; k++)
         in[k] = values[node->in[k]];
-    if (e->times)
+    if (e->times || e->spans)
         begin = rp_exec_now();
     code = node->run(e, node, in, out, err);
     if (e->times) {
         e->times[node->op] += rp_exec_now() - begin;
         e->calls[node->op]++;
     }
+    if (e->spans)
+        note_span(e, node, begin);
     if (in != few)
         free(in);
     return code == RP_OK ? check_result(node, *out, err) : code;

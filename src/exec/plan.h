@@ -13,6 +13,7 @@
 struct rp_eval;
 struct rp_plan;
 struct rp_node;
+struct rp_op_spans;
 
 struct rp_value_shape {
     uint8_t elem;
@@ -110,7 +111,8 @@ struct rp_eval {
     struct rp_pool *pool; /* or NULL: one thread */
     int64_t *times;       /* of the program's operations, or NULL */
     uint64_t *calls;
-    uint64_t random; /* state of `rng` */
+    struct rp_op_spans *spans; /* (engines.h) what ran when, or NULL */
+    uint64_t random;           /* state of `rng` */
     unsigned depth;
 };
 

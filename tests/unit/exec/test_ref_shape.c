@@ -103,6 +103,74 @@ static const struct exec_case reductions[] = {
      "scatter=add\n}\n",
      4,
      {10, 0, 20, 0}},
+    {"windows that overlap, with padding on both sides",
+     "HloModule m\n"
+     "f {\n"
+     " x = f32[] parameter(0)\n"
+     " y = f32[] parameter(1)\n"
+     " ROOT r = f32[] add(x, y)\n"
+     "}\n"
+     "ENTRY e {\n"
+     " a = f32[4,5] constant({{3,1,4,1,5},{9,2,6,5,3},{5,8,9,7,9},{3,2,3,8,4}})\n"
+     " z = f32[] constant(0)\n"
+     " ROOT w = f32[2,6] reduce-window(a, z), window={size=2x3 stride=2x1 pad=1_0x1_2}, to_apply=f\n"
+     "}\n",
+     12,
+     {4, 8, 6, 10, 6, 5, 24, 39, 37, 39, 24, 12}},
+    {"windows with gaps",
+     "HloModule m\n"
+     "f {\n"
+     " x = f32[] parameter(0)\n"
+     " y = f32[] parameter(1)\n"
+     " ROOT r = f32[] maximum(x, y)\n"
+     "}\n"
+     "ENTRY e {\n"
+     " a = f32[4,5] constant({{3,1,4,1,5},{9,2,6,5,3},{5,8,9,7,9},{3,2,3,8,4}})\n"
+     " z = f32[] constant(-100)\n"
+     " ROOT w = f32[3,2] reduce-window(a, z), window={size=2x2 stride=1x2 pad=0_1x0_1 rhs_dilate=2x2}, to_apply=f\n"
+     "}\n",
+     6,
+     {9, 9, 9, 6, 9, 9}},
+    {"select-and-scatter where windows overlap",
+     "HloModule m\n"
+     "g {\n"
+     " x = f32[] parameter(0)\n"
+     " y = f32[] parameter(1)\n"
+     " ROOT r = pred[] compare(x, y), direction=GE\n"
+     "}\n"
+     "f {\n"
+     " x = f32[] parameter(0)\n"
+     " y = f32[] parameter(1)\n"
+     " ROOT r = f32[] add(x, y)\n"
+     "}\n"
+     "ENTRY e {\n"
+     " a = f32[4,5] constant({{3,1,4,1,5},{9,2,6,5,3},{5,8,9,7,9},{3,2,3,8,4}})\n"
+     " s = f32[3,3] constant({{1,2,3},{4,5,6},{7,8,9}})\n"
+     " z = f32[] constant(0)\n"
+     " ROOT w = f32[4,5] select-and-scatter(a, s, z), window={size=3x3 stride=1x2 pad=0_1x1_1}, select=g, scatter=f\n"
+     "}\n",
+     20,
+     {0, 0, 0, 0, 0, 5, 0, 0, 0, 0, 0, 7, 15, 0, 18, 0, 0, 0, 0, 0}},
+    {"select-and-scatter whose comparison is the other way round",
+     "HloModule m\n"
+     "g {\n"
+     " x = f32[] parameter(0)\n"
+     " y = f32[] parameter(1)\n"
+     " ROOT r = pred[] compare(y, x), direction=LE\n"
+     "}\n"
+     "f {\n"
+     " x = f32[] parameter(0)\n"
+     " y = f32[] parameter(1)\n"
+     " ROOT r = f32[] add(x, y)\n"
+     "}\n"
+     "ENTRY e {\n"
+     " a = f32[4,5] constant({{3,1,4,1,5},{9,2,6,5,3},{5,8,9,7,9},{3,2,3,8,4}})\n"
+     " s = f32[3,3] constant({{1,2,3},{4,5,6},{7,8,9}})\n"
+     " z = f32[] constant(0)\n"
+     " ROOT w = f32[4,5] select-and-scatter(a, s, z), window={size=3x3 stride=1x2 pad=0_1x1_1}, select=g, scatter=f\n"
+     "}\n",
+     20,
+     {0, 0, 0, 0, 0, 5, 0, 0, 0, 0, 0, 7, 15, 0, 18, 0, 0, 0, 0, 0}},
 };
 
 static const struct exec_case products[] = {

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RP_BASE_SHA256_H
+#define RP_BASE_SHA256_H
+/* SHA-256 (FIPS 180-4), for names and checksums of content. */
+#include <stddef.h>
+#include <stdint.h>
+
+struct rp_sha256 {
+    uint32_t h[8];
+    uint64_t bytes;
+    uint8_t block[64];
+};
+
+#define RP_SHA256_TEXT 65 /* in hexadecimal, with the NUL */
+
+void rp_sha256_begin(struct rp_sha256 *s);
+void rp_sha256_add(struct rp_sha256 *s, const void *bytes, size_t n);
+void rp_sha256_text(struct rp_sha256 *s, char out[RP_SHA256_TEXT]); /* ends it */
+
+#endif
