@@ -8,7 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MOST_RANKS 65536 /* of data parallelism, and stages: numbers of the file, so hostile ones */
+#define MOST_RANKS 65536 /* of data parallelism, and stages: numbers of the file, so hostile ones \
+                          */
 
 static bool read_thread(const struct rp_trace *t, rp_track track, uint32_t *stage, uint32_t *tp)
 {
@@ -55,8 +56,7 @@ static bool number(const struct rp_trace *t, rp_event e, rp_str key, int64_t *ou
 {
     struct rp_arg arg;
 
-    if (key == RP_NONE ||
-        !rp_args_find(&t->args, t->ev.shape[e], t->ev.arg_row[e], key, &arg) ||
+    if (key == RP_NONE || !rp_args_find(&t->args, t->ev.shape[e], t->ev.arg_row[e], key, &arg) ||
         arg.type != RP_ARG_I64)
         return false;
     *out = arg.v.i;
@@ -73,8 +73,8 @@ static enum rp_code read_op(struct rp_pipeline *p, const struct keys *keys, rp_e
 
     if (t->ev.dur_ns[e] < 0 || t->ev.ts_ns[e] == RP_NO_TS)
         return RP_OK;
-    if (!number(t, e, keys->step, &step) || !number(t, e, keys->seq, &seq) || step < 0 ||
-        seq < 0 || step >= UINT32_MAX || seq >= UINT32_MAX || dp < 0 || dp >= MOST_RANKS)
+    if (!number(t, e, keys->step, &step) || !number(t, e, keys->seq, &seq) || step < 0 || seq < 0 ||
+        step >= UINT32_MAX || seq >= UINT32_MAX || dp < 0 || dp >= MOST_RANKS)
         return rp_err_set(err, RP_FORMAT,
                           "event %u '%s' of a pipeline's timeline has no step, number or rank", e,
                           rp_trace_str(t, t->ev.name[e]));
@@ -115,8 +115,7 @@ static rp_str find(const struct rp_trace *t, const char *text)
     return RP_NONE;
 }
 
-enum rp_code rp_pipeline_read(const struct rp_trace *t, struct rp_pipeline *out,
-                              struct rp_err *err)
+enum rp_code rp_pipeline_read(const struct rp_trace *t, struct rp_pipeline *out, struct rp_err *err)
 {
     struct keys keys = {find(t, "step"), find(t, "seq_id"), find(t, "model_chunk")};
     uint32_t before = 0;

@@ -2,8 +2,8 @@
 /*
  * What an operation of a pipeline waits for follows from what it is (docs/definitions.md): computes
  * of a stage run in their recorded order, sends follow their compute and receives precede it, each
- * kind of transfer keeps its order, and the end of a step is a chain. The order of the first step of
- * the first data-parallel rank holds for all. Members of a communication meet in a node of their
+ * kind of transfer keeps its order, and the end of a step is a chain. The order of the first step
+ * of the first data-parallel rank holds for all. Members of a communication meet in a node of their
  * own: those of two stages, of all data-parallel ranks, or of everybody.
  */
 #include "sim/pipeline_model.h"
@@ -39,8 +39,8 @@ enum group { ALONE, PEER, ENDS, ALL_DP, ALL };
 static const struct {
     const char *name;
     uint8_t group;
-    bool is_comm; /* its ideal is a median */
-    int8_t peer;  /* stage of the other side */
+    bool is_comm;  /* its ideal is a median */
+    int8_t peer;   /* stage of the other side */
     uint8_t other; /* and its type */
 } types[TYPES] = {
     [FORWARD] = {"forward-compute", ALONE, false, 0, 0},
@@ -183,8 +183,8 @@ static enum rp_code add_op(struct maker *m, const struct rp_pipeline_op *op)
     node.name = m->name[type];
     node.kind = types[type].is_comm ? RP_SG_COMM : RP_SG_COMPUTE;
     RP_TRY(add(m, node, op->step, &id));
-    RP_TRY(rp_map_put(&m->node_of, place_key(op->step, op->dp, op->stage, type, op->seq), id,
-                      m->err));
+    RP_TRY(
+        rp_map_put(&m->node_of, place_key(op->step, op->dp, op->stage, type, op->seq), id, m->err));
     if (types[type].group == ALONE)
         return RP_OK;
     RP_TRY(meeting_of(m, op, type, &meet));

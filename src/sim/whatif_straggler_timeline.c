@@ -41,8 +41,8 @@ static enum rp_code read_kept(const struct rp_sim_run *run, const struct rp_what
     if (!colon || !colon[1])
         return usage(args, err);
     out->type = colon + 1;
-    out->what = !strncmp(value, "stage:", 6) ? STAGE
-                : !strncmp(value, "dp:", 3)  ? DP
+    out->what = !strncmp(value, "stage:", 6)  ? STAGE
+                : !strncmp(value, "dp:", 3)   ? DP
                 : !strncmp(value, "type:", 5) ? TYPE
                                               : NOTHING;
     if (out->what == NOTHING)
