@@ -5,11 +5,50 @@
  */
 #include "explain/trace_merge.h"
 
+#include "facts/tensor_transfers.h"
 #include "result/result.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+
+/* What one process of the trace sent another. */
+static enum rp_code copy_messages(const struct rp_trace *t, const rp_tensor_transfer_vec *all,
+                                  struct rp_arena *arena, struct rp_merge_part *out,
+                                  struct rp_err *err)
+{
+    size_t i;
+
+    out->messages = RP_ARENA_NEW(arena, struct rp_clock_message, all->n + 1);
+    out->names = RP_ARENA_NEW(arena, const char *, (size_t)t->nprocesses + 1);
+    if (!out->messages || !out->names)
+        return rp_err_nomem(err, "merging ranks");
+    for (i = 0; i < t->nprocesses; i++) {
+        out->names[i] = rp_arena_strdup(arena, rp_trace_str(t, t->processes[i].name));
+        if (!out->names[i])
+            return rp_err_nomem(err, "merging ranks");
+    }
+    for (i = 0; i < all->n; i++) {
+        const struct rp_tensor_transfer *x = &all->at[i];
+
+        if (x->producer != RP_NONE && x->from_process != x->to_process)
+            out->messages[out->nmessages++] =
+                (struct rp_clock_message){x->from_process, x->to_process, x->ready_ns, x->end_ns};
+    }
+    return RP_OK;
+}
+
+static enum rp_code take_messages(const struct rp_trace *t, struct rp_arena *arena,
+                                  struct rp_merge_part *out, struct rp_err *err)
+{
+    rp_tensor_transfer_vec all = {0};
+    enum rp_code code = rp_tensor_transfers_find(t, &all, err);
+
+    if (code == RP_OK && all.n)
+        code = copy_messages(t, &all, arena, out, err);
+    rp_vec_release(&all);
+    return code;
+}
 
 enum rp_code rp_merge_rank(const struct rp_trace *trace, const struct rp_scope *scope,
                            struct rp_arena *arena, struct rp_merge_part *out, struct rp_err *err)
@@ -20,6 +59,8 @@ enum rp_code rp_merge_rank(const struct rp_trace *trace, const struct rp_scope *
     out->processes = trace->nprocesses;
     if (code == RP_OK)
         code = rp_collectives_init(&out->comm, &work, scope, arena, err);
+    if (code == RP_OK)
+        code = take_messages(trace, arena, out, err);
     rp_work_release(&work);
     return code;
 }
@@ -126,10 +167,16 @@ static const char *summary(struct merger *m, size_t known, size_t nclocks)
         if (m->clocks.at[r].uncertainty_ns > worst)
             worst = m->clocks.at[r].uncertainty_ns;
     return rp_arena_printf(m->arena,
-                           "%zu rank%s, %zu clock%s; %zu fit together by %lld meetings, the least "
+                           "%zu %s%s, %zu clock%s; %zu fit together by %lld %s, the least "
                            "certain within %.1f µs",
-                           m->n, m->n == 1 ? "" : "s", nclocks, nclocks == 1 ? "" : "s", known,
-                           (long long)m->out->meeting_count, (double)worst / 1000);
+                           m->n, m->out->by_process ? "process" : "rank",
+                           m->n == 1            ? ""
+                           : m->out->by_process ? "es"
+                                                : "s",
+                           nclocks, nclocks == 1 ? "" : "s", known,
+                           m->out->by_process ? (long long)m->in[0].part->nmessages
+                                              : (long long)m->out->meeting_count,
+                           m->out->by_process ? "transfers" : "meetings", (double)worst / 1000);
 }
 
 static enum rp_code add_notes(struct merger *m, size_t unknown, struct rp_err *err)
@@ -207,6 +254,72 @@ static enum rp_code start(struct merger *m, struct rp_err *err)
     return m->out->ranks && m->out->source && m->comms ? RP_OK : rp_err_nomem(err, "merging ranks");
 }
 
+/* Processes that send or receive, numbered in their order; RP_NONE: the others. */
+static size_t number_processes(const struct rp_merge_part *part, uint32_t *number)
+{
+    size_t i, n = 0;
+
+    memset(number, 0xff, part->processes * sizeof *number);
+    for (i = 0; i < part->nmessages; i++)
+        number[part->messages[i].from] = number[part->messages[i].to] = 0;
+    for (i = 0; i < part->processes; i++)
+        if (number[i] != RP_NONE)
+            number[i] = (uint32_t)n++;
+    return n;
+}
+
+/* Processes of one trace may well share a clock: where the recorded times are possible they stay.
+ */
+static void keep_recorded(struct rp_clock *c)
+{
+    if (!c->known || c->low_ns > 0 || c->high_ns < 0)
+        return;
+    c->offset_ns = 0;
+    if (c->clock && c->low_ns != INT64_MIN && c->high_ns != INT64_MAX)
+        c->uncertainty_ns = -c->low_ns > c->high_ns ? -c->low_ns : c->high_ns;
+}
+
+/* One trace of several processes that sent each other tensors: these are what has clocks. */
+static enum rp_code join_processes(struct merger *m, struct rp_err *err)
+{
+    const struct rp_merge_part *part = m->in[0].part;
+    uint32_t *number = RP_ARENA_NEW(m->arena, uint32_t, part->processes + 1);
+    struct rp_clock_message *messages =
+        RP_ARENA_NEW(m->arena, struct rp_clock_message, part->nmessages + 1);
+    struct rp_clock_input in = {
+        .nmessages = part->nmessages, .messages = messages, .tolerance_ns = RP_CLOCK_TOLERANCE_NS};
+    size_t i;
+
+    if (!number || !messages)
+        return rp_err_nomem(err, "merging ranks");
+    m->n = in.nranks = number_processes(part, number);
+    RP_TRY(start(m, err));
+    m->out->by_process = true;
+    while (m->out->pid_step <= (int64_t)part->processes)
+        m->out->pid_step *= 10;
+    for (i = 0; i < part->nmessages; i++) {
+        messages[i] = part->messages[i];
+        messages[i].from = number[messages[i].from];
+        messages[i].to = number[messages[i].to];
+    }
+    for (i = 0; i < part->processes; i++) {
+        struct rp_merge_rank *to = &m->out->ranks[number[i] == RP_NONE ? 0 : number[i]];
+
+        if (number[i] == RP_NONE)
+            continue;
+        to->rank = number[i];
+        to->path = rp_arena_strdup(m->arena, part->names[i]);
+        m->out->source[number[i]] = i;
+        if (!to->path)
+            return rp_err_nomem(err, "merging ranks");
+    }
+    RP_TRY(rp_clocks_find(&in, m->arena, &m->clocks, err));
+    for (i = 0; i < m->n; i++)
+        keep_recorded(&m->clocks.at[i]);
+    m->out->matched_by = "transfers";
+    return describe(m, err);
+}
+
 enum rp_code rp_merge_join(const struct rp_merge_input *ranks, size_t n, struct rp_arena *arena,
                            struct rp_merge_root *out, struct rp_err *err)
 {
@@ -216,6 +329,8 @@ enum rp_code rp_merge_join(const struct rp_merge_input *ranks, size_t n, struct 
 
     if (!clock_of)
         return rp_err_nomem(err, "merging ranks");
+    if (n == 1 && ranks[0].part->nmessages)
+        return join_processes(&m, err);
     RP_TRY(start(&m, err));
     for (r = 0; r < n; r++)
         RP_TRY(copy_input(&m, r, err));

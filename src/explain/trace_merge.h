@@ -11,6 +11,10 @@
 struct rp_merge_part {
     struct rp_collectives comm;
     uint32_t processes;
+    /* Tensors between its processes. */
+    size_t nmessages;
+    struct rp_clock_message *messages; /* from, to: processes */
+    const char **names;                /* of the processes */
 };
 
 struct rp_merge_rank {
@@ -38,7 +42,8 @@ struct rp_merge_root {
     struct rp_merge_conflict *conflicts;
     const char **notes;
     /* Not shown. */
-    size_t *source; /* by rank: its input */
+    bool by_process; /* the rows are processes of one trace; their numbers are in `source` */
+    size_t *source;  /* by rank: its input */
     int64_t pid_step;
 };
 
