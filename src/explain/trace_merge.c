@@ -61,6 +61,8 @@ enum rp_code rp_merge_rank(const struct rp_trace *trace, const struct rp_scope *
         code = rp_collectives_init(&out->comm, &work, scope, arena, err);
     if (code == RP_OK)
         code = take_messages(trace, arena, out, err);
+    if (code == RP_OK)
+        code = rp_half_messages_find(trace, &out->halves, err);
     rp_work_release(&work);
     return code;
 }
@@ -68,6 +70,7 @@ enum rp_code rp_merge_rank(const struct rp_trace *trace, const struct rp_scope *
 void rp_merge_part_release(struct rp_merge_part *part)
 {
     rp_collectives_release(&part->comm);
+    rp_vec_release(&part->halves);
 }
 
 struct merger {
@@ -160,23 +163,21 @@ static enum rp_code fill_conflict(struct merger *m, size_t i, struct rp_err *err
 /* What most clocks are sure to. */
 static const char *summary(struct merger *m, size_t known, size_t nclocks)
 {
+    const char *what = m->out->by_process ? "process" : "rank", *many = "";
     int64_t worst = 0;
     size_t r;
 
+    if (m->n != 1)
+        many = m->out->by_process ? "es" : "s";
     for (r = 0; r < m->n; r++)
         if (m->clocks.at[r].uncertainty_ns > worst)
             worst = m->clocks.at[r].uncertainty_ns;
     return rp_arena_printf(m->arena,
-                           "%zu %s%s, %zu clock%s; %zu fit together by %lld %s, the least "
-                           "certain within %.1f µs",
-                           m->n, m->out->by_process ? "process" : "rank",
-                           m->n == 1            ? ""
-                           : m->out->by_process ? "es"
-                                                : "s",
-                           nclocks, nclocks == 1 ? "" : "s", known,
-                           m->out->by_process ? (long long)m->in[0].part->nmessages
-                                              : (long long)m->out->meeting_count,
-                           m->out->by_process ? "transfers" : "meetings", (double)worst / 1000);
+                           "%zu %s%s, %zu clock%s; %zu fit together by %lld meetings and %lld "
+                           "messages, the least certain within %.1f µs",
+                           m->n, what, many, nclocks, nclocks == 1 ? "" : "s", known,
+                           (long long)m->out->meeting_count, (long long)m->out->message_count,
+                           (double)worst / 1000);
 }
 
 static enum rp_code add_notes(struct merger *m, size_t unknown, struct rp_err *err)
@@ -316,8 +317,35 @@ static enum rp_code join_processes(struct merger *m, struct rp_err *err)
     RP_TRY(rp_clocks_find(&in, m->arena, &m->clocks, err));
     for (i = 0; i < m->n; i++)
         keep_recorded(&m->clocks.at[i]);
+    m->out->message_count = (int64_t)part->nmessages;
     m->out->matched_by = "transfers";
     return describe(m, err);
+}
+
+/* By the collectives of the ranks, and by messages that have one side in one trace each. */
+static enum rp_code find_clocks(struct merger *m, const uint32_t *clock_of, struct rp_err *err)
+{
+    rp_half_message_vec halves = {0};
+    rp_clock_message_vec messages = {0};
+    enum rp_code code = rp_meetings_find(m->comms, m->n, m->arena, &m->meetings, err);
+    size_t r, i;
+
+    for (r = 0; r < m->n; r++)
+        for (i = 0; code == RP_OK && i < m->in[r].part->halves.n; i++) {
+            struct rp_half_message half = m->in[r].part->halves.at[i];
+
+            half.rank = (uint32_t)r;
+            code = rp_vec_push(&halves, half, err);
+        }
+    if (code == RP_OK)
+        code = rp_half_messages_join(&halves, &messages, err);
+    if (code == RP_OK)
+        code = rp_clocks_of_meetings(m->comms, m->n, &m->meetings, clock_of, &messages, m->arena,
+                                     &m->clocks, err);
+    m->out->message_count = (int64_t)messages.n;
+    rp_vec_release(&halves);
+    rp_vec_release(&messages);
+    return code;
 }
 
 enum rp_code rp_merge_join(const struct rp_merge_input *ranks, size_t n, struct rp_arena *arena,
@@ -335,8 +363,7 @@ enum rp_code rp_merge_join(const struct rp_merge_input *ranks, size_t n, struct 
     for (r = 0; r < n; r++)
         RP_TRY(copy_input(&m, r, err));
     RP_TRY(share_clocks(&m, clock_of));
-    RP_TRY(rp_meetings_find(m.comms, n, arena, &m.meetings, err));
-    RP_TRY(rp_clocks_of_meetings(m.comms, n, &m.meetings, clock_of, arena, &m.clocks, err));
+    RP_TRY(find_clocks(&m, clock_of, err));
     out->matched_by = rp_meeting_rule_names[m.meetings.rule];
     out->meeting_count = (int64_t)m.clocks.nmeetings;
     return describe(&m, err);
@@ -362,6 +389,7 @@ enum rp_code rp_merge_job(const struct rp_job *job, struct rp_arena *arena,
             return rp_err_nomem(err, "merging ranks");
     }
     out->matched_by = "records";
+    out->message_count = (int64_t)m.clocks.nmessages;
     out->meeting_count = (int64_t)m.clocks.nmeetings;
     return describe(&m, err);
 }

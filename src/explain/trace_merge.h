@@ -15,6 +15,7 @@ struct rp_merge_part {
     size_t nmessages;
     struct rp_clock_message *messages; /* from, to: processes */
     const char **names;                /* of the processes */
+    rp_half_message_vec halves;        /* of messages to and from other traces */
 };
 
 struct rp_merge_rank {
@@ -35,7 +36,7 @@ struct rp_merge_conflict {
 struct rp_merge_root {
     const char *run_text, *output_text; /* for the screen */
     const char *matched_by, *output, *format;
-    int64_t meeting_count, event_count;
+    int64_t meeting_count, message_count, event_count;
     bool consistent;
     size_t nranks, nconflicts, nnotes;
     struct rp_merge_rank *ranks;

@@ -377,7 +377,8 @@ static enum rp_code prepare(struct reader *r)
     RP_TRY(rp_builder_origin(r->b, &o, &r->origin[0], r->err));
     o.phase = r->of_server ? 'E' : 'e';
     RP_TRY(rp_builder_origin(r->b, &o, &r->origin[1], r->err));
-    RP_TRY(rp_builder_process(r->b, 0, 0, &r->process, r->err));
+    if (r->of_server)
+        RP_TRY(rp_builder_process(r->b, 0, 0, &r->process, r->err));
     t->rank = RP_NO_RANK;
     t->framework = r->category;
     return rp_builder_intern(r->b, "byteps-log", 10, &t->format, r->err);
