@@ -8,6 +8,7 @@
 #include "api/load_job.h"
 #include "api/question_row.h"
 #include "explain/trace_merge.h"
+#include "facts/tensor_transfers.h"
 #include "formats/writers.h"
 #include "trace/append.h"
 
@@ -106,6 +107,8 @@ static const struct rp_merge_rank *rank_of(const struct writing *w, const struct
 {
     size_t r;
 
+    if (w->root->by_process)
+        return &w->root->ranks[0];
     for (r = 0; r < w->root->nranks; r++)
         if (w->is_job ? in_folder(loaded->source->name, w->root->ranks[r].path)
                       : w->root->source[r] == loaded->index)
@@ -113,29 +116,75 @@ static const struct rp_merge_rank *rank_of(const struct writing *w, const struct
     return NULL;
 }
 
-static int64_t on_one_clock(const void *user, int64_t ns)
-{
-    const struct rp_merge_rank *r = user;
+struct clock_of { /* of one source */
+    const struct rp_merge_root *root;
+    const struct rp_merge_rank *rank;
+};
 
-    return rp_clock_time(&r->clock, ns);
+static int64_t on_one_clock(const void *user, uint32_t process, int64_t ns)
+{
+    const struct clock_of *c = user;
+    size_t r;
+
+    for (r = 0; c->root->by_process && r < c->root->nranks; r++)
+        if (c->root->source[r] == process)
+            return rp_clock_time(&c->root->ranks[r].clock, ns);
+    return c->root->by_process ? ns : rp_clock_time(&c->rank->clock, ns);
+}
+
+/* Tensors between processes are drawn from what made them to their receive. */
+static enum rp_code find_arrows(const struct rp_trace *t, struct rp_append *how,
+                                struct rp_arena *arena, struct rp_err *err)
+{
+    rp_tensor_transfer_vec all = {0};
+    struct rp_append_arrow *arrows = NULL;
+    enum rp_code code = rp_tensor_transfers_find(t, &all, err);
+    size_t i;
+
+    if (code == RP_OK && all.n) {
+        arrows = RP_ARENA_NEW(arena, struct rp_append_arrow, all.n);
+        code = arrows ? RP_OK : rp_err_nomem(err, "merging ranks");
+    }
+    for (i = 0; arrows && i < all.n; i++)
+        if (all.at[i].producer != RP_NONE)
+            arrows[how->narrows++] = (struct rp_append_arrow){
+                t->ev.track[all.at[i].producer], t->ev.track[all.at[i].receive], all.at[i].ready_ns,
+                all.at[i].end_ns, rp_trace_str(t, all.at[i].edge)};
+    how->arrows = arrows;
+    rp_vec_release(&all);
+    return code;
+}
+
+static enum rp_code append_one(struct writing *w, const struct rp_loaded *loaded,
+                               struct rp_append *how, struct rp_err *err)
+{
+    struct rp_arena arena;
+    enum rp_code code;
+
+    rp_arena_init(&arena);
+    code = find_arrows(loaded->trace, how, &arena, err);
+    if (code == RP_OK)
+        code = rp_builder_append(w->builder, loaded->trace, how, err);
+    rp_arena_release(&arena);
+    return code;
 }
 
 static enum rp_code append(void *user, const struct rp_loaded *loaded, struct rp_err *err)
 {
     struct writing *w = user;
-    const struct rp_merge_rank *r = rank_of(w, loaded);
+    struct clock_of clock = {w->root, rank_of(w, loaded)};
     struct rp_append how = {.index = w->appended,
                             .pid_step = w->root->pid_step,
-                            .label = w->label,
+                            .label = w->root->by_process ? NULL : w->label,
                             .time = on_one_clock,
-                            .user = r,
+                            .user = &clock,
                             .meta = w->appended == 0};
 
-    if (!r)
+    if (!clock.rank)
         return RP_OK;
-    snprintf(w->label, sizeof w->label, "rank %lld", (long long)r->rank);
+    snprintf(w->label, sizeof w->label, "rank %lld", (long long)clock.rank->rank);
     RP_TRY(rp_trace_require(loaded->trace, RP_NEED_ALL, err));
-    RP_TRY(rp_builder_append(w->builder, loaded->trace, &how, err));
+    RP_TRY(append_one(w, loaded, &how, err));
     w->appended++;
     return RP_OK;
 }

@@ -178,6 +178,7 @@ static enum rp_code fill_leads(struct looker *l, struct rp_err *err)
 static enum rp_code look(struct looker *l, const struct rp_scope *scope, struct rp_err *err)
 {
     RP_TRY(rp_collectives_init(&l->out->comm, &l->work, scope, l->arena, err));
+    RP_TRY(rp_comm_find_transfers(l->t, scope, l->arena, l->out, err));
     if (l->work.items.n) {
         RP_TRY(rp_work_unite(&l->work, &l->unions, err));
         RP_TRY(rp_gaps_find(&l->work, &l->gaps, err));

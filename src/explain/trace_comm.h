@@ -20,8 +20,17 @@ struct rp_comm_lead {
     const char *evidence; /* what the host ran meanwhile, or NULL */
 };
 
+/* A tensor from one process to another. */
+struct rp_comm_transfer {
+    const char *edge, *from, *to;
+    int64_t rank, size_bytes, begin_ns, wait_ns, transfer_ns;
+    double bytes_per_s;
+};
+
 struct rp_comm_part {
     struct rp_collectives comm;
+    struct rp_comm_transfer *transfers;
+    size_t ntransfers;
     struct rp_comm_lead *leads; /* one a collective */
     int64_t comm_ns, overlap_ns;
     int32_t world_size;
@@ -62,7 +71,8 @@ struct rp_comm_root {
     int64_t collective_count, matched_count, unmatched_count, margin_ns;
     bool clocks_differ;
     size_t nranks, nrank_rows, nalone_rows, nsizes, nsize_rows, ncollectives, nworst, nlongest;
-    size_t nnotes;
+    size_t nnotes, ntransfers, nslowest;
+    struct rp_comm_transfer *transfers, *slowest; /* by begin; for the screen by length */
     /* For the screen: who holds up most comes first; or ranks that met nobody. */
     struct rp_comm_rank *ranks, *rank_rows, *alone_rows;
     struct rp_comm_size *sizes, *size_rows;
@@ -94,5 +104,13 @@ enum rp_code rp_comm_add_sizes(struct rp_comm_root *out, struct rp_arena *arena,
                                struct rp_err *err);
 enum rp_code rp_comm_add_texts(struct rp_comm_root *out, size_t limit, struct rp_arena *arena,
                                struct rp_err *err);
+
+/* trace_comm_transfers.c */
+enum rp_code rp_comm_find_transfers(const struct rp_trace *trace, const struct rp_scope *scope,
+                                    struct rp_arena *arena, struct rp_comm_part *out,
+                                    struct rp_err *err);
+enum rp_code rp_comm_join_transfers(const struct rp_comm_input *ranks, size_t n, size_t limit,
+                                    struct rp_arena *arena, struct rp_comm_root *out,
+                                    struct rp_err *err);
 
 #endif

@@ -353,6 +353,7 @@ enum rp_code rp_comm_join(const struct rp_comm_input *ranks, size_t n, size_t li
         add_cause(&j, &out->ranks[r]);
     if (j.failed)
         return rp_err_nomem(err, "matching collectives");
+    RP_TRY(rp_comm_join_transfers(ranks, n, limit, arena, out, err));
     RP_TRY(rp_comm_add_sizes(out, arena, err));
     return rp_comm_add_texts(out, limit, arena, err);
 }

@@ -269,6 +269,11 @@ static void write_sentences(struct writer *w)
 {
     struct rp_comm_root *out = w->out;
 
+    if (!out->collective_count && out->ntransfers) {
+        out->run_text =
+            kept(w, rp_arena_printf(w->arena, "%zu tensors between processes", out->ntransfers));
+        return;
+    }
     if (!out->collective_count) {
         out->run_text = "no communication was recorded";
         return;

@@ -100,6 +100,23 @@ static const struct rp_field size_fields[] = {
     RP_FIELD_END};
 static const struct rp_type size_type = {"size", sizeof(struct rp_comm_size), size_fields, NULL};
 
+#define TRANSFER(member, type, unit, title, doc, flags) \
+    RP_FIELD(struct rp_comm_transfer, member, type, unit, title, doc, flags)
+
+static const struct rp_field transfer_fields[] = {
+    TRANSFER(edge, STR, NONE, "tensor", "the edge of the graph", RP_SHORTEN),
+    TRANSFER(from, STR, NONE, "from", "device", RP_SHORTEN),
+    TRANSFER(to, STR, NONE, "to", "device", RP_SHORTEN),
+    TRANSFER(rank, I64, NONE, NULL, "of its trace", 0),
+    TRANSFER(size_bytes, I64, BYTES, "size", "of the tensor", RP_NULLABLE),
+    TRANSFER(begin_ns, I64, NS, NULL, "when it was asked for", 0),
+    TRANSFER(wait_ns, I64, NS, "waited", "until it was made; null: not known", RP_NULLABLE),
+    TRANSFER(transfer_ns, I64, NS, "transfer", "from then on", RP_NULLABLE),
+    TRANSFER(bytes_per_s, F64, BPS, "speed", "size / transfer", 0),
+    RP_FIELD_END};
+static const struct rp_type transfer_type = {"transfer", sizeof(struct rp_comm_transfer),
+                                             transfer_fields, NULL};
+
 #define ROOT(member, type, unit, title, doc, flags) \
     RP_FIELD(struct rp_comm_root, member, type, unit, title, doc, flags)
 
@@ -126,6 +143,10 @@ static const struct rp_field root_fields[] = {
                   RP_SCREEN),
     RP_FIELD_LIST(struct rp_comm_root, collectives, &collective_type, NULL,
                   "every collective, by time", 0),
+    RP_FIELD_LIST(struct rp_comm_root, slowest, &transfer_type, "tensors between processes",
+                  "for the screen", RP_SCREEN),
+    RP_FIELD_LIST(struct rp_comm_root, transfers, &transfer_type, NULL,
+                  "tensors between processes, by time", 0),
     RP_FIELD_LIST(struct rp_comm_root, notes, &rp_type_string, "notes",
                   "what the recording does not tell", 0),
     RP_FIELD_END};

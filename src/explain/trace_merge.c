@@ -5,11 +5,50 @@
  */
 #include "explain/trace_merge.h"
 
+#include "facts/tensor_transfers.h"
 #include "result/result.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+
+/* What one process of the trace sent another. */
+static enum rp_code copy_messages(const struct rp_trace *t, const rp_tensor_transfer_vec *all,
+                                  struct rp_arena *arena, struct rp_merge_part *out,
+                                  struct rp_err *err)
+{
+    size_t i;
+
+    out->messages = RP_ARENA_NEW(arena, struct rp_clock_message, all->n + 1);
+    out->names = RP_ARENA_NEW(arena, const char *, (size_t)t->nprocesses + 1);
+    if (!out->messages || !out->names)
+        return rp_err_nomem(err, "merging ranks");
+    for (i = 0; i < t->nprocesses; i++) {
+        out->names[i] = rp_arena_strdup(arena, rp_trace_str(t, t->processes[i].name));
+        if (!out->names[i])
+            return rp_err_nomem(err, "merging ranks");
+    }
+    for (i = 0; i < all->n; i++) {
+        const struct rp_tensor_transfer *x = &all->at[i];
+
+        if (x->producer != RP_NONE && x->from_process != x->to_process)
+            out->messages[out->nmessages++] =
+                (struct rp_clock_message){x->from_process, x->to_process, x->ready_ns, x->end_ns};
+    }
+    return RP_OK;
+}
+
+static enum rp_code take_messages(const struct rp_trace *t, struct rp_arena *arena,
+                                  struct rp_merge_part *out, struct rp_err *err)
+{
+    rp_tensor_transfer_vec all = {0};
+    enum rp_code code = rp_tensor_transfers_find(t, &all, err);
+
+    if (code == RP_OK && all.n)
+        code = copy_messages(t, &all, arena, out, err);
+    rp_vec_release(&all);
+    return code;
+}
 
 enum rp_code rp_merge_rank(const struct rp_trace *trace, const struct rp_scope *scope,
                            struct rp_arena *arena, struct rp_merge_part *out, struct rp_err *err)
@@ -20,6 +59,10 @@ enum rp_code rp_merge_rank(const struct rp_trace *trace, const struct rp_scope *
     out->processes = trace->nprocesses;
     if (code == RP_OK)
         code = rp_collectives_init(&out->comm, &work, scope, arena, err);
+    if (code == RP_OK)
+        code = take_messages(trace, arena, out, err);
+    if (code == RP_OK)
+        code = rp_half_messages_find(trace, &out->halves, err);
     rp_work_release(&work);
     return code;
 }
@@ -27,6 +70,7 @@ enum rp_code rp_merge_rank(const struct rp_trace *trace, const struct rp_scope *
 void rp_merge_part_release(struct rp_merge_part *part)
 {
     rp_collectives_release(&part->comm);
+    rp_vec_release(&part->halves);
 }
 
 struct merger {
@@ -119,17 +163,21 @@ static enum rp_code fill_conflict(struct merger *m, size_t i, struct rp_err *err
 /* What most clocks are sure to. */
 static const char *summary(struct merger *m, size_t known, size_t nclocks)
 {
+    const char *what = m->out->by_process ? "process" : "rank", *many = "";
     int64_t worst = 0;
     size_t r;
 
+    if (m->n != 1)
+        many = m->out->by_process ? "es" : "s";
     for (r = 0; r < m->n; r++)
         if (m->clocks.at[r].uncertainty_ns > worst)
             worst = m->clocks.at[r].uncertainty_ns;
     return rp_arena_printf(m->arena,
-                           "%zu rank%s, %zu clock%s; %zu fit together by %lld meetings, the least "
-                           "certain within %.1f µs",
-                           m->n, m->n == 1 ? "" : "s", nclocks, nclocks == 1 ? "" : "s", known,
-                           (long long)m->out->meeting_count, (double)worst / 1000);
+                           "%zu %s%s, %zu clock%s; %zu fit together by %lld meetings and %lld "
+                           "messages, the least certain within %.1f µs",
+                           m->n, what, many, nclocks, nclocks == 1 ? "" : "s", known,
+                           (long long)m->out->meeting_count, (long long)m->out->message_count,
+                           (double)worst / 1000);
 }
 
 static enum rp_code add_notes(struct merger *m, size_t unknown, struct rp_err *err)
@@ -207,6 +255,99 @@ static enum rp_code start(struct merger *m, struct rp_err *err)
     return m->out->ranks && m->out->source && m->comms ? RP_OK : rp_err_nomem(err, "merging ranks");
 }
 
+/* Processes that send or receive, numbered in their order; RP_NONE: the others. */
+static size_t number_processes(const struct rp_merge_part *part, uint32_t *number)
+{
+    size_t i, n = 0;
+
+    memset(number, 0xff, part->processes * sizeof *number);
+    for (i = 0; i < part->nmessages; i++)
+        number[part->messages[i].from] = number[part->messages[i].to] = 0;
+    for (i = 0; i < part->processes; i++)
+        if (number[i] != RP_NONE)
+            number[i] = (uint32_t)n++;
+    return n;
+}
+
+/* Processes of one trace may well share a clock: where the recorded times are possible they stay.
+ */
+static void keep_recorded(struct rp_clock *c)
+{
+    if (!c->known || c->low_ns > 0 || c->high_ns < 0)
+        return;
+    c->offset_ns = 0;
+    if (c->clock && c->low_ns != INT64_MIN && c->high_ns != INT64_MAX)
+        c->uncertainty_ns = -c->low_ns > c->high_ns ? -c->low_ns : c->high_ns;
+}
+
+/* One trace of several processes that sent each other tensors: these are what has clocks. */
+static enum rp_code join_processes(struct merger *m, struct rp_err *err)
+{
+    const struct rp_merge_part *part = m->in[0].part;
+    uint32_t *number = RP_ARENA_NEW(m->arena, uint32_t, part->processes + 1);
+    struct rp_clock_message *messages =
+        RP_ARENA_NEW(m->arena, struct rp_clock_message, part->nmessages + 1);
+    struct rp_clock_input in = {
+        .nmessages = part->nmessages, .messages = messages, .tolerance_ns = RP_CLOCK_TOLERANCE_NS};
+    size_t i;
+
+    if (!number || !messages)
+        return rp_err_nomem(err, "merging ranks");
+    m->n = in.nranks = number_processes(part, number);
+    RP_TRY(start(m, err));
+    m->out->by_process = true;
+    while (m->out->pid_step <= (int64_t)part->processes)
+        m->out->pid_step *= 10;
+    for (i = 0; i < part->nmessages; i++) {
+        messages[i] = part->messages[i];
+        messages[i].from = number[messages[i].from];
+        messages[i].to = number[messages[i].to];
+    }
+    for (i = 0; i < part->processes; i++) {
+        struct rp_merge_rank *to = &m->out->ranks[number[i] == RP_NONE ? 0 : number[i]];
+
+        if (number[i] == RP_NONE)
+            continue;
+        to->rank = number[i];
+        to->path = rp_arena_strdup(m->arena, part->names[i]);
+        m->out->source[number[i]] = i;
+        if (!to->path)
+            return rp_err_nomem(err, "merging ranks");
+    }
+    RP_TRY(rp_clocks_find(&in, m->arena, &m->clocks, err));
+    for (i = 0; i < m->n; i++)
+        keep_recorded(&m->clocks.at[i]);
+    m->out->message_count = (int64_t)part->nmessages;
+    m->out->matched_by = "transfers";
+    return describe(m, err);
+}
+
+/* By the collectives of the ranks, and by messages that have one side in one trace each. */
+static enum rp_code find_clocks(struct merger *m, const uint32_t *clock_of, struct rp_err *err)
+{
+    rp_half_message_vec halves = {0};
+    rp_clock_message_vec messages = {0};
+    enum rp_code code = rp_meetings_find(m->comms, m->n, m->arena, &m->meetings, err);
+    size_t r, i;
+
+    for (r = 0; r < m->n; r++)
+        for (i = 0; code == RP_OK && i < m->in[r].part->halves.n; i++) {
+            struct rp_half_message half = m->in[r].part->halves.at[i];
+
+            half.rank = (uint32_t)r;
+            code = rp_vec_push(&halves, half, err);
+        }
+    if (code == RP_OK)
+        code = rp_half_messages_join(&halves, &messages, err);
+    if (code == RP_OK)
+        code = rp_clocks_of_meetings(m->comms, m->n, &m->meetings, clock_of, &messages, m->arena,
+                                     &m->clocks, err);
+    m->out->message_count = (int64_t)messages.n;
+    rp_vec_release(&halves);
+    rp_vec_release(&messages);
+    return code;
+}
+
 enum rp_code rp_merge_join(const struct rp_merge_input *ranks, size_t n, struct rp_arena *arena,
                            struct rp_merge_root *out, struct rp_err *err)
 {
@@ -216,12 +357,13 @@ enum rp_code rp_merge_join(const struct rp_merge_input *ranks, size_t n, struct 
 
     if (!clock_of)
         return rp_err_nomem(err, "merging ranks");
+    if (n == 1 && ranks[0].part->nmessages)
+        return join_processes(&m, err);
     RP_TRY(start(&m, err));
     for (r = 0; r < n; r++)
         RP_TRY(copy_input(&m, r, err));
     RP_TRY(share_clocks(&m, clock_of));
-    RP_TRY(rp_meetings_find(m.comms, n, arena, &m.meetings, err));
-    RP_TRY(rp_clocks_of_meetings(m.comms, n, &m.meetings, clock_of, arena, &m.clocks, err));
+    RP_TRY(find_clocks(&m, clock_of, err));
     out->matched_by = rp_meeting_rule_names[m.meetings.rule];
     out->meeting_count = (int64_t)m.clocks.nmeetings;
     return describe(&m, err);
@@ -247,6 +389,7 @@ enum rp_code rp_merge_job(const struct rp_job *job, struct rp_arena *arena,
             return rp_err_nomem(err, "merging ranks");
     }
     out->matched_by = "records";
+    out->message_count = (int64_t)m.clocks.nmessages;
     out->meeting_count = (int64_t)m.clocks.nmeetings;
     return describe(&m, err);
 }

@@ -11,6 +11,11 @@
 struct rp_merge_part {
     struct rp_collectives comm;
     uint32_t processes;
+    /* Tensors between its processes. */
+    size_t nmessages;
+    struct rp_clock_message *messages; /* from, to: processes */
+    const char **names;                /* of the processes */
+    rp_half_message_vec halves;        /* of messages to and from other traces */
 };
 
 struct rp_merge_rank {
@@ -31,14 +36,15 @@ struct rp_merge_conflict {
 struct rp_merge_root {
     const char *run_text, *output_text; /* for the screen */
     const char *matched_by, *output, *format;
-    int64_t meeting_count, event_count;
+    int64_t meeting_count, message_count, event_count;
     bool consistent;
     size_t nranks, nconflicts, nnotes;
     struct rp_merge_rank *ranks;
     struct rp_merge_conflict *conflicts;
     const char **notes;
     /* Not shown. */
-    size_t *source; /* by rank: its input */
+    bool by_process; /* the rows are processes of one trace; their numbers are in `source` */
+    size_t *source;  /* by rank: its input */
     int64_t pid_step;
 };
 

@@ -46,6 +46,7 @@ static const struct rp_field root_fields[] = {
     ROOT(output_text, STR, NONE, "written", "for the screen", RP_SCREEN),
     ROOT(matched_by, STR, NONE, NULL, "sequence, order, name, records or none", 0),
     ROOT(meeting_count, I64, COUNT, NULL, "collectives in which clocks met", 0),
+    ROOT(message_count, I64, COUNT, NULL, "sends with their receives", 0),
     ROOT(consistent, BOOL, NONE, NULL, "no two facts contradict each other", 0),
     ROOT(output, STR, NONE, NULL, "the merged trace, or null", 0),
     ROOT(format, STR, NONE, NULL, "of the merged trace, or null", 0),

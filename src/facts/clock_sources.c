@@ -22,8 +22,8 @@ static bool waits_for_all(uint8_t kind)
 
 enum rp_code rp_clocks_of_meetings(const struct rp_collectives *const *ranks, size_t n,
                                    const struct rp_meetings *meetings, const uint32_t *clock_of,
-                                   struct rp_arena *arena, struct rp_clocks *out,
-                                   struct rp_err *err)
+                                   const rp_clock_message_vec *messages, struct rp_arena *arena,
+                                   struct rp_clocks *out, struct rp_err *err)
 {
     struct rp_clock_input in = {
         .nranks = n, .clock_of = clock_of, .tolerance_ns = RP_CLOCK_TOLERANCE_NS};
@@ -44,10 +44,89 @@ enum rp_code rp_clocks_of_meetings(const struct rp_collectives *const *ranks, si
     in.visits = visits.at;
     in.nvisits = visits.n;
     in.start_ns = meetings->offset_ns;
+    if (messages) {
+        in.messages = messages->at;
+        in.nmessages = messages->n;
+    }
     if (code == RP_OK)
         code = rp_clocks_find(&in, arena, out, err);
     rp_vec_release(&visits);
     return code;
+}
+
+/* ------------------------------------------------------------------ halves of messages */
+
+enum rp_code rp_half_messages_find(const struct rp_trace *t, rp_half_message_vec *out,
+                                   struct rp_err *err)
+{
+    const uint8_t wanted = RP_EVENT_UNENDED | RP_EVENT_NO_BEGIN;
+    rp_event e;
+
+    for (e = 0; e < t->ev.n; e++) {
+        uint8_t flags = t->ev.flags[e];
+        struct rp_half_message half = {.ns = t->ev.ts_ns[e], .is_begin = flags & RP_EVENT_UNENDED};
+        rp_str id;
+
+        if (t->origins[t->ev.origin[e]].kind != RP_KIND_TRANSFER || !(flags & wanted) ||
+            !(flags & RP_EVENT_ID_TEXT) || t->ev.link[e] == RP_NONE)
+            continue;
+        id = (rp_str)t->links.native_id[t->ev.link[e]];
+        half.key = rp_hash_bytes(rp_trace_str(t, id), rp_trace_str_len(t, id));
+        RP_TRY(rp_vec_push(out, half, err));
+    }
+    return RP_OK;
+}
+
+static int by_rank_side_time(const void *pa, const void *pb)
+{
+    const struct rp_half_message *a = pa, *b = pb;
+
+    if (a->key != b->key)
+        return a->key < b->key ? -1 : 1;
+    if (a->is_begin != b->is_begin)
+        return a->is_begin ? -1 : 1;
+    if (a->rank != b->rank)
+        return a->rank < b->rank ? -1 : 1;
+    return (a->ns > b->ns) - (a->ns < b->ns);
+}
+
+static int by_key_then_nth(const void *pa, const void *pb)
+{
+    const struct rp_half_message *a = pa, *b = pb;
+
+    if (a->key != b->key)
+        return a->key < b->key ? -1 : 1;
+    if (a->nth != b->nth)
+        return a->nth < b->nth ? -1 : 1;
+    if (a->is_begin != b->is_begin)
+        return a->is_begin ? -1 : 1;
+    return (a->rank > b->rank) - (a->rank < b->rank);
+}
+
+enum rp_code rp_half_messages_join(rp_half_message_vec *halves, rp_clock_message_vec *out,
+                                   struct rp_err *err)
+{
+    struct rp_half_message *h = halves->at;
+    size_t i;
+
+    if (!halves->n)
+        return RP_OK;
+    qsort(h, halves->n, sizeof *h, by_rank_side_time);
+    h[0].nth = 0;
+    for (i = 1; i < halves->n; i++)
+        h[i].nth = h[i].key == h[i - 1].key && h[i].rank == h[i - 1].rank &&
+                           h[i].is_begin == h[i - 1].is_begin
+                       ? h[i - 1].nth + 1
+                       : 0;
+    qsort(h, halves->n, sizeof *h, by_key_then_nth);
+    for (i = 1; i < halves->n; i++) {
+        struct rp_clock_message m = {h[i - 1].rank, h[i].rank, h[i - 1].ns, h[i].ns};
+
+        if (h[i].key == h[i - 1].key && h[i].nth == h[i - 1].nth && h[i - 1].is_begin &&
+            !h[i].is_begin && m.from != m.to)
+            RP_TRY(rp_vec_push(out, m, err));
+    }
+    return RP_OK;
 }
 
 /* ------------------------------------------------------------------ jobs */

@@ -398,7 +398,7 @@ static enum rp_code number_clocks(struct finder *f, struct rp_clocks *out, struc
     return RP_OK;
 }
 
-static void copy_facts(struct finder *f, const struct rp_clocks *out)
+static void copy_facts(struct finder *f, struct rp_clocks *out)
 {
     const struct rp_clock_input *in = f->in;
     size_t i;
@@ -430,6 +430,7 @@ static void copy_facts(struct finder *f, const struct rp_clocks *out)
         m.from = out->at[m.from].clock;
         m.to = out->at[m.to].clock;
         f->messages[i] = m;
+        out->nmessages += m.from != m.to;
         f->lines[m.from].messages += m.from != m.to;
         f->lines[m.to].messages += m.from != m.to;
     }

@@ -69,6 +69,7 @@ struct rp_clocks {
     size_t n;
     struct rp_clock *at; /* by rank */
     size_t nmeetings;    /* of two clocks or more */
+    size_t nmessages;    /* from one clock to another */
     size_t nconflicts;
     struct rp_clock_conflict *conflicts;
     bool consistent; /* without what the conflicts name everything fits */

@@ -8,8 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MOST_RANKS 65536 /* of data parallelism, and stages: numbers of the file, so hostile ones \
-                          */
+#define MOST_RANKS                                                                 \
+    65536 /* of data parallelism, and stages: numbers of the file, so hostile ones \
+           */
 
 static bool read_thread(const struct rp_trace *t, rp_track track, uint32_t *stage, uint32_t *tp)
 {

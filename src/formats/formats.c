@@ -17,7 +17,7 @@ static const struct rp_format *const formats[] = {
     &rp_format_meta_graph, &rp_format_tf_library,    &rp_format_tao,
     &rp_format_stablehlo,  &rp_format_chakra,        &rp_format_chakra_json,
     &rp_format_raf,        &rp_format_exec_trace,    &rp_format_xplane,
-    &rp_format_runmeta,    &rp_format_ctf,
+    &rp_format_runmeta,    &rp_format_ctf,           &rp_format_byteps,
 };
 
 const struct rp_format *rp_format_at(size_t i)

@@ -88,6 +88,7 @@ extern const struct rp_format rp_format_meta_graph;
 extern const struct rp_format rp_format_tf_library;
 extern const struct rp_format rp_format_tao;
 extern const struct rp_format rp_format_stablehlo;
+extern const struct rp_format rp_format_byteps;
 extern const struct rp_format rp_format_lazy;
 extern const struct rp_format rp_format_exec_trace;
 extern const struct rp_format rp_format_raf;

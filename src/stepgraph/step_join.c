@@ -41,7 +41,8 @@ static enum rp_code align(struct joiner *j, struct rp_err *err)
         return rp_err_nomem(err, "joining ranks");
     for (r = 0; r < j->n; r++)
         comms[r] = j->ranks[r].collectives;
-    RP_TRY(rp_clocks_of_meetings(comms, j->n, &j->join->meetings, NULL, j->arena, &clocks, err));
+    RP_TRY(
+        rp_clocks_of_meetings(comms, j->n, &j->join->meetings, NULL, NULL, j->arena, &clocks, err));
     for (r = 0; r < j->n; r++)
         if (clocks.at[r].known)
             j->join->offset_ns[r] = clocks.at[r].offset_ns;

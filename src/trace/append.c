@@ -50,8 +50,12 @@ static enum rp_code labelled(struct appending *a, rp_str s, rp_str *out)
 {
     char text[600];
     const char *name = rp_trace_str(a->t, s);
-    int n = *name ? snprintf(text, sizeof text, "%.500s (%s)", name, a->how->label)
-                  : snprintf(text, sizeof text, "%s", a->how->label);
+    int n;
+
+    if (!a->how->label)
+        return text_of(a, s, out);
+    n = *name ? snprintf(text, sizeof text, "%.500s (%s)", name, a->how->label)
+              : snprintf(text, sizeof text, "%s", a->how->label);
 
     return rp_builder_intern(a->b, text, n < (int)sizeof text ? (size_t)n : sizeof text - 1, out,
                              a->err);
@@ -72,9 +76,11 @@ static enum rp_code text_id_of(struct appending *a, int64_t id, int64_t *out)
     return RP_OK;
 }
 
-static int64_t time_of(const struct appending *a, int64_t ns)
+static int64_t time_of(const struct appending *a, rp_track track, int64_t ns)
 {
-    return ns == RP_NO_TS || !a->how->time ? ns : a->how->time(a->how->user, ns);
+    if (ns == RP_NO_TS || !a->how->time)
+        return ns;
+    return a->how->time(a->how->user, a->t->tracks[track].process, ns);
 }
 
 /* ------------------------------------------------------------------ tables */
@@ -211,7 +217,7 @@ static enum rp_code take_link(struct appending *a, rp_event e, struct rp_raw *ra
 
 static enum rp_code add_end(struct appending *a, rp_event e, struct rp_raw raw)
 {
-    raw.ts_ns = time_of(a, rp_event_end_ns(a->t, e));
+    raw.ts_ns = time_of(a, a->t->ev.track[e], rp_event_end_ns(a->t, e));
     raw.dur_ns = RP_OPEN_NS;
     raw.origin = a->end[a->t->ev.origin[e]];
     raw.shape = 0;
@@ -226,14 +232,15 @@ static enum rp_code add_event(struct appending *a, rp_event e)
     bool pair = t->ev.flags[e] & RP_EVENT_PAIR;
     bool chain = pair && t->origins[origin].phase != 'B';
     bool timed = t->origins[origin].phase != 'M'; /* times of metadata mean nothing */
-    struct rp_raw raw = {.ts_ns = timed ? time_of(a, t->ev.ts_ns[e]) : t->ev.ts_ns[e],
+    struct rp_raw raw = {.ts_ns =
+                             timed ? time_of(a, t->ev.track[e], t->ev.ts_ns[e]) : t->ev.ts_ns[e],
                          .dur_ns = t->ev.dur_ns[e],
                          .track = a->track[t->ev.track[e]],
                          .origin = pair ? a->pair[origin] : a->origin[origin],
                          .flags = t->ev.flags[e] & KEPT_FLAGS};
 
     if (raw.dur_ns > 0 && timed && a->how->time)
-        raw.dur_ns = time_of(a, rp_event_end_ns(t, e)) - raw.ts_ns;
+        raw.dur_ns = time_of(a, t->ev.track[e], rp_event_end_ns(t, e)) - raw.ts_ns;
     raw.dur_ns = chain ? RP_OPEN_NS : raw.dur_ns;
     RP_TRY(text_of(a, t->ev.name[e], &raw.name));
     RP_TRY(take_link(a, e, &raw));
@@ -249,7 +256,7 @@ static enum rp_code add_event(struct appending *a, rp_event e)
 static enum rp_code add_flow(struct appending *a, uint32_t i)
 {
     const struct rp_flows *f = &a->t->flows;
-    struct rp_raw_flow raw = {.ts_ns = time_of(a, f->ts_ns[i]),
+    struct rp_raw_flow raw = {.ts_ns = time_of(a, f->track[i], f->ts_ns[i]),
                               .id = id_of(a, f->id[i]),
                               .track = a->track[f->track[i]],
                               .origin = a->origin[f->origin[i]],
@@ -264,6 +271,27 @@ static enum rp_code add_flow(struct appending *a, uint32_t i)
     return rp_builder_add_flow(a->b, &raw, a->err);
 }
 
+/* Its two ends; ids stand above those that the trace has. */
+static enum rp_code add_arrow(struct appending *a, size_t i)
+{
+    const struct rp_append_arrow *arrow = &a->how->arrows[i];
+    struct rp_origin origin = {.phase = 's', .kind = RP_KIND_OTHER, .has_category = 1};
+    struct rp_raw_flow raw = {.id = id_of(a, ID_STEP / 2 + (int64_t)i),
+                              .ts_ns = time_of(a, arrow->from, arrow->from_ns),
+                              .track = a->track[arrow->from]};
+
+    RP_TRY(rp_builder_intern(a->b, "transfer", 8, &origin.category, a->err));
+    RP_TRY(rp_builder_intern(a->b, arrow->name, strlen(arrow->name), &raw.name, a->err));
+    RP_TRY(rp_builder_origin(a->b, &origin, &raw.origin, a->err));
+    RP_TRY(rp_builder_add_flow(a->b, &raw, a->err));
+    origin.phase = 'f';
+    RP_TRY(rp_builder_origin(a->b, &origin, &raw.origin, a->err));
+    raw.flags = RP_FLOW_BIND_ENCLOSING;
+    raw.ts_ns = time_of(a, arrow->to, arrow->to_ns);
+    raw.track = a->track[arrow->to];
+    return rp_builder_add_flow(a->b, &raw, a->err);
+}
+
 /* Processes without a name are called after their trace. */
 static enum rp_code name_process(struct appending *a, uint32_t process, rp_track track)
 {
@@ -271,7 +299,7 @@ static enum rp_code name_process(struct appending *a, uint32_t process, rp_track
     struct rp_arg arg = {.type = RP_ARG_STR};
     struct rp_raw raw = {.ts_ns = RP_NO_TS, .dur_ns = RP_OPEN_NS, .track = track, .nargs = 1};
 
-    if (a->t->processes[process].name)
+    if (a->t->processes[process].name || !a->how->label)
         return RP_OK;
     RP_TRY(rp_builder_intern(a->b, "process_name", 12, &raw.name, a->err));
     RP_TRY(rp_builder_intern(a->b, "name", 4, &arg.key, a->err));
@@ -339,6 +367,8 @@ static enum rp_code add_all(struct appending *a)
         RP_TRY(add_event(a, i));
     for (i = 0; i < a->t->flows.n; i++)
         RP_TRY(add_flow(a, i));
+    for (i = 0; i < a->how->narrows; i++)
+        RP_TRY(add_arrow(a, i));
     return a->how->meta ? add_meta(a) : RP_OK;
 }
 

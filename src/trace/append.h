@@ -8,12 +8,22 @@
  */
 #include "trace/build.h"
 
+/* An arrow to be drawn between two tracks of the trace that is appended. */
+struct rp_append_arrow {
+    rp_track from, to;
+    int64_t from_ns, to_ns; /* of the trace */
+    const char *name;
+};
+
 struct rp_append {
     uint32_t index;   /* of the trace among those that are joined */
     int64_t pid_step; /* more than any of them has processes: process k gets index * pid_step + k */
-    const char *label; /* stands behind the names of its processes: "rank 3" */
-    int64_t (*time)(const void *user, int64_t ns); /* on the clock of all; NULL: as it is */
+    const char *label; /* stands behind the names of its processes: "rank 3"; NULL: nothing */
+    /* A time of a process on the clock of all; NULL: as it is. */
+    int64_t (*time)(const void *user, uint32_t process, int64_t ns);
     const void *user;
+    const struct rp_append_arrow *arrows;
+    size_t narrows;
     bool meta; /* what the file says about itself is that of the whole */
 };
 
