@@ -91,6 +91,7 @@ enum rp_code rp_overlay_add(struct rp_overlay *o, struct rp_task task, uint32_t 
     RP_TRY(rp_vec_reserve(&o->degree, 1, err));
     RP_TRY(rp_vec_reserve(&o->tasks, 1, err));
     *id = (uint32_t)rp_overlay_ntasks(o);
+    o->prioritised |= task.priority != 0;
     RP_TRY(note(o, ADD_TASK, *id, 0, err));
     o->dur_ns.at[o->dur_ns.n++] = task.dur_ns;
     o->newest.at[o->newest.n++] = UINT32_MAX;
@@ -104,6 +105,7 @@ enum rp_code rp_overlay_link(struct rp_overlay *o, uint32_t from, uint32_t to, i
 {
     struct rp_extra_edge e = {{lag_ns, to, flags}, from, o->newest.at[from]};
 
+    o->starts_matter |= flags & RP_EDGE_FROM_START;
     RP_TRY(rp_vec_reserve(&o->edges, 1, err));
     RP_TRY(note(o, ADD_EDGE, from, 0, err));
     o->newest.at[from] = (uint32_t)o->edges.n;
