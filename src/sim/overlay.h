@@ -18,10 +18,12 @@ struct rp_extra_edge {
     uint32_t from, next; /* the one before it out of the same task, or UINT32_MAX */
 };
 
+enum { RP_OVERLAY_SET_DUR, RP_OVERLAY_SET_LAG, RP_OVERLAY_ADD_TASK, RP_OVERLAY_ADD_EDGE };
+
 struct rp_overlay_change {
     int64_t old;
     uint32_t at;
-    uint8_t what;
+    uint8_t what; /* one of the above */
 };
 
 struct rp_overlay {
