@@ -339,7 +339,7 @@ static enum rp_code sweep(struct rp_resim *x, bool *ok, struct rp_err *err)
         place = 64 * word + (size_t)__builtin_ctzll(x->dirty.at[word]);
         x->dirty.at[word] &= x->dirty.at[word] - 1;
         RP_TRY(look_at(x, x->order.at[place], ok, err));
-        *ok &= x->visited <= most;
+        *ok &= !x->moved.n || x->visited <= most;
     }
     return RP_OK;
 }
