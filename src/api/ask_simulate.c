@@ -5,6 +5,7 @@
 #include "api/question_row.h"
 #include "formats/writers.h"
 #include "sim/job_model.h"
+#include "sim/pipeline_model.h"
 #include "sim/sim_answer.h"
 
 #include <string.h>
@@ -15,6 +16,8 @@ static enum rp_code rank(const struct rp_loaded *loaded, const struct rp_scope *
 {
     (void)scope;
     (void)settings;
+    if (rp_trace_is_pipeline(loaded->trace))
+        return rp_sim_part_of_pipeline(part->data, loaded->trace, err);
     return rp_sim_part_init(part->data, loaded->trace, &part->arena, err);
 }
 

@@ -97,11 +97,18 @@ static void measure_span(struct linker *l)
     l->out->span_ns = l->m.n ? rp_ns_between(first, last) : 0;
 }
 
-/* Adds the gaps of a rank in [from, to) by cause. */
-static void add_gaps(struct linker *l, size_t rank, int64_t from_ns, int64_t to_ns)
+/* Adds the gaps of a rank in [from, to) by cause, and what it copies there and does nothing else.
+ */
+static void add_own(struct linker *l, size_t rank, int64_t from_ns, int64_t to_ns)
 {
-    const rp_gap_vec *gaps = &l->in[rank].part->gaps;
+    const struct rp_report_part *p = l->in[rank].part;
+    const rp_gap_vec *gaps = &p->gaps;
     size_t low = 0, high = gaps->n;
+
+    if (p->on_device && from_ns < to_ns)
+        rp_ns_add(&l->out->copies_ns,
+                  rp_ns_between(rp_union_covers(p->kernels.at, p->kernels.n, from_ns, to_ns),
+                                rp_union_covers(p->busy.at, p->busy.n, from_ns, to_ns)));
 
     while (low < high) {
         size_t middle = low + (high - low) / 2;
@@ -191,7 +198,7 @@ static void walk(struct linker *l)
             l->nmembers[rank]--;
         from = l->nmembers[rank] ? l->members[rank][l->nmembers[rank] - 1].end_ns
                                  : rp_ns_sum(l->in[rank].part->b.begin_ns, offset);
-        add_gaps(l, rank, rp_ns_between(offset, from), rp_ns_between(offset, until));
+        add_own(l, rank, rp_ns_between(offset, from), rp_ns_between(offset, until));
         if (!l->nmembers[rank])
             return;
         m = &l->m.at[l->members[rank][--l->nmembers[rank]].meeting];
@@ -221,7 +228,7 @@ static void alone(struct linker *l)
         if (lost_alone(l->in[r].part) > lost_alone(l->in[l->out->lead].part))
             l->out->lead = r;
     p = l->in[l->out->lead].part;
-    add_gaps(l, l->out->lead, p->b.begin_ns, p->b.end_ns);
+    add_own(l, l->out->lead, p->b.begin_ns, p->b.end_ns);
     l->out->transfer_ns = p->b.exposed_comm_ns;
 }
 

@@ -29,6 +29,7 @@ struct rp_chain {
     bool clocks_differ;              /* the ranks' times do not fit together */
     int64_t cause_ns[RP_GAP_CAUSES]; /* idle on the chain */
     int64_t transfer_ns;             /* exposed communication on the chain, without waiting */
+    int64_t copies_ns;               /* copies and memsets on it, while no kernel runs */
     int64_t margin_ns;               /* by how much collectives on the chain were held up */
     struct rp_chain_rank *ranks;     /* one an input */
 };

@@ -10,6 +10,7 @@
 #include "explain/short_name.h"
 #include "result/print_units.h"
 
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -40,8 +41,8 @@ static const struct finding_row by_cause[] = {
      "near its limit"},
     {RP_GAP_PROFILER, "profiler-overhead", "the profiler itself holds the device up",
      "record fewer kinds of events, or take step times without it"},
-    {RP_GAP_COPY, "copies", "the device waits for copies to begin",
-     "pin host memory, copy on a stream of its own, combine small copies"},
+    {RP_GAP_COPY, "copies", "the device only copies, or waits for copies to begin",
+     "pin host memory, copy on a stream of its own while kernels run, combine small copies"},
     {RP_GAP_EVENT_WAIT, "dependencies", "launched work waits for events or for other streams",
      "check which streams wait for each other: fewer events, or work that fits between"},
     {RP_GAP_OTHER_RANK, "host-collectives",
@@ -57,8 +58,9 @@ struct findings {
     const struct rp_chain *chain;
     struct rp_arena *arena;
     struct rp_report_root *out;
-    int64_t window_ns;   /* of the rank that ends last */
-    int64_t atypical_ns; /* late launches that belong to an untypical step */
+    int64_t window_ns;                  /* of the rank that ends last */
+    int64_t atypical_ns[RP_GAP_CAUSES]; /* idle that belongs to an untypical step */
+    int32_t absent;                     /* ranks of the run that were not given */
     bool failed;
 };
 
@@ -200,18 +202,40 @@ static void give_waits(struct findings *f, struct rp_report_finding *finding)
                              when(f, c->wait_ns), when(f, c->transfer_ns)));
 }
 
+/* "rank 0: 5 copies and memsets; for 30.0 ms nothing else runs, for 1.00 ms …" */
+static void give_copies(struct findings *f, struct rp_report_finding *finding)
+{
+    const struct rp_report_part *p = f->in[f->chain->lead].part;
+    const struct rp_breakdown *b = &p->b;
+    int64_t waits, count;
+
+    cause_of(p, RP_GAP_COPY, &waits, &count);
+    if (!f->chain->copies_ns || !p->sums.copy_name)
+        return;
+    give(f, finding,
+         rp_arena_printf(
+             f->arena,
+             "rank %d: %lld copies and memsets; for %s nothing else runs, for %s the device waits "
+             "for one; mostly %.80s (%s)",
+             f->in[f->chain->lead].number, (long long)p->sums.copies,
+             when(f, rp_ns_between(rp_ns_sum(b->compute_ns, b->exposed_comm_ns), b->busy_ns)),
+             when(f, waits), p->sums.copy_name, when(f, p->sums.copy_name_ns)));
+}
+
 static void find_idle(struct findings *f)
 {
     size_t i;
 
     for (i = 0; i < sizeof by_cause / sizeof by_cause[0]; i++) {
         const struct finding_row *row = &by_cause[i];
-        int64_t lost = f->chain->cause_ns[row->cause];
+        int64_t lost = rp_ns_between(f->atypical_ns[row->cause], f->chain->cause_ns[row->cause]);
         struct rp_report_finding *finding;
 
-        if (row->cause == RP_GAP_NOT_LAUNCHED)
-            lost = rp_ns_between(f->atypical_ns, lost);
+        if (row->cause == RP_GAP_COPY)
+            rp_ns_add(&lost, f->chain->copies_ns);
         finding = add(f, row->id, row->title, row->hint, lost);
+        if (finding && row->cause == RP_GAP_COPY)
+            give_copies(f, finding);
         if (finding)
             give_ranks(f, finding, row->cause);
         if (finding && row->cause == RP_GAP_HOST_STALL)
@@ -233,6 +257,12 @@ static void find_exposed_comm(struct findings *f)
 
     if (!finding)
         return;
+    if (f->absent > 0)
+        give(f, finding,
+             rp_arena_printf(
+                 f->arena, "%d rank%s of the run %s not given: waiting for %s looks like transfer",
+                 (int)f->absent, f->absent == 1 ? "" : "s", f->absent == 1 ? "was" : "were",
+                 f->absent == 1 ? "it" : "them"));
     give(f, finding,
          matched ? rp_arena_printf(f->arena,
                                    "%zu collectives of %zu ranks, transfer only: "
@@ -286,14 +316,53 @@ static int64_t median(int64_t *v, size_t n)
     return v[(n - 1) / 2];
 }
 
+/* The median over the steps of one of their numbers. */
+static int64_t usual_of(const struct rp_report_part *p, size_t offset, int64_t *v)
+{
+    size_t i;
+
+    for (i = 0; i < p->nsteps; i++)
+        memcpy(&v[i], (const char *)&p->steps[i] + offset, sizeof v[i]);
+    return median(v, p->nsteps);
+}
+
+/* What a long step has more of a kind of idle time, where it is several times the usual. */
+static int64_t own_idle(struct findings *f, uint8_t cause, int64_t has_ns, int64_t usual_ns)
+{
+    if (has_ns / 2 <= usual_ns)
+        return 0;
+    rp_ns_add(&f->atypical_ns[cause], rp_ns_between(usual_ns, has_ns));
+    return rp_ns_between(usual_ns, has_ns);
+}
+
+static void add_atypical(struct findings *f, int64_t lost, size_t worst, size_t typical,
+                         int64_t usual)
+{
+    const struct rp_report_part *p = f->in[f->chain->lead].part;
+    struct rp_report_finding *finding =
+        add(f, "atypical-step", "a step is not like the others",
+            "leave it out: compilation, warm-up or a checkpoint; look at a typical step", lost);
+
+    if (!finding || worst == SIZE_MAX) {
+        memset(f->atypical_ns, 0, sizeof f->atypical_ns);
+        return;
+    }
+    give(f, finding,
+         rp_arena_printf(f->arena, "%s took %s, the median step %s", p->steps[worst].name,
+                         when(f, p->steps[worst].dur_ns), when(f, usual)));
+    give(f, finding,
+         rp_arena_printf(f->arena, "%s is typical: --step %lld", p->steps[typical].name,
+                         (long long)p->steps[typical].number));
+}
+
 /* A step that is longer than the others for reasons of its own: warm-up, compilation, checkpoint.
    Its excess of work, and of late launches where the step has several times the usual. */
 static void find_atypical(struct findings *f)
 {
     const struct rp_report_part *p = f->in[f->chain->lead].part;
     size_t i, n = p->nsteps, worst = SIZE_MAX, typical = 0;
-    int64_t *v = RP_ARENA_NEW(f->arena, int64_t, n + 1), need, late, usual, lost = 0, most = 0;
-    struct rp_report_finding *finding;
+    int64_t *v = RP_ARENA_NEW(f->arena, int64_t, n + 1), need, late, drain, usual, lost = 0,
+            most = 0;
 
     f->failed |= !v;
     if (n < 3 || !v)
@@ -301,20 +370,17 @@ static void find_atypical(struct findings *f)
     for (i = 0; i < n; i++)
         v[i] = need_of(&p->steps[i]);
     need = median(v, n);
-    for (i = 0; i < n; i++)
-        v[i] = p->steps[i].late_ns;
-    late = median(v, n);
-    for (i = 0; i < n; i++)
-        v[i] = p->steps[i].dur_ns;
-    usual = median(v, n);
+    late = usual_of(p, offsetof(struct rp_report_step, late_ns), v);
+    drain = usual_of(p, offsetof(struct rp_report_step, drain_ns), v);
+    usual = usual_of(p, offsetof(struct rp_report_step, dur_ns), v);
     for (i = 0; i < n; i++) {
         const struct rp_report_step *s = &p->steps[i];
         int64_t excess =
             (double)need_of(s) > ATYPICAL * (double)need ? rp_ns_between(need, need_of(s)) : 0;
 
-        if ((double)s->dur_ns > ATYPICAL * (double)usual && s->late_ns / 2 > late) {
-            rp_ns_add(&excess, rp_ns_between(late, s->late_ns));
-            rp_ns_add(&f->atypical_ns, rp_ns_between(late, s->late_ns));
+        if ((double)s->dur_ns > ATYPICAL * (double)usual) {
+            rp_ns_add(&excess, own_idle(f, RP_GAP_NOT_LAUNCHED, s->late_ns, late));
+            rp_ns_add(&excess, own_idle(f, RP_GAP_SYNC_DRAIN, s->drain_ns, drain));
         }
         if (excess > most) {
             most = excess;
@@ -324,19 +390,7 @@ static void find_atypical(struct findings *f)
         if (s->dur_ns == usual)
             typical = i;
     }
-    finding =
-        add(f, "atypical-step", "a step is not like the others",
-            "leave it out: compilation, warm-up or a checkpoint; look at a typical step", lost);
-    if (!finding || worst == SIZE_MAX) {
-        f->atypical_ns = finding ? f->atypical_ns : 0;
-        return;
-    }
-    give(f, finding,
-         rp_arena_printf(f->arena, "%s took %s, the median step %s", p->steps[worst].name,
-                         when(f, p->steps[worst].dur_ns), when(f, usual)));
-    give(f, finding,
-         rp_arena_printf(f->arena, "%s is typical: --step %lld", p->steps[typical].name,
-                         (long long)p->steps[typical].number));
+    add_atypical(f, lost, worst, typical, usual);
 }
 
 static void find_tiny(struct findings *f)
@@ -429,8 +483,9 @@ static void find_wrong_clock(struct findings *f)
                              (long long)worst->launched, when(f, worst->early_most_ns)));
     if (finding && f->chain->clocks_differ)
         give(f, finding,
-             "collectives end on some ranks before they begin on others: waiting is "
-             "not told from transfer");
+             "collectives end on some ranks before they begin on others: waiting is not told from "
+             "transfer. Ranks of different groups look the same where the groups were not "
+             "recorded: give those of one group at a time");
 }
 
 /* Memory that is reserved but not used, near the limit: allocations begin to fail and to retry. */
@@ -512,7 +567,7 @@ static int by_lost(const void *pa, const void *pb)
 
 enum rp_code rp_report_find(const struct rp_report_input *ranks, size_t n,
                             const struct rp_chain *chain, struct rp_arena *arena,
-                            struct rp_report_root *out, struct rp_err *err)
+                            int32_t world_size, struct rp_report_root *out, struct rp_err *err)
 {
     struct findings f = {.in = ranks, .n = n, .chain = chain, .arena = arena, .out = out};
 
@@ -520,6 +575,7 @@ enum rp_code rp_report_find(const struct rp_report_input *ranks, size_t n,
     if (!out->findings)
         return rp_err_nomem(err, "writing findings");
     f.window_ns = ranks[chain->lead].part->b.window_ns;
+    f.absent = world_size > (int64_t)n ? world_size - (int32_t)n : 0;
     find_atypical(&f);
     find_idle(&f);
     find_exposed_comm(&f);

@@ -7,7 +7,7 @@
 /* Fills findings, the most costly first; those under a hundredth of the window are left out. */
 enum rp_code rp_report_find(const struct rp_report_input *ranks, size_t n,
                             const struct rp_chain *chain, struct rp_arena *arena,
-                            struct rp_report_root *out, struct rp_err *err);
+                            int32_t world_size, struct rp_report_root *out, struct rp_err *err);
 
 /* Fills the stalls of the ranks and of all (report_stalls.c). Needs the window. */
 enum rp_code rp_report_count_stalls(const struct rp_report_input *ranks, size_t n,

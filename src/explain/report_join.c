@@ -243,7 +243,8 @@ static void fill_step(struct joiner *j)
 static void fill_lost(struct joiner *j)
 {
     struct rp_report_root *out = j->out;
-    int64_t compute = 0, transfer = 0;
+    int64_t compute = 0, transfer = 0, copies = 0;
+    const char *moved_text = "", *copied_text = "";
     size_t i;
 
     for (i = 0; i < out->nparts; i++) {
@@ -251,27 +252,34 @@ static void fill_lost(struct joiner *j)
 
         if (!strcmp(s->part, "compute") || !strcmp(s->part, "operators"))
             rp_ns_add(&compute, s->mean_ns);
-        else if (!strcmp(s->part, "exposed communication") || !strcmp(s->part, "copies alone"))
+        else if (!strcmp(s->part, "exposed communication"))
             rp_ns_add(&transfer, s->mean_ns);
+        else if (!strcmp(s->part, "copies alone"))
+            rp_ns_add(&copies, s->mean_ns);
     }
     out->window_ns = j->total_ns / (int64_t)j->n;
-    out->needed_ns = rp_ns_sum(compute, transfer);
+    out->needed_ns = rp_ns_sum(compute, rp_ns_sum(transfer, copies));
     out->lost_ns = rp_ns_between(out->needed_ns, out->window_ns);
     if (!j->in[0].part->on_device) {
         out->lost_text = kept(
             j, rp_arena_printf(j->arena, "of %s recorded%s, operators run in %s and none in %s",
                                when(j, out->window_ns), j->n > 1 ? " on average" : "",
-                               when(j, rp_ns_sum(compute, transfer)), when(j, out->lost_ns)));
+                               when(j, out->needed_ns), when(j, out->lost_ns)));
         return;
     }
-    out->lost_text =
-        kept(j, rp_arena_printf(
-                    j->arena,
-                    "of %s recorded%s, %s compute and %s exposed transfer were needed; %s "
-                    "(%.1f %%) lost",
-                    when(j, out->window_ns), j->n > 1 ? " on average" : "", when(j, compute),
-                    when(j, transfer), when(j, out->lost_ns),
-                    out->window_ns ? 100.0 * (double)out->lost_ns / (double)out->window_ns : 0.0));
+    if (transfer)
+        moved_text = kept(j, rp_arena_printf(j->arena, "%s %s exposed transfer",
+                                             copies ? "," : " and", when(j, transfer)));
+    if (copies)
+        copied_text = kept(j, rp_arena_printf(j->arena, " and %s copies", when(j, copies)));
+    out->lost_text = kept(
+        j, rp_arena_printf(
+               j->arena,
+               "of %s recorded%s, %s compute%s%s %s needed; %s "
+               "(%.1f %%) lost",
+               when(j, out->window_ns), j->n > 1 ? " on average" : "", when(j, compute), moved_text,
+               copied_text, transfer || copies ? "were" : "was", when(j, out->lost_ns),
+               out->window_ns ? 100.0 * (double)out->lost_ns / (double)out->window_ns : 0.0));
 }
 
 /* "84 collectives tie 8 ranks together, 628.1 ms from the first to the last; rank 0 and rank 6 came
@@ -325,6 +333,8 @@ static void note(struct joiner *j, const char *text)
 /* How much of the answer rests on what, and what was missing. */
 static void note_coverage(struct joiner *j)
 {
+    const char *framework = j->in[0].part->framework;
+    bool torch = framework && !strcmp(framework, "pytorch");
     struct rp_coverage sum = {0};
     size_t r;
 
@@ -341,7 +351,33 @@ static void note_coverage(struct joiner *j)
                      j->arena, "%.1f %% of the device time has its launch, %.1f %% its operator%s",
                      100.0 * (double)sum.launched_ns / (double)sum.device_ns,
                      100.0 * (double)sum.op_ns / (double)sum.device_ns,
-                     sum.module_ns ? "" : "; no modules: record with with_stack or with_modules")));
+                     sum.module_ns || !torch
+                         ? ""
+                         : "; no modules: record with with_stack or with_modules")));
+}
+
+/* Files that are not whole, and what the recorder dropped: all numbers are then of the rest. */
+static void note_losses(struct joiner *j)
+{
+    int64_t cut = 0, lost = 0;
+    size_t r, first = 0;
+
+    for (r = j->n; r > 0; r--) {
+        const struct rp_health *h = &j->in[r - 1].part->health;
+        bool damaged = h->truncated || h->salvaged || h->skipped_bytes;
+
+        cut += damaged;
+        first = damaged ? r - 1 : first;
+        rp_ns_add(&lost, h->lost_events);
+    }
+    if (cut)
+        note(j, kept(j, rp_arena_printf(j->arena,
+                                        "the file of rank %d%s ends early or is damaged: this is "
+                                        "about what could be read; see 'reprise doctor'",
+                                        j->in[first].number, cut > 1 ? " and others" : "")));
+    if (lost)
+        note(j, kept(j, rp_arena_printf(j->arena, "the recorder dropped %lld events",
+                                        (long long)lost)));
 }
 
 static void note_trouble(struct joiner *j)
@@ -349,6 +385,7 @@ static void note_trouble(struct joiner *j)
     int64_t overhead = 0;
     size_t r;
 
+    note_losses(j);
     for (r = 0; r < j->n; r++)
         rp_ns_add(&overhead, j->in[r].part->sums.overhead_ns);
     if (overhead && j->total_ns && overhead > j->total_ns / 100)
@@ -387,6 +424,23 @@ static void note_host(struct joiner *j)
                   (long long)p->sums.host_ops, (double)p->sums.host_op_ns / (double)p->b.busy_ns)));
 }
 
+/* A rank that is late because of its host counts as a straggler and with its host. */
+static void note_overlap(struct joiner *j)
+{
+    const struct rp_report_root *out = j->out;
+    bool overlap = false;
+    double shares = 0;
+    size_t i;
+
+    for (i = 0; i < out->nfindings; i++) {
+        shares += out->findings[i].share;
+        overlap |= out->nfindings > 1 && !strcmp(out->findings[i].id, "straggler");
+    }
+    if (overlap || shares > 1)
+        note(j, "the costs of the findings overlap, do not add them up: each is what the run would "
+                "save if that one were gone");
+}
+
 /* The findings that cost most, as blocks of lines. */
 static void fill_look(struct joiner *j)
 {
@@ -405,6 +459,7 @@ static void fill_look(struct joiner *j)
             .seen = f->nevidence ? f->evidence[0] : NULL,
             .hint = f->hint};
     }
+    note_overlap(j);
     if (!out->nfindings)
         note(j, "no finding costs more than a hundredth of the time");
     else if (out->nfindings > MOST_SHOWN)
@@ -459,7 +514,7 @@ enum rp_code rp_report_join(const struct rp_report_input *ranks, size_t n, int32
     fill_lost(&j);
     fill_pace(&j);
     RP_TRY(rp_report_count_stalls(ranks, n, arena, out, err));
-    RP_TRY(rp_report_find(ranks, n, &j.chain, arena, out, err));
+    RP_TRY(rp_report_find(ranks, n, &j.chain, arena, world_size, out, err));
     fill_look(&j);
     fill_pitfalls(&j);
     note_coverage(&j);

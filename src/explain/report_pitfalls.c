@@ -207,14 +207,20 @@ static rp_event longest_of(const struct rp_trace *t, const struct rp_step *step,
 }
 
 /* "compilation ('torch/_dynamo/convert_frame.py(…)')" */
-static const char *reason(const struct rp_trace *t, size_t at, struct rp_arena *arena)
+static const char *reason(const struct rp_trace *t, size_t at, const struct rp_report_step *on,
+                          struct rp_arena *arena)
 {
     static const char *const compile[] = {"compile", "dynamo", "inductor",
                                           "autotun", "nvrtc",  NULL};
     static const char *const save[] = {"checkpoint", "save_", ".save", "torch/serialization", NULL};
-    const struct rp_step *step = &t->steps[at];
-    rp_event e = longest_of(t, step, compile);
+    struct rp_step whole = t->steps[at], *step = &whole;
+    int64_t end_ns = rp_ns_sum(on->begin_ns, on->dur_ns);
     const char *what = "compilation";
+    rp_event e;
+
+    /* a step on the device ends where the next begins: what the host does before that is in it */
+    step->end_ns = step->end_ns > end_ns ? step->end_ns : end_ns;
+    e = longest_of(t, step, compile);
 
     if (e == RP_NONE) {
         e = longest_of(t, step, save);
@@ -252,7 +258,7 @@ enum rp_code rp_pitfall_steps(const struct rp_trace *trace, const struct rp_repo
         return RP_OK;
     rp_units_format((double)steps[worst].dur_ns, RP_UNIT_NS, took, sizeof took);
     rp_units_format((double)usual, RP_UNIT_NS, median, sizeof median);
-    why = reason(trace, worst, arena);
+    why = reason(trace, worst, &steps[worst], arena);
     if (why)
         *out = rp_arena_printf(
             arena,

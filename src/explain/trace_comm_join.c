@@ -170,7 +170,7 @@ static int64_t members(const struct joiner *j, const struct rp_meeting *m,
 {
     int64_t n = c->group_size;
 
-    if (!n && j->meetings.rule != RP_MEET_SEQUENCE)
+    if (!n && j->meetings.rule != RP_MEET_SEQUENCE && j->meetings.rule != RP_MEET_GROUP)
         n = j->in[m->rank[0]].part->world_size;
     return n > (int64_t)m->n ? n : (int64_t)m->n;
 }

@@ -227,6 +227,8 @@ static const char *rule_text(const char *rule)
 {
     if (!strcmp(rule, "sequence"))
         return "process group and sequence number";
+    if (!strcmp(rule, "group"))
+        return "process group and order";
     if (!strcmp(rule, "order"))
         return "their order on the stream";
     return "name, size and order";

@@ -106,7 +106,7 @@ static const struct rp_type size_type = {"size", sizeof(struct rp_comm_size), si
 static const struct rp_field root_fields[] = {
     ROOT(run_text, STR, NONE, "comm", "for the screen", RP_SCREEN),
     ROOT(holdup_text, STR, NONE, "holds up", "for the screen", RP_SCREEN),
-    ROOT(matched_by, STR, NONE, NULL, "sequence, order, name or none", 0),
+    ROOT(matched_by, STR, NONE, NULL, "sequence, group, order, name or none", 0),
     ROOT(collective_count, I64, COUNT, NULL, "collectives of all ranks, added up", 0),
     ROOT(matched_count, I64, COUNT, NULL, "collectives in which ranks met", 0),
     ROOT(unmatched_count, I64, COUNT, NULL, "collectives of ranks that met nobody", 0),

@@ -340,6 +340,8 @@ static enum rp_code explain_unlinked(struct finder *f, struct rp_gap *gap, struc
 
     if (link != RP_NONE && link == f->t->ev.link[items[gap->before].event])
         return explain_waiting(f, gap, RP_NONE, err); /* inside one launch, as of a graph */
+    if (block != RP_NONE && rp_event_end_ns(f->t, block) >= gap->end_ns)
+        return explain_waiting(f, gap, RP_NONE, err); /* the host waits for what it launched */
     gap->cause = RP_GAP_UNKNOWN;
     if (is_overhead(f, gap)) {
         gap->cause = RP_GAP_PROFILER;

@@ -11,7 +11,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define TINY_NS 10000
+#define TINY_NS         10000
+#define MOST_COPY_NAMES 64
+
+struct copy_name {
+    rp_str name;
+    int64_t ns;
+};
 
 struct maker {
     const struct rp_trace *t;
@@ -76,8 +82,8 @@ static int64_t step_time(const struct maker *m, const int64_t *begin, bool by_de
     return rp_ns_sum(scratch[(n - 1) / 2], scratch[n / 2]) / 2;
 }
 
-/* Idle time of a step in which the host was simply late. Gaps are in time order. */
-static int64_t late_in(const rp_gap_vec *gaps, int64_t begin_ns, int64_t end_ns)
+/* Idle time of a step with a cause. Gaps are in time order. */
+static int64_t idle_in(const rp_gap_vec *gaps, uint8_t cause, int64_t begin_ns, int64_t end_ns)
 {
     size_t low = 0, high = gaps->n;
     int64_t sum = 0;
@@ -91,7 +97,7 @@ static int64_t late_in(const rp_gap_vec *gaps, int64_t begin_ns, int64_t end_ns)
             high = middle;
     }
     for (; low < gaps->n && gaps->at[low].begin_ns < end_ns; low++)
-        if (gaps->at[low].cause == RP_GAP_NOT_LAUNCHED)
+        if (gaps->at[low].cause == cause)
             rp_ns_add(&sum,
                       rp_ns_common(gaps->at[low].begin_ns, gaps->at[low].end_ns, begin_ns, end_ns));
     return sum;
@@ -145,7 +151,8 @@ static enum rp_code make_steps(struct maker *m, struct rp_err *err)
         *s = (struct rp_report_step){.number = step->number, .name = text(m, step->name)};
         s->b = rp_work_breakdown_of(&m->u, from, to);
         s->host_ns = rp_ns_between(step->begin_ns, step->end_ns);
-        s->late_ns = late_in(&out->gaps, from, to);
+        s->late_ns = idle_in(&out->gaps, RP_GAP_NOT_LAUNCHED, from, to);
+        s->drain_ns = idle_in(&out->gaps, RP_GAP_SYNC_DRAIN, from, to);
         copy_breakdown(s);
     }
     return RP_OK;
@@ -178,6 +185,55 @@ static void sum_kernels(struct maker *m)
     sums->overhead_ns = m->t->totals.dur_ns[RP_KIND_OVERHEAD];
 }
 
+/* The copies and memsets, and the name that takes most of their time: there are few names. */
+static enum rp_code sum_copies(struct maker *m, struct rp_err *err)
+{
+    struct rp_report_sums *sums = &m->out->sums;
+    RP_VEC(struct copy_name) names = {0};
+    enum rp_code code = RP_OK;
+    rp_str best = 0;
+    size_t i, k;
+
+    for (i = 0; i < m->w.items.n && code == RP_OK; i++) {
+        const struct rp_work_item *x = &m->w.items.at[i];
+        struct copy_name fresh = {m->t->ev.name[x->event], 0};
+
+        if (x->cls != RP_WORK_MEMORY)
+            continue;
+        sums->copies++;
+        for (k = 0; k < names.n && names.at[k].name != fresh.name; k++)
+            ;
+        if (k == MOST_COPY_NAMES)
+            continue;
+        if (k == names.n)
+            code = rp_vec_push(&names, fresh, err);
+        if (code == RP_OK)
+            rp_ns_add(&names.at[k].ns, rp_ns_between(x->begin_ns, x->end_ns));
+    }
+    for (k = 0; k < names.n; k++)
+        if (names.at[k].ns > sums->copy_name_ns) {
+            sums->copy_name_ns = names.at[k].ns;
+            best = names.at[k].name;
+        }
+    sums->copy_name = text(m, best);
+    rp_vec_release(&names);
+    return code;
+}
+
+/* The union of what is no copy: work is in time order. */
+static enum rp_code unite_kernels(struct maker *m, struct rp_err *err)
+{
+    size_t i;
+
+    for (i = 0; i < m->w.items.n; i++) {
+        const struct rp_work_item *x = &m->w.items.at[i];
+
+        if (x->cls != RP_WORK_MEMORY)
+            RP_TRY(rp_union_add(&m->out->kernels, x->begin_ns, x->end_ns, err));
+    }
+    return RP_OK;
+}
+
 static enum rp_code look_at_device(struct maker *m, struct rp_err *err)
 {
     struct rp_report_part *out = m->out;
@@ -204,6 +260,8 @@ static enum rp_code look_at_device(struct maker *m, struct rp_err *err)
     rp_attribution_release(&a);
     RP_TRY(code);
     sum_kernels(m);
+    RP_TRY(sum_copies(m, err));
+    RP_TRY(unite_kernels(m, err));
     return rp_report_look_at_device(&m->w, &out->gaps, m->arena, &out->wrong, err);
 }
 
@@ -278,6 +336,8 @@ static enum rp_code make_part(struct maker *m, struct rp_err *err)
     RP_TRY(rp_collectives_init(&out->collectives, &m->w, m->scope, m->arena, err));
     out->compute = m->u.cls[RP_WORK_COMPUTE];
     m->u.cls[RP_WORK_COMPUTE] = (rp_interval_vec){0};
+    out->busy = m->u.all;
+    m->u.all = (rp_interval_vec){0};
     out->limited = m->scope->limited;
     out->health = m->t->health;
     out->device = m->t->ndevices ? text(m, m->t->devices[0].name) : NULL;
@@ -305,4 +365,6 @@ void rp_report_part_release(struct rp_report_part *part)
     rp_collectives_release(&part->collectives);
     rp_host_calls_release(&part->calls);
     rp_vec_release(&part->compute);
+    rp_vec_release(&part->busy);
+    rp_vec_release(&part->kernels);
 }

@@ -20,8 +20,8 @@ struct rp_report_step {
     int64_t rank, number;
     const char *name;
     struct rp_breakdown b;
-    int64_t host_ns; /* length of its mark on the host */
-    int64_t late_ns; /* idle in it because the host was late, for no better reason */
+    int64_t host_ns;           /* length of its mark on the host */
+    int64_t late_ns, drain_ns; /* idle in it: the host was simply late; late after a sync */
     int64_t begin_ns, dur_ns, busy_ns, compute_ns, comm_ns, exposed_comm_ns, memory_ns, idle_ns;
 };
 
@@ -30,6 +30,8 @@ struct rp_report_sums {
     int64_t kernels, tiny_kernels, tiny_gap_ns; /* kernels under 10 us, and gaps before them */
     int64_t overhead_ns;                        /* of the profiler */
     int64_t host_ops, host_op_ns, host_threads; /* operators, their time, threads with some */
+    int64_t copies, copy_name_ns;               /* copies and memsets, and of one name */
+    const char *copy_name;                      /* the name with most time, or NULL */
 };
 
 struct rp_report_part {
@@ -46,7 +48,7 @@ struct rp_report_part {
     struct rp_idle_rank idle;
     rp_gap_vec gaps; /* in time order */
     struct rp_collectives collectives;
-    rp_interval_vec compute;
+    rp_interval_vec compute, busy, kernels;    /* unions; busy minus kernels: copies alone */
     const char *unequal, *streams, *untypical; /* pitfalls, or NULL */
     size_t nsteps;
     struct rp_report_step *steps; /* one a step of the trace, in its order */

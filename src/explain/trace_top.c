@@ -12,6 +12,7 @@
 #include "facts/arg_keys.h"
 #include "facts/attribution.h"
 
+#include <ctype.h>
 #include <stdlib.h>
 
 struct grouper {
@@ -21,6 +22,7 @@ struct grouper {
     struct rp_top_part *out;
     struct rp_map groups;   /* key -> group */
     struct rp_arg_key dims; /* of --by shape */
+    struct rp_arg_key own;  /* what the work says itself where no span is around its launch */
     RP_VEC(int64_t) total;  /* by event, of spans */
     RP_VEC(int64_t) self;
     RP_VEC(char) text;
@@ -30,6 +32,12 @@ static const char *const by_words[RP_TOP_BYS] = {"kernel",     "op",    "shape",
                                                  "annotation", "phase", "stream", "python"};
 static const char *const span_kinds[RP_TOP_BYS] = {NULL,         "op", "op", "module",
                                                    "annotation", NULL, NULL, "python"};
+
+/* Arguments of XLA's work that stand in for spans. */
+static const char *const own_keys[RP_TOP_BYS] = {[RP_TOP_OP] = "hlo_op",
+                                                 [RP_TOP_SHAPE] = "hlo_op",
+                                                 [RP_TOP_MODULE] = "hlo_module",
+                                                 [RP_TOP_ANNOTATION] = "tf_op"};
 
 enum rp_top_by rp_top_by_of(const char *word)
 {
@@ -128,8 +136,24 @@ static bool is_wanted(const struct grouper *g, rp_event e)
     }
 }
 
+/* XLA's work names its instruction, its module and where in the program it comes from. */
+static enum rp_code add_own(struct grouper *g, rp_event e, int64_t dur, bool *none,
+                            struct rp_err *err)
+{
+    uint32_t group;
+    rp_str name;
+
+    if (!own_keys[g->by] || !rp_arg_key_text(&g->own, e, &name) || !name ||
+        !strcmp(rp_trace_str(g->t, name), "XlaModule:")) /* no place in the program */
+        return RP_OK;
+    *none = false;
+    RP_TRY(group_of(g, (uint64_t)name << 32, rp_trace_str(g->t, name), rp_trace_str_len(g->t, name),
+                    span_kinds[g->by], &group, err));
+    return add_sample(g, group, dur, dur, err);
+}
+
 /* Gives the time of device work to the spans around its launch. */
-static void spread(struct grouper *g, const struct rp_work *w)
+static enum rp_code spread(struct grouper *g, const struct rp_work *w, struct rp_err *err)
 {
     size_t i;
 
@@ -147,9 +171,12 @@ static void spread(struct grouper *g, const struct rp_work *w)
                 g->self.at[e] = rp_ns_sum(g->self.at[e], dur);
             inner = false;
         }
+        if (inner)
+            RP_TRY(add_own(g, x->event, dur, &inner, err));
         if (!inner)
             g->out->covered_ns = rp_ns_sum(g->out->covered_ns, dur);
     }
+    return RP_OK;
 }
 
 static bool in_scope(const struct grouper *g, rp_event e)
@@ -182,25 +209,38 @@ static void take_host_times(struct grouper *g)
     g->out->covered_ns = g->out->whole_ns;
 }
 
+/* A list on one line, as "[[4, 2048], []]", however it was written; at most twice as long. */
+static size_t plain_list(const char *list, char *out)
+{
+    size_t n = 0;
+
+    for (; *list; list++) {
+        if (!isspace((unsigned char)*list))
+            out[n++] = *list;
+        if (*list == ',')
+            out[n++] = ' ';
+    }
+    return n;
+}
+
 static enum rp_code name_span(struct grouper *g, rp_event e, uint32_t *group, struct rp_err *err)
 {
     rp_str name = g->t->ev.name[e], dims = 0;
     const char *kind = span_kinds[g->by], *text = rp_trace_str(g->t, name);
-    size_t len = rp_trace_str_len(g->t, name), more;
+    size_t len = rp_trace_str_len(g->t, name);
 
     if (g->by != RP_TOP_SHAPE)
         return group_of(g, name, text, len, kind, group, err);
     if (!rp_arg_key_text(&g->dims, e, &dims))
         dims = 0;
-    more = dims ? rp_trace_str_len(g->t, dims) + 1 : 0;
     g->text.n = 0;
-    RP_TRY(rp_vec_reserve(&g->text, len + more + 1, err));
+    RP_TRY(rp_vec_reserve(&g->text, len + 2 * rp_trace_str_len(g->t, dims) + 2, err));
     memcpy(g->text.at, text, len);
     if (dims) {
-        g->text.at[len] = ' ';
-        memcpy(g->text.at + len + 1, rp_trace_str(g->t, dims), more - 1);
+        g->text.at[len++] = ' ';
+        len += plain_list(rp_trace_str(g->t, dims), g->text.at + len);
     }
-    return group_of(g, (uint64_t)name << 32 | dims, g->text.at, len + more, kind, group, err);
+    return group_of(g, (uint64_t)name << 32 | dims, g->text.at, len, kind, group, err);
 }
 
 static bool inside_same_name(const struct grouper *g, rp_event e)
@@ -246,8 +286,10 @@ static enum rp_code group_spans(struct grouper *g, const struct rp_work *w, stru
     RP_TRY(rp_vec_reserve(&g->self, n + 1, err));
     memset(g->total.at, 0, n * sizeof *g->total.at);
     memset(g->self.at, 0, n * sizeof *g->self.at);
+    if (own_keys[g->by])
+        RP_TRY(rp_arg_key_init(&g->own, g->t, own_keys[g->by], err));
     if (w->items.n)
-        spread(g, w);
+        RP_TRY(spread(g, w, err));
     else
         take_host_times(g);
     return collect_spans(g, err);
@@ -282,6 +324,7 @@ enum rp_code rp_top_rank(const struct rp_trace *trace, const struct rp_scope *sc
     code = group_all(&g, err);
     rp_map_release(&g.groups);
     rp_arg_key_release(&g.dims);
+    rp_arg_key_release(&g.own);
     rp_vec_release(&g.total);
     rp_vec_release(&g.self);
     rp_vec_release(&g.text);

@@ -38,7 +38,7 @@ struct placer {
     const struct rp_work *work;
     const struct rp_trace *t;
     struct rp_attribution *out;
-    struct rp_arg_key sequence, forward_thread;
+    struct rp_arg_key sequence, forward_thread, hlo_op, hlo_module, tf_op;
     struct rp_map forward; /* sequence number -> first forward operator that has it */
     RP_VEC(uint8_t) hint;  /* by string: phase, 0 none, HINT_UNKNOWN */
 };
@@ -130,13 +130,31 @@ static rp_event forward_of(const struct placer *p, rp_event op)
     return RP_NONE;
 }
 
+/* The framework's name of an instruction says how it was derived: "jit(f)/transpose(jvp(g))/mul".
+ */
+static void read_xla(struct placer *p, rp_event e, struct rp_place *place)
+{
+    rp_str source;
+
+    if (!rp_arg_key_text(&p->hlo_op, e, &place->hlo_op))
+        place->hlo_op = 0;
+    if (!rp_arg_key_text(&p->hlo_module, e, &place->hlo_module))
+        place->hlo_module = 0;
+    if (place->phase != RP_PHASE_OTHER || !rp_arg_key_text(&p->tf_op, e, &source))
+        return;
+    place->phase = hint_of(p, source);
+    if (place->phase == RP_PHASE_OTHER && strchr(rp_trace_str(p->t, source), '/'))
+        place->phase = RP_PHASE_FORWARD; /* without a path, as "XlaModule:", it says nothing */
+}
+
 static struct rp_place place_of(struct placer *p, const struct rp_work_item *item)
 {
-    struct rp_place place = {RP_NONE, RP_NONE, RP_NONE, RP_NONE, RP_NONE, RP_PHASE_OTHER};
+    struct rp_place place = {RP_NONE, RP_NONE, RP_NONE, RP_NONE, RP_NONE, RP_PHASE_OTHER, 0, 0};
     rp_event e;
 
     for (e = item->launch; e != RP_NONE; e = p->t->ev.parent[e])
         look_at(p, e, &place);
+    read_xla(p, item->event, &place);
     if (place.phase == RP_PHASE_OTHER && place.op != RP_NONE)
         place.phase = RP_PHASE_FORWARD;
     if (place.phase == RP_PHASE_BACKWARD)
@@ -152,9 +170,9 @@ static void count(struct rp_coverage *c, const struct rp_work_item *item,
     c->items++;
     c->device_ns = rp_ns_sum(c->device_ns, dur);
     rp_ns_add(&c->launched_ns, item->launch != RP_NONE ? dur : 0);
-    rp_ns_add(&c->op_ns, place->op != RP_NONE ? dur : 0);
+    rp_ns_add(&c->op_ns, place->op != RP_NONE || place->hlo_op ? dur : 0);
     rp_ns_add(&c->python_ns, place->python != RP_NONE ? dur : 0);
-    rp_ns_add(&c->module_ns, place->module != RP_NONE ? dur : 0);
+    rp_ns_add(&c->module_ns, place->module != RP_NONE || place->hlo_module ? dur : 0);
     rp_ns_add(&c->annotation_ns, place->annotation != RP_NONE ? dur : 0);
     rp_ns_add(&c->phase_ns, place->phase != RP_PHASE_OTHER ? dur : 0);
     rp_ns_add(&c->forward_ns, place->forward != RP_NONE ? dur : 0);
@@ -183,6 +201,9 @@ static enum rp_code place_all(struct placer *p, struct rp_err *err)
 
     RP_TRY(rp_arg_key_init(&p->sequence, p->t, "Sequence number", err));
     RP_TRY(rp_arg_key_init(&p->forward_thread, p->t, "Fwd thread id", err));
+    RP_TRY(rp_arg_key_init(&p->hlo_op, p->t, "hlo_op", err));
+    RP_TRY(rp_arg_key_init(&p->hlo_module, p->t, "hlo_module", err));
+    RP_TRY(rp_arg_key_init(&p->tf_op, p->t, "tf_op", err));
     RP_TRY(rp_vec_reserve(&p->hint, p->t->str.n, err));
     memset(p->hint.at, HINT_UNKNOWN, p->t->str.n);
     RP_TRY(map_forward(p, err));
@@ -207,6 +228,9 @@ enum rp_code rp_attribution_init(struct rp_attribution *out, const struct rp_wor
     rp_map_release(&p.forward);
     rp_arg_key_release(&p.sequence);
     rp_arg_key_release(&p.forward_thread);
+    rp_arg_key_release(&p.hlo_op);
+    rp_arg_key_release(&p.hlo_module);
+    rp_arg_key_release(&p.tf_op);
     rp_vec_release(&p.hint);
     return code;
 }

@@ -4,7 +4,8 @@
 /*
  * Whose work a device event is: the innermost operator, Python frame, module and annotation around
  * its launch, and the phase of training. One launch of a graph gives all its kernels the place of
- * the launch. What has no recorded launch has no place; coverage counts both.
+ * the launch. XLA's work names its instruction and module itself: they stand in for an operator and
+ * a module where none is around the launch. What has neither has no place; coverage counts both.
  */
 #include "facts/work.h"
 
@@ -21,6 +22,7 @@ struct rp_place {
     rp_event op, python, annotation, module; /* RP_NONE: none */
     rp_event forward; /* of a backward item: the operator whose gradient it computes, or RP_NONE */
     uint8_t phase;    /* enum rp_phase */
+    rp_str hlo_op, hlo_module; /* what XLA wrote on the work itself; 0: nothing */
 };
 
 /* Device time by what is known about it. */

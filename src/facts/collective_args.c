@@ -168,7 +168,7 @@ enum rp_code rp_coll_reader_init(struct rp_coll_reader *r, const struct rp_trace
         {&r->in, "In msg nelems"},         {&r->out, "Out msg nelems"},
         {&r->group, "Process Group Name"}, {&r->seq, "Seq"},
         {&r->size, "Group size"},          {&r->dims, "Input Dims"},
-        {&r->types, "Input type"},
+        {&r->types, "Input type"},         {&r->members, "Process Group Ranks"},
     };
     size_t i;
 
@@ -180,8 +180,8 @@ enum rp_code rp_coll_reader_init(struct rp_coll_reader *r, const struct rp_trace
 
 void rp_coll_reader_release(struct rp_coll_reader *r)
 {
-    struct rp_arg_key *keys[] = {&r->name, &r->dtype, &r->in,   &r->out,  &r->group,
-                                 &r->seq,  &r->size,  &r->dims, &r->types};
+    struct rp_arg_key *keys[] = {&r->name, &r->dtype, &r->in,   &r->out,   &r->group,
+                                 &r->seq,  &r->size,  &r->dims, &r->types, &r->members};
     size_t i;
 
     for (i = 0; i < sizeof keys / sizeof keys[0]; i++)
@@ -258,6 +258,8 @@ static void read_one(const struct rp_coll_reader *r, rp_event e, struct rp_coll_
         if (!rp_arg_key_int(&r->group, e, &f->group_number))
             f->group_number = -1;
     }
+    if (f->members == RP_NONE && !rp_arg_key_text(&r->members, e, &f->members))
+        f->members = RP_NONE;
     if (f->seq < 0 && !rp_arg_key_int(&r->seq, e, &f->seq))
         f->seq = -1;
     if (!f->group_size && !rp_arg_key_int(&r->size, e, &f->group_size))
@@ -266,8 +268,12 @@ static void read_one(const struct rp_coll_reader *r, rp_event e, struct rp_coll_
 
 struct rp_coll_facts rp_coll_read(const struct rp_coll_reader *r, rp_event e, rp_event launch)
 {
-    struct rp_coll_facts f = {
-        .in_elements = -1, .out_elements = -1, .group = RP_NONE, .group_number = -1, .seq = -1};
+    struct rp_coll_facts f = {.in_elements = -1,
+                              .out_elements = -1,
+                              .group = RP_NONE,
+                              .members = RP_NONE,
+                              .group_number = -1,
+                              .seq = -1};
 
     read_one(r, e, &f);
     for (; launch != RP_NONE; launch = r->trace->ev.parent[launch])

@@ -49,6 +49,7 @@ struct rp_coll_facts {
     int64_t item_bytes;                /* of one element; 0: not known */
     int64_t in_elements, out_elements; /* -1: not known */
     rp_str group;                      /* RP_NONE: none */
+    rp_str members;                    /* the ranks of the group as text, RP_NONE: none */
     int64_t group_number;              /* where the file has a number instead of a name; else -1 */
     int64_t seq;                       /* -1: none */
     int64_t group_size;                /* 0: not known */
@@ -56,7 +57,7 @@ struct rp_coll_facts {
 
 struct rp_coll_reader {
     const struct rp_trace *trace;
-    struct rp_arg_key name, dtype, in, out, group, seq, size, dims, types;
+    struct rp_arg_key name, dtype, in, out, group, members, seq, size, dims, types;
 };
 
 enum rp_code rp_coll_reader_init(struct rp_coll_reader *r, const struct rp_trace *trace,

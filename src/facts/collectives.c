@@ -2,9 +2,9 @@
 /*
  * Communication streams are numbered by the length of their id and the id itself, so that the k-th
  * stream of one rank is the k-th of the others although the numbers differ. Keys for matching are
- * hashes: of group and sequence number on a device, of name and size on the host, where worker
- * threads may start two collectives in either order. Of several with one key the how-manieth
- * belongs to it.
+ * hashes: of group and sequence number (without one: and name) on a device, of name and size on the
+ * host, where worker threads may start two collectives in either order. Of several with one key the
+ * how-manieth belongs to it.
  */
 #include "facts/collectives.h"
 
@@ -62,12 +62,31 @@ static int64_t bytes_of(int64_t elements, int64_t item_bytes)
 static enum rp_code set_group(struct gatherer *g, const struct rp_coll_facts *f,
                               struct rp_collective *c, struct rp_err *err)
 {
-    if (f->group != RP_NONE)
-        return keep(g, f->group, &c->group, err);
-    if (f->group_number < 0)
+    if (f->group != RP_NONE) {
+        RP_TRY(keep(g, f->group, &c->group, err));
+    } else if (f->group_number >= 0) {
+        c->group = rp_arena_printf(g->arena, "%lld", (long long)f->group_number);
+        if (!c->group)
+            return rp_err_nomem(err, "listing collectives");
+    }
+    if (!c->group)
         return RP_OK;
-    c->group = rp_arena_printf(g->arena, "%lld", (long long)f->group_number);
-    return c->group ? RP_OK : rp_err_nomem(err, "listing collectives");
+    c->group_hash = rp_hash_bytes(c->group, strlen(c->group)) | 1;
+    if (f->members != RP_NONE) /* names are not the same everywhere for one group only */
+        c->group_hash ^=
+            rp_hash_bytes(rp_trace_str(g->t, f->members), rp_trace_str_len(g->t, f->members)) << 1;
+    return RP_OK;
+}
+
+/* What the rank's collectives have in common. */
+static void look_at_group(struct rp_collectives *out, const struct rp_collective *c)
+{
+    if (c->kind == RP_COLL_SEND_RECV)
+        return;
+    out->grouped = out->grouped && c->key;
+    out->sequenced = out->sequenced && c->key && c->seq >= 0;
+    out->mixed |= out->group_hash && out->group_hash != c->group_hash;
+    out->group_hash = c->group_hash;
 }
 
 /* Gives c its key: the n-th of those that look the same. */
@@ -77,10 +96,10 @@ static enum rp_code set_key(struct gatherer *g, struct rp_collective *c, struct 
     uint32_t before;
 
     if (!g->out->on_host) {
-        if (!c->group || c->seq < 0 || c->kind == RP_COLL_SEND_RECV)
+        if (!c->group || c->kind == RP_COLL_SEND_RECV)
             return RP_OK;
-        words[0] = rp_hash_bytes(c->group, strlen(c->group));
-        words[1] = (uint64_t)c->seq;
+        words[0] = c->group_hash;
+        words[1] = c->seq >= 0 ? (uint64_t)c->seq : c->name_hash;
     }
     words[2] = rp_hash_bytes(words, 2 * sizeof *words);
     before = rp_map_get(&g->seen, words[2]);
@@ -111,8 +130,7 @@ static enum rp_code add(struct gatherer *g, const struct found *found, struct rp
     c.name_hash = rp_hash_bytes(c.name, strlen(c.name));
     c.index = g->stream_count.at[found->stream]++;
     RP_TRY(set_key(g, &c, err));
-    if (!c.key && c.kind != RP_COLL_SEND_RECV)
-        g->out->sequenced = false;
+    look_at_group(g->out, &c);
     return rp_vec_push(&g->out->list, c, err);
 }
 
@@ -240,6 +258,7 @@ static enum rp_code gather(struct gatherer *g, const struct rp_scope *scope, str
     for (i = 0; i < g->found.n; i++)
         RP_TRY(add(g, &g->found.at[i], err));
     g->out->sequenced = g->out->sequenced && g->out->list.n && !g->out->on_host;
+    g->out->grouped = g->out->grouped && g->out->group_hash && !g->out->on_host;
     return RP_OK;
 }
 
@@ -250,7 +269,7 @@ enum rp_code rp_collectives_init(struct rp_collectives *out, const struct rp_wor
     struct gatherer g = {.work = work, .t = work->trace, .out = out, .arena = arena};
     enum rp_code code;
 
-    *out = (struct rp_collectives){.sequenced = true};
+    *out = (struct rp_collectives){.sequenced = true, .grouped = true};
     out->base_ns = work->trace->has_base ? work->trace->base_ns : 0;
     rp_map_init(&g.texts);
     rp_map_init(&g.seen);

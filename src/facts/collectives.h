@@ -14,23 +14,26 @@
 struct rp_collective {
     int64_t begin_ns, end_ns; /* times of the trace */
     const char *name;
-    const char *group;           /* process group, or NULL */
-    const char *dtype;           /* "bf16" …, or NULL */
-    int64_t seq;                 /* number in its group, or -1 */
-    int64_t in_bytes, out_bytes; /* what this rank gives and gets; -1: not known */
-    int64_t group_size;          /* 0: not known */
-    uint64_t name_hash;
-    uint64_t key;           /* the same on all ranks that meet in it; 0: none */
-    uint32_t stream, index; /* the index-th of the stream-th communication stream */
-    rp_event event, launch; /* launch: RP_NONE where it is not known */
-    uint8_t kind;           /* enum rp_coll_kind */
+    const char *group;              /* process group, or NULL */
+    const char *dtype;              /* "bf16" …, or NULL */
+    int64_t seq;                    /* number in its group, or -1 */
+    int64_t in_bytes, out_bytes;    /* what this rank gives and gets; -1: not known */
+    int64_t group_size;             /* 0: not known */
+    uint64_t name_hash, group_hash; /* of the group's name and ranks; 0: no group */
+    uint64_t key;                   /* the same on all ranks that meet in it; 0: none */
+    uint32_t stream, index;         /* the index-th of the stream-th communication stream */
+    rp_event event, launch;         /* launch: RP_NONE where it is not known */
+    uint8_t kind;                   /* enum rp_coll_kind */
 };
 
 struct rp_collectives {
     RP_VEC(struct rp_collective) list; /* by start, then order of the file */
     uint32_t nstreams;
-    bool on_host;   /* spans of threads, not kernels */
-    bool sequenced; /* all but sends and receives have a group and a number */
+    bool on_host;        /* spans of threads, not kernels */
+    bool sequenced;      /* all but sends and receives have a group and a number */
+    bool grouped;        /* they have a group */
+    bool mixed;          /* they have different ones */
+    uint64_t group_hash; /* of the last that has one */
     int64_t base_ns;
 };
 

@@ -2,8 +2,8 @@
 /*
  * Every collective of every rank gets a ticket; tickets that agree are one meeting. Group and
  * sequence number are used where all ranks have them, because groups of a part of the ranks cannot
- * be told from the order; else the place in the stream, and then only what all ranks have under the
- * same name counts.
+ * be told from the order; without numbers the order inside each group, where there are several;
+ * else the place in the stream, and then only what all ranks have under the same name counts.
  */
 #include "facts/meetings.h"
 
@@ -11,6 +11,7 @@
 
 const char *const rp_meeting_rule_names[] = {[RP_MEET_NONE] = "none",
                                              [RP_MEET_SEQUENCE] = "sequence",
+                                             [RP_MEET_GROUP] = "group",
                                              [RP_MEET_ORDER] = "order",
                                              [RP_MEET_NAME] = "name"};
 
@@ -71,9 +72,10 @@ static const struct rp_collective *collective_of(const struct matcher *m, const 
 /* Whether tickets with one key are a meeting. */
 static bool agree(const struct matcher *m, const struct ticket *t, size_t n)
 {
+    bool some = m->out->rule == RP_MEET_SEQUENCE || m->out->rule == RP_MEET_GROUP;
     size_t i;
 
-    if (n < 2 || (m->out->rule != RP_MEET_SEQUENCE && n != m->nranks))
+    if (n < 2 || (!some && n != m->nranks))
         return false;
     for (i = 1; i < n; i++)
         if (t[i].rank == t[i - 1].rank ||
@@ -173,15 +175,19 @@ static int by_last(const void *pa, const void *pb)
 /* The rules in the order of preference; a rule that matches nothing gives way to the next. */
 static enum rp_code match(struct matcher *m, struct rp_err *err)
 {
-    bool sequenced = true, on_host = true;
+    bool sequenced = true, grouped = true, mixed = false, on_host = true;
     size_t r;
 
     for (r = 0; r < m->nranks; r++) {
+        grouped = grouped && m->ranks[r]->grouped;
+        mixed = mixed || m->ranks[r]->mixed || m->ranks[r]->group_hash != m->ranks[0]->group_hash;
         sequenced = sequenced && m->ranks[r]->sequenced;
         on_host = on_host && m->ranks[r]->on_host;
     }
     if (sequenced)
         RP_TRY(match_by(m, RP_MEET_SEQUENCE, err));
+    else if (grouped && mixed)
+        RP_TRY(match_by(m, RP_MEET_GROUP, err));
     else if (on_host)
         RP_TRY(match_by(m, RP_MEET_NAME, err));
     if (!m->out->n)

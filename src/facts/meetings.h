@@ -14,6 +14,7 @@
 enum rp_meeting_rule {
     RP_MEET_NONE,     /* one rank, or nothing to match */
     RP_MEET_SEQUENCE, /* process group and sequence number */
+    RP_MEET_GROUP,    /* process group, and the n-th of its name in it */
     RP_MEET_ORDER,    /* the i-th kernel of the k-th communication stream, with the same name */
     RP_MEET_NAME      /* the n-th on the host of a name and size */
 };

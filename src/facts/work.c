@@ -36,11 +36,19 @@ static uint8_t class_of(const struct rp_trace *t, rp_event e)
     return t->str.name_class[t->ev.name[e]] == RP_NAME_COMM ? RP_WORK_COMM : RP_WORK_COMPUTE;
 }
 
-static bool correlated(const struct collector *c, rp_event e, rp_link link)
+/* Both have the argument and it says the same: 5 is 5.0 and not "5". An arrow joins others too. */
+static bool same_correlation(const struct collector *c, rp_event a, rp_event b)
 {
-    int64_t id;
+    struct rp_arg x, y;
 
-    return rp_arg_key_int(&c->correlation, e, &id) && id == c->t->links.native_id[link];
+    if (!rp_arg_key_find(&c->correlation, a, &x) || !rp_arg_key_find(&c->correlation, b, &y) ||
+        x.type == RP_ARG_RAW || y.type == RP_ARG_RAW)
+        return false;
+    if (x.type == RP_ARG_STR || y.type == RP_ARG_STR)
+        return x.type == y.type && x.v.s == y.v.s;
+    if (x.type == y.type)
+        return x.v.i == y.v.i;
+    return x.type == RP_ARG_I64 ? (double)x.v.i == y.v.f : x.v.f == (double)y.v.i;
 }
 
 /* The call that launched e; sets the item's flags. */
@@ -73,7 +81,7 @@ static rp_event launch_of(const struct collector *c, rp_event e, uint8_t *flags)
         *flags |= RP_WORK_IN_GRAPH;
     if (best == RP_NONE)
         return any;
-    if (correlated(c, e, link) && correlated(c, best, link))
+    if (same_correlation(c, e, best))
         *flags |= RP_WORK_CORRELATED;
     return best;
 }

@@ -437,13 +437,15 @@ static enum rp_code read_metadata(struct rp_chrome *r, const struct rp_chrome_ev
 
 /* -------------------------------------------------------------------------- the event */
 
-/* Without a category: by the stream it runs on, or by its name. */
+/* Without a category: by the stream it runs on, or by its name. TensorFlow's are all "Op". */
 static uint8_t guess_kind(struct rp_chrome *r, const struct rp_chrome_event *e, rp_track track)
 {
     uint8_t on = get(r->track_kind.at, r->track_kind.n, track);
     size_t len;
     const char *s = rp_builder_borrow_str(r->builder, e->name, &len);
 
+    if (e->category)
+        return len == 10 && !memcmp(s, "RecvTensor", 10) ? RP_KIND_TRANSFER : RP_KIND_CPU_OP;
     if (on == RP_KIND_KERNEL && e->phase == 'X') {
         if (begins(s, len, "Memcpy"))
             return RP_KIND_MEMCPY;
@@ -576,7 +578,7 @@ enum rp_code rp_chrome_add(struct rp_chrome *r, const struct rp_chrome_event *e,
     }
     count(r->health, e);
     RP_TRY(find_track(r, e, &track, err));
-    if (!e->category)
+    if (!e->category || (kind == RP_KIND_CPU_OP && r->signs & RP_CHROME_TF_TIMELINE))
         kind = guess_kind(r, e, track);
     RP_TRY(find_origin(r, e, kind, &origin, err));
     r->nevents++;

@@ -41,8 +41,9 @@ struct rp_sim_part {
     uint32_t nsteps;                            /* at least 1: without steps the recording is one */
     bool has_steps, on_device;                  /* on_device: device work begins the steps */
     int64_t measured_ns;                        /* a step's time */
-    double spread_ratio;          /* how far steps are from it, on average; NaN: fewer than two */
-    uint32_t nranks;              /* that it holds: 1, or all of a job */
+    double spread_ratio; /* how far steps are from it, on average; NaN: fewer than two */
+    uint32_t nranks;     /* that it holds: 1, or all of a job */
+    uint32_t stages;     /* of a pipeline's timeline: its steps stand beside each other; 0: none */
     size_t recorded_steps;        /* of a job: that the one step is the mean of */
     RP_VEC(uint32_t) devices;     /* by node, or empty: none has one */
     RP_VEC(uint8_t) device_rules; /* enum rp_sim_device_rule */

@@ -206,6 +206,8 @@ static enum rp_code apply(struct rp_sim_run *run, const struct rp_whatif_args *a
     enum rp_code code;
     size_t i;
 
+    if (run->parts[0]->stages)
+        return rp_whatif_straggler_timeline(run, args, err);
     if (run->nranks * run->parts[0]->nranks < 2)
         return rp_err_set(err, RP_UNSUPPORTED, "straggler: only one rank is in the simulation");
     RP_TRY(work_init(&w, run, err));
@@ -226,7 +228,8 @@ const struct rp_whatif rp_whatif_straggler = {
     .name = "straggler",
     .form = "straggler=median|remove:<rank>",
     .summary = "every rank does its work in the median time of all, or one slow rank in that of "
-               "the others",
+               "the others; of a pipeline's timeline ideal: every operation takes the usual time "
+               "of its type, or all but those of stage:<N>, dp:<N> or type:<name>",
     .assumes = "a rank is slow in all of a step's work alike, and waits for others no longer than "
                "they need",
     .apply = apply};

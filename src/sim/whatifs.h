@@ -39,6 +39,10 @@ enum rp_code rp_whatif_assumes(const char *text, struct rp_arena *arena, const c
 /* A factor such as "0.5", "2", "2x" or "50%", larger than 0. */
 enum rp_code rp_whatif_factor(const struct rp_whatif_args *args, double *out, struct rp_err *err);
 
+/* straggler on a pipeline's timeline. */
+enum rp_code rp_whatif_straggler_timeline(struct rp_sim_run *run, const struct rp_whatif_args *args,
+                                          struct rp_err *err);
+
 extern const struct rp_whatif rp_whatif_scale, rp_whatif_cuda_graphs, rp_whatif_fused_optimizer,
     rp_whatif_bucket, rp_whatif_ranks, rp_whatif_bandwidth, rp_whatif_latency, rp_whatif_straggler,
     rp_whatif_no_sync, rp_whatif_no_profiler, rp_whatif_dataloader, rp_whatif_overlap,

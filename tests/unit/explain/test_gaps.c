@@ -131,6 +131,25 @@ static void without_a_launch_the_class_is_unlinked(void **state)
     ONLY_GAP(rows, UNKNOWN, UNLINKED, NULL);
 }
 
+/* While the host waits all the time it launches nothing: the work was there, as that of a graph. */
+static void a_host_that_still_waits_drains_nothing(void **state)
+{
+    const struct row waits[] = {
+        LAUNCH(0, 1),
+        KERNEL(10 * US, 90 * US, 1),
+        KERNEL(102 * US, 90 * US, 3),
+        {'X', "cuda_runtime", "cudaDeviceSynchronize", 1, 1, 20 * US, 500 * US}};
+    const struct row ends[] = {
+        LAUNCH(0, 1),
+        KERNEL(10 * US, 90 * US, 1),
+        KERNEL(302 * US, 90 * US, 3),
+        {'X', "cuda_runtime", "cudaDeviceSynchronize", 1, 1, 20 * US, 81 * US}};
+
+    UNUSED_STATE(state);
+    ONLY_GAP(waits, LAUNCH_LATENCY, UNLINKED, NULL);
+    ONLY_GAP(ends, SYNC_DRAIN, UNLINKED, "cudaDeviceSynchronize");
+}
+
 static void causes_add_up_to_idle(void **state)
 {
     const struct row rows[] = {LAUNCH(0, 1),
@@ -171,6 +190,7 @@ int test_gaps(void)
         cmocka_unit_test(a_thread_without_events_is_a_stall),
         cmocka_unit_test(launched_work_has_latency_or_waits),
         cmocka_unit_test(without_a_launch_the_class_is_unlinked),
+        cmocka_unit_test(a_host_that_still_waits_drains_nothing),
         cmocka_unit_test(causes_add_up_to_idle),
     };
 

@@ -8,7 +8,7 @@ static struct rp_arena arena = RP_ARENA_INIT;
 /* Two operators, one inside the other; a kernel of each. */
 static const struct row rows[] = {
     {'X', "cpu_op", "aten::linear", 1, 1, 10, 50},
-    {'X', "cpu_op", "aten::mm", 1, 1, 12, 20, 0, 0, 0, NULL, 0, 0, "Input Dims", "[[2,3]]"},
+    {'X', "cpu_op", "aten::mm", 1, 1, 12, 20, 0, 0, 0, NULL, 0, 0, "Input Dims", "[[2,\n  3]\n]"},
     {'X', "cuda_runtime", "cudaLaunchKernel", 1, 1, 14, 4, 5},
     {'X', "cuda_runtime", "cudaLaunchKernel", 1, 1, 50, 4, 6},
     {'X', "kernel", "gemm", 0, 7, 20, 30, 5, 7},
@@ -64,7 +64,7 @@ static void operators_have_inclusive_and_self_time(void **state)
     assert_int_equal(root.rows[1].self_ns, 30);
     assert_int_equal(root.covered_ns, 40);
     ASK(RP_TOP_SHAPE, "shape", &root);
-    assert_string_equal(root.rows[1].name, "aten::mm [[2,3]]");
+    assert_string_equal(root.rows[1].name, "aten::mm [[2, 3]]");
     rp_arena_release(&arena);
 }
 
@@ -142,6 +142,38 @@ static void ranks_are_added_up(void **state)
     rp_trace_free(t);
 }
 
+/* XLA writes on its work what it is; its launches stand on a thread of their own. */
+static void work_of_xla_names_its_instruction(void **state)
+{
+#define XLA(ts, dur, key, text)                                                       \
+    {                                                                                 \
+        'X', "kernel", "fusion.kd", 0, 7, (ts), (dur), 0, 7, 0, NULL, 0, 0, key, text \
+    }
+    static const struct row xla[] = {
+        XLA(0, 10, "hlo_op", "dot.3"),
+        XLA(20, 5, "hlo_op", "dot.3"),
+        XLA(30, 7, "tf_op", "jit(f)/transpose(jvp(g))/mul"),
+        XLA(40, 4, "tf_op", "jit(f)/mul"),
+        XLA(50, 1, "tf_op", "XlaModule:"),
+    };
+    struct rp_top_root root;
+
+    UNUSED_STATE(state);
+    ask(xla, 5, RP_TOP_OP, "op", &root);
+    assert_int_equal(root.nrows, 1);
+    assert_string_equal(root.rows[0].name, "dot.3");
+    assert_int_equal(root.rows[0].count, 2);
+    assert_int_equal(root.covered_ns, 15);
+    ask(xla, 5, RP_TOP_ANNOTATION, "annotation", &root);
+    assert_int_equal(root.nrows, 2);
+    ask(xla, 5, RP_TOP_PHASE, "phase", &root);
+    assert_int_equal(root.nrows, 3);
+    assert_string_equal(root.rows[0].name, "other");
+    assert_string_equal(root.rows[1].name, "backward");
+    assert_int_equal(root.rows[2].total_ns, 4);
+    rp_arena_release(&arena);
+}
+
 int test_top(void)
 {
     const struct CMUnitTest tests[] = {
@@ -151,6 +183,7 @@ int test_top(void)
         cmocka_unit_test(recursion_counts_once),
         cmocka_unit_test(without_a_device_host_time_counts),
         cmocka_unit_test(ranks_are_added_up),
+        cmocka_unit_test(work_of_xla_names_its_instruction),
     };
 
     return cmocka_run_group_tests_name("top", tests, NULL, NULL);

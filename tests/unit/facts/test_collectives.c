@@ -161,6 +161,43 @@ static void groups_and_numbers_find_those_who_meet(void **state)
     rp_arena_release(&arena);
 }
 
+/* Two pairs of ranks, without numbers: the order alone would make four ranks meet. */
+static void groups_without_numbers_keep_their_order(void **state)
+{
+#define OF(group) NULL, 0, 0, "Process Group Name", (group)
+    const struct row rows[4][2] = {{{'X', "kernel", NAME, 0, 9, 10, 9, 1, 9, 0, OF("a")},
+                                    {'X', "kernel", NAME, 0, 9, 30, 9, 2, 9, 0, OF("a")}},
+                                   {{'X', "kernel", NAME, 0, 9, 12, 7, 1, 9, 0, OF("a")},
+                                    {'X', "kernel", NAME, 0, 9, 31, 8, 2, 9, 0, OF("a")}},
+                                   {{'X', "kernel", NAME, 0, 9, 50, 9, 1, 9, 0, OF("b")},
+                                    {'X', "kernel", NAME, 0, 9, 90, 9, 2, 9, 0, OF("b")}},
+                                   {{'X', "kernel", NAME, 0, 9, 52, 7, 1, 9, 0, OF("b")},
+                                    {'X', "kernel", NAME, 0, 9, 93, 6, 2, 9, 0, OF("b")}}};
+    struct rp_arena arena = RP_ARENA_INIT;
+    const struct rp_collectives *ranks[4];
+    struct rp_collectives c[4];
+    struct rp_meetings m;
+    int r;
+
+    UNUSED_STATE(state);
+    for (r = 0; r < 4; r++) {
+        c[r] = COLLECTIVES_OF(rows[r], &arena);
+        ranks[r] = &c[r];
+    }
+    assert_code(rp_meetings_find(ranks, 4, &arena, &m, NULL), RP_OK);
+    assert_int_equal(m.rule, RP_MEET_GROUP);
+    assert_int_equal(m.n, 4);
+    assert_int_equal(m.nlost, 0);
+    assert_false(m.clocks_differ);
+    assert_int_equal(m.at[3].rank[m.at[3].last], 3);
+    assert_code(rp_meetings_find(ranks, 2, &arena, &m, NULL), RP_OK);
+    assert_int_equal(m.rule, RP_MEET_ORDER); /* one group: nothing to tell apart */
+    assert_int_equal(m.n, 2);
+    for (r = 0; r < 4; r++)
+        rp_collectives_release(&c[r]);
+    rp_arena_release(&arena);
+}
+
 /* Worker threads may start two collectives in either order. */
 static void host_collectives_meet_by_name_and_size(void **state)
 {
@@ -217,6 +254,7 @@ int test_collectives(void)
         cmocka_unit_test(facts_come_from_the_spans_around_the_launch),
         cmocka_unit_test(order_needs_the_same_name_on_all_ranks),
         cmocka_unit_test(groups_and_numbers_find_those_who_meet),
+        cmocka_unit_test(groups_without_numbers_keep_their_order),
         cmocka_unit_test(host_collectives_meet_by_name_and_size),
         cmocka_unit_test(clocks_that_do_not_fit_are_noticed),
     };

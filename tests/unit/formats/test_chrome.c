@@ -191,6 +191,8 @@ static void test_timeline(void **state)
         "\"id\": 3, \"args\": {\"snapshot\": {\"d\": \"a\\nb\"}}},\n"
         "{\"ph\": \"X\", \"cat\": \"Op\", \"name\": \"MatMul\", \"pid\": 1, \"tid\": 0, \"ts\": 6, "
         "\"dur\": 9, \"args\": {\"name\": \"net/MatMul\", \"op\": \"MatMul\"}},\n"
+        "{\"ph\": \"X\", \"cat\": \"Op\", \"name\": \"RecvTensor\", \"pid\": 5, \"tid\": 0, "
+        "\"ts\": 6, \"dur\": 9, \"args\": {\"name\": \"RecvTensor\"}},\n"
         "{\"ph\": \"s\", \"cat\": \"DataFlow\", \"name\": \"x\", \"pid\": 1, \"tid\": 0, \"ts\": 6, "
         "\"id\": 0},\n"
         "{\"ph\": \"t\", \"cat\": \"DataFlow\", \"name\": \"x\", \"pid\": 1, \"tid\": 0, \"ts\": 7, "
@@ -202,6 +204,7 @@ static void test_timeline(void **state)
     UNUSED_STATE(state);
     assert_str(t, t->framework, "tensorflow");
     assert_int_equal(t->ev.kind[find(t, "MatMul")], RP_KIND_CPU_OP);
+    assert_int_equal(t->ev.kind[find(t, "RecvTensor")], RP_KIND_TRANSFER); /* as in RunMetadata */
     assert_int_equal(t->ev.kind[find(t, "x")], RP_KIND_OTHER);
     assert_arg(t, find_nth(t, "x", 1), "snapshot", "r {\"d\": \"a\\nb\"}");
     assert_arg(t, find(t, "MatMul"), "op", "s MatMul");

@@ -4,6 +4,7 @@ import json, random, shlex, subprocess, sys
 
 REPRISE = shlex.split(sys.argv[1])
 STEPS, OPS, HOST_US = 6, 60, 20.0
+DEVICE = ("kernel", "gpu_memcpy")
 
 
 class Trace:
@@ -13,7 +14,7 @@ class Trace:
         self.rng, self.events, self.correlation, self.cpu, self.gpu = random.Random(seed), [], 1000, 1e6, 0.0
 
     def add(self, category, name, ts, dur, tid=1, **args):
-        self.events.append({"ph": "X", "cat": category, "name": name, "pid": 0 if category == "kernel" else 9000, "tid": tid,
+        self.events.append({"ph": "X", "cat": category, "name": name, "pid": 0 if category in DEVICE else 9000, "tid": tid,
                             "ts": round(ts, 3), "dur": round(dur, 3), "args": args})
 
     def call(self, category, name, dur):
@@ -31,6 +32,12 @@ class Trace:
         self.gpu = start + kernel
         self.cpu += host + 0.5
 
+    def copy(self, dur):
+        self.call("cuda_runtime", "cudaMemcpyAsync", 10.0)
+        start = max(self.cpu, self.gpu + 1.0)
+        self.add("gpu_memcpy", "Memcpy HtoD (Pageable -> Device)", start, dur, 7, correlation=self.correlation, stream=7, device=0)
+        self.gpu = start + dur
+
     def wait(self):
         self.call("cuda_runtime", "cudaDeviceSynchronize", max(2.0, self.gpu - self.cpu) + 1.0)
 
@@ -46,6 +53,13 @@ def fault_before(t, fault, step, i):
         t.wait()
         t.call("overhead", "Activity Buffer Request", 4000.0)
         return 4000.0
+    if fault == "copies" and i == 0:
+        t.copy(3000.0)
+        return 3000.0
+    if fault == "atypical-step" and (step, i) == (3, 0):  # a checkpoint behind a synchronisation
+        t.wait()
+        t.call("python_function", "torch/serialization.py(600): save", 200000.0)
+        return 200000.0
     return 0.0
 
 
@@ -70,7 +84,7 @@ def build(fault):
     return {"schemaVersion": 1, "deviceProperties": [{"id": 0, "name": "Planted GPU"}], "traceEvents": t.events}, lost * 1000
 
 
-for fault in ("nothing", "low-occupancy", "clock-trouble", "fragmentation", "profiler-overhead", "tiny-kernels"):
+for fault in ("nothing", "low-occupancy", "clock-trouble", "fragmentation", "profiler-overhead", "tiny-kernels", "copies", "atypical-step"):
     doc, lost = build(fault)
     with open("planted.json", "w") as f:
         json.dump(doc, f)
