@@ -4,26 +4,31 @@
 /*
  * A heap of moments, the earliest first. Four children a node: half the levels of a binary heap,
  * and the children of one share a cache line. Keys are two numbers, so that ties are settled by the
- * caller's rank of the event and nothing is left to chance.
+ * caller's rank of the event and nothing is left to chance; both are compared as one, without a
+ * branch that could not be foreseen.
  */
 #include "base/vec.h"
 
 struct rp_moment {
-    int64_t key;   /* time, most often */
-    uint64_t rank; /* decides between equal keys */
-    uint32_t what; /* and between equal ranks */
-    uint32_t version;
+    int64_t key;   /* time, most often; not negative */
+    uint64_t rank; /* decides between equal keys; its lower half says what it is about */
 };
 
 struct rp_event_heap {
     RP_VEC(struct rp_moment) at;
 };
 
+static inline uint32_t rp_moment_what(struct rp_moment m)
+{
+    return (uint32_t)m.rank;
+}
+
 static inline int rp_moment_before(const struct rp_moment *a, const struct rp_moment *b)
 {
-    if (a->key != b->key)
-        return a->key < b->key;
-    return a->rank != b->rank ? a->rank < b->rank : a->what < b->what;
+    unsigned __int128 x = (unsigned __int128)(uint64_t)a->key << 64 | a->rank;
+    unsigned __int128 y = (unsigned __int128)(uint64_t)b->key << 64 | b->rank;
+
+    return x < y;
 }
 
 static inline enum rp_code rp_heap_push(struct rp_event_heap *h, struct rp_moment m,
@@ -56,8 +61,7 @@ static inline struct rp_moment rp_heap_pop(struct rp_event_heap *h)
         if (child >= n)
             break;
         for (c = child + 1; c < end; c++)
-            if (rp_moment_before(&h->at.at[c], &h->at.at[best]))
-                best = c;
+            best = rp_moment_before(&h->at.at[c], &h->at.at[best]) ? c : best;
         if (!rp_moment_before(&h->at.at[best], &last))
             break;
         h->at.at[i] = h->at.at[best];

@@ -4,28 +4,11 @@
  * belong to the step of their rank in which they begin. A step that lacks something is left out of
  * the mean of that thing only.
  */
-#include "sim/job_means.h"
-
-#include "base/hash.h"
 #include "facts/clock_sources.h"
+#include "sim/job_means_work.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-struct rank_work {
-    RP_VEC(int64_t) step_begin_ns, step_end_ns; /* of operators in the graph, by step */
-    struct rp_map op_of;                        /* hash of (name, step) -> op */
-    struct rp_map transfer_of;                  /* place -> transfer */
-    struct rp_map in_graph;                     /* hash of name -> 1: an operator of the graph */
-    struct rp_map updates;                      /* hash of name -> 1 */
-};
-
-struct means {
-    struct rp_job_means *out;
-    const struct rp_job *job;
-    struct rank_work *work;
-    struct rp_err *err;
-};
 
 static uint64_t name_key(const char *name)
 {
@@ -35,15 +18,6 @@ static uint64_t name_key(const char *name)
 static uint64_t step_key(const char *name, int64_t step)
 {
     return rp_hash_join(name_key(name), (uint64_t)step);
-}
-
-static uint64_t place_key(uint32_t group, int64_t step, const struct rp_job_transfer *x)
-{
-    uint64_t k = rp_hash_join((uint64_t)group << 20 ^ (uint64_t)step,
-                              (uint64_t)x->loop << 32 | (uint32_t)x->channel);
-
-    return rp_hash_join(k,
-                        (uint64_t)x->chunk << 32 | (uint64_t)(uint32_t)x->slice << 1 | x->is_send);
 }
 
 bool rp_job_group_has(const char *group, int64_t tensor)
@@ -63,10 +37,10 @@ bool rp_job_group_has(const char *group, int64_t tensor)
 /* ------------------------------------------------------------------ operators */
 
 /* What waits for communication, and what waits for that. */
-static enum rp_code find_updates(struct means *m, size_t rank)
+static enum rp_code find_updates(struct rp_means *m, size_t rank)
 {
     const struct rp_job_rank *r = &m->job->ranks[rank];
-    struct rank_work *w = &m->work[rank];
+    struct rp_means_rank *w = &m->work[rank];
     bool more = true;
     size_t i;
 
@@ -93,15 +67,15 @@ static enum rp_code find_updates(struct means *m, size_t rank)
     return RP_OK;
 }
 
-static bool in_graph(const struct rank_work *w, const char *name)
+static bool in_graph(const struct rp_means_rank *w, const char *name)
 {
     return rp_map_get(&w->in_graph, name_key(name)) != RP_MAP_NONE;
 }
 
-static enum rp_code index_ops(struct means *m, size_t rank)
+static enum rp_code index_ops(struct rp_means *m, size_t rank)
 {
     const struct rp_job_rank *r = &m->job->ranks[rank];
-    struct rank_work *w = &m->work[rank];
+    struct rp_means_rank *w = &m->work[rank];
     size_t i;
 
     for (i = 0; i < r->ops.n; i++) {
@@ -123,7 +97,7 @@ static enum rp_code index_ops(struct means *m, size_t rank)
     return RP_OK;
 }
 
-static const struct rp_job_op *op_in(const struct means *m, size_t rank, const char *name,
+static const struct rp_job_op *op_in(const struct rp_means *m, size_t rank, const char *name,
                                      size_t step)
 {
     uint32_t at = rp_map_get(&m->work[rank].op_of, step_key(name, (int64_t)step));
@@ -140,7 +114,7 @@ static int by_begin(const void *pa, const void *pb)
 }
 
 /* The operators of one step, in order of their starts. */
-static enum rp_code step_ops(const struct means *m, size_t rank, size_t step,
+static enum rp_code step_ops(const struct rp_means *m, size_t rank, size_t step,
                              const struct rp_job_op ***list, size_t *n)
 {
     const struct rp_job_rank *r = &m->job->ranks[rank];
@@ -158,7 +132,7 @@ static enum rp_code step_ops(const struct means *m, size_t rank, size_t step,
 }
 
 /* Adds the durations and gaps of a step to the sums; the first step gives the order. */
-static enum rp_code add_step(struct means *m, size_t rank, size_t step, struct rp_map *place,
+static enum rp_code add_step(struct rp_means *m, size_t rank, size_t step, struct rp_map *place,
                              double *counts)
 {
     struct rp_mean_rank *mean = &m->out->ranks[rank];
@@ -182,7 +156,7 @@ static enum rp_code add_step(struct means *m, size_t rank, size_t step, struct r
     return code;
 }
 
-static enum rp_code list_ops(struct means *m, size_t rank, struct rp_map *place)
+static enum rp_code list_ops(struct rp_means *m, size_t rank, struct rp_map *place)
 {
     struct rp_mean_rank *mean = &m->out->ranks[rank];
     const struct rp_job_op **list;
@@ -204,7 +178,7 @@ static enum rp_code list_ops(struct means *m, size_t rank, struct rp_map *place)
     return code;
 }
 
-static enum rp_code mean_ops(struct means *m, size_t rank)
+static enum rp_code mean_ops(struct rp_means *m, size_t rank)
 {
     struct rp_mean_rank *mean = &m->out->ranks[rank];
     struct rp_map place;
@@ -240,7 +214,7 @@ static int by_first(const void *pa, const void *pb)
 }
 
 /* The groups in the order in which the first rank runs them. */
-static enum rp_code list_groups(struct means *m)
+static enum rp_code list_groups(struct rp_means *m)
 {
     const struct rp_job_rank *r = &m->job->ranks[0];
     const struct rp_job_transfer **sorted = malloc((r->transfers.n + 1) * sizeof *sorted);
@@ -267,7 +241,7 @@ static enum rp_code list_groups(struct means *m)
     return code;
 }
 
-static size_t step_of(const struct rank_work *w, int64_t ns)
+size_t rp_means_step(const struct rp_means_rank *w, int64_t ns)
 {
     size_t i;
 
@@ -278,7 +252,7 @@ static size_t step_of(const struct rank_work *w, int64_t ns)
 }
 
 /* The span of a phase of a group in a step: that of its first tensor; NULL: none. */
-static const struct rp_job_span *span_of(const struct means *m, size_t rank, size_t group,
+static const struct rp_job_span *span_of(const struct rp_means *m, size_t rank, size_t group,
                                          size_t step, uint8_t phase)
 {
     const struct rp_job_rank *r = &m->job->ranks[rank];
@@ -287,13 +261,13 @@ static const struct rp_job_span *span_of(const struct means *m, size_t rank, siz
 
     for (i = 0; i < r->spans.n; i++)
         if (r->spans.at[i].phase == phase && r->spans.at[i].tensor == tensor &&
-            step_of(&m->work[rank], r->spans.at[i].begin_ns) == step)
+            rp_means_step(&m->work[rank], r->spans.at[i].begin_ns) == step)
             return &r->spans.at[i];
     return NULL;
 }
 
 /* When the last gradient of a group is ready on a rank. */
-static int64_t ready_ns(const struct means *m, size_t rank, size_t group, size_t step)
+static int64_t ready_ns(const struct rp_means *m, size_t rank, size_t group, size_t step)
 {
     const struct rp_job_rank *r = &m->job->ranks[rank];
     int64_t last = INT64_MIN;
@@ -312,28 +286,13 @@ static int64_t ready_ns(const struct means *m, size_t rank, size_t group, size_t
     return last;
 }
 
-struct mean {
-    double sum, n;
-};
-
-static void count(struct mean *x, double value)
-{
-    x->sum += value;
-    x->n++;
-}
-
-static double mean_of(const struct mean *x)
-{
-    return x->n > 0 && x->sum > 0 ? x->sum / x->n : 0;
-}
-
 static double span_ns(const struct rp_job_span *s)
 {
     return s ? (double)(s->end_ns - s->begin_ns) : 0;
 }
 
 /* The last vote of all ranks for a group, on the first rank's clock; INT64_MIN: none. */
-static double last_vote(const struct means *m, size_t group, size_t step)
+static double last_vote(const struct rp_means *m, size_t group, size_t step)
 {
     double last = -1e300;
     size_t r;
@@ -348,10 +307,10 @@ static double last_vote(const struct means *m, size_t group, size_t step)
 }
 
 struct sums {
-    struct mean vote, agree, lag, queue, in, out;
+    struct rp_mean vote, agree, lag, queue, in, out;
 };
 
-static void add_group_step(struct means *m, size_t rank, size_t group, size_t step,
+static void add_group_step(struct rp_means *m, size_t rank, size_t group, size_t step,
                            double before_ns, double *end_ns, struct sums *s)
 {
     const struct rp_job_span *sync = span_of(m, rank, group, step, RP_JOB_SYNC);
@@ -362,17 +321,18 @@ static void add_group_step(struct means *m, size_t rank, size_t group, size_t st
 
     if (!sync || !queue || ready == INT64_MIN)
         return;
-    count(&s->vote, (double)(sync->begin_ns - ready));
-    count(&s->agree, (double)sync->end_ns - m->out->offset_ns[rank] - last_vote(m, group, step));
+    rp_mean_count(&s->vote, (double)(sync->begin_ns - ready));
+    rp_mean_count(&s->agree,
+                  (double)sync->end_ns - m->out->offset_ns[rank] - last_vote(m, group, step));
     before_ns = before_ns > (double)sync->end_ns ? before_ns : (double)sync->end_ns;
-    count(&s->lag, (double)queue->begin_ns - before_ns);
-    count(&s->queue, span_ns(queue));
-    count(&s->in, span_ns(span_of(m, rank, group, step, RP_JOB_COPY_IN)));
-    count(&s->out, span_ns(out));
+    rp_mean_count(&s->lag, (double)queue->begin_ns - before_ns);
+    rp_mean_count(&s->queue, span_ns(queue));
+    rp_mean_count(&s->in, span_ns(span_of(m, rank, group, step, RP_JOB_COPY_IN)));
+    rp_mean_count(&s->out, span_ns(out));
     *end_ns = (double)(out ? out->end_ns : reduce ? reduce->end_ns : queue->end_ns);
 }
 
-static enum rp_code mean_groups(struct means *m, size_t rank)
+static enum rp_code mean_groups(struct rp_means *m, size_t rank)
 {
     size_t g, s, nsteps = m->out->nsteps;
     double *end = calloc(nsteps + 1, sizeof *end);
@@ -389,8 +349,8 @@ static enum rp_code mean_groups(struct means *m, size_t rank)
         for (s = 0; s < nsteps; s++)
             add_group_step(m, rank, g, s, end[s], &end[s], &x);
         m->out->ranks[rank].groups[g] =
-            (struct rp_mean_group){mean_of(&x.vote),  mean_of(&x.agree), mean_of(&x.lag),
-                                   mean_of(&x.queue), mean_of(&x.in),    mean_of(&x.out)};
+            (struct rp_mean_group){rp_mean_of(&x.vote),  rp_mean_of(&x.agree), rp_mean_of(&x.lag),
+                                   rp_mean_of(&x.queue), rp_mean_of(&x.in),    rp_mean_of(&x.out)};
     }
     free(end);
     return RP_OK;
@@ -398,7 +358,7 @@ static enum rp_code mean_groups(struct means *m, size_t rank)
 
 /* ------------------------------------------------------------------ clocks */
 
-static enum rp_code find_offsets(struct means *m)
+static enum rp_code find_offsets(struct rp_means *m)
 {
     struct rp_clocks clocks;
     size_t r;
@@ -409,155 +369,12 @@ static enum rp_code find_offsets(struct means *m)
     return RP_OK;
 }
 
-/* ------------------------------------------------------------------ transfers */
-
-static uint32_t group_of(const struct means *m, const char *tensors)
-{
-    uint32_t g;
-
-    for (g = 0; g < m->out->ngroups; g++)
-        if (!strcmp(m->out->groups[g], tensors))
-            return g;
-    return UINT32_MAX;
-}
-
-static enum rp_code index_transfers(struct means *m, size_t rank)
-{
-    const struct rp_job_rank *r = &m->job->ranks[rank];
-    struct rank_work *w = &m->work[rank];
-    size_t i;
-
-    for (i = 0; i < r->transfers.n; i++) {
-        const struct rp_job_transfer *x = &r->transfers.at[i];
-        uint32_t group = group_of(m, x->tensors);
-        size_t step = step_of(w, x->begin_ns);
-
-        if (group != UINT32_MAX && step != SIZE_MAX)
-            RP_TRY(rp_map_put(&w->transfer_of, place_key(group, (int64_t)step, x), (uint32_t)i,
-                              m->err));
-    }
-    return RP_OK;
-}
-
-/* The rank that sends to this one on a channel, or SIZE_MAX. */
-static size_t sender_to(const struct means *m, size_t rank, int32_t channel)
-{
-    size_t r, i;
-
-    for (r = 0; r < m->out->nranks; r++)
-        for (i = 0; i < m->job->ranks[r].links.n; i++)
-            if (m->job->ranks[r].links.at[i].channel == channel &&
-                m->job->ranks[r].links.at[i].to == m->job->ranks[rank].number)
-                return r;
-    return SIZE_MAX;
-}
-
-static const struct rp_job_transfer *transfer_in(const struct means *m, size_t rank, uint32_t group,
-                                                 size_t step, const struct rp_job_transfer *like,
-                                                 bool is_send)
-{
-    struct rp_job_transfer x = *like;
-    uint32_t at;
-
-    x.is_send = is_send;
-    at = rp_map_get(&m->work[rank].transfer_of, place_key(group, (int64_t)step, &x));
-    return at == RP_MAP_NONE ? NULL : &m->job->ranks[rank].transfers.at[at];
-}
-
-/* A receive that is posted early waits for the send: that is no time of its own. */
-static double own_ns(const struct means *m, size_t rank, size_t from, uint32_t group, size_t step,
-                     const struct rp_job_transfer *x)
-{
-    const struct rp_job_transfer *send;
-    double begin = (double)x->begin_ns, end = begin + (double)x->dur_ns, sent;
-
-    if (x->is_send || from == SIZE_MAX)
-        return (double)x->dur_ns;
-    send = transfer_in(m, from, group, step, x, true);
-    if (!send)
-        return (double)x->dur_ns;
-    sent =
-        (double)(send->begin_ns + send->dur_ns) - m->out->offset_ns[from] + m->out->offset_ns[rank];
-    begin = sent > begin ? sent : begin;
-    return end > begin ? end - begin : 0;
-}
-
-static int by_group_and_begin(const void *pa, const void *pb)
-{
-    const struct rp_mean_transfer *a = pa, *b = pb;
-
-    if (a->group != b->group)
-        return a->group < b->group ? -1 : 1;
-    return (a->begin_ns > b->begin_ns) - (a->begin_ns < b->begin_ns);
-}
-
-static int by_begin_only(const void *pa, const void *pb)
-{
-    const struct rp_job_transfer *a = *(const struct rp_job_transfer *const *)pa;
-    const struct rp_job_transfer *b = *(const struct rp_job_transfer *const *)pb;
-
-    return (a->begin_ns > b->begin_ns) - (a->begin_ns < b->begin_ns);
-}
-
-/* Whether sends and receives of a rank ever overlap. */
-static enum rp_code find_duplex(struct means *m, size_t rank)
-{
-    const struct rp_job_rank *r = &m->job->ranks[rank];
-    const struct rp_job_transfer **sorted = malloc((r->transfers.n + 1) * sizeof *sorted);
-    size_t i;
-
-    if (!sorted)
-        return rp_err_nomem(m->err, "simulating a job");
-    for (i = 0; i < r->transfers.n; i++)
-        sorted[i] = &r->transfers.at[i];
-    qsort((void *)sorted, r->transfers.n, sizeof *sorted, by_begin_only);
-    for (i = 1; i < r->transfers.n; i++)
-        if (sorted[i]->begin_ns < sorted[i - 1]->begin_ns + sorted[i - 1]->dur_ns)
-            m->out->ranks[rank].duplex = true;
-    free((void *)sorted);
-    return RP_OK;
-}
-
-static enum rp_code mean_transfers(struct means *m, size_t rank)
-{
-    const struct rp_job_rank *r = &m->job->ranks[rank];
-    struct rp_mean_rank *out = &m->out->ranks[rank];
-    size_t i, s;
-
-    for (i = 0; i < r->transfers.n; i++) {
-        const struct rp_job_transfer *x = &r->transfers.at[i], *y;
-        struct rp_mean_transfer t = {.begin_ns = x->begin_ns,
-                                     .group = group_of(m, x->tensors),
-                                     .loop = x->loop,
-                                     .channel = x->channel,
-                                     .chunk = x->chunk,
-                                     .slice = x->slice,
-                                     .is_send = x->is_send};
-        size_t from;
-        struct mean dur = {0};
-
-        if (t.group == UINT32_MAX || step_of(&m->work[rank], x->begin_ns) != 0)
-            continue;
-        from = out->duplex ? sender_to(m, rank, x->channel) : SIZE_MAX;
-        for (s = 0; s < m->out->nsteps; s++) {
-            y = transfer_in(m, rank, t.group, s, x, x->is_send);
-            if (y)
-                count(&dur, own_ns(m, rank, from, t.group, s, y));
-        }
-        t.dur_ns = mean_of(&dur);
-        RP_TRY(rp_vec_push(&out->transfers, t, m->err));
-    }
-    if (out->transfers.n)
-        qsort(out->transfers.at, out->transfers.n, sizeof *out->transfers.at, by_group_and_begin);
-    return RP_OK;
-}
-
 /* ------------------------------------------------------------------ all of it */
 
 /* From the first start of any rank to the last end of any, over the steps. */
-static void mean_iteration(struct means *m)
+static void mean_iteration(struct rp_means *m)
 {
-    struct mean x = {0};
+    struct rp_mean x = {0};
     size_t s, r;
 
     for (s = 0; s < m->out->nsteps; s++) {
@@ -570,12 +387,12 @@ static void mean_iteration(struct means *m)
             first = begin < first ? begin : first;
             last = end > last ? end : last;
         }
-        count(&x, last - first);
+        rp_mean_count(&x, last - first);
     }
-    m->out->iteration_ns = mean_of(&x);
+    m->out->iteration_ns = rp_mean_of(&x);
 }
 
-static enum rp_code make(struct means *m)
+static enum rp_code make(struct rp_means *m)
 {
     size_t r, n = m->out->nranks;
 
@@ -591,19 +408,19 @@ static enum rp_code make(struct means *m)
     RP_TRY(list_groups(m));
     RP_TRY(find_offsets(m));
     for (r = 0; r < n; r++) {
-        RP_TRY(index_transfers(m, r));
-        RP_TRY(find_duplex(m, r));
+        RP_TRY(rp_means_index_transfers(m, r));
+        RP_TRY(rp_means_find_duplex(m, r));
     }
     for (r = 0; r < n; r++) {
         RP_TRY(mean_ops(m, r));
         RP_TRY(mean_groups(m, r));
-        RP_TRY(mean_transfers(m, r));
+        RP_TRY(rp_means_of_transfers(m, r));
     }
     mean_iteration(m);
     return RP_OK;
 }
 
-static void release_work(struct means *m)
+static void release_work(struct rp_means *m)
 {
     size_t r;
 
@@ -621,7 +438,7 @@ static void release_work(struct means *m)
 enum rp_code rp_job_means_init(struct rp_job_means *out, const struct rp_job *job,
                                struct rp_err *err)
 {
-    struct means m = {.out = out, .job = job, .err = err};
+    struct rp_means m = {.out = out, .job = job, .err = err};
     enum rp_code code = RP_OK;
     size_t r;
 

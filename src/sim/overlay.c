@@ -8,8 +8,6 @@
 
 #include <string.h>
 
-enum { SET_DUR, SET_LAG, ADD_TASK, ADD_EDGE };
-
 enum rp_code rp_overlay_init(struct rp_overlay *o, const struct rp_task_graph *graph,
                              struct rp_err *err)
 {
@@ -56,7 +54,7 @@ enum rp_code rp_overlay_set_dur(struct rp_overlay *o, uint32_t task, int64_t dur
 {
     if (o->dur_ns.at[task] == dur_ns)
         return RP_OK;
-    RP_TRY(note(o, SET_DUR, task, o->dur_ns.at[task], err));
+    RP_TRY(note(o, RP_OVERLAY_SET_DUR, task, o->dur_ns.at[task], err));
     o->dur_ns.at[task] = dur_ns;
     return RP_OK;
 }
@@ -76,7 +74,7 @@ enum rp_code rp_overlay_set_lag(struct rp_overlay *o, uint32_t edge, int64_t lag
 {
     if (o->lag_ns.at[edge] == lag_ns)
         return RP_OK;
-    RP_TRY(note(o, SET_LAG, edge, o->lag_ns.at[edge], err));
+    RP_TRY(note(o, RP_OVERLAY_SET_LAG, edge, o->lag_ns.at[edge], err));
     put_lag(o, edge, lag_ns);
     return RP_OK;
 }
@@ -91,7 +89,8 @@ enum rp_code rp_overlay_add(struct rp_overlay *o, struct rp_task task, uint32_t 
     RP_TRY(rp_vec_reserve(&o->degree, 1, err));
     RP_TRY(rp_vec_reserve(&o->tasks, 1, err));
     *id = (uint32_t)rp_overlay_ntasks(o);
-    RP_TRY(note(o, ADD_TASK, *id, 0, err));
+    o->prioritised |= task.priority != 0;
+    RP_TRY(note(o, RP_OVERLAY_ADD_TASK, *id, 0, err));
     o->dur_ns.at[o->dur_ns.n++] = task.dur_ns;
     o->newest.at[o->newest.n++] = UINT32_MAX;
     o->degree.at[o->degree.n++] = 0;
@@ -104,8 +103,9 @@ enum rp_code rp_overlay_link(struct rp_overlay *o, uint32_t from, uint32_t to, i
 {
     struct rp_extra_edge e = {{lag_ns, to, flags}, from, o->newest.at[from]};
 
+    o->starts_matter |= flags & RP_EDGE_FROM_START;
     RP_TRY(rp_vec_reserve(&o->edges, 1, err));
-    RP_TRY(note(o, ADD_EDGE, from, 0, err));
+    RP_TRY(note(o, RP_OVERLAY_ADD_EDGE, from, 0, err));
     o->newest.at[from] = (uint32_t)o->edges.n;
     o->edges.at[o->edges.n++] = e;
     o->degree.at[to]++;
@@ -118,13 +118,13 @@ void rp_overlay_undo(struct rp_overlay *o, size_t mark)
         const struct rp_overlay_change *c = &o->log.at[--o->log.n];
 
         switch (c->what) {
-        case SET_DUR:
+        case RP_OVERLAY_SET_DUR:
             o->dur_ns.at[c->at] = c->old;
             break;
-        case SET_LAG:
+        case RP_OVERLAY_SET_LAG:
             put_lag(o, c->at, c->old);
             break;
-        case ADD_TASK:
+        case RP_OVERLAY_ADD_TASK:
             o->dur_ns.n--;
             o->newest.n--;
             o->degree.n--;

@@ -18,10 +18,12 @@ struct rp_extra_edge {
     uint32_t from, next; /* the one before it out of the same task, or UINT32_MAX */
 };
 
+enum { RP_OVERLAY_SET_DUR, RP_OVERLAY_SET_LAG, RP_OVERLAY_ADD_TASK, RP_OVERLAY_ADD_EDGE };
+
 struct rp_overlay_change {
     int64_t old;
     uint32_t at;
-    uint8_t what;
+    uint8_t what; /* one of the above */
 };
 
 struct rp_overlay {
@@ -33,6 +35,8 @@ struct rp_overlay {
     RP_VEC(uint32_t) newest;            /* by task: its newest new edge, or UINT32_MAX */
     RP_VEC(uint32_t) degree;            /* by task: edges into it that are not cut */
     RP_VEC(struct rp_overlay_change) log;
+    bool starts_matter; /* a new edge led, or leads, from the start of a task */
+    bool prioritised;   /* a new task had, or has, a priority */
 };
 
 /* The graph is frozen and outlives the overlay. Release it also after a failure. */

@@ -7,6 +7,7 @@
  */
 #include "sim/sim_answer.h"
 
+#include "sim/resimulate.h"
 #include "sim/sim_path.h"
 #include "sim/sim_trace.h"
 
@@ -14,36 +15,68 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* The run without a what-if, with the profiler's cost taken out so many times: what-ifs start from
+   it, and only what they reach is run again. */
+struct base {
+    double factor;
+    bool made;
+    struct rp_resim resim;
+};
+
 struct asker {
     struct rp_sim_run run;
-    struct rp_sim_result result;
+    struct base bases[2];
+    struct rp_sim_result result;     /* of other factors */
+    const struct rp_sim_result *now; /* of the run before */
     struct rp_sim_answer *out;
     struct rp_arena *arena;
     struct rp_sim_path path; /* of the run before */
     struct rp_trace **trace; /* where the next run is put as a trace, or NULL */
 };
 
-/* A step with the profiler's cost taken out `factor` times and a what-if (or NULL) applied. */
+static struct base *base_of(struct asker *a, double factor)
+{
+    size_t i;
+
+    for (i = 0; i < sizeof a->bases / sizeof a->bases[0]; i++)
+        if (a->bases[i].factor == factor)
+            return &a->bases[i];
+    return NULL;
+}
+
+/* With the profiler's cost taken out `factor` times and a what-if (or NULL) applied. */
+static enum rp_code run_with(struct asker *a, double factor, const char *whatif, struct rp_err *err)
+{
+    struct base *base = base_of(a, factor);
+
+    if (factor > 0)
+        RP_TRY(rp_sim_drop_profiler(&a->run, factor, err));
+    if (base && !base->made) {
+        base->made = true;
+        RP_TRY(rp_resim_init(&base->resim, &a->run.overlay, err));
+    }
+    if (whatif)
+        RP_TRY(rp_whatif_apply(&a->run, whatif, err));
+    a->now = base ? &base->resim.result : &a->result;
+    return base ? rp_resim_update(&base->resim, err)
+                : rp_simulate(&a->run.overlay, &a->result, err);
+}
+
 static enum rp_code step_with(struct asker *a, double factor, const char *whatif, int64_t *out,
                               struct rp_err *err)
 {
     size_t mark = rp_overlay_mark(&a->run.overlay);
-    enum rp_code code = RP_OK;
+    enum rp_code code;
 
     memset(a->run.gone.at, 0, a->run.gone.n);
     a->run.dropped = false;
-    if (factor > 0)
-        code = rp_sim_drop_profiler(&a->run, factor, err);
-    if (code == RP_OK && whatif)
-        code = rp_whatif_apply(&a->run, whatif, err);
+    code = run_with(a, factor, whatif, err);
     if (code == RP_OK)
-        code = rp_simulate(&a->run.overlay, &a->result, err);
-    if (code == RP_OK)
-        code = rp_sim_step_ns(&a->run, &a->result, out, err);
-    if (code == RP_OK)
-        code = rp_sim_path(&a->run, &a->result, &a->path, err);
+        code = rp_sim_step_ns(&a->run, a->now, out, err);
+    if (code == RP_OK && base_of(a, factor))
+        code = rp_sim_path(&a->run, a->now, &a->path, err);
     if (code == RP_OK && a->trace)
-        code = rp_sim_trace_new(&a->run, &a->result, a->trace, err);
+        code = rp_sim_trace_new(&a->run, a->now, a->trace, err);
     a->trace = NULL;
     rp_overlay_undo(&a->run.overlay, mark);
     return code;
@@ -84,7 +117,7 @@ static enum rp_code fill_path(struct asker *a, struct rp_err *err)
 static void add_node(const struct asker *a, uint32_t i, struct rp_sim_rank *to)
 {
     const struct rp_sg_node *node = &a->run.graph->nodes.at[i];
-    int64_t dur = a->result.end_ns.at[i] - a->result.start_ns.at[i], waited;
+    int64_t dur = a->now->end_ns.at[i] - a->now->start_ns.at[i], waited;
 
     switch (node->kind) {
     case RP_SG_HOST:
@@ -102,7 +135,7 @@ static void add_node(const struct asker *a, uint32_t i, struct rp_sim_rank *to)
         break;
     case RP_SG_ARRIVE:
         waited = i + 1 < a->run.graph->nodes.n && node[1].kind == RP_SG_COMM
-                     ? a->result.start_ns.at[i + 1] - a->result.end_ns.at[i]
+                     ? a->now->start_ns.at[i + 1] - a->now->end_ns.at[i]
                      : 0;
         to->waiting_ns = rp_ns_sum(to->waiting_ns, waited);
         break;
@@ -301,7 +334,7 @@ enum rp_code rp_sim_answer(const struct rp_sim_part *const *parts, size_t n,
                            const char *const *whatifs, size_t nwhatifs, struct rp_arena *arena,
                            struct rp_sim_answer *out, struct rp_trace **trace, struct rp_err *err)
 {
-    struct asker a = {.out = out, .arena = arena};
+    struct asker a = {.out = out, .arena = arena, .bases = {{.factor = 0}, {.factor = 1}}};
     enum rp_code code = rp_sim_run_init(&a.run, parts, n, err);
 
     if (trace)
@@ -310,6 +343,8 @@ enum rp_code rp_sim_answer(const struct rp_sim_part *const *parts, size_t n,
         code = answer(&a, whatifs, nwhatifs, trace, err);
     if (code == RP_OK)
         code = add_notes(&a, n, err);
+    rp_resim_release(&a.bases[0].resim);
+    rp_resim_release(&a.bases[1].resim);
     rp_sim_result_release(&a.result);
     rp_sim_run_release(&a.run);
     return code;

@@ -27,20 +27,36 @@
 
 enum moment { END, READY };
 
+/* Tasks of one priority that wait for a serial device, by (ready, number). */
+struct line {
+    struct rp_event_queue queue;
+    struct line *next; /* of a larger priority */
+    uint8_t priority;
+};
+
 struct device {
-    struct rp_event_queue ready; /* serial: tasks that wait for it */
-    struct rp_event_heap queue;  /* shared: running ones by their end */
-    uint32_t running;            /* serial: whether a task runs */
-    uint32_t version;            /* shared: of the end that is announced */
-    int64_t clock, at_ns;        /* shared: its clock, as of at_ns */
-    bool picks;                  /* serial: it is among the idle */
+    struct line ready; /* serial: tasks that wait for it; the first line is of priority 0 */
+    struct rp_event_heap queue; /* shared: running ones by their end */
+    size_t waiting;             /* serial: in all lines */
+    struct rp_moment announced; /* shared: the end that is announced */
+    int64_t clock, at_ns;       /* shared: its clock, as of at_ns */
+    bool running;               /* serial: whether a task runs */
+    bool picks;                 /* serial: it is among the idle */
+    bool shared;
+};
+
+/* What the simulation asks about a task again and again, side by side. */
+struct state {
+    uint32_t degree; /* edges into it that were not passed yet */
+    uint32_t device;
 };
 
 struct sim {
     const struct rp_overlay *o;
     struct rp_sim_result *r;
     struct rp_event_heap heap;
-    RP_VEC(uint32_t) stack, degree, idle;
+    RP_VEC(struct state) state; /* by task */
+    RP_VEC(uint32_t) stack, idle;
     struct device *devices;
     int64_t now_ns;
     bool running; /* the first moment has come */
@@ -55,32 +71,33 @@ static int64_t later(int64_t at_ns, int64_t by_ns)
     return __builtin_add_overflow(at_ns, by_ns, &sum) ? INT64_MAX : sum;
 }
 
-static enum rp_code announce(struct sim *s, enum moment kind, int64_t at_ns, uint32_t what,
-                             uint32_t version, struct rp_err *err)
+static struct rp_moment moment_of(enum moment kind, int64_t at_ns, uint32_t task)
 {
-    struct rp_moment m = {at_ns, (uint64_t)kind << 32 | what, what, version};
-
-    return rp_heap_push(&s->heap, m, err);
+    return (struct rp_moment){at_ns, (uint64_t)kind << 32 | task};
 }
 
-static enum rp_code arrive(struct sim *s, uint32_t task, const struct rp_task *t,
-                           struct rp_err *err);
+static enum rp_code announce(struct sim *s, enum moment kind, int64_t at_ns, uint32_t task,
+                             struct rp_err *err)
+{
+    return rp_heap_push(&s->heap, moment_of(kind, at_ns, task), err);
+}
+
+static enum rp_code arrive(struct sim *s, uint32_t task, uint32_t device, struct rp_err *err);
 
 /* One thing less to wait for; the last makes the task start or queue. */
 static enum rp_code release_one(struct sim *s, uint32_t task, int64_t ready_ns, struct rp_err *err)
 {
-    const struct rp_task *t;
+    struct state *state = &s->state.at[task];
+    int64_t *start = &s->r->start_ns.at[task];
 
-    if (ready_ns > s->r->start_ns.at[task])
-        s->r->start_ns.at[task] = ready_ns;
-    if (--s->degree.at[task])
+    *start = ready_ns > *start ? ready_ns : *start;
+    if (--state->degree)
         return RP_OK;
-    t = rp_overlay_task(s->o, task);
-    if (t->device == RP_NO_DEVICE)
+    if (state->device == RP_NO_DEVICE)
         return rp_vec_push(&s->stack, task, err);
-    if (s->running && s->r->start_ns.at[task] == s->now_ns)
-        return arrive(s, task, t, err);
-    return announce(s, READY, s->r->start_ns.at[task], task, 0, err);
+    if (s->running && *start == s->now_ns)
+        return arrive(s, task, state->device, err);
+    return announce(s, READY, *start, task, err);
 }
 
 enum pass { PASS_START = 1, PASS_END = 2 };
@@ -103,6 +120,8 @@ static enum rp_code pass_on(struct sim *s, uint32_t task, unsigned which, struct
     const struct rp_task_graph *g = o->graph;
     uint32_t i;
 
+    if (which == PASS_START && !g->starts_matter && !o->starts_matter)
+        return RP_OK;
     if (task < g->tasks.n)
         for (i = g->first.at[task]; i < g->first.at[task + 1]; i++)
             RP_TRY(pass_edge(s, &g->edges.at[i], o->lag_ns.at[i], task, which, err));
@@ -145,7 +164,7 @@ static enum rp_code announce_next_end(struct sim *s, struct device *d, struct rp
 {
     int64_t n = (int64_t)d->queue.at.n, rest;
 
-    d->version++;
+    d->announced.key = -1;
     if (!n)
         return RP_OK;
     rest = d->queue.at.at[0].key - d->clock;
@@ -155,13 +174,14 @@ static enum rp_code announce_next_end(struct sim *s, struct device *d, struct rp
         rest = INT64_MAX;
     else
         rest = rest / SHARE + (rest % SHARE != 0);
-    return announce(s, END, later(d->at_ns, rest), d->queue.at.at[0].what, d->version, err);
+    d->announced = moment_of(END, later(d->at_ns, rest), rp_moment_what(d->queue.at.at[0]));
+    return rp_heap_push(&s->heap, d->announced, err);
 }
 
 static enum rp_code join_shared(struct sim *s, struct device *d, uint32_t task, int64_t now_ns,
                                 struct rp_err *err)
 {
-    struct rp_moment m = {0, task, task, 0};
+    struct rp_moment m = {0, task};
 
     advance(d, now_ns);
     if (__builtin_mul_overflow(s->o->dur_ns.at[task], SHARE, &m.key))
@@ -189,47 +209,77 @@ static enum rp_code end_shared(struct sim *s, struct device *d, uint32_t task, i
 
 static enum rp_code ask_to_pick(struct sim *s, struct device *d, struct rp_err *err)
 {
-    if (d->picks || d->running || !rp_queue_count(&d->ready))
+    if (d->picks || d->running || !d->waiting)
         return RP_OK;
     d->picks = true;
     return rp_vec_push(&s->idle, (uint32_t)(d - s->devices), err);
 }
 
-static enum rp_code queue_serial(struct sim *s, struct device *d, uint32_t task,
-                                 const struct rp_task *t, struct rp_err *err)
+/* The line of a priority, put in its place where it is new. */
+static struct line *line_of(struct device *d, uint8_t priority)
 {
-    struct rp_moment m = {t->priority, (uint64_t)s->now_ns, task, 0};
+    struct line *at = &d->ready, *line;
 
-    RP_TRY(rp_queue_push(&d->ready, m, err));
+    while (at->next && at->next->priority <= priority)
+        at = at->next;
+    if (at->priority == priority)
+        return at;
+    line = calloc(1, sizeof *line);
+    if (line) {
+        line->priority = priority;
+        line->next = at->next;
+        at->next = line;
+    }
+    return line;
+}
+
+static enum rp_code queue_serial(struct sim *s, struct device *d, uint32_t task, struct rp_err *err)
+{
+    struct rp_moment m = {s->now_ns, task};
+    uint8_t priority =
+        s->o->graph->prioritised || s->o->prioritised ? rp_overlay_task(s->o, task)->priority : 0;
+    struct line *line = priority || d->ready.next ? line_of(d, priority) : &d->ready;
+
+    if (!line)
+        return rp_err_nomem(err, "simulating");
+    RP_TRY(rp_queue_push(&line->queue, m, err));
+    d->waiting++;
     return ask_to_pick(s, d, err);
 }
 
-static enum rp_code arrive(struct sim *s, uint32_t task, const struct rp_task *t,
-                           struct rp_err *err)
+static enum rp_code arrive(struct sim *s, uint32_t task, uint32_t device, struct rp_err *err)
 {
-    struct device *d = &s->devices[t->device];
+    struct device *d = &s->devices[device];
 
-    return s->o->graph->devices.at[t->device].rule == RP_DEVICE_SHARED
-               ? join_shared(s, d, task, s->now_ns, err)
-               : queue_serial(s, d, task, t, err);
+    return d->shared ? join_shared(s, d, task, s->now_ns, err) : queue_serial(s, d, task, err);
+}
+
+static uint32_t take_next(struct device *d)
+{
+    struct line *line = &d->ready;
+
+    while (!rp_queue_count(&line->queue))
+        line = line->next;
+    d->waiting--;
+    return rp_moment_what(rp_queue_pop(&line->queue));
 }
 
 static enum rp_code pick(struct sim *s, struct device *d, struct rp_err *err)
 {
-    uint32_t task = rp_queue_pop(&d->ready).what;
+    uint32_t task = take_next(d);
     int64_t now_ns = s->now_ns;
 
     d->picks = false;
-    d->running = 1;
+    d->running = true;
     s->r->start_ns.at[task] = now_ns;
     s->r->end_ns.at[task] = later(now_ns, s->o->dur_ns.at[task]);
-    RP_TRY(announce(s, END, s->r->end_ns.at[task], task, 0, err));
+    RP_TRY(announce(s, END, s->r->end_ns.at[task], task, err));
     return pass_on(s, task, PASS_START, err);
 }
 
 static enum rp_code end_serial(struct sim *s, struct device *d, uint32_t task, struct rp_err *err)
 {
-    d->running = 0;
+    d->running = false;
     RP_TRY(ask_to_pick(s, d, err));
     return finish(s, task, PASS_END, err);
 }
@@ -250,17 +300,20 @@ static enum rp_code pick_first(struct sim *s, struct rp_err *err)
 
 /* ------------------------------------------------------------------ the run */
 
+/* An announced end of a shared device counts only if nothing came or went since. */
 static enum rp_code happen(struct sim *s, struct rp_moment m, struct rp_err *err)
 {
-    const struct rp_task *t = rp_overlay_task(s->o, m.what);
-    struct device *d = &s->devices[t->device];
+    uint32_t task = rp_moment_what(m), device = s->state.at[task].device;
+    struct device *d = &s->devices[device];
 
     s->now_ns = m.key;
     if ((enum moment)(m.rank >> 32) == READY)
-        return arrive(s, m.what, t, err);
-    if (s->o->graph->devices.at[t->device].rule == RP_DEVICE_SERIAL)
-        return end_serial(s, d, m.what, err);
-    return m.version == d->version ? end_shared(s, d, m.what, m.key, err) : RP_OK;
+        return arrive(s, task, device, err);
+    if (!d->shared)
+        return end_serial(s, d, task, err);
+    return m.key == d->announced.key && m.rank == d->announced.rank
+               ? end_shared(s, d, task, m.key, err)
+               : RP_OK;
 }
 
 /* A device chooses only when nothing more can happen at this time. */
@@ -276,32 +329,34 @@ static enum rp_code go_on(struct sim *s, struct rp_err *err)
 static enum rp_code set_up(struct sim *s, struct rp_err *err)
 {
     const struct rp_overlay *o = s->o;
-    size_t n = rp_overlay_ntasks(o);
+    size_t i, n = rp_overlay_ntasks(o);
 
     s->r->start_ns.n = s->r->end_ns.n = 0;
     s->r->last_ns = 0;
     RP_TRY(rp_vec_reserve(&s->r->start_ns, n + 1, err));
     RP_TRY(rp_vec_reserve(&s->r->end_ns, n + 1, err));
-    RP_TRY(rp_vec_reserve(&s->degree, n + 1, err));
+    RP_TRY(rp_vec_reserve(&s->state, n + 1, err));
     s->devices = calloc(o->graph->devices.n + 1, sizeof *s->devices);
     if (!s->devices)
         return rp_err_nomem(err, "simulating");
     memset(s->r->start_ns.at, 0, n * sizeof *s->r->start_ns.at);
     memset(s->r->end_ns.at, 0, n * sizeof *s->r->end_ns.at);
-    if (n)
-        memcpy(s->degree.at, o->degree.at, n * sizeof *s->degree.at);
-    s->r->start_ns.n = s->r->end_ns.n = s->degree.n = n;
+    for (i = 0; i < o->graph->devices.n; i++)
+        s->devices[i].shared = o->graph->devices.at[i].rule == RP_DEVICE_SHARED;
+    for (i = 0; i < n; i++)
+        s->state.at[i] = (struct state){o->degree.at[i], rp_overlay_task(o, (uint32_t)i)->device};
+    s->r->start_ns.n = s->r->end_ns.n = s->state.n = n;
     return RP_OK;
 }
 
 /* What waits for nothing is released once more than it has edges. */
 static enum rp_code begin(struct sim *s, struct rp_err *err)
 {
-    size_t i, n = s->degree.n;
+    size_t i, n = s->state.n;
 
     for (i = n; i-- > 0;)
-        if (!s->degree.at[i]) {
-            s->degree.at[i] = 1;
+        if (!s->state.at[i].degree) {
+            s->state.at[i].degree = 1;
             RP_TRY(release_one(s, (uint32_t)i, 0, err));
         }
     return RP_OK;
@@ -317,12 +372,24 @@ static enum rp_code run(struct sim *s, struct rp_err *err)
     s->running = true;
     while (s->heap.at.n || s->idle.n)
         RP_TRY(go_on(s, err));
-    n = s->degree.n;
+    n = s->state.n;
     if (s->done == n)
         return RP_OK;
-    for (i = 0; i < n && !s->degree.at[i]; i++)
+    for (i = 0; i < n && !s->state.at[i].degree; i++)
         ;
     return rp_err_set(err, RP_BUG, "the simulation cannot go on: task %zu waits for itself", i);
+}
+
+static void release_lines(struct device *d)
+{
+    struct line *line = d->ready.next, *next;
+
+    rp_queue_release(&d->ready.queue);
+    for (; line; line = next) {
+        next = line->next;
+        rp_queue_release(&line->queue);
+        free(line);
+    }
 }
 
 enum rp_code rp_simulate(const struct rp_overlay *o, struct rp_sim_result *out, struct rp_err *err)
@@ -333,13 +400,13 @@ enum rp_code rp_simulate(const struct rp_overlay *o, struct rp_sim_result *out, 
 
     for (i = 0; s.devices && i < o->graph->devices.n; i++) {
         rp_vec_release(&s.devices[i].queue.at);
-        rp_queue_release(&s.devices[i].ready);
+        release_lines(&s.devices[i]);
     }
     free(s.devices);
     rp_vec_release(&s.heap.at);
     rp_vec_release(&s.stack);
     rp_vec_release(&s.idle);
-    rp_vec_release(&s.degree);
+    rp_vec_release(&s.state);
     return code;
 }
 

@@ -43,6 +43,7 @@ enum rp_code rp_task_graph_add(struct rp_task_graph *g, struct rp_task task, uin
         return rp_err_set(err, RP_LIMIT, "a simulation can have at most %u tasks", UINT32_MAX - 1);
     if (id)
         *id = (uint32_t)g->tasks.n;
+    g->prioritised |= task.priority != 0;
     return rp_vec_push(&g->tasks, task, err);
 }
 
@@ -53,6 +54,7 @@ enum rp_code rp_task_graph_link(struct rp_task_graph *g, uint32_t from, uint32_t
 
     if (g->edges.n >= UINT32_MAX - 1)
         return rp_err_set(err, RP_LIMIT, "a simulation can have at most %u edges", UINT32_MAX - 1);
+    g->starts_matter |= flags & RP_EDGE_FROM_START;
     RP_TRY(rp_vec_push(&g->edges, edge, err));
     return rp_vec_push(&g->from, from, err);
 }

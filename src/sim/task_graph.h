@@ -62,6 +62,8 @@ struct rp_task_graph {
     RP_VEC(uint32_t) from;             /* by edge, until frozen */
     RP_VEC(uint32_t) first;            /* n + 1: where the edges out of a task begin */
     RP_VEC(uint32_t) degree;           /* edges into a task */
+    bool prioritised;                  /* a task has a priority */
+    bool starts_matter;                /* an edge leads from the start of a task */
 };
 
 void rp_task_graph_init(struct rp_task_graph *g);

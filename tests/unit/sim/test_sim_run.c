@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A run as a whole: its transport, its critical path, a job, and damaged numbers. */
+#include "run_fixtures.h"
+#include "sim/job_model.h"
+#include "sim/sim_answer.h"
+#include "sim/sim_path.h"
+#include "sim/transport.h"
+
+#include <math.h>
+
+static const struct step_shape usual = {40000, false, false};
+
+static void the_median_gap_of_few_and_many(void **state)
+{
+    int64_t none[] = {5}, two[] = {5, 9}, even[] = {0, 10, 40, 50, 70};
+
+    UNUSED_STATE(state);
+    assert_int_equal(rp_sim_median_gap(none, 1), 0);
+    assert_int_equal(rp_sim_median_gap(two, 2), 4);
+    assert_int_equal(rp_sim_median_gap(even, 5), 15); /* 10, 30, 10, 20 */
+}
+
+/* Three transfers of 4,000 bytes in 20,000 ns each, alone: a hundredth is latency. */
+static void the_transport_of_equal_transfers(void **state)
+{
+    struct step_shape shapes[] = {usual, usual};
+    struct rp_err err = RP_ERR_INIT;
+    struct rp_transport t;
+    struct bench b;
+
+    UNUSED_STATE(state);
+    bench_init(&b, 2, shapes);
+    assert_ok(rp_transport_fit(&b.run, &t, &err), &err);
+    assert_int_equal(t.n, STEPS);
+    assert_true(fabs(t.latency_ns - 200) < 0.01);
+    assert_true(fabs(t.bytes_per_ns - 4000 / 19800.0) < 1e-6);
+    assert_in_range(rp_transport_ns(&t, 4000), 19999, 20001);
+    assert_in_range(rp_transport_ns(&t, 8000), 39799, 39801);
+    bench_release(&b);
+}
+
+/* Without its profiler or with it, the parts of the path are the path. */
+static void the_critical_path_adds_up(void **state)
+{
+    static const char *const whatifs[] = {NULL, "scale:gpu=2", "no-sync", "cuda-graphs", "ranks=8"};
+    struct step_shape shapes[] = {usual, {46000, false, false}};
+    size_t i, k;
+
+    UNUSED_STATE(state);
+    for (i = 0; i < sizeof whatifs / sizeof whatifs[0]; i++) {
+        struct rp_err err = RP_ERR_INIT;
+        struct rp_sim_result r = {0};
+        struct rp_sim_path path;
+        struct bench b;
+        int64_t sum = 0, step_ns;
+
+        bench_init(&b, 2, shapes);
+        if (whatifs[i])
+            assert_ok(rp_whatif_apply(&b.run, whatifs[i], &err), &err);
+        assert_ok(rp_simulate(&b.run.overlay, &r, &err), &err);
+        assert_ok(rp_sim_step_ns(&b.run, &r, &step_ns, &err), &err);
+        assert_ok(rp_sim_path(&b.run, &r, &path, &err), &err);
+        for (k = 0; k < RP_SIM_PATH_PARTS; k++)
+            sum += path.ns[k];
+        assert_int_equal(sum, path.total_ns);
+        assert_int_equal(path.total_ns, (STEPS - 1) * step_ns); /* its steps are all alike */
+        assert_non_null(rp_sim_path_most(&path));
+        rp_sim_result_release(&r);
+        bench_release(&b);
+    }
+}
+
+/* ------------------------------------------------------------------ damaged numbers */
+
+static void durations_up_to_the_end_of_time(void **state)
+{
+    static const char *const whatifs[] = {"scale:all=1000",    "scale:all=0.001",
+                                          "cuda-graphs",       "fused-optimizer",
+                                          "ranks=1000000",     "net.bandwidth=2x",
+                                          "no-sync",           "overlap",
+                                          "no-overlap",        "fuse",
+                                          "dtype=bf16",        "recompute=sgemm",
+                                          "gpu:T4=B200",       "dataloader=1000",
+                                          "swap=sgemm,element"};
+    static const int64_t sizes[] = {INT64_MAX / 4, INT64_MAX / 2 - 200000};
+    size_t i, k;
+
+    UNUSED_STATE(state);
+    for (k = 0; k < 2; k++)
+        for (i = 0; i < sizeof whatifs / sizeof whatifs[0]; i++) {
+            struct step_shape huge = {sizes[k], false, false};
+            struct rp_err err = RP_ERR_INIT;
+            struct rp_sim_answer answer = {0};
+            struct rp_arena arena;
+            struct bench b;
+            enum rp_code code;
+
+            bench_init(&b, 1, &huge);
+            rp_arena_init(&arena);
+            code = rp_sim_answer(b.list, 1, &whatifs[i], 1, &arena, &answer, NULL, &err);
+            assert_true(code == RP_OK || code == RP_UNSUPPORTED || code == RP_USAGE);
+            rp_arena_release(&arena);
+            bench_release(&b);
+        }
+}
+
+/* ------------------------------------------------------------------ a job */
+
+static struct rp_job_op op(const char *name, int64_t begin_ns, int64_t dur_ns, int64_t step)
+{
+    return (struct rp_job_op){name, begin_ns, dur_ns, step};
+}
+
+static void fill_rank(struct rp_job_rank *r, int32_t number, int64_t slower)
+{
+    static const struct rp_job_edge edges[] = {{"FW.a", "BW.a", -1, -1}, {"BW.a", "UPD.a", -1, -1}};
+    struct rp_err err = RP_ERR_INIT;
+    int64_t step;
+
+    memset(r, 0, sizeof *r);
+    rp_arena_init(&r->arena);
+    r->host = "host0";
+    r->local = r->number = number;
+    for (step = 0; step < 2; step++) {
+        int64_t at = 1000 * step;
+
+        assert_ok(rp_vec_push(&r->ops, op("FW.a", at, 100, step), &err), &err);
+        assert_ok(rp_vec_push(&r->ops, op("BW.a", at + 120, 200 + slower, step), &err), &err);
+        assert_ok(rp_vec_push(&r->ops, op("UPD.a", at + 340 + slower, 30, step), &err), &err);
+    }
+    assert_ok(rp_vec_push(&r->edges, edges[0], &err), &err);
+    assert_ok(rp_vec_push(&r->edges, edges[1], &err), &err);
+}
+
+/* Forward 100, a gap of 20, backward 200, a gap of 20, update 30. */
+static void a_job_of_operators_alone(void **state)
+{
+    struct rp_err err = RP_ERR_INIT;
+    struct rp_job job = {.nranks = 2, .ranks = calloc(2, sizeof *job.ranks)};
+    struct rp_sim_part part = {0};
+    const struct rp_sim_part *parts[] = {&part};
+    struct rp_sim_result r = {0};
+    struct rp_sim_run run;
+    int64_t step_ns;
+
+    UNUSED_STATE(state);
+    assert_non_null(job.ranks);
+    fill_rank(&job.ranks[0], 0, 0);
+    fill_rank(&job.ranks[1], 1, 50);
+    assert_ok(rp_sim_part_of_job(&part, &job, &err), &err);
+    assert_int_equal(part.nranks, 2);
+    assert_int_equal(part.recorded_steps, 2);
+    assert_int_equal(part.measured_ns, 420);
+    assert_ok(rp_sim_run_init(&run, parts, 1, &err), &err);
+    assert_ok(rp_simulate(&run.overlay, &r, &err), &err);
+    assert_ok(rp_sim_step_ns(&run, &r, &step_ns, &err), &err);
+    assert_int_equal(step_ns, 420);
+    assert_ok(rp_whatif_apply(&run, "scale:backward=2", &err), &err);
+    assert_ok(rp_simulate(&run.overlay, &r, &err), &err);
+    assert_ok(rp_sim_step_ns(&run, &r, &step_ns, &err), &err);
+    assert_int_equal(step_ns, 670);
+    rp_sim_result_release(&r);
+    rp_sim_run_release(&run);
+    rp_sim_part_release(&part);
+    rp_job_release(&job);
+}
+
+static void a_job_without_its_graph_is_refused(void **state)
+{
+    struct rp_err err = RP_ERR_INIT;
+    struct rp_job job = {.nranks = 1, .ranks = calloc(1, sizeof *job.ranks)};
+    struct rp_sim_part part = {0};
+
+    UNUSED_STATE(state);
+    assert_non_null(job.ranks);
+    fill_rank(&job.ranks[0], 0, 0);
+    job.ranks[0].edges.n = 0;
+    assert_code(rp_sim_part_of_job(&part, &job, &err), RP_FORMAT);
+    assert_contains(err.text, "dag.gml");
+    rp_sim_part_release(&part);
+    rp_job_release(&job);
+}
+
+int test_sim_run(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_median_gap_of_few_and_many),
+        cmocka_unit_test(the_transport_of_equal_transfers),
+        cmocka_unit_test(the_critical_path_adds_up),
+        cmocka_unit_test(durations_up_to_the_end_of_time),
+        cmocka_unit_test(a_job_of_operators_alone),
+        cmocka_unit_test(a_job_without_its_graph_is_refused),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
