@@ -3,7 +3,9 @@
 #include "api/ask_ranks.h"
 #include "api/load_job.h"
 #include "api/question_row.h"
+#include "formats/writers.h"
 #include "sim/job_model.h"
+#include "sim/pipeline_model.h"
 #include "sim/sim_answer.h"
 
 #include <string.h>
@@ -14,6 +16,8 @@ static enum rp_code rank(const struct rp_loaded *loaded, const struct rp_scope *
 {
     (void)scope;
     (void)settings;
+    if (rp_trace_is_pipeline(loaded->trace))
+        return rp_sim_part_of_pipeline(part->data, loaded->trace, err);
     return rp_sim_part_init(part->data, loaded->trace, &part->arena, err);
 }
 
@@ -26,15 +30,32 @@ static enum rp_code answer(const struct rp_sim_part *const *parts, size_t n,
                            const struct rp_settings *settings, struct rp_result *result,
                            struct rp_err *err)
 {
-    const char *whatifs[256], *text;
+    const char *whatifs[256], *text, *path = rp_settings_text(settings, "trace");
+    const struct rp_writer *writer = NULL;
+    struct rp_trace *trace = NULL;
     size_t nwhatifs = 0;
+    enum rp_code code;
 
     while ((text = rp_settings_nth(settings, "what-if", nwhatifs)) != NULL) {
         if (nwhatifs == sizeof whatifs / sizeof whatifs[0])
             return rp_err_set(err, RP_USAGE, "more than %zu what-ifs in one call", nwhatifs);
         whatifs[nwhatifs++] = text;
     }
-    return rp_sim_answer(parts, n, whatifs, nwhatifs, &result->arena, result->root, err);
+    if (path && nwhatifs > 1)
+        return rp_err_set(err, RP_USAGE,
+                          "'--trace' writes one run: give one '--what-if', joined with '+' where "
+                          "several apply together");
+    if (path)
+        RP_TRY(rp_writer_for(NULL, path, &writer, err));
+    if (writer && !writer->write)
+        return rp_err_set(err, RP_USAGE, "'%s': a trace cannot be written as %s", path,
+                          writer->name);
+    code = rp_sim_answer(parts, n, whatifs, nwhatifs, &result->arena, result->root,
+                         path ? &trace : NULL, err);
+    if (code == RP_OK && trace)
+        code = writer->write(trace, path, NULL, err);
+    rp_trace_free(trace);
+    return code;
 }
 
 static enum rp_code join(const struct rp_ranks *ranks, const struct rp_settings *settings,
@@ -99,6 +120,9 @@ static enum rp_code run(struct rp_ctx *ctx, const struct rp_dataset *dataset,
 static const struct rp_option options[] = {
     {"what-if", 'w', RP_OPT_TEXT, "CHANGE", NULL,
      "predict a step with this change; 'help' lists them, '+' joins several", RP_OPT_REPEAT},
+    {"trace", 't', RP_OPT_TEXT, "FILE", NULL,
+     "write the simulated run (with the what-if, if there is one) as a trace: .json, .json.gz, .rpt",
+     0},
     {"rank", 'r', RP_OPT_TEXT, "N[-M],…", NULL, "only these ranks, as in '0,3' or '8-15'", 0},
     RP_OPTION_END};
 

@@ -156,6 +156,23 @@ enum rp_code rp_each_trace(struct rp_ctx *ctx, const struct rp_dataset *dataset,
     return rp_each_trace_noting(ctx, dataset, job, user, NULL, err);
 }
 
+enum rp_code rp_each_trace_in_order(struct rp_ctx *ctx, const struct rp_dataset *dataset,
+                                    rp_trace_job *job, void *user, struct rp_err *err)
+{
+    size_t i, n = rp_sources_count(dataset->sources);
+    struct load load = {.ctx = ctx, .dataset = dataset, .job = job, .user = user};
+    enum rp_code code = RP_OK;
+
+    load.nsources = n;
+    load.threaded = rp_pool_threads(ctx->pool) > 1;
+    load.asker = pthread_self();
+    pthread_mutex_init(&load.lock, NULL);
+    for (i = 0; code == RP_OK && i < n; i++)
+        code = load_one(&load, i, err);
+    pthread_mutex_destroy(&load.lock);
+    return code;
+}
+
 bool rp_is_same_file(const char *a, const char *b)
 {
     struct stat x, y;

@@ -40,6 +40,10 @@ enum rp_code rp_each_trace_noting(struct rp_ctx *ctx, const struct rp_dataset *d
 enum rp_code rp_each_trace(struct rp_ctx *ctx, const struct rp_dataset *dataset, rp_trace_job *job,
                            void *user, struct rp_err *err);
 
+/* The same one after the other, in the order of the sources. */
+enum rp_code rp_each_trace_in_order(struct rp_ctx *ctx, const struct rp_dataset *dataset,
+                                    rp_trace_job *job, void *user, struct rp_err *err);
+
 /* Whether two paths are one file; false where one of them is none. */
 bool rp_is_same_file(const char *a, const char *b);
 

@@ -14,9 +14,11 @@
     X(critpath)             \
     X(stalls)               \
     X(launches)             \
+    X(merge)                \
     X(simulate)             \
     X(convert)              \
     X(graph)                \
+    X(replay)               \
     X(diff)                 \
     X(version)              \
     X(doctor)

@@ -121,10 +121,18 @@ static enum rp_code parse_short(struct parser *p, const char *word)
     return RP_OK;
 }
 
+/* The first word of a command with an option "action" may be one of its values. */
+static bool is_action(const struct cli_call *call, const char *word, const struct rp_option **out)
+{
+    *out = call->nwords ? NULL : find_long(call->command->options, "action", 6);
+    return *out && rp_option_check(*out, word, NULL) == RP_OK;
+}
+
 enum rp_code cli_parse(const struct cli_command *command, int argc, char **argv,
                        struct cli_call *out, struct rp_err *err)
 {
     struct parser p = {argc, 0, argv, out, err};
+    const struct rp_option *action;
     bool only_words = false;
     size_t room = (size_t)argc * 8 + 1; /* letters may be joined */
     int i;
@@ -141,7 +149,9 @@ enum rp_code cli_parse(const struct cli_command *command, int argc, char **argv,
         const char *word = argv[p.at];
         enum rp_code code = RP_OK;
 
-        if (only_words || word[0] != '-' || !word[1]) {
+        if (!only_words && word[0] != '-' && is_action(out, word, &action)) {
+            out->settings[out->nsettings++] = (struct rp_setting){"action", word};
+        } else if (only_words || word[0] != '-' || !word[1]) {
             out->words[out->nwords++] = word;
             only_words = only_words || command->tail;
         } else if (!strcmp(word, "--")) {

@@ -14,20 +14,22 @@
 #define RP_LIBDIR "lib"
 #endif
 
-enum way { BY_PRELOAD, BY_PATH, BY_LIST }; /* LIST: joined with what stands there, by a colon */
+/* LIST: joined with what stands there, by a colon. */
+enum way { BY_PRELOAD, BY_PATH, BY_LIST };
 
 static const struct source {
     const char *name, *variable;
     enum way way;
     bool always, by_default;
+    bool preload_too; /* it also has to see calls of the program itself */
 } sources[] = {
-    {"host", "LD_PRELOAD", BY_PRELOAD, true, true},
-    {"cuda", "CUDA_INJECTION64_PATH", BY_PATH, false, true},
-    {"nvtx", "NVTX_INJECTION64_PATH", BY_PATH, false, true},
-    {"nccl", "NCCL_PROFILER_PLUGIN", BY_PATH, false, true},
-    {"opencl", "OPENCL_LAYERS", BY_LIST, false, true},
-    {"blocking", "LD_PRELOAD", BY_PRELOAD, false, false},
-    {"malloc", "LD_PRELOAD", BY_PRELOAD, false, false},
+    {"host", "LD_PRELOAD", BY_PRELOAD, true, true, false},
+    {"cuda", "CUDA_INJECTION64_PATH", BY_PATH, false, true, true},
+    {"nvtx", "NVTX_INJECTION64_PATH", BY_PATH, false, true, false},
+    {"nccl", "NCCL_PROFILER_PLUGIN", BY_PATH, false, true, false},
+    {"opencl", "OPENCL_LAYERS", BY_LIST, false, true, true},
+    {"blocking", "LD_PRELOAD", BY_PRELOAD, false, false, false},
+    {"malloc", "LD_PRELOAD", BY_PRELOAD, false, false, false},
 };
 
 #define NSOURCES (sizeof sources / sizeof sources[0])
@@ -100,11 +102,23 @@ static bool all_known(const char *list, struct rp_err *err)
     return true;
 }
 
+/* Puts the path before (or behind) what stands in a list. */
+static void join(const char *variable, const char *path, bool before)
+{
+    const char *old = getenv(variable);
+    char joined[8192];
+
+    if (old && *old &&
+        snprintf(joined, sizeof joined, "%s:%s", before ? path : old, before ? old : path) <
+            (int)sizeof joined)
+        path = joined;
+    setenv(variable, path, 1);
+}
+
 /* Puts the library into its variable. */
 static void load(struct record *r, const struct source *source, const char *path, bool asked)
 {
     const char *old = getenv(source->variable);
-    char joined[8192];
 
     if (source->way == BY_PATH && old && *old && !asked) {
         if (!r->quiet)
@@ -113,10 +127,12 @@ static void load(struct record *r, const struct source *source, const char *path
                     source->variable, source->name);
         return;
     }
-    if (source->way != BY_PATH && old && *old &&
-        snprintf(joined, sizeof joined, "%s:%s", path, old) < (int)sizeof joined)
-        path = joined;
-    setenv(source->variable, path, 1);
+    if (source->way == BY_PATH)
+        setenv(source->variable, path, 1);
+    else
+        join(source->variable, path, true);
+    if (source->preload_too)
+        join("LD_PRELOAD", path, false);
     snprintf(r->used + strlen(r->used), sizeof r->used - strlen(r->used), "%s%s",
              r->used[0] ? ", " : "", source->name);
 }

@@ -26,8 +26,12 @@ struct hlo_proto {
     RP_VEC(uint32_t) shape_of;    /* ... and what they are */
     RP_VEC(char) text;            /* of the attribute being made */
     struct rp_string_cache cache; /* of opcodes and metadata */
-    uint32_t op;                  /* being read */
-    bool metadata_rest;           /* its metadata has fields that the model has no place for */
+    struct rp_map sequence_of;    /* id of a computation to its place in ... */
+    RP_VEC(struct rp_bytes) sequences;      /* ... the schedule: lists of ids */
+    RP_VEC(struct rp_bytes) found, ordered; /* instructions of a computation */
+    RP_VEC(uint64_t) computation_ids;       /* by index */
+    uint32_t op;                            /* being read */
+    bool metadata_rest; /* its metadata has fields that the model has no place for */
 };
 
 /* One instruction, its fields found but not looked into. */
@@ -59,6 +63,15 @@ enum rp_code hlo_proto_frames(struct hlo_proto *r, struct rp_bytes bytes, uint64
 /* All fields of an instruction that are attributes, for operation r->op. */
 enum rp_code hlo_proto_attrs(struct hlo_proto *r, struct rp_bytes bytes, uint64_t offset);
 
+/* The schedule of the module (hlo_proto_schedule.c), and the instructions of one computation in its
+   order, into r->ordered; none where there is none for it. */
+enum rp_code hlo_proto_schedule(struct hlo_proto *r, struct rp_bytes bytes);
+enum rp_code hlo_proto_order(struct hlo_proto *r, struct rp_bytes bytes, uint64_t computation);
+/* Attributes of operation r->op that a protobuf leaves out and text has (hlo_proto_said.c). */
+enum rp_code hlo_proto_said(struct hlo_proto *r);
+/* operand_layout_constraints of a custom call, from all its fields. */
+enum rp_code hlo_proto_constraints(struct hlo_proto *r, struct rp_bytes bytes, uint64_t offset);
+
 /* An OpSharding; *known: it has words, otherwise nothing was done. */
 enum rp_code hlo_proto_sharding(struct hlo_proto *r, struct rp_bytes bytes, bool *known);
 
@@ -69,6 +82,8 @@ enum rp_code hlo_proto_conv_dims(struct hlo_proto *r, const struct rp_proto_curs
                                  const struct rp_proto_item *item);
 enum rp_code hlo_proto_padding(struct hlo_proto *r, const struct rp_proto_cursor *outer,
                                const struct rp_proto_item *item);
+/* "{[0:4:1], [2:8:2]}", from all fields of an instruction. */
+enum rp_code hlo_proto_slices(struct hlo_proto *r, struct rp_bytes bytes, uint64_t offset);
 /* Up to three numbers of a small message. */
 enum rp_code hlo_proto_triple(struct hlo_proto *r, const struct rp_proto_cursor *outer,
                               const struct rp_proto_item *item, int64_t v[4]);

@@ -113,23 +113,6 @@ static enum rp_code dims_group(struct hlo_proto *r, const struct rp_proto_cursor
     return RP_OK;
 }
 
-static enum rp_code slice_dim(struct hlo_proto *r, const struct rp_proto_cursor *outer,
-                              const struct rp_proto_item *item, bool first)
-{
-    int64_t v[4];
-
-    RP_TRY(hlo_proto_triple(r, outer, item, v));
-    RP_TRY(hlo_put_word(r, first ? "{[" : ", ["));
-    RP_TRY(hlo_put_int(r, v[1]));
-    RP_TRY(hlo_put(r, ":", 1));
-    RP_TRY(hlo_put_int(r, v[2]));
-    if (v[3] != 1) {
-        RP_TRY(hlo_put(r, ":", 1));
-        RP_TRY(hlo_put_int(r, v[3]));
-    }
-    return hlo_put(r, "]", 1);
-}
-
 static enum rp_code precision(struct hlo_proto *r, const struct rp_proto_cursor *outer,
                               const struct rp_proto_item *item)
 {
@@ -341,9 +324,7 @@ static enum rp_code repeated(struct hlo_proto *r, struct rp_bytes bytes, uint64_
     while (rp_proto_next(&c, &it)) {
         if (it.number != number || it.wire != RP_WIRE_BYTES)
             continue;
-        if (number == 17) {
-            RP_TRY(slice_dim(r, &c, &it, !r->text.n));
-        } else if (number == 74) {
+        if (number == 74) {
             RP_TRY(alias_entry(r, &c, &it));
         } else if (number == 49) {
             RP_TRY(hlo_put_word(r, r->text.n ? "" : "{"));
@@ -558,7 +539,8 @@ static enum rp_code metadata_rest(struct hlo_proto *r, const struct rp_proto_cur
 enum rp_code hlo_proto_attrs(struct hlo_proto *r, struct rp_bytes bytes, uint64_t offset)
 {
     struct rp_proto_cursor c = rp_proto_cursor(bytes.at, bytes.n, offset, r->limits.depth);
-    bool slices = false, groups = false, pairs = false, aliases = false, known;
+    bool slices = false, groups = false, pairs = false, aliases = false, laid = false, known;
+    bool custom = r->p->code.at[r->op] == RP_OP_CUSTOM_CALL;
     struct rp_proto_item it;
 
     while (rp_proto_next(&c, &it)) {
@@ -568,7 +550,8 @@ enum rp_code hlo_proto_attrs(struct hlo_proto *r, struct rp_bytes bytes, uint64_
         aliases |= it.number == 74;
         if (r->metadata_rest && it.number == 7 && it.wire == RP_WIRE_BYTES)
             RP_TRY(metadata_rest(r, &c, &it));
-        if (is_structure(it.number))
+        laid |= custom && it.number == 56 && it.value;
+        if (is_structure(it.number) || (custom && (it.number == 56 || it.number == 57)))
             continue;
         RP_TRY(attr_field(r, &c, &it, &known));
         if (!known)
@@ -577,12 +560,14 @@ enum rp_code hlo_proto_attrs(struct hlo_proto *r, struct rp_bytes bytes, uint64_
     }
     RP_TRY(rp_proto_finish(&c, r->err));
     if (slices)
-        RP_TRY(repeated(r, bytes, offset, 17, RP_ATTR_SLICE));
+        RP_TRY(hlo_proto_slices(r, bytes, offset));
     if (groups && !rp_op_attr(r->p, r->op, RP_ATTR_REPLICA_GROUPS))
         RP_TRY(repeated(r, bytes, offset, 49, RP_ATTR_REPLICA_GROUPS));
     if (pairs)
         RP_TRY(repeated(r, bytes, offset, 52, RP_ATTR_SOURCE_TARGET_PAIRS));
     if (aliases)
         RP_TRY(repeated(r, bytes, offset, 74, RP_ATTR_OUTPUT_TO_OPERAND_ALIASING));
+    if (laid)
+        RP_TRY(hlo_proto_constraints(r, bytes, offset));
     return RP_OK;
 }

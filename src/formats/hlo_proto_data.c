@@ -4,6 +4,7 @@
  * the input where they are one piece), metadata and the tables of source frames.
  */
 #include "formats/hlo_proto.h"
+#include "program/literal.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -297,45 +298,6 @@ enum rp_code hlo_proto_shape(struct hlo_proto *r, struct rp_bytes bytes, uint64_
 
 /* ---- constants ---- */
 
-/* The field that holds the values of a type, and whether they are varints. */
-static uint32_t data_field(unsigned elem, bool *varints)
-{
-    *varints = elem == RP_ELEM_PRED || elem == RP_ELEM_S32 || elem == RP_ELEM_S64 ||
-               elem == RP_ELEM_U32 || elem == RP_ELEM_U64;
-    switch (elem) {
-    case RP_ELEM_PRED:
-        return 2;
-    case RP_ELEM_U8:
-        return 3;
-    case RP_ELEM_S32:
-        return 4;
-    case RP_ELEM_S64:
-        return 5;
-    case RP_ELEM_U32:
-        return 6;
-    case RP_ELEM_U64:
-        return 7;
-    case RP_ELEM_F32:
-        return 8;
-    case RP_ELEM_F64:
-        return 9;
-    case RP_ELEM_F16:
-        return 11;
-    case RP_ELEM_C64:
-        return 12;
-    case RP_ELEM_BF16:
-        return 13;
-    case RP_ELEM_S8:
-        return 15;
-    case RP_ELEM_U16:
-        return 16;
-    case RP_ELEM_S16:
-        return 17;
-    default: /* the younger types have the number of the type */
-        return elem;
-    }
-}
-
 /* Lists that are not in one piece are put together in the arena. */
 static enum rp_code join_values(struct hlo_proto *r, const struct rp_proto_cursor *c,
                                 const struct rp_proto_item *it, struct rp_literal *literal)
@@ -374,7 +336,7 @@ enum rp_code hlo_proto_literal(struct hlo_proto *r, struct rp_bytes bytes, uint6
     unsigned elem = r->p->shapes.at[shape].elem;
     struct rp_proto_item it;
     bool varints;
-    uint32_t field = data_field(elem, &varints), own, pieces = 0;
+    uint32_t field = rp_literal_field(elem, &varints), own, pieces = 0;
 
     while (rp_proto_next(&c, &it)) {
         if (RP_PROTO_KEY(it.number, it.wire) == KEY(1, BYTES)) {
@@ -389,6 +351,8 @@ enum rp_code hlo_proto_literal(struct hlo_proto *r, struct rp_bytes bytes, uint6
             literal.form = varints ? RP_LITERAL_VARINT : RP_LITERAL_RAW;
         }
     }
+    if (!literal.n && rp_shape_elements(r->p, shape) == 0 && shape && elem != RP_ELEM_TUPLE)
+        literal.form = varints ? RP_LITERAL_VARINT : RP_LITERAL_RAW;
     if (elem == RP_ELEM_TUPLE)
         literal = (struct rp_literal){(const char *)bytes.at, bytes.n, shape, RP_LITERAL_PROTO};
     *index = (int64_t)r->p->literals.n;

@@ -500,6 +500,8 @@ static bool put_special(const struct hlo_put *put, uint32_t op, const struct rp_
         return hlo_put_sharding(put, attr);
     case RP_ATTR_FRONTEND_ATTRIBUTES:
         return put_frontend(put, attr);
+    case RP_ATTR_OPERAND_LAYOUT_CONSTRAINTS:
+        return hlo_put_constraints(put, op, attr);
     case RP_ATTR_CONTROL_PREDECESSORS:
         return put_control(put, op, attr);
     default:
@@ -528,7 +530,8 @@ static enum rp_code put_attr(const struct hlo_put *put, uint32_t op, const struc
         return RP_OK;
     if (hlo_enum_field(attr->key, false, &field) &&
         hlo_enum_value(attr->key, false, attr->at, attr->n, &v)) {
-        rp_proto_put_varint(put->w, field, v);
+        if (v)
+            rp_proto_put_varint(put->w, field, v);
         return RP_OK;
     }
     if (put_special(put, op, attr))

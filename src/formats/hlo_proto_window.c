@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Windows, dimensions of convolutions and paddings: messages that HLO text writes in short, read
-   and written. */
+/* Slices, windows, dimensions of convolutions and paddings: messages that HLO text writes in short,
+   read and written. */
 #include "formats/hlo_proto_put.h"
 #include "program/window.h"
 
@@ -20,6 +20,53 @@ enum rp_code hlo_proto_triple(struct hlo_proto *r, const struct rp_proto_cursor 
         if (it.number < 4 && it.wire == RP_WIRE_VARINT)
             v[it.number] = (int64_t)it.value;
     return rp_proto_finish(&c, r->err);
+}
+
+static enum rp_code slice_dim(struct hlo_proto *r, const struct rp_proto_cursor *outer,
+                              const struct rp_proto_item *item, bool strides)
+{
+    int64_t v[4];
+
+    RP_TRY(hlo_proto_triple(r, outer, item, v));
+    RP_TRY(hlo_put_word(r, r->text.n ? ", [" : "{["));
+    RP_TRY(hlo_put_int(r, v[1]));
+    RP_TRY(hlo_put(r, ":", 1));
+    RP_TRY(hlo_put_int(r, v[2]));
+    if (strides) {
+        RP_TRY(hlo_put(r, ":", 1));
+        RP_TRY(hlo_put_int(r, v[3]));
+    }
+    return hlo_put(r, "]", 1);
+}
+
+/* Strides are written for all dimensions where one has any. */
+static enum rp_code has_strides(struct hlo_proto *r, struct rp_proto_cursor c, bool *strides)
+{
+    struct rp_proto_item it;
+    int64_t v[4];
+
+    *strides = false;
+    while (rp_proto_next(&c, &it)) {
+        if (RP_PROTO_KEY(it.number, it.wire) != KEY(17, BYTES))
+            continue;
+        RP_TRY(hlo_proto_triple(r, &c, &it, v));
+        *strides |= v[3] != 1;
+    }
+    return rp_proto_finish(&c, r->err);
+}
+
+enum rp_code hlo_proto_slices(struct hlo_proto *r, struct rp_bytes bytes, uint64_t offset)
+{
+    struct rp_proto_cursor c = rp_proto_cursor(bytes.at, bytes.n, offset, r->limits.depth);
+    struct rp_proto_item it;
+    bool strides;
+
+    RP_TRY(has_strides(r, c, &strides));
+    while (rp_proto_next(&c, &it))
+        if (RP_PROTO_KEY(it.number, it.wire) == KEY(17, BYTES))
+            RP_TRY(slice_dim(r, &c, &it, strides));
+    RP_TRY(hlo_put(r, "}", 1));
+    return hlo_put_attr(r, RP_ATTR_SLICE, false);
 }
 
 static enum rp_code window_dim(struct hlo_proto *r, const struct rp_proto_cursor *outer,

@@ -17,6 +17,11 @@ struct hlo_call { /* of the operation being read, or waiting for its computation
     const char *where;
 };
 
+struct hlo_inlined { /* a computation that stands where it is called */
+    const char *at;  /* behind its '{' */
+    uint32_t name, depth;
+};
+
 struct hlo_async {          /* an operation that was started, waiting for its computation */
     uint32_t opcode, shape; /* string; of the result */
     uint32_t op;            /* that started it */
@@ -41,6 +46,10 @@ struct hlo_text {
     RP_VEC(struct hlo_async) async;
     RP_VEC(struct rp_attr) async_attrs;
     RP_VEC(struct hlo_call) async_calls;
+    RP_VEC(struct hlo_inlined) inlined; /* read when the computation around them is done */
+    size_t next_inlined;
+    bool bodies;                  /* every computation also stands where it is called */
+    uint32_t depth;               /* of the one being read */
     struct rp_string_cache cache; /* of opcodes, keys and metadata */
     uint32_t last;                /* computation of the text */
     uint32_t nested;              /* levels of instructions inside of operands */

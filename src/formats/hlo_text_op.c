@@ -135,12 +135,53 @@ enum rp_code hlo_attr_key(struct hlo_text *r, uint32_t *key)
     return hlo_expect(r, '=', "behind the name of an attribute");
 }
 
-/* "%a" or "{%a, %b}" */
+static bool take_root(struct hlo_text *r)
+{
+    if (r->end - r->at < 5 || memcmp(r->at, "ROOT", 4) != 0 || !hlo_is(r, r->at + 4, HLO_BLANK))
+        return false;
+    r->at += 4;
+    hlo_space(r);
+    return true;
+}
+
+/* Whether '{' opens a computation: "{ ROOT x = ...", not "{%a, %b}". */
+static bool at_body(const struct hlo_text *r)
+{
+    struct hlo_text look = *r;
+
+    if (!hlo_take(&look, '{'))
+        return false;
+    hlo_space(&look);
+    take_root(&look);
+    return hlo_name(&look).n && hlo_take(&look, '=');
+}
+
+/* A body that stands here, as XLA's canonical printing has it, waits under a name of ours. */
+static enum rp_code inlined(struct hlo_text *r, struct hlo_call *call)
+{
+    const char *to = hlo_bracket_end(r, r->at);
+    struct hlo_inlined body = {.at = r->at + 1, .depth = r->depth + 1};
+    char name[32];
+    int n = snprintf(name, sizeof name, "inlined.%zu", r->inlined.n);
+
+    if (!to)
+        return HLO_FAIL(r, r->at, "a computation that is not closed");
+    if (body.depth > 64)
+        return HLO_FAIL(r, r->at, "computations nested too deep");
+    r->at = to;
+    RP_TRY(rp_program_string(r->p, name, (size_t)n, &call->name, r->err));
+    body.name = call->name;
+    return rp_vec_push(&r->inlined, body, r->err);
+}
+
+/* "%a", "{%a, %b}" or the computations themselves */
 static enum rp_code called(struct hlo_text *r, uint32_t slot)
 {
-    bool list = hlo_take(r, '{');
     struct hlo_call call = {.slot = slot};
+    bool list;
 
+    hlo_space(r);
+    list = !at_body(r) && hlo_take(r, '{');
     if (list && hlo_take(r, '}'))
         return RP_OK;
     do {
@@ -148,10 +189,14 @@ static enum rp_code called(struct hlo_text *r, uint32_t slot)
 
         hlo_space(r);
         call.where = r->at;
-        name = hlo_name(r);
-        if (!name.n)
-            return HLO_FAIL(r, r->at, "expected the name of a computation");
-        RP_TRY(rp_program_string(r->p, name.at, name.n, &call.name, r->err));
+        if (hlo_peek(r) == '{') {
+            RP_TRY(inlined(r, &call));
+        } else {
+            name = hlo_name(r);
+            if (!name.n)
+                return HLO_FAIL(r, r->at, "expected the name of a computation");
+            RP_TRY(rp_program_string(r->p, name.at, name.n, &call.name, r->err));
+        }
         RP_TRY(rp_vec_push(&r->calls, call, r->err));
         call.slot++;
     } while (list && hlo_take(r, ','));
@@ -319,15 +364,6 @@ static enum rp_code body(struct hlo_text *r, struct rp_new_op *op, uint32_t *wra
         return parameter(r, op);
     RP_TRY(operand_list(r));
     return check_arity(r, op, where);
-}
-
-static bool take_root(struct hlo_text *r)
-{
-    if (r->end - r->at < 5 || memcmp(r->at, "ROOT", 4) != 0 || !hlo_is(r, r->at + 4, HLO_BLANK))
-        return false;
-    r->at += 4;
-    hlo_space(r);
-    return true;
 }
 
 enum rp_code hlo_instruction(struct hlo_text *r)

@@ -102,8 +102,9 @@ static enum rp_code add_node(struct gml *g, const char *at, int64_t id, const ch
 {
     const char *copy;
 
-    if (id < 0 || id >= MOST_NODES)
-        return fail(g, at, "a node needs an id of 0 or more");
+    /* A file of n bytes cannot describe n nodes: a larger number only costs memory. */
+    if (id < 0 || id >= g->scan.end - g->scan.text)
+        return fail(g, at, "a node needs an id of 0 or more, and not more than there are nodes");
     while (g->label.n <= (size_t)id)
         RP_TRY(rp_vec_push(&g->label, NULL, g->err));
     copy = rp_arena_copy(&g->out->arena, label, len);
@@ -134,7 +135,11 @@ static enum rp_code read_item(struct gml *g, bool is_node)
     size_t len, vlen, label_len = 0;
     int64_t id = -1, source = -1, target = -1;
 
-    while (next_word(&g->scan, &word, &len) && *word != ']') {
+    for (;;) {
+        if (!next_word(&g->scan, &word, &len))
+            return fail(g, at, "the file ends inside a node or an edge");
+        if (is_word(word, len, "]") && word[-1] != '"')
+            break;
         if (!next_word(&g->scan, &value, &vlen))
             return fail(g, word, "a key without a value");
         if (is_word(word, len, "id"))

@@ -70,6 +70,8 @@ enum rp_code mlir_types(struct mlir *r, const char *s, const char *end, uint32_t
 enum rp_code mlir_define(struct mlir *r, uint32_t name, uint32_t op);
 /* Behind '%' or '@'. */
 enum rp_code mlir_name_at(struct mlir *r, uint32_t *id);
+/* One of the results of an operation that has several: *op becomes that part. */
+enum rp_code mlir_part(struct mlir *r, const char *where, uint32_t *op, uint32_t index);
 /* "%3#1", into r->operands. */
 enum rp_code mlir_operand(struct mlir *r);
 /* "(%a: type, %b: type)", into r->args. */
@@ -92,6 +94,17 @@ struct mlir_text {
     const char *at, *end; /* behind the name of the operation, before the types */
     struct rp_ids operands;
 };
+/* Behind "key = ", where the key is a word of its own; NULL where it is not there. */
+const char *mlir_find_key(const struct mlir_text *text, const char *key);
+/* The first of the words that stands alone in the text, or NULL; words end with NULL. */
+const char *mlir_find_word(const struct mlir_text *text, const char *const *words);
+/* Attributes that are words or strings, likewise (mlir_special.c). */
+enum rp_code mlir_special(struct mlir *r, enum rp_opcode code, const struct mlir_text *text,
+                          bool *known);
+/* What stands between the operands and the types, from the first word that is no operand on. */
+enum rp_code mlir_keep_text(struct mlir *r, const char *at, const char *end, uint32_t operation);
+/* "callee = @f" of the generic form, a string; *name stays where there is none. */
+enum rp_code mlir_callee(struct mlir *r, const struct mlir_text *text, uint32_t *name);
 /* The attributes of an operation that HLO has too, in HLO's words; *known: it needs no others. To
    the newest operation. */
 enum rp_code mlir_attributes(struct mlir *r, enum rp_opcode code, const struct mlir_text *text,

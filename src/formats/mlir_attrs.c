@@ -18,8 +18,7 @@ struct ints {
     size_t n;
 };
 
-/* Behind "key = ", where the key is a word of its own; NULL where it is not there. */
-static const char *find_key(const struct mlir_text *text, const char *key)
+const char *mlir_find_key(const struct mlir_text *text, const char *key)
 {
     size_t n = strlen(key);
 
@@ -52,10 +51,12 @@ static const char *value_end(const struct mlir *r, const struct mlir_text *text,
 
 static void collect_ints(const char *s, const char *end, struct ints *out)
 {
-    const char *colon =
-        end - s > 7 && memcmp(s, "array<", 6) == 0 ? memchr(s, ':', (size_t)(end - s)) : NULL;
+    bool typed = end - s > 7 && memcmp(s, "array<", 6) == 0;
+    const char *colon = typed ? memchr(s, ':', (size_t)(end - s)) : NULL;
 
     out->n = 0;
+    if (typed && !colon)
+        return; /* "array<i64>" is an empty one */
     for (s = colon ? colon : s; s < end && out->n < MAX_INTS; s++) {
         int64_t v = 0;
         bool minus = *s == '-';
@@ -82,7 +83,7 @@ static bool find_ints(const struct mlir *r, const struct mlir_text *text, const 
 {
     out->n = 0;
     for (; *keys; keys++) {
-        const char *s = find_key(text, *keys);
+        const char *s = mlir_find_key(text, *keys);
 
         while (s && s < text->end && *s == ' ')
             s++;
@@ -92,6 +93,14 @@ static bool find_ints(const struct mlir *r, const struct mlir_text *text, const 
         return true;
     }
     return false;
+}
+
+static bool all_are(const struct ints *list, int64_t value)
+{
+    for (size_t i = 0; i < list->n; i++)
+        if (list->at[i] != value)
+            return false;
+    return true;
 }
 
 /* ---- adding ---- */
@@ -175,6 +184,7 @@ static const struct row {
     {RP_OP_SCATTER, RP_ATTR_UNIQUE_INDICES, FLAG, {"unique_indices"}},
     {RP_OP_CONVOLUTION, RP_ATTR_FEATURE_GROUP_COUNT, COUNT, {"feature_group_count"}},
     {RP_OP_CONVOLUTION, RP_ATTR_BATCH_GROUP_COUNT, COUNT, {"batch_group_count"}},
+    {RP_OP_TOPK, RP_ATTR_K, NUMBER, {"k"}},
     {RP_OP_FFT, RP_ATTR_FFT_LENGTH, LIST, {"length", "fft_length"}},
     {RP_OP_GET_DIMENSION_SIZE, RP_ATTR_DIMENSIONS, LIST, {"dim", "dimension"}},
     {RP_OP_SET_DIMENSION_SIZE, RP_ATTR_DIMENSIONS, LIST, {"dim", "dimension"}},
@@ -210,7 +220,7 @@ static enum rp_code dot(struct mlir *r, const struct mlir_text *text)
     struct ints list;
 
     for (size_t i = 0; i < 2; i++) {
-        const char *s = find_key(text, lists[i].both), *open, *to;
+        const char *s = mlir_find_key(text, lists[i].both), *open, *to;
 
         if (!s) {
             if (find_ints(r, text, (const char *const[]){lists[i].left, NULL}, &list))
@@ -232,8 +242,7 @@ static enum rp_code dot(struct mlir *r, const struct mlir_text *text)
     return RP_OK;
 }
 
-/* The first of the words that stands alone in the text. */
-static const char *find_word(const struct mlir_text *text, const char *const *words)
+const char *mlir_find_word(const struct mlir_text *text, const char *const *words)
 {
     for (; *words; words++) {
         size_t n = strlen(*words);
@@ -254,7 +263,7 @@ static enum rp_code compare(struct mlir *r, const struct mlir_text *text)
 {
     static const char *const directions[] = {"EQ", "NE", "GE", "GT", "LE", "LT", NULL};
     static const char *const types[] = {"TOTALORDER", NULL};
-    const char *direction = find_word(text, directions), *type = find_word(text, types);
+    const char *direction = mlir_find_word(text, directions), *type = mlir_find_word(text, types);
 
     if (direction)
         RP_TRY(add(r, RP_ATTR_DIRECTION, direction));
@@ -285,18 +294,20 @@ static enum rp_code slice(struct mlir *r, const struct mlir_text *text)
         {"start_indices", NULL}, {"limit_indices", NULL}, {"strides", NULL}};
     char out[64 * 70 + 4] = "{";
     struct ints part[3];
+    bool strides; /* of all dimensions, where one has any */
     size_t n = 1;
 
     for (int i = 0; i < 3; i++)
         find_ints(r, text, words[i], &part[i]);
     if (!part[0].n)
         slice_ranges(text, part);
+    strides = !all_are(&part[2], 1);
     for (size_t i = 0; i < part[0].n && i < part[1].n && i < 64; i++) {
         int64_t step = i < part[2].n ? part[2].at[i] : 1;
 
         n += (size_t)snprintf(out + n, sizeof out - n, "%s[%lld:%lld", i ? ", " : "",
                               (long long)part[0].at[i], (long long)part[1].at[i]);
-        if (step != 1)
+        if (strides)
             n += (size_t)snprintf(out + n, sizeof out - n, ":%lld", (long long)step);
         n += (size_t)snprintf(out + n, sizeof out - n, "]");
     }
@@ -331,14 +342,6 @@ static enum rp_code pad(struct mlir *r, const struct mlir_text *text)
 struct window {
     struct ints size, stride, pad, lhs, rhs, reverse;
 };
-
-static bool all_are(const struct ints *list, int64_t value)
-{
-    for (size_t i = 0; i < list->n; i++)
-        if (list->at[i] != value)
-            return false;
-    return true;
-}
 
 static size_t put_list(char *out, size_t cap, const char *key, const struct ints *list)
 {
@@ -404,11 +407,11 @@ static enum rp_code reduce_window(struct mlir *r, const struct mlir_text *text)
 /* "[b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f]" is "b01f_01io->b01f". */
 static bool labels(const struct mlir_text *text, char *out, size_t cap)
 {
-    const char *s = find_key(text, "dim_numbers");
+    const char *s = mlir_find_key(text, "dim_numbers");
     unsigned lists = 0;
     size_t n = 0;
 
-    if (!s && (s = find_key(text, "dimension_numbers")))
+    if (!s && (s = mlir_find_key(text, "dimension_numbers")))
         s = memchr(s, '[', (size_t)(text->end - s));
     while (s && s < text->end && *s != '[')
         s++;
@@ -490,6 +493,7 @@ static bool says_all(enum rp_opcode code)
     case RP_OP_CONSTANT:
     case RP_OP_WHILE:
     case RP_OP_CONDITIONAL:
+    case RP_OP_TOPK:
         return true;
     default:
         return rp_op_info[code].class_ == RP_CLASS_ELEMENT && code != RP_OP_REDUCE_PRECISION;
@@ -518,6 +522,6 @@ enum rp_code mlir_attributes(struct mlir *r, enum rp_opcode code, const struct m
     case RP_OP_SELECT_AND_SCATTER:
         return reduce_window(r, text);
     default:
-        return RP_OK;
+        return *known ? RP_OK : mlir_special(r, code, text, known);
     }
 }

@@ -187,12 +187,17 @@ enum rp_code mlir_name_at(struct mlir *r, uint32_t *id)
     struct rp_attr name;
 
     r->at++;
-    name = mlir_word(r);
+    if (r->at < r->end && *r->at == '"') { /* @"<lambda>" */
+        name.at = r->at + 1;
+        r->at = mlir_string_end(r, r->at);
+        name.n = r->at > name.at ? (uint32_t)(r->at - name.at - 1) : 0;
+    } else {
+        name = mlir_word(r);
+    }
     return rp_program_string(r->p, name.at, name.n, id, r->err);
 }
 
-/* Part of the tuple that an operation with several results is. */
-static enum rp_code part(struct mlir *r, const char *where, uint32_t *op, uint32_t index)
+enum rp_code mlir_part(struct mlir *r, const char *where, uint32_t *op, uint32_t index)
 {
     const struct rp_op_shape *shape = &r->p->shapes.at[r->p->shape.at[*op]];
     struct rp_new_op made = {.code = RP_OP_GET_TUPLE_ELEMENT, .value = index};
@@ -230,7 +235,7 @@ enum rp_code mlir_operand(struct mlir *r)
         return MLIR_FAIL(r, where, "'%%%s' is not defined", rp_program_text(r->p, name));
     op = (uint32_t)slot;
     if (numbered && r->p->shapes.at[r->p->shape.at[op]].elem == RP_ELEM_TUPLE) {
-        RP_TRY(part(r, where, &op, index));
+        RP_TRY(mlir_part(r, where, &op, index));
         index = 0;
     }
     RP_TRY(rp_vec_push(&r->operands, op, r->err));

@@ -13,8 +13,10 @@
 static enum rp_code opcode(struct mlir *r, struct rp_attr name, struct rp_new_op *op)
 {
     static const char *const renamed[][2] = {
-        {"dot-general", "dot"}, {"broadcast-in-dim", "broadcast"},       {"case", "conditional"},
-        {"if", "conditional"},  {"optimization-barrier", "opt-barrier"}, {"cosine", "cosine"}};
+        {"dot-general", "dot"},  {"broadcast-in-dim", "broadcast"},
+        {"case", "conditional"}, {"if", "conditional"},
+        {"top-k", "topk"},       {"optimization-barrier", "opt-barrier"},
+        {"cosine", "cosine"}};
     const char *dot = memrchr(name.at, '.', name.n);
     size_t skip = dot ? (size_t)(dot + 1 - name.at) : 0, n = name.n - skip;
     char text[64];
@@ -121,6 +123,20 @@ static void location(struct mlir *r, struct statement *s)
     r->at = to;
 }
 
+/* "(%a: type, ...": what a region calls its arguments, before the region. */
+static bool at_arguments(const struct mlir *r)
+{
+    struct mlir look = *r;
+
+    look.at++;
+    mlir_space(&look);
+    if (look.at >= look.end || *look.at != '%')
+        return false;
+    look.at++;
+    mlir_word(&look);
+    return look.at < look.end && *look.at == ':';
+}
+
 /* One thing of a statement behind the name of its operation. */
 static enum rp_code piece(struct mlir *r, struct statement *s, unsigned *paren)
 {
@@ -141,7 +157,7 @@ static enum rp_code piece(struct mlir *r, struct statement *s, unsigned *paren)
         return mlir_queue_region(r);
     if (c == '{' || c == '<' || c == '[')
         return mlir_skip_bracket(r);
-    if (c == '(' && s->reducer && !*paren && r->regions.n == s->region)
+    if (c == '(' && !*paren && r->regions.n == s->region && (s->reducer || at_arguments(r)))
         return mlir_arguments(r);
     if (c == '(') {
         ++*paren;
@@ -200,27 +216,6 @@ static enum rp_code body(struct mlir *r, struct statement *s)
         s->types_end = r->at;
     s->attrs_end = s->colon ? s->colon : s->types_end;
     return RP_OK;
-}
-
-/* What stands between the operands and the types: from the first word that is no operand on. */
-static enum rp_code keep_attrs(struct mlir *r, const struct statement *s)
-{
-    const char *at = s->attrs, *end = s->attrs_end;
-    uint32_t key;
-
-    while (at < end && (*at == ' ' || *at == ',' || *at == '(' || *at == ')' || *at == '%')) {
-        if (*at == '%')
-            while (at < end && *at != ' ' && *at != ',' && *at != ')')
-                at++;
-        else
-            at++;
-    }
-    while (end > at && (end[-1] == ' ' || end[-1] == '\n' || end[-1] == ','))
-        end--;
-    if (at == end || memchr(at, '%', (size_t)(end - at)))
-        return RP_OK;
-    RP_TRY(rp_program_string(r->p, "attributes", 10, &key, r->err));
-    return rp_program_add_attr(r->p, key, at, (size_t)(end - at), r->err);
 }
 
 /* '@name' is a function where it is called, and the target of a custom call. */
@@ -455,7 +450,7 @@ static enum rp_code add_statement(struct mlir *r, struct statement *s, size_t fi
     else
         RP_TRY(mlir_attributes(r, s->op.code, &text, &known));
     if (!known && !rest && s->op.code != RP_OP_RESHAPE)
-        RP_TRY(keep_attrs(r, s));
+        RP_TRY(mlir_keep_text(r, s->attrs, s->attrs_end, s->op.foreign));
     r->p->meta.at[*id] = s->loc; /* a number of locs until the end */
     RP_TRY(add_regions(r, s, first_operand));
     return s->called == RP_NONE ? RP_OK : add_symbol(r, s);
@@ -510,6 +505,21 @@ static enum rp_code operation_name(struct mlir *r, struct rp_attr *name)
     return RP_OK;
 }
 
+/* "%a, %b = ": each name is a part of what the operation gives. */
+static enum rp_code define_results(struct mlir *r, size_t first, uint32_t id)
+{
+    size_t n = r->results.n - first;
+
+    for (size_t i = 0; i < n; i++) {
+        uint32_t op = id;
+
+        if (n > 1 && r->p->shapes.at[r->p->shape.at[id]].elem == RP_ELEM_TUPLE)
+            RP_TRY(mlir_part(r, r->at < r->end ? r->at : r->end, &op, (uint32_t)i));
+        RP_TRY(mlir_define(r, r->results.at[first + i], op));
+    }
+    return RP_OK;
+}
+
 static enum rp_code statement(struct mlir *r)
 {
     struct statement s = {.called = RP_NONE, .region = r->regions.n, .args = r->args.n};
@@ -523,12 +533,13 @@ static enum rp_code statement(struct mlir *r)
     RP_TRY(operation_name(r, &name));
     RP_TRY(opcode(r, name, &s.op));
     RP_TRY(body(r, &s));
+    if (s.op.code == RP_OP_CALL && s.called == RP_NONE)
+        RP_TRY(mlir_callee(r, &(struct mlir_text){s.attrs, s.attrs_end, {NULL, 0}}, &s.called));
     if (is_return(name)) {
         RP_TRY(add_return(r, first_operand));
     } else {
         RP_TRY(add_statement(r, &s, first_operand, &id));
-        for (size_t i = first_result; i < r->results.n; i++)
-            RP_TRY(mlir_define(r, r->results.at[i], id));
+        RP_TRY(define_results(r, first_result, id));
     }
     r->results.n = first_result;
     r->operands.n = first_operand;

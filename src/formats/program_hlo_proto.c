@@ -200,7 +200,9 @@ static enum rp_code instruction(struct hlo_proto *r, struct rp_bytes bytes, uint
     RP_TRY(rp_program_add_op(r->p, &op, &r->op, r->err));
     RP_TRY(note_id(r, (uint64_t)f.id));
     RP_TRY(add_lists(r, bytes, &f));
-    return f.others || r->metadata_rest ? hlo_proto_attrs(r, bytes, offset) : RP_OK;
+    if (f.others || r->metadata_rest)
+        RP_TRY(hlo_proto_attrs(r, bytes, offset));
+    return hlo_proto_said(r);
 }
 
 /* ---- computations and the module ---- */
@@ -214,6 +216,10 @@ static enum rp_code computation(struct hlo_proto *r, struct rp_bytes bytes, uint
     bool rooted = false;
 
     RP_TRY(rp_program_begin(r->p, 0, &id, r->err));
+    RP_TRY(hlo_proto_order(r, bytes, r->computation_ids.at[id]));
+    for (size_t i = 0; i < r->ordered.n; i++)
+        RP_TRY(
+            instruction(r, r->ordered.at[i], offset + (uint64_t)(r->ordered.at[i].at - bytes.at)));
     while (rp_proto_next(&c, &it)) {
         switch (RP_PROTO_KEY(it.number, it.wire)) {
         case KEY(1, BYTES):
@@ -223,7 +229,8 @@ static enum rp_code computation(struct hlo_proto *r, struct rp_bytes bytes, uint
                              : &r->p->computations.at[id].thread) = text;
             break;
         case KEY(2, BYTES):
-            RP_TRY(instruction(r, it.bytes, rp_proto_offset(&c, it.bytes.at)));
+            if (!r->ordered.n)
+                RP_TRY(instruction(r, it.bytes, rp_proto_offset(&c, it.bytes.at)));
             break;
         case KEY(6, VARINT):
             root = it.value;
@@ -243,7 +250,7 @@ static enum rp_code computation(struct hlo_proto *r, struct rp_bytes bytes, uint
     return RP_OK;
 }
 
-/* Ids of computations, so that any may call any. */
+/* Ids of computations, so that any may call any; and what runs when. */
 static enum rp_code number_computations(struct hlo_proto *r, struct rp_bytes bytes, uint64_t offset)
 {
     struct rp_proto_cursor c = rp_proto_cursor(bytes.at, bytes.n, offset, r->limits.depth), inner;
@@ -253,6 +260,8 @@ static enum rp_code number_computations(struct hlo_proto *r, struct rp_bytes byt
     while (rp_proto_next(&c, &it)) {
         uint64_t id = 0;
 
+        if (RP_PROTO_KEY(it.number, it.wire) == KEY(7, BYTES))
+            RP_TRY(hlo_proto_schedule(r, it.bytes));
         if (RP_PROTO_KEY(it.number, it.wire) != KEY(3, BYTES))
             continue;
         inner = rp_proto_enter(&c, &it);
@@ -261,6 +270,7 @@ static enum rp_code number_computations(struct hlo_proto *r, struct rp_bytes byt
                 id = field.value;
         RP_TRY(rp_proto_finish(&inner, r->err));
         RP_TRY(rp_map_put(&r->computation_of, id, n++, r->err));
+        RP_TRY(rp_vec_push(&r->computation_ids, id, r->err));
     }
     return rp_proto_finish(&c, r->err);
 }
@@ -469,6 +479,11 @@ static bool find_module(struct rp_bytes s, struct rp_bytes *module)
     return like_module(*module);
 }
 
+bool rp_hlo_proto_module(const void *bytes, size_t n, struct rp_bytes *module)
+{
+    return find_module((struct rp_bytes){bytes, n}, module);
+}
+
 static enum rp_sniff sniff(const uint8_t *head, size_t n, const char *file)
 {
     struct rp_bytes module;
@@ -490,6 +505,7 @@ static enum rp_code fill(struct rp_program *p, struct rp_bytes bytes,
         return rp_err_set(err, RP_FORMAT, "no HLO module in it");
     rp_map_init(&r.op_of);
     rp_map_init(&r.computation_of);
+    rp_map_init(&r.sequence_of);
     code = rp_strtab_init(&r.shape_bytes, err);
     if (code == RP_OK)
         code = rp_vec_push(&r.shape_of, 0, err);
@@ -499,6 +515,11 @@ static enum rp_code fill(struct rp_program *p, struct rp_bytes bytes,
     rp_vec_release(&r.id_of);
     rp_map_release(&r.op_of);
     rp_map_release(&r.computation_of);
+    rp_map_release(&r.sequence_of);
+    rp_vec_release(&r.sequences);
+    rp_vec_release(&r.found);
+    rp_vec_release(&r.ordered);
+    rp_vec_release(&r.computation_ids);
     rp_strtab_release(&r.shape_bytes);
     rp_vec_release(&r.shape_of);
     rp_vec_release(&r.text);

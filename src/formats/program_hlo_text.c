@@ -9,6 +9,7 @@
 #include "formats/programs.h"
 #include "program/structure.h"
 
+#include <stdio.h>
 #include <string.h>
 
 static enum rp_code init(struct hlo_text *r, struct rp_program *p, const char *text, size_t n,
@@ -35,6 +36,7 @@ static void release(struct hlo_text *r)
     rp_vec_release(&r->operands);
     rp_vec_release(&r->calls);
     rp_vec_release(&r->waiting);
+    rp_vec_release(&r->inlined);
     rp_vec_release(&r->async);
     rp_vec_release(&r->async_attrs);
     rp_vec_release(&r->async_calls);
@@ -61,7 +63,7 @@ static enum rp_code header(struct hlo_text *r)
     if (!take_word(r, "HloModule"))
         return RP_OK;
     name = hlo_name(r);
-    if (!name.n)
+    if (!name.n && hlo_peek(r) != ',') /* a fingerprint's text has no names */
         return HLO_FAIL(r, r->at, "expected the name of the module");
     RP_TRY(rp_program_string(r->p, name.at, name.n, &r->p->name, r->err));
     hlo_take(r, ':'); /* as it was written in 2018 */
@@ -99,7 +101,7 @@ static enum rp_code signature(struct hlo_text *r)
     return hlo_shape(r, &shape);
 }
 
-static enum rp_code define(struct hlo_text *r, struct rp_attr name, uint32_t *id)
+static enum rp_code define(struct hlo_text *r, struct rp_attr name, const char *where, uint32_t *id)
 {
     uint32_t string;
 
@@ -107,7 +109,7 @@ static enum rp_code define(struct hlo_text *r, struct rp_attr name, uint32_t *id
     while (r->computation_of.n <= string)
         RP_TRY(rp_vec_push(&r->computation_of, 0, r->err));
     if (r->computation_of.at[string])
-        return HLO_FAIL(r, name.at, "computation '%.*s' is defined twice", (int)name.n, name.at);
+        return HLO_FAIL(r, where, "computation '%.*s' is defined twice", (int)name.n, name.at);
     RP_TRY(rp_program_begin(r->p, string, id, r->err));
     r->computation_of.at[string] = *id + 1;
     return RP_OK;
@@ -133,29 +135,89 @@ static enum rp_code trailer(struct hlo_text *r, uint32_t id)
     return RP_OK;
 }
 
+static enum rp_code instructions(struct hlo_text *r, uint32_t id, const char *where)
+{
+    while (!hlo_take(r, '}'))
+        RP_TRY(hlo_instruction(r));
+    if (!r->p->computations.at[id].n)
+        return HLO_FAIL(r, where, "a computation without instructions");
+    return RP_OK;
+}
+
+/* Computations that stood where they are called, and those inside of them. */
+static enum rp_code inlined(struct hlo_text *r)
+{
+    const char *behind = r->at;
+
+    while (r->next_inlined < r->inlined.n) {
+        struct hlo_inlined body = r->inlined.at[r->next_inlined++];
+        const char *name = rp_program_text(r->p, body.name);
+        uint32_t id;
+
+        r->at = body.at;
+        r->depth = body.depth;
+        RP_TRY(define(r, (struct rp_attr){name, (uint32_t)strlen(name), 0}, body.at, &id));
+        RP_TRY(instructions(r, id, body.at));
+    }
+    r->at = behind;
+    r->depth = 0;
+    return RP_OK;
+}
+
+/* Whether computations stand where they are called: "calls=", and '{' on the next line. All of them
+   then stand there, and on their own a second time. */
+static bool has_bodies(const struct hlo_text *r)
+{
+    for (const char *s = r->at; s < r->end; s++) {
+        s = memmem(s, (size_t)(r->end - s), "=\n", 2);
+        if (!s)
+            return false;
+        for (s += 2; s < r->end && *s == ' '; s++)
+            ;
+        if (s < r->end && *s == '{')
+            return true;
+    }
+    return false;
+}
+
+static enum rp_code skip_computation(struct hlo_text *r, const char *where)
+{
+    const char *to = hlo_bracket_end(r, r->at);
+
+    if (!to)
+        return HLO_FAIL(r, where, "a computation that is not closed");
+    r->at = to;
+    return RP_OK;
+}
+
 static enum rp_code computation(struct hlo_text *r)
 {
     bool entry = take_word(r, "ENTRY");
     const char *where = r->at;
     struct rp_attr name = hlo_name(r);
+    char unnamed[32];
     uint32_t id;
 
-    if (!name.n)
+    hlo_space(r);
+    if (!name.n && hlo_peek(r) != '{')
         return HLO_FAIL(r, where, "expected a computation");
-    RP_TRY(define(r, name, &id));
+    if (r->bodies && !entry && hlo_peek(r) == '{')
+        return skip_computation(r, where);
+    if (!name.n)
+        name = (struct rp_attr){
+            unnamed,
+            (uint32_t)snprintf(unnamed, sizeof unnamed, "unnamed.%zu", r->p->computations.n), 0};
+    RP_TRY(define(r, name, where, &id));
     if (entry && r->p->entry != RP_NONE)
         return HLO_FAIL(r, where, "a second ENTRY");
     if (entry)
         r->p->entry = id;
-    hlo_space(r);
     RP_TRY(signature(r));
     RP_TRY(hlo_expect(r, '{', "before the instructions of a computation"));
-    while (!hlo_take(r, '}'))
-        RP_TRY(hlo_instruction(r));
-    if (!r->p->computations.at[id].n)
-        return HLO_FAIL(r, where, "a computation without instructions");
+    RP_TRY(instructions(r, id, where));
     r->last = id;
     RP_TRY(trailer(r, id));
+    RP_TRY(inlined(r));
     return hlo_async_flush(r);
 }
 
@@ -178,6 +240,7 @@ static enum rp_code module(struct hlo_text *r)
 {
     RP_TRY(header(r));
     RP_TRY(hlo_frames(r));
+    r->bodies = has_bodies(r);
     for (hlo_space(r); r->at < r->end && *r->at; hlo_space(r)) {
         if (r->end - r->at > 10 && memcmp(r->at, "HloModule ", 10) == 0)
             break; /* files of several modules: the first is read */

@@ -14,22 +14,36 @@
 
 /* ---- functions and the module ---- */
 
-static enum rp_code function(struct mlir *r)
+static enum rp_code begin_function(struct mlir *r, uint32_t name)
 {
-    size_t first = r->args.n;
-    uint32_t name, id;
+    uint32_t id;
 
-    while (r->at < r->end && *r->at != '@' && *r->at != '\n')
-        r->at++;
-    if (r->at >= r->end || *r->at != '@')
-        return MLIR_FAIL(r, r->at < r->end ? r->at : r->end, "expected the name of a function");
-    RP_TRY(mlir_name_at(r, &name));
     RP_TRY(rp_program_begin(r->p, name, &id, r->err));
     while (r->function_of.n <= name)
         RP_TRY(rp_vec_push(&r->function_of, 0, r->err));
     r->function_of.at[name] = id + 1;
     if (strcmp(rp_program_text(r->p, name), "main") == 0)
         r->p->entry = id;
+    return RP_OK;
+}
+
+static enum rp_code function_body(struct mlir *r)
+{
+    RP_TRY(mlir_block(r));
+    return mlir_read_regions(r);
+}
+
+static enum rp_code function(struct mlir *r)
+{
+    size_t first = r->args.n;
+    uint32_t name;
+
+    while (r->at < r->end && *r->at != '@' && *r->at != '\n')
+        r->at++;
+    if (r->at >= r->end || *r->at != '@')
+        return MLIR_FAIL(r, r->at < r->end ? r->at : r->end, "expected the name of a function");
+    RP_TRY(mlir_name_at(r, &name));
+    RP_TRY(begin_function(r, name));
     if (r->at < r->end && *r->at == '(')
         RP_TRY(mlir_arguments(r));
     RP_TRY(mlir_parameters(r, first, r->args.n - first, false));
@@ -44,8 +58,74 @@ static enum rp_code function(struct mlir *r)
     if (r->at >= r->end)
         return MLIR_FAIL(r, r->end, "a function without a body");
     r->at++;
-    RP_TRY(mlir_block(r));
-    return mlir_read_regions(r);
+    return function_body(r);
+}
+
+/* ---- the generic form ---- */
+
+/* The string behind "sym_name = ". */
+static enum rp_code symbol_name(struct mlir *r, const char *at, const char *end, uint32_t *name)
+{
+    struct mlir_text text = {at, end, {NULL, 0}};
+    const char *s = mlir_find_key(&text, "sym_name"), *close;
+
+    *name = 0;
+    while (s && s < end && *s == ' ')
+        s++;
+    if (!s || s >= end || *s != '"')
+        return RP_OK;
+    close = mlir_string_end(r, s);
+    return rp_program_string(r->p, s + 1, close > s + 1 ? (size_t)(close - s - 2) : 0, name,
+                             r->err);
+}
+
+/* Behind the name of an operation: its properties are passed over, up to its region's '{'. Older
+   versions have the name behind the region. */
+static enum rp_code generic_head(struct mlir *r, uint32_t *name)
+{
+    const char *from = r->at, *to, *line;
+
+    while (r->at < r->end && *r->at != '\n' && !(*r->at == '(' && r->at[1] == '{')) {
+        if (*r->at == '<' || *r->at == '(' || *r->at == '{')
+            RP_TRY(mlir_skip_bracket(r));
+        else
+            r->at++;
+        if (r->at + 1 >= r->end)
+            return MLIR_FAIL(r, r->end, "an operation without a region");
+    }
+    RP_TRY(symbol_name(r, from, r->at, name));
+    if (*r->at != '(')
+        return RP_OK;
+    if (!*name && (to = mlir_bracket_end(r, r->at))) {
+        line = memchr(to, '\n', (size_t)(r->end - to));
+        RP_TRY(symbol_name(r, to, line ? line : r->end, name));
+    }
+    r->at += 2;
+    return RP_OK;
+}
+
+/* ""func.func"() <{sym_name = "main"}> ({ ^bb0(%arg0: type): ... })" */
+static enum rp_code generic_function(struct mlir *r)
+{
+    size_t first = r->args.n;
+    const char *where = r->at;
+    uint32_t name;
+
+    RP_TRY(generic_head(r, &name));
+    if (!name)
+        return MLIR_FAIL(r, where, "a function without a name");
+    RP_TRY(begin_function(r, name));
+    mlir_space(r);
+    if (r->at < r->end && *r->at == '^') {
+        while (r->at < r->end && *r->at != '(' && *r->at != ':' && *r->at != '\n')
+            r->at++;
+        if (r->at < r->end && *r->at == '(')
+            RP_TRY(mlir_arguments(r));
+        if (r->at < r->end && *r->at == ':')
+            r->at++;
+    }
+    RP_TRY(mlir_parameters(r, first, r->args.n - first, false));
+    return function_body(r);
 }
 
 /* "#loc5 = loc("name"(#loc4))", "loc("file.py":3:4 to :9)", "loc(callsite(#loc1 at #loc2))" */
@@ -138,6 +218,10 @@ static enum rp_code module(struct mlir *r)
     for (mlir_space(r); r->at < r->end; mlir_space(r)) {
         if (mlir_take_word(r, "func.func") || mlir_take_word(r, "func")) {
             RP_TRY(function(r));
+        } else if (mlir_take_word(r, "\"func.func\"")) {
+            RP_TRY(generic_function(r));
+        } else if (mlir_take_word(r, "\"builtin.module\"")) {
+            RP_TRY(generic_head(r, &r->p->name));
         } else if (mlir_take_word(r, "module")) {
             mlir_space(r);
             if (r->at < r->end && *r->at == '@')
@@ -191,8 +275,11 @@ static enum rp_sniff sniff(const uint8_t *head, size_t n, const char *file)
     (void)file;
     if (memchr(head, 0, n))
         return RP_SNIFF_NO;
-    if (memmem(head, n, "func.func ", 10))
+    if (memmem(head, n, "func.func ", 10) || memmem(head, n, "\"func.func\"(", 12))
         return RP_SNIFF_CERTAIN;
+    if ((n > 17 && memcmp(head, "\"builtin.module\"(", 17) == 0) ||
+        (n > 12 && memcmp(head, "#loc", 4) == 0 && memmem(head, 16, " = loc(", 7)))
+        return RP_SNIFF_LIKELY; /* names of many arguments may come before the module */
     return memmem(head, n, "\nmodule @", 9) || (n > 8 && memcmp(head, "module @", 8) == 0)
                ? RP_SNIFF_LIKELY
                : RP_SNIFF_NO;

@@ -18,6 +18,9 @@ enum rp_code rp_hlo_text_print(const struct rp_program *p, struct rp_out *to, st
 enum rp_code rp_hlo_proto_parse(const void *bytes, size_t n, const struct rp_limits *limits,
                                 struct rp_program **out, struct rp_err *err);
 
+/* The HloModuleProto inside of any of them, as it stands there; false where there is none. */
+bool rp_hlo_proto_module(const void *bytes, size_t n, struct rp_bytes *module);
+
 /* The same into a new program of the language "hlo". */
 enum rp_code rp_hlo_proto_fill(struct rp_program *p, const void *bytes, size_t n,
                                const struct rp_limits *limits, struct rp_err *err);
@@ -25,6 +28,11 @@ enum rp_code rp_hlo_proto_fill(struct rp_program *p, const void *bytes, size_t n
 /* An HloProto. */
 enum rp_code rp_hlo_proto_write(const struct rp_program *p, struct rp_proto_writer *to,
                                 struct rp_err *err);
+
+/* An HloModuleProto for a compiler to take: shapes that have no layout get the row-major one, and a
+   constant whose values the text has left out is an error. */
+enum rp_code rp_hlo_module_write(const struct rp_program *p, struct rp_proto_writer *to,
+                                 struct rp_err *err);
 
 /* A GraphDef into a new program of the language "graphdef"; the text form needs no bytes to live
  * on.

@@ -47,7 +47,7 @@ static const struct {
     [RP_CTF_KIND_MEMSET] = {RP_KIND_MEMSET, RP_ORIGIN_GPU, "gpu_memset"},
     [RP_CTF_KIND_SYNC] = {RP_KIND_SYNC, 0, "sync"},
     [RP_CTF_KIND_OVERHEAD] = {RP_KIND_OVERHEAD, 0, "overhead"},
-    [RP_CTF_KIND_COLLECTIVE] = {RP_KIND_COMM_OP, 0, "collective_comm"},
+    [RP_CTF_KIND_COLLECTIVE] = {RP_KIND_COMM_OP, RP_ORIGIN_NESTS, "collective_comm"},
     [RP_CTF_KIND_TRANSFER] = {RP_KIND_TRANSFER, 0, "transfer"},
     [RP_CTF_KIND_PYTHON] = {RP_KIND_PYTHON, RP_ORIGIN_NESTS, "python_function"},
 };
@@ -225,6 +225,7 @@ void rp_ctf_reader_release(struct rp_ctf_reader *r)
     rp_vec_release(&r->packets);
     rp_vec_release(&r->pending);
     rp_vec_release(&r->open);
+    rp_vec_release(&r->bounds);
     free(r->texts);
 }
 
@@ -314,6 +315,7 @@ enum rp_code rp_ctf_read_packets(struct rp_ctf_reader *r, struct rp_err *err)
     RP_TRY(rp_ctf_origin(r, 'X', RP_CTF_KIND_ANNOTATION, 0, &r->range_origin, err));
     for (size_t i = 0; i < n;)
         RP_TRY(read_stream(r, i, &i, err));
+    RP_TRY(rp_ctf_device_judge(r, err));
     if (r->unbegun)
         return rp_builder_warn(r->t.builder, err,
                                "%llu ends of ranges whose begin was not recorded are left out",

@@ -5,6 +5,7 @@
 #define RP_CTF_SPILL (1 << 20)
 
 #include "abi/ctf_wire.h"
+#include "base/hash.h"
 #include "base/vec.h"
 #include "formats/trace_proto.h"
 
@@ -64,6 +65,13 @@ struct rp_ctf_pending {
     uint8_t kind; /* enum rp_ctf_kind */
 };
 
+struct rp_ctf_bound { /* work of a device, or a wait for it */
+    uint64_t link, stream;
+    int64_t end_ns;
+    int32_t device;
+    uint32_t what;
+};
+
 struct rp_ctf_reader {
     struct rp_proto_trace t; /* the description is its input */
     struct rp_ctf_times times;
@@ -89,7 +97,9 @@ struct rp_ctf_reader {
     uint16_t value_shape;
     uint64_t unbegun;
     size_t spill_at; /* pending spans at which those that have ended are handed on */
-    uint64_t named;  /* device processes that have a name, a bit each */
+    RP_VEC(struct rp_ctf_bound) bounds;
+    uint32_t linked_pid; /* the first process with correlations */
+    uint64_t named;      /* device processes that have a name, a bit each */
     uint64_t done_bytes, total_bytes;
 };
 
@@ -126,6 +136,17 @@ enum rp_code rp_ctf_process_name(struct rp_ctf_reader *r, const struct rp_ctf_pr
 enum rp_code rp_ctf_device_track(struct rp_proto_trace *t, uint64_t *named, uint32_t pid,
                                  int64_t device, uint64_t stream, rp_track *out,
                                  struct rp_err *err);
+
+/* A correlation of that process as it is unique in the trace. */
+uint64_t rp_ctf_device_link(struct rp_ctf_reader *r, uint32_t pid, uint64_t link);
+/* Adds what the span has as fields to its arguments: at most RP_CTF_DEVICE_ARGS. */
+#define RP_CTF_DEVICE_ARGS 3
+enum rp_code rp_ctf_device_args(struct rp_ctf_reader *r, const struct rp_ctf_span *e, uint64_t link,
+                                struct rp_arg *args, uint32_t *n, struct rp_err *err);
+/* Remembers device work and waits; at the end, warns where a wait returned too early. */
+enum rp_code rp_ctf_device_keep(struct rp_ctf_reader *r, const struct rp_ctf_span *e, uint64_t link,
+                                rp_str name, int64_t end_ns, struct rp_err *err);
+enum rp_code rp_ctf_device_judge(struct rp_ctf_reader *r, struct rp_err *err);
 
 /* Any other CTF trace, through libbabeltrace2; `folder` is that of the description. */
 enum rp_code rp_ctf_read_other(struct rp_input *in, const char *folder,

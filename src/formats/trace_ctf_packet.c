@@ -223,7 +223,7 @@ static enum rp_code read_enter(struct cursor *c, struct rp_err *err)
     RP_TRY(text_of(c, e.category, &span.category, err));
     c->at += sizeof e;
     span.kind = e.kind;
-    span.link = e.link;
+    span.link = rp_ctf_device_link(c->r, c->p->head.pid, e.link);
     RP_TRY(rp_ctf_origin(c->r, 'X', e.kind, span.category, &span.origin, err));
     return begin_span(c, e.lane == RANGE_LANE ? 0 : e.lane, &span, err);
 }
@@ -344,10 +344,11 @@ static enum rp_code span_track(struct cursor *c, const struct rp_ctf_span *e, rp
 
 static enum rp_code read_span(struct cursor *c, struct rp_err *err)
 {
-    struct rp_arg args[UINT8_MAX];
+    struct rp_arg args[UINT8_MAX + RP_CTF_DEVICE_ARGS];
     struct rp_raw raw = {.args = args};
     struct rp_ctf_span e;
     rp_str category = 0;
+    uint32_t n;
 
     memcpy(&e, c->at, sizeof e);
     RP_TRY(text_of(c, e.name, &raw.name, err));
@@ -360,9 +361,12 @@ static enum rp_code read_span(struct cursor *c, struct rp_err *err)
     RP_TRY(read_args(c, e.nargs, args, err));
     RP_TRY(rp_ctf_origin(c->r, 'X', e.kind, category, &raw.origin, err));
     RP_TRY(span_track(c, &e, &raw.track, err));
-    raw.nargs = e.nargs;
-    if (e.nargs)
-        RP_TRY(rp_builder_shape(c->r->t.builder, args, e.nargs, &raw.shape, err));
+    n = e.nargs;
+    e.link = rp_ctf_device_link(c->r, c->p->head.pid, e.link);
+    RP_TRY(rp_ctf_device_args(c->r, &e, e.link, args, &n, err));
+    raw.nargs = n;
+    if (n)
+        RP_TRY(rp_builder_shape(c->r->t.builder, args, n, &raw.shape, err));
     raw.ts_ns = span_time(c, e.timebase, e.begin);
     raw.dur_ns = span_time(c, e.timebase, e.end) - raw.ts_ns;
     if (raw.dur_ns < 0) {
@@ -371,6 +375,7 @@ static enum rp_code read_span(struct cursor *c, struct rp_err *err)
     }
     raw.has_link = e.link != 0;
     raw.link = (int64_t)e.link;
+    RP_TRY(rp_ctf_device_keep(c->r, &e, e.link, raw.name, raw.ts_ns + raw.dur_ns, err));
     return rp_builder_add(c->r->t.builder, &raw, err);
 }
 

@@ -105,9 +105,22 @@ static bool put_layout_rest(const struct hlo_put *put, const char *s)
     return s != NULL;
 }
 
-static void put_layout(const struct hlo_put *put, uint32_t layout)
+static void put_row_major(const struct hlo_put *put, uint32_t rank)
 {
-    const char *text = rp_program_text(put->p, layout), *s = text + 1;
+    size_t begun = rp_proto_begin(put->w, 5), list;
+
+    if (rank) {
+        list = rp_proto_begin(put->w, 1);
+        for (uint32_t i = rank; i-- > 0;)
+            rp_proto_add_varint(put->w, i);
+        rp_proto_end(put->w, list);
+    }
+    rp_proto_end(put->w, begun);
+}
+
+static void put_layout(const struct hlo_put *put, const char *text)
+{
+    const char *s = text + 1;
     size_t begun = rp_proto_begin(put->w, 5), mark = put->w->bytes.n, list;
 
     list = rp_proto_begin(put->w, 1);
@@ -144,6 +157,16 @@ static void put_dims(const struct hlo_put *put, const struct rp_op_shape *s)
     rp_proto_end(put->w, list);
 }
 
+/* Text without a layout means the row-major one, and XLA wants to see it. */
+static void put_layout_or_default(const struct hlo_put *put, const struct rp_op_shape *s,
+                                  const char *layout)
+{
+    if (*layout)
+        put_layout(put, layout);
+    else if (s->elem != RP_ELEM_TOKEN && s->elem != RP_ELEM_OPAQUE && s->elem != RP_ELEM_INVALID)
+        put_row_major(put, s->n);
+}
+
 void hlo_put_shape(const struct hlo_put *put, uint32_t field, uint32_t shape)
 {
     const struct rp_op_shape *s = &put->p->shapes.at[shape];
@@ -155,9 +178,25 @@ void hlo_put_shape(const struct hlo_put *put, uint32_t field, uint32_t shape)
             hlo_put_shape(put, 4, put->p->parts.at[s->first + i]);
     } else {
         put_dims(put, s);
-        if (s->layout)
-            put_layout(put, s->layout);
+        put_layout_or_default(put, s, rp_program_text(put->p, s->layout));
     }
+    rp_proto_end(put->w, begun);
+}
+
+void hlo_put_laid_shape(const struct hlo_put *put, uint32_t field, uint32_t shape,
+                        const char *layout)
+{
+    const struct rp_op_shape *s = &put->p->shapes.at[shape];
+    size_t begun;
+
+    if (s->elem == RP_ELEM_TUPLE) {
+        hlo_put_shape(put, field, shape);
+        return;
+    }
+    begun = rp_proto_begin(put->w, field);
+    rp_proto_put_varint(put->w, 2, s->elem);
+    put_dims(put, s);
+    put_layout_or_default(put, s, layout);
     rp_proto_end(put->w, begun);
 }
 
@@ -199,53 +238,80 @@ static void put_values(const struct hlo_put *put, unsigned elem, const unsigned 
     rp_proto_end(put->w, list);
 }
 
-/* The shape of a literal, row-major whatever the instruction's layout is. */
-static void put_plain_shape(const struct hlo_put *put, uint32_t shape)
+/* The shape of a literal: the order of the instruction's layout without its tiles, or row-major. */
+static void put_plain_shape(const struct hlo_put *put, uint32_t shape, const uint32_t *order)
 {
     const struct rp_op_shape *s = &put->p->shapes.at[shape];
     size_t begun = rp_proto_begin(put->w, 1), layout, list;
 
     rp_proto_put_varint(put->w, 2, s->elem);
     put_dims(put, s);
-    layout = rp_proto_begin(put->w, 5);
-    if (s->n) {
+    if (order) {
+        layout = rp_proto_begin(put->w, 5);
         list = rp_proto_begin(put->w, 1);
-        for (uint32_t i = s->n; i-- > 0;)
-            rp_proto_add_varint(put->w, i);
+        for (uint32_t i = 0; i < s->n; i++)
+            rp_proto_add_varint(put->w, order[i]);
         rp_proto_end(put->w, list);
+        rp_proto_end(put->w, layout);
+    } else {
+        put_row_major(put, s->n);
     }
-    rp_proto_end(put->w, layout);
     rp_proto_end(put->w, begun);
+}
+
+/* Values in the order of the instruction's layout, which XLA wants the literal to have. */
+static enum rp_code put_decoded(const struct hlo_put *put, const struct rp_literal *literal,
+                                uint32_t shape, unsigned char *values, size_t n)
+{
+    unsigned elem = put->p->shapes.at[shape].elem, bits = rp_elem_bits(elem);
+    size_t unit = rp_literal_unit(elem), begun;
+    uint32_t order[64];
+    bool laid = rp_shape_minor_to_major(put->p, shape, order, 64);
+
+    RP_TRY(rp_literal_decode(put->p, literal, values, n * unit, put->err));
+    if (laid) {
+        rp_literal_lay(put->p, shape, values, values + n * unit);
+        values += n * unit;
+    }
+    for (size_t i = 0; i < n && bits < 8 && elem != RP_ELEM_PRED; i++)
+        values[i] = (unsigned char)(values[i] & ((1u << bits) - 1)); /* as XLA writes them */
+    begun = rp_proto_begin(put->w, 8);
+    put_plain_shape(put, shape, laid ? order : NULL);
+    put_values(put, elem, values, n);
+    rp_proto_end(put->w, begun);
+    return RP_OK;
 }
 
 enum rp_code hlo_put_literal(const struct hlo_put *put, uint32_t op)
 {
     const struct rp_literal *literal;
-    size_t begun, n, size;
     unsigned char *values;
     enum rp_code code;
-    unsigned elem;
+    uint32_t shape;
+    size_t n, size;
 
     if ((uint64_t)put->p->value.at[op] >= put->p->literals.n)
         return RP_OK;
     literal = &put->p->literals.at[put->p->value.at[op]];
     if (literal->form == RP_LITERAL_PROTO)
         rp_proto_put_bytes(put->w, 8, literal->at, literal->n);
+    if (put->complete && literal->form == RP_LITERAL_NONE)
+        return rp_err_set(put->err, RP_FORMAT,
+                          "the values of the constant '%s' were left out of the text: dump with "
+                          "--xla_dump_large_constants, or use the .hlo.pb",
+                          rp_program_text(put->p, put->p->op_name.at[op]));
     if (literal->form == RP_LITERAL_NONE || !rp_literal_known(put->p, literal))
         return RP_OK;
-    elem = put->p->shapes.at[literal->shape].elem;
+    shape = put->p->shape.at[op]; /* of the same type and size as the literal's */
     n = (size_t)rp_shape_elements(put->p, literal->shape);
-    size = n * rp_literal_unit(elem);
-    values = malloc(size + 1);
+    if (rp_shape_elements(put->p, shape) != (int64_t)n ||
+        put->p->shapes.at[shape].elem != put->p->shapes.at[literal->shape].elem)
+        shape = literal->shape;
+    size = n * rp_literal_unit(put->p->shapes.at[shape].elem);
+    values = malloc(2 * size + 1);
     if (!values)
         return rp_err_nomem(put->err, "writing a constant");
-    code = rp_literal_decode(put->p, literal, values, size, put->err);
-    if (code == RP_OK) {
-        begun = rp_proto_begin(put->w, 8);
-        put_plain_shape(put, literal->shape);
-        put_values(put, elem, values, n);
-        rp_proto_end(put->w, begun);
-    }
+    code = put_decoded(put, literal, shape, values, n);
     free(values);
     return code;
 }
@@ -293,15 +359,24 @@ static void put_ids(const struct hlo_put *put, uint32_t op)
     }
 }
 
-/* Parts of tuples that the file did not write get names of their own: "x.gte.0". */
+/* Parts of tuples that the file did not write get names of their own: "x.gte.0". In text names are
+   of their computation; a compiler wants them of the module: the second "x" is "x.again.7". */
 static void put_name(const struct hlo_put *put, uint32_t op)
 {
-    const char *name = rp_program_text(put->p, put->p->op_name.at[op]);
+    uint32_t id = put->p->op_name.at[op];
+    const char *name = rp_program_text(put->p, id);
     char text[512];
     int n;
 
     if (!(put->p->flags.at[op] & RP_OPS_IMPLICIT) && *name) {
-        rp_proto_put_text(put->w, 1, name);
+        if (!put->seen || !put->seen[id]) {
+            rp_proto_put_text(put->w, 1, name);
+        } else {
+            n = snprintf(text, sizeof text, "%.400s.again.%u", name, op);
+            rp_proto_put_bytes(put->w, 1, text, n < 0 ? 0 : (size_t)n);
+        }
+        if (put->seen)
+            put->seen[id] = 1;
         return;
     }
     n = snprintf(text, sizeof text, "%.400s.gte.%lld.%u", *name ? name : "op",
@@ -461,28 +536,54 @@ static enum rp_code put_computations(const struct hlo_put *put)
     return code;
 }
 
-enum rp_code rp_hlo_proto_write(const struct rp_program *p, struct rp_proto_writer *to,
-                                struct rp_err *err)
+static enum rp_code put_module(const struct hlo_put *put)
 {
-    struct hlo_put put = {p, to, err};
-    const struct rp_computation *entry;
-    struct rp_bytes bytes;
-    size_t module;
+    const struct rp_program *p = put->p;
+    const struct rp_computation *entry = &p->computations.at[p->entry];
 
+    rp_proto_put_text(put->w, 1, p->name ? rp_program_text(p, p->name) : "module");
+    put_text(put, 2, entry->name);
+    RP_TRY(put_computations(put));
+    RP_TRY(put_program_shape(put, entry));
+    rp_proto_put_varint(put->w, 6, (uint64_t)p->entry + 1);
+    put_frames(put);
+    return put_module_attrs(put);
+}
+
+static enum rp_code check_hlo(const struct rp_program *p, struct rp_err *err)
+{
     if (strcmp(p->language, "hlo") != 0 || p->entry == RP_NONE)
         return rp_err_set(err, RP_UNSUPPORTED, "a program in %s cannot be written as HLO",
                           p->language);
-    entry = &p->computations.at[p->entry];
+    return RP_OK;
+}
+
+enum rp_code rp_hlo_proto_write(const struct rp_program *p, struct rp_proto_writer *to,
+                                struct rp_err *err)
+{
+    struct hlo_put put = {.p = p, .w = to, .err = err};
+    struct rp_bytes bytes;
+    size_t module;
+
+    RP_TRY(check_hlo(p, err));
     module = rp_proto_begin(to, 1);
-    rp_proto_put_text(to, 1, p->name ? rp_program_text(p, p->name) : "module");
-    put_text(&put, 2, entry->name);
-    RP_TRY(put_computations(&put));
-    RP_TRY(put_program_shape(&put, entry));
-    rp_proto_put_varint(to, 6, (uint64_t)p->entry + 1);
-    put_frames(&put);
-    RP_TRY(put_module_attrs(&put));
+    RP_TRY(put_module(&put));
     rp_proto_end(to, module);
     return rp_proto_written(to, &bytes, err);
+}
+
+enum rp_code rp_hlo_module_write(const struct rp_program *p, struct rp_proto_writer *to,
+                                 struct rp_err *err)
+{
+    struct hlo_put put = {.p = p, .w = to, .err = err, .complete = true};
+    struct rp_bytes bytes;
+    enum rp_code code;
+
+    RP_TRY(check_hlo(p, err));
+    put.seen = calloc((size_t)p->strings.n + 1, 1);
+    code = put.seen ? put_module(&put) : rp_err_nomem(err, "writing a module");
+    free(put.seen);
+    return code == RP_OK ? rp_proto_written(to, &bytes, err) : code;
 }
 
 enum rp_code rp_write_hlo_proto(const struct rp_program *program, const char *path,

@@ -42,6 +42,44 @@ static uint64_t load(const unsigned char *in, size_t unit)
     return bits;
 }
 
+uint32_t rp_literal_field(unsigned elem, bool *varints)
+{
+    *varints = elem == RP_ELEM_PRED || elem == RP_ELEM_S32 || elem == RP_ELEM_S64 ||
+               elem == RP_ELEM_U32 || elem == RP_ELEM_U64;
+    switch (elem) {
+    case RP_ELEM_PRED:
+        return 2;
+    case RP_ELEM_U8:
+        return 3;
+    case RP_ELEM_S32:
+        return 4;
+    case RP_ELEM_S64:
+        return 5;
+    case RP_ELEM_U32:
+        return 6;
+    case RP_ELEM_U64:
+        return 7;
+    case RP_ELEM_F32:
+        return 8;
+    case RP_ELEM_F64:
+        return 9;
+    case RP_ELEM_F16:
+        return 11;
+    case RP_ELEM_C64:
+        return 12;
+    case RP_ELEM_BF16:
+        return 13;
+    case RP_ELEM_S8:
+        return 15;
+    case RP_ELEM_U16:
+        return 16;
+    case RP_ELEM_S16:
+        return 17;
+    default: /* the younger types have the number of the type */
+        return elem;
+    }
+}
+
 /* ---- text ---- */
 
 static bool is_signed(unsigned elem)
@@ -233,6 +271,32 @@ static bool next_varint(const unsigned char **at, const unsigned char *end, uint
     return false;
 }
 
+/* Small integers have one byte each; whether the bits above are those of the sign is up to who
+   wrote it. */
+static void widen(unsigned elem, unsigned char *values, size_t n)
+{
+    unsigned bits = rp_elem_bits(elem);
+
+    if (bits >= 8 || elem == RP_ELEM_PRED || rp_elem_is_float(elem))
+        return;
+    for (size_t i = 0; i < n; i++) {
+        values[i] = (unsigned char)(values[i] & ((1u << bits) - 1));
+        if (is_signed(elem) && values[i] >> (bits - 1))
+            values[i] = (unsigned char)(values[i] | 0xffu << bits);
+    }
+}
+
+void rp_literal_lay(const struct rp_program *p, uint32_t shape, const void *values, void *out)
+{
+    size_t unit = rp_literal_unit(p->shapes.at[shape].elem);
+    size_t n = (size_t)rp_shape_elements(p, shape);
+    struct walk walk;
+
+    walk_init(&walk, p, shape);
+    for (size_t i = 0; i < n; i++)
+        memcpy((char *)out + unit * i, (const char *)values + unit * walk_next(&walk, i), unit);
+}
+
 static enum rp_code decode_list(const struct rp_program *p, const struct rp_literal *literal,
                                 unsigned char *out, size_t n, struct rp_err *err)
 {
@@ -248,6 +312,7 @@ static enum rp_code decode_list(const struct rp_program *p, const struct rp_lite
                               n * unit);
         for (size_t i = 0; i < n; i++)
             memcpy(out + unit * walk_next(&walk, i), at + unit * i, unit);
+        widen(p->shapes.at[literal->shape].elem, out, n);
         return RP_OK;
     }
     for (size_t i = 0; i < n; i++) {

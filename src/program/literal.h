@@ -11,6 +11,9 @@
 /* Bytes of one element in that form; 0 where the type has no values. */
 size_t rp_literal_unit(unsigned elem);
 
+/* The field of a LiteralProto that holds the values of a type, and whether they are varints. */
+uint32_t rp_literal_field(unsigned elem, bool *varints);
+
 /* Whether it can be decoded: it was not left out, and is an array. */
 bool rp_literal_known(const struct rp_program *p, const struct rp_literal *literal);
 
@@ -20,6 +23,9 @@ bool rp_literal_known(const struct rp_program *p, const struct rp_literal *liter
  */
 enum rp_code rp_literal_decode(const struct rp_program *p, const struct rp_literal *literal,
                                void *out, size_t cap, struct rp_err *err);
+
+/* Row-major values in the order of the shape's layout. */
+void rp_literal_lay(const struct rp_program *p, uint32_t shape, const void *values, void *out);
 
 /* One element as HLO text writes it, so that it reads back as the same; cap of 96 is enough. */
 size_t rp_literal_print(unsigned elem, const void *element, char *out, size_t cap);

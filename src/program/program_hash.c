@@ -145,7 +145,7 @@ static bool says_nothing(const struct rp_attr *attr)
            (attr->n == 5 && memcmp(attr->at, "false", 5) == 0);
 }
 
-enum { QUIET = 1 };
+enum { QUIET = 1, ZERO = 2 };
 static const struct {
     const char *key;
     int flags;
@@ -163,7 +163,8 @@ bool rp_attr_counts(const struct rp_program *p, uint32_t op, const struct rp_att
     if (attr->key == RP_ATTR_BACKEND_CONFIG)
         return p->code.at[op] == RP_OP_CUSTOM_CALL;
     if (attr->key < RP_ATTR_COUNT)
-        return !known_attrs[attr->key].flags;
+        return !(known_attrs[attr->key].flags & QUIET) &&
+               !(known_attrs[attr->key].flags & ZERO && attr->n == 1 && attr->at[0] == '0');
     return *rp_program_text(p, attr->key) != '_'; /* TensorFlow's notes to itself */
 }
 

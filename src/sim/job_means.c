@@ -7,6 +7,7 @@
 #include "sim/job_means.h"
 
 #include "base/hash.h"
+#include "facts/clock_sources.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -397,40 +398,15 @@ static enum rp_code mean_groups(struct means *m, size_t rank)
 
 /* ------------------------------------------------------------------ clocks */
 
-/* By how much the ends of a rank's agreements are later than those of the first rank. */
-static void find_offset(struct means *m, size_t rank)
+static enum rp_code find_offsets(struct means *m)
 {
-    struct mean x = {0};
-    size_t g, s;
+    struct rp_clocks clocks;
+    size_t r;
 
-    for (g = 0; g < m->out->ngroups; g++)
-        for (s = 0; s < m->out->nsteps; s++) {
-            const struct rp_job_span *a = span_of(m, 0, g, s, RP_JOB_SYNC);
-            const struct rp_job_span *b = span_of(m, rank, g, s, RP_JOB_SYNC);
-
-            if (a && b)
-                count(&x, (double)(b->end_ns - a->end_ns));
-        }
-    m->out->offset_ns[rank] = x.n > 0 ? x.sum / x.n : 0;
-}
-
-/* Ranks of one host have one clock: the mean of what each of them says. */
-static void share_offsets(struct means *m)
-{
-    size_t i, k, n = m->out->nranks;
-    double first = 0;
-
-    for (i = 0; i < n; i++) {
-        struct mean x = {0};
-
-        if (i && !strcmp(m->job->ranks[i].host, m->job->ranks[i - 1].host))
-            continue;
-        for (k = i; k < n && !strcmp(m->job->ranks[k].host, m->job->ranks[i].host); k++)
-            count(&x, m->out->offset_ns[k]);
-        first = i ? first : x.sum / x.n;
-        while (k-- > i)
-            m->out->offset_ns[k] = x.sum / x.n - first;
-    }
+    RP_TRY(rp_clocks_of_job(m->job, &m->out->arena, &clocks, m->err));
+    for (r = 0; r < m->out->nranks; r++)
+        m->out->offset_ns[r] = -(double)clocks.at[r].offset_ns;
+    return RP_OK;
 }
 
 /* ------------------------------------------------------------------ transfers */
@@ -613,9 +589,7 @@ static enum rp_code make(struct means *m)
         return rp_err_set(m->err, RP_FORMAT,
                           "no step of the job has operators that its graph (dag.gml) knows");
     RP_TRY(list_groups(m));
-    for (r = 1; r < n; r++)
-        find_offset(m, r);
-    share_offsets(m);
+    RP_TRY(find_offsets(m));
     for (r = 0; r < n; r++) {
         RP_TRY(index_transfers(m, r));
         RP_TRY(find_duplex(m, r));

@@ -82,6 +82,16 @@ static uint64_t place_key(size_t rank, const struct rp_mean_transfer *t, int32_t
 
 /* ------------------------------------------------------------------ operators */
 
+/* dPRO's names begin with what an operator belongs to. */
+static uint8_t phase_of(const struct rp_mean_op *op)
+{
+    if (op->is_update)
+        return RP_PHASE_OPTIMIZER;
+    return !strncmp(op->name, "FW.", 3)   ? RP_PHASE_FORWARD
+           : !strncmp(op->name, "BW.", 3) ? RP_PHASE_BACKWARD
+                                          : RP_PHASE_OTHER;
+}
+
 /* Devices of rank r: 3r its stream for updates, 3r+1 its mover, 3r+2 unused. */
 static enum rp_code add_ops(struct maker *m, uint32_t rank, uint32_t *last)
 {
@@ -96,6 +106,7 @@ static enum rp_code add_ops(struct maker *m, uint32_t rank, uint32_t *last)
         RP_TRY(intern(m, op->name, &name));
         RP_TRY(add(m, rank, RP_SG_COMPUTE, name, op->dur_ns,
                    op->is_update ? 2 * rank : RP_NO_DEVICE, &id));
+        m->part->notes.at[id].phase = phase_of(op);
         RP_TRY(rp_map_put(&m->op_node, op_key(rank, op->name), id, m->err));
         if (op->is_update)
             continue;

@@ -7,6 +7,9 @@
  */
 #include "sim/sim_answer.h"
 
+#include "sim/sim_path.h"
+#include "sim/sim_trace.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +19,8 @@ struct asker {
     struct rp_sim_result result;
     struct rp_sim_answer *out;
     struct rp_arena *arena;
+    struct rp_sim_path path; /* of the run before */
+    struct rp_trace **trace; /* where the next run is put as a trace, or NULL */
 };
 
 /* A step with the profiler's cost taken out `factor` times and a what-if (or NULL) applied. */
@@ -26,6 +31,7 @@ static enum rp_code step_with(struct asker *a, double factor, const char *whatif
     enum rp_code code = RP_OK;
 
     memset(a->run.gone.at, 0, a->run.gone.n);
+    a->run.dropped = false;
     if (factor > 0)
         code = rp_sim_drop_profiler(&a->run, factor, err);
     if (code == RP_OK && whatif)
@@ -34,6 +40,11 @@ static enum rp_code step_with(struct asker *a, double factor, const char *whatif
         code = rp_simulate(&a->run.overlay, &a->result, err);
     if (code == RP_OK)
         code = rp_sim_step_ns(&a->run, &a->result, out, err);
+    if (code == RP_OK)
+        code = rp_sim_path(&a->run, &a->result, &a->path, err);
+    if (code == RP_OK && a->trace)
+        code = rp_sim_trace_new(&a->run, &a->result, a->trace, err);
+    a->trace = NULL;
     rp_overlay_undo(&a->run.overlay, mark);
     return code;
 }
@@ -43,12 +54,95 @@ static double ratio(int64_t part, int64_t whole)
     return whole ? (double)part / (double)whole : NAN;
 }
 
+/* ------------------------------------------------------------------ the recording again */
+
+/* Steps on the path: between the first and the last begin. */
+static int64_t steps_of(const struct asker *a)
+{
+    uint32_t n = a->run.parts[0]->nsteps;
+
+    return n > 1 ? n - 1 : 1;
+}
+
+static enum rp_code fill_path(struct asker *a, struct rp_err *err)
+{
+    struct rp_sim_answer *out = a->out;
+    size_t i;
+
+    out->path = RP_ARENA_NEW(a->arena, struct rp_sim_bound, RP_SIM_PATH_PARTS);
+    if (!out->path)
+        return rp_err_nomem(err, "simulating");
+    for (i = 0; i < RP_SIM_PATH_PARTS; i++)
+        if (a->path.ns[i] > 0)
+            out->path[out->npath++] =
+                (struct rp_sim_bound){rp_sim_path_name(i), a->path.ns[i] / steps_of(a),
+                                      ratio(a->path.ns[i], a->path.total_ns)};
+    return RP_OK;
+}
+
+/* Waiting lies between a rank's arrival and the moment from which its collective runs. */
+static void add_node(const struct asker *a, uint32_t i, struct rp_sim_rank *to)
+{
+    const struct rp_sg_node *node = &a->run.graph->nodes.at[i];
+    int64_t dur = a->result.end_ns.at[i] - a->result.start_ns.at[i], waited;
+
+    switch (node->kind) {
+    case RP_SG_HOST:
+    case RP_SG_RUNTIME:
+        to->host_ns = rp_ns_sum(to->host_ns, dur);
+        break;
+    case RP_SG_COMPUTE:
+        to->compute_ns = rp_ns_sum(to->compute_ns, dur);
+        break;
+    case RP_SG_MEMORY:
+        to->memory_ns = rp_ns_sum(to->memory_ns, dur);
+        break;
+    case RP_SG_COMM:
+        to->comm_ns = rp_ns_sum(to->comm_ns, dur);
+        break;
+    case RP_SG_ARRIVE:
+        waited = i + 1 < a->run.graph->nodes.n && node[1].kind == RP_SG_COMM
+                     ? a->result.start_ns.at[i + 1] - a->result.end_ns.at[i]
+                     : 0;
+        to->waiting_ns = rp_ns_sum(to->waiting_ns, waited);
+        break;
+    default:
+        break;
+    }
+}
+
+static enum rp_code fill_ranks(struct asker *a, struct rp_err *err)
+{
+    size_t r, n = a->run.nranks * a->run.parts[0]->nranks;
+    int64_t steps = a->run.parts[0]->nsteps;
+    uint32_t i;
+
+    if (n < 2)
+        return RP_OK;
+    a->out->by_rank = RP_ARENA_NEW(a->arena, struct rp_sim_rank, n);
+    if (!a->out->by_rank)
+        return rp_err_nomem(err, "simulating");
+    a->out->nby_rank = n;
+    for (i = 0; i < a->run.graph->nodes.n; i++)
+        if (a->run.graph->nodes.at[i].rank < n)
+            add_node(a, i, &a->out->by_rank[a->run.graph->nodes.at[i].rank]);
+    for (r = 0; r < n; r++) {
+        struct rp_sim_rank *x = &a->out->by_rank[r];
+
+        *x = (struct rp_sim_rank){(int64_t)r,           x->host_ns / steps, x->compute_ns / steps,
+                                  x->memory_ns / steps, x->comm_ns / steps, x->waiting_ns / steps};
+    }
+    return RP_OK;
+}
+
 static enum rp_code fill_baseline(struct asker *a, struct rp_err *err)
 {
     struct rp_sim_baseline *b = &a->out->baseline;
     const struct rp_sim_part *first = a->run.parts[0];
 
     RP_TRY(step_with(a, 0, NULL, &b->simulated_ns, err));
+    RP_TRY(fill_path(a, err));
+    RP_TRY(fill_ranks(a, err));
     RP_TRY(step_with(a, 1, NULL, &b->unprofiled_ns, err));
     b->measured_ns = first->measured_ns;
     b->error_ratio = ratio(b->simulated_ns - b->measured_ns, b->measured_ns);
@@ -74,6 +168,7 @@ static enum rp_code fill_prediction(struct asker *a, const char *text, struct rp
 
     RP_TRY(step_with(a, 0, text, &p->simulated_ns, err));
     RP_TRY(step_with(a, 1, text, &p->predicted_ns, err));
+    p->bound_by = rp_sim_path_most(&a->path);
     RP_TRY(step_with(a, 0.5, text, &less, err));
     RP_TRY(step_with(a, 1.5, text, &more, err));
     p->low_ns = p->high_ns = p->predicted_ns;
@@ -83,17 +178,96 @@ static enum rp_code fill_prediction(struct asker *a, const char *text, struct rp
     p->high_ns += (int64_t)((double)p->high_ns * spread);
     p->change_ratio =
         ratio(p->predicted_ns - a->out->baseline.unprofiled_ns, a->out->baseline.unprofiled_ns);
-    p->assumes = rp_whatif_assumes(text);
+    RP_TRY(rp_whatif_assumes(text, a->arena, &p->assumes, err));
     p->what_if = rp_arena_strdup(a->arena, text);
     return p->what_if ? RP_OK : rp_err_nomem(err, "simulating");
 }
 
+/* ------------------------------------------------------------------ notes */
+
+static enum rp_code add_note(struct asker *a, const char *text, struct rp_err *err)
+{
+    if (!text)
+        return rp_err_nomem(err, "simulating");
+    a->out->notes[a->out->nnotes++] = text;
+    return RP_OK;
+}
+
+static enum rp_code note_ranks(struct asker *a, size_t given, struct rp_err *err)
+{
+    if (given > a->run.nranks)
+        RP_TRY(add_note(a,
+                        rp_arena_printf(a->arena,
+                                        "the %zu ranks do not meet in collectives: only the first "
+                                        "is simulated",
+                                        given),
+                        err));
+    if (a->run.nranks < 2)
+        return RP_OK;
+    if (a->run.join.meetings.nlost)
+        RP_TRY(add_note(a,
+                        rp_arena_printf(a->arena,
+                                        "%zu collectives met no other rank: they are as recorded",
+                                        a->run.join.meetings.nlost),
+                        err));
+    return a->run.join.aligned
+               ? add_note(a,
+                          "the clocks of the ranks disagree: they are aligned by the ends of "
+                          "collectives",
+                          err)
+               : RP_OK;
+}
+
+static enum rp_code note_rest(struct asker *a, struct rp_err *err)
+{
+    const struct rp_sim_part *first = a->run.parts[0];
+
+    if (!first->quick_ns)
+        RP_TRY(add_note(a,
+                        "what recording cost cannot be told here: predictions are of the recorded "
+                        "speed",
+                        err));
+    if (!first->has_steps && !first->recorded_steps)
+        RP_TRY(add_note(a, "no steps are marked: the whole recording is one step", err));
+    if (isnan(first->spread_ratio))
+        RP_TRY(add_note(a, "how well one step predicts another cannot be told from so few steps",
+                        err));
+    if (first->graph.ndropped)
+        RP_TRY(add_note(a,
+                        rp_arena_printf(a->arena,
+                                        "%u dependencies contradict the recorded times and are "
+                                        "left out",
+                                        first->graph.ndropped),
+                        err));
+    return RP_OK;
+}
+
+static enum rp_code add_notes(struct asker *a, size_t given, struct rp_err *err)
+{
+    enum { MOST = 8 };
+    size_t i;
+
+    a->out->notes = RP_ARENA_NEW(a->arena, const char *, MOST + a->out->npredictions);
+    if (!a->out->notes)
+        return rp_err_nomem(err, "simulating");
+    RP_TRY(note_ranks(a, given, err));
+    RP_TRY(note_rest(a, err));
+    for (i = 0; i < a->out->npredictions; i++)
+        RP_TRY(add_note(a,
+                        rp_arena_printf(a->arena, "%s: if %s", a->out->predictions[i].what_if,
+                                        a->out->predictions[i].assumes),
+                        err));
+    return RP_OK;
+}
+
 static enum rp_code answer(struct asker *a, const char *const *whatifs, size_t n,
-                           struct rp_err *err)
+                           struct rp_trace **trace, struct rp_err *err)
 {
     size_t i;
 
+    a->trace = n ? NULL : trace;
     RP_TRY(fill_baseline(a, err));
+    a->trace = n ? trace : NULL;
     a->out->predictions = RP_ARENA_NEW(a->arena, struct rp_sim_prediction, n + 1);
     if (!a->out->predictions)
         return rp_err_nomem(err, "simulating");
@@ -125,13 +299,17 @@ enum rp_code rp_sim_answer_help(struct rp_arena *arena, struct rp_sim_answer *ou
 
 enum rp_code rp_sim_answer(const struct rp_sim_part *const *parts, size_t n,
                            const char *const *whatifs, size_t nwhatifs, struct rp_arena *arena,
-                           struct rp_sim_answer *out, struct rp_err *err)
+                           struct rp_sim_answer *out, struct rp_trace **trace, struct rp_err *err)
 {
     struct asker a = {.out = out, .arena = arena};
     enum rp_code code = rp_sim_run_init(&a.run, parts, n, err);
 
+    if (trace)
+        *trace = NULL;
     if (code == RP_OK)
-        code = answer(&a, whatifs, nwhatifs, err);
+        code = answer(&a, whatifs, nwhatifs, trace, err);
+    if (code == RP_OK)
+        code = add_notes(&a, n, err);
     rp_sim_result_release(&a.result);
     rp_sim_run_release(&a.run);
     return code;

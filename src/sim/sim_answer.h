@@ -7,6 +7,7 @@
  */
 #include "result/result.h"
 #include "sim/whatifs.h"
+#include "trace/trace.h"
 
 struct rp_sim_baseline {
     int64_t measured_ns, simulated_ns, unprofiled_ns;
@@ -18,8 +19,21 @@ struct rp_sim_baseline {
 struct rp_sim_prediction {
     const char *what_if;
     int64_t simulated_ns, predicted_ns, low_ns, high_ns;
-    double change_ratio; /* of predicted against unprofiled: -0.1 is a tenth less */
+    double change_ratio;  /* of predicted against unprofiled: -0.1 is a tenth less */
+    const char *bound_by; /* what most of its critical path is */
     const char *assumes;
+};
+
+/* A part of the critical path, a step. */
+struct rp_sim_bound {
+    const char *what;
+    int64_t ns;
+    double ratio; /* of the path */
+};
+
+/* What a rank does in a simulated step, on average. Waiting is for other ranks in collectives. */
+struct rp_sim_rank {
+    int64_t rank, host_ns, compute_ns, memory_ns, comm_ns, waiting_ns;
 };
 
 /* A row of the list that '--what-if help' gives. */
@@ -31,7 +45,9 @@ struct rp_sim_answer {
     size_t nknown;
     struct rp_sim_known *known;
     struct rp_sim_baseline baseline; /* all absent where only the list was asked for */
-    size_t npredictions, nnotes;
+    size_t npath, nby_rank, npredictions, nnotes;
+    struct rp_sim_bound *path;
+    struct rp_sim_rank *by_rank; /* of several ranks */
     struct rp_sim_prediction *predictions;
     const char **notes;
 };
@@ -42,9 +58,12 @@ extern const struct rp_type rp_sim_type;
 enum rp_code rp_sim_answer_help(struct rp_arena *arena, struct rp_sim_answer *out,
                                 struct rp_err *err);
 
-/* whatifs: texts as given. Copies into the arena. */
+/*
+ * whatifs: texts as given. Copies into the arena. trace: NULL, or where the simulated run is put,
+ * that of the first what-if or, without one, that of the recording; the caller frees it.
+ */
 enum rp_code rp_sim_answer(const struct rp_sim_part *const *parts, size_t n,
                            const char *const *whatifs, size_t nwhatifs, struct rp_arena *arena,
-                           struct rp_sim_answer *out, struct rp_err *err);
+                           struct rp_sim_answer *out, struct rp_trace **trace, struct rp_err *err);
 
 #endif

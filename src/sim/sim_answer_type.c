@@ -29,10 +29,33 @@ static const struct rp_field pred_fields[] = {
     PRED(low_ns, I64, NS, "from", "lower end of the interval", 0),
     PRED(high_ns, I64, NS, "to", "upper end of the interval", 0),
     PRED(change_ratio, F64, RATIO, "change", "against the step without the profiler", 0),
+    PRED(bound_by, STR, NONE, "mostly", "what most of its critical path is", RP_NULLABLE),
     PRED(assumes, STR, NONE, NULL, "what must hold", 0),
     RP_FIELD_END};
 static const struct rp_type pred_type = {"prediction", sizeof(struct rp_sim_prediction),
                                          pred_fields, NULL};
+
+#define BOUND(member, type, unit, title, doc, flags) \
+    RP_FIELD(struct rp_sim_bound, member, type, unit, title, doc, flags)
+
+static const struct rp_field bound_fields[] = {
+    BOUND(what, STR, NONE, "on the path", "kernels, host, gaps between them …", 0),
+    BOUND(ns, I64, NS, "a step", "of a step", 0),
+    BOUND(ratio, F64, RATIO, "part", "of the path", 0), RP_FIELD_END};
+static const struct rp_type bound_type = {"bound", sizeof(struct rp_sim_bound), bound_fields, NULL};
+
+#define RANK(member, type, unit, title, doc, flags) \
+    RP_FIELD(struct rp_sim_rank, member, type, unit, title, doc, flags)
+
+static const struct rp_field rank_fields[] = {
+    RANK(rank, I64, COUNT, "rank", "which", 0),
+    RANK(host_ns, I64, NS, "host", "work of its threads in a step", 0),
+    RANK(compute_ns, I64, NS, "kernels", "of its device", 0),
+    RANK(memory_ns, I64, NS, "copies", "of its device", 0),
+    RANK(comm_ns, I64, NS, "transfers", "of collectives, without waiting", 0),
+    RANK(waiting_ns, I64, NS, "waiting", "for other ranks in collectives", 0),
+    RP_FIELD_END};
+static const struct rp_type rank_type = {"rank", sizeof(struct rp_sim_rank), rank_fields, NULL};
 
 #define KNOWN(member, type, unit, title, doc, flags) \
     RP_FIELD(struct rp_sim_known, member, type, unit, title, doc, flags)
@@ -48,6 +71,10 @@ static const struct rp_field root_fields[] = {
                   "of '--what-if help'", RP_BLOCKS),
     RP_FIELD_RECORD(struct rp_sim_answer, baseline, &base_type, "as it is",
                     "how well the model repeats the recording", 0),
+    RP_FIELD_LIST(struct rp_sim_answer, path, &bound_type, "what a step is limited by",
+                  "the critical path of the simulated run", 0),
+    RP_FIELD_LIST(struct rp_sim_answer, by_rank, &rank_type, "a step by rank",
+                  "of several ranks: sums of what they do; parts may run at once", 0),
     RP_FIELD_LIST(struct rp_sim_answer, predictions, &pred_type, "what if", "one a --what-if", 0),
     RP_FIELD_LIST(struct rp_sim_answer, notes, &rp_type_string, "notes", "what the numbers rest on",
                   0),

@@ -20,6 +20,7 @@ struct noter {
     struct rp_attribution places;
     RP_VEC(uint32_t) item_of; /* by event: its item + 1, or 0 */
     RP_VEC(uint32_t) name_of; /* by string: its name in the graph + 1, or 0 */
+    RP_VEC(uint8_t) loader;   /* by string: it names a data loader */
     RP_VEC(uint8_t) remote;   /* by track: collectives of the host run there */
     struct rp_coll_reader args;
 };
@@ -115,6 +116,14 @@ static struct rp_sim_note note_device(const struct noter *n, uint32_t item)
     return note;
 }
 
+static bool in_loader(const struct noter *n, rp_event e)
+{
+    for (; e != RP_NONE; e = n->t->ev.parent[e])
+        if (n->loader.at[n->t->ev.name[e]])
+            return true;
+    return false;
+}
+
 static struct rp_sim_note note_host(const struct noter *n, const struct rp_sg_node *node)
 {
     struct rp_sim_note note = {0, RP_NO_STEP, RP_PHASE_OTHER, 0};
@@ -129,6 +138,8 @@ static struct rp_sim_note note_host(const struct noter *n, const struct rp_sg_no
         note.flags |= RP_SIM_CALL;
     if (n->remote.at[n->t->ev.track[e]])
         note.flags |= RP_SIM_REMOTE;
+    if (in_loader(n, e))
+        note.flags |= RP_SIM_LOADER;
     return note;
 }
 
@@ -338,10 +349,16 @@ static enum rp_code index_events(struct noter *n, struct rp_err *err)
 
     RP_TRY(rp_vec_reserve(&n->item_of, (size_t)n->t->ev.n + 1, err));
     RP_TRY(rp_vec_reserve(&n->name_of, (size_t)n->t->str.n + 1, err));
+    RP_TRY(rp_vec_reserve(&n->loader, (size_t)n->t->str.n + 1, err));
     RP_TRY(rp_vec_reserve(&n->remote, (size_t)n->t->ntracks + 1, err));
     memset(n->item_of.at, 0, n->t->ev.n * sizeof *n->item_of.at);
     memset(n->name_of.at, 0, n->t->str.n * sizeof *n->name_of.at);
     memset(n->remote.at, 0, n->t->ntracks);
+    for (i = 0; i < n->t->str.n; i++) {
+        const char *text = rp_trace_str(n->t, (rp_str)i);
+
+        n->loader.at[i] = strstr(text, "DataLoader") || strstr(text, "dataloader");
+    }
     for (i = 0; i < n->work->items.n; i++)
         n->item_of.at[n->work->items.at[i].event] = (uint32_t)i + 1;
     for (i = 0; i < g->nodes.n; i++)
@@ -379,12 +396,17 @@ enum rp_code rp_sim_part_init(struct rp_sim_part *out, const struct rp_trace *tr
     n.work = &work;
     if (code == RP_OK)
         code = rp_collectives_init(&out->collectives, &work, &all, arena, err);
+    if (code == RP_OK && trace->ndevices) {
+        out->gpu = rp_arena_strdup(arena, rp_trace_str(trace, trace->devices[0].name));
+        code = out->gpu ? RP_OK : rp_err_nomem(err, "simulating");
+    }
     if (code == RP_OK)
         code = make(&n, err);
     rp_attribution_release(&n.places);
     rp_coll_reader_release(&n.args);
     rp_vec_release(&n.item_of);
     rp_vec_release(&n.name_of);
+    rp_vec_release(&n.loader);
     rp_vec_release(&n.remote);
     rp_work_release(&work);
     return code;

@@ -10,10 +10,11 @@
 
 /* Flags of a node. */
 enum {
-    RP_SIM_TIMES = 1, /* its start may begin its step (docs/definitions.md) */
-    RP_SIM_OPENS = 2, /* the first part of a recorded span: writing it down cost time */
-    RP_SIM_CALL = 4,  /* of a call that the device's tracer intercepted too */
-    RP_SIM_REMOTE = 8 /* runs on a thread of a host collective, or was launched there */
+    RP_SIM_TIMES = 1,  /* its start may begin its step (docs/definitions.md) */
+    RP_SIM_OPENS = 2,  /* the first part of a recorded span: writing it down cost time */
+    RP_SIM_CALL = 4,   /* of a call that the device's tracer intercepted too */
+    RP_SIM_REMOTE = 8, /* runs on a thread of a host collective, or was launched there */
+    RP_SIM_LOADER = 16 /* of the host: inside a data loader */
 };
 
 struct rp_sim_note {
@@ -40,11 +41,13 @@ struct rp_sim_part {
     uint32_t nsteps;                            /* at least 1: without steps the recording is one */
     bool has_steps, on_device;                  /* on_device: device work begins the steps */
     int64_t measured_ns;                        /* a step's time */
-    double spread_ratio;          /* how far steps are from it, on average; NaN: fewer than two */
-    uint32_t nranks;              /* that it holds: 1, or all of a job */
+    double spread_ratio; /* how far steps are from it, on average; NaN: fewer than two */
+    uint32_t nranks;     /* that it holds: 1, or all of a job */
+    uint32_t stages;     /* of a pipeline's timeline: its steps stand beside each other; 0: none */
     size_t recorded_steps;        /* of a job: that the one step is the mean of */
     RP_VEC(uint32_t) devices;     /* by node, or empty: none has one */
     RP_VEC(uint8_t) device_rules; /* enum rp_sim_device_rule */
+    const char *gpu;              /* name of the first device, in the arena; NULL: not recorded */
     int64_t quick_ns; /* what an operator takes that does next to nothing; 0: not known */
 };
 

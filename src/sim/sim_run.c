@@ -122,18 +122,44 @@ void rp_sim_run_release(struct rp_sim_run *run)
 
 /* ------------------------------------------------------------------ a step's time */
 
-static bool times(const struct rp_sim_run *run, size_t i)
+bool rp_sim_times_step(const struct rp_sim_run *run, size_t i)
 {
     return (run->graph->nodes.at[i].rank == 0 || run->nranks == 1) &&
            run->notes.at[i].flags & RP_SIM_TIMES && !run->gone.at[i];
+}
+
+/* Steps beside each other all begin at 0: the mean of their ends. */
+static enum rp_code mean_end(const struct rp_sim_run *run, const struct rp_sim_result *result,
+                             int64_t *out, struct rp_err *err)
+{
+    size_t i, n = run->parts[0]->nsteps;
+    int64_t *last = calloc(n, sizeof *last);
+    double sum = 0;
+
+    if (!last)
+        return rp_err_nomem(err, "simulating");
+    for (i = 0; i < run->notes.n; i++) {
+        uint16_t step = run->notes.at[i].step;
+
+        if (rp_sim_times_step(run, i) && result->end_ns.at[i] > last[step])
+            last[step] = result->end_ns.at[i];
+    }
+    for (i = 0; i < n; i++)
+        sum += (double)last[i];
+    free(last);
+    *out = (int64_t)(sum / (double)n + 0.5);
+    return RP_OK;
 }
 
 enum rp_code rp_sim_step_ns(const struct rp_sim_run *run, const struct rp_sim_result *result,
                             int64_t *out, struct rp_err *err)
 {
     size_t i, n = run->parts[0]->nsteps;
-    int64_t *first = malloc(n * sizeof *first), last = 0;
+    int64_t *first, last = 0;
 
+    if (run->parts[0]->stages)
+        return mean_end(run, result, out, err);
+    first = malloc(n * sizeof *first);
     if (!first)
         return rp_err_nomem(err, "simulating");
     for (i = 0; i < n; i++)
@@ -141,13 +167,16 @@ enum rp_code rp_sim_step_ns(const struct rp_sim_run *run, const struct rp_sim_re
     for (i = 0; i < run->notes.n; i++) {
         uint16_t step = run->notes.at[i].step;
 
-        if (!times(run, i))
+        if (!rp_sim_times_step(run, i))
             continue;
         if (result->start_ns.at[i] < first[step])
             first[step] = result->start_ns.at[i];
         if (result->end_ns.at[i] > last)
             last = result->end_ns.at[i];
     }
+    for (i = run->notes.n; i < result->end_ns.n && n == 1; i++)
+        if (result->end_ns.at[i] > last)
+            last = result->end_ns.at[i];
     if (n > 1)
         *out = rp_sim_median_gap(first, n);
     else
@@ -224,6 +253,7 @@ enum rp_code rp_sim_drop_profiler(struct rp_sim_run *run, double factor, struct 
     const struct rp_stepgraph *g = run->graph;
     size_t i;
 
+    run->dropped = true;
     for (i = 0; i < g->lanes.n; i++) {
         const struct rp_sg_lane *lane = &g->lanes.at[i];
         struct debt d = {.run = run};

@@ -22,6 +22,7 @@ struct rp_sim_run {
     RP_VEC(struct rp_sim_note) notes; /* by task of the graph */
     struct rp_task_graph tasks;       /* device r: what the collectives of part r share */
     struct rp_overlay overlay;
+    bool dropped;         /* the profiler's cost is taken out */
     RP_VEC(uint8_t) gone; /* by task: it does not begin steps (a what-if took it away) */
 };
 
@@ -42,6 +43,9 @@ static inline uint32_t rp_sim_first_node(const struct rp_sim_run *run, size_t ra
 {
     return run->nranks > 1 ? run->join.first_node[rank] : 0;
 }
+
+/* Whether the start of a node may begin its step: of the first rank, or of a job. */
+bool rp_sim_times_step(const struct rp_sim_run *run, size_t node);
 
 /* A step's time of the first rank, from simulated times (docs/definitions.md). */
 enum rp_code rp_sim_step_ns(const struct rp_sim_run *run, const struct rp_sim_result *result,

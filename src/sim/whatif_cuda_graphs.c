@@ -1,21 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * cuda-graphs: each step is captured once and launched as one graph. The host does nothing in
- * between, and device work runs behind what it depends on with the gap that graphs have.
+ * between, and device work runs behind what it depends on with the gap that graphs have. With a
+ * region only that part is a graph: a phase, or what operators or kernels of a name do. Its host
+ * work goes but for one call, the longest of those that launched its work.
  */
-#include "sim/whatifs.h"
+#include "sim/whatif_nodes.h"
+
+#include <string.h>
 
 /* Between two kernels of a graph: (step - busy) / kernels of a captured GPT step on an H200, the
    same in fp32 and bf16 (docs/definitions.md). */
 #define GRAPH_GAP_NS 360
-
-static bool is_host(const struct rp_sim_run *run, uint32_t task)
-{
-    uint8_t kind = run->graph->nodes.at[task].kind;
-
-    return (kind == RP_SG_HOST || kind == RP_SG_RUNTIME) &&
-           !(run->notes.at[task].flags & RP_SIM_REMOTE);
-}
 
 static int64_t graph_lag(enum rp_sg_edge_kind kind, int64_t lag_ns)
 {
@@ -31,32 +27,108 @@ static int64_t graph_lag(enum rp_sg_edge_kind kind, int64_t lag_ns)
     }
 }
 
+/* RP_PHASES: the whole step, or a pattern. */
+struct region {
+    uint8_t phase;
+    const char *pattern;
+};
+
+static struct region region_of(const char *value)
+{
+    struct region r = {RP_PHASES, value};
+    uint8_t i;
+
+    for (i = RP_PHASE_FORWARD; value && i < RP_PHASES; i++)
+        if (!strcmp(value, rp_phase_names[i]))
+            r.phase = i;
+    return r;
+}
+
+/* PyTorch marks no forward pass: it is what is neither backward nor optimizer. */
+static bool inside(const struct rp_sim_run *run, const struct region *r, uint32_t i)
+{
+    uint8_t phase = run->notes.at[i].phase;
+
+    if (!r->pattern)
+        return true;
+    if (run->notes.at[i].step == RP_NO_STEP)
+        return false;
+    if (r->phase != RP_PHASES)
+        return phase == r->phase || (r->phase == RP_PHASE_FORWARD && phase == RP_PHASE_OTHER);
+    return rp_sim_name_fits(run, r->pattern, i);
+}
+
+/* The launch of a graph stands for those of its kernels: in each step and rank one call stays. */
+static bool launches_graph(const struct rp_sim_run *run, const struct region *r, uint32_t i,
+                           uint32_t *last)
+{
+    uint32_t key = run->graph->nodes.at[i].rank << 16 | run->notes.at[i].step;
+
+    if (!r->pattern || run->graph->nodes.at[i].kind != RP_SG_RUNTIME || key == *last)
+        return false;
+    *last = key;
+    return true;
+}
+
+static enum rp_code empty_host(struct rp_sim_run *run, const struct region *r, size_t *n,
+                               struct rp_err *err)
+{
+    uint32_t i, last = UINT32_MAX;
+
+    for (i = 0; i < run->tasks.tasks.n; i++) {
+        if (!inside(run, r, i))
+            continue;
+        *n += rp_sim_is_device_work(run, i);
+        if (rp_sim_is_host(run, i) && !launches_graph(run, r, i, &last))
+            RP_TRY(rp_overlay_set_dur(&run->overlay, i, 0, err));
+    }
+    return RP_OK;
+}
+
+static enum rp_code tighten(struct rp_sim_run *run, const struct region *r, struct rp_err *err)
+{
+    const struct rp_task_graph *g = &run->tasks;
+    struct rp_overlay *o = &run->overlay;
+    uint32_t v, i;
+
+    for (v = 0; v < g->tasks.n; v++) {
+        if (!inside(run, r, v))
+            continue;
+        for (i = g->first.at[v]; i < g->first.at[v + 1]; i++)
+            if (o->lag_ns.at[i] != RP_LAG_CUT && inside(run, r, g->edges.at[i].to))
+                RP_TRY(rp_overlay_set_lag(
+                    o, i, graph_lag(RP_SIM_EDGE_KIND(g->edges.at[i].flags), o->lag_ns.at[i]), err));
+    }
+    return RP_OK;
+}
+
 static enum rp_code apply(struct rp_sim_run *run, const struct rp_whatif_args *args,
                           struct rp_err *err)
 {
-    struct rp_overlay *o = &run->overlay;
-    uint32_t i;
+    struct region r = region_of(args->value);
+    size_t n = 0;
 
-    if (args->value || args->subject)
-        return rp_err_set(err, RP_USAGE, "'%s': cuda-graphs takes no value", args->text);
+    if (args->subject || (args->value && !*args->value))
+        return rp_err_set(err, RP_USAGE,
+                          "'%s': cuda-graphs, or cuda-graphs=forward, backward, optimizer or a "
+                          "name",
+                          args->text);
     if (!run->parts[0]->on_device)
         return rp_err_set(err, RP_UNSUPPORTED,
                           "cuda-graphs: the recording has no steps with device work and launches");
-    for (i = 0; i < run->tasks.tasks.n; i++)
-        if (is_host(run, i))
-            RP_TRY(rp_overlay_set_dur(o, i, 0, err));
-    for (i = 0; i < run->tasks.edges.n; i++)
-        if (o->lag_ns.at[i] != RP_LAG_CUT)
-            RP_TRY(rp_overlay_set_lag(
-                o, i, graph_lag(RP_SIM_EDGE_KIND(run->tasks.edges.at[i].flags), o->lag_ns.at[i]),
-                err));
-    return RP_OK;
+    RP_TRY(empty_host(run, &r, &n, err));
+    if (!n)
+        return rp_err_set(err, RP_USAGE, "'%s': no device work belongs to '%s'", args->text,
+                          args->value ? args->value : "the step");
+    return tighten(run, &r, err);
 }
 
 const struct rp_whatif rp_whatif_cuda_graphs = {
     .name = "cuda-graphs",
-    .form = "cuda-graphs",
-    .summary = "each step is one captured graph: the host launches it once",
+    .form = "cuda-graphs[=<region>]",
+    .summary =
+        "each step, or its forward, backward, optimizer or what has that name, is one captured "
+        "graph: the host launches it once",
     .assumes = "shapes and control flow are the same in every step, and nothing in it waits for "
                "the host",
     .apply = apply};

@@ -3,10 +3,8 @@
  * scale: what takes time takes more or less of it. A class (all, host, compute, comm, memory, a
  * phase), a rank, or a pattern for the names of kernels and operators.
  */
-#include "sim/whatifs.h"
+#include "sim/whatif_nodes.h"
 
-#include <fnmatch.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -51,35 +49,19 @@ static enum rp_code read_subject(const struct rp_whatif_args *args, struct subje
     return RP_OK;
 }
 
-static bool is_host_kind(uint8_t kind)
-{
-    return kind == RP_SG_HOST || kind == RP_SG_RUNTIME;
-}
-
-static bool name_matches(const struct rp_sim_run *run, const char *pattern, size_t i)
-{
-    const struct rp_sg_node *node = &run->graph->nodes.at[i];
-    const char *name = run->graph->names.at[node->name];
-    const struct rp_sim_part *part = rp_sim_part_of(run, (uint32_t)i);
-    const char *op = part->graph.names.at[run->notes.at[i].op];
-
-    return strpbrk(pattern, "*?[") ? !fnmatch(pattern, name, 0) || !fnmatch(pattern, op, 0)
-                                   : strstr(name, pattern) || !strcmp(op, pattern);
-}
-
 /* On a run without a device the host's operators are the compute, its collectives the rest. */
-static bool matches(const struct rp_sim_run *run, const struct subject *s, bool on_host, size_t i)
+static bool matches(const struct rp_sim_run *run, const struct subject *s, bool on_host, uint32_t i)
 {
     uint8_t kind = run->graph->nodes.at[i].kind;
-    bool comm = kind == RP_SG_COMM || run->notes.at[i].flags & RP_SIM_REMOTE;
+    bool comm = rp_sim_is_comm(run, i);
 
     switch (s->cls) {
     case ALL:
         return true;
     case HOST:
-        return is_host_kind(kind) && !(run->notes.at[i].flags & RP_SIM_REMOTE);
+        return rp_sim_is_host(run, i);
     case COMPUTE:
-        return !comm && (kind == RP_SG_COMPUTE || (on_host && is_host_kind(kind)));
+        return !comm && (kind == RP_SG_COMPUTE || (on_host && rp_sim_is_host(run, i)));
     case COMM:
         return comm;
     case MEMORY:
@@ -91,25 +73,8 @@ static bool matches(const struct rp_sim_run *run, const struct subject *s, bool 
     case RANK:
         return run->graph->nodes.at[i].rank == s->rank && !comm;
     default:
-        return name_matches(run, s->pattern, i);
+        return rp_sim_name_fits(run, s->pattern, i);
     }
-}
-
-static bool has_device(const struct rp_sim_run *run)
-{
-    size_t i;
-
-    for (i = 0; i < run->graph->nodes.n; i++)
-        if (run->graph->nodes.at[i].kind == RP_SG_COMPUTE)
-            return true;
-    return false;
-}
-
-static int64_t scaled(int64_t ns, double factor)
-{
-    double x = (double)ns * factor;
-
-    return ns == RP_LAG_CUT ? ns : x > 9e18 ? INT64_MAX / 2 : (int64_t)llround(x);
 }
 
 /* Everything twice as slow is twice as slow between things too. */
@@ -118,8 +83,8 @@ static enum rp_code scale_lags(struct rp_sim_run *run, double factor, struct rp_
     uint32_t i;
 
     for (i = 0; i < run->tasks.edges.n; i++)
-        RP_TRY(
-            rp_overlay_set_lag(&run->overlay, i, scaled(run->overlay.lag_ns.at[i], factor), err));
+        RP_TRY(rp_overlay_set_lag(&run->overlay, i,
+                                  rp_sim_scaled(run->overlay.lag_ns.at[i], factor), err));
     return RP_OK;
 }
 
@@ -129,15 +94,14 @@ static enum rp_code apply(struct rp_sim_run *run, const struct rp_whatif_args *a
     struct subject s = {0};
     double factor;
     uint32_t i, n = 0;
-    bool on_host = !has_device(run);
+    bool on_host = !rp_sim_has_device(run);
 
     RP_TRY(read_subject(args, &s, err));
     RP_TRY(rp_whatif_factor(args, &factor, err));
     for (i = 0; i < run->tasks.tasks.n; i++)
         if (matches(run, &s, on_host, i)) {
             n++;
-            RP_TRY(rp_overlay_set_dur(&run->overlay, i, scaled(run->overlay.dur_ns.at[i], factor),
-                                      err));
+            RP_TRY(rp_sim_scale_node(run, i, factor, err));
         }
     if (!n)
         return rp_err_set(err, RP_USAGE, "'%s': nothing in the run is called '%s'", args->text,

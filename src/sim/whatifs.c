@@ -7,8 +7,26 @@
 #include <stdlib.h>
 #include <string.h>
 
-const struct rp_whatif *const rp_whatifs[] = {&rp_whatif_scale, &rp_whatif_cuda_graphs,
-                                              &rp_whatif_fused_optimizer, &rp_whatif_bucket, NULL};
+const struct rp_whatif *const rp_whatifs[] = {&rp_whatif_scale,
+                                              &rp_whatif_cuda_graphs,
+                                              &rp_whatif_fused_optimizer,
+                                              &rp_whatif_bucket,
+                                              &rp_whatif_ranks,
+                                              &rp_whatif_bandwidth,
+                                              &rp_whatif_latency,
+                                              &rp_whatif_straggler,
+                                              &rp_whatif_no_sync,
+                                              &rp_whatif_no_profiler,
+                                              &rp_whatif_dataloader,
+                                              &rp_whatif_overlap,
+                                              &rp_whatif_no_overlap,
+                                              &rp_whatif_parallel_update,
+                                              &rp_whatif_swap,
+                                              &rp_whatif_gpu,
+                                              &rp_whatif_dtype,
+                                              &rp_whatif_fuse,
+                                              &rp_whatif_recompute,
+                                              NULL};
 
 enum { LONGEST = 256 };
 
@@ -78,14 +96,23 @@ enum rp_code rp_whatif_apply(struct rp_sim_run *run, const char *text, struct rp
                       : RP_OK;
 }
 
-const char *rp_whatif_assumes(const char *text)
+enum rp_code rp_whatif_assumes(const char *text, struct rp_arena *arena, const char **out,
+                               struct rp_err *err)
 {
-    size_t i, len = strcspn(text, ":=+");
+    *out = "";
+    while (*text) {
+        size_t i, len = strcspn(text, ":=+");
 
-    for (i = 0; rp_whatifs[i]; i++)
-        if (strlen(rp_whatifs[i]->name) == len && !memcmp(rp_whatifs[i]->name, text, len))
-            return rp_whatifs[i]->assumes;
-    return NULL;
+        for (i = 0; rp_whatifs[i]; i++)
+            if (strlen(rp_whatifs[i]->name) == len && !memcmp(rp_whatifs[i]->name, text, len))
+                *out = rp_arena_printf(arena, "%s%s%s", *out, **out ? "; " : "",
+                                       rp_whatifs[i]->assumes);
+        if (!*out)
+            return rp_err_nomem(err, "simulating");
+        text += strcspn(text, "+");
+        text += *text == '+';
+    }
+    return RP_OK;
 }
 
 enum rp_code rp_whatif_factor(const struct rp_whatif_args *args, double *out, struct rp_err *err)

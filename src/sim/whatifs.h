@@ -32,13 +32,21 @@ extern const struct rp_whatif *const rp_whatifs[];
 /* Applies one or several, joined with '+'. A malformed one is RP_USAGE and says what is right. */
 enum rp_code rp_whatif_apply(struct rp_sim_run *run, const char *text, struct rp_err *err);
 
-/* What the first of them assumes; static text. */
-const char *rp_whatif_assumes(const char *text);
+/* What they assume, joined with "; ", in the arena. */
+enum rp_code rp_whatif_assumes(const char *text, struct rp_arena *arena, const char **out,
+                               struct rp_err *err);
 
 /* A factor such as "0.5", "2", "2x" or "50%", larger than 0. */
 enum rp_code rp_whatif_factor(const struct rp_whatif_args *args, double *out, struct rp_err *err);
 
+/* straggler on a pipeline's timeline. */
+enum rp_code rp_whatif_straggler_timeline(struct rp_sim_run *run, const struct rp_whatif_args *args,
+                                          struct rp_err *err);
+
 extern const struct rp_whatif rp_whatif_scale, rp_whatif_cuda_graphs, rp_whatif_fused_optimizer,
-    rp_whatif_bucket;
+    rp_whatif_bucket, rp_whatif_ranks, rp_whatif_bandwidth, rp_whatif_latency, rp_whatif_straggler,
+    rp_whatif_no_sync, rp_whatif_no_profiler, rp_whatif_dataloader, rp_whatif_overlap,
+    rp_whatif_no_overlap, rp_whatif_parallel_update, rp_whatif_swap, rp_whatif_gpu, rp_whatif_dtype,
+    rp_whatif_fuse, rp_whatif_recompute;
 
 #endif

@@ -5,13 +5,13 @@
  * rank spent in it before was waiting, and no node has that. A rank whose collective was over
  * before the last one came did not wait for it and stays as it was.
  *
- * Clocks are taken as recorded where that is possible. Where they disagree (meetings.h), the offset
- * of a rank is the median distance of the ends of its collectives from those of ranks whose offset
- * is known, beginning with the first.
+ * Clocks are taken as recorded where that is possible. Where they disagree (meetings.h), they are
+ * brought together by what the collectives tell about them (clocks.h).
  */
 #include "stepgraph/step_join.h"
 
 #include "base/strtab.h"
+#include "facts/clock_sources.h"
 #include "stepgraph/step_build.h"
 
 #include <stdlib.h>
@@ -24,67 +24,28 @@ struct joiner {
     struct rp_arena *arena;
     struct rp_sg_join *join;
     uint32_t **meeting_of; /* by rank and collective, or RP_NONE */
-    bool *known;           /* by rank: its clock */
     struct rp_strtab names;
-    RP_VEC(int64_t) scratch;
 };
 
 /* ------------------------------------------------------------------ clocks */
 
-static int by_ns(const void *pa, const void *pb)
-{
-    int64_t a = *(const int64_t *)pa, b = *(const int64_t *)pb;
-
-    return (a > b) - (a < b);
-}
-
-/* The end of a meeting at the first of its ranks whose clock is known. */
-static bool known_end(const struct joiner *j, const struct rp_meeting *m, int64_t *end_ns)
-{
-    uint32_t i;
-
-    for (i = 0; i < m->n; i++)
-        if (j->known[m->rank[i]]) {
-            *end_ns = rp_ns_sum(j->ranks[m->rank[i]].collectives->list.at[m->at[i]].end_ns,
-                                j->join->offset_ns[m->rank[i]]);
-            return true;
-        }
-    return false;
-}
-
-static enum rp_code align_rank(struct joiner *j, size_t r, struct rp_err *err)
-{
-    const struct rp_collectives *c = j->ranks[r].collectives;
-    int64_t end;
-    size_t i;
-
-    j->scratch.n = 0;
-    for (i = 0; i < c->list.n; i++)
-        if (j->meeting_of[r][i] != RP_NONE &&
-            known_end(j, &j->join->meetings.at[j->meeting_of[r][i]], &end))
-            RP_TRY(rp_vec_push(&j->scratch, rp_ns_between(c->list.at[i].end_ns, end), err));
-    if (!j->scratch.n)
-        return RP_OK;
-    qsort(j->scratch.at, j->scratch.n, sizeof *j->scratch.at, by_ns);
-    j->join->offset_ns[r] = j->scratch.at[(j->scratch.n - 1) / 2];
-    j->known[r] = true;
-    return RP_OK;
-}
-
+/* Where the recorded times contradict each other, those that fit best (clocks.h). */
 static enum rp_code align(struct joiner *j, struct rp_err *err)
 {
-    bool more = true;
+    const struct rp_collectives **comms =
+        RP_ARENA_NEW(j->arena, const struct rp_collectives *, j->n + 1);
+    struct rp_clocks clocks;
     size_t r;
 
-    j->known[0] = j->join->aligned = true;
-    while (more) {
-        more = false;
-        for (r = 1; r < j->n; r++)
-            if (!j->known[r]) {
-                RP_TRY(align_rank(j, r, err));
-                more = more || j->known[r];
-            }
-    }
+    if (!comms)
+        return rp_err_nomem(err, "joining ranks");
+    for (r = 0; r < j->n; r++)
+        comms[r] = j->ranks[r].collectives;
+    RP_TRY(rp_clocks_of_meetings(comms, j->n, &j->join->meetings, NULL, j->arena, &clocks, err));
+    for (r = 0; r < j->n; r++)
+        if (clocks.at[r].known)
+            j->join->offset_ns[r] = clocks.at[r].offset_ns;
+    j->join->aligned = true;
     return RP_OK;
 }
 
@@ -263,8 +224,7 @@ static enum rp_code allocate(struct joiner *j, struct rp_err *err)
     join->first_node = RP_ARENA_NEW(j->arena, uint32_t, j->n + 1);
     join->held = RP_ARENA_NEW(j->arena, struct rp_sg_held *, j->n + 1);
     j->meeting_of = RP_ARENA_NEW(j->arena, uint32_t *, j->n + 1);
-    j->known = RP_ARENA_NEW(j->arena, bool, j->n + 1);
-    if (!join->offset_ns || !join->first_node || !join->held || !j->meeting_of || !j->known)
+    if (!join->offset_ns || !join->first_node || !join->held || !j->meeting_of)
         return rp_err_nomem(err, "joining ranks");
     for (r = 0; r < j->n; r++) {
         size_t n = j->ranks[r].collectives->list.n;
@@ -331,6 +291,5 @@ enum rp_code rp_sg_join(struct rp_stepgraph *out, const struct rp_sg_member *ran
     if (code == RP_OK)
         code = join_all(&j, err);
     rp_strtab_release(&j.names);
-    rp_vec_release(&j.scratch);
     return code;
 }

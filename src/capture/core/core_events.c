@@ -10,7 +10,6 @@
  */
 #include "capture/core/core_state.h"
 
-#include <sys/mman.h>
 #include <unistd.h>
 
 #define HEADER 8                /* bytes of an event's first word */
@@ -155,19 +154,11 @@ static __attribute__((noinline)) bool make_room(struct rp_core_stream *s, size_t
     return false;
 }
 
-/* The stream to write to, with that much room and the time set; NULL: the event is not kept. */
-static inline struct rp_core_stream *begin(size_t need, const char *name)
+/* This thread's stream, with that much room and the time set; NULL: the event is not kept. */
+static inline struct rp_core_stream *claim(struct rp_core_stream *s, size_t need)
 {
-    struct rp_core_stream *s = rp_core_self;
     uint64_t now;
 
-    if (RP_CORE_UNLIKELY(!rp_core.page))
-        return NULL;
-    if (RP_CORE_UNLIKELY(!s || !atomic_load_explicit(&rp_core.page->on, memory_order_relaxed))) {
-        s = rp_core_open(name);
-        if (!s)
-            return NULL;
-    }
     if (RP_CORE_UNLIKELY(atomic_load_explicit(&s->busy, memory_order_relaxed))) {
         count_lost(s);
         return NULL;
@@ -180,6 +171,37 @@ static inline struct rp_core_stream *begin(size_t need, const char *name)
     if (RP_CORE_LIKELY(now > s->last)) /* never backwards, whatever the processors say */
         s->last = now;
     return s;
+}
+
+/* The stream to write to; NULL: the event is not kept. */
+static inline struct rp_core_stream *begin(size_t need, const char *name)
+{
+    struct rp_core_stream *s = rp_core_self;
+
+    if (RP_CORE_UNLIKELY(!rp_core.page))
+        return NULL;
+    if (RP_CORE_UNLIKELY(!s || !atomic_load_explicit(&rp_core.page->on, memory_order_relaxed))) {
+        s = rp_core_open(name);
+        if (!s)
+            return NULL;
+    }
+    return claim(s, need);
+}
+
+/* Device work is told after it happened: it belongs to the recording by when it began. */
+static struct rp_core_stream *begin_told(size_t need, const struct rp_capture_span *p)
+{
+    bool dated = p->timebase == RP_CTF_TIME_MONOTONIC;
+    int64_t on_ns = atomic_load(&rp_core.on_ns), off_ns = atomic_load(&rp_core.off_ns);
+    struct rp_core_stream *s;
+
+    if (dated && (int64_t)p->begin < on_ns)
+        return NULL;
+    if (!dated || !off_ns || off_ns < on_ns || !rp_core.page || atomic_load(&rp_core.page->on) ||
+        (int64_t)p->begin >= off_ns)
+        return begin(need, NULL);
+    s = rp_core_open_late();
+    return s ? claim(s, need) : NULL;
 }
 
 static inline void end(struct rp_core_stream *s)
@@ -375,7 +397,7 @@ static void span(const struct rp_capture_span *p)
                               .nargs = (uint8_t)n};
     size_t most = 2 * DEFINE + name.len + category.len + HEADER + sizeof out +
                   n * (sizeof *args + 2 * DEFINE + RP_CORE_KEY_MAX + RP_CORE_VALUE_MAX);
-    struct rp_core_stream *s = begin(most, NULL);
+    struct rp_core_stream *s = begin_told(most, p);
 
     if (!s)
         return;
@@ -522,37 +544,6 @@ static uint32_t process_id(void)
 static void warn(const char *text)
 {
     rp_core_warn(0, "%s", text);
-}
-
-/* Writes into memory that no file stands behind, on the helper's thread. */
-void rp_core_measure(void)
-{
-    enum { PAIRS = 1000, ROOM = 64 << 10 };
-    struct rp_core_stream *saved = rp_core_self, *s;
-    struct rp_ctf_clock before, after;
-    uint8_t *memory;
-
-    memory =
-        mmap(NULL, sizeof *s + ROOM, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (memory == MAP_FAILED)
-        return;
-    s = (struct rp_core_stream *)(void *)memory;
-    s->chunk.base = memory + sizeof *s;
-    s->at = s->chunk.base + sizeof(struct rp_ctf_packet);
-    s->end = s->chunk.base + ROOM;
-    s->packet = 1;
-    s->instance = (uint64_t)atomic_load(&rp_core.page->image) << 32;
-    s->retry_at = UINT64_MAX; /* no file, whatever happens */
-    rp_core_self = s;
-    before = rp_core_clock_triple();
-    for (int i = 0; i < PAIRS; i++) {
-        range_begin("measured");
-        range_end();
-    }
-    after = rp_core_clock_triple();
-    rp_core_self = saved;
-    munmap(memory, sizeof *s + ROOM);
-    rp_core.cost_ps = (uint32_t)((after.monotonic_ns - before.monotonic_ns) * 1000 / (2 * PAIRS));
 }
 
 const struct rp_capture rp_core_table = {.version = RP_CAPTURE_VERSION,

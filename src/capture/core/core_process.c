@@ -166,8 +166,12 @@ void rp_core_update(void)
     struct rp_core_page *page = rp_core.page;
     bool on = atomic_load(&page->image) && !atomic_load(&page->broken) &&
               !atomic_load(&rp_core.ended) && !atomic_load(&rp_core.stopped) && in_window();
+    struct timespec t;
 
-    atomic_store(&page->on, on);
+    if (atomic_exchange(&page->on, on) == on || !atomic_load(&page->begun))
+        return;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    atomic_store(on ? &rp_core.on_ns : &rp_core.off_ns, (int64_t)t.tv_sec * 1000000000 + t.tv_nsec);
 }
 
 bool rp_core_is_step(const char *name)
@@ -352,6 +356,16 @@ struct rp_core_stream *rp_core_open(const char *name)
     return s;
 }
 
+struct rp_core_stream *rp_core_open_late(void)
+{
+    struct rp_core_page *page = rp_core.page;
+    struct rp_core_stream *s = rp_core_self;
+
+    if (!atomic_load(&page->opened) || atomic_load(&page->broken) || atomic_load(&rp_core.ended))
+        return NULL;
+    return s && (uint32_t)(s->instance >> 32) == atomic_load(&page->image) ? s : open_stream();
+}
+
 /* -------------------------------------------------------------------------- fork and end */
 
 void rp_core_child(void)
@@ -362,6 +376,7 @@ void rp_core_child(void)
     atomic_store(&rp_core.streams, NULL);
     atomic_store(&rp_core.bytes, 0);
     atomic_store(&rp_core.lost, 0);
+    atomic_store(&rp_core.off_ns, 0);
     atomic_store(&rp_core.nsources, 0);
     rp_core_self = NULL;
     if (has_thread_key)

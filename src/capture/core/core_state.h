@@ -116,6 +116,7 @@ struct rp_core {
     _Atomic uint64_t bytes, lost, names; /* bytes on disk; lost without a stream; files so far */
     _Atomic uint32_t ended, stopped, warned; /* warned: a bit a reason */
     _Atomic int64_t steps_seen;
+    _Atomic int64_t on_ns, off_ns; /* CLOCK_MONOTONIC when it was last switched on, and off; or 0 */
     _Atomic uint32_t step_tid;
     _Atomic uint32_t nsources;
     struct {
@@ -154,6 +155,8 @@ static inline uint64_t rp_core_now(void)
 /* ---- process ---- */
 /* The stream of this thread where events are to be kept now, else NULL; opens what is not open. */
 struct rp_core_stream *rp_core_open(const char *name);
+/* The same for what is told late: also while nothing is kept any more. */
+struct rp_core_stream *rp_core_open_late(void);
 void rp_core_update(void);           /* sets page->on from all that decides it */
 void rp_core_step(const char *name); /* a step begins */
 bool rp_core_is_step(const char *name);

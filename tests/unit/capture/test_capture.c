@@ -67,12 +67,18 @@ static void check_kernel(const struct recorded *r)
     assert_string_equal(rp_trace_str(t, process->name), "GPU 1");
     assert_int_equal(t->tracks[t->ev.track[kernel]].native_id, 7);
     assert_int_equal(t->ev.link[kernel], t->ev.link[call]);
-    assert_int_equal(rp_args_count(&t->args, t->ev.shape[kernel], t->ev.arg_row[kernel]), 3);
+    assert_int_equal(rp_args_count(&t->args, t->ev.shape[kernel], t->ev.arg_row[kernel]), 6);
     assert_int_equal(rp_args_at(&t->args, t->ev.shape[kernel], t->ev.arg_row[kernel], 0).v.i, 128);
     assert_true(rp_args_at(&t->args, t->ev.shape[kernel], t->ev.arg_row[kernel], 1).v.f == 0.5);
     assert_string_equal(
         rp_trace_str(t, rp_args_at(&t->args, t->ev.shape[kernel], t->ev.arg_row[kernel], 2).v.s),
         "in");
+    for (uint32_t i = 3; i < 6; i++) { /* from the fields of the span */
+        static const int64_t device_stream_correlation[] = {1, 7, 77};
+
+        assert_int_equal(rp_args_at(&t->args, t->ev.shape[kernel], t->ev.arg_row[kernel], i).v.i,
+                         device_stream_correlation[i - 3]);
+    }
     /* told in CLOCK_MONOTONIC, while the call ran by the counter: the two agree to the microsecond
      */
     assert_true(t->ev.ts_ns[kernel] >= t->ev.ts_ns[call] - 1000);

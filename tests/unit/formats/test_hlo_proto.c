@@ -63,7 +63,7 @@ static void attributes_return(void **state)
     } cases[] = {
         {"dimensions", "{1,0}", "f32[4,4]", "transpose", "a"},
         {"iota_dimension", "1", "f32[4,4]", "iota", ""},
-        {"slice", "{[0:2], [0:4:2]}", "f32[2,2]", "slice", "a"},
+        {"slice", "{[0:2:1], [0:4:2]}", "f32[2,2]", "slice", "a"},
         {"padding", "0_1x-2_3", "f32[5,5]", "pad", "a, b"},
         {"padding", "0_1_0x2_3_1", "f32[5,5]", "pad", "a, b"},
         {"window", "{size=2x2 stride=2x2 pad=0_1x0_1 rhs_reversal=1x0}", "f32[2,2]",
@@ -102,6 +102,15 @@ static void attributes_return(void **state)
         {"transpose_a", "ADJOINT", "f32[4,4]", "triangular-solve", "a, b"},
         {"lower", "true", "f32[4,4]", "cholesky", "a"},
         {"fft_type", "RFFT", "f32[4,4]", "fft", "a"},
+        {"fft_type", "FFT", "f32[4,4]", "fft", "a"},
+        {"algorithm", "rng_default", "f32[4,4]", "rng-bit-generator", "a"},
+        {"feature_index", "0", "f32[4,4]", "batch-norm-training", "a, b, b"},
+        {"mantissa_bits", "0", "f32[4,4]", "reduce-precision", "a"},
+        {"dimensions", "{}", "f32[4,4]", "broadcast", "a"},
+        {"collapsed_slice_dims", "{}", "f32[4]", "gather", "a, i"},
+        {"slice", "{[0:2], [0:4]}", "f32[2,4]", "slice", "a"},
+        {"operand_layout_constraints", "{f32[4,4]{0,1}, s32[1]{0}}", "f32[4,4]", "custom-call",
+         "a, i"},
         {"exponent_bits", "5", "f32[4,4]", "reduce-precision", "a"},
         {"sharding", "{devices=[2,1]<=[2]}", "f32[4,4]", "copy", "a"},
         {"brand_new", "{x={y}}", "f32[4,4]", "copy", "a"},
@@ -120,8 +129,8 @@ static void constants_return(void **state)
         "false})\n c = s64[2] constant({-1, 9223372036854775807})\n d = bf16[2] constant({0.1, 3})\n"
         " f = c64[1] constant({(1, -2)})\n g = u4[3] constant({1, 2, 15})\n h = s32[20] "
         "constant({...})\n i = f8e4m3fn[1] constant({0.5})\n t = token[] after-all()\n"
-        " k = f32[0] constant({})\n"
-        " ROOT r = (f32[2,2], pred[2]) custom-call(a, b, c, d, f, g, h, i, t, k), "
+        " k = f32[0] constant({})\n l = s4[3] constant({1, -2, 7})\n"
+        " ROOT r = (f32[2,2], pred[2]) custom-call(a, b, c, d, f, g, h, i, t, k, l), "
         "custom_call_target=\"x\"\n}";
     struct rp_err err = RP_ERR_INIT;
     struct rp_proto_writer w = {0};
@@ -247,12 +256,79 @@ static void donation_returns(void **state)
     rp_program_free(p);
 }
 
+/* XLA refuses a constant whose layout is not that of its instruction, and one without any. */
+static void constants_keep_the_layout(void **state)
+{
+    static const char text[] =
+        "e {\n a = f32[2,3]{0,1} constant({{1, 2, 3}, {4, 5, 6}})\n ROOT s = s32[] constant(7)\n}";
+    static const unsigned char laid[] = {0x2a, 4, 0x0a, 2, 0, 1},
+                               values[] = {0, 0, 128, 63,     /* 1 */
+                                           0, 0, 128, 64};    /* 4 */
+    static const unsigned char scalar[] = {0x10, 4, 0x2a, 0}; /* s32, an empty layout */
+    struct rp_err err = RP_ERR_INIT;
+    struct rp_proto_writer w = {0};
+    struct rp_program *p;
+    struct rp_bytes bytes;
+    const unsigned char *at;
+    int found = 0;
+
+    UNUSED_STATE(state);
+    assert_ok(rp_hlo_text_parse(text, strlen(text), NULL, &p, &err), &err);
+    assert_ok(rp_hlo_proto_write(p, &w, &err), &err);
+    assert_ok(rp_proto_written(&w, &bytes, &err), &err);
+    for (at = bytes.at; (at = memmem(at, (size_t)(bytes.at + bytes.n - at), laid, sizeof laid));
+         at++)
+        found++;
+    assert_int_equal(found, 2); /* of the instruction and of the literal */
+    assert_non_null(memmem(bytes.at, bytes.n, values, sizeof values));
+    assert_non_null(memmem(bytes.at, bytes.n, scalar, sizeof scalar));
+    rp_proto_writer_release(&w);
+    rp_program_free(p);
+}
+
+/* The instructions come in the order they run in, as in text. */
+static void the_schedule_is_the_order(void **state)
+{
+    static const char text[] =
+        "HloModule m, is_scheduled=true\nENTRY e {\n p = f32[] parameter(0)\n a = f32[] negate(p)\n"
+        " b = f32[] exponential(p)\n ROOT r = f32[] add(a, b)\n}";
+    static const unsigned char pair[] = {0x81, 0x80, 0x80, 0x80, 0x10,
+                                         0x82, 0x80, 0x80, 0x80, 0x10};
+    struct rp_err err = RP_ERR_INIT;
+    struct rp_proto_writer w = {0};
+    struct rp_program *p, *again;
+    unsigned char *at, *last = NULL;
+    struct rp_bytes bytes;
+
+    UNUSED_STATE(state);
+    assert_ok(rp_hlo_text_parse(text, strlen(text), NULL, &p, &err), &err);
+    assert_ok(rp_hlo_proto_write(p, &w, &err), &err);
+    assert_ok(rp_proto_written(&w, &bytes, &err), &err);
+    for (at = w.bytes.at; (at = memmem(at, (size_t)(bytes.at + bytes.n - at), pair, sizeof pair));)
+        last = at++;
+    assert_non_null(last);
+    last[0] = 0x82; /* the second before the first, in the schedule only */
+    last[5] = 0x81;
+    assert_ok(rp_hlo_proto_parse(bytes.at, bytes.n, NULL, &again, &err), &err);
+    assert_int_equal(again->code.at[1], RP_OP_EXP);
+    assert_int_equal(again->code.at[2], RP_OP_NEGATE);
+    assert_true(hash_of(p) == hash_of(again));
+    rp_program_free(again);
+    last[5] = 0x82; /* no schedule: one of them twice */
+    assert_ok(rp_hlo_proto_parse(bytes.at, bytes.n, NULL, &again, &err), &err);
+    assert_int_equal(again->code.at[1], RP_OP_NEGATE);
+    rp_program_free(again);
+    rp_proto_writer_release(&w);
+    rp_program_free(p);
+}
+
 int test_hlo_proto(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(attributes_return),  cmocka_unit_test(constants_return),
-        cmocka_unit_test(wrappers_are_found), cmocka_unit_test(unknown_fields_are_kept),
-        cmocka_unit_test(donation_returns),
+        cmocka_unit_test(attributes_return),         cmocka_unit_test(constants_return),
+        cmocka_unit_test(wrappers_are_found),        cmocka_unit_test(unknown_fields_are_kept),
+        cmocka_unit_test(donation_returns),          cmocka_unit_test(constants_keep_the_layout),
+        cmocka_unit_test(the_schedule_is_the_order),
     };
 
     return cmocka_run_group_tests_name("hlo_proto", tests, NULL, NULL);

@@ -265,6 +265,34 @@ static void reads_logs(void **state)
     rp_import_release(&import);
 }
 
+/* XLA's canonical printing: bodies where they are called, and once more on their own. */
+static void computations_stand_where_they_are_called(void **state)
+{
+    static const char inside[] =
+        "HloModule m\n\nneg {\n  t0 = f32[2] parameter(0)\n  ROOT t1 = f32[2] negate(f32[2] t0)\n}\n\n"
+        "ENTRY main {\n  t0 = f32[2] parameter(0)\n  t1 = s32[] constant(0)\n"
+        "  t2 = f32[2] call(f32[2] t0), to_apply=\n  {\n    t0 = f32[2] parameter(0)\n"
+        "    ROOT t1 = f32[2] fusion(f32[2] t0), kind=kLoop, calls=\n    {\n"
+        "      t0 = f32[2] parameter(0)\n      ROOT t1 = f32[2] negate(f32[2] t0)\n    }\n  }\n"
+        "  ROOT t3 = f32[2] conditional(s32[] t1, f32[2] t2, f32[2] t2), branch_computations={\n  {\n"
+        "    ROOT t0 = f32[2] parameter(0)\n  },\n  {\n    t0 = f32[2] parameter(0)\n"
+        "    ROOT t1 = f32[2] negate(f32[2] t0)\n  }\n  }\n}\n";
+    static const char apart[] =
+        "HloModule m\nneg {\n a = f32[2] parameter(0)\n ROOT b = f32[2] negate(a)\n}\n"
+        "fuse {\n a = f32[2] parameter(0)\n ROOT b = f32[2] fusion(a), kind=kLoop, calls=neg\n}\n"
+        "same {\n ROOT a = f32[2] parameter(0)\n}\nother {\n a = f32[2] parameter(0)\n ROOT b = "
+        "f32[2] negate(a)\n}\nENTRY main {\n a = f32[2] parameter(0)\n i = s32[] constant(0)\n c = "
+        "f32[2] call(a), to_apply=fuse\n ROOT d = f32[2] conditional(i, c, c), "
+        "branch_computations={same, other}\n}\n";
+    struct rp_program *p = parse(inside), *q = parse(apart);
+
+    UNUSED_STATE(state);
+    assert_int_equal(p->computations.n, 5);
+    assert_true(hash_of(p) == hash_of(q));
+    rp_program_free(p);
+    rp_program_free(q);
+}
+
 int test_hlo_text(void)
 {
     const struct CMUnitTest tests[] = {
@@ -278,6 +306,7 @@ int test_hlo_text(void)
         cmocka_unit_test(short_and_long_async_agree),
         cmocka_unit_test(instructions_stand_in_operands),
         cmocka_unit_test(reads_what_stands_around_modules),
+        cmocka_unit_test(computations_stand_where_they_are_called),
     };
 
     return cmocka_run_group_tests_name("hlo_text", tests, NULL, NULL);

@@ -226,7 +226,7 @@ static void attributes_are_hlos(void **state)
         "  return %3 : tensor<5x3xf32>\n}\n",
         "HloModule m\nENTRY main {\n x = f32[2,6]{1,0} parameter(0)\n y = f32[6,2]{1,0} "
         "parameter(1)\n t = f32[2,6]{1,0} transpose(y), dimensions={1,0}\n c = f32[4,6]{1,0} "
-        "concatenate(x, t), dimensions={0}\n s = f32[4,3]{1,0} slice(c), slice={[0:4], [1:6:2]}\n z = "
+        "concatenate(x, t), dimensions={0}\n s = f32[4,3]{1,0} slice(c), slice={[0:4:1], [1:6:2]}\n z = "
         "f32[] constant(0)\n ROOT p = f32[5,3]{1,0} pad(s, z), padding=1_0x0_0\n}\n");
     same_as_hlo(
         "func.func public @main(%x: tensor<3x4x5xf32>, %y: tensor<3x5x6xf32>) -> tensor<3x4x6xf32> "
@@ -274,6 +274,89 @@ static void branches_are_hlos(void **state)
         "true_computation=a, false_computation=b\n}\n");
 }
 
+static uint64_t hash_of(const char *text)
+{
+    struct rp_err err = RP_ERR_INIT;
+    struct rp_arena arena = RP_ARENA_INIT;
+    struct rp_import import;
+    struct rp_hashes hashes;
+    uint64_t hash;
+
+    open_text(text, "stablehlo", &import);
+    assert_ok(rp_program_hash(import.program, &arena, &hashes, &err), &err);
+    hash = hashes.program;
+    rp_arena_release(&arena);
+    rp_import_release(&import);
+    return hash;
+}
+
+/* print_generic_op_form: everything in quotes, properties in <{}>, functions as regions. */
+static void both_forms_are_one(void **state)
+{
+    static const char pretty[] =
+        "module @jit_f {\n  func.func public @main(%arg0: tensor<4x6xf32>) -> tensor<4xf32> {\n"
+        "    %cst = stablehlo.constant dense<2.0> : tensor<f32>\n"
+        "    %0 = stablehlo.broadcast_in_dim %cst, dims = [] : (tensor<f32>) -> tensor<4x6xf32>\n"
+        "    %1 = call @\"<lambda>\"(%0) : (tensor<4x6xf32>) -> tensor<4x6xf32>\n"
+        "    %2 = stablehlo.slice %1 [0:4, 0:6:2] : (tensor<4x6xf32>) -> tensor<4x3xf32>\n"
+        "    %v, %i = chlo.top_k(%2, k = 1) : tensor<4x3xf32> -> (tensor<4x1xf32>, "
+        "tensor<4x1xi32>)\n"
+        "    %3 = stablehlo.reshape %v : (tensor<4x1xf32>) -> tensor<4xf32>\n"
+        "    %4 = stablehlo.custom_call @go(%3) {backend_config = \"\", mhlo.backend_config = {n = 5 "
+        ": i64}} : (tensor<4xf32>) -> tensor<4xf32>\n"
+        "    %5 = stablehlo.reduce_precision %4, format = e5m3 : tensor<4xf32>\n"
+        "    return %5 : tensor<4xf32>\n  }\n"
+        "  func.func private @\"<lambda>\"(%arg0: tensor<4x6xf32>) -> tensor<4x6xf32> {\n"
+        "    %0 = stablehlo.negate %arg0 : tensor<4x6xf32>\n    return %0 : tensor<4x6xf32>\n  }\n}\n";
+    static const char generic[] =
+        "#loc1 = loc(\"x\")\n\"builtin.module\"() <{sym_name = \"jit_f\"}> ({\n"
+        "  \"func.func\"() <{function_type = (tensor<4x6xf32>) -> tensor<4xf32>, sym_name = "
+        "\"main\", sym_visibility = \"public\"}> ({\n  ^bb0(%arg0: tensor<4x6xf32> loc(\"x\")):\n"
+        "    %0 = \"stablehlo.constant\"() <{value = dense<2.0> : tensor<f32>}> : () -> "
+        "tensor<f32> loc(#loc1)\n"
+        "    %1 = \"stablehlo.broadcast_in_dim\"(%0) <{broadcast_dimensions = array<i64>}> : "
+        "(tensor<f32>) -> tensor<4x6xf32>\n"
+        "    %2 = \"func.call\"(%1) <{callee = @\"<lambda>\"}> : (tensor<4x6xf32>) -> "
+        "tensor<4x6xf32>\n"
+        "    %3 = \"stablehlo.slice\"(%2) <{limit_indices = array<i64: 4, 6>, start_indices = "
+        "array<i64: 0, 0>, strides = array<i64: 1, 2>}> : (tensor<4x6xf32>) -> tensor<4x3xf32>\n"
+        "    %4:2 = \"chlo.top_k\"(%3) <{k = 1 : i64}> : (tensor<4x3xf32>) -> (tensor<4x1xf32>, "
+        "tensor<4x1xi32>)\n"
+        "    %5 = \"stablehlo.reshape\"(%4#0) : (tensor<4x1xf32>) -> tensor<4xf32>\n"
+        "    %6 = \"stablehlo.custom_call\"(%5) <{api_version = 1 : i32, backend_config = \"\", "
+        "call_target_name = \"go\", has_side_effect = false}> {mhlo.backend_config = {n = 5 : i64}} "
+        ": (tensor<4xf32>) -> tensor<4xf32>\n"
+        "    %7 = \"stablehlo.reduce_precision\"(%6) <{exponent_bits = 5 : i32, mantissa_bits = 3 : "
+        "i32}> : (tensor<4xf32>) -> tensor<4xf32>\n"
+        "    \"func.return\"(%7) : (tensor<4xf32>) -> ()\n  }) : () -> ()\n"
+        "  \"func.func\"() ({\n  ^bb0(%arg0: tensor<4x6xf32>):\n"
+        "    %0 = \"stablehlo.negate\"(%arg0) : (tensor<4x6xf32>) -> tensor<4x6xf32>\n"
+        "    \"func.return\"(%0) : (tensor<4x6xf32>) -> ()\n  }) {sym_name = \"<lambda>\"} : () -> "
+        "()\n}) {mhlo.num_partitions = 1 : i32} : () -> ()\n";
+
+    UNUSED_STATE(state);
+    assert_true(hash_of(pretty) == hash_of(generic));
+}
+
+/* shard_map: the region's arguments are named before it. */
+static void regions_with_named_arguments(void **state)
+{
+    static const char text[] =
+        "module @m {\n  sdy.mesh @mesh = <[\"x\"=4]>\n  func.func public @main(%arg0: "
+        "tensor<8xf32>) -> tensor<8xf32> {\n"
+        "    %0 = sdy.manual_computation(%arg0) in_shardings=[<@mesh, [{\"x\"}]>] "
+        "out_shardings=[<@mesh, [{\"x\"}]>] manual_axes={\"x\"} (%arg1: tensor<2xf32>) {\n"
+        "      %1 = stablehlo.negate %arg1 : tensor<2xf32>\n      sdy.return %1 : tensor<2xf32>\n"
+        "    } : (tensor<8xf32>) -> tensor<8xf32>\n    return %0 : tensor<8xf32>\n  }\n}\n";
+    struct rp_import import;
+
+    UNUSED_STATE(state);
+    open_text(text, "stablehlo", &import);
+    assert_int_equal(import.program->computations.n, 2);
+    assert_int_equal(import.program->computations.at[1].nparams, 1);
+    rp_import_release(&import);
+}
+
 static void refuses_damaged_regions(void **state)
 {
     UNUSED_STATE(state);
@@ -283,6 +366,10 @@ static void refuses_damaged_regions(void **state)
     refuse("module @m {\n func.func @main(%a: tensor<2xf32>) {\n  %0:2 = x.y %a : tensor<2xf32>, "
            "tensor<2xf32>\n  x.z %0#2\n }\n}",
            "there are 2 results only");
+    refuse("\"builtin.module\"() ({\n \"func.func\"() ({\n ^bb0:\n }) : () -> ()\n})\n",
+           "a function without a name");
+    refuse("\"builtin.module\"() <{sym_name = \"m\"}> ({\n \"func.func\"() <{sym_name = \"f\"}>",
+           "an operation without a region");
 }
 
 int test_stablehlo(void)
@@ -292,6 +379,7 @@ int test_stablehlo(void)
         cmocka_unit_test(two_reductions_at_once), cmocka_unit_test(loops_are_hlos),
         cmocka_unit_test(attributes_are_hlos),    cmocka_unit_test(branches_are_hlos),
         cmocka_unit_test(broadcasts_are_hlos),    cmocka_unit_test(refuses_damaged_regions),
+        cmocka_unit_test(both_forms_are_one),     cmocka_unit_test(regions_with_named_arguments),
     };
 
     return cmocka_run_group_tests_name("stablehlo", tests, NULL, NULL);

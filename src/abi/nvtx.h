@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RP_ABI_NVTX_H
+#define RP_ABI_NVTX_H
+/*
+ * What we use of NVTX 3: a program's copy of it loads the library that NVTX_INJECTION64_PATH names
+ * and calls InitializeInjectionNvtx2 with a function that gives tables. A module's table has one
+ * pointer a function, to the variable that the program calls through.
+ */
+#include <stddef.h>
+#include <stdint.h>
+
+typedef void (*rp_nvtx_function)(void);
+typedef const void *rp_nvtx_get_table(uint32_t id);
+
+enum { RP_NVTX_TABLE_CALLBACKS = 1 };
+enum rp_nvtx_module { RP_NVTX_CORE = 1, RP_NVTX_CORE2 = 5 };
+
+enum rp_nvtx_core {
+    RP_NVTX_MARK_EX = 1,
+    RP_NVTX_MARK_A,
+    RP_NVTX_MARK_W,
+    RP_NVTX_START_EX,
+    RP_NVTX_START_A,
+    RP_NVTX_START_W,
+    RP_NVTX_END,
+    RP_NVTX_PUSH_EX,
+    RP_NVTX_PUSH_A,
+    RP_NVTX_PUSH_W,
+    RP_NVTX_POP,
+    RP_NVTX_NAME_THREAD_A = 14,
+    RP_NVTX_NAME_THREAD_W
+};
+
+enum rp_nvtx_core2 {
+    RP_NVTX_DOMAIN_MARK_EX = 1,
+    RP_NVTX_DOMAIN_START_EX,
+    RP_NVTX_DOMAIN_END,
+    RP_NVTX_DOMAIN_PUSH_EX,
+    RP_NVTX_DOMAIN_POP,
+    RP_NVTX_REGISTER_STRING_A = 10,
+    RP_NVTX_REGISTER_STRING_W,
+    RP_NVTX_DOMAIN_CREATE_A,
+    RP_NVTX_DOMAIN_CREATE_W
+};
+
+struct rp_nvtx_callbacks {
+    size_t size;
+    int (*module_table)(uint32_t module, rp_nvtx_function ***table, unsigned *size);
+};
+
+enum { RP_NVTX_MESSAGE_ASCII = 1, RP_NVTX_MESSAGE_WIDE = 2, RP_NVTX_MESSAGE_REGISTERED = 3 };
+
+struct rp_nvtx_event {
+    uint16_t version, size;
+    uint32_t category;
+    int32_t color_type;
+    uint32_t color;
+    int32_t payload_type, reserved;
+    uint64_t payload;
+    int32_t message_type;
+    const void *message; /* text, wide text or registered string */
+};
+_Static_assert(offsetof(struct rp_nvtx_event, message) == 40, "the message is elsewhere");
+
+#define RP_NVTX_NO_LEVEL (-2) /* what push and pop answer where no tool counts levels */
+
+#endif

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RP_ABI_OPENCL_LAYER_H
+#define RP_ABI_OPENCL_LAYER_H
+/*
+ * What we use of OpenCL and of layers of its loaders. A layer gets the table of functions below it
+ * and answers with its own; tables grow at their end, so an entry is a place, and a shorter table
+ * is met as well as a longer one. Handles are pointers.
+ */
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+    RP_CL_LAYER_API_VERSION = 0x4240,
+    RP_CL_LAYER_NAME = 0x4241,
+    RP_CL_LAYER_API_VERSION_100 = 100,
+    RP_CL_INVALID_VALUE = -30,
+    RP_CL_DEVICE_NAME = 0x102b,
+    RP_CL_QUEUE_DEVICE = 0x1091,
+    RP_CL_QUEUE_PROPERTIES = 0x1093,
+    RP_CL_QUEUE_PROFILING = 2, /* a bit of the properties */
+    RP_CL_KERNEL_NAME = 0x1190,
+    RP_CL_KERNEL_REFERENCES = 0x1192,
+    RP_CL_TIME_QUEUED = 0x1280, /* then submitted, started, ended */
+    RP_CL_COMPLETE = 0
+};
+
+#define RP_CL_TABLE_MAX 256 /* entries; the largest known has 150 */
+
+typedef void rp_cl_event_callback(void *event, int32_t status, void *user);
+
+#define RP_CL_TAIL uint32_t nwaits, void *const *waits, void **event
+
+/* FUNCTION(name behind "cl", place in the table, result, parameters): those we only call. */
+#define RP_CL_QUERIES(FUNCTION)                                                                \
+    FUNCTION(GetDeviceInfo, 3, int32_t, (void *, uint32_t, size_t, void *, size_t *))          \
+    FUNCTION(GetCommandQueueInfo, 12, int32_t, (void *, uint32_t, size_t, void *, size_t *))   \
+    FUNCTION(GetKernelInfo, 39, int32_t, (void *, uint32_t, size_t, void *, size_t *))         \
+    FUNCTION(RetainEvent, 43, int32_t, (void *))                                               \
+    FUNCTION(ReleaseEvent, 44, int32_t, (void *))                                              \
+    FUNCTION(GetEventProfilingInfo, 45, int32_t, (void *, uint32_t, size_t, void *, size_t *)) \
+    FUNCTION(SetEventCallback, 81, int32_t, (void *, int32_t, rp_cl_event_callback *, void *))
+
+/* Those we stand in front of; COMMAND is one that gives an event. The names of parameters are ours:
+   `event` is passed on as `ev`.
+   COMMAND(name, place, kind, bytes, parameters, arguments) */
+#define RP_CL_COMMANDS(COMMAND)                                                                    \
+    COMMAND(EnqueueNDRangeKernel, 59, KERNEL, 0,                                                   \
+            (void *queue, void *kernel, uint32_t dims, const size_t *offset, const size_t *global, \
+             const size_t *local, RP_CL_TAIL),                                                     \
+            (queue, kernel, dims, offset, global, local, nwaits, waits, ev))                       \
+    COMMAND(EnqueueTask, 60, KERNEL, 0, (void *queue, void *kernel, RP_CL_TAIL),                   \
+            (queue, kernel, nwaits, waits, ev))                                                    \
+    COMMAND(EnqueueReadBuffer, 48, MEMCPY, size,                                                   \
+            (void *queue, void *buffer, uint32_t blocking, size_t offset, size_t size, void *to,   \
+             RP_CL_TAIL),                                                                          \
+            (queue, buffer, blocking, offset, size, to, nwaits, waits, ev))                        \
+    COMMAND(EnqueueWriteBuffer, 49, MEMCPY, size,                                                  \
+            (void *queue, void *buffer, uint32_t blocking, size_t offset, size_t size,             \
+             const void *from, RP_CL_TAIL),                                                        \
+            (queue, buffer, blocking, offset, size, from, nwaits, waits, ev))                      \
+    COMMAND(EnqueueCopyBuffer, 50, MEMCPY, size,                                                   \
+            (void *queue, void *from, void *to, size_t from_at, size_t to_at, size_t size,         \
+             RP_CL_TAIL),                                                                          \
+            (queue, from, to, from_at, to_at, size, nwaits, waits, ev))                            \
+    COMMAND(EnqueueFillBuffer, 102, MEMSET, size,                                                  \
+            (void *queue, void *buffer, const void *pattern, size_t pattern_size, size_t offset,   \
+             size_t size, RP_CL_TAIL),                                                             \
+            (queue, buffer, pattern, pattern_size, offset, size, nwaits, waits, ev))               \
+    COMMAND(EnqueueReadBufferRect, 86, MEMCPY, region[0] * region[1] * region[2],                  \
+            (void *queue, void *buffer, uint32_t blocking, const size_t *origin,                   \
+             const size_t *host_origin, const size_t *region, size_t row, size_t slice,            \
+             size_t host_row, size_t host_slice, void *to, RP_CL_TAIL),                            \
+            (queue, buffer, blocking, origin, host_origin, region, row, slice, host_row,           \
+             host_slice, to, nwaits, waits, ev))                                                   \
+    COMMAND(EnqueueWriteBufferRect, 87, MEMCPY, region[0] * region[1] * region[2],                 \
+            (void *queue, void *buffer, uint32_t blocking, const size_t *origin,                   \
+             const size_t *host_origin, const size_t *region, size_t row, size_t slice,            \
+             size_t host_row, size_t host_slice, const void *from, RP_CL_TAIL),                    \
+            (queue, buffer, blocking, origin, host_origin, region, row, slice, host_row,           \
+             host_slice, from, nwaits, waits, ev))                                                 \
+    COMMAND(EnqueueCopyBufferRect, 88, MEMCPY, region[0] * region[1] * region[2],                  \
+            (void *queue, void *from, void *to, const size_t *from_at, const size_t *to_at,        \
+             const size_t *region, size_t from_row, size_t from_slice, size_t to_row,              \
+             size_t to_slice, RP_CL_TAIL),                                                         \
+            (queue, from, to, from_at, to_at, region, from_row, from_slice, to_row, to_slice,      \
+             nwaits, waits, ev))                                                                   \
+    COMMAND(EnqueueReadImage, 51, MEMCPY, 0,                                                       \
+            (void *queue, void *image, uint32_t blocking, const size_t *origin,                    \
+             const size_t *region, size_t row, size_t slice, void *to, RP_CL_TAIL),                \
+            (queue, image, blocking, origin, region, row, slice, to, nwaits, waits, ev))           \
+    COMMAND(EnqueueWriteImage, 52, MEMCPY, 0,                                                      \
+            (void *queue, void *image, uint32_t blocking, const size_t *origin,                    \
+             const size_t *region, size_t row, size_t slice, const void *from, RP_CL_TAIL),        \
+            (queue, image, blocking, origin, region, row, slice, from, nwaits, waits, ev))         \
+    COMMAND(EnqueueCopyImage, 53, MEMCPY, 0,                                                       \
+            (void *queue, void *from, void *to, const size_t *from_at, const size_t *to_at,        \
+             const size_t *region, RP_CL_TAIL),                                                    \
+            (queue, from, to, from_at, to_at, region, nwaits, waits, ev))                          \
+    COMMAND(EnqueueCopyImageToBuffer, 54, MEMCPY, 0,                                               \
+            (void *queue, void *from, void *to, const size_t *origin, const size_t *region,        \
+             size_t offset, RP_CL_TAIL),                                                           \
+            (queue, from, to, origin, region, offset, nwaits, waits, ev))                          \
+    COMMAND(EnqueueCopyBufferToImage, 55, MEMCPY, 0,                                               \
+            (void *queue, void *from, void *to, size_t offset, const size_t *origin,               \
+             const size_t *region, RP_CL_TAIL),                                                    \
+            (queue, from, to, offset, origin, region, nwaits, waits, ev))                          \
+    COMMAND(EnqueueUnmapMemObject, 58, MEMCPY, 0,                                                  \
+            (void *queue, void *object, void *mapped, RP_CL_TAIL),                                 \
+            (queue, object, mapped, nwaits, waits, ev))                                            \
+    COMMAND(EnqueueMigrateMemObjects, 104, MEMCPY, 0,                                              \
+            (void *queue, uint32_t n, void *const *objects, uint64_t flags, RP_CL_TAIL),           \
+            (queue, n, objects, flags, nwaits, waits, ev))                                         \
+    COMMAND(EnqueueMarkerWithWaitList, 105, SYNC, 0, (void *queue, RP_CL_TAIL),                    \
+            (queue, nwaits, waits, ev))                                                            \
+    COMMAND(EnqueueBarrierWithWaitList, 106, SYNC, 0, (void *queue, RP_CL_TAIL),                   \
+            (queue, nwaits, waits, ev))                                                            \
+    COMMAND(EnqueueSVMMemcpy, 129, MEMCPY, size,                                                   \
+            (void *queue, uint32_t blocking, void *to, const void *from, size_t size, RP_CL_TAIL), \
+            (queue, blocking, to, from, size, nwaits, waits, ev))                                  \
+    COMMAND(EnqueueSVMMemFill, 130, MEMSET, size,                                                  \
+            (void *queue, void *to, const void *pattern, size_t pattern_size, size_t size,         \
+             RP_CL_TAIL),                                                                          \
+            (queue, to, pattern, pattern_size, size, nwaits, waits, ev))
+
+/* CALL(name, place, result, parameters, arguments): only their time on the host. */
+#define RP_CL_CALLS(CALL)                                                            \
+    CALL(WaitForEvents, 41, int32_t, (uint32_t n, void *const *events), (n, events)) \
+    CALL(Flush, 46, int32_t, (void *queue), (queue))                                 \
+    CALL(Finish, 47, int32_t, (void *queue), (queue))                                \
+    CALL(BuildProgram, 30, int32_t,                                                  \
+         (void *program, uint32_t n, void *const *devices, const char *options,      \
+          void (*done)(void *, void *), void *user),                                 \
+         (program, n, devices, options, done, user))
+
+/* OWN(name, place, result, parameters, arguments): each with a function of its own. */
+#define RP_CL_OWN(OWN)                                                                             \
+    OWN(CreateCommandQueue, 9, void *,                                                             \
+        (void *context, void *device, uint64_t properties, int32_t *code),                         \
+        (context, device, properties, code))                                                       \
+    OWN(CreateCommandQueueWithProperties, 123, void *,                                             \
+        (void *context, void *device, const uint64_t *properties, int32_t *code),                  \
+        (context, device, properties, code))                                                       \
+    OWN(SetKernelArg, 38, int32_t, (void *kernel, uint32_t index, size_t size, const void *value), \
+        (kernel, index, size, value))                                                              \
+    OWN(ReleaseKernel, 37, int32_t, (void *kernel), (kernel))                                      \
+    OWN(EnqueueMapBuffer, 56, void *,                                                              \
+        (void *queue, void *buffer, uint32_t blocking, uint64_t flags, size_t offset, size_t size, \
+         uint32_t nwaits, void *const *waits, void **event, int32_t *code),                        \
+        (queue, buffer, blocking, flags, offset, size, nwaits, waits, event, code))
+
+#endif

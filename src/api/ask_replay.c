@@ -1,0 +1,499 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* `replay`: run a captured program alone, on any engine, timed and checked. */
+#include "api/load_program.h"
+#include "api/question_row.h"
+#include "api/replay_engines.h"
+#include "api/replay_graph.h"
+#include "api/replay_profile.h"
+#include "api/replay_session.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- engines ---- */
+
+/* The first engine of the table that is there and compiles the program. */
+static enum rp_code choose(const struct rp_session *s, const struct rp_settings *settings,
+                           struct rp_session_run *run, struct rp_replay *root, struct rp_err *err)
+{
+    const char *given = rp_settings_text(settings, "engine");
+    const char *plugin = rp_settings_text(settings, "plugin");
+
+    if (plugin) {
+        root->choice = "--plugin names it";
+        root->engine = rp_arena_printf(s->arena, "pjrt:%s", plugin);
+        run->engine = &rp_engine_pjrt;
+        run->where = plugin;
+        return RP_OK;
+    }
+    if (given && strcmp(given, "auto") != 0) {
+        root->choice = "it was asked for";
+        root->engine = rp_arena_strdup(s->arena, given);
+        return rp_engine_find(given, &run->engine, &run->where, err);
+    }
+    run->engine = rp_engine_at(0);
+    root->engine = run->engine->name;
+    root->choice = "it needs nothing installed; --engine takes another";
+    return RP_OK;
+}
+
+/* Programs that our own engines do not know, once that is seen. */
+static void choose_again(const struct rp_session *s, const struct rp_settings *settings,
+                         struct rp_session_run *run, struct rp_replay *root)
+{
+    const struct rp_program *p = s->program.program;
+
+    if (rp_settings_has(settings, "plugin") ||
+        strcmp(rp_settings_text(settings, "engine"), "auto") != 0)
+        return;
+    if (s->graph && !p) {
+        run->engine = &rp_engine_tf;
+        root->choice =
+            rp_arena_printf(s->arena, "the others cannot run it: %s", s->graph->why.text);
+    } else if (p && !strcmp(p->language, "stablehlo")) {
+        run->engine = &rp_engine_pjrt;
+        root->choice = "the others know no StableHLO";
+    }
+    root->engine = run->engine->name;
+}
+
+/* ---- outputs ---- */
+
+static const char *place_text(struct rp_arena *arena, const struct rp_tensor *t, size_t at)
+{
+    int64_t index[RP_TENSOR_RANK];
+    char text[640];
+    size_t n = 1;
+
+    for (size_t k = t->rank; k-- > 0;) {
+        index[k] = (int64_t)at % t->dims[k];
+        at /= (size_t)t->dims[k];
+    }
+    text[0] = '[';
+    for (size_t k = 0; k < t->rank; k++)
+        n += (size_t)snprintf(text + n, sizeof text - n, "%s%lld", k ? "," : "",
+                              (long long)index[k]);
+    snprintf(text + n, sizeof text - n, "]");
+    return rp_arena_strdup(arena, text);
+}
+
+static enum rp_code describe(struct rp_arena *arena, const struct rp_tensor *t, size_t i,
+                             struct rp_replay_output *row, struct rp_err *err)
+{
+    char text[512];
+
+    row->index = (int64_t)i;
+    row->elements = (int64_t)t->n;
+    row->dtype = rp_elem_name(t->elem);
+    row->nshape = t->rank;
+    row->shape = RP_ARENA_NEW(arena, int64_t, t->rank + 1);
+    row->max_abs = row->max_rel = (double)NAN;
+    row->wrong = RP_ABSENT_I64;
+    row->ok = true;
+    rp_tensor_shape_text(t, text, sizeof text);
+    row->shown = rp_arena_strdup(arena, text + strcspn(text, "["));
+    if (!row->shape || !row->shown)
+        return rp_err_nomem(err, "describing outputs");
+    memcpy(row->shape, t->dims, t->rank * sizeof *t->dims);
+    return RP_OK;
+}
+
+static void judge(struct rp_arena *arena, const struct rp_tensor *got, const struct rp_tensor *want,
+                  const struct rp_tolerance *tolerance, struct rp_replay_output *row)
+{
+    struct rp_comparison c;
+
+    rp_compare(got, want, tolerance, &c);
+    row->ok = c.ok;
+    row->max_abs = c.max_abs;
+    row->max_rel = c.max_rel;
+    row->wrong = (int64_t)c.wrong;
+    row->reason = c.reason;
+    row->worst = RP_ARENA_NEW(arena, struct rp_replay_worst, c.nworst + 1);
+    for (size_t i = 0; row->worst && i < c.nworst; i++, row->nworst++) {
+        row->worst[i].index = place_text(arena, got, c.worst[i].at);
+        row->worst[i].got = c.worst[i].got;
+        row->worst[i].want = c.worst[i].want;
+    }
+}
+
+static enum rp_code tolerance_of(const struct rp_settings *settings, struct rp_tolerance *t,
+                                 struct rp_err *err)
+{
+    const char *names[2] = {"atol", "rtol"};
+    double values[2] = {-1, -1};
+
+    for (size_t i = 0; i < 2; i++) {
+        const char *text = rp_settings_text(settings, names[i]);
+        char *end;
+
+        if (!text)
+            continue;
+        values[i] = strtod(text, &end);
+        if (*end || end == text || !(values[i] >= 0))
+            return rp_err_set(err, RP_USAGE, "--%s takes a number such as 1e-3, not '%s'", names[i],
+                              text);
+    }
+    t->absolute = values[0];
+    t->relative = values[1];
+    t->ulp = rp_settings_has(settings, "ulp") ? rp_settings_int(settings, "ulp") : -1;
+    t->nan_differs = rp_settings_flag(settings, "nan-differs");
+    return RP_OK;
+}
+
+/* ---- checking ---- */
+
+static enum rp_code compare_all(const struct rp_session *s, const struct rp_settings *settings,
+                                const struct rp_session_run *run, struct rp_tensor *const *want,
+                                struct rp_result *result, struct rp_err *err)
+{
+    struct rp_replay *root = result->root;
+    struct rp_tolerance tolerance;
+
+    (void)s;
+    RP_TRY(tolerance_of(settings, &tolerance, err));
+    for (size_t i = 0; i < run->noutputs; i++) {
+        judge(&result->arena, run->outputs[i], want[i], &tolerance, &root->outputs[i]);
+        root->ok &= root->outputs[i].ok;
+    }
+    result->answer = root->ok ? 0 : RP_ANSWER_NO;
+    return RP_OK;
+}
+
+static enum rp_code check_engine(const struct rp_session *s, const struct rp_settings *settings,
+                                 const char *name, const struct rp_session_run *run,
+                                 struct rp_result *result, struct rp_err *err)
+{
+    struct rp_session_run other = {.options = run->options};
+    struct rp_replay *root = result->root;
+    enum rp_code code;
+
+    RP_TRY(rp_engine_find(name, &other.engine, &other.where, err));
+    root->checked = rp_arena_printf(&result->arena, "engine %s", name);
+    other.options.profile = false;
+    code = rp_session_execute(s, &other, err);
+    if (code == RP_OK && other.noutputs != run->noutputs)
+        code = rp_err_set(err, RP_FORMAT, "engine '%s' gives %zu outputs instead of %zu", name,
+                          other.noutputs, run->noutputs);
+    if (code == RP_OK)
+        code = compare_all(s, settings, run, other.outputs, result, err);
+    rp_session_run_release(&other);
+    return code;
+}
+
+static enum rp_code check_expected(const struct rp_session *s, const struct rp_settings *settings,
+                                   const struct rp_session_run *run, struct rp_result *result,
+                                   struct rp_err *err)
+{
+    struct rp_tensor **want = calloc(run->noutputs + 1, sizeof(struct rp_tensor *));
+    struct rp_replay *root = result->root;
+    enum rp_code code;
+
+    if (!want)
+        return rp_err_nomem(err, "comparing");
+    root->checked = rp_settings_has(settings, "expect")
+                        ? rp_arena_strdup(&result->arena, rp_settings_text(settings, "expect"))
+                        : "the recorded result";
+    code = rp_session_expected(s, want, run->noutputs, err);
+    if (code == RP_OK)
+        code = compare_all(s, settings, run, want, result, err);
+    for (size_t i = 0; i < run->noutputs; i++)
+        rp_tensor_drop(want[i]);
+    free(want);
+    return code;
+}
+
+static enum rp_code check(const struct rp_session *s, const struct rp_settings *settings,
+                          const struct rp_session_run *run, struct rp_result *result,
+                          struct rp_err *err)
+{
+    const char *how = rp_settings_text(settings, "check");
+
+    if (how && !strncmp(how, "engine:", 7))
+        return check_engine(s, settings, how + 7, run, result, err);
+    if (how && strcmp(how, "expected") != 0 && strcmp(how, "none") != 0)
+        return rp_err_set(err, RP_USAGE, "--check takes 'expected', 'none' or 'engine:NAME'");
+    if (how ? !strcmp(how, "expected")
+            : rp_settings_has(settings, "expect") || s->snapshot.results.n)
+        return check_expected(s, settings, run, result, err);
+    return RP_OK;
+}
+
+/* ---- the answer ---- */
+
+static int by_time(const void *a, const void *b)
+{
+    const struct rp_replay_op *x = a, *y = b;
+
+    return (x->total_ns < y->total_ns) - (x->total_ns > y->total_ns);
+}
+
+static enum rp_code instructions(const struct rp_session_run *run, int64_t most,
+                                 struct rp_result *result, struct rp_err *err)
+{
+    struct rp_replay *root = result->root;
+    const struct rp_op_time *times;
+    double all = (double)run->times.first_ns;
+    size_t n;
+
+    if (run->exe->engine->profile)
+        return rp_replay_profile(run, most, result, err);
+    if (!run->exe->engine->times)
+        return rp_err_set(err, RP_UNSUPPORTED, "engine '%s' keeps no times of instructions",
+                          run->exe->engine->name);
+    times = run->exe->engine->times(run->exe, &n);
+    root->instructions = RP_ARENA_NEW(&result->arena, struct rp_replay_op, n + 1);
+    if (!root->instructions)
+        return rp_err_nomem(err, "listing instructions");
+    for (size_t i = 0; i < run->times.runs.n; i++)
+        all += (double)run->times.runs.at[i];
+    for (size_t i = 0; i < n; i++)
+        root->instructions[i] = (struct rp_replay_op){
+            rp_arena_strdup(&result->arena, times[i].name), times[i].opcode,
+            (int64_t)times[i].calls, times[i].total_ns, (double)times[i].total_ns / all};
+    qsort(root->instructions, n, sizeof *root->instructions, by_time);
+    root->ninstructions = (int64_t)n > most ? (size_t)most : n;
+    return RP_OK;
+}
+
+static void put_times(const struct rp_session_run *run, struct rp_replay *root)
+{
+    const struct rp_timing *t = &run->times;
+
+    root->compile_ns = run->compile_ns;
+    root->upload_ns = run->upload_ns;
+    root->first_ns = t->first_ns;
+    root->run_ns = (struct rp_replay_times){
+        t->min_ns,  t->p50_ns, t->p90_ns,  t->p99_ns,     t->max_ns,
+        t->mean_ns, t->low_ns, t->high_ns, (int64_t)t->n, (int64_t)t->warmups};
+}
+
+static enum rp_code save(const struct rp_session_run *run, const char *path, struct rp_err *err)
+{
+    struct rp_arena arena = RP_ARENA_INIT;
+    struct rp_array *list = RP_ARENA_NEW(&arena, struct rp_array, run->noutputs + 1);
+    size_t each = run->exe->noutputs;
+    enum rp_code code = list ? RP_OK : rp_err_nomem(err, "saving outputs");
+
+    for (size_t i = 0; code == RP_OK && i < run->noutputs; i++) {
+        list[i].value = run->outputs[i];
+        list[i].name = run->exe->partitions > 1
+                           ? rp_arena_printf(&arena, "p%zu_out%zu", i / each, i % each)
+                           : rp_arena_printf(&arena, "out%zu", i);
+        if (!list[i].name)
+            code = rp_err_nomem(err, "saving outputs");
+    }
+    if (code == RP_OK)
+        code = rp_arrays_write(path, list, run->noutputs, err);
+    rp_arena_release(&arena);
+    return code;
+}
+
+static enum rp_code report(const struct rp_session *s, const struct rp_settings *settings,
+                           const struct rp_session_run *run, struct rp_result *result,
+                           struct rp_err *err)
+{
+    struct rp_replay *root = result->root;
+    const char *to = rp_settings_text(settings, "save");
+
+    put_times(run, root);
+    root->outputs = RP_ARENA_NEW(&result->arena, struct rp_replay_output, run->noutputs + 1);
+    if (!root->outputs)
+        return rp_err_nomem(err, "describing outputs");
+    for (size_t i = 0; i < run->noutputs; i++)
+        RP_TRY(describe(&result->arena, run->outputs[i], i, &root->outputs[i], err));
+    root->noutputs = run->noutputs;
+    root->ok = true;
+    if (to)
+        RP_TRY(save(run, to, err));
+    RP_TRY(check(s, settings, run, result, err));
+    if (run->options.profile)
+        return instructions(run, rp_settings_int(settings, "profile"), result, err);
+    return RP_OK;
+}
+
+/* Texts for the plugin's client, one an option. */
+static enum rp_code plugin_options(struct rp_arena *arena, const struct rp_settings *settings,
+                                   struct rp_session_run *run, struct rp_err *err)
+{
+    const char **list;
+    size_t n = 0;
+
+    while (rp_settings_nth(settings, "plugin-option", n))
+        n++;
+    list = RP_ARENA_NEW(arena, const char *, n + 1);
+    if (!list)
+        return rp_err_nomem(err, "reading options");
+    for (size_t i = 0; i < n; i++)
+        list[i] = rp_settings_nth(settings, "plugin-option", i);
+    run->options.plugin_options = list;
+    run->options.nplugin_options = n;
+    return RP_OK;
+}
+
+static enum rp_code run_options(struct rp_ctx *ctx, struct rp_arena *arena,
+                                const struct rp_settings *settings, struct rp_session_run *run,
+                                struct rp_err *err)
+{
+    int64_t warmup = rp_settings_has(settings, "warmup") ? rp_settings_int(settings, "warmup") : -1;
+
+    run->timed = true;
+    run->timing = (struct rp_timing_options){.iterations = rp_settings_int(settings, "iters"),
+                                             .time_ns = rp_settings_int(settings, "time"),
+                                             .warmup = warmup,
+                                             .cold = rp_settings_flag(settings, "cold")};
+    run->options.threads = rp_pool_threads(ctx->pool);
+    run->options.profile = rp_settings_has(settings, "profile");
+    run->options.in_process = rp_settings_flag(settings, "in-process");
+    RP_TRY(plugin_options(arena, settings, run, err));
+    if (run->timing.iterations && !rp_settings_has(settings, "time"))
+        run->timing.time_ns = 0; /* as many as were asked for, however long they take */
+    if (run->timing.iterations < 0 || run->timing.time_ns < 0)
+        return rp_err_set(err, RP_USAGE, "--iters and --time are not negative");
+    if (rp_settings_int(settings, "partitions") < 0 ||
+        rp_settings_int(settings, "partitions") > 4096)
+        return rp_err_set(err, RP_USAGE, "--partitions is 1 to 4096");
+    return RP_OK;
+}
+
+static enum rp_code replay(struct rp_ctx *ctx, struct rp_session *s,
+                           const struct rp_settings *settings, struct rp_result *result,
+                           struct rp_err *err)
+{
+    struct rp_session_options options = {.inputs = rp_settings_text(settings, "inputs"),
+                                         .expect = rp_settings_text(settings, "expect"),
+                                         .seed = (uint64_t)rp_settings_int(settings, "seed"),
+                                         .partitions = rp_settings_int(settings, "partitions")};
+    struct rp_replay *root = result->root;
+    struct rp_session_run run = {0};
+    enum rp_code code;
+
+    RP_TRY(run_options(ctx, s->arena, settings, &run, err));
+    RP_TRY(choose(s, settings, &run, root, err));
+    RP_TRY(rp_session_inputs(s, &options, root, err));
+    choose_again(s, settings, &run, root);
+    code = rp_session_execute(s, &run, err);
+    if (code == RP_OK && s->graph)
+        rp_replay_graph_outputs(s, run.outputs, run.noutputs);
+    if (code == RP_OK)
+        code = report(s, settings, &run, result, err);
+    else if (code == RP_FORMAT || code == RP_UNSUPPORTED || code == RP_LIMIT)
+        code = rp_err_prefix(err, code, "'%s'", s->file);
+    rp_session_run_release(&run);
+    return code;
+}
+
+/* BladeDISC's two files. */
+static enum rp_code run_pair(struct rp_ctx *ctx, const struct rp_dataset *dataset,
+                             const struct rp_settings *settings, struct rp_result *result,
+                             struct rp_err *err)
+{
+    const char *program = rp_settings_text(settings, "program");
+    const char *data = rp_settings_text(settings, "data");
+    struct rp_session s = {.arena = &result->arena};
+    struct rp_replay *root = result->root;
+    enum rp_code code;
+
+    if (!program || !data || dataset)
+        return rp_err_set(err, RP_USAGE,
+                          "BladeDISC's pair is -p X.input and -d X.tar, both, and no other file");
+    s.file = root->program = rp_arena_strdup(&result->arena, program);
+    root->format = "blade";
+    s.program = (struct rp_engine_program){.name = root->program, .format = root->format};
+    code = rp_replay_open_blade(&s, program, data, err);
+    if (code == RP_OK)
+        code = replay(ctx, &s, settings, result, err);
+    rp_session_release(&s);
+    return code;
+}
+
+static enum rp_code run(struct rp_ctx *ctx, const struct rp_dataset *dataset,
+                        const struct rp_settings *settings, struct rp_result *result,
+                        struct rp_err *err)
+{
+    struct rp_session s = {.arena = &result->arena};
+    struct rp_replay *root = result->root;
+    enum rp_code code;
+
+    if (!strcmp(rp_settings_text(settings, "action"), "engines"))
+        return rp_replay_list_engines(settings, result, err);
+    if (rp_settings_has(settings, "program") || rp_settings_has(settings, "data"))
+        return run_pair(ctx, dataset, settings, result, err);
+    if (!dataset)
+        return rp_err_set(err, RP_USAGE, "'replay' needs a program");
+    if (rp_dataset_count(dataset) != 1)
+        return rp_err_set(err, RP_USAGE, "'replay' runs one program, not %zu files",
+                          rp_dataset_count(dataset));
+    s.file = rp_dataset_borrow_name(dataset, 0);
+    RP_TRY(rp_load_program(dataset, 0, &s.import, err));
+    root->program = rp_arena_strdup(&result->arena, s.file);
+    root->format = s.import.format->name;
+    s.program = (struct rp_engine_program){
+        .program = s.import.program, .name = root->program, .format = root->format};
+    code = s.import.input ? rp_input_slurp(s.import.input, &s.program.bytes, &s.program.nbytes, err)
+                          : RP_OK;
+    if (code == RP_OK && rp_replay_is_graph(&s))
+        code = rp_replay_open_graph(&s, settings, err);
+    if (code == RP_OK)
+        code = replay(ctx, &s, settings, result, err);
+    rp_session_release(&s);
+    return code;
+}
+
+static const struct rp_option options[] = {
+    {"action", 0, RP_OPT_CHOICE, "run|engines", "run",
+     "what to do; may stand as the first word instead", 0},
+    {"engine", 'e', RP_OPT_TEXT, "NAME", "auto", "what runs it; 'replay engines' lists them", 0},
+    {"program", 'p', RP_OPT_PATH, "FILE", NULL, "of BladeDISC's pair: the .input", 0},
+    {"data", 'd', RP_OPT_PATH, "FILE", NULL, "of BladeDISC's pair: the .tar", 0},
+    {"fetch", 0, RP_OPT_TEXT, "TENSOR", NULL, "of a TensorFlow graph: an output, such as 'loss:0'",
+     RP_OPT_REPEAT},
+    {"inputs", 'i', RP_OPT_PATH, "FILE", NULL, "arrays in0, in1 ... in an .npz, or one .npy", 0},
+    {"seed", 0, RP_OPT_INT, "N", "0", "of synthetic inputs", 0},
+    {"expect", 0, RP_OPT_PATH, "FILE", NULL, "arrays out0, out1 ... that must come out", 0},
+    {"check", 0, RP_OPT_TEXT, "HOW", NULL,
+     "compare with 'expected' or with 'engine:NAME'; 'none': do not", 0},
+    {"atol", 0, RP_OPT_TEXT, "X", NULL, "absolute tolerance; by the type where it is not given", 0},
+    {"rtol", 0, RP_OPT_TEXT, "X", NULL, "relative tolerance; by the type where it is not given", 0},
+    {"ulp", 0, RP_OPT_INT, "N", NULL, "elements so many steps of their type apart are right", 0},
+    {"nan-differs", 0, RP_OPT_FLAG, NULL, NULL, "count NaN as wrong even where NaN is expected", 0},
+    {"save", 0, RP_OPT_PATH, "FILE", NULL, "write the outputs as .npz", 0},
+    {"iters", 'n', RP_OPT_INT, "N", "0", "how many runs count; 0: as many as --time allows", 0},
+    {"time", 0, RP_OPT_DURATION, "T", "1s", "for how long to run", 0},
+    {"warmup", 0, RP_OPT_INT, "N", NULL, "runs before those; until times are stable", 0},
+    {"cold", 0, RP_OPT_FLAG, NULL, NULL, "empty the caches before each run", 0},
+    {"profile", 0, RP_OPT_INT, "N", NULL, "also show the N instructions that take longest", 0},
+    {"partitions", 0, RP_OPT_INT, "N", "0", "run so many; 0: as many as the program says", 0},
+    {"plugin", 0, RP_OPT_PATH, "FILE", NULL, "a PJRT plugin: the same as --engine pjrt:FILE", 0},
+    {"plugin-option", 0, RP_OPT_TEXT, "NAME=VALUE", NULL,
+     "for the plugin's client, such as memory_fraction=0.5", RP_OPT_REPEAT},
+    {"in-process", 0, RP_OPT_FLAG, NULL, NULL,
+     "load the library of an engine into this process, not into a child of it", 0},
+    {"install", 0, RP_OPT_FLAG, NULL, NULL,
+     "with 'engines': fetch --package from PyPI into a folder of our own", 0},
+    {"package", 0, RP_OPT_CHOICE, "xla-cpu-pjrt|tensorflow-cpu", "xla-cpu-pjrt",
+     "what --install fetches", 0},
+    RP_OPTION_END};
+
+const struct rp_question_row rp_ask_replay = {
+    .question = {.name = "replay",
+                 .group = "programs",
+                 .summary = "run a captured program alone, timed and checked",
+                 .details =
+                     "HLO as text or protobuf, before or after optimisation, and XLA's snapshots. "
+                     "Inputs are those that the file recorded, an .npz, or synthetic ones. "
+                     "Compiling, uploading, the first run and steady runs are timed apart. "
+                     "Exit status 1: an output is wrong.",
+                 .examples =
+                     "reprise replay module.hlo_unoptimized_snapshot.pb\twith its recorded "
+                     "inputs\n"
+                     "reprise replay module.txt --inputs io.npz --expect io.npz\tand check\n"
+                     "reprise replay module.txt --check engine:ref\tcompare two engines\n"
+                     "reprise replay module.txt --profile 10\twhere the time goes\n"
+                     "reprise replay engines\twhat can run programs here\n",
+                 .accepts = RP_ACCEPTS_PROGRAMS | RP_ACCEPTS_NONE_TOO,
+                 .options = options,
+                 .type = &rp_replay_type},
+    .run = run};

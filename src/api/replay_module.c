@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What an engine that is a compiler of others is given. A protobuf goes as it stands in the file,
+ * so that nothing is lost that our model does not know; text is written as a module first;
+ * StableHLO stays the text it is.
+ */
+#include "api/replay_module.h"
+
+#include "api/replay_graph.h"
+#include "formats/programs.h"
+
+#include <string.h>
+
+enum rp_code rp_replay_module(const struct rp_session *s, const struct rp_engine *engine,
+                              struct rp_proto_writer *made, struct rp_engine_program *out,
+                              struct rp_err *err)
+{
+    const struct rp_program *p = s->program.program;
+    struct rp_bytes bytes = {0};
+
+    *out = s->program;
+    if (s->graph && engine == &rp_engine_tf) {
+        out->module = s->graph->graph.at;
+        out->nmodule = s->graph->graph.n;
+        out->feeds = s->graph->feeds;
+        out->fetches = s->graph->fetches;
+        out->nfeeds = s->graph->nfeeds;
+        out->nfetches = s->graph->nfetches;
+        out->saved_folder = s->graph->saved_folder;
+        return RP_OK;
+    }
+    if (s->graph && !p) {
+        if (err)
+            *err = s->graph->why;
+        return s->graph->why.code;
+    }
+    if (!engine->wants_module && p && !strcmp(p->language, "stablehlo"))
+        return rp_err_set(err, RP_UNSUPPORTED,
+                          "StableHLO runs on the engine pjrt only ('reprise replay engines')");
+    if (!engine->wants_module || out->module || !p || strcmp(p->language, "hlo") != 0)
+        return RP_OK;
+    if (s->graph || strcmp(out->format, "hlo-proto") != 0 ||
+        !rp_hlo_proto_module(out->bytes, out->nbytes, &bytes)) {
+        RP_TRY(rp_hlo_module_write(p, made, err));
+        RP_TRY(rp_proto_written(made, &bytes, err));
+    }
+    out->module = bytes.at;
+    out->nmodule = bytes.n;
+    return RP_OK;
+}

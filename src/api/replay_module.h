@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RP_API_REPLAY_MODULE_H
+#define RP_API_REPLAY_MODULE_H
+/* The program of a replay in the wire form that an engine takes (engines.h, wants_module). */
+#include "api/replay_session.h"
+#include "io/proto_write.h"
+
+/* *out is the session's program with its module filled in; what had to be made is in `made`, which
+   the caller releases when the engine is done with it. */
+enum rp_code rp_replay_module(const struct rp_session *s, const struct rp_engine *engine,
+                              struct rp_proto_writer *made, struct rp_engine_program *out,
+                              struct rp_err *err);
+
+#endif

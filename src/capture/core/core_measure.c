@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What an event costs on this machine: two thousand of them are written when the process begins to
+ * record, on the helper's thread, and the mean goes into the headers of packets.
+ */
+#include "capture/core/core_state.h"
+
+#include <sys/mman.h>
+
+/* Writes into memory that no file stands behind, on the helper's thread. */
+void rp_core_measure(void)
+{
+    enum { PAIRS = 1000, ROOM = 64 << 10 };
+    struct rp_core_stream *saved = rp_core_self, *s;
+    struct rp_ctf_clock before, after;
+    uint8_t *memory;
+
+    memory =
+        mmap(NULL, sizeof *s + ROOM, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED)
+        return;
+    s = (struct rp_core_stream *)(void *)memory;
+    s->chunk.base = memory + sizeof *s;
+    s->at = s->chunk.base + sizeof(struct rp_ctf_packet);
+    s->end = s->chunk.base + ROOM;
+    s->packet = 1;
+    s->instance = (uint64_t)atomic_load(&rp_core.page->image) << 32;
+    s->retry_at = UINT64_MAX; /* no file, whatever happens */
+    rp_core_self = s;
+    before = rp_core_clock_triple();
+    for (int i = 0; i < PAIRS; i++) {
+        rp_core_table.range_begin("measured");
+        rp_core_table.range_end();
+    }
+    after = rp_core_clock_triple();
+    rp_core_self = saved;
+    munmap(memory, sizeof *s + ROOM);
+    rp_core.cost_ps = (uint32_t)((after.monotonic_ns - before.monotonic_ns) * 1000 / (2 * PAIRS));
+}

@@ -1,0 +1,306 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The cuda library. The driver loads it at cuInit (CUDA_INJECTION64_PATH) and calls
+ * InitializeInjection; nothing of CUDA may be called there, CUPTI may. We subscribe first: whoever
+ * subscribes has CUPTI for itself, and a second profiler that does not ask takes the first one's
+ * buffers away. Where somebody else has it, the rest of the recording goes on without the device.
+ *
+ * It also stands in LD_PRELOAD, for one reason: the wrappers of cuptiSubscribe below see another
+ * profiler of the process (torch.profiler) ask, so that it can be said why it gets nothing.
+ *
+ * Options (`record --set`):
+ *   cuda.graph=graph|node   a CUDA graph is one record (default), or one for each of its nodes
+ *   cuda.calls=usual|all|none  calls of the runtime and launches of the driver, without queries
+ * that only poll (default); all of both; none cuda.sync=on|off        waits and events (default on)
+ */
+#include "capture/cuda/cuda.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#define EXPORT __attribute__((visibility("default")))
+
+struct rp_cuda rp_cuda;
+
+/* -------------------------------------------------------------------------- callbacks */
+
+static uint64_t timestamp(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
+static void on_callback(void *user, int domain, uint32_t id, const void *data)
+{
+    (void)user;
+    (void)data;
+    if (domain == RP_CUPTI_DOMAIN_RESOURCE && id == RP_CUPTI_CONTEXT_CREATED)
+        atomic_fetch_add(&rp_cuda.contexts, 1);
+    else if (domain == RP_CUPTI_DOMAIN_STATE)
+        rp_cuda.cap->warn(
+            "CUPTI met an error it cannot go on from: kernels are no longer recorded");
+}
+
+/* -------------------------------------------------------------------------- what is recorded */
+
+static bool option_is(const char *key, const char *value)
+{
+    const char *text = rp_cuda.cap->option(key);
+
+    return text && !strcmp(text, value);
+}
+
+static void set_attribute(int attribute, size_t value, size_t size)
+{
+    if (rp_cuda.cupti.set_attribute)
+        rp_cuda.cupti.set_attribute(attribute, &size, &value);
+}
+
+/* Launches, copies and waits: what the runtime does not show where a library calls the driver. */
+static void enable_driver_launches(void)
+{
+    static const uint16_t ids[] = {
+        307 /* cuLaunchKernel */,
+        442 /* _ptsz */,
+        652 /* cuLaunchKernelEx */,
+        653 /* _ptsz */,
+        514 /* cuGraphLaunch */,
+        515 /* _ptsz */,
+        477 /* cuLaunchCooperativeKernel */,
+        478 /* _ptsz */,
+    };
+
+    if (!rp_cuda.cupti.enable_driver)
+        return;
+    for (size_t i = 0; i < sizeof ids / sizeof ids[0]; i++)
+        rp_cuda.cupti.enable_driver(ids[i], 1);
+}
+
+static void enable_calls(void)
+{
+    /* cudaGetDevice, cudaGetLastError, cudaPeekAtLastError, cudaEventQuery: asked all the time */
+    static const uint16_t queries[] = {17, 10, 11, 138};
+
+    if (option_is("cuda.calls", "none"))
+        return;
+    rp_cuda.cupti.enable(RP_CUPTI_RUNTIME);
+    if (option_is("cuda.calls", "all")) {
+        rp_cuda.cupti.enable(RP_CUPTI_DRIVER);
+        return;
+    }
+    for (size_t i = 0; rp_cuda.cupti.enable_runtime && i < sizeof queries / sizeof queries[0]; i++)
+        rp_cuda.cupti.enable_runtime(queries[i], 0);
+    enable_driver_launches();
+}
+
+static void enable_records(void)
+{
+    static const uint8_t kinds[] = {RP_CUPTI_DEVICE,
+                                    RP_CUPTI_CONTEXT,
+                                    RP_CUPTI_MEMCPY,
+                                    RP_CUPTI_MEMCPY2,
+                                    RP_CUPTI_MEMSET,
+                                    RP_CUPTI_OVERHEAD,
+                                    RP_CUPTI_EXTERNAL_CORRELATION};
+    char text[160];
+    int code;
+
+    code = rp_cuda.cupti.enable(RP_CUPTI_CONCURRENT_KERNEL);
+    if (code) {
+        snprintf(text, sizeof text, "CUPTI gives no kernels: %s", rp_cuda_error(code));
+        rp_cuda.cap->warn(text);
+    }
+    for (size_t i = 0; i < sizeof kinds; i++)
+        rp_cuda.cupti.enable(kinds[i]);
+    if (!option_is("cuda.graph", "node"))
+        rp_cuda.cupti.enable(RP_CUPTI_GRAPH_TRACE);
+    if (!option_is("cuda.sync", "off")) {
+        if (rp_cuda.cupti.all_syncs)
+            rp_cuda.cupti.all_syncs(0); /* not those that only poll */
+        rp_cuda.cupti.enable(RP_CUPTI_SYNCHRONIZATION);
+        rp_cuda.cupti.enable(RP_CUPTI_CUDA_EVENT);
+    }
+    enable_calls();
+}
+
+/* -------------------------------------------------------------------------- subscribing */
+
+/* Who has CUPTI, where that can be known. */
+static void name_owner(char *to, size_t size)
+{
+    char old[128] = "";
+    struct rp_cupti_subscriber_params params = {.size = RP_CUPTI_SUBSCRIBER_PARAMS_SIZE,
+                                                .name = "reprise",
+                                                .old_name = old,
+                                                .old_name_size = sizeof old};
+    const char *nsys = getenv("NSYS_PROFILING_SESSION_ID");
+    void *subscriber;
+
+    if (rp_cuda.cupti.subscribe2 &&
+        !rp_cuda.cupti.subscribe2(&subscriber, on_callback, NULL, &params))
+        rp_cuda.cupti.unsubscribe(subscriber);
+    old[sizeof old - 1] = '\0';
+    snprintf(to, size, "%s", old[0] ? old : nsys ? "Nsight Systems" : "another profiler");
+}
+
+static bool subscribe(void)
+{
+    char owner[160], text[400];
+    int code = rp_cuda.cupti.subscribe(&rp_cuda.subscriber, on_callback, NULL);
+
+    if (!code)
+        return true;
+    if (code == RP_CUPTI_MULTIPLE_SUBSCRIBERS) {
+        name_owner(owner, sizeof owner);
+        snprintf(text, sizeof text,
+                 "%s has CUPTI already: no kernels, copies and CUDA calls in this recording (run "
+                 "one profiler at a time)",
+                 owner);
+        rp_cuda.cap->fact("cuda.refused", owner);
+    } else {
+        snprintf(text, sizeof text, "CUPTI cannot be used: %s (%d); going on without kernels",
+                 rp_cuda_error(code), code);
+        rp_cuda.cap->fact("cuda.refused", rp_cuda_error(code));
+    }
+    rp_cuda.cap->warn(text);
+    return false;
+}
+
+static void tell_counts(void)
+{
+    static const struct {
+        const char *key;
+        _Atomic uint64_t *count;
+    } counts[] = {{"cuda.kernels", &rp_cuda.kernels},
+                  {"cuda.records_without_time", &rp_cuda.untimed},
+                  {"cuda.records_dropped", &rp_cuda.dropped},
+                  {"cuda.buffers_unreadable", &rp_cuda.bad}};
+    char text[32];
+
+    for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
+        uint64_t n = atomic_load(counts[i].count);
+
+        if (!n)
+            continue;
+        snprintf(text, sizeof text, "%llu", (unsigned long long)n);
+        rp_cuda.cap->fact(counts[i].key, text);
+    }
+}
+
+/* Before the driver and CUPTI end: registered after they were loaded, so it runs before theirs. In
+   the child of a fork CUPTI must not be called. */
+static void at_end(void)
+{
+    if (!atomic_load(&rp_cuda.running) || rp_cuda.cap->process_id() != rp_cuda.process)
+        return;
+    rp_cuda_buffers_end();
+    tell_counts();
+}
+
+static void begin(void)
+{
+    const struct rp_cupti *c = &rp_cuda.cupti;
+    char version[32];
+
+    if (c->thread_ids)
+        c->thread_ids(RP_CUPTI_THREAD_ID_SYSTEM);
+    if (!subscribe())
+        return;
+    rp_cuda.process = rp_cuda.cap->process_id();
+    atomic_store(&rp_cuda.running, 1);
+    if (!rp_cuda_buffers_begin()) {
+        rp_cuda.cap->warn("no memory or thread for CUPTI's buffers: going on without kernels");
+        atomic_store(&rp_cuda.running, 0);
+        c->unsubscribe(rp_cuda.subscriber);
+        return;
+    }
+    c->enable_callback(1, rp_cuda.subscriber, RP_CUPTI_DOMAIN_RESOURCE, RP_CUPTI_CONTEXT_CREATED);
+    c->enable_callback(1, rp_cuda.subscriber, RP_CUPTI_DOMAIN_STATE, RP_CUPTI_STATE_FATAL_ERROR);
+    set_attribute(RP_CUPTI_ATTR_PER_THREAD_BUFFER, 1, 1);
+    set_attribute(RP_CUPTI_ATTR_ZEROED_OUT_BUFFER, 1, 1);
+    if (c->timestamp) /* once only: a second call spoils the times of records */
+        c->timestamp(timestamp);
+    c->buffers(rp_cuda_request, rp_cuda_complete);
+    enable_records();
+    snprintf(version, sizeof version, "%u", c->version);
+    rp_cuda.cap->fact("cuda.cupti", version);
+    atexit(at_end);
+}
+
+EXPORT int InitializeInjection(void);
+
+int InitializeInjection(void)
+{
+    static _Atomic uint32_t begun;
+    const char *why;
+
+    if (atomic_exchange(&begun, 1))
+        return 1;
+    rp_cuda.cap = rp_capture_get();
+    if (!rp_cuda.cap)
+        return 1;
+    why = rp_cuda_find(&rp_cuda.cupti);
+    if (why) {
+        rp_cuda.cap->warn(why);
+        rp_cuda.cap->fact("cuda.refused", why);
+        return 1;
+    }
+    begin();
+    return 1;
+}
+
+/* -------------------------------------------------------------------------- other profilers */
+
+static void tell_other(int code)
+{
+    char text[16];
+
+    if (!atomic_load(&rp_cuda.running) || rp_cuda.cap->process_id() != rp_cuda.process)
+        return;
+    if (!atomic_fetch_add(&rp_cuda.others, 1))
+        rp_cuda.cap->warn(
+            code ? "another profiler in the program (torch.profiler?) asked for CUPTI and was "
+                   "refused: it will show no kernels. This recording has them; 'record --with "
+                   "host,nvtx,nccl' leaves them to the other"
+                 : "another profiler in the program (torch.profiler?) uses CUPTI beside this "
+                   "recording");
+    snprintf(text, sizeof text, "%u", atomic_load(&rp_cuda.others));
+    rp_cuda.cap->fact("cuda.other_profilers", text);
+}
+
+EXPORT int cuptiSubscribe(void **subscriber, rp_cupti_callback *callback, void *user);
+EXPORT int cuptiSubscribe_v2(void **subscriber, rp_cupti_callback *callback, void *user,
+                             struct rp_cupti_subscriber_params *params);
+
+int cuptiSubscribe(void **subscriber, rp_cupti_callback *callback, void *user)
+{
+    int (*next)(void **, rp_cupti_callback *, void *);
+    int code;
+
+    *(void **)&next = rp_cuda_symbol("cuptiSubscribe");
+    if (!next || next == cuptiSubscribe)
+        return 999; /* unknown: there is no CUPTI */
+    code = next(subscriber, callback, user);
+    tell_other(code);
+    return code;
+}
+
+int cuptiSubscribe_v2(void **subscriber, rp_cupti_callback *callback, void *user,
+                      struct rp_cupti_subscriber_params *params)
+{
+    int (*next)(void **, rp_cupti_callback *, void *, struct rp_cupti_subscriber_params *);
+    int code;
+
+    *(void **)&next = rp_cuda_symbol("cuptiSubscribe_v2");
+    if (!next || next == cuptiSubscribe_v2)
+        return 999;
+    code = next(subscriber, callback, user, params);
+    tell_other(code);
+    return code;
+}

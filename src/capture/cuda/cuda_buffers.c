@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Buffers for CUPTI. It asks for one from inside a launch of the program, so a request only looks
+ * for a free one: all of them lie in one reserved range, and a word each says whose it is (free,
+ * with CUPTI, full, being read). A full one is read by a worker of ours, which also asks CUPTI ten
+ * times a second for what is complete: a process that is killed loses no more than that.
+ *
+ * The memory comes from mmap and is only as large as what was touched; CUPTI is told that it gets
+ * zeroed buffers, so that it does not clear them on the program's thread.
+ */
+#include "capture/cuda/cuda.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+
+#define BLOCK   ((size_t)1 << 20)
+#define BLOCKS  1024
+#define TICK_NS 100000000
+
+enum { FREE, GIVEN, FULL };
+
+static struct {
+    _Atomic uint32_t state;
+    uint32_t stream;
+    size_t valid;
+    void *context;
+} blocks[BLOCKS];
+
+static uint8_t *base;
+static sem_t full;
+static pthread_mutex_t reading = PTHREAD_MUTEX_INITIALIZER; /* the worker and the end only */
+
+/* -------------------------------------------------------------------------- for CUPTI */
+
+void rp_cuda_request(uint8_t **buffer, size_t *size, size_t *records)
+{
+    *records = 0;                           /* as many as fit */
+    for (uint32_t k = 0; k < BLOCKS; k++) { /* the first ones, whose memory was used before */
+        uint32_t none = FREE;
+
+        if (atomic_load_explicit(&blocks[k].state, memory_order_relaxed) == FREE &&
+            atomic_compare_exchange_strong(&blocks[k].state, &none, GIVEN)) {
+            *buffer = base + k * BLOCK;
+            *size = BLOCK;
+            return;
+        }
+    }
+    *buffer = NULL; /* CUPTI drops records then, and counts them */
+    *size = 0;
+}
+
+void rp_cuda_complete(void *context, uint32_t stream, uint8_t *buffer, size_t size, size_t valid)
+{
+    size_t k = buffer ? (size_t)(buffer - base) / BLOCK : BLOCKS;
+
+    if (k >= BLOCKS || size > BLOCK)
+        return;
+    blocks[k].context = context;
+    blocks[k].stream = stream;
+    blocks[k].valid = valid <= size ? valid : size;
+    atomic_store(&blocks[k].state, FULL);
+    sem_post(&full);
+}
+
+/* -------------------------------------------------------------------------- reading */
+
+static void count_dropped(void *context, uint32_t stream)
+{
+    size_t dropped = 0;
+
+    if (!rp_cuda.cupti.dropped(context, stream, &dropped) && dropped) {
+        atomic_fetch_add(&rp_cuda.dropped, dropped);
+        rp_cuda.cap->lost(dropped);
+    }
+}
+
+static void read_full(void)
+{
+    pthread_mutex_lock(&reading);
+    for (size_t k = 0; k < BLOCKS; k++) {
+        if (atomic_load(&blocks[k].state) != FULL)
+            continue;
+        if (blocks[k].valid) {
+            rp_cuda_records(base + k * BLOCK, blocks[k].valid);
+            memset(base + k * BLOCK, 0, blocks[k].valid);
+        }
+        count_dropped(blocks[k].context, blocks[k].stream);
+        atomic_store(&blocks[k].state, FREE);
+    }
+    pthread_mutex_unlock(&reading);
+}
+
+static int64_t now_ns(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+/* Until a buffer is full, or the time has come. */
+static void wait_until(int64_t when_ns)
+{
+    int64_t left = when_ns - now_ns();
+    struct timespec t;
+
+    if (left <= 0)
+        return;
+    clock_gettime(CLOCK_REALTIME, &t);
+    t.tv_nsec += (long)(left % 1000000000);
+    t.tv_sec += left / 1000000000 + t.tv_nsec / 1000000000;
+    t.tv_nsec %= 1000000000;
+    while (sem_timedwait(&full, &t) && errno == EINTR)
+        ;
+}
+
+static void *work(void *unused)
+{
+    int64_t next = now_ns() + TICK_NS;
+
+    (void)unused;
+    pthread_setname_np(pthread_self(), "reprise-cuda");
+    while (atomic_load(&rp_cuda.running)) {
+        wait_until(next);
+        if (!atomic_load(&rp_cuda.running))
+            break;
+        if (now_ns() >= next) {
+            if (atomic_load(&rp_cuda.contexts))
+                rp_cuda.cupti.flush(0);
+            next = now_ns() + TICK_NS;
+        }
+        read_full();
+    }
+    return NULL;
+}
+
+bool rp_cuda_buffers_begin(void)
+{
+    sigset_t all, old;
+    pthread_attr_t attr;
+    pthread_t thread;
+    bool started;
+
+    base = mmap(NULL, BLOCKS * BLOCK, PROT_READ | PROT_WRITE,
+                MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (base == MAP_FAILED || sem_init(&full, 0, 0) || pthread_attr_init(&attr))
+        return false;
+    madvise(base, BLOCKS * BLOCK, MADV_DONTFORK);
+    sigfillset(&all);
+    pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+    pthread_sigmask(SIG_SETMASK, &all, &old);
+    started = !pthread_create(&thread, &attr, work, NULL);
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    pthread_attr_destroy(&attr);
+    return started;
+}
+
+void rp_cuda_buffers_end(void)
+{
+    if (atomic_load(&rp_cuda.contexts))
+        rp_cuda.cupti.flush(RP_CUPTI_FLUSH_FORCED);
+    read_full();
+    atomic_store(&rp_cuda.running, 0);
+    sem_post(&full);
+}

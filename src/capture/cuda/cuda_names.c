@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Names of calls and kernels, on the worker only. Calls are numbers that CUPTI names with their
+ * version ("cudaLaunchKernel_v7000"), which is cut off; kernels have linker names, which are made
+ * readable by the C++ library where the process has one. Both are kept: a name is made once.
+ */
+#include "capture/cuda/cuda.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define CALLS   2048
+#define KERNELS 8192 /* a power of two */
+#define PROBES  16
+
+static char *calls[2][CALLS]; /* driver, runtime */
+
+/* Cuts "_v7000", then "_ptsz" and "_ptds" (the per-thread default stream's own entry points). */
+static void cut_version(char *name)
+{
+    char *v = strrchr(name, '_');
+    size_t n;
+
+    if (v && v[1] == 'v' && strspn(v + 2, "0123456789") == strlen(v + 2) && v[2])
+        *v = '\0';
+    n = strlen(name);
+    if (n > 5 && (!strcmp(name + n - 5, "_ptsz") || !strcmp(name + n - 5, "_ptds")))
+        name[n - 5] = '\0';
+}
+
+const char *rp_cuda_call_name(int domain, uint32_t id)
+{
+    char **slot = &calls[domain == RP_CUPTI_DOMAIN_RUNTIME][id < CALLS ? id : 0];
+    const char *name = NULL;
+    char made[64];
+
+    if (*slot && id < CALLS)
+        return *slot;
+    if (rp_cuda.cupti.callback_name(domain, id, &name) || !name || id >= CALLS) {
+        snprintf(made, sizeof made, "%s call %u",
+                 domain == RP_CUPTI_DOMAIN_RUNTIME ? "runtime" : "driver", id);
+        name = made;
+    }
+    free(*slot);
+    *slot = strdup(name);
+    if (*slot)
+        cut_version(*slot);
+    return *slot ? *slot : "call";
+}
+
+static char *demangle(const char *mangled)
+{
+    static char *(*call)(const char *, char *, size_t *, int *);
+    static bool tried;
+    int status = 0;
+    char *text;
+
+    if (!tried) {
+        void *library = dlopen("libstdc++.so.6", RTLD_NOW | RTLD_NOLOAD);
+
+        if (!library)
+            library = dlopen("libstdc++.so.6", RTLD_NOW | RTLD_LOCAL);
+        if (library)
+            *(void **)&call = dlsym(library, "__cxa_demangle");
+        tried = true;
+    }
+    text =
+        call && mangled[0] == '_' && mangled[1] == 'Z' ? call(mangled, NULL, NULL, &status) : NULL;
+    return text ? text : strdup(mangled);
+}
+
+static uint64_t hash_of(const char *text)
+{
+    uint64_t h = UINT64_C(0xcbf29ce484222325);
+
+    for (; *text; text++)
+        h = (h ^ (uint8_t)*text) * UINT64_C(0x100000001b3);
+    return h | 1;
+}
+
+const char *rp_cuda_kernel_name(const char *mangled)
+{
+    static struct {
+        uint64_t hash;
+        char *name;
+    } known[KERNELS];
+    uint64_t hash;
+    size_t at, i;
+
+    if (!mangled || !*mangled)
+        return "(kernel without name)";
+    hash = hash_of(mangled);
+    at = (size_t)(hash >> 1) & (KERNELS - 1);
+    for (i = 0; i < PROBES; i++) {
+        size_t k = (at + i) & (KERNELS - 1);
+
+        if (known[k].hash == hash)
+            return known[k].name;
+        if (!known[k].hash) {
+            at = k;
+            break;
+        }
+    }
+    free(known[at].name); /* where all are taken, the first gives way */
+    known[at].name = demangle(mangled);
+    known[at].hash = known[at].name ? hash : 0;
+    return known[at].name ? known[at].name : mangled;
+}

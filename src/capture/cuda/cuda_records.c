@@ -1,0 +1,371 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Records of CUPTI to events, on the worker. A buffer is gone through twice: records are not in
+ * order, and a wait names an event whose record may stand behind it. Arguments have the names that
+ * PyTorch's traces use, so every question understands both.
+ *
+ * Records without times (the device ran out of buffers, or work was unfinished when the process
+ * ended) are counted as lost: they cannot be placed.
+ */
+#include "capture/cuda/cuda.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define EVENTS    4096 /* slots; a power of two */
+#define RECENT    4    /* records kept of one event */
+#define EXTERNALS 8192 /* a power of two */
+#define ARGS      16
+
+struct out { /* a span being put together */
+    struct rp_capture_span span;
+    struct rp_capture_arg args[ARGS];
+};
+
+/* -------------------------------------------------------------------------- small things */
+
+static void add_number(struct out *o, const char *key, int64_t value)
+{
+    if (o->span.nargs < ARGS)
+        o->args[o->span.nargs++] =
+            (struct rp_capture_arg){.key = key, .type = RP_CTF_ARG_INT, .number = value};
+}
+
+static void add_text(struct out *o, const char *key, const char *text)
+{
+    if (o->span.nargs < ARGS)
+        o->args[o->span.nargs++] =
+            (struct rp_capture_arg){.key = key, .type = RP_CTF_ARG_TEXT, .text = text};
+}
+
+static void put(struct out *o)
+{
+    if (!o->span.begin || o->span.end < o->span.begin) {
+        atomic_fetch_add(&rp_cuda.untimed, 1);
+        rp_cuda.cap->lost(1);
+        return;
+    }
+    o->span.timebase = RP_CTF_TIME_MONOTONIC;
+    o->span.args = o->args;
+    rp_cuda.cap->span(&o->span);
+}
+
+static const char *word(const char *const *words, size_t n, uint32_t i)
+{
+    return i < n && words[i] ? words[i] : "Unknown";
+}
+#define WORD(words, i) word(words, sizeof(words) / sizeof(words)[0], i)
+
+/* -------------------------------------------------------------------------- what others refer to
+ */
+
+static struct {
+    uint32_t context, event, next;
+    struct {
+        uint32_t correlation, stream;
+    } recent[RECENT];
+} events[EVENTS];
+
+static uint32_t event_slot(uint32_t context, uint32_t event)
+{
+    return (event * UINT32_C(2654435761) ^ context * UINT32_C(40503)) & (EVENTS - 1);
+}
+
+static void keep_event(const struct rp_cupti_event_record *r)
+{
+    uint32_t k = event_slot(r->context, r->event), i;
+
+    if (events[k].context != r->context || events[k].event != r->event)
+        memset(&events[k], 0, sizeof events[k]);
+    events[k].context = r->context;
+    events[k].event = r->event;
+    i = events[k].next++ % RECENT;
+    events[k].recent[i].correlation = r->correlation;
+    events[k].recent[i].stream = r->stream;
+}
+
+/* The record of the event that a wait with that correlation waits for: the last one before it. */
+static void add_awaited(struct out *o, const struct rp_cupti_sync_record *r)
+{
+    uint32_t k = event_slot(r->context, r->event), best = RECENT;
+
+    if (events[k].context != r->context || events[k].event != r->event)
+        return;
+    for (uint32_t i = 0; i < RECENT; i++) {
+        uint32_t c = events[k].recent[i].correlation;
+
+        if (c && c < r->correlation && (best == RECENT || c > events[k].recent[best].correlation))
+            best = i;
+    }
+    if (best == RECENT)
+        return;
+    add_number(o, "wait_on_stream", events[k].recent[best].stream);
+    add_number(o, "wait_on_cuda_event_record_corr_id", events[k].recent[best].correlation);
+    add_number(o, "wait_on_cuda_event_id", r->event);
+}
+
+static struct {
+    uint32_t correlation;
+    uint64_t external;
+} externals[EXTERNALS];
+
+static void keep_external(const struct rp_cupti_external_record *r)
+{
+    uint32_t k = r->correlation & (EXTERNALS - 1);
+
+    externals[k].correlation = r->correlation;
+    externals[k].external = r->external;
+}
+
+static uint32_t devices[256]; /* of contexts, + 1 */
+
+static int32_t device_of(uint32_t context)
+{
+    uint32_t known = devices[context & 255];
+
+    return known ? (int32_t)known - 1 : 0;
+}
+
+static void keep_device(const struct rp_cupti_device_record *r)
+{
+    char key[32], text[128];
+
+    snprintf(key, sizeof key, "cuda.device.%u", r->id);
+    snprintf(text, sizeof text, "%s", r->name ? r->name : "");
+    rp_cuda.cap->fact(key, text);
+}
+
+/* -------------------------------------------------------------------------- device work */
+
+static void begin_device(struct out *o, enum rp_ctf_kind kind, const char *category,
+                         uint32_t device, uint32_t context, uint32_t stream, uint32_t correlation)
+{
+    o->span.kind = kind;
+    o->span.category = category;
+    o->span.device = (int32_t)device;
+    o->span.track = stream;
+    o->span.link = correlation;
+    add_number(o, "context", context);
+}
+
+static void add_graph(struct out *o, uint32_t graph, uint64_t node)
+{
+    if (!graph && !node)
+        return;
+    add_number(o, "graph id", graph);
+    add_number(o, "graph node id", (int64_t)node);
+}
+
+static void read_kernel(const struct rp_cupti_kernel_record *r)
+{
+    struct out o = {{.begin = r->start, .end = r->end}, {{0}}};
+    char grid[48], block[48];
+
+    snprintf(grid, sizeof grid, "[%d, %d, %d]", r->grid[0], r->grid[1], r->grid[2]);
+    snprintf(block, sizeof block, "[%d, %d, %d]", r->block[0], r->block[1], r->block[2]);
+    o.span.name = rp_cuda_kernel_name(r->name);
+    begin_device(&o, RP_CTF_KIND_KERNEL, "kernel", r->device, r->context, r->stream,
+                 r->correlation);
+    add_text(&o, "grid", grid);
+    add_text(&o, "block", block);
+    add_number(&o, "registers per thread", r->registers);
+    add_number(&o, "shared memory", (int64_t)r->shared_static + r->shared_dynamic);
+    add_graph(&o, r->graph, r->graph_node);
+    atomic_fetch_add_explicit(&rp_cuda.kernels, 1, memory_order_relaxed);
+    put(&o);
+}
+
+static const char *const memories[] = {NULL,    "Pageable", "Pinned", "Device",
+                                       "Array", "Managed",  "Device", "Managed"};
+
+static void read_memcpy(const struct rp_cupti_memcpy_record *r)
+{
+    static const char *const kinds[] = {NULL,   "HtoD", "DtoH", "HtoA", "AtoH", "AtoA",
+                                        "AtoD", "DtoA", "DtoD", "HtoH", "PtoP"};
+    struct out o = {{.begin = r->start, .end = r->end}, {{0}}};
+    char name[96];
+
+    snprintf(name, sizeof name, "Memcpy %s (%s -> %s)", WORD(kinds, r->copy_kind),
+             WORD(memories, r->from_kind), WORD(memories, r->to_kind));
+    o.span.name = name;
+    begin_device(&o, RP_CTF_KIND_MEMCPY, "gpu_memcpy", r->device, r->context, r->stream,
+                 r->correlation);
+    add_number(&o, "bytes", (int64_t)r->bytes);
+    add_graph(&o, r->graph, r->graph_node);
+    put(&o);
+}
+
+static void read_memcpy2(const struct rp_cupti_memcpy2_record *r)
+{
+    struct out o = {{.begin = r->start, .end = r->end}, {{0}}};
+
+    o.span.name = "Memcpy PtoP (Device -> Device)";
+    begin_device(&o, RP_CTF_KIND_MEMCPY, "gpu_memcpy", r->device, r->context, r->stream,
+                 r->correlation);
+    add_number(&o, "fromDevice", r->from_device);
+    add_number(&o, "toDevice", r->to_device);
+    add_number(&o, "bytes", (int64_t)r->bytes);
+    add_graph(&o, r->graph, r->graph_node);
+    put(&o);
+}
+
+static void read_memset(const struct rp_cupti_memset_record *r)
+{
+    struct out o = {{.begin = r->start, .end = r->end}, {{0}}};
+    char name[64];
+
+    snprintf(name, sizeof name, "Memset (%s)", WORD(memories, r->memory_kind));
+    o.span.name = name;
+    begin_device(&o, RP_CTF_KIND_MEMSET, "gpu_memset", r->device, r->context, r->stream,
+                 r->correlation);
+    add_number(&o, "bytes", (int64_t)r->bytes);
+    add_graph(&o, r->graph, r->graph_node);
+    put(&o);
+}
+
+static void read_graph(const struct rp_cupti_graph_record *r)
+{
+    struct out o = {{.begin = r->start, .end = r->end}, {{0}}};
+    char name[64];
+
+    snprintf(name, sizeof name, "CUDA graph %u", r->graph);
+    o.span.name = name;
+    begin_device(&o, RP_CTF_KIND_KERNEL, "kernel", r->device, r->context, r->stream,
+                 r->correlation);
+    add_number(&o, "graph id", r->graph);
+    put(&o);
+}
+
+/* -------------------------------------------------------------------------- the host's side */
+
+static void read_call(const struct rp_cupti_api_record *r, int domain)
+{
+    bool runtime = domain == RP_CUPTI_DOMAIN_RUNTIME;
+    struct out o = {{.kind = runtime ? RP_CTF_KIND_RUNTIME : RP_CTF_KIND_DRIVER,
+                     .begin = r->start,
+                     .end = r->end,
+                     .category = runtime ? "cuda_runtime" : "cuda_driver",
+                     .device = RP_CTF_SPAN_DEVICE,
+                     .track = r->thread,
+                     .link = r->correlation},
+                    {{0}}};
+    uint32_t k = r->correlation & (EXTERNALS - 1);
+
+    o.span.name = rp_cuda_call_name(domain, r->id);
+    if (r->result)
+        add_number(&o, "result", r->result);
+    if (externals[k].correlation == r->correlation && externals[k].external)
+        add_number(&o, "External id", (int64_t)externals[k].external);
+    put(&o);
+}
+
+static void read_sync(const struct rp_cupti_sync_record *r)
+{
+    static const char *const types[] = {NULL, "Event Sync", "Stream Wait Event", "Stream Sync",
+                                        "Context Sync"};
+    struct out o = {{.begin = r->start, .end = r->end}, {{0}}};
+
+    o.span.name = WORD(types, r->type);
+    begin_device(&o, RP_CTF_KIND_SYNC, "cuda_sync", (uint32_t)device_of(r->context), r->context,
+                 r->stream, r->correlation);
+    if (r->event && r->event != UINT32_MAX)
+        add_awaited(&o, r);
+    if (r->start) /* a wait on the device only has the time of its call */
+        put(&o);
+}
+
+static void read_overhead(const struct rp_cupti_overhead_record *r)
+{
+    static const char *const kinds[] = {"Driver Compiler",
+                                        "Buffer Flush",
+                                        "Instrumentation",
+                                        "Resource",
+                                        "Runtime Triggered Module Loading",
+                                        "Lazy Function Loading",
+                                        "Command Buffer Full",
+                                        "Activity Buffer Request",
+                                        "UVM Activity Init"};
+    struct out o = {{.kind = RP_CTF_KIND_OVERHEAD,
+                     .begin = r->start,
+                     .end = r->end,
+                     .category = "overhead",
+                     .device = RP_CTF_SPAN_DEVICE,
+                     .track = r->thread},
+                    {{0}}};
+
+    o.span.name = WORD(kinds, r->overhead >> 16);
+    if (r->object == RP_CUPTI_OBJECT_THREAD && r->start)
+        put(&o);
+}
+
+/* -------------------------------------------------------------------------- a buffer */
+
+static void first_pass(uint32_t kind, const void *record)
+{
+    const struct rp_cupti_context_record *context = record;
+
+    if (kind == RP_CUPTI_CUDA_EVENT)
+        keep_event(record);
+    else if (kind == RP_CUPTI_EXTERNAL_CORRELATION)
+        keep_external(record);
+    else if (kind == RP_CUPTI_CONTEXT)
+        devices[context->context & 255] = context->device + 1;
+    else if (kind == RP_CUPTI_DEVICE)
+        keep_device(record);
+}
+
+static void second_pass(uint32_t kind, const void *record)
+{
+    switch (kind) {
+    case RP_CUPTI_KERNEL:
+    case RP_CUPTI_CONCURRENT_KERNEL:
+        read_kernel(record);
+        break;
+    case RP_CUPTI_MEMCPY:
+        read_memcpy(record);
+        break;
+    case RP_CUPTI_MEMCPY2:
+        read_memcpy2(record);
+        break;
+    case RP_CUPTI_MEMSET:
+        read_memset(record);
+        break;
+    case RP_CUPTI_GRAPH_TRACE:
+        read_graph(record);
+        break;
+    case RP_CUPTI_RUNTIME:
+        read_call(record, RP_CUPTI_DOMAIN_RUNTIME);
+        break;
+    case RP_CUPTI_DRIVER:
+        read_call(record, RP_CUPTI_DOMAIN_DRIVER);
+        break;
+    case RP_CUPTI_SYNCHRONIZATION:
+        read_sync(record);
+        break;
+    case RP_CUPTI_OVERHEAD:
+        read_overhead(record);
+        break;
+    default:
+        break;
+    }
+}
+
+static void walk(uint8_t *buffer, size_t valid, void (*use)(uint32_t kind, const void *record))
+{
+    void *record = NULL;
+    uint32_t kind;
+    int code;
+
+    while (!(code = rp_cuda.cupti.next_record(buffer, valid, &record)) && record) {
+        memcpy(&kind, record, sizeof kind);
+        use(kind, record);
+    }
+    if (code && code != RP_CUPTI_MAX_LIMIT_REACHED)
+        atomic_fetch_add(&rp_cuda.bad, 1);
+}
+
+void rp_cuda_records(uint8_t *buffer, size_t valid)
+{
+    walk(buffer, valid, first_pass);
+    walk(buffer, valid, second_pass);
+}

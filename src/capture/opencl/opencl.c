@@ -1,0 +1,315 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The opencl library: a layer that the loader puts in front of every platform (OPENCL_LAYERS). It
+ * also stands in LD_PRELOAD, for loaders that know no layers: then the program's calls reach the
+ * functions below by their names, and go on to the next library with that name. Where the layer is
+ * in use those only pass on.
+ *
+ * Queues are made with profiling on: without it a device tells no times. A command whose event the
+ * program does not want gets one of ours.
+ */
+#include "capture/opencl/opencl.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <string.h>
+
+#define EXPORT __attribute__((visibility("default")))
+
+struct rp_opencl rp_opencl;
+static bool layered;
+
+/* -------------------------------------------------------------------------- commands */
+
+static bool wanted(void)
+{
+    return rp_opencl.cap && rp_opencl.cap->active();
+}
+
+/* Only the two that launch kernels have these. */
+#define KERNEL_OF(kind) KERNEL_##kind
+#define KERNEL_KERNEL   kernel
+#define KERNEL_MEMCPY   NULL
+#define KERNEL_MEMSET   NULL
+#define KERNEL_SYNC     NULL
+
+/* The first command must open the recording, so the first is always offered. */
+static bool offered(void)
+{
+    static _Atomic uint32_t first;
+
+    return wanted() || (rp_opencl.cap && !atomic_exchange(&first, 1));
+}
+
+struct sizes {
+    uint32_t dims;
+    const size_t *global, *local;
+};
+
+#define COMMAND(name, place, kind, bytes, params, args)                                         \
+    static int32_t layer_##name params                                                          \
+    {                                                                                           \
+        struct sizes sizes = SIZES_##name;                                                      \
+        struct rp_opencl_command *c =                                                           \
+            offered() ? rp_opencl_begin("cl" #name, RP_CTF_KIND_##kind, queue, bytes,           \
+                                        KERNEL_OF(kind), sizes.dims, sizes.global, sizes.local) \
+                      : NULL;                                                                   \
+        void *own = NULL, **ev = c && !event ? &own : event;                                    \
+        int32_t code = rp_opencl.name args;                                                     \
+                                                                                                \
+        rp_opencl_end(c, code, ev ? *ev : NULL, !event);                                        \
+        return code;                                                                            \
+    }
+
+#define NONE          \
+    {                 \
+        0, NULL, NULL \
+    }
+#define SIZES_EnqueueNDRangeKernel \
+    {                              \
+        dims, global, local        \
+    }
+#define SIZES_EnqueueTask                NONE
+#define SIZES_EnqueueReadBuffer          NONE
+#define SIZES_EnqueueWriteBuffer         NONE
+#define SIZES_EnqueueCopyBuffer          NONE
+#define SIZES_EnqueueFillBuffer          NONE
+#define SIZES_EnqueueReadBufferRect      NONE
+#define SIZES_EnqueueWriteBufferRect     NONE
+#define SIZES_EnqueueCopyBufferRect      NONE
+#define SIZES_EnqueueReadImage           NONE
+#define SIZES_EnqueueWriteImage          NONE
+#define SIZES_EnqueueCopyImage           NONE
+#define SIZES_EnqueueCopyImageToBuffer   NONE
+#define SIZES_EnqueueCopyBufferToImage   NONE
+#define SIZES_EnqueueUnmapMemObject      NONE
+#define SIZES_EnqueueMigrateMemObjects   NONE
+#define SIZES_EnqueueMarkerWithWaitList  NONE
+#define SIZES_EnqueueBarrierWithWaitList NONE
+#define SIZES_EnqueueSVMMemcpy           NONE
+#define SIZES_EnqueueSVMMemFill          NONE
+
+RP_CL_COMMANDS(COMMAND)
+
+static void *layer_EnqueueMapBuffer(void *queue, void *buffer, uint32_t blocking, uint64_t flags,
+                                    size_t offset, size_t size, uint32_t nwaits, void *const *waits,
+                                    void **event, int32_t *code)
+{
+    struct rp_opencl_command *c = offered()
+                                      ? rp_opencl_begin("clEnqueueMapBuffer", RP_CTF_KIND_MEMCPY,
+                                                        queue, size, NULL, 0, NULL, NULL)
+                                      : NULL;
+    void *own = NULL, **ev = c && !event ? &own : event, *mapped;
+    int32_t result = 0;
+
+    mapped = rp_opencl.EnqueueMapBuffer(queue, buffer, blocking, flags, offset, size, nwaits, waits,
+                                        ev, &result);
+    if (code)
+        *code = result;
+    rp_opencl_end(c, result, ev ? *ev : NULL, !event);
+    return mapped;
+}
+
+/* -------------------------------------------------------------------------- other calls */
+
+static bool enter_call(const char *call)
+{
+    if (!offered())
+        return false;
+    rp_opencl.cap->enter(&(struct rp_capture_enter){
+        .kind = RP_CTF_KIND_RUNTIME, .name = call, .category = "opencl"});
+    return true;
+}
+
+#define CALL(name, place, result, params, args) \
+    static result layer_##name params           \
+    {                                           \
+        bool told = enter_call("cl" #name);     \
+        result code;                            \
+                                                \
+        code = rp_opencl.name args;             \
+        if (told)                               \
+            rp_opencl.cap->leave(0, code);      \
+        return code;                            \
+    }
+RP_CL_CALLS(CALL)
+
+static void *layer_CreateCommandQueue(void *context, void *device, uint64_t properties,
+                                      int32_t *code)
+{
+    if (rp_opencl.cap)
+        properties |= RP_CL_QUEUE_PROFILING;
+    return rp_opencl.CreateCommandQueue(context, device, properties, code);
+}
+
+/* The same list of pairs, with the bit set in the one that has it, or with a pair more. */
+static void *layer_CreateCommandQueueWithProperties(void *context, void *device,
+                                                    const uint64_t *properties, int32_t *code)
+{
+    uint64_t changed[64] = {0};
+    size_t n = 0;
+    bool found = false;
+
+    while (properties && properties[n] && n + 4 < sizeof changed / sizeof changed[0]) {
+        changed[n] = properties[n];
+        changed[n + 1] = properties[n + 1];
+        if (changed[n] == RP_CL_QUEUE_PROPERTIES) {
+            changed[n + 1] |= RP_CL_QUEUE_PROFILING;
+            found = true;
+        }
+        n += 2;
+    }
+    if (!rp_opencl.cap || (properties && properties[n])) /* too long for us: as it is */
+        return rp_opencl.CreateCommandQueueWithProperties(context, device, properties, code);
+    if (!found) {
+        changed[n] = RP_CL_QUEUE_PROPERTIES;
+        changed[n + 1] = RP_CL_QUEUE_PROFILING;
+    }
+    return rp_opencl.CreateCommandQueueWithProperties(context, device, changed, code);
+}
+
+static int32_t layer_SetKernelArg(void *kernel, uint32_t index, size_t size, const void *value)
+{
+    int32_t code = rp_opencl.SetKernelArg(kernel, index, size, value);
+
+    if (!code && rp_opencl.cap)
+        rp_opencl_kernel_set(kernel, index, size, value);
+    return code;
+}
+
+static int32_t layer_ReleaseKernel(void *kernel)
+{
+    uint32_t references = 0;
+
+    if (rp_opencl.cap &&
+        !rp_opencl.GetKernelInfo(kernel, RP_CL_KERNEL_REFERENCES, sizeof references, &references,
+                                 NULL) &&
+        references <= 1)
+        rp_opencl_kernel_forget(kernel);
+    return rp_opencl.ReleaseKernel(kernel);
+}
+
+/* -------------------------------------------------------------------------- the layer */
+
+static void begin(void)
+{
+    rp_opencl.cap = rp_capture_get();
+    if (rp_opencl.cap)
+        rp_opencl.cap->source("opencl", NULL, rp_opencl_wait_for_all);
+}
+
+EXPORT int32_t clGetLayerInfo(uint32_t what, size_t size, void *value, size_t *size_out);
+EXPORT int32_t clInitLayer(uint32_t n, void *const *below, uint32_t *n_out, void *const **out);
+EXPORT int32_t clInitLayerWithProperties(uint32_t n, void *const *below, uint32_t *n_out,
+                                         void *const **out, const void *properties);
+EXPORT int32_t clDeinitLayer(void);
+
+int32_t clGetLayerInfo(uint32_t what, size_t size, void *value, size_t *size_out)
+{
+    static const char name[] = "reprise";
+    const uint32_t version = RP_CL_LAYER_API_VERSION_100;
+    const void *from = what == RP_CL_LAYER_NAME ? (const void *)name : &version;
+    size_t n = what == RP_CL_LAYER_NAME ? sizeof name : sizeof version;
+
+    if ((what != RP_CL_LAYER_NAME && what != RP_CL_LAYER_API_VERSION) || (value && size < n))
+        return RP_CL_INVALID_VALUE;
+    if (value)
+        memcpy(value, from, n);
+    if (size_out)
+        *size_out = n;
+    return 0;
+}
+
+int32_t clInitLayer(uint32_t n, void *const *below, uint32_t *n_out, void *const **out)
+{
+    static void *table[RP_CL_TABLE_MAX];
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    uint32_t kept = n < RP_CL_TABLE_MAX ? n : RP_CL_TABLE_MAX;
+
+    if (!below || !n_out || !out || n < 107) /* OpenCL 1.2: all that we cannot do without */
+        return RP_CL_INVALID_VALUE;
+    memcpy(table, below, kept * sizeof *table);
+#define TAKE(name, place, ...) \
+    if ((place) < kept)        \
+        *(void **)&rp_opencl.name = table[place];
+#define REPLACE(name, place, ...)       \
+    if ((place) < kept && table[place]) \
+        table[place] = (void *)layer_##name;
+    RP_CL_QUERIES(TAKE)
+    RP_CL_COMMANDS(TAKE)
+    RP_CL_CALLS(TAKE)
+    RP_CL_OWN(TAKE)
+    RP_CL_COMMANDS(REPLACE)
+    RP_CL_CALLS(REPLACE)
+    RP_CL_OWN(REPLACE)
+    pthread_once(&once, begin);
+    layered = true;
+    *n_out = kept;
+    *out = table;
+    return 0;
+}
+
+int32_t clInitLayerWithProperties(uint32_t n, void *const *below, uint32_t *n_out,
+                                  void *const **out, const void *properties)
+{
+    (void)properties;
+    return clInitLayer(n, below, n_out, out);
+}
+
+int32_t clDeinitLayer(void)
+{
+    rp_opencl_wait_for_all();
+    return 0;
+}
+
+/* -------------------------------------------------------------------------- by name */
+
+static void find_next(void)
+{
+#define FIND(name, ...) *(void **)&rp_opencl.name = dlsym(RTLD_NEXT, "cl" #name);
+    RP_CL_QUERIES(FIND)
+    RP_CL_COMMANDS(FIND)
+    RP_CL_CALLS(FIND)
+    RP_CL_OWN(FIND)
+    begin();
+}
+
+/* Whether our functions stand in front of the program's own calls; finds what is behind them. */
+static bool by_name(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+    if (layered)
+        return false;
+    pthread_once(&once, find_next);
+    return true;
+}
+
+/* The loader's own function, where the layer is in use. */
+#define NEXT(name)                                      \
+    static __typeof__(&cl##name) next;                  \
+    if (!next) {                                        \
+        *(void **)&next = dlsym(RTLD_NEXT, "cl" #name); \
+    }
+
+#define BY_NAME(name, result, params, args)               \
+    EXPORT result cl##name params;                        \
+    result cl##name params                                \
+    {                                                     \
+        NEXT(name)                                        \
+        return by_name() ? layer_##name args : next args; \
+    }
+#define COMMAND_BY_NAME(name, place, kind, bytes, params, args) \
+    EXPORT int32_t cl##name params;                             \
+    int32_t cl##name params                                     \
+    {                                                           \
+        NEXT(name)                                              \
+        void **ev = event;                                      \
+                                                                \
+        return by_name() ? layer_##name args : next args;       \
+    }
+#define CALL_BY_NAME(name, place, result, params, args) BY_NAME(name, result, params, args)
+
+RP_CL_COMMANDS(COMMAND_BY_NAME)
+RP_CL_CALLS(CALL_BY_NAME)
+RP_CL_OWN(CALL_BY_NAME)

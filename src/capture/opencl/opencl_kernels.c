@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Kernels by handle: their name, asked once, and the arguments that were set last. A table of fixed
+ * size under a lock; where it is full a kernel is asked for its name each time and has no
+ * arguments.
+ */
+#include "capture/opencl/opencl.h"
+
+#include <pthread.h>
+#include <string.h>
+
+#define KERNELS 4096 /* a power of two */
+
+static struct {
+    void *handle;
+    struct rp_opencl_kernel kernel;
+} known[KERNELS];
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+static size_t slot_of(const void *handle, bool fresh)
+{
+    uint64_t h = (uint64_t)(uintptr_t)handle * UINT64_C(0x9e3779b97f4a7c15) >> 32;
+
+    for (size_t i = 0; i < 64; i++) {
+        size_t k = (h + i) & (KERNELS - 1);
+
+        if (known[k].handle == handle || (fresh && !known[k].handle))
+            return k;
+    }
+    return KERNELS;
+}
+
+static void ask_name(void *handle, struct rp_opencl_kernel *out)
+{
+    if (!rp_opencl.GetKernelInfo ||
+        rp_opencl.GetKernelInfo(handle, RP_CL_KERNEL_NAME, sizeof out->name, out->name, NULL))
+        memcpy(out->name, "(kernel)", 9);
+    out->name[sizeof out->name - 1] = '\0';
+}
+
+/* The table's entry of that kernel, made where needed; NULL where there is no room. */
+static struct rp_opencl_kernel *entry(void *handle)
+{
+    size_t k = slot_of(handle, true);
+
+    if (k == KERNELS)
+        return NULL;
+    if (known[k].handle != handle) {
+        memset(&known[k], 0, sizeof known[k]);
+        ask_name(handle, &known[k].kernel);
+        known[k].handle = handle;
+    }
+    return &known[k].kernel;
+}
+
+void rp_opencl_kernel_set(void *handle, uint32_t index, size_t size, const void *value)
+{
+    struct rp_opencl_kernel *kernel;
+
+    if (index >= RP_OPENCL_ARGS)
+        return;
+    pthread_mutex_lock(&lock);
+    kernel = entry(handle);
+    if (kernel) {
+        kernel->args[index].size = (uint32_t)size;
+        kernel->args[index].is_set = true;
+        kernel->args[index].value = 0;
+        if (value)
+            memcpy(&kernel->args[index].value, value, size < 8 ? size : 8);
+        if (kernel->nargs <= index)
+            kernel->nargs = index + 1;
+    }
+    pthread_mutex_unlock(&lock);
+}
+
+void rp_opencl_kernel_get(void *handle, struct rp_opencl_kernel *out)
+{
+    struct rp_opencl_kernel *kernel;
+
+    pthread_mutex_lock(&lock);
+    kernel = entry(handle);
+    if (kernel)
+        *out = *kernel;
+    pthread_mutex_unlock(&lock);
+    if (!kernel) {
+        memset(out, 0, sizeof *out);
+        ask_name(handle, out);
+    }
+}
+
+/* The next kernel may have the same handle. An entry stays in its chain, under no handle. */
+void rp_opencl_kernel_forget(void *handle)
+{
+    static char nobody;
+    size_t k;
+
+    pthread_mutex_lock(&lock);
+    k = slot_of(handle, false);
+    if (k != KERNELS)
+        known[k].handle = &nobody;
+    pthread_mutex_unlock(&lock);
+}

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The table of engines, in the order in which `replay engines` shows them. */
+#include "exec/engines.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const struct rp_engine *const table[] = {
+    &rp_engine_fast,
+    &rp_engine_ref,
+    &rp_engine_pjrt,
+    &rp_engine_tf,
+};
+
+const struct rp_engine *rp_engine_at(size_t i)
+{
+    return i < sizeof table / sizeof *table ? table[i] : NULL;
+}
+
+enum rp_code rp_engine_find(const char *text, const struct rp_engine **engine, const char **where,
+                            struct rp_err *err)
+{
+    size_t len = strcspn(text, ":"), used = 0;
+    char names[256];
+
+    *where = text[len] ? text + len + 1 : NULL;
+    for (size_t i = 0; (*engine = rp_engine_at(i)) != NULL; i++) {
+        if (strlen((*engine)->name) == len && !strncmp((*engine)->name, text, len)) {
+            if (*where && !(*engine)->takes_where)
+                return rp_err_set(err, RP_USAGE, "engine '%s' takes nothing behind a colon",
+                                  (*engine)->name);
+            return RP_OK;
+        }
+        if (used < sizeof names)
+            used += (size_t)snprintf(names + used, sizeof names - used, "%s%s", used ? ", " : "",
+                                     (*engine)->name);
+    }
+    return rp_err_set(err, RP_MISSING, "there is no engine '%.*s' here; there are: %s", (int)len,
+                      text, names);
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RP_EXEC_FAST_GEMM_H
+#define RP_EXEC_FAST_GEMM_H
+/* Products of f32 matrices. */
+#include "base/threads.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct rp_blas; /* a matrix library that was found, or NULL: our own */
+
+struct rp_gemm {
+    int64_t batch, m, n, k;
+    const float *a, *b;
+    float *c;                         /* rows of n, not read */
+    int64_t c_row;                    /* set inside: the rows of a tile */
+    int64_t a_row, a_column, a_batch; /* strides in elements */
+    int64_t b_row, b_column, b_batch;
+};
+
+/* c[b][i][j] = sum over k of a[b][i][k] * b[b][k][j]. pool may be NULL. */
+enum rp_code rp_gemm_run(const struct rp_gemm *g, const struct rp_blas *blas, struct rp_pool *pool,
+                         struct rp_err *err);
+
+/*
+ * OpenBLAS, where it can be loaded: by the variable REPRISE_BLAS (a path; "own": none), or by its
+ * usual names. It stays loaded, because its threads do not survive unloading. NULL: there is none.
+ */
+struct rp_blas {
+    void *sgemm;
+    bool wide;      /* its integers have 64 bits */
+    char name[160]; /* "libopenblas.so.0" */
+};
+bool rp_blas_open(struct rp_blas *out);
+/* One product of one tile, in this thread. False where the strides are none that it takes. */
+bool rp_blas_gemm(const struct rp_blas *blas, const struct rp_gemm *g);
+
+#endif

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RP_EXEC_PJRT_API_H
+#define RP_EXEC_PJRT_API_H
+/*
+ * A PJRT plugin as a table of functions that return errors of ours: loading, versions, calls with
+ * the struct size that the plugin wants. Nothing here knows what the functions do.
+ */
+#include "abi/pjrt.h"
+#include "base/err.h"
+
+#include <stdbool.h>
+
+#define RP_PJRT_SIZES 128 /* functions whose sizes can be learned */
+
+struct rp_pjrt {
+    void *library;
+    const uint64_t *api;
+    unsigned minor;                /* of the version 0.<minor> */
+    size_t functions;              /* that its table holds */
+    uint16_t size[RP_PJRT_SIZES];  /* of each function's arguments, where it wants its own; or 0 */
+    uint16_t inner[RP_PJRT_SIZES]; /* the same of the struct inside of them */
+};
+
+/*
+ * Loads a plugin and looks at its version; nothing of it has run yet but the function that returns
+ * the table. RP_MISSING where the file, the symbol or what we need of the table is not there, and
+ * where its major version is another. The library is never unloaded: plugins have threads.
+ */
+enum rp_code rp_pjrt_load(const char *path, struct rp_pjrt *out, struct rp_err *err);
+
+/* A struct of arguments, or one inside of them. */
+struct rp_pjrt_args {
+    uint64_t word[RP_PJRT_WORDS];
+};
+#define RP_PJRT_ARGS \
+    {                \
+        {            \
+            0        \
+        }            \
+    }
+
+static inline uint64_t rp_pjrt_word(const void *pointer)
+{
+    return (uint64_t)(uintptr_t)pointer;
+}
+
+static inline void *rp_pjrt_pointer(uint64_t word)
+{
+    return (void *)(uintptr_t)word;
+}
+
+/*
+ * Calls a function. Sizes are filled in, of `inner` too (a struct that the arguments point to, or
+ * NULL), and where the plugin wants others the call is made again with those. A failure is the
+ * plugin's own message, and the code that fits it; `other` is the code of failures that say nothing
+ * about the program (a lost device).
+ */
+enum rp_code rp_pjrt_call(struct rp_pjrt *pjrt, enum rp_pjrt_function function,
+                          struct rp_pjrt_args *args, struct rp_pjrt_args *inner, enum rp_code other,
+                          struct rp_err *err);
+
+/* Functions that have one argument and no result, such as destroy: what they return is dropped. */
+void rp_pjrt_drop(struct rp_pjrt *pjrt, enum rp_pjrt_function function, void *object);
+
+/* Waits for an event, and destroys it. NULL is an event that has happened. */
+enum rp_code rp_pjrt_await(struct rp_pjrt *pjrt, void *event, struct rp_err *err);
+
+/* The extension of that type, as words, or NULL. */
+const uint64_t *rp_pjrt_extension(const struct rp_pjrt *pjrt, uint32_t type);
+
+/* Of a message such as "Unexpected X_Args size: expected 88, got 72": 88, and whether X_Args are
+   arguments (otherwise a struct inside); 0 where it says no such thing. */
+unsigned rp_pjrt_expected_size(const char *message, size_t n, bool *is_args);
+
+#endif

@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Timing runs. The first one stands alone (memory is touched, code is loaded). Warm-up goes on
+ * until the medians of two successive groups of five runs differ by under 2 %, or for a third of
+ * the time or iterations. Then the runs that count: as many as asked for, or for the time, but not
+ * less than five. Percentiles are of the sorted times (nearest rank); the interval of the median is
+ * by ranks (binomial, 95 %), which assumes nothing about their distribution.
+ */
+#include "exec/timing.h"
+
+#include "exec/plan.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define GROUP      5
+#define MOST_RUNS  1000000
+#define BATCH      64
+#define COLD_BYTES ((size_t)256 << 20)
+
+static int by_value(const void *a, const void *b)
+{
+    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+
+    return (x > y) - (x < y);
+}
+
+static int64_t rank(const int64_t *sorted, size_t n, double share)
+{
+    size_t i = (size_t)ceil(share * (double)n);
+
+    return sorted[i ? i - 1 : 0];
+}
+
+enum rp_code rp_timing_sum_up(struct rp_timing *t, struct rp_err *err)
+{
+    size_t n = t->runs.n;
+    double half = 0.98 * sqrt((double)n); /* 1.96 * sqrt(n) / 2 */
+    int64_t *sorted, low, high;
+    double sum = 0;
+
+    t->n = n;
+    if (!n)
+        return RP_OK;
+    sorted = malloc(n * sizeof *sorted);
+    if (!sorted)
+        return rp_err_nomem(err, "timing");
+    memcpy(sorted, t->runs.at, n * sizeof *sorted);
+    qsort(sorted, n, sizeof *sorted, by_value);
+    for (size_t i = 0; i < n; i++)
+        sum += (double)sorted[i];
+    t->min_ns = sorted[0];
+    t->max_ns = sorted[n - 1];
+    t->mean_ns = (int64_t)(sum / (double)n);
+    t->p50_ns = rank(sorted, n, 0.5);
+    t->p90_ns = rank(sorted, n, 0.9);
+    t->p99_ns = rank(sorted, n, 0.99);
+    low = (int64_t)floor(0.5 * (double)n - half) - 1;
+    high = (int64_t)ceil(0.5 * (double)n + half);
+    t->low_ns = sorted[low < 0 ? 0 : low];
+    t->high_ns = sorted[high >= (int64_t)n ? (int64_t)n - 1 : high];
+    free(sorted);
+    return RP_OK;
+}
+
+static int64_t group_median(const int64_t *at)
+{
+    int64_t sorted[GROUP];
+
+    memcpy(sorted, at, sizeof sorted);
+    qsort(sorted, GROUP, sizeof *sorted, by_value);
+    return sorted[GROUP / 2];
+}
+
+/* Reading as much as the caches hold, so that nothing of the program is left there. */
+static uint64_t empty_caches(unsigned char *memory)
+{
+    uint64_t sum = 0;
+
+    for (size_t i = 0; i < COLD_BYTES; i += 64)
+        sum += ++memory[i];
+    return sum;
+}
+
+static enum rp_code once(struct rp_executable *exe, unsigned char *cold, int64_t *ns,
+                         struct rp_err *err)
+{
+    int64_t begin;
+
+    if (cold && empty_caches(cold) == 1)
+        return RP_OK;
+    if (exe->engine->run_timed)
+        return exe->engine->run_timed(exe, 1, ns, err);
+    begin = rp_exec_now();
+    RP_TRY(exe->engine->run(exe, err));
+    *ns = rp_exec_now() - begin;
+    return RP_OK;
+}
+
+static enum rp_code warm_up(struct rp_executable *exe, const struct rp_timing_options *o,
+                            int64_t budget_ns, unsigned char *cold, struct rp_timing *out,
+                            struct rp_err *err)
+{
+    int64_t times[2 * GROUP], begin = rp_exec_now();
+
+    for (;;) {
+        size_t n = out->warmups;
+
+        if (o->warmup >= 0 ? (int64_t)n >= o->warmup : rp_exec_now() - begin > budget_ns)
+            return RP_OK;
+        if (n >= 2 * GROUP)
+            memmove(times, times + 1, (2 * GROUP - 1) * sizeof *times);
+        RP_TRY(once(exe, cold, &times[n < 2 * GROUP ? n : 2 * GROUP - 1], err));
+        out->warmups++;
+        if (o->warmup < 0 && out->warmups >= 2 * GROUP) {
+            double a = (double)group_median(times), b = (double)group_median(times + GROUP);
+
+            if (fabs(a - b) < 0.02 * b)
+                return RP_OK;
+        }
+    }
+}
+
+/* How many runs to ask an engine for at a time: it times them where they run, and between two of
+   them nothing of ours should happen; but the clock is looked at ten times a second. */
+static size_t at_a_time(const struct rp_executable *exe, const struct rp_timing_options *o,
+                        const unsigned char *cold, const struct rp_timing *t)
+{
+    int64_t last = t->runs.n ? t->runs.at[t->runs.n - 1] : t->first_ns, n;
+
+    if (!exe->engine->run_timed || cold)
+        return 1;
+    n = 100000000 / (last > 0 ? last : 1);
+    if (o->iterations && n > o->iterations - (int64_t)t->runs.n)
+        n = o->iterations - (int64_t)t->runs.n;
+    return n < 1 ? 1 : n > BATCH ? BATCH : (size_t)n;
+}
+
+static enum rp_code count_runs(struct rp_executable *exe, const struct rp_timing_options *o,
+                               int64_t limit_ns, unsigned char *cold, bool (*stop)(void *),
+                               void *user, struct rp_timing *out, struct rp_err *err)
+{
+    int64_t begin = rp_exec_now(), ns[BATCH], done;
+    size_t n;
+
+    while ((done = (int64_t)out->runs.n) < MOST_RUNS) {
+        if (o->iterations ? done >= o->iterations
+                          : done >= GROUP && rp_exec_now() - begin > limit_ns)
+            break;
+        if (o->iterations && o->time_ns && done >= 1 && rp_exec_now() - begin > limit_ns)
+            break;
+        if (stop && stop(user))
+            return rp_err_set(err, RP_CANCELLED, "cancelled");
+        n = at_a_time(exe, o, cold, out);
+        RP_TRY(n > 1 ? exe->engine->run_timed(exe, n, ns, err) : once(exe, cold, ns, err));
+        for (size_t i = 0; i < n; i++)
+            RP_TRY(rp_vec_push(&out->runs, ns[i], err));
+    }
+    return RP_OK;
+}
+
+static enum rp_code measure(struct rp_executable *exe, const struct rp_timing_options *o,
+                            unsigned char *cold, bool (*stop)(void *), void *user,
+                            struct rp_timing *out, struct rp_err *err)
+{
+    int64_t limit_ns = o->time_ns ? o->time_ns : 1000000000;
+    enum rp_code code;
+
+    RP_TRY(once(exe, cold, &out->first_ns, err));
+    /* a program of seconds is not warmed up for long where few runs are asked for */
+    RP_TRY(warm_up(exe, o, o->iterations ? out->first_ns / 2 : limit_ns / 3, cold, out, err));
+    if (exe->engine->mark)
+        RP_TRY(exe->engine->mark(exe, true, err));
+    code = count_runs(exe, o, limit_ns, cold, stop, user, out, err);
+    if (code == RP_OK && exe->engine->mark)
+        code = exe->engine->mark(exe, false, err);
+    return code == RP_OK ? rp_timing_sum_up(out, err) : code;
+}
+
+enum rp_code rp_timing_run(struct rp_executable *exe, const struct rp_timing_options *options,
+                           bool (*stop)(void *user), void *user, struct rp_timing *out,
+                           struct rp_err *err)
+{
+    unsigned char *cold = NULL;
+    enum rp_code code;
+
+    memset(out, 0, sizeof *out);
+    if (options->cold) {
+        cold = calloc(1, COLD_BYTES);
+        if (!cold)
+            return rp_err_nomem(err, "emptying caches");
+    }
+    code = measure(exe, options, cold, stop, user, out, err);
+    free(cold);
+    return code;
+}
+
+void rp_timing_release(struct rp_timing *t)
+{
+    rp_vec_release(&t->runs);
+}

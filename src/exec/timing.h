@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RP_EXEC_TIMING_H
+#define RP_EXEC_TIMING_H
+/*
+ * Times of repeated runs, and what can be said of them. docs/definitions.md has the words.
+ */
+#include "base/vec.h"
+#include "exec/engines.h"
+
+struct rp_timing_options {
+    int64_t iterations; /* 0: until time_ns, and until the median is known well */
+    int64_t time_ns;    /* 0: the default of a second */
+    int64_t warmup;     /* below 0: until it is stable */
+    bool cold;          /* the caches are emptied before each run */
+};
+
+struct rp_timing {
+    int64_t first_ns;
+    int64_t min_ns, p50_ns, p90_ns, p99_ns, max_ns, mean_ns;
+    int64_t low_ns, high_ns; /* of the median, with 95 % confidence */
+    size_t n, warmups;
+    RP_VEC(int64_t) runs; /* in their order */
+};
+
+/* The first run, the warm-up, and the runs that count. Stopped early where `stop` says so. */
+enum rp_code rp_timing_run(struct rp_executable *exe, const struct rp_timing_options *options,
+                           bool (*stop)(void *user), void *user, struct rp_timing *out,
+                           struct rp_err *err);
+/* Percentiles of times, which are left in their order. */
+enum rp_code rp_timing_sum_up(struct rp_timing *t, struct rp_err *err);
+void rp_timing_release(struct rp_timing *t);
+
+#endif

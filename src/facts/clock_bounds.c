@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Difference constraints between clocks, by Bellman-Ford. In a meeting every rank that left it came
+ * after every rank that it had to wait for:
+ *
+ *     x[s] <= min over r (end[r] + x[r]) + tolerance - begin[s]
+ *
+ * so one minimum a meeting stands for all pairs of its ranks, and a pass costs its visits. Lowering
+ * from 0 gives the largest solution that is nowhere above 0; the same with all times turned round
+ * the smallest that is nowhere below; half way between them is a solution too, and 0 where 0 is
+ * one. From clock 0 alone the two directions give the certain limits of every other clock.
+ *
+ * A value that is its own cause after a pass is a cycle of constraints that cannot hold. The one of
+ * them that is furthest from the estimate is named and left out, and the rest is tried again.
+ */
+#include "facts/clock_bounds.h"
+
+#include "facts/intervals.h"
+
+#include <string.h>
+
+#define CONFLICTS_MAX 16
+#define FAR           INT64_MAX /* no limit yet */
+
+struct cause {
+    uint32_t from;           /* clock; RP_CLOCK_NONE: none */
+    uint32_t target, source; /* visits, or the same message twice */
+    bool by_message;
+};
+
+struct descent {
+    const struct rp_clock_facts *f;
+    bool turned; /* times are taken as negative: limits from below */
+    int64_t *x;  /* by clock */
+    struct cause *cause;
+    uint32_t *mark;
+};
+
+static int64_t target_ns(const struct descent *d, const struct rp_clock_visit *v)
+{
+    return d->turned ? rp_ns_between(v->end_ns, 0) : v->begin_ns;
+}
+
+static int64_t source_ns(const struct descent *d, const struct rp_clock_visit *v)
+{
+    return d->turned ? rp_ns_between(v->begin_ns, 0) : v->end_ns;
+}
+
+static bool lower(struct descent *d, uint32_t clock, int64_t limit_ns, struct cause cause)
+{
+    if (limit_ns >= d->x[clock])
+        return false;
+    d->x[clock] = limit_ns;
+    d->cause[clock] = cause;
+    return true;
+}
+
+/* Who left first (turned: who came last), of those whose adjustment has a limit. */
+static uint32_t tightest(const struct descent *d, uint32_t meeting)
+{
+    const struct rp_clock_facts *f = d->f;
+    uint32_t i, best = RP_CLOCK_NONE;
+    int64_t least = FAR;
+
+    for (i = f->first[meeting]; i < f->first[meeting + 1]; i++) {
+        const struct rp_clock_visit *v = &f->visits[i];
+        int64_t at;
+
+        if (!f->known[v->rank] || d->x[v->rank] == FAR || (d->turned && !v->binds))
+            continue;
+        at = rp_ns_sum(source_ns(d, v), d->x[v->rank]);
+        if (at < least) {
+            least = at;
+            best = i;
+        }
+    }
+    return best;
+}
+
+static bool lower_meeting(struct descent *d, uint32_t meeting)
+{
+    const struct rp_clock_facts *f = d->f;
+    uint32_t i, source = tightest(d, meeting), from;
+    bool changed = false;
+    int64_t limit;
+
+    if (source == RP_CLOCK_NONE)
+        return false;
+    from = f->visits[source].rank;
+    limit = rp_ns_sum(rp_ns_sum(source_ns(d, &f->visits[source]), d->x[from]), f->tolerance_ns);
+    for (i = f->first[meeting]; i < f->first[meeting + 1]; i++) {
+        const struct rp_clock_visit *v = &f->visits[i];
+
+        if (f->known[v->rank] && (d->turned || v->binds) && i != source)
+            changed |= lower(d, v->rank, rp_ns_between(target_ns(d, v), limit),
+                             (struct cause){from, i, source, false});
+    }
+    return changed;
+}
+
+static bool lower_message(struct descent *d, uint32_t i)
+{
+    const struct rp_clock_message *m = &d->f->messages[i];
+    uint32_t target = d->turned ? m->to : m->from, source = d->turned ? m->from : m->to;
+    int64_t room = rp_ns_sum(rp_ns_between(m->sent_ns, m->received_ns), d->f->tolerance_ns);
+
+    if (!d->f->known[target] || !d->f->known[source] || d->x[source] == FAR)
+        return false;
+    return lower(d, target, rp_ns_sum(d->x[source], room), (struct cause){source, i, i, true});
+}
+
+static bool pass(struct descent *d)
+{
+    const struct rp_clock_facts *f = d->f;
+    bool changed = false;
+    uint32_t i;
+
+    for (i = 0; i < f->nmeetings; i++)
+        if (!f->dropped[i])
+            changed |= lower_meeting(d, i);
+    for (i = 0; i < f->nmessages; i++)
+        if (!f->dropped[f->nmeetings + i])
+            changed |= lower_message(d, i);
+    return changed;
+}
+
+/* A clock that is on a cycle of causes, or RP_CLOCK_NONE. */
+static uint32_t on_cycle(struct descent *d)
+{
+    uint32_t c, at;
+
+    memset(d->mark, 0xff, d->f->nclocks * sizeof *d->mark);
+    for (c = 0; c < d->f->nclocks; c++) {
+        for (at = c; at != RP_CLOCK_NONE && d->mark[at] == RP_CLOCK_NONE; at = d->cause[at].from)
+            d->mark[at] = c;
+        if (at != RP_CLOCK_NONE && d->mark[at] == c)
+            return at;
+    }
+    return RP_CLOCK_NONE;
+}
+
+/* Passes until nothing changes; the clock on a cycle where that never happens. */
+static uint32_t descend(struct descent *d)
+{
+    size_t passes;
+    uint32_t cycle;
+
+    for (passes = 0; pass(d); passes++) {
+        cycle = on_cycle(d);
+        if (cycle != RP_CLOCK_NONE || passes > d->f->nclocks)
+            return cycle;
+    }
+    return RP_CLOCK_NONE;
+}
+
+/* ------------------------------------------------------------------ conflicts */
+
+/* By how much the constraint holds, by the estimate alone. */
+static int64_t slack_ns(const struct rp_clock_facts *f, const struct cause *c)
+{
+    if (c->by_message)
+        return rp_ns_between(f->messages[c->source].sent_ns, f->messages[c->source].received_ns);
+    return rp_ns_between(f->visits[c->target].begin_ns, f->visits[c->source].end_ns);
+}
+
+static void set_cause(struct rp_clock_conflict *x, const struct rp_clock_facts *f,
+                      const struct cause *c)
+{
+    x->meeting = x->message = RP_CLOCK_NONE;
+    if (c->by_message) {
+        x->message = c->source;
+        x->rank_a = f->given_messages[c->source].to;
+        x->rank_b = f->given_messages[c->source].from;
+    } else {
+        x->meeting = f->visits[c->source].meeting;
+        x->rank_a = f->given_visits[c->source].rank;
+        x->rank_b = f->given_visits[c->target].rank;
+    }
+}
+
+static struct rp_clock_conflict conflict_of(const struct descent *d, uint32_t clock)
+{
+    const struct cause *worst = &d->cause[clock], *next;
+    struct rp_clock_conflict x = {0}, other = {0};
+    uint32_t at = clock;
+    int64_t sum = 0;
+
+    do {
+        const struct cause *c = &d->cause[at];
+
+        sum = rp_ns_sum(sum, slack_ns(d->f, c));
+        worst = slack_ns(d->f, c) < slack_ns(d->f, worst) ? c : worst;
+        at = c->from;
+    } while (at != clock);
+    set_cause(&x, d->f, worst);
+    next = &d->cause[worst->from];
+    set_cause(&other, d->f, next);
+    x.against = next == worst ? RP_CLOCK_NONE : other.meeting;
+    x.against_message = next == worst ? RP_CLOCK_NONE : other.message;
+    x.by_ns = rp_ns_between(sum, 0);
+    return x;
+}
+
+static void start(struct descent *d, int64_t value_ns)
+{
+    uint32_t c;
+
+    for (c = 0; c < d->f->nclocks; c++) {
+        d->x[c] = value_ns;
+        d->cause[c].from = RP_CLOCK_NONE;
+    }
+}
+
+/* Leaves out what cannot hold until the rest can. */
+static void settle(struct descent *d, struct rp_clocks *out)
+{
+    for (;;) {
+        struct rp_clock_conflict x;
+        uint32_t cycle;
+
+        start(d, 0);
+        cycle = descend(d);
+        out->consistent = cycle == RP_CLOCK_NONE;
+        if (out->consistent || out->nconflicts == CONFLICTS_MAX)
+            return;
+        x = conflict_of(d, cycle);
+        d->f->dropped[x.meeting == RP_CLOCK_NONE ? d->f->nmeetings + x.message : x.meeting] = true;
+        out->conflicts[out->nconflicts++] = x;
+    }
+}
+
+/* ------------------------------------------------------------------ entries */
+
+static enum rp_code make(struct descent *d, const struct rp_clock_facts *f, struct rp_arena *arena,
+                         struct rp_err *err)
+{
+    *d = (struct descent){.f = f};
+    d->x = RP_ARENA_NEW(arena, int64_t, f->nclocks + 1);
+    d->cause = RP_ARENA_NEW(arena, struct cause, f->nclocks + 1);
+    d->mark = RP_ARENA_NEW(arena, uint32_t, f->nclocks + 1);
+    return d->x && d->cause && d->mark ? RP_OK : rp_err_nomem(err, "aligning clocks");
+}
+
+enum rp_code rp_clock_fit(const struct rp_clock_facts *f, struct rp_arena *arena,
+                          int64_t *adjust_ns, struct rp_clocks *out, struct rp_err *err)
+{
+    struct descent d;
+    int64_t first;
+    uint32_t c;
+
+    RP_TRY(make(&d, f, arena, err));
+    out->conflicts = RP_ARENA_NEW(arena, struct rp_clock_conflict, CONFLICTS_MAX);
+    if (!out->conflicts)
+        return rp_err_nomem(err, "aligning clocks");
+    memset(adjust_ns, 0, f->nclocks * sizeof *adjust_ns);
+    settle(&d, out);
+    if (!out->consistent)
+        return RP_OK;
+    memcpy(adjust_ns, d.x, f->nclocks * sizeof *adjust_ns);
+    d.turned = true;
+    start(&d, 0);
+    descend(&d);
+    for (c = 0; c < f->nclocks; c++) {
+        int64_t sum = rp_ns_between(d.x[c], adjust_ns[c]); /* twice the middle */
+
+        adjust_ns[c] = sum >= 0 ? sum / 2 : -((1 - sum) / 2);
+    }
+    first = adjust_ns[0];
+    for (c = 0; c < f->nclocks; c++)
+        adjust_ns[c] = rp_ns_between(first, adjust_ns[c]);
+    return RP_OK;
+}
+
+enum rp_code rp_clock_bounds(const struct rp_clock_facts *f, struct rp_arena *arena,
+                             int64_t *low_ns, int64_t *high_ns, struct rp_err *err)
+{
+    struct descent d;
+    uint32_t c;
+
+    RP_TRY(make(&d, f, arena, err));
+    start(&d, FAR);
+    d.x[0] = 0;
+    descend(&d);
+    memcpy(high_ns, d.x, f->nclocks * sizeof *high_ns);
+    d.turned = true;
+    start(&d, FAR);
+    d.x[0] = 0;
+    descend(&d);
+    for (c = 0; c < f->nclocks; c++)
+        low_ns[c] = d.x[c] == FAR ? INT64_MIN : rp_ns_between(d.x[c], 0);
+    return RP_OK;
+}

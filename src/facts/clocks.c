@@ -1,0 +1,598 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Offsets of clocks. First every clock that meets a known one gets the weighted median distance of
+ * their ends. Then a few sweeps: the time of a meeting is the median of its ends on the clocks as
+ * they are known, and a clock is the line through the distances of its ends from these times: its
+ * slope from the medians of the first and the last third, kept only where it is far above what the
+ * scatter could feign, its height the weighted median of what is left. A clock that only messages
+ * reach is put where the fastest message each way took equally long. At last the offsets move as
+ * little as the certain facts ask for (clock_bounds.c).
+ *
+ * All steps are medians and differences of integers: a clock that is set by d gets an offset that
+ * is smaller by exactly d.
+ */
+#include "facts/clocks.h"
+
+#include "facts/clock_bounds.h"
+#include "facts/intervals.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define SWEEPS        4
+#define DRIFT_POINTS  9 /* three in each third */
+#define DRIFT_SIGMAS  4
+#define DRIFT_MAX_PPB 1e6 /* no clock is worse than that */
+
+struct point {
+    int64_t x_ns, y_ns;
+    uint64_t weight;
+};
+
+struct line {
+    bool known;
+    int64_t offset_ns, at_ns;
+    double drift; /* ns a ns */
+    double spread_ns;
+    uint32_t n; /* meetings */
+    uint32_t messages;
+    int64_t half_trip_ns; /* of messages; -1: one way only */
+};
+
+struct finder {
+    const struct rp_clock_input *in;
+    struct rp_arena *arena;
+    size_t nclocks, nmeetings;
+    struct rp_clock_visit *visits; /* rank: the clock; times with what was to be added */
+    struct rp_clock_message *messages;
+    uint32_t *first;    /* by meeting: its visits */
+    uint32_t *by_clock; /* visits, by clock */
+    uint32_t *clock_first;
+    int64_t *meeting_ns; /* when all left it, on the first clock */
+    bool *meeting_known;
+    uint64_t *weight; /* by meeting */
+    struct line *lines;
+    struct point *points; /* scratch: as many as visits */
+    int64_t *values;      /* scratch, the same */
+};
+
+/* ------------------------------------------------------------------ medians */
+
+static int by_x(const void *pa, const void *pb)
+{
+    const struct point *a = pa, *b = pb;
+
+    return (a->x_ns > b->x_ns) - (a->x_ns < b->x_ns);
+}
+
+static int by_y(const void *pa, const void *pb)
+{
+    const struct point *a = pa, *b = pb;
+
+    if (a->y_ns != b->y_ns)
+        return a->y_ns < b->y_ns ? -1 : 1;
+    return (a->weight > b->weight) - (a->weight < b->weight);
+}
+
+static int by_value(const void *pa, const void *pb)
+{
+    int64_t a = *(const int64_t *)pa, b = *(const int64_t *)pb;
+
+    return (a > b) - (a < b);
+}
+
+/* Of two in the middle the mean, downwards. */
+static int64_t median(int64_t *values, size_t n)
+{
+    qsort(values, n, sizeof *values, by_value);
+    return values[(n - 1) / 2] + (rp_ns_between(values[(n - 1) / 2], values[n / 2]) >> 1);
+}
+
+/* Sorts the points by y. */
+static int64_t weighted_median(struct point *p, size_t n)
+{
+    uint64_t all = 0, sum = 0;
+    size_t i;
+
+    qsort(p, n, sizeof *p, by_y);
+    for (i = 0; i < n; i++)
+        all += p[i].weight;
+    for (i = 0; i + 1 < n; i++) {
+        sum += p[i].weight;
+        if (sum >= all - sum)
+            break;
+    }
+    return p[i].y_ns;
+}
+
+/* The ends of a collective lie as far apart as its transfer is long, at most: what was short for
+   the last rank that came tells more about clocks. */
+static uint64_t weight_of(const struct finder *f, uint32_t meeting)
+{
+    int64_t least = INT64_MAX, dur;
+    uint32_t i;
+
+    for (i = f->first[meeting]; i < f->first[meeting + 1]; i++) {
+        dur = rp_ns_between(f->visits[i].begin_ns, f->visits[i].end_ns);
+        least = dur < least ? dur : least;
+    }
+    return 1 + UINT64_C(1000000000000) / ((uint64_t)(least < 0 ? 0 : least) + 1000);
+}
+
+static void weigh_meetings(struct finder *f)
+{
+    uint32_t m;
+
+    for (m = 0; m < f->nmeetings; m++)
+        f->weight[m] = weight_of(f, m);
+}
+
+static int64_t on_line(const struct line *l, int64_t ns)
+{
+    double drift = l->drift != 0 ? l->drift * (double)rp_ns_between(l->at_ns, ns) : 0;
+
+    return rp_ns_sum(rp_ns_sum(ns, l->offset_ns), (int64_t)llround(drift));
+}
+
+/* ------------------------------------------------------------------ first values */
+
+static void tell_meetings(struct finder *f, uint32_t clock)
+{
+    uint32_t i;
+
+    for (i = f->clock_first[clock]; i < f->clock_first[clock + 1]; i++) {
+        const struct rp_clock_visit *v = &f->visits[f->by_clock[i]];
+
+        if (!f->meeting_known[v->meeting])
+            f->meeting_ns[v->meeting] = on_line(&f->lines[clock], v->end_ns);
+        f->meeting_known[v->meeting] = true;
+    }
+}
+
+/* The distances of a clock's ends from the meetings whose time is known. */
+static size_t points_of(struct finder *f, uint32_t clock)
+{
+    size_t n = 0;
+    uint32_t i;
+
+    for (i = f->clock_first[clock]; i < f->clock_first[clock + 1]; i++) {
+        const struct rp_clock_visit *v = &f->visits[f->by_clock[i]];
+
+        if (f->meeting_known[v->meeting])
+            f->points[n++] =
+                (struct point){v->end_ns, rp_ns_between(v->end_ns, f->meeting_ns[v->meeting]),
+                               f->weight[v->meeting]};
+    }
+    return n;
+}
+
+/* Whether a clock became known. */
+static bool seed_by_meetings(struct finder *f)
+{
+    bool any = false;
+    uint32_t c;
+
+    for (c = 0; c < f->nclocks; c++) {
+        size_t n = f->lines[c].known ? 0 : points_of(f, c);
+
+        if (!n)
+            continue;
+        f->lines[c].known = any = true;
+        f->lines[c].offset_ns = weighted_median(f->points, n);
+        tell_meetings(f, c);
+    }
+    return any;
+}
+
+/* The fastest message to and from known clocks decides. */
+static bool seed_by_messages(struct finder *f)
+{
+    uint32_t c;
+
+    for (c = 0; c < f->nclocks; c++) {
+        int64_t to = INT64_MAX, from = INT64_MAX;
+        struct line *l = &f->lines[c];
+        size_t i;
+
+        for (i = 0; !l->known && i < f->in->nmessages; i++) {
+            const struct rp_clock_message *m = &f->messages[i];
+            int64_t d;
+
+            if (m->to == c && f->lines[m->from].known) {
+                d = rp_ns_between(on_line(&f->lines[m->from], m->sent_ns), m->received_ns);
+                to = d < to ? d : to;
+            } else if (m->from == c && f->lines[m->to].known) {
+                d = rp_ns_between(m->sent_ns, on_line(&f->lines[m->to], m->received_ns));
+                from = d < from ? d : from;
+            }
+        }
+        if (to == INT64_MAX && from == INT64_MAX)
+            continue;
+        l->known = true;
+        l->half_trip_ns = -1;
+        if (to != INT64_MAX && from != INT64_MAX) {
+            l->offset_ns = rp_ns_between(to, from) >> 1;
+            l->half_trip_ns = rp_ns_sum(to, from) / 2;
+        } else {
+            l->offset_ns = to != INT64_MAX ? rp_ns_between(to, 0) : from;
+        }
+        tell_meetings(f, c);
+        return true;
+    }
+    return false;
+}
+
+/* ------------------------------------------------------------------ sweeps */
+
+static void time_meetings(struct finder *f)
+{
+    uint32_t m, i;
+
+    for (m = 0; m < f->nmeetings; m++) {
+        size_t n = 0;
+
+        for (i = f->first[m]; i < f->first[m + 1]; i++)
+            if (f->lines[f->visits[i].rank].known)
+                f->values[n++] = on_line(&f->lines[f->visits[i].rank], f->visits[i].end_ns);
+        f->meeting_known[m] = n > 0;
+        if (n)
+            f->meeting_ns[m] = median(f->values, n);
+    }
+}
+
+/* The median of one coordinate of some points. */
+static int64_t middle(struct finder *f, const struct point *p, size_t n, bool of_x)
+{
+    size_t i;
+
+    for (i = 0; i < n; i++)
+        f->values[i] = of_x ? p[i].x_ns : p[i].y_ns;
+    return median(f->values, n);
+}
+
+/* Two thirds of the distances from the middle are smaller: of a normal scatter the standard
+   deviation. Coarse times can make that 0, so half of the 90th percentile counts too. */
+static double spread_of(struct finder *f, const struct point *p, size_t n)
+{
+    int64_t mid = middle(f, p, n, false);
+    size_t i;
+
+    for (i = 0; i < n; i++) {
+        int64_t d = rp_ns_between(mid, p[i].y_ns);
+
+        f->values[i] = d < 0 ? rp_ns_between(d, 0) : d;
+    }
+    qsort(f->values, n, sizeof *f->values, by_value);
+    return fmax((double)f->values[(n * 2 - 1) / 3], (double)f->values[(n * 9 - 1) / 10] / 2);
+}
+
+static void take_slope(struct point *p, size_t n, double drift, int64_t at_ns)
+{
+    size_t i;
+
+    for (i = 0; i < n; i++)
+        p[i].y_ns = rp_ns_between((int64_t)llround(drift * (double)rp_ns_between(at_ns, p[i].x_ns)),
+                                  p[i].y_ns);
+}
+
+/* The slope where it is there beyond doubt, else 0; taken from the points, which are by x. */
+static double take_drift(struct finder *f, struct point *p, size_t n, int64_t at_ns)
+{
+    size_t third = n / 3;
+    double dx, dy, drift, doubt;
+
+    if (n < DRIFT_POINTS)
+        return 0;
+    dx = (double)rp_ns_between(middle(f, p, third, true), middle(f, p + (n - third), third, true));
+    dy =
+        (double)rp_ns_between(middle(f, p, third, false), middle(f, p + (n - third), third, false));
+    if (dx <= 0 || fabs(dy) > dx * DRIFT_MAX_PPB / 1e9)
+        return 0;
+    drift = dy / dx;
+    take_slope(p, n, drift, at_ns);
+    doubt = (spread_of(f, p, n) + 1) * 1.2533 * sqrt(2 / (double)third);
+    if (fabs(dy) > DRIFT_SIGMAS * doubt)
+        return drift;
+    take_slope(p, n, -drift, at_ns);
+    return 0;
+}
+
+/* The time of a meeting follows the clock itself, the more the fewer are in it: so much wider than
+   its distances from the meetings are those from the other clocks. */
+static double widening(const struct finder *f, uint32_t clock)
+{
+    double visits = f->clock_first[clock + 1] - f->clock_first[clock], all = 0;
+    uint32_t i;
+
+    for (i = f->clock_first[clock]; i < f->clock_first[clock + 1]; i++) {
+        uint32_t m = f->visits[f->by_clock[i]].meeting;
+
+        all += f->first[m + 1] - f->first[m];
+    }
+    return all > visits ? all / (all - visits) : 1;
+}
+
+static void fit_line(struct finder *f, uint32_t clock)
+{
+    struct line *l = &f->lines[clock];
+    size_t n = l->known ? points_of(f, clock) : 0;
+
+    if (!n)
+        return;
+    qsort(f->points, n, sizeof *f->points, by_x);
+    l->n = (uint32_t)n;
+    l->at_ns = middle(f, f->points, n, true);
+    l->drift = take_drift(f, f->points, n, l->at_ns);
+    l->spread_ns = spread_of(f, f->points, n) * widening(f, clock);
+    l->offset_ns = weighted_median(f->points, n);
+}
+
+/* The first clock is right by definition: the others go by it. */
+static void refer_to_first(struct finder *f)
+{
+    struct line first = f->lines[0];
+    uint32_t c;
+
+    for (c = 0; c < f->nclocks; c++) {
+        struct line *l = &f->lines[c];
+        int64_t at = rp_ns_sum(l->at_ns, rp_ns_between(first.offset_ns, l->offset_ns));
+        double gone = first.drift != 0 ? first.drift * (double)rp_ns_between(first.at_ns, at) : 0;
+
+        l->offset_ns =
+            rp_ns_between((int64_t)llround(gone), rp_ns_between(first.offset_ns, l->offset_ns));
+        l->drift -= first.drift;
+    }
+}
+
+static void sweep(struct finder *f)
+{
+    uint32_t c;
+
+    time_meetings(f);
+    for (c = 0; c < f->nclocks; c++)
+        fit_line(f, c);
+    refer_to_first(f);
+}
+
+/* ------------------------------------------------------------------ the tables */
+
+static enum rp_code allocate(struct finder *f, struct rp_err *err)
+{
+    const struct rp_clock_input *in = f->in;
+
+    f->nmeetings = in->nvisits ? (size_t)in->visits[in->nvisits - 1].meeting + 1 : 0;
+    f->visits = RP_ARENA_NEW(f->arena, struct rp_clock_visit, in->nvisits + 1);
+    f->messages = RP_ARENA_NEW(f->arena, struct rp_clock_message, in->nmessages + 1);
+    f->first = RP_ARENA_NEW(f->arena, uint32_t, f->nmeetings + 2);
+    f->by_clock = RP_ARENA_NEW(f->arena, uint32_t, in->nvisits + 1);
+    f->clock_first = RP_ARENA_NEW(f->arena, uint32_t, in->nranks + 2);
+    f->meeting_ns = RP_ARENA_NEW(f->arena, int64_t, f->nmeetings + 1);
+    f->meeting_known = RP_ARENA_NEW(f->arena, bool, f->nmeetings + 1);
+    f->weight = RP_ARENA_NEW(f->arena, uint64_t, f->nmeetings + 1);
+    f->lines = RP_ARENA_NEW(f->arena, struct line, in->nranks + 1);
+    f->points = RP_ARENA_NEW(f->arena, struct point, in->nvisits + 1);
+    f->values = RP_ARENA_NEW(f->arena, int64_t, in->nvisits + 1);
+    if (!f->visits || !f->messages || !f->first || !f->by_clock || !f->clock_first ||
+        !f->meeting_ns || !f->meeting_known || !f->weight || !f->lines || !f->points || !f->values)
+        return rp_err_nomem(err, "aligning clocks");
+    return RP_OK;
+}
+
+/* Clocks are numbered by their first rank, so that the first rank has clock 0. */
+static enum rp_code number_clocks(struct finder *f, struct rp_clocks *out, struct rp_err *err)
+{
+    uint32_t *number = RP_ARENA_NEW(f->arena, uint32_t, f->in->nranks + 1);
+    size_t r;
+
+    if (!number)
+        return rp_err_nomem(err, "aligning clocks");
+    memset(number, 0xff, f->in->nranks * sizeof *number);
+    for (r = 0; r < f->in->nranks; r++) {
+        uint32_t given = f->in->clock_of ? f->in->clock_of[r] : (uint32_t)r;
+
+        if (number[given] == RP_CLOCK_NONE)
+            number[given] = (uint32_t)f->nclocks++;
+        out->at[r].clock = number[given];
+    }
+    return RP_OK;
+}
+
+static void copy_facts(struct finder *f, const struct rp_clocks *out)
+{
+    const struct rp_clock_input *in = f->in;
+    size_t i;
+
+    for (i = 0; i < in->nvisits; i++) {
+        struct rp_clock_visit v = in->visits[i];
+        int64_t add = in->start_ns ? in->start_ns[v.rank] : 0;
+
+        v.begin_ns = rp_ns_sum(v.begin_ns, add);
+        v.end_ns = rp_ns_sum(v.end_ns, add);
+        v.rank = out->at[v.rank].clock;
+        f->visits[i] = v;
+        f->first[v.meeting + 1]++;
+        f->clock_first[v.rank + 1]++;
+    }
+    for (i = 0; i < f->nmeetings; i++)
+        f->first[i + 1] += f->first[i];
+    for (i = 0; i < f->nclocks; i++)
+        f->clock_first[i + 1] += f->clock_first[i];
+    for (i = in->nvisits; i-- > 0;)
+        f->by_clock[--f->clock_first[f->visits[i].rank + 1]] = (uint32_t)i;
+    memmove(f->clock_first, f->clock_first + 1, f->nclocks * sizeof *f->clock_first);
+    f->clock_first[f->nclocks] = (uint32_t)in->nvisits;
+    for (i = 0; i < in->nmessages; i++) {
+        struct rp_clock_message m = in->messages[i];
+
+        m.sent_ns = rp_ns_sum(m.sent_ns, in->start_ns ? in->start_ns[m.from] : 0);
+        m.received_ns = rp_ns_sum(m.received_ns, in->start_ns ? in->start_ns[m.to] : 0);
+        m.from = out->at[m.from].clock;
+        m.to = out->at[m.to].clock;
+        f->messages[i] = m;
+        f->lines[m.from].messages += m.from != m.to;
+        f->lines[m.to].messages += m.from != m.to;
+    }
+}
+
+/* ------------------------------------------------------------------ what is certain */
+
+static enum rp_code gather(struct finder *f, struct rp_clock_facts *facts, struct rp_err *err)
+{
+    bool *known = RP_ARENA_NEW(f->arena, bool, f->nclocks + 1);
+    size_t i;
+
+    *facts = (struct rp_clock_facts){.nclocks = f->nclocks,
+                                     .nmeetings = f->nmeetings,
+                                     .nvisits = f->in->nvisits,
+                                     .nmessages = f->in->nmessages,
+                                     .tolerance_ns = f->in->tolerance_ns,
+                                     .visits = f->visits,
+                                     .messages = f->messages,
+                                     .given_visits = f->in->visits,
+                                     .given_messages = f->in->messages,
+                                     .first = f->first,
+                                     .known = known};
+    facts->dropped = RP_ARENA_NEW(f->arena, bool, f->nmeetings + f->in->nmessages + 1);
+    if (!known || !facts->dropped)
+        return rp_err_nomem(err, "aligning clocks");
+    for (i = 0; i < f->nclocks; i++)
+        known[i] = f->lines[i].known;
+    for (i = 0; i < f->in->nvisits; i++) {
+        struct rp_clock_visit *v = &f->visits[i];
+
+        v->begin_ns = on_line(&f->lines[v->rank], v->begin_ns);
+        v->end_ns = on_line(&f->lines[v->rank], v->end_ns);
+    }
+    for (i = 0; i < f->in->nmessages; i++) {
+        struct rp_clock_message *m = &f->messages[i];
+
+        m->sent_ns = on_line(&f->lines[m->from], m->sent_ns);
+        m->received_ns = on_line(&f->lines[m->to], m->received_ns);
+    }
+    return RP_OK;
+}
+
+/* How far the truth can be: the scatter of the meetings or half a round trip, and never more than
+   what is certain. */
+static int64_t uncertainty(const struct line *l, int64_t low_ns, int64_t high_ns)
+{
+    int64_t spread = l->n >= 3 ? (int64_t)llround(l->spread_ns) : l->n ? -1 : l->half_trip_ns;
+    int64_t above = rp_ns_between(l->offset_ns, high_ns);
+    int64_t below = rp_ns_between(low_ns, l->offset_ns);
+    int64_t limit = above > below ? above : below;
+    bool limited = low_ns != INT64_MIN && high_ns != INT64_MAX && limit >= 0;
+
+    if (spread < 0 || (limited && limit < spread))
+        return limited ? limit : -1;
+    return spread;
+}
+
+static void put(const struct finder *f, const int64_t *low, const int64_t *high,
+                struct rp_clocks *out)
+{
+    size_t r;
+
+    for (r = 0; r < f->in->nranks; r++) {
+        struct rp_clock *to = &out->at[r];
+        const struct line *l = &f->lines[to->clock];
+        int64_t start = f->in->start_ns ? f->in->start_ns[r] : 0;
+        int64_t zero = f->in->start_ns ? f->in->start_ns[0] : 0;
+
+        to->known = l->known;
+        start = rp_ns_between(zero, start);
+        to->offset_ns = rp_ns_sum(l->offset_ns, start);
+        to->at_ns = rp_ns_between(f->in->start_ns ? f->in->start_ns[r] : 0, l->at_ns);
+        to->drift_ppb = l->drift * 1e9;
+        to->low_ns = low[to->clock] == INT64_MIN ? INT64_MIN : rp_ns_sum(low[to->clock], start);
+        to->high_ns = high[to->clock] == INT64_MAX ? INT64_MAX : rp_ns_sum(high[to->clock], start);
+        to->uncertainty_ns = to->clock ? uncertainty(l, low[to->clock], high[to->clock]) : 0;
+        to->uncertainty_ns = l->known ? to->uncertainty_ns : -1;
+        to->meetings = l->n;
+        to->messages = l->messages;
+        out->used_drift = out->used_drift || l->drift != 0;
+    }
+}
+
+/* Meetings that tell something: of more than one clock. */
+static size_t count_meetings(const struct finder *f)
+{
+    size_t m, n = 0;
+    uint32_t i;
+
+    for (m = 0; m < f->nmeetings; m++) {
+        for (i = f->first[m];
+             i < f->first[m + 1] && f->visits[i].rank == f->visits[f->first[m]].rank;)
+            i++;
+        n += i < f->first[m + 1];
+    }
+    return n;
+}
+
+static enum rp_code bind(struct finder *f, struct rp_clocks *out, struct rp_err *err)
+{
+    int64_t *adjust = RP_ARENA_NEW(f->arena, int64_t, f->nclocks + 1);
+    int64_t *low = RP_ARENA_NEW(f->arena, int64_t, f->nclocks + 1);
+    int64_t *high = RP_ARENA_NEW(f->arena, int64_t, f->nclocks + 1);
+    struct rp_clock_facts facts;
+    size_t c;
+
+    if (!adjust || !low || !high)
+        return rp_err_nomem(err, "aligning clocks");
+    RP_TRY(gather(f, &facts, err));
+    RP_TRY(rp_clock_fit(&facts, f->arena, adjust, out, err));
+    for (c = 0; c < f->nclocks; c++) {
+        low[c] = INT64_MIN;
+        high[c] = INT64_MAX;
+    }
+    if (out->consistent)
+        RP_TRY(rp_clock_bounds(&facts, f->arena, low, high, err));
+    for (c = 0; c < f->nclocks; c++) {
+        low[c] = low[c] == INT64_MIN ? low[c] : rp_ns_sum(low[c], f->lines[c].offset_ns);
+        high[c] = high[c] == INT64_MAX ? high[c] : rp_ns_sum(high[c], f->lines[c].offset_ns);
+        f->lines[c].offset_ns = rp_ns_sum(f->lines[c].offset_ns, adjust[c]);
+    }
+    put(f, low, high, out);
+    return RP_OK;
+}
+
+/* ------------------------------------------------------------------ all of it */
+
+enum rp_code rp_clocks_find(const struct rp_clock_input *in, struct rp_arena *arena,
+                            struct rp_clocks *out, struct rp_err *err)
+{
+    struct finder f = {.in = in, .arena = arena};
+    bool swept = false;
+    int i;
+
+    *out = (struct rp_clocks){.n = in->nranks, .consistent = true};
+    out->at = RP_ARENA_NEW(arena, struct rp_clock, in->nranks + 1);
+    if (!out->at)
+        return rp_err_nomem(err, "aligning clocks");
+    if (!in->nranks)
+        return RP_OK;
+    RP_TRY(allocate(&f, err));
+    RP_TRY(number_clocks(&f, out, err));
+    copy_facts(&f, out);
+    weigh_meetings(&f);
+    out->nmeetings = count_meetings(&f);
+    f.lines[0].known = true;
+    tell_meetings(&f, 0);
+    do {
+        while (seed_by_meetings(&f))
+            ;
+        for (i = 0; !swept && i < SWEEPS; i++)
+            sweep(&f);
+        swept = true;
+    } while (seed_by_messages(&f));
+    return bind(&f, out, err);
+}
+
+int64_t rp_clock_time(const struct rp_clock *clock, int64_t ns)
+{
+    double gone = clock->drift_ppb != 0
+                      ? clock->drift_ppb / 1e9 * (double)rp_ns_between(clock->at_ns, ns)
+                      : 0;
+
+    return rp_ns_sum(rp_ns_sum(ns, clock->offset_ns), (int64_t)llround(gone));
+}

@@ -1,0 +1,306 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Feeds and fetches of TensorFlow programs. A SavedModel names them in its signatures (in the order
+ * of their names, since the file has none); of a GraphDef placeholders are fed in the order of the
+ * file, and what no node takes as its input is fetched.
+ */
+#include "formats/tf_ports.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define DEPTH 64
+
+enum { SAVED_META = 2, META_GRAPH = 2, META_SIGNATURE = 5 };
+enum { GRAPH_NODE = 1, NODE_NAME = 1, NODE_OP = 2, NODE_INPUT = 3, NODE_ATTR = 5 };
+enum { SIGNATURE_INPUTS = 1, SIGNATURE_OUTPUTS = 2, INFO_NAME = 1, INFO_TYPE = 2, ATTR_TYPE = 6 };
+
+static bool is(struct rp_bytes a, const char *b)
+{
+    return a.n == strlen(b) && !memcmp(a.at, b, a.n);
+}
+
+/* ---- signatures ---- */
+
+static enum rp_code read_info(struct rp_proto_cursor c, struct rp_arena *arena,
+                              struct rp_tf_port_name *out, struct rp_err *err)
+{
+    struct rp_proto_item item;
+
+    while (rp_proto_next(&c, &item)) {
+        if (item.number == INFO_NAME && item.wire == RP_WIRE_BYTES) {
+            out->tensor = rp_arena_copy(arena, (const char *)item.bytes.at, item.bytes.n);
+            if (!out->tensor)
+                return rp_err_nomem(err, "reading a signature");
+        } else if (item.number == INFO_TYPE && item.wire == RP_WIRE_VARINT) {
+            out->type = item.value;
+        }
+    }
+    return rp_proto_finish(&c, err);
+}
+
+/* An entry of a map from names to TensorInfo. */
+static enum rp_code read_entry(struct rp_proto_cursor c, struct rp_arena *arena,
+                               struct rp_tf_port_name *port, struct rp_err *err)
+{
+    struct rp_proto_item item;
+
+    *port = (struct rp_tf_port_name){.name = "", .tensor = ""};
+    while (rp_proto_next(&c, &item)) {
+        if (item.wire != RP_WIRE_BYTES)
+            continue;
+        if (item.number == 1) {
+            port->name = rp_arena_copy(arena, (const char *)item.bytes.at, item.bytes.n);
+            if (!port->name)
+                return rp_err_nomem(err, "reading a signature");
+        } else if (item.number == 2) {
+            RP_TRY(read_info(rp_proto_enter(&c, &item), arena, port, err));
+        }
+    }
+    return rp_proto_finish(&c, err);
+}
+
+static int by_name(const void *a, const void *b)
+{
+    const struct rp_tf_port_name *x = a, *y = b;
+
+    return strcmp(x->name, y->name);
+}
+
+static enum rp_code read_signature(struct rp_bytes bytes, struct rp_arena *arena,
+                                   struct rp_tf_ports *out, struct rp_err *err)
+{
+    struct rp_proto_cursor c = rp_proto_cursor(bytes.at, bytes.n, 0, DEPTH);
+    struct rp_tf_port_name port;
+    struct rp_proto_item item;
+
+    while (rp_proto_next(&c, &item)) {
+        if (item.wire != RP_WIRE_BYTES ||
+            (item.number != SIGNATURE_INPUTS && item.number != SIGNATURE_OUTPUTS))
+            continue;
+        RP_TRY(read_entry(rp_proto_enter(&c, &item), arena, &port, err));
+        RP_TRY(item.number == SIGNATURE_INPUTS ? rp_vec_push(&out->feeds, port, err)
+                                               : rp_vec_push(&out->fetches, port, err));
+    }
+    if (out->feeds.n)
+        qsort(out->feeds.at, out->feeds.n, sizeof *out->feeds.at, by_name);
+    if (out->fetches.n)
+        qsort(out->fetches.at, out->fetches.n, sizeof *out->fetches.at, by_name);
+    return rp_proto_finish(&c, err);
+}
+
+struct chosen {
+    struct rp_bytes name, body;
+    unsigned n;
+};
+
+/* One entry of the map of signatures: taken where it is the one, or the first seen. */
+static enum rp_code look_at(struct rp_proto_cursor c, const char *wanted, struct chosen *best,
+                            struct rp_err *err)
+{
+    struct rp_bytes name = {0}, body = {0};
+    struct rp_proto_item item;
+
+    while (rp_proto_next(&c, &item)) {
+        if (item.number == 1 && item.wire == RP_WIRE_BYTES)
+            name = item.bytes;
+        if (item.number == 2 && item.wire == RP_WIRE_BYTES)
+            body = item.bytes;
+    }
+    RP_TRY(rp_proto_finish(&c, err));
+    if (is(name, "__saved_model_init_op"))
+        return RP_OK; /* every model has it; it computes nothing */
+    if (is(name, wanted ? wanted : "serving_default") || (!wanted && !best->n)) {
+        best->name = name;
+        best->body = body;
+    }
+    best->n++;
+    return RP_OK;
+}
+
+static enum rp_code read_meta(struct rp_proto_cursor c, const char *wanted, struct rp_arena *arena,
+                              struct rp_tf_ports *out, struct rp_err *err)
+{
+    struct chosen best = {0};
+    struct rp_proto_item item;
+
+    while (rp_proto_next(&c, &item)) {
+        if (item.wire != RP_WIRE_BYTES)
+            continue;
+        if (item.number == META_GRAPH)
+            out->graph = item.bytes;
+        else if (item.number == META_SIGNATURE)
+            RP_TRY(look_at(rp_proto_enter(&c, &item), wanted, &best, err));
+    }
+    RP_TRY(rp_proto_finish(&c, err));
+    if (!best.name.at)
+        return rp_err_set(err, RP_FORMAT, "the model has no signature '%s'",
+                          wanted ? wanted : "serving_default");
+    out->signature = rp_arena_copy(arena, (const char *)best.name.at, best.name.n);
+    if (!out->signature)
+        return rp_err_nomem(err, "reading a signature");
+    return read_signature(best.body, arena, out, err);
+}
+
+/* ---- nodes ---- */
+
+struct node {
+    struct rp_bytes name, op;
+    uint64_t type; /* of its attribute dtype */
+};
+typedef RP_VEC(struct node) node_list;
+
+static enum rp_code read_type(struct rp_proto_cursor c, uint64_t *type, struct rp_err *err)
+{
+    struct rp_bytes key = {0}, value = {0};
+    struct rp_proto_item item;
+
+    while (rp_proto_next(&c, &item)) {
+        if (item.number == 1 && item.wire == RP_WIRE_BYTES)
+            key = item.bytes;
+        if (item.number == 2 && item.wire == RP_WIRE_BYTES)
+            value = item.bytes;
+    }
+    RP_TRY(rp_proto_finish(&c, err));
+    if (!is(key, "dtype"))
+        return RP_OK;
+    c = rp_proto_cursor(value.at, value.n, 0, DEPTH);
+    while (rp_proto_next(&c, &item))
+        if (item.number == ATTR_TYPE && item.wire == RP_WIRE_VARINT)
+            *type = item.value;
+    return rp_proto_finish(&c, err);
+}
+
+/* "^x" and "x:1" are inputs from x. */
+static uint64_t hash_of(struct rp_bytes input)
+{
+    const uint8_t *colon;
+
+    if (input.n && *input.at == '^') {
+        input.at++;
+        input.n--;
+    }
+    colon = memchr(input.at, ':', input.n);
+    return rp_hash_bytes(input.at, colon ? (size_t)(colon - input.at) : input.n);
+}
+
+static enum rp_code read_node(struct rp_proto_cursor c, struct node *node, struct rp_map *used,
+                              struct rp_err *err)
+{
+    struct rp_proto_item item;
+
+    memset(node, 0, sizeof *node);
+    while (rp_proto_next(&c, &item)) {
+        if (item.wire != RP_WIRE_BYTES)
+            continue;
+        if (item.number == NODE_NAME)
+            node->name = item.bytes;
+        else if (item.number == NODE_OP)
+            node->op = item.bytes;
+        else if (item.number == NODE_INPUT)
+            RP_TRY(rp_map_put(used, hash_of(item.bytes), 1, err));
+        else if (item.number == NODE_ATTR)
+            RP_TRY(read_type(rp_proto_enter(&c, &item), &node->type, err));
+    }
+    return rp_proto_finish(&c, err);
+}
+
+static bool has_no_output(struct rp_bytes op)
+{
+    static const char *const names[] = {"NoOp",   "Const",       "Assert",     "AssignVariableOp",
+                                        "SaveV2", "Placeholder", "VarHandleOp"};
+
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (is(op, names[i]))
+            return true;
+    return op.n > 13 && !memcmp(op.at, "ResourceApply", 13);
+}
+
+static enum rp_code add_port(struct rp_arena *arena, const struct node *node,
+                             struct rp_tf_port_name *port, struct rp_err *err)
+{
+    port->name = rp_arena_copy(arena, (const char *)node->name.at, node->name.n);
+    port->tensor = rp_arena_printf(arena, "%.*s:0", (int)node->name.n, (const char *)node->name.at);
+    port->type = node->type;
+    return port->name && port->tensor ? RP_OK : rp_err_nomem(err, "reading a graph");
+}
+
+static enum rp_code choose_nodes(const node_list *nodes, const struct rp_map *used,
+                                 struct rp_arena *arena, struct rp_tf_ports *out,
+                                 struct rp_err *err)
+{
+    struct rp_tf_port_name port;
+
+    for (size_t i = 0; i < nodes->n; i++) {
+        const struct node *node = &nodes->at[i];
+
+        if (is(node->op, "VarHandleOp") || is(node->op, "VariableV2"))
+            out->has_variables = true;
+        if (is(node->op, "Placeholder")) {
+            RP_TRY(add_port(arena, node, &port, err));
+            RP_TRY(rp_vec_push(&out->feeds, port, err));
+        } else if (!has_no_output(node->op) &&
+                   rp_map_get(used, rp_hash_bytes(node->name.at, node->name.n)) == RP_MAP_NONE) {
+            RP_TRY(add_port(arena, node, &port, err));
+            RP_TRY(rp_vec_push(&out->fetches, port, err));
+        }
+    }
+    return RP_OK;
+}
+
+static enum rp_code read_graph(struct rp_bytes graph, struct rp_arena *arena,
+                               struct rp_tf_ports *out, struct rp_err *err)
+{
+    struct rp_proto_cursor c = rp_proto_cursor(graph.at, graph.n, 0, DEPTH);
+    struct rp_proto_item item;
+    enum rp_code code = RP_OK;
+    node_list nodes = {0};
+    struct node node;
+    struct rp_map used;
+
+    rp_map_init(&used);
+    while (code == RP_OK && rp_proto_next(&c, &item)) {
+        if (item.number != GRAPH_NODE || item.wire != RP_WIRE_BYTES)
+            continue;
+        code = read_node(rp_proto_enter(&c, &item), &node, &used, err);
+        if (code == RP_OK)
+            code = rp_vec_push(&nodes, node, err);
+    }
+    if (code == RP_OK)
+        code = rp_proto_finish(&c, err);
+    if (code == RP_OK)
+        code = choose_nodes(&nodes, &used, arena, out, err);
+    rp_vec_release(&nodes);
+    rp_map_release(&used);
+    return code;
+}
+
+enum rp_code rp_tf_ports_find(struct rp_bytes bytes, bool saved, const char *signature,
+                              struct rp_arena *arena, struct rp_tf_ports *out, struct rp_err *err)
+{
+    struct rp_proto_cursor c = rp_proto_cursor(bytes.at, bytes.n, 0, DEPTH);
+    struct rp_tf_ports plain = {0};
+    struct rp_proto_item item;
+    enum rp_code code;
+
+    memset(out, 0, sizeof *out);
+    out->graph = bytes;
+    if (!saved)
+        return read_graph(bytes, arena, out, err);
+    while (rp_proto_next(&c, &item))
+        if (item.number == SAVED_META && item.wire == RP_WIRE_BYTES) {
+            RP_TRY(read_meta(rp_proto_enter(&c, &item), signature, arena, out, err));
+            code = read_graph(out->graph, arena, &plain, err); /* only for its variables */
+            out->has_variables = plain.has_variables;
+            rp_tf_ports_release(&plain);
+            return code;
+        }
+    RP_TRY(rp_proto_finish(&c, err));
+    return rp_err_set(err, RP_FORMAT, "the model holds no graph");
+}
+
+void rp_tf_ports_release(struct rp_tf_ports *ports)
+{
+    rp_vec_release(&ports->feeds);
+    rp_vec_release(&ports->fetches);
+}

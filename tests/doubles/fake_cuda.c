@@ -1,0 +1,343 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A program that uses "CUDA": it loads the injected library as the driver does, then has the double
+ * of CUPTI report what the words on its command line say, in order.
+ *
+ *   step N      N times: launch call, kernel; then a copy, a memset, a wait
+ *   burst N     N times launch call and kernel, as fast as it can
+ *   steps N     N ranges "step", each with ten kernels
+ *   disorder    a kernel whose record comes before that of its launch, and an event behind its wait
+ *   zero        a kernel without times, and one that was not finished
+ *   early       a kernel that begins before its launch
+ *   late        a kernel that ends after the wait for it
+ *   graph       a graph launch: one record of the graph, and three of its nodes
+ *   drop N      N records are dropped
+ *   other       another profiler of the process asks for CUPTI
+ *   external    a launch within an external correlation
+ *   fork        a child launches nothing, and ends
+ *   wait MS     sleeps
+ *   kill        kill -9 of itself
+ */
+#include "fake_cupti.h"
+
+#include "abi/cupti.h"
+
+#include "../../include/reprise/record.h"
+
+#include <dlfcn.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+int cuptiSubscribe(void **subscriber, rp_cupti_callback *callback, void *user);
+
+static uint32_t correlation = 100;
+
+static union {
+    uint8_t bytes[256];
+    struct rp_cupti_kernel_record kernel;
+    struct rp_cupti_memcpy_record copy;
+    struct rp_cupti_memset_record set;
+    struct rp_cupti_api_record call;
+    struct rp_cupti_sync_record sync;
+    struct rp_cupti_event_record event;
+    struct rp_cupti_external_record external;
+    struct rp_cupti_graph_record graph;
+    struct rp_cupti_device_record device;
+    struct rp_cupti_context_record context;
+    struct rp_cupti_overhead_record overhead;
+} r;
+
+static void clear(uint32_t kind)
+{
+    memset(&r, 0, sizeof r);
+    memcpy(&r, &kind, 4);
+}
+
+static void put_call(uint32_t id, uint64_t start, uint64_t end)
+{
+    clear(RP_CUPTI_RUNTIME);
+    r.call.id = id;
+    r.call.start = start;
+    r.call.end = end;
+    r.call.process = (uint32_t)getpid();
+    r.call.thread = (uint32_t)syscall(SYS_gettid);
+    r.call.correlation = correlation;
+    fake_cupti_put(&r);
+}
+
+static void put_kernel(const char *name, uint64_t start, uint64_t end)
+{
+    clear(RP_CUPTI_CONCURRENT_KERNEL);
+    r.kernel.start = start;
+    r.kernel.end = end;
+    r.kernel.context = 1;
+    r.kernel.stream = 7;
+    r.kernel.correlation = correlation;
+    r.kernel.name = name;
+    r.kernel.registers = 32;
+    for (int i = 0; i < 3; i++)
+        r.kernel.grid[i] = r.kernel.block[i] = i + 1;
+    fake_cupti_put(&r);
+}
+
+static void begin_device(void)
+{
+    clear(RP_CUPTI_DEVICE);
+    r.device.name = "Fake GPU";
+    fake_cupti_put(&r);
+    clear(RP_CUPTI_CONTEXT);
+    r.context.context = 1;
+    fake_cupti_put(&r);
+}
+
+static void launch(const char *name)
+{
+    uint64_t t = fake_cupti_now();
+
+    correlation++;
+    put_call(211, t, t + 4000);
+    put_kernel(name, t + 5000, t + 15000);
+    usleep(20);
+}
+
+static void copy_set_wait(void)
+{
+    uint64_t t = fake_cupti_now();
+
+    correlation++;
+    put_call(31, t, t + 3000);
+    clear(RP_CUPTI_MEMCPY);
+    r.copy.copy_kind = 1;
+    r.copy.from_kind = 1;
+    r.copy.to_kind = 3;
+    r.copy.bytes = 4096;
+    r.copy.start = t + 4000;
+    r.copy.end = t + 6000;
+    r.copy.context = 1;
+    r.copy.stream = 7;
+    r.copy.correlation = correlation;
+    fake_cupti_put(&r);
+    clear(RP_CUPTI_MEMSET);
+    r.set.bytes = 64;
+    r.set.memory_kind = 3;
+    r.set.start = t + 6000;
+    r.set.end = t + 7000;
+    r.set.context = 1;
+    r.set.stream = 7;
+    r.set.correlation = correlation;
+    fake_cupti_put(&r);
+    correlation++;
+    put_call(131, t + 3000, t + 9000);
+    clear(RP_CUPTI_SYNCHRONIZATION);
+    r.sync.type = 3;
+    r.sync.start = t + 3100;
+    r.sync.end = t + 8900;
+    r.sync.context = 1;
+    r.sync.stream = 7;
+    r.sync.correlation = correlation;
+    fake_cupti_put(&r);
+}
+
+static void disorder(void)
+{
+    uint64_t t = fake_cupti_now();
+
+    correlation++;
+    put_kernel("late_call", t + 5000, t + 6000);
+    put_call(211, t, t + 4000);
+    correlation += 2;
+    clear(RP_CUPTI_SYNCHRONIZATION);
+    r.sync.type = 2;
+    r.sync.start = r.sync.end = t + 7000;
+    r.sync.context = 1;
+    r.sync.stream = 8;
+    r.sync.event = 55;
+    r.sync.correlation = correlation;
+    fake_cupti_put(&r);
+    clear(RP_CUPTI_CUDA_EVENT);
+    r.event.correlation = correlation - 1;
+    r.event.context = 1;
+    r.event.stream = 7;
+    r.event.event = 55;
+    fake_cupti_put(&r);
+}
+
+static void graph(void)
+{
+    uint64_t t = fake_cupti_now();
+
+    correlation++;
+    put_call(311, t, t + 4000);
+    clear(RP_CUPTI_GRAPH_TRACE);
+    r.graph.correlation = correlation;
+    r.graph.start = t + 5000;
+    r.graph.end = t + 9000;
+    r.graph.graph = 3;
+    r.graph.context = 1;
+    r.graph.stream = 7;
+    fake_cupti_put(&r);
+}
+
+static void external(void)
+{
+    uint64_t t = fake_cupti_now();
+
+    correlation++;
+    clear(RP_CUPTI_EXTERNAL_CORRELATION);
+    r.external.external_kind = 5;
+    r.external.external = 4711;
+    r.external.correlation = correlation;
+    fake_cupti_put(&r);
+    put_call(211, t, t + 4000);
+    put_kernel("inside", t + 5000, t + 6000);
+}
+
+static void ask_as_other(void)
+{
+    void *subscriber;
+    int code = cuptiSubscribe(&subscriber, NULL, NULL);
+
+    printf("other profiler: %d\n", code);
+}
+
+static void fork_child(void)
+{
+    pid_t child;
+
+    fflush(stdout);
+    child = fork();
+    if (!child)
+        exit(0); /* its exit handlers must not touch CUPTI */
+    waitpid(child, NULL, 0);
+}
+
+static void late(void)
+{
+    uint64_t t = fake_cupti_now();
+
+    put_call(211, t, t + 1000);
+    put_kernel("late", t + 2000, t + 9000);
+    correlation++;
+    put_call(131, t + 1000, t + 8100);
+    clear(RP_CUPTI_SYNCHRONIZATION);
+    r.sync.type = 3;
+    r.sync.start = t + 1100;
+    r.sync.end = t + 8000;
+    r.sync.context = 1;
+    r.sync.stream = 7;
+    r.sync.correlation = correlation;
+    fake_cupti_put(&r);
+}
+
+static void zero(void)
+{
+    put_kernel("no_times", 0, 0);
+    put_kernel("unfinished", fake_cupti_now(), 0);
+}
+
+static void early(void)
+{
+    uint64_t t = fake_cupti_now();
+
+    put_call(211, t, t + 4000);
+    put_kernel("early", t - 500, t + 1000);
+}
+
+static void kill_self(void)
+{
+    raise(SIGKILL);
+}
+
+static void step(long n)
+{
+    for (long i = 0; i < n; i++)
+        launch(i % 2 ? "_Z4addAPfS_" : "gemm");
+    copy_set_wait();
+}
+
+static void burst(long n)
+{
+    uint64_t t = fake_cupti_now();
+
+    for (long i = 0; i < n; i++, t += 100) {
+        correlation++;
+        put_call(211, t, t + 50);
+        put_kernel("tiny", t + 60, t + 150);
+    }
+    usleep((useconds_t)n / 10);
+}
+
+static void steps(long n)
+{
+    for (long i = 0; i < n; i++) {
+        RP_RANGE_BEGIN("step");
+        for (int k = 0; k < 10; k++)
+            launch("gemm");
+        RP_RANGE_END();
+    }
+}
+
+static void drop(long n)
+{
+    fake_cupti_drop((size_t)n);
+}
+
+static void sleep_ms(long n)
+{
+    usleep((useconds_t)n * 1000);
+}
+
+static const struct {
+    const char *word;
+    void (*plain)(void);
+    void (*counted)(long n);
+} words[] = {
+    {"step", NULL, step},       {"burst", NULL, burst},       {"steps", NULL, steps},
+    {"drop", NULL, drop},       {"wait", NULL, sleep_ms},     {"zero", zero, NULL},
+    {"early", early, NULL},     {"late", late, NULL},         {"disorder", disorder, NULL},
+    {"graph", graph, NULL},     {"external", external, NULL}, {"other", ask_as_other, NULL},
+    {"fork", fork_child, NULL}, {"kill", kill_self, NULL}};
+
+/* Does what the word says; 1 where it used the next one too. */
+static int obey(const char *word, const char *value)
+{
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
+        if (strcmp(word, words[i].word))
+            continue;
+        correlation++;
+        if (words[i].plain) {
+            words[i].plain();
+            return 0;
+        }
+        words[i].counted(value ? strtol(value, NULL, 10) : 0);
+        return 1;
+    }
+    fprintf(stderr, "fake_cuda: unknown word '%s'\n", word);
+    exit(2);
+}
+
+int main(int argc, char **argv)
+{
+    const char *path = getenv("CUDA_INJECTION64_PATH");
+    void *library = path ? dlopen(path, RTLD_NOW) : NULL;
+    int (*initialize)(void);
+
+    if (library) {
+        *(void **)&initialize = dlsym(library, "InitializeInjection");
+        if (!initialize || initialize() != 1)
+            return 3;
+    }
+    fake_cupti_context();
+    begin_device();
+    for (int i = 1; i < argc; i++) {
+        i += obey(argv[i], i + 1 < argc ? argv[i + 1] : NULL);
+        usleep(50);
+    }
+    printf("done\n");
+    return 0;
+}

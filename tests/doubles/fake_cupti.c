@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A double of libcupti.so: the calls that the cuda library makes, over records that a test writes.
+ * It keeps CUPTI's ways: a buffer is asked for where a record does not fit, it comes back when it
+ * is full or at a flush, one subscriber only, dropped records counted where no buffer was given.
+ * FAKE_CUPTI_REFUSE=1: somebody else is subscribed already.
+ */
+#include "fake_cupti.h"
+
+#include "abi/cupti.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+static struct {
+    pthread_mutex_t lock;
+    rp_cupti_callback *callback;
+    rp_cupti_request *request;
+    rp_cupti_complete *complete;
+    uint64_t (*timestamp)(void);
+    uint8_t *buffer;
+    size_t size, at, dropped;
+    uint64_t enabled;
+    int timestamps;
+} fake = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+int cuptiGetVersion(uint32_t *version)
+{
+    *version = 130001;
+    return 0;
+}
+
+int cuptiGetCallbackName(int domain, uint32_t id, const char **name)
+{
+    static const char *const runtime[] = {[211] = "cudaLaunchKernel_v7000",
+                                          [31] = "cudaMemcpy_v3020",
+                                          [131] = "cudaStreamSynchronize_v3020",
+                                          [311] = "cudaGraphLaunch_v10000"};
+
+    *name = domain == RP_CUPTI_DOMAIN_RUNTIME && id < 312 ? runtime[id] : "cuLaunchKernel_ptsz";
+    return *name ? 0 : 1;
+}
+
+int cuptiSubscribe(void **subscriber, rp_cupti_callback *callback, void *user)
+{
+    const char *refuse = getenv("FAKE_CUPTI_REFUSE");
+
+    (void)user;
+    if (refuse || fake.callback)
+        return RP_CUPTI_MULTIPLE_SUBSCRIBERS;
+    fake.callback = callback;
+    *subscriber = &fake;
+    return 0;
+}
+
+int cuptiSubscribe_v2(void **subscriber, rp_cupti_callback *callback, void *user,
+                      struct rp_cupti_subscriber_params *params)
+{
+    if (params && params->old_name)
+        strncpy(params->old_name, "CUPTI for Somebody", params->old_name_size);
+    return cuptiSubscribe(subscriber, callback, user);
+}
+
+int cuptiUnsubscribe(void *subscriber)
+{
+    (void)subscriber;
+    fake.callback = NULL;
+    return 0;
+}
+
+int cuptiEnableCallback(uint32_t on, void *subscriber, int domain, uint32_t id)
+{
+    (void)subscriber, (void)domain, (void)id;
+    return on > 1;
+}
+
+int cuptiSetThreadIdType(int type)
+{
+    return type != RP_CUPTI_THREAD_ID_SYSTEM;
+}
+
+int cuptiActivityRegisterTimestampCallback(uint64_t (*timestamp)(void))
+{
+    fake.timestamp = timestamp;
+    return ++fake.timestamps > 1; /* the second call spoils the times of the real one */
+}
+
+int cuptiActivityRegisterCallbacks(rp_cupti_request *request, rp_cupti_complete *complete)
+{
+    fake.request = request;
+    fake.complete = complete;
+    return 0;
+}
+
+int cuptiActivityEnable(int kind)
+{
+    fake.enabled |= UINT64_C(1) << kind;
+    return 0;
+}
+
+int cuptiActivityDisable(int kind)
+{
+    fake.enabled &= ~(UINT64_C(1) << kind);
+    return 0;
+}
+
+static const uint16_t sizes[64] = {[RP_CUPTI_CONCURRENT_KERNEL] = 216,
+                                   [RP_CUPTI_MEMCPY] = 96,
+                                   [RP_CUPTI_MEMCPY2] = 96,
+                                   [RP_CUPTI_MEMSET] = 88,
+                                   [RP_CUPTI_RUNTIME] = 40,
+                                   [RP_CUPTI_DRIVER] = 40,
+                                   [RP_CUPTI_SYNCHRONIZATION] = 56,
+                                   [RP_CUPTI_OVERHEAD] = 56,
+                                   [RP_CUPTI_EXTERNAL_CORRELATION] = 24,
+                                   [RP_CUPTI_CUDA_EVENT] = 56,
+                                   [RP_CUPTI_GRAPH_TRACE] = 56,
+                                   [RP_CUPTI_DEVICE] = 184,
+                                   [RP_CUPTI_CONTEXT] = 32};
+
+int cuptiActivityGetNextRecord(uint8_t *buffer, size_t valid, void **record)
+{
+    uint8_t *at = *record ? *record : buffer;
+    uint32_t kind;
+
+    if (*record) {
+        memcpy(&kind, at, 4);
+        at += sizes[kind & 63];
+    }
+    if (at >= buffer + valid)
+        return RP_CUPTI_MAX_LIMIT_REACHED;
+    *record = at;
+    return 0;
+}
+
+int cuptiActivityGetNumDroppedRecords(void *context, uint32_t stream, size_t *dropped)
+{
+    (void)context, (void)stream;
+    *dropped = fake.dropped;
+    fake.dropped = 0;
+    return 0;
+}
+
+static void give_back(void)
+{
+    if (!fake.buffer)
+        return;
+    fake.complete(NULL, 0, fake.buffer, fake.size, fake.at);
+    fake.buffer = NULL;
+}
+
+int cuptiActivityFlushAll(uint32_t flags)
+{
+    (void)flags;
+    pthread_mutex_lock(&fake.lock);
+    give_back();
+    pthread_mutex_unlock(&fake.lock);
+    return 0;
+}
+
+/* -------------------------------------------------------------------------- for the test */
+
+uint64_t fake_cupti_now(void)
+{
+    return fake.timestamp ? fake.timestamp() : 0;
+}
+
+void fake_cupti_context(void)
+{
+    if (fake.callback)
+        fake.callback(NULL, RP_CUPTI_DOMAIN_RESOURCE, RP_CUPTI_CONTEXT_CREATED, NULL);
+}
+
+void fake_cupti_drop(size_t n)
+{
+    fake.dropped += n;
+}
+
+void fake_cupti_put(const void *record)
+{
+    uint32_t kind;
+    size_t size, records;
+
+    memcpy(&kind, record, 4);
+    size = sizes[kind & 63];
+    if (!size || !fake.request || !(fake.enabled >> (kind & 63) & 1))
+        return;
+    pthread_mutex_lock(&fake.lock);
+    if (fake.buffer && fake.at + size > fake.size)
+        give_back();
+    if (!fake.buffer) {
+        fake.request(&fake.buffer, &fake.size, &records);
+        fake.at = 0;
+    }
+    if (fake.buffer) {
+        memcpy(fake.buffer + fake.at, record, size);
+        fake.at += size;
+    } else {
+        fake.dropped++;
+    }
+    pthread_mutex_unlock(&fake.lock);
+}

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A program that uses "NVTX": what the header's first call does (load the library that
+ * NVTX_INJECTION64_PATH names, give it the tables), then ranges, marks and domains. Without a tool
+ * the functions are absent and answer -2 for a level, as NVTX's own do.
+ *
+ *   fake_nvtx N
+ */
+#include "abi/nvtx.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <wchar.h>
+
+static rp_nvtx_function core_functions[16], core2_functions[16];
+static rp_nvtx_function *core_table[16], *core2_table[16];
+
+static int module_table(uint32_t module, rp_nvtx_function ***table, unsigned *size)
+{
+    *table = module == RP_NVTX_CORE ? core_table : module == RP_NVTX_CORE2 ? core2_table : NULL;
+    *size = 16;
+    return *table != NULL;
+}
+
+static const void *get_table(uint32_t id)
+{
+    static const struct rp_nvtx_callbacks callbacks = {sizeof callbacks, module_table};
+
+    return id == RP_NVTX_TABLE_CALLBACKS ? &callbacks : NULL;
+}
+
+static void initialise(void)
+{
+    const char *path = getenv("NVTX_INJECTION64_PATH");
+    void *library = path ? dlopen(path, RTLD_LAZY) : NULL;
+    int (*call)(rp_nvtx_get_table *) = NULL;
+
+    for (int i = 0; i < 16; i++) {
+        core_table[i] = &core_functions[i];
+        core2_table[i] = &core2_functions[i];
+    }
+    if (library)
+        *(void **)&call = dlsym(library, "InitializeInjectionNvtx2");
+    if (call && call(get_table) != 1)
+        exit(3);
+}
+
+#define CALL(table, id, type, otherwise, ...) \
+    (table[id] ? ((type)(void *)table[id])(__VA_ARGS__) : (otherwise))
+typedef int push_a(const char *);
+typedef int push_w(const wchar_t *);
+typedef int pop(void);
+typedef uint64_t start_a(const char *);
+typedef void end(uint64_t);
+typedef void *create_a(const char *);
+typedef void *register_a(void *, const char *);
+typedef int domain_push(void *, const struct rp_nvtx_event *);
+typedef int domain_pop(void *);
+
+static void *end_elsewhere(void *id)
+{
+    if (core_functions[RP_NVTX_END])
+        ((end *)(void *)core_functions[RP_NVTX_END])(*(uint64_t *)id);
+    return NULL;
+}
+
+int main(int argc, char **argv)
+{
+    long n = argc > 1 ? strtol(argv[1], NULL, 10) : 1, levels = 0;
+    struct rp_nvtx_event event = {
+        .version = 3, .size = sizeof event, .message_type = RP_NVTX_MESSAGE_REGISTERED};
+    void *domain, *other;
+    pthread_t thread;
+    uint64_t id;
+
+    initialise();
+    domain = CALL(core2_functions, RP_NVTX_DOMAIN_CREATE_A, create_a *, NULL, "library");
+    other = CALL(core2_functions, RP_NVTX_DOMAIN_CREATE_A, create_a *, NULL, "other");
+    event.message =
+        CALL(core2_functions, RP_NVTX_REGISTER_STRING_A, register_a *, NULL, domain, "registered");
+    for (long i = 0; i < n; i++) {
+        levels += CALL(core_functions, RP_NVTX_PUSH_A, push_a *, -2, "outer");
+        levels += CALL(core2_functions, RP_NVTX_DOMAIN_PUSH_EX, domain_push *, -2, domain, &event);
+        levels += CALL(core_functions, RP_NVTX_PUSH_W, push_w *, -2, L"w\u00eddth");
+        levels += CALL(core2_functions, RP_NVTX_DOMAIN_POP, domain_pop *, -2, domain);
+        levels += CALL(core_functions, RP_NVTX_POP, pop *, -2);
+        levels += CALL(core_functions, RP_NVTX_POP, pop *, -2);
+    }
+    CALL(core2_functions, RP_NVTX_DOMAIN_POP, domain_pop *, -2, other); /* never pushed */
+    id = CALL(core_functions, RP_NVTX_START_A, start_a *, 0, "elsewhere");
+    if (!pthread_create(&thread, NULL, end_elsewhere, &id))
+        pthread_join(thread, NULL);
+    printf("levels %ld\n", levels);
+    return 0;
+}

@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Programs of many kinds, and XLA as the judge of what `convert` makes of them; run by xla_takes_convert.
+
+Of every program the compiled module is taken as text and as protobuf: both must have one hash, each is
+converted to both, XLA must load all four and print the same operations for them. The StableHLO of the
+program must be read in all four ways of printing it, with one hash."""
+import json, os, subprocess, sys, tempfile
+
+os.environ["JAX_PLATFORMS"] = "cpu"
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+from jaxlib.xla_client import XlaComputation, hlo
+
+jax.config.update("jax_enable_x64", True)
+REPRISE = os.environ.get("REPRISE", os.path.join(os.environ.get("BUILD", "build"), "reprise"))
+PRINT = hlo.HloPrintOptions.canonical()
+FULL = hlo.HloPrintOptions()
+FULL.print_large_constants = True
+
+
+def x(*shape, dtype=jnp.float32):
+    return jax.ShapeDtypeStruct(shape, dtype)
+
+
+def pieces(a, i):
+    return (lax.pad(a, jnp.float32(0), ((1, 2, 1), (-1, 0, 0))), lax.dynamic_slice(a, (i[0], i[1]), (2, 3)), a[::-1, ::2],
+            lax.dynamic_update_slice(a, a[:2, :2], (i[0], i[1])), jnp.roll(a, 1), jnp.concatenate([a, a], 1))
+
+
+def small_types(a, b):
+    return a.astype(jnp.int8) @ b.astype(jnp.int8), a + jnp.int4(3), jnp.array([1, -2, 3], jnp.int4)
+
+
+def odd_constants(a):
+    return a + 1, jnp.zeros((0,)), jnp.array([jnp.nan, jnp.inf, 1e-310]), jnp.array([1 + 2j, -3j])
+
+
+def linalg(a):
+    s = a @ a.T + jnp.eye(8)
+    return jnp.linalg.cholesky(s), jnp.linalg.solve(s, a), jnp.linalg.eigh(s), jnp.linalg.qr(a), jnp.linalg.svd(a)
+
+
+def scatters(a, i, u):
+    return a.at[i].add(u), a.at[i].set(u, unique_indices=True), a[i], jnp.take_along_axis(a, a.astype(jnp.int32) % 3, axis=0)
+
+
+PROGRAMS = {
+    "while": (lambda a: lax.while_loop(lambda c: c[0] < 10, lambda c: (c[0] + 1, c[1] @ c[1]), (0, a)), [x(4, 4)]),
+    "scan": (lambda c, s: lax.scan(lambda c, v: (jnp.tanh(c + v), c.sum()), c, s), [x(8, 16), x(20, 8, 16)]),
+    "cond": (lambda p, a: lax.cond(p > 0, lambda a: a * 2, jnp.sin, a), [x(), x(5)]),
+    "sort": (lambda a, b: (lax.sort((a, b), num_keys=2), lax.top_k(a, 3)), [x(10, 20), x(10, 20, dtype=jnp.int32)]),
+    "scatters": (scatters, [x(100, 32), x(7, dtype=jnp.int32), x(7, 32)]),
+    "fft": (lambda a: (jnp.fft.irfft(jnp.fft.rfft(a)), jnp.fft.fft2(a).real), [x(4, 64)]),
+    "conv": (lambda a, w: lax.conv_general_dilated(a, w, (1, 1), [(2, 3), (-1, 2)], (2, 1), (1, 2)), [x(8, 16, 32, 32), x(32, 16, 3, 3)]),
+    "pieces": (pieces, [x(4, 6), x(3, dtype=jnp.int32)]),
+    "small_types": (small_types, [x(16, 16, dtype=jnp.int4), x(16, 16, dtype=jnp.uint4)]),
+    "odd_constants": (odd_constants, [x(4)]),
+    "callback": (lambda a: jax.pure_callback(np.sin, jax.ShapeDtypeStruct((4,), jnp.float32), a), [x(4)]),
+    "linalg": (linalg, [x(8, 8)]),
+    "lambda": (lambda a: jnp.sin(a) + jax.jit(lambda b: b * 2, inline=False)(a), [x(4)]),
+    "reduce_precision": (lambda a: lax.reduce_precision(a, 5, 0), [x(4)]),
+    "rng": (lambda k: (lax.rng_bit_generator(k, (10,)), jax.random.normal(jax.random.key(0), (5,))), [x(4, dtype=jnp.uint32)]),
+}
+
+
+def tool(*args):
+    done = subprocess.run([REPRISE, *args], capture_output=True, text=True)
+    if done.returncode:
+        raise RuntimeError(f"{' '.join(args)}: {done.stderr.strip()}")
+    return done.stdout
+
+
+def hash_of(path):
+    return json.loads(tool("graph", "--json", path))["hash"]
+
+
+def module_of(path):
+    """XLA's module of a file that convert wrote; the protobuf is an HloProto with the module in field 1."""
+    if path.endswith(".txt"):
+        return hlo.hlo_module_from_text(open(path).read())
+    data, at, n, shift = open(path, "rb").read(), 1, 0, 0
+    while True:
+        n |= (data[at] & 127) << shift
+        shift, at = shift + 7, at + 1
+        if data[at - 1] < 128:
+            return XlaComputation(data[at:at + n]).get_hlo_module()
+
+
+def body(module):
+    """The operations; the computations before the entry come in any order."""
+    return sorted(module.to_string(PRINT).split("\n", 1)[1].strip().split("\n\n"))
+
+
+def check(name, function, args, folder):
+    lowered = jax.jit(function).lower(*args)
+    module = lowered.compile().runtime_executable().hlo_modules()[0]
+    text, proto = os.path.join(folder, "a.hlo.txt"), os.path.join(folder, "a.hlo.pb")
+    open(text, "w").write(module.to_string(FULL))
+    open(proto, "wb").write(module.as_serialized_hlo_module_proto())
+    meant, said = body(module), body(module_of(text))
+    wrong = [] if hash_of(text) == hash_of(proto) else ["text and protobuf have two hashes"]
+    for source in (text, proto):
+        for form in ("txt", "pb"):
+            out = os.path.join(folder, f"out.hlo.{form}")
+            tool("convert", source, "-o", out)
+            if hash_of(out) != hash_of(source):
+                wrong.append(f"{source[-3:]} to {form} has another hash")
+            try:
+                # XLA's own parser makes 0 of the -0 in a text: what it makes of its own is the measure.
+                if body(module_of(out)) != (said if form == "txt" else meant):
+                    wrong.append(f"{source[-3:]} to {form}: XLA prints another program")
+            except Exception as refused:
+                wrong.append(f"{source[-3:]} to {form}: XLA refuses it: {str(refused)[:200]}")
+    operation = lowered.compiler_ir("stablehlo").operation
+    hashes = set()
+    for generic in (False, True):
+        for debug in (False, True):
+            path = os.path.join(folder, "a.mlir")
+            open(path, "w").write(operation.get_asm(print_generic_op_form=generic, enable_debug_info=debug))
+            hashes.add(hash_of(path))
+    return wrong + (["StableHLO has more than one hash"] if len(hashes) > 1 else [])
+
+
+failed = 0
+with tempfile.TemporaryDirectory() as folder:
+    for name, (function, args) in PROGRAMS.items():
+        if sys.argv[1:] and not any(word in name for word in sys.argv[1:]):
+            continue
+        try:
+            wrong = check(name, function, args, folder)
+        except RuntimeError as problem:
+            wrong = [str(problem)]
+        failed += bool(wrong)
+        print(f"{name}: {'; '.join(wrong) if wrong else 'as XLA has it'}")
+sys.exit(1 if failed else 0)

@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Moving, reducing, multiplying, sorting and control flow, on both built-in engines. By hand. */
+#include "exec_fixture.h"
+
+#define MODULE "HloModule m\nENTRY e {\n"
+#define ADD \
+    "HloModule m\nadd {\n x = f32[] parameter(0)\n y = f32[] parameter(1)\n ROOT r = f32[] add(x, y)\n}\n"
+
+static const struct exec_case moves[] = {
+    {"transpose, reverse, slice with steps",
+     MODULE
+     " a = s32[2,3] constant({{1,2,3},{4,5,6}})\n t = s32[3,2] transpose(a), dimensions={1,0}\n"
+     " r = s32[2,3] reverse(a), dimensions={1}\n s = s32[1,2] slice(a), slice={[1:2], [0:3:2]}\n"
+     " ROOT o = (s32[3,2], s32[2,3], s32[1,2]) tuple(t, r, s)\n}\n",
+     14,
+     {1, 4, 2, 5, 3, 6, 3, 2, 1, 6, 5, 4, 4, 6}},
+    {"pad: negative edge and between",
+     MODULE " a = s32[3] constant({1,2,3})\n z = s32[] constant(9)\n"
+            " ROOT p = s32[6] pad(a, z), padding=-1_4_1\n}\n",
+     6,
+     {9, 2, 9, 3, 9, 9}},
+    {"concatenate, iota, reshape",
+     MODULE " a = s32[1,2] constant({{7,8}})\n i = s32[2,2] iota(), iota_dimension=0\n"
+            " c = s32[3,2] concatenate(a, i), dimensions={0}\n ROOT r = s32[6] reshape(c)\n}\n",
+     6,
+     {7, 8, 0, 0, 1, 1}},
+    {"dynamic slices are clamped",
+     MODULE
+     " a = s32[4] constant({1,2,3,4})\n i = s32[] constant(9)\n u = s32[2] constant({70,80})\n"
+     " s = s32[2] dynamic-slice(a, i), dynamic_slice_sizes={2}\n"
+     " d = s32[4] dynamic-update-slice(a, u, i)\n ROOT o = (s32[2], s32[4]) tuple(s, d)\n}\n",
+     6,
+     {3, 4, 1, 2, 70, 80}},
+    {"bitcast goes by the layout",
+     MODULE " a = s32[2,3]{0,1} constant({{1,2,3},{4,5,6}})\n ROOT b = s32[6]{0} bitcast(a)\n}\n",
+     6,
+     {1, 4, 2, 5, 3, 6}},
+    {"gather is clamped, by rows",
+     MODULE " a = s32[3,2] constant({{1,2},{3,4},{5,6}})\n i = s32[2,1] constant({{7},{-3}})\n"
+            " ROOT g = s32[2,2] gather(a, i), offset_dims={1}, collapsed_slice_dims={0}, "
+            "start_index_map={0}, index_vector_dim=1, slice_sizes={1,2}\n}\n",
+     4,
+     {5, 6, 1, 2}},
+    {"gather with batching dimensions",
+     MODULE " a = s32[2,3] constant({{1,2,3},{4,5,6}})\n i = s32[2,1] constant({{2},{0}})\n"
+            " ROOT g = s32[2,1] gather(a, i), offset_dims={}, collapsed_slice_dims={1}, "
+            "start_index_map={1}, operand_batching_dims={0}, start_indices_batching_dims={0}, "
+            "index_vector_dim=2, slice_sizes={1,1}\n}\n",
+     2,
+     {3, 4}},
+    {"scatter adds in order and leaves out what lies outside",
+     ADD "ENTRY e {\n a = f32[3] constant({1,2,3})\n i = s32[4,1] constant({{1},{1},{5},{-1}})\n"
+         " u = f32[4] constant({10,20,30,40})\n"
+         " ROOT s = f32[3] scatter(a, i, u), update_window_dims={}, inserted_window_dims={0}, "
+         "scatter_dims_to_operand_dims={0}, index_vector_dim=1, to_apply=add\n}\n",
+     3,
+     {1, 32, 3}},
+};
+
+static const struct exec_case reductions[] = {
+    {"sums over rows, columns and all",
+     ADD "ENTRY e {\n a = f32[2,3] constant({{1,2,3},{4,5,6}})\n z = f32[] constant(0.5)\n"
+         " r = f32[2] reduce(a, z), dimensions={1}, to_apply=add\n"
+         " c = f32[3] reduce(a, z), dimensions={0}, to_apply=add\n"
+         " w = f32[] reduce(a, z), dimensions={0,1}, to_apply=add\n"
+         " ROOT o = (f32[2], f32[3], f32[]) tuple(r, c, w)\n}\n",
+     6,
+     {6.5, 15.5, 5.5, 7.5, 9.5, 21.5}},
+    {"dimensions that are not neighbours",
+     ADD
+     "ENTRY e {\n a = f32[2,2,2] constant({{{1,2},{3,4}},{{5,6},{7,8}}})\n z = f32[] constant(0)\n"
+     " ROOT r = f32[2] reduce(a, z), dimensions={0,2}, to_apply=add\n}\n",
+     2,
+     {14, 22}},
+    {"two at once: the largest and its place",
+     "HloModule m\nf {\n a = f32[] parameter(0)\n i = s32[] parameter(1)\n b = f32[] parameter(2)\n"
+     " j = s32[] parameter(3)\n g = pred[] compare(b, a), direction=GT\n"
+     " v = f32[] select(g, b, a)\n k = s32[] select(g, j, i)\n"
+     " ROOT t = (f32[], s32[]) tuple(v, k)\n}\nENTRY e {\n a = f32[4] constant({3,9,2,9})\n"
+     " i = s32[4] iota(), iota_dimension=0\n m = f32[] constant(-inf)\n z = s32[] constant(0)\n"
+     " ROOT r = (f32[], s32[]) reduce(a, i, m, z), dimensions={0}, to_apply=f\n}\n",
+     2,
+     {9, 1}},
+    {"bf16 sums are rounded once",
+     "HloModule m\nadd {\n x = bf16[] parameter(0)\n y = bf16[] parameter(1)\n"
+     " ROOT r = bf16[] add(x, y)\n}\nENTRY e {\n a = bf16[4] constant({256,1,1,1})\n"
+     " z = bf16[] constant(0)\n ROOT r = bf16[] reduce(a, z), dimensions={0}, to_apply=add\n}\n",
+     1,
+     {260}},
+    {"reduce-window skips what lies outside",
+     "HloModule m\nf {\n x = f32[] parameter(0)\n y = f32[] parameter(1)\n"
+     " ROOT r = f32[] maximum(x, y)\n}\nENTRY e {\n a = f32[4] constant({-5,-1,-3,-2})\n"
+     " z = f32[] constant(-inf)\n"
+     " ROOT w = f32[2] reduce-window(a, z), window={size=3 stride=2 pad=1_0}, to_apply=f\n}\n",
+     2,
+     {-1, -1}},
+    {"select-and-scatter takes the first of equals",
+     "HloModule m\nge {\n x = f32[] parameter(0)\n y = f32[] parameter(1)\n"
+     " ROOT r = pred[] compare(x, y), direction=GE\n}\nadd {\n x = f32[] parameter(0)\n"
+     " y = f32[] parameter(1)\n ROOT r = f32[] add(x, y)\n}\nENTRY e {\n"
+     " a = f32[4] constant({1,1,5,2})\n s = f32[2] constant({10,20})\n z = f32[] constant(0)\n"
+     " ROOT w = f32[4] select-and-scatter(a, s, z), window={size=2 stride=2}, select=ge, "
+     "scatter=add\n}\n",
+     4,
+     {10, 0, 20, 0}},
+};
+
+static const struct exec_case products[] = {
+    {"dot of rows and columns",
+     MODULE " a = f32[2,3] constant({{1,2,3},{4,5,6}})\n b = f32[2,3] constant({{1,0,1},{0,1,0}})\n"
+            " ROOT d = f32[2,2] dot(a, b), lhs_contracting_dims={1}, rhs_contracting_dims={1}\n}\n",
+     4,
+     {4, 2, 10, 5}},
+    {"dot with a batch in the middle",
+     MODULE " a = f32[2,2,1] constant({{{1},{2}},{{3},{4}}})\n b = f32[2,1] constant({{5},{6}})\n"
+            " ROOT d = f32[2,2] dot(a, b), lhs_batch_dims={1}, rhs_batch_dims={0}, "
+            "lhs_contracting_dims={2}, rhs_contracting_dims={1}\n}\n",
+     4,
+     {5, 15, 12, 24}},
+    {"dot of bytes into words",
+     MODULE " a = s8[2] constant({100,100})\n b = s8[2] constant({100,100})\n"
+            " ROOT d = s32[] dot(a, b), lhs_contracting_dims={0}, rhs_contracting_dims={0}\n}\n",
+     1,
+     {20000}},
+    {"convolution with stride, pad and dilation",
+     MODULE
+     " a = f32[1,4,1] constant({{{1},{2},{3},{4}}})\n k = f32[2,1,1] constant({{{10}},{{1}}})\n"
+     " c = f32[1,2,1] convolution(a, k), window={size=2 stride=2}, dim_labels=b0f_0io->b0f\n"
+     " d = f32[1,4,1] convolution(a, k), window={size=2 pad=1_1 rhs_dilate=2}, "
+     "dim_labels=b0f_0io->b0f\n"
+     " l = f32[1,6,1] convolution(a, k), window={size=2 lhs_dilate=2}, "
+     "dim_labels=b0f_0io->b0f\n"
+     " ROOT o = (f32[1,2,1], f32[1,4,1], f32[1,6,1]) tuple(c, d, l)\n}\n",
+     12,
+     {12, 34, 2, 13, 24, 30, 10, 2, 20, 3, 30, 4}},
+    {"reversed window and feature groups",
+     MODULE
+     " a = f32[1,2,2] constant({{{1,2},{3,4}}})\n k = f32[2,1,2] constant({{{10,20}},{{1,2}}})\n"
+     " ROOT c = f32[1,1,2] convolution(a, k), window={size=2 rhs_reversal=1}, "
+     "dim_labels=b0f_0io->b0f, feature_group_count=2\n}\n",
+     2,
+     {31, 84}},
+    {"cholesky and a triangular solve",
+     MODULE " a = f32[2,2] constant({{4,2},{2,5}})\n c = f32[2,2] cholesky(a), lower=true\n"
+            " b = f32[2,1] constant({{4},{6}})\n"
+            " s = f32[2,1] triangular-solve(c, b), left_side=true, lower=true, "
+            "unit_diagonal=false, transpose_a=NO_TRANSPOSE\n"
+            " ROOT o = (f32[2,2], f32[2,1]) tuple(c, s)\n}\n",
+     6,
+     {2, 0, 1, 2, 2, 2}},
+    {"fft of six",
+     MODULE " a = c64[3] constant({(1, 0), (0, 0), (0, 0)})\n"
+            " f = c64[3] fft(a), fft_type=FFT, fft_length={3}\n"
+            " r = f32[4] constant({1,2,3,4})\n g = c64[3] fft(r), fft_type=RFFT, fft_length={4}\n"
+            " ROOT o = (c64[3], c64[3]) tuple(f, g)\n}\n",
+     12,
+     {1, 0, 1, 0, 1, 0, 10, 0, -2, 2, -2, 0}},
+};
+
+static const struct exec_case flow[] = {
+    {"sort is stable, by two operands",
+     "HloModule m\nlt {\n a = s32[] parameter(0)\n b = s32[] parameter(1)\n c = s32[] parameter(2)\n"
+     " d = s32[] parameter(3)\n ROOT r = pred[] compare(a, b), direction=LT\n}\nENTRY e {\n"
+     " k = s32[4] constant({3,1,3,1})\n v = s32[4] constant({10,20,30,40})\n"
+     " ROOT s = (s32[4], s32[4]) sort(k, v), dimensions={0}, is_stable=true, to_apply=lt\n}\n",
+     8,
+     {1, 1, 3, 3, 20, 40, 10, 30}},
+    {"topk: the first of equals first",
+     MODULE " a = f32[4] constant({1,7,7,3})\n"
+            " ROOT t = (f32[2], s32[2]) topk(a), k=2, largest=true\n}\n",
+     4,
+     {7, 7, 1, 2}},
+    {"while and a call",
+     "HloModule m\nbody {\n s = (s32[], f32[2]) parameter(0)\n"
+     " i = s32[] get-tuple-element(s), index=0\n x = f32[2] get-tuple-element(s), index=1\n"
+     " one = s32[] constant(1)\n j = s32[] add(i, one)\n y = f32[2] add(x, x)\n"
+     " ROOT t = (s32[], f32[2]) tuple(j, y)\n}\ncond {\n s = (s32[], f32[2]) parameter(0)\n"
+     " i = s32[] get-tuple-element(s), index=0\n n = s32[] constant(5)\n"
+     " ROOT l = pred[] compare(i, n), direction=LT\n}\nENTRY e {\n z = s32[] constant(0)\n"
+     " a = f32[2] constant({1,3})\n t = (s32[], f32[2]) tuple(z, a)\n"
+     " ROOT w = (s32[], f32[2]) while(t), condition=cond, body=body\n}\n",
+     3,
+     {5, 32, 96}},
+    {"conditional by index: beyond the last is the last",
+     "HloModule m\nf {\n x = f32[] parameter(0)\n ROOT r = f32[] negate(x)\n}\ng {\n"
+     " x = f32[] parameter(0)\n ROOT r = f32[] add(x, x)\n}\nENTRY e {\n i = s32[] constant(7)\n"
+     " a = f32[] constant(4)\n"
+     " ROOT c = f32[] conditional(i, a, a), branch_computations={f, g}\n}\n",
+     1,
+     {8}},
+    {"random bits: the known answer of ThreeFry 2x32, 20 rounds",
+     MODULE " s = u64[2] constant({0, 0})\n"
+            " ROOT r = (u64[2], u32[2]) rng-bit-generator(s), algorithm=rng_three_fry\n}\n",
+     4,
+     {0, 1, 1797259609, 2579123966}},
+    {"batch-norm-inference",
+     MODULE
+     " x = f32[1,2] constant({{3, 10}})\n s = f32[2] constant({2, 1})\n"
+     " o = f32[2] constant({1, 0})\n m = f32[2] constant({1, 4})\n v = f32[2] constant({4, 9})\n"
+     " ROOT b = f32[1,2] batch-norm-inference(x, s, o, m, v), epsilon=0, feature_index=1\n}\n",
+     2,
+     {3, 2}},
+    {"a product by its custom call",
+     MODULE " a = f32[1,2] constant({{1,2}})\n b = f32[2,1] constant({{3},{4}})\n"
+            " c = (f32[1,1], s8[0]) custom-call(a, b), custom_call_target=\"__cublas$gemm\", "
+            "backend_config={\"gemm_backend_config\":{\"alpha_real\":2,\"beta\":0,"
+            "\"dot_dimension_numbers\":{\"lhs_contracting_dimensions\":[\"1\"],"
+            "\"rhs_contracting_dimensions\":[\"0\"],\"lhs_batch_dimensions\":[],"
+            "\"rhs_batch_dimensions\":[]},\"epilogue\":\"DEFAULT\"}}\n"
+            " ROOT g = f32[1,1] get-tuple-element(c), index=0\n}\n",
+     1,
+     {22}},
+};
+
+static void shapes(void **state)
+{
+    UNUSED_STATE(state);
+    EXEC_ALL(moves);
+    EXEC_ALL(reductions);
+    EXEC_ALL(products);
+    EXEC_ALL(flow);
+}
+
+/* Two partitions: each brings its number plus one. */
+static void partitions(void **state)
+{
+    static const char text[] =
+        "HloModule m, num_partitions=2\nadd {\n x = u32[] parameter(0)\n y = u32[] parameter(1)\n"
+        " ROOT r = u32[] add(x, y)\n}\nENTRY e {\n p = u32[] partition-id()\n o = u32[] constant(1)\n"
+        " v = u32[] add(p, o)\n s = u32[] all-reduce(v), replica_groups={{0,1}}, to_apply=add\n"
+        " w = u32[1] reshape(v)\n g = u32[2] all-gather(w), replica_groups=[1,2]<=[2], dimensions={0}\n"
+        " c = u32[] collective-permute(v), source_target_pairs={{0,1}}\n"
+        " ROOT t = (u32[], u32[2], u32[]) tuple(s, g, c)\n}\n";
+    static const double want[] = {3, 1, 2, 0, 3, 1, 2, 1};
+    struct rp_err err = RP_ERR_INIT;
+    double got[64];
+    size_t n;
+
+    UNUSED_STATE(state);
+    assert_ok(exec_run(text, &rp_engine_ref, 0, got, &n, &err), &err);
+    assert_int_equal(n, 8);
+    for (size_t i = 0; i < 8; i++)
+        assert_true(got[i] == want[i]);
+}
+
+/* What cannot run is refused by its name, before anything runs. */
+static void refusals(void **state)
+{
+    static const struct {
+        const char *text, *part;
+        enum rp_code code;
+    } cases[] = {
+        {MODULE " ROOT c = f32[2] custom-call(), custom_call_target=\"nobody$knows\"\n}\n",
+         "nobody$knows", RP_UNSUPPORTED},
+        {MODULE " a = f32[20] constant({...})\n ROOT n = f32[20] negate(a)\n}\n", "left out",
+         RP_FORMAT},
+        {MODULE " a = f32[2] constant({1,2})\n ROOT s = f32[1] slice(a), slice={[1:5]}\n}\n",
+         "bounds", RP_FORMAT},
+        {MODULE
+         " a = f32[2] constant({1,2})\n b = f32[3] constant({1,2,3})\n"
+         " ROOT d = f32[] dot(a, b), lhs_contracting_dims={0}, rhs_contracting_dims={0}\n}\n",
+         "differ", RP_FORMAT},
+        {MODULE " a = f32[2] constant({1,2})\n ROOT s = f32[2] and(a, a)\n}\n", "f32",
+         RP_UNSUPPORTED},
+    };
+    double got[64];
+    size_t n;
+
+    UNUSED_STATE(state);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct rp_err err = RP_ERR_INIT;
+
+        assert_code(exec_run(cases[i].text, &rp_engine_fast, 0, got, &n, &err), cases[i].code);
+        assert_contains(err.text, cases[i].part);
+    }
+}
+
+int test_ref_shape(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(shapes), cmocka_unit_test(partitions),
+                                       cmocka_unit_test(refusals)};
+
+    return cmocka_run_group_tests_name("ref_shape", tests, NULL, NULL);
+}

@@ -1,0 +1,306 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Clocks of ranks: planted offsets and drifts come back; what contradicts itself is named. */
+#include "facts/clocks.h"
+#include "unit.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define US INT64_C(1000)
+#define MS INT64_C(1000000)
+#define S  INT64_C(1000000000)
+
+struct job {
+    struct rp_arena arena;
+    struct rp_clock_input in;
+    struct rp_clock_visit *visits;
+    struct rp_clocks clocks;
+    uint64_t seed;
+};
+
+static int64_t noise(struct job *j, int64_t below)
+{
+    j->seed = j->seed * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+    return (int64_t)((j->seed >> 33) % (uint64_t)below);
+}
+
+/* n ranks meet every 10 ms; they leave within `jitter_ns` of each other. */
+static void make(struct job *j, size_t n, size_t meetings, int64_t jitter_ns)
+{
+    size_t m, r;
+
+    memset(j, 0, sizeof *j);
+    j->seed = 7;
+    rp_arena_init(&j->arena);
+    j->visits = RP_ARENA_NEW(&j->arena, struct rp_clock_visit, n * meetings);
+    assert_non_null(j->visits);
+    for (m = 0; m < meetings; m++)
+        for (r = 0; r < n; r++) {
+            int64_t last = (int64_t)m * 10 * MS + 5 * MS;
+            int64_t begin = r == m % n ? last : last - noise(j, 3 * MS);
+
+            j->visits[m * n + r] = (struct rp_clock_visit){
+                (uint32_t)m, (uint32_t)r, begin, last + 200 * US + noise(j, jitter_ns), true};
+        }
+    j->in = (struct rp_clock_input){
+        .nranks = n, .nvisits = n * meetings, .visits = j->visits, .tolerance_ns = US};
+}
+
+/* The rank's clock shows `offset_ns` more, and `ppb` more each second. */
+static void set_clock(struct job *j, uint32_t rank, int64_t offset_ns, int64_t ppb)
+{
+    size_t i;
+
+    for (i = 0; i < j->in.nvisits; i++)
+        if (j->visits[i].rank == rank) {
+            j->visits[i].begin_ns += offset_ns + j->visits[i].begin_ns / US * ppb / 1000000;
+            j->visits[i].end_ns += offset_ns + j->visits[i].end_ns / US * ppb / 1000000;
+        }
+}
+
+static void find(struct job *j)
+{
+    struct rp_err err;
+
+    assert_int_equal(rp_clocks_find(&j->in, &j->arena, &j->clocks, &err), RP_OK);
+}
+
+static bool near(int64_t a, int64_t b, int64_t tolerance)
+{
+    return llabs((long long)(a - b)) <= tolerance;
+}
+
+static void planted_offsets_come_back(void **state)
+{
+    static const int64_t planted[] = {0, 5 * MS, -3 * S, 17, 40 * US, 123456789};
+    struct job j;
+    uint32_t r;
+
+    UNUSED_STATE(state);
+    make(&j, 6, 100, 4 * US);
+    for (r = 0; r < 6; r++)
+        set_clock(&j, r, planted[r], 0);
+    find(&j);
+    assert_true(j.clocks.consistent);
+    assert_int_equal(j.clocks.nconflicts, 0);
+    for (r = 0; r < 6; r++) {
+        const struct rp_clock *c = &j.clocks.at[r];
+
+        assert_true(c->known && c->drift_ppb == 0);
+        assert_true(near(c->offset_ns, -planted[r], 500));
+        assert_true(c->low_ns <= -planted[r] + US && -planted[r] - US <= c->high_ns);
+        assert_true(c->low_ns <= c->offset_ns && c->offset_ns <= c->high_ns);
+        assert_true(r == 0 ? c->uncertainty_ns == 0
+                           : c->uncertainty_ns > 0 && c->uncertainty_ns < 4 * US);
+    }
+    rp_arena_release(&j.arena);
+}
+
+static void planted_drifts_come_back(void **state)
+{
+    struct job j;
+    int64_t at;
+
+    UNUSED_STATE(state);
+    make(&j, 4, 300, 4 * US);
+    set_clock(&j, 1, 7 * MS, 20000); /* 20 us a second */
+    set_clock(&j, 3, 0, -50000);
+    find(&j);
+    assert_true(j.clocks.used_drift && j.clocks.consistent);
+    assert_true(near((int64_t)j.clocks.at[1].drift_ppb, -20000, 600));
+    assert_true(near((int64_t)j.clocks.at[3].drift_ppb, 50000, 600));
+    assert_true(j.clocks.at[2].drift_ppb == 0);
+    for (at = 0; at < 3 * S; at += S / 2) {
+        assert_true(near(rp_clock_time(&j.clocks.at[1], at + 7 * MS + at / 50000), at, 1500));
+        assert_true(near(rp_clock_time(&j.clocks.at[3], at - at / 20000), at, 1500));
+    }
+    rp_arena_release(&j.arena);
+}
+
+/* Also where it is the first rank whose clock drifts: the others go by it. */
+static void the_first_rank_is_the_reference(void **state)
+{
+    struct job j;
+
+    UNUSED_STATE(state);
+    make(&j, 3, 300, 4 * US);
+    set_clock(&j, 0, 9 * MS, 30000);
+    find(&j);
+    assert_true(j.clocks.at[0].drift_ppb == 0 && j.clocks.at[0].offset_ns == 0);
+    assert_true(near((int64_t)j.clocks.at[1].drift_ppb, 30000, 600));
+    assert_true(near(rp_clock_time(&j.clocks.at[1], S), S + 9 * MS + 30 * US, 1500));
+    rp_arena_release(&j.arena);
+}
+
+static void a_clock_set_by_d_has_an_offset_smaller_by_d(void **state)
+{
+    static const int64_t shifts[] = {1, -1, 12345, -7 * S, 3600 * S};
+    struct job a, b;
+    size_t i;
+
+    UNUSED_STATE(state);
+    make(&a, 5, 60, 30 * US);
+    find(&a);
+    for (i = 0; i < sizeof shifts / sizeof *shifts; i++) {
+        make(&b, 5, 60, 30 * US);
+        set_clock(&b, 3, shifts[i], 0);
+        find(&b);
+        assert_int_equal(b.clocks.at[3].offset_ns, a.clocks.at[3].offset_ns - shifts[i]);
+        assert_int_equal(b.clocks.at[3].low_ns, a.clocks.at[3].low_ns - shifts[i]);
+        assert_int_equal(b.clocks.at[1].offset_ns, a.clocks.at[1].offset_ns);
+        assert_int_equal(b.clocks.at[3].uncertainty_ns, a.clocks.at[3].uncertainty_ns);
+        rp_arena_release(&b.arena);
+    }
+    rp_arena_release(&a.arena);
+}
+
+static void ranks_of_a_host_share_a_clock(void **state)
+{
+    static const uint32_t hosts[] = {0, 0, 2, 2};
+    struct job j;
+
+    UNUSED_STATE(state);
+    make(&j, 4, 50, 6 * US);
+    set_clock(&j, 2, 5 * MS, 0);
+    set_clock(&j, 3, 5 * MS, 0);
+    j.in.clock_of = hosts;
+    find(&j);
+    assert_int_equal(j.clocks.at[1].offset_ns, 0);
+    assert_int_equal(j.clocks.at[2].offset_ns, j.clocks.at[3].offset_ns);
+    assert_true(near(j.clocks.at[2].offset_ns, -5 * MS, 500));
+    assert_int_equal(j.clocks.at[3].clock, 1);
+    rp_arena_release(&j.arena);
+}
+
+/* Half of the meetings say the one, the other half the other: no average, but a name. */
+static void an_inconsistent_pair_is_named(void **state)
+{
+    struct job j;
+    size_t i;
+
+    UNUSED_STATE(state);
+    make(&j, 4, 40, 4 * US);
+    for (i = 0; i < j.in.nvisits; i++)
+        if (j.visits[i].rank == 2 && j.visits[i].meeting == 31) {
+            j.visits[i].begin_ns += 50 * MS;
+            j.visits[i].end_ns += 50 * MS;
+        }
+    find(&j);
+    assert_true(j.clocks.consistent);
+    assert_int_equal(j.clocks.nconflicts, 1);
+    assert_int_equal(j.clocks.conflicts[0].meeting, 31);
+    assert_int_equal(j.clocks.conflicts[0].rank_b, 2);
+    assert_true(j.clocks.conflicts[0].rank_a != 2);
+    assert_true(near(j.clocks.conflicts[0].by_ns, 50 * MS, 5 * MS));
+    assert_true(near(j.clocks.at[2].offset_ns, 0, 500));
+    rp_arena_release(&j.arena);
+}
+
+/* Two ranks on one host cannot have different clocks. */
+static void a_wrong_host_is_named(void **state)
+{
+    static const uint32_t hosts[] = {0, 1, 1};
+    struct job j;
+
+    UNUSED_STATE(state);
+    make(&j, 3, 12, 4 * US);
+    set_clock(&j, 2, 20 * MS, 0);
+    j.in.clock_of = hosts;
+    find(&j);
+    assert_true(j.clocks.nconflicts > 0);
+    rp_arena_release(&j.arena);
+}
+
+/* Offsets that are likely but impossible move to where they are possible. */
+static void what_is_certain_counts_more_than_what_is_likely(void **state)
+{
+    struct rp_clock_visit visits[6] = {
+        {0, 0, 0, 100 * US, true},          {0, 1, 90 * US, 140 * US, true},
+        {1, 0, 1000 * US, 1100 * US, true}, {1, 1, 1090 * US, 1140 * US, true},
+        {2, 0, 2000 * US, 2100 * US, true}, {2, 1, 2135 * US, 2140 * US, true}};
+    struct job j = {.in = {.nranks = 2, .nvisits = 6, .visits = visits}};
+    const struct rp_clock *c;
+
+    UNUSED_STATE(state);
+    rp_arena_init(&j.arena);
+    find(&j);
+    c = &j.clocks.at[1];
+    assert_true(j.clocks.consistent);
+    assert_int_equal(c->high_ns, -35 * US); /* it came to the last one at 2135 - 35 at the latest */
+    assert_true(c->offset_ns <= -35 * US && c->offset_ns >= c->low_ns);
+    assert_int_equal(c->low_ns, -140 * US);
+    rp_arena_release(&j.arena);
+}
+
+static void messages_place_what_never_meets(void **state)
+{
+    struct rp_clock_message messages[] = {{0, 1, 1000 * US, 6040 * US},
+                                          {0, 1, 2000 * US, 7020 * US}, /* 20 us */
+                                          {1, 0, 8000 * US, 3030 * US}, /* 30 us */
+                                          {1, 2, 9000 * US, 500 * US}};
+    struct job j = {.in = {.nranks = 4, .nmessages = 4, .messages = messages}};
+
+    UNUSED_STATE(state);
+    rp_arena_init(&j.arena);
+    find(&j);
+    assert_int_equal(j.clocks.at[1].offset_ns, -4995 * US);
+    assert_int_equal(j.clocks.at[1].uncertainty_ns, 25 * US);
+    assert_int_equal(j.clocks.at[1].low_ns, -5020 * US);
+    assert_int_equal(j.clocks.at[1].high_ns, -4970 * US);
+    assert_true(j.clocks.at[2].known);
+    assert_int_equal(j.clocks.at[2].uncertainty_ns, -1);
+    assert_int_equal(j.clocks.at[2].high_ns, INT64_MAX);
+    assert_false(j.clocks.at[3].known);
+    rp_arena_release(&j.arena);
+}
+
+static void a_message_before_its_time_is_named(void **state)
+{
+    struct rp_clock_message messages[] = {
+        {0, 1, 0, 10 * US}, {1, 0, 20 * US, 15 * US}, {0, 1, 40 * US, 30 * US}};
+    struct job j = {.in = {.nranks = 2, .nmessages = 3, .messages = messages}};
+
+    UNUSED_STATE(state);
+    rp_arena_init(&j.arena);
+    find(&j);
+    assert_int_equal(j.clocks.nconflicts, 1);
+    assert_true(j.clocks.conflicts[0].message != RP_CLOCK_NONE);
+    assert_true(j.clocks.conflicts[0].against_message != RP_CLOCK_NONE);
+    assert_int_equal(j.clocks.conflicts[0].by_ns, 15 * US);
+    rp_arena_release(&j.arena);
+}
+
+static void extreme_times_end_without_overflow(void **state)
+{
+    struct rp_clock_visit visits[] = {{0, 0, INT64_MIN, INT64_MAX, true},
+                                      {0, 1, INT64_MAX, INT64_MIN, true},
+                                      {1, 1, INT64_MIN, INT64_MIN, true},
+                                      {1, 0, INT64_MAX, INT64_MAX, false}};
+    struct job j = {.in = {.nranks = 2, .nvisits = 4, .visits = visits}};
+
+    UNUSED_STATE(state);
+    rp_arena_init(&j.arena);
+    find(&j);
+    j.in = (struct rp_clock_input){0};
+    find(&j);
+    rp_arena_release(&j.arena);
+}
+
+int test_clocks(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(planted_offsets_come_back),
+        cmocka_unit_test(planted_drifts_come_back),
+        cmocka_unit_test(the_first_rank_is_the_reference),
+        cmocka_unit_test(a_clock_set_by_d_has_an_offset_smaller_by_d),
+        cmocka_unit_test(ranks_of_a_host_share_a_clock),
+        cmocka_unit_test(an_inconsistent_pair_is_named),
+        cmocka_unit_test(a_wrong_host_is_named),
+        cmocka_unit_test(what_is_certain_counts_more_than_what_is_likely),
+        cmocka_unit_test(messages_place_what_never_meets),
+        cmocka_unit_test(a_message_before_its_time_is_named),
+        cmocka_unit_test(extreme_times_end_without_overflow),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

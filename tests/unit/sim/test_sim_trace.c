@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The simulated run as a trace: every task with its times, and the same step when it is read. */
+#include "run_fixtures.h"
+#include "sim/sim_trace.h"
+
+static const struct step_shape usual = {40000, false, false};
+
+static struct rp_trace *trace_with(struct bench *b, const char *whatif, struct rp_sim_result *r,
+                                   int64_t *step_ns)
+{
+    struct rp_err err = RP_ERR_INIT;
+    struct rp_trace *t;
+
+    if (whatif)
+        assert_ok(rp_whatif_apply(&b->run, whatif, &err), &err);
+    assert_ok(rp_simulate(&b->run.overlay, r, &err), &err);
+    assert_ok(rp_sim_step_ns(&b->run, r, step_ns, &err), &err);
+    assert_ok(rp_sim_trace_new(&b->run, r, &t, &err), &err);
+    assert_ok(rp_trace_validate(t, &err), &err);
+    return t;
+}
+
+/* All tasks are there once, with the times of the result. */
+static void check_tasks(const struct rp_trace *t, const struct rp_sim_result *r)
+{
+    size_t seen = 0;
+    rp_event e;
+
+    for (e = 0; e < t->ev.n; e++) {
+        int64_t node = arg_of(t, e, "node");
+
+        if (node == NO_ARG)
+            continue;
+        seen++;
+        assert_int_equal(t->ev.ts_ns[e], r->start_ns.at[node]);
+        assert_int_equal(t->ev.dur_ns[e], r->end_ns.at[node] - r->start_ns.at[node]);
+    }
+    assert_int_equal(seen, r->start_ns.n);
+}
+
+static void the_step_can_be_measured_again(void **state)
+{
+    static const char *const whatifs[] = {NULL, "scale:gpu=2", "cuda-graphs", "no-sync",
+                                          "ranks=16"};
+    struct step_shape shapes[] = {usual, {46000, false, false}};
+    size_t i;
+
+    UNUSED_STATE(state);
+    for (i = 0; i < sizeof whatifs / sizeof whatifs[0]; i++) {
+        struct rp_err err = RP_ERR_INIT;
+        struct rp_sim_result r = {0};
+        struct rp_sim_part again;
+        struct rp_arena arena;
+        struct rp_trace *t;
+        struct bench b;
+        int64_t step_ns;
+
+        bench_init(&b, 2, shapes);
+        t = trace_with(&b, whatifs[i], &r, &step_ns);
+        check_tasks(t, &r);
+        rp_arena_init(&arena);
+        assert_ok(rp_sim_part_init(&again, t, &arena, &err), &err);
+        assert_int_equal(again.nsteps, STEPS);
+        assert_int_equal(again.measured_ns, step_ns);
+        rp_sim_part_release(&again);
+        rp_arena_release(&arena);
+        rp_trace_free(t);
+        rp_sim_result_release(&r);
+        bench_release(&b);
+    }
+}
+
+static void what_was_recorded_stands_beside(void **state)
+{
+    struct rp_sim_result r = {0};
+    struct rp_trace *t;
+    struct bench b;
+    int64_t step_ns, gap = NO_ARG;
+    rp_event e;
+
+    UNUSED_STATE(state);
+    bench_init(&b, 1, &usual);
+    t = trace_with(&b, NULL, &r, &step_ns);
+    for (e = 0; e < t->ev.n; e++)
+        if (arg_of(t, e, "recorded ts ns") != NO_ARG) {
+            int64_t offset = t->ev.ts_ns[e] - arg_of(t, e, "recorded ts ns");
+
+            gap = gap == NO_ARG ? offset : gap;
+            assert_int_equal(t->ev.dur_ns[e], arg_of(t, e, "recorded dur ns"));
+            assert_int_equal(offset, gap);
+        }
+    rp_trace_free(t);
+    rp_sim_result_release(&r);
+    bench_release(&b);
+}
+
+int test_sim_trace(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_step_can_be_measured_again),
+        cmocka_unit_test(what_was_recorded_stands_beside),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,337 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What each what-if changes, on a run of two ranks whose numbers are known. */
+#include "run_fixtures.h"
+
+#include <math.h>
+
+static const struct step_shape usual = {40000, false};
+
+static void apply(struct bench *b, const char *text)
+{
+    struct rp_err err = RP_ERR_INIT;
+
+    assert_ok(rp_whatif_apply(&b->run, text, &err), &err);
+}
+
+static int64_t dur_of(const struct bench *b, uint32_t rank, const char *part)
+{
+    return b->run.overlay.dur_ns.at[node_called(b, rank, part, 0)];
+}
+
+static void the_recording_is_repeated(void **state)
+{
+    struct step_shape shapes[] = {usual, usual};
+    struct bench b;
+    size_t n;
+
+    UNUSED_STATE(state);
+    for (n = 1; n <= 2; n++) {
+        bench_init(&b, n, shapes);
+        assert_int_equal(b.parts[0].nsteps, STEPS);
+        assert_true(b.parts[0].on_device);
+        assert_int_equal(b.parts[0].measured_ns, 100000);
+        assert_int_equal(b.run.nranks, n);
+        assert_int_equal(step_now(&b), 100000);
+        bench_release(&b);
+    }
+}
+
+/* What holds a step up is there: cutting any one binding edge of the critical chain shows. */
+static void a_graph_with_an_edge_cut_fails_its_own_test(void **state)
+{
+    struct rp_err err = RP_ERR_INIT;
+    struct bench b;
+    size_t i, mark, shorter = 0;
+
+    UNUSED_STATE(state);
+    bench_init(&b, 1, &usual);
+    mark = rp_overlay_mark(&b.run.overlay);
+    for (i = 0; i < b.run.tasks.edges.n; i++) {
+        assert_ok(rp_overlay_set_lag(&b.run.overlay, (uint32_t)i, RP_LAG_CUT, &err), &err);
+        shorter += step_now(&b) != 100000;
+        rp_overlay_undo(&b.run.overlay, mark);
+    }
+    assert_true(shorter > 0);
+    assert_int_equal(step_now(&b), 100000);
+    bench_release(&b);
+}
+
+static void kernels_change_with_device_format_and_fusion(void **state)
+{
+    static const struct {
+        const char *text;
+        int64_t gemm, relu, add;
+    } cases[] = {
+        {"scale:gpu=0.5", 20000, 5000, 5000},
+        {"gpu:H200=H100", 40000, 14328, 14328},       /* 4,800 / 3,350 of memory */
+        {"gpu:H100=A100-40GB", 137436, 21543, 21543}, /* 67 / 19.5, and 3,350 / 1,555 */
+        {"gpu:T4=B200", 4320, 3000, 3000},            /* nothing gets below the start of a kernel */
+        {"dtype=bf16", 16000, 7400, 7400},
+        {"fuse", 40000, 0, 10400},
+        {"fuse=elementwise_relu+dtype=bf16", 0, 0, 0}, /* no two of them in a row */
+        {"swap=sgemm,elementwise_add", 10000, 10000, 40000},
+        {"scale:elementwise_*=2+fuse", 40000, 0, 20800},
+    };
+    struct rp_err err = RP_ERR_INIT;
+    struct bench b;
+    size_t i, mark;
+
+    UNUSED_STATE(state);
+    bench_init(&b, 1, &usual);
+    mark = rp_overlay_mark(&b.run.overlay);
+    for (i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        if (!cases[i].gemm) {
+            assert_code(rp_whatif_apply(&b.run, cases[i].text, &err), RP_USAGE);
+        } else {
+            apply(&b, cases[i].text);
+            assert_int_equal(dur_of(&b, 0, "sgemm"), cases[i].gemm);
+            assert_int_equal(dur_of(&b, 0, "elementwise_relu"), cases[i].relu);
+            assert_int_equal(dur_of(&b, 0, "elementwise_add"), cases[i].add);
+        }
+        rp_overlay_undo(&b.run.overlay, mark);
+        assert_int_equal(step_now(&b), 100000);
+    }
+    bench_release(&b);
+}
+
+/* The latency is 1 % of 20,000, since all transfers are alike. */
+static void transfers_change_with_ranks_and_network(void **state)
+{
+    static const struct {
+        const char *text;
+        int64_t comm;
+    } cases[] = {
+        {"ranks=4", 200 * 3 + 29700},
+        {"ranks=2", 20000},
+        {"ranks=1", 0},
+        {"ranks:tree=4", 400 + 19800},
+        {"net.bandwidth=2x", 200 + 9900},
+        {"net.bandwidth=50%", 200 + 39600},
+        {"net.latency=2x", 400 + 19800},
+        {"net.latency=1us", 2000 + 19800},
+        {"net.bandwidth=4GB/s", 200 + 1000}, /* 4,000 bytes over a link at 4 bytes a ns */
+        {"net.bandwidth=32Gbps", 200 + 1000},
+    };
+    struct step_shape shapes[] = {usual, usual};
+    struct bench b;
+    size_t i, mark;
+    uint32_t r;
+
+    UNUSED_STATE(state);
+    bench_init(&b, 2, shapes);
+    mark = rp_overlay_mark(&b.run.overlay);
+    for (i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        apply(&b, cases[i].text);
+        for (r = 0; r < 2; r++)
+            assert_int_equal(dur_of(&b, r, "AllReduce"), cases[i].comm);
+        assert_int_equal(step_now(&b), 80000 + cases[i].comm);
+        rp_overlay_undo(&b.run.overlay, mark);
+    }
+    bench_release(&b);
+}
+
+static void slow_ranks_become_usual_ones(void **state)
+{
+    struct step_shape shapes[] = {usual, {60000 - 14000, false}};
+    struct bench b;
+    size_t mark;
+
+    UNUSED_STATE(state);
+    bench_init(&b, 2, shapes);
+    mark = rp_overlay_mark(&b.run.overlay);
+    apply(&b, "straggler=median"); /* 60,000 and 66,000 of work: 63,000 */
+    assert_int_equal(dur_of(&b, 0, "sgemm"), 42000);
+    assert_int_equal(dur_of(&b, 1, "sgemm"), 43909);
+    rp_overlay_undo(&b.run.overlay, mark);
+    apply(&b, "straggler=remove:1");
+    assert_int_equal(dur_of(&b, 0, "sgemm"), 40000);
+    assert_int_equal(dur_of(&b, 1, "sgemm"), llround(46000 * 60.0 / 66));
+    rp_overlay_undo(&b.run.overlay, mark);
+    apply(&b, "straggler=remove:0"); /* it is not the slow one */
+    assert_int_equal(dur_of(&b, 0, "sgemm"), 40000);
+    rp_overlay_undo(&b.run.overlay, mark);
+    /* Deviation 4,243; the slowest of 8 is expected 0.845 deviations behind that of 2. */
+    apply(&b, "ranks=8");
+    assert_int_equal(dur_of(&b, 0, "sgemm"), 40000);
+    assert_in_range(dur_of(&b, 1, "sgemm"), 46000 + 2300, 46000 + 2700);
+    bench_release(&b);
+}
+
+static void the_host_waits_less(void **state)
+{
+    struct bench b;
+    size_t mark;
+
+    UNUSED_STATE(state);
+    bench_init(&b, 1, &usual);
+    mark = rp_overlay_mark(&b.run.overlay);
+    apply(&b, "dataloader=0");
+    assert_int_equal(dur_of(&b, 0, "DataLoader"), 0);
+    assert_int_equal(step_now(&b), 99000);
+    rp_overlay_undo(&b.run.overlay, mark);
+    apply(&b, "no-sync");
+    assert_true(step_now(&b) < 100000);
+    rp_overlay_undo(&b.run.overlay, mark);
+    apply(&b, "cuda-graphs");
+    assert_true(step_now(&b) < 85000);
+    assert_true(step_now(&b) >= 80000);
+    rp_overlay_undo(&b.run.overlay, mark);
+    apply(&b, "cuda-graphs=aten::add");
+    assert_int_equal(dur_of(&b, 0, "aten::add"), 0);
+    assert_true(dur_of(&b, 0, "aten::mm") > 0);
+    bench_release(&b);
+}
+
+/* The kernels end at 70,000 of each step. The transfer begins there, or beside the last two. */
+static void communication_beside_and_alone(void **state)
+{
+    struct step_shape shapes[] = {usual, {40000, false, true}};
+    struct bench b;
+    size_t mark;
+
+    UNUSED_STATE(state);
+    bench_init(&b, 1, &shapes[0]);
+    mark = rp_overlay_mark(&b.run.overlay);
+    apply(&b, "no-overlap");
+    assert_int_equal(step_now(&b), 100000);
+    rp_overlay_undo(&b.run.overlay, mark);
+    apply(&b, "overlap"); /* the host goes on at 72,000, the next step when the transfer is done */
+    assert_int_equal(step_now(&b), 80000);
+    rp_overlay_undo(&b.run.overlay, mark);
+    apply(&b, "recompute=sgemm");
+    assert_int_equal(step_now(&b), 100000); /* no backward pass was recorded: nowhere to do it */
+    bench_release(&b);
+    bench_init(&b, 1, &shapes[1]);
+    assert_int_equal(step_now(&b), 100000);
+    apply(&b, "no-overlap"); /* the last kernel waits for the transfer: 10,000 more */
+    assert_int_equal(step_now(&b), 110000);
+    bench_release(&b);
+}
+
+static void what_cannot_be_asked_is_said(void **state)
+{
+    static const struct {
+        const char *text;
+        enum rp_code code;
+        const char *says;
+    } cases[] = {
+        {"", RP_USAGE, "empty"},
+        {"fuze", RP_USAGE, "did you mean 'fuse'"},
+        {"ranks=0", RP_USAGE, "ranks=8"},
+        {"ranks=2.5", RP_USAGE, "ranks=8"},
+        {"ranks=1e300", RP_USAGE, "ranks=8"},
+        {"ranks", RP_USAGE, "ranks=8"},
+        {"ranks:star=4", RP_USAGE, "tree"},
+        {"net.bandwidth=fast", RP_USAGE, "100Gbps"},
+        {"net.bandwidth=2", RP_USAGE, "100Gbps"},
+        {"net.bandwidth=-2x", RP_USAGE, "100Gbps"},
+        {"net.latency=nanus", RP_USAGE, "10us"},
+        {"straggler=slow", RP_USAGE, "remove:<rank>"},
+        {"straggler=remove:-1", RP_USAGE, "remove:<rank>"},
+        {"straggler=remove:7", RP_USAGE, "ranks 0 to 1"},
+        {"no-sync=1", RP_USAGE, "no value"},
+        {"dataloader=-1", RP_USAGE, "dataloader=0"},
+        {"gpu=Voodoo", RP_USAGE, "known are B200, H200"},
+        {"gpu=H100", RP_UNSUPPORTED, "gpu:H100=H100"},
+        {"dtype=fp4", RP_USAGE, "bf16"},
+        {"swap=a", RP_USAGE, "swap=A,B"},
+        {"swap=sgemm,nothing", RP_USAGE, "both"},
+        {"fuse=nothing", RP_USAGE, "follow each other"},
+        {"recompute", RP_USAGE, "recompute=aten::gelu"},
+        {"recompute=nothing", RP_USAGE, "called 'nothing'"},
+        {"cuda-graphs=nothing", RP_USAGE, "belongs to 'nothing'"},
+        {"cuda-graphs=", RP_USAGE, "backward"},
+        {"parallel-update", RP_UNSUPPORTED, "gradient"},
+        {"bucket=1MB", RP_UNSUPPORTED, "AccumulateGrad"},
+        {"scale:all=0", RP_USAGE, "factor"},
+        {"scale:nothing=2", RP_USAGE, "called 'nothing'"},
+    };
+    struct step_shape shapes[] = {usual, usual};
+    struct bench b;
+    size_t i, mark;
+
+    UNUSED_STATE(state);
+    bench_init(&b, 2, shapes);
+    mark = rp_overlay_mark(&b.run.overlay);
+    for (i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct rp_err err = RP_ERR_INIT;
+        enum rp_code code = rp_whatif_apply(&b.run, cases[i].text, &err);
+
+        if (code != cases[i].code || !strstr(err.text, cases[i].says))
+            fail_msg("'%s': %s: %s", cases[i].text, rp_code_name(code), err.text);
+        rp_overlay_undo(&b.run.overlay, mark);
+    }
+    bench_release(&b);
+}
+
+static void a_run_without_communication_says_so(void **state)
+{
+    static const char *const texts[] = {"ranks=2", "net.bandwidth=2x", "net.latency=2x",
+                                        "overlap", "no-overlap",       "straggler=median"};
+    struct step_shape alone = {40000, true};
+    struct bench b;
+    size_t i;
+
+    UNUSED_STATE(state);
+    bench_init(&b, 1, &alone);
+    for (i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        struct rp_err err = RP_ERR_INIT;
+
+        assert_code(rp_whatif_apply(&b.run, texts[i], &err), RP_UNSUPPORTED);
+    }
+    bench_release(&b);
+}
+
+/* Each alone, undone: the same bits. */
+static void every_what_if_can_be_taken_back(void **state)
+{
+    static const char *const texts[] = {"scale:all=3",      "cuda-graphs",
+                                        "ranks=16",         "net.bandwidth=3x",
+                                        "net.latency=10us", "no-sync",
+                                        "straggler=median", "no-profiler",
+                                        "dataloader=0",     "overlap",
+                                        "no-overlap",       "swap=sgemm,elementwise",
+                                        "dtype=bf16",       "fuse",
+                                        "recompute=sgemm",  "cuda-graphs=forward+fuse",
+                                        "gpu:H100=A100",    "overlap+fuse+ranks=4"};
+    struct step_shape shapes[] = {usual, {46000, false}};
+    struct rp_err err = RP_ERR_INIT;
+    struct rp_sim_result before = {0}, after = {0};
+    struct bench b;
+    size_t i, mark;
+
+    UNUSED_STATE(state);
+    bench_init(&b, 2, shapes);
+    mark = rp_overlay_mark(&b.run.overlay);
+    assert_ok(rp_simulate(&b.run.overlay, &before, &err), &err);
+    for (i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        apply(&b, texts[i]);
+        assert_true(step_now(&b) > 0);
+        rp_overlay_undo(&b.run.overlay, mark);
+        assert_ok(rp_simulate(&b.run.overlay, &after, &err), &err);
+        assert_int_equal(after.start_ns.n, before.start_ns.n);
+        assert_memory_equal(after.start_ns.at, before.start_ns.at, before.start_ns.n * 8);
+        assert_memory_equal(after.end_ns.at, before.end_ns.at, before.end_ns.n * 8);
+    }
+    rp_sim_result_release(&before);
+    rp_sim_result_release(&after);
+    bench_release(&b);
+}
+
+int test_whatifs(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_recording_is_repeated),
+        cmocka_unit_test(a_graph_with_an_edge_cut_fails_its_own_test),
+        cmocka_unit_test(kernels_change_with_device_format_and_fusion),
+        cmocka_unit_test(transfers_change_with_ranks_and_network),
+        cmocka_unit_test(slow_ranks_become_usual_ones),
+        cmocka_unit_test(the_host_waits_less),
+        cmocka_unit_test(communication_beside_and_alone),
+        cmocka_unit_test(what_cannot_be_asked_is_said),
+        cmocka_unit_test(a_run_without_communication_says_so),
+        cmocka_unit_test(every_what_if_can_be_taken_back),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
