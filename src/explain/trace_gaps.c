@@ -59,9 +59,11 @@ struct finder {
     RP_VEC(uint8_t) sign; /* by string */
     RP_VEC(struct block) blocks;
     rp_interval_vec overhead; /* of the profiler */
+    rp_track busiest;         /* thread with most spans that are no runtime calls, or RP_NONE */
     struct rp_map stalls;     /* event -> whether it is one */
     struct rp_map medians;    /* name -> index */
     RP_VEC(int64_t) median;
+    RP_VEC(uint8_t) calls_only; /* by track */
     RP_VEC(int64_t) scratch;
 };
 
@@ -228,6 +230,46 @@ static bool is_silent(struct finder *f, const struct rp_gap *gap, rp_event inner
     return inner == RP_NONE;
 }
 
+/* Whether a thread has runtime calls only: XProf shows them on a line beside that of their thread.
+ */
+static bool has_calls_only(const struct rp_trace *t, rp_track track)
+{
+    rp_event e = t->tracks[track].first;
+
+    while (e < t->tracks[track].end && (t->ev.kind[e] == RP_KIND_RUNTIME || t->ev.dur_ns[e] < 0))
+        e++;
+    return e == t->tracks[track].end;
+}
+
+static enum rp_code find_busiest(struct finder *f, struct rp_err *err)
+{
+    uint32_t most = 0;
+    rp_track track;
+
+    f->busiest = RP_NONE;
+    for (track = 0; track < f->t->ntracks; track++) {
+        uint32_t n = f->t->tracks[track].end - f->t->tracks[track].first;
+        uint8_t calls = f->t->tracks[track].kind != RP_TRACK_THREAD || has_calls_only(f->t, track);
+
+        RP_TRY(rp_vec_push(&f->calls_only, calls, err));
+        if (!calls && n > most) {
+            most = n;
+            f->busiest = track;
+        }
+    }
+    return RP_OK;
+}
+
+/* What the host ran at a moment: the thread that launches, else the one that does most. */
+static rp_event host_at(const struct finder *f, rp_track launching, int64_t at_ns)
+{
+    rp_event e = rp_event_at(f->t, launching, at_ns);
+
+    if (e != RP_NONE || f->busiest == RP_NONE || !f->calls_only.at[launching])
+        return e;
+    return rp_event_at(f->t, f->busiest, at_ns);
+}
+
 /* The next work was launched after the gap began. */
 static enum rp_code explain_late(struct finder *f, struct rp_gap *gap, rp_event launch,
                                  struct rp_err *err)
@@ -237,8 +279,8 @@ static enum rp_code explain_late(struct finder *f, struct rp_gap *gap, rp_event 
 
     if (until > gap->end_ns)
         until = gap->end_ns; /* clocks disagree: the work starts before its launch */
-    inner = rp_event_at(f->t, f->t->ev.track[launch],
-                        rp_ns_sum(gap->begin_ns, rp_ns_between(gap->begin_ns, until) / 2));
+    inner = host_at(f, f->t->ev.track[launch],
+                    rp_ns_sum(gap->begin_ns, rp_ns_between(gap->begin_ns, until) / 2));
     gap->cause = RP_GAP_NOT_LAUNCHED;
     gap->host = inner;
     if (is_overhead(f, gap)) {
@@ -382,6 +424,7 @@ static enum rp_code find_all(struct finder *f, struct rp_err *err)
     uint32_t i, last = 0;
 
     RP_TRY(collect_host(f, err));
+    RP_TRY(find_busiest(f, err));
     for (i = 1; i < f->w->items.n; i++) {
         struct rp_gap gap = {.begin_ns = items[last].end_ns,
                              .end_ns = items[i].begin_ns,
@@ -413,6 +456,7 @@ enum rp_code rp_gaps_find(const struct rp_work *work, rp_gap_vec *out, struct rp
     rp_vec_release(&f.blocks);
     rp_vec_release(&f.overhead);
     rp_vec_release(&f.median);
+    rp_vec_release(&f.calls_only);
     rp_vec_release(&f.scratch);
     return code;
 }

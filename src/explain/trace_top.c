@@ -160,10 +160,11 @@ static enum rp_code spread(struct grouper *g, const struct rp_work *w, struct rp
     for (i = 0; i < w->items.n; i++) {
         const struct rp_work_item *x = &w->items.at[i];
         int64_t dur = rp_ns_between(x->begin_ns, x->end_ns);
+        int left = RP_DEPTH_MOST;
         bool inner = true;
         rp_event e;
 
-        for (e = x->launch; e != RP_NONE; e = g->t->ev.parent[e]) {
+        for (e = x->launch; e != RP_NONE && left > 0; e = g->t->ev.parent[e], left--) {
             if (!is_wanted(g, e))
                 continue;
             g->total.at[e] = rp_ns_sum(g->total.at[e], dur);
@@ -245,9 +246,10 @@ static enum rp_code name_span(struct grouper *g, rp_event e, uint32_t *group, st
 
 static bool inside_same_name(const struct grouper *g, rp_event e)
 {
+    int left = RP_DEPTH_MOST;
     rp_event p;
 
-    for (p = g->t->ev.parent[e]; p != RP_NONE; p = g->t->ev.parent[p])
+    for (p = g->t->ev.parent[e]; p != RP_NONE && left > 0; p = g->t->ev.parent[p], left--)
         if (g->t->ev.name[p] == g->t->ev.name[e] && is_wanted(g, p))
             return true;
     return false;

@@ -119,9 +119,10 @@ static void look_at(struct placer *p, rp_event e, struct rp_place *place)
 static rp_event forward_of(const struct placer *p, rp_event op)
 {
     int64_t sequence;
+    int left = RP_DEPTH_MOST;
     uint32_t found;
 
-    for (; op != RP_NONE; op = p->t->ev.parent[op]) {
+    for (; op != RP_NONE && left > 0; op = p->t->ev.parent[op], left--) {
         if (p->t->ev.kind[op] != RP_KIND_CPU_OP || !rp_arg_key_int(&p->sequence, op, &sequence))
             continue;
         found = rp_map_get(&p->forward, (uint64_t)sequence);
@@ -150,9 +151,10 @@ static void read_xla(struct placer *p, rp_event e, struct rp_place *place)
 static struct rp_place place_of(struct placer *p, const struct rp_work_item *item)
 {
     struct rp_place place = {RP_NONE, RP_NONE, RP_NONE, RP_NONE, RP_NONE, RP_PHASE_OTHER, 0, 0};
+    int left = RP_DEPTH_MOST;
     rp_event e;
 
-    for (e = item->launch; e != RP_NONE; e = p->t->ev.parent[e])
+    for (e = item->launch; e != RP_NONE && left > 0; e = p->t->ev.parent[e], left--)
         look_at(p, e, &place);
     read_xla(p, item->event, &place);
     if (place.phase == RP_PHASE_OTHER && place.op != RP_NONE)

@@ -40,6 +40,11 @@ enum rp_code rp_attribution_init(struct rp_attribution *out, const struct rp_wor
                                  struct rp_err *err);
 void rp_attribution_release(struct rp_attribution *a);
 
+/* How far outwards whose work something is is looked for: no real stack is that deep, but equal
+   spans of a damaged file hold each other, and to walk through all of them from each does not end.
+ */
+#define RP_DEPTH_MOST 2048
+
 /* The first span from e outwards (e itself included) of that kind, or RP_NONE. */
 rp_event rp_event_around(const struct rp_trace *t, rp_event e, enum rp_kind kind);
 

@@ -32,6 +32,7 @@ struct gatherer {
     struct rp_map seen;            /* key -> how often so far */
     RP_VEC(uint32_t) stream_place; /* by stream of the work: RP_NONE, or the how-manieth */
     RP_VEC(uint32_t) stream_count;
+    RP_VEC(uint32_t) comm_streams; /* those of the work that hold communication, in order */
     RP_VEC(struct found) found;
 };
 
@@ -145,21 +146,40 @@ static const char *stream_text(const struct rp_work *w, uint32_t stream, char bu
     return buf;
 }
 
-static bool stream_before(const struct rp_work *w, uint32_t a, uint32_t b)
+static int stream_order(const struct rp_work *w, uint32_t a, uint32_t b)
 {
     char bufs[2][24];
     const char *x = stream_text(w, a, bufs[0]), *y = stream_text(w, b, bufs[1]);
     size_t nx = strlen(x), ny = strlen(y);
     int order = nx != ny ? (nx < ny ? -1 : 1) : strcmp(x, y);
 
-    return order ? order < 0 : w->streams.at[a].process < w->streams.at[b].process;
+    if (order)
+        return order;
+    return (w->streams.at[a].process > w->streams.at[b].process) -
+           (w->streams.at[a].process < w->streams.at[b].process);
+}
+
+static int by_stream(const void *pa, const void *pb, void *user)
+{
+    return stream_order(user, *(const uint32_t *)pa, *(const uint32_t *)pb);
+}
+
+static void sort_streams(const struct rp_work *w, uint32_t *at, size_t n)
+{
+    union {
+        const struct rp_work *given;
+        void *user;
+    } work = {.given = w};
+
+    if (n)
+        qsort_r(at, n, sizeof *at, by_stream, work.user);
 }
 
 /* Numbers the streams that hold communication. */
 static enum rp_code place_streams(struct gatherer *g, struct rp_err *err)
 {
     const struct rp_work *w = g->work;
-    uint32_t s, other;
+    uint32_t s;
     size_t i;
 
     RP_TRY(rp_vec_reserve(&g->stream_place, w->streams.n + 1, err));
@@ -170,13 +190,15 @@ static enum rp_code place_streams(struct gatherer *g, struct rp_err *err)
     for (i = 0; i < w->items.n; i++)
         if (w->items.at[i].cls == RP_WORK_COMM)
             g->stream_place.at[w->items.at[i].stream] = 0;
-    for (s = 0; s < w->streams.n; s++) {
-        if (g->stream_place.at[s] == RP_NONE)
-            continue;
-        g->out->nstreams++;
-        for (other = 0; other < w->streams.n; other++)
-            if (g->stream_place.at[other] != RP_NONE && stream_before(w, other, s))
-                g->stream_place.at[s]++;
+    for (s = 0; s < w->streams.n; s++)
+        if (g->stream_place.at[s] != RP_NONE)
+            RP_TRY(rp_vec_push(&g->comm_streams, s, err));
+    g->out->nstreams = (uint32_t)g->comm_streams.n;
+    sort_streams(w, g->comm_streams.at, g->comm_streams.n);
+    for (s = 1; s < g->out->nstreams; s++) { /* 7 and "7" are one */
+        const uint32_t *at = &g->comm_streams.at[s];
+
+        g->stream_place.at[at[0]] = stream_order(w, at[-1], at[0]) ? s : g->stream_place.at[at[-1]];
     }
     return RP_OK;
 }
@@ -280,6 +302,7 @@ enum rp_code rp_collectives_init(struct rp_collectives *out, const struct rp_wor
     rp_vec_release(&g.copies);
     rp_vec_release(&g.stream_place);
     rp_vec_release(&g.stream_count);
+    rp_vec_release(&g.comm_streams);
     rp_vec_release(&g.found);
     return code;
 }

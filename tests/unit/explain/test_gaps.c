@@ -131,6 +131,19 @@ static void without_a_launch_the_class_is_unlinked(void **state)
     ONLY_GAP(rows, UNKNOWN, UNLINKED, NULL);
 }
 
+/* XProf shows runtime calls on a line of their own: what the host did stands on another. */
+static void a_line_of_calls_has_another_thread_beside_it(void **state)
+{
+    const struct row rows[] = {LAUNCH(0, 1),
+                               LAUNCH(200 * US, 2),
+                               KERNEL(10 * US, 90 * US, 1),
+                               KERNEL(205 * US, 90 * US, 2),
+                               {'X', "python_function", "train.py: f", 1, 2, 0, 300 * US}};
+
+    UNUSED_STATE(state);
+    ONLY_GAP(rows, NOT_LAUNCHED, NOT_LAUNCHED, "train.py: f");
+}
+
 /* While the host waits all the time it launches nothing: the work was there, as that of a graph. */
 static void a_host_that_still_waits_drains_nothing(void **state)
 {
@@ -191,6 +204,7 @@ int test_gaps(void)
         cmocka_unit_test(launched_work_has_latency_or_waits),
         cmocka_unit_test(without_a_launch_the_class_is_unlinked),
         cmocka_unit_test(a_host_that_still_waits_drains_nothing),
+        cmocka_unit_test(a_line_of_calls_has_another_thread_beside_it),
         cmocka_unit_test(causes_add_up_to_idle),
     };
 
