@@ -325,7 +325,7 @@ static void write_notes(struct writer *w)
         return;
     if (out->clocks_differ)
         note(w, "the clocks of the ranks do not fit together: collectives end before their last "
-                "rank came, so who waits for whom cannot be told");
+                "rank came; times are on the clocks that fit best, as `merge` shows them");
     if (out->nranks == 1)
         note(w, "one rank: waiting and transfer cannot be told apart, and bandwidths are lower "
                 "bounds; give the traces of all ranks");

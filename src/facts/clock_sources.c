@@ -43,7 +43,7 @@ enum rp_code rp_clocks_of_meetings(const struct rp_collectives *const *ranks, si
         }
     in.visits = visits.at;
     in.nvisits = visits.n;
-    in.start_ns = meetings->offset_ns;
+    in.start_ns = meetings->base_ns;
     if (messages) {
         in.messages = messages->at;
         in.nmessages = messages->n;

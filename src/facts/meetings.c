@@ -7,6 +7,8 @@
  */
 #include "facts/meetings.h"
 
+#include "facts/clock_sources.h"
+
 #include <stdlib.h>
 
 const char *const rp_meeting_rule_names[] = {[RP_MEET_NONE] = "none",
@@ -101,6 +103,22 @@ static void add_start(struct rp_meeting *m, uint32_t i, int64_t begin_ns)
         m->first_ns = begin_ns;
 }
 
+/* The times of a meeting, with the offsets as they are. */
+static void set_times(const struct matcher *m, struct rp_meeting *x)
+{
+    uint32_t i;
+
+    x->last = 0;
+    for (i = 0; i < x->n; i++) {
+        const struct rp_collective *c = &m->ranks[x->rank[i]]->list.at[x->at[i]];
+        int64_t offset = m->out->offset_ns[x->rank[i]], end = rp_ns_sum(c->end_ns, offset);
+
+        add_start(x, i, rp_ns_sum(c->begin_ns, offset));
+        x->end_ns = i == 0 || end > x->end_ns ? end : x->end_ns;
+        x->first_end_ns = i == 0 || end < x->first_end_ns ? end : x->first_end_ns;
+    }
+}
+
 static enum rp_code meet(struct matcher *m, const struct ticket *t, size_t n, struct rp_err *err)
 {
     struct rp_meeting *x = &m->out->at[m->out->n];
@@ -112,15 +130,10 @@ static enum rp_code meet(struct matcher *m, const struct ticket *t, size_t n, st
     if (!x->rank || !x->at)
         return rp_err_nomem(err, "matching collectives");
     for (i = 0; i < n; i++) {
-        const struct rp_collective *c = collective_of(m, &t[i]);
-        int64_t end = rp_ns_sum(c->end_ns, m->out->offset_ns[t[i].rank]);
-
         x->rank[i] = t[i].rank;
         x->at[i] = t[i].at;
-        add_start(x, i, rp_ns_sum(c->begin_ns, m->out->offset_ns[t[i].rank]));
-        x->end_ns = i == 0 || end > x->end_ns ? end : x->end_ns;
-        x->first_end_ns = i == 0 || end < x->first_end_ns ? end : x->first_end_ns;
     }
+    set_times(m, x);
     m->out->n++;
     m->out->nlost -= n;
     return RP_OK;
@@ -172,6 +185,22 @@ static int by_last(const void *pa, const void *pb)
     return (a->at[0] > b->at[0]) - (a->at[0] < b->at[0]);
 }
 
+/* Recorded times that cannot be right give way to the clocks that fit best (clocks.h). */
+static enum rp_code align(struct matcher *m, struct rp_err *err)
+{
+    struct rp_clocks clocks;
+    size_t r, i;
+
+    RP_TRY(rp_clocks_of_meetings(m->ranks, m->nranks, m->out, NULL, NULL, m->arena, &clocks, err));
+    for (r = 0; r < m->nranks; r++)
+        if (clocks.at[r].known)
+            m->out->offset_ns[r] = clocks.at[r].offset_ns;
+    for (i = 0; i < m->out->n; i++)
+        set_times(m, &m->out->at[i]);
+    qsort(m->out->at, m->out->n, sizeof *m->out->at, by_last);
+    return RP_OK;
+}
+
 /* The rules in the order of preference; a rule that matches nothing gives way to the next. */
 static enum rp_code match(struct matcher *m, struct rp_err *err)
 {
@@ -206,10 +235,12 @@ enum rp_code rp_meetings_find(const struct rp_collectives *const *ranks, size_t 
 
     *out = (struct rp_meetings){.rule = RP_MEET_NONE};
     out->offset_ns = RP_ARENA_NEW(arena, int64_t, n + 1);
-    if (!out->offset_ns)
+    out->base_ns = RP_ARENA_NEW(arena, int64_t, n + 1);
+    if (!out->offset_ns || !out->base_ns)
         return rp_err_nomem(err, "matching collectives");
     for (r = 0; r < n; r++) {
-        out->offset_ns[r] = rp_ns_between(ranks[0]->base_ns, ranks[r]->base_ns);
+        out->base_ns[r] = rp_ns_between(ranks[0]->base_ns, ranks[r]->base_ns);
+        out->offset_ns[r] = out->base_ns[r];
         out->nlost += ranks[r]->list.n;
     }
     if (n > 1)
@@ -217,6 +248,8 @@ enum rp_code rp_meetings_find(const struct rp_collectives *const *ranks, size_t 
     if (!out->n)
         out->rule = RP_MEET_NONE;
     out->clocks_differ = clocks_differ(out);
+    if (code == RP_OK && out->clocks_differ)
+        code = align(&m, err);
     rp_vec_release(&m.tickets);
     return code;
 }

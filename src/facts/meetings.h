@@ -34,8 +34,9 @@ struct rp_meetings {
     size_t n;
     struct rp_meeting *at; /* by last start */
     size_t nlost;          /* collectives of ranks, added up, that met nobody */
-    bool clocks_differ;    /* the ranks' times do not fit together */
-    int64_t *offset_ns;    /* by rank: add to its times for the first rank's clock */
+    bool clocks_differ;    /* the ranks' times as recorded do not fit together */
+    int64_t *base_ns;      /* by rank: add to its times for those of the first, by their bases */
+    int64_t *offset_ns;    /* the same on the first rank's clock, where clocks differ (clocks.h) */
 };
 
 /* Allocates in the arena; sorts, so O(n log n) in all collectives. */

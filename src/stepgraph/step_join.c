@@ -5,13 +5,11 @@
  * rank spent in it before was waiting, and no node has that. A rank whose collective was over
  * before the last one came did not wait for it and stays as it was.
  *
- * Clocks are taken as recorded where that is possible. Where they disagree (meetings.h), they are
- * brought together by what the collectives tell about them (clocks.h).
+ * Clocks are taken as recorded where that is possible, else as the meetings have them (meetings.h).
  */
 #include "stepgraph/step_join.h"
 
 #include "base/strtab.h"
-#include "facts/clock_sources.h"
 #include "stepgraph/step_build.h"
 
 #include <stdlib.h>
@@ -26,29 +24,6 @@ struct joiner {
     uint32_t **meeting_of; /* by rank and collective, or RP_NONE */
     struct rp_strtab names;
 };
-
-/* ------------------------------------------------------------------ clocks */
-
-/* Where the recorded times contradict each other, those that fit best (clocks.h). */
-static enum rp_code align(struct joiner *j, struct rp_err *err)
-{
-    const struct rp_collectives **comms =
-        RP_ARENA_NEW(j->arena, const struct rp_collectives *, j->n + 1);
-    struct rp_clocks clocks;
-    size_t r;
-
-    if (!comms)
-        return rp_err_nomem(err, "joining ranks");
-    for (r = 0; r < j->n; r++)
-        comms[r] = j->ranks[r].collectives;
-    RP_TRY(
-        rp_clocks_of_meetings(comms, j->n, &j->join->meetings, NULL, NULL, j->arena, &clocks, err));
-    for (r = 0; r < j->n; r++)
-        if (clocks.at[r].known)
-            j->join->offset_ns[r] = clocks.at[r].offset_ns;
-    j->join->aligned = true;
-    return RP_OK;
-}
 
 /* ------------------------------------------------------------------ ranks behind each other */
 
@@ -254,8 +229,7 @@ static enum rp_code join_all(struct joiner *j, struct rp_err *err)
     for (k = 0; k < m->n; k++)
         for (i = 0; i < m->at[k].n; i++)
             j->meeting_of[m->at[k].rank[i]][m->at[k].at[i]] = (uint32_t)k;
-    if (m->clocks_differ)
-        RP_TRY(align(j, err));
+    j->join->aligned = m->clocks_differ;
     *j->out =
         (struct rp_stepgraph){.begin_ns = INT64_MAX, .end_ns = INT64_MIN, .nranks = (uint32_t)j->n};
     RP_TRY(rp_vec_push(&j->out->nodes, origin, err));
