@@ -121,10 +121,12 @@ static void gather_run(const struct conv *v, const float *from, int64_t at, floa
 
     if (high < low)
         high = low;
-    memset(to, 0, (size_t)(low * f) * sizeof *to);
+    if (low)
+        memset(to, 0, (size_t)(low * f) * sizeof *to);
     if (high > low)
         memcpy(to + low * f, from + (at + low) * f, (size_t)((high - low) * f) * sizeof *to);
-    memset(to + high * f, 0, (size_t)((window - high) * f) * sizeof *to);
+    if (high < window)
+        memset(to + high * f, 0, (size_t)((window - high) * f) * sizeof *to);
 }
 
 /* The same as below, a run of places at a time. */
@@ -156,14 +158,14 @@ static void gather_runs(const struct conv *v, int64_t batch, const int64_t *at, 
     } while (rp_index_next(k, v->window, last));
 }
 
-/* What lies under the window at one position, into a row of the matrix. */
-static void gather_row(const struct conv *v, int64_t row, int64_t group, float *to)
+/* What lies under the window at one position (batch b, index p of the result), into a row of the
+   matrix. */
+static void gather_row(const struct conv *v, int64_t b, const int64_t *p, int64_t group, float *to)
 {
-    int64_t b = row / v->positions, p = row % v->positions, at[RP_WINDOW_DIMS];
-    int64_t k[RP_WINDOW_DIMS] = {0};
+    int64_t at[RP_WINDOW_DIMS], k[RP_WINDOW_DIMS] = {0};
 
-    for (size_t d = v->n; d-- > 0; p /= v->out[d])
-        at[d] = p % v->out[d] * v->c->window.dim[d].stride - v->c->window.dim[d].pad_low;
+    for (size_t d = 0; d < v->n; d++)
+        at[d] = p[d] * v->c->window.dim[d].stride - v->c->window.dim[d].pad_low;
     if (v->n && in_runs(v)) {
         gather_runs(v, b, at, to);
         return;
@@ -192,6 +194,19 @@ static void gather_row(const struct conv *v, int64_t row, int64_t group, float *
     }
 }
 
+static void gather_rows(const struct conv *v, int64_t begin, int64_t n, int64_t group, float *to)
+{
+    int64_t b = begin / v->positions, left = begin % v->positions, p[RP_WINDOW_DIMS];
+
+    for (size_t d = v->n; d-- > 0; left /= v->out[d])
+        p[d] = left % v->out[d];
+    for (int64_t i = 0; i < n; i++, to += v->taps * v->features) {
+        gather_row(v, b, p, group, to);
+        if (!rp_index_next(p, v->out, v->n))
+            b++;
+    }
+}
+
 static enum rp_code conv_job(void *user, size_t job, struct rp_err *err)
 {
     const struct conv *v = user;
@@ -206,8 +221,7 @@ static enum rp_code conv_job(void *user, size_t job, struct rp_err *err)
     if (!matrix)
         return rp_err_nomem(err, "convolving");
     result = matrix + n * depth;
-    for (int64_t i = 0; i < n; i++)
-        gather_row(v, begin + i, group, matrix + i * depth);
+    gather_rows(v, begin, n, group, matrix);
     g = (struct rp_gemm){.batch = 1,
                          .m = n,
                          .n = outputs,
