@@ -129,11 +129,12 @@ static void gather_run(const struct conv *v, const float *from, int64_t at, floa
         memset(to + high * f, 0, (size_t)((window - high) * f) * sizeof *to);
 }
 
-/* The same as below, a run of places at a time. */
-static void gather_runs(const struct conv *v, int64_t batch, const int64_t *at, float *to)
+/* `n` positions of one line of the result from index p, a run of places at a time. */
+static void gather_line(const struct conv *v, int64_t batch, const int64_t *p, int64_t n, float *to)
 {
-    int64_t k[RP_WINDOW_DIMS] = {0}, run = v->window[v->n - 1] * v->features;
+    int64_t k[RP_WINDOW_DIMS] = {0}, depth = v->taps * v->features;
     size_t last = v->n - 1;
+    const struct rp_window_dim *run = &v->c->window.dim[last];
 
     do {
         int64_t line = batch;
@@ -141,7 +142,7 @@ static void gather_runs(const struct conv *v, int64_t batch, const int64_t *at, 
 
         for (size_t d = 0; d < last; d++) {
             const struct rp_window_dim *w = &v->c->window.dim[d];
-            int64_t i = at[d] + k[d] * w->window_dilation;
+            int64_t i = p[d] * w->stride - w->pad_low + k[d] * w->window_dilation;
 
             if (w->base_dilation > 1) {
                 inside &= i >= 0 && i % w->base_dilation == 0;
@@ -150,11 +151,13 @@ static void gather_runs(const struct conv *v, int64_t batch, const int64_t *at, 
             inside &= i >= 0 && i < v->in[d];
             line = line * v->in[d] + i;
         }
-        if (inside)
-            gather_run(v, v->x + line * v->in[last] * v->features, at[last], to);
-        else
-            memset(to, 0, (size_t)run * sizeof *to);
-        to += run;
+        for (int64_t i = 0; i < n; i++)
+            if (inside)
+                gather_run(v, v->x + line * v->in[last] * v->features,
+                           (p[last] + i) * run->stride - run->pad_low, to + i * depth);
+            else
+                memset(to + i * depth, 0, (size_t)(v->window[last] * v->features) * sizeof *to);
+        to += v->window[last] * v->features;
     } while (rp_index_next(k, v->window, last));
 }
 
@@ -166,10 +169,6 @@ static void gather_row(const struct conv *v, int64_t b, const int64_t *p, int64_
 
     for (size_t d = 0; d < v->n; d++)
         at[d] = p[d] * v->c->window.dim[d].stride - v->c->window.dim[d].pad_low;
-    if (v->n && in_runs(v)) {
-        gather_runs(v, b, at, to);
-        return;
-    }
     for (int64_t t = 0; t < v->taps; t++, to += v->features) {
         int64_t from = b;
         bool inside = true;
@@ -200,10 +199,20 @@ static void gather_rows(const struct conv *v, int64_t begin, int64_t n, int64_t 
 
     for (size_t d = v->n; d-- > 0; left /= v->out[d])
         p[d] = left % v->out[d];
-    for (int64_t i = 0; i < n; i++, to += v->taps * v->features) {
-        gather_row(v, b, p, group, to);
+    while (n > 0) {
+        int64_t some = 1, last = (int64_t)v->n - 1;
+
+        if (v->n && in_runs(v)) {
+            some = v->out[last] - p[last] < n ? v->out[last] - p[last] : n;
+            gather_line(v, b, p, some, to);
+            p[last] += some - 1;
+        } else {
+            gather_row(v, b, p, group, to);
+        }
         if (!rp_index_next(p, v->out, v->n))
             b++;
+        to += some * v->taps * v->features;
+        n -= some;
     }
 }
 
