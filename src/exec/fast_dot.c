@@ -121,17 +121,20 @@ static void gather_run(const struct conv *v, const float *from, int64_t at, floa
 
     if (high < low)
         high = low;
-    memset(to, 0, (size_t)(low * f) * sizeof *to);
+    if (low)
+        memset(to, 0, (size_t)(low * f) * sizeof *to);
     if (high > low)
         memcpy(to + low * f, from + (at + low) * f, (size_t)((high - low) * f) * sizeof *to);
-    memset(to + high * f, 0, (size_t)((window - high) * f) * sizeof *to);
+    if (high < window)
+        memset(to + high * f, 0, (size_t)((window - high) * f) * sizeof *to);
 }
 
-/* The same as below, a run of places at a time. */
-static void gather_runs(const struct conv *v, int64_t batch, const int64_t *at, float *to)
+/* `n` positions of one line of the result from index p, a run of places at a time. */
+static void gather_line(const struct conv *v, int64_t batch, const int64_t *p, int64_t n, float *to)
 {
-    int64_t k[RP_WINDOW_DIMS] = {0}, run = v->window[v->n - 1] * v->features;
+    int64_t k[RP_WINDOW_DIMS] = {0}, depth = v->taps * v->features;
     size_t last = v->n - 1;
+    const struct rp_window_dim *run = &v->c->window.dim[last];
 
     do {
         int64_t line = batch;
@@ -139,7 +142,7 @@ static void gather_runs(const struct conv *v, int64_t batch, const int64_t *at, 
 
         for (size_t d = 0; d < last; d++) {
             const struct rp_window_dim *w = &v->c->window.dim[d];
-            int64_t i = at[d] + k[d] * w->window_dilation;
+            int64_t i = p[d] * w->stride - w->pad_low + k[d] * w->window_dilation;
 
             if (w->base_dilation > 1) {
                 inside &= i >= 0 && i % w->base_dilation == 0;
@@ -148,26 +151,24 @@ static void gather_runs(const struct conv *v, int64_t batch, const int64_t *at, 
             inside &= i >= 0 && i < v->in[d];
             line = line * v->in[d] + i;
         }
-        if (inside)
-            gather_run(v, v->x + line * v->in[last] * v->features, at[last], to);
-        else
-            memset(to, 0, (size_t)run * sizeof *to);
-        to += run;
+        for (int64_t i = 0; i < n; i++)
+            if (inside)
+                gather_run(v, v->x + line * v->in[last] * v->features,
+                           (p[last] + i) * run->stride - run->pad_low, to + i * depth);
+            else
+                memset(to + i * depth, 0, (size_t)(v->window[last] * v->features) * sizeof *to);
+        to += v->window[last] * v->features;
     } while (rp_index_next(k, v->window, last));
 }
 
-/* What lies under the window at one position, into a row of the matrix. */
-static void gather_row(const struct conv *v, int64_t row, int64_t group, float *to)
+/* What lies under the window at one position (batch b, index p of the result), into a row of the
+   matrix. */
+static void gather_row(const struct conv *v, int64_t b, const int64_t *p, int64_t group, float *to)
 {
-    int64_t b = row / v->positions, p = row % v->positions, at[RP_WINDOW_DIMS];
-    int64_t k[RP_WINDOW_DIMS] = {0};
+    int64_t at[RP_WINDOW_DIMS], k[RP_WINDOW_DIMS] = {0};
 
-    for (size_t d = v->n; d-- > 0; p /= v->out[d])
-        at[d] = p % v->out[d] * v->c->window.dim[d].stride - v->c->window.dim[d].pad_low;
-    if (v->n && in_runs(v)) {
-        gather_runs(v, b, at, to);
-        return;
-    }
+    for (size_t d = 0; d < v->n; d++)
+        at[d] = p[d] * v->c->window.dim[d].stride - v->c->window.dim[d].pad_low;
     for (int64_t t = 0; t < v->taps; t++, to += v->features) {
         int64_t from = b;
         bool inside = true;
@@ -192,6 +193,29 @@ static void gather_row(const struct conv *v, int64_t row, int64_t group, float *
     }
 }
 
+static void gather_rows(const struct conv *v, int64_t begin, int64_t n, int64_t group, float *to)
+{
+    int64_t b = begin / v->positions, left = begin % v->positions, p[RP_WINDOW_DIMS];
+
+    for (size_t d = v->n; d-- > 0; left /= v->out[d])
+        p[d] = left % v->out[d];
+    while (n > 0) {
+        int64_t some = 1, last = (int64_t)v->n - 1;
+
+        if (v->n && in_runs(v)) {
+            some = v->out[last] - p[last] < n ? v->out[last] - p[last] : n;
+            gather_line(v, b, p, some, to);
+            p[last] += some - 1;
+        } else {
+            gather_row(v, b, p, group, to);
+        }
+        if (!rp_index_next(p, v->out, v->n))
+            b++;
+        to += some * v->taps * v->features;
+        n -= some;
+    }
+}
+
 static enum rp_code conv_job(void *user, size_t job, struct rp_err *err)
 {
     const struct conv *v = user;
@@ -206,8 +230,7 @@ static enum rp_code conv_job(void *user, size_t job, struct rp_err *err)
     if (!matrix)
         return rp_err_nomem(err, "convolving");
     result = matrix + n * depth;
-    for (int64_t i = 0; i < n; i++)
-        gather_row(v, begin + i, group, matrix + i * depth);
+    gather_rows(v, begin, n, group, matrix);
     g = (struct rp_gemm){.batch = 1,
                          .m = n,
                          .n = outputs,

@@ -47,26 +47,29 @@ static void sub_byte(const struct rp_lane *lane, size_t n, void *out, const void
     }
 }
 
-#define SELECT(bits, type)                                                                    \
-    static void select_##bits(const struct rp_lane *lane, size_t n, void *out, const void *a, \
-                              const void *b, const void *c)                                   \
-    {                                                                                         \
-        const uint8_t *which = a;                                                             \
-        const type *yes = b, *no = c;                                                         \
-        type *to = out;                                                                       \
-                                                                                              \
-        (void)lane;                                                                           \
-        for (size_t i = 0; i < n; i++)                                                        \
-            to[i] = which[i] ? yes[i] : no[i];                                                \
+/* By masks, not by branches: which side is taken is often random. */
+#define SELECT(bits, type, attribute, choice)                                            \
+    attribute static void select_##bits(const struct rp_lane *lane, size_t n, void *out, \
+                                        const void *a, const void *b, const void *c)     \
+    {                                                                                    \
+        const uint8_t *which = a;                                                        \
+        const type *yes = b, *no = c;                                                    \
+        type *to = out;                                                                  \
+                                                                                         \
+        (void)lane;                                                                      \
+        for (size_t i = 0; i < n; i++)                                                   \
+            to[i] = (choice);                                                            \
     }
+#define MASK(type)  ((type)(0 - (type)(which[i] != 0)))
+#define BLEND(type) (type)((yes[i] & MASK(type)) | (no[i] & (type)~MASK(type)))
 struct sixteen {
     uint64_t half[2];
 };
-SELECT(8, uint8_t)
-SELECT(16, uint16_t)
-SELECT(32, uint32_t)
-SELECT(64, uint64_t)
-SELECT(128, struct sixteen)
+SELECT(8, uint8_t, RP_CLONES_FEW, BLEND(uint8_t))
+SELECT(16, uint16_t, RP_CLONES_FEW, BLEND(uint16_t))
+SELECT(32, uint32_t, RP_CLONES, BLEND(uint32_t))
+SELECT(64, uint64_t, RP_CLONES_FEW, BLEND(uint64_t))
+SELECT(128, struct sixteen, , which[i] ? yes[i] : no[i])
 
 static rp_lane_fn *find_select(unsigned elem)
 {
