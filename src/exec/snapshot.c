@@ -140,6 +140,28 @@ static enum rp_code push(void *to, struct rp_tensor *t, struct rp_err *err)
 
 /* ---- LiteralProto ---- */
 
+/* Whether so many bytes can hold the array at all: before memory is taken for what a few damaged
+   bytes say. Elements of under eight bits may stand several in a byte, varints take one at least.
+ */
+static enum rp_code check_room(struct reader *r, const struct shape *s, bool varints,
+                               struct rp_bytes data)
+{
+    bool small = rp_elem_bits(s->elem) < 8;
+    size_t n = 1, unit = varints || small ? 1 : (rp_elem_bits(s->elem) + 7) / 8;
+    size_t most = small ? data.n <= SIZE_MAX / 8 ? data.n * 8 : SIZE_MAX : data.n / unit;
+    bool over = false;
+
+    for (size_t i = 0; i < s->rank; i++)
+        over |= s->dims[i] < 0 || __builtin_mul_overflow(n, (size_t)s->dims[i], &n);
+    for (size_t i = 0; i < s->rank; i++)
+        if (!s->dims[i])
+            return RP_OK;
+    if (!over && n <= most)
+        return RP_OK;
+    return rp_err_set_at(r->err, RP_FORMAT, place(r, data.at),
+                         "a recorded array has %zu bytes, which are too few for its shape", data.n);
+}
+
 static enum rp_code literal_leaf(struct reader *r, struct rp_bytes bytes, const struct shape *s,
                                  void *to)
 {
@@ -155,10 +177,11 @@ static enum rp_code literal_leaf(struct reader *r, struct rp_bytes bytes, const 
         if (it.number == field && it.wire == RP_WIRE_BYTES)
             data = it.bytes;
     RP_TRY(rp_proto_finish(&c, r->err));
+    RP_TRY(check_room(r, s, varints, data));
     RP_TRY(rp_tensor_new(s->elem, s->dims, s->rank, &t, r->err));
     if (varints) {
         struct rp_proto_cursor list = rp_proto_cursor(data.at, data.n, place(r, data.at), 1);
-        struct rp_tensor *plain;
+        struct rp_tensor *plain = NULL;
         size_t i = 0;
         uint64_t v;
 
@@ -175,8 +198,7 @@ static enum rp_code literal_leaf(struct reader *r, struct rp_bytes bytes, const 
         if (code == RP_OK)
             code = rp_tensor_permute(t, order_of(s), false, plain->data, rp_tensor_bytes(plain),
                                      r->err);
-        if (code != RP_NOMEM)
-            rp_tensor_drop(plain);
+        rp_tensor_drop(plain);
     } else {
         bool packed = data.n != t->n && rp_elem_bits(s->elem) < 8; /* old writers */
 
