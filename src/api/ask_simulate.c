@@ -52,7 +52,7 @@ static enum rp_code answer(const struct rp_sim_part *const *parts, size_t n,
                           writer->name);
     code = rp_sim_answer(parts, n, whatifs, nwhatifs, &result->arena, result->root,
                          path ? &trace : NULL, err);
-    if (code == RP_OK && trace)
+    if (code == RP_OK && trace && writer)
         code = writer->write(trace, path, NULL, err);
     rp_trace_free(trace);
     return code;

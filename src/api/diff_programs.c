@@ -311,6 +311,8 @@ static enum rp_code compare_row(struct diff_run *run, const struct items *left,
     const struct rp_module_key *a = pair.left == SIZE_MAX ? NULL : &left->keys[pair.left];
     const struct rp_module_key *b = pair.right == SIZE_MAX ? NULL : &right->keys[pair.right];
 
+    if (!a && !b)
+        return RP_OK;
     *row = (struct rp_diff_module){.name = a ? a->name : b->name,
                                    .state = !a   ? "added"
                                             : !b ? "removed"

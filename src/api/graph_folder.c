@@ -142,6 +142,8 @@ static enum rp_code row(void *user, const struct rp_loaded_program *loaded, stru
 static void note_stage(struct rp_graph_module *to, const struct rp_graph_pick *at,
                        const struct rp_graph_program *program)
 {
+    if (!at->stage)
+        return;
     if (at->stage->point == RP_DUMP_AT_BEFORE)
         to->instructions_before = program->instructions;
     if (at->stage->point == RP_DUMP_AT_AFTER)

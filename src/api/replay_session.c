@@ -60,9 +60,10 @@ static enum rp_code from_arrays(struct rp_session *s, const char *file, struct r
 
 static enum rp_code from_snapshot(struct rp_session *s, struct rp_err *err)
 {
-    size_t have = s->snapshot.arguments.n / s->snapshot.partitions;
+    size_t parts = s->snapshot.partitions ? s->snapshot.partitions : 1;
+    size_t have = s->snapshot.arguments.n / parts;
 
-    if (s->snapshot.arguments.n % s->snapshot.partitions || have != s->signature.nin)
+    if (s->snapshot.arguments.n % parts || have != s->signature.nin)
         return rp_err_set(err, RP_FORMAT, "'%s': %zu inputs are recorded, the program has %zu",
                           s->file, have, s->signature.nin);
     for (size_t p = 0; p < s->partitions; p++)
@@ -72,9 +73,8 @@ static enum rp_code from_snapshot(struct rp_session *s, struct rp_err *err)
             enum rp_code code;
 
             snprintf(name, sizeof name, "recorded in%zu", i);
-            code = rp_array_as(s->snapshot.arguments.at[p % s->snapshot.partitions * have + i],
-                               slot->elem, slot->dims, slot->rank, name,
-                               &s->arguments[p * have + i], err);
+            code = rp_array_as(s->snapshot.arguments.at[p % parts * have + i], slot->elem,
+                               slot->dims, slot->rank, name, &s->arguments[p * have + i], err);
             if (code != RP_OK)
                 return rp_err_prefix(err, code, "'%s'", s->file);
         }
@@ -167,6 +167,8 @@ enum rp_code rp_session_execute(const struct rp_session *s, struct rp_session_ru
     run->compile_ns = rp_exec_now() - begin - (run->exe ? run->exe->load_ns : 0);
     rp_proto_writer_release(&made);
     RP_TRY(code);
+    if (!run->exe)
+        return rp_err_set(err, RP_BUG, "engine '%s' compiled nothing", engine->name);
     if (run->exe->narguments != s->signature.nin)
         return rp_err_set(err, RP_FORMAT, "engine '%s' sees %zu inputs, the program has %zu",
                           engine->name, run->exe->narguments, s->signature.nin);

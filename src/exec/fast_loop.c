@@ -230,11 +230,17 @@ struct builder {
 
 #define INPUT 0x80000000u
 
+static bool same_source(const struct source *a, const struct source *b)
+{
+    return a->period == b->period && a->repeat == b->repeat && a->direct == b->direct &&
+           a->scalar == b->scalar;
+}
+
 static enum rp_code add_input(struct builder *b, uint32_t node, struct source s, uint32_t *reg,
                               struct rp_err *err)
 {
     for (size_t i = 0; i < b->inputs.n; i++)
-        if (b->inputs.at[i] == node && !memcmp(&b->sources.at[i], &s, sizeof s)) {
+        if (b->inputs.at[i] == node && same_source(&b->sources.at[i], &s)) {
             *reg = INPUT | (uint32_t)i;
             return RP_OK;
         }

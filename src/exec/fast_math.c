@@ -43,7 +43,8 @@ static inline float fast_exp(float x)
     p = p * r + 5.0000001201e-1f;
     p = p * r * r + r + 1.0f;
     /* in two steps: the factor alone may be beyond the range where the product is not */
-    p = p * as_float((half + 127) << 23) * as_float((e - half + 127) << 23);
+    p = p * as_float((int32_t)((uint32_t)(half + 127) << 23)) *
+        as_float((int32_t)((uint32_t)(e - half + 127) << 23));
     return x != x ? x : p;
 }
 

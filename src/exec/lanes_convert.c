@@ -123,10 +123,10 @@ static char fetch(unsigned elem, const void *in, size_t n, union wide *w)
     float piece[PIECE];
 
     switch (elem) {
-#define FETCH(id, type, member)                   \
-    case RP_ELEM_##id:                            \
-        for (size_t i = 0; i < n; i++)            \
-            w->member[i] = ((const type *)in)[i]; \
+#define FETCH(id, type, member)                                      \
+    case RP_ELEM_##id:                                               \
+        for (size_t i = 0; i < n; i++)                               \
+            w->member[i] = (type)((const type *)in)[i]; /* NOLINT */ \
         return #member[0];
         INT_LIST(FETCH)
 #undef FETCH

@@ -247,11 +247,14 @@ static enum rp_code one(const struct rp_eval *e, const struct rp_node *node, con
                         struct rp_err *err)
 {
     const struct collective *c = node->attrs;
-    struct rp_tensor **of = malloc((g->n + 1) * sizeof(struct rp_tensor *)), *sum;
+    struct rp_tensor **of = calloc((size_t)g->n + 1, sizeof(struct rp_tensor *)), *sum = NULL;
     enum rp_code code = RP_OK;
 
-    if (!of)
-        return rp_err_nomem(err, "communicating");
+    if (!of || !g->n) {
+        free((void *)of);
+        return of ? rp_err_set(err, RP_BUG, "a group of nobody")
+                  : rp_err_nomem(err, "communicating");
+    }
     for (unsigned k = 0; k < g->n; k++)
         of[k] = all[g->member[k]]->parts[operand];
     switch (node->code) {

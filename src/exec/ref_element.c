@@ -117,7 +117,7 @@ static enum rp_code element(struct rp_eval *e, const struct rp_node *node,
     }
     if (code == RP_OK)
         code = rp_tensor_new(node->shape->elem, like->dims, like->rank, out, err);
-    if (code == RP_OK)
+    if (code == RP_OK && same[0])
         rp_lane_run(node->attrs, like->n, (*out)->data, same[0]->data,
                     same[1] ? same[1]->data : NULL, same[2] ? same[2]->data : NULL);
     for (size_t i = 0; i < 3; i++)

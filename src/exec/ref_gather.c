@@ -257,19 +257,19 @@ static void combine(const struct gather_attr *a, struct rp_tape_frame *f, struct
 {
     const size_t room = 16 * RP_TAPE_LANES;
 
-    if (a->tape->second && a->k == 1) {
+    if (a->tape->second && a->k == 1 && to[0] && updates[0]) {
         memcpy(to[0]->data + at * (int64_t)to[0]->unit,
                updates[0]->data + from * (int64_t)to[0]->unit, n * to[0]->unit);
         return;
     }
-    for (size_t k = 0; k < a->k; k++) {
+    for (size_t k = 0; k < a->k && to[k] && updates[k]; k++) {
         f->reg[k] = to[k]->data + at * (int64_t)to[k]->unit;
         f->reg[a->k + k] = updates[k]->data + from * (int64_t)updates[k]->unit;
     }
     rp_tape_run(f, n);
-    for (size_t k = 0; k < a->k; k++)
+    for (size_t k = 0; k < a->k && to[k]; k++)
         memcpy(kept + k * room, rp_tape_result(f, k), n * to[k]->unit);
-    for (size_t k = 0; k < a->k; k++)
+    for (size_t k = 0; k < a->k && to[k]; k++)
         memcpy(to[k]->data + at * (int64_t)to[k]->unit, kept + k * room, n * to[k]->unit);
 }
 

@@ -192,7 +192,7 @@ void rp_cholesky(rp_c128 *m, size_t n, bool lower)
             if (i == j)
                 sum = creal(sum) > 0 ? sqrt(creal(sum)) : (double)NAN;
             else
-                sum /= lower ? creal(m[j * n + j]) : creal(m[j * n + j]);
+                sum /= creal(m[j * n + j]);
             m[lower ? i * n + j : j * n + i] = lower ? sum : conj(sum);
         }
     for (size_t i = 0; i < n; i++)

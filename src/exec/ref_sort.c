@@ -107,7 +107,7 @@ static enum rp_code sort_lines(const struct sort_attr *a, struct line *l, struct
         for (size_t i = 0; i < n; i++)
             order[i] = i;
         rp_merge_sort(order, order + n, n, by_tape, l);
-        for (size_t k = 0; k < l->k; k++)
+        for (size_t k = 0; k < l->k && to[k]; k++)
             for (size_t i = 0; i < n; i++)
                 memcpy(to[k]->data + (l->base + (int64_t)i * l->step) * (int64_t)to[k]->unit,
                        l->in[k]->data +

@@ -113,7 +113,7 @@ static enum rp_code node_reg(struct maker *m, const struct rp_node *node, const 
 static enum rp_code walk(struct maker *m, const struct rp_graph *g, const uint32_t *args,
                          uint32_t *root, struct rp_err *err)
 {
-    uint32_t *reg_of = calloc(g->n, sizeof *reg_of);
+    uint32_t *reg_of = calloc((size_t)g->n + 1, sizeof *reg_of);
     enum rp_code code = reg_of ? RP_OK : rp_err_nomem(err, "planning");
 
     m->depth++;
@@ -147,6 +147,8 @@ static enum rp_code parameters(struct maker *m, const struct rp_graph *g, uint32
             continue;
         if (!rp_literal_unit(node->shape->elem))
             return rp_node_error(node, RP_UNSUPPORTED, err, "a parameter that is no scalar");
+        if (node->value >= m->regs.n || !m->regs.at)
+            return rp_node_error(node, RP_FORMAT, err, "a parameter that nobody gives");
         reg = &m->regs.at[node->value];
         reg->elem = (uint8_t)kept_elem(m, node->shape->elem);
         reg->unit = (uint8_t)rp_literal_unit(reg->elem);

@@ -255,7 +255,7 @@ static int64_t middle(struct finder *f, const struct point *p, size_t n, bool of
    deviation. Coarse times can make that 0, so half of the 90th percentile counts too. */
 static double spread_of(struct finder *f, const struct point *p, size_t n)
 {
-    int64_t mid = middle(f, p, n, false);
+    int64_t mid = middle(f, p, n, false), two_thirds, nine_tenths;
     size_t i;
 
     for (i = 0; i < n; i++) {
@@ -264,7 +264,9 @@ static double spread_of(struct finder *f, const struct point *p, size_t n)
         f->values[i] = d < 0 ? rp_ns_between(d, 0) : d;
     }
     qsort(f->values, n, sizeof *f->values, by_value);
-    return fmax((double)f->values[(n * 2 - 1) / 3], (double)f->values[(n * 9 - 1) / 10] / 2);
+    two_thirds = f->values[(n * 2 - 1) / 3];
+    nine_tenths = f->values[(n * 9 - 1) / 10];
+    return fmax((double)two_thirds, (double)nine_tenths / 2);
 }
 
 static void take_slope(struct point *p, size_t n, double drift, int64_t at_ns)

@@ -196,9 +196,9 @@ static enum rp_code place_streams(struct gatherer *g, struct rp_err *err)
     g->out->nstreams = (uint32_t)g->comm_streams.n;
     sort_streams(w, g->comm_streams.at, g->comm_streams.n);
     for (s = 1; s < g->out->nstreams; s++) { /* 7 and "7" are one */
-        const uint32_t *at = &g->comm_streams.at[s];
+        uint32_t before = g->comm_streams.at[s - 1], at = g->comm_streams.at[s];
 
-        g->stream_place.at[at[0]] = stream_order(w, at[-1], at[0]) ? s : g->stream_place.at[at[-1]];
+        g->stream_place.at[at] = stream_order(w, before, at) ? s : g->stream_place.at[before];
     }
     return RP_OK;
 }

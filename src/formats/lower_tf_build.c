@@ -40,7 +40,7 @@ struct rp_bytes lower_attr(const struct lower_node *node, const char *key)
             else if (field.wire == RP_WIRE_BYTES && field.number == 2)
                 value = field.bytes;
         }
-        if (name.n == n && !memcmp(name.at, key, n))
+        if (name.n == n && name.at && !memcmp(name.at, key, n))
             return value;
     }
     return (struct rp_bytes){NULL, 0};

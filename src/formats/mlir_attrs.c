@@ -51,7 +51,7 @@ static const char *value_end(const struct mlir *r, const struct mlir_text *text,
 
 static void collect_ints(const char *s, const char *end, struct ints *out)
 {
-    bool typed = end - s > 7 && memcmp(s, "array<", 6) == 0;
+    bool typed = s && end - s > 7 && memcmp(s, "array<", 6) == 0;
     const char *colon = typed ? memchr(s, ':', (size_t)(end - s)) : NULL;
 
     out->n = 0;
@@ -444,7 +444,7 @@ static void kernel_size(const struct mlir *r, const struct mlir_text *text, cons
     if (!kernel || text->operands.n < 2)
         return;
     shape = &r->p->shapes.at[r->p->shape.at[text->operands.at[1]]];
-    for (char digit = '0'; digit <= '9'; digit++) {
+    for (int digit = '0'; digit <= '9'; digit++) {
         const char *at = strchr(kernel + 1, digit), *end = strchr(kernel, '-');
 
         if (!at || at >= end || shape->elem == RP_ELEM_TUPLE ||

@@ -17,7 +17,7 @@ enum { SIGNATURE_INPUTS = 1, SIGNATURE_OUTPUTS = 2, INFO_NAME = 1, INFO_TYPE = 2
 
 static bool is(struct rp_bytes a, const char *b)
 {
-    return a.n == strlen(b) && !memcmp(a.at, b, a.n);
+    return a.at && a.n == strlen(b) && !memcmp(a.at, b, a.n);
 }
 
 /* ---- signatures ---- */

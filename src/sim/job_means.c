@@ -380,7 +380,7 @@ static void mean_iteration(struct rp_means *m)
     for (s = 0; s < m->out->nsteps; s++) {
         double first = 1e300, last = -1e300;
 
-        for (r = 0; r < m->out->nranks; r++) {
+        for (r = 0; r < m->out->nranks && s < m->work[r].step_begin_ns.n; r++) {
             double begin = (double)m->work[r].step_begin_ns.at[s] - m->out->offset_ns[r];
             double end = (double)m->work[r].step_end_ns.at[s] - m->out->offset_ns[r];
 

@@ -69,13 +69,18 @@ static enum rp_code work_init(struct work *w, const struct rp_sim_run *run, stru
 /* Over the ranks, one left out (or none: RP_NONE); the mean of the middle two of an even count. */
 static double median_of(const struct work *w, size_t step, uint32_t without, int64_t *scratch)
 {
+    int64_t low, high;
     size_t r, n = 0;
 
     for (r = 0; r < w->nranks; r++)
         if (r != without)
             scratch[n++] = w->ns[r * w->nsteps + step];
     qsort(scratch, n, sizeof *scratch, by_value);
-    return n ? (double)scratch[(n - 1) / 2] / 2 + (double)scratch[n / 2] / 2 : 0;
+    if (!n)
+        return 0;
+    low = scratch[(n - 1) / 2];
+    high = scratch[n / 2];
+    return (double)low / 2 + (double)high / 2;
 }
 
 static enum rp_code level(struct rp_sim_run *run, struct work *w, uint32_t only, double *median,

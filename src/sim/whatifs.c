@@ -45,7 +45,7 @@ static enum rp_code unknown(const char *text, const char *name, struct rp_err *e
     const char *words[32] = {NULL}, *near;
     size_t i;
 
-    for (i = 0; rp_whatifs[i] && i < 31; i++)
+    for (i = 0; i < sizeof words / sizeof words[0] - 1 && rp_whatifs[i]; i++)
         words[i] = rp_whatifs[i]->name;
     near = rp_closest_word(name, words);
     return rp_err_set(err, RP_USAGE, "there is no what-if '%s'%s%s%s; '--what-if help' lists them",
