@@ -147,7 +147,7 @@ static enum rp_code parameters(struct maker *m, const struct rp_graph *g, uint32
             continue;
         if (!rp_literal_unit(node->shape->elem))
             return rp_node_error(node, RP_UNSUPPORTED, err, "a parameter that is no scalar");
-        if (node->value >= m->regs.n || !m->regs.at)
+        if (node->value < 0 || (size_t)node->value >= m->regs.n || !m->regs.at)
             return rp_node_error(node, RP_FORMAT, err, "a parameter that nobody gives");
         reg = &m->regs.at[node->value];
         reg->elem = (uint8_t)kept_elem(m, node->shape->elem);

@@ -253,8 +253,13 @@ static bool touch_changes(struct rp_resim *x)
 
 static bool in_turn(const struct rp_resim *x, uint32_t a, uint32_t b)
 {
-    return a == NONE || b == NONE || x->ready_ns.at[a] < x->ready_ns.at[b] ||
-           (x->ready_ns.at[a] == x->ready_ns.at[b] && a < b);
+    int64_t of_a, of_b;
+
+    if (a == NONE || b == NONE)
+        return true;
+    of_a = x->ready_ns.at[a];
+    of_b = x->ready_ns.at[b];
+    return of_a != of_b ? of_a < of_b : a < b;
 }
 
 /* Moves a task forward on its device as long as it comes before its turn. */

@@ -42,10 +42,10 @@ static const struct rp_whatif *find(const char *name)
 
 static enum rp_code unknown(const char *text, const char *name, struct rp_err *err)
 {
-    const char *words[32] = {NULL}, *near;
+    const char *words[sizeof rp_whatifs / sizeof rp_whatifs[0]] = {NULL}, *near;
     size_t i;
 
-    for (i = 0; i < sizeof words / sizeof words[0] - 1 && rp_whatifs[i]; i++)
+    for (i = 0; rp_whatifs[i]; i++)
         words[i] = rp_whatifs[i]->name;
     near = rp_closest_word(name, words);
     return rp_err_set(err, RP_USAGE, "there is no what-if '%s'%s%s%s; '--what-if help' lists them",
