@@ -39,6 +39,7 @@ asan:      ## the tests with the address and undefined-behaviour sanitizers
 tsan:      ## the unit tests with the thread sanitizer
 	$(call build,tsan,$(BUILD)-tsan)
 	$(call ctest,$(BUILD)-tsan) -R '^unit_'
+tsan: export TSAN_OPTIONS ?= die_after_fork=0 # a forked child may start threads: recordings do
 minimal:   ## libc and zlib only, and the tests on that
 	$(call build,minimal,$(BUILD)-minimal)
 	$(call ctest,$(BUILD)-minimal) -R '^(unit|golden)'
