@@ -25,7 +25,7 @@ struct maker {
     struct rp_map transfer;  /* hash of place -> node */
     RP_VEC(uint32_t) done;   /* by rank and group: node after which its tensors are there */
     RP_VEC(uint32_t) agreed; /* by group */
-    uint32_t op_name, update_name, send_name, receive_name, phase_name;
+    uint32_t send_name, receive_name, phase_name;
 };
 
 static enum rp_code intern(struct maker *m, const char *text, uint32_t *id)
@@ -92,7 +92,7 @@ static uint8_t phase_of(const struct rp_mean_op *op)
                                           : RP_PHASE_OTHER;
 }
 
-/* Devices of rank r: 3r its stream for updates, 3r+1 its mover, 3r+2 unused. */
+/* Devices of rank r: 2r its stream for updates, 2r + 1 its mover. */
 static enum rp_code add_ops(struct maker *m, uint32_t rank, uint32_t *last)
 {
     const struct rp_mean_rank *r = &m->means.ranks[rank];
