@@ -3,7 +3,8 @@
  * Reductions of f32 by one operation. The array is seen as [outer, reduced, inner]; where the
  * reduced dimensions are not neighbours it is transposed first. Rows (inner = 1) are summed in 16
  * lanes, columns in blocks that stay in the cache; outer rows or blocks of columns are jobs of the
- * pool. Anything else goes the way of the reference.
+ * pool, and where these are few the reduced dimension is cut into parts. Anything else goes the way
+ * of the reference.
  */
 #include "exec/fast_kernels.h"
 
@@ -12,10 +13,12 @@
 #include "exec/reduce.h"
 #include "exec/strided.h"
 
+#include <stdlib.h>
 #include <string.h>
 
-#define COLUMNS 256
-#define LANES   16
+#define COLUMNS   256
+#define LANES     16
+#define PART_ROWS 1024 /* the least that is worth a part */
 
 #define OPS(X)                                   \
     X(ADD, add, x + y)                           \
@@ -67,33 +70,61 @@ OPS(ROW)
 struct work {
     const float *in;
     float *out, init;
-    size_t outer, red, inner, blocks, rows;
+    size_t outer, red, inner;
+    size_t blocks, rows; /* of columns, of one outer; outer ones of a job of rows */
+    size_t parts, piece; /* the reduced dimension is cut into parts where jobs are few */
+    float *partial;      /* [part][outer * inner] */
     float (*row)(const float *, size_t, float);
     void (*column)(const float *, size_t, size_t, float *, size_t);
 };
 
+/* Rows of part `part` of one outer, whose first element is the initial value. */
 static enum rp_code rows_job(void *user, size_t job, struct rp_err *err)
 {
     const struct work *w = user;
-    size_t end = (job + 1) * w->rows < w->outer ? (job + 1) * w->rows : w->outer;
+    size_t jobs = (w->outer + w->rows - 1) / w->rows, part = job / jobs, begin = part * w->piece;
+    size_t n = w->red - begin < w->piece ? w->red - begin : w->piece;
+    size_t end = (job % jobs + 1) * w->rows;
 
     (void)err;
-    for (size_t i = job * w->rows; i < end; i++)
-        w->out[i] = w->row(w->in + i * w->red, w->red, w->init);
+    for (size_t i = job % jobs * w->rows; i < end && i < w->outer; i++) {
+        const float *in = w->in + i * w->red + begin;
+
+        w->partial[part * w->outer + i] = w->row(in + 1, n - 1, *in);
+    }
     return RP_OK;
+}
+
+/* Few columns: several rows are seen as one long one, whose pieces meet at the end. */
+static void narrow_columns(const struct work *w, const float *in, size_t red, float *to)
+{
+    float wide[COLUMNS];
+    size_t inner = w->inner, some = COLUMNS / inner, n = some * inner, rows = red / some;
+
+    memcpy(wide, in, n * sizeof *wide);
+    w->column(in + n, rows - 1, n, wide, n);
+    memcpy(to, wide, inner * sizeof *to);
+    w->column(wide + inner, some - 1, inner, to, inner);
+    w->column(in + rows * n, red - rows * some, inner, to, inner);
 }
 
 static enum rp_code columns_job(void *user, size_t job, struct rp_err *err)
 {
     const struct work *w = user;
-    size_t o = job / w->blocks, begin = job % w->blocks * COLUMNS;
+    size_t jobs = w->outer * w->blocks, part = job / jobs, skip = part * w->piece;
+    size_t o = job % jobs / w->blocks, begin = job % w->blocks * COLUMNS;
     size_t n = w->inner - begin < COLUMNS ? w->inner - begin : COLUMNS;
-    float *to = w->out + o * w->inner + begin;
+    size_t red = w->red - skip < w->piece ? w->red - skip : w->piece;
+    float *to = w->partial + (part * w->outer + o) * w->inner + begin;
+    const float *in = w->in + (o * w->red + skip) * w->inner + begin;
 
     (void)err;
-    for (size_t i = 0; i < n; i++)
-        to[i] = w->init;
-    w->column(w->in + o * w->red * w->inner + begin, w->red, w->inner, to, n);
+    if (w->inner <= COLUMNS / 4 && red >= 2 * (COLUMNS / w->inner)) {
+        narrow_columns(w, in, red, to);
+        return RP_OK;
+    }
+    memcpy(to, in, n * sizeof *to);
+    w->column(in + w->inner, red - 1, w->inner, to, n);
     return RP_OK;
 }
 
@@ -111,19 +142,55 @@ static bool choose(unsigned opcode, struct work *w)
     }
 }
 
+/* The parts, and the initial value once. */
+static void join_parts(const struct work *w)
+{
+    size_t n = w->outer * w->inner;
+    float init[COLUMNS];
+
+    for (size_t i = 0; i < COLUMNS; i++)
+        init[i] = w->init;
+    for (size_t i = 0; i < n; i += COLUMNS) {
+        size_t some = n - i < COLUMNS ? n - i : COLUMNS;
+
+        w->column(init, 1, 0, w->partial + i, some);
+        if (w->parts > 1)
+            w->column(w->partial + n + i, w->parts - 1, n, w->partial + i, some);
+    }
+    if (w->parts > 1)
+        memcpy(w->out, w->partial, n * sizeof *w->out);
+}
+
 static enum rp_code spread(struct work *w, struct rp_pool *pool, struct rp_err *err)
 {
     bool columns = w->inner > 1;
-    size_t jobs, total = w->outer * w->red * w->inner;
+    size_t jobs, n = w->outer * w->inner, total = n * w->red;
+    size_t threads = pool && total > 32768 ? rp_pool_threads(pool) : 1;
+    rp_job_fn *job = columns ? columns_job : rows_job;
+    enum rp_code code = RP_OK;
 
     w->blocks = (w->inner + COLUMNS - 1) / COLUMNS;
     w->rows = w->red > 16384 ? 1 : 16384 / (w->red + 1) + 1;
     jobs = columns ? w->outer * w->blocks : (w->outer + w->rows - 1) / w->rows;
-    if (pool && jobs > 1 && total > 32768)
-        return rp_pool_each(pool, jobs, columns ? columns_job : rows_job, w, err);
-    for (size_t i = 0; i < jobs; i++)
-        RP_TRY((columns ? columns_job : rows_job)(w, i, err));
-    return RP_OK;
+    w->parts = jobs < threads ? threads / jobs : 1;
+    if (w->parts > w->red / PART_ROWS)
+        w->parts = w->red < PART_ROWS ? 1 : w->red / PART_ROWS;
+    w->piece = (w->red + w->parts - 1) / w->parts;
+    w->parts = (w->red + w->piece - 1) / w->piece;
+    w->partial = w->parts > 1 ? malloc(w->parts * n * sizeof *w->partial) : w->out;
+    if (!w->partial)
+        return rp_err_nomem(err, "reducing");
+    jobs *= w->parts;
+    if (jobs > 1 && threads > 1)
+        code = rp_pool_each(pool, jobs, job, w, err);
+    else
+        for (size_t i = 0; i < jobs && code == RP_OK; i++)
+            code = job(w, i, err);
+    if (code == RP_OK)
+        join_parts(w);
+    if (w->partial != w->out)
+        free(w->partial);
+    return code;
 }
 
 /* Sizes where the reduced dimensions are neighbours; false: they are not. */
