@@ -20,38 +20,63 @@
 #define LANES     16
 #define PART_ROWS 1024 /* the least that is worth a part */
 
-#define OPS(X)                                   \
-    X(ADD, add, x + y)                           \
-    X(MULTIPLY, multiply, x *y)                  \
-    X(MAXIMUM, maximum, x != x || x > y ? x : y) \
-    X(MINIMUM, minimum, x != x || x < y ? x : y)
+/* Eight, not sixteen: comparisons of longer vectors are taken apart by gcc 12. */
+typedef float eight __attribute__((vector_size(32), aligned(4)));
+typedef int32_t mask __attribute__((vector_size(32), aligned(4)));
+#define PICK(which, x, y) (eight)(((which) & (mask)(x)) | (~(which) & (mask)(y)))
 
-/* One row into one number, the initial value once. */
-#define ROW(id, name, expr)                                                  \
+/* Of numbers x and y, and of vectors. */
+#define OPS(X)                                                                      \
+    X(ADD, add, x + y, x + y)                                                       \
+    X(MULTIPLY, multiply, x *y, x *y)                                               \
+    X(MAXIMUM, maximum, (x != x) | (x > y) ? x : y, PICK((x != x) | (x > y), x, y)) \
+    X(MINIMUM, minimum, (x != x) | (x < y) ? x : y, PICK((x != x) | (x < y), x, y))
+
+/* A row of at least LANES elements into as many, and these into half as many and so on. */
+#define ROW(id, name, expr, vector)                                          \
+    static inline void fold_##name(float *acc, size_t half)                  \
+    {                                                                        \
+        for (size_t k = 0; k < half; k++) {                                  \
+            float x = acc[k], y = acc[k + half];                             \
+                                                                             \
+            acc[k] = (expr);                                                 \
+        }                                                                    \
+    }                                                                        \
+    /* One row into one number, the initial value once. */                   \
     RP_CLONES static float row_##name(const float *in, size_t n, float init) \
     {                                                                        \
-        float acc[LANES], x, y;                                              \
-        size_t i = LANES;                                                    \
+        float acc[LANES], total = init;                                      \
+        size_t i = 0;                                                        \
                                                                              \
-        if (n < LANES) {                                                     \
-            for (i = 0, x = init; i < n; i++, x = (expr))                    \
-                y = in[i];                                                   \
-            return x;                                                        \
+        if (n >= LANES) {                                                    \
+            eight sum[2], x, y;                                              \
+                                                                             \
+            memcpy(sum, in, sizeof sum);                                     \
+            for (i = LANES; i + LANES <= n; i += LANES)                      \
+                for (size_t v = 0; v < 2; v++) {                             \
+                    x = sum[v];                                              \
+                    y = *(const eight *)(const void *)(in + i + v * 8);      \
+                    sum[v] = (vector);                                       \
+                }                                                            \
+            memcpy(acc, sum, sizeof acc);                                    \
+            fold_##name(acc, 8);                                             \
+            fold_##name(acc, 4);                                             \
+            fold_##name(acc, 2);                                             \
+            fold_##name(acc, 1);                                             \
         }                                                                    \
-        memcpy(acc, in, sizeof acc);                                         \
-        for (; i + LANES <= n; i += LANES)                                   \
-            for (size_t k = 0; k < LANES; k++) {                             \
-                x = acc[k];                                                  \
-                y = in[i + k];                                               \
-                acc[k] = (expr);                                             \
-            }                                                                \
-        for (x = init; i < n; i++, x = (expr))                               \
-            y = in[i];                                                       \
-        for (size_t k = 0; k < LANES; k++, x = (expr))                       \
-            y = acc[k];                                                      \
-        return x;                                                            \
+        if (i) {                                                             \
+            float x = total, y = acc[0];                                     \
+                                                                             \
+            total = (expr);                                                  \
+        }                                                                    \
+        for (; i < n; i++) {                                                 \
+            float x = total, y = in[i];                                      \
+                                                                             \
+            total = (expr);                                                  \
+        }                                                                    \
+        return total;                                                        \
     }
-#define COLUMN(id, name, expr)                                                                  \
+#define COLUMN(id, name, expr, vector)                                                          \
     RP_CLONES static void column_##name(const float *in, size_t rows, size_t stride, float *to, \
                                         size_t n)                                               \
     {                                                                                           \
@@ -63,8 +88,6 @@
             }                                                                                   \
     }
 OPS(COLUMN)
-#undef COLUMN
-/* x is updated behind y is read: the comma in the loop's step comes after the body. */
 OPS(ROW)
 
 struct work {
@@ -131,10 +154,10 @@ static enum rp_code columns_job(void *user, size_t job, struct rp_err *err)
 static bool choose(unsigned opcode, struct work *w)
 {
     switch (opcode) {
-#define CASE(id, name, expr)       \
-    case RP_OP_##id:               \
-        w->row = row_##name;       \
-        w->column = column_##name; \
+#define CASE(id, name, expr, vector) \
+    case RP_OP_##id:                 \
+        w->row = row_##name;         \
+        w->column = column_##name;   \
         return true;
         OPS(CASE)
     default:
