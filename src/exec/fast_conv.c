@@ -494,7 +494,7 @@ static enum rp_code run_phase(const struct conv *v, const int64_t *phase, struct
     r.steps = steps;
     r.nsteps = make_steps(axis, v->n + 1, steps);
     jobs = r.blocks * (size_t)v->groups;
-    if (pool && jobs > 1 && r.rows * v->terms * v->groups > JOB_TERMS / 4)
+    if (pool && jobs > 1 && r.rows * v->terms * panels(v) * v->groups > JOB_TERMS / 2)
         return rp_pool_each(pool, jobs, rows_job, &r, err);
     for (size_t i = 0; i < jobs; i++)
         RP_TRY(rows_job(&r, i, err));

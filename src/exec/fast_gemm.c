@@ -16,11 +16,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define TILE_M       192
-#define TILE_N       1024
-#define DEPTH        256
-#define FAR_ROW      640 /* from this distance on, rows of b are packed where they are used often */
-#define LIBRARY_FROM 262144 /* multiplications: below, packing once costs less than a call */
+#define TILE_M        192
+#define TILE_N        1024
+#define DEPTH         256
+#define FAR_ROW       640 /* from this distance on, rows of b are packed where they are used often */
+#define WORTH_THREADS 1000000 /* multiplications */
+#define LIBRARY_FROM  262144  /* multiplications: below, packing once costs less than a call */
 
 typedef float v8 __attribute__((vector_size(32), aligned(4)));
 typedef float v16 __attribute__((vector_size(64), aligned(4)));
@@ -295,7 +296,7 @@ enum rp_code rp_gemm_run(const struct rp_gemm *g, const struct rp_blas *blas, st
         j.tile_n = even(g->n, (g->n + threads - 1) / threads, j.kernel.columns);
     j.tiles_n = (g->n + j.tile_n - 1) / j.tile_n;
     n = (size_t)(g->batch * j.tiles_m * j.tiles_n);
-    if (pool && n > 1 && g->m * g->n * g->k * g->batch > 65536)
+    if (pool && n > 1 && g->m * g->n * g->k * g->batch > WORTH_THREADS)
         return rp_pool_each(pool, n, tile, &j, err);
     for (size_t i = 0; i < n; i++)
         RP_TRY(tile(&j, i, err));

@@ -16,7 +16,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define JOB_ELEMENTS 32768
+#define JOB_ELEMENTS  32768
+#define WORTH_THREADS 250000 /* elements of operands and operations */
 
 struct source {
     int64_t period, repeat; /* element i of the loop is (i / repeat) % period of the input */
@@ -167,7 +168,8 @@ static enum rp_code run_loop(struct rp_eval *e, const struct rp_node *node,
     RP_TRY(rp_node_result(node, out, err));
     r.out = *out;
     jobs = (r.out->n + JOB_ELEMENTS - 1) / JOB_ELEMENTS;
-    if (jobs > 1 && e->pool)
+    if (jobs > 1 && e->pool &&
+        r.out->n * (r.loop->tape.nops + r.loop->tape.nparams) > WORTH_THREADS)
         return rp_pool_each(e->pool, jobs, run_piece, &r, err);
     for (size_t i = 0; i < jobs; i++)
         RP_TRY(run_piece(&r, i, err));

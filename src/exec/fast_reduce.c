@@ -16,9 +16,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define COLUMNS   256
-#define LANES     16
-#define PART_ROWS 1024 /* the least that is worth a part */
+#define COLUMNS       256
+#define WORTH_THREADS 200000 /* elements */
+#define LANES         16
+#define PART_ROWS     1024 /* the least that is worth a part */
 
 /* Eight, not sixteen: comparisons of longer vectors are taken apart by gcc 12. */
 typedef float eight __attribute__((vector_size(32), aligned(4)));
@@ -188,7 +189,7 @@ static enum rp_code spread(struct work *w, struct rp_pool *pool, struct rp_err *
 {
     bool columns = w->inner > 1;
     size_t jobs, n = w->outer * w->inner, total = n * w->red;
-    size_t threads = pool && total > 32768 ? rp_pool_threads(pool) : 1;
+    size_t threads = pool && total > WORTH_THREADS ? rp_pool_threads(pool) : 1;
     rp_job_fn *job = columns ? columns_job : rows_job;
     enum rp_code code = RP_OK;
 
