@@ -29,6 +29,17 @@ static void kernels(const struct rp_kernel **by_code)
         by_code[own[i].code] = &own[i];
 }
 
+static void mark_loose(struct rp_plan *plan)
+{
+    for (size_t i = 0; i < plan->program->computations.n; i++) {
+        struct rp_graph *g = &plan->graphs[i];
+
+        for (uint32_t k = 0; k < g->n && g->nodes[0].kernel; k++)
+            if (g->nodes[k].code == RP_OP_REDUCE && !g->nodes[k].skip)
+                g->nodes[k].takes_loose = rp_fast_reduce_takes_loose(g, &g->nodes[k]);
+    }
+}
+
 static enum rp_code improve(struct rp_plan *plan, struct rp_err *err)
 {
     const struct rp_kernel **reference =
@@ -42,6 +53,7 @@ static enum rp_code improve(struct rp_plan *plan, struct rp_err *err)
     blas = RP_NODE_NEW(plan, struct rp_blas);
     if (blas && rp_blas_open(blas))
         plan->blas = blas;
+    mark_loose(plan);
     return rp_loops_form(plan, err);
 }
 

@@ -58,14 +58,16 @@ static bool is_pattern(const struct source *s)
 }
 
 /* Elements of room that an input needs. */
-static size_t room_of(const struct source *s)
+static size_t room_of(const struct source *s, const struct rp_tensor *t)
 {
-    return s->direct ? 0 : RP_TAPE_LANES + (is_pattern(s) ? (size_t)s->period : 0);
+    if (s->direct)
+        return rp_tensor_is_loose(t) ? RP_TAPE_LANES : 0;
+    return RP_TAPE_LANES + (is_pattern(s) ? (size_t)s->period : 0);
 }
 
 static void lay_out(const struct source *s, const struct rp_tensor *t, char *to)
 {
-    size_t period = (size_t)s->period * t->unit, n = room_of(s) * t->unit, done = period;
+    size_t period = (size_t)s->period * t->unit, n = room_of(s, t) * t->unit, done = period;
 
     if (s->scalar) {
         fill(to, (const char *)t->data, t->unit, RP_TAPE_LANES);
@@ -82,13 +84,14 @@ static void *fetch(const struct source *s, const struct rp_tensor *t, size_t at,
     size_t unit = t->unit, done = 0;
 
     if (s->direct)
-        return t->data + at * unit;
+        return rp_tensor_is_loose(t) ? memcpy(to, t->data + at * unit, m * unit)
+                                     : t->data + at * unit;
     if (is_pattern(s))
         return to + at % (size_t)s->period * unit;
     if (s->repeat == 1) {
         size_t from = at % (size_t)s->period;
 
-        if (from + m <= (size_t)s->period)
+        if (from + m <= (size_t)s->period && !rp_tensor_is_loose(t))
             return t->data + from * unit;
         while (done < m) {
             size_t n = (size_t)s->period - from < m - done ? (size_t)s->period - from : m - done;
@@ -117,11 +120,11 @@ static char *make_room(const struct loop_run *r, char **room)
     char *memory;
 
     for (size_t k = 0; k < r->loop->tape.nparams; k++)
-        bytes += (room_of(&r->loop->sources[k]) * r->in[k]->unit + 63) / 64 * 64;
+        bytes += (room_of(&r->loop->sources[k], r->in[k]) * r->in[k]->unit + 63) / 64 * 64;
     memory = aligned_alloc(64, bytes + 64);
     for (size_t k = 0; memory && k < r->loop->tape.nparams; k++) {
         room[k] = memory + at;
-        at += (room_of(&r->loop->sources[k]) * r->in[k]->unit + 63) / 64 * 64;
+        at += (room_of(&r->loop->sources[k], r->in[k]) * r->in[k]->unit + 63) / 64 * 64;
         lay_out(&r->loop->sources[k], r->in[k], room[k]);
     }
     return memory;
@@ -377,6 +380,7 @@ static enum rp_code finish(struct builder *b, struct rp_err *err)
     root->nin = (uint32_t)nin;
     root->attrs = loop;
     root->run = run_loop;
+    root->takes_loose = true;
     return RP_OK;
 }
 

@@ -276,6 +276,33 @@ static bool takes_dynamic(const struct rp_node *node)
     }
 }
 
+/* What hands values on, or moves elements by the strided copy. */
+static bool takes_loose(const struct rp_node *node)
+{
+    switch (node->code) {
+    case RP_OP_TUPLE:
+    case RP_OP_GET_TUPLE_ELEMENT:
+    case RP_OP_CALL:
+    case RP_OP_FUSION:
+    case RP_OP_WHILE:
+    case RP_OP_CONDITIONAL:
+    case RP_OP_COPY:
+    case RP_OP_OPT_BARRIER:
+    case RP_OP_RESHAPE:
+    case RP_OP_BROADCAST:
+    case RP_OP_TRANSPOSE:
+    case RP_OP_SLICE:
+    case RP_OP_DYNAMIC_SLICE:
+    case RP_OP_DYNAMIC_UPDATE_SLICE:
+    case RP_OP_REVERSE:
+    case RP_OP_PAD:
+    case RP_OP_CONCATENATE:
+        return true;
+    default:
+        return false;
+    }
+}
+
 static enum rp_code check_dynamic(struct rp_plan *plan, const struct rp_node *node,
                                   struct rp_err *err)
 {
@@ -296,6 +323,7 @@ static enum rp_code prepare(struct rp_plan *plan, struct rp_graph *g, struct rp_
             return rp_node_error(node, RP_UNSUPPORTED, err, "this operation is not known here");
         RP_TRY(check_dynamic(plan, node, err));
         node->run = node->kernel->run;
+        node->takes_loose = takes_loose(node);
         if (node->kernel->prepare)
             RP_TRY(node->kernel->prepare(plan, node, err));
     }
