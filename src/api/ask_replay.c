@@ -253,7 +253,7 @@ static enum rp_code instructions(const struct rp_session_run *run, int64_t most,
 {
     struct rp_replay *root = result->root;
     const struct rp_op_time *times;
-    double all = (double)run->times.first_ns;
+    double all = (double)run->times.first_ns + (double)run->times.warmup_ns;
     size_t n;
 
     if (run->exe->engine->profile)
@@ -276,16 +276,34 @@ static enum rp_code instructions(const struct rp_session_run *run, int64_t most,
     return RP_OK;
 }
 
-static void put_times(const struct rp_session_run *run, struct rp_replay *root)
+static enum rp_code put_times(const struct rp_session_run *run, struct rp_arena *arena,
+                              struct rp_replay *root, struct rp_err *err)
 {
     const struct rp_timing *t = &run->times;
+    int64_t *blocks = RP_ARENA_NEW(arena, int64_t, t->nblocks + 1);
+
+    if (!blocks)
+        return rp_err_nomem(err, "timing");
+    memcpy(blocks, t->blocks, t->nblocks * sizeof *blocks);
 
     root->compile_ns = run->compile_ns;
     root->upload_ns = run->upload_ns;
     root->first_ns = t->first_ns;
-    root->run_ns = (struct rp_replay_times){
-        t->min_ns,  t->p50_ns, t->p90_ns,  t->p99_ns,     t->max_ns,
-        t->mean_ns, t->low_ns, t->high_ns, (int64_t)t->n, (int64_t)t->warmups};
+    root->run_ns = (struct rp_replay_times){.min = t->min_ns,
+                                            .p50 = t->p50_ns,
+                                            .p90 = t->p90_ns,
+                                            .p99 = t->p99_ns,
+                                            .max = t->max_ns,
+                                            .mean = t->mean_ns,
+                                            .p50_low = t->low_ns,
+                                            .p50_high = t->high_ns,
+                                            .n = (int64_t)t->n,
+                                            .warmups = (int64_t)t->warmups,
+                                            .blocks = blocks,
+                                            .nblocks = t->nblocks,
+                                            .machine = t->machine_ns,
+                                            .waited_ratio = t->waited};
+    return RP_OK;
 }
 
 static enum rp_code save(const struct rp_session_run *run, const char *path, struct rp_err *err)
@@ -316,7 +334,7 @@ static enum rp_code report(const struct rp_session *s, const struct rp_settings 
     struct rp_replay *root = result->root;
     const char *to = rp_settings_text(settings, "save");
 
-    put_times(run, root);
+    RP_TRY(put_times(run, &result->arena, root, err));
     root->outputs = RP_ARENA_NEW(&result->arena, struct rp_replay_output, run->noutputs + 1);
     if (!root->outputs)
         return rp_err_nomem(err, "describing outputs");

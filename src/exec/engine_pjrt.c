@@ -250,6 +250,7 @@ const struct rp_engine rp_engine_pjrt = {
     .upload = rp_worker_engine_upload,
     .run = rp_worker_engine_run,
     .run_timed = rp_worker_engine_run_timed,
+    .process = rp_worker_engine_process,
     .mark = rp_worker_engine_mark,
     .profile = rp_worker_engine_profile,
     .peak = rp_worker_engine_peak,

@@ -345,6 +345,7 @@ const struct rp_engine rp_engine_tf = {
     .upload = rp_worker_engine_upload,
     .run = rp_worker_engine_run,
     .run_timed = rp_worker_engine_run_timed,
+    .process = rp_worker_engine_process,
     .profile = rp_worker_engine_profile,
     .fetch = rp_worker_engine_fetch,
     .release = release};

@@ -29,6 +29,7 @@ enum rp_code rp_worker_engine_fetch(struct rp_executable *exe, struct rp_tensor 
 enum rp_code rp_worker_engine_mark(struct rp_executable *exe, bool begin, struct rp_err *err);
 enum rp_code rp_worker_engine_profile(struct rp_executable *exe, unsigned runs, uint8_t **bytes,
                                       size_t *n, struct rp_err *err);
+pid_t rp_worker_engine_process(const struct rp_executable *exe);
 enum rp_code rp_worker_engine_peak(struct rp_executable *exe, int64_t *bytes, struct rp_err *err);
 
 #endif

@@ -26,6 +26,8 @@
 #include "base/vec.h"
 #include "exec/tensor.h"
 
+#include <sys/types.h>
+
 struct rp_engine_options {
     unsigned threads;    /* 0: all cores */
     unsigned partitions; /* 0: what the program says */
@@ -110,6 +112,8 @@ struct rp_engine {
        frees. */
     enum rp_code (*profile)(struct rp_executable *exe, unsigned runs, uint8_t **bytes, size_t *n,
                             struct rp_err *err);
+    /* The process that runs it, or NULL: this one. */
+    pid_t (*process)(const struct rp_executable *exe);
     /* Most bytes in use on the device so far; -1 where that is not known. */
     enum rp_code (*peak)(struct rp_executable *exe, int64_t *bytes, struct rp_err *err);
     /* partitions * noutputs arrays, which the caller drops. */

@@ -282,6 +282,11 @@ const struct rp_worker_facts *rp_worker_borrow_facts(const struct rp_worker *w)
     return &w->facts;
 }
 
+pid_t rp_worker_process(const struct rp_worker *w)
+{
+    return w->start.in_process ? getpid() : w->pid;
+}
+
 void rp_worker_stop(struct rp_worker *w)
 {
     if (!w)

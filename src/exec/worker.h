@@ -17,6 +17,8 @@
  */
 #include "exec/tensor.h"
 
+#include <sys/types.h>
+
 struct rp_worker_facts { /* of what was opened; plain data, sent as it is */
     size_t narguments, noutputs, devices;
     int64_t load_ns;    /* the library and its client */
@@ -55,6 +57,7 @@ enum rp_code rp_worker_start(const struct rp_worker_ops *ops, const struct rp_wo
                              struct rp_worker **out, struct rp_err *err);
 const struct rp_worker_facts *rp_worker_borrow_facts(const struct rp_worker *worker);
 
+pid_t rp_worker_process(const struct rp_worker *worker); /* this one, or the child */
 enum rp_code rp_worker_upload(struct rp_worker *worker, struct rp_tensor *const *arguments,
                               struct rp_err *err);
 /* n runs one after another, ns[i] for each. */
