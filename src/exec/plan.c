@@ -254,6 +254,24 @@ static enum rp_code fill_graph(struct rp_plan *plan, uint32_t id, struct rp_err 
     return rp_plan_ends(plan, g, err);
 }
 
+/* What hands values on as they are, and looks at none of their elements. */
+static bool hands_on(const struct rp_node *node)
+{
+    switch (node->code) {
+    case RP_OP_TUPLE:
+    case RP_OP_GET_TUPLE_ELEMENT:
+    case RP_OP_CALL:
+    case RP_OP_FUSION:
+    case RP_OP_WHILE:
+    case RP_OP_CONDITIONAL:
+    case RP_OP_COPY:
+    case RP_OP_OPT_BARRIER:
+        return true;
+    default:
+        return false;
+    }
+}
+
 /* Sizes that are known only when the program runs: what goes by the value and not by the shape. */
 static bool takes_dynamic(const struct rp_node *node)
 {
@@ -261,18 +279,11 @@ static bool takes_dynamic(const struct rp_node *node)
     case RP_OP_REDUCE:
     case RP_OP_GET_DIMENSION_SIZE:
     case RP_OP_SET_DIMENSION_SIZE:
-    case RP_OP_TUPLE:
-    case RP_OP_GET_TUPLE_ELEMENT:
-    case RP_OP_CALL:
-    case RP_OP_FUSION:
-    case RP_OP_WHILE:
-    case RP_OP_CONDITIONAL:
-    case RP_OP_COPY:
-    case RP_OP_OPT_BARRIER:
     case RP_OP_REVERSE:
         return true;
     default:
-        return rp_op_info[node->code].class_ == RP_CLASS_ELEMENT && node->code != RP_OP_MAP;
+        return hands_on(node) ||
+               (rp_op_info[node->code].class_ == RP_CLASS_ELEMENT && node->code != RP_OP_MAP);
     }
 }
 
@@ -280,14 +291,6 @@ static bool takes_dynamic(const struct rp_node *node)
 static bool takes_loose(const struct rp_node *node)
 {
     switch (node->code) {
-    case RP_OP_TUPLE:
-    case RP_OP_GET_TUPLE_ELEMENT:
-    case RP_OP_CALL:
-    case RP_OP_FUSION:
-    case RP_OP_WHILE:
-    case RP_OP_CONDITIONAL:
-    case RP_OP_COPY:
-    case RP_OP_OPT_BARRIER:
     case RP_OP_RESHAPE:
     case RP_OP_BROADCAST:
     case RP_OP_TRANSPOSE:
@@ -299,7 +302,7 @@ static bool takes_loose(const struct rp_node *node)
     case RP_OP_CONCATENATE:
         return true;
     default:
-        return false;
+        return hands_on(node);
     }
 }
 
