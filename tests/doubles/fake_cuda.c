@@ -11,6 +11,7 @@
  *   early       a kernel that begins before its launch
  *   late        a kernel that ends after the wait for it
  *   graph       a graph launch: one record of the graph, and three of its nodes
+ *   capture N   N launches that are captured into a graph, and a launch of that graph
  *   drop N      N records are dropped
  *   other       another profiler of the process asks for CUPTI
  *   external    a launch within an external correlation
@@ -183,6 +184,21 @@ static void graph(void)
     fake_cupti_put(&r);
 }
 
+static void capture(long n)
+{
+    uint64_t t = fake_cupti_now();
+
+    put_call(315, t, t + 100);
+    for (long i = 0; i < n; i++, t += 100) {
+        correlation++;
+        put_call(211, t + 200, t + 300);
+    }
+    correlation++;
+    put_call(319, t + 300, t + 400);
+    usleep((useconds_t)n / 10 + 10);
+    graph();
+}
+
 static void external(void)
 {
     uint64_t t = fake_cupti_now();
@@ -297,11 +313,11 @@ static const struct {
     void (*plain)(void);
     void (*counted)(long n);
 } words[] = {
-    {"step", NULL, step},       {"burst", NULL, burst},       {"steps", NULL, steps},
-    {"drop", NULL, drop},       {"wait", NULL, sleep_ms},     {"zero", zero, NULL},
-    {"early", early, NULL},     {"late", late, NULL},         {"disorder", disorder, NULL},
-    {"graph", graph, NULL},     {"external", external, NULL}, {"other", ask_as_other, NULL},
-    {"fork", fork_child, NULL}, {"kill", kill_self, NULL}};
+    {"step", NULL, step},          {"burst", NULL, burst},     {"steps", NULL, steps},
+    {"capture", NULL, capture},    {"drop", NULL, drop},       {"wait", NULL, sleep_ms},
+    {"zero", zero, NULL},          {"early", early, NULL},     {"late", late, NULL},
+    {"disorder", disorder, NULL},  {"graph", graph, NULL},     {"external", external, NULL},
+    {"other", ask_as_other, NULL}, {"fork", fork_child, NULL}, {"kill", kill_self, NULL}};
 
 /* Does what the word says; 1 where it used the next one too. */
 static int obey(const char *word, const char *value)

@@ -8,6 +8,11 @@
  * for, and a second span says from the first channel's start to the last one's end. (It costs: NCCL
  * then polls counters that its kernels write.)
  *
+ * NCCL launches the kernel first and tells the collectives in it right after that, on the same
+ * thread. From version 5 on it tells the launch too, and the span begins with it, so that the
+ * kernel lies inside its collective; before, the reader looks at what follows the launch. A
+ * communicator of one rank runs no collectives, only copies, and NCCL tells none of them.
+ *
  * A handle is a number, never a pointer: NCCL may use one after its end, and gives handles of other
  * processes. The number says the slot, and whether it still is that event.
  */
@@ -58,6 +63,8 @@ static struct opened {
     _Atomic uint32_t tid;
     uint32_t n;
     uint64_t handle[DEPTH];
+    uint64_t launched; /* when the launch of the kernel began whose collectives are told next */
+    const struct comm *launcher;
 } opened[THREADS];
 
 /* -------------------------------------------------------------------------- communicators */
@@ -91,7 +98,7 @@ static int make_comm(void **context, int *mask, int version, const struct comm *
     *context = comm;
     *mask = RP_NCCL_COLL | RP_NCCL_P2P;
     if (version >= 5)
-        *mask |= RP_NCCL_COLL_API | RP_NCCL_P2P_API;
+        *mask |= RP_NCCL_COLL_API | RP_NCCL_P2P_API | RP_NCCL_KERNEL_LAUNCH;
     if (version >= 6)
         *mask |= RP_NCCL_CE_COLL;
     if (version >= 3 && channels_wanted)
@@ -409,28 +416,58 @@ static void stop_nested(struct event *e, uint64_t now)
     }
 }
 
-static int start(void *context, void **handle, const struct rp_nccl_descr *d, int version)
+/* A launch is no event of its own: only when it began is kept, for its collectives. They follow at
+   once; whatever else comes first means that they are told elsewhere. */
+static void note_launch(struct opened *o, const struct comm *comm, uint64_t now)
 {
-    uint64_t type = version >= 5 ? d->type : d->type & 255;
-    struct opened *o;
-    struct event *e;
-    uint64_t number;
+    o->launched = now;
+    o->launcher = comm;
+}
 
-    *handle = NULL;
-    if (!context || !cap->active() ||
-        !(type & (RP_NCCL_COLL | RP_NCCL_P2P | RP_NCCL_KERNEL_CHANNEL | RP_NCCL_COLL_API |
-                  RP_NCCL_P2P_API | RP_NCCL_CE_COLL)))
-        return 0;
-    number = atomic_fetch_add(&handles, 1) + 1;
-    e = &slots[number % SLOTS];
+static uint64_t begin_of(struct opened *o, const struct event *e, uint64_t now)
+{
+    if (e->type != RP_NCCL_COLL && e->type != RP_NCCL_P2P)
+        o->launched = 0;
+    return o->launched && o->launcher == e->comm ? o->launched : now;
+}
+
+static struct event *make_event(void *context, const struct rp_nccl_descr *d, int version,
+                                uint64_t type, uint64_t *number)
+{
+    struct event *e;
+
+    *number = atomic_fetch_add(&handles, 1) + 1;
+    e = &slots[*number % SLOTS];
     atomic_store(&e->handle, 0);
     *e = (struct event){.type = type, .comm = context, .root = -1};
     e->tid = (uint32_t)syscall(SYS_gettid);
     e->parent = (uint64_t)(uintptr_t)d->parent;
     describe(e, d, version);
     e->begin = cap->now();
+    return e;
+}
+
+static int start(void *context, void **handle, const struct rp_nccl_descr *d, int version)
+{
+    uint64_t type = version >= 5 ? d->type : d->type & 255, number;
+    struct opened *o;
+    struct event *e;
+
+    *handle = NULL;
+    if (!context || !cap->active() ||
+        !(type & (RP_NCCL_COLL | RP_NCCL_P2P | RP_NCCL_KERNEL_CHANNEL | RP_NCCL_COLL_API |
+                  RP_NCCL_P2P_API | RP_NCCL_KERNEL_LAUNCH | RP_NCCL_CE_COLL)))
+        return 0;
+    o = type == RP_NCCL_KERNEL_CHANNEL ? NULL : opened_here((uint32_t)syscall(SYS_gettid));
+    if (type == RP_NCCL_KERNEL_LAUNCH) {
+        if (o)
+            note_launch(o, context, cap->now());
+        return 0;
+    }
+    e = make_event(context, d, version, type, &number);
+    if (o)
+        e->begin = begin_of(o, e, e->begin);
     atomic_store(&e->handle, number);
-    o = type == RP_NCCL_KERNEL_CHANNEL ? NULL : opened_here(e->tid);
     if (type == RP_NCCL_KERNEL_CHANNEL)
         begin_channel(e);
     else if (o && o->n < DEPTH)
