@@ -58,7 +58,8 @@ static struct event *slots;
 static _Atomic uint64_t handles;
 static _Atomic uint32_t comms;
 static bool channels_wanted;
-/* Of a thread. (Not thread-local storage: a plugin that is loaded late gets next to none.) */
+/* Of a thread. (Not thread-local storage: a plugin that is loaded late gets next to none of it, so
+   that only the number and the place are there.) */
 static struct opened {
     _Atomic uint32_t tid;
     uint32_t n;
@@ -66,6 +67,11 @@ static struct opened {
     uint64_t launched; /* when the launch of the kernel began whose collectives are told next */
     const struct comm *launcher;
 } opened[THREADS];
+
+static __thread struct here {
+    uint32_t process, tid; /* of the process that asked last: a fork's child has another number */
+    struct opened *opened; /* NULL where there is no room */
+} here __attribute__((tls_model("initial-exec")));
 
 /* -------------------------------------------------------------------------- communicators */
 
@@ -378,8 +384,7 @@ static void end_channel(const struct event *channel, uint64_t now)
         put(e, atomic_load(&e->first), now, true);
 }
 
-/* The open events of this thread, or NULL. */
-static struct opened *opened_here(uint32_t tid)
+static struct opened *take_place(uint32_t tid)
 {
     for (uint32_t i = 0; i < THREADS; i++) {
         struct opened *o = &opened[(tid + i) % THREADS];
@@ -391,11 +396,24 @@ static struct opened *opened_here(uint32_t tid)
     return NULL;
 }
 
+/* This thread; the system is asked once. */
+static const struct here *this_thread(void)
+{
+    uint32_t process = cap->process_id();
+
+    if (here.process != process) {
+        here.tid = (uint32_t)syscall(SYS_gettid);
+        here.opened = take_place(here.tid);
+        here.process = process;
+    }
+    return &here;
+}
+
 /* NCCL starts all events of a group, then stops them in the same order: the first to stop waits
    for those that began inside it, so that the thread's spans nest. */
 static void stop_nested(struct event *e, uint64_t now)
 {
-    struct opened *o = opened_here((uint32_t)syscall(SYS_gettid));
+    struct opened *o = this_thread()->opened;
     bool found = false;
 
     e->stopped = true;
@@ -440,7 +458,7 @@ static struct event *make_event(void *context, const struct rp_nccl_descr *d, in
     e = &slots[*number % SLOTS];
     atomic_store(&e->handle, 0);
     *e = (struct event){.type = type, .comm = context, .root = -1};
-    e->tid = (uint32_t)syscall(SYS_gettid);
+    e->tid = this_thread()->tid;
     e->parent = (uint64_t)(uintptr_t)d->parent;
     describe(e, d, version);
     e->begin = cap->now();
@@ -458,7 +476,7 @@ static int start(void *context, void **handle, const struct rp_nccl_descr *d, in
         !(type & (RP_NCCL_COLL | RP_NCCL_P2P | RP_NCCL_KERNEL_CHANNEL | RP_NCCL_COLL_API |
                   RP_NCCL_P2P_API | RP_NCCL_KERNEL_LAUNCH | RP_NCCL_CE_COLL)))
         return 0;
-    o = type == RP_NCCL_KERNEL_CHANNEL ? NULL : opened_here((uint32_t)syscall(SYS_gettid));
+    o = type == RP_NCCL_KERNEL_CHANNEL ? NULL : this_thread()->opened;
     if (type == RP_NCCL_KERNEL_LAUNCH) {
         if (o)
             note_launch(o, context, cap->now());
