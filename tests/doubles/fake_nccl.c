@@ -236,6 +236,12 @@ static void round_of(uint64_t seq)
     describe_p2p(&a, "Send");
     describe_p2p(&b, "Recv");
     tell(contexts[1], &a, &b, handles);
+    if (mask & RP_NCCL_CE_COLL) {
+        a = (struct rp_nccl_descr){.type = RP_NCCL_CE_COLL};
+        a.ce_coll = (struct rp_nccl_ce_coll){
+            .seq = seq, .func = "AllGather", .count = 500, .datatype = "ncclInt8"};
+        tell(contexts[0], &a, NULL, handles);
+    }
     if (group)
         plugin->stop(group);
     plugin->stop((void *)(uintptr_t)0x7fffdeadbeefu); /* of another process */

@@ -268,22 +268,25 @@ static pid_t preloaded_in;
 static void tell_replaced(void)
 {
     const char *path = getenv("CUDA_INJECTION64_PATH"), *slash = path ? strrchr(path, '/') : NULL;
+    const char *owner = slash ? slash + 1 : path;
     const struct rp_capture *cap;
     char text[400];
 
-    if (atomic_load(&begun) || getpid() != preloaded_in || !path ||
-        !strcmp(slash ? slash + 1 : path, "reprise-cuda.so") ||
+    if (atomic_load(&begun) || getpid() != preloaded_in ||
+        (owner && !strcmp(owner, "reprise-cuda.so")) ||
         !dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD))
         return;
-    cap = rp_capture_get();
+    if (getenv("NSYS_PROFILING_SESSION_ID"))
+        owner = "Nsight Systems";
+    cap = owner ? rp_capture_get() : NULL;
     if (!cap)
         return;
     snprintf(text, sizeof text,
              "%.200s has CUPTI: no kernels, copies and CUDA calls in this recording (run one "
              "profiler at a time)",
-             slash ? slash + 1 : path);
+             owner);
     cap->warn(text);
-    cap->fact("cuda.refused", slash ? slash + 1 : path);
+    cap->fact("cuda.refused", owner);
 }
 
 __attribute__((constructor)) static void on_load(void)
