@@ -15,7 +15,7 @@ extern "C" {
 struct rp_recording {
     uint64_t events, lost;      /* kept, and counted as lost */
     uint64_t bytes;             /* of the packet files */
-    uint64_t packets, threads;  /* a thread that recorded has a stream */
+    uint64_t packets, threads;  /* that recorded something */
     uint64_t processes, traces; /* a trace is the folder of a rank (or of a host without ranks) */
     uint64_t damaged;           /* files that are no packet */
     int64_t cost_ns;            /* estimate of the time that the events took, over all threads */

@@ -141,8 +141,8 @@ static uint32_t pinned(struct rp_core_stream *s, const struct text *t)
 static __attribute__((noinline)) void count_lost(struct rp_core_stream *s)
 {
     s->lost++;
-    if (s->chunk.base)
-        rp_core_packet(s)->discarded = s->lost;
+    if (s->head)
+        s->head->discarded = s->lost;
 }
 
 static __attribute__((noinline)) bool make_room(struct rp_core_stream *s, size_t need)
@@ -206,12 +206,12 @@ static struct rp_core_stream *begin_told(size_t need, const struct rp_capture_sp
 
 static inline void end(struct rp_core_stream *s)
 {
-    struct rp_ctf_packet *p = rp_core_packet(s);
+    struct rp_ctf_packet *p = s->head;
 
     p->timestamp_end = s->last;
     p->events = ++s->events;
     atomic_store_explicit((_Atomic uint64_t *)&p->content_bits,
-                          (uint64_t)(s->at - s->chunk.base) * 8, memory_order_release);
+                          (uint64_t)(s->at - (uint8_t *)p) * 8, memory_order_release);
     atomic_signal_fence(memory_order_seq_cst);
     atomic_store_explicit(&s->busy, 0, memory_order_relaxed);
 }
@@ -485,8 +485,8 @@ static void lost(uint64_t events)
         return;
     }
     s->lost += events;
-    if (s->chunk.base)
-        rp_core_packet(s)->discarded = s->lost;
+    if (s->head)
+        s->head->discarded = s->lost;
     atomic_store_explicit(&s->busy, 0, memory_order_relaxed);
 }
 
@@ -498,13 +498,13 @@ void rp_core_put_clock(void)
 
     if (!s) { /* the recorder's own: nothing of the program's was lost */
         s = rp_core_self;
-        if (s && s->lost > before && s->chunk.base)
-            rp_core_packet(s)->discarded = s->lost = before;
+        if (s && s->lost > before && s->head)
+            s->head->discarded = s->lost = before;
         return;
     }
     put_header(s, RP_CTF_CLOCK);
     put_bytes(s, &out, sizeof out);
-    rp_core_packet(s)->clocks++; /* first: a reader looks for them where this is not 0 */
+    s->head->clocks++; /* first: a reader looks for them where this is not 0 */
     end(s);
 }
 

@@ -82,10 +82,8 @@ void rp_core_control_read(bool first)
 
 static void look_after_streams(void)
 {
-    for (struct rp_core_stream *s = atomic_load(&rp_core.streams); s; s = s->next) {
-        if (!rp_core_stream_close(s))
-            rp_core_stream_reserve(s);
-    }
+    for (struct rp_core_stream *s = atomic_load(&rp_core.streams); s; s = s->next)
+        rp_core_stream_reserve(s);
 }
 
 static int64_t monotonic_ns(void)
@@ -98,6 +96,8 @@ static int64_t monotonic_ns(void)
 
 static void tick(void)
 {
+    for (struct rp_core_stream *s = atomic_load(&rp_core.streams); s; s = s->next)
+        rp_core_stream_age(s);
     rp_core_control_read(false);
     rp_core_update();
     for (uint32_t i = 0; i < atomic_load(&rp_core.nsources); i++) {

@@ -23,6 +23,7 @@ void rp_core_measure(void)
     s->chunk.base = memory + sizeof *s;
     s->at = s->chunk.base + sizeof(struct rp_ctf_packet);
     s->end = s->chunk.base + ROOM;
+    s->head = (struct rp_ctf_packet *)(void *)s->chunk.base;
     s->packet = 1;
     s->instance = (uint64_t)atomic_load(&rp_core.page->image) << 32;
     s->retry_at = UINT64_MAX; /* no file, whatever happens */

@@ -19,6 +19,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -250,11 +251,9 @@ static void read_command(char *to, size_t size)
 
 static void tell_name(void)
 {
-    char path[64], name[64];
+    char name[17] = "";
 
-    snprintf(path, sizeof path, "/proc/self/task/%u/comm", rp_core_self->tid);
-    read_line(path, name, sizeof name);
-    if (name[0])
+    if (!syscall(SYS_prctl, PR_GET_NAME, name, 0, 0, 0) && name[0])
         rp_core_table.thread_name(0, name);
 }
 

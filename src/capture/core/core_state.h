@@ -8,8 +8,9 @@
  * the first look at it on the hot path answers three questions at once: is there a recording, is it
  * running, is this still the process that opened the streams.
  *
- *   process ---> stream (one a thread, in a list that only grows; reused when its thread has ended)
+ *   process ---> stream (one a thread, in a list that only grows; handed on when its thread ends)
  *                  |-- chunk in use      file pages, shared: what is stored there survives us
+ *                  |   `-- packet        the last one in it; those of earlier threads before it
  *                  |-- chunk in reserve  made by the helper thread, not published yet
  *                  `-- texts             number of each text, and the packet it was last defined in
  */
@@ -51,25 +52,29 @@ enum { RP_CORE_SPARE_NONE, RP_CORE_SPARE_WANTED, RP_CORE_SPARE_READY, RP_CORE_SP
 enum {
     RP_CORE_STREAM_FREE,
     RP_CORE_STREAM_USED,
-    RP_CORE_STREAM_ENDED,  /* its thread has ended */
+    RP_CORE_STREAM_ENDED,  /* its thread has ended; another may go on with it */
     RP_CORE_STREAM_CLOSING /* somebody trims its last chunk */
 };
 
 struct rp_core_stream {
-    uint8_t *at, *end; /* of the chunk in use; both NULL where there is none */
-    uint64_t last;     /* time of the last event */
-    uint64_t events;   /* in the packet */
-    uint32_t packet;   /* sequence + 1 of the packet in use; 0: none yet */
+    uint8_t *at, *end;          /* of the chunk in use; both NULL where there is none */
+    struct rp_ctf_packet *head; /* of the packet in use; NULL where there is none */
+    uint64_t last;              /* time of the last event */
+    uint64_t events;            /* in the packet */
+    uint32_t packet;            /* sequence + 1 of the packet in use; 0: none yet */
     _Atomic uint32_t busy;
     struct rp_core_chunk chunk;
     size_t next_size;
-    uint64_t lost, retry_at;
+    uint64_t lost, told, retry_at; /* told: of the lost, by the packets of chunks that are closed */
     uint64_t instance;
-    uint32_t tid;
-    bool step_counted; /* the event at hand began a step, which was counted when it opened */
-    uint32_t pin;      /* number of the last event with several texts */
-    uint32_t oldest;   /* sequence of the oldest packet still there, for the ring */
+    uint32_t tid, first_tid; /* of the thread at hand, and of the first one */
+    bool step_counted;       /* the event at hand began a step, which was counted when it opened */
+    uint32_t pin;            /* number of the last event with several texts */
+    uint32_t oldest;         /* sequence of the oldest packet still there, for the ring */
+    uint32_t chunk_first;    /* ... of the first packet in the chunk in use */
     _Atomic uint32_t state, spare_state;
+    _Atomic uint32_t turns;         /* threads that had it */
+    uint32_t aged_turn, aged_ticks; /* the helper's: how long it has waited for the next one */
     struct rp_core_chunk spare;
     _Atomic(uint8_t *) retired; /* a full chunk to unmap */
     size_t retired_size;
@@ -177,6 +182,7 @@ void rp_core_stream_reserve(struct rp_core_stream *s);           /* helper: make
 void rp_core_stream_end(struct rp_core_stream *s);               /* trims its last chunk */
 void rp_core_stream_drop_spare(struct rp_core_stream *s);
 bool rp_core_stream_close(struct rp_core_stream *s); /* ends it where its thread has ended */
+void rp_core_stream_age(struct rp_core_stream *s);   /* the same, a while later: once a tick */
 
 /* ---- helper ---- */
 void rp_core_helper_start(void);
@@ -191,10 +197,5 @@ void rp_core_put_process(const char *program, const char *command);
 uint32_t rp_core_image(void);
 bool rp_core_source(const char *name, void (*on_tick)(void), void (*on_exit)(void));
 extern const struct rp_capture rp_core_table __attribute__((visibility("hidden")));
-
-static inline struct rp_ctf_packet *rp_core_packet(struct rp_core_stream *s)
-{
-    return (struct rp_ctf_packet *)(void *)s->chunk.base;
-}
 
 #endif
