@@ -26,6 +26,10 @@ struct rp_recording {
 RP_API enum rp_code rp_recording_scan(const char *folder, struct rp_recording *out,
                                       struct rp_err *err);
 
+/* The rank that a launcher gave to this process, or -1; restarts (may be NULL): how often the
+   launcher has begun the job again. */
+RP_API int32_t rp_recording_rank(int32_t *restarts);
+
 #ifdef __cplusplus
 }
 #endif

@@ -6,6 +6,7 @@
 #include <reprise/recording.h>
 
 #include "abi/ctf_wire.h"
+#include "abi/launcher_env.h"
 #include "base/err.h"
 #include "base/hash.h"
 #include "base/vec.h"
@@ -163,4 +164,13 @@ enum rp_code rp_recording_scan(const char *folder, struct rp_recording *out, str
     rp_map_release(&s.threads);
     rp_vec_release(&s.lost);
     return code;
+}
+
+int32_t rp_recording_rank(int32_t *restarts)
+{
+    static const char *const ranks[] = RP_LAUNCHER_RANKS, *const again[] = RP_LAUNCHER_RESTARTS;
+
+    if (restarts)
+        *restarts = rp_launcher_number(again);
+    return rp_launcher_number(ranks);
 }

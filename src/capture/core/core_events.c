@@ -6,7 +6,7 @@
  * that needs it become visible by the same store.
  *
  * `busy` is set while an event is being written: a signal handler that comes in between finds it
- * and leaves its own event out, counted.
+ * and writes into a stream of its own.
  */
 #include "capture/core/core_state.h"
 
@@ -154,14 +154,27 @@ static __attribute__((noinline)) bool make_room(struct rp_core_stream *s, size_t
     return false;
 }
 
+/* The stream of a signal handler that interrupted an event of `s`. */
+static __attribute__((noinline)) struct rp_core_stream *from_handler(struct rp_core_stream *s)
+{
+    struct rp_core_stream *own = s;
+
+    while (own && atomic_load_explicit(&own->busy, memory_order_relaxed))
+        own = own->inner ? own->inner : rp_core_open_inner(own);
+    if (!own)
+        count_lost(s);
+    return own;
+}
+
 /* This thread's stream, with that much room and the time set; NULL: the event is not kept. */
 static inline struct rp_core_stream *claim(struct rp_core_stream *s, size_t need)
 {
     uint64_t now;
 
     if (RP_CORE_UNLIKELY(atomic_load_explicit(&s->busy, memory_order_relaxed))) {
-        count_lost(s);
-        return NULL;
+        s = from_handler(s);
+        if (!s)
+            return NULL;
     }
     atomic_store_explicit(&s->busy, 1, memory_order_relaxed);
     atomic_signal_fence(memory_order_seq_cst);

@@ -53,10 +53,23 @@ static void obey(const char *line, bool first)
         rp_core_table.mark(line + 5);
 }
 
+/* Obeys the lines that stand in the text; how many bytes they are. */
+static ssize_t obey_lines(char *text, bool first)
+{
+    char *line = text, *end;
+
+    while ((end = strchr(line, '\n'))) {
+        *end = '\0';
+        obey(line, first);
+        line = end + 1;
+    }
+    return line - text;
+}
+
 void rp_core_control_read(bool first)
 {
-    char path[sizeof rp_core.root + 16], text[4096], *line = text, *end;
-    ssize_t n;
+    char path[sizeof rp_core.root + 16], text[4096];
+    ssize_t n, done = 1;
     int fd;
 
     if (first)
@@ -65,17 +78,12 @@ void rp_core_control_read(bool first)
     fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
         return;
-    n = pread(fd, text, sizeof text - 1, rp_core.control_at);
-    close(fd);
-    if (n <= 0)
-        return;
-    text[n] = '\0';
-    while ((end = strchr(line, '\n'))) {
-        *end = '\0';
-        obey(line, first);
-        line = end + 1;
+    while (done > 0 && (n = pread(fd, text, sizeof text - 1, rp_core.control_at)) > 0) {
+        text[n] = '\0';
+        done = obey_lines(text, first);
+        rp_core.control_at += done;
     }
-    rp_core.control_at += line - text;
+    close(fd);
 }
 
 /* -------------------------------------------------------------------------- the loop */

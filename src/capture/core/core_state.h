@@ -79,6 +79,7 @@ struct rp_core_stream {
     _Atomic(uint8_t *) retired; /* a full chunk to unmap */
     size_t retired_size;
     struct rp_core_stream *next;
+    struct rp_core_stream *inner; /* of signal handlers that interrupt an event of this one */
     struct rp_core_text texts[RP_CORE_TEXTS];
 };
 
@@ -120,6 +121,7 @@ struct rp_core {
     _Atomic(struct rp_core_stream *) streams;
     _Atomic uint64_t bytes, lost, names; /* bytes on disk; lost without a stream; files so far */
     _Atomic uint32_t ended, stopped, warned; /* warned: a bit a reason */
+    _Atomic uint32_t sealed; /* the program is in a sandbox: no system call any more */
     _Atomic int64_t steps_seen;
     _Atomic int64_t on_ns, off_ns; /* CLOCK_MONOTONIC when it was last switched on, and off; or 0 */
     _Atomic uint32_t step_tid;
@@ -160,6 +162,9 @@ static inline uint64_t rp_core_now(void)
 /* ---- process ---- */
 /* The stream of this thread where events are to be kept now, else NULL; opens what is not open. */
 struct rp_core_stream *rp_core_open(const char *name);
+/* A stream of this thread for a handler that interrupted an event of `s`, which has none yet; NULL:
+   there is no room. */
+struct rp_core_stream *rp_core_open_inner(struct rp_core_stream *s);
 /* The same for what is told late: also while nothing is kept any more. */
 struct rp_core_stream *rp_core_open_late(void);
 void rp_core_update(void);           /* sets page->on from all that decides it */
@@ -171,6 +176,7 @@ void rp_core_warn(unsigned once, const char *fmt, ...) __attribute__((format(pri
 void rp_core_child(void); /* after a fork */
 
 /* ---- folder ---- */
+bool rp_core_fits(size_t size); /* whether a file may be that long: to try would raise a signal */
 bool rp_core_folder_open(void); /* makes the folder and its metadata, unless they are there */
 size_t rp_core_metadata(char *to, size_t size);
 

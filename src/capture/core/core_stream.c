@@ -13,7 +13,7 @@
  * chunk with a packet of its own: threads that live for a moment cost no file each. Its header
  * stands before the packet in front is cut to its size by one store, so that a reader finds both or
  * the first alone. A stream that nobody wants for half a second gives its last chunk to the helper,
- * which puts a copy of the right size in its place.
+ * which puts a copy of the right size in its place where that is worth it.
  */
 #include "capture/core/core_state.h"
 
@@ -34,7 +34,8 @@
 #endif
 #define RETRY_TICKS(s) ((s) / 1000) /* a millisecond */
 #define HAND_ON_LEAST  1024         /* bytes that a chunk must have left for one more packet */
-#define IDLE_TICKS     5            /* of the helper, until an ended stream is closed */
+#define TRIM_LEAST     (60 << 10) /* bytes to be won: to take a file's place costs a millisecond */
+#define IDLE_TICKS     5          /* of the helper, until an ended stream is closed */
 
 __thread struct rp_core_stream *rp_core_self;
 
@@ -52,15 +53,21 @@ void rp_core_hidden_name(char *to, size_t size, const char *what)
              (unsigned long long)atomic_fetch_add(&rp_core.names, 1));
 }
 
+bool rp_core_fits(size_t size)
+{
+    struct rlimit limit;
+
+    return getrlimit(RLIMIT_FSIZE, &limit) || limit.rlim_cur == RLIM_INFINITY ||
+           limit.rlim_cur >= size;
+}
+
 /* All blocks of the file, so that no later store can fail. 0 or an error. */
 static int allocate(int fd, size_t size)
 {
     static const char zeros[4096];
-    struct rlimit limit;
 
-    if (!getrlimit(RLIMIT_FSIZE, &limit) && limit.rlim_cur != RLIM_INFINITY &&
-        limit.rlim_cur < size)
-        return EFBIG; /* to try would raise a signal */
+    if (!rp_core_fits(size))
+        return EFBIG;
     if (!fallocate(fd, 0, 0, (off_t)size))
         return 0;
     if (errno != EOPNOTSUPP && errno != ENOSYS)
@@ -285,7 +292,7 @@ bool rp_core_stream_next(struct rp_core_stream *s, size_t need)
     sigset_t all, old;
     bool done;
 
-    if (now < s->retry_at)
+    if (now < s->retry_at || atomic_load(&rp_core.sealed))
         return false;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &old);
@@ -356,7 +363,8 @@ static bool trim(struct rp_core_stream *s, size_t size)
     fd = open(from, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
     if (fd < 0)
         return false;
-    written = writev(fd, parts, 3) == (ssize_t)size;
+    /* with its blocks, for ext4 otherwise writes them out before it replaces the name */
+    written = !allocate(fd, size) && writev(fd, parts, 3) == (ssize_t)size;
     written = !close(fd) && written;
     if (written && !rename(from, to))
         return true;
@@ -378,7 +386,7 @@ void rp_core_stream_end(struct rp_core_stream *s)
     s->told = s->lost;
     size = (size_t)((uint8_t *)s->head - s->chunk.base) + (size_t)(s->head->content_bits / 8);
     size = (size + 4095) & ~(size_t)4095;
-    if (size < s->chunk.size && trim(s, size))
+    if (size + TRIM_LEAST <= s->chunk.size && trim(s, size))
         atomic_fetch_sub(&rp_core.bytes, s->chunk.size - size);
     munmap(s->chunk.base, s->chunk.size);
     s->chunk.base = NULL;
@@ -479,6 +487,7 @@ struct rp_core_stream *rp_core_stream_new(void)
     s->tid = tid;
     s->retry_at = 0;
     s->step_counted = false;
+    s->inner = NULL;
     atomic_store(&s->busy, 0);
     atomic_fetch_add(&s->turns, 1);
     if (s->head)
