@@ -235,6 +235,11 @@ static void warn_chunk(int why)
                  rp_core.folder);
 }
 
+static bool is_full(int why)
+{
+    return why == ENOSPC || why == EDQUOT || why == EFBIG;
+}
+
 static int new_chunk(struct rp_core_stream *s, size_t need, struct rp_core_chunk *c)
 {
     size_t size = size_for(s, need);
@@ -245,6 +250,10 @@ static int new_chunk(struct rp_core_stream *s, size_t need, struct rp_core_chunk
     if (take_spare(s, need, c))
         return 0;
     why = make_chunk(c, size);
+    if (is_full(why) && size > RP_CORE_FIRST) { /* less may still fit */
+        s->next_size = RP_CORE_FIRST;
+        why = make_chunk(c, size_for(s, need));
+    }
     if (why)
         warn_chunk(why);
     return why;

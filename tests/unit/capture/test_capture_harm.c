@@ -117,6 +117,20 @@ static void write_marks_in_small_files(const struct rp_capture *cap)
     write_marks(cap);
 }
 
+/* Room for the first chunk, then for none at all. */
+static void write_marks_in_one_file(const struct rp_capture *cap)
+{
+    struct rlimit limit = {4096, 4096};
+
+    cap->mark("m");
+    setrlimit(RLIMIT_FSIZE, &limit);
+    errno = 77;
+    for (int i = 1; i < MARKS; i++)
+        cap->mark("m");
+    if (errno != 77)
+        _exit(8);
+}
+
 /* The limit of files stands for the full disk: both refuse the blocks when a chunk is made. */
 static void test_no_room(void **state)
 {
@@ -125,6 +139,10 @@ static void test_no_room(void **state)
 
     UNUSED_STATE(state);
     recorded_run(&r, "", write_marks_in_small_files);
+    assert_int_equal(recorded_count(&r, "m", RP_KIND_INSTANT), MARKS); /* in smaller chunks */
+    assert_int_equal(r.scan.lost, 0);
+    recorded_end(&r);
+    recorded_run(&r, "", write_marks_in_one_file);
     kept = recorded_count(&r, "m", RP_KIND_INSTANT);
     assert_true(kept > 1000 && kept < MARKS);
     assert_int_equal(r.import.trace->health.lost_events, MARKS - kept);
