@@ -62,6 +62,7 @@ enum rp_ctf_event {
     RP_CTF_LIBRARY,     /* u32 path: loaded by dlopen */
     RP_CTF_CLOCK,       /* struct rp_ctf_clock */
     RP_CTF_FACT,        /* u32 key, u32 value: about the process */
+    RP_CTF_RESUME,      /* nothing: after a pause; what was open may have ended in it */
     RP_CTF_EVENT_COUNT
 };
 

@@ -15,6 +15,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#define LIMIT_LEAST (64 << 10)
+
 const struct rp_option record_options[] = {
     {"output", 'o', RP_OPT_PATH, "DIR", "recording", "folder of the recording; made where needed",
      0},
@@ -108,13 +110,37 @@ static bool add_settings(struct record *r, const struct cli_call *call, struct r
     return true;
 }
 
+/* Zero and less mean nothing here. */
+static bool in_range(const struct cli_call *call, struct rp_err *err)
+{
+    static const struct {
+        const char *name;
+        int64_t least;
+        const char *words;
+    } ranges[] = {{"start-after", 0, "cannot be in the past"},
+                  {"duration", 1, "must be longer than nothing"},
+                  {"limit", LIMIT_LEAST, "is at least 64KiB"}};
+
+    for (size_t i = 0; i < sizeof ranges / sizeof ranges[0]; i++) {
+        const char *text = setting(call, ranges[i].name);
+
+        if (!text || number(call, ranges[i].name) >= ranges[i].least)
+            continue;
+        snprintf(err->text, sizeof err->text, "option '--%s' %s, not '%.200s'", ranges[i].name,
+                 ranges[i].words, text);
+        return false;
+    }
+    return true;
+}
+
 static bool gather_options(struct record *r, const struct cli_call *call, struct rp_err *err)
 {
     const char *step_name = setting(call, "step-name"), *full = setting(call, "when-full");
     struct timespec now;
 
     clock_gettime(CLOCK_REALTIME, &now);
-    return add_number(r, err, "t0", (int64_t)now.tv_sec * 1000000000 + now.tv_nsec) &&
+    return in_range(call, err) &&
+           add_number(r, err, "t0", (int64_t)now.tv_sec * 1000000000 + now.tv_nsec) &&
            add_number(r, err, "start", number(call, "start-after")) &&
            add_number(r, err, "duration", number(call, "duration")) &&
            add_steps(r, setting(call, "steps"), err) &&

@@ -511,6 +511,8 @@ static enum rp_code read_event(struct cursor *c, enum rp_ctf_event id, struct rp
     case RP_CTF_CLOCK:
         c->at += sizeof(struct rp_ctf_clock);
         return RP_OK;
+    case RP_CTF_RESUME:
+        return flush(c->r, err); /* ends in the pause are not there: what is open stays so */
     default:
         return read_note(c, id, err);
     }

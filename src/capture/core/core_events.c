@@ -193,7 +193,8 @@ static inline struct rp_core_stream *begin(size_t need, const char *name)
 
     if (RP_CORE_UNLIKELY(!rp_core.page))
         return NULL;
-    if (RP_CORE_UNLIKELY(!s || !atomic_load_explicit(&rp_core.page->on, memory_order_relaxed))) {
+    if (RP_CORE_UNLIKELY(!s || s->time !=
+                                   atomic_load_explicit(&rp_core.page->on, memory_order_relaxed))) {
         s = rp_core_open(name);
         if (!s)
             return NULL;
@@ -518,6 +519,16 @@ void rp_core_put_clock(void)
     put_header(s, RP_CTF_CLOCK);
     put_bytes(s, &out, sizeof out);
     s->head->clocks++; /* first: a reader looks for them where this is not 0 */
+    end(s);
+}
+
+void rp_core_put_resume(void)
+{
+    struct rp_core_stream *s = begin(HEADER, NULL);
+
+    if (!s)
+        return;
+    put_header(s, RP_CTF_RESUME);
     end(s);
 }
 

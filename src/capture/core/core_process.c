@@ -145,6 +145,18 @@ static bool in_window(void)
     return !o->steps || (steps > o->first_step && steps <= o->first_step + o->steps);
 }
 
+/* False where that is so already. */
+static bool switch_to(struct rp_core_page *page, bool on)
+{
+    uint32_t off = 0;
+
+    if (!on)
+        return atomic_exchange(&page->on, 0) != 0;
+    if (atomic_load(&page->on))
+        return false;
+    return atomic_compare_exchange_strong(&page->on, &off, atomic_fetch_add(&rp_core.times, 1) + 1);
+}
+
 void rp_core_update(void)
 {
     struct rp_core_page *page = rp_core.page;
@@ -152,7 +164,7 @@ void rp_core_update(void)
               !atomic_load(&rp_core.ended) && !atomic_load(&rp_core.stopped) && in_window();
     struct timespec t;
 
-    if (atomic_exchange(&page->on, on) == on || !atomic_load(&page->begun))
+    if (!switch_to(page, on) || !atomic_load(&page->begun))
         return;
     clock_gettime(CLOCK_MONOTONIC, &t);
     atomic_store(on ? &rp_core.on_ns : &rp_core.off_ns, (int64_t)t.tv_sec * 1000000000 + t.tv_nsec);
@@ -356,6 +368,18 @@ struct rp_core_stream *rp_core_open_inner(struct rp_core_stream *s)
     return s->inner;
 }
 
+/* The first event of a thread after a pause says so: ends may be missing in front of it. A handler
+   that interrupted an event leaves that to the next one. */
+static void resume(struct rp_core_stream *s)
+{
+    uint32_t time = atomic_load(&rp_core.page->on);
+
+    if (s->time == time || !time || atomic_load(&s->busy))
+        return;
+    s->time = time;
+    rp_core_put_resume();
+}
+
 struct rp_core_stream *rp_core_open(const char *name)
 {
     struct rp_core_page *page = rp_core.page;
@@ -375,6 +399,8 @@ struct rp_core_stream *rp_core_open(const char *name)
     }
     if (!s || (uint32_t)(s->instance >> 32) != atomic_load(&page->image))
         s = open_stream();
+    else
+        resume(s);
     if (s)
         s->step_counted = step;
     return s;

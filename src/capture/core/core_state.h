@@ -60,8 +60,9 @@ struct rp_core_stream {
     uint8_t *at, *end;          /* of the chunk in use; both NULL where there is none */
     struct rp_ctf_packet *head; /* of the packet in use; NULL where there is none */
     uint64_t last;              /* time of the last event */
-    uint64_t events;            /* in the packet */
-    uint32_t packet;            /* sequence + 1 of the packet in use; 0: none yet */
+    uint32_t time;   /* page->on when it was last written to: another one means a pause since */
+    uint64_t events; /* in the packet */
+    uint32_t packet; /* sequence + 1 of the packet in use; 0: none yet */
     _Atomic uint32_t busy;
     struct rp_core_chunk chunk;
     size_t next_size;
@@ -85,7 +86,7 @@ struct rp_core_stream {
 
 /* Wiped by the kernel in the child of a fork. */
 struct rp_core_page {
-    _Atomic uint32_t on;      /* 1: events are kept now */
+    _Atomic uint32_t on;      /* 0: no events are kept now; else which time they are */
     _Atomic uint32_t image;   /* 0: this process has not begun */
     _Atomic uint32_t begun;   /* `on` was set for the first time */
     _Atomic uint32_t opened;  /* the folder is there */
@@ -123,6 +124,7 @@ struct rp_core {
     _Atomic uint32_t ended, stopped, warned; /* warned: a bit a reason */
     _Atomic uint32_t sealed; /* the program is in a sandbox: no system call any more */
     _Atomic int64_t steps_seen;
+    _Atomic uint32_t times;        /* that recording was switched on */
     _Atomic int64_t on_ns, off_ns; /* CLOCK_MONOTONIC when it was last switched on, and off; or 0 */
     _Atomic uint32_t step_tid;
     _Atomic uint32_t nsources;
@@ -198,6 +200,7 @@ void rp_core_control_read(bool first);
 
 /* ---- events ---- */
 void rp_core_put_clock(void);
+void rp_core_put_resume(void);
 void rp_core_measure(void); /* what an event costs here: sets cost_ps */
 void rp_core_put_process(const char *program, const char *command);
 uint32_t rp_core_image(void);

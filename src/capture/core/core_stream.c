@@ -494,6 +494,7 @@ struct rp_core_stream *rp_core_stream_new(void)
         s->next_size = RP_CORE_FIRST;
     }
     s->tid = tid;
+    s->time = atomic_load(&rp_core.page->on);
     s->retry_at = 0;
     s->step_counted = false;
     s->inner = NULL;
