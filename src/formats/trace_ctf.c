@@ -10,21 +10,16 @@
  * are its streams. What a stream lost is summed into health.lost_events.
  */
 #include "formats/trace_ctf.h"
+#include "io/sources_walk.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-static const uint8_t packet_magic[4] = {0x57, 0x1d, 0xd1, 0x75}; /* of a description in packets */
-
 static enum rp_sniff sniff(const uint8_t *head, size_t n, const char *file)
 {
-    static const char text[] = "/* CTF 1.8";
-
     (void)file;
-    if (n >= sizeof text - 1 && !memcmp(head, text, sizeof text - 1))
-        return RP_SNIFF_CERTAIN;
-    return n >= 4 && !memcmp(head, packet_magic, 4) ? RP_SNIFF_CERTAIN : RP_SNIFF_NO;
+    return rp_describes_ctf(head, n) ? RP_SNIFF_CERTAIN : RP_SNIFF_NO;
 }
 
 /* -------------------------------------------------------------------------- kinds */
@@ -345,14 +340,14 @@ enum rp_code rp_ctf_read_packets(struct rp_ctf_reader *r, struct rp_err *err)
 
 /* -------------------------------------------------------------------------- the trace */
 
-static enum rp_code read_ours(struct rp_ctf_reader *r, const char *folder, struct rp_import *to,
-                              struct rp_err *err)
+static enum rp_code read_ours(struct rp_ctf_reader *r, struct rp_input *in, const char *folder,
+                              struct rp_import *to, struct rp_err *err)
 {
     int64_t began = rp_proto_now_ns();
     enum rp_code code;
 
     RP_TRY(rp_ctf_describe(r, err));
-    RP_TRY(rp_ctf_files_open(r, folder, err));
+    RP_TRY(folder ? rp_ctf_files_open(r, folder, err) : rp_ctf_files_beside(r, in, err));
     RP_TRY(rp_ctf_read_packets(r, err));
     rp_ctf_files_close(r);
     code = rp_proto_trace_finish(&r->t, to, began, err);
@@ -360,19 +355,38 @@ static enum rp_code read_ours(struct rp_ctf_reader *r, const char *folder, struc
     return code;
 }
 
-/* The folder that the description lies in: the input must be a file of that name. */
+/* The folder that the description lies in: the input must be a file of that name. NULL for one in a
+   tar, which has its files with it. */
 static enum rp_code folder_of(const struct rp_input *in, char **out, struct rp_err *err)
 {
     const char *name = rp_input_borrow_name(in), *slash = strrchr(name, '/');
-    size_t n = slash ? (size_t)(slash - name) : 1;
+    size_t n = slash ? (size_t)(slash - name) : 1, nbeside;
 
     *out = NULL;
-    if (strcmp(slash ? slash + 1 : name, "metadata") || strchr(name, '!'))
+    if (rp_input_borrow_beside(in, &nbeside))
+        return RP_OK;
+    if (strcmp(slash ? slash + 1 : name, "metadata"))
         return rp_err_set_at(err, RP_UNSUPPORTED, 0,
                              "is the description of a CTF trace alone: its streams lie beside it "
-                             "in a folder (unpack it, and name the folder)");
+                             "in a folder (name the folder, or a tar of it)");
     *out = slash ? strndup(name, n ? n : 1) : strdup(".");
     return *out ? RP_OK : rp_err_nomem(err, "reading a CTF trace");
+}
+
+/* libbabeltrace2 reads folders: a trace in a tar is put into one for it. */
+static enum rp_code read_other(struct rp_input *in, const char *folder,
+                               const struct rp_read_options *options, struct rp_import *to,
+                               struct rp_err *err)
+{
+    char unpacked[RP_CTF_UNPACKED_MAX];
+    enum rp_code code;
+
+    if (folder)
+        return rp_ctf_read_other(in, folder, options, to, err);
+    RP_TRY(rp_ctf_files_unpack(in, unpacked, err));
+    code = rp_ctf_read_other(in, unpacked, options, to, err);
+    rp_ctf_files_remove(unpacked);
+    return code;
 }
 
 static enum rp_code read(struct rp_input *in, const struct rp_read_options *options,
@@ -389,10 +403,10 @@ static enum rp_code read(struct rp_input *in, const struct rp_read_options *opti
     if (is_ours((const char *)head, n)) {
         code = rp_ctf_reader_init(&r, in, options, err);
         if (code == RP_OK)
-            code = read_ours(&r, folder, to, err);
+            code = read_ours(&r, in, folder, to, err);
         rp_ctf_reader_release(&r);
     } else {
-        code = rp_ctf_read_other(in, folder, options, to, err);
+        code = read_other(in, folder, options, to, err);
     }
     free(folder);
     return code;

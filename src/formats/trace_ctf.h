@@ -116,7 +116,15 @@ struct rp_ctf_reader {
 /* ---- files ---- */
 /* All packets of the folder, into r->packets; what they point into stays until the close. */
 enum rp_code rp_ctf_files_open(struct rp_ctf_reader *r, const char *folder, struct rp_err *err);
+/* The same of a trace in a tar: from what lies beside its description. */
+enum rp_code rp_ctf_files_beside(struct rp_ctf_reader *r, const struct rp_input *in,
+                                 struct rp_err *err);
 void rp_ctf_files_close(struct rp_ctf_reader *r);
+/* The description and what lies beside it, in a new folder; and its end. */
+#define RP_CTF_UNPACKED_MAX 512
+enum rp_code rp_ctf_files_unpack(struct rp_input *in, char folder[RP_CTF_UNPACKED_MAX],
+                                 struct rp_err *err);
+void rp_ctf_files_remove(const char *folder);
 /* Those in one file's content. */
 enum rp_code rp_ctf_files_split(struct rp_ctf_reader *r, const char *name, const uint8_t *at,
                                 size_t n, struct rp_err *err);

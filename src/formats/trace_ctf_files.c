@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static enum rp_code add_packet(struct rp_ctf_reader *r, struct rp_ctf_bytes *p, bool *more,
                                struct rp_err *err)
@@ -100,6 +101,18 @@ enum rp_code rp_ctf_files_open(struct rp_ctf_reader *r, const char *folder, stru
     return code;
 }
 
+enum rp_code rp_ctf_files_beside(struct rp_ctf_reader *r, const struct rp_input *in,
+                                 struct rp_err *err)
+{
+    size_t n;
+    const struct rp_beside *files = rp_input_borrow_beside(in, &n);
+
+    for (size_t i = 0; i < n; i++)
+        if (!strncmp(files[i].name, "s_", 2))
+            RP_TRY(rp_ctf_files_split(r, files[i].name, files[i].bytes, files[i].n, err));
+    return RP_OK;
+}
+
 void rp_ctf_files_close(struct rp_ctf_reader *r)
 {
     for (size_t i = 0; i < r->files.n; i++) {
@@ -107,4 +120,61 @@ void rp_ctf_files_close(struct rp_ctf_reader *r)
         free(r->files.at[i].path);
     }
     rp_vec_release(&r->files);
+}
+
+/* -------------------------------------------------------------------------- out of a tar */
+
+static enum rp_code write_file(const char *folder, const char *name, const uint8_t *bytes, size_t n,
+                               struct rp_err *err)
+{
+    char path[RP_CTF_UNPACKED_MAX + 256];
+    FILE *f;
+    bool done;
+
+    if (snprintf(path, sizeof path, "%s/%s", folder, name) >= (int)sizeof path)
+        return rp_err_set(err, RP_LIMIT, "the name '%.100s' is too long", name);
+    f = fopen(path, "wxe");
+    done = f && fwrite(bytes, 1, n, f) == n;
+    if (f)
+        done = !fclose(f) && done;
+    return done ? RP_OK : rp_err_set_os(err, errno, "cannot unpack the trace into '%s'", path);
+}
+
+enum rp_code rp_ctf_files_unpack(struct rp_input *in, char folder[RP_CTF_UNPACKED_MAX],
+                                 struct rp_err *err)
+{
+    const char *place = getenv("TMPDIR");
+    const struct rp_beside *files;
+    const uint8_t *bytes;
+    enum rp_code code;
+    size_t n;
+
+    RP_TRY(rp_input_slurp(in, &bytes, &n, err));
+    snprintf(folder, RP_CTF_UNPACKED_MAX, "%.400s/reprise-ctf-XXXXXX",
+             place && *place ? place : "/tmp");
+    if (!mkdtemp(folder))
+        return rp_err_set_os(err, errno, "cannot unpack the trace into '%s'", folder);
+    code = write_file(folder, "metadata", bytes, n, err);
+    files = rp_input_borrow_beside(in, &n);
+    for (size_t i = 0; code == RP_OK && i < n; i++)
+        if (files[i].name[0] != '.' && !strchr(files[i].name, '/'))
+            code = write_file(folder, files[i].name, files[i].bytes, files[i].n, err);
+    if (code != RP_OK)
+        rp_ctf_files_remove(folder);
+    return code;
+}
+
+void rp_ctf_files_remove(const char *folder)
+{
+    char path[RP_CTF_UNPACKED_MAX + 258];
+    DIR *dir = opendir(folder);
+    struct dirent *entry;
+
+    while (dir && (entry = readdir(dir))) {
+        snprintf(path, sizeof path, "%s/%s", folder, entry->d_name);
+        unlink(path); /* not the folder itself and the one above */
+    }
+    if (dir)
+        closedir(dir);
+    rmdir(folder);
 }
