@@ -178,8 +178,8 @@ static void traces_in_tars(void **state)
         file_put(path, sizeof path, folder, "t", from->at, from->n);
         assert_ok(open_one(path, NULL, &s, &err), &err);
         assert_names(s, folder,
-                     "t!run/a/more/notes\nt!run/a\nt!run/ab\nt!run/b/metadata\nt!run/b/s_1\n");
-        assert_ok(rp_source_open(s, 1, &in, &err), &err);
+                     "t!run/a\nt!run/a/more/notes\nt!run/ab\nt!run/b/metadata\nt!run/b/s_1\n");
+        assert_ok(rp_source_open(s, 0, &in, &err), &err);
         beside = rp_input_borrow_beside(in, &n);
         assert_int_equal(n, 3);
         assert_string_equal(beside[0].name, "index/s_2.idx");
