@@ -129,11 +129,12 @@ void rp_ctf_files_remove(const char *folder);
 enum rp_code rp_ctf_files_split(struct rp_ctf_reader *r, const char *name, const uint8_t *at,
                                 size_t n, struct rp_err *err);
 
-/* ---- events ---- */
 /* Reads the header of a packet that stands at p->at; RP_FORMAT names it. */
 enum rp_code rp_ctf_packet_check(struct rp_ctf_bytes *p, bool salvage, uint64_t *cut,
                                  struct rp_err *err);
-/* Its calibrations, into r->times. */
+
+/* ---- events ---- */
+/* A packet's calibrations, into r->times. */
 enum rp_code rp_ctf_packet_clocks(struct rp_ctf_reader *r, const struct rp_ctf_bytes *p,
                                   struct rp_err *err);
 /* Its events, into the builder. */
