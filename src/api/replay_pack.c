@@ -10,6 +10,7 @@
  */
 #include "api/replay_bundle.h"
 
+#include "api/replay_module.h"
 #include "base/sha256.h"
 #include "formats/programs.h"
 #include "io/tar_write.h"
@@ -136,6 +137,7 @@ static enum rp_code program_bytes(struct packer *p, struct rp_session *s, struct
 {
     struct rp_program *program = s->import.program;
     bool hlo = program && !strcmp(program->language, "hlo");
+    struct rp_bytes wire;
 
     if (s->graph || !program || (!hlo && strcmp(program->language, "stablehlo") != 0))
         return rp_err_set(p->err, RP_UNSUPPORTED, "'%s': bundles hold programs in HLO or StableHLO",
@@ -149,8 +151,7 @@ static enum rp_code program_bytes(struct packer *p, struct rp_session *s, struct
         return rp_proto_written(&p->made, out, p->err);
     }
     *out = (struct rp_bytes){s->program.bytes, s->program.nbytes};
-    if (!strcmp(s->program.format, "hlo-proto") &&
-        !rp_hlo_proto_module(s->program.bytes, s->program.nbytes, out))
+    if (rp_replay_wire(s, &wire) && !rp_hlo_proto_module(wire.at, wire.n, out))
         return rp_err_set(p->err, RP_FORMAT, "'%s' holds no module", s->file);
     return out->n ? RP_OK : rp_err_set(p->err, RP_UNSUPPORTED, "'%s' is not kept", s->file);
 }
@@ -159,12 +160,12 @@ static enum rp_code add_program(struct packer *p, struct rp_session *s)
 {
     char hash[RP_SHA256_TEXT];
     struct rp_sha256 sha;
-    struct rp_bytes bytes;
+    struct rp_bytes bytes, wire;
     struct member m = {0};
     bool text;
 
     RP_TRY(program_bytes(p, s, &bytes));
-    text = !p->bundle.redacted && strcmp(s->program.format, "hlo-proto") != 0;
+    text = !p->bundle.redacted && !rp_replay_wire(s, &wire);
     m.path = !text                                         ? "program.hlo.pb"
              : !strcmp(s->import.program->language, "hlo") ? "program.hlo.txt"
                                                            : "program.mlir";

@@ -105,6 +105,7 @@ static const char *describe(struct rp_session *s, const struct rp_session_option
 enum rp_code rp_session_inputs(struct rp_session *s, const struct rp_session_options *o,
                                struct rp_replay *root, struct rp_err *err)
 {
+    struct rp_bytes wire;
     enum rp_code code;
 
     if (o->expect)
@@ -117,8 +118,8 @@ enum rp_code rp_session_inputs(struct rp_session *s, const struct rp_session_opt
         return rp_replay_graph_inputs(s, o->inputs, err);
     }
     code = rp_signature_find(s->program.program, s->arena, &s->signature, err);
-    if (code == RP_OK && !strcmp(s->program.format, "hlo-proto"))
-        code = rp_snapshot_read(s->program.bytes, s->program.nbytes, NULL, &s->snapshot, err);
+    if (code == RP_OK && rp_replay_wire(s, &wire))
+        code = rp_snapshot_read(wire.at, wire.n, wire.at != s->program.bytes, &s->snapshot, err);
     if (code != RP_OK)
         return rp_err_prefix(err, code, "'%s'", s->file);
     if (o->inputs)
