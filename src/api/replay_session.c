@@ -111,11 +111,10 @@ enum rp_code rp_session_inputs(struct rp_session *s, const struct rp_session_opt
     if (o->expect)
         RP_TRY(rp_arrays_read(o->expect, NULL, &s->expected, err));
     if (s->graph) {
-        root->inputs = o->inputs ? rp_arena_strdup(s->arena, o->inputs) : "recorded beside it";
         root->partitions = 1;
         if (o->inputs)
             RP_TRY(rp_arrays_read(o->inputs, NULL, &s->inputs, err));
-        return rp_replay_graph_inputs(s, o->inputs, err);
+        return rp_replay_graph_inputs(s, o, root, err);
     }
     code = rp_signature_find(s->program.program, s->arena, &s->signature, err);
     if (code == RP_OK && rp_replay_wire(s, &wire))
@@ -213,9 +212,14 @@ enum rp_code rp_session_expected(const struct rp_session *s, struct rp_tensor **
         snprintf(name, sizeof name, "out%zu", i % each);
         t = s->expected.list.n ? find_array(&s->expected, output_names, i / each, i % each)
                                : s->snapshot.results.at[i % each];
+        if (!t && s->graph)
+            t = rp_replay_graph_expected(s, i % each);
         if (!t)
             return rp_err_set(err, RP_FORMAT, "the expected outputs have no array '%s'", name);
-        RP_TRY(rp_array_as(t, slot->elem, slot->dims, slot->rank, name, &out[i], err));
+        if (slot->elem == RP_ELEM_INVALID) /* only an engine that ran it would know */
+            out[i] = rp_tensor_keep(t);
+        else
+            RP_TRY(rp_array_as(t, slot->elem, slot->dims, slot->rank, name, &out[i], err));
     }
     return RP_OK;
 }

@@ -13,11 +13,23 @@
 
 enum { SAVED_META = 2, META_GRAPH = 2, META_SIGNATURE = 5 };
 enum { GRAPH_NODE = 1, NODE_NAME = 1, NODE_OP = 2, NODE_INPUT = 3, NODE_ATTR = 5 };
-enum { SIGNATURE_INPUTS = 1, SIGNATURE_OUTPUTS = 2, INFO_NAME = 1, INFO_TYPE = 2, ATTR_TYPE = 6 };
+enum { SIGNATURE_INPUTS = 1, SIGNATURE_OUTPUTS = 2, INFO_NAME = 1, INFO_TYPE = 2, INFO_SHAPE = 3 };
+enum { ATTR_TYPE = 6, ATTR_SHAPE = 7 };
 
 static bool is(struct rp_bytes a, const char *b)
 {
     return a.at && a.n == strlen(b) && !memcmp(a.at, b, a.n);
+}
+
+/* A TensorShapeProto; one that leaves something open says nothing. */
+static void take_shape(struct rp_bytes message, struct rp_tf_port_name *port)
+{
+    struct rp_tf_value shape = {0};
+
+    port->has_shape = rp_tf_shape_decode(rp_proto_cursor(message.at, message.n, 0, DEPTH), &shape,
+                                         NULL) == RP_OK;
+    port->rank = shape.rank;
+    memcpy(port->dims, shape.dims, sizeof port->dims);
 }
 
 /* ---- signatures ---- */
@@ -34,6 +46,8 @@ static enum rp_code read_info(struct rp_proto_cursor c, struct rp_arena *arena,
                 return rp_err_nomem(err, "reading a signature");
         } else if (item.number == INFO_TYPE && item.wire == RP_WIRE_VARINT) {
             out->type = item.value;
+        } else if (item.number == INFO_SHAPE && item.wire == RP_WIRE_BYTES) {
+            take_shape(item.bytes, out);
         }
     }
     return rp_proto_finish(&c, err);
@@ -146,11 +160,13 @@ static enum rp_code read_meta(struct rp_proto_cursor c, const char *wanted, stru
 
 struct node {
     struct rp_bytes name, op;
-    uint64_t type; /* of its attribute dtype */
+    uint64_t type;         /* of its attribute dtype */
+    struct rp_bytes shape; /* TensorShapeProto of its attribute shape */
 };
 typedef RP_VEC(struct node) node_list;
 
-static enum rp_code read_type(struct rp_proto_cursor c, uint64_t *type, struct rp_err *err)
+/* The attributes dtype and shape. */
+static enum rp_code read_attr(struct rp_proto_cursor c, struct node *node, struct rp_err *err)
 {
     struct rp_bytes key = {0}, value = {0};
     struct rp_proto_item item;
@@ -162,12 +178,14 @@ static enum rp_code read_type(struct rp_proto_cursor c, uint64_t *type, struct r
             value = item.bytes;
     }
     RP_TRY(rp_proto_finish(&c, err));
-    if (!is(key, "dtype"))
+    if (!is(key, "dtype") && !is(key, "shape"))
         return RP_OK;
     c = rp_proto_cursor(value.at, value.n, 0, DEPTH);
     while (rp_proto_next(&c, &item))
         if (item.number == ATTR_TYPE && item.wire == RP_WIRE_VARINT)
-            *type = item.value;
+            node->type = item.value;
+        else if (item.number == ATTR_SHAPE && item.wire == RP_WIRE_BYTES)
+            node->shape = item.bytes;
     return rp_proto_finish(&c, err);
 }
 
@@ -200,7 +218,7 @@ static enum rp_code read_node(struct rp_proto_cursor c, struct node *node, struc
         else if (item.number == NODE_INPUT)
             RP_TRY(rp_map_put(used, hash_of(item.bytes), 1, err));
         else if (item.number == NODE_ATTR)
-            RP_TRY(read_type(rp_proto_enter(&c, &item), &node->type, err));
+            RP_TRY(read_attr(rp_proto_enter(&c, &item), node, err));
     }
     return rp_proto_finish(&c, err);
 }
@@ -219,6 +237,9 @@ static bool has_no_output(struct rp_bytes op)
 static enum rp_code add_port(struct rp_arena *arena, const struct node *node,
                              struct rp_tf_port_name *port, struct rp_err *err)
 {
+    memset(port, 0, sizeof *port);
+    if (node->shape.at)
+        take_shape(node->shape, port);
     port->name = rp_arena_copy(arena, (const char *)node->name.at, node->name.n);
     port->tensor = rp_arena_printf(arena, "%.*s:0", (int)node->name.n, (const char *)node->name.at);
     port->type = node->type;

@@ -7,12 +7,16 @@
  */
 #include "base/hash.h"
 #include "base/vec.h"
+#include "formats/tensor_tf.h"
 #include "io/proto.h"
 
 struct rp_tf_port_name {
     const char *name;   /* what people call it: "x" */
     const char *tensor; /* in the graph: "serving_default_x:0" */
     uint64_t type;      /* TensorFlow's number; 0: not said */
+    bool has_shape;     /* every dimension is said: */
+    uint32_t rank;
+    int64_t dims[RP_TF_RANK];
 };
 
 struct rp_tf_ports {
