@@ -2,8 +2,9 @@
 /*
  * What TensorFlow's programs are fed with, in this order: a file of arrays, by the names that the
  * program has for them ("x", "serving_default_x:0") or by their numbers (in0, in1 ...); what was
- * recorded, beside a program of BladeDISC or in a bundle; synthetic values, where the program says
- * the shapes of all it takes. Then the graph is turned into HLO, for the engines that know no
+ * recorded, beside a program of BladeDISC, in a bundle or in the checkpoint of a SavedModel;
+ * synthetic values, where the program says the shapes of all it takes. Variables are fed as
+ * placeholders are, behind them. Then the graph is turned into HLO, for the engines that know no
  * TensorFlow: a failure is kept for them, and named when one of them is to run it.
  */
 #include "api/replay_graph.h"
@@ -26,18 +27,29 @@ struct feeding {
 
 /* ---- values ---- */
 
+/* What the program says of feed i; NULL: nothing (BladeDISC's, and a bundle's). */
+static const struct rp_tf_port_name *port_of(const struct rp_replay_graph *g, size_t i)
+{
+    size_t n = g->ports.feeds.n;
+
+    if (g->types || i >= n + g->ports.variables.n)
+        return NULL;
+    return i < n ? &g->ports.feeds.at[i] : &g->ports.variables.at[i - n];
+}
+
 /* "in3", "x", "serving_default_x" or "serving_default_x:0" */
 static struct rp_tensor *find_input(const struct feeding *f, size_t i)
 {
     const struct rp_replay_graph *g = f->g;
     const struct rp_arrays *arrays = &f->s->inputs;
+    const struct rp_tf_port_name *port = port_of(g, i);
     struct rp_tensor *t;
     char name[512];
 
     snprintf(name, sizeof name, "in%zu", i);
     t = rp_arrays_find(arrays, name);
-    if (!t && i < g->ports.feeds.n && !g->types)
-        t = rp_arrays_find(arrays, g->ports.feeds.at[i].name);
+    if (!t && port)
+        t = rp_arrays_find(arrays, port->name);
     if (!t)
         t = rp_arrays_find(arrays, g->feeds[i]);
     if (!t) {
@@ -74,8 +86,7 @@ static bool parse_type(const char *text, unsigned *elem, int64_t *dims, size_t *
 static enum rp_code make_one(struct feeding *f, size_t i)
 {
     const struct rp_replay_graph *g = f->g;
-    const struct rp_tf_port_name *port =
-        !g->types && i < g->ports.feeds.n ? &g->ports.feeds.at[i] : NULL;
+    const struct rp_tf_port_name *port = port_of(g, i);
     int64_t dims[RP_TENSOR_RANK];
     unsigned elem = RP_ELEM_INVALID;
     size_t rank = 0;
@@ -101,16 +112,39 @@ static enum rp_code make_one(struct feeding *f, size_t i)
     return RP_OK;
 }
 
+/* A variable from the checkpoint: by what the graph restores it from, else by its own names. */
+static enum rp_code from_checkpoint(struct feeding *f, size_t i)
+{
+    const struct rp_replay_graph *g = f->g;
+    const struct rp_tf_port_name *port = port_of(g, i);
+    const char *key = rp_tf_restored_key(&g->restores, g->feeds[i]);
+    struct rp_tf_value v;
+
+    if (!key && port)
+        key = port->name;
+    if (!key)
+        return rp_err_set(f->err, RP_FORMAT, "nothing says where variable '%s' is stored",
+                          g->feeds[i]);
+    RP_TRY(rp_checkpoint_value(g->checkpoint, key, &v, f->err));
+    return rp_tensor_borrow(v.elem, v.dims, v.rank, v.data, &f->s->arguments[i], f->err);
+}
+
 static enum rp_code from_arrays(struct feeding *f)
 {
     const struct rp_replay_graph *g = f->g;
 
     for (size_t i = 0; i < g->nfeeds; i++) {
+        const struct rp_tf_port_name *port = port_of(g, i);
         struct rp_tensor *t = find_input(f, i);
-        uint64_t type = i < g->ports.feeds.n && !g->types ? g->ports.feeds.at[i].type : 0;
+        uint64_t type = port ? port->type : 0;
+        bool variable = i >= g->nfeeds - g->nvariables;
         enum rp_code code;
 
-        if (!t && !f->file) {
+        if (!t && variable && g->checkpoint) {
+            RP_TRY(from_checkpoint(f, i));
+            continue;
+        }
+        if (!t && (!f->file || variable)) {
             RP_TRY(make_one(f, i));
             continue;
         }
@@ -180,10 +214,7 @@ static void lower(struct feeding *f)
                                               .nbytes = rp_tensor_bytes(t)};
         memcpy(feeds[i].value.dims, t->dims, t->rank * sizeof *t->dims);
     }
-    if (g->saved_folder && !g->nvariables)
-        rp_err_set(&g->why, RP_UNSUPPORTED,
-                   "a SavedModel with variables runs on the engine tf only");
-    else if (!feeds)
+    if (!feeds)
         rp_err_nomem(&g->why, "lowering a graph");
     else if (rp_tf_lower(g->graph, feeds, g->nfeeds, g->fetches, g->nfetches, &g->lowered,
                          &g->why) == RP_OK)
@@ -232,6 +263,9 @@ static const char *describe(const struct feeding *f, uint64_t seed)
 {
     const struct rp_session *s = f->s;
 
+    if (f->file && f->nmade)
+        return rp_arena_printf(s->arena, "%s, and synthetic variables, seed %llu", f->file,
+                               (unsigned long long)seed);
     if (f->file)
         return rp_arena_strdup(s->arena, f->file);
     if (f->nmade)

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* ---- opening ---- */
 
@@ -35,14 +36,40 @@ bool rp_replay_is_graph(const struct rp_session *s)
     return p && !strcmp(p->language, "graphdef") && p->source.n;
 }
 
-/* Variables of a SavedModel stand in the folder of its file. */
-static enum rp_code find_folder(struct rp_session *s, struct rp_err *err)
+/* Variables of a SavedModel stand in files beside it; without those they must come otherwise. */
+static enum rp_code find_checkpoint(struct rp_session *s, struct rp_err *err)
 {
+    struct rp_replay_graph *g = s->graph;
     const char *slash = strrchr(s->file, '/');
+    char *folder = slash ? rp_arena_copy(s->arena, s->file, (size_t)(slash - s->file)) : ".";
+    char *prefix = folder ? rp_arena_printf(s->arena, "%s/variables/variables", folder) : NULL;
+    char *index = prefix ? rp_arena_printf(s->arena, "%s.index", prefix) : NULL;
 
-    s->graph->saved_folder =
-        slash ? rp_arena_copy(s->arena, s->file, (size_t)(slash - s->file)) : ".";
-    return s->graph->saved_folder ? RP_OK : rp_err_nomem(err, "reading a SavedModel");
+    if (!index)
+        return rp_err_nomem(err, "reading a SavedModel");
+    if (access(index, F_OK))
+        return RP_OK;
+    g->saved_folder = folder;
+    RP_TRY(rp_checkpoint_open(prefix, NULL, &g->checkpoint, err));
+    return rp_tf_restores_find(g->graph, s->arena, &g->restores, err);
+}
+
+/* The placeholders and variables that the fetches need. */
+static enum rp_code choose_feeds(struct rp_session *s, struct rp_err *err)
+{
+    struct rp_replay_graph *g = s->graph;
+
+    RP_TRY(rp_tf_ports_narrow(&g->ports, g->fetches, g->nfetches, s->arena, err));
+    g->nvariables = g->ports.variables.n;
+    g->nfeeds = g->ports.feeds.n + g->nvariables;
+    g->feeds = RP_ARENA_NEW(s->arena, const char *, g->nfeeds + 1);
+    if (!g->feeds)
+        return rp_err_nomem(err, "reading a graph");
+    for (size_t i = 0; i < g->nfeeds; i++)
+        g->feeds[i] = i < g->ports.feeds.n
+                          ? g->ports.feeds.at[i].tensor
+                          : g->ports.variables.at[i - g->ports.feeds.n].tensor;
+    return RP_OK;
 }
 
 /* What the user wants of a graph, instead of what nobody uses. */
@@ -81,18 +108,15 @@ enum rp_code rp_replay_open_graph(struct rp_session *s, const struct rp_settings
         graph = (struct rp_bytes){s->program.bytes, s->program.nbytes};
     RP_TRY(rp_tf_ports_find(graph, saved, NULL, s->arena, &g->ports, err));
     g->graph = g->ports.graph;
-    g->nfeeds = g->ports.feeds.n;
     g->nfetches = g->ports.fetches.n;
-    g->feeds = RP_ARENA_NEW(s->arena, const char *, g->nfeeds + 1);
     g->fetches = RP_ARENA_NEW(s->arena, const char *, g->nfetches + 1);
-    if (!g->feeds || !g->fetches)
+    if (!g->fetches)
         return rp_err_nomem(err, "reading a graph");
-    for (size_t i = 0; i < g->nfeeds; i++)
-        g->feeds[i] = g->ports.feeds.at[i].tensor;
     for (size_t i = 0; i < g->nfetches; i++)
         g->fetches[i] = g->ports.fetches.at[i].tensor;
     RP_TRY(choose_fetches(s, settings, err));
-    return saved && g->ports.has_variables ? find_folder(s, err) : RP_OK;
+    RP_TRY(choose_feeds(s, err));
+    return saved && g->ports.variables.n ? find_checkpoint(s, err) : RP_OK;
 }
 
 enum rp_code rp_replay_graph_ports(struct rp_session *s, const struct rp_bundle *b, bool fetches,
@@ -144,6 +168,8 @@ void rp_replay_graph_release(struct rp_replay_graph *g)
         return;
     rp_lowered_release(&g->lowered);
     rp_tf_ports_release(&g->ports);
+    rp_checkpoint_close(g->checkpoint);
+    rp_vec_release(&g->restores.list);
     if (g->used)
         rp_blade_release(&g->blade);
 }

@@ -8,7 +8,9 @@
 #include "api/replay_session.h"
 #include "formats/lower_tf.h"
 #include "formats/tensor_blade.h"
+#include "formats/tensor_checkpoint.h"
 #include "formats/tf_ports.h"
+#include "formats/tf_restore.h"
 #include "result/settings.h"
 
 struct rp_replay_graph {
@@ -24,6 +26,8 @@ struct rp_replay_graph {
     bool *known;       /* of the feeds: their values may say shapes */
     const char **types; /* of the feeds where a bundle says them, "f32[2,3]"; or NULL */
     size_t nvariables;  /* so many of the feeds, the last ones, are variables */
+    struct rp_checkpoint *checkpoint; /* that their values are in; or NULL */
+    struct rp_tf_restores restores;
 };
 
 /* BladeDISC's pair, instead of a file of the dataset. */
@@ -44,6 +48,13 @@ enum rp_code rp_replay_graph_ports(struct rp_session *s, const struct rp_bundle 
    from. */
 enum rp_code rp_replay_graph_inputs(struct rp_session *s, const struct rp_session_options *options,
                                     struct rp_replay *root, struct rp_err *err);
+
+/* The graph for TensorFlow: as it is, or with operations in `made` that set its variables from the
+   arguments. A SavedModel restores them from its own files, so they are no arguments there. */
+enum rp_code rp_replay_graph_module(const struct rp_session *s, struct rp_proto_writer *made,
+                                    struct rp_engine_program *out, struct rp_err *err);
+/* How many arguments an engine takes. */
+size_t rp_replay_narguments(const struct rp_session *s, const struct rp_engine *engine);
 
 /* The expected array of a fetch by one of its names; or NULL. */
 struct rp_tensor *rp_replay_graph_expected(const struct rp_session *s, size_t i);

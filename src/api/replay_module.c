@@ -34,16 +34,8 @@ enum rp_code rp_replay_module(const struct rp_session *s, const struct rp_engine
     struct rp_bytes bytes = {0}, wire;
 
     *out = s->program;
-    if (s->graph && engine == &rp_engine_tf) {
-        out->module = s->graph->graph.at;
-        out->nmodule = s->graph->graph.n;
-        out->feeds = s->graph->feeds;
-        out->fetches = s->graph->fetches;
-        out->nfeeds = s->graph->nfeeds;
-        out->nfetches = s->graph->nfetches;
-        out->saved_folder = s->graph->saved_folder;
-        return RP_OK;
-    }
+    if (s->graph && engine == &rp_engine_tf)
+        return rp_replay_graph_module(s, made, out, err);
     if (s->graph && !p) {
         if (err)
             *err = s->graph->why;

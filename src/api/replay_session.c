@@ -169,7 +169,7 @@ enum rp_code rp_session_execute(const struct rp_session *s, struct rp_session_ru
     RP_TRY(code);
     if (!run->exe)
         return rp_err_set(err, RP_BUG, "engine '%s' compiled nothing", engine->name);
-    if (run->exe->narguments != s->signature.nin)
+    if (run->exe->narguments != rp_replay_narguments(s, engine))
         return rp_err_set(err, RP_FORMAT, "engine '%s' sees %zu inputs, the program has %zu",
                           engine->name, run->exe->narguments, s->signature.nin);
     begin = rp_exec_now();
