@@ -70,6 +70,7 @@ static enum rp_code step_with(struct asker *a, double factor, const char *whatif
 
     memset(a->run.gone.at, 0, a->run.gone.n);
     a->run.dropped = false;
+    a->run.edges_factor = 1;
     code = run_with(a, factor, whatif, err);
     if (code == RP_OK)
         code = rp_sim_step_ns(&a->run, a->now, out, err);

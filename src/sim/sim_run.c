@@ -5,6 +5,9 @@
  */
 #include "sim/sim_run.h"
 
+#include "sim/sim_steps.h"
+
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -101,6 +104,7 @@ enum rp_code rp_sim_run_init(struct rp_sim_run *run, const struct rp_sim_part *c
     rp_task_graph_init(&run->tasks);
     run->parts = parts;
     run->nranks = n;
+    run->edges_factor = 1;
     RP_TRY(join_ranks(run, err));
     RP_TRY(copy_notes(run, err));
     RP_TRY(make_tasks(run, err));
@@ -121,6 +125,13 @@ void rp_sim_run_release(struct rp_sim_run *run)
 }
 
 /* ------------------------------------------------------------------ a step's time */
+
+int64_t rp_sim_scaled(int64_t ns, double factor)
+{
+    double x = (double)ns * factor;
+
+    return ns == RP_LAG_CUT ? ns : x > 4.6e18 ? INT64_MAX / 2 : (int64_t)llround(x);
+}
 
 bool rp_sim_times_step(const struct rp_sim_run *run, size_t i)
 {
@@ -151,6 +162,34 @@ static enum rp_code mean_end(const struct rp_sim_run *run, const struct rp_sim_r
     return RP_OK;
 }
 
+/* From the first tasks of the steps to their begins. A step without any stands where it stood
+   behind the one before it. */
+static void find_begins(const struct rp_sim_run *run, int64_t *at, size_t n)
+{
+    const struct rp_sim_part *part = run->parts[0];
+    size_t i;
+
+    for (i = 0; i < n && part->head_ns.n; i++)
+        if (at[i] != INT64_MAX)
+            at[i] -= rp_sim_scaled(part->head_ns.at[i], run->edges_factor);
+        else
+            at[i] = !i ? 0
+                       : at[i - 1] + rp_sim_scaled(rp_ns_between(part->step_begin_ns.at[i - 1],
+                                                                 part->step_begin_ns.at[i]),
+                                                   run->edges_factor);
+}
+
+/* Of one step: from its begin to its end. */
+static int64_t length_of(const struct rp_sim_run *run, const struct rp_sim_result *result,
+                         int64_t begin, int64_t last)
+{
+    size_t i;
+
+    for (i = run->notes.n; i < result->end_ns.n; i++)
+        last = result->end_ns.at[i] > last ? result->end_ns.at[i] : last;
+    return last - begin + rp_sim_scaled(run->parts[0]->tail_ns, run->edges_factor);
+}
+
 enum rp_code rp_sim_step_ns(const struct rp_sim_run *run, const struct rp_sim_result *result,
                             int64_t *out, struct rp_err *err)
 {
@@ -174,13 +213,12 @@ enum rp_code rp_sim_step_ns(const struct rp_sim_run *run, const struct rp_sim_re
         if (result->end_ns.at[i] > last)
             last = result->end_ns.at[i];
     }
-    for (i = run->notes.n; i < result->end_ns.n && n == 1; i++)
-        if (result->end_ns.at[i] > last)
-            last = result->end_ns.at[i];
-    if (n > 1)
-        *out = rp_sim_median_gap(first, n);
-    else
-        *out = first[0] == INT64_MAX ? result->last_ns : last - first[0];
+    if (n == 1 && first[0] == INT64_MAX) /* nothing of it was recorded */
+        *out = rp_sim_scaled(run->parts[0]->measured_ns, run->edges_factor);
+    else {
+        find_begins(run, first, n);
+        *out = n > 1 ? rp_sim_median_gap(first, n) : length_of(run, result, first[0], last);
+    }
     free(first);
     return RP_OK;
 }
