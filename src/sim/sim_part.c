@@ -7,6 +7,7 @@
 #include "sim/sim_part.h"
 
 #include "facts/collective_args.h"
+#include "sim/profiler_cost.h"
 #include "sim/sim_steps.h"
 #include "sim/task_graph.h"
 
@@ -24,13 +25,6 @@ struct noter {
     RP_VEC(uint8_t) remote;   /* by track: collectives of the host run there */
     struct rp_coll_reader args;
 };
-
-static int by_value(const void *pa, const void *pb)
-{
-    int64_t a = *(const int64_t *)pa, b = *(const int64_t *)pb;
-
-    return (a > b) - (a < b);
-}
 
 /* ------------------------------------------------------------------ notes */
 
@@ -85,6 +79,8 @@ static struct rp_sim_note note_host(const struct noter *n, const struct rp_sg_no
         note.flags |= RP_SIM_OPENS;
     if (node->kind == RP_SG_RUNTIME)
         note.flags |= RP_SIM_CALL;
+    if (n->t->ev.kind[e] == RP_KIND_PYTHON)
+        note.flags |= RP_SIM_FRAME;
     if (n->remote.at[n->t->ev.track[e]])
         note.flags |= RP_SIM_REMOTE;
     if (in_loader(n, e))
@@ -153,49 +149,6 @@ static enum rp_code note_gradients(struct noter *n, struct rp_err *err)
     return RP_OK;
 }
 
-/* ------------------------------------------------------------------ the profiler's own cost */
-
-/* Operators that only describe the same memory anew: what they take is mostly their recording. */
-static bool is_view(const char *name)
-{
-    static const char *const views[] = {"aten::as_strided", "detach", "aten::view", "aten::t",
-                                        "aten::transpose"};
-    size_t i;
-
-    for (i = 0; i < sizeof views / sizeof views[0]; i++)
-        if (!strcmp(name, views[i]))
-            return true;
-    return false;
-}
-
-/* The median of the quickest of these operators that is frequent and has nothing inside it. */
-static enum rp_code find_quick(struct noter *n, struct rp_err *err)
-{
-    enum { FREQUENT = 30 };
-    RP_VEC(int64_t) dur = {0};
-    const struct rp_trace *t = n->t;
-    enum rp_code code = RP_OK;
-    rp_str s;
-    rp_event e;
-
-    for (s = 0; s < t->str.n && code == RP_OK; s++) {
-        if (!is_view(rp_trace_str(t, s)))
-            continue;
-        dur.n = 0;
-        for (e = 0; e < t->ev.n && code == RP_OK; e++)
-            if (t->ev.name[e] == s && t->ev.kind[e] == RP_KIND_CPU_OP && t->ev.dur_ns[e] > 0 &&
-                !(e + 1 < t->ev.n && t->ev.parent[e + 1] == e))
-                code = rp_vec_push(&dur, t->ev.dur_ns[e], err);
-        if (code != RP_OK || dur.n < FREQUENT)
-            continue;
-        qsort(dur.at, dur.n, sizeof *dur.at, by_value);
-        if (!n->part->quick_ns || dur.at[dur.n / 2] < n->part->quick_ns)
-            n->part->quick_ns = dur.at[dur.n / 2];
-    }
-    rp_vec_release(&dur);
-    return code;
-}
-
 /* ------------------------------------------------------------------ all of it */
 
 static enum rp_code index_events(struct noter *n, struct rp_err *err)
@@ -235,7 +188,7 @@ static enum rp_code make(struct noter *n, struct rp_err *err)
     RP_TRY(note_nodes(n, err));
     RP_TRY(rp_sim_steps_measure(n->part, n->work, n->item_of.at, err));
     RP_TRY(note_gradients(n, err));
-    return find_quick(n, err);
+    return rp_sim_cost_look(n->part, n->t, err);
 }
 
 enum rp_code rp_sim_part_init(struct rp_sim_part *out, const struct rp_trace *trace,

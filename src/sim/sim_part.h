@@ -14,7 +14,8 @@ enum {
     RP_SIM_OPENS = 2,  /* the first part of a recorded span: writing it down cost time */
     RP_SIM_CALL = 4,   /* of a call that the device's tracer intercepted too */
     RP_SIM_REMOTE = 8, /* runs on a thread of a host collective, or was launched there */
-    RP_SIM_LOADER = 16 /* of the host: inside a data loader */
+    RP_SIM_LOADER = 16, /* of the host: inside a data loader */
+    RP_SIM_FRAME = 32   /* of a Python frame */
 };
 
 struct rp_sim_note {
@@ -51,6 +52,7 @@ struct rp_sim_part {
     RP_VEC(uint8_t) device_rules; /* enum rp_sim_device_rule */
     const char *gpu;              /* name of the first device, in the arena; NULL: not recorded */
     int64_t quick_ns; /* what an operator takes that does next to nothing; 0: not known */
+    bool with_shapes, with_frames, with_memory; /* what the profiler was told to record, too */
 };
 
 /* Release it also after a failure. Texts are in the arena. */

@@ -55,10 +55,4 @@ bool rp_sim_times_step(const struct rp_sim_run *run, size_t node);
 enum rp_code rp_sim_step_ns(const struct rp_sim_run *run, const struct rp_sim_result *result,
                             int64_t *out, struct rp_err *err);
 
-/*
- * Takes the profiler's own work out of the host's time: `cost_ns` a recorded span, and as much
- * again a call that the device's tracer intercepts. By rank, since hosts differ.
- */
-enum rp_code rp_sim_drop_profiler(struct rp_sim_run *run, double factor, struct rp_err *err);
-
 #endif
