@@ -232,6 +232,7 @@ static enum rp_code load(struct rp_ctx *ctx, struct loading *l, struct rp_err *e
 {
     struct traces traces = {.l = l};
     enum rp_code code;
+    size_t i;
 
     RP_TRY(list_ranks(l, err));
     pthread_mutex_init(&traces.lock, NULL);
@@ -240,6 +241,8 @@ static enum rp_code load(struct rp_ctx *ctx, struct loading *l, struct rp_err *e
     RP_TRY(code);
     RP_TRY(read_texts(l, err));
     RP_TRY(check(l, err));
+    for (i = 0; i < l->job->nranks; i++)
+        l->job->has_transfers |= l->job->ranks[i].transfers.n > 0;
     qsort(l->job->ranks, l->job->nranks, sizeof *l->job->ranks, by_number);
     return RP_OK;
 }
@@ -251,6 +254,7 @@ enum rp_code rp_load_job(struct rp_ctx *ctx, const struct rp_dataset *dataset, s
     enum rp_code code;
 
     memset(out, 0, sizeof *out);
+    rp_arena_init(&out->arena);
     code = load(ctx, &l, err);
     free((void *)l.folder);
     free(l.seen);

@@ -32,6 +32,12 @@ struct rp_sim_gradient {
     uint16_t step;
 };
 
+/* A rank waits from the end of one node to the start of another, but for the nodes [first, end)
+   that it runs meanwhile. */
+struct rp_sim_wait {
+    uint32_t from, to, first, end;
+};
+
 struct rp_sim_part {
     struct rp_stepgraph graph;
     struct rp_collectives collectives;
@@ -41,13 +47,16 @@ struct rp_sim_part {
     uint32_t nsteps;                            /* at least 1: without steps the recording is one */
     bool has_steps, on_device;                  /* on_device: device work begins the steps */
     int64_t measured_ns;                        /* a step's time */
-    double spread_ratio; /* how far steps are from it, on average; NaN: fewer than two */
-    uint32_t nranks;     /* that it holds: 1, or all of a job */
-    uint32_t stages;     /* of a pipeline's timeline: its steps stand beside each other; 0: none */
-    size_t recorded_steps;        /* of a job: that the one step is the mean of */
-    RP_VEC(uint32_t) devices;     /* by node, or empty: none has one */
-    RP_VEC(uint8_t) device_rules; /* enum rp_sim_device_rule */
-    const char *gpu;              /* name of the first device, in the arena; NULL: not recorded */
+    double spread_ratio;   /* how far steps are from it, on average; NaN: fewer than two */
+    uint32_t nranks;       /* that it holds: 1, or all of a job */
+    uint32_t stages;       /* of a pipeline's timeline; 0: it is none */
+    bool beside;           /* its steps stand beside each other, each from 0 on */
+    size_t recorded_steps; /* of a job or a timeline */
+    RP_VEC(struct rp_sim_wait) waits; /* of a job */
+    RP_VEC(const char *) remarks;     /* to be told with the answer */
+    RP_VEC(uint32_t) devices;         /* by node, or empty: none has one */
+    RP_VEC(uint8_t) device_rules;     /* enum rp_sim_device_rule */
+    const char *gpu;  /* name of the first device, in the arena; NULL: not recorded */
     int64_t quick_ns; /* what an operator takes that does next to nothing; 0: not known */
 };
 

@@ -20,4 +20,6 @@ void rp_job_release(struct rp_job *job)
     free(job->ranks);
     job->ranks = NULL;
     job->nranks = 0;
+    rp_vec_release(&job->remarks);
+    rp_arena_release(&job->arena);
 }

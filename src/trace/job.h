@@ -56,8 +56,11 @@ struct rp_job_rank {
 };
 
 struct rp_job {
+    struct rp_arena arena;
     size_t nranks;
-    struct rp_job_rank *ranks; /* by number */
+    struct rp_job_rank *ranks;    /* by number */
+    bool has_transfers;           /* sends and receives of rings were recorded */
+    RP_VEC(const char *) remarks; /* what was missing, and what stands for it */
 };
 
 void rp_job_release(struct rp_job *job);
