@@ -210,7 +210,7 @@ size_t rp_means_step(const struct rp_means_rank *w, int64_t ns)
         else
             high = middle;
     }
-    return low ? w->steps.at[low - 1].at : SIZE_MAX;
+    return low && ns <= w->steps.at[low - 1].end_ns ? w->steps.at[low - 1].at : SIZE_MAX;
 }
 
 /* ------------------------------------------------------------------ operators by step */

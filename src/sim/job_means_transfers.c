@@ -134,8 +134,12 @@ enum rp_code rp_means_of_transfers(struct rp_job_means *m, size_t rank, size_t f
     size_t i, g = 0;
 
     out->transfers.n = 0;
-    for (i = order->first[first]; i < order->first[first + 1]; i++)
-        RP_TRY(add_mean(m, rank, first, end, &m->job->ranks[rank].transfers.at[order->at[i]], err));
+    for (i = order->first[first]; i < order->first[first + 1]; i++) {
+        const struct rp_job_transfer *x = &m->job->ranks[rank].transfers.at[order->at[i]];
+
+        if (transfer_in(m, rank, first, x, x->is_send) == x) /* one a place */
+            RP_TRY(add_mean(m, rank, first, end, x, err));
+    }
     if (out->transfers.n)
         qsort(out->transfers.at, out->transfers.n, sizeof *out->transfers.at, by_group_and_begin);
     for (i = 0; g < m->ngroups; g++) {

@@ -53,7 +53,8 @@ static inline uint64_t rp_means_name_key(const char *name)
     return rp_hash_bytes(name, strlen(name));
 }
 
-/* The step in which a moment lies, of those that all ranks have, or SIZE_MAX. */
+/* The step in which a moment lies, of those that all ranks have, or SIZE_MAX: what follows the last
+   operator of a step belongs to one whose operators are missing. */
 size_t rp_means_step(const struct rp_means_rank *w, int64_t ns);
 /* Sorts the items, and keeps their order in the arena. */
 enum rp_code rp_means_sort(struct rp_job_means *m, struct rp_means_item *items, size_t n,

@@ -493,6 +493,41 @@ static enum rp_code build_steps(struct maker *m)
     return RP_OK;
 }
 
+/* Records that contradict each other would make a node wait for itself: none may. */
+static enum rp_code check_order(const struct maker *m)
+{
+    const struct rp_stepgraph *g = &m->part->graph;
+    struct rp_task_graph order;
+    uint32_t v = 0, i, *todo = malloc((g->nodes.n + 1) * sizeof *todo);
+    size_t n = 0, done = 0;
+    enum rp_code code = todo ? RP_OK : rp_err_nomem(m->err, "simulating a job");
+
+    rp_task_graph_init(&order);
+    for (i = 0; code == RP_OK && i < g->nodes.n; i++)
+        code = rp_task_graph_add(&order, (struct rp_task){0}, NULL, m->err);
+    for (i = 0; code == RP_OK && i < g->edges.n; i++)
+        code = rp_task_graph_link(&order, g->edges.at[i].from, g->edges.at[i].to, 0, 0, m->err);
+    if (code == RP_OK)
+        code = rp_task_graph_freeze(&order, m->err);
+    for (i = 0; code == RP_OK && i < g->nodes.n; i++)
+        if (!order.degree.at[i])
+            todo[n++] = i;
+    for (; code == RP_OK && n; done++) {
+        v = todo[--n];
+        for (i = order.first.at[v]; i < order.first.at[v + 1]; i++)
+            if (!--order.degree.at[order.edges.at[i].to])
+                todo[n++] = order.edges.at[i].to;
+    }
+    rp_task_graph_release(&order);
+    free(todo);
+    return code != RP_OK || done == g->nodes.n
+               ? code
+               : rp_err_set(m->err, RP_FORMAT,
+                            "the records of the job contradict each other: of %zu pieces of work "
+                            "%zu wait for themselves",
+                            g->nodes.n, g->nodes.n - done);
+}
+
 static enum rp_code describe(struct maker *m)
 {
     struct rp_sim_part *p = m->part;
@@ -516,7 +551,8 @@ static enum rp_code describe(struct maker *m)
         RP_TRY(text ? rp_vec_push(&p->remarks, text, m->err)
                     : rp_err_nomem(m->err, "simulating a job"));
     }
-    return build_steps(m);
+    RP_TRY(build_steps(m));
+    return check_order(m);
 }
 
 enum rp_code rp_sim_part_of_job(struct rp_sim_part *out, const struct rp_job *job,
