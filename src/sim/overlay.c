@@ -104,6 +104,8 @@ enum rp_code rp_overlay_link(struct rp_overlay *o, uint32_t from, uint32_t to, i
     struct rp_extra_edge e = {{lag_ns, to, flags}, from, o->newest.at[from]};
 
     o->starts_matter |= flags & RP_EDGE_FROM_START;
+    o->device_starts_matter |=
+        flags & RP_EDGE_FROM_START && rp_overlay_task(o, from)->device != RP_NO_DEVICE;
     RP_TRY(rp_vec_reserve(&o->edges, 1, err));
     RP_TRY(note(o, RP_OVERLAY_ADD_EDGE, from, 0, err));
     o->newest.at[from] = (uint32_t)o->edges.n;

@@ -19,6 +19,7 @@
 #include "sim/simulator.h"
 
 #include "sim/event_heap.h"
+#include "sim/windows.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -392,7 +393,8 @@ static void release_lines(struct device *d)
     }
 }
 
-enum rp_code rp_simulate(const struct rp_overlay *o, struct rp_sim_result *out, struct rp_err *err)
+static enum rp_code simulate_any(const struct rp_overlay *o, struct rp_sim_result *out,
+                                 struct rp_err *err)
 {
     struct sim s = {.o = o, .r = out};
     enum rp_code code = run(&s, err);
@@ -408,6 +410,22 @@ enum rp_code rp_simulate(const struct rp_overlay *o, struct rp_sim_result *out, 
     rp_vec_release(&s.idle);
     rp_vec_release(&s.state);
     return code;
+}
+
+/* A plain graph in windows; where they do not come to an end the other way says why. */
+enum rp_code rp_simulate(const struct rp_overlay *o, struct rp_sim_result *out, struct rp_err *err)
+{
+    struct rp_windows w;
+    enum rp_code code = rp_windows_init(&w, o, out, err);
+    bool done = false;
+
+    if (code == RP_OK && w.fits) {
+        rp_windows_begin(&w);
+        code = rp_windows_go(&w, INT64_MAX, err);
+        done = w.done == w.tasks.n;
+    }
+    rp_windows_release(&w);
+    return code == RP_OK && !done ? simulate_any(o, out, err) : code;
 }
 
 void rp_sim_result_release(struct rp_sim_result *r)
