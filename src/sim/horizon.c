@@ -26,7 +26,6 @@ struct now {
     struct rp_horizon *h;
     const struct rp_plain_edge *edges;
     struct rp_plain_task *tasks;
-    const uint32_t *number; /* or NULL */
     struct rp_horizon_device *devices;
     int64_t *at_ns, *ready_ns;
     uint32_t *stack, *begun;
@@ -39,7 +38,6 @@ INLINE struct now now_of(struct rp_horizon *h)
     return (struct now){.h = h,
                         .edges = h->g->edges.at,
                         .tasks = h->g->tasks.at,
-                        .number = h->g->number.n ? h->g->number.at : NULL,
                         .devices = h->devices,
                         .at_ns = h->at_ns,
                         .ready_ns = h->ready_ns,
@@ -59,14 +57,14 @@ INLINE int64_t later(int64_t at_ns, uint32_t by_ns)
 
 /* Columns may be longer than caches: what a task's edges lead to is asked for when it comes to the
    head of its line. */
-INLINE void fetch_edges(const struct now *s, uint32_t place)
+INLINE void fetch_edges(const struct now *s, uint32_t task)
 {
-    __builtin_prefetch(&s->edges[s->tasks[place].first]);
+    __builtin_prefetch(&s->edges[s->tasks[task].first]);
 }
 
-INLINE void fetch_successor(const struct now *s, uint32_t place)
+INLINE void fetch_successor(const struct now *s, uint32_t task)
 {
-    uint32_t to = s->edges[s->tasks[place].first].to & ~RP_PLAIN_FROM_START;
+    uint32_t to = s->edges[s->tasks[task].first].to & ~RP_PLAIN_FROM_START;
 
     __builtin_prefetch(&s->tasks[to], 1);
     __builtin_prefetch(&s->at_ns[to], 1);
@@ -74,9 +72,9 @@ INLINE void fetch_successor(const struct now *s, uint32_t place)
 
 /* ------------------------------------------------------------------ the line of a device */
 
-INLINE bool before(int64_t ready_ns, uint32_t number, const struct rp_horizon_entry *e)
+INLINE bool before(int64_t ready_ns, uint32_t task, const struct rp_horizon_entry *e)
 {
-    return ready_ns < e->ready_ns || (ready_ns == e->ready_ns && number < e->number);
+    return ready_ns < e->ready_ns || (ready_ns == e->ready_ns && task < e->task);
 }
 
 static bool make_room(struct rp_horizon_device *d)
@@ -98,11 +96,10 @@ static bool make_room(struct rp_horizon_device *d)
     return true;
 }
 
-/* The place is kept above the number, which decides between equals. */
 static void put_aside(struct rp_horizon *h, struct rp_horizon_device *d,
                       const struct rp_horizon_entry *e)
 {
-    struct rp_moment m = {e->ready_ns, (uint64_t)e->number << 32 | e->place};
+    struct rp_moment m = {e->ready_ns, e->task};
 
     h->failed |= rp_queue_push(&d->rest, m, NULL) != RP_OK;
     d->rest_ns = e->ready_ns < d->rest_ns ? e->ready_ns : d->rest_ns;
@@ -122,11 +119,11 @@ INLINE void put_near(struct rp_horizon *h, struct rp_horizon_device *d,
     at = d->near;
     i = d->n;
     least = i - d->head > SHIFT ? i - SHIFT : d->head;
-    if (RARE(least > d->head) && before(e->ready_ns, e->number, &at[least - 1])) {
+    if (RARE(least > d->head) && before(e->ready_ns, e->task, &at[least - 1])) {
         put_aside(h, d, e);
         return;
     }
-    for (; i > least && before(e->ready_ns, e->number, &at[i - 1]); i--)
+    for (; i > least && before(e->ready_ns, e->task, &at[i - 1]); i--)
         at[i] = at[i - 1];
     at[i] = *e;
     d->n++;
@@ -139,10 +136,9 @@ INLINE bool look(const struct rp_horizon_device *d, struct rp_horizon_entry *out
     if (*near)
         *out = d->near[d->head];
     if (RARE(d->rest_ns != INT64_MAX && (!*near || d->rest_ns <= out->ready_ns))) {
-        uint64_t rank = rp_queue_peek(&d->rest)->rank;
-        struct rp_horizon_entry far = {d->rest_ns, (uint32_t)(rank >> 32), (uint32_t)rank};
+        struct rp_horizon_entry far = {d->rest_ns, rp_moment_what(*rp_queue_peek(&d->rest))};
 
-        if (!*near || before(far.ready_ns, far.number, out)) {
+        if (!*near || before(far.ready_ns, far.task, out)) {
             *out = far;
             *near = false;
         }
@@ -180,12 +176,12 @@ INLINE void make_stale(struct rp_horizon *h, uint32_t device)
     d->stale = true;
 }
 
-INLINE void arrive(struct now *s, uint32_t device, int64_t ready_ns, uint32_t place)
+INLINE void arrive(struct now *s, uint32_t device, int64_t ready_ns, uint32_t task)
 {
     struct rp_horizon_device *d = &s->devices[device];
-    struct rp_horizon_entry e = {ready_ns, s->number ? s->number[place] : place, place};
+    struct rp_horizon_entry e = {ready_ns, task};
 
-    fetch_edges(s, place);
+    fetch_edges(s, task);
     if (RARE(ready_ns > s->near_ns))
         put_aside(s->h, d, &e);
     else
@@ -196,25 +192,25 @@ INLINE void arrive(struct now *s, uint32_t device, int64_t ready_ns, uint32_t pl
 
 /* ------------------------------------------------------------------ edges */
 
-INLINE void release_one(struct now *s, uint32_t place, int64_t ready_ns)
+INLINE void release_one(struct now *s, uint32_t task, int64_t ready_ns)
 {
-    struct rp_plain_task *t = &s->tasks[place];
-    int64_t *at = &s->at_ns[place];
+    struct rp_plain_task *t = &s->tasks[task];
+    int64_t *at = &s->at_ns[task];
 
     ready_ns = ready_ns > *at ? ready_ns : *at;
     *at = ready_ns;
     if (--t->left)
         return;
     if (t->device == NONE)
-        s->stack[s->nstack++] = place;
+        s->stack[s->nstack++] = task;
     else
-        arrive(s, t->device, ready_ns, place);
+        arrive(s, t->device, ready_ns, task);
 }
 
-INLINE void pass_on(struct now *s, uint32_t place, int64_t start_ns, int64_t end_ns)
+INLINE void pass_on(struct now *s, uint32_t task, int64_t start_ns, int64_t end_ns)
 {
-    const struct rp_plain_edge *e = &s->edges[s->tasks[place].first];
-    const struct rp_plain_edge *end = &s->edges[s->tasks[place + 1].first];
+    const struct rp_plain_edge *e = &s->edges[s->tasks[task].first];
+    const struct rp_plain_edge *end = &s->edges[s->tasks[task + 1].first];
 
     for (; e < end; e++) {
         if (RARE(e->lag_ns == RP_PLAIN_CUT))
@@ -226,22 +222,22 @@ INLINE void pass_on(struct now *s, uint32_t place, int64_t start_ns, int64_t end
     }
 }
 
-INLINE void keep(struct now *s, uint32_t place, int64_t start_ns)
+INLINE void keep(struct now *s, uint32_t task, int64_t start_ns)
 {
-    s->at_ns[place] = start_ns;
+    s->at_ns[task] = start_ns;
     if (s->begun)
-        s->begun[s->done] = place;
+        s->begun[s->done] = task;
     s->done++;
 }
 
 INLINE void run_stack(struct now *s)
 {
     while (s->nstack) {
-        uint32_t place = s->stack[--s->nstack];
-        int64_t start = s->at_ns[place];
+        uint32_t task = s->stack[--s->nstack];
+        int64_t start = s->at_ns[task];
 
-        keep(s, place, start);
-        pass_on(s, place, start, later(start, s->tasks[place].dur_ns));
+        keep(s, task, start);
+        pass_on(s, task, start, later(start, s->tasks[task].dur_ns));
     }
 }
 
@@ -279,7 +275,7 @@ static size_t collect(struct rp_horizon *h, int64_t horizon_ns)
 INLINE void fetch_head(const struct now *s, const struct rp_horizon_device *d)
 {
     if (d->head < d->n)
-        fetch_successor(s, d->near[d->head].place);
+        fetch_successor(s, d->near[d->head].task);
 }
 
 INLINE void set_head(struct rp_horizon *h, uint32_t device, int64_t ready_ns, int64_t end_ns)
@@ -293,7 +289,7 @@ INLINE void set_head(struct rp_horizon *h, uint32_t device, int64_t ready_ns, in
 INLINE void take_turns(struct now *s, uint32_t device, int64_t horizon_ns, int64_t until_ns)
 {
     struct rp_horizon_device *d = &s->devices[device];
-    struct rp_horizon_entry e = {0, 0, 0};
+    struct rp_horizon_entry e = {0, 0};
     int64_t start;
     bool near;
     int i;
@@ -302,15 +298,15 @@ INLINE void take_turns(struct now *s, uint32_t device, int64_t horizon_ns, int64
         int64_t end;
 
         start = e.ready_ns > d->free_ns ? e.ready_ns : d->free_ns;
-        end = later(start, s->tasks[e.place].dur_ns);
+        end = later(start, s->tasks[e.task].dur_ns);
         if (e.ready_ns >= horizon_ns || start >= until_ns || i == TURNS) {
             set_head(s->h, device, e.ready_ns, end);
             return;
         }
         drop(d, near);
         d->free_ns = end;
-        keep(s, e.place, start);
-        pass_on(s, e.place, start, end);
+        keep(s, e.task, start);
+        pass_on(s, e.task, start, end);
         run_stack(s);
     }
     set_head(s->h, device, INT64_MAX, INT64_MAX);
@@ -324,13 +320,13 @@ static void refresh(struct rp_horizon *h)
     for (i = 0; i < n; i++) {
         uint32_t device = h->stale[i];
         struct rp_horizon_device *d = &h->devices[device];
-        struct rp_horizon_entry e = {INT64_MAX, 0, 0};
+        struct rp_horizon_entry e = {INT64_MAX, 0};
         int64_t end = INT64_MAX;
         bool near;
 
         if (look(d, &e, &near))
             end = later(e.ready_ns > d->free_ns ? e.ready_ns : d->free_ns,
-                        h->g->tasks.at[e.place].dur_ns);
+                        h->g->tasks.at[e.task].dur_ns);
         set_head(h, device, e.ready_ns, end);
         d->stale = false;
     }
@@ -368,7 +364,7 @@ enum rp_code rp_horizon_go(struct rp_horizon *h, int64_t until_ns, struct rp_err
     return h->failed ? rp_err_nomem(err, "simulating") : RP_OK;
 }
 
-/* A place whose task waits for nothing is told so; others come by their edges. */
+/* A task that waits for nothing is told so; others come by their edges. */
 void rp_horizon_begin(struct rp_horizon *h)
 {
     struct now s = now_of(h);
@@ -378,20 +374,20 @@ void rp_horizon_begin(struct rp_horizon *h)
         if (!s.tasks[i].left)
             s.stack[n - ++nsources] = (uint32_t)i;
     while (nsources) {
-        uint32_t place = s.stack[n - nsources--];
+        uint32_t task = s.stack[n - nsources--];
 
-        s.tasks[place].left = 1;
-        release_one(&s, place, 0);
+        s.tasks[task].left = 1;
+        release_one(&s, task, 0);
         run_stack(&s);
     }
     h->done = s.done;
 }
 
-void rp_horizon_put(struct rp_horizon *h, uint32_t place, int64_t ready_ns)
+void rp_horizon_put(struct rp_horizon *h, uint32_t task, int64_t ready_ns)
 {
     struct now s = now_of(h);
 
-    arrive(&s, h->g->tasks.at[place].device, ready_ns, place);
+    arrive(&s, h->g->tasks.at[task].device, ready_ns, task);
 }
 
 /* ------------------------------------------------------------------ set-up */

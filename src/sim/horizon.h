@@ -27,7 +27,7 @@
 
 struct rp_horizon_entry {
     int64_t ready_ns;
-    uint32_t number, place; /* of the task, and where it stands */
+    uint32_t task;
 };
 
 /* The line of a serial device. `rest` holds tasks that came far out of order, or are ready much
@@ -43,9 +43,9 @@ struct rp_horizon_device {
 
 struct rp_horizon {
     struct rp_plain_graph *g;
-    int64_t *at_ns;  /* by place: ready by what has been passed so far; its start once begun */
+    int64_t *at_ns;  /* by task: ready by what has been passed so far; its start once begun */
     uint32_t *stack; /* room for tasks without a device whose wait is over */
-    uint32_t *begun; /* where not NULL: places in the order in which they were begun */
+    uint32_t *begun; /* where not NULL: tasks in the order in which they were begun */
     size_t ndevices;
     struct rp_horizon_device *devices;
     int64_t *ready_ns, *end_ns;             /* by device: of its head, or INT64_MAX */
@@ -66,7 +66,7 @@ void rp_horizon_begin(struct rp_horizon *h);
 /* Everything that starts before `until_ns` (INT64_MAX: all there is). */
 enum rp_code rp_horizon_go(struct rp_horizon *h, int64_t until_ns, struct rp_err *err);
 /* Puts a task that is ready into the line of its device. */
-void rp_horizon_put(struct rp_horizon *h, uint32_t place, int64_t ready_ns);
+void rp_horizon_put(struct rp_horizon *h, uint32_t task, int64_t ready_ns);
 /* All lines become empty, all devices free from 0 on. */
 void rp_horizon_clear(struct rp_horizon *h);
 

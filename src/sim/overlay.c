@@ -41,6 +41,31 @@ void rp_overlay_release(struct rp_overlay *o)
     rp_vec_release(&o->log);
 }
 
+#define COPY(column)                                                                           \
+    do {                                                                                       \
+        RP_TRY(rp_vec_reserve(&out->column, o->column.n + 1, err));                            \
+        if (o->column.n)                                                                       \
+            memcpy(out->column.at, o->column.at, o->column.n * sizeof *o->column.at);          \
+        out->column.n = o->column.n;                                                           \
+    } while (0)
+
+enum rp_code rp_overlay_copy(struct rp_overlay *out, const struct rp_overlay *o, struct rp_err *err)
+{
+    memset(out, 0, sizeof *out);
+    out->graph = o->graph;
+    out->starts_matter = o->starts_matter;
+    out->device_starts_matter = o->device_starts_matter;
+    out->prioritised = o->prioritised;
+    COPY(dur_ns);
+    COPY(lag_ns);
+    COPY(tasks);
+    COPY(edges);
+    COPY(newest);
+    COPY(degree);
+    COPY(log);
+    return RP_OK;
+}
+
 static enum rp_code note(struct rp_overlay *o, uint8_t what, uint32_t at, int64_t old,
                          struct rp_err *err)
 {

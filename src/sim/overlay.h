@@ -44,6 +44,9 @@ struct rp_overlay {
 enum rp_code rp_overlay_init(struct rp_overlay *o, const struct rp_task_graph *graph,
                              struct rp_err *err);
 void rp_overlay_release(struct rp_overlay *o);
+/* Another overlay of the same graph with the same changes, which can be taken back there too. */
+enum rp_code rp_overlay_copy(struct rp_overlay *out, const struct rp_overlay *o,
+                             struct rp_err *err);
 
 enum rp_code rp_overlay_set_dur(struct rp_overlay *o, uint32_t task, int64_t dur_ns,
                                 struct rp_err *err);

@@ -11,26 +11,20 @@
 struct filler {
     struct rp_plain_graph *g;
     const struct rp_overlay *o;
-    const uint32_t *place;  /* by number, or NULL */
     const uint32_t *device; /* as it is called here, by device of the graph */
-    bool keeps_cut;
+    bool keep_cut;
     bool fits;
 };
 
 static void put_edge(struct filler *f, const struct rp_task_edge *e, int64_t lag_ns)
 {
-    struct rp_plain_edge x = {f->place ? f->place[e->to] : e->to, (uint32_t)lag_ns};
+    uint32_t start = e->flags & RP_EDGE_FROM_START ? RP_PLAIN_FROM_START : 0;
 
-    if (e->flags & RP_EDGE_FROM_START)
-        x.to |= RP_PLAIN_FROM_START;
-    if (lag_ns == RP_LAG_CUT) {
-        if (!f->keeps_cut)
-            return;
-        x.lag_ns = RP_PLAIN_CUT;
-    } else {
-        f->fits &= rp_plain_fits(lag_ns);
-    }
-    f->g->edges.at[f->g->edges.n++] = x;
+    if (lag_ns == RP_LAG_CUT && !f->keep_cut)
+        return;
+    f->fits &= lag_ns == RP_LAG_CUT || rp_plain_fits(lag_ns);
+    f->g->edges.at[f->g->edges.n++] =
+        (struct rp_plain_edge){e->to | start, rp_plain_lag(lag_ns)};
 }
 
 static void put_edges(struct filler *f, uint32_t number)
@@ -52,18 +46,17 @@ static void put_tasks(struct filler *f)
     const struct rp_overlay *o = f->o;
     struct rp_plain_graph *g = f->g;
     uint64_t sum = 0, count = 0;
-    size_t i;
+    uint32_t i;
 
     for (i = 0; i < g->n && f->fits; i++) {
-        uint32_t number = rp_plain_number(g, (uint32_t)i);
-        uint32_t device = rp_overlay_task(o, number)->device;
-        int64_t dur = o->dur_ns.at[number];
+        uint32_t device = rp_overlay_task(o, i)->device;
+        int64_t dur = o->dur_ns.at[i];
 
         g->tasks.at[i] = (struct rp_plain_task){
-            o->degree.at[number], device == RP_NO_DEVICE ? device : f->device[device],
-            (uint32_t)dur, (uint32_t)g->edges.n};
+            o->degree.at[i], device == RP_NO_DEVICE ? device : f->device[device], (uint32_t)dur,
+            (uint32_t)g->edges.n};
         f->fits &= rp_plain_fits(dur);
-        put_edges(f, number);
+        put_edges(f, i);
         if (device == RP_NO_DEVICE)
             continue;
         f->fits &= dur > 0 && o->graph->devices.at[device].rule == RP_DEVICE_SERIAL;
@@ -113,35 +106,11 @@ static uint32_t *name_devices(const struct rp_overlay *o)
     return NULL;
 }
 
-static enum rp_code make_room(struct rp_plain_graph *g, const struct rp_overlay *o,
-                              const uint32_t *order, struct rp_err *err)
-{
-    RP_TRY(rp_vec_reserve(&g->tasks, g->n + 1, err));
-    RP_TRY(rp_vec_reserve(&g->edges, o->graph->edges.n + o->edges.n + 1, err));
-    if (!order)
-        return RP_OK;
-    RP_TRY(rp_vec_reserve(&g->number, g->n + 1, err));
-    memcpy(g->number.at, order, g->n * sizeof *order);
-    g->number.n = g->n;
-    return RP_OK;
-}
-
-static uint32_t *places_of(const uint32_t *order, size_t n)
-{
-    uint32_t *place = malloc((n + 1) * sizeof *place);
-    size_t i;
-
-    for (i = 0; place && i < n; i++)
-        place[order[i]] = (uint32_t)i;
-    return place;
-}
-
 enum rp_code rp_plain_graph_init(struct rp_plain_graph *g, const struct rp_overlay *o,
-                                 const uint32_t *order, struct rp_err *err)
+                                 bool keep_cut, struct rp_err *err)
 {
-    struct filler f = {.g = g, .o = o, .keeps_cut = order != NULL, .fits = true};
-    uint32_t *place = NULL, *device = NULL;
-    enum rp_code code;
+    struct filler f = {.g = g, .o = o, .keep_cut = keep_cut, .fits = true};
+    uint32_t *device;
 
     memset(g, 0, sizeof *g);
     g->n = rp_overlay_ntasks(o);
@@ -149,24 +118,20 @@ enum rp_code rp_plain_graph_init(struct rp_plain_graph *g, const struct rp_overl
     if (o->graph->prioritised || o->prioritised || o->graph->device_starts_matter ||
         o->device_starts_matter || g->n >= RP_PLAIN_MOST)
         return RP_OK;
-    code = make_room(g, o, order, err);
+    RP_TRY(rp_vec_reserve(&g->tasks, g->n + 1, err));
+    RP_TRY(rp_vec_reserve(&g->edges, o->graph->edges.n + o->edges.n + 1, err));
     f.device = device = name_devices(o);
-    f.place = place = order ? places_of(order, g->n) : NULL;
-    if (code == RP_OK && (!device || (order && !place)))
-        code = rp_err_nomem(err, "simulating");
-    if (code == RP_OK) {
-        put_tasks(&f);
-        g->tasks.n = g->n;
-        g->fits = f.fits;
-    }
-    free(place);
+    if (!device)
+        return rp_err_nomem(err, "simulating");
+    put_tasks(&f);
     free(device);
-    return code;
+    g->tasks.n = g->n;
+    g->fits = f.fits;
+    return RP_OK;
 }
 
 void rp_plain_graph_release(struct rp_plain_graph *g)
 {
     rp_vec_release(&g->tasks);
     rp_vec_release(&g->edges);
-    rp_vec_release(&g->number);
 }

@@ -464,7 +464,7 @@ static enum rp_code simulate_plain(const struct rp_overlay *o, struct rp_plain_g
 enum rp_code rp_simulate(const struct rp_overlay *o, struct rp_sim_result *out, struct rp_err *err)
 {
     struct rp_plain_graph g;
-    enum rp_code code = rp_plain_graph_init(&g, o, NULL, err);
+    enum rp_code code = rp_plain_graph_init(&g, o, false, err);
     bool done = false;
 
     if (code == RP_OK && g.fits)
