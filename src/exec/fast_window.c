@@ -59,6 +59,11 @@ static combine_fn *combine_of(unsigned opcode)
     }
 }
 
+static bool float_elem(unsigned elem)
+{
+    return elem == RP_ELEM_F32 || rp_elem_is_small_float(elem);
+}
+
 /* ---- the geometry that both share ---- */
 
 struct pass {
@@ -181,11 +186,6 @@ static int64_t rows_of_job(const struct pass *p)
     return work >= JOB_ELEMENTS ? 1 : JOB_ELEMENTS / work;
 }
 
-static bool float_elem(unsigned elem)
-{
-    return elem == RP_ELEM_F32 || rp_elem_is_small_float(elem);
-}
-
 enum rp_code rp_fast_reduce_window(struct rp_eval *e, const struct rp_node *node,
                                    struct rp_tensor *const *in, struct rp_tensor **out,
                                    struct rp_err *err)
@@ -196,6 +196,7 @@ enum rp_code rp_fast_reduce_window(struct rp_eval *e, const struct rp_node *node
     enum rp_code code;
 
     if (a->reduce.k != 1 || !r.combine || !float_elem(in[0]->elem) ||
+        rp_reduce_is_rounded(a->reduce.tape, a->reduce.tape->regs[0].elem) ||
         !pass_begin(&r.pass, &a->window, in[0], node->shape->dims, node->shape->n))
         return e->plan->reference[RP_OP_REDUCE_WINDOW]->run(e, node, in, out, err);
     code = rp_tensor_wide(in[0], &wide, err);
@@ -244,8 +245,9 @@ static keep_fn *keep_of(const struct rp_tape *select)
 {
     const struct rp_tape_op *op = select->ops;
 
-    if (select->simple != RP_OP_COMPARE || op->a != 0 || op->lane.from != RP_ELEM_F32 ||
-        op->lane.fn != rp_lane_float(RP_OP_COMPARE, false, op->lane.direction, false))
+    if (select->simple != RP_OP_COMPARE || op->a != 0 || !float_elem(op->lane.from) ||
+        (op->lane.from == RP_ELEM_F32 ? op->lane.fn : op->lane.inner) !=
+            rp_lane_float(RP_OP_COMPARE, false, op->lane.direction, false))
         return NULL; /* a total order among them */
     switch (op->lane.direction) {
     case RP_CMP_GE:
@@ -297,8 +299,8 @@ static enum rp_code select_job(void *user, size_t job, struct rp_err *err)
 }
 
 static enum rp_code select_and_add(struct selection *s, struct rp_pool *pool,
-                                   const struct rp_tensor *source, float init, struct rp_tensor *to,
-                                   struct rp_err *err)
+                                   const struct rp_tensor *source, float init, unsigned elem,
+                                   struct rp_tensor *to, struct rp_err *err)
 {
     const float *from = (const float *)(void *)source->data;
     float *y = (float *)(void *)to->data;
@@ -312,8 +314,11 @@ static enum rp_code select_and_add(struct selection *s, struct rp_pool *pool,
     for (size_t i = 0; i < to->n; i++)
         y[i] = init;
     for (size_t i = 0; i < source->n && code == RP_OK; i++)
-        if (s->where[i] >= 0)
+        if (s->where[i] >= 0) {
             y[s->where[i]] += from[i];
+            if (elem != RP_ELEM_F32)
+                rp_round_small(elem, 1, &y[s->where[i]]);
+        }
     free(s->where);
     return code;
 }
@@ -337,7 +342,8 @@ enum rp_code rp_fast_select_and_scatter(struct rp_eval *e, const struct rp_node 
         code = rp_tensor_new(RP_ELEM_F32, in[0]->dims, in[0]->rank, &to, err);
     if (code == RP_OK) {
         s.pass.x = (const float *)(void *)wide[0]->data;
-        code = select_and_add(&s, e->pool, wide[1], *(const float *)(void *)wide[2]->data, to, err);
+        code = select_and_add(&s, e->pool, wide[1], *(const float *)(void *)wide[2]->data,
+                              a->scatter->regs[0].elem, to, err);
     }
     if (code == RP_OK)
         code = rp_tensor_as(to, node->shape->elem, out, err);
