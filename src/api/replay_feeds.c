@@ -309,8 +309,7 @@ enum rp_code rp_replay_graph_inputs(struct rp_session *s, const struct rp_sessio
     root->inputs = describe(&f, o->seed);
     s->program.program = NULL;
     lower(&f);
-    RP_TRY(s->program.program
-               ? rp_signature_find(s->program.program, s->arena, &s->signature, err)
-               : plain_signature(&f));
+    RP_TRY(s->program.program ? rp_signature_find(s->program.program, s->arena, &s->signature, err)
+                              : plain_signature(&f));
     return f.nmade ? fill_made(&f, o->seed) : RP_OK;
 }

@@ -66,9 +66,8 @@ static enum rp_code choose_feeds(struct rp_session *s, struct rp_err *err)
     if (!g->feeds)
         return rp_err_nomem(err, "reading a graph");
     for (size_t i = 0; i < g->nfeeds; i++)
-        g->feeds[i] = i < g->ports.feeds.n
-                          ? g->ports.feeds.at[i].tensor
-                          : g->ports.variables.at[i - g->ports.feeds.n].tensor;
+        g->feeds[i] = i < g->ports.feeds.n ? g->ports.feeds.at[i].tensor
+                                           : g->ports.variables.at[i - g->ports.feeds.n].tensor;
     return RP_OK;
 }
 

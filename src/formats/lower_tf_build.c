@@ -300,10 +300,31 @@ struct lower_value lower_convert(struct lower *l, const struct lower_value *a, u
         return lower_compare(l, "NE", a, &zero);
     }
     v = lower_like(l, elem, a->dims, a->rank);
-    v.ints = a->ints;
-    v.nints = a->nints;
+    if (elem == RP_ELEM_S32 || elem == RP_ELEM_S64) {
+        v.ints = a->ints;
+        v.nints = a->nints;
+    }
     lower_begin(l, &v, "convert");
     lower_put(l, "%%v%u)\n", a->id);
+    return v;
+}
+
+struct lower_value lower_conjugate(struct lower *l, const struct lower_value *a)
+{
+    unsigned part = a->elem == RP_ELEM_C64 ? RP_ELEM_F32 : RP_ELEM_F64;
+    struct lower_value parts[2], v;
+
+    if (a->elem != RP_ELEM_C64 && a->elem != RP_ELEM_C128)
+        return *a;
+    for (int i = 0; i < 2; i++) {
+        parts[i] = lower_like(l, part, a->dims, a->rank);
+        lower_begin(l, &parts[i], i ? "imag" : "real");
+        lower_put(l, "%%v%u)\n", a->id);
+    }
+    parts[1] = lower_unary(l, "negate", &parts[1]);
+    v = lower_like(l, a->elem, a->dims, a->rank);
+    lower_begin(l, &v, "complex");
+    lower_put(l, "%%v%u, %%v%u)\n", parts[0].id, parts[1].id);
     return v;
 }
 
@@ -358,15 +379,47 @@ bool lower_broadcast_both(struct lower *l, struct lower_value *a, struct lower_v
     return true;
 }
 
-void lower_region(struct lower *l, const char *opcode, unsigned elem)
+/* Whether a computation of that name and type is new. */
+static bool new_region(struct lower *l, const char *name, unsigned elem)
 {
-    uint64_t key = rp_hash_bytes(opcode, strlen(opcode)) ^ elem;
-    const char *type = rp_elem_name(elem);
+    uint64_t key = rp_hash_bytes(name, strlen(name)) ^ elem;
 
     for (size_t i = 0; i < l->region_keys.n; i++)
         if (l->region_keys.at[i] == key)
-            return;
+            return false;
     rp_vec_push(&l->region_keys, key, NULL); /* without memory it is written twice at worst */
+    return true;
+}
+
+void lower_region_last(struct lower *l, unsigned elem)
+{
+    const char *type = rp_elem_name(elem);
+
+    if (new_region(l, "last", elem))
+        rp_out_printf(l->regions,
+                      "%%last_%s (a: %s[], b: %s[]) -> %s[] {\n  %%a = %s[] parameter(0)\n  ROOT "
+                      "%%b = %s[] parameter(1)\n}\n\n",
+                      type, type, type, type, type, type);
+}
+
+void lower_region_ge(struct lower *l, unsigned elem)
+{
+    const char *type = rp_elem_name(elem);
+
+    if (new_region(l, "ge", elem))
+        rp_out_printf(
+            l->regions,
+            "%%ge_%s (a: %s[], b: %s[]) -> pred[] {\n  %%a = %s[] parameter(0)\n  %%b = "
+            "%s[] parameter(1)\n  ROOT %%r = pred[] compare(%%a, %%b), direction=GE\n}\n\n",
+            type, type, type, type, type);
+}
+
+void lower_region(struct lower *l, const char *opcode, unsigned elem)
+{
+    const char *type = rp_elem_name(elem);
+
+    if (!new_region(l, opcode, elem))
+        return;
     rp_out_printf(l->regions,
                   "%%%s_%s (a: %s[], b: %s[]) -> %s[] {\n  %%a = %s[] parameter(0)\n  %%b = %s[] "
                   "parameter(1)\n  ROOT %%r = %s[] %s(%%a, %%b)\n}\n\n",

@@ -26,8 +26,8 @@ static void take_shape(struct rp_bytes message, struct rp_tf_port_name *port)
 {
     struct rp_tf_value shape = {0};
 
-    port->has_shape = rp_tf_shape_decode(rp_proto_cursor(message.at, message.n, 0, DEPTH), &shape,
-                                         NULL) == RP_OK;
+    port->has_shape =
+        rp_tf_shape_decode(rp_proto_cursor(message.at, message.n, 0, DEPTH), &shape, NULL) == RP_OK;
     port->rank = shape.rank;
     memcpy(port->dims, shape.dims, sizeof port->dims);
 }
@@ -401,9 +401,8 @@ static enum rp_code keep_needed(struct needs *n, struct rp_arena *arena, struct 
     for (size_t i = 0; i < n->nodes.n; i++) {
         const struct node *node = &n->nodes.at[i];
 
-        if (!is_variable(node->op) || rp_map_get(&n->reached, rp_hash_bytes(node->name.at,
-                                                                            node->name.n)) ==
-                                          RP_MAP_NONE)
+        if (!is_variable(node->op) ||
+            rp_map_get(&n->reached, rp_hash_bytes(node->name.at, node->name.n)) == RP_MAP_NONE)
             continue;
         RP_TRY(add_port(arena, node, &port, n->err));
         if (node->shared.n)
