@@ -315,17 +315,41 @@ static enum rp_code call(struct lower *l, struct lower_node *node, struct rp_byt
 
 /* ---- a node ---- */
 
+/* TensorFlow's optimiser renames operators that another library runs. */
+static struct rp_bytes plain_name(struct rp_bytes op)
+{
+    static const char *const prefixes[] = {"_MklNative", "_Mkl"};
+
+    for (size_t i = 0; i < 2; i++) {
+        size_t n = strlen(prefixes[i]);
+
+        if (op.n > n && !memcmp(op.at, prefixes[i], n))
+            return (struct rp_bytes){op.at + n, op.n - n};
+    }
+    return op;
+}
+
 static const struct lower_row *find_row(struct rp_bytes op)
 {
     static const struct lower_row *const tables[] = {
-        lower_elementwise, lower_special,  lower_arrays, lower_slices,
-        lower_math,        lower_products, lower_tables, lower_images};
+        lower_elementwise, lower_special, lower_arrays, lower_slices, lower_math,
+        lower_products,    lower_tables,  lower_images, lower_fused};
 
     for (size_t t = 0; t < sizeof tables / sizeof *tables; t++)
         for (const struct lower_row *row = tables[t]; row->op; row++)
             if (same(text_bytes(row->op), op))
                 return row;
     return NULL;
+}
+
+enum rp_code lower_as(struct lower *l, const struct lower_node *node, const struct lower_value *in,
+                      size_t nin, struct lower_value *out, size_t *nout)
+{
+    const struct lower_row *row = find_row(node->op);
+
+    if (!row || nin < row->min)
+        return lower_refuse(l, node, "a part of it is not known");
+    return row->lower(l, node, in, nin, out, nout);
 }
 
 static void note_unknown(struct lower *l, struct rp_bytes op)
@@ -354,11 +378,13 @@ static enum rp_code lower_operator(struct lower *l, struct lower_node *node,
                                    struct lower_value *out, size_t *nout)
 {
     struct rp_bytes function = {0};
-    const struct lower_row *row = find_row(node->op);
+    const struct lower_row *row;
     struct lower_value *in;
     enum rp_code code;
     size_t nin;
 
+    node->op = plain_name(node->op);
+    row = find_row(node->op);
     if (same(node->op, text_bytes("Const"))) {
         *nout = 1;
         return put_constant(l, node, out);

@@ -18,7 +18,7 @@
 
 enum { NODE_ATTR = 5 };
 enum { ATTR_LIST = 1, ATTR_TEXT = 2, ATTR_INT = 3, ATTR_FLOAT = 4, ATTR_BOOL = 5, ATTR_TYPE = 6 };
-enum { LIST_INTS = 3 };
+enum { LIST_TEXTS = 2, LIST_INTS = 3 };
 
 /* ---- attributes ---- */
 
@@ -104,6 +104,20 @@ bool lower_attr_is(const struct lower_node *node, const char *key, const char *t
     struct rp_bytes value = lower_attr_text(node, key);
 
     return value.n == strlen(text) && !memcmp(value.at, text, value.n);
+}
+
+struct rp_bytes lower_attr_nth_text(const struct lower_node *node, const char *key, size_t i)
+{
+    struct rp_proto_item item;
+    struct rp_proto_cursor list;
+
+    if (!scalar_attr(node, key, ATTR_LIST, &item) || item.wire != RP_WIRE_BYTES)
+        return (struct rp_bytes){NULL, 0};
+    list = rp_proto_cursor(item.bytes.at, item.bytes.n, 0, DEPTH);
+    while (rp_proto_next(&list, &item))
+        if (item.number == LIST_TEXTS && item.wire == RP_WIRE_BYTES && i-- == 0)
+            return item.bytes;
+    return (struct rp_bytes){NULL, 0};
 }
 
 size_t lower_attr_ints(const struct lower_node *node, const char *key, int64_t *out, size_t cap)

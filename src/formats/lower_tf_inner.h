@@ -81,6 +81,11 @@ extern const struct lower_row lower_tables[];
 extern const struct lower_row lower_images[];
 extern const struct lower_row lower_slices[];
 extern const struct lower_row lower_special[];
+extern const struct lower_row lower_fused[];
+
+/* A node by the row of its operator, which may be another than the graph's. */
+enum rp_code lower_as(struct lower *l, const struct lower_node *node, const struct lower_value *in,
+                      size_t nin, struct lower_value *out, size_t *nout);
 
 /* ---- attributes ---- */
 
@@ -92,6 +97,8 @@ unsigned lower_attr_elem(const struct lower_node *node, const char *key);
 struct rp_bytes lower_attr_text(const struct lower_node *node, const char *key);
 /* A list of integers; how many were stored, at most cap. */
 size_t lower_attr_ints(const struct lower_node *node, const char *key, int64_t *out, size_t cap);
+/* One of a list of texts; at is NULL behind the last. */
+struct rp_bytes lower_attr_nth_text(const struct lower_node *node, const char *key, size_t i);
 bool lower_attr_is(const struct lower_node *node, const char *key, const char *text);
 
 /* ---- instructions ---- */
