@@ -460,6 +460,24 @@ static enum rp_code run_options(struct rp_ctx *ctx, const struct rp_settings *se
     return RP_OK;
 }
 
+static enum rp_code execute(struct rp_session *s, const struct rp_settings *settings,
+                            struct rp_session_run *run, struct rp_result *result,
+                            struct rp_err *err)
+{
+    enum rp_code code = rp_session_execute(s, run, err);
+
+    if (code == RP_MISSING && s->graph && !s->program.program && run->engine == &rp_engine_tf)
+        code = rp_err_prefix(err, code, "'%s': %s; and TensorFlow itself", s->file,
+                             s->graph->why.text);
+    if (code == RP_OK && s->graph)
+        rp_replay_graph_outputs(s, run->outputs, run->noutputs);
+    if (code == RP_OK)
+        return report(s, settings, run, result, err);
+    if (code == RP_FORMAT || code == RP_UNSUPPORTED || code == RP_LIMIT)
+        return rp_err_prefix(err, code, "'%s'", s->file);
+    return code;
+}
+
 static enum rp_code replay(struct rp_ctx *ctx, struct rp_session *s,
                            const struct rp_settings *settings, struct rp_result *result,
                            struct rp_err *err)
@@ -490,15 +508,8 @@ static enum rp_code replay(struct rp_ctx *ctx, struct rp_session *s,
     if (rp_settings_flag(settings, "wait-attach"))
         RP_TRY(rp_replay_wait_attach(err));
     code = plugin_options(s->arena, settings, &run.options, &compile_options, err);
-    if (code == RP_OK) {
-        code = rp_session_execute(s, &run, err);
-        if (code == RP_OK && s->graph)
-            rp_replay_graph_outputs(s, run.outputs, run.noutputs);
-        if (code == RP_OK)
-            code = report(s, settings, &run, result, err);
-        else if (code == RP_FORMAT || code == RP_UNSUPPORTED || code == RP_LIMIT)
-            code = rp_err_prefix(err, code, "'%s'", s->file);
-    }
+    if (code == RP_OK)
+        code = execute(s, settings, &run, result, err);
     rp_session_run_release(&run);
     rp_proto_writer_release(&compile_options);
     return code;
@@ -550,7 +561,8 @@ static enum rp_code run_source(struct rp_ctx *ctx, const struct rp_dataset *data
         code = rp_replay_open_graph(&s, settings, err);
     if (code == RP_OK && bundle)
         code = rp_replay_load_bundle(dataset, bundle, &s, !rp_settings_has(settings, "inputs"),
-                                     !rp_settings_has(settings, "expect"), err);
+                                     !rp_settings_has(settings, "expect"),
+                                     !rp_settings_has(settings, "fetch"), err);
     if (code == RP_OK)
         code = replay(ctx, &s, settings, result, err);
     rp_session_release(&s);
@@ -570,6 +582,23 @@ static enum rp_code run_bundle(struct rp_ctx *ctx, const struct rp_dataset *data
         code = run_source(ctx, dataset, o.program, &o, settings, result, err);
     rp_bundle_release(&o.bundle);
     return code;
+}
+
+/* The program in the folder of a SavedModel. */
+static bool find_saved_model(const struct rp_dataset *dataset, size_t *at)
+{
+    size_t n = strlen(dataset->given);
+
+    for (size_t i = 0; dataset->ngiven == 1 && i < rp_dataset_count(dataset); i++) {
+        const char *name = rp_dataset_borrow_name(dataset, i), *slash = strrchr(name, '/');
+
+        if (slash && !strcmp(slash + 1, "saved_model.pb") && strlen(name) > n + 1 &&
+            !strncmp(name, dataset->given, n) && !strchr(name + n + 1, '/')) {
+            *at = i;
+            return true;
+        }
+    }
+    return false;
 }
 
 static enum rp_code run(struct rp_ctx *ctx, const struct rp_dataset *dataset,
@@ -594,6 +623,8 @@ static enum rp_code run(struct rp_ctx *ctx, const struct rp_dataset *dataset,
         return rp_err_set(err, RP_USAGE, "'replay' needs a program");
     if (rp_replay_is_bundle(dataset, &manifest) && dataset->ngiven == 1)
         return run_bundle(ctx, dataset, manifest, settings, result, err);
+    if (find_saved_model(dataset, &manifest))
+        return run_source(ctx, dataset, manifest, NULL, settings, result, err);
     if (rp_dataset_count(dataset) != 1)
         return rp_err_set(err, RP_USAGE, "'replay' runs one program, not %zu files",
                           rp_dataset_count(dataset));

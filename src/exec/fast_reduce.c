@@ -282,6 +282,7 @@ enum rp_code rp_fast_reduce(struct rp_eval *e, const struct rp_node *node,
     enum rp_code code;
 
     if (a->k != 1 || !choose(a->tape->simple, &w) || !in[0]->n ||
+        rp_reduce_is_rounded(a->tape, a->tape->regs[0].elem) ||
         (in[0]->elem != RP_ELEM_F32 && !rp_elem_is_small_float(in[0]->elem)))
         return rp_reduce_run(e, node, in, out, err);
     code = rp_tensor_wide(in[0], &wide, err);

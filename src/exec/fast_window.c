@@ -74,6 +74,11 @@ static combine_fn *combine_of(unsigned opcode)
     }
 }
 
+static bool float_elem(unsigned elem)
+{
+    return elem == RP_ELEM_F32 || rp_elem_is_small_float(elem);
+}
+
 /* ---- the geometry that both share ---- */
 
 struct pass {
@@ -210,11 +215,6 @@ static int64_t rows_of_job(const struct pass *p)
     return work >= JOB_ELEMENTS ? 1 : JOB_ELEMENTS / work;
 }
 
-static bool float_elem(unsigned elem)
-{
-    return elem == RP_ELEM_F32 || rp_elem_is_small_float(elem);
-}
-
 enum rp_code rp_fast_reduce_window(struct rp_eval *e, const struct rp_node *node,
                                    struct rp_tensor *const *in, struct rp_tensor **out,
                                    struct rp_err *err)
@@ -225,6 +225,7 @@ enum rp_code rp_fast_reduce_window(struct rp_eval *e, const struct rp_node *node
     enum rp_code code;
 
     if (a->reduce.k != 1 || !r.combine || !float_elem(in[0]->elem) ||
+        rp_reduce_is_rounded(a->reduce.tape, a->reduce.tape->regs[0].elem) ||
         !pass_begin(&r.pass, &a->window, in[0], node->shape->dims, node->shape->n))
         return e->plan->reference[RP_OP_REDUCE_WINDOW]->run(e, node, in, out, err);
     code = rp_tensor_wide(in[0], &wide, err);
@@ -288,8 +289,9 @@ static keep_fn *keep_of(const struct rp_tape *select)
 {
     const struct rp_tape_op *op = select->ops;
 
-    if (select->simple != RP_OP_COMPARE || op->a != 0 || op->lane.from != RP_ELEM_F32 ||
-        op->lane.fn != rp_lane_float(RP_OP_COMPARE, false, op->lane.direction, false))
+    if (select->simple != RP_OP_COMPARE || op->a != 0 || !float_elem(op->lane.from) ||
+        (op->lane.from == RP_ELEM_F32 ? op->lane.fn : op->lane.inner) !=
+            rp_lane_float(RP_OP_COMPARE, false, op->lane.direction, false))
         return NULL; /* a total order among them */
     switch (op->lane.direction) {
     case RP_CMP_GE:
@@ -310,6 +312,7 @@ struct selection {
     keep_fn *keep;
     const float *source;
     float *y, init;
+    unsigned elem;              /* that each sum is rounded to */
     int64_t slices, job_slices; /* of the dimensions in front */
     int64_t *offset;            /* in the operand, of each place of the window */
 };
@@ -341,8 +344,13 @@ static void scatter_row(const struct selection *s, const int32_t *where, const f
 
     for (int64_t i = 0; i < p->row; i++, y += step)
         for (int64_t u = 0; u < p->unit; u++, where++, source++)
-            if (*where >= 0)
-                y[s->offset[*where] + u] += *source;
+            if (*where >= 0) {
+                float *sum = &y[s->offset[*where] + u];
+
+                *sum += *source;
+                if (s->elem != RP_ELEM_F32)
+                    rp_round_small(s->elem, 1, sum);
+            }
 }
 
 static enum rp_code slices_job(void *user, size_t job, struct rp_err *err)
@@ -428,6 +436,7 @@ enum rp_code rp_fast_select_and_scatter(struct rp_eval *e, const struct rp_node 
         s.source = (const float *)(void *)wide[1]->data;
         s.init = *(const float *)(void *)wide[2]->data;
         s.y = (float *)(void *)to->data;
+        s.elem = a->scatter->regs[0].elem;
         code = select_and_add(&s, e->pool, err);
     }
     if (code == RP_OK)
