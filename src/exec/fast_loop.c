@@ -161,6 +161,41 @@ static enum rp_code run_piece(void *user, size_t job, struct rp_err *err)
     return RP_OK;
 }
 
+static bool ends_here(const struct rp_node *node, uint32_t value)
+{
+    for (uint32_t i = 0; i < node->ndead; i++)
+        if (node->dead[i] == value)
+            return true;
+    return false;
+}
+
+/* Whether input k is ours alone, not needed behind this loop, and read at the very places that are
+   written: then the result may take its memory, which is in the cache. */
+static bool can_take(const struct rp_node *node, struct rp_tensor *const *in, uint32_t k)
+{
+    const struct loop *loop = node->attrs;
+    const struct rp_tensor *t = in[k];
+
+    if (!loop->sources[k].direct || t->borrowed || t->elem != node->shape->elem ||
+        atomic_load_explicit(&t->users, memory_order_acquire) != 1 || !ends_here(node, node->in[k]))
+        return false;
+    for (uint32_t i = 0; i < node->nin; i++)
+        if (i != k && in[i] == t)
+            return false;
+    return true;
+}
+
+static enum rp_code result_of(const struct rp_node *node, struct rp_tensor *const *in,
+                              struct rp_tensor **out, struct rp_err *err)
+{
+    for (uint32_t k = 0; k < node->nin; k++)
+        if (can_take(node, in, k)) {
+            *out = rp_tensor_keep(in[k]);
+            return RP_OK;
+        }
+    return rp_node_result(node, out, err);
+}
+
 static enum rp_code run_loop(struct rp_eval *e, const struct rp_node *node,
                              struct rp_tensor *const *in, struct rp_tensor **out,
                              struct rp_err *err)
@@ -168,7 +203,7 @@ static enum rp_code run_loop(struct rp_eval *e, const struct rp_node *node,
     struct loop_run r = {.loop = node->attrs, .in = in};
     size_t jobs;
 
-    RP_TRY(rp_node_result(node, out, err));
+    RP_TRY(result_of(node, in, out, err));
     r.out = *out;
     jobs = (r.out->n + JOB_ELEMENTS - 1) / JOB_ELEMENTS;
     if (jobs > 1 && e->pool &&
