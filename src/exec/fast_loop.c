@@ -16,8 +16,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define JOB_ELEMENTS  32768
-#define WORTH_THREADS 250000 /* elements of operands and operations */
+#define JOB_ELEMENTS  16384
+#define WORTH_THREADS 60000 /* elements of operands and operations */
 
 struct source {
     int64_t period, repeat; /* element i of the loop is (i / repeat) % period of the input */
