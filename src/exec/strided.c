@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define JOB_BYTES 131072
+#define JOB_BYTES 65536
 
 void rp_strides(const int64_t *dims, size_t rank, int64_t *out)
 {
