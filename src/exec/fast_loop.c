@@ -17,7 +17,7 @@
 #include <string.h>
 
 #define JOB_ELEMENTS  16384
-#define WORTH_THREADS 60000 /* elements of operands and operations */
+#define WORTH_THREADS 100000 /* elements of operands and operations */
 
 struct source {
     int64_t period, repeat; /* element i of the loop is (i / repeat) % period of the input */

@@ -17,7 +17,7 @@
 #include <string.h>
 
 #define COLUMNS       256
-#define WORTH_THREADS 40000 /* elements */
+#define WORTH_THREADS 60000 /* elements */
 #define LANES         16
 #define PART_ROWS     1024 /* the least that is worth a part */
 
