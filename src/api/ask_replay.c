@@ -7,11 +7,9 @@
 #include "api/replay_compare.h"
 #include "api/replay_engines.h"
 #include "api/replay_graph.h"
+#include "api/replay_plugin_options.h"
 #include "api/replay_profile.h"
 #include "api/replay_session.h"
-#include "exec/pjrt_client.h"
-#include "io/input.h"
-#include "io/proto_write.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -241,41 +239,6 @@ static enum rp_code check(const struct rp_session *s, const struct rp_settings *
 
 /* ---- the answer ---- */
 
-static int by_time(const void *a, const void *b)
-{
-    const struct rp_replay_op *x = a, *y = b;
-
-    return (x->total_ns < y->total_ns) - (x->total_ns > y->total_ns);
-}
-
-static enum rp_code instructions(const struct rp_session_run *run, int64_t most,
-                                 struct rp_result *result, struct rp_err *err)
-{
-    struct rp_replay *root = result->root;
-    const struct rp_op_time *times;
-    double all = (double)run->times.first_ns + (double)run->times.warmup_ns;
-    size_t n;
-
-    if (run->exe->engine->profile)
-        return rp_replay_profile(run, most, result, err);
-    if (!run->exe->engine->times)
-        return rp_err_set(err, RP_UNSUPPORTED, "engine '%s' keeps no times of instructions",
-                          run->exe->engine->name);
-    times = run->exe->engine->times(run->exe, &n);
-    root->instructions = RP_ARENA_NEW(&result->arena, struct rp_replay_op, n + 1);
-    if (!root->instructions)
-        return rp_err_nomem(err, "listing instructions");
-    for (size_t i = 0; i < run->times.runs.n; i++)
-        all += (double)run->times.runs.at[i];
-    for (size_t i = 0; i < n; i++)
-        root->instructions[i] = (struct rp_replay_op){
-            rp_arena_strdup(&result->arena, times[i].name), times[i].opcode,
-            (int64_t)times[i].calls, times[i].total_ns, (double)times[i].total_ns / all};
-    qsort(root->instructions, n, sizeof *root->instructions, by_time);
-    root->ninstructions = (int64_t)n > most ? (size_t)most : n;
-    return RP_OK;
-}
-
 static enum rp_code put_times(const struct rp_session_run *run, struct rp_arena *arena,
                               struct rp_replay *root, struct rp_err *err)
 {
@@ -350,89 +313,7 @@ static enum rp_code report(const struct rp_session *s, const struct rp_settings 
     if (rp_settings_has(settings, "trace"))
         RP_TRY(rp_replay_trace(run, rp_settings_text(settings, "trace"), result, err));
     if (run->options.profile)
-        return instructions(run, rp_settings_int(settings, "profile"), result, err);
-    return RP_OK;
-}
-
-/* The values of an option that may stand several times. */
-static enum rp_code texts_of(struct rp_arena *arena, const struct rp_settings *settings,
-                             const char *option, const char *const **out, size_t *count,
-                             struct rp_err *err)
-{
-    const char **list;
-    size_t n = 0;
-
-    while (rp_settings_nth(settings, option, n))
-        n++;
-    list = RP_ARENA_NEW(arena, const char *, n + 1);
-    if (!list)
-        return rp_err_nomem(err, "reading options");
-    for (size_t i = 0; i < n; i++)
-        list[i] = rp_settings_nth(settings, option, i);
-    *out = list;
-    *count = n;
-    return RP_OK;
-}
-
-/* Recorded options of a compilation into `to`; their flags may name folders to write to. */
-static enum rp_code read_compile_options(const char *path, bool keep_flags,
-                                         struct rp_proto_writer *to, struct rp_err *err)
-{
-    struct rp_input *file;
-    const uint8_t *bytes;
-    enum rp_code code;
-    size_t n;
-
-    RP_TRY(rp_input_open(path, NULL, &file, err));
-    code = rp_input_slurp(file, &bytes, &n, err);
-    if (code == RP_OK && !n)
-        code = rp_err_set(err, RP_FORMAT, "'%s' is empty", path);
-    if (code == RP_OK) { /* also where they are kept: it looks at all of them */
-        code = rp_pjrt_strip_options(bytes, n, to, err);
-        if (code != RP_OK)
-            rp_err_prefix(err, code, "'%s'", path);
-    }
-    if (code == RP_OK && keep_flags) {
-        rp_proto_rewind(to);
-        rp_proto_add_bytes(to, bytes, n);
-    }
-    rp_input_close(file);
-    return code;
-}
-
-/* How a plugin is to compile; `recorded` holds options until the run is over. */
-static enum rp_code plugin_options(struct rp_arena *arena, const struct rp_settings *settings,
-                                   struct rp_engine_options *o, struct rp_proto_writer *recorded,
-                                   struct rp_err *err)
-{
-    const char *path = rp_settings_text(settings, "compile-options");
-    bool keep_flags = rp_settings_flag(settings, "keep-flags");
-    struct rp_bytes bytes;
-
-    RP_TRY(
-        texts_of(arena, settings, "plugin-option", &o->plugin_options, &o->nplugin_options, err));
-    RP_TRY(texts_of(arena, settings, "xla-flag", &o->xla_flags, &o->nxla_flags, err));
-    if (keep_flags && !path)
-        return rp_err_set(err, RP_USAGE, "--keep-flags goes with --compile-options");
-    if (!path)
-        return RP_OK;
-    RP_TRY(read_compile_options(path, keep_flags, recorded, err));
-    RP_TRY(rp_proto_written(recorded, &bytes, err));
-    o->compile_options = bytes.at;
-    o->ncompile_options = bytes.n;
-    return RP_OK;
-}
-
-/* Options that only plugins know. */
-static enum rp_code check_plugin_options(const struct rp_settings *settings,
-                                         const struct rp_engine *engine, struct rp_err *err)
-{
-    static const char *const names[] = {"plugin-option", "xla-flag", "compile-options"};
-
-    for (size_t i = 0; i < sizeof names / sizeof *names && engine != &rp_engine_pjrt; i++)
-        if (rp_settings_has(settings, names[i]))
-            return rp_err_set(err, RP_USAGE, "--%s is for the engine pjrt, not for '%s'", names[i],
-                              engine->name);
+        return rp_replay_instructions(run, rp_settings_int(settings, "profile"), result, err);
     return RP_OK;
 }
 
@@ -504,10 +385,10 @@ static enum rp_code replay(struct rp_ctx *ctx, struct rp_session *s,
         return rp_replay_pack(s, settings, result, err);
     }
     choose_again(s, settings, &run, root);
-    RP_TRY(check_plugin_options(settings, run.engine, err));
+    RP_TRY(rp_replay_check_plugin_options(settings, run.engine, err));
     if (rp_settings_flag(settings, "wait-attach"))
         RP_TRY(rp_replay_wait_attach(err));
-    code = plugin_options(s->arena, settings, &run.options, &compile_options, err);
+    code = rp_replay_plugin_options(s->arena, settings, &run.options, &compile_options, err);
     if (code == RP_OK)
         code = execute(s, settings, &run, result, err);
     rp_session_run_release(&run);
