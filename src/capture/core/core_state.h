@@ -27,6 +27,7 @@
 
 #define RP_CORE_TEXTS     1024       /* slots of a stream's text table; a power of two */
 #define RP_CORE_FIRST     (16 << 10) /* bytes of a stream's first chunk; each next is four times it */
+#define RP_CORE_NEVER     UINT32_MAX /* a time that recording is never on */
 #define RP_CORE_SOURCES   16
 #define RP_CORE_TICK_NS   100000000
 #define RP_CORE_KEY_MAX   255 /* bytes of a key, a category, the text of an argument ... */

@@ -479,7 +479,7 @@ static struct rp_core_stream *add(void)
 struct rp_core_stream *rp_core_stream_new(void)
 {
     static _Atomic uint32_t count;
-    uint32_t tid = (uint32_t)syscall(SYS_gettid);
+    uint32_t tid = (uint32_t)syscall(SYS_gettid), now_on = atomic_load(&rp_core.page->on);
     struct rp_core_stream *s = reuse();
     bool fresh = !s;
 
@@ -494,7 +494,7 @@ struct rp_core_stream *rp_core_stream_new(void)
         s->next_size = RP_CORE_FIRST;
     }
     s->tid = tid;
-    s->time = atomic_load(&rp_core.page->on);
+    s->time = now_on ? now_on : RP_CORE_NEVER; /* off: for what is told late */
     s->retry_at = 0;
     s->step_counted = false;
     s->inner = NULL;
