@@ -39,7 +39,7 @@ static const char layout[] =
     "    };\n"
     "    event.header := struct {\n"
     "        u8 id;\n"
-    "        integer { size = 56; align = 8; signed = false; map = clock.counter.value; } "
+    "        integer { size = 56; align = 1; signed = false; map = clock.counter.value; } "
     "timestamp;\n"
     "    };\n"
     "};\n";
