@@ -73,8 +73,9 @@ struct rp_core_stream {
     uint32_t tid, first_tid; /* of the thread at hand, and of the first one */
     bool step_counted;       /* the event at hand began a step, which was counted when it opened */
     uint32_t pin;            /* number of the last event with several texts */
-    uint32_t oldest;         /* sequence of the oldest packet still there, for the ring */
-    uint32_t chunk_first;    /* ... of the first packet in the chunk in use */
+    /* for the ring: sequence of the oldest packet still there, and of the first one in the chunk in
+       use; other threads read both, and move the first */
+    _Atomic uint32_t oldest, chunk_first;
     _Atomic uint32_t state, spare_state;
     _Atomic uint32_t turns;         /* threads that had it */
     uint32_t aged_turn, aged_ticks; /* the helper's: how long it has waited for the next one */
