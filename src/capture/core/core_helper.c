@@ -121,6 +121,7 @@ static void *run(void *unused)
             next_clock = now + CALIBRATE_NS;
 
     (void)unused;
+    rp_core_in_helper = true;
     pthread_setname_np(pthread_self(), "reprise");
     if (atomic_load(&page->on) && !rp_core.options.steps)
         rp_core_measure();

@@ -142,6 +142,9 @@ extern struct rp_core rp_core __attribute__((visibility("hidden")));
 extern __thread struct rp_core_stream *rp_core_self
     __attribute__((tls_model("initial-exec"), visibility("hidden")));
 
+extern __thread bool rp_core_in_helper
+    __attribute__((tls_model("initial-exec"), visibility("hidden")));
+
 /* ---- clock ---- */
 void rp_core_clock_init(void);
 uint64_t rp_core_clock_frequency(void); /* may measure for two milliseconds, the first time */

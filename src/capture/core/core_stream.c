@@ -38,6 +38,7 @@
 #define IDLE_TICKS     5          /* of the helper, until an ended stream is closed */
 
 __thread struct rp_core_stream *rp_core_self;
+__thread bool rp_core_in_helper;
 
 /* -------------------------------------------------------------------------- chunks */
 
@@ -135,7 +136,8 @@ static void put_head(struct rp_core_stream *s, uint8_t *at, size_t room)
                                 .pid = rp_core.pid,
                                 .tid = s->tid,
                                 .image = atomic_load(&rp_core.page->image),
-                                .cost_ps = rp_core.cost_ps};
+                                .cost_ps = rp_core.cost_ps,
+                                .flags = rp_core_in_helper ? RP_CTF_PACKET_HELPER : 0};
 }
 
 /* The packet whose header stands there is the one in use. */
