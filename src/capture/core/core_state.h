@@ -199,7 +199,8 @@ bool rp_core_stream_close(struct rp_core_stream *s); /* ends it where its thread
 void rp_core_stream_age(struct rp_core_stream *s);   /* the same, a while later: once a tick */
 
 /* ---- helper ---- */
-void rp_core_helper_start(void);
+bool rp_core_in_handler(void);   /* a signal handler runs on this thread */
+void rp_core_helper_start(void); /* unless it runs, or cannot be started here */
 void rp_core_helper_wake(void);
 void rp_core_helper_stop(void);
 void rp_core_control_read(bool first);

@@ -341,6 +341,7 @@ bool rp_core_stream_next(struct rp_core_stream *s, size_t need)
     if (s->next_size < RP_CTF_CHUNK_MAX)
         s->next_size *= 4;
     if (s->packet > 1) { /* a busy stream gets a chunk in reserve */
+        rp_core_helper_start();
         atomic_compare_exchange_strong(&s->spare_state, &none, RP_CORE_SPARE_WANTED);
         rp_core_helper_wake();
         errno = saved;
