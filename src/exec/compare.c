@@ -102,7 +102,8 @@ static double steps(unsigned elem, double a, double b)
 static void one(struct rp_comparison *c, const struct rp_tolerance *t, unsigned elem, size_t i,
                 double got, double want, double floor)
 {
-    double off = fabs(got - want), size = isinf(want) ? 0 : fabs(want); /* nothing is near infinity */
+    double off = fabs(got - want),
+           size = isinf(want) ? 0 : fabs(want); /* nothing is near infinity */
     double far = mantissa_bits(elem) > 4 ? 10 : 2;
 
     if (got == want || (got != got && want != want && !t->nan_differs))
