@@ -6,7 +6,8 @@
  * is wrong where both its absolute and its relative difference are over their bounds; the absolute
  * bound grows with the largest magnitude of the array, because sums cancel. A few elements (half a
  * percent) may be wrong by up to ten times the bounds: a rounding that goes the other way flips a
- * relu or a maximum. Integers may differ by one in one of a thousand elements.
+ * relu or a maximum. Integers may differ by one in one of a thousand elements. Bounds that are
+ * given are the only ones, and hold for every element.
  */
 #include "exec/tensor.h"
 
