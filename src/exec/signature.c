@@ -2,6 +2,8 @@
 /* Opening the entry's parameters and its root. */
 #include "exec/signature.h"
 
+#include "exec/groups.h"
+
 #include <string.h>
 
 #define MOST_DEPTH 64
@@ -29,20 +31,6 @@ static void fill(const struct rp_program *p, uint32_t shape, uint32_t op, unsign
     } else if (rp_elem_bits(s->elem)) {
         *(*at)++ = (struct rp_slot){s->elem, s->n, s->n ? p->dims.at + s->first : NULL, shape, op};
     }
-}
-
-static unsigned module_number(const struct rp_program *p, const char *key)
-{
-    for (size_t i = 0; i < p->module_attrs.n; i++) {
-        int64_t value;
-        size_t n;
-
-        if (!strcmp(rp_program_text(p, p->module_attrs.at[i].key), key) &&
-            rp_attr_ints(&p->module_attrs.at[i], &value, 1, &n) && n == 1 && value > 0 &&
-            value < 65536)
-            return (unsigned)value;
-    }
-    return 1;
 }
 
 /* HLO's root is what comes out; StableHLO ends in a return, whose operands do. */
@@ -105,6 +93,6 @@ enum rp_code rp_signature_find(const struct rp_program *p, struct rp_arena *aren
     for (uint32_t i = 0; i < c->nparams; i++)
         fill(p, p->shape.at[params[i]], params[i], 0, &at);
     outputs(p, c, out->out);
-    out->partitions = module_number(p, "num_partitions") * module_number(p, "replica_count");
+    out->partitions = rp_program_runs(p);
     return RP_OK;
 }
