@@ -41,7 +41,14 @@ static size_t outputs(const struct rp_program *p, const struct rp_computation *c
     size_t n = 0;
 
     if (!strcmp(p->language, "hlo")) {
-        if (at)
+        const struct rp_op_shape *root = &p->shapes.at[p->shape.at[c->root]];
+
+        operands = rp_op_operands(p, c->root);
+        if (at && p->code.at[c->root] == RP_OP_TUPLE && root->elem == RP_ELEM_TUPLE &&
+            root->n == operands.n)
+            for (uint32_t i = 0; i < operands.n; i++)
+                fill(p, p->parts.at[root->first + i], operands.at[i], 1, &at);
+        else if (at)
             fill(p, p->shape.at[c->root], c->root, 0, &at);
         return count(p, p->shape.at[c->root], 0);
     }
