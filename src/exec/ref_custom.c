@@ -59,7 +59,8 @@ void rp_config_word(const struct rp_plan *plan, const struct rp_node *node, cons
     while (at && at < end && (*at == '"' || *at == '\\' || *at == '['))
         at++;
     while (at && at < end && n + 1 < cap &&
-           ((*at >= 'A' && *at <= 'Z') || *at == '_' || (*at >= 'a' && *at <= 'z')))
+           ((*at >= 'A' && *at <= 'Z') || *at == '_' || (*at >= 'a' && *at <= 'z') ||
+            (n && *at >= '0' && *at <= '9')))
         out[n++] = *at++;
     out[n] = '\0';
 }
