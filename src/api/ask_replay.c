@@ -10,6 +10,7 @@
 #include "api/replay_profile.h"
 #include "api/replay_session.h"
 #include "exec/pjrt_client.h"
+#include "exec/precision.h"
 #include "io/input.h"
 #include "io/proto_write.h"
 
@@ -158,21 +159,26 @@ static bool on_gpu(const struct rp_executable *exe)
 }
 
 /* other: what gave `want`, or NULL where that is a file. */
-static enum rp_code compare_all(const struct rp_settings *settings,
+static enum rp_code compare_all(const struct rp_session *s, const struct rp_settings *settings,
                                 const struct rp_session_run *run, const struct rp_executable *other,
                                 struct rp_tensor *const *want, struct rp_result *result,
                                 struct rp_err *err)
 {
     struct rp_replay *root = result->root;
-    struct rp_tolerance tolerance;
+    const struct rp_signature *sig = &s->signature;
+    struct rp_tolerance tolerance = {.tf32 = false};
+    const uint8_t *through = NULL;
 
     RP_TRY(tolerance_of(settings, &tolerance, err));
+    if (s->program.program && !s->graph && !strcmp(s->program.program->language, "hlo"))
+        RP_TRY(rp_precision_find(s->program.program, sig, &result->arena, &through, err));
     tolerance.tf32 = on_gpu(run->exe) || on_gpu(other);
     if (tolerance.tf32)
         root->checked = rp_arena_printf(
             &result->arena, "%s, f32 as TF32 (a GPU takes ten bits of it into products)",
             root->checked);
     for (size_t i = 0; i < run->noutputs; i++) {
+        tolerance.through = through && sig->nout ? through[i % sig->nout] : RP_ELEM_INVALID;
         judge(&result->arena, run->outputs[i], want[i], &tolerance, &root->outputs[i]);
         root->ok &= root->outputs[i].ok;
     }
@@ -196,7 +202,7 @@ static enum rp_code check_engine(const struct rp_session *s, const struct rp_set
         code = rp_err_set(err, RP_FORMAT, "engine '%s' gives %zu outputs instead of %zu", name,
                           other.noutputs, run->noutputs);
     if (code == RP_OK)
-        code = compare_all(settings, run, other.exe, other.outputs, result, err);
+        code = compare_all(s, settings, run, other.exe, other.outputs, result, err);
     rp_session_run_release(&other);
     return code;
 }
@@ -217,7 +223,7 @@ static enum rp_code check_expected(const struct rp_session *s, const struct rp_s
                                 : "the recorded result";
     code = rp_session_expected(s, want, run->noutputs, err);
     if (code == RP_OK)
-        code = compare_all(settings, run, NULL, want, result, err);
+        code = compare_all(s, settings, run, NULL, want, result, err);
     for (size_t i = 0; i < run->noutputs; i++)
         rp_tensor_drop(want[i]);
     free(want);
