@@ -76,10 +76,22 @@ static enum rp_code apply_one(struct rp_sim_run *run, char *buffer, const char *
     return row->apply(run, &args, err);
 }
 
+/* Whether one of the joined ones has that name. */
+static bool names(const char *text, const char *name)
+{
+    size_t len = strlen(name);
+
+    for (; *text; text += strcspn(text, "+"), text += *text == '+')
+        if (strcspn(text, ":=+") == len && !memcmp(text, name, len))
+            return true;
+    return false;
+}
+
 enum rp_code rp_whatif_apply(struct rp_sim_run *run, const char *text, struct rp_err *err)
 {
     const char *at = text;
 
+    run->fuses = names(text, rp_whatif_fused_optimizer.name);
     while (*at) {
         size_t len = strcspn(at, "+");
         char buffer[LONGEST], whole[LONGEST];
