@@ -24,10 +24,11 @@
 #define FRAME_QUICKS 0.7
 
 /* Shapes are written down with each operator: what they add to its cost. */
-#define SHAPES_PART 0.5
+#define SHAPES_PART 0.25
 
 /* A host that is slow while it records was slowed by recording more than in proportion: by the root
-   of how much slower it is than the usual one, within limits. */
+   of how much slower it is than the usual one, within limits. Where there is no device its quick
+   operators are slow for another reason: the host computes, and leaves them cold caches. */
 #define USUAL_QUICK_NS 600.0
 #define LEAST_SLOWDOWN 0.75
 #define MOST_SLOWDOWN  1.25
@@ -97,6 +98,8 @@ static enum rp_code find_options(struct rp_sim_part *p, const struct rp_trace *t
 
         if (kind == RP_KIND_PYTHON)
             p->with_frames = true;
+        else if (kind == RP_KIND_KERNEL)
+            p->with_device = true;
         else if (kind == RP_KIND_CPU_OP && !p->with_shapes)
             p->with_shapes = rp_arg_key_find(&dims, e, &arg);
         else if (kind == RP_KIND_INSTANT && !p->with_memory)
@@ -114,7 +117,7 @@ enum rp_code rp_sim_cost_look(struct rp_sim_part *p, const struct rp_trace *t, s
 
 struct rp_sim_cost rp_sim_cost_of(const struct rp_sim_part *p)
 {
-    double quick = (double)p->quick_ns, slow = sqrt(quick / USUAL_QUICK_NS);
+    double quick = (double)p->quick_ns, slow = p->with_device ? sqrt(quick / USUAL_QUICK_NS) : 0;
 
     slow = slow < LEAST_SLOWDOWN ? LEAST_SLOWDOWN : slow > MOST_SLOWDOWN ? MOST_SLOWDOWN : slow;
     return (struct rp_sim_cost){

@@ -72,6 +72,7 @@ static enum rp_code step_with(struct asker *a, double factor, const char *whatif
     memset(a->run.gone.at, 0, a->run.gone.n);
     a->run.dropped = false;
     a->run.edges_factor = 1;
+    a->run.leans = false;
     code = run_with(a, factor, whatif, err);
     if (code == RP_OK)
         code = rp_sim_step_ns(&a->run, a->now, out, err);
@@ -195,6 +196,24 @@ static void order(int64_t *low, int64_t *high, int64_t x)
     *high = x > *high ? x : *high;
 }
 
+/* What the prediction becomes where the transport is not as assumed. */
+static enum rp_code lean_all_ways(struct asker *a, const char *text, struct rp_sim_prediction *p,
+                                  struct rp_err *err)
+{
+    enum rp_code code = RP_OK;
+    int64_t step;
+    int to, end = a->run.leans ? RP_LEANS : 0;
+
+    for (to = RP_LEAN_NONE + 1; to < end && code == RP_OK; to++) {
+        a->run.lean = (enum rp_sim_lean)to;
+        code = step_with(a, 1, text, &step, err);
+        if (code == RP_OK)
+            order(&p->low_ns, &p->high_ns, step);
+    }
+    a->run.lean = RP_LEAN_NONE;
+    return code;
+}
+
 static enum rp_code fill_prediction(struct asker *a, const char *text, struct rp_sim_prediction *p,
                                     struct rp_err *err)
 {
@@ -209,6 +228,7 @@ static enum rp_code fill_prediction(struct asker *a, const char *text, struct rp
     p->low_ns = p->high_ns = p->predicted_ns;
     order(&p->low_ns, &p->high_ns, less);
     order(&p->low_ns, &p->high_ns, more);
+    RP_TRY(lean_all_ways(a, text, p, err));
     p->low_ns -= (int64_t)((double)p->low_ns * spread);
     p->high_ns += (int64_t)((double)p->high_ns * spread);
     p->change_ratio =
