@@ -231,4 +231,6 @@ void rp_sim_part_release(struct rp_sim_part *part)
     rp_vec_release(&part->step_begin_ns);
     rp_vec_release(&part->step_end_ns);
     rp_vec_release(&part->head_ns);
+    rp_vec_release(&part->waits);
+    rp_vec_release(&part->remarks);
 }

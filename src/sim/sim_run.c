@@ -196,7 +196,7 @@ enum rp_code rp_sim_step_ns(const struct rp_sim_run *run, const struct rp_sim_re
     size_t i, n = run->parts[0]->nsteps;
     int64_t *first, last = 0;
 
-    if (run->parts[0]->stages)
+    if (run->parts[0]->beside)
         return mean_end(run, result, out, err);
     first = malloc(n * sizeof *first);
     if (!first)
