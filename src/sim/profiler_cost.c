@@ -33,6 +33,9 @@
 #define LEAST_SLOWDOWN 0.75
 #define MOST_SLOWDOWN  1.25
 
+/* A step that is given may be shorter than the shortest that the model can reach, by this part. */
+#define CLOSE_ENOUGH 0.05
+
 /* Of what a node takes at least this part is its own. */
 #define OWN_PART 10
 
@@ -198,11 +201,64 @@ enum rp_code rp_sim_cost_drop(struct rp_sim_run *run, double factor, struct rp_e
     run->dropped = true;
     for (i = 0; i < g->lanes.n; i++) {
         const struct rp_sg_lane *lane = &g->lanes.at[i];
-        struct debt d = {
-            .run = run, .cost = rp_sim_cost_of(run->parts[lane->rank]), .factor = factor};
+        struct debt d = {.run = run,
+                         .cost = rp_sim_cost_of(run->parts[lane->rank]),
+                         .factor = factor * run->cost_factor};
 
         if (!lane->device)
             RP_TRY(drop_on_lane(&d, lane->first, lane->end, err));
     }
+    return RP_OK;
+}
+
+/* ------------------------------------------------------------------ calibrating it */
+
+static enum rp_code step_at(struct rp_sim_run *run, double factor, int64_t *out, struct rp_err *err)
+{
+    size_t mark = rp_overlay_mark(&run->overlay);
+    struct rp_sim_result r = {0};
+    enum rp_code code;
+
+    run->cost_factor = factor;
+    code = rp_sim_cost_drop(run, 1, err);
+    if (code == RP_OK)
+        code = rp_simulate(&run->overlay, &r, err);
+    if (code == RP_OK)
+        code = rp_sim_step_ns(run, &r, out, err);
+    rp_overlay_undo(&run->overlay, mark);
+    rp_sim_result_release(&r);
+    return code;
+}
+
+enum rp_code rp_sim_cost_calibrate(struct rp_sim_run *run, int64_t unprofiled_ns,
+                                   struct rp_err *err)
+{
+    enum { HALVINGS = 24, MOST = 16 };
+    double low = 0, high = MOST, target = (double)unprofiled_ns;
+    int64_t least;
+    int i;
+
+    if (!run->parts[0]->quick_ns)
+        return rp_err_set(err, RP_UNSUPPORTED,
+                          "what recording cost cannot be told here, so it cannot be calibrated");
+    RP_TRY(step_at(run, MOST, &least, err));
+    if ((double)least > target * (1 + CLOSE_ENOUGH))
+        return rp_err_set(err, RP_USAGE,
+                          "an unprofiled step of %.3f ms: without any cost of recording on the "
+                          "host the step still takes %.3f ms",
+                          target / 1e6, (double)least / 1e6);
+    if (target < (double)least * (1 + CLOSE_ENOUGH / 10))
+        target = (double)least * (1 + CLOSE_ENOUGH / 10);
+    for (i = 0; i < HALVINGS; i++) {
+        double middle = (low + high) / 2;
+        int64_t step;
+
+        RP_TRY(step_at(run, middle, &step, err));
+        if ((double)step > target)
+            low = middle;
+        else
+            high = middle;
+    }
+    run->cost_factor = high < 1e-4 ? 0 : high;
     return RP_OK;
 }
