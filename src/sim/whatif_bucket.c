@@ -366,6 +366,8 @@ static enum rp_code apply(struct rp_sim_run *run, const struct rp_whatif_args *a
     enum rp_code code;
 
     RP_TRY(read_cap(args, &m.cap_bytes, err));
+    if (run->overlay.tasks.n)
+        return rp_err_set(err, RP_USAGE, "'%s': buckets have one size: give it once", args->text);
     RP_TRY(check(run, err));
     RP_TRY(fit_plainly(run, &m.transport, err));
     if (!m.transport.n)
@@ -390,4 +392,5 @@ const struct rp_whatif rp_whatif_bucket = {
     .form = "bucket=<MB>MB",
     .summary = "DistributedDataParallel with bucket_cap_mb of that size",
     .assumes = "gradients become ready as recorded, and the transport gives what it gave",
+    .makes_tasks = true,
     .apply = apply};

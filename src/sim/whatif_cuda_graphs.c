@@ -154,6 +154,10 @@ static enum rp_code apply(struct rp_sim_run *run, const struct rp_whatif_args *a
     if (!run->parts[0]->on_device)
         return rp_err_set(err, RP_UNSUPPORTED,
                           "cuda-graphs: the recording has no steps with device work and launches");
+    if (!r.pattern && run->parts[0]->collectives.on_host && run->parts[0]->collectives.list.n)
+        return rp_err_set(err, RP_UNSUPPORTED,
+                          "cuda-graphs: the step has collectives of the host (gloo), which cannot "
+                          "be captured: ask for a part of it, as in cuda-graphs=forward");
     RP_TRY(empty_host(run, &r, &n, err));
     if (!n)
         return rp_err_set(err, RP_USAGE, "'%s': no device work belongs to '%s'", args->text,
