@@ -360,40 +360,85 @@ static void a_transport_leans_to_what_is_not_known(void **state)
 /* ------------------------------------------------------------------ what holds a step up */
 
 /* Without the edges of a kind something starts at another time: none is there for nothing. */
+static void check_kind(struct bench *b, enum rp_sg_edge_kind kind)
+{
+    struct rp_err err = RP_ERR_INIT;
+    struct rp_sim_result before = {0}, after = {0};
+    size_t mark = rp_overlay_mark(&b->run.overlay), cut = 0;
+    uint32_t i;
+
+    assert_ok(rp_simulate(&b->run.overlay, &before, &err), &err);
+    for (i = 0; i < b->run.graph->nodes.n; i++) /* the recorded times, exactly */
+        assert_int_equal(before.start_ns.at[i] - before.start_ns.at[1],
+                         b->run.graph->nodes.at[i].start_ns - b->run.graph->nodes.at[1].start_ns);
+    for (i = 0; i < b->run.tasks.edges.n; i++)
+        if (RP_SIM_EDGE_KIND(b->run.tasks.edges.at[i].flags) == kind) {
+            cut++;
+            assert_ok(rp_overlay_set_lag(&b->run.overlay, i, RP_LAG_CUT, &err), &err);
+        }
+    assert_ok(rp_simulate(&b->run.overlay, &after, &err), &err);
+    if (!cut || !memcmp(before.start_ns.at, after.start_ns.at, before.start_ns.n * 8))
+        fail_msg("%zu edges of kind %s, and nothing waits for them", cut, rp_sg_edge_names[kind]);
+    rp_overlay_undo(&b->run.overlay, mark);
+    rp_sim_result_release(&before);
+    rp_sim_result_release(&after);
+}
+
 static void every_kind_of_edge_holds_something_up(void **state)
 {
     static const enum rp_sg_edge_kind kinds[] = {RP_SG_ORDER, RP_SG_LAUNCH, RP_SG_STREAM,
                                                  RP_SG_SYNC, RP_SG_MEMBER};
     struct step_shape shapes[] = {{40000, false, false}, {46000, false, false}};
-    struct rp_err err = RP_ERR_INIT;
-    struct rp_sim_result before = {0}, after = {0};
+    struct row rows[] = {
+        /* a thread hands over to another and back */
+        {'X', "cpu_op", "aten::mm", 1, 1, 1000, 10000},
+        {'X', "cpu_op", "MmBackward0", 1, 2, 50000, 20000},
+        {'X', "cpu_op", "aten::add_", 1, 1, 100000, 10000},
+        /* one launch, three kernels */
+        {'X', "cuda_runtime", "cudaGraphLaunch", 1, 1, 120000, 5000, 9},
+        {'X', "kernel", "a", 0, 7, 130000, 10000, 9, 7},
+        {'X', "kernel", "b", 0, 7, 141000, 10000, 9, 7},
+        {'X', "kernel", "c", 0, 7, 152000, 10000, 9, 7},
+    };
     struct bench b;
-    size_t k, mark;
-    uint32_t i;
+    size_t k;
 
     UNUSED_STATE(state);
     bench_init(&b, 2, shapes);
-    mark = rp_overlay_mark(&b.run.overlay);
-    assert_ok(rp_simulate(&b.run.overlay, &before, &err), &err);
-    for (i = 0; i < b.run.graph->nodes.n; i++) /* the recorded times, exactly */
-        assert_int_equal(before.start_ns.at[i] - before.start_ns.at[1],
-                         b.run.graph->nodes.at[i].start_ns - b.run.graph->nodes.at[1].start_ns);
-    for (k = 0; k < sizeof kinds / sizeof kinds[0]; k++) {
-        size_t cut = 0;
+    for (k = 0; k < sizeof kinds / sizeof kinds[0]; k++)
+        check_kind(&b, kinds[k]);
+    bench_release(&b);
+    part_init(&b, trace_of(rows, sizeof rows / sizeof rows[0]));
+    check_kind(&b, RP_SG_HAND_OVER);
+    check_kind(&b, RP_SG_IN_GRAPH);
+    bench_release(&b);
+}
 
-        for (i = 0; i < b.run.tasks.edges.n; i++)
-            if (RP_SIM_EDGE_KIND(b.run.tasks.edges.at[i].flags) == kinds[k]) {
-                cut++;
-                assert_ok(rp_overlay_set_lag(&b.run.overlay, i, RP_LAG_CUT, &err), &err);
-            }
-        assert_ok(rp_simulate(&b.run.overlay, &after, &err), &err);
-        if (!cut || !memcmp(before.start_ns.at, after.start_ns.at, before.start_ns.n * 8))
-            fail_msg("%zu edges of kind %s, and nothing waits for them", cut,
-                     rp_sg_edge_names[kinds[k]]);
-        rp_overlay_undo(&b.run.overlay, mark);
-    }
-    rp_sim_result_release(&before);
-    rp_sim_result_release(&after);
+/* What began inside a call, or beside another kernel, does not wait for its end. */
+static void what_began_beside_something_still_does(void **state)
+{
+    struct row rows[] = {
+        {'X', "cuda_runtime", "cudaLaunchKernel", 1, 1, 1000, 9000, 1},
+        {'X', "kernel", "first", 0, 7, 5000, 20000, 1, 7},
+        {'X', "cuda_runtime", "cudaLaunchKernel", 1, 1, 11000, 2000, 2},
+        {'X', "kernel", "second", 0, 7, 22000, 10000, 2, 7}, /* 3,000 before its end */
+    };
+    struct rp_err err = RP_ERR_INIT;
+    struct rp_sim_result r = {0};
+    struct bench b;
+    uint32_t call, first, second;
+
+    UNUSED_STATE(state);
+    part_init(&b, trace_of(rows, 4));
+    call = node_called(&b, 0, "cudaLaunchKernel", 0);
+    first = node_called(&b, 0, "first", 0);
+    second = node_called(&b, 0, "second", 0);
+    assert_ok(rp_overlay_set_dur(&b.run.overlay, call, 9500, &err), &err);
+    assert_ok(rp_overlay_set_dur(&b.run.overlay, first, 19000, &err), &err);
+    assert_ok(rp_simulate(&b.run.overlay, &r, &err), &err);
+    assert_int_equal(r.start_ns.at[first] - r.start_ns.at[call], 4000);
+    assert_int_equal(r.start_ns.at[second] - r.start_ns.at[first], 17500); /* its launch is later */
+    rp_sim_result_release(&r);
     bench_release(&b);
 }
 
@@ -410,6 +455,7 @@ int test_training(void)
         cmocka_unit_test(steps_whose_thread_is_empty_are_timed_by_others),
         cmocka_unit_test(a_transport_leans_to_what_is_not_known),
         cmocka_unit_test(every_kind_of_edge_holds_something_up),
+        cmocka_unit_test(what_began_beside_something_still_does),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
