@@ -406,6 +406,9 @@ static enum rp_code replay(struct rp_ctx *ctx, struct rp_session *s,
     if (rp_settings_flag(settings, "wait-attach"))
         RP_TRY(rp_replay_wait_attach(err));
     code = rp_session_execute(s, &run, err);
+    if (code == RP_MISSING && s->graph && !s->program.program && run.engine == &rp_engine_tf)
+        code = rp_err_prefix(err, code, "'%s': %s; and TensorFlow itself", s->file,
+                             s->graph->why.text);
     if (code == RP_OK && s->graph)
         rp_replay_graph_outputs(s, run.outputs, run.noutputs);
     if (code == RP_OK)

@@ -202,9 +202,8 @@ static enum rp_code run_with(struct tf_exe *x, const struct rp_tf_buffer *option
 
     drop_outputs(x);
     begin = rp_exec_now();
-    x->tf.session_run(x->session, options, x->feeds, x->inputs,
-                      (int)(x->nfeeds - x->nvariables), x->fetches,
-                      x->outputs, (int)x->nfetches, NULL, 0, metadata, x->status);
+    x->tf.session_run(x->session, options, x->feeds, x->inputs, (int)(x->nfeeds - x->nvariables),
+                      x->fetches, x->outputs, (int)x->nfetches, NULL, 0, metadata, x->status);
     *ns = rp_exec_now() - begin;
     return rp_tf_check(&x->tf, x->status, RP_IO, err);
 }

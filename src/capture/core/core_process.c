@@ -414,7 +414,12 @@ struct rp_core_stream *rp_core_open_late(void)
     if (!atomic_load(&page->opened) || atomic_load(&page->broken) || atomic_load(&rp_core.ended) ||
         atomic_load(&rp_core.sealed))
         return NULL;
-    return s && (uint32_t)(s->instance >> 32) == atomic_load(&page->image) ? s : open_stream();
+    if (s && (uint32_t)(s->instance >> 32) == atomic_load(&page->image))
+        return s;
+    s = open_stream();
+    if (s && !s->time)
+        s->time = UINT32_MAX; /* of no time it is on: 0 would take what comes while it is off */
+    return s;
 }
 
 /* -------------------------------------------------------------------------- fork and end */

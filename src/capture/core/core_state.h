@@ -32,6 +32,7 @@
 #define RP_CORE_KEY_MAX   255 /* bytes of a key, a category, the text of an argument ... */
 #define RP_CORE_VALUE_MAX 1023
 
+#define RP_CORE_INLINE      inline __attribute__((always_inline))
 #define RP_CORE_LIKELY(x)   __builtin_expect(!!(x), 1)
 #define RP_CORE_UNLIKELY(x) __builtin_expect(!!(x), 0)
 
