@@ -155,16 +155,28 @@ static enum rp_code read_ranks(const struct rp_whatif_args *args, struct network
     return RP_OK;
 }
 
-/* The far end of the interval: more ranks on the same machine. Each has fewer cores, so that in
-   every round its thread waits for one, and all of them share the memory that carries the bytes. */
+/*
+ * More ranks of a transport that threads carry: on machines of their own they change nothing for
+ * each other; on one machine each has fewer cores, so that in every round its thread may wait for
+ * one, and all share the memory that carries the bytes. Which it is was not recorded: the interval
+ * goes from one to the other, the prediction is their geometric mean.
+ */
 static double share_machine(const struct rp_sim_run *run, struct network *net, double n)
 {
-    if (run->lean != RP_LEAN_MORE_LATENCY || n <= (double)net->world ||
-        !run->parts[0]->collectives.on_host)
+    struct shape now = shape_of(RP_COLL_ALL_REDUCE, (double)net->world, net->tree);
+    struct shape then = shape_of(RP_COLL_ALL_REDUCE, n, net->tree);
+    double apart_ns = net->transport.latency_ns * then.rounds / now.rounds;
+    double shared_ns = then.rounds * rp_transport_round_ns(run);
+
+    if (run->lean == RP_LEAN_LESS_LATENCY || n <= (double)net->world ||
+        !run->parts[0]->collectives.on_host || !net->transport.n)
         return 1;
-    net->least_latency_ns =
-        shape_of(RP_COLL_ALL_REDUCE, n, net->tree).rounds * rp_transport_round_ns(run);
-    return n / (double)net->world;
+    if (run->lean == RP_LEAN_MORE_LATENCY) {
+        net->least_latency_ns = shared_ns;
+        return n / (double)net->world;
+    }
+    net->least_latency_ns = sqrt(apart_ns * shared_ns);
+    return sqrt(n / (double)net->world);
 }
 
 static enum rp_code apply_ranks(struct rp_sim_run *run, const struct rp_whatif_args *args,
@@ -276,8 +288,8 @@ const struct rp_whatif rp_whatif_ranks = {
                "(or tree) of N has",
     .assumes =
         "the work of a rank stays, ranks differ as the recorded ones do (the slowest of more "
-        "is slower), and the network gives each rank the same; the upper end is for ranks that "
-        "share the cores of one machine",
+        "is slower), and the network gives each rank the same; collectives of the host lie between "
+        "ranks on machines of their own and ranks that share one",
     .apply = apply_ranks};
 
 const struct rp_whatif rp_whatif_bandwidth = {
