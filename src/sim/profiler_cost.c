@@ -247,8 +247,9 @@ enum rp_code rp_sim_cost_calibrate(struct rp_sim_run *run, int64_t unprofiled_ns
                           "an unprofiled step of %.3f ms: without any cost of recording on the "
                           "host the step still takes %.3f ms",
                           target / 1e6, (double)least / 1e6);
-    if (target < (double)least * (1 + CLOSE_ENOUGH / 10))
-        target = (double)least * (1 + CLOSE_ENOUGH / 10);
+    if (target < (double)least)
+        target = (double)least;
+    target *= 1 + CLOSE_ENOUGH / 10; /* of a step that hardly depends on it, the least cost */
     for (i = 0; i < HALVINGS; i++) {
         double middle = (low + high) / 2;
         int64_t step;

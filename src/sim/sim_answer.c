@@ -13,6 +13,7 @@
 #include "sim/sim_path.h"
 #include "sim/sim_ranks.h"
 #include "sim/sim_trace.h"
+#include "sim/transport.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -35,6 +36,8 @@ struct asker {
     struct rp_arena *arena;
     struct rp_sim_path path; /* of the run before */
     double doubt;            /* by which part the profiler's cost may be wrong */
+    bool flat;               /* the step hardly depends on that cost */
+    bool leant;              /* a what-if rested on what is not known of the transport */
     struct rp_trace **trace; /* where the next run is put as a trace, or NULL */
 };
 
@@ -181,6 +184,7 @@ static enum rp_code lean_all_ways(struct asker *a, const char *text, struct rp_s
     int64_t step;
     int to, end = a->run.leans ? RP_LEANS : 0;
 
+    a->leant |= a->run.leans;
     for (to = RP_LEAN_NONE + 1; to < end && code == RP_OK; to++) {
         a->run.lean = (enum rp_sim_lean)to;
         code = step_with(a, 1, text, &step, err);
@@ -253,6 +257,11 @@ static enum rp_code note_cost(struct asker *a, struct rp_err *err)
                         "what recording cost cannot be told here: predictions are of the recorded "
                         "speed",
                         err);
+    if (a->flat)
+        return add_note(a,
+                        "the step hardly depends on the cost of recording: the factor found says "
+                        "little about other recordings",
+                        err);
     if (a->run.cost_factor <= 0)
         return add_note(a, "the given unprofiled step is not shorter: recording cost nothing", err);
     if (first->with_shapes || first->with_frames)
@@ -265,11 +274,26 @@ static enum rp_code note_cost(struct asker *a, struct rp_err *err)
     return RP_OK;
 }
 
+static enum rp_code note_transport(struct asker *a, struct rp_err *err)
+{
+    struct rp_transport t = {0};
+
+    if (a->leant)
+        RP_TRY(rp_transport_fit(&a->run, &t, err));
+    return t.n && t.one_size
+               ? add_note(a,
+                          "all recorded all-reduces are of about one size: how much of one is "
+                          "latency is not known, so intervals are wide",
+                          err)
+               : RP_OK;
+}
+
 static enum rp_code note_rest(struct asker *a, struct rp_err *err)
 {
     const struct rp_sim_part *first = a->run.parts[0];
 
     RP_TRY(note_cost(a, err));
+    RP_TRY(note_transport(a, err));
     if (!first->has_steps && !first->recorded_steps)
         RP_TRY(add_note(a, "no steps are marked: the whole recording is one step", err));
     if (isnan(first->spread_ratio))
@@ -287,7 +311,7 @@ static enum rp_code note_rest(struct asker *a, struct rp_err *err)
 
 static enum rp_code add_notes(struct asker *a, size_t given, struct rp_err *err)
 {
-    enum { MOST = 8 };
+    enum { MOST = 10 };
     const struct rp_sim_part *first = a->run.parts[0];
     size_t i;
 
@@ -310,10 +334,12 @@ static enum rp_code add_notes(struct asker *a, size_t given, struct rp_err *err)
 /* How sure the profiler's cost is: estimated, or known for this host. */
 #define DOUBT_OF_ESTIMATE 0.5
 #define DOUBT_OF_KNOWN    0.1
+#define FLAT              1.1 /* half the cost, and the step is not longer than this */
 
 static enum rp_code answer(struct asker *a, const struct rp_sim_asked *asked, struct rp_err *err)
 {
     size_t i, n = asked->nwhatifs;
+    int64_t half;
 
     a->doubt = DOUBT_OF_ESTIMATE;
     if (asked->cost_factor > 0)
@@ -324,6 +350,10 @@ static enum rp_code answer(struct asker *a, const struct rp_sim_asked *asked, st
         a->doubt = DOUBT_OF_KNOWN;
     a->trace = n ? NULL : asked->trace;
     RP_TRY(fill_baseline(a, err));
+    if (asked->unprofiled_ns > 0 && a->run.cost_factor > 0) {
+        RP_TRY(step_with(a, 0.5, NULL, &half, err));
+        a->flat = (double)half < FLAT * (double)a->out->baseline.unprofiled_ns;
+    }
     a->trace = n ? asked->trace : NULL;
     a->out->predictions = RP_ARENA_NEW(a->arena, struct rp_sim_prediction, n + 1);
     if (!a->out->predictions)
