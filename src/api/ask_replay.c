@@ -10,6 +10,7 @@
 #include "api/replay_plugin_options.h"
 #include "api/replay_profile.h"
 #include "api/replay_session.h"
+#include "exec/precision.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -156,21 +157,26 @@ static bool on_gpu(const struct rp_executable *exe)
 }
 
 /* other: what gave `want`, or NULL where that is a file. */
-static enum rp_code compare_all(const struct rp_settings *settings,
+static enum rp_code compare_all(const struct rp_session *s, const struct rp_settings *settings,
                                 const struct rp_session_run *run, const struct rp_executable *other,
                                 struct rp_tensor *const *want, struct rp_result *result,
                                 struct rp_err *err)
 {
     struct rp_replay *root = result->root;
-    struct rp_tolerance tolerance;
+    const struct rp_signature *sig = &s->signature;
+    struct rp_tolerance tolerance = {.tf32 = false};
+    const uint8_t *through = NULL;
 
     RP_TRY(tolerance_of(settings, &tolerance, err));
+    if (s->program.program && !s->graph && !strcmp(s->program.program->language, "hlo"))
+        RP_TRY(rp_precision_find(s->program.program, sig, &result->arena, &through, err));
     tolerance.tf32 = on_gpu(run->exe) || on_gpu(other);
     if (tolerance.tf32)
         root->checked = rp_arena_printf(
             &result->arena, "%s, f32 as TF32 (a GPU takes ten bits of it into products)",
             root->checked);
     for (size_t i = 0; i < run->noutputs; i++) {
+        tolerance.through = through && sig->nout ? through[i % sig->nout] : RP_ELEM_INVALID;
         judge(&result->arena, run->outputs[i], want[i], &tolerance, &root->outputs[i]);
         root->ok &= root->outputs[i].ok;
     }
@@ -194,7 +200,7 @@ static enum rp_code check_engine(const struct rp_session *s, const struct rp_set
         code = rp_err_set(err, RP_FORMAT, "engine '%s' gives %zu outputs instead of %zu", name,
                           other.noutputs, run->noutputs);
     if (code == RP_OK)
-        code = compare_all(settings, run, other.exe, other.outputs, result, err);
+        code = compare_all(s, settings, run, other.exe, other.outputs, result, err);
     rp_session_run_release(&other);
     return code;
 }
@@ -215,7 +221,7 @@ static enum rp_code check_expected(const struct rp_session *s, const struct rp_s
                                 : "the recorded result";
     code = rp_session_expected(s, want, run->noutputs, err);
     if (code == RP_OK)
-        code = compare_all(settings, run, NULL, want, result, err);
+        code = compare_all(s, settings, run, NULL, want, result, err);
     for (size_t i = 0; i < run->noutputs; i++)
         rp_tensor_drop(want[i]);
     free(want);
@@ -320,6 +326,7 @@ static enum rp_code report(const struct rp_session *s, const struct rp_settings 
 static enum rp_code run_options(struct rp_ctx *ctx, const struct rp_settings *settings,
                                 struct rp_session_run *run, struct rp_err *err)
 {
+    struct rp_tolerance tolerance;
     int64_t warmup = rp_settings_has(settings, "warmup") ? rp_settings_int(settings, "warmup") : -1;
 
     run->timed = true;
@@ -331,10 +338,17 @@ static enum rp_code run_options(struct rp_ctx *ctx, const struct rp_settings *se
     run->options.profile = rp_settings_has(settings, "profile");
     run->options.in_process =
         rp_settings_flag(settings, "in-process") || rp_settings_flag(settings, "wait-attach");
+    RP_TRY(tolerance_of(settings, &tolerance, err)); /* before hours of running, not after */
     if (run->timing.iterations && !rp_settings_has(settings, "time"))
         run->timing.time_ns = 0; /* as many as were asked for, however long they take */
-    if (run->timing.iterations < 0 || run->timing.time_ns < 0)
-        return rp_err_set(err, RP_USAGE, "--iters and --time are not negative");
+    if (run->timing.iterations < 0 || run->timing.time_ns < 0 ||
+        (rp_settings_has(settings, "warmup") && warmup < 0))
+        return rp_err_set(err, RP_USAGE, "--iters, --time and --warmup are not negative");
+    if (run->options.profile && rp_settings_int(settings, "profile") < 1)
+        return rp_err_set(err, RP_USAGE,
+                          "--profile takes how many instructions to show, 1 or more");
+    if (rp_settings_has(settings, "ulp") && rp_settings_int(settings, "ulp") < 0)
+        return rp_err_set(err, RP_USAGE, "--ulp is not negative");
     if (rp_settings_int(settings, "partitions") < 0 ||
         rp_settings_int(settings, "partitions") > 4096)
         return rp_err_set(err, RP_USAGE, "--partitions is 1 to 4096");
@@ -347,6 +361,11 @@ static enum rp_code execute(struct rp_session *s, const struct rp_settings *sett
 {
     enum rp_code code = rp_session_execute(s, run, err);
 
+    if (code == RP_MISSING && s->graph && s->graph->why.code == RP_FORMAT && !s->program.program) {
+        code = RP_FORMAT; /* no engine would run it */
+        if (err)
+            *err = s->graph->why;
+    }
     if (code == RP_MISSING && s->graph && !s->program.program && run->engine == &rp_engine_tf)
         code = rp_err_prefix(err, code, "'%s': %s; and TensorFlow itself", s->file,
                              s->graph->why.text);
@@ -440,6 +459,9 @@ static enum rp_code run_source(struct rp_ctx *ctx, const struct rp_dataset *data
                           : RP_OK;
     if (code == RP_OK && rp_replay_is_graph(&s))
         code = rp_replay_open_graph(&s, settings, err);
+    else if (code == RP_OK && rp_settings_has(settings, "fetch"))
+        code = rp_err_set(err, RP_USAGE, "--fetch goes with TensorFlow's graphs; '%s' is none",
+                          s.file);
     if (code == RP_OK && bundle)
         code = rp_replay_load_bundle(dataset, bundle, &s, !rp_settings_has(settings, "inputs"),
                                      !rp_settings_has(settings, "expect"),
@@ -482,6 +504,24 @@ static bool find_saved_model(const struct rp_dataset *dataset, size_t *at)
     return false;
 }
 
+/* An option that says something about another action would change nothing: better to say so. */
+static enum rp_code check_options(const char *action, const struct rp_settings *settings,
+                                  struct rp_err *err)
+{
+    static const struct {
+        const char *option, *action;
+    } only[] = {{"redact", "pack"}, {"rank", "pack"}, {"install", "engines"}};
+    const char *engine = rp_settings_text(settings, "engine");
+
+    for (size_t i = 0; i < sizeof only / sizeof *only; i++)
+        if (rp_settings_has(settings, only[i].option) && strcmp(action, only[i].action) != 0)
+            return rp_err_set(err, RP_USAGE, "--%s goes with 'replay %s'", only[i].option,
+                              only[i].action);
+    if (rp_settings_has(settings, "plugin") && strcmp(engine, "auto") != 0)
+        return rp_err_set(err, RP_USAGE, "--plugin names the engine: without --engine");
+    return RP_OK;
+}
+
 static enum rp_code run(struct rp_ctx *ctx, const struct rp_dataset *dataset,
                         const struct rp_settings *settings, struct rp_result *result,
                         struct rp_err *err)
@@ -491,6 +531,7 @@ static enum rp_code run(struct rp_ctx *ctx, const struct rp_dataset *dataset,
     size_t manifest;
 
     root->rank = RP_ABSENT_I64;
+    RP_TRY(check_options(action, settings, err));
     if (!strcmp(action, "engines"))
         return rp_replay_list_engines(settings, result, err);
     if (!strcmp(action, "info") || !strcmp(action, "unpack")) {
@@ -525,8 +566,8 @@ static const struct rp_option options[] = {
     {"expect", 0, RP_OPT_PATH, "FILE", NULL, "arrays out0, out1 ... that must come out", 0},
     {"check", 0, RP_OPT_TEXT, "HOW", NULL,
      "compare with 'expected' or with 'engine:NAME'; 'none': do not", 0},
-    {"atol", 0, RP_OPT_TEXT, "X", NULL, "absolute tolerance; by the type where it is not given", 0},
-    {"rtol", 0, RP_OPT_TEXT, "X", NULL, "relative tolerance; by the type where it is not given", 0},
+    {"atol", 0, RP_OPT_TEXT, "X", NULL, "absolute tolerance; by the type where none is given", 0},
+    {"rtol", 0, RP_OPT_TEXT, "X", NULL, "relative tolerance; by the type where none is given", 0},
     {"ulp", 0, RP_OPT_INT, "N", NULL, "elements so many steps of their type apart are right", 0},
     {"nan-differs", 0, RP_OPT_FLAG, NULL, NULL, "count NaN as wrong even where NaN is expected", 0},
     {"save", 0, RP_OPT_PATH, "FILE", NULL,

@@ -333,9 +333,8 @@ static enum rp_code check_program(const struct rp_engine_program *program, struc
     if (!program->module || !program->nfetches)
         return rp_err_set(
             err, RP_UNSUPPORTED,
-            "'%s' is no graph for TensorFlow, which takes a GraphDef, a SavedModel or "
-            "BladeDISC's pair, with what to fetch of it",
-            program->name);
+            "it is no graph for TensorFlow, which takes a GraphDef, a SavedModel or BladeDISC's "
+            "pair, with what to fetch of it");
     return RP_OK;
 }
 

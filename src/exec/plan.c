@@ -358,6 +358,15 @@ static int64_t module_int(const struct rp_program *p, const char *key, int64_t a
     return absent;
 }
 
+/* Protobufs of modules do not say how many partitions there are: their operations tell. */
+static bool is_partitioned(const struct rp_program *p)
+{
+    for (uint32_t op = 0; op < p->code.n; op++)
+        if (p->code.at[op] == RP_OP_PARTITION_ID || rp_op_attr(p, op, RP_ATTR_CHANNEL_ID))
+            return true;
+    return false;
+}
+
 static enum rp_code build(struct rp_plan *plan, struct rp_err *err)
 {
     const struct rp_program *p = plan->program;
@@ -374,6 +383,8 @@ static enum rp_code build(struct rp_plan *plan, struct rp_err *err)
         return rp_err_nomem(err, "planning");
     plan->partitions = (unsigned)module_int(p, "num_partitions", 1);
     plan->replicas = (unsigned)module_int(p, "replica_count", 1);
+    if (plan->partitions <= 1 && plan->replicas <= 1 && is_partitioned(p))
+        plan->partitions = UINT16_MAX; /* as many as will run */
     for (uint32_t i = 0; i < n; i++)
         RP_TRY(fill_graph(plan, i, err));
     RP_TRY(rp_plan_unrounded(plan, err));
