@@ -26,9 +26,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define DEPTH     512    /* steps at a time: their part of w stays in the cache */
-#define IN_PLACE  64     /* output features up to which w is read where it lies */
-#define JOB_TERMS 131072 /* multiplications of a vector that are worth a job */
+#define DEPTH         512    /* steps at a time: their part of w stays in the cache */
+#define IN_PLACE      64     /* output features up to which w is read where it lies */
+#define MOST_DILATION 4096   /* of the input: phases are counted by it */
+#define JOB_TERMS     131072 /* multiplications of a vector that are worth a job */
 
 /* ---- geometry ---- */
 
@@ -491,6 +492,12 @@ static bool is_taken(const struct conv *v, const struct rp_value_shape *x,
            padded < 1e6 + 16 * ((double)x->n + (double)y->n);
 }
 
+/* Something to do, and no place beyond the offsets of steps. */
+static bool fits(const struct rp_value_shape *s)
+{
+    return s->n && s->n < UINT32_MAX;
+}
+
 enum rp_code rp_fast_conv_prepare(struct rp_plan *plan, struct rp_node *node, struct rp_err *err)
 {
     struct fast_conv *f = RP_NODE_NEW(plan, struct fast_conv);
@@ -503,8 +510,11 @@ enum rp_code rp_fast_conv_prepare(struct rp_plan *plan, struct rp_node *node, st
     node->attrs = f;
     x = rp_node_operand(plan, node, 0);
     w = rp_node_operand(plan, node, 1);
-    if (!x->n || !w->n || !y->n)
+    if (!fits(x) || !fits(w) || !fits(y))
         return RP_OK;
+    for (size_t i = 0; i < f->base.window.n; i++)
+        if (f->base.window.dim[i].base_dilation > MOST_DILATION)
+            return RP_OK;
     sizes(&f->base, x, w, y, &f->v);
     f->taken = is_taken(&f->v, x, w, y);
     if (!f->taken)
