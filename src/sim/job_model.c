@@ -24,6 +24,8 @@ struct maker {
     struct rp_map op_node;   /* hash of (rank, name) -> node */
     struct rp_map transfer;  /* hash of place -> node */
     RP_VEC(uint32_t) done;   /* by rank and group: node after which its tensors are there */
+    RP_VEC(uint32_t) enters; /* by rank: node at whose end it enters the ring of the group */
+    RP_VEC(uint32_t) leaves; /* by rank: node that waits for all its transfers */
     RP_VEC(uint32_t) agreed; /* by group */
     uint32_t send_name, receive_name, phase_name;
 };
@@ -219,18 +221,30 @@ static size_t sender_to(const struct maker *m, size_t rank, int32_t channel)
     return SIZE_MAX;
 }
 
+/* The first transfer of a rank that belongs to this group or a later one; they are by group. */
+static size_t first_of_group(const struct rp_mean_rank *r, size_t g)
+{
+    size_t low = 0, high = r->transfers.n;
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+
+        if (r->transfers.at[middle].group < g)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
 /* The transfers [low, high) of a rank belong to one group. */
 static void transfers_of(const struct rp_mean_rank *r, size_t g, size_t *low, size_t *high)
 {
-    for (*low = 0; *low < r->transfers.n && r->transfers.at[*low].group < g;)
-        (*low)++;
-    for (*high = *low; *high < r->transfers.n && r->transfers.at[*high].group == g;)
-        (*high)++;
+    *low = first_of_group(r, g);
+    *high = first_of_group(r, g + 1);
 }
 
-/* begin: node at whose end the rank enters the ring; end: node that waits for all its transfers. */
-static enum rp_code add_transfers(struct maker *m, uint32_t rank, size_t g, uint32_t begin,
-                                  uint32_t end)
+static enum rp_code add_transfers(struct maker *m, uint32_t rank, size_t g)
 {
     const struct rp_mean_rank *r = &m->means.ranks[rank];
     size_t i, low, high;
@@ -243,8 +257,6 @@ static enum rp_code add_transfers(struct maker *m, uint32_t rank, size_t g, uint
         RP_TRY(add(m, rank, RP_SG_COMM, t->is_send ? m->send_name : m->receive_name, t->dur_ns,
                    r->duplex ? RP_NO_DEVICE : 2 * rank + 1, &id));
         RP_TRY(rp_map_put(&m->transfer, place_key(rank, t, t->chunk, t->is_send), id, m->err));
-        RP_TRY(link(m, begin, id, 0, RP_SG_STREAM));
-        RP_TRY(link(m, id, end, 0, RP_SG_STREAM));
     }
     return RP_OK;
 }
@@ -269,6 +281,19 @@ static enum rp_code keep_order(struct maker *m, uint32_t rank, size_t low, size_
     return RP_OK;
 }
 
+/* A send that passes on what its rank received needs no edge of its own from where the rank enters
+   the ring, nor does what it passes on need one to where the rank leaves it. */
+static enum rp_code link_ends(struct maker *m, uint32_t rank, const struct rp_mean_transfer *t,
+                              uint32_t id, bool passes_on)
+{
+    bool is_passed_on =
+        !t->is_send && rp_map_get(&m->transfer, place_key(rank, t, t->chunk + 1, true)) != RP_MAP_NONE;
+
+    if (!passes_on)
+        RP_TRY(link(m, m->enters.at[rank], id, 0, RP_SG_STREAM));
+    return is_passed_on ? RP_OK : link(m, id, m->leaves.at[rank], 0, RP_SG_STREAM);
+}
+
 static enum rp_code link_transfers(struct maker *m, uint32_t rank, size_t g)
 {
     const struct rp_mean_rank *r = &m->means.ranks[rank];
@@ -277,15 +302,15 @@ static enum rp_code link_transfers(struct maker *m, uint32_t rank, size_t g)
     transfers_of(r, g, &low, &high);
     for (i = low; i < high; i++) {
         const struct rp_mean_transfer *t = &r->transfers.at[i];
-        uint32_t id = rp_map_get(&m->transfer, place_key(rank, t, t->chunk, t->is_send)), from;
+        uint32_t id = m->leaves.at[rank] + 1 + (uint32_t)(i - low), from = RP_MAP_NONE;
         size_t peer = t->is_send ? rank : sender_to(m, rank, t->channel);
 
-        if (peer == SIZE_MAX)
-            continue;
-        from = rp_map_get(&m->transfer,
-                          place_key(peer, t, t->is_send ? t->chunk - 1 : t->chunk, !t->is_send));
+        if (peer != SIZE_MAX)
+            from = rp_map_get(&m->transfer, place_key(peer, t, t->is_send ? t->chunk - 1 : t->chunk,
+                                                      !t->is_send));
         if (from != RP_MAP_NONE)
             RP_TRY(link(m, from, id, 0, RP_SG_EVENT));
+        RP_TRY(link_ends(m, rank, t, id, t->is_send && from != RP_MAP_NONE));
     }
     return r->duplex ? keep_order(m, rank, low, high) : RP_OK;
 }
@@ -306,7 +331,9 @@ static enum rp_code add_group(struct maker *m, uint32_t rank, size_t g)
     RP_TRY(link(m, queue, in, 0, RP_SG_STREAM));
     RP_TRY(add(m, rank, RP_SG_MEET, m->phase_name, 0, RP_NO_DEVICE, &end));
     RP_TRY(link(m, in, end, 0, RP_SG_STREAM));
-    RP_TRY(add_transfers(m, rank, g, in, end));
+    m->enters.at[rank] = in;
+    m->leaves.at[rank] = end;
+    RP_TRY(add_transfers(m, rank, g));
     RP_TRY(add(m, rank, RP_SG_MEMORY, m->phase_name, x->out_ns, RP_NO_DEVICE, &out));
     m->done.at[rank * m->means.ngroups + g] = out;
     return link(m, end, out, 0, RP_SG_STREAM);
@@ -333,6 +360,10 @@ static enum rp_code build(struct maker *m)
         code = rp_vec_reserve(&m->done, n + 1, m->err);
     if (code == RP_OK)
         code = rp_vec_reserve(&m->agreed, m->means.ngroups + 1, m->err);
+    if (code == RP_OK)
+        code = rp_vec_reserve(&m->enters, m->means.nranks + 1, m->err);
+    if (code == RP_OK)
+        code = rp_vec_reserve(&m->leaves, m->means.nranks + 1, m->err);
     for (rank = 0; code == RP_OK && rank < m->means.nranks; rank++)
         code = add_ops(m, rank, &last[rank]);
     for (g = 0; code == RP_OK && g < m->means.ngroups; g++) {
@@ -386,5 +417,7 @@ enum rp_code rp_sim_part_of_job(struct rp_sim_part *out, const struct rp_job *jo
     rp_map_release(&m.transfer);
     rp_vec_release(&m.done);
     rp_vec_release(&m.agreed);
+    rp_vec_release(&m.enters);
+    rp_vec_release(&m.leaves);
     return code;
 }

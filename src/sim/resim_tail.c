@@ -218,25 +218,47 @@ static enum rp_code patch_all(struct rp_resim_tail *x, size_t mark, bool *ok, st
     return RP_OK;
 }
 
-/* Tasks from this turn on were never begun, those before it are as in the base. */
-static void forget(struct rp_resim_tail *x, const struct rp_sim_result *base, size_t turn)
+/* A short tail is walked task by task, a long one along the columns. */
+static bool is_short(const struct rp_resim_tail *x, size_t turn)
 {
-    int64_t *start = x->result.start_ns.at;
+    return x->g.n - turn < x->g.n / 8 && x->differs >= turn - turn / 8;
+}
+
+static void forget_some(struct rp_resim_tail *x, const struct rp_sim_result *base, size_t turn)
+{
     size_t i;
 
     for (i = x->differs; i < turn; i++) {
         uint32_t task = x->begun.at[i];
 
-        start[task] = base->start_ns.at[task];
+        x->result.start_ns.at[task] = base->start_ns.at[task];
         x->result.end_ns.at[task] = base->end_ns.at[task];
     }
     for (i = turn; i < x->g.n; i++) {
         uint32_t task = x->begun.at[i];
 
-        start[task] = 0;
+        x->result.start_ns.at[task] = 0;
         x->g.tasks.at[task].left = x->o->degree.at[task];
     }
-    x->differs = turn;
+}
+
+/* Tasks from this turn on were never begun, those before it are as in the base. */
+static void forget(struct rp_resim_tail *x, const struct rp_sim_result *base, size_t turn)
+{
+    const int64_t *was = base->start_ns.at;
+    const uint32_t *degree = x->o->degree.at, *turns = x->turn.at;
+    int64_t *start = x->result.start_ns.at;
+    struct rp_plain_task *tasks = x->g.tasks.at;
+    size_t i, n = x->g.n;
+
+    if (is_short(x, turn)) {
+        forget_some(x, base, turn);
+        return;
+    }
+    for (i = 0; i < n; i++)
+        start[i] = turns[i] < turn ? was[i] : 0;
+    for (i = 0; i < n; i++)
+        tasks[i].left = degree[i];
 }
 
 static void restore(struct rp_resim_tail *x, const struct rp_resim_cut *cut)
@@ -262,7 +284,7 @@ static void restore(struct rp_resim_tail *x, const struct rp_resim_cut *cut)
     x->h.done = cut->begun;
 }
 
-static void fill_ends(struct rp_resim_tail *x, size_t turn, int64_t last)
+static int64_t fill_some_ends(struct rp_resim_tail *x, size_t turn, int64_t last)
 {
     size_t i;
 
@@ -273,7 +295,21 @@ static void fill_ends(struct rp_resim_tail *x, size_t turn, int64_t last)
         x->result.end_ns.at[task] = end;
         last = end > last ? end : last;
     }
-    x->result.last_ns = last;
+    return last;
+}
+
+static int64_t fill_ends(struct rp_resim_tail *x)
+{
+    const struct rp_plain_task *tasks = x->g.tasks.at;
+    const int64_t *start = x->result.start_ns.at;
+    int64_t *end = x->result.end_ns.at, last = 0;
+    size_t i, n = x->g.n;
+
+    for (i = 0; i < n; i++) {
+        end[i] = start[i] + tasks[i].dur_ns;
+        last = end[i] > last ? end[i] : last;
+    }
+    return last;
 }
 
 enum rp_code rp_resim_tail_run(struct rp_resim_tail *x, const struct rp_sim_result *base,
@@ -297,6 +333,8 @@ enum rp_code rp_resim_tail_run(struct rp_resim_tail *x, const struct rp_sim_resu
     RP_TRY(rp_horizon_go(&x->h, INT64_MAX, err));
     *ok = x->h.done == x->g.n;
     *seen = x->g.n - turn;
-    fill_ends(x, turn, k ? x->cuts[k - 1].last_ns : 0);
+    x->result.last_ns =
+        is_short(x, turn) ? fill_some_ends(x, turn, k ? x->cuts[k - 1].last_ns : 0) : fill_ends(x);
+    x->differs = turn;
     return RP_OK;
 }
