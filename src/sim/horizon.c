@@ -18,7 +18,7 @@
 #define SHIFT 24 /* a task that comes out of order goes back by at most so many places */
 #define ROOM  15 /* in a line, at first */
 #define TURNS 4  /* tasks that a device runs in a round */
-#define NEAR  32  /* mean durations behind the horizon: what is ready later is not near */
+#define NEAR  32 /* mean durations behind the horizon: what is ready later is not near */
 
 #define INLINE  static inline __attribute__((always_inline))
 #define RARE(x) __builtin_expect(!!(x), 0)

@@ -286,8 +286,8 @@ static enum rp_code keep_order(struct maker *m, uint32_t rank, size_t low, size_
 static enum rp_code link_ends(struct maker *m, uint32_t rank, const struct rp_mean_transfer *t,
                               uint32_t id, bool passes_on)
 {
-    bool is_passed_on =
-        !t->is_send && rp_map_get(&m->transfer, place_key(rank, t, t->chunk + 1, true)) != RP_MAP_NONE;
+    bool is_passed_on = !t->is_send && rp_map_get(&m->transfer, place_key(rank, t, t->chunk + 1,
+                                                                          true)) != RP_MAP_NONE;
 
     if (!passes_on)
         RP_TRY(link(m, m->enters.at[rank], id, 0, RP_SG_STREAM));

@@ -184,39 +184,9 @@ void rp_resim_tail_release(struct rp_resim_tail *x)
     rp_sim_result_release(&x->result);
     rp_vec_release(&x->begun);
     rp_vec_release(&x->turn);
-    rp_vec_release(&x->patched);
 }
 
 /* ------------------------------------------------------------------ going on from a cut */
-
-/* One duration or lag as the overlay has it now; false where that is not plain. */
-static bool patch(struct rp_resim_tail *x, const struct rp_overlay_change *c)
-{
-    if (c->what == RP_OVERLAY_SET_DUR) {
-        struct rp_plain_task *t = &x->g.tasks.at[c->at];
-        int64_t dur = x->o->dur_ns.at[c->at];
-
-        t->dur_ns = (uint32_t)dur;
-        return rp_plain_fits(dur) && (dur > 0 || t->device == RP_NO_DEVICE);
-    }
-    x->g.edges.at[c->at].lag_ns = rp_plain_lag(x->o->lag_ns.at[c->at]);
-    return x->o->lag_ns.at[c->at] == RP_LAG_CUT || rp_plain_fits(x->o->lag_ns.at[c->at]);
-}
-
-/* What was patched before becomes what it is now, and what changed since the mark. */
-static enum rp_code patch_all(struct rp_resim_tail *x, size_t mark, bool *ok, struct rp_err *err)
-{
-    size_t i;
-
-    for (i = 0; i < x->patched.n; i++)
-        *ok &= patch(x, &x->patched.at[i]);
-    x->patched.n = 0;
-    for (i = mark; i < x->o->log.n; i++) {
-        RP_TRY(rp_vec_push(&x->patched, x->o->log.at[i], err));
-        *ok &= patch(x, &x->o->log.at[i]);
-    }
-    return RP_OK;
-}
 
 /* A short tail is walked task by task, a long one along the columns. */
 static bool is_short(const struct rp_resim_tail *x, size_t turn)
@@ -224,7 +194,7 @@ static bool is_short(const struct rp_resim_tail *x, size_t turn)
     return x->g.n - turn < x->g.n / 8 && x->differs >= turn - turn / 8;
 }
 
-static void forget_some(struct rp_resim_tail *x, const struct rp_sim_result *base, size_t turn)
+void rp_resim_tail_keep(struct rp_resim_tail *x, const struct rp_sim_result *base, size_t turn)
 {
     size_t i;
 
@@ -234,6 +204,14 @@ static void forget_some(struct rp_resim_tail *x, const struct rp_sim_result *bas
         x->result.start_ns.at[task] = base->start_ns.at[task];
         x->result.end_ns.at[task] = base->end_ns.at[task];
     }
+    x->differs = turn;
+}
+
+static void forget_some(struct rp_resim_tail *x, const struct rp_sim_result *base, size_t turn)
+{
+    size_t i;
+
+    rp_resim_tail_keep(x, base, turn);
     for (i = turn; i < x->g.n; i++) {
         uint32_t task = x->begun.at[i];
 
@@ -313,16 +291,15 @@ static int64_t fill_ends(struct rp_resim_tail *x)
 }
 
 enum rp_code rp_resim_tail_run(struct rp_resim_tail *x, const struct rp_sim_result *base,
-                               size_t mark, size_t from, bool *ok, size_t *seen, struct rp_err *err)
+                               size_t from, bool *ok, size_t *seen, struct rp_err *err)
 {
     size_t k = x->ncuts, turn;
+    bool few;
 
-    RP_TRY(patch_all(x, mark, ok, err));
-    if (!*ok)
-        return RP_OK;
     while (k > 0 && x->cuts[k - 1].begun > from)
         k--;
     turn = k ? x->cuts[k - 1].begun : 0;
+    few = is_short(x, turn);
     forget(x, base, turn);
     if (k) {
         restore(x, &x->cuts[k - 1]);
@@ -334,7 +311,7 @@ enum rp_code rp_resim_tail_run(struct rp_resim_tail *x, const struct rp_sim_resu
     *ok = x->h.done == x->g.n;
     *seen = x->g.n - turn;
     x->result.last_ns =
-        is_short(x, turn) ? fill_some_ends(x, turn, k ? x->cuts[k - 1].last_ns : 0) : fill_ends(x);
+        few ? fill_some_ends(x, turn, k ? x->cuts[k - 1].last_ns : 0) : fill_ends(x);
     x->differs = turn;
     return RP_OK;
 }

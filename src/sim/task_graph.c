@@ -43,7 +43,7 @@ enum rp_code rp_task_graph_add(struct rp_task_graph *g, struct rp_task task, uin
         return rp_err_set(err, RP_LIMIT, "a simulation can have at most %u tasks", UINT32_MAX - 1);
     if (id)
         *id = (uint32_t)g->tasks.n;
-    g->prioritised |= task.priority != 0;
+    g->prioritised |= task.priority != 0 && task.device != RP_NO_DEVICE;
     return rp_vec_push(&g->tasks, task, err);
 }
 

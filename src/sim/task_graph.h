@@ -62,7 +62,7 @@ struct rp_task_graph {
     RP_VEC(uint32_t) from;             /* by edge, until frozen */
     RP_VEC(uint32_t) first;            /* n + 1: where the edges out of a task begin */
     RP_VEC(uint32_t) degree;           /* edges into a task */
-    bool prioritised;                  /* a task has a priority */
+    bool prioritised;                  /* a task of a device has a priority */
     bool starts_matter;                /* an edge leads from the start of a task */
     bool device_starts_matter;         /* ... of a device's task; known once frozen */
 };
