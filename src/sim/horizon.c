@@ -28,9 +28,9 @@ struct now {
     const struct rp_plain_edge *edges;
     struct rp_plain_task *tasks;
     struct rp_horizon_device *devices;
-    int64_t *at_ns, *ready_ns;
-    uint32_t *stack, *begun;
-    size_t nstack, done;
+    int64_t *at_ns, *ready_ns, *head_end_ns, *block_end_ns;
+    uint32_t *stack, *begun, *stale;
+    size_t nstack, nstale, done;
     int64_t near_ns; /* later ones go to the rest */
 };
 
@@ -42,8 +42,12 @@ INLINE struct now now_of(struct rp_horizon *h)
                         .devices = h->devices,
                         .at_ns = h->at_ns,
                         .ready_ns = h->ready_ns,
+                        .head_end_ns = h->end_ns,
+                        .block_end_ns = h->block_end_ns,
                         .stack = h->stack,
                         .begun = h->begun,
+                        .stale = h->stale,
+                        .nstale = h->nstale,
                         .done = h->done,
                         .near_ns = -1};
 }
@@ -166,12 +170,12 @@ INLINE void drop(struct rp_horizon_device *d, bool near)
 }
 
 /* Without a branch: it could not be foreseen. */
-INLINE void make_stale(struct rp_horizon *h, uint32_t device, bool so)
+INLINE void make_stale(struct now *s, uint32_t device, bool so)
 {
-    struct rp_horizon_device *d = &h->devices[device];
+    struct rp_horizon_device *d = &s->devices[device];
 
-    h->stale[h->nstale] = device;
-    h->nstale += so & !d->stale;
+    s->stale[s->nstale] = device;
+    s->nstale += so & !d->stale;
     d->stale |= so;
 }
 
@@ -185,7 +189,7 @@ INLINE void arrive(struct now *s, uint32_t device, int64_t ready_ns, uint32_t ta
         put_aside(s->h, d, &e);
     else
         put_near(s->h, d, &e);
-    make_stale(s->h, device, ready_ns <= s->ready_ns[device]);
+    make_stale(s, device, ready_ns <= s->ready_ns[device]);
 }
 
 /* ------------------------------------------------------------------ edges */
@@ -277,11 +281,11 @@ INLINE void fetch_head(const struct now *s, const struct rp_horizon_device *d)
         fetch_successor(s, d->near[d->head].task);
 }
 
-INLINE void set_head(struct rp_horizon *h, uint32_t device, int64_t ready_ns, int64_t end_ns)
+INLINE void set_head(struct now *s, uint32_t device, int64_t ready_ns, int64_t end_ns)
 {
-    h->ready_ns[device] = ready_ns;
-    h->end_ns[device] = end_ns;
-    h->block_end_ns[device / BLOCK] = INT64_MIN;
+    s->ready_ns[device] = ready_ns;
+    s->head_end_ns[device] = end_ns;
+    s->block_end_ns[device / BLOCK] = INT64_MIN;
 }
 
 /* What a device has before the horizon, in its order; then what it has next. */
@@ -298,7 +302,7 @@ INLINE void take_turns(struct now *s, uint32_t device, int64_t horizon_ns, int64
         if (e.ready_ns == INT64_MAX) {
             d->head = d->n = 0;
             d->near[0] = never;
-            set_head(s->h, device, INT64_MAX, INT64_MAX);
+            set_head(s, device, INT64_MAX, INT64_MAX);
             return;
         }
         start = e.ready_ns > d->free_ns ? e.ready_ns : d->free_ns;
@@ -311,34 +315,32 @@ INLINE void take_turns(struct now *s, uint32_t device, int64_t horizon_ns, int64
         pass_on(s, e.task, start, end);
         run_stack(s);
     }
-    set_head(s->h, device, e.ready_ns, end);
+    set_head(s, device, e.ready_ns, end);
 }
 
 /* The heads of the lines that changed, and when they would end. */
-static void refresh(struct rp_horizon *h)
+INLINE void refresh(struct now *s, size_t ndevices)
 {
-    size_t i, n = h->nstale;
+    size_t i;
 
-    for (i = 0; i < n; i++) {
-        uint32_t device = h->stale[i];
-        struct rp_horizon_device *d = &h->devices[device];
+    for (i = 0; i < s->nstale; i++) {
+        struct rp_horizon_device *d = &s->devices[s->stale[i]];
         struct rp_horizon_entry e;
         int64_t end = INT64_MAX;
 
         look(d, &e);
         if (e.ready_ns != INT64_MAX)
-            end = later(e.ready_ns > d->free_ns ? e.ready_ns : d->free_ns,
-                        h->g->tasks.at[e.task].dur_ns);
-        set_head(h, device, e.ready_ns, end);
+            end = later(e.ready_ns > d->free_ns ? e.ready_ns : d->free_ns, s->tasks[e.task].dur_ns);
+        set_head(s, s->stale[i], e.ready_ns, end);
         d->stale = false;
     }
-    h->nstale = 0;
-    for (i = 0; i * BLOCK < h->ndevices; i++)
-        if (h->block_end_ns[i] == INT64_MIN) {
-            size_t count = block_end(i * BLOCK, h->ndevices) - i * BLOCK;
+    s->nstale = 0;
+    for (i = 0; i * BLOCK < ndevices; i++)
+        if (s->block_end_ns[i] == INT64_MIN) {
+            size_t low = i * BLOCK, count = block_end(low, ndevices) - low;
 
-            h->block_end_ns[i] = first_of(h->end_ns + i * BLOCK, count);
-            h->block_ready_ns[i] = first_of(h->ready_ns + i * BLOCK, count);
+            s->block_end_ns[i] = first_of(s->head_end_ns + low, count);
+            s->h->block_ready_ns[i] = first_of(s->ready_ns + low, count);
         }
 }
 
@@ -350,7 +352,7 @@ enum rp_code rp_horizon_go(struct rp_horizon *h, int64_t until_ns, struct rp_err
     do {
         int64_t horizon;
 
-        refresh(h);
+        refresh(&s, h->ndevices);
         horizon = first_of(h->block_end_ns, blocks);
         if (horizon == INT64_MAX)
             break;
@@ -363,6 +365,7 @@ enum rp_code rp_horizon_go(struct rp_horizon *h, int64_t until_ns, struct rp_err
             take_turns(&s, h->list[i], horizon, until_ns);
     } while (s.done > before_round && !h->failed);
     h->done = s.done;
+    h->nstale = s.nstale;
     return h->failed ? rp_err_nomem(err, "simulating") : RP_OK;
 }
 
@@ -383,6 +386,7 @@ void rp_horizon_begin(struct rp_horizon *h)
         run_stack(&s);
     }
     h->done = s.done;
+    h->nstale = s.nstale;
 }
 
 void rp_horizon_put(struct rp_horizon *h, uint32_t task, int64_t ready_ns)
@@ -390,6 +394,7 @@ void rp_horizon_put(struct rp_horizon *h, uint32_t task, int64_t ready_ns)
     struct now s = now_of(h);
 
     arrive(&s, h->g->tasks.at[task].device, ready_ns, task);
+    h->nstale = s.nstale;
 }
 
 /* ------------------------------------------------------------------ set-up */

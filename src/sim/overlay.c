@@ -15,10 +15,10 @@ enum rp_code rp_overlay_init(struct rp_overlay *o, const struct rp_task_graph *g
 
     memset(o, 0, sizeof *o);
     o->graph = graph;
-    RP_TRY(rp_vec_reserve(&o->dur_ns, n + 1, err));
-    RP_TRY(rp_vec_reserve(&o->lag_ns, graph->edges.n + 1, err));
-    RP_TRY(rp_vec_reserve(&o->newest, n + 1, err));
-    RP_TRY(rp_vec_reserve(&o->degree, n + 1, err));
+    RP_TRY(rp_vec_reserve_full(&o->dur_ns, n + 1, err));
+    RP_TRY(rp_vec_reserve_full(&o->lag_ns, graph->edges.n + 1, err));
+    RP_TRY(rp_vec_reserve_full(&o->newest, n + 1, err));
+    RP_TRY(rp_vec_reserve_full(&o->degree, n + 1, err));
     for (i = 0; i < n; i++)
         o->dur_ns.at[i] = graph->tasks.at[i].dur_ns;
     for (i = 0; i < graph->edges.n; i++)

@@ -418,8 +418,8 @@ static enum rp_code make_room(struct rp_sim_result *r, size_t n, struct rp_err *
 {
     r->start_ns.n = r->end_ns.n = 0;
     r->last_ns = 0;
-    RP_TRY(rp_vec_reserve(&r->start_ns, n + 1, err));
-    RP_TRY(rp_vec_reserve(&r->end_ns, n + 1, err));
+    RP_TRY(rp_vec_reserve_full(&r->start_ns, n + 1, err));
+    RP_TRY(rp_vec_reserve_full(&r->end_ns, n + 1, err));
     memset(r->start_ns.at, 0, n * sizeof *r->start_ns.at);
     r->start_ns.n = r->end_ns.n = n;
     return RP_OK;
