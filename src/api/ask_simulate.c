@@ -3,6 +3,7 @@
 #include "api/ask_ranks.h"
 #include "api/load_job.h"
 #include "api/question_row.h"
+#include "facts/clock_sources.h"
 #include "formats/writers.h"
 #include "sim/job_model.h"
 #include "sim/pipeline_model.h"
@@ -84,6 +85,8 @@ static enum rp_code simulate_job(struct rp_ctx *ctx, const struct rp_dataset *da
     struct rp_job job;
     enum rp_code code = rp_load_job(ctx, dataset, &job, err);
 
+    if (code == RP_OK)
+        code = rp_job_align(&job, err);
     if (code == RP_OK)
         code = rp_sim_part_of_job(&part, &job, err);
     if (code == RP_OK)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The folders of the ranks are listed first; then their traces are read, several at a time, each
- * into the rank of its folder, and the texts after them.
+ * into the rank of its folder, and the texts after them. What is missing and can be had elsewhere
+ * is taken from there, and said; what cannot is an error that names the folder.
  */
 #include "api/load_job.h"
 
@@ -12,27 +13,28 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum file { NO_FILE, OPS, TIMELINE, TRANSFERS, GRAPH, RINGS, FILES };
+enum file { NO_FILE, OPS, TIMELINE, TRANSFERS, GRAPH, RINGS, METADATA, TOP_GRAPH, KEYS };
 
-/* Which file of a rank a path is, by its last part. */
+/* Which file of a job a path is, by its last part. */
 static enum file file_of(const char *name)
 {
     static const struct {
         const char *name;
         enum file file;
-    } files[] = {{"trace.json.gz", OPS},
-                 {"trace.json", OPS},
+    } files[] = {{"trace.json", OPS},
                  {"comm.json", TIMELINE},
-                 {"comm.json.gz", TIMELINE},
                  {"comm_detail.json", TRANSFERS},
-                 {"comm_detail.json.gz", TRANSFERS},
                  {"dag.gml", GRAPH},
-                 {"nccl_rank_graph.json", RINGS}};
+                 {"nccl_rank_graph.json", RINGS},
+                 {"metadata.json", METADATA},
+                 {"graphdef_dag.gml", TOP_GRAPH},
+                 {"key_dict.txt", KEYS}};
     const char *slash = strrchr(name, '/'), *last = slash ? slash + 1 : name;
-    size_t i;
+    size_t i, n = strlen(last);
 
+    n -= n > 3 && !strcmp(last + n - 3, ".gz") ? 3 : 0;
     for (i = 0; i < sizeof files / sizeof files[0]; i++)
-        if (!strcmp(last, files[i].name))
+        if (strlen(files[i].name) == n && !memcmp(last, files[i].name, n))
             return files[i].file;
     return NO_FILE;
 }
@@ -51,24 +53,41 @@ static bool same_folder(const char *a, const char *b)
     return n == folder_length(b) && !memcmp(a, b, n);
 }
 
-bool rp_dataset_is_job(const struct rp_dataset *dataset)
+static const char *name_at(const struct rp_dataset *dataset, size_t i)
 {
-    size_t i, k, n = rp_dataset_count(dataset);
+    return rp_sources_borrow(dataset->sources, i)->name;
+}
 
-    for (i = 0; i < n; i++) {
-        const char *name = rp_sources_borrow(dataset->sources, i)->name;
+/* Whether another file of a rank stands beside this one. */
+static bool in_rank_folder(const struct rp_dataset *dataset, size_t source)
+{
+    const char *name = name_at(dataset, source);
+    size_t k;
 
-        if (file_of(name) != TRANSFERS)
-            continue;
-        for (k = 0; k < n; k++) {
-            const char *other = rp_sources_borrow(dataset->sources, k)->name;
+    for (k = 0; k < rp_dataset_count(dataset); k++) {
+        enum file other = file_of(name_at(dataset, k));
 
-            if (file_of(other) == GRAPH && same_folder(name, other))
-                return true;
-        }
-        return false;
+        if (k != source && other >= OPS && other <= METADATA &&
+            same_folder(name, name_at(dataset, k)))
+            return true;
     }
     return false;
+}
+
+bool rp_dataset_is_job(const struct rp_dataset *dataset)
+{
+    bool keys = false, ops = false;
+    size_t i;
+
+    for (i = 0; i < rp_dataset_count(dataset); i++) {
+        enum file file = file_of(name_at(dataset, i));
+
+        if ((file == TRANSFERS || file == TIMELINE) && in_rank_folder(dataset, i))
+            return true;
+        keys |= file == KEYS;
+        ops = ops || (file == OPS && in_rank_folder(dataset, i));
+    }
+    return keys && ops;
 }
 
 /* ------------------------------------------------------------------ folders */
@@ -76,9 +95,21 @@ bool rp_dataset_is_job(const struct rp_dataset *dataset)
 struct loading {
     const struct rp_dataset *dataset;
     struct rp_job *job;
-    const char **folder; /* by rank: the name of a source in it */
-    uint8_t *seen;       /* by rank: bits of enum file */
+    const char **folder;  /* by rank: the name of a source in it */
+    uint16_t *has, *seen; /* by rank: bits of enum file: what is there, and what was read */
 };
+
+static enum rp_code remark(struct loading *l, const char *text, struct rp_err *err)
+{
+    return text ? rp_vec_push(&l->job->remarks, text, err) : rp_err_nomem(err, "reading a job");
+}
+
+/* "host1/3" */
+static const char *rank_name(const struct rp_job *job, size_t rank, struct rp_arena *arena)
+{
+    return rp_arena_printf(arena, "%s/%lld", job->ranks[rank].host,
+                           (long long)job->ranks[rank].local);
+}
 
 /* ".../host1/3": the host and the number on it. */
 static enum rp_code name_rank(struct rp_job_rank *r, const char *name, struct rp_err *err)
@@ -96,28 +127,6 @@ static enum rp_code name_rank(struct rp_job_rank *r, const char *name, struct rp
     return r->host ? RP_OK : rp_err_nomem(err, "reading a job");
 }
 
-static enum rp_code list_ranks(struct loading *l, struct rp_err *err)
-{
-    size_t i, n = rp_dataset_count(l->dataset);
-
-    l->job->ranks = calloc(n + 1, sizeof *l->job->ranks);
-    l->folder = calloc(n + 1, sizeof *l->folder);
-    l->seen = calloc(n + 1, 1);
-    if (!l->job->ranks || !l->folder || !l->seen)
-        return rp_err_nomem(err, "reading a job");
-    for (i = 0; i < n; i++) {
-        const char *name = rp_sources_borrow(l->dataset->sources, i)->name;
-        struct rp_job_rank *r = &l->job->ranks[l->job->nranks];
-
-        if (file_of(name) != TRANSFERS)
-            continue;
-        rp_arena_init(&r->arena);
-        l->folder[l->job->nranks++] = name;
-        RP_TRY(name_rank(r, name, err));
-    }
-    return RP_OK;
-}
-
 static size_t rank_of(const struct loading *l, const char *name)
 {
     size_t i;
@@ -128,7 +137,37 @@ static size_t rank_of(const struct loading *l, const char *name)
     return SIZE_MAX;
 }
 
-/* ------------------------------------------------------------------ files */
+static enum rp_code list_ranks(struct loading *l, struct rp_err *err)
+{
+    size_t i, rank, n = rp_dataset_count(l->dataset);
+
+    l->job->ranks = calloc(n + 1, sizeof *l->job->ranks);
+    l->job->nodes = calloc(n + 1, sizeof *l->job->nodes);
+    l->folder = calloc(n + 1, sizeof *l->folder);
+    l->has = calloc(n + 1, sizeof *l->has);
+    l->seen = calloc(n + 1, sizeof *l->seen);
+    if (!l->job->ranks || !l->job->nodes || !l->folder || !l->has || !l->seen)
+        return rp_err_nomem(err, "reading a job");
+    for (i = 0; i < n; i++) {
+        const char *name = name_at(l->dataset, i);
+        enum file file = file_of(name);
+        struct rp_job_rank *r = &l->job->ranks[l->job->nranks];
+
+        if (file < OPS || file > TRANSFERS || rank_of(l, name) != SIZE_MAX)
+            continue;
+        rp_arena_init(&r->arena);
+        l->folder[l->job->nranks++] = name;
+        RP_TRY(name_rank(r, name, err));
+    }
+    for (i = 0; i < n; i++) {
+        rank = rank_of(l, name_at(l->dataset, i));
+        if (rank != SIZE_MAX)
+            l->has[rank] |= (uint16_t)(1u << file_of(name_at(l->dataset, i)));
+    }
+    return RP_OK;
+}
+
+/* ------------------------------------------------------------------ traces */
 
 struct traces {
     struct loading *l;
@@ -150,81 +189,243 @@ static enum rp_code take(struct rp_job_rank *rank, enum file file, const struct 
     }
 }
 
+/* A server's log of its work does not say whose it is, but its name: "server_1.txt". */
+static int32_t server_of(const char *name)
+{
+    const char *at = name + strlen(name);
+
+    while (at > name && at[-1] != '_' && at[-1] != '/')
+        at--;
+    return at > name && at[-1] == '_' && *at >= '0' && *at <= '9'
+               ? (int32_t)(8 + 2 * (strtol(at, NULL, 10) % 100000))
+               : -1;
+}
+
+static enum rp_code take_log(struct rp_job *job, const struct rp_loaded *loaded, struct rp_err *err)
+{
+    struct rp_job_node *node = &job->nodes[job->nnodes++];
+
+    node->id = -1;
+    RP_TRY(rp_job_read_byteps(loaded->trace, node, err));
+    if (node->ops.n && !node->halves.n)
+        node->id = server_of(loaded->source->name);
+    return node->id >= 0 ? RP_OK
+                         : rp_err_set(err, RP_FORMAT,
+                                      "'%s' does not say whose log it is: one of messages has one "
+                                      "sender or receiver, one of a server ends in its number",
+                                      loaded->source->name);
+}
+
 static enum rp_code read_trace(void *user, const struct rp_loaded *loaded, struct rp_err *err)
 {
     struct traces *t = user;
     enum file file = file_of(loaded->source->name);
     size_t rank = rank_of(t->l, loaded->source->name);
-    enum rp_code code;
+    bool is_log = !strcmp(rp_trace_str(loaded->trace, loaded->trace->format), "byteps-log");
+    enum rp_code code = RP_OK;
 
-    if (rank == SIZE_MAX)
+    if (rank == SIZE_MAX && !is_log)
         return RP_OK;
     RP_TRY(rp_trace_require(loaded->trace, RP_NEED_ARGS, err));
     pthread_mutex_lock(&t->lock);
-    t->l->seen[rank] |= (uint8_t)(1u << file);
-    code = take(&t->l->job->ranks[rank], file, loaded->trace, err);
+    if (is_log) {
+        code = take_log(t->l->job, loaded, err);
+    } else {
+        t->l->seen[rank] |= (uint16_t)(1u << file);
+        code = take(&t->l->job->ranks[rank], file, loaded->trace, err);
+    }
     pthread_mutex_unlock(&t->lock);
     return code;
+}
+
+/* ------------------------------------------------------------------ texts */
+
+static enum rp_code parse_text(struct rp_input *in, enum file file, struct loading *l, size_t rank,
+                               struct rp_err *err)
+{
+    struct rp_job_rank *r = &l->job->ranks[rank];
+    const uint8_t *bytes;
+    size_t n;
+
+    if (file == METADATA)
+        return rp_job_read_metadata(in, r, err);
+    RP_TRY(rp_input_slurp(in, &bytes, &n, err));
+    if (file == KEYS)
+        return rp_job_read_keys((const char *)bytes, n, l->job, err);
+    return file == RINGS ? rp_job_read_rings((const char *)bytes, n, r, err)
+                         : rp_job_read_graph((const char *)bytes, n, r, err);
 }
 
 static enum rp_code read_text(struct loading *l, size_t source, size_t rank, enum file file,
                               struct rp_err *err)
 {
     struct rp_input *in;
-    const uint8_t *bytes;
-    size_t n;
     enum rp_code code;
 
     RP_TRY(rp_source_open(l->dataset->sources, source, &in, err));
-    code = rp_input_slurp(in, &bytes, &n, err);
-    if (code == RP_OK)
-        code = file == GRAPH ? rp_job_read_graph((const char *)bytes, n, &l->job->ranks[rank], err)
-                             : rp_job_read_rings((const char *)bytes, n, &l->job->ranks[rank], err);
+    code = parse_text(in, file, l, rank, err);
     if (code != RP_OK)
-        rp_err_prefix(err, code, "%s", rp_sources_borrow(l->dataset->sources, source)->name);
+        rp_err_prefix(err, code, "%s", name_at(l->dataset, source));
     rp_input_close(in);
-    l->seen[rank] |= (uint8_t)(1u << file);
+    l->seen[rank] |= (uint16_t)(1u << file);
     return code;
 }
 
+/* The description of operators says what the graph says: it is read where there is no graph. */
 static enum rp_code read_texts(struct loading *l, struct rp_err *err)
 {
     size_t i, rank;
 
     for (i = 0; i < rp_dataset_count(l->dataset); i++) {
-        const char *name = rp_sources_borrow(l->dataset->sources, i)->name;
-        enum file file = file_of(name);
+        enum file file = file_of(name_at(l->dataset, i));
+        bool graph = file == GRAPH || file == RINGS;
 
-        rank = file == GRAPH || file == RINGS ? rank_of(l, name) : SIZE_MAX;
-        if (rank != SIZE_MAX)
+        rank = rank_of(l, name_at(l->dataset, i));
+        if (file == KEYS && !l->job->keys.n)
+            RP_TRY(read_text(l, i, 0, file, err));
+        else if (rank != SIZE_MAX && (graph || (file == METADATA && !(l->has[rank] & 1u << GRAPH))))
             RP_TRY(read_text(l, i, rank, file, err));
     }
     return RP_OK;
 }
 
-/* ------------------------------------------------------------------ all of it */
-
-static int by_number(const void *pa, const void *pb)
+/* A rank that knows the graph: all ranks run the same. */
+static enum rp_code find_graph(struct loading *l, size_t *out, struct rp_err *err)
 {
-    const struct rp_job_rank *a = pa, *b = pb;
+    size_t i;
 
-    return (a->number > b->number) - (a->number < b->number);
+    for (*out = 0; *out < l->job->nranks && !l->job->ranks[*out].edges.n;)
+        ++*out;
+    for (i = 0; *out == l->job->nranks && i < rp_dataset_count(l->dataset); i++)
+        if (file_of(name_at(l->dataset, i)) == TOP_GRAPH) {
+            RP_TRY(read_text(l, i, 0, TOP_GRAPH, err));
+            *out = 0;
+        }
+    return *out < l->job->nranks
+               ? RP_OK
+               : rp_err_set(err, RP_FORMAT,
+                            "%.*s has no 'dag.gml', and no 'metadata.json' that would do: which "
+                            "operator makes which gradient is not known",
+                            (int)folder_length(l->folder[0]), l->folder[0]);
 }
 
-static enum rp_code check(const struct loading *l, struct rp_err *err)
+static enum rp_code share_graph(struct loading *l, struct rp_err *err)
 {
-    static const char *const names[FILES] = {[OPS] = "trace.json.gz",
-                                             [TIMELINE] = "comm.json",
-                                             [GRAPH] = "dag.gml",
-                                             [RINGS] = "nccl_rank_graph.json"};
-    size_t i;
-    int f;
+    size_t r, i, from, lacking = 0;
+
+    RP_TRY(find_graph(l, &from, err));
+    for (r = 0; r < l->job->nranks; r++) {
+        if (l->job->ranks[r].edges.n)
+            continue;
+        lacking++;
+        for (i = 0; i < l->job->ranks[from].edges.n; i++)
+            RP_TRY(rp_vec_push(&l->job->ranks[r].edges, l->job->ranks[from].edges.at[i], err));
+    }
+    if (lacking)
+        RP_TRY(remark(l,
+                      rp_arena_printf(&l->job->arena,
+                                      "%zu ranks have no graph of operators: that of %s stands "
+                                      "for it",
+                                      lacking, rank_name(l->job, from, &l->job->arena)),
+                      err));
+    return RP_OK;
+}
+
+/* ------------------------------------------------------------------ all of it */
+
+static enum rp_code lacks(const struct loading *l, size_t rank, const char *what,
+                          struct rp_err *err)
+{
+    return rp_err_set(err, RP_FORMAT, "%.*s has no %s", (int)folder_length(l->folder[rank]),
+                      l->folder[rank], what);
+}
+
+/* Sends and receives count only if all ranks have theirs. */
+static enum rp_code check_transfers(struct loading *l, struct rp_err *err)
+{
+    size_t i, with = 0, without = SIZE_MAX;
 
     for (i = 0; i < l->job->nranks; i++)
-        for (f = OPS; f < FILES; f++)
-            if (names[f] && !(l->seen[i] & 1u << f))
-                return rp_err_set(err, RP_FORMAT, "%.*s has no '%s'",
-                                  (int)folder_length(l->folder[i]), l->folder[i], names[f]);
+        if (l->job->ranks[i].transfers.n)
+            with++;
+        else
+            without = without == SIZE_MAX ? i : without;
+    l->job->has_transfers = with == l->job->nranks;
+    for (i = 0; l->job->has_transfers && i < l->job->nranks; i++)
+        if (!(l->seen[i] & 1u << RINGS))
+            return lacks(l, i, "'nccl_rank_graph.json': to whom it sends is not known", err);
+    for (i = 0; !l->job->has_transfers && i < l->job->nranks; i++)
+        l->job->ranks[i].transfers.n = 0;
+    return l->job->has_transfers
+               ? RP_OK
+               : remark(l,
+                        rp_arena_printf(&l->job->arena,
+                                        "%s has no sends and receives (comm_detail.json): "
+                                        "reductions are taken whole, as the time behind the last "
+                                        "rank's arrival",
+                                        rank_name(l->job, without, &l->job->arena)),
+                        err);
+}
+
+static enum rp_code check(struct loading *l, struct rp_err *err)
+{
+    size_t i;
+
+    for (i = 0; i < l->job->nranks; i++) {
+        if (!(l->seen[i] & 1u << OPS))
+            return lacks(l, i, "'trace.json.gz'", err);
+        if (!l->job->has_servers && !(l->seen[i] & 1u << TIMELINE))
+            return lacks(l, i, "'comm.json': when its gradients were reduced is not known", err);
+    }
+    if (l->job->has_servers && !l->job->keys.n)
+        return rp_err_set(err, RP_FORMAT,
+                          "logs of BytePS without a 'key_dict.txt' that names their keys");
+    return l->job->has_servers ? RP_OK : check_transfers(l, err);
+}
+
+/* A number at the end of a text, or -1. */
+static int64_t last_number(const char *text)
+{
+    size_t n = strlen(text);
+
+    while (n > 0 && text[n - 1] >= '0' && text[n - 1] <= '9')
+        n--;
+    return text[n] ? strtoll(text + n, NULL, 10) : -1;
+}
+
+static int by_place(const void *pa, const void *pb)
+{
+    const struct rp_job_rank *a = pa, *b = pb;
+    int64_t ha = last_number(a->host), hb = last_number(b->host);
+
+    if (a->number != b->number)
+        return a->number < b->number ? -1 : 1;
+    if (ha != hb)
+        return ha < hb ? -1 : 1;
+    if (strcmp(a->host, b->host) != 0)
+        return strcmp(a->host, b->host);
+    return (a->local > b->local) - (a->local < b->local);
+}
+
+/* By their number in the rings; where there is none by host and place on it. */
+static enum rp_code number_ranks(struct rp_job *job, struct rp_err *err)
+{
+    size_t i;
+
+    for (i = 0; !job->has_transfers && i < job->nranks; i++)
+        job->ranks[i].number = -1;
+    qsort(job->ranks, job->nranks, sizeof *job->ranks, by_place);
+    for (i = 0; i < job->nranks; i++) {
+        struct rp_job_rank *r = &job->ranks[i];
+
+        if (!job->has_transfers)
+            r->number = (int32_t)i;
+        else if (r->number < 0 || (i && r->number == r[-1].number))
+            return rp_err_set(err, RP_FORMAT,
+                              r->number < 0 ? "the rings of %s/%lld do not say which rank it is"
+                                            : "%s/%lld has the number of another rank",
+                              r->host, (long long)r->local);
+    }
     return RP_OK;
 }
 
@@ -239,9 +440,10 @@ static enum rp_code load(struct rp_ctx *ctx, struct loading *l, struct rp_err *e
     pthread_mutex_destroy(&traces.lock);
     RP_TRY(code);
     RP_TRY(read_texts(l, err));
+    l->job->has_servers = l->job->nnodes > 0;
     RP_TRY(check(l, err));
-    qsort(l->job->ranks, l->job->nranks, sizeof *l->job->ranks, by_number);
-    return RP_OK;
+    RP_TRY(share_graph(l, err));
+    return number_ranks(l->job, err);
 }
 
 enum rp_code rp_load_job(struct rp_ctx *ctx, const struct rp_dataset *dataset, struct rp_job *out,
@@ -251,8 +453,10 @@ enum rp_code rp_load_job(struct rp_ctx *ctx, const struct rp_dataset *dataset, s
     enum rp_code code;
 
     memset(out, 0, sizeof *out);
+    rp_arena_init(&out->arena);
     code = load(ctx, &l, err);
     free((void *)l.folder);
+    free(l.has);
     free(l.seen);
     return code;
 }

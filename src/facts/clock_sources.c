@@ -138,8 +138,13 @@ struct ticket { /* of a Sync, or of a send or receive */
     bool is_send;
 };
 
+struct job_step { /* of the rank whose records are taken */
+    int64_t begin_ns, id;
+};
+
 struct job_facts {
     const struct rp_job *job;
+    RP_VEC(struct job_step) steps;
     RP_VEC(struct ticket) syncs;
     RP_VEC(struct ticket) transfers;
     RP_VEC(struct rp_clock_visit) visits;
@@ -189,6 +194,58 @@ static void count_tickets(struct ticket *t, size_t n)
         qsort(t, n, sizeof *t, by_key_nth);
 }
 
+static int by_begin(const void *pa, const void *pb)
+{
+    const struct job_step *a = pa, *b = pb;
+
+    return (a->begin_ns > b->begin_ns) - (a->begin_ns < b->begin_ns);
+}
+
+/* When each step of the rank begins: ranks that recorded other steps must not be mixed up. */
+static enum rp_code take_steps(struct job_facts *f, uint32_t rank)
+{
+    const struct rp_job_rank *r = &f->job->ranks[rank];
+    struct rp_map at;
+    enum rp_code code = RP_OK;
+    size_t i;
+
+    rp_map_init(&at);
+    f->steps.n = 0;
+    for (i = 0; code == RP_OK && i < r->ops.n; i++) {
+        struct job_step s = {r->ops.at[i].begin_ns, r->ops.at[i].step};
+        uint32_t known = rp_map_get(&at, (uint64_t)s.id);
+
+        if (known != RP_MAP_NONE) {
+            if (s.begin_ns < f->steps.at[known].begin_ns)
+                f->steps.at[known].begin_ns = s.begin_ns;
+            continue;
+        }
+        code = rp_map_put(&at, (uint64_t)s.id, (uint32_t)f->steps.n, f->err);
+        if (code == RP_OK)
+            code = rp_vec_push(&f->steps, s, f->err);
+    }
+    rp_map_release(&at);
+    if (f->steps.n)
+        qsort(f->steps.at, f->steps.n, sizeof *f->steps.at, by_begin);
+    return code;
+}
+
+/* The number of the step in which a moment lies; -1 before the first. */
+static int64_t step_at(const struct job_facts *f, int64_t ns)
+{
+    size_t low = 0, high = f->steps.n;
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+
+        if (f->steps.at[middle].begin_ns <= ns)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low ? f->steps.at[low - 1].id : -1;
+}
+
 static enum rp_code take_syncs(struct job_facts *f, uint32_t rank)
 {
     const struct rp_job_rank *r = &f->job->ranks[rank];
@@ -198,6 +255,7 @@ static enum rp_code take_syncs(struct job_facts *f, uint32_t rank)
         const struct rp_job_span *s = &r->spans.at[i];
         struct ticket t = {(uint64_t)s->tensor, s->begin_ns, s->end_ns, rank, 0, false};
 
+        t.key = rp_hash_join(t.key, (uint64_t)step_at(f, s->begin_ns));
         if (s->phase == RP_JOB_SYNC)
             RP_TRY(rp_vec_push(&f->syncs, t, f->err));
     }
@@ -237,7 +295,7 @@ static enum rp_code take_transfers(struct job_facts *f, uint32_t rank)
             continue;
         t.key = rp_hash_join(t.key, (uint64_t)(uint32_t)x->loop << 32 | (uint32_t)x->channel);
         t.key = rp_hash_join(t.key, (uint64_t)(uint32_t)x->chunk << 32 | (uint32_t)x->slice);
-        t.key = rp_hash_join(t.key, to);
+        t.key = rp_hash_join(rp_hash_join(t.key, to), (uint64_t)step_at(f, x->begin_ns));
         RP_TRY(rp_vec_push(&f->transfers, t, f->err));
     }
     return RP_OK;
@@ -293,6 +351,7 @@ static enum rp_code take_facts(struct job_facts *f)
     uint32_t r;
 
     for (r = 0; r < f->job->nranks; r++) {
+        RP_TRY(take_steps(f, r));
         RP_TRY(take_syncs(f, r));
         RP_TRY(take_transfers(f, r));
     }
@@ -319,9 +378,39 @@ enum rp_code rp_clocks_of_job(const struct rp_job *job, struct rp_arena *arena,
         share_clocks(job, clock_of);
         code = rp_clocks_find(&in, arena, out, err);
     }
+    rp_vec_release(&f.steps);
     rp_vec_release(&f.syncs);
     rp_vec_release(&f.transfers);
     rp_vec_release(&f.visits);
     rp_vec_release(&f.messages);
+    return code;
+}
+
+static void shift(const struct rp_clock *clock, int64_t *begin_ns, int64_t *dur_ns)
+{
+    int64_t end = rp_clock_time(clock, rp_ns_sum(*begin_ns, *dur_ns));
+
+    *begin_ns = rp_clock_time(clock, *begin_ns);
+    *dur_ns = rp_ns_between(*begin_ns, end);
+}
+
+enum rp_code rp_job_align(struct rp_job *job, struct rp_err *err)
+{
+    struct rp_clocks clocks;
+    enum rp_code code = rp_clocks_of_job(job, &job->arena, &clocks, err);
+    size_t r, i;
+
+    for (r = 0; code == RP_OK && r < job->nranks; r++) {
+        struct rp_job_rank *x = &job->ranks[r];
+
+        for (i = 0; i < x->ops.n; i++)
+            shift(&clocks.at[r], &x->ops.at[i].begin_ns, &x->ops.at[i].dur_ns);
+        for (i = 0; i < x->transfers.n; i++)
+            shift(&clocks.at[r], &x->transfers.at[i].begin_ns, &x->transfers.at[i].dur_ns);
+        for (i = 0; i < x->spans.n; i++) {
+            x->spans.at[i].begin_ns = rp_clock_time(&clocks.at[r], x->spans.at[i].begin_ns);
+            x->spans.at[i].end_ns = rp_clock_time(&clocks.at[r], x->spans.at[i].end_ns);
+        }
+    }
     return code;
 }

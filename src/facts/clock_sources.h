@@ -42,4 +42,7 @@ enum rp_code rp_clocks_of_meetings(const struct rp_collectives *const *ranks, si
 enum rp_code rp_clocks_of_job(const struct rp_job *job, struct rp_arena *arena,
                               struct rp_clocks *out, struct rp_err *err);
 
+/* Brings all times of a job onto the clock of its first rank. */
+enum rp_code rp_job_align(struct rp_job *job, struct rp_err *err);
+
 #endif

@@ -222,3 +222,119 @@ enum rp_code rp_job_read_transfers(const struct rp_trace *t, struct rp_job_rank 
     rp_arg_key_release(&k.slice);
     return code;
 }
+
+/* ------------------------------------------------------------------ BytePS */
+
+struct byteps_keys {
+    struct rp_arg_key key, sender, receiver;
+};
+
+/* "tensor.PUSH_REQ" */
+static bool message_kind(const char *name, uint8_t *out)
+{
+    static const char *const kinds[RP_JOB_MESSAGES] = {[RP_JOB_PUSH] = "PUSH_REQ",
+                                                       [RP_JOB_PUSH_DONE] = "PUSH_RES",
+                                                       [RP_JOB_PULL] = "PULL_REQ",
+                                                       [RP_JOB_PULL_DONE] = "PULL_RES"};
+    const char *dot = strrchr(name, '.');
+    uint8_t i;
+
+    for (i = 0; dot && i < RP_JOB_MESSAGES; i++)
+        if (!strcmp(dot + 1, kinds[i])) {
+            *out = i;
+            return true;
+        }
+    return false;
+}
+
+static enum rp_code add_halves(const struct rp_trace *t, rp_event e, struct rp_job_half half,
+                               struct rp_job_node *out, struct rp_err *err)
+{
+    half.ns = t->ev.ts_ns[e];
+    half.sent = !(t->ev.flags[e] & RP_EVENT_NO_BEGIN);
+    RP_TRY(rp_vec_push(&out->halves, half, err));
+    if (t->ev.flags[e] & (RP_EVENT_NO_BEGIN | RP_EVENT_UNENDED) || t->ev.dur_ns[e] < 0)
+        return RP_OK;
+    half.ns = rp_event_end_ns(t, e);
+    half.sent = false;
+    return rp_vec_push(&out->halves, half, err);
+}
+
+static enum rp_code add_server_op(const struct rp_trace *t, rp_event e, int64_t key,
+                                  struct rp_job_node *out, struct rp_err *err)
+{
+    const char *dot = strrchr(rp_trace_str(t, t->ev.name[e]), '.');
+    struct rp_job_server_op op = {.begin_ns = t->ev.ts_ns[e],
+                                  .dur_ns = t->ev.dur_ns[e],
+                                  .key = key,
+                                  .thread = t->ev.track[e]};
+
+    if (!dot || op.dur_ns < 0 || t->ev.flags[e] & (RP_EVENT_NO_BEGIN | RP_EVENT_UNENDED))
+        return RP_OK;
+    op.merged = !strcmp(dot + 1, "COPY_MERGED");
+    if (!op.merged && strcmp(dot + 1, "COPY_FIRST") != 0 && strcmp(dot + 1, "SUM") != 0)
+        return RP_OK;
+    return rp_vec_push(&out->ops, op, err);
+}
+
+static enum rp_code add_records(const struct rp_trace *t, const struct byteps_keys *k,
+                                struct rp_job_node *out, struct rp_err *err)
+{
+    rp_event e;
+
+    for (e = 0; e < t->ev.n; e++) {
+        struct rp_job_half half = {0};
+        int64_t sender, receiver;
+
+        if (t->ev.ts_ns[e] == RP_NO_TS || !rp_arg_key_int(&k->key, e, &half.key))
+            continue;
+        if (!rp_arg_key_int(&k->sender, e, &sender)) {
+            RP_TRY(add_server_op(t, e, half.key, out, err));
+            continue;
+        }
+        if (!rp_arg_key_int(&k->receiver, e, &receiver) ||
+            !message_kind(rp_trace_str(t, t->ev.name[e]), &half.kind))
+            continue;
+        half.sender = (int32_t)sender;
+        half.receiver = (int32_t)receiver;
+        RP_TRY(add_halves(t, e, half, out, err));
+    }
+    return RP_OK;
+}
+
+/* Who wrote a log of messages: who sent what it says was sent, and got what it says was there. */
+static int32_t writer_of(const struct rp_job_node *n)
+{
+    int32_t found = -1;
+    size_t i;
+
+    for (i = 0; i < n->halves.n; i++) {
+        const struct rp_job_half *h = &n->halves.at[i];
+        int32_t id = h->sent ? h->sender : h->receiver;
+
+        if (found >= 0 && found != id)
+            return -1;
+        found = id;
+    }
+    return found;
+}
+
+enum rp_code rp_job_read_byteps(const struct rp_trace *t, struct rp_job_node *out,
+                                struct rp_err *err)
+{
+    struct byteps_keys k = {0};
+    enum rp_code code = rp_arg_key_init(&k.key, t, "key", err);
+
+    if (code == RP_OK)
+        code = rp_arg_key_init(&k.sender, t, "sender", err);
+    if (code == RP_OK)
+        code = rp_arg_key_init(&k.receiver, t, "receiver", err);
+    if (code == RP_OK)
+        code = add_records(t, &k, out, err);
+    if (code == RP_OK && out->halves.n)
+        out->id = writer_of(out);
+    rp_arg_key_release(&k.key);
+    rp_arg_key_release(&k.sender);
+    rp_arg_key_release(&k.receiver);
+    return code;
+}

@@ -65,8 +65,7 @@ static int64_t number_of(const char *word, size_t len)
     return len ? n : -1;
 }
 
-/* "…/BytePSPushPull_7", "HorovodAllreduce_7_0": the tensor of a communication, or -1. */
-static int64_t tensor_of(const char *label)
+int64_t rp_job_tensor_of(const char *label)
 {
     static const char *const signs[] = {"PushPull_",  "PushPull.",  "Allreduce_",
                                         "Allreduce.", "allreduce_", "allreduce."};
@@ -123,8 +122,8 @@ static enum rp_code add_edge(struct gml *g, const char *at, int64_t source, int6
         return fail(g, at, "an edge needs the ids of two nodes in front of it");
     e.from = g->label.at[source];
     e.to = g->label.at[target];
-    e.from_tensor = tensor_of(e.from);
-    e.to_tensor = tensor_of(e.to);
+    e.from_tensor = rp_job_tensor_of(e.from);
+    e.to_tensor = rp_job_tensor_of(e.to);
     return rp_vec_push(&g->out->edges, e, g->err);
 }
 

@@ -116,10 +116,9 @@ LOWER(transpose)
     return RP_OK;
 }
 
-/* Along an axis; all other dimensions are equal. */
-static enum rp_code join(struct lower *l, const struct lower_node *node,
-                         const struct lower_value *in, size_t n, size_t axis,
-                         struct lower_value *out)
+enum rp_code lower_join(struct lower *l, const struct lower_node *node,
+                        const struct lower_value *in, size_t n, size_t axis,
+                        struct lower_value *out)
 {
     int64_t dims[RP_TF_RANK];
 
@@ -168,7 +167,7 @@ LOWER(concat)
     RP_TRY(lower_need_ints(l, node, &in[nin - 1], "axis"));
     if (!in[nin - 1].nints || !lower_axis(in[nin - 1].ints[0], in->rank, &axis))
         return lower_refuse(l, node, "its axis is none of its inputs'");
-    RP_TRY(join(l, node, in, nin - 1, axis, out));
+    RP_TRY(lower_join(l, node, in, nin - 1, axis, out));
     join_ints(l, in, nin - 1, out);
     return RP_OK;
 }
@@ -193,180 +192,13 @@ LOWER(pack)
         parts[i] = lower_reshape(l, &in[i], dims, in->rank + 1);
         all_known = all_known && in[i].nints == 1;
     }
-    RP_TRY(join(l, node, parts, nin, axis, out));
+    RP_TRY(lower_join(l, node, parts, nin, axis, out));
     if (!all_known || !(ints = RP_ARENA_NEW(&l->arena, int64_t, nin)))
         return RP_OK;
     for (size_t i = 0; i < nin; i++)
         ints[i] = in[i].ints[0];
     out->ints = ints;
     out->nints = nin;
-    return RP_OK;
-}
-
-/* from[i] up to to[i], every step[i]. */
-static struct lower_value cut(struct lower *l, const struct lower_value *a, const int64_t *from,
-                              const int64_t *to, const int64_t *step)
-{
-    int64_t dims[RP_TF_RANK];
-    struct lower_value v;
-
-    for (size_t i = 0; i < a->rank; i++)
-        dims[i] = to[i] > from[i] ? (to[i] - from[i] + step[i] - 1) / step[i] : 0;
-    v = lower_like(l, a->elem, dims, a->rank);
-    lower_begin(l, &v, "slice");
-    lower_put(l, "%%v%u), slice={", a->id);
-    for (size_t i = 0; i < a->rank; i++)
-        lower_put(l, "%s[%" PRId64 ":%" PRId64 ":%" PRId64 "]", i ? ", " : "", from[i],
-                  to[i] > from[i] ? to[i] : from[i], step[i]);
-    lower_put(l, "}\n");
-    return v;
-}
-
-static const int64_t ones[RP_TF_RANK] = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1,
-                                         1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
-
-LOWER(slice)
-{
-    int64_t to[RP_TF_RANK];
-
-    (void)nin;
-    (void)nout;
-    RP_TRY(lower_need_ints(l, node, &in[1], "begin"));
-    RP_TRY(lower_need_ints(l, node, &in[2], "size"));
-    if (in[1].nints != in->rank || in[2].nints != in->rank)
-        return lower_refuse(l, node, "its begin or size is of another number of dimensions");
-    for (size_t i = 0; i < in->rank; i++) {
-        int64_t from = in[1].ints[i], size = in[2].ints[i];
-
-        if (from < 0 || from > in->dims[i] || size < -1 || size > in->dims[i] - from)
-            return lower_refuse(l, node, "it reaches over its input");
-        to[i] = size == -1 ? in->dims[i] : from + size;
-    }
-    *out = cut(l, in, in[1].ints, to, ones);
-    return RP_OK;
-}
-
-/* One entry of a strided slice, as Python has it; false where its stride is not positive. */
-static bool stride_entry(const struct lower_value *in, size_t i, bool open_begin, bool open_end,
-                         int64_t size, int64_t *from, int64_t *to, int64_t *step)
-{
-    *step = in[3].ints[i];
-    *from = open_begin ? 0 : in[1].ints[i];
-    *to = open_end ? size : in[2].ints[i];
-    *from = *from < 0 ? *from + size : *from;
-    *to = *to < 0 ? *to + size : *to;
-    *from = *from < 0 ? 0 : *from > size ? size : *from;
-    *to = *to < 0 ? 0 : *to > size ? size : *to;
-    return *step > 0;
-}
-
-LOWER(strided_slice)
-{
-    int64_t from[RP_TF_RANK], to[RP_TF_RANK], step[RP_TF_RANK], dims[RP_TF_RANK], *ints;
-    int64_t begin = lower_attr_int(node, "begin_mask", 0),
-            end = lower_attr_int(node, "end_mask", 0);
-    int64_t shrink = lower_attr_int(node, "shrink_axis_mask", 0);
-    size_t n = in[1].nints, rank = 0;
-
-    (void)nin;
-    (void)nout;
-    for (size_t i = 1; i < 4; i++)
-        RP_TRY(lower_need_ints(l, node, &in[i], "begin, end or stride"));
-    if (lower_attr_int(node, "ellipsis_mask", 0) || lower_attr_int(node, "new_axis_mask", 0) ||
-        n > in->rank || in[2].nints != n || in[3].nints != n)
-        return lower_refuse(l, node, "slices with '...' or new axes are not known");
-    for (size_t i = 0; i < in->rank; i++) {
-        bool one = i < n && (shrink >> i & 1);
-
-        from[i] = 0;
-        to[i] = in->dims[i];
-        step[i] = 1;
-        if (i < n && !stride_entry(in, i, begin >> i & 1, end >> i & 1, in->dims[i], &from[i],
-                                   &to[i], &step[i]))
-            return lower_refuse(l, node, "strides that are not positive are not known");
-        if (one)
-            to[i] = from[i] + 1;
-        if (one && to[i] > in->dims[i])
-            return lower_refuse(l, node, "it reaches over its input");
-        if (!one)
-            dims[rank++] = to[i] > from[i] ? (to[i] - from[i] + step[i] - 1) / step[i] : 0;
-    }
-    *out = cut(l, in, from, to, step);
-    *out = lower_reshape(l, out, dims, rank);
-    if (in->nints && in->rank == 1 && (ints = RP_ARENA_NEW(&l->arena, int64_t, in->nints + 1))) {
-        out->ints = ints;
-        out->nints = 0;
-        for (int64_t i = from[0]; i < to[0] && i < (int64_t)in->nints; i += step[0])
-            ints[out->nints++] = in->ints[i];
-    }
-    return RP_OK;
-}
-
-/* Equal parts, or parts of the sizes given. */
-static enum rp_code split_at(struct lower *l, const struct lower_node *node,
-                             const struct lower_value *a, size_t axis, const int64_t *sizes,
-                             size_t n, struct lower_value *out)
-{
-    int64_t from[RP_TF_RANK] = {0}, to[RP_TF_RANK];
-
-    memcpy(to, a->dims, sizeof to);
-    for (size_t i = 0; i < n; i++) {
-        to[axis] = from[axis] + sizes[i];
-        if (sizes[i] < 0 || to[axis] > a->dims[axis])
-            return lower_refuse(l, node, "its parts are more than its input");
-        out[i] = cut(l, a, from, to, ones);
-        from[axis] = to[axis];
-    }
-    return RP_OK;
-}
-
-LOWER(split)
-{
-    int64_t n = lower_attr_int(node, "num_split", 0), sizes[LOWER_OUTPUTS];
-    size_t axis;
-
-    (void)nin;
-    RP_TRY(lower_need_ints(l, node, &in[0], "axis"));
-    if (!in->nints || !lower_axis(in->ints[0], in[1].rank, &axis) || n < 1 || n > LOWER_OUTPUTS ||
-        in[1].dims[axis] % n)
-        return lower_refuse(l, node, "its input cannot be split so");
-    for (int64_t i = 0; i < n; i++)
-        sizes[i] = in[1].dims[axis] / n;
-    *nout = (size_t)n;
-    return split_at(l, node, &in[1], axis, sizes, (size_t)n, out);
-}
-
-LOWER(split_v)
-{
-    size_t axis;
-
-    (void)nin;
-    RP_TRY(lower_need_ints(l, node, &in[1], "sizes"));
-    RP_TRY(lower_need_ints(l, node, &in[2], "axis"));
-    if (!in[2].nints || !lower_axis(in[2].ints[0], in->rank, &axis) || in[1].nints > LOWER_OUTPUTS)
-        return lower_refuse(l, node, "its input cannot be split so");
-    *nout = in[1].nints;
-    return split_at(l, node, in, axis, in[1].ints, in[1].nints, out);
-}
-
-LOWER(unpack)
-{
-    int64_t sizes[LOWER_OUTPUTS], dims[RP_TF_RANK];
-    size_t axis, rank = 0;
-
-    (void)nin;
-    if (!in->rank || !lower_axis(lower_attr_int(node, "axis", 0), in->rank, &axis) ||
-        in->dims[axis] > LOWER_OUTPUTS)
-        return lower_refuse(l, node, "its input cannot be taken apart so");
-    *nout = (size_t)in->dims[axis];
-    for (size_t i = 0; i < *nout; i++)
-        sizes[i] = 1;
-    for (size_t i = 0; i < in->rank; i++)
-        if (i != axis)
-            dims[rank++] = in->dims[i];
-    RP_TRY(split_at(l, node, in, axis, sizes, *nout, out));
-    for (size_t i = 0; i < *nout; i++)
-        out[i] = lower_reshape(l, &out[i], dims, rank);
     return RP_OK;
 }
 
@@ -453,6 +285,19 @@ LOWER(shape_of)
     return RP_OK;
 }
 
+LOWER(shapes_of)
+{
+    unsigned elem = lower_attr_elem(node, "out_type");
+
+    if (nin > LOWER_OUTPUTS)
+        return lower_refuse(l, node, "it has too many outputs");
+    for (size_t i = 0; i < nin; i++)
+        out[i] =
+            known(l, elem == RP_ELEM_INVALID ? RP_ELEM_S32 : elem, in[i].dims, in[i].rank, false);
+    *nout = nin;
+    return RP_OK;
+}
+
 LOWER(size_of)
 {
     int64_t n = node->op.at[0] == 'R' ? (int64_t)in->rank : lower_elements(in); /* Rank, Size */
@@ -519,11 +364,6 @@ const struct lower_row lower_arrays[] = {{"Reshape", reshape, NULL, 2},
                                          {"Transpose", transpose, NULL, 2},
                                          {"ConcatV2", concat, NULL, 2},
                                          {"Pack", pack, NULL, 1},
-                                         {"Unpack", unpack, NULL, 1},
-                                         {"Slice", slice, NULL, 3},
-                                         {"StridedSlice", strided_slice, NULL, 4},
-                                         {"Split", split, NULL, 2},
-                                         {"SplitV", split_v, NULL, 3},
                                          {"Fill", fill, NULL, 2},
                                          {"BroadcastGradientArgs", broadcast_axes, NULL, 2},
                                          {"BroadcastTo", broadcast_to, NULL, 2},
@@ -531,6 +371,7 @@ const struct lower_row lower_arrays[] = {{"Reshape", reshape, NULL, 2},
                                          {"Pad", pad, NULL, 2},
                                          {"PadV2", pad, NULL, 3},
                                          {"Shape", shape_of, NULL, 1},
+                                         {"ShapeN", shapes_of, NULL, 1},
                                          {"Size", size_of, NULL, 1},
                                          {"Rank", size_of, NULL, 1},
                                          {"Range", range, NULL, 3},

@@ -1,42 +1,66 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * From means to nodes. Operators of a rank run in their recorded order, updates when their tensor
- * is there and the operators in front are done, one at a time. Groups of tensors are agreed by all
- * ranks and run one after another on each rank. A chunk goes on when it was received; it is
- * received when the neighbour sent it. Where sends and receives never overlap, one mover does all
- * of them, first come, first served; else each channel has a sending and a receiving side, which
- * keep the recorded order.
+ * From means to nodes. The recorded steps stand beside each other, each from 0 on; where that would
+ * be too many nodes, several are one mean step. Operators of a rank run in their recorded order,
+ * updates when their tensor is there and the operators in front are done, one at a time. Groups of
+ * tensors are agreed by all ranks and run one after another on each rank. A chunk goes on when it
+ * was received; it is received when the neighbour sent it. Where sends and receives never overlap,
+ * one mover does all of them, first come, first served; else each channel has a sending and a
+ * receiving side, which keep the recorded order. Without a record of them a reduction takes what it
+ * took behind the arrival of the last rank. O(records).
  */
 #include "sim/job_model.h"
 
-#include "base/hash.h"
 #include "sim/task_graph.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+/* Where the steps of a job have more nodes than this together, several become one mean step. */
+#define NODES_MAX 2000000
+
+enum { VOTE, AGREED, QUEUE, COPY_IN, COPY_OUT, REDUCE, SEND, RECEIVE, BEGIN, TEXTS };
+
+static const char *const texts[TEXTS] = {[VOTE] = "Horovod vote",
+                                         [AGREED] = "Horovod agreed",
+                                         [QUEUE] = "Horovod queue",
+                                         [COPY_IN] = "Horovod copy in",
+                                         [COPY_OUT] = "Horovod copy out",
+                                         [REDUCE] = "NCCL all-reduce",
+                                         [SEND] = "SEND",
+                                         [RECEIVE] = "RECV",
+                                         [BEGIN] = "begin"};
+
 struct maker {
     const struct rp_job *job;
     struct rp_job_means means;
     struct rp_sim_part *part;
     struct rp_err *err;
-    struct rp_map op_node;   /* hash of (rank, name) -> node */
-    struct rp_map transfer;  /* hash of place -> node */
-    RP_VEC(uint32_t) done;   /* by rank and group: node after which its tensors are there */
-    RP_VEC(uint32_t) enters; /* by rank: node at whose end it enters the ring of the group */
-    RP_VEC(uint32_t) leaves; /* by rank: node that waits for all its transfers */
-    RP_VEC(uint32_t) agreed; /* by group */
-    uint32_t send_name, receive_name, phase_name;
+    uint16_t step;          /* that is built */
+    uint32_t begin;         /* its node at 0 */
+    struct rp_map op_node;  /* hash of (rank, name) -> node, of the step */
+    struct rp_map transfer; /* hash of place -> node, of the step */
+    struct rp_map name_of;  /* hash of a text -> name */
+    uint32_t *done;         /* by rank and group: node after which its tensors are there */
+    uint32_t *agreed;       /* by rank: the end of the agreement before */
+    uint32_t *last;         /* by rank: its last operator that is no update */
+    uint32_t name[TEXTS];
 };
 
 static enum rp_code intern(struct maker *m, const char *text, uint32_t *id)
 {
-    const char *copy = rp_arena_strdup(&m->part->graph.arena, text);
+    uint64_t key = rp_hash_bytes(text, strlen(text));
+    const char *copy;
 
+    *id = rp_map_get(&m->name_of, key);
+    if (*id != RP_MAP_NONE)
+        return RP_OK;
+    copy = rp_arena_strdup(&m->part->graph.arena, text);
     if (!copy)
         return rp_err_nomem(m->err, "simulating a job");
     *id = (uint32_t)m->part->graph.names.n;
+    RP_TRY(rp_map_put(&m->name_of, key, *id, m->err));
     return rp_vec_push(&m->part->graph.names, copy, m->err);
 }
 
@@ -51,12 +75,18 @@ static enum rp_code add(struct maker *m, uint32_t rank, uint8_t kind, uint32_t n
                               .collective = RP_NONE,
                               .kind = kind,
                               .flags = RP_SG_WORK};
-    struct rp_sim_note note = {0, 0, RP_PHASE_OTHER, RP_SIM_TIMES};
+    struct rp_sim_note note = {0, m->step, RP_PHASE_OTHER, RP_SIM_TIMES};
 
     *id = (uint32_t)m->part->graph.nodes.n;
     RP_TRY(rp_vec_push(&m->part->graph.nodes, node, m->err));
     RP_TRY(rp_vec_push(&m->part->devices, device, m->err));
     return rp_vec_push(&m->part->notes, note, m->err);
+}
+
+static enum rp_code add_plain(struct maker *m, uint32_t rank, uint8_t kind, int text, double dur_ns,
+                              uint32_t *id)
+{
+    return add(m, rank, kind, m->name[text], dur_ns, RP_NO_DEVICE, id);
 }
 
 static enum rp_code link(struct maker *m, uint32_t from, uint32_t to, double lag_ns, uint8_t kind)
@@ -65,6 +95,15 @@ static enum rp_code link(struct maker *m, uint32_t from, uint32_t to, double lag
         .lag_ns = (int64_t)llround(lag_ns), .from = from, .to = to, .kind = kind};
 
     return rp_vec_push(&m->part->graph.edges, e, m->err);
+}
+
+/* A rank waits from the end of one node to the start of another, but for what it does meanwhile. */
+static enum rp_code note_wait(struct maker *m, uint32_t from, uint32_t to, uint32_t first,
+                              uint32_t end)
+{
+    struct rp_sim_wait wait = {from, to, first, end};
+
+    return rp_vec_push(&m->part->waits, wait, m->err);
 }
 
 static uint64_t op_key(size_t rank, const char *name)
@@ -82,20 +121,30 @@ static uint64_t place_key(size_t rank, const struct rp_mean_transfer *t, int32_t
                                is_send);
 }
 
+static uint32_t *done_of(const struct maker *m, size_t rank, size_t g)
+{
+    return &m->done[rank * m->means.ngroups + g];
+}
+
+/* Of the step and rank: 0 its stream for updates, 1 its mover. */
+static uint32_t device_of(const struct maker *m, uint32_t rank, uint32_t which)
+{
+    return 2 * (m->step * (uint32_t)m->means.nranks + rank) + which;
+}
+
 /* ------------------------------------------------------------------ operators */
 
-/* dPRO's names begin with what an operator belongs to. */
+/* dPRO's names begin with what an operator belongs to, TensorFlow's with the gradient tape. */
 static uint8_t phase_of(const struct rp_mean_op *op)
 {
     if (op->is_update)
         return RP_PHASE_OPTIMIZER;
-    return !strncmp(op->name, "FW.", 3)   ? RP_PHASE_FORWARD
-           : !strncmp(op->name, "BW.", 3) ? RP_PHASE_BACKWARD
-                                          : RP_PHASE_OTHER;
+    return !strncmp(op->name, "FW.", 3)                                        ? RP_PHASE_FORWARD
+           : !strncmp(op->name, "BW.", 3) || !strncmp(op->name, "gradient", 8) ? RP_PHASE_BACKWARD
+                                                                               : RP_PHASE_OTHER;
 }
 
-/* Devices of rank r: 2r its stream for updates, 2r + 1 its mover. */
-static enum rp_code add_ops(struct maker *m, uint32_t rank, uint32_t *last)
+static enum rp_code add_ops(struct maker *m, uint32_t rank)
 {
     const struct rp_mean_rank *r = &m->means.ranks[rank];
     uint32_t id, before = RP_NONE;
@@ -107,16 +156,18 @@ static enum rp_code add_ops(struct maker *m, uint32_t rank, uint32_t *last)
 
         RP_TRY(intern(m, op->name, &name));
         RP_TRY(add(m, rank, RP_SG_COMPUTE, name, op->dur_ns,
-                   op->is_update ? 2 * rank : RP_NO_DEVICE, &id));
+                   op->is_update ? device_of(m, rank, 0) : RP_NO_DEVICE, &id));
         m->part->notes.at[id].phase = phase_of(op);
         RP_TRY(rp_map_put(&m->op_node, op_key(rank, op->name), id, m->err));
         if (op->is_update)
             continue;
         if (before != RP_NONE)
             RP_TRY(link(m, before, id, op->gap_ns, RP_SG_STREAM));
+        else
+            RP_TRY(link(m, m->begin, id, r->begin_ns, RP_SG_ORDER));
         before = id;
     }
-    *last = before;
+    m->last[rank] = before;
     return RP_OK;
 }
 
@@ -134,27 +185,17 @@ static double usual_gap(const struct rp_mean_rank *r)
     return n > 0 ? sum / n : 0;
 }
 
-static enum rp_code link_updates(struct maker *m, uint32_t rank, uint32_t last)
+static enum rp_code link_updates(struct maker *m, uint32_t rank)
 {
     const struct rp_mean_rank *r = &m->means.ranks[rank];
     double gap = usual_gap(r);
     size_t i;
 
     for (i = 0; i < r->ops.n; i++)
-        if (r->ops.at[i].is_update && last != RP_NONE)
-            RP_TRY(link(m, last, rp_map_get(&m->op_node, op_key(rank, r->ops.at[i].name)), gap,
-                        RP_SG_STREAM));
+        if (r->ops.at[i].is_update && m->last[rank] != RP_NONE)
+            RP_TRY(link(m, m->last[rank], rp_map_get(&m->op_node, op_key(rank, r->ops.at[i].name)),
+                        gap, RP_SG_STREAM));
     return RP_OK;
-}
-
-static size_t group_with(const struct maker *m, int64_t tensor)
-{
-    size_t g;
-
-    for (g = 0; g < m->means.ngroups; g++)
-        if (rp_job_group_has(m->means.groups[g], tensor))
-            return g;
-    return SIZE_MAX;
 }
 
 /* Data: from a tensor's communication to its update, and between operators. Those of one stream
@@ -166,238 +207,352 @@ static enum rp_code link_data(struct maker *m, uint32_t rank)
 
     for (i = 0; i < r->edges.n; i++) {
         const struct rp_job_edge *e = &r->edges.at[i];
-        uint32_t to = rp_map_get(&m->op_node, op_key(rank, e->to));
-        uint32_t from = rp_map_get(&m->op_node, op_key(rank, e->from));
-        size_t g = e->from_tensor >= 0 ? group_with(m, e->from_tensor) : SIZE_MAX;
+        uint32_t to = rp_map_get(&m->op_node, op_key(rank, e->to)), from, g;
 
         if (e->to_tensor >= 0 || to == RP_MAP_NONE)
             continue;
-        if (g != SIZE_MAX)
-            RP_TRY(link(m, m->done.at[rank * m->means.ngroups + g], to, 0, RP_SG_MEMBER));
-        else if (e->from_tensor < 0 && from != RP_MAP_NONE &&
-                 m->part->devices.at[to] != RP_NO_DEVICE)
+        if (e->from_tensor >= 0) {
+            g = rp_map_get(&m->means.group_of, (uint64_t)e->from_tensor);
+            if (g != RP_MAP_NONE)
+                RP_TRY(link(m, *done_of(m, rank, g), to, 0, RP_SG_MEMBER));
+            continue;
+        }
+        from = rp_map_get(&m->op_node, op_key(rank, e->from));
+        if (from != RP_MAP_NONE && m->part->devices.at[to] != RP_NO_DEVICE)
             RP_TRY(link(m, from, to, 0, RP_SG_ORDER));
     }
     return RP_OK;
 }
 
-/* ------------------------------------------------------------------ groups */
+/* ------------------------------------------------------------------ votes and agreements */
 
-/* A rank votes when its gradients are ready; the last vote is the agreement. */
-static enum rp_code add_votes(struct maker *m, size_t g)
+struct vote {
+    uint32_t node, edges;
+};
+
+/* The votes of a rank for all groups wait for its gradients, or where none is known for the step's
+   begin. */
+static enum rp_code link_votes(struct maker *m, uint32_t rank, struct vote *votes)
 {
-    uint32_t rank, vote, agreed;
-    size_t i;
+    const struct rp_job_rank *r = &m->job->ranks[rank];
+    const struct rp_mean_rank *mean = &m->means.ranks[rank];
+    size_t i, g;
 
-    RP_TRY(add(m, 0, RP_SG_MEET, m->phase_name, 0, RP_NO_DEVICE, &agreed));
-    m->agreed.at[g] = agreed;
-    for (rank = 0; rank < m->means.nranks; rank++) {
-        const struct rp_job_rank *r = &m->job->ranks[rank];
+    for (i = 0; i < r->edges.n; i++) {
+        const struct rp_job_edge *e = &r->edges.at[i];
+        uint32_t of =
+            e->to_tensor < 0 ? RP_MAP_NONE : rp_map_get(&m->means.group_of, (uint64_t)e->to_tensor);
+        uint32_t from =
+            of == RP_MAP_NONE ? RP_MAP_NONE : rp_map_get(&m->op_node, op_key(rank, e->from));
 
-        RP_TRY(add(m, rank, RP_SG_ARRIVE, m->phase_name, 0, RP_NO_DEVICE, &vote));
-        for (i = 0; i < r->edges.n; i++) {
-            const struct rp_job_edge *e = &r->edges.at[i];
-            uint32_t from = rp_map_get(&m->op_node, op_key(rank, e->from));
-
-            if (e->to_tensor >= 0 && from != RP_MAP_NONE &&
-                rp_job_group_has(m->means.groups[g], e->to_tensor))
-                RP_TRY(
-                    link(m, from, vote, m->means.ranks[rank].groups[g].sync_lag_ns, RP_SG_MEMBER));
-        }
-        RP_TRY(link(m, vote, agreed, 0, RP_SG_MEMBER));
+        if (from == RP_MAP_NONE)
+            continue;
+        votes[of].edges++;
+        RP_TRY(link(m, from, votes[of].node, mean->groups[of].vote_lag_ns, RP_SG_MEMBER));
     }
+    for (g = 0; g < m->means.ngroups; g++)
+        if (!votes[g].edges)
+            RP_TRY(link(m, m->begin, votes[g].node, mean->begin_ns + mean->groups[g].vote_lag_ns,
+                        RP_SG_MEMBER));
     return RP_OK;
 }
 
-static size_t sender_to(const struct maker *m, size_t rank, int32_t channel)
+/* A rank votes when its gradients are ready; with the last vote of all a group is decided. */
+static enum rp_code add_votes(struct maker *m, uint32_t *decided)
 {
-    size_t r, i;
+    size_t g, n = m->means.ngroups;
+    struct vote *votes = calloc(n + 1, sizeof *votes);
+    enum rp_code code = votes ? RP_OK : rp_err_nomem(m->err, "simulating a job");
+    uint32_t rank;
 
-    for (r = 0; r < m->means.nranks; r++)
-        for (i = 0; i < m->job->ranks[r].links.n; i++)
-            if (m->job->ranks[r].links.at[i].channel == channel &&
-                m->job->ranks[r].links.at[i].to == m->job->ranks[rank].number)
-                return r;
-    return SIZE_MAX;
-}
-
-/* The first transfer of a rank that belongs to this group or a later one; they are by group. */
-static size_t first_of_group(const struct rp_mean_rank *r, size_t g)
-{
-    size_t low = 0, high = r->transfers.n;
-
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-
-        if (r->transfers.at[middle].group < g)
-            low = middle + 1;
-        else
-            high = middle;
+    for (g = 0; code == RP_OK && g < n; g++)
+        code = add_plain(m, 0, RP_SG_MEET, VOTE, 0, &decided[g]);
+    for (rank = 0; code == RP_OK && rank < m->means.nranks; rank++) {
+        for (g = 0; code == RP_OK && g < n; g++) {
+            votes[g].edges = 0;
+            code = add_plain(m, rank, RP_SG_ARRIVE, VOTE, 0, &votes[g].node);
+            if (code == RP_OK)
+                code = link(m, votes[g].node, decided[g], 0, RP_SG_MEMBER);
+            if (code == RP_OK)
+                code = note_wait(m, votes[g].node, decided[g], 0, 0);
+        }
+        if (code == RP_OK)
+            code = link_votes(m, rank, votes);
     }
-    return low;
+    free(votes);
+    return code;
 }
 
-/* The transfers [low, high) of a rank belong to one group. */
-static void transfers_of(const struct rp_mean_rank *r, size_t g, size_t *low, size_t *high)
-{
-    *low = first_of_group(r, g);
-    *high = first_of_group(r, g + 1);
-}
+/* ------------------------------------------------------------------ transfers */
 
-static enum rp_code add_transfers(struct maker *m, uint32_t rank, size_t g)
+/* in: node at whose end the rank enters the ring; end: node that waits for all its transfers. */
+static enum rp_code add_transfers(struct maker *m, uint32_t rank, size_t g, uint32_t in,
+                                  uint32_t end)
 {
     const struct rp_mean_rank *r = &m->means.ranks[rank];
-    size_t i, low, high;
-    uint32_t id;
+    const struct rp_mean_group *x = &r->groups[g];
+    uint32_t id = end, first = end + 1;
+    size_t i;
 
-    transfers_of(r, g, &low, &high);
-    for (i = low; i < high; i++) {
+    for (i = x->first; i < x->end; i++) {
         const struct rp_mean_transfer *t = &r->transfers.at[i];
 
-        RP_TRY(add(m, rank, RP_SG_COMM, t->is_send ? m->send_name : m->receive_name, t->dur_ns,
-                   r->duplex ? RP_NO_DEVICE : 2 * rank + 1, &id));
+        RP_TRY(add(m, rank, RP_SG_COMM, m->name[t->is_send ? SEND : RECEIVE], t->dur_ns,
+                   r->duplex ? RP_NO_DEVICE : device_of(m, rank, 1), &id));
         RP_TRY(rp_map_put(&m->transfer, place_key(rank, t, t->chunk, t->is_send), id, m->err));
+        RP_TRY(link(m, in, id, x->enter_lag_ns, RP_SG_STREAM));
+        RP_TRY(link(m, id, end, 0, RP_SG_STREAM));
     }
-    return RP_OK;
+    return note_wait(m, in, end, first, id + 1);
 }
 
-/* The side of a channel: what it did before must be over. */
-static enum rp_code keep_order(struct maker *m, uint32_t rank, size_t low, size_t high)
+/* The sides of the channels: what one did before must be over. */
+static enum rp_code keep_order(struct maker *m, uint32_t rank, size_t g)
 {
     const struct rp_mean_rank *r = &m->means.ranks[rank];
-    uint32_t before[2][64];
+    const struct rp_mean_group *x = &r->groups[g];
+    struct rp_map before;
+    enum rp_code code = RP_OK;
     size_t i;
 
-    memset(before, 0xff, sizeof before);
-    for (i = low; i < high; i++) {
+    rp_map_init(&before);
+    for (i = x->first; code == RP_OK && i < x->end; i++) {
         const struct rp_mean_transfer *t = &r->transfers.at[i];
         uint32_t id = rp_map_get(&m->transfer, place_key(rank, t, t->chunk, t->is_send));
-        uint32_t *side = &before[t->is_send][t->channel % 64];
+        uint64_t side = (uint64_t)(uint32_t)t->channel << 1 | t->is_send;
+        uint32_t last = rp_map_get(&before, side);
 
-        if (*side != UINT32_MAX)
-            RP_TRY(link(m, *side, id, 0, RP_SG_STREAM));
-        *side = id;
+        if (last != RP_MAP_NONE && last != id)
+            code = link(m, last, id, 0, RP_SG_STREAM);
+        if (code == RP_OK)
+            code = rp_map_put(&before, side, id, m->err);
     }
-    return RP_OK;
-}
-
-/* A send that passes on what its rank received needs no edge of its own from where the rank enters
-   the ring, nor does what it passes on need one to where the rank leaves it. */
-static enum rp_code link_ends(struct maker *m, uint32_t rank, const struct rp_mean_transfer *t,
-                              uint32_t id, bool passes_on)
-{
-    bool is_passed_on = !t->is_send && rp_map_get(&m->transfer, place_key(rank, t, t->chunk + 1,
-                                                                          true)) != RP_MAP_NONE;
-
-    if (!passes_on)
-        RP_TRY(link(m, m->enters.at[rank], id, 0, RP_SG_STREAM));
-    return is_passed_on ? RP_OK : link(m, id, m->leaves.at[rank], 0, RP_SG_STREAM);
+    rp_map_release(&before);
+    return code;
 }
 
 static enum rp_code link_transfers(struct maker *m, uint32_t rank, size_t g)
 {
     const struct rp_mean_rank *r = &m->means.ranks[rank];
-    size_t i, low, high;
+    const struct rp_mean_group *x = &r->groups[g];
+    size_t i;
 
-    transfers_of(r, g, &low, &high);
-    for (i = low; i < high; i++) {
+    for (i = x->first; i < x->end; i++) {
         const struct rp_mean_transfer *t = &r->transfers.at[i];
-        uint32_t id = m->leaves.at[rank] + 1 + (uint32_t)(i - low), from = RP_MAP_NONE;
-        size_t peer = t->is_send ? rank : sender_to(m, rank, t->channel);
+        uint32_t id = rp_map_get(&m->transfer, place_key(rank, t, t->chunk, t->is_send)), from;
+        size_t peer = t->is_send ? rank : rp_job_sender(&m->means, rank, t->channel);
 
-        if (peer != SIZE_MAX)
-            from = rp_map_get(&m->transfer, place_key(peer, t, t->is_send ? t->chunk - 1 : t->chunk,
-                                                      !t->is_send));
+        if (peer == SIZE_MAX)
+            continue;
+        from = rp_map_get(&m->transfer,
+                          place_key(peer, t, t->is_send ? t->chunk - 1 : t->chunk, !t->is_send));
         if (from != RP_MAP_NONE)
             RP_TRY(link(m, from, id, 0, RP_SG_EVENT));
-        RP_TRY(link_ends(m, rank, t, id, t->is_send && from != RP_MAP_NONE));
     }
-    return r->duplex ? keep_order(m, rank, low, high) : RP_OK;
+    return r->duplex ? keep_order(m, rank, g) : RP_OK;
 }
 
-static enum rp_code add_group(struct maker *m, uint32_t rank, size_t g)
+/* Without a record of transfers: all ranks meet, then each takes its time. */
+static enum rp_code add_reduction(struct maker *m, uint32_t rank, size_t g, uint32_t in,
+                                  uint32_t met, uint32_t end)
 {
     const struct rp_mean_group *x = &m->means.ranks[rank].groups[g];
-    uint32_t agreed, queue, in, end, out;
+    uint32_t arrive, work;
 
-    RP_TRY(add(m, rank, RP_SG_HOST, m->phase_name, 0, RP_NO_DEVICE, &agreed));
-    RP_TRY(link(m, m->agreed.at[g], agreed, x->agree_lag_ns, RP_SG_MEMBER));
-    RP_TRY(add(m, rank, RP_SG_HOST, m->phase_name, x->queue_ns, RP_NO_DEVICE, &queue));
-    RP_TRY(link(m, agreed, queue, x->queue_lag_ns, RP_SG_ORDER));
-    if (g)
-        RP_TRY(link(m, m->done.at[rank * m->means.ngroups + g - 1], queue, x->queue_lag_ns,
-                    RP_SG_ORDER));
-    RP_TRY(add(m, rank, RP_SG_MEMORY, m->phase_name, x->in_ns, RP_NO_DEVICE, &in));
-    RP_TRY(link(m, queue, in, 0, RP_SG_STREAM));
-    RP_TRY(add(m, rank, RP_SG_MEET, m->phase_name, 0, RP_NO_DEVICE, &end));
-    RP_TRY(link(m, in, end, 0, RP_SG_STREAM));
-    m->enters.at[rank] = in;
-    m->leaves.at[rank] = end;
-    RP_TRY(add_transfers(m, rank, g));
-    RP_TRY(add(m, rank, RP_SG_MEMORY, m->phase_name, x->out_ns, RP_NO_DEVICE, &out));
-    m->done.at[rank * m->means.ngroups + g] = out;
-    return link(m, end, out, 0, RP_SG_STREAM);
+    RP_TRY(add_plain(m, rank, RP_SG_ARRIVE, REDUCE, 0, &arrive));
+    RP_TRY(link(m, in, arrive, x->enter_lag_ns, RP_SG_STREAM));
+    RP_TRY(link(m, arrive, met, 0, RP_SG_MEMBER));
+    RP_TRY(note_wait(m, arrive, met, 0, 0));
+    RP_TRY(add_plain(m, rank, RP_SG_COMM, REDUCE, x->reduce_ns, &work));
+    RP_TRY(link(m, met, work, 0, RP_SG_MEMBER));
+    return link(m, work, end, 0, RP_SG_STREAM);
 }
 
-/* ------------------------------------------------------------------ all of it */
+/* ------------------------------------------------------------------ groups */
 
-static enum rp_code add_devices(struct maker *m)
+static enum rp_code add_agreement(struct maker *m, uint32_t rank, size_t g, uint32_t decided)
 {
+    const struct rp_mean_group *x = &m->means.ranks[rank].groups[g];
+    uint32_t agreed;
+
+    RP_TRY(add_plain(m, rank, RP_SG_HOST, AGREED, 0, &agreed));
+    RP_TRY(link(m, decided, agreed, x->agree_lag_ns, RP_SG_MEMBER));
+    if (g && x->follow_lag_ns >= 0)
+        RP_TRY(link(m, m->agreed[rank], agreed, x->follow_lag_ns, RP_SG_ORDER));
+    m->agreed[rank] = agreed;
+    return RP_OK;
+}
+
+/* met: where all ranks meet, if transfers were not recorded; else RP_NONE. */
+static enum rp_code add_group(struct maker *m, uint32_t rank, size_t g, uint32_t decided,
+                              uint32_t met)
+{
+    const struct rp_mean_group *x = &m->means.ranks[rank].groups[g];
+    uint32_t queue, in, end, out;
+
+    RP_TRY(add_agreement(m, rank, g, decided));
+    RP_TRY(add_plain(m, rank, RP_SG_HOST, QUEUE, x->queue_ns, &queue));
+    RP_TRY(link(m, m->agreed[rank], queue, x->queue_lag_ns, RP_SG_ORDER));
+    if (g)
+        RP_TRY(link(m, *done_of(m, rank, g - 1), queue, x->queue_lag_ns, RP_SG_ORDER));
+    RP_TRY(add_plain(m, rank, RP_SG_MEMORY, COPY_IN, x->in_ns, &in));
+    RP_TRY(link(m, queue, in, 0, RP_SG_STREAM));
+    RP_TRY(add_plain(m, rank, RP_SG_MEET, REDUCE, 0, &end));
+    RP_TRY(link(m, in, end, 0, RP_SG_STREAM));
+    if (met == RP_NONE)
+        RP_TRY(add_transfers(m, rank, g, in, end));
+    else
+        RP_TRY(add_reduction(m, rank, g, in, met, end));
+    RP_TRY(add_plain(m, rank, RP_SG_MEMORY, COPY_OUT, x->out_ns, &out));
+    *done_of(m, rank, g) = out;
+    return link(m, end, out, x->leave_lag_ns, RP_SG_STREAM);
+}
+
+static enum rp_code add_groups(struct maker *m, const uint32_t *decided)
+{
+    uint32_t rank, met = RP_NONE;
+    size_t g;
+
+    for (g = 0; g < m->means.ngroups; g++) {
+        if (!m->job->has_transfers)
+            RP_TRY(add_plain(m, 0, RP_SG_MEET, REDUCE, 0, &met));
+        for (rank = 0; rank < m->means.nranks; rank++)
+            RP_TRY(add_group(m, rank, g, decided[g], met));
+        for (rank = 0; rank < m->means.nranks; rank++)
+            RP_TRY(link_transfers(m, rank, g));
+    }
+    return RP_OK;
+}
+
+/* ------------------------------------------------------------------ steps */
+
+static enum rp_code build_with(struct maker *m, uint32_t *decided)
+{
+    uint32_t rank;
     size_t i;
 
     for (i = 0; i < 2 * m->means.nranks; i++)
         RP_TRY(rp_vec_push(&m->part->device_rules, RP_DEVICE_SERIAL, m->err));
+    RP_TRY(add_plain(m, 0, RP_SG_ORIGIN, BEGIN, 0, &m->begin));
+    for (rank = 0; rank < m->means.nranks; rank++)
+        RP_TRY(add_ops(m, rank));
+    RP_TRY(add_votes(m, decided));
+    RP_TRY(add_groups(m, decided));
+    for (rank = 0; rank < m->means.nranks; rank++) {
+        RP_TRY(link_updates(m, rank));
+        RP_TRY(link_data(m, rank));
+    }
     return RP_OK;
 }
 
+/* The step that the means are of. */
 static enum rp_code build(struct maker *m)
 {
-    size_t g, n = m->means.nranks * m->means.ngroups;
-    uint32_t rank, *last = calloc(m->means.nranks + 1, sizeof *last);
-    enum rp_code code = last ? RP_OK : rp_err_nomem(m->err, "simulating a job");
+    size_t n = m->means.nranks * m->means.ngroups;
+    uint32_t *decided = calloc(m->means.ngroups + 1, sizeof *decided);
+    enum rp_code code;
 
-    if (code == RP_OK)
-        code = rp_vec_reserve(&m->done, n + 1, m->err);
-    if (code == RP_OK)
-        code = rp_vec_reserve(&m->agreed, m->means.ngroups + 1, m->err);
-    if (code == RP_OK)
-        code = rp_vec_reserve(&m->enters, m->means.nranks + 1, m->err);
-    if (code == RP_OK)
-        code = rp_vec_reserve(&m->leaves, m->means.nranks + 1, m->err);
-    for (rank = 0; code == RP_OK && rank < m->means.nranks; rank++)
-        code = add_ops(m, rank, &last[rank]);
-    for (g = 0; code == RP_OK && g < m->means.ngroups; g++) {
-        code = add_votes(m, g);
-        for (rank = 0; code == RP_OK && rank < m->means.nranks; rank++)
-            code = add_group(m, rank, g);
-        for (rank = 0; code == RP_OK && rank < m->means.nranks; rank++)
-            code = link_transfers(m, rank, g);
-    }
-    for (rank = 0; code == RP_OK && rank < m->means.nranks; rank++) {
-        code = link_updates(m, rank, last[rank]);
-        if (code == RP_OK)
-            code = link_data(m, rank);
-    }
-    free(last);
+    rp_map_release(&m->op_node);
+    rp_map_release(&m->transfer);
+    rp_map_init(&m->op_node);
+    rp_map_init(&m->transfer);
+    m->done = calloc(n + 1, sizeof *m->done);
+    m->agreed = calloc(m->means.nranks + 1, sizeof *m->agreed);
+    m->last = calloc(m->means.nranks + 1, sizeof *m->last);
+    code = decided && m->done && m->agreed && m->last ? build_with(m, decided)
+                                                      : rp_err_nomem(m->err, "simulating a job");
+    free(decided);
+    free(m->done);
+    free(m->agreed);
+    free(m->last);
     return code;
+}
+
+/* Nodes of a step: about as many as records. */
+static size_t nodes_a_step(const struct rp_job_means *m)
+{
+    size_t r, n = 0;
+
+    for (r = 0; r < m->nranks; r++)
+        n += m->job->ranks[r].ops.n + m->job->ranks[r].transfers.n + m->job->ranks[r].spans.n;
+    return n / (m->nsteps + 1) + 1;
+}
+
+static enum rp_code build_steps(struct maker *m)
+{
+    size_t nsteps = m->means.nsteps, n = NODES_MAX / nodes_a_step(&m->means) + 1, i;
+
+    n = n < nsteps ? n : nsteps;
+    n = n < RP_NO_STEP - 1 ? n : RP_NO_STEP - 1;
+    for (i = 0; i < n; i++) {
+        RP_TRY(rp_job_means_take(&m->means, i * nsteps / n, (i + 1) * nsteps / n, m->err));
+        m->step = (uint16_t)i;
+        RP_TRY(build(m));
+    }
+    m->part->nsteps = (uint32_t)n;
+    return RP_OK;
+}
+
+/* Records that contradict each other would make a node wait for itself: none may. */
+static enum rp_code check_order(const struct maker *m)
+{
+    const struct rp_stepgraph *g = &m->part->graph;
+    struct rp_task_graph order;
+    uint32_t v = 0, i, *todo = malloc((g->nodes.n + 1) * sizeof *todo);
+    size_t n = 0, done = 0;
+    enum rp_code code = todo ? RP_OK : rp_err_nomem(m->err, "simulating a job");
+
+    rp_task_graph_init(&order);
+    for (i = 0; code == RP_OK && i < g->nodes.n; i++)
+        code = rp_task_graph_add(&order, (struct rp_task){0}, NULL, m->err);
+    for (i = 0; code == RP_OK && i < g->edges.n; i++)
+        code = rp_task_graph_link(&order, g->edges.at[i].from, g->edges.at[i].to, 0, 0, m->err);
+    if (code == RP_OK)
+        code = rp_task_graph_freeze(&order, m->err);
+    for (i = 0; code == RP_OK && i < g->nodes.n; i++)
+        if (!order.degree.at[i])
+            todo[n++] = i;
+    for (; code == RP_OK && n; done++) {
+        v = todo[--n];
+        for (i = order.first.at[v]; i < order.first.at[v + 1]; i++)
+            if (!--order.degree.at[order.edges.at[i].to])
+                todo[n++] = order.edges.at[i].to;
+    }
+    rp_task_graph_release(&order);
+    free(todo);
+    return code != RP_OK || done == g->nodes.n
+               ? code
+               : rp_err_set(m->err, RP_FORMAT,
+                            "the records of the job contradict each other: of %zu pieces of work "
+                            "%zu wait for themselves",
+                            g->nodes.n, g->nodes.n - done);
 }
 
 static enum rp_code describe(struct maker *m)
 {
     struct rp_sim_part *p = m->part;
+    size_t i;
 
-    rp_arena_init(&p->graph.arena);
     RP_TRY(rp_vec_push(&p->graph.names, "", m->err));
-    RP_TRY(intern(m, "SEND", &m->send_name));
-    RP_TRY(intern(m, "RECV", &m->receive_name));
-    RP_TRY(intern(m, "Horovod", &m->phase_name));
-    RP_TRY(add_devices(m));
-    p->nsteps = 1;
+    for (i = 0; i < TEXTS; i++)
+        RP_TRY(intern(m, texts[i], &m->name[i]));
+    for (i = 0; i < m->job->remarks.n; i++)
+        RP_TRY(rp_vec_push(&p->remarks, m->job->remarks.at[i], m->err));
+    p->beside = true;
     p->recorded_steps = m->means.nsteps;
-    p->nranks = (uint32_t)m->means.nranks;
-    p->spread_ratio = NAN;
+    p->nranks = p->graph.nranks = (uint32_t)m->means.nranks;
+    p->spread_ratio = m->means.spread_ratio;
     p->measured_ns = (int64_t)llround(m->means.iteration_ns);
-    return build(m);
+    if (m->means.left_out) {
+        const char *text = rp_arena_printf(
+            &p->graph.arena, "%zu steps are not whole on every rank: they are left out",
+            m->means.left_out);
+
+        RP_TRY(text ? rp_vec_push(&p->remarks, text, m->err)
+                    : rp_err_nomem(m->err, "simulating a job"));
+    }
+    RP_TRY(build_steps(m));
+    return check_order(m);
 }
 
 enum rp_code rp_sim_part_of_job(struct rp_sim_part *out, const struct rp_job *job,
@@ -407,17 +562,16 @@ enum rp_code rp_sim_part_of_job(struct rp_sim_part *out, const struct rp_job *jo
     enum rp_code code;
 
     memset(out, 0, sizeof *out);
+    rp_arena_init(&out->graph.arena);
     rp_map_init(&m.op_node);
     rp_map_init(&m.transfer);
+    rp_map_init(&m.name_of);
     code = rp_job_means_init(&m.means, job, err);
     if (code == RP_OK)
         code = describe(&m);
     rp_job_means_release(&m.means);
     rp_map_release(&m.op_node);
     rp_map_release(&m.transfer);
-    rp_vec_release(&m.done);
-    rp_vec_release(&m.agreed);
-    rp_vec_release(&m.enters);
-    rp_vec_release(&m.leaves);
+    rp_map_release(&m.name_of);
     return code;
 }

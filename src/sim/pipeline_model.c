@@ -421,6 +421,7 @@ static enum rp_code make(struct maker *m)
     m->part->nsteps = m->p.nsteps;
     m->part->recorded_steps = m->p.nsteps;
     m->part->stages = m->p.nstages;
+    m->part->beside = true;
     m->part->nranks = g->nranks = m->p.ndp * m->p.nstages;
     m->part->measured_ns = measure(&m->p);
     return RP_OK;

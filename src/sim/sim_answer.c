@@ -7,8 +7,10 @@
  */
 #include "sim/sim_answer.h"
 
+#include "sim/profiler_cost.h"
 #include "sim/resimulate.h"
 #include "sim/sim_path.h"
+#include "sim/sim_ranks.h"
 #include "sim/sim_trace.h"
 
 #include <math.h>
@@ -50,7 +52,7 @@ static enum rp_code run_with(struct asker *a, double factor, const char *whatif,
     struct base *base = base_of(a, factor);
 
     if (factor > 0)
-        RP_TRY(rp_sim_drop_profiler(&a->run, factor, err));
+        RP_TRY(rp_sim_cost_drop(&a->run, factor, err));
     if (base && !base->made) {
         base->made = true;
         RP_TRY(rp_resim_init(&base->resim, &a->run.overlay, err));
@@ -70,6 +72,7 @@ static enum rp_code step_with(struct asker *a, double factor, const char *whatif
 
     memset(a->run.gone.at, 0, a->run.gone.n);
     a->run.dropped = false;
+    a->run.edges_factor = 1;
     code = run_with(a, factor, whatif, err);
     if (code == RP_OK)
         code = rp_sim_step_ns(&a->run, a->now, out, err);
@@ -94,7 +97,7 @@ static int64_t steps_of(const struct asker *a)
 {
     uint32_t n = a->run.parts[0]->nsteps;
 
-    return n > 1 ? n - 1 : 1;
+    return n > 1 && !a->run.parts[0]->beside ? n - 1 : 1;
 }
 
 static enum rp_code fill_path(struct asker *a, struct rp_err *err)
@@ -113,61 +116,6 @@ static enum rp_code fill_path(struct asker *a, struct rp_err *err)
     return RP_OK;
 }
 
-/* Waiting lies between a rank's arrival and the moment from which its collective runs. */
-static void add_node(const struct asker *a, uint32_t i, struct rp_sim_rank *to)
-{
-    const struct rp_sg_node *node = &a->run.graph->nodes.at[i];
-    int64_t dur = a->now->end_ns.at[i] - a->now->start_ns.at[i], waited;
-
-    switch (node->kind) {
-    case RP_SG_HOST:
-    case RP_SG_RUNTIME:
-        to->host_ns = rp_ns_sum(to->host_ns, dur);
-        break;
-    case RP_SG_COMPUTE:
-        to->compute_ns = rp_ns_sum(to->compute_ns, dur);
-        break;
-    case RP_SG_MEMORY:
-        to->memory_ns = rp_ns_sum(to->memory_ns, dur);
-        break;
-    case RP_SG_COMM:
-        to->comm_ns = rp_ns_sum(to->comm_ns, dur);
-        break;
-    case RP_SG_ARRIVE:
-        waited = i + 1 < a->run.graph->nodes.n && node[1].kind == RP_SG_COMM
-                     ? a->now->start_ns.at[i + 1] - a->now->end_ns.at[i]
-                     : 0;
-        to->waiting_ns = rp_ns_sum(to->waiting_ns, waited);
-        break;
-    default:
-        break;
-    }
-}
-
-static enum rp_code fill_ranks(struct asker *a, struct rp_err *err)
-{
-    size_t r, n = a->run.nranks * a->run.parts[0]->nranks;
-    int64_t steps = a->run.parts[0]->nsteps;
-    uint32_t i;
-
-    if (n < 2)
-        return RP_OK;
-    a->out->by_rank = RP_ARENA_NEW(a->arena, struct rp_sim_rank, n);
-    if (!a->out->by_rank)
-        return rp_err_nomem(err, "simulating");
-    a->out->nby_rank = n;
-    for (i = 0; i < a->run.graph->nodes.n; i++)
-        if (a->run.graph->nodes.at[i].rank < n)
-            add_node(a, i, &a->out->by_rank[a->run.graph->nodes.at[i].rank]);
-    for (r = 0; r < n; r++) {
-        struct rp_sim_rank *x = &a->out->by_rank[r];
-
-        *x = (struct rp_sim_rank){(int64_t)r,           x->host_ns / steps, x->compute_ns / steps,
-                                  x->memory_ns / steps, x->comm_ns / steps, x->waiting_ns / steps};
-    }
-    return RP_OK;
-}
-
 static enum rp_code fill_baseline(struct asker *a, struct rp_err *err)
 {
     struct rp_sim_baseline *b = &a->out->baseline;
@@ -175,7 +123,7 @@ static enum rp_code fill_baseline(struct asker *a, struct rp_err *err)
 
     RP_TRY(step_with(a, 0, NULL, &b->simulated_ns, err));
     RP_TRY(fill_path(a, err));
-    RP_TRY(fill_ranks(a, err));
+    RP_TRY(rp_sim_ranks(&a->run, a->now, a->arena, a->out, err));
     RP_TRY(step_with(a, 1, NULL, &b->unprofiled_ns, err));
     b->measured_ns = first->measured_ns;
     b->error_ratio = ratio(b->simulated_ns - b->measured_ns, b->measured_ns);
@@ -278,11 +226,15 @@ static enum rp_code note_rest(struct asker *a, struct rp_err *err)
 static enum rp_code add_notes(struct asker *a, size_t given, struct rp_err *err)
 {
     enum { MOST = 8 };
+    const struct rp_sim_part *first = a->run.parts[0];
     size_t i;
 
-    a->out->notes = RP_ARENA_NEW(a->arena, const char *, MOST + a->out->npredictions);
+    a->out->notes =
+        RP_ARENA_NEW(a->arena, const char *, MOST + first->remarks.n + a->out->npredictions);
     if (!a->out->notes)
         return rp_err_nomem(err, "simulating");
+    for (i = 0; i < first->remarks.n; i++)
+        RP_TRY(add_note(a, rp_arena_strdup(a->arena, first->remarks.at[i]), err));
     RP_TRY(note_ranks(a, given, err));
     RP_TRY(note_rest(a, err));
     for (i = 0; i < a->out->npredictions; i++)

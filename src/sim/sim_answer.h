@@ -31,9 +31,10 @@ struct rp_sim_bound {
     double ratio; /* of the path */
 };
 
-/* What a rank does in a simulated step, on average. Waiting is for other ranks in collectives. */
+/* What a rank does in a simulated step, on average. Waiting is for other ranks in collectives;
+   slack is what its own work can be late without anything ending later, in the tightest step. */
 struct rp_sim_rank {
-    int64_t rank, host_ns, compute_ns, memory_ns, comm_ns, waiting_ns;
+    int64_t rank, host_ns, compute_ns, memory_ns, comm_ns, waiting_ns, slack_ns;
 };
 
 /* A row of the list that '--what-if help' gives. */

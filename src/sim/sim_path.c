@@ -187,22 +187,48 @@ static uint32_t find_task(const struct rp_sim_run *run, const struct rp_sim_resu
     return best;
 }
 
+/* Of steps beside each other: the one whose time is nearest to a step's time. */
+static enum rp_code usual_step(const struct rp_sim_run *run, const struct rp_sim_result *r,
+                               size_t *out, struct rp_err *err)
+{
+    size_t s, n = run->parts[0]->nsteps;
+    int64_t mean, nearest = INT64_MAX;
+
+    RP_TRY(rp_sim_step_ns(run, r, &mean, err));
+    for (s = 0; s < n; s++) {
+        uint32_t last = find_task(run, r, s, true);
+        int64_t off = last == RP_NONE ? INT64_MAX : llabs(r->end_ns.at[last] - mean);
+
+        if (off < nearest) {
+            nearest = off;
+            *out = s;
+        }
+    }
+    return RP_OK;
+}
+
 enum rp_code rp_sim_path(const struct rp_sim_run *run, const struct rp_sim_result *result,
                          struct rp_sim_path *out, struct rp_err *err)
 {
     struct walker w = {.run = run, .r = result};
-    size_t nsteps = run->parts[0]->nsteps;
-    uint32_t first = find_task(run, result, 0, false);
-    uint32_t last = find_task(run, result, nsteps - 1, nsteps == 1);
+    size_t begin = 0, end = run->parts[0]->nsteps - 1;
+    bool one = run->parts[0]->nsteps == 1 || run->parts[0]->beside;
+    uint32_t first, last;
     enum rp_code code;
 
     memset(out, 0, sizeof *out);
+    if (run->parts[0]->beside) {
+        RP_TRY(usual_step(run, result, &begin, err));
+        end = begin;
+    }
+    first = find_task(run, result, begin, false);
+    last = find_task(run, result, end, one);
     if (first == RP_NONE || last == RP_NONE)
         return RP_OK;
     code = turn_around(&w, err);
     if (code == RP_OK)
         walk(&w, last, result->start_ns.at[first],
-             nsteps == 1 ? result->end_ns.at[last] : result->start_ns.at[last], out);
+             one ? result->end_ns.at[last] : result->start_ns.at[last], out);
     rp_vec_release(&w.edges);
     rp_vec_release(&w.newest);
     rp_vec_release(&w.device_end);

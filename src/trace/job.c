@@ -20,4 +20,14 @@ void rp_job_release(struct rp_job *job)
     free(job->ranks);
     job->ranks = NULL;
     job->nranks = 0;
+    for (i = 0; i < job->nnodes; i++) {
+        rp_vec_release(&job->nodes[i].halves);
+        rp_vec_release(&job->nodes[i].ops);
+    }
+    free(job->nodes);
+    job->nodes = NULL;
+    job->nnodes = 0;
+    rp_vec_release(&job->keys);
+    rp_vec_release(&job->remarks);
+    rp_arena_release(&job->arena);
 }

@@ -3,9 +3,10 @@
 #define RP_TRACE_JOB_H
 /*
  * A distributed job as the records of its framework and its communication library describe it (the
- * trial directories of dPRO): for each rank the operators of each step, the phases of each tensor,
- * the sends and receives of the rings, the graph of the operators and the links of the rings. Times
- * are of the host's own clock, in nanoseconds.
+ * trial directories of dPRO): for each rank the operators of each step, and the graph of the
+ * operators; of Horovod and NCCL the phases of each tensor, the sends and receives of the rings and
+ * their links; of BytePS the messages between workers and servers, and what servers did. Times are
+ * of the host's own clock, in nanoseconds.
  */
 #include "base/arena.h"
 #include "base/vec.h"
@@ -43,6 +44,43 @@ struct rp_job_link { /* of a ring: this rank sends to `to` on the channel */
     int32_t channel, to;
 };
 
+/* ------------------------------------------------------------------ BytePS */
+
+enum rp_job_message_kind {
+    RP_JOB_PUSH,      /* worker to server: a part of a gradient */
+    RP_JOB_PUSH_DONE, /* the answer */
+    RP_JOB_PULL,      /* worker to server: the sum is wanted */
+    RP_JOB_PULL_DONE, /* the answer: the sum */
+    RP_JOB_MESSAGES
+};
+
+/* One end of a message, as the log of a worker or server has it. */
+struct rp_job_half {
+    int64_t ns, key;
+    int32_t sender, receiver; /* numbers of ps-lite */
+    uint8_t kind;             /* enum rp_job_message_kind */
+    bool sent;                /* when it left; else when it was there */
+};
+
+struct rp_job_server_op {
+    int64_t begin_ns, dur_ns, key;
+    int64_t thread;
+    bool merged; /* the copy of the finished sum; else a copy or sum of what a worker sent */
+};
+
+/* A worker or a server of BytePS. */
+struct rp_job_node {
+    int32_t id; /* of ps-lite: 8, 10 … servers, 9, 11 … workers; -1: not known */
+    RP_VEC(struct rp_job_half) halves;
+    RP_VEC(struct rp_job_server_op) ops;
+};
+
+struct rp_job_key { /* a part of the gradients that travel together */
+    int64_t key;
+    int64_t tensor; /* one of them; others have keys of the same number */
+    uint32_t part;
+};
+
 struct rp_job_rank {
     struct rp_arena arena;
     const char *host; /* folder */
@@ -56,8 +94,15 @@ struct rp_job_rank {
 };
 
 struct rp_job {
+    struct rp_arena arena;
     size_t nranks;
     struct rp_job_rank *ranks; /* by number */
+    bool has_transfers;        /* sends and receives of rings were recorded */
+    bool has_servers;          /* BytePS: the parts below, not rings */
+    size_t nnodes;
+    struct rp_job_node *nodes;
+    RP_VEC(struct rp_job_key) keys;
+    RP_VEC(const char *) remarks; /* what was missing, and what stands for it */
 };
 
 void rp_job_release(struct rp_job *job);

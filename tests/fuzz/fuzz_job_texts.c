@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The texts of a dPRO directory: anything is read as a graph and as rings, or refused. */
+/* The texts of a dPRO directory: anything is read as a graph, as rings and as a
+   description of operators, or refused. */
 #include "formats/job_texts.h"
 
 #include <string.h>
@@ -16,6 +17,7 @@ static void release(struct rp_job_rank *r)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct rp_err err = RP_ERR_INIT;
+    struct rp_input *in;
     struct rp_job_rank r;
     size_t i;
 
@@ -32,6 +34,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         for (i = 0; i < r.links.n; i++)
             if (r.links.at[i].channel < 0 || r.links.at[i].to < 0)
                 __builtin_trap();
+    release(&r);
+    memset(&r, 0, sizeof r);
+    rp_arena_init(&r.arena);
+    if (rp_input_open_memory("fuzz", data, size, NULL, &in, &err) == RP_OK) {
+        if (rp_job_read_metadata(in, &r, &err) == RP_OK)
+            for (i = 0; i < r.edges.n; i++)
+                if (strlen(r.edges.at[i].from) > size || strlen(r.edges.at[i].to) > size)
+                    __builtin_trap();
+        rp_input_close(in);
+    }
     release(&r);
     return 0;
 }

@@ -6,7 +6,7 @@
  * that needs it become visible by the same store.
  *
  * `busy` is set while an event is being written: a signal handler that comes in between finds it
- * and leaves its own event out, counted.
+ * and writes into a stream of its own.
  */
 #include "capture/core/core_state.h"
 
@@ -47,7 +47,7 @@ static inline uint64_t mix(uint64_t a, uint64_t b)
     return (uint64_t)m ^ (uint64_t)(m >> 64);
 }
 
-static inline uint64_t hash_text(const char *p, size_t n)
+static RP_CORE_INLINE uint64_t hash_text(const char *p, size_t n)
 {
     uint64_t h = n * UINT64_C(0xa0761d6478bd642f);
 
@@ -65,7 +65,7 @@ static inline uint64_t hash_text(const char *p, size_t n)
     return mix(h ^ load8(p + n - 16), load8(p + n - 8));
 }
 
-static inline struct text text_of(const char *s, size_t most)
+static RP_CORE_INLINE struct text text_of(const char *s, size_t most)
 {
     struct text t = {s ? s : "", s ? strlen(s) : 0, 0};
 
@@ -141,8 +141,8 @@ static uint32_t pinned(struct rp_core_stream *s, const struct text *t)
 static __attribute__((noinline)) void count_lost(struct rp_core_stream *s)
 {
     s->lost++;
-    if (s->chunk.base)
-        rp_core_packet(s)->discarded = s->lost;
+    if (s->head)
+        s->head->discarded = s->lost;
 }
 
 static __attribute__((noinline)) bool make_room(struct rp_core_stream *s, size_t need)
@@ -154,14 +154,27 @@ static __attribute__((noinline)) bool make_room(struct rp_core_stream *s, size_t
     return false;
 }
 
+/* The stream of a signal handler that interrupted an event of `s`. */
+static __attribute__((noinline)) struct rp_core_stream *from_handler(struct rp_core_stream *s)
+{
+    struct rp_core_stream *own = s;
+
+    while (own && atomic_load_explicit(&own->busy, memory_order_relaxed))
+        own = own->inner ? own->inner : rp_core_open_inner(own);
+    if (!own)
+        count_lost(s);
+    return own;
+}
+
 /* This thread's stream, with that much room and the time set; NULL: the event is not kept. */
 static inline struct rp_core_stream *claim(struct rp_core_stream *s, size_t need)
 {
     uint64_t now;
 
     if (RP_CORE_UNLIKELY(atomic_load_explicit(&s->busy, memory_order_relaxed))) {
-        count_lost(s);
-        return NULL;
+        s = from_handler(s);
+        if (!s)
+            return NULL;
     }
     atomic_store_explicit(&s->busy, 1, memory_order_relaxed);
     atomic_signal_fence(memory_order_seq_cst);
@@ -180,7 +193,8 @@ static inline struct rp_core_stream *begin(size_t need, const char *name)
 
     if (RP_CORE_UNLIKELY(!rp_core.page))
         return NULL;
-    if (RP_CORE_UNLIKELY(!s || !atomic_load_explicit(&rp_core.page->on, memory_order_relaxed))) {
+    if (RP_CORE_UNLIKELY(!s || s->time !=
+                                   atomic_load_explicit(&rp_core.page->on, memory_order_relaxed))) {
         s = rp_core_open(name);
         if (!s)
             return NULL;
@@ -204,16 +218,25 @@ static struct rp_core_stream *begin_told(size_t need, const struct rp_capture_sp
     return s ? claim(s, need) : NULL;
 }
 
-static inline void end(struct rp_core_stream *s)
+/* The event ends at `at`. */
+static RP_CORE_INLINE void end_at(struct rp_core_stream *s, uint8_t *at)
 {
-    struct rp_ctf_packet *p = rp_core_packet(s);
+    struct rp_ctf_packet *p = s->head;
+    uint64_t events = s->events + 1;
 
+    s->at = at;
+    s->events = events;
     p->timestamp_end = s->last;
-    p->events = ++s->events;
-    atomic_store_explicit((_Atomic uint64_t *)&p->content_bits,
-                          (uint64_t)(s->at - s->chunk.base) * 8, memory_order_release);
+    p->events = events;
+    atomic_store_explicit((_Atomic uint64_t *)&p->content_bits, (uint64_t)(at - (uint8_t *)p) * 8,
+                          memory_order_release);
     atomic_signal_fence(memory_order_seq_cst);
     atomic_store_explicit(&s->busy, 0, memory_order_relaxed);
+}
+
+static inline void end(struct rp_core_stream *s)
+{
+    end_at(s, s->at);
 }
 
 /* The event at hand begins a step. Where that ends the recording, it is taken back: false. */
@@ -238,11 +261,11 @@ static __attribute__((noinline)) bool begin_step(struct rp_core_stream *s, uint3
 /* -------------------------------------------------------------------------- the program's events
  */
 
-static inline void put_named(enum rp_ctf_event id, const char *name)
+static RP_CORE_INLINE void put_named(enum rp_ctf_event id, const char *name)
 {
     struct text t = text_of(name, RP_CTF_TEXT_MAX);
     struct rp_core_stream *s = begin(DEFINE + t.len + HEADER + 4, name);
-    uint64_t events;
+    uint64_t events, word;
     uint32_t number;
     uint8_t *at;
 
@@ -253,9 +276,11 @@ static inline void put_named(enum rp_ctf_event id, const char *name)
     number = number_of(s, &t);
     if (RP_CORE_UNLIKELY(s->texts[number].is_step) && !begin_step(s, number, at, events))
         return;
-    put_header(s, id);
-    put4(s, number);
-    end(s);
+    at = s->at;
+    word = s->last << 8 | id;
+    memcpy(at, &word, 8);
+    memcpy(at + 8, &number, 4);
+    end_at(s, at + 12);
 }
 
 static void range_begin(const char *name)
@@ -266,11 +291,13 @@ static void range_begin(const char *name)
 static void range_end(void)
 {
     struct rp_core_stream *s = begin(HEADER, NULL);
+    uint64_t word;
 
     if (!s)
         return;
-    put_header(s, RP_CTF_RANGE_END);
-    end(s);
+    word = s->last << 8 | RP_CTF_RANGE_END;
+    memcpy(s->at, &word, 8);
+    end_at(s, s->at + 8);
 }
 
 static void mark(const char *name)
@@ -485,8 +512,8 @@ static void lost(uint64_t events)
         return;
     }
     s->lost += events;
-    if (s->chunk.base)
-        rp_core_packet(s)->discarded = s->lost;
+    if (s->head)
+        s->head->discarded = s->lost;
     atomic_store_explicit(&s->busy, 0, memory_order_relaxed);
 }
 
@@ -498,13 +525,23 @@ void rp_core_put_clock(void)
 
     if (!s) { /* the recorder's own: nothing of the program's was lost */
         s = rp_core_self;
-        if (s && s->lost > before && s->chunk.base)
-            rp_core_packet(s)->discarded = s->lost = before;
+        if (s && s->lost > before && s->head)
+            s->head->discarded = s->lost = before;
         return;
     }
     put_header(s, RP_CTF_CLOCK);
     put_bytes(s, &out, sizeof out);
-    rp_core_packet(s)->clocks++; /* first: a reader looks for them where this is not 0 */
+    s->head->clocks++; /* first: a reader looks for them where this is not 0 */
+    end(s);
+}
+
+void rp_core_put_resume(void)
+{
+    struct rp_core_stream *s = begin(HEADER, NULL);
+
+    if (!s)
+        return;
+    put_header(s, RP_CTF_RESUME);
     end(s);
 }
 

@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Sums over the nodes of a rank, divided by the steps. Waiting of recorded collectives lies between
+ * a rank's arrival and the moment from which its transfer runs; the model of a job names its own
+ * pairs of nodes, and what the rank does between them is taken off.
+ */
+#include "sim/sim_ranks.h"
+
+#include "sim/sim_slack.h"
+
+#include <stdlib.h>
+
+struct summing {
+    const struct rp_sim_run *run;
+    const struct rp_sim_result *r;
+    struct rp_sim_rank *ranks;
+    size_t nranks;
+};
+
+/* ------------------------------------------------------------------ work and waiting */
+
+static void add_node(const struct summing *s, uint32_t i, struct rp_sim_rank *to)
+{
+    const struct rp_sg_node *node = &s->run->graph->nodes.at[i];
+    int64_t dur = s->r->end_ns.at[i] - s->r->start_ns.at[i], waited;
+
+    switch (node->kind) {
+    case RP_SG_HOST:
+    case RP_SG_RUNTIME:
+        to->host_ns = rp_ns_sum(to->host_ns, dur);
+        break;
+    case RP_SG_COMPUTE:
+        to->compute_ns = rp_ns_sum(to->compute_ns, dur);
+        break;
+    case RP_SG_MEMORY:
+        to->memory_ns = rp_ns_sum(to->memory_ns, dur);
+        break;
+    case RP_SG_COMM:
+        to->comm_ns = rp_ns_sum(to->comm_ns, dur);
+        break;
+    case RP_SG_ARRIVE:
+        waited = i + 1 < s->run->graph->nodes.n && node[1].kind == RP_SG_COMM &&
+                         !s->run->parts[0]->waits.n
+                     ? s->r->start_ns.at[i + 1] - s->r->end_ns.at[i]
+                     : 0;
+        to->waiting_ns = rp_ns_sum(to->waiting_ns, waited);
+        break;
+    default:
+        break;
+    }
+}
+
+static int by_start(const void *pa, const void *pb, void *starts)
+{
+    const int64_t *start = starts;
+    uint32_t a = *(const uint32_t *)pa, b = *(const uint32_t *)pb;
+
+    if (start[a] != start[b])
+        return start[a] < start[b] ? -1 : 1;
+    return (a > b) - (a < b);
+}
+
+/* How long at least one of the listed nodes runs between two moments. */
+static int64_t busy_ns(const struct summing *s, uint32_t *list, size_t n, int64_t from_ns,
+                       int64_t to_ns)
+{
+    int64_t sum = 0, until = from_ns;
+    size_t i;
+
+    qsort_r(list, n, sizeof *list, by_start, s->r->start_ns.at);
+    for (i = 0; i < n; i++) {
+        int64_t begin = s->r->start_ns.at[list[i]], end = s->r->end_ns.at[list[i]];
+
+        begin = begin > until ? begin : until;
+        end = end < to_ns ? end : to_ns;
+        if (end > begin) {
+            sum += end - begin;
+            until = end;
+        }
+    }
+    return sum;
+}
+
+static enum rp_code add_waits(const struct summing *s, struct rp_err *err)
+{
+    const struct rp_sim_part *part = s->run->parts[0];
+    RP_VEC(uint32_t) list = {0};
+    enum rp_code code = RP_OK;
+    size_t i;
+    uint32_t k;
+
+    for (i = 0; code == RP_OK && i < part->waits.n; i++) {
+        const struct rp_sim_wait *w = &part->waits.at[i];
+        uint32_t rank = s->run->graph->nodes.at[w->from].rank;
+        int64_t from = s->r->end_ns.at[w->from], to = s->r->start_ns.at[w->to];
+
+        list.n = 0;
+        for (k = w->first; code == RP_OK && k < w->end; k++)
+            code = rp_vec_push(&list, k, err);
+        if (code != RP_OK || rank >= s->nranks || to <= from)
+            continue;
+        to -= list.n ? busy_ns(s, list.at, list.n, from, to) : 0;
+        s->ranks[rank].waiting_ns = rp_ns_sum(s->ranks[rank].waiting_ns, to - from);
+    }
+    rp_vec_release(&list);
+    return code;
+}
+
+/* ------------------------------------------------------------------ slack */
+
+static enum rp_code add_slack(const struct summing *s, struct rp_err *err)
+{
+    const struct rp_stepgraph *g = s->run->graph;
+    int64_t *slack = malloc((rp_overlay_ntasks(&s->run->overlay) + 1) * sizeof *slack);
+    enum rp_code code =
+        slack ? rp_sim_slack(s->run, s->r, slack, err) : rp_err_nomem(err, "simulating");
+    size_t i;
+
+    for (i = 0; i < s->nranks; i++)
+        s->ranks[i].slack_ns = RP_ABSENT_I64;
+    for (i = 0; code == RP_OK && i < g->nodes.n; i++) {
+        const struct rp_sg_node *node = &g->nodes.at[i];
+        int64_t *least = node->rank < s->nranks ? &s->ranks[node->rank].slack_ns : NULL;
+        bool own = node->dur_ns > 0 && (node->kind == RP_SG_COMPUTE || node->kind == RP_SG_HOST ||
+                                        node->kind == RP_SG_RUNTIME);
+
+        if (least && own && slack[i] != INT64_MAX && (*least == RP_ABSENT_I64 || slack[i] < *least))
+            *least = slack[i];
+    }
+    free(slack);
+    return code;
+}
+
+/* ------------------------------------------------------------------ all of it */
+
+enum rp_code rp_sim_ranks(const struct rp_sim_run *run, const struct rp_sim_result *result,
+                          struct rp_arena *arena, struct rp_sim_answer *out, struct rp_err *err)
+{
+    struct summing s = {.run = run, .r = result};
+    int64_t steps = run->parts[0]->nsteps;
+    uint32_t i;
+
+    s.nranks = run->nranks * run->parts[0]->nranks;
+    if (s.nranks < 2)
+        return RP_OK;
+    s.ranks = out->by_rank = RP_ARENA_NEW(arena, struct rp_sim_rank, s.nranks);
+    if (!s.ranks)
+        return rp_err_nomem(err, "simulating");
+    out->nby_rank = s.nranks;
+    for (i = 0; i < run->graph->nodes.n; i++)
+        if (run->graph->nodes.at[i].rank < s.nranks)
+            add_node(&s, i, &s.ranks[run->graph->nodes.at[i].rank]);
+    RP_TRY(add_waits(&s, err));
+    RP_TRY(add_slack(&s, err));
+    for (i = 0; i < s.nranks; i++) {
+        struct rp_sim_rank *x = &s.ranks[i];
+
+        *x = (struct rp_sim_rank){i,
+                                  x->host_ns / steps,
+                                  x->compute_ns / steps,
+                                  x->memory_ns / steps,
+                                  x->comm_ns / steps,
+                                  x->waiting_ns / steps,
+                                  x->slack_ns};
+    }
+    return RP_OK;
+}
