@@ -197,12 +197,14 @@ INLINE void arrive(struct now *s, uint32_t device, int64_t ready_ns, uint32_t ta
 INLINE void release_one(struct now *s, uint32_t task, int64_t ready_ns)
 {
     struct rp_plain_task *t = &s->tasks[task];
-    int64_t *at = &s->at_ns[task];
+    int64_t *at = &s->at_ns[task], known = *at;
 
-    ready_ns = ready_ns > *at ? ready_ns : *at;
+    known = t->left == t->degree ? INT64_MIN : known; /* what stands there is of another run */
+    ready_ns = ready_ns > known ? ready_ns : known;
     *at = ready_ns;
     if (--t->left)
         return;
+    t->left = t->degree;
     if (t->device == NONE)
         s->stack[s->nstack++] = task;
     else
@@ -376,13 +378,16 @@ void rp_horizon_begin(struct rp_horizon *h)
     size_t i, n = h->g->n, nsources = 0;
 
     for (i = 0; i < n; i++)
-        if (!s.tasks[i].left)
+        if (!s.tasks[i].degree)
             s.stack[n - ++nsources] = (uint32_t)i;
     while (nsources) {
         uint32_t task = s.stack[n - nsources--];
 
-        s.tasks[task].left = 1;
-        release_one(&s, task, 0);
+        s.at_ns[task] = 0;
+        if (s.tasks[task].device == NONE)
+            s.stack[s.nstack++] = task;
+        else
+            arrive(&s, s.tasks[task].device, 0, task);
         run_stack(&s);
     }
     h->done = s.done;

@@ -80,10 +80,10 @@ static bool put_tasks(const struct filler *f, struct rp_plain_graph *g)
         uint32_t device = rp_overlay_task(o, i)->device;
         int64_t dur = durs[i];
 
-        tasks[i].left = degree[i];
+        tasks[i].left = tasks[i].degree = (uint16_t)degree[i];
         tasks[i].dur_ns = (uint32_t)dur;
         tasks[i].device = device;
-        fits &= rp_plain_fits(dur);
+        fits &= rp_plain_fits(dur) && degree[i] <= UINT16_MAX;
         if (device == RP_NO_DEVICE)
             continue;
         tasks[i].device = name[device];

@@ -117,10 +117,10 @@ struct rp_sim_cost rp_sim_cost_of(const struct rp_sim_part *p)
     double quick = (double)p->quick_ns, slow = sqrt(quick / USUAL_QUICK_NS);
 
     slow = slow < LEAST_SLOWDOWN ? LEAST_SLOWDOWN : slow > MOST_SLOWDOWN ? MOST_SLOWDOWN : slow;
-    return (struct rp_sim_cost){
-        .span_ns = SPAN_QUICKS * quick * slow * (p->with_shapes ? 1 + SHAPES_PART : 1),
-        .call_ns = CALL_QUICKS * quick * slow,
-        .frame_ns = FRAME_QUICKS * quick * slow};
+    return (struct rp_sim_cost){.span_ns = SPAN_QUICKS * quick * slow *
+                                           (p->with_shapes ? 1 + SHAPES_PART : 1),
+                                .call_ns = CALL_QUICKS * quick * slow,
+                                .frame_ns = FRAME_QUICKS * quick * slow};
 }
 
 /* ------------------------------------------------------------------ taking it out */

@@ -9,8 +9,8 @@
 
 /* What it costs to record one of these, as estimated; all 0 where it cannot be told. */
 struct rp_sim_cost {
-    double span_ns; /* an operator or a range */
-    double call_ns; /* a call that the device's tracer intercepts */
+    double span_ns;  /* an operator or a range */
+    double call_ns;  /* a call that the device's tracer intercepts */
     double frame_ns; /* a Python frame */
 };
 

@@ -83,10 +83,10 @@ static enum rp_code keep_told(struct rp_resim_tail *x, struct rp_resim_cut *cut,
     uint32_t i;
 
     for (i = 0; i < x->g.n; i++) {
-        uint32_t left = x->g.tasks.at[i].left;
-        struct rp_resim_task t = {x->result.start_ns.at[i], i, left};
+        const struct rp_plain_task *task = &x->g.tasks.at[i];
+        struct rp_resim_task t = {x->result.start_ns.at[i], i, task->left};
 
-        if (left && left != x->o->degree.at[i])
+        if (task->left != task->degree)
             RP_TRY(rp_vec_push(&cut->told, t, err));
     }
     return RP_OK;
@@ -158,7 +158,6 @@ enum rp_code rp_resim_tail_init(struct rp_resim_tail *x, const struct rp_overlay
     RP_TRY(rp_vec_reserve(&x->result.start_ns, n + 1, err));
     RP_TRY(rp_vec_reserve(&x->result.end_ns, n + 1, err));
     x->turn.n = x->result.start_ns.n = x->result.end_ns.n = n;
-    memset(x->result.start_ns.at, 0, n * sizeof *x->result.start_ns.at);
     memcpy(x->result.end_ns.at, base->end_ns.at, n * sizeof *base->end_ns.at);
     RP_TRY(rp_horizon_init(&x->h, &x->g, x->result.start_ns.at, err));
     RP_TRY(run_base(x, base, err));
@@ -188,12 +187,6 @@ void rp_resim_tail_release(struct rp_resim_tail *x)
 
 /* ------------------------------------------------------------------ going on from a cut */
 
-/* A short tail is walked task by task, a long one along the columns. */
-static bool is_short(const struct rp_resim_tail *x, size_t turn)
-{
-    return x->g.n - turn < x->g.n / 8 && x->differs >= turn - turn / 8;
-}
-
 void rp_resim_tail_keep(struct rp_resim_tail *x, const struct rp_sim_result *base, size_t turn)
 {
     size_t i;
@@ -207,38 +200,6 @@ void rp_resim_tail_keep(struct rp_resim_tail *x, const struct rp_sim_result *bas
     x->differs = turn;
 }
 
-static void forget_some(struct rp_resim_tail *x, const struct rp_sim_result *base, size_t turn)
-{
-    size_t i;
-
-    rp_resim_tail_keep(x, base, turn);
-    for (i = turn; i < x->g.n; i++) {
-        uint32_t task = x->begun.at[i];
-
-        x->result.start_ns.at[task] = 0;
-        x->g.tasks.at[task].left = x->o->degree.at[task];
-    }
-}
-
-/* Tasks from this turn on were never begun, those before it are as in the base. */
-static void forget(struct rp_resim_tail *x, const struct rp_sim_result *base, size_t turn)
-{
-    const int64_t *was = base->start_ns.at;
-    const uint32_t *degree = x->o->degree.at, *turns = x->turn.at;
-    int64_t *start = x->result.start_ns.at;
-    struct rp_plain_task *tasks = x->g.tasks.at;
-    size_t i, n = x->g.n;
-
-    if (is_short(x, turn)) {
-        forget_some(x, base, turn);
-        return;
-    }
-    for (i = 0; i < n; i++)
-        start[i] = turns[i] < turn ? was[i] : 0;
-    for (i = 0; i < n; i++)
-        tasks[i].left = degree[i];
-}
-
 static void restore(struct rp_resim_tail *x, const struct rp_resim_cut *cut)
 {
     size_t i;
@@ -247,7 +208,7 @@ static void restore(struct rp_resim_tail *x, const struct rp_resim_cut *cut)
         const struct rp_resim_task *t = &cut->told.at[i];
 
         x->result.start_ns.at[t->task] = t->at_ns;
-        x->g.tasks.at[t->task].left = t->left;
+        x->g.tasks.at[t->task].left = (uint16_t)t->left;
     }
     rp_horizon_clear(&x->h);
     for (i = 0; i < x->h.ndevices; i++)
@@ -255,7 +216,6 @@ static void restore(struct rp_resim_tail *x, const struct rp_resim_cut *cut)
     for (i = 0; i < cut->waits.n; i++) {
         const struct rp_horizon_entry *e = &cut->waits.at[i];
 
-        x->g.tasks.at[e->task].left = 0;
         x->result.start_ns.at[e->task] = e->ready_ns;
         rp_horizon_put(&x->h, e->task, e->ready_ns);
     }
@@ -294,13 +254,11 @@ enum rp_code rp_resim_tail_run(struct rp_resim_tail *x, const struct rp_sim_resu
                                size_t from, bool *ok, size_t *seen, struct rp_err *err)
 {
     size_t k = x->ncuts, turn;
-    bool few;
 
     while (k > 0 && x->cuts[k - 1].begun > from)
         k--;
     turn = k ? x->cuts[k - 1].begun : 0;
-    few = is_short(x, turn);
-    forget(x, base, turn);
+    rp_resim_tail_keep(x, base, turn);
     if (k) {
         restore(x, &x->cuts[k - 1]);
     } else {
@@ -310,8 +268,9 @@ enum rp_code rp_resim_tail_run(struct rp_resim_tail *x, const struct rp_sim_resu
     RP_TRY(rp_horizon_go(&x->h, INT64_MAX, err));
     *ok = x->h.done == x->g.n;
     *seen = x->g.n - turn;
-    x->result.last_ns =
-        few ? fill_some_ends(x, turn, k ? x->cuts[k - 1].last_ns : 0) : fill_ends(x);
-    x->differs = turn;
+    /* A short tail is walked task by task, a long one along the columns. */
+    x->result.last_ns = x->g.n - turn < x->g.n / 8
+                            ? fill_some_ends(x, turn, k ? x->cuts[k - 1].last_ns : 0)
+                            : fill_ends(x);
     return RP_OK;
 }

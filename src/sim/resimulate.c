@@ -54,6 +54,7 @@ static bool patch(struct rp_resim *x, const struct rp_overlay_change *c)
 {
     struct rp_plain_graph *g = &x->tail.g;
     struct rp_plain_edge *e;
+    uint32_t to;
 
     if (c->what == RP_OVERLAY_SET_DUR) {
         struct rp_plain_task *t = &g->tasks.at[c->at];
@@ -63,9 +64,12 @@ static bool patch(struct rp_resim *x, const struct rp_overlay_change *c)
         return rp_plain_fits(dur) && (dur > 0 || t->device == RP_NO_DEVICE);
     }
     e = &g->edges.at[c->at];
+    to = e->to & ~RP_PLAIN_FROM_START;
     e->lag_ns = rp_plain_lag(x->o->lag_ns.at[c->at]);
     x->sweep.in.at[x->sweep.in_of.at[c->at]].lag_ns = e->lag_ns;
-    return e->lag_ns == RP_PLAIN_CUT || rp_plain_fits(x->o->lag_ns.at[c->at]);
+    g->tasks.at[to].left = g->tasks.at[to].degree = (uint16_t)x->o->degree.at[to];
+    return x->o->degree.at[to] <= UINT16_MAX &&
+           (e->lag_ns == RP_PLAIN_CUT || rp_plain_fits(x->o->lag_ns.at[c->at]));
 }
 
 /* What was patched before becomes what it is now, and what changed since the mark. */
@@ -198,6 +202,7 @@ static enum rp_code run_part(struct rp_resim *x, bool *ok, struct rp_err *err)
         *ok = true;
         RP_TRY(rp_resim_tail_run(&x->tail, &x->result, from, ok, &x->visited, err));
     }
+    x->tail.g.fits &= *ok; /* what a run leaves that does not end cannot be gone on from */
     if (!*ok)
         return RP_OK;
     put_apart(x, &x->tail.result);
