@@ -285,7 +285,7 @@ static struct rp_bytes returned(struct rp_bytes function, struct rp_bytes name)
     return (struct rp_bytes){(const uint8_t *)"", 0};
 }
 
-static enum rp_code call(struct lower *l, struct lower_node *node, struct rp_bytes function,
+static enum rp_code call(struct lower *l, const struct lower_node *node, struct rp_bytes function,
                          const struct lower_value *in, size_t nin, struct lower_value *out,
                          size_t *nout)
 {
@@ -313,6 +313,25 @@ static enum rp_code call(struct lower *l, struct lower_node *node, struct rp_byt
     return rp_proto_finish(&c, l->err);
 }
 
+enum rp_code lower_call(struct lower *l, const struct lower_node *node, const char *attr,
+                        const struct lower_value *in, size_t nin, struct lower_value *out,
+                        size_t *nout)
+{
+    struct rp_bytes function = find_function(l, field_of(field_of(lower_attr(node, attr), 10), 1));
+    struct lower_value *values = RP_ARENA_NEW(&l->arena, struct lower_value, nin + 1);
+
+    if (!values)
+        return rp_err_nomem(l->err, "lowering a call");
+    if (!function.at)
+        return lower_misfit(l, node, "its function is not in the graph's library");
+    memcpy(values, in, nin * sizeof *values);
+    for (size_t i = 0; i < nin; i++) {
+        values[i].ints = NULL;
+        values[i].nints = 0;
+    }
+    return call(l, node, function, values, nin, out, nout);
+}
+
 /* ---- a node ---- */
 
 /* TensorFlow's optimiser renames operators that another library runs. */
@@ -333,7 +352,7 @@ static const struct lower_row *find_row(struct rp_bytes op)
 {
     static const struct lower_row *const tables[] = {
         lower_elementwise, lower_special, lower_arrays, lower_slices, lower_math,
-        lower_products,    lower_tables,  lower_images, lower_fused};
+        lower_products,    lower_tables,  lower_images, lower_fused,  lower_control};
 
     for (size_t t = 0; t < sizeof tables / sizeof *tables; t++)
         for (const struct lower_row *row = tables[t]; row->op; row++)
@@ -484,21 +503,39 @@ static enum rp_code put_root(struct lower *l, struct lower_scope *graph, const c
     return RP_OK;
 }
 
-/* Gives the large constants their bytes. Both lists are in the order of the numbers. */
+/* The large constant of a number, or NULL; they are in the order of their numbers. */
+static const struct lower_large *find_large(const struct lower *l, unsigned long id)
+{
+    size_t low = 0, high = l->large.n;
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+
+        if (l->large.at[middle].id < id)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < l->large.n && l->large.at[low].id == id ? &l->large.at[low] : NULL;
+}
+
+/* Gives the large constants their bytes. */
 static void fill_large(const struct lower *l, struct rp_program *p)
 {
-    size_t next = 0;
-
-    for (uint32_t op = 0; op < p->nops && next < l->large.n; op++) {
+    for (uint32_t op = 0; op < p->nops && l->large.n; op++) {
         const char *name = rp_program_text(p, p->op_name.at[op]);
+        const struct lower_large *large;
+        struct rp_literal *literal;
 
-        if (p->code.at[op] != RP_OP_CONSTANT || *name != 'v' ||
-            strtoul(name + 1, NULL, 10) != l->large.at[next].id)
+        if (p->code.at[op] != RP_OP_CONSTANT || *name != 'v')
             continue;
-        p->literals.at[p->value.at[op]].at = (const char *)l->large.at[next].data;
-        p->literals.at[p->value.at[op]].n = l->large.at[next].n;
-        p->literals.at[p->value.at[op]].form = RP_LITERAL_RAW;
-        next++;
+        large = find_large(l, strtoul(name + 1, NULL, 10));
+        if (!large)
+            continue;
+        literal = &p->literals.at[p->value.at[op]];
+        literal->at = (const char *)large->data;
+        literal->n = large->n;
+        literal->form = RP_LITERAL_RAW;
     }
 }
 
