@@ -161,6 +161,8 @@ enum rp_code rp_session_execute(const struct rp_session *s, struct rp_session_ru
     int64_t begin;
 
     run->options.partitions = (unsigned)s->partitions;
+    run->options.arguments = s->arguments;
+    run->options.narguments = s->arguments ? s->partitions * s->signature.nin : 0;
     code = rp_replay_module(s, engine, &made, &program, err);
     begin = rp_exec_now();
     if (code == RP_OK)

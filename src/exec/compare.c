@@ -8,8 +8,7 @@
 #include <math.h>
 #include <string.h>
 
-/* Bits of the mantissa, hidden one left out. */
-static int mantissa_bits(unsigned elem)
+int rp_elem_mantissa(unsigned elem)
 {
     switch (elem) {
     case RP_ELEM_F64:
@@ -44,7 +43,7 @@ static int mantissa_bits(unsigned elem)
 struct rp_tolerance rp_tolerance_of(unsigned elem)
 {
     struct rp_tolerance t = {.ulp = -1};
-    int bits = mantissa_bits(elem);
+    int bits = rp_elem_mantissa(elem);
 
     if (!rp_elem_is_float(elem) && !rp_elem_is_complex(elem))
         return t;
@@ -96,7 +95,7 @@ static double steps(unsigned elem, double a, double b)
     if (!isfinite(a) || !isfinite(b))
         return a == b ? 0 : INFINITY;
     frexp(fmax(fabs(a), fabs(b)), &exponent);
-    return fabs(a - b) / ldexp(1, exponent - 1 - mantissa_bits(elem));
+    return fabs(a - b) / ldexp(1, exponent - 1 - rp_elem_mantissa(elem));
 }
 
 static void one(struct rp_comparison *c, const struct rp_tolerance *t, unsigned elem, size_t i,
@@ -180,7 +179,10 @@ void rp_compare(const struct rp_tensor *got, const struct rp_tensor *want,
         c->reason = "the shapes differ";
         return;
     }
-    if (given && given->tf32 && mantissa_bits(got->elem) == 23)
+    if (given && given->through != RP_ELEM_INVALID &&
+        rp_elem_mantissa(given->through) < rp_elem_mantissa(got->elem))
+        t = rp_tolerance_of(given->through);
+    else if (given && given->tf32 && rp_elem_mantissa(got->elem) == 23)
         t = rp_tolerance_of(RP_ELEM_F16);
     if (strict) { /* what is not given is no bound */
         t.absolute = given->absolute < 0 ? 0 : given->absolute;

@@ -17,7 +17,12 @@ struct rp_tolerance {
     bool nan_differs;          /* NaN is not equal to NaN */
     bool tf32;                 /* one side took products of f32 with ten bits of mantissa, as GPUs
                                   do: f32 is held to the bounds of f16, which has as many */
+    unsigned through;          /* the narrowest float type on the way to the array, whose bounds
+                                  count where it is narrower; RP_ELEM_INVALID: not known */
 };
+
+/* Bits of the mantissa, hidden one left out. */
+int rp_elem_mantissa(unsigned elem);
 
 /* The bounds of an element type. */
 struct rp_tolerance rp_tolerance_of(unsigned elem);
