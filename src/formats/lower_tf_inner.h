@@ -95,7 +95,18 @@ enum rp_code lower_call(struct lower *l, const struct lower_node *node, const ch
                         const struct lower_value *in, size_t nin, struct lower_value *out,
                         size_t *nout);
 
+/* ---- constants ---- */
+
+enum rp_code lower_constant(struct lower *l, const struct lower_node *node,
+                            struct lower_value *out);
+/* Keeps the integers of a value, where they may be wanted as a shape. */
+void lower_know_ints(struct lower *l, const struct rp_tf_value *v, struct lower_value *out);
+/* Gives the large constants of the program their bytes. */
+void lower_fill_large(const struct lower *l, struct rp_program *p);
+
 /* ---- attributes ---- */
+
+struct rp_bytes lower_attr_tensor(const struct lower_node *node, const char *key); /* TensorProto */
 
 struct rp_bytes lower_attr(const struct lower_node *node, const char *key); /* AttrValue */
 int64_t lower_attr_int(const struct lower_node *node, const char *key, int64_t missing);

@@ -8,6 +8,8 @@
  *   major, short another major version; a table that is too short
  *   print        prints on standard output and standard error wherever it is called
  *   abort-create, abort-compile, abort-run     ends the process there
+ *   hang-create, hang-compile, hang-run        never comes back from there
+ *   exit-run     ends the process as if all were well
  *   fail-create, fail-compile, fail-run, fail-event, custom-call      an error there
  *   few          has one device and is no CPU
  *   wide         wants more bytes for an output than it has elements
@@ -21,6 +23,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 struct error {
     int code;
@@ -90,6 +93,13 @@ static void crash(void)
     fprintf(stderr, "F0000 00:00:00 double.cc:1] Check failed: the double was told to\n");
     fprintf(stderr, "*** Check failure stack trace: ***\n    @ 0x1234 (unknown)\n");
     abort();
+}
+
+static void hang(void)
+{
+    fprintf(stderr, "the double waits for something that does not come\n");
+    for (;;)
+        pause();
 }
 
 /* ---- errors and events ---- */
@@ -184,6 +194,8 @@ static void *client_create(struct create *a)
     ENTER(Client_Create);
     if (is("abort-create"))
         crash();
+    if (is("hang-create"))
+        hang();
     if (is("fail-create"))
         return fail(5, "no device is here");
     ndevices = is("few") ? 1 : 4;
@@ -300,6 +312,8 @@ static void *client_compile(struct compile *a)
         return wrong;
     if (is("abort-compile") || !a->noptions)
         crash();
+    if (is("hang-compile"))
+        hang();
     if (is("fail-compile"))
         return fail(13, "INTERNAL: the double does not compile");
     if (is("custom-call"))
@@ -522,6 +536,10 @@ static void *execute(struct execute *a)
         return wrong;
     if (is("abort-run") && ++a->executable->launches == 2)
         crash();
+    if (is("hang-run"))
+        hang();
+    if (is("exit-run"))
+        exit(0);
     if (is("fail-run"))
         return fail(8, "out of memory on the device");
     if (a->ndevices != a->executable->ndevices || a->narguments < a->executable->noutputs)
