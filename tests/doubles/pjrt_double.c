@@ -7,9 +7,8 @@
  *   old, newer   a version and a table of functions that are older, newer
  *   major, short another major version; a table that is too short
  *   print        prints on standard output and standard error wherever it is called
- *   abort-create, abort-compile, abort-run     ends the process there
+ *   abort-create, abort-compile, abort-run, exit-run     ends the process there
  *   hang-create, hang-compile, hang-run        never comes back from there
- *   exit-run     ends the process as if all were well
  *   fail-create, fail-compile, fail-run, fail-event, custom-call      an error there
  *   few          has one device and is no CPU
  *   wide         wants more bytes for an output than it has elements
@@ -18,12 +17,13 @@
  * The structs are written out here once more, field by field, so that a wrong word in abi/pjrt.h
  * does not agree with itself.
  */
+#include "pjrt_double_words.h"
+
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 struct error {
     int code;
@@ -44,16 +44,6 @@ struct executable {
     size_t noutputs, ndevices;
     int launches;
 };
-
-static bool is(const char *word)
-{
-    const char *list = getenv("PJRT_DOUBLE"), *at = list ? strstr(list, word) : NULL;
-    size_t n = strlen(word);
-
-    while (at && ((at > list && at[-1] != ' ') || (at[n] && at[n] != ' ')))
-        at = strstr(at + 1, word);
-    return at != NULL;
-}
 
 static void *fail(int code, const char *text)
 {
@@ -87,20 +77,6 @@ static void *enter(const char *name, size_t got, size_t want)
         if (wrong_)                                                      \
             return wrong_;                                               \
     } while (0)
-
-static void crash(void)
-{
-    fprintf(stderr, "F0000 00:00:00 double.cc:1] Check failed: the double was told to\n");
-    fprintf(stderr, "*** Check failure stack trace: ***\n    @ 0x1234 (unknown)\n");
-    abort();
-}
-
-static void hang(void)
-{
-    fprintf(stderr, "the double waits for something that does not come\n");
-    for (;;)
-        pause();
-}
 
 /* ---- errors and events ---- */
 
@@ -194,8 +170,7 @@ static void *client_create(struct create *a)
     ENTER(Client_Create);
     if (is("abort-create"))
         crash();
-    if (is("hang-create"))
-        hang();
+    hang(is("hang-create"));
     if (is("fail-create"))
         return fail(5, "no device is here");
     ndevices = is("few") ? 1 : 4;
@@ -312,8 +287,7 @@ static void *client_compile(struct compile *a)
         return wrong;
     if (is("abort-compile") || !a->noptions)
         crash();
-    if (is("hang-compile"))
-        hang();
+    hang(is("hang-compile"));
     if (is("fail-compile"))
         return fail(13, "INTERNAL: the double does not compile");
     if (is("custom-call"))
@@ -536,8 +510,7 @@ static void *execute(struct execute *a)
         return wrong;
     if (is("abort-run") && ++a->executable->launches == 2)
         crash();
-    if (is("hang-run"))
-        hang();
+    hang(is("hang-run"));
     if (is("exit-run"))
         exit(0);
     if (is("fail-run"))
