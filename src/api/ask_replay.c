@@ -4,6 +4,7 @@
 #include "api/question_row.h"
 #include "api/replay_attach.h"
 #include "api/replay_bundle.h"
+#include "api/replay_check.h"
 #include "api/replay_compare.h"
 #include "api/replay_engines.h"
 #include "api/replay_graph.h"
@@ -62,185 +63,6 @@ static void choose_again(const struct rp_session *s, const struct rp_settings *s
         root->choice = "the others know no StableHLO";
     }
     root->engine = run->engine->name;
-}
-
-/* ---- outputs ---- */
-
-static const char *place_text(struct rp_arena *arena, const struct rp_tensor *t, size_t at)
-{
-    int64_t index[RP_TENSOR_RANK];
-    char text[640];
-    size_t n = 1;
-
-    for (size_t k = t->rank; k-- > 0;) {
-        index[k] = (int64_t)at % t->dims[k];
-        at /= (size_t)t->dims[k];
-    }
-    text[0] = '[';
-    for (size_t k = 0; k < t->rank; k++)
-        n += (size_t)snprintf(text + n, sizeof text - n, "%s%lld", k ? "," : "",
-                              (long long)index[k]);
-    snprintf(text + n, sizeof text - n, "]");
-    return rp_arena_strdup(arena, text);
-}
-
-static enum rp_code describe(struct rp_arena *arena, const struct rp_tensor *t, size_t i,
-                             struct rp_replay_output *row, struct rp_err *err)
-{
-    char text[512];
-
-    row->index = (int64_t)i;
-    row->elements = (int64_t)t->n;
-    row->dtype = rp_elem_name(t->elem);
-    row->nshape = t->rank;
-    row->shape = RP_ARENA_NEW(arena, int64_t, t->rank + 1);
-    row->max_abs = row->max_rel = (double)NAN;
-    row->wrong = RP_ABSENT_I64;
-    row->ok = true;
-    rp_tensor_shape_text(t, text, sizeof text);
-    row->shown = rp_arena_strdup(arena, text + strcspn(text, "["));
-    if (!row->shape || !row->shown)
-        return rp_err_nomem(err, "describing outputs");
-    memcpy(row->shape, t->dims, t->rank * sizeof *t->dims);
-    return RP_OK;
-}
-
-static void judge(struct rp_arena *arena, const struct rp_tensor *got, const struct rp_tensor *want,
-                  const struct rp_tolerance *tolerance, struct rp_replay_output *row)
-{
-    struct rp_comparison c;
-
-    rp_compare(got, want, tolerance, &c);
-    row->ok = c.ok;
-    row->max_abs = c.max_abs;
-    row->max_rel = c.max_rel;
-    row->wrong = (int64_t)c.wrong;
-    row->reason = c.reason;
-    row->worst = RP_ARENA_NEW(arena, struct rp_replay_worst, c.nworst + 1);
-    for (size_t i = 0; row->worst && i < c.nworst; i++, row->nworst++) {
-        row->worst[i].index = place_text(arena, got, c.worst[i].at);
-        row->worst[i].got = c.worst[i].got;
-        row->worst[i].want = c.worst[i].want;
-    }
-}
-
-static enum rp_code tolerance_of(const struct rp_settings *settings, struct rp_tolerance *t,
-                                 struct rp_err *err)
-{
-    const char *names[2] = {"atol", "rtol"};
-    double values[2] = {-1, -1};
-
-    for (size_t i = 0; i < 2; i++) {
-        const char *text = rp_settings_text(settings, names[i]);
-        char *end;
-
-        if (!text)
-            continue;
-        values[i] = strtod(text, &end);
-        if (*end || end == text || !(values[i] >= 0))
-            return rp_err_set(err, RP_USAGE, "--%s takes a number such as 1e-3, not '%s'", names[i],
-                              text);
-    }
-    t->absolute = values[0];
-    t->relative = values[1];
-    t->ulp = rp_settings_has(settings, "ulp") ? rp_settings_int(settings, "ulp") : -1;
-    t->nan_differs = rp_settings_flag(settings, "nan-differs");
-    return RP_OK;
-}
-
-/* ---- checking ---- */
-
-/* XLA for NVIDIA's GPUs multiplies f32 as TF32 unless the program asks for more. */
-static bool on_gpu(const struct rp_executable *exe)
-{
-    return exe && (strstr(exe->device, "(cuda)") || strstr(exe->device, "(gpu)"));
-}
-
-/* other: what gave `want`, or NULL where that is a file. */
-static enum rp_code compare_all(const struct rp_session *s, const struct rp_settings *settings,
-                                const struct rp_session_run *run, const struct rp_executable *other,
-                                struct rp_tensor *const *want, struct rp_result *result,
-                                struct rp_err *err)
-{
-    struct rp_replay *root = result->root;
-    const struct rp_signature *sig = &s->signature;
-    struct rp_tolerance tolerance = {.tf32 = false};
-    const uint8_t *through = NULL;
-
-    RP_TRY(tolerance_of(settings, &tolerance, err));
-    if (s->program.program && !s->graph && !strcmp(s->program.program->language, "hlo"))
-        RP_TRY(rp_precision_find(s->program.program, sig, &result->arena, &through, err));
-    tolerance.tf32 = on_gpu(run->exe) || on_gpu(other);
-    if (tolerance.tf32)
-        root->checked = rp_arena_printf(
-            &result->arena, "%s, f32 as TF32 (a GPU takes ten bits of it into products)",
-            root->checked);
-    for (size_t i = 0; i < run->noutputs; i++) {
-        tolerance.through = through && sig->nout ? through[i % sig->nout] : RP_ELEM_INVALID;
-        judge(&result->arena, run->outputs[i], want[i], &tolerance, &root->outputs[i]);
-        root->ok &= root->outputs[i].ok;
-    }
-    result->answer = root->ok ? 0 : RP_ANSWER_NO;
-    return RP_OK;
-}
-
-static enum rp_code check_engine(const struct rp_session *s, const struct rp_settings *settings,
-                                 const char *name, const struct rp_session_run *run,
-                                 struct rp_result *result, struct rp_err *err)
-{
-    struct rp_session_run other = {.options = run->options};
-    struct rp_replay *root = result->root;
-    enum rp_code code;
-
-    RP_TRY(rp_engine_find(name, &other.engine, &other.where, err));
-    root->checked = rp_arena_printf(&result->arena, "engine %s", name);
-    other.options.profile = false;
-    code = rp_session_execute(s, &other, err);
-    if (code == RP_OK && other.noutputs != run->noutputs)
-        code = rp_err_set(err, RP_FORMAT, "engine '%s' gives %zu outputs instead of %zu", name,
-                          other.noutputs, run->noutputs);
-    if (code == RP_OK)
-        code = compare_all(s, settings, run, other.exe, other.outputs, result, err);
-    rp_session_run_release(&other);
-    return code;
-}
-
-static enum rp_code check_expected(const struct rp_session *s, const struct rp_settings *settings,
-                                   const struct rp_session_run *run, struct rp_result *result,
-                                   struct rp_err *err)
-{
-    struct rp_tensor **want = calloc(run->noutputs + 1, sizeof(struct rp_tensor *));
-    struct rp_replay *root = result->root;
-    enum rp_code code;
-
-    if (!want)
-        return rp_err_nomem(err, "comparing");
-    root->checked = rp_settings_has(settings, "expect")
-                        ? rp_arena_strdup(&result->arena, rp_settings_text(settings, "expect"))
-                    : s->bundle ? "the bundle"
-                                : "the recorded result";
-    code = rp_session_expected(s, want, run->noutputs, err);
-    if (code == RP_OK)
-        code = compare_all(s, settings, run, NULL, want, result, err);
-    for (size_t i = 0; i < run->noutputs; i++)
-        rp_tensor_drop(want[i]);
-    free(want);
-    return code;
-}
-
-static enum rp_code check(const struct rp_session *s, const struct rp_settings *settings,
-                          const struct rp_session_run *run, struct rp_result *result,
-                          struct rp_err *err)
-{
-    const char *how = rp_settings_text(settings, "check");
-
-    if (how && !strncmp(how, "engine:", 7))
-        return check_engine(s, settings, how + 7, run, result, err);
-    if (how && strcmp(how, "expected") != 0 && strcmp(how, "none") != 0)
-        return rp_err_set(err, RP_USAGE, "--check takes 'expected', 'none' or 'engine:NAME'");
-    if (how ? !strcmp(how, "expected") : s->expected.list.n || s->snapshot.results.n)
-        return check_expected(s, settings, run, result, err);
-    return RP_OK;
 }
 
 /* ---- the answer ---- */
@@ -308,12 +130,12 @@ static enum rp_code report(const struct rp_session *s, const struct rp_settings 
     if (!root->outputs)
         return rp_err_nomem(err, "describing outputs");
     for (size_t i = 0; i < run->noutputs; i++)
-        RP_TRY(describe(&result->arena, run->outputs[i], i, &root->outputs[i], err));
+        RP_TRY(rp_replay_describe(&result->arena, run->outputs[i], i, &root->outputs[i], err));
     root->noutputs = run->noutputs;
     root->ok = true;
     if (to)
         RP_TRY(save(run, to, err));
-    RP_TRY(check(s, settings, run, result, err));
+    RP_TRY(rp_replay_check(s, settings, run, result, err));
     if (rp_settings_has(settings, "compare"))
         RP_TRY(rp_replay_compare(rp_settings_text(settings, "compare"), &result->arena, root, err));
     if (rp_settings_has(settings, "trace"))
@@ -326,7 +148,6 @@ static enum rp_code report(const struct rp_session *s, const struct rp_settings 
 static enum rp_code run_options(struct rp_ctx *ctx, const struct rp_settings *settings,
                                 struct rp_session_run *run, struct rp_err *err)
 {
-    struct rp_tolerance tolerance;
     int64_t warmup = rp_settings_has(settings, "warmup") ? rp_settings_int(settings, "warmup") : -1;
 
     run->timed = true;
@@ -338,17 +159,17 @@ static enum rp_code run_options(struct rp_ctx *ctx, const struct rp_settings *se
     run->options.profile = rp_settings_has(settings, "profile");
     run->options.in_process =
         rp_settings_flag(settings, "in-process") || rp_settings_flag(settings, "wait-attach");
-    RP_TRY(tolerance_of(settings, &tolerance, err)); /* before hours of running, not after */
+    run->options.timeout_ns = rp_settings_int(settings, "timeout");
+    RP_TRY(rp_replay_check_settings(settings, err)); /* before hours of running, not after */
     if (run->timing.iterations && !rp_settings_has(settings, "time"))
         run->timing.time_ns = 0; /* as many as were asked for, however long they take */
-    if (run->timing.iterations < 0 || run->timing.time_ns < 0 ||
+    if (run->timing.iterations < 0 || run->timing.time_ns < 0 || run->options.timeout_ns < 0 ||
         (rp_settings_has(settings, "warmup") && warmup < 0))
-        return rp_err_set(err, RP_USAGE, "--iters, --time and --warmup are not negative");
+        return rp_err_set(err, RP_USAGE,
+                          "--iters, --time, --timeout and --warmup are not negative");
     if (run->options.profile && rp_settings_int(settings, "profile") < 1)
         return rp_err_set(err, RP_USAGE,
                           "--profile takes how many instructions to show, 1 or more");
-    if (rp_settings_has(settings, "ulp") && rp_settings_int(settings, "ulp") < 0)
-        return rp_err_set(err, RP_USAGE, "--ulp is not negative");
     if (rp_settings_int(settings, "partitions") < 0 ||
         rp_settings_int(settings, "partitions") > 4096)
         return rp_err_set(err, RP_USAGE, "--partitions is 1 to 4096");
@@ -595,6 +416,8 @@ static const struct rp_option options[] = {
     {"compile-options", 0, RP_OPT_PATH, "FILE", NULL,
      "compile as recorded: a compile_options.pb of XLA's dump, without its flags", 0},
     {"keep-flags", 0, RP_OPT_FLAG, NULL, NULL, "with --compile-options: with its flags", 0},
+    {"timeout", 0, RP_OPT_DURATION, "T", "0s",
+     "give up where a library in a child process gives no answer for so long; 0: never", 0},
     {"in-process", 0, RP_OPT_FLAG, NULL, NULL,
      "load the library of an engine into this process, not into a child of it", 0},
     {"install", 0, RP_OPT_FLAG, NULL, NULL,

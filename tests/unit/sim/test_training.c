@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What is known of a training step: its profiler's cost, its optimizer, its backward pass, and where
- * it begins and ends. Three steps of 200 us on one thread:
+ * What is known of a training step: its profiler's cost, its optimizer, its backward pass, and
+ * where it begins and ends. Three steps of 200 us on one thread:
  *
  *     thread    [12 views][tiny][gelu][GeluBackward0 [AccumulateGrad]][Optimizer.step ......][sync]
  *     stream 7                [tiny 1][gelu_fwd 20][gelu_bwd 30][multi_tensor 20]
@@ -48,8 +48,8 @@ static size_t training_rows(struct row *out, int k, const struct recipe *r)
     n += launch(out + n, at + 28000, corr, "tiny", at + 36000, 1000);
     out[n++] = (struct row){'X', "cpu_op", "aten::gelu", 1, 1, at + 33000, 6000};
     n += launch(out + n, at + 35000, corr + 1, "gelu_fwd", at + 42000, 20000);
-    out[n++] = (struct row){'X', "cpu_op", "autograd::engine::evaluate_function: GeluBackward0",
-                            1,   1,        at + 62000,
+    out[n++] = (struct row){'X',  "cpu_op", "autograd::engine::evaluate_function: GeluBackward0",
+                            1,    1,        at + 62000,
                             20000};
     n += launch(out + n, at + 64000, corr + 2, "gelu_bwd", at + 75000, 30000);
     out[n++] =
@@ -59,8 +59,7 @@ static size_t training_rows(struct row *out, int k, const struct recipe *r)
     n += launch(out + n, at + 107000, corr + 3, "multi_tensor", at + 120000, 20000);
     if (r->reads)
         out[n++] = (struct row){'X', "cpu_op", r->reads, 1, 1, at + 130000, 3000};
-    out[n++] =
-        (struct row){'X', "cuda_runtime", "cudaDeviceSynchronize", 1, 1, at + 165000, 20000};
+    out[n++] = (struct row){'X', "cuda_runtime", "cudaDeviceSynchronize", 1, 1, at + 165000, 20000};
     return n;
 }
 
@@ -174,18 +173,42 @@ static void the_optimizer_is_known_by_its_spans(void **state)
         double passes, fused;
     } cases[] = {
         {{"Optimizer.step#AdamW.step", "aten::_foreach_mul_", "aten::item"},
-         "AdamW", RP_OPTIMIZER_FOREACH, true, 20, 7},
+         "AdamW",
+         RP_OPTIMIZER_FOREACH,
+         true,
+         20,
+         7},
         {{"Optimizer.step#AdamW.step", "aten::_foreach_mul_", NULL},
-         "AdamW", RP_OPTIMIZER_FOREACH, false, 24, 7},
+         "AdamW",
+         RP_OPTIMIZER_FOREACH,
+         false,
+         24,
+         7},
         {{"Optimizer.step#Adam.step", "aten::lerp_", "aten::item"},
-         "Adam", RP_OPTIMIZER_LOOP, true, 18, 7},
+         "Adam",
+         RP_OPTIMIZER_LOOP,
+         true,
+         18,
+         7},
         {{"Optimizer.step#SGD.step", "aten::mul_", NULL}, "SGD", RP_OPTIMIZER_LOOP, false, 8, 5},
         {{"Optimizer.step#SGD.step", "aten::_foreach_add_", NULL},
-         "SGD", RP_OPTIMIZER_FOREACH, false, 3, 3},
+         "SGD",
+         RP_OPTIMIZER_FOREACH,
+         false,
+         3,
+         3},
         {{"Optimizer.step#AdamW.step", "aten::_fused_adamw_", NULL},
-         "AdamW", RP_OPTIMIZER_FUSED, false, 7, 7},
+         "AdamW",
+         RP_OPTIMIZER_FUSED,
+         false,
+         7,
+         7},
         {{"Optimizer.step#Lion.step", "aten::mul_", NULL},
-         "optimizer", RP_OPTIMIZER_LOOP, false, 20, 7},
+         "optimizer",
+         RP_OPTIMIZER_LOOP,
+         false,
+         20,
+         7},
     };
     struct rp_optimizer_kind kind;
     struct bench b;
@@ -332,10 +355,8 @@ static void a_transport_leans_to_what_is_not_known(void **state)
         enum rp_sim_lean lean;
         int64_t latency_ns, same_ns, double_ns;
     } cases[] = {
-        {RP_LEAN_NONE, 200, 20000, 39800},
-        {RP_LEAN_LESS_LATENCY, 0, 20000, 40000},
-        {RP_LEAN_MORE_LATENCY, 14000, 20000, 26000},
-        {RP_LEAN_SLOWER, 216, 21600, 42984},
+        {RP_LEAN_NONE, 200, 20000, 39800},           {RP_LEAN_LESS_LATENCY, 0, 20000, 40000},
+        {RP_LEAN_MORE_LATENCY, 14000, 20000, 26000}, {RP_LEAN_SLOWER, 216, 21600, 42984},
         {RP_LEAN_FASTER, 185, 18518, 36851},
     };
     struct step_shape shapes[] = {{40000, false, false}, {40000, false, false}};
@@ -350,7 +371,8 @@ static void a_transport_leans_to_what_is_not_known(void **state)
         b.run.lean = cases[i].lean;
         assert_ok(rp_transport_fit(&b.run, &t, &err), &err);
         assert_true(t.one_size);
-        assert_in_range((int64_t)(t.latency_ns + 0.5), cases[i].latency_ns, cases[i].latency_ns + 1);
+        assert_in_range((int64_t)(t.latency_ns + 0.5), cases[i].latency_ns,
+                        cases[i].latency_ns + 1);
         assert_in_range(rp_transport_ns(&t, 4000), cases[i].same_ns - 1, cases[i].same_ns + 1);
         assert_in_range(rp_transport_ns(&t, 8000), cases[i].double_ns - 2, cases[i].double_ns + 2);
     }
