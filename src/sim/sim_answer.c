@@ -33,6 +33,7 @@ struct asker {
     struct rp_sim_answer *out;
     struct rp_arena *arena;
     struct rp_sim_path path; /* of the run before */
+    bool costs;              /* the profiler's cost is some: without it a run is another one */
     struct rp_trace **trace; /* where the next run is put as a trace, or NULL */
 };
 
@@ -50,9 +51,12 @@ static struct base *base_of(struct asker *a, double factor)
 static enum rp_code run_with(struct asker *a, double factor, const char *whatif, struct rp_err *err)
 {
     struct base *base = base_of(a, factor);
+    size_t mark = rp_overlay_mark(&a->run.overlay);
 
-    if (factor > 0)
+    if (factor > 0) {
         RP_TRY(rp_sim_cost_drop(&a->run, factor, err));
+        a->costs = rp_overlay_mark(&a->run.overlay) > mark;
+    }
     if (base && !base->made) {
         base->made = true;
         RP_TRY(rp_resim_init(&base->resim, &a->run.overlay, err));
@@ -150,8 +154,11 @@ static enum rp_code fill_prediction(struct asker *a, const char *text, struct rp
     RP_TRY(step_with(a, 0, text, &p->simulated_ns, err));
     RP_TRY(step_with(a, 1, text, &p->predicted_ns, err));
     p->bound_by = rp_sim_path_most(&a->path);
-    RP_TRY(step_with(a, 0.5, text, &less, err));
-    RP_TRY(step_with(a, 1.5, text, &more, err));
+    less = more = p->predicted_ns;
+    if (a->costs) {
+        RP_TRY(step_with(a, 0.5, text, &less, err));
+        RP_TRY(step_with(a, 1.5, text, &more, err));
+    }
     p->low_ns = p->high_ns = p->predicted_ns;
     order(&p->low_ns, &p->high_ns, less);
     order(&p->low_ns, &p->high_ns, more);
