@@ -35,6 +35,7 @@ struct asker {
     struct rp_sim_answer *out;
     struct rp_arena *arena;
     struct rp_sim_path path; /* of the run before */
+    bool costs;              /* recording cost some: without it a run is another one */
     double doubt;            /* by which part the profiler's cost may be wrong */
     bool flat;               /* the step hardly depends on that cost */
     bool leant;              /* a what-if rested on what is not known of the transport */
@@ -55,9 +56,12 @@ static struct base *base_of(struct asker *a, double factor)
 static enum rp_code run_with(struct asker *a, double factor, const char *whatif, struct rp_err *err)
 {
     struct base *base = base_of(a, factor);
+    size_t mark = rp_overlay_mark(&a->run.overlay);
 
-    if (factor > 0)
+    if (factor > 0) {
         RP_TRY(rp_sim_cost_drop(&a->run, factor, err));
+        a->costs = rp_overlay_mark(&a->run.overlay) > mark;
+    }
     if (base && !base->made) {
         base->made = true;
         RP_TRY(rp_resim_init(&base->resim, &a->run.overlay, err));
@@ -135,6 +139,8 @@ static enum rp_code doubt_cost(struct asker *a, const char *text, int64_t *low, 
 {
     int64_t step;
 
+    if (!a->costs)
+        return RP_OK;
     RP_TRY(step_with(a, 1 - a->doubt, text, &step, err));
     order(low, high, step);
     RP_TRY(step_with(a, 1 + a->doubt, text, &step, err));
