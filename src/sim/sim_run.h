@@ -32,10 +32,11 @@ struct rp_sim_run {
     RP_VEC(struct rp_sim_note) notes; /* by task of the graph */
     struct rp_task_graph tasks;       /* device r: what the collectives of part r share */
     struct rp_overlay overlay;
-    bool dropped;         /* the profiler's cost is taken out */
-    double cost_factor;   /* the profiler cost so many times the estimate */
-    bool fuses;           /* the what-ifs at hand fuse the optimizer */
-    double edges_factor;  /* what a step has before its first and behind its last task takes so long */
+    bool dropped;       /* the profiler's cost is taken out */
+    double cost_factor; /* the profiler cost so many times the estimate */
+    bool fuses;         /* the what-ifs at hand fuse the optimizer */
+    double
+        edges_factor; /* what a step has before its first and behind its last task takes so long */
     enum rp_sim_lean lean;
     bool leans;           /* a what-if asked for the transport */
     RP_VEC(uint8_t) gone; /* by task: it does not begin steps (a what-if took it away) */
