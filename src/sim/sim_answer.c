@@ -16,6 +16,7 @@
 #include "sim/transport.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -142,6 +143,27 @@ static enum rp_code doubt_cost(struct asker *a, const char *text, int64_t *low, 
     return RP_OK;
 }
 
+/* And if the transport of another run were quicker, or slower. */
+static enum rp_code doubt_transport(struct asker *a, int64_t *low, int64_t *high,
+                                    struct rp_err *err)
+{
+    struct rp_transport t = {0};
+    double by[2];
+    char text[64];
+    int64_t step;
+    int i;
+
+    RP_TRY(rp_transport_fit(&a->run, &t, err));
+    by[0] = 1 + rp_transport_doubt(&t);
+    by[1] = 1 / by[0];
+    for (i = 0; t.n && i < 2; i++) {
+        snprintf(text, sizeof text, "scale:comm=%.6f", by[i]);
+        RP_TRY(step_with(a, 1, text, &step, err));
+        order(low, high, step);
+    }
+    return RP_OK;
+}
+
 static void widen(const struct asker *a, int64_t *low, int64_t *high)
 {
     double spread = a->run.parts[0]->spread_ratio;
@@ -163,6 +185,7 @@ static enum rp_code fill_baseline(struct asker *a, struct rp_err *err)
     RP_TRY(step_with(a, 1, NULL, &b->unprofiled_ns, err));
     b->unprofiled_low_ns = b->unprofiled_high_ns = b->unprofiled_ns;
     RP_TRY(doubt_cost(a, NULL, &b->unprofiled_low_ns, &b->unprofiled_high_ns, err));
+    RP_TRY(doubt_transport(a, &b->unprofiled_low_ns, &b->unprofiled_high_ns, err));
     widen(a, &b->unprofiled_low_ns, &b->unprofiled_high_ns);
     b->cost_factor = first->quick_ns ? a->run.cost_factor : NAN;
     b->span_cost_ns =
