@@ -121,8 +121,8 @@ enum rp_code rp_sim_cost_look(struct rp_sim_part *p, const struct rp_trace *t, s
     return find_quick(p, t, err);
 }
 
-/* All of it is at most so much of the recorded time: in every recording with a known unprofiled step it
-   was less. */
+/* All of it is at most so much of the recorded time: in every recording with a known unprofiled
+   step it was about that or less. */
 #define MOST_PART 0.5
 
 struct rp_sim_cost rp_sim_cost_of(const struct rp_sim_part *p)

@@ -428,6 +428,8 @@ static void span(const struct rp_capture_span *p)
 
     if (!s)
         return;
+    if (p->device == RP_CTF_SPAN_DEVICE && !p->track)
+        out.track = s->tid;
     s->pin++;
     out.name = pinned(s, &name);
     out.category = pinned(s, &category);

@@ -305,7 +305,6 @@ static bool open_folder(void)
 static bool open_process(void)
 {
     struct rp_core_page *page = rp_core.page;
-    uint32_t none = 0;
     int saved = errno;
 
     rp_core_image();
@@ -316,8 +315,7 @@ static bool open_process(void)
     }
     if (atomic_load(&page->broken) || atomic_load(&rp_core.ended))
         return false;
-    if (atomic_compare_exchange_strong(&page->helper, &none, 1))
-        rp_core_helper_start();
+    rp_core_helper_start();
     errno = saved;
     return true;
 }
@@ -414,12 +412,7 @@ struct rp_core_stream *rp_core_open_late(void)
     if (!atomic_load(&page->opened) || atomic_load(&page->broken) || atomic_load(&rp_core.ended) ||
         atomic_load(&rp_core.sealed))
         return NULL;
-    if (s && (uint32_t)(s->instance >> 32) == atomic_load(&page->image))
-        return s;
-    s = open_stream();
-    if (s && !s->time)
-        s->time = UINT32_MAX; /* of no time it is on: 0 would take what comes while it is off */
-    return s;
+    return s && (uint32_t)(s->instance >> 32) == atomic_load(&page->image) ? s : open_stream();
 }
 
 /* -------------------------------------------------------------------------- fork and end */
