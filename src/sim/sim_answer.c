@@ -14,6 +14,7 @@
 #include "sim/sim_ranks.h"
 #include "sim/sim_trace.h"
 #include "sim/transport.h"
+#include "sim/whatif_nodes.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -143,6 +144,16 @@ static enum rp_code doubt_cost(struct asker *a, const char *text, int64_t *low, 
     return RP_OK;
 }
 
+static bool communicates(const struct rp_sim_run *run)
+{
+    uint32_t i;
+
+    for (i = 0; i < run->graph->nodes.n; i++)
+        if (rp_sim_is_comm(run, i))
+            return true;
+    return false;
+}
+
 /* And if the transport of another run were quicker, or slower. */
 static enum rp_code doubt_transport(struct asker *a, int64_t *low, int64_t *high,
                                     struct rp_err *err)
@@ -153,7 +164,8 @@ static enum rp_code doubt_transport(struct asker *a, int64_t *low, int64_t *high
     int64_t step;
     int i;
 
-    RP_TRY(rp_transport_fit(&a->run, &t, err));
+    if (communicates(&a->run)) /* a collective may lie outside the steps */
+        RP_TRY(rp_transport_fit(&a->run, &t, err));
     by[0] = 1 + rp_transport_doubt(&t);
     by[1] = 1 / by[0];
     for (i = 0; t.n && i < 2; i++) {

@@ -9,6 +9,7 @@
 #include "run_fixtures.h"
 #include "sim/optimizer_kind.h"
 #include "sim/profiler_cost.h"
+#include "sim/sim_answer.h"
 #include "sim/transport.h"
 
 #include <math.h>
@@ -382,6 +383,31 @@ static void a_transport_leans_to_what_is_not_known(void **state)
     bench_release(&b);
 }
 
+/* A collective that no node of the graph stands for is no reason to refuse. */
+static void a_collective_without_work_is_no_error(void **state)
+{
+    struct row rows[] = {
+        {'X', "user_annotation", "ProfilerStep#0", 1, 1, 0, 50000},
+        {'X', "cpu_op", "aten::mm", 1, 1, 10000, 20000},
+        {'X', "user_annotation", "gloo:all_reduce", 1, 2, 60000, 5000, 0, 0, 0, "In msg nelems",
+         1000, 0, "dtype", "Float", "Group size", 2},
+    };
+    struct rp_err err = RP_ERR_INIT;
+    struct rp_sim_asked asked = {0};
+    struct rp_sim_answer answer = {0};
+    struct rp_arena arena;
+    struct bench b;
+
+    UNUSED_STATE(state);
+    rp_arena_init(&arena);
+    part_init(&b, trace_of(rows, 3));
+    assert_ok(rp_sim_answer(b.list, 1, &asked, &arena, &answer, &err), &err);
+    assert_int_equal(answer.baseline.simulated_ns, 50000);
+    assert_in_range(answer.baseline.unprofiled_low_ns, 1, 50000);
+    bench_release(&b);
+    rp_arena_release(&arena);
+}
+
 /* ------------------------------------------------------------------ what holds a step up */
 
 /* Without the edges of a kind something starts at another time: none is there for nothing. */
@@ -480,6 +506,7 @@ int test_training(void)
         cmocka_unit_test(steps_without_device_work_go_from_mark_to_mark),
         cmocka_unit_test(steps_whose_thread_is_empty_are_timed_by_others),
         cmocka_unit_test(a_transport_leans_to_what_is_not_known),
+        cmocka_unit_test(a_collective_without_work_is_no_error),
         cmocka_unit_test(every_kind_of_edge_holds_something_up),
         cmocka_unit_test(what_began_beside_something_still_does),
     };
