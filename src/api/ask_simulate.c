@@ -27,6 +27,26 @@ static void release(void *data)
     rp_sim_part_release(data);
 }
 
+static enum rp_code read_cost(const struct rp_settings *settings, struct rp_sim_asked *out,
+                              struct rp_err *err)
+{
+    if (rp_settings_has(settings, "unprofiled-step"))
+        out->unprofiled_ns = rp_settings_int(settings, "unprofiled-step");
+    if (rp_settings_has(settings, "profiler-cost"))
+        out->cost_factor = rp_settings_ratio(settings, "profiler-cost");
+    if (rp_settings_has(settings, "unprofiled-step") && out->unprofiled_ns <= 0)
+        return rp_err_set(err, RP_USAGE, "'--unprofiled-step' is a time above 0, such as 12.5ms");
+    if (rp_settings_has(settings, "profiler-cost") &&
+        !(out->cost_factor > 0 && out->cost_factor <= 100))
+        return rp_err_set(err, RP_USAGE,
+                          "'--profiler-cost' is a factor above 0, such as 1.3 or 130%%");
+    if (out->unprofiled_ns > 0 && out->cost_factor > 0)
+        return rp_err_set(err, RP_USAGE,
+                          "'--unprofiled-step' finds the factor that '--profiler-cost' gives: only "
+                          "one of them");
+    return RP_OK;
+}
+
 static enum rp_code answer(const struct rp_sim_part *const *parts, size_t n,
                            const struct rp_settings *settings, struct rp_result *result,
                            struct rp_err *err)
@@ -34,6 +54,7 @@ static enum rp_code answer(const struct rp_sim_part *const *parts, size_t n,
     const char *whatifs[256], *text, *path = rp_settings_text(settings, "trace");
     const struct rp_writer *writer = NULL;
     struct rp_trace *trace = NULL;
+    struct rp_sim_asked asked = {.whatifs = whatifs, .trace = path ? &trace : NULL};
     size_t nwhatifs = 0;
     enum rp_code code;
 
@@ -51,8 +72,9 @@ static enum rp_code answer(const struct rp_sim_part *const *parts, size_t n,
     if (writer && !writer->write)
         return rp_err_set(err, RP_USAGE, "'%s': a trace cannot be written as %s", path,
                           writer->name);
-    code = rp_sim_answer(parts, n, whatifs, nwhatifs, &result->arena, result->root,
-                         path ? &trace : NULL, err);
+    asked.nwhatifs = nwhatifs;
+    RP_TRY(read_cost(settings, &asked, err));
+    code = rp_sim_answer(parts, n, &asked, &result->arena, result->root, err);
     if (code == RP_OK && trace && writer)
         code = writer->write(trace, path, NULL, err);
     rp_trace_free(trace);
@@ -126,6 +148,10 @@ static const struct rp_option options[] = {
     {"trace", 't', RP_OPT_TEXT, "FILE", NULL,
      "write the simulated run (with the what-if, if there is one) as a trace: .json, .json.gz, .rpt",
      0},
+    {"unprofiled-step", 'u', RP_OPT_DURATION, "TIME", NULL,
+     "a step takes that long without the profiler, as measured: its cost is set to that", 0},
+    {"profiler-cost", 0, RP_OPT_RATIO, "FACTOR", NULL,
+     "the profiler cost so many times the estimate, as '--unprofiled-step' found (cost_factor)", 0},
     {"rank", 'r', RP_OPT_TEXT, "N[-M],…", NULL, "only these ranks, as in '0,3' or '8-15'", 0},
     RP_OPTION_END};
 

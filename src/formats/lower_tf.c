@@ -130,7 +130,7 @@ static enum rp_code value_of(struct lower *l, struct lower_scope *scope, struct 
                           (int)(name.n < 200 ? name.n : 200), (const char *)name.at);
     RP_TRY(lower_one(l, node));
     if (index >= node->noutputs)
-        return lower_refuse(l, node, "it has no such output");
+        return lower_misfit(l, node, "it has no such output");
     *out = node->outputs[index];
     return RP_OK;
 }
@@ -402,7 +402,7 @@ static enum rp_code lower_operator(struct lower *l, struct lower_node *node,
         return stand_in(l, out, nout);
     }
     if (nin < row->min)
-        return lower_refuse(l, node, "it has too few inputs");
+        return lower_misfit(l, node, "it has too few inputs");
     *nout = 1;
     code = row->lower(l, node, in, nin, out, nout);
     if (code != RP_OK && l->nunknown) /* perhaps only because of that */

@@ -54,7 +54,7 @@ LOWER(reshape)
         known_elements *= dims[open];
     }
     if (known_elements != all)
-        return lower_refuse(l, node, "its shape has another number of elements than its input");
+        return lower_misfit(l, node, "its shape has another number of elements than its input");
     *out = lower_reshape(l, in, dims, n);
     return RP_OK;
 }
@@ -68,7 +68,7 @@ LOWER(expand_dims)
     (void)nout;
     RP_TRY(lower_need_ints(l, node, &in[1], "axis"));
     if (in->rank == RP_TF_RANK || !in[1].nints || !lower_axis(in[1].ints[0], in->rank + 1, &axis))
-        return lower_refuse(l, node, "its axis is none of its input's");
+        return lower_misfit(l, node, "its axis is none of its input's");
     for (size_t i = 0; i <= in->rank; i++)
         dims[i] = i == axis ? 1 : in->dims[i - (i > axis)];
     *out = lower_reshape(l, in, dims, in->rank + 1);
@@ -105,7 +105,7 @@ LOWER(transpose)
     (void)nout;
     RP_TRY(lower_need_ints(l, node, &in[1], "permutation"));
     if (in[1].nints != in->rank)
-        return lower_refuse(l, node, "its permutation is of another number of dimensions");
+        return lower_misfit(l, node, "its permutation is of another number of dimensions");
     for (size_t i = 0; i < in->rank; i++) {
         if (!lower_axis(in[1].ints[i], in->rank, &axis) || seen[axis])
             return lower_refuse(l, node, "its permutation is none");
@@ -125,10 +125,10 @@ enum rp_code lower_join(struct lower *l, const struct lower_node *node,
     memcpy(dims, in->dims, sizeof dims);
     for (size_t i = 1; i < n; i++) {
         if (in[i].rank != in->rank || in[i].elem != in->elem)
-            return lower_refuse(l, node, "its inputs do not fit each other");
+            return lower_misfit(l, node, "its inputs do not fit each other");
         for (size_t d = 0; d < in->rank; d++)
             if (d != axis && in[i].dims[d] != in->dims[d])
-                return lower_refuse(l, node, "its inputs do not fit each other");
+                return lower_misfit(l, node, "its inputs do not fit each other");
         dims[axis] += in[i].dims[axis];
     }
     *out = lower_like(l, in->elem, dims, in->rank);
@@ -166,7 +166,7 @@ LOWER(concat)
     (void)nout;
     RP_TRY(lower_need_ints(l, node, &in[nin - 1], "axis"));
     if (!in[nin - 1].nints || !lower_axis(in[nin - 1].ints[0], in->rank, &axis))
-        return lower_refuse(l, node, "its axis is none of its inputs'");
+        return lower_misfit(l, node, "its axis is none of its inputs'");
     RP_TRY(lower_join(l, node, in, nin - 1, axis, out));
     join_ints(l, in, nin - 1, out);
     return RP_OK;
@@ -183,10 +183,10 @@ LOWER(pack)
     if (!parts)
         return rp_err_nomem(l->err, "lowering a graph");
     if (in->rank == RP_TF_RANK || !lower_axis(lower_attr_int(node, "axis", 0), in->rank + 1, &axis))
-        return lower_refuse(l, node, "its axis is none of its inputs'");
+        return lower_misfit(l, node, "its axis is none of its inputs'");
     for (size_t i = 0; i < nin; i++) {
         if (in[i].rank != in->rank)
-            return lower_refuse(l, node, "its inputs do not fit each other");
+            return lower_misfit(l, node, "its inputs do not fit each other");
         for (size_t d = 0; d <= in->rank; d++)
             dims[d] = d == axis ? 1 : in[i].dims[d - (d > axis)];
         parts[i] = lower_reshape(l, &in[i], dims, in->rank + 1);
@@ -219,10 +219,10 @@ LOWER(broadcast_to)
     (void)nout;
     RP_TRY(lower_need_ints(l, node, &in[1], "shape"));
     if (in[1].nints > RP_TF_RANK || in[1].nints < in->rank)
-        return lower_refuse(l, node, "its shape does not fit its input");
+        return lower_misfit(l, node, "its shape does not fit its input");
     for (size_t i = 0; i < in->rank; i++)
         if (in->dims[i] != 1 && in->dims[i] != in[1].ints[i + in[1].nints - in->rank])
-            return lower_refuse(l, node, "its shape does not fit its input");
+            return lower_misfit(l, node, "its shape does not fit its input");
     *out = lower_broadcast(l, in, in[1].ints, in[1].nints);
     return RP_OK;
 }
@@ -237,13 +237,13 @@ LOWER(tile)
     (void)nout;
     RP_TRY(lower_need_ints(l, node, &in[1], "multiples"));
     if (in[1].nints != in->rank || in->rank > RP_TF_RANK / 2)
-        return lower_refuse(l, node, "its multiples do not fit its input");
+        return lower_misfit(l, node, "its multiples do not fit its input");
     for (size_t i = 0; i < in->rank; i++) {
         wide[2 * i] = in[1].ints[i];
         wide[2 * i + 1] = in->dims[i];
         map[i] = (int64_t)(2 * i + 1);
         if (wide[2 * i] < 0 || __builtin_mul_overflow(wide[2 * i], in->dims[i], &dims[i]))
-            return lower_refuse(l, node, "its multiples do not fit its input");
+            return lower_misfit(l, node, "its multiples do not fit its input");
     }
     spread = lower_spread(l, in, map, wide, 2 * (size_t)in->rank);
     *out = lower_reshape(l, &spread, dims, in->rank);
@@ -258,11 +258,11 @@ LOWER(pad)
     (void)nout;
     RP_TRY(lower_need_ints(l, node, &in[1], "padding"));
     if (in[1].nints != 2 * (size_t)in->rank || value.rank)
-        return lower_refuse(l, node, "its padding does not fit its input");
+        return lower_misfit(l, node, "its padding does not fit its input");
     for (size_t i = 0; i < in->rank; i++) {
         if (in[1].ints[2 * i] < 0 || in[1].ints[2 * i + 1] < 0 || in[1].ints[2 * i] > INT32_MAX ||
             in[1].ints[2 * i + 1] > INT32_MAX)
-            return lower_refuse(l, node, "its padding does not fit its input");
+            return lower_misfit(l, node, "its padding does not fit its input");
         dims[i] = in->dims[i] + in[1].ints[2 * i] + in[1].ints[2 * i + 1];
     }
     *out = lower_like(l, in->elem, dims, in->rank);

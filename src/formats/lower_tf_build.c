@@ -484,12 +484,23 @@ struct lower_value lower_reduce(struct lower *l, const char *opcode, const struc
 
 /* ---- refusals ---- */
 
-enum rp_code lower_refuse(struct lower *l, const struct lower_node *node, const char *why)
+static enum rp_code blame(struct lower *l, const struct lower_node *node, enum rp_code code,
+                          const char *why)
 {
-    return rp_err_set(l->err, RP_UNSUPPORTED, "operator '%.*s' of node '%.*s': %s",
+    return rp_err_set(l->err, code, "operator '%.*s' of node '%.*s': %s",
                       (int)(node->op.n < 80 ? node->op.n : 80), (const char *)node->op.at,
                       (int)(node->name.n < 200 ? node->name.n : 200), (const char *)node->name.at,
                       why);
+}
+
+enum rp_code lower_refuse(struct lower *l, const struct lower_node *node, const char *why)
+{
+    return blame(l, node, RP_UNSUPPORTED, why);
+}
+
+enum rp_code lower_misfit(struct lower *l, const struct lower_node *node, const char *why)
+{
+    return blame(l, node, RP_FORMAT, why);
 }
 
 enum rp_code lower_need_ints(struct lower *l, const struct lower_node *node,

@@ -33,7 +33,7 @@ static enum rp_code step(struct lower *l, const struct lower_node *node, struct 
         if (op.n != strlen(known[i].name) || memcmp(op.at, known[i].name, op.n))
             continue;
         if (*used + known[i].more > nin)
-            return lower_refuse(l, node, "it has too few inputs");
+            return lower_misfit(l, node, "it has too few inputs");
         if (known[i].more)
             inputs[1] = in[(*used)++];
         plain.op = (struct rp_bytes){(const uint8_t *)known[i].op, strlen(known[i].op)};

@@ -153,6 +153,8 @@ bool lower_broadcast_both(struct lower *l, struct lower_value *a, struct lower_v
 
 /* RP_UNSUPPORTED: "operator 'X' of node 'y': ..." */
 enum rp_code lower_refuse(struct lower *l, const struct lower_node *node, const char *why);
+/* RP_FORMAT, in the same words: no engine could run it. */
+enum rp_code lower_misfit(struct lower *l, const struct lower_node *node, const char *why);
 /* The integers that an input must be known to have. */
 enum rp_code lower_need_ints(struct lower *l, const struct lower_node *node,
                              const struct lower_value *v, const char *what);

@@ -28,11 +28,11 @@ static enum rp_code product(struct lower *l, const struct lower_node *node,
     int64_t dims[RP_TF_RANK], batch[RP_TF_RANK];
 
     if (rank < 2 || b->rank != rank || a->elem != b->elem)
-        return lower_refuse(l, node, "the shapes of its inputs do not fit each other");
+        return lower_misfit(l, node, "the shapes of its inputs do not fit each other");
     k = turn_a ? rank - 2 : rank - 1;
     kb = turn_b ? rank - 1 : rank - 2;
     if (a->dims[k] != b->dims[kb])
-        return lower_refuse(l, node, "the shapes of its inputs do not fit each other");
+        return lower_misfit(l, node, "the shapes of its inputs do not fit each other");
     for (size_t i = 0; i + 2 < rank; i++) {
         dims[i] = a->dims[i];
         batch[i] = (int64_t)i;
@@ -93,7 +93,7 @@ LOWER(batch_mat_mul)
         if (turn[i])
             both[i] = lower_conjugate(l, &in[i]);
     if (!spread_batches(l, &both[0], &both[1]))
-        return lower_refuse(l, node, "the shapes of its inputs do not fit each other");
+        return lower_misfit(l, node, "the shapes of its inputs do not fit each other");
     return product(l, node, &both[0], &both[1], turn[0], turn[1], out);
 }
 
@@ -273,7 +273,7 @@ LOWER(einsum)
         most = open > most ? open : most;
         v[i] = in[i];
         if (!read_term(&at, open, &t[i]) || t[i].n != in[i].rank || (i + 1 < nin && *at++ != ','))
-            return lower_refuse(l, node, "its equation does not fit its inputs");
+            return lower_misfit(l, node, "its equation does not fit its inputs");
     }
     if (strncmp(at, "->", 2) != 0 || (at += 2, !read_term(&at, most, &result)) || *at)
         return lower_refuse(l, node, "its equation has no result");
@@ -284,7 +284,7 @@ LOWER(einsum)
         *out = v[0];
         got = t[0];
     } else if (!contract(l, v, t, &result, out, &got)) {
-        return lower_refuse(l, node, "the shapes of its inputs do not fit each other");
+        return lower_misfit(l, node, "the shapes of its inputs do not fit each other");
     }
     if (!order(l, out, &got, &result))
         return lower_refuse(l, node, "its result has dimensions that its inputs do not have");

@@ -41,7 +41,7 @@ static enum rp_code to_common(struct lower *l, const struct lower_node *node,
     *a = in[0];
     *b = in[1];
     if (a->elem != b->elem || !lower_broadcast_both(l, a, b))
-        return lower_refuse(l, node, "its inputs do not fit each other");
+        return lower_misfit(l, node, "its inputs do not fit each other");
     return RP_OK;
 }
 

@@ -52,7 +52,7 @@ LOWER(gather)
     nbatch = (size_t)given;
     axis = nbatch;
     if (nin > 2 && (!in[2].nints || !lower_axis(in[2].ints[0], table->rank, &axis)))
-        return lower_refuse(l, node, "its axis is none of its input's");
+        return lower_misfit(l, node, "its axis is none of its input's");
     if (axis < nbatch)
         return lower_refuse(l, node, "its axis is a batch");
     for (size_t i = 0; i < axis; i++)
@@ -70,7 +70,7 @@ LOWER(gather)
         batch[i] = (int64_t)i;
         sizes[i] = 1;
         if (table->dims[i] != rows->dims[i])
-            return lower_refuse(l, node, "the batches of its inputs do not fit each other");
+            return lower_misfit(l, node, "the batches of its inputs do not fit each other");
     }
     *out = lower_like(l, table->elem, dims, rank);
     lower_begin(l, out, "gather");
@@ -228,7 +228,7 @@ LOWER(scatter_nd)
         table = lower_fill(l, 0, &table);
     }
     if (!plan_vectors(&indices, table.rank, &v) || !updates_fit(&table, &indices, &updates, &v))
-        return lower_refuse(l, node, "the shapes of its inputs do not fit each other");
+        return lower_misfit(l, node, "the shapes of its inputs do not fit each other");
     scatter(l, hlo_of(node), &table, &indices, &updates, &v, out);
     return RP_OK;
 }
@@ -245,7 +245,7 @@ LOWER(segment_sum)
     (void)nout;
     RP_TRY(lower_need_ints(l, node, &in[2], "number of segments"));
     if (!in[2].nints || in[2].ints[0] < 0 || n > in->rank || n == RP_TF_RANK)
-        return lower_refuse(l, node, "its segments do not fit its input");
+        return lower_misfit(l, node, "its segments do not fit its input");
     dims[0] = in[2].ints[0];
     for (size_t i = n; i < in->rank; i++)
         dims[rank++] = in->dims[i];
@@ -255,7 +255,7 @@ LOWER(segment_sum)
     table = lower_like(l, in->elem, dims, rank);
     table = lower_fill(l, 0, &table);
     if (!plan_vectors(&indices, rank, &v) || !updates_fit(&table, &indices, in, &v))
-        return lower_refuse(l, node, "its segments do not fit its input");
+        return lower_misfit(l, node, "its segments do not fit its input");
     scatter(l, "add", &table, &indices, in, &v, out);
     return RP_OK;
 }

@@ -7,12 +7,13 @@
  */
 #include "sim/overlay.h"
 
-#define RP_PLAIN_CUT        UINT32_MAX           /* as a lag: the edge holds nothing up */
-#define RP_PLAIN_MOST       (UINT32_C(1) << 29)  /* tasks: sums of all times stay below 2^63 */
-#define RP_PLAIN_FROM_START (UINT32_C(1) << 31)  /* in `to` */
+#define RP_PLAIN_CUT        UINT32_MAX          /* as a lag: the edge holds nothing up */
+#define RP_PLAIN_MOST       (UINT32_C(1) << 29) /* tasks: sums of all times stay below 2^63 */
+#define RP_PLAIN_FROM_START (UINT32_C(1) << 31) /* in `to` */
 
 struct rp_plain_task {
-    uint32_t left; /* edges into it that were not passed yet */
+    uint16_t degree; /* edges into it that are not cut */
+    uint16_t left;   /* ... that were not passed yet; all of them again when it is ready */
     uint32_t device;
     uint32_t dur_ns;
     uint32_t first; /* edge; that of the next task is the end */
@@ -31,13 +32,13 @@ struct rp_plain_graph {
     int64_t mean_ns; /* of a device's tasks */
 };
 
-/* keep_cut: edges that are cut are kept as such, so that edges keep their numbers; else they are left
-   out. Linear. Release g also after a failure. */
+/* keep_cut: edges that are cut are kept as such, so that edges keep their numbers; else they are
+   left out. Linear. Release g also after a failure. */
 enum rp_code rp_plain_graph_init(struct rp_plain_graph *g, const struct rp_overlay *o,
                                  bool keep_cut, struct rp_err *err);
 void rp_plain_graph_release(struct rp_plain_graph *g);
 
-/* As a plain graph has it; larger ones do not fit. */
+/* Durations and lags as a plain graph has them; larger ones do not fit. */
 static inline bool rp_plain_fits(int64_t ns)
 {
     return ns >= 0 && ns < RP_PLAIN_CUT;

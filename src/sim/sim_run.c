@@ -67,6 +67,7 @@ static enum rp_code make_tasks(struct rp_sim_run *run, struct rp_err *err)
     uint32_t device;
     size_t i;
 
+    RP_TRY(rp_task_graph_reserve(&run->tasks, g->nodes.n, g->edges.n, err));
     for (i = 0; i < run->nranks; i++)
         RP_TRY(rp_task_graph_add_device(&run->tasks, "transport", RP_DEVICE_SHARED, &device, err));
     for (i = 0; run->nranks == 1 && i < run->parts[0]->device_rules.n; i++)
@@ -105,6 +106,7 @@ enum rp_code rp_sim_run_init(struct rp_sim_run *run, const struct rp_sim_part *c
     run->parts = parts;
     run->nranks = n;
     run->edges_factor = 1;
+    run->cost_factor = 1;
     RP_TRY(join_ranks(run, err));
     RP_TRY(copy_notes(run, err));
     RP_TRY(make_tasks(run, err));
