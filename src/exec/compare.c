@@ -103,7 +103,7 @@ static void one(struct rp_comparison *c, const struct rp_tolerance *t, unsigned 
 {
     double off = fabs(got - want),
            size = isinf(want) ? 0 : fabs(want); /* nothing is near infinity */
-    double far = mantissa_bits(elem) > 4 ? 10 : 2;
+    double far = rp_elem_mantissa(elem) > 4 ? 10 : 2;
 
     if (got == want || (got != got && want != want && !t->nan_differs))
         return;
