@@ -151,8 +151,9 @@ static bool gather_options(struct record *r, const struct cli_call *call, struct
 
 /* -------------------------------------------------------------------------- the folder */
 
-/* Whether the folder holds nothing; with a rank: nothing of that rank, for the other ranks' lies
-   there already when a launcher starts one `record` each. A job that is begun again goes on. */
+/* Whether the folder holds nothing (hidden files are ours: of a run that recorded nothing); with a
+   rank: nothing of that rank, for the other ranks' lies there already when a launcher starts one
+   `record` each. A job that is begun again goes on. */
 static bool is_free(const char *path, const struct record *r)
 {
     DIR *dir = r->restarts > 0 ? NULL : opendir(path);
@@ -162,11 +163,23 @@ static bool is_free(const char *path, const struct record *r)
 
     snprintf(own, sizeof own, "rank%d.", (int)r->rank);
     while (dir && is_free && (entry = readdir(dir)))
-        is_free = r->rank >= 0 ? strncmp(entry->d_name, own, strlen(own)) != 0
-                               : !strcmp(entry->d_name, ".") || !strcmp(entry->d_name, "..");
+        is_free =
+            r->rank >= 0 ? strncmp(entry->d_name, own, strlen(own)) != 0 : entry->d_name[0] == '.';
     if (dir)
         closedir(dir);
     return is_free;
+}
+
+/* What an earlier run that recorded nothing left: it must not stop this one. */
+static void forget_earlier(const struct record *r)
+{
+    static const char *const names[] = {".control", ".begun", ".ended"};
+    char path[PATH_MAX + 16];
+
+    for (size_t i = 0; i < sizeof names / sizeof names[0] && r->rank < 0; i++) {
+        snprintf(path, sizeof path, "%s/%s", r->folder, names[i]);
+        unlink(path);
+    }
 }
 
 /* Makes the folder with its control file. Where that fails the program runs all the same. */
@@ -185,6 +198,7 @@ static bool make_folder(struct record *r, const char *name, struct rp_err *err)
                  strerror(errno));
         return false;
     }
+    forget_earlier(r);
     snprintf(path, sizeof path, "%s/.control", r->folder);
     fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
     if (fd >= 0)

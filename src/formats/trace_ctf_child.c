@@ -18,6 +18,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,7 +32,8 @@
 #define SEND_BYTES   (64u << 10)
 #define TEXT_MOST    (1u << 20) /* longer texts are cut */
 #define MESSAGE_MOST ((RP_CTF_FIELDS_MAX + 2) * 2u * (TEXT_MOST + 32u))
-#define LEAST_S      20 /* of processor time, and a second more for each MiB of the trace */
+#define SILENCE_MS   600000 /* without a word */
+#define LEAST_S      20     /* of processor time, and a second more for each MiB of the trace */
 
 enum what { EVENT, LOST, CLOCK, END };
 
@@ -319,12 +321,21 @@ static enum rp_code take_messages(struct reader *r, struct rp_err *err)
     return RP_OK;
 }
 
+static enum rp_code never_ends(struct rp_err *err)
+{
+    return rp_err_set(err, RP_FORMAT, "is damaged: libbabeltrace2 does not come to an end with it");
+}
+
 static enum rp_code receive(struct reader *r, struct rp_err *err)
 {
-    for (;;) {
+    while (
+        !r->ended) { /* the end of the pipe may come later: others may have been forked with it */
+        struct pollfd there = {.fd = r->fd, .events = POLLIN};
         ssize_t n;
 
         RP_TRY(rp_vec_reserve(&r->bytes, SEND_BYTES, err));
+        if (poll(&there, 1, SILENCE_MS) == 0)
+            return never_ends(err);
         n = read(r->fd, r->bytes.at + r->bytes.n, SEND_BYTES);
         if (n < 0 && errno == EINTR)
             continue;
@@ -335,14 +346,14 @@ static enum rp_code receive(struct reader *r, struct rp_err *err)
         r->bytes.n += (size_t)n;
         RP_TRY(take_messages(r, err));
     }
+    return RP_OK;
 }
 
 /* How the child ended, where it did not say so itself. */
 static enum rp_code judge_end(int status, struct rp_err *err)
 {
     if (WIFSIGNALED(status) && (WTERMSIG(status) == SIGXCPU || WTERMSIG(status) == SIGKILL))
-        return rp_err_set(err, RP_FORMAT,
-                          "is damaged: libbabeltrace2 does not come to an end with it");
+        return never_ends(err);
     if (WIFSIGNALED(status))
         return rp_err_set(err, RP_FORMAT, "is damaged: libbabeltrace2 gave up on it (signal %d)",
                           WTERMSIG(status));

@@ -109,10 +109,21 @@ static void tick(void)
         rp_core_stream_age(s);
     rp_core_control_read(false);
     rp_core_update();
-    for (uint32_t i = 0; i < atomic_load(&rp_core.nsources); i++) {
+    atomic_store(&rp_core.page->ticking, 1);
+    for (uint32_t i = 0; i < atomic_load(&rp_core.nsources) && !atomic_load(&rp_core.closing);
+         i++) {
         if (rp_core.sources[i].on_tick)
             rp_core.sources[i].on_tick();
     }
+    atomic_store(&rp_core.page->ticking, 0);
+}
+
+/* What sources tell at the end must be their last word: no tick goes on behind it. */
+void rp_core_helper_hush(void)
+{
+    atomic_store(&rp_core.closing, 1);
+    for (int ms = 0; ms < STOP_WAIT_NS / 1000000 && atomic_load(&rp_core.page->ticking); ms++)
+        usleep(1000);
 }
 
 static void *run(void *unused)

@@ -224,6 +224,7 @@ static void forget_parent(void)
     atomic_store(&rp_core.lost, 0);
     atomic_store(&rp_core.off_ns, 0);
     atomic_store(&rp_core.nsources, 0);
+    atomic_store(&rp_core.closing, 0);
     atomic_store(&rp_core.steps_seen, 0); /* a process counts its own */
     atomic_store(&rp_core.step_tid, 0);
     rp_core_self = NULL;
@@ -462,6 +463,7 @@ void rp_capture_close(void)
 
     if (!rp_core.page || !atomic_load(&rp_core.page->image) || atomic_load(&rp_core.sealed))
         return;
+    rp_core_helper_hush();
     for (uint32_t i = 0; i < atomic_load(&rp_core.nsources); i++) {
         if (rp_core.sources[i].on_exit)
             rp_core.sources[i].on_exit();

@@ -97,6 +97,7 @@ struct rp_core_page {
     _Atomic uint32_t helper;  /* 1: somebody starts the helper thread */
     _Atomic uint32_t wake;    /* futex of the helper */
     _Atomic uint32_t done;    /* futex: the helper has ended */
+    _Atomic uint32_t ticking; /* the helper is with the sources */
     _Atomic uint32_t broken;  /* the folder cannot be made: nothing is recorded */
 };
 
@@ -125,6 +126,7 @@ struct rp_core {
     _Atomic(struct rp_core_stream *) streams;
     _Atomic uint64_t bytes, lost, names; /* bytes on disk; lost without a stream; files so far */
     _Atomic uint32_t ended, stopped, warned; /* warned: a bit a reason */
+    _Atomic uint32_t closing;                /* the process ends */
     _Atomic uint32_t sealed; /* the program is in a sandbox: no system call any more */
     _Atomic int64_t steps_seen;
     _Atomic uint32_t times;        /* that recording was switched on */
@@ -203,6 +205,7 @@ bool rp_core_in_handler(void);   /* a signal handler runs on this thread */
 void rp_core_helper_start(void); /* unless it runs, or cannot be started here */
 void rp_core_helper_wake(void);
 void rp_core_helper_stop(void);
+void rp_core_helper_hush(void); /* the sources get no more ticks */
 void rp_core_control_read(bool first);
 
 /* ---- events ---- */
