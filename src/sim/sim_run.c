@@ -80,6 +80,8 @@ static enum rp_code make_tasks(struct rp_sim_run *run, struct rp_err *err)
                                .step = run->notes.at[i].step,
                                .kind = node->kind};
 
+        if (run->nranks == 1 && run->parts[0]->priorities.n)
+            task.priority = run->parts[0]->priorities.at[i];
         RP_TRY(rp_task_graph_add(&run->tasks, task, NULL, err));
     }
     for (i = 0; i < g->edges.n; i++) {

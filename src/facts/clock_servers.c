@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Clocks of a job with servers (BytePS). A worker's log and the traces of its ranks share a clock;
+ * the log of a server's messages and that of its work another. What was sent and what was received
+ * are told apart by their how-manieth occurrence. Sorting dominates.
+ */
+#include "base/hash.h"
+#include "facts/clock_sources.h"
+#include "facts/intervals.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct ticket {
+    uint64_t key;
+    int64_t ns;
+    uint32_t clock, nth;
+    bool sent;
+};
+
+typedef RP_VEC(struct ticket) ticket_vec;
+
+/* Ranks of one host stand together: the k-th host is worker k. */
+static size_t rank_of_worker(const struct rp_job *job, size_t worker)
+{
+    size_t r, host = 0;
+
+    for (r = 0; r < job->nranks; r++) {
+        host += r && strcmp(job->ranks[r].host, job->ranks[r - 1].host) != 0;
+        if (host == worker)
+            return r;
+    }
+    return SIZE_MAX;
+}
+
+size_t rp_job_clock_of(const struct rp_job *job, int32_t id)
+{
+    size_t rank;
+
+    if (id < 8)
+        return SIZE_MAX;
+    if (id % 2 == 0)
+        return job->nranks + (size_t)(id - 8) / 2;
+    rank = rank_of_worker(job, (size_t)(id - 9) / 2);
+    return rank;
+}
+
+size_t rp_job_servers(const struct rp_job *job)
+{
+    size_t i, n = 0;
+
+    for (i = 0; i < job->nnodes; i++)
+        if (job->nodes[i].id >= 8 && job->nodes[i].id % 2 == 0 &&
+            (size_t)(job->nodes[i].id - 8) / 2 >= n)
+            n = (size_t)(job->nodes[i].id - 8) / 2 + 1;
+    return n;
+}
+
+static int by_clock_key_time(const void *pa, const void *pb)
+{
+    const struct ticket *a = pa, *b = pb;
+
+    if (a->key != b->key)
+        return a->key < b->key ? -1 : 1;
+    if (a->sent != b->sent)
+        return a->sent ? -1 : 1;
+    return (a->ns > b->ns) - (a->ns < b->ns);
+}
+
+static int by_key_nth(const void *pa, const void *pb)
+{
+    const struct ticket *a = pa, *b = pb;
+
+    if (a->key != b->key)
+        return a->key < b->key ? -1 : 1;
+    if (a->nth != b->nth)
+        return a->nth < b->nth ? -1 : 1;
+    return (int)b->sent - (int)a->sent;
+}
+
+uint64_t rp_job_message_key(const struct rp_job_half *h)
+{
+    uint64_t k = rp_hash_join((uint64_t)h->key, h->kind);
+
+    return rp_hash_join(k, (uint64_t)(uint32_t)h->sender << 32 | (uint32_t)h->receiver);
+}
+
+static enum rp_code take_tickets(const struct rp_job *job, size_t nclocks, ticket_vec *out,
+                                 struct rp_err *err)
+{
+    size_t i, k;
+
+    for (i = 0; i < job->nnodes; i++)
+        for (k = 0; k < job->nodes[i].halves.n; k++) {
+            const struct rp_job_half *h = &job->nodes[i].halves.at[k];
+            size_t clock = rp_job_clock_of(job, job->nodes[i].id);
+            struct ticket t = {rp_job_message_key(h), h->ns, (uint32_t)clock, 0, h->sent};
+
+            if (clock < nclocks)
+                RP_TRY(rp_vec_push(out, t, err));
+        }
+    return RP_OK;
+}
+
+static enum rp_code join_tickets(ticket_vec *v, rp_clock_message_vec *out, struct rp_err *err)
+{
+    struct ticket *t = v->at;
+    size_t i;
+
+    if (!v->n)
+        return RP_OK;
+    qsort(t, v->n, sizeof *t, by_clock_key_time);
+    for (i = 1; i < v->n; i++)
+        t[i].nth = t[i].key == t[i - 1].key && t[i].sent == t[i - 1].sent ? t[i - 1].nth + 1 : 0;
+    qsort(t, v->n, sizeof *t, by_key_nth);
+    for (i = 1; i < v->n; i++) {
+        struct rp_clock_message m = {t[i - 1].clock, t[i].clock, t[i - 1].ns, t[i].ns};
+
+        if (t[i].key == t[i - 1].key && t[i].nth == t[i - 1].nth && t[i - 1].sent && !t[i].sent &&
+            m.from != m.to)
+            RP_TRY(rp_vec_push(out, m, err));
+    }
+    return RP_OK;
+}
+
+/* Ranks of a host share a clock; each server has its own. */
+static void share_clocks(const struct rp_job *job, uint32_t *clock_of, size_t nclocks)
+{
+    uint32_t r;
+
+    for (r = 0; r < nclocks; r++)
+        clock_of[r] = r && r < job->nranks &&
+                              !strcmp(job->ranks[r].host, job->ranks[r - 1].host)
+                          ? clock_of[r - 1]
+                          : r;
+}
+
+enum rp_code rp_clocks_of_servers(const struct rp_job *job, struct rp_arena *arena,
+                                  struct rp_clocks *out, struct rp_err *err)
+{
+    size_t n = job->nranks + rp_job_servers(job);
+    uint32_t *clock_of = RP_ARENA_NEW(arena, uint32_t, n + 1);
+    ticket_vec tickets = {0};
+    rp_clock_message_vec messages = {0};
+    enum rp_code code = clock_of ? take_tickets(job, n, &tickets, err)
+                                 : rp_err_nomem(err, "aligning clocks");
+
+    if (code == RP_OK)
+        code = join_tickets(&tickets, &messages, err);
+    if (code == RP_OK) {
+        struct rp_clock_input in = {.nranks = n,
+                                    .clock_of = clock_of,
+                                    .nmessages = messages.n,
+                                    .messages = messages.at,
+                                    .tolerance_ns = RP_CLOCK_TOLERANCE_NS};
+
+        share_clocks(job, clock_of, n);
+        code = rp_clocks_find(&in, arena, out, err);
+    }
+    rp_vec_release(&tickets);
+    rp_vec_release(&messages);
+    return code;
+}
