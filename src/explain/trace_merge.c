@@ -377,7 +377,10 @@ enum rp_code rp_merge_job(const struct rp_job *job, struct rp_arena *arena,
 
     RP_TRY(start(&m, err));
     out->pid_step = 1000000; /* a timeline has a process a tensor */
-    RP_TRY(rp_clocks_of_job(job, arena, &m.clocks, err));
+    if (job->has_servers)
+        RP_TRY(rp_clocks_of_servers(job, false, arena, &m.clocks, err));
+    else
+        RP_TRY(rp_clocks_of_job(job, arena, &m.clocks, err));
     for (r = 0; r < job->nranks; r++) {
         struct rp_merge_rank *to = &out->ranks[r];
 

@@ -11,6 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Times are written in microseconds. */
+#define ROUNDING_NS 2000
+
 struct ticket {
     uint64_t key;
     int64_t ns;
@@ -123,30 +126,107 @@ static enum rp_code join_tickets(ticket_vec *v, rp_clock_message_vec *out, struc
     return RP_OK;
 }
 
+/* ------------------------------------------------------------------ what is likely */
+
+struct way {
+    int64_t least_ns; /* INT64_MAX: nothing was sent */
+    double support;   /* how many messages took hardly more */
+};
+
+static void find_ways(const rp_clock_message_vec *v, size_t nclocks, struct way *ways)
+{
+    size_t i;
+
+    for (i = 0; i < nclocks * nclocks; i++)
+        ways[i] = (struct way){INT64_MAX, 0};
+    for (i = 0; i < v->n; i++) {
+        struct way *x = &ways[v->at[i].from * nclocks + v->at[i].to];
+        int64_t took = rp_ns_between(v->at[i].sent_ns, v->at[i].received_ns);
+
+        x->least_ns = took < x->least_ns ? took : x->least_ns;
+    }
+    for (i = 0; i < v->n; i++) {
+        struct way *x = &ways[v->at[i].from * nclocks + v->at[i].to];
+
+        x->support +=
+            rp_ns_between(x->least_ns, rp_ns_between(v->at[i].sent_ns, v->at[i].received_ns)) <=
+            ROUNDING_NS;
+    }
+}
+
+/* Half the quickest way there and back between any two clocks: so much every message took. */
+static int64_t least_way(const struct way *ways, size_t nclocks)
+{
+    int64_t least = INT64_MAX;
+    size_t a, b;
+
+    for (a = 0; a < nclocks; a++)
+        for (b = 0; b < a; b++) {
+            const struct way *there = &ways[a * nclocks + b], *back = &ways[b * nclocks + a];
+            int64_t half = rp_ns_sum(there->least_ns, back->least_ns) / 2;
+
+            if (there->least_ns != INT64_MAX && back->least_ns != INT64_MAX && half < least)
+                least = half;
+        }
+    return least == INT64_MAX || least < 0 ? 0 : least;
+}
+
+/* Where even the quickest of one direction waited for others, the round trip is longer than it need
+   be. Most of that is of the direction in which only few messages were so quick: its messages
+   are taken to be that much quicker, and what any message takes is taken off all. */
+static enum rp_code shorten(rp_clock_message_vec *v, size_t nclocks, struct rp_err *err)
+{
+    struct way *ways = malloc((nclocks * nclocks + 1) * sizeof *ways);
+    int64_t least;
+    size_t i;
+
+    if (!ways)
+        return rp_err_nomem(err, "aligning clocks");
+    find_ways(v, nclocks, ways);
+    least = least_way(ways, nclocks);
+    for (i = 0; i < v->n; i++) {
+        struct rp_clock_message *m = &v->at[i];
+        const struct way *there = &ways[m->from * nclocks + m->to];
+        const struct way *back = &ways[m->to * nclocks + m->from];
+        double more = back->least_ns == INT64_MAX
+                          ? 0
+                          : (double)rp_ns_sum(there->least_ns, back->least_ns) - 2 * (double)least;
+        double off = (double)least - ROUNDING_NS;
+
+        off += more > 0 ? more * back->support / (there->support + back->support) : 0;
+        m->received_ns -= off > 0 ? (int64_t)off : 0;
+    }
+    free(ways);
+    return RP_OK;
+}
+
+/* ------------------------------------------------------------------ all of it */
+
 /* Ranks of a host share a clock; each server has its own. */
 static void share_clocks(const struct rp_job *job, uint32_t *clock_of, size_t nclocks)
 {
     uint32_t r;
 
     for (r = 0; r < nclocks; r++)
-        clock_of[r] = r && r < job->nranks &&
-                              !strcmp(job->ranks[r].host, job->ranks[r - 1].host)
+        clock_of[r] = r && r < job->nranks && !strcmp(job->ranks[r].host, job->ranks[r - 1].host)
                           ? clock_of[r - 1]
                           : r;
 }
 
-enum rp_code rp_clocks_of_servers(const struct rp_job *job, struct rp_arena *arena,
+enum rp_code rp_clocks_of_servers(const struct rp_job *job, bool likely, struct rp_arena *arena,
                                   struct rp_clocks *out, struct rp_err *err)
 {
     size_t n = job->nranks + rp_job_servers(job);
     uint32_t *clock_of = RP_ARENA_NEW(arena, uint32_t, n + 1);
     ticket_vec tickets = {0};
     rp_clock_message_vec messages = {0};
-    enum rp_code code = clock_of ? take_tickets(job, n, &tickets, err)
-                                 : rp_err_nomem(err, "aligning clocks");
+    enum rp_code code =
+        clock_of ? take_tickets(job, n, &tickets, err) : rp_err_nomem(err, "aligning clocks");
 
     if (code == RP_OK)
         code = join_tickets(&tickets, &messages, err);
+    if (code == RP_OK && likely)
+        code = shorten(&messages, n, err);
     if (code == RP_OK) {
         struct rp_clock_input in = {.nranks = n,
                                     .clock_of = clock_of,

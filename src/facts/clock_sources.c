@@ -407,8 +407,9 @@ static void shift_node(const struct rp_clock *clock, struct rp_job_node *node)
 enum rp_code rp_job_align(struct rp_job *job, struct rp_err *err)
 {
     struct rp_clocks clocks;
-    enum rp_code code = job->has_servers ? rp_clocks_of_servers(job, &job->arena, &clocks, err)
-                                         : rp_clocks_of_job(job, &job->arena, &clocks, err);
+    enum rp_code code = job->has_servers
+                            ? rp_clocks_of_servers(job, true, &job->arena, &clocks, err)
+                            : rp_clocks_of_job(job, &job->arena, &clocks, err);
     size_t r, i;
 
     for (i = 0; code == RP_OK && i < job->nnodes; i++) {

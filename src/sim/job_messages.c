@@ -1,395 +1,158 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A part's way in a step is followed from the push that its worker began in it: each next record is
- * the first of its kind that is not earlier. What a message took its receiver lies behind the later
- * of its own begin and the end of what came there before it; what it took its sender is at most
- * that, and at most the time to the sender's next message. A lag counts only if the sender had
- * nothing else to send just then. O(records log records), and the square of the parts of a worker.
+ * Learning from the ways of all parts. What a message took its receiver lies behind the later of
+ * its own begin and the end of what came there before it; what it took its sender is at most its
+ * whole time, and at most that to the sender's next message. Both are upper limits: the least over
+ * all steps and workers is what it takes, and a step counts itself where it is near. A lag counts
+ * only if the sender had nothing else to send just then. O(records log records), and the square of
+ * the parts of a worker.
  */
-#include "sim/job_messages.h"
-
 #include "facts/clock_sources.h"
 #include "facts/intervals.h"
-#include "sim/job_means_work.h"
+#include "sim/job_messages_work.h"
 
 #include <stdlib.h>
 
-/* Clocks are right to this; a record may be so much earlier than what it followed. */
-#define EARLY_NS 50000
+/* What the smallest message takes besides the wire. */
+#define RECEIVED_NS 1000.0
 
-struct end_of { /* of a message */
-    uint64_t key;
-    int64_t ns;
-};
+/* A message that took more than this times the least had waited for another. */
+#define NEAR 1.25
 
-struct work_of { /* of a server for a part */
-    uint64_t key; /* of the part, and whether it is the last copy */
-    int64_t begin_ns, end_ns;
-    uint32_t thread;
-};
+enum { LEAST, USUAL, NOW, LAGS }; /* passes over the steps */
 
-struct step_leg { /* a message in one step */
-    int64_t sent_ns, got_ns; /* INT64_MIN: not found */
-};
+/* ------------------------------------------------------------------ learning */
 
-struct step_visit {
-    struct step_leg leg[RP_JOB_MESSAGES];
-    const struct work_of *sum;
-    int64_t ready_ns;
-};
-
-struct sums {
-    struct rp_mean out[RP_JOB_MESSAGES], in[RP_JOB_MESSAGES], sum;
-};
-
-struct lags { /* of a clock (worker or server) */
-    struct rp_mean leg[RP_JOB_MESSAGES], sum, merge;
-    double least[RP_JOB_MESSAGES]; /* where none counts */
-};
-
-struct follower {
-    const struct rp_job_means *m;
-    struct rp_job_legs *out;
-    RP_VEC(struct end_of) sent, got; /* by key and time */
-    RP_VEC(int64_t) *sends, *receives; /* by clock: all times, in order */
-    RP_VEC(struct work_of) works;      /* by key and begin */
-    RP_VEC(struct work_of) by_thread;  /* by thread and begin */
-    size_t nclocks;
-    double *wire;             /* by clock of sender and receiver */
-    struct step_visit *visit; /* by part and worker: of one step */
-    struct sums *sums;        /* likewise */
-    struct rp_mean *merge;    /* by part */
-    struct lags *lags;        /* by clock */
-    size_t against_order[2];  /* choices of workers against: first come, lowest tensor */
-    struct rp_map server_of;  /* by key: to whom it was pushed */
-    struct rp_err *err;
-};
-
-/* ------------------------------------------------------------------ sorted records */
-
-static int by_key_time(const void *pa, const void *pb)
+/* What a message took both sides, at most. */
+static void bound_leg(const struct rp_follower *f, size_t part, size_t worker, int kind,
+                      double *out_ns, double *in_ns)
 {
-    const struct end_of *a = pa, *b = pb;
+    const struct rp_step_leg *leg = &rp_follow_visit(f, part, worker)->leg[kind];
+    const struct rp_mean_part *p = &f->out->parts[part];
+    size_t from = rp_follow_clock(f, worker, p, kind, false),
+           to = rp_follow_clock(f, worker, p, kind, true);
+    size_t i = rp_follow_count(f->receives[to].at, f->receives[to].n, leg->got_ns - 1);
+    size_t k = rp_follow_count(f->sends[from].at, f->sends[from].n, leg->sent_ns);
+    double begin = (double)leg->sent_ns + f->wire[from * f->nclocks + to];
 
-    if (a->key != b->key)
-        return a->key < b->key ? -1 : 1;
-    return (a->ns > b->ns) - (a->ns < b->ns);
+    *out_ns = (double)leg->got_ns - begin;
+    if (k < f->sends[from].n && (double)rp_ns_between(leg->sent_ns, f->sends[from].at[k]) < *out_ns)
+        *out_ns = (double)rp_ns_between(leg->sent_ns, f->sends[from].at[k]);
+    if (i && (double)f->receives[to].at[i - 1] > begin)
+        begin = (double)f->receives[to].at[i - 1];
+    *in_ns = (double)leg->got_ns - begin;
+    *out_ns = *out_ns > 0 ? *out_ns : 0;
+    *in_ns = *in_ns > 0 ? *in_ns : 0;
 }
 
-static int by_time(const void *pa, const void *pb)
+static void see(struct rp_leg_least *x, double ns, int pass)
 {
-    int64_t a = *(const int64_t *)pa, b = *(const int64_t *)pb;
+    if (pass == LEAST)
+        x->ns = x->ns < 0 || ns < x->ns ? ns : x->ns;
+    else if (pass == USUAL && ns <= NEAR * x->ns)
+        rp_mean_count(&x->near, ns);
+    else if (pass == NOW)
+        x->now_ns = ns;
+}
+
+static void learn_leg(struct rp_follower *f, size_t part, size_t worker, int kind, int pass)
+{
+    struct rp_leg_sums *s = &f->sums[part * f->out->nworkers + worker];
+    double out, in;
+
+    bound_leg(f, part, worker, kind, &out, &in);
+    see(&s->out[kind], out, pass);
+    see(&s->in[kind], in, pass);
+}
+
+/* Of one step what it took there, if that was not waiting; else what it usually takes. */
+static double side_ns(const struct rp_leg_least *x)
+{
+    if (x->now_ns >= 0 && x->now_ns <= NEAR * x->ns)
+        return x->now_ns;
+    return x->near.n > 0 ? rp_mean_of(&x->near) : x->ns > 0 ? x->ns : 0;
+}
+
+static struct rp_leg_least *side_of(const struct rp_follower *f, size_t part, size_t worker,
+                                    int kind, bool receiver)
+{
+    struct rp_leg_sums *s = &f->sums[part * f->out->nworkers + worker];
+
+    return receiver ? &s->in[kind] : &s->out[kind];
+}
+
+static int by_value(const void *pa, const void *pb)
+{
+    double a = *(const double *)pa, b = *(const double *)pb;
 
     return (a > b) - (a < b);
 }
 
-static int by_key_begin(const void *pa, const void *pb)
+/* The least of a part over all workers; -1: none. */
+static double least_of_all(const struct rp_follower *f, size_t part, int kind, bool receiver)
 {
-    const struct work_of *a = pa, *b = pb;
+    double least = -1;
+    size_t w;
 
-    if (a->key != b->key)
-        return a->key < b->key ? -1 : 1;
-    return (a->begin_ns > b->begin_ns) - (a->begin_ns < b->begin_ns);
+    for (w = 0; w < f->out->nworkers; w++) {
+        double ns = side_of(f, part, w, kind, receiver)->ns;
+
+        least = ns >= 0 && (least < 0 || ns < least) ? ns : least;
+    }
+    return least;
 }
 
-static int by_thread_begin(const void *pa, const void *pb)
+/* A part is as large for every worker: one for which it always took longer than for the others, by
+   more than this worker usually does, had always waited. */
+static void compare_workers(const struct rp_follower *f, int kind, bool receiver, double *ratios)
 {
-    const struct work_of *a = pa, *b = pb;
+    size_t p, w, n;
 
-    if (a->thread != b->thread)
-        return a->thread < b->thread ? -1 : 1;
-    return (a->begin_ns > b->begin_ns) - (a->begin_ns < b->begin_ns);
-}
+    for (w = 0; w < f->out->nworkers; w++) {
+        double usual;
 
-static uint64_t work_key(int64_t key, bool merged)
-{
-    return rp_hash_join((uint64_t)key, merged);
-}
+        for (p = n = 0; p < f->out->nparts; p++) {
+            double own = side_of(f, p, w, kind, receiver)->ns;
+            double least = least_of_all(f, p, kind, receiver);
 
-static enum rp_code take_halves(struct follower *f, const struct rp_job_node *node, size_t clock)
-{
-    size_t i;
-
-    for (i = 0; i < node->halves.n; i++) {
-        const struct rp_job_half *h = &node->halves.at[i];
-        struct end_of x = {rp_job_message_key(h), h->ns};
-
-        if (h->kind == RP_JOB_PUSH && h->receiver >= 8 && h->receiver % 2 == 0)
-            RP_TRY(rp_map_put(&f->server_of, (uint64_t)h->key, (uint32_t)(h->receiver - 8) / 2,
-                              f->err));
-        if (h->sent) {
-            RP_TRY(rp_vec_push(&f->sent, x, f->err));
-            RP_TRY(rp_vec_push(&f->sends[clock], h->ns, f->err));
-        } else {
-            RP_TRY(rp_vec_push(&f->got, x, f->err));
-            RP_TRY(rp_vec_push(&f->receives[clock], h->ns, f->err));
+            if (own >= 0 && least > 0)
+                ratios[n++] = own / least;
         }
-    }
-    return RP_OK;
-}
-
-static enum rp_code take_works(struct follower *f, const struct rp_job_node *node,
-                               struct rp_map *threads)
-{
-    size_t i;
-
-    for (i = 0; i < node->ops.n; i++) {
-        const struct rp_job_server_op *op = &node->ops.at[i];
-        uint64_t lane = rp_hash_join((uint64_t)(uint32_t)node->id, (uint64_t)op->thread);
-        struct work_of x = {work_key(op->key, op->merged), op->begin_ns,
-                            rp_ns_sum(op->begin_ns, op->dur_ns), rp_map_get(threads, lane)};
-
-        if (x.thread == RP_MAP_NONE) {
-            x.thread = (uint32_t)f->out->nthreads++;
-            RP_TRY(rp_map_put(threads, lane, x.thread, f->err));
-        }
-        RP_TRY(rp_vec_push(&f->works, x, f->err));
-        RP_TRY(rp_vec_push(&f->by_thread, x, f->err));
-    }
-    return RP_OK;
-}
-
-static void sort_all(struct follower *f)
-{
-    size_t c;
-
-    if (f->sent.n)
-        qsort(f->sent.at, f->sent.n, sizeof *f->sent.at, by_key_time);
-    if (f->got.n)
-        qsort(f->got.at, f->got.n, sizeof *f->got.at, by_key_time);
-    for (c = 0; c < f->nclocks; c++) {
-        if (f->sends[c].n)
-            qsort(f->sends[c].at, f->sends[c].n, sizeof *f->sends[c].at, by_time);
-        if (f->receives[c].n)
-            qsort(f->receives[c].at, f->receives[c].n, sizeof *f->receives[c].at, by_time);
-    }
-    if (f->works.n) {
-        qsort(f->works.at, f->works.n, sizeof *f->works.at, by_key_begin);
-        qsort(f->by_thread.at, f->by_thread.n, sizeof *f->by_thread.at, by_thread_begin);
-    }
-}
-
-static enum rp_code take_records(struct follower *f)
-{
-    const struct rp_job *job = f->m->job;
-    struct rp_map threads;
-    enum rp_code code = RP_OK;
-    size_t i;
-
-    rp_map_init(&threads);
-    for (i = 0; code == RP_OK && i < job->nnodes; i++) {
-        size_t clock = rp_job_clock_of(job, job->nodes[i].id);
-
-        if (clock >= f->nclocks)
+        if (!n)
             continue;
-        code = take_halves(f, &job->nodes[i], clock);
-        if (code == RP_OK)
-            code = take_works(f, &job->nodes[i], &threads);
-    }
-    rp_map_release(&threads);
-    sort_all(f);
-    return code;
-}
+        qsort(ratios, n, sizeof *ratios, by_value);
+        usual = ratios[n / 2];
+        for (p = 0; p < f->out->nparts; p++) {
+            struct rp_leg_least *x = side_of(f, p, w, kind, receiver);
+            double most = usual * least_of_all(f, p, kind, receiver);
 
-/* The first of a key that is not earlier; INT64_MIN: none. */
-static int64_t first_after(const struct end_of *list, size_t n, uint64_t key, int64_t ns)
-{
-    size_t low = 0, high = n;
-
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-
-        if (list[middle].key < key || (list[middle].key == key && list[middle].ns < ns))
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low < n && list[low].key == key ? list[low].ns : INT64_MIN;
-}
-
-/* How many of the times are not later than this one. */
-static size_t count_until(const int64_t *list, size_t n, int64_t ns)
-{
-    size_t low = 0, high = n;
-
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-
-        if (list[middle] <= ns)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
-}
-
-static const struct work_of *work_after(const struct follower *f, uint64_t key, int64_t ns)
-{
-    size_t low = 0, high = f->works.n;
-
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        const struct work_of *x = &f->works.at[middle];
-
-        if (x->key < key || (x->key == key && x->begin_ns < ns))
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low < f->works.n && f->works.at[low].key == key ? &f->works.at[low] : NULL;
-}
-
-/* When the thread became free before this piece of work. */
-static int64_t free_before(const struct follower *f, const struct work_of *x)
-{
-    size_t low = 0, high = f->by_thread.n;
-
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-
-        if (by_thread_begin(&f->by_thread.at[middle], x) < 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low && f->by_thread.at[low - 1].thread == x->thread ? f->by_thread.at[low - 1].end_ns
-                                                               : INT64_MIN;
-}
-
-/* ------------------------------------------------------------------ following a part */
-
-static size_t clock_at(const struct follower *f, size_t worker, const struct rp_mean_part *p,
-                       int kind, bool receiver)
-{
-    bool at_worker = (kind == RP_JOB_PUSH || kind == RP_JOB_PULL) != receiver;
-
-    return at_worker ? rp_job_clock_of(f->m->job, (int32_t)(9 + 2 * worker))
-                     : f->m->nranks + p->server;
-}
-
-static uint64_t message_key(const struct rp_mean_part *p, size_t worker, int kind)
-{
-    int32_t of_worker = (int32_t)(9 + 2 * worker), of_server = (int32_t)(8 + 2 * p->server);
-    bool ask = kind == RP_JOB_PUSH || kind == RP_JOB_PULL;
-    struct rp_job_half h = {.key = p->key,
-                            .sender = ask ? of_worker : of_server,
-                            .receiver = ask ? of_server : of_worker,
-                            .kind = (uint8_t)kind};
-
-    return rp_job_message_key(&h);
-}
-
-static struct step_visit *visit_of(const struct follower *f, size_t part, size_t worker)
-{
-    return &f->visit[part * f->out->nworkers + worker];
-}
-
-/* When the last gradient of a part's tensors was ready on a worker. */
-static int64_t ready_ns(const struct follower *f, size_t worker, int64_t tensor, size_t step)
-{
-    const struct rp_job *job = f->m->job;
-    uint32_t g = rp_map_get(&f->m->group_of, (uint64_t)tensor);
-    int64_t last = INT64_MIN;
-    size_t r, i;
-
-    for (r = 0; r < job->nranks; r++)
-        for (i = 0; f->out->worker_of[r] == worker && i < job->ranks[r].edges.n; i++) {
-            const struct rp_job_edge *e = &job->ranks[r].edges.at[i];
-            const struct rp_job_op *op;
-
-            if (e->to_tensor < 0 || rp_map_get(&f->m->group_of, (uint64_t)e->to_tensor) != g)
-                continue;
-            op = rp_means_op(f->m, r, e->from, step);
-            if (op && rp_ns_sum(op->begin_ns, op->dur_ns) > last)
-                last = rp_ns_sum(op->begin_ns, op->dur_ns);
+            x->ns = x->ns > most ? most : x->ns;
         }
-    return last;
+    }
 }
 
-static void follow(struct follower *f, size_t part, size_t worker, size_t step)
+static enum rp_code compare_all(const struct rp_follower *f)
 {
-    const struct rp_mean_part *p = &f->out->parts[part];
-    struct step_visit *v = visit_of(f, part, worker);
-    size_t rank = rp_job_clock_of(f->m->job, (int32_t)(9 + 2 * worker));
-    int64_t at = f->m->work[rank].common.at[step]->begin_ns;
+    double *ratios = malloc((f->out->nparts + 1) * sizeof *ratios);
     int kind;
 
-    memset(v, 0, sizeof *v);
+    if (!ratios)
+        return rp_err_nomem(f->err, "simulating a job");
     for (kind = 0; kind < RP_JOB_MESSAGES; kind++) {
-        uint64_t key = message_key(p, worker, kind);
-
-        v->leg[kind].sent_ns = v->leg[kind].got_ns = INT64_MIN;
-        if (at == INT64_MIN)
-            continue;
-        at = first_after(f->sent.at, f->sent.n, key, at);
-        if (at != INT64_MIN && rp_means_step(&f->m->work[rank], at) != step && kind == 0)
-            at = INT64_MIN;
-        v->leg[kind].sent_ns = at;
-        if (at != INT64_MIN)
-            at = first_after(f->got.at, f->got.n, key, at - EARLY_NS);
-        v->leg[kind].got_ns = at;
-        at = at == INT64_MIN ? at : at - EARLY_NS;
+        compare_workers(f, kind, false, ratios);
+        compare_workers(f, kind, true, ratios);
     }
-    v->ready_ns = ready_ns(f, worker, p->tensor, step);
-}
-
-/* The i-th copy or sum is of the i-th push that came. */
-static void match_sums(struct follower *f, size_t part)
-{
-    size_t w, i, n = f->out->nworkers;
-    uint64_t key = work_key(f->out->parts[part].key, false);
-    int64_t last = INT64_MIN;
-    const struct work_of *sum = NULL;
-
-    for (i = 0; i < n; i++) {
-        struct step_visit *next = NULL;
-
-        for (w = 0; w < n; w++) {
-            struct step_visit *v = visit_of(f, part, w);
-            int64_t at = v->leg[RP_JOB_PUSH].got_ns;
-
-            if (at != INT64_MIN && !v->sum && (!next || at < next->leg[RP_JOB_PUSH].got_ns))
-                next = v;
-        }
-        if (!next)
-            return;
-        last = next->leg[RP_JOB_PUSH].got_ns - EARLY_NS;
-        sum = sum ? sum + 1 : work_after(f, key, last);
-        if (!sum || sum == f->works.at + f->works.n || sum->key != key)
-            return;
-        next->sum = sum;
-    }
-}
-
-/* ------------------------------------------------------------------ learning */
-
-/* What a message took both sides. */
-static void learn_leg(struct follower *f, size_t part, size_t worker, int kind)
-{
-    const struct step_leg *leg = &visit_of(f, part, worker)->leg[kind];
-    const struct rp_mean_part *p = &f->out->parts[part];
-    struct sums *s = &f->sums[part * f->out->nworkers + worker];
-    size_t from = clock_at(f, worker, p, kind, false), to = clock_at(f, worker, p, kind, true);
-    size_t i = count_until(f->receives[to].at, f->receives[to].n, leg->got_ns - 1);
-    size_t k = count_until(f->sends[from].at, f->sends[from].n, leg->sent_ns);
-    double begin = (double)leg->sent_ns + f->wire[from * f->nclocks + to], in, out;
-
-    if (i && (double)f->receives[to].at[i - 1] > begin)
-        begin = (double)f->receives[to].at[i - 1];
-    in = (double)leg->got_ns - begin;
-    in = in > 0 ? in : 0;
-    out = k < f->sends[from].n ? (double)rp_ns_between(leg->sent_ns, f->sends[from].at[k]) : in;
-    rp_mean_count(&s->in[kind], in);
-    rp_mean_count(&s->out[kind], out < in ? out : in);
+    free(ratios);
+    return RP_OK;
 }
 
 /* A lag counts if the sender sent nothing between what the message waited for and itself, nor just
    before. */
-static void learn_lag(struct follower *f, size_t clock, int kind, int64_t cause_ns, int64_t sent_ns,
-                      double busy_ns)
+static void learn_lag(struct rp_follower *f, size_t clock, int kind, int64_t cause_ns,
+                      int64_t sent_ns, double busy_ns)
 {
-    struct lags *l = &f->lags[clock];
-    size_t k = count_until(f->sends[clock].at, f->sends[clock].n, sent_ns - 1);
+    struct rp_leg_lags *l = &f->lags[clock];
+    size_t k = rp_follow_count(f->sends[clock].at, f->sends[clock].n, sent_ns - 1);
     double lag = (double)rp_ns_between(cause_ns, sent_ns);
 
     if (cause_ns == INT64_MIN)
@@ -402,14 +165,14 @@ static void learn_lag(struct follower *f, size_t clock, int kind, int64_t cause_
 }
 
 /* The longest that anything takes a node to send: what was sent before that is over. */
-static double longest_send(const struct follower *f)
+static double longest_send(const struct rp_follower *f)
 {
     size_t i, k;
     double most = 0;
 
     for (i = 0; i < f->out->nparts * f->out->nworkers; i++)
         for (k = 0; k < RP_JOB_MESSAGES; k++)
-            most = rp_mean_of(&f->sums[i].out[k]) > most ? rp_mean_of(&f->sums[i].out[k]) : most;
+            most = side_ns(&f->sums[i].out[k]) > most ? side_ns(&f->sums[i].out[k]) : most;
     return most;
 }
 
@@ -418,11 +181,11 @@ static int64_t later(int64_t a, int64_t b)
     return a > b ? a : b;
 }
 
-static void learn_sum(struct follower *f, size_t part, size_t worker, int64_t *last_ns)
+static void learn_sum(struct rp_follower *f, size_t part, size_t worker, int64_t *last_ns)
 {
-    const struct step_visit *v = visit_of(f, part, worker);
+    const struct rp_step_visit *v = rp_follow_visit(f, part, worker);
     struct rp_mean_part *p = &f->out->parts[part];
-    struct lags *l = &f->lags[f->m->nranks + p->server];
+    struct rp_leg_lags *l = &f->lags[f->m->nranks + p->server];
     int64_t got = v->leg[RP_JOB_PUSH].got_ns, idle;
 
     *last_ns = later(*last_ns, v->sum ? v->sum->end_ns : got);
@@ -431,30 +194,32 @@ static void learn_sum(struct follower *f, size_t part, size_t worker, int64_t *l
     p->thread = v->sum->thread;
     rp_mean_count(&f->sums[part * f->out->nworkers + worker].sum,
                   (double)rp_ns_between(v->sum->begin_ns, v->sum->end_ns));
-    idle = free_before(f, v->sum);
+    idle = rp_follow_free(f, v->sum);
     if (idle == INT64_MIN || idle < got)
         rp_mean_count(&l->sum, (double)rp_ns_between(got, v->sum->begin_ns));
 }
 
 /* last_ns: when the last sum ended; then when the last copy did. */
-static void learn_merge(struct follower *f, size_t part, int64_t *last_ns)
+static void learn_merge(struct rp_follower *f, size_t part, int64_t *last_ns)
 {
     struct rp_mean_part *p = &f->out->parts[part];
-    const struct work_of *x = *last_ns == INT64_MIN
-                                  ? NULL
-                                  : work_after(f, work_key(p->key, true), *last_ns - EARLY_NS);
+    const struct rp_server_work *x =
+        *last_ns == INT64_MIN
+            ? NULL
+            : rp_follow_work(f, rp_follow_work_key(p->key, true), *last_ns - RP_EARLY_NS);
 
     if (!x)
         return;
     rp_mean_count(&f->merge[part], (double)rp_ns_between(x->begin_ns, x->end_ns));
-    if (free_before(f, x) <= *last_ns)
+    if (rp_follow_free(f, x) <= *last_ns)
         rp_mean_count(&f->lags[f->m->nranks + p->server].merge,
                       (double)rp_ns_between(*last_ns, x->begin_ns));
     *last_ns = x->end_ns;
 }
 
-static void learn_part(struct follower *f, size_t part, double busy_ns, bool lags)
+static void learn_part(struct rp_follower *f, size_t part, double busy_ns, int pass)
 {
+    bool lags = pass == LAGS;
     const struct rp_mean_part *p = &f->out->parts[part];
     int64_t merged = INT64_MIN;
     size_t w;
@@ -465,7 +230,7 @@ static void learn_part(struct follower *f, size_t part, double busy_ns, bool lag
     if (lags)
         learn_merge(f, part, &merged);
     for (w = 0; w < f->out->nworkers; w++) {
-        const struct step_visit *v = visit_of(f, part, w);
+        const struct rp_step_visit *v = rp_follow_visit(f, part, w);
         int64_t cause[RP_JOB_MESSAGES] = {v->ready_ns, v->leg[RP_JOB_PUSH].got_ns,
                                           v->leg[RP_JOB_PUSH_DONE].got_ns,
                                           later(v->leg[RP_JOB_PULL].got_ns, merged)};
@@ -474,50 +239,52 @@ static void learn_part(struct follower *f, size_t part, double busy_ns, bool lag
             if (v->leg[k].sent_ns == INT64_MIN || v->leg[k].got_ns == INT64_MIN)
                 break;
             if (lags)
-                learn_lag(f, clock_at(f, w, p, k, false), k, cause[k], v->leg[k].sent_ns, busy_ns);
+                learn_lag(f, rp_follow_clock(f, w, p, k, false), k, cause[k], v->leg[k].sent_ns,
+                          busy_ns);
             else
-                learn_leg(f, part, w, k);
+                learn_leg(f, part, w, k, pass);
         }
     }
 }
 
 /* Which of two parts that both could be sent went first, against the two orders. */
-static void learn_order(struct follower *f, size_t worker)
+static void learn_order(struct rp_follower *f, size_t worker)
 {
     size_t a, b, n = f->out->nparts;
 
     for (a = 0; a < n; a++)
         for (b = 0; b < n; b++) {
-            const struct step_visit *x = visit_of(f, a, worker), *y = visit_of(f, b, worker);
+            const struct rp_step_visit *x = rp_follow_visit(f, a, worker),
+                                       *y = rp_follow_visit(f, b, worker);
 
             if (x->leg[0].sent_ns == INT64_MIN || y->ready_ns == INT64_MIN ||
                 x->ready_ns == INT64_MIN || y->leg[0].sent_ns <= x->leg[0].sent_ns ||
-                y->ready_ns + EARLY_NS > x->leg[0].sent_ns)
+                y->ready_ns + RP_EARLY_NS > x->leg[0].sent_ns)
                 continue;
             f->against_order[0] += y->ready_ns < x->ready_ns;
             f->against_order[1] += f->out->parts[b].tensor < f->out->parts[a].tensor;
         }
 }
 
-static void learn_steps(struct follower *f, size_t first, size_t end, bool lags)
+static void learn_steps(struct rp_follower *f, size_t first, size_t end, int pass)
 {
-    double busy = lags ? longest_send(f) : 0;
+    double busy = pass == LAGS ? longest_send(f) : 0;
     size_t s, p, w;
 
     for (s = first; s < end; s++) {
         for (p = 0; p < f->out->nparts; p++) {
             for (w = 0; w < f->out->nworkers; w++)
-                follow(f, p, w, s);
-            match_sums(f, p);
-            learn_part(f, p, busy, lags);
+                rp_follow_part(f, p, w, s);
+            rp_follow_sums(f, p);
+            learn_part(f, p, busy, pass);
         }
-        for (w = 0; w < f->out->nworkers && lags; w++)
+        for (w = 0; w < f->out->nworkers && pass == LAGS; w++)
             learn_order(f, w);
     }
 }
 
-/* The least that any message took between two nodes: what is left is the wire. */
-static void find_wires(struct follower *f, size_t first, size_t end)
+/* The least that any message took between two nodes, either way: that is the wire. */
+static void find_wires(struct rp_follower *f, size_t first, size_t end)
 {
     size_t s, p, w, k;
 
@@ -528,47 +295,54 @@ static void find_wires(struct follower *f, size_t first, size_t end)
             for (w = 0; w < f->out->nworkers; w++) {
                 const struct rp_mean_part *x = &f->out->parts[p];
 
-                follow(f, p, w, s);
+                rp_follow_part(f, p, w, s);
                 for (k = 0; k < RP_JOB_MESSAGES; k++) {
-                    const struct step_leg *leg = &visit_of(f, p, w)->leg[k];
-                    double *wire = &f->wire[clock_at(f, w, x, (int)k, false) * f->nclocks +
-                                            clock_at(f, w, x, (int)k, true)];
+                    const struct rp_step_leg *leg = &rp_follow_visit(f, p, w)->leg[k];
+                    double *wire = &f->wire[rp_follow_clock(f, w, x, (int)k, false) * f->nclocks +
+                                            rp_follow_clock(f, w, x, (int)k, true)];
                     double took = (double)rp_ns_between(leg->sent_ns, leg->got_ns);
 
                     if (leg->got_ns != INT64_MIN && (*wire < 0 || took < *wire))
                         *wire = took > 0 ? took : 0;
                 }
             }
-    for (s = 0; s < f->nclocks * f->nclocks; s++)
-        f->wire[s] = f->wire[s] > 1000 ? f->wire[s] - 1000 : 0; /* even the least was received */
+    for (p = 0; p < f->nclocks; p++)
+        for (w = 0; w < p; w++) {
+            double *there = &f->wire[p * f->nclocks + w], *back = &f->wire[w * f->nclocks + p];
+            double least = *there < *back ? *there : *back;
+
+            least -= least > RECEIVED_NS ? RECEIVED_NS : least;
+            *there = *back = least > 0 ? least : 0;
+        }
 }
 
 /* ------------------------------------------------------------------ what was learned */
 
-static double lag_of(const struct lags *l, int kind)
+static double lag_of(const struct rp_leg_lags *l, int kind)
 {
     return l->leg[kind].n > 0 ? rp_mean_of(&l->leg[kind]) : l->least[kind] > 0 ? l->least[kind] : 0;
 }
 
-static void put_visit(struct follower *f, size_t part, size_t worker)
+static void put_visit(struct rp_follower *f, size_t part, size_t worker)
 {
     struct rp_mean_part *p = &f->out->parts[part];
     struct rp_mean_visit *v = &p->visits[worker];
-    const struct sums *s = &f->sums[part * f->out->nworkers + worker];
+    const struct rp_leg_sums *s = &f->sums[part * f->out->nworkers + worker];
     int k;
 
     v->sum_ns = rp_mean_of(&s->sum);
     v->sum_lag_ns = rp_mean_of(&f->lags[f->m->nranks + p->server].sum);
     for (k = 0; k < RP_JOB_MESSAGES; k++) {
-        size_t from = clock_at(f, worker, p, k, false), to = clock_at(f, worker, p, k, true);
+        size_t from = rp_follow_clock(f, worker, p, k, false),
+               to = rp_follow_clock(f, worker, p, k, true);
 
-        v->leg[k] = (struct rp_mean_leg){
-            rp_mean_of(&s->out[k]), rp_mean_of(&s->in[k]), f->wire[from * f->nclocks + to],
-            lag_of(&f->lags[from], k), s->in[k].n > 0};
+        v->leg[k] = (struct rp_mean_leg){side_ns(&s->out[k]), side_ns(&s->in[k]),
+                                         f->wire[from * f->nclocks + to], lag_of(&f->lags[from], k),
+                                         s->in[k].ns >= 0};
     }
 }
 
-static enum rp_code put_parts(struct follower *f)
+static enum rp_code put_parts(struct rp_follower *f)
 {
     size_t p, w;
 
@@ -587,7 +361,7 @@ static enum rp_code put_parts(struct follower *f)
 /* ------------------------------------------------------------------ parts and workers */
 
 /* A part for each key; tensors that travel together have the same keys. */
-static enum rp_code list_parts(struct follower *f)
+static enum rp_code list_parts(struct rp_follower *f)
 {
     const struct rp_job *job = f->m->job;
     struct rp_job_legs *out = f->out;
@@ -617,7 +391,7 @@ static enum rp_code list_parts(struct follower *f)
     return code;
 }
 
-static enum rp_code number_workers(struct follower *f)
+static enum rp_code number_workers(struct rp_follower *f)
 {
     const struct rp_job *job = f->m->job;
     size_t r;
@@ -637,7 +411,7 @@ static enum rp_code number_workers(struct follower *f)
                             : rp_err_set(f->err, RP_FORMAT, "no log of a BytePS server was found");
 }
 
-static enum rp_code allocate(struct follower *f)
+static enum rp_code allocate(struct rp_follower *f)
 {
     size_t n = f->out->nparts * f->out->nworkers + 1, i, k;
 
@@ -651,29 +425,36 @@ static enum rp_code allocate(struct follower *f)
     for (i = 0; i < f->nclocks; i++)
         for (k = 0; k < RP_JOB_MESSAGES; k++)
             f->lags[i].least[k] = -1;
+    for (i = 0; i < n; i++)
+        for (k = 0; k < RP_JOB_MESSAGES; k++)
+            f->sums[i].out[k] = f->sums[i].in[k] = (struct rp_leg_least){-1, -1, {0, 0}};
     return RP_OK;
 }
 
-static enum rp_code learn(struct follower *f, size_t first, size_t end)
+static enum rp_code learn(struct rp_follower *f, size_t first, size_t end)
 {
     RP_TRY(number_workers(f));
     f->sends = calloc(f->nclocks + 1, sizeof *f->sends);
     f->receives = calloc(f->nclocks + 1, sizeof *f->receives);
     if (!f->sends || !f->receives)
         return rp_err_nomem(f->err, "simulating a job");
-    RP_TRY(take_records(f));
+    RP_TRY(rp_follow_records(f));
     RP_TRY(list_parts(f));
     RP_TRY(allocate(f));
     find_wires(f, 0, f->m->nsteps);
-    learn_steps(f, first, end, false);
-    learn_steps(f, first, end, true);
+    learn_steps(f, 0, f->m->nsteps, LEAST);
+    RP_TRY(compare_all(f));
+    learn_steps(f, 0, f->m->nsteps, USUAL);
+    if (end == first + 1)
+        learn_steps(f, first, end, NOW);
+    learn_steps(f, first, end, LAGS);
     return put_parts(f);
 }
 
 enum rp_code rp_job_legs_init(struct rp_job_legs *out, const struct rp_job_means *m, size_t first,
                               size_t end, struct rp_err *err)
 {
-    struct follower f = {.m = m, .out = out, .err = err};
+    struct rp_follower f = {.m = m, .out = out, .err = err};
     enum rp_code code;
     size_t c;
 

@@ -20,15 +20,21 @@
 /* Where the steps of a job have more nodes than this together, several become one mean step. */
 #define NODES_MAX 2000000
 
-static const char *const texts[RP_MODEL_TEXTS] = {
-    [VOTE] = "Horovod vote",         [AGREED] = "Horovod agreed",
-    [QUEUE] = "Horovod queue",       [COPY_IN] = "Horovod copy in",
-    [COPY_OUT] = "Horovod copy out", [REDUCE] = "NCCL all-reduce",
-    [SEND] = "SEND",                 [RECEIVE] = "RECV",
-    [BEGIN] = "begin",               [PUSH] = "BytePS push",
-    [PUSH_DONE] = "BytePS push done", [PULL] = "BytePS pull",
-    [PULL_DONE] = "BytePS pull done", [SUM] = "BytePS sum",
-    [MERGED] = "BytePS merged"};
+static const char *const texts[RP_MODEL_TEXTS] = {[VOTE] = "Horovod vote",
+                                                  [AGREED] = "Horovod agreed",
+                                                  [QUEUE] = "Horovod queue",
+                                                  [COPY_IN] = "Horovod copy in",
+                                                  [COPY_OUT] = "Horovod copy out",
+                                                  [REDUCE] = "NCCL all-reduce",
+                                                  [SEND] = "SEND",
+                                                  [RECEIVE] = "RECV",
+                                                  [BEGIN] = "begin",
+                                                  [PUSH] = "BytePS push",
+                                                  [PUSH_DONE] = "BytePS push done",
+                                                  [PULL] = "BytePS pull",
+                                                  [PULL_DONE] = "BytePS pull done",
+                                                  [SUM] = "BytePS sum",
+                                                  [MERGED] = "BytePS merged"};
 
 static enum rp_code intern(struct rp_job_maker *m, const char *text, uint32_t *id)
 {
@@ -46,8 +52,8 @@ static enum rp_code intern(struct rp_job_maker *m, const char *text, uint32_t *i
     return rp_vec_push(&m->part->graph.names, copy, m->err);
 }
 
-enum rp_code rp_model_add(struct rp_job_maker *m, uint32_t rank, uint8_t kind, uint32_t name, double dur_ns,
-                        uint32_t device, uint32_t *id)
+enum rp_code rp_model_add(struct rp_job_maker *m, uint32_t rank, uint8_t kind, uint32_t name,
+                          double dur_ns, uint32_t device, uint32_t *id)
 {
     struct rp_sg_node node = {.dur_ns = (int64_t)llround(dur_ns),
                               .event = RP_NONE,
@@ -66,13 +72,14 @@ enum rp_code rp_model_add(struct rp_job_maker *m, uint32_t rank, uint8_t kind, u
     return rp_vec_push(&m->part->notes, note, m->err);
 }
 
-enum rp_code rp_model_add_plain(struct rp_job_maker *m, uint32_t rank, uint8_t kind, int text, double dur_ns,
-                              uint32_t *id)
+enum rp_code rp_model_add_plain(struct rp_job_maker *m, uint32_t rank, uint8_t kind, int text,
+                                double dur_ns, uint32_t *id)
 {
     return rp_model_add(m, rank, kind, m->name[text], dur_ns, RP_NO_DEVICE, id);
 }
 
-enum rp_code rp_model_link(struct rp_job_maker *m, uint32_t from, uint32_t to, double lag_ns, uint8_t kind)
+enum rp_code rp_model_link(struct rp_job_maker *m, uint32_t from, uint32_t to, double lag_ns,
+                           uint8_t kind)
 {
     struct rp_sg_edge e = {
         .lag_ns = (int64_t)llround(lag_ns), .from = from, .to = to, .kind = kind};
@@ -81,7 +88,7 @@ enum rp_code rp_model_link(struct rp_job_maker *m, uint32_t from, uint32_t to, d
 }
 
 enum rp_code rp_model_note_wait(struct rp_job_maker *m, uint32_t from, uint32_t to, uint32_t first,
-                              uint32_t end)
+                                uint32_t end)
 {
     struct rp_sim_wait wait = {from, to, first, end};
 
@@ -138,7 +145,7 @@ static enum rp_code add_ops(struct rp_job_maker *m, uint32_t rank)
 
         RP_TRY(intern(m, op->name, &name));
         RP_TRY(rp_model_add(m, rank, RP_SG_COMPUTE, name, op->dur_ns,
-                   op->is_update ? device_of(m, rank, 0) : RP_NO_DEVICE, &id));
+                            op->is_update ? device_of(m, rank, 0) : RP_NO_DEVICE, &id));
         m->part->notes.at[id].phase = phase_of(op);
         RP_TRY(rp_map_put(&m->op_node, rp_model_op_key(rank, op->name), id, m->err));
         if (op->is_update)
@@ -175,8 +182,9 @@ static enum rp_code link_updates(struct rp_job_maker *m, uint32_t rank)
 
     for (i = 0; i < r->ops.n; i++)
         if (r->ops.at[i].is_update && m->last[rank] != RP_NONE)
-            RP_TRY(rp_model_link(m, m->last[rank], rp_map_get(&m->op_node, rp_model_op_key(rank, r->ops.at[i].name)),
-                        gap, RP_SG_STREAM));
+            RP_TRY(rp_model_link(m, m->last[rank],
+                                 rp_map_get(&m->op_node, rp_model_op_key(rank, r->ops.at[i].name)),
+                                 gap, RP_SG_STREAM));
     return RP_OK;
 }
 
@@ -224,8 +232,8 @@ static enum rp_code link_votes(struct rp_job_maker *m, uint32_t rank, struct vot
         const struct rp_job_edge *e = &r->edges.at[i];
         uint32_t of =
             e->to_tensor < 0 ? RP_MAP_NONE : rp_map_get(&m->means.group_of, (uint64_t)e->to_tensor);
-        uint32_t from =
-            of == RP_MAP_NONE ? RP_MAP_NONE : rp_map_get(&m->op_node, rp_model_op_key(rank, e->from));
+        uint32_t from = of == RP_MAP_NONE ? RP_MAP_NONE
+                                          : rp_map_get(&m->op_node, rp_model_op_key(rank, e->from));
 
         if (from == RP_MAP_NONE)
             continue;
@@ -234,8 +242,8 @@ static enum rp_code link_votes(struct rp_job_maker *m, uint32_t rank, struct vot
     }
     for (g = 0; g < m->means.ngroups; g++)
         if (!votes[g].edges)
-            RP_TRY(rp_model_link(m, m->begin, votes[g].node, mean->begin_ns + mean->groups[g].vote_lag_ns,
-                        RP_SG_MEMBER));
+            RP_TRY(rp_model_link(m, m->begin, votes[g].node,
+                                 mean->begin_ns + mean->groups[g].vote_lag_ns, RP_SG_MEMBER));
     return RP_OK;
 }
 
@@ -280,7 +288,7 @@ static enum rp_code add_transfers(struct rp_job_maker *m, uint32_t rank, size_t 
         const struct rp_mean_transfer *t = &r->transfers.at[i];
 
         RP_TRY(rp_model_add(m, rank, RP_SG_COMM, m->name[t->is_send ? SEND : RECEIVE], t->dur_ns,
-                   r->duplex ? RP_NO_DEVICE : device_of(m, rank, 1), &id));
+                            r->duplex ? RP_NO_DEVICE : device_of(m, rank, 1), &id));
         RP_TRY(rp_map_put(&m->transfer, place_key(rank, t, t->chunk, t->is_send), id, m->err));
         RP_TRY(rp_model_link(m, in, id, x->enter_lag_ns, RP_SG_STREAM));
         RP_TRY(rp_model_link(m, id, end, 0, RP_SG_STREAM));

@@ -45,7 +45,8 @@ static uint8_t priority_of(const struct town *t, const struct rp_mean_part *p)
     return g == RP_MAP_NONE ? 255 : (uint8_t)(g * 255u / (uint32_t)(t->m->means.ngroups + 1));
 }
 
-/* A message: its nodes at the sender and at the receiver. */
+/* A message: its node at the sender, and the one at whose end it is there: when the receiver has
+   it, and a wire's time after all of it was sent. */
 static enum rp_code add_message(struct town *t, uint32_t worker, const struct rp_mean_part *p,
                                 int kind, uint32_t *leaves, uint32_t *came)
 {
@@ -53,17 +54,21 @@ static enum rp_code add_message(struct town *t, uint32_t worker, const struct rp
     bool ask = kind == RP_JOB_PUSH || kind == RP_JOB_PULL;
     struct rp_job_maker *m = t->m;
     struct rp_sg_edge wire = {.kind = RP_SG_EVENT, .flags = RP_SG_FROM_START};
+    uint32_t in;
 
     RP_TRY(rp_model_add(m, rank_at(t, worker, p, !ask), RP_SG_COMM, m->name[PUSH + kind],
                         leg->out_ns, t->out + place_of(t, worker, p, !ask), leaves));
     if (ask && t->legs.by_tensor)
         m->part->priorities.at[*leaves] = priority_of(t, p);
     RP_TRY(rp_model_add(m, rank_at(t, worker, p, ask), RP_SG_COMM, m->name[PUSH + kind], leg->in_ns,
-                        t->in + place_of(t, worker, p, ask), came));
+                        t->in + place_of(t, worker, p, ask), &in));
     wire.from = *leaves;
-    wire.to = *came;
+    wire.to = in;
     wire.lag_ns = (int64_t)llround(leg->wire_ns);
-    return rp_vec_push(&m->part->graph.edges, wire, m->err);
+    RP_TRY(rp_vec_push(&m->part->graph.edges, wire, m->err));
+    RP_TRY(rp_model_add_plain(m, rank_at(t, worker, p, ask), RP_SG_MEET, PUSH + kind, 0, came));
+    RP_TRY(rp_model_link(m, in, *came, 0, RP_SG_EVENT));
+    return rp_model_link(m, *leaves, *came, leg->wire_ns, RP_SG_EVENT);
 }
 
 /* ------------------------------------------------------------------ a part */
@@ -78,6 +83,7 @@ static enum rp_code add_push(struct town *t, uint32_t worker, const struct rp_me
     RP_TRY(add_message(t, worker, p, RP_JOB_PUSH, leaves, came));
     RP_TRY(rp_model_add(m, rank_at(t, worker, p, true), RP_SG_HOST, m->name[SUM], v->sum_ns,
                         p->thread == UINT32_MAX ? RP_NO_DEVICE : t->threads + p->thread, &sum));
+    m->part->priorities.at[sum] = 1; /* the last copy comes at once */
     RP_TRY(rp_model_link(m, *came, sum, v->sum_lag_ns, RP_SG_EVENT));
     return rp_model_link(m, sum, merged, p->merge_lag_ns, RP_SG_MEMBER);
 }
@@ -112,8 +118,7 @@ static enum rp_code link_gradients(struct town *t, uint32_t worker, const struct
             const struct rp_job_edge *e = &m->job->ranks[r].edges.at[i];
             uint32_t from;
 
-            if (e->to_tensor < 0 ||
-                rp_map_get(&m->means.group_of, (uint64_t)e->to_tensor) != g)
+            if (e->to_tensor < 0 || rp_map_get(&m->means.group_of, (uint64_t)e->to_tensor) != g)
                 continue;
             from = rp_map_get(&m->op_node, rp_model_op_key(r, e->from));
             if (from == RP_MAP_NONE)

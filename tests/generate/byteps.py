@@ -219,20 +219,26 @@ def up(t):
     return -(-t // 1000) * 1000
 
 
-def simulate(job):
-    jit = Jitter(job.a.seed + 1000, job.a.jitter)
+def simulate(job, nsteps, seed, compute=1.0, comm=1.0):
+    """Step after step: a worker begins the next when it has done one."""
+    jit = Jitter(seed, job.a.jitter)
     start, steps = [BASE + jit.rng.randrange(80) * 1000 for _ in range(job.a.workers)], []
-    for _ in range(job.a.steps):
-        step = Step(job, start, jit)
+    for _ in range(nsteps):
+        step = Step(job, start, jit, compute, comm)
         steps.append(step)
         start = [c[-1][1] + c[-1][2] + jit.ns(250_000) for c in step.comp]
     return steps
 
 
-def quiet(job, compute=1.0, comm=1.0):
-    """A step without jitter, all workers at 0, in us."""
-    step = Step(job, [0] * job.a.workers, Jitter(0, 0), compute, comm)
-    return max(c[-1][1] + c[-1][2] for c in step.comp) / 1000
+def spans_us(steps):
+    """From the first begin of any worker to the last end of any, by step."""
+    return [us(max(c[-1][1] + c[-1][2] for c in s.comp) - min(c[0][1] for c in s.comp)) for s in steps]
+
+
+def scaled(job, **factors):
+    """The mean of eight steps of a run with other speeds; comm: what messages take both sides."""
+    each = spans_us(simulate(job, 9, job.a.seed + 2000, **factors))[1:]
+    return round(sum(each) / len(each), 3)
 
 
 # ---------------------------------------------------------------- files
@@ -307,13 +313,12 @@ def clocks_of(job):
 
 
 def truth_of(job, steps):
-    spans = [(min(c[0][1] for c in s.comp), max(c[-1][1] + c[-1][2] for c in s.comp)) for s in steps]
-    each = [us(e - b) for b, e in spans]
+    each = spans_us(steps)
     return {"workers": job.a.workers, "servers": job.a.servers, "tensors": job.a.layers, "parts": len(job.parts),
             "steps": job.a.steps, "offset_us": job.a.offset_us, "iteration_us_by_step": each,
             "iteration_us_all_ranks_mean": round(sum(each) / len(each), 3),
-            "what_if": {"base": quiet(job), **{"%s x%g" % (what, f): quiet(job, **{what: f})
-                                               for what in ("compute", "comm") for f in (0.25, 0.5, 1.1, 2, 3)}}}
+            "what_if": {"base": scaled(job), **{"%s x%g" % (what, f): scaled(job, **{what: f})
+                                                for what in ("compute", "comm") for f in (0.25, 0.5, 1.1, 2, 3)}}}
 
 
 def arguments(argv=None):
@@ -342,7 +347,7 @@ def arguments(argv=None):
 def main():
     a = arguments()
     job = Job(a)
-    steps = simulate(job)
+    steps = simulate(job, a.steps, a.seed + 1000)
     write_trial(a.out, job, steps)
     truth = truth_of(job, steps)
     if a.truth:
