@@ -9,8 +9,9 @@
  *
  *   DIR/rank0.node7/metadata               text
  *   DIR/rank0.node7/s_<pid>_<tid>_<stream>_<sequence>
- *                                          one packet: struct rp_ctf_packet, then events
+ *                                          packets: struct rp_ctf_packet, then events, each
  *
+ * A file has one packet, or one for each thread that had the stream one after another.
  * A packet can be read alone: a text is defined (RP_CTF_STRING) in the packet that uses its number,
  * before its first use, and a later definition of the same number replaces it.
  */
@@ -61,6 +62,7 @@ enum rp_ctf_event {
     RP_CTF_LIBRARY,     /* u32 path: loaded by dlopen */
     RP_CTF_CLOCK,       /* struct rp_ctf_clock */
     RP_CTF_FACT,        /* u32 key, u32 value: about the process */
+    RP_CTF_RESUME,      /* nothing: after a pause; what was open may have ended in it */
     RP_CTF_EVENT_COUNT
 };
 

@@ -62,6 +62,31 @@ struct rp_nvtx_event {
 };
 _Static_assert(offsetof(struct rp_nvtx_event, message) == 40, "the message is elsewhere");
 
+/* An extension (its own part of the header, with its own table) asks the same library for
+   InitializeInjectionNvtxExtension. Of a range that was begun in the usual way the payload
+   extension may have the end: NCCL ends some of its ranges so. */
+enum { RP_NVTX_EXTENSION_PAYLOAD = 2 };
+enum rp_nvtx_payload_function {
+    RP_NVTX_PAYLOAD_MARK = 2,
+    RP_NVTX_PAYLOAD_PUSH,
+    RP_NVTX_PAYLOAD_POP,
+    RP_NVTX_PAYLOAD_START,
+    RP_NVTX_PAYLOAD_END
+};
+
+struct rp_nvtx_segment {
+    size_t id, nslots;
+    intptr_t *slots; /* functions; 0: not known yet, 1: none */
+};
+
+struct rp_nvtx_extension {
+    uint16_t version, size, module, compatible;
+    size_t nsegments;
+    struct rp_nvtx_segment *segments;
+    void *get_export;
+    const void *info;
+};
+
 #define RP_NVTX_NO_LEVEL (-2) /* what push and pop answer where no tool counts levels */
 
 #endif

@@ -462,7 +462,8 @@ static enum rp_code run_source(struct rp_ctx *ctx, const struct rp_dataset *data
         code = rp_replay_open_graph(&s, settings, err);
     if (code == RP_OK && bundle)
         code = rp_replay_load_bundle(dataset, bundle, &s, !rp_settings_has(settings, "inputs"),
-                                     !rp_settings_has(settings, "expect"), err);
+                                     !rp_settings_has(settings, "expect"),
+                                     !rp_settings_has(settings, "fetch"), err);
     if (code == RP_OK)
         code = replay(ctx, &s, settings, result, err);
     rp_session_release(&s);
@@ -482,6 +483,23 @@ static enum rp_code run_bundle(struct rp_ctx *ctx, const struct rp_dataset *data
         code = run_source(ctx, dataset, o.program, &o, settings, result, err);
     rp_bundle_release(&o.bundle);
     return code;
+}
+
+/* The program in the folder of a SavedModel. */
+static bool find_saved_model(const struct rp_dataset *dataset, size_t *at)
+{
+    size_t n = strlen(dataset->given);
+
+    for (size_t i = 0; dataset->ngiven == 1 && i < rp_dataset_count(dataset); i++) {
+        const char *name = rp_dataset_borrow_name(dataset, i), *slash = strrchr(name, '/');
+
+        if (slash && !strcmp(slash + 1, "saved_model.pb") && strlen(name) > n + 1 &&
+            !strncmp(name, dataset->given, n) && !strchr(name + n + 1, '/')) {
+            *at = i;
+            return true;
+        }
+    }
+    return false;
 }
 
 static enum rp_code run(struct rp_ctx *ctx, const struct rp_dataset *dataset,
@@ -506,6 +524,8 @@ static enum rp_code run(struct rp_ctx *ctx, const struct rp_dataset *dataset,
         return rp_err_set(err, RP_USAGE, "'replay' needs a program");
     if (rp_replay_is_bundle(dataset, &manifest) && dataset->ngiven == 1)
         return run_bundle(ctx, dataset, manifest, settings, result, err);
+    if (find_saved_model(dataset, &manifest))
+        return run_source(ctx, dataset, manifest, NULL, settings, result, err);
     if (rp_dataset_count(dataset) != 1)
         return rp_err_set(err, RP_USAGE, "'replay' runs one program, not %zu files",
                           rp_dataset_count(dataset));

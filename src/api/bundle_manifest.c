@@ -15,6 +15,8 @@ void rp_bundle_release(struct rp_bundle *b)
 {
     rp_vec_release(&b->arrays);
     rp_vec_release(&b->files);
+    rp_vec_release(&b->feeds);
+    rp_vec_release(&b->fetches);
 }
 
 const struct rp_bundle_file *rp_bundle_find(const struct rp_bundle *b, const char *path)
@@ -50,6 +52,16 @@ static void put_field(struct rp_out *out, const char *lead, const char *key, con
     put_text(out, text);
 }
 
+static void put_names(struct rp_out *out, const char *key, const char *const *names, size_t n)
+{
+    rp_out_printf(out, ",\n  \"%s\": [", key);
+    for (size_t i = 0; i < n; i++) {
+        rp_out_text(out, i ? ", " : "");
+        put_text(out, names[i]);
+    }
+    rp_out_char(out, ']');
+}
+
 void rp_bundle_write(const struct rp_bundle *b, struct rp_out *out)
 {
     put_field(out, "{\n  ", "schema", RP_BUNDLE_SCHEMA);
@@ -63,12 +75,17 @@ void rp_bundle_write(const struct rp_bundle *b, struct rp_out *out)
         rp_out_printf(out, ",\n  \"rank\": %lld", (long long)b->rank);
     rp_out_printf(out, ",\n  \"partitions\": %lld,\n  \"seed\": %lld,\n  \"redacted\": %s",
                   (long long)b->partitions, (long long)b->seed, b->redacted ? "true" : "false");
+    if (b->fetches.n) {
+        put_names(out, "feeds", b->feeds.at, b->feeds.n);
+        put_names(out, "fetches", b->fetches.at, b->fetches.n);
+        rp_out_printf(out, ",\n  \"variables\": %lld", (long long)b->variables);
+    }
     rp_out_text(out, ",\n  \"arrays\": [");
     for (size_t i = 0; i < b->arrays.n; i++) {
         put_field(out, i ? ",\n    {" : "\n    {", "name", b->arrays.at[i].name);
         put_field(out, ", ", "type", b->arrays.at[i].type);
         put_field(out, ", ", "file", b->arrays.at[i].file);
-        rp_out_char(out, '}');
+        rp_out_text(out, b->arrays.at[i].known ? ", \"known\": true}" : "}");
     }
     rp_out_text(out, "],\n  \"files\": [");
     for (size_t i = 0; i < b->files.n; i++) {
@@ -116,6 +133,17 @@ static enum rp_code read_int(struct reader *r, int64_t *out)
     return RP_OK;
 }
 
+static enum rp_code read_flag(struct reader *r, bool *out)
+{
+    struct rp_json_token v = {0};
+
+    *out = rp_json_value(r->json, &v) == RP_JSON_TRUE;
+    if (v.kind != RP_JSON_TRUE && v.kind != RP_JSON_FALSE)
+        return rp_err_set(r->err, RP_FORMAT, "true or false is expected at byte %llu",
+                          (unsigned long long)rp_json_offset(r->json));
+    return RP_OK;
+}
+
 static enum rp_code read_array(struct reader *r, struct rp_bundle *b)
 {
     struct rp_bundle_array row = {0};
@@ -130,6 +158,8 @@ static enum rp_code read_array(struct reader *r, struct rp_bundle *b)
             RP_TRY(read_text(r, &row.type));
         else if (rp_json_key_is(&key, "file"))
             RP_TRY(read_text(r, &row.file));
+        else if (rp_json_key_is(&key, "known"))
+            RP_TRY(read_flag(r, &row.known));
         else
             rp_json_skip(r->json);
     if (!row.name || !row.type)
@@ -165,6 +195,30 @@ static enum rp_code read_file(struct reader *r, struct rp_bundle *b)
     return rp_vec_push(&b->files, row, r->err);
 }
 
+static enum rp_code read_name(struct reader *r, const char **out)
+{
+    RP_TRY(read_text(r, out));
+    if (!*out || !**out)
+        return rp_err_set(r->err, RP_FORMAT, "a feed or fetch of the manifest has no name");
+    return RP_OK;
+}
+
+static enum rp_code read_feed(struct reader *r, struct rp_bundle *b)
+{
+    const char *name;
+
+    RP_TRY(read_name(r, &name));
+    return rp_vec_push(&b->feeds, name, r->err);
+}
+
+static enum rp_code read_fetch(struct reader *r, struct rp_bundle *b)
+{
+    const char *name;
+
+    RP_TRY(read_name(r, &name));
+    return rp_vec_push(&b->fetches, name, r->err);
+}
+
 static enum rp_code read_list(struct reader *r, struct rp_bundle *b,
                               enum rp_code (*one)(struct reader *, struct rp_bundle *))
 {
@@ -175,17 +229,6 @@ static enum rp_code read_list(struct reader *r, struct rp_bundle *b,
                           (unsigned long long)rp_json_offset(r->json));
     while (rp_json_element(r->json))
         RP_TRY(one(r, b));
-    return RP_OK;
-}
-
-static enum rp_code read_flag(struct reader *r, bool *out)
-{
-    struct rp_json_token v = {0};
-
-    *out = rp_json_value(r->json, &v) == RP_JSON_TRUE;
-    if (v.kind != RP_JSON_TRUE && v.kind != RP_JSON_FALSE)
-        return rp_err_set(r->err, RP_FORMAT, "true or false is expected at byte %llu",
-                          (unsigned long long)rp_json_offset(r->json));
     return RP_OK;
 }
 
@@ -202,7 +245,10 @@ static enum rp_code read_field(struct reader *r, const struct rp_json_token *key
     const struct {
         const char *key;
         int64_t *to;
-    } numbers[] = {{"rank", &b->rank}, {"partitions", &b->partitions}, {"seed", &b->seed}};
+    } numbers[] = {{"rank", &b->rank},
+                   {"partitions", &b->partitions},
+                   {"seed", &b->seed},
+                   {"variables", &b->variables}};
 
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         if (rp_json_key_is(key, texts[i].key))
@@ -216,6 +262,10 @@ static enum rp_code read_field(struct reader *r, const struct rp_json_token *key
         return read_list(r, b, read_array);
     if (rp_json_key_is(key, "files"))
         return read_list(r, b, read_file);
+    if (rp_json_key_is(key, "feeds"))
+        return read_list(r, b, read_feed);
+    if (rp_json_key_is(key, "fetches"))
+        return read_list(r, b, read_fetch);
     rp_json_skip(r->json);
     return RP_OK;
 }
@@ -235,6 +285,8 @@ static enum rp_code check(const struct rp_bundle *b, struct rp_err *err)
                               b->arrays.at[i].name);
     if (b->partitions < 1 || b->partitions > 4096 || b->seed < 0)
         return rp_err_set(err, RP_FORMAT, "its manifest has impossible partitions or seed");
+    if (b->variables < 0 || (size_t)b->variables > b->feeds.n)
+        return rp_err_set(err, RP_FORMAT, "its manifest has more variables than feeds");
     return RP_OK;
 }
 

@@ -18,6 +18,7 @@ struct rp_bundle_array {
     const char *name; /* "in0", "out0", "p1_in0" */
     const char *file; /* member that holds it, an .npy; NULL: redacted */
     const char *type; /* "f32[2,3]" */
+    bool known;       /* its values say shapes: they are there even where others were left out */
 };
 struct rp_bundle_file {
     const char *path, *sha256;
@@ -34,6 +35,8 @@ struct rp_bundle {
     bool redacted; /* inputs, large constants and outputs were left out */
     RP_VEC(struct rp_bundle_array) arrays;
     RP_VEC(struct rp_bundle_file) files;
+    RP_VEC(const char *) feeds, fetches; /* of TensorFlow's graphs: tensors, "x:0" */
+    int64_t variables;                   /* so many of the feeds, the last ones, are variables */
 };
 
 void rp_bundle_release(struct rp_bundle *b);

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A recording by the headers of its packets: one small read a file. The estimate of its cost is
+ * A recording by the headers of its packets: one small read each. The estimate of its cost is
  * what the recorder measured for one event on that machine, times the events.
  */
 #include <reprise/recording.h>
 
 #include "abi/ctf_wire.h"
+#include "abi/launcher_env.h"
 #include "base/err.h"
 #include "base/hash.h"
 #include "base/vec.h"
@@ -22,7 +23,7 @@
 
 struct scan {
     struct rp_recording *out;
-    struct rp_map streams, processes; /* streams: to the index of what they lost so far */
+    struct rp_map streams, processes, threads; /* streams: to the index of what they lost so far */
     RP_VEC(uint64_t) lost;
     double cost_ns, costed, thread_ns; /* costed: events whose cost is known */
     uint64_t frequency;                /* of the trace at hand */
@@ -53,7 +54,8 @@ static uint64_t read_frequency(const char *folder)
 
 static enum rp_code count_packet(struct scan *s, const struct rp_ctf_packet *p, struct rp_err *err)
 {
-    uint32_t fresh = (uint32_t)s->lost.n, stream, process;
+    uint32_t fresh = (uint32_t)s->lost.n, stream, process, thread;
+    uint64_t who = (uint64_t)p->image << 32 | p->tid;
 
     RP_TRY(rp_map_intern(&s->streams, p->instance, fresh, &stream, err));
     if (stream == fresh)
@@ -63,6 +65,9 @@ static enum rp_code count_packet(struct scan *s, const struct rp_ctf_packet *p, 
     fresh = (uint32_t)s->out->processes;
     RP_TRY(rp_map_intern(&s->processes, (uint64_t)p->image << 32 | p->pid, fresh, &process, err));
     s->out->processes += process == fresh;
+    fresh = (uint32_t)s->out->threads;
+    RP_TRY(rp_map_intern(&s->threads, who, fresh, &thread, err));
+    s->out->threads += thread == fresh;
     s->out->packets++;
     s->out->events += p->events;
     if (p->cost_ps) {
@@ -75,24 +80,40 @@ static enum rp_code count_packet(struct scan *s, const struct rp_ctf_packet *p, 
     return RP_OK;
 }
 
+/* All packets of a file: each header says where the next one stands. */
+static enum rp_code scan_packets(struct scan *s, int fd, uint64_t size, struct rp_err *err)
+{
+    struct rp_ctf_packet packet;
+
+    for (uint64_t at = 0; at < size;) {
+        if (pread(fd, &packet, sizeof packet, (off_t)at) != (ssize_t)sizeof packet ||
+            packet.magic != RP_CTF_MAGIC) {
+            s->out->damaged++;
+            return RP_OK;
+        }
+        RP_TRY(count_packet(s, &packet, err));
+        if (packet.packet_bits / 8 < sizeof packet)
+            return RP_OK;
+        at += packet.packet_bits / 8;
+    }
+    return RP_OK;
+}
+
 static enum rp_code scan_file(struct scan *s, const char *path, struct rp_err *err)
 {
-    struct rp_ctf_packet packet = {0};
     struct stat st;
-    ssize_t n = -1;
+    enum rp_code code = RP_OK;
     int fd = open(path, O_RDONLY | O_CLOEXEC);
 
-    if (fd >= 0) {
-        n = read(fd, &packet, sizeof packet);
-        if (!fstat(fd, &st))
-            s->out->bytes += (uint64_t)st.st_size;
-        close(fd);
-    }
-    if (n != (ssize_t)sizeof packet || packet.magic != RP_CTF_MAGIC) {
-        s->out->damaged += fd >= 0;
+    if (fd < 0)
         return RP_OK;
+    if (!fstat(fd, &st)) {
+        s->out->bytes += (uint64_t)st.st_size;
+        s->out->damaged += !st.st_size;
+        code = scan_packets(s, fd, (uint64_t)st.st_size, err);
     }
-    return count_packet(s, &packet, err);
+    close(fd);
+    return code;
 }
 
 static enum rp_code scan_trace(struct scan *s, const char *folder, struct rp_err *err)
@@ -135,12 +156,21 @@ enum rp_code rp_recording_scan(const char *folder, struct rp_recording *out, str
     closedir(dir);
     for (size_t i = 0; i < s.lost.n; i++)
         out->lost += s.lost.at[i];
-    out->threads = s.lost.n;
     if (s.costed > 0) /* the first packets of a process are older than its measurement */
         out->cost_ns = (int64_t)(s.cost_ns / s.costed * (double)out->events);
     out->thread_ns = (int64_t)s.thread_ns;
     rp_map_release(&s.streams);
     rp_map_release(&s.processes);
+    rp_map_release(&s.threads);
     rp_vec_release(&s.lost);
     return code;
+}
+
+int32_t rp_recording_rank(int32_t *restarts)
+{
+    static const char *const ranks[] = RP_LAUNCHER_RANKS, *const again[] = RP_LAUNCHER_RESTARTS;
+
+    if (restarts)
+        *restarts = rp_launcher_number(again);
+    return rp_launcher_number(ranks);
 }

@@ -6,6 +6,7 @@
  */
 #include "api/replay_bundle.h"
 
+#include "api/replay_graph.h"
 #include "base/sha256.h"
 
 #include <errno.h>
@@ -136,13 +137,15 @@ enum rp_code rp_replay_check_program(const struct rp_dataset *dataset,
 
 enum rp_code rp_replay_load_bundle(const struct rp_dataset *dataset,
                                    const struct rp_opened_bundle *bundle, struct rp_session *s,
-                                   bool inputs, bool expected, struct rp_err *err)
+                                   bool inputs, bool expected, bool fetches, struct rp_err *err)
 {
     const struct rp_bundle *b = &bundle->bundle;
 
     s->bundle = true;
     s->bundle_seed = b->seed;
     s->bundle_partitions = b->partitions;
+    if (s->graph)
+        RP_TRY(rp_replay_graph_ports(s, b, fetches, err));
     if (inputs)
         RP_TRY(load_arrays(dataset, b, false, &s->inputs, err));
     return expected ? load_arrays(dataset, b, true, &s->expected, err) : RP_OK;

@@ -26,10 +26,11 @@ enum rp_code rp_replay_open_bundle(const struct rp_dataset *dataset, size_t mani
 /* Whether the program's bytes are those of the manifest. */
 enum rp_code rp_replay_check_program(const struct rp_dataset *dataset,
                                      const struct rp_opened_bundle *bundle, struct rp_err *err);
-/* Loads the arrays that the user did not give otherwise. */
+/* Loads the arrays that the user did not give otherwise; of a graph also what is fed, and fetched
+   where the user did not say it. */
 enum rp_code rp_replay_load_bundle(const struct rp_dataset *dataset,
                                    const struct rp_opened_bundle *bundle, struct rp_session *s,
-                                   bool inputs, bool expected, struct rp_err *err);
+                                   bool inputs, bool expected, bool fetches, struct rp_err *err);
 
 /* The words pack (of a session whose inputs are chosen), unpack and info. */
 enum rp_code rp_replay_pack(struct rp_session *s, const struct rp_settings *settings,

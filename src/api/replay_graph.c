@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * TensorFlow's programs in a replay. Where inputs come from a file they are found by the names that
- * the program gives them ("x", "serving_default_x:0") or by their numbers (in0, in1 ...).
- */
+/* TensorFlow's programs in a replay: opening them, and what is fed and fetched. */
 #include "api/replay_graph.h"
+
+#include "api/bundle_manifest.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* ---- opening ---- */
 
@@ -36,14 +36,40 @@ bool rp_replay_is_graph(const struct rp_session *s)
     return p && !strcmp(p->language, "graphdef") && p->source.n;
 }
 
-/* Variables of a SavedModel stand in the folder of its file. */
-static enum rp_code find_folder(struct rp_session *s, struct rp_err *err)
+/* Variables of a SavedModel stand in files beside it; without those they must come otherwise. */
+static enum rp_code find_checkpoint(struct rp_session *s, struct rp_err *err)
 {
+    struct rp_replay_graph *g = s->graph;
     const char *slash = strrchr(s->file, '/');
+    char *folder = slash ? rp_arena_copy(s->arena, s->file, (size_t)(slash - s->file)) : ".";
+    char *prefix = folder ? rp_arena_printf(s->arena, "%s/variables/variables", folder) : NULL;
+    char *index = prefix ? rp_arena_printf(s->arena, "%s.index", prefix) : NULL;
 
-    s->graph->saved_folder =
-        slash ? rp_arena_copy(s->arena, s->file, (size_t)(slash - s->file)) : ".";
-    return s->graph->saved_folder ? RP_OK : rp_err_nomem(err, "reading a SavedModel");
+    if (!index)
+        return rp_err_nomem(err, "reading a SavedModel");
+    if (access(index, F_OK))
+        return RP_OK;
+    g->saved_folder = folder;
+    RP_TRY(rp_checkpoint_open(prefix, NULL, &g->checkpoint, err));
+    return rp_tf_restores_find(g->graph, s->arena, &g->restores, err);
+}
+
+/* The placeholders and variables that the fetches need. */
+static enum rp_code choose_feeds(struct rp_session *s, struct rp_err *err)
+{
+    struct rp_replay_graph *g = s->graph;
+
+    RP_TRY(rp_tf_ports_narrow(&g->ports, g->fetches, g->nfetches, s->arena, err));
+    g->nvariables = g->ports.variables.n;
+    g->nfeeds = g->ports.feeds.n + g->nvariables;
+    g->feeds = RP_ARENA_NEW(s->arena, const char *, g->nfeeds + 1);
+    if (!g->feeds)
+        return rp_err_nomem(err, "reading a graph");
+    for (size_t i = 0; i < g->nfeeds; i++)
+        g->feeds[i] = i < g->ports.feeds.n
+                          ? g->ports.feeds.at[i].tensor
+                          : g->ports.variables.at[i - g->ports.feeds.n].tensor;
+    return RP_OK;
 }
 
 /* What the user wants of a graph, instead of what nobody uses. */
@@ -82,139 +108,50 @@ enum rp_code rp_replay_open_graph(struct rp_session *s, const struct rp_settings
         graph = (struct rp_bytes){s->program.bytes, s->program.nbytes};
     RP_TRY(rp_tf_ports_find(graph, saved, NULL, s->arena, &g->ports, err));
     g->graph = g->ports.graph;
-    g->nfeeds = g->ports.feeds.n;
     g->nfetches = g->ports.fetches.n;
-    g->feeds = RP_ARENA_NEW(s->arena, const char *, g->nfeeds + 1);
     g->fetches = RP_ARENA_NEW(s->arena, const char *, g->nfetches + 1);
-    if (!g->feeds || !g->fetches)
+    if (!g->fetches)
         return rp_err_nomem(err, "reading a graph");
-    for (size_t i = 0; i < g->nfeeds; i++)
-        g->feeds[i] = g->ports.feeds.at[i].tensor;
     for (size_t i = 0; i < g->nfetches; i++)
         g->fetches[i] = g->ports.fetches.at[i].tensor;
     RP_TRY(choose_fetches(s, settings, err));
-    return saved && g->ports.has_variables ? find_folder(s, err) : RP_OK;
+    RP_TRY(choose_feeds(s, err));
+    return saved && g->ports.variables.n ? find_checkpoint(s, err) : RP_OK;
 }
 
-/* ---- inputs ---- */
-
-static enum rp_code from_blade(struct rp_session *s, struct rp_err *err)
-{
-    const struct rp_blade *b = &s->graph->blade;
-
-    for (size_t i = 0; i < b->arguments.n; i++) {
-        const struct rp_tf_value *v = &b->arguments.at[i].value;
-
-        RP_TRY(rp_tensor_borrow(v->elem, v->dims, v->rank, v->data, &s->arguments[i], err));
-    }
-    return RP_OK;
-}
-
-/* "in3", "x", "serving_default_x" or "serving_default_x:0" */
-static struct rp_tensor *find_input(const struct rp_session *s, size_t i)
-{
-    const struct rp_replay_graph *g = s->graph;
-    struct rp_tensor *t;
-    char name[512];
-
-    snprintf(name, sizeof name, "in%zu", i);
-    t = rp_arrays_find(&s->inputs, name);
-    if (!t && g->ports.feeds.n)
-        t = rp_arrays_find(&s->inputs, g->ports.feeds.at[i].name);
-    if (!t)
-        t = rp_arrays_find(&s->inputs, g->feeds[i]);
-    if (!t) {
-        snprintf(name, sizeof name, "%.*s", (int)strcspn(g->feeds[i], ":"), g->feeds[i]);
-        t = rp_arrays_find(&s->inputs, name);
-    }
-    return t;
-}
-
-static enum rp_code from_file(struct rp_session *s, const char *file, struct rp_err *err)
-{
-    const struct rp_replay_graph *g = s->graph;
-
-    if (!file && g->nfeeds)
-        return rp_err_set(
-            err, RP_USAGE,
-            "'%s' records no inputs: give --inputs FILE with arrays in0 ... or '%s' ...", s->file,
-            g->feeds[0]);
-    for (size_t i = 0; i < g->nfeeds; i++) {
-        struct rp_tensor *t = find_input(s, i);
-        uint64_t type = g->ports.feeds.n ? g->ports.feeds.at[i].type : 0;
-
-        if (!t)
-            return rp_err_set(err, RP_FORMAT, "'%s' has no array 'in%zu' or '%s' for the program",
-                              file, i, g->feeds[i]);
-        RP_TRY(rp_array_as(t, type ? rp_tf_elem_of(type) : t->elem, t->dims, t->rank, g->feeds[i],
-                           &s->arguments[i], err));
-    }
-    return RP_OK;
-}
-
-/* ---- the signature ---- */
-
-/* As HLO, for the engines that know no TensorFlow. A failure is kept for them. */
-static void lower(struct rp_session *s)
+enum rp_code rp_replay_graph_ports(struct rp_session *s, const struct rp_bundle *b, bool fetches,
+                                   struct rp_err *err)
 {
     struct rp_replay_graph *g = s->graph;
-    struct rp_lower_feed *feeds = RP_ARENA_NEW(s->arena, struct rp_lower_feed, g->nfeeds + 1);
+    char name[32];
 
-    for (size_t i = 0; feeds && i < g->nfeeds; i++) {
-        const struct rp_tensor *t = s->arguments[i];
-        bool known =
-            g->blade.arguments.n ? g->blade.arguments.at[i].kind != RP_BLADE_PARAMETER : t->n <= 16;
-
-        feeds[i].tensor = g->feeds[i];
-        feeds[i].value = (struct rp_tf_value){.elem = t->elem,
-                                              .rank = t->rank,
-                                              .n = t->n,
-                                              .data = known ? t->data : NULL,
-                                              .nbytes = rp_tensor_bytes(t)};
-        memcpy(feeds[i].value.dims, t->dims, t->rank * sizeof *t->dims);
+    if (!b->fetches.n)
+        return RP_OK;
+    g->nfeeds = b->feeds.n;
+    g->nvariables = (size_t)b->variables;
+    g->saved_folder = NULL;
+    g->feeds = RP_ARENA_NEW(s->arena, const char *, g->nfeeds + 1);
+    g->types = RP_ARENA_NEW(s->arena, const char *, g->nfeeds + 1);
+    g->known = RP_ARENA_NEW(s->arena, bool, g->nfeeds + 1);
+    if (!g->feeds || !g->types || !g->known)
+        return rp_err_nomem(err, "reading a bundle");
+    for (size_t i = 0; i < g->nfeeds; i++) {
+        g->feeds[i] = b->feeds.at[i];
+        snprintf(name, sizeof name, "in%zu", i);
+        for (size_t k = 0; k < b->arrays.n; k++)
+            if (!strcmp(b->arrays.at[k].name, name)) {
+                g->types[i] = b->arrays.at[k].type;
+                g->known[i] = b->arrays.at[k].known;
+            }
     }
-    if (g->saved_folder)
-        rp_err_set(&g->why, RP_UNSUPPORTED,
-                   "a SavedModel with variables runs on the engine tf only");
-    else if (!feeds)
-        rp_err_nomem(&g->why, "lowering a graph");
-    else if (rp_tf_lower(g->graph, feeds, g->nfeeds, g->fetches, g->nfetches, &g->lowered,
-                         &g->why) == RP_OK)
-        s->program.program = g->lowered.program;
-}
-
-/* Of what is fed, and of outputs that only an engine knows. */
-static enum rp_code plain_signature(struct rp_session *s, struct rp_err *err)
-{
-    struct rp_signature *to = &s->signature;
-
-    to->nin = s->graph->nfeeds;
-    to->nout = s->graph->nfetches;
-    to->partitions = 1;
-    to->in = RP_ARENA_NEW(s->arena, struct rp_slot, to->nin + 1);
-    to->out = RP_ARENA_NEW(s->arena, struct rp_slot, to->nout + 1);
-    if (!to->in || !to->out)
-        return rp_err_nomem(err, "preparing a graph");
-    for (size_t i = 0; i < to->nin && s->arguments && s->arguments[i]; i++)
-        to->in[i] = (struct rp_slot){.elem = s->arguments[i]->elem,
-                                     .rank = s->arguments[i]->rank,
-                                     .dims = s->arguments[i]->dims};
+    if (!fetches)
+        return RP_OK;
+    g->nfetches = b->fetches.n;
+    g->fetches = RP_ARENA_NEW(s->arena, const char *, g->nfetches + 1);
+    if (!g->fetches)
+        return rp_err_nomem(err, "reading a bundle");
+    memcpy(g->fetches, b->fetches.at, g->nfetches * sizeof *g->fetches);
     return RP_OK;
-}
-
-enum rp_code rp_replay_graph_inputs(struct rp_session *s, const char *inputs, struct rp_err *err)
-{
-    s->partitions = 1;
-    s->signature.nin = s->graph->nfeeds; /* so many are released */
-    s->arguments = calloc(s->graph->nfeeds + 1, sizeof(struct rp_tensor *));
-    if (!s->arguments)
-        return rp_err_nomem(err, "preparing inputs");
-    RP_TRY(s->graph->blade.arguments.n && !inputs ? from_blade(s, err) : from_file(s, inputs, err));
-    s->program.program = NULL;
-    lower(s);
-    if (!s->program.program)
-        return plain_signature(s, err);
-    return rp_signature_find(s->program.program, s->arena, &s->signature, err);
 }
 
 void rp_replay_graph_outputs(struct rp_session *s, struct rp_tensor *const *outputs, size_t n)
@@ -231,6 +168,8 @@ void rp_replay_graph_release(struct rp_replay_graph *g)
         return;
     rp_lowered_release(&g->lowered);
     rp_tf_ports_release(&g->ports);
+    rp_checkpoint_close(g->checkpoint);
+    rp_vec_release(&g->restores.list);
     if (g->used)
         rp_blade_release(&g->blade);
 }

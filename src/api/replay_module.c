@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What an engine that is a compiler of others is given. A protobuf goes as it stands in the file,
- * so that nothing is lost that our model does not know; text is written as a module first;
+ * What an engine that is a compiler of others is given. A protobuf, also one that was text, goes as
+ * it stands in the file, so that nothing is lost that our model does not know; HLO text is written
+ * as a module first;
  * StableHLO stays the text it is.
  */
 #include "api/replay_module.h"
@@ -11,24 +12,30 @@
 
 #include <string.h>
 
+bool rp_replay_wire(const struct rp_session *s, struct rp_bytes *out)
+{
+    const struct rp_program *p = s->import.program;
+
+    *out = (struct rp_bytes){0};
+    if (s->graph || !p || strcmp(p->language, "hlo") != 0)
+        return false;
+    if (!strcmp(s->program.format, "hlo-proto"))
+        *out = (struct rp_bytes){s->program.bytes, s->program.nbytes};
+    else if (p->source.n)
+        *out = (struct rp_bytes){(const uint8_t *)p->source.at, p->source.n};
+    return out->n > 0;
+}
+
 enum rp_code rp_replay_module(const struct rp_session *s, const struct rp_engine *engine,
                               struct rp_proto_writer *made, struct rp_engine_program *out,
                               struct rp_err *err)
 {
     const struct rp_program *p = s->program.program;
-    struct rp_bytes bytes = {0};
+    struct rp_bytes bytes = {0}, wire;
 
     *out = s->program;
-    if (s->graph && engine == &rp_engine_tf) {
-        out->module = s->graph->graph.at;
-        out->nmodule = s->graph->graph.n;
-        out->feeds = s->graph->feeds;
-        out->fetches = s->graph->fetches;
-        out->nfeeds = s->graph->nfeeds;
-        out->nfetches = s->graph->nfetches;
-        out->saved_folder = s->graph->saved_folder;
-        return RP_OK;
-    }
+    if (s->graph && engine == &rp_engine_tf)
+        return rp_replay_graph_module(s, made, out, err);
     if (s->graph && !p) {
         if (err)
             *err = s->graph->why;
@@ -39,8 +46,7 @@ enum rp_code rp_replay_module(const struct rp_session *s, const struct rp_engine
                           "StableHLO runs on the engine pjrt only ('reprise replay engines')");
     if (!engine->wants_module || out->module || !p || strcmp(p->language, "hlo") != 0)
         return RP_OK;
-    if (s->graph || strcmp(out->format, "hlo-proto") != 0 ||
-        !rp_hlo_proto_module(out->bytes, out->nbytes, &bytes)) {
+    if (!rp_replay_wire(s, &wire) || !rp_hlo_proto_module(wire.at, wire.n, &bytes)) {
         RP_TRY(rp_hlo_module_write(p, made, err));
         RP_TRY(rp_proto_written(made, &bytes, err));
     }

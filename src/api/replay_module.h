@@ -5,6 +5,10 @@
 #include "api/replay_session.h"
 #include "io/proto_write.h"
 
+/* The protobuf that the program was read from, or that its text stands for: the module with what
+   was recorded around it. False where it is none. */
+bool rp_replay_wire(const struct rp_session *s, struct rp_bytes *out);
+
 /* *out is the session's program with its module filled in; what had to be made is in `made`, which
    the caller releases when the engine is done with it. */
 enum rp_code rp_replay_module(const struct rp_session *s, const struct rp_engine *engine,

@@ -2,20 +2,20 @@
 /*
  * Packing a bundle. A protobuf goes in as the module alone, without what its file recorded around
  * it, text as it is; arrays become .npy members named by their SHA-256, so equal ones are stored
- * once. All is hashed first, because the manifest stands in front.
+ * once. TensorFlow's programs are stored as their GraphDef, BladeDISC's as the one that calls the
+ * cluster. All is hashed first, because the manifest stands in front.
  *
- * Redacted, no value of an input or output is stored, and constants of more than
- * RP_HASH_ELEMENTS elements get other values: floats and integers of up to eight bits a pattern of
- * the position, wider integers stay, because they are indices and sizes.
+ * Redacted, no value of an input or output is stored but those that say shapes, and the program
+ * loses its weights (replay_redact.h).
  */
 #include "api/replay_bundle.h"
 
+#include "api/replay_graph.h"
+#include "api/replay_module.h"
+#include "api/replay_redact.h"
 #include "base/sha256.h"
 #include "formats/programs.h"
 #include "io/tar_write.h"
-#include "program/floats.h"
-#include "program/literal.h"
-#include "program/structure.h"
 
 #include <reprise/context.h>
 #include <stdio.h>
@@ -51,19 +51,21 @@ static enum rp_code add_file(struct packer *p, const struct member *m, const cha
     return rp_vec_push(&p->bundle.files, row, p->err);
 }
 
-static enum rp_code add_array(struct packer *p, const char *name, const struct rp_tensor *t)
+/* known: its values say shapes, so it is stored in any case. */
+static enum rp_code add_array(struct packer *p, const char *name, const struct rp_tensor *t,
+                              bool known)
 {
     char head[RP_NPY_HEADER], text[512], hash[RP_SHA256_TEXT];
     size_t nhead = rp_npy_header(t, head);
     struct member m = {.array = t, .n = nhead + rp_tensor_bytes(t)};
-    struct rp_bundle_array row = {.name = rp_arena_strdup(p->arena, name)};
+    struct rp_bundle_array row = {.name = rp_arena_strdup(p->arena, name), .known = known};
     struct rp_sha256 sha;
 
     rp_tensor_shape_text(t, text, sizeof text);
     row.type = rp_arena_strdup(p->arena, text);
     if (!row.name || !row.type)
         return rp_err_nomem(p->err, "packing");
-    if (p->bundle.redacted)
+    if (p->bundle.redacted && !known)
         return rp_vec_push(&p->bundle.arrays, row, p->err);
     rp_sha256_begin(&sha);
     rp_sha256_add(&sha, head, nhead);
@@ -76,7 +78,7 @@ static enum rp_code add_array(struct packer *p, const char *name, const struct r
 }
 
 static enum rp_code add_arrays(struct packer *p, const char *kind, struct rp_tensor *const *list,
-                               size_t each, size_t partitions)
+                               size_t each, size_t partitions, const bool *known)
 {
     char name[64];
 
@@ -85,50 +87,27 @@ static enum rp_code add_arrays(struct packer *p, const char *kind, struct rp_ten
             snprintf(name, sizeof name, "p%zu_%s%zu", i / each, kind, i % each);
         else
             snprintf(name, sizeof name, "%s%zu", kind, i);
-        RP_TRY(add_array(p, name, list[i]));
+        RP_TRY(add_array(p, name, list[i], known && known[i]));
     }
     return RP_OK;
 }
 
 /* ---- the program ---- */
 
-/* Other values of an element type, from the position. */
-static void disguise(unsigned elem, size_t n, unsigned char *values)
+/* A GraphDef, with the names of what is fed and fetched. */
+static enum rp_code graph_bytes(struct packer *p, const struct rp_replay_graph *g,
+                                struct rp_bytes *out)
 {
-    struct rp_tensor view = {.elem = (uint8_t)elem, .n = n, .unit = rp_literal_unit(elem)};
-
-    view.data = values;
-    for (size_t i = 0; i < n; i++) {
-        uint64_t mixed = (uint64_t)i * UINT64_C(0x9e3779b97f4a7c15) >> 40;
-
-        if (rp_elem_is_float(elem))
-            rp_tensor_set(&view, i, ((double)mixed / 8388608 - 1) / 8);
-        else
-            rp_tensor_set_integer(&view, i, (int64_t)(mixed % 3));
-    }
-}
-
-static enum rp_code redact_literal(struct packer *p, const struct rp_program *program,
-                                   struct rp_literal *literal)
-{
-    unsigned elem = program->shapes.at[literal->shape].elem;
-    size_t n = (size_t)rp_shape_elements(program, literal->shape), unit = rp_literal_unit(elem);
-    unsigned char *values;
-
-    if (literal->form == RP_LITERAL_PROTO || rp_elem_is_complex(elem))
-        return rp_err_set(p->err, RP_UNSUPPORTED,
-                          "a constant that is a tuple or complex cannot be redacted");
-    if (literal->form == RP_LITERAL_NONE || n <= RP_HASH_ELEMENTS || !unit ||
-        elem == RP_ELEM_PRED || (!rp_elem_is_float(elem) && unit > 1))
+    for (size_t i = 0; i < g->nfeeds; i++)
+        RP_TRY(rp_vec_push(&p->bundle.feeds, g->feeds[i], p->err));
+    for (size_t i = 0; i < g->nfetches; i++)
+        RP_TRY(rp_vec_push(&p->bundle.fetches, g->fetches[i], p->err));
+    p->bundle.variables = (int64_t)g->nvariables;
+    *out = g->graph;
+    if (!p->bundle.redacted)
         return RP_OK;
-    values = rp_arena_calloc(p->arena, n, unit, 16);
-    if (!values)
-        return rp_err_nomem(p->err, "redacting");
-    disguise(elem, n, values);
-    literal->at = (const char *)values;
-    literal->n = n * unit;
-    literal->form = RP_LITERAL_RAW;
-    return RP_OK;
+    RP_TRY(rp_redact_graph(g->graph, &p->made, p->err));
+    return rp_proto_written(&p->made, out, p->err);
 }
 
 /* The bytes of the program as they go into the bundle. */
@@ -136,21 +115,24 @@ static enum rp_code program_bytes(struct packer *p, struct rp_session *s, struct
 {
     struct rp_program *program = s->import.program;
     bool hlo = program && !strcmp(program->language, "hlo");
+    struct rp_bytes wire;
 
-    if (s->graph || !program || (!hlo && strcmp(program->language, "stablehlo") != 0))
-        return rp_err_set(p->err, RP_UNSUPPORTED, "'%s': bundles hold programs in HLO or StableHLO",
+    if (s->graph)
+        return graph_bytes(p, s->graph, out);
+    if (!program || (!hlo && strcmp(program->language, "stablehlo") != 0))
+        return rp_err_set(p->err, RP_UNSUPPORTED,
+                          "'%s': bundles hold programs in HLO, StableHLO or TensorFlow's graphs",
                           s->file);
     if (p->bundle.redacted) {
         if (!hlo)
-            return rp_err_set(p->err, RP_UNSUPPORTED, "'%s': only HLO can be redacted", s->file);
-        for (size_t i = 0; i < program->literals.n; i++)
-            RP_TRY(redact_literal(p, program, &program->literals.at[i]));
+            return rp_err_set(p->err, RP_UNSUPPORTED, "'%s': StableHLO cannot be redacted",
+                              s->file);
+        RP_TRY(rp_redact_program(program, p->arena, p->err));
         RP_TRY(rp_hlo_module_write(program, &p->made, p->err));
         return rp_proto_written(&p->made, out, p->err);
     }
     *out = (struct rp_bytes){s->program.bytes, s->program.nbytes};
-    if (!strcmp(s->program.format, "hlo-proto") &&
-        !rp_hlo_proto_module(s->program.bytes, s->program.nbytes, out))
+    if (rp_replay_wire(s, &wire) && !rp_hlo_proto_module(wire.at, wire.n, out))
         return rp_err_set(p->err, RP_FORMAT, "'%s' holds no module", s->file);
     return out->n ? RP_OK : rp_err_set(p->err, RP_UNSUPPORTED, "'%s' is not kept", s->file);
 }
@@ -159,13 +141,14 @@ static enum rp_code add_program(struct packer *p, struct rp_session *s)
 {
     char hash[RP_SHA256_TEXT];
     struct rp_sha256 sha;
-    struct rp_bytes bytes;
+    struct rp_bytes bytes, wire;
     struct member m = {0};
     bool text;
 
     RP_TRY(program_bytes(p, s, &bytes));
-    text = !p->bundle.redacted && strcmp(s->program.format, "hlo-proto") != 0;
-    m.path = !text                                         ? "program.hlo.pb"
+    text = !p->bundle.redacted && !rp_replay_wire(s, &wire);
+    m.path = s->graph                                      ? "program.graph.pb"
+             : !text                                       ? "program.hlo.pb"
              : !strcmp(s->import.program->language, "hlo") ? "program.hlo.txt"
                                                            : "program.mlir";
     m.bytes = bytes.at;
@@ -230,7 +213,7 @@ static enum rp_code add_expected(struct packer *p, const struct rp_session *s)
         return rp_err_nomem(p->err, "packing");
     p->nwant = n;
     RP_TRY(rp_session_expected(s, p->want, n, p->err));
-    return add_arrays(p, "out", p->want, s->signature.nout, s->partitions);
+    return add_arrays(p, "out", p->want, s->signature.nout, s->partitions, NULL);
 }
 
 static void fill_root(const struct packer *p, const char *to, struct rp_result *result)
@@ -268,9 +251,14 @@ enum rp_code rp_replay_pack(struct rp_session *s, const struct rp_settings *sett
     p.bundle.seed = rp_settings_int(settings, "seed");
     p.bundle.partitions = (int64_t)s->partitions;
     p.bundle.redacted = rp_settings_flag(settings, "redact");
+    if (p.bundle.redacted) {
+        p.bundle.source = NULL;
+        p.bundle.flags = rp_redact_flags(p.bundle.flags, p.arena);
+    }
     code = add_program(&p, s);
     if (code == RP_OK)
-        code = add_arrays(&p, "in", s->arguments, s->signature.nin, s->partitions);
+        code = add_arrays(&p, "in", s->arguments, s->signature.nin, s->partitions,
+                          s->graph ? s->graph->known : NULL);
     if (code == RP_OK)
         code = add_expected(&p, s);
     if (code == RP_OK)

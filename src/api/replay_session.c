@@ -105,20 +105,20 @@ static const char *describe(struct rp_session *s, const struct rp_session_option
 enum rp_code rp_session_inputs(struct rp_session *s, const struct rp_session_options *o,
                                struct rp_replay *root, struct rp_err *err)
 {
+    struct rp_bytes wire;
     enum rp_code code;
 
     if (o->expect)
         RP_TRY(rp_arrays_read(o->expect, NULL, &s->expected, err));
     if (s->graph) {
-        root->inputs = o->inputs ? rp_arena_strdup(s->arena, o->inputs) : "recorded beside it";
         root->partitions = 1;
         if (o->inputs)
             RP_TRY(rp_arrays_read(o->inputs, NULL, &s->inputs, err));
-        return rp_replay_graph_inputs(s, o->inputs, err);
+        return rp_replay_graph_inputs(s, o, root, err);
     }
     code = rp_signature_find(s->program.program, s->arena, &s->signature, err);
-    if (code == RP_OK && !strcmp(s->program.format, "hlo-proto"))
-        code = rp_snapshot_read(s->program.bytes, s->program.nbytes, NULL, &s->snapshot, err);
+    if (code == RP_OK && rp_replay_wire(s, &wire))
+        code = rp_snapshot_read(wire.at, wire.n, wire.at != s->program.bytes, &s->snapshot, err);
     if (code != RP_OK)
         return rp_err_prefix(err, code, "'%s'", s->file);
     if (o->inputs)
@@ -169,7 +169,7 @@ enum rp_code rp_session_execute(const struct rp_session *s, struct rp_session_ru
     RP_TRY(code);
     if (!run->exe)
         return rp_err_set(err, RP_BUG, "engine '%s' compiled nothing", engine->name);
-    if (run->exe->narguments != s->signature.nin)
+    if (run->exe->narguments != rp_replay_narguments(s, engine))
         return rp_err_set(err, RP_FORMAT, "engine '%s' sees %zu inputs, the program has %zu",
                           engine->name, run->exe->narguments, s->signature.nin);
     begin = rp_exec_now();
@@ -212,9 +212,14 @@ enum rp_code rp_session_expected(const struct rp_session *s, struct rp_tensor **
         snprintf(name, sizeof name, "out%zu", i % each);
         t = s->expected.list.n ? find_array(&s->expected, output_names, i / each, i % each)
                                : s->snapshot.results.at[i % each];
+        if (!t && s->graph)
+            t = rp_replay_graph_expected(s, i % each);
         if (!t)
             return rp_err_set(err, RP_FORMAT, "the expected outputs have no array '%s'", name);
-        RP_TRY(rp_array_as(t, slot->elem, slot->dims, slot->rank, name, &out[i], err));
+        if (slot->elem == RP_ELEM_INVALID) /* only an engine that ran it would know */
+            out[i] = rp_tensor_keep(t);
+        else
+            RP_TRY(rp_array_as(t, slot->elem, slot->dims, slot->rank, name, &out[i], err));
     }
     return RP_OK;
 }

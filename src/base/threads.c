@@ -1,26 +1,35 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The pool's threads sleep between batches. A batch is a counter of the next job under the lock;
- * the caller works too, so a pool of N has N-1 threads.
+ * The pool's threads look for the next batch for a moment, then sleep: waking one takes longer than
+ * many a batch of the replay engine, which follow one another within microseconds. A batch is a
+ * counter of the next job; a thread joins it and leaves it under the lock. The caller works too, so
+ * a pool of N has N-1 threads.
  */
 #include "base/threads.h"
 
 #include <sched.h>
+#include <stdatomic.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
 #include <unistd.h>
+
+#define LOOK_NS 50000 /* how long a thread looks before it sleeps */
 
 struct rp_pool {
     pthread_mutex_t lock;
     pthread_cond_t work, idle;
     pthread_t *thread;
     unsigned nthreads; /* beside the caller */
-    unsigned busy;
+    _Atomic unsigned busy;
+    _Atomic unsigned batch; /* how many began, or the pool ends */
     bool stop;
 
     rp_job_fn *job; /* the batch; NULL between batches */
     void *user;
-    size_t next, n, failed_at;
+    size_t n;
+    _Atomic size_t next, failed_at;
     struct rp_err failure;
 };
 
@@ -51,27 +60,72 @@ unsigned rp_cpu_count(void)
     return n ? n : 1;
 }
 
+static int64_t now_ns(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+static void breathe(void)
+{
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    __asm__ volatile("yield");
+#endif
+}
+
+/* Until the number is another one (or, with until_zero, 0), or the time is over. */
+static void look(_Atomic unsigned *at, unsigned seen, bool until_zero)
+{
+    int64_t end = now_ns() + LOOK_NS;
+
+    for (unsigned i = 1;; i++) {
+        unsigned is = atomic_load_explicit(at, memory_order_acquire);
+
+        if (until_zero ? !is : is != seen)
+            return;
+        breathe();
+        if (i % 16 == 0 && now_ns() > end)
+            return;
+    }
+}
+
+static void note_failure(struct rp_pool *pool, size_t i, enum rp_code code,
+                         const struct rp_err *err)
+{
+    pthread_mutex_lock(&pool->lock);
+    if (i < pool->failed_at) {
+        pool->failed_at = i;
+        pool->failure = *err;
+        pool->failure.code = code;
+    }
+    pthread_mutex_unlock(&pool->lock);
+}
+
 /* Called and returns with the lock held. */
 static void run_jobs(struct rp_pool *pool)
 {
-    pool->busy++;
-    while (pool->job && pool->next < pool->n && pool->failed_at == SIZE_MAX) {
-        size_t i = pool->next++;
-        rp_job_fn *job = pool->job;
-        struct rp_err err = RP_ERR_INIT;
-        enum rp_code code;
+    rp_job_fn *job = pool->job;
+    void *user = pool->user;
+    size_t n = pool->n, i;
 
-        pthread_mutex_unlock(&pool->lock);
-        code = job(pool->user, i, &err);
-        pthread_mutex_lock(&pool->lock);
-        if (code != RP_OK && i < pool->failed_at) {
-            pool->failed_at = i;
-            pool->failure = err;
-            pool->failure.code = code;
-        }
+    if (!job)
+        return;
+    pool->busy++;
+    pthread_mutex_unlock(&pool->lock);
+    while (atomic_load(&pool->failed_at) == SIZE_MAX &&
+           (i = atomic_fetch_add(&pool->next, 1)) < n) {
+        struct rp_err err = RP_ERR_INIT;
+        enum rp_code code = job(user, i, &err);
+
+        if (code != RP_OK)
+            note_failure(pool, i, code, &err);
     }
-    pool->busy--;
-    if (!pool->busy)
+    pthread_mutex_lock(&pool->lock);
+    if (atomic_fetch_sub(&pool->busy, 1) == 1)
         pthread_cond_broadcast(&pool->idle);
 }
 
@@ -81,8 +135,13 @@ static void *worker(void *arg)
 
     pthread_mutex_lock(&pool->lock);
     while (!pool->stop) {
+        unsigned seen = pool->batch;
+
         run_jobs(pool);
-        if (!pool->stop)
+        pthread_mutex_unlock(&pool->lock);
+        look(&pool->batch, seen, false);
+        pthread_mutex_lock(&pool->lock);
+        while (pool->batch == seen && !pool->stop)
             pthread_cond_wait(&pool->work, &pool->lock);
     }
     pthread_mutex_unlock(&pool->lock);
@@ -119,6 +178,7 @@ void rp_pool_free(struct rp_pool *pool)
         return;
     pthread_mutex_lock(&pool->lock);
     pool->stop = true;
+    pool->batch++;
     pthread_cond_broadcast(&pool->work);
     pthread_mutex_unlock(&pool->lock);
     for (i = 0; i < pool->nthreads; i++)
@@ -146,11 +206,17 @@ enum rp_code rp_pool_each(struct rp_pool *pool, size_t n, rp_job_fn *job, void *
     pool->next = 0;
     pool->n = n;
     pool->failed_at = SIZE_MAX;
+    pool->batch++;
     pthread_cond_broadcast(&pool->work);
     run_jobs(pool);
+    pool->job = NULL; /* who comes late finds nothing */
+    if (pool->busy) {
+        pthread_mutex_unlock(&pool->lock);
+        look(&pool->busy, 0, true);
+        pthread_mutex_lock(&pool->lock);
+    }
     while (pool->busy)
         pthread_cond_wait(&pool->idle, &pool->lock);
-    pool->job = NULL;
     if (pool->failed_at != SIZE_MAX) {
         code = pool->failure.code;
         if (err)

@@ -2,9 +2,9 @@
 #ifndef RP_BASE_THREADS_H
 #define RP_BASE_THREADS_H
 /*
- * A pool that runs numbered jobs, and a channel between two threads. Both are simple on purpose:
- * jobs are files or ranks (milliseconds and more), channel items are blocks of 256 KiB, so a mutex
- * costs nothing that can be measured.
+ * A pool that runs numbered jobs, and a channel between two threads. Jobs are files or ranks
+ * (milliseconds and more) or pieces of an operation (tens of microseconds); channel items are
+ * blocks of 256 KiB, so a mutex costs nothing that can be measured.
  */
 #include "base/err.h"
 

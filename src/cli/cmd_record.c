@@ -15,6 +15,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#define LIMIT_LEAST (64 << 10)
+
 const struct rp_option record_options[] = {
     {"output", 'o', RP_OPT_PATH, "DIR", "recording", "folder of the recording; made where needed",
      0},
@@ -108,13 +110,37 @@ static bool add_settings(struct record *r, const struct cli_call *call, struct r
     return true;
 }
 
+/* Zero and less mean nothing here. */
+static bool in_range(const struct cli_call *call, struct rp_err *err)
+{
+    static const struct {
+        const char *name;
+        int64_t least;
+        const char *words;
+    } ranges[] = {{"start-after", 0, "cannot be in the past"},
+                  {"duration", 1, "must be longer than nothing"},
+                  {"limit", LIMIT_LEAST, "is at least 64KiB"}};
+
+    for (size_t i = 0; i < sizeof ranges / sizeof ranges[0]; i++) {
+        const char *text = setting(call, ranges[i].name);
+
+        if (!text || number(call, ranges[i].name) >= ranges[i].least)
+            continue;
+        snprintf(err->text, sizeof err->text, "option '--%s' %s, not '%.200s'", ranges[i].name,
+                 ranges[i].words, text);
+        return false;
+    }
+    return true;
+}
+
 static bool gather_options(struct record *r, const struct cli_call *call, struct rp_err *err)
 {
     const char *step_name = setting(call, "step-name"), *full = setting(call, "when-full");
     struct timespec now;
 
     clock_gettime(CLOCK_REALTIME, &now);
-    return add_number(r, err, "t0", (int64_t)now.tv_sec * 1000000000 + now.tv_nsec) &&
+    return in_range(call, err) &&
+           add_number(r, err, "t0", (int64_t)now.tv_sec * 1000000000 + now.tv_nsec) &&
            add_number(r, err, "start", number(call, "start-after")) &&
            add_number(r, err, "duration", number(call, "duration")) &&
            add_steps(r, setting(call, "steps"), err) &&
@@ -125,30 +151,22 @@ static bool gather_options(struct record *r, const struct cli_call *call, struct
 
 /* -------------------------------------------------------------------------- the folder */
 
-/* The rank of this `record`, where it is one of several that a launcher has started into one
-   folder; else NULL. */
-static const char *rank_of_many(void)
+/* Whether the folder holds nothing; with a rank: nothing of that rank, for the other ranks' lies
+   there already when a launcher starts one `record` each. A job that is begun again goes on. */
+static bool is_free(const char *path, const struct record *r)
 {
-    static const char *const names[] = {"RANK",     "OMPI_COMM_WORLD_RANK", "PMIX_RANK",
-                                        "PMI_RANK", "SLURM_PROCID",         NULL};
-
-    for (int i = 0; names[i]; i++)
-        if (getenv(names[i]))
-            return getenv(names[i]);
-    return NULL;
-}
-
-static bool is_empty(const char *path)
-{
-    DIR *dir = opendir(path);
+    DIR *dir = r->restarts > 0 ? NULL : opendir(path);
     struct dirent *entry;
-    bool empty = true;
+    bool is_free = true;
+    char own[32];
 
-    while (dir && empty && (entry = readdir(dir)))
-        empty = !strcmp(entry->d_name, ".") || !strcmp(entry->d_name, "..");
+    snprintf(own, sizeof own, "rank%d.", (int)r->rank);
+    while (dir && is_free && (entry = readdir(dir)))
+        is_free = r->rank >= 0 ? strncmp(entry->d_name, own, strlen(own)) != 0
+                               : !strcmp(entry->d_name, ".") || !strcmp(entry->d_name, "..");
     if (dir)
         closedir(dir);
-    return empty;
+    return is_free;
 }
 
 /* Makes the folder with its control file. Where that fails the program runs all the same. */
@@ -171,6 +189,7 @@ static bool make_folder(struct record *r, const char *name, struct rp_err *err)
     fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
     if (fd >= 0)
         close(fd);
+    record_note(r, ".begun");
     return true;
 }
 
@@ -179,18 +198,19 @@ static bool make_folder(struct record *r, const char *name, struct rp_err *err)
 static int run_program(const struct cli_call *call)
 {
     const char *folder = setting(call, "output");
-    const char *rank = rank_of_many();
     struct record r = {.quiet = cli_flag(call->settings, call->nsettings, "quiet")};
     struct rp_err err = RP_ERR_INIT;
     bool usage = false;
     int status;
 
     folder = folder ? folder : "recording";
+    r.rank = rp_recording_rank(&r.restarts);
     if (!gather_options(&r, call, &err))
         return cli_usage("record", &err);
-    if (!is_empty(folder) && !rank) {
+    if (!is_free(folder, &r)) {
         snprintf(err.text, sizeof err.text,
-                 "'%.500s' is not empty: name another folder with '-o', or remove it", folder);
+                 "'%.500s' %s: name another folder with '-o', or remove it", folder,
+                 r.rank < 0 ? "is not empty" : "holds a recording of this rank");
         return cli_usage("record", &err);
     }
     if (!record_sources(&r, setting(call, "with"), &usage, &err))
@@ -203,7 +223,6 @@ static int run_program(const struct cli_call *call)
         setenv("REPRISE_RECORD", r.folder, 1);
         setenv("REPRISE_RECORD_OPTIONS", r.options, 1);
     }
-    r.quiet = r.quiet || (rank && strcmp(rank, "0")); /* one summary for all of them */
     status = record_run(&r, call->words, call->nwords);
     if (r.folder[0] && status != 126 && status != 127)
         record_summary(&r);

@@ -12,6 +12,7 @@ struct record {
     char options[2048];       /* REPRISE_RECORD_OPTIONS */
     char used[512];           /* names of the sources, for the summary */
     bool quiet;
+    int32_t rank, restarts; /* by the launcher that started this `record`, or -1 */
 };
 
 extern const struct rp_option record_options[];
@@ -22,6 +23,10 @@ bool record_sources(struct record *r, const char *with, bool *usage, struct rp_e
 
 /* Runs the program; its exit status, 128 + n after signal n, 126 or 127 where it cannot be run. */
 int record_run(const struct record *r, const char *const *words, size_t n);
+
+/* Adds this `record` to those that have begun (".begun"), or ended (".ended"), in the folder; its
+   place among them, or 0 where that cannot be told. */
+long record_note(const struct record *r, const char *list);
 
 /* Removes what dead processes left half made, and tells (unless quiet) what was recorded. */
 void record_summary(const struct record *r);

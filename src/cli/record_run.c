@@ -8,13 +8,23 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 /* -------------------------------------------------------------------------- running */
 
-/* Waits for the child, passing on what is meant for it. The terminal tells both of us already when
-   the user interrupts: those are only ignored here. */
+/* Whether a signal is to go on to the child. The terminal tells both of us when the user
+   interrupts, and so does one who signals our whole group; what was sent to us alone goes on. */
+static bool goes_on(const siginfo_t *info)
+{
+    if (info->si_signo == SIGCHLD)
+        return false;
+    if (info->si_signo != SIGINT && info->si_signo != SIGQUIT)
+        return true;
+    return info->si_code <= 0 && info->si_pid > 0 && getpgid(info->si_pid) != getpgrp();
+}
+
 static int wait_for(pid_t child, const sigset_t *waited)
 {
     siginfo_t info;
@@ -25,9 +35,7 @@ static int wait_for(pid_t child, const sigset_t *waited)
 
         if (done == child || (done < 0 && errno != EINTR))
             break;
-        if (sigwaitinfo(waited, &info) > 0 &&
-            (info.si_signo == SIGTERM || info.si_signo == SIGHUP || info.si_signo == SIGUSR1 ||
-             info.si_signo == SIGUSR2))
+        if (sigwaitinfo(waited, &info) > 0 && goes_on(&info))
             kill(child, info.si_signo);
     }
     if (WIFSIGNALED(status))
@@ -148,14 +156,44 @@ static const char *grouped(uint64_t n, char *to)
     return to;
 }
 
+/* A byte each: where ours ends is our place. */
+long record_note(const struct record *r, const char *list)
+{
+    char path[PATH_MAX + 16];
+    off_t place = 0;
+    int fd;
+
+    snprintf(path, sizeof path, "%s/%s", r->folder, list);
+    fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+    if (fd < 0)
+        return 0;
+    if (write(fd, "+", 1) == 1)
+        place = lseek(fd, 0, SEEK_CUR);
+    close(fd);
+    return place > 0 ? (long)place : 0;
+}
+
+/* Of several `record`s behind a launcher the last one that ends speaks for all. */
+static bool is_last(const struct record *r)
+{
+    long ended = record_note(r, ".ended");
+    char path[PATH_MAX + 16];
+    struct stat st;
+
+    snprintf(path, sizeof path, "%s/.begun", r->folder);
+    return r->rank < 0 || stat(path, &st) || ended >= (long)st.st_size;
+}
+
 void record_summary(const struct record *r)
 {
     struct rp_recording rec;
     struct rp_err err = RP_ERR_INIT;
     char events[32], lost[32];
 
+    bool last = is_last(r);
+
     tidy(r->folder);
-    if (r->quiet)
+    if (r->quiet || !last)
         return;
     if (rp_recording_scan(r->folder, &rec, &err) != RP_OK) {
         cli_fail(err.code, &err);

@@ -137,6 +137,16 @@ static void load(struct record *r, const struct source *source, const char *path
              r->used[0] ? ", " : "", source->name);
 }
 
+/* Programs built with GCC's address sanitizer refuse to start behind any preloaded library, unless
+   they are told not to look. */
+static void please_sanitizer(void)
+{
+    const char *options = getenv("ASAN_OPTIONS");
+
+    if (!options || !strstr(options, "verify_asan_link_order"))
+        join("ASAN_OPTIONS", "verify_asan_link_order=0", false);
+}
+
 bool record_sources(struct record *r, const char *with, bool *usage, struct rp_err *err)
 {
     if (!all_known(with, err)) {
@@ -157,6 +167,7 @@ bool record_sources(struct record *r, const char *with, bool *usage, struct rp_e
             r->libraries);
         return false;
     }
+    please_sanitizer();
     for (size_t i = 0; i < NSOURCES; i++) {
         const struct source *source = &sources[i];
         bool asked = names(with, source->name);

@@ -25,8 +25,9 @@ struct tf_exe {
     struct rp_tf tf;
     void *status, *graph, *session;
     struct rp_tf_port *feeds, *fetches;
+    const void **assigns; /* operations that set variables; nvariables */
     void **inputs, **outputs;
-    size_t nfeeds, nfetches;
+    size_t nfeeds, nfetches, nvariables; /* of the feeds, the last ones are of variables */
 };
 
 /* ---- in the process that has the library ---- */
@@ -51,6 +52,27 @@ static enum rp_code find_port(struct tf_exe *x, const char *name, struct rp_tf_p
     return RP_OK;
 }
 
+/* What sets the variables whose values come with the arguments. */
+static enum rp_code find_assigns(struct tf_exe *x, struct rp_err *err)
+{
+    const struct rp_engine_program *p = x->program;
+
+    x->nvariables = p->nvariables;
+    x->assigns = calloc(x->nvariables + 1, sizeof *x->assigns);
+    if (!x->assigns)
+        return rp_err_nomem(err, "preparing a graph");
+    for (size_t i = 0; i < x->nvariables; i++) {
+        const char *feed = p->feeds[x->nfeeds - x->nvariables + i];
+        char name[512];
+
+        snprintf(name, sizeof name, "%.*s/assign", (int)strcspn(feed, ":"), feed);
+        x->assigns[i] = x->tf.graph_find(x->graph, name);
+        if (!x->assigns[i])
+            return rp_err_set(err, RP_FORMAT, "the graph has no operation '%s'", name);
+    }
+    return RP_OK;
+}
+
 static enum rp_code find_ports(struct tf_exe *x, struct rp_err *err)
 {
     const struct rp_engine_program *p = x->program;
@@ -67,7 +89,7 @@ static enum rp_code find_ports(struct tf_exe *x, struct rp_err *err)
         RP_TRY(find_port(x, p->feeds[i], &x->feeds[i], err));
     for (size_t i = 0; i < x->nfetches; i++)
         RP_TRY(find_port(x, p->fetches[i], &x->fetches[i], err));
-    return RP_OK;
+    return find_assigns(x, err);
 }
 
 static enum rp_code import_graph(struct tf_exe *x, struct rp_err *err)
@@ -146,13 +168,22 @@ static enum rp_code send_one(struct tf_exe *x, size_t i, const struct rp_tensor 
     return RP_OK;
 }
 
+static enum rp_code assign_variables(struct tf_exe *x, struct rp_err *err)
+{
+    size_t first = x->nfeeds - x->nvariables;
+
+    x->tf.session_run(x->session, NULL, x->feeds + first, x->inputs + first, (int)x->nvariables,
+                      NULL, NULL, 0, x->assigns, (int)x->nvariables, NULL, x->status);
+    return rp_tf_check(&x->tf, x->status, RP_IO, err);
+}
+
 static enum rp_code upload_here(void *self, struct rp_tensor *const *arguments, struct rp_err *err)
 {
     struct tf_exe *x = self;
 
     for (size_t i = 0; i < x->nfeeds; i++)
         RP_TRY(send_one(x, i, arguments[i], err));
-    return RP_OK;
+    return x->nvariables ? assign_variables(x, err) : RP_OK;
 }
 
 static void drop_outputs(struct tf_exe *x)
@@ -171,7 +202,8 @@ static enum rp_code run_with(struct tf_exe *x, const struct rp_tf_buffer *option
 
     drop_outputs(x);
     begin = rp_exec_now();
-    x->tf.session_run(x->session, options, x->feeds, x->inputs, (int)x->nfeeds, x->fetches,
+    x->tf.session_run(x->session, options, x->feeds, x->inputs,
+                      (int)(x->nfeeds - x->nvariables), x->fetches,
                       x->outputs, (int)x->nfetches, NULL, 0, metadata, x->status);
     *ns = rp_exec_now() - begin;
     return rp_tf_check(&x->tf, x->status, RP_IO, err);
@@ -268,6 +300,7 @@ static void close_here(void *self)
     if (x->status)
         x->tf.status_free(x->status);
     free(x->feeds);
+    free(x->assigns);
     free(x->fetches);
     free(x->inputs);
     free(x->outputs);

@@ -50,6 +50,8 @@ struct rp_engine_program {
     size_t ncompile_options;
     const char *const *feeds, *const *fetches; /* of a GraphDef: tensors by name, "x:0" */
     size_t nfeeds, nfetches;
+    size_t nvariables; /* so many of the feeds, the last ones, are not fed to runs but assigned once,
+                          by the operation "<feed's>/assign" */
     const char *saved_folder; /* of a SavedModel whose variables stand in files there; or NULL */
 };
 

@@ -24,6 +24,7 @@ static const struct {
     bool wide;
 } symbols[] = {{"cblas_sgemm", "openblas_set_num_threads", false},
                {"cblas_sgemm64_", "openblas_set_num_threads64_", true},
+               {"scipy_cblas_sgemm", "scipy_openblas_set_num_threads", false},
                {"scipy_cblas_sgemm64_", "scipy_openblas_set_num_threads64_", true}};
 
 static bool try_library(const char *path, struct rp_blas *out)

@@ -16,10 +16,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define TILE_M       192
-#define TILE_N       1024
-#define DEPTH        256
-#define LIBRARY_FROM 262144 /* multiplications: below, packing once costs less than a call */
+#define TILE_M        192
+#define TILE_N        1024
+#define DEPTH         256
+#define FAR_ROW       640 /* from this distance on, rows of b are packed where they are used often */
+#define WORTH_THREADS 1000000 /* multiplications */
+#define LIBRARY_FROM  262144  /* multiplications: below, packing once costs less than a call */
 
 typedef float v8 __attribute__((vector_size(32), aligned(4)));
 typedef float v16 __attribute__((vector_size(64), aligned(4)));
@@ -143,6 +145,16 @@ static void pack_b(const struct rp_gemm *g, const float *b, int64_t have, int64_
         turn_rows(b, g->b_column, g->b_row, have, depth, width, out);
 }
 
+/* Rows that lie far apart: all whole panels at once, so that each row is read from its front to its
+   end. */
+static void pack_far(const struct rp_gemm *g, const float *b, int64_t depth, int64_t width,
+                     float *out)
+{
+    for (int64_t k = 0; k < depth; k++)
+        for (int64_t n = 0; n + width <= g->n; n += width)
+            memcpy(out + n * depth + k * width, b + k * g->b_row + n, (size_t)width * sizeof *out);
+}
+
 /* A piece of c: `columns` of it, of a block of `width`. */
 struct block {
     const float *a, *b;
@@ -178,10 +190,21 @@ static void panel(const struct rp_gemm *g, const struct block *x, int64_t height
     }
 }
 
-/* One step along k: panels of b that are whole and lie as rows are read where they are. */
+static bool is_far(const struct rp_gemm *g, const struct kernel *k)
+{
+    return g->b_column == 1 && g->b_row > FAR_ROW && g->m > 4 * k->rows;
+}
+
+/* One step along k: panels of b that are whole and lie as rows are read where they are, or from the
+   front of the room if they lie far apart; others are packed behind them. */
 static void panels(const struct job *j, const struct rp_gemm *g, struct block *x, const float *b,
                    float *room)
 {
+    bool far = is_far(g, &j->kernel);
+    float *own = room + (far ? g->n / j->kernel.columns * j->kernel.columns * x->depth : 0);
+
+    if (far)
+        pack_far(g, b, x->depth, j->kernel.columns, room);
     for (int64_t n = 0; n < g->n; n += x->width) {
         bool whole;
 
@@ -194,9 +217,9 @@ static void panels(const struct job *j, const struct rp_gemm *g, struct block *x
         }
         whole = x->columns == x->width && g->b_column == 1;
         if (!whole)
-            pack_b(g, b + n * g->b_column, x->columns, x->depth, x->width, room);
-        x->b = whole ? b + n : room;
-        x->next = whole ? g->b_row : x->width;
+            pack_b(g, b + n * g->b_column, x->columns, x->depth, x->width, own);
+        x->b = !whole ? own : far && x->width == j->kernel.columns ? room + n * x->depth : b + n;
+        x->next = whole && x->b == b + n ? g->b_row : x->width;
         x->c = g->c + n;
         panel(g, x, j->kernel.rows);
     }
@@ -206,7 +229,8 @@ static void panels(const struct job *j, const struct rp_gemm *g, struct block *x
 static enum rp_code own_tile(const struct job *j, const struct rp_gemm *g, struct rp_err *err)
 {
     int64_t high = (g->m + j->kernel.rows - 1) / j->kernel.rows * j->kernel.rows;
-    size_t floats = (size_t)(high * DEPTH + j->kernel.columns * DEPTH);
+    int64_t wide = j->kernel.columns + (is_far(g, &j->kernel) ? g->n : 0);
+    size_t floats = (size_t)((high + wide) * DEPTH);
     float *pa = aligned_alloc(64, (floats * sizeof *pa + 63) / 64 * 64);
 
     if (!pa)
@@ -272,7 +296,7 @@ enum rp_code rp_gemm_run(const struct rp_gemm *g, const struct rp_blas *blas, st
         j.tile_n = even(g->n, (g->n + threads - 1) / threads, j.kernel.columns);
     j.tiles_n = (g->n + j.tile_n - 1) / j.tile_n;
     n = (size_t)(g->batch * j.tiles_m * j.tiles_n);
-    if (pool && n > 1 && g->m * g->n * g->k * g->batch > 65536)
+    if (pool && n > 1 && g->m * g->n * g->k * g->batch > WORTH_THREADS)
         return rp_pool_each(pool, n, tile, &j, err);
     for (size_t i = 0; i < n; i++)
         RP_TRY(tile(&j, i, err));

@@ -16,7 +16,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define JOB_ELEMENTS 32768
+#define JOB_ELEMENTS  32768
+#define WORTH_THREADS 250000 /* elements of operands and operations */
 
 struct source {
     int64_t period, repeat; /* element i of the loop is (i / repeat) % period of the input */
@@ -50,6 +51,31 @@ static void fill(char *to, const char *from, size_t unit, size_t n)
         memcpy(to + i * unit, from, unit);
 }
 
+/* A short array that repeats itself: laid out once, any piece of the loop is one run of it. */
+static bool is_pattern(const struct source *s)
+{
+    return !s->direct && !s->scalar && s->repeat == 1 && s->period <= RP_TAPE_LANES;
+}
+
+/* Elements of room that an input needs. */
+static size_t room_of(const struct source *s)
+{
+    return s->direct ? 0 : RP_TAPE_LANES + (is_pattern(s) ? (size_t)s->period : 0);
+}
+
+static void lay_out(const struct source *s, const struct rp_tensor *t, char *to)
+{
+    size_t period = (size_t)s->period * t->unit, n = room_of(s) * t->unit, done = period;
+
+    if (s->scalar) {
+        fill(to, (const char *)t->data, t->unit, RP_TAPE_LANES);
+    } else if (is_pattern(s)) {
+        memcpy(to, t->data, period);
+        for (; done < n; done += n - done < done ? n - done : done)
+            memcpy(to + done, to, n - done < done ? n - done : done);
+    }
+}
+
 /* m elements of an input from place `at` of the loop. */
 static void *fetch(const struct source *s, const struct rp_tensor *t, size_t at, size_t m, char *to)
 {
@@ -57,6 +83,8 @@ static void *fetch(const struct source *s, const struct rp_tensor *t, size_t at,
 
     if (s->direct)
         return t->data + at * unit;
+    if (is_pattern(s))
+        return to + at % (size_t)s->period * unit;
     if (s->repeat == 1) {
         size_t from = at % (size_t)s->period;
 
@@ -82,35 +110,50 @@ static void *fetch(const struct source *s, const struct rp_tensor *t, size_t at,
     return to;
 }
 
+/* Room for the inputs that are not read in place; NULL in `room` where they are. */
+static char *make_room(const struct loop_run *r, char **room)
+{
+    size_t bytes = 0, at = 0;
+    char *memory;
+
+    for (size_t k = 0; k < r->loop->tape.nparams; k++)
+        bytes += (room_of(&r->loop->sources[k]) * r->in[k]->unit + 63) / 64 * 64;
+    memory = aligned_alloc(64, bytes + 64);
+    for (size_t k = 0; memory && k < r->loop->tape.nparams; k++) {
+        room[k] = memory + at;
+        at += (room_of(&r->loop->sources[k]) * r->in[k]->unit + 63) / 64 * 64;
+        lay_out(&r->loop->sources[k], r->in[k], room[k]);
+    }
+    return memory;
+}
+
 static enum rp_code run_piece(void *user, size_t job, struct rp_err *err)
 {
     const struct loop_run *r = user;
     const struct rp_tape *tape = &r->loop->tape;
     size_t begin = job * JOB_ELEMENTS, end = begin + JOB_ELEMENTS, n = tape->nparams;
-    struct rp_tape_frame frame;
-    char *memory = aligned_alloc(64, (n + 1) * 16 * RP_TAPE_LANES);
+    struct rp_tape_frame frame = {0};
+    char **room = malloc((n + 1) * sizeof(char *)), *memory = room ? make_room(r, room) : NULL;
 
     if (!memory || rp_tape_begin(tape, &frame, err) != RP_OK) {
         free(memory);
+        free(room);
         return rp_err_nomem(err, "evaluating");
     }
     end = end < r->out->n ? end : r->out->n;
     for (size_t k = 0; k < n; k++)
-        if (r->loop->sources[k].scalar) {
-            frame.reg[k] = memory + k * 16 * RP_TAPE_LANES;
-            fill(frame.reg[k], (const char *)r->in[k]->data, r->in[k]->unit, RP_TAPE_LANES);
-        }
+        frame.reg[k] = room[k]; /* where scalars stay */
     for (size_t at = begin; at < end; at += RP_TAPE_LANES) {
         size_t m = end - at < RP_TAPE_LANES ? end - at : RP_TAPE_LANES;
 
         for (size_t k = 0; k < n; k++)
             if (!r->loop->sources[k].scalar)
-                frame.reg[k] =
-                    fetch(&r->loop->sources[k], r->in[k], at, m, memory + k * 16 * RP_TAPE_LANES);
+                frame.reg[k] = fetch(&r->loop->sources[k], r->in[k], at, m, room[k]);
         frame.reg[tape->results[0]] = r->out->data + at * r->out->unit;
         rp_tape_run(&frame, m);
     }
     free(memory);
+    free(room);
     rp_tape_end(&frame);
     return RP_OK;
 }
@@ -125,7 +168,8 @@ static enum rp_code run_loop(struct rp_eval *e, const struct rp_node *node,
     RP_TRY(rp_node_result(node, out, err));
     r.out = *out;
     jobs = (r.out->n + JOB_ELEMENTS - 1) / JOB_ELEMENTS;
-    if (jobs > 1 && e->pool)
+    if (jobs > 1 && e->pool &&
+        r.out->n * (r.loop->tape.nops + r.loop->tape.nparams) > WORTH_THREADS)
         return rp_pool_each(e->pool, jobs, run_piece, &r, err);
     for (size_t i = 0; i < jobs; i++)
         RP_TRY(run_piece(&r, i, err));

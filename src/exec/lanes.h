@@ -50,6 +50,8 @@ static inline void rp_lane_run(const struct rp_lane *lane, size_t n, void *out, 
 /* Types under 32 bits to f32 and back, to nearest even. */
 void rp_widen(unsigned elem, size_t n, float *out, const void *in);
 void rp_narrow(unsigned elem, size_t n, void *out, const float *in);
+/* Floats in place as the type has them: what an operation on it gives. */
+void rp_round_small(unsigned elem, size_t n, float *values);
 bool rp_elem_is_small_float(unsigned elem); /* f16, bf16, f8, f6, f4 */
 
 /* The loops of one class of types; NULL where there is none. */

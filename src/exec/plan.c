@@ -291,6 +291,8 @@ static enum rp_code prepare(struct rp_plan *plan, struct rp_graph *g, struct rp_
     for (uint32_t i = 0; i < g->n; i++) {
         struct rp_node *node = &g->nodes[i];
 
+        if (node->skip)
+            continue;
         node->kernel = plan->kernels[node->code];
         if (!node->kernel)
             return rp_node_error(node, RP_UNSUPPORTED, err, "this operation is not known here");
@@ -343,6 +345,7 @@ static enum rp_code build(struct rp_plan *plan, struct rp_err *err)
     plan->replicas = (unsigned)module_int(p, "replica_count", 1);
     for (uint32_t i = 0; i < n; i++)
         RP_TRY(fill_graph(plan, i, err));
+    RP_TRY(rp_plan_unrounded(plan, err));
     plan->entry = &plan->graphs[p->entry];
     RP_TRY(rp_program_call_order(p, &plan->arena, &order, err));
     reach(plan->entry, plan->graphs, reached);

@@ -80,6 +80,9 @@ void rp_plan_free(struct rp_plan *plan); /* NULL is fine */
 /* Which values end where, anew, after operands were changed. */
 enum rp_code rp_plan_ends(struct rp_plan *plan, struct rp_graph *g, struct rp_err *err);
 
+/* bf16 results that are wanted in f32 only are made so (plan_unrounded.c); before preparing. */
+enum rp_code rp_plan_unrounded(struct rp_plan *plan, struct rp_err *err);
+
 /* Shape of an operand. */
 const struct rp_value_shape *rp_node_operand(const struct rp_plan *plan, const struct rp_node *node,
                                              size_t i);

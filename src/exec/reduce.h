@@ -39,6 +39,12 @@ enum rp_code rp_reduce_run(struct rp_eval *e, const struct rp_node *node,
 void rp_reduce_split(const struct rp_reduce *a, const struct rp_tensor *t,
                      struct rp_reduce_dims *d);
 
+/* Sums and products that are rounded at every step, in the order of XLA for the CPU. */
+bool rp_reduce_is_rounded(const struct rp_tape *tape, unsigned elem);
+enum rp_code rp_reduce_rounded(const struct rp_reduce *a, struct rp_tensor *in,
+                               const struct rp_tensor *init, struct rp_tensor *out,
+                               struct rp_err *err);
+
 /* Types narrower than f32 as f32, others as they are; and any type as another. New uses. */
 enum rp_code rp_tensor_wide(struct rp_tensor *t, struct rp_tensor **out, struct rp_err *err);
 enum rp_code rp_tensor_as(struct rp_tensor *t, unsigned elem, struct rp_tensor **out,

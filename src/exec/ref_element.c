@@ -22,6 +22,12 @@ bool rp_opcode_is_elementwise(unsigned code)
     }
 }
 
+/* Bits of an element in a bitcast-convert: types under a byte lie several in one there. */
+static size_t cast_bits(unsigned elem)
+{
+    return elem == RP_ELEM_PRED ? 8 : rp_elem_bits(elem);
+}
+
 static bool direction_of(const struct rp_plan *plan, const struct rp_node *node, uint8_t *out)
 {
     static const char *const words[] = {"EQ", "NE", "GE", "GT", "LE", "LT"};
@@ -53,7 +59,7 @@ bool rp_lane_of_node(const struct rp_plan *plan, const struct rp_node *node, boo
     if (code == RP_OP_COMPARE && !direction_of(plan, node, &lane->direction))
         return false;
     if (code == RP_OP_BITCAST_CONVERT) {
-        if (rp_literal_unit(from) != rp_literal_unit(to))
+        if (cast_bits(from) != cast_bits(to) || cast_bits(from) < 8)
             return false;
         lane->to = lane->from;
         code = RP_OP_CONVERT;
@@ -131,18 +137,41 @@ static enum rp_code prepare_bits(struct rp_plan *plan, struct rp_node *node, str
 {
     const struct rp_value_shape *in = rp_node_operand(plan, node, 0);
 
-    if (in->n * rp_literal_unit(in->elem) != node->shape->n * rp_literal_unit(node->shape->elem))
+    if (in->n * cast_bits(in->elem) != node->shape->n * cast_bits(node->shape->elem))
         return rp_node_error(node, RP_UNSUPPORTED, err, "between %s and %s", rp_elem_name(in->elem),
                              rp_elem_name(node->shape->elem));
     return RP_OK;
 }
 
+/* The same bits, lowest first, in elements of another width; one of the two is under a byte. */
+static void recut(const struct rp_tensor *in, size_t from, struct rp_tensor *out, size_t to)
+{
+    size_t unit = from < to ? from : to, total = in->n * from / unit;
+    unsigned mask = (1u << unit) - 1;
+
+    memset(out->data, 0, rp_tensor_bytes(out));
+    for (size_t i = 0; i < total; i++) {
+        size_t a = i * unit, b = i * unit;
+        unsigned v = in->data[a / from * in->unit + a % from / 8] >> (a % from % 8) & mask;
+
+        out->data[b / to * out->unit + b % to / 8] |= (unsigned char)(v << (b % to % 8));
+    }
+    for (size_t i = 0; to < 8 && rp_elem_is_signed(out->elem) && i < out->n; i++)
+        if (out->data[i] >> (to - 1))
+            out->data[i] |= (unsigned char)~mask;
+}
+
 static enum rp_code bits(struct rp_eval *e, const struct rp_node *node, struct rp_tensor *const *in,
                          struct rp_tensor **out, struct rp_err *err)
 {
+    size_t from = cast_bits(in[0]->elem), to = cast_bits(node->shape->elem);
+
     (void)e;
     RP_TRY(rp_node_result(node, out, err));
-    memcpy((*out)->data, in[0]->data, rp_tensor_bytes(*out));
+    if (from >= 8 && to >= 8)
+        memcpy((*out)->data, in[0]->data, rp_tensor_bytes(*out));
+    else
+        recut(in[0], from, *out, to);
     return RP_OK;
 }
 

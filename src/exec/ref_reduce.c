@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Reductions. Many results at a time: their accumulators are lanes of the function's tape, and each
- * step takes one more element of every one of them. Types narrower than f32 are accumulated in f32
- * and rounded at the end; sums of f32 are accumulated in f64, so that the reference does not depend
- * on the order. reduce-window skips the places outside of its operand.
+ * step takes one more element of every one of them. Every step is of the type that the function
+ * has, so types narrower than f32 are rounded at each (ref_rounded.c); sums of f32 are accumulated
+ * in f64, so that the reference does not depend on the order. reduce-window skips the places
+ * outside of its operand.
  */
 #include "exec/eval_kernels.h"
 #include "exec/reduce.h"
@@ -43,8 +44,9 @@ enum rp_code rp_tensor_as(struct rp_tensor *t, unsigned elem, struct rp_tensor *
 /* ---- the work of one variadic reduction ---- */
 
 struct work {
-    size_t k;                             /* operands */
-    struct rp_tensor **in, **init, **out; /* wide */
+    size_t k; /* operands */
+    unsigned elem[RP_REDUCE_MOST];
+    struct rp_tensor **in, **init, **out;
     struct rp_tape_frame frame;
     char *acc[RP_REDUCE_MOST], *next[RP_REDUCE_MOST], *value[RP_REDUCE_MOST],
         *packed[RP_REDUCE_MOST];
@@ -108,6 +110,21 @@ static void step(struct work *w, char **acc, size_t n)
 
 /* ---- reduce ---- */
 
+/* The tape of a reduction, whose accumulators, values and results have the same types. */
+static enum rp_code make_tape(struct rp_plan *plan, const struct rp_node *node, struct rp_reduce *a,
+                              struct rp_err *err)
+{
+    RP_TRY(rp_tape_new(plan, node->called[0], false, &a->tape, err));
+    if (a->tape->nresults != a->k)
+        return rp_node_error(node, RP_FORMAT, err, "its function has %zu results, not %zu",
+                             a->tape->nresults, a->k);
+    for (size_t i = 0; i < a->k; i++)
+        if (a->tape->regs[i].elem != a->tape->regs[a->k + i].elem ||
+            a->tape->regs[i].elem != a->tape->regs[a->tape->results[i]].elem)
+            return rp_node_error(node, RP_UNSUPPORTED, err, "its function is of mixed types");
+    return RP_OK;
+}
+
 enum rp_code rp_reduce_prepare(struct rp_plan *plan, struct rp_node *node, struct rp_err *err)
 {
     struct rp_reduce *a = RP_NODE_NEW(plan, struct rp_reduce);
@@ -126,11 +143,7 @@ enum rp_code rp_reduce_prepare(struct rp_plan *plan, struct rp_node *node, struc
         rp_node_ints(plan, node, RP_ATTR_DIMENSIONS, from->rank ? from->rank : 1, &dims, &n, err));
     for (size_t i = 0; i < n && from->rank; i++)
         a->reduced[dims[i]] = true;
-    RP_TRY(rp_tape_new(plan, node->called[0], true, &a->tape, err));
-    if (a->tape->nresults != a->k)
-        return rp_node_error(node, RP_FORMAT, err, "its function has %zu results, not %zu",
-                             a->tape->nresults, a->k);
-    return RP_OK;
+    return make_tape(plan, node, a, err);
 }
 
 void rp_reduce_split(const struct rp_reduce *a, const struct rp_tensor *t, struct rp_reduce_dims *d)
@@ -231,7 +244,7 @@ enum rp_code rp_reduce_window_prepare(struct rp_plan *plan, struct rp_node *node
     if (from->rank &&
         (!attr || !rp_window_parse(attr->at, attr->n, &a->window) || a->window.n != from->rank))
         return rp_node_error(node, RP_FORMAT, err, "its window does not fit its operand");
-    return rp_tape_new(plan, node->called[0], true, &a->reduce.tape, err);
+    return make_tape(plan, node, &a->reduce, err);
 }
 
 /* Where in the operand a place of the window lies; false: nowhere. */
@@ -314,7 +327,7 @@ static enum rp_code open_work(const struct rp_node *node, struct rp_tensor *cons
 
         if (in[i]->n != in[0]->n || in[w->k + i]->n != 1)
             return rp_node_error(node, RP_FORMAT, err, "operand %zu does not fit", i);
-        RP_TRY(rp_tensor_wide(in[i], &w->in[i], err));
+        RP_TRY(rp_tensor_as(in[i], w->elem[i], &w->in[i], err));
         RP_TRY(rp_tensor_as(in[w->k + i], w->in[i]->elem, &w->init[i], err));
         RP_TRY(rp_tensor_new(w->in[i]->elem, shape->dims, shape->rank, &w->out[i], err));
     }
@@ -354,6 +367,8 @@ static enum rp_code run_reduce(const struct rp_node *node, const struct rp_reduc
                     *(const float *)(void *)w->init[0]->data, (float *)(void *)w->out[0]->data);
             return RP_OK;
         }
+        if (a->k == 1 && rp_reduce_is_rounded(a->tape, w->in[0]->elem))
+            return rp_reduce_rounded(a, w->in[0], w->init[0], w->out[0], err);
     }
     RP_TRY(work_begin(w, a->tape, err));
     if (window)
@@ -373,8 +388,11 @@ static enum rp_code reduce_any(const struct rp_node *node, const struct rp_reduc
                      .in = wide,
                      .init = wide + RP_REDUCE_MOST,
                      .out = wide + 2 * (size_t)RP_REDUCE_MOST};
-    enum rp_code code = open_work(node, in, &w, err);
+    enum rp_code code;
 
+    for (size_t i = 0; i < a->k; i++)
+        w.elem[i] = a->tape->regs[i].elem;
+    code = open_work(node, in, &w, err);
     if (code == RP_OK)
         code = run_reduce(node, a, window, &w, err);
     if (code == RP_OK)
@@ -414,8 +432,15 @@ enum rp_code rp_select_prepare(struct rp_plan *plan, struct rp_node *node, struc
     if (node->nin != 3 || node->ncalled != 2 || !attr ||
         !rp_window_parse(attr->at, attr->n, &a->window) || a->window.n != node->shape->rank)
         return rp_node_error(node, RP_FORMAT, err, "its window or its functions do not fit");
-    RP_TRY(rp_tape_new(plan, node->called[0], true, &a->select, err));
-    return rp_tape_new(plan, node->called[1], true, &a->scatter, err);
+    RP_TRY(rp_tape_new(plan, node->called[0], false, &a->select, err));
+    RP_TRY(rp_tape_new(plan, node->called[1], false, &a->scatter, err));
+    if (a->select->nparams != 2 || a->scatter->nparams != 2 ||
+        a->select->regs[0].elem != a->select->regs[1].elem ||
+        a->select->regs[a->select->results[0]].unit != 1 ||
+        a->scatter->regs[0].elem != a->scatter->regs[1].elem ||
+        a->scatter->regs[0].elem != a->scatter->regs[a->scatter->results[0]].elem)
+        return rp_node_error(node, RP_UNSUPPORTED, err, "its functions are of mixed types");
+    return RP_OK;
 }
 
 /* The place of the window that is selected: of two, the later one where select says no. */
@@ -474,14 +499,15 @@ static enum rp_code select_and_scatter(struct rp_eval *e, const struct rp_node *
                                        struct rp_tensor *const *in, struct rp_tensor **out,
                                        struct rp_err *err)
 {
+    const struct rp_select_attr *a = node->attrs;
     struct rp_tensor *wide[3] = {NULL, NULL, NULL}, *to = NULL;
     enum rp_code code = RP_OK;
 
     (void)e;
     for (size_t i = 0; i < 3 && code == RP_OK; i++)
-        code = rp_tensor_wide(in[i], &wide[i], err);
+        code = rp_tensor_as(in[i], (i ? a->scatter : a->select)->regs[0].elem, &wide[i], err);
     if (code == RP_OK)
-        code = rp_tensor_new(wide[0]->elem, in[0]->dims, in[0]->rank, &to, err);
+        code = rp_tensor_new(wide[1]->elem, in[0]->dims, in[0]->rank, &to, err);
     if (code == RP_OK) {
         fill((char *)to->data, wide[2], to->n);
         code = select_all(node->attrs, wide[0], wide[1], to, err);

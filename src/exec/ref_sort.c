@@ -158,7 +158,15 @@ struct ranking {
     bool largest;
 };
 
-/* NaN counts as the largest. */
+static int64_t total_rank(double x)
+{
+    int64_t bits;
+
+    memcpy(&bits, &x, sizeof bits);
+    return bits < 0 ? bits ^ INT64_MAX : bits;
+}
+
+/* By IEEE's total order, as XLA has it: NaN is the largest, -NaN the smallest, -0 below 0. */
 static bool above(void *user, size_t a, size_t b)
 {
     const struct ranking *r = user;
@@ -171,9 +179,7 @@ static bool above(void *user, size_t a, size_t b)
             return r->largest ? (uint64_t)i > (uint64_t)j : (uint64_t)i < (uint64_t)j;
         return r->largest ? i > j : i < j;
     }
-    if (x != x || y != y)
-        return r->largest ? x != x && y == y : x == x && y != y;
-    return r->largest ? x > y : x < y;
+    return r->largest ? total_rank(x) > total_rank(y) : total_rank(x) < total_rank(y);
 }
 
 enum rp_code rp_topk_run(struct rp_tensor *in, size_t k, bool largest, unsigned index_elem,

@@ -12,7 +12,7 @@
  */
 #include "exec/snapshot.h"
 
-#include "io/proto.h"
+#include "io/proto_write.h"
 #include "program/literal.h"
 
 #include <string.h>
@@ -31,8 +31,8 @@ struct shape {
 };
 
 struct reader {
-    struct rp_limits limits;
     const uint8_t *file;
+    bool text; /* the file was another one: its places mean nothing to the user */
     struct rp_err *err;
 };
 
@@ -126,6 +126,18 @@ static const uint32_t *order_of(const struct shape *s)
     return plain || seen != (UINT64_C(1) << s->rank) - 1 ? NULL : s->order;
 }
 
+/* A failure of literal i of a list that begins at `literal`. */
+static enum rp_code blame(const struct reader *r, enum rp_code code, const char *what, size_t i,
+                          struct rp_bytes literal)
+{
+    if (code == RP_OK || code == RP_NOMEM)
+        return code;
+    if (r->text)
+        return rp_err_prefix(r->err, code, "recorded %s %zu", what, i);
+    return rp_err_prefix(r->err, code, "recorded %s %zu at byte %llu", what, i,
+                         (unsigned long long)place(r, literal.at));
+}
+
 typedef RP_VEC(struct rp_tensor *) tensors;
 
 static enum rp_code push(void *to, struct rp_tensor *t, struct rp_err *err)
@@ -158,55 +170,103 @@ static enum rp_code check_room(struct reader *r, const struct shape *s, bool var
             return RP_OK;
     if (!over && n <= most)
         return RP_OK;
-    return rp_err_set_at(r->err, RP_FORMAT, place(r, data.at),
-                         "a recorded array has %zu bytes, which are too few for its shape", data.n);
+    return rp_err_set(r->err, RP_FORMAT, "it has %zu bytes, which are too few for its shape",
+                      data.n);
+}
+
+/* The values of a literal: its field as the file has it, or joined in `joined` where they stand in
+   several (writers of proto2, and merged messages). */
+static enum rp_code gather(struct reader *r, struct rp_bytes literal, uint32_t field,
+                           struct rp_proto_writer *joined, struct rp_bytes *out)
+{
+    struct rp_proto_cursor c = rp_proto_cursor(literal.at, literal.n, place(r, literal.at), 64);
+    struct rp_proto_item it;
+    size_t pieces = 0;
+
+    *out = (struct rp_bytes){literal.at, 0};
+    while (rp_proto_next(&c, &it))
+        if (it.number == field && it.wire != RP_WIRE_GROUP) {
+            if (it.wire == RP_WIRE_BYTES)
+                *out = it.bytes;
+            pieces += it.wire == RP_WIRE_BYTES ? 1 : 2;
+        }
+    RP_TRY(rp_proto_finish(&c, r->err));
+    if (pieces <= 1)
+        return RP_OK;
+    c = rp_proto_cursor(literal.at, literal.n, 0, 64);
+    while (rp_proto_next(&c, &it))
+        if (it.number == field && it.wire == RP_WIRE_BYTES)
+            rp_proto_add_bytes(joined, it.bytes.at, it.bytes.n);
+        else if (it.number == field && it.wire == RP_WIRE_VARINT)
+            rp_proto_add_varint(joined, it.value);
+        else if (it.number == field && it.wire == RP_WIRE_FIXED32)
+            rp_proto_add_fixed32(joined, (uint32_t)it.value);
+        else if (it.number == field && it.wire == RP_WIRE_FIXED64)
+            rp_proto_add_fixed64(joined, it.value);
+    return rp_proto_written(joined, out, r->err);
+}
+
+/* Varints in the order of the layout. */
+static enum rp_code take_varints(struct reader *r, const struct shape *s, struct rp_bytes data,
+                                 struct rp_tensor *t)
+{
+    struct rp_proto_cursor list = rp_proto_cursor(data.at, data.n, 0, 1);
+    struct rp_tensor *plain = NULL;
+    enum rp_code code = rp_tensor_new(s->elem, s->dims, s->rank, &plain, r->err);
+    size_t i = 0;
+    uint64_t v;
+
+    while (code == RP_OK && rp_proto_packed_varint(&list, &v))
+        if (i < plain->n)
+            rp_tensor_set_integer(plain, i++, (int64_t)v);
+        else
+            code = rp_err_set(r->err, RP_FORMAT, "it has more than %zu values", plain->n);
+    if (code == RP_OK && i != plain->n)
+        code = rp_err_set(r->err, RP_FORMAT, "it has %zu values instead of %zu", i, plain->n);
+    if (code == RP_OK)
+        code =
+            rp_tensor_permute(t, order_of(s), false, plain->data, rp_tensor_bytes(plain), r->err);
+    rp_tensor_drop(plain);
+    return code;
+}
+
+static enum rp_code take_values(struct reader *r, const struct shape *s, struct rp_bytes data,
+                                bool varints, void *to)
+{
+    struct rp_tensor *t;
+    enum rp_code code;
+
+    RP_TRY(check_room(r, s, varints, data));
+    RP_TRY(rp_tensor_new(s->elem, s->dims, s->rank, &t, r->err));
+    if (varints)
+        code = take_varints(r, s, data, t);
+    else /* old writers packed small types */
+        code = rp_tensor_permute(t, order_of(s), data.n != t->n && rp_elem_bits(s->elem) < 8,
+                                 data.at, data.n, r->err);
+    if (code == RP_OK)
+        rp_tensor_tidy(t);
+    if (code == RP_OK)
+        return push(to, t, r->err);
+    rp_tensor_drop(t);
+    return code;
 }
 
 static enum rp_code literal_leaf(struct reader *r, struct rp_bytes bytes, const struct shape *s,
                                  void *to)
 {
-    struct rp_proto_cursor c = rp_proto_cursor(bytes.at, bytes.n, place(r, bytes.at), 64);
-    struct rp_bytes data = {bytes.at, 0};
-    struct rp_proto_item it;
-    struct rp_tensor *t;
+    struct rp_proto_writer joined = {0};
+    struct rp_bytes data;
     bool varints;
     uint32_t field = rp_literal_field(s->elem, &varints);
     enum rp_code code;
 
-    while (rp_proto_next(&c, &it))
-        if (it.number == field && it.wire == RP_WIRE_BYTES)
-            data = it.bytes;
-    RP_TRY(rp_proto_finish(&c, r->err));
-    RP_TRY(check_room(r, s, varints, data));
-    RP_TRY(rp_tensor_new(s->elem, s->dims, s->rank, &t, r->err));
-    if (varints) {
-        struct rp_proto_cursor list = rp_proto_cursor(data.at, data.n, place(r, data.at), 1);
-        struct rp_tensor *plain = NULL;
-        size_t i = 0;
-        uint64_t v;
-
-        code = rp_tensor_new(s->elem, s->dims, s->rank, &plain, r->err);
-        while (code == RP_OK && rp_proto_packed_varint(&list, &v))
-            if (i < plain->n)
-                rp_tensor_set_integer(plain, i++, (int64_t)v);
-            else
-                code = rp_err_set_at(r->err, RP_FORMAT, place(r, data.at),
-                                     "a recorded array has more than %zu values", plain->n);
-        if (code == RP_OK && i != plain->n)
-            code = rp_err_set_at(r->err, RP_FORMAT, place(r, data.at),
-                                 "a recorded array has %zu values instead of %zu", i, plain->n);
-        if (code == RP_OK)
-            code = rp_tensor_permute(t, order_of(s), false, plain->data, rp_tensor_bytes(plain),
-                                     r->err);
-        rp_tensor_drop(plain);
-    } else {
-        bool packed = data.n != t->n && rp_elem_bits(s->elem) < 8; /* old writers */
-
-        code = rp_tensor_permute(t, order_of(s), packed, data.at, data.n, r->err);
-    }
+    if (!field)
+        return rp_err_set(r->err, RP_UNSUPPORTED, "its elements are of type %s, which has none",
+                          rp_elem_name(s->elem));
+    code = gather(r, bytes, field, &joined, &data);
     if (code == RP_OK)
-        return push(to, t, r->err);
-    rp_tensor_drop(t);
+        code = take_values(r, s, data, varints, to);
+    rp_proto_writer_release(&joined);
     return code;
 }
 
@@ -323,8 +383,10 @@ static enum rp_code framed_partition(struct reader *r, struct rp_bytes bytes, co
 {
     struct rp_proto_cursor c = rp_proto_cursor(bytes.at, bytes.n, place(r, bytes.at), 64);
     struct rp_proto_item it, field;
+    size_t i = 0;
 
     while (rp_proto_next(&c, &it)) {
+        struct rp_bytes literal = {*at, 0};
         struct rp_proto_cursor d;
         uint64_t size = 0;
 
@@ -337,11 +399,11 @@ static enum rp_code framed_partition(struct reader *r, struct rp_bytes bytes, co
         RP_TRY(rp_proto_finish(&d, r->err));
         if (size > (uint64_t)(end - *at))
             return rp_err_set_at(r->err, RP_FORMAT, place(r, end),
-                                 "the file is cut off at byte %llu: an argument of %llu bytes "
+                                 "the file is cut off at byte %llu: argument %zu of %llu bytes "
                                  "begins at byte %llu",
-                                 (unsigned long long)place(r, end), (unsigned long long)size,
+                                 (unsigned long long)place(r, end), i, (unsigned long long)size,
                                  (unsigned long long)place(r, *at));
-        RP_TRY(read_raw(r, *at, (size_t)size, to));
+        RP_TRY(blame(r, read_raw(r, *at, (size_t)size, to), "argument", i++, literal));
         *at += size;
     }
     return rp_proto_finish(&c, r->err);
@@ -394,9 +456,12 @@ static enum rp_code read_partitions(struct reader *r, struct rp_bytes message, c
             continue;
         }
         d = rp_proto_enter(&c, &it);
-        while (rp_proto_next(&d, &field))
-            if (RP_PROTO_KEY(field.number, field.wire) == KEY(1, BYTES))
-                RP_TRY(read_literal(r, field.bytes, 0, &out->arguments));
+        for (size_t i = 0; rp_proto_next(&d, &field);)
+            if (RP_PROTO_KEY(field.number, field.wire) == KEY(1, BYTES)) {
+                enum rp_code code = read_literal(r, field.bytes, 0, &out->arguments);
+
+                RP_TRY(blame(r, code, "argument", i++, field.bytes));
+            }
         RP_TRY(rp_proto_finish(&d, r->err));
     }
     if (raw && raw != end)
@@ -410,13 +475,15 @@ static enum rp_code read_old(struct reader *r, struct rp_bytes file, struct rp_s
 {
     struct rp_proto_cursor c = rp_proto_cursor(file.at, file.n, 0, 64);
     struct rp_proto_item it;
+    size_t i = 0;
 
     out->partitions = 1;
     while (rp_proto_next(&c, &it)) {
         if (RP_PROTO_KEY(it.number, it.wire) == KEY(2, BYTES))
-            RP_TRY(read_literal(r, it.bytes, 0, &out->arguments));
+            RP_TRY(
+                blame(r, read_literal(r, it.bytes, 0, &out->arguments), "argument", i++, it.bytes));
         else if (RP_PROTO_KEY(it.number, it.wire) == KEY(3, BYTES))
-            RP_TRY(read_literal(r, it.bytes, 0, &out->results));
+            RP_TRY(blame(r, read_literal(r, it.bytes, 0, &out->results), "result", 0, it.bytes));
     }
     return rp_proto_finish(&c, r->err);
 }
@@ -441,10 +508,10 @@ static bool has_inputs(struct rp_bytes file)
     return false;
 }
 
-enum rp_code rp_snapshot_read(const uint8_t *bytes, size_t n, const struct rp_limits *limits,
-                              struct rp_snapshot *out, struct rp_err *err)
+enum rp_code rp_snapshot_read(const uint8_t *bytes, size_t n, bool text, struct rp_snapshot *out,
+                              struct rp_err *err)
 {
-    struct reader r = {limits ? *limits : RP_LIMITS_DEFAULT, bytes, err};
+    struct reader r = {bytes, text, err};
     struct rp_bytes file = {bytes, n}, inner, first;
     const uint8_t *meta;
     uint64_t len;

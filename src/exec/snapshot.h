@@ -2,7 +2,6 @@
 #ifndef RP_EXEC_SNAPSHOT_H
 #define RP_EXEC_SNAPSHOT_H
 /* The values that XLA recorded beside a program: arguments of every partition, and the result. */
-#include "base/limits.h"
 #include "base/vec.h"
 #include "exec/tensor.h"
 
@@ -14,12 +13,13 @@ struct rp_snapshot {
 };
 
 /*
- * Bytes of a protobuf file. Arrays of the framed form whose layout is row-major point into the
- * bytes, which must outlive them. A file without values is RP_OK with kind NULL; damage is
- * RP_FORMAT with the byte. Released in every case by rp_snapshot_release.
+ * Bytes of a protobuf file; text: they were made of protobuf text, so places in them are not the
+ * user's. Arrays of the framed form whose layout is row-major point into the bytes, which must
+ * outlive them. A file without values is RP_OK with kind NULL; damage is RP_FORMAT with the
+ * argument and the byte. Released in every case by rp_snapshot_release.
  */
-enum rp_code rp_snapshot_read(const uint8_t *bytes, size_t n, const struct rp_limits *limits,
-                              struct rp_snapshot *out, struct rp_err *err);
+enum rp_code rp_snapshot_read(const uint8_t *bytes, size_t n, bool text, struct rp_snapshot *out,
+                              struct rp_err *err);
 void rp_snapshot_release(struct rp_snapshot *s);
 
 #endif

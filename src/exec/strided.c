@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define JOB_BYTES 131072
+
 void rp_strides(const int64_t *dims, size_t rank, int64_t *out)
 {
     int64_t step = 1;
@@ -156,6 +158,48 @@ void rp_strided_copy(const struct rp_strided *given, void *to, const void *from)
     } while (rp_index_next(index, s.dims, outer));
 }
 
+struct spread {
+    const struct rp_strided *s;
+    size_t dim;
+    int64_t piece; /* of that dimension, one job */
+    char *to;
+    const char *from;
+};
+
+static enum rp_code copy_piece(void *user, size_t job, struct rp_err *err)
+{
+    const struct spread *p = user;
+    struct rp_strided s = *p->s;
+    int64_t begin = (int64_t)job * p->piece, left = s.dims[p->dim] - begin;
+
+    (void)err;
+    s.dims[p->dim] = left < p->piece ? left : p->piece;
+    rp_strided_copy(&s, p->to + begin * s.to[p->dim] * (int64_t)s.unit,
+                    p->from + begin * s.from[p->dim] * (int64_t)s.unit);
+    return RP_OK;
+}
+
+enum rp_code rp_strided_spread(const struct rp_strided *s, void *to, const void *from,
+                               struct rp_pool *pool, struct rp_err *err)
+{
+    struct spread p = {.s = s, .to = to, .from = from};
+    int64_t total = 1, pieces;
+
+    for (size_t k = 0; k < s->rank; k++)
+        total *= s->dims[k];
+    while (p.dim + 1 < s->rank && s->dims[p.dim] == 1)
+        p.dim++;
+    pieces = total * (int64_t)s->unit / JOB_BYTES;
+    if (!pool || rp_pool_threads(pool) < 2 || pieces < 2 || s->dims[p.dim] < 2) {
+        rp_strided_copy(s, to, from);
+        return RP_OK;
+    }
+    pieces = pieces < s->dims[p.dim] ? pieces : s->dims[p.dim];
+    p.piece = (s->dims[p.dim] + pieces - 1) / pieces;
+    return rp_pool_each(pool, (size_t)((s->dims[p.dim] + p.piece - 1) / p.piece), copy_piece, &p,
+                        err);
+}
+
 enum rp_code rp_tensor_view(struct rp_tensor *t, unsigned elem, const int64_t *dims, size_t rank,
                             struct rp_tensor **out, struct rp_err *err)
 {
@@ -181,8 +225,8 @@ enum rp_code rp_tensor_view(struct rp_tensor *t, unsigned elem, const int64_t *d
     return RP_OK;
 }
 
-enum rp_code rp_tensor_transpose(const struct rp_tensor *t, const uint32_t *perm,
-                                 struct rp_tensor **out, struct rp_err *err)
+enum rp_code rp_tensor_turn(const struct rp_tensor *t, const uint32_t *perm, struct rp_pool *pool,
+                            struct rp_tensor **out, struct rp_err *err)
 {
     struct rp_strided s = {.unit = t->unit, .rank = t->rank};
     int64_t from[RP_TENSOR_RANK];
@@ -194,6 +238,11 @@ enum rp_code rp_tensor_transpose(const struct rp_tensor *t, const uint32_t *perm
     }
     RP_TRY(rp_tensor_new(t->elem, s.dims, t->rank, out, err));
     rp_strides((*out)->dims, t->rank, s.to);
-    rp_strided_copy(&s, (*out)->data, t->data);
-    return RP_OK;
+    return rp_strided_spread(&s, (*out)->data, t->data, pool, err);
+}
+
+enum rp_code rp_tensor_transpose(const struct rp_tensor *t, const uint32_t *perm,
+                                 struct rp_tensor **out, struct rp_err *err)
+{
+    return rp_tensor_turn(t, perm, NULL, out, err);
 }

@@ -5,6 +5,7 @@
  * Copying between arrays along any strides: transposes, slices, broadcasts (stride 0), reversals
  * (negative strides), pads and concatenations are all this one loop.
  */
+#include "base/threads.h"
 #include "exec/tensor.h"
 
 struct rp_strided {
@@ -15,6 +16,10 @@ struct rp_strided {
 
 /* Dimensions that lie behind one another on both sides are joined first. */
 void rp_strided_copy(const struct rp_strided *s, void *to, const void *from);
+
+/* The same in pieces that are jobs of the pool, where it is long. pool may be NULL. */
+enum rp_code rp_strided_spread(const struct rp_strided *s, void *to, const void *from,
+                               struct rp_pool *pool, struct rp_err *err);
 
 /* Row-major strides of dims. */
 void rp_strides(const int64_t *dims, size_t rank, int64_t *out);
@@ -37,5 +42,8 @@ enum rp_code rp_tensor_view(struct rp_tensor *t, unsigned elem, const int64_t *d
 /* Result dimension i is dimension perm[i] of t. */
 enum rp_code rp_tensor_transpose(const struct rp_tensor *t, const uint32_t *perm,
                                  struct rp_tensor **out, struct rp_err *err);
+/* The same, spread over the pool. */
+enum rp_code rp_tensor_turn(const struct rp_tensor *t, const uint32_t *perm, struct rp_pool *pool,
+                            struct rp_tensor **out, struct rp_err *err);
 
 #endif

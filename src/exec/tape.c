@@ -120,6 +120,8 @@ static enum rp_code walk(struct maker *m, const struct rp_graph *g, const uint32
     for (uint32_t i = 0; code == RP_OK && i < g->n; i++) {
         const struct rp_node *node = &g->nodes[i];
 
+        if (node->skip)
+            continue;
         if (node->code == RP_OP_TUPLE && i == g->root && m->depth == 1) {
             for (uint32_t k = 0; code == RP_OK && k < node->nin; k++)
                 code = rp_vec_push(&m->results, reg_of[node->in[k]], err);

@@ -301,6 +301,19 @@ enum rp_code rp_tensor_permute(struct rp_tensor *to, const uint32_t *order, bool
     return RP_OK;
 }
 
+void rp_tensor_tidy(struct rp_tensor *t)
+{
+    unsigned bits = rp_elem_bits(t->elem);
+
+    if (t->elem != RP_ELEM_PRED && (bits >= 8 || !bits))
+        return;
+    for (size_t i = 0; i < t->n; i++)
+        if (rp_elem_is_float(t->elem))
+            t->data[i] &= (unsigned char)((1u << bits) - 1);
+        else
+            rp_tensor_set_integer(t, i, t->data[i]);
+}
+
 size_t rp_tensor_shape_text(const struct rp_tensor *t, char *out, size_t cap)
 {
     size_t n;

@@ -5,6 +5,7 @@
  */
 #include "explain/trace_info.h"
 
+#include "facts/captures.h"
 #include "trace/words.h"
 
 #include <stdio.h>
@@ -18,6 +19,7 @@ struct fill {
     const struct rp_trace *trace;
     struct rp_arena *arena;
     struct rp_info_file *out;
+    int64_t captured; /* launches that became nodes of a CUDA graph */
     bool failed;
 };
 
@@ -267,10 +269,27 @@ static int64_t counter(const struct rp_health *health, size_t offset)
     return value;
 }
 
-static const char *concern_text(struct fill *f, const struct concern *c)
+/* What the sentence is about: launches that were captured into a graph miss no work. */
+static long long concern_count(const struct fill *f, const struct concern *c)
+{
+    int64_t count = counter(&f->trace->health, c->counter);
+
+    if (c->counter == OF(launches_without_gpu))
+        count = f->captured < count ? count - f->captured : 0;
+    return count;
+}
+
+static enum rp_code count_captured(struct fill *f, struct rp_err *err)
+{
+    if (!f->trace->health.launches_without_gpu)
+        return RP_OK;
+    RP_TRY(rp_trace_require(f->trace, RP_NEED_EVENTS | RP_NEED_LINKS, err));
+    return rp_captured_launches(f->trace, &f->captured, err);
+}
+
+static const char *concern_text(struct fill *f, const struct concern *c, long long count)
 {
     const struct rp_health *health = &f->trace->health;
-    long long count = counter(health, c->counter);
     const char *dash = c->advice ? ": " : "", *advice = c->advice ? c->advice : "";
     long long whole;
 
@@ -292,8 +311,10 @@ static void fill_warnings(struct fill *f)
     for (i = 0; i < t->nwarnings && !f->failed; i++)
         out->warnings[out->nwarnings++] = text(f, t->warnings[i]);
     for (i = 0; i < n && !f->failed; i++) {
-        if (counter(&t->health, concerns[i].counter))
-            out->warnings[out->nwarnings++] = concern_text(f, &concerns[i]);
+        long long count = concern_count(f, &concerns[i]);
+
+        if (count)
+            out->warnings[out->nwarnings++] = concern_text(f, &concerns[i], count);
     }
     out->warning_count = (int64_t)out->nwarnings;
     out->trust = out->nwarnings ? "with care: see the warnings" : "nothing suspicious found";
@@ -336,6 +357,7 @@ enum rp_code rp_explain_info(const struct rp_trace *trace, const char *path, con
     fill_devices(&f);
     fill_device_text(&f);
     fill_tracks(&f);
+    RP_TRY(count_captured(&f, err));
     fill_warnings(&f);
     return f.failed ? rp_err_nomem(err, "describing a trace") : RP_OK;
 }

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The innermost source wins: the kernel's own arguments, then those of the spans around its launch,
- * outwards. Names are compared without case and underscores, because every layer spells them
- * differently (AllReduce, allreduce, all_reduce).
+ * outwards, then those of the collective that is told right behind the launch. Names are compared
+ * without case and underscores, because every layer spells them differently (AllReduce, allreduce,
+ * all_reduce).
  */
 #include "facts/collective_args.h"
 
 #include <stdlib.h>
+
+#define BEHIND 16 /* events of the thread behind a launch that are looked at */
 
 const char *const rp_coll_kind_names[RP_COLL_KINDS] = {
 #define KIND_TEXT(name, text, factor) text,
@@ -266,6 +269,24 @@ static void read_one(const struct rp_coll_reader *r, rp_event e, struct rp_coll_
         f->group_size = 0;
 }
 
+/* The collective that a recorder told right behind the launch of its kernel, on the same thread:
+   NCCL before 2.28 tells its plugins so. Another launch before it, and it is that one's. */
+static rp_event collective_behind(const struct rp_trace *t, rp_event launch)
+{
+    int64_t end_ns = rp_event_end_ns(t, launch);
+    rp_event last = t->tracks[t->ev.track[launch]].end, e;
+
+    for (e = launch + 1; e < last && e < launch + BEHIND; e++) {
+        if (t->ev.ts_ns[e] < end_ns)
+            continue; /* within the call */
+        if (t->ev.kind[e] == RP_KIND_COMM_OP)
+            return e;
+        if (t->ev.link[e] != RP_NONE && strstr(rp_trace_str(t, t->ev.name[e]), "Launch"))
+            return RP_NONE;
+    }
+    return RP_NONE;
+}
+
 struct rp_coll_facts rp_coll_read(const struct rp_coll_reader *r, rp_event e, rp_event launch)
 {
     struct rp_coll_facts f = {.in_elements = -1,
@@ -274,10 +295,13 @@ struct rp_coll_facts rp_coll_read(const struct rp_coll_reader *r, rp_event e, rp
                               .members = RP_NONE,
                               .group_number = -1,
                               .seq = -1};
+    rp_event call = launch;
 
     read_one(r, e, &f);
     for (; launch != RP_NONE; launch = r->trace->ev.parent[launch])
         read_one(r, launch, &f);
+    if (!f.named && call != RP_NONE && (call = collective_behind(r->trace, call)) != RP_NONE)
+        read_one(r, call, &f);
     if (!f.named)
         f.kind = rp_coll_kind_of(rp_trace_str(r->trace, r->trace->ev.name[e]));
     return f;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The messages of HLO modules, for textproto.h: names, numbers and types of their fields. What
- * explains a module only (profiles, recovery tables, buffer assignments, arguments of snapshots) is
- * left out, and so passed over in text.
+ * explains a module only (profiles, recovery tables, buffer assignments) is left out, and so passed
+ * over in text.
  */
 #include "formats/hlo_schema.h"
 
@@ -510,10 +510,16 @@ static const struct rp_schema_field hlo_schedule_proto_instruction_sequence_fiel
     LIST("instruction_ids", 1, INT), END};
 static const struct rp_schema hlo_schedule_proto_instruction_sequence = {"InstructionSequence", hlo_schedule_proto_instruction_sequence_fields};
 
-/* HloProto, HloModuleProtoWithConfig and HloUnoptimizedSnapshot begin alike. */
-static const struct rp_schema_field holder_fields[] = {ONE("hlo_module", 1, hlo_module_proto), END};
+/* HloProto, HloModuleProtoWithConfig and HloUnoptimizedSnapshot begin alike; only the last has
+   values, which stand under names that the others do not use. */
+static const struct rp_schema_field inputs_fields[] = {MANY("arguments", 1, literal_proto), END};
+static const struct rp_schema inputs = {"HloInputs", inputs_fields};
+static const struct rp_schema_field holder_fields[] = {
+    ONE("hlo_module", 1, hlo_module_proto), MANY("partitions", 2, inputs), END};
 static const struct rp_schema holder = {"HloProto", holder_fields};
-static const struct rp_schema_field snapshot_fields[] = {ONE("hlo", 1, holder), END};
+static const struct rp_schema_field snapshot_fields[] = {
+    ONE("hlo", 1, holder), MANY("arguments", 2, literal_proto), ONE("result", 3, literal_proto),
+    END};
 static const struct rp_schema snapshot = {"HloSnapshot", snapshot_fields};
 /* clang-format on */
 

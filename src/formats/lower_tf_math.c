@@ -431,6 +431,7 @@ const struct lower_row lower_math[] = {{"Sum", reduce, "add", 2},
                                        {"AvgPool", pool, NULL, 1},
                                        {"FusedBatchNormV3", batch_norm, NULL, 5},
                                        {"Gather", gather, NULL, 2},
+                                       {"ResourceGather", gather, NULL, 2},
                                        {"GatherV2", gather, NULL, 3},
                                        {"OneHot", one_hot, NULL, 4},
                                        {NULL, NULL, NULL, 0}};

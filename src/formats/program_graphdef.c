@@ -366,7 +366,8 @@ static enum rp_code read_graph(struct graph_reader *r, struct rp_bytes graph)
     r->p->entry = entry;
     RP_TRY(add_nodes(r, graph, 1));
     RP_TRY(each_function(r, library, false));
-    r->p->source = (struct rp_attr){(const char *)graph.at, (uint32_t)graph.n, 0};
+    r->p->source.at = (const char *)graph.at;
+    r->p->source.n = graph.n;
     return rp_program_finish(r->p, r->err);
 }
 

@@ -2,8 +2,9 @@
 /*
  * HLO modules as protobuf text: unoptimized snapshots where XLA was asked for text (XLA names them
  * .txt or .pbtxt), and anything that somebody printed. The text is turned into the wire format by a
- * schema and read as that; the arguments of snapshots are passed over. Costs twice the text in
- * memory while it is read.
+ * schema and read as that; it stays as the program's source, because the values that a snapshot has
+ * beside its module are read from it (exec/snapshot.h). Costs twice the text in memory while it is
+ * read.
  */
 #include "formats/formats.h"
 #include "formats/hlo_schema.h"
@@ -83,6 +84,8 @@ static enum rp_code read(struct rp_input *in, const struct rp_read_options *opti
     if (code == RP_OK) {
         char *kept = rp_arena_copy(&to->program->arena, (const char *)written.at, written.n);
 
+        to->program->source.at = kept;
+        to->program->source.n = kept ? written.n : 0;
         code = kept ? rp_hlo_proto_fill(to->program, kept, written.n, options->limits, err)
                     : rp_err_nomem(err, "reading a module");
     }

@@ -7,6 +7,7 @@
 
 #include "base/text.h"
 
+#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -68,15 +69,13 @@ static bool equals(struct rp_bytes w, const char *text)
 
 static int escape(struct parser *p)
 {
+    static const char letters[] = "abfnrtv", meant[] = "\a\b\f\n\r\t\v";
     char c = *p->at++;
+    const char *letter = c ? strchr(letters, c) : NULL;
     int value = 0, n = 0;
 
-    if (c == 'n')
-        return '\n';
-    if (c == 't')
-        return '\t';
-    if (c == 'r')
-        return '\r';
+    if (letter)
+        return meant[letter - letters];
     if (c == 'x') {
         for (; n < 2 && p->at < p->end && strchr("0123456789abcdefABCDEF", *p->at); n++, p->at++)
             value = value * 16 + (*p->at <= '9' ? *p->at - '0' : (*p->at | 32) - 'a' + 10);
@@ -147,22 +146,44 @@ static void put_bits(struct parser *p, const struct rp_schema_field *field, uint
     }
 }
 
-static uint64_t float_bits(const char *text)
+static uint64_t float_bits(const char *text, char **end)
 {
-    float value = strtof(text, NULL);
+    float value = strtof(text, end);
     uint32_t bits;
 
     memcpy(&bits, &value, sizeof bits);
     return bits;
 }
 
-static uint64_t double_bits(const char *text)
+static uint64_t double_bits(const char *text, char **end)
 {
-    double value = strtod(text, NULL);
+    double value = strtod(text, end);
     uint64_t bits;
 
     memcpy(&bits, &value, sizeof bits);
     return bits;
+}
+
+/* The bits of a number or of "true"; *end: behind what was understood of it. */
+static uint64_t scalar_bits(const struct rp_schema_field *field, char *text, char **end)
+{
+    bool yes = !strcmp(text, "true") || !strcmp(text, "True") || !strcmp(text, "t");
+    bool no = !strcmp(text, "false") || !strcmp(text, "False") || !strcmp(text, "f");
+    uint64_t bits;
+
+    errno = 0;
+    if (field->type == RP_SCHEMA_BOOL && (yes || no)) {
+        *end = text + strlen(text);
+        return yes;
+    }
+    if (field->type == RP_SCHEMA_FLOAT || field->type == RP_SCHEMA_DOUBLE) {
+        bits = field->type == RP_SCHEMA_FLOAT ? float_bits(text, end) : double_bits(text, end);
+        errno = 0; /* too large is infinite, as protobuf has it */
+        *end += **end == 'f' && *end > text;
+        return bits;
+    }
+    bits = *text == '-' ? (uint64_t)strtoll(text, end, 0) : strtoull(text, end, 0);
+    return field->type == RP_SCHEMA_BOOL ? bits != 0 : bits;
 }
 
 static enum rp_code put_scalar(struct parser *p, const struct rp_schema_field *field, bool packed)
@@ -170,28 +191,23 @@ static enum rp_code put_scalar(struct parser *p, const struct rp_schema_field *f
     const char *where = p->at;
     struct rp_bytes w = word(p);
     uint64_t bits;
-    char text[64];
-    char *end = text + 1;
+    char text[64], *end;
 
     if (!w.n || w.n >= sizeof text)
         return FAIL(p, where, "expected a value");
     memcpy(text, w.at, w.n);
     text[w.n] = '\0';
-    if (field->type == RP_SCHEMA_BOOL)
-        bits = equals(w, "true") || equals(w, "1");
-    else if (field->type == RP_SCHEMA_FLOAT)
-        bits = float_bits(text);
-    else if (field->type == RP_SCHEMA_DOUBLE)
-        bits = double_bits(text);
-    else
-        bits = *text == '-' ? (uint64_t)strtoll(text, &end, 0) : strtoull(text, &end, 0);
+    bits = scalar_bits(field, text, &end);
     for (const struct rp_schema_word *e = field->words; e && e->word; e++)
         if (equals(w, e->word)) {
             bits = (uint64_t)(int64_t)e->value;
-            end = text + 1;
+            end = text + w.n;
         }
-    if (end == text && field->type != RP_SCHEMA_ENUM) /* an enum of tomorrow is read as 0 */
-        return FAIL(p, where, "expected a number");
+    if (*end && field->type != RP_SCHEMA_ENUM) /* an enum of tomorrow is read as 0 */
+        return FAIL(p, where, "expected a %s of %s",
+                    field->type == RP_SCHEMA_BOOL ? "true or false" : "number", field->name);
+    if (errno == ERANGE)
+        return FAIL(p, where, "a number of %s that does not fit 64 bits", field->name);
     put_bits(p, field, bits, packed);
     return RP_OK;
 }

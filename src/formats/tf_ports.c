@@ -13,11 +13,23 @@
 
 enum { SAVED_META = 2, META_GRAPH = 2, META_SIGNATURE = 5 };
 enum { GRAPH_NODE = 1, NODE_NAME = 1, NODE_OP = 2, NODE_INPUT = 3, NODE_ATTR = 5 };
-enum { SIGNATURE_INPUTS = 1, SIGNATURE_OUTPUTS = 2, INFO_NAME = 1, INFO_TYPE = 2, ATTR_TYPE = 6 };
+enum { SIGNATURE_INPUTS = 1, SIGNATURE_OUTPUTS = 2, INFO_NAME = 1, INFO_TYPE = 2, INFO_SHAPE = 3 };
+enum { ATTR_TEXT = 2, ATTR_TYPE = 6, ATTR_SHAPE = 7 };
 
 static bool is(struct rp_bytes a, const char *b)
 {
     return a.at && a.n == strlen(b) && !memcmp(a.at, b, a.n);
+}
+
+/* A TensorShapeProto; one that leaves something open says nothing. */
+static void take_shape(struct rp_bytes message, struct rp_tf_port_name *port)
+{
+    struct rp_tf_value shape = {0};
+
+    port->has_shape = rp_tf_shape_decode(rp_proto_cursor(message.at, message.n, 0, DEPTH), &shape,
+                                         NULL) == RP_OK;
+    port->rank = shape.rank;
+    memcpy(port->dims, shape.dims, sizeof port->dims);
 }
 
 /* ---- signatures ---- */
@@ -34,6 +46,8 @@ static enum rp_code read_info(struct rp_proto_cursor c, struct rp_arena *arena,
                 return rp_err_nomem(err, "reading a signature");
         } else if (item.number == INFO_TYPE && item.wire == RP_WIRE_VARINT) {
             out->type = item.value;
+        } else if (item.number == INFO_SHAPE && item.wire == RP_WIRE_BYTES) {
+            take_shape(item.bytes, out);
         }
     }
     return rp_proto_finish(&c, err);
@@ -146,11 +160,14 @@ static enum rp_code read_meta(struct rp_proto_cursor c, const char *wanted, stru
 
 struct node {
     struct rp_bytes name, op;
-    uint64_t type; /* of its attribute dtype */
+    uint64_t type;         /* of its attribute dtype */
+    struct rp_bytes shape; /* TensorShapeProto of its attribute shape */
+    struct rp_bytes shared, message;
 };
 typedef RP_VEC(struct node) node_list;
 
-static enum rp_code read_type(struct rp_proto_cursor c, uint64_t *type, struct rp_err *err)
+/* The attributes dtype, shape and shared_name. */
+static enum rp_code read_attr(struct rp_proto_cursor c, struct node *node, struct rp_err *err)
 {
     struct rp_bytes key = {0}, value = {0};
     struct rp_proto_item item;
@@ -162,12 +179,16 @@ static enum rp_code read_type(struct rp_proto_cursor c, uint64_t *type, struct r
             value = item.bytes;
     }
     RP_TRY(rp_proto_finish(&c, err));
-    if (!is(key, "dtype"))
+    if (!is(key, "dtype") && !is(key, "shape") && !is(key, "shared_name"))
         return RP_OK;
     c = rp_proto_cursor(value.at, value.n, 0, DEPTH);
     while (rp_proto_next(&c, &item))
         if (item.number == ATTR_TYPE && item.wire == RP_WIRE_VARINT)
-            *type = item.value;
+            node->type = item.value;
+        else if (item.number == ATTR_SHAPE && item.wire == RP_WIRE_BYTES)
+            node->shape = item.bytes;
+        else if (item.number == ATTR_TEXT && item.wire == RP_WIRE_BYTES)
+            node->shared = item.bytes;
     return rp_proto_finish(&c, err);
 }
 
@@ -197,12 +218,17 @@ static enum rp_code read_node(struct rp_proto_cursor c, struct node *node, struc
             node->name = item.bytes;
         else if (item.number == NODE_OP)
             node->op = item.bytes;
-        else if (item.number == NODE_INPUT)
+        else if (item.number == NODE_INPUT && used)
             RP_TRY(rp_map_put(used, hash_of(item.bytes), 1, err));
         else if (item.number == NODE_ATTR)
-            RP_TRY(read_type(rp_proto_enter(&c, &item), &node->type, err));
+            RP_TRY(read_attr(rp_proto_enter(&c, &item), node, err));
     }
     return rp_proto_finish(&c, err);
+}
+
+static bool is_variable(struct rp_bytes op)
+{
+    return is(op, "VarHandleOp") || is(op, "VariableV2") || is(op, "Variable");
 }
 
 static bool has_no_output(struct rp_bytes op)
@@ -219,6 +245,9 @@ static bool has_no_output(struct rp_bytes op)
 static enum rp_code add_port(struct rp_arena *arena, const struct node *node,
                              struct rp_tf_port_name *port, struct rp_err *err)
 {
+    memset(port, 0, sizeof *port);
+    if (node->shape.at)
+        take_shape(node->shape, port);
     port->name = rp_arena_copy(arena, (const char *)node->name.at, node->name.n);
     port->tensor = rp_arena_printf(arena, "%.*s:0", (int)node->name.n, (const char *)node->name.at);
     port->type = node->type;
@@ -234,9 +263,9 @@ static enum rp_code choose_nodes(const node_list *nodes, const struct rp_map *us
     for (size_t i = 0; i < nodes->n; i++) {
         const struct node *node = &nodes->at[i];
 
-        if (is(node->op, "VarHandleOp") || is(node->op, "VariableV2"))
+        if (is_variable(node->op))
             out->has_variables = true;
-        if (is(node->op, "Placeholder")) {
+        if (is(node->op, "Placeholder") || is(node->op, "PlaceholderV2")) {
             RP_TRY(add_port(arena, node, &port, err));
             RP_TRY(rp_vec_push(&out->feeds, port, err));
         } else if (!has_no_output(node->op) &&
@@ -299,8 +328,118 @@ enum rp_code rp_tf_ports_find(struct rp_bytes bytes, bool saved, const char *sig
     return rp_err_set(err, RP_FORMAT, "the model holds no graph");
 }
 
+/* ---- what fetches need ---- */
+
+struct needs {
+    node_list nodes;
+    struct rp_map by_name, reached;
+    RP_VEC(uint32_t) work;
+    struct rp_err *err;
+};
+
+/* Notes a node, once. */
+static enum rp_code reach(struct needs *n, struct rp_bytes input)
+{
+    uint64_t hash = hash_of(input);
+    uint32_t i = rp_map_get(&n->by_name, hash);
+
+    if (i == RP_MAP_NONE || rp_map_get(&n->reached, hash) != RP_MAP_NONE)
+        return RP_OK;
+    RP_TRY(rp_map_put(&n->reached, hash, 1, n->err));
+    return rp_vec_push(&n->work, i, n->err);
+}
+
+static enum rp_code list_nodes(struct needs *n, struct rp_bytes graph)
+{
+    struct rp_proto_cursor c = rp_proto_cursor(graph.at, graph.n, 0, DEPTH);
+    struct rp_proto_item item;
+    struct node node;
+
+    while (rp_proto_next(&c, &item)) {
+        if (item.number != GRAPH_NODE || item.wire != RP_WIRE_BYTES)
+            continue;
+        RP_TRY(read_node(rp_proto_enter(&c, &item), &node, NULL, n->err));
+        node.message = item.bytes;
+        RP_TRY(rp_map_put(&n->by_name, rp_hash_bytes(node.name.at, node.name.n),
+                          (uint32_t)n->nodes.n, n->err));
+        RP_TRY(rp_vec_push(&n->nodes, node, n->err));
+    }
+    return rp_proto_finish(&c, n->err);
+}
+
+static enum rp_code walk_back(struct needs *n)
+{
+    while (n->work.n) {
+        struct rp_bytes message = n->nodes.at[n->work.at[--n->work.n]].message;
+        struct rp_proto_cursor c = rp_proto_cursor(message.at, message.n, 0, DEPTH);
+        struct rp_proto_item item;
+
+        while (rp_proto_next(&c, &item))
+            if (item.number == NODE_INPUT && item.wire == RP_WIRE_BYTES)
+                RP_TRY(reach(n, item.bytes));
+    }
+    return RP_OK;
+}
+
+static bool is_reached(const struct needs *n, const char *tensor)
+{
+    struct rp_bytes text = {(const uint8_t *)tensor, strlen(tensor)};
+
+    return rp_map_get(&n->reached, hash_of(text)) != RP_MAP_NONE;
+}
+
+static enum rp_code keep_needed(struct needs *n, struct rp_arena *arena, struct rp_tf_ports *ports)
+{
+    struct rp_tf_port_name port;
+    size_t kept = 0;
+
+    for (size_t i = 0; i < ports->feeds.n; i++)
+        if (is_reached(n, ports->feeds.at[i].tensor))
+            ports->feeds.at[kept++] = ports->feeds.at[i];
+    ports->feeds.n = kept;
+    ports->variables.n = 0;
+    for (size_t i = 0; i < n->nodes.n; i++) {
+        const struct node *node = &n->nodes.at[i];
+
+        if (!is_variable(node->op) || rp_map_get(&n->reached, rp_hash_bytes(node->name.at,
+                                                                            node->name.n)) ==
+                                          RP_MAP_NONE)
+            continue;
+        RP_TRY(add_port(arena, node, &port, n->err));
+        if (node->shared.n)
+            port.name = rp_arena_copy(arena, (const char *)node->shared.at, node->shared.n);
+        if (!port.name)
+            return rp_err_nomem(n->err, "reading a graph");
+        RP_TRY(rp_vec_push(&ports->variables, port, n->err));
+    }
+    return RP_OK;
+}
+
+enum rp_code rp_tf_ports_narrow(struct rp_tf_ports *ports, const char *const *fetches, size_t count,
+                                struct rp_arena *arena, struct rp_err *err)
+{
+    struct needs n = {.err = err};
+    enum rp_code code;
+
+    rp_map_init(&n.by_name);
+    rp_map_init(&n.reached);
+    code = list_nodes(&n, ports->graph);
+    for (size_t i = 0; i < count && code == RP_OK; i++)
+        code = reach(&n, (struct rp_bytes){(const uint8_t *)fetches[i], strlen(fetches[i])});
+    if (code == RP_OK)
+        code = walk_back(&n);
+    if (code == RP_OK)
+        code = keep_needed(&n, arena, ports);
+    rp_vec_release(&n.nodes);
+    rp_vec_release(&n.work);
+    rp_map_release(&n.by_name);
+    rp_map_release(&n.reached);
+    return code;
+}
+
 void rp_tf_ports_release(struct rp_tf_ports *ports)
 {
+    rp_vec_release(&ports->variables);
     rp_vec_release(&ports->feeds);
     rp_vec_release(&ports->fetches);
 }

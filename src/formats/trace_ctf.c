@@ -3,30 +3,23 @@
  * CTF 1.8: a trace is a folder, and its file "metadata" stands for it (io/sources.h). The ones that
  * `record` writes are read here; any other goes through libbabeltrace2 (trace_ctf_other.c).
  *
- * Ours: every file beside the description is one packet (abi/ctf_wire.h). The headers are read
- * first and put in order by stream, then the packets with calibrations are looked through for
- * them, then each stream is decoded (trace_ctf_packet.c) straight from its mapping. Processes and
- * threads become processes and tracks; a device is a process of its own whose tracks are its
- * streams. What a stream lost is summed into health.lost_events.
+ * Ours: the files beside the description hold packets (abi/ctf_wire.h). The headers are read first
+ * (trace_ctf_files.c) and put in order by thread, then the packets with calibrations are looked
+ * through for them, then each thread's are decoded (trace_ctf_packet.c) straight from the files.
+ * Processes and threads become processes and tracks; a device is a process of its own whose tracks
+ * are its streams. What a stream lost is summed into health.lost_events.
  */
 #include "formats/trace_ctf.h"
+#include "io/sources_walk.h"
 
-#include <dirent.h>
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-static const uint8_t packet_magic[4] = {0x57, 0x1d, 0xd1, 0x75}; /* of a description in packets */
-
 static enum rp_sniff sniff(const uint8_t *head, size_t n, const char *file)
 {
-    static const char text[] = "/* CTF 1.8";
-
     (void)file;
-    if (n >= sizeof text - 1 && !memcmp(head, text, sizeof text - 1))
-        return RP_SNIFF_CERTAIN;
-    return n >= 4 && !memcmp(head, packet_magic, 4) ? RP_SNIFF_CERTAIN : RP_SNIFF_NO;
+    return rp_describes_ctf(head, n) ? RP_SNIFF_CERTAIN : RP_SNIFF_NO;
 }
 
 /* -------------------------------------------------------------------------- kinds */
@@ -205,6 +198,7 @@ enum rp_code rp_ctf_reader_init(struct rp_ctf_reader *r, struct rp_input *in,
     struct rp_arg result = {.type = RP_ARG_I64}, value = {.type = RP_ARG_F64};
 
     *r = (struct rp_ctf_reader){.spill_at = RP_CTF_SPILL};
+    rp_map_init(&r->lost_places);
     RP_TRY(rp_proto_trace_init(&r->t, in, options, "ctf", err));
     r->texts = calloc(RP_CTF_TEXTS_MAX, sizeof *r->texts);
     if (!r->texts)
@@ -226,6 +220,9 @@ void rp_ctf_reader_release(struct rp_ctf_reader *r)
     rp_vec_release(&r->pending);
     rp_vec_release(&r->open);
     rp_vec_release(&r->bounds);
+    rp_vec_release(&r->lost);
+    rp_map_release(&r->lost_places);
+    rp_ctf_files_close(r);
     free(r->texts);
 }
 
@@ -267,30 +264,48 @@ static enum rp_code read_packet(struct rp_ctf_reader *r, const struct rp_ctf_byt
                            err ? err->text : p->name);
 }
 
-/* The packets of one stream, from `from` on; *end is the first of the next. */
+/* A packet tells what its stream, which several threads may have had, lost up to then. */
+static enum rp_code note_lost(struct rp_ctf_reader *r, const struct rp_ctf_packet *head,
+                              struct rp_err *err)
+{
+    uint64_t most = (uint64_t)INT64_MAX / 2;
+    uint64_t lost = head->discarded < most ? head->discarded : most;
+    uint32_t fresh = (uint32_t)r->lost.n, place;
+    int64_t *sum = &r->t.health->lost_events;
+
+    if (!lost)
+        return RP_OK;
+    RP_TRY(rp_map_intern(&r->lost_places, head->instance, fresh, &place, err));
+    if (place == fresh)
+        RP_TRY(rp_vec_push(&r->lost, 0, err));
+    if (lost <= r->lost.at[place])
+        return RP_OK;
+    if (__builtin_add_overflow(*sum, (int64_t)(lost - r->lost.at[place]), sum))
+        *sum = INT64_MAX;
+    r->lost.at[place] = lost;
+    return RP_OK;
+}
+
+/* The packets of one thread in a stream, from `from` on; *end is the first of the next. */
 static enum rp_code read_stream(struct rp_ctf_reader *r, size_t from, size_t *end,
                                 struct rp_err *err)
 {
-    uint64_t lost = 0;
     size_t i;
 
     for (i = from; i < r->packets.n; i++) {
         const struct rp_ctf_bytes *p = &r->packets.at[i];
 
-        if (i > from && p->head.instance != p[-1].head.instance)
+        if (i > from && (p->head.instance != p[-1].head.instance || p->head.tid != p[-1].head.tid))
             break;
         if (i == from)
             RP_TRY(rp_ctf_stream_begin(r, p, err));
         else if (p->head.sequence != p[-1].head.sequence + 1)
             RP_TRY(rp_ctf_stream_end(r, err)); /* what was open cannot be known to go on */
         RP_TRY(read_packet(r, p, err));
-        lost = p->head.discarded > lost ? p->head.discarded : lost;
+        RP_TRY(note_lost(r, &p->head, err));
         RP_TRY(report(r, p, err));
     }
     *end = i;
-    lost = lost < (uint64_t)INT64_MAX / 2 ? lost : (uint64_t)INT64_MAX / 2;
-    if (__builtin_add_overflow(r->t.health->lost_events, (int64_t)lost, &r->t.health->lost_events))
-        r->t.health->lost_events = INT64_MAX;
     return rp_ctf_stream_end(r, err);
 }
 
@@ -323,134 +338,77 @@ enum rp_code rp_ctf_read_packets(struct rp_ctf_reader *r, struct rp_err *err)
     return RP_OK;
 }
 
-/* -------------------------------------------------------------------------- files */
+/* -------------------------------------------------------------------------- the trace */
 
-struct files {
-    char *folder;
-    RP_VEC(char *) names;
-    RP_VEC(struct rp_input *) inputs;
-};
-
-static void release_files(struct files *f)
-{
-    for (size_t i = 0; i < f->inputs.n; i++)
-        rp_input_close(f->inputs.at[i]);
-    for (size_t i = 0; i < f->names.n; i++)
-        free(f->names.at[i]);
-    rp_vec_release(&f->inputs);
-    rp_vec_release(&f->names);
-    free(f->folder);
-}
-
-/* The packet files of the folder: all that are not hidden but the description. */
-static enum rp_code list_files(struct rp_ctf_reader *r, struct files *f, struct rp_err *err)
-{
-    DIR *dir = opendir(f->folder);
-    enum rp_code code = RP_OK;
-    struct dirent *entry;
-
-    if (!dir)
-        return rp_err_set_os(err, errno, "cannot read the folder '%s'", f->folder);
-    while (code == RP_OK && (entry = readdir(dir))) {
-        char *path = NULL;
-
-        if (strncmp(entry->d_name, "s_", 2))
-            continue;
-        if (f->names.n >= r->t.limits.members)
-            code = rp_err_set(err, RP_LIMIT, "'%s' holds more than %llu packets (limit members)",
-                              f->folder, (unsigned long long)r->t.limits.members);
-        else if (asprintf(&path, "%s/%s", f->folder, entry->d_name) < 0)
-            code = rp_err_nomem(err, "listing a recording");
-        else
-            code = rp_vec_push(&f->names, path, err);
-        if (code != RP_OK)
-            free(path);
-    }
-    closedir(dir);
-    return code;
-}
-
-static enum rp_code open_packet(struct rp_ctf_reader *r, struct files *f, const char *path,
-                                struct rp_err *err)
-{
-    bool salvage = r->t.options->salvage;
-    struct rp_ctf_bytes p = {.name = path};
-    struct rp_input *in;
-    uint64_t cut;
-    enum rp_code code;
-
-    RP_TRY(rp_input_open(path, r->t.options->limits, &in, err));
-    code = rp_vec_push(&f->inputs, in, err);
-    if (code != RP_OK) {
-        rp_input_close(in);
-        return code;
-    }
-    RP_TRY(rp_input_slurp(in, &p.at, &p.n, err));
-    code = rp_ctf_packet_check(&p, salvage, &cut, err);
-    if (code == RP_FORMAT && salvage)
-        return rp_builder_warn(r->t.builder, err, "%s: left out", err ? err->text : path);
-    RP_TRY(code);
-    if (cut) {
-        r->t.health->truncated = 1;
-        RP_TRY(rp_builder_warn(r->t.builder, err, "'%s' is cut short by %llu bytes", path,
-                               (unsigned long long)cut));
-    }
-    return rp_vec_push(&r->packets, p, err);
-}
-
-static enum rp_code read_ours(struct rp_ctf_reader *r, struct files *f, struct rp_import *to,
-                              struct rp_err *err)
+static enum rp_code read_ours(struct rp_ctf_reader *r, struct rp_input *in, const char *folder,
+                              struct rp_import *to, struct rp_err *err)
 {
     int64_t began = rp_proto_now_ns();
     enum rp_code code;
 
     RP_TRY(rp_ctf_describe(r, err));
-    RP_TRY(list_files(r, f, err));
-    for (size_t i = 0; i < f->names.n; i++)
-        RP_TRY(open_packet(r, f, f->names.at[i], err));
+    RP_TRY(folder ? rp_ctf_files_open(r, folder, err) : rp_ctf_files_beside(r, in, err));
     RP_TRY(rp_ctf_read_packets(r, err));
-    release_files(f);
-    *f = (struct files){0};
+    rp_ctf_files_close(r);
     code = rp_proto_trace_finish(&r->t, to, began, err);
     to->content_bytes += r->total_bytes;
     return code;
 }
 
-/* The folder that the description lies in: the input must be a file of that name. */
+/* The folder that the description lies in: the input must be a file of that name. NULL for one in a
+   tar, which has its files with it. */
 static enum rp_code folder_of(const struct rp_input *in, char **out, struct rp_err *err)
 {
     const char *name = rp_input_borrow_name(in), *slash = strrchr(name, '/');
-    size_t n = slash ? (size_t)(slash - name) : 1;
+    size_t n = slash ? (size_t)(slash - name) : 1, nbeside;
 
     *out = NULL;
-    if (strcmp(slash ? slash + 1 : name, "metadata") || strchr(name, '!'))
+    if (rp_input_borrow_beside(in, &nbeside))
+        return RP_OK;
+    if (strcmp(slash ? slash + 1 : name, "metadata"))
         return rp_err_set_at(err, RP_UNSUPPORTED, 0,
                              "is the description of a CTF trace alone: its streams lie beside it "
-                             "in a folder (unpack it, and name the folder)");
+                             "in a folder (name the folder, or a tar of it)");
     *out = slash ? strndup(name, n ? n : 1) : strdup(".");
     return *out ? RP_OK : rp_err_nomem(err, "reading a CTF trace");
+}
+
+/* libbabeltrace2 reads folders: a trace in a tar is put into one for it. */
+static enum rp_code read_other(struct rp_input *in, const char *folder,
+                               const struct rp_read_options *options, struct rp_import *to,
+                               struct rp_err *err)
+{
+    char unpacked[RP_CTF_UNPACKED_MAX];
+    enum rp_code code;
+
+    if (folder)
+        return rp_ctf_read_other(in, folder, options, to, err);
+    RP_TRY(rp_ctf_files_unpack(in, unpacked, err));
+    code = rp_ctf_read_other(in, unpacked, options, to, err);
+    rp_ctf_files_remove(unpacked);
+    return code;
 }
 
 static enum rp_code read(struct rp_input *in, const struct rp_read_options *options,
                          struct rp_import *to, struct rp_err *err)
 {
-    struct files f = {0};
     struct rp_ctf_reader r;
     const uint8_t *head;
+    char *folder = NULL;
     enum rp_code code;
     size_t n;
 
     RP_TRY(rp_input_peek(in, 4096, &head, &n, err));
-    RP_TRY(folder_of(in, &f.folder, err));
+    RP_TRY(folder_of(in, &folder, err));
     if (is_ours((const char *)head, n)) {
         code = rp_ctf_reader_init(&r, in, options, err);
         if (code == RP_OK)
-            code = read_ours(&r, &f, to, err);
+            code = read_ours(&r, in, folder, to, err);
         rp_ctf_reader_release(&r);
     } else {
-        code = rp_ctf_read_other(in, f.folder, options, to, err);
+        code = read_other(in, folder, options, to, err);
     }
-    release_files(&f);
+    free(folder);
     return code;
 }
 

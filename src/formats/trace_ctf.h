@@ -8,6 +8,7 @@
 #include "base/hash.h"
 #include "base/vec.h"
 #include "formats/trace_proto.h"
+#include "io/mapped.h"
 
 /* ---- times: ticks of the recording's counter to nanoseconds of CLOCK_MONOTONIC ---- */
 struct rp_ctf_segment {
@@ -44,8 +45,14 @@ static inline int64_t rp_ctf_times_ns(struct rp_ctf_times *t, uint64_t ticks)
 }
 
 /* ---- packets ---- */
-struct rp_ctf_bytes { /* one packet file */
-    const char *name;
+struct rp_ctf_file {
+    char *path;
+    struct rp_mapped bytes;
+};
+
+struct rp_ctf_bytes { /* one packet */
+    const char *name; /* of its file */
+    uint64_t offset;  /* ... in it */
     const uint8_t *at;
     size_t n, content; /* content: bytes of header and events */
     struct rp_ctf_packet head;
@@ -75,7 +82,10 @@ struct rp_ctf_bound { /* work of a device, or a wait for it */
 struct rp_ctf_reader {
     struct rp_proto_trace t; /* the description is its input */
     struct rp_ctf_times times;
+    RP_VEC(struct rp_ctf_file) files;
     RP_VEC(struct rp_ctf_bytes) packets;
+    struct rp_map lost_places; /* stream -> place in lost */
+    RP_VEC(uint64_t) lost;
     struct { /* texts of the packet at hand */
         rp_str str;
         uint32_t epoch;
@@ -103,10 +113,28 @@ struct rp_ctf_reader {
     uint64_t done_bytes, total_bytes;
 };
 
+/* ---- files ---- */
+/* All packets of the folder, into r->packets; what they point into stays until the close. */
+enum rp_code rp_ctf_files_open(struct rp_ctf_reader *r, const char *folder, struct rp_err *err);
+/* The same of a trace in a tar: from what lies beside its description. */
+enum rp_code rp_ctf_files_beside(struct rp_ctf_reader *r, const struct rp_input *in,
+                                 struct rp_err *err);
+void rp_ctf_files_close(struct rp_ctf_reader *r);
+/* The description and what lies beside it, in a new folder; and its end. */
+#define RP_CTF_UNPACKED_MAX 512
+enum rp_code rp_ctf_files_unpack(struct rp_input *in, char folder[RP_CTF_UNPACKED_MAX],
+                                 struct rp_err *err);
+void rp_ctf_files_remove(const char *folder);
+/* Those in one file's content. */
+enum rp_code rp_ctf_files_split(struct rp_ctf_reader *r, const char *name, const uint8_t *at,
+                                size_t n, struct rp_err *err);
+
 /* Reads the header of a packet that stands at p->at; RP_FORMAT names it. */
 enum rp_code rp_ctf_packet_check(struct rp_ctf_bytes *p, bool salvage, uint64_t *cut,
                                  struct rp_err *err);
-/* Its calibrations, into r->times. */
+
+/* ---- events ---- */
+/* A packet's calibrations, into r->times. */
 enum rp_code rp_ctf_packet_clocks(struct rp_ctf_reader *r, const struct rp_ctf_bytes *p,
                                   struct rp_err *err);
 /* Its events, into the builder. */
@@ -117,7 +145,7 @@ enum rp_code rp_ctf_stream_begin(struct rp_ctf_reader *r, const struct rp_ctf_by
                                  struct rp_err *err);
 enum rp_code rp_ctf_stream_end(struct rp_ctf_reader *r, struct rp_err *err);
 
-/* All that is behind the opening of files: for the reader, and for tests. Sorts r->packets. */
+/* All that is behind the opening of files. Sorts r->packets. */
 enum rp_code rp_ctf_read_packets(struct rp_ctf_reader *r, struct rp_err *err);
 /* Frequency, rank ... of our description; RP_FORMAT where something is missing. */
 enum rp_code rp_ctf_describe(struct rp_ctf_reader *r, struct rp_err *err);

@@ -22,36 +22,10 @@ struct cursor {
 static enum rp_code bad(const struct cursor *c, const uint8_t *at, struct rp_err *err,
                         const char *what)
 {
-    return rp_err_set_at(err, RP_FORMAT, (uint64_t)(at - c->p->at), "'%s': %s at byte %zu",
-                         c->p->name, what, (size_t)(at - c->p->at));
-}
+    uint64_t offset = c->p->offset + (uint64_t)(at - c->p->at);
 
-enum rp_code rp_ctf_packet_check(struct rp_ctf_bytes *p, bool salvage, uint64_t *cut,
-                                 struct rp_err *err)
-{
-    struct rp_ctf_packet *h = &p->head;
-
-    *cut = 0;
-    if (p->n < sizeof *h)
-        return rp_err_set_at(err, RP_FORMAT, p->n, "'%s' has %zu bytes, a packet begins with %zu",
-                             p->name, p->n, sizeof *h);
-    memcpy(h, p->at, sizeof *h);
-    if (h->magic != RP_CTF_MAGIC || h->stream_id)
-        return rp_err_set_at(err, RP_FORMAT, 0, "'%s' is not a packet (first word %08x)", p->name,
-                             (unsigned)h->magic);
-    p->content = h->content_bits / 8 < p->n ? (size_t)(h->content_bits / 8) : p->n;
-    if (h->content_bits % 8 || p->content < sizeof *h)
-        return rp_err_set_at(err, RP_FORMAT, 32, "'%s': a content of %llu bits cannot be", p->name,
-                             (unsigned long long)h->content_bits);
-    if (h->content_bits / 8 > p->n) {
-        *cut = h->content_bits / 8 - p->n;
-        if (!salvage)
-            return rp_err_set_at(err, RP_FORMAT, p->n,
-                                 "'%s' is cut short: %llu bytes are missing (--salvage reads what "
-                                 "is there)",
-                                 p->name, (unsigned long long)*cut);
-    }
-    return RP_OK;
+    return rp_err_set_at(err, RP_FORMAT, offset, "'%s': %s at byte %llu", c->p->name, what,
+                         (unsigned long long)offset);
 }
 
 /* -------------------------------------------------------------------------- texts */
@@ -498,6 +472,8 @@ static enum rp_code read_event(struct cursor *c, enum rp_ctf_event id, struct rp
     case RP_CTF_CLOCK:
         c->at += sizeof(struct rp_ctf_clock);
         return RP_OK;
+    case RP_CTF_RESUME:
+        return flush(c->r, err); /* ends in the pause are not there: what is open stays so */
     default:
         return read_note(c, id, err);
     }

@@ -52,6 +52,8 @@ struct rp_input {
     RP_VEC(uint8_t) held; /* what slurp read */
     const uint8_t *slurped;
     size_t slurped_n;
+    const struct rp_beside *beside;
+    size_t nbeside;
 };
 
 static const char *shown(const char *path)
@@ -274,6 +276,18 @@ enum rp_code rp_input_set_codec(struct rp_input *in, const struct rp_codec *code
     else
         codec->close(old);
     return code;
+}
+
+void rp_input_set_beside(struct rp_input *in, const struct rp_beside *files, size_t n)
+{
+    in->beside = files;
+    in->nbeside = n;
+}
+
+const struct rp_beside *rp_input_borrow_beside(const struct rp_input *in, size_t *n)
+{
+    *n = in->nbeside;
+    return in->beside;
 }
 
 const char *rp_input_borrow_name(const struct rp_input *in)

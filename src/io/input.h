@@ -38,6 +38,16 @@ void rp_input_close(struct rp_input *in); /* NULL is fine */
 /* As given to open; "(standard input)" for "-". Borrowed. */
 const char *rp_input_borrow_name(const struct rp_input *in);
 
+/* What lies beside an input that stands for its folder, where that folder is in a tar; NULL for all
+   others. Names are those within the folder. Borrowed, by set as well. */
+struct rp_beside {
+    const char *name;
+    const uint8_t *bytes;
+    size_t n;
+};
+void rp_input_set_beside(struct rp_input *in, const struct rp_beside *files, size_t n);
+const struct rp_beside *rp_input_borrow_beside(const struct rp_input *in, size_t *n);
+
 /* Up to cap bytes; *got is 0 only at the end. */
 enum rp_code rp_input_read(struct rp_input *in, void *buf, size_t cap, size_t *got,
                            struct rp_err *err);

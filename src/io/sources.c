@@ -21,9 +21,12 @@ struct entry {
     _Atomic(struct rp_input *) *once; /* an open input, to be handed out */
     const uint8_t *bytes;             /* a member of a tar */
     size_t n;
-    size_t place;                 /* in the order of adding */
-    uint8_t *held;                /* bytes, where they are ours */
-    const struct rp_err *failure; /* a tar that could not be read to its end */
+    size_t place;                   /* in the order of adding */
+    uint8_t *held;                  /* bytes, where they are ours */
+    const struct rp_err *failure;   /* a tar that could not be read to its end */
+    const struct rp_beside *beside; /* of a CTF trace: the files of its folder */
+    size_t nbeside;
+    bool folded; /* it is one of these */
 };
 
 struct rp_sources {
@@ -31,6 +34,7 @@ struct rp_sources {
     struct rp_arena arena; /* names, failures */
     RP_VEC(struct entry) list;
     RP_VEC(struct rp_input *) mapped; /* plain tars whose members are slices */
+    RP_VEC(uint8_t *) aside;          /* held bytes of what was folded */
 };
 
 /* ---- natural order ---- */
@@ -178,6 +182,74 @@ static void order_members(struct rp_sources *s, size_t first)
     s->list.n = first + kept + 1;
 }
 
+/* ---- CTF traces in a tar: the description stands for its folder ---- */
+
+static bool describes(const struct entry *e, size_t *folder_n)
+{
+    const char *slash = strrchr(e->source.member, '/');
+    const char *base = slash ? slash + 1 : e->source.member;
+
+    *folder_n = (size_t)(base - e->source.member);
+    return strcmp(base, "metadata") == 0 && rp_describes_ctf(e->bytes, e->n);
+}
+
+/* The name within the folder of a file right in it, or in its index; else NULL. */
+static const char *name_within(const struct entry *e, const char *folder, size_t n)
+{
+    const char *name = e->source.member + n;
+
+    if (strncmp(e->source.member, folder, n) != 0)
+        return NULL;
+    return !strchr(name, '/') || strncmp(name, "index/", 6) == 0 ? name : NULL;
+}
+
+/* Folds the neighbours of entry i; members are in order, so those of its folder are too. */
+static enum rp_code fold_folder(struct rp_sources *s, size_t first, size_t i, size_t n,
+                                struct rp_err *err)
+{
+    struct entry *at = s->list.at, *e = &at[i];
+    const char *folder = e->source.member;
+    struct rp_beside *files;
+    size_t from = i, to = i;
+
+    while (from > first && strncmp(at[from - 1].source.member, folder, n) == 0)
+        from--;
+    while (to < s->list.n && strncmp(at[to].source.member, folder, n) == 0)
+        to++;
+    files = RP_ARENA_NEW(&s->arena, struct rp_beside, to - from);
+    e->source.name = rp_arena_copy(&s->arena, e->source.name, strlen(e->source.name) - 9);
+    if (!files || !e->source.name)
+        return nomem(err);
+    e->beside = files;
+    for (size_t k = from; k < to; k++) {
+        const char *name = k == i ? NULL : name_within(&at[k], folder, n);
+
+        if (!name)
+            continue;
+        files[e->nbeside++] = (struct rp_beside){name, at[k].bytes, at[k].n};
+        at[k].folded = true;
+        e->source.truncated |= at[k].source.truncated;
+    }
+    return RP_OK;
+}
+
+static enum rp_code fold_traces(struct rp_sources *s, size_t first, struct rp_err *err)
+{
+    size_t kept = first, n;
+
+    for (size_t i = first; i < s->list.n; i++)
+        if (describes(&s->list.at[i], &n))
+            RP_TRY(fold_folder(s, first, i, n, err));
+    for (size_t i = first; i < s->list.n; i++) {
+        if (!s->list.at[i].folded)
+            s->list.at[kept++] = s->list.at[i];
+        else if (s->list.at[i].held)
+            RP_TRY(rp_vec_push(&s->aside, s->list.at[i].held, err));
+    }
+    s->list.n = kept;
+    return RP_OK;
+}
+
 /*
  * Lists a tar's members. in is kept where they are slices of it. A failure on the way does not lose
  * what came before: it becomes the last entry.
@@ -201,6 +273,8 @@ static enum rp_code add_tar(struct rp_sources *s, const struct rp_source *like, 
         s->list.at[s->list.n - 1].source.truncated = true;
     rp_tar_close(tar);
     order_members(s, first);
+    if (added == RP_OK)
+        added = fold_traces(s, first, err);
     *keep_in = rp_input_borrow_mapped(in, &whole_n) != NULL;
     if (added != RP_OK)
         return added;
@@ -328,7 +402,10 @@ void rp_sources_close(struct rp_sources *sources)
     for (size_t i = 0; i < sources->mapped.n; i++)
         rp_input_close(sources->mapped.at[i]);
     rp_vec_release(&sources->list);
+    for (size_t i = 0; i < sources->aside.n; i++)
+        free(sources->aside.at[i]);
     rp_vec_release(&sources->mapped);
+    rp_vec_release(&sources->aside);
     rp_arena_release(&sources->arena);
     free(sources);
 }
@@ -354,8 +431,11 @@ enum rp_code rp_source_open(struct rp_sources *sources, size_t i, struct rp_inpu
             *err = *e->failure;
         return e->failure->code;
     }
-    if (e->source.member)
-        return rp_input_open_memory(e->source.name, e->bytes, e->n, &sources->limits, out, err);
+    if (e->source.member) {
+        RP_TRY(rp_input_open_memory(e->source.name, e->bytes, e->n, &sources->limits, out, err));
+        rp_input_set_beside(*out, e->beside, e->nbeside);
+        return RP_OK;
+    }
     if (!e->once)
         return rp_input_open(e->source.path, &sources->limits, out, err);
     *out = atomic_exchange(e->once, NULL);

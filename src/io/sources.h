@@ -12,7 +12,8 @@
  * Folders are walked to the bottom. Hidden files are passed over; links are followed, but a file
  * that is there under its own name is not listed again under a link's. Tars are known by their
  * content, also inside folders; a tar inside a tar is not opened. Of a folder that is a CTF trace
- * only its description, the file "metadata", is listed: it stands for the trace.
+ * only its description, the file "metadata", is listed: it stands for the trace (in a tar the
+ * other files come with its input, rp_input_borrow_beside).
  */
 #include "base/err.h"
 #include "base/limits.h"

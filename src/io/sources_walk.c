@@ -119,12 +119,20 @@ static enum rp_code read_names(struct rp_walk *w, const struct rp_limits *limits
     return code;
 }
 
-/* Whether the file begins as the description of a CTF trace does: text, or packets of it. */
+bool rp_describes_ctf(const uint8_t *head, size_t n)
+{
+    static const uint8_t packet[4] = {0x57, 0x1d, 0xd1, 0x75}; /* text in packets, little endian */
+    static const uint8_t other[4] = {0x75, 0xd1, 0x1d, 0x57};  /* ... big endian */
+
+    return (n >= 10 && !memcmp(head, "/* CTF 1.8", 10)) ||
+           (n >= 4 && (!memcmp(head, packet, 4) || !memcmp(head, other, 4)));
+}
+
 static bool describes_ctf(const char *folder, const char *name)
 {
-    static const uint8_t packet[4] = {0x57, 0x1d, 0xd1, 0x75};
     char path[4096];
-    uint8_t head[10] = {0};
+    uint8_t head[10];
+    size_t n;
     FILE *f;
 
     if (strcmp(name, "metadata") || strlen(folder) > sizeof path - 16)
@@ -133,10 +141,9 @@ static bool describes_ctf(const char *folder, const char *name)
     f = fopen(path, "re");
     if (!f)
         return false;
-    if (fread(head, 1, sizeof head, f) < sizeof packet)
-        head[0] = 0;
+    n = fread(head, 1, sizeof head, f);
     fclose(f);
-    return !memcmp(head, "/* CTF 1.8", 10) || !memcmp(head, packet, sizeof packet);
+    return rp_describes_ctf(head, n);
 }
 
 /* A CTF trace is a folder: its description stands for all its files. */

@@ -34,4 +34,7 @@ enum rp_code rp_walk_folder(const char *path, const struct rp_limits *limits, st
                             struct rp_err *err);
 void rp_walk_release(struct rp_walk *walk);
 
+/* Whether content begins as the description of a CTF trace does: text, or packets of it. */
+bool rp_describes_ctf(const uint8_t *head, size_t n);
+
 #endif

@@ -56,8 +56,8 @@ static uint64_t nan_code(const struct format *f)
     case FN:
     case UNSIGNED:
         return (UINT64_C(1) << bits) - 1;
-    case FINITE:
-        return 0;
+    case FINITE: /* what XLA writes: -0 */
+        return UINT64_C(1) << bits;
     default:
         return (((UINT64_C(1) << f->exponent) - 1) << f->mantissa) | UINT64_C(1)
                                                                          << (f->mantissa - 1);
@@ -90,22 +90,25 @@ static uint64_t overflow_code(const struct format *f)
 static uint64_t encode(const struct format *f, double value)
 {
     uint64_t sign = signbit(value) ? UINT64_C(1) << (f->exponent + f->mantissa) : 0, code;
+    uint64_t outside = sign;
     double a = fabs(value), scaled;
     int exponent;
 
+    if (f->special == FNUZ || f->special == UNSIGNED)
+        outside = 0; /* their NaN has no sign */
     if (isnan(value))
+        return nan_code(f) | outside;
+    if (f->special == UNSIGNED && !(value > 0))
         return nan_code(f);
-    if (f->special == UNSIGNED)
-        sign = 0;
     if (isinf(value))
-        return overflow_code(f) | (f->special == IEEE || f->special == FINITE ? sign : 0);
+        return overflow_code(f) | outside;
     frexp(a, &exponent);
     exponent = a == 0 || exponent - 1 < 1 - f->bias ? 1 - f->bias : exponent - 1;
     /* in units of the last place; the carry into the exponent comes out right by itself */
     scaled = nearbyint(ldexp(a, f->mantissa - exponent));
     code = ((uint64_t)(exponent + f->bias - 1) << f->mantissa) + (uint64_t)scaled;
     if (code > max_code(f))
-        return overflow_code(f) | (f->special == IEEE || f->special == FINITE ? sign : 0);
+        return overflow_code(f) | outside;
     return f->special == FNUZ && !code ? 0 : code | sign;
 }
 

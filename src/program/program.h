@@ -205,8 +205,11 @@ struct rp_program {
     RP_VEC(struct rp_frame) frames;
     RP_VEC(struct rp_literal) literals;
     RP_VEC(struct rp_attr) module_attrs;
-    struct rp_attr
-        source; /* of a GraphDef its wire form, borrowed or in the arena; otherwise empty */
+    struct { /* wire form of a GraphDef, or of HLO that was protobuf text; borrowed or in the arena
+              */
+        const char *at;
+        size_t n;
+    } source;                                        /* otherwise empty */
     uint16_t opcode_of[RP_ATTR_COUNT + RP_OP_COUNT]; /* string to opcode; private */
 };
 

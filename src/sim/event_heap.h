@@ -104,6 +104,17 @@ static inline struct rp_moment rp_queue_pop(struct rp_event_queue *q)
     return q->run.at[q->head++];
 }
 
+/* The next to be popped, or NULL. */
+static inline const struct rp_moment *rp_queue_peek(const struct rp_event_queue *q)
+{
+    const struct rp_moment *run = q->head < q->run.n ? &q->run.at[q->head] : NULL;
+    const struct rp_moment *rest = q->rest.at.n ? q->rest.at.at : NULL;
+
+    if (!run || !rest)
+        return run ? run : rest;
+    return rp_moment_before(rest, run) ? rest : run;
+}
+
 static inline void rp_queue_release(struct rp_event_queue *q)
 {
     rp_vec_release(&q->run);

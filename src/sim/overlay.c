@@ -41,6 +41,31 @@ void rp_overlay_release(struct rp_overlay *o)
     rp_vec_release(&o->log);
 }
 
+#define COPY(column)                                                                           \
+    do {                                                                                       \
+        RP_TRY(rp_vec_reserve(&out->column, o->column.n + 1, err));                            \
+        if (o->column.n)                                                                       \
+            memcpy(out->column.at, o->column.at, o->column.n * sizeof *o->column.at);          \
+        out->column.n = o->column.n;                                                           \
+    } while (0)
+
+enum rp_code rp_overlay_copy(struct rp_overlay *out, const struct rp_overlay *o, struct rp_err *err)
+{
+    memset(out, 0, sizeof *out);
+    out->graph = o->graph;
+    out->starts_matter = o->starts_matter;
+    out->device_starts_matter = o->device_starts_matter;
+    out->prioritised = o->prioritised;
+    COPY(dur_ns);
+    COPY(lag_ns);
+    COPY(tasks);
+    COPY(edges);
+    COPY(newest);
+    COPY(degree);
+    COPY(log);
+    return RP_OK;
+}
+
 static enum rp_code note(struct rp_overlay *o, uint8_t what, uint32_t at, int64_t old,
                          struct rp_err *err)
 {
@@ -104,6 +129,8 @@ enum rp_code rp_overlay_link(struct rp_overlay *o, uint32_t from, uint32_t to, i
     struct rp_extra_edge e = {{lag_ns, to, flags}, from, o->newest.at[from]};
 
     o->starts_matter |= flags & RP_EDGE_FROM_START;
+    o->device_starts_matter |=
+        flags & RP_EDGE_FROM_START && rp_overlay_task(o, from)->device != RP_NO_DEVICE;
     RP_TRY(rp_vec_reserve(&o->edges, 1, err));
     RP_TRY(note(o, RP_OVERLAY_ADD_EDGE, from, 0, err));
     o->newest.at[from] = (uint32_t)o->edges.n;

@@ -36,6 +36,7 @@ struct rp_overlay {
     RP_VEC(uint32_t) degree;            /* by task: edges into it that are not cut */
     RP_VEC(struct rp_overlay_change) log;
     bool starts_matter; /* a new edge led, or leads, from the start of a task */
+    bool device_starts_matter; /* ... of a device's task */
     bool prioritised;   /* a new task had, or has, a priority */
 };
 
@@ -43,6 +44,9 @@ struct rp_overlay {
 enum rp_code rp_overlay_init(struct rp_overlay *o, const struct rp_task_graph *graph,
                              struct rp_err *err);
 void rp_overlay_release(struct rp_overlay *o);
+/* Another overlay of the same graph with the same changes, which can be taken back there too. */
+enum rp_code rp_overlay_copy(struct rp_overlay *out, const struct rp_overlay *o,
+                             struct rp_err *err);
 
 enum rp_code rp_overlay_set_dur(struct rp_overlay *o, uint32_t task, int64_t dur_ns,
                                 struct rp_err *err);

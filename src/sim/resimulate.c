@@ -17,6 +17,9 @@
 
 #define NONE UINT32_MAX
 
+/* Where more tasks than this change places, and more than a sixteenth, the order is another one. */
+#define MOVES 64
+
 static int64_t later(int64_t at_ns, int64_t by_ns)
 {
     int64_t sum;
@@ -178,6 +181,7 @@ enum rp_code rp_resim_init(struct rp_resim *x, const struct rp_overlay *o, struc
     x->o = o;
     x->mark = rp_overlay_mark(o);
     RP_TRY(rp_simulate(o, &x->result, err));
+    x->last_ns = x->result.last_ns;
     if (o->tasks.n || o->edges.n)
         return RP_OK; /* exact_order is false: updates run everything */
     RP_TRY(rp_vec_reserve(&x->before, n + 1, err));
@@ -194,6 +198,8 @@ enum rp_code rp_resim_init(struct rp_resim *x, const struct rp_overlay *o, struc
 
 void rp_resim_release(struct rp_resim *x)
 {
+    rp_resim_undo(x);
+    rp_resim_tail_release(&x->tail);
     rp_sim_result_release(&x->result);
     rp_sim_result_release(&x->base);
     rp_vec_release(&x->in);
@@ -344,29 +350,123 @@ static enum rp_code sweep(struct rp_resim *x, bool *ok, struct rp_err *err)
         place = 64 * word + (size_t)__builtin_ctzll(x->dirty.at[word]);
         x->dirty.at[word] &= x->dirty.at[word] - 1;
         RP_TRY(look_at(x, x->order.at[place], ok, err));
-        *ok &= !x->moved.n || x->visited <= most;
+        *ok &= !x->moved.n || (x->visited <= most && x->moved.n <= MOVES + x->visited / 16);
     }
     return RP_OK;
 }
 
-static enum rp_code run_all(struct rp_resim *x, struct rp_err *err)
+static void clean(struct rp_resim *x)
 {
-    struct rp_sim_result spare;
-
     if (x->dirty.cap)
         memset(x->dirty.at, 0, (x->o->graph->tasks.n / 64 + 1) * sizeof *x->dirty.at);
     rp_resim_undo(x);
-    spare = x->base;
+}
+
+/* The result of another run is put in the place of the base's. */
+static void swap_results(struct rp_resim *x, struct rp_sim_result *other)
+{
     x->base = x->result;
-    x->result = spare;
+    x->result = *other;
+    memset(other, 0, sizeof *other);
+    x->apart = true;
+}
+
+static enum rp_code run_all(struct rp_resim *x, struct rp_err *err)
+{
+    struct rp_sim_result other = x->base;
+
+    memset(&x->base, 0, sizeof x->base);
+    swap_results(x, &other);
     x->whole = true;
     x->visited = rp_overlay_ntasks(x->o);
     return rp_simulate(x->o, &x->result, err);
 }
 
+/* Where an edge is cut, the task behind it must not have been told anything; where one is put back,
+   or was the last, nothing can be kept. */
+static size_t first_turn_of_cut(const struct rp_resim *x, uint32_t task, bool cut)
+{
+    const uint32_t *turn = x->tail.turn.at;
+    size_t first = turn[task];
+    uint32_t k;
+
+    if (!cut || !x->o->degree.at[task])
+        return 0;
+    for (k = x->in.at[task]; k < x->in.at[task + 1]; k++) {
+        uint32_t from = x->from.at[x->in_edges.at[k]];
+
+        first = turn[from] < first ? turn[from] : first;
+    }
+    return first;
+}
+
+/* The first turn of the base that a change concerns. */
+static size_t first_turn(const struct rp_resim *x)
+{
+    const struct rp_overlay *o = x->o;
+    size_t i, first = SIZE_MAX;
+
+    for (i = x->mark; i < o->log.n; i++) {
+        const struct rp_overlay_change *c = &o->log.at[i];
+        bool is_lag = c->what == RP_OVERLAY_SET_LAG;
+        size_t turn = x->tail.turn.at[is_lag ? x->from.at[c->at] : c->at];
+
+        first = turn < first ? turn : first;
+        if (!is_lag || (c->old != RP_LAG_CUT && o->lag_ns.at[c->at] != RP_LAG_CUT))
+            continue;
+        turn = first_turn_of_cut(x, o->graph->edges.at[c->at].to, c->old != RP_LAG_CUT);
+        first = turn < first ? turn : first;
+    }
+    return first;
+}
+
+/* The tail is made from the overlay as the base had it. */
+static enum rp_code make_tail(struct rp_resim *x, struct rp_err *err)
+{
+    struct rp_overlay base;
+    enum rp_code code = rp_overlay_copy(&base, x->o, err);
+
+    if (code == RP_OK) {
+        rp_overlay_undo(&base, x->mark);
+        code = rp_resim_tail_init(&x->tail, &base, &x->result, err);
+    }
+    x->tail.o = x->o;
+    rp_overlay_release(&base);
+    return code;
+}
+
+/* Everything behind the change, where that can be told; made ready for it by the second call, since
+   that costs more than a run. */
+static enum rp_code run_tail(struct rp_resim *x, bool *ok, struct rp_err *err)
+{
+    *ok = false;
+    if (!x->in.cap || x->o->tasks.n || x->o->edges.n || x->runs++ == 0)
+        return RP_OK;
+    if (!x->tail.o)
+        RP_TRY(make_tail(x, err));
+    if (!x->tail.g.fits)
+        return RP_OK;
+    *ok = true;
+    RP_TRY(rp_resim_tail_run(&x->tail, &x->result, x->mark, first_turn(x), ok, &x->visited, err));
+    if (!*ok)
+        return RP_OK;
+    swap_results(x, &x->tail.result);
+    x->in_tail = true;
+    return RP_OK;
+}
+
+static void find_last(struct rp_sim_result *r)
+{
+    int64_t last = 0;
+    size_t i;
+
+    for (i = 0; i < r->end_ns.n; i++)
+        last = r->end_ns.at[i] > last ? r->end_ns.at[i] : last;
+    r->last_ns = last;
+}
+
 enum rp_code rp_resim_update(struct rp_resim *x, struct rp_err *err)
 {
-    size_t i;
     bool ok;
 
     rp_resim_undo(x);
@@ -375,24 +475,26 @@ enum rp_code rp_resim_update(struct rp_resim *x, struct rp_err *err)
     ok = touch_changes(x);
     if (ok)
         RP_TRY(sweep(x, &ok, err));
-    if (!ok)
-        return run_all(x, err);
-    x->result.last_ns = 0;
-    for (i = 0; i < x->result.end_ns.n; i++)
-        if (x->result.end_ns.at[i] > x->result.last_ns)
-            x->result.last_ns = x->result.end_ns.at[i];
-    return RP_OK;
+    if (ok) {
+        find_last(&x->result);
+        return RP_OK;
+    }
+    clean(x);
+    RP_TRY(run_tail(x, &ok, err));
+    return ok ? RP_OK : run_all(x, err);
 }
 
 void rp_resim_undo(struct rp_resim *x)
 {
-    if (x->whole) {
-        struct rp_sim_result spare = x->result;
+    if (x->apart) {
+        struct rp_sim_result other = x->result;
 
         x->result = x->base;
-        x->base = spare;
-        x->whole = false;
+        memset(&x->base, 0, sizeof x->base);
+        *(x->in_tail ? &x->tail.result : &x->base) = other;
+        x->apart = x->in_tail = x->whole = false;
     }
+    x->result.last_ns = x->last_ns;
     while (x->log.n) {
         const struct rp_resim_change *c = &x->log.at[--x->log.n];
 

@@ -14,10 +14,11 @@
  *     rp_resim_undo(&x);                and that of the base again
  *
  * Tasks of a serial device run in the order in which they become ready; where a change makes that
- * another one, they change places. Where a change is of another kind (new tasks or edges, tasks
- * that share a device, have priorities or take no time on one), or settling would take longer than
- * a full run, everything is run.
+ * another one, they change places. Where many do, everything that begins behind the change is run
+ * (resim_tail.h). Where a change is of another kind (new tasks or edges, tasks that share a device,
+ * have priorities or take no time on one), everything is run.
  */
+#include "sim/resim_tail.h"
 #include "sim/simulator.h"
 
 struct rp_resim_change {
@@ -29,7 +30,9 @@ struct rp_resim {
     const struct rp_overlay *o;
     size_t mark; /* of the overlay, when the base ran */
     struct rp_sim_result result;
-    struct rp_sim_result base;       /* kept while everything was run anew */
+    struct rp_sim_result base;       /* kept while `result` is of another run */
+    int64_t last_ns;                 /* of the base */
+    struct rp_resim_tail tail;       /* made when it is needed the second time */
     RP_VEC(uint32_t) in, in_edges;   /* edges into a task, by task */
     RP_VEC(uint32_t) from;           /* by edge */
     RP_VEC(uint32_t) order, place;   /* order: tasks; place: where a task stands in it */
@@ -40,7 +43,10 @@ struct rp_resim {
     RP_VEC(uint32_t) moved; /* tasks that changed places with the one before, one after the other */
     size_t first;           /* no bit is set in words before it */
     bool exact_order;       /* the order of devices is that of (ready, number) */
-    bool whole;             /* the last update ran everything */
+    bool apart;             /* the last update did not change the base, but ran anew */
+    bool in_tail;           /* ... in the tail, whose result is taken from there */
+    bool whole;             /* ... and ran everything */
+    unsigned runs;          /* updates that ran anew */
     size_t visited;         /* tasks that the last update looked at */
 };
 

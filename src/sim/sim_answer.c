@@ -7,6 +7,7 @@
  */
 #include "sim/sim_answer.h"
 
+#include "sim/profiler_cost.h"
 #include "sim/resimulate.h"
 #include "sim/sim_path.h"
 #include "sim/sim_ranks.h"
@@ -51,7 +52,7 @@ static enum rp_code run_with(struct asker *a, double factor, const char *whatif,
     struct base *base = base_of(a, factor);
 
     if (factor > 0)
-        RP_TRY(rp_sim_drop_profiler(&a->run, factor, err));
+        RP_TRY(rp_sim_cost_drop(&a->run, factor, err));
     if (base && !base->made) {
         base->made = true;
         RP_TRY(rp_resim_init(&base->resim, &a->run.overlay, err));
@@ -71,6 +72,7 @@ static enum rp_code step_with(struct asker *a, double factor, const char *whatif
 
     memset(a->run.gone.at, 0, a->run.gone.n);
     a->run.dropped = false;
+    a->run.edges_factor = 1;
     code = run_with(a, factor, whatif, err);
     if (code == RP_OK)
         code = rp_sim_step_ns(&a->run, a->now, out, err);

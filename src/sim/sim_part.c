@@ -7,9 +7,10 @@
 #include "sim/sim_part.h"
 
 #include "facts/collective_args.h"
+#include "sim/profiler_cost.h"
+#include "sim/sim_steps.h"
 #include "sim/task_graph.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -24,64 +25,6 @@ struct noter {
     RP_VEC(uint8_t) remote;   /* by track: collectives of the host run there */
     struct rp_coll_reader args;
 };
-
-static int by_value(const void *pa, const void *pb)
-{
-    int64_t a = *(const int64_t *)pa, b = *(const int64_t *)pb;
-
-    return (a > b) - (a < b);
-}
-
-int64_t rp_sim_median_gap(int64_t *at_ns, size_t n)
-{
-    size_t i;
-
-    if (n < 2)
-        return 0;
-    for (i = 0; i + 1 < n; i++)
-        at_ns[i] = at_ns[i + 1] - at_ns[i];
-    n--;
-    qsort(at_ns, n, sizeof *at_ns, by_value);
-    return (at_ns[(n - 1) / 2] + at_ns[n / 2]) / 2;
-}
-
-/* ------------------------------------------------------------------ steps */
-
-static enum rp_code list_steps(struct noter *n, struct rp_err *err)
-{
-    struct rp_sim_part *p = n->part;
-    uint32_t i, count = n->t->nsteps < RP_NO_STEP ? n->t->nsteps : RP_NO_STEP - 1;
-
-    p->nranks = 1;
-    p->has_steps = count > 0;
-    p->nsteps = count ? count : 1;
-    RP_TRY(rp_vec_reserve(&p->step_begin_ns, p->nsteps, err));
-    RP_TRY(rp_vec_reserve(&p->step_end_ns, p->nsteps, err));
-    p->step_begin_ns.at[0] = p->graph.begin_ns;
-    p->step_end_ns.at[0] = p->graph.end_ns;
-    for (i = 0; i < count; i++) {
-        p->step_begin_ns.at[i] = n->t->steps[i].begin_ns;
-        p->step_end_ns.at[i] = n->t->steps[i].end_ns;
-    }
-    p->step_begin_ns.n = p->step_end_ns.n = p->nsteps;
-    return RP_OK;
-}
-
-/* The step that a moment lies in. Steps are in order and do not overlap, but for damaged files. */
-static uint16_t step_at(const struct rp_sim_part *p, int64_t ns)
-{
-    uint32_t low = 0, high = p->nsteps;
-
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-
-        if (p->step_begin_ns.at[middle] <= ns)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low && ns < p->step_end_ns.at[low - 1] ? (uint16_t)(low - 1) : RP_NO_STEP;
-}
 
 /* ------------------------------------------------------------------ notes */
 
@@ -110,7 +53,7 @@ static struct rp_sim_note note_device(const struct noter *n, uint32_t item)
     struct rp_sim_note note = {0, RP_NO_STEP, place->phase, 0};
 
     note.op = op_name(n, place->op);
-    note.step = step_at(n->part, x->launch == RP_NONE ? x->begin_ns : n->t->ev.ts_ns[x->launch]);
+    note.step = rp_sim_step_at(n->part, x->launch == RP_NONE ? x->begin_ns : n->t->ev.ts_ns[x->launch]);
     if (x->launch != RP_NONE && n->remote.at[n->t->ev.track[x->launch]])
         note.flags |= RP_SIM_REMOTE;
     return note;
@@ -130,12 +73,14 @@ static struct rp_sim_note note_host(const struct noter *n, const struct rp_sg_no
     rp_event e = node->event;
 
     note.op = op_name(n, rp_event_around(n->t, e, RP_KIND_CPU_OP));
-    note.step = step_at(n->part, node->start_ns);
+    note.step = rp_sim_step_at(n->part, node->start_ns);
     note.phase = (uint8_t)phase_around(n, e);
     if (node->start_ns == n->t->ev.ts_ns[e])
         note.flags |= RP_SIM_OPENS;
     if (node->kind == RP_SG_RUNTIME)
         note.flags |= RP_SIM_CALL;
+    if (n->t->ev.kind[e] == RP_KIND_PYTHON)
+        note.flags |= RP_SIM_FRAME;
     if (n->remote.at[n->t->ev.track[e]])
         note.flags |= RP_SIM_REMOTE;
     if (in_loader(n, e))
@@ -159,99 +104,6 @@ static enum rp_code note_nodes(struct noter *n, struct rp_err *err)
         n->part->notes.at[i] = note;
     }
     n->part->notes.n = g->nodes.n;
-    return RP_OK;
-}
-
-/* ------------------------------------------------------------------ what times the steps */
-
-static bool is_device(const struct rp_stepgraph *g, uint32_t node)
-{
-    uint32_t lane = g->nodes.at[node].lane;
-
-    return lane != RP_NONE && g->lanes.at[lane].device;
-}
-
-/* Device work begins steps where each step has some that its launch ties to it. */
-static bool steps_have_work(const struct noter *n, uint8_t *seen)
-{
-    const struct rp_sim_part *p = n->part;
-    uint32_t i, count = 0;
-
-    for (i = 0; i < n->work->items.n; i++) {
-        rp_event launch = n->work->items.at[i].launch;
-        uint16_t step = launch == RP_NONE ? RP_NO_STEP : step_at(p, n->t->ev.ts_ns[launch]);
-
-        if (step != RP_NO_STEP && !seen[step]) {
-            seen[step] = 1;
-            count++;
-        }
-    }
-    return p->has_steps && p->nsteps > 1 && count == p->nsteps;
-}
-
-static bool times_step(const struct noter *n, uint32_t i)
-{
-    const struct rp_sim_part *p = n->part;
-    const struct rp_sg_node *node = &p->graph.nodes.at[i];
-    rp_event mark;
-
-    if (p->notes.at[i].step == RP_NO_STEP)
-        return false;
-    if (p->on_device) {
-        uint32_t item = is_device(&p->graph, i) ? n->item_of.at[node->event] : 0;
-
-        return item && n->work->items.at[item - 1].launch != RP_NONE;
-    }
-    if (!p->has_steps)
-        return true;
-    mark = n->t->steps[p->notes.at[i].step].mark;
-    return mark == RP_NONE || (!is_device(&p->graph, i) && node->event != RP_NONE &&
-                               n->t->ev.track[node->event] == n->t->ev.track[mark]);
-}
-
-static enum rp_code mark_timers(struct noter *n, struct rp_err *err)
-{
-    struct rp_sim_part *p = n->part;
-    uint8_t *seen = calloc(p->nsteps, 1);
-    uint32_t i;
-
-    if (!seen)
-        return rp_err_nomem(err, "simulating");
-    p->on_device = steps_have_work(n, seen);
-    free(seen);
-    for (i = 0; i < p->notes.n; i++)
-        if (times_step(n, i))
-            p->notes.at[i].flags |= RP_SIM_TIMES;
-    return RP_OK;
-}
-
-static enum rp_code measure(struct noter *n, struct rp_err *err)
-{
-    struct rp_sim_part *p = n->part;
-    int64_t *first;
-    double sum;
-    size_t i;
-
-    p->spread_ratio = NAN;
-    if (p->nsteps < 2) {
-        p->measured_ns = rp_ns_between(p->step_begin_ns.at[0], p->step_end_ns.at[0]);
-        return RP_OK;
-    }
-    first = malloc(p->nsteps * sizeof *first);
-    if (!first)
-        return rp_err_nomem(err, "simulating");
-    for (i = 0; i < p->nsteps; i++)
-        first[i] = p->on_device ? INT64_MAX : p->step_begin_ns.at[i];
-    for (i = 0; p->on_device && i < p->notes.n; i++)
-        if (p->notes.at[i].flags & RP_SIM_TIMES &&
-            p->graph.nodes.at[i].start_ns < first[p->notes.at[i].step])
-            first[p->notes.at[i].step] = p->graph.nodes.at[i].start_ns;
-    p->measured_ns = rp_sim_median_gap(first, p->nsteps);
-    for (i = 0, sum = 0; i + 1 < p->nsteps; i++)
-        sum += fabs((double)(first[i] - p->measured_ns));
-    if (p->nsteps > 2 && p->measured_ns > 0)
-        p->spread_ratio = sum / (double)(p->nsteps - 1) / (double)p->measured_ns;
-    free(first);
     return RP_OK;
 }
 
@@ -297,49 +149,6 @@ static enum rp_code note_gradients(struct noter *n, struct rp_err *err)
     return RP_OK;
 }
 
-/* ------------------------------------------------------------------ the profiler's own cost */
-
-/* Operators that only describe the same memory anew: what they take is mostly their recording. */
-static bool is_view(const char *name)
-{
-    static const char *const views[] = {"aten::as_strided", "detach", "aten::view", "aten::t",
-                                        "aten::transpose"};
-    size_t i;
-
-    for (i = 0; i < sizeof views / sizeof views[0]; i++)
-        if (!strcmp(name, views[i]))
-            return true;
-    return false;
-}
-
-/* The median of the quickest of these operators that is frequent and has nothing inside it. */
-static enum rp_code find_quick(struct noter *n, struct rp_err *err)
-{
-    enum { FREQUENT = 30 };
-    RP_VEC(int64_t) dur = {0};
-    const struct rp_trace *t = n->t;
-    enum rp_code code = RP_OK;
-    rp_str s;
-    rp_event e;
-
-    for (s = 0; s < t->str.n && code == RP_OK; s++) {
-        if (!is_view(rp_trace_str(t, s)))
-            continue;
-        dur.n = 0;
-        for (e = 0; e < t->ev.n && code == RP_OK; e++)
-            if (t->ev.name[e] == s && t->ev.kind[e] == RP_KIND_CPU_OP && t->ev.dur_ns[e] > 0 &&
-                !(e + 1 < t->ev.n && t->ev.parent[e + 1] == e))
-                code = rp_vec_push(&dur, t->ev.dur_ns[e], err);
-        if (code != RP_OK || dur.n < FREQUENT)
-            continue;
-        qsort(dur.at, dur.n, sizeof *dur.at, by_value);
-        if (!n->part->quick_ns || dur.at[dur.n / 2] < n->part->quick_ns)
-            n->part->quick_ns = dur.at[dur.n / 2];
-    }
-    rp_vec_release(&dur);
-    return code;
-}
-
 /* ------------------------------------------------------------------ all of it */
 
 static enum rp_code index_events(struct noter *n, struct rp_err *err)
@@ -374,13 +183,12 @@ static enum rp_code make(struct noter *n, struct rp_err *err)
     RP_TRY(rp_sg_init(&n->part->graph, n->work, &n->part->collectives, err));
     RP_TRY(rp_attribution_init(&n->places, n->work, err));
     RP_TRY(rp_coll_reader_init(&n->args, n->t, err));
-    RP_TRY(list_steps(n, err));
+    RP_TRY(rp_sim_steps_list(n->part, n->t, err));
     RP_TRY(index_events(n, err));
     RP_TRY(note_nodes(n, err));
-    RP_TRY(mark_timers(n, err));
-    RP_TRY(measure(n, err));
+    RP_TRY(rp_sim_steps_measure(n->part, n->work, n->item_of.at, err));
     RP_TRY(note_gradients(n, err));
-    return find_quick(n, err);
+    return rp_sim_cost_look(n->part, n->t, err);
 }
 
 enum rp_code rp_sim_part_init(struct rp_sim_part *out, const struct rp_trace *trace,
@@ -423,6 +231,7 @@ void rp_sim_part_release(struct rp_sim_part *part)
     rp_vec_release(&part->device_rules);
     rp_vec_release(&part->step_begin_ns);
     rp_vec_release(&part->step_end_ns);
+    rp_vec_release(&part->head_ns);
     rp_vec_release(&part->waits);
     rp_vec_release(&part->remarks);
 }

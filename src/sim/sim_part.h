@@ -10,11 +10,12 @@
 
 /* Flags of a node. */
 enum {
-    RP_SIM_TIMES = 1,  /* its start may begin its step (docs/definitions.md) */
-    RP_SIM_OPENS = 2,  /* the first part of a recorded span: writing it down cost time */
-    RP_SIM_CALL = 4,   /* of a call that the device's tracer intercepted too */
-    RP_SIM_REMOTE = 8, /* runs on a thread of a host collective, or was launched there */
-    RP_SIM_LOADER = 16 /* of the host: inside a data loader */
+    RP_SIM_TIMES = 1,   /* its start may begin its step (docs/definitions.md) */
+    RP_SIM_OPENS = 2,   /* the first part of a recorded span: writing it down cost time */
+    RP_SIM_CALL = 4,    /* of a call that the device's tracer intercepted too */
+    RP_SIM_REMOTE = 8,  /* runs on a thread of a host collective, or was launched there */
+    RP_SIM_LOADER = 16, /* of the host: inside a data loader */
+    RP_SIM_FRAME = 32   /* of a Python frame */
 };
 
 struct rp_sim_note {
@@ -47,11 +48,13 @@ struct rp_sim_part {
     uint32_t nsteps;                            /* at least 1: without steps the recording is one */
     bool has_steps, on_device;                  /* on_device: device work begins the steps */
     int64_t measured_ns;                        /* a step's time */
-    double spread_ratio;   /* how far steps are from it, on average; NaN: fewer than two */
-    uint32_t nranks;       /* that it holds: 1, or all of a job */
-    uint32_t stages;       /* of a pipeline's timeline; 0: it is none */
-    bool beside;           /* its steps stand beside each other, each from 0 on */
-    size_t recorded_steps; /* of a job or a timeline */
+    RP_VEC(int64_t) head_ns; /* by step: from its begin to its first task that times it; or empty */
+    int64_t tail_ns;         /* of one step: from the last end of such a task to its end */
+    double spread_ratio;     /* how far steps are from it, on average; NaN: fewer than two */
+    uint32_t nranks;         /* that it holds: 1, or all of a job */
+    uint32_t stages;         /* of a pipeline's timeline; 0: it is none */
+    bool beside;             /* its steps stand beside each other, each from 0 on */
+    size_t recorded_steps;   /* of a job or a timeline */
     RP_VEC(struct rp_sim_wait) waits; /* of a job */
     RP_VEC(const char *) remarks;     /* to be told with the answer */
     RP_VEC(uint32_t) devices;         /* by node, or empty: none has one */
@@ -59,15 +62,12 @@ struct rp_sim_part {
     RP_VEC(uint8_t) device_rules;     /* enum rp_sim_device_rule */
     const char *gpu;  /* name of the first device, in the arena; NULL: not recorded */
     int64_t quick_ns; /* what an operator takes that does next to nothing; 0: not known */
+    bool with_shapes, with_frames, with_memory; /* what the profiler was told to record, too */
 };
 
 /* Release it also after a failure. Texts are in the arena. */
 enum rp_code rp_sim_part_init(struct rp_sim_part *out, const struct rp_trace *trace,
                               struct rp_arena *arena, struct rp_err *err);
 void rp_sim_part_release(struct rp_sim_part *part);
-
-/* The median distance between consecutive numbers, the mean of the middle two where their count is
-   even; 0 for fewer than two. The sorted distances take the place of the numbers. */
-int64_t rp_sim_median_gap(int64_t *at_ns, size_t n);
 
 #endif

@@ -5,6 +5,9 @@
  */
 #include "sim/sim_run.h"
 
+#include "sim/sim_steps.h"
+
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -103,6 +106,7 @@ enum rp_code rp_sim_run_init(struct rp_sim_run *run, const struct rp_sim_part *c
     rp_task_graph_init(&run->tasks);
     run->parts = parts;
     run->nranks = n;
+    run->edges_factor = 1;
     RP_TRY(join_ranks(run, err));
     RP_TRY(copy_notes(run, err));
     RP_TRY(make_tasks(run, err));
@@ -123,6 +127,13 @@ void rp_sim_run_release(struct rp_sim_run *run)
 }
 
 /* ------------------------------------------------------------------ a step's time */
+
+int64_t rp_sim_scaled(int64_t ns, double factor)
+{
+    double x = (double)ns * factor;
+
+    return ns == RP_LAG_CUT ? ns : x > 4.6e18 ? INT64_MAX / 2 : (int64_t)llround(x);
+}
 
 bool rp_sim_times_step(const struct rp_sim_run *run, size_t i)
 {
@@ -153,6 +164,34 @@ static enum rp_code mean_end(const struct rp_sim_run *run, const struct rp_sim_r
     return RP_OK;
 }
 
+/* From the first tasks of the steps to their begins. A step without any stands where it stood
+   behind the one before it. */
+static void find_begins(const struct rp_sim_run *run, int64_t *at, size_t n)
+{
+    const struct rp_sim_part *part = run->parts[0];
+    size_t i;
+
+    for (i = 0; i < n && part->head_ns.n; i++)
+        if (at[i] != INT64_MAX)
+            at[i] -= rp_sim_scaled(part->head_ns.at[i], run->edges_factor);
+        else
+            at[i] = !i ? 0
+                       : at[i - 1] + rp_sim_scaled(rp_ns_between(part->step_begin_ns.at[i - 1],
+                                                                 part->step_begin_ns.at[i]),
+                                                   run->edges_factor);
+}
+
+/* Of one step: from its begin to its end. */
+static int64_t length_of(const struct rp_sim_run *run, const struct rp_sim_result *result,
+                         int64_t begin, int64_t last)
+{
+    size_t i;
+
+    for (i = run->notes.n; i < result->end_ns.n; i++)
+        last = result->end_ns.at[i] > last ? result->end_ns.at[i] : last;
+    return last - begin + rp_sim_scaled(run->parts[0]->tail_ns, run->edges_factor);
+}
+
 enum rp_code rp_sim_step_ns(const struct rp_sim_run *run, const struct rp_sim_result *result,
                             int64_t *out, struct rp_err *err)
 {
@@ -176,94 +215,12 @@ enum rp_code rp_sim_step_ns(const struct rp_sim_run *run, const struct rp_sim_re
         if (result->end_ns.at[i] > last)
             last = result->end_ns.at[i];
     }
-    for (i = run->notes.n; i < result->end_ns.n && n == 1; i++)
-        if (result->end_ns.at[i] > last)
-            last = result->end_ns.at[i];
-    if (n > 1)
-        *out = rp_sim_median_gap(first, n);
-    else
-        *out = first[0] == INT64_MAX ? result->last_ns : last - first[0];
+    if (n == 1 && first[0] == INT64_MAX) /* nothing of it was recorded */
+        *out = rp_sim_scaled(run->parts[0]->measured_ns, run->edges_factor);
+    else {
+        find_begins(run, first, n);
+        *out = n > 1 ? rp_sim_median_gap(first, n) : length_of(run, result, first[0], last);
+    }
     free(first);
-    return RP_OK;
-}
-
-/* ------------------------------------------------------------------ without the profiler */
-
-/* What recording one span costs, in times of an operator that does next to nothing but is recorded:
-   part of it lies inside the span and part behind it (docs/definitions.md). */
-#define COST_OF_QUICK 2.5
-
-/* Of what a node takes at least this part is its own. */
-#define OWN_PART 10
-
-struct debt {
-    struct rp_sim_run *run;
-    int64_t cost_ns, owed_ns;
-};
-
-static enum rp_code pay(struct debt *d, uint32_t task, struct rp_err *err)
-{
-    int64_t dur = d->run->overlay.dur_ns.at[task];
-    int64_t most = dur - dur / OWN_PART, paid = d->owed_ns < most ? d->owed_ns : most;
-
-    if (paid <= 0)
-        return RP_OK;
-    d->owed_ns -= paid;
-    return rp_overlay_set_dur(&d->run->overlay, task, dur - paid, err);
-}
-
-/* The lag from the node before it on the thread, where that is what it waited for. */
-static enum rp_code pay_lag(struct debt *d, uint32_t task, struct rp_err *err)
-{
-    const struct rp_task_graph *g = &d->run->tasks;
-    uint32_t i;
-
-    if (!task || d->owed_ns <= 0)
-        return RP_OK;
-    for (i = g->first.at[task - 1]; i < g->first.at[task]; i++) {
-        int64_t lag = d->run->overlay.lag_ns.at[i], paid;
-
-        if (g->edges.at[i].to != task || RP_SIM_EDGE_KIND(g->edges.at[i].flags) != RP_SG_ORDER ||
-            lag <= 0)
-            continue;
-        paid = lag - lag / OWN_PART;
-        paid = d->owed_ns < paid ? d->owed_ns : paid;
-        d->owed_ns -= paid;
-        return rp_overlay_set_lag(&d->run->overlay, i, lag - paid, err);
-    }
-    return RP_OK;
-}
-
-static enum rp_code drop_on_lane(struct debt *d, uint32_t first, uint32_t end, struct rp_err *err)
-{
-    uint32_t i;
-
-    d->owed_ns = 0;
-    for (i = first; i < end; i++) {
-        uint8_t flags = d->run->notes.at[i].flags;
-
-        RP_TRY(pay_lag(d, i, err));
-        if (flags & RP_SIM_OPENS)
-            d->owed_ns += d->cost_ns * (flags & RP_SIM_CALL ? 2 : 1);
-        RP_TRY(pay(d, i, err));
-    }
-    return RP_OK;
-}
-
-enum rp_code rp_sim_drop_profiler(struct rp_sim_run *run, double factor, struct rp_err *err)
-{
-    const struct rp_stepgraph *g = run->graph;
-    size_t i;
-
-    run->dropped = true;
-    for (i = 0; i < g->lanes.n; i++) {
-        const struct rp_sg_lane *lane = &g->lanes.at[i];
-        struct debt d = {.run = run};
-
-        if (lane->device)
-            continue;
-        d.cost_ns = (int64_t)(factor * COST_OF_QUICK * (double)run->parts[lane->rank]->quick_ns);
-        RP_TRY(drop_on_lane(&d, lane->first, lane->end, err));
-    }
     return RP_OK;
 }

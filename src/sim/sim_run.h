@@ -23,6 +23,7 @@ struct rp_sim_run {
     struct rp_task_graph tasks;       /* device r: what the collectives of part r share */
     struct rp_overlay overlay;
     bool dropped;         /* the profiler's cost is taken out */
+    double edges_factor;  /* what a step has before its first and behind its last task takes so long */
     RP_VEC(uint8_t) gone; /* by task: it does not begin steps (a what-if took it away) */
 };
 
@@ -44,17 +45,14 @@ static inline uint32_t rp_sim_first_node(const struct rp_sim_run *run, size_t ra
     return run->nranks > 1 ? run->join.first_node[rank] : 0;
 }
 
+/* Rounded; RP_LAG_CUT stays, and nothing passes half of all time. */
+int64_t rp_sim_scaled(int64_t ns, double factor);
+
 /* Whether the start of a node may begin its step: of the first rank, or of a job. */
 bool rp_sim_times_step(const struct rp_sim_run *run, size_t node);
 
 /* A step's time of the first rank, from simulated times (docs/definitions.md). */
 enum rp_code rp_sim_step_ns(const struct rp_sim_run *run, const struct rp_sim_result *result,
                             int64_t *out, struct rp_err *err);
-
-/*
- * Takes the profiler's own work out of the host's time: `cost_ns` a recorded span, and as much
- * again a call that the device's tracer intercepts. By rank, since hosts differ.
- */
-enum rp_code rp_sim_drop_profiler(struct rp_sim_run *run, double factor, struct rp_err *err);
 
 #endif

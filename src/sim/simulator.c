@@ -19,6 +19,7 @@
 #include "sim/simulator.h"
 
 #include "sim/event_heap.h"
+#include "sim/horizon.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -392,7 +393,8 @@ static void release_lines(struct device *d)
     }
 }
 
-enum rp_code rp_simulate(const struct rp_overlay *o, struct rp_sim_result *out, struct rp_err *err)
+static enum rp_code simulate_any(const struct rp_overlay *o, struct rp_sim_result *out,
+                                 struct rp_err *err)
 {
     struct sim s = {.o = o, .r = out};
     enum rp_code code = run(&s, err);
@@ -408,6 +410,67 @@ enum rp_code rp_simulate(const struct rp_overlay *o, struct rp_sim_result *out, 
     rp_vec_release(&s.idle);
     rp_vec_release(&s.state);
     return code;
+}
+
+/* ------------------------------------------------------------------ plain graphs */
+
+static enum rp_code make_room(struct rp_sim_result *r, size_t n, struct rp_err *err)
+{
+    r->start_ns.n = r->end_ns.n = 0;
+    r->last_ns = 0;
+    RP_TRY(rp_vec_reserve(&r->start_ns, n + 1, err));
+    RP_TRY(rp_vec_reserve(&r->end_ns, n + 1, err));
+    memset(r->start_ns.at, 0, n * sizeof *r->start_ns.at);
+    r->start_ns.n = r->end_ns.n = n;
+    return RP_OK;
+}
+
+static void fill_ends(const struct rp_overlay *o, struct rp_sim_result *r)
+{
+    int64_t last = 0;
+    size_t i, n = r->end_ns.n;
+
+    for (i = 0; i < n; i++) {
+        int64_t end = r->start_ns.at[i] + o->dur_ns.at[i];
+
+        r->end_ns.at[i] = end;
+        last = end > last ? end : last;
+    }
+    r->last_ns = last;
+}
+
+/* *done is false where not every task came to its turn. */
+static enum rp_code simulate_plain(const struct rp_overlay *o, struct rp_plain_graph *g,
+                                   struct rp_sim_result *out, bool *done, struct rp_err *err)
+{
+    struct rp_horizon h = {0};
+    enum rp_code code = make_room(out, g->n, err);
+
+    if (code == RP_OK)
+        code = rp_horizon_init(&h, g, out->start_ns.at, err);
+    if (code == RP_OK) {
+        rp_horizon_begin(&h);
+        code = rp_horizon_go(&h, INT64_MAX, err);
+    }
+    *done = h.done == g->n;
+    if (code == RP_OK)
+        fill_ends(o, out);
+    rp_horizon_release(&h);
+    return code;
+}
+
+/* A plain graph needs no queue of events; where that does not come to an end the other way says
+   why. */
+enum rp_code rp_simulate(const struct rp_overlay *o, struct rp_sim_result *out, struct rp_err *err)
+{
+    struct rp_plain_graph g;
+    enum rp_code code = rp_plain_graph_init(&g, o, false, err);
+    bool done = false;
+
+    if (code == RP_OK && g.fits)
+        code = simulate_plain(o, &g, out, &done, err);
+    rp_plain_graph_release(&g);
+    return code == RP_OK && !done ? simulate_any(o, out, err) : code;
 }
 
 void rp_sim_result_release(struct rp_sim_result *r)

@@ -89,8 +89,11 @@ enum rp_code rp_task_graph_freeze(struct rp_task_graph *g, struct rp_err *err)
     memset(g->first.at, 0, (n + 1) * sizeof *g->first.at);
     memset(g->degree.at, 0, (n + 1) * sizeof *g->degree.at);
     place_edges(g, sorted.at, g->first.at);
-    for (i = 0; i < g->edges.n; i++)
+    for (i = 0; i < g->edges.n; i++) {
         g->degree.at[g->edges.at[i].to]++;
+        g->device_starts_matter |= g->edges.at[i].flags & RP_EDGE_FROM_START &&
+                                   g->tasks.at[g->from.at[i]].device != RP_NO_DEVICE;
+    }
     sorted.n = g->edges.n;
     g->first.n = n + 1;
     g->degree.n = n;

@@ -64,6 +64,7 @@ struct rp_task_graph {
     RP_VEC(uint32_t) degree;           /* edges into a task */
     bool prioritised;                  /* a task has a priority */
     bool starts_matter;                /* an edge leads from the start of a task */
+    bool device_starts_matter;         /* ... of a device's task; known once frozen */
 };
 
 void rp_task_graph_init(struct rp_task_graph *g);

@@ -13,9 +13,13 @@
    same in fp32 and bf16 (docs/definitions.md). */
 #define GRAPH_GAP_NS 360
 
-static int64_t graph_lag(enum rp_sg_edge_kind kind, int64_t lag_ns)
+/* A kernel that began while the one before it still ran does so in a graph, too. */
+static int64_t graph_lag(uint32_t flags, int64_t lag_ns)
 {
-    switch (kind) {
+    if (flags & RP_EDGE_FROM_START && RP_SIM_EDGE_KIND(flags) != RP_SG_LAUNCH &&
+        RP_SIM_EDGE_KIND(flags) != RP_SG_ORDER)
+        return lag_ns;
+    switch (RP_SIM_EDGE_KIND(flags)) {
     case RP_SG_STREAM:
     case RP_SG_IN_GRAPH:
     case RP_SG_EVENT:
@@ -96,8 +100,8 @@ static enum rp_code tighten(struct rp_sim_run *run, const struct region *r, stru
             continue;
         for (i = g->first.at[v]; i < g->first.at[v + 1]; i++)
             if (o->lag_ns.at[i] != RP_LAG_CUT && inside(run, r, g->edges.at[i].to))
-                RP_TRY(rp_overlay_set_lag(
-                    o, i, graph_lag(RP_SIM_EDGE_KIND(g->edges.at[i].flags), o->lag_ns.at[i]), err));
+                RP_TRY(rp_overlay_set_lag(o, i, graph_lag(g->edges.at[i].flags, o->lag_ns.at[i]),
+                                          err));
     }
     return RP_OK;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* no-sync, no-profiler and dataloader: what the host does beside the work itself. */
+#include "sim/profiler_cost.h"
 #include "sim/whatif_nodes.h"
 
 #include <stdlib.h>
@@ -37,7 +38,7 @@ static enum rp_code apply_no_profiler(struct rp_sim_run *run, const struct rp_wh
                                       struct rp_err *err)
 {
     RP_TRY(rp_whatif_plain(args, err));
-    return run->dropped ? RP_OK : rp_sim_drop_profiler(run, 1, err);
+    return run->dropped ? RP_OK : rp_sim_cost_drop(run, 1, err);
 }
 
 const struct rp_whatif rp_whatif_no_profiler = {

@@ -3,7 +3,6 @@
 #include "sim/whatif_nodes.h"
 
 #include <fnmatch.h>
-#include <math.h>
 #include <string.h>
 
 bool rp_sim_is_host(const struct rp_sim_run *run, uint32_t node)
@@ -45,13 +44,6 @@ bool rp_sim_name_fits(const struct rp_sim_run *run, const char *pattern, uint32_
 
     return strpbrk(pattern, "*?[") ? !fnmatch(pattern, name, 0) || !fnmatch(pattern, op, 0)
                                    : strstr(name, pattern) || !strcmp(op, pattern);
-}
-
-int64_t rp_sim_scaled(int64_t ns, double factor)
-{
-    double x = (double)ns * factor;
-
-    return ns == RP_LAG_CUT ? ns : x > 4.6e18 ? INT64_MAX / 2 : (int64_t)llround(x);
 }
 
 enum rp_code rp_sim_scale_node(struct rp_sim_run *run, uint32_t node, double factor,

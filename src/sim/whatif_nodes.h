@@ -16,8 +16,6 @@ bool rp_sim_has_device(const struct rp_sim_run *run);
    part of the node's name or the operator's whole name. */
 bool rp_sim_name_fits(const struct rp_sim_run *run, const char *pattern, uint32_t node);
 
-/* Rounded; RP_LAG_CUT stays, and nothing passes half of all time. */
-int64_t rp_sim_scaled(int64_t ns, double factor);
 enum rp_code rp_sim_scale_node(struct rp_sim_run *run, uint32_t node, double factor,
                                struct rp_err *err);
 

@@ -82,6 +82,7 @@ static enum rp_code scale_lags(struct rp_sim_run *run, double factor, struct rp_
 {
     uint32_t i;
 
+    run->edges_factor *= factor;
     for (i = 0; i < run->tasks.edges.n; i++)
         RP_TRY(rp_overlay_set_lag(&run->overlay, i,
                                   rp_sim_scaled(run->overlay.lag_ns.at[i], factor), err));

@@ -11,6 +11,8 @@
  *   early       a kernel that begins before its launch
  *   late        a kernel that ends after the wait for it
  *   graph       a graph launch: one record of the graph, and three of its nodes
+ *   driver N    N launches by the driver alone, and N by the runtime, which calls the driver
+ *   capture N   N launches that are captured into a graph, and a launch of that graph
  *   drop N      N records are dropped
  *   other       another profiler of the process asks for CUPTI
  *   external    a launch within an external correlation
@@ -58,9 +60,9 @@ static void clear(uint32_t kind)
     memcpy(&r, &kind, 4);
 }
 
-static void put_call(uint32_t id, uint64_t start, uint64_t end)
+static void put_call_of(uint32_t kind, uint32_t id, uint64_t start, uint64_t end)
 {
-    clear(RP_CUPTI_RUNTIME);
+    clear(kind);
     r.call.id = id;
     r.call.start = start;
     r.call.end = end;
@@ -68,6 +70,11 @@ static void put_call(uint32_t id, uint64_t start, uint64_t end)
     r.call.thread = (uint32_t)syscall(SYS_gettid);
     r.call.correlation = correlation;
     fake_cupti_put(&r);
+}
+
+static void put_call(uint32_t id, uint64_t start, uint64_t end)
+{
+    put_call_of(RP_CUPTI_RUNTIME, id, start, end);
 }
 
 static void put_kernel(const char *name, uint64_t start, uint64_t end)
@@ -181,6 +188,37 @@ static void graph(void)
     r.graph.context = 1;
     r.graph.stream = 7;
     fake_cupti_put(&r);
+}
+
+static void driver(long n)
+{
+    for (long i = 0; i < n; i++) {
+        uint64_t t = fake_cupti_now();
+
+        correlation++;
+        put_call_of(RP_CUPTI_DRIVER, 307, t, t + 2000);
+        put_kernel("by_driver", t + 3000, t + 4000);
+        correlation++;
+        put_call_of(RP_CUPTI_DRIVER, 307, t + 5000, t + 6000); /* ends first, is told first */
+        put_call(211, t + 4500, t + 6500);
+        put_kernel("by_runtime", t + 7000, t + 8000);
+        usleep(10);
+    }
+}
+
+static void capture(long n)
+{
+    uint64_t t = fake_cupti_now();
+
+    put_call(315, t, t + 100);
+    for (long i = 0; i < n; i++, t += 100) {
+        correlation++;
+        put_call(211, t + 200, t + 300);
+    }
+    correlation++;
+    put_call(319, t + 300, t + 400);
+    usleep((useconds_t)n / 10 + 10);
+    graph();
 }
 
 static void external(void)
@@ -297,11 +335,12 @@ static const struct {
     void (*plain)(void);
     void (*counted)(long n);
 } words[] = {
-    {"step", NULL, step},       {"burst", NULL, burst},       {"steps", NULL, steps},
-    {"drop", NULL, drop},       {"wait", NULL, sleep_ms},     {"zero", zero, NULL},
-    {"early", early, NULL},     {"late", late, NULL},         {"disorder", disorder, NULL},
-    {"graph", graph, NULL},     {"external", external, NULL}, {"other", ask_as_other, NULL},
-    {"fork", fork_child, NULL}, {"kill", kill_self, NULL}};
+    {"step", NULL, step},         {"burst", NULL, burst},        {"steps", NULL, steps},
+    {"driver", NULL, driver},     {"capture", NULL, capture},    {"drop", NULL, drop},
+    {"wait", NULL, sleep_ms},     {"zero", zero, NULL},          {"early", early, NULL},
+    {"late", late, NULL},         {"disorder", disorder, NULL},  {"graph", graph, NULL},
+    {"external", external, NULL}, {"other", ask_as_other, NULL}, {"fork", fork_child, NULL},
+    {"kill", kill_self, NULL}};
 
 /* Does what the word says; 1 where it used the next one too. */
 static int obey(const char *word, const char *value)
@@ -327,6 +366,7 @@ int main(int argc, char **argv)
     void *library = path ? dlopen(path, RTLD_NOW) : NULL;
     int (*initialize)(void);
 
+    dlopen("libcuda.so.1", RTLD_NOW); /* the driver's double does nothing: it is there */
     if (library) {
         *(void **)&initialize = dlsym(library, "InitializeInjection");
         if (!initialize || initialize() != 1)

@@ -10,6 +10,7 @@
 #include "abi/cupti.h"
 
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,6 +23,7 @@ static struct {
     uint8_t *buffer;
     size_t size, at, dropped;
     uint64_t enabled;
+    uint8_t calls[2][1024]; /* driver, runtime: whether calls of that number are told */
     int timestamps;
 } fake = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
@@ -33,12 +35,12 @@ int cuptiGetVersion(uint32_t *version)
 
 int cuptiGetCallbackName(int domain, uint32_t id, const char **name)
 {
-    static const char *const runtime[] = {[211] = "cudaLaunchKernel_v7000",
-                                          [31] = "cudaMemcpy_v3020",
-                                          [131] = "cudaStreamSynchronize_v3020",
-                                          [311] = "cudaGraphLaunch_v10000"};
+    static const char *const runtime[] = {
+        [211] = "cudaLaunchKernel_v7000",        [31] = "cudaMemcpy_v3020",
+        [131] = "cudaStreamSynchronize_v3020",   [311] = "cudaGraphLaunch_v10000",
+        [315] = "cudaStreamBeginCapture_v10000", [319] = "cudaStreamEndCapture_v10000"};
 
-    *name = domain == RP_CUPTI_DOMAIN_RUNTIME && id < 312 ? runtime[id] : "cuLaunchKernel_ptsz";
+    *name = domain == RP_CUPTI_DOMAIN_RUNTIME && id < 320 ? runtime[id] : "cuLaunchKernel_ptsz";
     return *name ? 0 : 1;
 }
 
@@ -93,15 +95,36 @@ int cuptiActivityRegisterCallbacks(rp_cupti_request *request, rp_cupti_complete 
     return 0;
 }
 
+static bool is_call(int kind)
+{
+    return kind == RP_CUPTI_DRIVER || kind == RP_CUPTI_RUNTIME;
+}
+
 int cuptiActivityEnable(int kind)
 {
+    if (is_call(kind))
+        memset(fake.calls[kind == RP_CUPTI_RUNTIME], 1, sizeof fake.calls[0]);
     fake.enabled |= UINT64_C(1) << kind;
     return 0;
 }
 
 int cuptiActivityDisable(int kind)
 {
+    if (is_call(kind))
+        memset(fake.calls[kind == RP_CUPTI_RUNTIME], 0, sizeof fake.calls[0]);
     fake.enabled &= ~(UINT64_C(1) << kind);
+    return 0;
+}
+
+int cuptiActivityEnableDriverApi(uint32_t id, uint8_t on)
+{
+    fake.calls[0][id & 1023] = on;
+    return 0;
+}
+
+int cuptiActivityEnableRuntimeApi(uint32_t id, uint8_t on)
+{
+    fake.calls[1][id & 1023] = on;
     return 0;
 }
 
@@ -171,6 +194,16 @@ void fake_cupti_drop(size_t n)
     fake.dropped += n;
 }
 
+static bool is_wanted(const void *record)
+{
+    struct rp_cupti_api_record call;
+
+    memcpy(&call, record, sizeof call);
+    if (is_call((int)call.kind))
+        return fake.calls[call.kind == RP_CUPTI_RUNTIME][call.id & 1023];
+    return fake.enabled >> (call.kind & 63) & 1;
+}
+
 void fake_cupti_put(const void *record)
 {
     uint32_t kind;
@@ -178,7 +211,7 @@ void fake_cupti_put(const void *record)
 
     memcpy(&kind, record, 4);
     size = sizes[kind & 63];
-    if (!size || !fake.request || !(fake.enabled >> (kind & 63) & 1))
+    if (!size || !fake.request || !is_wanted(record))
         return;
     pthread_mutex_lock(&fake.lock);
     if (fake.buffer && fake.at + size > fake.size)

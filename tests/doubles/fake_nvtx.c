@@ -16,6 +16,7 @@
 
 static rp_nvtx_function core_functions[16], core2_functions[16];
 static rp_nvtx_function *core_table[16], *core2_table[16];
+static intptr_t payload_slots[16];
 
 static int module_table(uint32_t module, rp_nvtx_function ***table, unsigned *size)
 {
@@ -29,6 +30,29 @@ static const void *get_table(uint32_t id)
     static const struct rp_nvtx_callbacks callbacks = {sizeof callbacks, module_table};
 
     return id == RP_NVTX_TABLE_CALLBACKS ? &callbacks : NULL;
+}
+
+/* What the header of the extension does; another one than that of payloads is refused. */
+static void initialise_payload(void *library)
+{
+    struct rp_nvtx_segment segment = {0, 16, payload_slots};
+    struct rp_nvtx_extension extension = {.version = 3,
+                                          .size = sizeof extension,
+                                          .module = RP_NVTX_EXTENSION_PAYLOAD + 1,
+                                          .compatible = 0x0103,
+                                          .nsegments = 1,
+                                          .segments = &segment};
+    int (*call)(struct rp_nvtx_extension *) = NULL;
+
+    if (library)
+        *(void **)&call = dlsym(library, "InitializeInjectionNvtxExtension");
+    if (!call)
+        return;
+    if (call(&extension) != 0)
+        exit(3);
+    extension.module = RP_NVTX_EXTENSION_PAYLOAD;
+    if (call(&extension) != 1)
+        exit(3);
 }
 
 static void initialise(void)
@@ -45,6 +69,7 @@ static void initialise(void)
         *(void **)&call = dlsym(library, "InitializeInjectionNvtx2");
     if (call && call(get_table) != 1)
         exit(3);
+    initialise_payload(library);
 }
 
 #define CALL(table, id, type, otherwise, ...) \
@@ -58,6 +83,7 @@ typedef void *create_a(const char *);
 typedef void *register_a(void *, const char *);
 typedef int domain_push(void *, const struct rp_nvtx_event *);
 typedef int domain_pop(void *);
+typedef int payload_pop(void *, const void *, size_t);
 
 static void *end_elsewhere(void *id)
 {
@@ -88,6 +114,10 @@ int main(int argc, char **argv)
         levels += CALL(core_functions, RP_NVTX_POP, pop *, -2);
         levels += CALL(core_functions, RP_NVTX_POP, pop *, -2);
     }
+    event.message_type = RP_NVTX_MESSAGE_ASCII;
+    event.message = "ncclCommInitRank"; /* begun here, ended by the extension, as in NCCL */
+    CALL(core2_functions, RP_NVTX_DOMAIN_PUSH_EX, domain_push *, -2, domain, &event);
+    CALL(payload_slots, RP_NVTX_PAYLOAD_POP, payload_pop *, -1, domain, NULL, 0);
     CALL(core2_functions, RP_NVTX_DOMAIN_POP, domain_pop *, -2, other); /* never pushed */
     id = CALL(core_functions, RP_NVTX_START_A, start_a *, 0, "elsewhere");
     if (!pthread_create(&thread, NULL, end_elsewhere, &id))

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Packets of a recording from any bytes, behind a description that is right: each packet is two
+ * Packets of a recording from any bytes, behind a description that is right: each file is two
  * bytes of length (little endian) and that many bytes. What loads must be a valid trace.
  */
 #include "formats/trace_ctf.h"
@@ -13,19 +13,17 @@ static const char description[] =
     "/* CTF 1.8 */\nenv { tracer_name = \"reprise\"; reprise_layout = 1; rank = 3; world_size = 8; "
     "};\nclock { name = \"counter\"; freq = 2000000000; offset_s = 1700000000; offset = 5; };\n";
 
-static enum rp_code add_packets(struct rp_ctf_reader *r, const uint8_t *data, size_t size,
-                                struct rp_err *err)
+static enum rp_code add_files(struct rp_ctf_reader *r, const uint8_t *data, size_t size,
+                              struct rp_err *err)
 {
     while (size >= 2) {
         size_t n = (size_t)data[0] | (size_t)data[1] << 8;
-        struct rp_ctf_bytes p = {.name = "s_fuzz", .at = data + 2};
-        uint64_t cut;
 
-        p.n = n < size - 2 ? n : size - 2;
-        if (rp_ctf_packet_check(&p, true, &cut, err) == RP_OK)
-            RP_TRY(rp_vec_push(&r->packets, p, err));
-        data += 2 + p.n;
-        size -= 2 + p.n;
+        n = n < size - 2 ? n : size - 2;
+        if (rp_ctf_files_split(r, "s_fuzz", data + 2, n, err) == RP_NOMEM)
+            return RP_NOMEM;
+        data += 2 + n;
+        size -= 2 + n;
     }
     return RP_OK;
 }
@@ -52,7 +50,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (code == RP_OK)
         code = rp_ctf_describe(&r, &err);
     if (code == RP_OK)
-        code = add_packets(&r, data, size, &err);
+        code = add_files(&r, data, size, &err);
     if (code == RP_OK)
         code = rp_ctf_read_packets(&r, &err);
     if (code == RP_OK)

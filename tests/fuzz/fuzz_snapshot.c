@@ -6,18 +6,11 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static const struct rp_limits limits = {.input_bytes = 1 << 20,
-                                        .held_bytes = 1 << 20,
-                                        .token_bytes = 1 << 20,
-                                        .events = 1 << 16,
-                                        .members = 64,
-                                        .depth = 60};
-
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct rp_snapshot s;
 
-    if (rp_snapshot_read(data, size, &limits, &s, NULL) == RP_OK)
+    if (rp_snapshot_read(data, size, false, &s, NULL) == RP_OK)
         for (size_t i = 0; i < s.arguments.n; i++) {
             const struct rp_tensor *t = s.arguments.at[i];
 

@@ -3,7 +3,9 @@
 
     gpu_record.py work [--profiler FILE] [--seconds S]   a train step, launches, a CUDA graph; JSON
     gpu_record.py endless                                train steps until it is killed
-    gpu_record.py nccl                                   collectives of one rank
+    gpu_record.py nccl                                   collectives of one rank, and a send to itself
+    gpu_record.py pair                                   collectives of two ranks on one GPU
+    gpu_record.py external                               launches within external correlations
     gpu_record.py loader                                 forked workers that load data
     gpu_record.py jax                                    a compiled step of JAX
     gpu_record.py compare OURS.json TORCH.json           kernels of the range "measured" in both
@@ -45,16 +47,17 @@ def measure_steps(torch, step):
 
 
 def measure_launches(torch):
-    """Nanoseconds a launch of a small kernel, host-bound: best and median of seven rounds."""
-    x, rounds = torch.zeros(16, device="cuda"), []
-    for _ in range(7):
+    """Nanoseconds a launch of a small kernel, for the host: the fastest tenth and the median of
+    batches that fit into the queue. (The machine's other tenants slow whole stretches down.)"""
+    x, batches = torch.zeros(16, device="cuda"), []
+    for _ in range(LAUNCHES // 100):
         torch.cuda.synchronize()
         begin = time.perf_counter()
-        for _ in range(LAUNCHES // 5):
+        for _ in range(100):
             x.add_(1)
-        torch.cuda.synchronize()
-        rounds.append((time.perf_counter() - begin) / (LAUNCHES // 5) * 1e9)
-    return min(rounds), sorted(rounds)[3]
+        batches.append((time.perf_counter() - begin) / 100 * 1e9)
+    batches.sort()
+    return batches[len(batches) // 10], batches[len(batches) // 2]
 
 
 def measure_graph(torch):
@@ -123,8 +126,79 @@ def nccl(words):
         dist.all_gather_into_tensor(y, x)
         dist.broadcast(x, 0)
     torch.cuda.synchronize()
-    print(json.dumps({"collectives": 60, "nccl": ".".join(map(str, torch.cuda.nccl.version()))}))
+    print(json.dumps({"collectives": 60, "sends": send_to_self(torch, x, y),
+                      "nccl": ".".join(map(str, torch.cuda.nccl.version()))}))
     dist.destroy_process_group()
+
+
+def send_to_self(torch, x, y):
+    """NCCL alone: a communicator of one rank that sends to itself, which PyTorch does not allow."""
+    import ctypes
+
+    class Id(ctypes.Structure):
+        _fields_ = [("bytes", ctypes.c_char * 128)]
+
+    library = ctypes.CDLL("libnccl.so.2")
+    name, comm = Id(), ctypes.c_void_p()
+    float32, stream = 7, ctypes.c_void_p(torch.cuda.current_stream().cuda_stream)
+    codes = [library.ncclGetUniqueId(ctypes.byref(name)),
+             library.ncclCommInitRank(ctypes.byref(comm), 1, name, 0)]
+    for _ in range(10):
+        count = ctypes.c_size_t(1 << 16)
+        codes += [library.ncclGroupStart(),
+                  library.ncclSend(ctypes.c_void_p(x.data_ptr()), count, float32, 0, comm, stream),
+                  library.ncclRecv(ctypes.c_void_p(y.data_ptr()), count, float32, 0, comm, stream),
+                  library.ncclGroupEnd()]
+    torch.cuda.synchronize()
+    codes.append(library.ncclCommDestroy(comm))
+    return 10 if not any(codes) else f"refused: {codes}"
+
+
+def pair(words):
+    """NCCL refuses two ranks on one GPU, unless they say that they are two hosts."""
+    import subprocess
+    ranks = []
+    for rank in range(2):
+        env = dict(os.environ, RANK=str(rank), WORLD_SIZE="2", LOCAL_RANK="0", NCCL_IB_DISABLE="1",
+                   NCCL_HOSTID=f"host{rank}", NCCL_SOCKET_IFNAME="lo", GLOO_SOCKET_IFNAME="lo",
+                   MASTER_ADDR="127.0.0.1", MASTER_PORT="29519")
+        ranks.append(subprocess.Popen([sys.executable, __file__, "one_of_pair"], env=env))
+    codes = [r.wait(100) for r in ranks]
+    print(json.dumps({"exits": codes}))
+    sys.exit(max(codes))
+
+
+def one_of_pair(words):
+    import torch
+    import torch.distributed as dist
+    torch.cuda.set_device(0)
+    dist.init_process_group("nccl", device_id=torch.device("cuda:0"))
+    rank = dist.get_rank()
+    x, y = torch.ones(1 << 20, device="cuda"), torch.empty(2 << 20, device="cuda")
+    for _ in range(20):
+        dist.all_reduce(x)
+        dist.all_gather_into_tensor(y, x)
+        dist.reduce_scatter_tensor(x, y)
+        dist.broadcast(x, 0)
+        (dist.send if rank == 0 else dist.recv)(x, 1 - rank)
+    torch.cuda.synchronize()
+    dist.destroy_process_group()
+
+
+def external(words):
+    """Ten launches, each within an external correlation of its own, as a framework would push it."""
+    import ctypes
+    import torch
+    x = torch.zeros(16, device="cuda")
+    x.add_(1)
+    cupti = ctypes.CDLL("libcupti.so.13")
+    custom0, last, codes = 3, ctypes.c_uint64(), []
+    for i in range(10):
+        codes.append(cupti.cuptiActivityPushExternalCorrelationId(custom0, ctypes.c_uint64(4700 + i)))
+        x.add_(1)
+        codes.append(cupti.cuptiActivityPopExternalCorrelationId(custom0, ctypes.byref(last)))
+    torch.cuda.synchronize()
+    print(json.dumps({"codes": sum(codes)}))
 
 
 class Numbers:

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """h200_steps.py FOLDER: steps in JAX for h200_replay: writes NAME.hlo.pb (before optimisation),
 NAME.npz (in0 ..., out0 ...) and times.json (median seconds of JAX's own compiled call). With --time
-NAME it only measures that one again, and prints the median in nanoseconds."""
-import json, pathlib, statistics, sys, time
+NAME it only measures that one again, and prints the median in nanoseconds; with --once NAME it runs
+that one once between cudaProfilerStart and cudaProfilerStop."""
+import ctypes, json, pathlib, statistics, sys, time
 
 import jax, jax.numpy as jnp, numpy as np
 
@@ -37,10 +38,32 @@ STEPS = {"mlp": (mlp, [f32(2048, 4096), f32(4096, 1024), f32(1024, 2048), f32(10
          "matmul": (matmul, [f32(4096, 4096), f32(4096, 4096)])}
 
 
-def measure(name, runs=200):
+def prepare(name):
     f, args = STEPS[name]
     args = [jax.device_put(a) for a in args]
-    compiled = jax.jit(f).lower(*args).compile()
+    return jax.jit(f).lower(*args).compile(), args
+
+
+def cuda_runtime():
+    """The CUDA runtime that is loaded already; a second one would have a profiler state of its own."""
+    for line in open("/proc/self/maps"):
+        if "libcudart.so" in line:
+            return ctypes.CDLL(line.split()[-1])
+    return ctypes.CDLL("libcudart.so")
+
+
+def once(name):
+    compiled, args = prepare(name)
+    for _ in range(2):
+        jax.block_until_ready(compiled(*args))
+    cuda = cuda_runtime()
+    cuda.cudaProfilerStart()
+    jax.block_until_ready(compiled(*args))
+    cuda.cudaProfilerStop()
+
+
+def measure(name, runs=200):
+    compiled, args = prepare(name)
     for _ in range(30):
         jax.block_until_ready(compiled(*args))
     times = []
@@ -55,6 +78,8 @@ def main():
     if sys.argv[1] == "--time":
         print(int(measure(sys.argv[2]) * 1e9))
         return
+    if sys.argv[1] == "--once":
+        return once(sys.argv[2])
     folder = pathlib.Path(sys.argv[1])
     for name, (f, args) in STEPS.items():
         lowered = jax.jit(f).lower(*args)

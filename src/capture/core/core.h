@@ -30,8 +30,8 @@
  * after `record stop`) calls return at once. In the child of a fork the first event opens a new
  * stream; a source that holds state of its own must look at cap->process_id(), which changes then.
  *
- * From a signal handler: events are safe; one that interrupts another event of the same thread is
- * counted as lost.
+ * From a signal handler: events are safe; one that interrupts another event of the same thread goes
+ * into a second stream of that thread.
  *
  * Times: events are stamped by the core. A span's times are ticks (cap->now()), or nanoseconds of
  * CLOCK_MONOTONIC or CLOCK_REALTIME: name which in `timebase`; the reader joins them by the
@@ -122,5 +122,8 @@ const struct rp_capture *rp_capture_get(void);
    A library that is used without the host library calls the close where it is unloaded. */
 const struct rp_capture *rp_capture_own(void);
 void rp_capture_close(void);
+/* The program may make no system call of its own choice from now on (a sandbox): what fits into the
+   files at hand is kept, the rest is counted as lost. */
+void rp_capture_seal(void);
 
 #endif

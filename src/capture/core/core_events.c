@@ -6,7 +6,7 @@
  * that needs it become visible by the same store.
  *
  * `busy` is set while an event is being written: a signal handler that comes in between finds it
- * and leaves its own event out, counted.
+ * and writes into a stream of its own.
  */
 #include "capture/core/core_state.h"
 
@@ -141,8 +141,8 @@ static uint32_t pinned(struct rp_core_stream *s, const struct text *t)
 static __attribute__((noinline)) void count_lost(struct rp_core_stream *s)
 {
     s->lost++;
-    if (s->chunk.base)
-        rp_core_packet(s)->discarded = s->lost;
+    if (s->head)
+        s->head->discarded = s->lost;
 }
 
 static __attribute__((noinline)) bool make_room(struct rp_core_stream *s, size_t need)
@@ -154,14 +154,27 @@ static __attribute__((noinline)) bool make_room(struct rp_core_stream *s, size_t
     return false;
 }
 
+/* The stream of a signal handler that interrupted an event of `s`. */
+static __attribute__((noinline)) struct rp_core_stream *from_handler(struct rp_core_stream *s)
+{
+    struct rp_core_stream *own = s;
+
+    while (own && atomic_load_explicit(&own->busy, memory_order_relaxed))
+        own = own->inner ? own->inner : rp_core_open_inner(own);
+    if (!own)
+        count_lost(s);
+    return own;
+}
+
 /* This thread's stream, with that much room and the time set; NULL: the event is not kept. */
 static inline struct rp_core_stream *claim(struct rp_core_stream *s, size_t need)
 {
     uint64_t now;
 
     if (RP_CORE_UNLIKELY(atomic_load_explicit(&s->busy, memory_order_relaxed))) {
-        count_lost(s);
-        return NULL;
+        s = from_handler(s);
+        if (!s)
+            return NULL;
     }
     atomic_store_explicit(&s->busy, 1, memory_order_relaxed);
     atomic_signal_fence(memory_order_seq_cst);
@@ -180,7 +193,8 @@ static inline struct rp_core_stream *begin(size_t need, const char *name)
 
     if (RP_CORE_UNLIKELY(!rp_core.page))
         return NULL;
-    if (RP_CORE_UNLIKELY(!s || !atomic_load_explicit(&rp_core.page->on, memory_order_relaxed))) {
+    if (RP_CORE_UNLIKELY(!s || s->time !=
+                                   atomic_load_explicit(&rp_core.page->on, memory_order_relaxed))) {
         s = rp_core_open(name);
         if (!s)
             return NULL;
@@ -206,12 +220,12 @@ static struct rp_core_stream *begin_told(size_t need, const struct rp_capture_sp
 
 static inline void end(struct rp_core_stream *s)
 {
-    struct rp_ctf_packet *p = rp_core_packet(s);
+    struct rp_ctf_packet *p = s->head;
 
     p->timestamp_end = s->last;
     p->events = ++s->events;
     atomic_store_explicit((_Atomic uint64_t *)&p->content_bits,
-                          (uint64_t)(s->at - s->chunk.base) * 8, memory_order_release);
+                          (uint64_t)(s->at - (uint8_t *)p) * 8, memory_order_release);
     atomic_signal_fence(memory_order_seq_cst);
     atomic_store_explicit(&s->busy, 0, memory_order_relaxed);
 }
@@ -485,8 +499,8 @@ static void lost(uint64_t events)
         return;
     }
     s->lost += events;
-    if (s->chunk.base)
-        rp_core_packet(s)->discarded = s->lost;
+    if (s->head)
+        s->head->discarded = s->lost;
     atomic_store_explicit(&s->busy, 0, memory_order_relaxed);
 }
 
@@ -498,13 +512,23 @@ void rp_core_put_clock(void)
 
     if (!s) { /* the recorder's own: nothing of the program's was lost */
         s = rp_core_self;
-        if (s && s->lost > before && s->chunk.base)
-            rp_core_packet(s)->discarded = s->lost = before;
+        if (s && s->lost > before && s->head)
+            s->head->discarded = s->lost = before;
         return;
     }
     put_header(s, RP_CTF_CLOCK);
     put_bytes(s, &out, sizeof out);
-    rp_core_packet(s)->clocks++; /* first: a reader looks for them where this is not 0 */
+    s->head->clocks++; /* first: a reader looks for them where this is not 0 */
+    end(s);
+}
+
+void rp_core_put_resume(void)
+{
+    struct rp_core_stream *s = begin(HEADER, NULL);
+
+    if (!s)
+        return;
+    put_header(s, RP_CTF_RESUME);
     end(s);
 }
 

@@ -53,10 +53,23 @@ static void obey(const char *line, bool first)
         rp_core_table.mark(line + 5);
 }
 
+/* Obeys the lines that stand in the text; how many bytes they are. */
+static ssize_t obey_lines(char *text, bool first)
+{
+    char *line = text, *end;
+
+    while ((end = strchr(line, '\n'))) {
+        *end = '\0';
+        obey(line, first);
+        line = end + 1;
+    }
+    return line - text;
+}
+
 void rp_core_control_read(bool first)
 {
-    char path[sizeof rp_core.root + 16], text[4096], *line = text, *end;
-    ssize_t n;
+    char path[sizeof rp_core.root + 16], text[4096];
+    ssize_t n, done = 1;
     int fd;
 
     if (first)
@@ -65,27 +78,20 @@ void rp_core_control_read(bool first)
     fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
         return;
-    n = pread(fd, text, sizeof text - 1, rp_core.control_at);
-    close(fd);
-    if (n <= 0)
-        return;
-    text[n] = '\0';
-    while ((end = strchr(line, '\n'))) {
-        *end = '\0';
-        obey(line, first);
-        line = end + 1;
+    while (done > 0 && (n = pread(fd, text, sizeof text - 1, rp_core.control_at)) > 0) {
+        text[n] = '\0';
+        done = obey_lines(text, first);
+        rp_core.control_at += done;
     }
-    rp_core.control_at += line - text;
+    close(fd);
 }
 
 /* -------------------------------------------------------------------------- the loop */
 
 static void look_after_streams(void)
 {
-    for (struct rp_core_stream *s = atomic_load(&rp_core.streams); s; s = s->next) {
-        if (!rp_core_stream_close(s))
-            rp_core_stream_reserve(s);
-    }
+    for (struct rp_core_stream *s = atomic_load(&rp_core.streams); s; s = s->next)
+        rp_core_stream_reserve(s);
 }
 
 static int64_t monotonic_ns(void)
@@ -98,6 +104,8 @@ static int64_t monotonic_ns(void)
 
 static void tick(void)
 {
+    for (struct rp_core_stream *s = atomic_load(&rp_core.streams); s; s = s->next)
+        rp_core_stream_age(s);
     rp_core_control_read(false);
     rp_core_update();
     for (uint32_t i = 0; i < atomic_load(&rp_core.nsources); i++) {

@@ -23,7 +23,9 @@ void rp_core_measure(void)
     s->chunk.base = memory + sizeof *s;
     s->at = s->chunk.base + sizeof(struct rp_ctf_packet);
     s->end = s->chunk.base + ROOM;
+    s->head = (struct rp_ctf_packet *)(void *)s->chunk.base;
     s->packet = 1;
+    s->time = atomic_load(&rp_core.page->on);
     s->instance = (uint64_t)atomic_load(&rp_core.page->image) << 32;
     s->retry_at = UINT64_MAX; /* no file, whatever happens */
     rp_core_self = s;

@@ -67,6 +67,7 @@ static const struct {
     [RP_CTF_LIBRARY] = {"library", "u32 path;"},
     [RP_CTF_CLOCK] = {"clock", "u64 ticks; i64 monotonic_ns; i64 realtime_ns; u32 width;"},
     [RP_CTF_FACT] = {"fact", "u32 key; u32 value;"},
+    [RP_CTF_RESUME] = {"resume", ""},
 };
 
 struct text {
@@ -114,12 +115,20 @@ size_t rp_core_metadata(char *to, size_t size)
 
 static bool write_all(const char *path, const char *bytes, size_t n)
 {
-    int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
-    bool done = fd >= 0 && write(fd, bytes, n) == (ssize_t)n;
+    ssize_t written;
+    int fd;
 
-    if (fd >= 0)
-        done = !close(fd) && done;
-    return done;
+    if (!rp_core_fits(n)) {
+        errno = EFBIG;
+        return false;
+    }
+    fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+    if (fd < 0)
+        return false;
+    written = write(fd, bytes, n);
+    if (written >= 0 && written < (ssize_t)n)
+        errno = ENOSPC;
+    return !close(fd) && written == (ssize_t)n;
 }
 
 /* Whether the metadata that stands there describes our clock. */

@@ -8,6 +8,7 @@
  *   REPRISE_RECORD          the folder of the recording; not set: nothing happens at all
  *   REPRISE_RECORD_OPTIONS  key=value;key=value
  */
+#include "abi/launcher_env.h"
 #include "capture/core/core_state.h"
 
 #include <dlfcn.h>
@@ -19,6 +20,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -70,32 +72,14 @@ static void read_options(void)
     o->step_name = rp_core_option("step_name");
 }
 
-/* The first of the variables that is a number, or -1. */
-static int32_t first_number(const char *const *names)
-{
-    for (; *names; names++) {
-        const char *text = getenv(*names);
-        char *end;
-        long value = text ? strtol(text, &end, 10) : -1;
-
-        if (text && end != text && !*end && value >= 0 && value <= INT32_MAX)
-            return (int32_t)value;
-    }
-    return -1;
-}
-
 static void read_rank(void)
 {
-    static const char *const rank[] = {"RANK",   "OMPI_COMM_WORLD_RANK", "PMIX_RANK",    "PMI_RANK",
-                                       "PMI_ID", "MV2_COMM_WORLD_RANK",  "SLURM_PROCID", NULL};
-    static const char *const size[] = {"WORLD_SIZE",          "OMPI_COMM_WORLD_SIZE", "PMI_SIZE",
-                                       "MV2_COMM_WORLD_SIZE", "SLURM_NTASKS",         NULL};
-    static const char *const local[] = {"LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_RANK",
-                                        "MPI_LOCALRANKID", "SLURM_LOCALID", NULL};
+    static const char *const rank[] = RP_LAUNCHER_RANKS, *const size[] = RP_LAUNCHER_SIZES,
+                             *const local[] = RP_LAUNCHER_LOCAL_RANKS;
 
-    rp_core.rank = first_number(rank);
-    rp_core.world_size = first_number(size);
-    rp_core.local_rank = first_number(local);
+    rp_core.rank = rp_launcher_number(rank);
+    rp_core.world_size = rp_launcher_number(size);
+    rp_core.local_rank = rp_launcher_number(local);
 }
 
 /* Letters, digits, '-' and '_' of a text; the name of a folder is made of it. */
@@ -161,6 +145,18 @@ static bool in_window(void)
     return !o->steps || (steps > o->first_step && steps <= o->first_step + o->steps);
 }
 
+/* False where that is so already. */
+static bool switch_to(struct rp_core_page *page, bool on)
+{
+    uint32_t off = 0;
+
+    if (!on)
+        return atomic_exchange(&page->on, 0) != 0;
+    if (atomic_load(&page->on))
+        return false;
+    return atomic_compare_exchange_strong(&page->on, &off, atomic_fetch_add(&rp_core.times, 1) + 1);
+}
+
 void rp_core_update(void)
 {
     struct rp_core_page *page = rp_core.page;
@@ -168,7 +164,7 @@ void rp_core_update(void)
               !atomic_load(&rp_core.ended) && !atomic_load(&rp_core.stopped) && in_window();
     struct timespec t;
 
-    if (atomic_exchange(&page->on, on) == on || !atomic_load(&page->begun))
+    if (!switch_to(page, on) || !atomic_load(&page->begun))
         return;
     clock_gettime(CLOCK_MONOTONIC, &t);
     atomic_store(on ? &rp_core.on_ns : &rp_core.off_ns, (int64_t)t.tv_sec * 1000000000 + t.tv_nsec);
@@ -206,13 +202,33 @@ void rp_core_step(const char *name)
 
 static void on_thread_end(void *stream)
 {
-    struct rp_core_stream *s = stream;
+    struct rp_core_stream *s = stream, *inner;
 
     if (rp_core_self == s)
         rp_core_self = NULL;
     /* after a fork the value is the parent's */
-    if (atomic_load(&rp_core.page->image) == (uint32_t)(s->instance >> 32))
+    if (atomic_load(&rp_core.page->image) != (uint32_t)(s->instance >> 32))
+        return;
+    for (; s; s = inner) {
+        inner = s->inner;
         atomic_store(&s->state, RP_CORE_STREAM_ENDED);
+    }
+}
+
+/* In the child of a fork: what belongs to the parent, which has its files mapped and we have not.
+ */
+static void forget_parent(void)
+{
+    atomic_store(&rp_core.streams, NULL);
+    atomic_store(&rp_core.bytes, 0);
+    atomic_store(&rp_core.lost, 0);
+    atomic_store(&rp_core.off_ns, 0);
+    atomic_store(&rp_core.nsources, 0);
+    atomic_store(&rp_core.steps_seen, 0); /* a process counts its own */
+    atomic_store(&rp_core.step_tid, 0);
+    rp_core_self = NULL;
+    if (has_thread_key)
+        pthread_setspecific(thread_key, NULL);
 }
 
 uint32_t rp_core_image(void)
@@ -227,8 +243,11 @@ uint32_t rp_core_image(void)
     image = (uint32_t)t.tv_nsec * 2654435761u ^ (uint32_t)t.tv_sec * 40503u ^
             (uint32_t)getpid() * 2246822519u;
     image |= 1;
-    if (atomic_compare_exchange_strong(&page->image, &none, image))
+    if (atomic_compare_exchange_strong(&page->image, &none, image)) {
+        if (rp_core.pid && rp_core.pid != (uint32_t)getpid())
+            forget_parent(); /* a fork past the C library: nobody told us */
         rp_core.pid = (uint32_t)getpid();
+    }
     return atomic_load(&page->image);
 }
 
@@ -250,11 +269,9 @@ static void read_command(char *to, size_t size)
 
 static void tell_name(void)
 {
-    char path[64], name[64];
+    char name[17] = "";
 
-    snprintf(path, sizeof path, "/proc/self/task/%u/comm", rp_core_self->tid);
-    read_line(path, name, sizeof name);
-    if (name[0])
+    if (!syscall(SYS_prctl, PR_GET_NAME, name, 0, 0, 0) && name[0])
         rp_core_table.thread_name(0, name);
 }
 
@@ -334,12 +351,43 @@ static struct rp_core_stream *open_stream(void)
     return s;
 }
 
+/* Another handler may come in between: it waits, or was first. */
+struct rp_core_stream *rp_core_open_inner(struct rp_core_stream *s)
+{
+    sigset_t all, old;
+    int saved = errno;
+
+    if (atomic_load(&rp_core.sealed))
+        return NULL;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &old);
+    if (!s->inner)
+        s->inner = rp_core_stream_new();
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    errno = saved;
+    return s->inner;
+}
+
+/* The first event of a thread after a pause says so: ends may be missing in front of it. A handler
+   that interrupted an event leaves that to the next one. */
+static void resume(struct rp_core_stream *s)
+{
+    uint32_t time = atomic_load(&rp_core.page->on);
+
+    if (s->time == time || !time || atomic_load(&s->busy))
+        return;
+    s->time = time;
+    rp_core_put_resume();
+}
+
 struct rp_core_stream *rp_core_open(const char *name)
 {
     struct rp_core_page *page = rp_core.page;
     struct rp_core_stream *s = rp_core_self;
     bool step = false;
 
+    if (atomic_load(&rp_core.sealed)) /* a thread that has a stream goes on in its chunk */
+        return NULL;
     if (!open_process())
         return NULL;
     if (!atomic_load(&page->on)) {
@@ -351,6 +399,8 @@ struct rp_core_stream *rp_core_open(const char *name)
     }
     if (!s || (uint32_t)(s->instance >> 32) != atomic_load(&page->image))
         s = open_stream();
+    else
+        resume(s);
     if (s)
         s->step_counted = step;
     return s;
@@ -361,7 +411,8 @@ struct rp_core_stream *rp_core_open_late(void)
     struct rp_core_page *page = rp_core.page;
     struct rp_core_stream *s = rp_core_self;
 
-    if (!atomic_load(&page->opened) || atomic_load(&page->broken) || atomic_load(&rp_core.ended))
+    if (!atomic_load(&page->opened) || atomic_load(&page->broken) || atomic_load(&rp_core.ended) ||
+        atomic_load(&rp_core.sealed))
         return NULL;
     return s && (uint32_t)(s->instance >> 32) == atomic_load(&page->image) ? s : open_stream();
 }
@@ -373,14 +424,7 @@ void rp_core_child(void)
     if (!rp_core.page)
         return;
     memset((void *)rp_core.page, 0, sizeof *rp_core.page); /* as the kernel did, where it can */
-    atomic_store(&rp_core.streams, NULL);
-    atomic_store(&rp_core.bytes, 0);
-    atomic_store(&rp_core.lost, 0);
-    atomic_store(&rp_core.off_ns, 0);
-    atomic_store(&rp_core.nsources, 0);
-    rp_core_self = NULL;
-    if (has_thread_key)
-        pthread_setspecific(thread_key, NULL);
+    forget_parent();
 }
 
 bool rp_core_source(const char *name, void (*on_tick)(void), void (*on_exit)(void))
@@ -400,11 +444,17 @@ static void end_streams(void)
 {
     for (struct rp_core_stream *s = atomic_load(&rp_core.streams); s; s = s->next) {
         /* another thread that still runs may be storing an event: its chunk stays as it is */
-        if (s == rp_core_self)
+        if (rp_core_self && s->tid == rp_core_self->tid &&
+            atomic_load(&s->state) == RP_CORE_STREAM_USED)
             rp_core_stream_end(s);
         else if (!rp_core_stream_close(s))
             rp_core_stream_drop_spare(s);
     }
+}
+
+void rp_capture_seal(void)
+{
+    atomic_store(&rp_core.sealed, 1);
 }
 
 void rp_capture_close(void)
@@ -412,7 +462,7 @@ void rp_capture_close(void)
     uint32_t none = 0;
     uint64_t lost;
 
-    if (!rp_core.page || !atomic_load(&rp_core.page->image))
+    if (!rp_core.page || !atomic_load(&rp_core.page->image) || atomic_load(&rp_core.sealed))
         return;
     for (uint32_t i = 0; i < atomic_load(&rp_core.nsources); i++) {
         if (rp_core.sources[i].on_exit)

@@ -8,8 +8,9 @@
  * the first look at it on the hot path answers three questions at once: is there a recording, is it
  * running, is this still the process that opened the streams.
  *
- *   process ---> stream (one a thread, in a list that only grows; reused when its thread has ended)
+ *   process ---> stream (one a thread, in a list that only grows; handed on when its thread ends)
  *                  |-- chunk in use      file pages, shared: what is stored there survives us
+ *                  |   `-- packet        the last one in it; those of earlier threads before it
  *                  |-- chunk in reserve  made by the helper thread, not published yet
  *                  `-- texts             number of each text, and the packet it was last defined in
  */
@@ -51,35 +52,41 @@ enum { RP_CORE_SPARE_NONE, RP_CORE_SPARE_WANTED, RP_CORE_SPARE_READY, RP_CORE_SP
 enum {
     RP_CORE_STREAM_FREE,
     RP_CORE_STREAM_USED,
-    RP_CORE_STREAM_ENDED,  /* its thread has ended */
+    RP_CORE_STREAM_ENDED,  /* its thread has ended; another may go on with it */
     RP_CORE_STREAM_CLOSING /* somebody trims its last chunk */
 };
 
 struct rp_core_stream {
-    uint8_t *at, *end; /* of the chunk in use; both NULL where there is none */
-    uint64_t last;     /* time of the last event */
-    uint64_t events;   /* in the packet */
-    uint32_t packet;   /* sequence + 1 of the packet in use; 0: none yet */
+    uint8_t *at, *end;          /* of the chunk in use; both NULL where there is none */
+    struct rp_ctf_packet *head; /* of the packet in use; NULL where there is none */
+    uint64_t last;              /* time of the last event */
+    uint32_t time;   /* page->on when it was last written to: another one means a pause since */
+    uint64_t events; /* in the packet */
+    uint32_t packet; /* sequence + 1 of the packet in use; 0: none yet */
     _Atomic uint32_t busy;
     struct rp_core_chunk chunk;
     size_t next_size;
-    uint64_t lost, retry_at;
+    uint64_t lost, told, retry_at; /* told: of the lost, by the packets of chunks that are closed */
     uint64_t instance;
-    uint32_t tid;
-    bool step_counted; /* the event at hand began a step, which was counted when it opened */
-    uint32_t pin;      /* number of the last event with several texts */
-    uint32_t oldest;   /* sequence of the oldest packet still there, for the ring */
+    uint32_t tid, first_tid; /* of the thread at hand, and of the first one */
+    bool step_counted;       /* the event at hand began a step, which was counted when it opened */
+    uint32_t pin;            /* number of the last event with several texts */
+    uint32_t oldest;         /* sequence of the oldest packet still there, for the ring */
+    uint32_t chunk_first;    /* ... of the first packet in the chunk in use */
     _Atomic uint32_t state, spare_state;
+    _Atomic uint32_t turns;         /* threads that had it */
+    uint32_t aged_turn, aged_ticks; /* the helper's: how long it has waited for the next one */
     struct rp_core_chunk spare;
     _Atomic(uint8_t *) retired; /* a full chunk to unmap */
     size_t retired_size;
     struct rp_core_stream *next;
+    struct rp_core_stream *inner; /* of signal handlers that interrupt an event of this one */
     struct rp_core_text texts[RP_CORE_TEXTS];
 };
 
 /* Wiped by the kernel in the child of a fork. */
 struct rp_core_page {
-    _Atomic uint32_t on;      /* 1: events are kept now */
+    _Atomic uint32_t on;      /* 0: no events are kept now; else which time they are */
     _Atomic uint32_t image;   /* 0: this process has not begun */
     _Atomic uint32_t begun;   /* `on` was set for the first time */
     _Atomic uint32_t opened;  /* the folder is there */
@@ -115,7 +122,9 @@ struct rp_core {
     _Atomic(struct rp_core_stream *) streams;
     _Atomic uint64_t bytes, lost, names; /* bytes on disk; lost without a stream; files so far */
     _Atomic uint32_t ended, stopped, warned; /* warned: a bit a reason */
+    _Atomic uint32_t sealed; /* the program is in a sandbox: no system call any more */
     _Atomic int64_t steps_seen;
+    _Atomic uint32_t times;        /* that recording was switched on */
     _Atomic int64_t on_ns, off_ns; /* CLOCK_MONOTONIC when it was last switched on, and off; or 0 */
     _Atomic uint32_t step_tid;
     _Atomic uint32_t nsources;
@@ -155,6 +164,9 @@ static inline uint64_t rp_core_now(void)
 /* ---- process ---- */
 /* The stream of this thread where events are to be kept now, else NULL; opens what is not open. */
 struct rp_core_stream *rp_core_open(const char *name);
+/* A stream of this thread for a handler that interrupted an event of `s`, which has none yet; NULL:
+   there is no room. */
+struct rp_core_stream *rp_core_open_inner(struct rp_core_stream *s);
 /* The same for what is told late: also while nothing is kept any more. */
 struct rp_core_stream *rp_core_open_late(void);
 void rp_core_update(void);           /* sets page->on from all that decides it */
@@ -166,6 +178,7 @@ void rp_core_warn(unsigned once, const char *fmt, ...) __attribute__((format(pri
 void rp_core_child(void); /* after a fork */
 
 /* ---- folder ---- */
+bool rp_core_fits(size_t size); /* whether a file may be that long: to try would raise a signal */
 bool rp_core_folder_open(void); /* makes the folder and its metadata, unless they are there */
 size_t rp_core_metadata(char *to, size_t size);
 
@@ -177,6 +190,7 @@ void rp_core_stream_reserve(struct rp_core_stream *s);           /* helper: make
 void rp_core_stream_end(struct rp_core_stream *s);               /* trims its last chunk */
 void rp_core_stream_drop_spare(struct rp_core_stream *s);
 bool rp_core_stream_close(struct rp_core_stream *s); /* ends it where its thread has ended */
+void rp_core_stream_age(struct rp_core_stream *s);   /* the same, a while later: once a tick */
 
 /* ---- helper ---- */
 void rp_core_helper_start(void);
@@ -186,15 +200,11 @@ void rp_core_control_read(bool first);
 
 /* ---- events ---- */
 void rp_core_put_clock(void);
+void rp_core_put_resume(void);
 void rp_core_measure(void); /* what an event costs here: sets cost_ps */
 void rp_core_put_process(const char *program, const char *command);
 uint32_t rp_core_image(void);
 bool rp_core_source(const char *name, void (*on_tick)(void), void (*on_exit)(void));
 extern const struct rp_capture rp_core_table __attribute__((visibility("hidden")));
-
-static inline struct rp_ctf_packet *rp_core_packet(struct rp_core_stream *s)
-{
-    return (struct rp_ctf_packet *)(void *)s->chunk.base;
-}
 
 #endif

@@ -7,8 +7,13 @@
  * name by rename: at no moment does a reader see a packet without its header.
  *
  * The helper thread keeps one chunk in reserve for each stream that is in use, so that a thread
- * normally pays one rename a chunk. Chunks grow from 16 KiB to 1 MiB. A thread that has ended
- * leaves its last chunk to the helper, which puts a copy of the right size in its place.
+ * normally pays one rename a chunk. Chunks grow from 16 KiB to 1 MiB.
+ *
+ * A thread that has ended leaves its stream to the next one that begins, which goes on in the same
+ * chunk with a packet of its own: threads that live for a moment cost no file each. Its header
+ * stands before the packet in front is cut to its size by one store, so that a reader finds both or
+ * the first alone. A stream that nobody wants for half a second gives its last chunk to the helper,
+ * which puts a copy of the right size in its place where that is worth it.
  */
 #include "capture/core/core_state.h"
 
@@ -21,12 +26,16 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_WRITE 23
 #endif
 #define RETRY_TICKS(s) ((s) / 1000) /* a millisecond */
+#define HAND_ON_LEAST  1024         /* bytes that a chunk must have left for one more packet */
+#define TRIM_LEAST     (60 << 10) /* bytes to be won: to take a file's place costs a millisecond */
+#define IDLE_TICKS     5          /* of the helper, until an ended stream is closed */
 
 __thread struct rp_core_stream *rp_core_self;
 
@@ -44,15 +53,21 @@ void rp_core_hidden_name(char *to, size_t size, const char *what)
              (unsigned long long)atomic_fetch_add(&rp_core.names, 1));
 }
 
+bool rp_core_fits(size_t size)
+{
+    struct rlimit limit;
+
+    return getrlimit(RLIMIT_FSIZE, &limit) || limit.rlim_cur == RLIM_INFINITY ||
+           limit.rlim_cur >= size;
+}
+
 /* All blocks of the file, so that no later store can fail. 0 or an error. */
 static int allocate(int fd, size_t size)
 {
     static const char zeros[4096];
-    struct rlimit limit;
 
-    if (!getrlimit(RLIMIT_FSIZE, &limit) && limit.rlim_cur != RLIM_INFINITY &&
-        limit.rlim_cur < size)
-        return EFBIG; /* to try would raise a signal */
+    if (!rp_core_fits(size))
+        return EFBIG;
     if (!fallocate(fd, 0, 0, (off_t)size))
         return 0;
     if (errno != EOPNOTSUPP && errno != ENOSYS)
@@ -98,15 +113,14 @@ static int make_chunk(struct rp_core_chunk *c, size_t size)
 
 static void packet_name(char *to, size_t size, const struct rp_core_stream *s, uint32_t sequence)
 {
-    snprintf(to, size, "s_%u_%u_%016llx_%06u", rp_core.pid, s->tid, (unsigned long long)s->instance,
-             sequence);
+    snprintf(to, size, "s_%u_%u_%016llx_%06u", rp_core.pid, s->first_tid,
+             (unsigned long long)s->instance, sequence);
 }
 
-/* Writes the header and gives the chunk its name. */
-static bool publish(struct rp_core_stream *s, struct rp_core_chunk *c, uint32_t sequence)
+/* The header of the stream's next packet; `room` bytes are left for all of it. */
+static void put_head(struct rp_core_stream *s, uint8_t *at, size_t room)
 {
-    struct rp_ctf_packet *p = (struct rp_ctf_packet *)(void *)c->base;
-    char from[sizeof rp_core.folder + 80], to[sizeof rp_core.folder + 80], name[sizeof c->path];
+    struct rp_ctf_packet *p = (struct rp_ctf_packet *)(void *)at;
     uint64_t now = rp_core_now();
 
     s->last = now > s->last ? now : s->last;
@@ -115,14 +129,31 @@ static bool publish(struct rp_core_stream *s, struct rp_core_chunk *c, uint32_t 
                                 .timestamp_begin = s->last,
                                 .timestamp_end = s->last,
                                 .content_bits = sizeof *p * 8,
-                                .packet_bits = (uint64_t)c->size * 8,
-                                .sequence = sequence,
+                                .packet_bits = (uint64_t)room * 8,
+                                .sequence = s->packet,
                                 .discarded = s->lost,
                                 .pid = rp_core.pid,
                                 .tid = s->tid,
                                 .image = atomic_load(&rp_core.page->image),
                                 .cost_ps = rp_core.cost_ps};
-    packet_name(name, sizeof name, s, sequence);
+}
+
+/* The packet whose header stands there is the one in use. */
+static void use_packet(struct rp_core_stream *s, uint8_t *at)
+{
+    s->head = (struct rp_ctf_packet *)(void *)at;
+    s->at = at + sizeof *s->head;
+    s->events = 0;
+    s->packet++;
+}
+
+/* Writes the header and gives the chunk its name. */
+static bool publish(struct rp_core_stream *s, struct rp_core_chunk *c)
+{
+    char from[sizeof rp_core.folder + 80], to[sizeof rp_core.folder + 80], name[sizeof c->path];
+
+    put_head(s, c->base, c->size);
+    packet_name(name, sizeof name, s, s->packet);
     full_path(from, sizeof from, c->path);
     full_path(to, sizeof to, name);
     if (rename(from, to))
@@ -174,13 +205,13 @@ static bool within_limit(struct rp_core_stream *s, size_t size)
                      (unsigned long long)o->limit_bytes);
         return false;
     }
-    while (s->oldest + 1 < s->packet && atomic_load(&rp_core.bytes) + size > o->limit_bytes) {
+    while (s->oldest < s->chunk_first && atomic_load(&rp_core.bytes) + size > o->limit_bytes) {
         packet_name(name, sizeof name, s, s->oldest++);
         full_path(path, sizeof path, name);
         if (!stat(path, &st) && !unlink(path))
             atomic_fetch_sub(&rp_core.bytes, (uint64_t)st.st_size);
     }
-    return true; /* each stream may have its two newest packets in any case */
+    return true; /* each stream may have its two newest files in any case */
 }
 
 static bool take_spare(struct rp_core_stream *s, size_t need, struct rp_core_chunk *c)
@@ -197,6 +228,18 @@ static bool take_spare(struct rp_core_stream *s, size_t need, struct rp_core_chu
     return false;
 }
 
+static void warn_chunk(int why)
+{
+    errno = why;
+    rp_core_warn(RP_CORE_WARN_CHUNK, "cannot write in '%s': %m; events are lost, and counted",
+                 rp_core.folder);
+}
+
+static bool is_full(int why)
+{
+    return why == ENOSPC || why == EDQUOT || why == EFBIG;
+}
+
 static int new_chunk(struct rp_core_stream *s, size_t need, struct rp_core_chunk *c)
 {
     size_t size = size_for(s, need);
@@ -207,11 +250,12 @@ static int new_chunk(struct rp_core_stream *s, size_t need, struct rp_core_chunk
     if (take_spare(s, need, c))
         return 0;
     why = make_chunk(c, size);
-    if (why) {
-        errno = why;
-        rp_core_warn(RP_CORE_WARN_CHUNK, "cannot write in '%s': %m; events are lost, and counted",
-                     rp_core.folder);
+    if (is_full(why) && size > RP_CORE_FIRST) { /* less may still fit */
+        s->next_size = RP_CORE_FIRST;
+        why = make_chunk(c, size_for(s, need));
     }
+    if (why)
+        warn_chunk(why);
     return why;
 }
 
@@ -235,15 +279,15 @@ static bool next_packet(struct rp_core_stream *s, size_t need)
 
     if (new_chunk(s, need, &c))
         return false;
-    if (!publish(s, &c, s->packet)) {
+    if (!publish(s, &c)) {
+        warn_chunk(errno);
         discard(&c);
         return false;
     }
     s->chunk = c;
-    s->at = c.base + sizeof(struct rp_ctf_packet);
+    s->chunk_first = s->packet;
     s->end = c.base + c.size;
-    s->events = 0;
-    s->packet++;
+    use_packet(s, c.base);
     retire(s, &old);
     return true;
 }
@@ -257,7 +301,7 @@ bool rp_core_stream_next(struct rp_core_stream *s, size_t need)
     sigset_t all, old;
     bool done;
 
-    if (now < s->retry_at)
+    if (now < s->retry_at || atomic_load(&rp_core.sealed))
         return false;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &old);
@@ -309,41 +353,53 @@ void rp_core_stream_drop_spare(struct rp_core_stream *s)
         discard(&c);
 }
 
+/* The chunk's first `size` bytes, with a last packet that ends there, in the file's place. The
+   mapping stays as it is: somebody may be reading the file. */
+static bool trim(struct rp_core_stream *s, size_t size)
+{
+    struct rp_ctf_packet head = *s->head;
+    size_t before = (size_t)((uint8_t *)s->head - s->chunk.base), done = before + sizeof head;
+    char from[sizeof rp_core.folder + 80], to[sizeof rp_core.folder + 80], hidden[64];
+    struct iovec parts[] = {
+        {s->chunk.base, before}, {&head, sizeof head}, {s->chunk.base + done, size - done}};
+    bool written;
+    int fd;
+
+    head.packet_bits = (uint64_t)(size - before) * 8;
+    rp_core_hidden_name(hidden, sizeof hidden, "trim");
+    full_path(from, sizeof from, hidden);
+    full_path(to, sizeof to, s->chunk.path);
+    fd = open(from, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+    if (fd < 0)
+        return false;
+    /* with its blocks, for ext4 otherwise writes them out before it replaces the name */
+    written = !allocate(fd, size) && writev(fd, parts, 3) == (ssize_t)size;
+    written = !close(fd) && written;
+    if (written && !rename(from, to))
+        return true;
+    unlink(from);
+    return false;
+}
+
 /* Puts a copy of the right size in the place of the last chunk, then lets go of it. */
 void rp_core_stream_end(struct rp_core_stream *s)
 {
-    struct rp_ctf_packet *p = rp_core_packet(s);
-    char from[sizeof rp_core.folder + 80], to[sizeof rp_core.folder + 80], hidden[64];
-    size_t content, size;
-    uint64_t saved;
-    int fd;
+    size_t size;
 
     rp_core_stream_drop_spare(s);
-    if (!s->chunk.base)
+    if (!s->head) {
+        atomic_fetch_add(&rp_core.lost, s->lost - s->told); /* no packet tells of them */
+        s->lost = s->told;
         return;
-    content = (size_t)(p->content_bits / 8);
-    size = (content + 4095) & ~(size_t)4095;
-    if (size < s->chunk.size) {
-        rp_core_hidden_name(hidden, sizeof hidden, "trim");
-        full_path(from, sizeof from, hidden);
-        full_path(to, sizeof to, s->chunk.path);
-        fd = open(from, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
-        saved = p->packet_bits;
-        if (fd >= 0) {
-            bool done;
-
-            p->packet_bits = (uint64_t)size * 8; /* for the copy; nobody reads this mapping */
-            done = write(fd, p, size) == (ssize_t)size;
-            p->packet_bits = saved;
-            done = !close(fd) && done;
-            if (!done || rename(from, to))
-                unlink(from);
-            else
-                atomic_fetch_sub(&rp_core.bytes, s->chunk.size - size);
-        }
     }
+    s->told = s->lost;
+    size = (size_t)((uint8_t *)s->head - s->chunk.base) + (size_t)(s->head->content_bits / 8);
+    size = (size + 4095) & ~(size_t)4095;
+    if (size + TRIM_LEAST <= s->chunk.size && trim(s, size))
+        atomic_fetch_sub(&rp_core.bytes, s->chunk.size - size);
     munmap(s->chunk.base, s->chunk.size);
     s->chunk.base = NULL;
+    s->head = NULL;
     s->at = s->end = NULL;
 }
 
@@ -358,20 +414,52 @@ bool rp_core_stream_close(struct rp_core_stream *s)
     return true;
 }
 
+/* For the helper's ticks: closes it where its thread has ended a while ago. */
+void rp_core_stream_age(struct rp_core_stream *s)
+{
+    uint32_t turn = atomic_load(&s->turns);
+
+    if (atomic_load(&s->state) != RP_CORE_STREAM_ENDED || s->aged_turn != turn) {
+        s->aged_turn = turn;
+        s->aged_ticks = 0;
+    } else if (++s->aged_ticks >= IDLE_TICKS) {
+        rp_core_stream_close(s);
+    }
+}
+
 /* -------------------------------------------------------------------------- streams */
 
-/* One whose thread has ended and which the helper has closed, or NULL. */
+/* One whose thread has ended, or NULL. */
 static struct rp_core_stream *reuse(void)
 {
     struct rp_core_stream *s;
 
     for (s = atomic_load(&rp_core.streams); s; s = s->next) {
-        uint32_t unused = RP_CORE_STREAM_FREE;
+        uint32_t unused = RP_CORE_STREAM_FREE, ended = RP_CORE_STREAM_ENDED;
 
-        if (atomic_compare_exchange_strong(&s->state, &unused, RP_CORE_STREAM_USED))
+        if (atomic_compare_exchange_strong(&s->state, &ended, RP_CORE_STREAM_USED) ||
+            atomic_compare_exchange_strong(&s->state, &unused, RP_CORE_STREAM_USED))
             return s;
     }
     return NULL;
+}
+
+/* A packet of this thread behind that of the one before, in the same chunk; where it is full, the
+   first event takes a new one. */
+static void hand_on(struct rp_core_stream *s)
+{
+    struct rp_ctf_packet *before = s->head;
+    size_t used = (size_t)(before->content_bits / 8 + 7) & ~(size_t)7;
+    uint8_t *at = (uint8_t *)before + used;
+
+    if (s->end - at < HAND_ON_LEAST) {
+        s->at = s->end;
+        return;
+    }
+    put_head(s, at, (size_t)(s->end - at));
+    atomic_store_explicit((_Atomic uint64_t *)&before->packet_bits, (uint64_t)used * 8,
+                          memory_order_release);
+    use_packet(s, at);
 }
 
 static struct rp_core_stream *add(void)
@@ -391,19 +479,28 @@ static struct rp_core_stream *add(void)
 struct rp_core_stream *rp_core_stream_new(void)
 {
     static _Atomic uint32_t count;
+    uint32_t tid = (uint32_t)syscall(SYS_gettid);
     struct rp_core_stream *s = reuse();
+    bool fresh = !s;
 
-    if (!s)
+    if (fresh)
         s = add();
     if (!s)
         return NULL;
-    s->at = s->end = NULL;
-    s->packet = s->oldest = 0;
-    s->events = s->lost = s->last = s->retry_at = 0;
-    s->next_size = RP_CORE_FIRST;
-    s->tid = (uint32_t)syscall(SYS_gettid);
-    s->instance = (uint64_t)atomic_load(&rp_core.page->image) << 32 | atomic_fetch_add(&count, 1);
-    memset(s->texts, 0, sizeof s->texts);
+    if (fresh) {
+        s->instance =
+            (uint64_t)atomic_load(&rp_core.page->image) << 32 | atomic_fetch_add(&count, 1);
+        s->first_tid = tid;
+        s->next_size = RP_CORE_FIRST;
+    }
+    s->tid = tid;
+    s->time = atomic_load(&rp_core.page->on);
+    s->retry_at = 0;
+    s->step_counted = false;
+    s->inner = NULL;
     atomic_store(&s->busy, 0);
+    atomic_fetch_add(&s->turns, 1);
+    if (s->head)
+        hand_on(s);
     return s;
 }

@@ -60,24 +60,29 @@ static void set_attribute(int attribute, size_t value, size_t size)
         rp_cuda.cupti.set_attribute(attribute, &size, &value);
 }
 
-/* Launches, copies and waits: what the runtime does not show where a library calls the driver. */
-static void enable_driver_launches(void)
+/* Launches, copies, memsets, waits and captures by the driver: where a library calls it without
+   the runtime (Triton, XLA, NCCL), these start the work. Inside a call of the runtime they are the
+   same call again, which the worker leaves out. */
+static void enable_driver_work(void)
 {
-    static const uint16_t ids[] = {
-        307 /* cuLaunchKernel */,
-        442 /* _ptsz */,
-        652 /* cuLaunchKernelEx */,
-        653 /* _ptsz */,
-        514 /* cuGraphLaunch */,
-        515 /* _ptsz */,
-        477 /* cuLaunchCooperativeKernel */,
-        478 /* _ptsz */,
+    static const struct {
+        uint16_t first, last;
+    } ids[] = {
+        {307, 307}, {442, 442}, {652, 653}, {477, 478}, {514, 515}, /* kernels, graphs */
+        {276, 293}, {305, 306}, {318, 321}, {397, 410}, {418, 427}, /* copies */
+        {776, 779}, {796, 799},                                     /* of many at once */
+        {216, 216}, {218, 218}, {220, 220}, {222, 222}, {224, 224}, /* memsets */
+        {226, 226}, {249, 254}, {411, 416}, {428, 433}, {17, 17},
+        {800, 800}, {121, 121}, {126, 126}, {440, 440}, /* waits of the host */
+        {495, 498}, {539, 540}, {720, 721},             /* captures into a graph */
     };
 
     if (!rp_cuda.cupti.enable_driver)
         return;
-    for (size_t i = 0; i < sizeof ids / sizeof ids[0]; i++)
-        rp_cuda.cupti.enable_driver(ids[i], 1);
+    for (size_t i = 0; i < sizeof ids / sizeof ids[0]; i++) {
+        for (uint32_t id = ids[i].first; id <= ids[i].last; id++)
+            rp_cuda.cupti.enable_driver(id, 1);
+    }
 }
 
 static void enable_calls(void)
@@ -89,12 +94,13 @@ static void enable_calls(void)
         return;
     rp_cuda.cupti.enable(RP_CUPTI_RUNTIME);
     if (option_is("cuda.calls", "all")) {
+        rp_cuda.all_calls = true;
         rp_cuda.cupti.enable(RP_CUPTI_DRIVER);
         return;
     }
     for (size_t i = 0; rp_cuda.cupti.enable_runtime && i < sizeof queries / sizeof queries[0]; i++)
         rp_cuda.cupti.enable_runtime(queries[i], 0);
-    enable_driver_launches();
+    enable_driver_work();
 }
 
 static void enable_records(void)
@@ -232,9 +238,10 @@ static void begin(void)
 
 EXPORT int InitializeInjection(void);
 
+static _Atomic uint32_t begun;
+
 int InitializeInjection(void)
 {
-    static _Atomic uint32_t begun;
     const char *why;
 
     if (atomic_exchange(&begun, 1))
@@ -253,6 +260,41 @@ int InitializeInjection(void)
 }
 
 /* -------------------------------------------------------------------------- other profilers */
+
+static pid_t preloaded_in;
+
+/* A profiler that was started inside the recording (Nsight Systems) puts its own library where ours
+   stood: the driver never calls us, which is said where CUDA was there to be recorded. */
+static void tell_replaced(void)
+{
+    const char *path = getenv("CUDA_INJECTION64_PATH"), *slash = path ? strrchr(path, '/') : NULL;
+    const char *owner = slash ? slash + 1 : path;
+    const struct rp_capture *cap;
+    char text[400];
+
+    if (atomic_load(&begun) || getpid() != preloaded_in ||
+        (owner && !strcmp(owner, "reprise-cuda.so")) ||
+        !dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD))
+        return;
+    if (getenv("NSYS_PROFILING_SESSION_ID"))
+        owner = "Nsight Systems";
+    cap = owner ? rp_capture_get() : NULL;
+    if (!cap)
+        return;
+    snprintf(text, sizeof text,
+             "%.200s has CUPTI: no kernels, copies and CUDA calls in this recording (run one "
+             "profiler at a time)",
+             owner);
+    cap->warn(text);
+    cap->fact("cuda.refused", owner);
+}
+
+__attribute__((constructor)) static void on_load(void)
+{
+    preloaded_in = getpid();
+    if (getenv("REPRISE_RECORD"))
+        atexit(tell_replaced);
+}
 
 static void tell_other(int code)
 {

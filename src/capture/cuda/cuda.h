@@ -25,6 +25,7 @@ struct rp_cuda {
     const struct rp_capture *cap;
     struct rp_cupti cupti;
     void *subscriber;
+    bool all_calls;           /* also those of the driver inside a call of the runtime */
     uint32_t process;         /* cap->process_id() of the process that subscribed */
     _Atomic uint32_t running; /* subscribed, and not at the end */
     _Atomic uint32_t used;    /* CUPTI has asked for a buffer: there is something to flush */

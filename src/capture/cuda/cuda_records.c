@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Records of CUPTI to events, on the worker. A buffer is gone through twice: records are not in
- * order, and a wait names an event whose record may stand behind it. Arguments have the names that
- * PyTorch's traces use, so every question understands both.
+ * order, and a wait names an event whose record may stand behind it, as that of a call of the
+ * runtime stands behind those of the driver's calls inside. Arguments have the names that PyTorch's
+ * traces use, so every question understands both.
  *
  * Records without times (the device ran out of buffers, or work was unfinished when the process
  * ended) are counted as lost: they cannot be placed.
@@ -115,6 +116,19 @@ static void keep_external(const struct rp_cupti_external_record *r)
 
     externals[k].correlation = r->correlation;
     externals[k].external = r->external;
+}
+
+/* Correlations of calls of the runtime: the driver's call inside has the same. */
+static uint32_t outer[EXTERNALS];
+
+static void keep_outer(const struct rp_cupti_api_record *r)
+{
+    outer[r->correlation & (EXTERNALS - 1)] = r->correlation;
+}
+
+static bool is_inner(const struct rp_cupti_api_record *r)
+{
+    return r->correlation && outer[r->correlation & (EXTERNALS - 1)] == r->correlation;
 }
 
 static uint32_t devices[256]; /* of contexts, + 1 */
@@ -304,7 +318,9 @@ static void first_pass(uint32_t kind, const void *record)
 {
     const struct rp_cupti_context_record *context = record;
 
-    if (kind == RP_CUPTI_CUDA_EVENT)
+    if (kind == RP_CUPTI_RUNTIME)
+        keep_outer(record);
+    else if (kind == RP_CUPTI_CUDA_EVENT)
         keep_event(record);
     else if (kind == RP_CUPTI_EXTERNAL_CORRELATION)
         keep_external(record);
@@ -337,7 +353,8 @@ static void second_pass(uint32_t kind, const void *record)
         read_call(record, RP_CUPTI_DOMAIN_RUNTIME);
         break;
     case RP_CUPTI_DRIVER:
-        read_call(record, RP_CUPTI_DOMAIN_DRIVER);
+        if (rp_cuda.all_calls || !is_inner(record))
+            read_call(record, RP_CUPTI_DOMAIN_DRIVER);
         break;
     case RP_CUPTI_SYNCHRONIZATION:
         read_sync(record);

@@ -153,6 +153,8 @@ EXPORT int prctl(int option, ...)
         a[i] = va_arg(list, unsigned long);
     va_end(list);
     result = next(option, a[0], a[1], a[2], a[3]);
+    if (option == PR_SET_SECCOMP && !result)
+        rp_capture_seal();
     if (option == PR_SET_NAME && !result && cap) {
         int saved = errno;
 

@@ -8,11 +8,15 @@
  * for, and a second span says from the first channel's start to the last one's end. (It costs: NCCL
  * then polls counters that its kernels write.)
  *
+ * NCCL launches the kernel first and tells the collectives in it right after that, on the same
+ * thread. From version 5 on it tells the launch too, and the span begins with it, so that the
+ * kernel lies inside its collective; before, the reader looks at what follows the launch. A
+ * communicator of one rank runs no collectives, only copies, and NCCL tells none of them.
+ *
  * A handle is a number, never a pointer: NCCL may use one after its end, and gives handles of other
  * processes. The number says the slot, and whether it still is that event.
  */
-#include "abi/nccl_profiler.h"
-#include "capture/core/core.h"
+#include "capture/nccl/nccl.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -28,37 +32,25 @@
 #define DEPTH   256                    /* events of a thread that nest */
 #define THREADS 64                     /* that enqueue; others' events are told as they are */
 
-struct comm {
-    char name[48];
-    uint64_t hash;
-    int ranks, rank, nodes;
-    uint32_t number;
-};
-
-struct event {
-    _Atomic uint64_t handle;
-    uint64_t type, begin, parent;
-    const struct comm *comm;
-    char func[32], datatype[16], algorithm[16], protocol[16], group[48];
-    uint64_t hash, seq, count;
-    int64_t root, peer, traffic;
-    uint32_t tid, channels;
-    bool stopped;
-    _Atomic uint32_t channels_begun, channels_ended;
-    _Atomic uint64_t first, last;
-};
-
 static const struct rp_capture *cap;
-static struct event *slots;
+static struct rp_nccl_op *slots;
 static _Atomic uint64_t handles;
 static _Atomic uint32_t comms;
 static bool channels_wanted;
-/* Of a thread. (Not thread-local storage: a plugin that is loaded late gets next to none.) */
+/* Of a thread. (Not thread-local storage: a plugin that is loaded late gets next to none of it, so
+   that only the number and the place are there.) */
 static struct opened {
     _Atomic uint32_t tid;
     uint32_t n;
     uint64_t handle[DEPTH];
+    uint64_t launched; /* when the launch of the kernel began whose collectives are told next */
+    const struct rp_nccl_comm *launcher;
 } opened[THREADS];
+
+static __thread struct here {
+    uint32_t process, tid; /* of the process that asked last: a fork's child has another number */
+    struct opened *opened; /* NULL where there is no room */
+} here __attribute__((tls_model("initial-exec")));
 
 /* -------------------------------------------------------------------------- communicators */
 
@@ -74,28 +66,23 @@ static void begin(void)
     channels_wanted = text && !strcmp(text, "on");
 }
 
-static int make_comm(void **context, int *mask, int version, const struct comm *from)
+static int mask_of(int version)
 {
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
-    struct comm *comm;
+    int mask = RP_NCCL_COLL | RP_NCCL_P2P;
+
+    if (version >= 3 && channels_wanted)
+        mask |= RP_NCCL_KERNEL_CHANNEL;
+    if (version >= 5)
+        mask |= RP_NCCL_COLL_API | RP_NCCL_P2P_API | RP_NCCL_KERNEL_LAUNCH;
+    if (version >= 6)
+        mask |= RP_NCCL_CE_COLL;
+    return mask;
+}
+
+static void tell_comm(const struct rp_nccl_comm *comm, int version)
+{
     char key[32], text[160];
 
-    pthread_once(&once, begin);
-    *mask = 0;
-    *context = NULL;
-    comm = cap && slots ? malloc(sizeof *comm) : NULL;
-    if (!comm)
-        return 0; /* NCCL goes on without us */
-    *comm = *from;
-    comm->number = atomic_fetch_add(&comms, 1);
-    *context = comm;
-    *mask = RP_NCCL_COLL | RP_NCCL_P2P;
-    if (version >= 5)
-        *mask |= RP_NCCL_COLL_API | RP_NCCL_P2P_API;
-    if (version >= 6)
-        *mask |= RP_NCCL_CE_COLL;
-    if (version >= 3 && channels_wanted)
-        *mask |= RP_NCCL_KERNEL_CHANNEL;
     if (version >= 4) {
         snprintf(key, sizeof key, "nccl.comm.%u", comm->number);
         snprintf(text, sizeof text, "%016llx %s rank %d of %d on %d nodes",
@@ -106,216 +93,32 @@ static int make_comm(void **context, int *mask, int version, const struct comm *
         snprintf(text, sizeof text, "%d", version);
         cap->fact("nccl.profiler_version", text);
     }
+}
+
+/* The mask is one for all communicators, and others may be at work: it is stored once, whole. */
+static int make_comm(void **context, int *mask, int version, const struct rp_nccl_comm *from)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    struct rp_nccl_comm *comm;
+
+    pthread_once(&once, begin);
+    *context = NULL;
+    comm = cap && slots ? malloc(sizeof *comm) : NULL;
+    if (!comm) {
+        *mask = 0;
+        return 0; /* NCCL goes on without us */
+    }
+    *comm = *from;
+    comm->number = atomic_fetch_add(&comms, 1);
+    *context = comm;
+    tell_comm(comm, version);
+    *mask = mask_of(version);
     return 0;
-}
-
-/* -------------------------------------------------------------------------- descriptions */
-
-static void copy_text(char *to, size_t size, const char *from)
-{
-    snprintf(to, size, "%s", from ? from : "");
-}
-
-static const char *word(const char *const *words, size_t n, unsigned i)
-{
-    return i < n ? words[i] : "";
-}
-#define WORD(words, i) word(words, sizeof(words) / sizeof(words)[0], i)
-
-/* Names of version 1, which has numbers. */
-static const char *const funcs[] = {"Broadcast", "Reduce",   "AllGather", "ReduceScatter",
-                                    "AllReduce", "SendRecv", "Send",      "Recv"};
-static const char *const types[] = {"ncclInt8",     "ncclUint8",      "ncclInt32",
-                                    "ncclUint32",   "ncclInt64",      "ncclUint64",
-                                    "ncclFloat16",  "ncclFloat32",    "ncclFloat64",
-                                    "ncclBfloat16", "ncclFloat8e4m3", "ncclFloat8e5m2"};
-static const char *const algorithms[] = {
-    "TREE", "RING", "COLLNET_DIRECT", "COLLNET_CHAIN", "NVLS", "NVLS_TREE", "PAT"};
-static const char *const protocols[] = {"LL", "LL128", "SIMPLE"};
-
-/* The words that PyTorch's traces have for types, and the bytes of an element. */
-static const struct {
-    const char *nccl, *name;
-    int bytes;
-} elements[] = {{"ncclInt8", "Char", 1},
-                {"ncclUint8", "Byte", 1},
-                {"ncclInt32", "Int", 4},
-                {"ncclUint32", "Int", 4},
-                {"ncclInt64", "Long", 8},
-                {"ncclUint64", "Long", 8},
-                {"ncclFloat16", "Half", 2},
-                {"ncclFloat32", "Float", 4},
-                {"ncclFloat64", "Double", 8},
-                {"ncclBfloat16", "BFloat16", 2},
-                {"ncclFloat8e4m3", "Float8_e4m3fn", 1},
-                {"ncclFloat8e5m2", "Float8_e5m2", 1}};
-
-static const char *element_of(const char *type, int *bytes)
-{
-    for (size_t i = 0; i < sizeof elements / sizeof elements[0]; i++) {
-        if (!strcmp(type, elements[i].nccl)) {
-            *bytes = elements[i].bytes;
-            return elements[i].name;
-        }
-    }
-    *bytes = 0;
-    return type;
-}
-
-static void take(struct event *e, const char *func, const char *datatype, uint64_t count)
-{
-    copy_text(e->func, sizeof e->func, func);
-    copy_text(e->datatype, sizeof e->datatype, datatype);
-    e->count = count;
-}
-
-static void take_coll1(struct event *e, const struct rp_nccl_coll_v1 *c)
-{
-    take(e, WORD(funcs, c->func), WORD(types, c->datatype), c->count);
-    copy_text(e->algorithm, sizeof e->algorithm, WORD(algorithms, c->algorithm));
-    copy_text(e->protocol, sizeof e->protocol, WORD(protocols, c->protocol));
-    copy_text(e->group, sizeof e->group, c->name);
-    e->hash = c->comm;
-    e->seq = c->seq;
-    e->root = c->root;
-    e->traffic = (int64_t)c->traffic_bytes;
-    e->channels = c->channels;
-}
-
-/* The fields that versions 2 to 6 have under the same names. */
-#define TAKE_COLL(e, c)                                                  \
-    do {                                                                 \
-        take(e, (c)->func, (c)->datatype, (c)->count);                   \
-        copy_text((e)->algorithm, sizeof(e)->algorithm, (c)->algorithm); \
-        copy_text((e)->protocol, sizeof(e)->protocol, (c)->protocol);    \
-        (e)->seq = (c)->seq;                                             \
-        (e)->root = (c)->root;                                           \
-        (e)->channels = (c)->channels;                                   \
-    } while (0)
-
-static void take_coll(struct event *e, const struct rp_nccl_descr *d, int version)
-{
-    if (version == 1) {
-        take_coll1(e, &d->coll1);
-    } else if (version == 2) {
-        TAKE_COLL(e, &d->coll2);
-        e->traffic = (int64_t)d->coll2.traffic_bytes;
-    } else if (version == 3) {
-        TAKE_COLL(e, &d->coll3);
-    } else {
-        TAKE_COLL(e, &d->coll4);
-    }
-    if (version == 2 || version == 3) { /* these two begin alike */
-        e->hash = d->coll3.comm;
-        copy_text(e->group, sizeof e->group, d->coll3.name);
-    }
-}
-
-static void take_p2p(struct event *e, const struct rp_nccl_descr *d, int version)
-{
-    if (version == 1) {
-        take(e, WORD(funcs, d->p2p1.func), WORD(types, d->p2p1.datatype), d->p2p1.count);
-        e->peer = d->p2p1.peer;
-    } else if (version <= 3) {
-        take(e, d->p2p2.func, d->p2p2.datatype, d->p2p2.count);
-        e->peer = d->p2p2.peer;
-    } else {
-        take(e, d->p2p4.func, d->p2p4.datatype, d->p2p4.count);
-        e->peer = d->p2p4.peer;
-        e->channels = d->p2p4.channels;
-    }
-    if (version <= 3) {
-        e->hash = d->p2p2.comm;
-        copy_text(e->group, sizeof e->group, d->p2p2.name);
-    }
-}
-
-static void describe(struct event *e, const struct rp_nccl_descr *d, int version)
-{
-    switch (e->type) {
-    case RP_NCCL_COLL:
-        take_coll(e, d, version);
-        break;
-    case RP_NCCL_P2P:
-        take_p2p(e, d, version);
-        break;
-    case RP_NCCL_COLL_API:
-        take(e, d->coll_api.func, d->coll_api.datatype, d->coll_api.count);
-        e->root = d->coll_api.root;
-        break;
-    case RP_NCCL_P2P_API:
-        take(e, d->p2p_api.func, d->p2p_api.datatype, d->p2p_api.count);
-        break;
-    case RP_NCCL_CE_COLL:
-        take(e, d->ce_coll.func, d->ce_coll.datatype, d->ce_coll.count);
-        e->seq = d->ce_coll.seq;
-        e->root = d->ce_coll.root;
-        break;
-    default:
-        break;
-    }
 }
 
 /* -------------------------------------------------------------------------- spans */
 
-struct args {
-    struct rp_capture_arg at[RP_CTF_ARGS_MAX];
-    uint32_t n;
-};
-
-static void add_number(struct args *a, const char *key, int64_t value)
-{
-    a->at[a->n++] = (struct rp_capture_arg){.key = key, .type = RP_CTF_ARG_INT, .number = value};
-}
-
-static void add_text(struct args *a, const char *key, const char *text)
-{
-    if (text[0])
-        a->at[a->n++] = (struct rp_capture_arg){.key = key, .type = RP_CTF_ARG_TEXT, .text = text};
-}
-
-/* How often the rank's part of `count` elements stands in the output. */
-static uint64_t gathered(const struct event *e)
-{
-    uint64_t ranks = e->comm->ranks > 0 ? (uint64_t)e->comm->ranks : 1;
-
-    return !strcmp(e->func, "AllGather") ? e->count * ranks : e->count;
-}
-
-static void fill_args(const struct event *e, struct args *a, char group[40])
-{
-    uint64_t ranks = e->comm->ranks > 0 ? (uint64_t)e->comm->ranks : 1;
-    const char *type;
-    int bytes;
-
-    type = element_of(e->datatype, &bytes);
-    snprintf(group, 40, "%016llx", (unsigned long long)(e->hash ? e->hash : e->comm->hash));
-    add_text(a, "Collective name", e->func);
-    add_number(a, "In msg nelems",
-               (int64_t)(!strcmp(e->func, "ReduceScatter") ? e->count * ranks : e->count));
-    add_number(a, "Out msg nelems", (int64_t)gathered(e));
-    add_text(a, "dtype", type);
-    add_text(a, "Process Group Name", group);
-    add_text(a, "Process Group Description", e->group[0] ? e->group : e->comm->name);
-    if (e->comm->ranks > 0)
-        add_number(a, "Group size", e->comm->ranks);
-    if (bytes)
-        add_number(a, "bytes", (int64_t)e->count * bytes);
-    add_text(a, "algorithm", e->algorithm);
-    add_text(a, "protocol", e->protocol);
-    if (e->channels)
-        add_number(a, "channels", e->channels);
-    if (e->traffic)
-        add_number(a, "traffic bytes", e->traffic);
-    if (e->type == RP_NCCL_P2P)
-        add_number(a, "peer", e->peer);
-    else if (e->root >= 0)
-        add_number(a, "root", e->root);
-    if (e->type == RP_NCCL_COLL || e->type == RP_NCCL_CE_COLL)
-        add_number(a, "Seq", (int64_t)e->seq);
-}
-
-static void put(const struct event *e, uint64_t from, uint64_t to, bool device)
+static void put(const struct rp_nccl_op *e, uint64_t from, uint64_t to, bool device)
 {
     bool api = e->type == RP_NCCL_COLL_API || e->type == RP_NCCL_P2P_API;
     bool call = api || (channels_wanted && e->channels && !device); /* the device's span follows */
@@ -328,12 +131,12 @@ static void put(const struct event *e, uint64_t from, uint64_t to, bool device)
                                                         : "nccl",
                                    .device = RP_CTF_SPAN_DEVICE,
                                    .track = device ? TRACKS + e->comm->number : e->tid};
-    struct args args = {.n = 0};
+    struct rp_nccl_args args = {.n = 0};
     char group[40], name[64];
 
     snprintf(name, sizeof name, "%s%.31s", api ? "nccl" : "nccl:", e->func);
     span.name = name;
-    fill_args(e, &args, group);
+    rp_nccl_args(e, &args, group);
     span.args = args.at;
     span.nargs = args.n;
     cap->span(&span);
@@ -341,17 +144,17 @@ static void put(const struct event *e, uint64_t from, uint64_t to, bool device)
 
 /* -------------------------------------------------------------------------- events */
 
-static struct event *event_of(const void *handle)
+static struct rp_nccl_op *event_of(const void *handle)
 {
     uint64_t number = (uint64_t)(uintptr_t)handle;
-    struct event *e = number ? &slots[number % SLOTS] : NULL;
+    struct rp_nccl_op *e = number ? &slots[number % SLOTS] : NULL;
 
     return e && atomic_load(&e->handle) == number ? e : NULL;
 }
 
-static void begin_channel(const struct event *channel)
+static void begin_channel(const struct rp_nccl_op *channel)
 {
-    struct event *e = event_of((const void *)(uintptr_t)channel->parent);
+    struct rp_nccl_op *e = event_of((const void *)(uintptr_t)channel->parent);
     uint64_t none = 0;
 
     if (!e)
@@ -360,9 +163,9 @@ static void begin_channel(const struct event *channel)
     atomic_fetch_add(&e->channels_begun, 1);
 }
 
-static void end_channel(const struct event *channel, uint64_t now)
+static void end_channel(const struct rp_nccl_op *channel, uint64_t now)
 {
-    struct event *e = event_of((const void *)(uintptr_t)channel->parent);
+    struct rp_nccl_op *e = event_of((const void *)(uintptr_t)channel->parent);
 
     if (!e)
         return;
@@ -371,8 +174,7 @@ static void end_channel(const struct event *channel, uint64_t now)
         put(e, atomic_load(&e->first), now, true);
 }
 
-/* The open events of this thread, or NULL. */
-static struct opened *opened_here(uint32_t tid)
+static struct opened *take_place(uint32_t tid)
 {
     for (uint32_t i = 0; i < THREADS; i++) {
         struct opened *o = &opened[(tid + i) % THREADS];
@@ -384,11 +186,24 @@ static struct opened *opened_here(uint32_t tid)
     return NULL;
 }
 
+/* This thread; the system is asked once. */
+static const struct here *this_thread(void)
+{
+    uint32_t process = cap->process_id();
+
+    if (here.process != process) {
+        here.tid = (uint32_t)syscall(SYS_gettid);
+        here.opened = take_place(here.tid);
+        here.process = process;
+    }
+    return &here;
+}
+
 /* NCCL starts all events of a group, then stops them in the same order: the first to stop waits
    for those that began inside it, so that the thread's spans nest. */
-static void stop_nested(struct event *e, uint64_t now)
+static void stop_nested(struct rp_nccl_op *e, uint64_t now)
 {
-    struct opened *o = opened_here((uint32_t)syscall(SYS_gettid));
+    struct opened *o = this_thread()->opened;
     bool found = false;
 
     e->stopped = true;
@@ -399,7 +214,7 @@ static void stop_nested(struct event *e, uint64_t now)
         return;
     }
     while (o->n) {
-        struct event *top = event_of((const void *)(uintptr_t)o->handle[o->n - 1]);
+        struct rp_nccl_op *top = event_of((const void *)(uintptr_t)o->handle[o->n - 1]);
 
         if (top && !top->stopped)
             return;
@@ -409,28 +224,58 @@ static void stop_nested(struct event *e, uint64_t now)
     }
 }
 
+/* A launch is no event of its own: only when it began is kept, for its collectives. They follow at
+   once; whatever else comes first means that they are told elsewhere. */
+static void note_launch(struct opened *o, const struct rp_nccl_comm *comm, uint64_t now)
+{
+    o->launched = now;
+    o->launcher = comm;
+}
+
+static uint64_t begin_of(struct opened *o, const struct rp_nccl_op *e, uint64_t now)
+{
+    if (e->type != RP_NCCL_COLL && e->type != RP_NCCL_P2P)
+        o->launched = 0;
+    return o->launched && o->launcher == e->comm ? o->launched : now;
+}
+
+static struct rp_nccl_op *make_event(void *context, const struct rp_nccl_descr *d, int version,
+                                     uint64_t type, uint64_t *number)
+{
+    struct rp_nccl_op *e;
+
+    *number = atomic_fetch_add(&handles, 1) + 1;
+    e = &slots[*number % SLOTS];
+    atomic_store(&e->handle, 0);
+    *e = (struct rp_nccl_op){.type = type, .comm = context, .root = -1};
+    e->tid = this_thread()->tid;
+    e->parent = (uint64_t)(uintptr_t)d->parent;
+    rp_nccl_describe(e, d, version);
+    e->begin = cap->now();
+    return e;
+}
+
 static int start(void *context, void **handle, const struct rp_nccl_descr *d, int version)
 {
-    uint64_t type = version >= 5 ? d->type : d->type & 255;
+    uint64_t type = version >= 5 ? d->type : d->type & 255, number;
     struct opened *o;
-    struct event *e;
-    uint64_t number;
+    struct rp_nccl_op *e;
 
     *handle = NULL;
     if (!context || !cap->active() ||
         !(type & (RP_NCCL_COLL | RP_NCCL_P2P | RP_NCCL_KERNEL_CHANNEL | RP_NCCL_COLL_API |
-                  RP_NCCL_P2P_API | RP_NCCL_CE_COLL)))
+                  RP_NCCL_P2P_API | RP_NCCL_KERNEL_LAUNCH | RP_NCCL_CE_COLL)))
         return 0;
-    number = atomic_fetch_add(&handles, 1) + 1;
-    e = &slots[number % SLOTS];
-    atomic_store(&e->handle, 0);
-    *e = (struct event){.type = type, .comm = context, .root = -1};
-    e->tid = (uint32_t)syscall(SYS_gettid);
-    e->parent = (uint64_t)(uintptr_t)d->parent;
-    describe(e, d, version);
-    e->begin = cap->now();
+    o = type == RP_NCCL_KERNEL_CHANNEL ? NULL : this_thread()->opened;
+    if (type == RP_NCCL_KERNEL_LAUNCH) {
+        if (o)
+            note_launch(o, context, cap->now());
+        return 0;
+    }
+    e = make_event(context, d, version, type, &number);
+    if (o)
+        e->begin = begin_of(o, e, e->begin);
     atomic_store(&e->handle, number);
-    o = type == RP_NCCL_KERNEL_CHANNEL ? NULL : opened_here(e->tid);
     if (type == RP_NCCL_KERNEL_CHANNEL)
         begin_channel(e);
     else if (o && o->n < DEPTH)
@@ -441,7 +286,7 @@ static int start(void *context, void **handle, const struct rp_nccl_descr *d, in
 
 static int stop(void *handle)
 {
-    struct event *e = slots ? event_of(handle) : NULL;
+    struct rp_nccl_op *e = slots ? event_of(handle) : NULL;
     uint64_t now;
 
     if (!e)
@@ -481,27 +326,27 @@ START(4)
 START(5)
 START(6)
 
-#define INIT_PLAIN(version)                                                   \
-    static int init##version(void **context, int *mask)                       \
-    {                                                                         \
-        return make_comm(context, mask, version, &(struct comm){.ranks = 0}); \
+#define INIT_PLAIN(version)                                                           \
+    static int init##version(void **context, int *mask)                               \
+    {                                                                                 \
+        return make_comm(context, mask, version, &(struct rp_nccl_comm){.ranks = 0}); \
     }
 INIT_PLAIN(1)
 INIT_PLAIN(2)
 INIT_PLAIN(3)
 
-static struct comm comm_of(const char *name, uint64_t hash, int nodes, int ranks, int rank)
+static struct rp_nccl_comm comm_of(const char *name, uint64_t hash, int nodes, int ranks, int rank)
 {
-    struct comm comm = {.hash = hash, .ranks = ranks, .rank = rank, .nodes = nodes};
+    struct rp_nccl_comm comm = {.hash = hash, .ranks = ranks, .rank = rank, .nodes = nodes};
 
-    copy_text(comm.name, sizeof comm.name, name);
+    snprintf(comm.name, sizeof comm.name, "%s", name ? name : "");
     return comm;
 }
 
 static int init4(void **context, int *mask, const char *name, uint64_t hash, int nodes, int ranks,
                  int rank, void *log)
 {
-    struct comm comm = comm_of(name, hash, nodes, ranks, rank);
+    struct rp_nccl_comm comm = comm_of(name, hash, nodes, ranks, rank);
 
     (void)log;
     return make_comm(context, mask, 4, &comm);
@@ -510,7 +355,7 @@ static int init4(void **context, int *mask, const char *name, uint64_t hash, int
 static int init5(void **context, uint64_t hash, int *mask, const char *name, int nodes, int ranks,
                  int rank, void *log)
 {
-    struct comm comm = comm_of(name, hash, nodes, ranks, rank);
+    struct rp_nccl_comm comm = comm_of(name, hash, nodes, ranks, rank);
 
     (void)log;
     return make_comm(context, mask, 5, &comm);
@@ -519,7 +364,7 @@ static int init5(void **context, uint64_t hash, int *mask, const char *name, int
 static int init6(void **context, uint64_t hash, int *mask, const char *name, int nodes, int ranks,
                  int rank, void *log)
 {
-    struct comm comm = comm_of(name, hash, nodes, ranks, rank);
+    struct rp_nccl_comm comm = comm_of(name, hash, nodes, ranks, rank);
 
     (void)log;
     return make_comm(context, mask, 6, &comm);

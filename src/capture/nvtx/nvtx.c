@@ -271,6 +271,39 @@ static void *create_w(const wchar_t *name)
     return make_domain(narrow(room, sizeof room, name));
 }
 
+/* -------------------------------------------------------------------------- payloads */
+
+/* What the data means only the program knows: ranges count, their data does not. */
+static void payload_mark(void *domain, const void *data, size_t n)
+{
+    (void)domain, (void)data, (void)n;
+    mark_ex(NULL);
+}
+
+static int payload_push(void *domain, const void *data, size_t n)
+{
+    (void)data, (void)n;
+    return domain_push(domain, NULL);
+}
+
+static int payload_pop(void *domain, const void *data, size_t n)
+{
+    (void)data, (void)n;
+    return domain_pop(domain);
+}
+
+static uint64_t payload_start(void *domain, const void *data, size_t n)
+{
+    (void)data, (void)n;
+    return domain_start(domain, NULL);
+}
+
+static void payload_end(void *domain, uint64_t id, const void *data, size_t n)
+{
+    (void)data, (void)n;
+    domain_end(domain, id);
+}
+
 /* -------------------------------------------------------------------------- injection */
 
 struct entry {
@@ -304,6 +337,11 @@ static const struct entry core2[] = {
     ENTRY(RP_NVTX_REGISTER_STRING_W, register_w), ENTRY(RP_NVTX_DOMAIN_CREATE_A, create_a),
     ENTRY(RP_NVTX_DOMAIN_CREATE_W, create_w)};
 
+static const struct entry payload[] = {
+    ENTRY(RP_NVTX_PAYLOAD_MARK, payload_mark), ENTRY(RP_NVTX_PAYLOAD_PUSH, payload_push),
+    ENTRY(RP_NVTX_PAYLOAD_POP, payload_pop), ENTRY(RP_NVTX_PAYLOAD_START, payload_start),
+    ENTRY(RP_NVTX_PAYLOAD_END, payload_end)};
+
 static void fill(const struct rp_nvtx_callbacks *callbacks, enum rp_nvtx_module module,
                  const struct entry *entries, size_t n)
 {
@@ -330,5 +368,24 @@ int InitializeInjectionNvtx2(rp_nvtx_get_table *get)
         return 0;
     fill(callbacks, RP_NVTX_CORE, core, sizeof core / sizeof core[0]);
     fill(callbacks, RP_NVTX_CORE2, core2, sizeof core2 / sizeof core2[0]);
+    return 1;
+}
+
+EXPORT int InitializeInjectionNvtxExtension(struct rp_nvtx_extension *extension);
+
+int InitializeInjectionNvtxExtension(struct rp_nvtx_extension *extension)
+{
+    struct rp_nvtx_segment *s;
+
+    if (!cap)
+        cap = rp_capture_get();
+    if (!cap || !extension || extension->module != RP_NVTX_EXTENSION_PAYLOAD ||
+        !extension->nsegments)
+        return 0;
+    s = &extension->segments[0];
+    for (size_t i = 0; i < sizeof payload / sizeof payload[0]; i++) {
+        if (payload[i].id < s->nslots)
+            s->slots[payload[i].id] = (intptr_t)payload[i].function;
+    }
     return 1;
 }

@@ -94,6 +94,19 @@ static inline void recorded_end(struct recorded *r)
     assert_int_equal(system(command), 0);
 }
 
+/* Files with packets. */
+static inline size_t recorded_files(const struct recorded *r)
+{
+    char pattern[128];
+    glob_t found;
+    size_t n;
+
+    snprintf(pattern, sizeof pattern, "%s/*/s_*", r->folder);
+    n = glob(pattern, 0, NULL, &found) == 0 ? found.gl_pathc : 0;
+    globfree(&found);
+    return n;
+}
+
 /* How many events of that name and kind the trace has. */
 static inline int64_t recorded_count(const struct recorded *r, const char *name, enum rp_kind kind)
 {

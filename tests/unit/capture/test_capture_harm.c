@@ -39,6 +39,34 @@ static void write_two_for_ever(const struct rp_capture *cap)
     write_for_ever((void *)0);
 }
 
+/* Threads that come and go share packets' files: one by one, two at a time. */
+static void *write_a_few(void *number)
+{
+    const struct rp_capture *cap = rp_capture_own();
+
+    for (int i = 0; i < 20; i++) {
+        cap->range_begin("outer");
+        cap->range_begin("inner");
+        cap->range_end();
+        cap->range_end();
+        progress[8 * (intptr_t)number] += 1;
+    }
+    return NULL;
+}
+
+static void write_short_for_ever(const struct rp_capture *cap)
+{
+    pthread_t threads[2];
+
+    (void)cap;
+    for (;;) {
+        for (intptr_t i = 0; i < 2; i++)
+            pthread_create(&threads[i], NULL, write_a_few, (void *)i);
+        for (int i = 0; i < 2; i++)
+            pthread_join(threads[i], NULL);
+    }
+}
+
 static void test_kill(void **state)
 {
     UNUSED_STATE(state);
@@ -51,7 +79,7 @@ static void test_kill(void **state)
 
         progress[0] = progress[8] = 0;
         recorded_begin(&r);
-        pid = recorded_start(&r, "", write_two_for_ever, false);
+        pid = recorded_start(&r, "", trial % 2 ? write_short_for_ever : write_two_for_ever, false);
         for (int i = 0; !progress[0] && i < 5000; i++)
             usleep(200);
         usleep((useconds_t)(rand() % 20000));
@@ -89,6 +117,20 @@ static void write_marks_in_small_files(const struct rp_capture *cap)
     write_marks(cap);
 }
 
+/* Room for the first chunk, then for none at all. */
+static void write_marks_in_one_file(const struct rp_capture *cap)
+{
+    struct rlimit limit = {4096, 4096};
+
+    cap->mark("m");
+    setrlimit(RLIMIT_FSIZE, &limit);
+    errno = 77;
+    for (int i = 1; i < MARKS; i++)
+        cap->mark("m");
+    if (errno != 77)
+        _exit(8);
+}
+
 /* The limit of files stands for the full disk: both refuse the blocks when a chunk is made. */
 static void test_no_room(void **state)
 {
@@ -97,6 +139,10 @@ static void test_no_room(void **state)
 
     UNUSED_STATE(state);
     recorded_run(&r, "", write_marks_in_small_files);
+    assert_int_equal(recorded_count(&r, "m", RP_KIND_INSTANT), MARKS); /* in smaller chunks */
+    assert_int_equal(r.scan.lost, 0);
+    recorded_end(&r);
+    recorded_run(&r, "", write_marks_in_one_file);
     kept = recorded_count(&r, "m", RP_KIND_INSTANT);
     assert_true(kept > 1000 && kept < MARKS);
     assert_int_equal(r.import.trace->health.lost_events, MARKS - kept);
@@ -188,6 +234,44 @@ static void test_ring(void **state)
     recorded_end(&r);
 }
 
+/* A thread after the other, each with more than the ring holds: the last one's end is there. */
+static void *write_a_part(void *name)
+{
+    const struct rp_capture *cap = rp_capture_own();
+
+    for (int i = 0; i < 3 * MARKS; i++)
+        cap->mark("m");
+    cap->mark(name);
+    return NULL;
+}
+
+static void write_in_turns(const struct rp_capture *cap)
+{
+    char name[32];
+
+    (void)cap;
+    for (int i = 0; i < 12; i++) {
+        pthread_t thread;
+
+        snprintf(name, sizeof name, "end of %d", i);
+        pthread_create(&thread, NULL, write_a_part, name);
+        pthread_join(thread, NULL);
+    }
+}
+
+static void test_ring_of_threads(void **state)
+{
+    struct recorded r;
+
+    UNUSED_STATE(state);
+    recorded_run(&r, "limit=1048576;full=ring", write_in_turns);
+    assert_int_equal(recorded_count(&r, "end of 11", RP_KIND_INSTANT), 1);
+    assert_int_equal(recorded_count(&r, "end of 0", RP_KIND_INSTANT), 0);
+    assert_true(r.scan.bytes <= 1048576 + (256 << 10));
+    assert_int_equal(r.scan.lost, 0);
+    recorded_end(&r);
+}
+
 static void test_stop(void **state)
 {
     struct recorded r;
@@ -253,10 +337,15 @@ static void test_signals(void **state)
 int test_capture_harm(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_kill),           cmocka_unit_test(test_no_room),
-        cmocka_unit_test(test_full_disk),      cmocka_unit_test(test_no_folder),
-        cmocka_unit_test(test_no_descriptors), cmocka_unit_test(test_ring),
-        cmocka_unit_test(test_stop),           cmocka_unit_test(test_signals),
+        cmocka_unit_test(test_kill),
+        cmocka_unit_test(test_no_room),
+        cmocka_unit_test(test_full_disk),
+        cmocka_unit_test(test_no_folder),
+        cmocka_unit_test(test_no_descriptors),
+        cmocka_unit_test(test_ring),
+        cmocka_unit_test(test_ring_of_threads),
+        cmocka_unit_test(test_stop),
+        cmocka_unit_test(test_signals),
     };
 
     return cmocka_run_group_tests_name("capture_harm", tests, NULL, NULL);

@@ -81,12 +81,42 @@ static const struct exec_case reductions[] = {
      " ROOT r = (f32[], s32[]) reduce(a, i, m, z), dimensions={0}, to_apply=f\n}\n",
      2,
      {9, 1}},
-    {"bf16 sums are rounded once",
+    {"bf16 sums are rounded at each step",
      "HloModule m\nadd {\n x = bf16[] parameter(0)\n y = bf16[] parameter(1)\n"
      " ROOT r = bf16[] add(x, y)\n}\nENTRY e {\n a = bf16[4] constant({256,1,1,1})\n"
      " z = bf16[] constant(0)\n ROOT r = bf16[] reduce(a, z), dimensions={0}, to_apply=add\n}\n",
      1,
-     {260}},
+     {256}},
+    {"bf16 sums go by windows of 32",
+     "HloModule m\nadd {\n x = bf16[] parameter(0)\n y = bf16[] parameter(1)\n"
+     " ROOT r = bf16[] add(x, y)\n}\nENTRY e {\n o = bf16[] constant(1)\n"
+     " a = bf16[512] broadcast(o), dimensions={}\n z = bf16[] constant(0)\n"
+     " ROOT r = bf16[] reduce(a, z), dimensions={0}, to_apply=add\n}\n",
+     1,
+     {512}},
+    {"a function of f32 that rounds to bf16",
+     "HloModule m\nadd {\n x = f32[] parameter(0)\n y = f32[] parameter(1)\n"
+     " s = f32[] add(x, y)\n b = bf16[] convert(s)\n ROOT r = f32[] convert(b)\n}\nENTRY e {\n"
+     " a = f32[3] constant({256,1,1})\n z = f32[] constant(0)\n"
+     " ROOT r = f32[] reduce(a, z), dimensions={0}, to_apply=add\n}\n",
+     1,
+     {256}},
+    {"bf16 that becomes f32 at once is not rounded",
+     "HloModule m\nENTRY e {\n a = bf16[1] constant({256})\n b = bf16[1] constant({1})\n"
+     " s = bf16[1] add(a, b)\n w = f32[1] convert(s)\n v = f32[1] convert(a)\n"
+     " k = bf16[1] subtract(s, a)\n l = f32[1] convert(k)\n"
+     " ROOT c = f32[3] concatenate(w, v, l), dimensions={0}\n}\n",
+     3,
+     {257, 256, 0}},
+    {"nibbles: shifts, leading zeros, casts",
+     "HloModule m\nENTRY e {\n a = u4[2] constant({11,1})\n o = u4[2] constant({1,1})\n"
+     " s = u4[2] shift-right-arithmetic(a, o)\n z = u4[2] count-leading-zeros(a)\n"
+     " b = s8[2] constant({-3,18})\n n = s4[2,2] bitcast-convert(b)\n f = s4[4] reshape(n)\n"
+     " k = s8[2] bitcast-convert(n)\n i = s32[2] convert(s)\n j = s32[2] convert(z)\n"
+     " m = s32[4] convert(f)\n l = s32[2] convert(k)\n"
+     " ROOT c = s32[10] concatenate(i, j, m, l), dimensions={0}\n}\n",
+     10,
+     {13, 0, 0, 3, -3, -1, 2, 1, -3, 18}},
     {"reduce-window skips what lies outside",
      "HloModule m\nf {\n x = f32[] parameter(0)\n y = f32[] parameter(1)\n"
      " ROOT r = f32[] maximum(x, y)\n}\nENTRY e {\n a = f32[4] constant({-5,-1,-3,-2})\n"

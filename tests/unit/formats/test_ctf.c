@@ -222,6 +222,57 @@ static void fails(struct packet *p, enum rp_code want, const char *text)
     reading_end(&x);
 }
 
+/* Two threads had the stream one after another: two packets in one file. */
+static size_t put_file(uint8_t *to, struct packet *p, size_t room)
+{
+    size_t n = sizeof p->head + p->n;
+
+    p->head.content_bits = n * 8;
+    p->head.packet_bits = room * 8;
+    memcpy(to, &p->head, sizeof p->head);
+    memcpy(to + sizeof p->head, p->events, p->n);
+    return room;
+}
+
+static void test_packets_in_one_file(void **state)
+{
+    struct packet a = packet_new(0), b = packet_new(1);
+    uint8_t file[4096] = {0};
+    struct reading x;
+    size_t n;
+
+    UNUSED_STATE(state);
+    put_text(&a, 3, "first");
+    put_begin(&a, 2000, 3); /* never ends: the next thread's end is not its own */
+    a.head.discarded = 4;
+    put_text(&b, 3, "second");
+    put_begin(&b, 3000, 3);
+    put_event(&b, 4000, RP_CTF_RANGE_END, NULL, 0);
+    put_event(&b, 5000, RP_CTF_RANGE_END, NULL, 0);
+    b.head.tid = 12;
+    b.head.discarded = 6;
+    n = put_file(file, &a, (sizeof a.head + a.n + 7) & ~(size_t)7);
+    n += put_file(file + n, &b, sizeof file - n);
+    reading_begin(&x, GOOD);
+    assert_ok(rp_ctf_files_split(&x.r, "s_file", file, n, &x.err), &x.err);
+    assert_int_equal(x.r.packets.n, 2);
+    assert_ok(reading_run(&x), &x.err);
+    assert_int_equal(x.import.trace->ev.n, 2);
+    assert_int_equal(x.import.trace->health.unended, 1);
+    assert_int_equal(x.import.trace->health.lost_events, 6);
+    reading_end(&x);
+
+    file[(sizeof a.head + a.n + 7) & ~(size_t)7] ^= 1; /* the second one's magic */
+    reading_begin(&x, GOOD);
+    assert_code(rp_ctf_files_split(&x.r, "s_file", file, n, &x.err), RP_FORMAT);
+    assert_non_null(strstr(x.err.text, "is not a packet at byte"));
+    reading_end(&x);
+    put_file(file, &a, 8); /* smaller than its content */
+    reading_begin(&x, GOOD);
+    assert_code(rp_ctf_files_split(&x.r, "s_file", file, n, &x.err), RP_FORMAT);
+    reading_end(&x);
+}
+
 static void test_damaged(void **state)
 {
     struct packet p;
@@ -349,10 +400,15 @@ static void test_other_pairs(void **state)
 int test_ctf(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_times),       cmocka_unit_test(test_wrapped_time),
-        cmocka_unit_test(test_calibration), cmocka_unit_test(test_gap),
-        cmocka_unit_test(test_damaged),     cmocka_unit_test(test_descriptions),
-        cmocka_unit_test(test_alone),       cmocka_unit_test(test_other_pairs),
+        cmocka_unit_test(test_times),
+        cmocka_unit_test(test_wrapped_time),
+        cmocka_unit_test(test_calibration),
+        cmocka_unit_test(test_gap),
+        cmocka_unit_test(test_packets_in_one_file),
+        cmocka_unit_test(test_damaged),
+        cmocka_unit_test(test_descriptions),
+        cmocka_unit_test(test_alone),
+        cmocka_unit_test(test_other_pairs),
     };
 
     return cmocka_run_group_tests_name("ctf", tests, NULL, NULL);

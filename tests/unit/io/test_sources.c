@@ -149,6 +149,53 @@ static struct bytes small_tar(void)
     return tar;
 }
 
+/* Of a CTF trace in a tar the description is listed, and the files of its folder come with it. */
+static void traces_in_tars(void **state)
+{
+    struct bytes tar = bytes_new(0), gz;
+    struct rp_err err = RP_ERR_INIT;
+    const struct rp_beside *beside;
+    char folder[128], path[160];
+    struct rp_sources *s;
+    struct rp_input *in;
+    size_t n;
+
+    UNUSED_STATE(state);
+    tar_text(&tar, "run/a/s_2", "two");
+    tar_text(&tar, "run/a/metadata", "/* CTF 1.8 */");
+    tar_text(&tar, "run/a/index/s_2.idx", "index");
+    tar_text(&tar, "run/a/more/notes", "not of the trace");
+    tar_text(&tar, "run/a/s_10", "ten");
+    tar_text(&tar, "run/ab", "another");
+    tar_text(&tar, "run/b/metadata", "something else");
+    tar_text(&tar, "run/b/s_1", "one");
+    tar_end(&tar);
+    gz = gzip_bytes(tar.at, tar.n);
+    folder_new(folder, sizeof folder);
+    for (int compressed = 0; compressed < 2; compressed++) {
+        const struct bytes *from = compressed ? &gz : &tar;
+
+        file_put(path, sizeof path, folder, "t", from->at, from->n);
+        assert_ok(open_one(path, NULL, &s, &err), &err);
+        assert_names(s, folder,
+                     "t!run/a\nt!run/a/more/notes\nt!run/ab\nt!run/b/metadata\nt!run/b/s_1\n");
+        assert_ok(rp_source_open(s, 0, &in, &err), &err);
+        beside = rp_input_borrow_beside(in, &n);
+        assert_int_equal(n, 3);
+        assert_string_equal(beside[0].name, "index/s_2.idx");
+        assert_string_equal(beside[1].name, "s_2");
+        assert_int_equal(beside[1].n, 3);
+        assert_memory_equal(beside[1].bytes, "two", 3);
+        assert_string_equal(beside[2].name, "s_10");
+        rp_input_close(in);
+        assert_opens(s, 4, "one");
+        rp_sources_close(s);
+    }
+    free(tar.at);
+    free(gz.at);
+    folder_remove(folder);
+}
+
 static void tars_plain_and_compressed(void **state)
 {
     struct bytes tar = small_tar(), gz = gzip_bytes(tar.at, tar.n);
@@ -340,6 +387,7 @@ int test_sources(void)
         cmocka_unit_test(natural_order),
         cmocka_unit_test(a_folder_in_order),
         cmocka_unit_test(tars_plain_and_compressed),
+        cmocka_unit_test(traces_in_tars),
         cmocka_unit_test(a_tar_damaged_further_on),
         cmocka_unit_test(several_paths),
         cmocka_unit_test(what_fails),

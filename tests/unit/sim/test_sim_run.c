@@ -4,6 +4,7 @@
 #include "sim/job_model.h"
 #include "sim/sim_answer.h"
 #include "sim/sim_path.h"
+#include "sim/sim_steps.h"
 #include "sim/transport.h"
 
 #include <math.h>

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RP_IO_MAPPED_H
+#define RP_IO_MAPPED_H
+/*
+ * A whole file in memory, for formats whose trace is a folder of many: no descriptor stays open,
+ * and there is no buffer to each. Large files are mapped; small ones, and those that cannot be
+ * mapped, are read, so that ten thousands of them do not use up the mappings a process may have.
+ */
+#include "base/err.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct rp_mapped {
+    const uint8_t *at;
+    size_t n;
+    bool is_mapping;
+};
+
+/* most: RP_LIMIT where the file is longer. RP_IO where it cannot be read; *missing (which may be
+   NULL) tells whether that is because it is not there any more. */
+enum rp_code rp_mapped_open(const char *path, uint64_t most, struct rp_mapped *out, bool *missing,
+                            struct rp_err *err);
+void rp_mapped_close(struct rp_mapped *m);
+
+#endif

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The frame of the targets that hold one reader of traces or of programs against any bytes: open,
+ * read, look at what was read. The limits are small, so that they are reached.
+ */
+#ifndef FUZZ_READ_FORMAT_H
+#define FUZZ_READ_FORMAT_H
+
+#include "formats/formats.h"
+#include "io/proto.h"
+#include "program/structure.h"
+
+#include <stdlib.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static inline void fuzz_read_trace_once(const struct rp_format *format, const char *name,
+                                        struct rp_bytes bytes, bool salvage)
+{
+    static const struct rp_limits limits = {.input_bytes = 1 << 24,
+                                            .token_bytes = 1 << 12,
+                                            .events = 100000,
+                                            .members = 100,
+                                            .depth = 16};
+    struct rp_read_options options = {.limits = &limits, .salvage = salvage};
+    struct rp_import import = RP_IMPORT_INIT;
+    struct rp_err err = RP_ERR_INIT;
+    struct rp_input *in;
+
+    if (rp_input_open_memory(name, bytes.at, bytes.n, &limits, &in, &err) != RP_OK)
+        return;
+    if (format->read(in, &options, &import, &err) == RP_OK &&
+        rp_trace_validate(import.trace, &err) != RP_OK && err.code != RP_NOMEM)
+        abort();
+    rp_import_release(&import);
+    rp_input_close(in);
+}
+
+/* A reader of traces, plain and with salvage: what loads must be a valid trace. */
+static inline int fuzz_read_trace(const struct rp_format *format, const char *name,
+                                  const uint8_t *data, size_t size)
+{
+    struct rp_bytes bytes = {data, size};
+
+    format->sniff(data, size, name);
+    fuzz_read_trace_once(format, name, bytes, false);
+    fuzz_read_trace_once(format, name, bytes, true);
+    return 0;
+}
+
+/* A reader of programs, `format` or (NULL) the one the bytes look like: what loads is hashed and
+ * counted. */
+static inline int fuzz_read_program(const struct rp_format *format, const uint8_t *data,
+                                    size_t size)
+{
+    static const struct rp_limits limits = {.input_bytes = 1 << 20,
+                                            .token_bytes = 1 << 20,
+                                            .events = 1 << 16,
+                                            .members = 1,
+                                            .depth = 60};
+    struct rp_read_options options = {.limits = &limits};
+    struct rp_import import = RP_IMPORT_INIT;
+    struct rp_arena arena = RP_ARENA_INIT;
+    struct rp_hashes hashes;
+    struct rp_costs costs;
+    struct rp_input *in;
+
+    if (rp_input_open_memory("fuzz", data, size, &limits, &in, NULL) != RP_OK)
+        return 0;
+    if ((format || rp_format_sniff(in, &format, NULL) == RP_OK) &&
+        format->kind == RP_FORMAT_KIND_PROGRAM &&
+        format->read(in, &options, &import, NULL) == RP_OK &&
+        rp_program_hash(import.program, &arena, &hashes, NULL) == RP_OK)
+        rp_program_count(import.program, &arena, &costs, NULL);
+    rp_arena_release(&arena);
+    rp_import_release(&import);
+    rp_input_close(in);
+    return 0;
+}
+
+#endif

@@ -1,0 +1,423 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Programs that are hard on a recorder, one a mode: `hosts MODE`. Each prints what it would print
+ * without one and ends as it would; check_hosts compares both and looks into the recording.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <pthread.h>
+#include <reprise/record.h>
+#include <sched.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+extern char **environ;
+
+static void work(const char *name, int n)
+{
+    for (int i = 0; i < n; i++) {
+        RP_RANGE_BEGIN(name);
+        RP_RANGE_END();
+    }
+}
+
+static int wait_for(pid_t child)
+{
+    int status = 0;
+
+    while (waitpid(child, &status, 0) < 0 && errno == EINTR)
+        ;
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+/* -------------------------------------------------------------------------- processes */
+
+static int do_fork(char **argv)
+{
+    (void)argv;
+    work("parent", 100);
+    for (int i = 0; i < 4; i++) {
+        pid_t child = fork();
+
+        if (!child) {
+            work("child", 100);
+            exit(3);
+        }
+        if (wait_for(child) != 3)
+            return 1;
+    }
+    work("parent", 100);
+    return 0;
+}
+
+static void *fork_in_thread(void *unused)
+{
+    for (int i = 0; i < 20; i++) {
+        pid_t child = fork();
+
+        if (!child) {
+            work("child", 10);
+            _exit(0);
+        }
+        wait_for(child);
+    }
+    return unused;
+}
+
+/* While another thread records, so that a lock would be held in the child. */
+static int do_fork_threads(char **argv)
+{
+    pthread_t threads[3];
+
+    (void)argv;
+    for (int i = 0; i < 3; i++)
+        pthread_create(&threads[i], NULL, fork_in_thread, NULL);
+    work("parent", 200000);
+    for (int i = 0; i < 3; i++)
+        pthread_join(threads[i], NULL);
+    return 0;
+}
+
+/* A fork that no handler of pthread_atfork sees. */
+static int do_raw_fork(char **argv)
+{
+    (void)argv;
+    work("parent", 300000); /* several chunks, one of them to be unmapped */
+    for (int i = 0; i < 5; i++) {
+        pid_t child = (pid_t)syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
+
+        if (!child) {
+            work("child", 20000);
+            usleep(150000);
+            work("child", 20000);
+            _exit(0);
+        }
+        work("parent", 1000);
+        if (wait_for(child))
+            return 1;
+    }
+    return 0;
+}
+
+static int do_vfork(char **argv)
+{
+    char *const words[] = {argv[0], "work", "spawned", "50", NULL};
+
+    work("parent", 100);
+    for (int i = 0; i < 3; i++) {
+        pid_t child = vfork();
+
+        if (!child) {
+            execv(argv[0], words);
+            _exit(9);
+        }
+        if (wait_for(child))
+            return 1;
+        work("parent", 100);
+    }
+    return 0;
+}
+
+static int do_spawn(char **argv)
+{
+    char *const words[] = {argv[0], "work", "spawned", "50", NULL};
+    pid_t child;
+
+    work("parent", 100);
+    for (int i = 0; i < 3; i++)
+        if (posix_spawn(&child, argv[0], NULL, NULL, words, environ) || wait_for(child))
+            return 1;
+    return 0;
+}
+
+static int do_exec(char **argv)
+{
+    work("before", 100);
+    execl(argv[0], argv[0], "work", "after", "100", (char *)NULL);
+    return 9;
+}
+
+static int do_daemon(char **argv)
+{
+    (void)argv;
+    work("parent", 10);
+    fflush(NULL);
+    if (fork())
+        _exit(0);
+    setsid();
+    if (fork())
+        _exit(0);
+    for (int fd = 0; fd < 256; fd++)
+        close(fd);
+    if (chdir("/"))
+        return 1;
+    work("daemon", 1000);
+    return 0;
+}
+
+/* -------------------------------------------------------------------------- threads */
+
+static void *outlive(void *unused)
+{
+    for (;;)
+        work("outlives", 100);
+    return unused;
+}
+
+static int do_outlive(char **argv)
+{
+    pthread_t thread;
+
+    (void)argv;
+    for (int i = 0; i < 4; i++)
+        pthread_create(&thread, NULL, outlive, NULL);
+    usleep(30000);
+    return 5;
+}
+
+static pthread_barrier_t all_there;
+
+static void *meet(void *unused)
+{
+    work("many", 10);
+    pthread_barrier_wait(&all_there);
+    work("many", 10);
+    return unused;
+}
+
+static int do_many_threads(char **argv)
+{
+    int n = atoi(argv[2]);
+    pthread_t *threads = calloc((size_t)n, sizeof *threads);
+    pthread_attr_t attr;
+
+    pthread_attr_init(&attr);
+    pthread_attr_setstacksize(&attr, 64 << 10);
+    pthread_barrier_init(&all_there, NULL, (unsigned)n);
+    for (int i = 0; i < n; i++)
+        if (pthread_create(&threads[i], &attr, meet, NULL))
+            return 1;
+    for (int i = 0; i < n; i++)
+        pthread_join(threads[i], NULL);
+    return 0;
+}
+
+static pthread_key_t key;
+
+static void late(void *unused)
+{
+    (void)unused;
+    work("late", 1);
+}
+
+static void *end_late(void *unused)
+{
+    pthread_setspecific(key, &key);
+    return unused;
+}
+
+/* Ranges from the destructors of a thread, after the recorder's own. */
+static int do_late(char **argv)
+{
+    pthread_t thread;
+
+    (void)argv;
+    pthread_key_create(&key, late);
+    for (int i = 0; i < 200; i++) {
+        pthread_create(&thread, NULL, end_late, NULL);
+        pthread_join(thread, NULL);
+    }
+    return 0;
+}
+
+/* -------------------------------------------------------------------------- signals */
+
+static volatile sig_atomic_t handled;
+
+static void on_alarm(int number)
+{
+    (void)number;
+    RP_MARK("handler");
+    handled++;
+}
+
+static int do_handlers(char **argv)
+{
+    struct itimerval every = {{0, 200}, {0, 200}};
+
+    (void)argv;
+    signal(SIGALRM, on_alarm);
+    setitimer(ITIMER_REAL, &every, NULL);
+    while (handled < 500)
+        work("interrupted", 10000);
+    return 0;
+}
+
+/* -------------------------------------------------------------------------- limits */
+
+static int do_no_files(char **argv)
+{
+    struct rlimit limit = {32, 32};
+    int last = -1, fd;
+
+    (void)argv;
+    setrlimit(RLIMIT_NOFILE, &limit);
+    while ((fd = open("/dev/null", O_RDONLY)) >= 0)
+        last = fd;
+    work("no files", 200000);
+    printf("last descriptor %d\n", last);
+    return 0;
+}
+
+static int do_file_size(char **argv)
+{
+    struct rlimit limit = {(rlim_t)atol(argv[2]), RLIM_INFINITY};
+
+    setrlimit(RLIMIT_FSIZE, &limit);
+    work("small files", 200000);
+    return 0;
+}
+
+static int do_memory(char **argv)
+{
+    struct rlimit limit = {64 << 20, 64 << 20};
+
+    (void)argv;
+    setrlimit(RLIMIT_AS, &limit);
+    work("little memory", 200000);
+    return 0;
+}
+
+static int do_close_all(char **argv)
+{
+    (void)argv;
+    work("before", 1000);
+    for (int i = 0; i < 50; i++) {
+        for (int fd = 3; fd < 200; fd++)
+            close(fd);
+        work("closed", 20000);
+    }
+    return 0;
+}
+
+static int do_chdir(char **argv)
+{
+    (void)argv;
+    if (chdir("/"))
+        return 1;
+    work("elsewhere", 50000);
+    return 0;
+}
+
+static int do_chroot(char **argv)
+{
+    work("before", 1000);
+    if (chroot(argv[2]) || chdir("/"))
+        return 77;
+    work("inside", 50000);
+    return 0;
+}
+
+static int do_remove(char **argv)
+{
+    char command[512];
+
+    work("before", 1000);
+    snprintf(command, sizeof command, "rm -rf '%s'", argv[2]);
+    if (system(command))
+        return 1;
+    work("gone", 200000);
+    return 0;
+}
+
+/* Only what a sandbox of computations allows; anything else ends the process. */
+static int do_sandbox(char **argv)
+{
+    struct sock_filter rules[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, 0),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_write, 3, 0),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_exit_group, 2, 0),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_futex, 1, 0),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    struct sock_fprog program = {sizeof rules / sizeof rules[0], rules};
+
+    (void)argv;
+    work("before", 1000);
+    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
+        prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program))
+        return 77;
+    work("sandboxed", 200000);
+    if (write(STDOUT_FILENO, "computed\n", 9) != 9)
+        _exit(1);
+    _exit(6);
+}
+
+/* -------------------------------------------------------------------------- input and output */
+
+static int do_cat(char **argv)
+{
+    char line[256];
+
+    (void)argv;
+    while (fgets(line, sizeof line, stdin)) {
+        work("line", 1);
+        fputs(line, stdout);
+        fputs(line, stderr);
+    }
+    return 0;
+}
+
+static int do_work(char **argv)
+{
+    work(argv[2], atoi(argv[3]));
+    return 0;
+}
+
+static const struct {
+    const char *name;
+    int (*run)(char **argv);
+} modes[] = {{"fork", do_fork},
+             {"fork_threads", do_fork_threads},
+             {"raw_fork", do_raw_fork},
+             {"vfork", do_vfork},
+             {"spawn", do_spawn},
+             {"exec", do_exec},
+             {"daemon", do_daemon},
+             {"outlive", do_outlive},
+             {"many_threads", do_many_threads},
+             {"late", do_late},
+             {"handlers", do_handlers},
+             {"no_files", do_no_files},
+             {"file_size", do_file_size},
+             {"memory", do_memory},
+             {"close_all", do_close_all},
+             {"chdir", do_chdir},
+             {"chroot", do_chroot},
+             {"remove", do_remove},
+             {"sandbox", do_sandbox},
+             {"cat", do_cat},
+             {"work", do_work}};
+
+int main(int argc, char **argv)
+{
+    for (size_t i = 0; argc > 1 && i < sizeof modes / sizeof modes[0]; i++)
+        if (!strcmp(argv[1], modes[i].name))
+            return modes[i].run(argv);
+    return 2;
+}
