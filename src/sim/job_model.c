@@ -290,9 +290,9 @@ static enum rp_code add_transfers(struct rp_job_maker *m, uint32_t rank, size_t 
         RP_TRY(rp_model_add(m, rank, RP_SG_COMM, m->name[t->is_send ? SEND : RECEIVE], t->dur_ns,
                             r->duplex ? RP_NO_DEVICE : device_of(m, rank, 1), &id));
         RP_TRY(rp_map_put(&m->transfer, place_key(rank, t, t->chunk, t->is_send), id, m->err));
-        RP_TRY(rp_model_link(m, in, id, x->enter_lag_ns, RP_SG_STREAM));
-        RP_TRY(rp_model_link(m, id, end, 0, RP_SG_STREAM));
     }
+    m->enters[rank] = in;
+    m->leaves[rank] = end;
     return rp_model_note_wait(m, in, end, first, id + 1);
 }
 
@@ -321,6 +321,20 @@ static enum rp_code keep_order(struct rp_job_maker *m, uint32_t rank, size_t g)
     return code;
 }
 
+/* A send that passes on what its rank received needs no edge of its own from where the rank enters
+   the ring, nor does what it passes on need one to where the rank leaves it. */
+static enum rp_code link_ends(struct rp_job_maker *m, uint32_t rank,
+                              const struct rp_mean_transfer *t, uint32_t id, bool passes_on)
+{
+    double lag = m->means.ranks[rank].groups[t->group].enter_lag_ns;
+    bool is_passed_on = !t->is_send && rp_map_get(&m->transfer, place_key(rank, t, t->chunk + 1,
+                                                                          true)) != RP_MAP_NONE;
+
+    if (!passes_on)
+        RP_TRY(rp_model_link(m, m->enters[rank], id, lag, RP_SG_STREAM));
+    return is_passed_on ? RP_OK : rp_model_link(m, id, m->leaves[rank], 0, RP_SG_STREAM);
+}
+
 static enum rp_code link_transfers(struct rp_job_maker *m, uint32_t rank, size_t g)
 {
     const struct rp_mean_rank *r = &m->means.ranks[rank];
@@ -329,15 +343,15 @@ static enum rp_code link_transfers(struct rp_job_maker *m, uint32_t rank, size_t
 
     for (i = x->first; i < x->end; i++) {
         const struct rp_mean_transfer *t = &r->transfers.at[i];
-        uint32_t id = rp_map_get(&m->transfer, place_key(rank, t, t->chunk, t->is_send)), from;
+        uint32_t id = m->leaves[rank] + 1 + (uint32_t)(i - x->first), from = RP_MAP_NONE;
         size_t peer = t->is_send ? rank : rp_job_sender(&m->means, rank, t->channel);
 
-        if (peer == SIZE_MAX)
-            continue;
-        from = rp_map_get(&m->transfer,
-                          place_key(peer, t, t->is_send ? t->chunk - 1 : t->chunk, !t->is_send));
+        if (peer != SIZE_MAX)
+            from = rp_map_get(&m->transfer, place_key(peer, t, t->is_send ? t->chunk - 1 : t->chunk,
+                                                      !t->is_send));
         if (from != RP_MAP_NONE)
             RP_TRY(rp_model_link(m, from, id, 0, RP_SG_EVENT));
+        RP_TRY(link_ends(m, rank, t, id, t->is_send && from != RP_MAP_NONE));
     }
     return r->duplex ? keep_order(m, rank, g) : RP_OK;
 }
@@ -454,12 +468,17 @@ static enum rp_code build(struct rp_job_maker *m)
     m->done = calloc(n + 1, sizeof *m->done);
     m->agreed = calloc(m->means.nranks + 1, sizeof *m->agreed);
     m->last = calloc(m->means.nranks + 1, sizeof *m->last);
-    code = decided && m->done && m->agreed && m->last ? build_with(m, decided)
-                                                      : rp_err_nomem(m->err, "simulating a job");
+    m->enters = calloc(m->means.nranks + 1, sizeof *m->enters);
+    m->leaves = calloc(m->means.nranks + 1, sizeof *m->leaves);
+    code = decided && m->done && m->agreed && m->last && m->enters && m->leaves
+               ? build_with(m, decided)
+               : rp_err_nomem(m->err, "simulating a job");
     free(decided);
     free(m->done);
     free(m->agreed);
     free(m->last);
+    free(m->enters);
+    free(m->leaves);
     return code;
 }
 

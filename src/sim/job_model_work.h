@@ -40,6 +40,8 @@ struct rp_job_maker {
     uint32_t *done;         /* by rank and group: node after which its tensors are there */
     uint32_t *agreed;       /* by rank: the end of the agreement before */
     uint32_t *last;         /* by rank: its last operator that is no update */
+    uint32_t *enters;       /* by rank: node at whose end it enters the ring of the group */
+    uint32_t *leaves;       /* by rank: node that waits for all its transfers */
     uint32_t name[RP_MODEL_TEXTS];
 };
 
