@@ -32,6 +32,9 @@ struct asker {
     const struct rp_sim_result *now; /* of the run before */
     struct rp_sim_answer *out;
     struct rp_arena *arena;
+    struct rp_expand expand;
+    size_t expanded, whole;  /* collectives of the run before */
+    bool ranks;              /* the next run is told by rank */
     struct rp_sim_path path; /* of the run before */
     struct rp_trace **trace; /* where the next run is put as a trace, or NULL */
 };
@@ -46,10 +49,11 @@ static struct base *base_of(struct asker *a, double factor)
     return NULL;
 }
 
-/* With the profiler's cost taken out `factor` times and a what-if (or NULL) applied. */
+/* With the profiler's cost taken out `factor` times and a what-if (or NULL) applied. Expanded
+   collectives differ with every what-if: such a run is made anew. */
 static enum rp_code run_with(struct asker *a, double factor, const char *whatif, struct rp_err *err)
 {
-    struct base *base = base_of(a, factor);
+    struct base *base = a->expand.shape == RP_EXPAND_WHOLE ? base_of(a, factor) : NULL;
 
     if (factor > 0)
         RP_TRY(rp_sim_cost_drop(&a->run, factor, err));
@@ -59,6 +63,7 @@ static enum rp_code run_with(struct asker *a, double factor, const char *whatif,
     }
     if (whatif)
         RP_TRY(rp_whatif_apply(&a->run, whatif, err));
+    RP_TRY(rp_sim_expand(&a->run, &a->expand, &a->expanded, &a->whole, err));
     a->now = base ? &base->resim.result : &a->result;
     return base ? rp_resim_update(&base->resim, err)
                 : rp_simulate(&a->run.overlay, &a->result, err);
@@ -78,9 +83,12 @@ static enum rp_code step_with(struct asker *a, double factor, const char *whatif
         code = rp_sim_step_ns(&a->run, a->now, out, err);
     if (code == RP_OK && base_of(a, factor))
         code = rp_sim_path(&a->run, a->now, &a->path, err);
+    if (code == RP_OK && a->ranks)
+        code = rp_sim_ranks(&a->run, a->now, a->arena, a->out, err);
     if (code == RP_OK && a->trace)
         code = rp_sim_trace_new(&a->run, a->now, a->trace, err);
     a->trace = NULL;
+    a->ranks = false;
     rp_overlay_undo(&a->run.overlay, mark);
     return code;
 }
@@ -121,9 +129,9 @@ static enum rp_code fill_baseline(struct asker *a, struct rp_err *err)
     struct rp_sim_baseline *b = &a->out->baseline;
     const struct rp_sim_part *first = a->run.parts[0];
 
+    a->ranks = true;
     RP_TRY(step_with(a, 0, NULL, &b->simulated_ns, err));
     RP_TRY(fill_path(a, err));
-    RP_TRY(rp_sim_ranks(&a->run, a->now, a->arena, a->out, err));
     RP_TRY(step_with(a, 1, NULL, &b->unprofiled_ns, err));
     b->measured_ns = first->measured_ns;
     b->error_ratio = ratio(b->simulated_ns - b->measured_ns, b->measured_ns);
@@ -199,6 +207,21 @@ static enum rp_code note_ranks(struct asker *a, size_t given, struct rp_err *err
                : RP_OK;
 }
 
+static enum rp_code note_expanded(struct asker *a, struct rp_err *err)
+{
+    if (a->expand.shape == RP_EXPAND_WHOLE)
+        return RP_OK;
+    return add_note(a,
+                    a->expanded || a->whole
+                        ? rp_arena_printf(a->arena,
+                                          "%zu collectives are expanded into their hops, %zu of "
+                                          "other kinds or of ranks that are not here are whole",
+                                          a->expanded, a->whole)
+                        : "nothing was expanded: no collectives in which several of the given "
+                          "ranks meet, or their sends and receives were recorded",
+                    err);
+}
+
 static enum rp_code note_rest(struct asker *a, struct rp_err *err)
 {
     const struct rp_sim_part *first = a->run.parts[0];
@@ -225,7 +248,7 @@ static enum rp_code note_rest(struct asker *a, struct rp_err *err)
 
 static enum rp_code add_notes(struct asker *a, size_t given, struct rp_err *err)
 {
-    enum { MOST = 8 };
+    enum { MOST = 9 };
     const struct rp_sim_part *first = a->run.parts[0];
     size_t i;
 
@@ -236,6 +259,7 @@ static enum rp_code add_notes(struct asker *a, size_t given, struct rp_err *err)
     for (i = 0; i < first->remarks.n; i++)
         RP_TRY(add_note(a, rp_arena_strdup(a->arena, first->remarks.at[i]), err));
     RP_TRY(note_ranks(a, given, err));
+    RP_TRY(note_expanded(a, err));
     RP_TRY(note_rest(a, err));
     for (i = 0; i < a->out->npredictions; i++)
         RP_TRY(add_note(a,
@@ -284,13 +308,16 @@ enum rp_code rp_sim_answer_help(struct rp_arena *arena, struct rp_sim_answer *ou
 
 enum rp_code rp_sim_answer(const struct rp_sim_part *const *parts, size_t n,
                            const char *const *whatifs, size_t nwhatifs, struct rp_arena *arena,
-                           struct rp_sim_answer *out, struct rp_trace **trace, struct rp_err *err)
+                           const struct rp_expand *expand, struct rp_sim_answer *out,
+                           struct rp_trace **trace, struct rp_err *err)
 {
     struct asker a = {.out = out, .arena = arena, .bases = {{.factor = 0}, {.factor = 1}}};
     enum rp_code code = rp_sim_run_init(&a.run, parts, n, err);
 
     if (trace)
         *trace = NULL;
+    if (expand)
+        a.expand = *expand;
     if (code == RP_OK)
         code = answer(&a, whatifs, nwhatifs, trace, err);
     if (code == RP_OK)

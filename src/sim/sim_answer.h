@@ -6,6 +6,7 @@
  * would bring.
  */
 #include "result/result.h"
+#include "sim/expand.h"
 #include "sim/whatifs.h"
 #include "trace/trace.h"
 
@@ -60,11 +61,13 @@ enum rp_code rp_sim_answer_help(struct rp_arena *arena, struct rp_sim_answer *ou
                                 struct rp_err *err);
 
 /*
- * whatifs: texts as given. Copies into the arena. trace: NULL, or where the simulated run is put,
- * that of the first what-if or, without one, that of the recording; the caller frees it.
+ * whatifs: texts as given. Copies into the arena. expand: NULL: collectives stay whole. trace:
+ * NULL, or where the simulated run is put, that of the first what-if or, without one, that of the
+ * recording; the caller frees it.
  */
 enum rp_code rp_sim_answer(const struct rp_sim_part *const *parts, size_t n,
                            const char *const *whatifs, size_t nwhatifs, struct rp_arena *arena,
-                           struct rp_sim_answer *out, struct rp_trace **trace, struct rp_err *err);
+                           const struct rp_expand *expand, struct rp_sim_answer *out,
+                           struct rp_trace **trace, struct rp_err *err);
 
 #endif

@@ -17,6 +17,15 @@ struct rp_transport {
     size_t n; /* transfers it was fitted to; 0: none, and nothing else is set */
 };
 
+struct rp_transfer {
+    int64_t begin_ns, end_ns, bytes;
+    double work_ns; /* 0 before */
+    uint32_t at;    /* the caller's own */
+};
+
+/* Sorts transfers by their begin, and finds what each was. */
+void rp_transfers_share(struct rp_transfer *list, size_t n);
+
 /* From all-reduces of the first rank whose size is known. Waiting for other ranks is not part of a
    transfer where they were recorded too. */
 enum rp_code rp_transport_fit(const struct rp_sim_run *run, struct rp_transport *out,
