@@ -153,26 +153,61 @@ static enum rp_code add_waits(const struct summing *s, struct rp_err *err)
 
 /* ------------------------------------------------------------------ slack */
 
-static enum rp_code add_slack(const struct summing *s, struct rp_err *err)
+/* Where ranks meet, their arrivals count; else all their work. */
+static bool counts(const struct rp_sg_node *node, bool meet)
+{
+    if (meet)
+        return node->kind == RP_SG_ARRIVE;
+    return node->dur_ns > 0 &&
+           (node->kind == RP_SG_COMPUTE || node->kind == RP_SG_HOST || node->kind == RP_SG_RUNTIME);
+}
+
+/* least: by rank and step. */
+static void find_least(const struct summing *s, const int64_t *slack, int64_t *least, size_t nsteps)
 {
     const struct rp_stepgraph *g = s->run->graph;
-    int64_t *slack = malloc((rp_overlay_ntasks(&s->run->overlay) + 1) * sizeof *slack);
-    enum rp_code code =
-        slack ? rp_sim_slack(s->run, s->r, slack, err) : rp_err_nomem(err, "simulating");
+    bool meet = false;
     size_t i;
 
-    for (i = 0; i < s->nranks; i++)
-        s->ranks[i].slack_ns = RP_ABSENT_I64;
-    for (i = 0; code == RP_OK && i < g->nodes.n; i++) {
+    for (i = 0; i < s->nranks * nsteps; i++)
+        least[i] = INT64_MAX;
+    for (i = 0; i < g->nodes.n && !meet; i++)
+        meet = g->nodes.at[i].kind == RP_SG_ARRIVE;
+    for (i = 0; i < g->nodes.n; i++) {
         const struct rp_sg_node *node = &g->nodes.at[i];
-        int64_t *least = node->rank < s->nranks ? &s->ranks[node->rank].slack_ns : NULL;
-        bool own = node->dur_ns > 0 && (node->kind == RP_SG_COMPUTE || node->kind == RP_SG_HOST ||
-                                        node->kind == RP_SG_RUNTIME);
+        size_t step = s->run->notes.at[i].step;
+        int64_t *x;
 
-        if (least && own && slack[i] != INT64_MAX && (*least == RP_ABSENT_I64 || slack[i] < *least))
-            *least = slack[i];
+        if (node->rank >= s->nranks || step >= nsteps || !counts(node, meet))
+            continue;
+        x = &least[node->rank * nsteps + step];
+        *x = slack[i] < *x ? slack[i] : *x;
+    }
+}
+
+/* The mean over the steps of the least in each. */
+static enum rp_code add_slack(const struct summing *s, struct rp_err *err)
+{
+    size_t i, k, nsteps = s->run->parts[0]->nsteps;
+    int64_t *slack = malloc((rp_overlay_ntasks(&s->run->overlay) + 1) * sizeof *slack);
+    int64_t *least = malloc((s->nranks * nsteps + 1) * sizeof *least);
+    enum rp_code code =
+        slack && least ? rp_sim_slack(s->run, s->r, slack, err) : rp_err_nomem(err, "simulating");
+
+    if (code == RP_OK)
+        find_least(s, slack, least, nsteps);
+    for (i = 0; code == RP_OK && i < s->nranks; i++) {
+        double sum = 0, n = 0;
+
+        for (k = 0; k < nsteps; k++)
+            if (least[i * nsteps + k] != INT64_MAX) {
+                sum += (double)least[i * nsteps + k];
+                n++;
+            }
+        s->ranks[i].slack_ns = n > 0 ? (int64_t)(sum / n) : RP_ABSENT_I64;
     }
     free(slack);
+    free(least);
     return code;
 }
 
