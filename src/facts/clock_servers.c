@@ -17,7 +17,7 @@
 struct ticket {
     uint64_t key;
     int64_t ns;
-    uint32_t clock, nth;
+    uint32_t clock;
     bool sent;
 };
 
@@ -70,17 +70,6 @@ static int by_clock_key_time(const void *pa, const void *pb)
     return (a->ns > b->ns) - (a->ns < b->ns);
 }
 
-static int by_key_nth(const void *pa, const void *pb)
-{
-    const struct ticket *a = pa, *b = pb;
-
-    if (a->key != b->key)
-        return a->key < b->key ? -1 : 1;
-    if (a->nth != b->nth)
-        return a->nth < b->nth ? -1 : 1;
-    return (int)b->sent - (int)a->sent;
-}
-
 uint64_t rp_job_message_key(const struct rp_job_half *h)
 {
     uint64_t k = rp_hash_join((uint64_t)h->key, h->kind);
@@ -97,7 +86,7 @@ static enum rp_code take_tickets(const struct rp_job *job, size_t nclocks, ticke
         for (k = 0; k < job->nodes[i].halves.n; k++) {
             const struct rp_job_half *h = &job->nodes[i].halves.at[k];
             size_t clock = rp_job_clock_of(job, job->nodes[i].id);
-            struct ticket t = {rp_job_message_key(h), h->ns, (uint32_t)clock, 0, h->sent};
+            struct ticket t = {rp_job_message_key(h), h->ns, (uint32_t)clock, h->sent};
 
             if (clock < nclocks)
                 RP_TRY(rp_vec_push(out, t, err));
@@ -105,24 +94,67 @@ static enum rp_code take_tickets(const struct rp_job *job, size_t nclocks, ticke
     return RP_OK;
 }
 
+/* The n-th of a key that was sent is the n-th that was received. */
 static enum rp_code join_tickets(ticket_vec *v, rp_clock_message_vec *out, struct rp_err *err)
 {
     struct ticket *t = v->at;
-    size_t i;
+    size_t i, k, sent, end;
 
-    if (!v->n)
-        return RP_OK;
-    qsort(t, v->n, sizeof *t, by_clock_key_time);
-    for (i = 1; i < v->n; i++)
-        t[i].nth = t[i].key == t[i - 1].key && t[i].sent == t[i - 1].sent ? t[i - 1].nth + 1 : 0;
-    qsort(t, v->n, sizeof *t, by_key_nth);
-    for (i = 1; i < v->n; i++) {
-        struct rp_clock_message m = {t[i - 1].clock, t[i].clock, t[i - 1].ns, t[i].ns};
+    if (v->n)
+        qsort(t, v->n, sizeof *t, by_clock_key_time);
+    for (i = 0; i < v->n; i = end) {
+        for (sent = i; sent < v->n && t[sent].key == t[i].key && t[sent].sent;)
+            sent++;
+        for (end = sent; end < v->n && t[end].key == t[i].key;)
+            end++;
+        for (k = 0; i + k < sent && sent + k < end; k++) {
+            struct rp_clock_message m = {t[i + k].clock, t[sent + k].clock, t[i + k].ns,
+                                         t[sent + k].ns};
 
-        if (t[i].key == t[i - 1].key && t[i].nth == t[i - 1].nth && t[i - 1].sent && !t[i].sent &&
-            m.from != m.to)
-            RP_TRY(rp_vec_push(out, m, err));
+            if (m.from != m.to)
+                RP_TRY(rp_vec_push(out, m, err));
+        }
     }
+    return RP_OK;
+}
+
+/* ------------------------------------------------------------------ wrong pairs */
+
+static int by_time(const void *pa, const void *pb)
+{
+    int64_t a = *(const int64_t *)pa, b = *(const int64_t *)pb;
+
+    return (a > b) - (a < b);
+}
+
+/* A log may lack a record: behind it what was received seems to be so long before it was sent.
+   Between two clocks a message is left out that took less than the tenth part of the others by more
+   than three times what lies between that and their median, and 100 us. */
+static enum rp_code drop_wrong(rp_clock_message_vec *v, size_t nclocks, struct rp_err *err)
+{
+    int64_t *took = malloc((v->n + 1) * sizeof *took), low, middle;
+    size_t a, b, i, n, kept;
+
+    if (!took)
+        return rp_err_nomem(err, "aligning clocks");
+    for (a = 0; a < nclocks; a++)
+        for (b = 0; b < nclocks; b++) {
+            for (i = n = 0; i < v->n; i++)
+                if (v->at[i].from == a && v->at[i].to == b)
+                    took[n++] = rp_ns_between(v->at[i].sent_ns, v->at[i].received_ns);
+            if (n < 10)
+                continue;
+            qsort(took, n, sizeof *took, by_time);
+            low = took[n / 10];
+            middle = took[n / 2];
+            low = rp_ns_between(rp_ns_sum(3 * rp_ns_between(low, middle), 100000), low);
+            for (i = kept = 0; i < v->n; i++)
+                if (v->at[i].from != a || v->at[i].to != b ||
+                    rp_ns_between(v->at[i].sent_ns, v->at[i].received_ns) >= low)
+                    v->at[kept++] = v->at[i];
+            v->n = kept;
+        }
+    free(took);
     return RP_OK;
 }
 
@@ -225,6 +257,8 @@ enum rp_code rp_clocks_of_servers(const struct rp_job *job, bool likely, struct 
 
     if (code == RP_OK)
         code = join_tickets(&tickets, &messages, err);
+    if (code == RP_OK && likely)
+        code = drop_wrong(&messages, n, err);
     if (code == RP_OK && likely)
         code = shorten(&messages, n, err);
     if (code == RP_OK) {

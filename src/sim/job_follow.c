@@ -80,8 +80,10 @@ static enum rp_code take_works(struct rp_follower *f, const struct rp_job_node *
     for (i = 0; i < node->ops.n; i++) {
         const struct rp_job_server_op *op = &node->ops.at[i];
         uint64_t lane = rp_hash_join((uint64_t)(uint32_t)node->id, (uint64_t)op->thread);
-        struct rp_server_work x = {rp_follow_work_key(op->key, op->merged), op->begin_ns,
-                                   rp_ns_sum(op->begin_ns, op->dur_ns), rp_map_get(threads, lane)};
+        struct rp_server_work x = {.key = rp_follow_work_key(op->key, op->merged),
+                                   .begin_ns = op->begin_ns,
+                                   .end_ns = rp_ns_sum(op->begin_ns, op->dur_ns),
+                                   .thread = rp_map_get(threads, lane)};
 
         if (x.thread == RP_MAP_NONE) {
             x.thread = (uint32_t)f->out->nthreads++;
@@ -91,6 +93,21 @@ static enum rp_code take_works(struct rp_follower *f, const struct rp_job_node *
         RP_TRY(rp_vec_push(&f->by_thread, x, f->err));
     }
     return RP_OK;
+}
+
+/* A thread does one thing at a time. */
+static void doubt_works(struct rp_follower *f)
+{
+    size_t i;
+
+    for (i = 1; i < f->works.n; i++) {
+        struct rp_server_work *x = &f->works.at[i - 1];
+
+        if (x->thread == x[1].thread && x->end_ns > x[1].begin_ns) {
+            x->end_ns = x[1].begin_ns;
+            x->doubtful = true;
+        }
+    }
 }
 
 static void sort_all(struct rp_follower *f)
@@ -107,10 +124,12 @@ static void sort_all(struct rp_follower *f)
         if (f->receives[c].n)
             qsort(f->receives[c].at, f->receives[c].n, sizeof *f->receives[c].at, by_time);
     }
-    if (f->works.n) {
-        qsort(f->works.at, f->works.n, sizeof *f->works.at, by_key_begin);
-        qsort(f->by_thread.at, f->by_thread.n, sizeof *f->by_thread.at, by_thread_begin);
-    }
+    if (!f->works.n)
+        return;
+    qsort(f->works.at, f->works.n, sizeof *f->works.at, by_thread_begin);
+    doubt_works(f);
+    memcpy(f->by_thread.at, f->works.at, f->works.n * sizeof *f->works.at);
+    qsort(f->works.at, f->works.n, sizeof *f->works.at, by_key_begin);
 }
 
 enum rp_code rp_follow_records(struct rp_follower *f)
@@ -250,27 +269,41 @@ static int64_t ready_ns(const struct rp_follower *f, size_t worker, int64_t tens
     return last;
 }
 
+/* What lies behind the step belongs to the next: a record is lost. */
+static int64_t in_step(const struct rp_follower *f, int64_t ns)
+{
+    return ns <= f->until_ns ? ns : INT64_MIN;
+}
+
 void rp_follow_part(struct rp_follower *f, size_t part, size_t worker, size_t step)
 {
     const struct rp_mean_part *p = &f->out->parts[part];
     struct rp_step_visit *v = rp_follow_visit(f, part, worker);
     size_t rank = rp_job_clock_of(f->m->job, (int32_t)(9 + 2 * worker));
     int64_t at = f->m->work[rank].common.at[step]->begin_ns;
+    size_t w;
     int kind;
 
     memset(v, 0, sizeof *v);
+    f->until_ns = INT64_MIN;
+    for (w = 0; w < f->out->nworkers; w++) {
+        size_t other = rp_job_clock_of(f->m->job, (int32_t)(9 + 2 * w));
+        int64_t end = f->m->work[other].common.at[step]->end_ns;
+
+        f->until_ns = end > f->until_ns ? end : f->until_ns;
+    }
     for (kind = 0; kind < RP_JOB_MESSAGES; kind++) {
         uint64_t key = message_key(p, worker, kind);
 
         v->leg[kind].sent_ns = v->leg[kind].got_ns = INT64_MIN;
         if (at == INT64_MIN)
             continue;
-        at = first_after(f->sent.at, f->sent.n, key, at);
+        at = in_step(f, first_after(f->sent.at, f->sent.n, key, at));
         if (at != INT64_MIN && rp_means_step(&f->m->work[rank], at) != step && kind == 0)
             at = INT64_MIN;
         v->leg[kind].sent_ns = at;
         if (at != INT64_MIN)
-            at = first_after(f->got.at, f->got.n, key, at - RP_EARLY_NS);
+            at = in_step(f, first_after(f->got.at, f->got.n, key, at - RP_EARLY_NS));
         v->leg[kind].got_ns = at;
         at = at == INT64_MIN ? at : at - RP_EARLY_NS;
     }
@@ -299,7 +332,8 @@ void rp_follow_sums(struct rp_follower *f, size_t part)
             return;
         last = next->leg[RP_JOB_PUSH].got_ns - RP_EARLY_NS;
         sum = sum ? sum + 1 : rp_follow_work(f, key, last);
-        if (!sum || sum == f->works.at + f->works.n || sum->key != key)
+        if (!sum || sum == f->works.at + f->works.n || sum->key != key ||
+            sum->begin_ns > f->until_ns)
             return;
         next->sum = sum;
     }

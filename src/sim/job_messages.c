@@ -192,8 +192,11 @@ static void learn_sum(struct rp_follower *f, size_t part, size_t worker, int64_t
     if (!v->sum)
         return;
     p->thread = v->sum->thread;
-    rp_mean_count(&f->sums[part * f->out->nworkers + worker].sum,
-                  (double)rp_ns_between(v->sum->begin_ns, v->sum->end_ns));
+    if (!v->sum->doubtful) {
+        rp_mean_count(&f->sums[part * f->out->nworkers + worker].sum,
+                      (double)rp_ns_between(v->sum->begin_ns, v->sum->end_ns));
+        rp_mean_count(&f->any_sum[part], (double)rp_ns_between(v->sum->begin_ns, v->sum->end_ns));
+    }
     idle = rp_follow_free(f, v->sum);
     if (idle == INT64_MIN || idle < got)
         rp_mean_count(&l->sum, (double)rp_ns_between(got, v->sum->begin_ns));
@@ -208,9 +211,10 @@ static void learn_merge(struct rp_follower *f, size_t part, int64_t *last_ns)
             ? NULL
             : rp_follow_work(f, rp_follow_work_key(p->key, true), *last_ns - RP_EARLY_NS);
 
-    if (!x)
+    if (!x || x->begin_ns > f->until_ns)
         return;
-    rp_mean_count(&f->merge[part], (double)rp_ns_between(x->begin_ns, x->end_ns));
+    if (!x->doubtful)
+        rp_mean_count(&f->merge[part], (double)rp_ns_between(x->begin_ns, x->end_ns));
     if (rp_follow_free(f, x) <= *last_ns)
         rp_mean_count(&f->lags[f->m->nranks + p->server].merge,
                       (double)rp_ns_between(*last_ns, x->begin_ns));
@@ -330,7 +334,7 @@ static void put_visit(struct rp_follower *f, size_t part, size_t worker)
     const struct rp_leg_sums *s = &f->sums[part * f->out->nworkers + worker];
     int k;
 
-    v->sum_ns = rp_mean_of(&s->sum);
+    v->sum_ns = rp_mean_of(s->sum.n > 0 ? &s->sum : &f->any_sum[part]);
     v->sum_lag_ns = rp_mean_of(&f->lags[f->m->nranks + p->server].sum);
     for (k = 0; k < RP_JOB_MESSAGES; k++) {
         size_t from = rp_follow_clock(f, worker, p, k, false),
@@ -418,9 +422,10 @@ static enum rp_code allocate(struct rp_follower *f)
     f->visit = calloc(n, sizeof *f->visit);
     f->sums = calloc(n, sizeof *f->sums);
     f->merge = calloc(f->out->nparts + 1, sizeof *f->merge);
+    f->any_sum = calloc(f->out->nparts + 1, sizeof *f->any_sum);
     f->lags = calloc(f->nclocks + 1, sizeof *f->lags);
     f->wire = calloc(f->nclocks * f->nclocks + 1, sizeof *f->wire);
-    if (!f->visit || !f->sums || !f->merge || !f->lags || !f->wire)
+    if (!f->visit || !f->sums || !f->merge || !f->any_sum || !f->lags || !f->wire)
         return rp_err_nomem(f->err, "simulating a job");
     for (i = 0; i < f->nclocks; i++)
         for (k = 0; k < RP_JOB_MESSAGES; k++)
@@ -476,6 +481,7 @@ enum rp_code rp_job_legs_init(struct rp_job_legs *out, const struct rp_job_means
     free(f.visit);
     free(f.sums);
     free(f.merge);
+    free(f.any_sum);
     free(f.lags);
     free(f.wire);
     return code;

@@ -17,6 +17,7 @@ struct rp_server_work { /* of a server for a part */
     uint64_t key;       /* of the part, and whether it is the last copy */
     int64_t begin_ns, end_ns;
     uint32_t thread;
+    bool doubtful; /* it seems to last into the next: its end was not recorded */
 };
 
 struct rp_step_leg {         /* a message in one step */
@@ -56,8 +57,10 @@ struct rp_follower {
     struct rp_step_visit *visit; /* by part and worker: of one step */
     struct rp_leg_sums *sums;    /* likewise */
     struct rp_mean *merge;       /* by part */
+    struct rp_mean *any_sum;     /* by part: of all workers */
     struct rp_leg_lags *lags;    /* by clock */
     size_t against_order[2];     /* choices of workers against: first come, lowest tensor */
+    int64_t until_ns;            /* the end of the step that is followed */
     struct rp_map server_of;     /* by key: to whom it was pushed */
     struct rp_err *err;
 };
