@@ -46,17 +46,30 @@ __attribute__((weak, visibility("hidden"))) struct rp_record_functions rp_record
 /* Weak, so that a program need not be linked with the library that has it. */
 extern void *rp_record_lookup(void *, const char *) __asm__("dlsym") __attribute__((weak));
 
+static inline void rp_record_take(void *function, const char *name)
+{
+    void *found = rp_record_lookup(0, name);
+
+    __builtin_memcpy(function, &found, sizeof found);
+}
+
 __attribute__((constructor)) static void rp_record_find(void)
 {
     struct rp_record_functions *f = &rp_record_functions;
 
     if (!rp_record_lookup || f->range_begin)
         return;
-    *(void **)&f->range_end = rp_record_lookup((void *)0, "reprise_record_range_end");
-    *(void **)&f->mark = rp_record_lookup((void *)0, "reprise_record_mark");
-    *(void **)&f->counter = rp_record_lookup((void *)0, "reprise_record_counter");
-    *(void **)&f->range_begin = rp_record_lookup((void *)0, "reprise_record_range_begin");
+    rp_record_take(&f->range_end, "reprise_record_range_end");
+    rp_record_take(&f->mark, "reprise_record_mark");
+    rp_record_take(&f->counter, "reprise_record_counter");
+    rp_record_take(&f->range_begin, "reprise_record_range_begin");
 }
+
+#ifdef __cplusplus
+#define RP_RECORD_DOUBLE(value) static_cast<double>(value)
+#else
+#define RP_RECORD_DOUBLE(value) ((double)(value))
+#endif
 
 #define RP_RECORD_CALL(function, ...)                               \
     do {                                                            \
@@ -71,7 +84,7 @@ __attribute__((constructor)) static void rp_record_find(void)
             rp_record_functions.range_end();                         \
     } while (0)
 #define RP_MARK(name)           RP_RECORD_CALL(mark, name)
-#define RP_COUNTER(name, value) RP_RECORD_CALL(counter, name, (double)(value))
+#define RP_COUNTER(name, value) RP_RECORD_CALL(counter, name, RP_RECORD_DOUBLE(value))
 
 static inline int rp_record_scope_begin(const char *name)
 {

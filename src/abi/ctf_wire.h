@@ -26,6 +26,8 @@
 #define RP_CTF_SPAN_DEVICE (-1)      /* device of a span on a host thread */
 #define RP_CTF_CHUNK_MAX   (1 << 20) /* bytes of the largest packet */
 
+#define RP_CTF_PACKET_HELPER 1u /* of the recorder's own thread, not one of the program */
+
 /* 96 bytes, at the start of each packet. content_size is stored last, after each event. */
 struct rp_ctf_packet {
     uint32_t magic, stream_id;
@@ -40,7 +42,7 @@ struct rp_ctf_packet {
     uint32_t image;   /* tells processes apart that had the same pid, or the same before an exec */
     uint32_t cost_ps; /* what one event costs here, as measured at the start; 0: not known */
     uint32_t clocks;  /* RP_CTF_CLOCK events in this packet */
-    uint32_t reserved;
+    uint32_t flags;   /* RP_CTF_PACKET_* */
 };
 
 /* The first word of an event: time << 8 | id. */

@@ -28,6 +28,7 @@ enum {
 #define RP_CL_TABLE_MAX 256 /* entries; the largest known has 150 */
 
 typedef void rp_cl_event_callback(void *event, int32_t status, void *user);
+typedef void rp_cl_svm_free(void *queue, uint32_t n, void **at, void *user);
 
 #define RP_CL_TAIL uint32_t nwaits, void *const *waits, void **event
 
@@ -121,16 +122,40 @@ typedef void rp_cl_event_callback(void *event, int32_t status, void *user);
     COMMAND(EnqueueSVMMemFill, 130, MEMSET, size,                                                  \
             (void *queue, void *to, const void *pattern, size_t pattern_size, size_t size,         \
              RP_CL_TAIL),                                                                          \
-            (queue, to, pattern, pattern_size, size, nwaits, waits, ev))
+            (queue, to, pattern, pattern_size, size, nwaits, waits, ev))                           \
+    COMMAND(EnqueueSVMMap, 131, MEMCPY, size,                                                      \
+            (void *queue, uint32_t blocking, uint64_t flags, void *at, size_t size, RP_CL_TAIL),   \
+            (queue, blocking, flags, at, size, nwaits, waits, ev))                                 \
+    COMMAND(EnqueueSVMUnmap, 132, MEMCPY, 0, (void *queue, void *at, RP_CL_TAIL),                  \
+            (queue, at, nwaits, waits, ev))                                                        \
+    COMMAND(EnqueueSVMMigrateMem, 139, MEMCPY, 0,                                                  \
+            (void *queue, uint32_t n, const void **at, const size_t *bytes, uint64_t flags,        \
+             RP_CL_TAIL),                                                                          \
+            (queue, n, at, bytes, flags, nwaits, waits, ev))                                       \
+    COMMAND(EnqueueSVMFree, 128, OTHER, 0,                                                         \
+            (void *queue, uint32_t n, void **at, rp_cl_svm_free *release, void *user, RP_CL_TAIL), \
+            (queue, n, at, release, user, nwaits, waits, ev))                                      \
+    COMMAND(EnqueueFillImage, 103, MEMSET, 0,                                                      \
+            (void *queue, void *image, const void *color, const size_t *origin,                    \
+             const size_t *region, RP_CL_TAIL),                                                    \
+            (queue, image, color, origin, region, nwaits, waits, ev))                              \
+    COMMAND(EnqueueNativeKernel, 61, OTHER, 0,                                                     \
+            (void *queue, void (*function)(void *), void *args, size_t size, uint32_t n,           \
+             void *const *objects, const void **places, RP_CL_TAIL),                               \
+            (queue, function, args, size, n, objects, places, nwaits, waits, ev))                  \
+    COMMAND(EnqueueMarker, 62, SYNC, 0, (void *queue, void **event), (queue, ev))
 
 /* CALL(name, place, result, parameters, arguments): only their time on the host. */
-#define RP_CL_CALLS(CALL)                                                            \
-    CALL(WaitForEvents, 41, int32_t, (uint32_t n, void *const *events), (n, events)) \
-    CALL(Flush, 46, int32_t, (void *queue), (queue))                                 \
-    CALL(Finish, 47, int32_t, (void *queue), (queue))                                \
-    CALL(BuildProgram, 30, int32_t,                                                  \
-         (void *program, uint32_t n, void *const *devices, const char *options,      \
-          void (*done)(void *, void *), void *user),                                 \
+#define RP_CL_CALLS(CALL)                                                                   \
+    CALL(WaitForEvents, 41, int32_t, (uint32_t n, void *const *events), (n, events))        \
+    CALL(Flush, 46, int32_t, (void *queue), (queue))                                        \
+    CALL(Finish, 47, int32_t, (void *queue), (queue))                                       \
+    CALL(EnqueueBarrier, 64, int32_t, (void *queue), (queue))                               \
+    CALL(EnqueueWaitForEvents, 63, int32_t, (void *queue, uint32_t n, void *const *events), \
+         (queue, n, events))                                                                \
+    CALL(BuildProgram, 30, int32_t,                                                         \
+         (void *program, uint32_t n, void *const *devices, const char *options,             \
+          void (*done)(void *, void *), void *user),                                        \
          (program, n, devices, options, done, user))
 
 /* OWN(name, place, result, parameters, arguments): each with a function of its own. */
@@ -143,7 +168,14 @@ typedef void rp_cl_event_callback(void *event, int32_t status, void *user);
         (context, device, properties, code))                                                       \
     OWN(SetKernelArg, 38, int32_t, (void *kernel, uint32_t index, size_t size, const void *value), \
         (kernel, index, size, value))                                                              \
+    OWN(SetKernelArgSVMPointer, 134, int32_t, (void *kernel, uint32_t index, const void *value),   \
+        (kernel, index, value))                                                                    \
     OWN(ReleaseKernel, 37, int32_t, (void *kernel), (kernel))                                      \
+    OWN(EnqueueMapImage, 57, void *,                                                               \
+        (void *queue, void *image, uint32_t blocking, uint64_t flags, const size_t *origin,        \
+         const size_t *region, size_t *row, size_t *slice, uint32_t nwaits, void *const *waits,    \
+         void **event, int32_t *code),                                                             \
+        (queue, image, blocking, flags, origin, region, row, slice, nwaits, waits, event, code))   \
     OWN(EnqueueMapBuffer, 56, void *,                                                              \
         (void *queue, void *buffer, uint32_t blocking, uint64_t flags, size_t offset, size_t size, \
          uint32_t nwaits, void *const *waits, void **event, int32_t *code),                        \

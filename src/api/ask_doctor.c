@@ -249,7 +249,7 @@ static const char *find_capture(struct rp_arena *arena, const char *source)
     ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
 
     if (named && *named)
-        return first_match(arena, rp_arena_printf(arena, "%s/reprise-%s.so", named, source));
+        found = first_match(arena, rp_arena_printf(arena, "%s/reprise-%s.so", named, source));
     self[n > 0 ? n : 0] = '\0';
     slash = strrchr(self, '/');
     if (slash)
@@ -260,77 +260,128 @@ static const char *find_capture(struct rp_arena *arena, const char *source)
     return found;
 }
 
-/* A source of `record`: its own library, and what it looks into. */
-static void source_row(struct rp_arena *arena, struct check_row *row, const char *source,
-                       const char *needs, const char *const *names, const char *advice)
+/* A source of `record`: its own library, what it looks into, and the variable that loads it. */
+struct capture_source {
+    const char *name, *needs;
+    const char *const *libraries; /* any of these; NULL: none */
+    const char *advice, *variable;
+};
+
+static void source_row(struct rp_arena *arena, struct check_row *row,
+                       const struct capture_source *source)
 {
-    const char *library = find_capture(arena, source);
-    const char *found = names ? find_library(arena, names) : "";
+    const char *library = find_capture(arena, source->name);
+    const char *found = source->libraries ? find_library(arena, source->libraries) : "";
+    const char *taken = source->variable ? getenv(source->variable) : NULL;
 
     row->state = library && found ? ready : absent;
-    if (!library)
-        row->finding = rp_arena_printf(arena, "reprise-%s.so is not in this build", source);
-    else if (!found)
-        row->finding = rp_arena_printf(arena, "%s is not here", needs);
-    else
+    if (!library) {
+        row->finding = rp_arena_printf(arena, "reprise-%s.so is not in this build", source->name);
+        row->advice = "install the whole package, or name the folder of its libraries in "
+                      "REPRISE_CAPTURE_DIR";
+    } else if (!found) {
+        row->finding = rp_arena_printf(arena, "%s is not here", source->needs);
+        row->advice = source->advice;
+    } else if (taken && *taken) {
+        row->state = limited;
+        row->finding = rp_arena_printf(arena, "%s is set to %s", source->variable, taken);
+        row->advice = rp_arena_printf(arena, "unset it, or take it over: record --with host,%s",
+                                      source->name);
+    } else {
         row->finding = *found ? rp_arena_printf(arena, "%s, %s", library, found) : library;
-    if (library && !found)
-        row->advice = advice;
+    }
 }
 
 static const char *const cuda_driver[] = {"libcuda.so.1", NULL};
+static const char *const cupti[] = {"libcupti.so.13", "libcupti.so.12",
+                                    "/usr/local/cuda*/extras/CUPTI/lib64/libcupti.so*",
+                                    "python:nvidia/*/lib/libcupti.so*", NULL};
+static const char *const nccl[] = {"libnccl.so.2", "python:nvidia/nccl/lib/libnccl.so*", NULL};
+static const char *const opencl[] = {"libOpenCL.so.1", NULL};
 
+/* A path with a blank cannot stand in LD_PRELOAD. */
 static void check_record_host(struct rp_arena *arena, struct check_row *row)
 {
-    source_row(arena, row, "host", NULL, NULL, NULL);
+    source_row(arena, row, &(struct capture_source){.name = "host"});
+    if (row->state == ready && strpbrk(row->finding, " :")) {
+        row->state = limited;
+        row->advice =
+            "LD_PRELOAD cannot hold a blank or a colon: link the folder elsewhere, and name "
+            "that in REPRISE_CAPTURE_DIR";
+    }
 }
 
 static void check_record_cuda(struct rp_arena *arena, struct check_row *row)
 {
-    source_row(arena, row, "cuda", "the CUDA driver", cuda_driver, NULL);
+    source_row(arena, row,
+               &(struct capture_source){.name = "cuda",
+                                        .needs = "the CUDA driver",
+                                        .libraries = cuda_driver,
+                                        .variable = "CUDA_INJECTION64_PATH"});
+    if (row->state == ready && !find_library(arena, cupti) && !getenv("CUPTI_PATH")) {
+        row->state = limited;
+        row->finding = "the driver is here, CUPTI was not found";
+        row->advice = "where the program does not bring CUPTI itself: pip install "
+                      "nvidia-cuda-cupti, or name its folder in CUPTI_PATH";
+    }
 }
 
 static void check_record_nvtx(struct rp_arena *arena, struct check_row *row)
 {
-    source_row(arena, row, "nvtx", NULL, NULL, NULL);
+    source_row(arena, row,
+               &(struct capture_source){.name = "nvtx", .variable = "NVTX_INJECTION64_PATH"});
 }
 
 static void check_record_nccl(struct rp_arena *arena, struct check_row *row)
 {
-    static const char *const names[] = {"libnccl.so.2", "python:nvidia/nccl/lib/libnccl.so*", NULL};
-
-    source_row(arena, row, "nccl", "NCCL", names, NULL);
+    source_row(arena, row,
+               &(struct capture_source){.name = "nccl",
+                                        .needs = "NCCL",
+                                        .libraries = nccl,
+                                        .variable = "NCCL_PROFILER_PLUGIN"});
 }
 
 static void check_record_opencl(struct rp_arena *arena, struct check_row *row)
 {
-    static const char *const names[] = {"libOpenCL.so.1", NULL};
+    static const char advice[] = "for OpenCL on this processor: install pocl-opencl-icd";
+    const char *vendors = getenv("OCL_ICD_VENDORS"), *files = getenv("OCL_ICD_FILENAMES");
 
-    source_row(arena, row, "opencl", "an OpenCL loader", names,
-               "for OpenCL on this processor: install pocl-opencl-icd");
+    source_row(
+        arena, row,
+        &(struct capture_source){
+            .name = "opencl", .needs = "an OpenCL loader", .libraries = opencl, .advice = advice});
+    if (row->state != ready || (files && *files) || (vendors && strstr(vendors, ".icd")) ||
+        first_match(arena, rp_arena_printf(arena, "%s/*.icd",
+                                           vendors && *vendors ? vendors : "/etc/OpenCL/vendors")))
+        return;
+    row->state = limited;
+    row->finding = "the OpenCL loader is here, and knows no platform";
+    row->advice = advice;
+}
+
+static void check_record_blocking(struct rp_arena *arena, struct check_row *row)
+{
+    source_row(arena, row, &(struct capture_source){.name = "blocking"});
+}
+
+static void check_record_malloc(struct rp_arena *arena, struct check_row *row)
+{
+    source_row(arena, row, &(struct capture_source){.name = "malloc"});
 }
 
 static void check_cupti(struct rp_arena *arena, struct check_row *row)
 {
-    static const char *const names[] = {"libcupti.so.13", "libcupti.so.12",
-                                        "/usr/local/cuda*/extras/CUPTI/lib64/libcupti.so*",
-                                        "python:nvidia/*/lib/libcupti.so*", NULL};
-
-    library_row(arena, row, names, NULL);
+    library_row(arena, row, cupti, NULL);
 }
 
 static void check_nccl(struct rp_arena *arena, struct check_row *row)
 {
-    static const char *const names[] = {"libnccl.so.2", "python:nvidia/nccl/lib/libnccl.so*", NULL};
-
-    library_row(arena, row, names, NULL);
+    library_row(arena, row, nccl, NULL);
 }
 
 static void check_opencl(struct rp_arena *arena, struct check_row *row)
 {
-    static const char *const names[] = {"libOpenCL.so.1", NULL};
-
-    library_row(arena, row, names, NULL);
+    library_row(arena, row, opencl, NULL);
 }
 
 static void check_blas(struct rp_arena *arena, struct check_row *row)
@@ -345,15 +396,25 @@ static const struct {
     check_fn *run;
     const char *purpose;
 } checks[] = {
-    {"processor", check_processor, "speed"},          {"memory", check_memory, "big traces"},
-    {"open files", check_files, "many ranks"},        {"scratch space", check_scratch, "output"},
-    {"libraries", check_libraries, "inputs"},         {"sampling", check_perf, "host samples"},
-    {"NVIDIA driver", check_nvidia, "CUDA"},          {"AMD driver", check_amd, "HIP"},
-    {"CUPTI", check_cupti, "CUDA capture"},           {"NCCL", check_nccl, "NCCL capture"},
-    {"OpenCL", check_opencl, "OpenCL capture"},       {"OpenBLAS", check_blas, "fast replay"},
-    {"record host", check_record_host, "record"},     {"record cuda", check_record_cuda, "record"},
-    {"record nvtx", check_record_nvtx, "record"},     {"record nccl", check_record_nccl, "record"},
+    {"processor", check_processor, "speed"},
+    {"memory", check_memory, "big traces"},
+    {"open files", check_files, "many ranks"},
+    {"scratch space", check_scratch, "output"},
+    {"libraries", check_libraries, "inputs"},
+    {"sampling", check_perf, "host samples"},
+    {"NVIDIA driver", check_nvidia, "CUDA"},
+    {"AMD driver", check_amd, "HIP"},
+    {"CUPTI", check_cupti, "CUDA capture"},
+    {"NCCL", check_nccl, "NCCL capture"},
+    {"OpenCL", check_opencl, "OpenCL capture"},
+    {"OpenBLAS", check_blas, "fast replay"},
+    {"record host", check_record_host, "record"},
+    {"record cuda", check_record_cuda, "record"},
+    {"record nvtx", check_record_nvtx, "record"},
+    {"record nccl", check_record_nccl, "record"},
     {"record opencl", check_record_opencl, "record"},
+    {"record blocking", check_record_blocking, "record"},
+    {"record malloc", check_record_malloc, "record"},
 };
 
 #define NCHECKS (sizeof checks / sizeof checks[0])

@@ -9,6 +9,10 @@
 #include "api/replay_graph.h"
 #include "api/replay_profile.h"
 #include "api/replay_session.h"
+#include "exec/pjrt_client.h"
+#include "exec/precision.h"
+#include "io/input.h"
+#include "io/proto_write.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -155,21 +159,26 @@ static bool on_gpu(const struct rp_executable *exe)
 }
 
 /* other: what gave `want`, or NULL where that is a file. */
-static enum rp_code compare_all(const struct rp_settings *settings,
+static enum rp_code compare_all(const struct rp_session *s, const struct rp_settings *settings,
                                 const struct rp_session_run *run, const struct rp_executable *other,
                                 struct rp_tensor *const *want, struct rp_result *result,
                                 struct rp_err *err)
 {
     struct rp_replay *root = result->root;
-    struct rp_tolerance tolerance;
+    const struct rp_signature *sig = &s->signature;
+    struct rp_tolerance tolerance = {.tf32 = false};
+    const uint8_t *through = NULL;
 
     RP_TRY(tolerance_of(settings, &tolerance, err));
+    if (s->program.program && !s->graph && !strcmp(s->program.program->language, "hlo"))
+        RP_TRY(rp_precision_find(s->program.program, sig, &result->arena, &through, err));
     tolerance.tf32 = on_gpu(run->exe) || on_gpu(other);
     if (tolerance.tf32)
         root->checked = rp_arena_printf(
             &result->arena, "%s, f32 as TF32 (a GPU takes ten bits of it into products)",
             root->checked);
     for (size_t i = 0; i < run->noutputs; i++) {
+        tolerance.through = through && sig->nout ? through[i % sig->nout] : RP_ELEM_INVALID;
         judge(&result->arena, run->outputs[i], want[i], &tolerance, &root->outputs[i]);
         root->ok &= root->outputs[i].ok;
     }
@@ -193,7 +202,7 @@ static enum rp_code check_engine(const struct rp_session *s, const struct rp_set
         code = rp_err_set(err, RP_FORMAT, "engine '%s' gives %zu outputs instead of %zu", name,
                           other.noutputs, run->noutputs);
     if (code == RP_OK)
-        code = compare_all(settings, run, other.exe, other.outputs, result, err);
+        code = compare_all(s, settings, run, other.exe, other.outputs, result, err);
     rp_session_run_release(&other);
     return code;
 }
@@ -214,7 +223,7 @@ static enum rp_code check_expected(const struct rp_session *s, const struct rp_s
                                 : "the recorded result";
     code = rp_session_expected(s, want, run->noutputs, err);
     if (code == RP_OK)
-        code = compare_all(settings, run, NULL, want, result, err);
+        code = compare_all(s, settings, run, NULL, want, result, err);
     for (size_t i = 0; i < run->noutputs; i++)
         rp_tensor_drop(want[i]);
     free(want);
@@ -250,7 +259,7 @@ static enum rp_code instructions(const struct rp_session_run *run, int64_t most,
 {
     struct rp_replay *root = result->root;
     const struct rp_op_time *times;
-    double all = (double)run->times.first_ns;
+    double all = (double)run->times.first_ns + (double)run->times.warmup_ns;
     size_t n;
 
     if (run->exe->engine->profile)
@@ -273,16 +282,34 @@ static enum rp_code instructions(const struct rp_session_run *run, int64_t most,
     return RP_OK;
 }
 
-static void put_times(const struct rp_session_run *run, struct rp_replay *root)
+static enum rp_code put_times(const struct rp_session_run *run, struct rp_arena *arena,
+                              struct rp_replay *root, struct rp_err *err)
 {
     const struct rp_timing *t = &run->times;
+    int64_t *blocks = RP_ARENA_NEW(arena, int64_t, t->nblocks + 1);
+
+    if (!blocks)
+        return rp_err_nomem(err, "timing");
+    memcpy(blocks, t->blocks, t->nblocks * sizeof *blocks);
 
     root->compile_ns = run->compile_ns;
     root->upload_ns = run->upload_ns;
     root->first_ns = t->first_ns;
-    root->run_ns = (struct rp_replay_times){
-        t->min_ns,  t->p50_ns, t->p90_ns,  t->p99_ns,     t->max_ns,
-        t->mean_ns, t->low_ns, t->high_ns, (int64_t)t->n, (int64_t)t->warmups};
+    root->run_ns = (struct rp_replay_times){.min = t->min_ns,
+                                            .p50 = t->p50_ns,
+                                            .p90 = t->p90_ns,
+                                            .p99 = t->p99_ns,
+                                            .max = t->max_ns,
+                                            .mean = t->mean_ns,
+                                            .p50_low = t->low_ns,
+                                            .p50_high = t->high_ns,
+                                            .n = (int64_t)t->n,
+                                            .warmups = (int64_t)t->warmups,
+                                            .blocks = blocks,
+                                            .nblocks = t->nblocks,
+                                            .machine = t->machine_ns,
+                                            .waited_ratio = t->waited};
+    return RP_OK;
 }
 
 static enum rp_code save(const struct rp_session_run *run, const char *path, struct rp_err *err)
@@ -313,7 +340,7 @@ static enum rp_code report(const struct rp_session *s, const struct rp_settings 
     struct rp_replay *root = result->root;
     const char *to = rp_settings_text(settings, "save");
 
-    put_times(run, root);
+    RP_TRY(put_times(run, &result->arena, root, err));
     root->outputs = RP_ARENA_NEW(&result->arena, struct rp_replay_output, run->noutputs + 1);
     if (!root->outputs)
         return rp_err_nomem(err, "describing outputs");
@@ -333,29 +360,92 @@ static enum rp_code report(const struct rp_session *s, const struct rp_settings 
     return RP_OK;
 }
 
-/* Texts for the plugin's client, one an option. */
-static enum rp_code plugin_options(struct rp_arena *arena, const struct rp_settings *settings,
-                                   struct rp_session_run *run, struct rp_err *err)
+/* The values of an option that may stand several times. */
+static enum rp_code texts_of(struct rp_arena *arena, const struct rp_settings *settings,
+                             const char *option, const char *const **out, size_t *count,
+                             struct rp_err *err)
 {
     const char **list;
     size_t n = 0;
 
-    while (rp_settings_nth(settings, "plugin-option", n))
+    while (rp_settings_nth(settings, option, n))
         n++;
     list = RP_ARENA_NEW(arena, const char *, n + 1);
     if (!list)
         return rp_err_nomem(err, "reading options");
     for (size_t i = 0; i < n; i++)
-        list[i] = rp_settings_nth(settings, "plugin-option", i);
-    run->options.plugin_options = list;
-    run->options.nplugin_options = n;
+        list[i] = rp_settings_nth(settings, option, i);
+    *out = list;
+    *count = n;
     return RP_OK;
 }
 
-static enum rp_code run_options(struct rp_ctx *ctx, struct rp_arena *arena,
-                                const struct rp_settings *settings, struct rp_session_run *run,
-                                struct rp_err *err)
+/* Recorded options of a compilation into `to`; their flags may name folders to write to. */
+static enum rp_code read_compile_options(const char *path, bool keep_flags,
+                                         struct rp_proto_writer *to, struct rp_err *err)
 {
+    struct rp_input *file;
+    const uint8_t *bytes;
+    enum rp_code code;
+    size_t n;
+
+    RP_TRY(rp_input_open(path, NULL, &file, err));
+    code = rp_input_slurp(file, &bytes, &n, err);
+    if (code == RP_OK && !n)
+        code = rp_err_set(err, RP_FORMAT, "'%s' is empty", path);
+    if (code == RP_OK) { /* also where they are kept: it looks at all of them */
+        code = rp_pjrt_strip_options(bytes, n, to, err);
+        if (code != RP_OK)
+            rp_err_prefix(err, code, "'%s'", path);
+    }
+    if (code == RP_OK && keep_flags) {
+        rp_proto_rewind(to);
+        rp_proto_add_bytes(to, bytes, n);
+    }
+    rp_input_close(file);
+    return code;
+}
+
+/* How a plugin is to compile; `recorded` holds options until the run is over. */
+static enum rp_code plugin_options(struct rp_arena *arena, const struct rp_settings *settings,
+                                   struct rp_engine_options *o, struct rp_proto_writer *recorded,
+                                   struct rp_err *err)
+{
+    const char *path = rp_settings_text(settings, "compile-options");
+    bool keep_flags = rp_settings_flag(settings, "keep-flags");
+    struct rp_bytes bytes;
+
+    RP_TRY(
+        texts_of(arena, settings, "plugin-option", &o->plugin_options, &o->nplugin_options, err));
+    RP_TRY(texts_of(arena, settings, "xla-flag", &o->xla_flags, &o->nxla_flags, err));
+    if (keep_flags && !path)
+        return rp_err_set(err, RP_USAGE, "--keep-flags goes with --compile-options");
+    if (!path)
+        return RP_OK;
+    RP_TRY(read_compile_options(path, keep_flags, recorded, err));
+    RP_TRY(rp_proto_written(recorded, &bytes, err));
+    o->compile_options = bytes.at;
+    o->ncompile_options = bytes.n;
+    return RP_OK;
+}
+
+/* Options that only plugins know. */
+static enum rp_code check_plugin_options(const struct rp_settings *settings,
+                                         const struct rp_engine *engine, struct rp_err *err)
+{
+    static const char *const names[] = {"plugin-option", "xla-flag", "compile-options"};
+
+    for (size_t i = 0; i < sizeof names / sizeof *names && engine != &rp_engine_pjrt; i++)
+        if (rp_settings_has(settings, names[i]))
+            return rp_err_set(err, RP_USAGE, "--%s is for the engine pjrt, not for '%s'", names[i],
+                              engine->name);
+    return RP_OK;
+}
+
+static enum rp_code run_options(struct rp_ctx *ctx, const struct rp_settings *settings,
+                                struct rp_session_run *run, struct rp_err *err)
+{
+    struct rp_tolerance tolerance;
     int64_t warmup = rp_settings_has(settings, "warmup") ? rp_settings_int(settings, "warmup") : -1;
 
     run->timed = true;
@@ -367,15 +457,44 @@ static enum rp_code run_options(struct rp_ctx *ctx, struct rp_arena *arena,
     run->options.profile = rp_settings_has(settings, "profile");
     run->options.in_process =
         rp_settings_flag(settings, "in-process") || rp_settings_flag(settings, "wait-attach");
-    RP_TRY(plugin_options(arena, settings, run, err));
+    RP_TRY(tolerance_of(settings, &tolerance, err)); /* before hours of running, not after */
     if (run->timing.iterations && !rp_settings_has(settings, "time"))
         run->timing.time_ns = 0; /* as many as were asked for, however long they take */
-    if (run->timing.iterations < 0 || run->timing.time_ns < 0)
-        return rp_err_set(err, RP_USAGE, "--iters and --time are not negative");
+    if (run->timing.iterations < 0 || run->timing.time_ns < 0 ||
+        (rp_settings_has(settings, "warmup") && warmup < 0))
+        return rp_err_set(err, RP_USAGE, "--iters, --time and --warmup are not negative");
+    if (run->options.profile && rp_settings_int(settings, "profile") < 1)
+        return rp_err_set(err, RP_USAGE,
+                          "--profile takes how many instructions to show, 1 or more");
+    if (rp_settings_has(settings, "ulp") && rp_settings_int(settings, "ulp") < 0)
+        return rp_err_set(err, RP_USAGE, "--ulp is not negative");
     if (rp_settings_int(settings, "partitions") < 0 ||
         rp_settings_int(settings, "partitions") > 4096)
         return rp_err_set(err, RP_USAGE, "--partitions is 1 to 4096");
     return RP_OK;
+}
+
+static enum rp_code execute(struct rp_session *s, const struct rp_settings *settings,
+                            struct rp_session_run *run, struct rp_result *result,
+                            struct rp_err *err)
+{
+    enum rp_code code = rp_session_execute(s, run, err);
+
+    if (code == RP_MISSING && s->graph && s->graph->why.code == RP_FORMAT && !s->program.program) {
+        code = RP_FORMAT; /* no engine would run it */
+        if (err)
+            *err = s->graph->why;
+    }
+    if (code == RP_MISSING && s->graph && !s->program.program && run->engine == &rp_engine_tf)
+        code = rp_err_prefix(err, code, "'%s': %s; and TensorFlow itself", s->file,
+                             s->graph->why.text);
+    if (code == RP_OK && s->graph)
+        rp_replay_graph_outputs(s, run->outputs, run->noutputs);
+    if (code == RP_OK)
+        return report(s, settings, run, result, err);
+    if (code == RP_FORMAT || code == RP_UNSUPPORTED || code == RP_LIMIT)
+        return rp_err_prefix(err, code, "'%s'", s->file);
+    return code;
 }
 
 static enum rp_code replay(struct rp_ctx *ctx, struct rp_session *s,
@@ -388,13 +507,14 @@ static enum rp_code replay(struct rp_ctx *ctx, struct rp_session *s,
                                          .partitions = rp_settings_int(settings, "partitions")};
     struct rp_replay *root = result->root;
     struct rp_session_run run = {0};
+    struct rp_proto_writer compile_options = {0};
     enum rp_code code;
 
     if (s->bundle && !rp_settings_has(settings, "seed"))
         options.seed = (uint64_t)s->bundle_seed;
     if (s->bundle && !rp_settings_has(settings, "partitions"))
         options.partitions = s->bundle_partitions;
-    RP_TRY(run_options(ctx, s->arena, settings, &run, err));
+    RP_TRY(run_options(ctx, settings, &run, err));
     RP_TRY(choose(s, settings, &run, root, err));
     RP_TRY(rp_session_inputs(s, &options, root, err));
     if (!strcmp(rp_settings_text(settings, "action"), "pack")) {
@@ -403,16 +523,14 @@ static enum rp_code replay(struct rp_ctx *ctx, struct rp_session *s,
         return rp_replay_pack(s, settings, result, err);
     }
     choose_again(s, settings, &run, root);
+    RP_TRY(check_plugin_options(settings, run.engine, err));
     if (rp_settings_flag(settings, "wait-attach"))
         RP_TRY(rp_replay_wait_attach(err));
-    code = rp_session_execute(s, &run, err);
-    if (code == RP_OK && s->graph)
-        rp_replay_graph_outputs(s, run.outputs, run.noutputs);
+    code = plugin_options(s->arena, settings, &run.options, &compile_options, err);
     if (code == RP_OK)
-        code = report(s, settings, &run, result, err);
-    else if (code == RP_FORMAT || code == RP_UNSUPPORTED || code == RP_LIMIT)
-        code = rp_err_prefix(err, code, "'%s'", s->file);
+        code = execute(s, settings, &run, result, err);
     rp_session_run_release(&run);
+    rp_proto_writer_release(&compile_options);
     return code;
 }
 
@@ -460,6 +578,9 @@ static enum rp_code run_source(struct rp_ctx *ctx, const struct rp_dataset *data
                           : RP_OK;
     if (code == RP_OK && rp_replay_is_graph(&s))
         code = rp_replay_open_graph(&s, settings, err);
+    else if (code == RP_OK && rp_settings_has(settings, "fetch"))
+        code = rp_err_set(err, RP_USAGE, "--fetch goes with TensorFlow's graphs; '%s' is none",
+                          s.file);
     if (code == RP_OK && bundle)
         code = rp_replay_load_bundle(dataset, bundle, &s, !rp_settings_has(settings, "inputs"),
                                      !rp_settings_has(settings, "expect"),
@@ -502,6 +623,24 @@ static bool find_saved_model(const struct rp_dataset *dataset, size_t *at)
     return false;
 }
 
+/* An option that says something about another action would change nothing: better to say so. */
+static enum rp_code check_options(const char *action, const struct rp_settings *settings,
+                                  struct rp_err *err)
+{
+    static const struct {
+        const char *option, *action;
+    } only[] = {{"redact", "pack"}, {"rank", "pack"}, {"install", "engines"}};
+    const char *engine = rp_settings_text(settings, "engine");
+
+    for (size_t i = 0; i < sizeof only / sizeof *only; i++)
+        if (rp_settings_has(settings, only[i].option) && strcmp(action, only[i].action) != 0)
+            return rp_err_set(err, RP_USAGE, "--%s goes with 'replay %s'", only[i].option,
+                              only[i].action);
+    if (rp_settings_has(settings, "plugin") && strcmp(engine, "auto") != 0)
+        return rp_err_set(err, RP_USAGE, "--plugin names the engine: without --engine");
+    return RP_OK;
+}
+
 static enum rp_code run(struct rp_ctx *ctx, const struct rp_dataset *dataset,
                         const struct rp_settings *settings, struct rp_result *result,
                         struct rp_err *err)
@@ -511,6 +650,7 @@ static enum rp_code run(struct rp_ctx *ctx, const struct rp_dataset *dataset,
     size_t manifest;
 
     root->rank = RP_ABSENT_I64;
+    RP_TRY(check_options(action, settings, err));
     if (!strcmp(action, "engines"))
         return rp_replay_list_engines(settings, result, err);
     if (!strcmp(action, "info") || !strcmp(action, "unpack")) {
@@ -545,8 +685,8 @@ static const struct rp_option options[] = {
     {"expect", 0, RP_OPT_PATH, "FILE", NULL, "arrays out0, out1 ... that must come out", 0},
     {"check", 0, RP_OPT_TEXT, "HOW", NULL,
      "compare with 'expected' or with 'engine:NAME'; 'none': do not", 0},
-    {"atol", 0, RP_OPT_TEXT, "X", NULL, "absolute tolerance; by the type where it is not given", 0},
-    {"rtol", 0, RP_OPT_TEXT, "X", NULL, "relative tolerance; by the type where it is not given", 0},
+    {"atol", 0, RP_OPT_TEXT, "X", NULL, "absolute tolerance; by the type where none is given", 0},
+    {"rtol", 0, RP_OPT_TEXT, "X", NULL, "relative tolerance; by the type where none is given", 0},
     {"ulp", 0, RP_OPT_INT, "N", NULL, "elements so many steps of their type apart are right", 0},
     {"nan-differs", 0, RP_OPT_FLAG, NULL, NULL, "count NaN as wrong even where NaN is expected", 0},
     {"save", 0, RP_OPT_PATH, "FILE", NULL,
@@ -569,6 +709,11 @@ static const struct rp_option options[] = {
     {"plugin", 0, RP_OPT_PATH, "FILE", NULL, "a PJRT plugin: the same as --engine pjrt:FILE", 0},
     {"plugin-option", 0, RP_OPT_TEXT, "NAME=VALUE", NULL,
      "for the plugin's client, such as memory_fraction=0.5", RP_OPT_REPEAT},
+    {"xla-flag", 0, RP_OPT_TEXT, "NAME=VALUE", NULL,
+     "for the plugin's compiler, such as xla_dump_to=/tmp/x", RP_OPT_REPEAT},
+    {"compile-options", 0, RP_OPT_PATH, "FILE", NULL,
+     "compile as recorded: a compile_options.pb of XLA's dump, without its flags", 0},
+    {"keep-flags", 0, RP_OPT_FLAG, NULL, NULL, "with --compile-options: with its flags", 0},
     {"in-process", 0, RP_OPT_FLAG, NULL, NULL,
      "load the library of an engine into this process, not into a child of it", 0},
     {"install", 0, RP_OPT_FLAG, NULL, NULL,

@@ -49,6 +49,26 @@ static enum rp_code read_expand(const struct rp_settings *settings, struct rp_ex
                : RP_OK;
 }
 
+static enum rp_code read_cost(const struct rp_settings *settings, struct rp_sim_asked *out,
+                              struct rp_err *err)
+{
+    if (rp_settings_has(settings, "unprofiled-step"))
+        out->unprofiled_ns = rp_settings_int(settings, "unprofiled-step");
+    if (rp_settings_has(settings, "profiler-cost"))
+        out->cost_factor = rp_settings_ratio(settings, "profiler-cost");
+    if (rp_settings_has(settings, "unprofiled-step") && out->unprofiled_ns <= 0)
+        return rp_err_set(err, RP_USAGE, "'--unprofiled-step' is a time above 0, such as 12.5ms");
+    if (rp_settings_has(settings, "profiler-cost") &&
+        !(out->cost_factor > 0 && out->cost_factor <= 100))
+        return rp_err_set(err, RP_USAGE,
+                          "'--profiler-cost' is a factor above 0, such as 1.3 or 130%%");
+    if (out->unprofiled_ns > 0 && out->cost_factor > 0)
+        return rp_err_set(err, RP_USAGE,
+                          "'--unprofiled-step' finds the factor that '--profiler-cost' gives: only "
+                          "one of them");
+    return RP_OK;
+}
+
 static enum rp_code answer(const struct rp_sim_part *const *parts, size_t n,
                            const struct rp_settings *settings, struct rp_result *result,
                            struct rp_err *err)
@@ -56,11 +76,11 @@ static enum rp_code answer(const struct rp_sim_part *const *parts, size_t n,
     const char *whatifs[256], *text, *path = rp_settings_text(settings, "trace");
     const struct rp_writer *writer = NULL;
     struct rp_trace *trace = NULL;
-    struct rp_expand expand;
+    struct rp_sim_asked asked = {.whatifs = whatifs, .trace = path ? &trace : NULL};
     size_t nwhatifs = 0;
     enum rp_code code;
 
-    RP_TRY(read_expand(settings, &expand, err));
+    RP_TRY(read_expand(settings, &asked.expand, err));
 
     while ((text = rp_settings_nth(settings, "what-if", nwhatifs)) != NULL) {
         if (nwhatifs == sizeof whatifs / sizeof whatifs[0])
@@ -76,8 +96,9 @@ static enum rp_code answer(const struct rp_sim_part *const *parts, size_t n,
     if (writer && !writer->write)
         return rp_err_set(err, RP_USAGE, "'%s': a trace cannot be written as %s", path,
                           writer->name);
-    code = rp_sim_answer(parts, n, whatifs, nwhatifs, &result->arena, &expand, result->root,
-                         path ? &trace : NULL, err);
+    asked.nwhatifs = nwhatifs;
+    RP_TRY(read_cost(settings, &asked, err));
+    code = rp_sim_answer(parts, n, &asked, &result->arena, result->root, err);
     if (code == RP_OK && trace && writer)
         code = writer->write(trace, path, NULL, err);
     rp_trace_free(trace);
@@ -156,6 +177,10 @@ static const struct rp_option options[] = {
      0},
     {"backend", 0, RP_OPT_CHOICE, "nccl|gloo|byteps", NULL,
      "whose hops: rings both ways (nccl, the default), one ring in two pieces, or servers", 0},
+    {"unprofiled-step", 'u', RP_OPT_DURATION, "TIME", NULL,
+     "a step takes that long without the profiler, as measured: its cost is set to that", 0},
+    {"profiler-cost", 0, RP_OPT_RATIO, "FACTOR", NULL,
+     "the profiler cost so many times the estimate, as '--unprofiled-step' found (cost_factor)", 0},
     {"rank", 'r', RP_OPT_TEXT, "N[-M],…", NULL, "only these ranks, as in '0,3' or '8-15'", 0},
     RP_OPTION_END};
 

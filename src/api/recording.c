@@ -65,9 +65,11 @@ static enum rp_code count_packet(struct scan *s, const struct rp_ctf_packet *p, 
     fresh = (uint32_t)s->out->processes;
     RP_TRY(rp_map_intern(&s->processes, (uint64_t)p->image << 32 | p->pid, fresh, &process, err));
     s->out->processes += process == fresh;
-    fresh = (uint32_t)s->out->threads;
-    RP_TRY(rp_map_intern(&s->threads, who, fresh, &thread, err));
-    s->out->threads += thread == fresh;
+    if (!(p->flags & RP_CTF_PACKET_HELPER)) {
+        fresh = (uint32_t)s->out->threads;
+        RP_TRY(rp_map_intern(&s->threads, who, fresh, &thread, err));
+        s->out->threads += thread == fresh;
+    }
     s->out->packets++;
     s->out->events += p->events;
     if (p->cost_ps) {

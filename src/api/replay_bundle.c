@@ -18,7 +18,8 @@ bool rp_replay_is_bundle(const struct rp_dataset *dataset, size_t *manifest)
     for (size_t i = 0; dataset && i < rp_sources_count(dataset->sources); i++) {
         const struct rp_source *source = rp_sources_borrow(dataset->sources, i);
 
-        if (source->member && !strcmp(source->member, RP_BUNDLE_MANIFEST)) {
+        if (source->member && !strcmp(source->member, RP_BUNDLE_MANIFEST) &&
+            !strcmp(source->path, dataset->given)) {
             *manifest = i;
             return true;
         }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #ifndef RP_API_REPLAY_COMPARE_H
 #define RP_API_REPLAY_COMPARE_H
-/* Against the JSON of an earlier replay: is the median another one, or is that noise? */
+/* Against the JSON of an earlier replay: is it faster or slower, or is that noise? */
 #include "api/replay_record.h"
 #include "base/arena.h"
 #include "base/err.h"
@@ -11,7 +11,8 @@
 enum rp_code rp_replay_compare(const char *path, struct rp_arena *arena, struct rp_replay *root,
                                struct rp_err *err);
 
-/* Two-sided p of equal medians, from each one's 95 % confidence interval. */
+/* Two-sided p of equal runs, by the ranks of the low times of their blocks; 1 where there are none.
+ */
 double rp_replay_p_value(const struct rp_replay_times *a, const struct rp_replay_times *b);
 
 #endif

@@ -197,7 +197,7 @@ static enum rp_code mark_known(struct feeding *f)
 
 /* ---- the graph as HLO ---- */
 
-static void lower(struct feeding *f)
+static void lower(struct feeding *f, const bool *known)
 {
     struct rp_session *s = f->s;
     struct rp_replay_graph *g = f->g;
@@ -210,7 +210,7 @@ static void lower(struct feeding *f)
         feeds[i].value = (struct rp_tf_value){.elem = t->elem,
                                               .rank = t->rank,
                                               .n = t->n,
-                                              .data = g->known[i] ? t->data : NULL,
+                                              .data = known && known[i] ? t->data : NULL,
                                               .nbytes = rp_tensor_bytes(t)};
         memcpy(feeds[i].value.dims, t->dims, t->rank * sizeof *t->dims);
     }
@@ -219,6 +219,23 @@ static void lower(struct feeding *f)
     else if (rp_tf_lower(g->graph, feeds, g->nfeeds, g->fetches, g->nfetches, &g->lowered,
                          &g->why) == RP_OK)
         s->program.program = g->lowered.program;
+    else
+        rp_lowered_release(&g->lowered);
+}
+
+/* Without values first: only where that does not do are some of them needed, and taken as known. */
+static void lower_with_least(struct feeding *f)
+{
+    struct rp_replay_graph *g = f->g;
+    bool any = false;
+
+    for (size_t i = 0; i < g->nfeeds; i++)
+        any |= g->known[i];
+    lower(f, NULL);
+    if (any && !f->s->program.program)
+        lower(f, g->known);
+    else if (any)
+        memset(g->known, 0, g->nfeeds * sizeof *g->known);
 }
 
 /* Of what is fed, and of outputs that only an engine knows. */
@@ -308,9 +325,8 @@ enum rp_code rp_replay_graph_inputs(struct rp_session *s, const struct rp_sessio
     RP_TRY(mark_known(&f));
     root->inputs = describe(&f, o->seed);
     s->program.program = NULL;
-    lower(&f);
-    RP_TRY(s->program.program
-               ? rp_signature_find(s->program.program, s->arena, &s->signature, err)
-               : plain_signature(&f));
+    lower_with_least(&f);
+    RP_TRY(s->program.program ? rp_signature_find(s->program.program, s->arena, &s->signature, err)
+                              : plain_signature(&f));
     return f.nmade ? fill_made(&f, o->seed) : RP_OK;
 }

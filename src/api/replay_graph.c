@@ -66,9 +66,8 @@ static enum rp_code choose_feeds(struct rp_session *s, struct rp_err *err)
     if (!g->feeds)
         return rp_err_nomem(err, "reading a graph");
     for (size_t i = 0; i < g->nfeeds; i++)
-        g->feeds[i] = i < g->ports.feeds.n
-                          ? g->ports.feeds.at[i].tensor
-                          : g->ports.variables.at[i - g->ports.feeds.n].tensor;
+        g->feeds[i] = i < g->ports.feeds.n ? g->ports.feeds.at[i].tensor
+                                           : g->ports.variables.at[i - g->ports.feeds.n].tensor;
     return RP_OK;
 }
 
@@ -115,6 +114,9 @@ enum rp_code rp_replay_open_graph(struct rp_session *s, const struct rp_settings
     for (size_t i = 0; i < g->nfetches; i++)
         g->fetches[i] = g->ports.fetches.at[i].tensor;
     RP_TRY(choose_fetches(s, settings, err));
+    if (!g->nfetches)
+        return rp_err_set(err, RP_FORMAT, "'%s': the graph has nothing that could be fetched",
+                          s->file);
     RP_TRY(choose_feeds(s, err));
     return saved && g->ports.variables.n ? find_checkpoint(s, err) : RP_OK;
 }

@@ -22,8 +22,8 @@ struct rp_replay_graph {
     size_t nfeeds, nfetches;
     const char *saved_folder;
     struct rp_lowered lowered;
-    struct rp_err why; /* it could not be lowered */
-    bool *known;       /* of the feeds: their values may say shapes */
+    struct rp_err why;  /* it could not be lowered */
+    bool *known;        /* of the feeds: their values may say shapes */
     const char **types; /* of the feeds where a bundle says them, "f32[2,3]"; or NULL */
     size_t nvariables;  /* so many of the feeds, the last ones, are variables */
     struct rp_checkpoint *checkpoint; /* that their values are in; or NULL */

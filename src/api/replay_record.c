@@ -2,6 +2,8 @@
 /* The fields of what `replay` answers. */
 #include "api/replay_record.h"
 
+#include <math.h>
+
 static const struct rp_field times_fields[] = {
     RP_FIELD(struct rp_replay_times, min, I64, NS, "fastest", "the shortest run", RP_NULLABLE),
     RP_FIELD(struct rp_replay_times, p50, I64, NS, "median", "half of the runs took less",
@@ -19,6 +21,12 @@ static const struct rp_field times_fields[] = {
              RP_NULLABLE),
     RP_FIELD(struct rp_replay_times, warmups, I64, COUNT, "warm-up", "runs before those",
              RP_NULLABLE),
+    {"blocks", NULL, RP_T_LIST, RP_UNIT_NONE, 0, offsetof(struct rp_replay_times, blocks),
+     offsetof(struct rp_replay_times, nblocks), &rp_type_int, "low times of consecutive runs"},
+    RP_FIELD(struct rp_replay_times, machine, I64, NS, NULL,
+             "of a fixed piece of work between runs", RP_NULLABLE),
+    RP_FIELD(struct rp_replay_times, waited_ratio, F64, RATIO, "waited",
+             "for a processor, all threads, over the time of the runs", RP_NULLABLE),
     RP_FIELD_END};
 static const struct rp_type times_type = {"run", sizeof(struct rp_replay_times), times_fields,
                                           NULL};
@@ -89,11 +97,15 @@ static const struct rp_field compared_fields[] = {
     RP_FIELD(struct rp_replay_compared, p50_ns, I64, NS, "median then", "of its runs", 0),
     RP_FIELD(struct rp_replay_compared, n, I64, COUNT, "runs then", "that were counted", 0),
     RP_FIELD(struct rp_replay_compared, change_ratio, F64, RATIO, "change",
-             "this median over that one, less one", 0),
+             "the runs' low times over those, less one", 0),
+    RP_FIELD(struct rp_replay_compared, machine_ratio, F64, RATIO, "machine",
+             "the time of a fixed piece of work over that then, less one", RP_NULLABLE),
+    RP_FIELD(struct rp_replay_compared, noise_ratio, F64, RATIO, "noise",
+             "a smaller change is none: by how the runs scatter and how busy the machine was", 0),
     RP_FIELD(struct rp_replay_compared, p_value, F64, NONE, "p",
              "how likely such a difference is by chance", 0),
     RP_FIELD(struct rp_replay_compared, verdict, STR, NONE, "verdict",
-             "faster or slower where p is below 0.05, else no difference", 0),
+             "faster or slower where p is below 0.02 and the change above the noise", 0),
     RP_FIELD_END};
 static const struct rp_type compared_type = {"compared", sizeof(struct rp_replay_compared),
                                              compared_fields, NULL};
@@ -136,8 +148,10 @@ void rp_replay_no_times(struct rp_replay *root)
 {
     struct rp_replay_times *t = &root->run_ns;
 
+    t->waited_ratio = (double)NAN;
+
     root->partitions = root->compile_ns = root->upload_ns = root->first_ns = RP_ABSENT_I64;
-    t->min = t->p50 = t->p90 = t->p99 = t->max = t->mean = t->p50_low = t->p50_high = t->n =
-        t->warmups = RP_ABSENT_I64;
+    t->min = t->p50 = t->p90 = t->p99 = t->max = t->mean = t->p50_low = t->p50_high = t->machine =
+        t->n = t->warmups = RP_ABSENT_I64;
     root->ok = true;
 }

@@ -8,6 +8,9 @@
 
 struct rp_replay_times {
     int64_t min, p50, p90, p99, max, mean, p50_low, p50_high, n, warmups;
+    int64_t *blocks, machine; /* for comparisons (timing.h) */
+    size_t nblocks;
+    double waited_ratio;
 };
 struct rp_replay_worst {
     const char *index; /* "[3,17]" */
@@ -34,7 +37,7 @@ struct rp_replay_engine {
 struct rp_replay_compared { /* with an earlier answer */
     const char *with, *engine, *verdict;
     int64_t p50_ns, n;
-    double change_ratio, p_value;
+    double change_ratio, machine_ratio, noise_ratio, p_value;
 };
 struct rp_replay_file { /* of a bundle */
     const char *path, *holds, *type, *sha256;

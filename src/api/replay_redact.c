@@ -124,8 +124,7 @@ static enum rp_code put_pattern(struct writer *w, struct rp_bytes tensor,
                                 const struct rp_tf_value *v)
 {
     struct rp_proto_cursor c = rp_proto_cursor(tensor.at, tensor.n, 0, DEPTH);
-    unsigned char *values =
-        rp_arena_calloc(&w->arena, v->n + 1, rp_literal_unit(v->elem), 16);
+    unsigned char *values = rp_arena_calloc(&w->arena, v->n + 1, rp_literal_unit(v->elem), 16);
     struct rp_proto_item it;
 
     if (!values)

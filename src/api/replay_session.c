@@ -108,6 +108,7 @@ enum rp_code rp_session_inputs(struct rp_session *s, const struct rp_session_opt
     struct rp_bytes wire;
     enum rp_code code;
 
+    s->expect = o->expect;
     if (o->expect)
         RP_TRY(rp_arrays_read(o->expect, NULL, &s->expected, err));
     if (s->graph) {
@@ -160,6 +161,8 @@ enum rp_code rp_session_execute(const struct rp_session *s, struct rp_session_ru
     int64_t begin;
 
     run->options.partitions = (unsigned)s->partitions;
+    run->options.arguments = s->arguments;
+    run->options.narguments = s->arguments ? s->partitions * s->signature.nin : 0;
     code = rp_replay_module(s, engine, &made, &program, err);
     begin = rp_exec_now();
     if (code == RP_OK)
@@ -207,6 +210,7 @@ enum rp_code rp_session_expected(const struct rp_session *s, struct rp_tensor **
     for (size_t i = 0; i < n; i++) {
         const struct rp_slot *slot = &s->signature.out[i % each];
         struct rp_tensor *t;
+        enum rp_code code;
         char name[48];
 
         snprintf(name, sizeof name, "out%zu", i % each);
@@ -215,11 +219,16 @@ enum rp_code rp_session_expected(const struct rp_session *s, struct rp_tensor **
         if (!t && s->graph)
             t = rp_replay_graph_expected(s, i % each);
         if (!t)
-            return rp_err_set(err, RP_FORMAT, "the expected outputs have no array '%s'", name);
-        if (slot->elem == RP_ELEM_INVALID) /* only an engine that ran it would know */
+            return rp_err_set(err, RP_FORMAT,
+                              "'%s': array '%s' is missing; the program has %zu outputs",
+                              s->expect ? s->expect : s->file, name, each);
+        if (slot->elem == RP_ELEM_INVALID) { /* only an engine that ran it would know */
             out[i] = rp_tensor_keep(t);
-        else
-            RP_TRY(rp_array_as(t, slot->elem, slot->dims, slot->rank, name, &out[i], err));
+            continue;
+        }
+        code = rp_array_as(t, slot->elem, slot->dims, slot->rank, name, &out[i], err);
+        if (code != RP_OK)
+            return rp_err_prefix(err, code, "'%s'", s->expect ? s->expect : s->file);
     }
     return RP_OK;
 }

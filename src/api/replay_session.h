@@ -16,6 +16,7 @@ struct rp_replay_graph;
 struct rp_session {
     struct rp_arena *arena; /* the result's */
     const char *file;
+    const char *expect; /* the file of expected outputs, or NULL */
     struct rp_import import;
     struct rp_engine_program program;
     struct rp_signature signature;

@@ -83,17 +83,39 @@ static bool header_shape(const char *at, int64_t *dims, size_t *rank)
     }
 }
 
+/* 'descr': "'<f4'", of records a list of names and types. */
 static const struct npy_type *header_type(const char *at, struct rp_err *err)
 {
-    if (*at == '\'' && (at[1] == '<' || at[1] == '|' || at[1] == '='))
+    size_t length = *at == '\'' ? strcspn(at + 1, "'") + 2 : strcspn(at, "]") + 1;
+
+    if (*at == '\'' && at[1] && strchr("<>|=", at[1]))
         for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
             size_t n = strlen(types[i].word);
 
             if (!strncmp(at + 2, types[i].word, n) && at[2 + n] == '\'')
                 return &types[i];
         }
-    rp_err_set(err, RP_UNSUPPORTED, "elements of type %.12s are not known", at);
+    rp_err_set(err, RP_UNSUPPORTED, "%s are not known (%.*s): only numbers are",
+               *at == '['                   ? "records"
+               : !strncmp(at, "'|O'", 4)    ? "objects of Python"
+               : *at && strchr("US", at[2]) ? "texts"
+                                            : "elements of its type",
+               (int)(length < 60 ? length : 60), at);
     return NULL;
+}
+
+/* Bytes of another order than this program's. */
+static void turn_bytes(struct rp_tensor *t)
+{
+    size_t part = rp_elem_is_complex(t->elem) ? t->unit / 2 : t->unit;
+
+    for (unsigned char *at = t->data, *end = at + rp_tensor_bytes(t); at < end; at += part)
+        for (size_t i = 0; i < part / 2; i++) {
+            unsigned char other = at[part - 1 - i];
+
+            at[part - 1 - i] = at[i];
+            at[i] = other;
+        }
 }
 
 static enum rp_code npy_fill(const char *header, const uint8_t *data, size_t n,
@@ -129,8 +151,12 @@ static enum rp_code npy_fill(const char *header, const uint8_t *data, size_t n,
     if (code != RP_OK) {
         rp_tensor_drop(*out);
         *out = NULL;
+        return code;
     }
-    return code;
+    if (descr[1] == '>')
+        turn_bytes(*out);
+    rp_tensor_tidy(*out);
+    return RP_OK;
 }
 
 enum rp_code rp_npy_parse(const uint8_t *bytes, size_t n, struct rp_tensor **out,
@@ -330,21 +356,23 @@ enum rp_code rp_arrays_parse(const uint8_t *bytes, size_t n, const struct rp_lim
 
     if (n >= 6 && !memcmp(bytes, "\x93NUMPY", 6)) {
         RP_TRY(rp_npy_parse(bytes, n, &t, err));
-        return add(out, "in0", 3, t, err);
+        return add(out, "", 0, t, err);
     }
+    if (n < 4 || memcmp(bytes, "PK", 2) != 0)
+        return ZIP_BAD(0, "it is neither .npz nor .npy");
     RP_TRY(zip_open(&z, err));
     while (z.at < z.end) {
         enum rp_code code;
-        size_t len;
 
         RP_TRY(zip_next(&z, &m, err));
         if (out->list.n >= most.members || m.plain > most.held_bytes)
             return rp_err_set(err, RP_LIMIT, "too many or too large members in the zip");
+        if (m.nname < 4 || memcmp(m.name + m.nname - 4, ".npy", 4) != 0)
+            continue; /* notes that somebody put beside the arrays */
         code = zip_array(&m, &t, err);
         if (code != RP_OK)
             return rp_err_prefix(err, code, "member '%.*s'", (int)m.nname, (const char *)m.name);
-        len = m.nname > 4 && !memcmp(m.name + m.nname - 4, ".npy", 4) ? m.nname - 4 : m.nname;
-        RP_TRY(add(out, (const char *)m.name, len, t, err));
+        RP_TRY(add(out, (const char *)m.name, m.nname - 4, t, err));
     }
     return RP_OK;
 }
@@ -378,6 +406,13 @@ void rp_arrays_release(struct rp_arrays *arrays)
 
 struct rp_tensor *rp_arrays_find(const struct rp_arrays *arrays, const char *name)
 {
+    size_t n = strlen(name);
+
+    /* a lone .npy is the first of whatever is looked for */
+    if (arrays->list.n == 1 && !*arrays->list.at[0].name)
+        return n && name[n - 1] == '0' && (n < 2 || name[n - 2] < '0' || name[n - 2] > '9')
+                   ? arrays->list.at[0].value
+                   : NULL;
     for (size_t i = 0; i < arrays->list.n; i++)
         if (!strcmp(arrays->list.at[i].name, name))
             return arrays->list.at[i].value;
@@ -391,20 +426,48 @@ static bool same_dims(const struct rp_tensor *t, const int64_t *dims, size_t ran
     return t->rank == rank && (!rank || !memcmp(t->dims, dims, rank * sizeof *dims));
 }
 
+static bool has_npy_type(unsigned elem)
+{
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++)
+        if (types[i].elem == elem)
+            return true;
+    return false;
+}
+
+/* Whole bytes for integers of fewer bits: their values must fit. */
+static enum rp_code check_small(const struct rp_tensor *from, const struct rp_tensor *to,
+                                const char *name, struct rp_err *err)
+{
+    bool whole = rp_elem_is_signed(to->elem) || rp_elem_is_unsigned(to->elem);
+
+    for (size_t i = 0; whole && i < to->n; i++)
+        if (rp_tensor_integer(to, i) != rp_tensor_integer(from, i) &&
+            (from->data[i] & ~((1u << rp_elem_bits(to->elem)) - 1)))
+            return rp_err_set(err, RP_FORMAT, "array '%s' holds %lld, which is no %s", name,
+                              (long long)rp_tensor_integer(from, i), rp_elem_name(to->elem));
+    return RP_OK;
+}
+
 static enum rp_code convert(const struct rp_tensor *from, struct rp_tensor *to, const char *name,
                             struct rp_err *err)
 {
     bool float_to = rp_elem_is_float(to->elem), float_from = rp_elem_is_float(from->elem);
+    bool byte = to->unit == 1 && from->unit == 1 && !float_from;
 
-    if (float_to && float_from && from->unit > to->unit) {
+    if (float_to && float_from && from->unit != to->unit) {
         for (size_t i = 0; i < to->n; i++)
             rp_tensor_set(to, i, rp_tensor_number(from, i));
         return RP_OK;
     }
-    if (from->unit == to->unit && !rp_elem_is_complex(to->elem) &&
-        (rp_elem_is_unsigned(from->elem) || from->elem == RP_ELEM_S8 ||
-         from->elem == RP_ELEM_PRED)) {
+    if (from->unit == to->unit && !has_npy_type(to->elem) &&
+        (rp_elem_is_unsigned(from->elem) || (byte && !float_to))) {
         memcpy(to->data, from->data, rp_tensor_bytes(from));
+        rp_tensor_tidy(to);
+        return check_small(from, to, name, err);
+    }
+    if (byte && (to->elem == RP_ELEM_PRED || from->elem == RP_ELEM_PRED)) {
+        memcpy(to->data, from->data, rp_tensor_bytes(from));
+        rp_tensor_tidy(to);
         return RP_OK;
     }
     return rp_err_set(err, RP_FORMAT, "array '%s' is %s where the program has %s", name,

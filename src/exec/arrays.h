@@ -41,9 +41,10 @@ enum rp_code rp_npy_parse(const uint8_t *bytes, size_t n, struct rp_tensor **out
                           struct rp_err *err);
 
 /*
- * The array as the type and dimensions that a program wants: raw bits where the widths are equal
- * and one side is an unsigned integer, numbers converted where the array is a wider float (bf16
- * kept as f32); dimensions must be equal. The caller drops the result.
+ * The array as the type and dimensions that a program wants: raw bits for types that .npy does not
+ * have (an unsigned array of their width), whole bytes for small integers and pred, floats of
+ * another width converted (bf16 kept as f32); dimensions must be equal. The caller drops the
+ * result.
  */
 enum rp_code rp_array_as(struct rp_tensor *array, unsigned elem, const int64_t *dims, size_t rank,
                          const char *name, struct rp_tensor **out, struct rp_err *err);

@@ -8,8 +8,7 @@
 #include <math.h>
 #include <string.h>
 
-/* Bits of the mantissa, hidden one left out. */
-static int mantissa_bits(unsigned elem)
+int rp_elem_mantissa(unsigned elem)
 {
     switch (elem) {
     case RP_ELEM_F64:
@@ -44,7 +43,7 @@ static int mantissa_bits(unsigned elem)
 struct rp_tolerance rp_tolerance_of(unsigned elem)
 {
     struct rp_tolerance t = {.ulp = -1};
-    int bits = mantissa_bits(elem);
+    int bits = rp_elem_mantissa(elem);
 
     if (!rp_elem_is_float(elem) && !rp_elem_is_complex(elem))
         return t;
@@ -96,13 +95,15 @@ static double steps(unsigned elem, double a, double b)
     if (!isfinite(a) || !isfinite(b))
         return a == b ? 0 : INFINITY;
     frexp(fmax(fabs(a), fabs(b)), &exponent);
-    return fabs(a - b) / ldexp(1, exponent - 1 - mantissa_bits(elem));
+    return fabs(a - b) / ldexp(1, exponent - 1 - rp_elem_mantissa(elem));
 }
 
 static void one(struct rp_comparison *c, const struct rp_tolerance *t, unsigned elem, size_t i,
                 double got, double want, double floor)
 {
-    double off = fabs(got - want), size = fabs(want);
+    double off = fabs(got - want),
+           size = isinf(want) ? 0 : fabs(want); /* nothing is near infinity */
+    double far = rp_elem_mantissa(elem) > 4 ? 10 : 2;
 
     if (got == want || (got != got && want != want && !t->nan_differs))
         return;
@@ -120,27 +121,47 @@ static void one(struct rp_comparison *c, const struct rp_tolerance *t, unsigned 
     if (t->ulp >= 0 && steps(elem, got, want) <= (double)t->ulp)
         return;
     c->wrong++;
-    c->far += !(off <= 10 * floor || off <= 10 * t->relative * size);
+    c->far += !(off <= far * floor || off <= far * t->relative * size);
     note(c, i, got, want, off);
 }
 
+/* Exact, also where a double is not. */
+static uint64_t apart(const struct rp_tensor *got, const struct rp_tensor *want, size_t i)
+{
+    uint64_t a = (uint64_t)rp_tensor_integer(got, i), b = (uint64_t)rp_tensor_integer(want, i);
+    bool more = got->elem == RP_ELEM_U64 ? a > b : (int64_t)a > (int64_t)b;
+
+    return more ? a - b : b - a;
+}
+
+/* strict: the bounds are the user's, so nothing is over them. */
 static void compare_integers(const struct rp_tensor *got, const struct rp_tensor *want,
-                             struct rp_comparison *c)
+                             const struct rp_tolerance *t, bool strict, struct rp_comparison *c)
 {
     for (size_t i = 0; i < got->n; i++) {
-        int64_t a = rp_tensor_integer(got, i), b = rp_tensor_integer(want, i);
-        double off = fabs((double)a - (double)b);
+        uint64_t off = apart(got, want, i);
+        double a = rp_tensor_number(got, i), b = rp_tensor_number(want, i), d = (double)off;
 
-        if (a == b)
+        if (!off)
+            continue;
+        c->max_abs = d > c->max_abs ? d : c->max_abs;
+        if (b != 0 && d / fabs(b) > c->max_rel)
+            c->max_rel = d / fabs(b);
+        if (d <= t->absolute || d <= t->relative * fabs(b) || (t->ulp >= 0 && d <= (double)t->ulp))
             continue;
         c->wrong++;
-        c->far += off > 1;
-        c->max_abs = off > c->max_abs ? off : c->max_abs;
-        if (b && off / fabs((double)b) > c->max_rel)
-            c->max_rel = off / fabs((double)b);
-        note(c, i, (double)a, (double)b, off);
+        c->far += strict || off > 1;
+        note(c, i, a, b, d);
     }
     c->ok = !c->far && (double)c->wrong <= 0.001 * (double)c->n;
+}
+
+/* The absolute bound of the type: a share of the largest magnitude, and not nothing. */
+static double floor_of(const struct rp_tolerance *t, const struct rp_tensor *want)
+{
+    double floor = t->absolute * largest(want) + 1e-30, least = 1e-5 * t->relative / 1e-3;
+
+    return floor < least ? least : floor;
 }
 
 void rp_compare(const struct rp_tensor *got, const struct rp_tensor *want,
@@ -148,6 +169,7 @@ void rp_compare(const struct rp_tensor *got, const struct rp_tensor *want,
 {
     struct rp_tolerance t = rp_tolerance_of(got->elem);
     bool floats = rp_elem_is_float(got->elem) || rp_elem_is_complex(got->elem);
+    bool strict = given && (given->absolute >= 0 || given->relative >= 0 || given->ulp >= 0);
     double floor;
 
     memset(c, 0, sizeof *c);
@@ -157,27 +179,30 @@ void rp_compare(const struct rp_tensor *got, const struct rp_tensor *want,
         c->reason = "the shapes differ";
         return;
     }
-    if (given && given->tf32 && mantissa_bits(got->elem) == 23)
+    if (given && given->through != RP_ELEM_INVALID &&
+        rp_elem_mantissa(given->through) < rp_elem_mantissa(got->elem))
+        t = rp_tolerance_of(given->through);
+    else if (given && given->tf32 && rp_elem_mantissa(got->elem) == 23)
         t = rp_tolerance_of(RP_ELEM_F16);
+    if (strict) { /* what is not given is no bound */
+        t.absolute = given->absolute < 0 ? 0 : given->absolute;
+        t.relative = given->relative < 0 ? 0 : given->relative;
+    }
     if (given) {
-        t.absolute = given->absolute < 0 ? t.absolute : given->absolute;
-        t.relative = given->relative < 0 ? t.relative : given->relative;
         t.ulp = given->ulp;
         t.nan_differs = given->nan_differs;
     }
     if (!floats) {
-        compare_integers(got, want, c);
+        compare_integers(got, want, &t, strict, c);
         return;
     }
     /* given bounds are absolute; those of the type are of the array's magnitude */
-    floor = given && given->absolute >= 0 ? t.absolute : t.absolute * largest(want) + 1e-30;
-    if (!(given && given->absolute >= 0) && floor < 1e-5 * t.relative / 1e-3)
-        floor = 1e-5 * t.relative / 1e-3;
+    floor = strict ? t.absolute : floor_of(&t, want);
     for (size_t i = 0; i < got->n; i++) {
         one(c, &t, got->elem, i, rp_tensor_number(got, i), rp_tensor_number(want, i), floor);
         if (rp_elem_is_complex(got->elem))
             one(c, &t, got->elem, i, rp_tensor_imaginary(got, i), rp_tensor_imaginary(want, i),
                 floor);
     }
-    c->ok = !c->far && (double)c->wrong <= RP_WRONG_SHARE * (double)c->n;
+    c->ok = strict ? !c->wrong : !c->far && (double)c->wrong <= RP_WRONG_SHARE * (double)c->n;
 }

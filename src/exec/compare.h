@@ -6,7 +6,8 @@
  * is wrong where both its absolute and its relative difference are over their bounds; the absolute
  * bound grows with the largest magnitude of the array, because sums cancel. A few elements (half a
  * percent) may be wrong by up to ten times the bounds: a rounding that goes the other way flips a
- * relu or a maximum. Integers may differ by one in one of a thousand elements.
+ * relu or a maximum. Integers may differ by one in one of a thousand elements. Bounds that are
+ * given are the only ones, and hold for every element.
  */
 #include "exec/tensor.h"
 
@@ -16,7 +17,12 @@ struct rp_tolerance {
     bool nan_differs;          /* NaN is not equal to NaN */
     bool tf32;                 /* one side took products of f32 with ten bits of mantissa, as GPUs
                                   do: f32 is held to the bounds of f16, which has as many */
+    unsigned through;          /* the narrowest float type on the way to the array, whose bounds
+                                  count where it is narrower; RP_ELEM_INVALID: not known */
 };
+
+/* Bits of the mantissa, hidden one left out. */
+int rp_elem_mantissa(unsigned elem);
 
 /* The bounds of an element type. */
 struct rp_tolerance rp_tolerance_of(unsigned elem);

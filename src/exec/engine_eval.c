@@ -2,7 +2,8 @@
 /*
  * Running a plan as an engine. One partition runs in the caller's thread; of several each has a
  * thread of its own, and they meet in their collectives (mesh.h). Arguments that point into a file
- * at an odd address are copied once, so that kernels may read them as numbers.
+ * at an odd address are copied so that kernels may read them as numbers, unless they are larger
+ * than a part of the memory or nobody needs it.
  */
 #include "exec/engine_eval.h"
 
@@ -12,6 +13,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 struct executable {
     struct rp_executable base;
@@ -103,21 +105,42 @@ enum rp_code rp_eval_compile(const struct rp_engine *engine,
 
 /* ---- arguments ---- */
 
-/* A leaf where kernels can read it; the use is new. */
-static enum rp_code settle(struct rp_tensor *t, struct rp_tensor **out, struct rp_err *err)
+/* Loose arrays are copied once, here, as long as they are a small part of the memory; others are
+   copied where an operation needs it, and dropped behind it. */
+static size_t settle_budget(void)
 {
-    if ((uintptr_t)t->data % 16 == 0) {
+    long pages = sysconf(_SC_PHYS_PAGES), size = sysconf(_SC_PAGESIZE);
+
+    return pages > 0 && size > 0 ? (size_t)pages / 8 * (size_t)size : (size_t)1 << 30;
+}
+
+/* A leaf where kernels can read it; the use is new. */
+static enum rp_code settle(struct rp_tensor *t, size_t *budget, struct rp_tensor **out,
+                           struct rp_err *err)
+{
+    if (!rp_tensor_is_loose(t))
+        return rp_tensor_settle(t, out, err);
+    if (rp_tensor_bytes(t) > *budget) {
         *out = rp_tensor_keep(t);
         return RP_OK;
     }
-    RP_TRY(rp_tensor_new(t->elem, t->dims, t->rank, out, err));
-    memcpy((*out)->data, t->data, rp_tensor_bytes(t));
-    return RP_OK;
+    *budget -= rp_tensor_bytes(t);
+    return rp_tensor_settle(t, out, err);
+}
+
+/* Whether every operation that reads parameter i reads it at any address. */
+static bool stays_loose(const struct rp_graph *g, uint32_t parameter)
+{
+    for (uint32_t i = 0; i < g->n; i++)
+        for (uint32_t k = 0; k < g->nodes[i].nin; k++)
+            if (g->nodes[i].in[k] == parameter && (!g->nodes[i].takes_loose || g->nodes[i].ncalled))
+                return false;
+    return true;
 }
 
 /* The value of a parameter from leaves. */
 static enum rp_code assemble(const struct rp_value_shape *shape, struct rp_tensor *const **leaf,
-                             struct rp_tensor **out, struct rp_err *err)
+                             size_t *budget, struct rp_tensor **out, struct rp_err *err)
 {
     struct rp_tensor **parts;
     enum rp_code code = RP_OK;
@@ -126,12 +149,12 @@ static enum rp_code assemble(const struct rp_value_shape *shape, struct rp_tenso
     if (shape->elem == RP_ELEM_TOKEN)
         return rp_tensor_token(out, err);
     if (shape->elem != RP_ELEM_TUPLE)
-        return settle(*(*leaf)++, out, err);
+        return settle(*(*leaf)++, budget, out, err);
     parts = calloc(shape->nparts + 1, sizeof(struct rp_tensor *));
     if (!parts)
         return rp_err_nomem(err, "uploading");
     while (n < shape->nparts && code == RP_OK) {
-        code = assemble(shape->parts[n], leaf, &parts[n], err);
+        code = assemble(shape->parts[n], leaf, budget, &parts[n], err);
         n += code == RP_OK;
     }
     if (code == RP_OK)
@@ -161,6 +184,7 @@ enum rp_code rp_eval_upload(struct rp_executable *base, struct rp_tensor *const 
     struct executable *x = (struct executable *)base;
     const struct rp_graph *entry = x->plan->entry;
     struct rp_tensor *const *leaf = arguments;
+    size_t budget = settle_budget(), none = 0;
 
     for (size_t p = 0; p < base->partitions; p++)
         for (size_t i = 0; i < base->narguments; i++)
@@ -174,7 +198,8 @@ enum rp_code rp_eval_upload(struct rp_executable *base, struct rp_tensor *const 
             for (uint32_t k = 0; k < entry->n; k++)
                 if (entry->nodes[k].code == RP_OP_PARAMETER &&
                     entry->nodes[k].value == (int64_t)i) {
-                    RP_TRY(assemble(entry->nodes[k].shape, &leaf, to, err));
+                    RP_TRY(assemble(entry->nodes[k].shape, &leaf,
+                                    stays_loose(entry, k) ? &none : &budget, to, err));
                     break;
                 }
         }
@@ -232,7 +257,8 @@ enum rp_code rp_eval_fetch(struct rp_executable *base, struct rp_tensor **output
                               "the program gave another number of results than it "
                               "says");
         for (size_t i = 0; i < base->noutputs; i++)
-            outputs[p * base->noutputs + i] = rp_tensor_keep(rp_tensor_leaf(x->results[p], i));
+            RP_TRY(rp_tensor_settle(rp_tensor_leaf(x->results[p], i),
+                                    &outputs[p * base->noutputs + i], err));
     }
     return RP_OK;
 }

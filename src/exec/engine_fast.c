@@ -16,7 +16,7 @@
 
 static const struct rp_kernel own[] = {
     {RP_OP_DOT, rp_dot_prepare, rp_fast_dot},
-    {RP_OP_CONVOLUTION, rp_conv_prepare, rp_fast_conv},
+    {RP_OP_CONVOLUTION, rp_fast_conv_prepare, rp_fast_conv},
     {RP_OP_REDUCE, rp_reduce_prepare, rp_fast_reduce},
     {RP_OP_REDUCE_WINDOW, rp_reduce_window_prepare, rp_fast_reduce_window},
     {RP_OP_SELECT_AND_SCATTER, rp_select_prepare, rp_fast_select_and_scatter},
@@ -27,6 +27,17 @@ static void kernels(const struct rp_kernel **by_code)
     rp_kernels_reference(by_code);
     for (size_t i = 0; i < sizeof own / sizeof *own; i++)
         by_code[own[i].code] = &own[i];
+}
+
+static void mark_loose(struct rp_plan *plan)
+{
+    for (size_t i = 0; i < plan->program->computations.n; i++) {
+        struct rp_graph *g = &plan->graphs[i];
+
+        for (uint32_t k = 0; k < g->n && g->nodes[0].kernel; k++)
+            if (g->nodes[k].code == RP_OP_REDUCE && !g->nodes[k].skip)
+                g->nodes[k].takes_loose = rp_fast_reduce_takes_loose(g, &g->nodes[k]);
+    }
 }
 
 static enum rp_code improve(struct rp_plan *plan, struct rp_err *err)
@@ -42,6 +53,7 @@ static enum rp_code improve(struct rp_plan *plan, struct rp_err *err)
     blas = RP_NODE_NEW(plan, struct rp_blas);
     if (blas && rp_blas_open(blas))
         plan->blas = blas;
+    mark_loose(plan);
     return rp_loops_form(plan, err);
 }
 

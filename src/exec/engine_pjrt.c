@@ -5,11 +5,9 @@
  * (worker.h). HLO goes as an HloModuleProto, StableHLO as the text of the file.
  */
 #include "exec/device_marks.h"
-#include "exec/engines.h"
+#include "exec/engine_worker.h"
 #include "exec/pjrt_module.h"
 #include "exec/plan.h"
-#include "exec/plugin_find.h"
-#include "exec/worker.h"
 #include "io/proto_write.h"
 
 #include <stdio.h>
@@ -17,15 +15,14 @@
 #include <string.h>
 
 struct pjrt_exe {
-    struct rp_executable base;
-    struct rp_worker *worker;
+    struct rp_worker_exe exe;
 
     /* for the worker; in a child these are its own */
     char *path;
     const struct rp_engine_options *options; /* until compile returns */
     struct rp_pjrt_module module;
     struct rp_pjrt_source source;
-    struct rp_proto_writer stripped; /* of recorded compile options */
+    struct rp_proto_writer compile_options;
     struct rp_pjrt_client client;
     struct rp_device_marks marks;
 };
@@ -52,7 +49,7 @@ static enum rp_code open_plugin(void *self, struct rp_worker_facts *facts, struc
     facts->can_profile = rp_pjrt_can_profile(c);
     snprintf(facts->platform, sizeof facts->platform, "%s", c->platform);
     snprintf(facts->version, sizeof facts->version, "%s", c->version);
-    snprintf(facts->device, sizeof facts->device, "%s", c->device);
+    snprintf(facts->device, sizeof facts->device, "%.120s (%.60s)", c->device, c->platform);
     return RP_OK;
 }
 
@@ -132,16 +129,7 @@ static const struct rp_worker_ops pjrt_ops = {.what = "the plugin",
 
 static enum rp_code probe(const char *where, char *found, size_t cap, struct rp_err *err)
 {
-    struct rp_plugin_version version;
-    char *path = NULL;
-    enum rp_code code = rp_plugin_resolve(RP_PLUGIN_PJRT, where, &path, err);
-
-    if (code == RP_OK)
-        code = rp_plugin_probe(RP_PLUGIN_PJRT, path, &version, err);
-    if (code == RP_OK)
-        snprintf(found, cap, "%s, %s", path, version.text);
-    free(path);
-    return code;
+    return rp_worker_engine_probe(RP_PLUGIN_PJRT, where, found, cap, err);
 }
 
 static void release(struct rp_executable *exe)
@@ -150,9 +138,9 @@ static void release(struct rp_executable *exe)
 
     if (!x)
         return;
-    rp_worker_stop(x->worker);
+    rp_worker_stop(x->exe.worker);
     rp_pjrt_module_release(&x->module);
-    rp_proto_writer_release(&x->stripped);
+    rp_proto_writer_release(&x->compile_options);
     free(x->path);
     free(x);
 }
@@ -181,12 +169,30 @@ static void count_devices(struct rp_pjrt_source *source, const struct rp_program
     source->partitions = all ? all / source->replicas : module_number(p, "num_partitions");
 }
 
+/* Recorded options, or made ones; flags behind them count last. */
+static enum rp_code prepare_options(struct pjrt_exe *x, const struct rp_engine_options *options,
+                                    struct rp_err *err)
+{
+    struct rp_proto_writer *to = &x->compile_options;
+    struct rp_bytes bytes;
+
+    if (options->compile_options)
+        rp_proto_add_bytes(to, options->compile_options, options->ncompile_options);
+    else
+        rp_pjrt_put_options(&x->source, to);
+    for (size_t i = 0; i < options->nxla_flags; i++)
+        RP_TRY(rp_pjrt_put_flag(options->xla_flags[i], to, err));
+    RP_TRY(rp_proto_written(to, &bytes, err));
+    x->source.options = bytes.at;
+    x->source.noptions = bytes.n;
+    return RP_OK;
+}
+
 static enum rp_code prepare_source(struct pjrt_exe *x, const struct rp_engine_program *program,
                                    const struct rp_engine_options *options, struct rp_err *err)
 {
     struct rp_pjrt_source *source = &x->source;
     bool mlir = program->format && !strcmp(program->format, "stablehlo");
-    struct rp_bytes bytes;
 
     source->code = mlir ? program->bytes : program->module;
     source->ncode = mlir ? program->nbytes : program->nmodule;
@@ -203,30 +209,7 @@ static enum rp_code prepare_source(struct pjrt_exe *x, const struct rp_engine_pr
     source->optimized = x->module.scheduled;
     source->shardy = x->module.shardy;
     count_devices(source, program->program, options->partitions);
-    if (!program->compile_options)
-        return RP_OK;
-    if (options->keep_flags) {
-        bytes = (struct rp_bytes){program->compile_options, program->ncompile_options};
-    } else {
-        RP_TRY(rp_pjrt_strip_options(program->compile_options, program->ncompile_options,
-                                     &x->stripped, err));
-        RP_TRY(rp_proto_written(&x->stripped, &bytes, err));
-    }
-    source->options = bytes.at;
-    source->noptions = bytes.n;
-    return RP_OK;
-}
-
-static void fill_base(struct pjrt_exe *x)
-{
-    const struct rp_worker_facts *facts = rp_worker_borrow_facts(x->worker);
-
-    x->base.narguments = facts->narguments;
-    x->base.noutputs = facts->noutputs;
-    x->base.partitions = facts->devices;
-    x->base.load_ns = facts->load_ns;
-    snprintf(x->base.device, sizeof x->base.device, "%.120s (%.60s)", facts->device,
-             facts->platform);
+    return prepare_options(x, options, err);
 }
 
 static enum rp_code compile(const char *where, const struct rp_engine_program *program,
@@ -239,61 +222,20 @@ static enum rp_code compile(const char *where, const struct rp_engine_program *p
     *out = NULL;
     if (!x)
         return rp_err_nomem(err, "preparing a plugin");
-    x->base.engine = &rp_engine_pjrt;
+    x->exe.base.engine = &rp_engine_pjrt;
     x->options = options;
     code = rp_plugin_resolve(RP_PLUGIN_PJRT, where, &x->path, err);
     if (code == RP_OK)
         code = prepare_source(x, program, options, err);
     if (code == RP_OK)
-        code = rp_worker_start(&pjrt_ops, x, options->in_process || rp_worker_is_profiled(),
-                               &x->worker, err);
+        code = rp_worker_engine_start(&x->exe, &pjrt_ops, options, err);
     if (code != RP_OK) {
-        release(&x->base);
+        release(&x->exe.base);
         return code;
     }
     x->options = NULL;
-    fill_base(x);
-    *out = &x->base;
+    *out = &x->exe.base;
     return RP_OK;
-}
-
-static enum rp_code upload(struct rp_executable *exe, struct rp_tensor *const *arguments,
-                           struct rp_err *err)
-{
-    return rp_worker_upload(((struct pjrt_exe *)exe)->worker, arguments, err);
-}
-
-static enum rp_code run_timed(struct rp_executable *exe, size_t n, int64_t *ns, struct rp_err *err)
-{
-    return rp_worker_run(((struct pjrt_exe *)exe)->worker, n, ns, err);
-}
-
-static enum rp_code run(struct rp_executable *exe, struct rp_err *err)
-{
-    int64_t ns;
-
-    return run_timed(exe, 1, &ns, err);
-}
-
-static enum rp_code fetch(struct rp_executable *exe, struct rp_tensor **outputs, struct rp_err *err)
-{
-    return rp_worker_fetch(((struct pjrt_exe *)exe)->worker, outputs, err);
-}
-
-static enum rp_code mark(struct rp_executable *exe, bool begin, struct rp_err *err)
-{
-    return rp_worker_mark(((struct pjrt_exe *)exe)->worker, begin, err);
-}
-
-static enum rp_code profile(struct rp_executable *exe, unsigned runs, uint8_t **xspace, size_t *n,
-                            struct rp_err *err)
-{
-    return rp_worker_profile(((struct pjrt_exe *)exe)->worker, runs, xspace, n, err);
-}
-
-static enum rp_code peak(struct rp_executable *exe, int64_t *bytes, struct rp_err *err)
-{
-    return rp_worker_peak(((struct pjrt_exe *)exe)->worker, bytes, err);
 }
 
 const struct rp_engine rp_engine_pjrt = {
@@ -305,11 +247,12 @@ const struct rp_engine rp_engine_pjrt = {
     .wants_module = true,
     .probe = probe,
     .compile = compile,
-    .upload = upload,
-    .run = run,
-    .run_timed = run_timed,
-    .mark = mark,
-    .profile = profile,
-    .peak = peak,
-    .fetch = fetch,
+    .upload = rp_worker_engine_upload,
+    .run = rp_worker_engine_run,
+    .run_timed = rp_worker_engine_run_timed,
+    .process = rp_worker_engine_process,
+    .mark = rp_worker_engine_mark,
+    .profile = rp_worker_engine_profile,
+    .peak = rp_worker_engine_peak,
+    .fetch = rp_worker_engine_fetch,
     .release = release};

@@ -5,19 +5,16 @@
  * graph with one call of its function. The clock stands around the session's run, nothing else. It
  * works in a child process as the plugins do (worker.h): the library prints when it is loaded.
  */
-#include "exec/engines.h"
+#include "exec/engine_worker.h"
 #include "exec/plan.h"
-#include "exec/plugin_find.h"
 #include "exec/tf_api.h"
-#include "exec/worker.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 struct tf_exe {
-    struct rp_executable base;
-    struct rp_worker *worker;
+    struct rp_worker_exe exe;
 
     /* for the worker */
     char *path;
@@ -202,9 +199,8 @@ static enum rp_code run_with(struct tf_exe *x, const struct rp_tf_buffer *option
 
     drop_outputs(x);
     begin = rp_exec_now();
-    x->tf.session_run(x->session, options, x->feeds, x->inputs,
-                      (int)(x->nfeeds - x->nvariables), x->fetches,
-                      x->outputs, (int)x->nfetches, NULL, 0, metadata, x->status);
+    x->tf.session_run(x->session, options, x->feeds, x->inputs, (int)(x->nfeeds - x->nvariables),
+                      x->fetches, x->outputs, (int)x->nfetches, NULL, 0, metadata, x->status);
     *ns = rp_exec_now() - begin;
     return rp_tf_check(&x->tf, x->status, RP_IO, err);
 }
@@ -318,16 +314,7 @@ static const struct rp_worker_ops tf_ops = {.what = "TensorFlow",
 
 static enum rp_code probe(const char *where, char *found, size_t cap, struct rp_err *err)
 {
-    struct rp_plugin_version version;
-    char *path = NULL;
-    enum rp_code code = rp_plugin_resolve(RP_PLUGIN_TF, where, &path, err);
-
-    if (code == RP_OK)
-        code = rp_plugin_probe(RP_PLUGIN_TF, path, &version, err);
-    if (code == RP_OK)
-        snprintf(found, cap, "%s, %s", path, version.text);
-    free(path);
-    return code;
+    return rp_worker_engine_probe(RP_PLUGIN_TF, where, found, cap, err);
 }
 
 static void release(struct rp_executable *exe)
@@ -336,7 +323,7 @@ static void release(struct rp_executable *exe)
 
     if (!x)
         return;
-    rp_worker_stop(x->worker);
+    rp_worker_stop(x->exe.worker);
     free(x->path);
     free(x);
 }
@@ -346,9 +333,8 @@ static enum rp_code check_program(const struct rp_engine_program *program, struc
     if (!program->module || !program->nfetches)
         return rp_err_set(
             err, RP_UNSUPPORTED,
-            "'%s' is no graph for TensorFlow, which takes a GraphDef, a SavedModel or "
-            "BladeDISC's pair, with what to fetch of it",
-            program->name);
+            "it is no graph for TensorFlow, which takes a GraphDef, a SavedModel or BladeDISC's "
+            "pair, with what to fetch of it");
     return RP_OK;
 }
 
@@ -357,62 +343,25 @@ static enum rp_code compile(const char *where, const struct rp_engine_program *p
                             struct rp_err *err)
 {
     struct tf_exe *x = calloc(1, sizeof *x);
-    const struct rp_worker_facts *facts;
     enum rp_code code;
 
     *out = NULL;
     if (!x)
         return rp_err_nomem(err, "preparing TensorFlow");
-    x->base.engine = &rp_engine_tf;
+    x->exe.base.engine = &rp_engine_tf;
     x->program = program;
     code = check_program(program, err);
     if (code == RP_OK)
         code = rp_plugin_resolve(RP_PLUGIN_TF, where, &x->path, err);
     if (code == RP_OK)
-        code = rp_worker_start(&tf_ops, x, options->in_process || rp_worker_is_profiled(),
-                               &x->worker, err);
+        code = rp_worker_engine_start(&x->exe, &tf_ops, options, err);
     if (code != RP_OK) {
-        release(&x->base);
+        release(&x->exe.base);
         return code;
     }
     x->program = NULL;
-    facts = rp_worker_borrow_facts(x->worker);
-    x->base.narguments = facts->narguments;
-    x->base.noutputs = facts->noutputs;
-    x->base.partitions = 1;
-    x->base.load_ns = facts->load_ns;
-    snprintf(x->base.device, sizeof x->base.device, "%s", facts->device);
-    *out = &x->base;
+    *out = &x->exe.base;
     return RP_OK;
-}
-
-static enum rp_code upload(struct rp_executable *exe, struct rp_tensor *const *arguments,
-                           struct rp_err *err)
-{
-    return rp_worker_upload(((struct tf_exe *)exe)->worker, arguments, err);
-}
-
-static enum rp_code run_timed(struct rp_executable *exe, size_t n, int64_t *ns, struct rp_err *err)
-{
-    return rp_worker_run(((struct tf_exe *)exe)->worker, n, ns, err);
-}
-
-static enum rp_code run(struct rp_executable *exe, struct rp_err *err)
-{
-    int64_t ns;
-
-    return run_timed(exe, 1, &ns, err);
-}
-
-static enum rp_code fetch(struct rp_executable *exe, struct rp_tensor **outputs, struct rp_err *err)
-{
-    return rp_worker_fetch(((struct tf_exe *)exe)->worker, outputs, err);
-}
-
-static enum rp_code profile(struct rp_executable *exe, unsigned runs, uint8_t **bytes, size_t *n,
-                            struct rp_err *err)
-{
-    return rp_worker_profile(((struct tf_exe *)exe)->worker, runs, bytes, n, err);
 }
 
 const struct rp_engine rp_engine_tf = {
@@ -424,9 +373,10 @@ const struct rp_engine rp_engine_tf = {
     .wants_module = true,
     .probe = probe,
     .compile = compile,
-    .upload = upload,
-    .run = run,
-    .run_timed = run_timed,
-    .profile = profile,
-    .fetch = fetch,
+    .upload = rp_worker_engine_upload,
+    .run = rp_worker_engine_run,
+    .run_timed = rp_worker_engine_run_timed,
+    .process = rp_worker_engine_process,
+    .profile = rp_worker_engine_profile,
+    .fetch = rp_worker_engine_fetch,
     .release = release};

@@ -26,14 +26,23 @@
 #include "base/vec.h"
 #include "exec/tensor.h"
 
+#include <sys/types.h>
+
 struct rp_engine_options {
     unsigned threads;    /* 0: all cores */
     unsigned partitions; /* 0: what the program says */
     bool profile;        /* keep times of instructions */
-    bool keep_flags;     /* pass the debug options of a capture on */
     bool in_process;     /* a library of others is loaded here, not in a child process */
     const char *const *plugin_options; /* "name=value", for a plugin's client */
     size_t nplugin_options;
+    const char *const *xla_flags; /* "name=value", for XLA's compilation */
+    size_t nxla_flags;
+    const uint8_t *compile_options; /* a CompileOptionsProto; NULL: by the program */
+    size_t ncompile_options;
+    /* What upload will be given, where that is there already and stays until release; or NULL. A
+       child process need not be sent it. */
+    struct rp_tensor *const *arguments;
+    size_t narguments;
 };
 
 /* The program in the forms that engines want. */
@@ -46,12 +55,10 @@ struct rp_engine_program {
     const uint8_t *module; /* the program's wire form: of HLO an HloModuleProto, of TensorFlow a
                               GraphDef; NULL where the engine does not want one (wants_module) */
     size_t nmodule;
-    const uint8_t *compile_options; /* recorded with it: a CompileOptionsProto; or NULL */
-    size_t ncompile_options;
     const char *const *feeds, *const *fetches; /* of a GraphDef: tensors by name, "x:0" */
     size_t nfeeds, nfetches;
-    size_t nvariables; /* so many of the feeds, the last ones, are not fed to runs but assigned once,
-                          by the operation "<feed's>/assign" */
+    size_t nvariables; /* so many of the feeds, the last ones, are not fed to runs but assigned
+                          once, by the operation "<feed's>/assign" */
     const char *saved_folder; /* of a SavedModel whose variables stand in files there; or NULL */
 };
 
@@ -107,6 +114,8 @@ struct rp_engine {
        frees. */
     enum rp_code (*profile)(struct rp_executable *exe, unsigned runs, uint8_t **bytes, size_t *n,
                             struct rp_err *err);
+    /* The process that runs it, or NULL: this one. */
+    pid_t (*process)(const struct rp_executable *exe);
     /* Most bytes in use on the device so far; -1 where that is not known. */
     enum rp_code (*peak)(struct rp_executable *exe, int64_t *bytes, struct rp_err *err);
     /* partitions * noutputs arrays, which the caller drops. */

@@ -82,6 +82,39 @@ static void note_span(struct rp_eval *e, const struct rp_node *node, int64_t beg
         e->spans->dropped++;
 }
 
+/* Loose operands as copies, which the caller drops once the node has run. */
+static enum rp_code settle(const struct rp_node *node, struct rp_tensor **in, uint32_t *n,
+                           struct rp_err *err)
+{
+    for (*n = 0; *n < node->nin; ++*n)
+        RP_TRY(rp_tensor_settle(in[*n], &in[*n], err));
+    return RP_OK;
+}
+
+static bool any_loose(const struct rp_node *node, struct rp_tensor *const *in)
+{
+    for (uint32_t k = 0; k < node->nin && !node->takes_loose; k++)
+        if (rp_tensor_is_loose(in[k]))
+            return true;
+    return false;
+}
+
+static enum rp_code run_settled(struct rp_eval *e, const struct rp_node *node,
+                                struct rp_tensor **in, struct rp_tensor **out, struct rp_err *err)
+{
+    uint32_t n = 0;
+    enum rp_code code;
+
+    if (!any_loose(node, in))
+        return node->run(e, node, in, out, err);
+    code = settle(node, in, &n, err);
+    if (code == RP_OK)
+        code = node->run(e, node, in, out, err);
+    while (n-- > 0)
+        rp_tensor_drop(in[n]);
+    return code;
+}
+
 static enum rp_code run_node(struct rp_eval *e, const struct rp_node *node,
                              struct rp_tensor **values, struct rp_tensor *const *args,
                              struct rp_tensor **out, struct rp_err *err)
@@ -103,7 +136,7 @@ static enum rp_code run_node(struct rp_eval *e, const struct rp_node *node,
         in[k] = values[node->in[k]];
     if (e->times || e->spans)
         begin = rp_exec_now();
-    code = node->run(e, node, in, out, err);
+    code = run_settled(e, node, in, out, err);
     if (e->times) {
         e->times[node->op] += rp_exec_now() - begin;
         e->calls[node->op]++;

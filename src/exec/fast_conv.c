@@ -10,11 +10,13 @@
  * dimensions is taken; only where output features do not stand last, w or y are turned. Padding is
  * a copy of x with zeros around it, once. Where the input is dilated (the gradient of a strided
  * convolution), results are taken apart by which places of the window meet an element at all, so
- * that nothing is multiplied with the zeros between. Rows are jobs of the pool. Types narrower than
+ * that nothing is multiplied with the zeros between. All of that but the values is known from the
+ * shapes and made once, when the program is planned. Rows are jobs of the pool. Types narrower than
  * f32 are widened and the result is rounded once.
  */
 #include "base/threads.h"
 #include "exec/dot.h"
+#include "exec/fast_conv_kernel.h"
 #include "exec/fast_kernels.h"
 #include "exec/lanes.h"
 #include "exec/reduce.h"
@@ -23,83 +25,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define DEPTH     512 /* steps at a time: their part of w stays in the cache */
-#define MOST_ROWS 8
-#define MOST_WIDE 32
+#define DEPTH     512    /* steps at a time: their part of w stays in the cache */
 #define IN_PLACE  64     /* output features up to which w is read where it lies */
 #define JOB_TERMS 131072 /* multiplications of a vector that are worth a job */
-
-/* ---- kernels ---- */
-
-struct step {
-    uint32_t a, b;
-};
-
-typedef float v8 __attribute__((vector_size(32), aligned(4)));
-typedef float v16 __attribute__((vector_size(64), aligned(4)));
-
-/* ROWS rows of VECS vectors: the sum over n steps, added to c unless it is the first part. */
-#define KERNEL(name, attribute, ROWS, VEC, LANES, VECS)                                          \
-    attribute static void name(size_t n, const struct step *step, const float *const *a,         \
-                               const float *b, float *const *c, bool first)                      \
-    {                                                                                            \
-        VEC acc[ROWS][VECS];                                                                     \
-                                                                                                 \
-        for (int r = 0; r < ROWS; r++)                                                           \
-            for (int v = 0; v < VECS; v++)                                                       \
-                acc[r][v] = first ? (VEC){0} : *(const VEC *)(const void *)(c[r] + v * (LANES)); \
-        for (size_t i = 0; i < n; i++) {                                                         \
-            const float *w = b + step[i].b;                                                      \
-            size_t at = step[i].a;                                                               \
-            VEC row[VECS];                                                                       \
-                                                                                                 \
-            for (int v = 0; v < VECS; v++)                                                       \
-                row[v] = *(const VEC *)(const void *)(w + v * (LANES));                          \
-            for (int r = 0; r < ROWS; r++)                                                       \
-                for (int v = 0; v < VECS; v++)                                                   \
-                    acc[r][v] += a[r][at] * row[v];                                              \
-        }                                                                                        \
-        for (int r = 0; r < ROWS; r++)                                                           \
-            for (int v = 0; v < VECS; v++)                                                       \
-                *(VEC *)(void *)(c[r] + v * (LANES)) = acc[r][v];                                \
-    }
-
-#define UNROLL __attribute__((optimize("O3")))
-KERNEL(plain_8, UNROLL, 4, v8, 8, 1)
-#if defined(__x86_64__)
-#define AVX2   __attribute__((target("avx2,fma"), optimize("O3")))
-#define AVX512 __attribute__((target("avx512f,avx512vl"), optimize("O3")))
-KERNEL(avx2_8, AVX2, 8, v8, 8, 1)
-KERNEL(avx2_16, AVX2, 6, v8, 8, 2)
-KERNEL(avx512_8, AVX512, 8, v8, 8, 1)
-KERNEL(avx512_16, AVX512, 8, v16, 16, 1)
-KERNEL(avx512_32, AVX512, 8, v16, 16, 2)
-#else
-KERNEL(plain_16, UNROLL, 4, v8, 8, 2)
-#endif
-
-typedef void kernel_fn(size_t n, const struct step *step, const float *const *a, const float *b,
-                       float *const *c, bool first);
-struct kernel {
-    kernel_fn *fn;
-    int64_t rows, wide; /* of its block */
-};
-
-/* The narrowest block for n output features, or the widest that there is. */
-static struct kernel kernel_for(int64_t n)
-{
-#if defined(__x86_64__)
-    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl"))
-        return n <= 8    ? (struct kernel){avx512_8, 8, 8}
-               : n <= 16 ? (struct kernel){avx512_16, 8, 16}
-                         : (struct kernel){avx512_32, 8, 32};
-    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
-        return n <= 8 ? (struct kernel){avx2_8, 8, 8} : (struct kernel){avx2_16, 6, 16};
-    return (struct kernel){plain_8, 4, 8};
-#else
-    return n <= 8 ? (struct kernel){plain_8, 4, 8} : (struct kernel){plain_16, 4, 16};
-#endif
-}
 
 /* ---- geometry ---- */
 
@@ -122,11 +50,22 @@ struct conv {
     int64_t x_batch, x_feature, x_group;      /* strides */
     int64_t w_feature, w_output;
     int64_t y_batch;
-    const float *x, *w;
-    float *y;
-    struct kernel kernel;
-    bool packed;         /* w is [group][panel][step][wide] */
-    int64_t taps, terms; /* places of the window; times features */
+    struct rp_conv_kernel kernel;
+    bool packed;                       /* w is [group][panel][step][wide] */
+    int64_t taps, terms;               /* places of the window; times features */
+    int64_t padded[RP_TENSOR_RANK];    /* dimensions of x with zeros around it */
+    bool pads, turns;                  /* x has none of them; y is canonical first */
+    int64_t canonical[RP_TENSOR_RANK]; /* y as batch, spatial, features */
+    uint32_t back[RP_TENSOR_RANK];     /* and its order in the result */
+};
+
+/* The attributes of a node: those of the reference, then what is made of them. */
+struct fast_conv {
+    struct rp_conv base;
+    bool taken; /* else the reference does it */
+    struct conv v;
+    struct phase *phases;
+    size_t nphases;
 };
 
 static int64_t gcd(int64_t a, int64_t b)
@@ -167,8 +106,8 @@ static void spatial_begin(struct spatial *d)
     d->padded = most + 1 - least;
 }
 
-static void sizes(const struct rp_conv *c, const struct rp_tensor *x, const struct rp_tensor *w,
-                  const struct rp_value_shape *y, struct conv *v)
+static void sizes(const struct rp_conv *c, const struct rp_value_shape *x,
+                  const struct rp_value_shape *w, const struct rp_value_shape *y, struct conv *v)
 {
     const struct rp_conv_dims *d = &c->dims;
 
@@ -194,7 +133,7 @@ static void sizes(const struct rp_conv *c, const struct rp_tensor *x, const stru
     v->features = w->dims[d->kernel_input];
     v->outputs = y->dims[d->output_feature] / v->groups;
     v->terms = v->taps * v->features;
-    v->kernel = kernel_for(v->outputs);
+    v->kernel = rp_conv_kernel_for(v->outputs);
 }
 
 /* ---- operands ---- */
@@ -204,23 +143,17 @@ static enum rp_code pad(const struct conv *v, const struct rp_conv_dims *dims, s
                         struct rp_pool *pool, struct rp_tensor **out, struct rp_err *err)
 {
     struct rp_strided s = {.unit = sizeof(float), .rank = x->rank};
-    int64_t padded[RP_TENSOR_RANK], begin = 0;
-    bool same = true;
+    int64_t begin = 0;
 
-    memcpy(padded, x->dims, x->rank * sizeof *padded);
-    for (size_t i = 0; i < v->n; i++) {
-        padded[dims->input_spatial[i]] = v->dim[i].padded;
-        same &= v->dim[i].padded == v->dim[i].in;
-    }
-    if (same) {
+    if (!v->pads) {
         *out = rp_tensor_keep(x);
         return RP_OK;
     }
-    RP_TRY(rp_tensor_new(RP_ELEM_F32, padded, x->rank, out, err));
+    RP_TRY(rp_tensor_new(RP_ELEM_F32, v->padded, x->rank, out, err));
     memset((*out)->data, 0, rp_tensor_bytes(*out));
     memcpy(s.dims, x->dims, x->rank * sizeof *s.dims);
     rp_strides(x->dims, x->rank, s.from);
-    rp_strides(padded, x->rank, s.to);
+    rp_strides(v->padded, x->rank, s.to);
     for (size_t i = 0; i < v->n; i++)
         begin += v->dim[i].zeros * s.to[dims->input_spatial[i]];
     return rp_strided_spread(&s, (*out)->data + begin * (int64_t)sizeof(float), x->data, pool, err);
@@ -260,33 +193,33 @@ static int64_t panels(const struct conv *v)
 }
 
 /* w in panels of `wide` output features, where it cannot be read as it is. */
-static enum rp_code pack(struct conv *v, struct rp_tensor **out, struct rp_err *err)
+static enum rp_code pack(const struct conv *v, struct rp_tensor *w, struct rp_tensor **out,
+                         struct rp_err *err)
 {
     int64_t wide = v->kernel.wide, n = panels(v);
-    const float *w = v->w;
+    const float *from = (const float *)(void *)w->data;
     float *to;
 
-    *out = NULL;
-    v->packed = v->w_output != 1 || v->outputs % wide || v->outputs > IN_PLACE;
-    if (!v->packed)
+    if (!v->packed) {
+        *out = rp_tensor_keep(w);
         return RP_OK;
+    }
     RP_TRY(rp_tensor_new(RP_ELEM_F32, (int64_t[]){v->groups, n, v->terms, wide}, 4, out, err));
     to = (float *)(void *)(*out)->data;
     for (int64_t g = 0; g < v->groups; g++)
         for (int64_t p = 0; p < n; p++, to += v->terms * wide) {
             int64_t have = v->outputs - p * wide < wide ? v->outputs - p * wide : wide;
 
-            pack_panel(v, w + (g * v->outputs + p * wide) * v->w_output, have, to);
+            pack_panel(v, from + (g * v->outputs + p * wide) * v->w_output, have, to);
         }
-    v->w = (const float *)(void *)(*out)->data;
     return RP_OK;
 }
 
-/* ---- running ---- */
+/* ---- phases ---- */
 
-struct phase_run {
+struct phase {
     const struct conv *v;
-    const struct step *steps;
+    struct rp_conv_step *steps;
     size_t nsteps;
     int64_t phase[RP_WINDOW_DIMS], count[RP_WINDOW_DIMS + 1]; /* results: batch, spatial */
     int64_t x_step[RP_WINDOW_DIMS + 1], y_step[RP_WINDOW_DIMS + 1];
@@ -310,7 +243,7 @@ static int by_step(const void *a, const void *b)
 }
 
 /* The axes of a phase, in the order of w. room: one for each element of each. */
-static void axes_of(const struct phase_run *r, struct axis *axis, int64_t *room)
+static void axes_of(const struct phase *r, struct axis *axis, int64_t *room)
 {
     const struct conv *v = r->v;
     int64_t step = v->kernel.wide;
@@ -334,7 +267,7 @@ static void axes_of(const struct phase_run *r, struct axis *axis, int64_t *room)
     qsort(axis, v->n + 1, sizeof *axis, by_step);
 }
 
-static size_t make_steps(const struct axis *axis, size_t n, struct step *to)
+static size_t make_steps(const struct axis *axis, size_t n, struct rp_conv_step *to)
 {
     int64_t index[RP_WINDOW_DIMS + 1] = {0}, size[RP_WINDOW_DIMS + 1];
     const struct axis *last = &axis[n - 1];
@@ -353,109 +286,12 @@ static size_t make_steps(const struct axis *axis, size_t n, struct step *to)
         }
         for (int64_t k = 0; all && k < last->size; k++, w += last->w_step)
             if (last->x[k] >= 0)
-                to[have++] = (struct step){(uint32_t)(x + last->x[k]), (uint32_t)w};
+                to[have++] = (struct rp_conv_step){(uint32_t)(x + last->x[k]), (uint32_t)w};
     } while (rp_index_next(index, size, n - 1));
     return have;
 }
 
-/* The next rows' places in x and y. */
-struct cursor {
-    int64_t index[RP_WINDOW_DIMS + 1], x, y;
-};
-
-static void cursor_begin(const struct phase_run *r, int64_t row, struct cursor *c)
-{
-    c->x = r->x_first;
-    c->y = r->y_first;
-    for (size_t i = r->v->n + 1; i-- > 0; row /= r->count[i]) {
-        c->index[i] = row % r->count[i];
-        c->x += c->index[i] * r->x_step[i];
-        c->y += c->index[i] * r->y_step[i];
-    }
-}
-
-static void cursor_next(const struct phase_run *r, struct cursor *c)
-{
-    for (size_t i = r->v->n + 1; i-- > 0;) {
-        c->x += r->x_step[i];
-        c->y += r->y_step[i];
-        if (++c->index[i] < r->count[i])
-            return;
-        c->x -= r->count[i] * r->x_step[i];
-        c->y -= r->count[i] * r->y_step[i];
-        c->index[i] = 0;
-    }
-}
-
-/* One block of rows and one panel: where it is not whole, through a corner of its own. */
-static void block(const struct phase_run *r, size_t from, size_t n, const float *const *a,
-                  const float *b, float *const *c, int64_t rows, int64_t columns)
-{
-    const struct kernel *k = &r->v->kernel;
-    float corner[MOST_ROWS * MOST_WIDE];
-    float *to[MOST_ROWS];
-    bool first = from == 0;
-
-    if (rows == k->rows && columns == k->wide) {
-        k->fn(n, r->steps + from, a, b, c, first);
-        return;
-    }
-    for (int64_t i = 0; i < k->rows; i++) {
-        to[i] = corner + i * k->wide;
-        if (!first && i < rows)
-            memcpy(to[i], c[i], (size_t)columns * sizeof **c);
-    }
-    k->fn(n, r->steps + from, a, b, to, first);
-    for (int64_t i = 0; i < rows; i++)
-        memcpy(c[i], to[i], (size_t)columns * sizeof **c);
-}
-
-/* Rows [begin, end) of one panel with one part of the steps. */
-static void part(const struct phase_run *r, int64_t group, int64_t panel, size_t from, size_t n,
-                 int64_t begin, int64_t end)
-{
-    const struct conv *v = r->v;
-    int64_t wide = v->kernel.wide, o = panel * wide;
-    int64_t columns = v->outputs - o < wide ? v->outputs - o : wide;
-    const float *a[MOST_ROWS], *x = v->x + group * v->x_group;
-    const float *b = v->packed ? v->w + (group * panels(v) + panel) * v->terms * wide
-                               : v->w + group * v->outputs + o;
-    float *c[MOST_ROWS], *y = v->y + group * v->outputs + o;
-    struct cursor at;
-
-    cursor_begin(r, begin, &at);
-    for (int64_t row = begin; row < end; row += v->kernel.rows) {
-        int64_t rows = end - row < v->kernel.rows ? end - row : v->kernel.rows;
-
-        for (int64_t i = 0; i < v->kernel.rows; i++) {
-            a[i] = x + at.x;
-            c[i] = y + at.y;
-            if (i + 1 < rows || row + rows < end)
-                cursor_next(r, &at);
-        }
-        block(r, from, n, a, b, c, rows, columns);
-    }
-}
-
-static enum rp_code rows_job(void *user, size_t job, struct rp_err *err)
-{
-    const struct phase_run *r = user;
-    int64_t group = (int64_t)(job / r->blocks), begin = (int64_t)(job % r->blocks) * r->job_rows;
-    int64_t end = r->rows - begin < r->job_rows ? r->rows : begin + r->job_rows;
-    size_t from = 0;
-
-    (void)err;
-    do {
-        size_t n = r->nsteps - from < DEPTH ? r->nsteps - from : DEPTH;
-
-        for (int64_t p = 0; p < panels(r->v); p++)
-            part(r, group, p, from, n, begin, end);
-        from += n;
-    } while (from < r->nsteps);
-    return RP_OK;
-}
-
-static void phase_begin(const struct conv *v, const int64_t *phase, struct phase_run *r)
+static void phase_begin(const struct conv *v, const int64_t *phase, struct phase *r)
 {
     int64_t terms;
 
@@ -482,153 +318,292 @@ static void phase_begin(const struct conv *v, const int64_t *phase, struct phase
     r->blocks = (size_t)((r->rows + r->job_rows - 1) / r->job_rows);
 }
 
-static enum rp_code run_phase(const struct conv *v, const int64_t *phase, struct step *steps,
-                              int64_t *room, struct rp_pool *pool, struct rp_err *err)
+static enum rp_code make_phases(struct rp_plan *plan, struct fast_conv *f, struct rp_err *err)
 {
+    const struct conv *v = &f->v;
+    int64_t at[RP_WINDOW_DIMS] = {0}, phases[RP_WINDOW_DIMS], places = v->features, *room;
+    struct rp_conv_step *steps = RP_ARENA_NEW(&plan->arena, struct rp_conv_step, (size_t)v->terms);
     struct axis axis[RP_WINDOW_DIMS + 1];
-    struct phase_run r;
-    size_t jobs;
 
-    phase_begin(v, phase, &r);
-    axes_of(&r, axis, room);
-    r.steps = steps;
-    r.nsteps = make_steps(axis, v->n + 1, steps);
-    jobs = r.blocks * (size_t)v->groups;
-    if (pool && jobs > 1 && r.rows * v->terms * panels(v) * v->groups > JOB_TERMS / 2)
-        return rp_pool_each(pool, jobs, rows_job, &r, err);
-    for (size_t i = 0; i < jobs; i++)
-        RP_TRY(rows_job(&r, i, err));
+    f->nphases = 1;
+    for (size_t i = 0; i < v->n; i++) {
+        phases[i] = v->dim[i].phases < v->dim[i].out ? v->dim[i].phases : v->dim[i].out;
+        f->nphases *= (size_t)phases[i];
+        places += v->dim[i].window;
+    }
+    f->phases = RP_ARENA_NEW(&plan->arena, struct phase, f->nphases);
+    room = malloc((size_t)places * sizeof *room);
+    if (!steps || !f->phases || !room) {
+        free(room);
+        return rp_err_nomem(err, "planning");
+    }
+    for (size_t i = 0; i < f->nphases; i++, rp_index_next(at, phases, v->n)) {
+        struct phase *r = &f->phases[i];
+
+        phase_begin(v, at, r);
+        axes_of(r, axis, room);
+        r->steps = steps; /* a step is part of one phase only */
+        r->nsteps = make_steps(axis, v->n + 1, steps);
+        steps += r->nsteps;
+    }
+    free(room);
     return RP_OK;
 }
 
-static enum rp_code convolve(struct conv *v, struct rp_pool *pool, struct rp_err *err)
-{
-    int64_t phase[RP_WINDOW_DIMS] = {0}, phases[RP_WINDOW_DIMS];
-    struct step *steps = malloc((size_t)v->terms * sizeof *steps);
-    int64_t places = v->features, *room;
-    enum rp_code code = RP_OK;
+/* ---- running ---- */
 
-    for (size_t i = 0; i < v->n; i++) {
-        phases[i] = v->dim[i].phases < v->dim[i].out ? v->dim[i].phases : v->dim[i].out;
-        places += v->dim[i].window;
+struct operands {
+    const float *x, *w; /* padded, packed */
+    float *y;
+};
+
+struct phase_job {
+    const struct phase *phase;
+    const struct operands *o;
+};
+
+/* The next rows' places in x and y. */
+struct cursor {
+    int64_t index[RP_WINDOW_DIMS + 1], x, y;
+};
+
+static void cursor_begin(const struct phase *r, int64_t row, struct cursor *c)
+{
+    c->x = r->x_first;
+    c->y = r->y_first;
+    for (size_t i = r->v->n + 1; i-- > 0; row /= r->count[i]) {
+        c->index[i] = row % r->count[i];
+        c->x += c->index[i] * r->x_step[i];
+        c->y += c->index[i] * r->y_step[i];
     }
-    room = malloc((size_t)places * sizeof *room);
-    if (!steps || !room)
-        code = rp_err_nomem(err, "convolving");
-    if (code == RP_OK)
-        do
-            code = run_phase(v, phase, steps, room, pool, err);
-        while (code == RP_OK && rp_index_next(phase, phases, v->n));
-    free(steps);
-    free(room);
-    return code;
+}
+
+static void cursor_next(const struct phase *r, struct cursor *c)
+{
+    for (size_t i = r->v->n + 1; i-- > 0;) {
+        c->x += r->x_step[i];
+        c->y += r->y_step[i];
+        if (++c->index[i] < r->count[i])
+            return;
+        c->x -= r->count[i] * r->x_step[i];
+        c->y -= r->count[i] * r->y_step[i];
+        c->index[i] = 0;
+    }
+}
+
+/* One block of rows and one panel: where it is not whole, through a corner of its own. */
+static void block(const struct phase *r, size_t from, size_t n, const float *const *a,
+                  const float *b, float *const *c, int64_t rows, int64_t columns)
+{
+    const struct rp_conv_kernel *k = &r->v->kernel;
+    float corner[RP_CONV_ROWS * RP_CONV_WIDE];
+    float *to[RP_CONV_ROWS];
+    bool first = from == 0;
+
+    if (rows == k->rows && columns == k->wide) {
+        k->fn(n, r->steps + from, a, b, c, first);
+        return;
+    }
+    for (int64_t i = 0; i < k->rows; i++) {
+        to[i] = corner + i * k->wide;
+        if (!first && i < rows)
+            memcpy(to[i], c[i], (size_t)columns * sizeof **c);
+    }
+    k->fn(n, r->steps + from, a, b, to, first);
+    for (int64_t i = 0; i < rows; i++)
+        memcpy(c[i], to[i], (size_t)columns * sizeof **c);
+}
+
+/* Rows [begin, end) of one panel with one part of the steps. */
+static void part(const struct phase_job *j, int64_t group, int64_t panel, size_t from, size_t n,
+                 int64_t begin, int64_t end)
+{
+    const struct phase *r = j->phase;
+    const struct conv *v = r->v;
+    int64_t wide = v->kernel.wide, o = panel * wide;
+    int64_t columns = v->outputs - o < wide ? v->outputs - o : wide;
+    const float *a[RP_CONV_ROWS], *x = j->o->x + group * v->x_group;
+    const float *b = v->packed ? j->o->w + (group * panels(v) + panel) * v->terms * wide
+                               : j->o->w + group * v->outputs + o;
+    float *c[RP_CONV_ROWS], *y = j->o->y + group * v->outputs + o;
+    struct cursor at;
+
+    cursor_begin(r, begin, &at);
+    for (int64_t row = begin; row < end; row += v->kernel.rows) {
+        int64_t rows = end - row < v->kernel.rows ? end - row : v->kernel.rows;
+
+        for (int64_t i = 0; i < v->kernel.rows; i++) {
+            a[i] = x + at.x;
+            c[i] = y + at.y;
+            if (i + 1 < rows || row + rows < end)
+                cursor_next(r, &at);
+        }
+        block(r, from, n, a, b, c, rows, columns);
+    }
+}
+
+static enum rp_code rows_job(void *user, size_t job, struct rp_err *err)
+{
+    const struct phase_job *j = user;
+    const struct phase *r = j->phase;
+    int64_t group = (int64_t)(job / r->blocks), begin = (int64_t)(job % r->blocks) * r->job_rows;
+    int64_t end = r->rows - begin < r->job_rows ? r->rows : begin + r->job_rows;
+    size_t from = 0;
+
+    (void)err;
+    do {
+        size_t n = r->nsteps - from < DEPTH ? r->nsteps - from : DEPTH;
+
+        for (int64_t p = 0; p < panels(r->v); p++)
+            part(j, group, p, from, n, begin, end);
+        from += n;
+    } while (from < r->nsteps);
+    return RP_OK;
+}
+
+static enum rp_code run_phase(const struct phase *phase, const struct operands *o,
+                              struct rp_pool *pool, struct rp_err *err)
+{
+    const struct conv *v = phase->v;
+    struct phase_job j = {phase, o};
+    size_t jobs = phase->blocks * (size_t)v->groups;
+
+    if (pool && jobs > 1 && phase->rows * v->terms * panels(v) * v->groups > JOB_TERMS / 8)
+        return rp_pool_each(pool, jobs, rows_job, &j, err);
+    for (size_t i = 0; i < jobs; i++)
+        RP_TRY(rows_job(&j, i, err));
+    return RP_OK;
 }
 
 /* ---- the operation ---- */
 
-static void strides_of(struct conv *v, const struct rp_conv *c, const struct rp_tensor *x,
-                       const struct rp_tensor *w, const struct rp_tensor *y, bool y_canonical)
+static void strides_of(struct conv *v, const struct rp_conv *c, const struct rp_value_shape *w,
+                       const struct rp_value_shape *y)
 {
     const struct rp_conv_dims *d = &c->dims;
+    size_t rank = v->n + 2;
     int64_t sx[RP_TENSOR_RANK], sw[RP_TENSOR_RANK], sy[RP_TENSOR_RANK];
 
-    rp_strides(x->dims, x->rank, sx);
-    rp_strides(w->dims, w->rank, sw);
-    rp_strides(y->dims, y->rank, sy);
+    rp_strides(v->padded, rank, sx);
+    rp_strides(w->dims, rank, sw);
+    rp_strides(v->turns ? v->canonical : y->dims, rank, sy);
     for (size_t i = 0; i < v->n; i++) {
         v->dim[i].x_step = sx[d->input_spatial[i]];
         v->dim[i].w_step = sw[d->kernel_spatial[i]];
-        v->dim[i].y_step = sy[y_canonical ? (int64_t)i + 1 : d->output_spatial[i]];
+        v->dim[i].y_step = sy[v->turns ? (int64_t)i + 1 : d->output_spatial[i]];
     }
     v->x_batch = sx[d->input_batch];
     v->x_feature = sx[d->input_feature];
     v->x_group = c->feature_groups > 1 ? v->features * v->x_feature : v->batch * v->x_batch;
     v->w_feature = sw[d->kernel_input];
     v->w_output = sw[d->kernel_output];
-    v->y_batch = sy[y_canonical ? 0 : d->output_batch];
-    v->x = (const float *)(void *)x->data;
-    v->w = (const float *)(void *)w->data;
-    v->y = (float *)(void *)y->data;
+    v->y_batch = sy[v->turns ? 0 : d->output_batch];
 }
 
-/* The result as batch, spatial, features: where features do not stand last in it. */
-static void canonical(const struct conv *v, const struct rp_conv_dims *d, int64_t *dims,
-                      uint32_t *back)
+/* How the operands lie when it runs: x padded, w packed, y with its features last. */
+static void lay_out(struct conv *v, const struct rp_conv *c, const struct rp_value_shape *x,
+                    const struct rp_value_shape *w, const struct rp_value_shape *y)
 {
-    dims[0] = v->batch;
-    back[d->output_batch] = 0;
+    const struct rp_conv_dims *d = &c->dims;
+
+    memcpy(v->padded, x->dims, x->rank * sizeof *v->padded);
+    v->turns = d->output_feature != (int64_t)v->n + 1;
+    v->canonical[0] = v->batch;
+    v->back[d->output_batch] = 0;
     for (size_t i = 0; i < v->n; i++) {
-        dims[i + 1] = v->dim[i].out;
-        back[d->output_spatial[i]] = (uint32_t)i + 1;
+        v->padded[d->input_spatial[i]] = v->dim[i].padded;
+        v->pads |= v->dim[i].padded != v->dim[i].in;
+        v->canonical[i + 1] = v->dim[i].out;
+        v->back[d->output_spatial[i]] = (uint32_t)i + 1;
     }
-    dims[v->n + 1] = v->outputs * v->groups;
-    back[d->output_feature] = (uint32_t)v->n + 1;
+    v->canonical[v->n + 1] = v->outputs * v->groups;
+    v->back[d->output_feature] = (uint32_t)v->n + 1;
+    strides_of(v, c, w, y);
+    v->packed = v->w_output != 1 || v->outputs % v->kernel.wide || v->outputs > IN_PLACE;
 }
 
-static enum rp_code run(struct rp_eval *e, const struct rp_node *node, struct conv *v,
-                        struct rp_tensor *x, struct rp_tensor *w, struct rp_tensor **out,
-                        struct rp_err *err)
+/* What the reference must do: other types, and sizes beyond the offsets of steps or out of all
+   proportion to the arrays. */
+static bool is_taken(const struct conv *v, const struct rp_value_shape *x,
+                     const struct rp_value_shape *w, const struct rp_value_shape *y)
 {
-    const struct rp_conv *c = node->attrs;
-    struct rp_tensor *y = NULL, *packed = NULL, *turned = NULL;
-    bool turn = c->dims.output_feature != (int64_t)v->n + 1;
-    int64_t dims[RP_TENSOR_RANK];
-    uint32_t back[RP_TENSOR_RANK];
-    enum rp_code code;
-
-    canonical(v, &c->dims, dims, back);
-    code = rp_tensor_new(RP_ELEM_F32, turn ? dims : node->shape->dims, v->n + 2, &y, err);
-    if (code == RP_OK) {
-        strides_of(v, c, x, w, y, turn);
-        code = pack(v, &packed, err);
-    }
-    if (code == RP_OK)
-        code = convolve(v, e->pool, err);
-    if (code == RP_OK && turn)
-        code = rp_tensor_turn(y, back, e->pool, &turned, err);
-    if (code == RP_OK)
-        code = rp_tensor_as(turn ? turned : y, node->shape->elem, out, err);
-    rp_tensor_drop(y);
-    rp_tensor_drop(packed);
-    rp_tensor_drop(turned);
-    return code;
-}
-
-/* What the reference must do: other types, nothing to sum, and sizes beyond the offsets of steps or
-   out of all proportion to the arrays. */
-static bool taken(const struct conv *v, const struct rp_node *node, struct rp_tensor *const *in)
-{
+    const struct rp_value_shape *shapes[] = {x, w, y};
     double padded = (double)v->batch * (double)v->groups * (double)v->features;
 
-    for (size_t i = 0; i < 2; i++)
-        if (in[i]->elem != RP_ELEM_F32 && !rp_elem_is_small_float(in[i]->elem))
+    for (size_t i = 0; i < 3; i++)
+        if (shapes[i]->elem != RP_ELEM_F32 && !rp_elem_is_small_float(shapes[i]->elem))
             return false;
     for (size_t i = 0; i < v->n; i++)
         padded *= (double)v->dim[i].padded;
-    return (node->shape->elem == RP_ELEM_F32 || rp_elem_is_small_float(node->shape->elem)) &&
-           padded < UINT32_MAX && in[1]->n * MOST_WIDE < UINT32_MAX &&
-           padded < 1e6 + 16 * ((double)in[0]->n + (double)node->shape->n);
+    return padded < UINT32_MAX && w->n * RP_CONV_WIDE < UINT32_MAX &&
+           padded < 1e6 + 16 * ((double)x->n + (double)y->n);
+}
+
+enum rp_code rp_fast_conv_prepare(struct rp_plan *plan, struct rp_node *node, struct rp_err *err)
+{
+    struct fast_conv *f = RP_NODE_NEW(plan, struct fast_conv);
+    const struct rp_value_shape *x, *w, *y = node->shape;
+
+    RP_TRY(rp_conv_prepare(plan, node, err));
+    if (!f)
+        return rp_err_nomem(err, "planning");
+    f->base = *(const struct rp_conv *)node->attrs;
+    node->attrs = f;
+    x = rp_node_operand(plan, node, 0);
+    w = rp_node_operand(plan, node, 1);
+    if (!x->n || !w->n || !y->n)
+        return RP_OK;
+    sizes(&f->base, x, w, y, &f->v);
+    f->taken = is_taken(&f->v, x, w, y);
+    if (!f->taken)
+        return RP_OK;
+    lay_out(&f->v, &f->base, x, w, y);
+    return make_phases(plan, f, err);
+}
+
+static enum rp_code convolve(struct rp_eval *e, const struct rp_node *node, struct rp_tensor *x,
+                             struct rp_tensor *w, struct rp_tensor **out, struct rp_err *err)
+{
+    const struct fast_conv *f = node->attrs;
+    const struct conv *v = &f->v;
+    struct rp_tensor *y = NULL, *turned = NULL;
+    struct operands o = {(const float *)(void *)x->data, (const float *)(void *)w->data, NULL};
+    enum rp_code code =
+        rp_tensor_new(RP_ELEM_F32, v->turns ? v->canonical : node->shape->dims, v->n + 2, &y, err);
+
+    if (code == RP_OK)
+        o.y = (float *)(void *)y->data;
+    for (size_t i = 0; i < f->nphases && code == RP_OK; i++)
+        code = run_phase(&f->phases[i], &o, e->pool, err);
+    if (code == RP_OK && v->turns)
+        code = rp_tensor_turn(y, v->back, e->pool, &turned, err);
+    if (code == RP_OK)
+        code = rp_tensor_as(v->turns ? turned : y, node->shape->elem, out, err);
+    rp_tensor_drop(y);
+    rp_tensor_drop(turned);
+    return code;
 }
 
 enum rp_code rp_fast_conv(struct rp_eval *e, const struct rp_node *node,
                           struct rp_tensor *const *in, struct rp_tensor **out, struct rp_err *err)
 {
-    const struct rp_conv *c = node->attrs;
-    struct rp_tensor *wide = NULL, *x = NULL, *w = NULL;
-    struct conv v;
+    const struct fast_conv *f = node->attrs;
+    struct rp_tensor *wide[2] = {NULL, NULL}, *x = NULL, *w = NULL;
     enum rp_code code;
 
-    if (!in[0]->n || !in[1]->n || !node->shape->n ||
-        (sizes(c, in[0], in[1], node->shape, &v), !taken(&v, node, in)))
+    if (!f->taken)
         return e->plan->reference[RP_OP_CONVOLUTION]->run(e, node, in, out, err);
-    code = rp_tensor_wide(in[0], &wide, err);
+    code = rp_tensor_wide(in[0], &wide[0], err);
     if (code == RP_OK)
-        code = pad(&v, &c->dims, wide, e->pool, &x, err);
+        code = pad(&f->v, &f->base.dims, wide[0], e->pool, &x, err);
     if (code == RP_OK)
-        code = rp_tensor_wide(in[1], &w, err);
+        code = rp_tensor_wide(in[1], &wide[1], err);
     if (code == RP_OK)
-        code = run(e, node, &v, x, w, out, err);
-    rp_tensor_drop(wide);
+        code = pack(&f->v, wide[1], &w, err);
+    if (code == RP_OK)
+        code = convolve(e, node, x, w, out, err);
+    rp_tensor_drop(wide[0]);
+    rp_tensor_drop(wide[1]);
     rp_tensor_drop(x);
     rp_tensor_drop(w);
     return code;

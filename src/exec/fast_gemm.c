@@ -20,7 +20,7 @@
 #define TILE_N        1024
 #define DEPTH         256
 #define FAR_ROW       640 /* from this distance on, rows of b are packed where they are used often */
-#define WORTH_THREADS 1000000 /* multiplications */
+#define WORTH_THREADS 500000 /* multiplications */
 #define LIBRARY_FROM  262144  /* multiplications: below, packing once costs less than a call */
 
 typedef float v8 __attribute__((vector_size(32), aligned(4)));

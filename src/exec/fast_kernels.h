@@ -7,6 +7,8 @@
 enum rp_code rp_fast_reduce(struct rp_eval *e, const struct rp_node *node,
                             struct rp_tensor *const *in, struct rp_tensor **out,
                             struct rp_err *err);
+/* Whether it reads its operand at any address (tensor.h). */
+bool rp_fast_reduce_takes_loose(const struct rp_graph *g, const struct rp_node *node);
 enum rp_code rp_fast_reduce_window(struct rp_eval *e, const struct rp_node *node,
                                    struct rp_tensor *const *in, struct rp_tensor **out,
                                    struct rp_err *err);
@@ -15,6 +17,7 @@ enum rp_code rp_fast_select_and_scatter(struct rp_eval *e, const struct rp_node 
                                         struct rp_err *err);
 enum rp_code rp_fast_dot(struct rp_eval *e, const struct rp_node *node, struct rp_tensor *const *in,
                          struct rp_tensor **out, struct rp_err *err);
+enum rp_code rp_fast_conv_prepare(struct rp_plan *plan, struct rp_node *node, struct rp_err *err);
 enum rp_code rp_fast_conv(struct rp_eval *e, const struct rp_node *node,
                           struct rp_tensor *const *in, struct rp_tensor **out, struct rp_err *err);
 

@@ -16,8 +16,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define JOB_ELEMENTS  32768
-#define WORTH_THREADS 250000 /* elements of operands and operations */
+#define JOB_ELEMENTS  16384
+#define WORTH_THREADS 100000 /* elements of operands and operations */
 
 struct source {
     int64_t period, repeat; /* element i of the loop is (i / repeat) % period of the input */
@@ -58,14 +58,16 @@ static bool is_pattern(const struct source *s)
 }
 
 /* Elements of room that an input needs. */
-static size_t room_of(const struct source *s)
+static size_t room_of(const struct source *s, const struct rp_tensor *t)
 {
-    return s->direct ? 0 : RP_TAPE_LANES + (is_pattern(s) ? (size_t)s->period : 0);
+    if (s->direct)
+        return rp_tensor_is_loose(t) ? RP_TAPE_LANES : 0;
+    return RP_TAPE_LANES + (is_pattern(s) ? (size_t)s->period : 0);
 }
 
 static void lay_out(const struct source *s, const struct rp_tensor *t, char *to)
 {
-    size_t period = (size_t)s->period * t->unit, n = room_of(s) * t->unit, done = period;
+    size_t period = (size_t)s->period * t->unit, n = room_of(s, t) * t->unit, done = period;
 
     if (s->scalar) {
         fill(to, (const char *)t->data, t->unit, RP_TAPE_LANES);
@@ -82,13 +84,14 @@ static void *fetch(const struct source *s, const struct rp_tensor *t, size_t at,
     size_t unit = t->unit, done = 0;
 
     if (s->direct)
-        return t->data + at * unit;
+        return rp_tensor_is_loose(t) ? memcpy(to, t->data + at * unit, m * unit)
+                                     : t->data + at * unit;
     if (is_pattern(s))
         return to + at % (size_t)s->period * unit;
     if (s->repeat == 1) {
         size_t from = at % (size_t)s->period;
 
-        if (from + m <= (size_t)s->period)
+        if (from + m <= (size_t)s->period && !rp_tensor_is_loose(t))
             return t->data + from * unit;
         while (done < m) {
             size_t n = (size_t)s->period - from < m - done ? (size_t)s->period - from : m - done;
@@ -117,11 +120,11 @@ static char *make_room(const struct loop_run *r, char **room)
     char *memory;
 
     for (size_t k = 0; k < r->loop->tape.nparams; k++)
-        bytes += (room_of(&r->loop->sources[k]) * r->in[k]->unit + 63) / 64 * 64;
+        bytes += (room_of(&r->loop->sources[k], r->in[k]) * r->in[k]->unit + 63) / 64 * 64;
     memory = aligned_alloc(64, bytes + 64);
     for (size_t k = 0; memory && k < r->loop->tape.nparams; k++) {
         room[k] = memory + at;
-        at += (room_of(&r->loop->sources[k]) * r->in[k]->unit + 63) / 64 * 64;
+        at += (room_of(&r->loop->sources[k], r->in[k]) * r->in[k]->unit + 63) / 64 * 64;
         lay_out(&r->loop->sources[k], r->in[k], room[k]);
     }
     return memory;
@@ -158,6 +161,41 @@ static enum rp_code run_piece(void *user, size_t job, struct rp_err *err)
     return RP_OK;
 }
 
+static bool ends_here(const struct rp_node *node, uint32_t value)
+{
+    for (uint32_t i = 0; i < node->ndead; i++)
+        if (node->dead[i] == value)
+            return true;
+    return false;
+}
+
+/* Whether input k is ours alone, not needed behind this loop, and read at the very places that are
+   written: then the result may take its memory, which is in the cache. */
+static bool can_take(const struct rp_node *node, struct rp_tensor *const *in, uint32_t k)
+{
+    const struct loop *loop = node->attrs;
+    const struct rp_tensor *t = in[k];
+
+    if (!loop->sources[k].direct || t->borrowed || t->elem != node->shape->elem ||
+        atomic_load_explicit(&t->users, memory_order_acquire) != 1 || !ends_here(node, node->in[k]))
+        return false;
+    for (uint32_t i = 0; i < node->nin; i++)
+        if (i != k && in[i] == t)
+            return false;
+    return true;
+}
+
+static enum rp_code result_of(const struct rp_node *node, struct rp_tensor *const *in,
+                              struct rp_tensor **out, struct rp_err *err)
+{
+    for (uint32_t k = 0; k < node->nin; k++)
+        if (can_take(node, in, k)) {
+            *out = rp_tensor_keep(in[k]);
+            return RP_OK;
+        }
+    return rp_node_result(node, out, err);
+}
+
 static enum rp_code run_loop(struct rp_eval *e, const struct rp_node *node,
                              struct rp_tensor *const *in, struct rp_tensor **out,
                              struct rp_err *err)
@@ -165,7 +203,7 @@ static enum rp_code run_loop(struct rp_eval *e, const struct rp_node *node,
     struct loop_run r = {.loop = node->attrs, .in = in};
     size_t jobs;
 
-    RP_TRY(rp_node_result(node, out, err));
+    RP_TRY(result_of(node, in, out, err));
     r.out = *out;
     jobs = (r.out->n + JOB_ELEMENTS - 1) / JOB_ELEMENTS;
     if (jobs > 1 && e->pool &&
@@ -377,6 +415,7 @@ static enum rp_code finish(struct builder *b, struct rp_err *err)
     root->nin = (uint32_t)nin;
     root->attrs = loop;
     root->run = run_loop;
+    root->takes_loose = true;
     return RP_OK;
 }
 

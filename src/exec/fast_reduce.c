@@ -17,13 +17,14 @@
 #include <string.h>
 
 #define COLUMNS       256
-#define WORTH_THREADS 200000 /* elements */
+#define WORTH_THREADS 60000 /* elements */
 #define LANES         16
 #define PART_ROWS     1024 /* the least that is worth a part */
 
+typedef float any __attribute__((aligned(1), may_alias)); /* at any address */
 /* Eight, not sixteen: comparisons of longer vectors are taken apart by gcc 12. */
-typedef float eight __attribute__((vector_size(32), aligned(4)));
-typedef int32_t mask __attribute__((vector_size(32), aligned(4)));
+typedef float eight __attribute__((vector_size(32), aligned(1)));
+typedef int32_t mask __attribute__((vector_size(32), aligned(1)));
 #define PICK(which, x, y) (eight)(((which) & (mask)(x)) | (~(which) & (mask)(y)))
 
 /* Of numbers x and y, and of vectors. */
@@ -34,72 +35,72 @@ typedef int32_t mask __attribute__((vector_size(32), aligned(4)));
     X(MINIMUM, minimum, (x != x) | (x < y) ? x : y, PICK((x != x) | (x < y), x, y))
 
 /* A row of at least LANES elements into as many, and these into half as many and so on. */
-#define ROW(id, name, expr, vector)                                          \
-    static inline void fold_##name(float *acc, size_t half)                  \
-    {                                                                        \
-        for (size_t k = 0; k < half; k++) {                                  \
-            float x = acc[k], y = acc[k + half];                             \
-                                                                             \
-            acc[k] = (expr);                                                 \
-        }                                                                    \
-    }                                                                        \
-    /* One row into one number, the initial value once. */                   \
-    RP_CLONES static float row_##name(const float *in, size_t n, float init) \
-    {                                                                        \
-        float acc[LANES], total = init;                                      \
-        size_t i = 0;                                                        \
-                                                                             \
-        if (n >= LANES) {                                                    \
-            eight sum[2], x, y;                                              \
-                                                                             \
-            memcpy(sum, in, sizeof sum);                                     \
-            for (i = LANES; i + LANES <= n; i += LANES)                      \
-                for (size_t v = 0; v < 2; v++) {                             \
-                    x = sum[v];                                              \
-                    y = *(const eight *)(const void *)(in + i + v * 8);      \
-                    sum[v] = (vector);                                       \
-                }                                                            \
-            memcpy(acc, sum, sizeof acc);                                    \
-            fold_##name(acc, 8);                                             \
-            fold_##name(acc, 4);                                             \
-            fold_##name(acc, 2);                                             \
-            fold_##name(acc, 1);                                             \
-        }                                                                    \
-        if (i) {                                                             \
-            float x = total, y = acc[0];                                     \
-                                                                             \
-            total = (expr);                                                  \
-        }                                                                    \
-        for (; i < n; i++) {                                                 \
-            float x = total, y = in[i];                                      \
-                                                                             \
-            total = (expr);                                                  \
-        }                                                                    \
-        return total;                                                        \
+#define ROW(id, name, expr, vector)                                        \
+    static inline void fold_##name(float *acc, size_t half)                \
+    {                                                                      \
+        for (size_t k = 0; k < half; k++) {                                \
+            float x = acc[k], y = acc[k + half];                           \
+                                                                           \
+            acc[k] = (expr);                                               \
+        }                                                                  \
+    }                                                                      \
+    /* One row into one number, the initial value once. */                 \
+    RP_CLONES static float row_##name(const any *in, size_t n, float init) \
+    {                                                                      \
+        float acc[LANES], total = init;                                    \
+        size_t i = 0;                                                      \
+                                                                           \
+        if (n >= LANES) {                                                  \
+            eight sum[2], x, y;                                            \
+                                                                           \
+            memcpy(sum, in, sizeof sum);                                   \
+            for (i = LANES; i + LANES <= n; i += LANES)                    \
+                for (size_t v = 0; v < 2; v++) {                           \
+                    x = sum[v];                                            \
+                    y = *(const eight *)(const void *)(in + i + v * 8);    \
+                    sum[v] = (vector);                                     \
+                }                                                          \
+            memcpy(acc, sum, sizeof acc);                                  \
+            fold_##name(acc, 8);                                           \
+            fold_##name(acc, 4);                                           \
+            fold_##name(acc, 2);                                           \
+            fold_##name(acc, 1);                                           \
+        }                                                                  \
+        if (i) {                                                           \
+            float x = total, y = acc[0];                                   \
+                                                                           \
+            total = (expr);                                                \
+        }                                                                  \
+        for (; i < n; i++) {                                               \
+            float x = total, y = in[i];                                    \
+                                                                           \
+            total = (expr);                                                \
+        }                                                                  \
+        return total;                                                      \
     }
-#define COLUMN(id, name, expr, vector)                                                          \
-    RP_CLONES static void column_##name(const float *in, size_t rows, size_t stride, float *to, \
-                                        size_t n)                                               \
-    {                                                                                           \
-        for (size_t r = 0; r < rows; r++, in += stride)                                         \
-            for (size_t i = 0; i < n; i++) {                                                    \
-                float x = to[i], y = in[i];                                                     \
-                                                                                                \
-                to[i] = (expr);                                                                 \
-            }                                                                                   \
+#define COLUMN(id, name, expr, vector)                                                        \
+    RP_CLONES static void column_##name(const any *in, size_t rows, size_t stride, float *to, \
+                                        size_t n)                                             \
+    {                                                                                         \
+        for (size_t r = 0; r < rows; r++, in += stride)                                       \
+            for (size_t i = 0; i < n; i++) {                                                  \
+                float x = to[i], y = in[i];                                                   \
+                                                                                              \
+                to[i] = (expr);                                                               \
+            }                                                                                 \
     }
 OPS(COLUMN)
 OPS(ROW)
 
 struct work {
-    const float *in;
+    const any *in;
     float *out, init;
     size_t outer, red, inner;
     size_t blocks, rows; /* of columns, of one outer; outer ones of a job of rows */
     size_t parts, piece; /* the reduced dimension is cut into parts where jobs are few */
     float *partial;      /* [part][outer * inner] */
-    float (*row)(const float *, size_t, float);
-    void (*column)(const float *, size_t, size_t, float *, size_t);
+    float (*row)(const any *, size_t, float);
+    void (*column)(const any *, size_t, size_t, float *, size_t);
 };
 
 /* Rows of part `part` of one outer, whose first element is the initial value. */
@@ -112,7 +113,7 @@ static enum rp_code rows_job(void *user, size_t job, struct rp_err *err)
 
     (void)err;
     for (size_t i = job % jobs * w->rows; i < end && i < w->outer; i++) {
-        const float *in = w->in + i * w->red + begin;
+        const any *in = w->in + i * w->red + begin;
 
         w->partial[part * w->outer + i] = w->row(in + 1, n - 1, *in);
     }
@@ -120,7 +121,7 @@ static enum rp_code rows_job(void *user, size_t job, struct rp_err *err)
 }
 
 /* Few columns: several rows are seen as one long one, whose pieces meet at the end. */
-static void narrow_columns(const struct work *w, const float *in, size_t red, float *to)
+static void narrow_columns(const struct work *w, const any *in, size_t red, float *to)
 {
     float wide[COLUMNS];
     size_t inner = w->inner, some = COLUMNS / inner, n = some * inner, rows = red / some;
@@ -140,7 +141,7 @@ static enum rp_code columns_job(void *user, size_t job, struct rp_err *err)
     size_t n = w->inner - begin < COLUMNS ? w->inner - begin : COLUMNS;
     size_t red = w->red - skip < w->piece ? w->red - skip : w->piece;
     float *to = w->partial + (part * w->outer + o) * w->inner + begin;
-    const float *in = w->in + (o * w->red + skip) * w->inner + begin;
+    const any *in = w->in + (o * w->red + skip) * w->inner + begin;
 
     (void)err;
     if (w->inner <= COLUMNS / 4 && red >= 2 * (COLUMNS / w->inner)) {
@@ -263,6 +264,15 @@ static enum rp_code gather_dims(const struct rp_reduce *a, const struct rp_tenso
     return rp_tensor_transpose(t, perm, out, err);
 }
 
+bool rp_fast_reduce_takes_loose(const struct rp_graph *g, const struct rp_node *node)
+{
+    const struct rp_reduce *a = node->attrs;
+    struct work w;
+
+    return node->run == rp_fast_reduce && a->k == 1 && choose(a->tape->simple, &w) &&
+           g->nodes[node->in[0]].shape->elem == RP_ELEM_F32;
+}
+
 enum rp_code rp_fast_reduce(struct rp_eval *e, const struct rp_node *node,
                             struct rp_tensor *const *in, struct rp_tensor **out, struct rp_err *err)
 {
@@ -285,9 +295,9 @@ enum rp_code rp_fast_reduce(struct rp_eval *e, const struct rp_node *node,
     if (code == RP_OK && w.outer * w.inner != to->n)
         code = rp_node_error(node, RP_FORMAT, err, "its result has the wrong size");
     if (code == RP_OK) {
-        w.in = (const float *)(void *)(turned ? turned : wide)->data;
+        w.in = (const any *)(void *)(turned ? turned : wide)->data;
         w.out = (float *)(void *)to->data;
-        w.init = *(const float *)(void *)init->data;
+        memcpy(&w.init, init->data, sizeof w.init);
         code = spread(&w, e->pool, err);
     }
     if (code == RP_OK)

@@ -23,7 +23,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define JOB_ELEMENTS 65536
+#define JOB_ELEMENTS 16384
 
 /* n results of `unit` elements each; the operand's are `step` elements apart. */
 typedef void combine_fn(float *to, const float *in, int64_t step, int64_t n, int64_t unit);

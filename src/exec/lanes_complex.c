@@ -35,11 +35,12 @@
     X(SIGN, sign, x == 0 ? x : x / F(cabs)(x))   \
     X(COPY, copy, x)
 
-#define BINARY_LIST(X)           \
-    X(ADD, add, x + y)           \
-    X(SUBTRACT, subtract, x - y) \
-    X(MULTIPLY, multiply, x *y)  \
-    X(DIVIDE, divide, x / y)     \
+#define BINARY_LIST(X)                 \
+    X(ADD, add, x + y)                 \
+    X(SUBTRACT, subtract, x - y)       \
+    X(MULTIPLY, multiply, x *y)        \
+    X(DIVIDE, divide, x / y)           \
+    X(ATAN2, atan2, N(atan2_of)(x, y)) \
     X(POWER, power, x == 0 ? (y == 0 ? 1 : 0) : F(cpow)(x, y))
 
 /* Results that are real. */

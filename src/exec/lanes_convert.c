@@ -56,6 +56,24 @@ bool rp_elem_is_small_float(unsigned elem)
     return rp_elem_is_float(elem) && elem != RP_ELEM_F32 && elem != RP_ELEM_F64;
 }
 
+/* Loops of their own, so that they are compiled for several machines. */
+RP_CLONES static void widen_bf16(size_t n, float *restrict out, const uint16_t *restrict in)
+{
+    for (size_t i = 0; i < n; i++)
+        out[i] = rp_bf16_to_f32(in[i]);
+}
+
+RP_CLONES static void narrow_bf16(size_t n, uint16_t *restrict out, const float *restrict in)
+{
+    for (size_t i = 0; i < n; i++) {
+        uint32_t bits, rounded;
+
+        memcpy(&bits, &in[i], sizeof bits);
+        rounded = (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
+        out[i] = (uint16_t)((bits & 0x7fffffff) > 0x7f800000 ? bits >> 16 | 0x40 : rounded);
+    }
+}
+
 void rp_widen(unsigned elem, size_t n, float *out, const void *in)
 {
     const uint16_t *half = in;
@@ -64,8 +82,7 @@ void rp_widen(unsigned elem, size_t n, float *out, const void *in)
     if (elem == RP_ELEM_F32)
         memmove(out, in, n * sizeof *out);
     else if (elem == RP_ELEM_BF16)
-        for (size_t i = 0; i < n; i++)
-            out[i] = rp_bf16_to_f32(half[i]);
+        widen_bf16(n, out, half);
     else if (elem == RP_ELEM_F16)
         for (size_t i = 0; i < n; i++)
             out[i] = rp_f16_to_f32(half[i]);
@@ -82,8 +99,7 @@ void rp_narrow(unsigned elem, size_t n, void *out, const float *in)
     if (elem == RP_ELEM_F32)
         memmove(out, in, n * sizeof *in);
     else if (elem == RP_ELEM_BF16)
-        for (size_t i = 0; i < n; i++)
-            half[i] = rp_f32_to_bf16(in[i]);
+        narrow_bf16(n, half, in);
     else if (elem == RP_ELEM_F16)
         for (size_t i = 0; i < n; i++)
             half[i] = rp_f32_to_f16(in[i]);

@@ -75,6 +75,10 @@ void rp_pjrt_put_options(const struct rp_pjrt_source *source, struct rp_proto_wr
 enum rp_code rp_pjrt_strip_options(const void *bytes, size_t n, struct rp_proto_writer *to,
                                    struct rp_err *err);
 
+/* A flag of XLA, "xla_dump_to=/tmp/x" (also with "--" before it), for options that were put before.
+   RP_USAGE where it has no value. */
+enum rp_code rp_pjrt_put_flag(const char *text, struct rp_proto_writer *to, struct rp_err *err);
+
 /* ---- the profiler extension ---- */
 
 struct rp_pjrt_profile {

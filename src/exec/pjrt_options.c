@@ -10,8 +10,12 @@
 #include "io/proto.h"
 #include "io/proto_write.h"
 
+#include <string.h>
+#include <strings.h>
+
 /* Fields of CompileOptionsProto, ExecutableBuildOptionsProto and DeviceAssignmentProto. */
-enum { COMPILE_TUPLED = 2, COMPILE_BUILD = 3 };
+enum { COMPILE_TUPLED = 2, COMPILE_BUILD = 3, COMPILE_OVERRIDES = 7 };
+enum { OVERRIDE_KEY = 1, OVERRIDE_VALUE = 2, VALUE_TEXT = 1, VALUE_BOOL = 2 };
 enum {
     BUILD_DEBUG_OPTIONS = 3,
     BUILD_REPLICAS = 4,
@@ -61,6 +65,28 @@ void rp_pjrt_put_options(const struct rp_pjrt_source *source, struct rp_proto_wr
     if (source->shardy)
         rp_proto_put_varint(to, BUILD_SHARDY, 1);
     rp_proto_end(to, build);
+}
+
+/* As a text, which XLA turns into the type of the flag, but for truth, which it does not. */
+enum rp_code rp_pjrt_put_flag(const char *text, struct rp_proto_writer *to, struct rp_err *err)
+{
+    const char *name = strncmp(text, "--", 2) == 0 ? text + 2 : text, *equals = strchr(name, '=');
+    size_t entry, value;
+
+    if (!equals || equals == name)
+        return rp_err_set(err, RP_USAGE,
+                          "a flag of XLA is NAME=VALUE, such as xla_dump_to=/tmp/x, not '%s'",
+                          text);
+    entry = rp_proto_begin(to, COMPILE_OVERRIDES);
+    rp_proto_put_bytes(to, OVERRIDE_KEY, name, (size_t)(equals - name));
+    value = rp_proto_begin(to, OVERRIDE_VALUE);
+    if (!strcasecmp(equals + 1, "true") || !strcasecmp(equals + 1, "false"))
+        rp_proto_put_varint(to, VALUE_BOOL, !strcasecmp(equals + 1, "true"));
+    else
+        rp_proto_put_text(to, VALUE_TEXT, equals + 1);
+    rp_proto_end(to, value);
+    rp_proto_end(to, entry);
+    return RP_OK;
 }
 
 /* Copies the fields of a message but one; where `inner` is not 0 that field is a message to look

@@ -254,13 +254,10 @@ static enum rp_code fill_graph(struct rp_plan *plan, uint32_t id, struct rp_err 
     return rp_plan_ends(plan, g, err);
 }
 
-/* Sizes that are known only when the program runs: what goes by the value and not by the shape. */
-static bool takes_dynamic(const struct rp_node *node)
+/* What hands values on as they are, and looks at none of their elements. */
+static bool hands_on(const struct rp_node *node)
 {
     switch (node->code) {
-    case RP_OP_REDUCE:
-    case RP_OP_GET_DIMENSION_SIZE:
-    case RP_OP_SET_DIMENSION_SIZE:
     case RP_OP_TUPLE:
     case RP_OP_GET_TUPLE_ELEMENT:
     case RP_OP_CALL:
@@ -269,10 +266,43 @@ static bool takes_dynamic(const struct rp_node *node)
     case RP_OP_CONDITIONAL:
     case RP_OP_COPY:
     case RP_OP_OPT_BARRIER:
+        return true;
+    default:
+        return false;
+    }
+}
+
+/* Sizes that are known only when the program runs: what goes by the value and not by the shape. */
+static bool takes_dynamic(const struct rp_node *node)
+{
+    switch (node->code) {
+    case RP_OP_REDUCE:
+    case RP_OP_GET_DIMENSION_SIZE:
+    case RP_OP_SET_DIMENSION_SIZE:
     case RP_OP_REVERSE:
         return true;
     default:
-        return rp_op_info[node->code].class_ == RP_CLASS_ELEMENT && node->code != RP_OP_MAP;
+        return hands_on(node) ||
+               (rp_op_info[node->code].class_ == RP_CLASS_ELEMENT && node->code != RP_OP_MAP);
+    }
+}
+
+/* What hands values on, or moves elements by the strided copy. */
+static bool takes_loose(const struct rp_node *node)
+{
+    switch (node->code) {
+    case RP_OP_RESHAPE:
+    case RP_OP_BROADCAST:
+    case RP_OP_TRANSPOSE:
+    case RP_OP_SLICE:
+    case RP_OP_DYNAMIC_SLICE:
+    case RP_OP_DYNAMIC_UPDATE_SLICE:
+    case RP_OP_REVERSE:
+    case RP_OP_PAD:
+    case RP_OP_CONCATENATE:
+        return true;
+    default:
+        return hands_on(node);
     }
 }
 
@@ -298,6 +328,7 @@ static enum rp_code prepare(struct rp_plan *plan, struct rp_graph *g, struct rp_
             return rp_node_error(node, RP_UNSUPPORTED, err, "this operation is not known here");
         RP_TRY(check_dynamic(plan, node, err));
         node->run = node->kernel->run;
+        node->takes_loose = takes_loose(node);
         if (node->kernel->prepare)
             RP_TRY(node->kernel->prepare(plan, node, err));
     }
@@ -327,6 +358,15 @@ static int64_t module_int(const struct rp_program *p, const char *key, int64_t a
     return absent;
 }
 
+/* Protobufs of modules do not say how many partitions there are: their operations tell. */
+static bool is_partitioned(const struct rp_program *p)
+{
+    for (uint32_t op = 0; op < p->code.n; op++)
+        if (p->code.at[op] == RP_OP_PARTITION_ID || rp_op_attr(p, op, RP_ATTR_CHANNEL_ID))
+            return true;
+    return false;
+}
+
 static enum rp_code build(struct rp_plan *plan, struct rp_err *err)
 {
     const struct rp_program *p = plan->program;
@@ -343,6 +383,8 @@ static enum rp_code build(struct rp_plan *plan, struct rp_err *err)
         return rp_err_nomem(err, "planning");
     plan->partitions = (unsigned)module_int(p, "num_partitions", 1);
     plan->replicas = (unsigned)module_int(p, "replica_count", 1);
+    if (plan->partitions <= 1 && plan->replicas <= 1 && is_partitioned(p))
+        plan->partitions = UINT16_MAX; /* as many as will run */
     for (uint32_t i = 0; i < n; i++)
         RP_TRY(fill_graph(plan, i, err));
     RP_TRY(rp_plan_unrounded(plan, err));

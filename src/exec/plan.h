@@ -51,6 +51,7 @@ struct rp_node {
     int64_t value;        /* parameter number, tuple index */
     void *attrs;          /* of the kernel; in the plan's arena */
     bool skip;            /* its value is made elsewhere, or not needed */
+    bool takes_loose;     /* its kernel reads arrays at any address (tensor.h) */
 };
 
 struct rp_graph {

@@ -50,9 +50,10 @@ enum rp_code rp_plugin_probe(enum rp_plugin_kind kind, const char *path,
                              struct rp_plugin_version *out, struct rp_err *err)
 {
     struct probe probe = {kind, path};
+    struct rp_worker_start start = {.self = &probe};
     struct rp_worker *worker;
 
-    RP_TRY(rp_worker_start(&probe_ops, &probe, false, &worker, err));
+    RP_TRY(rp_worker_start(&probe_ops, &start, &worker, err));
     snprintf(out->text, sizeof out->text, "%s", rp_worker_borrow_facts(worker)->version);
     rp_worker_stop(worker);
     return RP_OK;

@@ -6,6 +6,7 @@
  * result on.
  */
 #include "exec/eval_kernels.h"
+#include "exec/groups.h"
 #include "exec/mesh.h"
 #include "exec/reduce.h"
 #include "exec/strided.h"
@@ -14,96 +15,11 @@
 #include <string.h>
 
 struct collective {
-    int64_t *ids; /* of all groups, one behind the other */
-    size_t nids;
-    size_t *begin; /* of each group, and the end */
-    size_t ngroups;
+    struct rp_groups groups;
     int64_t dim, split;
     bool start; /* the result is (operands, results) */
     struct rp_tape *tape;
 };
-
-/* ---- groups ---- */
-
-/* "[2,4]<=[8]" or "[4,2]<=[2,4]T(1,0)": numbers 0.. reshaped, transposed, reshaped. */
-static bool iota_groups(struct rp_plan *plan, const char *at, const char *end, struct collective *c)
-{
-    int64_t v[3][16];
-    size_t n[3] = {0, 0, 0}, part = 0, total = 1;
-
-    for (; at < end; at++) {
-        char *stop;
-
-        if (*at == '<')
-            part = 1;
-        else if (*at == 'T')
-            part = 2;
-        else if (*at >= '0' && *at <= '9') {
-            if (n[part] == 16)
-                return false;
-            v[part][n[part]++] = strtoll(at, &stop, 10);
-            at = stop - 1;
-        }
-    }
-    if (n[0] != 2 || !n[1] || (n[2] && n[2] != n[1]))
-        return false;
-    for (size_t i = 0; i < n[1]; i++) {
-        if (v[1][i] < 1 || v[1][i] > 65536 || total > 65536)
-            return false;
-        total *= (size_t)v[1][i];
-    }
-    if (total > 65536 || v[0][0] < 1 || v[0][1] < 1 || (size_t)(v[0][0] * v[0][1]) != total)
-        return false;
-    c->ids = RP_ARENA_NEW(&plan->arena, int64_t, total);
-    c->begin = RP_ARENA_NEW(&plan->arena, size_t, (size_t)v[0][0] + 1);
-    if (!c->ids || !c->begin)
-        return false;
-    int64_t stride[16], index[16] = {0}, dims[16];
-
-    rp_strides(v[1], n[1], stride);
-    for (size_t i = 0; i < n[1]; i++) {
-        if (n[2] && (v[2][i] < 0 || v[2][i] >= (int64_t)n[1]))
-            return false;
-        dims[i] = v[1][n[2] ? v[2][i] : (int64_t)i];
-    }
-    for (size_t i = 0; i < total; i++) {
-        for (size_t k = 0; k < n[1]; k++)
-            c->ids[i] += index[k] * stride[n[2] ? v[2][k] : (int64_t)k];
-        rp_index_next(index, dims, n[1]);
-    }
-    c->ngroups = (size_t)v[0][0];
-    c->nids = total;
-    for (size_t g = 0; g <= c->ngroups; g++)
-        c->begin[g] = g * (size_t)v[0][1];
-    return true;
-}
-
-/* "{{0,1},{2,3}}"; "{}": one group of all, which is none here. */
-static bool listed_groups(struct rp_plan *plan, const char *at, const char *end,
-                          struct collective *c)
-{
-    size_t most = (size_t)(end - at) + 1;
-    int depth = 0;
-
-    c->ids = RP_ARENA_NEW(&plan->arena, int64_t, most);
-    c->begin = RP_ARENA_NEW(&plan->arena, size_t, most);
-    if (!c->ids || !c->begin)
-        return false;
-    for (; at < end; at++) {
-        char *stop;
-
-        if (*at == '{' && ++depth == 2)
-            c->begin[c->ngroups++] = c->nids;
-        else if (*at == '}')
-            depth--;
-        else if (*at >= '0' && *at <= '9') {
-            c->ids[c->nids++] = strtoll(at, &stop, 10);
-            at = stop - 1;
-        }
-    }
-    c->begin[c->ngroups] = c->nids;
-    return true;
-}
 
 static enum rp_code prepare(struct rp_plan *plan, struct rp_node *node, struct rp_err *err)
 {
@@ -118,9 +34,7 @@ static enum rp_code prepare(struct rp_plan *plan, struct rp_node *node, struct r
     if (!c)
         return rp_err_nomem(err, "planning");
     node->attrs = c;
-    if (groups && !(groups->n && groups->at[0] == '['
-                        ? iota_groups(plan, groups->at, groups->at + groups->n, c)
-                        : listed_groups(plan, groups->at, groups->at + groups->n, c)))
+    if (groups && !rp_groups_parse(&plan->arena, groups, &c->groups))
         return rp_node_error(node, RP_UNSUPPORTED, err, "its groups are not understood");
     RP_TRY(rp_node_ints(plan, node, RP_ATTR_DIMENSIONS, 0, &dims, &n, err));
     c->dim = n ? dims[0] : -1;
@@ -145,20 +59,20 @@ static enum rp_code find_group(const struct rp_eval *e, const struct rp_node *no
     unsigned all = rp_mesh_size(e->mesh);
 
     g->n = g->mine = 0;
-    for (size_t k = 0; k < c->ngroups; k++) {
+    for (size_t k = 0; k < c->groups.ngroups; k++) {
         bool here = false;
 
-        for (size_t i = c->begin[k]; i < c->begin[k + 1]; i++)
-            here |= c->ids[i] == (int64_t)e->partition;
-        for (size_t i = c->begin[k]; here && i < c->begin[k + 1]; i++) {
-            if (c->ids[i] >= (int64_t)all || g->n == 4096)
+        for (size_t i = c->groups.begin[k]; i < c->groups.begin[k + 1]; i++)
+            here |= c->groups.ids[i] == (int64_t)e->partition;
+        for (size_t i = c->groups.begin[k]; here && i < c->groups.begin[k + 1]; i++) {
+            if (c->groups.ids[i] >= (int64_t)all || g->n == 4096)
                 return rp_node_error(node, RP_FORMAT, err,
                                      "its groups name partition %lld of %u; --partitions says how "
                                      "many run",
-                                     (long long)c->ids[i], all);
-            if (c->ids[i] == (int64_t)e->partition)
+                                     (long long)c->groups.ids[i], all);
+            if (c->groups.ids[i] == (int64_t)e->partition)
                 g->mine = g->n;
-            g->member[g->n++] = (unsigned)c->ids[i];
+            g->member[g->n++] = (unsigned)c->groups.ids[i];
         }
         if (here)
             return RP_OK;
@@ -232,9 +146,10 @@ static enum rp_code permute(const struct collective *c, unsigned me, struct rp_t
 {
     const struct rp_tensor *like = all[me]->parts[operand];
 
-    for (size_t k = 0; k < c->ngroups; k++)
-        if (c->begin[k + 1] - c->begin[k] == 2 && c->ids[c->begin[k] + 1] == (int64_t)me) {
-            *out = rp_tensor_keep(all[c->ids[c->begin[k]]]->parts[operand]);
+    for (size_t k = 0; k < c->groups.ngroups; k++)
+        if (c->groups.begin[k + 1] - c->groups.begin[k] == 2 &&
+            c->groups.ids[c->groups.begin[k] + 1] == (int64_t)me) {
+            *out = rp_tensor_keep(all[c->groups.ids[c->groups.begin[k]]]->parts[operand]);
             return RP_OK;
         }
     RP_TRY(rp_tensor_new(like->elem, like->dims, like->rank, out, err)); /* nobody sends: zeros */

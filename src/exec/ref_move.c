@@ -46,7 +46,6 @@ RUN(broadcast)
     struct rp_strided s = {.unit = in[0]->unit, .rank = node->shape->rank};
     int64_t from[RP_TENSOR_RANK];
 
-    (void)e;
     RP_TRY(rp_node_result(node, out, err));
     rp_strides((*out)->dims, s.rank, s.to);
     rp_strides(in[0]->dims, in[0]->rank, from);
@@ -57,9 +56,7 @@ RUN(broadcast)
             return rp_node_error(node, RP_FORMAT, err, "dimension %zu does not fit", i);
         s.from[a->at[i]] = in[0]->dims[i] == 1 ? 0 : from[i];
     }
-    if ((*out)->n)
-        rp_strided_copy(&s, (*out)->data, in[0]->data);
-    return RP_OK;
+    return rp_strided_spread(&s, (*out)->data, in[0]->data, e->pool, err);
 }
 
 RUN(reshape)
@@ -84,10 +81,9 @@ RUN(transpose)
     const struct rp_dims_attr *a = node->attrs;
     uint32_t perm[RP_TENSOR_RANK];
 
-    (void)e;
     for (size_t i = 0; i < a->n; i++)
         perm[i] = (uint32_t)a->at[i];
-    return rp_tensor_transpose(in[0], perm, out, err);
+    return rp_tensor_turn(in[0], perm, e->pool, out, err);
 }
 
 PREPARE(prepare_reverse)
@@ -376,7 +372,6 @@ RUN(concatenate)
     size_t dim = (size_t)((const struct rp_dims_attr *)node->attrs)->at[0];
     int64_t at = 0;
 
-    (void)e;
     RP_TRY(rp_node_result(node, out, err));
     for (uint32_t i = 0; i < node->nin; i++) {
         struct rp_strided s = {.unit = in[i]->unit, .rank = in[i]->rank};
@@ -389,8 +384,8 @@ RUN(concatenate)
         for (size_t k = 0; k < s.rank; k++)
             if (k != dim && s.dims[k] != (*out)->dims[k])
                 return rp_node_error(node, RP_FORMAT, err, "operand %u does not fit", i);
-        if (in[i]->n)
-            rp_strided_copy(&s, (*out)->data + at * s.to[dim] * (int64_t)s.unit, in[i]->data);
+        RP_TRY(rp_strided_spread(&s, (*out)->data + at * s.to[dim] * (int64_t)s.unit, in[i]->data,
+                                 e->pool, err));
         at += in[i]->dims[dim];
     }
     return RP_OK;

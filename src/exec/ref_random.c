@@ -8,6 +8,7 @@
  *   Philox 4x32, 10 rounds      state u64[2 or 3]: key, counter (128 bits); four words a counter
  */
 #include "exec/eval_kernels.h"
+#include "exec/random.h"
 #include "exec/strided.h"
 #include "program/floats.h"
 
@@ -22,7 +23,7 @@ static uint32_t rotate(uint32_t v, unsigned by)
     return v << by | v >> (32 - by);
 }
 
-static void threefry(uint64_t key, uint64_t counter, uint32_t out[2])
+void rp_threefry(uint64_t key, uint64_t counter, uint32_t out[2])
 {
     static const unsigned turns[8] = {13, 15, 26, 6, 17, 29, 16, 24};
     uint32_t k[3] = {(uint32_t)key, (uint32_t)(key >> 32), 0};
@@ -102,7 +103,7 @@ static void threefry_32(struct rp_tensor *t, uint64_t key, uint64_t counter, uin
         uint32_t pair[2];
         int64_t at = 0;
 
-        threefry(key, counter + i, pair);
+        rp_threefry(key, counter + i, pair);
         for (size_t k = 0; k < t->rank; k++)
             at += (k == split ? 2 : 1) * index[k] * stride[k];
         put_word(t, (size_t)at, pair[0]);
@@ -118,7 +119,7 @@ static void threefry_64(struct rp_tensor *t, uint64_t key, uint64_t counter, uin
     for (size_t i = 0; i < t->n; i++) {
         uint32_t pair[2];
 
-        threefry(key, counter + i, pair);
+        rp_threefry(key, counter + i, pair);
         put_word(t, i, pair[0] | (uint64_t)pair[1] << 32);
     }
     *used = t->n;
@@ -181,7 +182,7 @@ static double uniform(uint64_t *state)
 {
     uint32_t pair[2];
 
-    threefry(UINT64_C(0x5eed), (*state)++, pair);
+    rp_threefry(UINT64_C(0x5eed), (*state)++, pair);
     return ((double)pair[0] * 0x1p32 + (double)pair[1]) * 0x1p-64;
 }
 

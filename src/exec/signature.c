@@ -2,6 +2,8 @@
 /* Opening the entry's parameters and its root. */
 #include "exec/signature.h"
 
+#include "exec/groups.h"
+
 #include <string.h>
 
 #define MOST_DEPTH 64
@@ -31,20 +33,6 @@ static void fill(const struct rp_program *p, uint32_t shape, uint32_t op, unsign
     }
 }
 
-static unsigned module_number(const struct rp_program *p, const char *key)
-{
-    for (size_t i = 0; i < p->module_attrs.n; i++) {
-        int64_t value;
-        size_t n;
-
-        if (!strcmp(rp_program_text(p, p->module_attrs.at[i].key), key) &&
-            rp_attr_ints(&p->module_attrs.at[i], &value, 1, &n) && n == 1 && value > 0 &&
-            value < 65536)
-            return (unsigned)value;
-    }
-    return 1;
-}
-
 /* HLO's root is what comes out; StableHLO ends in a return, whose operands do. */
 static size_t outputs(const struct rp_program *p, const struct rp_computation *c,
                       struct rp_slot *at)
@@ -53,7 +41,14 @@ static size_t outputs(const struct rp_program *p, const struct rp_computation *c
     size_t n = 0;
 
     if (!strcmp(p->language, "hlo")) {
-        if (at)
+        const struct rp_op_shape *root = &p->shapes.at[p->shape.at[c->root]];
+
+        operands = rp_op_operands(p, c->root);
+        if (at && p->code.at[c->root] == RP_OP_TUPLE && root->elem == RP_ELEM_TUPLE &&
+            root->n == operands.n)
+            for (uint32_t i = 0; i < operands.n; i++)
+                fill(p, p->parts.at[root->first + i], operands.at[i], 1, &at);
+        else if (at)
             fill(p, p->shape.at[c->root], c->root, 0, &at);
         return count(p, p->shape.at[c->root], 0);
     }
@@ -105,6 +100,6 @@ enum rp_code rp_signature_find(const struct rp_program *p, struct rp_arena *aren
     for (uint32_t i = 0; i < c->nparams; i++)
         fill(p, p->shape.at[params[i]], params[i], 0, &at);
     outputs(p, c, out->out);
-    out->partitions = module_number(p, "num_partitions") * module_number(p, "replica_count");
+    out->partitions = rp_program_runs(p);
     return RP_OK;
 }

@@ -11,7 +11,7 @@ struct rp_slot {
     uint32_t rank;
     const int64_t *dims; /* borrowed from the program */
     uint32_t shape;      /* of the program */
-    uint32_t op;         /* the parameter; of outputs the root */
+    uint32_t op;         /* the parameter; of outputs what makes it */
 };
 struct rp_signature {
     struct rp_slot *in, *out;

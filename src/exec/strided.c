@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define JOB_BYTES 131072
+#define JOB_BYTES 65536
 
 void rp_strides(const int64_t *dims, size_t rank, int64_t *out)
 {
@@ -43,15 +43,19 @@ static void join(const struct rp_strided *s, struct rp_strided *out)
     }
 }
 
+/* Elements at any address. */
+typedef uint16_t two __attribute__((aligned(1), may_alias));
+typedef uint32_t four __attribute__((aligned(1), may_alias));
+typedef uint64_t eight __attribute__((aligned(1), may_alias));
+typedef struct {
+    eight half[2];
+} __attribute__((may_alias)) sixteen;
+
 #define ROW(type)                                                   \
     for (int64_t i = 0; i < n; i++)                                 \
         *(type *)(to + i * dt * (int64_t)sizeof(type)) =            \
             *(const type *)(from + i * df * (int64_t)sizeof(type)); \
     break
-
-struct sixteen {
-    uint64_t half[2];
-};
 
 static void copy_row(size_t unit, int64_t n, char *to, int64_t dt, const char *from, int64_t df)
 {
@@ -63,13 +67,13 @@ static void copy_row(size_t unit, int64_t n, char *to, int64_t dt, const char *f
     case 1:
         ROW(uint8_t);
     case 2:
-        ROW(uint16_t);
+        ROW(two);
     case 4:
-        ROW(uint32_t);
+        ROW(four);
     case 8:
-        ROW(uint64_t);
+        ROW(eight);
     default:
-        ROW(struct sixteen);
+        ROW(sixteen);
     }
 }
 

@@ -123,6 +123,17 @@ void rp_tensor_drop(struct rp_tensor *t)
     free(t);
 }
 
+enum rp_code rp_tensor_settle(struct rp_tensor *t, struct rp_tensor **out, struct rp_err *err)
+{
+    if (!rp_tensor_is_loose(t)) {
+        *out = rp_tensor_keep(t);
+        return RP_OK;
+    }
+    RP_TRY(rp_tensor_new(t->elem, t->dims, t->rank, out, err));
+    memcpy((*out)->data, t->data, rp_tensor_bytes(t));
+    return RP_OK;
+}
+
 size_t rp_tensor_leaves(const struct rp_tensor *t)
 {
     size_t n = 0;

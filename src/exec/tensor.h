@@ -52,6 +52,15 @@ static inline size_t rp_tensor_bytes(const struct rp_tensor *t)
     return t->n * t->unit;
 }
 
+/* Whether elements can be read as numbers where they stand: arrays in a file may begin at any byte,
+   and are then loose. */
+static inline bool rp_tensor_is_loose(const struct rp_tensor *t)
+{
+    return t->borrowed && t->unit > 1 && (uintptr_t)t->data % (t->unit < 8 ? t->unit : 8) != 0;
+}
+/* A new use of the array, or of a copy where it is loose. */
+enum rp_code rp_tensor_settle(struct rp_tensor *t, struct rp_tensor **out, struct rp_err *err);
+
 /* How many arrays a value consists of, depth first; each of them borrowed. */
 size_t rp_tensor_leaves(const struct rp_tensor *t);
 struct rp_tensor *rp_tensor_leaf(struct rp_tensor *t, size_t i);

@@ -5,19 +5,30 @@
  * the time or iterations. Then the runs that count: as many as asked for, or for the time, but not
  * less than five. Percentiles are of the sorted times (nearest rank); the interval of the median is
  * by ranks (binomial, 95 %), which assumes nothing about their distribution.
+ *
+ * For comparisons with another process there are the low times of blocks of runs, and between runs,
+ * every few milliseconds, a fixed piece of work is timed: where that changed, the machine did.
  */
 #include "exec/timing.h"
 
 #include "exec/plan.h"
 
+#include <dirent.h>
+#include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define GROUP      5
 #define MOST_RUNS  1000000
 #define BATCH      64
 #define COLD_BYTES ((size_t)256 << 20)
+#define LOW        0.1     /* the share of runs that the low time of a block is above of */
+#define LOOK_NS    5000000 /* between two looks at the machine */
+#define WORK_WORDS 4096
+#define WORK_TURNS 12
 
 static int by_value(const void *a, const void *b)
 {
@@ -33,6 +44,21 @@ static int64_t rank(const int64_t *sorted, size_t n, double share)
     return sorted[i ? i - 1 : 0];
 }
 
+/* The low times of up to RP_TIMING_BLOCKS blocks; room: as many as there are runs. */
+static void sum_up_blocks(struct rp_timing *t, int64_t *room)
+{
+    size_t n = t->runs.n, size = (n + RP_TIMING_BLOCKS - 1) / RP_TIMING_BLOCKS;
+
+    t->nblocks = 0;
+    for (size_t at = 0; at < n; at += size) {
+        size_t have = n - at < size ? n - at : size;
+
+        memcpy(room, t->runs.at + at, have * sizeof *room);
+        qsort(room, have, sizeof *room, by_value);
+        t->blocks[t->nblocks++] = rank(room, have, LOW);
+    }
+}
+
 enum rp_code rp_timing_sum_up(struct rp_timing *t, struct rp_err *err)
 {
     size_t n = t->runs.n;
@@ -46,8 +72,13 @@ enum rp_code rp_timing_sum_up(struct rp_timing *t, struct rp_err *err)
     sorted = malloc(n * sizeof *sorted);
     if (!sorted)
         return rp_err_nomem(err, "timing");
+    sum_up_blocks(t, sorted);
     memcpy(sorted, t->runs.at, n * sizeof *sorted);
     qsort(sorted, n, sizeof *sorted, by_value);
+    if (t->machine.n) {
+        qsort(t->machine.at, t->machine.n, sizeof *t->machine.at, by_value);
+        t->machine_ns = rank(t->machine.at, t->machine.n, LOW);
+    }
     for (size_t i = 0; i < n; i++)
         sum += (double)sorted[i];
     t->min_ns = sorted[0];
@@ -71,6 +102,22 @@ static int64_t group_median(const int64_t *at)
     memcpy(sorted, at, sizeof sorted);
     qsort(sorted, GROUP, sizeof *sorted, by_value);
     return sorted[GROUP / 2];
+}
+
+/* Work that depends on nothing but the processor's share that we have: multiplications on what is
+   in its first cache. */
+static int64_t look_at_machine(uint64_t *work)
+{
+    int64_t begin = rp_exec_now();
+    uint64_t a[8] = {1, 2, 3, 4, 5, 6, 7, 8};
+
+    for (size_t turn = 0; turn < WORK_TURNS; turn++)
+        for (size_t i = 0; i < WORK_WORDS; i += 8)
+            for (size_t k = 0; k < 8; k++)
+                a[k] = (a[k] ^ work[i + k]) * UINT64_C(0x9e3779b97f4a7c15);
+    for (size_t k = 0; k < 8; k++)
+        work[k] ^= a[k]; /* so that it must be done */
+    return rp_exec_now() - begin;
 }
 
 /* Reading as much as the caches hold, so that nothing of the program is left there. */
@@ -111,7 +158,9 @@ static enum rp_code warm_up(struct rp_executable *exe, const struct rp_timing_op
             return RP_OK;
         if (n >= 2 * GROUP)
             memmove(times, times + 1, (2 * GROUP - 1) * sizeof *times);
-        RP_TRY(once(exe, cold, &times[n < 2 * GROUP ? n : 2 * GROUP - 1], err));
+        n = n < 2 * GROUP ? n : 2 * GROUP - 1;
+        RP_TRY(once(exe, cold, &times[n], err));
+        out->warmup_ns += times[n];
         out->warmups++;
         if (o->warmup < 0 && out->warmups >= 2 * GROUP) {
             double a = (double)group_median(times), b = (double)group_median(times + GROUP);
@@ -141,7 +190,8 @@ static enum rp_code count_runs(struct rp_executable *exe, const struct rp_timing
                                int64_t limit_ns, unsigned char *cold, bool (*stop)(void *),
                                void *user, struct rp_timing *out, struct rp_err *err)
 {
-    int64_t begin = rp_exec_now(), ns[BATCH], done;
+    int64_t begin = rp_exec_now(), ns[BATCH], done, looked = 0;
+    uint64_t work[WORK_WORDS] = {0};
     size_t n;
 
     while ((done = (int64_t)out->runs.n) < MOST_RUNS) {
@@ -152,6 +202,10 @@ static enum rp_code count_runs(struct rp_executable *exe, const struct rp_timing
             break;
         if (stop && stop(user))
             return rp_err_set(err, RP_CANCELLED, "cancelled");
+        if (rp_exec_now() - looked > LOOK_NS) {
+            looked = rp_exec_now();
+            RP_TRY(rp_vec_push(&out->machine, look_at_machine(work), err));
+        }
         n = at_a_time(exe, o, cold, out);
         RP_TRY(n > 1 ? exe->engine->run_timed(exe, n, ns, err) : once(exe, cold, ns, err));
         for (size_t i = 0; i < n; i++)
@@ -160,11 +214,42 @@ static enum rp_code count_runs(struct rp_executable *exe, const struct rp_timing
     return RP_OK;
 }
 
+/* Of all threads of the process that runs it, since they began; -1 where the system does not say.
+ */
+static int64_t waited_ns(const struct rp_executable *exe)
+{
+    char path[320];
+    struct dirent *entry;
+    int64_t all = 0, one;
+    DIR *tasks;
+
+    snprintf(path, sizeof path, "/proc/%d/task",
+             (int)(exe->engine->process ? exe->engine->process(exe) : getpid()));
+    tasks = opendir(path);
+    if (!tasks)
+        return -1;
+    while ((entry = readdir(tasks))) {
+        size_t n = strlen(path);
+        FILE *f = NULL;
+
+        snprintf(path + n, sizeof path - n, "/%.200s/schedstat", entry->d_name);
+        if (entry->d_name[0] != '.')
+            f = fopen(path, "re");
+        path[n] = 0;
+        if (f && fscanf(f, "%*s %" SCNd64, &one) == 1)
+            all += one;
+        if (f)
+            fclose(f);
+    }
+    closedir(tasks);
+    return all;
+}
+
 static enum rp_code measure(struct rp_executable *exe, const struct rp_timing_options *o,
                             unsigned char *cold, bool (*stop)(void *), void *user,
                             struct rp_timing *out, struct rp_err *err)
 {
-    int64_t limit_ns = o->time_ns ? o->time_ns : 1000000000;
+    int64_t limit_ns = o->time_ns ? o->time_ns : 1000000000, begin, waited;
     enum rp_code code;
 
     RP_TRY(once(exe, cold, &out->first_ns, err));
@@ -172,7 +257,11 @@ static enum rp_code measure(struct rp_executable *exe, const struct rp_timing_op
     RP_TRY(warm_up(exe, o, o->iterations ? out->first_ns / 2 : limit_ns / 3, cold, out, err));
     if (exe->engine->mark)
         RP_TRY(exe->engine->mark(exe, true, err));
+    waited = waited_ns(exe);
+    begin = rp_exec_now();
     code = count_runs(exe, o, limit_ns, cold, stop, user, out, err);
+    if (waited >= 0)
+        out->waited = (double)(waited_ns(exe) - waited) / (double)(rp_exec_now() - begin + 1);
     if (code == RP_OK && exe->engine->mark)
         code = exe->engine->mark(exe, false, err);
     return code == RP_OK ? rp_timing_sum_up(out, err) : code;
@@ -199,4 +288,5 @@ enum rp_code rp_timing_run(struct rp_executable *exe, const struct rp_timing_opt
 void rp_timing_release(struct rp_timing *t)
 {
     rp_vec_release(&t->runs);
+    rp_vec_release(&t->machine);
 }

@@ -7,6 +7,8 @@
 #include "base/vec.h"
 #include "exec/engines.h"
 
+#define RP_TIMING_BLOCKS 20
+
 struct rp_timing_options {
     int64_t iterations; /* 0: until time_ns, and until the median is known well */
     int64_t time_ns;    /* 0: the default of a second */
@@ -19,7 +21,15 @@ struct rp_timing {
     int64_t min_ns, p50_ns, p90_ns, p99_ns, max_ns, mean_ns;
     int64_t low_ns, high_ns; /* of the median, with 95 % confidence */
     size_t n, warmups;
+    int64_t warmup_ns;    /* of all of them */
     RP_VEC(int64_t) runs; /* in their order */
+    /* For comparisons: runs one after another are not independent, blocks of them nearly are. */
+    int64_t blocks[RP_TIMING_BLOCKS]; /* the low times of consecutive runs */
+    size_t nblocks;
+    RP_VEC(int64_t) machine; /* times of a fixed piece of work between runs, in their order */
+    int64_t machine_ns;      /* the low one of these; 0 where there is none */
+    double
+        waited; /* time that threads were ready and had no processor, over the time of the runs */
 };
 
 /* The first run, the warm-up, and the runs that count. Stopped early where `stop` says so. */

@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #ifndef RP_EXEC_TURN_H
 #define RP_EXEC_TURN_H
-/* Turning four rows of four 32-bit elements into columns, in registers; row lengths in elements. */
+/* Turning four rows of four 32-bit elements, at any address, into columns, in registers; row
+   lengths in elements. */
 #include <stdint.h>
 
-typedef uint32_t rp_four __attribute__((vector_size(16), aligned(4), may_alias));
+typedef uint32_t rp_one __attribute__((aligned(1), may_alias));
+typedef uint32_t rp_four __attribute__((vector_size(16), aligned(1), may_alias));
 
 static inline void rp_turn_four(const void *in, int64_t in_row, void *out, int64_t out_row)
 {
-    const uint32_t *x = in;
-    uint32_t *y = out;
+    const rp_one *x = in;
+    rp_one *y = out;
     rp_four a = *(const rp_four *)(const void *)x, b = *(const rp_four *)(const void *)(x + in_row);
     rp_four c = *(const rp_four *)(const void *)(x + 2 * in_row);
     rp_four d = *(const rp_four *)(const void *)(x + 3 * in_row);

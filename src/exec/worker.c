@@ -22,8 +22,7 @@
 
 struct rp_worker {
     const struct rp_worker_ops *ops;
-    void *self;
-    bool in_process;
+    struct rp_worker_start start;
     int fd, log;    /* of the child */
     int stdout_was; /* in this process: a copy of standard output */
     pid_t pid;      /* 0: there is none, or it was waited for */
@@ -125,19 +124,22 @@ enum rp_code rp_worker_upload(struct rp_worker *w, struct rp_tensor *const *argu
 {
     size_t n = w->facts.devices * w->facts.narguments;
 
-    if (w->in_process)
-        return w->ops->upload(w->self, arguments, err);
+    if (w->start.in_process)
+        return w->ops->upload(w->start.self, arguments, err);
     RP_TRY(ask(w, RP_WIRE_UPLOAD, n, "arguments were sent", err));
     for (size_t i = 0; i < n; i++)
-        if (!rp_wire_send_tensor(w->fd, arguments[i]))
+        if (!rp_wire_send_tensor(w->fd,
+                                 i < w->start.narguments && arguments[i] == w->start.arguments[i]
+                                     ? NULL
+                                     : arguments[i]))
             return died(w, "arguments were sent", err);
     return hear(w, "arguments were sent", NULL, err);
 }
 
 enum rp_code rp_worker_run(struct rp_worker *w, size_t n, int64_t *ns, struct rp_err *err)
 {
-    if (w->in_process)
-        return rp_worker_run_here(w->ops, w->self, n, ns, err);
+    if (w->start.in_process)
+        return rp_worker_run_here(w->ops, w->start.self, n, ns, err);
     RP_TRY(ask(w, RP_WIRE_RUN, n, "running the program", err));
     RP_TRY(hear(w, "running the program", NULL, err));
     if (!rp_wire_receive(w->fd, ns, n * sizeof *ns))
@@ -150,8 +152,8 @@ enum rp_code rp_worker_fetch(struct rp_worker *w, struct rp_tensor **outputs, st
     size_t n = w->facts.devices * w->facts.noutputs, got = 0;
     enum rp_code code;
 
-    if (w->in_process)
-        return w->ops->fetch(w->self, outputs, err);
+    if (w->start.in_process)
+        return w->ops->fetch(w->start.self, outputs, err);
     RP_TRY(ask(w, RP_WIRE_FETCH, 0, "outputs were read", err));
     RP_TRY(hear(w, "outputs were read", NULL, err));
     for (code = RP_OK; got < n && code == RP_OK; got += code == RP_OK)
@@ -165,9 +167,9 @@ enum rp_code rp_worker_fetch(struct rp_worker *w, struct rp_tensor **outputs, st
 
 enum rp_code rp_worker_mark(struct rp_worker *w, bool begin, struct rp_err *err)
 {
-    if (w->in_process) {
+    if (w->start.in_process) {
         if (w->ops->mark)
-            w->ops->mark(w->self, begin);
+            w->ops->mark(w->start.self, begin);
         return RP_OK;
     }
     RP_TRY(ask(w, RP_WIRE_MARK, begin, "marking the runs", err));
@@ -185,8 +187,8 @@ enum rp_code rp_worker_profile(struct rp_worker *w, unsigned runs, uint8_t **xsp
         return rp_err_set(err, RP_MISSING,
                           "%s (%s) has no profiler, so it gives no times of instructions",
                           w->ops->what, w->facts.platform);
-    if (w->in_process)
-        return w->ops->profile(w->self, runs, xspace, n, err);
+    if (w->start.in_process)
+        return w->ops->profile(w->start.self, runs, xspace, n, err);
     RP_TRY(ask(w, RP_WIRE_PROFILE, runs, "profiling", err));
     RP_TRY(hear(w, "profiling", &size, err));
     *xspace = malloc(size ? size : 1);
@@ -204,8 +206,8 @@ enum rp_code rp_worker_profile(struct rp_worker *w, unsigned runs, uint8_t **xsp
 enum rp_code rp_worker_peak(struct rp_worker *w, int64_t *bytes, struct rp_err *err)
 {
     *bytes = -1;
-    if (w->in_process) {
-        *bytes = w->ops->peak_bytes ? w->ops->peak_bytes(w->self) : -1;
+    if (w->start.in_process) {
+        *bytes = w->ops->peak_bytes ? w->ops->peak_bytes(w->start.self) : -1;
         return RP_OK;
     }
     RP_TRY(ask(w, RP_WIRE_PEAK, 0, "asking for memory", err));
@@ -219,7 +221,7 @@ static void be_child(const struct rp_worker *w, int fd)
 {
     dup2(w->log, STDOUT_FILENO);
     dup2(w->log, STDERR_FILENO);
-    rp_worker_serve(w->ops, w->self, fd);
+    rp_worker_serve(w->ops, &w->start, fd);
     _exit(0); /* nothing is unloaded: libraries that fail at that have given their answer */
 }
 
@@ -253,10 +255,10 @@ static enum rp_code start_here(struct rp_worker *w, struct rp_err *err)
     w->stdout_was = dup(STDOUT_FILENO);
     if (w->stdout_was >= 0)
         dup2(STDERR_FILENO, STDOUT_FILENO);
-    return w->ops->open(w->self, &w->facts, err);
+    return w->ops->open(w->start.self, &w->facts, err);
 }
 
-enum rp_code rp_worker_start(const struct rp_worker_ops *ops, void *self, bool in_process,
+enum rp_code rp_worker_start(const struct rp_worker_ops *ops, const struct rp_worker_start *start,
                              struct rp_worker **out, struct rp_err *err)
 {
     struct rp_worker *w = calloc(1, sizeof *w);
@@ -265,9 +267,8 @@ enum rp_code rp_worker_start(const struct rp_worker_ops *ops, void *self, bool i
     *out = NULL;
     if (!w)
         return rp_err_nomem(err, "starting an engine");
-    *w = (struct rp_worker){
-        .ops = ops, .self = self, .in_process = in_process, .fd = -1, .log = -1, .stdout_was = -1};
-    code = in_process ? start_here(w, err) : start_child(w, err);
+    *w = (struct rp_worker){.ops = ops, .start = *start, .fd = -1, .log = -1, .stdout_was = -1};
+    code = start->in_process ? start_here(w, err) : start_child(w, err);
     if (code != RP_OK) {
         rp_worker_stop(w);
         return code;
@@ -281,12 +282,17 @@ const struct rp_worker_facts *rp_worker_borrow_facts(const struct rp_worker *w)
     return &w->facts;
 }
 
+pid_t rp_worker_process(const struct rp_worker *w)
+{
+    return w->start.in_process ? getpid() : w->pid;
+}
+
 void rp_worker_stop(struct rp_worker *w)
 {
     if (!w)
         return;
-    if (w->in_process)
-        w->ops->close(w->self);
+    if (w->start.in_process)
+        w->ops->close(w->start.self);
     if (w->stdout_was >= 0) {
         fflush(stdout);
         dup2(w->stdout_was, STDOUT_FILENO);

@@ -7,7 +7,7 @@
  * in a child process, which sends back what it found; where it dies, its last words are the error.
  * The timed loop runs inside of the child, where nothing of ours stands between two runs.
  *
- *     parent                           child (forked: it has the program without a copy)
+ *     parent                           child (forked: it has program and inputs without a copy)
  *       |-- upload: arrays ------------->|  open: load the library, compile
  *       |-- run: how often ------------->|  ... n times, each with a clock around
  *       |<------------ times ------------|
@@ -17,12 +17,14 @@
  */
 #include "exec/tensor.h"
 
+#include <sys/types.h>
+
 struct rp_worker_facts { /* of what was opened; plain data, sent as it is */
     size_t narguments, noutputs, devices;
     int64_t load_ns;    /* the library and its client */
     int64_t compile_ns; /* the program */
     bool can_profile;
-    char platform[64], version[256], device[128];
+    char platform[64], version[256], device[192];
 };
 
 /* What a library can do; self is the caller's. NULL: it cannot. */
@@ -42,11 +44,20 @@ struct rp_worker_ops {
 
 struct rp_worker;
 
-/* Starts and opens. self is only looked at until stop. */
-enum rp_code rp_worker_start(const struct rp_worker_ops *ops, void *self, bool in_process,
+struct rp_worker_start {
+    void *self; /* is only looked at until stop */
+    bool in_process;
+    /* Arrays that are there already and stay until stop: a child has them by being forked, so that
+       an upload of these very ones sends nothing. May be NULL. */
+    struct rp_tensor *const *arguments;
+    size_t narguments;
+};
+/* Starts and opens. */
+enum rp_code rp_worker_start(const struct rp_worker_ops *ops, const struct rp_worker_start *start,
                              struct rp_worker **out, struct rp_err *err);
 const struct rp_worker_facts *rp_worker_borrow_facts(const struct rp_worker *worker);
 
+pid_t rp_worker_process(const struct rp_worker *worker); /* this one, or the child */
 enum rp_code rp_worker_upload(struct rp_worker *worker, struct rp_tensor *const *arguments,
                               struct rp_err *err);
 /* n runs one after another, ns[i] for each. */

@@ -15,6 +15,7 @@ struct service {
     void *self;
     int fd;
     size_t narguments, noutputs; /* of all devices */
+    const struct rp_worker_start *start;
     struct rp_tensor **arguments;
 };
 
@@ -36,6 +37,14 @@ static void drop_arguments(struct service *s)
     s->arguments = NULL;
 }
 
+static enum rp_code receive_argument(struct service *s, size_t i, struct rp_err *err)
+{
+    RP_TRY(rp_wire_receive_tensor(s->fd, &s->arguments[i], err));
+    if (!s->arguments[i]) /* it is here since the fork */
+        s->arguments[i] = rp_tensor_keep(s->start->arguments[i]);
+    return RP_OK;
+}
+
 static bool upload(struct service *s, struct rp_err *err)
 {
     enum rp_code code = RP_OK;
@@ -45,7 +54,7 @@ static bool upload(struct service *s, struct rp_err *err)
     if (!s->arguments)
         return false;
     for (size_t i = 0; i < s->narguments && code == RP_OK; i++)
-        code = rp_wire_receive_tensor(s->fd, &s->arguments[i], err);
+        code = receive_argument(s, i, err);
     if (code == RP_NOMEM || code == RP_IO)
         return false; /* what was not read would be taken for the next request */
     if (code == RP_OK)
@@ -141,13 +150,13 @@ static bool serve(struct service *s, const struct rp_wire_head *request)
     return false;
 }
 
-void rp_worker_serve(const struct rp_worker_ops *ops, void *self, int fd)
+void rp_worker_serve(const struct rp_worker_ops *ops, const struct rp_worker_start *start, int fd)
 {
-    struct service s = {.ops = ops, .self = self, .fd = fd};
+    struct service s = {.ops = ops, .self = start->self, .fd = fd, .start = start};
     struct rp_worker_facts facts = {0};
     struct rp_err err = RP_ERR_INIT;
     struct rp_wire_head request;
-    enum rp_code code = ops->open(self, &facts, &err);
+    enum rp_code code = ops->open(start->self, &facts, &err);
 
     if (!answer(&s, RP_WIRE_OPENED, code, 0, &err) || code != RP_OK ||
         !rp_wire_send(fd, &facts, sizeof facts))

@@ -4,7 +4,7 @@
 #include "exec/worker.h"
 
 /* The child's side: opens, then does what is asked of it over fd until the other end is closed. */
-void rp_worker_serve(const struct rp_worker_ops *ops, void *self, int fd);
+void rp_worker_serve(const struct rp_worker_ops *ops, const struct rp_worker_start *start, int fd);
 
 /* n runs into ns, for both sides. */
 enum rp_code rp_worker_run_here(const struct rp_worker_ops *ops, void *self, size_t n, int64_t *ns,

@@ -41,6 +41,8 @@ bool rp_wire_receive(int fd, void *bytes, size_t n)
     return true;
 }
 
+#define NO_TENSOR UINT32_MAX
+
 struct wire_shape {
     uint32_t elem, rank;
     int64_t dims[RP_TENSOR_RANK];
@@ -48,8 +50,10 @@ struct wire_shape {
 
 bool rp_wire_send_tensor(int fd, const struct rp_tensor *t)
 {
-    struct wire_shape shape = {t->elem, t->rank, {0}};
+    struct wire_shape shape = {t ? t->elem : NO_TENSOR, t ? t->rank : 0, {0}};
 
+    if (!t)
+        return rp_wire_send(fd, &shape, sizeof shape);
     for (uint32_t i = 0; i < t->rank; i++)
         shape.dims[i] = t->dims[i];
     return rp_wire_send(fd, &shape, sizeof shape) &&
@@ -63,6 +67,8 @@ enum rp_code rp_wire_receive_tensor(int fd, struct rp_tensor **out, struct rp_er
     *out = NULL;
     if (!rp_wire_receive(fd, &shape, sizeof shape))
         return rp_err_set(err, RP_IO, "the other process is gone");
+    if (shape.elem == NO_TENSOR)
+        return RP_OK;
     if (shape.elem == RP_ELEM_TOKEN)
         return rp_tensor_token(out, err);
     RP_TRY(rp_tensor_new(shape.elem, shape.dims, shape.rank, out, err));

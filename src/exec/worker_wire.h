@@ -25,8 +25,8 @@ struct rp_wire_head {
 /* False where the other side is gone. */
 bool rp_wire_send(int fd, const void *bytes, size_t n);
 bool rp_wire_receive(int fd, void *bytes, size_t n);
-bool rp_wire_send_tensor(int fd, const struct rp_tensor *t);
-/* RP_IO where the other side is gone. */
+bool rp_wire_send_tensor(int fd, const struct rp_tensor *t); /* NULL: the other side has it */
+/* RP_IO where the other side is gone. *out is NULL where NULL was sent. */
 enum rp_code rp_wire_receive_tensor(int fd, struct rp_tensor **out, struct rp_err *err);
 
 #endif

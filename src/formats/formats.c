@@ -71,9 +71,11 @@ static enum rp_code no_bytes(struct rp_input *in, struct rp_err *err)
 /* Errors of the input name the file already. */
 static enum rp_code name_file(const struct rp_input *in, enum rp_code code, struct rp_err *err)
 {
-    const char *name = rp_input_borrow_name(in);
+    const char *name = rp_input_borrow_name(in), *at = err ? strstr(err->text, name) : NULL;
 
-    if (code == RP_OK || !err || strstr(err->text, name))
+    while (at && (at == err->text || at[-1] != '\'' || at[strlen(name)] != '\''))
+        at = strstr(at + 1, name); /* a file may be called "empty" */
+    if (code == RP_OK || !err || at)
         return code;
     if (strncmp(err->text, "is ", 3) == 0) {
         char text[sizeof err->text];

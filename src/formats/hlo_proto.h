@@ -83,6 +83,8 @@ enum rp_code hlo_proto_conv_dims(struct hlo_proto *r, const struct rp_proto_curs
 enum rp_code hlo_proto_padding(struct hlo_proto *r, const struct rp_proto_cursor *outer,
                                const struct rp_proto_item *item);
 /* "{[0:4:1], [2:8:2]}", from all fields of an instruction. */
+enum rp_code hlo_proto_mesh_groups(struct hlo_proto *r, const struct rp_proto_cursor *outer,
+                                   const struct rp_proto_item *item);
 enum rp_code hlo_proto_slices(struct hlo_proto *r, struct rp_bytes bytes, uint64_t offset);
 /* Up to three numbers of a small message. */
 enum rp_code hlo_proto_triple(struct hlo_proto *r, const struct rp_proto_cursor *outer,

@@ -450,6 +450,8 @@ static enum rp_code message_field(struct hlo_proto *r, const struct rp_proto_cur
         return device_list(r, c, it);
     case 92:
         return iota_list(r, c, it);
+    case 93:
+        return hlo_proto_mesh_groups(r, c, it);
     case 37:
         return control(r, it->bytes);
     case 40:

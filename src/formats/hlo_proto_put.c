@@ -491,7 +491,9 @@ static bool put_special(const struct hlo_put *put, uint32_t op, const struct rp_
     case RP_ATTR_PADDING:
         return put_padding(put, attr);
     case RP_ATTR_REPLICA_GROUPS:
-        return attr->at[0] == '[' ? put_iota_groups(put, attr) : put_nested(put, attr, false);
+        return attr->at[0] == '['   ? put_iota_groups(put, attr)
+               : attr->at[0] == 'm' ? hlo_put_mesh_groups(put, attr)
+                                    : put_nested(put, attr, false);
     case RP_ATTR_SOURCE_TARGET_PAIRS:
         return put_nested(put, attr, true);
     case RP_ATTR_OUTPUT_TO_OPERAND_ALIASING:

@@ -30,6 +30,7 @@ enum rp_code hlo_put_attrs(const struct hlo_put *put, uint32_t op);
 /* Attributes that are messages; false where the value is malformed. */
 bool hlo_put_window(const struct hlo_put *put, const struct rp_attr *attr);
 bool hlo_put_sharding(const struct hlo_put *put, const struct rp_attr *attr);
+bool hlo_put_mesh_groups(const struct hlo_put *put, const struct rp_attr *attr);
 bool hlo_put_dim_labels(const struct hlo_put *put, const struct rp_attr *attr);
 /* input_output_alias of a module; false where it is none, with half of it written. */
 bool hlo_put_module_alias(const struct hlo_put *put, const struct rp_attr *attr);

@@ -165,6 +165,25 @@ const char *hlo_bracket_end(const struct hlo_text *r, const char *s)
     return NULL;
 }
 
+/* "mesh['a'=2,'b'=4], device_ids=(...) {'b'}": what stands behind the first bracket. */
+static const char *mesh_end(const struct hlo_text *r, const char *s)
+{
+    static const char ids[] = "device_ids=(";
+    const char *at = s, *end;
+
+    if (at < r->end && *at == ',')
+        at++;
+    while (at < r->end && *at == ' ')
+        at++;
+    if ((size_t)(r->end - at) > sizeof ids && !memcmp(at, ids, sizeof ids - 1)) {
+        at = hlo_bracket_end(r, at + sizeof ids - 2);
+        while (at && at < r->end && *at == ' ')
+            at++;
+    }
+    end = at && at < r->end && *at == '{' ? hlo_bracket_end(r, at) : NULL;
+    return end ? end : s;
+}
+
 enum rp_code hlo_value(struct hlo_text *r, struct rp_attr *out)
 {
     const char *from = r->at, *s = from;
@@ -180,6 +199,8 @@ enum rp_code hlo_value(struct hlo_text *r, struct rp_attr *out)
             s++;
         }
     }
+    if (s - from > 5 && !memcmp(from, "mesh[", 5))
+        s = mesh_end(r, s);
     if (s == from)
         return HLO_FAIL(r, from, "an attribute without a value");
     if ((uint64_t)(s - from) > r->limits.token_bytes || s - from > UINT32_MAX)

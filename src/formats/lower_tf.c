@@ -14,9 +14,9 @@
 #include <string.h>
 
 #define DEPTH        32
-#define DEEPEST      2000    /* inputs of inputs; functions in functions */
-#define INPUTS_MAX   4096    /* of one node */
-#define CONSTANT_MAX 4000000 /* elements */
+#define DEEPEST      2000 /* inputs of inputs; functions in functions */
+#define INPUTS_MAX   4096 /* of one node */
+#define CONSTANT_MAX 64   /* elements of a constant that is written as text */
 
 enum { GRAPH_NODE = 1, GRAPH_LIBRARY = 2 };
 enum { NODE_NAME = 1, NODE_OP = 2, NODE_INPUT = 3 };
@@ -130,7 +130,7 @@ static enum rp_code value_of(struct lower *l, struct lower_scope *scope, struct 
                           (int)(name.n < 200 ? name.n : 200), (const char *)name.at);
     RP_TRY(lower_one(l, node));
     if (index >= node->noutputs)
-        return lower_refuse(l, node, "it has no such output");
+        return lower_misfit(l, node, "it has no such output");
     *out = node->outputs[index];
     return RP_OK;
 }
@@ -211,17 +211,22 @@ static enum rp_code put_constant(struct lower *l, struct lower_node *node, struc
 {
     struct rp_bytes attr = lower_attr(node, "value"), tensor = field_of(attr, 8);
     struct rp_tf_value v;
-    enum rp_code code = rp_tf_value_decode(tensor, 0, NULL, &l->arena, &v, l->err);
+    enum rp_code code = rp_tf_value_decode(tensor, 0, NULL, l->kept, &v, l->err);
     size_t at = 0;
 
-    if (code == RP_OK && v.n > CONSTANT_MAX)
-        return lower_refuse(l, node, "it has more elements than can be written as text");
     if (code != RP_OK)
         return rp_err_prefix(l->err, code, "constant '%.*s'", (int)(node->name.n & 255),
                              (const char *)node->name.at);
     *out = lower_like(l, v.elem, v.dims, v.rank);
     lower_begin(l, out, "constant");
-    put_elements(l, &v, 0, &at);
+    if (v.n > CONSTANT_MAX) {
+        struct lower_large large = {out->id, v.data, v.nbytes};
+
+        RP_TRY(rp_vec_push(&l->large, large, l->err));
+        lower_put(l, "{...}");
+    } else {
+        put_elements(l, &v, 0, &at);
+    }
     lower_put(l, ")\n");
     know_ints(l, &v, out);
     return RP_OK;
@@ -310,15 +315,41 @@ static enum rp_code call(struct lower *l, struct lower_node *node, struct rp_byt
 
 /* ---- a node ---- */
 
+/* TensorFlow's optimiser renames operators that another library runs. */
+static struct rp_bytes plain_name(struct rp_bytes op)
+{
+    static const char *const prefixes[] = {"_MklNative", "_Mkl"};
+
+    for (size_t i = 0; i < 2; i++) {
+        size_t n = strlen(prefixes[i]);
+
+        if (op.n > n && !memcmp(op.at, prefixes[i], n))
+            return (struct rp_bytes){op.at + n, op.n - n};
+    }
+    return op;
+}
+
 static const struct lower_row *find_row(struct rp_bytes op)
 {
-    static const struct lower_row *const tables[] = {lower_elementwise, lower_arrays, lower_math};
+    static const struct lower_row *const tables[] = {
+        lower_elementwise, lower_special, lower_arrays, lower_slices, lower_math,
+        lower_products,    lower_tables,  lower_images, lower_fused};
 
     for (size_t t = 0; t < sizeof tables / sizeof *tables; t++)
         for (const struct lower_row *row = tables[t]; row->op; row++)
             if (same(text_bytes(row->op), op))
                 return row;
     return NULL;
+}
+
+enum rp_code lower_as(struct lower *l, const struct lower_node *node, const struct lower_value *in,
+                      size_t nin, struct lower_value *out, size_t *nout)
+{
+    const struct lower_row *row = find_row(node->op);
+
+    if (!row || nin < row->min)
+        return lower_refuse(l, node, "a part of it is not known");
+    return row->lower(l, node, in, nin, out, nout);
 }
 
 static void note_unknown(struct lower *l, struct rp_bytes op)
@@ -335,10 +366,8 @@ static void note_unknown(struct lower *l, struct rp_bytes op)
 
 /* An operator that is not known stands for a scalar, so that the others are looked at as well; what
    follows from it is not reported. */
-static enum rp_code unknown(struct lower *l, struct lower_node *node, struct lower_value *out,
-                            size_t *nout)
+static enum rp_code stand_in(struct lower *l, struct lower_value *out, size_t *nout)
 {
-    note_unknown(l, node->op);
     *nout = LOWER_OUTPUTS;
     for (size_t i = 0; i < LOWER_OUTPUTS; i++)
         out[i] = lower_like(l, RP_ELEM_F32, NULL, 0);
@@ -349,11 +378,13 @@ static enum rp_code lower_operator(struct lower *l, struct lower_node *node,
                                    struct lower_value *out, size_t *nout)
 {
     struct rp_bytes function = {0};
-    const struct lower_row *row = find_row(node->op);
+    const struct lower_row *row;
     struct lower_value *in;
     enum rp_code code;
     size_t nin;
 
+    node->op = plain_name(node->op);
+    row = find_row(node->op);
     if (same(node->op, text_bytes("Const"))) {
         *nout = 1;
         return put_constant(l, node, out);
@@ -366,14 +397,16 @@ static enum rp_code lower_operator(struct lower *l, struct lower_node *node,
         function = find_function(l, node->op);
     if (function.at)
         return call(l, node, function, in, nin, out, nout);
-    if (!row)
-        return unknown(l, node, out, nout);
+    if (!row) {
+        note_unknown(l, node->op);
+        return stand_in(l, out, nout);
+    }
     if (nin < row->min)
-        return lower_refuse(l, node, "it has too few inputs");
+        return lower_misfit(l, node, "it has too few inputs");
     *nout = 1;
     code = row->lower(l, node, in, nin, out, nout);
     if (code != RP_OK && l->nunknown) /* perhaps only because of that */
-        return unknown(l, node, out, nout);
+        return stand_in(l, out, nout);
     return code;
 }
 
@@ -451,6 +484,24 @@ static enum rp_code put_root(struct lower *l, struct lower_scope *graph, const c
     return RP_OK;
 }
 
+/* Gives the large constants their bytes. Both lists are in the order of the numbers. */
+static void fill_large(const struct lower *l, struct rp_program *p)
+{
+    size_t next = 0;
+
+    for (uint32_t op = 0; op < p->nops && next < l->large.n; op++) {
+        const char *name = rp_program_text(p, p->op_name.at[op]);
+
+        if (p->code.at[op] != RP_OP_CONSTANT || *name != 'v' ||
+            strtoul(name + 1, NULL, 10) != l->large.at[next].id)
+            continue;
+        p->literals.at[p->value.at[op]].at = (const char *)l->large.at[next].data;
+        p->literals.at[p->value.at[op]].n = l->large.at[next].n;
+        p->literals.at[p->value.at[op]].form = RP_LITERAL_RAW;
+        next++;
+    }
+}
+
 static enum rp_code parse(struct lower *l, struct rp_lowered *out)
 {
     struct rp_out *whole;
@@ -480,6 +531,8 @@ static enum rp_code parse(struct lower *l, struct rp_lowered *out)
         out->n = n;
         code = rp_hlo_text_parse(out->text, n, NULL, &out->program, l->err);
     }
+    if (code == RP_OK)
+        fill_large(l, out->program);
     rp_out_abandon(whole);
     return code;
 }
@@ -504,10 +557,11 @@ enum rp_code rp_tf_lower(struct rp_bytes graph, const struct rp_lower_feed *feed
                          const char *const *fetches, size_t nfetches, struct rp_lowered *out,
                          struct rp_err *err)
 {
-    struct lower l = {.feeds = feeds, .nfeeds = nfeeds, .err = err};
+    struct lower l = {.feeds = feeds, .nfeeds = nfeeds, .kept = &out->arena, .err = err};
     enum rp_code code;
 
     memset(out, 0, sizeof *out);
+    rp_arena_init(&out->arena);
     rp_arena_init(&l.arena);
     code = run(&l, graph, fetches, nfetches, out);
     for (struct lower_scope *s = l.scopes; s; s = s->next) {
@@ -517,6 +571,7 @@ enum rp_code rp_tf_lower(struct rp_bytes graph, const struct rp_lower_feed *feed
     rp_out_abandon(l.regions);
     rp_out_abandon(l.body);
     rp_vec_release(&l.region_keys);
+    rp_vec_release(&l.large);
     rp_arena_release(&l.arena);
     return code;
 }
@@ -525,5 +580,6 @@ void rp_lowered_release(struct rp_lowered *lowered)
 {
     rp_program_free(lowered->program);
     free(lowered->text);
+    rp_arena_release(&lowered->arena);
     memset(lowered, 0, sizeof *lowered);
 }

@@ -18,6 +18,7 @@ struct rp_lower_feed {
 struct rp_lowered { /* all zero: none */
     char *text;     /* HLO, which the program points into */
     size_t n;
+    struct rp_arena arena; /* values of constants that the graph does not hold as they are */
     struct rp_program *program;
 };
 

@@ -54,7 +54,7 @@ LOWER(reshape)
         known_elements *= dims[open];
     }
     if (known_elements != all)
-        return lower_refuse(l, node, "its shape has another number of elements than its input");
+        return lower_misfit(l, node, "its shape has another number of elements than its input");
     *out = lower_reshape(l, in, dims, n);
     return RP_OK;
 }
@@ -68,7 +68,7 @@ LOWER(expand_dims)
     (void)nout;
     RP_TRY(lower_need_ints(l, node, &in[1], "axis"));
     if (in->rank == RP_TF_RANK || !in[1].nints || !lower_axis(in[1].ints[0], in->rank + 1, &axis))
-        return lower_refuse(l, node, "its axis is none of its input's");
+        return lower_misfit(l, node, "its axis is none of its input's");
     for (size_t i = 0; i <= in->rank; i++)
         dims[i] = i == axis ? 1 : in->dims[i - (i > axis)];
     *out = lower_reshape(l, in, dims, in->rank + 1);
@@ -105,7 +105,7 @@ LOWER(transpose)
     (void)nout;
     RP_TRY(lower_need_ints(l, node, &in[1], "permutation"));
     if (in[1].nints != in->rank)
-        return lower_refuse(l, node, "its permutation is of another number of dimensions");
+        return lower_misfit(l, node, "its permutation is of another number of dimensions");
     for (size_t i = 0; i < in->rank; i++) {
         if (!lower_axis(in[1].ints[i], in->rank, &axis) || seen[axis])
             return lower_refuse(l, node, "its permutation is none");
@@ -116,20 +116,19 @@ LOWER(transpose)
     return RP_OK;
 }
 
-/* Along an axis; all other dimensions are equal. */
-static enum rp_code join(struct lower *l, const struct lower_node *node,
-                         const struct lower_value *in, size_t n, size_t axis,
-                         struct lower_value *out)
+enum rp_code lower_join(struct lower *l, const struct lower_node *node,
+                        const struct lower_value *in, size_t n, size_t axis,
+                        struct lower_value *out)
 {
     int64_t dims[RP_TF_RANK];
 
     memcpy(dims, in->dims, sizeof dims);
     for (size_t i = 1; i < n; i++) {
         if (in[i].rank != in->rank || in[i].elem != in->elem)
-            return lower_refuse(l, node, "its inputs do not fit each other");
+            return lower_misfit(l, node, "its inputs do not fit each other");
         for (size_t d = 0; d < in->rank; d++)
             if (d != axis && in[i].dims[d] != in->dims[d])
-                return lower_refuse(l, node, "its inputs do not fit each other");
+                return lower_misfit(l, node, "its inputs do not fit each other");
         dims[axis] += in[i].dims[axis];
     }
     *out = lower_like(l, in->elem, dims, in->rank);
@@ -167,8 +166,8 @@ LOWER(concat)
     (void)nout;
     RP_TRY(lower_need_ints(l, node, &in[nin - 1], "axis"));
     if (!in[nin - 1].nints || !lower_axis(in[nin - 1].ints[0], in->rank, &axis))
-        return lower_refuse(l, node, "its axis is none of its inputs'");
-    RP_TRY(join(l, node, in, nin - 1, axis, out));
+        return lower_misfit(l, node, "its axis is none of its inputs'");
+    RP_TRY(lower_join(l, node, in, nin - 1, axis, out));
     join_ints(l, in, nin - 1, out);
     return RP_OK;
 }
@@ -184,189 +183,22 @@ LOWER(pack)
     if (!parts)
         return rp_err_nomem(l->err, "lowering a graph");
     if (in->rank == RP_TF_RANK || !lower_axis(lower_attr_int(node, "axis", 0), in->rank + 1, &axis))
-        return lower_refuse(l, node, "its axis is none of its inputs'");
+        return lower_misfit(l, node, "its axis is none of its inputs'");
     for (size_t i = 0; i < nin; i++) {
         if (in[i].rank != in->rank)
-            return lower_refuse(l, node, "its inputs do not fit each other");
+            return lower_misfit(l, node, "its inputs do not fit each other");
         for (size_t d = 0; d <= in->rank; d++)
             dims[d] = d == axis ? 1 : in[i].dims[d - (d > axis)];
         parts[i] = lower_reshape(l, &in[i], dims, in->rank + 1);
         all_known = all_known && in[i].nints == 1;
     }
-    RP_TRY(join(l, node, parts, nin, axis, out));
+    RP_TRY(lower_join(l, node, parts, nin, axis, out));
     if (!all_known || !(ints = RP_ARENA_NEW(&l->arena, int64_t, nin)))
         return RP_OK;
     for (size_t i = 0; i < nin; i++)
         ints[i] = in[i].ints[0];
     out->ints = ints;
     out->nints = nin;
-    return RP_OK;
-}
-
-/* from[i] up to to[i], every step[i]. */
-static struct lower_value cut(struct lower *l, const struct lower_value *a, const int64_t *from,
-                              const int64_t *to, const int64_t *step)
-{
-    int64_t dims[RP_TF_RANK];
-    struct lower_value v;
-
-    for (size_t i = 0; i < a->rank; i++)
-        dims[i] = to[i] > from[i] ? (to[i] - from[i] + step[i] - 1) / step[i] : 0;
-    v = lower_like(l, a->elem, dims, a->rank);
-    lower_begin(l, &v, "slice");
-    lower_put(l, "%%v%u), slice={", a->id);
-    for (size_t i = 0; i < a->rank; i++)
-        lower_put(l, "%s[%" PRId64 ":%" PRId64 ":%" PRId64 "]", i ? ", " : "", from[i],
-                  to[i] > from[i] ? to[i] : from[i], step[i]);
-    lower_put(l, "}\n");
-    return v;
-}
-
-static const int64_t ones[RP_TF_RANK] = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1,
-                                         1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
-
-LOWER(slice)
-{
-    int64_t to[RP_TF_RANK];
-
-    (void)nin;
-    (void)nout;
-    RP_TRY(lower_need_ints(l, node, &in[1], "begin"));
-    RP_TRY(lower_need_ints(l, node, &in[2], "size"));
-    if (in[1].nints != in->rank || in[2].nints != in->rank)
-        return lower_refuse(l, node, "its begin or size is of another number of dimensions");
-    for (size_t i = 0; i < in->rank; i++) {
-        int64_t from = in[1].ints[i], size = in[2].ints[i];
-
-        if (from < 0 || from > in->dims[i] || size < -1 || size > in->dims[i] - from)
-            return lower_refuse(l, node, "it reaches over its input");
-        to[i] = size == -1 ? in->dims[i] : from + size;
-    }
-    *out = cut(l, in, in[1].ints, to, ones);
-    return RP_OK;
-}
-
-/* One entry of a strided slice, as Python has it; false where its stride is not positive. */
-static bool stride_entry(const struct lower_value *in, size_t i, bool open_begin, bool open_end,
-                         int64_t size, int64_t *from, int64_t *to, int64_t *step)
-{
-    *step = in[3].ints[i];
-    *from = open_begin ? 0 : in[1].ints[i];
-    *to = open_end ? size : in[2].ints[i];
-    *from = *from < 0 ? *from + size : *from;
-    *to = *to < 0 ? *to + size : *to;
-    *from = *from < 0 ? 0 : *from > size ? size : *from;
-    *to = *to < 0 ? 0 : *to > size ? size : *to;
-    return *step > 0;
-}
-
-LOWER(strided_slice)
-{
-    int64_t from[RP_TF_RANK], to[RP_TF_RANK], step[RP_TF_RANK], dims[RP_TF_RANK], *ints;
-    int64_t begin = lower_attr_int(node, "begin_mask", 0),
-            end = lower_attr_int(node, "end_mask", 0);
-    int64_t shrink = lower_attr_int(node, "shrink_axis_mask", 0);
-    size_t n = in[1].nints, rank = 0;
-
-    (void)nin;
-    (void)nout;
-    for (size_t i = 1; i < 4; i++)
-        RP_TRY(lower_need_ints(l, node, &in[i], "begin, end or stride"));
-    if (lower_attr_int(node, "ellipsis_mask", 0) || lower_attr_int(node, "new_axis_mask", 0) ||
-        n > in->rank || in[2].nints != n || in[3].nints != n)
-        return lower_refuse(l, node, "slices with '...' or new axes are not known");
-    for (size_t i = 0; i < in->rank; i++) {
-        bool one = i < n && (shrink >> i & 1);
-
-        from[i] = 0;
-        to[i] = in->dims[i];
-        step[i] = 1;
-        if (i < n && !stride_entry(in, i, begin >> i & 1, end >> i & 1, in->dims[i], &from[i],
-                                   &to[i], &step[i]))
-            return lower_refuse(l, node, "strides that are not positive are not known");
-        if (one)
-            to[i] = from[i] + 1;
-        if (one && to[i] > in->dims[i])
-            return lower_refuse(l, node, "it reaches over its input");
-        if (!one)
-            dims[rank++] = to[i] > from[i] ? (to[i] - from[i] + step[i] - 1) / step[i] : 0;
-    }
-    *out = cut(l, in, from, to, step);
-    *out = lower_reshape(l, out, dims, rank);
-    if (in->nints && in->rank == 1 && (ints = RP_ARENA_NEW(&l->arena, int64_t, in->nints + 1))) {
-        out->ints = ints;
-        out->nints = 0;
-        for (int64_t i = from[0]; i < to[0] && i < (int64_t)in->nints; i += step[0])
-            ints[out->nints++] = in->ints[i];
-    }
-    return RP_OK;
-}
-
-/* Equal parts, or parts of the sizes given. */
-static enum rp_code split_at(struct lower *l, const struct lower_node *node,
-                             const struct lower_value *a, size_t axis, const int64_t *sizes,
-                             size_t n, struct lower_value *out)
-{
-    int64_t from[RP_TF_RANK] = {0}, to[RP_TF_RANK];
-
-    memcpy(to, a->dims, sizeof to);
-    for (size_t i = 0; i < n; i++) {
-        to[axis] = from[axis] + sizes[i];
-        if (sizes[i] < 0 || to[axis] > a->dims[axis])
-            return lower_refuse(l, node, "its parts are more than its input");
-        out[i] = cut(l, a, from, to, ones);
-        from[axis] = to[axis];
-    }
-    return RP_OK;
-}
-
-LOWER(split)
-{
-    int64_t n = lower_attr_int(node, "num_split", 0), sizes[LOWER_OUTPUTS];
-    size_t axis;
-
-    (void)nin;
-    RP_TRY(lower_need_ints(l, node, &in[0], "axis"));
-    if (!in->nints || !lower_axis(in->ints[0], in[1].rank, &axis) || n < 1 || n > LOWER_OUTPUTS ||
-        in[1].dims[axis] % n)
-        return lower_refuse(l, node, "its input cannot be split so");
-    for (int64_t i = 0; i < n; i++)
-        sizes[i] = in[1].dims[axis] / n;
-    *nout = (size_t)n;
-    return split_at(l, node, &in[1], axis, sizes, (size_t)n, out);
-}
-
-LOWER(split_v)
-{
-    size_t axis;
-
-    (void)nin;
-    RP_TRY(lower_need_ints(l, node, &in[1], "sizes"));
-    RP_TRY(lower_need_ints(l, node, &in[2], "axis"));
-    if (!in[2].nints || !lower_axis(in[2].ints[0], in->rank, &axis) || in[1].nints > LOWER_OUTPUTS)
-        return lower_refuse(l, node, "its input cannot be split so");
-    *nout = in[1].nints;
-    return split_at(l, node, in, axis, in[1].ints, in[1].nints, out);
-}
-
-LOWER(unpack)
-{
-    int64_t sizes[LOWER_OUTPUTS], dims[RP_TF_RANK];
-    size_t axis, rank = 0;
-
-    (void)nin;
-    if (!in->rank || !lower_axis(lower_attr_int(node, "axis", 0), in->rank, &axis) ||
-        in->dims[axis] > LOWER_OUTPUTS)
-        return lower_refuse(l, node, "its input cannot be taken apart so");
-    *nout = (size_t)in->dims[axis];
-    for (size_t i = 0; i < *nout; i++)
-        sizes[i] = 1;
-    for (size_t i = 0; i < in->rank; i++)
-        if (i != axis)
-            dims[rank++] = in->dims[i];
-    RP_TRY(split_at(l, node, in, axis, sizes, *nout, out));
-    for (size_t i = 0; i < *nout; i++)
-        out[i] = lower_reshape(l, &out[i], dims, rank);
     return RP_OK;
 }
 
@@ -387,10 +219,10 @@ LOWER(broadcast_to)
     (void)nout;
     RP_TRY(lower_need_ints(l, node, &in[1], "shape"));
     if (in[1].nints > RP_TF_RANK || in[1].nints < in->rank)
-        return lower_refuse(l, node, "its shape does not fit its input");
+        return lower_misfit(l, node, "its shape does not fit its input");
     for (size_t i = 0; i < in->rank; i++)
         if (in->dims[i] != 1 && in->dims[i] != in[1].ints[i + in[1].nints - in->rank])
-            return lower_refuse(l, node, "its shape does not fit its input");
+            return lower_misfit(l, node, "its shape does not fit its input");
     *out = lower_broadcast(l, in, in[1].ints, in[1].nints);
     return RP_OK;
 }
@@ -405,13 +237,13 @@ LOWER(tile)
     (void)nout;
     RP_TRY(lower_need_ints(l, node, &in[1], "multiples"));
     if (in[1].nints != in->rank || in->rank > RP_TF_RANK / 2)
-        return lower_refuse(l, node, "its multiples do not fit its input");
+        return lower_misfit(l, node, "its multiples do not fit its input");
     for (size_t i = 0; i < in->rank; i++) {
         wide[2 * i] = in[1].ints[i];
         wide[2 * i + 1] = in->dims[i];
         map[i] = (int64_t)(2 * i + 1);
         if (wide[2 * i] < 0 || __builtin_mul_overflow(wide[2 * i], in->dims[i], &dims[i]))
-            return lower_refuse(l, node, "its multiples do not fit its input");
+            return lower_misfit(l, node, "its multiples do not fit its input");
     }
     spread = lower_spread(l, in, map, wide, 2 * (size_t)in->rank);
     *out = lower_reshape(l, &spread, dims, in->rank);
@@ -426,11 +258,11 @@ LOWER(pad)
     (void)nout;
     RP_TRY(lower_need_ints(l, node, &in[1], "padding"));
     if (in[1].nints != 2 * (size_t)in->rank || value.rank)
-        return lower_refuse(l, node, "its padding does not fit its input");
+        return lower_misfit(l, node, "its padding does not fit its input");
     for (size_t i = 0; i < in->rank; i++) {
         if (in[1].ints[2 * i] < 0 || in[1].ints[2 * i + 1] < 0 || in[1].ints[2 * i] > INT32_MAX ||
             in[1].ints[2 * i + 1] > INT32_MAX)
-            return lower_refuse(l, node, "its padding does not fit its input");
+            return lower_misfit(l, node, "its padding does not fit its input");
         dims[i] = in->dims[i] + in[1].ints[2 * i] + in[1].ints[2 * i + 1];
     }
     *out = lower_like(l, in->elem, dims, in->rank);
@@ -450,6 +282,19 @@ LOWER(shape_of)
     (void)nin;
     (void)nout;
     *out = known(l, elem == RP_ELEM_INVALID ? RP_ELEM_S32 : elem, in->dims, in->rank, false);
+    return RP_OK;
+}
+
+LOWER(shapes_of)
+{
+    unsigned elem = lower_attr_elem(node, "out_type");
+
+    if (nin > LOWER_OUTPUTS)
+        return lower_refuse(l, node, "it has too many outputs");
+    for (size_t i = 0; i < nin; i++)
+        out[i] =
+            known(l, elem == RP_ELEM_INVALID ? RP_ELEM_S32 : elem, in[i].dims, in[i].rank, false);
+    *nout = nin;
     return RP_OK;
 }
 
@@ -519,11 +364,6 @@ const struct lower_row lower_arrays[] = {{"Reshape", reshape, NULL, 2},
                                          {"Transpose", transpose, NULL, 2},
                                          {"ConcatV2", concat, NULL, 2},
                                          {"Pack", pack, NULL, 1},
-                                         {"Unpack", unpack, NULL, 1},
-                                         {"Slice", slice, NULL, 3},
-                                         {"StridedSlice", strided_slice, NULL, 4},
-                                         {"Split", split, NULL, 2},
-                                         {"SplitV", split_v, NULL, 3},
                                          {"Fill", fill, NULL, 2},
                                          {"BroadcastGradientArgs", broadcast_axes, NULL, 2},
                                          {"BroadcastTo", broadcast_to, NULL, 2},
@@ -531,6 +371,7 @@ const struct lower_row lower_arrays[] = {{"Reshape", reshape, NULL, 2},
                                          {"Pad", pad, NULL, 2},
                                          {"PadV2", pad, NULL, 3},
                                          {"Shape", shape_of, NULL, 1},
+                                         {"ShapeN", shapes_of, NULL, 1},
                                          {"Size", size_of, NULL, 1},
                                          {"Rank", size_of, NULL, 1},
                                          {"Range", range, NULL, 3},

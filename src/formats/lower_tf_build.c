@@ -18,7 +18,7 @@
 
 enum { NODE_ATTR = 5 };
 enum { ATTR_LIST = 1, ATTR_TEXT = 2, ATTR_INT = 3, ATTR_FLOAT = 4, ATTR_BOOL = 5, ATTR_TYPE = 6 };
-enum { LIST_INTS = 3 };
+enum { LIST_TEXTS = 2, LIST_INTS = 3 };
 
 /* ---- attributes ---- */
 
@@ -104,6 +104,20 @@ bool lower_attr_is(const struct lower_node *node, const char *key, const char *t
     struct rp_bytes value = lower_attr_text(node, key);
 
     return value.n == strlen(text) && !memcmp(value.at, text, value.n);
+}
+
+struct rp_bytes lower_attr_nth_text(const struct lower_node *node, const char *key, size_t i)
+{
+    struct rp_proto_item item;
+    struct rp_proto_cursor list;
+
+    if (!scalar_attr(node, key, ATTR_LIST, &item) || item.wire != RP_WIRE_BYTES)
+        return (struct rp_bytes){NULL, 0};
+    list = rp_proto_cursor(item.bytes.at, item.bytes.n, 0, DEPTH);
+    while (rp_proto_next(&list, &item))
+        if (item.number == LIST_TEXTS && item.wire == RP_WIRE_BYTES && i-- == 0)
+            return item.bytes;
+    return (struct rp_bytes){NULL, 0};
 }
 
 size_t lower_attr_ints(const struct lower_node *node, const char *key, int64_t *out, size_t cap)
@@ -300,10 +314,31 @@ struct lower_value lower_convert(struct lower *l, const struct lower_value *a, u
         return lower_compare(l, "NE", a, &zero);
     }
     v = lower_like(l, elem, a->dims, a->rank);
-    v.ints = a->ints;
-    v.nints = a->nints;
+    if (elem == RP_ELEM_S32 || elem == RP_ELEM_S64) {
+        v.ints = a->ints;
+        v.nints = a->nints;
+    }
     lower_begin(l, &v, "convert");
     lower_put(l, "%%v%u)\n", a->id);
+    return v;
+}
+
+struct lower_value lower_conjugate(struct lower *l, const struct lower_value *a)
+{
+    unsigned part = a->elem == RP_ELEM_C64 ? RP_ELEM_F32 : RP_ELEM_F64;
+    struct lower_value parts[2], v;
+
+    if (a->elem != RP_ELEM_C64 && a->elem != RP_ELEM_C128)
+        return *a;
+    for (int i = 0; i < 2; i++) {
+        parts[i] = lower_like(l, part, a->dims, a->rank);
+        lower_begin(l, &parts[i], i ? "imag" : "real");
+        lower_put(l, "%%v%u)\n", a->id);
+    }
+    parts[1] = lower_unary(l, "negate", &parts[1]);
+    v = lower_like(l, a->elem, a->dims, a->rank);
+    lower_begin(l, &v, "complex");
+    lower_put(l, "%%v%u, %%v%u)\n", parts[0].id, parts[1].id);
     return v;
 }
 
@@ -358,15 +393,47 @@ bool lower_broadcast_both(struct lower *l, struct lower_value *a, struct lower_v
     return true;
 }
 
-void lower_region(struct lower *l, const char *opcode, unsigned elem)
+/* Whether a computation of that name and type is new. */
+static bool new_region(struct lower *l, const char *name, unsigned elem)
 {
-    uint64_t key = rp_hash_bytes(opcode, strlen(opcode)) ^ elem;
-    const char *type = rp_elem_name(elem);
+    uint64_t key = rp_hash_bytes(name, strlen(name)) ^ elem;
 
     for (size_t i = 0; i < l->region_keys.n; i++)
         if (l->region_keys.at[i] == key)
-            return;
+            return false;
     rp_vec_push(&l->region_keys, key, NULL); /* without memory it is written twice at worst */
+    return true;
+}
+
+void lower_region_last(struct lower *l, unsigned elem)
+{
+    const char *type = rp_elem_name(elem);
+
+    if (new_region(l, "last", elem))
+        rp_out_printf(l->regions,
+                      "%%last_%s (a: %s[], b: %s[]) -> %s[] {\n  %%a = %s[] parameter(0)\n  ROOT "
+                      "%%b = %s[] parameter(1)\n}\n\n",
+                      type, type, type, type, type, type);
+}
+
+void lower_region_ge(struct lower *l, unsigned elem)
+{
+    const char *type = rp_elem_name(elem);
+
+    if (new_region(l, "ge", elem))
+        rp_out_printf(
+            l->regions,
+            "%%ge_%s (a: %s[], b: %s[]) -> pred[] {\n  %%a = %s[] parameter(0)\n  %%b = "
+            "%s[] parameter(1)\n  ROOT %%r = pred[] compare(%%a, %%b), direction=GE\n}\n\n",
+            type, type, type, type, type);
+}
+
+void lower_region(struct lower *l, const char *opcode, unsigned elem)
+{
+    const char *type = rp_elem_name(elem);
+
+    if (!new_region(l, opcode, elem))
+        return;
     rp_out_printf(l->regions,
                   "%%%s_%s (a: %s[], b: %s[]) -> %s[] {\n  %%a = %s[] parameter(0)\n  %%b = %s[] "
                   "parameter(1)\n  ROOT %%r = %s[] %s(%%a, %%b)\n}\n\n",
@@ -417,12 +484,23 @@ struct lower_value lower_reduce(struct lower *l, const char *opcode, const struc
 
 /* ---- refusals ---- */
 
-enum rp_code lower_refuse(struct lower *l, const struct lower_node *node, const char *why)
+static enum rp_code blame(struct lower *l, const struct lower_node *node, enum rp_code code,
+                          const char *why)
 {
-    return rp_err_set(l->err, RP_UNSUPPORTED, "operator '%.*s' of node '%.*s': %s",
+    return rp_err_set(l->err, code, "operator '%.*s' of node '%.*s': %s",
                       (int)(node->op.n < 80 ? node->op.n : 80), (const char *)node->op.at,
                       (int)(node->name.n < 200 ? node->name.n : 200), (const char *)node->name.at,
                       why);
+}
+
+enum rp_code lower_refuse(struct lower *l, const struct lower_node *node, const char *why)
+{
+    return blame(l, node, RP_UNSUPPORTED, why);
+}
+
+enum rp_code lower_misfit(struct lower *l, const struct lower_node *node, const char *why)
+{
+    return blame(l, node, RP_FORMAT, why);
 }
 
 enum rp_code lower_need_ints(struct lower *l, const struct lower_node *node,

@@ -59,7 +59,7 @@ static enum rp_code to_common(struct lower *l, const struct lower_node *node,
     if (a->elem != b->elem)
         return lower_refuse(l, node, "its inputs are of different types");
     if (!lower_broadcast_both(l, a, b))
-        return lower_refuse(l, node, "the shapes of its inputs do not fit each other");
+        return lower_misfit(l, node, "the shapes of its inputs do not fit each other");
     return RP_OK;
 }
 
@@ -395,15 +395,15 @@ static enum rp_code select_(struct lower *l, const struct lower_node *node,
     (void)nin;
     (void)nout;
     if (!lower_broadcast_both(l, &yes, &no))
-        return lower_refuse(l, node, "the shapes of its inputs do not fit each other");
+        return lower_misfit(l, node, "the shapes of its inputs do not fit each other");
     if (node->op.n == 6 && pred.rank == 1 && yes.rank > 1) { /* Select chooses whole rows */
         rows[0] = 0;
         if (pred.dims[0] != yes.dims[0])
-            return lower_refuse(l, node, "the shapes of its inputs do not fit each other");
+            return lower_misfit(l, node, "the shapes of its inputs do not fit each other");
         pred = lower_spread(l, &pred, rows, yes.dims, yes.rank);
     }
     if (!lower_broadcast_both(l, &pred, &yes) || !lower_broadcast_both(l, &pred, &no))
-        return lower_refuse(l, node, "the shapes of its inputs do not fit each other");
+        return lower_misfit(l, node, "the shapes of its inputs do not fit each other");
     *out = lower_select(l, &pred, &yes, &no);
     return RP_OK;
 }

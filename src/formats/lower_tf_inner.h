@@ -39,6 +39,13 @@ struct lower_scope {
     struct lower_scope *next; /* all of them, to be released */
 };
 
+/* A constant that is not written as text: the program gets its bytes when it is made. */
+struct lower_large {
+    uint32_t id;
+    const uint8_t *data;
+    size_t n;
+};
+
 struct lower {
     struct rp_arena arena;
     struct rp_bytes library;
@@ -48,7 +55,9 @@ struct lower {
     RP_VEC(uint64_t) region_keys; /* opcode and type of the regions that are written */
     const struct rp_lower_feed *feeds;
     size_t nfeeds;
-    char unknown[512]; /* operators, "A, B" */
+    struct rp_arena *kept; /* lives as long as the program */
+    RP_VEC(struct lower_large) large;
+    char unknown[2048]; /* operators, "A, B" */
     size_t nunknown;
     struct rp_err *err;
 };
@@ -67,6 +76,16 @@ struct lower_row {
 extern const struct lower_row lower_elementwise[];
 extern const struct lower_row lower_arrays[];
 extern const struct lower_row lower_math[];
+extern const struct lower_row lower_products[];
+extern const struct lower_row lower_tables[];
+extern const struct lower_row lower_images[];
+extern const struct lower_row lower_slices[];
+extern const struct lower_row lower_special[];
+extern const struct lower_row lower_fused[];
+
+/* A node by the row of its operator, which may be another than the graph's. */
+enum rp_code lower_as(struct lower *l, const struct lower_node *node, const struct lower_value *in,
+                      size_t nin, struct lower_value *out, size_t *nout);
 
 /* ---- attributes ---- */
 
@@ -78,6 +97,8 @@ unsigned lower_attr_elem(const struct lower_node *node, const char *key);
 struct rp_bytes lower_attr_text(const struct lower_node *node, const char *key);
 /* A list of integers; how many were stored, at most cap. */
 size_t lower_attr_ints(const struct lower_node *node, const char *key, int64_t *out, size_t cap);
+/* One of a list of texts; at is NULL behind the last. */
+struct rp_bytes lower_attr_nth_text(const struct lower_node *node, const char *key, size_t i);
 bool lower_attr_is(const struct lower_node *node, const char *key, const char *text);
 
 /* ---- instructions ---- */
@@ -109,12 +130,21 @@ struct lower_value lower_convert(struct lower *l, const struct lower_value *a, u
 /* Dimension i of a becomes dimension map[i] of the result. */
 struct lower_value lower_spread(struct lower *l, const struct lower_value *a, const int64_t *map,
                                 const int64_t *dims, size_t rank);
+struct lower_value lower_conjugate(struct lower *l, const struct lower_value *a); /* real: itself */
 struct lower_value lower_permute(struct lower *l, const struct lower_value *a, const int64_t *perm);
 /* The computation of a reduction, %add_f32, written once a type. */
 void lower_region(struct lower *l, const char *opcode, unsigned elem);
+/* %last_f32, which takes its second argument: a scatter that overwrites. */
+void lower_region_last(struct lower *l, unsigned elem);
+/* %ge_f32: whether the first is at least the second. */
+void lower_region_ge(struct lower *l, unsigned elem);
 /* opcode "add", "maximum" ... over some dimensions, which are gone. */
 struct lower_value lower_reduce(struct lower *l, const char *opcode, const struct lower_value *a,
                                 const bool *over);
+/* Arrays behind each other along an axis; RP_UNSUPPORTED where other dimensions differ. */
+enum rp_code lower_join(struct lower *l, const struct lower_node *node,
+                        const struct lower_value *in, size_t n, size_t axis,
+                        struct lower_value *out);
 /* As NumPy broadcasts: to dims, right-aligned. */
 struct lower_value lower_broadcast(struct lower *l, const struct lower_value *a,
                                    const int64_t *dims, size_t rank);
@@ -123,6 +153,8 @@ bool lower_broadcast_both(struct lower *l, struct lower_value *a, struct lower_v
 
 /* RP_UNSUPPORTED: "operator 'X' of node 'y': ..." */
 enum rp_code lower_refuse(struct lower *l, const struct lower_node *node, const char *why);
+/* RP_FORMAT, in the same words: no engine could run it. */
+enum rp_code lower_misfit(struct lower *l, const struct lower_node *node, const char *why);
 /* The integers that an input must be known to have. */
 enum rp_code lower_need_ints(struct lower *l, const struct lower_node *node,
                              const struct lower_value *v, const char *what);

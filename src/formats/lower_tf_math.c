@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Operators of TensorFlow that combine elements, as HLO: reductions, matrix products, softmax,
- * tables, convolutions and pooling over images (NHWC), batch normalisation for inference.
+ * Operators of TensorFlow that combine elements along dimensions, as HLO: reductions, softmax and
+ * the losses over it, biases, places of the largest, running sums. Matrix products, tables and
+ * images are in files of their own.
  */
 #include "formats/lower_tf_inner.h"
 
@@ -105,52 +106,7 @@ LOWER(softmax)
     return RP_OK;
 }
 
-/* ---- matrix products ---- */
-
-/* Over all but the last two dimensions, which are batches. */
-static enum rp_code product(struct lower *l, const struct lower_node *node,
-                            const struct lower_value *a, const struct lower_value *b, bool turn_a,
-                            bool turn_b, struct lower_value *out)
-{
-    size_t rank = a->rank, k = turn_a ? rank - 2 : rank - 1, kb = turn_b ? rank - 1 : rank - 2;
-    int64_t dims[RP_TF_RANK], batch[RP_TF_RANK];
-
-    if (rank < 2 || b->rank != rank || a->elem != b->elem || a->dims[k] != b->dims[kb])
-        return lower_refuse(l, node, "the shapes of its inputs do not fit each other");
-    for (size_t i = 0; i + 2 < rank; i++) {
-        if (a->dims[i] != b->dims[i])
-            return lower_refuse(l, node, "batches that are broadcast are not known");
-        dims[i] = a->dims[i];
-        batch[i] = (int64_t)i;
-    }
-    dims[rank - 2] = a->dims[turn_a ? rank - 1 : rank - 2];
-    dims[rank - 1] = b->dims[turn_b ? rank - 2 : rank - 1];
-    *out = lower_like(l, a->elem, dims, rank);
-    lower_begin(l, out, "dot");
-    lower_put(l, "%%v%u, %%v%u)", a->id, b->id);
-    if (rank > 2) {
-        lower_put_ints(l, "lhs_batch_dims", batch, rank - 2);
-        lower_put_ints(l, "rhs_batch_dims", batch, rank - 2);
-    }
-    lower_put(l, ", lhs_contracting_dims={%zu}, rhs_contracting_dims={%zu}\n", k, kb);
-    return RP_OK;
-}
-
-LOWER(mat_mul)
-{
-    (void)nin;
-    (void)nout;
-    return product(l, node, &in[0], &in[1], lower_attr_bool(node, "transpose_a"),
-                   lower_attr_bool(node, "transpose_b"), out);
-}
-
-LOWER(batch_mat_mul)
-{
-    (void)nin;
-    (void)nout;
-    return product(l, node, &in[0], &in[1], lower_attr_bool(node, "adj_x"),
-                   lower_attr_bool(node, "adj_y"), out);
-}
+/* ---- biases ---- */
 
 /* The vector along the channels: the last dimension, or the second of NCHW. */
 static enum rp_code add_bias(struct lower *l, const struct lower_node *node,
@@ -162,7 +118,7 @@ static enum rp_code add_bias(struct lower *l, const struct lower_node *node,
     struct lower_value wide;
 
     if (bias->rank != 1 || a->rank < 2 || bias->dims[0] != a->dims[map])
-        return lower_refuse(l, node, "its bias does not fit its input");
+        return lower_misfit(l, node, "its bias does not fit its input");
     wide = lower_spread(l, bias, &map, a->dims, a->rank);
     *out = lower_binary(l, "add", a, &wide);
     return RP_OK;
@@ -205,209 +161,154 @@ LOWER(l2_loss)
     return RP_OK;
 }
 
-/* ---- tables ---- */
+/* ---- losses over softmax ---- */
 
-/* Rows of the first operand along an axis, by an array of indices. */
-LOWER(gather)
+/* 1 at the class of each row, else 0. */
+static struct lower_value one_of_classes(struct lower *l, const struct lower_value *labels,
+                                         const struct lower_value *like)
 {
-    const struct lower_value *table = &in[0], *rows = &in[1];
-    int64_t dims[RP_TF_RANK], offsets[RP_TF_RANK], sizes[RP_TF_RANK];
-    size_t axis = 0, rank = 0, n = 0;
+    struct lower_value places = lower_like(l, labels->elem, like->dims, 2), wide, hit, one, zero;
+    int64_t map = 0;
 
-    (void)nout;
-    if (nin > 2)
-        RP_TRY(lower_need_ints(l, node, &in[2], "axis"));
-    if (lower_attr_int(node, "batch_dims", 0) || !table->rank ||
-        (nin > 2 && (!in[2].nints || !lower_axis(in[2].ints[0], table->rank, &axis))) ||
-        table->rank + rows->rank > RP_TF_RANK)
-        return lower_refuse(l, node, "gathers of this kind are not known");
-    for (size_t i = 0; i < axis; i++)
-        dims[rank++] = table->dims[i];
-    for (size_t i = 0; i < rows->rank; i++)
-        dims[rank++] = rows->dims[i];
-    for (size_t i = axis + 1; i < table->rank; i++)
-        dims[rank++] = table->dims[i];
-    for (size_t i = 0; i < rank; i++)
-        if (i < axis || i >= axis + rows->rank)
-            offsets[n++] = (int64_t)i;
-    memcpy(sizes, table->dims, sizeof sizes);
-    sizes[axis] = 1;
-    *out = lower_like(l, table->elem, dims, rank);
-    lower_begin(l, out, "gather");
-    lower_put(l, "%%v%u, %%v%u)", table->id, rows->id);
-    lower_put_ints(l, "offset_dims", offsets, n);
-    lower_put(l, ", collapsed_slice_dims={%zu}, start_index_map={%zu}, index_vector_dim=%u", axis,
-              axis, rows->rank);
-    lower_put_ints(l, "slice_sizes", sizes, table->rank);
-    lower_put(l, "\n");
-    return RP_OK;
-}
-
-/* Along a new last axis: where its position is the index, `on`. */
-LOWER(one_hot)
-{
-    int64_t axis = lower_attr_int(node, "axis", -1), dims[RP_TF_RANK], map[RP_TF_RANK];
-    struct lower_value places, wanted, yes, no, hit;
-
-    (void)nin;
-    (void)nout;
-    RP_TRY(lower_need_ints(l, node, &in[1], "depth"));
-    if (!in[1].nints || in[1].ints[0] < 0 || in->rank == RP_TF_RANK || in[2].rank || in[3].rank ||
-        (axis != -1 && axis != (int64_t)in->rank))
-        return lower_refuse(l, node, "only a new last axis is known");
-    memcpy(dims, in->dims, sizeof dims);
-    dims[in->rank] = in[1].ints[0];
-    for (size_t i = 0; i < in->rank; i++)
-        map[i] = (int64_t)i;
-    places = lower_like(l, in->elem, dims, in->rank + 1);
     lower_begin(l, &places, "iota");
-    lower_put(l, "), iota_dimension=%u\n", in->rank);
-    wanted = lower_spread(l, in, map, dims, in->rank + 1);
-    hit = lower_compare(l, "EQ", &places, &wanted);
-    yes = lower_spread(l, &in[2], NULL, dims, in->rank + 1);
-    no = lower_spread(l, &in[3], NULL, dims, in->rank + 1);
-    *out = lower_select(l, &hit, &yes, &no);
+    lower_put(l, "), iota_dimension=1\n");
+    wide = lower_spread(l, labels, &map, like->dims, 2);
+    hit = lower_compare(l, "EQ", &places, &wide);
+    one = lower_fill(l, 1, like);
+    zero = lower_fill(l, 0, like);
+    return lower_select(l, &hit, &one, &zero);
+}
+
+/* The loss of each row, and its gradient: softmax less the labels. */
+LOWER(entropy)
+{
+    bool over[2] = {false, true}, sparse = node->op.at[1] == 'p';
+    struct lower_value labels = in[1], top, shifted, raised, sum, t;
+
+    (void)nin;
+    if (in->rank != 2 || labels.rank != (sparse ? 1u : 2u) || labels.dims[0] != in->dims[0] ||
+        (!sparse && labels.dims[1] != in->dims[1]))
+        return lower_misfit(l, node, "its labels do not fit its input");
+    if (sparse)
+        labels = one_of_classes(l, &in[1], in);
+    top = lower_reduce(l, "maximum", in, over);
+    top = along_last(l, &top, in);
+    shifted = lower_binary(l, "subtract", in, &top);
+    raised = lower_unary(l, "exponential", &shifted);
+    sum = lower_reduce(l, "add", &raised, over);
+    t = lower_unary(l, "log", &sum);
+    t = along_last(l, &t, in);
+    t = lower_binary(l, "subtract", &t, &shifted);
+    t = lower_binary(l, "multiply", &t, &labels);
+    out[0] = lower_reduce(l, "add", &t, over);
+    sum = along_last(l, &sum, in);
+    t = lower_binary(l, "divide", &raised, &sum);
+    out[1] = lower_binary(l, "subtract", &t, &labels);
+    *nout = 2;
     return RP_OK;
 }
 
-/* ---- images ---- */
+/* ---- places and running values ---- */
 
-struct window {
-    int64_t size[2], stride[2], low[2], high[2], dilation[2], out[2];
-};
-
-/* Sizes, strides and padding over height and width of NHWC. */
-static enum rp_code plan_window(struct lower *l, const struct lower_node *node,
-                                const struct lower_value *image, struct window *w)
+/* The first place of the largest or smallest: of all places that hold it, the least. */
+LOWER(arg_best)
 {
-    int64_t strides[4] = {1, 1, 1, 1}, dilations[4] = {1, 1, 1, 1};
-    bool same_ = lower_attr_is(node, "padding", "SAME");
-
-    if (image->rank != 4 ||
-        (lower_attr_text(node, "data_format").n && !lower_attr_is(node, "data_format", "NHWC")))
-        return lower_refuse(l, node, "only images as NHWC are known");
-    if (!same_ && !lower_attr_is(node, "padding", "VALID"))
-        return lower_refuse(l, node, "explicit padding is not known");
-    lower_attr_ints(node, "strides", strides, 4);
-    lower_attr_ints(node, "dilations", dilations, 4);
-    for (size_t i = 0; i < 2; i++) {
-        int64_t n = image->dims[i + 1], reach, all;
-
-        w->stride[i] = strides[i + 1];
-        w->dilation[i] = dilations[i + 1];
-        if (w->stride[i] < 1 || w->dilation[i] < 1 || w->size[i] < 1 || w->size[i] > INT32_MAX ||
-            w->dilation[i] > INT32_MAX || w->stride[i] > INT32_MAX)
-            return lower_refuse(l, node, "its window is none");
-        reach = (w->size[i] - 1) * w->dilation[i] + 1;
-        w->out[i] = same_       ? (n + w->stride[i] - 1) / w->stride[i]
-                    : n < reach ? 0
-                                : (n - reach) / w->stride[i] + 1;
-        all = same_ ? (w->out[i] - 1) * w->stride[i] + reach - n : 0;
-        all = all < 0 ? 0 : all;
-        w->low[i] = all / 2;
-        w->high[i] = all - all / 2;
-    }
-    return RP_OK;
-}
-
-LOWER(conv)
-{
-    const struct lower_value *image = &in[0], *kernel = &in[1];
-    struct window w = {0};
-    int64_t groups;
+    bool over[RP_TF_RANK] = {false};
+    unsigned elem = lower_attr_elem(node, "output_type");
+    int64_t map[RP_TF_RANK];
+    struct lower_value best, hit, places, none;
+    size_t axis, n = 0;
 
     (void)nin;
     (void)nout;
-    if (kernel->rank != 4 || kernel->elem != image->elem || image->rank != 4 || !kernel->dims[2] ||
-        image->dims[3] % kernel->dims[2])
-        return lower_refuse(l, node, "its kernel does not fit its input");
-    w.size[0] = kernel->dims[0];
-    w.size[1] = kernel->dims[1];
-    RP_TRY(plan_window(l, node, image, &w));
-    groups = image->dims[3] / kernel->dims[2];
-    *out = lower_like(l, image->elem,
-                      (int64_t[]){image->dims[0], w.out[0], w.out[1], kernel->dims[3]}, 4);
-    lower_begin(l, out, "convolution");
-    lower_put(l,
-              "%%v%u, %%v%u), window={size=%" PRId64 "x%" PRId64 " stride=%" PRId64 "x%" PRId64
-              " pad=%" PRId64 "_%" PRId64 "x%" PRId64 "_%" PRId64 " rhs_dilate=%" PRId64 "x%" PRId64
-              "}, dim_labels=b01f_01io->b01f, feature_group_count=%" PRId64 "\n",
-              image->id, kernel->id, w.size[0], w.size[1], w.stride[0], w.stride[1], w.low[0],
-              w.high[0], w.low[1], w.high[1], w.dilation[0], w.dilation[1], groups);
+    RP_TRY(lower_need_ints(l, node, &in[1], "axis"));
+    if (!in[1].nints || !lower_axis(in[1].ints[0], in->rank, &axis))
+        return lower_misfit(l, node, "its axis is none of its input's");
+    over[axis] = true;
+    best = lower_reduce(l, hlo_of(node), in, over);
+    for (size_t i = 0; i < in->rank; i++)
+        if (i != axis)
+            map[n++] = (int64_t)i;
+    best = lower_spread(l, &best, map, in->dims, in->rank);
+    hit = lower_compare(l, "EQ", in, &best);
+    places = lower_like(l, elem == RP_ELEM_INVALID ? RP_ELEM_S64 : elem, in->dims, in->rank);
+    lower_begin(l, &places, "iota");
+    lower_put(l, "), iota_dimension=%zu\n", axis);
+    none = lower_fill(l, (double)in->dims[axis], &places);
+    places = lower_select(l, &hit, &places, &none);
+    *out = lower_reduce(l, "minimum", &places, over);
     return RP_OK;
 }
 
-/* "add" or "maximum" over windows. */
-static struct lower_value over_windows(struct lower *l, const char *opcode,
-                                       const struct lower_value *a, const struct window *w)
+/* Over windows that reach back to the first element, or forward to the last. */
+LOWER(running)
 {
-    struct lower_value start, v;
-
-    lower_region(l, opcode, a->elem);
-    start = lower_scalar(l, a->elem, strcmp(opcode, "add") ? -(double)INFINITY : 0);
-    v = lower_like(l, a->elem, (int64_t[]){a->dims[0], w->out[0], w->out[1], a->dims[3]}, 4);
-    lower_begin(l, &v, "reduce-window");
-    lower_put(l,
-              "%%v%u, %%v%u), window={size=1x%" PRId64 "x%" PRId64 "x1 stride=1x%" PRId64
-              "x%" PRId64 "x1 pad=0_0x%" PRId64 "_%" PRId64 "x%" PRId64 "_%" PRId64
-              "x0_0}, to_apply=%%%s_%s\n",
-              a->id, start.id, w->size[0], w->size[1], w->stride[0], w->stride[1], w->low[0],
-              w->high[0], w->low[1], w->high[1], opcode, rp_elem_name(a->elem));
-    return v;
-}
-
-LOWER(pool)
-{
-    bool average = node->op.at[0] == 'A';
-    int64_t sizes[4] = {1, 1, 1, 1};
-    struct lower_value one, counts;
-    struct window w = {0};
+    bool without = lower_attr_bool(node, "exclusive"), back = lower_attr_bool(node, "reverse");
+    struct lower_value start;
+    size_t axis;
+    int64_t n;
 
     (void)nin;
     (void)nout;
-    lower_attr_ints(node, "ksize", sizes, 4);
-    w.size[0] = sizes[1];
-    w.size[1] = sizes[2];
-    if (in->elem != RP_ELEM_F32 && in->elem != RP_ELEM_F64 && in->elem != RP_ELEM_F16 &&
-        in->elem != RP_ELEM_BF16)
-        return lower_refuse(l, node, "it pools numbers that are no floats");
-    RP_TRY(plan_window(l, node, in, &w));
-    *out = over_windows(l, average ? "add" : "maximum", in, &w);
-    if (average) { /* of what is there: padding does not count */
-        one = lower_fill(l, 1, in);
-        counts = over_windows(l, "add", &one, &w);
-        *out = lower_binary(l, "divide", out, &counts);
+    RP_TRY(lower_need_ints(l, node, &in[1], "axis"));
+    if (!in[1].nints || !lower_axis(in[1].ints[0], in->rank, &axis) || !in->dims[axis])
+        return lower_misfit(l, node, "its axis is none of its input's");
+    n = in->dims[axis];
+    lower_region(l, hlo_of(node), in->elem);
+    start = lower_scalar(l, in->elem, strcmp(hlo_of(node), "add") ? 1 : 0);
+    *out = lower_like(l, in->elem, in->dims, in->rank);
+    lower_begin(l, out, "reduce-window");
+    lower_put(l, "%%v%u, %%v%u), window={size=", in->id, start.id);
+    for (size_t i = 0; i < in->rank; i++)
+        lower_put(l, "%s%" PRId64, i ? "x" : "", i == axis ? n : 1);
+    lower_put(l, " pad=");
+    for (size_t i = 0; i < in->rank; i++) {
+        int64_t reach = i != axis ? 0 : without ? n : n - 1, other = i == axis && without ? -1 : 0;
+
+        lower_put(l, "%s%" PRId64 "_%" PRId64, i ? "x" : "", back ? other : reach,
+                  back ? reach : other);
     }
+    lower_put(l, "}, to_apply=%%%s_%s\n", hlo_of(node), rp_elem_name(in->elem));
     return RP_OK;
 }
 
-/* (x - mean) * (scale * rsqrt(variance + epsilon)) + offset, for inference */
-LOWER(batch_norm)
+LOWER(top_k)
 {
-    struct lower_value epsilon, factor, part[2];
-    int64_t map;
+    int64_t dims[RP_TF_RANK], k;
+    unsigned elem = lower_attr_elem(node, "index_type");
+    struct lower_value both;
 
     (void)nin;
-    if (lower_attr(node, "is_training").at == NULL || lower_attr_bool(node, "is_training") ||
-        in->rank != 4 || lower_attr_is(node, "data_format", "NCHW"))
-        return lower_refuse(l, node, "only inference over NHWC is known");
-    for (size_t i = 1; i < 5; i++)
-        if (in[i].rank != 1 || in[i].dims[0] != in->dims[3] || in[i].elem != in->elem)
-            return lower_refuse(l, node, "its statistics do not fit its input");
-    map = 3;
-    epsilon = lower_fill(l, (double)lower_attr_float(node, "epsilon", 1e-4F), &in[4]);
-    factor = lower_binary(l, "add", &in[4], &epsilon);
-    factor = lower_unary(l, "rsqrt", &factor);
-    factor = lower_binary(l, "multiply", &factor, &in[1]);
-    part[0] = lower_spread(l, &in[3], &map, in->dims, 4);
-    part[1] = lower_binary(l, "subtract", &in[0], &part[0]);
-    part[0] = lower_spread(l, &factor, &map, in->dims, 4);
-    part[1] = lower_binary(l, "multiply", &part[1], &part[0]);
-    part[0] = lower_spread(l, &in[2], &map, in->dims, 4);
-    out[0] = lower_binary(l, "add", &part[1], &part[0]);
-    out[1] = in[3];
-    out[2] = in[4];
-    *nout = 3;
+    RP_TRY(lower_need_ints(l, node, &in[1], "number"));
+    if (!in->rank || !in[1].nints || in[1].ints[0] < 0 || in[1].ints[0] > in->dims[in->rank - 1])
+        return lower_misfit(l, node, "it wants more than its input has");
+    k = in[1].ints[0];
+    memcpy(dims, in->dims, sizeof dims);
+    dims[in->rank - 1] = k;
+    out[0] = lower_like(l, in->elem, dims, in->rank);
+    out[1] = lower_like(l, RP_ELEM_S32, dims, in->rank);
+    both = lower_like(l, in->elem, dims, in->rank);
+    lower_put(l, "  %%v%u = (", both.id);
+    lower_put_type(l, &out[0]);
+    lower_put(l, ", ");
+    lower_put_type(l, &out[1]);
+    lower_put(l, ") topk(%%v%u), k=%" PRId64 ", largest=true\n", in->id, k);
+    for (int i = 0; i < 2; i++) {
+        lower_begin(l, &out[i], "get-tuple-element");
+        lower_put(l, "%%v%u), index=%d\n", both.id, i);
+    }
+    if (elem != RP_ELEM_INVALID)
+        out[1] = lower_convert(l, &out[1], elem);
+    *nout = 2;
+    return RP_OK;
+}
+
+LOWER(euclidean_norm)
+{
+    struct lower_value t[2] = {lower_binary(l, "multiply", in, in), in[1]};
+
+    RP_TRY(reduce(l, node, t, nin, out, nout));
+    *out = lower_unary(l, "sqrt", out);
     return RP_OK;
 }
 
@@ -418,20 +319,18 @@ const struct lower_row lower_math[] = {{"Sum", reduce, "add", 2},
                                        {"Prod", reduce, "multiply", 2},
                                        {"All", reduce, "and", 2},
                                        {"Any", reduce, "or", 2},
+                                       {"EuclideanNorm", euclidean_norm, "add", 2},
                                        {"Softmax", softmax, NULL, 1},
                                        {"LogSoftmax", softmax, NULL, 1},
-                                       {"MatMul", mat_mul, NULL, 2},
-                                       {"BatchMatMul", batch_mat_mul, NULL, 2},
-                                       {"BatchMatMulV2", batch_mat_mul, NULL, 2},
                                        {"BiasAdd", bias_add, NULL, 2},
+                                       {"BiasAddV1", bias_add, NULL, 2},
                                        {"BiasAddGrad", bias_add_grad, NULL, 1},
                                        {"L2Loss", l2_loss, NULL, 1},
-                                       {"Conv2D", conv, NULL, 2},
-                                       {"MaxPool", pool, NULL, 1},
-                                       {"AvgPool", pool, NULL, 1},
-                                       {"FusedBatchNormV3", batch_norm, NULL, 5},
-                                       {"Gather", gather, NULL, 2},
-                                       {"ResourceGather", gather, NULL, 2},
-                                       {"GatherV2", gather, NULL, 3},
-                                       {"OneHot", one_hot, NULL, 4},
+                                       {"SoftmaxCrossEntropyWithLogits", entropy, NULL, 2},
+                                       {"SparseSoftmaxCrossEntropyWithLogits", entropy, NULL, 2},
+                                       {"ArgMax", arg_best, "maximum", 2},
+                                       {"ArgMin", arg_best, "minimum", 2},
+                                       {"Cumsum", running, "add", 2},
+                                       {"Cumprod", running, "multiply", 2},
+                                       {"TopKV2", top_k, NULL, 2},
                                        {NULL, NULL, NULL, 0}};

@@ -119,8 +119,8 @@ static enum rp_code open_block(const struct rp_checkpoint *c, struct rp_bytes fi
 typedef enum rp_code entry_fn(struct rp_checkpoint *c, struct rp_bytes file, struct rp_bytes key,
                               struct rp_bytes value, struct rp_err *err);
 
-static enum rp_code each_entry(struct rp_checkpoint *c, struct rp_bytes file,
-                               const struct block *b, entry_fn *one, struct rp_err *err)
+static enum rp_code each_entry(struct rp_checkpoint *c, struct rp_bytes file, const struct block *b,
+                               entry_fn *one, struct rp_err *err)
 {
     const uint8_t *p = b->bytes.at, *end = p + b->bytes.n;
     uint8_t key[KEY_MAX];
@@ -139,8 +139,8 @@ static enum rp_code each_entry(struct rp_checkpoint *c, struct rp_bytes file,
         memcpy(key + shared, q, (size_t)own);
         nkey = (size_t)(shared + own);
         q += own;
-        RP_TRY(one(c, file, (struct rp_bytes){key, nkey},
-                   (struct rp_bytes){q, (size_t)value}, err));
+        RP_TRY(
+            one(c, file, (struct rp_bytes){key, nkey}, (struct rp_bytes){q, (size_t)value}, err));
         p = q + value;
     }
     return RP_OK;
@@ -227,8 +227,9 @@ static enum rp_code read_index(struct rp_checkpoint *c, struct rp_bytes file, st
     for (size_t i = 8; i-- > 0;)
         magic = magic << 8 | footer[40 + i];
     if (magic != MAGIC)
-        return rp_err_set(err, RP_FORMAT, "its end is none of a checkpoint's index: it is cut off, "
-                                          "or another file");
+        return rp_err_set(err, RP_FORMAT,
+                          "its end is none of a checkpoint's index: it is cut off, "
+                          "or another file");
     p = read_handle(footer, footer + 40, &offset, &size);
     p = p ? read_handle(p, footer + 40, &offset, &size) : NULL;
     if (!p)

@@ -2,7 +2,8 @@
 /*
  * Feeds and fetches of TensorFlow programs. A SavedModel names them in its signatures (in the order
  * of their names, since the file has none); of a GraphDef placeholders are fed in the order of the
- * file, and what no node takes as its input is fetched.
+ * file, and what no node takes as its input is fetched. The graph of a function's body has nodes
+ * _Arg and _Retval instead, which say their numbers.
  */
 #include "formats/tf_ports.h"
 
@@ -14,7 +15,7 @@
 enum { SAVED_META = 2, META_GRAPH = 2, META_SIGNATURE = 5 };
 enum { GRAPH_NODE = 1, NODE_NAME = 1, NODE_OP = 2, NODE_INPUT = 3, NODE_ATTR = 5 };
 enum { SIGNATURE_INPUTS = 1, SIGNATURE_OUTPUTS = 2, INFO_NAME = 1, INFO_TYPE = 2, INFO_SHAPE = 3 };
-enum { ATTR_TEXT = 2, ATTR_TYPE = 6, ATTR_SHAPE = 7 };
+enum { ATTR_TEXT = 2, ATTR_INT = 3, ATTR_TYPE = 6, ATTR_SHAPE = 7 };
 
 static bool is(struct rp_bytes a, const char *b)
 {
@@ -26,8 +27,8 @@ static void take_shape(struct rp_bytes message, struct rp_tf_port_name *port)
 {
     struct rp_tf_value shape = {0};
 
-    port->has_shape = rp_tf_shape_decode(rp_proto_cursor(message.at, message.n, 0, DEPTH), &shape,
-                                         NULL) == RP_OK;
+    port->has_shape =
+        rp_tf_shape_decode(rp_proto_cursor(message.at, message.n, 0, DEPTH), &shape, NULL) == RP_OK;
     port->rank = shape.rank;
     memcpy(port->dims, shape.dims, sizeof port->dims);
 }
@@ -160,9 +161,10 @@ static enum rp_code read_meta(struct rp_proto_cursor c, const char *wanted, stru
 
 struct node {
     struct rp_bytes name, op;
-    uint64_t type;         /* of its attribute dtype */
-    struct rp_bytes shape; /* TensorShapeProto of its attribute shape */
-    struct rp_bytes shared, message;
+    uint64_t type;                          /* of its attribute dtype */
+    struct rp_bytes shape;                  /* TensorShapeProto of its attribute shape */
+    struct rp_bytes shared, message, input; /* the first input */
+    uint64_t index;                         /* of _Arg and _Retval */
 };
 typedef RP_VEC(struct node) node_list;
 
@@ -179,7 +181,8 @@ static enum rp_code read_attr(struct rp_proto_cursor c, struct node *node, struc
             value = item.bytes;
     }
     RP_TRY(rp_proto_finish(&c, err));
-    if (!is(key, "dtype") && !is(key, "shape") && !is(key, "shared_name"))
+    if (!is(key, "dtype") && !is(key, "T") && !is(key, "shape") && !is(key, "shared_name") &&
+        !is(key, "index"))
         return RP_OK;
     c = rp_proto_cursor(value.at, value.n, 0, DEPTH);
     while (rp_proto_next(&c, &item))
@@ -189,6 +192,8 @@ static enum rp_code read_attr(struct rp_proto_cursor c, struct node *node, struc
             node->shape = item.bytes;
         else if (item.number == ATTR_TEXT && item.wire == RP_WIRE_BYTES)
             node->shared = item.bytes;
+        else if (item.number == ATTR_INT && item.wire == RP_WIRE_VARINT)
+            node->index = item.value;
     return rp_proto_finish(&c, err);
 }
 
@@ -218,9 +223,11 @@ static enum rp_code read_node(struct rp_proto_cursor c, struct node *node, struc
             node->name = item.bytes;
         else if (item.number == NODE_OP)
             node->op = item.bytes;
-        else if (item.number == NODE_INPUT && used)
+        else if (item.number == NODE_INPUT && !node->input.at)
+            node->input = item.bytes;
+        if (item.number == NODE_INPUT && used)
             RP_TRY(rp_map_put(used, hash_of(item.bytes), 1, err));
-        else if (item.number == NODE_ATTR)
+        if (item.number == NODE_ATTR)
             RP_TRY(read_attr(rp_proto_enter(&c, &item), node, err));
     }
     return rp_proto_finish(&c, err);
@@ -251,7 +258,51 @@ static enum rp_code add_port(struct rp_arena *arena, const struct node *node,
     port->name = rp_arena_copy(arena, (const char *)node->name.at, node->name.n);
     port->tensor = rp_arena_printf(arena, "%.*s:0", (int)node->name.n, (const char *)node->name.at);
     port->type = node->type;
+    port->index = node->index;
     return port->name && port->tensor ? RP_OK : rp_err_nomem(err, "reading a graph");
+}
+
+static int by_index(const void *a, const void *b)
+{
+    const struct rp_tf_port_name *x = a, *y = b;
+
+    return (x->index > y->index) - (x->index < y->index);
+}
+
+/* The value that a _Retval returns, under its own name. */
+static enum rp_code add_returned(struct rp_arena *arena, const struct node *node,
+                                 struct rp_tf_port_name *port, struct rp_err *err)
+{
+    const char *input = node->input.at ? (const char *)node->input.at : "";
+    bool colon = node->input.n && memchr(input, ':', node->input.n);
+
+    RP_TRY(add_port(arena, node, port, err));
+    port->tensor = rp_arena_printf(arena, "%.*s%s", (int)node->input.n, input, colon ? "" : ":0");
+    return port->tensor ? RP_OK : rp_err_nomem(err, "reading a graph");
+}
+
+/* Arguments and results of a function whose body the graph is, in their order. */
+static enum rp_code choose_arguments(const node_list *nodes, struct rp_arena *arena,
+                                     struct rp_tf_ports *out, struct rp_err *err)
+{
+    struct rp_tf_port_name port;
+
+    for (size_t i = 0; i < nodes->n; i++) {
+        const struct node *node = &nodes->at[i];
+
+        if (is(node->op, "_Arg") || is(node->op, "_DeviceArg")) {
+            RP_TRY(add_port(arena, node, &port, err));
+            RP_TRY(rp_vec_push(&out->feeds, port, err));
+        } else if (is(node->op, "_Retval") || is(node->op, "_DeviceRetval")) {
+            RP_TRY(add_returned(arena, node, &port, err));
+            RP_TRY(rp_vec_push(&out->fetches, port, err));
+        }
+    }
+    if (out->feeds.n)
+        qsort(out->feeds.at, out->feeds.n, sizeof *out->feeds.at, by_index);
+    if (out->fetches.n)
+        qsort(out->fetches.at, out->fetches.n, sizeof *out->fetches.at, by_index);
+    return RP_OK;
 }
 
 static enum rp_code choose_nodes(const node_list *nodes, const struct rp_map *used,
@@ -260,6 +311,9 @@ static enum rp_code choose_nodes(const node_list *nodes, const struct rp_map *us
 {
     struct rp_tf_port_name port;
 
+    RP_TRY(choose_arguments(nodes, arena, out, err));
+    if (out->fetches.n)
+        return RP_OK;
     for (size_t i = 0; i < nodes->n; i++) {
         const struct node *node = &nodes->at[i];
 
@@ -401,9 +455,8 @@ static enum rp_code keep_needed(struct needs *n, struct rp_arena *arena, struct 
     for (size_t i = 0; i < n->nodes.n; i++) {
         const struct node *node = &n->nodes.at[i];
 
-        if (!is_variable(node->op) || rp_map_get(&n->reached, rp_hash_bytes(node->name.at,
-                                                                            node->name.n)) ==
-                                          RP_MAP_NONE)
+        if (!is_variable(node->op) ||
+            rp_map_get(&n->reached, rp_hash_bytes(node->name.at, node->name.n)) == RP_MAP_NONE)
             continue;
         RP_TRY(add_port(arena, node, &port, n->err));
         if (node->shared.n)

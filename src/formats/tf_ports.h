@@ -14,6 +14,7 @@ struct rp_tf_port_name {
     const char *name;   /* what people call it: "x" */
     const char *tensor; /* in the graph: "serving_default_x:0" */
     uint64_t type;      /* TensorFlow's number; 0: not said */
+    uint64_t index;     /* of an argument or result of a function's body */
     bool has_shape;     /* every dimension is said: */
     uint32_t rank;
     int64_t dims[RP_TF_RANK];

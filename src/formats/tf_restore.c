@@ -103,7 +103,8 @@ static struct rp_bytes find(const struct scope *s, struct rp_bytes text, size_t 
 
     *output = 0;
     for (const uint8_t *p = last ? last + 1 : NULL; p && p < text.at + text.n; p++)
-        *output = *p >= '0' && *p <= '9' && *output < 1000000 ? *output * 10 + (size_t)(*p - '0') : 0;
+        *output =
+            *p >= '0' && *p <= '9' && *output < 1000000 ? *output * 10 + (size_t)(*p - '0') : 0;
     return i < s->nodes.n ? s->nodes.at[i] : (struct rp_bytes){(const uint8_t *)"", 0};
 }
 

@@ -3,7 +3,8 @@
  * Other people's CTF traces through libbabeltrace2: its ctf plugin reads the folder, its muxer puts
  * the streams in order of time, and a sink of ours turns each event into names and fields for
  * trace_ctf_other.c. The library's own errors are told with ours. A trace costs what babeltrace2
- * costs: some hundred nanoseconds an event.
+ * costs: some hundred nanoseconds an event. All of this runs in a process of its own
+ * (trace_ctf_child.c): damaged traces make the library abort, or never come to an end.
  */
 #include "formats/trace_ctf.h"
 #include "formats/trace_ctf_other.h"
@@ -16,13 +17,10 @@
 #define LOST_MAX (UINT64_C(1) << 48) /* of one gap: more cannot be */
 
 struct sink {
-    struct rp_ctf_other *other;
+    struct rp_ctf_wire *wire;
     bt_message_iterator *iterator;
-    struct rp_err *err;
-    enum rp_code code;
     int64_t offset_ns; /* of the clock, since 1970 */
     bool has_offset;
-    uint64_t events;
 };
 
 /* -------------------------------------------------------------------------- events */
@@ -126,12 +124,13 @@ static bool take_time(struct sink *s, const bt_message *message, int64_t *ns)
         if (bt_clock_class_get_frequency(clock) == 1000000000)
             s->offset_ns = offset_s * 1000000000 + (int64_t)offset_cycles;
         s->has_offset = true;
+        rp_ctf_wire_clock(s->wire, s->offset_ns);
     }
     *ns = since - s->offset_ns;
     return true;
 }
 
-static enum rp_code read_event(struct sink *s, const bt_message *message, struct rp_err *err)
+static void read_event(struct sink *s, const bt_message *message)
 {
     const bt_event *event = bt_message_event_borrow_event_const(message);
     const char *name = bt_event_class_get_name(bt_event_borrow_class_const(event));
@@ -142,8 +141,8 @@ static enum rp_code read_event(struct sink *s, const bt_message *message, struct
         bt_event_class_borrow_stream_class_const(bt_event_borrow_class_const(event));
 
     if (!take_time(s, message, &e.ns)) {
-        s->other->t.health->missing_ts++;
-        return RP_OK;
+        rp_ctf_wire_lost(s->wire, 0, 0, 1);
+        return;
     }
     if (bt_stream_class_supports_packets(stream))
         take_place(bt_packet_borrow_context_field_const(bt_event_borrow_packet_const(event)), &e);
@@ -151,27 +150,28 @@ static enum rp_code read_event(struct sink *s, const bt_message *message, struct
     take_place(bt_event_borrow_specific_context_field_const(event), &e);
     if (payload && bt_field_get_class_type(payload) == BT_FIELD_CLASS_TYPE_STRUCTURE)
         take_members(payload, &e);
-    return rp_ctf_other_event(s->other, &e, err);
+    rp_ctf_wire_event(s->wire, &e);
 }
 
-static enum rp_code read_message(struct sink *s, const bt_message *message, struct rp_err *err)
+static void read_message(struct sink *s, const bt_message *message)
 {
-    const struct rp_read_options *o = s->other->t.options;
-    uint64_t lost;
+    uint64_t lost = 1; /* where the number is not known */
 
     switch (bt_message_get_type(message)) {
     case BT_MESSAGE_TYPE_EVENT:
-        if ((++s->events & 65535) == 0 && o->progress &&
-            !o->progress(o->progress_user, s->events, 0))
-            return rp_err_set(err, RP_CANCELLED, "reading was cancelled");
-        return read_event(s, message, err);
+        read_event(s, message);
+        break;
     case BT_MESSAGE_TYPE_DISCARDED_EVENTS:
         if (bt_message_discarded_events_get_count(message, &lost) ==
             BT_PROPERTY_AVAILABILITY_AVAILABLE)
-            s->other->t.health->lost_events += (int64_t)(lost < LOST_MAX ? lost : LOST_MAX);
-        return RP_OK;
+            rp_ctf_wire_lost(s->wire, lost < LOST_MAX ? lost : LOST_MAX, 0, 0);
+        break;
+    case BT_MESSAGE_TYPE_DISCARDED_PACKETS:
+        (void)bt_message_discarded_packets_get_count(message, &lost);
+        rp_ctf_wire_lost(s->wire, 0, lost < LOST_MAX ? lost : LOST_MAX, 0);
+        break;
     default:
-        return RP_OK;
+        break;
     }
 }
 
@@ -199,12 +199,10 @@ static bt_graph_simple_sink_component_consume_func_status on_messages(bt_message
     if (status != BT_MESSAGE_ITERATOR_NEXT_STATUS_OK)
         return (bt_graph_simple_sink_component_consume_func_status)status;
     for (uint64_t i = 0; i < n; i++) {
-        if (s->code == RP_OK)
-            s->code = read_message(s, messages[i], s->err);
+        read_message(s, messages[i]);
         bt_message_put_ref(messages[i]);
     }
-    return s->code == RP_OK ? BT_GRAPH_SIMPLE_SINK_COMPONENT_CONSUME_FUNC_STATUS_OK
-                            : BT_GRAPH_SIMPLE_SINK_COMPONENT_CONSUME_FUNC_STATUS_ERROR;
+    return BT_GRAPH_SIMPLE_SINK_COMPONENT_CONSUME_FUNC_STATUS_OK;
 }
 
 /* The innermost cause that the library gives, as one line of ours. */
@@ -294,64 +292,19 @@ static void release(struct graph *g)
     bt_plugin_put_ref(g->utils);
 }
 
-static enum rp_code run(const char *folder, struct sink *s, bool salvage, struct rp_err *err)
+enum rp_code rp_ctf_babeltrace_run(const char *folder, struct rp_ctf_wire *w, struct rp_err *err)
 {
+    struct sink s = {.wire = w};
     struct graph g = {0};
     bt_graph_run_status status = BT_GRAPH_RUN_STATUS_AGAIN;
-    enum rp_code code = build(&g, folder, s, err);
+    enum rp_code code = build(&g, folder, &s, err);
 
     while (code == RP_OK && status == BT_GRAPH_RUN_STATUS_AGAIN)
         status = bt_graph_run(g.graph);
-    if (code == RP_OK && s->code != RP_OK) {
-        bt_current_thread_clear_error();
-        code = s->code;
-    } else if (code == RP_OK && status != BT_GRAPH_RUN_STATUS_OK) {
+    if (code == RP_OK && status != BT_GRAPH_RUN_STATUS_OK)
         code = tell(err, "is damaged");
-        if (salvage && s->events) {
-            s->other->t.health->salvaged = 1;
-            code = rp_builder_warn(s->other->t.builder, err, "%s", err->text);
-        }
-    }
     release(&g);
     return code;
-}
-
-enum rp_code rp_ctf_read_other(struct rp_input *in, const char *folder,
-                               const struct rp_read_options *options, struct rp_import *to,
-                               struct rp_err *err)
-{
-    int64_t began = rp_proto_now_ns();
-    struct rp_ctf_other other = {0};
-    struct sink s = {.other = &other, .err = err};
-    enum rp_code code;
-
-    code = rp_proto_trace_init(&other.t, in, options, "ctf", err);
-    if (code == RP_OK)
-        code = run(folder, &s, options->salvage, err);
-    if (code == RP_OK)
-        code = rp_ctf_other_end(&other, err);
-    if (code == RP_OK) {
-        other.t.trace->base_ns = s.offset_ns;
-        other.t.trace->has_base = s.has_offset;
-        code = rp_proto_trace_finish(&other.t, to, began, err);
-    }
-    rp_ctf_other_release(&other);
-    return code;
-}
-
-#else
-
-enum rp_code rp_ctf_read_other(struct rp_input *in, const char *folder,
-                               const struct rp_read_options *options, struct rp_import *to,
-                               struct rp_err *err)
-{
-    (void)in;
-    (void)options;
-    (void)to;
-    return rp_err_set(err, RP_UNSUPPORTED,
-                      "'%s' is a CTF trace of another tracer, and this program was built without "
-                      "libbabeltrace2 (Debian: libbabeltrace2-dev)",
-                      folder);
 }
 
 #endif

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #ifndef RP_FORMATS_TRACE_CTF_OTHER_H
 #define RP_FORMATS_TRACE_CTF_OTHER_H
-/* Between libbabeltrace2 (trace_ctf_babeltrace.c) and the meaning of events (trace_ctf_other.c). */
+/*
+ * Between libbabeltrace2 (trace_ctf_babeltrace.c), which runs in a process of its own, and the
+ * meaning of events (trace_ctf_other.c); trace_ctf_child.c lies between the two.
+ */
 #include "base/vec.h"
 #include "formats/trace_proto.h"
 
@@ -46,5 +49,13 @@ enum rp_code rp_ctf_other_event(struct rp_ctf_other *o, const struct rp_ctf_othe
                                 struct rp_err *err);
 enum rp_code rp_ctf_other_end(struct rp_ctf_other *o, struct rp_err *err); /* what is still open */
 void rp_ctf_other_release(struct rp_ctf_other *o);
+
+/* ---- in the process that runs libbabeltrace2: to the one that waits ---- */
+struct rp_ctf_wire;
+void rp_ctf_wire_event(struct rp_ctf_wire *w, const struct rp_ctf_other_row *e);
+void rp_ctf_wire_lost(struct rp_ctf_wire *w, uint64_t events, uint64_t packets, uint64_t undated);
+void rp_ctf_wire_clock(struct rp_ctf_wire *w, int64_t offset_ns); /* since 1970 */
+/* Reads the trace in that folder and sends all of it. */
+enum rp_code rp_ctf_babeltrace_run(const char *folder, struct rp_ctf_wire *w, struct rp_err *err);
 
 #endif

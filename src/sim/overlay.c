@@ -41,12 +41,12 @@ void rp_overlay_release(struct rp_overlay *o)
     rp_vec_release(&o->log);
 }
 
-#define COPY(column)                                                                           \
-    do {                                                                                       \
-        RP_TRY(rp_vec_reserve(&out->column, o->column.n + 1, err));                            \
-        if (o->column.n)                                                                       \
-            memcpy(out->column.at, o->column.at, o->column.n * sizeof *o->column.at);          \
-        out->column.n = o->column.n;                                                           \
+#define COPY(column)                                                                  \
+    do {                                                                              \
+        RP_TRY(rp_vec_reserve(&out->column, o->column.n + 1, err));                   \
+        if (o->column.n)                                                              \
+            memcpy(out->column.at, o->column.at, o->column.n * sizeof *o->column.at); \
+        out->column.n = o->column.n;                                                  \
     } while (0)
 
 enum rp_code rp_overlay_copy(struct rp_overlay *out, const struct rp_overlay *o, struct rp_err *err)

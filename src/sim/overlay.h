@@ -35,9 +35,9 @@ struct rp_overlay {
     RP_VEC(uint32_t) newest;            /* by task: its newest new edge, or UINT32_MAX */
     RP_VEC(uint32_t) degree;            /* by task: edges into it that are not cut */
     RP_VEC(struct rp_overlay_change) log;
-    bool starts_matter; /* a new edge led, or leads, from the start of a task */
+    bool starts_matter;        /* a new edge led, or leads, from the start of a task */
     bool device_starts_matter; /* ... of a device's task */
-    bool prioritised;   /* a new task had, or has, a priority */
+    bool prioritised;          /* a new task had, or has, a priority */
 };
 
 /* The graph is frozen and outlives the overlay. Release it also after a failure. */

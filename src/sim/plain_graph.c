@@ -23,8 +23,7 @@ static void put_edge(struct filler *f, const struct rp_task_edge *e, int64_t lag
     if (lag_ns == RP_LAG_CUT && !f->keep_cut)
         return;
     f->fits &= lag_ns == RP_LAG_CUT || rp_plain_fits(lag_ns);
-    f->g->edges.at[f->g->edges.n++] =
-        (struct rp_plain_edge){e->to | start, rp_plain_lag(lag_ns)};
+    f->g->edges.at[f->g->edges.n++] = (struct rp_plain_edge){e->to | start, rp_plain_lag(lag_ns)};
 }
 
 static void put_edges(struct filler *f, uint32_t number)
@@ -52,9 +51,9 @@ static void put_tasks(struct filler *f)
         uint32_t device = rp_overlay_task(o, i)->device;
         int64_t dur = o->dur_ns.at[i];
 
-        g->tasks.at[i] = (struct rp_plain_task){
-            o->degree.at[i], device == RP_NO_DEVICE ? device : f->device[device], (uint32_t)dur,
-            (uint32_t)g->edges.n};
+        g->tasks.at[i] = (struct rp_plain_task){o->degree.at[i],
+                                                device == RP_NO_DEVICE ? device : f->device[device],
+                                                (uint32_t)dur, (uint32_t)g->edges.n};
         f->fits &= rp_plain_fits(dur);
         put_edges(f, i);
         if (device == RP_NO_DEVICE)

@@ -7,9 +7,9 @@
  */
 #include "sim/overlay.h"
 
-#define RP_PLAIN_CUT        UINT32_MAX           /* as a lag: the edge holds nothing up */
-#define RP_PLAIN_MOST       (UINT32_C(1) << 29)  /* tasks: sums of all times stay below 2^63 */
-#define RP_PLAIN_FROM_START (UINT32_C(1) << 31)  /* in `to` */
+#define RP_PLAIN_CUT        UINT32_MAX          /* as a lag: the edge holds nothing up */
+#define RP_PLAIN_MOST       (UINT32_C(1) << 29) /* tasks: sums of all times stay below 2^63 */
+#define RP_PLAIN_FROM_START (UINT32_C(1) << 31) /* in `to` */
 
 struct rp_plain_task {
     uint32_t left; /* edges into it that were not passed yet */
@@ -31,8 +31,8 @@ struct rp_plain_graph {
     int64_t mean_ns; /* of a device's tasks */
 };
 
-/* keep_cut: edges that are cut are kept as such, so that edges keep their numbers; else they are left
-   out. Linear. Release g also after a failure. */
+/* keep_cut: edges that are cut are kept as such, so that edges keep their numbers; else they are
+   left out. Linear. Release g also after a failure. */
 enum rp_code rp_plain_graph_init(struct rp_plain_graph *g, const struct rp_overlay *o,
                                  bool keep_cut, struct rp_err *err);
 void rp_plain_graph_release(struct rp_plain_graph *g);

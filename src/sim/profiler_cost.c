@@ -24,13 +24,17 @@
 #define FRAME_QUICKS 0.7
 
 /* Shapes are written down with each operator: what they add to its cost. */
-#define SHAPES_PART 0.5
+#define SHAPES_PART 0.25
 
 /* A host that is slow while it records was slowed by recording more than in proportion: by the root
-   of how much slower it is than the usual one, within limits. */
+   of how much slower it is than the usual one, within limits. Where there is no device its quick
+   operators are slow for another reason: the host computes, and leaves them cold caches. */
 #define USUAL_QUICK_NS 600.0
 #define LEAST_SLOWDOWN 0.75
 #define MOST_SLOWDOWN  1.25
+
+/* A step that is given may be shorter than the shortest that the model can reach, by this part. */
+#define CLOSE_ENOUGH 0.05
 
 /* Of what a node takes at least this part is its own. */
 #define OWN_PART 10
@@ -97,6 +101,8 @@ static enum rp_code find_options(struct rp_sim_part *p, const struct rp_trace *t
 
         if (kind == RP_KIND_PYTHON)
             p->with_frames = true;
+        else if (kind == RP_KIND_KERNEL)
+            p->with_device = true;
         else if (kind == RP_KIND_CPU_OP && !p->with_shapes)
             p->with_shapes = rp_arg_key_find(&dims, e, &arg);
         else if (kind == RP_KIND_INSTANT && !p->with_memory)
@@ -114,13 +120,13 @@ enum rp_code rp_sim_cost_look(struct rp_sim_part *p, const struct rp_trace *t, s
 
 struct rp_sim_cost rp_sim_cost_of(const struct rp_sim_part *p)
 {
-    double quick = (double)p->quick_ns, slow = sqrt(quick / USUAL_QUICK_NS);
+    double quick = (double)p->quick_ns, slow = p->with_device ? sqrt(quick / USUAL_QUICK_NS) : 0;
 
     slow = slow < LEAST_SLOWDOWN ? LEAST_SLOWDOWN : slow > MOST_SLOWDOWN ? MOST_SLOWDOWN : slow;
-    return (struct rp_sim_cost){
-        .span_ns = SPAN_QUICKS * quick * slow * (p->with_shapes ? 1 + SHAPES_PART : 1),
-        .call_ns = CALL_QUICKS * quick * slow,
-        .frame_ns = FRAME_QUICKS * quick * slow};
+    return (struct rp_sim_cost){.span_ns = SPAN_QUICKS * quick * slow *
+                                           (p->with_shapes ? 1 + SHAPES_PART : 1),
+                                .call_ns = CALL_QUICKS * quick * slow,
+                                .frame_ns = FRAME_QUICKS * quick * slow};
 }
 
 /* ------------------------------------------------------------------ taking it out */
@@ -195,11 +201,65 @@ enum rp_code rp_sim_cost_drop(struct rp_sim_run *run, double factor, struct rp_e
     run->dropped = true;
     for (i = 0; i < g->lanes.n; i++) {
         const struct rp_sg_lane *lane = &g->lanes.at[i];
-        struct debt d = {
-            .run = run, .cost = rp_sim_cost_of(run->parts[lane->rank]), .factor = factor};
+        struct debt d = {.run = run,
+                         .cost = rp_sim_cost_of(run->parts[lane->rank]),
+                         .factor = factor * run->cost_factor};
 
         if (!lane->device)
             RP_TRY(drop_on_lane(&d, lane->first, lane->end, err));
     }
+    return RP_OK;
+}
+
+/* ------------------------------------------------------------------ calibrating it */
+
+static enum rp_code step_at(struct rp_sim_run *run, double factor, int64_t *out, struct rp_err *err)
+{
+    size_t mark = rp_overlay_mark(&run->overlay);
+    struct rp_sim_result r = {0};
+    enum rp_code code;
+
+    run->cost_factor = factor;
+    code = rp_sim_cost_drop(run, 1, err);
+    if (code == RP_OK)
+        code = rp_simulate(&run->overlay, &r, err);
+    if (code == RP_OK)
+        code = rp_sim_step_ns(run, &r, out, err);
+    rp_overlay_undo(&run->overlay, mark);
+    rp_sim_result_release(&r);
+    return code;
+}
+
+enum rp_code rp_sim_cost_calibrate(struct rp_sim_run *run, int64_t unprofiled_ns,
+                                   struct rp_err *err)
+{
+    enum { HALVINGS = 24, MOST = 16 };
+    double low = 0, high = MOST, target = (double)unprofiled_ns;
+    int64_t least;
+    int i;
+
+    if (!run->parts[0]->quick_ns)
+        return rp_err_set(err, RP_UNSUPPORTED,
+                          "what recording cost cannot be told here, so it cannot be calibrated");
+    RP_TRY(step_at(run, MOST, &least, err));
+    if ((double)least > target * (1 + CLOSE_ENOUGH))
+        return rp_err_set(err, RP_USAGE,
+                          "an unprofiled step of %.3f ms: without any cost of recording on the "
+                          "host the step still takes %.3f ms",
+                          target / 1e6, (double)least / 1e6);
+    if (target < (double)least)
+        target = (double)least;
+    target *= 1 + CLOSE_ENOUGH / 10; /* of a step that hardly depends on it, the least cost */
+    for (i = 0; i < HALVINGS; i++) {
+        double middle = (low + high) / 2;
+        int64_t step;
+
+        RP_TRY(step_at(run, middle, &step, err));
+        if ((double)step > target)
+            low = middle;
+        else
+            high = middle;
+    }
+    run->cost_factor = high < 1e-4 ? 0 : high;
     return RP_OK;
 }

@@ -9,9 +9,9 @@
  *     tasks      that some but not all of what they wait for has told its end
  *     begun      how many tasks were begun
  *
- * A change that touches no task begun before a cut, nor an edge out of one, leaves everything before
- * the cut as it was: the run goes on from the last such cut. A cut of a plain graph (horizon.h) is a
- * matter of the graph alone, so results are those of a full run, bit by bit.
+ * A change that touches no task begun before a cut, nor an edge out of one, leaves everything
+ * before the cut as it was: the run goes on from the last such cut. A cut of a plain graph
+ * (horizon.h) is a matter of the graph alone, so results are those of a full run, bit by bit.
  */
 #include "sim/horizon.h"
 #include "sim/simulator.h"
@@ -38,7 +38,7 @@ struct rp_resim_tail {
     RP_VEC(uint32_t) turn;       /* by task: its place in `begun` */
     struct rp_resim_cut *cuts;
     size_t ncuts;
-    size_t differs;                          /* from this turn on the result is not the base's */
+    size_t differs;                           /* from this turn on the result is not the base's */
     RP_VEC(struct rp_overlay_change) patched; /* what g may have otherwise than the base */
 };
 

@@ -2,8 +2,9 @@
 /*
  * Asking the model. First it repeats the recording, then it runs without the profiler, then once a
  * what-if with the profiler (to compare with a recording) and without (the prediction). The
- * interval is what the prediction becomes if the profiler cost half or half as much again, widened
- * by how far the recorded steps differ from each other.
+ * interval is what the prediction becomes if the profiler cost half or half as much again, and if what
+ * the recording does not tell about its transport is otherwise, widened by how far the recorded
+ * steps differ from each other.
  */
 #include "sim/sim_answer.h"
 
@@ -12,6 +13,7 @@
 #include "sim/sim_path.h"
 #include "sim/sim_ranks.h"
 #include "sim/sim_trace.h"
+#include "sim/transport.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -36,6 +38,9 @@ struct asker {
     size_t expanded, whole;  /* collectives of the run before */
     bool ranks;              /* the next run is told by rank */
     struct rp_sim_path path; /* of the run before */
+    double doubt;            /* by which part the profiler's cost may be wrong */
+    bool flat;               /* the step hardly depends on that cost */
+    bool leant;              /* a what-if rested on what is not known of the transport */
     struct rp_trace **trace; /* where the next run is put as a trace, or NULL */
 };
 
@@ -78,6 +83,7 @@ static enum rp_code step_with(struct asker *a, double factor, const char *whatif
     memset(a->run.gone.at, 0, a->run.gone.n);
     a->run.dropped = false;
     a->run.edges_factor = 1;
+    a->run.leans = false;
     code = run_with(a, factor, whatif, err);
     if (code == RP_OK)
         code = rp_sim_step_ns(&a->run, a->now, out, err);
@@ -124,6 +130,35 @@ static enum rp_code fill_path(struct asker *a, struct rp_err *err)
     return RP_OK;
 }
 
+static void order(int64_t *low, int64_t *high, int64_t x)
+{
+    *low = x < *low ? x : *low;
+    *high = x > *high ? x : *high;
+}
+
+/* What a run without the profiler takes if it cost less, or more, widened by how much steps differ. */
+static enum rp_code doubt_cost(struct asker *a, const char *text, int64_t *low, int64_t *high,
+                               struct rp_err *err)
+{
+    int64_t step;
+
+    RP_TRY(step_with(a, 1 - a->doubt, text, &step, err));
+    order(low, high, step);
+    RP_TRY(step_with(a, 1 + a->doubt, text, &step, err));
+    order(low, high, step);
+    return RP_OK;
+}
+
+static void widen(const struct asker *a, int64_t *low, int64_t *high)
+{
+    double spread = a->run.parts[0]->spread_ratio;
+
+    if (isnan(spread))
+        return;
+    *low -= (int64_t)((double)*low * (spread < 1 ? spread : 1));
+    *high += (int64_t)((double)*high * spread);
+}
+
 static enum rp_code fill_baseline(struct asker *a, struct rp_err *err)
 {
     struct rp_sim_baseline *b = &a->out->baseline;
@@ -133,6 +168,12 @@ static enum rp_code fill_baseline(struct asker *a, struct rp_err *err)
     RP_TRY(step_with(a, 0, NULL, &b->simulated_ns, err));
     RP_TRY(fill_path(a, err));
     RP_TRY(step_with(a, 1, NULL, &b->unprofiled_ns, err));
+    b->unprofiled_low_ns = b->unprofiled_high_ns = b->unprofiled_ns;
+    RP_TRY(doubt_cost(a, NULL, &b->unprofiled_low_ns, &b->unprofiled_high_ns, err));
+    widen(a, &b->unprofiled_low_ns, &b->unprofiled_high_ns);
+    b->cost_factor = first->quick_ns ? a->run.cost_factor : NAN;
+    b->span_cost_ns = first->quick_ns ? (int64_t)(rp_sim_cost_of(first).span_ns * b->cost_factor)
+                                      : RP_ABSENT_I64;
     b->measured_ns = first->measured_ns;
     b->error_ratio = ratio(b->simulated_ns - b->measured_ns, b->measured_ns);
     b->spread_ratio = first->spread_ratio;
@@ -143,28 +184,35 @@ static enum rp_code fill_baseline(struct asker *a, struct rp_err *err)
     return RP_OK;
 }
 
-static void order(int64_t *low, int64_t *high, int64_t x)
+/* What the prediction becomes where the transport is not as assumed. */
+static enum rp_code lean_all_ways(struct asker *a, const char *text, struct rp_sim_prediction *p,
+                                  struct rp_err *err)
 {
-    *low = x < *low ? x : *low;
-    *high = x > *high ? x : *high;
+    enum rp_code code = RP_OK;
+    int64_t step;
+    int to, end = a->run.leans ? RP_LEANS : 0;
+
+    a->leant |= a->run.leans;
+    for (to = RP_LEAN_NONE + 1; to < end && code == RP_OK; to++) {
+        a->run.lean = (enum rp_sim_lean)to;
+        code = step_with(a, 1, text, &step, err);
+        if (code == RP_OK)
+            order(&p->low_ns, &p->high_ns, step);
+    }
+    a->run.lean = RP_LEAN_NONE;
+    return code;
 }
 
 static enum rp_code fill_prediction(struct asker *a, const char *text, struct rp_sim_prediction *p,
                                     struct rp_err *err)
 {
-    double spread = isnan(a->out->baseline.spread_ratio) ? 0 : a->out->baseline.spread_ratio;
-    int64_t less, more;
-
     RP_TRY(step_with(a, 0, text, &p->simulated_ns, err));
     RP_TRY(step_with(a, 1, text, &p->predicted_ns, err));
     p->bound_by = rp_sim_path_most(&a->path);
-    RP_TRY(step_with(a, 0.5, text, &less, err));
-    RP_TRY(step_with(a, 1.5, text, &more, err));
     p->low_ns = p->high_ns = p->predicted_ns;
-    order(&p->low_ns, &p->high_ns, less);
-    order(&p->low_ns, &p->high_ns, more);
-    p->low_ns -= (int64_t)((double)p->low_ns * spread);
-    p->high_ns += (int64_t)((double)p->high_ns * spread);
+    RP_TRY(doubt_cost(a, text, &p->low_ns, &p->high_ns, err));
+    RP_TRY(lean_all_ways(a, text, p, err));
+    widen(a, &p->low_ns, &p->high_ns);
     p->change_ratio =
         ratio(p->predicted_ns - a->out->baseline.unprofiled_ns, a->out->baseline.unprofiled_ns);
     RP_TRY(rp_whatif_assumes(text, a->arena, &p->assumes, err));
@@ -222,15 +270,53 @@ static enum rp_code note_expanded(struct asker *a, struct rp_err *err)
                     err);
 }
 
-static enum rp_code note_rest(struct asker *a, struct rp_err *err)
+/* Which records the profiler's cost is counted for, beside spans and calls. */
+static enum rp_code note_cost(struct asker *a, struct rp_err *err)
 {
     const struct rp_sim_part *first = a->run.parts[0];
 
     if (!first->quick_ns)
-        RP_TRY(add_note(a,
+        return add_note(a,
                         "what recording cost cannot be told here: predictions are of the recorded "
                         "speed",
-                        err));
+                        err);
+    if (a->flat)
+        return add_note(a,
+                        "the step hardly depends on the cost of recording: the factor found says "
+                        "little about other recordings",
+                        err);
+    if (a->run.cost_factor <= 0)
+        return add_note(a, "the given unprofiled step is not shorter: recording cost nothing", err);
+    if (first->with_shapes || first->with_frames)
+        return add_note(a,
+                        rp_arena_printf(a->arena, "the cost of recording %s%s%s is taken out, too",
+                                        first->with_shapes ? "shapes" : "",
+                                        first->with_shapes && first->with_frames ? " and " : "",
+                                        first->with_frames ? "Python frames" : ""),
+                        err);
+    return RP_OK;
+}
+
+static enum rp_code note_transport(struct asker *a, struct rp_err *err)
+{
+    struct rp_transport t = {0};
+
+    if (a->leant)
+        RP_TRY(rp_transport_fit(&a->run, &t, err));
+    return t.n && t.one_size
+               ? add_note(a,
+                          "all recorded all-reduces are of about one size: how much of one is "
+                          "latency is not known, so intervals are wide",
+                          err)
+               : RP_OK;
+}
+
+static enum rp_code note_rest(struct asker *a, struct rp_err *err)
+{
+    const struct rp_sim_part *first = a->run.parts[0];
+
+    RP_TRY(note_cost(a, err));
+    RP_TRY(note_transport(a, err));
     if (!first->has_steps && !first->recorded_steps)
         RP_TRY(add_note(a, "no steps are marked: the whole recording is one step", err));
     if (isnan(first->spread_ratio))
@@ -248,7 +334,7 @@ static enum rp_code note_rest(struct asker *a, struct rp_err *err)
 
 static enum rp_code add_notes(struct asker *a, size_t given, struct rp_err *err)
 {
-    enum { MOST = 9 };
+    enum { MOST = 11 };
     const struct rp_sim_part *first = a->run.parts[0];
     size_t i;
 
@@ -269,19 +355,35 @@ static enum rp_code add_notes(struct asker *a, size_t given, struct rp_err *err)
     return RP_OK;
 }
 
-static enum rp_code answer(struct asker *a, const char *const *whatifs, size_t n,
-                           struct rp_trace **trace, struct rp_err *err)
-{
-    size_t i;
+/* How sure the profiler's cost is: estimated, or known for this host. */
+#define DOUBT_OF_ESTIMATE 0.5
+#define DOUBT_OF_KNOWN    0.1
+#define FLAT              1.1 /* half the cost, and the step is not longer than this */
 
-    a->trace = n ? NULL : trace;
+static enum rp_code answer(struct asker *a, const struct rp_sim_asked *asked, struct rp_err *err)
+{
+    size_t i, n = asked->nwhatifs;
+    int64_t half;
+
+    a->doubt = DOUBT_OF_ESTIMATE;
+    if (asked->cost_factor > 0)
+        a->run.cost_factor = asked->cost_factor;
+    if (asked->unprofiled_ns > 0)
+        RP_TRY(rp_sim_cost_calibrate(&a->run, asked->unprofiled_ns, err));
+    if (asked->cost_factor > 0 || asked->unprofiled_ns > 0)
+        a->doubt = DOUBT_OF_KNOWN;
+    a->trace = n ? NULL : asked->trace;
     RP_TRY(fill_baseline(a, err));
-    a->trace = n ? trace : NULL;
+    if (asked->unprofiled_ns > 0 && a->run.cost_factor > 0) {
+        RP_TRY(step_with(a, 0.5, NULL, &half, err));
+        a->flat = (double)half < FLAT * (double)a->out->baseline.unprofiled_ns;
+    }
+    a->trace = n ? asked->trace : NULL;
     a->out->predictions = RP_ARENA_NEW(a->arena, struct rp_sim_prediction, n + 1);
     if (!a->out->predictions)
         return rp_err_nomem(err, "simulating");
     for (i = 0; i < n; i++)
-        RP_TRY(fill_prediction(a, whatifs[i], &a->out->predictions[a->out->npredictions++], err));
+        RP_TRY(fill_prediction(a, asked->whatifs[i], &a->out->predictions[a->out->npredictions++], err));
     return RP_OK;
 }
 
@@ -292,6 +394,8 @@ enum rp_code rp_sim_answer_help(struct rp_arena *arena, struct rp_sim_answer *ou
     size_t i, n = 0;
 
     b->measured_ns = b->simulated_ns = b->unprofiled_ns = RP_ABSENT_I64;
+    b->unprofiled_low_ns = b->unprofiled_high_ns = b->span_cost_ns = RP_ABSENT_I64;
+    b->cost_factor = NAN;
     b->ranks = b->steps = b->tasks = b->edges = RP_ABSENT_I64;
     b->error_ratio = b->spread_ratio = NAN;
     while (rp_whatifs[n])
@@ -307,19 +411,17 @@ enum rp_code rp_sim_answer_help(struct rp_arena *arena, struct rp_sim_answer *ou
 }
 
 enum rp_code rp_sim_answer(const struct rp_sim_part *const *parts, size_t n,
-                           const char *const *whatifs, size_t nwhatifs, struct rp_arena *arena,
-                           const struct rp_expand *expand, struct rp_sim_answer *out,
-                           struct rp_trace **trace, struct rp_err *err)
+                           const struct rp_sim_asked *asked, struct rp_arena *arena,
+                           struct rp_sim_answer *out, struct rp_err *err)
 {
     struct asker a = {.out = out, .arena = arena, .bases = {{.factor = 0}, {.factor = 1}}};
     enum rp_code code = rp_sim_run_init(&a.run, parts, n, err);
 
-    if (trace)
-        *trace = NULL;
-    if (expand)
-        a.expand = *expand;
+    if (asked->trace)
+        *asked->trace = NULL;
+    a.expand = asked->expand;
     if (code == RP_OK)
-        code = answer(&a, whatifs, nwhatifs, trace, err);
+        code = answer(&a, asked, err);
     if (code == RP_OK)
         code = add_notes(&a, n, err);
     rp_resim_release(&a.bases[0].resim);

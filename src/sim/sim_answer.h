@@ -12,6 +12,9 @@
 
 struct rp_sim_baseline {
     int64_t measured_ns, simulated_ns, unprofiled_ns;
+    int64_t unprofiled_low_ns, unprofiled_high_ns;
+    int64_t span_cost_ns; /* what recording a span of the host cost, on the first rank */
+    double cost_factor;   /* times the estimate */
     double error_ratio;  /* of simulated against measured */
     double spread_ratio; /* one step against the others; NaN with fewer than two distances */
     int64_t ranks, steps, tasks, edges;
@@ -60,14 +63,20 @@ extern const struct rp_type rp_sim_type;
 enum rp_code rp_sim_answer_help(struct rp_arena *arena, struct rp_sim_answer *out,
                                 struct rp_err *err);
 
-/*
- * whatifs: texts as given. Copies into the arena. expand: NULL: collectives stay whole. trace:
- * NULL, or where the simulated run is put, that of the first what-if or, without one, that of the
- * recording; the caller frees it.
- */
+/* What is asked. */
+struct rp_sim_asked {
+    const char *const *whatifs; /* texts as given */
+    size_t nwhatifs;
+    int64_t unprofiled_ns;   /* what a step takes without the profiler, as measured; 0: not given */
+    double cost_factor;      /* the profiler cost so many times the estimate; 0: not given */
+    struct rp_expand expand; /* 0: collectives stay whole */
+    struct rp_trace **trace; /* NULL, or where the simulated run is put, that of the first what-if
+                                or, without one, that of the recording; the caller frees it */
+};
+
+/* Copies into the arena. */
 enum rp_code rp_sim_answer(const struct rp_sim_part *const *parts, size_t n,
-                           const char *const *whatifs, size_t nwhatifs, struct rp_arena *arena,
-                           const struct rp_expand *expand, struct rp_sim_answer *out,
-                           struct rp_trace **trace, struct rp_err *err);
+                           const struct rp_sim_asked *asked, struct rp_arena *arena,
+                           struct rp_sim_answer *out, struct rp_err *err);
 
 #endif

@@ -53,7 +53,8 @@ static struct rp_sim_note note_device(const struct noter *n, uint32_t item)
     struct rp_sim_note note = {0, RP_NO_STEP, place->phase, 0};
 
     note.op = op_name(n, place->op);
-    note.step = rp_sim_step_at(n->part, x->launch == RP_NONE ? x->begin_ns : n->t->ev.ts_ns[x->launch]);
+    note.step =
+        rp_sim_step_at(n->part, x->launch == RP_NONE ? x->begin_ns : n->t->ev.ts_ns[x->launch]);
     if (x->launch != RP_NONE && n->remote.at[n->t->ev.track[x->launch]])
         note.flags |= RP_SIM_REMOTE;
     return note;

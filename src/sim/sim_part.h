@@ -62,7 +62,7 @@ struct rp_sim_part {
     RP_VEC(uint8_t) device_rules;     /* enum rp_sim_device_rule */
     const char *gpu;  /* name of the first device, in the arena; NULL: not recorded */
     int64_t quick_ns; /* what an operator takes that does next to nothing; 0: not known */
-    bool with_shapes, with_frames, with_memory; /* what the profiler was told to record, too */
+    bool with_shapes, with_frames, with_memory, with_device; /* what was recorded */
 };
 
 /* Release it also after a failure. Texts are in the arena. */

@@ -120,6 +120,7 @@ enum rp_code rp_sim_run_init(struct rp_sim_run *run, const struct rp_sim_part *c
     run->parts = parts;
     run->nranks = n;
     run->edges_factor = 1;
+    run->cost_factor = 1;
     RP_TRY(join_ranks(run, err));
     RP_TRY(copy_notes(run, err));
     RP_TRY(make_tasks(run, err));

@@ -12,6 +12,16 @@
 /* Flags of task edges: RP_EDGE_FROM_START, and the kind of the step graph's edge above it. */
 #define RP_SIM_EDGE_KIND(flags) ((enum rp_sg_edge_kind)((flags) >> 8))
 
+/* Where what the recording does not tell about its transport is assumed to lie, for intervals. */
+enum rp_sim_lean {
+    RP_LEAN_NONE,
+    RP_LEAN_LESS_LATENCY,
+    RP_LEAN_MORE_LATENCY, /* and ranks that share the cores and links of a machine */
+    RP_LEAN_SLOWER,
+    RP_LEAN_FASTER,
+    RP_LEANS
+};
+
 struct rp_sim_run {
     struct rp_arena arena;
     size_t nranks;
@@ -24,8 +34,13 @@ struct rp_sim_run {
     uint32_t links; /* its first device for hops (expand.h): two a rank, and of steps beside each
                        other two for each */
     struct rp_overlay overlay;
-    bool dropped;         /* the profiler's cost is taken out */
-    double edges_factor;  /* what a step has before its first and behind its last task takes so long */
+    bool dropped;       /* the profiler's cost is taken out */
+    double cost_factor; /* the profiler cost so many times the estimate */
+    bool fuses;         /* the what-ifs at hand fuse the optimizer */
+    double
+        edges_factor; /* what a step has before its first and behind its last task takes so long */
+    enum rp_sim_lean lean;
+    bool leans;           /* a what-if asked for the transport */
     RP_VEC(uint8_t) gone; /* by task: it does not begin steps (a what-if took it away) */
 };
 

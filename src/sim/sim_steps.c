@@ -94,8 +94,8 @@ static bool steps_have_work(const struct timer *m)
 
     for (i = 0; i < m->work->items.n; i++) {
         rp_event launch = m->work->items.at[i].launch;
-        uint16_t step = launch == RP_NONE ? RP_NO_STEP
-                                          : rp_sim_step_at(p, m->work->trace->ev.ts_ns[launch]);
+        uint16_t step =
+            launch == RP_NONE ? RP_NO_STEP : rp_sim_step_at(p, m->work->trace->ev.ts_ns[launch]);
 
         if (step != RP_NO_STEP && !m->seen[step]) {
             m->seen[step] = 1;
@@ -142,8 +142,7 @@ static void mark_others(const struct timer *m)
     for (i = 0; i < p->notes.n; i++) {
         struct rp_sim_note *note = &p->notes.at[i];
 
-        if (note->step != RP_NO_STEP && !m->seen[note->step] &&
-            is_inside(p, &p->graph.nodes.at[i]))
+        if (note->step != RP_NO_STEP && !m->seen[note->step] && is_inside(p, &p->graph.nodes.at[i]))
             note->flags |= RP_SIM_TIMES;
     }
 }

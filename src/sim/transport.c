@@ -6,11 +6,25 @@
  */
 #include "sim/transport.h"
 
+#include "sim/sim_steps.h"
+
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define LATENCY_PART 0.01
 #define ENOUGH       4096 /* transfers: more say nothing new */
+
+/* How far an interval goes: of a transfer's time the part that may be latency where all sizes are
+   alike, else times the latency found; and by how much another run's rate differs at least. */
+#define MOST_LATENCY_PART  0.7
+#define LATENCY_UNKNOWN_BY 2
+#define LEAST_SPREAD       0.08
+
+/* The most that a round of messages takes beside its bytes: a thread that has to wait for a core
+   waits a slice of Linux's scheduler; a device waits for a network. */
+#define HOST_ROUND_NS   750000.0
+#define DEVICE_ROUND_NS 30000.0
 
 struct transfers {
     RP_VEC(struct rp_transfer) list;
@@ -111,12 +125,81 @@ static void fit(const struct transfers *x, struct rp_transport *out)
         most = x->list.at[i].bytes > most ? x->list.at[i].bytes : most;
     large = sum_up(x, most / 2, INT64_MAX);
     small = sum_up(x, 0, most / 2);
+    out->one_size = !(small.n > 0);
     out->n = x->list.n;
     out->bytes_per_ns = large.bytes / large.work_ns;
     out->latency_ns = small.n > 0 ? (small.work_ns - small.bytes / out->bytes_per_ns) / small.n : 0;
     if (out->latency_ns < LATENCY_PART * all.work_ns / all.n)
         out->latency_ns = LATENCY_PART * all.work_ns / all.n;
     out->bytes_per_ns = large.bytes / (large.work_ns - large.n * out->latency_ns);
+}
+
+/* How far the rate of one step is from that of all, on average. */
+static void judge(const struct rp_sim_run *run, const struct transfers *x, struct rp_transport *t)
+{
+    struct sums all = sum_up(x, 0, INT64_MAX), one = {0};
+    double off = 0;
+    size_t i;
+    uint16_t step = RP_NO_STEP;
+
+    for (i = 0; i <= x->list.n; i++) {
+        uint16_t now = i < x->list.n ? rp_sim_step_at(run->parts[0], x->list.at[i].begin_ns) : 0;
+
+        if (i == x->list.n || now != step) {
+            off += fabs(one.work_ns - all.work_ns * one.bytes / all.bytes);
+            one = (struct sums){0};
+            step = now;
+        }
+        if (i < x->list.n) {
+            one.work_ns += x->list.at[i].work_ns;
+            one.bytes += (double)x->list.at[i].bytes;
+        }
+    }
+    t->spread_ratio = all.work_ns > 0 ? off / all.work_ns : 0;
+    t->mean_ns = all.work_ns / all.n;
+    t->mean_bytes = all.bytes / all.n;
+}
+
+/* Another latency, with which a transfer of the mean size takes as long. */
+static void trade(struct rp_transport *t, double latency_ns)
+{
+    if (latency_ns < t->mean_ns) {
+        t->latency_ns = latency_ns;
+        t->bytes_per_ns = t->mean_bytes / (t->mean_ns - latency_ns);
+    }
+}
+
+/* In every round of a ring a thread, or a device, waits for the one before it. */
+static double most_latency(const struct rp_sim_run *run)
+{
+    const struct rp_collectives *c = &run->parts[0]->collectives;
+    int64_t ranks = (int64_t)run->nranks * run->parts[0]->nranks;
+    size_t i;
+
+    for (i = 0; i < c->list.n; i++)
+        ranks = c->list.at[i].group_size > ranks ? c->list.at[i].group_size : ranks;
+    return 2 * (double)(ranks > 1 ? ranks - 1 : 1) * rp_transport_round_ns(run);
+}
+
+static void lean(struct rp_transport *t, enum rp_sim_lean to, double most_ns)
+{
+    double spread = t->spread_ratio > LEAST_SPREAD ? t->spread_ratio : LEAST_SPREAD;
+    double by = to == RP_LEAN_SLOWER ? 1 + spread : to == RP_LEAN_FASTER ? 1 / (1 + spread) : 1;
+    double more = t->one_size ? most_ns : t->latency_ns * LATENCY_UNKNOWN_BY;
+
+    if (more > MOST_LATENCY_PART * t->mean_ns)
+        more = MOST_LATENCY_PART * t->mean_ns;
+    if (to == RP_LEAN_LESS_LATENCY)
+        trade(t, t->one_size ? 0 : t->latency_ns / LATENCY_UNKNOWN_BY);
+    else if (to == RP_LEAN_MORE_LATENCY && more > t->latency_ns)
+        trade(t, more);
+    t->latency_ns *= by;
+    t->bytes_per_ns /= by;
+}
+
+double rp_transport_round_ns(const struct rp_sim_run *run)
+{
+    return run->parts[0]->collectives.on_host ? HOST_ROUND_NS : DEVICE_ROUND_NS;
 }
 
 enum rp_code rp_transport_fit(const struct rp_sim_run *run, struct rp_transport *out,
@@ -130,6 +213,8 @@ enum rp_code rp_transport_fit(const struct rp_sim_run *run, struct rp_transport 
     if (code == RP_OK && x.list.n) {
         rp_transfers_share(x.list.at, x.list.n);
         fit(&x, out);
+        judge(run, &x, out);
+        lean(out, run->lean, most_latency(run));
     }
     rp_vec_release(&x.list);
     return code;

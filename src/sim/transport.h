@@ -15,6 +15,9 @@ struct rp_transport {
     double bytes_per_ns;
     double latency_ns;
     size_t n; /* transfers it was fitted to; 0: none, and nothing else is set */
+    double spread_ratio; /* how far the rate of one step is from it, on average */
+    double mean_bytes, mean_ns;
+    bool one_size; /* the sizes do not differ enough to tell latency from rate */
 };
 
 struct rp_transfer {
@@ -27,9 +30,12 @@ struct rp_transfer {
 void rp_transfers_share(struct rp_transfer *list, size_t n);
 
 /* From all-reduces of the first rank whose size is known. Waiting for other ranks is not part of a
-   transfer where they were recorded too. */
+   transfer where they were recorded too. Leans to where the run says. */
 enum rp_code rp_transport_fit(const struct rp_sim_run *run, struct rp_transport *out,
                               struct rp_err *err);
+
+/* The most that a round of messages may take beside its bytes. */
+double rp_transport_round_ns(const struct rp_sim_run *run);
 
 /* How long a transfer takes alone. */
 int64_t rp_transport_ns(const struct rp_transport *t, int64_t bytes);

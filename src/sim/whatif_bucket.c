@@ -30,7 +30,8 @@ struct maker {
     struct rp_sim_run *run;
     struct rp_transport transport;
     int64_t cap_bytes;      /* 0: the recorded buckets */
-    double back_ns_by_byte; /* copies to the device after a transfer */
+    double to_ns_by_byte;   /* copies from the device before a transfer */
+    double back_ns_by_byte; /* and to it behind */
     int64_t rest_ns;        /* what the model lacks, a step */
     size_t nsteps;
     struct after *after;       /* by rank and step */
@@ -107,14 +108,16 @@ static enum rp_code take_out(struct maker *m, struct rp_err *err)
 
 /* ------------------------------------------------------------------ putting in */
 
+/* A transfer starts when the gradient is there and copied from the device. */
 static enum rp_code link_gradient(struct maker *m, uint32_t rank, const struct rp_sim_gradient *x,
-                                  uint32_t to, struct rp_err *err)
+                                  uint32_t to, int64_t copy_ns, struct rp_err *err)
 {
     uint32_t first = rp_sim_first_node(m->run, rank);
 
-    RP_TRY(rp_overlay_link(&m->run->overlay, first + x->node, to, 0, 0, err));
-    return x->work == RP_NONE ? RP_OK
-                              : rp_overlay_link(&m->run->overlay, first + x->work, to, 0, 0, err);
+    RP_TRY(rp_overlay_link(&m->run->overlay, first + x->node, to, copy_ns, 0, err));
+    return x->work == RP_NONE
+               ? RP_OK
+               : rp_overlay_link(&m->run->overlay, first + x->work, to, copy_ns, 0, err);
 }
 
 /* Gradients [low, high) of the first rank's list, which all ranks have alike. */
@@ -124,13 +127,15 @@ static enum rp_code add_bucket(struct maker *m, size_t low, size_t high, int64_t
     struct rp_sim_run *run = m->run;
     uint16_t step = run->parts[0]->gradients.at[low].step;
     struct rp_task meet = {.device = RP_NO_DEVICE, .step = step, .kind = RP_SG_MEET};
+    int64_t copy_ns = (int64_t)(m->to_ns_by_byte * (double)bytes);
     uint32_t met, id, rank;
     size_t i;
 
     RP_TRY(rp_overlay_add(&run->overlay, meet, &met, err));
     for (rank = 0; rank < run->nranks; rank++)
         for (i = low; i < high; i++)
-            RP_TRY(link_gradient(m, rank, &run->parts[rank]->gradients.at[i], met, err));
+            RP_TRY(link_gradient(m, rank, &run->parts[rank]->gradients.at[i], met, copy_ns,
+                                 err));
     for (rank = 0; rank < run->nranks; rank++) {
         struct rp_task transfer = {.dur_ns = rp_transport_ns(&m->transport, bytes),
                                    .device = rank,
@@ -237,21 +242,38 @@ static enum rp_code make(struct maker *m, struct rp_err *err)
 
 /* ------------------------------------------------------------------ what the model lacks */
 
-/* Copies to the device that the collectives of the first rank ended with, a byte. */
-static double back_ns_by_byte(const struct rp_sim_run *run)
+/* Streams that carry what collectives bring back also carry what they take. */
+static bool carries(const struct rp_sim_part *part, uint32_t lane)
+{
+    const struct rp_sg_lane *l = &part->graph.lanes.at[lane];
+    uint32_t i;
+
+    for (i = l->first; l->device && i < l->end; i++)
+        if (part->notes.at[i].flags & RP_SIM_REMOTE)
+            return true;
+    return false;
+}
+
+/* Copies of a direction that belong to the collectives of the first rank, a byte. */
+static double copy_ns_by_byte(const struct rp_sim_run *run, const char *direction)
 {
     const struct rp_stepgraph *g = &run->parts[0]->graph;
     const struct rp_collectives *c = &run->parts[0]->collectives;
     double ns = 0, bytes = 0;
-    size_t i;
+    size_t k;
+    uint32_t i;
 
-    for (i = 0; i < g->nodes.n; i++)
-        if (run->parts[0]->notes.at[i].flags & RP_SIM_REMOTE &&
-            g->nodes.at[i].kind == RP_SG_MEMORY && strstr(g->names.at[g->nodes.at[i].name], "HtoD"))
-            ns += (double)g->nodes.at[i].dur_ns;
-    for (i = 0; i < c->list.n; i++)
-        if (c->list.at[i].kind == RP_COLL_ALL_REDUCE && c->list.at[i].in_bytes > 0)
-            bytes += (double)c->list.at[i].in_bytes;
+    for (k = 0; k < g->lanes.n; k++) {
+        if (!carries(run->parts[0], (uint32_t)k))
+            continue;
+        for (i = g->lanes.at[k].first; i < g->lanes.at[k].end; i++)
+            if (g->nodes.at[i].kind == RP_SG_MEMORY &&
+                strstr(g->names.at[g->nodes.at[i].name], direction))
+                ns += (double)g->nodes.at[i].dur_ns;
+    }
+    for (k = 0; k < c->list.n; k++)
+        if (c->list.at[k].kind == RP_COLL_ALL_REDUCE && c->list.at[k].in_bytes > 0)
+            bytes += (double)c->list.at[k].in_bytes;
     return bytes > 0 ? ns / bytes : 0;
 }
 
@@ -324,6 +346,19 @@ static enum rp_code check(const struct rp_sim_run *run, struct rp_err *err)
     return RP_OK;
 }
 
+/* What the model lacks is found with the transport as it was. */
+static enum rp_code fit_plainly(struct rp_sim_run *run, struct rp_transport *out,
+                                struct rp_err *err)
+{
+    enum rp_sim_lean lean = run->lean;
+    enum rp_code code;
+
+    run->lean = RP_LEAN_NONE;
+    code = rp_transport_fit(run, out, err);
+    run->lean = lean;
+    return code;
+}
+
 static enum rp_code apply(struct rp_sim_run *run, const struct rp_whatif_args *args,
                           struct rp_err *err)
 {
@@ -331,14 +366,20 @@ static enum rp_code apply(struct rp_sim_run *run, const struct rp_whatif_args *a
     enum rp_code code;
 
     RP_TRY(read_cap(args, &m.cap_bytes, err));
+    if (run->overlay.tasks.n)
+        return rp_err_set(err, RP_USAGE, "'%s': buckets have one size: give it once", args->text);
     RP_TRY(check(run, err));
-    RP_TRY(rp_transport_fit(run, &m.transport, err));
+    RP_TRY(fit_plainly(run, &m.transport, err));
     if (!m.transport.n)
         return rp_err_set(err, RP_UNSUPPORTED,
                           "bucket: no all-reduce with a known size was recorded");
-    m.back_ns_by_byte = back_ns_by_byte(run);
+    m.to_ns_by_byte = copy_ns_by_byte(run, "DtoH");
+    m.back_ns_by_byte = copy_ns_by_byte(run, "HtoD");
     m.after = calloc(run->nranks * m.nsteps, sizeof *m.after);
     code = m.after ? find_rest(&m, err) : rp_err_nomem(err, "simulating");
+    run->leans = true;
+    if (code == RP_OK)
+        code = rp_transport_fit(run, &m.transport, err);
     if (code == RP_OK)
         code = make(&m, err);
     rp_vec_release(&m.transfer);
@@ -351,4 +392,5 @@ const struct rp_whatif rp_whatif_bucket = {
     .form = "bucket=<MB>MB",
     .summary = "DistributedDataParallel with bucket_cap_mb of that size",
     .assumes = "gradients become ready as recorded, and the transport gives what it gave",
+    .makes_tasks = true,
     .apply = apply};

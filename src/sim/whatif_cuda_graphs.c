@@ -5,6 +5,7 @@
  * region only that part is a graph: a phase, or what operators or kernels of a name do. Its host
  * work goes but for one call, the longest of those that launched its work.
  */
+#include "sim/optimizer_kind.h"
 #include "sim/whatif_nodes.h"
 
 #include <string.h>
@@ -12,6 +13,12 @@
 /* Between two kernels of a graph: (step - busy) / kernels of a captured GPT step on an H200, the
    same in fp32 and bf16 (docs/definitions.md). */
 #define GRAPH_GAP_NS 360
+
+/* A capturable Adam keeps its count of steps on the device: kernels more for each parameter, as
+   counted in recordings of both, and what such a small one takes on an H200. */
+#define CAPTURABLE_FOREACH 2
+#define CAPTURABLE_LOOP    14
+#define SMALL_KERNEL_NS    1500
 
 /* A kernel that began while the one before it still ran does so in a graph, too. */
 static int64_t graph_lag(uint32_t flags, int64_t lag_ns)
@@ -106,11 +113,38 @@ static enum rp_code tighten(struct rp_sim_run *run, const struct region *r, stru
     return RP_OK;
 }
 
+/* What an update of the rank takes more in a step, beside the passes over memory. */
+static enum rp_code make_capturable(struct rp_sim_run *run, const struct region *r, uint32_t rank,
+                                    struct rp_err *err)
+{
+    struct rp_optimizer_kind kind;
+    double more, factor;
+    uint32_t i, last = RP_NONE;
+
+    rp_optimizer_kind(run, rank, &kind);
+    if (!kind.reads_host || kind.style == RP_OPTIMIZER_FUSED || run->fuses)
+        return RP_OK;
+    more = kind.parameters * (SMALL_KERNEL_NS + GRAPH_GAP_NS) *
+           (kind.style == RP_OPTIMIZER_LOOP ? CAPTURABLE_LOOP : CAPTURABLE_FOREACH);
+    factor = (kind.passes + 4) / kind.passes;
+    for (i = 0; i < run->graph->nodes.n; i++) {
+        if (run->graph->nodes.at[i].rank != rank || !rp_sim_is_update(run, i) || !inside(run, r, i))
+            continue;
+        if (last == RP_NONE || run->notes.at[last].step != run->notes.at[i].step)
+            RP_TRY(rp_overlay_set_dur(&run->overlay, i,
+                                      run->overlay.dur_ns.at[i] + (int64_t)(more / factor), err));
+        RP_TRY(rp_sim_scale_node(run, i, factor, err));
+        last = i;
+    }
+    return RP_OK;
+}
+
 static enum rp_code apply(struct rp_sim_run *run, const struct rp_whatif_args *args,
                           struct rp_err *err)
 {
     struct region r = region_of(args->value);
     size_t n = 0;
+    uint32_t rank;
 
     if (args->subject || (args->value && !*args->value))
         return rp_err_set(err, RP_USAGE,
@@ -120,10 +154,16 @@ static enum rp_code apply(struct rp_sim_run *run, const struct rp_whatif_args *a
     if (!run->parts[0]->on_device)
         return rp_err_set(err, RP_UNSUPPORTED,
                           "cuda-graphs: the recording has no steps with device work and launches");
+    if (!r.pattern && run->parts[0]->collectives.on_host && run->parts[0]->collectives.list.n)
+        return rp_err_set(err, RP_UNSUPPORTED,
+                          "cuda-graphs: the step has collectives of the host (gloo), which cannot "
+                          "be captured: ask for a part of it, as in cuda-graphs=forward");
     RP_TRY(empty_host(run, &r, &n, err));
     if (!n)
         return rp_err_set(err, RP_USAGE, "'%s': no device work belongs to '%s'", args->text,
                           args->value ? args->value : "the step");
+    for (rank = 0; rank < run->nranks; rank++)
+        RP_TRY(make_capturable(run, &r, rank, err));
     return tighten(run, &r, err);
 }
 
@@ -134,5 +174,5 @@ const struct rp_whatif rp_whatif_cuda_graphs = {
         "each step, or its forward, backward, optimizer or what has that name, is one captured "
         "graph: the host launches it once",
     .assumes = "shapes and control flow are the same in every step, and nothing in it waits for "
-               "the host",
+               "the host; Adam becomes capturable where it is not",
     .apply = apply};

@@ -4,6 +4,7 @@
  * into a class by its name; what its class gains comes from published peaks (gpu) or from measured
  * tables (dtype, fuse). The tables were made from single operators on one H200, 1,920 of them, and
  * 40 element-wise chains compiled into one kernel each: medians by the time that an operator took.
+ * Which doubt remains is in the interval.
  */
 #include "sim/whatif_nodes.h"
 
@@ -21,20 +22,29 @@ static bool has_any(const char *name, const char *const *parts)
     return false;
 }
 
-static enum class class_of(const char *name) {
-    static const char *const convolutions[] = {"conv", "cudnn", "wgrad", "dgrad", "winograd", NULL};
-    static const char *const matrices[] = {"gemm", "cutlass", "xmma", "nvjet", "cublas", "flash",
-                                           "fmha", "matmul", "splitk", "dot_", "attention", NULL};
+static bool is_attention(const char *name)
+{
+    static const char *const names[] = {"flash", "fmha", "attention", "attn_", NULL};
 
-    if (has_any(name, convolutions)) return CONVOLUTION;
-    return has_any(name, matrices) ? MATRIX : ELEMENTS;
+    return has_any(name, names);
 }
 
+static enum class class_of(const char *name) {
+    static const char *const convolutions[] = {"conv", "cudnn", "wgrad", "dgrad", "winograd", NULL};
+    static const char *const matrices[] = {"gemm",   "cutlass", "xmma", "nvjet",     "cublas",
+                                           "matmul", "splitk",  "dot_", "Cijk_",     NULL};
+
+    if (has_any(name, convolutions)) return CONVOLUTION;
+    return has_any(name, matrices) || is_attention(name) ? MATRIX : ELEMENTS;
+}
+
+/* Names of attention kernels seldom tell their format: it is of 16 bits but where they say f32. */
 static bool is_half(const char *name)
 {
-    static const char *const signs[] = {"bf16", "bfloat16", "f16", "half", "fp16", "fp8", NULL};
+    static const char *const signs[] = {"bf16", "bfloat16", "f16",     "half",
+                                        "fp16", "fp8",      "Bljk_B", "Bljk_H", NULL};
 
-    return has_any(name, signs);
+    return has_any(name, signs) || (is_attention(name) && !strcasestr(name, "f32"));
 }
 
 static const char *name_of(const struct rp_sim_run *run, uint32_t i)
@@ -56,20 +66,40 @@ static enum rp_code need_kernels(const struct rp_sim_run *run, const char *what,
 
 /* ------------------------------------------------------------------ gpu */
 
-/* Published peaks without sparsity: 10^12 operations a second on vectors in fp32 and on matrices in
-   bf16 (fp16 where a device has no bf16), 10^9 bytes a second of memory. */
+/* Published peaks without sparsity: 10^12 operations a second on vectors in fp32, on matrices in tf32
+   (vectors where a device has none) and in bf16 (fp16 where it has no bf16), 10^9 bytes a second of
+   memory. reach: which part of the matrix peak its libraries reach, in parts of what NVIDIA's do. */
 struct gpu {
     const char *name;
-    double vector, matrix, memory;
+    double vector, tf32, matrix, memory, reach;
 };
 
-static const struct gpu gpus[] = {
-    {"B200", 75, 2250, 8000},       {"H200", 67, 989, 4800},        {"GH200", 67, 989, 4000},
-    {"H100", 67, 989, 3350},        {"H100-PCIe", 51, 756, 2000},   {"H20", 44, 148, 4000},
-    {"A100-80GB", 19.5, 312, 2039}, {"A100-40GB", 19.5, 312, 1555}, {"A100", 19.5, 312, 2039},
-    {"A10", 31.2, 125, 600},        {"L40S", 91.6, 362, 864},       {"L4", 30.3, 121, 300},
-    {"V100", 15.7, 125, 900},       {"T4", 8.1, 65, 320},           {"MI300X", 163.4, 1307, 5300},
-    {"MI250X", 47.9, 383, 3277},    {"RTX 4090", 82.6, 165, 1008}};
+static const struct gpu gpus[] = {{"B200", 75, 1125, 2250, 8000, 1},
+                                  {"H200", 67, 495, 989, 4800, 1},
+                                  {"GH200", 67, 495, 989, 4000, 1},
+                                  {"H100", 67, 495, 989, 3350, 1},
+                                  {"H100-PCIe", 51, 378, 756, 2000, 1},
+                                  {"H20", 44, 74, 148, 4000, 1},
+                                  {"A100-80GB", 19.5, 156, 312, 2039, 1},
+                                  {"A100-40GB", 19.5, 156, 312, 1555, 1},
+                                  {"A100", 19.5, 156, 312, 2039, 1},
+                                  {"A40", 37.4, 74.8, 149.7, 696, 1},
+                                  {"A30", 10.3, 82, 165, 933, 1},
+                                  {"A10", 31.2, 62.5, 125, 600, 1},
+                                  {"L40S", 91.6, 183, 362, 864, 1},
+                                  {"L4", 30.3, 60, 121, 300, 1},
+                                  {"V100", 15.7, 15.7, 125, 900, 1},
+                                  {"T4", 8.1, 8.1, 65, 320, 1},
+                                  {"RTX 4090", 82.6, 82.6, 165, 1008, 1},
+                                  {"MI325X", 163.4, 653.7, 1307, 6000, 0.55},
+                                  {"MI300X", 163.4, 653.7, 1307, 5300, 0.55},
+                                  {"MI250X", 47.9, 47.9, 383, 3277, 0.55},
+                                  {"MI210", 22.6, 22.6, 181, 1638, 0.55}};
+
+/* By how much kernels may take longer or shorter than peaks say, on a device of the same maker and
+   of another. */
+#define DOUBT_SAME  0.15
+#define DOUBT_OTHER 0.4
 
 #define NGPUS (sizeof gpus / sizeof gpus[0])
 
@@ -131,9 +161,13 @@ static enum rp_code unknown_gpu(const char *text, struct rp_err *err)
 
 static double gpu_factor(const char *kernel, const struct gpu *from, const struct gpu *to)
 {
+    double reach = from->reach / to->reach;
+
     if (class_of(kernel) == ELEMENTS)
         return from->memory / to->memory;
-    return is_half(kernel) ? from->matrix / to->matrix : from->vector / to->vector;
+    if (is_half(kernel))
+        return reach * from->matrix / to->matrix;
+    return reach * (strcasestr(kernel, "tf32") ? from->tf32 / to->tf32 : from->vector / to->vector);
 }
 
 static enum rp_code apply_gpu(struct rp_sim_run *run, const struct rp_whatif_args *args,
@@ -142,6 +176,7 @@ static enum rp_code apply_gpu(struct rp_sim_run *run, const struct rp_whatif_arg
     const struct gpu *to = args->value ? find_gpu(args->value) : NULL;
     const struct gpu *from =
         args->subject ? find_gpu(args->subject) : recognise(run->parts[0]->gpu);
+    double doubt;
     uint32_t i;
 
     if (!to || (args->subject && !from))
@@ -154,9 +189,12 @@ static enum rp_code apply_gpu(struct rp_sim_run *run, const struct rp_whatif_arg
                           run->parts[0]->gpu ? "'" : "",
                           run->parts[0]->gpu ? run->parts[0]->gpu : "",
                           run->parts[0]->gpu ? "'" : "", args->value);
+    doubt = rp_sim_lean_by(run, from == to                  ? 0
+                                : from->reach == to->reach ? DOUBT_SAME
+                                                           : DOUBT_OTHER);
     for (i = 0; i < run->graph->nodes.n; i++)
         if (is_kernel(run, i) && run->overlay.dur_ns.at[i] > SMALL_NS) {
-            double factor = gpu_factor(name_of(run, i), from, to);
+            double factor = gpu_factor(name_of(run, i), from, to) * doubt;
             double least = (double)SMALL_NS / (double)run->overlay.dur_ns.at[i];
 
             RP_TRY(rp_sim_scale_node(run, i, factor > least ? factor : least, err));
@@ -169,8 +207,8 @@ const struct rp_whatif rp_whatif_gpu = {
     .form = "gpu[:<recorded>]=<name>",
     .summary = "kernels run on another device (H100, A100, …): matrix kernels by its peak of "
                "operations, others by its memory bandwidth",
-    .assumes = "kernels reach the same part of the peaks, those under 3 us stay, and host and "
-               "network are the same",
+    .assumes = "kernels reach the same part of the peaks (AMD's matrix kernels 0.55 of it), those "
+               "under 3 us stay, and host and network are the same",
     .apply = apply_gpu};
 
 /* ------------------------------------------------------------------ dtype */
@@ -181,12 +219,21 @@ struct gain {
     double factor;
 };
 
-static const struct gain matrix_gain[] = {
-    {6000, 0.76}, {12000, 0.50}, {25000, 0.45}, {100000, 0.40}, {INT64_MAX, 0.27}};
+/* Products whose sizes are multiples of 8: others gain half as much or nothing. */
+static const struct gain matrix_gain[] = {{6000, 0.76},   {12000, 0.45},  {25000, 0.28},
+                                          {50000, 0.19},  {100000, 0.13}, {200000, 0.09},
+                                          {INT64_MAX, 0.07}};
 static const struct gain convolution_gain[] = {
     {12000, 1.16}, {25000, 0.92}, {50000, 0.70}, {INT64_MAX, 0.52}};
-static const struct gain element_gain[] = {
-    {3000, 0.83}, {6000, 0.79}, {12000, 0.74}, {25000, 0.62}, {INT64_MAX, 0.52}};
+/* Autocast halves the bytes of some and converts for others: on one GPT its element-wise kernels
+   took 1.11 times as long together. */
+static const struct gain element_gain[] = {{INT64_MAX, 1}};
+
+/* A product in tf32 runs on the matrix units already, at half their rate. */
+#define TF32_GAIN 0.5
+
+/* The middle half of the pairs that the medians were taken of lies within this. */
+#define DOUBT_DTYPE 0.3
 
 static double gain_of(const char *kernel, int64_t dur_ns)
 {
@@ -194,6 +241,8 @@ static double gain_of(const char *kernel, int64_t dur_ns)
         [MATRIX] = matrix_gain, [CONVOLUTION] = convolution_gain, [ELEMENTS] = element_gain};
     const struct gain *g = tables[class_of(kernel)];
 
+    if (class_of(kernel) == MATRIX && strcasestr(kernel, "tf32"))
+        return TF32_GAIN;
     while (dur_ns > g->up_to_ns)
         g++;
     return g->factor;
@@ -202,6 +251,7 @@ static double gain_of(const char *kernel, int64_t dur_ns)
 static enum rp_code apply_dtype(struct rp_sim_run *run, const struct rp_whatif_args *args,
                                 struct rp_err *err)
 {
+    double doubt = rp_sim_lean_by(run, DOUBT_DTYPE);
     uint32_t i, n = 0;
 
     if (!args->value || args->subject || strcmp(args->value, "bf16") != 0)
@@ -211,8 +261,8 @@ static enum rp_code apply_dtype(struct rp_sim_run *run, const struct rp_whatif_a
         if (is_kernel(run, i) && run->notes.at[i].phase != RP_PHASE_OPTIMIZER &&
             !is_half(name_of(run, i))) {
             n++;
-            RP_TRY(rp_sim_scale_node(run, i, gain_of(name_of(run, i), run->overlay.dur_ns.at[i]),
-                                     err));
+            RP_TRY(rp_sim_scale_node(
+                run, i, doubt * gain_of(name_of(run, i), run->overlay.dur_ns.at[i]), err));
         }
     return n ? RP_OK : rp_err_set(err, RP_UNSUPPORTED, "dtype: all kernels run in 16 bits already");
 }
@@ -221,8 +271,8 @@ const struct rp_whatif rp_whatif_dtype = {
     .name = "dtype",
     .form = "dtype=bf16",
     .summary = "kernels outside the optimizer run in bf16 instead of fp32",
-    .assumes = "gains as measured on one H200 by class and time of a kernel; conversions between "
-               "formats cost nothing",
+    .assumes = "gains as measured on one H200 by class and time of a kernel, sizes are multiples of "
+               "8, and conversions cost what element-wise kernels gain",
     .apply = apply_dtype};
 
 /* ------------------------------------------------------------------ fuse */

@@ -30,6 +30,7 @@ struct network {
     struct rp_transport transport;
     int64_t world;
     bool tree;
+    double least_latency_ns; /* of a transfer, after the change */
 };
 
 static struct shape shape_of(enum rp_coll_kind kind, double n, bool tree)
@@ -106,15 +107,16 @@ static bool is_transfer(const struct rp_sim_run *run, uint32_t task)
 static enum rp_code change(struct rp_sim_run *run, const struct network *net, uint32_t task,
                            struct shape factor, struct rp_err *err)
 {
-    int64_t dur = run->overlay.dur_ns.at[task];
+    int64_t dur = run->overlay.dur_ns.at[task], after;
     double latency = net->transport.n ? net->transport.latency_ns : 0;
 
     if (latency > (double)dur)
         latency = (double)dur;
+    after = rp_sim_scaled((int64_t)latency, factor.rounds);
+    if (after < (int64_t)net->least_latency_ns)
+        after = (int64_t)net->least_latency_ns;
     return rp_overlay_set_dur(&run->overlay, task,
-                              rp_sim_scaled((int64_t)latency, factor.rounds) +
-                                  rp_sim_scaled(dur - (int64_t)latency, factor.bytes),
-                              err);
+                              after + rp_sim_scaled(dur - (int64_t)latency, factor.bytes), err);
 }
 
 static enum rp_code change_all(struct rp_sim_run *run, const struct network *net,
@@ -153,11 +155,35 @@ static enum rp_code read_ranks(const struct rp_whatif_args *args, struct network
     return RP_OK;
 }
 
+/*
+ * More ranks of a transport that threads carry: on machines of their own they change nothing for
+ * each other; on one machine each has fewer cores, so that in every round its thread may wait for
+ * one, and all share the memory that carries the bytes. Which it is was not recorded: the interval
+ * goes from one to the other, the prediction is their geometric mean.
+ */
+static double share_machine(const struct rp_sim_run *run, struct network *net, double n)
+{
+    struct shape now = shape_of(RP_COLL_ALL_REDUCE, (double)net->world, net->tree);
+    struct shape then = shape_of(RP_COLL_ALL_REDUCE, n, net->tree);
+    double apart_ns = net->transport.latency_ns * then.rounds / now.rounds;
+    double shared_ns = then.rounds * rp_transport_round_ns(run);
+
+    if (run->lean == RP_LEAN_LESS_LATENCY || n <= (double)net->world ||
+        !run->parts[0]->collectives.on_host || !net->transport.n)
+        return 1;
+    if (run->lean == RP_LEAN_MORE_LATENCY) {
+        net->least_latency_ns = shared_ns;
+        return n / (double)net->world;
+    }
+    net->least_latency_ns = sqrt(apart_ns * shared_ns);
+    return sqrt(n / (double)net->world);
+}
+
 static enum rp_code apply_ranks(struct rp_sim_run *run, const struct rp_whatif_args *args,
                                 struct rp_err *err)
 {
     struct network net;
-    double n;
+    double n, shared;
     uint32_t i;
 
     RP_TRY(look(run, "ranks", &net, err));
@@ -166,6 +192,8 @@ static enum rp_code apply_ranks(struct rp_sim_run *run, const struct rp_whatif_a
         return rp_err_set(err, RP_UNSUPPORTED,
                           "ranks: how many ranks the recorded collectives had is not known");
     RP_TRY(rp_sim_expect_slowest(run, n, err));
+    shared = share_machine(run, &net, n);
+    run->leans = true;
     for (i = 0; i < rp_overlay_ntasks(&run->overlay); i++) {
         const struct rp_collective *c = collective_of(run, i);
         enum rp_coll_kind kind = c ? (enum rp_coll_kind)c->kind : RP_COLL_ALL_REDUCE;
@@ -174,7 +202,8 @@ static enum rp_code apply_ranks(struct rp_sim_run *run, const struct rp_whatif_a
 
         if (is_transfer(run, i) && spans_all(&net, c))
             RP_TRY(change(run, &net, i,
-                          (struct shape){then.rounds / now.rounds, then.bytes / now.bytes}, err));
+                          (struct shape){then.rounds / now.rounds, shared * then.bytes / now.bytes},
+                          err));
     }
     return RP_OK;
 }
@@ -259,7 +288,8 @@ const struct rp_whatif rp_whatif_ranks = {
                "(or tree) of N has",
     .assumes =
         "the work of a rank stays, ranks differ as the recorded ones do (the slowest of more "
-        "is slower), and the network gives each rank the same",
+        "is slower), and the network gives each rank the same; collectives of the host lie between "
+        "ranks on machines of their own and ranks that share one",
     .apply = apply_ranks};
 
 const struct rp_whatif rp_whatif_bandwidth = {

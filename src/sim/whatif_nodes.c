@@ -53,6 +53,15 @@ enum rp_code rp_sim_scale_node(struct rp_sim_run *run, uint32_t node, double fac
                               rp_sim_scaled(run->overlay.dur_ns.at[node], factor), err);
 }
 
+double rp_sim_lean_by(struct rp_sim_run *run, double part)
+{
+    if (part > 0)
+        run->leans = true;
+    return run->lean == RP_LEAN_SLOWER   ? 1 + part
+           : run->lean == RP_LEAN_FASTER ? 1 / (1 + part)
+                                         : 1;
+}
+
 enum rp_code rp_whatif_plain(const struct rp_whatif_args *args, struct rp_err *err)
 {
     return args->value || args->subject

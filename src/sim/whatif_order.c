@@ -85,6 +85,37 @@ static enum rp_code stand_alone(struct rp_sim_run *run, uint32_t transfer, bool 
     return RP_OK;
 }
 
+/* Buckets that another what-if made meet in new tasks: those of a step wait for the last of its
+   backward pass on every rank. */
+static enum rp_code hold_new(struct rp_sim_run *run, bool on_host, struct rp_err *err)
+{
+    size_t nsteps = run->parts[0]->nsteps, all = run->nranks * nsteps;
+    uint32_t i, *last = malloc((all + 1) * sizeof *last);
+    enum rp_code code = last ? RP_OK : rp_err_nomem(err, "simulating");
+    size_t r;
+
+    if (last)
+        memset(last, 0xff, all * sizeof *last);
+    for (i = 0; i < run->graph->nodes.n && last; i++) {
+        uint16_t step = run->notes.at[i].step;
+        uint32_t *slot = step < nsteps ? &last[node_at(run, i)->rank * nsteps + step] : NULL;
+
+        if (slot && run->notes.at[i].phase == RP_PHASE_BACKWARD && computes(run, i, on_host) &&
+            (*slot == RP_NONE || node_at(run, i)->start_ns > node_at(run, *slot)->start_ns))
+            *slot = i;
+    }
+    for (i = (uint32_t)run->tasks.tasks.n;
+         i < rp_overlay_ntasks(&run->overlay) && code == RP_OK; i++) {
+        const struct rp_task *task = rp_overlay_task(&run->overlay, i);
+
+        for (r = 0; r < run->nranks && task->kind == RP_SG_MEET && code == RP_OK; r++)
+            if (task->step < nsteps && last[r * nsteps + task->step] != RP_NONE)
+                code = rp_overlay_link(&run->overlay, last[r * nsteps + task->step], i, 0, 0, err);
+    }
+    free(last);
+    return code;
+}
+
 static enum rp_code apply_no_overlap(struct rp_sim_run *run, const struct rp_whatif_args *args,
                                      struct rp_err *err)
 {
@@ -96,7 +127,7 @@ static enum rp_code apply_no_overlap(struct rp_sim_run *run, const struct rp_wha
     for (i = 0; i < run->graph->nodes.n; i++)
         if (is_transfer(run, i) && !run->gone.at[i])
             RP_TRY(stand_alone(run, i, on_host, err));
-    return RP_OK;
+    return hold_new(run, on_host, err);
 }
 
 const struct rp_whatif rp_whatif_no_overlap = {

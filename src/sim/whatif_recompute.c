@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * recompute: operators of the forward pass run again in the backward pass (activation
- * checkpointing). Their device work is put before the first backward work of the step, on its
- * stream; the host's part before the first backward work of the thread that runs it. When in the
- * backward pass a block is recomputed does not change the sum.
+ * checkpointing). Their device work is put into the first backward work of the step, the host's part
+ * into the first backward work of a thread. When in the backward pass a block is recomputed does not
+ * change the sum.
  *
- *     stream   [forward ......][again][backward ....]
+ *     stream   [forward ......][again|backward ....]
  */
 #include "sim/whatif_nodes.h"
 
@@ -59,26 +59,13 @@ static void find(const struct places *p, const char *pattern, size_t *n)
     }
 }
 
+/* The first backward node runs behind what runs again. */
 static enum rp_code put_in(const struct places *p, const struct place *x, struct rp_err *err)
 {
-    struct rp_sim_run *run = p->run;
-    const struct rp_sg_node *first;
-    struct rp_task again;
-    uint32_t id;
-
     if (x->first == RP_NONE || x->last == RP_NONE)
         return RP_OK;
-    first = &run->graph->nodes.at[x->first];
-    again = run->tasks.tasks.at[x->first];
-    again.dur_ns = x->again_ns;
-    again.device = RP_NO_DEVICE;
-    RP_TRY(rp_overlay_add(&run->overlay, again, &id, err));
-    if (run->graph->nodes.at[x->last].start_ns < first->start_ns)
-        RP_TRY(rp_overlay_link(&run->overlay, x->last, id, 0, 0, err));
-    if (x->first > 0 && first->lane != RP_NONE &&
-        run->graph->nodes.at[x->first - 1].lane == first->lane)
-        RP_TRY(rp_overlay_link(&run->overlay, x->first - 1, id, 0, 0, err));
-    return rp_overlay_link(&run->overlay, id, x->first, 0, 0, err);
+    return rp_overlay_set_dur(&p->run->overlay, x->first,
+                              rp_ns_sum(p->run->overlay.dur_ns.at[x->first], x->again_ns), err);
 }
 
 static enum rp_code apply(struct rp_sim_run *run, const struct rp_whatif_args *args,
@@ -86,7 +73,7 @@ static enum rp_code apply(struct rp_sim_run *run, const struct rp_whatif_args *a
 {
     struct places p = {.run = run, .nsteps = run->parts[0]->nsteps};
     enum rp_code code = RP_OK;
-    size_t i, n = 0, all = run->nranks * run->parts[0]->nranks * p.nsteps * 2;
+    size_t i, n = 0, placed = 0, all = run->nranks * run->parts[0]->nranks * p.nsteps * 2;
 
     if (!args->value || !*args->value || args->subject)
         return rp_err_set(err, RP_USAGE,
@@ -99,9 +86,16 @@ static enum rp_code apply(struct rp_sim_run *run, const struct rp_whatif_args *a
     for (i = 0; i < all; i++)
         p.at[i].first = p.at[i].last = RP_NONE;
     find(&p, args->value, &n);
-    for (i = 0; i < all && code == RP_OK; i++)
+    for (i = 0; i < all && code == RP_OK; i++) {
+        placed += p.at[i].first != RP_NONE && p.at[i].last != RP_NONE;
         code = put_in(&p, &p.at[i], err);
+    }
     free(p.at);
+    if (code == RP_OK && n && !placed)
+        return rp_err_set(err, RP_UNSUPPORTED,
+                          "recompute: no step has a backward pass behind '%s': nothing would run "
+                          "again",
+                          args->value);
     if (code == RP_OK && !n)
         return rp_err_set(err, RP_USAGE, "'%s': nothing outside the backward pass is called '%s'",
                           args->text, args->value);

@@ -77,12 +77,30 @@ static bool matches(const struct rp_sim_run *run, const struct subject *s, bool 
     }
 }
 
+/* Tasks that another what-if made: they have a kind and a rank, but no name. */
+static bool matches_new(const struct subject *s, const struct rp_task *task)
+{
+    switch (s->cls) {
+    case ALL:
+        return true;
+    case COMM:
+        return task->kind == RP_SG_COMM || task->kind == RP_SG_MEMORY;
+    case DEVICE:
+        return task->kind == RP_SG_COMPUTE || task->kind == RP_SG_MEMORY;
+    default:
+        return false;
+    }
+}
+
 /* Everything twice as slow is twice as slow between things too. */
 static enum rp_code scale_lags(struct rp_sim_run *run, double factor, struct rp_err *err)
 {
+    struct rp_overlay *o = &run->overlay;
     uint32_t i;
 
     run->edges_factor *= factor;
+    for (i = 0; i < o->edges.n; i++)
+        o->edges.at[i].edge.lag_ns = rp_sim_scaled(o->edges.at[i].edge.lag_ns, factor);
     for (i = 0; i < run->tasks.edges.n; i++)
         RP_TRY(rp_overlay_set_lag(&run->overlay, i,
                                   rp_sim_scaled(run->overlay.lag_ns.at[i], factor), err));
@@ -101,6 +119,11 @@ static enum rp_code apply(struct rp_sim_run *run, const struct rp_whatif_args *a
     RP_TRY(rp_whatif_factor(args, &factor, err));
     for (i = 0; i < run->tasks.tasks.n; i++)
         if (matches(run, &s, on_host, i)) {
+            n++;
+            RP_TRY(rp_sim_scale_node(run, i, factor, err));
+        }
+    for (; i < rp_overlay_ntasks(&run->overlay); i++)
+        if (matches_new(&s, rp_overlay_task(&run->overlay, i))) {
             n++;
             RP_TRY(rp_sim_scale_node(run, i, factor, err));
         }

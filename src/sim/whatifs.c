@@ -53,47 +53,69 @@ static enum rp_code unknown(const char *text, const char *name, struct rp_err *e
 }
 
 /* One: cut into name, subject and value in a buffer of its own. */
-static enum rp_code apply_one(struct rp_sim_run *run, char *buffer, const char *text,
-                              struct rp_err *err)
+static enum rp_code cut(char *buffer, struct rp_whatif_args *args, const struct rp_whatif **row,
+                        struct rp_err *err)
 {
-    struct rp_whatif_args args = {.text = text};
     char *value = strchr(buffer, '='), *subject = strchr(buffer, ':');
-    const struct rp_whatif *row;
 
     if (subject && (!value || subject < value)) {
         /* A kernel's name may hold '=': the last one counts. */
         value = strrchr(subject, '=');
         *subject++ = '\0';
-        args.subject = subject;
+        args->subject = subject;
     }
     if (value) {
         *value++ = '\0';
-        args.value = value;
+        args->value = value;
     }
-    row = find(buffer);
-    if (!row)
-        return unknown(text, buffer, err);
-    return row->apply(run, &args, err);
+    *row = find(buffer);
+    return *row ? RP_OK : unknown(args->text, buffer, err);
 }
 
-enum rp_code rp_whatif_apply(struct rp_sim_run *run, const char *text, struct rp_err *err)
+/* Those that make tasks, or the others. */
+static enum rp_code apply_some(struct rp_sim_run *run, const char *text, bool makers,
+                               struct rp_err *err)
 {
     const char *at = text;
 
-    while (*at) {
+    do {
         size_t len = strcspn(at, "+");
         char buffer[LONGEST], whole[LONGEST];
+        struct rp_whatif_args args = {.text = whole};
+        const struct rp_whatif *row;
 
+        if (!len)
+            return rp_err_set(err, RP_USAGE,
+                              "'%s': a what-if is missing; '--what-if help' lists them", text);
         if (len >= LONGEST)
             return rp_err_set(err, RP_USAGE, "the what-if '%.60s…' is too long", at);
         memcpy(buffer, at, len);
         buffer[len] = '\0';
         memcpy(whole, buffer, len + 1);
-        RP_TRY(apply_one(run, buffer, whole, err));
-        at += len + (at[len] == '+');
-    }
-    return at == text ? rp_err_set(err, RP_USAGE, "an empty what-if; '--what-if help' lists them")
-                      : RP_OK;
+        RP_TRY(cut(buffer, &args, &row, err));
+        if (row->makes_tasks == makers)
+            RP_TRY(row->apply(run, &args, err));
+        at += len;
+    } while (*at++);
+    return RP_OK;
+}
+
+/* Whether one of the joined ones has that name. */
+static bool names(const char *text, const char *name)
+{
+    size_t len = strlen(name);
+
+    for (; *text; text += strcspn(text, "+"), text += *text == '+')
+        if (strcspn(text, ":=+") == len && !memcmp(text, name, len))
+            return true;
+    return false;
+}
+
+enum rp_code rp_whatif_apply(struct rp_sim_run *run, const char *text, struct rp_err *err)
+{
+    run->fuses = names(text, rp_whatif_fused_optimizer.name);
+    RP_TRY(apply_some(run, text, true, err));
+    return apply_some(run, text, false, err);
 }
 
 enum rp_code rp_whatif_assumes(const char *text, struct rp_arena *arena, const char **out,

@@ -7,7 +7,7 @@
  * others.
  *
  *     scale:comm=0.5            name ':' subject '=' value
- *     cuda-graphs+bucket=25MB   joined: applied from left to right
+ *     cuda-graphs+bucket=25MB   joined: those that make new tasks first, then from left to right
  */
 #include "sim/sim_run.h"
 
@@ -22,6 +22,7 @@ struct rp_whatif {
     const char *form;    /* "scale:<what>=<factor>" */
     const char *summary; /* what it changes */
     const char *assumes; /* what must hold for it to be right */
+    bool makes_tasks;    /* others of the same text apply to them, too */
     enum rp_code (*apply)(struct rp_sim_run *run, const struct rp_whatif_args *args,
                           struct rp_err *err);
 };

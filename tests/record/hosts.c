@@ -267,6 +267,25 @@ static int do_handlers(char **argv)
     return 0;
 }
 
+/* The first event of all comes from a handler, most likely in the middle of an allocation. */
+static int do_only_handlers(char **argv)
+{
+    struct itimerval every = {{0, 100}, {0, 100}};
+
+    (void)argv;
+    signal(SIGALRM, on_alarm);
+    setitimer(ITIMER_REAL, &every, NULL);
+    for (size_t i = 0; handled < 200; i++) {
+        void *memory[64];
+
+        for (int k = 0; k < 64; k++)
+            memory[k] = malloc(2000 + (i * 67 + (size_t)k * 131) % 90000);
+        for (int k = 0; k < 64; k++)
+            free(memory[k]);
+    }
+    return 0;
+}
+
 /* -------------------------------------------------------------------------- limits */
 
 static int do_no_files(char **argv)
@@ -403,6 +422,7 @@ static const struct {
              {"many_threads", do_many_threads},
              {"late", do_late},
              {"handlers", do_handlers},
+             {"only_handlers", do_only_handlers},
              {"no_files", do_no_files},
              {"file_size", do_file_size},
              {"memory", do_memory},

@@ -18,7 +18,6 @@
 #include <sys/epoll.h>
 #include <sys/select.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -62,7 +61,6 @@ static void tell(const char *name, uint64_t begin, int64_t result)
                                             .name = name,
                                             .category = "blocking",
                                             .device = RP_CTF_SPAN_DEVICE,
-                                            .track = (uint64_t)syscall(SYS_gettid),
                                             .args = &arg,
                                             .nargs = 1});
     errno = saved;

@@ -65,7 +65,7 @@ struct rp_capture_span {
     uint64_t begin, end;
     const char *name, *category;
     int32_t device; /* RP_CTF_SPAN_DEVICE: on the host thread `track` (a thread id of the system) */
-    uint64_t track; /* stream of the device, or thread id */
+    uint64_t track; /* stream of the device, or thread id; 0: this thread */
     uint64_t link;
     const struct rp_capture_arg *args;
     uint32_t nargs; /* at most RP_CTF_ARGS_MAX; the rest is left out */

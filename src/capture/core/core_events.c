@@ -47,7 +47,7 @@ static inline uint64_t mix(uint64_t a, uint64_t b)
     return (uint64_t)m ^ (uint64_t)(m >> 64);
 }
 
-static inline uint64_t hash_text(const char *p, size_t n)
+static RP_CORE_INLINE uint64_t hash_text(const char *p, size_t n)
 {
     uint64_t h = n * UINT64_C(0xa0761d6478bd642f);
 
@@ -65,7 +65,7 @@ static inline uint64_t hash_text(const char *p, size_t n)
     return mix(h ^ load8(p + n - 16), load8(p + n - 8));
 }
 
-static inline struct text text_of(const char *s, size_t most)
+static RP_CORE_INLINE struct text text_of(const char *s, size_t most)
 {
     struct text t = {s ? s : "", s ? strlen(s) : 0, 0};
 
@@ -218,16 +218,25 @@ static struct rp_core_stream *begin_told(size_t need, const struct rp_capture_sp
     return s ? claim(s, need) : NULL;
 }
 
-static inline void end(struct rp_core_stream *s)
+/* The event ends at `at`. */
+static RP_CORE_INLINE void end_at(struct rp_core_stream *s, uint8_t *at)
 {
     struct rp_ctf_packet *p = s->head;
+    uint64_t events = s->events + 1;
 
+    s->at = at;
+    s->events = events;
     p->timestamp_end = s->last;
-    p->events = ++s->events;
-    atomic_store_explicit((_Atomic uint64_t *)&p->content_bits,
-                          (uint64_t)(s->at - (uint8_t *)p) * 8, memory_order_release);
+    p->events = events;
+    atomic_store_explicit((_Atomic uint64_t *)&p->content_bits, (uint64_t)(at - (uint8_t *)p) * 8,
+                          memory_order_release);
     atomic_signal_fence(memory_order_seq_cst);
     atomic_store_explicit(&s->busy, 0, memory_order_relaxed);
+}
+
+static inline void end(struct rp_core_stream *s)
+{
+    end_at(s, s->at);
 }
 
 /* The event at hand begins a step. Where that ends the recording, it is taken back: false. */
@@ -252,11 +261,11 @@ static __attribute__((noinline)) bool begin_step(struct rp_core_stream *s, uint3
 /* -------------------------------------------------------------------------- the program's events
  */
 
-static inline void put_named(enum rp_ctf_event id, const char *name)
+static RP_CORE_INLINE void put_named(enum rp_ctf_event id, const char *name)
 {
     struct text t = text_of(name, RP_CTF_TEXT_MAX);
     struct rp_core_stream *s = begin(DEFINE + t.len + HEADER + 4, name);
-    uint64_t events;
+    uint64_t events, word;
     uint32_t number;
     uint8_t *at;
 
@@ -267,9 +276,11 @@ static inline void put_named(enum rp_ctf_event id, const char *name)
     number = number_of(s, &t);
     if (RP_CORE_UNLIKELY(s->texts[number].is_step) && !begin_step(s, number, at, events))
         return;
-    put_header(s, id);
-    put4(s, number);
-    end(s);
+    at = s->at;
+    word = s->last << 8 | id;
+    memcpy(at, &word, 8);
+    memcpy(at + 8, &number, 4);
+    end_at(s, at + 12);
 }
 
 static void range_begin(const char *name)
@@ -280,11 +291,13 @@ static void range_begin(const char *name)
 static void range_end(void)
 {
     struct rp_core_stream *s = begin(HEADER, NULL);
+    uint64_t word;
 
     if (!s)
         return;
-    put_header(s, RP_CTF_RANGE_END);
-    end(s);
+    word = s->last << 8 | RP_CTF_RANGE_END;
+    memcpy(s->at, &word, 8);
+    end_at(s, s->at + 8);
 }
 
 static void mark(const char *name)
@@ -415,6 +428,8 @@ static void span(const struct rp_capture_span *p)
 
     if (!s)
         return;
+    if (p->device == RP_CTF_SPAN_DEVICE && !p->track)
+        out.track = s->tid;
     s->pin++;
     out.name = pinned(s, &name);
     out.category = pinned(s, &category);

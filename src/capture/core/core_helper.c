@@ -4,7 +4,8 @@
  * unmaps full ones, trims those of threads that have ended, records the calibration of the clocks
  * once a second, reads the control file and watches the time window ten times a second, and ticks
  * the sources. It blocks all signals, so the program's handlers never run on it. Where it cannot be
- * started, threads make their own chunks, and the window is that of the start.
+ * started (or not yet: never from a signal handler), threads make their own chunks, and the window
+ * is that of the start.
  *
  * The control file has one word a line, appended by `record start|stop|mark`: each process reads
  * on from where it was.
@@ -121,6 +122,7 @@ static void *run(void *unused)
             next_clock = now + CALIBRATE_NS;
 
     (void)unused;
+    rp_core_in_helper = true;
     pthread_setname_np(pthread_self(), "reprise");
     if (atomic_load(&page->on) && !rp_core.options.steps)
         rp_core_measure();
@@ -152,11 +154,15 @@ static void *run(void *unused)
 
 void rp_core_helper_start(void)
 {
+    uint32_t none = 0;
     sigset_t all, old;
     pthread_attr_t attr;
     pthread_t thread;
     bool started;
 
+    if (atomic_load(&rp_core.page->helper) || rp_core_in_handler() ||
+        !atomic_compare_exchange_strong(&rp_core.page->helper, &none, 1))
+        return;
     sigfillset(&all);
     if (pthread_attr_init(&attr))
         return;

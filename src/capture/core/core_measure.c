@@ -26,6 +26,7 @@ void rp_core_measure(void)
     s->head = (struct rp_ctf_packet *)(void *)s->chunk.base;
     s->packet = 1;
     s->time = atomic_load(&rp_core.page->on);
+    s->time = s->time ? s->time : RP_CORE_NEVER;
     s->instance = (uint64_t)atomic_load(&rp_core.page->image) << 32;
     s->retry_at = UINT64_MAX; /* no file, whatever happens */
     rp_core_self = s;

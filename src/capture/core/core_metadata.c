@@ -35,11 +35,11 @@ static const char layout[] =
     "    packet.context := struct {\n"
     "        stamp timestamp_begin; stamp timestamp_end; u64 content_size; u64 packet_size;\n"
     "        u64 packet_seq_num; u64 events_discarded; u64 events; u32 pid; u32 tid; u32 image;\n"
-    "        u32 cost_ps; u32 clocks; u32 reserved;\n"
+    "        u32 cost_ps; u32 clocks; u32 flags;\n"
     "    };\n"
     "    event.header := struct {\n"
     "        u8 id;\n"
-    "        integer { size = 56; align = 8; signed = false; map = clock.counter.value; } "
+    "        integer { size = 56; align = 1; signed = false; map = clock.counter.value; } "
     "timestamp;\n"
     "    };\n"
     "};\n";

@@ -305,7 +305,6 @@ static bool open_folder(void)
 static bool open_process(void)
 {
     struct rp_core_page *page = rp_core.page;
-    uint32_t none = 0;
     int saved = errno;
 
     rp_core_image();
@@ -316,8 +315,7 @@ static bool open_process(void)
     }
     if (atomic_load(&page->broken) || atomic_load(&rp_core.ended))
         return false;
-    if (atomic_compare_exchange_strong(&page->helper, &none, 1))
-        rp_core_helper_start();
+    rp_core_helper_start();
     errno = saved;
     return true;
 }

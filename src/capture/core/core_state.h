@@ -27,11 +27,13 @@
 
 #define RP_CORE_TEXTS     1024       /* slots of a stream's text table; a power of two */
 #define RP_CORE_FIRST     (16 << 10) /* bytes of a stream's first chunk; each next is four times it */
+#define RP_CORE_NEVER     UINT32_MAX /* a time that recording is never on */
 #define RP_CORE_SOURCES   16
 #define RP_CORE_TICK_NS   100000000
 #define RP_CORE_KEY_MAX   255 /* bytes of a key, a category, the text of an argument ... */
 #define RP_CORE_VALUE_MAX 1023
 
+#define RP_CORE_INLINE      inline __attribute__((always_inline))
 #define RP_CORE_LIKELY(x)   __builtin_expect(!!(x), 1)
 #define RP_CORE_UNLIKELY(x) __builtin_expect(!!(x), 0)
 
@@ -71,8 +73,9 @@ struct rp_core_stream {
     uint32_t tid, first_tid; /* of the thread at hand, and of the first one */
     bool step_counted;       /* the event at hand began a step, which was counted when it opened */
     uint32_t pin;            /* number of the last event with several texts */
-    uint32_t oldest;         /* sequence of the oldest packet still there, for the ring */
-    uint32_t chunk_first;    /* ... of the first packet in the chunk in use */
+    /* for the ring: sequence of the oldest packet still there, and of the first one in the chunk in
+       use; other threads read both, and move the first */
+    _Atomic uint32_t oldest, chunk_first;
     _Atomic uint32_t state, spare_state;
     _Atomic uint32_t turns;         /* threads that had it */
     uint32_t aged_turn, aged_ticks; /* the helper's: how long it has waited for the next one */
@@ -139,6 +142,9 @@ extern struct rp_core rp_core __attribute__((visibility("hidden")));
 extern __thread struct rp_core_stream *rp_core_self
     __attribute__((tls_model("initial-exec"), visibility("hidden")));
 
+extern __thread bool rp_core_in_helper
+    __attribute__((tls_model("initial-exec"), visibility("hidden")));
+
 /* ---- clock ---- */
 void rp_core_clock_init(void);
 uint64_t rp_core_clock_frequency(void); /* may measure for two milliseconds, the first time */
@@ -193,7 +199,8 @@ bool rp_core_stream_close(struct rp_core_stream *s); /* ends it where its thread
 void rp_core_stream_age(struct rp_core_stream *s);   /* the same, a while later: once a tick */
 
 /* ---- helper ---- */
-void rp_core_helper_start(void);
+bool rp_core_in_handler(void);   /* a signal handler runs on this thread */
+void rp_core_helper_start(void); /* unless it runs, or cannot be started here */
 void rp_core_helper_wake(void);
 void rp_core_helper_stop(void);
 void rp_core_control_read(bool first);

@@ -38,6 +38,7 @@
 #define IDLE_TICKS     5          /* of the helper, until an ended stream is closed */
 
 __thread struct rp_core_stream *rp_core_self;
+__thread bool rp_core_in_helper;
 
 /* -------------------------------------------------------------------------- chunks */
 
@@ -135,7 +136,8 @@ static void put_head(struct rp_core_stream *s, uint8_t *at, size_t room)
                                 .pid = rp_core.pid,
                                 .tid = s->tid,
                                 .image = atomic_load(&rp_core.page->image),
-                                .cost_ps = rp_core.cost_ps};
+                                .cost_ps = rp_core.cost_ps,
+                                .flags = rp_core_in_helper ? RP_CTF_PACKET_HELPER : 0};
 }
 
 /* The packet whose header stands there is the one in use. */
@@ -190,12 +192,41 @@ static size_t size_for(struct rp_core_stream *s, size_t need)
     return size;
 }
 
-/* Whether the limit leaves room; in a ring the oldest packet of the stream makes it. */
-static bool within_limit(struct rp_core_stream *s, size_t size)
+static uint32_t old_packets(struct rp_core_stream *s)
+{
+    uint32_t oldest = atomic_load(&s->oldest), first = atomic_load(&s->chunk_first);
+
+    return first > oldest ? first - oldest : 0;
+}
+
+/* Removes the oldest file of the stream that has most of them, whoever writes to it: one that has
+   much and is silent must not leave the others without room. False: there is none to remove. */
+static bool drop_oldest(void)
+{
+    struct rp_core_stream *most = NULL, *s;
+    char path[sizeof rp_core.folder + 80], name[64];
+    uint32_t sequence;
+    struct stat st;
+
+    for (s = atomic_load(&rp_core.streams); s; s = s->next)
+        if (old_packets(s) && (!most || old_packets(s) > old_packets(most)))
+            most = s;
+    if (!most)
+        return false;
+    sequence = atomic_load(&most->oldest);
+    if (!atomic_compare_exchange_strong(&most->oldest, &sequence, sequence + 1))
+        return true; /* another thread was first */
+    packet_name(name, sizeof name, most, sequence);
+    full_path(path, sizeof path, name);
+    if (!stat(path, &st) && !unlink(path))
+        atomic_fetch_sub(&rp_core.bytes, (uint64_t)st.st_size);
+    return true;
+}
+
+/* Whether the limit leaves room; in a ring the oldest packets make it. */
+static bool within_limit(size_t size)
 {
     const struct rp_core_options *o = &rp_core.options;
-    char path[sizeof rp_core.folder + 80], name[64];
-    struct stat st;
 
     if (!o->limit_bytes || atomic_load(&rp_core.bytes) + size <= o->limit_bytes)
         return true;
@@ -205,12 +236,8 @@ static bool within_limit(struct rp_core_stream *s, size_t size)
                      (unsigned long long)o->limit_bytes);
         return false;
     }
-    while (s->oldest < s->chunk_first && atomic_load(&rp_core.bytes) + size > o->limit_bytes) {
-        packet_name(name, sizeof name, s, s->oldest++);
-        full_path(path, sizeof path, name);
-        if (!stat(path, &st) && !unlink(path))
-            atomic_fetch_sub(&rp_core.bytes, (uint64_t)st.st_size);
-    }
+    while (atomic_load(&rp_core.bytes) + size > o->limit_bytes && drop_oldest())
+        ;
     return true; /* each stream may have its two newest files in any case */
 }
 
@@ -245,7 +272,7 @@ static int new_chunk(struct rp_core_stream *s, size_t need, struct rp_core_chunk
     size_t size = size_for(s, need);
     int why;
 
-    if (!within_limit(s, size))
+    if (!within_limit(size))
         return EDQUOT;
     if (take_spare(s, need, c))
         return 0;
@@ -285,7 +312,7 @@ static bool next_packet(struct rp_core_stream *s, size_t need)
         return false;
     }
     s->chunk = c;
-    s->chunk_first = s->packet;
+    atomic_store(&s->chunk_first, s->packet);
     s->end = c.base + c.size;
     use_packet(s, c.base);
     retire(s, &old);
@@ -314,6 +341,7 @@ bool rp_core_stream_next(struct rp_core_stream *s, size_t need)
     if (s->next_size < RP_CTF_CHUNK_MAX)
         s->next_size *= 4;
     if (s->packet > 1) { /* a busy stream gets a chunk in reserve */
+        rp_core_helper_start();
         atomic_compare_exchange_strong(&s->spare_state, &none, RP_CORE_SPARE_WANTED);
         rp_core_helper_wake();
         errno = saved;
@@ -479,7 +507,7 @@ static struct rp_core_stream *add(void)
 struct rp_core_stream *rp_core_stream_new(void)
 {
     static _Atomic uint32_t count;
-    uint32_t tid = (uint32_t)syscall(SYS_gettid);
+    uint32_t tid = (uint32_t)syscall(SYS_gettid), now_on = atomic_load(&rp_core.page->on);
     struct rp_core_stream *s = reuse();
     bool fresh = !s;
 
@@ -494,7 +522,7 @@ struct rp_core_stream *rp_core_stream_new(void)
         s->next_size = RP_CORE_FIRST;
     }
     s->tid = tid;
-    s->time = atomic_load(&rp_core.page->on);
+    s->time = now_on ? now_on : RP_CORE_NEVER; /* off: for what is told late */
     s->retry_at = 0;
     s->step_counted = false;
     s->inner = NULL;

@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #define EXPORT __attribute__((visibility("default")))
 #define EARLY \
@@ -35,6 +36,7 @@ static void *(*next_calloc)(size_t, size_t);
 static void *(*next_realloc)(void *, size_t);
 static void *(*next_aligned)(size_t, size_t);
 static int (*next_memalign)(void **, size_t, size_t);
+static void *(*next_old_memalign)(size_t, size_t);
 
 static _Alignas(16) char early[EARLY];
 static _Atomic size_t early_used;
@@ -61,6 +63,7 @@ static void find(void)
     *(void **)&next_realloc = dlsym(RTLD_NEXT, "realloc");
     *(void **)&next_aligned = dlsym(RTLD_NEXT, "aligned_alloc");
     *(void **)&next_memalign = dlsym(RTLD_NEXT, "posix_memalign");
+    *(void **)&next_old_memalign = dlsym(RTLD_NEXT, "memalign");
     *(void **)&next_malloc = dlsym(RTLD_NEXT, "malloc");
     inside = false;
 }
@@ -180,6 +183,37 @@ EXPORT int posix_memalign(void **out, size_t alignment, size_t n)
     if (!result)
         allocated(*out);
     return result;
+}
+
+/* The other ways to the heap: what is freed must have been counted. */
+EXPORT void *memalign(size_t alignment, size_t n)
+{
+    if (!next_malloc)
+        find();
+    return next_old_memalign ? allocated(next_old_memalign(alignment, n)) : NULL;
+}
+
+EXPORT void *valloc(size_t n)
+{
+    return memalign((size_t)sysconf(_SC_PAGESIZE), n);
+}
+
+EXPORT void *pvalloc(size_t n)
+{
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+
+    return memalign(page, n > SIZE_MAX - page ? n : (n + page - 1) & ~(page - 1));
+}
+
+EXPORT void *reallocarray(void *p, size_t n, size_t size)
+{
+    size_t bytes;
+
+    if (__builtin_mul_overflow(n, size, &bytes)) {
+        errno = ENOMEM;
+        return NULL;
+    }
+    return realloc(p, bytes);
 }
 
 /* -------------------------------------------------------------------------- telling */

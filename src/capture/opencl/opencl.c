@@ -32,6 +32,7 @@ static bool wanted(void)
 #define KERNEL_MEMCPY   NULL
 #define KERNEL_MEMSET   NULL
 #define KERNEL_SYNC     NULL
+#define KERNEL_OTHER    NULL
 
 /* The first command must open the recording, so the first is always offered. */
 static bool offered(void)
@@ -88,6 +89,13 @@ struct sizes {
 #define SIZES_EnqueueBarrierWithWaitList NONE
 #define SIZES_EnqueueSVMMemcpy           NONE
 #define SIZES_EnqueueSVMMemFill          NONE
+#define SIZES_EnqueueSVMMap              NONE
+#define SIZES_EnqueueSVMUnmap            NONE
+#define SIZES_EnqueueSVMMigrateMem       NONE
+#define SIZES_EnqueueSVMFree             NONE
+#define SIZES_EnqueueFillImage           NONE
+#define SIZES_EnqueueNativeKernel        NONE
+#define SIZES_EnqueueMarker              NONE
 
 RP_CL_COMMANDS(COMMAND)
 
@@ -104,6 +112,26 @@ static void *layer_EnqueueMapBuffer(void *queue, void *buffer, uint32_t blocking
 
     mapped = rp_opencl.EnqueueMapBuffer(queue, buffer, blocking, flags, offset, size, nwaits, waits,
                                         ev, &result);
+    if (code)
+        *code = result;
+    rp_opencl_end(c, result, ev ? *ev : NULL, !event);
+    return mapped;
+}
+
+static void *layer_EnqueueMapImage(void *queue, void *image, uint32_t blocking, uint64_t flags,
+                                   const size_t *origin, const size_t *region, size_t *row,
+                                   size_t *slice, uint32_t nwaits, void *const *waits, void **event,
+                                   int32_t *code)
+{
+    struct rp_opencl_command *c = offered()
+                                      ? rp_opencl_begin("clEnqueueMapImage", RP_CTF_KIND_MEMCPY,
+                                                        queue, 0, NULL, 0, NULL, NULL)
+                                      : NULL;
+    void *own = NULL, **ev = c && !event ? &own : event, *mapped;
+    int32_t result = 0;
+
+    mapped = rp_opencl.EnqueueMapImage(queue, image, blocking, flags, origin, region, row, slice,
+                                       nwaits, waits, ev, &result);
     if (code)
         *code = result;
     rp_opencl_end(c, result, ev ? *ev : NULL, !event);
@@ -174,6 +202,15 @@ static int32_t layer_SetKernelArg(void *kernel, uint32_t index, size_t size, con
 
     if (!code && rp_opencl.cap)
         rp_opencl_kernel_set(kernel, index, size, value);
+    return code;
+}
+
+static int32_t layer_SetKernelArgSVMPointer(void *kernel, uint32_t index, const void *value)
+{
+    int32_t code = rp_opencl.SetKernelArgSVMPointer(kernel, index, value);
+
+    if (!code && rp_opencl.cap)
+        rp_opencl_kernel_set(kernel, index, sizeof value, &value);
     return code;
 }
 

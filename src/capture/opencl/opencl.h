@@ -11,7 +11,8 @@
 #include <stdatomic.h>
 
 #define RP_OPENCL_HIDDEN __attribute__((visibility("hidden")))
-#define RP_OPENCL_ARGS   16 /* arguments of a kernel that are shown */
+#define RP_OPENCL_ARGS   16   /* arguments of a kernel that are shown */
+#define RP_OPENCL_NAME   1024 /* bytes of a kernel's name that are kept */
 
 struct rp_opencl { /* the functions below us */
 #define RP_CL_FIELD(name, place, result, params, ...)               result(*name) params;
@@ -27,7 +28,7 @@ struct rp_opencl { /* the functions below us */
 extern struct rp_opencl rp_opencl RP_OPENCL_HIDDEN;
 
 struct rp_opencl_kernel {
-    char name[128];
+    char name[RP_OPENCL_NAME];
     uint32_t nargs;
     struct {
         uint32_t size;

@@ -56,7 +56,7 @@ static int64_t now_ns(void)
 
 static uint32_t find_device(void *handle)
 {
-    char key[32], name[128] = "";
+    char key[32], name[512] = "";
     uint32_t i;
 
     for (i = 0; i < ndevices; i++) {
@@ -259,6 +259,11 @@ void rp_opencl_end(struct rp_opencl_command *c, int32_t code, void *event, bool 
 
 void rp_opencl_wait_for_all(void)
 {
+    int32_t left;
+
     for (int i = 0; i < 200 && atomic_load(&running) > 0; i++)
         usleep(1000);
+    left = atomic_exchange(&running, 0);
+    if (left > 0)
+        rp_opencl.cap->lost((uint64_t)left); /* they never ended, as far as we know */
 }

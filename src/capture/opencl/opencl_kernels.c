@@ -7,9 +7,11 @@
 #include "capture/opencl/opencl.h"
 
 #include <pthread.h>
+#include <stdlib.h>
 #include <string.h>
 
-#define KERNELS 4096 /* a power of two */
+#define KERNELS      4096 /* a power of two */
+#define NAME_LONGEST (1 << 20)
 
 static struct {
     void *handle;
@@ -17,25 +19,44 @@ static struct {
 } known[KERNELS];
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
+static char nobody; /* the handle of an entry whose kernel was released */
+
+/* The kernel's place, or with `fresh` one that it can have; KERNELS: none. */
 static size_t slot_of(const void *handle, bool fresh)
 {
     uint64_t h = (uint64_t)(uintptr_t)handle * UINT64_C(0x9e3779b97f4a7c15) >> 32;
+    size_t free_one = KERNELS;
 
     for (size_t i = 0; i < 64; i++) {
         size_t k = (h + i) & (KERNELS - 1);
 
-        if (known[k].handle == handle || (fresh && !known[k].handle))
+        if (known[k].handle == handle)
             return k;
+        if (free_one == KERNELS && (!known[k].handle || known[k].handle == &nobody))
+            free_one = k;
+        if (!known[k].handle)
+            break;
     }
-    return KERNELS;
+    return fresh ? free_one : KERNELS;
 }
 
+/* The runtime gives a name as a whole or not at all. */
 static void ask_name(void *handle, struct rp_opencl_kernel *out)
 {
+    size_t n = 0;
+    char *whole;
+
+    memcpy(out->name, "(kernel)", 9);
     if (!rp_opencl.GetKernelInfo ||
-        rp_opencl.GetKernelInfo(handle, RP_CL_KERNEL_NAME, sizeof out->name, out->name, NULL))
-        memcpy(out->name, "(kernel)", 9);
-    out->name[sizeof out->name - 1] = '\0';
+        rp_opencl.GetKernelInfo(handle, RP_CL_KERNEL_NAME, 0, NULL, &n) || !n || n > NAME_LONGEST)
+        return;
+    whole = malloc(n);
+    if (whole && !rp_opencl.GetKernelInfo(handle, RP_CL_KERNEL_NAME, n, whole, NULL)) {
+        n = n < sizeof out->name ? n : sizeof out->name;
+        memcpy(out->name, whole, n);
+        out->name[n - 1] = '\0';
+    }
+    free(whole);
 }
 
 /* The table's entry of that kernel, made where needed; NULL where there is no room. */
@@ -91,7 +112,6 @@ void rp_opencl_kernel_get(void *handle, struct rp_opencl_kernel *out)
 /* The next kernel may have the same handle. An entry stays in its chain, under no handle. */
 void rp_opencl_kernel_forget(void *handle)
 {
-    static char nobody;
     size_t k;
 
     pthread_mutex_lock(&lock);

@@ -436,24 +436,38 @@ static void test_start_after(void **state)
 
 /* -------------------------------------------------------------------------- another reader */
 
-static void test_babeltrace(void **state)
+/* Two readers that share no code with ours, nor with each other. */
+static void assert_reads(const struct recorded *r, const char *reader)
 {
     char command[200], line[64] = "";
-    struct recorded r;
     FILE *pipe;
 
-    UNUSED_STATE(state);
-    if (system("command -v babeltrace2 >/dev/null 2>&1") != 0)
-        skip();
-    recorded_run(&r, "", write_and_fork);
-    snprintf(command, sizeof command, "babeltrace2 '%s' 2>&1 | grep -c '^\\[.* reprise:'",
-             r.folder);
+    snprintf(command, sizeof command, "command -v %s >/dev/null 2>&1", reader);
+    if (system(command) != 0)
+        return;
+    snprintf(command, sizeof command, "%s '%s'/* 2>&1 | grep -c '^\\[.* reprise:'", reader,
+             r->folder);
     pipe = popen(command, "r");
     assert_non_null(pipe);
     assert_non_null(fgets(line, sizeof line, pipe));
     pclose(pipe);
-    assert_int_equal(atoll(line), r.scan.events);
-    recorded_end(&r);
+    assert_int_equal(atoll(line), r->scan.events);
+}
+
+static void test_babeltrace(void **state)
+{
+    static record_fn *const writers[] = {write_and_fork, write_short_lives, write_all_kinds};
+    struct recorded r;
+
+    UNUSED_STATE(state);
+    if (system("command -v babeltrace2 >/dev/null 2>&1") != 0)
+        skip();
+    for (size_t i = 0; i < sizeof writers / sizeof writers[0]; i++) {
+        recorded_run(&r, "", writers[i]);
+        assert_reads(&r, "babeltrace2");
+        assert_reads(&r, "babeltrace");
+        recorded_end(&r);
+    }
 }
 
 int test_capture(void)

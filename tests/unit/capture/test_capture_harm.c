@@ -272,6 +272,35 @@ static void test_ring_of_threads(void **state)
     recorded_end(&r);
 }
 
+/* One thread fills the ring and falls silent, another goes on. */
+static void *write_after(void *unused)
+{
+    write_a_part((void *)(uintptr_t) "end of the other");
+    return unused;
+}
+
+static void write_and_wait(const struct rp_capture *cap)
+{
+    pthread_t thread;
+
+    for (int i = 0; i < 10 * MARKS; i++)
+        cap->mark("first");
+    pthread_create(&thread, NULL, write_after, NULL);
+    pthread_join(thread, NULL);
+}
+
+static void test_ring_of_two(void **state)
+{
+    struct recorded r;
+
+    UNUSED_STATE(state);
+    recorded_run(&r, "limit=1048576;full=ring", write_and_wait);
+    assert_int_equal(recorded_count(&r, "end of the other", RP_KIND_INSTANT), 1);
+    assert_true(recorded_count(&r, "m", RP_KIND_INSTANT) > 30000); /* its share, not two packets */
+    assert_true(r.scan.bytes <= 1048576 + (256 << 10));
+    recorded_end(&r);
+}
+
 static void test_stop(void **state)
 {
     struct recorded r;
@@ -344,6 +373,7 @@ int test_capture_harm(void)
         cmocka_unit_test(test_no_descriptors),
         cmocka_unit_test(test_ring),
         cmocka_unit_test(test_ring_of_threads),
+        cmocka_unit_test(test_ring_of_two),
         cmocka_unit_test(test_stop),
         cmocka_unit_test(test_signals),
     };

@@ -112,7 +112,7 @@ static void npy_headers(void **state)
         enum rp_code code;
     } cases[] = {
         {"{'descr': '<f4', 'fortran_order': True, 'shape': (2, 1), }", RP_OK},
-        {"{'descr': '>f4', 'fortran_order': False, 'shape': (2,), }", RP_UNSUPPORTED},
+        {"{'descr': '>f4', 'fortran_order': False, 'shape': (2,), }", RP_OK},
         {"{'descr': '<f4', 'fortran_order': False, 'shape': (3,), }", RP_FORMAT},
         {"{'descr': '<f4', 'fortran_order': False, 'shape': (-1,), }", RP_FORMAT},
         {"{'descr': '<f4', 'fortran_order': False, 'shape': (9223372036854775807, 99), }",

@@ -333,7 +333,7 @@ static void test_alone(void **state)
     UNUSED_STATE(state);
     assert_ok(rp_input_open_memory("run.tar!metadata", GOOD, strlen(GOOD), NULL, &in, &err), &err);
     assert_code(rp_format_read(in, NULL, &import, &err), RP_UNSUPPORTED);
-    assert_contains(err.text, "unpack it");
+    assert_contains(err.text, "a tar of it");
 }
 
 /* -------------------------------------------------------------------------- other tracers */

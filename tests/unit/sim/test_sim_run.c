@@ -98,7 +98,9 @@ static void durations_up_to_the_end_of_time(void **state)
 
             bench_init(&b, 1, &huge);
             rp_arena_init(&arena);
-            code = rp_sim_answer(b.list, 1, &whatifs[i], 1, &arena, NULL, &answer, NULL, &err);
+            struct rp_sim_asked asked = {.whatifs = &whatifs[i], .nwhatifs = 1};
+
+            code = rp_sim_answer(b.list, 1, &asked, &arena, &answer, &err);
             assert_true(code == RP_OK || code == RP_UNSUPPORTED || code == RP_USAGE);
             rp_arena_release(&arena);
             bench_release(&b);

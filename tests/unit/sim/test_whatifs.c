@@ -66,7 +66,7 @@ static void kernels_change_with_device_format_and_fusion(void **state)
         {"gpu:H200=H100", 40000, 14328, 14328},       /* 4,800 / 3,350 of memory */
         {"gpu:H100=A100-40GB", 137436, 21543, 21543}, /* 67 / 19.5, and 3,350 / 1,555 */
         {"gpu:T4=B200", 4320, 3000, 3000},            /* nothing gets below the start of a kernel */
-        {"dtype=bf16", 16000, 7400, 7400},
+        {"dtype=bf16", 7600, 10000, 10000}, /* 0.19 up to 50 us; conversions */
         {"fuse", 40000, 0, 10400},
         {"fuse=elementwise_relu+dtype=bf16", 0, 0, 0}, /* no two of them in a row */
         {"swap=sgemm,elementwise_add", 10000, 10000, 40000},
@@ -198,8 +198,6 @@ static void communication_beside_and_alone(void **state)
     apply(&b, "overlap"); /* the host goes on at 72,000, the next step when the transfer is done */
     assert_int_equal(step_now(&b), 80000);
     rp_overlay_undo(&b.run.overlay, mark);
-    apply(&b, "recompute=sgemm");
-    assert_int_equal(step_now(&b), 100000); /* no backward pass was recorded: nowhere to do it */
     bench_release(&b);
     bench_init(&b, 1, &shapes[1]);
     assert_int_equal(step_now(&b), 100000);
@@ -215,7 +213,8 @@ static void what_cannot_be_asked_is_said(void **state)
         enum rp_code code;
         const char *says;
     } cases[] = {
-        {"", RP_USAGE, "empty"},
+        {"", RP_USAGE, "missing"},
+        {"fuse+", RP_USAGE, "missing"},
         {"fuze", RP_USAGE, "did you mean 'fuse'"},
         {"ranks=0", RP_USAGE, "ranks=8"},
         {"ranks=2.5", RP_USAGE, "ranks=8"},
@@ -239,6 +238,7 @@ static void what_cannot_be_asked_is_said(void **state)
         {"fuse=nothing", RP_USAGE, "follow each other"},
         {"recompute", RP_USAGE, "recompute=aten::gelu"},
         {"recompute=nothing", RP_USAGE, "called 'nothing'"},
+        {"recompute=sgemm", RP_UNSUPPORTED, "no step has a backward pass"},
         {"cuda-graphs=nothing", RP_USAGE, "belongs to 'nothing'"},
         {"cuda-graphs=", RP_USAGE, "backward"},
         {"parallel-update", RP_UNSUPPORTED, "gradient"},
@@ -292,7 +292,7 @@ static void every_what_if_can_be_taken_back(void **state)
                                         "dataloader=0",     "overlap",
                                         "no-overlap",       "swap=sgemm,elementwise",
                                         "dtype=bf16",       "fuse",
-                                        "recompute=sgemm",  "cuda-graphs=forward+fuse",
+                                        "scale:sgemm=2",    "cuda-graphs=forward+fuse",
                                         "gpu:H100=A100",    "overlap+fuse+ranks=4"};
     struct step_shape shapes[] = {usual, {46000, false}};
     struct rp_err err = RP_ERR_INIT;
