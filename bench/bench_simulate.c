@@ -2,24 +2,32 @@
 /*
  * How fast a distributed step is simulated: a training step of N ranks as dPRO's replay has it, 300
  * forward and 600 backward operators a rank, 40 tensors, each all-reduced over two rings in
- * 2(N - 1) steps of a send and a receive. One mover a rank, as dPRO assumes.
+ * 2(N - 1) steps of a send and a receive. One mover a rank, as dPRO assumes. Tasks grow with the
+ * square of the ranks: where 40 tensors would make more than ten million of them, there are fewer.
  *
- * "one bucket": the sends of one tensor in the middle take 3 % longer, and only what that reaches
- * is run again (and taken back); the part of tasks that were looked at stands beside it.
+ * "bytes a task": what graph, overlay and run take, from the peak of the process. Then a what-if
+ * that touches one bucket: the sends of the first, the middle or the last tensor take 3 % longer;
+ * the time is that of changing, running again what must be, and taking back; "seen" the part of
+ * the tasks that was run again. The step's own time is printed so that equal results can be seen.
  *
- *     bench_simulate [RANKS ...]        default 2 4 8 16 32 64 128 and what fits 10 million tasks
+ *     bench_simulate [RANKS ...]        default 2 4 8 … 1024
  */
 #include "sim/resimulate.h"
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
 #include <time.h>
+#include <unistd.h>
 
-#define ROUNDS   5
+#define ROUNDS   7
 #define FORWARD  300
 #define BACKWARD 600
 #define TENSORS  40
+#define EACH     (BACKWARD / TENSORS) /* operators a tensor */
 #define CHANNELS 2
+#define MOST     10500000 /* tasks */
 
 /* Of this process: the machine may be busy with others. */
 static double now_ms(void)
@@ -38,9 +46,10 @@ static void must(enum rp_code code)
 
 struct job {
     struct rp_task_graph g;
-    uint32_t n;
-    uint32_t *ready; /* by rank and tensor */
-    uint32_t *sent;  /* by rank: of the step at hand */
+    uint32_t n, tensors;
+    uint32_t first[TENSORS + 1]; /* task of a tensor */
+    uint32_t *ready;             /* by rank and tensor */
+    uint32_t *sent;              /* by rank: of the step at hand */
     uint32_t *got;
 };
 
@@ -67,8 +76,8 @@ static void add_compute(struct job *j, uint32_t rank)
         if (before != UINT32_MAX)
             wait_for(j, before, id);
         before = id;
-        if (i >= FORWARD && (i - FORWARD) % (BACKWARD / TENSORS) == BACKWARD / TENSORS - 1)
-            j->ready[rank * TENSORS + (i - FORWARD) / (BACKWARD / TENSORS)] = id;
+        if (i >= FORWARD && (i - FORWARD) % EACH == EACH - 1)
+            j->ready[rank * TENSORS + (i - FORWARD) / EACH] = id;
     }
 }
 
@@ -99,8 +108,15 @@ static void make(struct job *j, uint32_t n)
 {
     uint32_t *begin = malloc(n * sizeof *begin), *end = malloc(n * sizeof *end), r, t, c, id;
 
+    uint64_t each = 8 * (uint64_t)n * (n - 1);
+
     rp_task_graph_init(&j->g);
     j->n = n;
+    j->tensors = each * TENSORS > MOST ? (uint32_t)(MOST / each) : TENSORS;
+    j->tensors += !j->tensors;
+    must(rp_task_graph_reserve(
+        &j->g, each * j->tensors + (size_t)n * (FORWARD + BACKWARD + TENSORS),
+        each * j->tensors + (size_t)n * (FORWARD + BACKWARD + 3 * TENSORS), NULL));
     j->ready = malloc((size_t)n * TENSORS * sizeof *j->ready);
     j->sent = malloc(n * sizeof *j->sent);
     j->got = malloc(n * sizeof *j->got);
@@ -108,7 +124,8 @@ static void make(struct job *j, uint32_t n)
         must(rp_task_graph_add_device(&j->g, "mover", RP_DEVICE_SERIAL, &id, NULL));
     for (r = 0; r < n; r++)
         add_compute(j, r);
-    for (t = 0; t < TENSORS; t++) {
+    for (t = 0; t < j->tensors; t++) {
+        j->first[t] = (uint32_t)j->g.tasks.n;
         for (r = 0; r < n; r++) {
             begin[r] = j->ready[r * TENSORS + t];
             end[r] = add(j, 0, RP_NO_DEVICE, r);
@@ -116,36 +133,68 @@ static void make(struct job *j, uint32_t n)
         for (c = 0; c < CHANNELS; c++)
             add_ring(j, t, begin, end);
     }
+    j->first[t] = (uint32_t)j->g.tasks.n;
     free(begin);
     free(end);
     must(rp_task_graph_freeze(&j->g, NULL));
 }
 
-/* A what-if that touches one bucket: sends of a tensor, all of one duration. */
-static double measure_bucket(struct rp_overlay *o, size_t at, double *part)
+/* The sends of a tensor are the tasks of its own that take between these. */
+static void slow_down(struct rp_overlay *o, const struct job *j, uint32_t tensor)
 {
-    struct rp_resim x;
+    uint32_t i;
+
+    for (i = j->first[tensor]; i < j->first[tensor + 1]; i++)
+        if (o->dur_ns.at[i] > 3500 && o->dur_ns.at[i] < 5000)
+            must(rp_overlay_set_dur(o, i, o->dur_ns.at[i] * 103 / 100, NULL));
+}
+
+static double measure_bucket(struct rp_resim *x, struct rp_overlay *o, const struct job *j,
+                             uint32_t tensor, double *seen)
+{
+    size_t mark = rp_overlay_mark(o);
     double best = 1e300;
-    size_t i, mark, low = o->graph->tasks.n * at / 1000, high = low + o->graph->tasks.n / 80;
     int k;
 
-    must(rp_resim_init(&x, o, NULL));
-    mark = rp_overlay_mark(o);
     for (k = 0; k < ROUNDS; k++) {
         double t = now_ms();
 
-        for (i = low; i < high; i++)
-            if (o->dur_ns.at[i] > 3500 && o->dur_ns.at[i] < 5000)
-                must(rp_overlay_set_dur(o, (uint32_t)i, o->dur_ns.at[i] * 103 / 100, NULL));
-        must(rp_resim_update(&x, NULL));
-        *part = (double)x.visited / (double)o->graph->tasks.n;
+        slow_down(o, j, tensor);
+        must(rp_resim_update(x, NULL));
+        *seen = 100 * (double)x->visited / (double)j->g.tasks.n;
         rp_overlay_undo(o, mark);
-        rp_resim_undo(&x);
+        rp_resim_undo(x);
         t = now_ms() - t;
         best = t < best ? t : best;
     }
-    rp_resim_release(&x);
     return best;
+}
+
+static double peak_bytes(void)
+{
+    struct rusage u;
+
+    getrusage(RUSAGE_SELF, &u);
+    return (double)u.ru_maxrss * 1024;
+}
+
+static void measure_whatifs(struct rp_overlay *o, const struct job *j)
+{
+    uint32_t at[3] = {0, j->tensors / 2, j->tensors - 1};
+    struct rp_resim x;
+    double seen;
+    int i;
+
+    must(rp_resim_init(&x, o, NULL));
+    slow_down(o, j, 0);
+    must(rp_resim_update(&x, NULL)); /* the first runs everything */
+    rp_overlay_undo(o, 0);
+    for (i = 0; i < 3; i++) {
+        double ms = measure_bucket(&x, o, j, at[i], &seen);
+
+        printf(" %8.2f %3.0f%%", ms, seen);
+    }
+    rp_resim_release(&x);
 }
 
 static void measure(uint32_t n)
@@ -153,7 +202,7 @@ static void measure(uint32_t n)
     struct rp_sim_result r = {0};
     struct rp_overlay o;
     struct job j;
-    double best = 1e300, middle, last, part[2], built = now_ms();
+    double best = 1e300, before = peak_bytes(), built = now_ms(), bytes;
     int i;
 
     make(&j, n);
@@ -166,11 +215,12 @@ static void measure(uint32_t n)
         t = now_ms() - t;
         best = t < best ? t : best;
     }
-    middle = measure_bucket(&o, 550, &part[0]);
-    last = measure_bucket(&o, 987, &part[1]);
-    printf("%6u %10zu %10zu %10.1f %10.2f %9.1f %12.3f %9.2f %4.0f%% %9.2f %4.0f%%\n", n,
-           j.g.tasks.n, j.g.edges.n, built, best, (double)j.g.tasks.n / best / 1e3,
-           (double)r.last_ns / 1e6, middle, 100 * part[0], last, 100 * part[1]);
+    bytes = (peak_bytes() - before) / (double)j.g.tasks.n;
+    printf("%5u %7u %9zu %9zu %8.1f %9.2f %7.1f %7.0f", n, j.tensors, j.g.tasks.n, j.g.edges.n,
+           built, best, best * 1e6 / (double)j.g.tasks.n, bytes);
+    measure_whatifs(&o, &j);
+    printf(" %8.0f %11.3f\n", peak_bytes() / 1e6, (double)r.last_ns / 1e6);
+    fflush(stdout);
     rp_sim_result_release(&r);
     rp_overlay_release(&o);
     rp_task_graph_release(&j.g);
@@ -179,16 +229,34 @@ static void measure(uint32_t n)
     free(j.got);
 }
 
+/* In a process of its own: a peak does not go down again. */
+static void measure_alone(uint32_t n)
+{
+    pid_t child;
+    int status = 1;
+
+    fflush(stdout);
+    child = fork();
+    if (child == 0) {
+        measure(n);
+        exit(0);
+    }
+    if (child < 0 || waitpid(child, &status, 0) < 0 || status)
+        printf("%5u: failed\n", n);
+}
+
 int main(int argc, char **argv)
 {
-    static const uint32_t usual[] = {2, 4, 8, 16, 32, 64, 128, 176};
+    static const uint32_t usual[] = {2, 4, 8, 16, 32, 64, 128, 256, 512, 1024};
     size_t i;
 
-    printf("%6s %10s %10s %10s %10s %9s %12s %9s %5s %9s %5s\n", "ranks", "tasks", "edges",
-           "built ms", "CPU ms", "Mtasks/s", "step ms", "middle", "seen", "last", "seen");
+    printf("%5s %7s %9s %9s %8s %9s %7s %7s %8s %4s %8s %4s %8s %4s %8s %11s\n", "ranks", "tensors",
+           "tasks", "edges", "built ms", "CPU ms", "ns/task", "B/task", "first ms", "seen",
+           "middle", "seen", "last", "seen", "peak MB", "step ms");
     for (i = 1; i < (size_t)argc; i++)
-        measure((uint32_t)strtoul(argv[i], NULL, 10));
+        if (strtoul(argv[i], NULL, 10) > 1)
+            measure_alone((uint32_t)strtoul(argv[i], NULL, 10));
     for (i = 0; argc < 2 && i < sizeof usual / sizeof usual[0]; i++)
-        measure(usual[i]);
+        measure_alone(usual[i]);
     return 0;
 }

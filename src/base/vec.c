@@ -11,6 +11,7 @@
 
 #define PAGED ((size_t)256 << 10)
 #define PAGE  ((size_t)4096)
+#define LARGE ((size_t)2 << 20) /* a large page, where there are any */
 
 static size_t rounded(size_t bytes)
 {
@@ -71,4 +72,19 @@ void rp_vec_drop(void *at, size_t cap, size_t size)
         munmap(at, rounded(cap * size));
     else
         free(at);
+}
+
+void rp_vec_expect_full(void *at, size_t bytes)
+{
+    uintptr_t begin = ((uintptr_t)at + LARGE - 1) & ~(LARGE - 1);
+    uintptr_t end = ((uintptr_t)at + bytes) & ~(LARGE - 1);
+
+#ifdef MADV_HUGEPAGE
+    /* Only a wish: without large pages everything works as well. */
+    if (bytes >= PAGED && begin < end)
+        (void)madvise((char *)at + (begin - (uintptr_t)at), end - begin, MADV_HUGEPAGE);
+#else
+    (void)begin;
+    (void)end;
+#endif
 }

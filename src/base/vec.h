@@ -37,6 +37,17 @@
 #define rp_vec_release(v) \
     (rp_vec_drop((v)->at, (v)->cap, sizeof *(v)->at), (v)->at = NULL, (v)->n = (v)->cap = 0)
 
+/*
+ * n + more elements will be filled soon, all of them: room as by rp_vec_reserve, and the system is
+ * asked for large pages, which are given 512 times as much at once. For columns of a known length
+ * only: room that is not filled is no longer free.
+ */
+#define rp_vec_reserve_full(v, more, err)                                                    \
+    (rp_vec_reserve((v), (more), (err)) == RP_OK                                             \
+         ? (rp_vec_expect_full((v)->at, ((v)->n + (size_t)(more)) * sizeof *(v)->at), RP_OK) \
+         : RP_NOMEM)
+
+void rp_vec_expect_full(void *at, size_t bytes);
 enum rp_code rp_vec_grow(void **at, size_t *cap, size_t n, size_t more, size_t size,
                          struct rp_err *err);
 void rp_vec_drop(void *at, size_t cap, size_t size);

@@ -16,8 +16,9 @@
 #define NONE  UINT32_MAX
 #define BLOCK 32 /* devices */
 #define SHIFT 24 /* a task that comes out of order goes back by at most so many places */
+#define ROOM  15 /* in a line, at first */
 #define TURNS 4  /* tasks that a device runs in a round */
-#define NEAR  8  /* mean durations behind the horizon: what is ready later is not near */
+#define NEAR  32 /* mean durations behind the horizon: what is ready later is not near */
 
 #define INLINE  static inline __attribute__((always_inline))
 #define RARE(x) __builtin_expect(!!(x), 0)
@@ -27,9 +28,9 @@ struct now {
     const struct rp_plain_edge *edges;
     struct rp_plain_task *tasks;
     struct rp_horizon_device *devices;
-    int64_t *at_ns, *ready_ns;
-    uint32_t *stack, *begun;
-    size_t nstack, done;
+    int64_t *at_ns, *ready_ns, *head_end_ns, *block_end_ns;
+    uint32_t *stack, *begun, *stale;
+    size_t nstack, nstale, done;
     int64_t near_ns; /* later ones go to the rest */
 };
 
@@ -41,8 +42,12 @@ INLINE struct now now_of(struct rp_horizon *h)
                         .devices = h->devices,
                         .at_ns = h->at_ns,
                         .ready_ns = h->ready_ns,
+                        .head_end_ns = h->end_ns,
+                        .block_end_ns = h->block_end_ns,
                         .stack = h->stack,
                         .begun = h->begun,
+                        .stale = h->stale,
+                        .nstale = h->nstale,
                         .done = h->done,
                         .near_ns = -1};
 }
@@ -77,6 +82,9 @@ INLINE bool before(int64_t ready_ns, uint32_t task, const struct rp_horizon_entr
     return ready_ns < e->ready_ns || (ready_ns == e->ready_ns && task < e->task);
 }
 
+/* Behind the last of a line stands one that is never ready. */
+static const struct rp_horizon_entry never = {INT64_MAX, NONE};
+
 static bool make_room(struct rp_horizon_device *d)
 {
     struct rp_horizon_entry *at = d->near;
@@ -88,11 +96,11 @@ static bool make_room(struct rp_horizon_device *d)
         if (d->n < d->cap - d->cap / 4)
             return true;
     }
-    at = realloc(at, (d->cap ? 2 * (size_t)d->cap : 16) * sizeof *at);
+    at = realloc(at, (2 * (size_t)d->cap + 1) * sizeof *at);
     if (!at)
         return false;
     d->near = at;
-    d->cap = d->cap ? 2 * d->cap : 16;
+    d->cap = 2 * d->cap;
     return true;
 }
 
@@ -126,25 +134,22 @@ INLINE void put_near(struct rp_horizon *h, struct rp_horizon_device *d,
     for (; i > least && before(e->ready_ns, e->task, &at[i - 1]); i--)
         at[i] = at[i - 1];
     at[i] = *e;
-    d->n++;
+    at[++d->n] = never;
 }
 
-/* The smallest (ready, number) of those that wait. False: none. */
-INLINE bool look(const struct rp_horizon_device *d, struct rp_horizon_entry *out, bool *near)
+/* The smallest (ready, number) of those that wait; `never` where none does. Whether it is near. */
+INLINE bool look(const struct rp_horizon_device *d, struct rp_horizon_entry *out)
 {
-    *near = d->head < d->n;
-    if (*near)
-        *out = d->near[d->head];
-    if (RARE(d->rest_ns != INT64_MAX && (!*near || d->rest_ns <= out->ready_ns))) {
+    *out = d->near[d->head];
+    if (RARE(d->rest_ns <= out->ready_ns) && d->rest_ns != INT64_MAX) {
         struct rp_horizon_entry far = {d->rest_ns, rp_moment_what(*rp_queue_peek(&d->rest))};
 
-        if (!*near || before(far.ready_ns, far.task, out)) {
+        if (before(far.ready_ns, far.task, out)) {
             *out = far;
-            *near = false;
+            return false;
         }
-        return true;
     }
-    return *near;
+    return true;
 }
 
 static void drop_rest(struct rp_horizon_device *d)
@@ -158,22 +163,20 @@ static void drop_rest(struct rp_horizon_device *d)
 
 INLINE void drop(struct rp_horizon_device *d, bool near)
 {
-    if (RARE(!near)) {
+    if (RARE(!near))
         drop_rest(d);
-        return;
-    }
-    d->head++;
-    if (d->head == d->n)
-        d->head = d->n = 0;
+    else
+        d->head++;
 }
 
-INLINE void make_stale(struct rp_horizon *h, uint32_t device)
+/* Without a branch: it could not be foreseen. */
+INLINE void make_stale(struct now *s, uint32_t device, bool so)
 {
-    struct rp_horizon_device *d = &h->devices[device];
+    struct rp_horizon_device *d = &s->devices[device];
 
-    h->stale[h->nstale] = device;
-    h->nstale += !d->stale;
-    d->stale = true;
+    s->stale[s->nstale] = device;
+    s->nstale += so & !d->stale;
+    d->stale |= so;
 }
 
 INLINE void arrive(struct now *s, uint32_t device, int64_t ready_ns, uint32_t task)
@@ -186,8 +189,7 @@ INLINE void arrive(struct now *s, uint32_t device, int64_t ready_ns, uint32_t ta
         put_aside(s->h, d, &e);
     else
         put_near(s->h, d, &e);
-    if (ready_ns <= s->ready_ns[device])
-        make_stale(s->h, device);
+    make_stale(s, device, ready_ns <= s->ready_ns[device]);
 }
 
 /* ------------------------------------------------------------------ edges */
@@ -195,18 +197,21 @@ INLINE void arrive(struct now *s, uint32_t device, int64_t ready_ns, uint32_t ta
 INLINE void release_one(struct now *s, uint32_t task, int64_t ready_ns)
 {
     struct rp_plain_task *t = &s->tasks[task];
-    int64_t *at = &s->at_ns[task];
+    int64_t *at = &s->at_ns[task], known = *at;
 
-    ready_ns = ready_ns > *at ? ready_ns : *at;
+    known = t->left == t->degree ? INT64_MIN : known; /* what stands there is of another run */
+    ready_ns = ready_ns > known ? ready_ns : known;
     *at = ready_ns;
     if (--t->left)
         return;
+    t->left = t->degree;
     if (t->device == NONE)
         s->stack[s->nstack++] = task;
     else
         arrive(s, t->device, ready_ns, task);
 }
 
+/* A device's task has no edges from its start: start_ns is its end. */
 INLINE void pass_on(struct now *s, uint32_t task, int64_t start_ns, int64_t end_ns)
 {
     const struct rp_plain_edge *e = &s->edges[s->tasks[task].first];
@@ -274,69 +279,70 @@ static size_t collect(struct rp_horizon *h, int64_t horizon_ns)
 
 INLINE void fetch_head(const struct now *s, const struct rp_horizon_device *d)
 {
-    if (d->head < d->n)
+    if (d->near[d->head].task != NONE)
         fetch_successor(s, d->near[d->head].task);
 }
 
-INLINE void set_head(struct rp_horizon *h, uint32_t device, int64_t ready_ns, int64_t end_ns)
+INLINE void set_head(struct now *s, uint32_t device, int64_t ready_ns, int64_t end_ns)
 {
-    h->ready_ns[device] = ready_ns;
-    h->end_ns[device] = end_ns;
-    h->block_end_ns[device / BLOCK] = INT64_MIN;
+    s->ready_ns[device] = ready_ns;
+    s->head_end_ns[device] = end_ns;
+    s->block_end_ns[device / BLOCK] = INT64_MIN;
 }
 
 /* What a device has before the horizon, in its order; then what it has next. */
 INLINE void take_turns(struct now *s, uint32_t device, int64_t horizon_ns, int64_t until_ns)
 {
     struct rp_horizon_device *d = &s->devices[device];
-    struct rp_horizon_entry e = {0, 0};
-    int64_t start;
-    bool near;
+    struct rp_horizon_entry e;
+    int64_t start, end;
     int i;
 
-    for (i = 0; look(d, &e, &near); i++) {
-        int64_t end;
+    for (i = 0;; i++) {
+        bool near = look(d, &e);
 
-        start = e.ready_ns > d->free_ns ? e.ready_ns : d->free_ns;
-        end = later(start, s->tasks[e.task].dur_ns);
-        if (e.ready_ns >= horizon_ns || start >= until_ns || i == TURNS) {
-            set_head(s->h, device, e.ready_ns, end);
+        if (e.ready_ns == INT64_MAX) {
+            d->head = d->n = 0;
+            d->near[0] = never;
+            set_head(s, device, INT64_MAX, INT64_MAX);
             return;
         }
+        start = e.ready_ns > d->free_ns ? e.ready_ns : d->free_ns;
+        end = later(start, s->tasks[e.task].dur_ns);
+        if (e.ready_ns >= horizon_ns || start >= until_ns || i == TURNS)
+            break;
         drop(d, near);
         d->free_ns = end;
         keep(s, e.task, start);
         pass_on(s, e.task, start, end);
         run_stack(s);
     }
-    set_head(s->h, device, INT64_MAX, INT64_MAX);
+    set_head(s, device, e.ready_ns, end);
 }
 
 /* The heads of the lines that changed, and when they would end. */
-static void refresh(struct rp_horizon *h)
+INLINE void refresh(struct now *s, size_t ndevices)
 {
-    size_t i, n = h->nstale;
+    size_t i;
 
-    for (i = 0; i < n; i++) {
-        uint32_t device = h->stale[i];
-        struct rp_horizon_device *d = &h->devices[device];
-        struct rp_horizon_entry e = {INT64_MAX, 0};
+    for (i = 0; i < s->nstale; i++) {
+        struct rp_horizon_device *d = &s->devices[s->stale[i]];
+        struct rp_horizon_entry e;
         int64_t end = INT64_MAX;
-        bool near;
 
-        if (look(d, &e, &near))
-            end = later(e.ready_ns > d->free_ns ? e.ready_ns : d->free_ns,
-                        h->g->tasks.at[e.task].dur_ns);
-        set_head(h, device, e.ready_ns, end);
+        look(d, &e);
+        if (e.ready_ns != INT64_MAX)
+            end = later(e.ready_ns > d->free_ns ? e.ready_ns : d->free_ns, s->tasks[e.task].dur_ns);
+        set_head(s, s->stale[i], e.ready_ns, end);
         d->stale = false;
     }
-    h->nstale = 0;
-    for (i = 0; i * BLOCK < h->ndevices; i++)
-        if (h->block_end_ns[i] == INT64_MIN) {
-            size_t count = block_end(i * BLOCK, h->ndevices) - i * BLOCK;
+    s->nstale = 0;
+    for (i = 0; i * BLOCK < ndevices; i++)
+        if (s->block_end_ns[i] == INT64_MIN) {
+            size_t low = i * BLOCK, count = block_end(low, ndevices) - low;
 
-            h->block_end_ns[i] = first_of(h->end_ns + i * BLOCK, count);
-            h->block_ready_ns[i] = first_of(h->ready_ns + i * BLOCK, count);
+            s->block_end_ns[i] = first_of(s->head_end_ns + low, count);
+            s->h->block_ready_ns[i] = first_of(s->ready_ns + low, count);
         }
 }
 
@@ -348,7 +354,7 @@ enum rp_code rp_horizon_go(struct rp_horizon *h, int64_t until_ns, struct rp_err
     do {
         int64_t horizon;
 
-        refresh(h);
+        refresh(&s, h->ndevices);
         horizon = first_of(h->block_end_ns, blocks);
         if (horizon == INT64_MAX)
             break;
@@ -361,6 +367,7 @@ enum rp_code rp_horizon_go(struct rp_horizon *h, int64_t until_ns, struct rp_err
             take_turns(&s, h->list[i], horizon, until_ns);
     } while (s.done > before_round && !h->failed);
     h->done = s.done;
+    h->nstale = s.nstale;
     return h->failed ? rp_err_nomem(err, "simulating") : RP_OK;
 }
 
@@ -371,16 +378,20 @@ void rp_horizon_begin(struct rp_horizon *h)
     size_t i, n = h->g->n, nsources = 0;
 
     for (i = 0; i < n; i++)
-        if (!s.tasks[i].left)
+        if (!s.tasks[i].degree)
             s.stack[n - ++nsources] = (uint32_t)i;
     while (nsources) {
         uint32_t task = s.stack[n - nsources--];
 
-        s.tasks[task].left = 1;
-        release_one(&s, task, 0);
+        s.at_ns[task] = 0;
+        if (s.tasks[task].device == NONE)
+            s.stack[s.nstack++] = task;
+        else
+            arrive(&s, s.tasks[task].device, 0, task);
         run_stack(&s);
     }
     h->done = s.done;
+    h->nstale = s.nstale;
 }
 
 void rp_horizon_put(struct rp_horizon *h, uint32_t task, int64_t ready_ns)
@@ -388,6 +399,7 @@ void rp_horizon_put(struct rp_horizon *h, uint32_t task, int64_t ready_ns)
     struct now s = now_of(h);
 
     arrive(&s, h->g->tasks.at[task].device, ready_ns, task);
+    h->nstale = s.nstale;
 }
 
 /* ------------------------------------------------------------------ set-up */
@@ -410,7 +422,14 @@ enum rp_code rp_horizon_init(struct rp_horizon *h, struct rp_plain_graph *g, int
     h->block_ready_ns = h->end_ns + n;
     h->block_end_ns = h->block_ready_ns + blocks;
     h->stale = h->list + n + 1;
-    h->ndevices = n;
+    for (; h->ndevices < n; h->ndevices++) {
+        struct rp_horizon_device *d = &h->devices[h->ndevices];
+
+        d->near = malloc((ROOM + 1) * sizeof *d->near);
+        if (!d->near)
+            return rp_err_nomem(err, "simulating");
+        d->cap = ROOM;
+    }
     rp_horizon_clear(h);
     return RP_OK;
 }
@@ -425,6 +444,7 @@ void rp_horizon_clear(struct rp_horizon *h)
         struct rp_horizon_device *d = &h->devices[i];
 
         d->head = d->n = 0;
+        d->near[0] = never;
         d->stale = false;
         d->free_ns = 0;
         d->rest_ns = INT64_MAX;

@@ -3,9 +3,9 @@
 #define RP_SIM_HORIZON_H
 /*
  * Runs a plain task graph without a queue of events. Plain: devices are serial and without
- * priorities, what they run takes time, nothing waits for the start of it, and durations and lags
- * are below four seconds. Then a device runs its tasks in the order of (ready, number), and all
- * that a run must know is
+ * priorities, what they run takes time, nothing waits for the start of it, durations and lags are
+ * below four seconds, and no task waits for more than 65,535 others. Then a device runs its tasks
+ * in the order of (ready, number), and all that a run must know is
  *
  *     horizon   the earliest end of any task that waits: whatever is not known to be ready yet
  *               waits for such an end, so it cannot be ready before the horizon
@@ -56,7 +56,7 @@ struct rp_horizon {
     bool failed; /* out of memory */
 };
 
-/* at_ns: room for a number a task, all 0. Release h also after a failure. */
+/* at_ns: room for a number a task. Release h also after a failure. */
 enum rp_code rp_horizon_init(struct rp_horizon *h, struct rp_plain_graph *g, int64_t *at_ns,
                              struct rp_err *err);
 void rp_horizon_release(struct rp_horizon *h);

@@ -15,10 +15,10 @@ enum rp_code rp_overlay_init(struct rp_overlay *o, const struct rp_task_graph *g
 
     memset(o, 0, sizeof *o);
     o->graph = graph;
-    RP_TRY(rp_vec_reserve(&o->dur_ns, n + 1, err));
-    RP_TRY(rp_vec_reserve(&o->lag_ns, graph->edges.n + 1, err));
-    RP_TRY(rp_vec_reserve(&o->newest, n + 1, err));
-    RP_TRY(rp_vec_reserve(&o->degree, n + 1, err));
+    RP_TRY(rp_vec_reserve_full(&o->dur_ns, n + 1, err));
+    RP_TRY(rp_vec_reserve_full(&o->lag_ns, graph->edges.n + 1, err));
+    RP_TRY(rp_vec_reserve_full(&o->newest, n + 1, err));
+    RP_TRY(rp_vec_reserve_full(&o->degree, n + 1, err));
     for (i = 0; i < n; i++)
         o->dur_ns.at[i] = graph->tasks.at[i].dur_ns;
     for (i = 0; i < graph->edges.n; i++)
@@ -114,7 +114,7 @@ enum rp_code rp_overlay_add(struct rp_overlay *o, struct rp_task task, uint32_t 
     RP_TRY(rp_vec_reserve(&o->degree, 1, err));
     RP_TRY(rp_vec_reserve(&o->tasks, 1, err));
     *id = (uint32_t)rp_overlay_ntasks(o);
-    o->prioritised |= task.priority != 0;
+    o->prioritised |= task.priority != 0 && task.device != RP_NO_DEVICE;
     RP_TRY(note(o, RP_OVERLAY_ADD_TASK, *id, 0, err));
     o->dur_ns.at[o->dur_ns.n++] = task.dur_ns;
     o->newest.at[o->newest.n++] = UINT32_MAX;

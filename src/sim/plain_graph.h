@@ -12,7 +12,8 @@
 #define RP_PLAIN_FROM_START (UINT32_C(1) << 31) /* in `to` */
 
 struct rp_plain_task {
-    uint32_t left; /* edges into it that were not passed yet */
+    uint16_t degree; /* edges into it that are not cut */
+    uint16_t left;   /* ... that were not passed yet; all of them again when it is ready */
     uint32_t device;
     uint32_t dur_ns;
     uint32_t first; /* edge; that of the next task is the end */
@@ -37,7 +38,7 @@ enum rp_code rp_plain_graph_init(struct rp_plain_graph *g, const struct rp_overl
                                  bool keep_cut, struct rp_err *err);
 void rp_plain_graph_release(struct rp_plain_graph *g);
 
-/* As a plain graph has it; larger ones do not fit. */
+/* Durations and lags as a plain graph has them; larger ones do not fit. */
 static inline bool rp_plain_fits(int64_t ns)
 {
     return ns >= 0 && ns < RP_PLAIN_CUT;

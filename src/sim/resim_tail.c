@@ -83,10 +83,10 @@ static enum rp_code keep_told(struct rp_resim_tail *x, struct rp_resim_cut *cut,
     uint32_t i;
 
     for (i = 0; i < x->g.n; i++) {
-        uint32_t left = x->g.tasks.at[i].left;
-        struct rp_resim_task t = {x->result.start_ns.at[i], i, left};
+        const struct rp_plain_task *task = &x->g.tasks.at[i];
+        struct rp_resim_task t = {x->result.start_ns.at[i], i, task->left};
 
-        if (left && left != x->o->degree.at[i])
+        if (task->left != task->degree)
             RP_TRY(rp_vec_push(&cut->told, t, err));
     }
     return RP_OK;
@@ -158,7 +158,6 @@ enum rp_code rp_resim_tail_init(struct rp_resim_tail *x, const struct rp_overlay
     RP_TRY(rp_vec_reserve(&x->result.start_ns, n + 1, err));
     RP_TRY(rp_vec_reserve(&x->result.end_ns, n + 1, err));
     x->turn.n = x->result.start_ns.n = x->result.end_ns.n = n;
-    memset(x->result.start_ns.at, 0, n * sizeof *x->result.start_ns.at);
     memcpy(x->result.end_ns.at, base->end_ns.at, n * sizeof *base->end_ns.at);
     RP_TRY(rp_horizon_init(&x->h, &x->g, x->result.start_ns.at, err));
     RP_TRY(run_base(x, base, err));
@@ -184,57 +183,19 @@ void rp_resim_tail_release(struct rp_resim_tail *x)
     rp_sim_result_release(&x->result);
     rp_vec_release(&x->begun);
     rp_vec_release(&x->turn);
-    rp_vec_release(&x->patched);
 }
 
 /* ------------------------------------------------------------------ going on from a cut */
 
-/* One duration or lag as the overlay has it now; false where that is not plain. */
-static bool patch(struct rp_resim_tail *x, const struct rp_overlay_change *c)
+void rp_resim_tail_keep(struct rp_resim_tail *x, const struct rp_sim_result *base, size_t turn)
 {
-    if (c->what == RP_OVERLAY_SET_DUR) {
-        struct rp_plain_task *t = &x->g.tasks.at[c->at];
-        int64_t dur = x->o->dur_ns.at[c->at];
-
-        t->dur_ns = (uint32_t)dur;
-        return rp_plain_fits(dur) && (dur > 0 || t->device == RP_NO_DEVICE);
-    }
-    x->g.edges.at[c->at].lag_ns = rp_plain_lag(x->o->lag_ns.at[c->at]);
-    return x->o->lag_ns.at[c->at] == RP_LAG_CUT || rp_plain_fits(x->o->lag_ns.at[c->at]);
-}
-
-/* What was patched before becomes what it is now, and what changed since the mark. */
-static enum rp_code patch_all(struct rp_resim_tail *x, size_t mark, bool *ok, struct rp_err *err)
-{
-    size_t i;
-
-    for (i = 0; i < x->patched.n; i++)
-        *ok &= patch(x, &x->patched.at[i]);
-    x->patched.n = 0;
-    for (i = mark; i < x->o->log.n; i++) {
-        RP_TRY(rp_vec_push(&x->patched, x->o->log.at[i], err));
-        *ok &= patch(x, &x->o->log.at[i]);
-    }
-    return RP_OK;
-}
-
-/* Tasks from this turn on were never begun, those before it are as in the base. */
-static void forget(struct rp_resim_tail *x, const struct rp_sim_result *base, size_t turn)
-{
-    int64_t *start = x->result.start_ns.at;
     size_t i;
 
     for (i = x->differs; i < turn; i++) {
         uint32_t task = x->begun.at[i];
 
-        start[task] = base->start_ns.at[task];
+        x->result.start_ns.at[task] = base->start_ns.at[task];
         x->result.end_ns.at[task] = base->end_ns.at[task];
-    }
-    for (i = turn; i < x->g.n; i++) {
-        uint32_t task = x->begun.at[i];
-
-        start[task] = 0;
-        x->g.tasks.at[task].left = x->o->degree.at[task];
     }
     x->differs = turn;
 }
@@ -247,7 +208,7 @@ static void restore(struct rp_resim_tail *x, const struct rp_resim_cut *cut)
         const struct rp_resim_task *t = &cut->told.at[i];
 
         x->result.start_ns.at[t->task] = t->at_ns;
-        x->g.tasks.at[t->task].left = t->left;
+        x->g.tasks.at[t->task].left = (uint16_t)t->left;
     }
     rp_horizon_clear(&x->h);
     for (i = 0; i < x->h.ndevices; i++)
@@ -255,14 +216,13 @@ static void restore(struct rp_resim_tail *x, const struct rp_resim_cut *cut)
     for (i = 0; i < cut->waits.n; i++) {
         const struct rp_horizon_entry *e = &cut->waits.at[i];
 
-        x->g.tasks.at[e->task].left = 0;
         x->result.start_ns.at[e->task] = e->ready_ns;
         rp_horizon_put(&x->h, e->task, e->ready_ns);
     }
     x->h.done = cut->begun;
 }
 
-static void fill_ends(struct rp_resim_tail *x, size_t turn, int64_t last)
+static int64_t fill_some_ends(struct rp_resim_tail *x, size_t turn, int64_t last)
 {
     size_t i;
 
@@ -273,21 +233,32 @@ static void fill_ends(struct rp_resim_tail *x, size_t turn, int64_t last)
         x->result.end_ns.at[task] = end;
         last = end > last ? end : last;
     }
-    x->result.last_ns = last;
+    return last;
+}
+
+static int64_t fill_ends(struct rp_resim_tail *x)
+{
+    const struct rp_plain_task *tasks = x->g.tasks.at;
+    const int64_t *start = x->result.start_ns.at;
+    int64_t *end = x->result.end_ns.at, last = 0;
+    size_t i, n = x->g.n;
+
+    for (i = 0; i < n; i++) {
+        end[i] = start[i] + tasks[i].dur_ns;
+        last = end[i] > last ? end[i] : last;
+    }
+    return last;
 }
 
 enum rp_code rp_resim_tail_run(struct rp_resim_tail *x, const struct rp_sim_result *base,
-                               size_t mark, size_t from, bool *ok, size_t *seen, struct rp_err *err)
+                               size_t from, bool *ok, size_t *seen, struct rp_err *err)
 {
     size_t k = x->ncuts, turn;
 
-    RP_TRY(patch_all(x, mark, ok, err));
-    if (!*ok)
-        return RP_OK;
     while (k > 0 && x->cuts[k - 1].begun > from)
         k--;
     turn = k ? x->cuts[k - 1].begun : 0;
-    forget(x, base, turn);
+    rp_resim_tail_keep(x, base, turn);
     if (k) {
         restore(x, &x->cuts[k - 1]);
     } else {
@@ -297,6 +268,9 @@ enum rp_code rp_resim_tail_run(struct rp_resim_tail *x, const struct rp_sim_resu
     RP_TRY(rp_horizon_go(&x->h, INT64_MAX, err));
     *ok = x->h.done == x->g.n;
     *seen = x->g.n - turn;
-    fill_ends(x, turn, k ? x->cuts[k - 1].last_ns : 0);
+    /* A short tail is walked task by task, a long one along the columns. */
+    x->result.last_ns = x->g.n - turn < x->g.n / 8
+                            ? fill_some_ends(x, turn, k ? x->cuts[k - 1].last_ns : 0)
+                            : fill_ends(x);
     return RP_OK;
 }

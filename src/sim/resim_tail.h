@@ -38,8 +38,7 @@ struct rp_resim_tail {
     RP_VEC(uint32_t) turn;       /* by task: its place in `begun` */
     struct rp_resim_cut *cuts;
     size_t ncuts;
-    size_t differs;                           /* from this turn on the result is not the base's */
-    RP_VEC(struct rp_overlay_change) patched; /* what g may have otherwise than the base */
+    size_t differs; /* from this turn on the result is not the base's */
 };
 
 /* base: the result of the overlay as it is, without new tasks and edges. x->g.fits is false where
@@ -48,13 +47,12 @@ enum rp_code rp_resim_tail_init(struct rp_resim_tail *x, const struct rp_overlay
                                 const struct rp_sim_result *base, struct rp_err *err);
 void rp_resim_tail_release(struct rp_resim_tail *x);
 
-/*
- * The overlay with its changes since `mark`: durations and lags. from: the first turn that a change
- * concerns (0: run everything). *ok is false where the graph is no longer plain: then nothing was
- * done. *seen: how many tasks were run.
- */
+/* Makes the result that of the base before this turn. */
+void rp_resim_tail_keep(struct rp_resim_tail *x, const struct rp_sim_result *base, size_t turn);
+
+/* x->g, with durations and lags as they are now, into x->result. from: the first turn that a change
+   concerns. *ok is false where not every task came to its turn. *seen: how many tasks were run. */
 enum rp_code rp_resim_tail_run(struct rp_resim_tail *x, const struct rp_sim_result *base,
-                               size_t mark, size_t from, bool *ok, size_t *seen,
-                               struct rp_err *err);
+                               size_t from, bool *ok, size_t *seen, struct rp_err *err);
 
 #endif

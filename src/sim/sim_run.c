@@ -79,6 +79,7 @@ static enum rp_code make_tasks(struct rp_sim_run *run, struct rp_err *err)
     uint32_t device;
     size_t i;
 
+    RP_TRY(rp_task_graph_reserve(&run->tasks, g->nodes.n, g->edges.n, err));
     for (i = 0; i < run->nranks; i++)
         RP_TRY(rp_task_graph_add_device(&run->tasks, "transport", RP_DEVICE_SHARED, &device, err));
     for (i = 0; run->nranks == 1 && i < run->parts[0]->device_rules.n; i++)

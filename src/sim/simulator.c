@@ -418,9 +418,8 @@ static enum rp_code make_room(struct rp_sim_result *r, size_t n, struct rp_err *
 {
     r->start_ns.n = r->end_ns.n = 0;
     r->last_ns = 0;
-    RP_TRY(rp_vec_reserve(&r->start_ns, n + 1, err));
-    RP_TRY(rp_vec_reserve(&r->end_ns, n + 1, err));
-    memset(r->start_ns.at, 0, n * sizeof *r->start_ns.at);
+    RP_TRY(rp_vec_reserve_full(&r->start_ns, n + 1, err));
+    RP_TRY(rp_vec_reserve_full(&r->end_ns, n + 1, err));
     r->start_ns.n = r->end_ns.n = n;
     return RP_OK;
 }
@@ -453,7 +452,7 @@ static enum rp_code simulate_plain(const struct rp_overlay *o, struct rp_plain_g
         code = rp_horizon_go(&h, INT64_MAX, err);
     }
     *done = h.done == g->n;
-    if (code == RP_OK)
+    if (code == RP_OK && *done)
         fill_ends(o, out);
     rp_horizon_release(&h);
     return code;

@@ -24,6 +24,14 @@ void rp_task_graph_release(struct rp_task_graph *g)
     rp_arena_release(&g->arena);
 }
 
+enum rp_code rp_task_graph_reserve(struct rp_task_graph *g, size_t tasks, size_t edges,
+                                   struct rp_err *err)
+{
+    RP_TRY(rp_vec_reserve_full(&g->tasks, tasks, err));
+    RP_TRY(rp_vec_reserve_full(&g->edges, edges, err));
+    return rp_vec_reserve_full(&g->from, edges, err);
+}
+
 enum rp_code rp_task_graph_add_device(struct rp_task_graph *g, const char *label,
                                       enum rp_sim_device_rule rule, uint32_t *id,
                                       struct rp_err *err)
@@ -43,7 +51,7 @@ enum rp_code rp_task_graph_add(struct rp_task_graph *g, struct rp_task task, uin
         return rp_err_set(err, RP_LIMIT, "a simulation can have at most %u tasks", UINT32_MAX - 1);
     if (id)
         *id = (uint32_t)g->tasks.n;
-    g->prioritised |= task.priority != 0;
+    g->prioritised |= task.priority != 0 && task.device != RP_NO_DEVICE;
     return rp_vec_push(&g->tasks, task, err);
 }
 
@@ -81,9 +89,9 @@ enum rp_code rp_task_graph_freeze(struct rp_task_graph *g, struct rp_err *err)
     size_t i, n = g->tasks.n;
     enum rp_code code;
 
-    RP_TRY(rp_vec_reserve(&g->first, n + 1, err));
-    RP_TRY(rp_vec_reserve(&g->degree, n + 1, err));
-    code = rp_vec_reserve(&sorted, g->edges.n + 1, err);
+    RP_TRY(rp_vec_reserve_full(&g->first, n + 1, err));
+    RP_TRY(rp_vec_reserve_full(&g->degree, n + 1, err));
+    code = rp_vec_reserve_full(&sorted, g->edges.n + 1, err);
     if (code != RP_OK)
         return code;
     memset(g->first.at, 0, (n + 1) * sizeof *g->first.at);

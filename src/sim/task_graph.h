@@ -62,7 +62,7 @@ struct rp_task_graph {
     RP_VEC(uint32_t) from;             /* by edge, until frozen */
     RP_VEC(uint32_t) first;            /* n + 1: where the edges out of a task begin */
     RP_VEC(uint32_t) degree;           /* edges into a task */
-    bool prioritised;                  /* a task has a priority */
+    bool prioritised;                  /* a task of a device has a priority */
     bool starts_matter;                /* an edge leads from the start of a task */
     bool device_starts_matter;         /* ... of a device's task; known once frozen */
 };
@@ -70,6 +70,9 @@ struct rp_task_graph {
 void rp_task_graph_init(struct rp_task_graph *g);
 void rp_task_graph_release(struct rp_task_graph *g);
 
+/* Room for so many more tasks and edges, where their number is known. */
+enum rp_code rp_task_graph_reserve(struct rp_task_graph *g, size_t tasks, size_t edges,
+                                   struct rp_err *err);
 /* Ids are given in the order of the calls. Labels are copied. */
 enum rp_code rp_task_graph_add_device(struct rp_task_graph *g, const char *label,
                                       enum rp_sim_device_rule rule, uint32_t *id,
