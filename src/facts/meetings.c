@@ -4,8 +4,8 @@
  * sequence number are used where all ranks have them, because groups of a part of the ranks cannot
  * be told from the order; without numbers the order inside each group, where there are several;
  * else the place in the stream, and then only what all ranks have under the same name counts.
- * Ranks without any collective do not count; where one recorded fewer than others in a stream, their
- * ends say which (meeting_order.h).
+ * Ranks without any collective do not count; where one recorded fewer than others in a stream,
+ * their ends say which (meeting_order.h).
  */
 #include "facts/meetings.h"
 
@@ -66,8 +66,7 @@ static size_t items_in(const struct rp_collectives *c, uint32_t stream, struct r
 
     for (i = 0; i < c->list.n; i++)
         if (c->list.at[i].stream == stream)
-            out[n++] =
-                (struct rp_order_item){c->list.at[i].end_ns, c->list.at[i].name_hash};
+            out[n++] = (struct rp_order_item){c->list.at[i].end_ns, c->list.at[i].name_hash};
     return n;
 }
 

@@ -16,8 +16,8 @@ static bool meta_host(const struct rp_trace *t, const char **at, size_t *len)
             const char *value = rp_trace_str(t, t->meta[i].value);
             size_t n = rp_trace_str_len(t, t->meta[i].value);
 
-            if (strcmp(rp_trace_str(t, t->meta[i].key), keys[k]) != 0 || n < 3 ||
-                value[0] != '"' || value[n - 1] != '"')
+            if (strcmp(rp_trace_str(t, t->meta[i].key), keys[k]) != 0 || n < 3 || value[0] != '"' ||
+                value[n - 1] != '"')
                 continue;
             *at = value + 1;
             *len = n - 2;

@@ -2,9 +2,9 @@
 /*
  * Asking the model. First it repeats the recording, then it runs without the profiler, then once a
  * what-if with the profiler (to compare with a recording) and without (the prediction). The
- * interval is what the prediction becomes if the profiler cost half or half as much again, and if what
- * the recording does not tell about its transport is otherwise, widened by how far the recorded
- * steps differ from each other.
+ * interval is what the prediction becomes if the profiler cost half or half as much again, and if
+ * what the recording does not tell about its transport is otherwise, widened by how far the
+ * recorded steps differ from each other.
  */
 #include "sim/sim_answer.h"
 
@@ -136,7 +136,8 @@ static void order(int64_t *low, int64_t *high, int64_t x)
     *high = x > *high ? x : *high;
 }
 
-/* What a run without the profiler takes if it cost less, or more, widened by how much steps differ. */
+/* What a run without the profiler takes if it cost less, or more, widened by how much steps differ.
+ */
 static enum rp_code doubt_cost(struct asker *a, const char *text, int64_t *low, int64_t *high,
                                struct rp_err *err)
 {
@@ -172,8 +173,8 @@ static enum rp_code fill_baseline(struct asker *a, struct rp_err *err)
     RP_TRY(doubt_cost(a, NULL, &b->unprofiled_low_ns, &b->unprofiled_high_ns, err));
     widen(a, &b->unprofiled_low_ns, &b->unprofiled_high_ns);
     b->cost_factor = first->quick_ns ? a->run.cost_factor : NAN;
-    b->span_cost_ns = first->quick_ns ? (int64_t)(rp_sim_cost_of(first).span_ns * b->cost_factor)
-                                      : RP_ABSENT_I64;
+    b->span_cost_ns =
+        first->quick_ns ? (int64_t)(rp_sim_cost_of(first).span_ns * b->cost_factor) : RP_ABSENT_I64;
     b->measured_ns = first->measured_ns;
     b->error_ratio = ratio(b->simulated_ns - b->measured_ns, b->measured_ns);
     b->spread_ratio = first->spread_ratio;
@@ -383,7 +384,8 @@ static enum rp_code answer(struct asker *a, const struct rp_sim_asked *asked, st
     if (!a->out->predictions)
         return rp_err_nomem(err, "simulating");
     for (i = 0; i < n; i++)
-        RP_TRY(fill_prediction(a, asked->whatifs[i], &a->out->predictions[a->out->npredictions++], err));
+        RP_TRY(fill_prediction(a, asked->whatifs[i], &a->out->predictions[a->out->npredictions++],
+                               err));
     return RP_OK;
 }
 

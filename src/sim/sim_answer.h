@@ -15,8 +15,8 @@ struct rp_sim_baseline {
     int64_t unprofiled_low_ns, unprofiled_high_ns;
     int64_t span_cost_ns; /* what recording a span of the host cost, on the first rank */
     double cost_factor;   /* times the estimate */
-    double error_ratio;  /* of simulated against measured */
-    double spread_ratio; /* one step against the others; NaN with fewer than two distances */
+    double error_ratio;   /* of simulated against measured */
+    double spread_ratio;  /* one step against the others; NaN with fewer than two distances */
     int64_t ranks, steps, tasks, edges;
 };
 

@@ -14,7 +14,7 @@
 struct rp_transport {
     double bytes_per_ns;
     double latency_ns;
-    size_t n; /* transfers it was fitted to; 0: none, and nothing else is set */
+    size_t n;            /* transfers it was fitted to; 0: none, and nothing else is set */
     double spread_ratio; /* how far the rate of one step is from it, on average */
     double mean_bytes, mean_ns;
     bool one_size; /* the sizes do not differ enough to tell latency from rate */
