@@ -401,8 +401,8 @@ enum rp_code rp_merge_join(const struct rp_merge_input *ranks, size_t n, bool gu
 enum rp_code rp_merge_job(const struct rp_job *job, struct rp_arena *arena,
                           struct rp_merge_root *out, struct rp_err *err)
 {
-    struct merger m = {.n = job->nranks, .arena = arena, .out = out};
-    size_t r;
+    size_t r, nservers = job->has_servers ? rp_job_servers(job) : 0;
+    struct merger m = {.n = job->nranks + nservers, .arena = arena, .out = out};
 
     RP_TRY(start(&m, err));
     out->pid_step = 1000000; /* a timeline has a process a tensor */
@@ -418,6 +418,12 @@ enum rp_code rp_merge_job(const struct rp_job *job, struct rp_arena *arena,
         to->path =
             rp_arena_printf(arena, "%s/%lld", job->ranks[r].host, (long long)job->ranks[r].local);
         if (!to->host || !to->path)
+            return rp_err_nomem(err, "merging ranks");
+    }
+    for (r = job->nranks; r < m.n; r++) {
+        out->ranks[r].rank = (int64_t)r;
+        out->ranks[r].path = rp_arena_printf(arena, "server %zu", r - job->nranks);
+        if (!out->ranks[r].path)
             return rp_err_nomem(err, "merging ranks");
     }
     out->matched_by = "records";

@@ -68,7 +68,7 @@ struct rp_merge_input {
    rank has its own. */
 enum rp_code rp_merge_join(const struct rp_merge_input *ranks, size_t n, bool guessed,
                            struct rp_arena *arena, struct rp_merge_root *out, struct rp_err *err);
-/* The same of a job's own records; the caller adds the sources. */
+/* The same of a job's own records, its servers behind its ranks; the caller adds the sources. */
 enum rp_code rp_merge_job(const struct rp_job *job, struct rp_arena *arena,
                           struct rp_merge_root *out, struct rp_err *err);
 
