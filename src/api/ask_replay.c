@@ -4,15 +4,14 @@
 #include "api/question_row.h"
 #include "api/replay_attach.h"
 #include "api/replay_bundle.h"
+#include "api/replay_check.h"
 #include "api/replay_compare.h"
 #include "api/replay_engines.h"
 #include "api/replay_graph.h"
+#include "api/replay_plugin_options.h"
 #include "api/replay_profile.h"
 #include "api/replay_session.h"
-#include "exec/pjrt_client.h"
 #include "exec/precision.h"
-#include "io/input.h"
-#include "io/proto_write.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -66,221 +65,7 @@ static void choose_again(const struct rp_session *s, const struct rp_settings *s
     root->engine = run->engine->name;
 }
 
-/* ---- outputs ---- */
-
-static const char *place_text(struct rp_arena *arena, const struct rp_tensor *t, size_t at)
-{
-    int64_t index[RP_TENSOR_RANK];
-    char text[640];
-    size_t n = 1;
-
-    for (size_t k = t->rank; k-- > 0;) {
-        index[k] = (int64_t)at % t->dims[k];
-        at /= (size_t)t->dims[k];
-    }
-    text[0] = '[';
-    for (size_t k = 0; k < t->rank; k++)
-        n += (size_t)snprintf(text + n, sizeof text - n, "%s%lld", k ? "," : "",
-                              (long long)index[k]);
-    snprintf(text + n, sizeof text - n, "]");
-    return rp_arena_strdup(arena, text);
-}
-
-static enum rp_code describe(struct rp_arena *arena, const struct rp_tensor *t, size_t i,
-                             struct rp_replay_output *row, struct rp_err *err)
-{
-    char text[512];
-
-    row->index = (int64_t)i;
-    row->elements = (int64_t)t->n;
-    row->dtype = rp_elem_name(t->elem);
-    row->nshape = t->rank;
-    row->shape = RP_ARENA_NEW(arena, int64_t, t->rank + 1);
-    row->max_abs = row->max_rel = (double)NAN;
-    row->wrong = RP_ABSENT_I64;
-    row->ok = true;
-    rp_tensor_shape_text(t, text, sizeof text);
-    row->shown = rp_arena_strdup(arena, text + strcspn(text, "["));
-    if (!row->shape || !row->shown)
-        return rp_err_nomem(err, "describing outputs");
-    memcpy(row->shape, t->dims, t->rank * sizeof *t->dims);
-    return RP_OK;
-}
-
-static void judge(struct rp_arena *arena, const struct rp_tensor *got, const struct rp_tensor *want,
-                  const struct rp_tolerance *tolerance, struct rp_replay_output *row)
-{
-    struct rp_comparison c;
-
-    rp_compare(got, want, tolerance, &c);
-    row->ok = c.ok;
-    row->max_abs = c.max_abs;
-    row->max_rel = c.max_rel;
-    row->wrong = (int64_t)c.wrong;
-    row->reason = c.reason;
-    row->worst = RP_ARENA_NEW(arena, struct rp_replay_worst, c.nworst + 1);
-    for (size_t i = 0; row->worst && i < c.nworst; i++, row->nworst++) {
-        row->worst[i].index = place_text(arena, got, c.worst[i].at);
-        row->worst[i].got = c.worst[i].got;
-        row->worst[i].want = c.worst[i].want;
-    }
-}
-
-static enum rp_code tolerance_of(const struct rp_settings *settings, struct rp_tolerance *t,
-                                 struct rp_err *err)
-{
-    const char *names[2] = {"atol", "rtol"};
-    double values[2] = {-1, -1};
-
-    for (size_t i = 0; i < 2; i++) {
-        const char *text = rp_settings_text(settings, names[i]);
-        char *end;
-
-        if (!text)
-            continue;
-        values[i] = strtod(text, &end);
-        if (*end || end == text || !(values[i] >= 0))
-            return rp_err_set(err, RP_USAGE, "--%s takes a number such as 1e-3, not '%s'", names[i],
-                              text);
-    }
-    t->absolute = values[0];
-    t->relative = values[1];
-    t->ulp = rp_settings_has(settings, "ulp") ? rp_settings_int(settings, "ulp") : -1;
-    t->nan_differs = rp_settings_flag(settings, "nan-differs");
-    return RP_OK;
-}
-
-/* ---- checking ---- */
-
-/* XLA for NVIDIA's GPUs multiplies f32 as TF32 unless the program asks for more. */
-static bool on_gpu(const struct rp_executable *exe)
-{
-    return exe && (strstr(exe->device, "(cuda)") || strstr(exe->device, "(gpu)"));
-}
-
-/* other: what gave `want`, or NULL where that is a file. */
-static enum rp_code compare_all(const struct rp_session *s, const struct rp_settings *settings,
-                                const struct rp_session_run *run, const struct rp_executable *other,
-                                struct rp_tensor *const *want, struct rp_result *result,
-                                struct rp_err *err)
-{
-    struct rp_replay *root = result->root;
-    const struct rp_signature *sig = &s->signature;
-    struct rp_tolerance tolerance = {.tf32 = false};
-    const uint8_t *through = NULL;
-
-    RP_TRY(tolerance_of(settings, &tolerance, err));
-    if (s->program.program && !s->graph && !strcmp(s->program.program->language, "hlo"))
-        RP_TRY(rp_precision_find(s->program.program, sig, &result->arena, &through, err));
-    tolerance.tf32 = on_gpu(run->exe) || on_gpu(other);
-    if (tolerance.tf32)
-        root->checked = rp_arena_printf(
-            &result->arena, "%s, f32 as TF32 (a GPU takes ten bits of it into products)",
-            root->checked);
-    for (size_t i = 0; i < run->noutputs; i++) {
-        tolerance.through = through && sig->nout ? through[i % sig->nout] : RP_ELEM_INVALID;
-        judge(&result->arena, run->outputs[i], want[i], &tolerance, &root->outputs[i]);
-        root->ok &= root->outputs[i].ok;
-    }
-    result->answer = root->ok ? 0 : RP_ANSWER_NO;
-    return RP_OK;
-}
-
-static enum rp_code check_engine(const struct rp_session *s, const struct rp_settings *settings,
-                                 const char *name, const struct rp_session_run *run,
-                                 struct rp_result *result, struct rp_err *err)
-{
-    struct rp_session_run other = {.options = run->options};
-    struct rp_replay *root = result->root;
-    enum rp_code code;
-
-    RP_TRY(rp_engine_find(name, &other.engine, &other.where, err));
-    root->checked = rp_arena_printf(&result->arena, "engine %s", name);
-    other.options.profile = false;
-    code = rp_session_execute(s, &other, err);
-    if (code == RP_OK && other.noutputs != run->noutputs)
-        code = rp_err_set(err, RP_FORMAT, "engine '%s' gives %zu outputs instead of %zu", name,
-                          other.noutputs, run->noutputs);
-    if (code == RP_OK)
-        code = compare_all(s, settings, run, other.exe, other.outputs, result, err);
-    rp_session_run_release(&other);
-    return code;
-}
-
-static enum rp_code check_expected(const struct rp_session *s, const struct rp_settings *settings,
-                                   const struct rp_session_run *run, struct rp_result *result,
-                                   struct rp_err *err)
-{
-    struct rp_tensor **want = calloc(run->noutputs + 1, sizeof(struct rp_tensor *));
-    struct rp_replay *root = result->root;
-    enum rp_code code;
-
-    if (!want)
-        return rp_err_nomem(err, "comparing");
-    root->checked = rp_settings_has(settings, "expect")
-                        ? rp_arena_strdup(&result->arena, rp_settings_text(settings, "expect"))
-                    : s->bundle ? "the bundle"
-                                : "the recorded result";
-    code = rp_session_expected(s, want, run->noutputs, err);
-    if (code == RP_OK)
-        code = compare_all(s, settings, run, NULL, want, result, err);
-    for (size_t i = 0; i < run->noutputs; i++)
-        rp_tensor_drop(want[i]);
-    free(want);
-    return code;
-}
-
-static enum rp_code check(const struct rp_session *s, const struct rp_settings *settings,
-                          const struct rp_session_run *run, struct rp_result *result,
-                          struct rp_err *err)
-{
-    const char *how = rp_settings_text(settings, "check");
-
-    if (how && !strncmp(how, "engine:", 7))
-        return check_engine(s, settings, how + 7, run, result, err);
-    if (how && strcmp(how, "expected") != 0 && strcmp(how, "none") != 0)
-        return rp_err_set(err, RP_USAGE, "--check takes 'expected', 'none' or 'engine:NAME'");
-    if (how ? !strcmp(how, "expected") : s->expected.list.n || s->snapshot.results.n)
-        return check_expected(s, settings, run, result, err);
-    return RP_OK;
-}
-
 /* ---- the answer ---- */
-
-static int by_time(const void *a, const void *b)
-{
-    const struct rp_replay_op *x = a, *y = b;
-
-    return (x->total_ns < y->total_ns) - (x->total_ns > y->total_ns);
-}
-
-static enum rp_code instructions(const struct rp_session_run *run, int64_t most,
-                                 struct rp_result *result, struct rp_err *err)
-{
-    struct rp_replay *root = result->root;
-    const struct rp_op_time *times;
-    double all = (double)run->times.first_ns + (double)run->times.warmup_ns;
-    size_t n;
-
-    if (run->exe->engine->profile)
-        return rp_replay_profile(run, most, result, err);
-    if (!run->exe->engine->times)
-        return rp_err_set(err, RP_UNSUPPORTED, "engine '%s' keeps no times of instructions",
-                          run->exe->engine->name);
-    times = run->exe->engine->times(run->exe, &n);
-    root->instructions = RP_ARENA_NEW(&result->arena, struct rp_replay_op, n + 1);
-    if (!root->instructions)
-        return rp_err_nomem(err, "listing instructions");
-    for (size_t i = 0; i < run->times.runs.n; i++)
-        all += (double)run->times.runs.at[i];
-    for (size_t i = 0; i < n; i++)
-        root->instructions[i] = (struct rp_replay_op){
-            rp_arena_strdup(&result->arena, times[i].name), times[i].opcode,
-            (int64_t)times[i].calls, times[i].total_ns, (double)times[i].total_ns / all};
-    qsort(root->instructions, n, sizeof *root->instructions, by_time);
-    root->ninstructions = (int64_t)n > most ? (size_t)most : n;
-    return RP_OK;
-}
 
 static enum rp_code put_times(const struct rp_session_run *run, struct rp_arena *arena,
                               struct rp_replay *root, struct rp_err *err)
@@ -345,107 +130,24 @@ static enum rp_code report(const struct rp_session *s, const struct rp_settings 
     if (!root->outputs)
         return rp_err_nomem(err, "describing outputs");
     for (size_t i = 0; i < run->noutputs; i++)
-        RP_TRY(describe(&result->arena, run->outputs[i], i, &root->outputs[i], err));
+        RP_TRY(rp_replay_describe(&result->arena, run->outputs[i], i, &root->outputs[i], err));
     root->noutputs = run->noutputs;
     root->ok = true;
     if (to)
         RP_TRY(save(run, to, err));
-    RP_TRY(check(s, settings, run, result, err));
+    RP_TRY(rp_replay_check(s, settings, run, result, err));
     if (rp_settings_has(settings, "compare"))
         RP_TRY(rp_replay_compare(rp_settings_text(settings, "compare"), &result->arena, root, err));
     if (rp_settings_has(settings, "trace"))
         RP_TRY(rp_replay_trace(run, rp_settings_text(settings, "trace"), result, err));
     if (run->options.profile)
-        return instructions(run, rp_settings_int(settings, "profile"), result, err);
-    return RP_OK;
-}
-
-/* The values of an option that may stand several times. */
-static enum rp_code texts_of(struct rp_arena *arena, const struct rp_settings *settings,
-                             const char *option, const char *const **out, size_t *count,
-                             struct rp_err *err)
-{
-    const char **list;
-    size_t n = 0;
-
-    while (rp_settings_nth(settings, option, n))
-        n++;
-    list = RP_ARENA_NEW(arena, const char *, n + 1);
-    if (!list)
-        return rp_err_nomem(err, "reading options");
-    for (size_t i = 0; i < n; i++)
-        list[i] = rp_settings_nth(settings, option, i);
-    *out = list;
-    *count = n;
-    return RP_OK;
-}
-
-/* Recorded options of a compilation into `to`; their flags may name folders to write to. */
-static enum rp_code read_compile_options(const char *path, bool keep_flags,
-                                         struct rp_proto_writer *to, struct rp_err *err)
-{
-    struct rp_input *file;
-    const uint8_t *bytes;
-    enum rp_code code;
-    size_t n;
-
-    RP_TRY(rp_input_open(path, NULL, &file, err));
-    code = rp_input_slurp(file, &bytes, &n, err);
-    if (code == RP_OK && !n)
-        code = rp_err_set(err, RP_FORMAT, "'%s' is empty", path);
-    if (code == RP_OK) { /* also where they are kept: it looks at all of them */
-        code = rp_pjrt_strip_options(bytes, n, to, err);
-        if (code != RP_OK)
-            rp_err_prefix(err, code, "'%s'", path);
-    }
-    if (code == RP_OK && keep_flags) {
-        rp_proto_rewind(to);
-        rp_proto_add_bytes(to, bytes, n);
-    }
-    rp_input_close(file);
-    return code;
-}
-
-/* How a plugin is to compile; `recorded` holds options until the run is over. */
-static enum rp_code plugin_options(struct rp_arena *arena, const struct rp_settings *settings,
-                                   struct rp_engine_options *o, struct rp_proto_writer *recorded,
-                                   struct rp_err *err)
-{
-    const char *path = rp_settings_text(settings, "compile-options");
-    bool keep_flags = rp_settings_flag(settings, "keep-flags");
-    struct rp_bytes bytes;
-
-    RP_TRY(
-        texts_of(arena, settings, "plugin-option", &o->plugin_options, &o->nplugin_options, err));
-    RP_TRY(texts_of(arena, settings, "xla-flag", &o->xla_flags, &o->nxla_flags, err));
-    if (keep_flags && !path)
-        return rp_err_set(err, RP_USAGE, "--keep-flags goes with --compile-options");
-    if (!path)
-        return RP_OK;
-    RP_TRY(read_compile_options(path, keep_flags, recorded, err));
-    RP_TRY(rp_proto_written(recorded, &bytes, err));
-    o->compile_options = bytes.at;
-    o->ncompile_options = bytes.n;
-    return RP_OK;
-}
-
-/* Options that only plugins know. */
-static enum rp_code check_plugin_options(const struct rp_settings *settings,
-                                         const struct rp_engine *engine, struct rp_err *err)
-{
-    static const char *const names[] = {"plugin-option", "xla-flag", "compile-options"};
-
-    for (size_t i = 0; i < sizeof names / sizeof *names && engine != &rp_engine_pjrt; i++)
-        if (rp_settings_has(settings, names[i]))
-            return rp_err_set(err, RP_USAGE, "--%s is for the engine pjrt, not for '%s'", names[i],
-                              engine->name);
+        return rp_replay_instructions(run, rp_settings_int(settings, "profile"), result, err);
     return RP_OK;
 }
 
 static enum rp_code run_options(struct rp_ctx *ctx, const struct rp_settings *settings,
                                 struct rp_session_run *run, struct rp_err *err)
 {
-    struct rp_tolerance tolerance;
     int64_t warmup = rp_settings_has(settings, "warmup") ? rp_settings_int(settings, "warmup") : -1;
 
     run->timed = true;
@@ -457,17 +159,17 @@ static enum rp_code run_options(struct rp_ctx *ctx, const struct rp_settings *se
     run->options.profile = rp_settings_has(settings, "profile");
     run->options.in_process =
         rp_settings_flag(settings, "in-process") || rp_settings_flag(settings, "wait-attach");
-    RP_TRY(tolerance_of(settings, &tolerance, err)); /* before hours of running, not after */
+    run->options.timeout_ns = rp_settings_int(settings, "timeout");
+    RP_TRY(rp_replay_check_settings(settings, err)); /* before hours of running, not after */
     if (run->timing.iterations && !rp_settings_has(settings, "time"))
         run->timing.time_ns = 0; /* as many as were asked for, however long they take */
-    if (run->timing.iterations < 0 || run->timing.time_ns < 0 ||
+    if (run->timing.iterations < 0 || run->timing.time_ns < 0 || run->options.timeout_ns < 0 ||
         (rp_settings_has(settings, "warmup") && warmup < 0))
-        return rp_err_set(err, RP_USAGE, "--iters, --time and --warmup are not negative");
+        return rp_err_set(err, RP_USAGE,
+                          "--iters, --time, --timeout and --warmup are not negative");
     if (run->options.profile && rp_settings_int(settings, "profile") < 1)
         return rp_err_set(err, RP_USAGE,
                           "--profile takes how many instructions to show, 1 or more");
-    if (rp_settings_has(settings, "ulp") && rp_settings_int(settings, "ulp") < 0)
-        return rp_err_set(err, RP_USAGE, "--ulp is not negative");
     if (rp_settings_int(settings, "partitions") < 0 ||
         rp_settings_int(settings, "partitions") > 4096)
         return rp_err_set(err, RP_USAGE, "--partitions is 1 to 4096");
@@ -523,10 +225,10 @@ static enum rp_code replay(struct rp_ctx *ctx, struct rp_session *s,
         return rp_replay_pack(s, settings, result, err);
     }
     choose_again(s, settings, &run, root);
-    RP_TRY(check_plugin_options(settings, run.engine, err));
+    RP_TRY(rp_replay_check_plugin_options(settings, run.engine, err));
     if (rp_settings_flag(settings, "wait-attach"))
         RP_TRY(rp_replay_wait_attach(err));
-    code = plugin_options(s->arena, settings, &run.options, &compile_options, err);
+    code = rp_replay_plugin_options(s->arena, settings, &run.options, &compile_options, err);
     if (code == RP_OK)
         code = execute(s, settings, &run, result, err);
     rp_session_run_release(&run);
@@ -714,6 +416,8 @@ static const struct rp_option options[] = {
     {"compile-options", 0, RP_OPT_PATH, "FILE", NULL,
      "compile as recorded: a compile_options.pb of XLA's dump, without its flags", 0},
     {"keep-flags", 0, RP_OPT_FLAG, NULL, NULL, "with --compile-options: with its flags", 0},
+    {"timeout", 0, RP_OPT_DURATION, "T", "0s",
+     "give up where a library in a child process gives no answer for so long; 0: never", 0},
     {"in-process", 0, RP_OPT_FLAG, NULL, NULL,
      "load the library of an engine into this process, not into a child of it", 0},
     {"install", 0, RP_OPT_FLAG, NULL, NULL,

@@ -70,8 +70,8 @@ static enum rp_code engine_trace(const struct rp_session_run *run, struct rp_imp
     return RP_OK;
 }
 
-enum rp_code rp_replay_profile(const struct rp_session_run *run, int64_t most,
-                               struct rp_result *result, struct rp_err *err)
+static enum rp_code by_profiler(const struct rp_session_run *run, int64_t most,
+                                struct rp_result *result, struct rp_err *err)
 {
     struct rp_import import = RP_IMPORT_INIT;
     uint8_t *bytes = NULL;
@@ -107,4 +107,39 @@ enum rp_code rp_replay_trace(const struct rp_session_run *run, const char *path,
     rp_import_release(&import);
     free(bytes);
     return code;
+}
+
+static int by_time(const void *a, const void *b)
+{
+    const struct rp_replay_op *x = a, *y = b;
+
+    return (x->total_ns < y->total_ns) - (x->total_ns > y->total_ns);
+}
+
+enum rp_code rp_replay_instructions(const struct rp_session_run *run, int64_t most,
+                                    struct rp_result *result, struct rp_err *err)
+{
+    struct rp_replay *root = result->root;
+    const struct rp_op_time *times;
+    double all = (double)run->times.first_ns + (double)run->times.warmup_ns;
+    size_t n;
+
+    if (run->exe->engine->profile)
+        return by_profiler(run, most, result, err);
+    if (!run->exe->engine->times)
+        return rp_err_set(err, RP_UNSUPPORTED, "engine '%s' keeps no times of instructions",
+                          run->exe->engine->name);
+    times = run->exe->engine->times(run->exe, &n);
+    root->instructions = RP_ARENA_NEW(&result->arena, struct rp_replay_op, n + 1);
+    if (!root->instructions)
+        return rp_err_nomem(err, "listing instructions");
+    for (size_t i = 0; i < run->times.runs.n; i++)
+        all += (double)run->times.runs.at[i];
+    for (size_t i = 0; i < n; i++)
+        root->instructions[i] = (struct rp_replay_op){
+            rp_arena_strdup(&result->arena, times[i].name), times[i].opcode,
+            (int64_t)times[i].calls, times[i].total_ns, (double)times[i].total_ns / all};
+    qsort(root->instructions, n, sizeof *root->instructions, by_time);
+    root->ninstructions = (int64_t)n > most ? (size_t)most : n;
+    return RP_OK;
 }

@@ -17,7 +17,8 @@ enum rp_code rp_worker_engine_start(struct rp_worker_exe *exe, const struct rp_w
     struct rp_worker_start start = {.self = exe,
                                     .in_process = options->in_process || rp_worker_is_profiled(),
                                     .arguments = options->arguments,
-                                    .narguments = options->narguments};
+                                    .narguments = options->narguments,
+                                    .timeout_ns = options->timeout_ns};
     const struct rp_worker_facts *facts;
 
     RP_TRY(rp_worker_start(ops, &start, &exe->worker, err));

@@ -33,6 +33,7 @@ struct rp_engine_options {
     unsigned partitions; /* 0: what the program says */
     bool profile;        /* keep times of instructions */
     bool in_process;     /* a library of others is loaded here, not in a child process */
+    int64_t timeout_ns;  /* give up where a child process gives no answer for so long; 0: never */
     const char *const *plugin_options; /* "name=value", for a plugin's client */
     size_t nplugin_options;
     const char *const *xla_flags; /* "name=value", for XLA's compilation */

@@ -17,6 +17,7 @@
 #include "base/threads.h"
 #include "exec/dot.h"
 #include "exec/fast_conv_kernel.h"
+#include "exec/fast_conv_spatial.h"
 #include "exec/fast_kernels.h"
 #include "exec/lanes.h"
 #include "exec/reduce.h"
@@ -25,27 +26,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define DEPTH     512    /* steps at a time: their part of w stays in the cache */
-#define IN_PLACE  64     /* output features up to which w is read where it lies */
-#define JOB_TERMS 131072 /* multiplications of a vector that are worth a job */
+#define DEPTH         512    /* steps at a time: their part of w stays in the cache */
+#define IN_PLACE      64     /* output features up to which w is read where it lies */
+#define MOST_DILATION 4096   /* of the input: phases are counted by it */
+#define JOB_TERMS     131072 /* multiplications of a vector that are worth a job */
 
 /* ---- geometry ---- */
 
-/* One spatial dimension. Results p = phase + phases * t meet the input at
-   (phase * stride - low + k * dilation) / base + t * advance, where that is a whole number. */
-struct spatial {
-    int64_t in, out, window;
-    int64_t stride, low, dilation, base;
-    int64_t phases, advance;
-    bool reversal;
-    int64_t zeros; /* that stand in front of the padded input */
-    int64_t padded;
-    int64_t x_step, w_step, y_step; /* strides in elements */
-};
-
 struct conv {
     size_t n; /* spatial dimensions */
-    struct spatial dim[RP_WINDOW_DIMS];
+    struct rp_conv_spatial dim[RP_WINDOW_DIMS];
     int64_t groups, batch, features, outputs; /* of one group; batch: of the result */
     int64_t x_batch, x_feature, x_group;      /* strides */
     int64_t w_feature, w_output;
@@ -68,44 +58,6 @@ struct fast_conv {
     size_t nphases;
 };
 
-static int64_t gcd(int64_t a, int64_t b)
-{
-    return b ? gcd(b, a % b) : a;
-}
-
-/* The place of the input that window place k of the phase's first result meets; false: none. */
-static bool meets(const struct spatial *d, int64_t phase, int64_t k, int64_t *at)
-{
-    int64_t i = phase * d->stride - d->low + k * d->dilation;
-
-    *at = i / d->base;
-    return i % d->base == 0;
-}
-
-/* Results of a phase. */
-static int64_t results_of(const struct spatial *d, int64_t phase)
-{
-    return phase < d->out ? (d->out - phase + d->phases - 1) / d->phases : 0;
-}
-
-static void spatial_begin(struct spatial *d)
-{
-    int64_t least = 0, most = d->in - 1, at;
-
-    d->phases = d->base / gcd(d->stride, d->base);
-    d->advance = d->phases * d->stride / d->base;
-    for (int64_t phase = 0; phase < d->phases && phase < d->out; phase++)
-        for (int64_t k = 0; k < d->window; k++)
-            if (meets(d, phase, k, &at)) {
-                int64_t last = at + (results_of(d, phase) - 1) * d->advance;
-
-                least = at < least ? at : least;
-                most = last > most ? last : most;
-            }
-    d->zeros = -least;
-    d->padded = most + 1 - least;
-}
-
 static void sizes(const struct rp_conv *c, const struct rp_value_shape *x,
                   const struct rp_value_shape *w, const struct rp_value_shape *y, struct conv *v)
 {
@@ -117,15 +69,15 @@ static void sizes(const struct rp_conv *c, const struct rp_value_shape *x,
     for (size_t i = 0; i < v->n; i++) {
         const struct rp_window_dim *from = &c->window.dim[i];
 
-        v->dim[i] = (struct spatial){.in = x->dims[d->input_spatial[i]],
-                                     .out = y->dims[d->output_spatial[i]],
-                                     .window = w->dims[d->kernel_spatial[i]],
-                                     .stride = from->stride,
-                                     .low = from->pad_low,
-                                     .dilation = from->window_dilation,
-                                     .base = from->base_dilation,
-                                     .reversal = from->reversal};
-        spatial_begin(&v->dim[i]);
+        v->dim[i] = (struct rp_conv_spatial){.in = x->dims[d->input_spatial[i]],
+                                             .out = y->dims[d->output_spatial[i]],
+                                             .window = w->dims[d->kernel_spatial[i]],
+                                             .stride = from->stride,
+                                             .low = from->pad_low,
+                                             .dilation = from->window_dilation,
+                                             .base = from->base_dilation,
+                                             .reversal = from->reversal};
+        rp_conv_spatial_begin(&v->dim[i]);
         v->taps *= v->dim[i].window;
     }
     v->groups = c->feature_groups * c->batch_groups;
@@ -253,7 +205,7 @@ static void axes_of(const struct phase *r, struct axis *axis, int64_t *room)
         *room++ = f * v->x_feature;
     step *= v->features;
     for (size_t i = v->n; i-- > 0; step *= v->dim[i].window) {
-        const struct spatial *d = &v->dim[i];
+        const struct rp_conv_spatial *d = &v->dim[i];
         int64_t at;
 
         axis[i] = (struct axis){d->window, 0, v->packed ? step : d->w_step, room};
@@ -262,7 +214,8 @@ static void axes_of(const struct phase *r, struct axis *axis, int64_t *room)
             axis[i].w_step = -d->w_step;
         }
         for (int64_t k = 0; k < d->window; k++)
-            *room++ = meets(d, r->phase[i], k, &at) ? (at + d->zeros) * d->x_step : -1;
+            *room++ =
+                rp_conv_spatial_meets(d, r->phase[i], k, &at) ? (at + d->zeros) * d->x_step : -1;
     }
     qsort(axis, v->n + 1, sizeof *axis, by_step);
 }
@@ -301,10 +254,10 @@ static void phase_begin(const struct conv *v, const int64_t *phase, struct phase
     r->x_step[0] = v->x_batch;
     r->y_step[0] = v->y_batch;
     for (size_t i = 0; i < v->n; i++) {
-        const struct spatial *d = &v->dim[i];
+        const struct rp_conv_spatial *d = &v->dim[i];
 
         r->phase[i] = phase[i];
-        r->count[i + 1] = results_of(d, phase[i]);
+        r->count[i + 1] = rp_conv_spatial_results(d, phase[i]);
         r->rows *= r->count[i + 1];
         r->x_step[i + 1] = d->advance * d->x_step;
         r->y_step[i + 1] = d->phases * d->y_step;
@@ -539,6 +492,12 @@ static bool is_taken(const struct conv *v, const struct rp_value_shape *x,
            padded < 1e6 + 16 * ((double)x->n + (double)y->n);
 }
 
+/* Something to do, and no place beyond the offsets of steps. */
+static bool fits(const struct rp_value_shape *s)
+{
+    return s->n && s->n < UINT32_MAX;
+}
+
 enum rp_code rp_fast_conv_prepare(struct rp_plan *plan, struct rp_node *node, struct rp_err *err)
 {
     struct fast_conv *f = RP_NODE_NEW(plan, struct fast_conv);
@@ -551,8 +510,11 @@ enum rp_code rp_fast_conv_prepare(struct rp_plan *plan, struct rp_node *node, st
     node->attrs = f;
     x = rp_node_operand(plan, node, 0);
     w = rp_node_operand(plan, node, 1);
-    if (!x->n || !w->n || !y->n)
+    if (!fits(x) || !fits(w) || !fits(y))
         return RP_OK;
+    for (size_t i = 0; i < f->base.window.n; i++)
+        if (f->base.window.dim[i].base_dilation > MOST_DILATION)
+            return RP_OK;
     sizes(&f->base, x, w, y, &f->v);
     f->taken = is_taken(&f->v, x, w, y);
     if (!f->taken)

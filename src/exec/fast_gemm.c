@@ -21,7 +21,7 @@
 #define DEPTH         256
 #define FAR_ROW       640 /* from this distance on, rows of b are packed where they are used often */
 #define WORTH_THREADS 500000 /* multiplications */
-#define LIBRARY_FROM  262144  /* multiplications: below, packing once costs less than a call */
+#define LIBRARY_FROM  262144 /* multiplications: below, packing once costs less than a call */
 
 typedef float v8 __attribute__((vector_size(32), aligned(4)));
 typedef float v16 __attribute__((vector_size(64), aligned(4)));

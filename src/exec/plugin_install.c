@@ -20,6 +20,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#define PROBE_NS INT64_C(60000000000) /* a plugin that says nothing for a minute does not work */
+
 /* ---- versions ---- */
 
 struct probe {
@@ -50,7 +52,7 @@ enum rp_code rp_plugin_probe(enum rp_plugin_kind kind, const char *path,
                              struct rp_plugin_version *out, struct rp_err *err)
 {
     struct probe probe = {kind, path};
-    struct rp_worker_start start = {.self = &probe};
+    struct rp_worker_start start = {.self = &probe, .timeout_ns = PROBE_NS};
     struct rp_worker *worker;
 
     RP_TRY(rp_worker_start(&probe_ops, &start, &worker, err));

@@ -17,6 +17,9 @@ struct rp_reduce_window {
     struct rp_reduce reduce;
     struct rp_window window;
 };
+/* RP_FORMAT where a stride or a dilation is below 1, or anything so large that places overflow. */
+enum rp_code rp_window_check(const struct rp_node *node, const struct rp_window *w,
+                             struct rp_err *err);
 enum rp_code rp_reduce_window_prepare(struct rp_plan *plan, struct rp_node *node,
                                       struct rp_err *err);
 

@@ -29,6 +29,7 @@ enum rp_code rp_conv_fill(struct rp_plan *plan, const struct rp_node *node, stru
         return rp_node_error(node, RP_FORMAT, err, "its window is malformed");
     if (c->window.n != c->dims.nspatial)
         return rp_node_error(node, RP_FORMAT, err, "its window does not fit its dim_labels");
+    RP_TRY(rp_window_check(node, &c->window, err));
     c->feature_groups = rp_node_int(plan, node, RP_ATTR_FEATURE_GROUP_COUNT, 1);
     c->batch_groups = rp_node_int(plan, node, RP_ATTR_BATCH_GROUP_COUNT, 1);
     if (c->feature_groups < 1 || c->batch_groups < 1)

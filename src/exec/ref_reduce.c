@@ -227,6 +227,28 @@ static void reduce_lanes(struct work *w, const struct rp_reduce_dims *d)
 
 /* ---- reduce-window ---- */
 
+#define WINDOW_MOST (INT64_C(1) << 30)
+
+enum rp_code rp_window_check(const struct rp_node *node, const struct rp_window *w,
+                             struct rp_err *err)
+{
+    for (size_t i = 0; i < w->n; i++) {
+        const struct rp_window_dim *d = &w->dim[i];
+        int64_t steps[] = {d->stride, d->base_dilation, d->window_dilation};
+
+        for (size_t k = 0; k < 3; k++)
+            if (steps[k] < 1 || steps[k] > WINDOW_MOST)
+                return rp_node_error(node, RP_FORMAT, err,
+                                     "a stride or dilation of %lld in its window",
+                                     (long long)steps[k]);
+        if (d->size < 0 || d->size > WINDOW_MOST || d->pad_low < -WINDOW_MOST ||
+            d->pad_low > WINDOW_MOST)
+            return rp_node_error(node, RP_FORMAT, err,
+                                 "a size or padding of its window is too large");
+    }
+    return RP_OK;
+}
+
 enum rp_code rp_reduce_window_prepare(struct rp_plan *plan, struct rp_node *node,
                                       struct rp_err *err)
 {
@@ -244,6 +266,7 @@ enum rp_code rp_reduce_window_prepare(struct rp_plan *plan, struct rp_node *node
     if (from->rank &&
         (!attr || !rp_window_parse(attr->at, attr->n, &a->window) || a->window.n != from->rank))
         return rp_node_error(node, RP_FORMAT, err, "its window does not fit its operand");
+    RP_TRY(rp_window_check(node, &a->window, err));
     return make_tape(plan, node, &a->reduce, err);
 }
 
@@ -432,6 +455,7 @@ enum rp_code rp_select_prepare(struct rp_plan *plan, struct rp_node *node, struc
     if (node->nin != 3 || node->ncalled != 2 || !attr ||
         !rp_window_parse(attr->at, attr->n, &a->window) || a->window.n != node->shape->rank)
         return rp_node_error(node, RP_FORMAT, err, "its window or its functions do not fit");
+    RP_TRY(rp_window_check(node, &a->window, err));
     RP_TRY(rp_tape_new(plan, node->called[0], false, &a->select, err));
     RP_TRY(rp_tape_new(plan, node->called[1], false, &a->scatter, err));
     if (a->select->nparams != 2 || a->scatter->nparams != 2 ||

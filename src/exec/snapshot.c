@@ -237,6 +237,12 @@ static enum rp_code take_values(struct reader *r, const struct shape *s, struct 
     enum rp_code code;
 
     RP_TRY(check_room(r, s, varints, data));
+    if (!varints && !order_of(s) && rp_elem_bits(s->elem) >= 8) {
+        RP_TRY(rp_tensor_borrow(s->elem, s->dims, s->rank, data.at, &t, r->err));
+        if (data.n == rp_tensor_bytes(t))
+            return push(to, t, r->err);
+        rp_tensor_drop(t);
+    }
     RP_TRY(rp_tensor_new(s->elem, s->dims, s->rank, &t, r->err));
     if (varints)
         code = take_varints(r, s, data, t);

@@ -171,8 +171,8 @@ static void want(struct rp_use *use, enum rp_use_range range)
         use->range = range;
 }
 
-/* Limits on operand k of an operation. */
-static void limit(const struct rp_program *p, uint32_t user, uint32_t k, struct rp_use *use)
+/* Limits on operand k of an operation that takes indices. */
+static void limit_index(const struct rp_program *p, uint32_t user, uint32_t k, struct rp_use *use)
 {
     struct rp_ids in = rp_op_operands(p, user);
 
@@ -197,6 +197,15 @@ static void limit(const struct rp_program *p, uint32_t user, uint32_t k, struct 
         if (in.n == 2)
             compared_with(p, in.at[1 - k], use);
         return;
+    default:
+        return;
+    }
+}
+
+/* Of one that is not defined for all numbers, or begins with one. */
+static void limit_range(const struct rp_program *p, uint32_t user, uint32_t k, struct rp_use *use)
+{
+    switch (p->code.at[user]) {
     case RP_OP_SQRT:
     case RP_OP_RSQRT:
     case RP_OP_LOG:
@@ -226,7 +235,7 @@ static void limit(const struct rp_program *p, uint32_t user, uint32_t k, struct 
         return;
     case RP_OP_REDUCE:
     case RP_OP_REDUCE_WINDOW:
-        if (k >= in.n / 2)
+        if (k >= rp_op_operands(p, user).n / 2)
             begins(p, user, use);
         return;
     default:
@@ -325,8 +334,10 @@ static void look(struct rp_uses *u, struct reader r, struct path path, struct rp
         if (called.n)
             enter(u, called.at[0], r.k, path, use);
     } else {
-        if (!path.n)
-            limit(p, r.op, r.k, use);
+        if (!path.n) {
+            limit_index(p, r.op, r.k, use);
+            limit_range(p, r.op, r.k, use);
+        }
         if (passes(p, r.op, r.k))
             follow(u, r.op, path, use);
     }

@@ -11,6 +11,9 @@
 #include "exec/worker_wire.h"
 
 #include <errno.h>
+#include <limits.h>
+#include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -90,12 +93,38 @@ static enum rp_code died(struct rp_worker *w, const char *doing, struct rp_err *
 
 /* ---- requests ---- */
 
+/* Waits for an answer as long as was asked for, then ends the child. */
+static enum rp_code wait_for(struct rp_worker *w, const char *doing, struct rp_err *err)
+{
+    int64_t ms = w->start.timeout_ns / 1000000;
+    struct pollfd in = {.fd = w->fd, .events = POLLIN};
+    char words[500];
+    int got;
+
+    if (w->start.timeout_ns <= 0)
+        return RP_OK;
+    do
+        got = poll(&in, 1, ms > INT_MAX ? INT_MAX : (int)ms);
+    while (got < 0 && errno == EINTR);
+    if (got)
+        return RP_OK;
+    kill(w->pid, SIGKILL);
+    while (waitpid(w->pid, NULL, 0) < 0 && errno == EINTR)
+        ;
+    w->pid = 0;
+    rp_err_set(err, RP_IO, "%s gave no answer for %.3g s while %s: its process was ended",
+               w->ops->what, (double)w->start.timeout_ns / 1e9, doing);
+    last_words(w->log, words, sizeof words);
+    return words[0] ? rp_err_context(err, RP_IO, "its last words: %s", words) : RP_IO;
+}
+
 /* Reads the head of an answer, and the error where it is one. */
 static enum rp_code hear(struct rp_worker *w, const char *doing, uint64_t *n, struct rp_err *err)
 {
     struct rp_wire_head head;
     struct rp_err theirs = RP_ERR_INIT;
 
+    RP_TRY(wait_for(w, doing, err));
     if (!rp_wire_receive(w->fd, &head, sizeof head))
         return died(w, doing, err);
     if (n)

@@ -51,6 +51,7 @@ struct rp_worker_start {
        an upload of these very ones sends nothing. May be NULL. */
     struct rp_tensor *const *arguments;
     size_t narguments;
+    int64_t timeout_ns; /* a child that gives no answer for so long is ended; 0: never */
 };
 /* Starts and opens. */
 enum rp_code rp_worker_start(const struct rp_worker_ops *ops, const struct rp_worker_start *start,

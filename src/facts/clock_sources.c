@@ -152,13 +152,11 @@ struct job_facts {
     struct rp_err *err;
 };
 
-/* Tickets of one rank and key by time, so that they can be counted. */
-static int by_rank_key_time(const void *pa, const void *pb)
+/* Tickets of one key by time, so that they can be counted. */
+static int by_key_time(const void *pa, const void *pb)
 {
     const struct ticket *a = pa, *b = pb;
 
-    if (a->rank != b->rank)
-        return a->rank < b->rank ? -1 : 1;
     if (a->key != b->key)
         return a->key < b->key ? -1 : 1;
     if (a->is_send != b->is_send)
@@ -179,12 +177,16 @@ static int by_key_nth(const void *pa, const void *pb)
     return (a->rank > b->rank) - (a->rank < b->rank);
 }
 
+/* They come rank by rank. */
 static void count_tickets(struct ticket *t, size_t n)
 {
-    size_t i;
+    size_t i, end;
 
-    if (n)
-        qsort(t, n, sizeof *t, by_rank_key_time);
+    for (i = 0; i < n; i = end) {
+        for (end = i + 1; end < n && t[end].rank == t[i].rank;)
+            end++;
+        qsort(t + i, end - i, sizeof *t, by_key_time);
+    }
     for (i = 1; i < n; i++)
         t[i].nth = t[i].rank == t[i - 1].rank && t[i].key == t[i - 1].key &&
                            t[i].is_send == t[i - 1].is_send

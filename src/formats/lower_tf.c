@@ -7,16 +7,14 @@
 #include "formats/lower_tf_inner.h"
 
 #include "formats/programs.h"
-#include "program/literal.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define DEPTH        32
-#define DEEPEST      2000 /* inputs of inputs; functions in functions */
-#define INPUTS_MAX   4096 /* of one node */
-#define CONSTANT_MAX 64   /* elements of a constant that is written as text */
+#define DEPTH      32
+#define DEEPEST    2000 /* inputs of inputs; functions in functions */
+#define INPUTS_MAX 4096 /* of one node */
 
 enum { GRAPH_NODE = 1, GRAPH_LIBRARY = 2 };
 enum { NODE_NAME = 1, NODE_OP = 2, NODE_INPUT = 3 };
@@ -163,74 +161,7 @@ static enum rp_code inputs_of(struct lower *l, struct lower_node *node, struct l
     return code;
 }
 
-/* ---- nodes that are no operators ---- */
-
-static void put_elements(struct lower *l, const struct rp_tf_value *v, uint32_t dim, size_t *at)
-{
-    size_t unit = rp_literal_unit(v->elem);
-    char text[96];
-
-    if (dim == v->rank) {
-        rp_literal_print(v->elem, v->data + *at * unit, text, sizeof text);
-        rp_out_text(l->body, text);
-        ++*at;
-        return;
-    }
-    rp_out_char(l->body, '{');
-    for (int64_t i = 0; i < v->dims[dim]; i++) {
-        if (i)
-            rp_out_text(l->body, ", ");
-        put_elements(l, v, dim + 1, at);
-    }
-    rp_out_char(l->body, '}');
-}
-
-/* Integers of a value, where they may be wanted as a shape. */
-static void know_ints(struct lower *l, const struct rp_tf_value *v, struct lower_value *out)
-{
-    int64_t *ints;
-
-    if ((v->elem != RP_ELEM_S32 && v->elem != RP_ELEM_S64) || v->n > 4096 || !v->data)
-        return;
-    ints = RP_ARENA_NEW(&l->arena, int64_t, v->n + 1);
-    for (size_t i = 0; ints && i < v->n; i++) {
-        int32_t small;
-
-        if (v->elem == RP_ELEM_S64) {
-            memcpy(&ints[i], v->data + 8 * i, 8);
-        } else {
-            memcpy(&small, v->data + 4 * i, 4);
-            ints[i] = small;
-        }
-    }
-    out->ints = ints;
-    out->nints = v->n;
-}
-
-static enum rp_code put_constant(struct lower *l, struct lower_node *node, struct lower_value *out)
-{
-    struct rp_bytes attr = lower_attr(node, "value"), tensor = field_of(attr, 8);
-    struct rp_tf_value v;
-    enum rp_code code = rp_tf_value_decode(tensor, 0, NULL, l->kept, &v, l->err);
-    size_t at = 0;
-
-    if (code != RP_OK)
-        return rp_err_prefix(l->err, code, "constant '%.*s'", (int)(node->name.n & 255),
-                             (const char *)node->name.at);
-    *out = lower_like(l, v.elem, v.dims, v.rank);
-    lower_begin(l, out, "constant");
-    if (v.n > CONSTANT_MAX) {
-        struct lower_large large = {out->id, v.data, v.nbytes};
-
-        RP_TRY(rp_vec_push(&l->large, large, l->err));
-        lower_put(l, "{...}");
-    } else {
-        put_elements(l, &v, 0, &at);
-    }
-    lower_put(l, ")\n");
-    know_ints(l, &v, out);
-    return RP_OK;
-}
+/* ---- feeds ---- */
 
 static enum rp_code put_feed(struct lower *l, size_t i, struct lower_value *out)
 {
@@ -239,7 +170,7 @@ static enum rp_code put_feed(struct lower *l, size_t i, struct lower_value *out)
     *out = lower_like(l, v->elem, v->dims, v->rank);
     lower_begin(l, out, "parameter");
     lower_put(l, "%zu)\n", i);
-    know_ints(l, v, out);
+    lower_know_ints(l, v, out);
     return RP_OK;
 }
 
@@ -285,7 +216,7 @@ static struct rp_bytes returned(struct rp_bytes function, struct rp_bytes name)
     return (struct rp_bytes){(const uint8_t *)"", 0};
 }
 
-static enum rp_code call(struct lower *l, struct lower_node *node, struct rp_bytes function,
+static enum rp_code call(struct lower *l, const struct lower_node *node, struct rp_bytes function,
                          const struct lower_value *in, size_t nin, struct lower_value *out,
                          size_t *nout)
 {
@@ -313,6 +244,25 @@ static enum rp_code call(struct lower *l, struct lower_node *node, struct rp_byt
     return rp_proto_finish(&c, l->err);
 }
 
+enum rp_code lower_call(struct lower *l, const struct lower_node *node, const char *attr,
+                        const struct lower_value *in, size_t nin, struct lower_value *out,
+                        size_t *nout)
+{
+    struct rp_bytes function = find_function(l, field_of(field_of(lower_attr(node, attr), 10), 1));
+    struct lower_value *values = RP_ARENA_NEW(&l->arena, struct lower_value, nin + 1);
+
+    if (!values)
+        return rp_err_nomem(l->err, "lowering a call");
+    if (!function.at)
+        return lower_misfit(l, node, "its function is not in the graph's library");
+    memcpy(values, in, nin * sizeof *values);
+    for (size_t i = 0; i < nin; i++) {
+        values[i].ints = NULL;
+        values[i].nints = 0;
+    }
+    return call(l, node, function, values, nin, out, nout);
+}
+
 /* ---- a node ---- */
 
 /* TensorFlow's optimiser renames operators that another library runs. */
@@ -333,7 +283,7 @@ static const struct lower_row *find_row(struct rp_bytes op)
 {
     static const struct lower_row *const tables[] = {
         lower_elementwise, lower_special, lower_arrays, lower_slices, lower_math,
-        lower_products,    lower_tables,  lower_images, lower_fused};
+        lower_products,    lower_tables,  lower_images, lower_fused,  lower_control};
 
     for (size_t t = 0; t < sizeof tables / sizeof *tables; t++)
         for (const struct lower_row *row = tables[t]; row->op; row++)
@@ -387,7 +337,7 @@ static enum rp_code lower_operator(struct lower *l, struct lower_node *node,
     row = find_row(node->op);
     if (same(node->op, text_bytes("Const"))) {
         *nout = 1;
-        return put_constant(l, node, out);
+        return lower_constant(l, node, out);
     }
     RP_TRY(inputs_of(l, node, &in, &nin));
     if (same(node->op, text_bytes("PartitionedCall")) ||
@@ -484,24 +434,6 @@ static enum rp_code put_root(struct lower *l, struct lower_scope *graph, const c
     return RP_OK;
 }
 
-/* Gives the large constants their bytes. Both lists are in the order of the numbers. */
-static void fill_large(const struct lower *l, struct rp_program *p)
-{
-    size_t next = 0;
-
-    for (uint32_t op = 0; op < p->nops && next < l->large.n; op++) {
-        const char *name = rp_program_text(p, p->op_name.at[op]);
-
-        if (p->code.at[op] != RP_OP_CONSTANT || *name != 'v' ||
-            strtoul(name + 1, NULL, 10) != l->large.at[next].id)
-            continue;
-        p->literals.at[p->value.at[op]].at = (const char *)l->large.at[next].data;
-        p->literals.at[p->value.at[op]].n = l->large.at[next].n;
-        p->literals.at[p->value.at[op]].form = RP_LITERAL_RAW;
-        next++;
-    }
-}
-
 static enum rp_code parse(struct lower *l, struct rp_lowered *out)
 {
     struct rp_out *whole;
@@ -532,7 +464,7 @@ static enum rp_code parse(struct lower *l, struct rp_lowered *out)
         code = rp_hlo_text_parse(out->text, n, NULL, &out->program, l->err);
     }
     if (code == RP_OK)
-        fill_large(l, out->program);
+        lower_fill_large(l, out->program);
     rp_out_abandon(whole);
     return code;
 }

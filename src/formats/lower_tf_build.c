@@ -18,6 +18,7 @@
 
 enum { NODE_ATTR = 5 };
 enum { ATTR_LIST = 1, ATTR_TEXT = 2, ATTR_INT = 3, ATTR_FLOAT = 4, ATTR_BOOL = 5, ATTR_TYPE = 6 };
+enum { ATTR_TENSOR = 8 };
 enum { LIST_TEXTS = 2, LIST_INTS = 3 };
 
 /* ---- attributes ---- */
@@ -95,6 +96,15 @@ struct rp_bytes lower_attr_text(const struct lower_node *node, const char *key)
     struct rp_proto_item item;
 
     return scalar_attr(node, key, ATTR_TEXT, &item) && item.wire == RP_WIRE_BYTES
+               ? item.bytes
+               : (struct rp_bytes){(const uint8_t *)"", 0};
+}
+
+struct rp_bytes lower_attr_tensor(const struct lower_node *node, const char *key)
+{
+    struct rp_proto_item item;
+
+    return scalar_attr(node, key, ATTR_TENSOR, &item) && item.wire == RP_WIRE_BYTES
                ? item.bytes
                : (struct rp_bytes){(const uint8_t *)"", 0};
 }

@@ -8,6 +8,13 @@
 #include <math.h>
 #include <string.h>
 
+/* A lower_fn; most need but some of what they are given. */
+#define UNUSED __attribute__((unused))
+#define LOWERING(name)                                                              \
+    static enum rp_code name(struct lower *l, UNUSED const struct lower_node *node, \
+                             const struct lower_value *in, UNUSED size_t nin,       \
+                             struct lower_value *out, UNUSED size_t *nout)
+
 static const char *hlo_of(const struct lower_node *node)
 {
     for (const struct lower_row *row = lower_elementwise; row->op; row++)
@@ -16,9 +23,7 @@ static const char *hlo_of(const struct lower_node *node)
     return "";
 }
 
-static enum rp_code same(struct lower *l, const struct lower_node *node,
-                         const struct lower_value *in, size_t nin, struct lower_value *out,
-                         size_t *nout)
+LOWERING(same)
 {
     if (nin > LOWER_OUTPUTS)
         return lower_refuse(l, node, "it has too many outputs");
@@ -27,23 +32,14 @@ static enum rp_code same(struct lower *l, const struct lower_node *node,
     return RP_OK;
 }
 
-static enum rp_code unary(struct lower *l, const struct lower_node *node,
-                          const struct lower_value *in, size_t nin, struct lower_value *out,
-                          size_t *nout)
+LOWERING(unary)
 {
-    (void)nin;
-    (void)nout;
     *out = lower_unary(l, hlo_of(node), in);
     return RP_OK;
 }
 
-static enum rp_code is_finite(struct lower *l, const struct lower_node *node,
-                              const struct lower_value *in, size_t nin, struct lower_value *out,
-                              size_t *nout)
+LOWERING(is_finite)
 {
-    (void)node;
-    (void)nin;
-    (void)nout;
     *out = lower_like(l, RP_ELEM_PRED, in->dims, in->rank);
     lower_begin(l, out, "is-finite");
     lower_put(l, "%%v%u)\n", in->id);
@@ -106,14 +102,10 @@ static void fold_ints(struct lower *l, const char *opcode, const struct lower_va
     }
 }
 
-static enum rp_code binary(struct lower *l, const struct lower_node *node,
-                           const struct lower_value *in, size_t nin, struct lower_value *out,
-                           size_t *nout)
+LOWERING(binary)
 {
     struct lower_value a, b;
 
-    (void)nin;
-    (void)nout;
     RP_TRY(to_common(l, node, in, &a, &b));
     *out = lower_binary(l, hlo_of(node), &a, &b);
     fold_ints(l, hlo_of(node), in, out);
@@ -121,15 +113,11 @@ static enum rp_code binary(struct lower *l, const struct lower_node *node,
 }
 
 /* Towards minus infinity; HLO divides integers towards zero. */
-static enum rp_code floor_div(struct lower *l, const struct lower_node *node,
-                              const struct lower_value *in, size_t nin, struct lower_value *out,
-                              size_t *nout)
+LOWERING(floor_div)
 {
     struct lower_value a, b, rest, zero, one, less, apart, down;
     bool whole = in->elem >= RP_ELEM_S8 && in->elem <= RP_ELEM_S64;
 
-    (void)nin;
-    (void)nout;
     RP_TRY(to_common(l, node, in, &a, &b));
     *out = lower_binary(l, "divide", &a, &b);
     if (!whole) {
@@ -148,27 +136,19 @@ static enum rp_code floor_div(struct lower *l, const struct lower_node *node,
     return RP_OK;
 }
 
-static enum rp_code compare(struct lower *l, const struct lower_node *node,
-                            const struct lower_value *in, size_t nin, struct lower_value *out,
-                            size_t *nout)
+LOWERING(compare)
 {
     struct lower_value a, b;
 
-    (void)nin;
-    (void)nout;
     RP_TRY(to_common(l, node, in, &a, &b));
     *out = lower_compare(l, hlo_of(node), &a, &b);
     return RP_OK;
 }
 
-static enum rp_code squared_difference(struct lower *l, const struct lower_node *node,
-                                       const struct lower_value *in, size_t nin,
-                                       struct lower_value *out, size_t *nout)
+LOWERING(squared_difference)
 {
     struct lower_value a, b, d;
 
-    (void)nin;
-    (void)nout;
     RP_TRY(to_common(l, node, in, &a, &b));
     d = lower_binary(l, "subtract", &a, &b);
     *out = lower_binary(l, "multiply", &d, &d);
@@ -176,14 +156,10 @@ static enum rp_code squared_difference(struct lower *l, const struct lower_node 
 }
 
 /* 0 where it would divide by zero. */
-static enum rp_code div_no_nan(struct lower *l, const struct lower_node *node,
-                               const struct lower_value *in, size_t nin, struct lower_value *out,
-                               size_t *nout)
+LOWERING(div_no_nan)
 {
     struct lower_value a, b, zero, none, quotient;
 
-    (void)nin;
-    (void)nout;
     RP_TRY(to_common(l, node, in, &a, &b));
     zero = lower_fill(l, 0, &b);
     none = lower_compare(l, "EQ", &b, &zero);
@@ -192,11 +168,8 @@ static enum rp_code div_no_nan(struct lower *l, const struct lower_node *node,
     return RP_OK;
 }
 
-static enum rp_code add_n(struct lower *l, const struct lower_node *node,
-                          const struct lower_value *in, size_t nin, struct lower_value *out,
-                          size_t *nout)
+LOWERING(add_n)
 {
-    (void)nout;
     *out = in[0];
     for (size_t i = 1; i < nin; i++) {
         if (in[i].rank != in[0].rank)
@@ -208,38 +181,24 @@ static enum rp_code add_n(struct lower *l, const struct lower_node *node,
 
 /* ---- activations ---- */
 
-static enum rp_code square(struct lower *l, const struct lower_node *node,
-                           const struct lower_value *in, size_t nin, struct lower_value *out,
-                           size_t *nout)
+LOWERING(square)
 {
-    (void)node;
-    (void)nin;
-    (void)nout;
     *out = lower_binary(l, "multiply", in, in);
     return RP_OK;
 }
 
-static enum rp_code reciprocal(struct lower *l, const struct lower_node *node,
-                               const struct lower_value *in, size_t nin, struct lower_value *out,
-                               size_t *nout)
+LOWERING(reciprocal)
 {
     struct lower_value one = lower_fill(l, 1, in);
 
-    (void)node;
-    (void)nin;
-    (void)nout;
     *out = lower_binary(l, "divide", &one, in);
     return RP_OK;
 }
 
-static enum rp_code relu(struct lower *l, const struct lower_node *node,
-                         const struct lower_value *in, size_t nin, struct lower_value *out,
-                         size_t *nout)
+LOWERING(relu)
 {
     struct lower_value zero = lower_fill(l, 0, in), six;
 
-    (void)nin;
-    (void)nout;
     *out = lower_binary(l, "maximum", in, &zero);
     if (node->op.n == 5) { /* Relu6 */
         six = lower_fill(l, 6, in);
@@ -248,44 +207,30 @@ static enum rp_code relu(struct lower *l, const struct lower_node *node,
     return RP_OK;
 }
 
-static enum rp_code leaky_relu(struct lower *l, const struct lower_node *node,
-                               const struct lower_value *in, size_t nin, struct lower_value *out,
-                               size_t *nout)
+LOWERING(leaky_relu)
 {
     struct lower_value zero = lower_fill(l, 0, in), up = lower_compare(l, "GT", in, &zero);
     struct lower_value slope = lower_fill(l, (double)lower_attr_float(node, "alpha", 0.2F), in);
     struct lower_value low = lower_binary(l, "multiply", in, &slope);
 
-    (void)nin;
-    (void)nout;
     *out = lower_select(l, &up, in, &low);
     return RP_OK;
 }
 
-static enum rp_code elu(struct lower *l, const struct lower_node *node,
-                        const struct lower_value *in, size_t nin, struct lower_value *out,
-                        size_t *nout)
+LOWERING(elu)
 {
     struct lower_value zero = lower_fill(l, 0, in), up = lower_compare(l, "GT", in, &zero);
     struct lower_value low = lower_unary(l, "exponential-minus-one", in);
 
-    (void)node;
-    (void)nin;
-    (void)nout;
     *out = lower_select(l, &up, in, &low);
     return RP_OK;
 }
 
 /* max(x, 0) + log1p(exp(-|x|)): it does not overflow. */
-static enum rp_code softplus(struct lower *l, const struct lower_node *node,
-                             const struct lower_value *in, size_t nin, struct lower_value *out,
-                             size_t *nout)
+LOWERING(softplus)
 {
     struct lower_value zero = lower_fill(l, 0, in), top = lower_binary(l, "maximum", in, &zero), t;
 
-    (void)node;
-    (void)nin;
-    (void)nout;
     t = lower_unary(l, "abs", in);
     t = lower_unary(l, "negate", &t);
     t = lower_unary(l, "exponential", &t);
@@ -294,15 +239,10 @@ static enum rp_code softplus(struct lower *l, const struct lower_node *node,
     return RP_OK;
 }
 
-static enum rp_code softsign(struct lower *l, const struct lower_node *node,
-                             const struct lower_value *in, size_t nin, struct lower_value *out,
-                             size_t *nout)
+LOWERING(softsign)
 {
     struct lower_value one = lower_fill(l, 1, in), t = lower_unary(l, "abs", in);
 
-    (void)node;
-    (void)nin;
-    (void)nout;
     t = lower_binary(l, "add", &one, &t);
     *out = lower_binary(l, "divide", in, &t);
     return RP_OK;
@@ -311,14 +251,10 @@ static enum rp_code softsign(struct lower *l, const struct lower_node *node,
 /* ---- gradients: of the output's value y (or the input's, x) and the gradient that comes in ----
  */
 
-static enum rp_code relu_grad(struct lower *l, const struct lower_node *node,
-                              const struct lower_value *in, size_t nin, struct lower_value *out,
-                              size_t *nout)
+LOWERING(relu_grad)
 {
     struct lower_value zero = lower_fill(l, 0, in), up;
 
-    (void)nin;
-    (void)nout;
     if (in[0].rank != in[1].rank)
         return lower_refuse(l, node, "its inputs are of different shapes");
     up = lower_compare(l, "GT", &in[1], &zero);
@@ -327,15 +263,11 @@ static enum rp_code relu_grad(struct lower *l, const struct lower_node *node,
 }
 
 /* dy * (1 - y * y), and dy * y * (1 - y) */
-static enum rp_code curve_grad(struct lower *l, const struct lower_node *node,
-                               const struct lower_value *in, size_t nin, struct lower_value *out,
-                               size_t *nout)
+LOWERING(curve_grad)
 {
     bool tanh_ = node->op.at[0] == 'T';
     struct lower_value one = lower_fill(l, 1, in), t;
 
-    (void)nin;
-    (void)nout;
     if (in[0].rank != in[1].rank)
         return lower_refuse(l, node, "its inputs are of different shapes");
     t = tanh_ ? lower_binary(l, "multiply", &in[0], &in[0]) : in[0];
@@ -347,15 +279,11 @@ static enum rp_code curve_grad(struct lower *l, const struct lower_node *node,
 }
 
 /* -0.5 * dy * y^3, and 0.5 * dy / y */
-static enum rp_code root_grad(struct lower *l, const struct lower_node *node,
-                              const struct lower_value *in, size_t nin, struct lower_value *out,
-                              size_t *nout)
+LOWERING(root_grad)
 {
     bool inverse = node->op.at[0] == 'R';
     struct lower_value half = lower_fill(l, inverse ? -0.5 : 0.5, in), t;
 
-    (void)nin;
-    (void)nout;
     if (in[0].rank != in[1].rank)
         return lower_refuse(l, node, "its inputs are of different shapes");
     t = lower_binary(l, "multiply", &half, &in[1]);
@@ -371,29 +299,21 @@ static enum rp_code root_grad(struct lower *l, const struct lower_node *node,
 
 /* ---- types and choices ---- */
 
-static enum rp_code cast(struct lower *l, const struct lower_node *node,
-                         const struct lower_value *in, size_t nin, struct lower_value *out,
-                         size_t *nout)
+LOWERING(cast)
 {
     unsigned elem = lower_attr_elem(node, "DstT");
 
-    (void)nin;
-    (void)nout;
     if (elem == RP_ELEM_INVALID)
         return lower_refuse(l, node, "its type is not known");
     *out = lower_convert(l, in, elem);
     return RP_OK;
 }
 
-static enum rp_code select_(struct lower *l, const struct lower_node *node,
-                            const struct lower_value *in, size_t nin, struct lower_value *out,
-                            size_t *nout)
+LOWERING(select_)
 {
     struct lower_value pred = in[0], yes = in[1], no = in[2];
     int64_t rows[RP_TF_RANK];
 
-    (void)nin;
-    (void)nout;
     if (!lower_broadcast_both(l, &yes, &no))
         return lower_misfit(l, node, "the shapes of its inputs do not fit each other");
     if (node->op.n == 6 && pred.rank == 1 && yes.rank > 1) { /* Select chooses whole rows */
@@ -408,14 +328,10 @@ static enum rp_code select_(struct lower *l, const struct lower_node *node,
     return RP_OK;
 }
 
-static enum rp_code clip(struct lower *l, const struct lower_node *node,
-                         const struct lower_value *in, size_t nin, struct lower_value *out,
-                         size_t *nout)
+LOWERING(clip)
 {
     struct lower_value low = in[1], high = in[2];
 
-    (void)nin;
-    (void)nout;
     if (low.rank > in->rank || high.rank > in->rank)
         return lower_refuse(l, node, "its limits have more dimensions than what is limited");
     low = lower_broadcast(l, &low, in->dims, in->rank);
@@ -425,12 +341,8 @@ static enum rp_code clip(struct lower *l, const struct lower_node *node,
     return RP_OK;
 }
 
-static enum rp_code alike(struct lower *l, const struct lower_node *node,
-                          const struct lower_value *in, size_t nin, struct lower_value *out,
-                          size_t *nout)
+LOWERING(alike)
 {
-    (void)nin;
-    (void)nout;
     *out = lower_fill(l, node->op.at[0] == 'O', in); /* OnesLike, ZerosLike */
     return RP_OK;
 }

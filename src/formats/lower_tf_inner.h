@@ -18,6 +18,7 @@ struct lower_value {
     int64_t dims[RP_TF_RANK];
     const int64_t *ints; /* integers whose values are known; or NULL */
     size_t nints;
+    bool open; /* a list of dims[0] elements whose shape is not known before one is set */
 };
 
 struct lower_node {
@@ -82,12 +83,30 @@ extern const struct lower_row lower_images[];
 extern const struct lower_row lower_slices[];
 extern const struct lower_row lower_special[];
 extern const struct lower_row lower_fused[];
+extern const struct lower_row lower_control[];
 
 /* A node by the row of its operator, which may be another than the graph's. */
 enum rp_code lower_as(struct lower *l, const struct lower_node *node, const struct lower_value *in,
                       size_t nin, struct lower_value *out, size_t *nout);
 
+/* The function that an attribute of the node names, over these values: lowered in place. Nothing is
+   known of their integers there. */
+enum rp_code lower_call(struct lower *l, const struct lower_node *node, const char *attr,
+                        const struct lower_value *in, size_t nin, struct lower_value *out,
+                        size_t *nout);
+
+/* ---- constants ---- */
+
+enum rp_code lower_constant(struct lower *l, const struct lower_node *node,
+                            struct lower_value *out);
+/* Keeps the integers of a value, where they may be wanted as a shape. */
+void lower_know_ints(struct lower *l, const struct rp_tf_value *v, struct lower_value *out);
+/* Gives the large constants of the program their bytes. */
+void lower_fill_large(const struct lower *l, struct rp_program *p);
+
 /* ---- attributes ---- */
+
+struct rp_bytes lower_attr_tensor(const struct lower_node *node, const char *key); /* TensorProto */
 
 struct rp_bytes lower_attr(const struct lower_node *node, const char *key); /* AttrValue */
 int64_t lower_attr_int(const struct lower_node *node, const char *key, int64_t missing);

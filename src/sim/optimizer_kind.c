@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Passes over memory are counted from PyTorch's own updates, a read or a write of all parameters (or
- * gradients, or moments) each:
+ * Passes over memory are counted from PyTorch's own updates, a read or a write of all parameters
+ * (or gradients, or moments) each:
  *
  *     AdamW   p*=  2   lerp m 3   v*= 2   addcmul v 3   sqrt 2   div 2   add 2   addcdiv p 4    20
  *     Adam    the same without the first                                                       18

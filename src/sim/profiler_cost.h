@@ -22,8 +22,8 @@ struct rp_sim_cost rp_sim_cost_of(const struct rp_sim_part *p);
 /* Takes `factor` times the run's cost out of the host's time, by rank, since hosts differ. */
 enum rp_code rp_sim_cost_drop(struct rp_sim_run *run, double factor, struct rp_err *err);
 
-/* Sets the run's cost factor so that a step takes that long without the profiler: as near as can be,
-   0 where the recorded step is not longer. RP_USAGE where no cost explains it. */
+/* Sets the run's cost factor so that a step takes that long without the profiler: as near as can
+   be, 0 where the recorded step is not longer. RP_USAGE where no cost explains it. */
 enum rp_code rp_sim_cost_calibrate(struct rp_sim_run *run, int64_t unprofiled_ns,
                                    struct rp_err *err);
 

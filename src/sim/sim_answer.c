@@ -14,8 +14,10 @@
 #include "sim/sim_ranks.h"
 #include "sim/sim_trace.h"
 #include "sim/transport.h"
+#include "sim/whatif_nodes.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -38,6 +40,7 @@ struct asker {
     size_t expanded, whole;  /* collectives of the run before */
     bool ranks;              /* the next run is told by rank */
     struct rp_sim_path path; /* of the run before */
+    bool costs;              /* recording cost some: without it a run is another one */
     double doubt;            /* by which part the profiler's cost may be wrong */
     bool flat;               /* the step hardly depends on that cost */
     bool leant;              /* a what-if rested on what is not known of the transport */
@@ -59,9 +62,12 @@ static struct base *base_of(struct asker *a, double factor)
 static enum rp_code run_with(struct asker *a, double factor, const char *whatif, struct rp_err *err)
 {
     struct base *base = a->expand.shape == RP_EXPAND_WHOLE ? base_of(a, factor) : NULL;
+    size_t mark = rp_overlay_mark(&a->run.overlay);
 
-    if (factor > 0)
+    if (factor > 0) {
         RP_TRY(rp_sim_cost_drop(&a->run, factor, err));
+        a->costs = rp_overlay_mark(&a->run.overlay) > mark;
+    }
     if (base && !base->made) {
         base->made = true;
         RP_TRY(rp_resim_init(&base->resim, &a->run.overlay, err));
@@ -143,10 +149,44 @@ static enum rp_code doubt_cost(struct asker *a, const char *text, int64_t *low, 
 {
     int64_t step;
 
+    if (!a->costs)
+        return RP_OK;
     RP_TRY(step_with(a, 1 - a->doubt, text, &step, err));
     order(low, high, step);
     RP_TRY(step_with(a, 1 + a->doubt, text, &step, err));
     order(low, high, step);
+    return RP_OK;
+}
+
+static bool communicates(const struct rp_sim_run *run)
+{
+    uint32_t i;
+
+    for (i = 0; i < run->graph->nodes.n; i++)
+        if (rp_sim_is_comm(run, i))
+            return true;
+    return false;
+}
+
+/* And if the transport of another run were quicker, or slower. */
+static enum rp_code doubt_transport(struct asker *a, int64_t *low, int64_t *high,
+                                    struct rp_err *err)
+{
+    struct rp_transport t = {0};
+    double by[2];
+    char text[64];
+    int64_t step;
+    int i;
+
+    if (communicates(&a->run)) /* a collective may lie outside the steps */
+        RP_TRY(rp_transport_fit(&a->run, &t, err));
+    by[0] = 1 + rp_transport_doubt(&t);
+    by[1] = 1 / by[0];
+    for (i = 0; t.n && i < 2; i++) {
+        snprintf(text, sizeof text, "scale:comm=%.6f", by[i]);
+        RP_TRY(step_with(a, 1, text, &step, err));
+        order(low, high, step);
+    }
     return RP_OK;
 }
 
@@ -171,6 +211,7 @@ static enum rp_code fill_baseline(struct asker *a, struct rp_err *err)
     RP_TRY(step_with(a, 1, NULL, &b->unprofiled_ns, err));
     b->unprofiled_low_ns = b->unprofiled_high_ns = b->unprofiled_ns;
     RP_TRY(doubt_cost(a, NULL, &b->unprofiled_low_ns, &b->unprofiled_high_ns, err));
+    RP_TRY(doubt_transport(a, &b->unprofiled_low_ns, &b->unprofiled_high_ns, err));
     widen(a, &b->unprofiled_low_ns, &b->unprofiled_high_ns);
     b->cost_factor = first->quick_ns ? a->run.cost_factor : NAN;
     b->span_cost_ns =

@@ -5,6 +5,8 @@
  */
 #include "sim/sim_path.h"
 
+#include "sim/device_order.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -55,21 +57,6 @@ static enum rp_code add_before(struct walker *w, uint32_t from, const struct rp_
     return rp_vec_push(&w->edges, x, err);
 }
 
-static int by_device_end(const void *pa, const void *pb, void *walker)
-{
-    const struct walker *w = walker;
-    uint32_t a = *(const uint32_t *)pa, b = *(const uint32_t *)pb;
-    uint32_t da = rp_overlay_task(&w->run->overlay, a)->device;
-    uint32_t db = rp_overlay_task(&w->run->overlay, b)->device;
-    int64_t ea = w->r->end_ns.at[a], eb = w->r->end_ns.at[b];
-
-    if (da != db)
-        return da < db ? -1 : 1;
-    if (ea != eb)
-        return ea < eb ? -1 : 1;
-    return (a > b) - (a < b);
-}
-
 static enum rp_code turn_around(struct walker *w, struct rp_err *err)
 {
     const struct rp_overlay *o = &w->run->overlay;
@@ -90,9 +77,7 @@ static enum rp_code turn_around(struct walker *w, struct rp_err *err)
         if (device != RP_NO_DEVICE && g->devices.at[device].rule == RP_DEVICE_SERIAL)
             RP_TRY(rp_vec_push(&w->device_end, v, err));
     }
-    if (w->device_end.n)
-        qsort_r(w->device_end.at, w->device_end.n, sizeof *w->device_end.at, by_device_end, w);
-    return RP_OK;
+    return rp_device_order(o, w->r->end_ns.at, w->device_end.at, w->device_end.n, err);
 }
 
 /* ------------------------------------------------------------------ walking back */

@@ -7,6 +7,7 @@
 #include "sim/sim_slack.h"
 
 #include "facts/intervals.h"
+#include "sim/device_order.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -40,23 +41,6 @@ static enum rp_code add_way(struct slacker *s, uint32_t from, uint32_t to, int64
     return rp_vec_push(&s->ways, x, s->err);
 }
 
-static int by_device_start(const void *pa, const void *pb, void *user)
-{
-    const struct slacker *s = user;
-    uint32_t a = *(const uint32_t *)pa, b = *(const uint32_t *)pb;
-    uint32_t da = rp_overlay_task(&s->run->overlay, a)->device;
-    uint32_t db = rp_overlay_task(&s->run->overlay, b)->device;
-    int64_t sa = s->r->start_ns.at[a], sb = s->r->start_ns.at[b];
-
-    if (da != db)
-        return da < db ? -1 : 1;
-    if (sa != sb)
-        return sa < sb ? -1 : 1;
-    if (s->r->end_ns.at[a] != s->r->end_ns.at[b])
-        return s->r->end_ns.at[a] < s->r->end_ns.at[b] ? -1 : 1;
-    return (a > b) - (a < b);
-}
-
 /* What took no time may have run in any order: only tasks that take some hold others up. */
 static enum rp_code add_device_order(struct slacker *s)
 {
@@ -71,8 +55,7 @@ static enum rp_code add_device_order(struct slacker *s)
             s->r->end_ns.at[v] > s->r->start_ns.at[v])
             RP_TRY(rp_vec_push(&s->on_device, v, s->err));
     }
-    if (s->on_device.n)
-        qsort_r(s->on_device.at, s->on_device.n, sizeof *s->on_device.at, by_device_start, s);
+    RP_TRY(rp_device_order(o, s->r->start_ns.at, s->on_device.at, s->on_device.n, s->err));
     for (i = 1; i < s->on_device.n; i++) {
         uint32_t a = s->on_device.at[i - 1], b = s->on_device.at[i];
 

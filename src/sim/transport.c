@@ -181,9 +181,14 @@ static double most_latency(const struct rp_sim_run *run)
     return 2 * (double)(ranks > 1 ? ranks - 1 : 1) * rp_transport_round_ns(run);
 }
 
+double rp_transport_doubt(const struct rp_transport *t)
+{
+    return t->spread_ratio > LEAST_SPREAD ? t->spread_ratio : LEAST_SPREAD;
+}
+
 static void lean(struct rp_transport *t, enum rp_sim_lean to, double most_ns)
 {
-    double spread = t->spread_ratio > LEAST_SPREAD ? t->spread_ratio : LEAST_SPREAD;
+    double spread = rp_transport_doubt(t);
     double by = to == RP_LEAN_SLOWER ? 1 + spread : to == RP_LEAN_FASTER ? 1 / (1 + spread) : 1;
     double more = t->one_size ? most_ns : t->latency_ns * LATENCY_UNKNOWN_BY;
 

@@ -37,6 +37,9 @@ enum rp_code rp_transport_fit(const struct rp_sim_run *run, struct rp_transport 
 /* The most that a round of messages may take beside its bytes. */
 double rp_transport_round_ns(const struct rp_sim_run *run);
 
+/* By which part another run's transfers may take longer or shorter. */
+double rp_transport_doubt(const struct rp_transport *t);
+
 /* How long a transfer takes alone. */
 int64_t rp_transport_ns(const struct rp_transport *t, int64_t bytes);
 

@@ -134,8 +134,7 @@ static enum rp_code add_bucket(struct maker *m, size_t low, size_t high, int64_t
     RP_TRY(rp_overlay_add(&run->overlay, meet, &met, err));
     for (rank = 0; rank < run->nranks; rank++)
         for (i = low; i < high; i++)
-            RP_TRY(link_gradient(m, rank, &run->parts[rank]->gradients.at[i], met, copy_ns,
-                                 err));
+            RP_TRY(link_gradient(m, rank, &run->parts[rank]->gradients.at[i], met, copy_ns, err));
     for (rank = 0; rank < run->nranks; rank++) {
         struct rp_task transfer = {.dur_ns = rp_transport_ns(&m->transport, bytes),
                                    .device = rank,

@@ -31,8 +31,8 @@ static bool is_attention(const char *name)
 
 static enum class class_of(const char *name) {
     static const char *const convolutions[] = {"conv", "cudnn", "wgrad", "dgrad", "winograd", NULL};
-    static const char *const matrices[] = {"gemm",   "cutlass", "xmma", "nvjet",     "cublas",
-                                           "matmul", "splitk",  "dot_", "Cijk_",     NULL};
+    static const char *const matrices[] = {"gemm", "cutlass", "xmma", "nvjet", "cublas", "matmul",
+                                           "splitk", "dot_", "Cijk_", NULL};
 
     if (has_any(name, convolutions)) return CONVOLUTION;
     return has_any(name, matrices) || is_attention(name) ? MATRIX : ELEMENTS;
@@ -41,8 +41,8 @@ static enum class class_of(const char *name) {
 /* Names of attention kernels seldom tell their format: it is of 16 bits but where they say f32. */
 static bool is_half(const char *name)
 {
-    static const char *const signs[] = {"bf16", "bfloat16", "f16",     "half",
-                                        "fp16", "fp8",      "Bljk_B", "Bljk_H", NULL};
+    static const char *const signs[] = {"bf16", "bfloat16", "f16",    "half", "fp16",
+                                        "fp8",  "Bljk_B",   "Bljk_H", NULL};
 
     return has_any(name, signs) || (is_attention(name) && !strcasestr(name, "f32"));
 }
@@ -66,9 +66,10 @@ static enum rp_code need_kernels(const struct rp_sim_run *run, const char *what,
 
 /* ------------------------------------------------------------------ gpu */
 
-/* Published peaks without sparsity: 10^12 operations a second on vectors in fp32, on matrices in tf32
-   (vectors where a device has none) and in bf16 (fp16 where it has no bf16), 10^9 bytes a second of
-   memory. reach: which part of the matrix peak its libraries reach, in parts of what NVIDIA's do. */
+/* Published peaks without sparsity: 10^12 operations a second on vectors in fp32, on matrices in
+   tf32 (vectors where a device has none) and in bf16 (fp16 where it has no bf16), 10^9 bytes a
+   second of memory. reach: which part of the matrix peak its libraries reach, in parts of what
+   NVIDIA's do. */
 struct gpu {
     const char *name;
     double vector, tf32, matrix, memory, reach;
@@ -189,7 +190,7 @@ static enum rp_code apply_gpu(struct rp_sim_run *run, const struct rp_whatif_arg
                           run->parts[0]->gpu ? "'" : "",
                           run->parts[0]->gpu ? run->parts[0]->gpu : "",
                           run->parts[0]->gpu ? "'" : "", args->value);
-    doubt = rp_sim_lean_by(run, from == to                  ? 0
+    doubt = rp_sim_lean_by(run, from == to                 ? 0
                                 : from->reach == to->reach ? DOUBT_SAME
                                                            : DOUBT_OTHER);
     for (i = 0; i < run->graph->nodes.n; i++)
@@ -220,8 +221,8 @@ struct gain {
 };
 
 /* Products whose sizes are multiples of 8: others gain half as much or nothing. */
-static const struct gain matrix_gain[] = {{6000, 0.76},   {12000, 0.45},  {25000, 0.28},
-                                          {50000, 0.19},  {100000, 0.13}, {200000, 0.09},
+static const struct gain matrix_gain[] = {{6000, 0.76},     {12000, 0.45},  {25000, 0.28},
+                                          {50000, 0.19},    {100000, 0.13}, {200000, 0.09},
                                           {INT64_MAX, 0.07}};
 static const struct gain convolution_gain[] = {
     {12000, 1.16}, {25000, 0.92}, {50000, 0.70}, {INT64_MAX, 0.52}};
@@ -271,8 +272,9 @@ const struct rp_whatif rp_whatif_dtype = {
     .name = "dtype",
     .form = "dtype=bf16",
     .summary = "kernels outside the optimizer run in bf16 instead of fp32",
-    .assumes = "gains as measured on one H200 by class and time of a kernel, sizes are multiples of "
-               "8, and conversions cost what element-wise kernels gain",
+    .assumes =
+        "gains as measured on one H200 by class and time of a kernel, sizes are multiples of "
+        "8, and conversions cost what element-wise kernels gain",
     .apply = apply_dtype};
 
 /* ------------------------------------------------------------------ fuse */

@@ -93,10 +93,10 @@ static enum rp_code fuse(struct rp_sim_run *run, uint32_t rank, struct rp_err *e
     device = kind.fused / kind.passes * (double)r.above_ns / (double)r.device_ns;
     for (i = 0; i < run->graph->nodes.n; i++)
         if (run->notes.at[i].phase == RP_PHASE_OPTIMIZER && run->graph->nodes.at[i].rank == rank)
-            RP_TRY(rp_overlay_set_dur(
-                &run->overlay, i,
-                (int64_t)((double)run->overlay.dur_ns.at[i] * (rp_sim_is_update(run, i) ? device : host)),
-                err));
+            RP_TRY(rp_overlay_set_dur(&run->overlay, i,
+                                      (int64_t)((double)run->overlay.dur_ns.at[i] *
+                                                (rp_sim_is_update(run, i) ? device : host)),
+                                      err));
     return close_gaps(run, rank, host, err);
 }
 

@@ -23,8 +23,8 @@ enum rp_code rp_sim_scale_node(struct rp_sim_run *run, uint32_t node, double fac
    the recorded ranks differ. Nothing where one rank was recorded. */
 enum rp_code rp_sim_expect_slowest(struct rp_sim_run *run, double n, struct rp_err *err);
 
-/* What a duration is multiplied with where it may be longer or shorter by that part: 1, or where the
-   run leans to. Intervals come of it. */
+/* What a duration is multiplied with where it may be longer or shorter by that part: 1, or where
+   the run leans to. Intervals come of it. */
 double rp_sim_lean_by(struct rp_sim_run *run, double part);
 
 /* For what-ifs without subject or value. */

@@ -104,8 +104,8 @@ static enum rp_code hold_new(struct rp_sim_run *run, bool on_host, struct rp_err
             (*slot == RP_NONE || node_at(run, i)->start_ns > node_at(run, *slot)->start_ns))
             *slot = i;
     }
-    for (i = (uint32_t)run->tasks.tasks.n;
-         i < rp_overlay_ntasks(&run->overlay) && code == RP_OK; i++) {
+    for (i = (uint32_t)run->tasks.tasks.n; i < rp_overlay_ntasks(&run->overlay) && code == RP_OK;
+         i++) {
         const struct rp_task *task = rp_overlay_task(&run->overlay, i);
 
         for (r = 0; r < run->nranks && task->kind == RP_SG_MEET && code == RP_OK; r++)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * recompute: operators of the forward pass run again in the backward pass (activation
- * checkpointing). Their device work is put into the first backward work of the step, the host's part
- * into the first backward work of a thread. When in the backward pass a block is recomputed does not
- * change the sum.
+ * checkpointing). Their device work is put into the first backward work of the step, the host's
+ * part into the first backward work of a thread. When in the backward pass a block is recomputed
+ * does not change the sum.
  *
  *     stream   [forward ......][again|backward ....]
  */

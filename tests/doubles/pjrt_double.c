@@ -7,7 +7,8 @@
  *   old, newer   a version and a table of functions that are older, newer
  *   major, short another major version; a table that is too short
  *   print        prints on standard output and standard error wherever it is called
- *   abort-create, abort-compile, abort-run     ends the process there
+ *   abort-create, abort-compile, abort-run, exit-run     ends the process there
+ *   hang-create, hang-compile, hang-run        never comes back from there
  *   fail-create, fail-compile, fail-run, fail-event, custom-call      an error there
  *   few          has one device and is no CPU
  *   wide         wants more bytes for an output than it has elements
@@ -16,6 +17,8 @@
  * The structs are written out here once more, field by field, so that a wrong word in abi/pjrt.h
  * does not agree with itself.
  */
+#include "pjrt_double_words.h"
+
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -41,16 +44,6 @@ struct executable {
     size_t noutputs, ndevices;
     int launches;
 };
-
-static bool is(const char *word)
-{
-    const char *list = getenv("PJRT_DOUBLE"), *at = list ? strstr(list, word) : NULL;
-    size_t n = strlen(word);
-
-    while (at && ((at > list && at[-1] != ' ') || (at[n] && at[n] != ' ')))
-        at = strstr(at + 1, word);
-    return at != NULL;
-}
 
 static void *fail(int code, const char *text)
 {
@@ -84,13 +77,6 @@ static void *enter(const char *name, size_t got, size_t want)
         if (wrong_)                                                      \
             return wrong_;                                               \
     } while (0)
-
-static void crash(void)
-{
-    fprintf(stderr, "F0000 00:00:00 double.cc:1] Check failed: the double was told to\n");
-    fprintf(stderr, "*** Check failure stack trace: ***\n    @ 0x1234 (unknown)\n");
-    abort();
-}
 
 /* ---- errors and events ---- */
 
@@ -184,6 +170,7 @@ static void *client_create(struct create *a)
     ENTER(Client_Create);
     if (is("abort-create"))
         crash();
+    hang(is("hang-create"));
     if (is("fail-create"))
         return fail(5, "no device is here");
     ndevices = is("few") ? 1 : 4;
@@ -300,6 +287,7 @@ static void *client_compile(struct compile *a)
         return wrong;
     if (is("abort-compile") || !a->noptions)
         crash();
+    hang(is("hang-compile"));
     if (is("fail-compile"))
         return fail(13, "INTERNAL: the double does not compile");
     if (is("custom-call"))
@@ -522,6 +510,9 @@ static void *execute(struct execute *a)
         return wrong;
     if (is("abort-run") && ++a->executable->launches == 2)
         crash();
+    hang(is("hang-run"));
+    if (is("exit-run"))
+        exit(0);
     if (is("fail-run"))
         return fail(8, "out of memory on the device");
     if (a->ndevices != a->executable->ndevices || a->narguments < a->executable->noutputs)

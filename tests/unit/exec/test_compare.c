@@ -19,7 +19,7 @@ static const uint8_t types[] = {
     RP_ELEM_F8E3M4, RP_ELEM_F8E5M2FNUZ, RP_ELEM_F8E4M3B11FNUZ, RP_ELEM_F8E4M3FNUZ,
 };
 
-static const struct rp_tolerance by_type = {-1, -1, -1, false, false};
+static const struct rp_tolerance by_type = {.absolute = -1, .relative = -1, .ulp = -1};
 
 static bool is_real(unsigned elem)
 {
@@ -55,11 +55,11 @@ static void every_type(void **state)
         assert_int_equal(c.nworst, 1);
         assert_int_equal(c.worst[0].at, 1717);
         assert_true(c.worst[0].want == 1 && c.max_abs == (types[k] == RP_ELEM_PRED ? 1 : 6));
-        rp_compare(got, want, &(struct rp_tolerance){0, -1, -1, false, false}, &c);
+        rp_compare(got, want, &(struct rp_tolerance){.absolute = 0, .relative = -1, .ulp = -1}, &c);
         assert_false(c.ok); /* bounds that are given hold for every element */
-        rp_compare(got, want, &(struct rp_tolerance){6, -1, -1, false, false}, &c);
+        rp_compare(got, want, &(struct rp_tolerance){.absolute = 6, .relative = -1, .ulp = -1}, &c);
         assert_true(c.ok && !c.wrong);
-        rp_compare(got, want, &(struct rp_tolerance){-1, 6, -1, false, false}, &c);
+        rp_compare(got, want, &(struct rp_tolerance){.absolute = -1, .relative = 6, .ulp = -1}, &c);
         assert_true(c.ok && !c.wrong);
         rp_tensor_drop(want);
         rp_tensor_drop(got);
@@ -79,9 +79,9 @@ static void steps(void **state)
             got->data[2] = 0;
         else
             got->data[2 * got->unit]++; /* little-endian: the lowest bit of the mantissa */
-        rp_compare(got, want, &(struct rp_tolerance){-1, -1, 0, false, false}, &c);
+        rp_compare(got, want, &(struct rp_tolerance){.absolute = -1, .relative = -1, .ulp = 0}, &c);
         assert_true(!c.ok && c.wrong == 1 && c.worst[0].at == 2);
-        rp_compare(got, want, &(struct rp_tolerance){-1, -1, 1, false, false}, &c);
+        rp_compare(got, want, &(struct rp_tolerance){.absolute = -1, .relative = -1, .ulp = 1}, &c);
         assert_true(c.ok);
         rp_tensor_drop(want);
         rp_tensor_drop(got);
@@ -106,7 +106,10 @@ static void not_numbers(void **state)
         rp_tensor_set(want, 3, (double)NAN);
         rp_compare(got, want, &by_type, &c);
         assert_true(c.ok);
-        rp_compare(got, want, &(struct rp_tolerance){-1, -1, -1, true, false}, &c);
+        rp_compare(
+            got, want,
+            &(struct rp_tolerance){.absolute = -1, .relative = -1, .ulp = -1, .nan_differs = true},
+            &c);
         assert_false(c.ok);
         rp_tensor_set(got, 3, 1);
         rp_compare(got, want, &by_type, &c);
@@ -151,7 +154,7 @@ static void large_integers(void **state)
     rp_tensor_set_integer(got, 9, (INT64_C(1) << 60) + 1);
     rp_compare(got, want, &by_type, &c);
     assert_true(c.ok && c.wrong == 1 && c.max_abs == 1);
-    rp_compare(got, want, &(struct rp_tolerance){0, -1, -1, false, false}, &c);
+    rp_compare(got, want, &(struct rp_tolerance){.absolute = 0, .relative = -1, .ulp = -1}, &c);
     assert_false(c.ok);
     rp_tensor_drop(want);
     rp_tensor_drop(got);

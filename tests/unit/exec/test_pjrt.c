@@ -42,7 +42,9 @@ static void make_arguments(struct rp_tensor *out[2])
 static enum rp_code start(const char *misbehave, bool in_process, struct rp_executable **exe,
                           struct rp_err *err)
 {
-    struct rp_engine_options options = {.in_process = in_process};
+    bool hangs = strstr(misbehave, "hang-") != NULL;
+    struct rp_engine_options options = {.in_process = in_process,
+                                        .timeout_ns = hangs ? 300000000 : 0};
     struct rp_engine_program program = mlir_program();
 
     setenv("PJRT_DOUBLE", misbehave, 1);
@@ -180,6 +182,33 @@ static void aborts(void **state)
     assert_code(rp_engine_pjrt.run_timed(exe, 3, ns, &err), RP_IO);
     assert_contains(err.text, "the plugin ended its process while running the program");
     assert_code(rp_engine_pjrt.run_timed(exe, 1, ns, &err), RP_IO); /* and stays so */
+    rp_engine_pjrt.release(exe);
+    rp_tensor_drop(arguments[0]);
+    rp_tensor_drop(arguments[1]);
+}
+
+/* A plugin that never comes back is given up, and a later request does not wait for it. */
+static void hangs(void **state)
+{
+    struct rp_err err = RP_ERR_INIT;
+    struct rp_tensor *arguments[2];
+    struct rp_executable *exe;
+    int64_t ns[3];
+
+    UNUSED_STATE(state);
+    refuses("hang-create", RP_IO, "gave no answer for 0.3 s while loading and compiling");
+    refuses("hang-compile", RP_IO, "its last words: the double waits");
+    make_arguments(arguments);
+    assert_ok(start("hang-run", false, &exe, &err), &err);
+    assert_ok(rp_engine_pjrt.upload(exe, arguments, &err), &err);
+    assert_code(rp_engine_pjrt.run_timed(exe, 3, ns, &err), RP_IO);
+    assert_contains(err.text, "while running the program: its process was ended");
+    assert_code(rp_engine_pjrt.run_timed(exe, 1, ns, &err), RP_IO);
+    rp_engine_pjrt.release(exe);
+    assert_ok(start("exit-run", false, &exe, &err), &err);
+    assert_ok(rp_engine_pjrt.upload(exe, arguments, &err), &err);
+    assert_code(rp_engine_pjrt.run_timed(exe, 1, ns, &err), RP_IO);
+    assert_contains(err.text, "exit status 0");
     rp_engine_pjrt.release(exe);
     rp_tensor_drop(arguments[0]);
     rp_tensor_drop(arguments[1]);
@@ -422,6 +451,7 @@ int test_pjrt(void)
         cmocka_unit_test(prints),
         cmocka_unit_test(failures),
         cmocka_unit_test(aborts),
+        cmocka_unit_test(hangs),
         cmocka_unit_test(failures_of_runs),
         cmocka_unit_test(no_plugin),
         cmocka_unit_test(options_of_the_client),

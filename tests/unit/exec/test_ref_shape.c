@@ -360,6 +360,14 @@ static void refusals(void **state)
          "differ", RP_FORMAT},
         {MODULE " a = f32[2] constant({1,2})\n ROOT s = f32[2] and(a, a)\n}\n", "f32",
          RP_UNSUPPORTED},
+        {MODULE " a = f32[1,3,1] constant({{{1},{2},{3}}})\n b = f32[1,1,1] constant({{{1}}})\n"
+                " ROOT s = f32[1,3,1] convolution(a, b), window={size=1 lhs_dilate=0}, "
+                "dim_labels=b0f_0io->b0f\n}\n",
+         "dilation of 0", RP_FORMAT},
+        {MODULE " a = f32[1,3,1] constant({{{1},{2},{3}}})\n b = f32[1,1,1] constant({{{1}}})\n"
+                " ROOT s = f32[1,3,1] convolution(a, b), window={size=1 "
+                "pad=9000000000000000000_0}, dim_labels=b0f_0io->b0f\n}\n",
+         "too large", RP_FORMAT},
     };
     double got[64];
     size_t n;

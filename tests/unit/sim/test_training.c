@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What is known of a training step: its profiler's cost, its optimizer, its backward pass, and where
- * it begins and ends. Three steps of 200 us on one thread:
+ * What is known of a training step: its profiler's cost, its optimizer, its backward pass, and
+ * where it begins and ends. Three steps of 200 us on one thread:
  *
  *     thread    [12 views][tiny][gelu][GeluBackward0 [AccumulateGrad]][Optimizer.step ......][sync]
  *     stream 7                [tiny 1][gelu_fwd 20][gelu_bwd 30][multi_tensor 20]
@@ -9,6 +9,7 @@
 #include "run_fixtures.h"
 #include "sim/optimizer_kind.h"
 #include "sim/profiler_cost.h"
+#include "sim/sim_answer.h"
 #include "sim/transport.h"
 
 #include <math.h>
@@ -48,8 +49,8 @@ static size_t training_rows(struct row *out, int k, const struct recipe *r)
     n += launch(out + n, at + 28000, corr, "tiny", at + 36000, 1000);
     out[n++] = (struct row){'X', "cpu_op", "aten::gelu", 1, 1, at + 33000, 6000};
     n += launch(out + n, at + 35000, corr + 1, "gelu_fwd", at + 42000, 20000);
-    out[n++] = (struct row){'X', "cpu_op", "autograd::engine::evaluate_function: GeluBackward0",
-                            1,   1,        at + 62000,
+    out[n++] = (struct row){'X',  "cpu_op", "autograd::engine::evaluate_function: GeluBackward0",
+                            1,    1,        at + 62000,
                             20000};
     n += launch(out + n, at + 64000, corr + 2, "gelu_bwd", at + 75000, 30000);
     out[n++] =
@@ -59,8 +60,7 @@ static size_t training_rows(struct row *out, int k, const struct recipe *r)
     n += launch(out + n, at + 107000, corr + 3, "multi_tensor", at + 120000, 20000);
     if (r->reads)
         out[n++] = (struct row){'X', "cpu_op", r->reads, 1, 1, at + 130000, 3000};
-    out[n++] =
-        (struct row){'X', "cuda_runtime", "cudaDeviceSynchronize", 1, 1, at + 165000, 20000};
+    out[n++] = (struct row){'X', "cuda_runtime", "cudaDeviceSynchronize", 1, 1, at + 165000, 20000};
     return n;
 }
 
@@ -126,6 +126,21 @@ static void the_cost_of_a_span_follows_quick_operators(void **state)
     bench_release(&b);
 }
 
+/* Half of the recorded time is the most, whatever quick operators say. */
+static void recording_never_costs_more_than_half(void **state)
+{
+    struct rp_sim_part p = {.quick_ns = 10000, .with_device = true, .nspans = 10, .ncalls = 10};
+    struct rp_sim_cost cost;
+
+    UNUSED_STATE(state);
+    p.graph.end_ns = 1000000;
+    cost = rp_sim_cost_of(&p);
+    assert_true(fabs(10 * cost.span_ns + 10 * cost.call_ns - 500000) < 1e-3);
+    assert_true(fabs(cost.span_ns / cost.call_ns - 4.4 / 2.8) < 1e-9);
+    p.graph.end_ns = 2000000;
+    assert_true(fabs(rp_sim_cost_of(&p).span_ns - 4.4 * 10000 * 1.25) < 1e-6);
+}
+
 static int64_t unprofiled(struct bench *b)
 {
     struct rp_err err = RP_ERR_INIT;
@@ -164,41 +179,53 @@ static void the_cost_is_set_by_an_unprofiled_step(void **state)
 
 /* ------------------------------------------------------------------ the optimizer */
 
+/* Spans, and what they tell: kind, implementation, whether the host counts, passes, passes fused.
+ */
+struct optimizer_case {
+    struct recipe recipe;
+    const char *name;
+    enum rp_optimizer_style style;
+    bool reads_host;
+    double passes, fused;
+};
+
+#define ADAMW "Optimizer.step#AdamW.step"
+#define SGD   "Optimizer.step#SGD.step"
+
+static const struct optimizer_case optimizers[] = {
+    {{ADAMW, "aten::_foreach_mul_", "aten::item"}, "AdamW", RP_OPTIMIZER_FOREACH, true, 20, 7},
+    {{ADAMW, "aten::_foreach_mul_", NULL}, "AdamW", RP_OPTIMIZER_FOREACH, false, 24, 7},
+    {{"Optimizer.step#Adam.step", "aten::lerp_", "aten::item"},
+     "Adam",
+     RP_OPTIMIZER_LOOP,
+     true,
+     18,
+     7},
+    {{SGD, "aten::mul_", NULL}, "SGD", RP_OPTIMIZER_LOOP, false, 8, 5},
+    {{SGD, "aten::_foreach_add_", NULL}, "SGD", RP_OPTIMIZER_FOREACH, false, 3, 3},
+    {{ADAMW, "aten::_fused_adamw_", NULL}, "AdamW", RP_OPTIMIZER_FUSED, false, 7, 7},
+    {{"Optimizer.step#Lion.step", "aten::mul_", NULL},
+     "optimizer",
+     RP_OPTIMIZER_LOOP,
+     false,
+     20,
+     7},
+};
+
 static void the_optimizer_is_known_by_its_spans(void **state)
 {
-    static const struct {
-        struct recipe recipe;
-        const char *name;
-        enum rp_optimizer_style style;
-        bool reads_host;
-        double passes, fused;
-    } cases[] = {
-        {{"Optimizer.step#AdamW.step", "aten::_foreach_mul_", "aten::item"},
-         "AdamW", RP_OPTIMIZER_FOREACH, true, 20, 7},
-        {{"Optimizer.step#AdamW.step", "aten::_foreach_mul_", NULL},
-         "AdamW", RP_OPTIMIZER_FOREACH, false, 24, 7},
-        {{"Optimizer.step#Adam.step", "aten::lerp_", "aten::item"},
-         "Adam", RP_OPTIMIZER_LOOP, true, 18, 7},
-        {{"Optimizer.step#SGD.step", "aten::mul_", NULL}, "SGD", RP_OPTIMIZER_LOOP, false, 8, 5},
-        {{"Optimizer.step#SGD.step", "aten::_foreach_add_", NULL},
-         "SGD", RP_OPTIMIZER_FOREACH, false, 3, 3},
-        {{"Optimizer.step#AdamW.step", "aten::_fused_adamw_", NULL},
-         "AdamW", RP_OPTIMIZER_FUSED, false, 7, 7},
-        {{"Optimizer.step#Lion.step", "aten::mul_", NULL},
-         "optimizer", RP_OPTIMIZER_LOOP, false, 20, 7},
-    };
     struct rp_optimizer_kind kind;
     struct bench b;
     size_t i;
 
     UNUSED_STATE(state);
-    for (i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        training_init(&b, &cases[i].recipe);
+    for (i = 0; i < sizeof optimizers / sizeof optimizers[0]; i++) {
+        training_init(&b, &optimizers[i].recipe);
         rp_optimizer_kind(&b.run, 0, &kind);
-        assert_string_equal(kind.name, cases[i].name);
-        assert_int_equal(kind.style, cases[i].style);
-        assert_int_equal(kind.reads_host, cases[i].reads_host);
-        assert_true(kind.passes == cases[i].passes && kind.fused == cases[i].fused);
+        assert_string_equal(kind.name, optimizers[i].name);
+        assert_int_equal(kind.style, optimizers[i].style);
+        assert_int_equal(kind.reads_host, optimizers[i].reads_host);
+        assert_true(kind.passes == optimizers[i].passes && kind.fused == optimizers[i].fused);
         assert_true(kind.parameters == 1);
         bench_release(&b);
     }
@@ -332,10 +359,8 @@ static void a_transport_leans_to_what_is_not_known(void **state)
         enum rp_sim_lean lean;
         int64_t latency_ns, same_ns, double_ns;
     } cases[] = {
-        {RP_LEAN_NONE, 200, 20000, 39800},
-        {RP_LEAN_LESS_LATENCY, 0, 20000, 40000},
-        {RP_LEAN_MORE_LATENCY, 14000, 20000, 26000},
-        {RP_LEAN_SLOWER, 216, 21600, 42984},
+        {RP_LEAN_NONE, 200, 20000, 39800},           {RP_LEAN_LESS_LATENCY, 0, 20000, 40000},
+        {RP_LEAN_MORE_LATENCY, 14000, 20000, 26000}, {RP_LEAN_SLOWER, 216, 21600, 42984},
         {RP_LEAN_FASTER, 185, 18518, 36851},
     };
     struct step_shape shapes[] = {{40000, false, false}, {40000, false, false}};
@@ -350,11 +375,37 @@ static void a_transport_leans_to_what_is_not_known(void **state)
         b.run.lean = cases[i].lean;
         assert_ok(rp_transport_fit(&b.run, &t, &err), &err);
         assert_true(t.one_size);
-        assert_in_range((int64_t)(t.latency_ns + 0.5), cases[i].latency_ns, cases[i].latency_ns + 1);
+        assert_in_range((int64_t)(t.latency_ns + 0.5), cases[i].latency_ns,
+                        cases[i].latency_ns + 1);
         assert_in_range(rp_transport_ns(&t, 4000), cases[i].same_ns - 1, cases[i].same_ns + 1);
         assert_in_range(rp_transport_ns(&t, 8000), cases[i].double_ns - 2, cases[i].double_ns + 2);
     }
     bench_release(&b);
+}
+
+/* A collective that no node of the graph stands for is no reason to refuse. */
+static void a_collective_without_work_is_no_error(void **state)
+{
+    struct row rows[] = {
+        {'X', "user_annotation", "ProfilerStep#0", 1, 1, 0, 50000},
+        {'X', "cpu_op", "aten::mm", 1, 1, 10000, 20000},
+        {'X', "user_annotation", "gloo:all_reduce", 1, 2, 60000, 5000, 0, 0, 0, "In msg nelems",
+         1000, 0, "dtype", "Float", "Group size", 2},
+    };
+    struct rp_err err = RP_ERR_INIT;
+    struct rp_sim_asked asked = {0};
+    struct rp_sim_answer answer = {0};
+    struct rp_arena arena;
+    struct bench b;
+
+    UNUSED_STATE(state);
+    rp_arena_init(&arena);
+    part_init(&b, trace_of(rows, 3));
+    assert_ok(rp_sim_answer(b.list, 1, &asked, &arena, &answer, &err), &err);
+    assert_int_equal(answer.baseline.simulated_ns, 50000);
+    assert_in_range(answer.baseline.unprofiled_low_ns, 1, 50000);
+    bench_release(&b);
+    rp_arena_release(&arena);
 }
 
 /* ------------------------------------------------------------------ what holds a step up */
@@ -446,6 +497,7 @@ int test_training(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_cost_of_a_span_follows_quick_operators),
+        cmocka_unit_test(recording_never_costs_more_than_half),
         cmocka_unit_test(the_cost_is_set_by_an_unprofiled_step),
         cmocka_unit_test(the_optimizer_is_known_by_its_spans),
         cmocka_unit_test(fusing_saves_passes_over_memory),
@@ -454,6 +506,7 @@ int test_training(void)
         cmocka_unit_test(steps_without_device_work_go_from_mark_to_mark),
         cmocka_unit_test(steps_whose_thread_is_empty_are_timed_by_others),
         cmocka_unit_test(a_transport_leans_to_what_is_not_known),
+        cmocka_unit_test(a_collective_without_work_is_no_error),
         cmocka_unit_test(every_kind_of_edge_holds_something_up),
         cmocka_unit_test(what_began_beside_something_still_does),
     };
