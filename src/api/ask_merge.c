@@ -23,7 +23,7 @@ static enum rp_code rank(const struct rp_loaded *loaded, const struct rp_scope *
                          struct rp_err *err)
 {
     (void)settings;
-    return rp_merge_rank(loaded->trace, scope, &part->arena, part->data, err);
+    return rp_merge_rank(loaded->trace, loaded->source->name, scope, &part->arena, part->data, err);
 }
 
 static void release(void *data)
@@ -39,24 +39,60 @@ static const char *folder_of(const char *path, struct rp_arena *arena)
     return rp_arena_copy(arena, path, slash ? (size_t)(slash - path) : 0);
 }
 
+/* "4,4,8": how many ranks the hosts have; the host of a rank, or -1 behind the last. A single
+   number is that of all hosts. */
+static long host_by_counts(const char *hosts, long rank, bool *valid)
+{
+    const char *at = hosts;
+    long host = 0, before = 0, n;
+    char *end;
+
+    *valid = false;
+    for (;; host++) {
+        n = strtol(at, &end, 10);
+        if (end == at || n <= 0 || n > 1000000 || (*end && *end != ','))
+            return -1;
+        if (!*end && at == hosts) {
+            *valid = true;
+            return rank / n;
+        }
+        if (rank < before + n)
+            break;
+        before += n;
+        if (!*end)
+            break;
+        at = end + 1;
+    }
+    *valid = true;
+    return rank < before + n && rank >= before ? host : -1;
+}
+
 /* Which host a rank is on, by --hosts; NULL: not known, so that its clock is its own. */
 static enum rp_code host_of(const char *hosts, const struct rp_rank_part *part,
                             struct rp_arena *arena, const char **out, struct rp_err *err)
 {
-    char *end;
-    long n = strtol(hosts, &end, 10);
+    const struct rp_merge_part *data = part->data;
+    bool valid;
+    long host;
 
     *out = NULL;
-    if (!strcmp(hosts, "none"))
+    if (!strcmp(hosts, "none") || (!strcmp(hosts, "auto") && !data->host))
         return RP_OK;
-    if (!strcmp(hosts, "folder"))
+    if (!strcmp(hosts, "auto")) {
+        *out = rp_arena_strdup(arena, data->host);
+    } else if (!strcmp(hosts, "folder")) {
         *out = folder_of(part->path, arena);
-    else if (end != hosts && !*end && n > 0)
-        *out = rp_arena_printf(arena, "host%ld", part->number / n);
-    else
-        return rp_err_set(err, RP_USAGE,
-                          "--hosts '%s' is neither 'none' nor 'folder' nor a number of ranks",
-                          hosts);
+    } else {
+        host = host_by_counts(hosts, part->number, &valid);
+        if (!valid)
+            return rp_err_set(err, RP_USAGE,
+                              "--hosts '%s' is neither 'auto', 'none' nor 'folder', nor numbers "
+                              "of ranks as in '8' or '4,4,8'",
+                              hosts);
+        if (host < 0)
+            return RP_OK;
+        *out = rp_arena_printf(arena, "host%ld", host);
+    }
     return *out ? RP_OK : rp_err_nomem(err, "merging ranks");
 }
 
@@ -76,7 +112,8 @@ static enum rp_code join(const struct rp_ranks *ranks, const struct rp_settings 
         RP_TRY(
             host_of(rp_settings_text(settings, "hosts"), part, &result->arena, &in[i].host, err));
     }
-    return rp_merge_join(in, ranks->n, &result->arena, result->root, err);
+    return rp_merge_join(in, ranks->n, !strcmp(rp_settings_text(settings, "hosts"), "auto"),
+                         &result->arena, result->root, err);
 }
 
 static const struct rp_rank_row row = {
@@ -277,8 +314,10 @@ static const struct rp_option options[] = {
     {"output", 'o', RP_OPT_PATH, "FILE", NULL, "write all ranks into one trace", 0},
     {"to", 0, RP_OPT_CHOICE, "rpt|json|csv|sqlite", NULL,
      "its format (default: by the ending of FILE)", 0},
-    {"hosts", 0, RP_OPT_TEXT, "none|folder|N", "none",
-     "which ranks share a clock: none, those in one folder, or each N", 0},
+    {"hosts", 0, RP_OPT_TEXT, "auto|none|folder|N[,N…]", "auto",
+     "which ranks share a clock: by host names in the traces, none, those in one folder, each N, "
+     "or the first N, the next N …",
+     0},
     {"rank", 'r', RP_OPT_TEXT, "N[-M],…", NULL, "only these ranks, as in '0,3' or '8-15'", 0},
     RP_OPTION_END};
 

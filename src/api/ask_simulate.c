@@ -27,6 +27,28 @@ static void release(void *data)
     rp_sim_part_release(data);
 }
 
+/* A backend alone means its rings. */
+static enum rp_code read_expand(const struct rp_settings *settings, struct rp_expand *out,
+                                struct rp_err *err)
+{
+    const char *shape = rp_settings_text(settings, "collective");
+    const char *backend = rp_settings_text(settings, "backend");
+
+    *out = (struct rp_expand){0};
+    out->shape = backend ? RP_EXPAND_RING : RP_EXPAND_WHOLE;
+    if (shape)
+        out->shape = !strcmp(shape, "ring")   ? RP_EXPAND_RING
+                     : !strcmp(shape, "tree") ? RP_EXPAND_TREE
+                                              : RP_EXPAND_WHOLE;
+    if (backend)
+        out->backend = !strcmp(backend, "gloo")     ? RP_BACKEND_GLOO
+                       : !strcmp(backend, "byteps") ? RP_BACKEND_BYTEPS
+                                                    : RP_BACKEND_NCCL;
+    return out->shape == RP_EXPAND_TREE && out->backend == RP_BACKEND_BYTEPS
+               ? rp_err_set(err, RP_USAGE, "'--backend byteps' has servers, not trees")
+               : RP_OK;
+}
+
 static enum rp_code read_cost(const struct rp_settings *settings, struct rp_sim_asked *out,
                               struct rp_err *err)
 {
@@ -57,6 +79,8 @@ static enum rp_code answer(const struct rp_sim_part *const *parts, size_t n,
     struct rp_sim_asked asked = {.whatifs = whatifs, .trace = path ? &trace : NULL};
     size_t nwhatifs = 0;
     enum rp_code code;
+
+    RP_TRY(read_expand(settings, &asked.expand, err));
 
     while ((text = rp_settings_nth(settings, "what-if", nwhatifs)) != NULL) {
         if (nwhatifs == sizeof whatifs / sizeof whatifs[0])
@@ -148,6 +172,11 @@ static const struct rp_option options[] = {
     {"trace", 't', RP_OPT_TEXT, "FILE", NULL,
      "write the simulated run (with the what-if, if there is one) as a trace: .json, .json.gz, .rpt",
      0},
+    {"collective", 0, RP_OPT_CHOICE, "whole|ring|tree", NULL,
+     "collectives as meetings and transfers (whole, the default), or as the hops of rings or trees",
+     0},
+    {"backend", 0, RP_OPT_CHOICE, "nccl|gloo|byteps", NULL,
+     "whose hops: rings both ways (nccl, the default), one ring in two pieces, or servers", 0},
     {"unprofiled-step", 'u', RP_OPT_DURATION, "TIME", NULL,
      "a step takes that long without the profiler, as measured: its cost is set to that", 0},
     {"profiler-cost", 0, RP_OPT_RATIO, "FACTOR", NULL,

@@ -85,7 +85,7 @@ bool rp_dataset_is_job(const struct rp_dataset *dataset)
         if ((file == TRANSFERS || file == TIMELINE) && in_rank_folder(dataset, i))
             return true;
         keys |= file == KEYS;
-        ops = ops || (file == OPS && in_rank_folder(dataset, i));
+        ops |= file == OPS;
     }
     return keys && ops;
 }
@@ -367,6 +367,76 @@ static enum rp_code check_transfers(struct loading *l, struct rp_err *err)
                         err);
 }
 
+/* Whether a worker or server wrote a log of its messages. */
+static bool has_log(const struct rp_job *job, int32_t id)
+{
+    size_t i;
+
+    for (i = 0; i < job->nnodes; i++)
+        if (job->nodes[i].id == id && job->nodes[i].halves.n)
+            return true;
+    return false;
+}
+
+static size_t count_hosts(const struct rp_job *job)
+{
+    size_t r, k, n = 0;
+
+    for (r = 0; r < job->nranks; r++) {
+        for (k = 0; k < r && strcmp(job->ranks[k].host, job->ranks[r].host) != 0;)
+            k++;
+        n += k == r;
+    }
+    return n;
+}
+
+/* ps-lite numbers servers 8, 10 … and workers 9, 11 … */
+static enum rp_code check_party(const struct rp_job *job, int32_t id, size_t nworkers,
+                                struct rp_err *err)
+{
+    bool worker = id % 2;
+    long number = ((long)id - (worker ? 9 : 8)) / 2;
+
+    if (id < 8)
+        return RP_OK;
+    if (worker && (size_t)number >= nworkers)
+        return rp_err_set(err, RP_FORMAT,
+                          "the logs have worker %ld (number %d of ps-lite), but there are traces "
+                          "of %zu workers only",
+                          number, id, nworkers);
+    return has_log(job, id) ? RP_OK
+                            : rp_err_set(err, RP_FORMAT,
+                                         "there is no log of the messages of %s %ld (number %d of "
+                                         "ps-lite)",
+                                         worker ? "worker" : "server", number, id);
+}
+
+static enum rp_code check_servers(struct loading *l, struct rp_err *err)
+{
+    const struct rp_job *job = l->job;
+    size_t i, k, nworkers = count_hosts(job), works = 0;
+
+    if (!job->keys.n)
+        return rp_err_set(err, RP_FORMAT,
+                          "logs of BytePS without a 'key_dict.txt' that names their keys");
+    for (i = 0; i < nworkers; i++)
+        RP_TRY(check_party(job, (int32_t)(9 + 2 * i), nworkers, err));
+    for (i = 0; i < job->nnodes; i++) {
+        works += job->nodes[i].ops.n;
+        for (k = 0; k < job->nodes[i].halves.n; k++) {
+            const struct rp_job_half *h = &job->nodes[i].halves.at[k];
+
+            RP_TRY(check_party(job, h->sender, nworkers, err));
+            RP_TRY(check_party(job, h->receiver, nworkers, err));
+        }
+    }
+    return works ? RP_OK
+                 : remark(l,
+                          "there is no log of the servers' copies and sums: they are taken as "
+                          "waiting before the answers",
+                          err);
+}
+
 static enum rp_code check(struct loading *l, struct rp_err *err)
 {
     size_t i;
@@ -377,10 +447,7 @@ static enum rp_code check(struct loading *l, struct rp_err *err)
         if (!l->job->has_servers && !(l->seen[i] & 1u << TIMELINE))
             return lacks(l, i, "'comm.json': when its gradients were reduced is not known", err);
     }
-    if (l->job->has_servers && !l->job->keys.n)
-        return rp_err_set(err, RP_FORMAT,
-                          "logs of BytePS without a 'key_dict.txt' that names their keys");
-    return l->job->has_servers ? RP_OK : check_transfers(l, err);
+    return l->job->has_servers ? check_servers(l, err) : check_transfers(l, err);
 }
 
 /* A number at the end of a text, or -1. */

@@ -6,6 +6,7 @@
 #include "explain/trace_merge.h"
 
 #include "facts/tensor_transfers.h"
+#include "facts/trace_host.h"
 #include "result/result.h"
 
 #include <math.h>
@@ -50,8 +51,9 @@ static enum rp_code take_messages(const struct rp_trace *t, struct rp_arena *are
     return code;
 }
 
-enum rp_code rp_merge_rank(const struct rp_trace *trace, const struct rp_scope *scope,
-                           struct rp_arena *arena, struct rp_merge_part *out, struct rp_err *err)
+enum rp_code rp_merge_rank(const struct rp_trace *trace, const char *path,
+                           const struct rp_scope *scope, struct rp_arena *arena,
+                           struct rp_merge_part *out, struct rp_err *err)
 {
     struct rp_work work;
     enum rp_code code = rp_work_init(&work, trace, scope, err);
@@ -63,6 +65,8 @@ enum rp_code rp_merge_rank(const struct rp_trace *trace, const struct rp_scope *
         code = take_messages(trace, arena, out, err);
     if (code == RP_OK)
         code = rp_half_messages_find(trace, &out->halves, err);
+    if (code == RP_OK)
+        code = rp_trace_host(trace, path, arena, &out->host, err);
     rp_work_release(&work);
     return code;
 }
@@ -81,6 +85,7 @@ struct merger {
     struct rp_merge_root *out;
     struct rp_meetings meetings;
     struct rp_clocks clocks;
+    bool unshared; /* hosts that the traces name are not believed */
 };
 
 static enum rp_code note(struct merger *m, const char *text, struct rp_err *err)
@@ -182,6 +187,11 @@ static const char *summary(struct merger *m, size_t known, size_t nclocks)
 
 static enum rp_code add_notes(struct merger *m, size_t unknown, struct rp_err *err)
 {
+    if (m->unshared)
+        RP_TRY(note(m,
+                    "ranks whose traces name the same host contradict each other on one clock: "
+                    "each has its own",
+                    err));
     if (unknown)
         RP_TRY(note(m,
                     rp_arena_printf(m->arena,
@@ -348,22 +358,41 @@ static enum rp_code find_clocks(struct merger *m, const uint32_t *clock_of, stru
     return code;
 }
 
-enum rp_code rp_merge_join(const struct rp_merge_input *ranks, size_t n, struct rp_arena *arena,
-                           struct rp_merge_root *out, struct rp_err *err)
+/* Hosts that only the traces name may be wrong: containers often have one name. */
+static enum rp_code find_on_hosts(struct merger *m, bool guessed, struct rp_err *err)
 {
-    struct merger m = {.in = ranks, .n = n, .arena = arena, .out = out};
-    uint32_t *clock_of = RP_ARENA_NEW(arena, uint32_t, n + 1);
-    size_t r;
+    uint32_t *clock_of = RP_ARENA_NEW(m->arena, uint32_t, m->n + 1);
+    bool shared = false;
+    uint32_t r;
 
     if (!clock_of)
         return rp_err_nomem(err, "merging ranks");
+    RP_TRY(share_clocks(m, clock_of));
+    RP_TRY(find_clocks(m, clock_of, err));
+    for (r = 0; r < m->n; r++)
+        shared |= clock_of[r] != r;
+    if (!guessed || !shared || !m->clocks.nconflicts)
+        return RP_OK;
+    for (r = 0; r < m->n; r++) {
+        clock_of[r] = r;
+        m->out->ranks[r].host = NULL;
+    }
+    m->unshared = true;
+    return find_clocks(m, clock_of, err);
+}
+
+enum rp_code rp_merge_join(const struct rp_merge_input *ranks, size_t n, bool guessed,
+                           struct rp_arena *arena, struct rp_merge_root *out, struct rp_err *err)
+{
+    struct merger m = {.in = ranks, .n = n, .arena = arena, .out = out};
+    size_t r;
+
     if (n == 1 && ranks[0].part->nmessages)
         return join_processes(&m, err);
     RP_TRY(start(&m, err));
     for (r = 0; r < n; r++)
         RP_TRY(copy_input(&m, r, err));
-    RP_TRY(share_clocks(&m, clock_of));
-    RP_TRY(find_clocks(&m, clock_of, err));
+    RP_TRY(find_on_hosts(&m, guessed, err));
     out->matched_by = rp_meeting_rule_names[m.meetings.rule];
     out->meeting_count = (int64_t)m.clocks.nmeetings;
     return describe(&m, err);
@@ -372,12 +401,15 @@ enum rp_code rp_merge_join(const struct rp_merge_input *ranks, size_t n, struct 
 enum rp_code rp_merge_job(const struct rp_job *job, struct rp_arena *arena,
                           struct rp_merge_root *out, struct rp_err *err)
 {
-    struct merger m = {.n = job->nranks, .arena = arena, .out = out};
-    size_t r;
+    size_t r, nservers = job->has_servers ? rp_job_servers(job) : 0;
+    struct merger m = {.n = job->nranks + nservers, .arena = arena, .out = out};
 
     RP_TRY(start(&m, err));
     out->pid_step = 1000000; /* a timeline has a process a tensor */
-    RP_TRY(rp_clocks_of_job(job, arena, &m.clocks, err));
+    if (job->has_servers)
+        RP_TRY(rp_clocks_of_servers(job, false, arena, &m.clocks, err));
+    else
+        RP_TRY(rp_clocks_of_job(job, arena, &m.clocks, err));
     for (r = 0; r < job->nranks; r++) {
         struct rp_merge_rank *to = &out->ranks[r];
 
@@ -386,6 +418,12 @@ enum rp_code rp_merge_job(const struct rp_job *job, struct rp_arena *arena,
         to->path =
             rp_arena_printf(arena, "%s/%lld", job->ranks[r].host, (long long)job->ranks[r].local);
         if (!to->host || !to->path)
+            return rp_err_nomem(err, "merging ranks");
+    }
+    for (r = job->nranks; r < m.n; r++) {
+        out->ranks[r].rank = (int64_t)r;
+        out->ranks[r].path = rp_arena_printf(arena, "server %zu", r - job->nranks);
+        if (!out->ranks[r].path)
             return rp_err_nomem(err, "merging ranks");
     }
     out->matched_by = "records";

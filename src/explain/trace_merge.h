@@ -16,6 +16,7 @@ struct rp_merge_part {
     struct rp_clock_message *messages; /* from, to: processes */
     const char **names;                /* of the processes */
     rp_half_message_vec halves;        /* of messages to and from other traces */
+    const char *host;                  /* as the trace has it (trace_host.h), or NULL */
 };
 
 struct rp_merge_rank {
@@ -51,8 +52,9 @@ struct rp_merge_root {
 extern const struct rp_type rp_merge_type;
 
 /* Release the part also after a failure. */
-enum rp_code rp_merge_rank(const struct rp_trace *trace, const struct rp_scope *scope,
-                           struct rp_arena *arena, struct rp_merge_part *out, struct rp_err *err);
+enum rp_code rp_merge_rank(const struct rp_trace *trace, const char *path,
+                           const struct rp_scope *scope, struct rp_arena *arena,
+                           struct rp_merge_part *out, struct rp_err *err);
 void rp_merge_part_release(struct rp_merge_part *part);
 
 struct rp_merge_input {
@@ -62,9 +64,11 @@ struct rp_merge_input {
     size_t source;
 };
 
-enum rp_code rp_merge_join(const struct rp_merge_input *ranks, size_t n, struct rp_arena *arena,
-                           struct rp_merge_root *out, struct rp_err *err);
-/* The same of a job's own records; the caller adds the sources. */
+/* guessed: the hosts are what traces say; where clocks that share one contradict each other, every
+   rank has its own. */
+enum rp_code rp_merge_join(const struct rp_merge_input *ranks, size_t n, bool guessed,
+                           struct rp_arena *arena, struct rp_merge_root *out, struct rp_err *err);
+/* The same of a job's own records, its servers behind its ranks; the caller adds the sources. */
 enum rp_code rp_merge_job(const struct rp_job *job, struct rp_arena *arena,
                           struct rp_merge_root *out, struct rp_err *err);
 

@@ -396,11 +396,30 @@ static void shift(const struct rp_clock *clock, int64_t *begin_ns, int64_t *dur_
     *dur_ns = rp_ns_between(*begin_ns, end);
 }
 
+static void shift_node(const struct rp_clock *clock, struct rp_job_node *node)
+{
+    size_t i;
+
+    for (i = 0; i < node->halves.n; i++)
+        node->halves.at[i].ns = rp_clock_time(clock, node->halves.at[i].ns);
+    for (i = 0; i < node->ops.n; i++)
+        shift(clock, &node->ops.at[i].begin_ns, &node->ops.at[i].dur_ns);
+}
+
 enum rp_code rp_job_align(struct rp_job *job, struct rp_err *err)
 {
     struct rp_clocks clocks;
-    enum rp_code code = rp_clocks_of_job(job, &job->arena, &clocks, err);
+    enum rp_code code = job->has_servers
+                            ? rp_clocks_of_servers(job, true, &job->arena, &clocks, err)
+                            : rp_clocks_of_job(job, &job->arena, &clocks, err);
     size_t r, i;
+
+    for (i = 0; code == RP_OK && i < job->nnodes; i++) {
+        size_t clock = rp_job_clock_of(job, job->nodes[i].id);
+
+        if (clock < clocks.n)
+            shift_node(&clocks.at[clock], &job->nodes[i]);
+    }
 
     for (r = 0; code == RP_OK && r < job->nranks; r++) {
         struct rp_job_rank *x = &job->ranks[r];

@@ -4,10 +4,13 @@
  * sequence number are used where all ranks have them, because groups of a part of the ranks cannot
  * be told from the order; without numbers the order inside each group, where there are several;
  * else the place in the stream, and then only what all ranks have under the same name counts.
+ * Ranks without any collective do not count; where one recorded fewer than others in a stream,
+ * their ends say which (meeting_order.h).
  */
 #include "facts/meetings.h"
 
 #include "facts/clock_sources.h"
+#include "facts/meeting_order.h"
 
 #include <stdlib.h>
 
@@ -28,6 +31,9 @@ struct matcher {
     struct rp_arena *arena;
     struct rp_meetings *out;
     RP_VEC(struct ticket) tickets;
+    size_t members;   /* ranks that have a collective */
+    uint32_t **place; /* by rank and collective: its place in its stream; by order only */
+    bool some_lack;   /* a rank has fewer in a stream than others */
 };
 
 static int by_key(const void *pa, const void *pb)
@@ -43,12 +49,102 @@ static int by_key(const void *pa, const void *pb)
     return (a->at > b->at) - (a->at < b->at);
 }
 
+/* ------------------------------------------------------------------ places in streams */
+
+static size_t count_in(const struct rp_collectives *c, uint32_t stream)
+{
+    size_t i, n = 0;
+
+    for (i = 0; i < c->list.n; i++)
+        n += c->list.at[i].stream == stream;
+    return n;
+}
+
+static size_t items_in(const struct rp_collectives *c, uint32_t stream, struct rp_order_item *out)
+{
+    size_t i, n = 0;
+
+    for (i = 0; i < c->list.n; i++)
+        if (c->list.at[i].stream == stream)
+            out[n++] = (struct rp_order_item){c->list.at[i].end_ns, c->list.at[i].name_hash};
+    return n;
+}
+
+/* The places of one rank in a stream, by those of the rank that has the most in it. */
+static enum rp_code place_rank(struct matcher *m, size_t rank, uint32_t stream, size_t fullest,
+                               struct rp_err *err)
+{
+    const struct rp_collectives *c = m->ranks[rank], *full = m->ranks[fullest];
+    struct rp_order_item *all = malloc((full->list.n + 1) * sizeof *all);
+    struct rp_order_item *some = malloc((c->list.n + 1) * sizeof *some);
+    uint32_t *place = malloc((c->list.n + 1) * sizeof *place);
+    size_t i, k = 0;
+
+    if (all && some && place) {
+        size_t n = items_in(c, stream, some);
+
+        rp_order_place(all, items_in(full, stream, all), some, n, place);
+        for (i = 0; i < c->list.n; i++)
+            if (c->list.at[i].stream == stream)
+                m->place[rank][i] = place[k++];
+    }
+    k = all && some && place;
+    free(all);
+    free(some);
+    free(place);
+    return k ? RP_OK : rp_err_nomem(err, "matching collectives");
+}
+
+static enum rp_code place_stream(struct matcher *m, uint32_t stream, struct rp_err *err)
+{
+    size_t r, fullest = 0, most = 0, n;
+
+    for (r = 0; r < m->nranks; r++) {
+        n = count_in(m->ranks[r], stream);
+        if (n > most) {
+            most = n;
+            fullest = r;
+        }
+    }
+    for (r = 0; r < m->nranks; r++) {
+        n = count_in(m->ranks[r], stream);
+        if (n == most || !n)
+            continue;
+        m->some_lack = true;
+        RP_TRY(place_rank(m, r, stream, fullest, err));
+    }
+    return RP_OK;
+}
+
+static enum rp_code find_places(struct matcher *m, struct rp_err *err)
+{
+    uint32_t s, nstreams = 0;
+    size_t r, i;
+
+    m->place = RP_ARENA_NEW(m->arena, uint32_t *, m->nranks + 1);
+    for (r = 0; m->place && r < m->nranks; r++) {
+        m->place[r] = RP_ARENA_NEW(m->arena, uint32_t, m->ranks[r]->list.n + 1);
+        if (!m->place[r])
+            return rp_err_nomem(err, "matching collectives");
+        for (i = 0; i < m->ranks[r]->list.n; i++)
+            m->place[r][i] = m->ranks[r]->list.at[i].index;
+        nstreams = m->ranks[r]->nstreams > nstreams ? m->ranks[r]->nstreams : nstreams;
+    }
+    for (s = 0; m->place && s < nstreams; s++)
+        RP_TRY(place_stream(m, s, err));
+    return m->place ? RP_OK : rp_err_nomem(err, "matching collectives");
+}
+
+/* ------------------------------------------------------------------ tickets */
+
 static enum rp_code write_tickets(struct matcher *m, struct rp_err *err)
 {
     bool by_order = m->out->rule == RP_MEET_ORDER;
     size_t r, i;
 
     m->tickets.n = 0;
+    if (by_order)
+        RP_TRY(find_places(m, err));
     for (r = 0; r < m->nranks; r++)
         for (i = 0; i < m->ranks[r]->list.n; i++) {
             const struct rp_collective *c = &m->ranks[r]->list.at[i];
@@ -56,7 +152,7 @@ static enum rp_code write_tickets(struct matcher *m, struct rp_err *err)
 
             if (by_order) {
                 t.key[0] = c->stream;
-                t.key[1] = c->index;
+                t.key[1] = m->place[r][i];
             }
             if (by_order || c->key)
                 RP_TRY(rp_vec_push(&m->tickets, t, err));
@@ -74,10 +170,11 @@ static const struct rp_collective *collective_of(const struct matcher *m, const 
 /* Whether tickets with one key are a meeting. */
 static bool agree(const struct matcher *m, const struct ticket *t, size_t n)
 {
-    bool some = m->out->rule == RP_MEET_SEQUENCE || m->out->rule == RP_MEET_GROUP;
+    bool some = m->out->rule == RP_MEET_SEQUENCE || m->out->rule == RP_MEET_GROUP ||
+                (m->out->rule == RP_MEET_ORDER && m->some_lack);
     size_t i;
 
-    if (n < 2 || (!some && n != m->nranks))
+    if (n < 2 || (!some && n != m->members))
         return false;
     for (i = 1; i < n; i++)
         if (t[i].rank == t[i - 1].rank ||
@@ -205,11 +302,16 @@ static enum rp_code align(struct matcher *m, struct rp_err *err)
 static enum rp_code match(struct matcher *m, struct rp_err *err)
 {
     bool sequenced = true, grouped = true, mixed = false, on_host = true;
+    uint64_t group = 0;
     size_t r;
 
     for (r = 0; r < m->nranks; r++) {
+        if (!m->ranks[r]->list.n)
+            continue;
+        if (!m->members++)
+            group = m->ranks[r]->group_hash;
         grouped = grouped && m->ranks[r]->grouped;
-        mixed = mixed || m->ranks[r]->mixed || m->ranks[r]->group_hash != m->ranks[0]->group_hash;
+        mixed = mixed || m->ranks[r]->mixed || m->ranks[r]->group_hash != group;
         sequenced = sequenced && m->ranks[r]->sequenced;
         on_host = on_host && m->ranks[r]->on_host;
     }

@@ -476,6 +476,8 @@ enum rp_code rp_job_means_take(struct rp_job_means *m, size_t first, size_t end,
     mean_begins(m, first, end);
     for (r = 0; r < m->nranks; r++)
         RP_TRY(mean_ops(m, r, first, end, err));
+    if (m->job->has_servers)
+        return RP_OK;
     RP_TRY(rp_means_of_groups(m, first, end, err));
     for (r = 0; r < m->nranks; r++)
         RP_TRY(rp_means_of_transfers(m, r, first, end, err));

@@ -139,10 +139,50 @@ static enum rp_code groups_of_spans(struct rp_job_means *m, size_t step, struct 
     return code;
 }
 
+static int by_tensor(const void *pa, const void *pb)
+{
+    const struct rp_job_key *a = pa, *b = pb;
+
+    if (a->tensor != b->tensor)
+        return a->tensor < b->tensor ? -1 : 1;
+    return (a->part > b->part) - (a->part < b->part);
+}
+
+/* With servers: tensors with the same keys travel together. */
+static enum rp_code groups_of_keys(struct rp_job_means *m, struct rp_err *err)
+{
+    size_t i, n = m->job->keys.n;
+    struct rp_job_key *keys = malloc((n + 1) * sizeof *keys);
+    struct rp_map seen;
+    enum rp_code code = keys ? RP_OK : rp_err_nomem(err, "simulating a job");
+
+    rp_map_init(&seen);
+    for (i = 0; code == RP_OK && i < n; i++)
+        keys[i] = m->job->keys.at[i];
+    if (code == RP_OK && n)
+        qsort(keys, n, sizeof *keys, by_tensor);
+    for (i = 0; code == RP_OK && i < n; i++) {
+        uint32_t g = rp_map_get(&seen, (uint64_t)keys[i].key);
+
+        if (keys[i].part)
+            continue;
+        if (g == RP_MAP_NONE) {
+            g = (uint32_t)m->ngroups;
+            m->groups[m->ngroups++] = "";
+            code = rp_map_put(&seen, (uint64_t)keys[i].key, g, err);
+        }
+        if (code == RP_OK)
+            code = rp_map_put(&m->group_of, (uint64_t)keys[i].tensor, g, err);
+    }
+    rp_map_release(&seen);
+    free(keys);
+    return code;
+}
+
 enum rp_code rp_means_list_groups(struct rp_job_means *m, size_t step, struct rp_err *err)
 {
     const uint32_t *first = m->work[0].transfers.first;
-    size_t r, most = first[step + 1] - first[step] + m->job->ranks[0].spans.n;
+    size_t r, most = first[step + 1] - first[step] + m->job->ranks[0].spans.n + m->job->keys.n;
 
     rp_map_release(&m->group_of);
     rp_map_init(&m->group_of);
@@ -150,7 +190,9 @@ enum rp_code rp_means_list_groups(struct rp_job_means *m, size_t step, struct rp
     m->groups = RP_ARENA_NEW(&m->arena, const char *, most + 1);
     if (!m->groups)
         return rp_err_nomem(err, "simulating a job");
-    if (m->job->has_transfers)
+    if (m->job->has_servers)
+        RP_TRY(groups_of_keys(m, err));
+    else if (m->job->has_transfers)
         RP_TRY(groups_of_transfers(m, step, err));
     else
         RP_TRY(groups_of_spans(m, step, err));

@@ -11,7 +11,7 @@
  */
 #include "sim/job_model.h"
 
-#include "sim/task_graph.h"
+#include "sim/job_model_work.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -20,35 +20,23 @@
 /* Where the steps of a job have more nodes than this together, several become one mean step. */
 #define NODES_MAX 2000000
 
-enum { VOTE, AGREED, QUEUE, COPY_IN, COPY_OUT, REDUCE, SEND, RECEIVE, BEGIN, TEXTS };
+static const char *const texts[RP_MODEL_TEXTS] = {[VOTE] = "Horovod vote",
+                                                  [AGREED] = "Horovod agreed",
+                                                  [QUEUE] = "Horovod queue",
+                                                  [COPY_IN] = "Horovod copy in",
+                                                  [COPY_OUT] = "Horovod copy out",
+                                                  [REDUCE] = "NCCL all-reduce",
+                                                  [SEND] = "SEND",
+                                                  [RECEIVE] = "RECV",
+                                                  [BEGIN] = "begin",
+                                                  [PUSH] = "BytePS push",
+                                                  [PUSH_DONE] = "BytePS push done",
+                                                  [PULL] = "BytePS pull",
+                                                  [PULL_DONE] = "BytePS pull done",
+                                                  [SUM] = "BytePS sum",
+                                                  [MERGED] = "BytePS merged"};
 
-static const char *const texts[TEXTS] = {[VOTE] = "Horovod vote",
-                                         [AGREED] = "Horovod agreed",
-                                         [QUEUE] = "Horovod queue",
-                                         [COPY_IN] = "Horovod copy in",
-                                         [COPY_OUT] = "Horovod copy out",
-                                         [REDUCE] = "NCCL all-reduce",
-                                         [SEND] = "SEND",
-                                         [RECEIVE] = "RECV",
-                                         [BEGIN] = "begin"};
-
-struct maker {
-    const struct rp_job *job;
-    struct rp_job_means means;
-    struct rp_sim_part *part;
-    struct rp_err *err;
-    uint16_t step;          /* that is built */
-    uint32_t begin;         /* its node at 0 */
-    struct rp_map op_node;  /* hash of (rank, name) -> node, of the step */
-    struct rp_map transfer; /* hash of place -> node, of the step */
-    struct rp_map name_of;  /* hash of a text -> name */
-    uint32_t *done;         /* by rank and group: node after which its tensors are there */
-    uint32_t *agreed;       /* by rank: the end of the agreement before */
-    uint32_t *last;         /* by rank: its last operator that is no update */
-    uint32_t name[TEXTS];
-};
-
-static enum rp_code intern(struct maker *m, const char *text, uint32_t *id)
+static enum rp_code intern(struct rp_job_maker *m, const char *text, uint32_t *id)
 {
     uint64_t key = rp_hash_bytes(text, strlen(text));
     const char *copy;
@@ -64,8 +52,8 @@ static enum rp_code intern(struct maker *m, const char *text, uint32_t *id)
     return rp_vec_push(&m->part->graph.names, copy, m->err);
 }
 
-static enum rp_code add(struct maker *m, uint32_t rank, uint8_t kind, uint32_t name, double dur_ns,
-                        uint32_t device, uint32_t *id)
+enum rp_code rp_model_add(struct rp_job_maker *m, uint32_t rank, uint8_t kind, uint32_t name,
+                          double dur_ns, uint32_t device, uint32_t *id)
 {
     struct rp_sg_node node = {.dur_ns = (int64_t)llround(dur_ns),
                               .event = RP_NONE,
@@ -80,16 +68,18 @@ static enum rp_code add(struct maker *m, uint32_t rank, uint8_t kind, uint32_t n
     *id = (uint32_t)m->part->graph.nodes.n;
     RP_TRY(rp_vec_push(&m->part->graph.nodes, node, m->err));
     RP_TRY(rp_vec_push(&m->part->devices, device, m->err));
+    RP_TRY(rp_vec_push(&m->part->priorities, 0, m->err));
     return rp_vec_push(&m->part->notes, note, m->err);
 }
 
-static enum rp_code add_plain(struct maker *m, uint32_t rank, uint8_t kind, int text, double dur_ns,
-                              uint32_t *id)
+enum rp_code rp_model_add_plain(struct rp_job_maker *m, uint32_t rank, uint8_t kind, int text,
+                                double dur_ns, uint32_t *id)
 {
-    return add(m, rank, kind, m->name[text], dur_ns, RP_NO_DEVICE, id);
+    return rp_model_add(m, rank, kind, m->name[text], dur_ns, RP_NO_DEVICE, id);
 }
 
-static enum rp_code link(struct maker *m, uint32_t from, uint32_t to, double lag_ns, uint8_t kind)
+enum rp_code rp_model_link(struct rp_job_maker *m, uint32_t from, uint32_t to, double lag_ns,
+                           uint8_t kind)
 {
     struct rp_sg_edge e = {
         .lag_ns = (int64_t)llround(lag_ns), .from = from, .to = to, .kind = kind};
@@ -97,16 +87,15 @@ static enum rp_code link(struct maker *m, uint32_t from, uint32_t to, double lag
     return rp_vec_push(&m->part->graph.edges, e, m->err);
 }
 
-/* A rank waits from the end of one node to the start of another, but for what it does meanwhile. */
-static enum rp_code note_wait(struct maker *m, uint32_t from, uint32_t to, uint32_t first,
-                              uint32_t end)
+enum rp_code rp_model_note_wait(struct rp_job_maker *m, uint32_t from, uint32_t to, uint32_t first,
+                                uint32_t end)
 {
     struct rp_sim_wait wait = {from, to, first, end};
 
     return rp_vec_push(&m->part->waits, wait, m->err);
 }
 
-static uint64_t op_key(size_t rank, const char *name)
+uint64_t rp_model_op_key(size_t rank, const char *name)
 {
     return rp_hash_join(rp_hash_bytes(name, strlen(name)), rank);
 }
@@ -121,15 +110,15 @@ static uint64_t place_key(size_t rank, const struct rp_mean_transfer *t, int32_t
                                is_send);
 }
 
-static uint32_t *done_of(const struct maker *m, size_t rank, size_t g)
+static uint32_t *done_of(const struct rp_job_maker *m, size_t rank, size_t g)
 {
     return &m->done[rank * m->means.ngroups + g];
 }
 
 /* Of the step and rank: 0 its stream for updates, 1 its mover. */
-static uint32_t device_of(const struct maker *m, uint32_t rank, uint32_t which)
+static uint32_t device_of(const struct rp_job_maker *m, uint32_t rank, uint32_t which)
 {
-    return 2 * (m->step * (uint32_t)m->means.nranks + rank) + which;
+    return m->devices + 2 * rank + which;
 }
 
 /* ------------------------------------------------------------------ operators */
@@ -144,7 +133,7 @@ static uint8_t phase_of(const struct rp_mean_op *op)
                                                                                : RP_PHASE_OTHER;
 }
 
-static enum rp_code add_ops(struct maker *m, uint32_t rank)
+static enum rp_code add_ops(struct rp_job_maker *m, uint32_t rank)
 {
     const struct rp_mean_rank *r = &m->means.ranks[rank];
     uint32_t id, before = RP_NONE;
@@ -155,16 +144,16 @@ static enum rp_code add_ops(struct maker *m, uint32_t rank)
         uint32_t name;
 
         RP_TRY(intern(m, op->name, &name));
-        RP_TRY(add(m, rank, RP_SG_COMPUTE, name, op->dur_ns,
-                   op->is_update ? device_of(m, rank, 0) : RP_NO_DEVICE, &id));
+        RP_TRY(rp_model_add(m, rank, RP_SG_COMPUTE, name, op->dur_ns,
+                            op->is_update ? device_of(m, rank, 0) : RP_NO_DEVICE, &id));
         m->part->notes.at[id].phase = phase_of(op);
-        RP_TRY(rp_map_put(&m->op_node, op_key(rank, op->name), id, m->err));
+        RP_TRY(rp_map_put(&m->op_node, rp_model_op_key(rank, op->name), id, m->err));
         if (op->is_update)
             continue;
         if (before != RP_NONE)
-            RP_TRY(link(m, before, id, op->gap_ns, RP_SG_STREAM));
+            RP_TRY(rp_model_link(m, before, id, op->gap_ns, RP_SG_STREAM));
         else
-            RP_TRY(link(m, m->begin, id, r->begin_ns, RP_SG_ORDER));
+            RP_TRY(rp_model_link(m, m->begin, id, r->begin_ns, RP_SG_ORDER));
         before = id;
     }
     m->last[rank] = before;
@@ -185,7 +174,7 @@ static double usual_gap(const struct rp_mean_rank *r)
     return n > 0 ? sum / n : 0;
 }
 
-static enum rp_code link_updates(struct maker *m, uint32_t rank)
+static enum rp_code link_updates(struct rp_job_maker *m, uint32_t rank)
 {
     const struct rp_mean_rank *r = &m->means.ranks[rank];
     double gap = usual_gap(r);
@@ -193,33 +182,34 @@ static enum rp_code link_updates(struct maker *m, uint32_t rank)
 
     for (i = 0; i < r->ops.n; i++)
         if (r->ops.at[i].is_update && m->last[rank] != RP_NONE)
-            RP_TRY(link(m, m->last[rank], rp_map_get(&m->op_node, op_key(rank, r->ops.at[i].name)),
-                        gap, RP_SG_STREAM));
+            RP_TRY(rp_model_link(m, m->last[rank],
+                                 rp_map_get(&m->op_node, rp_model_op_key(rank, r->ops.at[i].name)),
+                                 gap, RP_SG_STREAM));
     return RP_OK;
 }
 
 /* Data: from a tensor's communication to its update, and between operators. Those of one stream
    that run in order say nothing new. */
-static enum rp_code link_data(struct maker *m, uint32_t rank)
+static enum rp_code link_data(struct rp_job_maker *m, uint32_t rank)
 {
     const struct rp_job_rank *r = &m->job->ranks[rank];
     size_t i;
 
     for (i = 0; i < r->edges.n; i++) {
         const struct rp_job_edge *e = &r->edges.at[i];
-        uint32_t to = rp_map_get(&m->op_node, op_key(rank, e->to)), from, g;
+        uint32_t to = rp_map_get(&m->op_node, rp_model_op_key(rank, e->to)), from, g;
 
         if (e->to_tensor >= 0 || to == RP_MAP_NONE)
             continue;
         if (e->from_tensor >= 0) {
             g = rp_map_get(&m->means.group_of, (uint64_t)e->from_tensor);
             if (g != RP_MAP_NONE)
-                RP_TRY(link(m, *done_of(m, rank, g), to, 0, RP_SG_MEMBER));
+                RP_TRY(rp_model_link(m, *done_of(m, rank, g), to, 0, RP_SG_MEMBER));
             continue;
         }
-        from = rp_map_get(&m->op_node, op_key(rank, e->from));
+        from = rp_map_get(&m->op_node, rp_model_op_key(rank, e->from));
         if (from != RP_MAP_NONE && m->part->devices.at[to] != RP_NO_DEVICE)
-            RP_TRY(link(m, from, to, 0, RP_SG_ORDER));
+            RP_TRY(rp_model_link(m, from, to, 0, RP_SG_ORDER));
     }
     return RP_OK;
 }
@@ -232,7 +222,7 @@ struct vote {
 
 /* The votes of a rank for all groups wait for its gradients, or where none is known for the step's
    begin. */
-static enum rp_code link_votes(struct maker *m, uint32_t rank, struct vote *votes)
+static enum rp_code link_votes(struct rp_job_maker *m, uint32_t rank, struct vote *votes)
 {
     const struct rp_job_rank *r = &m->job->ranks[rank];
     const struct rp_mean_rank *mean = &m->means.ranks[rank];
@@ -242,23 +232,23 @@ static enum rp_code link_votes(struct maker *m, uint32_t rank, struct vote *vote
         const struct rp_job_edge *e = &r->edges.at[i];
         uint32_t of =
             e->to_tensor < 0 ? RP_MAP_NONE : rp_map_get(&m->means.group_of, (uint64_t)e->to_tensor);
-        uint32_t from =
-            of == RP_MAP_NONE ? RP_MAP_NONE : rp_map_get(&m->op_node, op_key(rank, e->from));
+        uint32_t from = of == RP_MAP_NONE ? RP_MAP_NONE
+                                          : rp_map_get(&m->op_node, rp_model_op_key(rank, e->from));
 
         if (from == RP_MAP_NONE)
             continue;
         votes[of].edges++;
-        RP_TRY(link(m, from, votes[of].node, mean->groups[of].vote_lag_ns, RP_SG_MEMBER));
+        RP_TRY(rp_model_link(m, from, votes[of].node, mean->groups[of].vote_lag_ns, RP_SG_MEMBER));
     }
     for (g = 0; g < m->means.ngroups; g++)
         if (!votes[g].edges)
-            RP_TRY(link(m, m->begin, votes[g].node, mean->begin_ns + mean->groups[g].vote_lag_ns,
-                        RP_SG_MEMBER));
+            RP_TRY(rp_model_link(m, m->begin, votes[g].node,
+                                 mean->begin_ns + mean->groups[g].vote_lag_ns, RP_SG_MEMBER));
     return RP_OK;
 }
 
 /* A rank votes when its gradients are ready; with the last vote of all a group is decided. */
-static enum rp_code add_votes(struct maker *m, uint32_t *decided)
+static enum rp_code add_votes(struct rp_job_maker *m, uint32_t *decided)
 {
     size_t g, n = m->means.ngroups;
     struct vote *votes = calloc(n + 1, sizeof *votes);
@@ -266,15 +256,15 @@ static enum rp_code add_votes(struct maker *m, uint32_t *decided)
     uint32_t rank;
 
     for (g = 0; code == RP_OK && g < n; g++)
-        code = add_plain(m, 0, RP_SG_MEET, VOTE, 0, &decided[g]);
+        code = rp_model_add_plain(m, 0, RP_SG_MEET, VOTE, 0, &decided[g]);
     for (rank = 0; code == RP_OK && rank < m->means.nranks; rank++) {
         for (g = 0; code == RP_OK && g < n; g++) {
             votes[g].edges = 0;
-            code = add_plain(m, rank, RP_SG_ARRIVE, VOTE, 0, &votes[g].node);
+            code = rp_model_add_plain(m, rank, RP_SG_ARRIVE, VOTE, 0, &votes[g].node);
             if (code == RP_OK)
-                code = link(m, votes[g].node, decided[g], 0, RP_SG_MEMBER);
+                code = rp_model_link(m, votes[g].node, decided[g], 0, RP_SG_MEMBER);
             if (code == RP_OK)
-                code = note_wait(m, votes[g].node, decided[g], 0, 0);
+                code = rp_model_note_wait(m, votes[g].node, decided[g], 0, 0);
         }
         if (code == RP_OK)
             code = link_votes(m, rank, votes);
@@ -286,7 +276,7 @@ static enum rp_code add_votes(struct maker *m, uint32_t *decided)
 /* ------------------------------------------------------------------ transfers */
 
 /* in: node at whose end the rank enters the ring; end: node that waits for all its transfers. */
-static enum rp_code add_transfers(struct maker *m, uint32_t rank, size_t g, uint32_t in,
+static enum rp_code add_transfers(struct rp_job_maker *m, uint32_t rank, size_t g, uint32_t in,
                                   uint32_t end)
 {
     const struct rp_mean_rank *r = &m->means.ranks[rank];
@@ -297,17 +287,17 @@ static enum rp_code add_transfers(struct maker *m, uint32_t rank, size_t g, uint
     for (i = x->first; i < x->end; i++) {
         const struct rp_mean_transfer *t = &r->transfers.at[i];
 
-        RP_TRY(add(m, rank, RP_SG_COMM, m->name[t->is_send ? SEND : RECEIVE], t->dur_ns,
-                   r->duplex ? RP_NO_DEVICE : device_of(m, rank, 1), &id));
+        RP_TRY(rp_model_add(m, rank, RP_SG_COMM, m->name[t->is_send ? SEND : RECEIVE], t->dur_ns,
+                            r->duplex ? RP_NO_DEVICE : device_of(m, rank, 1), &id));
         RP_TRY(rp_map_put(&m->transfer, place_key(rank, t, t->chunk, t->is_send), id, m->err));
-        RP_TRY(link(m, in, id, x->enter_lag_ns, RP_SG_STREAM));
-        RP_TRY(link(m, id, end, 0, RP_SG_STREAM));
     }
-    return note_wait(m, in, end, first, id + 1);
+    m->enters[rank] = in;
+    m->leaves[rank] = end;
+    return rp_model_note_wait(m, in, end, first, id + 1);
 }
 
 /* The sides of the channels: what one did before must be over. */
-static enum rp_code keep_order(struct maker *m, uint32_t rank, size_t g)
+static enum rp_code keep_order(struct rp_job_maker *m, uint32_t rank, size_t g)
 {
     const struct rp_mean_rank *r = &m->means.ranks[rank];
     const struct rp_mean_group *x = &r->groups[g];
@@ -323,7 +313,7 @@ static enum rp_code keep_order(struct maker *m, uint32_t rank, size_t g)
         uint32_t last = rp_map_get(&before, side);
 
         if (last != RP_MAP_NONE && last != id)
-            code = link(m, last, id, 0, RP_SG_STREAM);
+            code = rp_model_link(m, last, id, 0, RP_SG_STREAM);
         if (code == RP_OK)
             code = rp_map_put(&before, side, id, m->err);
     }
@@ -331,7 +321,21 @@ static enum rp_code keep_order(struct maker *m, uint32_t rank, size_t g)
     return code;
 }
 
-static enum rp_code link_transfers(struct maker *m, uint32_t rank, size_t g)
+/* A send that passes on what its rank received needs no edge of its own from where the rank enters
+   the ring, nor does what it passes on need one to where the rank leaves it. */
+static enum rp_code link_ends(struct rp_job_maker *m, uint32_t rank,
+                              const struct rp_mean_transfer *t, uint32_t id, bool passes_on)
+{
+    double lag = m->means.ranks[rank].groups[t->group].enter_lag_ns;
+    bool is_passed_on = !t->is_send && rp_map_get(&m->transfer, place_key(rank, t, t->chunk + 1,
+                                                                          true)) != RP_MAP_NONE;
+
+    if (!passes_on)
+        RP_TRY(rp_model_link(m, m->enters[rank], id, lag, RP_SG_STREAM));
+    return is_passed_on ? RP_OK : rp_model_link(m, id, m->leaves[rank], 0, RP_SG_STREAM);
+}
+
+static enum rp_code link_transfers(struct rp_job_maker *m, uint32_t rank, size_t g)
 {
     const struct rp_mean_rank *r = &m->means.ranks[rank];
     const struct rp_mean_group *x = &r->groups[g];
@@ -339,83 +343,83 @@ static enum rp_code link_transfers(struct maker *m, uint32_t rank, size_t g)
 
     for (i = x->first; i < x->end; i++) {
         const struct rp_mean_transfer *t = &r->transfers.at[i];
-        uint32_t id = rp_map_get(&m->transfer, place_key(rank, t, t->chunk, t->is_send)), from;
+        uint32_t id = m->leaves[rank] + 1 + (uint32_t)(i - x->first), from = RP_MAP_NONE;
         size_t peer = t->is_send ? rank : rp_job_sender(&m->means, rank, t->channel);
 
-        if (peer == SIZE_MAX)
-            continue;
-        from = rp_map_get(&m->transfer,
-                          place_key(peer, t, t->is_send ? t->chunk - 1 : t->chunk, !t->is_send));
+        if (peer != SIZE_MAX)
+            from = rp_map_get(&m->transfer, place_key(peer, t, t->is_send ? t->chunk - 1 : t->chunk,
+                                                      !t->is_send));
         if (from != RP_MAP_NONE)
-            RP_TRY(link(m, from, id, 0, RP_SG_EVENT));
+            RP_TRY(rp_model_link(m, from, id, 0, RP_SG_EVENT));
+        RP_TRY(link_ends(m, rank, t, id, t->is_send && from != RP_MAP_NONE));
     }
     return r->duplex ? keep_order(m, rank, g) : RP_OK;
 }
 
 /* Without a record of transfers: all ranks meet, then each takes its time. */
-static enum rp_code add_reduction(struct maker *m, uint32_t rank, size_t g, uint32_t in,
+static enum rp_code add_reduction(struct rp_job_maker *m, uint32_t rank, size_t g, uint32_t in,
                                   uint32_t met, uint32_t end)
 {
     const struct rp_mean_group *x = &m->means.ranks[rank].groups[g];
     uint32_t arrive, work;
 
-    RP_TRY(add_plain(m, rank, RP_SG_ARRIVE, REDUCE, 0, &arrive));
-    RP_TRY(link(m, in, arrive, x->enter_lag_ns, RP_SG_STREAM));
-    RP_TRY(link(m, arrive, met, 0, RP_SG_MEMBER));
-    RP_TRY(note_wait(m, arrive, met, 0, 0));
-    RP_TRY(add_plain(m, rank, RP_SG_COMM, REDUCE, x->reduce_ns, &work));
-    RP_TRY(link(m, met, work, 0, RP_SG_MEMBER));
-    return link(m, work, end, 0, RP_SG_STREAM);
+    RP_TRY(rp_model_add_plain(m, rank, RP_SG_ARRIVE, REDUCE, 0, &arrive));
+    RP_TRY(rp_model_link(m, in, arrive, x->enter_lag_ns, RP_SG_STREAM));
+    RP_TRY(rp_model_link(m, arrive, met, 0, RP_SG_MEMBER));
+    RP_TRY(rp_model_note_wait(m, arrive, met, 0, 0));
+    RP_TRY(rp_model_add_plain(m, rank, RP_SG_COMM, REDUCE, x->reduce_ns, &work));
+    RP_TRY(rp_model_link(m, met, work, 0, RP_SG_MEMBER));
+    return rp_model_link(m, work, end, 0, RP_SG_STREAM);
 }
 
 /* ------------------------------------------------------------------ groups */
 
-static enum rp_code add_agreement(struct maker *m, uint32_t rank, size_t g, uint32_t decided)
+static enum rp_code add_agreement(struct rp_job_maker *m, uint32_t rank, size_t g, uint32_t decided)
 {
     const struct rp_mean_group *x = &m->means.ranks[rank].groups[g];
     uint32_t agreed;
 
-    RP_TRY(add_plain(m, rank, RP_SG_HOST, AGREED, 0, &agreed));
-    RP_TRY(link(m, decided, agreed, x->agree_lag_ns, RP_SG_MEMBER));
+    RP_TRY(rp_model_add_plain(m, rank, RP_SG_HOST, AGREED, 0, &agreed));
+    RP_TRY(rp_model_link(m, decided, agreed, x->agree_lag_ns, RP_SG_MEMBER));
     if (g && x->follow_lag_ns >= 0)
-        RP_TRY(link(m, m->agreed[rank], agreed, x->follow_lag_ns, RP_SG_ORDER));
+        RP_TRY(rp_model_link(m, m->agreed[rank], agreed, x->follow_lag_ns, RP_SG_ORDER));
     m->agreed[rank] = agreed;
     return RP_OK;
 }
 
 /* met: where all ranks meet, if transfers were not recorded; else RP_NONE. */
-static enum rp_code add_group(struct maker *m, uint32_t rank, size_t g, uint32_t decided,
+static enum rp_code add_group(struct rp_job_maker *m, uint32_t rank, size_t g, uint32_t decided,
                               uint32_t met)
 {
     const struct rp_mean_group *x = &m->means.ranks[rank].groups[g];
     uint32_t queue, in, end, out;
 
     RP_TRY(add_agreement(m, rank, g, decided));
-    RP_TRY(add_plain(m, rank, RP_SG_HOST, QUEUE, x->queue_ns, &queue));
-    RP_TRY(link(m, m->agreed[rank], queue, x->queue_lag_ns, RP_SG_ORDER));
+    RP_TRY(rp_model_add_plain(m, rank, RP_SG_HOST, QUEUE, x->queue_ns, &queue));
+    RP_TRY(rp_model_link(m, m->agreed[rank], queue, x->queue_lag_ns, RP_SG_ORDER));
     if (g)
-        RP_TRY(link(m, *done_of(m, rank, g - 1), queue, x->queue_lag_ns, RP_SG_ORDER));
-    RP_TRY(add_plain(m, rank, RP_SG_MEMORY, COPY_IN, x->in_ns, &in));
-    RP_TRY(link(m, queue, in, 0, RP_SG_STREAM));
-    RP_TRY(add_plain(m, rank, RP_SG_MEET, REDUCE, 0, &end));
-    RP_TRY(link(m, in, end, 0, RP_SG_STREAM));
+        RP_TRY(rp_model_link(m, *done_of(m, rank, g - 1), queue, x->queue_lag_ns, RP_SG_ORDER));
+    RP_TRY(rp_model_add_plain(m, rank, RP_SG_MEMORY, COPY_IN, x->in_ns, &in));
+    RP_TRY(rp_model_link(m, queue, in, 0, RP_SG_STREAM));
+    RP_TRY(rp_model_add_plain(m, rank, RP_SG_MEET, REDUCE, 0, &end));
+    RP_TRY(rp_model_link(m, in, end, 0, RP_SG_STREAM));
     if (met == RP_NONE)
         RP_TRY(add_transfers(m, rank, g, in, end));
     else
         RP_TRY(add_reduction(m, rank, g, in, met, end));
-    RP_TRY(add_plain(m, rank, RP_SG_MEMORY, COPY_OUT, x->out_ns, &out));
+    RP_TRY(rp_model_add_plain(m, rank, RP_SG_MEMORY, COPY_OUT, x->out_ns, &out));
     *done_of(m, rank, g) = out;
-    return link(m, end, out, x->leave_lag_ns, RP_SG_STREAM);
+    return rp_model_link(m, end, out, x->leave_lag_ns, RP_SG_STREAM);
 }
 
-static enum rp_code add_groups(struct maker *m, const uint32_t *decided)
+static enum rp_code add_groups(struct rp_job_maker *m, const uint32_t *decided)
 {
     uint32_t rank, met = RP_NONE;
     size_t g;
 
     for (g = 0; g < m->means.ngroups; g++) {
         if (!m->job->has_transfers)
-            RP_TRY(add_plain(m, 0, RP_SG_MEET, REDUCE, 0, &met));
+            RP_TRY(rp_model_add_plain(m, 0, RP_SG_MEET, REDUCE, 0, &met));
         for (rank = 0; rank < m->means.nranks; rank++)
             RP_TRY(add_group(m, rank, g, decided[g], met));
         for (rank = 0; rank < m->means.nranks; rank++)
@@ -426,18 +430,23 @@ static enum rp_code add_groups(struct maker *m, const uint32_t *decided)
 
 /* ------------------------------------------------------------------ steps */
 
-static enum rp_code build_with(struct maker *m, uint32_t *decided)
+static enum rp_code build_with(struct rp_job_maker *m, uint32_t *decided)
 {
     uint32_t rank;
     size_t i;
 
+    m->devices = (uint32_t)m->part->device_rules.n;
     for (i = 0; i < 2 * m->means.nranks; i++)
         RP_TRY(rp_vec_push(&m->part->device_rules, RP_DEVICE_SERIAL, m->err));
-    RP_TRY(add_plain(m, 0, RP_SG_ORIGIN, BEGIN, 0, &m->begin));
+    RP_TRY(rp_model_add_plain(m, 0, RP_SG_ORIGIN, BEGIN, 0, &m->begin));
     for (rank = 0; rank < m->means.nranks; rank++)
         RP_TRY(add_ops(m, rank));
-    RP_TRY(add_votes(m, decided));
-    RP_TRY(add_groups(m, decided));
+    if (m->job->has_servers) {
+        RP_TRY(rp_model_add_servers(m));
+    } else {
+        RP_TRY(add_votes(m, decided));
+        RP_TRY(add_groups(m, decided));
+    }
     for (rank = 0; rank < m->means.nranks; rank++) {
         RP_TRY(link_updates(m, rank));
         RP_TRY(link_data(m, rank));
@@ -446,7 +455,7 @@ static enum rp_code build_with(struct maker *m, uint32_t *decided)
 }
 
 /* The step that the means are of. */
-static enum rp_code build(struct maker *m)
+static enum rp_code build(struct rp_job_maker *m)
 {
     size_t n = m->means.nranks * m->means.ngroups;
     uint32_t *decided = calloc(m->means.ngroups + 1, sizeof *decided);
@@ -459,12 +468,17 @@ static enum rp_code build(struct maker *m)
     m->done = calloc(n + 1, sizeof *m->done);
     m->agreed = calloc(m->means.nranks + 1, sizeof *m->agreed);
     m->last = calloc(m->means.nranks + 1, sizeof *m->last);
-    code = decided && m->done && m->agreed && m->last ? build_with(m, decided)
-                                                      : rp_err_nomem(m->err, "simulating a job");
+    m->enters = calloc(m->means.nranks + 1, sizeof *m->enters);
+    m->leaves = calloc(m->means.nranks + 1, sizeof *m->leaves);
+    code = decided && m->done && m->agreed && m->last && m->enters && m->leaves
+               ? build_with(m, decided)
+               : rp_err_nomem(m->err, "simulating a job");
     free(decided);
     free(m->done);
     free(m->agreed);
     free(m->last);
+    free(m->enters);
+    free(m->leaves);
     return code;
 }
 
@@ -478,7 +492,7 @@ static size_t nodes_a_step(const struct rp_job_means *m)
     return n / (m->nsteps + 1) + 1;
 }
 
-static enum rp_code build_steps(struct maker *m)
+static enum rp_code build_steps(struct rp_job_maker *m)
 {
     size_t nsteps = m->means.nsteps, n = NODES_MAX / nodes_a_step(&m->means) + 1, i;
 
@@ -487,6 +501,8 @@ static enum rp_code build_steps(struct maker *m)
     for (i = 0; i < n; i++) {
         RP_TRY(rp_job_means_take(&m->means, i * nsteps / n, (i + 1) * nsteps / n, m->err));
         m->step = (uint16_t)i;
+        m->first = i * nsteps / n;
+        m->end = (i + 1) * nsteps / n;
         RP_TRY(build(m));
     }
     m->part->nsteps = (uint32_t)n;
@@ -494,7 +510,7 @@ static enum rp_code build_steps(struct maker *m)
 }
 
 /* Records that contradict each other would make a node wait for itself: none may. */
-static enum rp_code check_order(const struct maker *m)
+static enum rp_code check_order(const struct rp_job_maker *m)
 {
     const struct rp_stepgraph *g = &m->part->graph;
     struct rp_task_graph order;
@@ -528,13 +544,13 @@ static enum rp_code check_order(const struct maker *m)
                             g->nodes.n, g->nodes.n - done);
 }
 
-static enum rp_code describe(struct maker *m)
+static enum rp_code describe(struct rp_job_maker *m)
 {
     struct rp_sim_part *p = m->part;
     size_t i;
 
     RP_TRY(rp_vec_push(&p->graph.names, "", m->err));
-    for (i = 0; i < TEXTS; i++)
+    for (i = 0; i < RP_MODEL_TEXTS; i++)
         RP_TRY(intern(m, texts[i], &m->name[i]));
     for (i = 0; i < m->job->remarks.n; i++)
         RP_TRY(rp_vec_push(&p->remarks, m->job->remarks.at[i], m->err));
@@ -558,7 +574,7 @@ static enum rp_code describe(struct maker *m)
 enum rp_code rp_sim_part_of_job(struct rp_sim_part *out, const struct rp_job *job,
                                 struct rp_err *err)
 {
-    struct maker m = {.job = job, .part = out, .err = err};
+    struct rp_job_maker m = {.job = job, .part = out, .err = err};
     enum rp_code code;
 
     memset(out, 0, sizeof *out);

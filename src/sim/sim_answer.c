@@ -36,6 +36,9 @@ struct asker {
     const struct rp_sim_result *now; /* of the run before */
     struct rp_sim_answer *out;
     struct rp_arena *arena;
+    struct rp_expand expand;
+    size_t expanded, whole;  /* collectives of the run before */
+    bool ranks;              /* the next run is told by rank */
     struct rp_sim_path path; /* of the run before */
     bool costs;              /* recording cost some: without it a run is another one */
     double doubt;            /* by which part the profiler's cost may be wrong */
@@ -54,10 +57,11 @@ static struct base *base_of(struct asker *a, double factor)
     return NULL;
 }
 
-/* With the profiler's cost taken out `factor` times and a what-if (or NULL) applied. */
+/* With the profiler's cost taken out `factor` times and a what-if (or NULL) applied. Expanded
+   collectives differ with every what-if: such a run is made anew. */
 static enum rp_code run_with(struct asker *a, double factor, const char *whatif, struct rp_err *err)
 {
-    struct base *base = base_of(a, factor);
+    struct base *base = a->expand.shape == RP_EXPAND_WHOLE ? base_of(a, factor) : NULL;
     size_t mark = rp_overlay_mark(&a->run.overlay);
 
     if (factor > 0) {
@@ -70,6 +74,7 @@ static enum rp_code run_with(struct asker *a, double factor, const char *whatif,
     }
     if (whatif)
         RP_TRY(rp_whatif_apply(&a->run, whatif, err));
+    RP_TRY(rp_sim_expand(&a->run, &a->expand, &a->expanded, &a->whole, err));
     a->now = base ? &base->resim.result : &a->result;
     return base ? rp_resim_update(&base->resim, err)
                 : rp_simulate(&a->run.overlay, &a->result, err);
@@ -90,9 +95,12 @@ static enum rp_code step_with(struct asker *a, double factor, const char *whatif
         code = rp_sim_step_ns(&a->run, a->now, out, err);
     if (code == RP_OK && base_of(a, factor))
         code = rp_sim_path(&a->run, a->now, &a->path, err);
+    if (code == RP_OK && a->ranks)
+        code = rp_sim_ranks(&a->run, a->now, a->arena, a->out, err);
     if (code == RP_OK && a->trace)
         code = rp_sim_trace_new(&a->run, a->now, a->trace, err);
     a->trace = NULL;
+    a->ranks = false;
     rp_overlay_undo(&a->run.overlay, mark);
     return code;
 }
@@ -197,9 +205,9 @@ static enum rp_code fill_baseline(struct asker *a, struct rp_err *err)
     struct rp_sim_baseline *b = &a->out->baseline;
     const struct rp_sim_part *first = a->run.parts[0];
 
+    a->ranks = true;
     RP_TRY(step_with(a, 0, NULL, &b->simulated_ns, err));
     RP_TRY(fill_path(a, err));
-    RP_TRY(rp_sim_ranks(&a->run, a->now, a->arena, a->out, err));
     RP_TRY(step_with(a, 1, NULL, &b->unprofiled_ns, err));
     b->unprofiled_low_ns = b->unprofiled_high_ns = b->unprofiled_ns;
     RP_TRY(doubt_cost(a, NULL, &b->unprofiled_low_ns, &b->unprofiled_high_ns, err));
@@ -289,6 +297,21 @@ static enum rp_code note_ranks(struct asker *a, size_t given, struct rp_err *err
                : RP_OK;
 }
 
+static enum rp_code note_expanded(struct asker *a, struct rp_err *err)
+{
+    if (a->expand.shape == RP_EXPAND_WHOLE)
+        return RP_OK;
+    return add_note(a,
+                    a->expanded || a->whole
+                        ? rp_arena_printf(a->arena,
+                                          "%zu collectives are expanded into their hops, %zu of "
+                                          "other kinds or of ranks that are not here are whole",
+                                          a->expanded, a->whole)
+                        : "nothing was expanded: no collectives in which several of the given "
+                          "ranks meet, or their sends and receives were recorded",
+                    err);
+}
+
 /* Which records the profiler's cost is counted for, beside spans and calls. */
 static enum rp_code note_cost(struct asker *a, struct rp_err *err)
 {
@@ -353,7 +376,7 @@ static enum rp_code note_rest(struct asker *a, struct rp_err *err)
 
 static enum rp_code add_notes(struct asker *a, size_t given, struct rp_err *err)
 {
-    enum { MOST = 10 };
+    enum { MOST = 11 };
     const struct rp_sim_part *first = a->run.parts[0];
     size_t i;
 
@@ -364,6 +387,7 @@ static enum rp_code add_notes(struct asker *a, size_t given, struct rp_err *err)
     for (i = 0; i < first->remarks.n; i++)
         RP_TRY(add_note(a, rp_arena_strdup(a->arena, first->remarks.at[i]), err));
     RP_TRY(note_ranks(a, given, err));
+    RP_TRY(note_expanded(a, err));
     RP_TRY(note_rest(a, err));
     for (i = 0; i < a->out->npredictions; i++)
         RP_TRY(add_note(a,
@@ -438,6 +462,7 @@ enum rp_code rp_sim_answer(const struct rp_sim_part *const *parts, size_t n,
 
     if (asked->trace)
         *asked->trace = NULL;
+    a.expand = asked->expand;
     if (code == RP_OK)
         code = answer(&a, asked, err);
     if (code == RP_OK)

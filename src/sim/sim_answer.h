@@ -6,6 +6,7 @@
  * would bring.
  */
 #include "result/result.h"
+#include "sim/expand.h"
 #include "sim/whatifs.h"
 #include "trace/trace.h"
 
@@ -68,6 +69,7 @@ struct rp_sim_asked {
     size_t nwhatifs;
     int64_t unprofiled_ns;   /* what a step takes without the profiler, as measured; 0: not given */
     double cost_factor;      /* the profiler cost so many times the estimate; 0: not given */
+    struct rp_expand expand; /* 0: collectives stay whole */
     struct rp_trace **trace; /* NULL, or where the simulated run is put, that of the first what-if
                                 or, without one, that of the recording; the caller frees it */
 };

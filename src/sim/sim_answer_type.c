@@ -58,8 +58,8 @@ static const struct rp_field rank_fields[] = {
     RANK(memory_ns, I64, NS, "copies", "of its device", 0),
     RANK(comm_ns, I64, NS, "transfers", "of collectives, without waiting", 0),
     RANK(waiting_ns, I64, NS, "waiting", "for other ranks in collectives", 0),
-    RANK(slack_ns, I64, NS, "slack", "its own work may be late by this before a step ends later",
-         0),
+    RANK(slack_ns, I64, NS, "slack",
+         "it may come later to its collectives by this before a step ends later", 0),
     RP_FIELD_END};
 static const struct rp_type rank_type = {"rank", sizeof(struct rp_sim_rank), rank_fields, NULL};
 

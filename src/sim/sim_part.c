@@ -228,6 +228,7 @@ void rp_sim_part_release(struct rp_sim_part *part)
     rp_vec_release(&part->notes);
     rp_vec_release(&part->gradients);
     rp_vec_release(&part->devices);
+    rp_vec_release(&part->priorities);
     rp_vec_release(&part->device_rules);
     rp_vec_release(&part->step_begin_ns);
     rp_vec_release(&part->step_end_ns);

@@ -58,6 +58,7 @@ struct rp_sim_part {
     RP_VEC(struct rp_sim_wait) waits; /* of a job */
     RP_VEC(const char *) remarks;     /* to be told with the answer */
     RP_VEC(uint32_t) devices;         /* by node, or empty: none has one */
+    RP_VEC(uint8_t) priorities;       /* by node, or empty: none has one */
     RP_VEC(uint8_t) device_rules;     /* enum rp_sim_device_rule */
     const char *gpu;  /* name of the first device, in the arena; NULL: not recorded */
     int64_t quick_ns; /* what an operator takes that does next to nothing; 0: not known */

@@ -61,6 +61,18 @@ static uint32_t device_of(const struct rp_sim_run *run, size_t node)
                : first->devices.at[node] + 1;
 }
 
+static enum rp_code add_links(struct rp_sim_run *run, struct rp_err *err)
+{
+    const struct rp_sim_part *first = run->parts[0];
+    size_t i, n = 2 * run->nranks * first->nranks * (first->beside ? first->nsteps : 1);
+    uint32_t device;
+
+    run->links = (uint32_t)run->tasks.devices.n;
+    for (i = 0; i < n && run->nranks * first->nranks > 1; i++)
+        RP_TRY(rp_task_graph_add_device(&run->tasks, "link", RP_DEVICE_SERIAL, &device, err));
+    return RP_OK;
+}
+
 static enum rp_code make_tasks(struct rp_sim_run *run, struct rp_err *err)
 {
     const struct rp_stepgraph *g = run->graph;
@@ -74,6 +86,7 @@ static enum rp_code make_tasks(struct rp_sim_run *run, struct rp_err *err)
         RP_TRY(rp_task_graph_add_device(&run->tasks, "device",
                                         (enum rp_sim_device_rule)run->parts[0]->device_rules.at[i],
                                         &device, err));
+    RP_TRY(add_links(run, err));
     for (i = 0; i < g->nodes.n; i++) {
         const struct rp_sg_node *node = &g->nodes.at[i];
         struct rp_task task = {.dur_ns = node->dur_ns,
@@ -84,6 +97,8 @@ static enum rp_code make_tasks(struct rp_sim_run *run, struct rp_err *err)
                                .step = run->notes.at[i].step,
                                .kind = node->kind};
 
+        if (run->nranks == 1 && run->parts[0]->priorities.n)
+            task.priority = run->parts[0]->priorities.at[i];
         RP_TRY(rp_task_graph_add(&run->tasks, task, NULL, err));
     }
     for (i = 0; i < g->edges.n; i++) {

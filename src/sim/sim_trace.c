@@ -2,7 +2,8 @@
 /*
  * Tasks of a lane keep it as their track. The others (operators and transfers of a job, what was
  * added) are put on rows, one behind the other, the first that is free: one set of rows a rank and
- * kind. They are few at a time, so looking for a free one is short.
+ * kind. They are few at a time, so looking for a free one is short. Steps that stand beside each
+ * other in the model follow each other in the trace, and what one rank sent another is an arrow.
  */
 #include "sim/sim_trace.h"
 
@@ -32,8 +33,20 @@ struct tracer {
     RP_VEC(rp_track) lanes;
     RP_VEC(uint32_t) loose; /* tasks without a lane, by start */
     RP_VEC(struct row) rows;
-    RP_VEC(rp_str) names; /* by name of the graph; RP_NONE: not yet */
+    RP_VEC(rp_str) names;     /* by name of the graph; RP_NONE: not yet */
+    RP_VEC(int64_t) shift_ns; /* by step: added to its times; empty: nothing is */
+    RP_VEC(rp_track) track;   /* by task */
+    RP_VEC(int64_t) begin_ns; /* by task: in the trace */
+    uint16_t sent, received;  /* arrows */
+    uint64_t narrows;
 };
+
+static int64_t begin_of(const struct tracer *t, uint32_t task)
+{
+    uint16_t step = rp_overlay_task(&t->run->overlay, task)->step;
+
+    return t->r->start_ns.at[task] + (step < t->shift_ns.n ? t->shift_ns.at[step] : 0);
+}
 
 static enum rp_code intern(struct tracer *t, const char *text, rp_str *out, struct rp_err *err)
 {
@@ -89,7 +102,10 @@ static enum rp_code add_track(struct tracer *t, uint32_t rank, const char *label
     uint32_t id;
     rp_str text;
 
-    snprintf(process, sizeof process, "rank %u", rank);
+    if (t->run->nranks == 1 && rank >= t->run->parts[0]->nranks)
+        snprintf(process, sizeof process, "server %u", rank - t->run->parts[0]->nranks);
+    else
+        snprintf(process, sizeof process, "rank %u", rank);
     RP_TRY(intern(t, process, &text, err));
     RP_TRY(rp_builder_process(t->b, 0, text, &id, err));
     RP_TRY(intern(t, label, &text, err));
@@ -170,7 +186,7 @@ static enum rp_code add_task(struct tracer *t, uint32_t task, rp_track track, st
     const struct rp_stepgraph *g = t->run->graph;
     const struct rp_sg_node *node = task < g->nodes.n ? &g->nodes.at[task] : NULL;
     struct rp_arg args[NKEYS];
-    struct rp_raw raw = {.ts_ns = t->r->start_ns.at[task],
+    struct rp_raw raw = {.ts_ns = begin_of(t, task),
                          .dur_ns = t->r->end_ns.at[task] - t->r->start_ns.at[task],
                          .track = track,
                          .origin = origin_of(t, task),
@@ -190,6 +206,7 @@ static enum rp_code add_task(struct tracer *t, uint32_t task, rp_track track, st
         push_arg(args, &raw.nargs, t->keys[STREAM], node->lane);
     RP_TRY(name_of(t, task, &raw.name, err));
     RP_TRY(rp_builder_shape(t->b, args, raw.nargs, &raw.shape, err));
+    t->track.at[task] = track;
     return rp_builder_add(t->b, &raw, err);
 }
 
@@ -208,17 +225,18 @@ static int by_start(const void *pa, const void *pb, void *starts)
 static enum rp_code row_for(struct tracer *t, uint32_t task, rp_track *out, struct rp_err *err)
 {
     const struct rp_task *x = rp_overlay_task(&t->run->overlay, task);
-    struct row row = {x->rank, x->kind, t->r->end_ns.at[task], 0};
+    struct row row = {x->rank, x->kind, 0, 0};
     char label[64];
     size_t i, n = 0;
 
+    row.end_ns = t->begin_ns.at[task] + t->r->end_ns.at[task] - t->r->start_ns.at[task];
     for (i = 0; i < t->rows.n; i++) {
         struct row *old = &t->rows.at[i];
 
         if (old->rank != x->rank || old->kind != x->kind)
             continue;
         n++;
-        if (old->end_ns <= t->r->start_ns.at[task]) {
+        if (old->end_ns <= t->begin_ns.at[task]) {
             old->end_ns = row.end_ns;
             *out = old->track;
             return RP_OK;
@@ -236,7 +254,7 @@ static enum rp_code add_loose(struct tracer *t, struct rp_err *err)
     size_t i;
 
     if (t->loose.n)
-        qsort_r(t->loose.at, t->loose.n, sizeof *t->loose.at, by_start, t->r->start_ns.at);
+        qsort_r(t->loose.at, t->loose.n, sizeof *t->loose.at, by_start, t->begin_ns.at);
     for (i = 0; i < t->loose.n; i++) {
         RP_TRY(row_for(t, t->loose.at[i], &track, err));
         RP_TRY(add_task(t, t->loose.at[i], track, err));
@@ -332,12 +350,55 @@ static enum rp_code add_marks(struct tracer *t, uint32_t *first, size_t n, struc
     return RP_OK;
 }
 
+/* Steps beside each other: each begins where the one before ended. */
+static enum rp_code shift_steps(struct tracer *t, struct rp_err *err)
+{
+    size_t step, n = t->run->parts[0]->beside ? t->run->parts[0]->nsteps : 0;
+    uint32_t i, tasks = (uint32_t)rp_overlay_ntasks(&t->run->overlay);
+    int64_t sum = 0, last;
+
+    RP_TRY(rp_vec_reserve(&t->shift_ns, n + 1, err));
+    memset(t->shift_ns.at, 0, (n + 1) * sizeof *t->shift_ns.at);
+    for (i = 0; i < tasks; i++) {
+        step = rp_overlay_task(&t->run->overlay, i)->step;
+        if (step < n && t->r->end_ns.at[i] > t->shift_ns.at[step])
+            t->shift_ns.at[step] = t->r->end_ns.at[i];
+    }
+    for (step = 0; step < n; step++) {
+        last = t->shift_ns.at[step];
+        t->shift_ns.at[step] = sum;
+        sum += last;
+    }
+    t->shift_ns.at[n] = sum;
+    t->shift_ns.n = n;
+    return RP_OK;
+}
+
+static enum rp_code mark_shifted(struct tracer *t, struct rp_err *err)
+{
+    struct rp_raw raw = {.origin = t->mark};
+    char name[40];
+    size_t i;
+
+    for (i = 0; i < t->shift_ns.n; i++) {
+        snprintf(name, sizeof name, "ProfilerStep#%zu", i);
+        RP_TRY(intern(t, name, &raw.name, err));
+        RP_TRY(add_track(t, 0, "steps", &raw.track, err));
+        raw.ts_ns = t->shift_ns.at[i];
+        raw.dur_ns = t->shift_ns.at[i + 1] - t->shift_ns.at[i];
+        RP_TRY(rp_builder_add(t->b, &raw, err));
+    }
+    return RP_OK;
+}
+
 static enum rp_code add_steps(struct tracer *t, struct rp_err *err)
 {
     size_t n = t->run->parts[0]->nsteps;
     uint32_t *first;
     enum rp_code code;
 
+    if (t->shift_ns.n)
+        return mark_shifted(t, err);
     if (!t->run->parts[0]->has_steps)
         return RP_OK;
     first = malloc((n + 1) * sizeof *first);
@@ -350,6 +411,51 @@ static enum rp_code add_steps(struct tracer *t, struct rp_err *err)
 
 /* ------------------------------------------------------------------ all of it */
 
+/* From what was sent to what waited for it, on another rank. Both ends lie inside their spans. */
+static enum rp_code add_arrow(struct tracer *t, uint32_t from, uint32_t to, bool from_start,
+                              struct rp_err *err)
+{
+    int64_t dur = t->r->end_ns.at[from] - t->r->start_ns.at[from];
+    struct rp_raw_flow raw = {.id = (int64_t)t->narrows + 1,
+                              .ts_ns = t->begin_ns.at[from] + (from_start ? 0 : dur - 1),
+                              .track = t->track.at[from],
+                              .origin = t->sent,
+                              .name = t->kinds[RP_SG_COMM]};
+
+    if (dur <= 0 || t->r->end_ns.at[to] <= t->r->start_ns.at[to] ||
+        rp_overlay_task(&t->run->overlay, from)->rank ==
+            rp_overlay_task(&t->run->overlay, to)->rank)
+        return RP_OK;
+    t->narrows++;
+    RP_TRY(rp_builder_add_flow(t->b, &raw, err));
+    raw.origin = t->received;
+    raw.flags = RP_FLOW_BIND_ENCLOSING;
+    raw.ts_ns = t->begin_ns.at[to];
+    raw.track = t->track.at[to];
+    return rp_builder_add_flow(t->b, &raw, err);
+}
+
+static enum rp_code add_arrows(struct tracer *t, struct rp_err *err)
+{
+    struct rp_origin o = {.phase = 's', .kind = RP_KIND_OTHER, .has_category = 1};
+    const struct rp_stepgraph *g = t->run->graph;
+    const struct rp_overlay *overlay = &t->run->overlay;
+    size_t i;
+
+    RP_TRY(intern(t, "transfer", &o.category, err));
+    RP_TRY(rp_builder_origin(t->b, &o, &t->sent, err));
+    o.phase = 'f';
+    RP_TRY(rp_builder_origin(t->b, &o, &t->received, err));
+    for (i = 0; i < g->edges.n; i++)
+        if (g->edges.at[i].kind == RP_SG_EVENT)
+            RP_TRY(add_arrow(t, g->edges.at[i].from, g->edges.at[i].to,
+                             g->edges.at[i].flags & RP_SG_FROM_START, err));
+    for (i = 0; i < overlay->edges.n; i++)
+        RP_TRY(add_arrow(t, overlay->edges.at[i].from, overlay->edges.at[i].edge.to,
+                         overlay->edges.at[i].edge.flags & RP_EDGE_FROM_START, err));
+    return RP_OK;
+}
+
 static enum rp_code add_tasks(struct tracer *t, struct rp_err *err)
 {
     const struct rp_stepgraph *g = t->run->graph;
@@ -357,12 +463,17 @@ static enum rp_code add_tasks(struct tracer *t, struct rp_err *err)
 
     RP_TRY(rp_vec_reserve(&t->names, g->names.n + 1, err));
     memset(t->names.at, 0xff, g->names.n * sizeof *t->names.at);
+    RP_TRY(rp_vec_reserve(&t->track, (size_t)n + 1, err));
+    RP_TRY(rp_vec_reserve(&t->begin_ns, (size_t)n + 1, err));
+    for (i = 0; i < n; i++)
+        t->begin_ns.at[i] = begin_of(t, i);
     for (i = 0; i < n; i++)
         if (i < g->nodes.n && g->nodes.at[i].lane != RP_NONE)
             RP_TRY(add_task(t, i, t->lanes.at[g->nodes.at[i].lane], err));
         else
             RP_TRY(rp_vec_push(&t->loose, i, err));
-    return add_loose(t, err);
+    RP_TRY(add_loose(t, err));
+    return add_arrows(t, err);
 }
 
 static enum rp_code make(struct tracer *t, struct rp_err *err)
@@ -373,6 +484,7 @@ static enum rp_code make(struct tracer *t, struct rp_err *err)
     RP_TRY(add_tables(t, err));
     RP_TRY(add_lanes(t, err));
     RP_TRY(number_launches(t, err));
+    RP_TRY(shift_steps(t, err));
     RP_TRY(add_steps(t, err));
     return add_tasks(t, err);
 }
@@ -395,5 +507,8 @@ enum rp_code rp_sim_trace_new(const struct rp_sim_run *run, const struct rp_sim_
     rp_vec_release(&t.loose);
     rp_vec_release(&t.rows);
     rp_vec_release(&t.names);
+    rp_vec_release(&t.shift_ns);
+    rp_vec_release(&t.track);
+    rp_vec_release(&t.begin_ns);
     return code;
 }

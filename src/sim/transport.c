@@ -26,13 +26,8 @@
 #define HOST_ROUND_NS   750000.0
 #define DEVICE_ROUND_NS 30000.0
 
-struct transfer {
-    int64_t begin_ns, end_ns, bytes;
-    double work_ns;
-};
-
 struct transfers {
-    RP_VEC(struct transfer) list;
+    RP_VEC(struct rp_transfer) list;
 };
 
 /* When the last rank came to a collective of rank 0, on its clock; its own start where that is not
@@ -48,7 +43,7 @@ static int64_t begin_of(const struct rp_sim_run *run, size_t i)
 
 static int by_begin(const void *pa, const void *pb)
 {
-    const struct transfer *a = pa, *b = pb;
+    const struct rp_transfer *a = pa, *b = pb;
 
     return (a->begin_ns > b->begin_ns) - (a->begin_ns < b->begin_ns);
 }
@@ -60,41 +55,44 @@ static enum rp_code collect(const struct rp_sim_run *run, struct transfers *out,
 
     for (i = 0; i < all->list.n && out->list.n < ENOUGH; i++) {
         const struct rp_collective *c = &all->list.at[i];
-        struct transfer t = {begin_of(run, i), c->end_ns, c->in_bytes, 0};
+        struct rp_transfer t = {
+            .begin_ns = begin_of(run, i), .end_ns = c->end_ns, .bytes = c->in_bytes};
 
         if (c->kind == RP_COLL_ALL_REDUCE && c->in_bytes > 0 && t.end_ns > t.begin_ns)
             RP_TRY(rp_vec_push(&out->list, t, err));
     }
-    if (out->list.n)
-        qsort(out->list.at, out->list.n, sizeof *out->list.at, by_begin);
     return RP_OK;
 }
 
 /* Each moment is shared by those that run then. They are in order of their starts, and few run at
    once. */
-static void share_out(struct transfers *x)
+void rp_transfers_share(struct rp_transfer *list, size_t n)
 {
     size_t i, k, low = 0;
-    int64_t now = x->list.n ? x->list.at[0].begin_ns : 0;
+    int64_t now;
 
-    while (low < x->list.n) {
+    if (!n)
+        return;
+    qsort(list, n, sizeof *list, by_begin);
+    now = list[0].begin_ns;
+    while (low < n) {
         int64_t next = INT64_MAX;
         size_t running = 0;
 
-        for (i = low; i < x->list.n && x->list.at[i].begin_ns <= now; i++)
-            if (x->list.at[i].end_ns > now) {
+        for (i = low; i < n && list[i].begin_ns <= now; i++)
+            if (list[i].end_ns > now) {
                 running++;
-                next = x->list.at[i].end_ns < next ? x->list.at[i].end_ns : next;
+                next = list[i].end_ns < next ? list[i].end_ns : next;
             }
-        if (i < x->list.n && x->list.at[i].begin_ns < next)
-            next = x->list.at[i].begin_ns;
+        if (i < n && list[i].begin_ns < next)
+            next = list[i].begin_ns;
         if (next == INT64_MAX)
             break;
         for (k = low; k < i; k++)
-            if (x->list.at[k].end_ns > now)
-                x->list.at[k].work_ns += (double)(next - now) / (double)running;
+            if (list[k].end_ns > now)
+                list[k].work_ns += (double)(next - now) / (double)running;
         now = next;
-        while (low < x->list.n && x->list.at[low].end_ns <= now)
+        while (low < n && list[low].end_ns <= now)
             low++;
     }
 }
@@ -218,7 +216,7 @@ enum rp_code rp_transport_fit(const struct rp_sim_run *run, struct rp_transport 
     memset(out, 0, sizeof *out);
     code = collect(run, &x, err);
     if (code == RP_OK && x.list.n) {
-        share_out(&x);
+        rp_transfers_share(x.list.at, x.list.n);
         fit(&x, out);
         judge(run, &x, out);
         lean(out, run->lean, most_latency(run));

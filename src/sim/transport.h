@@ -20,6 +20,15 @@ struct rp_transport {
     bool one_size; /* the sizes do not differ enough to tell latency from rate */
 };
 
+struct rp_transfer {
+    int64_t begin_ns, end_ns, bytes;
+    double work_ns; /* 0 before */
+    uint32_t at;    /* the caller's own */
+};
+
+/* Sorts transfers by their begin, and finds what each was. */
+void rp_transfers_share(struct rp_transfer *list, size_t n);
+
 /* From all-reduces of the first rank whose size is known. Waiting for other ranks is not part of a
    transfer where they were recorded too. Leans to where the run says. */
 enum rp_code rp_transport_fit(const struct rp_sim_run *run, struct rp_transport *out,

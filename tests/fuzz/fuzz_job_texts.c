@@ -19,6 +19,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct rp_err err = RP_ERR_INIT;
     struct rp_input *in;
     struct rp_job_rank r;
+    struct rp_job job = {0};
     size_t i;
 
     memset(&r, 0, sizeof r);
@@ -45,5 +46,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         rp_input_close(in);
     }
     release(&r);
+    if (rp_job_read_keys((const char *)data, size, &job, &err) == RP_OK)
+        for (i = 0; i < job.keys.n; i++)
+            if (job.keys.at[i].key < 0 || job.keys.at[i].tensor < 0 || job.keys.at[i].part > size)
+                __builtin_trap();
+    rp_vec_release(&job.keys);
     return 0;
 }

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "facts/trace_host.h"
+
+#include <ctype.h>
+#include <string.h>
+
+/* Texts stand with their quotes. */
+static bool meta_host(const struct rp_trace *t, const char **at, size_t *len)
+{
+    static const char *const keys[] = {"hostname", "host_name", "hostName"};
+    uint32_t i;
+    size_t k;
+
+    for (i = 0; i < t->nmeta; i++)
+        for (k = 0; k < sizeof keys / sizeof keys[0]; k++) {
+            const char *value = rp_trace_str(t, t->meta[i].value);
+            size_t n = rp_trace_str_len(t, t->meta[i].value);
+
+            if (strcmp(rp_trace_str(t, t->meta[i].key), keys[k]) != 0 || n < 3 || value[0] != '"' ||
+                value[n - 1] != '"')
+                continue;
+            *at = value + 1;
+            *len = n - 2;
+            return true;
+        }
+    return false;
+}
+
+/* Digits before `end`; NULL: none. */
+static const char *digits_before(const char *from, const char *end)
+{
+    const char *at = end;
+
+    while (at > from && isdigit((unsigned char)at[-1]))
+        at--;
+    return at < end ? at : NULL;
+}
+
+/* "node7_4711.1623143089861.pt.trace.json.gz" -> "node7". */
+static bool file_host(const char *path, const char **at, size_t *len)
+{
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    const char *end = strstr(name, ".pt.trace.json"), *time, *process;
+
+    time = end ? digits_before(name, end) : NULL;
+    if (!time || time == name || time[-1] != '.')
+        return false;
+    process = digits_before(name, time - 1);
+    if (!process || process <= name + 1 || process[-1] != '_')
+        return false;
+    *at = name;
+    *len = (size_t)(process - 1 - name);
+    return true;
+}
+
+enum rp_code rp_trace_host(const struct rp_trace *t, const char *path, struct rp_arena *arena,
+                           const char **out, struct rp_err *err)
+{
+    const char *at;
+    size_t len;
+
+    *out = NULL;
+    if (!meta_host(t, &at, &len) && !file_host(path, &at, &len))
+        return RP_OK;
+    *out = rp_arena_copy(arena, at, len);
+    return *out ? RP_OK : rp_err_nomem(err, "merging ranks");
+}
