@@ -30,6 +30,7 @@ struct rp_engine_options {
     unsigned threads;    /* 0: all cores */
     unsigned partitions; /* 0: what the program says */
     bool profile;        /* keep times of instructions */
+    bool tf32;           /* built-in engines: operands of f32 products are rounded to TF32 */
     bool keep_flags;     /* pass the debug options of a capture on */
     bool in_process;     /* a library of others is loaded here, not in a child process */
     const char *const *plugin_options; /* "name=value", for a plugin's client */
