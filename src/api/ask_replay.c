@@ -9,6 +9,7 @@
 #include "api/replay_engines.h"
 #include "api/replay_graph.h"
 #include "api/replay_plugin_options.h"
+#include "api/replay_products.h"
 #include "api/replay_profile.h"
 #include "api/replay_session.h"
 #include "exec/precision.h"
@@ -199,6 +200,24 @@ static enum rp_code execute(struct rp_session *s, const struct rp_settings *sett
     return code;
 }
 
+/* How f32 is multiplied on the engines of our own, and why so. */
+static void choose_products(const struct rp_session *s, const struct rp_settings *settings,
+                            struct rp_session_run *run, struct rp_replay *root)
+{
+    const char *how = rp_settings_text(settings, "products"), *gpu = NULL;
+
+    if (run->engine != &rp_engine_ref && run->engine != &rp_engine_fast)
+        return;
+    if (!strcmp(how, "auto"))
+        gpu = rp_replay_gpu(s->arena, s->program.program, s->file);
+    run->options.tf32 = gpu || !strcmp(how, "tf32");
+    if (gpu)
+        root->choice = rp_arena_printf(s->arena,
+                                       "%s; f32 is multiplied as TF32, as on %s, for "
+                                       "which it was compiled (--products)",
+                                       root->choice ? root->choice : "asked for", gpu);
+}
+
 static enum rp_code replay(struct rp_ctx *ctx, struct rp_session *s,
                            const struct rp_settings *settings, struct rp_result *result,
                            struct rp_err *err)
@@ -226,6 +245,7 @@ static enum rp_code replay(struct rp_ctx *ctx, struct rp_session *s,
     }
     choose_again(s, settings, &run, root);
     RP_TRY(rp_replay_check_plugin_options(settings, run.engine, err));
+    choose_products(s, settings, &run, root);
     if (rp_settings_flag(settings, "wait-attach"))
         RP_TRY(rp_replay_wait_attach(err));
     code = rp_replay_plugin_options(s->arena, settings, &run.options, &compile_options, err);
@@ -422,6 +442,8 @@ static const struct rp_option options[] = {
      "load the library of an engine into this process, not into a child of it", 0},
     {"install", 0, RP_OPT_FLAG, NULL, NULL,
      "with 'engines': fetch --package from PyPI into a folder of our own", 0},
+    {"products", 0, RP_OPT_CHOICE, "auto|f32|tf32", "auto",
+     "how ref and fast multiply f32; auto: tf32 if compiled for a GPU", 0},
     {"package", 0, RP_OPT_CHOICE, "xla-cpu-pjrt|tensorflow-cpu", "xla-cpu-pjrt",
      "what --install fetches", 0},
     RP_OPTION_END};

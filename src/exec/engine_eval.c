@@ -54,7 +54,7 @@ static enum rp_code build(struct executable *x, const struct rp_engine_program *
 {
     size_t nops = program->program->nops;
 
-    RP_TRY(rp_plan_new(program->program, x->kernels, &x->plan, err));
+    RP_TRY(rp_plan_new(program->program, x->kernels, options->tf32, &x->plan, err));
     if (improve)
         RP_TRY(improve(x->plan, err));
     RP_TRY(rp_signature_find(program->program, &x->plan->arena, &x->signature, err));

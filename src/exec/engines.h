@@ -32,6 +32,7 @@ struct rp_engine_options {
     unsigned threads;    /* 0: all cores */
     unsigned partitions; /* 0: what the program says */
     bool profile;        /* keep times of instructions */
+    bool tf32;           /* built-in engines: operands of f32 products are rounded to TF32 */
     bool in_process;     /* a library of others is loaded here, not in a child process */
     int64_t timeout_ns;  /* give up where a child process gives no answer for so long; 0: never */
     const char *const *plugin_options; /* "name=value", for a plugin's client */

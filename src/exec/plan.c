@@ -398,7 +398,7 @@ static enum rp_code build(struct rp_plan *plan, struct rp_err *err)
 }
 
 enum rp_code rp_plan_new(const struct rp_program *program, const struct rp_kernel *const *kernels,
-                         struct rp_plan **out, struct rp_err *err)
+                         bool tf32, struct rp_plan **out, struct rp_err *err)
 {
     struct rp_plan *plan = calloc(1, sizeof *plan);
     enum rp_code code;
@@ -408,6 +408,7 @@ enum rp_code rp_plan_new(const struct rp_program *program, const struct rp_kerne
         return rp_err_nomem(err, "planning");
     plan->program = program;
     plan->kernels = kernels;
+    plan->tf32 = tf32;
     code = build(plan, err);
     if (code != RP_OK) {
         rp_plan_free(plan);

@@ -71,11 +71,12 @@ struct rp_plan {
     const struct rp_kernel *const *reference; /* of `fast`: what it leaves to `ref` */
     const struct rp_blas *blas;               /* of `fast`: a matrix library, or NULL */
     unsigned partitions, replicas;
+    bool tf32; /* products of f32 as GPUs do them */
 };
 
 /* kernels: RP_OP_COUNT entries. */
 enum rp_code rp_plan_new(const struct rp_program *program, const struct rp_kernel *const *kernels,
-                         struct rp_plan **out, struct rp_err *err);
+                         bool tf32, struct rp_plan **out, struct rp_err *err);
 void rp_plan_free(struct rp_plan *plan); /* NULL is fine */
 
 /* Which values end where, anew, after operands were changed. */

@@ -2,8 +2,9 @@
 /*
  * bf16 results that the program turns into f32 at once. XLA computes bf16 in f32 and rounds what it
  * gives to others, but hands a conversion to f32 the number before it is rounded; so the conversion
- * becomes the operation itself with a result of f32. What nobody else uses then is not computed.
- * Programs after optimisation say every rounding themselves and stay as they are.
+ * becomes the operation itself with a result of f32. Matrix products it computes in bf16 as they
+ * are and rounds. What nobody else uses then is not computed. Programs after optimisation say every
+ * rounding themselves and stay as they are.
  */
 #include "exec/plan.h"
 
@@ -19,7 +20,6 @@ static bool has_fusions(const struct rp_program *p)
 static bool rounds(unsigned code)
 {
     switch (code) {
-    case RP_OP_DOT:
     case RP_OP_CONVOLUTION:
         return true;
     case RP_OP_ABS:

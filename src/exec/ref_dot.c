@@ -4,8 +4,10 @@
  * widened to f64, s64 or c128; then every result is one sum, rounded once at its end. Cost: one
  * multiplication and addition a term, in the order of the contracted dimensions.
  */
+#include "base/threads.h"
 #include "exec/dot.h"
 #include "exec/eval_kernels.h"
+#include "exec/lanes.h"
 #include "exec/reduce.h"
 #include "exec/strided.h"
 #include "program/floats.h"
@@ -88,6 +90,82 @@ enum rp_code rp_dot_fill(struct rp_dot *d, const struct rp_node *node,
     return RP_OK;
 }
 
+/* ---- as GPUs multiply ---- */
+
+#define CUT_JOB 65536
+
+struct cut {
+    uint32_t *to;
+    const uint32_t *from;
+    size_t n;
+};
+
+/* To ten bits of mantissa, ties away from zero, as the GPU's own conversion does. */
+RP_CLONES static void cut_some(uint32_t *to, const uint32_t *from, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        uint32_t rounded = (from[i] + 0x1000) & 0xffffe000;
+
+        to[i] = (from[i] & 0x7f800000) == 0x7f800000 ? from[i] : rounded;
+    }
+}
+
+static enum rp_code cut_job(void *user, size_t job, struct rp_err *err)
+{
+    const struct cut *c = user;
+    size_t begin = job * CUT_JOB, n = c->n - begin < CUT_JOB ? c->n - begin : CUT_JOB;
+
+    (void)err;
+    cut_some(c->to + begin, c->from + begin, n);
+    return RP_OK;
+}
+
+static enum rp_code cut_all(struct rp_eval *e, const struct rp_tensor *in, struct rp_tensor **out,
+                            struct rp_err *err)
+{
+    struct cut c = {.from = (const uint32_t *)(const void *)in->data, .n = in->n};
+    size_t jobs = (in->n + CUT_JOB - 1) / CUT_JOB;
+
+    RP_TRY(rp_tensor_new(RP_ELEM_F32, in->dims, in->rank, out, err));
+    c.to = (uint32_t *)(void *)(*out)->data;
+    if (e->pool && jobs > 1)
+        return rp_pool_each(e->pool, jobs, cut_job, &c, err);
+    for (size_t i = 0; i < jobs; i++)
+        RP_TRY(cut_job(&c, i, err));
+    return RP_OK;
+}
+
+static enum rp_code dot_tf32(struct rp_eval *e, const struct rp_node *node,
+                             struct rp_tensor *const *in, struct rp_tensor **out,
+                             struct rp_err *err)
+{
+    struct rp_tensor *cut[2] = {NULL, NULL};
+    enum rp_code code = cut_all(e, in[0], &cut[0], err);
+
+    if (code == RP_OK)
+        code = cut_all(e, in[1], &cut[1], err);
+    if (code == RP_OK)
+        code = node->kernel->run(e, node, cut, out, err);
+    rp_tensor_drop(cut[0]);
+    rp_tensor_drop(cut[1]);
+    return code;
+}
+
+/* Products of f32 that do not ask for more, and are no vectors: those are no work for the tensor
+   cores. */
+static bool wants_tf32(const struct rp_plan *plan, const struct rp_node *node,
+                       const struct rp_dot *d)
+{
+    const struct rp_attr *precision = rp_node_attr(plan, node, RP_ATTR_OPERAND_PRECISION);
+    const struct rp_attr *algorithm = rp_node_attr(plan, node, RP_ATTR_ALGORITHM);
+
+    return plan->tf32 && rp_node_operand(plan, node, 0)->elem == RP_ELEM_F32 &&
+           rp_node_operand(plan, node, 1)->elem == RP_ELEM_F32 &&
+           node->shape->elem == RP_ELEM_F32 && d->left > 1 && d->right > 1 &&
+           !(precision && memmem(precision->at, precision->n, "high", 4)) &&
+           (!algorithm || rp_node_word(plan, node, RP_ATTR_ALGORITHM, "dot_tf32_tf32_f32"));
+}
+
 enum rp_code rp_dot_prepare(struct rp_plan *plan, struct rp_node *node, struct rp_err *err)
 {
     static const unsigned keys[4] = {RP_ATTR_LHS_CONTRACTING_DIMS, RP_ATTR_RHS_CONTRACTING_DIMS,
@@ -109,6 +187,8 @@ enum rp_code rp_dot_prepare(struct rp_plan *plan, struct rp_node *node, struct r
     if ((size_t)(d->batch * d->left * d->right) != node->shape->n)
         return rp_node_error(node, RP_FORMAT, err, "its result has the wrong size");
     node->attrs = d;
+    if (wants_tf32(plan, node, d))
+        node->run = dot_tf32;
     return RP_OK;
 }
 

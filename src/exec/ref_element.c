@@ -44,7 +44,8 @@ bool rp_lane_of_node(const struct rp_plan *plan, const struct rp_node *node, boo
                      struct rp_lane *lane)
 {
     unsigned code = node->code, from, to = node->shape->elem;
-    bool total = rp_node_word(plan, node, RP_ATTR_TYPE, "TOTALORDER");
+    bool total = rp_node_word(plan, node, RP_ATTR_TYPE, "TOTALORDER") ||
+                 rp_node_word(plan, node, RP_ATTR_ORDER, "TOTAL");
 
     if (!node->nin)
         return false;

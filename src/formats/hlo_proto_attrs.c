@@ -71,6 +71,15 @@ static bool default_comparison(const struct hlo_proto *r, struct rp_bytes type)
     return type.n == strlen(word) && memcmp(type.at, word, type.n) == 0;
 }
 
+/* Floats are compared in part, everything else in total. */
+static bool default_order(const struct hlo_proto *r, struct rp_bytes order)
+{
+    static const struct rp_bytes usual = {(const uint8_t *)"FLOAT", 5};
+    const char *word = default_comparison(r, usual) ? "PARTIAL" : "TOTAL";
+
+    return order.n == strlen(word) && memcmp(order.at, word, order.n) == 0;
+}
+
 /* ---- messages ---- */
 
 static enum rp_code dims_group(struct hlo_proto *r, const struct rp_proto_cursor *outer,
@@ -473,7 +482,8 @@ static enum rp_code attr_field(struct hlo_proto *r, const struct rp_proto_cursor
 
     *known = true;
     if (row) {
-        if (row->key == RP_ATTR_TYPE && default_comparison(r, it->bytes))
+        if ((row->key == RP_ATTR_TYPE && default_comparison(r, it->bytes)) ||
+            (row->key == RP_ATTR_ORDER && default_order(r, it->bytes)))
             return RP_OK;
         return simple(r, row, it);
     }

@@ -37,6 +37,7 @@ static const struct hlo_codec_row rows[] = {
     [89] = {89, RP_ATTR_IS_COMPOSITE, HLO_BOOL},
     [94] = {94, RP_ATTR_IS_REVERSE, HLO_BOOL},
     [95] = {95, RP_ATTR_NUM_CARRIES, HLO_INT},
+    [102] = {102, RP_ATTR_ORDER, HLO_WORD},
 };
 #define NROWS (sizeof rows / sizeof *rows)
 

@@ -224,7 +224,8 @@ static const struct rp_schema_field hlo_instruction_proto_fields[] = {
     SCALAR("is_composite", 89, BOOL), ONE("result_accuracy", 91, result_accuracy),
     SCALAR("is_reverse", 94, BOOL), SCALAR("num_carries", 95, INT),
     ENUM("is_associative", 96, tri_state_words), ENUM("conv_kind", 97, convolution_kind_words),
-    ONE("sparsity_config", 98, sparsity_config), SCALAR("has_dynamic_root", 100, BOOL), END};
+    ONE("sparsity_config", 98, sparsity_config), SCALAR("has_dynamic_root", 100, BOOL),
+    SCALAR("comparison_order", 102, TEXT), END};
 static const struct rp_schema hlo_instruction_proto = {"HloInstructionProto", hlo_instruction_proto_fields};
 
 static const struct rp_schema_field shape_proto_fields[] = {

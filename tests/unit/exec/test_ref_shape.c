@@ -108,6 +108,13 @@ static const struct exec_case reductions[] = {
      " ROOT c = f32[3] concatenate(w, v, l), dimensions={0}\n}\n",
      3,
      {257, 256, 0}},
+    {"order=TOTAL is the total order",
+     "HloModule m\nENTRY e {\n a = f32[3] constant({nan,-0,1})\n b = f32[3] constant({1,0,nan})\n"
+     " t = pred[3] compare(a, b), direction=LT, order=TOTAL\n"
+     " p = pred[3] compare(a, b), direction=LT\n c = pred[6] concatenate(t, p), dimensions={0}\n"
+     " ROOT r = s32[6] convert(c)\n}\n",
+     6,
+     {0, 1, 1, 0, 0, 0}},
     {"nibbles: shifts, leading zeros, casts",
      "HloModule m\nENTRY e {\n a = u4[2] constant({11,1})\n o = u4[2] constant({1,1})\n"
      " s = u4[2] shift-right-arithmetic(a, o)\n z = u4[2] count-leading-zeros(a)\n"

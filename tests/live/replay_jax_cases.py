@@ -1,0 +1,237 @@
+# SPDX-License-Identifier: Apache-2.0
+"""More programs for replay_jax: rare attributes of every operation, edges of conversions, linear algebra, layers.
+
+    add(case, normal, below)          every `case(name, function, *arguments)`
+    partitioned()                     name: (function, mesh, specs, arguments) for four devices
+"""
+import jax, jax.numpy as jnp, jax.scipy as jsp, ml_dtypes, numpy as np
+from jax import lax
+
+rng = np.random.default_rng(7)
+FLOATS = (np.float32, np.float64, jnp.bfloat16, jnp.float16)
+F8 = [getattr(ml_dtypes, "float8_" + n) for n in ("e4m3fn", "e5m2", "e4m3fnuz", "e5m2fnuz", "e4m3b11fnuz", "e4m3", "e3m4")]
+KEY = np.array([12, 34], np.uint32)
+
+
+def name(d):
+    return np.dtype(d).name
+
+
+def of(shape, d, scale=1):
+    """Normal numbers of any type, complex ones too."""
+    a = rng.standard_normal(shape) * scale
+    return (a + 1j * rng.standard_normal(shape) if np.issubdtype(d, np.complexfloating) else a).astype(d)
+
+
+def conv(x, w, dims=("NHWC", "HWIO", "NHWC"), strides=None, padding="SAME", **more):
+    return lax.conv_general_dilated(x, w, strides or (1,) * (x.ndim - 2), padding, dimension_numbers=dims, **more)
+
+
+def dots(case, normal, below):
+    case("dot_orders", lambda a, b: [lax.dot_general(a, b, (((1, 3), (2, 0)), ((2,), (1,)))), lax.dot_general(a, b, (((3, 1), (0, 2)), ((2,), (1,)))),
+         lax.dot_general(a, b, (((3,), (0,)), ((), ()))), lax.dot_general(a, a, (((), ()), ((0, 2, 1, 3), (0, 2, 1, 3))))], normal(2, 3, 4, 5), normal(5, 4, 3, 6))
+    for d in (np.float32, jnp.bfloat16, jnp.float16):
+        case("dot_preferred_" + name(d), lambda a, b: [jnp.matmul(a, b, preferred_element_type=jnp.float32), (a @ b).astype(jnp.float32),
+             jnp.matmul(a, b, precision=lax.Precision.HIGHEST)], normal(17, 33, dtype=d), normal(33, 9, dtype=d))
+    case("dot_s8", lambda a, b: [jnp.matmul(a, b, preferred_element_type=jnp.int32), a @ b], of((8, 16), np.int8, 50), of((16, 8), np.int8, 50))
+    case("dot_mixed", lambda a, b: lax.dot_general(a, b, (((1,), (0,)), ((), ())), preferred_element_type=jnp.float32), normal(8, 16, dtype=jnp.bfloat16), normal(16, 8))
+    case("dot_empty", lambda a, b: [a @ b, a.sum(1), a.max(1, initial=-1.)], np.zeros((3, 0), np.float32), np.zeros((0, 4), np.float32))
+    case("dot_pred", lambda a, b: a @ b, below(2, 4, 5).astype(bool), below(2, 5, 3).astype(bool))
+    nibbles = below(16, 8, 8).astype(np.int8) - 8
+    case("s4", lambda a, b: [a.astype(jnp.float32) @ b, a + a, a * a, a.T, jnp.where(a > 2, a, -a), lax.bitcast_convert_type(a.astype(jnp.int8), jnp.int4)],
+         nibbles.astype(ml_dtypes.int4), normal(8, 3))
+    case("u4", lambda a: [a // np.asarray(3, ml_dtypes.uint4), a >> np.asarray(1, ml_dtypes.uint4), ~a, lax.population_count(a), lax.clz(a)],
+         below(16, 6, 7).astype(ml_dtypes.uint4))
+    case("ragged", lambda a, b, g: [lax.ragged_dot(a, b, g), jax.grad(lambda a, b: lax.ragged_dot(a, b, g).sum(), (0, 1))(a, b)],
+         normal(11, 4), normal(3, 4, 5), np.array([3, 6, 2], np.int32))
+
+
+def convolutions(case, normal, below):
+    case("conv_1d", lambda x, w: [conv(x, w, ("NWC", "WIO", "NWC")), conv(x, w, ("NWC", "WIO", "NWC"), (3,), ((2, 5),)), conv(x, w, ("NWC", "WIO", "NWC"), (1,), ((-2, -1),))],
+         normal(2, 20, 3), normal(5, 3, 4))
+    volume = ("NCDHW", "OIDHW", "NCDHW")
+    case("conv_3d", lambda x, w: [conv(x, w, volume, (2, 1, 2)), jax.grad(lambda a, b: (conv(a, b, volume, (2, 1, 2)) ** 2).sum(), (0, 1))(x, w)],
+         normal(2, 3, 5, 6, 4), normal(4, 3, 2, 3, 3))
+    case("conv_cut", lambda x, w: conv(x, w, strides=(1, 2), padding=((-1, 3), (2, -2)), lhs_dilation=(2, 3), rhs_dilation=(2, 1)), normal(2, 6, 7, 3), normal(3, 2, 3, 4))
+    case("conv_depthwise", lambda x, w: jax.grad(lambda a, b: (conv(a, b, strides=(2, 2), feature_group_count=6) ** 2).sum(), (0, 1))(x, w), normal(2, 7, 7, 6), normal(3, 3, 1, 12))
+    case("conv_transposed", lambda x, w: [lax.conv_transpose(x, w, (2, 3), "SAME"), lax.conv_transpose(x, w, (2, 2), "VALID", rhs_dilation=(2, 1))], normal(2, 4, 5, 3), normal(3, 3, 3, 4))
+    case("conv_s8", lambda x, w: conv(x, w, preferred_element_type=jnp.int32), of((2, 6, 6, 4), np.int8, 9), of((3, 3, 4, 8), np.int8, 9))
+    case("conv_c64", conv, of((1, 5, 5, 2), np.complex64), of((3, 3, 2, 2), np.complex64))
+    case("conv_point", lambda x, w: lax.conv_general_dilated(x, w, (), (), dimension_numbers=lax.ConvDimensionNumbers((0, 1), (1, 0), (0, 1))), normal(3, 4), normal(4, 5))
+
+
+def places(case, normal, below):
+    for mode in ("clip", "fill"):
+        case("gather_" + mode, lambda x, i, mode=mode: [lax.gather(x, i, lax.GatherDimensionNumbers((1, 2), (0,), (0, 2)), (1, 3, 2), mode=mode, fill_value=-7.),
+             jnp.take_along_axis(x, jnp.abs(i)[:, :1, None] % 3 * jnp.ones((1, 1, 4), jnp.int32), 0, mode=mode)], normal(6, 5, 4), below(14, 6, 2) - 4)
+    case("gather_types", lambda x, i: [x[i.astype(t)] for t in (jnp.int64, jnp.uint32, jnp.int8, jnp.uint8)], normal(6, 3), below(6, 9))
+    case("gather_wrap", lambda x, i: [x[i], x.at[i].get(mode="fill"), jnp.take(x, i, axis=1, mode="wrap"), jnp.take(x, i, axis=0, fill_value=np.nan)], normal(6, 5), below(20, 11) - 10)
+    case("gather_batches", lambda x, i: [jax.vmap(jax.vmap(lambda a, b: a[b]))(x, i), jax.vmap(lambda a, b: lax.dynamic_slice(a, (b[0, 0], b[0, 1]), (2, 2)))(x, i)],
+         normal(3, 6, 5), below(5, 3, 6, 5))
+    for op in ("set", "add", "multiply", "min", "max"):
+        case("scatter_" + op, lambda x, i, u, op=op: [getattr(x.at[i], op)(u, mode=m) for m in ("clip", "drop")], normal(6, 5), np.array([0, 9, 3, -2, 5, -20]), normal(6, 5))
+    where = lax.ScatterDimensionNumbers((1, 2), (), (0, 1))
+    case("scatter_windows", lambda x, i, u: [lax.scatter_add(x, i, u, where, mode="drop"), lax.scatter(x, i, u, where, mode="clip"), lax.scatter_mul(x, i, u, where)],
+         normal(7, 8), below(9, 5, 2) - 1, normal(5, 2, 3))
+    case("segments", lambda u, i: [f(u, i, 9) for f in (jax.ops.segment_sum, jax.ops.segment_max, jax.ops.segment_prod)], normal(30, 3, dtype=jnp.bfloat16), below(7, 30))
+    case("clamped_slices", lambda x, i, j: [lax.dynamic_slice(x, (i, j), (2, 3)), lax.dynamic_update_slice(x, x[:2, :3], (j, i)), jnp.roll(x, (i, j), (0, 1))],
+         normal(5, 6), np.int32(-3), np.int32(77))
+
+
+def windows(case, normal, below):
+    case("window_dilated", lambda x: [lax.reduce_window(x, np.float32(0), lax.add, (3, 2), (2, 3), ((1, 2), (0, 3)), (2, 3), (2, 2)),
+         lax.reduce_window(x, np.float32(1), lax.mul, (2, 2), (1, 1), "SAME"), lax.reduce_window(x, np.float32(.5), lambda a, b: a * .5 + b, (1, 3), (1, 1), "VALID")], normal(7, 9))
+    case("window_pairs", lambda x, y: lax.reduce_window((x, y), (np.float32(-np.inf), np.int32(-1)), lambda a, b: (jnp.where(a[0] >= b[0], a[0], b[0]), jnp.where(a[0] >= b[0], a[1], b[1])),
+         (2, 2), (2, 2), "SAME"), normal(5, 7), np.arange(35, dtype=np.int32).reshape(5, 7))
+    case("window_pred", lambda x: [lax.reduce_window(x > 3, False, lax.bitwise_or, (3,), (2,), "VALID"), lax.reduce_window(x > 3, True, lax.bitwise_and, (3,), (2,), "SAME")], below(9, 12))
+    case("pool_min_grad", jax.grad(lambda a: (lax.reduce_window(a, np.float32(np.inf), lax.min, (1, 2, 3, 1), (1, 2, 1, 1), "VALID") ** 3).sum()), normal(2, 7, 6, 3))
+    case("cumulative", lambda x: [f(x, a, reverse=r) for f in (lax.cumsum, lax.cumprod, lax.cummax, lax.cummin, lax.cumlogsumexp) for a in (0, 1) for r in (False, True)], normal(6, 37))
+    case("scans", lambda x: [lax.associative_scan(lambda a, b: (a[0] * b[0], a[1] * b[0] + b[1]), (x, x * 2), axis=1), lax.associative_scan(jnp.maximum, x, reverse=True)], normal(13, 7))
+    case("reduce_bf16", lambda x: [lax.reduce(x, np.array(0, x.dtype), lax.add, d) for d in ((0,), (1,), (0, 1))], normal(70, 90, dtype=jnp.bfloat16))
+    case("reduce_pairs", lambda x: [lax.reduce((x, x * 2), (np.float32(0), np.float32(1)), lambda a, b: (a[0] + b[0], a[1] * b[1]), (0,)), jnp.var(x, 0, ddof=1), jnp.ptp(x, 0)], normal(11, 19))
+
+
+def orders(case, normal, below):
+    case("sort_ties", lambda x: [jnp.argmax(x, 1), jnp.argsort(x, 1), jnp.argsort(x, 1, descending=True), lax.top_k(x, 4), jnp.unique(x, size=6, return_counts=True),
+         jnp.searchsorted(jnp.sort(x[0]), x[1]), jnp.histogram(x, 4)[0]], below(5, 6, 12).astype(np.float32))
+    case("sort_special", lambda x: [jnp.sort(x), jnp.argsort(x), lax.top_k(x, 5), jnp.nanargmax(x), lax.argmax(x, 0, jnp.uint8)],
+         np.array([0., -0., np.nan, -np.nan, np.inf, -np.inf, 3, -3, 0., -0.], np.float32))
+    for d in (jnp.bfloat16, np.int8, np.uint64, bool):
+        case("sort_" + name(d), lambda x: [jnp.sort(x, 0), jnp.argsort(x, 1), lax.sort((x, jnp.arange(48).reshape(4, 12)), num_keys=1)], below(9, 4, 12).astype(d))
+    case("sort_c64", lambda x: [jnp.sort(x), jnp.sort_complex(x)], (below(3, 20) + 1j * below(3, 20)).astype(np.complex64))
+
+
+def conversions(case, normal, below):
+    edge = np.array([0, -0., 6e-8, 6e-5, .5, 1.5, 2.5, .9999999, 127.5, 128, 255.5, 32767.6, 65504, 65519.9, 65520, 65536, 1e9, 2147483648, 4294967296, 9.3e18, 1.9e19, 3e38, np.inf,
+                     448, 464, 465, 480, 57344, 61440, 61441, 240, 248, 30, 15.5, 2**-10, 2**-17, 3 * 2**-10], np.float32)
+    edge = np.concatenate([edge, -edge, [np.nan], rng.standard_normal(50), 2. ** rng.uniform(-20, 18, 80)]).astype(np.float32)
+    with np.errstate(over="ignore"):
+        for d in FLOATS:
+            case("to_int_" + name(d), lambda x: [x.astype(t) for t in (np.int8, np.int16, np.int32, np.int64, np.uint8, np.uint16, np.uint32, np.uint64, bool)], edge.astype(d))
+            case("to_float_" + name(d), lambda x: [x.astype(t).astype(jnp.float32) for t in F8 + [jnp.float16, jnp.bfloat16]], edge.astype(d))
+        case("reduce_precision", lambda x, y: [lax.reduce_precision(x, e, m) for e, m in ((5, 10), (8, 7), (4, 3), (5, 2), (8, 0), (3, 20))] + [lax.reduce_precision(y, 5, 4)],
+             edge, edge.astype(jnp.bfloat16))
+    for d in F8:
+        case("all_" + name(d), lambda b, d=d: [lax.bitcast_convert_type(b, d).astype(t) for t in (jnp.float32, jnp.bfloat16, jnp.int8, bool)], np.arange(256, dtype=np.uint8))
+        case("ops_" + name(d), lambda x, y: [x + y, x * y, x / y, -x, jnp.maximum(x, y), x < y, jnp.exp(x), jnp.sqrt(jnp.abs(x)), jnp.sort(x, 0), x @ y.T], of((8, 8), d), of((8, 8), d))
+    case("from_int", lambda a, b: [v.astype(t) for v in (a, b) for t in (jnp.int8, jnp.uint32, jnp.float32, jnp.float16, jnp.bfloat16, jnp.float64, bool, jnp.int4, jnp.complex64)],
+         rng.integers(-2**63, 2**63 - 1, 50), rng.integers(0, 2**64 - 1, 50, dtype=np.uint64))
+    case("bits", lambda f, d, b: [lax.bitcast_convert_type(f, jnp.float16), lax.bitcast_convert_type(f.reshape(-1, 2), jnp.int64), lax.bitcast_convert_type(d, jnp.uint16),
+         lax.bitcast_convert_type(b, jnp.uint4), lax.bitcast_convert_type(b.reshape(-1, 4), jnp.int32)], normal(4, 6), of((4, 6), np.float64), below(127, 4, 8).astype(np.int8))
+
+
+def functions(case, normal, below):
+    x = np.concatenate([[0, -0., 1, -1, np.inf, -np.inf, np.nan, .5, 2, 10, -10, 50, 88, -104, 1e-3, 1e10], rng.standard_normal(40) * 3])
+    for d in FLOATS:
+        case("pairs_" + name(d), lambda x, y: [lax.atan2(x, y), lax.pow(x, y), lax.rem(x, y), jnp.hypot(x, y), jnp.remainder(x, y), jnp.maximum(x, y), jnp.fmin(x, y), jnp.logaddexp(x, y),
+             lax.integer_pow(x, 3), lax.integer_pow(x, -2), x >= y, lax.clamp(y, x, y + 1)], np.repeat(x[:16], 16).astype(d), np.tile(x[:16], 16).astype(d))
+    for d in (np.float32, np.float64):
+        case("special_" + name(d), lambda x, y: [lax.lgamma(x), lax.digamma(x), lax.erfc(x), lax.erf_inv(x / 10), lax.bessel_i0e(x), lax.bessel_i1e(x), lax.igamma(x, y), lax.igammac(x, y),
+             jsp.special.betainc(x, y, x / (x + y)), lax.polygamma(jnp.ones_like(x), y), lax.zeta(x + 1.5, y), jsp.special.log_ndtr(x)], rng.uniform(.1, 9, 20).astype(d), rng.uniform(.1, 9, 20).astype(d))
+    for d in (np.complex64, np.complex128):
+        case("functions_" + name(d), lambda z: [f(z) for f in (jnp.expm1, jnp.log1p, lax.rsqrt, jnp.cos, jnp.tan, jnp.sinh, jnp.arcsin, jnp.arccos, jnp.arctan, jnp.arcsinh, jnp.arctanh,
+             jnp.arccosh, jnp.angle, lax.logistic)] + [z ** 2.5, z.prod(), jnp.cumsum(z)], of(40, d))
+        case("fft_" + name(d), lambda z: [jnp.fft.ifft(z, axis=0), jnp.fft.fftn(z.reshape(2, 3, 10)), jnp.fft.irfft(z, n=11), jnp.fft.irfftn(z.reshape(2, 3, 10)), jnp.fft.hfft(z)], of((6, 10), d))
+
+
+def matrices(case, normal, below):
+    for d in (np.float32, np.float64, np.complex64, np.complex128):
+        a = of((2, 5, 5), d)
+        s, tall = (a @ np.swapaxes(a, 1, 2).conj() + 5 * np.eye(5)).astype(d), a[:, :, :3].copy()
+        case("triangles_" + name(d), lambda s, b: [lax.linalg.triangular_solve(s, b, left_side=l, lower=w, transpose_a=t, conjugate_a=c, unit_diagonal=u) for l in (0, 1) for w in (0, 1)
+             for t in (0, 1) for c in (0, 1) for u in (0, 1)], s, a)
+        case("lu_" + name(d), lambda a, b: [lax.linalg.lu(a), lax.linalg.lu(b), jnp.linalg.slogdet(a), jnp.linalg.inv(a), jnp.linalg.solve(a, b)], a, tall)
+        case("qr_" + name(d), lambda a, t, w: [jnp.linalg.qr(a), jnp.linalg.qr(t), jnp.linalg.qr(w), jnp.linalg.qr(t, mode="complete")], a, tall, np.swapaxes(tall, 1, 2).copy())
+        case("eigh_" + name(d), lambda s: [jnp.linalg.eigh(s), jnp.linalg.eigvalsh(s), jnp.linalg.eigh(s, UPLO="U")], (a + np.swapaxes(a, 1, 2).conj()).astype(d))
+    case("linalg_grad", lambda s: [jax.grad(lambda s: jnp.linalg.cholesky(s).sum())(s), jax.grad(lambda s: jnp.linalg.eigvalsh(s + s.mT).sum() ** 2)(s),
+         jax.grad(lambda s: jnp.abs(jnp.linalg.qr(s)[1]).sum())(s), jax.grad(lambda s: jnp.linalg.inv(s).sum())(s)], s.real)
+
+
+def control(case, normal, below):
+    case("nested_loops", lambda x, n: lax.while_loop(lambda s: s[0] < n, lambda s: (s[0] + 1, lax.fori_loop(0, s[0] + 1, lambda i, a: lax.cond(i % 2 == 0, lambda b: b * 1.1, lambda b: b - .1, a),
+         s[1])), (0, x)), normal(4, 3), np.int64(6))
+    case("scan_back", lambda x, h: [lax.scan(lambda c, y: ((c[0] * .9 + y, c[1] + 1), (c[0], y * c[1])), (h, 0), x, reverse=True), lax.scan(lambda c, _: (c * 1.5, c), h, None, length=4)],
+         normal(7, 5), normal(5))
+    case("switch_out", lambda k, x: [lax.switch(k[i], [jnp.sin, jnp.cos, lambda a: a @ a.T @ a], x) for i in range(4)], np.array([0, 2, -5, 9], np.int32), normal(3, 3))
+    case("loops_of_batches", lambda x: [lax.map(lambda r: lax.cond(r.sum() > 0, jnp.sin, jnp.cos, r), x), jax.vmap(lambda r: lax.while_loop(lambda v: v.sum() < 5, lambda v: v + jnp.abs(v) + .1, r))(x)],
+         normal(5, 3))
+    case("empty", lambda x: [jnp.concatenate([x[:0], x]), x[:0].sum(0), x[:0] @ x.T, jnp.sort(x[:0]), lax.scan(lambda c, y: (c + y, y), x[0], x[:0])], normal(3, 4))
+    case("draws", lambda k: [jax.random.randint(k, (11,), -5, 17), jax.random.categorical(k, jnp.zeros((4, 6))), jax.random.truncated_normal(k, -1, 1, (8,)), jax.random.gamma(k, 2.5, (6,)),
+         jax.random.poisson(k, 4., (9,)), jax.random.choice(k, 10, (4,), replace=False)], KEY)
+
+
+def norm(x, g, b):
+    m = x.mean(-1, keepdims=True)
+    return (x - m) * lax.rsqrt(((x - m) ** 2).mean(-1, keepdims=True) + 1e-5) * g + b
+
+
+def experts(x, gate, up, down):
+    v, i = lax.top_k(jax.nn.softmax((x @ gate).astype(jnp.float32)), 2)
+    share = (jax.nn.one_hot(i, 4, dtype=jnp.float32) * (v / v.sum(-1, keepdims=True))[..., None]).sum(1)
+    return jnp.einsum("te,etd->td", share.astype(x.dtype), jnp.einsum("etf,efd->etd", jax.nn.silu(jnp.einsum("td,edf->etf", x, up)), down))
+
+
+def flash(q, k, v):
+    def body(i, c):
+        o, m, l = c
+        s = jnp.dot(q, lax.dynamic_slice_in_dim(k, i * 4, 4).T, preferred_element_type=jnp.float32)
+        n = jnp.maximum(m, s.max(-1))
+        p, a = jnp.exp(s - n[:, None]), jnp.exp(m - n)
+        return o * a[:, None] + jnp.dot(p.astype(v.dtype), lax.dynamic_slice_in_dim(v, i * 4, 4), preferred_element_type=jnp.float32), n, l * a + p.sum(-1)
+    o, _, l = lax.fori_loop(0, 4, body, (jnp.zeros((16, 8), jnp.float32), jnp.full(16, -jnp.inf, jnp.float32), jnp.zeros(16, jnp.float32)))
+    return (o / l[:, None]).astype(q.dtype)
+
+
+def lstm(x, w, u, b):
+    def cell(state, x):
+        i, f, g, o = jnp.split(x @ w + state[0] @ u + b, 4, -1)
+        c = jax.nn.sigmoid(f) * state[1] + jax.nn.sigmoid(i) * jnp.tanh(g)
+        h = jax.nn.sigmoid(o) * jnp.tanh(c)
+        return (h, c), h
+    return lax.scan(cell, (jnp.zeros((3, 8), x.dtype),) * 2, x)[1].astype(jnp.float32).mean()
+
+
+def layers(case, normal, below):
+    for d in (np.float32, jnp.bfloat16, jnp.float16):
+        case("norm_" + name(d), jax.value_and_grad(lambda x, g, b: (norm(x, g, b) ** 2).astype(jnp.float32).mean(), (0, 1, 2)), of((4, 16), d), of(16, d), of(16, d))
+        case("experts_" + name(d), lambda *a: [experts(*a), jax.grad(lambda w: experts(a[0], a[1], w, a[3]).astype(jnp.float32).sum())(a[2])], of((10, 8), d), of((8, 4), d), of((4, 8, 6), d), of((4, 6, 8), d))
+        case("flash_" + name(d), flash, *(of((16, 8), d) for _ in range(3)))
+        case("lstm_" + name(d), jax.value_and_grad(lstm, (1, 2, 3)), of((5, 3, 6), d), of((6, 32), d, .3), of((8, 32), d, .3), of(32, d))
+        case("activations_" + name(d), lambda x: [f(x) for f in (jax.nn.relu6, jax.nn.gelu, jax.nn.silu, jax.nn.softplus, jax.nn.elu, jax.nn.mish, jax.nn.hard_swish, jax.nn.log_sigmoid, jax.nn.glu,
+             jax.nn.log_softmax, jax.nn.standardize, jax.nn.logsumexp)], of((5, 16), d, 2))
+        case("embedding_" + name(d), lambda e, i, w: jax.value_and_grad(lambda e, w: -jnp.take_along_axis(jax.nn.log_softmax((e[i].mean(1) @ w).astype(jnp.float32)), i[:, :1], 1).mean(), (0, 1))(e, w),
+             of((11, 6), d), below(11, 5, 4), of((6, 11), d))
+    case("mixed", lambda w, x, y: jax.value_and_grad(lambda w: ((jax.nn.relu(x.astype(jnp.bfloat16) @ w.astype(jnp.bfloat16)).astype(jnp.float32) - y) ** 2).mean() * 128)(w), normal(8, 6), normal(10, 8), normal(10, 6))
+    case("quantised", lambda a, w: lax.dot_general(jnp.round(a * 30).astype(jnp.int8), jnp.round(w * 30).astype(jnp.int8), (((1,), (0,)), ((), ())), preferred_element_type=jnp.int32) * np.float32(1 / 900),
+         normal(8, 32), normal(32, 16))
+    case("resize", lambda x: [jax.image.resize(x, (2, 16, 16, 8), "nearest"), jax.image.resize(x, (2, 12, 12, 8), "bilinear")], normal(2, 8, 8, 8))
+
+
+def add(case, normal, below):
+    for family in (dots, convolutions, places, windows, orders, conversions, functions, matrices, control, layers):
+        family(case, normal, below)
+
+
+def partitioned():
+    """Programs of four partitions; none where there are fewer devices."""
+    from jax.sharding import Mesh, PartitionSpec as P
+    if len(jax.devices()) < 4:
+        return {}
+    line, grid = Mesh(np.array(jax.devices()[:4]), ("x",)), Mesh(np.array(jax.devices()[:4]).reshape(2, 2), ("a", "b"))
+
+    def shards(f, mesh, into, out):
+        return jax.shard_map(f, mesh=mesh, in_specs=into, out_specs=out, check_vma=False)
+    x, ring = P("x"), [(0, 1), (1, 2), (2, 3), (3, 0)]
+    return {
+        "sums": (shards(lambda a: [lax.psum(a, "x"), lax.pmax(a, "x"), lax.pmean(a, "x")], line, (x,), [P()] * 3), line, [x], [of((8, 3), np.float32)]),
+        "moves": (shards(lambda a: [lax.all_gather(a, "x", axis=1, tiled=True), lax.ppermute(a, "x", [(0, 2), (3, 1)]), lax.all_to_all(a, "x", 1, 0, tiled=True)], line, (x,), [P(), x, x]),
+                  line, [x], [of((8, 4), np.float32)]),
+        "scatter": (shards(lambda a: lax.psum_scatter(a, "x", scatter_dimension=0, tiled=True), line, (P(),), x), line, [P()], [of((8, 4), np.float32)]),
+        "grid": (shards(lambda a: [lax.psum(a, "a"), lax.all_gather(a, "b", axis=1, tiled=True), lax.axis_index(("a", "b")) + a], grid, (P("a", "b"),), [P(None, "b"), P("a"), P("a", "b")]),
+                 grid, [P("a", "b")], [of((4, 6), np.float32)]),
+        "ring": (shards(lambda a, b: lax.fori_loop(0, 4, lambda i, c: (c[0] + c[1] @ b, lax.ppermute(c[1], "x", ring)), (jnp.zeros((2, 5), a.dtype), a))[0], line, (x, P()), x),
+                 line, [x, P()], [of((8, 3), np.float32), of((3, 5), np.float32)]),
+        "step": (lambda a, v, w: jax.value_and_grad(lambda w: ((jax.nn.gelu(a @ w[0]) @ w[1]) ** 2).mean())((v, w)), grid, [P("a", None), P(None, "b"), P("b", None)],
+                 [of((8, 6), np.float32), of((6, 10), np.float32), of((10, 4), np.float32)]),
+        "moved": (lambda a: [jnp.sort(a, 0), jnp.roll(a, 1, 0), jnp.cumsum(a, 0), a.T @ a], line, [x], [of((8, 6), np.float32)]),
+    }
