@@ -41,7 +41,7 @@ static enum file file_of(const char *name)
 
 static size_t folder_length(const char *name)
 {
-    const char *slash = strrchr(name, '/');
+    const char *slash = name ? strrchr(name, '/') : NULL;
 
     return slash ? (size_t)(slash - name) : 0;
 }
@@ -50,7 +50,7 @@ static bool same_folder(const char *a, const char *b)
 {
     size_t n = folder_length(a);
 
-    return n == folder_length(b) && !memcmp(a, b, n);
+    return a && b && n == folder_length(b) && !memcmp(a, b, n);
 }
 
 static const char *name_at(const struct rp_dataset *dataset, size_t i)

@@ -32,12 +32,12 @@ static int by_value(const void *a, const void *b)
 static double median(const struct rp_replay_times *t, double *scatter)
 {
     int64_t sorted[RP_TIMING_BLOCKS];
-    size_t n = t->nblocks;
+    size_t n = t->nblocks, low = n / 4, high = (3 * n - 1) / 4, mid = n / 2, before = (n - 1) / 2;
 
     memcpy(sorted, t->blocks, n * sizeof *sorted);
     qsort(sorted, n, sizeof *sorted, by_value);
-    *scatter = log((double)sorted[(3 * n - 1) / 4] / (double)sorted[n / 4]);
-    return ((double)sorted[(n - 1) / 2] + (double)sorted[n / 2]) / 2;
+    *scatter = log((double)sorted[high] / (double)sorted[low]);
+    return ((double)sorted[before] + (double)sorted[mid]) / 2;
 }
 
 double rp_replay_p_value(const struct rp_replay_times *a, const struct rp_replay_times *b)

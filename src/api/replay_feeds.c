@@ -251,7 +251,7 @@ static enum rp_code plain_signature(struct feeding *f)
     to->out = RP_ARENA_NEW(s->arena, struct rp_slot, to->nout + 1);
     if (!to->in || !to->out)
         return rp_err_nomem(f->err, "preparing a graph");
-    for (size_t i = 0; i < to->nin; i++)
+    for (size_t i = 0; i < to->nin && s->arguments[i]; i++)
         to->in[i] = (struct rp_slot){.elem = s->arguments[i]->elem,
                                      .rank = s->arguments[i]->rank,
                                      .dims = s->arguments[i]->dims};

@@ -189,7 +189,7 @@ static void join_parts(const struct work *w)
 static enum rp_code spread(struct work *w, struct rp_pool *pool, struct rp_err *err)
 {
     bool columns = w->inner > 1;
-    size_t jobs, n = w->outer * w->inner, total = n * w->red;
+    size_t jobs, n = w->outer * w->inner, total = n * w->red, most = w->red / PART_ROWS;
     size_t threads = pool && total > WORTH_THREADS ? rp_pool_threads(pool) : 1;
     rp_job_fn *job = columns ? columns_job : rows_job;
     enum rp_code code = RP_OK;
@@ -197,10 +197,11 @@ static enum rp_code spread(struct work *w, struct rp_pool *pool, struct rp_err *
     w->blocks = (w->inner + COLUMNS - 1) / COLUMNS;
     w->rows = w->red > 16384 ? 1 : 16384 / (w->red + 1) + 1;
     jobs = columns ? w->outer * w->blocks : (w->outer + w->rows - 1) / w->rows;
-    w->parts = jobs < threads ? threads / jobs : 1;
-    if (w->parts > w->red / PART_ROWS)
-        w->parts = w->red < PART_ROWS ? 1 : w->red / PART_ROWS;
-    w->piece = (w->red + w->parts - 1) / w->parts;
+    w->parts = jobs && jobs < threads ? threads / jobs : 1;
+    w->parts = w->parts < most ? w->parts : most;
+    if (!w->parts)
+        w->parts = 1;
+    w->piece = w->red ? (w->red - 1) / w->parts + 1 : 1;
     w->parts = (w->red + w->piece - 1) / w->piece;
     w->partial = w->parts > 1 ? malloc(w->parts * n * sizeof *w->partial) : w->out;
     if (!w->partial)

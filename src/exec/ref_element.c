@@ -152,10 +152,10 @@ static void recut(const struct rp_tensor *in, size_t from, struct rp_tensor *out
 
     memset(out->data, 0, rp_tensor_bytes(out));
     for (size_t i = 0; i < total; i++) {
-        size_t a = i * unit, b = i * unit;
-        unsigned v = in->data[a / from * in->unit + a % from / 8] >> (a % from % 8) & mask;
+        size_t bit = i * unit;
+        unsigned v = in->data[bit / from * in->unit + bit % from / 8] >> (bit % from % 8) & mask;
 
-        out->data[b / to * out->unit + b % to / 8] |= (unsigned char)(v << (b % to % 8));
+        out->data[bit / to * out->unit + bit % to / 8] |= (unsigned char)(v << (bit % to % 8));
     }
     for (size_t i = 0; to < 8 && rp_elem_is_signed(out->elem) && i < out->n; i++)
         if (out->data[i] >> (to - 1))

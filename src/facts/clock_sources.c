@@ -217,7 +217,7 @@ static enum rp_code take_steps(struct job_facts *f, uint32_t rank)
         struct job_step s = {r->ops.at[i].begin_ns, r->ops.at[i].step};
         uint32_t known = rp_map_get(&at, (uint64_t)s.id);
 
-        if (known != RP_MAP_NONE) {
+        if (known < f->steps.n) {
             if (s.begin_ns < f->steps.at[known].begin_ns)
                 f->steps.at[known].begin_ns = s.begin_ns;
             continue;

@@ -205,7 +205,7 @@ LOWER(new_list)
     if (elem == RP_ELEM_INVALID || in->nints >= RP_TF_RANK || in[1].nints != 1 || in[1].ints[0] < 0)
         return lower_refuse(l, node, "its elements are not known");
     dims[0] = in[1].ints[0];
-    for (size_t i = 0; i < in->nints; i++) {
+    for (size_t i = 0; in->ints && i < in->nints; i++) {
         dims[i + 1] = in->ints[i];
         open |= dims[i + 1] < 0;
     }

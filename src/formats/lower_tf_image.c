@@ -393,6 +393,15 @@ LOWER(avg_pool_grad)
 
 /* ---- batch normalisation ---- */
 
+/* How many elements a channel has. */
+static double per_channel(const struct lower_value *x, size_t channel)
+{
+    int64_t channels = x->dims[channel] ? x->dims[channel] : 1;
+    int64_t elements = lower_elements(x) / channels;
+
+    return (double)elements;
+}
+
 /* Everything but the channels. */
 static struct lower_value over_batch(struct lower *l, const struct lower_value *a, size_t channel)
 {
@@ -453,7 +462,7 @@ LOWER(batch_norm)
         if (in[i].rank != 1 || in[i].dims[0] != in->dims[w.channel])
             return lower_misfit(l, node, "its statistics do not fit its input");
     x = lower_convert(l, in, in[1].elem);
-    count = (double)(lower_elements(in) / (in->dims[w.channel] ? in->dims[w.channel] : 1));
+    count = per_channel(in, w.channel);
     if (training) {
         t = over_batch(l, &x, w.channel);
         mean = times(l, &t, 1 / count);
@@ -493,7 +502,7 @@ LOWER(batch_norm_grad)
         return lower_refuse(l, node, "only gradients of training over images are known");
     grad = lower_convert(l, &in[0], in[2].elem);
     x = lower_convert(l, &in[1], in[2].elem);
-    count = (double)(lower_elements(in) / in->dims[w.channel]);
+    count = per_channel(in, w.channel);
     root = inverse_root(l, node, &in[4]);
     part = centred(l, &x, &in[3], w.channel);
     t = lower_binary(l, "multiply", &grad, &part);

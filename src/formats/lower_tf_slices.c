@@ -259,7 +259,7 @@ LOWER(mirror_pad)
     for (size_t d = 0; d < in->rank; d++) {
         int64_t from[RP_TF_RANK] = {0}, to[RP_TF_RANK], n = out->dims[d];
         bool turned[RP_TF_RANK] = {false};
-        const int64_t *pads = &in[1].ints[2 * d];
+        const int64_t *pads = in[1].ints + 2 * d;
 
         if (pads[0] < 0 || pads[1] < 0 || pads[0] + skip > n || pads[1] + skip > n)
             return lower_misfit(l, node, "its padding does not fit its input");

@@ -444,7 +444,8 @@ void rp_horizon_clear(struct rp_horizon *h)
         struct rp_horizon_device *d = &h->devices[i];
 
         d->head = d->n = 0;
-        d->near[0] = never;
+        if (d->near)
+            d->near[0] = never;
         d->stale = false;
         d->free_ns = 0;
         d->rest_ns = INT64_MAX;

@@ -31,7 +31,7 @@ static uint32_t rank_at(const struct town *t, uint32_t worker, const struct rp_m
 {
     uint32_t r = 0;
 
-    if (at_server)
+    if (at_server && p)
         return (uint32_t)t->m->means.nranks + p->server;
     while (t->legs.worker_of[r] != worker)
         r++;
