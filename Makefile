@@ -52,7 +52,7 @@ fmt:       ## format the C sources
 	clang-format -i $(FILES)
 install: all ## into PREFIX (/usr/local)
 	cmake --install $(BUILD) --prefix $(PREFIX)
-test-live: all ## against the real frameworks, where they are installed
+test-live: all ## against the real frameworks, fetched from PyPI into build/; says what it skips
 	@set -e; for t in tests/live/*; do if [ -x $$t ] && [ -f $$t ]; then $$t; fi; done
 clean:     ## remove the build folders
 	rm -rf $(BUILD) $(addprefix $(BUILD)-,asan tsan clang fuzz minimal aarch64 dev)
