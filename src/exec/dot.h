@@ -12,8 +12,12 @@ struct rp_dot {
     int64_t batch, left, right, inner;
     bool lhs_plain, rhs_plain;     /* no transpose is needed */
     bool lhs_flipped, rhs_flipped; /* batch, contracted, free already */
+    bool tf32;                     /* operands are rounded to TF32 first */
 };
 enum rp_code rp_dot_prepare(struct rp_plan *plan, struct rp_node *node, struct rp_err *err);
+/* f32 to ten bits of mantissa, ties away from zero, as the GPU's own conversion does; in place too.
+ */
+void rp_round_tf32(uint32_t *to, const uint32_t *from, size_t n);
 /* From lists of dimensions: for custom calls too. */
 enum rp_code rp_dot_fill(struct rp_dot *d, const struct rp_node *node,
                          const struct rp_value_shape *lhs, const struct rp_value_shape *rhs,

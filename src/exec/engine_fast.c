@@ -15,7 +15,7 @@
 #include <stdio.h>
 
 static const struct rp_kernel own[] = {
-    {RP_OP_DOT, rp_dot_prepare, rp_fast_dot},
+    {RP_OP_DOT, rp_fast_dot_prepare, rp_fast_dot},
     {RP_OP_CONVOLUTION, rp_fast_conv_prepare, rp_fast_conv},
     {RP_OP_REDUCE, rp_reduce_prepare, rp_fast_reduce},
     {RP_OP_REDUCE_WINDOW, rp_reduce_window_prepare, rp_fast_reduce_window},

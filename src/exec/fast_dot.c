@@ -36,6 +36,18 @@ static enum rp_code plain(struct rp_eval *e, const struct rp_node *node,
     return e->plan->reference[RP_OP_DOT]->run(e, node, in, out, err);
 }
 
+/* Our own products round to TF32 while they pack; a library is not asked for those. */
+enum rp_code rp_fast_dot_prepare(struct rp_plan *plan, struct rp_node *node, struct rp_err *err)
+{
+    const struct rp_dot *d;
+
+    RP_TRY(rp_dot_prepare(plan, node, err));
+    d = node->attrs;
+    if (d->tf32)
+        node->run = rp_fast_dot;
+    return RP_OK;
+}
+
 enum rp_code rp_fast_dot(struct rp_eval *e, const struct rp_node *node, struct rp_tensor *const *in,
                          struct rp_tensor **out, struct rp_err *err)
 {
@@ -65,7 +77,8 @@ enum rp_code rp_fast_dot(struct rp_eval *e, const struct rp_node *node, struct r
                             .a_batch = d->left * d->inner,
                             .b_row = rf ? d->right : 1,
                             .b_column = rf ? 1 : d->inner,
-                            .b_batch = d->right * d->inner};
+                            .b_batch = d->right * d->inner,
+                            .tf32 = d->tf32};
 
         code = rp_gemm_run(&g, e->plan->blas, e->pool, err);
     }

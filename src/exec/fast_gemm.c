@@ -11,6 +11,7 @@
  */
 #include "exec/fast_gemm.h"
 
+#include "exec/dot.h"
 #include "exec/turn.h"
 
 #include <stdlib.h>
@@ -190,9 +191,15 @@ static void panel(const struct rp_gemm *g, const struct block *x, int64_t height
     }
 }
 
+static void round_packed(const struct rp_gemm *g, float *packed, int64_t n)
+{
+    if (g->tf32)
+        rp_round_tf32((uint32_t *)(void *)packed, (const uint32_t *)(void *)packed, (size_t)n);
+}
+
 static bool is_far(const struct rp_gemm *g, const struct kernel *k)
 {
-    return g->b_column == 1 && g->b_row > FAR_ROW && g->m > 4 * k->rows;
+    return g->b_column == 1 && (g->tf32 || (g->b_row > FAR_ROW && g->m > 4 * k->rows));
 }
 
 /* One step along k: panels of b that are whole and lie as rows are read where they are, or from the
@@ -203,8 +210,10 @@ static void panels(const struct job *j, const struct rp_gemm *g, struct block *x
     bool far = is_far(g, &j->kernel);
     float *own = room + (far ? g->n / j->kernel.columns * j->kernel.columns * x->depth : 0);
 
-    if (far)
+    if (far) {
         pack_far(g, b, x->depth, j->kernel.columns, room);
+        round_packed(g, room, own - room);
+    }
     for (int64_t n = 0; n < g->n; n += x->width) {
         bool whole;
 
@@ -215,9 +224,12 @@ static void panels(const struct job *j, const struct rp_gemm *g, struct block *x
             x->width /= 2;
             x->fn = j->kernel.narrow;
         }
-        whole = x->columns == x->width && g->b_column == 1;
-        if (!whole)
+        whole = x->columns == x->width && g->b_column == 1 &&
+                !(g->tf32 && x->width < j->kernel.columns);
+        if (!whole) {
             pack_b(g, b + n * g->b_column, x->columns, x->depth, x->width, own);
+            round_packed(g, own, x->depth * x->width);
+        }
         x->b = !whole ? own : far && x->width == j->kernel.columns ? room + n * x->depth : b + n;
         x->next = whole && x->b == b + n ? g->b_row : x->width;
         x->c = g->c + n;
@@ -241,6 +253,7 @@ static enum rp_code own_tile(const struct job *j, const struct rp_gemm *g, struc
         struct block x = {.a = pa, .depth = g->k - k0 < DEPTH ? g->k - k0 : DEPTH, .first = !k0};
 
         pack_a(g, g->a + k0 * g->a_column, g->m, x.depth, j->kernel.rows, pa);
+        round_packed(g, pa, high * x.depth);
         panels(j, g, &x, g->b + k0 * g->b_row, pa + high * DEPTH);
     }
     free(pa);
@@ -283,7 +296,7 @@ enum rp_code rp_gemm_run(const struct rp_gemm *g, const struct rp_blas *blas, st
 
     if (!g->batch || !g->m || !g->n)
         return RP_OK;
-    if (g->m * g->n * g->k < LIBRARY_FROM)
+    if (g->tf32 || g->m * g->n * g->k < LIBRARY_FROM)
         j.blas = NULL;
     j.tile_m = even(g->m, TILE_M, j.kernel.rows);
     j.tile_n = even(g->n, TILE_N, j.kernel.columns);

@@ -15,6 +15,7 @@ enum rp_code rp_fast_reduce_window(struct rp_eval *e, const struct rp_node *node
 enum rp_code rp_fast_select_and_scatter(struct rp_eval *e, const struct rp_node *node,
                                         struct rp_tensor *const *in, struct rp_tensor **out,
                                         struct rp_err *err);
+enum rp_code rp_fast_dot_prepare(struct rp_plan *plan, struct rp_node *node, struct rp_err *err);
 enum rp_code rp_fast_dot(struct rp_eval *e, const struct rp_node *node, struct rp_tensor *const *in,
                          struct rp_tensor **out, struct rp_err *err);
 enum rp_code rp_fast_conv_prepare(struct rp_plan *plan, struct rp_node *node, struct rp_err *err);

@@ -100,8 +100,7 @@ struct cut {
     size_t n;
 };
 
-/* To ten bits of mantissa, ties away from zero, as the GPU's own conversion does. */
-RP_CLONES static void cut_some(uint32_t *to, const uint32_t *from, size_t n)
+RP_CLONES void rp_round_tf32(uint32_t *to, const uint32_t *from, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
         uint32_t rounded = (from[i] + 0x1000) & 0xffffe000;
@@ -116,7 +115,7 @@ static enum rp_code cut_job(void *user, size_t job, struct rp_err *err)
     size_t begin = job * CUT_JOB, n = c->n - begin < CUT_JOB ? c->n - begin : CUT_JOB;
 
     (void)err;
-    cut_some(c->to + begin, c->from + begin, n);
+    rp_round_tf32(c->to + begin, c->from + begin, n);
     return RP_OK;
 }
 
@@ -187,7 +186,8 @@ enum rp_code rp_dot_prepare(struct rp_plan *plan, struct rp_node *node, struct r
     if ((size_t)(d->batch * d->left * d->right) != node->shape->n)
         return rp_node_error(node, RP_FORMAT, err, "its result has the wrong size");
     node->attrs = d;
-    if (wants_tf32(plan, node, d))
+    d->tf32 = wants_tf32(plan, node, d);
+    if (d->tf32)
         node->run = dot_tf32;
     return RP_OK;
 }
