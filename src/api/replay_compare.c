@@ -168,7 +168,8 @@ static void weigh(const struct rp_replay_times *now, const struct rp_replay_time
     double scatter[2], noise = log1p(LEAST);
 
     c->change_ratio = median(now, &scatter[0]) / median(then, &scatter[1]) - 1;
-    noise += fmax(scatter[0], scatter[1]) / 2 + now->waited_ratio + then->waited_ratio;
+    noise += fmax(scatter[0], scatter[1]) / 2;
+    noise += log1p(now->waited_ratio) + log1p(then->waited_ratio); /* at most so much longer */
     c->machine_ratio = (double)NAN;
     if (now->machine > 0 && then->machine > 0) {
         c->machine_ratio = (double)now->machine / (double)then->machine - 1;

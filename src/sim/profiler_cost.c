@@ -108,8 +108,6 @@ static enum rp_code find_options(struct rp_sim_part *p, const struct rp_trace *t
             p->with_device = true;
         else if (kind == RP_KIND_CPU_OP && !p->with_shapes)
             p->with_shapes = rp_arg_key_find(&dims, e, &arg);
-        else if (kind == RP_KIND_INSTANT && !p->with_memory)
-            p->with_memory = !strcmp(rp_trace_str(t, t->ev.name[e]), "[memory]");
     }
     rp_arg_key_release(&dims);
     return code;

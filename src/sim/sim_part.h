@@ -62,8 +62,8 @@ struct rp_sim_part {
     RP_VEC(uint8_t) device_rules;     /* enum rp_sim_device_rule */
     const char *gpu;  /* name of the first device, in the arena; NULL: not recorded */
     int64_t quick_ns; /* what an operator takes that does next to nothing; 0: not known */
-    bool with_shapes, with_frames, with_memory, with_device; /* what was recorded */
-    uint32_t nspans, ncalls, nframes; /* that the profiler wrote down of the host */
+    bool with_shapes, with_frames, with_device; /* what was recorded */
+    uint32_t nspans, ncalls, nframes;           /* that the profiler wrote down of the host */
 };
 
 /* Release it also after a failure. Texts are in the arena. */
