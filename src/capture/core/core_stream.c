@@ -91,7 +91,8 @@ static int map_chunk(struct rp_core_chunk *c, const char *path, size_t size)
         c->base = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
         why = c->base == MAP_FAILED ? errno : 0;
     }
-    close(fd);
+    if (why != EBADF) /* the program closed it, and the number may be one of its own by now */
+        close(fd);
     if (why) {
         unlink(path);
         return why;
@@ -102,14 +103,19 @@ static int map_chunk(struct rp_core_chunk *c, const char *path, size_t size)
     return 0;
 }
 
-/* A chunk under a hidden name. 0 or an error. */
+/* A chunk under a hidden name; again where the program closed the file meanwhile, as those do that
+   close all. 0 or an error. */
 static int make_chunk(struct rp_core_chunk *c, size_t size)
 {
     char path[sizeof rp_core.folder + 80];
+    int why = EBADF;
 
-    rp_core_hidden_name(c->path, sizeof c->path, "spare");
-    full_path(path, sizeof path, c->path);
-    return map_chunk(c, path, size);
+    for (int i = 0; i < 3 && why == EBADF; i++) {
+        rp_core_hidden_name(c->path, sizeof c->path, "spare");
+        full_path(path, sizeof path, c->path);
+        why = map_chunk(c, path, size);
+    }
+    return why;
 }
 
 static void packet_name(char *to, size_t size, const struct rp_core_stream *s, uint32_t sequence)
