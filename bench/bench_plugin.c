@@ -10,7 +10,7 @@
  * With a plugin that does nothing (tests/doubles), clock_ns is our own cost inside of the clock.
  */
 #include "exec/engines.h"
-#include "exec/plan.h"
+#include "exec/eval/plan.h"
 
 #include <stdio.h>
 #include <stdlib.h>

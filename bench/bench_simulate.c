@@ -12,7 +12,7 @@
  *
  *     bench_simulate [RANKS ...]        default 2 4 8 … 1024
  */
-#include "sim/resimulate.h"
+#include "sim/engine/resimulate.h"
 
 #include <stdio.h>
 #include <stdlib.h>

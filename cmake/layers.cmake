@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-# A layer is a folder under src/ compiled to objects; the library is all layers, the program is the
+# A layer is a folder under src/ with all its sub-folders, compiled to objects; the library is all layers, the program is the
 # command line over the library.
 set(RP_LAYERS "" CACHE INTERNAL "")
 
 function(rp_layer name)
-  file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/${name}/*.c)
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/${name}/*.c)
   add_library(rp_${name} OBJECT ${sources})
   target_include_directories(rp_${name} PUBLIC ${CMAKE_SOURCE_DIR}/src ${CMAKE_SOURCE_DIR}/include
                                                ${CMAKE_BINARY_DIR}/gen)

@@ -3,9 +3,15 @@
  * The table of questions, and the asking of one. The list is in questions.h; each row stands in
  * ask_<name>.c.
  */
-#include "api/question_row.h"
+#include "api/questions.h"
+
+#include "dataset/question.h"
 
 #include <string.h>
+
+#define RP_DECLARE_ROW(name) extern const struct rp_question_row rp_ask_##name;
+RP_QUESTION_ROWS(RP_DECLARE_ROW)
+#undef RP_DECLARE_ROW
 
 static const struct rp_question_row *const rows[] = {
 #define ROW_ADDRESS(name) &rp_ask_##name,

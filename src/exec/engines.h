@@ -24,7 +24,7 @@
  * is not offered.
  */
 #include "base/vec.h"
-#include "exec/tensor.h"
+#include "exec/data/tensor.h"
 
 #include <sys/types.h>
 

@@ -11,7 +11,7 @@
  */
 #include "exec/timing.h"
 
-#include "exec/plan.h"
+#include "exec/eval/plan.h"
 
 #include <dirent.h>
 #include <inttypes.h>

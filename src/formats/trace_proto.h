@@ -5,10 +5,10 @@
  * What readers of traces in protocol buffers share: texts with their limits, names of processes and
  * threads, facts about the file as JSON, and how such a file is recognised and ends.
  */
-#include "formats/emit.h"
 #include "formats/formats.h"
+#include "formats/write/emit.h"
 #include "io/proto.h"
-#include "trace/build.h"
+#include "trace/build/build.h"
 
 __extension__ typedef __int128 rp_wide_ns;
 

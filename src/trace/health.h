@@ -3,7 +3,8 @@
 #define RP_TRACE_HEALTH_H
 /*
  * Whether the data can be trusted: one counter a row. docs/definitions.md has the definitions; the
- * first 22 are the counts of "trace health" there. build.h says which of them a reader counts.
+ * first 22 are the counts of "trace health" there. trace/build/build.h says which of them a reader
+ * counts.
  */
 #include <stdint.h>
 

@@ -3,7 +3,7 @@
 #define RP_TRACE_RANGES_H
 /*
  * Whether every id, offset and enumeration value of a trace is in range: what must hold before any
- * other code may read it. Native files are checked part by part (rpt_read.c), all of it by
+ * other code may read it. Native files are checked part by part (trace/rpt/read.c), all of it by
  * rp_trace_validate. The error is RP_FORMAT for a native file, RP_BUG for a built trace. All linear
  * in what they read, whatever it says. Inside src/trace only.
  */

@@ -2,9 +2,9 @@
 #ifndef RP_TRACE_TRACE_H
 #define RP_TRACE_TRACE_H
 /*
- * The trace model: one rank of a run, exactly as recorded. Made by a builder (build.h), frozen by
- * its finish, then shared by all threads; no index is built behind a const pointer. Every array may
- * point into a mapped native file (rpt.h).
+ * The trace model: one rank of a run, exactly as recorded. Made by a builder (trace/build/build.h),
+ * frozen by its finish, then shared by all threads; no index is built behind a const pointer. Every
+ * array may point into a mapped native file (trace/rpt/rpt.h).
  *
  * Events are columns, 46 bytes an event, in canonical order: track, start, longer first, file
  * order. So a track is a contiguous range of events. Arguments are kept by shape: events with the

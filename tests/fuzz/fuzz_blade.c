@@ -3,7 +3,7 @@
  * Any bytes as BladeDISC's pair: two bytes say how long the program is, the rest is the tar. What
  * is accepted has a graph, and a value an argument whose bytes are all there.
  */
-#include "formats/tensor_blade.h"
+#include "formats/blade/blade.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -3,8 +3,8 @@
  * The builder and its passes: every 12 bytes of the input are an event or an arrow. Whatever comes
  * in, the finished trace must be valid, and must come through a native file unharmed.
  */
-#include "trace/build.h"
-#include "trace/rpt.h"
+#include "trace/build/build.h"
+#include "trace/rpt/rpt.h"
 
 #include <stdlib.h>
 

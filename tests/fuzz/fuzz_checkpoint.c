@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The index of a TensorFlow checkpoint. Checksums would hide everything behind them, so they are
    made to fit first: every block that the index names gets its own. */
-#include "formats/tensor_checkpoint.h"
+#include "formats/tensorflow/checkpoint.h"
 
 #include <stdlib.h>
 #include <string.h>

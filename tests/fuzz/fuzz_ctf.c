@@ -3,7 +3,7 @@
  * Packets of a recording from any bytes, behind a description that is right: each file is two
  * bytes of length (little endian) and that many bytes. What loads must be a valid trace.
  */
-#include "formats/trace_ctf.h"
+#include "formats/ctf/ctf.h"
 
 #include <stdlib.h>
 

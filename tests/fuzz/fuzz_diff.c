@@ -4,9 +4,9 @@
  * and whether they differ must not depend on which comes first.
  */
 #include "draw/program_page.h"
-#include "explain/program_diff.h"
-#include "explain/program_list.h"
-#include "explain/program_steps.h"
+#include "explain/graph/list.h"
+#include "explain/program_diff/diff.h"
+#include "explain/program_diff/recompiles.h"
 #include "formats/programs.h"
 
 #include <stdlib.h>

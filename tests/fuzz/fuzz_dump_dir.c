@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Names of files, one a line: joined into modules, and every stage is found by its own name. */
-#include "formats/dump_dir.h"
+#include "formats/dump/folder.h"
 
 #include <stdlib.h>
 #include <string.h>

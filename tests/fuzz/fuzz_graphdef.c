@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* TensorFlow graphs, as text where the first byte is printable, else as protobuf. */
 #include "formats/programs.h"
-#include "formats/tf_schema.h"
+#include "formats/tensorflow/schema.h"
 #include "program/structure.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -3,8 +3,8 @@
  * Any bytes as a GraphDef or a SavedModel: its feeds and fetches are found, and with matrices for
  * feeds it is lowered to HLO. What comes out is a program that makes sense.
  */
-#include "formats/lower_tf.h"
-#include "formats/tf_ports.h"
+#include "formats/tensorflow/ports.h"
+#include "lower/lower.h"
 #include "program/structure.h"
 
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* .npz and .npy: whatever is read can be looked at to its last element. */
-#include "exec/arrays.h"
+#include "exec/data/arrays.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A GraphDef without its weights: doing it twice changes nothing more, and what restores variables
    is found without harm. */
-#include "api/replay_redact.h"
-#include "formats/tf_restore.h"
+#include "formats/tensorflow/restore.h"
+#include "replay/redact.h"
 
 #include <stdlib.h>
 #include <string.h>

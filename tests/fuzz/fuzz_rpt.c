@@ -10,8 +10,8 @@
  * What opens must come through everything that reads a trace; what also passes validation must be
  * written as the same bytes again.
  */
-#include "trace/rpt.h"
-#include "trace/rpt_layout.h"
+#include "trace/rpt/layout.h"
+#include "trace/rpt/rpt.h"
 
 #include <stdlib.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Values recorded beside a program, in all three forms. */
-#include "exec/snapshot.h"
+#include "exec/data/snapshot.h"
 
 #include <stdlib.h>
 

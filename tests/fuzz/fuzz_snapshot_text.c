@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Values recorded beside a program as protobuf text: the way from text over the wire format. The
    first byte says which of the two snapshots it is. */
-#include "exec/snapshot.h"
-#include "formats/hlo_schema.h"
+#include "exec/data/snapshot.h"
+#include "formats/hlo/schema.h"
 
 #include <stdlib.h>
 

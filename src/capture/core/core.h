@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_CAPTURE_CORE_H
-#define RP_CAPTURE_CORE_H
+#ifndef RP_CAPTURE_CORE_CORE_H
+#define RP_CAPTURE_CORE_CORE_H
 /*
  * The core that every injected library is built over: it writes events into a recording that stays
  * readable whatever happens to the process.

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_CAPTURE_CUDA_H
-#define RP_CAPTURE_CUDA_H
+#ifndef RP_CAPTURE_CUDA_CUDA_H
+#define RP_CAPTURE_CUDA_CUDA_H
 /*
  * The files of the cuda library share this page. cuda.c is the injection, its options and its end;
  * cuda_cupti.c finds CUPTI; cuda_buffers.c hands buffers to it and takes them back on a worker;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_CAPTURE_NCCL_H
-#define RP_CAPTURE_NCCL_H
+#ifndef RP_CAPTURE_NCCL_NCCL_H
+#define RP_CAPTURE_NCCL_NCCL_H
 /*
  * The files of the nccl library share this page. nccl.c is the plugin: communicators, events, when
  * they begin and end; nccl_describe.c reads the descriptions of each version.

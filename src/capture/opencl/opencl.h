@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_CAPTURE_OPENCL_H
-#define RP_CAPTURE_OPENCL_H
+#ifndef RP_CAPTURE_OPENCL_OPENCL_H
+#define RP_CAPTURE_OPENCL_OPENCL_H
 /*
  * The files of the opencl library share this page: opencl.c is the layer and its functions,
  * opencl_commands.c follows a command to its end, opencl_kernels.c knows kernels by handle.

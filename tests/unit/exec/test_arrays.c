@@ -2,8 +2,8 @@
 /* .npz and .npy there and back, raw bits of small floats, and damage of every kind. */
 #include "unit.h"
 
-#include "exec/arrays.h"
-#include "exec/compare.h"
+#include "exec/data/arrays.h"
+#include "exec/data/compare.h"
 #include "exec/timing.h"
 
 #include <math.h>

@@ -3,7 +3,7 @@
  */
 #include "unit.h"
 
-#include "exec/compare.h"
+#include "exec/data/compare.h"
 #include "program/floats.h"
 
 #include <math.h>

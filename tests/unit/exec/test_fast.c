@@ -3,8 +3,8 @@
    order of dimensions, work for several threads, arguments at odd addresses. */
 #include "exec_fixture.h"
 
-#include "exec/signature.h"
-#include "exec/synthetic.h"
+#include "exec/data/signature.h"
+#include "exec/data/synthetic.h"
 
 #include <stdio.h>
 #include <stdlib.h>

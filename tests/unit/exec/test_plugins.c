@@ -2,10 +2,10 @@
 /* Where plugins are found, which one is taken, and the marks for GPU profilers. */
 #include "unit.h"
 
-#include "exec/device_marks.h"
-#include "exec/plugin_elf.h"
-#include "exec/plugin_find.h"
-#include "exec/worker.h"
+#include "exec/pjrt/device_marks.h"
+#include "exec/pjrt/plugin_elf.h"
+#include "exec/pjrt/plugin_find.h"
+#include "exec/worker/worker.h"
 
 #include <dlfcn.h>
 #include <stdlib.h>

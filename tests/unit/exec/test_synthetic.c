@@ -2,7 +2,7 @@
 /* Synthetic inputs fit what a program does with them, however far away that is. */
 #include "unit.h"
 
-#include "exec/synthetic.h"
+#include "exec/data/synthetic.h"
 #include "formats/programs.h"
 
 #include <math.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Who holds up whom: waits, margins, causes and bandwidth of ranks that meet. */
-#include "explain/trace_comm.h"
+#include "explain/comm/comm.h"
 #include "trace/trace_fixtures.h"
 
 #define MS 1000000

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Each gap has one cause and one class, and all add up to idle. */
-#include "explain/trace_idle.h"
+#include "explain/idle/idle.h"
 #include "trace/trace_fixtures.h"
 
 #define US 1000

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* From the last input of an operator to its start. */
-#include "explain/report_latency.h"
+#include "explain/report/latency.h"
 #include "formats/chrome_fixture.h"
 
 #define OP(name, ts, dur, inputs)                                                  \

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Unequal work under one name, and streams that only look parallel. */
-#include "explain/report_pitfalls.h"
+#include "explain/report/pitfalls.h"
 #include "trace/trace_fixtures.h"
 
 static void one_name_may_hide_unequal_work(void **state)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Two programs: what counts as a difference, and how it is said. */
-#include "explain/program_diff.h"
-#include "explain/program_list.h"
+#include "explain/graph/list.h"
+#include "explain/program_diff/diff.h"
 #include "formats/programs.h"
 #include "unit.h"
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Where changes are: layers with names and without, loops, what only follows, sharding. */
-#include "explain/program_diff.h"
-#include "explain/program_pairs.h"
-#include "explain/program_scope.h"
-#include "explain/program_steps.h"
+#include "explain/program/scope.h"
+#include "explain/program_diff/diff.h"
+#include "explain/program_diff/pairs.h"
+#include "explain/program_diff/recompiles.h"
 #include "formats/programs.h"
 #include "unit.h"
 

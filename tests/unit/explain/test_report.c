@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The report of ranks that meet in collectives: who sets the pace, and what it costs. */
-#include "explain/report_chain.h"
+#include "explain/report/chain.h"
 #include "trace/trace_fixtures.h"
 
 #define MS 1000000

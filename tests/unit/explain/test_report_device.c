@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What is wrong on the device, and that nothing is found where nothing is wrong. */
-#include "explain/report_device.h"
+#include "explain/report/device.h"
 #include "trace/trace_fixtures.h"
 
 #define US 1000

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Pauses between operators have a cause, and add up. */
-#include "explain/report_host.h"
+#include "explain/report/host.h"
 #include "trace/trace_fixtures.h"
 
 static void pauses_have_causes(void **state)

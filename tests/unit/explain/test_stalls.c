@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Each stall has the cause that the recording shows, and no other. */
-#include "explain/stalls_inputs.h"
-#include "explain/trace_stalls.h"
+#include "explain/stalls/inputs.h"
+#include "explain/stalls/stalls.h"
 #include "trace/trace_fixtures.h"
 
 #define US    1000

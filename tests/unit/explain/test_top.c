@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Groups and their statistics: exact sums, nearest-rank percentiles, self and inclusive time. */
-#include "explain/trace_top.h"
+#include "explain/top/top.h"
 #include "trace/trace_fixtures.h"
 
 static struct rp_arena arena = RP_ARENA_INIT;

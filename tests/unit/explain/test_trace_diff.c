@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Two runs of a small model: what is named, and that all numbers add up. */
-#include "explain/diff_noise.h"
-#include "explain/trace_diff.h"
+#include "explain/diff/diff.h"
+#include "explain/diff/noise.h"
 #include "result/check.h"
 #include "trace/trace_fixtures.h"
 

@@ -2,7 +2,7 @@
 /* BladeDISC's pair and TensorProtos, made here field by field. */
 #include "unit.h"
 
-#include "formats/tensor_blade.h"
+#include "formats/blade/blade.h"
 #include "program/literal.h"
 
 #include <stdlib.h>

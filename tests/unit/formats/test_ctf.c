@@ -2,8 +2,8 @@
 /* Recordings that are damaged, descriptions that cannot be, and what events of others mean. */
 #include "unit.h"
 
-#include "formats/trace_ctf.h"
-#include "formats/trace_ctf_other.h"
+#include "formats/ctf/ctf.h"
+#include "formats/ctf/other.h"
 
 #define DESCRIPTION(layout, clock)                                                            \
     "/* CTF 1.8 */\nenv { tracer_name = \"reprise\"; reprise_layout = " layout "; rank = 2; " \

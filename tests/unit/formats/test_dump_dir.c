@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Names of files in dump folders, and the modules they make. */
-#include "formats/dump_dir.h"
+#include "formats/dump/folder.h"
 #include "unit.h"
 
 #include <stdlib.h>

@@ -2,9 +2,9 @@
 /* Messages that hold a program of another format: MetaGraphDef, SavedModel, libraries of functions,
    BladeDISC's inputs, and HLO modules as protobuf text. */
 #include "formats/formats.h"
-#include "formats/hlo_schema.h"
+#include "formats/hlo/schema.h"
 #include "formats/programs.h"
-#include "formats/tf_schema.h"
+#include "formats/tensorflow/schema.h"
 #include "program/structure.h"
 #include "unit.h"
 

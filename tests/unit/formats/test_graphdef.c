@@ -2,7 +2,7 @@
 /* TensorFlow graphs: text and wire form give one program; functions, inputs, refusals. */
 #include "formats/formats.h"
 #include "formats/programs.h"
-#include "formats/tf_schema.h"
+#include "formats/tensorflow/schema.h"
 #include "program/structure.h"
 #include "unit.h"
 

@@ -3,7 +3,7 @@
  */
 #include "proto_fixture.h"
 
-#include "formats/trace_runmeta.h"
+#include "formats/tensorflow/runmeta.h"
 
 /* -------------------------------------------------------------------------- labels */
 

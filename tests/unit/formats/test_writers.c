@@ -3,12 +3,12 @@
  * Writers: what is read, written and read again is the same trace; what is written is JSON, CSV or
  * an SQLite database that others can read, whatever the strings hold.
  */
+#include "formats/chrome/json_clean.h"
 #include "formats/formats.h"
-#include "formats/json_clean.h"
-#include "formats/writers.h"
+#include "formats/write/writers.h"
 #include "io/io_fixtures.h"
 #include "rp_config.h"
-#include "trace/build.h"
+#include "trace/build/build.h"
 #include "trace_equal.h"
 
 #if RP_HAVE_SQLITE

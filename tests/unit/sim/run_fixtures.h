@@ -8,7 +8,7 @@
  *     stream 7       [sgemm 40][elementwise 10][elementwise 10]
  *     stream 20                                [all-reduce 20]
  */
-#include "sim/whatifs.h"
+#include "sim/whatif/whatifs.h"
 #include "trace/trace_fixtures.h"
 
 #define STEPS 3

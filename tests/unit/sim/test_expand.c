@@ -5,8 +5,8 @@
  */
 #include "unit.h"
 
-#include "sim/expand.h"
-#include "sim/sim_slack.h"
+#include "sim/model/expand.h"
+#include "sim/slack.h"
 
 #define WIRE_NS 1200000
 #define MOST    16

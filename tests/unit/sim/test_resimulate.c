@@ -2,7 +2,7 @@
 /* Simulating again what a change reaches gives the bits of a full run, on thousands of graphs. */
 #include "unit.h"
 
-#include "sim/resimulate.h"
+#include "sim/engine/resimulate.h"
 
 #include <stdlib.h>
 #include <string.h>

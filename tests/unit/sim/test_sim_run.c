@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A run as a whole: its transport, its critical path, a job, and damaged numbers. */
+#include "job/model.h"
 #include "run_fixtures.h"
-#include "sim/job_model.h"
-#include "sim/sim_answer.h"
-#include "sim/sim_path.h"
-#include "sim/sim_steps.h"
-#include "sim/transport.h"
+#include "sim/answer.h"
+#include "sim/model/steps.h"
+#include "sim/model/transport.h"
+#include "sim/path.h"
 
 #include <math.h>
 

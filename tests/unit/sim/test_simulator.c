@@ -5,7 +5,7 @@
  */
 #include "unit.h"
 
-#include "sim/simulator.h"
+#include "sim/engine/simulator.h"
 
 #include <stdlib.h>
 #include <string.h>

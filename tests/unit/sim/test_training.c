@@ -7,10 +7,10 @@
  *     stream 7                [tiny 1][gelu_fwd 20][gelu_bwd 30][multi_tensor 20]
  */
 #include "run_fixtures.h"
-#include "sim/optimizer_kind.h"
-#include "sim/profiler_cost.h"
-#include "sim/sim_answer.h"
-#include "sim/transport.h"
+#include "sim/answer.h"
+#include "sim/model/profiler_cost.h"
+#include "sim/model/transport.h"
+#include "sim/whatif/optimizer_kind.h"
 
 #include <math.h>
 

@@ -3,7 +3,7 @@
  * The native file: what comes back is what was written, every changed byte and every cut is
  * noticed, and a file that lies with right checksums is refused.
  */
-#include "trace/rpt_layout.h"
+#include "trace/rpt/layout.h"
 #include "trace_fixtures.h"
 
 static const struct row rows[] = {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Steps by each kind of evidence, and none where there is too little of it. */
-#include "trace/steps.h"
+#include "trace/finish/steps.h"
 #include "trace_fixtures.h"
 
 static void test_profiler_steps(void **state)

@@ -6,10 +6,10 @@
  * a reader would. Every event has the argument "n", its number in the file, so that a test finds it
  * again behind the passes.
  */
-#include "trace/build.h"
-#include "trace/finish.h"
+#include "trace/build/build.h"
+#include "trace/finish/finish.h"
 #include "trace/names.h"
-#include "trace/rpt.h"
+#include "trace/rpt/rpt.h"
 #include "unit.h"
 
 #include <stdlib.h>

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Opening a dataset lists its sources; nothing is parsed here. */
+#include "dataset/dataset.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum rp_code rp_open(struct rp_ctx *ctx, const char *const *paths, size_t npaths,
+                     const struct rp_open_options *options, struct rp_dataset **out,
+                     struct rp_err *err)
+{
+    struct rp_open_options o = {0};
+    struct rp_dataset *dataset;
+    enum rp_code code;
+
+    *out = NULL;
+    if (options)
+        memcpy(&o, options, options->struct_size < sizeof o ? options->struct_size : sizeof o);
+    if (!npaths)
+        return rp_err_set(err, RP_USAGE, "no file, folder or '-' was given");
+    dataset = calloc(1, sizeof *dataset);
+    if (!dataset)
+        return rp_err_nomem(err, "opening inputs");
+    dataset->ctx = ctx;
+    dataset->limits = RP_LIMITS_DEFAULT;
+    dataset->salvage = o.salvage != 0;
+    dataset->given = strdup(paths[0]);
+    dataset->ngiven = npaths;
+    code = dataset->given ? RP_OK : rp_err_nomem(err, "opening inputs");
+    if (code == RP_OK)
+        code = rp_sources_open(paths, npaths, &dataset->limits, &dataset->sources, err);
+    if (code == RP_OK && !rp_sources_count(dataset->sources))
+        code = rp_err_set(err, RP_FORMAT, "'%s': no files in it", paths[0]);
+    if (code != RP_OK) {
+        rp_dataset_free(dataset);
+        return code;
+    }
+    *out = dataset;
+    return RP_OK;
+}
+
+void rp_dataset_free(struct rp_dataset *dataset)
+{
+    if (!dataset)
+        return;
+    rp_sources_close(dataset->sources);
+    free(dataset->given);
+    free(dataset);
+}
+
+size_t rp_dataset_count(const struct rp_dataset *dataset)
+{
+    return rp_sources_count(dataset->sources);
+}
+
+const char *rp_dataset_borrow_name(const struct rp_dataset *dataset, size_t i)
+{
+    return i < rp_dataset_count(dataset) ? rp_sources_borrow(dataset->sources, i)->name : NULL;
+}

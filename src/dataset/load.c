@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One job a source on the context's pool. Where there are fewer sources than threads, a reader may
+ * use a second thread for itself. Progress is bytes of a single source, files of several, and is
+ * told by the asking thread only; being cancelled stops the others at their next report.
+ */
+#include "dataset/load.h"
+
+#include "formats/formats.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <sys/stat.h>
+
+struct load {
+    struct rp_ctx *ctx;
+    const struct rp_dataset *dataset;
+    rp_trace_job *job;
+    void *user;
+    bool threaded; /* a reader may use a second thread */
+    pthread_t asker;
+    size_t nsources;
+    struct rp_load_notes *notes; /* or NULL; under the lock */
+    pthread_mutex_t lock;
+    _Atomic size_t finished, traces;
+    _Atomic bool cancelled;
+};
+
+/* One source being read. */
+struct reading {
+    struct load *load;
+    const char *name;
+};
+
+static bool on_progress(void *user, uint64_t done, uint64_t total)
+{
+    const struct reading *reading = user;
+    struct load *load = reading->load;
+    struct rp_ctx *ctx = load->ctx;
+
+    if (load->nsources > 1) {
+        done = atomic_load(&load->finished);
+        total = load->nsources;
+    }
+    if (ctx->progress && pthread_equal(load->asker, pthread_self()) &&
+        ctx->progress(ctx->progress_user, reading->name, done, total))
+        atomic_store(&load->cancelled, true);
+    return !atomic_load(&load->cancelled);
+}
+
+bool rp_format_fits_surely(struct rp_input *in, const struct rp_format *format)
+{
+    const uint8_t *head;
+    size_t n;
+
+    return rp_input_peek(in, RP_SNIFF_BYTES, &head, &n, NULL) == RP_OK &&
+           format->sniff(head, n, rp_input_borrow_name(in)) > RP_SNIFF_FALLBACK;
+}
+
+/* What was found and could not be read: *code becomes RP_OK where it is noted. */
+static void note_unread(struct load *load, const struct rp_source *source, enum rp_code *code,
+                        const struct rp_err *err)
+{
+    struct rp_load_notes *notes = load->notes;
+    struct rp_unread row;
+
+    pthread_mutex_lock(&load->lock);
+    row.name = rp_arena_strdup(notes->arena, source->name);
+    row.reason = rp_arena_copy(notes->arena, err->text, strcspn(err->text, "\n"));
+    if (row.name && row.reason && notes->nunread < notes->room) {
+        notes->unread[notes->nunread++] = row;
+        *code = RP_OK;
+    }
+    pthread_mutex_unlock(&load->lock);
+}
+
+static enum rp_code read_source(struct load *load, const struct rp_source *source, size_t i,
+                                struct rp_import *import, struct rp_err *err)
+{
+    struct reading reading = {.load = load, .name = source->name};
+    struct rp_read_options options = {.limits = &load->dataset->limits,
+                                      .salvage = load->dataset->salvage,
+                                      .threaded = load->threaded,
+                                      .progress = on_progress,
+                                      .progress_user = &reading};
+    const struct rp_format *format;
+    struct rp_input *in;
+    bool certain;
+    enum rp_code code;
+
+    RP_TRY(rp_source_open(load->dataset->sources, i, &in, err));
+    /* what the user did not name may be anything */
+    if (source->found && rp_format_sniff(in, &format, NULL) == RP_FORMAT) {
+        rp_input_close(in);
+        return RP_OK;
+    }
+    certain = !source->found || rp_format_fits_surely(in, format);
+    code = rp_format_read(in, &options, import, err);
+    if (code == RP_FORMAT || code == RP_LIMIT || code == RP_UNSUPPORTED) {
+        if (!certain)
+            code = RP_OK;
+        else if (source->found && load->notes)
+            note_unread(load, source, &code, err);
+    }
+    return code;
+}
+
+static enum rp_code load_one(void *user, size_t i, struct rp_err *err)
+{
+    struct load *load = user;
+    const struct rp_source *source = rp_sources_borrow(load->dataset->sources, i);
+    struct rp_import import = RP_IMPORT_INIT;
+    enum rp_code code;
+
+    code = read_source(load, source, i, &import, err);
+    if (code == RP_OK && import.trace) {
+        struct rp_loaded loaded = {source, import.trace, import.format->name, i};
+
+        atomic_fetch_add(&load->traces, 1);
+        code = load->job(load->user, &loaded, err);
+    }
+    rp_import_release(&import);
+    atomic_fetch_add(&load->finished, 1);
+    return code;
+}
+
+enum rp_code rp_each_trace_noting(struct rp_ctx *ctx, const struct rp_dataset *dataset,
+                                  rp_trace_job *job, void *user, struct rp_load_notes *notes,
+                                  struct rp_err *err)
+{
+    size_t n = rp_sources_count(dataset->sources);
+    struct load load = {.ctx = ctx, .dataset = dataset, .job = job, .user = user, .notes = notes};
+    enum rp_code code;
+
+    if (notes) {
+        notes->unread = RP_ARENA_NEW(notes->arena, struct rp_unread, n);
+        notes->room = notes->unread ? n : 0;
+    }
+    load.nsources = n;
+    load.threaded = n < rp_pool_threads(ctx->pool);
+    load.asker = pthread_self();
+    pthread_mutex_init(&load.lock, NULL);
+    code = rp_pool_each(ctx->pool, n, load_one, &load, err);
+    pthread_mutex_destroy(&load.lock);
+    if (code != RP_OK || atomic_load(&load.traces))
+        return code;
+    if (notes && notes->nunread)
+        return rp_err_set(err, RP_FORMAT, "%s", notes->unread[0].reason);
+    return rp_err_set(err, RP_FORMAT, "'%s': no trace among its %zu files", dataset->given, n);
+}
+
+enum rp_code rp_each_trace(struct rp_ctx *ctx, const struct rp_dataset *dataset, rp_trace_job *job,
+                           void *user, struct rp_err *err)
+{
+    return rp_each_trace_noting(ctx, dataset, job, user, NULL, err);
+}
+
+enum rp_code rp_each_trace_in_order(struct rp_ctx *ctx, const struct rp_dataset *dataset,
+                                    rp_trace_job *job, void *user, struct rp_err *err)
+{
+    size_t i, n = rp_sources_count(dataset->sources);
+    struct load load = {.ctx = ctx, .dataset = dataset, .job = job, .user = user};
+    enum rp_code code = RP_OK;
+
+    load.nsources = n;
+    load.threaded = rp_pool_threads(ctx->pool) > 1;
+    load.asker = pthread_self();
+    pthread_mutex_init(&load.lock, NULL);
+    for (i = 0; code == RP_OK && i < n; i++)
+        code = load_one(&load, i, err);
+    pthread_mutex_destroy(&load.lock);
+    return code;
+}
+
+bool rp_is_same_file(const char *a, const char *b)
+{
+    struct stat x, y;
+
+    return !stat(a, &x) && !stat(b, &y) && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+}

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RP_DATASET_LOAD_H
+#define RP_DATASET_LOAD_H
+/*
+ * Reading the traces of a dataset, several at a time, each only as long as its job needs it: a run
+ * of a thousand ranks needs as many in memory as there are threads.
+ */
+#include "dataset/dataset.h"
+#include "trace/trace.h"
+
+struct rp_loaded {
+    const struct rp_source *source;
+    const struct rp_trace *trace;
+    const char *format; /* that was read: "chrome-json" */
+    size_t index;       /* of the source in the dataset */
+};
+
+/* Runs on any thread; `loaded` and the trace are gone when it returns. */
+typedef enum rp_code rp_trace_job(void *user, const struct rp_loaded *loaded, struct rp_err *err);
+
+/* Traces that were found in a folder or a tar and could not be read. */
+struct rp_unread {
+    const char *name, *reason; /* in the arena */
+};
+
+struct rp_load_notes {
+    struct rp_arena *arena; /* the caller's; not touched by others meanwhile */
+    struct rp_unread *unread;
+    size_t nunread, room;
+};
+
+/*
+ * Calls the job once for every trace. A file that the user named and that is no trace is an error;
+ * one that was found in a folder or a tar is passed over. No trace at all is an error too. A trace
+ * that was found and is damaged goes into the notes; where there are none (NULL) it is an error.
+ */
+enum rp_code rp_each_trace_noting(struct rp_ctx *ctx, const struct rp_dataset *dataset,
+                                  rp_trace_job *job, void *user, struct rp_load_notes *notes,
+                                  struct rp_err *err);
+enum rp_code rp_each_trace(struct rp_ctx *ctx, const struct rp_dataset *dataset, rp_trace_job *job,
+                           void *user, struct rp_err *err);
+
+/* The same one after the other, in the order of the sources. */
+enum rp_code rp_each_trace_in_order(struct rp_ctx *ctx, const struct rp_dataset *dataset,
+                                    rp_trace_job *job, void *user, struct rp_err *err);
+
+/* Whether two paths are one file; false where one of them is none. */
+bool rp_is_same_file(const char *a, const char *b);
+
+struct rp_format;
+
+/* Whether the content is surely of the format, and not only what is left where nothing else fits.
+   The input stays at its beginning. */
+bool rp_format_fits_surely(struct rp_input *in, const struct rp_format *format);
+
+#endif

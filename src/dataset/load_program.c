@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One job a source on the context's pool, as for traces; what is not a program is not read. */
+#include "dataset/load_program.h"
+
+#include <stdatomic.h>
+#include <string.h>
+
+struct load {
+    const struct rp_dataset *dataset;
+    const size_t *chosen; /* sources; NULL: all of them */
+    rp_program_job *job;
+    void *user;
+    _Atomic size_t programs;
+};
+
+static enum rp_code no_program(const struct rp_source *source, const struct rp_format *format,
+                               struct rp_err *err)
+{
+    return rp_err_set(err, RP_FORMAT, "'%s' is no program but a trace (%s)", source->name,
+                      format->name);
+}
+
+/* A file that was found and not named may be anything: then nothing is read. */
+static enum rp_code read_source(const struct rp_dataset *dataset, size_t i, bool named,
+                                struct rp_import *import, struct rp_err *err)
+{
+    const struct rp_source *source = rp_sources_borrow(dataset->sources, i);
+    struct rp_read_options options = {.limits = &dataset->limits, .salvage = dataset->salvage};
+    const struct rp_format *format;
+    struct rp_input *in;
+    enum rp_code code;
+
+    RP_TRY(rp_source_open(dataset->sources, i, &in, err));
+    code = rp_format_sniff(in, &format, err);
+    if (code == RP_OK && format->kind == RP_FORMAT_KIND_PROGRAM)
+        return rp_format_read(in, &options, import, err);
+    rp_input_close(in);
+    if (!named && (code == RP_OK || code == RP_FORMAT))
+        return RP_OK;
+    return code == RP_OK ? no_program(source, format, err) : code;
+}
+
+static enum rp_code load_one(void *user, size_t which, struct rp_err *err)
+{
+    struct load *load = user;
+    size_t i = load->chosen ? load->chosen[which] : which;
+    const struct rp_source *source = rp_sources_borrow(load->dataset->sources, i);
+    struct rp_import import = RP_IMPORT_INIT;
+    enum rp_code code = read_source(load->dataset, i, !source->found, &import, err);
+
+    if (code == RP_OK && import.program) {
+        struct rp_loaded_program loaded = {source, import.program, import.format->name, i};
+
+        atomic_fetch_add(&load->programs, 1);
+        code = load->job(load->user, &loaded, err);
+    }
+    rp_import_release(&import);
+    return code;
+}
+
+static enum rp_code each(struct rp_ctx *ctx, struct load *load, size_t n, struct rp_err *err)
+{
+    RP_TRY(rp_pool_each(ctx->pool, n, load_one, load, err));
+    if (!atomic_load(&load->programs))
+        return rp_err_set(err, RP_FORMAT, "'%s': no program in it",
+                          rp_sources_borrow(load->dataset->sources, 0)->path);
+    return RP_OK;
+}
+
+enum rp_code rp_each_program(struct rp_ctx *ctx, const struct rp_dataset *dataset,
+                             rp_program_job *job, void *user, struct rp_err *err)
+{
+    struct load load = {.dataset = dataset, .job = job, .user = user};
+
+    return each(ctx, &load, rp_sources_count(dataset->sources), err);
+}
+
+enum rp_code rp_each_program_of(struct rp_ctx *ctx, const struct rp_dataset *dataset,
+                                const size_t *sources, size_t n, rp_program_job *job, void *user,
+                                struct rp_err *err)
+{
+    struct load load = {.dataset = dataset, .chosen = sources, .job = job, .user = user};
+
+    return each(ctx, &load, n, err);
+}
+
+/* The same folder given again, to be compared with itself, is another folder: by another way to
+   write its path. */
+static const char *name_again(const struct rp_dataset *dataset, size_t i, size_t *first,
+                              struct rp_arena *arena)
+{
+    const struct rp_source *source = rp_sources_borrow(dataset->sources, i), *before;
+
+    if (i && source->given != rp_sources_borrow(dataset->sources, i - 1)->given)
+        *first = i;
+    before = rp_sources_borrow(dataset->sources, *first);
+    if (!*first || strcmp(before->name, rp_sources_borrow(dataset->sources, 0)->name) != 0)
+        return source->name;
+    return rp_arena_printf(arena, "%s%s", source->name[0] == '/' ? "/" : "./", source->name);
+}
+
+enum rp_code rp_dataset_dump(const struct rp_dataset *dataset, struct rp_arena *arena,
+                             struct rp_dump *out, struct rp_err *err)
+{
+    size_t n = rp_sources_count(dataset->sources);
+    const char **names = RP_ARENA_NEW(arena, const char *, n + 1);
+    size_t first = 0;
+
+    if (!names)
+        return rp_err_nomem(err, "joining a dump folder");
+    for (size_t i = 0; i < n; i++) {
+        const struct rp_source *source = rp_sources_borrow(dataset->sources, i);
+
+        names[i] = source->found ? name_again(dataset, i, &first, arena) : "";
+        if (!names[i])
+            return rp_err_nomem(err, "joining a dump folder");
+    }
+    return rp_dump_index(names, n, arena, out, err);
+}
+
+enum rp_code rp_load_program(const struct rp_dataset *dataset, size_t i, struct rp_import *out,
+                             struct rp_err *err)
+{
+    *out = (struct rp_import)RP_IMPORT_INIT;
+    return read_source(dataset, i, true, out, err);
+}

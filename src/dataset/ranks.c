@@ -1,0 +1,282 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Parts are made in the order in which threads become free and numbered afterwards, in the order of
+ * the sources, so that the answer does not depend on timing.
+ */
+#include "dataset/ranks.h"
+
+#include "result/result.h"
+#include "trace/run.h"
+
+#include <stdlib.h>
+
+struct slot {
+    bool present;
+    struct rp_digest *digest;
+    struct rp_rank_part part;
+};
+
+struct asking {
+    const struct rp_rank_row *row;
+    const struct rp_settings *settings;
+    const char *step;
+    bool has_window;
+    int64_t from_ns, to_ns; /* of --window */
+    struct slot *slots;     /* one a source */
+    const uint8_t *run_of;  /* the run of a source; NULL: all are one */
+};
+
+static const struct rp_step *find_step(const struct rp_trace *t, const char *wanted)
+{
+    char *end;
+    long long number = strtoll(wanted, &end, 10);
+    bool by_number = end != wanted && *end == '\0';
+    uint32_t i;
+
+    for (i = 0; i < t->nsteps; i++)
+        if (by_number ? t->steps[i].number == number
+                      : !strcmp(rp_trace_str(t, t->steps[i].name), wanted))
+            return &t->steps[i];
+    return NULL;
+}
+
+static enum rp_code set_scope(const struct asking *a, const struct rp_loaded *loaded,
+                              struct rp_scope *scope, struct rp_err *err)
+{
+    const struct rp_trace *t = loaded->trace;
+    const struct rp_step *step;
+
+    *scope = (struct rp_scope){0};
+    if (a->has_window) {
+        *scope = (struct rp_scope){true, false, rp_ns_sum(t->totals.span_begin_ns, a->from_ns),
+                                   rp_ns_sum(t->totals.span_begin_ns, a->to_ns)};
+        return RP_OK;
+    }
+    if (!a->step)
+        return RP_OK;
+    step = find_step(t, a->step);
+    if (!step && !t->nsteps)
+        return rp_err_set(err, RP_USAGE, "'%s' has no steps, so not '%s'", loaded->source->name,
+                          a->step);
+    if (!step)
+        return rp_err_set(err, RP_USAGE, "'%s' has no step '%s', but %lld to %lld",
+                          loaded->source->name, a->step, (long long)t->steps[0].number,
+                          (long long)t->steps[t->nsteps - 1].number);
+    *scope = (struct rp_scope){true, true, step->begin_ns, step->end_ns};
+    return RP_OK;
+}
+
+static enum rp_code make_part(void *user, const struct rp_loaded *loaded, struct rp_err *err)
+{
+    struct asking *a = user;
+    struct slot *slot = &a->slots[loaded->index];
+    struct rp_rank_part *part = &slot->part;
+    struct rp_scope scope;
+
+    part->path = loaded->source->name;
+    part->source = loaded->index;
+    part->data = rp_arena_calloc(&part->arena, 1, a->row->part_bytes, _Alignof(max_align_t));
+    if (!part->data)
+        return rp_err_nomem(err, "looking at a rank");
+    slot->present = true;
+    RP_TRY(set_scope(a, loaded, &scope, err));
+    RP_TRY(rp_trace_require(loaded->trace, RP_NEED_ARGS | RP_NEED_LINKS, err));
+    RP_TRY(rp_digest_new(loaded->trace, loaded->source->name, &slot->digest, err));
+    return a->row->rank(loaded, &scope, a->settings, part, err);
+}
+
+/* "0,3,8-15": whether n is one of them. The text was checked. */
+static bool rank_wanted(const char *list, int32_t n)
+{
+    while (*list) {
+        char *end;
+        long low = strtol(list, &end, 10), high = low;
+
+        if (*end == '-')
+            high = strtol(end + 1, &end, 10);
+        if (n >= low && n <= high)
+            return true;
+        list = *end == ',' ? end + 1 : "";
+    }
+    return false;
+}
+
+static enum rp_code check_ranks(const char *list, struct rp_err *err)
+{
+    const char *p = list;
+
+    while (p && *p) {
+        size_t digits = strspn(p, "0123456789");
+
+        p += digits;
+        if (digits && *p == '-') {
+            digits = strspn(p + 1, "0123456789");
+            p += 1 + digits;
+        }
+        if (!digits || (*p && *p != ',') || (*p == ',' && !p[1]))
+            return rp_err_set(err, RP_USAGE, "'%s' is no list of ranks such as '0,3' or '8-15'",
+                              list);
+        p += *p == ',';
+    }
+    return RP_OK;
+}
+
+/* "10ms..25ms"; either side may be left out. */
+static enum rp_code parse_window(struct asking *a, const char *text, struct rp_err *err)
+{
+    static const struct rp_option ends[] = {{"begin", 0, RP_OPT_DURATION, "A", "0", "begin", 0},
+                                            {"end", 0, RP_OPT_DURATION, "B", NULL, "end", 0},
+                                            RP_OPTION_END};
+    const char *dots = strstr(text, "..");
+    struct rp_setting given[2];
+    struct rp_settings checked;
+    char begin[40];
+    size_t n = 0, len = dots ? (size_t)(dots - text) : 0;
+
+    if (!dots || len >= sizeof begin)
+        return rp_err_set(err, RP_USAGE, "'%s' is no window such as '10ms..25ms'", text);
+    memcpy(begin, text, len);
+    begin[len] = '\0';
+    if (len)
+        given[n++] = (struct rp_setting){"begin", begin};
+    if (dots[2])
+        given[n++] = (struct rp_setting){"end", dots + 2};
+    RP_TRY(rp_settings_init(&checked, ends, given, n, err));
+    a->has_window = true;
+    a->from_ns = rp_settings_int(&checked, "begin");
+    a->to_ns = dots[2] ? rp_settings_int(&checked, "end") : INT64_MAX / 2;
+    return RP_OK;
+}
+
+static enum rp_code read_options(struct asking *a, struct rp_err *err)
+{
+    const char *window = rp_settings_text(a->settings, "window");
+
+    a->step = rp_settings_text(a->settings, "step");
+    RP_TRY(check_ranks(rp_settings_text(a->settings, "rank"), err));
+    if (window && a->step)
+        return rp_err_set(err, RP_USAGE, "--step and --window do not go together");
+    return window ? parse_window(a, window, err) : RP_OK;
+}
+
+/* Numbers the parts of a run by its rules. */
+static enum rp_code number_ranks(struct asking *a, size_t n, uint8_t which, struct rp_run *run,
+                                 struct rp_err *err)
+{
+    size_t i;
+
+    for (i = 0; i < n; i++) {
+        struct rp_rank rank = {.file = (uint32_t)i, .host = "", .digest = a->slots[i].digest};
+
+        if (!a->slots[i].present || (a->run_of && a->run_of[i] != which))
+            continue;
+        RP_TRY(rp_vec_push(&run->ranks, rank, err));
+        a->slots[i].digest = NULL; /* the run owns it now */
+        if (rank.digest->world_size > run->world_size)
+            run->world_size = rank.digest->world_size;
+    }
+    return rp_run_settle(run, err);
+}
+
+/* The parts of a run that were asked for, by number. */
+static enum rp_code select_parts(struct asking *a, const struct rp_run *run, struct rp_arena *arena,
+                                 struct rp_ranks *ranks, struct rp_err *err)
+{
+    const char *list = rp_settings_text(a->settings, "rank");
+    size_t i;
+
+    *ranks = (struct rp_ranks){
+        .world_size = run->world_size, .nwarnings = run->warnings.n, .warnings = run->warnings.at};
+    ranks->parts = RP_ARENA_NEW(arena, struct rp_rank_part, run->ranks.n + 1);
+    if (!ranks->parts)
+        return rp_err_nomem(err, "joining ranks");
+    for (i = 0; i < run->ranks.n; i++) {
+        const struct rp_rank *rank = &run->ranks.at[i];
+        struct rp_rank_part *part = &a->slots[rank->file].part;
+
+        part->number = rank->number;
+        part->digest = rank->digest;
+        if (!list || rank_wanted(list, rank->number))
+            ranks->parts[ranks->n++] = *part;
+    }
+    if (!ranks->n)
+        return rp_err_set(err, RP_USAGE, "no rank '%s' here, but %d to %d", list,
+                          run->ranks.at[0].number, run->ranks.at[run->ranks.n - 1].number);
+    return RP_OK;
+}
+
+static enum rp_code make_run(struct asking *a, size_t n, uint8_t which, struct rp_run **run,
+                             struct rp_arena *arena, struct rp_ranks *ranks, struct rp_err *err)
+{
+    RP_TRY(rp_run_new(run, err));
+    RP_TRY(number_ranks(a, n, which, *run, err));
+    if (!(*run)->ranks.n)
+        return rp_err_set(err, RP_FORMAT, "no trace in the %s input", which ? "second" : "first");
+    return select_parts(a, *run, arena, ranks, err);
+}
+
+static enum rp_code join_all(struct asking *a, size_t n, struct rp_result *result,
+                             struct rp_err *err)
+{
+    struct rp_run *runs[2] = {NULL, NULL};
+    struct rp_ranks ranks[2];
+    enum rp_code code = make_run(a, n, 0, &runs[0], &result->arena, &ranks[0], err);
+
+    if (code == RP_OK && a->run_of)
+        code = make_run(a, n, 1, &runs[1], &result->arena, &ranks[1], err);
+    if (code == RP_OK)
+        code = a->run_of ? a->row->join_two(ranks, a->settings, result, err)
+                         : a->row->join(&ranks[0], a->settings, result, err);
+    rp_run_free(runs[0]);
+    rp_run_free(runs[1]);
+    return code;
+}
+
+static void release_slots(struct asking *a, size_t n)
+{
+    size_t i;
+
+    for (i = 0; i < n; i++) {
+        if (a->slots[i].present && a->row->release)
+            a->row->release(a->slots[i].part.data);
+        rp_digest_free(a->slots[i].digest);
+        rp_arena_release(&a->slots[i].part.arena);
+    }
+    free(a->slots);
+}
+
+static enum rp_code ask(struct asking *a, struct rp_ctx *ctx, const struct rp_dataset *dataset,
+                        struct rp_result *result, struct rp_err *err)
+{
+    size_t n = rp_dataset_count(dataset);
+    enum rp_code code;
+
+    RP_TRY(read_options(a, err));
+    a->slots = calloc(n ? n : 1, sizeof *a->slots);
+    if (!a->slots)
+        return rp_err_nomem(err, "asking ranks");
+    code = rp_each_trace(ctx, dataset, make_part, a, err);
+    if (code == RP_OK)
+        code = join_all(a, n, result, err);
+    release_slots(a, n);
+    return code;
+}
+
+enum rp_code rp_ask_ranks(struct rp_ctx *ctx, const struct rp_dataset *dataset,
+                          const struct rp_settings *settings, const struct rp_rank_row *row,
+                          struct rp_result *result, struct rp_err *err)
+{
+    struct asking a = {.row = row, .settings = settings};
+
+    return ask(&a, ctx, dataset, result, err);
+}
+
+enum rp_code rp_ask_two_runs(struct rp_ctx *ctx, const struct rp_dataset *dataset,
+                             const uint8_t *run_of, const struct rp_settings *settings,
+                             const struct rp_rank_row *row, struct rp_result *result,
+                             struct rp_err *err)
+{
+    struct asking a = {.row = row, .settings = settings, .run_of = run_of};
+
+    return ask(&a, ctx, dataset, result, err);
+}

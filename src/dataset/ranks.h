@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RP_DATASET_RANKS_H
+#define RP_DATASET_RANKS_H
+/*
+ * Questions about a run: a `rank` function makes a small part of one trace, on any thread and
+ * without the others, and a join sees all parts in the order of the ranks. A trace is in memory
+ * only while its part is made.
+ *
+ *     rank0.json -> trace -> part 0 --\
+ *     rank1.json -> trace -> part 1 ----> join -> result
+ *     rank2.json -> trace -> part 2 --/
+ *
+ * The options --rank, --step and --window mean the same in all of them.
+ */
+#include "dataset/load.h"
+#include "facts/work.h"
+#include "result/settings.h"
+
+/* Into the option table of a question. */
+#define RP_RANK_OPTIONS                                                                        \
+    {"rank", 'r', RP_OPT_TEXT, "N[-M],…", NULL, "only these ranks, as in '0,3' or '8-15'", 0}, \
+        {"step", 0,    RP_OPT_TEXT,                                                            \
+         "N",    NULL, "only what was launched in that step, by its number or name",           \
+         0},                                                                                   \
+    {                                                                                          \
+        "window", 0, RP_OPT_TEXT, "A..B", NULL,                                                \
+            "only what starts between two times since the first event, as in '10ms..25ms'", 0  \
+    }
+
+/* One rank's part. `data` and what it points to live in the arena or in memory that `release` of
+   the row gives back. */
+struct rp_rank_part {
+    int32_t number;   /* of the rank, as rp_run_settle gives it */
+    const char *path; /* of its input; borrowed from the dataset */
+    const struct rp_digest *digest;
+    struct rp_arena arena;
+    void *data;
+    size_t source; /* index of its input */
+};
+
+struct rp_ranks {
+    size_t n;
+    struct rp_rank_part *parts; /* by number */
+    int32_t world_size;
+    size_t nwarnings;
+    const char *const *warnings; /* about the numbers of the ranks */
+};
+
+struct rp_rank_row {
+    size_t part_bytes;
+    /* Fills part->data, which is cleared. Runs on any thread. */
+    enum rp_code (*rank)(const struct rp_loaded *loaded, const struct rp_scope *scope,
+                         const struct rp_settings *settings, struct rp_rank_part *part,
+                         struct rp_err *err);
+    void (*release)(void *data); /* or NULL */
+    /* In the asking thread, with the parts that were asked for. */
+    enum rp_code (*join)(const struct rp_ranks *ranks, const struct rp_settings *settings,
+                         struct rp_result *result, struct rp_err *err);
+    /* The same of a question about two runs. */
+    enum rp_code (*join_two)(const struct rp_ranks runs[2], const struct rp_settings *settings,
+                             struct rp_result *result, struct rp_err *err);
+};
+
+enum rp_code rp_ask_ranks(struct rp_ctx *ctx, const struct rp_dataset *dataset,
+                          const struct rp_settings *settings, const struct rp_rank_row *row,
+                          struct rp_result *result, struct rp_err *err);
+
+/* Two runs of one dataset, read together and numbered apart: run_of[i] is 0 or 1 for source i. */
+enum rp_code rp_ask_two_runs(struct rp_ctx *ctx, const struct rp_dataset *dataset,
+                             const uint8_t *run_of, const struct rp_settings *settings,
+                             const struct rp_rank_row *row, struct rp_result *result,
+                             struct rp_err *err);
+
+#endif

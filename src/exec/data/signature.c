@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Opening the entry's parameters and its root. */
+#include "exec/data/signature.h"
+
+#include "exec/eval/groups.h"
+
+#include <string.h>
+
+#define MOST_DEPTH 64
+
+static size_t count(const struct rp_program *p, uint32_t shape, unsigned depth)
+{
+    const struct rp_op_shape *s = &p->shapes.at[shape];
+    size_t n = 0;
+
+    if (s->elem != RP_ELEM_TUPLE)
+        return rp_elem_bits(s->elem) != 0;
+    for (uint32_t i = 0; i < s->n && depth < MOST_DEPTH; i++)
+        n += count(p, p->parts.at[s->first + i], depth + 1);
+    return n;
+}
+
+static void fill(const struct rp_program *p, uint32_t shape, uint32_t op, unsigned depth,
+                 struct rp_slot **at)
+{
+    const struct rp_op_shape *s = &p->shapes.at[shape];
+
+    if (s->elem == RP_ELEM_TUPLE) {
+        for (uint32_t i = 0; i < s->n && depth < MOST_DEPTH; i++)
+            fill(p, p->parts.at[s->first + i], op, depth + 1, at);
+    } else if (rp_elem_bits(s->elem)) {
+        *(*at)++ = (struct rp_slot){s->elem, s->n, s->n ? p->dims.at + s->first : NULL, shape, op};
+    }
+}
+
+/* HLO's root is what comes out; StableHLO ends in a return, whose operands do. */
+static size_t outputs(const struct rp_program *p, const struct rp_computation *c,
+                      struct rp_slot *at)
+{
+    struct rp_ids operands;
+    size_t n = 0;
+
+    if (!strcmp(p->language, "hlo")) {
+        const struct rp_op_shape *root = &p->shapes.at[p->shape.at[c->root]];
+
+        operands = rp_op_operands(p, c->root);
+        if (at && p->code.at[c->root] == RP_OP_TUPLE && root->elem == RP_ELEM_TUPLE &&
+            root->n == operands.n)
+            for (uint32_t i = 0; i < operands.n; i++)
+                fill(p, p->parts.at[root->first + i], operands.at[i], 1, &at);
+        else if (at)
+            fill(p, p->shape.at[c->root], c->root, 0, &at);
+        return count(p, p->shape.at[c->root], 0);
+    }
+    if (!c->n)
+        return 0;
+    operands = rp_op_operands(p, c->first + c->n - 1);
+    for (uint32_t i = 0; i < operands.n; i++) {
+        uint32_t shape = p->shape.at[operands.at[i]];
+        const struct rp_op_shape *whole = &p->shapes.at[shape];
+        size_t place = p->operand_begin.at[c->first + c->n - 1] + (size_t)i;
+        uint32_t part = place < p->operand_index.n ? p->operand_index.at[place] : 0;
+
+        if (whole->elem == RP_ELEM_TUPLE && part < whole->n)
+            shape = p->parts.at[whole->first + part]; /* "%0#1" */
+        n += count(p, shape, 0);
+        if (at)
+            fill(p, shape, operands.at[i], 0, &at);
+    }
+    return n;
+}
+
+enum rp_code rp_signature_find(const struct rp_program *p, struct rp_arena *arena,
+                               struct rp_signature *out, struct rp_err *err)
+{
+    const struct rp_computation *c;
+    uint32_t *params;
+    struct rp_slot *at;
+
+    memset(out, 0, sizeof *out);
+    if (p->entry == RP_NONE || p->entry >= p->computations.n ||
+        (strcmp(p->language, "hlo") != 0 && strcmp(p->language, "stablehlo") != 0))
+        return rp_err_set(err, RP_FORMAT, "no HLO program with an entry");
+    c = &p->computations.at[p->entry];
+    params = RP_ARENA_NEW(arena, uint32_t, c->nparams + 1);
+    if (!params)
+        return rp_err_nomem(err, "looking at parameters");
+    for (uint32_t i = c->first; i < c->first + c->n; i++)
+        if (p->code.at[i] == RP_OP_PARAMETER && p->value.at[i] >= 0 &&
+            p->value.at[i] < (int64_t)c->nparams) {
+            params[p->value.at[i]] = i;
+            out->nin += count(p, p->shape.at[i], 0);
+        }
+    out->nout = outputs(p, c, NULL);
+    out->in = RP_ARENA_NEW(arena, struct rp_slot, out->nin + 1);
+    out->out = RP_ARENA_NEW(arena, struct rp_slot, out->nout + 1);
+    if (!out->in || !out->out)
+        return rp_err_nomem(err, "looking at parameters");
+    at = out->in;
+    for (uint32_t i = 0; i < c->nparams; i++)
+        fill(p, p->shape.at[params[i]], params[i], 0, &at);
+    outputs(p, c, out->out);
+    out->partitions = rp_program_runs(p);
+    return RP_OK;
+}

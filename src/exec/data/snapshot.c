@@ -1,0 +1,563 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Three files with values:
+ *
+ *   HloSnapshot               { hlo 1 { module 1 }, arguments 2*, result 3 }        LiteralProtos
+ *   HloUnoptimizedSnapshot    { module 1, partitions 2* { arguments 1* } }          LiteralProtos
+ *   the same, framed          length, { module 1, partitions 2* { descriptors 2* } }, raw literals
+ *
+ * A raw literal is: length of a ShapeProto (8 bytes), the ShapeProto, then the leaves of the shape
+ * depth first, each in the order of its layout, small types packed; a leaf with dynamic dimensions
+ * has its sizes (int32 each) before it. Large arrays are not copied: they point into the file.
+ */
+#include "exec/data/snapshot.h"
+
+#include "io/proto_write.h"
+#include "program/literal.h"
+
+#include <string.h>
+
+#define KEY(number, wire) RP_PROTO_KEY(number, RP_WIRE_##wire)
+#define MOST_PARTS        65536
+
+/* A shape as far as values need it. */
+struct shape {
+    unsigned elem;
+    size_t rank, nparts, norder, ndynamic;
+    int64_t dims[RP_TENSOR_RANK];
+    uint32_t order[RP_TENSOR_RANK];
+    bool dynamic;
+    struct rp_bytes self;
+};
+
+struct reader {
+    const uint8_t *file;
+    bool text; /* the file was another one: its places mean nothing to the user */
+    struct rp_err *err;
+};
+
+static uint64_t place(const struct reader *r, const uint8_t *at)
+{
+    return (uint64_t)(at - r->file);
+}
+
+static enum rp_code add_dim(struct shape *s, uint64_t v, struct rp_err *err)
+{
+    if (s->rank == RP_TENSOR_RANK)
+        return rp_err_set(err, RP_LIMIT, "a recorded array of more than %d dimensions",
+                          RP_TENSOR_RANK);
+    s->dims[s->rank++] = (int64_t)v;
+    return RP_OK;
+}
+
+static enum rp_code read_layout(struct reader *r, struct rp_bytes bytes, struct shape *s)
+{
+    struct rp_proto_cursor c = rp_proto_cursor(bytes.at, bytes.n, place(r, bytes.at), 8);
+    struct rp_proto_item it;
+    uint64_t v;
+
+    while (rp_proto_next(&c, &it)) {
+        if (RP_PROTO_KEY(it.number, it.wire) == KEY(1, BYTES)) {
+            struct rp_proto_cursor list = rp_proto_cursor(it.bytes.at, it.bytes.n, 0, 1);
+
+            while (rp_proto_packed_varint(&list, &v) && s->norder < RP_TENSOR_RANK)
+                s->order[s->norder++] = (uint32_t)v;
+        } else if (RP_PROTO_KEY(it.number, it.wire) == KEY(1, VARINT)) {
+            if (s->norder < RP_TENSOR_RANK)
+                s->order[s->norder++] = (uint32_t)it.value;
+        }
+    }
+    return rp_proto_finish(&c, r->err);
+}
+
+static enum rp_code read_shape(struct reader *r, struct rp_bytes bytes, struct shape *s)
+{
+    struct rp_proto_cursor c = rp_proto_cursor(bytes.at, bytes.n, place(r, bytes.at), 64);
+    struct rp_proto_item it;
+    uint64_t v;
+
+    memset(s, 0, sizeof *s);
+    s->self = bytes;
+    while (rp_proto_next(&c, &it)) {
+        struct rp_proto_cursor list = rp_proto_cursor(it.bytes.at, it.bytes.n, 0, 1);
+
+        switch (RP_PROTO_KEY(it.number, it.wire)) {
+        case KEY(2, VARINT):
+            s->elem = (unsigned)(it.value < RP_ELEM_COUNT ? it.value : 0);
+            break;
+        case KEY(3, VARINT):
+            RP_TRY(add_dim(s, it.value, r->err));
+            break;
+        case KEY(3, BYTES):
+            while (rp_proto_packed_varint(&list, &v))
+                RP_TRY(add_dim(s, v, r->err));
+            break;
+        case KEY(4, BYTES):
+            s->nparts++;
+            break;
+        case KEY(5, BYTES):
+            RP_TRY(read_layout(r, it.bytes, s));
+            break;
+        case KEY(6, BYTES):
+            while (rp_proto_packed_varint(&list, &v))
+                s->dynamic |= v != 0;
+            break;
+        default:
+            break;
+        }
+    }
+    return rp_proto_finish(&c, r->err);
+}
+
+/* Minor to major, or NULL where the array is row-major. */
+static const uint32_t *order_of(const struct shape *s)
+{
+    uint64_t seen = 0;
+    bool plain = true;
+
+    if (s->norder != s->rank)
+        return NULL;
+    for (size_t i = 0; i < s->rank; i++) {
+        if (s->order[i] >= s->rank)
+            return NULL;
+        seen |= UINT64_C(1) << s->order[i];
+        plain &= s->order[i] == s->rank - 1 - i;
+    }
+    return plain || seen != (UINT64_C(1) << s->rank) - 1 ? NULL : s->order;
+}
+
+/* A failure of literal i of a list that begins at `literal`. */
+static enum rp_code blame(const struct reader *r, enum rp_code code, const char *what, size_t i,
+                          struct rp_bytes literal)
+{
+    if (code == RP_OK || code == RP_NOMEM)
+        return code;
+    if (r->text)
+        return rp_err_prefix(r->err, code, "recorded %s %zu", what, i);
+    return rp_err_prefix(r->err, code, "recorded %s %zu at byte %llu", what, i,
+                         (unsigned long long)place(r, literal.at));
+}
+
+typedef RP_VEC(struct rp_tensor *) tensors;
+
+static enum rp_code push(void *to, struct rp_tensor *t, struct rp_err *err)
+{
+    tensors *list = to;
+    enum rp_code code = rp_vec_push(list, t, err);
+
+    if (code != RP_OK)
+        rp_tensor_drop(t);
+    return code;
+}
+
+/* ---- LiteralProto ---- */
+
+/* Whether so many bytes can hold the array at all: before memory is taken for what a few damaged
+   bytes say. Elements of under eight bits may stand several in a byte, varints take one at least.
+ */
+static enum rp_code check_room(struct reader *r, const struct shape *s, bool varints,
+                               struct rp_bytes data)
+{
+    bool small = rp_elem_bits(s->elem) < 8;
+    size_t n = 1, unit = varints || small ? 1 : (rp_elem_bits(s->elem) + 7) / 8;
+    size_t most = small ? data.n <= SIZE_MAX / 8 ? data.n * 8 : SIZE_MAX : data.n / unit;
+    bool over = false;
+
+    for (size_t i = 0; i < s->rank; i++)
+        over |= s->dims[i] < 0 || __builtin_mul_overflow(n, (size_t)s->dims[i], &n);
+    for (size_t i = 0; i < s->rank; i++)
+        if (!s->dims[i])
+            return RP_OK;
+    if (!over && n <= most)
+        return RP_OK;
+    return rp_err_set(r->err, RP_FORMAT, "it has %zu bytes, which are too few for its shape",
+                      data.n);
+}
+
+/* The values of a literal: its field as the file has it, or joined in `joined` where they stand in
+   several (writers of proto2, and merged messages). */
+static enum rp_code gather(struct reader *r, struct rp_bytes literal, uint32_t field,
+                           struct rp_proto_writer *joined, struct rp_bytes *out)
+{
+    struct rp_proto_cursor c = rp_proto_cursor(literal.at, literal.n, place(r, literal.at), 64);
+    struct rp_proto_item it;
+    size_t pieces = 0;
+
+    *out = (struct rp_bytes){literal.at, 0};
+    while (rp_proto_next(&c, &it))
+        if (it.number == field && it.wire != RP_WIRE_GROUP) {
+            if (it.wire == RP_WIRE_BYTES)
+                *out = it.bytes;
+            pieces += it.wire == RP_WIRE_BYTES ? 1 : 2;
+        }
+    RP_TRY(rp_proto_finish(&c, r->err));
+    if (pieces <= 1)
+        return RP_OK;
+    c = rp_proto_cursor(literal.at, literal.n, 0, 64);
+    while (rp_proto_next(&c, &it))
+        if (it.number == field && it.wire == RP_WIRE_BYTES)
+            rp_proto_add_bytes(joined, it.bytes.at, it.bytes.n);
+        else if (it.number == field && it.wire == RP_WIRE_VARINT)
+            rp_proto_add_varint(joined, it.value);
+        else if (it.number == field && it.wire == RP_WIRE_FIXED32)
+            rp_proto_add_fixed32(joined, (uint32_t)it.value);
+        else if (it.number == field && it.wire == RP_WIRE_FIXED64)
+            rp_proto_add_fixed64(joined, it.value);
+    return rp_proto_written(joined, out, r->err);
+}
+
+/* Varints in the order of the layout. */
+static enum rp_code take_varints(struct reader *r, const struct shape *s, struct rp_bytes data,
+                                 struct rp_tensor *t)
+{
+    struct rp_proto_cursor list = rp_proto_cursor(data.at, data.n, 0, 1);
+    struct rp_tensor *plain = NULL;
+    enum rp_code code = rp_tensor_new(s->elem, s->dims, s->rank, &plain, r->err);
+    size_t i = 0;
+    uint64_t v;
+
+    while (code == RP_OK && rp_proto_packed_varint(&list, &v))
+        if (i < plain->n)
+            rp_tensor_set_integer(plain, i++, (int64_t)v);
+        else
+            code = rp_err_set(r->err, RP_FORMAT, "it has more than %zu values", plain->n);
+    if (code == RP_OK && i != plain->n)
+        code = rp_err_set(r->err, RP_FORMAT, "it has %zu values instead of %zu", i, plain->n);
+    if (code == RP_OK)
+        code =
+            rp_tensor_permute(t, order_of(s), false, plain->data, rp_tensor_bytes(plain), r->err);
+    rp_tensor_drop(plain);
+    return code;
+}
+
+static enum rp_code take_values(struct reader *r, const struct shape *s, struct rp_bytes data,
+                                bool varints, void *to)
+{
+    struct rp_tensor *t;
+    enum rp_code code;
+
+    RP_TRY(check_room(r, s, varints, data));
+    if (!varints && !order_of(s) && rp_elem_bits(s->elem) >= 8) {
+        RP_TRY(rp_tensor_borrow(s->elem, s->dims, s->rank, data.at, &t, r->err));
+        if (data.n == rp_tensor_bytes(t))
+            return push(to, t, r->err);
+        rp_tensor_drop(t);
+    }
+    RP_TRY(rp_tensor_new(s->elem, s->dims, s->rank, &t, r->err));
+    if (varints)
+        code = take_varints(r, s, data, t);
+    else /* old writers packed small types */
+        code = rp_tensor_permute(t, order_of(s), data.n != t->n && rp_elem_bits(s->elem) < 8,
+                                 data.at, data.n, r->err);
+    if (code == RP_OK)
+        rp_tensor_tidy(t);
+    if (code == RP_OK)
+        return push(to, t, r->err);
+    rp_tensor_drop(t);
+    return code;
+}
+
+static enum rp_code literal_leaf(struct reader *r, struct rp_bytes bytes, const struct shape *s,
+                                 void *to)
+{
+    struct rp_proto_writer joined = {0};
+    struct rp_bytes data;
+    bool varints;
+    uint32_t field = rp_literal_field(s->elem, &varints);
+    enum rp_code code;
+
+    if (!field)
+        return rp_err_set(r->err, RP_UNSUPPORTED, "its elements are of type %s, which has none",
+                          rp_elem_name(s->elem));
+    code = gather(r, bytes, field, &joined, &data);
+    if (code == RP_OK)
+        code = take_values(r, s, data, varints, to);
+    rp_proto_writer_release(&joined);
+    return code;
+}
+
+static enum rp_code read_literal(struct reader *r, struct rp_bytes bytes, unsigned depth, void *to)
+{
+    struct rp_proto_cursor c = rp_proto_cursor(bytes.at, bytes.n, place(r, bytes.at), 64);
+    struct rp_proto_item it;
+    struct shape s = {0};
+
+    if (depth > 32)
+        return rp_err_set(r->err, RP_LIMIT, "recorded tuples are nested too deeply");
+    while (rp_proto_next(&c, &it))
+        if (RP_PROTO_KEY(it.number, it.wire) == KEY(1, BYTES))
+            RP_TRY(read_shape(r, it.bytes, &s));
+    RP_TRY(rp_proto_finish(&c, r->err));
+    if (s.elem == RP_ELEM_TOKEN)
+        return RP_OK;
+    if (s.elem != RP_ELEM_TUPLE)
+        return literal_leaf(r, bytes, &s, to);
+    c = rp_proto_cursor(bytes.at, bytes.n, place(r, bytes.at), 64);
+    while (rp_proto_next(&c, &it))
+        if (RP_PROTO_KEY(it.number, it.wire) == KEY(10, BYTES))
+            RP_TRY(read_literal(r, it.bytes, depth + 1, to));
+    return RP_OK;
+}
+
+/* ---- raw literals ---- */
+
+/* One leaf at *at. */
+static enum rp_code raw_leaf(struct reader *r, struct shape *s, const uint8_t **at,
+                             const uint8_t *end, void *to)
+{
+    const uint32_t *order;
+    struct rp_tensor *t;
+    size_t bytes, n = 1;
+    enum rp_code code;
+
+    if (s->dynamic) {
+        if ((size_t)(end - *at) < 4 * s->rank)
+            return rp_err_set_at(r->err, RP_FORMAT, place(r, *at), "a recorded array is cut off");
+        for (size_t k = 0; k < s->rank; k++, *at += 4) {
+            int32_t size;
+
+            memcpy(&size, *at, sizeof size);
+            if (size < 0 || size > s->dims[k])
+                return rp_err_set_at(r->err, RP_FORMAT, place(r, *at),
+                                     "a recorded array has a size out of its bound");
+        }
+    }
+    for (size_t k = 0; k < s->rank; k++)
+        if (s->dims[k] < 0 || __builtin_mul_overflow(n, (size_t)s->dims[k], &n))
+            return rp_err_set(r->err, RP_LIMIT, "a recorded array is too large");
+    bytes = n < SIZE_MAX / 32 ? rp_tensor_packed_bytes(s->elem, n, true) : SIZE_MAX;
+    if (bytes > (size_t)(end - *at))
+        return rp_err_set_at(r->err, RP_FORMAT, place(r, *at),
+                             "a recorded array is cut off at byte %llu: %zu bytes are missing",
+                             (unsigned long long)place(r, end), bytes - (size_t)(end - *at));
+    order = order_of(s);
+    if (!order && rp_elem_bits(s->elem) >= 8 && s->elem != RP_ELEM_PRED)
+        code = rp_tensor_borrow(s->elem, s->dims, s->rank, *at, &t, r->err);
+    else
+        code = rp_tensor_new(s->elem, s->dims, s->rank, &t, r->err);
+    if (code == RP_OK && !t->borrowed)
+        code = rp_tensor_permute(t, order, true, *at, bytes, r->err);
+    *at += bytes;
+    return code == RP_OK ? push(to, t, r->err) : code;
+}
+
+static enum rp_code raw_parts(struct reader *r, struct shape *s, const uint8_t **at,
+                              const uint8_t *end, unsigned depth, void *to)
+{
+    struct rp_proto_cursor c = rp_proto_cursor(s->self.at, s->self.n, 0, 64);
+    struct rp_proto_item it;
+    struct shape part;
+
+    if (s->elem == RP_ELEM_TOKEN)
+        return RP_OK;
+    if (s->elem != RP_ELEM_TUPLE)
+        return raw_leaf(r, s, at, end, to);
+    if (depth > 32)
+        return rp_err_set(r->err, RP_LIMIT, "recorded tuples are nested too deeply");
+    while (rp_proto_next(&c, &it))
+        if (RP_PROTO_KEY(it.number, it.wire) == KEY(4, BYTES)) {
+            RP_TRY(read_shape(r, it.bytes, &part));
+            RP_TRY(raw_parts(r, &part, at, end, depth + 1, to));
+        }
+    return RP_OK;
+}
+
+static enum rp_code read_raw(struct reader *r, const uint8_t *at, size_t n, void *to)
+{
+    const uint8_t *end = at + n;
+    struct shape s;
+    uint64_t len = 0;
+
+    if (n >= 8)
+        memcpy(&len, at, sizeof len);
+    if (n < 8 || len > n - 8)
+        return rp_err_set_at(r->err, RP_FORMAT, place(r, at),
+                             "a recorded array is cut off at byte %llu",
+                             (unsigned long long)place(r, at));
+    RP_TRY(read_shape(r, (struct rp_bytes){at + 8, (size_t)len}, &s));
+    at += 8 + len;
+    RP_TRY(raw_parts(r, &s, &at, end, 0, to));
+    if (at != end)
+        return rp_err_set_at(r->err, RP_FORMAT, place(r, at),
+                             "%zu bytes too many behind a recorded array", (size_t)(end - at));
+    return RP_OK;
+}
+
+/* Sizes of the arguments of one partition, and the arguments behind the message. */
+static enum rp_code framed_partition(struct reader *r, struct rp_bytes bytes, const uint8_t **at,
+                                     const uint8_t *end, void *to)
+{
+    struct rp_proto_cursor c = rp_proto_cursor(bytes.at, bytes.n, place(r, bytes.at), 64);
+    struct rp_proto_item it, field;
+    size_t i = 0;
+
+    while (rp_proto_next(&c, &it)) {
+        struct rp_bytes literal = {*at, 0};
+        struct rp_proto_cursor d;
+        uint64_t size = 0;
+
+        if (RP_PROTO_KEY(it.number, it.wire) != KEY(2, BYTES))
+            continue;
+        d = rp_proto_enter(&c, &it);
+        while (rp_proto_next(&d, &field))
+            if (RP_PROTO_KEY(field.number, field.wire) == KEY(2, VARINT))
+                size = field.value;
+        RP_TRY(rp_proto_finish(&d, r->err));
+        if (size > (uint64_t)(end - *at))
+            return rp_err_set_at(r->err, RP_FORMAT, place(r, end),
+                                 "the file is cut off at byte %llu: argument %zu of %llu bytes "
+                                 "begins at byte %llu",
+                                 (unsigned long long)place(r, end), i, (unsigned long long)size,
+                                 (unsigned long long)place(r, *at));
+        RP_TRY(blame(r, read_raw(r, *at, (size_t)size, to), "argument", i++, literal));
+        *at += size;
+    }
+    return rp_proto_finish(&c, r->err);
+}
+
+/* ---- files ---- */
+
+static bool printable(struct rp_bytes s)
+{
+    for (size_t i = 0; i < s.n; i++)
+        if (s.at[i] < 0x20 || s.at[i] > 0x7e)
+            return false;
+    return s.n > 0 && s.n < 4096;
+}
+
+/* The first field of number 1, which must be bytes. */
+static bool first_field(struct rp_bytes in, struct rp_bytes *out)
+{
+    struct rp_proto_cursor c = rp_proto_cursor(in.at, in.n, 0, 64);
+    struct rp_proto_item it;
+
+    if (!rp_proto_next(&c, &it) || it.number != 1 || it.wire != RP_WIRE_BYTES)
+        return false;
+    *out = it.bytes;
+    return true;
+}
+
+static bool is_module(struct rp_bytes b)
+{
+    struct rp_bytes name;
+
+    return first_field(b, &name) && printable(name);
+}
+
+static enum rp_code read_partitions(struct reader *r, struct rp_bytes message, const uint8_t *raw,
+                                    const uint8_t *end, struct rp_snapshot *out)
+{
+    struct rp_proto_cursor c = rp_proto_cursor(message.at, message.n, place(r, message.at), 64);
+    struct rp_proto_item it, field;
+
+    while (rp_proto_next(&c, &it)) {
+        struct rp_proto_cursor d;
+
+        if (RP_PROTO_KEY(it.number, it.wire) != KEY(2, BYTES))
+            continue;
+        if (++out->partitions > MOST_PARTS)
+            return rp_err_set(r->err, RP_LIMIT, "more than %d partitions", MOST_PARTS);
+        if (raw) {
+            RP_TRY(framed_partition(r, it.bytes, &raw, end, &out->arguments));
+            continue;
+        }
+        d = rp_proto_enter(&c, &it);
+        for (size_t i = 0; rp_proto_next(&d, &field);)
+            if (RP_PROTO_KEY(field.number, field.wire) == KEY(1, BYTES)) {
+                enum rp_code code = read_literal(r, field.bytes, 0, &out->arguments);
+
+                RP_TRY(blame(r, code, "argument", i++, field.bytes));
+            }
+        RP_TRY(rp_proto_finish(&d, r->err));
+    }
+    if (raw && raw != end)
+        return rp_err_set_at(r->err, RP_FORMAT, place(r, raw),
+                             "%llu bytes too many behind the last argument",
+                             (unsigned long long)(end - raw));
+    return rp_proto_finish(&c, r->err);
+}
+
+static enum rp_code read_old(struct reader *r, struct rp_bytes file, struct rp_snapshot *out)
+{
+    struct rp_proto_cursor c = rp_proto_cursor(file.at, file.n, 0, 64);
+    struct rp_proto_item it;
+    size_t i = 0;
+
+    out->partitions = 1;
+    while (rp_proto_next(&c, &it)) {
+        if (RP_PROTO_KEY(it.number, it.wire) == KEY(2, BYTES))
+            RP_TRY(
+                blame(r, read_literal(r, it.bytes, 0, &out->arguments), "argument", i++, it.bytes));
+        else if (RP_PROTO_KEY(it.number, it.wire) == KEY(3, BYTES))
+            RP_TRY(blame(r, read_literal(r, it.bytes, 0, &out->results), "result", 0, it.bytes));
+    }
+    return rp_proto_finish(&c, r->err);
+}
+
+/* Whether field 2 is a list of partitions and not the config of a HloModuleProtoWithConfig. */
+static bool has_inputs(struct rp_bytes file)
+{
+    struct rp_proto_cursor c = rp_proto_cursor(file.at, file.n, 0, 64);
+    struct rp_proto_item it;
+    struct rp_bytes literal, shape;
+
+    while (rp_proto_next(&c, &it))
+        if (RP_PROTO_KEY(it.number, it.wire) == KEY(2, BYTES)) {
+            struct rp_proto_cursor d = rp_proto_enter(&c, &it);
+            struct rp_proto_item field;
+
+            while (rp_proto_next(&d, &field))
+                if (field.number > 2 || field.wire != RP_WIRE_BYTES)
+                    return false;
+            return !it.bytes.n || (first_field(it.bytes, &literal) && first_field(literal, &shape));
+        }
+    return false;
+}
+
+enum rp_code rp_snapshot_read(const uint8_t *bytes, size_t n, bool text, struct rp_snapshot *out,
+                              struct rp_err *err)
+{
+    struct reader r = {bytes, text, err};
+    struct rp_bytes file = {bytes, n}, inner, first;
+    const uint8_t *meta;
+    uint64_t len;
+
+    memset(out, 0, sizeof *out);
+    meta = n ? rp_proto_varint_at(bytes, bytes + n, &len) : NULL;
+    if (meta && len && len <= (uint64_t)(bytes + n - meta)) {
+        inner = (struct rp_bytes){meta, (size_t)len};
+        if (first_field(inner, &first) && is_module(first)) {
+            out->kind = "unoptimized snapshot, framed";
+            return read_partitions(&r, inner, meta + len, bytes + n, out);
+        }
+    }
+    if (!first_field(file, &first)) { /* cut off: not a program without values */
+        struct rp_proto_cursor c = rp_proto_cursor(bytes, n, 0, 64);
+        struct rp_proto_item it;
+
+        while (rp_proto_next(&c, &it))
+            ;
+        return rp_proto_finish(&c, err);
+    }
+    if (is_module(first)) {
+        if (!has_inputs(file))
+            return RP_OK;
+        out->kind = "unoptimized snapshot";
+        return read_partitions(&r, file, NULL, NULL, out);
+    }
+    if (first_field(first, &inner) && is_module(inner)) {
+        out->kind = "snapshot";
+        return read_old(&r, file, out);
+    }
+    return RP_OK;
+}
+
+void rp_snapshot_release(struct rp_snapshot *s)
+{
+    for (size_t i = 0; i < s->arguments.n; i++)
+        rp_tensor_drop(s->arguments.at[i]);
+    for (size_t i = 0; i < s->results.n; i++)
+        rp_tensor_drop(s->results.at[i]);
+    rp_vec_release(&s->arguments);
+    rp_vec_release(&s->results);
+}

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RP_EXEC_DATA_SNAPSHOT_H
+#define RP_EXEC_DATA_SNAPSHOT_H
+/* The values that XLA recorded beside a program: arguments of every partition, and the result. */
+#include "base/vec.h"
+#include "exec/data/tensor.h"
+
+struct rp_snapshot {
+    const char *kind; /* "unoptimized snapshot, framed"; NULL: the file holds no values */
+    size_t partitions;
+    RP_VEC(struct rp_tensor *) arguments; /* flat, one partition behind the other */
+    RP_VEC(struct rp_tensor *) results;   /* flat */
+};
+
+/*
+ * Bytes of a protobuf file; text: they were made of protobuf text, so places in them are not the
+ * user's. Arrays of the framed form whose layout is row-major point into the bytes, which must
+ * outlive them. A file without values is RP_OK with kind NULL; damage is RP_FORMAT with the
+ * argument and the byte. Released in every case by rp_snapshot_release.
+ */
+enum rp_code rp_snapshot_read(const uint8_t *bytes, size_t n, bool text, struct rp_snapshot *out,
+                              struct rp_err *err);
+void rp_snapshot_release(struct rp_snapshot *s);
+
+#endif

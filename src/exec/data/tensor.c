@@ -1,0 +1,340 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Values of programs: making, sharing and looking at them. Memory of an array is one block of its
+ * own, aligned for vector loads; a tuple is a list of values. Single elements are for callers that
+ * do not mind a switch an element; kernels look at the data themselves.
+ */
+#include "exec/data/tensor.h"
+
+#include "program/floats.h"
+#include "program/literal.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define ALIGN 64
+
+static enum rp_code make(unsigned elem, const int64_t *dims, size_t rank, struct rp_tensor **out,
+                         struct rp_err *err)
+{
+    struct rp_tensor *t;
+    size_t unit = rp_literal_unit(elem), n = 1;
+
+    *out = NULL;
+    if (!unit)
+        return rp_err_set(err, RP_UNSUPPORTED, "there are no arrays of '%s'",
+                          rp_elem_name(elem) ? rp_elem_name(elem) : "?");
+    if (rank > RP_TENSOR_RANK)
+        return rp_err_set(err, RP_LIMIT, "an array of %zu dimensions; at most %d", rank,
+                          RP_TENSOR_RANK);
+    for (size_t i = 0; i < rank; i++)
+        if (dims[i] < 0 || __builtin_mul_overflow(n, (size_t)dims[i], &n))
+            return rp_err_set(err, RP_LIMIT, "an array is too large or has an unknown dimension");
+    if (n > (SIZE_MAX >> 2) / unit)
+        return rp_err_set(err, RP_LIMIT, "an array of %zu elements is too large", n);
+    t = calloc(1, sizeof *t);
+    if (!t)
+        return rp_err_nomem(err, "making an array");
+    atomic_init(&t->users, 1);
+    t->elem = (uint8_t)elem;
+    t->rank = (uint32_t)rank;
+    t->n = n;
+    t->unit = unit;
+    if (rank)
+        memcpy(t->dims, dims, rank * sizeof *dims);
+    *out = t;
+    return RP_OK;
+}
+
+enum rp_code rp_tensor_new(unsigned elem, const int64_t *dims, size_t rank, struct rp_tensor **out,
+                           struct rp_err *err)
+{
+    size_t bytes;
+    void *data;
+
+    RP_TRY(make(elem, dims, rank, out, err));
+    bytes = (rp_tensor_bytes(*out) + ALIGN) / ALIGN * ALIGN;
+    data = aligned_alloc(ALIGN, bytes);
+    if (data) {
+        (*out)->data = data;
+        return RP_OK;
+    }
+    free(*out);
+    *out = NULL;
+    return rp_err_set(err, RP_NOMEM, "out of memory: an array of %zu bytes", bytes);
+}
+
+enum rp_code rp_tensor_borrow(unsigned elem, const int64_t *dims, size_t rank, const void *data,
+                              struct rp_tensor **out, struct rp_err *err)
+{
+    RP_TRY(make(elem, dims, rank, out, err));
+    (*out)->borrowed = true;
+    (*out)->data = (unsigned char *)(uintptr_t)data;
+    return RP_OK;
+}
+
+enum rp_code rp_tensor_tuple(struct rp_tensor *const *parts, size_t n, struct rp_tensor **out,
+                             struct rp_err *err)
+{
+    struct rp_tensor *t = calloc(1, sizeof *t);
+    struct rp_tensor **list = n ? malloc(n * sizeof(struct rp_tensor *)) : NULL;
+
+    *out = NULL;
+    if (!t || (n && !list)) {
+        for (size_t i = 0; i < n; i++)
+            rp_tensor_drop(parts[i]);
+        free(t);
+        free(list);
+        return rp_err_nomem(err, "making a tuple");
+    }
+    atomic_init(&t->users, 1);
+    t->elem = RP_ELEM_TUPLE;
+    t->parts = list;
+    t->nparts = n;
+    if (n)
+        memcpy(list, parts, n * sizeof(struct rp_tensor *));
+    *out = t;
+    return RP_OK;
+}
+
+enum rp_code rp_tensor_token(struct rp_tensor **out, struct rp_err *err)
+{
+    RP_TRY(rp_tensor_tuple(NULL, 0, out, err));
+    (*out)->elem = RP_ELEM_TOKEN;
+    return RP_OK;
+}
+
+struct rp_tensor *rp_tensor_keep(struct rp_tensor *t)
+{
+    atomic_fetch_add_explicit(&t->users, 1, memory_order_relaxed);
+    return t;
+}
+
+void rp_tensor_drop(struct rp_tensor *t)
+{
+    if (!t || atomic_fetch_sub_explicit(&t->users, 1, memory_order_acq_rel) != 1)
+        return;
+    for (size_t i = 0; i < t->nparts; i++)
+        rp_tensor_drop(t->parts[i]);
+    if (!t->borrowed)
+        free(t->data);
+    free(t->parts);
+    free(t);
+}
+
+enum rp_code rp_tensor_settle(struct rp_tensor *t, struct rp_tensor **out, struct rp_err *err)
+{
+    if (!rp_tensor_is_loose(t)) {
+        *out = rp_tensor_keep(t);
+        return RP_OK;
+    }
+    RP_TRY(rp_tensor_new(t->elem, t->dims, t->rank, out, err));
+    memcpy((*out)->data, t->data, rp_tensor_bytes(t));
+    return RP_OK;
+}
+
+size_t rp_tensor_leaves(const struct rp_tensor *t)
+{
+    size_t n = 0;
+
+    if (t->elem != RP_ELEM_TUPLE)
+        return t->elem != RP_ELEM_TOKEN;
+    for (size_t i = 0; i < t->nparts; i++)
+        n += rp_tensor_leaves(t->parts[i]);
+    return n;
+}
+
+struct rp_tensor *rp_tensor_leaf(struct rp_tensor *t, size_t i)
+{
+    if (t->elem != RP_ELEM_TUPLE)
+        return t;
+    for (size_t k = 0; k < t->nparts; k++) {
+        size_t n = rp_tensor_leaves(t->parts[k]);
+
+        if (i < n)
+            return rp_tensor_leaf(t->parts[k], i);
+        i -= n;
+    }
+    return NULL;
+}
+
+/* ---- single elements ---- */
+
+bool rp_elem_is_signed(unsigned elem)
+{
+    return elem == RP_ELEM_S8 || elem == RP_ELEM_S16 || elem == RP_ELEM_S32 ||
+           elem == RP_ELEM_S64 || elem == RP_ELEM_S4 || elem == RP_ELEM_S2 || elem == RP_ELEM_S1;
+}
+
+bool rp_elem_is_unsigned(unsigned elem)
+{
+    return elem == RP_ELEM_U8 || elem == RP_ELEM_U16 || elem == RP_ELEM_U32 ||
+           elem == RP_ELEM_U64 || elem == RP_ELEM_U4 || elem == RP_ELEM_U2 || elem == RP_ELEM_U1;
+}
+
+bool rp_elem_is_complex(unsigned elem)
+{
+    return elem == RP_ELEM_C64 || elem == RP_ELEM_C128;
+}
+
+static uint64_t load(const unsigned char *at, size_t unit)
+{
+    uint64_t bits = 0;
+
+    memcpy(&bits, at, unit < 8 ? unit : 8);
+    return bits;
+}
+
+uint64_t rp_tensor_bits(const struct rp_tensor *t, size_t i)
+{
+    return load(t->data + i * t->unit, t->unit);
+}
+
+int64_t rp_tensor_integer(const struct rp_tensor *t, size_t i)
+{
+    uint64_t bits = rp_tensor_bits(t, i);
+    unsigned width = t->elem == RP_ELEM_PRED ? 8 : rp_elem_bits(t->elem);
+
+    if (width >= 64)
+        return (int64_t)bits;
+    bits &= (UINT64_C(1) << width) - 1;
+    if (rp_elem_is_signed(t->elem) && bits >> (width - 1))
+        bits |= UINT64_MAX << width;
+    return (int64_t)bits;
+}
+
+double rp_tensor_number(const struct rp_tensor *t, size_t i)
+{
+    if (rp_elem_is_float(t->elem))
+        return rp_float_decode(t->elem, rp_tensor_bits(t, i));
+    if (rp_elem_is_complex(t->elem))
+        return rp_float_decode(t->elem == RP_ELEM_C64 ? RP_ELEM_F32 : RP_ELEM_F64,
+                               load(t->data + i * t->unit, t->unit / 2));
+    if (t->elem == RP_ELEM_U64)
+        return (double)rp_tensor_bits(t, i);
+    return (double)rp_tensor_integer(t, i);
+}
+
+double rp_tensor_imaginary(const struct rp_tensor *t, size_t i)
+{
+    if (!rp_elem_is_complex(t->elem))
+        return 0;
+    return rp_float_decode(t->elem == RP_ELEM_C64 ? RP_ELEM_F32 : RP_ELEM_F64,
+                           load(t->data + i * t->unit + t->unit / 2, t->unit / 2));
+}
+
+void rp_tensor_set_integer(struct rp_tensor *t, size_t i, int64_t value)
+{
+    unsigned width = rp_elem_bits(t->elem);
+    uint64_t bits = (uint64_t)value;
+
+    if (t->elem == RP_ELEM_PRED)
+        bits = value != 0;
+    else if (width < 8) { /* the rest of the byte is the sign's */
+        bits &= (UINT64_C(1) << width) - 1;
+        if (rp_elem_is_signed(t->elem) && bits >> (width - 1))
+            bits |= UINT64_MAX << width;
+    }
+    memcpy(t->data + i * t->unit, &bits, t->unit);
+}
+
+void rp_tensor_set(struct rp_tensor *t, size_t i, double value)
+{
+    uint64_t bits;
+
+    if (rp_elem_is_float(t->elem)) {
+        bits = rp_float_encode(t->elem, value);
+        memcpy(t->data + i * t->unit, &bits, t->unit);
+    } else if (rp_elem_is_complex(t->elem)) {
+        memset(t->data + i * t->unit, 0, t->unit);
+        bits = rp_float_encode(t->elem == RP_ELEM_C64 ? RP_ELEM_F32 : RP_ELEM_F64, value);
+        memcpy(t->data + i * t->unit, &bits, t->unit / 2);
+    } else {
+        rp_tensor_set_integer(t, i, (int64_t)value);
+    }
+}
+
+/* ---- layouts ---- */
+
+size_t rp_tensor_packed_bytes(unsigned elem, size_t n, bool packed)
+{
+    unsigned bits = elem == RP_ELEM_PRED ? 1 : rp_elem_bits(elem);
+
+    if (!packed || bits >= 8 || bits == 6)
+        return n * rp_literal_unit(elem);
+    return (n * bits + 7) / 8;
+}
+
+static void unpack(struct rp_tensor *t, size_t to, const uint8_t *bytes, size_t i)
+{
+    unsigned bits = t->elem == RP_ELEM_PRED ? 1 : rp_elem_bits(t->elem), per = 8 / bits;
+    uint8_t value = (uint8_t)(bytes[i / per] >> (i % per * bits) & ((1u << bits) - 1));
+
+    rp_tensor_set_integer(t, to, value);
+    if (rp_elem_is_float(t->elem))
+        t->data[to] = value;
+}
+
+enum rp_code rp_tensor_permute(struct rp_tensor *to, const uint32_t *order, bool packed,
+                               const uint8_t *bytes, size_t n, struct rp_err *err)
+{
+    int64_t index[RP_TENSOR_RANK] = {0}, stride[RP_TENSOR_RANK];
+    bool small = packed && rp_tensor_packed_bytes(to->elem, 8, true) < 8;
+    size_t at = 0;
+
+    if (n != rp_tensor_packed_bytes(to->elem, to->n, packed))
+        return rp_err_set(err, RP_FORMAT, "an array has %zu bytes instead of %zu", n,
+                          rp_tensor_packed_bytes(to->elem, to->n, packed));
+    if (!order && !small) {
+        memcpy(to->data, bytes, n);
+        return RP_OK;
+    }
+    for (size_t k = to->rank, step = 1; k-- > 0; step *= (size_t)to->dims[k])
+        stride[k] = (int64_t)step;
+    for (size_t i = 0; i < to->n; i++) {
+        size_t place = order ? at : i;
+
+        if (small)
+            unpack(to, place, bytes, i);
+        else
+            memcpy(to->data + place * to->unit, bytes + i * to->unit, to->unit);
+        for (size_t k = 0; order && k < to->rank; k++) {
+            uint32_t d = order[k];
+
+            at += (size_t)stride[d];
+            if (++index[d] < to->dims[d])
+                break;
+            at -= (size_t)(stride[d] * to->dims[d]);
+            index[d] = 0;
+        }
+    }
+    return RP_OK;
+}
+
+void rp_tensor_tidy(struct rp_tensor *t)
+{
+    unsigned bits = rp_elem_bits(t->elem);
+
+    if (t->elem != RP_ELEM_PRED && (bits >= 8 || !bits))
+        return;
+    for (size_t i = 0; i < t->n; i++)
+        if (rp_elem_is_float(t->elem))
+            t->data[i] &= (unsigned char)((1u << bits) - 1);
+        else
+            rp_tensor_set_integer(t, i, t->data[i]);
+}
+
+size_t rp_tensor_shape_text(const struct rp_tensor *t, char *out, size_t cap)
+{
+    size_t n;
+
+    if (t->elem == RP_ELEM_TUPLE)
+        return (size_t)snprintf(out, cap, "a tuple of %zu", t->nparts);
+    n = (size_t)snprintf(out, cap, "%s[", rp_elem_name(t->elem));
+    for (size_t i = 0; i < t->rank && n < cap; i++)
+        n += (size_t)snprintf(out + n, cap - n, "%s%lld", i ? "," : "", (long long)t->dims[i]);
+    if (n < cap)
+        n += (size_t)snprintf(out + n, cap - n, "]");
+    return n;
+}

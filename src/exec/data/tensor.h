@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RP_EXEC_DATA_TENSOR_H
+#define RP_EXEC_DATA_TENSOR_H
+/*
+ * Values of programs: arrays of any element type, and tuples of values. Elements are little-endian,
+ * row-major in the order of the dimensions, each in whole bytes (types under eight bits take one
+ * byte, the value in its low bits, the sign of s4 and s2 extended). Layouts exist only where values
+ * enter or leave (see rp_tensor_permute).
+ *
+ * Values are shared and not changed once they are made: keep and drop count their users, from any
+ * thread.
+ */
+#include "base/err.h"
+#include "program/program.h"
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define RP_TENSOR_RANK 32
+
+struct rp_tensor {
+    _Atomic uint32_t users;
+    uint8_t elem;  /* enum rp_elem; RP_ELEM_TUPLE has parts, RP_ELEM_TOKEN neither parts nor data */
+    bool borrowed; /* data belongs to somebody who lives longer */
+    uint32_t rank;
+    size_t n, unit; /* elements; bytes of one */
+    int64_t dims[RP_TENSOR_RANK];
+    unsigned char *data; /* aligned to 64 bytes unless borrowed */
+    struct rp_tensor **parts;
+    size_t nparts;
+};
+
+/* Elements are not set. RP_LIMIT where there are more bytes than the machine can address or a
+   dimension is negative; RP_UNSUPPORTED where the type has no elements. */
+enum rp_code rp_tensor_new(unsigned elem, const int64_t *dims, size_t rank, struct rp_tensor **out,
+                           struct rp_err *err);
+/* Over bytes of somebody else; n * unit of them. */
+enum rp_code rp_tensor_borrow(unsigned elem, const int64_t *dims, size_t rank, const void *data,
+                              struct rp_tensor **out, struct rp_err *err);
+/* Takes over one use of each part, also on failure. */
+enum rp_code rp_tensor_tuple(struct rp_tensor *const *parts, size_t n, struct rp_tensor **out,
+                             struct rp_err *err);
+enum rp_code rp_tensor_token(struct rp_tensor **out, struct rp_err *err);
+
+struct rp_tensor *rp_tensor_keep(struct rp_tensor *t);
+void rp_tensor_drop(struct rp_tensor *t); /* NULL is fine */
+
+static inline size_t rp_tensor_bytes(const struct rp_tensor *t)
+{
+    return t->n * t->unit;
+}
+
+/* Whether elements can be read as numbers where they stand: arrays in a file may begin at any byte,
+   and are then loose. */
+static inline bool rp_tensor_is_loose(const struct rp_tensor *t)
+{
+    return t->borrowed && t->unit > 1 && (uintptr_t)t->data % (t->unit < 8 ? t->unit : 8) != 0;
+}
+/* A new use of the array, or of a copy where it is loose. */
+enum rp_code rp_tensor_settle(struct rp_tensor *t, struct rp_tensor **out, struct rp_err *err);
+
+/* How many arrays a value consists of, depth first; each of them borrowed. */
+size_t rp_tensor_leaves(const struct rp_tensor *t);
+struct rp_tensor *rp_tensor_leaf(struct rp_tensor *t, size_t i);
+
+/* One element: numbers of any real type, the real part of complex ones. */
+double rp_tensor_number(const struct rp_tensor *t, size_t i);
+double rp_tensor_imaginary(const struct rp_tensor *t, size_t i); /* 0 for real types */
+int64_t rp_tensor_integer(const struct rp_tensor *t, size_t i);  /* of integer types and pred */
+uint64_t rp_tensor_bits(const struct rp_tensor *t, size_t i);    /* up to 64 */
+/* The nearest value of the type; integers are truncated to their width. */
+void rp_tensor_set(struct rp_tensor *t, size_t i, double value);
+void rp_tensor_set_integer(struct rp_tensor *t, size_t i, int64_t value);
+
+bool rp_elem_is_signed(unsigned elem);
+bool rp_elem_is_unsigned(unsigned elem); /* not pred */
+bool rp_elem_is_complex(unsigned elem);
+
+/*
+ * Bytes in the order of a layout into row-major ones. order: minor to major, or NULL where they are
+ * row-major already. packed: types under eight bits (pred too where it is true) stand several in a
+ * byte, lowest bits first, as in snapshots. RP_FORMAT where n does not fit.
+ */
+enum rp_code rp_tensor_permute(struct rp_tensor *to, const uint32_t *order, bool packed,
+                               const uint8_t *bytes, size_t n, struct rp_err *err);
+/* Elements that came from outside in whole bytes: pred becomes 0 or 1, and the rest of the byte of
+   types under eight bits what tensors have there. */
+void rp_tensor_tidy(struct rp_tensor *t);
+/* Bytes that form takes. */
+size_t rp_tensor_packed_bytes(unsigned elem, size_t n, bool packed);
+
+/* "f32[2,3]"; cap of 512 is enough for any array. */
+size_t rp_tensor_shape_text(const struct rp_tensor *t, char *out, size_t cap);
+
+#endif

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RP_EXEC_EVAL_CUSTOM_H
+#define RP_EXEC_EVAL_CUSTOM_H
+/*
+ * Custom calls: families of targets, each a table that ends with a row without a name. `prepare`
+ * reads the configuration into node->attrs; both as in plan.h.
+ */
+#include "exec/eval/plan.h"
+
+struct rp_custom_target {
+    const char *name; /* '*' at the end: any that begins so */
+    rp_prepare_fn *prepare;
+    rp_kernel_fn *run;
+};
+extern const struct rp_custom_target rp_custom_products[];
+extern const struct rp_custom_target rp_custom_convolutions[];
+extern const struct rp_custom_target rp_custom_factors[];
+extern const struct rp_custom_target rp_custom_spectra[];
+extern const struct rp_custom_target rp_custom_sorts[];
+
+/* The target's name without its quotes. */
+const char *rp_custom_name(const struct rp_plan *plan, const struct rp_node *node, size_t *n);
+
+/* The configuration, which is JSON or attributes in text; what stands behind a key. */
+double rp_config_number(const struct rp_plan *plan, const struct rp_node *node, const char *key,
+                        double absent);
+void rp_config_word(const struct rp_plan *plan, const struct rp_node *node, const char *key,
+                    char *out, size_t cap);
+/* "[\"1\"]" or "[1,2]": how many were put into out. */
+size_t rp_config_list(const struct rp_plan *plan, const struct rp_node *node, const char *key,
+                      int64_t *out, size_t cap);
+bool rp_config_flag(const struct rp_plan *plan, const struct rp_node *node, const char *key);
+/* Letters of a LAPACK call are numbers in its configuration: uplo = 76 : ui8 is 'L'. */
+bool rp_config_letter(const struct rp_plan *plan, const struct rp_node *node, const char *key,
+                      char is);
+
+/* The first array of the result. */
+const struct rp_value_shape *rp_custom_shape(const struct rp_node *node);
+/* The result from its first parts, of which one use each is taken over, also on failure; the rest
+   is memory that the library would have used. */
+enum rp_code rp_custom_results(const struct rp_node *node, struct rp_tensor *const *first, size_t n,
+                               struct rp_tensor **out, struct rp_err *err);
+
+#endif

@@ -1,0 +1,318 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Running a plan as an engine. One partition runs in the caller's thread; of several each has a
+ * thread of its own, and they meet in their collectives (mesh.h). Arguments that point into a file
+ * at an odd address are copied so that kernels may read them as numbers, unless they are larger
+ * than a part of the memory or nobody needs it.
+ */
+#include "exec/eval/engine.h"
+
+#include "base/threads.h"
+#include "exec/data/signature.h"
+#include "exec/eval/mesh.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+struct executable {
+    struct rp_executable base;
+    const struct rp_kernel *kernels[RP_OP_COUNT];
+    struct rp_plan *plan;
+    struct rp_signature signature;
+    struct rp_pool *pool;
+    struct rp_tensor **arguments; /* partitions * nparams values */
+    struct rp_tensor **results;   /* of the last run, one a partition */
+    size_t nparams;
+    int64_t *times;
+    uint64_t *calls;
+    struct rp_op_spans *spans; /* one a partition while they are wanted, or NULL */
+    RP_VEC(struct rp_op_time) rows;
+};
+
+void rp_eval_release(struct rp_executable *base)
+{
+    struct executable *x = (struct executable *)base;
+
+    for (size_t i = 0; x->arguments && i < x->base.partitions * x->nparams; i++)
+        rp_tensor_drop(x->arguments[i]);
+    for (size_t i = 0; x->results && i < x->base.partitions; i++)
+        rp_tensor_drop(x->results[i]);
+    free(x->arguments);
+    free(x->results);
+    free(x->times);
+    free(x->calls);
+    rp_vec_release(&x->rows);
+    rp_pool_free(x->pool);
+    rp_plan_free(x->plan);
+    free(x);
+}
+
+static enum rp_code build(struct executable *x, const struct rp_engine_program *program,
+                          const struct rp_engine_options *options, rp_improve_fn *improve,
+                          bool threaded, struct rp_err *err)
+{
+    size_t nops = program->program->nops;
+
+    RP_TRY(rp_plan_new(program->program, x->kernels, options->tf32, &x->plan, err));
+    if (improve)
+        RP_TRY(improve(x->plan, err));
+    RP_TRY(rp_signature_find(program->program, &x->plan->arena, &x->signature, err));
+    x->base.narguments = x->signature.nin;
+    x->base.noutputs = x->signature.nout;
+    x->base.partitions = options->partitions ? options->partitions : x->signature.partitions;
+    x->nparams = x->plan->entry->nparams;
+    x->arguments = calloc(x->base.partitions * x->nparams + 1, sizeof(struct rp_tensor *));
+    x->results = calloc(x->base.partitions, sizeof(struct rp_tensor *));
+    if (options->profile) {
+        x->times = calloc(nops, sizeof *x->times);
+        x->calls = calloc(nops, sizeof *x->calls);
+    }
+    if (!x->arguments || !x->results || (options->profile && (!x->times || !x->calls)))
+        return rp_err_nomem(err, "compiling");
+    if (threaded && x->base.partitions == 1)
+        RP_TRY(rp_pool_new(options->threads, &x->pool, err));
+    return RP_OK;
+}
+
+enum rp_code rp_eval_compile(const struct rp_engine *engine,
+                             const struct rp_engine_program *program,
+                             const struct rp_engine_options *options,
+                             void (*kernels)(const struct rp_kernel **), rp_improve_fn *improve,
+                             bool threaded, struct rp_executable **out, struct rp_err *err)
+{
+    struct executable *x;
+    enum rp_code code;
+
+    *out = NULL;
+    if (!program->program || strcmp(program->program->language, "hlo") != 0)
+        return rp_err_set(err, RP_UNSUPPORTED, "'%s': engine '%s' runs HLO, and this is %s",
+                          program->name, engine->name,
+                          program->program ? program->program->language : program->format);
+    x = calloc(1, sizeof *x);
+    if (!x)
+        return rp_err_nomem(err, "compiling");
+    x->base.engine = engine;
+    kernels(x->kernels);
+    code = build(x, program, options, improve, threaded, err);
+    if (code != RP_OK) {
+        rp_eval_release(&x->base);
+        return code;
+    }
+    *out = &x->base;
+    return RP_OK;
+}
+
+/* ---- arguments ---- */
+
+/* Loose arrays are copied once, here, as long as they are a small part of the memory; others are
+   copied where an operation needs it, and dropped behind it. */
+static size_t settle_budget(void)
+{
+    long pages = sysconf(_SC_PHYS_PAGES), size = sysconf(_SC_PAGESIZE);
+
+    return pages > 0 && size > 0 ? (size_t)pages / 8 * (size_t)size : (size_t)1 << 30;
+}
+
+/* A leaf where kernels can read it; the use is new. */
+static enum rp_code settle(struct rp_tensor *t, size_t *budget, struct rp_tensor **out,
+                           struct rp_err *err)
+{
+    if (!rp_tensor_is_loose(t))
+        return rp_tensor_settle(t, out, err);
+    if (rp_tensor_bytes(t) > *budget) {
+        *out = rp_tensor_keep(t);
+        return RP_OK;
+    }
+    *budget -= rp_tensor_bytes(t);
+    return rp_tensor_settle(t, out, err);
+}
+
+/* Whether every operation that reads parameter i reads it at any address. */
+static bool stays_loose(const struct rp_graph *g, uint32_t parameter)
+{
+    for (uint32_t i = 0; i < g->n; i++)
+        for (uint32_t k = 0; k < g->nodes[i].nin; k++)
+            if (g->nodes[i].in[k] == parameter && (!g->nodes[i].takes_loose || g->nodes[i].ncalled))
+                return false;
+    return true;
+}
+
+/* The value of a parameter from leaves. */
+static enum rp_code assemble(const struct rp_value_shape *shape, struct rp_tensor *const **leaf,
+                             size_t *budget, struct rp_tensor **out, struct rp_err *err)
+{
+    struct rp_tensor **parts;
+    enum rp_code code = RP_OK;
+    uint32_t n = 0;
+
+    if (shape->elem == RP_ELEM_TOKEN)
+        return rp_tensor_token(out, err);
+    if (shape->elem != RP_ELEM_TUPLE)
+        return settle(*(*leaf)++, budget, out, err);
+    parts = calloc(shape->nparts + 1, sizeof(struct rp_tensor *));
+    if (!parts)
+        return rp_err_nomem(err, "uploading");
+    while (n < shape->nparts && code == RP_OK) {
+        code = assemble(shape->parts[n], leaf, budget, &parts[n], err);
+        n += code == RP_OK;
+    }
+    if (code == RP_OK)
+        code = rp_tensor_tuple(parts, n, out, err);
+    else
+        while (n-- > 0)
+            rp_tensor_drop(parts[n]);
+    free(parts);
+    return code;
+}
+
+static enum rp_code check(const struct rp_slot *slot, const struct rp_tensor *t, size_t i,
+                          struct rp_err *err)
+{
+    char have[512];
+
+    if (t->elem == slot->elem && t->rank == slot->rank &&
+        (!t->rank || !memcmp(t->dims, slot->dims, t->rank * sizeof *t->dims)))
+        return RP_OK;
+    rp_tensor_shape_text(t, have, sizeof have);
+    return rp_err_set(err, RP_FORMAT, "input %zu is %s, which is not the program's", i, have);
+}
+
+enum rp_code rp_eval_upload(struct rp_executable *base, struct rp_tensor *const *arguments,
+                            struct rp_err *err)
+{
+    struct executable *x = (struct executable *)base;
+    const struct rp_graph *entry = x->plan->entry;
+    struct rp_tensor *const *leaf = arguments;
+    size_t budget = settle_budget(), none = 0;
+
+    for (size_t p = 0; p < base->partitions; p++)
+        for (size_t i = 0; i < base->narguments; i++)
+            RP_TRY(check(&x->signature.in[i], arguments[p * base->narguments + i], i, err));
+    for (size_t p = 0; p < base->partitions; p++)
+        for (size_t i = 0; i < x->nparams; i++) {
+            struct rp_tensor **to = &x->arguments[p * x->nparams + i];
+
+            rp_tensor_drop(*to);
+            *to = NULL;
+            for (uint32_t k = 0; k < entry->n; k++)
+                if (entry->nodes[k].code == RP_OP_PARAMETER &&
+                    entry->nodes[k].value == (int64_t)i) {
+                    RP_TRY(assemble(entry->nodes[k].shape, &leaf,
+                                    stays_loose(entry, k) ? &none : &budget, to, err));
+                    break;
+                }
+        }
+    if (x->times)
+        memset(x->times, 0, x->plan->program->nops * sizeof *x->times);
+    if (x->calls)
+        memset(x->calls, 0, x->plan->program->nops * sizeof *x->calls);
+    return RP_OK;
+}
+
+/* ---- running ---- */
+
+struct partition_run {
+    struct executable *x;
+    struct rp_mesh *mesh;
+};
+
+static enum rp_code run_partition(void *user, unsigned p, struct rp_err *err)
+{
+    struct partition_run *run = user;
+    struct executable *x = run->x;
+    struct rp_eval e = {.plan = x->plan, .partition = p, .mesh = run->mesh, .pool = x->pool};
+
+    if (x->spans)
+        e.spans = &x->spans[p];
+    else if (p == 0) {
+        e.times = x->times;
+        e.calls = x->calls;
+    }
+    return rp_eval_graph(&e, x->plan->entry, x->arguments + p * x->nparams, &x->results[p], err);
+}
+
+enum rp_code rp_eval_run(struct rp_executable *base, struct rp_err *err)
+{
+    struct executable *x = (struct executable *)base;
+    struct partition_run run = {.x = x};
+
+    for (size_t p = 0; p < base->partitions; p++) {
+        rp_tensor_drop(x->results[p]);
+        x->results[p] = NULL;
+    }
+    if (base->partitions == 1)
+        return run_partition(&run, 0, err);
+    return rp_mesh_run((unsigned)base->partitions, run_partition, &run, &run.mesh, err);
+}
+
+enum rp_code rp_eval_fetch(struct rp_executable *base, struct rp_tensor **outputs,
+                           struct rp_err *err)
+{
+    struct executable *x = (struct executable *)base;
+
+    for (size_t p = 0; p < base->partitions; p++) {
+        if (!x->results[p] || rp_tensor_leaves(x->results[p]) != base->noutputs)
+            return rp_err_set(err, RP_FORMAT,
+                              "the program gave another number of results than it "
+                              "says");
+        for (size_t i = 0; i < base->noutputs; i++)
+            RP_TRY(rp_tensor_settle(rp_tensor_leaf(x->results[p], i),
+                                    &outputs[p * base->noutputs + i], err));
+    }
+    return RP_OK;
+}
+
+const struct rp_op_time *rp_eval_times(struct rp_executable *base, size_t *n)
+{
+    struct executable *x = (struct executable *)base;
+    const struct rp_program *p = x->plan->program;
+
+    x->rows.n = 0;
+    for (uint32_t op = 0; x->times && op < p->nops; op++) {
+        struct rp_op_time row = {rp_program_text(p, p->op_name.at[op]), rp_op_opcode_name(p, op),
+                                 op, x->calls[op], x->times[op]};
+
+        if (x->calls[op] && rp_vec_push(&x->rows, row, NULL) != RP_OK)
+            break;
+    }
+    *n = x->rows.n;
+    return x->rows.at;
+}
+
+static enum rp_code gather_spans(struct executable *x, struct rp_op_spans *out, struct rp_err *err)
+{
+    enum rp_code code = RP_OK;
+
+    for (size_t p = 0; p < x->base.partitions; p++) {
+        for (size_t i = 0; i < x->spans[p].list.n && code == RP_OK; i++)
+            code = rp_vec_push(&out->list, x->spans[p].list.at[i], err);
+        out->dropped += x->spans[p].dropped;
+        rp_vec_release(&x->spans[p].list);
+    }
+    free(x->spans);
+    x->spans = NULL;
+    return code;
+}
+
+enum rp_code rp_eval_spans(struct rp_executable *base, unsigned runs, struct rp_op_spans *out,
+                           struct rp_err *err)
+{
+    struct executable *x = (struct executable *)base;
+    enum rp_code code = RP_OK, gathered;
+
+    memset(out, 0, sizeof *out);
+    x->spans = calloc(base->partitions, sizeof *x->spans);
+    if (!x->spans)
+        return rp_err_nomem(err, "tracing");
+    for (unsigned i = 0; i < runs && code == RP_OK; i++) {
+        struct rp_op_span whole = {.name = "run", .begin_ns = rp_exec_now()};
+
+        code = rp_eval_run(base, err);
+        whole.end_ns = rp_exec_now();
+        if (code == RP_OK)
+            code = rp_vec_push(&out->list, whole, err);
+    }
+    gathered = gather_spans(x, out, code == RP_OK ? err : NULL);
+    return code == RP_OK ? gathered : code;
+}

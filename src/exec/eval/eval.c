@@ -1,0 +1,395 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Evaluating a plan: the nodes of a graph one after another, each value dropped as soon as nobody
+ * needs it. Structure and control flow are here: parameters, tuples, calls, fusions, loops,
+ * branches and asynchronous pairs (which run where they start).
+ */
+#include "exec/engines.h"
+#include "exec/eval/kernels.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define MOST_DEPTH 512
+
+int64_t rp_exec_now(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+enum rp_code rp_shape_tensor(const struct rp_value_shape *shape, struct rp_tensor **out,
+                             struct rp_err *err)
+{
+    return rp_tensor_new(shape->elem, shape->dims, shape->rank, out, err);
+}
+
+enum rp_code rp_node_result(const struct rp_node *node, struct rp_tensor **out, struct rp_err *err)
+{
+    enum rp_code code = rp_shape_tensor(node->shape, out, err);
+
+    return code == RP_OK ? code : rp_err_prefix(err, code, "%s '%s'", node->opcode, node->name);
+}
+
+/* Kernels trust the shapes that the program says: so every value is held to its own. */
+static bool fits(const struct rp_value_shape *shape, const struct rp_tensor *t)
+{
+    if (shape->elem != t->elem)
+        return false;
+    if (shape->elem == RP_ELEM_TUPLE) {
+        if (shape->nparts != t->nparts)
+            return false;
+        for (uint32_t i = 0; i < shape->nparts; i++)
+            if (!fits(shape->parts[i], t->parts[i]))
+                return false;
+        return true;
+    }
+    if (shape->elem == RP_ELEM_TOKEN)
+        return true;
+    if (shape->rank != t->rank)
+        return false;
+    for (uint32_t k = 0; k < t->rank; k++)
+        if (shape->dynamic ? t->dims[k] > shape->dims[k] : t->dims[k] != shape->dims[k])
+            return false;
+    return true;
+}
+
+/* Pairs of starts and dones carry what they need, not what the program says. */
+static bool is_checked(const struct rp_node *node)
+{
+    return node->code != RP_OP_ASYNC_START && node->code != RP_OP_ASYNC_UPDATE &&
+           node->code != RP_OP_COPY_START && node->code != RP_OP_ALL_GATHER_START &&
+           node->code != RP_OP_COLLECTIVE_PERMUTE_START && node->code != RP_OP_ALL_REDUCE_START &&
+           node->code != RP_OP_AFTER_ALL;
+}
+
+static enum rp_code check_result(const struct rp_node *node, const struct rp_tensor *t,
+                                 struct rp_err *err)
+{
+    if (!is_checked(node) || fits(node->shape, t))
+        return RP_OK;
+    return rp_node_error(node, RP_FORMAT, err, "its value has not the shape that the program says");
+}
+
+static void note_span(struct rp_eval *e, const struct rp_node *node, int64_t begin)
+{
+    struct rp_op_span span = {node->name, node->opcode, e->partition, begin, rp_exec_now()};
+
+    if (e->spans->list.n >= RP_OP_SPANS_MOST || rp_vec_push(&e->spans->list, span, NULL) != RP_OK)
+        e->spans->dropped++;
+}
+
+/* Loose operands as copies, which the caller drops once the node has run. */
+static enum rp_code settle(const struct rp_node *node, struct rp_tensor **in, uint32_t *n,
+                           struct rp_err *err)
+{
+    for (*n = 0; *n < node->nin; ++*n)
+        RP_TRY(rp_tensor_settle(in[*n], &in[*n], err));
+    return RP_OK;
+}
+
+static bool any_loose(const struct rp_node *node, struct rp_tensor *const *in)
+{
+    for (uint32_t k = 0; k < node->nin && !node->takes_loose; k++)
+        if (rp_tensor_is_loose(in[k]))
+            return true;
+    return false;
+}
+
+static enum rp_code run_settled(struct rp_eval *e, const struct rp_node *node,
+                                struct rp_tensor **in, struct rp_tensor **out, struct rp_err *err)
+{
+    uint32_t n = 0;
+    enum rp_code code;
+
+    if (!any_loose(node, in))
+        return node->run(e, node, in, out, err);
+    code = settle(node, in, &n, err);
+    if (code == RP_OK)
+        code = node->run(e, node, in, out, err);
+    while (n-- > 0)
+        rp_tensor_drop(in[n]);
+    return code;
+}
+
+static enum rp_code run_node(struct rp_eval *e, const struct rp_node *node,
+                             struct rp_tensor **values, struct rp_tensor *const *args,
+                             struct rp_tensor **out, struct rp_err *err)
+{
+    struct rp_tensor *few[8], **in = few;
+    int64_t begin = 0;
+    enum rp_code code;
+
+    if (node->code == RP_OP_PARAMETER) {
+        *out = rp_tensor_keep(args[node->value]);
+        return check_result(node, *out, err);
+    }
+    if (node->nin > 8) {
+        in = malloc(node->nin * sizeof(struct rp_tensor *));
+        if (!in)
+            return rp_err_nomem(err, "evaluating");
+    }
+    for (uint32_t k = 0; k < node->nin; k++)
+        in[k] = values[node->in[k]];
+    if (e->times || e->spans)
+        begin = rp_exec_now();
+    code = run_settled(e, node, in, out, err);
+    if (e->times) {
+        e->times[node->op] += rp_exec_now() - begin;
+        e->calls[node->op]++;
+    }
+    if (e->spans)
+        note_span(e, node, begin);
+    if (in != few)
+        free(in);
+    return code == RP_OK ? check_result(node, *out, err) : code;
+}
+
+enum rp_code rp_eval_graph(struct rp_eval *e, const struct rp_graph *graph,
+                           struct rp_tensor *const *args, struct rp_tensor **out,
+                           struct rp_err *err)
+{
+    struct rp_tensor **values;
+    enum rp_code code = RP_OK;
+
+    *out = NULL;
+    if (e->depth >= MOST_DEPTH)
+        return rp_err_set(err, RP_LIMIT, "computations call each other more than %d deep",
+                          MOST_DEPTH);
+    values = calloc(graph->n, sizeof(struct rp_tensor *));
+    if (!values)
+        return rp_err_nomem(err, "evaluating");
+    e->depth++;
+    for (uint32_t i = 0; i < graph->n && code == RP_OK; i++) {
+        const struct rp_node *node = &graph->nodes[i];
+
+        if (node->skip)
+            continue;
+        code = run_node(e, node, values, args, &values[i], err);
+        for (uint32_t k = 0; code == RP_OK && k < node->ndead; k++) {
+            rp_tensor_drop(values[node->dead[k]]);
+            values[node->dead[k]] = NULL;
+        }
+    }
+    e->depth--;
+    if (code == RP_OK) {
+        *out = values[graph->root];
+        values[graph->root] = NULL;
+    }
+    for (uint32_t i = 0; i < graph->n; i++)
+        rp_tensor_drop(values[i]);
+    free(values);
+    return code;
+}
+
+/* ---- structure ---- */
+
+static enum rp_code parameter(struct rp_eval *e, const struct rp_node *node,
+                              struct rp_tensor *const *in, struct rp_tensor **out,
+                              struct rp_err *err)
+{
+    (void)e;
+    (void)in;
+    *out = NULL;
+    return rp_node_error(node, RP_BUG, err, "a parameter was evaluated");
+}
+
+static enum rp_code tuple(struct rp_eval *e, const struct rp_node *node,
+                          struct rp_tensor *const *in, struct rp_tensor **out, struct rp_err *err)
+{
+    (void)e;
+    for (uint32_t i = 0; i < node->nin; i++)
+        rp_tensor_keep(in[i]);
+    return rp_tensor_tuple(in, node->nin, out, err);
+}
+
+static enum rp_code element(struct rp_eval *e, const struct rp_node *node,
+                            struct rp_tensor *const *in, struct rp_tensor **out, struct rp_err *err)
+{
+    (void)e;
+    if (node->value < 0 || (size_t)node->value >= in[0]->nparts)
+        return rp_node_error(node, RP_FORMAT, err, "there is no part %lld", (long long)node->value);
+    *out = rp_tensor_keep(in[0]->parts[node->value]);
+    return RP_OK;
+}
+
+static enum rp_code token(struct rp_eval *e, const struct rp_node *node,
+                          struct rp_tensor *const *in, struct rp_tensor **out, struct rp_err *err)
+{
+    (void)e;
+    (void)node;
+    (void)in;
+    return rp_tensor_token(out, err);
+}
+
+/* The result is the first operand: copy, opt-barrier, domain, the end of an asynchronous pair. */
+enum rp_code rp_kernel_same(struct rp_eval *e, const struct rp_node *node,
+                            struct rp_tensor *const *in, struct rp_tensor **out, struct rp_err *err)
+{
+    (void)e;
+    (void)node;
+    (void)err;
+    *out = rp_tensor_keep(in[0]);
+    return RP_OK;
+}
+
+/* A start gives (operands, results, ...): its done takes the results. */
+static enum rp_code async_done(struct rp_eval *e, const struct rp_node *node,
+                               struct rp_tensor *const *in, struct rp_tensor **out,
+                               struct rp_err *err)
+{
+    (void)e;
+    if (in[0]->elem != RP_ELEM_TUPLE) {
+        *out = rp_tensor_keep(in[0]);
+        return RP_OK;
+    }
+    if (in[0]->nparts < 2)
+        return rp_node_error(node, RP_FORMAT, err, "its start has no result");
+    *out = rp_tensor_keep(in[0]->parts[1]);
+    return RP_OK;
+}
+
+/* (destination, source, context) of copy-start: the done gives the first. */
+static enum rp_code copy_done(struct rp_eval *e, const struct rp_node *node,
+                              struct rp_tensor *const *in, struct rp_tensor **out,
+                              struct rp_err *err)
+{
+    (void)e;
+    if (in[0]->elem == RP_ELEM_TUPLE && in[0]->nparts < 1)
+        return rp_node_error(node, RP_FORMAT, err, "its start has no result");
+    *out = rp_tensor_keep(in[0]->elem == RP_ELEM_TUPLE ? in[0]->parts[0] : in[0]);
+    return RP_OK;
+}
+
+static enum rp_code copy_start(struct rp_eval *e, const struct rp_node *node,
+                               struct rp_tensor *const *in, struct rp_tensor **out,
+                               struct rp_err *err)
+{
+    struct rp_tensor *parts[3];
+
+    (void)e;
+    (void)node;
+    RP_TRY(rp_tensor_token(&parts[2], err));
+    parts[0] = rp_tensor_keep(in[0]);
+    parts[1] = rp_tensor_keep(in[0]);
+    return rp_tensor_tuple(parts, 3, out, err);
+}
+
+/* ---- calls ---- */
+
+static enum rp_code check_call(struct rp_plan *plan, struct rp_node *node, struct rp_err *err)
+{
+    (void)plan;
+    if (node->ncalled < 1)
+        return rp_node_error(node, RP_FORMAT, err, "it calls nothing");
+    if (node->called[0]->nparams != node->nin)
+        return rp_node_error(node, RP_FORMAT, err, "%u operands for %u parameters", node->nin,
+                             node->called[0]->nparams);
+    return RP_OK;
+}
+
+static enum rp_code call(struct rp_eval *e, const struct rp_node *node, struct rp_tensor *const *in,
+                         struct rp_tensor **out, struct rp_err *err)
+{
+    return rp_eval_graph(e, node->called[0], in, out, err);
+}
+
+/* The results as (operands, results): what async-done looks for. */
+static enum rp_code async_start(struct rp_eval *e, const struct rp_node *node,
+                                struct rp_tensor *const *in, struct rp_tensor **out,
+                                struct rp_err *err)
+{
+    struct rp_tensor *parts[2];
+
+    RP_TRY(rp_eval_graph(e, node->called[0], in, &parts[1], err));
+    for (uint32_t i = 0; i < node->nin; i++)
+        rp_tensor_keep(in[i]);
+    if (rp_tensor_tuple(in, node->nin, &parts[0], err) != RP_OK) {
+        rp_tensor_drop(parts[1]);
+        return RP_NOMEM;
+    }
+    return rp_tensor_tuple(parts, 2, out, err);
+}
+
+static enum rp_code check_while(struct rp_plan *plan, struct rp_node *node, struct rp_err *err)
+{
+    (void)plan;
+    if (node->ncalled != 2 || node->called[0]->nparams != 1 || node->called[1]->nparams != 1)
+        return rp_node_error(node, RP_FORMAT, err, "it needs a body and a condition");
+    return RP_OK;
+}
+
+static bool truth(const struct rp_tensor *t)
+{
+    return t->n == 1 && t->data[0] != 0;
+}
+
+static enum rp_code loop(struct rp_eval *e, const struct rp_node *node, struct rp_tensor *const *in,
+                         struct rp_tensor **out, struct rp_err *err)
+{
+    struct rp_tensor *state = rp_tensor_keep(in[0]), *next;
+
+    for (;;) {
+        enum rp_code code = rp_eval_graph(e, node->called[1], &state, &next, err);
+        bool more = code == RP_OK && truth(next);
+
+        if (code == RP_OK) {
+            rp_tensor_drop(next);
+            if (!more)
+                break;
+            code = rp_eval_graph(e, node->called[0], &state, &next, err);
+        }
+        rp_tensor_drop(state);
+        if (code != RP_OK)
+            return code;
+        state = next;
+    }
+    *out = state;
+    return RP_OK;
+}
+
+static enum rp_code check_branches(struct rp_plan *plan, struct rp_node *node, struct rp_err *err)
+{
+    (void)plan;
+    if (!node->ncalled || node->nin != node->ncalled + 1)
+        return rp_node_error(node, RP_FORMAT, err, "%u operands for %u branches", node->nin,
+                             node->ncalled);
+    return RP_OK;
+}
+
+/* By pred: true, false; by index: beyond the last means the last. */
+static enum rp_code branch(struct rp_eval *e, const struct rp_node *node,
+                           struct rp_tensor *const *in, struct rp_tensor **out, struct rp_err *err)
+{
+    int64_t which = rp_tensor_integer(in[0], 0);
+
+    if (in[0]->elem == RP_ELEM_PRED)
+        which = which ? 0 : 1;
+    if (which < 0 || which >= (int64_t)node->ncalled)
+        which = node->ncalled - 1;
+    return rp_eval_graph(e, node->called[which], &in[which + 1], out, err);
+}
+
+const struct rp_kernel rp_kernels_control[] = {
+    {RP_OP_PARAMETER, NULL, parameter},
+    {RP_OP_TUPLE, NULL, tuple},
+    {RP_OP_GET_TUPLE_ELEMENT, NULL, element},
+    {RP_OP_AFTER_ALL, NULL, token},
+    {RP_OP_ADD_DEPENDENCY, NULL, rp_kernel_same},
+    {RP_OP_COPY, NULL, rp_kernel_same},
+    {RP_OP_OPT_BARRIER, NULL, rp_kernel_same},
+    {RP_OP_DOMAIN, NULL, rp_kernel_same},
+    {RP_OP_COPY_START, NULL, copy_start},
+    {RP_OP_COPY_DONE, NULL, copy_done},
+    {RP_OP_CALL, check_call, call},
+    {RP_OP_FUSION, check_call, call},
+    {RP_OP_ASYNC_START, check_call, async_start},
+    {RP_OP_ASYNC_UPDATE, NULL, rp_kernel_same},
+    {RP_OP_ASYNC_DONE, NULL, async_done},
+    {RP_OP_WHILE, check_while, loop},
+    {RP_OP_CONDITIONAL, check_branches, branch},
+    {0, NULL, NULL},
+};

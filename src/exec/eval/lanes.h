@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RP_EXEC_EVAL_LANES_H
+#define RP_EXEC_EVAL_LANES_H
+/*
+ * Element-wise operations as loops: a lane takes n elements of each operand, which stand one behind
+ * another, and writes n results. Whole arrays, the pieces of a fused loop and the scalars of a
+ * reduction all go through the same lanes. An output may be one of the inputs.
+ *
+ * Types narrower than f32 are widened to f32 piece by piece and rounded behind each operation, as
+ * XLA does; types under a byte are computed in eight bits and cut.
+ */
+#include "exec/data/tensor.h"
+
+#include <string.h>
+
+struct rp_lane;
+typedef void rp_lane_fn(const struct rp_lane *lane, size_t n, void *out, const void *a,
+                        const void *b, const void *c);
+
+struct rp_lane {
+    rp_lane_fn *fn;
+    rp_lane_fn *inner; /* what fn wraps, on wider elements */
+    uint8_t from, to;  /* element types of the first operand (select: the second) and result */
+    uint8_t direction; /* of compare, enum rp_direction */
+    uint8_t exponent, mantissa; /* of reduce-precision */
+    uint8_t unit;               /* of select */
+};
+
+/* Loops are compiled for several x86 machines and the best is taken when the program starts. */
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && \
+    !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#define RP_CLONES     __attribute__((target_clones("avx512f", "avx2", "default")))
+#define RP_CLONES_FEW __attribute__((target_clones("avx2", "default"))) /* for what is less hot */
+#else
+#define RP_CLONES
+#define RP_CLONES_FEW
+#endif
+
+enum rp_direction { RP_CMP_EQ, RP_CMP_NE, RP_CMP_GE, RP_CMP_GT, RP_CMP_LE, RP_CMP_LT };
+
+/* Everything but fn and inner is given, false where there is no such operation on that type. */
+bool rp_lane_find(unsigned opcode, bool total_order, struct rp_lane *lane);
+
+static inline void rp_lane_run(const struct rp_lane *lane, size_t n, void *out, const void *a,
+                               const void *b, const void *c)
+{
+    lane->fn(lane, n, out, a, b, c);
+}
+
+/* Types under 32 bits to f32 and back, to nearest even. */
+void rp_widen(unsigned elem, size_t n, float *out, const void *in);
+void rp_narrow(unsigned elem, size_t n, void *out, const float *in);
+/* Floats in place as the type has them: what an operation on it gives. */
+void rp_round_small(unsigned elem, size_t n, float *values);
+bool rp_elem_is_small_float(unsigned elem); /* f16, bf16, f8, f6, f4 */
+
+/* The loops of one class of types; NULL where there is none. */
+rp_lane_fn *rp_lane_float(unsigned opcode, bool wide, unsigned direction, bool total_order);
+rp_lane_fn *rp_lane_integer(unsigned opcode, unsigned elem, unsigned direction);
+rp_lane_fn *rp_lane_complex(unsigned opcode, bool wide, unsigned direction);
+rp_lane_fn *rp_lane_convert(unsigned from, unsigned to);
+
+/* Bits of a bfloat16 or half as a float, and back. */
+static inline float rp_bf16_to_f32(uint16_t bits)
+{
+    uint32_t wide = (uint32_t)bits << 16;
+    float value;
+
+    memcpy(&value, &wide, sizeof value);
+    return value;
+}
+
+static inline uint16_t rp_f32_to_bf16(float value)
+{
+    uint32_t bits;
+
+    memcpy(&bits, &value, sizeof bits);
+    if ((bits & 0x7fffffff) > 0x7f800000)
+        return (uint16_t)(bits >> 16 | 0x40);
+    return (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
+}
+
+float rp_f16_to_f32(uint16_t bits);
+uint16_t rp_f32_to_f16(float value);
+
+#endif

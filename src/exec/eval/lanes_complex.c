@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Element-wise operations on c64 and c128, each written once for both. */
+#include "exec/eval/lanes.h"
+
+#include <complex.h>
+#include <math.h>
+#undef I
+
+#define LANE(name)                                                                   \
+    static void name(const struct rp_lane *lane, size_t n, void *out, const void *a, \
+                     const void *b, const void *c)
+#define UNUSED ((void)lane, (void)a, (void)b, (void)c)
+
+#define UNARY_LIST(X)                            \
+    X(NEGATE, negate, -x)                        \
+    X(EXP, exp, F(cexp)(x))                      \
+    X(EXPM1, expm1, N(expm1_of)(x))              \
+    X(LOG, log, F(clog)(x))                      \
+    X(LOG1P, log1p, N(log1p_of)(x))              \
+    X(SQRT, sqrt, F(csqrt)(x))                   \
+    X(RSQRT, rsqrt, 1 / F(csqrt)(x))             \
+    X(CBRT, cbrt, F(cpow)(x, (R)1 / 3))          \
+    X(SINE, sine, F(csin)(x))                    \
+    X(COSINE, cosine, F(ccos)(x))                \
+    X(TAN, tan, F(ctan)(x))                      \
+    X(SINH, sinh, F(csinh)(x))                   \
+    X(COSH, cosh, F(ccosh)(x))                   \
+    X(TANH, tanh, F(ctanh)(x))                   \
+    X(ASIN, asin, F(casin)(x))                   \
+    X(ACOS, acos, F(cacos)(x))                   \
+    X(ASINH, asinh, F(casinh)(x))                \
+    X(ACOSH, acosh, F(cacosh)(x))                \
+    X(ATANH, atanh, F(catanh)(x))                \
+    X(LOGISTIC, logistic, 1 / (1 + F(cexp)(-x))) \
+    X(SIGN, sign, x == 0 ? x : x / F(cabs)(x))   \
+    X(COPY, copy, x)
+
+#define BINARY_LIST(X)                 \
+    X(ADD, add, x + y)                 \
+    X(SUBTRACT, subtract, x - y)       \
+    X(MULTIPLY, multiply, x *y)        \
+    X(DIVIDE, divide, x / y)           \
+    X(ATAN2, atan2, N(atan2_of)(x, y)) \
+    X(POWER, power, x == 0 ? (y == 0 ? 1 : 0) : F(cpow)(x, y))
+
+/* Results that are real. */
+#define PART_LIST(X)           \
+    X(ABS, abs, F(cabs)(x))    \
+    X(REAL, real, F(creal)(x)) \
+    X(IMAG, imag, F(cimag)(x))
+
+#define F(fn)   fn##f
+#define R       float
+#define T       float complex
+#define MAKE    CMPLXF
+#define N(name) name##_c64
+#include "exec/eval/lanes_complex.inc"
+#undef F
+#undef R
+#undef T
+#undef MAKE
+#undef N
+
+#define F(fn)   fn
+#define R       double
+#define T       double complex
+#define MAKE    CMPLX
+#define N(name) name##_c128
+#include "exec/eval/lanes_complex.inc"
+
+rp_lane_fn *rp_lane_complex(unsigned opcode, bool wide, unsigned direction)
+{
+    return wide ? find_c128(opcode, direction) : find_c64(opcode, direction);
+}

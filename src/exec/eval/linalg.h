@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RP_EXEC_EVAL_LINALG_H
+#define RP_EXEC_EVAL_LINALG_H
+/* Dense linear algebra of small matrices, for operations and for custom calls that mean the same.
+ */
+#include "exec/data/tensor.h"
+
+#include <complex.h>
+#undef I
+
+typedef double complex rp_c128;
+
+static inline rp_c128 rp_complex(double re, double im)
+{
+    union {
+        double part[2];
+        rp_c128 z;
+    } u = {.part = {re, im}};
+
+    return u.z;
+}
+
+struct rp_solve {
+    bool left, lower, unit, transpose, adjoint;
+};
+/* op(A) x = b, or x op(A) = b, of the last two dimensions. */
+enum rp_code rp_solve_run(const struct rp_solve *a, struct rp_tensor *left, struct rp_tensor *right,
+                          struct rp_tensor **out, struct rp_err *err);
+
+/* LU factors of rows x columns in place, with partial pivoting; pivot[i]: the row, from 1, that was
+   changed with row i. Returns 0, or the number from 1 of the first pivot that is zero. */
+int64_t rp_lu(rp_c128 *m, size_t rows, size_t columns, int64_t *pivot);
+
+/* A reflector as LAPACK's larfg makes it: of n numbers, *alpha and those from x on. */
+rp_c128 rp_reflector(rp_c128 *alpha, rp_c128 *x, size_t step, size_t n);
+enum rp_code rp_tensor_c128(const struct rp_tensor *in, struct rp_tensor **out, struct rp_err *err);
+
+/* The factor of a Hermitian matrix, of which one triangle is read; the other becomes zero. NaN
+   where it is not positive. */
+void rp_cholesky(rp_c128 *m, size_t n, bool lower);
+enum rp_code rp_cholesky_run(struct rp_tensor *in, bool lower, struct rp_tensor **out,
+                             struct rp_err *err);
+
+#endif

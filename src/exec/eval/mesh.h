@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RP_EXEC_EVAL_MESH_H
+#define RP_EXEC_EVAL_MESH_H
+/*
+ * Several partitions of one program in one process: a thread each, which meet where the program has
+ * a collective. Every partition brings its operands; when all are there, each reads what it needs.
+ */
+#include "base/err.h"
+#include "exec/data/tensor.h"
+
+struct rp_mesh;
+
+typedef enum rp_code rp_partition_fn(void *user, unsigned partition, struct rp_err *err);
+
+/* Runs all partitions to their end; *mesh is set before they start. A failure of one ends the
+   others; the lowest one that failed first is reported. */
+enum rp_code rp_mesh_run(unsigned n, rp_partition_fn *fn, void *user, struct rp_mesh **mesh,
+                         struct rp_err *err);
+
+unsigned rp_mesh_size(const struct rp_mesh *mesh);
+
+/* Waits until every partition has brought its value to this meeting, then shows all of them:
+   `all` has one borrowed value a partition until rp_mesh_leave. */
+enum rp_code rp_mesh_meet(struct rp_mesh *mesh, unsigned partition, struct rp_tensor *mine,
+                          struct rp_tensor *const **all, struct rp_err *err);
+void rp_mesh_leave(struct rp_mesh *mesh);
+
+#endif

@@ -1,0 +1,427 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Making a plan: every computation becomes a graph in the order of evaluation; every node is
+ * prepared by its kernel, which reads the attributes once and refuses what it cannot run, so that
+ * an unknown operation is named before anything is executed. Only computations that the entry
+ * reaches are prepared. Cost: a few passes over the operations.
+ */
+#include "exec/eval/plan.h"
+
+#include "program/literal.h"
+#include "program/order.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- shapes ---- */
+
+static enum rp_code open_shape(struct rp_plan *plan, uint32_t id,
+                               const struct rp_value_shape **memo,
+                               const struct rp_value_shape **out, struct rp_err *err)
+{
+    const struct rp_program *p = plan->program;
+    const struct rp_op_shape *s = &p->shapes.at[id];
+    struct rp_value_shape *to;
+
+    if (memo[id]) {
+        *out = memo[id];
+        return RP_OK;
+    }
+    to = RP_NODE_NEW(plan, struct rp_value_shape);
+    if (!to)
+        return rp_err_nomem(err, "planning shapes");
+    to->elem = s->elem;
+    to->dynamic = (s->flags & RP_SHAPE_DYNAMIC) != 0;
+    if (s->elem == RP_ELEM_TUPLE) {
+        const struct rp_value_shape **parts =
+            RP_ARENA_NEW(&plan->arena, const struct rp_value_shape *, s->n);
+
+        if (!parts && s->n)
+            return rp_err_nomem(err, "planning shapes");
+        for (uint32_t i = 0; i < s->n; i++)
+            RP_TRY(open_shape(plan, p->parts.at[s->first + i], memo, &parts[i], err));
+        to->parts = parts;
+        to->nparts = s->n;
+    } else if (s->n > RP_TENSOR_RANK) {
+        return rp_err_set(err, RP_LIMIT, "a shape of %u dimensions; at most %d", s->n,
+                          RP_TENSOR_RANK);
+    } else {
+        uint32_t order[RP_TENSOR_RANK];
+
+        to->rank = s->n;
+        to->dims = s->n ? p->dims.at + s->first : NULL;
+        to->n = (size_t)rp_shape_elements(p, id);
+        if (rp_shape_minor_to_major(p, id, order, RP_TENSOR_RANK)) {
+            uint32_t *copy = RP_ARENA_NEW(&plan->arena, uint32_t, s->n);
+
+            if (!copy)
+                return rp_err_nomem(err, "planning shapes");
+            memcpy(copy, order, s->n * sizeof *order);
+            to->order = copy;
+        }
+    }
+    memo[id] = *out = to;
+    return RP_OK;
+}
+
+static enum rp_code open_shapes(struct rp_plan *plan, struct rp_err *err)
+{
+    size_t n = plan->program->shapes.n;
+    const struct rp_value_shape **memo =
+                                    RP_ARENA_NEW(&plan->arena, const struct rp_value_shape *, n),
+                                *at;
+
+    if (!memo)
+        return rp_err_nomem(err, "planning shapes");
+    for (size_t i = 0; i < n; i++)
+        RP_TRY(open_shape(plan, (uint32_t)i, memo, &at, err));
+    plan->shapes = memo;
+    return RP_OK;
+}
+
+/* ---- attributes ---- */
+
+enum rp_code rp_node_error(const struct rp_node *node, enum rp_code code, struct rp_err *err,
+                           const char *fmt, ...)
+{
+    char text[512];
+    va_list args;
+
+    va_start(args, fmt);
+    vsnprintf(text, sizeof text, fmt, args);
+    va_end(args);
+    return rp_err_set(err, code, "%s '%s': %s", node->opcode, node->name, text);
+}
+
+const struct rp_attr *rp_node_attr(const struct rp_plan *plan, const struct rp_node *node,
+                                   unsigned key)
+{
+    return rp_op_attr(plan->program, node->op, key);
+}
+
+enum rp_code rp_node_ints(struct rp_plan *plan, const struct rp_node *node, unsigned key,
+                          int64_t below, const int64_t **at, size_t *n, struct rp_err *err)
+{
+    const struct rp_attr *attr = rp_node_attr(plan, node, key);
+    int64_t *list;
+
+    *at = NULL;
+    *n = 0;
+    if (!attr)
+        return RP_OK;
+    if (!rp_attr_ints(attr, NULL, 0, n))
+        return rp_node_error(node, RP_FORMAT, err, "attribute '%s' is no list of integers",
+                             rp_program_text(plan->program, key));
+    list = RP_ARENA_NEW(&plan->arena, int64_t, *n);
+    if (*n && !list)
+        return rp_err_nomem(err, "planning attributes");
+    rp_attr_ints(attr, list, *n, n);
+    for (size_t i = 0; below && i < *n; i++)
+        if (list[i] < 0 || list[i] >= below)
+            return rp_node_error(node, RP_FORMAT, err, "attribute '%s' has %lld, out of range",
+                                 rp_program_text(plan->program, key), (long long)list[i]);
+    *at = list;
+    return RP_OK;
+}
+
+int64_t rp_node_int(const struct rp_plan *plan, const struct rp_node *node, unsigned key,
+                    int64_t absent)
+{
+    const struct rp_attr *attr = rp_node_attr(plan, node, key);
+    int64_t value;
+    size_t n;
+
+    return attr && rp_attr_ints(attr, &value, 1, &n) && n == 1 ? value : absent;
+}
+
+bool rp_node_flag(const struct rp_plan *plan, const struct rp_node *node, unsigned key)
+{
+    return rp_node_word(plan, node, key, "true");
+}
+
+bool rp_node_word(const struct rp_plan *plan, const struct rp_node *node, unsigned key,
+                  const char *word)
+{
+    const struct rp_attr *attr = rp_node_attr(plan, node, key);
+    const char *at;
+    size_t n;
+
+    if (!attr)
+        return false;
+    at = attr->at;
+    n = attr->n;
+    if (n >= 2 && at[0] == '"' && at[n - 1] == '"') {
+        at++;
+        n -= 2;
+    }
+    return n == strlen(word) && !memcmp(at, word, n);
+}
+
+const struct rp_value_shape *rp_node_operand(const struct rp_plan *plan, const struct rp_node *node,
+                                             size_t i)
+{
+    uint32_t op = rp_op_operands(plan->program, node->op).at[i];
+
+    return plan->shapes[plan->program->shape.at[op]];
+}
+
+/* ---- graphs ---- */
+
+/* Which values end where: behind the last node that reads them. The root's ends never. */
+enum rp_code rp_plan_ends(struct rp_plan *plan, struct rp_graph *g, struct rp_err *err)
+{
+    uint32_t *last = RP_ARENA_NEW(&plan->arena, uint32_t, g->n);
+    uint32_t *list = RP_ARENA_NEW(&plan->arena, uint32_t, g->n);
+    uint32_t at = 0;
+
+    if (!last || !list)
+        return rp_err_nomem(err, "planning");
+    for (uint32_t i = 0; i < g->n; i++) {
+        last[i] = i;
+        for (uint32_t k = 0; k < g->nodes[i].nin; k++)
+            last[g->nodes[i].in[k]] = i;
+    }
+    last[g->root] = RP_NONE;
+    for (uint32_t i = 0; i < g->n; i++) {
+        g->nodes[i].dead = list + at;
+        for (uint32_t k = 0; k < g->nodes[i].nin; k++) {
+            uint32_t in = g->nodes[i].in[k];
+
+            if (last[in] == i) {
+                list[at++] = in;
+                last[in] = RP_NONE;
+            }
+        }
+        if (last[i] == i)
+            list[at++] = i;
+        g->nodes[i].ndead = (uint32_t)(list + at - g->nodes[i].dead);
+    }
+    return RP_OK;
+}
+
+static enum rp_code fill_node(struct rp_plan *plan, uint32_t op, const uint32_t *place,
+                              uint32_t first, struct rp_node *node, struct rp_err *err)
+{
+    const struct rp_program *p = plan->program;
+    struct rp_ids operands = rp_op_operands(p, op), called = rp_op_called(p, op);
+    uint32_t *in = RP_ARENA_NEW(&plan->arena, uint32_t, operands.n);
+
+    node->called = RP_ARENA_NEW(&plan->arena, struct rp_graph *, called.n);
+    if ((operands.n && !in) || (called.n && !node->called))
+        return rp_err_nomem(err, "planning");
+    node->op = op;
+    node->code = p->code.at[op];
+    node->name = rp_program_text(p, p->op_name.at[op]);
+    node->opcode = rp_op_opcode_name(p, op);
+    node->shape = plan->shapes[p->shape.at[op]];
+    node->value = p->value.at[op];
+    for (uint32_t i = 0; i < operands.n; i++)
+        in[i] = place[operands.at[i] - first];
+    for (uint32_t i = 0; i < called.n; i++)
+        node->called[i] = &plan->graphs[called.at[i]];
+    node->in = in;
+    node->nin = operands.n;
+    node->ncalled = called.n;
+    return RP_OK;
+}
+
+static enum rp_code fill_graph(struct rp_plan *plan, uint32_t id, struct rp_err *err)
+{
+    const struct rp_computation *c = &plan->program->computations.at[id];
+    struct rp_graph *g = &plan->graphs[id];
+    uint32_t *order = RP_ARENA_NEW(&plan->arena, uint32_t, c->n);
+    uint32_t *place = RP_ARENA_NEW(&plan->arena, uint32_t, c->n);
+
+    g->nodes = RP_ARENA_NEW(&plan->arena, struct rp_node, c->n);
+    if (!order || !place || !g->nodes || !c->n)
+        return c->n ? rp_err_nomem(err, "planning")
+                    : rp_err_set(err, RP_FORMAT, "a computation is empty");
+    RP_TRY(rp_computation_order(plan->program, id, &plan->arena, order, err));
+    for (uint32_t i = 0; i < c->n; i++)
+        place[order[i] - c->first] = i;
+    g->computation = id;
+    g->n = c->n;
+    g->root = place[c->root - c->first];
+    g->nparams = c->nparams;
+    for (uint32_t i = 0; i < c->n; i++) {
+        RP_TRY(fill_node(plan, order[i], place, c->first, &g->nodes[i], err));
+        for (uint32_t k = 0; k < g->nodes[i].nin; k++)
+            if (g->nodes[i].in[k] >= i)
+                return rp_node_error(&g->nodes[i], RP_FORMAT, err, "it is part of a cycle");
+    }
+    return rp_plan_ends(plan, g, err);
+}
+
+/* What hands values on as they are, and looks at none of their elements. */
+static bool hands_on(const struct rp_node *node)
+{
+    switch (node->code) {
+    case RP_OP_TUPLE:
+    case RP_OP_GET_TUPLE_ELEMENT:
+    case RP_OP_CALL:
+    case RP_OP_FUSION:
+    case RP_OP_WHILE:
+    case RP_OP_CONDITIONAL:
+    case RP_OP_COPY:
+    case RP_OP_OPT_BARRIER:
+        return true;
+    default:
+        return false;
+    }
+}
+
+/* Sizes that are known only when the program runs: what goes by the value and not by the shape. */
+static bool takes_dynamic(const struct rp_node *node)
+{
+    switch (node->code) {
+    case RP_OP_REDUCE:
+    case RP_OP_GET_DIMENSION_SIZE:
+    case RP_OP_SET_DIMENSION_SIZE:
+    case RP_OP_REVERSE:
+        return true;
+    default:
+        return hands_on(node) ||
+               (rp_op_info[node->code].class_ == RP_CLASS_ELEMENT && node->code != RP_OP_MAP);
+    }
+}
+
+/* What hands values on, or moves elements by the strided copy. */
+static bool takes_loose(const struct rp_node *node)
+{
+    switch (node->code) {
+    case RP_OP_RESHAPE:
+    case RP_OP_BROADCAST:
+    case RP_OP_TRANSPOSE:
+    case RP_OP_SLICE:
+    case RP_OP_DYNAMIC_SLICE:
+    case RP_OP_DYNAMIC_UPDATE_SLICE:
+    case RP_OP_REVERSE:
+    case RP_OP_PAD:
+    case RP_OP_CONCATENATE:
+        return true;
+    default:
+        return hands_on(node);
+    }
+}
+
+static enum rp_code check_dynamic(struct rp_plan *plan, const struct rp_node *node,
+                                  struct rp_err *err)
+{
+    for (uint32_t i = 0; i < node->nin; i++)
+        if (rp_node_operand(plan, node, i)->dynamic && !takes_dynamic(node))
+            return rp_node_error(node, RP_UNSUPPORTED, err,
+                                 "an operand whose size is known only when the program runs");
+    return RP_OK;
+}
+
+static enum rp_code prepare(struct rp_plan *plan, struct rp_graph *g, struct rp_err *err)
+{
+    for (uint32_t i = 0; i < g->n; i++) {
+        struct rp_node *node = &g->nodes[i];
+
+        if (node->skip)
+            continue;
+        node->kernel = plan->kernels[node->code];
+        if (!node->kernel)
+            return rp_node_error(node, RP_UNSUPPORTED, err, "this operation is not known here");
+        RP_TRY(check_dynamic(plan, node, err));
+        node->run = node->kernel->run;
+        node->takes_loose = takes_loose(node);
+        if (node->kernel->prepare)
+            RP_TRY(node->kernel->prepare(plan, node, err));
+    }
+    return RP_OK;
+}
+
+static void reach(struct rp_graph *g, struct rp_graph *graphs, bool *reached)
+{
+    if (reached[g - graphs])
+        return;
+    reached[g - graphs] = true;
+    for (uint32_t i = 0; i < g->n; i++)
+        for (uint32_t k = 0; k < g->nodes[i].ncalled; k++)
+            reach(g->nodes[i].called[k], graphs, reached);
+}
+
+static int64_t module_int(const struct rp_program *p, const char *key, int64_t absent)
+{
+    for (size_t i = 0; i < p->module_attrs.n; i++) {
+        const struct rp_attr *a = &p->module_attrs.at[i];
+        int64_t value;
+        size_t n;
+
+        if (!strcmp(rp_program_text(p, a->key), key) && rp_attr_ints(a, &value, 1, &n) && n == 1)
+            return value;
+    }
+    return absent;
+}
+
+/* Protobufs of modules do not say how many partitions there are: their operations tell. */
+static bool is_partitioned(const struct rp_program *p)
+{
+    for (uint32_t op = 0; op < p->code.n; op++)
+        if (p->code.at[op] == RP_OP_PARTITION_ID || rp_op_attr(p, op, RP_ATTR_CHANNEL_ID))
+            return true;
+    return false;
+}
+
+static enum rp_code build(struct rp_plan *plan, struct rp_err *err)
+{
+    const struct rp_program *p = plan->program;
+    size_t n = p->computations.n;
+    uint32_t *order;
+    bool *reached;
+
+    if (p->entry == RP_NONE || p->entry >= n)
+        return rp_err_set(err, RP_FORMAT, "the program has no entry computation");
+    RP_TRY(open_shapes(plan, err));
+    plan->graphs = RP_ARENA_NEW(&plan->arena, struct rp_graph, n);
+    reached = RP_ARENA_NEW(&plan->arena, bool, n);
+    if (!plan->graphs || !reached)
+        return rp_err_nomem(err, "planning");
+    plan->partitions = (unsigned)module_int(p, "num_partitions", 1);
+    plan->replicas = (unsigned)module_int(p, "replica_count", 1);
+    if (plan->partitions <= 1 && plan->replicas <= 1 && is_partitioned(p))
+        plan->partitions = UINT16_MAX; /* as many as will run */
+    for (uint32_t i = 0; i < n; i++)
+        RP_TRY(fill_graph(plan, i, err));
+    RP_TRY(rp_plan_unrounded(plan, err));
+    plan->entry = &plan->graphs[p->entry];
+    RP_TRY(rp_program_call_order(p, &plan->arena, &order, err));
+    reach(plan->entry, plan->graphs, reached);
+    for (size_t i = 0; i < n; i++) /* callees first: their callers look into them */
+        if (reached[order[i]])
+            RP_TRY(prepare(plan, &plan->graphs[order[i]], err));
+    return RP_OK;
+}
+
+enum rp_code rp_plan_new(const struct rp_program *program, const struct rp_kernel *const *kernels,
+                         bool tf32, struct rp_plan **out, struct rp_err *err)
+{
+    struct rp_plan *plan = calloc(1, sizeof *plan);
+    enum rp_code code;
+
+    *out = NULL;
+    if (!plan)
+        return rp_err_nomem(err, "planning");
+    plan->program = program;
+    plan->kernels = kernels;
+    plan->tf32 = tf32;
+    code = build(plan, err);
+    if (code != RP_OK) {
+        rp_plan_free(plan);
+        return code;
+    }
+    *out = plan;
+    return RP_OK;
+}
+
+void rp_plan_free(struct rp_plan *plan)
+{
+    if (!plan)
+        return;
+    rp_arena_release(&plan->arena);
+    free(plan);
+}

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RP_EXEC_EVAL_PLAN_H
+#define RP_EXEC_EVAL_PLAN_H
+/*
+ * A program made ready to be evaluated: shapes opened, attributes parsed, every operation joined
+ * with its kernel, and the place known behind which a value is not needed any more. Immutable once
+ * made; shared by the threads of several partitions. Built by both `ref` and `fast`, which differ
+ * in the kernels they choose.
+ */
+#include "base/arena.h"
+#include "exec/data/tensor.h"
+
+struct rp_eval;
+struct rp_plan;
+struct rp_node;
+struct rp_op_spans;
+
+struct rp_value_shape {
+    uint8_t elem;
+    bool dynamic;
+    uint32_t rank, nparts;
+    const int64_t *dims;
+    const uint32_t *order; /* minor to major; NULL: row-major */
+    const struct rp_value_shape *const *parts;
+    size_t n; /* elements */
+};
+
+/* Reads the attributes of a node into node->attrs. RP_UNSUPPORTED where it cannot be run. */
+typedef enum rp_code rp_prepare_fn(struct rp_plan *plan, struct rp_node *node, struct rp_err *err);
+/* in: node->nin values, borrowed; *out: a new use. */
+typedef enum rp_code rp_kernel_fn(struct rp_eval *e, const struct rp_node *node,
+                                  struct rp_tensor *const *in, struct rp_tensor **out,
+                                  struct rp_err *err);
+
+struct rp_kernel {
+    uint16_t code;          /* enum rp_opcode */
+    rp_prepare_fn *prepare; /* or NULL */
+    rp_kernel_fn *run;
+};
+
+struct rp_node {
+    const struct rp_kernel *kernel;
+    rp_kernel_fn *run;
+    uint32_t op, code;
+    const char *name, *opcode;
+    const struct rp_value_shape *shape;
+    uint32_t nin, ncalled, ndead;
+    const uint32_t *in; /* nodes of the same graph */
+    struct rp_graph **called;
+    const uint32_t *dead; /* nodes whose value is not needed behind this one */
+    int64_t value;        /* parameter number, tuple index */
+    void *attrs;          /* of the kernel; in the plan's arena */
+    bool skip;            /* its value is made elsewhere, or not needed */
+    bool takes_loose;     /* its kernel reads arrays at any address (exec/data/tensor.h) */
+};
+
+struct rp_graph {
+    uint32_t computation;
+    uint32_t n, root, nparams;
+    struct rp_node *nodes;
+    struct rp_tape *tape; /* where it is a function of scalars that was asked for */
+};
+
+struct rp_plan {
+    const struct rp_program *program;
+    struct rp_arena arena;
+    const struct rp_value_shape *const *shapes; /* of every shape of the program; NULL: not used */
+    struct rp_graph *graphs;                    /* of every computation */
+    struct rp_graph *entry;
+    const struct rp_kernel *const *kernels;   /* by opcode; NULL: not known */
+    const struct rp_kernel *const *reference; /* of `fast`: what it leaves to `ref` */
+    const struct rp_blas *blas;               /* of `fast`: a matrix library, or NULL */
+    unsigned partitions, replicas;
+    bool tf32; /* products of f32 as GPUs do them */
+};
+
+/* kernels: RP_OP_COUNT entries. */
+enum rp_code rp_plan_new(const struct rp_program *program, const struct rp_kernel *const *kernels,
+                         bool tf32, struct rp_plan **out, struct rp_err *err);
+void rp_plan_free(struct rp_plan *plan); /* NULL is fine */
+
+/* Which values end where, anew, after operands were changed. */
+enum rp_code rp_plan_ends(struct rp_plan *plan, struct rp_graph *g, struct rp_err *err);
+
+/* bf16 results that are wanted in f32 only are made so (plan_unrounded.c); before preparing. */
+enum rp_code rp_plan_unrounded(struct rp_plan *plan, struct rp_err *err);
+
+/* Shape of an operand. */
+const struct rp_value_shape *rp_node_operand(const struct rp_plan *plan, const struct rp_node *node,
+                                             size_t i);
+
+/* ---- attributes ---- */
+
+const struct rp_attr *rp_node_attr(const struct rp_plan *plan, const struct rp_node *node,
+                                   unsigned key);
+/* A list of integers; absent: none. Values must be in 0 .. below - 1 (below 0: any). */
+enum rp_code rp_node_ints(struct rp_plan *plan, const struct rp_node *node, unsigned key,
+                          int64_t below, const int64_t **at, size_t *n, struct rp_err *err);
+int64_t rp_node_int(const struct rp_plan *plan, const struct rp_node *node, unsigned key,
+                    int64_t absent);
+bool rp_node_flag(const struct rp_plan *plan, const struct rp_node *node, unsigned key);
+/* Whether the attribute is that word, quotes aside. */
+bool rp_node_word(const struct rp_plan *plan, const struct rp_node *node, unsigned key,
+                  const char *word);
+/* RP_UNSUPPORTED or RP_FORMAT with the operation's name. */
+enum rp_code rp_node_error(const struct rp_node *node, enum rp_code code, struct rp_err *err,
+                           const char *fmt, ...) RP_PRINTF(4, 5);
+#define RP_NODE_NEW(plan, type) RP_ARENA_NEW(&(plan)->arena, type, 1)
+
+/* ---- running ---- */
+
+struct rp_eval {
+    const struct rp_plan *plan;
+    unsigned partition;
+    struct rp_mesh *mesh; /* of several partitions, or NULL */
+    struct rp_pool *pool; /* or NULL: one thread */
+    int64_t *times;       /* of the program's operations, or NULL */
+    uint64_t *calls;
+    struct rp_op_spans *spans; /* (engines.h) what ran when, or NULL */
+    uint64_t random;           /* state of `rng` */
+    unsigned depth;
+};
+
+/* args: nparams values, borrowed. */
+enum rp_code rp_eval_graph(struct rp_eval *e, const struct rp_graph *graph,
+                           struct rp_tensor *const *args, struct rp_tensor **out,
+                           struct rp_err *err);
+
+int64_t rp_exec_now(void); /* ns, monotonic */
+
+/* A new array of the node's shape (not of a tuple). */
+enum rp_code rp_node_result(const struct rp_node *node, struct rp_tensor **out, struct rp_err *err);
+enum rp_code rp_shape_tensor(const struct rp_value_shape *shape, struct rp_tensor **out,
+                             struct rp_err *err);
+
+#endif

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RP_EXEC_EVAL_STRIDED_H
+#define RP_EXEC_EVAL_STRIDED_H
+/*
+ * Copying between arrays along any strides: transposes, slices, broadcasts (stride 0), reversals
+ * (negative strides), pads and concatenations are all this one loop.
+ */
+#include "base/threads.h"
+#include "exec/data/tensor.h"
+
+struct rp_strided {
+    size_t unit, rank;
+    int64_t dims[RP_TENSOR_RANK];
+    int64_t to[RP_TENSOR_RANK], from[RP_TENSOR_RANK]; /* in elements */
+};
+
+/* Dimensions that lie behind one another on both sides are joined first. */
+void rp_strided_copy(const struct rp_strided *s, void *to, const void *from);
+
+/* The same in pieces that are jobs of the pool, where it is long. pool may be NULL. */
+enum rp_code rp_strided_spread(const struct rp_strided *s, void *to, const void *from,
+                               struct rp_pool *pool, struct rp_err *err);
+
+/* Row-major strides of dims. */
+void rp_strides(const int64_t *dims, size_t rank, int64_t *out);
+
+/* A counter over dims, the last one running fastest; false behind the last index. */
+static inline bool rp_index_next(int64_t *index, const int64_t *dims, size_t rank)
+{
+    for (size_t k = rank; k-- > 0;) {
+        if (++index[k] < dims[k])
+            return true;
+        index[k] = 0;
+    }
+    return false;
+}
+
+/* The same bytes under another shape; shares the data. */
+enum rp_code rp_tensor_view(struct rp_tensor *t, unsigned elem, const int64_t *dims, size_t rank,
+                            struct rp_tensor **out, struct rp_err *err);
+
+/* Result dimension i is dimension perm[i] of t. */
+enum rp_code rp_tensor_transpose(const struct rp_tensor *t, const uint32_t *perm,
+                                 struct rp_tensor **out, struct rp_err *err);
+/* The same, spread over the pool. */
+enum rp_code rp_tensor_turn(const struct rp_tensor *t, const uint32_t *perm, struct rp_pool *pool,
+                            struct rp_tensor **out, struct rp_err *err);
+
+#endif

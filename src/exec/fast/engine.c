@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * `fast`: the evaluation of `ref` with loops formed (loop.c), quick kernels for products,
+ * convolutions and reductions, and threads. What it has no kernel for runs on the reference's.
+ */
+#include "exec/eval/engine.h"
+#include "exec/eval/dot.h"
+#include "exec/eval/kernels.h"
+#include "exec/eval/reduce.h"
+#include "exec/fast/gemm.h"
+#include "exec/fast/kernels.h"
+#include "exec/fast/loop.h"
+
+#include <malloc.h>
+#include <stdio.h>
+
+static const struct rp_kernel own[] = {
+    {RP_OP_DOT, rp_fast_dot_prepare, rp_fast_dot},
+    {RP_OP_CONVOLUTION, rp_fast_conv_prepare, rp_fast_conv},
+    {RP_OP_REDUCE, rp_reduce_prepare, rp_fast_reduce},
+    {RP_OP_REDUCE_WINDOW, rp_reduce_window_prepare, rp_fast_reduce_window},
+    {RP_OP_SELECT_AND_SCATTER, rp_select_prepare, rp_fast_select_and_scatter},
+};
+
+static void kernels(const struct rp_kernel **by_code)
+{
+    rp_kernels_reference(by_code);
+    for (size_t i = 0; i < sizeof own / sizeof *own; i++)
+        by_code[own[i].code] = &own[i];
+}
+
+static void mark_loose(struct rp_plan *plan)
+{
+    for (size_t i = 0; i < plan->program->computations.n; i++) {
+        struct rp_graph *g = &plan->graphs[i];
+
+        for (uint32_t k = 0; k < g->n && g->nodes[0].kernel; k++)
+            if (g->nodes[k].code == RP_OP_REDUCE && !g->nodes[k].skip)
+                g->nodes[k].takes_loose = rp_fast_reduce_takes_loose(g, &g->nodes[k]);
+    }
+}
+
+static enum rp_code improve(struct rp_plan *plan, struct rp_err *err)
+{
+    const struct rp_kernel **reference =
+        RP_ARENA_NEW(&plan->arena, const struct rp_kernel *, RP_OP_COUNT);
+    struct rp_blas *blas;
+
+    if (!reference)
+        return rp_err_nomem(err, "planning");
+    rp_kernels_reference(reference);
+    plan->reference = reference;
+    blas = RP_NODE_NEW(plan, struct rp_blas);
+    if (blas && rp_blas_open(blas))
+        plan->blas = blas;
+    mark_loose(plan);
+    return rp_loops_form(plan, err);
+}
+
+static enum rp_code probe(const char *where, char *found, size_t cap, struct rp_err *err)
+{
+    struct rp_blas blas;
+
+    (void)where;
+    (void)err;
+    if (rp_blas_open(&blas))
+        snprintf(found, cap, "built in; matrix products by %s", blas.name);
+    else
+        snprintf(found, cap, "built in; its own matrix products");
+    return RP_OK;
+}
+
+/* The arrays of a run are made and freed anew in every run: memory that was given back to the
+   system in between would come as fresh pages each time. Holds for the whole process. */
+static void keep_memory(void)
+{
+#if defined(__GLIBC__)
+    mallopt(M_MMAP_THRESHOLD, 32 << 20);
+    mallopt(M_TRIM_THRESHOLD, 1 << 30);
+#endif
+}
+
+static enum rp_code compile(const char *where, const struct rp_engine_program *program,
+                            const struct rp_engine_options *options, struct rp_executable **out,
+                            struct rp_err *err)
+{
+    (void)where;
+    keep_memory();
+    return rp_eval_compile(&rp_engine_fast, program, options, kernels, improve, true, out, err);
+}
+
+const struct rp_engine rp_engine_fast = {
+    .name = "fast",
+    .summary = "fused loops, blocked products and threads: the default",
+    .probe = probe,
+    .compile = compile,
+    .upload = rp_eval_upload,
+    .run = rp_eval_run,
+    .fetch = rp_eval_fetch,
+    .times = rp_eval_times,
+    .spans = rp_eval_spans,
+    .release = rp_eval_release,
+};

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RP_EXEC_FAST_KERNELS_H
+#define RP_EXEC_FAST_KERNELS_H
+/* Kernels of `fast`: each takes what it is quick at and leaves the rest to the reference's. */
+#include "exec/eval/plan.h"
+
+enum rp_code rp_fast_reduce(struct rp_eval *e, const struct rp_node *node,
+                            struct rp_tensor *const *in, struct rp_tensor **out,
+                            struct rp_err *err);
+/* Whether it reads its operand at any address (exec/data/tensor.h). */
+bool rp_fast_reduce_takes_loose(const struct rp_graph *g, const struct rp_node *node);
+enum rp_code rp_fast_reduce_window(struct rp_eval *e, const struct rp_node *node,
+                                   struct rp_tensor *const *in, struct rp_tensor **out,
+                                   struct rp_err *err);
+enum rp_code rp_fast_select_and_scatter(struct rp_eval *e, const struct rp_node *node,
+                                        struct rp_tensor *const *in, struct rp_tensor **out,
+                                        struct rp_err *err);
+enum rp_code rp_fast_dot_prepare(struct rp_plan *plan, struct rp_node *node, struct rp_err *err);
+enum rp_code rp_fast_dot(struct rp_eval *e, const struct rp_node *node, struct rp_tensor *const *in,
+                         struct rp_tensor **out, struct rp_err *err);
+enum rp_code rp_fast_conv_prepare(struct rp_plan *plan, struct rp_node *node, struct rp_err *err);
+enum rp_code rp_fast_conv(struct rp_eval *e, const struct rp_node *node,
+                          struct rp_tensor *const *in, struct rp_tensor **out, struct rp_err *err);
+
+#endif

@@ -1,0 +1,501 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Forming loops. Walking a graph from its end, an element-wise node joins the loop of its users
+ * where all of them are in one loop of the same dimensions; otherwise it is the end of a loop of
+ * its own, and only that value is kept. Broadcasts are read in place, by (i / repeat) % period,
+ * where their operand's dimensions are neighbours in the result. A loop is a tape
+ * (exec/eval/tape.h): pieces of RP_TAPE_LANES elements go through all its operations before the
+ * next piece is touched; long loops are cut into jobs of the pool.
+ */
+#include "exec/fast/loop.h"
+
+#include "base/threads.h"
+#include "exec/eval/kernels.h"
+#include "exec/eval/tape.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define JOB_ELEMENTS  16384
+#define WORTH_THREADS 100000 /* elements of operands and operations */
+
+struct source {
+    int64_t period, repeat; /* element i of the loop is (i / repeat) % period of the input */
+    bool direct, scalar;
+};
+
+struct loop {
+    struct rp_tape tape;
+    struct source *sources; /* of the inputs */
+};
+
+/* ---- running ---- */
+
+struct loop_run {
+    const struct loop *loop;
+    struct rp_tensor *const *in;
+    struct rp_tensor *out;
+};
+
+static void fill(char *to, const char *from, size_t unit, size_t n)
+{
+    if (unit == 4) {
+        uint32_t v, *t = (uint32_t *)(void *)to;
+
+        memcpy(&v, from, sizeof v);
+        for (size_t i = 0; i < n; i++)
+            t[i] = v;
+        return;
+    }
+    for (size_t i = 0; i < n; i++)
+        memcpy(to + i * unit, from, unit);
+}
+
+/* A short array that repeats itself: laid out once, any piece of the loop is one run of it. */
+static bool is_pattern(const struct source *s)
+{
+    return !s->direct && !s->scalar && s->repeat == 1 && s->period <= RP_TAPE_LANES;
+}
+
+/* Elements of room that an input needs. */
+static size_t room_of(const struct source *s, const struct rp_tensor *t)
+{
+    if (s->direct)
+        return rp_tensor_is_loose(t) ? RP_TAPE_LANES : 0;
+    return RP_TAPE_LANES + (is_pattern(s) ? (size_t)s->period : 0);
+}
+
+static void lay_out(const struct source *s, const struct rp_tensor *t, char *to)
+{
+    size_t period = (size_t)s->period * t->unit, n = room_of(s, t) * t->unit, done = period;
+
+    if (s->scalar) {
+        fill(to, (const char *)t->data, t->unit, RP_TAPE_LANES);
+    } else if (is_pattern(s)) {
+        memcpy(to, t->data, period);
+        for (; done < n; done += n - done < done ? n - done : done)
+            memcpy(to + done, to, n - done < done ? n - done : done);
+    }
+}
+
+/* m elements of an input from place `at` of the loop. */
+static void *fetch(const struct source *s, const struct rp_tensor *t, size_t at, size_t m, char *to)
+{
+    size_t unit = t->unit, done = 0;
+
+    if (s->direct)
+        return rp_tensor_is_loose(t) ? memcpy(to, t->data + at * unit, m * unit)
+                                     : t->data + at * unit;
+    if (is_pattern(s))
+        return to + at % (size_t)s->period * unit;
+    if (s->repeat == 1) {
+        size_t from = at % (size_t)s->period;
+
+        if (from + m <= (size_t)s->period && !rp_tensor_is_loose(t))
+            return t->data + from * unit;
+        while (done < m) {
+            size_t n = (size_t)s->period - from < m - done ? (size_t)s->period - from : m - done;
+
+            memcpy(to + done * unit, t->data + from * unit, n * unit);
+            done += n;
+            from = 0;
+        }
+        return to;
+    }
+    while (done < m) {
+        size_t i = at + done, left = (size_t)s->repeat - i % (size_t)s->repeat;
+        size_t n = left < m - done ? left : m - done;
+
+        fill(to + done * unit,
+             (const char *)t->data + i / (size_t)s->repeat % (size_t)s->period * unit, unit, n);
+        done += n;
+    }
+    return to;
+}
+
+/* Room for the inputs that are not read in place; NULL in `room` where they are. */
+static char *make_room(const struct loop_run *r, char **room)
+{
+    size_t bytes = 0, at = 0;
+    char *memory;
+
+    for (size_t k = 0; k < r->loop->tape.nparams; k++)
+        bytes += (room_of(&r->loop->sources[k], r->in[k]) * r->in[k]->unit + 63) / 64 * 64;
+    memory = aligned_alloc(64, bytes + 64);
+    for (size_t k = 0; memory && k < r->loop->tape.nparams; k++) {
+        room[k] = memory + at;
+        at += (room_of(&r->loop->sources[k], r->in[k]) * r->in[k]->unit + 63) / 64 * 64;
+        lay_out(&r->loop->sources[k], r->in[k], room[k]);
+    }
+    return memory;
+}
+
+static enum rp_code run_piece(void *user, size_t job, struct rp_err *err)
+{
+    const struct loop_run *r = user;
+    const struct rp_tape *tape = &r->loop->tape;
+    size_t begin = job * JOB_ELEMENTS, end = begin + JOB_ELEMENTS, n = tape->nparams;
+    struct rp_tape_frame frame = {0};
+    char **room = malloc((n + 1) * sizeof(char *)), *memory = room ? make_room(r, room) : NULL;
+
+    if (!memory || rp_tape_begin(tape, &frame, err) != RP_OK) {
+        free(memory);
+        free(room);
+        return rp_err_nomem(err, "evaluating");
+    }
+    end = end < r->out->n ? end : r->out->n;
+    for (size_t k = 0; k < n; k++)
+        frame.reg[k] = room[k]; /* where scalars stay */
+    for (size_t at = begin; at < end; at += RP_TAPE_LANES) {
+        size_t m = end - at < RP_TAPE_LANES ? end - at : RP_TAPE_LANES;
+
+        for (size_t k = 0; k < n; k++)
+            if (!r->loop->sources[k].scalar)
+                frame.reg[k] = fetch(&r->loop->sources[k], r->in[k], at, m, room[k]);
+        frame.reg[tape->results[0]] = r->out->data + at * r->out->unit;
+        rp_tape_run(&frame, m);
+    }
+    free(memory);
+    free(room);
+    rp_tape_end(&frame);
+    return RP_OK;
+}
+
+static bool ends_here(const struct rp_node *node, uint32_t value)
+{
+    for (uint32_t i = 0; i < node->ndead; i++)
+        if (node->dead[i] == value)
+            return true;
+    return false;
+}
+
+/* Whether input k is ours alone, not needed behind this loop, and read at the very places that are
+   written: then the result may take its memory, which is in the cache. */
+static bool can_take(const struct rp_node *node, struct rp_tensor *const *in, uint32_t k)
+{
+    const struct loop *loop = node->attrs;
+    const struct rp_tensor *t = in[k];
+
+    if (!loop->sources[k].direct || t->borrowed || t->elem != node->shape->elem ||
+        atomic_load_explicit(&t->users, memory_order_acquire) != 1 || !ends_here(node, node->in[k]))
+        return false;
+    for (uint32_t i = 0; i < node->nin; i++)
+        if (i != k && in[i] == t)
+            return false;
+    return true;
+}
+
+static enum rp_code result_of(const struct rp_node *node, struct rp_tensor *const *in,
+                              struct rp_tensor **out, struct rp_err *err)
+{
+    for (uint32_t k = 0; k < node->nin; k++)
+        if (can_take(node, in, k)) {
+            *out = rp_tensor_keep(in[k]);
+            return RP_OK;
+        }
+    return rp_node_result(node, out, err);
+}
+
+static enum rp_code run_loop(struct rp_eval *e, const struct rp_node *node,
+                             struct rp_tensor *const *in, struct rp_tensor **out,
+                             struct rp_err *err)
+{
+    struct loop_run r = {.loop = node->attrs, .in = in};
+    size_t jobs;
+
+    RP_TRY(result_of(node, in, out, err));
+    r.out = *out;
+    jobs = (r.out->n + JOB_ELEMENTS - 1) / JOB_ELEMENTS;
+    if (jobs > 1 && e->pool &&
+        r.out->n * (r.loop->tape.nops + r.loop->tape.nparams) > WORTH_THREADS)
+        return rp_pool_each(e->pool, jobs, run_piece, &r, err);
+    for (size_t i = 0; i < jobs; i++)
+        RP_TRY(run_piece(&r, i, err));
+    return RP_OK;
+}
+
+/* ---- forming ---- */
+
+struct former {
+    struct rp_plan *plan;
+    struct rp_graph *g;
+    uint32_t *loop_of; /* the last node of the loop a node is in; RP_NONE: in none */
+    bool *outside;     /* somebody who is in no loop reads it */
+};
+
+static bool same_dims(const struct rp_value_shape *a, const struct rp_value_shape *b)
+{
+    return a->rank == b->rank && (!a->rank || !memcmp(a->dims, b->dims, a->rank * sizeof *a->dims));
+}
+
+static bool fusible(const struct former *f, const struct rp_node *node)
+{
+    struct rp_lane lane;
+
+    if (!rp_opcode_is_elementwise(node->code) || node->shape->dynamic || node->shape->n == 0 ||
+        !node->nin || node->nin > 3)
+        return false;
+    for (uint32_t i = 0; i < node->nin; i++)
+        if (!same_dims(f->g->nodes[node->in[i]].shape, node->shape))
+            return false;
+    return rp_lane_of_node(f->plan, node, false, &lane);
+}
+
+/* How a broadcast is read in place; false: its operand's dimensions are not neighbours. */
+static bool source_of(const struct former *f, const struct rp_node *node, struct source *s)
+{
+    const struct rp_value_shape *from = f->g->nodes[node->in[0]].shape, *to = node->shape;
+    const struct rp_dims_attr *dims = node->attrs;
+    int64_t last;
+
+    memset(s, 0, sizeof *s);
+    s->period = s->repeat = 1;
+    if (from->n == 1) {
+        s->scalar = true;
+        return true;
+    }
+    for (size_t i = 0; i < dims->n; i++) {
+        if (from->dims[i] != to->dims[dims->at[i]] || (i && dims->at[i] != dims->at[i - 1] + 1))
+            return false;
+        s->period *= from->dims[i];
+    }
+    last = dims->at[dims->n - 1];
+    for (size_t k = (size_t)last + 1; k < to->rank; k++)
+        s->repeat *= to->dims[k];
+    return true;
+}
+
+static bool inline_broadcast(const struct former *f, const struct rp_node *node, struct source *s)
+{
+    return node->code == RP_OP_BROADCAST && !node->shape->dynamic && source_of(f, node, s);
+}
+
+static void cluster(struct former *f)
+{
+    struct rp_graph *g = f->g;
+
+    for (uint32_t i = 0; i < g->n; i++)
+        f->loop_of[i] = RP_NONE;
+    f->outside[g->root] = true;
+    for (uint32_t i = g->n; i-- > 0;) {
+        struct rp_node *node = &g->nodes[i];
+        bool can = fusible(f, node);
+
+        if (can) {
+            if (f->outside[i] || f->loop_of[i] == RP_NONE)
+                f->loop_of[i] = i;
+        } else {
+            f->loop_of[i] = RP_NONE;
+        }
+        for (uint32_t k = 0; k < node->nin; k++) {
+            uint32_t in = node->in[k];
+
+            if (!can)
+                f->outside[in] = true;
+            else if (f->loop_of[in] == RP_NONE)
+                f->loop_of[in] = f->loop_of[i];
+            else if (f->loop_of[in] != f->loop_of[i])
+                f->outside[in] = true;
+        }
+    }
+}
+
+struct builder {
+    struct former *f;
+    uint32_t root;
+    RP_VEC(struct rp_tape_reg) regs; /* inputs are numbered first, operations behind */
+    RP_VEC(struct rp_tape_op) ops;
+    RP_VEC(uint32_t) inputs;
+    RP_VEC(struct source) sources;
+    uint32_t *reg_of; /* of a node: op index + 1, or input index + 1 with the high bit */
+};
+
+#define INPUT 0x80000000u
+
+static bool same_source(const struct source *a, const struct source *b)
+{
+    return a->period == b->period && a->repeat == b->repeat && a->direct == b->direct &&
+           a->scalar == b->scalar;
+}
+
+static enum rp_code add_input(struct builder *b, uint32_t node, struct source s, uint32_t *reg,
+                              struct rp_err *err)
+{
+    for (size_t i = 0; i < b->inputs.n; i++)
+        if (b->inputs.at[i] == node && same_source(&b->sources.at[i], &s)) {
+            *reg = INPUT | (uint32_t)i;
+            return RP_OK;
+        }
+    *reg = INPUT | (uint32_t)b->inputs.n;
+    RP_TRY(rp_vec_push(&b->inputs, node, err));
+    return rp_vec_push(&b->sources, s, err);
+}
+
+static enum rp_code operand(struct builder *b, uint32_t in, uint32_t *reg, struct rp_err *err)
+{
+    const struct rp_node *node = &b->f->g->nodes[in];
+    struct source s;
+
+    if (b->f->loop_of[in] == b->root && fusible(b->f, node) && in != b->root) {
+        *reg = b->reg_of[in] - 1;
+        return RP_OK;
+    }
+    if (inline_broadcast(b->f, node, &s))
+        return add_input(b, node->in[0], s, reg, err);
+    memset(&s, 0, sizeof s);
+    s.direct = true;
+    return add_input(b, in, s, reg, err);
+}
+
+static enum rp_code add_op(struct builder *b, uint32_t i, struct rp_err *err)
+{
+    const struct rp_node *node = &b->f->g->nodes[i];
+    struct rp_tape_op op = {.to = (uint32_t)b->ops.n, .a = RP_NONE, .b = RP_NONE, .c = RP_NONE};
+    uint32_t *place[3] = {&op.a, &op.b, &op.c};
+    struct rp_tape_reg reg;
+
+    rp_lane_of_node(b->f->plan, node, false, &op.lane);
+    rp_fast_lane(node->code, &op.lane);
+    for (uint32_t k = 0; k < node->nin; k++)
+        RP_TRY(operand(b, node->in[k], place[k], err));
+    reg = (struct rp_tape_reg){op.lane.to, (uint8_t)((rp_elem_bits(op.lane.to) + 7) / 8), NULL};
+    RP_TRY(rp_vec_push(&b->regs, reg, err));
+    RP_TRY(rp_vec_push(&b->ops, op, err));
+    b->reg_of[i] = op.to + 1;
+    return RP_OK;
+}
+
+static uint32_t final_reg(uint32_t reg, size_t ninputs)
+{
+    if (reg == RP_NONE)
+        return reg;
+    return reg & INPUT ? reg & ~INPUT : reg + (uint32_t)ninputs;
+}
+
+static void *copy(struct rp_plan *plan, const void *from, size_t n, size_t size)
+{
+    void *to = rp_arena_calloc(&plan->arena, n + 1, size, 16);
+
+    if (to && n)
+        memcpy(to, from, n * size);
+    return to;
+}
+
+/* The tape of a loop becomes the attributes of its last node, whose operands are the inputs. */
+static enum rp_code finish(struct builder *b, struct rp_err *err)
+{
+    struct rp_plan *plan = b->f->plan;
+    struct rp_node *root = &b->f->g->nodes[b->root];
+    struct loop *loop = RP_NODE_NEW(plan, struct loop);
+    size_t nin = b->inputs.n;
+
+    if (!loop)
+        return rp_err_nomem(err, "planning");
+    loop->tape.nparams = nin;
+    loop->tape.nregs = nin + b->ops.n;
+    loop->tape.nops = b->ops.n;
+    loop->tape.nresults = 1;
+    loop->tape.regs = RP_ARENA_NEW(&plan->arena, struct rp_tape_reg, nin + b->ops.n + 1);
+    loop->tape.ops = copy(plan, b->ops.at, b->ops.n, sizeof *b->ops.at);
+    loop->tape.results = RP_ARENA_NEW(&plan->arena, uint32_t, 1);
+    loop->sources = copy(plan, b->sources.at, nin, sizeof *b->sources.at);
+    root->in = copy(plan, b->inputs.at, nin, sizeof *b->inputs.at);
+    if (!loop->tape.regs || !loop->tape.ops || !loop->tape.results || !loop->sources || !root->in)
+        return rp_err_nomem(err, "planning");
+    memcpy(loop->tape.regs + nin, b->regs.at, b->ops.n * sizeof *b->regs.at);
+    for (size_t i = 0; i < b->ops.n; i++) {
+        struct rp_tape_op *op = &loop->tape.ops[i];
+
+        op->to += (uint32_t)nin;
+        op->a = final_reg(op->a, nin);
+        op->b = final_reg(op->b, nin);
+        op->c = final_reg(op->c, nin);
+    }
+    loop->tape.results[0] = (uint32_t)(nin + b->ops.n - 1);
+    root->nin = (uint32_t)nin;
+    root->attrs = loop;
+    root->run = run_loop;
+    root->takes_loose = true;
+    return RP_OK;
+}
+
+static enum rp_code build_loop(struct former *f, uint32_t root, uint32_t *reg_of,
+                               struct rp_err *err)
+{
+    struct builder b = {.f = f, .root = root, .reg_of = reg_of};
+    enum rp_code code = RP_OK;
+
+    for (uint32_t i = 0; i <= root && code == RP_OK; i++)
+        if (f->loop_of[i] == root && !f->g->nodes[i].skip && fusible(f, &f->g->nodes[i]))
+            code = add_op(&b, i, err);
+    if (code == RP_OK)
+        code = finish(&b, err);
+    rp_vec_release(&b.regs);
+    rp_vec_release(&b.ops);
+    rp_vec_release(&b.inputs);
+    rp_vec_release(&b.sources);
+    return code;
+}
+
+/* Members that are not the end of their loop, and what nobody reads any more, are left out. */
+static void leave_out(struct former *f, const bool *ends)
+{
+    struct rp_graph *g = f->g;
+    bool *read = f->outside;
+
+    memset(read, 0, g->n);
+    read[g->root] = true;
+    for (uint32_t i = g->n; i-- > 0;) {
+        struct rp_node *node = &g->nodes[i];
+
+        if (!ends[i] && !read[i] && (f->loop_of[i] != RP_NONE || node->code == RP_OP_BROADCAST)) {
+            node->skip = true;
+            node->nin = 0;
+            continue;
+        }
+        for (uint32_t k = 0; k < node->nin; k++)
+            read[node->in[k]] = true;
+    }
+}
+
+static enum rp_code form_graph(struct rp_plan *plan, struct rp_graph *g, struct rp_err *err)
+{
+    struct former f = {.plan = plan, .g = g};
+    uint32_t *reg_of = calloc(g->n, sizeof *reg_of);
+    bool *ends = calloc(g->n, sizeof *ends);
+    enum rp_code code = RP_OK;
+
+    f.loop_of = calloc(g->n, sizeof *f.loop_of);
+    f.outside = calloc(g->n, sizeof *f.outside);
+    if (!reg_of || !ends || !f.loop_of || !f.outside)
+        code = rp_err_nomem(err, "planning");
+    if (code == RP_OK) {
+        cluster(&f);
+        for (uint32_t i = g->n; i-- > 0 && code == RP_OK;) { /* from the end: operands stay as they
+                                                                 are until their loop is made */
+            ends[i] = f.loop_of[i] == i && fusible(&f, &g->nodes[i]);
+            if (ends[i])
+                code = build_loop(&f, i, reg_of, err);
+        }
+    }
+    if (code == RP_OK)
+        leave_out(&f, ends);
+    free(reg_of);
+    free(ends);
+    free(f.loop_of);
+    free(f.outside);
+    return code;
+}
+
+enum rp_code rp_loops_form(struct rp_plan *plan, struct rp_err *err)
+{
+    for (size_t i = 0; i < plan->program->computations.n; i++) {
+        struct rp_graph *g = &plan->graphs[i];
+
+        if (!g->n || !g->nodes[0].kernel)
+            continue; /* nobody calls it */
+        RP_TRY(form_graph(plan, g, err));
+        RP_TRY(rp_plan_ends(plan, g, err));
+    }
+    return RP_OK;
+}

@@ -1,0 +1,311 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Reductions of f32 by one operation. The array is seen as [outer, reduced, inner]; where the
+ * reduced dimensions are not neighbours it is transposed first. Rows (inner = 1) are summed in 16
+ * lanes, columns in blocks that stay in the cache; outer rows or blocks of columns are jobs of the
+ * pool, and where these are few the reduced dimension is cut into parts. Anything else goes the way
+ * of the reference.
+ */
+#include "exec/fast/kernels.h"
+
+#include "base/threads.h"
+#include "exec/eval/lanes.h"
+#include "exec/eval/reduce.h"
+#include "exec/eval/strided.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define COLUMNS       256
+#define WORTH_THREADS 60000 /* elements */
+#define LANES         16
+#define PART_ROWS     1024 /* the least that is worth a part */
+
+typedef float any __attribute__((aligned(1), may_alias)); /* at any address */
+/* Eight, not sixteen: comparisons of longer vectors are taken apart by gcc 12. */
+typedef float eight __attribute__((vector_size(32), aligned(1)));
+typedef int32_t mask __attribute__((vector_size(32), aligned(1)));
+#define PICK(which, x, y) (eight)(((which) & (mask)(x)) | (~(which) & (mask)(y)))
+
+/* Of numbers x and y, and of vectors. */
+#define OPS(X)                                                                      \
+    X(ADD, add, x + y, x + y)                                                       \
+    X(MULTIPLY, multiply, x *y, x *y)                                               \
+    X(MAXIMUM, maximum, (x != x) | (x > y) ? x : y, PICK((x != x) | (x > y), x, y)) \
+    X(MINIMUM, minimum, (x != x) | (x < y) ? x : y, PICK((x != x) | (x < y), x, y))
+
+/* A row of at least LANES elements into as many, and these into half as many and so on. */
+#define ROW(id, name, expr, vector)                                        \
+    static inline void fold_##name(float *acc, size_t half)                \
+    {                                                                      \
+        for (size_t k = 0; k < half; k++) {                                \
+            float x = acc[k], y = acc[k + half];                           \
+                                                                           \
+            acc[k] = (expr);                                               \
+        }                                                                  \
+    }                                                                      \
+    /* One row into one number, the initial value once. */                 \
+    RP_CLONES static float row_##name(const any *in, size_t n, float init) \
+    {                                                                      \
+        float acc[LANES], total = init;                                    \
+        size_t i = 0;                                                      \
+                                                                           \
+        if (n >= LANES) {                                                  \
+            eight sum[2], x, y;                                            \
+                                                                           \
+            memcpy(sum, in, sizeof sum);                                   \
+            for (i = LANES; i + LANES <= n; i += LANES)                    \
+                for (size_t v = 0; v < 2; v++) {                           \
+                    x = sum[v];                                            \
+                    y = *(const eight *)(const void *)(in + i + v * 8);    \
+                    sum[v] = (vector);                                     \
+                }                                                          \
+            memcpy(acc, sum, sizeof acc);                                  \
+            fold_##name(acc, 8);                                           \
+            fold_##name(acc, 4);                                           \
+            fold_##name(acc, 2);                                           \
+            fold_##name(acc, 1);                                           \
+        }                                                                  \
+        if (i) {                                                           \
+            float x = total, y = acc[0];                                   \
+                                                                           \
+            total = (expr);                                                \
+        }                                                                  \
+        for (; i < n; i++) {                                               \
+            float x = total, y = in[i];                                    \
+                                                                           \
+            total = (expr);                                                \
+        }                                                                  \
+        return total;                                                      \
+    }
+#define COLUMN(id, name, expr, vector)                                                        \
+    RP_CLONES static void column_##name(const any *in, size_t rows, size_t stride, float *to, \
+                                        size_t n)                                             \
+    {                                                                                         \
+        for (size_t r = 0; r < rows; r++, in += stride)                                       \
+            for (size_t i = 0; i < n; i++) {                                                  \
+                float x = to[i], y = in[i];                                                   \
+                                                                                              \
+                to[i] = (expr);                                                               \
+            }                                                                                 \
+    }
+OPS(COLUMN)
+OPS(ROW)
+
+struct work {
+    const any *in;
+    float *out, init;
+    size_t outer, red, inner;
+    size_t blocks, rows; /* of columns, of one outer; outer ones of a job of rows */
+    size_t parts, piece; /* the reduced dimension is cut into parts where jobs are few */
+    float *partial;      /* [part][outer * inner] */
+    float (*row)(const any *, size_t, float);
+    void (*column)(const any *, size_t, size_t, float *, size_t);
+};
+
+/* Rows of part `part` of one outer, whose first element is the initial value. */
+static enum rp_code rows_job(void *user, size_t job, struct rp_err *err)
+{
+    const struct work *w = user;
+    size_t jobs = (w->outer + w->rows - 1) / w->rows, part = job / jobs, begin = part * w->piece;
+    size_t n = w->red - begin < w->piece ? w->red - begin : w->piece;
+    size_t end = (job % jobs + 1) * w->rows;
+
+    (void)err;
+    for (size_t i = job % jobs * w->rows; i < end && i < w->outer; i++) {
+        const any *in = w->in + i * w->red + begin;
+
+        w->partial[part * w->outer + i] = w->row(in + 1, n - 1, *in);
+    }
+    return RP_OK;
+}
+
+/* Few columns: several rows are seen as one long one, whose pieces meet at the end. */
+static void narrow_columns(const struct work *w, const any *in, size_t red, float *to)
+{
+    float wide[COLUMNS];
+    size_t inner = w->inner, some = COLUMNS / inner, n = some * inner, rows = red / some;
+
+    memcpy(wide, in, n * sizeof *wide);
+    w->column(in + n, rows - 1, n, wide, n);
+    memcpy(to, wide, inner * sizeof *to);
+    w->column(wide + inner, some - 1, inner, to, inner);
+    w->column(in + rows * n, red - rows * some, inner, to, inner);
+}
+
+static enum rp_code columns_job(void *user, size_t job, struct rp_err *err)
+{
+    const struct work *w = user;
+    size_t jobs = w->outer * w->blocks, part = job / jobs, skip = part * w->piece;
+    size_t o = job % jobs / w->blocks, begin = job % w->blocks * COLUMNS;
+    size_t n = w->inner - begin < COLUMNS ? w->inner - begin : COLUMNS;
+    size_t red = w->red - skip < w->piece ? w->red - skip : w->piece;
+    float *to = w->partial + (part * w->outer + o) * w->inner + begin;
+    const any *in = w->in + (o * w->red + skip) * w->inner + begin;
+
+    (void)err;
+    if (w->inner <= COLUMNS / 4 && red >= 2 * (COLUMNS / w->inner)) {
+        narrow_columns(w, in, red, to);
+        return RP_OK;
+    }
+    memcpy(to, in, n * sizeof *to);
+    w->column(in + w->inner, red - 1, w->inner, to, n);
+    return RP_OK;
+}
+
+static bool choose(unsigned opcode, struct work *w)
+{
+    switch (opcode) {
+#define CASE(id, name, expr, vector) \
+    case RP_OP_##id:                 \
+        w->row = row_##name;         \
+        w->column = column_##name;   \
+        return true;
+        OPS(CASE)
+    default:
+        return false;
+    }
+}
+
+/* The parts, and the initial value once. */
+static void join_parts(const struct work *w)
+{
+    size_t n = w->outer * w->inner;
+    float init[COLUMNS];
+
+    for (size_t i = 0; i < COLUMNS; i++)
+        init[i] = w->init;
+    for (size_t i = 0; i < n; i += COLUMNS) {
+        size_t some = n - i < COLUMNS ? n - i : COLUMNS;
+
+        w->column(init, 1, 0, w->partial + i, some);
+        if (w->parts > 1)
+            w->column(w->partial + n + i, w->parts - 1, n, w->partial + i, some);
+    }
+    if (w->parts > 1)
+        memcpy(w->out, w->partial, n * sizeof *w->out);
+}
+
+static enum rp_code spread(struct work *w, struct rp_pool *pool, struct rp_err *err)
+{
+    bool columns = w->inner > 1;
+    size_t jobs, n = w->outer * w->inner, total = n * w->red, most = w->red / PART_ROWS;
+    size_t threads = pool && total > WORTH_THREADS ? rp_pool_threads(pool) : 1;
+    rp_job_fn *job = columns ? columns_job : rows_job;
+    enum rp_code code = RP_OK;
+
+    w->blocks = (w->inner + COLUMNS - 1) / COLUMNS;
+    w->rows = w->red > 16384 ? 1 : 16384 / (w->red + 1) + 1;
+    jobs = columns ? w->outer * w->blocks : (w->outer + w->rows - 1) / w->rows;
+    w->parts = jobs && jobs < threads ? threads / jobs : 1;
+    w->parts = w->parts < most ? w->parts : most;
+    if (!w->parts)
+        w->parts = 1;
+    w->piece = w->red ? (w->red - 1) / w->parts + 1 : 1;
+    w->parts = (w->red + w->piece - 1) / w->piece;
+    w->partial = w->parts > 1 ? malloc(w->parts * n * sizeof *w->partial) : w->out;
+    if (!w->partial)
+        return rp_err_nomem(err, "reducing");
+    jobs *= w->parts;
+    if (jobs > 1 && threads > 1)
+        code = rp_pool_each(pool, jobs, job, w, err);
+    else
+        for (size_t i = 0; i < jobs && code == RP_OK; i++)
+            code = job(w, i, err);
+    if (code == RP_OK)
+        join_parts(w);
+    if (w->partial != w->out)
+        free(w->partial);
+    return code;
+}
+
+/* Sizes where the reduced dimensions are neighbours; false: they are not. */
+static bool split(const struct rp_reduce *a, const struct rp_tensor *t, struct work *w)
+{
+    int state = 0; /* before, in, behind the reduced ones */
+
+    w->outer = w->red = w->inner = 1;
+    for (size_t k = 0; k < t->rank; k++) {
+        if (t->dims[k] == 1)
+            continue;
+        if (a->reduced[k] ? state == 2 : state == 1)
+            state++;
+        if (a->reduced[k] && state == 3)
+            return false;
+        if (a->reduced[k] && state == 0)
+            state = 1;
+        if (state == 0)
+            w->outer *= (size_t)t->dims[k];
+        else if (state == 1)
+            w->red *= (size_t)t->dims[k];
+        else
+            w->inner *= (size_t)t->dims[k];
+    }
+    return true;
+}
+
+/* Reduced dimensions last. */
+static enum rp_code gather_dims(const struct rp_reduce *a, const struct rp_tensor *t,
+                                struct rp_tensor **out, struct work *w, struct rp_err *err)
+{
+    uint32_t perm[RP_TENSOR_RANK];
+    size_t n = 0;
+
+    w->outer = w->red = w->inner = 1;
+    for (uint32_t k = 0; k < t->rank; k++)
+        if (!a->reduced[k]) {
+            perm[n++] = k;
+            w->outer *= (size_t)t->dims[k];
+        }
+    for (uint32_t k = 0; k < t->rank; k++)
+        if (a->reduced[k]) {
+            perm[n++] = k;
+            w->red *= (size_t)t->dims[k];
+        }
+    return rp_tensor_transpose(t, perm, out, err);
+}
+
+bool rp_fast_reduce_takes_loose(const struct rp_graph *g, const struct rp_node *node)
+{
+    const struct rp_reduce *a = node->attrs;
+    struct work w;
+
+    return node->run == rp_fast_reduce && a->k == 1 && choose(a->tape->simple, &w) &&
+           g->nodes[node->in[0]].shape->elem == RP_ELEM_F32;
+}
+
+enum rp_code rp_fast_reduce(struct rp_eval *e, const struct rp_node *node,
+                            struct rp_tensor *const *in, struct rp_tensor **out, struct rp_err *err)
+{
+    const struct rp_reduce *a = node->attrs;
+    struct rp_tensor *wide = NULL, *turned = NULL, *to = NULL, *init = NULL;
+    struct work w = {0};
+    enum rp_code code;
+
+    if (a->k != 1 || !choose(a->tape->simple, &w) || !in[0]->n ||
+        rp_reduce_is_rounded(a->tape, a->tape->regs[0].elem) ||
+        (in[0]->elem != RP_ELEM_F32 && !rp_elem_is_small_float(in[0]->elem)))
+        return rp_reduce_run(e, node, in, out, err);
+    code = rp_tensor_wide(in[0], &wide, err);
+    if (code == RP_OK)
+        code = rp_tensor_wide(in[1], &init, err);
+    if (code == RP_OK && !split(a, wide, &w))
+        code = gather_dims(a, wide, &turned, &w, err);
+    if (code == RP_OK)
+        code = rp_tensor_new(RP_ELEM_F32, node->shape->dims, node->shape->rank, &to, err);
+    if (code == RP_OK && w.outer * w.inner != to->n)
+        code = rp_node_error(node, RP_FORMAT, err, "its result has the wrong size");
+    if (code == RP_OK) {
+        w.in = (const any *)(void *)(turned ? turned : wide)->data;
+        w.out = (float *)(void *)to->data;
+        memcpy(&w.init, init->data, sizeof w.init);
+        code = spread(&w, e->pool, err);
+    }
+    if (code == RP_OK)
+        code = rp_tensor_as(to, node->shape->elem, out, err);
+    rp_tensor_drop(wide);
+    rp_tensor_drop(turned);
+    rp_tensor_drop(init);
+    rp_tensor_drop(to);
+    return code;
+}

@@ -1,0 +1,448 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Windows over f32: pooling and its gradient. A place of the window is one shift of the operand, so
+ * a row of results takes one pass over a row of the operand for each place. A row is the last
+ * dimension that the window moves along; the dimensions behind it (channels) are the unit of a
+ * result.
+ *
+ *   reduce-window       result row = op(result row, operand row) for every place of the window
+ *   select-and-scatter  the same passes keep the best value and the place it was seen at; then the
+ *                       elements of the source's row are added there
+ *
+ * Which results of a row have their place inside the operand is known from the sizes, so the passes
+ * have no conditions; dimensions with a base dilation, and functions that are not one operation, go
+ * the way of the reference. Rows are jobs of the pool; of select-and-scatter, whose places meet, it
+ * is the dimensions in front that the window does not move along (batch).
+ */
+#include "base/threads.h"
+#include "exec/eval/lanes.h"
+#include "exec/eval/reduce.h"
+#include "exec/eval/strided.h"
+#include "exec/fast/kernels.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define JOB_ELEMENTS 16384
+
+/* n results of `unit` elements each; the operand's are `step` elements apart. */
+typedef void combine_fn(float *to, const float *in, int64_t step, int64_t n, int64_t unit);
+
+#define OPS(X)                                      \
+    X(ADD, add, x + y)                              \
+    X(MULTIPLY, multiply, x *y)                     \
+    X(MAXIMUM, maximum, (x != x) | (x > y) ? x : y) \
+    X(MINIMUM, minimum, (x != x) | (x < y) ? x : y)
+#define EIGHT 8 /* elements of a unit at a time, where it is that many */
+#define COMBINE(id, name, expr)                                                        \
+    RP_CLONES static void combine_##name(float *restrict to, const float *restrict in, \
+                                         int64_t step, int64_t n, int64_t unit)        \
+    {                                                                                  \
+        if (step == unit)                                                              \
+            for (int64_t i = 0; i < n * unit; i++) {                                   \
+                float x = to[i], y = in[i];                                            \
+                                                                                       \
+                to[i] = (expr);                                                        \
+            }                                                                          \
+        else if (unit % EIGHT == 0)                                                    \
+            for (int64_t i = 0; i < n; i++, in += step - unit)                         \
+                for (int64_t k = 0; k < unit; k += EIGHT, to += EIGHT, in += EIGHT)    \
+                    for (int u = 0; u < EIGHT; u++) {                                  \
+                        float x = to[u], y = in[u];                                    \
+                                                                                       \
+                        to[u] = (expr);                                                \
+                    }                                                                  \
+        else                                                                           \
+            for (int64_t k = 0; k < unit; k++)                                         \
+                for (int64_t i = 0; i < n; i++) {                                      \
+                    float x = to[i * unit + k], y = in[i * step + k];                  \
+                                                                                       \
+                    to[i * unit + k] = (expr);                                         \
+                }                                                                      \
+    }
+OPS(COMBINE)
+
+static combine_fn *combine_of(unsigned opcode)
+{
+    switch (opcode) {
+#define CASE(id, name, expr) \
+    case RP_OP_##id:         \
+        return combine_##name;
+        OPS(CASE)
+    default:
+        return NULL;
+    }
+}
+
+static bool float_elem(unsigned elem)
+{
+    return elem == RP_ELEM_F32 || rp_elem_is_small_float(elem);
+}
+
+/* ---- the geometry that both share ---- */
+
+struct pass {
+    const struct rp_window *window;
+    size_t rank;             /* up to the dimension of rows */
+    size_t lead;             /* dimensions in front that the window does not move along */
+    const int64_t *in, *out; /* dimensions of the operand and of the result */
+    int64_t stride[RP_TENSOR_RANK], size[RP_TENSOR_RANK];
+    const float *x;
+    int64_t row, rows; /* results of a row, rows */
+    int64_t unit;      /* elements of a result */
+};
+
+/* The window does not move along the dimension: results and operands are the same places. */
+static bool still(const struct rp_window_dim *d, int64_t in, int64_t out)
+{
+    return d->size == 1 && d->stride == 1 && d->pad_low == 0 && in == out;
+}
+
+/* False where the reference must do it. */
+static bool pass_begin(struct pass *p, const struct rp_window *w, const struct rp_tensor *x,
+                       const int64_t *out, size_t nout)
+{
+    p->window = w;
+    p->rank = x->rank;
+    p->in = x->dims;
+    p->out = out;
+    p->x = (const float *)(void *)x->data;
+    if (!p->rank || !nout || !x->n)
+        return false;
+    rp_strides(x->dims, x->rank, p->stride);
+    for (size_t k = 0; k < p->rank; k++) {
+        if (w->dim[k].base_dilation != 1 || w->dim[k].size < 1)
+            return false;
+        p->size[k] = w->dim[k].size;
+    }
+    p->unit = 1;
+    while (p->rank > 1 && still(&w->dim[p->rank - 1], p->in[p->rank - 1], out[p->rank - 1]))
+        p->unit *= out[--p->rank];
+    for (p->lead = 0; p->lead + 1 < p->rank; p->lead++)
+        if (!still(&w->dim[p->lead], p->in[p->lead], out[p->lead]))
+            break;
+    p->row = out[p->rank - 1];
+    p->rows = (int64_t)nout / p->row / p->unit;
+    return true;
+}
+
+static int64_t shift(const struct rp_window_dim *d, int64_t place)
+{
+    return (d->reversal ? d->size - 1 - place : place) * d->window_dilation - d->pad_low;
+}
+
+/* The operand's place of the first result of a row under one place of the window, and which results
+   [*begin, *end) of the row lie inside; false: none. */
+static bool pass_row(const struct pass *p, const int64_t *row, const int64_t *place, int64_t *at,
+                     int64_t *begin, int64_t *end)
+{
+    size_t last = p->rank - 1;
+    const struct rp_window_dim *d = &p->window->dim[last];
+    int64_t first = shift(d, place[last]);
+
+    *at = first * p->stride[last];
+    for (size_t k = 0; k < last; k++) {
+        int64_t i = row[k] * p->window->dim[k].stride + shift(&p->window->dim[k], place[k]);
+
+        if (i < 0 || i >= p->in[k])
+            return false;
+        *at += i * p->stride[k];
+    }
+    *begin = first < 0 ? (-first + d->stride - 1) / d->stride : 0;
+    *end = p->in[last] - 1 - first < 0 ? 0 : (p->in[last] - 1 - first) / d->stride + 1;
+    if (*end > p->row)
+        *end = p->row;
+    return *begin < *end;
+}
+
+/* The index of a row, all but the last dimension. */
+static void row_index(const struct pass *p, int64_t row, int64_t *index)
+{
+    for (size_t k = p->rank - 1; k-- > 0; row /= p->out[k])
+        index[k] = row % p->out[k];
+}
+
+/* ---- reduce-window ---- */
+
+struct reduction {
+    struct pass pass;
+    combine_fn *combine;
+    float init, *y;
+    int64_t job_rows;
+};
+
+static enum rp_code reduce_job(void *user, size_t job, struct rp_err *err)
+{
+    const struct reduction *r = user;
+    const struct pass *p = &r->pass;
+    int64_t begin = (int64_t)job * r->job_rows, end = begin + r->job_rows;
+    int64_t step = p->window->dim[p->rank - 1].stride * p->unit;
+
+    (void)err;
+    for (int64_t i = begin; i < end && i < p->rows; i++) {
+        int64_t index[RP_TENSOR_RANK], place[RP_TENSOR_RANK] = {0}, at, from, to;
+        float *y = r->y + i * p->row * p->unit;
+
+        row_index(p, i, index);
+        for (int64_t k = 0; k < p->row * p->unit; k++)
+            y[k] = r->init;
+        do {
+            if (pass_row(p, index, place, &at, &from, &to))
+                r->combine(y + from * p->unit, p->x + at + from * step, step, to - from, p->unit);
+        } while (rp_index_next(place, p->size, p->rank));
+    }
+    return RP_OK;
+}
+
+static enum rp_code spread(struct rp_pool *pool, int64_t rows, int64_t per_job, rp_job_fn *job,
+                           void *user, struct rp_err *err)
+{
+    size_t jobs = (size_t)((rows + per_job - 1) / per_job);
+
+    if (pool && jobs > 1)
+        return rp_pool_each(pool, jobs, job, user, err);
+    for (size_t i = 0; i < jobs; i++)
+        RP_TRY(job(user, i, err));
+    return RP_OK;
+}
+
+static int64_t rows_of_job(const struct pass *p)
+{
+    int64_t work = p->row * p->unit;
+
+    for (size_t k = 0; k < p->rank && work < JOB_ELEMENTS; k++)
+        work *= p->size[k];
+    return work >= JOB_ELEMENTS ? 1 : JOB_ELEMENTS / work;
+}
+
+enum rp_code rp_fast_reduce_window(struct rp_eval *e, const struct rp_node *node,
+                                   struct rp_tensor *const *in, struct rp_tensor **out,
+                                   struct rp_err *err)
+{
+    const struct rp_reduce_window *a = node->attrs;
+    struct reduction r = {.combine = combine_of(a->reduce.tape->simple)};
+    struct rp_tensor *wide = NULL, *init = NULL, *to = NULL;
+    enum rp_code code;
+
+    if (a->reduce.k != 1 || !r.combine || !float_elem(in[0]->elem) ||
+        rp_reduce_is_rounded(a->reduce.tape, a->reduce.tape->regs[0].elem) ||
+        !pass_begin(&r.pass, &a->window, in[0], node->shape->dims, node->shape->n))
+        return e->plan->reference[RP_OP_REDUCE_WINDOW]->run(e, node, in, out, err);
+    code = rp_tensor_wide(in[0], &wide, err);
+    if (code == RP_OK)
+        code = rp_tensor_wide(in[1], &init, err);
+    if (code == RP_OK)
+        code = rp_tensor_new(RP_ELEM_F32, node->shape->dims, node->shape->rank, &to, err);
+    if (code == RP_OK) {
+        r.pass.x = (const float *)(void *)wide->data;
+        r.init = *(const float *)(void *)init->data;
+        r.y = (float *)(void *)to->data;
+        r.job_rows = rows_of_job(&r.pass);
+        code = spread(e->pool, r.pass.rows, r.job_rows, reduce_job, &r, err);
+    }
+    if (code == RP_OK)
+        code = rp_tensor_as(to, node->shape->elem, out, err);
+    rp_tensor_drop(wide);
+    rp_tensor_drop(init);
+    rp_tensor_drop(to);
+    return code;
+}
+
+/* ---- select-and-scatter ---- */
+
+/* As combine_fn: the best values so far and the places of the window they were seen at, below 0
+   where none was. */
+typedef void keep_fn(float *best, int32_t *where, const float *in, int32_t place, int64_t step,
+                     int64_t n, int64_t unit);
+
+/* The first place counts as it is; later ones where the comparison of best and new says no. */
+#define KEEP_ONE(cmp, b, i)                                    \
+    {                                                          \
+        float x = best[b], y = in[i];                          \
+        int32_t was = where[b], take = (was < 0) | !(x cmp y); \
+                                                               \
+        best[b] = take ? y : x;                                \
+        where[b] = take ? place : was;                         \
+    }
+#define KEEP(name, cmp)                                                                      \
+    RP_CLONES static void keep_##name(float *restrict best, int32_t *restrict where,         \
+                                      const float *restrict in, int32_t place, int64_t step, \
+                                      int64_t n, int64_t unit)                               \
+    {                                                                                        \
+        if (unit % EIGHT == 0)                                                               \
+            for (int64_t i = 0; i < n; i++, in += step - unit)                               \
+                for (int64_t k = 0; k < unit;                                                \
+                     k += EIGHT, best += EIGHT, where += EIGHT, in += EIGHT)                 \
+                    for (int u = 0; u < EIGHT; u++)                                          \
+                        KEEP_ONE(cmp, u, u)                                                  \
+        else                                                                                 \
+            for (int64_t k = 0; k < unit; k++)                                               \
+                for (int64_t i = 0; i < n; i++)                                              \
+                    KEEP_ONE(cmp, i *unit + k, i * step + k)                                 \
+    }
+KEEP(ge, >=)
+KEEP(gt, >)
+KEEP(le, <=)
+KEEP(lt, <)
+
+static keep_fn *keep_of(const struct rp_tape *select)
+{
+    const struct rp_tape_op *op = select->ops;
+
+    if (select->simple != RP_OP_COMPARE || op->a != 0 || !float_elem(op->lane.from) ||
+        (op->lane.from == RP_ELEM_F32 ? op->lane.fn : op->lane.inner) !=
+            rp_lane_float(RP_OP_COMPARE, false, op->lane.direction, false))
+        return NULL; /* a total order among them */
+    switch (op->lane.direction) {
+    case RP_CMP_GE:
+        return keep_ge;
+    case RP_CMP_GT:
+        return keep_gt;
+    case RP_CMP_LE:
+        return keep_le;
+    case RP_CMP_LT:
+        return keep_lt;
+    default:
+        return NULL;
+    }
+}
+
+struct selection {
+    struct pass pass;
+    keep_fn *keep;
+    const float *source;
+    float *y, init;
+    unsigned elem;              /* that each sum is rounded to */
+    int64_t slices, job_slices; /* of the dimensions in front */
+    int64_t *offset;            /* in the operand, of each place of the window */
+};
+
+/* The best of a row and their places; best and where are scratch of a row. */
+static void select_row(const struct selection *s, const int64_t *index, float *best, int32_t *where)
+{
+    const struct pass *p = &s->pass;
+    int64_t place[RP_TENSOR_RANK] = {0}, at, from, to, n = p->row * p->unit;
+    int64_t step = p->window->dim[p->rank - 1].stride * p->unit;
+    int32_t number = 0;
+
+    memset(best, 0, (size_t)n * sizeof *best);
+    memset(where, 0xff, (size_t)n * sizeof *where);
+    do {
+        if (pass_row(p, index, place, &at, &from, &to))
+            s->keep(best + from * p->unit, where + from * p->unit, p->x + at + from * step, number,
+                    step, to - from, p->unit);
+        number++;
+    } while (rp_index_next(place, p->size, p->rank));
+}
+
+/* The source's row into the places: `at` is where the operand's place 0 would be for the row. */
+static void scatter_row(const struct selection *s, const int32_t *where, const float *source,
+                        float *y)
+{
+    const struct pass *p = &s->pass;
+    int64_t step = p->window->dim[p->rank - 1].stride * p->unit;
+
+    for (int64_t i = 0; i < p->row; i++, y += step)
+        for (int64_t u = 0; u < p->unit; u++, where++, source++)
+            if (*where >= 0) {
+                float *sum = &y[s->offset[*where] + u];
+
+                *sum += *source;
+                if (s->elem != RP_ELEM_F32)
+                    rp_round_small(s->elem, 1, sum);
+            }
+}
+
+static enum rp_code slices_job(void *user, size_t job, struct rp_err *err)
+{
+    const struct selection *s = user;
+    const struct pass *p = &s->pass;
+    int64_t begin = (int64_t)job * s->job_slices, end = begin + s->job_slices;
+    int64_t n = p->row * p->unit, rows = p->rows / s->slices, index[RP_TENSOR_RANK];
+    float *best = malloc((size_t)n * 2 * sizeof *best);
+    int64_t size = p->stride[0] * p->in[0] / s->slices;
+
+    if (!best)
+        return rp_err_nomem(err, "selecting");
+    end = end < s->slices ? end : s->slices;
+    for (int64_t i = begin * size; i < end * size; i++)
+        s->y[i] = s->init;
+    for (int64_t i = begin * rows; i < end * rows; i++) {
+        int32_t *where = (int32_t *)(void *)(best + n);
+        int64_t at = 0;
+
+        row_index(p, i, index);
+        for (size_t k = 0; k + 1 < p->rank; k++)
+            at += index[k] * p->window->dim[k].stride * p->stride[k];
+        select_row(s, index, best, where);
+        scatter_row(s, where, s->source + i * n, s->y + at);
+    }
+    free(best);
+    return RP_OK;
+}
+
+/* Where each place of the window lies, seen from the place of the first result. */
+static enum rp_code make_offsets(struct selection *s, struct rp_err *err)
+{
+    const struct pass *p = &s->pass;
+    int64_t place[RP_TENSOR_RANK] = {0}, n = 1;
+
+    for (size_t k = 0; k < p->rank; k++)
+        n *= p->size[k];
+    s->offset = calloc((size_t)n, sizeof *s->offset);
+    if (!s->offset)
+        return rp_err_nomem(err, "selecting");
+    for (int64_t i = 0; i < n; i++, rp_index_next(place, p->size, p->rank))
+        for (size_t k = 0; k < p->rank; k++)
+            s->offset[i] += shift(&p->window->dim[k], place[k]) * p->stride[k];
+    return RP_OK;
+}
+
+static enum rp_code select_and_add(struct selection *s, struct rp_pool *pool, struct rp_err *err)
+{
+    const struct pass *p = &s->pass;
+    int64_t rows = rows_of_job(p);
+    enum rp_code code;
+
+    s->slices = 1;
+    for (size_t k = 0; k < p->lead; k++)
+        s->slices *= p->in[k];
+    s->job_slices = rows / (p->rows / s->slices) + 1;
+    RP_TRY(make_offsets(s, err));
+    code = spread(pool, s->slices, s->job_slices, slices_job, s, err);
+    free(s->offset);
+    return code;
+}
+
+enum rp_code rp_fast_select_and_scatter(struct rp_eval *e, const struct rp_node *node,
+                                        struct rp_tensor *const *in, struct rp_tensor **out,
+                                        struct rp_err *err)
+{
+    const struct rp_select_attr *a = node->attrs;
+    struct selection s = {.keep = keep_of(a->select)};
+    struct rp_tensor *wide[3] = {NULL, NULL, NULL}, *to = NULL;
+    enum rp_code code = RP_OK;
+
+    if (!s.keep || a->scatter->simple != RP_OP_ADD || !float_elem(in[0]->elem) ||
+        !float_elem(in[1]->elem) || in[1]->rank != in[0]->rank ||
+        !pass_begin(&s.pass, &a->window, in[0], in[1]->dims, in[1]->n))
+        return e->plan->reference[RP_OP_SELECT_AND_SCATTER]->run(e, node, in, out, err);
+    for (size_t i = 0; i < 3 && code == RP_OK; i++)
+        code = rp_tensor_wide(in[i], &wide[i], err);
+    if (code == RP_OK)
+        code = rp_tensor_new(RP_ELEM_F32, in[0]->dims, in[0]->rank, &to, err);
+    if (code == RP_OK) {
+        s.pass.x = (const float *)(void *)wide[0]->data;
+        s.source = (const float *)(void *)wide[1]->data;
+        s.init = *(const float *)(void *)wide[2]->data;
+        s.y = (float *)(void *)to->data;
+        s.elem = a->scatter->regs[0].elem;
+        code = select_and_add(&s, e->pool, err);
+    }
+    if (code == RP_OK)
+        code = rp_tensor_as(to, node->shape->elem, out, err);
+    for (size_t i = 0; i < 3; i++)
+        rp_tensor_drop(wide[i]);
+    rp_tensor_drop(to);
+    return code;
+}

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RP_EXEC_PJRT_CLIENT_H
+#define RP_EXEC_PJRT_CLIENT_H
+/*
+ * One program on one PJRT plugin, from loading the library to the outputs, in this process:
+ *
+ *     open -> compile -> upload -> run, run, run ... -> fetch -> close
+ *
+ * Several partitions or replicas run on as many devices; lists of arrays are one behind the other,
+ * device by device.
+ */
+#include "exec/data/tensor.h"
+#include "exec/pjrt/api.h"
+
+/* What to compile. Borrowed. */
+struct rp_pjrt_source {
+    const void *code;
+    size_t ncode;
+    const char *format;  /* "hlo": an HloModuleProto; "mlir" */
+    const void *options; /* CompileOptionsProto; NULL: made of what follows */
+    size_t noptions;
+    unsigned replicas, partitions; /* 0: 1 */
+    bool optimized;                /* the module was scheduled: only the backend is to run */
+    bool shardy;                   /* partitioned by shardings of that kind */
+    bool tupled;                   /* the one parameter is a tuple of the arguments */
+    size_t narguments;             /* of one device */
+    const uint8_t *donated;        /* narguments flags, or NULL */
+};
+
+struct rp_pjrt_client {
+    struct rp_pjrt pjrt;
+    void *client;
+    char platform[64], version[256], device[128];
+    void **devices; /* of the client, or of the executable once there is one; the plugin's memory */
+    size_t ndevices;
+
+    void *loaded;
+    size_t narguments, noutputs; /* of one device */
+    const uint8_t *donated;      /* of the source */
+    bool *consumed;              /* ndevices * narguments: given away by the last run */
+    void **arguments, **outputs; /* ndevices * each; NULL where there is none */
+    void ***argument_lists;      /* into arguments, a device each */
+    void ***output_lists;
+    void **events; /* ndevices */
+    int64_t *kept; /* arguments that are not donated */
+    size_t nkept;
+    struct rp_tensor *const *hosts; /* what was uploaded: donated arguments are sent again */
+    uint32_t launch;
+};
+
+/* noptions texts "name=value" for the plugin: true, false, numbers, lists of integers, texts. */
+enum rp_code rp_pjrt_open(const char *path, const char *const *options, size_t noptions,
+                          unsigned devices, struct rp_pjrt_client *out, struct rp_err *err);
+enum rp_code rp_pjrt_compile(struct rp_pjrt_client *c, const struct rp_pjrt_source *source,
+                             struct rp_err *err);
+/* The tensors live until close. */
+enum rp_code rp_pjrt_upload(struct rp_pjrt_client *c, struct rp_tensor *const *arguments,
+                            struct rp_err *err);
+/* Once. *ns: from the call until the device is done, without what it takes to prepare it. */
+enum rp_code rp_pjrt_run(struct rp_pjrt_client *c, int64_t *ns, struct rp_err *err);
+/* ndevices * noutputs, which the caller drops; on failure none. */
+enum rp_code rp_pjrt_fetch(struct rp_pjrt_client *c, struct rp_tensor **outputs,
+                           struct rp_err *err);
+void rp_pjrt_close(struct rp_pjrt_client *c);
+
+/* Most bytes that were in use on the first device, or -1 where the plugin does not say. */
+int64_t rp_pjrt_peak_bytes(struct rp_pjrt_client *c);
+
+/* The options of a compilation, as CompileOptionsProto; the writer holds them. */
+struct rp_proto_writer;
+void rp_pjrt_put_options(const struct rp_pjrt_source *source, struct rp_proto_writer *to);
+
+/* A recorded CompileOptionsProto without its debug options (which may name folders to write to, or
+   make the plugin print). */
+enum rp_code rp_pjrt_strip_options(const void *bytes, size_t n, struct rp_proto_writer *to,
+                                   struct rp_err *err);
+
+/* A flag of XLA, "xla_dump_to=/tmp/x" (also with "--" before it), for options that were put before.
+   RP_USAGE where it has no value. */
+enum rp_code rp_pjrt_put_flag(const char *text, struct rp_proto_writer *to, struct rp_err *err);
+
+/* ---- the profiler extension ---- */
+
+struct rp_pjrt_profile {
+    const uint64_t *table;
+    void *profiler;
+};
+bool rp_pjrt_can_profile(const struct rp_pjrt_client *c);
+enum rp_code rp_pjrt_profile_start(struct rp_pjrt_client *c, struct rp_pjrt_profile *out,
+                                   struct rp_err *err);
+/* Stops, and gives the serialized XSpace, which the caller frees. */
+enum rp_code rp_pjrt_profile_stop(struct rp_pjrt_profile *profile, uint8_t **bytes, size_t *n,
+                                  struct rp_err *err);
+
+#endif

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RP_EXEC_PJRT_DEVICE_MARKS_H
+#define RP_EXEC_PJRT_DEVICE_MARKS_H
+/*
+ * For profilers of NVIDIA GPUs: the measured runs stand between cudaProfilerStart and Stop
+ * (`nsys profile -c cudaProfilerApi`, `ncu --profile-from-start off` look at nothing else), and
+ * each is an NVTX range. All by dlopen, and only where the library that does the work has loaded
+ * CUDA: without it these do nothing.
+ */
+#include <stdbool.h>
+
+struct rp_device_marks { /* all zero: begin */
+    bool looked, marking;
+    int (*start)(void);
+    int (*stop)(void);
+    int (*push)(const char *name);
+    int (*pop)(void);
+};
+
+void rp_device_marks_begin(struct rp_device_marks *marks);
+void rp_device_marks_end(struct rp_device_marks *marks);
+/* Ranges; nothing outside of begin and end. */
+void rp_device_marks_push(struct rp_device_marks *marks, const char *name);
+void rp_device_marks_pop(struct rp_device_marks *marks);
+
+#endif

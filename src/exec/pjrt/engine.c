@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The engine pjrt: a program on the real XLA, through a PJRT plugin that JAX, PyTorch/XLA or the
+ * user installed (plugin_find.c). It runs in a child process unless a profiler wants it here
+ * (exec/worker/worker.h). HLO goes as an HloModuleProto, StableHLO as the text of the file.
+ */
+#include "exec/worker/engine.h"
+#include "exec/eval/plan.h"
+#include "exec/pjrt/device_marks.h"
+#include "exec/pjrt/module.h"
+#include "io/proto_write.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct pjrt_exe {
+    struct rp_worker_exe exe;
+
+    /* for the worker; in a child these are its own */
+    char *path;
+    const struct rp_engine_options *options; /* until compile returns */
+    struct rp_pjrt_module module;
+    struct rp_pjrt_source source;
+    struct rp_proto_writer compile_options;
+    struct rp_pjrt_client client;
+    struct rp_device_marks marks;
+};
+
+/* ---- where the plugin is ---- */
+
+static enum rp_code open_plugin(void *self, struct rp_worker_facts *facts, struct rp_err *err)
+{
+    struct pjrt_exe *x = self;
+    struct rp_pjrt_client *c = &x->client;
+    unsigned devices = (x->source.replicas ? x->source.replicas : 1) *
+                       (x->source.partitions ? x->source.partitions : 1);
+    int64_t begin = rp_exec_now(), loaded;
+
+    RP_TRY(rp_pjrt_open(x->path, x->options->plugin_options, x->options->nplugin_options, devices,
+                        c, err));
+    loaded = rp_exec_now();
+    RP_TRY(rp_pjrt_compile(c, &x->source, err));
+    facts->load_ns = loaded - begin;
+    facts->compile_ns = rp_exec_now() - loaded;
+    facts->narguments = c->narguments;
+    facts->noutputs = c->noutputs;
+    facts->devices = c->ndevices;
+    facts->can_profile = rp_pjrt_can_profile(c);
+    snprintf(facts->platform, sizeof facts->platform, "%s", c->platform);
+    snprintf(facts->version, sizeof facts->version, "%s", c->version);
+    snprintf(facts->device, sizeof facts->device, "%.120s (%.60s)", c->device, c->platform);
+    return RP_OK;
+}
+
+static enum rp_code upload_here(void *self, struct rp_tensor *const *arguments, struct rp_err *err)
+{
+    return rp_pjrt_upload(&((struct pjrt_exe *)self)->client, arguments, err);
+}
+
+static enum rp_code run_here(void *self, int64_t *ns, struct rp_err *err)
+{
+    struct pjrt_exe *x = self;
+    enum rp_code code;
+
+    rp_device_marks_push(&x->marks, "reprise: run");
+    code = rp_pjrt_run(&x->client, ns, err);
+    rp_device_marks_pop(&x->marks);
+    return code;
+}
+
+static enum rp_code fetch_here(void *self, struct rp_tensor **outputs, struct rp_err *err)
+{
+    return rp_pjrt_fetch(&((struct pjrt_exe *)self)->client, outputs, err);
+}
+
+static void mark_here(void *self, bool begin)
+{
+    struct pjrt_exe *x = self;
+
+    if (begin)
+        rp_device_marks_begin(&x->marks);
+    else
+        rp_device_marks_end(&x->marks);
+}
+
+static enum rp_code profile_here(void *self, unsigned runs, uint8_t **xspace, size_t *n,
+                                 struct rp_err *err)
+{
+    struct pjrt_exe *x = self;
+    struct rp_pjrt_profile profile;
+    enum rp_code code = RP_OK, stopped;
+    int64_t ns;
+
+    RP_TRY(rp_pjrt_profile_start(&x->client, &profile, err));
+    for (unsigned i = 0; i < runs && code == RP_OK; i++)
+        code = rp_pjrt_run(&x->client, &ns, err);
+    stopped = rp_pjrt_profile_stop(&profile, xspace, n, code == RP_OK ? err : NULL);
+    if (code != RP_OK) {
+        free(*xspace);
+        *xspace = NULL;
+    }
+    return code == RP_OK ? stopped : code;
+}
+
+static int64_t peak_here(void *self)
+{
+    return rp_pjrt_peak_bytes(&((struct pjrt_exe *)self)->client);
+}
+
+static void close_here(void *self)
+{
+    struct pjrt_exe *x = self;
+
+    rp_pjrt_close(&x->client);
+}
+
+static const struct rp_worker_ops pjrt_ops = {.what = "the plugin",
+                                              .open = open_plugin,
+                                              .upload = upload_here,
+                                              .run = run_here,
+                                              .fetch = fetch_here,
+                                              .mark = mark_here,
+                                              .profile = profile_here,
+                                              .peak_bytes = peak_here,
+                                              .close = close_here};
+
+/* ---- the row ---- */
+
+static enum rp_code probe(const char *where, char *found, size_t cap, struct rp_err *err)
+{
+    return rp_worker_engine_probe(RP_PLUGIN_PJRT, where, found, cap, err);
+}
+
+static void release(struct rp_executable *exe)
+{
+    struct pjrt_exe *x = (struct pjrt_exe *)exe;
+
+    if (!x)
+        return;
+    rp_worker_stop(x->exe.worker);
+    rp_pjrt_module_release(&x->module);
+    rp_proto_writer_release(&x->compile_options);
+    free(x->path);
+    free(x);
+}
+
+/* The number behind a key of the module's text, "num_partitions=4"; 0 where it has none. */
+static unsigned module_number(const struct rp_program *p, const char *key)
+{
+    for (size_t i = 0; p && i < p->module_attrs.n; i++) {
+        const struct rp_attr *attr = &p->module_attrs.at[i];
+        int64_t value;
+        size_t n;
+
+        if (!strcmp(rp_program_text(p, attr->key), key) && rp_attr_ints(attr, &value, 1, &n) &&
+            n == 1 && value > 0 && value <= 4096)
+            return (unsigned)value;
+    }
+    return 0;
+}
+
+/* Replicas are those of the text; what else runs at a time are partitions. */
+static void count_devices(struct rp_pjrt_source *source, const struct rp_program *p, unsigned all)
+{
+    unsigned replicas = module_number(p, "replica_count");
+
+    source->replicas = replicas && all % replicas == 0 ? replicas : 1;
+    source->partitions = all ? all / source->replicas : module_number(p, "num_partitions");
+}
+
+/* Recorded options, or made ones; flags behind them count last. */
+static enum rp_code prepare_options(struct pjrt_exe *x, const struct rp_engine_options *options,
+                                    struct rp_err *err)
+{
+    struct rp_proto_writer *to = &x->compile_options;
+    struct rp_bytes bytes;
+
+    if (options->compile_options)
+        rp_proto_add_bytes(to, options->compile_options, options->ncompile_options);
+    else
+        rp_pjrt_put_options(&x->source, to);
+    for (size_t i = 0; i < options->nxla_flags; i++)
+        RP_TRY(rp_pjrt_put_flag(options->xla_flags[i], to, err));
+    RP_TRY(rp_proto_written(to, &bytes, err));
+    x->source.options = bytes.at;
+    x->source.noptions = bytes.n;
+    return RP_OK;
+}
+
+static enum rp_code prepare_source(struct pjrt_exe *x, const struct rp_engine_program *program,
+                                   const struct rp_engine_options *options, struct rp_err *err)
+{
+    struct rp_pjrt_source *source = &x->source;
+    bool mlir = program->format && !strcmp(program->format, "stablehlo");
+
+    source->code = mlir ? program->bytes : program->module;
+    source->ncode = mlir ? program->nbytes : program->nmodule;
+    source->format = mlir ? "mlir" : "hlo";
+    if (!source->code)
+        return rp_err_set(err, RP_UNSUPPORTED,
+                          "'%s' (%s) is no program for PJRT, which takes HLO and StableHLO",
+                          program->name, program->format ? program->format : "unknown");
+    RP_TRY(mlir ? rp_pjrt_read_mlir(source->code, source->ncode, &x->module, err)
+                : rp_pjrt_read_hlo(source->code, source->ncode, &x->module, err));
+    source->narguments = x->module.donated.n;
+    source->donated = x->module.donated.at;
+    source->tupled = x->module.tupled;
+    source->optimized = x->module.scheduled;
+    source->shardy = x->module.shardy;
+    count_devices(source, program->program, options->partitions);
+    return prepare_options(x, options, err);
+}
+
+static enum rp_code compile(const char *where, const struct rp_engine_program *program,
+                            const struct rp_engine_options *options, struct rp_executable **out,
+                            struct rp_err *err)
+{
+    struct pjrt_exe *x = calloc(1, sizeof *x);
+    enum rp_code code;
+
+    *out = NULL;
+    if (!x)
+        return rp_err_nomem(err, "preparing a plugin");
+    x->exe.base.engine = &rp_engine_pjrt;
+    x->options = options;
+    code = rp_plugin_resolve(RP_PLUGIN_PJRT, where, &x->path, err);
+    if (code == RP_OK)
+        code = prepare_source(x, program, options, err);
+    if (code == RP_OK)
+        code = rp_worker_engine_start(&x->exe, &pjrt_ops, options, err);
+    if (code != RP_OK) {
+        release(&x->exe.base);
+        return code;
+    }
+    x->options = NULL;
+    *out = &x->exe.base;
+    return RP_OK;
+}
+
+const struct rp_engine rp_engine_pjrt = {
+    .name = "pjrt",
+    .summary = "the real XLA, on the CPU or a GPU, through a PJRT plugin",
+    .get = "reprise replay engines --install, or pip install xla-cpu-pjrt (CPU), "
+           "pip install 'jax[cuda13]' (NVIDIA)",
+    .takes_where = true,
+    .wants_module = true,
+    .probe = probe,
+    .compile = compile,
+    .upload = rp_worker_engine_upload,
+    .run = rp_worker_engine_run,
+    .run_timed = rp_worker_engine_run_timed,
+    .process = rp_worker_engine_process,
+    .mark = rp_worker_engine_mark,
+    .profile = rp_worker_engine_profile,
+    .peak = rp_worker_engine_peak,
+    .fetch = rp_worker_engine_fetch,
+    .release = release};

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RP_EXEC_PJRT_PLUGIN_FIND_H
+#define RP_EXEC_PJRT_PLUGIN_FIND_H
+/*
+ * Where the libraries of others are that can run programs: PJRT plugins (the real XLA) and
+ * TensorFlow. Nothing is loaded to find them, and no Python runs. Looked at, in this order:
+ *
+ *   PJRT_NAMES_AND_LIBRARY_PATHS     "name:path,name:path", as JAX reads it
+ *   our own folder                   what `reprise replay engines --install` fetched
+ *   site-packages                    of the active environment ($VIRTUAL_ENV, $CONDA_PREFIX), of
+ *                                    $PYTHONPATH, of the python3 in $PATH, of the user, of the
+ * system
+ */
+#include "base/arena.h"
+#include "base/vec.h"
+
+#include <stdbool.h>
+
+enum rp_plugin_kind { RP_PLUGIN_PJRT, RP_PLUGIN_TF };
+
+struct rp_plugin {
+    enum rp_plugin_kind kind;
+    const char *path;
+    const char *name;  /* "xla_cuda13", "xla_cpu_pjrt": what the user may call it */
+    const char *found; /* where: "PJRT_NAMES_AND_LIBRARY_PATHS", "/usr/lib/python3/dist-packages" */
+};
+
+struct rp_plugins {
+    struct rp_arena arena;
+    RP_VEC(struct rp_plugin) list; /* each file once; the ones to prefer first */
+    RP_VEC(const char *) looked;   /* folders that were looked into */
+};
+
+/* All of both kinds. Released in every case by rp_plugins_release. */
+enum rp_code rp_plugins_find(struct rp_plugins *out, struct rp_err *err);
+void rp_plugins_release(struct rp_plugins *plugins);
+
+/*
+ * The file that `where` means: a path, the name of one that was found, or, where it is NULL, the
+ * best one found: for a GPU where the machine has one, else for the CPU. RP_MISSING and how to get
+ * one where there is none. The caller frees *path.
+ */
+enum rp_code rp_plugin_resolve(enum rp_plugin_kind kind, const char *where, char **path,
+                               struct rp_err *err);
+
+/* Loads it, in a child process, to see its version: "PJRT 0.81", "TensorFlow 2.21.0". */
+struct rp_plugin_version {
+    char text[256];
+};
+enum rp_code rp_plugin_probe(enum rp_plugin_kind kind, const char *path,
+                             struct rp_plugin_version *out, struct rp_err *err);
+
+/* The folder of our own: $REPRISE_ENGINES, else in $XDG_DATA_HOME, else in the home folder. In the
+   arena; NULL without a home. */
+const char *rp_plugin_folder(struct rp_arena *arena);
+
+/* What can be fetched: a package of PyPI each. */
+struct rp_plugin_package {
+    const char *name, *engine, *what;
+};
+const struct rp_plugin_package *rp_plugin_packages(size_t *n);
+
+/* Fetches a package into our folder with pip: only it, nothing that it wants beside it. */
+enum rp_code rp_plugin_install(const char *package, struct rp_err *err);
+
+#endif

@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Looking into a plugin (its version, in a child process: loading runs its code) and fetching one
+ * from PyPI with the user's own pip, into a folder of ours that nothing else reads.
+ */
+#include "exec/pjrt/plugin_find.h"
+
+#include "exec/pjrt/api.h"
+#include "exec/tf/api.h"
+#include "exec/worker/worker.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define PROBE_NS INT64_C(60000000000) /* a plugin that says nothing for a minute does not work */
+
+/* ---- versions ---- */
+
+struct probe {
+    enum rp_plugin_kind kind;
+    const char *path;
+};
+
+static enum rp_code probe_open(void *self, struct rp_worker_facts *facts, struct rp_err *err)
+{
+    const struct probe *probe = self;
+    struct rp_pjrt pjrt;
+    struct rp_tf tf;
+
+    if (probe->kind == RP_PLUGIN_TF) {
+        RP_TRY(rp_tf_load(probe->path, &tf, err));
+        snprintf(facts->version, sizeof facts->version, "TensorFlow %s", tf.version());
+        return RP_OK;
+    }
+    RP_TRY(rp_pjrt_load(probe->path, &pjrt, err));
+    snprintf(facts->version, sizeof facts->version, "PJRT 0.%u%s", pjrt.minor,
+             rp_pjrt_extension(&pjrt, RP_PJRT_EXTENSION_PROFILER) ? ", with a profiler" : "");
+    return RP_OK;
+}
+
+static const struct rp_worker_ops probe_ops = {.what = "the library", .open = probe_open};
+
+enum rp_code rp_plugin_probe(enum rp_plugin_kind kind, const char *path,
+                             struct rp_plugin_version *out, struct rp_err *err)
+{
+    struct probe probe = {kind, path};
+    struct rp_worker_start start = {.self = &probe, .timeout_ns = PROBE_NS};
+    struct rp_worker *worker;
+
+    RP_TRY(rp_worker_start(&probe_ops, &start, &worker, err));
+    snprintf(out->text, sizeof out->text, "%s", rp_worker_borrow_facts(worker)->version);
+    rp_worker_stop(worker);
+    return RP_OK;
+}
+
+/* ---- fetching ---- */
+
+const struct rp_plugin_package *rp_plugin_packages(size_t *n)
+{
+    static const struct rp_plugin_package packages[] = {
+        {"xla-cpu-pjrt", "pjrt", "XLA for the CPU"},
+        {"tensorflow-cpu", "tf", "TensorFlow for the CPU"}};
+
+    *n = sizeof packages / sizeof *packages;
+    return packages;
+}
+
+static enum rp_code make_folder(char *path, struct rp_err *err)
+{
+    for (char *slash = path + 1; *slash; slash++) {
+        if (*slash != '/')
+            continue;
+        *slash = 0;
+        if (mkdir(path, 0777) != 0 && errno != EEXIST)
+            return rp_err_set_os(err, errno, "cannot make the folder '%s'", path);
+        *slash = '/';
+    }
+    if (mkdir(path, 0777) != 0 && errno != EEXIST)
+        return rp_err_set_os(err, errno, "cannot make the folder '%s'", path);
+    return RP_OK;
+}
+
+/* The last line that is not empty. */
+static void last_line(int log, char *out, size_t cap)
+{
+    char text[4096], *save = NULL;
+    off_t end = lseek(log, 0, SEEK_END);
+    ssize_t n = pread(log, text, sizeof text - 1,
+                      end > (off_t)sizeof text - 1 ? end - (off_t)sizeof text + 1 : 0);
+
+    out[0] = 0;
+    text[n > 0 ? n : 0] = 0;
+    for (char *line = strtok_r(text, "\r\n", &save); line; line = strtok_r(NULL, "\r\n", &save))
+        if (line[strspn(line, " ")])
+            snprintf(out, cap, "%s", line);
+}
+
+/* Runs a program with everything it prints in `log`; its exit status, or -1 where it cannot run. */
+static int run(char *const argv[], int log)
+{
+    posix_spawn_file_actions_t actions;
+    int status = -1;
+    pid_t pid;
+
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_adddup2(&actions, log, STDOUT_FILENO);
+    posix_spawn_file_actions_adddup2(&actions, log, STDERR_FILENO);
+    if (posix_spawnp(&pid, argv[0], &actions, NULL, argv, environ) == 0)
+        while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+            ;
+    posix_spawn_file_actions_destroy(&actions);
+    return status != -1 && WIFEXITED(status) && WEXITSTATUS(status) != 127 ? WEXITSTATUS(status)
+                                                                           : -1;
+}
+
+static enum rp_code fetch(const char *package, char *folder, struct rp_err *err)
+{
+    char python[] = "python3", m[] = "-m", pip[] = "pip", install[] = "install";
+    char quiet[] = "--quiet", alone[] = "--no-deps", upgrade[] = "--upgrade";
+    char binary[] = "--only-binary=:all:", target[] = "--target", name[128], words[600];
+    char *const argv[] = {python,  m,      pip,    install, quiet, alone,
+                          upgrade, binary, target, folder,  name,  NULL};
+    int log = memfd_create("reprise-pip", MFD_CLOEXEC), status;
+    enum rp_code code = RP_OK;
+
+    if (log < 0)
+        return rp_err_set_os(err, errno, "cannot run pip");
+    snprintf(name, sizeof name, "%s", package);
+    status = run(argv, log);
+    last_line(log, words, sizeof words);
+    if (status < 0)
+        code = rp_err_set(err, RP_MISSING, "python3 is needed to fetch '%s'", package);
+    else if (status != 0)
+        code = rp_err_set(err, RP_MISSING,
+                          "pip could not fetch '%s' (status %d): %s\n  by hand: pip install "
+                          "--no-deps --target %s %s",
+                          package, status, words, folder, package);
+    close(log);
+    return code;
+}
+
+enum rp_code rp_plugin_install(const char *package, struct rp_err *err)
+{
+    const struct rp_plugin_package *packages;
+    struct rp_arena arena = RP_ARENA_INIT;
+    char folder[PATH_MAX];
+    const char *own;
+    size_t n, i = 0;
+    enum rp_code code;
+
+    packages = rp_plugin_packages(&n);
+    while (i < n && strcmp(packages[i].name, package) != 0)
+        i++;
+    if (i == n)
+        return rp_err_set(err, RP_USAGE,
+                          "no package '%s' to install: xla-cpu-pjrt or tensorflow-cpu", package);
+    own = rp_plugin_folder(&arena);
+    code = own ? RP_OK
+               : rp_err_set(err, RP_MISSING,
+                            "no home folder: set REPRISE_ENGINES to the folder to install into");
+    if (code == RP_OK) {
+        snprintf(folder, sizeof folder, "%s", own);
+        code = make_folder(folder, err);
+    }
+    if (code == RP_OK)
+        code = fetch(package, folder, err);
+    rp_arena_release(&arena);
+    return code;
+}

@@ -1,0 +1,321 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Collectives between partitions that run side by side (exec/eval/mesh.h). Every partition brings
+ * its operands as one tuple and makes its own result from those of its group. A program of one
+ * partition is a group of one. The start of an asynchronous pair does the work; its done passes the
+ * result on.
+ */
+#include "exec/eval/groups.h"
+#include "exec/eval/kernels.h"
+#include "exec/eval/mesh.h"
+#include "exec/eval/reduce.h"
+#include "exec/eval/strided.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct collective {
+    struct rp_groups groups;
+    int64_t dim, split;
+    bool start; /* the result is (operands, results) */
+    struct rp_tape *tape;
+};
+
+static enum rp_code prepare(struct rp_plan *plan, struct rp_node *node, struct rp_err *err)
+{
+    bool pairs =
+        node->code == RP_OP_COLLECTIVE_PERMUTE || node->code == RP_OP_COLLECTIVE_PERMUTE_START;
+    const struct rp_attr *groups =
+        rp_node_attr(plan, node, pairs ? RP_ATTR_SOURCE_TARGET_PAIRS : RP_ATTR_REPLICA_GROUPS);
+    struct collective *c = RP_NODE_NEW(plan, struct collective);
+    const int64_t *dims;
+    size_t n;
+
+    if (!c)
+        return rp_err_nomem(err, "planning");
+    node->attrs = c;
+    if (groups && !rp_groups_parse(&plan->arena, groups, &c->groups))
+        return rp_node_error(node, RP_UNSUPPORTED, err, "its groups are not understood");
+    RP_TRY(rp_node_ints(plan, node, RP_ATTR_DIMENSIONS, 0, &dims, &n, err));
+    c->dim = n ? dims[0] : -1;
+    c->start = node->code == RP_OP_ALL_GATHER_START || node->code == RP_OP_COLLECTIVE_PERMUTE_START;
+    if (node->ncalled)
+        RP_TRY(rp_tape_new(plan, node->called[0], true, &c->tape, err));
+    for (uint32_t i = 0; i < node->nin && c->dim >= 0; i++)
+        if (c->dim >= (int64_t)rp_node_operand(plan, node, i)->rank)
+            return rp_node_error(node, RP_FORMAT, err, "its dimension is out of range");
+    return RP_OK;
+}
+
+/* The members of this partition's group, and its place among them. */
+struct group {
+    unsigned n, mine;
+    unsigned member[4096];
+};
+
+static enum rp_code find_group(const struct rp_eval *e, const struct rp_node *node,
+                               const struct collective *c, struct group *g, struct rp_err *err)
+{
+    unsigned all = rp_mesh_size(e->mesh);
+
+    g->n = g->mine = 0;
+    for (size_t k = 0; k < c->groups.ngroups; k++) {
+        bool here = false;
+
+        for (size_t i = c->groups.begin[k]; i < c->groups.begin[k + 1]; i++)
+            here |= c->groups.ids[i] == (int64_t)e->partition;
+        for (size_t i = c->groups.begin[k]; here && i < c->groups.begin[k + 1]; i++) {
+            if (c->groups.ids[i] >= (int64_t)all || g->n == 4096)
+                return rp_node_error(node, RP_FORMAT, err,
+                                     "its groups name partition %lld of %u; --partitions says how "
+                                     "many run",
+                                     (long long)c->groups.ids[i], all);
+            if (c->groups.ids[i] == (int64_t)e->partition)
+                g->mine = g->n;
+            g->member[g->n++] = (unsigned)c->groups.ids[i];
+        }
+        if (here)
+            return RP_OK;
+    }
+    for (unsigned i = 0; i < all && i < 4096; i++)
+        g->member[g->n++] = i;
+    g->mine = e->partition;
+    return RP_OK;
+}
+
+/* ---- what each does with one operand of all members ---- */
+
+static enum rp_code reduce_members(const struct collective *c, struct rp_tensor *const *of,
+                                   unsigned n, struct rp_tensor **out, struct rp_err *err)
+{
+    struct rp_tensor *sum, *value = NULL;
+    struct rp_tape_frame f;
+    enum rp_code code;
+
+    RP_TRY(rp_tensor_wide(of[0], &sum, err));
+    if (sum == of[0]) { /* it is changed in place: not the operand */
+        rp_tensor_drop(sum);
+        RP_TRY(rp_tensor_new(of[0]->elem, of[0]->dims, of[0]->rank, &sum, err));
+        memcpy(sum->data, of[0]->data, rp_tensor_bytes(sum));
+    }
+    code = rp_tape_begin(c->tape, &f, err);
+    for (unsigned k = 1; k < n && code == RP_OK; k++) {
+        code = rp_tensor_wide(of[k], &value, err);
+        for (size_t at = 0; code == RP_OK && at < sum->n; at += RP_TAPE_LANES) {
+            size_t m = sum->n - at < RP_TAPE_LANES ? sum->n - at : RP_TAPE_LANES;
+
+            f.reg[0] = sum->data + at * sum->unit;
+            f.reg[1] = value->data + at * sum->unit;
+            rp_tape_run(&f, m);
+            memmove(sum->data + at * sum->unit, rp_tape_result(&f, 0), m * sum->unit);
+        }
+        rp_tensor_drop(value);
+        value = NULL;
+    }
+    if (code != RP_NOMEM)
+        rp_tape_end(&f);
+    if (code == RP_OK)
+        code = rp_tensor_as(sum, of[0]->elem, out, err);
+    rp_tensor_drop(sum);
+    return code;
+}
+
+/* Blocks of arrays behind one another along a dimension: block `take` of `blocks` of each. */
+static enum rp_code join(struct rp_tensor *const *of, unsigned n, int64_t dim, unsigned take,
+                         unsigned blocks, struct rp_tensor **out, struct rp_err *err)
+{
+    struct rp_strided s = {.unit = of[0]->unit, .rank = of[0]->rank};
+    int64_t dims[RP_TENSOR_RANK], size = of[0]->dims[dim] / blocks;
+
+    memcpy(dims, of[0]->dims, sizeof dims);
+    dims[dim] = size * n;
+    RP_TRY(rp_tensor_new(of[0]->elem, dims, of[0]->rank, out, err));
+    memcpy(s.dims, of[0]->dims, sizeof s.dims);
+    s.dims[dim] = size;
+    rp_strides(dims, s.rank, s.to);
+    rp_strides(of[0]->dims, s.rank, s.from);
+    for (unsigned k = 0; k < n; k++)
+        if ((*out)->n)
+            rp_strided_copy(&s, (*out)->data + (int64_t)k * size * s.to[dim] * (int64_t)s.unit,
+                            of[k]->data + take * size * s.from[dim] * (int64_t)s.unit);
+    return RP_OK;
+}
+
+static enum rp_code permute(const struct collective *c, unsigned me, struct rp_tensor *const *all,
+                            size_t operand, struct rp_tensor **out, struct rp_err *err)
+{
+    const struct rp_tensor *like = all[me]->parts[operand];
+
+    for (size_t k = 0; k < c->groups.ngroups; k++)
+        if (c->groups.begin[k + 1] - c->groups.begin[k] == 2 &&
+            c->groups.ids[c->groups.begin[k] + 1] == (int64_t)me) {
+            *out = rp_tensor_keep(all[c->groups.ids[c->groups.begin[k]]]->parts[operand]);
+            return RP_OK;
+        }
+    RP_TRY(rp_tensor_new(like->elem, like->dims, like->rank, out, err)); /* nobody sends: zeros */
+    memset((*out)->data, 0, rp_tensor_bytes(*out));
+    return RP_OK;
+}
+
+static enum rp_code one(const struct rp_eval *e, const struct rp_node *node, const struct group *g,
+                        struct rp_tensor *const *all, size_t operand, struct rp_tensor **out,
+                        struct rp_err *err)
+{
+    const struct collective *c = node->attrs;
+    struct rp_tensor **of = calloc((size_t)g->n + 1, sizeof(struct rp_tensor *)), *sum = NULL;
+    enum rp_code code = RP_OK;
+
+    if (!of || !g->n) {
+        free((void *)of);
+        return of ? rp_err_set(err, RP_BUG, "a group of nobody")
+                  : rp_err_nomem(err, "communicating");
+    }
+    for (unsigned k = 0; k < g->n; k++)
+        of[k] = all[g->member[k]]->parts[operand];
+    switch (node->code) {
+    case RP_OP_ALL_REDUCE:
+    case RP_OP_ALL_REDUCE_START:
+        code = reduce_members(c, of, g->n, out, err);
+        break;
+    case RP_OP_REDUCE_SCATTER:
+        code = reduce_members(c, of, g->n, &sum, err);
+        if (code == RP_OK) {
+            code = join(&sum, 1, c->dim, g->mine, g->n, out, err);
+            rp_tensor_drop(sum);
+        }
+        break;
+    case RP_OP_ALL_GATHER:
+    case RP_OP_ALL_GATHER_START:
+        code = join(of, g->n, c->dim, 0, 1, out, err);
+        break;
+    case RP_OP_COLLECTIVE_BROADCAST:
+        *out = rp_tensor_keep(of[0]);
+        break;
+    case RP_OP_ALL_TO_ALL:
+        if (c->dim >= 0)
+            code = join(of, g->n, c->dim, g->mine, g->n, out, err);
+        else /* operand k of member i is result i of member k */
+            *out = rp_tensor_keep(all[g->member[operand]]->parts[g->mine]);
+        break;
+    default:
+        code = permute(c, e->partition, all, operand, out, err);
+    }
+    free(of);
+    return code;
+}
+
+/* ---- the meeting ---- */
+
+static enum rp_code make_results(struct rp_eval *e, const struct rp_node *node,
+                                 const struct group *g, struct rp_tensor *const *all,
+                                 struct rp_tensor **out, struct rp_err *err)
+{
+    struct rp_tensor **parts = calloc(node->nin + 1, sizeof(struct rp_tensor *));
+    enum rp_code code = parts ? RP_OK : rp_err_nomem(err, "communicating");
+    uint32_t n = 0;
+
+    while (n < node->nin && code == RP_OK) {
+        code = one(e, node, g, all, n, &parts[n], err);
+        n += code == RP_OK;
+    }
+    if (code == RP_OK &&
+        (n > 1 || (node->shape->elem == RP_ELEM_TUPLE && node->shape->nparts == 1 &&
+                   node->code != RP_OP_ALL_GATHER_START)))
+        code = rp_tensor_tuple(parts, n, out, err);
+    else if (code == RP_OK)
+        *out = parts[0];
+    else
+        while (n-- > 0)
+            rp_tensor_drop(parts[n]);
+    free(parts);
+    return code;
+}
+
+static enum rp_code collective(struct rp_eval *e, const struct rp_node *node,
+                               struct rp_tensor *const *in, struct rp_tensor **out,
+                               struct rp_err *err)
+{
+    const struct collective *c = node->attrs;
+    struct group *g = malloc(sizeof *g);
+    struct rp_tensor *mine = NULL, *result = NULL, *pair[2];
+    struct rp_tensor *const *all = &mine;
+    enum rp_code code = g ? find_group(e, node, c, g, err) : rp_err_nomem(err, "communicating");
+
+    for (uint32_t i = 0; i < node->nin && code == RP_OK; i++)
+        rp_tensor_keep(in[i]);
+    if (code == RP_OK)
+        code = rp_tensor_tuple(in, node->nin, &mine, err);
+    if (code == RP_OK && node->code == RP_OP_ALL_TO_ALL && c->dim < 0 && node->nin != g->n)
+        code =
+            rp_node_error(node, RP_FORMAT, err, "%u operands for a group of %u", node->nin, g->n);
+    if (code == RP_OK && e->mesh)
+        code = rp_mesh_meet(e->mesh, e->partition, mine, &all, err);
+    if (code == RP_OK) {
+        code = make_results(e, node, g, all, &result, err);
+        if (e->mesh)
+            rp_mesh_leave(e->mesh);
+    }
+    free(g);
+    if (code != RP_OK || !c->start) {
+        rp_tensor_drop(mine);
+        *out = result;
+        return code;
+    }
+    pair[0] = node->nin == 1 ? rp_tensor_keep(in[0]) : rp_tensor_keep(mine);
+    pair[1] = result;
+    rp_tensor_drop(mine);
+    return rp_tensor_tuple(pair, 2, out, err);
+}
+
+static enum rp_code pair_done(struct rp_eval *e, const struct rp_node *node,
+                              struct rp_tensor *const *in, struct rp_tensor **out,
+                              struct rp_err *err)
+{
+    (void)e;
+    if (in[0]->elem != RP_ELEM_TUPLE || in[0]->nparts < 2)
+        return rp_node_error(node, RP_FORMAT, err, "its start has no result");
+    *out = rp_tensor_keep(in[0]->parts[1]);
+    return RP_OK;
+}
+
+static enum rp_code partition_id(struct rp_eval *e, const struct rp_node *node,
+                                 struct rp_tensor *const *in, struct rp_tensor **out,
+                                 struct rp_err *err)
+{
+    (void)in;
+    RP_TRY(rp_node_result(node, out, err));
+    rp_tensor_set_integer(*out, 0,
+                          e->plan->partitions > 1 ? e->partition % e->plan->partitions : 0);
+    return RP_OK;
+}
+
+static enum rp_code replica_id(struct rp_eval *e, const struct rp_node *node,
+                               struct rp_tensor *const *in, struct rp_tensor **out,
+                               struct rp_err *err)
+{
+    unsigned partitions = e->plan->partitions > 1 ? e->plan->partitions : 1;
+
+    (void)in;
+    RP_TRY(rp_node_result(node, out, err));
+    rp_tensor_set_integer(*out, 0,
+                          e->plan->partitions > 1 ? e->partition / partitions : e->partition);
+    return RP_OK;
+}
+
+const struct rp_kernel rp_kernels_collective[] = {
+    {RP_OP_ALL_REDUCE, prepare, collective},
+    {RP_OP_ALL_REDUCE_START, prepare, collective},
+    {RP_OP_ALL_REDUCE_DONE, NULL, rp_kernel_same},
+    {RP_OP_ALL_GATHER, prepare, collective},
+    {RP_OP_ALL_GATHER_START, prepare, collective},
+    {RP_OP_ALL_GATHER_DONE, NULL, pair_done},
+    {RP_OP_REDUCE_SCATTER, prepare, collective},
+    {RP_OP_ALL_TO_ALL, prepare, collective},
+    {RP_OP_COLLECTIVE_BROADCAST, prepare, collective},
+    {RP_OP_COLLECTIVE_PERMUTE, prepare, collective},
+    {RP_OP_COLLECTIVE_PERMUTE_START, prepare, collective},
+    {RP_OP_COLLECTIVE_PERMUTE_DONE, NULL, pair_done},
+    {RP_OP_PARTITION_ID, NULL, partition_id},
+    {RP_OP_REPLICA_ID, NULL, replica_id},
+    {0, NULL, NULL},
+};

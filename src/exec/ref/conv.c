@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Convolution of the reference engine, straight from its definition, in f64, s64 or c128:
+ *
+ *   place in the input = out * stride - pad_low + k * window_dilation, and only where it is a
+ *   multiple of base_dilation and inside;
+ *   feature groups split input and output features, batch groups split the batch.
+ */
+#include "exec/eval/dot.h"
+#include "exec/eval/kernels.h"
+#include "exec/eval/reduce.h"
+#include "exec/eval/strided.h"
+#include "program/floats.h"
+
+#include <complex.h>
+#include <string.h>
+#undef I
+
+enum rp_code rp_conv_fill(struct rp_plan *plan, const struct rp_node *node, struct rp_conv *c,
+                          struct rp_err *err)
+{
+    const struct rp_attr *window = rp_node_attr(plan, node, RP_ATTR_WINDOW);
+    const struct rp_attr *labels = rp_node_attr(plan, node, RP_ATTR_DIM_LABELS);
+
+    memset(&c->window, 0, sizeof c->window);
+    if (!labels || !rp_conv_dims_parse(labels->at, labels->n, &c->dims))
+        return rp_node_error(node, RP_FORMAT, err, "its dim_labels are missing or malformed");
+    if (window && !rp_window_parse(window->at, window->n, &c->window))
+        return rp_node_error(node, RP_FORMAT, err, "its window is malformed");
+    if (c->window.n != c->dims.nspatial)
+        return rp_node_error(node, RP_FORMAT, err, "its window does not fit its dim_labels");
+    RP_TRY(rp_window_check(node, &c->window, err));
+    c->feature_groups = rp_node_int(plan, node, RP_ATTR_FEATURE_GROUP_COUNT, 1);
+    c->batch_groups = rp_node_int(plan, node, RP_ATTR_BATCH_GROUP_COUNT, 1);
+    if (c->feature_groups < 1 || c->batch_groups < 1)
+        return rp_node_error(node, RP_FORMAT, err, "a group count below 1");
+    return RP_OK;
+}
+
+/* That the sizes fit each other, so that the loops need not look. */
+static enum rp_code check(const struct rp_conv *c, const struct rp_node *node,
+                          const struct rp_value_shape *in, const struct rp_value_shape *kernel,
+                          const struct rp_value_shape *out, struct rp_err *err)
+{
+    size_t rank = c->dims.nspatial + 2;
+    int64_t features, outputs, batch;
+
+    if (in->rank != rank || kernel->rank != rank || out->rank != rank)
+        return rp_node_error(node, RP_FORMAT, err, "its operands do not fit its dim_labels");
+    features = in->dims[c->dims.input_feature];
+    outputs = out->dims[c->dims.output_feature];
+    batch = in->dims[c->dims.input_batch];
+    if (features != kernel->dims[c->dims.kernel_input] * c->feature_groups ||
+        outputs != kernel->dims[c->dims.kernel_output] || outputs % c->feature_groups ||
+        batch % c->batch_groups || outputs % c->batch_groups ||
+        out->dims[c->dims.output_batch] != batch / c->batch_groups)
+        return rp_node_error(node, RP_FORMAT, err, "its features, batch and groups do not fit");
+    for (size_t k = 0; k < c->dims.nspatial; k++)
+        if (c->window.dim[k].size != kernel->dims[c->dims.kernel_spatial[k]])
+            return rp_node_error(node, RP_FORMAT, err, "its window is not the size of the kernel");
+    return RP_OK;
+}
+
+enum rp_code rp_conv_prepare(struct rp_plan *plan, struct rp_node *node, struct rp_err *err)
+{
+    struct rp_conv *c = RP_NODE_NEW(plan, struct rp_conv);
+
+    if (!c)
+        return rp_err_nomem(err, "planning");
+    node->attrs = c;
+    if (node->nin != 2)
+        return rp_node_error(node, RP_UNSUPPORTED, err, "convolutions of %u operands", node->nin);
+    RP_TRY(rp_conv_fill(plan, node, c, err));
+    return check(c, node, rp_node_operand(plan, node, 0), rp_node_operand(plan, node, 1),
+                 node->shape, err);
+}
+
+struct sizes {
+    const struct rp_conv *c;
+    const int64_t *in, *kernel, *out; /* dims */
+    int64_t in_stride[RP_TENSOR_RANK], kernel_stride[RP_TENSOR_RANK];
+};
+
+/* Offsets of one place of the kernel for one result; false: outside. */
+static bool tap(const struct sizes *s, const int64_t *out, const int64_t *k, int64_t *in_at,
+                int64_t *kernel_at)
+{
+    for (size_t d = 0; d < s->c->dims.nspatial; d++) {
+        const struct rp_window_dim *w = &s->c->window.dim[d];
+        int64_t i =
+            out[s->c->dims.output_spatial[d]] * w->stride - w->pad_low + k[d] * w->window_dilation;
+        int64_t tap_at = w->reversal ? w->size - 1 - k[d] : k[d];
+
+        if (i < 0 || i % w->base_dilation)
+            return false;
+        i /= w->base_dilation;
+        if (i >= s->in[s->c->dims.input_spatial[d]])
+            return false;
+        *in_at += i * s->in_stride[s->c->dims.input_spatial[d]];
+        *kernel_at += tap_at * s->kernel_stride[s->c->dims.kernel_spatial[d]];
+    }
+    return true;
+}
+
+#define CONVOLVE(name, type)                                                                 \
+    static type name(const struct sizes *s, const type *in, const type *kernel,              \
+                     const int64_t *out)                                                     \
+    {                                                                                        \
+        const struct rp_conv_dims *d = &s->c->dims;                                          \
+        int64_t features = s->kernel[d->kernel_input], f = out[d->output_feature];           \
+        int64_t group = f / (s->out[d->output_feature] / s->c->feature_groups);              \
+        int64_t block = f / (s->out[d->output_feature] / s->c->batch_groups);                \
+        int64_t batch = out[d->output_batch] + block * s->out[d->output_batch];              \
+        int64_t di = s->in_stride[d->input_feature], dk = s->kernel_stride[d->kernel_input]; \
+        int64_t size[RP_TENSOR_RANK], k[RP_TENSOR_RANK] = {0};                               \
+        type sum = 0;                                                                        \
+                                                                                             \
+        for (size_t i = 0; i < d->nspatial; i++)                                             \
+            size[i] = s->c->window.dim[i].size;                                              \
+        do {                                                                                 \
+            int64_t at = batch * s->in_stride[d->input_batch] + group * features * di;       \
+            int64_t kat = f * s->kernel_stride[d->kernel_output];                            \
+                                                                                             \
+            if (tap(s, out, k, &at, &kat))                                                   \
+                for (int64_t i = 0; i < features; i++)                                       \
+                    sum += in[at + i * di] * kernel[kat + i * dk];                           \
+        } while (rp_index_next(k, size, d->nspatial));                                       \
+        return sum;                                                                          \
+    }
+CONVOLVE(one_float, double)
+CONVOLVE(one_integer, uint64_t)
+CONVOLVE(one_complex, double complex)
+
+static void all(const struct sizes *s, unsigned wide, const void *in, const void *kernel,
+                struct rp_tensor *to)
+{
+    int64_t index[RP_TENSOR_RANK] = {0};
+
+    for (size_t i = 0; i < to->n; i++) {
+        if (wide == RP_ELEM_F64)
+            ((double *)(void *)to->data)[i] = one_float(s, in, kernel, index);
+        else if (wide == RP_ELEM_S64)
+            ((uint64_t *)(void *)to->data)[i] = one_integer(s, in, kernel, index);
+        else
+            ((double complex *)(void *)to->data)[i] = one_complex(s, in, kernel, index);
+        rp_index_next(index, to->dims, to->rank);
+    }
+}
+
+enum rp_code rp_conv_run(const struct rp_conv *c, struct rp_tensor *input, struct rp_tensor *kernel,
+                         const struct rp_value_shape *shape, struct rp_tensor **out,
+                         struct rp_err *err)
+{
+    unsigned wide = rp_elem_is_complex(shape->elem) ? RP_ELEM_C128
+                    : rp_elem_is_float(shape->elem) ? RP_ELEM_F64
+                                                    : RP_ELEM_S64;
+    struct sizes s = {.c = c, .in = input->dims, .kernel = kernel->dims, .out = shape->dims};
+    struct rp_tensor *in = NULL, *k = NULL, *to = NULL;
+    bool empty = false;
+    enum rp_code code;
+
+    rp_strides(input->dims, input->rank, s.in_stride);
+    rp_strides(kernel->dims, kernel->rank, s.kernel_stride);
+    for (size_t i = 0; i < c->dims.nspatial; i++)
+        empty |= c->window.dim[i].size == 0;
+    code = rp_tensor_as(input, wide, &in, err);
+    if (code == RP_OK)
+        code = rp_tensor_as(kernel, wide, &k, err);
+    if (code == RP_OK)
+        code = rp_tensor_new(wide, shape->dims, shape->rank, &to, err);
+    if (code == RP_OK && empty)
+        memset(to->data, 0, rp_tensor_bytes(to));
+    else if (code == RP_OK)
+        all(&s, wide, in->data, k->data, to);
+    if (code == RP_OK)
+        code = rp_tensor_as(to, shape->elem, out, err);
+    rp_tensor_drop(in);
+    rp_tensor_drop(k);
+    rp_tensor_drop(to);
+    return code;
+}
+
+static enum rp_code convolution(struct rp_eval *e, const struct rp_node *node,
+                                struct rp_tensor *const *in, struct rp_tensor **out,
+                                struct rp_err *err)
+{
+    (void)e;
+    return rp_conv_run(node->attrs, in[0], in[1], node->shape, out, err);
+}
+
+const struct rp_kernel rp_kernels_conv[] = {
+    {RP_OP_CONVOLUTION, rp_conv_prepare, convolution},
+    {0, NULL, NULL},
+};

@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Custom calls, found by their target: marks of the partitioner and of memory spaces (the operand
+ * as it is), TopK, and the tables of the other files (exec/eval/custom.h). Any other is refused by
+ * its name.
+ */
+#include "exec/eval/custom.h"
+#include "exec/eval/kernels.h"
+#include "exec/eval/sort.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- the configuration ---- */
+
+/* What stands behind "key": in it, or NULL. Quotes may be escaped. */
+static const char *config(const struct rp_plan *plan, const struct rp_node *node, const char *key,
+                          const char **end)
+{
+    const struct rp_attr *attr = rp_node_attr(plan, node, RP_ATTR_BACKEND_CONFIG);
+    size_t len = strlen(key);
+
+    if (!attr)
+        return NULL;
+    *end = attr->at + attr->n;
+    for (const char *at = attr->at; (at = memmem(at, (size_t)(*end - at), key, len)) != NULL;
+         at++) {
+        const char *p = at + len;
+
+        if (at == attr->at || (at[-1] != '"' && at[-1] != ' ' && at[-1] != '{' && at[-1] != ','))
+            continue;
+        while (p < *end && (*p == '"' || *p == '\\' || *p == ' '))
+            p++;
+        if (p < *end && (*p == ':' || *p == '=')) {
+            p++;
+            while (p < *end && *p == ' ')
+                p++;
+            return p < *end ? p : NULL;
+        }
+    }
+    return NULL;
+}
+
+double rp_config_number(const struct rp_plan *plan, const struct rp_node *node, const char *key,
+                        double absent)
+{
+    const char *end, *at = config(plan, node, key, &end);
+
+    while (at && at < end && (*at == '"' || *at == '\\'))
+        at++;
+    return at && at < end ? strtod(at, NULL) : absent;
+}
+
+void rp_config_word(const struct rp_plan *plan, const struct rp_node *node, const char *key,
+                    char *out, size_t cap)
+{
+    const char *end, *at = config(plan, node, key, &end);
+    size_t n = 0;
+
+    while (at && at < end && (*at == '"' || *at == '\\' || *at == '['))
+        at++;
+    while (at && at < end && n + 1 < cap &&
+           ((*at >= 'A' && *at <= 'Z') || *at == '_' || (*at >= 'a' && *at <= 'z') ||
+            (n && *at >= '0' && *at <= '9')))
+        out[n++] = *at++;
+    out[n] = '\0';
+}
+
+size_t rp_config_list(const struct rp_plan *plan, const struct rp_node *node, const char *key,
+                      int64_t *out, size_t cap)
+{
+    const char *end, *at = config(plan, node, key, &end);
+    size_t n = 0;
+
+    for (; at && at < end && *at != ']' && n < cap; at++)
+        if (*at >= '0' && *at <= '9') {
+            char *stop;
+
+            out[n++] = strtoll(at, &stop, 10);
+            at = stop - 1;
+        }
+    return n;
+}
+
+bool rp_config_letter(const struct rp_plan *plan, const struct rp_node *node, const char *key,
+                      char is)
+{
+    const char *end, *at = config(plan, node, key, &end);
+
+    while (at && at < end && (*at == '"' || *at == '\\' || *at == '\''))
+        at++;
+    return at && at < end &&
+           (*at == is || (*at >= '0' && *at <= '9' && strtol(at, NULL, 10) == is));
+}
+
+bool rp_config_flag(const struct rp_plan *plan, const struct rp_node *node, const char *key)
+{
+    char word[8];
+
+    rp_config_word(plan, node, key, word, sizeof word);
+    return !strcmp(word, "true") || rp_config_number(plan, node, key, 0) == 1;
+}
+
+/* ---- results ---- */
+
+const struct rp_value_shape *rp_custom_shape(const struct rp_node *node)
+{
+    return node->shape->elem == RP_ELEM_TUPLE && node->shape->nparts ? node->shape->parts[0]
+                                                                     : node->shape;
+}
+
+static enum rp_code zeros(const struct rp_value_shape *shape, struct rp_tensor **out,
+                          struct rp_err *err)
+{
+    RP_TRY(rp_shape_tensor(shape, out, err));
+    memset((*out)->data, 0, rp_tensor_bytes(*out));
+    return RP_OK;
+}
+
+enum rp_code rp_custom_results(const struct rp_node *node, struct rp_tensor *const *first, size_t n,
+                               struct rp_tensor **out, struct rp_err *err)
+{
+    struct rp_tensor *parts[16] = {NULL};
+    size_t all = node->shape->elem == RP_ELEM_TUPLE ? node->shape->nparts : 1, at = n;
+    enum rp_code code = RP_OK;
+
+    memcpy(parts, first, n * sizeof *parts);
+    if (all < n || all > 16)
+        code = rp_node_error(node, RP_UNSUPPORTED, err, "%zu results", all);
+    for (; at < all && code == RP_OK; at++)
+        code = zeros(node->shape->parts[at], &parts[at], err);
+    if (code == RP_OK && node->shape->elem == RP_ELEM_TUPLE)
+        return rp_tensor_tuple(parts, all, out, err);
+    if (code == RP_OK) {
+        *out = parts[0];
+        return RP_OK;
+    }
+    for (size_t i = 0; i < at; i++)
+        rp_tensor_drop(parts[i]);
+    return code;
+}
+
+/* ---- marks, memory, topk ---- */
+
+static enum rp_code prepare_same(struct rp_plan *plan, struct rp_node *node, struct rp_err *err)
+{
+    (void)plan;
+    return node->nin ? RP_OK : rp_node_error(node, RP_FORMAT, err, "it has no operand");
+}
+
+static enum rp_code same(struct rp_eval *e, const struct rp_node *node, struct rp_tensor *const *in,
+                         struct rp_tensor **out, struct rp_err *err)
+{
+    (void)e;
+    (void)node;
+    (void)err;
+    *out = rp_tensor_keep(in[0]);
+    return RP_OK;
+}
+
+static enum rp_code buffer(struct rp_eval *e, const struct rp_node *node,
+                           struct rp_tensor *const *in, struct rp_tensor **out, struct rp_err *err)
+{
+    struct rp_tensor *first = NULL;
+
+    (void)e;
+    (void)in;
+    RP_TRY(zeros(rp_custom_shape(node), &first, err));
+    return rp_custom_results(node, &first, 1, out, err);
+}
+
+static enum rp_code prepare_topk(struct rp_plan *plan, struct rp_node *node, struct rp_err *err)
+{
+    (void)plan;
+    if (node->nin < 1 || node->shape->elem != RP_ELEM_TUPLE || node->shape->nparts != 2 ||
+        !node->shape->parts[0]->rank)
+        return rp_node_error(node, RP_FORMAT, err, "its result is no pair of arrays");
+    return RP_OK;
+}
+
+static enum rp_code topk(struct rp_eval *e, const struct rp_node *node, struct rp_tensor *const *in,
+                         struct rp_tensor **out, struct rp_err *err)
+{
+    const struct rp_value_shape *shape = rp_custom_shape(node);
+
+    (void)e;
+    return rp_topk_run(in[0], (size_t)shape->dims[shape->rank - 1], true,
+                       node->shape->parts[1]->elem, out, err);
+}
+
+static const struct rp_custom_target marks[] = {
+    {"Sharding", prepare_same, same},
+    {"SPMDFullToShardShape", prepare_same, same},
+    {"SPMDShardToFullShape", prepare_same, same},
+    {"annotate_device_placement", prepare_same, same},
+    {"MoveToHost", prepare_same, same},
+    {"MoveToDevice", prepare_same, same},
+    {"xla.sdy.*", prepare_same, same},
+    {"LayoutConstraint", prepare_same, same},
+    {"AllocateBuffer", NULL, buffer},
+    {"TopK", prepare_topk, topk},
+    {"__gpu$TopK", prepare_topk, topk},
+    {NULL, NULL, NULL},
+};
+
+/* ---- finding them ---- */
+
+const char *rp_custom_name(const struct rp_plan *plan, const struct rp_node *node, size_t *n)
+{
+    const struct rp_attr *attr = rp_node_attr(plan, node, RP_ATTR_CUSTOM_CALL_TARGET);
+    bool quoted = attr && attr->n >= 2 && attr->at[0] == '"';
+
+    *n = attr ? attr->n - (quoted ? 2 : 0) : 0;
+    return attr ? attr->at + quoted : "";
+}
+
+static const struct rp_custom_target *find(const struct rp_custom_target *table, const char *name,
+                                           size_t n)
+{
+    for (; table->name; table++) {
+        size_t len = strlen(table->name);
+
+        if (table->name[len - 1] == '*' ? n >= len - 1 && !memcmp(name, table->name, len - 1)
+                                        : n == len && !memcmp(name, table->name, len))
+            return table;
+    }
+    return NULL;
+}
+
+static enum rp_code prepare(struct rp_plan *plan, struct rp_node *node, struct rp_err *err)
+{
+    static const struct rp_custom_target *const tables[] = {
+        marks,           rp_custom_products, rp_custom_convolutions, rp_custom_factors,
+        rp_custom_sorts, rp_custom_spectra};
+    const struct rp_custom_target *target = NULL;
+    size_t n;
+    const char *name = rp_custom_name(plan, node, &n);
+
+    for (size_t i = 0; !target && i < sizeof tables / sizeof *tables; i++)
+        target = find(tables[i], name, n);
+    if (!target)
+        return rp_node_error(node, RP_UNSUPPORTED, err, "the custom call '%.*s' is not known here",
+                             (int)n, name);
+    node->run = target->run;
+    return target->prepare ? target->prepare(plan, node, err) : RP_OK;
+}
+
+const struct rp_kernel rp_kernels_custom[] = {
+    {RP_OP_CUSTOM_CALL, prepare, buffer}, /* what prepare has found runs */
+    {0, NULL, NULL},
+};

@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The convolutions that XLA:GPU calls cuDNN for: forward, with a bias, a side input and an
+ * activation behind it, and the two backward ones, whose window and dim_labels are the forward
+ * one's. Sums are in f64. Cost: one multiplication and addition a term.
+ */
+#include "exec/eval/custom.h"
+#include "exec/eval/dot.h"
+#include "exec/eval/reduce.h"
+#include "exec/eval/strided.h"
+
+#include <math.h>
+#include <string.h>
+
+enum kind { FORWARD, INPUT, FILTER };
+
+struct custom {
+    enum kind kind;
+    struct rp_conv conv;
+    double alpha, side_scale, leak;
+    char activation[24];
+};
+
+static double activate(const struct custom *c, double x)
+{
+    const char *name = c->activation;
+
+    if (!strcmp(name, "kRelu"))
+        return x > 0 || x != x ? x : 0;
+    if (!strcmp(name, "kRelu6"))
+        return x != x ? x : fmin(fmax(x, 0), 6);
+    if (!strcmp(name, "kElu"))
+        return x > 0 ? x : expm1(x);
+    if (!strcmp(name, "kLeakyRelu"))
+        return x > 0 ? x : c->leak * x;
+    if (!strcmp(name, "kSigmoid"))
+        return 1 / (1 + exp(-x));
+    return !strcmp(name, "kTanh") ? tanh(x) : x;
+}
+
+static bool known(const char *activation)
+{
+    static const char *const names[] = {"",     "kNone",      "kRelu",    "kRelu6",
+                                        "kElu", "kLeakyRelu", "kSigmoid", "kTanh"};
+
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (!strcmp(names[i], activation))
+            return true;
+    return false;
+}
+
+static enum rp_code prepare(struct rp_plan *plan, struct rp_node *node, enum kind kind,
+                            struct rp_err *err)
+{
+    struct custom *c = RP_NODE_NEW(plan, struct custom);
+    const struct rp_value_shape *shape = rp_custom_shape(node);
+    size_t rank;
+
+    if (!c)
+        return rp_err_nomem(err, "planning");
+    node->attrs = c;
+    c->kind = kind;
+    if (node->nin < 2)
+        return rp_node_error(node, RP_FORMAT, err, "a convolution of one operand");
+    RP_TRY(rp_conv_fill(plan, node, &c->conv, err));
+    rank = c->conv.dims.nspatial + 2;
+    if (rp_node_operand(plan, node, 0)->rank != rank ||
+        rp_node_operand(plan, node, 1)->rank != rank || shape->rank != rank)
+        return rp_node_error(node, RP_FORMAT, err, "its operands do not fit its dim_labels");
+    c->alpha = rp_config_number(plan, node, "conv_result_scale", 1);
+    c->side_scale = rp_config_number(plan, node, "side_input_scale", 0);
+    c->leak = rp_config_number(plan, node, "leakyrelu_alpha", 0);
+    rp_config_word(plan, node, "activation_mode", c->activation, sizeof c->activation);
+    if (!known(c->activation))
+        return rp_node_error(node, RP_UNSUPPORTED, err, "activation %s", c->activation);
+    if (kind == FORWARD && node->nin > 3 && rp_node_operand(plan, node, 3)->n != shape->n)
+        return rp_node_error(node, RP_FORMAT, err, "its side input does not fit");
+    return RP_OK;
+}
+
+static enum rp_code prepare_forward(struct rp_plan *plan, struct rp_node *node, struct rp_err *err)
+{
+    return prepare(plan, node, FORWARD, err);
+}
+
+static enum rp_code prepare_input(struct rp_plan *plan, struct rp_node *node, struct rp_err *err)
+{
+    return prepare(plan, node, INPUT, err);
+}
+
+static enum rp_code prepare_filter(struct rp_plan *plan, struct rp_node *node, struct rp_err *err)
+{
+    return prepare(plan, node, FILTER, err);
+}
+
+/* Backward convolutions run the loops of the forward one, which is what window and dim_labels are
+   of, and add into the operand that is asked for. x, w, y: arrays of the forward convolution. */
+struct backward {
+    const struct custom *c;
+    const int64_t *x, *w, *y; /* dims */
+    int64_t xs[RP_TENSOR_RANK], ws[RP_TENSOR_RANK], ys[RP_TENSOR_RANK];
+};
+
+static void backward_one(const struct backward *b, const int64_t *out, const double *left,
+                         const double *right, double *to)
+{
+    const struct rp_conv *v = &b->c->conv;
+    const struct rp_conv_dims *d = &v->dims;
+    int64_t k[RP_TENSOR_RANK] = {0}, size[RP_TENSOR_RANK], f = out[d->output_feature], y = 0;
+    int64_t features = b->w[d->kernel_input];
+    int64_t group = f / (b->y[d->output_feature] / v->feature_groups);
+
+    for (size_t i = 0; i < d->nspatial; i++)
+        size[i] = v->window.dim[i].size;
+    for (size_t i = 0; i < d->nspatial + 2; i++)
+        y += out[i] * b->ys[i];
+    do {
+        int64_t x = out[d->output_batch] * b->xs[d->input_batch] +
+                    group * features * b->xs[d->input_feature];
+        int64_t w = f * b->ws[d->kernel_output];
+        bool inside = true;
+
+        for (size_t i = 0; i < d->nspatial; i++) {
+            const struct rp_window_dim *wd = &v->window.dim[i];
+            int64_t at =
+                out[d->output_spatial[i]] * wd->stride - wd->pad_low + k[i] * wd->window_dilation;
+
+            inside &= at >= 0 && at < b->x[d->input_spatial[i]];
+            x += at * b->xs[d->input_spatial[i]];
+            w += (wd->reversal ? wd->size - 1 - k[i] : k[i]) * b->ws[d->kernel_spatial[i]];
+        }
+        for (int64_t i = 0; inside && i < features; i++) {
+            int64_t xi = x + i * b->xs[d->input_feature], wi = w + i * b->ws[d->kernel_input];
+
+            if (b->c->kind == INPUT)
+                to[xi] += left[y] * right[wi];
+            else
+                to[wi] += left[xi] * right[y];
+        }
+    } while (rp_index_next(k, size, d->nspatial));
+}
+
+static enum rp_code conv_backward(const struct rp_node *node, const struct custom *c,
+                                  struct rp_tensor *const *in, struct rp_tensor **out,
+                                  struct rp_err *err)
+{
+    const struct rp_value_shape *shape = rp_custom_shape(node);
+    bool input = c->kind == INPUT;
+    struct backward b = {.c = c,
+                         .x = input ? shape->dims : in[0]->dims,
+                         .w = input ? in[1]->dims : shape->dims,
+                         .y = input ? in[0]->dims : in[1]->dims};
+    size_t rank = c->conv.dims.nspatial + 2;
+    int64_t index[RP_TENSOR_RANK] = {0};
+    struct rp_tensor *l = NULL, *r = NULL, *to = NULL;
+    enum rp_code code;
+
+    if (b.x[c->conv.dims.input_feature] !=
+            b.w[c->conv.dims.kernel_input] * c->conv.feature_groups ||
+        b.y[c->conv.dims.output_feature] != b.w[c->conv.dims.kernel_output] ||
+        b.x[c->conv.dims.input_batch] != b.y[c->conv.dims.output_batch])
+        return rp_node_error(node, RP_FORMAT, err, "its features or batches do not fit");
+    for (size_t i = 0; i < c->conv.dims.nspatial; i++)
+        if (c->conv.window.dim[i].size != b.w[c->conv.dims.kernel_spatial[i]])
+            return rp_node_error(node, RP_FORMAT, err, "its window does not fit its kernel");
+    rp_strides(b.x, rank, b.xs);
+    rp_strides(b.w, rank, b.ws);
+    rp_strides(b.y, rank, b.ys);
+    code = rp_tensor_as(in[0], RP_ELEM_F64, &l, err);
+    if (code == RP_OK)
+        code = rp_tensor_as(in[1], RP_ELEM_F64, &r, err);
+    if (code == RP_OK)
+        code = rp_tensor_new(RP_ELEM_F64, shape->dims, rank, &to, err);
+    if (code == RP_OK) {
+        double *sum = (double *)(void *)to->data;
+
+        memset(to->data, 0, rp_tensor_bytes(to));
+        do
+            backward_one(&b, index, (double *)(void *)l->data, (double *)(void *)r->data, sum);
+        while (rp_index_next(index, b.y, rank));
+        for (size_t i = 0; i < to->n; i++)
+            sum[i] *= c->alpha;
+        code = rp_tensor_as(to, shape->elem, out, err);
+    }
+    rp_tensor_drop(l);
+    rp_tensor_drop(r);
+    rp_tensor_drop(to);
+    return code;
+}
+
+/* activation(alpha * conv + side_scale * side + bias) */
+static enum rp_code conv_forward(const struct rp_node *node, const struct custom *c,
+                                 struct rp_tensor *const *in, struct rp_tensor **out,
+                                 struct rp_err *err)
+{
+    const struct rp_value_shape *shape = rp_custom_shape(node);
+    struct rp_value_shape wide = *shape;
+    struct rp_tensor *t;
+    enum rp_code code;
+
+    if (rp_elem_is_complex(shape->elem) ||
+        (node->nin == 2 && c->alpha == 1 && (!c->activation[0] || !strcmp(c->activation, "kNone"))))
+        return rp_conv_run(&c->conv, in[0], in[1], shape, out, err);
+    wide.elem = RP_ELEM_F64;
+    RP_TRY(rp_conv_run(&c->conv, in[0], in[1], &wide, &t, err));
+    for (size_t i = 0; i < t->n; i++) {
+        double *v = (double *)(void *)t->data + i;
+        size_t inner = 1, features = (size_t)shape->dims[c->conv.dims.output_feature];
+
+        for (size_t k = (size_t)c->conv.dims.output_feature + 1; k < shape->rank; k++)
+            inner *= (size_t)shape->dims[k];
+        *v *= c->alpha;
+        if (node->nin > 3)
+            *v += c->side_scale * rp_tensor_number(in[3], i);
+        if (node->nin > 2 && in[2]->n == features)
+            *v += rp_tensor_number(in[2], i / inner % features);
+        *v = activate(c, *v);
+    }
+    code = rp_tensor_as(t, shape->elem, out, err);
+    rp_tensor_drop(t);
+    return code;
+}
+
+static enum rp_code run(struct rp_eval *e, const struct rp_node *node, struct rp_tensor *const *in,
+                        struct rp_tensor **out, struct rp_err *err)
+{
+    const struct custom *c = node->attrs;
+    struct rp_tensor *first = NULL;
+
+    (void)e;
+    RP_TRY((c->kind == FORWARD ? conv_forward : conv_backward)(node, c, in, &first, err));
+    return rp_custom_results(node, &first, 1, out, err);
+}
+
+const struct rp_custom_target rp_custom_convolutions[] = {
+    {"__cudnn$convForward", prepare_forward, run},
+    {"__cudnn$convBiasActivationForward", prepare_forward, run},
+    {"__cudnn$convBackwardInput", prepare_input, run},
+    {"__cudnn$convBackwardFilter", prepare_filter, run},
+    {NULL, NULL, NULL},
+};

@@ -1,0 +1,336 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Factors of matrices that JAX calls LAPACK, or cuSOLVER, for: Cholesky, LU, QR with the matrix of
+ * its reflectors, and solves with triangles and three diagonals. All in double complex, step by
+ * step as LAPACK's unblocked routines do it, so that signs and pivots are theirs.
+ */
+#include "exec/eval/custom.h"
+#include "exec/eval/linalg.h"
+#include "exec/eval/reduce.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct factor {
+    bool lower;
+    struct rp_solve solve;
+};
+
+/* Operands of at least so many, a matrix first; so many results. */
+static enum rp_code check(struct rp_plan *plan, struct rp_node *node, uint32_t nin, size_t nout,
+                          struct rp_err *err)
+{
+    struct factor *c = RP_NODE_NEW(plan, struct factor);
+    size_t parts = node->shape->elem == RP_ELEM_TUPLE ? node->shape->nparts : 1;
+
+    if (!c)
+        return rp_err_nomem(err, "planning");
+    node->attrs = c;
+    if (node->nin < nin || rp_node_operand(plan, node, 0)->rank < 2 || parts < nout)
+        return rp_node_error(node, RP_FORMAT, err, "its operands or results do not fit");
+    c->lower = rp_config_letter(plan, node, "uplo", 'L') || rp_config_flag(plan, node, "lower");
+    return RP_OK;
+}
+
+static enum rp_code prepare_potrf(struct rp_plan *plan, struct rp_node *node, struct rp_err *err)
+{
+    const struct rp_value_shape *in;
+
+    RP_TRY(check(plan, node, 1, 2, err));
+    in = rp_node_operand(plan, node, 0);
+    return in->dims[in->rank - 1] == in->dims[in->rank - 2]
+               ? RP_OK
+               : rp_node_error(node, RP_FORMAT, err, "the matrix is not square");
+}
+
+static enum rp_code prepare_getrf(struct rp_plan *plan, struct rp_node *node, struct rp_err *err)
+{
+    return check(plan, node, 1, 3, err);
+}
+
+static enum rp_code prepare_trsm(struct rp_plan *plan, struct rp_node *node, struct rp_err *err)
+{
+    struct factor *c;
+
+    RP_TRY(check(plan, node, 2, 1, err));
+    c = node->attrs;
+    c->solve = (struct rp_solve){.left = rp_config_letter(plan, node, "side", 'L'),
+                                 .lower = c->lower,
+                                 .unit = rp_config_letter(plan, node, "diag", 'U'),
+                                 .transpose = rp_config_letter(plan, node, "trans_x", 'T'),
+                                 .adjoint = rp_config_letter(plan, node, "trans_x", 'C')};
+    return RP_OK;
+}
+
+static enum rp_code prepare_solve(struct rp_plan *plan, struct rp_node *node, struct rp_err *err)
+{
+    struct factor *c;
+    char word[16];
+
+    RP_TRY(check(plan, node, 2, 1, err));
+    rp_config_word(plan, node, "transpose_a", word, sizeof word);
+    c = node->attrs;
+    c->solve = (struct rp_solve){.left = rp_config_flag(plan, node, "left_side"),
+                                 .lower = c->lower,
+                                 .unit = rp_config_flag(plan, node, "unit_diagonal"),
+                                 .transpose = !strcmp(word, "TRANSPOSE"),
+                                 .adjoint = !strcmp(word, "ADJOINT")};
+    return RP_OK;
+}
+
+static enum rp_code trsm(struct rp_eval *e, const struct rp_node *node, struct rp_tensor *const *in,
+                         struct rp_tensor **out, struct rp_err *err)
+{
+    const struct factor *c = node->attrs;
+    struct rp_tensor *first;
+
+    (void)e;
+    RP_TRY(rp_solve_run(&c->solve, in[0], in[1], &first, err));
+    return rp_custom_results(node, &first, 1, out, err);
+}
+
+/* (factor, info): the triangle that is not the factor's is the operand's. */
+static enum rp_code potrf(struct rp_eval *e, const struct rp_node *node,
+                          struct rp_tensor *const *in, struct rp_tensor **out, struct rp_err *err)
+{
+    const struct factor *c = node->attrs;
+    struct rp_tensor *parts[2] = {NULL, NULL};
+    size_t n = (size_t)in[0]->dims[in[0]->rank - 1];
+    enum rp_code code = rp_cholesky_run(in[0], c->lower, &parts[0], err);
+
+    (void)e;
+    if (code == RP_OK)
+        code = rp_shape_tensor(node->shape->parts[1], &parts[1], err);
+    if (code != RP_OK) {
+        rp_tensor_drop(parts[0]);
+        return code;
+    }
+    for (size_t i = 0; i < parts[0]->n; i++) {
+        size_t row = i / n % n, column = i % n;
+
+        if (c->lower ? column > row : column < row)
+            memcpy(parts[0]->data + i * in[0]->unit, in[0]->data + i * in[0]->unit, in[0]->unit);
+    }
+    for (size_t b = 0; b < parts[1]->n; b++) {
+        int64_t info = 0;
+
+        for (size_t k = 0; k < n && !info; k++)
+            if (rp_tensor_number(parts[0], b * n * n + k * n + k) !=
+                rp_tensor_number(parts[0], b * n * n + k * n + k))
+                info = (int64_t)k + 1;
+        rp_tensor_set_integer(parts[1], b, info);
+    }
+    return rp_tensor_tuple(parts, 2, out, err);
+}
+
+/* (factors, pivots, info), a matrix after the other. */
+static enum rp_code getrf(struct rp_eval *e, const struct rp_node *node,
+                          struct rp_tensor *const *in, struct rp_tensor **out, struct rp_err *err)
+{
+    size_t rows = (size_t)in[0]->dims[in[0]->rank - 2],
+           columns = (size_t)in[0]->dims[in[0]->rank - 1];
+    size_t least = rows < columns ? rows : columns;
+    struct rp_tensor *wide = NULL, *parts[3] = {NULL, NULL, NULL};
+    int64_t *pivot = calloc(least + 1, sizeof *pivot);
+    enum rp_code code = pivot ? rp_tensor_new(RP_ELEM_C128, in[0]->dims, in[0]->rank, &wide, err)
+                              : rp_err_nomem(err, "factoring");
+
+    (void)e;
+    for (size_t i = 1; i < 3 && code == RP_OK; i++)
+        code = rp_shape_tensor(node->shape->parts[i], &parts[i], err);
+    for (size_t i = 0; code == RP_OK && i < wide->n; i++)
+        ((rp_c128 *)(void *)wide->data)[i] =
+            rp_complex(rp_tensor_number(in[0], i), rp_tensor_imaginary(in[0], i));
+    for (size_t b = 0; code == RP_OK && least && b < wide->n / (rows * columns); b++) {
+        int64_t info =
+            rp_lu((rp_c128 *)(void *)wide->data + b * rows * columns, rows, columns, pivot);
+
+        for (size_t i = 0; i < least && b * least + i < parts[1]->n; i++)
+            rp_tensor_set_integer(parts[1], b * least + i, pivot[i]);
+        if (b < parts[2]->n)
+            rp_tensor_set_integer(parts[2], b, info);
+    }
+    if (code == RP_OK)
+        code = rp_tensor_as(wide, in[0]->elem, &parts[0], err);
+    rp_tensor_drop(wide);
+    free(pivot);
+    if (code == RP_OK)
+        return rp_tensor_tuple(parts, 3, out, err);
+    rp_tensor_drop(parts[1]);
+    rp_tensor_drop(parts[2]);
+    return code;
+}
+
+/* ---- QR ---- */
+
+/* The reflector that takes n numbers, of which the first is *alpha and the others are `step` apart
+   from x on, to (beta, 0 ...): *alpha becomes beta, x the vector behind its one. */
+rp_c128 rp_reflector(rp_c128 *alpha, rp_c128 *x, size_t step, size_t n)
+{
+    double norm = 0, re = creal(*alpha), im = cimag(*alpha), beta;
+    rp_c128 tau, scale;
+
+    for (size_t i = 0; i + 1 < n; i++)
+        norm = hypot(norm, cabs(x[i * step]));
+    if (!n || (norm == 0 && im == 0))
+        return 0;
+    beta = -copysign(hypot(hypot(re, im), norm), re);
+    tau = rp_complex((beta - re) / beta, -im / beta);
+    scale = 1 / (*alpha - beta);
+    for (size_t i = 0; i + 1 < n; i++)
+        x[i * step] *= scale;
+    *alpha = beta;
+    return tau;
+}
+
+/* Columns from `first` on of rows from i on: less tau v (v^H A), v = (1, column i below row i). */
+static void reflect(rp_c128 *a, size_t rows, size_t columns, size_t i, size_t first, rp_c128 tau)
+{
+    for (size_t j = first; j < columns; j++) {
+        rp_c128 sum = a[i * columns + j];
+
+        for (size_t r = i + 1; r < rows; r++)
+            sum += conj(a[r * columns + i]) * a[r * columns + j];
+        sum *= tau;
+        a[i * columns + j] -= sum;
+        for (size_t r = i + 1; r < rows; r++)
+            a[r * columns + j] -= a[r * columns + i] * sum;
+    }
+}
+
+static void qr(rp_c128 *a, size_t rows, size_t columns, rp_c128 *tau)
+{
+    for (size_t i = 0; i < rows && i < columns; i++) {
+        tau[i] = rp_reflector(&a[i * columns + i], &a[(i + 1) * columns + i], columns, rows - i);
+        reflect(a, rows, columns, i, i + 1, conj(tau[i]));
+    }
+}
+
+/* The first columns of the product of k reflectors, in place of them. */
+static void reflectors_product(rp_c128 *a, size_t rows, size_t columns, const rp_c128 *tau,
+                               size_t k)
+{
+    for (size_t j = k; j < columns; j++)
+        for (size_t r = 0; r < rows; r++)
+            a[r * columns + j] = r == j;
+    for (size_t i = k; i-- > 0;) {
+        reflect(a, rows, columns, i, i + 1, tau[i]);
+        for (size_t r = i + 1; r < rows; r++)
+            a[r * columns + i] *= -tau[i];
+        a[i * columns + i] = 1 - tau[i];
+        for (size_t r = 0; r < i; r++)
+            a[r * columns + i] = 0;
+    }
+}
+
+enum rp_code rp_tensor_c128(const struct rp_tensor *in, struct rp_tensor **out, struct rp_err *err)
+{
+    RP_TRY(rp_tensor_new(RP_ELEM_C128, in->dims, in->rank, out, err));
+    for (size_t i = 0; i < in->n; i++)
+        ((rp_c128 *)(void *)(*out)->data)[i] =
+            rp_complex(rp_tensor_number(in, i), rp_tensor_imaginary(in, i));
+    return RP_OK;
+}
+
+static enum rp_code prepare_geqrf(struct rp_plan *plan, struct rp_node *node, struct rp_err *err)
+{
+    const struct rp_value_shape *in;
+    int64_t least;
+
+    RP_TRY(check(plan, node, 1, 2, err));
+    in = rp_node_operand(plan, node, 0);
+    least = in->dims[in->rank - 1] < in->dims[in->rank - 2] ? in->dims[in->rank - 1]
+                                                            : in->dims[in->rank - 2];
+    if (node->shape->parts[0]->n != in->n || node->shape->parts[1]->rank + 1 != in->rank ||
+        node->shape->parts[1]->dims[in->rank - 2] != least)
+        return rp_node_error(node, RP_FORMAT, err, "its results do not fit");
+    return RP_OK;
+}
+
+static enum rp_code geqrf(struct rp_eval *e, const struct rp_node *node,
+                          struct rp_tensor *const *in, struct rp_tensor **out, struct rp_err *err)
+{
+    size_t rows = (size_t)in[0]->dims[in[0]->rank - 2],
+           columns = (size_t)in[0]->dims[in[0]->rank - 1], least = rows < columns ? rows : columns;
+    const struct rp_value_shape *small = node->shape->parts[1];
+    struct rp_tensor *a, *tau = NULL, *parts[2] = {NULL, NULL};
+    enum rp_code code;
+
+    (void)e;
+    RP_TRY(rp_tensor_c128(in[0], &a, err));
+    code = rp_tensor_new(RP_ELEM_C128, small->dims, small->rank, &tau, err);
+    for (size_t b = 0;
+         code == RP_OK && least && b < a->n / (rows * columns) && (b + 1) * least <= tau->n; b++)
+        qr((rp_c128 *)(void *)a->data + b * rows * columns, rows, columns,
+           (rp_c128 *)(void *)tau->data + b * least);
+    if (code == RP_OK)
+        code = rp_tensor_as(a, in[0]->elem, &parts[0], err);
+    if (code == RP_OK)
+        code = rp_tensor_as(tau, small->elem, &parts[1], err);
+    rp_tensor_drop(a);
+    rp_tensor_drop(tau);
+    if (code == RP_OK)
+        return rp_custom_results(node, parts, 2, out, err);
+    rp_tensor_drop(parts[0]);
+    return code;
+}
+
+static enum rp_code prepare_orgqr(struct rp_plan *plan, struct rp_node *node, struct rp_err *err)
+{
+    const struct rp_value_shape *a, *tau;
+
+    RP_TRY(check(plan, node, 2, 1, err));
+    a = rp_node_operand(plan, node, 0);
+    tau = rp_node_operand(plan, node, 1);
+    if (tau->rank + 1 != a->rank || tau->dims[tau->rank - 1] > a->dims[a->rank - 1] ||
+        a->dims[a->rank - 1] > a->dims[a->rank - 2] || rp_custom_shape(node)->n != a->n ||
+        (a->n &&
+         tau->n / (size_t)(tau->dims[tau->rank - 1] ? tau->dims[tau->rank - 1] : 1) !=
+             a->n / (size_t)(a->dims[a->rank - 1] * a->dims[a->rank - 2]) &&
+         tau->n))
+        return rp_node_error(node, RP_FORMAT, err, "its operands do not fit");
+    return RP_OK;
+}
+
+static enum rp_code orgqr(struct rp_eval *e, const struct rp_node *node,
+                          struct rp_tensor *const *in, struct rp_tensor **out, struct rp_err *err)
+{
+    size_t rows = (size_t)in[0]->dims[in[0]->rank - 2],
+           columns = (size_t)in[0]->dims[in[0]->rank - 1];
+    size_t k = (size_t)in[1]->dims[in[1]->rank - 1];
+    struct rp_tensor *a, *tau = NULL, *first = NULL;
+    enum rp_code code;
+
+    (void)e;
+    RP_TRY(rp_tensor_c128(in[0], &a, err));
+    code = rp_tensor_c128(in[1], &tau, err);
+    for (size_t b = 0; code == RP_OK && columns && b < a->n / (rows * columns); b++)
+        reflectors_product((rp_c128 *)(void *)a->data + b * rows * columns, rows, columns,
+                           (rp_c128 *)(void *)tau->data + b * k, k);
+    if (code == RP_OK)
+        code = rp_tensor_as(a, in[0]->elem, &first, err);
+    rp_tensor_drop(a);
+    rp_tensor_drop(tau);
+    return code == RP_OK ? rp_custom_results(node, &first, 1, out, err) : code;
+}
+
+#define EACH(name, prepare, run)                                                        \
+    {"lapack_s" name "_ffi", prepare, run}, {"lapack_d" name "_ffi", prepare, run},     \
+        {"lapack_c" name "_ffi", prepare, run}, {"lapack_z" name "_ffi", prepare, run}, \
+    {                                                                                   \
+        "cusolver_" name "_ffi", prepare, run                                           \
+    }
+
+const struct rp_custom_target rp_custom_factors[] = {
+    EACH("potrf", prepare_potrf, potrf),
+    EACH("getrf", prepare_getrf, getrf),
+    EACH("geqrf", prepare_geqrf, geqrf),
+    EACH("orgqr", prepare_orgqr, orgqr),
+    EACH("ungqr", prepare_orgqr, orgqr),
+    EACH("trsm", prepare_trsm, trsm),
+    {"cublas_getrf_batched_ffi", prepare_getrf, getrf},
+    {"cublas_geqrf_batched_ffi", prepare_geqrf, geqrf},
+    {"__cublas$triangularSolve", prepare_solve, trsm},
+    {NULL, NULL, NULL},
+};

@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Matrix products that XLA calls cuBLAS, cuBLASLt or oneDNN for:
+ *
+ *   activation(alpha * scale_a * scale_b * (A x B) + beta * C + bias) * scale_d
+ *
+ * in f64 (s64 or c128), rounded once. Operands come in the order A, B, C where beta is not 0, the
+ * two scales of f8, the bias and the scale of the result. Before the activation is what an epilogue
+ * with AUX gives as well; the largest magnitude is the second result where it is asked for.
+ */
+#include "exec/eval/custom.h"
+#include "exec/eval/dot.h"
+#include "exec/eval/linalg.h"
+#include "exec/eval/reduce.h"
+#include "exec/eval/strided.h"
+#include "program/floats.h"
+
+#include <math.h>
+#include <string.h>
+
+enum activation { NONE, RELU, GELU, SILU };
+
+struct gemm {
+    struct rp_dot dot;
+    rp_c128 alpha;
+    double beta;
+    enum activation activation;
+    bool aux, largest;
+    uint32_t matrix, bias, scale[2], scale_result; /* operands; 0: there is none */
+};
+
+static enum rp_code dimensions(struct rp_plan *plan, struct rp_node *node, struct gemm *g,
+                               struct rp_err *err)
+{
+    static const char *const keys[4] = {"lhs_contracting_dimensions", "rhs_contracting_dimensions",
+                                        "lhs_batch_dimensions", "rhs_batch_dimensions"};
+    const struct rp_value_shape *lhs = rp_node_operand(plan, node, 0),
+                                *rhs = rp_node_operand(plan, node, 1);
+    int64_t dims[4][8];
+    const int64_t *lists[4] = {dims[0], dims[1], dims[2], dims[3]};
+    size_t counts[4];
+
+    for (size_t i = 0; i < 4; i++) {
+        counts[i] = rp_config_list(plan, node, keys[i], dims[i], 8);
+        for (size_t k = 0; k < counts[i]; k++)
+            if (dims[i][k] >= (int64_t)(i % 2 ? rhs : lhs)->rank)
+                return rp_node_error(node, RP_FORMAT, err, "its dimensions do not fit");
+    }
+    if (!counts[0] && lhs->rank >= 2 && rhs->rank >= 2) { /* as oneDNN has it: rows by columns */
+        dims[0][0] = (int64_t)lhs->rank - 1;
+        dims[1][0] = (int64_t)rhs->rank - 2;
+        counts[0] = counts[1] = 1;
+        counts[2] = counts[3] = 0;
+        for (size_t k = 0; k + 2 < lhs->rank && k < 8; k++)
+            dims[2][counts[2]++] = dims[3][counts[3]++] = (int64_t)k;
+    }
+    return rp_dot_fill(&g->dot, node, lhs, rhs, lists, counts, err);
+}
+
+/* Which operand is what. */
+static enum rp_code operands(struct rp_plan *plan, struct rp_node *node, struct gemm *g, bool f8,
+                             bool bias, struct rp_err *err)
+{
+    uint32_t at = 2;
+
+    if (g->beta != 0)
+        g->matrix = at++;
+    if (f8) {
+        g->scale[0] = at++;
+        g->scale[1] = at++;
+    }
+    for (uint32_t i = at; f8 && i < node->nin; i++)
+        if (rp_node_operand(plan, node, i)->n == 1 && !(bias && rp_custom_shape(node)->n == 1))
+            g->scale_result = i;
+    if (bias)
+        g->bias = g->scale_result == at ? at + 1 : at;
+    if (node->nin < at || (bias && node->nin <= g->bias) ||
+        (g->matrix && rp_node_operand(plan, node, g->matrix)->n != rp_custom_shape(node)->n) ||
+        (bias && !rp_node_operand(plan, node, g->bias)->n))
+        return rp_node_error(node, RP_FORMAT, err, "an operand is missing or does not fit");
+    return RP_OK;
+}
+
+static enum rp_code prepare(struct rp_plan *plan, struct rp_node *node, struct rp_err *err)
+{
+    struct gemm *g = RP_NODE_NEW(plan, struct gemm);
+    size_t n;
+    const char *name = rp_custom_name(plan, node, &n);
+    char epilogue[24];
+    bool bias;
+    size_t parts = node->shape->elem == RP_ELEM_TUPLE ? node->shape->nparts : 1;
+
+    if (!g)
+        return rp_err_nomem(err, "planning");
+    node->attrs = g;
+    if (node->nin < 2)
+        return rp_node_error(node, RP_FORMAT, err, "a product of one operand");
+    RP_TRY(dimensions(plan, node, g, err));
+    if ((size_t)(g->dot.batch * g->dot.left * g->dot.right) != rp_custom_shape(node)->n)
+        return rp_node_error(node, RP_FORMAT, err, "its result has the wrong size");
+    g->alpha = rp_complex(rp_config_number(plan, node, "alpha_real", 1),
+                          rp_config_number(plan, node, "alpha_imag", 0));
+    g->beta = rp_config_number(plan, node, "beta", 0);
+    rp_config_word(plan, node, "epilogue", epilogue, sizeof epilogue);
+    g->activation = strstr(epilogue, "RELU")   ? RELU
+                    : strstr(epilogue, "GELU") ? GELU
+                    : strstr(epilogue, "SILU") ? SILU
+                                               : NONE;
+    bias = !strncmp(epilogue, "BIAS", 4);
+    g->aux = strstr(epilogue, "AUX") != NULL;
+    g->largest = rp_config_flag(plan, node, "damax_output");
+    if ((g->aux || g->largest) && parts < 2)
+        return rp_node_error(node, RP_FORMAT, err, "its second result is missing");
+    rp_config_word(plan, node, "ops", epilogue, sizeof epilogue);
+    if (epilogue[0])
+        return rp_node_error(node, RP_UNSUPPORTED, err, "with a fused %s", epilogue);
+    return operands(plan, node, g, n > 3 && !memcmp(name + n - 3, "$f8", 3), bias, err);
+}
+
+static double activate(enum activation which, double x)
+{
+    switch (which) {
+    case RELU:
+        return x > 0 || x != x ? x : 0;
+    case GELU:
+        return 0.5 * x * (1 + tanh(0.7978845608028654 * (x + 0.044715 * x * x * x)));
+    case SILU:
+        return x / (1 + exp(-x));
+    default:
+        return x;
+    }
+}
+
+static double most_of(unsigned elem)
+{
+    return elem == RP_ELEM_F8E4M3FN ? 448 : elem == RP_ELEM_F8E5M2 ? 57344 : (double)INFINITY;
+}
+
+/* In place of a product in f64; `before` takes what goes into the activation, or is NULL. Returns
+   the largest magnitude. */
+static double finish(const struct rp_node *node, const struct gemm *g, struct rp_tensor *const *in,
+                     double *w, size_t n, double *before)
+{
+    double alpha = creal(g->alpha), largest = 0, scale = 1;
+    double most = most_of(rp_custom_shape(node)->elem);
+
+    for (size_t k = 0; k < 2; k++)
+        if (g->scale[k])
+            alpha *= rp_tensor_number(in[g->scale[k]], 0);
+    if (g->scale_result)
+        scale = rp_tensor_number(in[g->scale_result], 0);
+    for (size_t i = 0; i < n; i++) {
+        double x = alpha * w[i];
+
+        if (g->matrix)
+            x += g->beta * rp_tensor_number(in[g->matrix], i);
+        if (g->bias)
+            x += rp_tensor_number(in[g->bias], i % in[g->bias]->n);
+        if (before)
+            before[i] = x;
+        x = activate(g->activation, x);
+        largest = fabs(x) > largest ? fabs(x) : largest;
+        x *= scale;
+        w[i] = x > most ? most : x < -most ? -most : x;
+    }
+    return largest;
+}
+
+static void finish_other(const struct gemm *g, struct rp_tensor *const *in, struct rp_tensor *wide)
+{
+    for (size_t i = 0; i < wide->n; i++) {
+        if (wide->elem == RP_ELEM_C128) {
+            rp_c128 *w = (rp_c128 *)(void *)wide->data + i;
+
+            *w *= g->alpha;
+            if (g->matrix)
+                *w += g->beta * rp_complex(rp_tensor_number(in[g->matrix], i),
+                                           rp_tensor_imaginary(in[g->matrix], i));
+        } else if (g->matrix) {
+            ((int64_t *)(void *)wide->data)[i] +=
+                (int64_t)g->beta * rp_tensor_integer(in[g->matrix], i);
+        }
+    }
+}
+
+static enum rp_code as_shape(struct rp_tensor *t, const struct rp_value_shape *shape,
+                             struct rp_tensor **out, struct rp_err *err)
+{
+    struct rp_tensor *narrow;
+    enum rp_code code;
+
+    RP_TRY(rp_tensor_as(t, shape->elem, &narrow, err));
+    code = rp_tensor_view(narrow, shape->elem, shape->dims, shape->rank, out, err);
+    rp_tensor_drop(narrow);
+    return code;
+}
+
+static enum rp_code run(struct rp_eval *e, const struct rp_node *node, struct rp_tensor *const *in,
+                        struct rp_tensor **out, struct rp_err *err)
+{
+    const struct gemm *g = node->attrs;
+    struct rp_tensor *wide, *aux = NULL, *parts[2] = {NULL, NULL};
+    double largest = 0;
+    enum rp_code code = RP_OK;
+
+    (void)e;
+    RP_TRY(rp_dot_wide(&g->dot, in[0], in[1], rp_custom_shape(node)->elem, &wide, err));
+    if (g->aux)
+        code = rp_tensor_new(RP_ELEM_F64, wide->dims, wide->rank, &aux, err);
+    if (code == RP_OK && wide->elem == RP_ELEM_F64)
+        largest = finish(node, g, in, (double *)(void *)wide->data, wide->n,
+                         aux ? (double *)(void *)aux->data : NULL);
+    else if (code == RP_OK)
+        finish_other(g, in, wide);
+    if (code == RP_OK)
+        code = as_shape(wide, rp_custom_shape(node), &parts[0], err);
+    if (code == RP_OK && aux)
+        code = as_shape(aux, node->shape->parts[1], &parts[1], err);
+    else if (code == RP_OK && g->largest) {
+        code = rp_shape_tensor(node->shape->parts[1], &parts[1], err);
+        if (code == RP_OK)
+            rp_tensor_set(parts[1], 0, largest);
+    }
+    rp_tensor_drop(wide);
+    rp_tensor_drop(aux);
+    if (code == RP_OK)
+        return rp_custom_results(node, parts, parts[1] ? 2 : 1, out, err);
+    rp_tensor_drop(parts[0]);
+    rp_tensor_drop(parts[1]);
+    return code;
+}
+
+const struct rp_custom_target rp_custom_products[] = {
+    {"__cublas$gemm", prepare, run},
+    {"__cublas$lt$matmul", prepare, run},
+    {"__cublas$lt$matmul$f8", prepare, run},
+    {"__onednn$matmul", prepare, run},
+    {NULL, NULL, NULL},
+};

@@ -1,0 +1,461 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Eigenvalues and eigenvectors of Hermitian matrices, that JAX calls LAPACK's syevd and heevd for.
+ * The matrix is brought to three diagonals by reflectors (hetd2), those to one by implicit QL or QR
+ * steps (steqr), and the reflectors are applied to what that gave (unmtr): the same steps, so that
+ * the signs of vectors are LAPACK's where it has this way, for matrices of up to 25; larger ones it
+ * divides, and their signs are not to be had. Cost: some 10 n^3.
+ */
+#include "exec/eval/custom.h"
+#include "exec/eval/linalg.h"
+#include "exec/eval/reduce.h"
+
+#include <float.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- three diagonals ---- */
+
+struct tridiagonal {
+    size_t n;
+    rp_c128 *a; /* row-major; the reflectors afterwards */
+    rp_c128 *tau, *x;
+    double *d, *e;
+};
+
+/* A reflector v over rows and columns [first, first + n): A less v x^H + x v^H, of the whole block.
+ */
+static void two_sided(struct tridiagonal *t, size_t first, size_t n, const rp_c128 *v, rp_c128 tau)
+{
+    rp_c128 alpha = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        t->x[i] = 0;
+        for (size_t k = 0; k < n; k++)
+            t->x[i] += t->a[(first + i) * t->n + first + k] * v[k];
+        t->x[i] *= tau;
+        alpha += conj(t->x[i]) * v[i];
+    }
+    alpha *= -0.5 * tau;
+    for (size_t i = 0; i < n; i++)
+        t->x[i] += alpha * v[i];
+    for (size_t i = 0; i < n; i++)
+        for (size_t k = 0; k < n; k++)
+            t->a[(first + i) * t->n + first + k] -= v[i] * conj(t->x[k]) + t->x[i] * conj(v[k]);
+}
+
+/* The whole matrix is kept, so both ways read it alike; v: room for n numbers. */
+static void reduce_lower(struct tridiagonal *t, rp_c128 *v)
+{
+    size_t n = t->n;
+
+    for (size_t i = 0; i + 1 < n; i++) {
+        rp_c128 alpha = t->a[(i + 1) * n + i];
+
+        t->tau[i] = rp_reflector(&alpha, t->a + (i + 2) * n + i, n, n - i - 1);
+        t->e[i] = creal(alpha);
+        v[0] = 1;
+        for (size_t k = 1; k < n - i - 1; k++)
+            v[k] = t->a[(i + 1 + k) * n + i];
+        if (t->tau[i] != 0)
+            two_sided(t, i + 1, n - i - 1, v, t->tau[i]);
+    }
+    for (size_t i = 0; i < n; i++)
+        t->d[i] = creal(t->a[i * n + i]);
+}
+
+static void reduce_upper(struct tridiagonal *t, rp_c128 *v)
+{
+    size_t n = t->n;
+
+    for (size_t i = n - 1; i-- > 0;) {
+        rp_c128 alpha = t->a[i * n + i + 1];
+
+        t->tau[i] = rp_reflector(&alpha, t->a + i + 1, n, i + 1);
+        t->e[i] = creal(alpha);
+        v[i] = 1;
+        for (size_t k = 0; k < i; k++)
+            v[k] = t->a[k * n + i + 1];
+        if (t->tau[i] != 0)
+            two_sided(t, 0, i + 1, v, t->tau[i]);
+    }
+    for (size_t i = 0; i < n; i++)
+        t->d[i] = creal(t->a[i * n + i]);
+}
+
+/* z less tau v (v^H z) for the rows [first, first + n). */
+static void apply(rp_c128 *z, size_t columns, size_t first, size_t n, const rp_c128 *v, rp_c128 tau)
+{
+    for (size_t j = 0; j < columns; j++) {
+        rp_c128 sum = 0;
+
+        for (size_t i = 0; i < n; i++)
+            sum += conj(v[i]) * z[(first + i) * columns + j];
+        for (size_t i = 0; i < n; i++)
+            z[(first + i) * columns + j] -= tau * v[i] * sum;
+    }
+}
+
+static void apply_all(const struct tridiagonal *t, bool lower, rp_c128 *z, rp_c128 *v)
+{
+    size_t n = t->n;
+
+    for (size_t s = 0; s + 1 < n; s++) {
+        size_t i = lower ? n - 2 - s : s, m = lower ? n - i - 1 : i + 1;
+
+        for (size_t k = 0; k < m; k++)
+            v[k] = lower ? (k ? t->a[(i + 1 + k) * n + i] : 1) : k < i ? t->a[k * n + i + 1] : 1;
+        apply(z, n, lower ? i + 1 : 0, m, v, t->tau[i]);
+    }
+}
+
+/* ---- one diagonal ---- */
+
+struct ql {
+    size_t n;
+    double *d, *e, *c, *s; /* c, s: the rotations of a sweep */
+    rp_c128 *z;
+    double eps;
+};
+
+static void rotation(double f, double g, double *c, double *s, double *r)
+{
+    double norm = hypot(f, g);
+
+    if (g == 0) {
+        *c = 1;
+        *s = 0;
+        *r = f;
+    } else if (f == 0) {
+        *c = 0;
+        *s = copysign(1, g);
+        *r = fabs(g);
+    } else {
+        *c = fabs(f) / norm;
+        *r = copysign(norm, f);
+        *s = g / *r;
+    }
+}
+
+/* Columns j and j + 1 of the vectors. */
+static void rotate_columns(struct ql *q, size_t j, double c, double s)
+{
+    for (size_t i = 0; i < q->n; i++) {
+        rp_c128 *row = q->z + i * q->n + j, right = row[1];
+
+        row[1] = c * right - s * row[0];
+        row[0] = s * right + c * row[0];
+    }
+}
+
+/* Of [[a, b], [b, c]]: the larger eigenvalue in magnitude, the other, and the vector of the first.
+ */
+static void two_by_two(double a, double b, double c, double *first, double *second, double *cs,
+                       double *sn)
+{
+    double sum = a + c, df = a - c, tb = b + b, root = hypot(df, tb), ratio;
+    double most = fabs(a) > fabs(c) ? a : c, least = fabs(a) > fabs(c) ? c : a;
+    int sign = 1, sign2 = df >= 0 ? 1 : -1;
+
+    if (sum == 0) {
+        *first = 0.5 * root;
+        *second = -0.5 * root;
+    } else {
+        sign = sum < 0 ? -1 : 1;
+        *first = 0.5 * (sum + sign * root);
+        *second = most / *first * least - b / *first * b;
+    }
+    df += sign2 * root;
+    if (fabs(df) > fabs(tb)) {
+        ratio = -tb / df;
+        *sn = 1 / sqrt(1 + ratio * ratio);
+        *cs = ratio * *sn;
+    } else if (tb == 0) {
+        *cs = 1;
+        *sn = 0;
+    } else {
+        ratio = -df / tb;
+        *cs = 1 / sqrt(1 + ratio * ratio);
+        *sn = ratio * *cs;
+    }
+    if (sign == sign2) {
+        ratio = *cs;
+        *cs = -*sn;
+        *sn = ratio;
+    }
+}
+
+/* One implicit step on [l, m], from m upwards to l (QL). */
+static void step_ql(struct ql *q, size_t l, size_t m)
+{
+    double *d = q->d, *e = q->e, p = d[l], g = (d[l + 1] - p) / (2 * e[l]), r = hypot(g, 1);
+    double s = 1, c = 1;
+
+    g = d[m] - p + e[l] / (g + copysign(r, g));
+    p = 0;
+    for (size_t i = m; i-- > l;) {
+        double f = s * e[i], b = c * e[i];
+
+        rotation(g, f, &c, &s, &r);
+        if (i + 1 != m)
+            e[i + 1] = r;
+        g = d[i + 1] - p;
+        r = (d[i] - g) * s + 2 * c * b;
+        p = s * r;
+        d[i + 1] = g + p;
+        g = c * r - b;
+        q->c[i] = c;
+        q->s[i] = -s;
+    }
+    for (size_t i = m; i-- > l;)
+        rotate_columns(q, i, q->c[i], q->s[i]);
+    d[l] -= p;
+    e[l] = g;
+}
+
+/* The same from m downwards to l > m (QR). */
+static void step_qr(struct ql *q, size_t l, size_t m)
+{
+    double *d = q->d, *e = q->e, p = d[l], g = (d[l - 1] - p) / (2 * e[l - 1]), r = hypot(g, 1);
+    double s = 1, c = 1;
+
+    g = d[m] - p + e[l - 1] / (g + copysign(r, g));
+    p = 0;
+    for (size_t i = m; i < l; i++) {
+        double f = s * e[i], b = c * e[i];
+
+        rotation(g, f, &c, &s, &r);
+        if (i != m)
+            e[i - 1] = r;
+        g = d[i] - p;
+        r = (d[i + 1] - g) * s + 2 * c * b;
+        p = s * r;
+        d[i] = g + p;
+        g = c * r - b;
+        q->c[i] = c;
+        q->s[i] = s;
+    }
+    for (size_t i = m; i < l; i++)
+        rotate_columns(q, i, q->c[i], q->s[i]);
+    d[l] -= p;
+    e[l - 1] = g;
+}
+
+static bool negligible(const struct ql *q, size_t i)
+{
+    return q->e[i] * q->e[i] <= q->eps * q->eps * fabs(q->d[i]) * fabs(q->d[i + 1]) + DBL_MIN;
+}
+
+/* The block from l to end, which lies behind it. Returns false where it does not converge. */
+static bool block_ql(struct ql *q, size_t l, size_t end, size_t *left)
+{
+    while (l <= end) {
+        size_t m = l;
+
+        while (m < end && !negligible(q, m))
+            m++;
+        if (m < end)
+            q->e[m] = 0;
+        if (m == l) {
+            l++;
+        } else if (m == l + 1) {
+            double first, second, c, s;
+
+            two_by_two(q->d[l], q->e[l], q->d[l + 1], &first, &second, &c, &s);
+            rotate_columns(q, l, c, s);
+            q->d[l] = first;
+            q->d[l + 1] = second;
+            q->e[l] = 0;
+            l += 2;
+        } else {
+            if (!(*left)--)
+                return false;
+            step_ql(q, l, m);
+        }
+    }
+    return true;
+}
+
+static bool block_qr(struct ql *q, size_t at, size_t end, size_t *left)
+{
+    int64_t l = (int64_t)at, last = (int64_t)end;
+
+    while (l >= last) {
+        int64_t m = l;
+
+        while (m > last && !negligible(q, (size_t)m - 1))
+            m--;
+        if (m > last)
+            q->e[m - 1] = 0;
+        if (m == l) {
+            l--;
+        } else if (m == l - 1) {
+            double first, second, c, s;
+
+            two_by_two(q->d[m], q->e[m], q->d[l], &first, &second, &c, &s);
+            rotate_columns(q, (size_t)m, c, s);
+            q->d[m] = first;
+            q->d[l] = second;
+            q->e[m] = 0;
+            l -= 2;
+        } else {
+            if (!(*left)--)
+                return false;
+            step_qr(q, (size_t)l, (size_t)m);
+        }
+    }
+    return true;
+}
+
+/* Smallest first. */
+static void sort(struct ql *q)
+{
+    for (size_t i = 0; i + 1 < q->n; i++) {
+        size_t k = i;
+        double kept;
+
+        for (size_t j = i + 1; j < q->n; j++)
+            if (q->d[j] < q->d[k])
+                k = j;
+        if (k == i)
+            continue;
+        kept = q->d[k];
+        q->d[k] = q->d[i];
+        q->d[i] = kept;
+        for (size_t r = 0; r < q->n; r++) {
+            rp_c128 v = q->z[r * q->n + k];
+
+            q->z[r * q->n + k] = q->z[r * q->n + i];
+            q->z[r * q->n + i] = v;
+        }
+    }
+}
+
+static bool diagonalize(struct ql *q)
+{
+    size_t left = 30 * q->n, next = 0;
+
+    while (next < q->n) {
+        size_t l = next, end = l;
+
+        while (end + 1 < q->n &&
+               fabs(q->e[end]) > sqrt(fabs(q->d[end])) * sqrt(fabs(q->d[end + 1])) * q->eps)
+            end++;
+        if (end + 1 < q->n)
+            q->e[end] = 0;
+        next = end + 1;
+        if (l == end)
+            continue;
+        if (!(fabs(q->d[end]) < fabs(q->d[l]) ? block_qr(q, end, l, &left)
+                                              : block_ql(q, l, end, &left)))
+            return false;
+    }
+    sort(q);
+    return true;
+}
+
+/* ---- all of it ---- */
+
+/* a: the matrix, whose vectors take its place; d: the values. */
+static enum rp_code decompose(rp_c128 *a, size_t n, bool lower, double eps, double *d, bool *done,
+                              struct rp_err *err)
+{
+    struct tridiagonal t = {.n = n, .a = a, .d = d};
+    struct ql q = {.n = n, .d = d, .eps = eps};
+    rp_c128 *complexes = calloc(n * n + 3 * n + 1, sizeof *complexes), *v;
+    double *reals = calloc(3 * n + 1, sizeof *reals);
+
+    if (!complexes || !reals) {
+        free(complexes);
+        free(reals);
+        return rp_err_nomem(err, "eigenvalues");
+    }
+    q.z = complexes;
+    t.tau = complexes + n * n;
+    t.x = t.tau + n;
+    v = t.x + n;
+    t.e = q.e = reals;
+    q.c = reals + n;
+    q.s = reals + 2 * n;
+    for (size_t i = 0; i < n; i++) { /* one triangle counts */
+        q.z[i * n + i] = 1;
+        a[i * n + i] = creal(a[i * n + i]);
+        for (size_t k = 0; k < i; k++)
+            a[lower ? k * n + i : i * n + k] = conj(a[lower ? i * n + k : k * n + i]);
+    }
+    (lower ? reduce_lower : reduce_upper)(&t, v);
+    *done = diagonalize(&q);
+    apply_all(&t, lower, q.z, v);
+    memcpy(a, q.z, n * n * sizeof *a);
+    free(complexes);
+    free(reals);
+    return RP_OK;
+}
+
+static enum rp_code prepare(struct rp_plan *plan, struct rp_node *node, struct rp_err *err)
+{
+    const struct rp_value_shape *in;
+
+    if (node->nin < 1 || node->shape->elem != RP_ELEM_TUPLE || node->shape->nparts < 3)
+        return rp_node_error(node, RP_FORMAT, err, "its operands or results do not fit");
+    in = rp_node_operand(plan, node, 0);
+    if (in->rank < 2 || in->dims[in->rank - 1] != in->dims[in->rank - 2] ||
+        node->shape->parts[0]->n != in->n ||
+        node->shape->parts[1]->n * (size_t)in->dims[in->rank - 1] != in->n)
+        return rp_node_error(node, RP_FORMAT, err, "the matrix is not square");
+    node->value = rp_config_letter(plan, node, "uplo", 'L') || rp_config_flag(plan, node, "lower");
+    return RP_OK;
+}
+
+static enum rp_code each(const struct rp_node *node, struct rp_tensor *a, struct rp_tensor *w,
+                         struct rp_tensor *info, double eps, struct rp_err *err)
+{
+    size_t n = (size_t)a->dims[a->rank - 1];
+    double *d = calloc(n + 1, sizeof *d);
+    enum rp_code code = d ? RP_OK : rp_err_nomem(err, "eigenvalues");
+
+    for (size_t b = 0; code == RP_OK && n && b < a->n / (n * n); b++) {
+        bool done = false;
+
+        code = decompose((rp_c128 *)(void *)a->data + b * n * n, n, node->value != 0, eps, d, &done,
+                         err);
+        for (size_t i = 0; i < n; i++)
+            rp_tensor_set(w, b * n + i, d[i]);
+        if (b < info->n)
+            rp_tensor_set_integer(info, b, !done);
+    }
+    free(d);
+    return code;
+}
+
+static enum rp_code syevd(struct rp_eval *e, const struct rp_node *node,
+                          struct rp_tensor *const *in, struct rp_tensor **out, struct rp_err *err)
+{
+    bool wide = in[0]->elem == RP_ELEM_F64 || in[0]->elem == RP_ELEM_C128;
+    struct rp_tensor *a, *parts[3] = {NULL, NULL, NULL};
+    enum rp_code code;
+
+    (void)e;
+    RP_TRY(rp_tensor_c128(in[0], &a, err));
+    code = rp_shape_tensor(node->shape->parts[1], &parts[1], err);
+    if (code == RP_OK)
+        code = rp_shape_tensor(node->shape->parts[2], &parts[2], err);
+    if (code == RP_OK)
+        code =
+            each(node, a, parts[1], parts[2], (wide ? DBL_EPSILON : (double)FLT_EPSILON) / 2, err);
+    if (code == RP_OK)
+        code = rp_tensor_as(a, in[0]->elem, &parts[0], err);
+    rp_tensor_drop(a);
+    if (code == RP_OK)
+        return rp_custom_results(node, parts, 3, out, err);
+    rp_tensor_drop(parts[1]);
+    rp_tensor_drop(parts[2]);
+    return code;
+}
+
+const struct rp_custom_target rp_custom_spectra[] = {
+    {"lapack_ssyevd_ffi", prepare, syevd},  {"lapack_dsyevd_ffi", prepare, syevd},
+    {"lapack_cheevd_ffi", prepare, syevd},  {"lapack_zheevd_ffi", prepare, syevd},
+    {"cusolver_syevd_ffi", prepare, syevd}, {NULL, NULL, NULL},
+};

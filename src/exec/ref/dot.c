@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * dot of the reference engine: both operands are brought into the order batch, free, contracted and
+ * widened to f64, s64 or c128; then every result is one sum, rounded once at its end. Cost: one
+ * multiplication and addition a term, in the order of the contracted dimensions.
+ */
+#include "exec/eval/dot.h"
+#include "base/threads.h"
+#include "exec/eval/kernels.h"
+#include "exec/eval/lanes.h"
+#include "exec/eval/reduce.h"
+#include "exec/eval/strided.h"
+#include "program/floats.h"
+
+#include <complex.h>
+#include <string.h>
+#undef I
+
+static bool contains(const int64_t *list, size_t n, int64_t d)
+{
+    for (size_t i = 0; i < n; i++)
+        if (list[i] == d)
+            return true;
+    return false;
+}
+
+/* batch, free, contracted; returns the number of free elements. */
+static int64_t arrange(const struct rp_value_shape *s, const int64_t *batch, size_t nbatch,
+                       const int64_t *inner, size_t ninner, uint32_t *perm)
+{
+    int64_t free_elements = 1;
+    size_t at = 0;
+
+    for (size_t i = 0; i < nbatch; i++)
+        perm[at++] = (uint32_t)batch[i];
+    for (uint32_t k = 0; k < s->rank; k++)
+        if (!contains(batch, nbatch, k) && !contains(inner, ninner, k)) {
+            perm[at++] = k;
+            free_elements *= s->dims[k];
+        }
+    for (size_t i = 0; i < ninner; i++)
+        perm[at++] = (uint32_t)inner[i];
+    return free_elements;
+}
+
+static bool in_order(const uint32_t *perm, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (perm[i] != i)
+            return false;
+    return true;
+}
+
+/* Whether the array lies as batch, contracted, free. */
+static bool flipped(const uint32_t *perm, size_t rank, size_t nbatch, size_t ninner)
+{
+    size_t nfree = rank - nbatch - ninner;
+    uint32_t other[RP_TENSOR_RANK];
+
+    memcpy(other, perm, nbatch * sizeof *perm);
+    memcpy(other + nbatch, perm + nbatch + nfree, ninner * sizeof *perm);
+    memcpy(other + nbatch + ninner, perm + nbatch, nfree * sizeof *perm);
+    return in_order(other, rank);
+}
+
+enum rp_code rp_dot_fill(struct rp_dot *d, const struct rp_node *node,
+                         const struct rp_value_shape *lhs, const struct rp_value_shape *rhs,
+                         const int64_t *const lists[4], const size_t counts[4], struct rp_err *err)
+{
+    if (counts[0] != counts[1] || counts[2] != counts[3] || counts[0] + counts[2] > lhs->rank ||
+        counts[1] + counts[3] > rhs->rank)
+        return rp_node_error(node, RP_FORMAT, err, "its dimensions do not fit");
+    d->batch = d->inner = 1;
+    for (size_t i = 0; i < counts[0]; i++) {
+        if (lhs->dims[lists[0][i]] != rhs->dims[lists[1][i]])
+            return rp_node_error(node, RP_FORMAT, err, "contracted dimensions differ");
+        d->inner *= lhs->dims[lists[0][i]];
+    }
+    for (size_t i = 0; i < counts[2]; i++) {
+        if (lhs->dims[lists[2][i]] != rhs->dims[lists[3][i]])
+            return rp_node_error(node, RP_FORMAT, err, "batch dimensions differ");
+        d->batch *= lhs->dims[lists[2][i]];
+    }
+    d->left = arrange(lhs, lists[2], counts[2], lists[0], counts[0], d->lhs_perm);
+    d->right = arrange(rhs, lists[3], counts[3], lists[1], counts[1], d->rhs_perm);
+    d->lhs_plain = in_order(d->lhs_perm, lhs->rank);
+    d->rhs_plain = in_order(d->rhs_perm, rhs->rank);
+    d->lhs_flipped = flipped(d->lhs_perm, lhs->rank, counts[2], counts[0]);
+    d->rhs_flipped = flipped(d->rhs_perm, rhs->rank, counts[3], counts[1]);
+    return RP_OK;
+}
+
+/* ---- as GPUs multiply ---- */
+
+#define CUT_JOB 65536
+
+struct cut {
+    uint32_t *to;
+    const uint32_t *from;
+    size_t n;
+};
+
+RP_CLONES void rp_round_tf32(uint32_t *to, const uint32_t *from, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        uint32_t rounded = (from[i] + 0x1000) & 0xffffe000;
+
+        to[i] = (from[i] & 0x7f800000) == 0x7f800000 ? from[i] : rounded;
+    }
+}
+
+static enum rp_code cut_job(void *user, size_t job, struct rp_err *err)
+{
+    const struct cut *c = user;
+    size_t begin = job * CUT_JOB, n = c->n - begin < CUT_JOB ? c->n - begin : CUT_JOB;
+
+    (void)err;
+    rp_round_tf32(c->to + begin, c->from + begin, n);
+    return RP_OK;
+}
+
+static enum rp_code cut_all(struct rp_eval *e, const struct rp_tensor *in, struct rp_tensor **out,
+                            struct rp_err *err)
+{
+    struct cut c = {.from = (const uint32_t *)(const void *)in->data, .n = in->n};
+    size_t jobs = (in->n + CUT_JOB - 1) / CUT_JOB;
+
+    RP_TRY(rp_tensor_new(RP_ELEM_F32, in->dims, in->rank, out, err));
+    c.to = (uint32_t *)(void *)(*out)->data;
+    if (e->pool && jobs > 1)
+        return rp_pool_each(e->pool, jobs, cut_job, &c, err);
+    for (size_t i = 0; i < jobs; i++)
+        RP_TRY(cut_job(&c, i, err));
+    return RP_OK;
+}
+
+static enum rp_code dot_tf32(struct rp_eval *e, const struct rp_node *node,
+                             struct rp_tensor *const *in, struct rp_tensor **out,
+                             struct rp_err *err)
+{
+    struct rp_tensor *cut[2] = {NULL, NULL};
+    enum rp_code code = cut_all(e, in[0], &cut[0], err);
+
+    if (code == RP_OK)
+        code = cut_all(e, in[1], &cut[1], err);
+    if (code == RP_OK)
+        code = node->kernel->run(e, node, cut, out, err);
+    rp_tensor_drop(cut[0]);
+    rp_tensor_drop(cut[1]);
+    return code;
+}
+
+/* Products of f32 that do not ask for more, and are no vectors: those are no work for the tensor
+   cores. */
+static bool wants_tf32(const struct rp_plan *plan, const struct rp_node *node,
+                       const struct rp_dot *d)
+{
+    const struct rp_attr *precision = rp_node_attr(plan, node, RP_ATTR_OPERAND_PRECISION);
+    const struct rp_attr *algorithm = rp_node_attr(plan, node, RP_ATTR_ALGORITHM);
+
+    return plan->tf32 && rp_node_operand(plan, node, 0)->elem == RP_ELEM_F32 &&
+           rp_node_operand(plan, node, 1)->elem == RP_ELEM_F32 &&
+           node->shape->elem == RP_ELEM_F32 && d->left > 1 && d->right > 1 &&
+           !(precision && memmem(precision->at, precision->n, "high", 4)) &&
+           (!algorithm || rp_node_word(plan, node, RP_ATTR_ALGORITHM, "dot_tf32_tf32_f32"));
+}
+
+enum rp_code rp_dot_prepare(struct rp_plan *plan, struct rp_node *node, struct rp_err *err)
+{
+    static const unsigned keys[4] = {RP_ATTR_LHS_CONTRACTING_DIMS, RP_ATTR_RHS_CONTRACTING_DIMS,
+                                     RP_ATTR_LHS_BATCH_DIMS, RP_ATTR_RHS_BATCH_DIMS};
+    const struct rp_value_shape *side[2] = {rp_node_operand(plan, node, 0),
+                                            rp_node_operand(plan, node, 1)};
+    struct rp_dot *d = RP_NODE_NEW(plan, struct rp_dot);
+    const int64_t *lists[4];
+    size_t counts[4];
+
+    if (!d)
+        return rp_err_nomem(err, "planning");
+    if (node->nin != 2)
+        return rp_node_error(node, RP_UNSUPPORTED, err, "products of sparse operands");
+    for (size_t i = 0; i < 4; i++)
+        RP_TRY(rp_node_ints(plan, node, keys[i], side[i % 2]->rank ? side[i % 2]->rank : 1,
+                            &lists[i], &counts[i], err));
+    RP_TRY(rp_dot_fill(d, node, side[0], side[1], lists, counts, err));
+    if ((size_t)(d->batch * d->left * d->right) != node->shape->n)
+        return rp_node_error(node, RP_FORMAT, err, "its result has the wrong size");
+    node->attrs = d;
+    d->tf32 = wants_tf32(plan, node, d);
+    if (d->tf32)
+        node->run = dot_tf32;
+    return RP_OK;
+}
+
+/* One sum a result; the loops are the same for all three types. */
+#define PRODUCT(name, type)                                                               \
+    static void name(const struct rp_dot *d, const void *lhs, const void *rhs, void *out) \
+    {                                                                                     \
+        const type *l = lhs, *r = rhs;                                                    \
+        type *to = out;                                                                   \
+                                                                                          \
+        for (int64_t b = 0; b < d->batch; b++)                                            \
+            for (int64_t i = 0; i < d->left; i++)                                         \
+                for (int64_t j = 0; j < d->right; j++) {                                  \
+                    const type *x = l + (b * d->left + i) * d->inner;                     \
+                    const type *y = r + (b * d->right + j) * d->inner;                    \
+                    type sum = 0;                                                         \
+                                                                                          \
+                    for (int64_t k = 0; k < d->inner; k++)                                \
+                        sum += x[k] * y[k];                                               \
+                    *to++ = sum;                                                          \
+                }                                                                         \
+    }
+PRODUCT(product_float, double)
+PRODUCT(product_integer, uint64_t)
+PRODUCT(product_complex, double complex)
+
+static enum rp_code side(struct rp_tensor *t, const uint32_t *perm, bool plain, unsigned wide,
+                         struct rp_tensor **out, struct rp_err *err)
+{
+    struct rp_tensor *turned;
+    enum rp_code code;
+
+    if (plain)
+        return rp_tensor_as(t, wide, out, err);
+    RP_TRY(rp_tensor_transpose(t, perm, &turned, err));
+    code = rp_tensor_as(turned, wide, out, err);
+    rp_tensor_drop(turned);
+    return code;
+}
+
+enum rp_code rp_dot_wide(const struct rp_dot *d, struct rp_tensor *lhs, struct rp_tensor *rhs,
+                         unsigned elem, struct rp_tensor **out, struct rp_err *err)
+{
+    unsigned wide = rp_elem_is_complex(elem) ? RP_ELEM_C128
+                    : rp_elem_is_float(elem) ? RP_ELEM_F64
+                                             : RP_ELEM_S64;
+    int64_t dims[3] = {d->batch, d->left, d->right};
+    struct rp_tensor *l = NULL, *r = NULL;
+    enum rp_code code;
+
+    *out = NULL;
+    code = side(lhs, d->lhs_perm, d->lhs_plain, wide, &l, err);
+    if (code == RP_OK)
+        code = side(rhs, d->rhs_perm, d->rhs_plain, wide, &r, err);
+    if (code == RP_OK)
+        code = rp_tensor_new(wide, dims, 3, out, err);
+    if (code == RP_OK)
+        (wide == RP_ELEM_C128  ? product_complex
+         : wide == RP_ELEM_F64 ? product_float
+                               : product_integer)(d, l->data, r->data, (*out)->data);
+    rp_tensor_drop(l);
+    rp_tensor_drop(r);
+    return code;
+}
+
+static enum rp_code dot(struct rp_eval *e, const struct rp_node *node, struct rp_tensor *const *in,
+                        struct rp_tensor **out, struct rp_err *err)
+{
+    struct rp_tensor *wide, *cut;
+    enum rp_code code;
+
+    (void)e;
+    RP_TRY(rp_dot_wide(node->attrs, in[0], in[1], node->shape->elem, &wide, err));
+    code = rp_tensor_as(wide, node->shape->elem, &cut, err);
+    rp_tensor_drop(wide);
+    if (code != RP_OK)
+        return code;
+    code = rp_tensor_view(cut, cut->elem, node->shape->dims, node->shape->rank, out, err);
+    rp_tensor_drop(cut);
+    return code;
+}
+
+const struct rp_kernel rp_kernels_dot[] = {
+    {RP_OP_DOT, rp_dot_prepare, dot},
+    {0, NULL, NULL},
+};

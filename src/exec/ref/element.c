@@ -1,0 +1,358 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Element-wise operations of the reference engine: a lane over the whole array. Constants are
+ * decoded when the program is planned; map runs its function over pieces.
+ */
+#include "exec/eval/kernels.h"
+#include "exec/eval/tape.h"
+#include "program/literal.h"
+
+#include <string.h>
+
+bool rp_opcode_is_elementwise(unsigned code)
+{
+    switch (code) {
+    case RP_OP_MAP:
+    case RP_OP_STOCHASTIC_CONVERT:
+        return false;
+    case RP_OP_BITCAST_CONVERT:
+        return true;
+    default:
+        return code < RP_OP_COUNT && rp_op_info[code].class_ == RP_CLASS_ELEMENT;
+    }
+}
+
+/* Bits of an element in a bitcast-convert: types under a byte lie several in one there. */
+static size_t cast_bits(unsigned elem)
+{
+    return elem == RP_ELEM_PRED ? 8 : rp_elem_bits(elem);
+}
+
+static bool direction_of(const struct rp_plan *plan, const struct rp_node *node, uint8_t *out)
+{
+    static const char *const words[] = {"EQ", "NE", "GE", "GT", "LE", "LT"};
+
+    for (uint8_t i = 0; i < 6; i++)
+        if (rp_node_word(plan, node, RP_ATTR_DIRECTION, words[i])) {
+            *out = i;
+            return true;
+        }
+    return false;
+}
+
+bool rp_lane_of_node(const struct rp_plan *plan, const struct rp_node *node, bool wide,
+                     struct rp_lane *lane)
+{
+    unsigned code = node->code, from, to = node->shape->elem;
+    bool total = rp_node_word(plan, node, RP_ATTR_TYPE, "TOTALORDER") ||
+                 rp_node_word(plan, node, RP_ATTR_ORDER, "TOTAL");
+
+    if (!node->nin)
+        return false;
+    from = rp_node_operand(plan, node, code == RP_OP_SELECT ? 1 : 0)->elem;
+    if (wide && rp_elem_is_small_float(from))
+        from = RP_ELEM_F32;
+    if (wide && rp_elem_is_small_float(to))
+        to = RP_ELEM_F32;
+    memset(lane, 0, sizeof *lane);
+    lane->from = (uint8_t)from;
+    lane->to = (uint8_t)to;
+    if (code == RP_OP_COMPARE && !direction_of(plan, node, &lane->direction))
+        return false;
+    if (code == RP_OP_BITCAST_CONVERT) {
+        if (cast_bits(from) != cast_bits(to) || cast_bits(from) < 8)
+            return false;
+        lane->to = lane->from;
+        code = RP_OP_CONVERT;
+        if (!rp_lane_find(code, false, lane))
+            return false;
+        lane->to = (uint8_t)to;
+        return true;
+    }
+    lane->exponent = (uint8_t)rp_node_int(plan, node, RP_ATTR_EXPONENT_BITS, 8);
+    lane->mantissa = (uint8_t)rp_node_int(plan, node, RP_ATTR_MANTISSA_BITS, 23);
+    return rp_lane_find(code, total, lane);
+}
+
+static enum rp_code prepare_lane(struct rp_plan *plan, struct rp_node *node, struct rp_err *err)
+{
+    struct rp_lane *lane = RP_NODE_NEW(plan, struct rp_lane);
+
+    if (!lane)
+        return rp_err_nomem(err, "planning");
+    if (!rp_lane_of_node(plan, node, false, lane)) {
+        const struct rp_value_shape *in = node->nin ? rp_node_operand(plan, node, 0) : node->shape;
+
+        return rp_node_error(node, RP_UNSUPPORTED, err, "not possible on %s",
+                             rp_elem_name(in->elem) ? rp_elem_name(in->elem) : "this type");
+    }
+    node->attrs = lane;
+    return RP_OK;
+}
+
+/* A scalar as an array of n elements: bounds of clamp, the choice of select. */
+static enum rp_code spread(struct rp_tensor *scalar, const struct rp_tensor *like,
+                           struct rp_tensor **out, struct rp_err *err)
+{
+    if (scalar->n == like->n) {
+        *out = rp_tensor_keep(scalar);
+        return RP_OK;
+    }
+    RP_TRY(rp_tensor_new(scalar->elem, like->dims, like->rank, out, err));
+    for (size_t i = 0; i < like->n; i++)
+        memcpy((*out)->data + i * scalar->unit, scalar->data, scalar->unit);
+    return RP_OK;
+}
+
+static enum rp_code element(struct rp_eval *e, const struct rp_node *node,
+                            struct rp_tensor *const *in, struct rp_tensor **out, struct rp_err *err)
+{
+    struct rp_tensor *same[3] = {NULL, NULL, NULL};
+    const struct rp_tensor *like = in[0];
+    enum rp_code code = RP_OK;
+
+    (void)e;
+    for (uint32_t i = 1; i < node->nin; i++)
+        if (in[i]->n > like->n)
+            like = in[i];
+    for (uint32_t i = 0; i < node->nin && code == RP_OK; i++) {
+        if (in[i]->n != like->n && in[i]->n != 1)
+            code = rp_node_error(node, RP_FORMAT, err, "operands of %zu and %zu elements", like->n,
+                                 in[i]->n);
+        else
+            code = spread(in[i], like, &same[i], err);
+    }
+    if (code == RP_OK)
+        code = rp_tensor_new(node->shape->elem, like->dims, like->rank, out, err);
+    if (code == RP_OK && same[0])
+        rp_lane_run(node->attrs, like->n, (*out)->data, same[0]->data,
+                    same[1] ? same[1]->data : NULL, same[2] ? same[2]->data : NULL);
+    for (size_t i = 0; i < 3; i++)
+        rp_tensor_drop(same[i]);
+    return code;
+}
+
+/* ---- bitcast-convert, which may change the width ---- */
+
+static enum rp_code prepare_bits(struct rp_plan *plan, struct rp_node *node, struct rp_err *err)
+{
+    const struct rp_value_shape *in = rp_node_operand(plan, node, 0);
+
+    if (in->n * cast_bits(in->elem) != node->shape->n * cast_bits(node->shape->elem))
+        return rp_node_error(node, RP_UNSUPPORTED, err, "between %s and %s", rp_elem_name(in->elem),
+                             rp_elem_name(node->shape->elem));
+    return RP_OK;
+}
+
+/* The same bits, lowest first, in elements of another width; one of the two is under a byte. */
+static void recut(const struct rp_tensor *in, size_t from, struct rp_tensor *out, size_t to)
+{
+    size_t unit = from < to ? from : to, total = in->n * from / unit;
+    unsigned mask = (1u << unit) - 1;
+
+    memset(out->data, 0, rp_tensor_bytes(out));
+    for (size_t i = 0; i < total; i++) {
+        size_t bit = i * unit;
+        unsigned v = in->data[bit / from * in->unit + bit % from / 8] >> (bit % from % 8) & mask;
+
+        out->data[bit / to * out->unit + bit % to / 8] |= (unsigned char)(v << (bit % to % 8));
+    }
+    for (size_t i = 0; to < 8 && rp_elem_is_signed(out->elem) && i < out->n; i++)
+        if (out->data[i] >> (to - 1))
+            out->data[i] |= (unsigned char)~mask;
+}
+
+static enum rp_code bits(struct rp_eval *e, const struct rp_node *node, struct rp_tensor *const *in,
+                         struct rp_tensor **out, struct rp_err *err)
+{
+    size_t from = cast_bits(in[0]->elem), to = cast_bits(node->shape->elem);
+
+    (void)e;
+    RP_TRY(rp_node_result(node, out, err));
+    if (from >= 8 && to >= 8)
+        memcpy((*out)->data, in[0]->data, rp_tensor_bytes(*out));
+    else
+        recut(in[0], from, *out, to);
+    return RP_OK;
+}
+
+/* ---- constants and iota ---- */
+
+/* A tensor in the arena, which nobody drops to nothing: the plan keeps one use for itself. */
+static enum rp_code hold(struct rp_plan *plan, struct rp_node *node, struct rp_err *err)
+{
+    struct rp_tensor *t = RP_NODE_NEW(plan, struct rp_tensor);
+    size_t unit = rp_literal_unit(node->shape->elem);
+
+    if (!t || !unit)
+        return unit ? rp_err_nomem(err, "planning")
+                    : rp_node_error(node, RP_UNSUPPORTED, err, "a constant that is no array");
+    atomic_init(&t->users, 1);
+    t->elem = node->shape->elem;
+    t->borrowed = true;
+    t->rank = node->shape->rank;
+    t->n = node->shape->n;
+    t->unit = unit;
+    if (t->rank)
+        memcpy(t->dims, node->shape->dims, t->rank * sizeof *t->dims);
+    t->data = rp_arena_alloc(&plan->arena, t->n * unit + 16, 64);
+    node->attrs = t;
+    return t->data ? RP_OK : rp_err_nomem(err, "planning constants");
+}
+
+static enum rp_code prepare_constant(struct rp_plan *plan, struct rp_node *node, struct rp_err *err)
+{
+    const struct rp_literal *literal = &plan->program->literals.at[node->value];
+    struct rp_tensor *t;
+    enum rp_code code;
+
+    if (node->shape->elem == RP_ELEM_TOKEN)
+        return rp_node_error(node, RP_UNSUPPORTED, err, "a constant token");
+    if (!node->shape->n) /* nothing to know */
+        return hold(plan, node, err);
+    if (!rp_literal_known(plan->program, literal))
+        return rp_node_error(node, RP_FORMAT, err,
+                             "its values were left out of the file: take the protobuf of the "
+                             "program, or dump it with --xla_dump_large_constants");
+    RP_TRY(hold(plan, node, err));
+    t = node->attrs;
+    code = rp_literal_decode(plan->program, literal, t->data, rp_tensor_bytes(t), err);
+    return code == RP_OK ? code : rp_err_prefix(err, code, "constant '%s'", node->name);
+}
+
+static enum rp_code constant(struct rp_eval *e, const struct rp_node *node,
+                             struct rp_tensor *const *in, struct rp_tensor **out,
+                             struct rp_err *err)
+{
+    (void)e;
+    (void)in;
+    (void)err;
+    *out = rp_tensor_keep(node->attrs);
+    return RP_OK;
+}
+
+static enum rp_code prepare_iota(struct rp_plan *plan, struct rp_node *node, struct rp_err *err)
+{
+    int64_t dim = rp_node_int(plan, node, RP_ATTR_IOTA_DIMENSION, -1), inner = 1;
+    struct rp_tensor *t;
+
+    if (dim < 0 || dim >= (int64_t)node->shape->rank)
+        return rp_node_error(node, RP_FORMAT, err, "iota_dimension is missing or out of range");
+    RP_TRY(hold(plan, node, err));
+    t = node->attrs;
+    for (size_t k = (size_t)dim + 1; k < t->rank; k++)
+        inner *= t->dims[k];
+    for (size_t i = 0; i < t->n; i++) {
+        int64_t v = (int64_t)i / inner % t->dims[dim];
+
+        if (rp_elem_is_signed(t->elem) || rp_elem_is_unsigned(t->elem) || t->elem == RP_ELEM_PRED)
+            rp_tensor_set_integer(t, i, v);
+        else
+            rp_tensor_set(t, i, (double)v);
+    }
+    return RP_OK;
+}
+
+/* ---- map ---- */
+
+static enum rp_code prepare_map(struct rp_plan *plan, struct rp_node *node, struct rp_err *err)
+{
+    struct rp_tape *tape;
+
+    if (node->ncalled != 1 || node->called[0]->nparams != node->nin)
+        return rp_node_error(node, RP_FORMAT, err, "its function does not fit its operands");
+    RP_TRY(rp_tape_new(plan, node->called[0], false, &tape, err));
+    node->attrs = tape;
+    return RP_OK;
+}
+
+static enum rp_code map(struct rp_eval *e, const struct rp_node *node, struct rp_tensor *const *in,
+                        struct rp_tensor **out, struct rp_err *err)
+{
+    struct rp_tape_frame frame;
+    struct rp_tensor *t;
+    enum rp_code code;
+
+    (void)e;
+    RP_TRY(rp_node_result(node, out, err));
+    t = *out;
+    code = rp_tape_begin(node->attrs, &frame, err);
+    for (size_t at = 0; code == RP_OK && at < t->n; at += RP_TAPE_LANES) {
+        size_t n = t->n - at < RP_TAPE_LANES ? t->n - at : RP_TAPE_LANES;
+
+        for (uint32_t k = 0; k < node->nin; k++)
+            frame.reg[k] = in[k]->data + at * in[k]->unit;
+        rp_tape_run(&frame, n);
+        memcpy(t->data + at * t->unit, rp_tape_result(&frame, 0), n * t->unit);
+    }
+    if (code == RP_OK)
+        rp_tape_end(&frame);
+    return code;
+}
+
+#define ROW(id)                           \
+    {                                     \
+        RP_OP_##id, prepare_lane, element \
+    }
+const struct rp_kernel rp_kernels_element[] = {
+    ROW(ABS),
+    ROW(ACOS),
+    ROW(ACOSH),
+    ROW(ADD),
+    ROW(AND),
+    ROW(ASIN),
+    ROW(ASINH),
+    ROW(ATAN2),
+    ROW(ATANH),
+    ROW(CBRT),
+    ROW(CEIL),
+    ROW(CLAMP),
+    ROW(CLZ),
+    ROW(COMPARE),
+    ROW(COMPLEX),
+    ROW(CONVERT),
+    ROW(COSH),
+    ROW(COSINE),
+    ROW(DIVIDE),
+    ROW(ERF),
+    ROW(EXP),
+    ROW(EXPM1),
+    ROW(FLOOR),
+    ROW(IMAG),
+    ROW(IS_FINITE),
+    ROW(LOG),
+    ROW(LOG1P),
+    ROW(LOGISTIC),
+    ROW(MAXIMUM),
+    ROW(MINIMUM),
+    ROW(MULHI),
+    ROW(MULTIPLY),
+    ROW(NEGATE),
+    ROW(NOT),
+    ROW(OR),
+    ROW(POPCNT),
+    ROW(POWER),
+    ROW(REAL),
+    ROW(REDUCE_PRECISION),
+    ROW(REMAINDER),
+    ROW(ROUND_NEAREST_AFZ),
+    ROW(ROUND_NEAREST_EVEN),
+    ROW(RSQRT),
+    ROW(SELECT),
+    ROW(SHIFT_LEFT),
+    ROW(SHIFT_RIGHT_ARITHMETIC),
+    ROW(SHIFT_RIGHT_LOGICAL),
+    ROW(SIGN),
+    ROW(SINE),
+    ROW(SINH),
+    ROW(SQRT),
+    ROW(SUBTRACT),
+    ROW(TAN),
+    ROW(TANH),
+    ROW(XOR),
+    {RP_OP_BITCAST_CONVERT, prepare_bits, bits},
+    {RP_OP_CONSTANT, prepare_constant, constant},
+    {RP_OP_IOTA, prepare_iota, constant},
+    {RP_OP_MAP, prepare_map, map},
+    {0, NULL, NULL},
+};

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * `ref`: every operation by its own plain kernel, in one thread. It is the one the others are
+ * compared with, so it prefers exactness (sums in f64) to speed.
+ */
+#include "exec/eval/engine.h"
+#include "exec/eval/kernels.h"
+
+#include <stdio.h>
+
+void rp_kernels_reference(const struct rp_kernel **by_code)
+{
+    static const struct rp_kernel *const families[] = {
+        rp_kernels_control, rp_kernels_element, rp_kernels_move,   rp_kernels_reduce,
+        rp_kernels_dot,     rp_kernels_conv,    rp_kernels_gather, rp_kernels_sort,
+        rp_kernels_random,  rp_kernels_linalg,  rp_kernels_norm,   rp_kernels_collective,
+        rp_kernels_custom};
+
+    for (size_t f = 0; f < sizeof families / sizeof *families; f++)
+        for (const struct rp_kernel *k = families[f]; k->run; k++)
+            by_code[k->code] = k;
+}
+
+static enum rp_code probe(const char *where, char *found, size_t cap, struct rp_err *err)
+{
+    (void)where;
+    (void)err;
+    snprintf(found, cap, "built in");
+    return RP_OK;
+}
+
+static enum rp_code compile(const char *where, const struct rp_engine_program *program,
+                            const struct rp_engine_options *options, struct rp_executable **out,
+                            struct rp_err *err)
+{
+    (void)where;
+    return rp_eval_compile(&rp_engine_ref, program, options, rp_kernels_reference, NULL, false, out,
+                           err);
+}
+
+const struct rp_engine rp_engine_ref = {
+    .name = "ref",
+    .summary = "every operation plainly, in one thread: the one to compare with",
+    .probe = probe,
+    .compile = compile,
+    .upload = rp_eval_upload,
+    .run = rp_eval_run,
+    .fetch = rp_eval_fetch,
+    .times = rp_eval_times,
+    .spans = rp_eval_spans,
+    .release = rp_eval_release,
+};

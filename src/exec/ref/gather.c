@@ -1,0 +1,384 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * gather and scatter, with the batching dimensions of newer programs. A gather's start is clamped
+ * so that its slice lies inside; a scatter's window that would lie outside is left out as a whole.
+ * Updates are applied in their order.
+ */
+#include "exec/eval/kernels.h"
+#include "exec/eval/reduce.h"
+#include "exec/eval/strided.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct list {
+    const int64_t *at;
+    size_t n;
+};
+
+struct gather_attr {
+    struct list offset, collapsed, map, operand_batch, index_batch, sizes;
+    int64_t vector_dim;
+    bool plain; /* of a scatter: the update replaces */
+    struct rp_tape *tape;
+    size_t k; /* operands of a scatter */
+};
+
+static bool has(struct list l, int64_t v)
+{
+    for (size_t i = 0; i < l.n; i++)
+        if (l.at[i] == v)
+            return true;
+    return false;
+}
+
+static enum rp_code read_list(struct rp_plan *plan, struct rp_node *node, unsigned key, size_t rank,
+                              struct list *out, struct rp_err *err)
+{
+    return rp_node_ints(plan, node, key, rank ? (int64_t)rank : 1, &out->at, &out->n, err);
+}
+
+/* Dimensions of the window in the operand: all that are neither collapsed nor batching. */
+static size_t window_dims(const struct gather_attr *a, size_t rank, size_t *dims)
+{
+    size_t n = 0;
+
+    for (size_t k = 0; k < rank; k++)
+        if (!has(a->collapsed, (int64_t)k) && !has(a->operand_batch, (int64_t)k))
+            dims[n++] = k;
+    return n;
+}
+
+static enum rp_code check(const struct gather_attr *a, const struct rp_node *node,
+                          const struct rp_value_shape *operand,
+                          const struct rp_value_shape *indices,
+                          const struct rp_value_shape *windows, struct rp_err *err)
+{
+    size_t dims[RP_TENSOR_RANK], n = window_dims(a, operand->rank, dims);
+    int64_t vector = a->vector_dim < (int64_t)indices->rank && a->vector_dim >= 0
+                         ? indices->dims[a->vector_dim]
+                         : 1;
+
+    if (a->vector_dim < 0 || a->vector_dim > (int64_t)indices->rank)
+        return rp_node_error(node, RP_FORMAT, err, "index_vector_dim is out of range");
+    if ((int64_t)a->map.n != vector)
+        return rp_node_error(node, RP_FORMAT, err, "%zu index dimensions, vectors of %lld",
+                             a->map.n, (long long)vector);
+    if (a->offset.n != n || a->operand_batch.n != a->index_batch.n)
+        return rp_node_error(node, RP_FORMAT, err, "its window dimensions do not fit");
+    if (windows->rank !=
+        a->offset.n + indices->rank - (a->vector_dim < (int64_t)indices->rank ? 1 : 0))
+        return rp_node_error(node, RP_FORMAT, err, "its result or updates have the wrong rank");
+    return RP_OK;
+}
+
+static enum rp_code prepare_gather(struct rp_plan *plan, struct rp_node *node, struct rp_err *err)
+{
+    struct gather_attr *a = RP_NODE_NEW(plan, struct gather_attr);
+    const struct rp_value_shape *operand = rp_node_operand(plan, node, 0);
+    const struct rp_value_shape *indices = rp_node_operand(plan, node, 1);
+    size_t dims[RP_TENSOR_RANK], n;
+
+    if (!a)
+        return rp_err_nomem(err, "planning");
+    node->attrs = a;
+    RP_TRY(read_list(plan, node, RP_ATTR_OFFSET_DIMS, node->shape->rank, &a->offset, err));
+    RP_TRY(read_list(plan, node, RP_ATTR_COLLAPSED_SLICE_DIMS, operand->rank, &a->collapsed, err));
+    RP_TRY(read_list(plan, node, RP_ATTR_START_INDEX_MAP, operand->rank, &a->map, err));
+    RP_TRY(read_list(plan, node, RP_ATTR_OPERAND_BATCHING_DIMS, operand->rank, &a->operand_batch,
+                     err));
+    RP_TRY(read_list(plan, node, RP_ATTR_START_INDICES_BATCHING_DIMS, indices->rank,
+                     &a->index_batch, err));
+    RP_TRY(rp_node_ints(plan, node, RP_ATTR_SLICE_SIZES, 0, &a->sizes.at, &a->sizes.n, err));
+    a->vector_dim = rp_node_int(plan, node, RP_ATTR_INDEX_VECTOR_DIM, 0);
+    RP_TRY(check(a, node, operand, indices, node->shape, err));
+    if (a->sizes.n != operand->rank)
+        return rp_node_error(node, RP_FORMAT, err, "slice_sizes do not fit its operand");
+    n = window_dims(a, operand->rank, dims);
+    for (size_t k = 0; k < operand->rank; k++)
+        if (a->sizes.at[k] < 0 || a->sizes.at[k] > operand->dims[k])
+            return rp_node_error(node, RP_FORMAT, err, "slice_sizes do not fit its operand");
+    for (size_t k = 0; k < n; k++)
+        if (node->shape->dims[a->offset.at[k]] != a->sizes.at[dims[k]])
+            return rp_node_error(node, RP_FORMAT, err, "its result does not fit slice_sizes");
+    return RP_OK;
+}
+
+/* Splits an index of the result (or updates) and finds the start in the operand, not clamped. */
+struct place {
+    const struct gather_attr *a;
+    const struct rp_tensor *operand, *indices;
+    size_t window[RP_TENSOR_RANK], nwindow;
+    int64_t index_stride[RP_TENSOR_RANK];
+};
+
+static void place_init(struct place *p, const struct gather_attr *a,
+                       const struct rp_tensor *operand, const struct rp_tensor *indices)
+{
+    p->a = a;
+    p->operand = operand;
+    p->indices = indices;
+    p->nwindow = window_dims(a, operand->rank, p->window);
+    rp_strides(indices->dims, indices->rank, p->index_stride);
+}
+
+static void place_start(const struct place *p, const int64_t *index, size_t rank, int64_t *start)
+{
+    const struct gather_attr *a = p->a;
+    int64_t base = 0, batch[RP_TENSOR_RANK];
+    size_t d = 0;
+
+    for (size_t k = 0; k < rank; k++) {
+        if (has(a->offset, (int64_t)k))
+            continue;
+        if ((int64_t)d == a->vector_dim)
+            d++;
+        batch[d] = index[k];
+        base += index[k] * p->index_stride[d];
+        d++;
+    }
+    memset(start, 0, p->operand->rank * sizeof *start);
+    for (size_t k = 0; k < a->map.n; k++) {
+        int64_t step =
+            a->vector_dim < (int64_t)p->indices->rank ? p->index_stride[a->vector_dim] : 0;
+
+        start[a->map.at[k]] = rp_tensor_integer(p->indices, (size_t)(base + (int64_t)k * step));
+        if (p->indices->elem == RP_ELEM_U64 && start[a->map.at[k]] < 0)
+            start[a->map.at[k]] = INT64_MAX / 2;
+    }
+    for (size_t k = 0; k < a->operand_batch.n; k++)
+        start[a->operand_batch.at[k]] = batch[a->index_batch.at[k]];
+}
+
+/* The dimensions of the result (or updates) that count windows, with zero for those inside one. */
+static size_t count_windows(const struct gather_attr *a, const struct rp_tensor *t, int64_t *dims)
+{
+    size_t n = 1;
+
+    for (size_t k = 0; k < t->rank; k++) {
+        dims[k] = has(a->offset, (int64_t)k) ? 1 : t->dims[k];
+        n *= (size_t)dims[k];
+    }
+    return n;
+}
+
+static enum rp_code gather(struct rp_eval *e, const struct rp_node *node,
+                           struct rp_tensor *const *in, struct rp_tensor **out, struct rp_err *err)
+{
+    const struct gather_attr *a = node->attrs;
+    int64_t index[RP_TENSOR_RANK] = {0}, dims[RP_TENSOR_RANK], start[RP_TENSOR_RANK];
+    int64_t stride[RP_TENSOR_RANK], to_stride[RP_TENSOR_RANK];
+    struct rp_strided s = {.unit = in[0]->unit};
+    struct rp_tensor *to;
+    struct place p;
+    size_t windows;
+
+    (void)e;
+    RP_TRY(rp_node_result(node, out, err));
+    to = *out;
+    place_init(&p, a, in[0], in[1]);
+    rp_strides(in[0]->dims, in[0]->rank, stride);
+    rp_strides(to->dims, to->rank, to_stride);
+    s.rank = p.nwindow;
+    for (size_t k = 0; k < p.nwindow; k++) {
+        s.dims[k] = a->sizes.at[p.window[k]];
+        s.from[k] = stride[p.window[k]];
+        s.to[k] = to_stride[a->offset.at[k]];
+    }
+    windows = to->n ? count_windows(a, to, dims) : 0;
+    for (size_t w = 0; w < windows; w++) {
+        int64_t from = 0, at = 0;
+
+        place_start(&p, index, to->rank, start);
+        for (size_t k = 0; k < in[0]->rank; k++) {
+            int64_t most = in[0]->dims[k] - a->sizes.at[k];
+
+            start[k] = start[k] < 0 ? 0 : start[k] > most ? most : start[k];
+            from += start[k] * stride[k];
+        }
+        for (size_t k = 0; k < to->rank; k++)
+            at += index[k] * to_stride[k];
+        rp_strided_copy(&s, to->data + at * (int64_t)s.unit, in[0]->data + from * (int64_t)s.unit);
+        rp_index_next(index, dims, to->rank);
+    }
+    return RP_OK;
+}
+
+/* ---- scatter: operands, indices, updates ---- */
+
+static enum rp_code prepare_scatter(struct rp_plan *plan, struct rp_node *node, struct rp_err *err)
+{
+    struct gather_attr *a = RP_NODE_NEW(plan, struct gather_attr);
+    const struct rp_value_shape *operand = rp_node_operand(plan, node, 0), *indices, *updates;
+
+    if (!a)
+        return rp_err_nomem(err, "planning");
+    node->attrs = a;
+    a->k = node->nin / 2;
+    if (node->nin % 2 == 0 || a->k > RP_REDUCE_MOST || node->ncalled != 1 ||
+        node->called[0]->nparams != 2 * a->k)
+        return rp_node_error(node, RP_FORMAT, err, "its function does not fit its operands");
+    indices = rp_node_operand(plan, node, a->k);
+    updates = rp_node_operand(plan, node, a->k + 1);
+    RP_TRY(read_list(plan, node, RP_ATTR_UPDATE_WINDOW_DIMS, updates->rank, &a->offset, err));
+    RP_TRY(read_list(plan, node, RP_ATTR_INSERTED_WINDOW_DIMS, operand->rank, &a->collapsed, err));
+    RP_TRY(
+        read_list(plan, node, RP_ATTR_SCATTER_DIMS_TO_OPERAND_DIMS, operand->rank, &a->map, err));
+    RP_TRY(
+        read_list(plan, node, RP_ATTR_INPUT_BATCHING_DIMS, operand->rank, &a->operand_batch, err));
+    RP_TRY(read_list(plan, node, RP_ATTR_SCATTER_INDICES_BATCHING_DIMS, indices->rank,
+                     &a->index_batch, err));
+    a->vector_dim = rp_node_int(plan, node, RP_ATTR_INDEX_VECTOR_DIM, 0);
+    RP_TRY(check(a, node, operand, indices, updates, err));
+    RP_TRY(rp_tape_new(plan, node->called[0], false, &a->tape, err));
+    if (a->tape->nresults != a->k)
+        return rp_node_error(node, RP_FORMAT, err, "its function has the wrong number of results");
+    return RP_OK;
+}
+
+/* Whether the whole window of an update lies inside of the operand. */
+static bool inside(const struct place *p, const int64_t *start, const struct rp_tensor *updates)
+{
+    int64_t last[RP_TENSOR_RANK];
+
+    memcpy(last, start, p->operand->rank * sizeof *start);
+    for (size_t k = 0; k < p->nwindow; k++)
+        last[p->window[k]] += updates->dims[p->a->offset.at[k]] - 1;
+    for (size_t k = 0; k < p->operand->rank; k++)
+        if (start[k] < 0 || last[k] < 0 || last[k] >= p->operand->dims[k])
+            return false;
+    return true;
+}
+
+/* n elements behind one another of every operand: f(old, update). */
+static void combine(const struct gather_attr *a, struct rp_tape_frame *f, struct rp_tensor **to,
+                    struct rp_tensor *const *updates, char *kept, int64_t at, int64_t from,
+                    size_t n)
+{
+    const size_t room = 16 * RP_TAPE_LANES;
+
+    if (a->tape->second && a->k == 1 && to[0] && updates[0]) {
+        memcpy(to[0]->data + at * (int64_t)to[0]->unit,
+               updates[0]->data + from * (int64_t)to[0]->unit, n * to[0]->unit);
+        return;
+    }
+    for (size_t k = 0; k < a->k && to[k] && updates[k]; k++) {
+        f->reg[k] = to[k]->data + at * (int64_t)to[k]->unit;
+        f->reg[a->k + k] = updates[k]->data + from * (int64_t)updates[k]->unit;
+    }
+    rp_tape_run(f, n);
+    for (size_t k = 0; k < a->k && to[k]; k++)
+        memcpy(kept + k * room, rp_tape_result(f, k), n * to[k]->unit);
+    for (size_t k = 0; k < a->k && to[k]; k++)
+        memcpy(to[k]->data + at * (int64_t)to[k]->unit, kept + k * room, n * to[k]->unit);
+}
+
+/* One window, in runs of elements that lie behind one another on both sides. */
+struct runs {
+    size_t rank; /* dimensions outside of a run */
+    int64_t dims[RP_TENSOR_RANK], to[RP_TENSOR_RANK], from[RP_TENSOR_RANK], length;
+};
+
+static void find_runs(const struct place *p, const struct rp_tensor *updates, const int64_t *stride,
+                      const int64_t *update_stride, struct runs *r)
+{
+    r->rank = p->nwindow;
+    r->length = 1;
+    for (size_t k = 0; k < p->nwindow; k++) {
+        r->dims[k] = updates->dims[p->a->offset.at[k]];
+        r->to[k] = stride[p->window[k]];
+        r->from[k] = update_stride[p->a->offset.at[k]];
+    }
+    if (r->rank && r->to[r->rank - 1] == 1 && r->from[r->rank - 1] == 1)
+        r->length = r->dims[--r->rank];
+}
+
+static void scatter_window(const struct gather_attr *a, const struct runs *r,
+                           struct rp_tape_frame *f, struct rp_tensor **to,
+                           struct rp_tensor *const *updates, char *kept, int64_t at, int64_t from)
+{
+    int64_t index[RP_TENSOR_RANK] = {0};
+
+    do {
+        int64_t x = at, y = from;
+
+        for (size_t k = 0; k < r->rank; k++) {
+            x += index[k] * r->to[k];
+            y += index[k] * r->from[k];
+        }
+        for (int64_t i = 0; i < r->length; i += RP_TAPE_LANES)
+            combine(a, f, to, updates, kept, x + i, y + i,
+                    (size_t)(r->length - i < RP_TAPE_LANES ? r->length - i : RP_TAPE_LANES));
+    } while (rp_index_next(index, r->dims, r->rank));
+}
+
+static enum rp_code scatter_all(const struct gather_attr *a, struct rp_tensor *const *in,
+                                struct rp_tensor **to, struct rp_err *err)
+{
+    const struct rp_tensor *updates = in[a->k + 1];
+    int64_t index[RP_TENSOR_RANK] = {0}, dims[RP_TENSOR_RANK], start[RP_TENSOR_RANK];
+    int64_t stride[RP_TENSOR_RANK], update_stride[RP_TENSOR_RANK];
+    size_t windows = updates->n ? count_windows(a, updates, dims) : 0;
+    char *kept = malloc(16 * (size_t)RP_TAPE_LANES * a->k);
+    struct rp_tape_frame frame;
+    struct runs runs;
+    struct place p;
+
+    if (!kept || rp_tape_begin(a->tape, &frame, err) != RP_OK) {
+        free(kept);
+        return rp_err_nomem(err, "scattering");
+    }
+    place_init(&p, a, in[0], in[a->k]);
+    rp_strides(in[0]->dims, in[0]->rank, stride);
+    rp_strides(updates->dims, updates->rank, update_stride);
+    find_runs(&p, updates, stride, update_stride, &runs);
+    for (size_t w = 0; w < windows; w++) {
+        int64_t at = 0, from = 0;
+
+        place_start(&p, index, updates->rank, start);
+        for (size_t k = 0; k < in[0]->rank; k++)
+            at += start[k] * stride[k];
+        for (size_t k = 0; k < updates->rank; k++)
+            from += index[k] * update_stride[k];
+        if (inside(&p, start, updates))
+            scatter_window(a, &runs, &frame, to, in + a->k + 1, kept, at, from);
+        rp_index_next(index, dims, updates->rank);
+    }
+    rp_tape_end(&frame);
+    free(kept);
+    return RP_OK;
+}
+
+static enum rp_code scatter(struct rp_eval *e, const struct rp_node *node,
+                            struct rp_tensor *const *in, struct rp_tensor **out, struct rp_err *err)
+{
+    const struct gather_attr *a = node->attrs;
+    struct rp_tensor *to[RP_REDUCE_MOST] = {NULL};
+    enum rp_code code = RP_OK;
+
+    (void)e;
+    for (size_t k = 0; k < a->k && code == RP_OK; k++) {
+        code = rp_tensor_new(in[k]->elem, in[k]->dims, in[k]->rank, &to[k], err);
+        if (code == RP_OK)
+            memcpy(to[k]->data, in[k]->data, rp_tensor_bytes(in[k]));
+        if (code == RP_OK && (in[k]->n != in[0]->n || in[a->k + 1 + k]->n != in[a->k + 1]->n))
+            code = rp_node_error(node, RP_FORMAT, err, "operand %zu does not fit", k);
+    }
+    if (code == RP_OK)
+        code = scatter_all(a, in, to, err);
+    if (code == RP_OK && node->shape->elem == RP_ELEM_TUPLE)
+        return rp_tensor_tuple(to, a->k, out, err);
+    if (code == RP_OK) {
+        *out = to[0];
+        return RP_OK;
+    }
+    for (size_t k = 0; k < a->k; k++)
+        rp_tensor_drop(to[k]);
+    return code;
+}
+
+const struct rp_kernel rp_kernels_gather[] = {
+    {RP_OP_GATHER, prepare_gather, gather},
+    {RP_OP_SCATTER, prepare_scatter, scatter},
+    {0, NULL, NULL},
+};

@@ -1,0 +1,378 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Fourier transforms, Cholesky factors and triangular solves, all in double complex: the types of
+ * the program are converted to it and back. Transforms are by halves while the length is even and
+ * by their definition below that.
+ */
+#include "exec/eval/linalg.h"
+#include "exec/eval/kernels.h"
+#include "exec/eval/reduce.h"
+#include "exec/eval/strided.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- fft ---- */
+
+enum fft_type { FFT, IFFT, RFFT, IRFFT };
+struct fft_attr {
+    enum fft_type type;
+    const int64_t *length;
+    size_t n;
+};
+
+static enum rp_code prepare_fft(struct rp_plan *plan, struct rp_node *node, struct rp_err *err)
+{
+    static const char *const names[] = {"FFT", "IFFT", "RFFT", "IRFFT"};
+    struct fft_attr *a = RP_NODE_NEW(plan, struct fft_attr);
+    bool known = false;
+
+    if (!a)
+        return rp_err_nomem(err, "planning");
+    node->attrs = a;
+    for (int i = 0; i < 4; i++)
+        if (rp_node_word(plan, node, RP_ATTR_FFT_TYPE, names[i])) {
+            a->type = (enum fft_type)i;
+            known = true;
+        }
+    RP_TRY(rp_node_ints(plan, node, RP_ATTR_FFT_LENGTH, 0, &a->length, &a->n, err));
+    if (!known && rp_node_attr(plan, node, RP_ATTR_FFT_TYPE))
+        return rp_node_error(node, RP_FORMAT, err, "an unknown fft_type");
+    if (!a->n || a->n > node->shape->rank)
+        return rp_node_error(node, RP_FORMAT, err, "its fft_length does not fit");
+    return RP_OK;
+}
+
+/* n numbers at a step, into out (which does not overlap). sign -1: forward. */
+static void transform(const rp_c128 *in, size_t step, size_t n, int sign, rp_c128 *out,
+                      rp_c128 *spare)
+{
+    if (n == 1) {
+        out[0] = in[0];
+        return;
+    }
+    if (n % 2) {
+        for (size_t k = 0; k < n; k++) {
+            rp_c128 sum = 0;
+
+            for (size_t j = 0; j < n; j++)
+                sum += in[j * step] *
+                       cexp(rp_complex(0, sign * 2 * M_PI * (double)(j * k % n) / (double)n));
+            out[k] = sum;
+        }
+        return;
+    }
+    transform(in, 2 * step, n / 2, sign, spare, out);
+    transform(in + step, 2 * step, n / 2, sign, spare + n / 2, out + n / 2);
+    for (size_t k = 0; k < n / 2; k++) {
+        rp_c128 turn = cexp(rp_complex(0, sign * 2 * M_PI * (double)k / (double)n));
+
+        out[k] = spare[k] + turn * spare[n / 2 + k];
+        out[k + n / 2] = spare[k] - turn * spare[n / 2 + k];
+    }
+}
+
+/* Along one dimension of a c128 array, in place. */
+static enum rp_code along(struct rp_tensor *t, size_t dim, int sign, struct rp_err *err)
+{
+    size_t n = (size_t)t->dims[dim], inner = 1, outer;
+    rp_c128 *data = (rp_c128 *)(void *)t->data, *line;
+
+    for (size_t k = dim + 1; k < t->rank; k++)
+        inner *= (size_t)t->dims[k];
+    outer = n && inner ? t->n / n / inner : 0;
+    line = malloc((3 * n + 1) * sizeof *line);
+    if (!line)
+        return rp_err_nomem(err, "transforming");
+    for (size_t o = 0; o < outer; o++)
+        for (size_t i = 0; i < inner; i++) {
+            rp_c128 *at = data + o * n * inner + i;
+
+            for (size_t k = 0; k < n; k++)
+                line[k] = at[k * inner];
+            transform(line, 1, n, sign, line + n, line + 2 * n);
+            for (size_t k = 0; k < n; k++)
+                at[k * inner] = sign > 0 ? line[n + k] / (double)n : line[n + k];
+        }
+    free(line);
+    return RP_OK;
+}
+
+/* The half that a real signal's transform leaves out, from the other. */
+static enum rp_code mirror(const struct rp_tensor *half, int64_t n, size_t dims,
+                           struct rp_tensor **out, struct rp_err *err)
+{
+    int64_t shape[RP_TENSOR_RANK], index[RP_TENSOR_RANK] = {0}, stride[RP_TENSOR_RANK];
+    const rp_c128 *from = (const rp_c128 *)(void *)half->data;
+    size_t last = half->rank - 1;
+
+    memcpy(shape, half->dims, sizeof shape);
+    shape[last] = n;
+    RP_TRY(rp_tensor_new(RP_ELEM_C128, shape, half->rank, out, err));
+    rp_strides(half->dims, half->rank, stride);
+    for (size_t i = 0; i < (*out)->n; i++) {
+        bool other = index[last] >= half->dims[last];
+        int64_t at = 0;
+        rp_c128 v;
+
+        for (size_t k = 0; k <= last; k++) {
+            int64_t x = index[k];
+
+            if (other && k + dims >= half->rank)
+                x = (shape[k] - x) % shape[k];
+            at += x * stride[k];
+        }
+        v = from[at];
+        ((rp_c128 *)(void *)(*out)->data)[i] = other ? conj(v) : v;
+        rp_index_next(index, shape, half->rank);
+    }
+    return RP_OK;
+}
+
+/* The first `shape` of a larger array. */
+static enum rp_code head(struct rp_tensor *t, const struct rp_value_shape *shape, unsigned elem,
+                         struct rp_tensor **out, struct rp_err *err)
+{
+    struct rp_strided s = {.unit = t->unit, .rank = t->rank};
+    struct rp_tensor *cut;
+    enum rp_code code;
+
+    RP_TRY(rp_tensor_new(t->elem, shape->dims, shape->rank, &cut, err));
+    rp_strides(cut->dims, cut->rank, s.to);
+    rp_strides(t->dims, t->rank, s.from);
+    memcpy(s.dims, cut->dims, sizeof s.dims);
+    if (cut->n)
+        rp_strided_copy(&s, cut->data, t->data);
+    code = rp_tensor_as(cut, elem, out, err);
+    rp_tensor_drop(cut);
+    return code;
+}
+
+static enum rp_code fft(struct rp_eval *e, const struct rp_node *node, struct rp_tensor *const *in,
+                        struct rp_tensor **out, struct rp_err *err)
+{
+    const struct fft_attr *a = node->attrs;
+    struct rp_tensor *t = NULL, *whole = NULL;
+    int sign = a->type == FFT || a->type == RFFT ? -1 : 1;
+    enum rp_code code;
+
+    (void)e;
+    if (in[0]->elem == RP_ELEM_C128) { /* it is changed in place: not the operand */
+        code = rp_tensor_new(RP_ELEM_C128, in[0]->dims, in[0]->rank, &t, err);
+        if (code == RP_OK)
+            memcpy(t->data, in[0]->data, rp_tensor_bytes(t));
+    } else {
+        code = rp_tensor_as(in[0], RP_ELEM_C128, &t, err);
+    }
+    if (code == RP_OK && a->type == IRFFT && t->n) {
+        code = mirror(t, a->length[a->n - 1], a->n, &whole, err);
+        rp_tensor_drop(t);
+        t = whole;
+    }
+    for (size_t k = 0; code == RP_OK && t->n && k < a->n; k++)
+        code = along(t, t->rank - 1 - k, sign, err);
+    if (code == RP_OK)
+        code = head(t, node->shape, node->shape->elem, out, err);
+    rp_tensor_drop(t);
+    return code;
+}
+
+/* ---- cholesky ---- */
+
+void rp_cholesky(rp_c128 *m, size_t n, bool lower)
+{
+    for (size_t i = 0; i < n; i++)
+        for (size_t j = 0; j <= i; j++) {
+            rp_c128 sum = lower ? m[i * n + j] : conj(m[j * n + i]);
+
+            for (size_t k = 0; k < j; k++)
+                sum -= (lower ? m[i * n + k] : conj(m[k * n + i])) *
+                       (lower ? conj(m[j * n + k]) : m[k * n + j]);
+            if (i == j)
+                sum = creal(sum) > 0 ? sqrt(creal(sum)) : (double)NAN;
+            else
+                sum /= creal(m[j * n + j]);
+            m[lower ? i * n + j : j * n + i] = lower ? sum : conj(sum);
+        }
+    for (size_t i = 0; i < n; i++)
+        for (size_t j = i + 1; j < n; j++)
+            m[lower ? i * n + j : j * n + i] = 0;
+}
+
+static enum rp_code prepare_cholesky(struct rp_plan *plan, struct rp_node *node, struct rp_err *err)
+{
+    const struct rp_value_shape *s = node->shape;
+
+    if (s->rank < 2 || s->dims[s->rank - 1] != s->dims[s->rank - 2])
+        return rp_node_error(node, RP_FORMAT, err, "the matrix is not square");
+    node->value = rp_node_flag(plan, node, RP_ATTR_LOWER);
+    return RP_OK;
+}
+
+enum rp_code rp_cholesky_run(struct rp_tensor *in, bool lower, struct rp_tensor **out,
+                             struct rp_err *err)
+{
+    struct rp_tensor *t;
+    size_t n = (size_t)in->dims[in->rank - 1];
+    enum rp_code code;
+
+    RP_TRY(rp_tensor_new(RP_ELEM_C128, in->dims, in->rank, &t, err));
+    for (size_t i = 0; i < t->n; i++)
+        ((rp_c128 *)(void *)t->data)[i] =
+            rp_complex(rp_tensor_number(in, i), rp_tensor_imaginary(in, i));
+    for (size_t b = 0; n && b < t->n / (n * n); b++)
+        rp_cholesky((rp_c128 *)(void *)t->data + b * n * n, n, lower);
+    code = rp_tensor_as(t, in->elem, out, err);
+    rp_tensor_drop(t);
+    return code;
+}
+
+static enum rp_code cholesky(struct rp_eval *e, const struct rp_node *node,
+                             struct rp_tensor *const *in, struct rp_tensor **out,
+                             struct rp_err *err)
+{
+    (void)e;
+    return rp_cholesky_run(in[0], node->value != 0, out, err);
+}
+
+/* ---- LU ---- */
+
+static void swap_rows(rp_c128 *a, rp_c128 *b, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        rp_c128 kept = a[i];
+
+        a[i] = b[i];
+        b[i] = kept;
+    }
+}
+
+int64_t rp_lu(rp_c128 *m, size_t rows, size_t columns, int64_t *pivot)
+{
+    int64_t info = 0;
+
+    for (size_t k = 0; k < rows && k < columns; k++) {
+        size_t best = k;
+
+        for (size_t i = k + 1; i < rows; i++) /* the larger of |re| + |im|, as LAPACK has it */
+            if (fabs(creal(m[i * columns + k])) + fabs(cimag(m[i * columns + k])) >
+                fabs(creal(m[best * columns + k])) + fabs(cimag(m[best * columns + k])))
+                best = i;
+        pivot[k] = (int64_t)best + 1;
+        if (m[best * columns + k] == 0) {
+            info = info ? info : (int64_t)k + 1;
+            continue;
+        }
+        if (best != k)
+            swap_rows(m + k * columns, m + best * columns, columns);
+        for (size_t i = k + 1; i < rows; i++) {
+            rp_c128 f = m[i * columns + k] /= m[k * columns + k];
+
+            for (size_t j = k + 1; j < columns; j++)
+                m[i * columns + j] -= f * m[k * columns + j];
+        }
+    }
+    return info;
+}
+
+/* ---- triangular solve ---- */
+
+static enum rp_code prepare_solve(struct rp_plan *plan, struct rp_node *node, struct rp_err *err)
+{
+    struct rp_solve *a = RP_NODE_NEW(plan, struct rp_solve);
+    const struct rp_value_shape *m = rp_node_operand(plan, node, 0),
+                                *b = rp_node_operand(plan, node, 1);
+
+    if (!a)
+        return rp_err_nomem(err, "planning");
+    node->attrs = a;
+    a->left = rp_node_flag(plan, node, RP_ATTR_LEFT_SIDE);
+    a->lower = rp_node_flag(plan, node, RP_ATTR_LOWER);
+    a->unit = rp_node_flag(plan, node, RP_ATTR_UNIT_DIAGONAL);
+    a->transpose = rp_node_word(plan, node, RP_ATTR_TRANSPOSE_A, "TRANSPOSE");
+    a->adjoint = rp_node_word(plan, node, RP_ATTR_TRANSPOSE_A, "ADJOINT");
+    if (m->rank < 2 || b->rank != m->rank || m->dims[m->rank - 1] != m->dims[m->rank - 2] ||
+        b->dims[b->rank - (a->left ? 2 : 1)] != m->dims[m->rank - 1])
+        return rp_node_error(node, RP_FORMAT, err, "its operands do not fit");
+    return RP_OK;
+}
+
+/* op(A)[i][j] */
+static rp_c128 entry(const struct rp_solve *a, const rp_c128 *m, size_t n, size_t i, size_t j)
+{
+    rp_c128 v;
+
+    if (i == j && a->unit)
+        return 1;
+    v = a->transpose || a->adjoint ? m[j * n + i] : m[i * n + j];
+    return a->adjoint ? conj(v) : v;
+}
+
+/* One vector x of op(A) x = b (left), or x op(A) = b: the same with the roles of i and j changed.
+ */
+static void solve_line(const struct rp_solve *a, const rp_c128 *m, size_t n, rp_c128 *x,
+                       size_t step)
+{
+    bool flipped = a->transpose || a->adjoint;
+    bool forward = (a->lower != flipped) == a->left;
+
+    for (size_t s = 0; s < n; s++) {
+        size_t i = forward ? s : n - 1 - s;
+        rp_c128 sum = x[i * step];
+
+        for (size_t d = 0; d < s; d++) {
+            size_t j = forward ? d : n - 1 - d;
+
+            sum -= (a->left ? entry(a, m, n, i, j) : entry(a, m, n, j, i)) * x[j * step];
+        }
+        x[i * step] = sum / entry(a, m, n, i, i);
+    }
+}
+
+enum rp_code rp_solve_run(const struct rp_solve *a, struct rp_tensor *left, struct rp_tensor *right,
+                          struct rp_tensor **out, struct rp_err *err)
+{
+    size_t n = (size_t)left->dims[left->rank - 1];
+    size_t rows = (size_t)right->dims[right->rank - 2],
+           columns = (size_t)right->dims[right->rank - 1];
+    struct rp_tensor *m = NULL, *x = NULL;
+    enum rp_code code;
+
+    if (left->dims[left->rank - 2] != (int64_t)n || (a->left ? rows : columns) != n ||
+        left->n / (n ? n * n : 1) != right->n / (rows && columns ? rows * columns : 1))
+        return rp_err_set(err, RP_FORMAT, "operands of a triangular solve do not fit");
+    code = rp_tensor_as(left, RP_ELEM_C128, &m, err);
+
+    if (code == RP_OK)
+        code = rp_tensor_new(RP_ELEM_C128, right->dims, right->rank, &x, err);
+    for (size_t i = 0; code == RP_OK && i < x->n; i++)
+        ((rp_c128 *)(void *)x->data)[i] =
+            rp_complex(rp_tensor_number(right, i), rp_tensor_imaginary(right, i));
+    for (size_t b = 0; code == RP_OK && n && x->n && b < m->n / (n * n); b++) {
+        const rp_c128 *matrix = (const rp_c128 *)(void *)m->data + b * n * n;
+        rp_c128 *to = (rp_c128 *)(void *)x->data + b * rows * columns;
+
+        for (size_t k = 0; k < (a->left ? columns : rows); k++)
+            solve_line(a, matrix, n, to + (a->left ? k : k * columns), a->left ? columns : 1);
+    }
+    if (code == RP_OK)
+        code = rp_tensor_as(x, right->elem, out, err);
+    rp_tensor_drop(m);
+    rp_tensor_drop(x);
+    return code;
+}
+
+static enum rp_code solve(struct rp_eval *e, const struct rp_node *node,
+                          struct rp_tensor *const *in, struct rp_tensor **out, struct rp_err *err)
+{
+    (void)e;
+    return rp_solve_run(node->attrs, in[0], in[1], out, err);
+}
+
+const struct rp_kernel rp_kernels_linalg[] = {
+    {RP_OP_FFT, prepare_fft, fft},
+    {RP_OP_CHOLESKY, prepare_cholesky, cholesky},
+    {RP_OP_TRIANGULAR_SOLVE, prepare_solve, solve},
+    {0, NULL, NULL},
+};

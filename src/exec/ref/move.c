@@ -1,0 +1,447 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Operations that move elements and compute nothing, over the strided copy. Reshapes share the
+ * bytes of their operand; a bitcast between layouts goes through the physical order of both.
+ */
+#include "exec/eval/kernels.h"
+#include "exec/eval/strided.h"
+#include "program/literal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define RUN(name)                                                                 \
+    static enum rp_code name(struct rp_eval *e, const struct rp_node *node,       \
+                             struct rp_tensor *const *in, struct rp_tensor **out, \
+                             struct rp_err *err)
+#define PREPARE(name) \
+    static enum rp_code name(struct rp_plan *plan, struct rp_node *node, struct rp_err *err)
+
+static enum rp_code dims_below(struct rp_plan *plan, struct rp_node *node, unsigned key,
+                               size_t rank, size_t want, struct rp_err *err)
+{
+    struct rp_dims_attr *a = RP_NODE_NEW(plan, struct rp_dims_attr);
+
+    if (!a)
+        return rp_err_nomem(err, "planning");
+    RP_TRY(rp_node_ints(plan, node, key, rank ? (int64_t)rank : 1, &a->at, &a->n, err));
+    if (want != SIZE_MAX && a->n != want)
+        return rp_node_error(node, RP_FORMAT, err, "%zu dimensions are given, %zu needed", a->n,
+                             want);
+    node->attrs = a;
+    return RP_OK;
+}
+
+/* ---- broadcast, reshape, transpose, reverse, copy ---- */
+
+PREPARE(prepare_broadcast)
+{
+    return dims_below(plan, node, RP_ATTR_DIMENSIONS, node->shape->rank,
+                      rp_node_operand(plan, node, 0)->rank, err);
+}
+
+RUN(broadcast)
+{
+    const struct rp_dims_attr *a = node->attrs;
+    struct rp_strided s = {.unit = in[0]->unit, .rank = node->shape->rank};
+    int64_t from[RP_TENSOR_RANK];
+
+    RP_TRY(rp_node_result(node, out, err));
+    rp_strides((*out)->dims, s.rank, s.to);
+    rp_strides(in[0]->dims, in[0]->rank, from);
+    if (s.rank)
+        memcpy(s.dims, (*out)->dims, s.rank * sizeof *s.dims);
+    for (size_t i = 0; i < a->n; i++) {
+        if (in[0]->dims[i] != 1 && in[0]->dims[i] != s.dims[a->at[i]])
+            return rp_node_error(node, RP_FORMAT, err, "dimension %zu does not fit", i);
+        s.from[a->at[i]] = in[0]->dims[i] == 1 ? 0 : from[i];
+    }
+    return rp_strided_spread(&s, (*out)->data, in[0]->data, e->pool, err);
+}
+
+RUN(reshape)
+{
+    enum rp_code code;
+
+    (void)e;
+    if (in[0]->n != node->shape->n)
+        return rp_node_error(node, RP_FORMAT, err, "%zu elements become %zu", in[0]->n,
+                             node->shape->n);
+    code = rp_tensor_view(in[0], node->shape->elem, node->shape->dims, node->shape->rank, out, err);
+    return code;
+}
+
+PREPARE(prepare_transpose)
+{
+    return dims_below(plan, node, RP_ATTR_DIMENSIONS, node->shape->rank, node->shape->rank, err);
+}
+
+RUN(transpose)
+{
+    const struct rp_dims_attr *a = node->attrs;
+    uint32_t perm[RP_TENSOR_RANK];
+
+    for (size_t i = 0; i < a->n; i++)
+        perm[i] = (uint32_t)a->at[i];
+    return rp_tensor_turn(in[0], perm, e->pool, out, err);
+}
+
+PREPARE(prepare_reverse)
+{
+    return dims_below(plan, node, RP_ATTR_DIMENSIONS, node->shape->rank, SIZE_MAX, err);
+}
+
+RUN(reverse)
+{
+    const struct rp_dims_attr *a = node->attrs;
+    struct rp_strided s = {.unit = in[0]->unit, .rank = in[0]->rank};
+    int64_t begin = 0;
+
+    (void)e;
+    RP_TRY(rp_tensor_new(in[0]->elem, in[0]->dims, in[0]->rank, out, err));
+    if (!in[0]->n)
+        return RP_OK;
+    rp_strides(in[0]->dims, s.rank, s.to);
+    rp_strides(in[0]->dims, s.rank, s.from);
+    if (s.rank)
+        memcpy(s.dims, in[0]->dims, s.rank * sizeof *s.dims);
+    for (size_t i = 0; i < a->n; i++) {
+        begin += s.from[a->at[i]] * (s.dims[a->at[i]] - 1);
+        s.from[a->at[i]] = -s.from[a->at[i]];
+    }
+    rp_strided_copy(&s, (*out)->data, in[0]->data + begin * (int64_t)in[0]->unit);
+    return RP_OK;
+}
+
+/* ---- bitcast: the same bytes in memory, seen as another shape and layout ---- */
+
+static void physical(const struct rp_value_shape *shape, uint32_t *major_first, int64_t *dims)
+{
+    for (uint32_t i = 0; i < shape->rank; i++) {
+        uint32_t d = shape->order ? shape->order[shape->rank - 1 - i] : i;
+
+        major_first[i] = d;
+        dims[i] = shape->dims[d];
+    }
+}
+
+PREPARE(prepare_bitcast)
+{
+    const struct rp_value_shape *from = rp_node_operand(plan, node, 0);
+
+    node->attrs = (void *)(uintptr_t)from;
+    if (from->n * rp_literal_unit(from->elem) !=
+        node->shape->n * rp_literal_unit(node->shape->elem))
+        return rp_node_error(node, RP_FORMAT, err, "the sizes differ");
+    return RP_OK;
+}
+
+RUN(bitcast)
+{
+    const struct rp_value_shape *from = node->attrs, *to = node->shape;
+    uint32_t perm[RP_TENSOR_RANK], back[RP_TENSOR_RANK];
+    int64_t dims[RP_TENSOR_RANK];
+    struct rp_tensor *plain, *seen;
+    enum rp_code code = RP_OK;
+
+    (void)e;
+    if (!from->order && !to->order)
+        return rp_tensor_view(in[0], to->elem, to->dims, to->rank, out, err);
+    physical(from, perm, dims);
+    plain = rp_tensor_keep(in[0]);
+    if (from->order) {
+        rp_tensor_drop(plain);
+        RP_TRY(rp_tensor_transpose(in[0], perm, &plain, err));
+    }
+    physical(to, perm, dims);
+    code = rp_tensor_view(plain, to->elem, dims, to->rank, &seen, err);
+    rp_tensor_drop(plain);
+    if (code != RP_OK || !to->order) {
+        *out = seen;
+        return code;
+    }
+    for (uint32_t i = 0; i < to->rank; i++)
+        back[perm[i]] = i;
+    code = rp_tensor_transpose(seen, back, out, err);
+    rp_tensor_drop(seen);
+    return code;
+}
+
+/* ---- slices ---- */
+
+struct slice_attr {
+    int64_t begin[RP_TENSOR_RANK], end[RP_TENSOR_RANK], step[RP_TENSOR_RANK];
+};
+
+/* "{[0:2], [1:9:3]}" */
+PREPARE(prepare_slice)
+{
+    const struct rp_attr *attr = rp_node_attr(plan, node, RP_ATTR_SLICE);
+    const struct rp_value_shape *from = rp_node_operand(plan, node, 0);
+    struct slice_attr *a = RP_NODE_NEW(plan, struct slice_attr);
+    const char *at = attr ? attr->at : "", *end = at + (attr ? attr->n : 0);
+    uint32_t rank = 0;
+
+    if (!a)
+        return rp_err_nomem(err, "planning");
+    node->attrs = a;
+    while ((at = memchr(at, '[', (size_t)(end - at))) != NULL) {
+        int64_t v[3] = {0, 0, 1};
+
+        for (size_t k = 0; k < 3; k++) {
+            char *stop;
+
+            v[k] = strtoll(at + 1, &stop, 10);
+            at = stop;
+            if (*at != ':')
+                break;
+        }
+        if (rank >= from->rank || v[0] < 0 || v[1] < v[0] || v[1] > from->dims[rank] || v[2] < 1)
+            return rp_node_error(node, RP_FORMAT, err, "its bounds do not fit its operand");
+        a->begin[rank] = v[0];
+        a->end[rank] = v[1];
+        a->step[rank++] = v[2];
+    }
+    if (rank != from->rank)
+        return rp_node_error(node, RP_FORMAT, err, "%u bounds for %u dimensions", rank, from->rank);
+    return RP_OK;
+}
+
+RUN(slice)
+{
+    const struct slice_attr *a = node->attrs;
+    struct rp_strided s = {.unit = in[0]->unit, .rank = in[0]->rank};
+    int64_t begin = 0;
+
+    (void)e;
+    RP_TRY(rp_node_result(node, out, err));
+    rp_strides((*out)->dims, s.rank, s.to);
+    rp_strides(in[0]->dims, s.rank, s.from);
+    for (size_t k = 0; k < s.rank; k++) {
+        int64_t want = (a->end[k] - a->begin[k] + a->step[k] - 1) / a->step[k];
+
+        if (want != (*out)->dims[k])
+            return rp_node_error(node, RP_FORMAT, err, "its result has the wrong size");
+        s.dims[k] = want;
+        begin += a->begin[k] * s.from[k];
+        s.from[k] *= a->step[k];
+    }
+    if ((*out)->n)
+        rp_strided_copy(&s, (*out)->data, in[0]->data + begin * (int64_t)s.unit);
+    return RP_OK;
+}
+
+/* Starts of a window of `size` in `of`, clamped; one scalar each, or one vector (old programs). */
+static enum rp_code starts(const struct rp_node *node, struct rp_tensor *const *in, uint32_t n,
+                           const struct rp_tensor *of, const int64_t *size, int64_t *begin,
+                           struct rp_err *err)
+{
+    for (uint32_t k = 0; k < of->rank; k++) {
+        bool vector = n == 1 && in[0]->n == of->rank && of->rank != 1;
+        int64_t v, most = of->dims[k] - size[k];
+
+        if (!vector && (k >= n || !in[k]->n))
+            return rp_node_error(node, RP_FORMAT, err, "%u indices for %u dimensions", n, of->rank);
+        v = vector ? rp_tensor_integer(in[0], k) : rp_tensor_integer(in[k], 0);
+        if ((vector ? in[0] : in[k])->elem == RP_ELEM_U64 && v < 0)
+            v = INT64_MAX;
+        begin[k] = v < 0 ? 0 : v > most ? most : v;
+    }
+    return RP_OK;
+}
+
+RUN(dynamic_slice)
+{
+    struct rp_strided s = {.unit = in[0]->unit, .rank = in[0]->rank};
+    int64_t begin[RP_TENSOR_RANK], at = 0;
+
+    (void)e;
+    RP_TRY(rp_node_result(node, out, err));
+    for (size_t k = 0; k < s.rank; k++)
+        if (node->shape->rank != s.rank || node->shape->dims[k] > in[0]->dims[k])
+            return rp_node_error(node, RP_FORMAT, err, "its result does not fit its operand");
+    RP_TRY(starts(node, in + 1, node->nin - 1, in[0], (*out)->dims, begin, err));
+    rp_strides((*out)->dims, s.rank, s.to);
+    rp_strides(in[0]->dims, s.rank, s.from);
+    for (size_t k = 0; k < s.rank; k++) {
+        s.dims[k] = (*out)->dims[k];
+        at += begin[k] * s.from[k];
+    }
+    if ((*out)->n)
+        rp_strided_copy(&s, (*out)->data, in[0]->data + at * (int64_t)s.unit);
+    return RP_OK;
+}
+
+RUN(dynamic_update_slice)
+{
+    struct rp_strided s = {.unit = in[0]->unit, .rank = in[0]->rank};
+    int64_t begin[RP_TENSOR_RANK], at = 0;
+
+    (void)e;
+    RP_TRY(rp_tensor_new(in[0]->elem, in[0]->dims, in[0]->rank, out, err));
+    for (size_t k = 0; k < s.rank; k++)
+        if (in[1]->rank != s.rank || in[1]->dims[k] > in[0]->dims[k])
+            return rp_node_error(node, RP_FORMAT, err, "its update does not fit its operand");
+    memcpy((*out)->data, in[0]->data, rp_tensor_bytes(in[0]));
+    RP_TRY(starts(node, in + 2, node->nin - 2, in[0], in[1]->dims, begin, err));
+    rp_strides(in[1]->dims, s.rank, s.from);
+    rp_strides(in[0]->dims, s.rank, s.to);
+    for (size_t k = 0; k < s.rank; k++) {
+        s.dims[k] = in[1]->dims[k];
+        at += begin[k] * s.to[k];
+    }
+    if (in[1]->n)
+        rp_strided_copy(&s, (*out)->data + at * (int64_t)s.unit, in[1]->data);
+    return RP_OK;
+}
+
+/* ---- pad, concatenate ---- */
+
+struct pad_attr {
+    int64_t low[RP_TENSOR_RANK], high[RP_TENSOR_RANK], inner[RP_TENSOR_RANK];
+};
+
+/* "0_1x2_-3_1" */
+PREPARE(prepare_pad)
+{
+    const struct rp_attr *attr = rp_node_attr(plan, node, RP_ATTR_PADDING);
+    struct pad_attr *a = RP_NODE_NEW(plan, struct pad_attr);
+    char text[RP_TENSOR_RANK * 64], *at = text;
+    uint32_t rank = 0;
+
+    if (!a)
+        return rp_err_nomem(err, "planning");
+    node->attrs = a;
+    if ((!attr && node->shape->rank) || (attr && attr->n >= sizeof text))
+        return rp_node_error(node, RP_FORMAT, err, "it has no padding");
+    memcpy(text, attr ? attr->at : "", attr ? attr->n : 0);
+    text[attr ? attr->n : 0] = '\0';
+    while (*at && rank < node->shape->rank) {
+        a->low[rank] = strtoll(at, &at, 10);
+        a->high[rank] = *at == '_' ? strtoll(at + 1, &at, 10) : 0;
+        a->inner[rank] = *at == '_' ? strtoll(at + 1, &at, 10) : 0;
+        if ((*at && *at != 'x') || a->inner[rank] < 0)
+            break;
+        at += *at == 'x';
+        rank++;
+    }
+    if (*at || rank != node->shape->rank)
+        return rp_node_error(node, RP_FORMAT, err, "its padding is malformed");
+    return RP_OK;
+}
+
+RUN(pad)
+{
+    const struct pad_attr *a = node->attrs;
+    struct rp_strided s = {.unit = in[0]->unit, .rank = in[0]->rank};
+    int64_t at = 0, of = 0;
+
+    (void)e;
+    RP_TRY(rp_node_result(node, out, err));
+    if (in[0]->rank != node->shape->rank || in[1]->n != 1)
+        return rp_node_error(node, RP_FORMAT, err, "its operands do not fit");
+    for (size_t i = 0; i < (*out)->n; i++)
+        memcpy((*out)->data + i * s.unit, in[1]->data, s.unit);
+    rp_strides((*out)->dims, s.rank, s.to);
+    rp_strides(in[0]->dims, s.rank, s.from);
+    for (size_t k = 0; k < s.rank; k++) {
+        int64_t step = a->inner[k] + 1, first = 0, last = in[0]->dims[k] - 1;
+
+        if (a->low[k] < 0) /* edges that are cut off */
+            first = (-a->low[k] + step - 1) / step;
+        while (last >= first && a->low[k] + last * step >= (*out)->dims[k])
+            last = (*out)->dims[k] > a->low[k] ? ((*out)->dims[k] - 1 - a->low[k]) / step : -1;
+        s.dims[k] = last - first + 1;
+        if (s.dims[k] <= 0)
+            return RP_OK;
+        at += (a->low[k] + first * step) * s.to[k];
+        of += first * s.from[k];
+        s.to[k] *= step;
+    }
+    rp_strided_copy(&s, (*out)->data + at * (int64_t)s.unit, in[0]->data + of * (int64_t)s.unit);
+    return RP_OK;
+}
+
+PREPARE(prepare_concatenate)
+{
+    return dims_below(plan, node, RP_ATTR_DIMENSIONS, node->shape->rank, 1, err);
+}
+
+RUN(concatenate)
+{
+    size_t dim = (size_t)((const struct rp_dims_attr *)node->attrs)->at[0];
+    int64_t at = 0;
+
+    RP_TRY(rp_node_result(node, out, err));
+    for (uint32_t i = 0; i < node->nin; i++) {
+        struct rp_strided s = {.unit = in[i]->unit, .rank = in[i]->rank};
+
+        if (s.rank != node->shape->rank || at + in[i]->dims[dim] > (*out)->dims[dim])
+            return rp_node_error(node, RP_FORMAT, err, "operand %u does not fit", i);
+        rp_strides((*out)->dims, s.rank, s.to);
+        rp_strides(in[i]->dims, s.rank, s.from);
+        memcpy(s.dims, in[i]->dims, s.rank * sizeof *s.dims);
+        for (size_t k = 0; k < s.rank; k++)
+            if (k != dim && s.dims[k] != (*out)->dims[k])
+                return rp_node_error(node, RP_FORMAT, err, "operand %u does not fit", i);
+        RP_TRY(rp_strided_spread(&s, (*out)->data + at * s.to[dim] * (int64_t)s.unit, in[i]->data,
+                                 e->pool, err));
+        at += in[i]->dims[dim];
+    }
+    return RP_OK;
+}
+
+/* ---- sizes that are known when the program runs ---- */
+
+PREPARE(prepare_dimension)
+{
+    return dims_below(plan, node, RP_ATTR_DIMENSIONS, rp_node_operand(plan, node, 0)->rank, 1, err);
+}
+
+RUN(get_size)
+{
+    size_t dim = (size_t)((const struct rp_dims_attr *)node->attrs)->at[0];
+
+    (void)e;
+    RP_TRY(rp_node_result(node, out, err));
+    rp_tensor_set_integer(*out, 0, in[0]->dims[dim]);
+    return RP_OK;
+}
+
+/* The array keeps its bound in the program; its value is the part that is there. */
+RUN(set_size)
+{
+    size_t dim = (size_t)((const struct rp_dims_attr *)node->attrs)->at[0];
+    struct rp_strided s = {.unit = in[0]->unit, .rank = in[0]->rank};
+    int64_t size = rp_tensor_integer(in[1], 0);
+
+    (void)e;
+    memcpy(s.dims, in[0]->dims, s.rank * sizeof *s.dims);
+    if (size < 0 || size > s.dims[dim])
+        return rp_node_error(node, RP_FORMAT, err, "a size of %lld, at most %lld", (long long)size,
+                             (long long)s.dims[dim]);
+    s.dims[dim] = size;
+    RP_TRY(rp_tensor_new(in[0]->elem, s.dims, s.rank, out, err));
+    rp_strides((*out)->dims, s.rank, s.to);
+    rp_strides(in[0]->dims, s.rank, s.from);
+    if ((*out)->n)
+        rp_strided_copy(&s, (*out)->data, in[0]->data);
+    return RP_OK;
+}
+
+const struct rp_kernel rp_kernels_move[] = {
+    {RP_OP_BROADCAST, prepare_broadcast, broadcast},
+    {RP_OP_RESHAPE, NULL, reshape},
+    {RP_OP_DYNAMIC_RESHAPE, NULL, reshape},
+    {RP_OP_TRANSPOSE, prepare_transpose, transpose},
+    {RP_OP_REVERSE, prepare_reverse, reverse},
+    {RP_OP_BITCAST, prepare_bitcast, bitcast},
+    {RP_OP_SLICE, prepare_slice, slice},
+    {RP_OP_DYNAMIC_SLICE, NULL, dynamic_slice},
+    {RP_OP_DYNAMIC_UPDATE_SLICE, NULL, dynamic_update_slice},
+    {RP_OP_PAD, prepare_pad, pad},
+    {RP_OP_CONCATENATE, prepare_concatenate, concatenate},
+    {RP_OP_GET_DIMENSION_SIZE, prepare_dimension, get_size},
+    {RP_OP_SET_DIMENSION_SIZE, prepare_dimension, set_size},
+    {0, NULL, NULL},
+};

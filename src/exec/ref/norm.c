@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Batch normalisation as an operation, in f64. Per feature f, over all other dimensions (n values):
+ *
+ *   inference   scale * (x - mean) / sqrt(variance + epsilon) + offset
+ *   training    the same with the batch's own mean and variance, which are results too
+ *   grad        of operand, scale and offset from the gradient of the output
+ */
+#include "exec/eval/kernels.h"
+#include "exec/eval/reduce.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct norm_attr {
+    double epsilon;
+    size_t feature;
+};
+
+static enum rp_code prepare(struct rp_plan *plan, struct rp_node *node, struct rp_err *err)
+{
+    struct norm_attr *a = RP_NODE_NEW(plan, struct norm_attr);
+    const struct rp_attr *epsilon = rp_node_attr(plan, node, RP_ATTR_EPSILON);
+    const struct rp_value_shape *x = rp_node_operand(plan, node, 0);
+    char text[64] = "0";
+
+    if (!a)
+        return rp_err_nomem(err, "planning");
+    node->attrs = a;
+    if (epsilon && epsilon->n < sizeof text) {
+        memcpy(text, epsilon->at, epsilon->n);
+        text[epsilon->n] = '\0';
+    }
+    a->epsilon = strtod(text, NULL);
+    a->feature = (size_t)rp_node_int(plan, node, RP_ATTR_FEATURE_INDEX, 0);
+    if (a->feature >= x->rank)
+        return rp_node_error(node, RP_FORMAT, err, "feature_index is out of range");
+    for (uint32_t i = 1; i < node->nin; i++)
+        if (rp_node_operand(plan, node, i)->n != (size_t)x->dims[a->feature] &&
+            rp_node_operand(plan, node, i)->n != x->n)
+            return rp_node_error(node, RP_FORMAT, err, "operand %u does not fit", i);
+    return RP_OK;
+}
+
+/* All operands in f64 and the sizes. */
+struct work {
+    struct rp_tensor *in[5], *out[3];
+    size_t features, inner, n; /* n: values a feature */
+};
+
+static size_t feature_of(const struct work *w, size_t i)
+{
+    return i / w->inner % w->features;
+}
+
+static double *data(struct rp_tensor *t)
+{
+    return (double *)(void *)t->data;
+}
+
+static enum rp_code begin(struct work *w, const struct norm_attr *a, struct rp_tensor *const *in,
+                          uint32_t nin, struct rp_err *err)
+{
+    memset(w, 0, sizeof *w);
+    for (uint32_t i = 0; i < nin; i++)
+        RP_TRY(rp_tensor_as(in[i], RP_ELEM_F64, &w->in[i], err));
+    w->features = (size_t)in[0]->dims[a->feature];
+    w->inner = 1;
+    for (size_t k = a->feature + 1; k < in[0]->rank; k++)
+        w->inner *= (size_t)in[0]->dims[k];
+    w->n = w->features ? in[0]->n / w->features : 0;
+    return RP_OK;
+}
+
+static enum rp_code end(struct work *w, enum rp_code code, const struct rp_node *node, size_t nout,
+                        struct rp_tensor **out, struct rp_err *err)
+{
+    struct rp_tensor *parts[3] = {NULL, NULL, NULL};
+
+    for (size_t i = 0; i < nout && code == RP_OK; i++)
+        code = rp_tensor_as(w->out[i], nout == 1 ? node->shape->elem : node->shape->parts[i]->elem,
+                            &parts[i], err);
+    for (size_t i = 0; i < 5; i++)
+        rp_tensor_drop(w->in[i]);
+    for (size_t i = 0; i < 3; i++)
+        rp_tensor_drop(w->out[i]);
+    if (code == RP_OK && nout > 1)
+        return rp_tensor_tuple(parts, nout, out, err);
+    if (code == RP_OK)
+        *out = parts[0];
+    else
+        for (size_t i = 0; i < 3; i++)
+            rp_tensor_drop(parts[i]);
+    return code;
+}
+
+static enum rp_code results(struct work *w, const struct rp_tensor *x, size_t n, struct rp_err *err)
+{
+    int64_t features = (int64_t)w->features;
+
+    RP_TRY(rp_tensor_new(RP_ELEM_F64, x->dims, x->rank, &w->out[0], err));
+    for (size_t i = 1; i < n; i++) {
+        RP_TRY(rp_tensor_new(RP_ELEM_F64, &features, 1, &w->out[i], err));
+        memset(w->out[i]->data, 0, rp_tensor_bytes(w->out[i]));
+    }
+    return RP_OK;
+}
+
+static void normalise(const struct work *w, double epsilon, const double *mean,
+                      const double *variance)
+{
+    const double *x = data(w->in[0]), *scale = data(w->in[1]), *offset = data(w->in[2]);
+
+    for (size_t i = 0; i < w->in[0]->n; i++) {
+        size_t f = feature_of(w, i);
+
+        data(w->out[0])[i] = scale[f] * (x[i] - mean[f]) / sqrt(variance[f] + epsilon) + offset[f];
+    }
+}
+
+static enum rp_code inference(struct rp_eval *e, const struct rp_node *node,
+                              struct rp_tensor *const *in, struct rp_tensor **out,
+                              struct rp_err *err)
+{
+    const struct norm_attr *a = node->attrs;
+    struct work w;
+    enum rp_code code = begin(&w, a, in, 5, err);
+
+    (void)e;
+    if (code == RP_OK)
+        code = results(&w, in[0], 1, err);
+    if (code == RP_OK)
+        normalise(&w, a->epsilon, data(w.in[3]), data(w.in[4]));
+    return end(&w, code, node, 1, out, err);
+}
+
+static enum rp_code training(struct rp_eval *e, const struct rp_node *node,
+                             struct rp_tensor *const *in, struct rp_tensor **out,
+                             struct rp_err *err)
+{
+    const struct norm_attr *a = node->attrs;
+    struct work w;
+    enum rp_code code = begin(&w, a, in, 3, err);
+
+    (void)e;
+    if (code == RP_OK)
+        code = results(&w, in[0], 3, err);
+    if (code == RP_OK) {
+        double *mean = data(w.out[1]), *variance = data(w.out[2]), *x = data(w.in[0]);
+
+        for (size_t i = 0; i < in[0]->n; i++)
+            mean[feature_of(&w, i)] += x[i] / (double)w.n;
+        for (size_t i = 0; i < in[0]->n; i++) {
+            double d = x[i] - mean[feature_of(&w, i)];
+
+            variance[feature_of(&w, i)] += d * d / (double)w.n;
+        }
+        normalise(&w, a->epsilon, mean, variance);
+    }
+    return end(&w, code, node, 3, out, err);
+}
+
+/* Operands: x, scale, mean, variance, gradient of the output. */
+static enum rp_code grad(struct rp_eval *e, const struct rp_node *node, struct rp_tensor *const *in,
+                         struct rp_tensor **out, struct rp_err *err)
+{
+    const struct norm_attr *a = node->attrs;
+    struct work w;
+    enum rp_code code = begin(&w, a, in, 5, err);
+
+    (void)e;
+    if (code == RP_OK)
+        code = results(&w, in[0], 3, err);
+    if (code == RP_OK) {
+        double *x = data(w.in[0]), *mean = data(w.in[2]), *dy = data(w.in[4]);
+        double *dscale = data(w.out[1]), *doffset = data(w.out[2]);
+
+        for (size_t i = 0; i < in[0]->n; i++) {
+            size_t f = feature_of(&w, i);
+            double r = 1 / sqrt(data(w.in[3])[f] + a->epsilon);
+
+            dscale[f] += dy[i] * (x[i] - mean[f]) * r;
+            doffset[f] += dy[i];
+        }
+        for (size_t i = 0; i < in[0]->n; i++) {
+            size_t f = feature_of(&w, i);
+            double r = 1 / sqrt(data(w.in[3])[f] + a->epsilon), n = (double)w.n;
+
+            data(w.out[0])[i] = data(w.in[1])[f] * r / n *
+                                (n * dy[i] - doffset[f] - (x[i] - mean[f]) * r * dscale[f]);
+        }
+    }
+    return end(&w, code, node, 3, out, err);
+}
+
+const struct rp_kernel rp_kernels_norm[] = {
+    {RP_OP_BATCH_NORM_INFERENCE, prepare, inference},
+    {RP_OP_BATCH_NORM_TRAINING, prepare, training},
+    {RP_OP_BATCH_NORM_GRAD, prepare, grad},
+    {0, NULL, NULL},
+};

@@ -1,0 +1,552 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Reductions. Many results at a time: their accumulators are lanes of the function's tape, and each
+ * step takes one more element of every one of them. Every step is of the type that the function
+ * has, so types narrower than f32 are rounded at each (rounded.c); sums of f32 are accumulated
+ * in f64, so that the reference does not depend on the order. reduce-window skips the places
+ * outside of its operand.
+ */
+#include "exec/eval/reduce.h"
+#include "exec/eval/kernels.h"
+#include "exec/eval/strided.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum rp_code rp_tensor_wide(struct rp_tensor *t, struct rp_tensor **out, struct rp_err *err)
+{
+    if (!rp_elem_is_small_float(t->elem)) {
+        *out = rp_tensor_keep(t);
+        return RP_OK;
+    }
+    RP_TRY(rp_tensor_new(RP_ELEM_F32, t->dims, t->rank, out, err));
+    rp_widen(t->elem, t->n, (float *)(void *)(*out)->data, t->data);
+    return RP_OK;
+}
+
+enum rp_code rp_tensor_as(struct rp_tensor *t, unsigned elem, struct rp_tensor **out,
+                          struct rp_err *err)
+{
+    struct rp_lane lane = {.from = t->elem, .to = (uint8_t)elem};
+
+    if (t->elem == elem) {
+        *out = rp_tensor_keep(t);
+        return RP_OK;
+    }
+    if (!rp_lane_find(RP_OP_CONVERT, false, &lane))
+        return rp_err_set(err, RP_UNSUPPORTED, "no conversion from %s to %s", rp_elem_name(t->elem),
+                          rp_elem_name(elem));
+    RP_TRY(rp_tensor_new(elem, t->dims, t->rank, out, err));
+    rp_lane_run(&lane, t->n, (*out)->data, t->data, NULL, NULL);
+    return RP_OK;
+}
+
+/* ---- the work of one variadic reduction ---- */
+
+struct work {
+    size_t k; /* operands */
+    unsigned elem[RP_REDUCE_MOST];
+    struct rp_tensor **in, **init, **out;
+    struct rp_tape_frame frame;
+    char *acc[RP_REDUCE_MOST], *next[RP_REDUCE_MOST], *value[RP_REDUCE_MOST],
+        *packed[RP_REDUCE_MOST];
+    char *memory;
+};
+
+static enum rp_code work_begin(struct work *w, const struct rp_tape *tape, struct rp_err *err)
+{
+    const size_t piece = 16 * RP_TAPE_LANES;
+
+    w->memory = aligned_alloc(64, 4 * w->k * piece);
+    if (!w->memory)
+        return rp_err_nomem(err, "reducing");
+    for (size_t i = 0; i < w->k; i++) {
+        w->acc[i] = w->memory + (4 * i) * piece;
+        w->next[i] = w->memory + (4 * i + 1) * piece;
+        w->value[i] = w->memory + (4 * i + 2) * piece;
+        w->packed[i] = w->memory + (4 * i + 3) * piece;
+    }
+    if (rp_tape_begin(tape, &w->frame, err) == RP_OK)
+        return RP_OK;
+    free(w->memory);
+    return RP_NOMEM;
+}
+
+static void work_end(struct work *w)
+{
+    free(w->memory);
+    rp_tape_end(&w->frame);
+}
+
+static void fill(char *to, const struct rp_tensor *scalar, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        memcpy(to + i * scalar->unit, scalar->data, scalar->unit);
+}
+
+static void take(char *to, const struct rp_tensor *t, const int64_t *at, int64_t more, size_t n)
+{
+    if (t->unit == 4)
+        for (size_t i = 0; i < n; i++)
+            ((uint32_t *)(void *)to)[i] = ((const uint32_t *)(void *)t->data)[at[i] + more];
+    else
+        for (size_t i = 0; i < n; i++)
+            memcpy(to + i * t->unit, t->data + (at[i] + more) * (int64_t)t->unit, t->unit);
+}
+
+/* acc = f(acc, value) in the lanes. */
+static void step(struct work *w, char **acc, size_t n)
+{
+    for (size_t i = 0; i < w->k; i++) {
+        w->frame.reg[i] = acc[i];
+        w->frame.reg[w->k + i] = w->value[i];
+    }
+    rp_tape_run(&w->frame, n);
+    for (size_t i = 0; i < w->k; i++)
+        memcpy(w->next[i], rp_tape_result(&w->frame, i), n * w->in[i]->unit);
+    for (size_t i = 0; i < w->k; i++)
+        memcpy(acc[i], w->next[i], n * w->in[i]->unit);
+}
+
+/* ---- reduce ---- */
+
+/* The tape of a reduction, whose accumulators, values and results have the same types. */
+static enum rp_code make_tape(struct rp_plan *plan, const struct rp_node *node, struct rp_reduce *a,
+                              struct rp_err *err)
+{
+    RP_TRY(rp_tape_new(plan, node->called[0], false, &a->tape, err));
+    if (a->tape->nresults != a->k)
+        return rp_node_error(node, RP_FORMAT, err, "its function has %zu results, not %zu",
+                             a->tape->nresults, a->k);
+    for (size_t i = 0; i < a->k; i++)
+        if (a->tape->regs[i].elem != a->tape->regs[a->k + i].elem ||
+            a->tape->regs[i].elem != a->tape->regs[a->tape->results[i]].elem)
+            return rp_node_error(node, RP_UNSUPPORTED, err, "its function is of mixed types");
+    return RP_OK;
+}
+
+enum rp_code rp_reduce_prepare(struct rp_plan *plan, struct rp_node *node, struct rp_err *err)
+{
+    struct rp_reduce *a = RP_NODE_NEW(plan, struct rp_reduce);
+    const struct rp_value_shape *from = rp_node_operand(plan, node, 0);
+    const int64_t *dims;
+    size_t n;
+
+    if (!a)
+        return rp_err_nomem(err, "planning");
+    node->attrs = a;
+    a->k = node->nin / 2;
+    if (node->nin % 2 || !a->k || a->k > RP_REDUCE_MOST || node->ncalled != 1 ||
+        node->called[0]->nparams != node->nin)
+        return rp_node_error(node, RP_FORMAT, err, "its function does not fit its operands");
+    RP_TRY(
+        rp_node_ints(plan, node, RP_ATTR_DIMENSIONS, from->rank ? from->rank : 1, &dims, &n, err));
+    for (size_t i = 0; i < n && from->rank; i++)
+        a->reduced[dims[i]] = true;
+    return make_tape(plan, node, a, err);
+}
+
+void rp_reduce_split(const struct rp_reduce *a, const struct rp_tensor *t, struct rp_reduce_dims *d)
+{
+    int64_t stride[RP_TENSOR_RANK];
+
+    memset(d, 0, sizeof *d);
+    d->nout = d->nred = 1;
+    rp_strides(t->dims, t->rank, stride);
+    for (size_t i = 0; i < t->rank; i++) {
+        if (a->reduced[i]) {
+            d->red[d->rred] = t->dims[i];
+            d->red_stride[d->rred++] = stride[i];
+            d->nred *= (size_t)t->dims[i];
+        } else {
+            d->kept[d->rkept] = t->dims[i];
+            d->kept_stride[d->rkept++] = stride[i];
+            d->nout *= (size_t)t->dims[i];
+        }
+    }
+}
+
+/* Places of the next n results. */
+static void places(int64_t *index, const int64_t *dims, const int64_t *stride, size_t rank,
+                   int64_t *at, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        at[i] = 0;
+        for (size_t k = 0; k < rank; k++)
+            at[i] += index[k] * stride[k];
+        rp_index_next(index, dims, rank);
+    }
+}
+
+static void sum_f32(const struct rp_reduce_dims *d, const float *in, float init, float *out)
+{
+    int64_t kept[RP_TENSOR_RANK] = {0};
+
+    for (size_t i = 0; i < d->nout; i++) {
+        int64_t red[RP_TENSOR_RANK] = {0}, base;
+        double sum = (double)init;
+
+        places(kept, d->kept, d->kept_stride, d->rkept, &base, 1);
+        for (size_t r = 0; r < d->nred; r++) {
+            int64_t at = base;
+
+            for (size_t k = 0; k < d->rred; k++)
+                at += red[k] * d->red_stride[k];
+            sum += (double)in[at];
+            rp_index_next(red, d->red, d->rred);
+        }
+        out[i] = (float)sum;
+    }
+}
+
+static void reduce_lanes(struct work *w, const struct rp_reduce_dims *d)
+{
+    int64_t kept[RP_TENSOR_RANK] = {0}, at[RP_TAPE_LANES];
+
+    for (size_t o = 0; o < d->nout; o += RP_TAPE_LANES) {
+        size_t n = d->nout - o < RP_TAPE_LANES ? d->nout - o : RP_TAPE_LANES;
+        int64_t red[RP_TENSOR_RANK] = {0};
+
+        places(kept, d->kept, d->kept_stride, d->rkept, at, n);
+        for (size_t i = 0; i < w->k; i++)
+            fill(w->acc[i], w->init[i], n);
+        for (size_t r = 0; r < d->nred; r++) {
+            int64_t more = 0;
+
+            for (size_t k = 0; k < d->rred; k++)
+                more += red[k] * d->red_stride[k];
+            for (size_t i = 0; i < w->k; i++)
+                take(w->value[i], w->in[i], at, more, n);
+            step(w, w->acc, n);
+            rp_index_next(red, d->red, d->rred);
+        }
+        for (size_t i = 0; i < w->k; i++)
+            memcpy(w->out[i]->data + o * w->out[i]->unit, w->acc[i], n * w->out[i]->unit);
+    }
+}
+
+/* ---- reduce-window ---- */
+
+#define WINDOW_MOST (INT64_C(1) << 30)
+
+enum rp_code rp_window_check(const struct rp_node *node, const struct rp_window *w,
+                             struct rp_err *err)
+{
+    for (size_t i = 0; i < w->n; i++) {
+        const struct rp_window_dim *d = &w->dim[i];
+        int64_t steps[] = {d->stride, d->base_dilation, d->window_dilation};
+
+        for (size_t k = 0; k < 3; k++)
+            if (steps[k] < 1 || steps[k] > WINDOW_MOST)
+                return rp_node_error(node, RP_FORMAT, err,
+                                     "a stride or dilation of %lld in its window",
+                                     (long long)steps[k]);
+        if (d->size < 0 || d->size > WINDOW_MOST || d->pad_low < -WINDOW_MOST ||
+            d->pad_low > WINDOW_MOST)
+            return rp_node_error(node, RP_FORMAT, err,
+                                 "a size or padding of its window is too large");
+    }
+    return RP_OK;
+}
+
+enum rp_code rp_reduce_window_prepare(struct rp_plan *plan, struct rp_node *node,
+                                      struct rp_err *err)
+{
+    struct rp_reduce_window *a = RP_NODE_NEW(plan, struct rp_reduce_window);
+    const struct rp_attr *attr = rp_node_attr(plan, node, RP_ATTR_WINDOW);
+    const struct rp_value_shape *from = rp_node_operand(plan, node, 0);
+
+    if (!a)
+        return rp_err_nomem(err, "planning");
+    node->attrs = a;
+    a->reduce.k = node->nin / 2;
+    if (node->nin % 2 || !a->reduce.k || a->reduce.k > RP_REDUCE_MOST || node->ncalled != 1 ||
+        node->called[0]->nparams != node->nin)
+        return rp_node_error(node, RP_FORMAT, err, "its function does not fit its operands");
+    if (from->rank &&
+        (!attr || !rp_window_parse(attr->at, attr->n, &a->window) || a->window.n != from->rank))
+        return rp_node_error(node, RP_FORMAT, err, "its window does not fit its operand");
+    RP_TRY(rp_window_check(node, &a->window, err));
+    return make_tape(plan, node, &a->reduce, err);
+}
+
+/* Where in the operand a place of the window lies; false: nowhere. */
+static bool window_place(const struct rp_window *w, const int64_t *out, const int64_t *in,
+                         const int64_t *dims, const int64_t *stride, size_t rank, int64_t *at)
+{
+    *at = 0;
+    for (size_t k = 0; k < rank; k++) {
+        const struct rp_window_dim *d = &w->dim[k];
+        int64_t offset = d->reversal ? d->size - 1 - in[k] : in[k];
+        int64_t i = out[k] * d->stride - d->pad_low + offset * d->window_dilation;
+
+        if (i < 0 || i % d->base_dilation)
+            return false;
+        i /= d->base_dilation;
+        if (i >= dims[k])
+            return false;
+        *at += i * stride[k];
+    }
+    return true;
+}
+
+static void window_lanes(struct work *w, const struct rp_window *win)
+{
+    const struct rp_tensor *t = w->in[0], *o = w->out[0];
+    int64_t stride[RP_TENSOR_RANK], first[RP_TENSOR_RANK] = {0}, size[RP_TENSOR_RANK];
+    int64_t at[RP_TAPE_LANES];
+    size_t lane[RP_TAPE_LANES];
+
+    rp_strides(t->dims, t->rank, stride);
+    for (size_t k = 0; k < t->rank; k++)
+        size[k] = win->dim[k].size;
+    for (size_t begin = 0; begin < o->n; begin += RP_TAPE_LANES) {
+        size_t n = o->n - begin < RP_TAPE_LANES ? o->n - begin : RP_TAPE_LANES;
+        int64_t in[RP_TENSOR_RANK] = {0}, out[RP_TENSOR_RANK];
+
+        for (size_t i = 0; i < w->k; i++)
+            fill(w->acc[i], w->init[i], n);
+        do {
+            size_t m = 0;
+
+            memcpy(out, first, sizeof out);
+            for (size_t i = 0; i < n; i++) {
+                if (window_place(win, out, in, t->dims, stride, t->rank, &at[m]))
+                    lane[m++] = i;
+                rp_index_next(out, o->dims, o->rank);
+            }
+            for (size_t i = 0; i < w->k; i++) {
+                size_t unit = w->in[i]->unit;
+
+                take(w->value[i], w->in[i], at, 0, m);
+                for (size_t l = 0; l < m; l++)
+                    memcpy(w->packed[i] + l * unit, w->acc[i] + lane[l] * unit, unit);
+            }
+            if (m)
+                step(w, w->packed, m);
+            for (size_t i = 0; i < w->k; i++)
+                for (size_t l = 0; l < m; l++)
+                    memcpy(w->acc[i] + lane[l] * w->in[i]->unit, w->packed[i] + l * w->in[i]->unit,
+                           w->in[i]->unit);
+        } while (rp_index_next(in, size, t->rank));
+        memcpy(first, out, sizeof out);
+        for (size_t i = 0; i < w->k; i++)
+            memcpy(w->out[i]->data + begin * w->out[i]->unit, w->acc[i], n * w->out[i]->unit);
+    }
+}
+
+/* ---- both ---- */
+
+static const struct rp_value_shape *result_shape(const struct rp_node *node, size_t i)
+{
+    return node->shape->elem == RP_ELEM_TUPLE ? node->shape->parts[i] : node->shape;
+}
+
+static enum rp_code open_work(const struct rp_node *node, struct rp_tensor *const *in,
+                              struct work *w, struct rp_err *err)
+{
+    for (size_t i = 0; i < w->k; i++) {
+        const struct rp_value_shape *shape = result_shape(node, i);
+
+        if (in[i]->n != in[0]->n || in[w->k + i]->n != 1)
+            return rp_node_error(node, RP_FORMAT, err, "operand %zu does not fit", i);
+        RP_TRY(rp_tensor_as(in[i], w->elem[i], &w->in[i], err));
+        RP_TRY(rp_tensor_as(in[w->k + i], w->in[i]->elem, &w->init[i], err));
+        RP_TRY(rp_tensor_new(w->in[i]->elem, shape->dims, shape->rank, &w->out[i], err));
+    }
+    return RP_OK;
+}
+
+static enum rp_code close_work(const struct rp_node *node, struct work *w, struct rp_tensor **out,
+                               struct rp_err *err)
+{
+    struct rp_tensor *parts[RP_REDUCE_MOST];
+
+    for (size_t i = 0; i < w->k; i++) {
+        enum rp_code code = rp_tensor_as(w->out[i], result_shape(node, i)->elem, &parts[i], err);
+
+        while (code != RP_OK && i-- > 0)
+            rp_tensor_drop(parts[i]);
+        if (code != RP_OK)
+            return code;
+    }
+    if (node->shape->elem == RP_ELEM_TUPLE)
+        return rp_tensor_tuple(parts, w->k, out, err);
+    *out = parts[0];
+    return RP_OK;
+}
+
+static enum rp_code run_reduce(const struct rp_node *node, const struct rp_reduce *a,
+                               const struct rp_window *window, struct work *w, struct rp_err *err)
+{
+    struct rp_reduce_dims d;
+
+    if (!window) {
+        rp_reduce_split(a, w->in[0], &d);
+        if (d.nout != w->out[0]->n)
+            return rp_node_error(node, RP_FORMAT, err, "its result has the wrong size");
+        if (a->k == 1 && a->tape->simple == RP_OP_ADD && w->in[0]->elem == RP_ELEM_F32) {
+            sum_f32(&d, (const float *)(void *)w->in[0]->data,
+                    *(const float *)(void *)w->init[0]->data, (float *)(void *)w->out[0]->data);
+            return RP_OK;
+        }
+        if (a->k == 1 && rp_reduce_is_rounded(a->tape, w->in[0]->elem))
+            return rp_reduce_rounded(a, w->in[0], w->init[0], w->out[0], err);
+    }
+    RP_TRY(work_begin(w, a->tape, err));
+    if (window)
+        window_lanes(w, window);
+    else
+        reduce_lanes(w, &d);
+    work_end(w);
+    return RP_OK;
+}
+
+static enum rp_code reduce_any(const struct rp_node *node, const struct rp_reduce *a,
+                               const struct rp_window *window, struct rp_tensor *const *in,
+                               struct rp_tensor **out, struct rp_err *err)
+{
+    struct rp_tensor *wide[3 * RP_REDUCE_MOST] = {NULL};
+    struct work w = {.k = a->k,
+                     .in = wide,
+                     .init = wide + RP_REDUCE_MOST,
+                     .out = wide + 2 * (size_t)RP_REDUCE_MOST};
+    enum rp_code code;
+
+    for (size_t i = 0; i < a->k; i++)
+        w.elem[i] = a->tape->regs[i].elem;
+    code = open_work(node, in, &w, err);
+    if (code == RP_OK)
+        code = run_reduce(node, a, window, &w, err);
+    if (code == RP_OK)
+        code = close_work(node, &w, out, err);
+    for (size_t i = 0; i < 3 * (size_t)RP_REDUCE_MOST; i++)
+        rp_tensor_drop(wide[i]);
+    return code;
+}
+
+enum rp_code rp_reduce_run(struct rp_eval *e, const struct rp_node *node,
+                           struct rp_tensor *const *in, struct rp_tensor **out, struct rp_err *err)
+{
+    (void)e;
+    return reduce_any(node, node->attrs, NULL, in, out, err);
+}
+
+static enum rp_code reduce_window(struct rp_eval *e, const struct rp_node *node,
+                                  struct rp_tensor *const *in, struct rp_tensor **out,
+                                  struct rp_err *err)
+{
+    const struct rp_reduce_window *a = node->attrs;
+
+    (void)e;
+    return reduce_any(node, &a->reduce, &a->window, in, out, err);
+}
+
+/* ---- select-and-scatter ---- */
+
+enum rp_code rp_select_prepare(struct rp_plan *plan, struct rp_node *node, struct rp_err *err)
+{
+    struct rp_select_attr *a = RP_NODE_NEW(plan, struct rp_select_attr);
+    const struct rp_attr *attr = rp_node_attr(plan, node, RP_ATTR_WINDOW);
+
+    if (!a)
+        return rp_err_nomem(err, "planning");
+    node->attrs = a;
+    if (node->nin != 3 || node->ncalled != 2 || !attr ||
+        !rp_window_parse(attr->at, attr->n, &a->window) || a->window.n != node->shape->rank)
+        return rp_node_error(node, RP_FORMAT, err, "its window or its functions do not fit");
+    RP_TRY(rp_window_check(node, &a->window, err));
+    RP_TRY(rp_tape_new(plan, node->called[0], false, &a->select, err));
+    RP_TRY(rp_tape_new(plan, node->called[1], false, &a->scatter, err));
+    if (a->select->nparams != 2 || a->scatter->nparams != 2 ||
+        a->select->regs[0].elem != a->select->regs[1].elem ||
+        a->select->regs[a->select->results[0]].unit != 1 ||
+        a->scatter->regs[0].elem != a->scatter->regs[1].elem ||
+        a->scatter->regs[0].elem != a->scatter->regs[a->scatter->results[0]].elem)
+        return rp_node_error(node, RP_UNSUPPORTED, err, "its functions are of mixed types");
+    return RP_OK;
+}
+
+/* The place of the window that is selected: of two, the later one where select says no. */
+static int64_t selected(const struct rp_select_attr *a, struct rp_tape_frame *f,
+                        const struct rp_tensor *t, const int64_t *stride, const int64_t *out,
+                        const int64_t *size)
+{
+    int64_t in[RP_TENSOR_RANK] = {0}, best = -1, at;
+
+    do {
+        if (!window_place(&a->window, out, in, t->dims, stride, t->rank, &at))
+            continue;
+        if (best >= 0) {
+            f->reg[0] = t->data + best * (int64_t)t->unit;
+            f->reg[1] = t->data + at * (int64_t)t->unit;
+            rp_tape_run(f, 1);
+        }
+        if (best < 0 || !*(const uint8_t *)rp_tape_result(f, 0))
+            best = at;
+    } while (rp_index_next(in, size, t->rank));
+    return best;
+}
+
+static enum rp_code select_all(const struct rp_select_attr *a, const struct rp_tensor *t,
+                               const struct rp_tensor *source, struct rp_tensor *to,
+                               struct rp_err *err)
+{
+    int64_t stride[RP_TENSOR_RANK], size[RP_TENSOR_RANK], index[RP_TENSOR_RANK] = {0};
+    struct rp_tape_frame select, scatter;
+
+    RP_TRY(rp_tape_begin(a->select, &select, err));
+    if (rp_tape_begin(a->scatter, &scatter, err) != RP_OK) {
+        rp_tape_end(&select);
+        return RP_NOMEM;
+    }
+    rp_strides(t->dims, t->rank, stride);
+    for (size_t k = 0; k < t->rank; k++)
+        size[k] = a->window.dim[k].size;
+    for (size_t i = 0; i < source->n; i++) {
+        int64_t at = selected(a, &select, t, stride, index, size);
+
+        if (at >= 0) {
+            scatter.reg[0] = source->data + i * source->unit;
+            scatter.reg[1] = to->data + at * (int64_t)to->unit;
+            rp_tape_run(&scatter, 1);
+            memmove(to->data + at * (int64_t)to->unit, rp_tape_result(&scatter, 0), to->unit);
+        }
+        rp_index_next(index, source->dims, source->rank);
+    }
+    rp_tape_end(&select);
+    rp_tape_end(&scatter);
+    return RP_OK;
+}
+
+static enum rp_code select_and_scatter(struct rp_eval *e, const struct rp_node *node,
+                                       struct rp_tensor *const *in, struct rp_tensor **out,
+                                       struct rp_err *err)
+{
+    const struct rp_select_attr *a = node->attrs;
+    struct rp_tensor *wide[3] = {NULL, NULL, NULL}, *to = NULL;
+    enum rp_code code = RP_OK;
+
+    (void)e;
+    for (size_t i = 0; i < 3 && code == RP_OK; i++)
+        code = rp_tensor_as(in[i], (i ? a->scatter : a->select)->regs[0].elem, &wide[i], err);
+    if (code == RP_OK)
+        code = rp_tensor_new(wide[1]->elem, in[0]->dims, in[0]->rank, &to, err);
+    if (code == RP_OK) {
+        fill((char *)to->data, wide[2], to->n);
+        code = select_all(node->attrs, wide[0], wide[1], to, err);
+    }
+    if (code == RP_OK)
+        code = rp_tensor_as(to, node->shape->elem, out, err);
+    for (size_t i = 0; i < 3; i++)
+        rp_tensor_drop(wide[i]);
+    rp_tensor_drop(to);
+    return code;
+}
+
+const struct rp_kernel rp_kernels_reduce[] = {
+    {RP_OP_REDUCE, rp_reduce_prepare, rp_reduce_run},
+    {RP_OP_REDUCE_WINDOW, rp_reduce_window_prepare, reduce_window},
+    {RP_OP_SELECT_AND_SCATTER, rp_select_prepare, select_and_scatter},
+    {0, NULL, NULL},
+};

@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * sort and topk. A stable merge sort of positions, one line of the sorted dimension after another;
+ * the comparison is the program's function of scalars, so it need not be a total order. topk keeps
+ * the first of equal values first, NaN above everything.
+ */
+#include "exec/eval/sort.h"
+#include "exec/eval/kernels.h"
+#include "exec/eval/reduce.h"
+#include "exec/eval/strided.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct sort_attr {
+    int64_t dim;
+    struct rp_tape *tape;
+};
+
+static enum rp_code prepare_sort(struct rp_plan *plan, struct rp_node *node, struct rp_err *err)
+{
+    struct sort_attr *a = RP_NODE_NEW(plan, struct sort_attr);
+    const struct rp_value_shape *from = rp_node_operand(plan, node, 0);
+    const int64_t *dims;
+    size_t n;
+
+    if (!a)
+        return rp_err_nomem(err, "planning");
+    node->attrs = a;
+    if (node->ncalled != 1 || node->called[0]->nparams != 2 * node->nin ||
+        node->nin > RP_REDUCE_MOST)
+        return rp_node_error(node, RP_FORMAT, err, "its function does not fit its operands");
+    RP_TRY(
+        rp_node_ints(plan, node, RP_ATTR_DIMENSIONS, from->rank ? from->rank : 1, &dims, &n, err));
+    a->dim = n ? dims[0] : (int64_t)from->rank - 1;
+    RP_TRY(rp_tape_new(plan, node->called[0], false, &a->tape, err));
+    if (a->tape->nresults != 1 || a->tape->regs[a->tape->results[0]].elem != RP_ELEM_PRED)
+        return rp_node_error(node, RP_FORMAT, err, "its function gives no pred");
+    return RP_OK;
+}
+
+/* Stable merges of runs of 1, 2, 4 ... */
+void rp_merge_sort(size_t *at, size_t *spare, size_t n, rp_before_fn *before, void *user)
+{
+    size_t *from = at, *to = spare;
+
+    for (size_t run = 1; run < n; run *= 2) {
+        for (size_t begin = 0; begin < n; begin += 2 * run) {
+            size_t i = begin, middle = begin + run < n ? begin + run : n;
+            size_t j = middle, end = begin + 2 * run < n ? begin + 2 * run : n;
+
+            for (size_t k = begin; k < end; k++)
+                if (i < middle && (j >= end || !before(user, from[j], from[i])))
+                    to[k] = from[i++];
+                else
+                    to[k] = from[j++];
+        }
+        size_t *swap = from;
+
+        from = to;
+        to = swap;
+    }
+    if (from != at)
+        memcpy(at, from, n * sizeof *at);
+}
+
+struct line {
+    struct rp_tensor *const *in;
+    size_t k;
+    int64_t base, step;
+    struct rp_tape_frame frame;
+};
+
+static bool by_tape(void *user, size_t a, size_t b)
+{
+    struct line *l = user;
+
+    for (size_t i = 0; i < l->k; i++) {
+        int64_t unit = (int64_t)l->in[i]->unit;
+
+        l->frame.reg[2 * i] = l->in[i]->data + (l->base + (int64_t)a * l->step) * unit;
+        l->frame.reg[2 * i + 1] = l->in[i]->data + (l->base + (int64_t)b * l->step) * unit;
+    }
+    rp_tape_run(&l->frame, 1);
+    return *(const uint8_t *)rp_tape_result(&l->frame, 0) != 0;
+}
+
+static enum rp_code sort_lines(const struct sort_attr *a, struct line *l, struct rp_tensor **to,
+                               struct rp_err *err)
+{
+    const struct rp_tensor *t = l->in[0];
+    int64_t stride[RP_TENSOR_RANK], index[RP_TENSOR_RANK] = {0}, dims[RP_TENSOR_RANK];
+    size_t n = t->rank ? (size_t)t->dims[a->dim] : 1, lines = n ? t->n / n : 0;
+    size_t *order = malloc((2 * n + 1) * sizeof *order);
+
+    if (!order)
+        return rp_err_nomem(err, "sorting");
+    rp_strides(t->dims, t->rank, stride);
+    memcpy(dims, t->dims, sizeof dims);
+    if (t->rank)
+        dims[a->dim] = 1;
+    l->step = t->rank ? stride[a->dim] : 1;
+    for (size_t line = 0; line < lines; line++) {
+        l->base = 0;
+        for (size_t k = 0; k < t->rank; k++)
+            l->base += index[k] * stride[k];
+        for (size_t i = 0; i < n; i++)
+            order[i] = i;
+        rp_merge_sort(order, order + n, n, by_tape, l);
+        for (size_t k = 0; k < l->k && to[k]; k++)
+            for (size_t i = 0; i < n; i++)
+                memcpy(to[k]->data + (l->base + (int64_t)i * l->step) * (int64_t)to[k]->unit,
+                       l->in[k]->data +
+                           (l->base + (int64_t)order[i] * l->step) * (int64_t)to[k]->unit,
+                       to[k]->unit);
+        rp_index_next(index, dims, t->rank);
+    }
+    free(order);
+    return RP_OK;
+}
+
+static enum rp_code sort(struct rp_eval *e, const struct rp_node *node, struct rp_tensor *const *in,
+                         struct rp_tensor **out, struct rp_err *err)
+{
+    struct rp_tensor *to[RP_REDUCE_MOST] = {NULL};
+    struct line l = {.in = in, .k = node->nin};
+    const struct sort_attr *a = node->attrs;
+    enum rp_code code = RP_OK;
+
+    (void)e;
+    for (size_t k = 0; k < l.k && code == RP_OK; k++) {
+        code = rp_tensor_new(in[k]->elem, in[k]->dims, in[k]->rank, &to[k], err);
+        if (code == RP_OK && in[k]->n != in[0]->n)
+            code = rp_node_error(node, RP_FORMAT, err, "operand %zu does not fit", k);
+    }
+    if (code == RP_OK)
+        code = rp_tape_begin(a->tape, &l.frame, err);
+    if (code == RP_OK) {
+        code = sort_lines(a, &l, to, err);
+        rp_tape_end(&l.frame);
+    }
+    if (code == RP_OK && node->shape->elem == RP_ELEM_TUPLE)
+        return rp_tensor_tuple(to, l.k, out, err);
+    if (code == RP_OK) {
+        *out = to[0];
+        return RP_OK;
+    }
+    for (size_t k = 0; k < l.k; k++)
+        rp_tensor_drop(to[k]);
+    return code;
+}
+
+/* ---- topk ---- */
+
+struct ranking {
+    const struct rp_tensor *t;
+    size_t base;
+    bool largest;
+};
+
+static int64_t total_rank(double x)
+{
+    int64_t bits;
+
+    memcpy(&bits, &x, sizeof bits);
+    return bits < 0 ? bits ^ INT64_MAX : bits;
+}
+
+/* By IEEE's total order, as XLA has it: NaN is the largest, -NaN the smallest, -0 below 0. */
+static bool above(void *user, size_t a, size_t b)
+{
+    const struct ranking *r = user;
+    double x = rp_tensor_number(r->t, r->base + a), y = rp_tensor_number(r->t, r->base + b);
+
+    if (rp_elem_is_signed(r->t->elem) || rp_elem_is_unsigned(r->t->elem)) {
+        int64_t i = rp_tensor_integer(r->t, r->base + a), j = rp_tensor_integer(r->t, r->base + b);
+
+        if (r->t->elem == RP_ELEM_U64)
+            return r->largest ? (uint64_t)i > (uint64_t)j : (uint64_t)i < (uint64_t)j;
+        return r->largest ? i > j : i < j;
+    }
+    return r->largest ? total_rank(x) > total_rank(y) : total_rank(x) < total_rank(y);
+}
+
+enum rp_code rp_topk_run(struct rp_tensor *in, size_t k, bool largest, unsigned index_elem,
+                         struct rp_tensor **out, struct rp_err *err)
+{
+    size_t n = in->rank ? (size_t)in->dims[in->rank - 1] : 1, *order;
+    int64_t dims[RP_TENSOR_RANK];
+    struct rp_tensor *parts[2] = {NULL, NULL};
+    enum rp_code code;
+
+    if (k > n || !in->rank)
+        return rp_err_set(err, RP_FORMAT, "topk of %zu among %zu", k, n);
+    memcpy(dims, in->dims, sizeof dims);
+    dims[in->rank - 1] = (int64_t)k;
+    order = malloc((2 * n + 1) * sizeof *order);
+    code = order ? rp_tensor_new(in->elem, dims, in->rank, &parts[0], err)
+                 : rp_err_nomem(err, "sorting");
+    if (code == RP_OK)
+        code = rp_tensor_new(index_elem, dims, in->rank, &parts[1], err);
+    for (size_t line = 0; code == RP_OK && n && line < in->n / n; line++) {
+        struct ranking r = {in, line * n, largest};
+
+        for (size_t i = 0; i < n; i++)
+            order[i] = i;
+        rp_merge_sort(order, order + n, n, above, &r);
+        for (size_t i = 0; i < k; i++) {
+            memcpy(parts[0]->data + (line * k + i) * in->unit,
+                   in->data + (r.base + order[i]) * in->unit, in->unit);
+            rp_tensor_set_integer(parts[1], line * k + i, (int64_t)order[i]);
+        }
+    }
+    free(order);
+    if (code == RP_OK)
+        return rp_tensor_tuple(parts, 2, out, err);
+    rp_tensor_drop(parts[0]);
+    rp_tensor_drop(parts[1]);
+    return code;
+}
+
+static enum rp_code prepare_topk(struct rp_plan *plan, struct rp_node *node, struct rp_err *err)
+{
+    int64_t k = rp_node_int(plan, node, RP_ATTR_K, -1);
+
+    if (k < 0 || node->shape->elem != RP_ELEM_TUPLE || node->shape->nparts != 2)
+        return rp_node_error(node, RP_FORMAT, err, "k is missing, or its result is no pair");
+    node->value = rp_node_word(plan, node, RP_ATTR_LARGEST, "false") ? -k - 1 : k;
+    return RP_OK;
+}
+
+static enum rp_code topk(struct rp_eval *e, const struct rp_node *node, struct rp_tensor *const *in,
+                         struct rp_tensor **out, struct rp_err *err)
+{
+    int64_t k = node->value < 0 ? -node->value - 1 : node->value;
+
+    (void)e;
+    return rp_topk_run(in[0], (size_t)k, node->value >= 0, node->shape->parts[1]->elem, out, err);
+}
+
+const struct rp_kernel rp_kernels_sort[] = {
+    {RP_OP_SORT, prepare_sort, sort},
+    {RP_OP_TOPK, prepare_topk, topk},
+    {0, NULL, NULL},
+};

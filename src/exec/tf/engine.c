@@ -1,0 +1,383 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The engine tf: a GraphDef on the real TensorFlow, through the C interface of its library. The
+ * graph's feeds are the arguments and its fetches the outputs; a BladeDISC capture comes here as a
+ * graph with one call of its function. The clock stands around the session's run, nothing else. It
+ * works in a child process as the plugins do (exec/worker/worker.h): the library prints when it is
+ * loaded.
+ */
+#include "exec/worker/engine.h"
+#include "exec/eval/plan.h"
+#include "exec/tf/api.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct tf_exe {
+    struct rp_worker_exe exe;
+
+    /* for the worker */
+    char *path;
+    const struct rp_engine_program *program; /* until compile returns */
+    struct rp_tf tf;
+    void *status, *graph, *session;
+    struct rp_tf_port *feeds, *fetches;
+    const void **assigns; /* operations that set variables; nvariables */
+    void **inputs, **outputs;
+    size_t nfeeds, nfetches, nvariables; /* of the feeds, the last ones are of variables */
+};
+
+/* ---- in the process that has the library ---- */
+
+/* "name:2", or "name" for its first output. */
+static enum rp_code find_port(struct tf_exe *x, const char *name, struct rp_tf_port *out,
+                              struct rp_err *err)
+{
+    const char *colon = strrchr(name, ':');
+    char *plain = strndup(name, colon ? (size_t)(colon - name) : strlen(name));
+
+    if (!plain)
+        return rp_err_nomem(err, "finding a tensor");
+    out->operation = x->tf.graph_find(x->graph, plain);
+    out->index = colon ? atoi(colon + 1) : 0;
+    free(plain);
+    if (!out->operation)
+        return rp_err_set(err, RP_FORMAT, "the graph has no operation for the tensor '%s'", name);
+    if (out->index < 0 || out->index >= x->tf.operation_outputs(out->operation))
+        return rp_err_set(err, RP_FORMAT, "the operation of '%s' has %d outputs", name,
+                          x->tf.operation_outputs(out->operation));
+    return RP_OK;
+}
+
+/* What sets the variables whose values come with the arguments. */
+static enum rp_code find_assigns(struct tf_exe *x, struct rp_err *err)
+{
+    const struct rp_engine_program *p = x->program;
+
+    x->nvariables = p->nvariables;
+    x->assigns = calloc(x->nvariables + 1, sizeof *x->assigns);
+    if (!x->assigns)
+        return rp_err_nomem(err, "preparing a graph");
+    for (size_t i = 0; i < x->nvariables; i++) {
+        const char *feed = p->feeds[x->nfeeds - x->nvariables + i];
+        char name[512];
+
+        snprintf(name, sizeof name, "%.*s/assign", (int)strcspn(feed, ":"), feed);
+        x->assigns[i] = x->tf.graph_find(x->graph, name);
+        if (!x->assigns[i])
+            return rp_err_set(err, RP_FORMAT, "the graph has no operation '%s'", name);
+    }
+    return RP_OK;
+}
+
+static enum rp_code find_ports(struct tf_exe *x, struct rp_err *err)
+{
+    const struct rp_engine_program *p = x->program;
+
+    x->nfeeds = p->nfeeds;
+    x->nfetches = p->nfetches;
+    x->feeds = calloc(x->nfeeds + 1, sizeof *x->feeds);
+    x->fetches = calloc(x->nfetches + 1, sizeof *x->fetches);
+    x->inputs = calloc(x->nfeeds + 1, sizeof *x->inputs);
+    x->outputs = calloc(x->nfetches + 1, sizeof *x->outputs);
+    if (!x->feeds || !x->fetches || !x->inputs || !x->outputs)
+        return rp_err_nomem(err, "preparing a graph");
+    for (size_t i = 0; i < x->nfeeds; i++)
+        RP_TRY(find_port(x, p->feeds[i], &x->feeds[i], err));
+    for (size_t i = 0; i < x->nfetches; i++)
+        RP_TRY(find_port(x, p->fetches[i], &x->fetches[i], err));
+    return find_assigns(x, err);
+}
+
+static enum rp_code import_graph(struct tf_exe *x, struct rp_err *err)
+{
+    struct rp_tf_buffer graph = {x->program->module, x->program->nmodule, NULL};
+    void *options = x->tf.import_new();
+
+    x->tf.graph_import(x->graph, &graph, options, x->status);
+    x->tf.import_free(options);
+    return rp_tf_check(&x->tf, x->status, RP_FORMAT, err);
+}
+
+/* The graph of a SavedModel comes with its session: variables are restored from files. */
+static enum rp_code start_session(struct tf_exe *x, struct rp_err *err)
+{
+    static const char *const tags[] = {"serve"};
+    const char *folder = x->program->saved_folder;
+    void *options = x->tf.options_new();
+
+    if (folder)
+        x->session = x->tf.session_load(options, NULL, folder, tags, 1, x->graph, NULL, x->status);
+    else
+        x->session = x->tf.session_new(x->graph, options, x->status);
+    x->tf.options_free(options);
+    return rp_tf_check(&x->tf, x->status, RP_MISSING, err);
+}
+
+static enum rp_code open_library(void *self, struct rp_worker_facts *facts, struct rp_err *err)
+{
+    struct tf_exe *x = self;
+    int64_t begin = rp_exec_now(), loaded;
+
+    setenv("TF_CPP_MIN_LOG_LEVEL", "2", 0); /* the user's own choice stays */
+    RP_TRY(rp_tf_load(x->path, &x->tf, err));
+    x->status = x->tf.status_new();
+    loaded = rp_exec_now();
+    x->graph = x->tf.graph_new();
+    if (!x->program->saved_folder)
+        RP_TRY(import_graph(x, err));
+    RP_TRY(start_session(x, err));
+    RP_TRY(find_ports(x, err));
+    facts->load_ns = loaded - begin;
+    facts->compile_ns = rp_exec_now() - loaded;
+    facts->narguments = x->nfeeds;
+    facts->noutputs = x->nfetches;
+    facts->devices = 1;
+    facts->can_profile = true;
+    snprintf(facts->platform, sizeof facts->platform, "tensorflow");
+    snprintf(facts->version, sizeof facts->version, "%s", x->tf.version());
+    snprintf(facts->device, sizeof facts->device, "TensorFlow %.80s", x->tf.version());
+    return RP_OK;
+}
+
+static enum rp_code send_one(struct tf_exe *x, size_t i, const struct rp_tensor *t,
+                             struct rp_err *err)
+{
+    int type = rp_tf_type(t->elem), want = x->tf.operation_type(x->feeds[i]);
+    char shape[512];
+    void *tensor;
+
+    rp_tensor_shape_text(t, shape, sizeof shape);
+    if (!type || (want != type && want % 100 != type)) /* references are 100 more */
+        return rp_err_set(err, RP_FORMAT, "argument %zu, '%s', is %s; the graph wants %s there", i,
+                          x->program ? x->program->feeds[i] : "", shape,
+                          rp_elem_name(rp_tf_elem(want % 100))
+                              ? rp_elem_name(rp_tf_elem(want % 100))
+                              : "another type");
+    tensor = x->tf.tensor_new(type, t->dims, (int)t->rank, rp_tensor_bytes(t));
+    if (!tensor)
+        return rp_err_nomem(err, "sending an argument");
+    if (rp_tensor_bytes(t))
+        memcpy(x->tf.tensor_data(tensor), t->data, rp_tensor_bytes(t));
+    if (x->inputs[i])
+        x->tf.tensor_free(x->inputs[i]);
+    x->inputs[i] = tensor;
+    return RP_OK;
+}
+
+static enum rp_code assign_variables(struct tf_exe *x, struct rp_err *err)
+{
+    size_t first = x->nfeeds - x->nvariables;
+
+    x->tf.session_run(x->session, NULL, x->feeds + first, x->inputs + first, (int)x->nvariables,
+                      NULL, NULL, 0, x->assigns, (int)x->nvariables, NULL, x->status);
+    return rp_tf_check(&x->tf, x->status, RP_IO, err);
+}
+
+static enum rp_code upload_here(void *self, struct rp_tensor *const *arguments, struct rp_err *err)
+{
+    struct tf_exe *x = self;
+
+    for (size_t i = 0; i < x->nfeeds; i++)
+        RP_TRY(send_one(x, i, arguments[i], err));
+    return x->nvariables ? assign_variables(x, err) : RP_OK;
+}
+
+static void drop_outputs(struct tf_exe *x)
+{
+    for (size_t i = 0; x->outputs && i < x->nfetches; i++) {
+        if (x->outputs[i])
+            x->tf.tensor_free(x->outputs[i]);
+        x->outputs[i] = NULL;
+    }
+}
+
+static enum rp_code run_with(struct tf_exe *x, const struct rp_tf_buffer *options,
+                             struct rp_tf_buffer *metadata, int64_t *ns, struct rp_err *err)
+{
+    int64_t begin;
+
+    drop_outputs(x);
+    begin = rp_exec_now();
+    x->tf.session_run(x->session, options, x->feeds, x->inputs, (int)(x->nfeeds - x->nvariables),
+                      x->fetches, x->outputs, (int)x->nfetches, NULL, 0, metadata, x->status);
+    *ns = rp_exec_now() - begin;
+    return rp_tf_check(&x->tf, x->status, RP_IO, err);
+}
+
+static enum rp_code run_here(void *self, int64_t *ns, struct rp_err *err)
+{
+    return run_with(self, NULL, NULL, ns, err);
+}
+
+static enum rp_code fetch_one(struct tf_exe *x, const void *tensor, struct rp_tensor **out,
+                              struct rp_err *err)
+{
+    unsigned elem = rp_tf_elem(x->tf.tensor_type(tensor));
+    int rank = x->tf.tensor_ndims(tensor);
+    int64_t dims[RP_TENSOR_RANK];
+
+    if (elem == RP_ELEM_INVALID || rank < 0 || rank > RP_TENSOR_RANK)
+        return rp_err_set(err, RP_UNSUPPORTED, "it is of TensorFlow's type %d with %d dimensions",
+                          x->tf.tensor_type(tensor), rank);
+    for (int i = 0; i < rank; i++)
+        dims[i] = x->tf.tensor_dim(tensor, i);
+    RP_TRY(rp_tensor_new(elem, dims, (size_t)rank, out, err));
+    if (x->tf.tensor_bytes(tensor) != rp_tensor_bytes(*out))
+        return rp_err_set(err, RP_UNSUPPORTED, "it has %zu bytes, not %zu",
+                          x->tf.tensor_bytes(tensor), rp_tensor_bytes(*out));
+    if (rp_tensor_bytes(*out))
+        memcpy((*out)->data, x->tf.tensor_data(tensor), rp_tensor_bytes(*out));
+    return RP_OK;
+}
+
+static enum rp_code fetch_here(void *self, struct rp_tensor **outputs, struct rp_err *err)
+{
+    struct tf_exe *x = self;
+    enum rp_code code = RP_OK;
+
+    for (size_t i = 0; i < x->nfetches; i++)
+        outputs[i] = NULL;
+    for (size_t i = 0; i < x->nfetches && code == RP_OK; i++) {
+        code = x->outputs[i] ? fetch_one(x, x->outputs[i], &outputs[i], err)
+                             : rp_err_set(err, RP_IO, "no run has made it");
+        if (code != RP_OK)
+            rp_err_prefix(err, code, "output %zu", i);
+    }
+    for (size_t i = 0; code != RP_OK && i < x->nfetches; i++) {
+        rp_tensor_drop(outputs[i]);
+        outputs[i] = NULL;
+    }
+    return code;
+}
+
+/* The RunMetadata of the last of some runs: one step is what that format holds. */
+static enum rp_code profile_here(void *self, unsigned runs, uint8_t **bytes, size_t *n,
+                                 struct rp_err *err)
+{
+    static const uint8_t full_trace[] = {0x08, 0x03};
+    struct rp_tf_buffer options = {full_trace, sizeof full_trace, NULL}, *metadata;
+    struct tf_exe *x = self;
+    enum rp_code code = RP_OK;
+    int64_t ns;
+
+    for (unsigned i = 1; i < runs && code == RP_OK; i++)
+        code = run_with(x, &options, NULL, &ns, err);
+    RP_TRY(code);
+    metadata = x->tf.buffer_new();
+    code = metadata ? run_with(x, &options, metadata, &ns, err)
+                    : rp_err_nomem(err, "profiling a graph");
+    if (code == RP_OK) {
+        *bytes = malloc(metadata->n + 1);
+        code = *bytes ? RP_OK : rp_err_nomem(err, "profiling a graph");
+    }
+    if (code == RP_OK && metadata->n)
+        memcpy(*bytes, metadata->data, metadata->n);
+    *n = code == RP_OK ? metadata->n : 0;
+    if (metadata)
+        x->tf.buffer_free(metadata);
+    return code;
+}
+
+static void close_here(void *self)
+{
+    struct tf_exe *x = self;
+
+    drop_outputs(x);
+    for (size_t i = 0; x->inputs && i < x->nfeeds; i++)
+        if (x->inputs[i])
+            x->tf.tensor_free(x->inputs[i]);
+    if (x->session) {
+        x->tf.session_close(x->session, x->status);
+        x->tf.session_free(x->session, x->status);
+    }
+    if (x->graph)
+        x->tf.graph_free(x->graph);
+    if (x->status)
+        x->tf.status_free(x->status);
+    free(x->feeds);
+    free(x->assigns);
+    free(x->fetches);
+    free(x->inputs);
+    free(x->outputs);
+}
+
+static const struct rp_worker_ops tf_ops = {.what = "TensorFlow",
+                                            .open = open_library,
+                                            .upload = upload_here,
+                                            .run = run_here,
+                                            .fetch = fetch_here,
+                                            .profile = profile_here,
+                                            .close = close_here};
+
+/* ---- the row ---- */
+
+static enum rp_code probe(const char *where, char *found, size_t cap, struct rp_err *err)
+{
+    return rp_worker_engine_probe(RP_PLUGIN_TF, where, found, cap, err);
+}
+
+static void release(struct rp_executable *exe)
+{
+    struct tf_exe *x = (struct tf_exe *)exe;
+
+    if (!x)
+        return;
+    rp_worker_stop(x->exe.worker);
+    free(x->path);
+    free(x);
+}
+
+static enum rp_code check_program(const struct rp_engine_program *program, struct rp_err *err)
+{
+    if (!program->module || !program->nfetches)
+        return rp_err_set(
+            err, RP_UNSUPPORTED,
+            "it is no graph for TensorFlow, which takes a GraphDef, a SavedModel or BladeDISC's "
+            "pair, with what to fetch of it");
+    return RP_OK;
+}
+
+static enum rp_code compile(const char *where, const struct rp_engine_program *program,
+                            const struct rp_engine_options *options, struct rp_executable **out,
+                            struct rp_err *err)
+{
+    struct tf_exe *x = calloc(1, sizeof *x);
+    enum rp_code code;
+
+    *out = NULL;
+    if (!x)
+        return rp_err_nomem(err, "preparing TensorFlow");
+    x->exe.base.engine = &rp_engine_tf;
+    x->program = program;
+    code = check_program(program, err);
+    if (code == RP_OK)
+        code = rp_plugin_resolve(RP_PLUGIN_TF, where, &x->path, err);
+    if (code == RP_OK)
+        code = rp_worker_engine_start(&x->exe, &tf_ops, options, err);
+    if (code != RP_OK) {
+        release(&x->exe.base);
+        return code;
+    }
+    x->program = NULL;
+    *out = &x->exe.base;
+    return RP_OK;
+}
+
+const struct rp_engine rp_engine_tf = {
+    .name = "tf",
+    .summary = "the real TensorFlow, for its graphs and BladeDISC's captures",
+    .get =
+        "pip install tensorflow-cpu, or reprise replay engines --install --package tensorflow-cpu",
+    .takes_where = true,
+    .wants_module = true,
+    .probe = probe,
+    .compile = compile,
+    .upload = rp_worker_engine_upload,
+    .run = rp_worker_engine_run,
+    .run_timed = rp_worker_engine_run_timed,
+    .process = rp_worker_engine_process,
+    .profile = rp_worker_engine_profile,
+    .fetch = rp_worker_engine_fetch,
+    .release = release};

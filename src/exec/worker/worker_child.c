@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The child's side of a worker: a loop that reads a request, calls the library and answers. It
+ * never returns an error to anybody but the parent, and ends when the parent's end of the socket
+ * does.
+ */
+#include "exec/worker/worker_child.h"
+
+#include "exec/worker/worker_wire.h"
+
+#include <stdlib.h>
+
+struct service {
+    const struct rp_worker_ops *ops;
+    void *self;
+    int fd;
+    size_t narguments, noutputs; /* of all devices */
+    const struct rp_worker_start *start;
+    struct rp_tensor **arguments;
+};
+
+static bool answer(const struct service *s, uint32_t kind, enum rp_code code, uint64_t n,
+                   const struct rp_err *err)
+{
+    struct rp_wire_head head = {kind, (uint32_t)code, n};
+
+    if (!rp_wire_send(s->fd, &head, sizeof head))
+        return false;
+    return code == RP_OK || rp_wire_send(s->fd, err, sizeof *err);
+}
+
+static void drop_arguments(struct service *s)
+{
+    for (size_t i = 0; s->arguments && i < s->narguments; i++)
+        rp_tensor_drop(s->arguments[i]);
+    free(s->arguments);
+    s->arguments = NULL;
+}
+
+static enum rp_code receive_argument(struct service *s, size_t i, struct rp_err *err)
+{
+    RP_TRY(rp_wire_receive_tensor(s->fd, &s->arguments[i], err));
+    if (!s->arguments[i]) /* it is here since the fork */
+        s->arguments[i] = rp_tensor_keep(s->start->arguments[i]);
+    return RP_OK;
+}
+
+static bool upload(struct service *s, struct rp_err *err)
+{
+    enum rp_code code = RP_OK;
+
+    drop_arguments(s);
+    s->arguments = calloc(s->narguments + 1, sizeof *s->arguments);
+    if (!s->arguments)
+        return false;
+    for (size_t i = 0; i < s->narguments && code == RP_OK; i++)
+        code = receive_argument(s, i, err);
+    if (code == RP_NOMEM || code == RP_IO)
+        return false; /* what was not read would be taken for the next request */
+    if (code == RP_OK)
+        code = s->ops->upload(s->self, s->arguments, err);
+    return answer(s, RP_WIRE_UPLOAD, code, 0, err);
+}
+
+enum rp_code rp_worker_run_here(const struct rp_worker_ops *ops, void *self, size_t n, int64_t *ns,
+                                struct rp_err *err)
+{
+    for (size_t i = 0; i < n; i++)
+        RP_TRY(ops->run(self, &ns[i], err));
+    return RP_OK;
+}
+
+static bool run(struct service *s, uint64_t n, struct rp_err *err)
+{
+    int64_t *ns = calloc((size_t)n + 1, sizeof *ns);
+    enum rp_code code;
+    bool there;
+
+    if (!ns)
+        return false;
+    code = rp_worker_run_here(s->ops, s->self, (size_t)n, ns, err);
+    there = answer(s, RP_WIRE_RUN, code, n, err);
+    if (there && code == RP_OK)
+        there = rp_wire_send(s->fd, ns, (size_t)n * sizeof *ns);
+    free(ns);
+    return there;
+}
+
+static bool fetch(struct service *s, struct rp_err *err)
+{
+    struct rp_tensor **outputs = calloc(s->noutputs + 1, sizeof *outputs);
+    enum rp_code code;
+    bool there;
+
+    if (!outputs)
+        return false;
+    code = s->ops->fetch(s->self, outputs, err);
+    there = answer(s, RP_WIRE_FETCH, code, s->noutputs, err);
+    for (size_t i = 0; code == RP_OK && i < s->noutputs; i++) {
+        there = there && rp_wire_send_tensor(s->fd, outputs[i]);
+        rp_tensor_drop(outputs[i]);
+    }
+    free(outputs);
+    return there;
+}
+
+static bool profile(struct service *s, uint64_t runs, struct rp_err *err)
+{
+    uint8_t *bytes = NULL;
+    size_t n = 0;
+    enum rp_code code = s->ops->profile(s->self, (unsigned)runs, &bytes, &n, err);
+    bool there = answer(s, RP_WIRE_PROFILE, code, n, err);
+
+    if (there && code == RP_OK)
+        there = rp_wire_send(s->fd, bytes, n);
+    free(bytes);
+    return there;
+}
+
+static bool peak(struct service *s)
+{
+    int64_t bytes = s->ops->peak_bytes ? s->ops->peak_bytes(s->self) : -1;
+
+    return answer(s, RP_WIRE_PEAK, RP_OK, 0, NULL) && rp_wire_send(s->fd, &bytes, sizeof bytes);
+}
+
+/* False: the parent is gone, or nothing can be told it any more. */
+static bool serve(struct service *s, const struct rp_wire_head *request)
+{
+    struct rp_err err = RP_ERR_INIT;
+
+    switch ((enum rp_wire_kind)request->kind) {
+    case RP_WIRE_UPLOAD:
+        return upload(s, &err);
+    case RP_WIRE_RUN:
+        return run(s, request->n, &err);
+    case RP_WIRE_FETCH:
+        return fetch(s, &err);
+    case RP_WIRE_MARK:
+        if (s->ops->mark)
+            s->ops->mark(s->self, request->n != 0);
+        return answer(s, RP_WIRE_MARK, RP_OK, 0, NULL);
+    case RP_WIRE_PROFILE:
+        return profile(s, request->n, &err);
+    case RP_WIRE_PEAK:
+        return peak(s);
+    case RP_WIRE_OPENED:
+        break;
+    }
+    return false;
+}
+
+void rp_worker_serve(const struct rp_worker_ops *ops, const struct rp_worker_start *start, int fd)
+{
+    struct service s = {.ops = ops, .self = start->self, .fd = fd, .start = start};
+    struct rp_worker_facts facts = {0};
+    struct rp_err err = RP_ERR_INIT;
+    struct rp_wire_head request;
+    enum rp_code code = ops->open(start->self, &facts, &err);
+
+    if (!answer(&s, RP_WIRE_OPENED, code, 0, &err) || code != RP_OK ||
+        !rp_wire_send(fd, &facts, sizeof facts))
+        return;
+    s.narguments = facts.devices * facts.narguments;
+    s.noutputs = facts.devices * facts.noutputs;
+    while (rp_wire_receive(fd, &request, sizeof request) && serve(&s, &request))
+        ;
+}

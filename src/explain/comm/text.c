@@ -1,0 +1,359 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Collectives added up by kind and size, and what people read: two sentences, the ranks in the
+ * order in which they hold up the others, the collectives that were held up longest, and notes
+ * about what the recording does not tell.
+ */
+#include "explain/comm/comm.h"
+#include "explain/short_name.h"
+#include "result/print_units.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MOST_NOTES 5
+
+static int by_size(const void *pa, const void *pb)
+{
+    const struct rp_comm_collective *a = *(struct rp_comm_collective *const *)pa;
+    const struct rp_comm_collective *b = *(struct rp_comm_collective *const *)pb;
+    int kind = strcmp(a->kind, b->kind);
+
+    if (kind)
+        return kind;
+    if (a->size_bytes != b->size_bytes)
+        return a->size_bytes < b->size_bytes ? -1 : 1;
+    if (a->rank_count != b->rank_count)
+        return a->rank_count < b->rank_count ? -1 : 1;
+    if (isnan(a->algorithm_bytes_per_s) || isnan(b->algorithm_bytes_per_s))
+        return !isnan(b->algorithm_bytes_per_s) - !isnan(a->algorithm_bytes_per_s);
+    return (a->algorithm_bytes_per_s > b->algorithm_bytes_per_s) -
+           (a->algorithm_bytes_per_s < b->algorithm_bytes_per_s);
+}
+
+static bool same_size(const struct rp_comm_collective *a, const struct rp_comm_collective *b)
+{
+    return a->kind == b->kind && a->size_bytes == b->size_bytes && a->rank_count == b->rank_count;
+}
+
+static void add_to_size(struct rp_comm_size *s, const struct rp_comm_collective *c, int64_t ranks,
+                        int64_t *overlap_ns, int64_t *dur_ns)
+{
+    bool met = c->transfer_ns != RP_ABSENT_I64;
+
+    s->count++;
+    rp_ns_add(&s->transfer_ns, met ? c->transfer_ns : c->max_dur_ns);
+    rp_ns_add(&s->wait_ns, c->wait_ns / (ranks > 0 ? ranks : 1));
+    rp_ns_add(overlap_ns, c->overlap_ns);
+    rp_ns_add(dur_ns, c->dur_ns);
+    if (!isnan(c->imbalance_ratio) &&
+        (isnan(s->imbalance_ratio) || c->imbalance_ratio > s->imbalance_ratio))
+        s->imbalance_ratio = c->imbalance_ratio;
+}
+
+static struct rp_comm_size size_of(struct rp_comm_collective **rows, size_t n, int64_t recorded)
+{
+    const struct rp_comm_collective *middle = rows[(n - 1) / 2];
+    bool met = rows[0]->transfer_ns != RP_ABSENT_I64;
+    struct rp_comm_size s = {.kind = rows[0]->kind,
+                             .size_bytes = rows[0]->size_bytes,
+                             .rank_count = rows[0]->rank_count,
+                             .algorithm_bytes_per_s = middle->algorithm_bytes_per_s,
+                             .bus_bytes_per_s = middle->bus_bytes_per_s,
+                             .overlap_share = NAN,
+                             .imbalance_ratio = NAN};
+    int64_t overlap = 0, dur = 0, ranks;
+    size_t i;
+
+    ranks = rows[0]->rank_count < recorded ? rows[0]->rank_count : recorded;
+    for (i = 0; i < n; i++)
+        add_to_size(&s, rows[i], ranks, &overlap, &dur);
+    if (dur > 0)
+        s.overlap_share = (double)overlap / (double)dur;
+    if (!met)
+        s.wait_ns = RP_ABSENT_I64;
+    return s;
+}
+
+static int by_time(const void *pa, const void *pb)
+{
+    const struct rp_comm_size *a = pa, *b = pb;
+
+    if (a->transfer_ns != b->transfer_ns)
+        return a->transfer_ns > b->transfer_ns ? -1 : 1;
+    if (a->size_bytes != b->size_bytes)
+        return a->size_bytes > b->size_bytes ? -1 : 1;
+    return strcmp(a->kind, b->kind);
+}
+
+enum rp_code rp_comm_add_sizes(struct rp_comm_root *out, struct rp_arena *arena, struct rp_err *err)
+{
+    struct rp_comm_collective **rows =
+        RP_ARENA_NEW(arena, struct rp_comm_collective *, out->ncollectives + 1);
+    size_t i, end, n = out->ncollectives;
+
+    out->sizes = RP_ARENA_NEW(arena, struct rp_comm_size, n + 1);
+    if (!rows || !out->sizes)
+        return rp_err_nomem(err, "adding up collectives");
+    for (i = 0; i < n; i++)
+        rows[i] = &out->collectives[i];
+    if (n)
+        qsort(rows, n, sizeof *rows, by_size);
+    for (i = 0; i < n; i = end) {
+        for (end = i + 1; end < n && same_size(rows[i], rows[end]); end++)
+            ;
+        out->sizes[out->nsizes++] = size_of(&rows[i], end - i, (int64_t)out->nranks);
+    }
+    if (out->nsizes)
+        qsort(out->sizes, out->nsizes, sizeof *out->sizes, by_time);
+    return RP_OK;
+}
+
+struct writer {
+    struct rp_comm_root *out;
+    struct rp_arena *arena;
+    bool failed;
+};
+
+static const char *kept(struct writer *w, const char *made)
+{
+    w->failed |= !made;
+    return made ? made : "";
+}
+
+static const char *time_text(struct writer *w, int64_t ns)
+{
+    char text[RP_CELL_BYTES];
+
+    rp_units_format((double)ns, RP_UNIT_NS, text, sizeof text);
+    return kept(w, rp_arena_strdup(w->arena, text));
+}
+
+static int by_margin(const void *pa, const void *pb)
+{
+    const struct rp_comm_rank *a = pa, *b = pb;
+
+    if (a->margin_ns != b->margin_ns)
+        return a->margin_ns > b->margin_ns ? -1 : 1;
+    if (a->last_count != b->last_count)
+        return a->last_count > b->last_count ? -1 : 1;
+    return (a->rank > b->rank) - (a->rank < b->rank);
+}
+
+/* "host_stall: aten::empty" */
+static const char *cause_text(struct writer *w, const char *cause, const char *evidence)
+{
+    char label[120];
+
+    if (!cause || !evidence)
+        return cause;
+    rp_short_name(evidence, label, sizeof label);
+    return kept(w, rp_arena_printf(w->arena, "%s: %s", cause, label));
+}
+
+static void write_ranks(struct writer *w)
+{
+    struct rp_comm_root *out = w->out;
+    size_t r;
+
+    out->rank_rows = RP_ARENA_NEW(w->arena, struct rp_comm_rank, out->nranks + 1);
+    w->failed |= !out->rank_rows;
+    if (w->failed || !out->collective_count)
+        return;
+    for (r = 0; r < out->nranks; r++) {
+        out->rank_rows[r] = out->ranks[r];
+        out->rank_rows[r].cause_text = cause_text(w, out->ranks[r].cause, out->ranks[r].evidence);
+    }
+    if (out->matched_count)
+        out->nrank_rows = out->nranks;
+    else
+        out->nalone_rows = out->nranks;
+    out->alone_rows = out->rank_rows;
+    qsort(out->rank_rows, out->nranks, sizeof *out->rank_rows, by_margin);
+}
+
+static int worse(const void *pa, const void *pb)
+{
+    const struct rp_comm_collective *a = pa, *b = pb;
+    int64_t x = a->margin_ns == RP_ABSENT_I64 ? a->max_dur_ns : a->margin_ns;
+    int64_t y = b->margin_ns == RP_ABSENT_I64 ? b->max_dur_ns : b->margin_ns;
+
+    if (x != y)
+        return x > y ? -1 : 1;
+    return (a->begin_ns > b->begin_ns) - (a->begin_ns < b->begin_ns);
+}
+
+/* "all_reduce 67.1 MB" */
+static const char *label_of(struct writer *w, const struct rp_comm_collective *c)
+{
+    char size[RP_CELL_BYTES], name[80];
+
+    if (c->size_bytes != RP_ABSENT_I64) {
+        rp_units_format((double)c->size_bytes, RP_UNIT_BYTES, size, sizeof size);
+        return kept(w, rp_arena_printf(w->arena, "%s %s", c->kind, size));
+    }
+    if (strcmp(c->kind, "other") != 0)
+        return c->kind;
+    rp_short_name(c->name, name, sizeof name);
+    return kept(w, rp_arena_strdup(w->arena, name));
+}
+
+static void write_worst(struct writer *w, size_t limit)
+{
+    struct rp_comm_root *out = w->out;
+    int64_t first = INT64_MAX;
+    size_t i;
+
+    out->worst = RP_ARENA_NEW(w->arena, struct rp_comm_collective, out->ncollectives + 1);
+    w->failed |= !out->worst;
+    if (w->failed || !out->ncollectives)
+        return;
+    memcpy(out->worst, out->collectives, out->ncollectives * sizeof *out->worst);
+    for (i = 0; i < out->ncollectives; i++)
+        first = out->worst[i].begin_ns < first ? out->worst[i].begin_ns : first;
+    qsort(out->worst, out->ncollectives, sizeof *out->worst, worse);
+    limit = out->ncollectives < limit ? out->ncollectives : limit;
+    out->longest = out->worst;
+    *(out->matched_count ? &out->nworst : &out->nlongest) = limit;
+    for (i = 0; i < limit; i++) {
+        out->worst[i].at_ns = rp_ns_between(first, out->worst[i].begin_ns);
+        out->worst[i].label = label_of(w, &out->worst[i]);
+        out->worst[i].cause_text = cause_text(w, out->worst[i].cause, out->worst[i].evidence);
+    }
+}
+
+static const char *rule_text(const char *rule)
+{
+    if (!strcmp(rule, "sequence"))
+        return "process group and sequence number";
+    if (!strcmp(rule, "group"))
+        return "process group and order";
+    if (!strcmp(rule, "order"))
+        return "their order on the stream";
+    return "name, size and order";
+}
+
+#define MOST_NAMED 3
+
+/* "ranks 0 and 6: last in 60 of 84, with 302.4 ms (93 %) of the 326.4 ms …": the fewest ranks that
+   are behind most of it. */
+static const char *holdup(struct writer *w)
+{
+    const struct rp_comm_root *out = w->out;
+    int64_t margin = 0, count = 0;
+    const char *names = "";
+    size_t i;
+
+    if (out->margin_ns <= 0)
+        return "nobody: in every collective the last ranks came together";
+    for (i = 0; i < out->nrank_rows && i < MOST_NAMED; i++) {
+        if (i && margin >= out->margin_ns / 5 * 4)
+            break;
+        rp_ns_add(&margin, out->rank_rows[i].margin_ns);
+        count += out->rank_rows[i].last_count;
+        names = kept(w, rp_arena_printf(w->arena, "%s%s%lld", names, i ? ", " : "",
+                                        (long long)out->rank_rows[i].rank));
+    }
+    return kept(w, rp_arena_printf(
+                       w->arena,
+                       "rank%s %s: last in %lld of %lld, with %s (%.0f %%) of the %s by which "
+                       "last ranks came later than the second last",
+                       i > 1 ? "s" : "", names, (long long)count, (long long)out->matched_count,
+                       time_text(w, margin),
+                       out->margin_ns > 0 ? 100.0 * (double)margin / (double)out->margin_ns : 0.0,
+                       time_text(w, out->margin_ns)));
+}
+
+static void write_sentences(struct writer *w)
+{
+    struct rp_comm_root *out = w->out;
+
+    if (!out->collective_count && out->ntransfers) {
+        out->run_text =
+            kept(w, rp_arena_printf(w->arena, "%zu tensors between processes", out->ntransfers));
+        return;
+    }
+    if (!out->collective_count) {
+        out->run_text = "no communication was recorded";
+        return;
+    }
+    if (!out->matched_count) {
+        out->run_text =
+            kept(w, rp_arena_printf(w->arena, "%lld collectives of %zu rank%s, not matched",
+                                    (long long)out->collective_count, out->nranks,
+                                    out->nranks == 1 ? "" : "s"));
+        return;
+    }
+    out->run_text = kept(
+        w, rp_arena_printf(w->arena, "%lld collectives of %zu ranks, matched by %s",
+                           (long long)out->matched_count, out->nranks, rule_text(out->matched_by)));
+    out->holdup_text = holdup(w);
+}
+
+static void note(struct writer *w, const char *text)
+{
+    w->out->notes[w->out->nnotes++] = kept(w, text);
+}
+
+/* The most uneven exchange, where it is worth a word. */
+static void note_imbalance(struct writer *w)
+{
+    const struct rp_comm_size *worst = NULL;
+    size_t i;
+
+    for (i = 0; i < w->out->nsizes; i++) {
+        const struct rp_comm_size *s = &w->out->sizes[i];
+
+        if (s->imbalance_ratio >= 0.1 && (!worst || s->imbalance_ratio > worst->imbalance_ratio))
+            worst = s;
+    }
+    if (worst)
+        note(w,
+             rp_arena_printf(w->arena, "uneven: in an %s one rank sends %.0f %% more than the mean",
+                             worst->kind, 100.0 * worst->imbalance_ratio));
+}
+
+static void write_notes(struct writer *w)
+{
+    struct rp_comm_root *out = w->out;
+    size_t i, sized = 0;
+
+    out->notes = RP_ARENA_NEW(w->arena, const char *, MOST_NOTES);
+    w->failed |= !out->notes;
+    if (w->failed || !out->collective_count)
+        return;
+    if (out->clocks_differ)
+        note(w, "the clocks of the ranks do not fit together: collectives end before their last "
+                "rank came; times are on the clocks that fit best, as `merge` shows them");
+    if (out->nranks == 1)
+        note(w, "one rank: waiting and transfer cannot be told apart, and bandwidths are lower "
+                "bounds; give the traces of all ranks");
+    if (out->matched_count && out->unmatched_count)
+        note(w, rp_arena_printf(w->arena, "%lld of %lld collectives of ranks met nobody",
+                                (long long)out->unmatched_count, (long long)out->collective_count));
+    for (i = 0; i < out->ncollectives; i++)
+        sized += out->collectives[i].size_bytes != RP_ABSENT_I64;
+    if (sized < out->ncollectives)
+        note(w, rp_arena_printf(w->arena,
+                                "the size of %zu of %zu is not recorded (PyTorch: record_shapes)",
+                                out->ncollectives - sized, out->ncollectives));
+    note_imbalance(w);
+}
+
+enum rp_code rp_comm_add_texts(struct rp_comm_root *out, size_t limit, struct rp_arena *arena,
+                               struct rp_err *err)
+{
+    struct writer w = {.out = out, .arena = arena};
+
+    write_ranks(&w);
+    if (!w.failed)
+        write_worst(&w, limit);
+    out->size_rows = out->sizes;
+    out->nsize_rows = out->nsizes < limit ? out->nsizes : limit;
+    if (!w.failed)
+        write_sentences(&w);
+    if (!w.failed)
+        write_notes(&w);
+    return w.failed ? rp_err_nomem(err, "describing collectives") : RP_OK;
+}

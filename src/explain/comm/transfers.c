@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Tensors between processes (facts/tensor_transfers.h), as `comm` shows them: what the receiver
+ * waited for before the tensor was made, and what the transfer took behind that.
+ */
+#include "explain/comm/comm.h"
+#include "facts/tensor_transfers.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+static const char *copy(const struct rp_trace *t, rp_str s, struct rp_arena *arena)
+{
+    return rp_arena_copy(arena, rp_trace_str(t, s), rp_trace_str_len(t, s));
+}
+
+static void set_times(const struct rp_tensor_transfer *x, struct rp_comm_transfer *to)
+{
+    int64_t from = x->ready_ns > x->begin_ns ? x->ready_ns : x->begin_ns;
+
+    to->begin_ns = x->begin_ns;
+    to->wait_ns = to->transfer_ns = RP_ABSENT_I64;
+    to->bytes_per_s = NAN;
+    if (x->ready_ns == RP_NO_TS || from > x->end_ns)
+        return; /* not recorded, or clocks that differ */
+    to->wait_ns = rp_ns_between(x->begin_ns, from);
+    to->transfer_ns = rp_ns_between(from, x->end_ns);
+    if (x->bytes >= 0 && to->transfer_ns > 0)
+        to->bytes_per_s = (double)x->bytes * 1e9 / (double)to->transfer_ns;
+}
+
+static enum rp_code copy_all(const struct rp_trace *t, const rp_tensor_transfer_vec *all,
+                             const struct rp_scope *scope, struct rp_arena *arena,
+                             struct rp_comm_part *out, struct rp_err *err)
+{
+    size_t i;
+
+    out->transfers = RP_ARENA_NEW(arena, struct rp_comm_transfer, all->n + 1);
+    if (!out->transfers)
+        return rp_err_nomem(err, "looking at transfers");
+    for (i = 0; i < all->n; i++) {
+        const struct rp_tensor_transfer *x = &all->at[i];
+        struct rp_comm_transfer *to = &out->transfers[out->ntransfers];
+
+        if (scope->limited && (x->begin_ns < scope->begin_ns || x->begin_ns >= scope->end_ns))
+            continue;
+        to->edge = copy(t, x->edge, arena);
+        to->from = copy(t, x->from, arena);
+        to->to = copy(t, x->to, arena);
+        to->size_bytes = x->bytes < 0 ? RP_ABSENT_I64 : x->bytes;
+        set_times(x, to);
+        if (!to->edge || !to->from || !to->to)
+            return rp_err_nomem(err, "looking at transfers");
+        out->ntransfers++;
+    }
+    return RP_OK;
+}
+
+enum rp_code rp_comm_find_transfers(const struct rp_trace *trace, const struct rp_scope *scope,
+                                    struct rp_arena *arena, struct rp_comm_part *out,
+                                    struct rp_err *err)
+{
+    rp_tensor_transfer_vec all = {0};
+    enum rp_code code = rp_tensor_transfers_find(trace, &all, err);
+
+    if (code == RP_OK && all.n)
+        code = copy_all(trace, &all, scope, arena, out, err);
+    rp_vec_release(&all);
+    return code;
+}
+
+static int by_length(const void *pa, const void *pb)
+{
+    const struct rp_comm_transfer *a = pa, *b = pb;
+
+    if (a->transfer_ns != b->transfer_ns)
+        return a->transfer_ns > b->transfer_ns ? -1 : 1;
+    return (a->begin_ns > b->begin_ns) - (a->begin_ns < b->begin_ns);
+}
+
+enum rp_code rp_comm_join_transfers(const struct rp_comm_input *ranks, size_t n, size_t limit,
+                                    struct rp_arena *arena, struct rp_comm_root *out,
+                                    struct rp_err *err)
+{
+    size_t r, i, all = 0;
+
+    for (r = 0; r < n; r++)
+        all += ranks[r].part->ntransfers;
+    out->transfers = RP_ARENA_NEW(arena, struct rp_comm_transfer, 2 * all + 1);
+    if (!out->transfers)
+        return rp_err_nomem(err, "looking at transfers");
+    for (r = 0; r < n; r++)
+        for (i = 0; i < ranks[r].part->ntransfers; i++) {
+            struct rp_comm_transfer x = ranks[r].part->transfers[i];
+
+            x.rank = ranks[r].number;
+            x.edge = rp_arena_strdup(arena, x.edge);
+            x.from = rp_arena_strdup(arena, x.from);
+            x.to = rp_arena_strdup(arena, x.to);
+            if (!x.edge || !x.from || !x.to)
+                return rp_err_nomem(err, "looking at transfers");
+            out->transfers[out->ntransfers++] = x;
+        }
+    out->slowest = out->transfers + all;
+    for (i = 0; i < all; i++)
+        out->slowest[i] = out->transfers[i];
+    if (all)
+        qsort(out->slowest, all, sizeof *out->slowest, by_length);
+    out->nslowest = all < limit ? all : limit;
+    return RP_OK;
+}

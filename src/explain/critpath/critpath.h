@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RP_EXPLAIN_CRITPATH_CRITPATH_H
+#define RP_EXPLAIN_CRITPATH_CRITPATH_H
+/*
+ * The critical path of each rank and, where ranks meet in collectives, of the run: its segments,
+ * where its time goes by kind and by name, what a name could bring, and how much room there is for
+ * what is not on it.
+ */
+#include "result/result.h"
+#include "stepgraph/critical_path.h"
+#include "stepgraph/step_join.h"
+
+struct rp_critpath_segment {
+    const char *kind, *name, *cause; /* name: NULL in waits; cause: NULL elsewhere */
+    int64_t start_ns, dur_ns;
+    int64_t rank;
+    rp_track track; /* in the trace of its rank; RP_NONE in waits */
+};
+
+/* Time on the path of one kind, and of one name or cause. */
+struct rp_critpath_share {
+    const char *kind, *name;
+    int64_t total_ns, count;
+    int64_t gain_ns; /* the end comes earlier by this if it took no time; absent: not asked */
+    double share;
+    uint32_t name_id; /* of the graph; RP_NONE in waits */
+    uint8_t kind_id;
+    const char *label; /* for the screen */
+};
+
+/* What runs, on the path or not: a name of a kind, or a thread or stream. */
+struct rp_critpath_slack {
+    const char *kind, *name, *track;
+    int64_t rank;
+    int64_t count, total_ns, path_ns;
+    int64_t slack_ns; /* the least of its parts */
+    const char *label;
+};
+
+struct rp_critpath_rank_share { /* of the run's path */
+    int64_t rank, total_ns, offset_ns, window_ns;
+    int64_t median_slack_ns; /* half of its time has more */
+    /* Of its own path; waits for other ranks are not among the waits. */
+    int64_t host_ns, runtime_ns, compute_ns, comm_ns, memory_ns, other_rank_ns, wait_ns;
+    double share;
+};
+
+/* The path of a rank, or of the run. */
+struct rp_critpath_path {
+    const char *path;
+    size_t source; /* number of the input */
+    int64_t rank, window_ns, length_ns;
+    int64_t replay_error_ns; /* of the graph, run forward */
+    size_t nkinds, nnames, nslack, ntracks, nsegments, nshares;
+    struct rp_critpath_share *kinds, *names;  /* most time first */
+    struct rp_critpath_slack *slack, *tracks; /* least slack first */
+    struct rp_critpath_segment *segments;     /* in time order */
+    bool joined;                              /* of the run: its ranks meet */
+    const char *clock;                        /* of the run: "recorded" or "aligned" */
+    int64_t meeting_count;
+    struct rp_critpath_rank_share *shares; /* of the run */
+    const char *summary;                   /* for the screen */
+    size_t nshown, nnext, nrank_rows;
+    struct rp_critpath_share *shown; /* of names */
+    struct rp_critpath_slack *next;  /* of slack: what is not on the path */
+    struct rp_critpath_rank_share *rank_rows;
+};
+
+struct rp_critpath_root {
+    struct rp_critpath_path run;
+    size_t nranks, nblocks, nnotes, nwritten;
+    struct rp_critpath_path *ranks;
+    struct rp_critpath_path *blocks; /* for the screen: the ranks, where they were not joined */
+    const char **notes;
+    const char **written; /* overlays */
+};
+
+extern const struct rp_type rp_critpath_type;
+
+/* A rank's part: all that its trace is needed for. */
+struct rp_critpath_part {
+    struct rp_stepgraph graph;
+    struct rp_collectives collectives;
+    struct rp_path path;
+    struct rp_scope scope;
+};
+
+enum rp_code rp_critpath_rank(const struct rp_trace *trace, const struct rp_scope *scope,
+                              struct rp_arena *arena, struct rp_critpath_part *out,
+                              struct rp_err *err);
+void rp_critpath_part_release(struct rp_critpath_part *part); /* also after a failure */
+
+struct rp_critpath_input {
+    const struct rp_critpath_part *part;
+    const char *path;
+    int64_t number;
+    size_t source;
+};
+
+/* Of a run, kept for the overlays: release it also after a failure. */
+struct rp_critpath_run {
+    struct rp_stepgraph graph; /* no nodes: the ranks do not meet */
+    struct rp_sg_join join;
+    struct rp_path path;
+};
+void rp_critpath_run_release(struct rp_critpath_run *run);
+
+/* Fills the root from the parts of the ranks; at most `limit` rows are for the screen. */
+enum rp_code rp_critpath_join(const struct rp_critpath_input *in, size_t n, size_t limit,
+                              struct rp_arena *arena, struct rp_critpath_run *run,
+                              struct rp_critpath_root *out, struct rp_err *err);
+
+/* What a path is described from. */
+struct rp_critpath_view {
+    const struct rp_stepgraph *graph;
+    const struct rp_path *path; /* cut to the scope by the description */
+    const struct rp_scope *scope;
+    const int64_t *slack_ns;            /* by node */
+    const struct rp_sg_held *held;      /* by collective of the rank, or NULL */
+    const struct rp_critpath_input *in; /* the ranks, for their numbers */
+    size_t nranks;
+    uint32_t rank; /* of a graph of one rank: which of them */
+    bool gains;    /* tell what names could bring */
+};
+enum rp_code rp_critpath_describe(const struct rp_critpath_view *view, size_t limit,
+                                  struct rp_arena *arena, struct rp_critpath_path *out,
+                                  struct rp_err *err);
+/* The slack of names and of threads and streams; texts by name of the graph. */
+enum rp_code rp_critpath_slack(const struct rp_critpath_view *view, const char **texts,
+                               struct rp_arena *arena, struct rp_critpath_path *out,
+                               struct rp_err *err);
+/* How well the graph gives the recording and, where asked, what the first names of the path could
+   bring. */
+enum rp_code rp_critpath_gains(const struct rp_stepgraph *g, bool gains,
+                               struct rp_critpath_path *out, struct rp_err *err);
+
+/* A part of the path inside the scope, and what of it was waiting for another rank. */
+bool rp_critpath_clip(const struct rp_scope *scope, struct rp_path_segment *s);
+
+#endif

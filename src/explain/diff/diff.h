@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RP_EXPLAIN_DIFF_DIFF_H
+#define RP_EXPLAIN_DIFF_DIFF_H
+/*
+ * How much slower or faster a run is than another, and why. `rp_trace_diff_rank` makes a part of
+ * each trace; `rp_trace_diff_join` pairs the ranks of the two runs, splits the change of the step
+ * time into its parts, aligns the operators and says whether it is more than noise
+ * (docs/definitions.md).
+ */
+#include "explain/diff/align.h"
+#include "explain/report/report.h"
+
+enum rp_diff_time { /* the parts of a step: they add up to it */
+                    RP_DIFF_COMPUTE,
+                    RP_DIFF_COMM,
+                    RP_DIFF_MEMORY,
+                    RP_DIFF_IDLE,
+                    RP_DIFF_TIMES
+};
+
+/* One rank of a run. */
+struct rp_trace_diff_part {
+    bool on_device, limited, has_steps;
+    int64_t nsteps, nwhole, taken; /* recorded; recorded from beginning to end; typical of them */
+    int64_t *step_ns;              /* nwhole of them, in their order; in the arena */
+    int64_t typical_ns;            /* the step time: mean of the typical ones */
+    int64_t time_ns[RP_DIFF_TIMES];
+    int64_t cause_ns[RP_GAP_CAUSES + 1]; /* of idle; the last: outside of device work */
+    struct rp_diff_tree tree;
+    const char *device, *framework;
+};
+
+struct rp_trace_diff_run {
+    const char *path, *device, *framework, *text; /* text: for the screen */
+    int64_t ranks, steps, whole_steps, typical_steps;
+    int64_t step_ns, median_ns, spread_ns; /* spread: absent where only one step is whole */
+    int64_t work_ns;                       /* device time (host time) of a step, added up */
+    int64_t host_ns;                       /* of the spans that launch it */
+};
+
+struct rp_trace_diff_share {
+    const char *part;
+    int64_t base_ns, new_ns, delta_ns;
+    double share; /* of the change of the step */
+};
+
+struct rp_trace_diff_rank {
+    int64_t rank, new_rank, base_ns, new_ns, delta_ns;
+    int64_t compute_delta_ns, exposed_comm_delta_ns, exposed_memory_delta_ns, idle_delta_ns;
+};
+
+struct rp_trace_diff_rule {
+    const char *rule;
+    int64_t base_ns, new_ns;
+    double share; /* of the time of both */
+};
+
+struct rp_trace_diff_row {
+    const char *what, *shape, *change, *rule, *place, *source;
+    int64_t places, base_count, new_count, base_works, new_works;
+    int64_t base_ns, new_ns, delta_ns, noise_ns;
+    int64_t base_host_ns, new_host_ns, host_delta_ns; /* of its calls on the host */
+    double share;
+    size_t nbase_kernels, nnew_kernels;
+    const char **base_kernels, **new_kernels;
+    const char *label, *kernels, *counts; /* for the screen */
+};
+
+struct rp_trace_diff_root {
+    const char *inputs, *verdict, *measure;
+    bool changed, failed; /* failed: slower than was allowed */
+    int64_t delta_ns, noise_ns, threshold_ns;
+    double delta_share, aligned_share;
+    struct rp_trace_diff_run base, new_run;
+    size_t nparts, nidle_causes, nranks, nrank_rows, ncoverage, nrows, nlook, nkernels, nnotes;
+    struct rp_trace_diff_share *parts, *idle_causes;
+    struct rp_trace_diff_rank *ranks, *rank_rows; /* those that changed most first */
+    struct rp_trace_diff_rule *coverage;
+    int64_t row_count;
+    struct rp_trace_diff_row *rows, *look; /* look: for the screen, those that changed */
+    const char **kernels;                  /* for the screen: other kernels of the rows shown */
+    const char **notes;
+    const char *verdict_text, *aligned_text; /* for the screen */
+    struct rp_trace_diff_row host; /* whose calls on the host changed most; what is NULL: none */
+};
+
+extern const struct rp_type rp_trace_diff_type;
+
+/* Release the part also after a failure. */
+enum rp_code rp_trace_diff_rank(const struct rp_trace *trace, const struct rp_scope *scope,
+                                struct rp_arena *arena, struct rp_trace_diff_part *out,
+                                struct rp_err *err);
+void rp_trace_diff_part_release(struct rp_trace_diff_part *part);
+
+struct rp_trace_diff_input {
+    const struct rp_trace_diff_part *part;
+    int32_t number;
+};
+
+struct rp_trace_diff_options {
+    const char *paths[2]; /* what the runs are called; copied */
+    int64_t limit;        /* rows; 0: all */
+    double fail_share;    /* of the base's step; below 0: not asked */
+    int64_t fail_ns;      /* below 0: not asked */
+};
+
+/* Ranks of each run by number. out->failed tells whether the new run is too slow; where that was
+   asked and cannot be told, because the runs are not of one kind, it is RP_FORMAT. */
+enum rp_code rp_trace_diff_join(const struct rp_trace_diff_input *base, size_t nbase,
+                                const struct rp_trace_diff_input *fresh, size_t nfresh,
+                                const struct rp_trace_diff_options *options, struct rp_arena *arena,
+                                struct rp_trace_diff_root *out, struct rp_err *err);
+
+/* Of the change of the step; NaN where that is 0 or noise. */
+double rp_trace_diff_share_of(const struct rp_trace_diff_root *root, int64_t delta_ns);
+
+/* Which ranks are compared; both lists by number. */
+struct rp_diff_pair {
+    size_t base, fresh; /* into the lists */
+};
+
+/* The operators of all pairs of ranks as rows, the largest change first; fills rows, coverage. */
+enum rp_code rp_trace_diff_rows(const struct rp_trace_diff_input *base,
+                                const struct rp_trace_diff_input *fresh,
+                                const struct rp_diff_pair *pairs, size_t npairs, int64_t limit,
+                                struct rp_arena *arena, struct rp_trace_diff_root *out,
+                                struct rp_err *err);
+
+#endif

@@ -1,0 +1,530 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Two runs as a whole: ranks are paired by number, times are means over the pairs, and the change
+ * of the step is compared with what the steps differ by themselves.
+ */
+#include "explain/diff/diff.h"
+#include "explain/diff/noise.h"
+#include "explain/report/findings.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MOST_NOTES     12
+#define MOST_RANK_ROWS 16
+#define MEDIAN_FACTOR  1.2533 /* standard error of a median over that of a mean, normal values */
+
+struct joiner {
+    const struct rp_trace_diff_input *in[2];
+    size_t n[2];
+    const struct rp_trace_diff_options *options;
+    struct rp_arena *arena;
+    struct rp_trace_diff_root *out;
+    struct rp_diff_pair *pairs;
+    size_t npairs;
+    double spread_ns[2]; /* of a step; below 0: not known */
+    double count[2];     /* steps that the step time is made of */
+    bool failed;
+};
+
+static const char *kept(struct joiner *j, const char *made)
+{
+    j->failed |= !made;
+    return made ? made : "";
+}
+
+static const char *when(struct joiner *j, int64_t ns)
+{
+    return kept(j, rp_report_time(j->arena, ns));
+}
+
+static void note(struct joiner *j, const char *text)
+{
+    if (j->out->nnotes < MOST_NOTES)
+        j->out->notes[j->out->nnotes++] = kept(j, text);
+}
+
+static const struct rp_trace_diff_part *part_of(const struct joiner *j, int side, size_t pair)
+{
+    const struct rp_diff_pair *p = &j->pairs[pair];
+
+    return side ? j->in[1][p->fresh].part : j->in[0][p->base].part;
+}
+
+/* Of a sum over the pairs of ranks. */
+static int64_t mean(const struct joiner *j, int64_t sum)
+{
+    return j->npairs ? sum / (int64_t)j->npairs : 0;
+}
+
+/* The same number; where no number is in both runs, the order. */
+static void pair_ranks(struct joiner *j)
+{
+    size_t i = 0, k = 0, most = j->n[0] < j->n[1] ? j->n[0] : j->n[1];
+
+    while (i < j->n[0] && k < j->n[1]) {
+        int32_t left = j->in[0][i].number, right = j->in[1][k].number;
+
+        if (left == right)
+            j->pairs[j->npairs++] = (struct rp_diff_pair){i++, k++};
+        else if (left < right)
+            i++;
+        else
+            k++;
+    }
+    if (!j->npairs) {
+        for (i = 0; i < most; i++)
+            j->pairs[j->npairs++] = (struct rp_diff_pair){i, i};
+        note(j, rp_arena_printf(j->arena,
+                                "no rank has the same number in both runs: the first is compared "
+                                "with the first (%d with %d)",
+                                j->in[0][0].number, j->in[1][0].number));
+    }
+    if (j->n[0] != j->npairs || j->n[1] != j->npairs)
+        note(j, rp_arena_printf(j->arena, "%zu of %zu and %zu ranks are in both runs and compared",
+                                j->npairs, j->n[0], j->n[1]));
+}
+
+/* The steps of a run: means over its ranks where all have as many; NULL otherwise. */
+static int64_t *steps_of(struct joiner *j, int side, size_t *n)
+{
+    int64_t *steps;
+    size_t p, i;
+
+    *n = (size_t)part_of(j, side, 0)->nwhole;
+    for (p = 1; p < j->npairs; p++)
+        if ((size_t)part_of(j, side, p)->nwhole != *n)
+            return NULL;
+    steps = RP_ARENA_NEW(j->arena, int64_t, *n + 1);
+    j->failed |= !steps;
+    for (i = 0; steps && i < *n; i++) {
+        for (p = 0; p < j->npairs; p++)
+            rp_ns_add(&steps[i], part_of(j, side, p)->step_ns[i]);
+        steps[i] = mean(j, steps[i]);
+    }
+    return steps;
+}
+
+/* Spread of the steps and error of the step time. Ranks of a run wait for each other, so their
+   steps are not counted as more values than one rank has. */
+static void measure_spread(struct joiner *j, int side, struct rp_trace_diff_run *run)
+{
+    size_t n, p;
+    int64_t *steps = steps_of(j, side, &n);
+    int64_t *scratch = RP_ARENA_NEW(j->arena, int64_t, n + 1);
+
+    j->spread_ns[side] = -1;
+    j->count[side] = (double)n;
+    run->median_ns = run->step_ns;
+    j->failed |= !scratch;
+    if (j->failed)
+        return;
+    if (steps) {
+        j->spread_ns[side] = rp_diff_spread(steps, n, scratch);
+        run->median_ns = rp_diff_whole_ns(floor(rp_diff_median(steps, n)));
+    }
+    for (p = 0; !steps && p < j->npairs; p++) { /* the rank that varies most, the shortest list */
+        const struct rp_trace_diff_part *part = part_of(j, side, p);
+        size_t count = (size_t)part->nwhole;
+        int64_t *own = RP_ARENA_NEW(j->arena, int64_t, count + 1);
+        double spread = own ? rp_diff_spread(part->step_ns, count, own) : -1;
+
+        j->failed |= !own;
+        j->spread_ns[side] = spread > j->spread_ns[side] ? spread : j->spread_ns[side];
+        j->count[side] = (double)count < j->count[side] ? (double)count : j->count[side];
+    }
+    run->spread_ns = j->spread_ns[side] < 0 ? RP_ABSENT_I64 : rp_diff_whole_ns(j->spread_ns[side]);
+}
+
+static const char *text_or_null(struct joiner *j, const char *text)
+{
+    return text ? kept(j, rp_arena_strdup(j->arena, text)) : NULL;
+}
+
+static void describe_run(struct joiner *j, const struct rp_trace_diff_part *part,
+                         struct rp_trace_diff_run *run)
+{
+    const char *ranks =
+        run->ranks > 1 ? rp_arena_printf(j->arena, "%lld ranks, ", (long long)run->ranks) : "";
+    const char *what;
+
+    if (!part->has_steps)
+        what = part->limited ? "what was selected" : "the whole recording: no steps found";
+    else if (run->typical_steps == 1)
+        what = rp_arena_printf(j->arena, "median of %lld whole steps", (long long)run->whole_steps);
+    else if (run->typical_steps == run->whole_steps)
+        what = rp_arena_printf(j->arena, "mean of %lld whole steps", (long long)run->whole_steps);
+    else
+        what = rp_arena_printf(j->arena, "mean of the middle %lld of %lld whole steps",
+                               (long long)run->typical_steps, (long long)run->whole_steps);
+    if (part->has_steps && run->whole_steps == 1)
+        what = "one step";
+    run->text = kept(j, rp_arena_printf(j->arena, "%s, %s%s%s%s: %s", when(j, run->step_ns),
+                                        kept(j, ranks), run->device ? run->device : "",
+                                        run->device ? ", " : "", kept(j, what), run->path));
+}
+
+static int64_t mean_of(const struct joiner *j, int side, int time)
+{
+    int64_t before = 0, sum = 0;
+    size_t p;
+    int t;
+
+    /* along the running sum of the parts, as everywhere: they add up to the mean step */
+    for (t = 0; t <= time; t++) {
+        before = mean(j, sum);
+        for (p = 0; p < j->npairs; p++)
+            rp_ns_add(&sum, part_of(j, side, p)->time_ns[t]);
+    }
+    return rp_ns_between(before, mean(j, sum));
+}
+
+static void fill_run(struct joiner *j, int side, struct rp_trace_diff_run *run)
+{
+    const struct rp_trace_diff_part *part = part_of(j, side, 0);
+    size_t p;
+    int t;
+
+    run->path = kept(j, rp_arena_strdup(j->arena, j->options->paths[side]));
+    run->device = part->on_device ? text_or_null(j, part->device) : NULL;
+    run->framework = text_or_null(j, part->framework);
+    run->ranks = (int64_t)j->n[side];
+    run->steps = part->nsteps;
+    run->whole_steps = part->has_steps ? part->nwhole : 0;
+    run->typical_steps = part->has_steps ? part->taken : 0;
+    for (t = 0; t < RP_DIFF_TIMES; t++)
+        rp_ns_add(&run->step_ns, mean_of(j, side, t));
+    for (p = 0; p < j->npairs; p++) {
+        rp_ns_add(&run->work_ns, part_of(j, side, p)->tree.total_ns);
+        rp_ns_add(&run->host_ns, part_of(j, side, p)->tree.host_ns);
+    }
+    run->work_ns = mean(j, run->work_ns);
+    run->host_ns = mean(j, run->host_ns);
+    measure_spread(j, side, run);
+    describe_run(j, part, run);
+}
+
+static double share_of(int64_t ns, int64_t whole)
+{
+    return whole ? (double)ns / (double)whole : (double)NAN;
+}
+
+double rp_trace_diff_share_of(const struct rp_trace_diff_root *root, int64_t delta_ns)
+{
+    return root->changed ? share_of(delta_ns, root->delta_ns) : (double)NAN;
+}
+
+static void add_share(struct joiner *j, struct rp_trace_diff_share *list, size_t *n,
+                      const char *part, int64_t base_ns, int64_t new_ns)
+{
+    int64_t delta = rp_ns_between(base_ns, new_ns);
+
+    list[(*n)++] = (struct rp_trace_diff_share){part, base_ns, new_ns, delta,
+                                                rp_trace_diff_share_of(j->out, delta)};
+}
+
+static void fill_parts(struct joiner *j)
+{
+    static const char *const names[RP_DIFF_TIMES] = {"compute", "exposed_comm", "exposed_memory",
+                                                     "idle"};
+    struct rp_trace_diff_root *out = j->out;
+    int t;
+
+    out->parts = RP_ARENA_NEW(j->arena, struct rp_trace_diff_share, RP_DIFF_TIMES);
+    j->failed |= !out->parts;
+    for (t = 0; t < RP_DIFF_TIMES && !j->failed; t++)
+        add_share(j, out->parts, &out->nparts, names[t], mean_of(j, 0, t), mean_of(j, 1, t));
+}
+
+/* The means of all causes, along the running sum that begins behind the other parts. */
+static void mean_causes(const struct joiner *j, int side, int64_t causes[RP_GAP_CAUSES + 1])
+{
+    int64_t sum = 0, before, now;
+    size_t p;
+    int c, t;
+
+    for (p = 0; p < j->npairs; p++)
+        for (t = 0; t < RP_DIFF_IDLE; t++)
+            rp_ns_add(&sum, part_of(j, side, p)->time_ns[t]);
+    before = mean(j, sum);
+    for (c = 0; c <= RP_GAP_CAUSES; c++) {
+        for (p = 0; p < j->npairs; p++)
+            rp_ns_add(&sum, part_of(j, side, p)->cause_ns[c]);
+        now = mean(j, sum);
+        causes[c] = rp_ns_between(before, now);
+        before = now;
+    }
+}
+
+static int by_change(const void *pa, const void *pb)
+{
+    const struct rp_trace_diff_share *a = pa, *b = pb;
+    int64_t x = llabs(a->delta_ns), y = llabs(b->delta_ns);
+
+    if (x != y)
+        return x > y ? -1 : 1;
+    return strcmp(a->part, b->part);
+}
+
+static void fill_causes(struct joiner *j)
+{
+    int64_t causes[2][RP_GAP_CAUSES + 1];
+    struct rp_trace_diff_root *out = j->out;
+    int c;
+
+    out->idle_causes = RP_ARENA_NEW(j->arena, struct rp_trace_diff_share, RP_GAP_CAUSES + 1);
+    j->failed |= !out->idle_causes;
+    if (j->failed || !part_of(j, 0, 0)->on_device || !part_of(j, 1, 0)->on_device)
+        return;
+    mean_causes(j, 0, causes[0]);
+    mean_causes(j, 1, causes[1]);
+    for (c = 0; c <= RP_GAP_CAUSES; c++)
+        if (causes[0][c] || causes[1][c])
+            add_share(j, out->idle_causes, &out->nidle_causes,
+                      c < RP_GAP_CAUSES ? rp_gap_cause_names[c] : "outside", causes[0][c],
+                      causes[1][c]);
+    if (out->nidle_causes)
+        qsort(out->idle_causes, out->nidle_causes, sizeof *out->idle_causes, by_change);
+}
+
+/* What a rank changed by itself: without communication, in which it may wait for others. */
+static int64_t own_change(const struct rp_trace_diff_rank *r)
+{
+    return llabs(rp_ns_between(r->exposed_comm_delta_ns, r->delta_ns));
+}
+
+static int by_own_change(const void *pa, const void *pb)
+{
+    const struct rp_trace_diff_rank *a = pa, *b = pb;
+    int64_t x = own_change(a), y = own_change(b);
+
+    if (x != y)
+        return x > y ? -1 : 1;
+    return (a->rank > b->rank) - (a->rank < b->rank);
+}
+
+static void fill_ranks(struct joiner *j)
+{
+    struct rp_trace_diff_root *out = j->out;
+    size_t p;
+
+    out->ranks = RP_ARENA_NEW(j->arena, struct rp_trace_diff_rank, j->npairs + 1);
+    j->failed |= !out->ranks;
+    for (p = 0; p < j->npairs && !j->failed; p++) {
+        const struct rp_trace_diff_part *a = part_of(j, 0, p), *b = part_of(j, 1, p);
+        struct rp_trace_diff_rank *r = &out->ranks[out->nranks++];
+        int64_t *deltas[RP_DIFF_TIMES] = {&r->compute_delta_ns, &r->exposed_comm_delta_ns,
+                                          &r->exposed_memory_delta_ns, &r->idle_delta_ns};
+        int t;
+
+        r->rank = j->in[0][j->pairs[p].base].number;
+        r->new_rank = j->in[1][j->pairs[p].fresh].number;
+        r->base_ns = a->typical_ns;
+        r->new_ns = b->typical_ns;
+        r->delta_ns = rp_ns_between(r->base_ns, r->new_ns);
+        for (t = 0; t < RP_DIFF_TIMES; t++)
+            *deltas[t] = rp_ns_between(a->time_ns[t], b->time_ns[t]);
+    }
+    if (j->failed || out->nranks < 2)
+        return;
+    qsort(out->ranks, out->nranks, sizeof *out->ranks, by_own_change);
+    out->rank_rows = out->ranks;
+    out->nrank_rows = out->nranks < MOST_RANK_ROWS ? out->nranks : MOST_RANK_ROWS;
+    if (own_change(&out->ranks[0]))
+        note(j,
+             rp_arena_printf(j->arena, "rank %lld changed most by itself: %s besides communication",
+                             (long long)out->ranks[0].rank,
+                             when(j, rp_ns_between(out->ranks[0].exposed_comm_delta_ns,
+                                                   out->ranks[0].delta_ns))));
+}
+
+static void find_noise(struct joiner *j)
+{
+    double noise;
+    int s;
+
+    for (s = 0; s < 2; s++)
+        if (j->count[s] > 1)
+            j->count[s] /= MEDIAN_FACTOR * MEDIAN_FACTOR;
+    noise = rp_diff_noise(j->spread_ns, j->count);
+    j->out->noise_ns = noise < 0 ? RP_ABSENT_I64 : rp_diff_whole_ns(noise);
+}
+
+static void decide(struct joiner *j)
+{
+    struct rp_trace_diff_root *out = j->out;
+    bool known = out->noise_ns != RP_ABSENT_I64, quiet;
+    double least = j->options->fail_share * (double)out->base.step_ns;
+
+    quiet = known && llabs(out->delta_ns) <= out->noise_ns;
+    out->changed = out->delta_ns && !quiet;
+    out->verdict = !out->delta_ns      ? "same"
+                   : quiet             ? "within the noise"
+                   : out->delta_ns > 0 ? "slower"
+                                       : "faster";
+    out->threshold_ns = RP_ABSENT_I64;
+    if (j->options->fail_share >= 0)
+        out->threshold_ns = rp_diff_whole_ns(floor(least));
+    if (j->options->fail_ns >= 0)
+        out->threshold_ns = j->options->fail_ns;
+    out->failed =
+        out->threshold_ns != RP_ABSENT_I64 && out->changed && out->delta_ns > out->threshold_ns;
+}
+
+static void write_verdict(struct joiner *j)
+{
+    struct rp_trace_diff_root *out = j->out;
+    bool known = out->noise_ns != RP_ABSENT_I64;
+    const char *noise = known ? rp_arena_printf(j->arena, "noise ±%s", when(j, out->noise_ns))
+                              : "noise not known: too few steps";
+
+    out->verdict_text = kept(
+        j, rp_arena_printf(j->arena, "%s: %s%s (%+.1f %%); %s", out->verdict,
+                           out->delta_ns > 0 ? "+" : "", when(j, out->delta_ns),
+                           100 * (isnan(out->delta_share) ? 0 : out->delta_share), kept(j, noise)));
+    if (out->threshold_ns != RP_ABSENT_I64)
+        out->verdict_text =
+            kept(j, rp_arena_printf(j->arena, "%s; limit %s: %s", out->verdict_text,
+                                    when(j, out->threshold_ns), out->failed ? "failed" : "passed"));
+}
+
+static void write_coverage(struct joiner *j)
+{
+    struct rp_trace_diff_root *out = j->out;
+    const char *text;
+    size_t i;
+
+    if (!out->ncoverage)
+        return;
+    text = kept(
+        j, rp_arena_printf(j->arena, "%.1f %% of the %s", 100 * out->aligned_share, out->measure));
+    for (i = 0; i < out->ncoverage; i++)
+        if (strcmp(out->coverage[i].rule, rp_diff_rule_names[RP_DIFF_ALONE]))
+            text = kept(j, rp_arena_printf(j->arena, "%s%s %.1f %% by %s", text, i ? "," : ":",
+                                           100 * out->coverage[i].share, out->coverage[i].rule));
+    out->aligned_text = text;
+}
+
+/* Idle time of a device mostly comes from the host: what changed there, and what most of it is. */
+static void note_host(struct joiner *j)
+{
+    const struct rp_trace_diff_root *out = j->out;
+    const struct rp_trace_diff_row *row = &out->host;
+    int64_t idle = out->nparts ? out->parts[RP_DIFF_IDLE].delta_ns : 0;
+    const char *most = "";
+
+    if (!out->nidle_causes || !idle || llabs(idle) <= llabs(out->delta_ns) / 2)
+        return;
+    if (row->what && llabs(row->host_delta_ns) >= llabs(idle) / 4)
+        most = kept(j, rp_arena_printf(j->arena, ", of it '%s' %s -> %s", row->label,
+                                       when(j, row->base_host_ns), when(j, row->new_host_ns)));
+    note(j, rp_arena_printf(
+                j->arena,
+                "idle time changed by %s; on the host the operators that launch work take "
+                "%s -> %s a step%s",
+                when(j, idle), when(j, out->base.host_ns), when(j, out->new_run.host_ns), most));
+}
+
+/* What the reader must know before he believes the numbers. */
+static void add_notes(struct joiner *j)
+{
+    const struct rp_trace_diff_part *a = part_of(j, 0, 0), *b = part_of(j, 1, 0);
+    struct rp_trace_diff_root *out = j->out;
+    size_t i;
+
+    if (out->threshold_ns != RP_ABSENT_I64 && out->delta_ns > out->threshold_ns && !out->failed)
+        note(j, "slower than the limit, but not beyond the noise: record more steps to be sure");
+    if (out->failed && out->noise_ns == RP_ABSENT_I64)
+        note(j, "with so few steps noise is not known, and the limit alone decides");
+    if (!out->base.step_ns || !out->new_run.step_ns)
+        note(j, rp_arena_printf(j->arena, "no work was recorded in the %s",
+                                out->base.step_ns ? "new run" : "base"));
+    if (a->on_device != b->on_device)
+        note(j, "only one of the runs has device work: device time is compared with host time");
+    if (a->has_steps != b->has_steps)
+        note(j, "only one of the runs has steps: a step is compared with a whole recording");
+    if (out->base.device && out->new_run.device && strcmp(out->base.device, out->new_run.device))
+        note(j, rp_arena_printf(j->arena, "other device: %s -> %s", out->base.device,
+                                out->new_run.device));
+    for (i = 0; i < out->ncoverage; i++)
+        if (!strcmp(out->coverage[i].rule, rp_diff_rule_names[RP_DIFF_ALONE]))
+            note(j, rp_arena_printf(
+                        j->arena, "only in the base: %s a step; only in the new run: %s",
+                        when(j, out->coverage[i].base_ns), when(j, out->coverage[i].new_ns)));
+    if (out->row_count && !out->nlook)
+        note(j, "no operator changed");
+    if (out->nlook && out->row_count > (int64_t)out->nrows)
+        note(j, rp_arena_printf(j->arena, "%zu of %lld rows: '--limit 0' shows all", out->nrows,
+                                (long long)out->row_count));
+    if (out->aligned_share < 0.5)
+        note(j, "less than half of the time was aligned: the runs do different things");
+}
+
+/* A gate must not pass because there was nothing to look at, or something else. */
+static enum rp_code check_alike(const struct joiner *j, struct rp_err *err)
+{
+    const struct rp_trace_diff_part *a = part_of(j, 0, 0), *b = part_of(j, 1, 0);
+    int64_t steps[2] = {j->out->base.step_ns, j->out->new_run.step_ns};
+    int s;
+
+    if (j->options->fail_share < 0 && j->options->fail_ns < 0)
+        return RP_OK;
+    for (s = 0; s < 2; s++)
+        if (!steps[s])
+            return rp_err_set(err, RP_FORMAT, "'%s': no work in it, so '--fail-over' cannot tell",
+                              j->options->paths[s]);
+    if (a->has_steps != b->has_steps)
+        return rp_err_set(err, RP_FORMAT,
+                          "'%s' has steps and '%s' has none, so '--fail-over' cannot tell",
+                          j->options->paths[b->has_steps], j->options->paths[a->has_steps]);
+    if (a->on_device != b->on_device)
+        return rp_err_set(err, RP_FORMAT,
+                          "'%s' has device work and '%s' has none, so '--fail-over' cannot tell",
+                          j->options->paths[b->on_device], j->options->paths[a->on_device]);
+    return RP_OK;
+}
+
+static enum rp_code join_all(struct joiner *j, struct rp_err *err)
+{
+    struct rp_trace_diff_root *out = j->out;
+
+    out->inputs = "traces";
+    fill_run(j, 0, &out->base);
+    fill_run(j, 1, &out->new_run);
+    RP_TRY(check_alike(j, err));
+    out->measure =
+        part_of(j, 0, 0)->on_device || part_of(j, 1, 0)->on_device ? "device time" : "host time";
+    out->delta_ns = rp_ns_between(out->base.step_ns, out->new_run.step_ns);
+    out->delta_share = share_of(out->delta_ns, out->base.step_ns);
+    find_noise(j);
+    decide(j);
+    fill_parts(j);
+    fill_causes(j);
+    fill_ranks(j);
+    RP_TRY(rp_trace_diff_rows(j->in[0], j->in[1], j->pairs, j->npairs, j->options->limit, j->arena,
+                              out, err));
+    write_verdict(j);
+    write_coverage(j);
+    note_host(j);
+    add_notes(j);
+    return j->failed ? rp_err_nomem(err, "comparing runs") : RP_OK;
+}
+
+enum rp_code rp_trace_diff_join(const struct rp_trace_diff_input *base, size_t nbase,
+                                const struct rp_trace_diff_input *fresh, size_t nfresh,
+                                const struct rp_trace_diff_options *options, struct rp_arena *arena,
+                                struct rp_trace_diff_root *out, struct rp_err *err)
+{
+    struct joiner j = {
+        .in = {base, fresh}, .n = {nbase, nfresh}, .options = options, .arena = arena, .out = out};
+
+    *out = (struct rp_trace_diff_root){0};
+    out->notes = RP_ARENA_NEW(arena, const char *, MOST_NOTES + 1);
+    j.pairs = RP_ARENA_NEW(arena, struct rp_diff_pair, nbase + nfresh + 1);
+    if (!out->notes || !j.pairs)
+        return rp_err_nomem(err, "comparing runs");
+    pair_ranks(&j);
+    return j.npairs ? join_all(&j, err) : rp_err_set(err, RP_USAGE, "no ranks to compare");
+}

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Robust statistics for few values: a first step that compiles or a step that a collector of
+ * garbage stopped must neither move the step time nor widen the noise.
+ */
+#include "explain/diff/noise.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define STANDARD_ERRORS 3.0
+
+void rp_diff_middle_half(size_t n, size_t *from, size_t *taken)
+{
+    size_t cut = (n + 3) / 4;
+
+    if (n && cut > (n - 1) / 2)
+        cut = (n - 1) / 2;
+    *from = n ? cut : 0;
+    *taken = n - 2 * *from;
+}
+
+static int by_value(const void *pa, const void *pb)
+{
+    int64_t a = *(const int64_t *)pa, b = *(const int64_t *)pb;
+
+    return (a > b) - (a < b);
+}
+
+double rp_diff_median(int64_t *values, size_t n)
+{
+    size_t low = (n - 1) / 2, high = n / 2;
+
+    qsort(values, n, sizeof *values, by_value);
+    return ((double)values[low] + (double)values[high]) / 2;
+}
+
+/* The median absolute deviation, as a standard deviation of normal values: 1.4826, and for few
+   values the factors by which it is too small (Croux and Rousseeuw 1992). */
+double rp_diff_spread(const int64_t *values, size_t n, int64_t *scratch)
+{
+    static const double small[] = {0, 0, 1.196, 1.495, 1.363, 1.206, 1.200, 1.140, 1.129, 1.107};
+    double factor = n < 10 ? small[n] : (double)n / ((double)n - 0.8), middle;
+    size_t i;
+
+    if (n < 2)
+        return -1;
+    memcpy(scratch, values, n * sizeof *values);
+    middle = rp_diff_median(scratch, n);
+    for (i = 0; i < n; i++)
+        scratch[i] = rp_diff_whole_ns(2 * fabs((double)values[i] - middle));
+    return factor * 1.4826 * rp_diff_median(scratch, n) / 2;
+}
+
+double rp_diff_noise(const double spread_ns[2], const double count[2])
+{
+    double sum = 0;
+    int s;
+
+    for (s = 0; s < 2; s++) {
+        double spread = spread_ns[s] < 0 ? spread_ns[1 - s] : spread_ns[s];
+
+        if (spread < 0)
+            return -1;
+        sum += spread * spread / count[s];
+    }
+    return STANDARD_ERRORS * sqrt(sum);
+}
+
+int64_t rp_diff_whole_ns(double ns)
+{
+    const double most = 4e18;
+
+    return (int64_t)ceil(ns > most ? most : ns < -most ? -most : ns);
+}

@@ -1,0 +1,647 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * From aligned pairs to rows: what happened to the same operator, shape and kernels in many layers
+ * and on many ranks is one row. A row's times are means over the ranks, rounded along the running
+ * sum, so that all rows together are the whole. Linear in units, then a sort of the rows.
+ */
+#include "explain/diff/diff.h"
+
+#include "base/hash.h"
+#include "explain/diff/noise.h"
+#include "explain/short_name.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MOST_KERNELS 8  /* names kept of a row and side */
+#define MOST_LINES   8  /* lines about other kernels on the screen */
+#define NAME_BYTES   44 /* of a kernel there */
+#define SHAPE_BYTES  32 /* of a shape on the screen */
+#define PATH_NAMES   16 /* of a place, the innermost */
+
+struct kernel_set {
+    size_t n, more;
+    uint64_t hash[MOST_KERNELS];
+    const char *name[MOST_KERNELS];
+};
+
+/* One side of a row. */
+struct side {
+    const struct rp_diff_tree *tree; /* of the pair that changed most */
+    uint32_t node;                   /* there; RP_NONE: the side has none */
+    int64_t ns, host_ns;
+    double calls, works; /* of a step */
+    struct kernel_set kernels;
+    double slot_ns[RP_DIFF_SLOTS];           /* in each step */
+    const struct rp_diff_tree *counted_tree; /* whose calls were added last */
+    uint32_t counted;
+};
+
+struct group {
+    struct side side[2];
+    int64_t most_ns; /* change of the pair that changed most */
+    int64_t places;
+    uint8_t rule;
+    bool whole, set, same_kernels;
+};
+
+struct rower {
+    struct rp_arena *arena;
+    struct rp_map map; /* key -> group */
+    RP_VEC(struct group) groups;
+    int64_t npairs;
+    uint32_t nslots[2], taken[2]; /* the fewest of all ranks */
+    int64_t rule_ns[RP_DIFF_RULES][2];
+    struct rp_trace_diff_root *out;
+};
+
+/* What one side of a unit amounts to. */
+struct sum {
+    int64_t ns, host_ns;
+    double calls, works; /* of a step */
+    uint64_t hash;       /* of its different kernels */
+    struct kernel_set kernels;
+    double slot_ns[RP_DIFF_SLOTS];
+};
+
+/* Whether it is new; beyond the limit everything is, and counted. */
+static bool add_kernel(struct kernel_set *set, uint64_t hash, const char *name)
+{
+    size_t i;
+
+    for (i = 0; i < set->n; i++)
+        if (set->hash[i] == hash)
+            return false;
+    if (set->n == MOST_KERNELS) {
+        set->more++;
+        return true;
+    }
+    set->hash[set->n] = hash;
+    set->name[set->n++] = name;
+    return true;
+}
+
+static void add_piece(const struct rp_diff_tree *tree, uint32_t piece, struct sum *out)
+{
+    const struct rp_diff_piece *p = &tree->pieces.at[piece];
+    uint32_t i;
+
+    for (i = 0; i < tree->nslots; i++)
+        out->slot_ns[i] += (double)tree->slot_ns.at[(size_t)p->row * tree->nslots + i];
+    rp_ns_add(&out->ns, p->ns);
+    out->works += p->name ? (double)p->count / (double)tree->steps : 0;
+    if (p->count && p->name &&
+        add_kernel(&out->kernels, p->hash, rp_strtab_borrow(&tree->strings, p->name)))
+        out->hash += rp_hash_u64(p->hash); /* their order does not matter */
+}
+
+/* The pieces of a node, or of everything below it too, in the order of the tree. */
+static void add_subtree(const struct rp_diff_tree *tree, uint32_t top, bool whole, struct sum *out)
+{
+    uint32_t at = top, i;
+
+    for (;;) {
+        const struct rp_diff_node *n = &tree->nodes.at[at];
+
+        for (i = n->work; i < n->work + n->nwork; i++)
+            add_piece(tree, i, out);
+        rp_ns_add(&out->host_ns, n->host_ns);
+        if (whole && n->child != RP_NONE) {
+            at = n->child;
+            continue;
+        }
+        while (at != top && tree->nodes.at[at].next == RP_NONE)
+            at = tree->nodes.at[at].parent;
+        if (at == top)
+            return;
+        at = tree->nodes.at[at].next;
+    }
+}
+
+static struct sum sum_side(const struct rp_diff_tree *tree, uint32_t node, uint32_t piece,
+                           const struct rp_diff_unit *unit)
+{
+    struct sum out = {0};
+
+    if (node == RP_NONE)
+        return out;
+    out.calls = (double)tree->nodes.at[node].calls / (double)tree->steps;
+    if (piece == RP_NONE)
+        add_subtree(tree, node, unit->whole, &out);
+    else
+        add_piece(tree, piece, &out);
+    if (unit->rule == RP_DIFF_ALONE)
+        out.host_ns = tree->nodes.at[node].host_ns;
+    if (unit->rule == RP_DIFF_BY_WORK)
+        out.calls = out.works;
+    return out;
+}
+
+static uint64_t key_of(const struct rp_diff_unit *unit, const struct rp_diff_tree *const tree[2],
+                       const struct sum sums[2])
+{
+    uint64_t words[6] = {
+        (uint64_t)unit->rule << 1 | unit->whole, 0, 0, sums[0].hash, sums[1].hash, 0};
+
+    if (unit->rule == RP_DIFF_BY_WORK) {
+        words[3] += words[4]; /* one of them is 0 */
+        words[4] = 0;
+        return rp_hash_bytes(words, sizeof words);
+    }
+    if (unit->set) {
+        words[1] = unit->left != RP_NONE ? tree[0]->nodes.at[unit->left].loose
+                                         : tree[1]->nodes.at[unit->right].loose;
+        words[3] = words[4] = 0;
+        words[5] = 1;
+        return rp_hash_bytes(words, sizeof words);
+    }
+    if (unit->left != RP_NONE)
+        words[1] = tree[0]->nodes.at[unit->left].exact;
+    if (unit->right != RP_NONE)
+        words[2] = tree[1]->nodes.at[unit->right].exact;
+    if (unit->rule == RP_DIFF_ALONE) /* all kernels of it */
+        words[3] = words[4] = 0;
+    return rp_hash_bytes(words, sizeof words);
+}
+
+static void add_side(struct side *to, const struct rp_diff_tree *tree, uint32_t node, uint8_t rule,
+                     const struct sum *sum)
+{
+    size_t i;
+
+    if (node == RP_NONE)
+        return;
+    rp_ns_add(&to->ns, sum->ns);
+    to->works += sum->works;
+    for (i = 0; i < RP_DIFF_SLOTS; i++)
+        to->slot_ns[i] += sum->slot_ns[i];
+    /* an operator that stands alone comes piece by piece and is called once */
+    if (rule != RP_DIFF_ALONE || to->counted_tree != tree || to->counted != node) {
+        to->calls += sum->calls;
+        rp_ns_add(&to->host_ns, sum->host_ns);
+    }
+    to->counted_tree = tree;
+    to->counted = node;
+    for (i = 0; i < sum->kernels.n; i++)
+        add_kernel(&to->kernels, sum->kernels.hash[i], sum->kernels.name[i]);
+    to->kernels.more = sum->kernels.more > to->kernels.more ? sum->kernels.more : to->kernels.more;
+}
+
+static enum rp_code add_unit(struct rower *r, const struct rp_diff_tree *const tree[2],
+                             const struct rp_diff_unit *unit, struct rp_err *err)
+{
+    const uint32_t node[2] = {unit->left, unit->right};
+    struct sum sums[2];
+    struct group *g;
+    uint32_t id;
+    int64_t change;
+    int s;
+
+    sums[0] = sum_side(tree[0], unit->left, unit->left_piece, unit);
+    sums[1] = sum_side(tree[1], unit->right, unit->right_piece, unit);
+    if (!sums[0].ns && !sums[1].ns && !sums[0].works && !sums[1].works && !sums[0].host_ns &&
+        !sums[1].host_ns)
+        return RP_OK;
+    RP_TRY(rp_map_intern(&r->map, key_of(unit, tree, sums), (uint32_t)r->groups.n, &id, err));
+    if (id == r->groups.n) {
+        struct group fresh = {
+            .rule = unit->rule, .whole = unit->whole, .set = unit->set, .most_ns = -1};
+
+        fresh.side[0].node = fresh.side[1].node = RP_NONE;
+        fresh.same_kernels =
+            sums[0].hash == sums[1].hash || unit->set || unit->rule == RP_DIFF_BY_WORK;
+        RP_TRY(rp_vec_push(&r->groups, fresh, err));
+    }
+    g = &r->groups.at[id];
+    g->places++;
+    change = rp_ns_between(sums[0].ns, sums[1].ns);
+    change = change < 0 ? -change : change;
+    for (s = 0; s < 2; s++) {
+        add_side(&g->side[s], tree[s], node[s], unit->rule, &sums[s]);
+        rp_ns_add(&r->rule_ns[unit->rule][s], sums[s].ns);
+        if (node[s] != RP_NONE && (change > g->most_ns || g->side[s].node == RP_NONE)) {
+            g->side[s].tree = tree[s];
+            g->side[s].node = node[s];
+        }
+    }
+    g->most_ns = change > g->most_ns ? change : g->most_ns;
+    return RP_OK;
+}
+
+static const char *text_of(const struct side *s, bool shape)
+{
+    const struct rp_diff_node *node;
+
+    if (s->node == RP_NONE)
+        return NULL;
+    node = &s->tree->nodes.at[s->node];
+    if (shape && !node->shape)
+        return NULL;
+    return rp_strtab_borrow(&s->tree->strings, shape ? node->shape : node->name);
+}
+
+/* "a", or "a -> b" where they differ. */
+static const char *both(struct rower *r, const char *left, const char *right)
+{
+    if (!left || !right || !strcmp(left, right))
+        return left || right ? rp_arena_strdup(r->arena, left ? left : right) : NULL;
+    return rp_arena_printf(r->arena, "%s -> %s", left, right);
+}
+
+/* The names around a node, the outermost first: "GPT_0 / Block_3 / aten::linear". */
+static const char *place_of(struct rower *r, const struct side *s)
+{
+    const struct rp_diff_tree *tree = s->tree;
+    const char *names[PATH_NAMES], *text = NULL;
+    uint32_t at = tree->nodes.at[s->node].parent;
+    size_t n = 0;
+
+    for (; at != RP_NONE && n < PATH_NAMES; at = tree->nodes.at[at].parent) {
+        const char *name = rp_strtab_borrow(&tree->strings, tree->nodes.at[at].name);
+
+        names[n++] = strncmp(name, "nn.Module: ", 11) ? name : name + 11;
+    }
+    while (n-- > 0) {
+        text = rp_arena_printf(r->arena, "%s%s%s", text ? text : "", text ? " / " : "", names[n]);
+        if (!text)
+            return "";
+    }
+    return text;
+}
+
+static enum rp_code list_kernels(struct rower *r, const struct kernel_set *set, size_t *n,
+                                 const char ***out, struct rp_err *err)
+{
+    size_t i;
+
+    *n = set->n;
+    *out = RP_ARENA_NEW(r->arena, const char *, set->n + 1);
+    for (i = 0; *out && i < set->n; i++)
+        if (!((*out)[i] = rp_arena_strdup(r->arena, set->name[i])))
+            return rp_err_nomem(err, "comparing kernels");
+    return *out ? RP_OK : rp_err_nomem(err, "comparing kernels");
+}
+
+/* Cuts a text in its middle to at most NAME_BYTES bytes; the ends of names tell most. */
+static void cut_middle(char *text)
+{
+    size_t len = strlen(text), keep = NAME_BYTES / 2 - 2;
+    char *tail;
+
+    if (len <= NAME_BYTES)
+        return;
+    while (keep && ((unsigned char)text[keep] & 0xc0) == 0x80)
+        keep--;
+    for (tail = text + len - (NAME_BYTES / 2 - 2); ((unsigned char)*tail & 0xc0) == 0x80;)
+        tail++;
+    memmove(text + keep + 3, tail, strlen(tail) + 1);
+    memcpy(text + keep, "…", 3);
+}
+
+/* "3 x nvjet_tst", "4 (nvjet_tst, memset, …)": names as people know them. */
+static const char *name_kernels(struct rower *r, const struct kernel_set *set, int64_t works)
+{
+    const char *text = "";
+    char name[256];
+    size_t i, shown = set->n < 3 ? set->n : 2;
+    bool cut = set->more || set->n > shown;
+
+    for (i = 0; i < shown && text; i++) {
+        rp_short_name(set->name[i], name, sizeof name);
+        cut_middle(name);
+        text = rp_arena_printf(r->arena, "%s%s%s", text, i ? ", " : "", name);
+    }
+    if (text)
+        text = rp_arena_printf(r->arena, set->n > 1 ? "%lld (%s%s)" : "%lld x %s%s",
+                               (long long)works, text, cut ? ", …" : "");
+    return text ? text : "";
+}
+
+static const char *change_of(const struct group *g, const struct rp_trace_diff_row *row)
+{
+    const char *left = text_of(&g->side[0], true), *right = text_of(&g->side[1], true);
+
+    if (g->rule == RP_DIFF_ALONE)
+        return g->side[0].node == RP_NONE ? "added" : "removed";
+    if (g->set)
+        return "calls";
+    if (g->whole)
+        return "replaced";
+    if (left && right && strcmp(left, right))
+        return "shape";
+    if (!g->same_kernels)
+        return "kernel";
+    if (row->base_count != row->new_count)
+        return "calls";
+    if (!row->delta_ns)
+        return "same";
+    if (row->noise_ns != RP_ABSENT_I64 && llabs(row->delta_ns) <= row->noise_ns)
+        return "noise";
+    return row->delta_ns > 0 ? "slower" : "faster";
+}
+
+/* The kernel of one side as people know it; NULL where the side has none. */
+static const char *short_text(struct rower *r, const struct group *g, int side)
+{
+    const struct kernel_set *kernels = &g->side[side].kernels;
+    const char *name = text_of(&g->side[side], false);
+    char text[256];
+
+    if (g->rule == RP_DIFF_BY_WORK)
+        name = kernels->n ? kernels->name[0] : NULL;
+    if (!name)
+        return NULL;
+    rp_short_name(name, text, sizeof text);
+    return rp_arena_strdup(r->arena, text);
+}
+
+/* Long shapes are shown by their first two tensors. */
+static int shown_shape(const char *shape)
+{
+    const char *second = shape ? strchr(shape, ' ') : NULL;
+    const char *third = second ? strchr(second + 1, ' ') : NULL;
+
+    if (!shape)
+        return 0;
+    return (int)(third && strlen(shape) > SHAPE_BYTES && !strstr(shape, "->")
+                     ? third - shape
+                     : (long)strlen(shape));
+}
+
+static enum rp_code fill_texts(struct rower *r, const struct group *g,
+                               struct rp_trace_diff_row *row, struct rp_err *err)
+{
+    const struct side *at = g->side[1].node != RP_NONE ? &g->side[1] : &g->side[0];
+    const struct rp_diff_node *node = &at->tree->nodes.at[at->node];
+    const char *what;
+    int shown;
+
+    if (g->rule == RP_DIFF_BY_WORK) {
+        row->what =
+            rp_arena_strdup(r->arena, g->side[g->side[0].kernels.n ? 0 : 1].kernels.name[0]);
+    } else {
+        row->what = both(r, text_of(&g->side[0], false), text_of(&g->side[1], false));
+        if (!g->set)
+            row->shape = both(r, text_of(&g->side[0], true), text_of(&g->side[1], true));
+    }
+    if (!row->what)
+        return rp_err_nomem(err, "comparing operators");
+    what = node->kind == RP_DIFF_WORK || g->rule == RP_DIFF_BY_WORK
+               ? both(r, short_text(r, g, 0), short_text(r, g, 1))
+               : row->what;
+    shown = shown_shape(row->shape);
+    row->label =
+        rp_arena_printf(r->arena, "%s%s%.*s%s", what ? what : "", row->shape ? " " : "", shown,
+                        row->shape ? row->shape : "", row->shape && row->shape[shown] ? " …" : "");
+    row->place = place_of(r, at);
+    if (node->source)
+        row->source = rp_arena_strdup(r->arena, rp_strtab_borrow(&at->tree->strings, node->source));
+    row->counts = row->base_count == row->new_count
+                      ? rp_arena_printf(r->arena, "%lld", (long long)row->new_count)
+                      : rp_arena_printf(r->arena, "%lld -> %lld", (long long)row->base_count,
+                                        (long long)row->new_count);
+    RP_TRY(list_kernels(r, &g->side[0].kernels, &row->nbase_kernels, &row->base_kernels, err));
+    RP_TRY(list_kernels(r, &g->side[1].kernels, &row->nnew_kernels, &row->new_kernels, err));
+    return row->label && row->counts ? RP_OK : rp_err_nomem(err, "comparing operators");
+}
+
+struct mean {
+    int64_t sum, before;
+};
+
+static int64_t mean_next(struct mean *m, int64_t ns, int64_t by)
+{
+    int64_t now, step;
+
+    rp_ns_add(&m->sum, ns);
+    now = m->sum / by;
+    step = rp_ns_between(m->before, now);
+    m->before = now;
+    return step;
+}
+
+/* Noise of a row, from its times in the steps of both runs. */
+static int64_t noise_of(const struct rower *r, const struct group *g)
+{
+    double spread[2], steps[2], noise;
+    int s;
+
+    for (s = 0; s < 2; s++) {
+        int64_t values[RP_DIFF_SLOTS], scratch[RP_DIFF_SLOTS];
+        uint32_t i;
+
+        for (i = 0; i < r->nslots[s]; i++)
+            values[i] = rp_diff_whole_ns(g->side[s].slot_ns[i] / (double)r->npairs);
+        spread[s] = rp_diff_spread(values, r->nslots[s], scratch);
+        steps[s] = (double)r->taken[s];
+    }
+    noise = rp_diff_noise(spread, steps);
+    return noise < 0 ? RP_ABSENT_I64 : rp_diff_whole_ns(noise);
+}
+
+static void fill_numbers(const struct rower *r, const struct group *g, struct mean means[2],
+                         struct rp_trace_diff_row *row)
+{
+    row->rule = rp_diff_rule_names[g->rule];
+    row->places = (g->places + r->npairs - 1) / r->npairs;
+    row->base_ns = mean_next(&means[0], g->side[0].ns, r->npairs);
+    row->new_ns = mean_next(&means[1], g->side[1].ns, r->npairs);
+    row->delta_ns = rp_ns_between(row->base_ns, row->new_ns);
+    row->base_count = llround(g->side[0].calls / (double)r->npairs);
+    row->new_count = llround(g->side[1].calls / (double)r->npairs);
+    row->base_host_ns = g->side[0].host_ns / r->npairs;
+    row->new_host_ns = g->side[1].host_ns / r->npairs;
+    row->host_delta_ns = rp_ns_between(row->base_host_ns, row->new_host_ns);
+    row->base_works = llround(g->side[0].works / (double)r->npairs);
+    row->new_works = llround(g->side[1].works / (double)r->npairs);
+    row->share = rp_trace_diff_share_of(r->out, row->delta_ns);
+    row->noise_ns = noise_of(r, g);
+    row->change = change_of(g, row);
+}
+
+struct order {
+    int64_t delta, time;
+    uint32_t group;
+};
+
+static int by_delta(const void *pa, const void *pb)
+{
+    const struct order *a = pa, *b = pb;
+
+    if (a->delta != b->delta)
+        return a->delta > b->delta ? -1 : 1;
+    if (a->time != b->time)
+        return a->time > b->time ? -1 : 1;
+    return (a->group > b->group) - (a->group < b->group);
+}
+
+static const char *kernel_line(struct rower *r, const struct group *g,
+                               const struct rp_trace_diff_row *row)
+{
+    char name[256];
+
+    snprintf(name, sizeof name, "%s", row->label);
+    cut_middle(name);
+    return rp_arena_printf(r->arena, "%s: %s -> %s", name,
+                           name_kernels(r, &g->side[0].kernels, row->base_works),
+                           name_kernels(r, &g->side[1].kernels, row->new_works));
+}
+
+/* The row whose calls on the host changed most in the direction of idle time. */
+static enum rp_code find_host(struct rower *r, const struct rp_trace_diff_row *all,
+                              struct rp_err *err)
+{
+    bool less = r->out->parts[RP_DIFF_IDLE].delta_ns < 0;
+    int64_t most = 0;
+    size_t i, best = 0;
+
+    for (i = 0; i < r->groups.n; i++) {
+        int64_t change = less ? -all[i].host_delta_ns : all[i].host_delta_ns;
+
+        if (change > most) {
+            most = change;
+            best = i;
+        }
+    }
+    if (!most)
+        return RP_OK;
+    r->out->host = all[best];
+    return fill_texts(r, &r->groups.at[best], &r->out->host, err);
+}
+
+/* A span with work only below it is no row. */
+static bool is_row(const struct rp_trace_diff_row *row)
+{
+    return row->base_ns || row->new_ns || row->base_works || row->new_works;
+}
+
+/* Numbers of all groups, texts of those that are shown. */
+static enum rp_code make_rows(struct rower *r, int64_t limit, struct rp_err *err)
+{
+    size_t i, n = 0, shown;
+    struct rp_trace_diff_row *all =
+        RP_ARENA_NEW(r->arena, struct rp_trace_diff_row, r->groups.n + 1);
+    struct order *order = RP_ARENA_NEW(r->arena, struct order, r->groups.n + 1);
+    struct mean means[2] = {{0, 0}, {0, 0}};
+
+    if (!all || !order)
+        return rp_err_nomem(err, "comparing operators");
+    for (i = 0; i < r->groups.n; i++) {
+        fill_numbers(r, &r->groups.at[i], means, &all[i]);
+        if (is_row(&all[i]))
+            order[n++] = (struct order){llabs(all[i].delta_ns),
+                                        rp_ns_sum(all[i].base_ns, all[i].new_ns), (uint32_t)i};
+    }
+    RP_TRY(find_host(r, all, err));
+    if (n)
+        qsort(order, n, sizeof *order, by_delta);
+    shown = limit > 0 && (size_t)limit < n ? (size_t)limit : n;
+    r->out->rows = RP_ARENA_NEW(r->arena, struct rp_trace_diff_row, shown + 1);
+    if (!r->out->rows)
+        return rp_err_nomem(err, "comparing operators");
+    for (i = 0; i < shown; i++) {
+        const struct group *g = &r->groups.at[order[i].group];
+        struct rp_trace_diff_row *row = &r->out->rows[r->out->nrows++];
+
+        *row = all[order[i].group];
+        RP_TRY(fill_texts(r, g, row, err));
+        if (!g->same_kernels && row->nbase_kernels && row->nnew_kernels)
+            row->kernels = kernel_line(r, g, row);
+    }
+    r->out->row_count = (int64_t)n;
+    r->out->look = r->out->rows; /* sorted: those that did not change come last */
+    while (r->out->nlook < r->out->nrows && r->out->rows[r->out->nlook].delta_ns)
+        r->out->nlook++;
+    return RP_OK;
+}
+
+static enum rp_code list_lines(struct rower *r, struct rp_err *err)
+{
+    size_t i;
+
+    r->out->kernels = RP_ARENA_NEW(r->arena, const char *, MOST_LINES + 1);
+    if (!r->out->kernels)
+        return rp_err_nomem(err, "comparing kernels");
+    for (i = 0; i < r->out->nrows && r->out->nkernels < MOST_LINES; i++)
+        if (r->out->rows[i].kernels)
+            r->out->kernels[r->out->nkernels++] = r->out->rows[i].kernels;
+    return RP_OK;
+}
+
+static enum rp_code fill_coverage(struct rower *r, struct rp_err *err)
+{
+    struct rp_trace_diff_root *out = r->out;
+    int64_t all = 0, aligned = 0;
+    int rule;
+
+    out->coverage = RP_ARENA_NEW(r->arena, struct rp_trace_diff_rule, RP_DIFF_RULES);
+    if (!out->coverage)
+        return rp_err_nomem(err, "comparing operators");
+    for (rule = 0; rule < RP_DIFF_RULES; rule++) {
+        int64_t ns = rp_ns_sum(r->rule_ns[rule][0], r->rule_ns[rule][1]);
+
+        rp_ns_add(&all, ns);
+        rp_ns_add(&aligned, rule == RP_DIFF_ALONE ? 0 : ns);
+    }
+    for (rule = 0; rule < RP_DIFF_RULES; rule++) {
+        const int64_t *ns = r->rule_ns[rule];
+
+        if (ns[0] || ns[1])
+            out->coverage[out->ncoverage++] = (struct rp_trace_diff_rule){
+                rp_diff_rule_names[rule], ns[0] / r->npairs, ns[1] / r->npairs,
+                all ? (double)rp_ns_sum(ns[0], ns[1]) / (double)all : 0};
+    }
+    out->aligned_share = all ? (double)aligned / (double)all : (double)NAN;
+    return RP_OK;
+}
+
+static enum rp_code add_pair(struct rower *r, const struct rp_diff_tree *base,
+                             const struct rp_diff_tree *fresh, struct rp_err *err)
+{
+    const struct rp_diff_tree *const trees[2] = {base, fresh};
+    rp_diff_units units = {0};
+    enum rp_code code = rp_diff_align(base, fresh, &units, err);
+    size_t i;
+    int s;
+
+    for (s = 0; s < 2; s++) {
+        r->nslots[s] = trees[s]->nslots < r->nslots[s] ? trees[s]->nslots : r->nslots[s];
+        r->taken[s] = trees[s]->steps < r->taken[s] ? (uint32_t)trees[s]->steps : r->taken[s];
+    }
+
+    for (i = 0; i < units.n && code == RP_OK; i++)
+        code = add_unit(r, trees, &units.at[i], err);
+    rp_vec_release(&units);
+    return code;
+}
+
+enum rp_code rp_trace_diff_rows(const struct rp_trace_diff_input *base,
+                                const struct rp_trace_diff_input *fresh,
+                                const struct rp_diff_pair *pairs, size_t npairs, int64_t limit,
+                                struct rp_arena *arena, struct rp_trace_diff_root *out,
+                                struct rp_err *err)
+{
+    struct rower r = {.arena = arena,
+                      .out = out,
+                      .npairs = npairs ? (int64_t)npairs : 1,
+                      .nslots = {RP_DIFF_SLOTS, RP_DIFF_SLOTS},
+                      .taken = {UINT32_MAX, UINT32_MAX}};
+    enum rp_code code = RP_OK;
+    size_t i;
+
+    rp_map_init(&r.map);
+    for (i = 0; i < npairs && code == RP_OK; i++)
+        code =
+            add_pair(&r, &base[pairs[i].base].part->tree, &fresh[pairs[i].fresh].part->tree, err);
+    if (code == RP_OK)
+        code = make_rows(&r, limit, err);
+    if (code == RP_OK)
+        code = list_lines(&r, err);
+    if (code == RP_OK)
+        code = fill_coverage(&r, err);
+    rp_map_release(&r.map);
+    rp_vec_release(&r.groups);
+    return code;
+}

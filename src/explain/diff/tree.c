@@ -1,0 +1,588 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Building the call tree. From each launch outwards the spans around it are marked with their step;
+ * then the marked spans are gone through thread by thread, in the order in which threads launch,
+ * and each becomes a node by its parent's node, its name and shape, and how many of these came
+ * before it below the same parent. A span that holds work of several steps is passed over, so that
+ * a loop around the steps does not make each step a position of its own. Linear in events and items
+ * times the depth of the spans.
+ */
+#include "explain/diff/tree.h"
+
+#include "base/hash.h"
+#include "explain/report/report.h"
+#include "facts/arg_keys.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+
+#define NO_STEP   UINT32_MAX
+#define MANY      (UINT32_MAX - 1) /* steps */
+#define MOST_DEEP 200              /* deeper spans belong to the node around them */
+#define MOST_NAME 4096             /* bytes of a name that are looked at */
+
+struct planter {
+    const struct rp_trace *t;
+    const struct rp_work *w;
+    const struct rp_diff_steps *steps;
+    struct rp_diff_tree *out;
+    struct rp_arg_key dims;
+    RP_VEC(uint32_t) step;    /* by event: its number, NO_STEP or MANY */
+    RP_VEC(uint32_t) node;    /* by event, or RP_NONE */
+    RP_VEC(uint32_t) last;    /* by node: its last child; [0] is that of the top */
+    RP_VEC(int64_t) own;      /* by event: time of host spans without what is nested */
+    RP_VEC(uint32_t) labels;  /* by string of the trace: its id in the tree's, or RP_NONE */
+    struct rp_map ordinals;   /* (parent event, exact) -> how many so far */
+    struct rp_map positions;  /* (parent node, exact, ordinal) -> node */
+    struct rp_map pieces;     /* (node, kernel) -> piece */
+    RP_VEC(rp_event) marks;   /* of steps, in order */
+    char text[MOST_NAME + 1]; /* scratch */
+};
+
+static uint64_t hash_words(uint64_t a, uint64_t b, uint64_t c)
+{
+    uint64_t words[3] = {a, b, c};
+
+    return rp_hash_bytes(words, sizeof words);
+}
+
+/* Numbers become '#', and so do words that look like digests: what differs from run to run. */
+static size_t without_numbers(const char *name, size_t len, char *out)
+{
+    size_t i = 0, n = 0;
+
+    len = len < MOST_NAME ? len : MOST_NAME;
+    while (i < len) {
+        size_t end = i, digits = 0;
+
+        while (end < len && isalnum((unsigned char)name[end]))
+            digits += isdigit((unsigned char)name[end++]) != 0;
+        if (end - i >= 16 && digits >= 4) {
+            out[n++] = '#';
+            i = end;
+            continue;
+        }
+        for (; i < end; i++)
+            if (!isdigit((unsigned char)name[i]))
+                out[n++] = name[i];
+            else if (!n || out[n - 1] != '#')
+                out[n++] = '#';
+        if (i < len)
+            out[n++] = name[i++];
+    }
+    return n;
+}
+
+/* "[[16, 256], [], [512]]" as "[16,256] [512]": what people write. */
+static size_t plain_shape(const char *dims, size_t len, char *out)
+{
+    size_t i, n = 0, depth = 0, begin = 0; /* begin: of the tensor that is being written */
+
+    for (i = 0; i < len && n + 2 < MOST_NAME; i++) {
+        if (dims[i] == '[' && ++depth == 2) {
+            begin = n;
+            n += n > 0;
+            out[n > 0 ? n - 1 : 0] = ' ';
+            out[n++] = '[';
+        } else if (dims[i] == ']' && depth) {
+            if (depth == 2 && out[n - 1] == '[')
+                n = begin;
+            else if (depth >= 2)
+                out[n++] = ']';
+            depth--;
+        } else if (depth > 1 && !isspace((unsigned char)dims[i])) {
+            out[n++] = dims[i];
+        }
+    }
+    return n;
+}
+
+/* The length of the first two tensors of a plain shape: what follows may be the output. */
+static size_t two_tensors(const char *shape, size_t len)
+{
+    size_t i, spaces = 0;
+
+    for (i = 0; i < len && (shape[i] != ' ' || ++spaces < 2); i++)
+        ;
+    return i;
+}
+
+static bool is_mark(const struct planter *p, rp_event e)
+{
+    size_t low = 0, high = p->marks.n;
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+
+        if (p->marks.at[middle] < e)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return (low < p->marks.n && p->marks.at[low] == e) ||
+           !strncmp(rp_trace_str(p->t, p->t->ev.name[e]), "ProfilerStep", 12);
+}
+
+static bool on_host(const struct planter *p)
+{
+    return !p->w->items.n;
+}
+
+/* What a span is in the tree; -1: nothing. */
+static int frame_kind(const struct planter *p, rp_event e)
+{
+    uint8_t kind = p->t->ev.kind[e];
+
+    if (kind == RP_KIND_CPU_OP)
+        return is_mark(p, e) ? -1 : RP_DIFF_OP;
+    if (on_host(p) && kind != RP_KIND_PYTHON && rp_report_is_host_work(p->t, p->steps->scope, e))
+        return is_mark(p, e) ? -1 : RP_DIFF_OP;
+    if (kind == RP_KIND_ANNOTATION)
+        return is_mark(p, e) ? -1 : RP_DIFF_RANGE;
+    return rp_event_is_module(p->t, e) ? RP_DIFF_MODULE : -1;
+}
+
+/* The step that holds a moment of the host, or of the device; n where there is none. */
+static size_t find_window(const struct rp_diff_steps *s, int64_t at_ns, bool host)
+{
+    size_t low = 0, high = s->n;
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        const struct rp_diff_window *w = &s->windows[middle];
+
+        if ((host ? w->host_begin_ns : w->begin_ns) <= at_ns)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    if (!low || at_ns >= (host ? s->windows[low - 1].host_end_ns : s->windows[low - 1].end_ns))
+        return s->n;
+    return low - 1;
+}
+
+/* The step of an item: its number, or NO_STEP. Without steps everything is one. */
+static uint32_t step_of_item(const struct planter *p, const struct rp_work_item *x)
+{
+    const struct rp_diff_steps *s = p->steps;
+    size_t i = s->n;
+
+    if (!s->n)
+        return 0;
+    if (x->launch != RP_NONE)
+        i = find_window(s, p->t->ev.ts_ns[x->launch], true);
+    if (i == s->n)
+        i = find_window(s, x->begin_ns, false);
+    return i < s->n && s->windows[i].whole ? (uint32_t)i : NO_STEP;
+}
+
+static bool is_taken(const struct planter *p, uint32_t step)
+{
+    return !p->steps->n || p->steps->windows[step].taken;
+}
+
+/* Marks the spans from e outwards. One that has the mark has it outwards too. */
+static void mark_around(struct planter *p, rp_event e, uint32_t number)
+{
+    for (; e != RP_NONE; e = p->t->ev.parent[e]) {
+        uint32_t *step = &p->step.at[e];
+
+        if (*step == number || *step == MANY)
+            return;
+        *step = *step == NO_STEP ? number : MANY;
+    }
+}
+
+static void mark_host(struct planter *p)
+{
+    const struct rp_events *ev = &p->t->ev;
+    rp_event e, around;
+
+    for (e = 0; e < ev->n; e++) {
+        size_t i;
+
+        if (frame_kind(p, e) != RP_DIFF_OP || !rp_report_is_host_work(p->t, p->steps->scope, e))
+            continue;
+        i = p->steps->n ? find_window(p->steps, ev->ts_ns[e], true) : 0;
+        if (p->steps->n && (i == p->steps->n || !p->steps->windows[i].whole))
+            continue;
+        mark_around(p, e, (uint32_t)i);
+        rp_ns_add(&p->own.at[e], ev->dur_ns[e]);
+        for (around = ev->parent[e]; around != RP_NONE && frame_kind(p, around) != RP_DIFF_OP;)
+            around = ev->parent[around];
+        if (around != RP_NONE)
+            p->own.at[around] = rp_ns_between(ev->dur_ns[e], p->own.at[around]);
+    }
+}
+
+static void mark_all(struct planter *p)
+{
+    size_t i;
+
+    if (on_host(p)) {
+        mark_host(p);
+        return;
+    }
+    for (i = 0; i < p->w->items.n; i++) {
+        const struct rp_work_item *x = &p->w->items.at[i];
+        uint32_t step = step_of_item(p, x);
+
+        if (step != NO_STEP)
+            mark_around(p, x->launch, step);
+    }
+}
+
+/* A text of the trace in the tree's own table, which outlives it. */
+static enum rp_code label(struct planter *p, rp_str s, uint32_t *id, struct rp_err *err)
+{
+    *id = p->labels.at[s];
+    if (*id != RP_NONE)
+        return RP_OK;
+    RP_TRY(rp_strtab_intern(&p->out->strings, rp_trace_str(p->t, s), rp_trace_str_len(p->t, s), id,
+                            err));
+    p->labels.at[s] = *id;
+    return RP_OK;
+}
+
+/* The user's own line of Python around a span: not a module, not the framework. */
+static rp_event user_frame(const struct planter *p, rp_event e)
+{
+    for (; e != RP_NONE; e = p->t->ev.parent[e]) {
+        const char *name = rp_trace_str(p->t, p->t->ev.name[e]);
+
+        if (p->t->ev.kind[e] == RP_KIND_PYTHON && strncmp(name, "nn.Module: ", 11) != 0 &&
+            strncmp(name, "torch/", 6) != 0 && name[0] != '<')
+            return e;
+    }
+    return RP_NONE;
+}
+
+/* Length of a name without the ending that some ROCm tools leave at those of kernels. */
+static size_t name_length(const struct rp_trace *t, rp_str name)
+{
+    size_t len = rp_trace_str_len(t, name);
+
+    return len > 3 && !memcmp(rp_trace_str(t, name) + len - 3, ".kd", 3) ? len - 3 : len;
+}
+
+/* Names, shape and hashes of the node that an event would be. */
+static enum rp_code describe(struct planter *p, rp_event e, int kind, struct rp_diff_node *node,
+                             struct rp_err *err)
+{
+    rp_str name = p->t->ev.name[e], dims;
+    const char *text = rp_trace_str(p->t, name);
+    size_t len = name_length(p->t, name);
+
+    *node = (struct rp_diff_node){.parent = RP_NONE, .child = RP_NONE, .next = RP_NONE};
+    node->kind = (uint8_t)kind;
+    RP_TRY(label(p, name, &node->name, err));
+    node->loose =
+        hash_words((uint64_t)kind, rp_hash_bytes(p->text, without_numbers(text, len, p->text)), 0);
+    node->exact = node->near = node->loose; /* of what has no shape */
+    if (kind == RP_DIFF_RANGE || kind == RP_DIFF_MODULE)
+        return RP_OK;
+    if (kind == RP_DIFF_OP && rp_arg_key_text(&p->dims, e, &dims)) {
+        size_t n = plain_shape(rp_trace_str(p->t, dims), rp_trace_str_len(p->t, dims), p->text);
+
+        RP_TRY(rp_strtab_intern(&p->out->strings, p->text, n, &node->shape, err));
+        node->exact = rp_hash_bytes(p->text, n);
+        node->near = hash_words(node->loose, rp_hash_bytes(p->text, two_tensors(p->text, n)), 0);
+    }
+    node->exact = hash_words((uint64_t)kind, rp_hash_bytes(text, len), node->exact);
+    if (!node->shape)
+        node->near = node->exact;
+    return RP_OK;
+}
+
+/* The node at a position; a new one is the last child of its parent. */
+static enum rp_code plant(struct planter *p, uint32_t parent, uint64_t ordinal,
+                          const struct rp_diff_node *like, rp_event e, uint32_t *id,
+                          struct rp_err *err)
+{
+    struct rp_diff_tree *tree = p->out;
+    uint32_t at = parent == RP_NONE ? 0 : parent + 1, fresh = (uint32_t)tree->nodes.n;
+    struct rp_diff_node node = *like;
+    rp_event user;
+
+    RP_TRY(rp_map_intern(&p->positions, hash_words(at, like->exact, ordinal), fresh, id, err));
+    if (*id != fresh)
+        return RP_OK;
+    node.parent = parent;
+    node.depth = parent == RP_NONE ? 0 : tree->nodes.at[parent].depth + 1;
+    user = user_frame(p, e);
+    if (user != RP_NONE)
+        RP_TRY(label(p, p->t->ev.name[user], &node.source, err));
+    RP_TRY(rp_vec_push(&tree->nodes, node, err));
+    RP_TRY(rp_vec_push(&p->last, RP_NONE, err));
+    if (p->last.at[at] != RP_NONE)
+        tree->nodes.at[p->last.at[at]].next = fresh;
+    else if (parent == RP_NONE)
+        tree->first = fresh;
+    else
+        tree->nodes.at[parent].child = fresh;
+    p->last.at[at] = fresh;
+    return RP_OK;
+}
+
+/* The nearest span outwards that is a node, from e itself on. */
+static rp_event node_around(const struct planter *p, rp_event e)
+{
+    while (e != RP_NONE && p->node.at[e] == RP_NONE)
+        e = p->t->ev.parent[e];
+    return e;
+}
+
+static enum rp_code plant_event(struct planter *p, rp_event e, struct rp_err *err)
+{
+    int kind = p->step.at[e] < MANY ? frame_kind(p, e) : -1;
+    rp_event around;
+    struct rp_diff_node like;
+    uint32_t parent, ordinal;
+    uint64_t key;
+    int64_t dur;
+
+    if (kind < 0)
+        return RP_OK;
+    around = node_around(p, p->t->ev.parent[e]);
+    parent = around == RP_NONE ? RP_NONE : p->node.at[around];
+    if (parent != RP_NONE && p->out->nodes.at[parent].depth >= MOST_DEEP) {
+        p->node.at[e] = parent;
+        return RP_OK;
+    }
+    RP_TRY(describe(p, e, kind, &like, err));
+    key = hash_words(around, around == RP_NONE ? p->step.at[e] : 0, like.exact);
+    ordinal = rp_map_get(&p->ordinals, key);
+    ordinal = ordinal == RP_MAP_NONE ? 0 : ordinal + 1;
+    RP_TRY(rp_map_put(&p->ordinals, key, ordinal, err));
+    RP_TRY(plant(p, parent, ordinal, &like, e, &p->node.at[e], err));
+    if (!is_taken(p, p->step.at[e]))
+        return RP_OK;
+    dur = p->t->ev.dur_ns[e] > 0 ? p->t->ev.dur_ns[e] : 0;
+    p->out->nodes.at[p->node.at[e]].calls++;
+    rp_ns_add(&p->out->nodes.at[p->node.at[e]].host_ns, dur);
+    if (parent != RP_NONE)
+        rp_ns_add(&p->out->nodes.at[parent].host_ns, rp_ns_between(dur, 0));
+    return RP_OK;
+}
+
+struct thread {
+    rp_track track;
+    int64_t first_ns;
+};
+
+static int by_first(const void *pa, const void *pb)
+{
+    const struct thread *a = pa, *b = pb;
+
+    if (a->first_ns != b->first_ns)
+        return a->first_ns < b->first_ns ? -1 : 1;
+    return (a->track > b->track) - (a->track < b->track);
+}
+
+/* Threads have other numbers in each run: they are taken in the order of their first mark. */
+static enum rp_code plant_all(struct planter *p, struct rp_err *err)
+{
+    RP_VEC(struct thread) threads = {0};
+    enum rp_code code = RP_OK;
+    size_t i;
+    rp_event e;
+
+    for (i = 0; i < p->t->ntracks && code == RP_OK; i++)
+        for (e = p->t->tracks[i].first; e < p->t->tracks[i].end; e++)
+            if (p->step.at[e] != NO_STEP) {
+                struct thread thread = {(rp_track)i, p->t->ev.ts_ns[e]};
+
+                code = rp_vec_push(&threads, thread, err);
+                break;
+            }
+    if (threads.n)
+        qsort(threads.at, threads.n, sizeof *threads.at, by_first);
+    for (i = 0; i < threads.n && code == RP_OK; i++) {
+        const struct rp_track_info *track = &p->t->tracks[threads.at[i].track];
+
+        for (e = track->first; e < track->end && code == RP_OK; e++)
+            code = plant_event(p, e, err);
+    }
+    rp_vec_release(&threads);
+    return code;
+}
+
+static enum rp_code add_piece(struct planter *p, uint32_t node, rp_str name, uint32_t step,
+                              int64_t ns, struct rp_err *err)
+{
+    struct rp_diff_piece piece = {.node = node, .row = (uint32_t)p->out->pieces.n};
+    uint32_t at, slot;
+
+    RP_TRY(rp_map_intern(&p->pieces, (uint64_t)node << 32 | name, (uint32_t)p->out->pieces.n, &at,
+                         err));
+    if (at == p->out->pieces.n) {
+        if (name)
+            RP_TRY(label(p, name, &piece.name, err));
+        piece.hash = rp_hash_bytes(rp_trace_str(p->t, name), name_length(p->t, name));
+        RP_TRY(rp_vec_push(&p->out->pieces, piece, err));
+        for (slot = 0; slot < p->out->nslots; slot++)
+            RP_TRY(rp_vec_push(&p->out->slot_ns, 0, err));
+    }
+    if (step < p->out->nslots)
+        p->out->slot_ns.at[(size_t)at * p->out->nslots + step] += (float)ns;
+    if (!is_taken(p, step))
+        return RP_OK;
+    p->out->pieces.at[at].count++;
+    rp_ns_add(&p->out->pieces.at[at].ns, ns);
+    return RP_OK;
+}
+
+/* Work whose innermost span is no operator is a node of its own, one a kernel name. */
+static enum rp_code add_item(struct planter *p, const struct rp_work_item *x, struct rp_err *err)
+{
+    rp_event around = node_around(p, x->launch);
+    uint32_t node = around == RP_NONE ? RP_NONE : p->node.at[around], step = step_of_item(p, x);
+    struct rp_diff_node like;
+
+    if (step == NO_STEP)
+        return RP_OK;
+    if (node == RP_NONE || p->out->nodes.at[node].kind != RP_DIFF_OP) {
+        RP_TRY(describe(p, x->event, RP_DIFF_WORK, &like, err));
+        RP_TRY(plant(p, node, UINT64_MAX, &like, x->launch, &node, err));
+        p->out->nodes.at[node].calls += is_taken(p, step);
+    }
+    return add_piece(p, node, p->t->ev.name[x->event], step, rp_ns_between(x->begin_ns, x->end_ns),
+                     err);
+}
+
+static enum rp_code add_all(struct planter *p, struct rp_err *err)
+{
+    size_t i;
+    rp_event e;
+
+    for (i = 0; i < p->w->items.n; i++)
+        RP_TRY(add_item(p, &p->w->items.at[i], err));
+    for (e = 0; on_host(p) && e < p->t->ev.n; e++)
+        if (p->node.at[e] != RP_NONE && p->own.at[e] > 0)
+            RP_TRY(add_piece(p, p->node.at[e], 0, p->step.at[e], p->own.at[e], err));
+    return RP_OK;
+}
+
+static int by_node(const void *pa, const void *pb)
+{
+    const struct rp_diff_piece *a = pa, *b = pb;
+
+    if (a->node != b->node)
+        return a->node < b->node ? -1 : 1;
+    return (a->name > b->name) - (a->name < b->name);
+}
+
+/* Sums of all steps become those of one. Rounded along the running sum, so that the pieces add up
+   to the rounded total. */
+static void scale_and_sum(struct rp_diff_tree *tree, int64_t steps)
+{
+    int64_t sum = 0, before = 0;
+    size_t i;
+
+    tree->steps = steps > 0 ? steps : 1;
+    if (tree->pieces.n)
+        qsort(tree->pieces.at, tree->pieces.n, sizeof *tree->pieces.at, by_node);
+    for (i = 0; i < tree->pieces.n; i++) {
+        struct rp_diff_piece *piece = &tree->pieces.at[i];
+        struct rp_diff_node *node = &tree->nodes.at[piece->node];
+        int64_t now;
+
+        rp_ns_add(&sum, piece->ns);
+        now = sum / tree->steps;
+        piece->ns = rp_ns_between(before, now);
+        before = now;
+        if (!node->nwork++)
+            node->work = (uint32_t)i;
+        rp_ns_add(&node->own_ns, piece->ns);
+        node->works += piece->count;
+    }
+    tree->total_ns = before;
+    for (i = tree->nodes.n; i-- > 0;) {
+        struct rp_diff_node *node = &tree->nodes.at[i];
+
+        node->host_ns /= tree->steps;
+        rp_ns_add(&tree->host_ns, node->host_ns);
+        rp_ns_add(&node->total_ns, node->own_ns);
+        if (node->parent == RP_NONE)
+            continue;
+        rp_ns_add(&tree->nodes.at[node->parent].total_ns, node->total_ns);
+        tree->nodes.at[node->parent].works += node->works;
+    }
+}
+
+static int by_event(const void *pa, const void *pb)
+{
+    rp_event a = *(const rp_event *)pa, b = *(const rp_event *)pb;
+
+    return (a > b) - (a < b);
+}
+
+static enum rp_code prepare(struct planter *p, struct rp_err *err)
+{
+    size_t i, n = p->t->ev.n;
+
+    for (i = 0; i < p->steps->n && i < RP_DIFF_SLOTS && p->steps->windows[i].whole; i++)
+        p->out->nslots++;
+    RP_TRY(rp_strtab_init(&p->out->strings, err));
+    RP_TRY(rp_arg_key_init(&p->dims, p->t, "Input Dims", err));
+    if (p->dims.key == RP_NONE) { /* files of 2021 */
+        rp_arg_key_release(&p->dims);
+        RP_TRY(rp_arg_key_init(&p->dims, p->t, "Input dims", err));
+    }
+    for (i = 0; i < p->t->nsteps; i++)
+        if (p->t->steps[i].mark != RP_NONE)
+            RP_TRY(rp_vec_push(&p->marks, p->t->steps[i].mark, err));
+    if (p->marks.n)
+        qsort(p->marks.at, p->marks.n, sizeof *p->marks.at, by_event);
+    RP_TRY(rp_vec_reserve(&p->step, n + 1, err));
+    RP_TRY(rp_vec_reserve(&p->node, n + 1, err));
+    RP_TRY(rp_vec_reserve(&p->labels, p->t->str.n + 1, err));
+    memset(p->step.at, 0xff, n * sizeof *p->step.at);
+    memset(p->node.at, 0xff, n * sizeof *p->node.at);
+    memset(p->labels.at, 0xff, p->t->str.n * sizeof *p->labels.at);
+    if (on_host(p)) {
+        RP_TRY(rp_vec_reserve(&p->own, n + 1, err));
+        memset(p->own.at, 0, n * sizeof *p->own.at);
+    }
+    return rp_vec_push(&p->last, RP_NONE, err);
+}
+
+enum rp_code rp_diff_tree_init(struct rp_diff_tree *out, const struct rp_work *work,
+                               const struct rp_diff_steps *steps, struct rp_err *err)
+{
+    struct planter p = {.t = work->trace, .w = work, .steps = steps, .out = out};
+    enum rp_code code;
+
+    *out = (struct rp_diff_tree){.first = RP_NONE};
+    rp_map_init(&p.ordinals);
+    rp_map_init(&p.positions);
+    rp_map_init(&p.pieces);
+    code = prepare(&p, err);
+    if (code == RP_OK) {
+        mark_all(&p);
+        code = plant_all(&p, err);
+    }
+    if (code == RP_OK)
+        code = add_all(&p, err);
+    if (code == RP_OK)
+        scale_and_sum(out, steps->n ? steps->taken : 1);
+    rp_map_release(&p.ordinals);
+    rp_map_release(&p.positions);
+    rp_map_release(&p.pieces);
+    rp_arg_key_release(&p.dims);
+    rp_vec_release(&p.step);
+    rp_vec_release(&p.node);
+    rp_vec_release(&p.last);
+    rp_vec_release(&p.own);
+    rp_vec_release(&p.labels);
+    rp_vec_release(&p.marks);
+    return code;
+}
+
+void rp_diff_tree_release(struct rp_diff_tree *tree)
+{
+    rp_strtab_release(&tree->strings);
+    rp_vec_release(&tree->nodes);
+    rp_vec_release(&tree->pieces);
+    rp_vec_release(&tree->slot_ns);
+}

@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Small scans over one attribute, or over the operations of one graph; nothing is kept. */
+#include "explain/graph/aliases.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- HLO ---- */
+
+/* "{ {0}: (1, {}, may-alias), {}: (0, {0}, must-alias) }" */
+struct scan {
+    const char *at, *end;
+};
+
+static bool skip_to(struct scan *s, char c)
+{
+    while (s->at < s->end && *s->at != c)
+        s->at++;
+    return s->at < s->end && *s->at++ == c;
+}
+
+static int64_t number(struct scan *s, int64_t none)
+{
+    int64_t v = 0;
+
+    while (s->at < s->end && *s->at == ' ')
+        s->at++;
+    if (s->at == s->end || *s->at < '0' || *s->at > '9')
+        return none;
+    for (; s->at < s->end && *s->at >= '0' && *s->at <= '9' && v < 1 << 30; s->at++)
+        v = v * 10 + (*s->at - '0');
+    return v;
+}
+
+/* One entry; false at the end. An output that is no part of a tuple is 0. */
+static bool next_entry(struct scan *s, struct rp_graph_alias *row, bool *must)
+{
+    const char *close;
+
+    if (!skip_to(s, '{'))
+        return false;
+    row->output = number(s, 0);
+    if (!skip_to(s, '}') || !skip_to(s, '('))
+        return false;
+    row->parameter = number(s, -1);
+    close = memchr(s->at, ')', (size_t)(s->end - s->at));
+    if (!close || row->parameter < 0)
+        return false;
+    *must = memmem(s->at, (size_t)(close - s->at), "must-alias", 10) != NULL;
+    s->at = close + 1;
+    return true;
+}
+
+/* The inputs of the entry in their order: parameters, or the data of a lazy graph. */
+struct inputs {
+    uint32_t *op; /* RP_NONE where a number is missing */
+    uint32_t n;
+};
+
+static bool is_data(const struct rp_program *p, uint32_t op)
+{
+    const char *name = rp_op_opcode_name(p, op), *colon = strrchr(name, ':');
+
+    return strcmp(colon ? colon + 1 : name, "device_data") == 0;
+}
+
+static enum rp_code find_inputs(const struct rp_program *p, struct rp_arena *arena,
+                                struct inputs *out, struct rp_err *err)
+{
+    const struct rp_computation *c = &p->computations.at[p->entry];
+
+    out->n = c->nparams;
+    out->op = RP_ARENA_NEW(arena, uint32_t, (size_t)c->n + 1);
+    if (!out->op)
+        return rp_err_nomem(err, "listing aliases");
+    memset(out->op, 0xff, ((size_t)c->n + 1) * sizeof *out->op);
+    for (uint32_t op = c->first; op < c->first + c->n; op++) {
+        int64_t number = p->value.at[op];
+
+        if (p->code.at[op] == RP_OP_PARAMETER && number >= 0 && number < c->nparams)
+            out->op[number] = op;
+        else if (!c->nparams && is_data(p, op))
+            out->op[out->n++] = op;
+    }
+    return RP_OK;
+}
+
+static uint32_t input_at(const struct inputs *inputs, int64_t i)
+{
+    return i >= 0 && i < inputs->n ? inputs->op[i] : RP_NONE;
+}
+
+static enum rp_code describe(const struct rp_program *p, uint32_t op, struct rp_arena *arena,
+                             struct rp_graph_alias *row, struct rp_err *err)
+{
+    char shape[256];
+
+    rp_shape_text(p, p->shape.at[op], false, shape, sizeof shape);
+    row->name = rp_arena_strdup(arena, rp_program_text(p, p->op_name.at[op]));
+    row->shape = rp_arena_strdup(arena, shape);
+    row->size_bytes = rp_shape_bytes(p, p->shape.at[op]);
+    return row->name && row->shape ? RP_OK : rp_err_nomem(err, "listing aliases");
+}
+
+static enum rp_code of_module(const struct rp_program *p, const struct rp_attr *attr,
+                              const struct inputs *inputs, struct rp_arena *arena,
+                              struct rp_graph *out, struct rp_err *err)
+{
+    struct scan s = {attr->at, attr->at + attr->n};
+    size_t cap = 1;
+    bool must;
+
+    for (const char *c = s.at; c < s.end; c++)
+        cap += *c == '(';
+    out->aliases = RP_ARENA_NEW(arena, struct rp_graph_alias, cap);
+    if (!out->aliases)
+        return rp_err_nomem(err, "listing aliases");
+    skip_to(&s, '{');
+    while (out->naliases < cap && next_entry(&s, &out->aliases[out->naliases], &must)) {
+        struct rp_graph_alias *row = &out->aliases[out->naliases];
+        uint32_t op = input_at(inputs, row->parameter);
+
+        row->kind = must ? "must" : "may";
+        if (op == RP_NONE)
+            continue;
+        RP_TRY(describe(p, op, arena, row, err));
+        out->naliases++;
+    }
+    return RP_OK;
+}
+
+/* ---- numbers from elsewhere ---- */
+
+/* A mark for each output that a lazy graph names, or NULL: it does not say which there are. */
+static enum rp_code find_outputs(const struct rp_program *p, struct rp_arena *arena, bool **out,
+                                 struct rp_err *err)
+{
+    const struct rp_computation *c = &p->computations.at[p->entry];
+    uint32_t root = rp_strtab_find(&p->strings, "ROOT", 4);
+
+    *out = NULL;
+    if (root == UINT32_MAX)
+        return RP_OK;
+    *out = RP_ARENA_NEW(arena, bool, (size_t)c->n + 1);
+    if (!*out)
+        return rp_err_nomem(err, "listing aliases");
+    for (uint32_t op = c->first; op < c->first + c->n; op++) {
+        const struct rp_attr *attr = rp_op_attr(p, op, root);
+        int64_t value;
+        size_t n;
+
+        if (attr && rp_attr_ints(attr, &value, 1, &n) && n == 1 && value >= 0 && value < c->n)
+            (*out)[value] = true;
+    }
+    return RP_OK;
+}
+
+static enum rp_code of_numbers(const struct rp_program *p, const uint32_t (*numbers)[2], size_t n,
+                               const struct inputs *inputs, struct rp_arena *arena,
+                               struct rp_graph *out, struct rp_err *err)
+{
+    uint32_t last = p->computations.at[p->entry].n;
+    bool *outputs;
+
+    RP_TRY(find_outputs(p, arena, &outputs, err));
+    out->aliases = RP_ARENA_NEW(arena, struct rp_graph_alias, n + 1);
+    if (!out->aliases)
+        return rp_err_nomem(err, "listing aliases");
+    for (size_t i = 0; i < n; i++) {
+        struct rp_graph_alias *row = &out->aliases[out->naliases++];
+        uint32_t op = input_at(inputs, numbers[i][0]), k = numbers[i][1];
+
+        if (op == RP_NONE || (outputs && (k >= last || !outputs[k])))
+            return rp_err_set(err, RP_USAGE,
+                              "alias '%u %u': the newest graph has no such %s; is the dump of "
+                              "another program?",
+                              numbers[i][0], k, op == RP_NONE ? "input" : "output");
+        *row = (struct rp_graph_alias){.parameter = numbers[i][0], .output = k, .kind = "must"};
+        RP_TRY(describe(p, op, arena, row, err));
+    }
+    return RP_OK;
+}
+
+static int by_parameter(const void *a, const void *b)
+{
+    const struct rp_graph_alias *x = a, *y = b;
+
+    return (x->parameter > y->parameter) - (x->parameter < y->parameter);
+}
+
+enum rp_code rp_graph_list_aliases(const struct rp_program *p, const uint32_t (*numbers)[2],
+                                   size_t n, struct rp_arena *arena, struct rp_graph *out,
+                                   struct rp_err *err)
+{
+    struct inputs inputs;
+
+    out->aliased = out->aliased_bytes = RP_ABSENT_I64;
+    if (p->entry == RP_NONE)
+        return RP_OK;
+    RP_TRY(find_inputs(p, arena, &inputs, err));
+    for (size_t i = 0; !numbers && i < p->module_attrs.n; i++)
+        if (p->module_attrs.at[i].key == RP_ATTR_INPUT_OUTPUT_ALIAS)
+            RP_TRY(of_module(p, &p->module_attrs.at[i], &inputs, arena, out, err));
+    if (numbers)
+        RP_TRY(of_numbers(p, numbers, n, &inputs, arena, out, err));
+    if (!out->naliases)
+        return RP_OK;
+    qsort(out->aliases, out->naliases, sizeof *out->aliases, by_parameter);
+    out->aliased = (int64_t)out->naliases;
+    out->aliased_bytes = 0;
+    for (size_t i = 0; i < out->naliases; i++)
+        out->aliased_bytes += out->aliases[i].size_bytes;
+    return RP_OK;
+}

@@ -1,0 +1,482 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Lists of operations. Neighbourhoods and paths stay inside of one computation and are found
+ * breadth first over operands and users; a walk costs the size of the computation.
+ */
+#include "explain/graph/list.h"
+
+#include "base/text.h"
+#include "program/order.h"
+#include "program/structure.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MOST_LINES 10000
+
+static enum rp_code add_line(struct rp_listing *out, const char *line, struct rp_arena *arena,
+                             struct rp_err *err)
+{
+    if (!line)
+        return rp_err_nomem(err, "listing operations");
+    if (out->n == out->cap) { /* the old half stays in the arena: lists are short */
+        size_t cap = out->cap ? 2 * out->cap : 64;
+        const char **lines = RP_ARENA_NEW(arena, const char *, cap);
+
+        if (!lines)
+            return rp_err_nomem(err, "listing operations");
+        if (out->n)
+            memcpy(lines, out->lines, out->n * sizeof *lines);
+        out->lines = lines;
+        out->cap = cap;
+    }
+    out->lines[out->n++] = line;
+    return RP_OK;
+}
+
+/* What did not fit is counted in the last line. */
+static enum rp_code end_lines(struct rp_listing *out, struct rp_arena *arena, struct rp_err *err)
+{
+    size_t left_out = out->left_out;
+
+    out->left_out = 0;
+    if (!left_out)
+        return RP_OK;
+    return add_line(out, rp_arena_printf(arena, "... and %zu more", left_out), arena, err);
+}
+
+static enum rp_code add_op(struct rp_listing *out, const struct rp_program *p, uint32_t op,
+                           const char *mark, struct rp_arena *arena, struct rp_err *err)
+{
+    const char *line;
+
+    if (!out->ops)
+        out->ops = RP_ARENA_NEW(arena, bool, (size_t)p->nops + 1);
+    if (!out->ops)
+        return rp_err_nomem(err, "listing operations");
+    out->ops[op] = true;
+    out->left_out += out->n >= MOST_LINES;
+    if (out->n >= MOST_LINES)
+        return RP_OK;
+    line = rp_op_line(p, op, arena);
+    if (line && *mark)
+        line = rp_arena_printf(arena, "%s%s", mark, line);
+    return add_line(out, line, arena, err);
+}
+
+static const char *base_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+
+    return slash ? slash + 1 : path;
+}
+
+static const char *operand_text(const struct rp_program *p, uint32_t op, struct rp_arena *arena)
+{
+    struct rp_ids operands = rp_op_operands(p, op);
+    const char *text = "";
+
+    if (p->code.at[op] == RP_OP_PARAMETER)
+        return rp_arena_printf(arena, "%lld", (long long)p->value.at[op]);
+    for (uint32_t i = 0; text && i < operands.n; i++) {
+        const char *name = rp_program_text(p, p->op_name.at[operands.at[i]]);
+
+        if (i == 8 && operands.n > 9)
+            return rp_arena_printf(arena, "%s, ... %u more", text, operands.n - i);
+        if (p->flags.at[operands.at[i]] & RP_OPS_IMPLICIT &&
+            p->code.at[operands.at[i]] != RP_OP_GET_TUPLE_ELEMENT) /* it has no name of its own */
+            text = rp_arena_printf(arena, "%s%s%s(...)", text, i ? ", " : "",
+                                   rp_op_opcode_name(p, operands.at[i]));
+        else if (p->flags.at[operands.at[i]] & RP_OPS_IMPLICIT)
+            text = rp_arena_printf(arena, "%s%s%%%s#%lld", text, i ? ", " : "", name,
+                                   (long long)p->value.at[operands.at[i]]);
+        else
+            text = rp_arena_printf(arena, "%s%s%%%s", text, i ? ", " : "", name);
+    }
+    return text;
+}
+
+const char *rp_op_line(const struct rp_program *p, uint32_t op, struct rp_arena *arena)
+{
+    const char *operands = operand_text(p, op, arena);
+    struct rp_source_line at;
+    char shape[200];
+
+    if (!operands)
+        return NULL;
+    rp_shape_text(p, p->shape.at[op], true, shape, sizeof shape);
+    if (!rp_op_source(p, op, &at))
+        return rp_arena_printf(arena, "%%%s = %s %s(%s)", rp_program_text(p, p->op_name.at[op]),
+                               shape, rp_op_opcode_name(p, op), operands);
+    return rp_arena_printf(arena, "%%%s = %s %s(%s)  %s:%d", rp_program_text(p, p->op_name.at[op]),
+                           shape, rp_op_opcode_name(p, op), operands, base_name(at.file), at.line);
+}
+
+/* ---- finding ---- */
+
+static const char *nearest_name(const struct rp_program *p, const char *name)
+{
+    unsigned best = 4, distance;
+    const char *found = NULL;
+
+    for (uint32_t op = 0; op < p->nops && op < 100000; op++) {
+        const char *other = rp_program_text(p, p->op_name.at[op]);
+
+        distance = rp_text_distance(name, other);
+        if (distance < best) {
+            best = distance;
+            found = other;
+        }
+    }
+    return found;
+}
+
+enum rp_code rp_program_find_op(const struct rp_program *p, const char *name, uint32_t *op,
+                                struct rp_err *err)
+{
+    uint32_t id;
+    const char *near;
+
+    name += *name == '%';
+    id = rp_strtab_find(&p->strings, name, strlen(name));
+    *op = RP_NONE;
+    for (uint32_t i = 0; id != UINT32_MAX && i < p->nops; i++) {
+        if (p->op_name.at[i] != id || p->flags.at[i] & RP_OPS_IMPLICIT)
+            continue;
+        if (*op == RP_NONE || p->computation.at[i] == p->entry)
+            *op = i;
+    }
+    if (*op != RP_NONE)
+        return RP_OK;
+    near = nearest_name(p, name);
+    return rp_err_set(err, RP_USAGE, "no operation is called '%s'%s%s%s", name,
+                      near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
+}
+
+/* ---- the tree of calls ---- */
+
+struct tree {
+    const struct rp_program *p;
+    struct rp_arena *arena;
+    struct rp_listing *out;
+    struct rp_costs costs;
+    struct rp_hashes hashes;
+    struct rp_err *err;
+};
+
+struct called { /* computations that are the same */
+    uint32_t first, times;
+};
+
+/* What a computation calls, the same content once; in the arena. */
+static enum rp_code list_called(struct tree *t, const struct rp_computation *c, struct called **out,
+                                size_t *n)
+{
+    const struct rp_program *p = t->p;
+    uint32_t from = p->called_begin.at[c->first], to = p->called_begin.at[c->first + c->n];
+    struct rp_map seen;
+    enum rp_code code = RP_OK;
+
+    *n = 0;
+    *out = RP_ARENA_NEW(t->arena, struct called, (size_t)(to - from) + 1);
+    if (!*out)
+        return rp_err_nomem(t->err, "listing computations");
+    rp_map_init(&seen);
+    for (uint32_t k = from; code == RP_OK && k < to; k++) {
+        uint32_t at, fresh = (uint32_t)*n;
+
+        code = rp_map_intern(&seen, t->hashes.computation[p->called.at[k]], fresh, &at, t->err);
+        if (code != RP_OK)
+            break;
+        if (at == fresh)
+            (*out)[(*n)++].first = p->called.at[k];
+        (*out)[at].times++;
+    }
+    rp_map_release(&seen);
+    return code;
+}
+
+static enum rp_code tree_level(struct tree *t, struct called at, unsigned depth)
+{
+    static const char dots[] = ". . . . . . . . . . . . . . . . ";
+    const struct rp_program *p = t->p;
+    const struct rp_computation *c = &p->computations.at[at.first];
+    struct called *called;
+    char many[24] = "";
+    size_t n;
+
+    t->out->left_out += t->out->n >= MOST_LINES;
+    if (2 * depth >= sizeof dots || t->out->n >= MOST_LINES)
+        return RP_OK;
+    if (at.times > 1)
+        snprintf(many, sizeof many, "%u x ", at.times);
+    RP_TRY(add_line(t->out,
+                    rp_arena_printf(t->arena, "%.*s%s%s: %u operations, %.4g flops", (int)depth * 2,
+                                    dots, many, rp_program_text(p, c->name), c->n,
+                                    t->costs.computation[at.first].flops),
+                    t->arena, t->err));
+    RP_TRY(list_called(t, c, &called, &n));
+    for (size_t i = 0; i < n; i++)
+        RP_TRY(tree_level(t, called[i], depth + 1));
+    return RP_OK;
+}
+
+enum rp_code rp_list_tree(const struct rp_program *p, struct rp_arena *arena,
+                          struct rp_listing *out, struct rp_err *err)
+{
+    struct tree t = {.p = p, .arena = arena, .out = out, .err = err};
+
+    RP_TRY(rp_program_count(p, arena, &t.costs, err));
+    RP_TRY(rp_program_hash(p, arena, &t.hashes, err));
+    if (p->entry == RP_NONE)
+        return RP_OK;
+    RP_TRY(tree_level(&t, (struct called){p->entry, 1}, 0));
+    return end_lines(out, arena, err);
+}
+
+/* ---- neighbours ---- */
+
+/* Marks what is one step from a marked operation: from 0 unmarked, k is k - 1 steps away. */
+static void spread(const struct rp_program *p, const struct rp_computation *c, uint32_t *mark,
+                   uint32_t step, bool up, bool down)
+{
+    for (uint32_t op = c->first; op < c->first + c->n; op++) {
+        struct rp_ids operands = rp_op_operands(p, op);
+
+        for (uint32_t i = 0; i < operands.n; i++) {
+            uint32_t *reader = &mark[op - c->first], *read = &mark[operands.at[i] - c->first];
+
+            if (up && *reader == step && !*read)
+                *read = step + 1;
+            else if (down && *read == step && !*reader)
+                *reader = step + 1;
+        }
+    }
+}
+
+/* "OP", or "OP N" with the number of steps. */
+static enum rp_code near_op(const struct rp_program *p, const char *text, unsigned *hops,
+                            struct rp_arena *arena, uint32_t *op, struct rp_err *err)
+{
+    const char *space = strchr(text, ' ');
+    char *end, *name = rp_arena_copy(arena, text, space ? (size_t)(space - text) : strlen(text));
+    unsigned long n;
+
+    if (!name)
+        return rp_err_nomem(err, "listing operations");
+    if (space) {
+        n = strtoul(space + 1, &end, 10);
+        if (*end || end == space + 1)
+            return rp_err_set(err, RP_USAGE, "'%s' is no number of steps", space + 1);
+        *hops = n < 1000 ? (unsigned)n : 1000;
+    }
+    return rp_program_find_op(p, name, op, err);
+}
+
+enum rp_code rp_list_near(const struct rp_program *p, const char *name, unsigned hops,
+                          struct rp_arena *arena, struct rp_listing *out, struct rp_err *err)
+{
+    const struct rp_computation *c;
+    uint32_t op, *mark;
+
+    RP_TRY(near_op(p, name, &hops, arena, &op, err));
+    c = &p->computations.at[p->computation.at[op]];
+    mark = RP_ARENA_NEW(arena, uint32_t, c->n);
+    if (!mark)
+        return rp_err_nomem(err, "listing operations");
+    mark[op - c->first] = 1;
+    for (uint32_t step = 1; step <= hops && step < 64; step++)
+        spread(p, c, mark, step, true, true);
+    for (uint32_t i = 0; i < c->n; i++)
+        if (mark[i] && !(p->flags.at[c->first + i] & RP_OPS_IMPLICIT))
+            RP_TRY(add_op(out, p, c->first + i, c->first + i == op ? "> " : "  ", arena, err));
+    return end_lines(out, arena, err);
+}
+
+/* ---- paths ---- */
+
+/* The ends of "A,B" or "A B". */
+static enum rp_code path_ends(const struct rp_program *p, const char *ends, struct rp_arena *arena,
+                              uint32_t *from, uint32_t *to, struct rp_err *err)
+{
+    size_t n = strcspn(ends, ", ");
+    const char *second = ends + n + strspn(ends + n, ", ");
+    char *first = rp_arena_copy(arena, ends, n);
+
+    if (!first)
+        return rp_err_nomem(err, "finding a path");
+    if (!n || !*second)
+        return rp_err_set(err, RP_USAGE, "a path needs two operations: 'A,B'");
+    RP_TRY(rp_program_find_op(p, first, from, err));
+    RP_TRY(rp_program_find_op(p, second, to, err));
+    if (p->computation.at[*from] != p->computation.at[*to])
+        return rp_err_set(err, RP_USAGE, "'%s' and '%s' are in different computations", first,
+                          second);
+    return RP_OK;
+}
+
+/* An operand of op that the search found just before it. */
+static uint32_t step_back(const struct rp_program *p, const struct rp_computation *c,
+                          const uint32_t *mark, uint32_t op)
+{
+    struct rp_ids operands = rp_op_operands(p, op);
+
+    for (uint32_t i = 0; i < operands.n; i++)
+        if (mark[operands.at[i] - c->first] == mark[op - c->first] - 1)
+            return operands.at[i];
+    return RP_NONE;
+}
+
+/* Steps from `from` to every operation of its computation that its data reaches; 0: none. */
+static enum rp_code measure(const struct rp_program *p, uint32_t from, struct rp_arena *arena,
+                            uint32_t **out, struct rp_err *err)
+{
+    const struct rp_computation *c = &p->computations.at[p->computation.at[from]];
+    uint32_t *order = RP_ARENA_NEW(arena, uint32_t, c->n);
+    uint32_t *mark = RP_ARENA_NEW(arena, uint32_t, c->n);
+
+    *out = mark;
+    if (!mark || !order)
+        return rp_err_nomem(err, "finding a path");
+    RP_TRY(rp_computation_order(p, p->computation.at[from], arena, order, err));
+    mark[from - c->first] = 1;
+    for (uint32_t k = 0; k < c->n; k++) {
+        struct rp_ids operands = rp_op_operands(p, order[k]);
+        uint32_t *own = &mark[order[k] - c->first];
+
+        for (uint32_t i = 0; order[k] != from && i < operands.n; i++) {
+            uint32_t step = mark[operands.at[i] - c->first];
+
+            if (step && (!*own || *own > step + 1))
+                *own = step + 1;
+        }
+    }
+    return RP_OK;
+}
+
+static enum rp_code no_path(const struct rp_program *p, uint32_t from, uint32_t to,
+                            struct rp_arena *arena, struct rp_err *err)
+{
+    const struct rp_computation *c = &p->computations.at[p->computation.at[to]];
+    const char *a = rp_program_text(p, p->op_name.at[from]);
+    const char *b = rp_program_text(p, p->op_name.at[to]);
+    uint32_t *mark;
+
+    RP_TRY(measure(p, to, arena, &mark, err));
+    return rp_err_set(err, RP_USAGE, "no data flows from '%s' to '%s'%s%s%s%s", a, b,
+                      mark[from - c->first] ? ", but it does the other way: --path " : "",
+                      mark[from - c->first] ? b : "", mark[from - c->first] ? "," : "",
+                      mark[from - c->first] ? a : "");
+}
+
+enum rp_code rp_list_path(const struct rp_program *p, const char *ends, struct rp_arena *arena,
+                          struct rp_listing *out, struct rp_err *err)
+{
+    const struct rp_computation *c;
+    uint32_t from, to, *mark, *way, n = 0;
+
+    RP_TRY(path_ends(p, ends, arena, &from, &to, err));
+    c = &p->computations.at[p->computation.at[from]];
+    way = RP_ARENA_NEW(arena, uint32_t, (size_t)c->n + 1);
+    if (!way)
+        return rp_err_nomem(err, "finding a path");
+    RP_TRY(measure(p, from, arena, &mark, err));
+    if (!mark[to - c->first])
+        return no_path(p, from, to, arena, err);
+    for (uint32_t op = to; op != RP_NONE; op = op == from ? RP_NONE : step_back(p, c, mark, op))
+        way[n++] = op;
+    while (n--)
+        RP_TRY(add_op(out, p, way[n], "", arena, err));
+    return end_lines(out, arena, err);
+}
+
+/* ---- grep ---- */
+
+struct word {
+    const char *key, *value;
+    bool part; /* '~': a part of it is enough */
+};
+
+static bool fits(const struct word *w, const char *text)
+{
+    return w->part ? strstr(text, w->value) != NULL : strcmp(text, w->value) == 0;
+}
+
+static bool line_fits(const struct rp_program *p, uint32_t op, const struct word *w)
+{
+    struct rp_source_line at;
+    char text[512];
+
+    if (!rp_op_source(p, op, &at))
+        return false;
+    snprintf(text, sizeof text, "%s:%d", at.file, at.line);
+    return fits(w, text) || fits(w, base_name(text)) || (!w->part && fits(w, base_name(at.file)));
+}
+
+static bool op_fits(const struct rp_program *p, uint32_t op, const struct word *w)
+{
+    char shape[512];
+
+    if (!strcmp(w->key, "op"))
+        return fits(w, rp_op_opcode_name(p, op));
+    if (!strcmp(w->key, "name"))
+        return fits(w, rp_program_text(p, p->op_name.at[op]));
+    if (!strcmp(w->key, "scope"))
+        return fits(w, rp_program_text(p, p->metas.at[p->meta.at[op]].op_name));
+    if (!strcmp(w->key, "in"))
+        return fits(w, rp_program_text(p, p->computations.at[p->computation.at[op]].name));
+    if (!strcmp(w->key, "line"))
+        return line_fits(p, op, w);
+    rp_shape_text(p, p->shape.at[op], false, shape, sizeof shape);
+    return fits(w, shape);
+}
+
+static enum rp_code split(const char *text, struct rp_arena *arena, struct word *words, size_t *n,
+                          struct rp_err *err)
+{
+    static const char *const keys[] = {"op", "name", "shape", "line", "scope", "in", NULL};
+    char *copy = rp_arena_strdup(arena, text), *next = copy, *word;
+
+    *n = 0;
+    if (!copy)
+        return rp_err_nomem(err, "searching operations");
+    while ((word = strsep(&next, " "))) {
+        size_t len = strcspn(word, "=~"), i = 0;
+
+        if (!*word)
+            continue;
+        if (!word[len] || *n == 16)
+            return rp_err_set(err, RP_USAGE, "'%s' is no condition; write 'op=dot' or 'shape~bf16'",
+                              word);
+        words[*n].part = word[len] == '~';
+        word[len] = '\0';
+        while (keys[i] && strcmp(keys[i], word) != 0)
+            i++;
+        if (!keys[i])
+            return rp_err_set(err, RP_USAGE,
+                              "nothing is called '%s'; there are: op, name, shape, line, scope, in",
+                              word);
+        words[*n].key = word;
+        words[(*n)++].value = word + len + 1;
+    }
+    return RP_OK;
+}
+
+enum rp_code rp_list_grep(const struct rp_program *p, const char *text, struct rp_arena *arena,
+                          struct rp_listing *out, struct rp_err *err)
+{
+    struct word words[16];
+    size_t n;
+
+    RP_TRY(split(text, arena, words, &n, err));
+    for (uint32_t op = 0; op < p->nops; op++) {
+        bool all = !(p->flags.at[op] & RP_OPS_IMPLICIT);
+
+        for (size_t i = 0; all && i < n; i++)
+            all = op_fits(p, op, &words[i]);
+        if (all)
+            RP_TRY(add_op(out, p, op, "", arena, err));
+    }
+    return end_lines(out, arena, err);
+}

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RP_EXPLAIN_IDLE_GAPS_H
+#define RP_EXPLAIN_IDLE_GAPS_H
+/*
+ * The gaps in which a device does nothing, and why: each has one cause, with its evidence, and one
+ * of four plain classes (docs/definitions.md). Gaps are those between the intervals of the union of
+ * all device work, so their lengths add up to idle.
+ */
+#include "facts/work.h"
+
+/* X(NAME, "name", doc) */
+#define RP_GAP_CAUSE_MAP(X)                                                   \
+    X(NOT_LAUNCHED, "not_launched", "the host had not launched it yet")       \
+    X(DATA_LOADER, "data_loader", "the host waited for input data")           \
+    X(HOST_STALL, "host_stall", "a host call far above its median")           \
+    X(ALLOCATION, "allocation", "the host allocated device memory")           \
+    X(SYNC_DRAIN, "sync_drain", "the host had waited for the device")         \
+    X(OTHER_RANK, "other_rank", "the host waited for other ranks")            \
+    X(PROFILER, "profiler", "the profiler itself was at work")                \
+    X(LAUNCH_LATENCY, "launch_latency", "launched, on its way to the device") \
+    X(EVENT_WAIT, "event_wait", "waited for an event or a stream")            \
+    X(COPY, "copy", "waited before or after a copy")                          \
+    X(QUEUE_FULL, "queue_full", "1,024 launches were waiting")                \
+    X(UNRECORDED, "unrecorded", "held by what was not recorded")              \
+    X(UNKNOWN, "unknown", "nothing recorded tells why")
+
+enum rp_gap_cause {
+#define RP_GAP_ENUM(name, text, doc) RP_GAP_##name,
+    RP_GAP_CAUSE_MAP(RP_GAP_ENUM)
+#undef RP_GAP_ENUM
+        RP_GAP_CAUSES
+};
+
+enum rp_gap_class {
+    RP_GAP_CLASS_NOT_LAUNCHED,
+    RP_GAP_CLASS_SHORT,
+    RP_GAP_CLASS_DEPENDENCY,
+    RP_GAP_CLASS_UNLINKED,
+    RP_GAP_CLASSES
+};
+
+extern const char *const rp_gap_cause_names[RP_GAP_CAUSES];
+extern const char *const rp_gap_cause_docs[RP_GAP_CAUSES];
+extern const char *const rp_gap_class_names[RP_GAP_CLASSES];
+
+struct rp_gap {
+    int64_t begin_ns, end_ns;
+    uint32_t before, after; /* items: the one that ended last, the one that ends the gap */
+    rp_event host;          /* what the launching thread ran meanwhile, or RP_NONE */
+    uint8_t cause, cls;     /* enum rp_gap_cause, enum rp_gap_class */
+};
+
+typedef RP_VEC(struct rp_gap) rp_gap_vec;
+
+/* In time order. Release the vector also after a failure. */
+enum rp_code rp_gaps_find(const struct rp_work *work, rp_gap_vec *out, struct rp_err *err);
+
+#endif

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RP_EXPLAIN_INFO_INFO_H
+#define RP_EXPLAIN_INFO_INFO_H
+/* What is in a trace, and whether it can be trusted: one record a file. */
+#include "result/result.h"
+#include "trace/trace.h"
+
+struct rp_info_step {
+    const char *name, *source;
+    int64_t ts_ns, dur_ns;
+};
+
+struct rp_info_device {
+    int64_t id;
+    const char *name;
+    int64_t memory_bytes, multiprocessors;
+};
+
+struct rp_info_track {
+    const char *process, *name, *kind;
+    int64_t events;
+};
+
+struct rp_info_kind {
+    const char *kind;
+    int64_t count;
+};
+
+struct rp_info_file {
+    const char *path, *format, *framework, *framework_version;
+    int64_t rank, world_size; /* RP_ABSENT_I64 where not known */
+    int64_t events, spans, instants, counters, gpu_events, kernels, flows;
+    int64_t window_ns, begin_ns; /* begin: since 1970 where the file tells it, else as recorded */
+    int64_t gpu_busy_ns, step_median_ns, lost_events;
+    size_t nkinds, nsteps, ndevices, ntracks, nbusiest, nwarnings;
+    struct rp_info_kind *kinds;
+    struct rp_info_step *steps;
+    struct rp_info_device *devices;
+    struct rp_info_track *tracks, *busiest;
+    const char **warnings;
+    struct rp_health health;
+    const char *base_name, *recorder, *rank_text, *step_text, *device_text,
+        *trust; /* for the screen */
+    int64_t step_count, warning_count;
+};
+
+/* All of a file; and what of it stands in one row of a run. */
+extern const struct rp_type rp_info_file_type, rp_info_row_type;
+
+/* Fills the record; texts are copied into the arena, so the trace may go. format is borrowed. */
+enum rp_code rp_explain_info(const struct rp_trace *trace, const char *path, const char *format,
+                             struct rp_arena *arena, struct rp_info_file *out, struct rp_err *err);
+
+#endif

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RP_EXPLAIN_LAUNCHES_LAUNCHES_H
+#define RP_EXPLAIN_LAUNCHES_LAUNCHES_H
+/*
+ * How work gets to the device: how long the host's calls take, how late the work starts after them,
+ * how long the queues of the streams are, and how fast copies run (docs/definitions.md,
+ * "Launches").
+ */
+#include "base/strtab.h"
+#include "facts/work.h"
+#include "result/result.h"
+
+struct rp_launch_sample {
+    uint32_t name;
+    int64_t call_ns, device_ns, delay_ns;
+};
+
+/* A distribution: sum, percentiles by nearest rank, maximum. */
+struct rp_launch_times {
+    int64_t total_ns, p50_ns, p90_ns, max_ns;
+};
+
+struct rp_launch_row {
+    const char *name, *label;
+    int64_t count;
+    struct rp_launch_times call, device, delay;
+    int64_t short_count, slow_call_count, late_count;
+    int64_t call_p50_ns, device_p50_ns, delay_p50_ns, delay_p90_ns, delay_max_ns; /* the screen */
+};
+
+struct rp_launch_queue {
+    int64_t rank;
+    const char *stream;
+    int64_t launches, samples, p50, max;
+    double mean, std, time_mean; /* over samples; over time */
+    int64_t full_ns;             /* with 1,024 or more */
+};
+
+struct rp_launch_copy {
+    int64_t rank;
+    const char *kind;
+    int64_t count, size_bytes, busy_ns, samples;
+    double mean_bytes_per_s, min_bytes_per_s, p50_bytes_per_s, max_bytes_per_s; /* over samples */
+    double whole_bytes_per_s;                                                   /* bytes / busy */
+};
+
+struct rp_launches_part {
+    struct rp_strtab names;
+    RP_VEC(struct rp_launch_sample) samples;
+    size_t nqueues, ncopies;
+    struct rp_launch_queue *queues;
+    struct rp_launch_copy *copies;
+    int64_t items, launched; /* device work; of it with a launch */
+};
+
+struct rp_launches_root {
+    const char *summary, *by;
+    int64_t launches, unlinked; /* unlinked: device work without a recorded launch */
+    struct rp_launch_times call, device, delay;
+    int64_t short_count, slow_call_count, late_count;
+    size_t nrows, nqueues, ncopies, nnotes;
+    int64_t row_count;
+    struct rp_launch_row *rows;
+    struct rp_launch_queue *queues;
+    struct rp_launch_copy *copies;
+    const char **notes;
+};
+
+extern const struct rp_type rp_launches_type;
+
+#define RP_LAUNCH_BYS   "call|kernel|stream|launch"
+#define RP_LAUNCH_SORTS "delay|call|device|count"
+
+/* `by` is one of RP_LAUNCH_BYS. Release the part also after a failure. */
+enum rp_code rp_launches_rank(const struct rp_trace *trace, const struct rp_scope *scope,
+                              const char *by, struct rp_arena *arena, struct rp_launches_part *out,
+                              struct rp_err *err);
+void rp_launches_part_release(struct rp_launches_part *part);
+
+/* Queues and copies of the device work, into the arena (queues.c). */
+struct rp_queues;
+enum rp_code rp_launches_look_at_queues(const struct rp_work *work, const struct rp_queues *queues,
+                                        struct rp_arena *arena, struct rp_launches_part *out,
+                                        struct rp_err *err);
+enum rp_code rp_launches_look_at_copies(const struct rp_work *work, struct rp_arena *arena,
+                                        struct rp_launches_part *out, struct rp_err *err);
+
+struct rp_launches_input {
+    const struct rp_launches_part *part;
+    int32_t number;
+};
+
+enum rp_code rp_launches_join(const struct rp_launches_input *ranks, size_t n, const char *by,
+                              const char *sort, int64_t limit, struct rp_arena *arena,
+                              struct rp_launches_root *out, struct rp_err *err);
+
+#endif

@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Words for operations. Values are cut: what is said must fit a line, and the operation's name is
+ * said beside it for those who want all of it.
+ */
+#include "explain/program/words.h"
+
+#include "program/literal.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { MOST_SHAPE = 160, MOST_VALUE = 72, MOST_ELEMENTS = 4 };
+
+const char *rp_op_words(const struct rp_program *p, uint32_t op, struct rp_arena *arena)
+{
+    char shape[MOST_SHAPE];
+
+    if (!p->shape.at[op]) /* the language says no shapes */
+        return rp_arena_strdup(arena, rp_op_opcode_name(p, op));
+    rp_shape_text(p, p->shape.at[op], false, shape, sizeof shape);
+    return rp_arena_printf(arena, "%s %s", rp_op_opcode_name(p, op), shape);
+}
+
+const char *rp_op_change_words(const struct rp_program *left, uint32_t a,
+                               const struct rp_program *right, uint32_t b, struct rp_arena *arena)
+{
+    char from[MOST_SHAPE], to[MOST_SHAPE];
+    const char *was = rp_op_opcode_name(left, a), *is = rp_op_opcode_name(right, b);
+
+    rp_shape_text(left, left->shape.at[a], false, from, sizeof from);
+    rp_shape_text(right, right->shape.at[b], false, to, sizeof to);
+    if (!strcmp(was, is) && !strcmp(from, to)) { /* the layout, if anything */
+        rp_shape_text(left, left->shape.at[a], true, from, sizeof from);
+        rp_shape_text(right, right->shape.at[b], true, to, sizeof to);
+    }
+    if (strcmp(was, is) != 0 && !left->shape.at[a] && !right->shape.at[b])
+        return rp_arena_printf(arena, "%s -> %s", was, is);
+    if (strcmp(was, is) != 0)
+        return rp_arena_printf(arena, "%s %s -> %s %s", was, from, is, to);
+    if (strcmp(from, to) != 0)
+        return rp_arena_printf(arena, "%s %s -> %s", was, from, to);
+    return rp_op_words(right, b, arena);
+}
+
+/* ---- constants ---- */
+
+static bool constant_text(const struct rp_program *p, uint32_t op, char *out, size_t cap)
+{
+    unsigned char values[RP_HASH_ELEMENTS * 16];
+    unsigned elem = p->shapes.at[p->shape.at[op]].elem;
+    int64_t n = rp_shape_elements(p, p->shape.at[op]);
+    size_t unit = rp_literal_unit(elem), len = 0;
+    const struct rp_literal *literal;
+
+    if ((uint64_t)p->value.at[op] >= p->literals.n || n < 1 || n > RP_HASH_ELEMENTS)
+        return false;
+    literal = &p->literals.at[p->value.at[op]];
+    if (!rp_literal_known(p, literal) ||
+        rp_literal_decode(p, literal, values, sizeof values, NULL) != RP_OK)
+        return false;
+    for (int64_t i = 0; i < n && i < MOST_ELEMENTS && len + 100 < cap; i++) {
+        len += (size_t)snprintf(out + len, cap - len, "%s", i ? "," : "");
+        len += rp_literal_print(elem, values + unit * (size_t)i, out + len, cap - len);
+    }
+    if (n > MOST_ELEMENTS && len + 5 < cap)
+        snprintf(out + len, cap - len, ",...");
+    return true;
+}
+
+const char *rp_constant_change_words(const struct rp_program *left, uint32_t a,
+                                     const struct rp_program *right, uint32_t b,
+                                     struct rp_arena *arena)
+{
+    const char *op = rp_op_words(right, b, arena);
+    char from[500], to[500];
+
+    if (!op || !constant_text(left, a, from, sizeof from) ||
+        !constant_text(right, b, to, sizeof to))
+        return op;
+    return rp_arena_printf(arena, "%s %s -> %s", op, from, to);
+}
+
+/* ---- attributes ---- */
+
+static const char *value_text(const struct rp_attr *attr, struct rp_arena *arena)
+{
+    if (!attr)
+        return "(none)";
+    return rp_arena_printf(arena, "%.*s%s", (int)(attr->n > MOST_VALUE ? MOST_VALUE : attr->n),
+                           attr->at, attr->n > MOST_VALUE ? "..." : "");
+}
+
+/* The attribute of the same name in the other program, whose strings have other ids. */
+static const struct rp_attr *attr_like(const struct rp_program *p, uint32_t op, const char *key)
+{
+    uint32_t id = rp_strtab_find(&p->strings, key, strlen(key));
+
+    return id == UINT32_MAX ? NULL : rp_op_attr(p, op, id);
+}
+
+static const char *one_attr(const char *words, const char *key, const struct rp_attr *from,
+                            const struct rp_attr *to, unsigned n, struct rp_arena *arena)
+{
+    const char *was = value_text(from, arena), *is = value_text(to, arena);
+
+    if (!words || !was || !is)
+        return NULL;
+    return rp_arena_printf(arena, "%s%s%s=%s -> %s", words, n ? ", " : ": ", key, was, is);
+}
+
+const char *rp_attr_change_words(const struct rp_program *left, uint32_t a,
+                                 const struct rp_program *right, uint32_t b, struct rp_arena *arena)
+{
+    const char *words = rp_op_words(right, b, arena);
+    unsigned said = 0;
+    uint32_t n, m;
+    const struct rp_attr *x = rp_op_attrs(left, a, &n), *y = rp_op_attrs(right, b, &m);
+
+    for (uint32_t i = 0; i < n && said < 2; i++) {
+        const char *key = rp_program_text(left, x[i].key);
+        const struct rp_attr *other = attr_like(right, b, key);
+
+        if (!rp_attr_counts(left, a, &x[i]) ||
+            (other && rp_attr_hash(other) == rp_attr_hash(&x[i])))
+            continue;
+        words = one_attr(words, key, &x[i], other, said++, arena);
+    }
+    for (uint32_t i = 0; i < m && said < 2; i++) {
+        const char *key = rp_program_text(right, y[i].key);
+
+        if (rp_attr_counts(right, b, &y[i]) && !attr_like(left, a, key))
+            words = one_attr(words, key, NULL, &y[i], said++, arena);
+    }
+    return words;
+}
+
+const char *rp_sharding_change_words(const struct rp_program *left, uint32_t a,
+                                     const struct rp_program *right, uint32_t b,
+                                     struct rp_arena *arena)
+{
+    return one_attr(rp_op_words(right, b, arena), "sharding", rp_op_attr(left, a, RP_ATTR_SHARDING),
+                    rp_op_attr(right, b, RP_ATTR_SHARDING), 0, arena);
+}

@@ -1,0 +1,575 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What is compared depends on what was given: two programs in full; the graphs of one lazy-tensor
+ * dump, or the modules of one folder that have the same name, each with the one before that it is
+ * most like; two dumps or two folders module by module. Of folders all programs are first read in
+ * parallel for their hashes only, and then those pairs again that differ, so that memory holds two
+ * programs at a time.
+ */
+#include "explain/program_diff/ask.h"
+
+#include "explain/graph/folder.h"
+#include "explain/program_diff/pairs.h"
+#include "explain/program_diff/recompiles.h"
+
+#include <string.h>
+
+struct diff_run {
+    struct rp_ctx *ctx;
+    const struct rp_dataset *dataset;
+    struct rp_result *result;
+    struct rp_diff *root;
+    struct rp_arena *arena; /* of the result */
+    struct rp_err *err;
+};
+
+static const struct rp_source *source_at(const struct diff_run *run, size_t i)
+{
+    return rp_sources_borrow(run->dataset->sources, i);
+}
+
+static bool has_graphs(const struct rp_program *p)
+{
+    return !strcmp(p->language, "lazy") && p->computations.n > 1;
+}
+
+/* ---- lists of what is compared ---- */
+
+struct items {
+    size_t n;
+    struct rp_module_key *keys;
+    size_t *source;    /* of the dataset */
+    const char **file; /* to show */
+    int64_t *number;   /* of the module, or the graph */
+    uint32_t *graph;   /* computation, RP_NONE: the whole program */
+    struct rp_dump_stage const **stage;
+};
+
+static enum rp_code items_new(struct diff_run *run, size_t cap, struct items *out)
+{
+    *out = (struct items){0};
+    out->keys = RP_ARENA_NEW(run->arena, struct rp_module_key, cap + 1);
+    out->source = RP_ARENA_NEW(run->arena, size_t, cap + 1);
+    out->file = RP_ARENA_NEW(run->arena, const char *, cap + 1);
+    out->number = RP_ARENA_NEW(run->arena, int64_t, cap + 1);
+    out->graph = RP_ARENA_NEW(run->arena, uint32_t, cap + 1);
+    out->stage = RP_ARENA_NEW(run->arena, const struct rp_dump_stage *, cap + 1);
+    if (!out->keys || !out->source || !out->file || !out->number || !out->graph || !out->stage)
+        return rp_err_nomem(run->err, "comparing programs");
+    return RP_OK;
+}
+
+/* The graphs of a lazy-tensor dump, the same ones once. */
+static enum rp_code list_graphs(struct diff_run *run, const struct rp_match_side *side,
+                                size_t source, struct items *out)
+{
+    size_t n = side->p->computations.n;
+    struct rp_map seen;
+    enum rp_code code = items_new(run, n, out);
+
+    rp_map_init(&seen);
+    for (uint32_t i = 0; code == RP_OK && i < n; i++) {
+        uint64_t hash = side->hashes.computation[i];
+        uint32_t known;
+
+        code = rp_map_intern(&seen, hash, i, &known, run->err);
+        if (code != RP_OK || known != i)
+            continue;
+        out->keys[out->n] = (struct rp_module_key){"graph", "", hash, 0};
+        out->source[out->n] = source;
+        out->file[out->n] = rp_arena_printf(run->arena, "graph %u", i + 1);
+        out->graph[out->n] = i;
+        out->number[out->n] = i + 1;
+        if (!out->file[out->n++])
+            code = rp_err_nomem(run->err, "comparing programs");
+    }
+    rp_map_release(&seen);
+    return code;
+}
+
+/* ---- modules ---- */
+
+static const char *stage_name(const struct rp_dump_stage *stage)
+{
+    switch (stage->point) {
+    case RP_DUMP_AT_SOURCE:
+        return "source";
+    case RP_DUMP_AT_BEFORE:
+        return "before";
+    case RP_DUMP_AT_AFTER: /* its name has that of the device in it */
+        return "after";
+    default:
+        return stage->name;
+    }
+}
+
+/* How long the folder is that all sources of a side have in common. */
+static size_t common_folder(const struct diff_run *run, size_t given)
+{
+    const char *first = NULL;
+    size_t n = 0;
+
+    for (size_t i = 0; i < rp_sources_count(run->dataset->sources); i++) {
+        const struct rp_source *source = source_at(run, i);
+        size_t k = 0;
+
+        if (source->given != given)
+            continue;
+        if (!first) {
+            first = source->name;
+            n = strlen(first);
+        }
+        while (k < n && first[k] == source->name[k])
+            k++;
+        n = k;
+    }
+    while (n && first[n - 1] != '/' && first[n - 1] != '!')
+        n--;
+    return n;
+}
+
+static enum rp_code name_item(struct diff_run *run, const struct rp_graph_pick *pick, size_t source,
+                              size_t common, struct items *out)
+{
+    const char *file = source_at(run, source)->name, *slash = strrchr(file, '/');
+    const char *mark = strrchr(file, '!'), *base = slash > mark ? slash : mark;
+    size_t i = out->n++, end;
+
+    base = base ? base + 1 : file;
+    end = pick->module ? strlen(pick->module->root) : (size_t)(base - file);
+    out->source[i] = source;
+    out->file[i] = rp_arena_strdup(run->arena, file);
+    out->graph[i] = RP_NONE;
+    out->number[i] = pick->module && pick->module->id >= 0 ? pick->module->id : RP_ABSENT_I64;
+    out->stage[i] = pick->stage;
+    out->keys[i].folder =
+        end > common ? rp_arena_copy(run->arena, file + common, end - common) : "";
+    out->keys[i].name = pick->module ? rp_arena_printf(run->arena, "%s %s", pick->module->name,
+                                                       stage_name(pick->stage))
+                                     : rp_arena_strdup(run->arena, base);
+    return out->file[i] && out->keys[i].folder && out->keys[i].name
+               ? RP_OK
+               : rp_err_nomem(run->err, "comparing programs");
+}
+
+/* The programs of a side that are to be compared. */
+static enum rp_code list_side(struct diff_run *run, const struct rp_graph_folder *folder,
+                              size_t given, struct items *out)
+{
+    size_t common = common_folder(run, given);
+
+    RP_TRY(items_new(run, folder->n, out));
+    for (size_t i = 0; i < folder->n; i++)
+        if (source_at(run, folder->sources[i])->given == given)
+            RP_TRY(name_item(run, &folder->picks[i], folder->sources[i], common, out));
+    return RP_OK;
+}
+
+struct hashing {
+    struct rp_module_key *by_source; /* hash 0: no program */
+};
+
+static enum rp_code hash_one(void *user, const struct rp_loaded_program *loaded, struct rp_err *err)
+{
+    struct hashing *h = user;
+    struct rp_arena scratch = RP_ARENA_INIT;
+    struct rp_match_side side;
+    enum rp_code code = rp_match_prepare(loaded->program, &scratch, &side, err);
+
+    if (code == RP_OK) {
+        struct rp_diff_side whole = {&side, RP_NONE};
+
+        h->by_source[loaded->index].hash = rp_diff_side_hash(whole);
+        h->by_source[loaded->index].sharding = rp_diff_sharding_hash(whole);
+        h->by_source[loaded->index].name = "";
+    }
+    rp_arena_release(&scratch);
+    return code;
+}
+
+/* Puts the hashes in, and leaves out what turned out to be no program. */
+static void keep_programs(struct items *items, const struct hashing *h)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < items->n; i++) {
+        const struct rp_module_key *key = &h->by_source[items->source[i]];
+
+        if (!key->name)
+            continue;
+        items->keys[n] = items->keys[i];
+        items->keys[n].hash = key->hash;
+        items->keys[n].sharding = key->sharding;
+        items->source[n] = items->source[i];
+        items->file[n] = items->file[i];
+        items->number[n] = items->number[i];
+        items->graph[n] = items->graph[i];
+        items->stage[n++] = items->stage[i];
+    }
+    items->n = n;
+}
+
+static enum rp_code hash_all(struct diff_run *run, const struct rp_graph_folder *folder,
+                             struct items *left, struct items *right)
+{
+    struct hashing h = {RP_ARENA_NEW(run->arena, struct rp_module_key,
+                                     rp_sources_count(run->dataset->sources) + 1)};
+
+    if (!h.by_source)
+        return rp_err_nomem(run->err, "comparing programs");
+    RP_TRY(rp_each_program_of(run->ctx, run->dataset, folder->sources, folder->n, hash_one, &h,
+                              run->err));
+    keep_programs(left, &h);
+    keep_programs(right, &h);
+    return RP_OK;
+}
+
+/* ---- one pair ---- */
+
+struct loaded {
+    struct rp_import import;
+    struct rp_arena arena;
+    struct rp_match_side side;
+};
+
+static enum rp_code load(struct diff_run *run, size_t source, struct loaded *out)
+{
+    out->import = (struct rp_import)RP_IMPORT_INIT;
+    rp_arena_init(&out->arena);
+    RP_TRY(rp_load_program(run->dataset, source, &out->import, run->err));
+    return rp_match_prepare(out->import.program, &out->arena, &out->side, run->err);
+}
+
+static void unload(struct loaded *loaded)
+{
+    rp_import_release(&loaded->import);
+    rp_arena_release(&loaded->arena);
+}
+
+static enum rp_code say_change(struct diff_run *run, const struct rp_diff *diff,
+                               struct rp_diff_module *row)
+{
+    const struct rp_diff_change *change = rp_diff_main_change(diff);
+
+    if (diff->same)
+        return RP_OK;
+    row->state = "different";
+    row->cause = rp_arena_strdup(run->arena, diff->cause);
+    row->what = change ? rp_diff_change_words(change, run->arena) : "";
+    row->where = rp_arena_strdup(run->arena, change ? change->where : "");
+    row->place = rp_arena_strdup(run->arena, change ? change->place : "");
+    row->changes = diff->changed - diff->follows + diff->added + diff->removed;
+    if (!row->cause || !row->what || !row->where || !row->place)
+        return rp_err_nomem(run->err, "comparing programs");
+    row->text = rp_diff_sentence(row->what, row->where, row->place, run->arena);
+    if (row->text && row->changes > 1)
+        row->text = rp_arena_printf(run->arena, "%s; %lld changes in all", row->text,
+                                    (long long)row->changes);
+    return row->text ? RP_OK : rp_err_nomem(run->err, "comparing programs");
+}
+
+static enum rp_code compare_graphs(struct diff_run *run, struct rp_diff_side left,
+                                   struct rp_diff_side right, struct rp_diff_module *row)
+{
+    struct rp_arena scratch = RP_ARENA_INIT;
+    struct rp_diff diff;
+    enum rp_code code = rp_explain_diff_sides(left, right, &scratch, &diff, run->err);
+
+    if (code == RP_OK)
+        code = say_change(run, &diff, row);
+    rp_arena_release(&scratch);
+    return code;
+}
+
+static enum rp_code compare_files(struct diff_run *run, size_t left, size_t right,
+                                  struct rp_diff_module *row)
+{
+    struct loaded a = {0}, b = {0};
+    enum rp_code code = load(run, left, &a);
+
+    if (code == RP_OK)
+        code = load(run, right, &b);
+    if (code == RP_OK)
+        code = compare_graphs(run, (struct rp_diff_side){&a.side, RP_NONE},
+                              (struct rp_diff_side){&b.side, RP_NONE}, row);
+    unload(&a);
+    unload(&b);
+    return code;
+}
+
+/* ---- tables ---- */
+
+/* Graphs of the given programs, or (NULL) files. */
+struct sides {
+    const struct rp_match_side *left, *right;
+};
+
+static enum rp_code compare_row(struct diff_run *run, const struct items *left,
+                                const struct items *right, struct rp_module_pair pair,
+                                struct sides graphs, struct rp_diff_module *row)
+{
+    const struct rp_module_key *a = pair.left == SIZE_MAX ? NULL : &left->keys[pair.left];
+    const struct rp_module_key *b = pair.right == SIZE_MAX ? NULL : &right->keys[pair.right];
+
+    if (!a && !b)
+        return RP_OK;
+    *row = (struct rp_diff_module){.name = a ? a->name : b->name,
+                                   .state = !a   ? "added"
+                                            : !b ? "removed"
+                                                 : "same",
+                                   .cause = "",
+                                   .what = "",
+                                   .where = "",
+                                   .place = "",
+                                   .text = "",
+                                   .left = a ? left->file[pair.left] : "",
+                                   .right = b ? right->file[pair.right] : ""};
+    if (graphs.left)
+        row->name = a ? row->left : row->right;
+    if (!a || !b || rp_diff_same_hashes(a->hash, a->sharding, b->hash, b->sharding))
+        return RP_OK;
+    if (!graphs.left)
+        return compare_files(run, left->source[pair.left], right->source[pair.right], row);
+    return compare_graphs(run, (struct rp_diff_side){graphs.left, left->graph[pair.left]},
+                          (struct rp_diff_side){graphs.right, right->graph[pair.right]}, row);
+}
+
+/* What differs is what people look for; without memory for it the order stays. */
+static void same_last(struct rp_diff_module *rows, size_t n, struct rp_arena *arena)
+{
+    struct rp_diff_module *sorted = RP_ARENA_NEW(arena, struct rp_diff_module, n + 1);
+    size_t k = 0;
+
+    if (!sorted)
+        return;
+    for (int same = 0; same < 2; same++)
+        for (size_t i = 0; i < n; i++)
+            if ((strcmp(rows[i].state, "same") == 0) == same)
+                sorted[k++] = rows[i];
+    memcpy(rows, sorted, n * sizeof *rows);
+}
+
+static enum rp_code compare_items(struct diff_run *run, const struct items *left,
+                                  const struct items *right, struct sides graphs)
+{
+    struct rp_module_pair *pairs;
+    struct rp_diff *root = run->root;
+    size_t n;
+
+    RP_TRY(rp_modules_pair(left->keys, left->n, right->keys, right->n, run->arena, &pairs, &n,
+                           run->err));
+    root->modules = RP_ARENA_NEW(run->arena, struct rp_diff_module, n + 1);
+    if (!root->modules)
+        return rp_err_nomem(run->err, "comparing programs");
+    root->same = true;
+    for (size_t i = 0; i < n; i++) {
+        struct rp_diff_module *row = &root->modules[root->nmodules++];
+
+        RP_TRY(compare_row(run, left, right, pairs[i], graphs, row));
+        root->matched += !strcmp(row->state, "same");
+        root->changed += !strcmp(row->state, "different");
+        root->added += !strcmp(row->state, "added");
+        root->removed += !strcmp(row->state, "removed");
+    }
+    root->matched += root->changed;
+    same_last(root->modules, root->nmodules, run->arena);
+    root->same = !root->changed && !root->added && !root->removed;
+    run->result->type = &rp_diff_modules_type;
+    return RP_OK;
+}
+
+/* ---- two files ---- */
+
+static enum rp_code two_programs(struct diff_run *run, size_t left, size_t right)
+{
+    struct loaded a = {0}, b = {0};
+    struct items x, y;
+    enum rp_code code = load(run, left, &a);
+
+    if (code == RP_OK)
+        code = load(run, right, &b);
+    if (code == RP_OK && !has_graphs(a.import.program) && !has_graphs(b.import.program)) {
+        code = rp_explain_diff_sides((struct rp_diff_side){&a.side, RP_NONE},
+                                     (struct rp_diff_side){&b.side, RP_NONE}, run->arena, run->root,
+                                     run->err);
+    } else if (code == RP_OK) {
+        code = list_graphs(run, &a.side, left, &x);
+        if (code == RP_OK)
+            code = list_graphs(run, &b.side, right, &y);
+        if (code == RP_OK)
+            code = compare_items(run, &x, &y, (struct sides){&a.side, &b.side});
+    }
+    unload(&a);
+    unload(&b);
+    return code;
+}
+
+/* ---- one dump ---- */
+
+static enum rp_code keep_steps(struct diff_run *run, struct rp_steps *steps, size_t families)
+{
+    struct rp_diff *root = run->root;
+
+    root->steps = RP_ARENA_NEW(run->arena, struct rp_diff_step, steps->rows.n + 1);
+    if (!root->steps)
+        return rp_err_nomem(run->err, "comparing programs");
+    if (steps->rows.n)
+        memcpy(root->steps, steps->rows.at, steps->rows.n * sizeof *steps->rows.at);
+    root->nsteps = steps->rows.n;
+    root->same = steps->rows.n <= families;
+    run->result->type = &rp_diff_steps_type;
+    return RP_OK;
+}
+
+static enum rp_code steps_of_file(struct diff_run *run, size_t source)
+{
+    struct rp_steps steps = {.rows = {0}};
+    struct rp_step_graph *graphs = NULL;
+    struct loaded a = {0};
+    enum rp_code code = load(run, source, &a);
+    size_t n = code == RP_OK ? a.import.program->computations.n : 0;
+
+    if (code == RP_OK && !has_graphs(a.import.program))
+        code = rp_err_set(run->err, RP_USAGE,
+                          "'diff' compares two programs, and '%s' is one; one file is enough only "
+                          "where it holds several graphs",
+                          source_at(run, source)->name);
+    if (code == RP_OK) {
+        graphs = RP_ARENA_NEW(run->arena, struct rp_step_graph, n);
+        if (!graphs)
+            code = rp_err_nomem(run->err, "comparing programs");
+    }
+    for (uint32_t i = 0; code == RP_OK && i < n; i++)
+        graphs[i] = (struct rp_step_graph){{&a.side, i}, "", (int64_t)i + 1};
+    if (code == RP_OK)
+        code = rp_explain_steps(graphs, n, run->arena, &steps, run->err);
+    if (code == RP_OK)
+        code = keep_steps(run, &steps, 1);
+    rp_vec_release(&steps.rows);
+    unload(&a);
+    return code;
+}
+
+/* Modules of one name, which are loaded together. */
+static enum rp_code steps_of_family(struct diff_run *run, const struct items *items,
+                                    const size_t *members, size_t n, struct rp_steps *steps)
+{
+    struct loaded *loaded = RP_ARENA_NEW(run->arena, struct loaded, n);
+    struct rp_step_graph *graphs = RP_ARENA_NEW(run->arena, struct rp_step_graph, n);
+    enum rp_code code = loaded && graphs ? RP_OK : rp_err_nomem(run->err, "comparing programs");
+    size_t opened = 0;
+
+    for (; code == RP_OK && opened < n; opened++) {
+        size_t item = members[opened];
+
+        code = load(run, items->source[item], &loaded[opened]);
+        graphs[opened] = (struct rp_step_graph){
+            {&loaded[opened].side, RP_NONE},
+            items->keys[item].name,
+            items->number[item] == RP_ABSENT_I64 ? (int64_t)item + 1 : items->number[item]};
+    }
+    if (code == RP_OK)
+        code = rp_explain_steps(graphs, n, run->arena, steps, run->err);
+    while (opened-- > 0)
+        unload(&loaded[opened]);
+    return code;
+}
+
+/* One row a compilation of each function that was compiled more than once. */
+static enum rp_code steps_of_folder(struct diff_run *run, const struct items *items)
+{
+    struct rp_steps steps = {.rows = {0}};
+    bool *done = RP_ARENA_NEW(run->arena, bool, items->n + 1);
+    size_t *members = RP_ARENA_NEW(run->arena, size_t, items->n + 1), families = 0;
+    enum rp_code code = done && members ? RP_OK : rp_err_nomem(run->err, "comparing programs");
+
+    for (size_t i = 0; code == RP_OK && i < items->n; i++) {
+        size_t n = 0;
+
+        for (size_t k = i; !done[i] && k < items->n; k++)
+            if (!strcmp(items->keys[k].name, items->keys[i].name) &&
+                !strcmp(items->keys[k].folder, items->keys[i].folder))
+                members[n++] = k;
+        for (size_t k = 0; k < n; k++)
+            done[members[k]] = true;
+        families += n > 0;
+        if (n)
+            code = steps_of_family(run, items, members, n, &steps);
+    }
+    if (code == RP_OK)
+        code = keep_steps(run, &steps, families);
+    rp_vec_release(&steps.rows);
+    return code;
+}
+
+/* ---- folders ---- */
+
+/* Of every module the earliest stage that the compiler got: what the user's program became. */
+static void keep_earliest(struct items *items)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < items->n; i++) {
+        bool before = items->stage[i] && items->stage[i]->point == RP_DUMP_AT_BEFORE;
+
+        if (items->stage[i] && !before)
+            continue;
+        items->keys[n] = items->keys[i];
+        items->source[n] = items->source[i];
+        items->file[n] = items->file[i];
+        items->number[n] = items->number[i];
+        items->graph[n] = items->graph[i];
+        items->stage[n++] = items->stage[i];
+    }
+    items->n = n;
+}
+
+static enum rp_code folders(struct diff_run *run, const struct rp_settings *settings, size_t given)
+{
+    const char *stage = rp_settings_text(settings, "stage");
+    struct rp_graph_folder folder;
+    struct items left, right;
+
+    RP_TRY(rp_graph_folder_open(run->dataset, rp_settings_text(settings, "module"), stage,
+                                run->arena, &folder, run->err));
+    RP_TRY(list_side(run, &folder, 0, &left));
+    RP_TRY(list_side(run, &folder, 1, &right));
+    RP_TRY(hash_all(run, &folder, &left, &right));
+    if (given == 1) {
+        if (!stage)
+            keep_earliest(&left);
+        return steps_of_folder(run, &left);
+    }
+    if (left.n == 1 && right.n == 1)
+        return two_programs(run, left.source[0], right.source[0]);
+    return compare_items(run, &left, &right, (struct sides){NULL, NULL});
+}
+
+enum rp_code rp_diff_programs(struct rp_ctx *ctx, const struct rp_dataset *dataset,
+                              const struct rp_settings *settings, struct rp_result *result,
+                              struct rp_err *err)
+{
+    struct diff_run run = {.ctx = ctx,
+                           .dataset = dataset,
+                           .result = result,
+                           .root = result->root,
+                           .arena = &result->arena,
+                           .err = err};
+    size_t n = rp_sources_count(dataset->sources), given = 0;
+    bool found = false;
+
+    for (size_t i = 0; i < n; i++) {
+        given = source_at(&run, i)->given >= given ? source_at(&run, i)->given + 1 : given;
+        found |= source_at(&run, i)->found;
+    }
+    if (!n || given > 2)
+        return rp_err_set(err, RP_USAGE, "'diff' compares two files or folders, not %zu", given);
+    if (found)
+        RP_TRY(folders(&run, settings, given));
+    else if (n == 1)
+        RP_TRY(steps_of_file(&run, 0));
+    else
+        RP_TRY(two_programs(&run, 0, 1));
+    result->answer = run.root->same ? 0 : 1;
+    return RP_OK;
+}

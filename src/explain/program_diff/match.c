@@ -1,0 +1,451 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Matching two programs. In a pair of computations, operations whose whole history has the same
+ * hash are pairs; so are the roots. From every pair others follow: operands at the same position,
+ * and users that look the same. What is left is paired by its own looks in the order of the files,
+ * then by its opcode, each time following up again. Calls of pairs lead to further computations.
+ */
+#include "explain/program_diff/match.h"
+
+#include <stdlib.h>
+
+enum { MOST_TRIES = 32 };
+
+struct keyed {
+    uint64_t key;
+    uint32_t op;
+};
+
+struct pair {
+    uint32_t left, right;
+};
+
+struct matcher {
+    struct rp_match *m;
+    struct rp_arena *arena;
+    struct rp_err *err;
+    RP_VEC(struct pair) queue;        /* pairs to follow up */
+    RP_VEC(struct pair) doubtful;     /* may be pairs, but their opcodes differ */
+    size_t doubts;                    /* how many of them were looked at */
+    RP_VEC(struct pair) computations; /* pairs of computations to compare */
+    struct keyed *a, *b;              /* scratch */
+    struct rp_map seen;               /* pairs of computations */
+};
+
+enum rp_code rp_match_prepare(const struct rp_program *p, struct rp_arena *arena,
+                              struct rp_match_side *out, struct rp_err *err)
+{
+    uint32_t *fill = RP_ARENA_NEW(arena, uint32_t, (size_t)p->nops + 1);
+
+    *out = (struct rp_match_side){.p = p};
+    out->user_begin = RP_ARENA_NEW(arena, uint32_t, (size_t)p->nops + 2);
+    out->users = RP_ARENA_NEW(arena, uint32_t, p->operands.n + 1);
+    if (!out->user_begin || !out->users || !fill)
+        return rp_err_nomem(err, "comparing programs");
+    for (size_t i = 0; i < p->operands.n; i++)
+        out->user_begin[p->operands.at[i] + 1]++;
+    for (uint32_t op = 0; op < p->nops; op++) {
+        out->user_begin[op + 1] += out->user_begin[op];
+        fill[op] = out->user_begin[op];
+    }
+    for (uint32_t op = 0; op < p->nops; op++) {
+        struct rp_ids operands = rp_op_operands(p, op);
+
+        for (uint32_t i = 0; i < operands.n; i++)
+            out->users[fill[operands.at[i]]++] = op;
+    }
+    return rp_program_hash(p, arena, &out->hashes, err);
+}
+
+static enum rp_code begin_side(const struct rp_match_side *prepared, struct rp_arena *arena,
+                               struct rp_match_side *s, struct rp_err *err)
+{
+    size_t n = (size_t)prepared->p->nops + 1;
+
+    *s = *prepared;
+    s->match = RP_ARENA_NEW(arena, uint32_t, n);
+    s->visited = RP_ARENA_NEW(arena, uint8_t, n);
+    if (!s->match || !s->visited)
+        return rp_err_nomem(err, "comparing programs");
+    for (size_t op = 0; op < n; op++)
+        s->match[op] = RP_NONE;
+    return RP_OK;
+}
+
+static bool free_pair(const struct matcher *t, uint32_t a, uint32_t b)
+{
+    return t->m->left.match[a] == RP_NONE && t->m->right.match[b] == RP_NONE;
+}
+
+static enum rp_code make_pair(struct matcher *t, uint32_t a, uint32_t b)
+{
+    struct pair pair = {a, b};
+
+    t->m->left.match[a] = b;
+    t->m->right.match[b] = a;
+    return rp_vec_push(&t->queue, pair, t->err);
+}
+
+static uint64_t shape_hash(const struct rp_match_side *s, uint32_t op)
+{
+    return s->hashes.shape[s->p->shape.at[op]];
+}
+
+/* ---- what follows from a pair ---- */
+
+static enum rp_code follow_operands(struct matcher *t, uint32_t a, uint32_t b)
+{
+    struct rp_ids x = rp_op_operands(t->m->left.p, a), y = rp_op_operands(t->m->right.p, b);
+
+    for (uint32_t i = 0; x.n == y.n && i < x.n; i++) {
+        struct pair pair = {x.at[i], y.at[i]};
+
+        if (!free_pair(t, pair.left, pair.right))
+            continue;
+        if (t->m->left.hashes.opcode[pair.left] == t->m->right.hashes.opcode[pair.right])
+            RP_TRY(make_pair(t, pair.left, pair.right));
+        else if (shape_hash(&t->m->left, pair.left) == shape_hash(&t->m->right, pair.right))
+            RP_TRY(rp_vec_push(&t->doubtful, pair, t->err));
+    }
+    return RP_OK;
+}
+
+/* Whether nothing that they read speaks against a pair. */
+static bool agree(const struct matcher *t, uint32_t a, uint32_t b)
+{
+    const struct rp_match_side *l = &t->m->left, *r = &t->m->right;
+    struct rp_ids x = rp_op_operands(l->p, a), y = rp_op_operands(r->p, b);
+
+    for (uint32_t i = 0; x.n == y.n && i < x.n; i++)
+        if (l->match[x.at[i]] != y.at[i] &&
+            (l->match[x.at[i]] != RP_NONE || r->match[y.at[i]] != RP_NONE))
+            return false;
+    return x.n == y.n;
+}
+
+/* Users that look the same, first with first; the ones of constants are too many to mean much. */
+static enum rp_code follow_users(struct matcher *t, uint32_t a, uint32_t b)
+{
+    const struct rp_match_side *l = &t->m->left, *r = &t->m->right;
+    uint32_t from = r->user_begin[b], to = r->user_begin[b + 1];
+
+    if (to - from > 64 || l->user_begin[a + 1] - l->user_begin[a] > 64)
+        return RP_OK;
+    for (uint32_t i = l->user_begin[a]; i < l->user_begin[a + 1]; i++)
+        for (uint32_t k = from; k < to; k++)
+            if (free_pair(t, l->users[i], r->users[k]) &&
+                l->hashes.local[l->users[i]] == r->hashes.local[r->users[k]] &&
+                agree(t, l->users[i], r->users[k])) {
+                RP_TRY(make_pair(t, l->users[i], r->users[k]));
+                break;
+            }
+    return RP_OK;
+}
+
+static enum rp_code follow_calls(struct matcher *t, uint32_t a, uint32_t b)
+{
+    struct rp_ids x = rp_op_called(t->m->left.p, a), y = rp_op_called(t->m->right.p, b);
+
+    for (uint32_t i = 0; i < x.n && i < y.n; i++) {
+        struct pair pair = {x.at[i], y.at[i]};
+        uint32_t known, fresh = (uint32_t)t->computations.n;
+
+        if (t->m->left.hashes.computation[x.at[i]] == t->m->right.hashes.computation[y.at[i]])
+            continue;
+        RP_TRY(rp_map_intern(&t->seen, (uint64_t)x.at[i] << 32 | y.at[i], fresh, &known, t->err));
+        if (known == fresh)
+            RP_TRY(rp_vec_push(&t->computations, pair, t->err));
+    }
+    return RP_OK;
+}
+
+/* An operand of op that has no partner and looks like `other` of the other side; or RP_NONE. */
+static uint32_t lonely_operand(const struct rp_match_side *s, uint32_t op,
+                               const struct rp_match_side *o, uint32_t other)
+{
+    struct rp_ids operands = rp_op_operands(s->p, op);
+
+    for (uint32_t i = 0; i < operands.n; i++)
+        if (s->match[operands.at[i]] == RP_NONE &&
+            s->hashes.local[operands.at[i]] == o->hashes.local[other])
+            return operands.at[i];
+    return RP_NONE;
+}
+
+/* Two that stand in the same place and are not the same operation: where one was put in or taken
+   out, the other has its partner a step further down; else it was changed. */
+static enum rp_code decide(struct matcher *t, struct pair pair)
+{
+    const struct rp_match_side *l = &t->m->left, *r = &t->m->right;
+    uint32_t below;
+
+    if (!free_pair(t, pair.left, pair.right))
+        return RP_OK;
+    below = lonely_operand(l, pair.left, r, pair.right);
+    if (below != RP_NONE)
+        return make_pair(t, below, pair.right);
+    below = lonely_operand(r, pair.right, l, pair.left);
+    if (below != RP_NONE)
+        return make_pair(t, pair.left, below);
+    return make_pair(t, pair.left, pair.right);
+}
+
+/* Doubtful pairs wait until there is nothing else to do. */
+static enum rp_code follow(struct matcher *t)
+{
+    while (t->queue.n || t->doubts < t->doubtful.n) {
+        struct pair pair;
+
+        if (!t->queue.n) {
+            RP_TRY(decide(t, t->doubtful.at[t->doubts++]));
+            continue;
+        }
+        pair = t->queue.at[--t->queue.n];
+        RP_TRY(follow_operands(t, pair.left, pair.right));
+        RP_TRY(follow_users(t, pair.left, pair.right));
+        RP_TRY(follow_calls(t, pair.left, pair.right));
+    }
+    t->doubtful.n = t->doubts = 0;
+    return RP_OK;
+}
+
+/* ---- pairs by a key ---- */
+
+static int by_key(const void *x, const void *y)
+{
+    const struct keyed *a = x, *b = y;
+
+    if (a->key != b->key)
+        return a->key < b->key ? -1 : 1;
+    return (a->op > b->op) - (a->op < b->op);
+}
+
+enum key { WHOLE, ANONYMOUS, LOCAL, OPCODE };
+
+static size_t collect(const struct rp_match_side *s, const struct rp_computation *c, enum key key,
+                      struct keyed *out)
+{
+    size_t n = 0;
+
+    for (uint32_t op = c->first; op < c->first + c->n; op++) {
+        if (s->match[op] != RP_NONE)
+            continue;
+        out[n].op = op;
+        out[n++].key = key == WHOLE       ? s->hashes.op[op]
+                       : key == ANONYMOUS ? s->anonymous[op]
+                       : key == LOCAL     ? s->hashes.local[op]
+                                          : s->hashes.opcode[op];
+    }
+    qsort(out, n, sizeof *out, by_key);
+    return n;
+}
+
+/* Those with the same key that what they read does not tell apart, in the order of the files. */
+static enum rp_code zip_agreeing(struct matcher *t, const struct rp_computation *x,
+                                 const struct rp_computation *y)
+{
+    size_t n = collect(&t->m->left, x, LOCAL, t->a), m = collect(&t->m->right, y, LOCAL, t->b);
+    size_t k = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        while (k < m && t->b[k].key < t->a[i].key)
+            k++;
+        for (size_t c = k; c < m && c < k + MOST_TRIES && t->b[c].key == t->a[i].key; c++)
+            if (free_pair(t, t->a[i].op, t->b[c].op) && agree(t, t->a[i].op, t->b[c].op)) {
+                RP_TRY(make_pair(t, t->a[i].op, t->b[c].op));
+                break;
+            }
+        while (k < m && t->m->right.match[t->b[k].op] != RP_NONE)
+            k++;
+    }
+    return follow(t);
+}
+
+/* Those with the same key, in the order of the files. */
+static enum rp_code zip(struct matcher *t, const struct rp_computation *x,
+                        const struct rp_computation *y, enum key key)
+{
+    size_t n = collect(&t->m->left, x, key, t->a), m = collect(&t->m->right, y, key, t->b);
+    size_t i = 0, k = 0;
+
+    while (i < n && k < m) {
+        if (t->a[i].key < t->b[k].key)
+            i++;
+        else if (t->a[i].key > t->b[k].key)
+            k++;
+        else
+            RP_TRY(make_pair(t, t->a[i++].op, t->b[k++].op));
+    }
+    return follow(t);
+}
+
+/* Whether the entry at i has no other of its key beside it. */
+static bool only_one(const struct keyed *list, size_t n, size_t i)
+{
+    return (i == 0 || list[i - 1].key != list[i].key) &&
+           (i + 1 == n || list[i + 1].key != list[i].key);
+}
+
+/* Those of a history that no other operation has. */
+static enum rp_code zip_unique(struct matcher *t, const struct rp_computation *x,
+                               const struct rp_computation *y)
+{
+    size_t n = collect(&t->m->left, x, ANONYMOUS, t->a);
+    size_t m = collect(&t->m->right, y, ANONYMOUS, t->b), i = 0, k = 0;
+
+    while (i < n && k < m) {
+        if (t->a[i].key < t->b[k].key) {
+            i++;
+        } else if (t->a[i].key > t->b[k].key) {
+            k++;
+        } else {
+            if (only_one(t->a, n, i) && only_one(t->b, m, k))
+                RP_TRY(make_pair(t, t->a[i].op, t->b[k].op));
+            i++;
+            k++;
+        }
+    }
+    return RP_OK;
+}
+
+/* From the pairs so far to what they read, as long as both look the same. */
+static enum rp_code descend(struct matcher *t)
+{
+    const struct rp_match_side *l = &t->m->left, *r = &t->m->right;
+
+    for (size_t q = 0; q < t->queue.n; q++) {
+        uint32_t a = t->queue.at[q].left, b = t->queue.at[q].right;
+        struct rp_ids x = rp_op_operands(l->p, a), y = rp_op_operands(r->p, b);
+
+        for (uint32_t i = 0; x.n == y.n && i < x.n; i++)
+            if (free_pair(t, x.at[i], y.at[i]) &&
+                l->hashes.local[x.at[i]] == r->hashes.local[y.at[i]])
+                RP_TRY(make_pair(t, x.at[i], y.at[i]));
+    }
+    return RP_OK;
+}
+
+/* Where the numbers of parameters mean nothing, the results say what is what. */
+static enum rp_code match_from_root(struct matcher *t, const struct rp_computation *x,
+                                    const struct rp_computation *y)
+{
+    if (x->root != RP_NONE && y->root != RP_NONE && free_pair(t, x->root, y->root))
+        RP_TRY(make_pair(t, x->root, y->root));
+    RP_TRY(zip_unique(t, x, y));
+    RP_TRY(descend(t));
+    return follow(t);
+}
+
+static enum rp_code compare(struct matcher *t, struct pair pair)
+{
+    struct rp_match_side *l = &t->m->left, *r = &t->m->right;
+    const struct rp_computation *x = &l->p->computations.at[pair.left];
+    const struct rp_computation *y = &r->p->computations.at[pair.right];
+
+    if (!x->n || !y->n || l->visited[x->first] || r->visited[y->first])
+        return RP_OK; /* each is compared once: with the first that it stands for */
+    for (uint32_t i = 0; i < x->n; i++)
+        l->visited[x->first + i] = 1;
+    for (uint32_t i = 0; i < y->n; i++)
+        r->visited[y->first + i] = 1;
+    if (l->anonymous && r->anonymous)
+        RP_TRY(match_from_root(t, x, y));
+    RP_TRY(zip(t, x, y, WHOLE));
+    if (x->root != RP_NONE && y->root != RP_NONE && free_pair(t, x->root, y->root))
+        RP_TRY(make_pair(t, x->root, y->root));
+    RP_TRY(follow(t));
+    RP_TRY(zip_agreeing(t, x, y));
+    RP_TRY(zip(t, x, y, LOCAL));
+    return zip(t, x, y, OPCODE);
+}
+
+/* Computations that nobody calls, by hash. */
+static size_t collect_dead(const struct rp_match_side *s, struct keyed *out)
+{
+    size_t n = 0;
+
+    for (uint32_t c = 0; c < s->p->computations.n; c++)
+        if (!s->hashes.reachable[c])
+            out[n++] = (struct keyed){s->hashes.computation[c], c};
+    qsort(out, n, sizeof *out, by_key);
+    return n;
+}
+
+static int by_op(const void *x, const void *y)
+{
+    const struct keyed *a = x, *b = y;
+
+    return (a->op > b->op) - (a->op < b->op);
+}
+
+/* Dead computations that only one side has, in the order of the files. */
+static enum rp_code match_dead(struct matcher *t)
+{
+    size_t n = collect_dead(&t->m->left, t->a), m = collect_dead(&t->m->right, t->b);
+    size_t i = 0, k = 0, x = 0, y = 0;
+
+    while (i < n || k < m) {
+        if (i < n && k < m && t->a[i].key == t->b[k].key) {
+            i++;
+            k++;
+        } else if (k == m || (i < n && t->a[i].key < t->b[k].key)) {
+            t->a[x++] = t->a[i++];
+        } else {
+            t->b[y++] = t->b[k++];
+        }
+    }
+    qsort(t->a, x, sizeof *t->a, by_op);
+    qsort(t->b, y, sizeof *t->b, by_op);
+    for (i = 0; i < x && i < y; i++) {
+        struct pair pair = {t->a[i].op, t->b[i].op};
+
+        RP_TRY(rp_vec_push(&t->computations, pair, t->err));
+    }
+    for (; i < x; i++) /* what has no partner was removed, or added, as a whole */
+        t->m->left.visited[t->m->left.p->computations.at[t->a[i].op].first] = 1;
+    for (i = x < y ? x : y; i < y; i++)
+        t->m->right.visited[t->m->right.p->computations.at[t->b[i].op].first] = 1;
+    return RP_OK;
+}
+
+static enum rp_code match_all(struct matcher *t, struct pair entries)
+{
+    size_t n = t->m->left.p->nops + t->m->left.p->computations.n;
+    size_t m = t->m->right.p->nops + t->m->right.p->computations.n;
+    bool whole = entries.left == RP_NONE;
+
+    if (whole)
+        entries = (struct pair){t->m->left.p->entry, t->m->right.p->entry};
+    t->a = RP_ARENA_NEW(t->arena, struct keyed, n + 1);
+    t->b = RP_ARENA_NEW(t->arena, struct keyed, m + 1);
+    if (!t->a || !t->b)
+        return rp_err_nomem(t->err, "comparing programs");
+    if (entries.left == RP_NONE || entries.right == RP_NONE)
+        return RP_OK;
+    RP_TRY(rp_vec_push(&t->computations, entries, t->err));
+    if (whole)
+        RP_TRY(match_dead(t));
+    for (size_t i = 0; i < t->computations.n; i++)
+        RP_TRY(compare(t, t->computations.at[i]));
+    return RP_OK;
+}
+
+enum rp_code rp_program_match(const struct rp_match_side *left, uint32_t left_entry,
+                              const struct rp_match_side *right, uint32_t right_entry,
+                              struct rp_arena *arena, struct rp_match *out, struct rp_err *err)
+{
+    struct matcher t = {.m = out, .arena = arena, .err = err};
+    enum rp_code code;
+
+    rp_map_init(&t.seen);
+    code = begin_side(left, arena, &out->left, err);
+    if (code == RP_OK)
+        code = begin_side(right, arena, &out->right, err);
+    if (code == RP_OK)
+        code = match_all(&t, (struct pair){left_entry, right_entry});
+    rp_map_release(&t.seen);
+    rp_vec_release(&t.queue);
+    rp_vec_release(&t.doubtful);
+    rp_vec_release(&t.computations);
+    return code;
+}

@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The recompile explainer. A lazy-tensor dump has a graph for every synchronisation, a folder of
+ * XLA dumps a module for every compilation. A graph that is the same as one before came from the
+ * cache; any other had to be compiled, and is compared with the earlier one that has most
+ * operations in common, so that a dump in which training and evaluation take turns is understood.
+ */
+#include "explain/program_diff/recompiles.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST_CANDIDATES = 32 }; /* earlier graphs that are looked at, newest first */
+
+/* ---- likeness ---- */
+
+static int by_value(const void *x, const void *y)
+{
+    uint64_t a = *(const uint64_t *)x, b = *(const uint64_t *)y;
+
+    return (a > b) - (a < b);
+}
+
+static uint64_t *sorted_looks(struct rp_diff_side side, bool opcode_only, struct rp_arena *scratch,
+                              size_t *n)
+{
+    const struct rp_match_side *s = side.prepared;
+    uint32_t first = 0, count = s->p->nops;
+    uint64_t *out;
+
+    if (side.computation != RP_NONE) {
+        first = s->p->computations.at[side.computation].first;
+        count = s->p->computations.at[side.computation].n;
+    }
+    out = RP_ARENA_NEW(scratch, uint64_t, (size_t)count + 1);
+    *n = out ? count : 0;
+    for (size_t i = 0; i < *n; i++)
+        out[i] = opcode_only ? s->hashes.opcode[first + i] : s->hashes.local[first + i];
+    if (*n)
+        qsort(out, *n, sizeof *out, by_value);
+    return out;
+}
+
+static size_t common_looks(struct rp_diff_side a, struct rp_diff_side b, bool opcode_only,
+                           struct rp_arena *scratch)
+{
+    size_t n, m, common = 0;
+    uint64_t *x = sorted_looks(a, opcode_only, scratch, &n);
+    uint64_t *y = sorted_looks(b, opcode_only, scratch, &m);
+
+    for (size_t i = 0, k = 0; i < n && k < m;) {
+        common += x[i] == y[k];
+        if (x[i] == y[k]) {
+            i++;
+            k++;
+        } else if (x[i] < y[k]) {
+            i++;
+        } else {
+            k++;
+        }
+    }
+    return common * 1000000 / (n + m + 1);
+}
+
+size_t rp_side_likeness(struct rp_diff_side a, struct rp_diff_side b, struct rp_arena *scratch)
+{
+    return common_looks(a, b, true, scratch) + common_looks(a, b, false, scratch);
+}
+
+/* ---- steps ---- */
+
+struct explainer {
+    const struct rp_step_graph *graphs;
+    struct rp_arena *arena;
+    struct rp_steps *out;
+    struct rp_err *err;
+    RP_VEC(size_t) fresh; /* graphs that were new, and their rows from first_row on */
+    size_t first_row;
+};
+
+static size_t most_alike(const struct explainer *t, size_t graph)
+{
+    size_t best = t->fresh.n - 1, most = 0;
+
+    for (size_t k = t->fresh.n; k-- > 0 && t->fresh.n - k <= MOST_CANDIDATES;) {
+        struct rp_arena scratch = RP_ARENA_INIT;
+        size_t like =
+            rp_side_likeness(t->graphs[t->fresh.at[k]].side, t->graphs[graph].side, &scratch);
+
+        rp_arena_release(&scratch);
+        if (like > most) {
+            most = like;
+            best = k;
+        }
+    }
+    return t->fresh.at[best];
+}
+
+static const char *kept(struct rp_arena *arena, const char *text)
+{
+    return rp_arena_strdup(arena, text);
+}
+
+static enum rp_code explain(struct explainer *t, size_t graph, struct rp_diff_step *row)
+{
+    struct rp_arena scratch = RP_ARENA_INIT;
+    const struct rp_diff_change *change;
+    size_t before = most_alike(t, graph);
+    struct rp_diff diff;
+    enum rp_code code = rp_explain_diff_sides(t->graphs[before].side, t->graphs[graph].side,
+                                              &scratch, &diff, t->err);
+
+    if (code == RP_OK) {
+        change = rp_diff_main_change(&diff);
+        row->against = t->graphs[before].number;
+        row->cause = diff.same ? "order" : kept(t->arena, diff.cause);
+        row->what = change ? rp_diff_change_words(change, t->arena)
+                           : "the same operations, parameters in another order";
+        row->where = kept(t->arena, change ? change->where : "");
+        row->place = kept(t->arena, change ? change->place : "");
+        row->changes = diff.changed - diff.follows + diff.added + diff.removed;
+        if (!row->cause || !row->what || !row->where || !row->place)
+            code = rp_err_nomem(t->err, "explaining steps");
+        else
+            row->text =
+                rp_arena_printf(t->arena, "against %lld: %s", (long long)row->against,
+                                rp_diff_sentence(row->what, row->where, row->place, t->arena));
+    }
+    rp_arena_release(&scratch);
+    return code;
+}
+
+static enum rp_code add_row(struct explainer *t, size_t graph)
+{
+    struct rp_diff_step row = {.graph = t->graphs[graph].number,
+                               .name = kept(t->arena, t->graphs[graph].name),
+                               .runs = 1,
+                               .cause = "first",
+                               .against = RP_ABSENT_I64,
+                               .what = "",
+                               .where = "",
+                               .place = "",
+                               .text = ""};
+
+    row.label = rp_arena_printf(t->arena, "%lld%s%s", (long long)row.graph,
+                                *t->graphs[graph].name ? " " : "", t->graphs[graph].name);
+    if (!row.name || !row.label)
+        return rp_err_nomem(t->err, "explaining steps");
+    if (t->fresh.n)
+        RP_TRY(explain(t, graph, &row));
+    if (!row.text)
+        return rp_err_nomem(t->err, "explaining steps");
+    RP_TRY(rp_vec_push(&t->fresh, graph, t->err));
+    return rp_vec_push(&t->out->rows, row, t->err);
+}
+
+enum rp_code rp_explain_steps(const struct rp_step_graph *graphs, size_t n, struct rp_arena *arena,
+                              struct rp_steps *out, struct rp_err *err)
+{
+    struct explainer t = {
+        .graphs = graphs, .arena = arena, .out = out, .err = err, .first_row = out->rows.n};
+    struct rp_map seen;
+    enum rp_code code = RP_OK;
+
+    rp_map_init(&seen);
+    for (size_t i = 0; code == RP_OK && i < n; i++) {
+        uint64_t key =
+            rp_hash_join(rp_diff_side_hash(graphs[i].side), rp_diff_sharding_hash(graphs[i].side));
+        uint32_t known, fresh = (uint32_t)t.fresh.n;
+
+        code = rp_map_intern(&seen, key, fresh, &known, err);
+        if (code == RP_OK && known != fresh)
+            out->rows.at[t.first_row + known].runs++;
+        else if (code == RP_OK)
+            code = add_row(&t, i);
+    }
+    rp_map_release(&seen);
+    rp_vec_release(&t.fresh);
+    return code;
+}

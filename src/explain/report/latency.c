@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Latency of an operator = its start - the latest end among its inputs. Operators are taken in the
+ * order of their starts, so that of a name that comes again (another step) the last one before
+ * counts. An operator that starts before its input ends has none. What came from another device
+ * counts from the end of its sender, so that the transfer is in the latency.
+ */
+#include "explain/report/latency.h"
+
+#include "base/strtab.h"
+#include "facts/arg_keys.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#define MOST_INPUTS 64
+
+struct waits {
+    const struct rp_trace *t;
+    struct rp_strtab names;
+    RP_VEC(int64_t) end; /* by name: its last end, INT64_MIN: not yet */
+    RP_VEC(rp_event) ops;
+    RP_VEC(int64_t) latency;
+    struct rp_arg_key name, input[MOST_INPUTS];
+    int ninputs;
+    rp_event slowest;
+    int64_t most_ns;
+};
+
+static int by_start(const void *pa, const void *pb, void *user)
+{
+    rp_event a = *(const rp_event *)pa, b = *(const rp_event *)pb;
+    const int64_t *ts = user;
+
+    if (ts[a] != ts[b])
+        return ts[a] < ts[b] ? -1 : 1;
+    return a < b ? -1 : a > b;
+}
+
+/* The length of a name without "/_39" or "_S39", which TensorFlow puts behind it where the value is
+   received from another device; that row is not recorded, but the operator that sent it is. */
+static size_t sender_len(const char *text, size_t len)
+{
+    size_t n = len;
+
+    while (n > 0 && text[n - 1] >= '0' && text[n - 1] <= '9')
+        n--;
+    if (n < len && n > 2 &&
+        ((text[n - 2] == '/' && text[n - 1] == '_') || (text[n - 2] == '_' && text[n - 1] == 'S')))
+        return n - 2;
+    return len;
+}
+
+/* "^node" and "node:1" are the node. */
+static uint32_t find_node(const struct waits *w, rp_str s)
+{
+    const char *text = rp_trace_str(w->t, s), *colon = strrchr(text, ':');
+    size_t len = colon && strspn(colon + 1, "0123456789") == strlen(colon + 1)
+                     ? (size_t)(colon - text)
+                     : rp_trace_str_len(w->t, s);
+    uint32_t node;
+
+    if (*text == '^') {
+        text++;
+        len--;
+    }
+    node = rp_strtab_find(&w->names, text, len);
+    return node != UINT32_MAX ? node : rp_strtab_find(&w->names, text, sender_len(text, len));
+}
+
+/* The latest end among the inputs of an operator; INT64_MIN where none was recorded. */
+static int64_t ready_at(const struct waits *w, rp_event op)
+{
+    int64_t ready = INT64_MIN;
+    rp_str input;
+    int i;
+
+    for (i = 0; i < w->ninputs; i++) {
+        uint32_t node;
+
+        if (!rp_arg_key_text(&w->input[i], op, &input))
+            continue;
+        node = find_node(w, input);
+        if (node != UINT32_MAX && node < w->end.n && w->end.at[node] > ready)
+            ready = w->end.at[node];
+    }
+    return ready;
+}
+
+static enum rp_code find_keys(struct waits *w, struct rp_err *err)
+{
+    char key[24];
+
+    RP_TRY(rp_arg_key_init(&w->name, w->t, "name", err));
+    while (w->name.key != RP_NONE && w->ninputs < MOST_INPUTS) {
+        struct rp_arg_key *input = &w->input[w->ninputs];
+
+        snprintf(key, sizeof key, "input%d", w->ninputs);
+        RP_TRY(rp_arg_key_init(input, w->t, key, err));
+        if (input->key == RP_NONE)
+            break;
+        w->ninputs++;
+    }
+    return RP_OK;
+}
+
+static enum rp_code collect(struct waits *w, struct rp_err *err)
+{
+    union {
+        const int64_t *given;
+        void *user;
+    } ts = {.given = w->t->ev.ts_ns};
+    rp_str s;
+    rp_event e;
+    uint32_t id;
+
+    for (e = 0; e < w->t->ev.n; e++) {
+        if (w->t->ev.kind[e] != RP_KIND_CPU_OP || w->t->ev.dur_ns[e] < 0 ||
+            !rp_arg_key_text(&w->name, e, &s))
+            continue;
+        RP_TRY(rp_vec_push(&w->ops, e, err));
+        RP_TRY(rp_strtab_intern(&w->names, rp_trace_str(w->t, s), rp_trace_str_len(w->t, s), &id,
+                                err));
+    }
+    while (w->end.n < w->names.n)
+        RP_TRY(rp_vec_push(&w->end, INT64_MIN, err));
+    if (w->ops.n)
+        qsort_r(w->ops.at, w->ops.n, sizeof *w->ops.at, by_start, ts.user);
+    return RP_OK;
+}
+
+static enum rp_code measure(struct waits *w, struct rp_err *err)
+{
+    rp_str s = 0;
+    size_t i;
+
+    for (i = 0; i < w->ops.n; i++) {
+        rp_event op = w->ops.at[i];
+        int64_t ready = ready_at(w, op), latency;
+
+        if (ready != INT64_MIN && ready <= w->t->ev.ts_ns[op]) {
+            latency = rp_ns_between(ready, w->t->ev.ts_ns[op]);
+            RP_TRY(rp_vec_push(&w->latency, latency, err));
+            if (latency >= w->most_ns) {
+                w->most_ns = latency;
+                w->slowest = op;
+            }
+        }
+        if (rp_arg_key_text(&w->name, op, &s))
+            w->end.at[rp_strtab_find(&w->names, rp_trace_str(w->t, s), rp_trace_str_len(w->t, s))] =
+                rp_event_end_ns(w->t, op);
+    }
+    return RP_OK;
+}
+
+static enum rp_code fill(struct waits *w, struct rp_arena *arena, struct rp_report_latency *out,
+                         struct rp_err *err)
+{
+    size_t n = w->latency.n;
+    rp_str s = 0;
+
+    if (!n)
+        return RP_OK;
+    qsort(w->latency.at, n, sizeof *w->latency.at, rp_ns_order);
+    out->ops = (int64_t)n;
+    out->p50_ns = w->latency.at[(n + 1) / 2 - 1];
+    out->p90_ns = w->latency.at[(n * 90 + 99) / 100 - 1];
+    out->max_ns = w->latency.at[n - 1];
+    rp_arg_key_text(&w->name, w->slowest, &s);
+    out->slowest = rp_arena_copy(arena, rp_trace_str(w->t, s), rp_trace_str_len(w->t, s));
+    return out->slowest ? RP_OK : rp_err_nomem(err, "measuring latencies");
+}
+
+enum rp_code rp_latency_find(const struct rp_trace *trace, struct rp_arena *arena,
+                             struct rp_report_latency *out, struct rp_err *err)
+{
+    struct waits w = {.t = trace, .slowest = RP_NONE};
+    enum rp_code code = find_keys(&w, err);
+    int i;
+
+    *out = (struct rp_report_latency){0};
+    if (code == RP_OK && w.ninputs) {
+        code = rp_strtab_init(&w.names, err);
+        if (code == RP_OK)
+            code = collect(&w, err);
+        if (code == RP_OK)
+            code = measure(&w, err);
+        if (code == RP_OK)
+            code = fill(&w, arena, out, err);
+    }
+    for (i = 0; i < w.ninputs; i++)
+        rp_arg_key_release(&w.input[i]);
+    rp_arg_key_release(&w.name);
+    rp_strtab_release(&w.names);
+    rp_vec_release(&w.end);
+    rp_vec_release(&w.ops);
+    rp_vec_release(&w.latency);
+    return code;
+}

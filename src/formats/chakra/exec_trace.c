@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * PyTorch execution traces (Chakra's input) as programs: a node is an operation, and it reads the
+ * node that made a tensor last. Tensors are tuples of six in the values of inputs and outputs, here
+ * and in the older schema, where the lists stand in the node itself:
+ *
+ *   "inputs": {"values": [[7,8,0,4096,8,"cuda:0"], [-1]], "shapes": [[16,256],[[]]], "types":
+ * [...]}
+ */
+#include "formats/chakra/exec_trace.h"
+#include "formats/formats.h"
+#include "io/json_pull.h"
+
+#include <string.h>
+
+struct exec_trace {
+    struct rp_program *p;
+    struct rp_json *json;
+    struct rp_limits limits;
+    struct rp_err *err;
+    struct rp_map maker;    /* tensor to operation */
+    RP_VEC(uint64_t) reads; /* tensors of the node being read */
+    RP_VEC(uint64_t) makes;
+};
+
+/* The next integer at s, or NULL. */
+static const char *integer(const char *s, const char *end, int64_t *value)
+{
+    bool minus = s < end && *s == '-';
+    const char *from = s += minus;
+
+    for (*value = 0; s < end && *s >= '0' && *s <= '9' && *value < INT64_MAX / 20; s++)
+        *value = *value * 10 + (*s - '0');
+    *value = minus ? -*value : *value;
+    return s > from ? s : NULL;
+}
+
+/* Whether "[1,2,0,4096,8,"cuda:0"]" stands at s; its first number. */
+static bool tensor_at(const char *s, const char *end, uint64_t *id)
+{
+    int64_t first = 0, v;
+
+    if (s >= end || *s != '[')
+        return false;
+    for (int i = 0; i < 5; i++) {
+        for (s++; s < end && *s == ' '; s++)
+            ;
+        s = integer(s, end, &v);
+        if (!s || s >= end || *s != ',')
+            return false;
+        if (i == 0)
+            first = v;
+    }
+    for (s++; s < end && *s == ' '; s++)
+        ;
+    *id = (uint64_t)first;
+    return s < end && *s == '"';
+}
+
+static enum rp_code find_tensors(struct exec_trace *r, struct rp_json_token raw, bool outputs)
+{
+    const char *end = raw.text + raw.len;
+    uint64_t id;
+
+    for (const char *s = raw.text; s < end; s++)
+        if (*s == '[' && tensor_at(s, end, &id)) {
+            if (outputs)
+                RP_TRY(rp_vec_push(&r->makes, id, r->err));
+            else
+                RP_TRY(rp_vec_push(&r->reads, id, r->err));
+        }
+    return RP_OK;
+}
+
+static unsigned elem_of(const char *s, const char *end)
+{
+    static const struct {
+        const char *name;
+        uint8_t elem;
+    } names[] = {{"c10::BFloat16", RP_ELEM_BF16}, {"c10::Half", RP_ELEM_F16},
+                 {"float", RP_ELEM_F32},          {"double", RP_ELEM_F64},
+                 {"long", RP_ELEM_S64},           {"int", RP_ELEM_S32},
+                 {"bool", RP_ELEM_PRED},          {"unsigned char", RP_ELEM_U8},
+                 {"signed char", RP_ELEM_S8},     {"short", RP_ELEM_S16}};
+
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if ((size_t)(end - s) >= strlen(names[i].name) &&
+            memcmp(s, names[i].name, strlen(names[i].name)) == 0)
+            return names[i].elem;
+    return RP_ELEM_INVALID;
+}
+
+enum rp_code rp_exec_shape(struct rp_program *p, const char *shapes, const char *types,
+                           const char *end, uint32_t *id, struct rp_err *err)
+{
+    const char *type = types ? memmem(types, (size_t)(end - types), "Tensor(", 7) : NULL;
+    unsigned elem = type ? elem_of(type + 7, end) : RP_ELEM_INVALID;
+    const char *s = shapes ? memmem(shapes, (size_t)(end - shapes), "[[", 2) : NULL;
+    int64_t dims[32], v;
+    size_t n = 0;
+
+    *id = 0;
+    if (!s || elem == RP_ELEM_INVALID)
+        return RP_OK;
+    for (s += 2; s < end && *s != ']' && n < 32;) {
+        s = integer(s, end, &v);
+        if (!s)
+            return RP_OK; /* a list of tensors */
+        dims[n++] = v < 0 ? RP_DIM_UNKNOWN : v;
+        while (s < end && (*s == ',' || *s == ' '))
+            s++;
+    }
+    return rp_program_array(p, elem, dims, NULL, n, 0, id, err);
+}
+
+static enum rp_code outputs(struct exec_trace *r, struct rp_json_token raw, uint32_t *shape)
+{
+    const char *end = raw.text + raw.len;
+
+    RP_TRY(find_tensors(r, raw, true));
+    return rp_exec_shape(r->p, memmem(raw.text, raw.len, "\"shapes\"", 8),
+                         memmem(raw.text, raw.len, "\"types\"", 7), end, shape, r->err);
+}
+
+static enum rp_code add_node(struct exec_trace *r, const struct rp_new_op *op)
+{
+    uint32_t id, maker;
+
+    if (r->p->nops >= r->limits.events)
+        return rp_err_set(r->err, RP_LIMIT, "more than %llu nodes",
+                          (unsigned long long)r->limits.events);
+    RP_TRY(rp_program_add_op(r->p, op, &id, r->err));
+    for (size_t i = 0; i < r->reads.n; i++) {
+        maker = rp_map_get(&r->maker, r->reads.at[i]);
+        if (maker != RP_MAP_NONE && maker != id)
+            RP_TRY(rp_program_add_operand(r->p, maker, 0, r->err));
+    }
+    for (size_t i = 0; i < r->makes.n; i++)
+        RP_TRY(rp_map_put(&r->maker, r->makes.at[i], id, r->err));
+    return RP_OK;
+}
+
+static enum rp_code node_field(struct exec_trace *r, struct rp_json_token key, struct rp_new_op *op)
+{
+    struct rp_json_token raw;
+
+    if (!rp_json_raw(r->json, &raw))
+        return RP_OK; /* finish says why */
+    if (key.len == 4 && memcmp(key.text, "name", 4) == 0)
+        return rp_program_string(r->p, raw.text + (raw.len > 1), raw.len > 1 ? raw.len - 2 : 0,
+                                 &op->foreign, r->err);
+    if (key.len == 2 && memcmp(key.text, "id", 2) == 0)
+        return rp_program_string(r->p, raw.text, raw.len, &op->name, r->err);
+    if (key.len == 6 && memcmp(key.text, "inputs", 6) == 0)
+        return find_tensors(r, raw, false);
+    if (key.len == 7 && memcmp(key.text, "outputs", 7) == 0)
+        return outputs(r, raw, &op->shape);
+    return RP_OK;
+}
+
+static enum rp_code node(struct exec_trace *r)
+{
+    struct rp_new_op op = {.code = RP_OP_FOREIGN};
+    struct rp_json_token key, value;
+    char name[16];
+
+    r->reads.n = r->makes.n = 0;
+    if (rp_json_value(r->json, &value) != RP_JSON_OBJECT)
+        return rp_err_set(r->err, RP_FORMAT, "a node that is no object");
+    while (rp_json_field(r->json, &key)) {
+        /* the key is gone once its value is passed */
+        if (key.len >= sizeof name) {
+            rp_json_skip(r->json);
+            continue;
+        }
+        memcpy(name, key.text, key.len);
+        key.text = name;
+        RP_TRY(node_field(r, key, &op));
+    }
+    return add_node(r, &op);
+}
+
+static enum rp_code nodes(struct exec_trace *r)
+{
+    struct rp_json_token key, value;
+    uint32_t name, id;
+
+    RP_TRY(rp_program_string(r->p, "trace", 5, &name, r->err));
+    RP_TRY(rp_program_begin(r->p, name, &id, r->err));
+    rp_json_value(r->json, &value);
+    while (rp_json_field(r->json, &key)) {
+        if (key.len != 5 || memcmp(key.text, "nodes", 5) != 0) {
+            rp_json_skip(r->json);
+            continue;
+        }
+        if (rp_json_value(r->json, &value) != RP_JSON_ARRAY)
+            continue;
+        while (rp_json_element(r->json))
+            RP_TRY(node(r));
+    }
+    RP_TRY(rp_json_finish(r->json, r->err));
+    return rp_program_finish(r->p, r->err);
+}
+
+static enum rp_code read(struct rp_input *in, const struct rp_read_options *options,
+                         struct rp_import *to, struct rp_err *err)
+{
+    struct rp_json_options json = {.limits = options->limits};
+    struct exec_trace r = {.err = err};
+    enum rp_code code;
+
+    RP_TRY(rp_program_new("execution-trace", &to->program, err));
+    r.p = to->program;
+    r.limits = options->limits ? *options->limits : RP_LIMITS_DEFAULT;
+    rp_map_init(&r.maker);
+    code = rp_json_open(in, &json, &r.json, err);
+    if (code == RP_OK)
+        code = nodes(&r);
+    rp_json_close(r.json);
+    rp_map_release(&r.maker);
+    rp_vec_release(&r.reads);
+    rp_vec_release(&r.makes);
+    return code;
+}
+
+static enum rp_sniff sniff(const uint8_t *head, size_t n, const char *file)
+{
+    (void)file;
+    return rp_sniff_json_key(head, n, 1, "schema") == 1 &&
+                   rp_sniff_json_key(head, n, 1, "nodes") == 1 && memmem(head, n, "\"name\"", 6)
+               ? RP_SNIFF_CERTAIN
+               : RP_SNIFF_NO;
+}
+
+const struct rp_format rp_format_exec_trace = {.name = "execution-trace",
+                                               .summary = "PyTorch execution traces",
+                                               .kind = RP_FORMAT_KIND_PROGRAM,
+                                               .sniff = sniff,
+                                               .read = read};

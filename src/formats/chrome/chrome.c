@@ -1,0 +1,391 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Chrome's trace-event JSON in all its dialects: PyTorch's Kineto since 2021, XProf (JAX,
+ * TensorFlow), TensorFlow's Timeline, Horovod's timeline, bare arrays. One pass over the text with
+ * the pull parser, which may read, decompress and index on another thread; memory is that of the
+ * model and some blocks. This file has the document: where the events are, and what is done when it
+ * does not end as it should.
+ *
+ *   ends early, with complete events before it   read up to there, with a warning
+ *   a bare array without its ']'                 as Horovod writes it: nothing is missing
+ *   damaged, or no JSON                          an error; with salvage, everything before it, and
+ *                                                inside the list whatever follows it
+ *   compressed, and damaged                      the same, but nothing behind the first error: what
+ * a decoder makes of damaged data may look like events
+ */
+#include "formats/chrome/chrome.h"
+
+#include <locale.h>
+#include <stdlib.h>
+#include <time.h>
+
+#define PROGRESS_EVENTS 8192 /* from one report to the next */
+
+/* -------------------------------------------------------------------------- sniffing */
+
+/* Keys of other JSON documents: execution traces, rocprof. */
+static bool is_other(const uint8_t *head, size_t n)
+{
+    static const char *const keys[] = {"nodes", "rocprofiler-sdk-tool", NULL};
+
+    for (size_t i = 0; keys[i]; i++)
+        if (rp_sniff_json_key(head, n, 1, keys[i]) == 1)
+            return true;
+    return false;
+}
+
+static enum rp_sniff sniff_array(const uint8_t *head, size_t n, size_t at)
+{
+    int has;
+
+    at = rp_sniff_space(head, n, at + 1);
+    if (at == n)
+        return RP_SNIFF_FALLBACK;
+    if (head[at] != '{')
+        return RP_SNIFF_NO;
+    at = rp_sniff_space(head, n, at + 1);
+    if (at < n && head[at] == '}')
+        return RP_SNIFF_FALLBACK; /* the first one is empty */
+    has = rp_sniff_json_key(head, n, 2, "ph");
+    return has > 0 ? RP_SNIFF_CERTAIN : has == 0 ? RP_SNIFF_FALLBACK : RP_SNIFF_NO;
+}
+
+static enum rp_sniff sniff(const uint8_t *head, size_t n, const char *file)
+{
+    size_t at = rp_sniff_space(head, n, 0);
+    int has;
+
+    (void)file;
+    if (at == n || (head[at] != '{' && head[at] != '['))
+        return RP_SNIFF_NO;
+    if (head[at] == '[')
+        return sniff_array(head, n, at);
+    has = rp_sniff_json_key(head, n, 1, "traceEvents");
+    if (has > 0)
+        return RP_SNIFF_CERTAIN;
+    return has < 0 || is_other(head, n) ? RP_SNIFF_NO : RP_SNIFF_FALLBACK;
+}
+
+/* -------------------------------------------------------------------------- the document */
+
+static enum rp_code report_progress(struct rp_chrome *r, struct rp_err *err)
+{
+    const struct rp_read_options *o = r->options;
+    bool compressed = *rp_input_compression(r->in) != '\0';
+
+    if (o->progress && !o->progress(o->progress_user, rp_json_offset(r->json),
+                                    compressed ? 0 : rp_input_file_size(r->in)))
+        return rp_err_set(err, RP_CANCELLED, "reading was cancelled");
+    return RP_OK;
+}
+
+/* Elements of the list, to its end or to an error of the text. */
+static enum rp_code read_elements(struct rp_chrome *r, struct rp_err *err)
+{
+    uint32_t depth = rp_json_depth(r->json), left = PROGRESS_EVENTS;
+    struct rp_json_token v;
+    enum rp_code code;
+
+    while (rp_json_element(r->json)) {
+        r->in_event = true;
+        if (rp_chrome_read_fast(r, &code, err)) {
+            RP_TRY(code);
+        } else if (rp_json_trailing(r->json)) {
+            r->in_event = false;
+            return RP_OK;
+        } else if (rp_chrome_learn_event(r), rp_json_value(r->json, &v) == RP_JSON_OBJECT) {
+            RP_TRY(rp_chrome_read_event(r, err));
+        } else if (!rp_json_failed(r->json)) {
+            r->health->skipped_events++;
+            rp_chrome_pass(r->json, depth);
+        }
+        if (rp_json_failed(r->json))
+            return RP_OK;
+        r->in_event = false;
+        if (!--left) {
+            left = PROGRESS_EVENTS;
+            RP_TRY(report_progress(r, err));
+        }
+    }
+    return RP_OK;
+}
+
+/* After an error of the text in compressed input: a flipped bit often shows as text that makes no
+   sense long before the checksum does not hold, so the rest is read first. */
+static void check_rest(struct rp_chrome *r, bool keep)
+{
+    if (r->drained || !rp_json_failed(r->json) || rp_json_ended_early(r->json) ||
+        !*rp_input_compression(r->in))
+        return;
+    r->drained = true;
+    rp_json_drain(r->json, keep, &r->rest);
+}
+
+static bool go_on(struct rp_chrome *r, uint32_t depth, uint64_t *skipped)
+{
+    static const char *const keys[] = {"ph",  "name", "cat", "pid",  "tid", "ts",
+                                       "dur", "id",   "bp",  "args", NULL};
+
+    check_rest(r, true);
+    return r->rest.code == RP_OK && rp_json_resync(r->json, depth, keys, skipped);
+}
+
+static enum rp_code read_list(struct rp_chrome *r, struct rp_err *err)
+{
+    uint32_t depth = rp_json_depth(r->json);
+    uint64_t skipped;
+
+    r->has_list = true;
+    for (;;) {
+        RP_TRY(read_elements(r, err));
+        if (!rp_json_failed(r->json) || !r->options->salvage || !go_on(r, depth, &skipped))
+            return RP_OK;
+        r->in_event = false;
+        r->health->salvaged = 1;
+        r->health->skipped_bytes += (int64_t)skipped;
+        r->bare_breaks += !skipped;
+    }
+}
+
+static enum rp_code read_object(struct rp_chrome *r, struct rp_err *err)
+{
+    struct rp_json_token key, v;
+
+    while (rp_json_field(r->json, &key)) {
+        if (key.has_escapes || !rp_json_key_is(&key, "traceEvents")) {
+            RP_TRY(rp_chrome_read_header(r, &key, err));
+            continue;
+        }
+        if (rp_json_value(r->json, &v) == RP_JSON_ARRAY)
+            RP_TRY(read_list(r, err));
+        else if (!rp_json_failed(r->json))
+            return rp_err_set_at(err, RP_FORMAT, rp_json_offset(r->json),
+                                 "'traceEvents' is not a list, at byte %llu",
+                                 (unsigned long long)rp_json_offset(r->json));
+    }
+    return RP_OK;
+}
+
+static enum rp_code read_document(struct rp_chrome *r, struct rp_err *err)
+{
+    struct rp_json_token v;
+
+    switch (rp_json_value(r->json, &v)) {
+    case RP_JSON_OBJECT:
+        return read_object(r, err);
+    case RP_JSON_ARRAY:
+        r->is_array = true;
+        return read_list(r, err);
+    default:
+        return RP_OK;
+    }
+}
+
+/* -------------------------------------------------------------------------- how it ends */
+
+/* Whether the input itself fails, not only stops. */
+static bool is_damaged(struct rp_chrome *r)
+{
+    char byte;
+    size_t got;
+
+    rp_json_close(r->json); /* it has the input until then */
+    r->json = NULL;
+    return rp_input_read(r->in, &byte, 1, &got, NULL) != RP_OK;
+}
+
+static enum rp_code warn_early(struct rp_chrome *r, uint64_t offset, bool cut, struct rp_err *err)
+{
+    if (r->is_array && !r->in_event && !cut)
+        return rp_builder_warn(r->builder, err,
+                               "the list of events is not closed: the writer has not ended, or the "
+                               "file is truncated at byte %llu",
+                               (unsigned long long)offset);
+    r->health->truncated = 1;
+    return rp_builder_warn(r->builder, err, "the file is truncated at byte %llu%s",
+                           (unsigned long long)offset,
+                           r->in_event ? ", inside an event, which is left out" : "");
+}
+
+static enum rp_code warn_salvaged(struct rp_chrome *r, const struct rp_err *why, struct rp_err *err)
+{
+    int n = (int)strcspn(why->text, "\n");
+
+    r->health->salvaged = 1;
+    return rp_builder_warn(r->builder, err,
+                           "the file is damaged, what stands before it was read: "
+                           "%.*s",
+                           n, why->text);
+}
+
+/* Where the data behind bad text is damaged, that is the error. A limit leaves the first one. */
+static enum rp_code name_rest(struct rp_chrome *r, enum rp_code code, struct rp_err *err)
+{
+    uint64_t offset = rp_json_offset(r->json);
+
+    check_rest(r, false);
+    if (r->rest.code == RP_OK || r->rest.code == RP_LIMIT)
+        return code;
+    if (strcmp(r->rest.text, err->text) == 0) /* the text is whole: damage anywhere in it */
+        return code;
+    if (r->rest.code != RP_FORMAT) {
+        *err = r->rest;
+        return r->rest.code;
+    }
+    return rp_err_set_at(
+        err, RP_FORMAT, offset,
+        "the compressed data is damaged, from byte %llu on nothing can be trusted: "
+        "%s",
+        (unsigned long long)offset, r->rest.text);
+}
+
+/* The text ended with an error, which is in err. */
+static enum rp_code end_with_error(struct rp_chrome *r, enum rp_code code, struct rp_err *err)
+{
+    uint64_t offset = rp_json_offset(r->json);
+    bool early = rp_json_ended_early(r->json), cut = rp_json_stats(r->json).truncated;
+    struct rp_err why = *err;
+
+    if (!r->nevents || (code != RP_FORMAT && code != RP_LIMIT))
+        return code;
+    if (early && code == RP_FORMAT && !is_damaged(r))
+        return warn_early(r, offset, cut, err);
+    return r->options->salvage ? warn_salvaged(r, &why, err) : code;
+}
+
+/* The text is whole; are there events in it? */
+static enum rp_code check_list(struct rp_chrome *r, struct rp_err *err)
+{
+    if (!r->has_list)
+        return rp_err_set(err, RP_FORMAT,
+                          "JSON, but not a trace: it has no list of events ('traceEvents')");
+    if (!r->nevents && (r->is_array || r->health->skipped_events))
+        return rp_err_set(
+            err, RP_FORMAT,
+            "JSON, but not a trace: none of the %lld elements of its list is an event",
+            (long long)r->health->skipped_events);
+    return RP_OK;
+}
+
+/* Bytes that were skipped are in health, and reported from there. */
+static enum rp_code warn_commas(struct rp_chrome *r, const struct rp_json_stats *stats,
+                                struct rp_err *err)
+{
+    if (r->bare_breaks)
+        RP_TRY(rp_builder_warn(r->builder, err,
+                               "the file is damaged: commas between events are missing"));
+    if (stats->trailing_commas)
+        RP_TRY(rp_builder_warn(r->builder, err,
+                               "a comma stands before a closing bracket: the file is no strict "
+                               "JSON, nothing was left out"));
+    return RP_OK;
+}
+
+static enum rp_code end_document(struct rp_chrome *r, struct rp_err *err)
+{
+    struct rp_err why;
+    enum rp_code code = rp_json_finish(r->json, &why);
+    struct rp_json_stats stats = rp_json_stats(r->json);
+
+    r->health->control_bytes = (int64_t)stats.control_bytes;
+    r->content_bytes = rp_json_offset(r->json);
+    if (code != RP_OK) {
+        code = end_with_error(r, name_rest(r, code, &why), &why);
+        if (err)
+            *err = why;
+        if (code != RP_OK)
+            return code;
+    } else if (stats.truncated) { /* only the end of the compression is missing */
+        RP_TRY(warn_early(r, r->content_bytes, true, err));
+    }
+    RP_TRY(check_list(r, err));
+    RP_TRY(warn_commas(r, &stats, err));
+    if (rp_input_trailing(r->in))
+        RP_TRY(rp_builder_warn(r->builder, err,
+                               "something else stands behind the compressed data: left out"));
+    return rp_chrome_end_header(r, err);
+}
+
+/* -------------------------------------------------------------------------- reading */
+
+static enum rp_code open_reader(struct rp_chrome *r, struct rp_err *err)
+{
+    struct rp_json_options json = {
+        .limits = r->options->limits, .threaded = r->options->threaded, .trailing_comma = true};
+    uint32_t none;
+
+    rp_arena_init(&r->arena);
+    rp_map_init(&r->category_of);
+    RP_TRY(rp_builder_new(r->options->limits, &r->builder, err));
+    r->trace = rp_builder_borrow_trace(r->builder);
+    r->health = &r->trace->health;
+    RP_TRY(rp_chrome_intern(r, "chrome-json", 11, &r->trace->format, err));
+    RP_TRY(rp_chrome_category(r, NULL, &none, err));
+    RP_TRY(rp_chrome_learn_init(r, err));
+    return rp_json_open(r->in, &json, &r->json, err);
+}
+
+static void release_reader(struct rp_chrome *r)
+{
+    rp_json_close(r->json);
+    rp_builder_free(r->builder);
+    rp_arena_release(&r->arena);
+    rp_map_release(&r->category_of);
+    rp_vec_release(&r->categories);
+    rp_vec_release(&r->nodes);
+    rp_vec_release(&r->args);
+    rp_chrome_learn_release(r);
+    rp_vec_release(&r->track_kind);
+    rp_vec_release(&r->is_device);
+    rp_vec_release(&r->scratch);
+    if (r->c_locale)
+        freelocale((locale_t)r->c_locale);
+    free(r);
+}
+
+static int64_t now_ns(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+static enum rp_code read_chrome(struct rp_input *in, const struct rp_read_options *options,
+                                struct rp_import *to, struct rp_err *err)
+{
+    struct rp_chrome *r = calloc(1, sizeof *r);
+    int64_t begin_ns = now_ns();
+    enum rp_code code;
+
+    if (!r)
+        return rp_err_nomem(err, "reading a trace");
+    r->in = in;
+    r->options = options;
+    code = open_reader(r, err);
+    if (code == RP_OK)
+        code = read_document(r, err);
+    if (code == RP_OK)
+        code = end_document(r, err);
+    if (code == RP_OK) {
+        struct rp_builder *builder = r->builder;
+
+        r->builder = NULL;
+        to->content_bytes = r->content_bytes;
+        release_reader(r); /* before the passes need memory of their own */
+        to->read_ns = now_ns() - begin_ns;
+        code = rp_builder_finish(builder, &to->trace, err);
+        to->finish_ns = now_ns() - begin_ns - to->read_ns;
+        return code;
+    }
+    release_reader(r);
+    return code;
+}
+
+const struct rp_format rp_format_chrome_json = {
+    .name = "chrome-json",
+    .summary = "Chrome trace events: PyTorch, JAX, TensorFlow, Horovod",
+    .kind = RP_FORMAT_KIND_TRACE,
+    .sniff = sniff,
+    .read = read_chrome,
+};

@@ -1,0 +1,315 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RP_FORMATS_CHROME_CHROME_H
+#define RP_FORMATS_CHROME_CHROME_H
+/*
+ * What the files of the Chrome-JSON reader share. Only they include it.
+ *
+ *   chrome.c         the document: sniffing, the list of events, how it ends, salvage
+ *   event.c   one event: fields, times, track, origin
+ *   fast.c    the same for events that look like earlier ones
+ *   args.c    its arguments, predicted from the events before it
+ *   kinds.c   what categories, phases and names mean
+ *   header.c  everything beside the list: metadata, devices, rank, framework
+ *   text.c    strings and numbers
+ */
+#include "base/arena.h"
+#include "base/hash.h"
+#include "base/vec.h"
+#include "formats/formats.h"
+#include "io/json_pull.h"
+#include "trace/build/build.h"
+
+/* Signs of who wrote the file; the strongest wins when it ends. */
+enum {
+    RP_CHROME_KINETO = 1,
+    RP_CHROME_XPROF = 2,
+    RP_CHROME_JAX = 4,
+    RP_CHROME_TF_TIMELINE = 8,
+    RP_CHROME_HOROVOD = 16
+};
+
+struct rp_chrome_category {
+    const char *text; /* as written, undecoded; NULL: events without one */
+    uint32_t len;
+    rp_str str;
+    uint32_t root; /* of its argument tree */
+    uint8_t kind, flags;
+    uint8_t next; /* slot of recent to replace */
+    struct {      /* origins used last; phase 0: free */
+        char phase;
+        uint8_t kind, scope;
+        uint16_t origin;
+    } recent[4];
+};
+
+struct rp_chrome_memo { /* a string seen before; 0: none */
+    rp_str str;
+    uint32_t len;
+};
+
+/*
+ * A tree of the argument lists seen so far. A node is one more argument (key and type) behind those
+ * of its parent, so the node reached at the end of a list knows its shape. The child taken last is
+ * tried first: one comparison of bytes a key, and nothing is hashed.
+ */
+struct rp_chrome_node {
+    const char *key; /* as written, undecoded */
+    uint32_t key_len;
+    rp_str key_str;
+    uint32_t hot, first, next; /* child taken last, first child, next sibling; 0: none */
+    uint16_t shape;
+    uint16_t replaces; /* its key came before, as argument replaces - 1: that one is overwritten */
+    uint8_t type, nchildren;
+    bool has_shape, is_correlation;
+    struct rp_chrome_memo memo; /* the string it had last */
+};
+
+/* How the arguments of an event came out. */
+struct rp_chrome_args {
+    uint32_t n;
+    uint16_t shape;
+    bool has_correlation, correlation_is_text;
+    int64_t correlation; /* a number, or a string id */
+    uint32_t duplicates; /* keys that came twice */
+};
+
+enum rp_chrome_field {
+    RP_CHROME_OTHER,
+    RP_CHROME_PH,
+    RP_CHROME_CAT,
+    RP_CHROME_NAME,
+    RP_CHROME_PID,
+    RP_CHROME_TID,
+    RP_CHROME_TS,
+    RP_CHROME_DUR,
+    RP_CHROME_ARGS, /* of a step: one argument */
+    RP_CHROME_ID,
+    RP_CHROME_BP,
+    RP_CHROME_SCOPE,
+    RP_CHROME_END /* of a step: the event is complete */
+};
+
+struct rp_chrome_ident { /* a pid, tid or id: a number, or a text */
+    int64_t number;
+    rp_str text;
+    bool given, local; /* local: it means something inside its process only */
+};
+
+/* One event as it is read, before the builder has it. Its arguments are in r->args. */
+struct rp_chrome_event {
+    int64_t ts_ns, dur_ns;
+    struct rp_chrome_ident pid, tid, id;
+    struct rp_chrome_args args;
+    rp_str name;
+    uint32_t category;
+    uint32_t seen; /* bit RP_CHROME_x of each field */
+    uint8_t flags, flow_flags;
+    uint8_t scope; /* RP_ORIGIN_SCOPE_*, or 0 */
+    char phase;
+    bool fraction;                          /* its ts is not a whole number */
+    uint8_t bad_times, huge_times, rounded; /* of ts and dur */
+    uint32_t duplicates;                    /* keys that came twice */
+};
+
+/*
+ * Templates. Events of a kind are the same text but for some values:
+ *
+ *   {"ph": "X", "cat": "cpu_op", "name": "aten::add", "pid": 416, "ts": 12.345, ...
+ *   ------------- literal -------------> value <--- literal --->  ...
+ *
+ * A step is a literal and what the value behind it is; steps are a tree, as the nodes of arguments
+ * are. The step at the end has the event without its values.
+ */
+struct rp_chrome_step {
+    const char *literal;
+    uint32_t len, nindex;      /* bytes, and entries of the structural index in them */
+    uint32_t hot, first, next; /* child taken last, first child, next sibling; 0: none */
+    uint8_t field;             /* enum rp_chrome_field of the value behind it */
+    uint8_t behind; /* type of the value in front of it: enum rp_arg_type, of arguments */
+    uint8_t nchildren;
+    bool is_correlation;
+    rp_str key;                 /* of the argument */
+    uint32_t event;             /* at the end: index into events */
+    struct rp_chrome_memo memo; /* the string that the value was last */
+};
+
+struct rp_chrome_mark { /* a value of the event that is being learnt */
+    const char *begin, *end;
+    const uint32_t *index, *index_end;
+    rp_str key;
+    uint8_t field, type;
+};
+
+struct rp_chrome_learn {
+    RP_VEC(struct rp_chrome_step) steps; /* 0: the root */
+    RP_VEC(struct rp_chrome_event) events;
+    RP_VEC(struct rp_chrome_mark) marks;
+    uint64_t block;    /* where the block of the event being learnt begins; UINT64_MAX: none is */
+    const char *begin; /* of the event */
+    const uint32_t *index;
+    const char *at; /* of the value being read */
+    const uint32_t *at_index;
+    int64_t credit; /* learning spends it, every event that fits earns some */
+};
+
+struct rp_chrome_track { /* an entry of the cache of tracks */
+    int64_t pid, tid;
+    rp_str pid_text, tid_text;
+    rp_track track;
+    uint8_t has_tid;
+    bool used;
+};
+
+#define RP_CHROME_TRACKS 256
+
+#define RP_CHROME_NAMES 4096
+
+struct rp_chrome {
+    struct rp_json *json;
+    struct rp_input *in;
+    const struct rp_read_options *options;
+    struct rp_builder *builder;
+    struct rp_trace *trace; /* the builder's: fields and counters that a reader sets */
+    struct rp_health *health;
+    struct rp_arena arena;
+
+    /* the list of events */
+    bool has_list, is_array, in_event;
+    bool drained; /* after an error in compressed input: what the rest of it says */
+    struct rp_err rest;
+    uint64_t bare_breaks; /* errors behind which the next event follows at once */
+    uint64_t nevents;     /* complete ones, with arrows */
+    uint64_t content_bytes;
+
+    RP_VEC(struct rp_chrome_category) categories; /* 0: none */
+    struct rp_map category_of;                    /* string id -> index */
+    uint32_t last_category;
+
+    RP_VEC(struct rp_chrome_node) nodes; /* 0: not used */
+    RP_VEC(struct rp_arg) args;
+    struct rp_chrome_learn learn;
+
+    struct rp_chrome_track tracks[RP_CHROME_TRACKS];
+    RP_VEC(uint8_t) track_kind; /* by track: enum rp_kind of its events, or 0 */
+    RP_VEC(uint8_t) is_device;  /* by process */
+
+    struct rp_chrome_memo names[RP_CHROME_NAMES];
+    struct rp_chrome_memo raws[RP_CHROME_NAMES]; /* text that was checked to be JSON */
+    rp_str newest;                               /* strings up to this one were looked at */
+
+    RP_VEC(char) scratch;
+    unsigned signs; /* RP_CHROME_* */
+    rp_str version; /* of the framework, where a key gives it */
+    void *c_locale; /* locale_t for strtod, made when it is first needed */
+};
+
+/* ---- text.c ---- */
+
+enum rp_code rp_chrome_intern(struct rp_chrome *r, const char *s, size_t len, rp_str *out,
+                              struct rp_err *err);
+/* The decoded text of a string token. */
+enum rp_code rp_chrome_intern_token(struct rp_chrome *r, struct rp_json_token *token, rp_str *out,
+                                    struct rp_err *err);
+/* The same for strings that come again and again. */
+enum rp_code rp_chrome_intern_name(struct rp_chrome *r, struct rp_json_token *token, rp_str *out,
+                                   struct rp_err *err);
+/* Whether the memo is of this text. */
+static inline bool rp_chrome_recall(const struct rp_chrome *r, const struct rp_chrome_memo *memo,
+                                    const char *s, size_t len)
+{
+    size_t n;
+
+    return memo->str && memo->len == len &&
+           memcmp(rp_builder_borrow_str(r->builder, memo->str, &n), s, len) == 0;
+}
+
+/* The same for raw JSON, which must be what rp_json_raw gave; rp_chrome_known_raw finds it again,
+   or gives 0. */
+enum rp_code rp_chrome_intern_raw(struct rp_chrome *r, const char *s, size_t len, rp_str *out,
+                                  struct rp_err *err);
+rp_str rp_chrome_known_raw(const struct rp_chrome *r, const char *s, size_t len);
+bool rp_chrome_is_utf8(const char *s, size_t len);
+/* False where it is no integer of 64 bits. */
+bool rp_chrome_parse_int(const char *s, size_t len, int64_t *out);
+/* False where it is not finite, or no memory is left. */
+bool rp_chrome_parse_double(struct rp_chrome *r, const char *s, size_t len, double *out);
+/* Whether the value of the field just read is an object or array, which may be taken whole. The
+   parser stands on its first byte. */
+static inline bool rp_chrome_at_container(const struct rp_json *p)
+{
+    return *p->at == '{' || *p->at == '[';
+}
+/* Behind a container that rp_json_value has entered at this depth. */
+void rp_chrome_pass(struct rp_json *p, uint32_t depth);
+
+/* ---- kinds.c ---- */
+
+struct rp_chrome_kind {
+    uint8_t kind, flags; /* enum rp_kind and RP_ORIGIN_* of a complete event */
+    uint8_t signs;
+};
+
+struct rp_chrome_kind rp_chrome_category_kind(const char *text, size_t len);
+/* Of an event without a category, by its name. */
+uint8_t rp_chrome_name_kind(const char *name, size_t len, char phase, unsigned *signs);
+/* What an origin is: the category's kind, or what the phase says. */
+uint8_t rp_chrome_phase_kind(char phase, uint8_t kind);
+
+/* ---- args.c ---- */
+
+/* Root of a new tree. */
+enum rp_code rp_chrome_new_root(struct rp_chrome *r, uint32_t *out, struct rp_err *err);
+/* Reads the fields of the object just entered into r->args. */
+enum rp_code rp_chrome_read_args(struct rp_chrome *r, uint32_t root, struct rp_chrome_args *out,
+                                 struct rp_err *err);
+
+/* Notes the value of an argument "correlation"; token is its text, as written. */
+enum rp_code rp_chrome_set_correlation(struct rp_chrome *r, const struct rp_arg *arg,
+                                       const struct rp_json_token *token,
+                                       struct rp_chrome_args *out, struct rp_err *err);
+
+/* ---- fast.c ---- */
+
+enum rp_code rp_chrome_learn_init(struct rp_chrome *r, struct rp_err *err);
+void rp_chrome_learn_release(struct rp_chrome *r);
+/* Reads the event that the parser stands before (behind rp_json_element) where it fits a template;
+   false: it does not, and nothing has happened. */
+bool rp_chrome_read_fast(struct rp_chrome *r, enum rp_code *code, struct rp_err *err);
+/* Around the reading of an event by its fields: */
+void rp_chrome_learn_event(struct rp_chrome *r); /* where its '{' is next */
+enum rp_code rp_chrome_learn_value(struct rp_chrome *r, uint8_t field,
+                                   const struct rp_json_token *v, uint8_t type, rp_str key,
+                                   struct rp_err *err);
+enum rp_code rp_chrome_learn_end(struct rp_chrome *r, const struct rp_chrome_event *e,
+                                 struct rp_err *err);
+/* Where a value is next. */
+static inline void rp_chrome_learn_begin(struct rp_chrome *r)
+{
+    r->learn.at = r->json->at;
+    r->learn.at_index = r->json->ix;
+}
+
+/* ---- event.c ---- */
+
+/* numeric: text that is a whole number is that number, as 7 and "7" name the same arrow. */
+enum rp_code rp_chrome_set_ident(struct rp_chrome *r, struct rp_chrome_ident *to,
+                                 struct rp_json_token *v, bool numeric, struct rp_err *err);
+/* Hands a complete event to the builder. */
+enum rp_code rp_chrome_add(struct rp_chrome *r, const struct rp_chrome_event *e,
+                           struct rp_err *err);
+
+/* Reads the fields of the object just entered and adds the event. RP_OK also where the parser
+   failed: it knows. */
+enum rp_code rp_chrome_read_event(struct rp_chrome *r, struct rp_err *err);
+enum rp_code rp_chrome_category(struct rp_chrome *r, struct rp_json_token *token, uint32_t *out,
+                                struct rp_err *err);
+
+/* ---- header.c ---- */
+
+/* Reads the value of a top-level key that is not the list of events. */
+enum rp_code rp_chrome_read_header(struct rp_chrome *r, struct rp_json_token *key,
+                                   struct rp_err *err);
+/* When everything is read. */
+enum rp_code rp_chrome_end_header(struct rp_chrome *r, struct rp_err *err);
+
+#endif

@@ -1,0 +1,310 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Other people's CTF traces through libbabeltrace2: its ctf plugin reads the folder, its muxer puts
+ * the streams in order of time, and a sink of ours turns each event into names and fields for
+ * other.c. The library's own errors are told with ours. A trace costs what babeltrace2
+ * costs: some hundred nanoseconds an event. All of this runs in a process of its own
+ * (child.c): damaged traces make the library abort, or never come to an end.
+ */
+#include "formats/ctf/ctf.h"
+#include "formats/ctf/other.h"
+
+#include "rp_config.h"
+
+#if RP_HAVE_BABELTRACE
+#include <babeltrace2/babeltrace.h>
+
+#define LOST_MAX (UINT64_C(1) << 48) /* of one gap: more cannot be */
+
+struct sink {
+    struct rp_ctf_wire *wire;
+    bt_message_iterator *iterator;
+    int64_t offset_ns; /* of the clock, since 1970 */
+    bool has_offset;
+};
+
+/* -------------------------------------------------------------------------- events */
+
+static bool take_integer(const bt_field *field, bt_field_class_type type, struct rp_ctf_field *out)
+{
+    if (bt_field_class_type_is(type, BT_FIELD_CLASS_TYPE_UNSIGNED_INTEGER)) {
+        out->i = (int64_t)bt_field_integer_unsigned_get_value(field);
+        out->is_unsigned = true;
+    } else if (bt_field_class_type_is(type, BT_FIELD_CLASS_TYPE_SIGNED_INTEGER)) {
+        out->i = bt_field_integer_signed_get_value(field);
+    } else if (type == BT_FIELD_CLASS_TYPE_BOOL) {
+        out->i = bt_field_bool_get_value(field);
+    } else {
+        return false;
+    }
+    out->type = RP_ARG_I64;
+    return true;
+}
+
+/* A number or a text; false for anything built of others. */
+static bool take_field(const bt_field *field, const char *name, struct rp_ctf_field *out)
+{
+    bt_field_class_type type = bt_field_get_class_type(field);
+
+    *out = (struct rp_ctf_field){.name = name};
+    if (take_integer(field, type, out))
+        return true;
+    if (type == BT_FIELD_CLASS_TYPE_STRING) {
+        out->type = RP_ARG_STR;
+        out->text = bt_field_string_get_value(field);
+    } else if (type == BT_FIELD_CLASS_TYPE_SINGLE_PRECISION_REAL) {
+        out->type = RP_ARG_F64;
+        out->f = (double)bt_field_real_single_precision_get_value(field);
+    } else if (type == BT_FIELD_CLASS_TYPE_DOUBLE_PRECISION_REAL) {
+        out->type = RP_ARG_F64;
+        out->f = bt_field_real_double_precision_get_value(field);
+    } else {
+        return false;
+    }
+    return true;
+}
+
+static void take_members(const bt_field *structure, struct rp_ctf_other_row *e)
+{
+    const bt_field_class *class = bt_field_borrow_class_const(structure);
+    uint64_t n = bt_field_class_structure_get_member_count(class);
+
+    for (uint64_t i = 0; i < n && e->nfields < RP_CTF_FIELDS_MAX; i++) {
+        const bt_field_class_structure_member *member =
+            bt_field_class_structure_borrow_member_by_index_const(class, i);
+
+        if (take_field(bt_field_structure_borrow_member_field_by_index_const(structure, i),
+                       bt_field_class_structure_member_get_name(member), &e->fields[e->nfields]))
+            e->nfields++;
+    }
+}
+
+/* Who and where, from the event's contexts and the packet's. */
+static void take_place(const bt_field *structure, struct rp_ctf_other_row *e)
+{
+    struct rp_ctf_other_row own = {.nfields = 0};
+
+    if (!structure || bt_field_get_class_type(structure) != BT_FIELD_CLASS_TYPE_STRUCTURE)
+        return;
+    take_members(structure, &own);
+    for (uint32_t i = 0; i < own.nfields; i++) {
+        const struct rp_ctf_field *f = &own.fields[i];
+
+        if (f->type == RP_ARG_STR && !strcmp(f->name, "procname"))
+            e->thread = f->text;
+        if (f->type != RP_ARG_I64)
+            continue;
+        if (!strcmp(f->name, "vtid") || (!strcmp(f->name, "tid") && e->tid < 0))
+            e->tid = f->i;
+        else if (!strcmp(f->name, "vpid") || (!strcmp(f->name, "pid") && e->pid < 0))
+            e->pid = f->i;
+        else if (!strcmp(f->name, "cpu_id"))
+            e->cpu = f->i;
+    }
+}
+
+static bool take_time(struct sink *s, const bt_message *message, int64_t *ns)
+{
+    const bt_stream_class *stream = bt_event_class_borrow_stream_class_const(
+        bt_event_borrow_class_const(bt_message_event_borrow_event_const(message)));
+    const bt_clock_class *clock = bt_stream_class_borrow_default_clock_class_const(stream);
+    int64_t offset_s, since;
+    uint64_t offset_cycles;
+
+    *ns = RP_NO_TS;
+    if (!clock || bt_clock_snapshot_get_ns_from_origin(
+                      bt_message_event_borrow_default_clock_snapshot_const(message), &since) !=
+                      BT_CLOCK_SNAPSHOT_GET_NS_FROM_ORIGIN_STATUS_OK)
+        return false;
+    if (!s->has_offset) {
+        bt_clock_class_get_offset(clock, &offset_s, &offset_cycles);
+        s->offset_ns =
+            offset_s * 1000000000 +
+            (int64_t)((double)offset_cycles * 1e9 / (double)bt_clock_class_get_frequency(clock));
+        if (bt_clock_class_get_frequency(clock) == 1000000000)
+            s->offset_ns = offset_s * 1000000000 + (int64_t)offset_cycles;
+        s->has_offset = true;
+        rp_ctf_wire_clock(s->wire, s->offset_ns);
+    }
+    *ns = since - s->offset_ns;
+    return true;
+}
+
+static void read_event(struct sink *s, const bt_message *message)
+{
+    const bt_event *event = bt_message_event_borrow_event_const(message);
+    const char *name = bt_event_class_get_name(bt_event_borrow_class_const(event));
+    const bt_field *payload = bt_event_borrow_payload_field_const(event);
+    struct rp_ctf_other_row e = {
+        .name = name && *name ? name : "event", .pid = -1, .tid = -1, .cpu = -1};
+    const bt_stream_class *stream =
+        bt_event_class_borrow_stream_class_const(bt_event_borrow_class_const(event));
+
+    if (!take_time(s, message, &e.ns)) {
+        rp_ctf_wire_lost(s->wire, 0, 0, 1);
+        return;
+    }
+    if (bt_stream_class_supports_packets(stream))
+        take_place(bt_packet_borrow_context_field_const(bt_event_borrow_packet_const(event)), &e);
+    take_place(bt_event_borrow_common_context_field_const(event), &e);
+    take_place(bt_event_borrow_specific_context_field_const(event), &e);
+    if (payload && bt_field_get_class_type(payload) == BT_FIELD_CLASS_TYPE_STRUCTURE)
+        take_members(payload, &e);
+    rp_ctf_wire_event(s->wire, &e);
+}
+
+static void read_message(struct sink *s, const bt_message *message)
+{
+    uint64_t lost = 1; /* where the number is not known */
+
+    switch (bt_message_get_type(message)) {
+    case BT_MESSAGE_TYPE_EVENT:
+        read_event(s, message);
+        break;
+    case BT_MESSAGE_TYPE_DISCARDED_EVENTS:
+        if (bt_message_discarded_events_get_count(message, &lost) ==
+            BT_PROPERTY_AVAILABILITY_AVAILABLE)
+            rp_ctf_wire_lost(s->wire, lost < LOST_MAX ? lost : LOST_MAX, 0, 0);
+        break;
+    case BT_MESSAGE_TYPE_DISCARDED_PACKETS:
+        (void)bt_message_discarded_packets_get_count(message, &lost);
+        rp_ctf_wire_lost(s->wire, 0, lost < LOST_MAX ? lost : LOST_MAX, 0);
+        break;
+    default:
+        break;
+    }
+}
+
+/* -------------------------------------------------------------------------- the graph */
+
+static bt_graph_simple_sink_component_initialize_func_status on_begin(bt_message_iterator *iterator,
+                                                                      void *user)
+{
+    struct sink *s = user;
+
+    s->iterator = iterator;
+    return BT_GRAPH_SIMPLE_SINK_COMPONENT_INITIALIZE_FUNC_STATUS_OK;
+}
+
+static bt_graph_simple_sink_component_consume_func_status on_messages(bt_message_iterator *iterator,
+                                                                      void *user)
+{
+    struct sink *s = user;
+    bt_message_array_const messages;
+    uint64_t n = 0;
+    bt_message_iterator_next_status status = bt_message_iterator_next(iterator, &messages, &n);
+
+    if (status == BT_MESSAGE_ITERATOR_NEXT_STATUS_END)
+        return BT_GRAPH_SIMPLE_SINK_COMPONENT_CONSUME_FUNC_STATUS_END;
+    if (status != BT_MESSAGE_ITERATOR_NEXT_STATUS_OK)
+        return (bt_graph_simple_sink_component_consume_func_status)status;
+    for (uint64_t i = 0; i < n; i++) {
+        read_message(s, messages[i]);
+        bt_message_put_ref(messages[i]);
+    }
+    return BT_GRAPH_SIMPLE_SINK_COMPONENT_CONSUME_FUNC_STATUS_OK;
+}
+
+/* The innermost cause that the library gives, as one line of ours. */
+static enum rp_code tell(struct rp_err *err, const char *what)
+{
+    const bt_error *error = bt_current_thread_take_error();
+    const char *text = "no reason given";
+
+    if (error && bt_error_get_cause_count(error))
+        text = bt_error_cause_get_message(bt_error_borrow_cause_by_index(error, 0));
+    rp_err_set(err, RP_FORMAT, "%s: %.600s (libbabeltrace2)", what, text);
+    if (error)
+        bt_error_release(error);
+    return RP_FORMAT;
+}
+
+struct graph {
+    const bt_plugin *ctf, *utils;
+    bt_graph *graph;
+    bt_value *params;
+};
+
+static const bt_plugin *find_plugin(const char *name)
+{
+    const bt_plugin *plugin = NULL;
+
+    if (bt_plugin_find(name, BT_TRUE, BT_TRUE, BT_TRUE, BT_TRUE, BT_FALSE, &plugin) !=
+        BT_PLUGIN_FIND_STATUS_OK)
+        return NULL;
+    return plugin;
+}
+
+static bool connect(struct graph *g, const bt_component_source *source,
+                    const bt_component_filter *muxer, const bt_component_sink *sink)
+{
+    uint64_t n = bt_component_source_get_output_port_count(source);
+
+    for (uint64_t i = 0; i < n; i++) {
+        if (bt_graph_connect_ports(g->graph,
+                                   bt_component_source_borrow_output_port_by_index_const(source, i),
+                                   bt_component_filter_borrow_input_port_by_index_const(muxer, i),
+                                   NULL) != BT_GRAPH_CONNECT_PORTS_STATUS_OK)
+            return false;
+    }
+    return bt_graph_connect_ports(g->graph,
+                                  bt_component_filter_borrow_output_port_by_index_const(muxer, 0),
+                                  bt_component_sink_borrow_input_port_by_index_const(sink, 0),
+                                  NULL) == BT_GRAPH_CONNECT_PORTS_STATUS_OK;
+}
+
+static enum rp_code build(struct graph *g, const char *folder, struct sink *s, struct rp_err *err)
+{
+    const bt_component_source *source = NULL;
+    const bt_component_filter *muxer = NULL;
+    const bt_component_sink *sink = NULL;
+    bt_value *inputs = NULL;
+
+    g->ctf = find_plugin("ctf");
+    g->utils = find_plugin("utils");
+    if (!g->ctf || !g->utils)
+        return tell(err, "the plugins of babeltrace2 are not installed");
+    g->graph = bt_graph_create(0);
+    g->params = bt_value_map_create();
+    if (!g->graph || !g->params ||
+        bt_value_map_insert_empty_array_entry(g->params, "inputs", &inputs) ||
+        bt_value_array_append_string_element(inputs, folder))
+        return tell(err, "cannot begin");
+    if (bt_graph_add_source_component(
+            g->graph, bt_plugin_borrow_source_component_class_by_name_const(g->ctf, "fs"), "in",
+            g->params, BT_LOGGING_LEVEL_NONE, &source))
+        return tell(err, "is not a CTF trace that can be read");
+    if (bt_graph_add_filter_component(
+            g->graph, bt_plugin_borrow_filter_component_class_by_name_const(g->utils, "muxer"),
+            "muxer", NULL, BT_LOGGING_LEVEL_NONE, &muxer) ||
+        bt_graph_add_simple_sink_component(g->graph, "out", on_begin, on_messages, NULL, s,
+                                           &sink) ||
+        !connect(g, source, muxer, sink))
+        return tell(err, "cannot join its streams");
+    return RP_OK;
+}
+
+static void release(struct graph *g)
+{
+    bt_value_put_ref(g->params);
+    bt_graph_put_ref(g->graph);
+    bt_plugin_put_ref(g->ctf);
+    bt_plugin_put_ref(g->utils);
+}
+
+enum rp_code rp_ctf_babeltrace_run(const char *folder, struct rp_ctf_wire *w, struct rp_err *err)
+{
+    struct sink s = {.wire = w};
+    struct graph g = {0};
+    bt_graph_run_status status = BT_GRAPH_RUN_STATUS_AGAIN;
+    enum rp_code code = build(&g, folder, &s, err);
+
+    while (code == RP_OK && status == BT_GRAPH_RUN_STATUS_AGAIN)
+        status = bt_graph_run(g.graph);
+    if (code == RP_OK && status != BT_GRAPH_RUN_STATUS_OK)
+        code = tell(err, "is damaged");
+    release(&g);
+    return code;
+}
+
+#endif

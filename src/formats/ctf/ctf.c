@@ -1,0 +1,419 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * CTF 1.8: a trace is a folder, and its file "metadata" stands for it (io/sources.h). The ones that
+ * `record` writes are read here; any other goes through libbabeltrace2 (other.c).
+ *
+ * Ours: the files beside the description hold packets (abi/ctf_wire.h). The headers are read first
+ * (files.c) and put in order by thread, then the packets with calibrations are looked
+ * through for them, then each thread's are decoded (packet.c) straight from the files.
+ * Processes and threads become processes and tracks; a device is a process of its own whose tracks
+ * are its streams. What a stream lost is summed into health.lost_events.
+ */
+#include "formats/ctf/ctf.h"
+#include "io/sources_walk.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static enum rp_sniff sniff(const uint8_t *head, size_t n, const char *file)
+{
+    (void)file;
+    return rp_describes_ctf(head, n) ? RP_SNIFF_CERTAIN : RP_SNIFF_NO;
+}
+
+/* -------------------------------------------------------------------------- kinds */
+
+static const struct {
+    uint8_t kind, flags;
+    const char *category;
+} kinds[RP_CTF_KIND_COUNT] = {
+    [RP_CTF_KIND_OTHER] = {RP_KIND_OTHER, 0, "other"},
+    [RP_CTF_KIND_OPERATOR] = {RP_KIND_CPU_OP, RP_ORIGIN_NESTS | RP_ORIGIN_MARKS_STEP, "cpu_op"},
+    [RP_CTF_KIND_ANNOTATION] = {RP_KIND_ANNOTATION, RP_ORIGIN_NESTS | RP_ORIGIN_MARKS_STEP,
+                                "user_annotation"},
+    [RP_CTF_KIND_GPU_ANNOTATION] = {RP_KIND_GPU_ANNOTATION, 0, "gpu_user_annotation"},
+    [RP_CTF_KIND_RUNTIME] = {RP_KIND_RUNTIME, RP_ORIGIN_RUNTIME | RP_ORIGIN_NESTS, "runtime"},
+    [RP_CTF_KIND_DRIVER] = {RP_KIND_RUNTIME, RP_ORIGIN_RUNTIME | RP_ORIGIN_NESTS, "driver"},
+    [RP_CTF_KIND_KERNEL] = {RP_KIND_KERNEL, RP_ORIGIN_GPU, "kernel"},
+    [RP_CTF_KIND_MEMCPY] = {RP_KIND_MEMCPY, RP_ORIGIN_GPU, "gpu_memcpy"},
+    [RP_CTF_KIND_MEMSET] = {RP_KIND_MEMSET, RP_ORIGIN_GPU, "gpu_memset"},
+    [RP_CTF_KIND_SYNC] = {RP_KIND_SYNC, 0, "sync"},
+    [RP_CTF_KIND_OVERHEAD] = {RP_KIND_OVERHEAD, 0, "overhead"},
+    [RP_CTF_KIND_COLLECTIVE] = {RP_KIND_COMM_OP, RP_ORIGIN_NESTS, "collective_comm"},
+    [RP_CTF_KIND_TRANSFER] = {RP_KIND_TRANSFER, 0, "transfer"},
+    [RP_CTF_KIND_PYTHON] = {RP_KIND_PYTHON, RP_ORIGIN_NESTS, "python_function"},
+};
+
+uint8_t rp_ctf_kind(uint8_t kind, const char **category)
+{
+    uint8_t known = kind < RP_CTF_KIND_COUNT ? kind : (uint8_t)RP_CTF_KIND_OTHER;
+
+    *category = kinds[known].category;
+    return kinds[known].kind;
+}
+
+static enum rp_code make_origin(struct rp_ctf_reader *r, char phase, uint8_t kind, rp_str category,
+                                uint16_t *out, struct rp_err *err)
+{
+    struct rp_origin origin = {.phase = phase, .has_category = 1, .category = category};
+    const char *text;
+
+    origin.kind = rp_ctf_kind(kind, &text);
+    if (!category)
+        RP_TRY(rp_proto_trace_text(&r->t, text, &origin.category, err));
+    if (phase == 'X')
+        origin.flags = kinds[kind < RP_CTF_KIND_COUNT ? kind : 0].flags;
+    else if (phase == 'i')
+        origin.kind = RP_KIND_INSTANT;
+    else if (phase == 'C')
+        origin.kind = RP_KIND_COUNTER;
+    return rp_builder_origin(r->t.builder, &origin, out, err);
+}
+
+enum rp_code rp_ctf_origin(struct rp_ctf_reader *r, char phase, uint8_t kind, rp_str category,
+                           uint16_t *out, struct rp_err *err)
+{
+    size_t room = sizeof r->origins / sizeof *r->origins;
+    size_t i = (category * 31u + kind * 7u + (uint8_t)phase) % room;
+
+    if (!r->origins[i].used || r->origins[i].category != category || r->origins[i].kind != kind ||
+        r->origins[i].phase != (uint8_t)phase) {
+        RP_TRY(make_origin(r, phase, kind, category, &r->origins[i].origin, err));
+        r->origins[i].category = category;
+        r->origins[i].kind = kind;
+        r->origins[i].phase = (uint8_t)phase;
+        r->origins[i].used = 1;
+    }
+    *out = r->origins[i].origin;
+    return RP_OK;
+}
+
+/* -------------------------------------------------------------------------- processes */
+
+enum rp_code rp_ctf_process_name(struct rp_ctf_reader *r, const struct rp_ctf_process *process,
+                                 rp_str program, struct rp_err *err)
+{
+    const char *path = rp_builder_borrow_str(r->t.builder, program, NULL);
+    const char *slash = strrchr(path, '/');
+    char name[256];
+    rp_str id;
+
+    (void)process;
+    snprintf(name, sizeof name, "%s", slash ? slash + 1 : path);
+    RP_TRY(rp_proto_trace_text(&r->t, name, &id, err));
+    return rp_proto_trace_name(&r->t, r->track, true, id, err);
+}
+
+#define DEVICE_PROCESSES (INT64_C(1) << 40) /* beyond all process ids */
+
+enum rp_code rp_ctf_device_track(struct rp_proto_trace *t, uint64_t *named, uint32_t pid,
+                                 int64_t device, uint64_t stream, rp_track *out, struct rp_err *err)
+{
+    int64_t id = DEVICE_PROCESSES + ((int64_t)pid << 8) + (device & 255);
+    uint32_t process;
+    char name[64];
+    rp_str text;
+
+    RP_TRY(rp_builder_process(t->builder, id, 0, &process, err));
+    RP_TRY(rp_builder_track(t->builder, process, (int64_t)stream, 0, true, out, err));
+    if (process >= 64 || (*named >> process & 1))
+        return RP_OK;
+    *named |= UINT64_C(1) << process;
+    snprintf(name, sizeof name, "GPU %d", (int)(device & 255));
+    RP_TRY(rp_proto_trace_text(t, name, &text, err));
+    return rp_proto_trace_name(t, *out, true, text, err);
+}
+
+/* -------------------------------------------------------------------------- description */
+
+/* The number behind "key = " in the text, or false. */
+static bool number_of(const char *text, size_t n, const char *key, int64_t *out)
+{
+    size_t len = strlen(key);
+    const char *at = text, *end = text + n;
+
+    while ((at = memmem(at, (size_t)(end - at), key, len))) {
+        const char *p = at + len;
+        bool word = at > text && (at[-1] == ' ' || at[-1] == '\n');
+
+        at = p;
+        while (p < end && *p == ' ')
+            p++;
+        if (!word || p >= end || *p != '=')
+            continue;
+        for (p++; p < end && *p == ' '; p++)
+            ;
+        *out = 0;
+        bool minus = p < end && *p == '-';
+        int digits = 0;
+
+        for (p += minus; p < end && *p >= '0' && *p <= '9' && digits < 19; p++, digits++)
+            *out = (int64_t)((uint64_t)*out * 10 + (uint64_t)(*p - '0'));
+        *out = minus ? -*out : *out;
+        return digits > 0;
+    }
+    return false;
+}
+
+static bool is_ours(const char *text, size_t n)
+{
+    return n > 10 && memmem(text, n < 4096 ? n : 4096, "tracer_name = \"reprise\"", 23);
+}
+
+enum rp_code rp_ctf_describe(struct rp_ctf_reader *r, struct rp_err *err)
+{
+    const char *text = (const char *)r->t.bytes;
+    int64_t layout = 0, frequency = 0, offset_s = 0, offset = 0, rank = -1, world = 0;
+    size_t n = r->t.n;
+
+    number_of(text, n, "reprise_layout", &layout);
+    if (layout != RP_CTF_LAYOUT)
+        return rp_err_set_at(err, RP_FORMAT, 0,
+                             "is a recording of layout %lld, this program reads layout %d",
+                             (long long)layout, RP_CTF_LAYOUT);
+    if (!number_of(text, n, "freq", &frequency) || frequency < 1000 ||
+        frequency > INT64_C(1000000000000))
+        return rp_err_set_at(err, RP_FORMAT, 0, "has no frequency of its clock that can be");
+    number_of(text, n, "offset_s", &offset_s);
+    number_of(text, n, "offset", &offset);
+    if (offset_s < 0 || offset_s > RP_PROTO_TIME_MAX_NS / 1000000000 || offset < 0 ||
+        offset > frequency)
+        return rp_err_set_at(err, RP_FORMAT, 0, "has an offset of its clock that cannot be");
+    if (number_of(text, n, "rank", &rank) && rank >= 0 && rank < INT32_MAX)
+        r->t.trace->rank = (int32_t)rank;
+    if (number_of(text, n, "world_size", &world) && world > 0 && world < INT32_MAX)
+        r->t.trace->world_size = (int32_t)world;
+    r->times.frequency = (uint64_t)frequency;
+    r->times.offset_ns =
+        offset_s * 1000000000 + (int64_t)((double)offset * 1e9 / (double)frequency);
+    return RP_OK;
+}
+
+/* -------------------------------------------------------------------------- reading */
+
+enum rp_code rp_ctf_reader_init(struct rp_ctf_reader *r, struct rp_input *in,
+                                const struct rp_read_options *options, struct rp_err *err)
+{
+    struct rp_arg result = {.type = RP_ARG_I64}, value = {.type = RP_ARG_F64};
+
+    *r = (struct rp_ctf_reader){.spill_at = RP_CTF_SPILL};
+    rp_map_init(&r->lost_places);
+    RP_TRY(rp_proto_trace_init(&r->t, in, options, "ctf", err));
+    r->texts = calloc(RP_CTF_TEXTS_MAX, sizeof *r->texts);
+    if (!r->texts)
+        return rp_err_nomem(err, "reading a recording");
+    RP_TRY(rp_proto_trace_text(&r->t, "reprise", &r->t.trace->framework, err));
+    RP_TRY(rp_proto_trace_text(&r->t, "result", &r->result_key, err));
+    RP_TRY(rp_proto_trace_text(&r->t, "value", &r->value_key, err));
+    result.key = r->result_key;
+    value.key = r->value_key;
+    RP_TRY(rp_builder_shape(r->t.builder, &result, 1, &r->result_shape, err));
+    return rp_builder_shape(r->t.builder, &value, 1, &r->value_shape, err);
+}
+
+void rp_ctf_reader_release(struct rp_ctf_reader *r)
+{
+    rp_proto_trace_release(&r->t);
+    rp_ctf_times_release(&r->times);
+    rp_vec_release(&r->packets);
+    rp_vec_release(&r->pending);
+    rp_vec_release(&r->open);
+    rp_vec_release(&r->bounds);
+    rp_vec_release(&r->lost);
+    rp_map_release(&r->lost_places);
+    rp_ctf_files_close(r);
+    free(r->texts);
+}
+
+static int by_stream(const void *a, const void *b)
+{
+    const struct rp_ctf_packet *x = &((const struct rp_ctf_bytes *)a)->head;
+    const struct rp_ctf_packet *y = &((const struct rp_ctf_bytes *)b)->head;
+
+    if (x->pid != y->pid)
+        return x->pid < y->pid ? -1 : 1;
+    if (x->tid != y->tid)
+        return x->tid < y->tid ? -1 : 1;
+    if (x->instance != y->instance)
+        return x->instance < y->instance ? -1 : 1;
+    return x->sequence < y->sequence ? -1 : x->sequence > y->sequence;
+}
+
+static enum rp_code report(struct rp_ctf_reader *r, const struct rp_ctf_bytes *p,
+                           struct rp_err *err)
+{
+    const struct rp_read_options *o = r->t.options;
+
+    r->done_bytes += p->content;
+    if (o->progress && !o->progress(o->progress_user, r->done_bytes, r->total_bytes))
+        return rp_err_set(err, RP_CANCELLED, "reading was cancelled");
+    return RP_OK;
+}
+
+/* With salvage the events in front of damage count, and the next packet is read. */
+static enum rp_code read_packet(struct rp_ctf_reader *r, const struct rp_ctf_bytes *p,
+                                struct rp_err *err)
+{
+    enum rp_code code = rp_ctf_packet_read(r, p, err);
+
+    if (code != RP_FORMAT || !r->t.options->salvage)
+        return code;
+    r->t.health->salvaged = 1;
+    return rp_builder_warn(r->t.builder, err, "%s; what stands behind it there is left out",
+                           err ? err->text : p->name);
+}
+
+/* A packet tells what its stream, which several threads may have had, lost up to then. */
+static enum rp_code note_lost(struct rp_ctf_reader *r, const struct rp_ctf_packet *head,
+                              struct rp_err *err)
+{
+    uint64_t most = (uint64_t)INT64_MAX / 2;
+    uint64_t lost = head->discarded < most ? head->discarded : most;
+    uint32_t fresh = (uint32_t)r->lost.n, place;
+    int64_t *sum = &r->t.health->lost_events;
+
+    if (!lost)
+        return RP_OK;
+    RP_TRY(rp_map_intern(&r->lost_places, head->instance, fresh, &place, err));
+    if (place == fresh)
+        RP_TRY(rp_vec_push(&r->lost, 0, err));
+    if (lost <= r->lost.at[place])
+        return RP_OK;
+    if (__builtin_add_overflow(*sum, (int64_t)(lost - r->lost.at[place]), sum))
+        *sum = INT64_MAX;
+    r->lost.at[place] = lost;
+    return RP_OK;
+}
+
+/* The packets of one thread in a stream, from `from` on; *end is the first of the next. */
+static enum rp_code read_stream(struct rp_ctf_reader *r, size_t from, size_t *end,
+                                struct rp_err *err)
+{
+    size_t i;
+
+    for (i = from; i < r->packets.n; i++) {
+        const struct rp_ctf_bytes *p = &r->packets.at[i];
+
+        if (i > from && (p->head.instance != p[-1].head.instance || p->head.tid != p[-1].head.tid))
+            break;
+        if (i == from)
+            RP_TRY(rp_ctf_stream_begin(r, p, err));
+        else if (p->head.sequence != p[-1].head.sequence + 1)
+            RP_TRY(rp_ctf_stream_end(r, err)); /* what was open cannot be known to go on */
+        RP_TRY(read_packet(r, p, err));
+        RP_TRY(note_lost(r, &p->head, err));
+        RP_TRY(report(r, p, err));
+    }
+    *end = i;
+    return rp_ctf_stream_end(r, err);
+}
+
+enum rp_code rp_ctf_read_packets(struct rp_ctf_reader *r, struct rp_err *err)
+{
+    size_t n = r->packets.n;
+
+    if (n)
+        qsort(r->packets.at, n, sizeof *r->packets.at, by_stream);
+    for (size_t i = 0; i < n; i++) {
+        r->total_bytes += r->packets.at[i].content;
+        if (r->packets.at[i].head.clocks) {
+            enum rp_code code = rp_ctf_packet_clocks(r, &r->packets.at[i], err);
+
+            if (code != RP_OK && code != RP_FORMAT) /* damage is told where the events are read */
+                return code;
+        }
+    }
+    RP_TRY(rp_ctf_times_settle(&r->times, err));
+    r->t.trace->base_ns = r->times.base_ns;
+    r->t.trace->has_base = 1;
+    RP_TRY(rp_ctf_origin(r, 'X', RP_CTF_KIND_ANNOTATION, 0, &r->range_origin, err));
+    for (size_t i = 0; i < n;)
+        RP_TRY(read_stream(r, i, &i, err));
+    RP_TRY(rp_ctf_device_judge(r, err));
+    if (r->unbegun)
+        return rp_builder_warn(r->t.builder, err,
+                               "%llu ends of ranges whose begin was not recorded are left out",
+                               (unsigned long long)r->unbegun);
+    return RP_OK;
+}
+
+/* -------------------------------------------------------------------------- the trace */
+
+static enum rp_code read_ours(struct rp_ctf_reader *r, struct rp_input *in, const char *folder,
+                              struct rp_import *to, struct rp_err *err)
+{
+    int64_t began = rp_proto_now_ns();
+    enum rp_code code;
+
+    RP_TRY(rp_ctf_describe(r, err));
+    RP_TRY(folder ? rp_ctf_files_open(r, folder, err) : rp_ctf_files_beside(r, in, err));
+    RP_TRY(rp_ctf_read_packets(r, err));
+    rp_ctf_files_close(r);
+    code = rp_proto_trace_finish(&r->t, to, began, err);
+    to->content_bytes += r->total_bytes;
+    return code;
+}
+
+/* The folder that the description lies in: the input must be a file of that name. NULL for one in a
+   tar, which has its files with it. */
+static enum rp_code folder_of(const struct rp_input *in, char **out, struct rp_err *err)
+{
+    const char *name = rp_input_borrow_name(in), *slash = strrchr(name, '/');
+    size_t n = slash ? (size_t)(slash - name) : 1, nbeside;
+
+    *out = NULL;
+    if (rp_input_borrow_beside(in, &nbeside))
+        return RP_OK;
+    if (strcmp(slash ? slash + 1 : name, "metadata"))
+        return rp_err_set_at(err, RP_UNSUPPORTED, 0,
+                             "is the description of a CTF trace alone: its streams lie beside it "
+                             "in a folder (name the folder, or a tar of it)");
+    *out = slash ? strndup(name, n ? n : 1) : strdup(".");
+    return *out ? RP_OK : rp_err_nomem(err, "reading a CTF trace");
+}
+
+/* libbabeltrace2 reads folders: a trace in a tar is put into one for it. */
+static enum rp_code read_other(struct rp_input *in, const char *folder,
+                               const struct rp_read_options *options, struct rp_import *to,
+                               struct rp_err *err)
+{
+    char unpacked[RP_CTF_UNPACKED_MAX];
+    enum rp_code code;
+
+    if (folder)
+        return rp_ctf_read_other(in, folder, options, to, err);
+    RP_TRY(rp_ctf_files_unpack(in, unpacked, err));
+    code = rp_ctf_read_other(in, unpacked, options, to, err);
+    rp_ctf_files_remove(unpacked);
+    return code;
+}
+
+static enum rp_code read(struct rp_input *in, const struct rp_read_options *options,
+                         struct rp_import *to, struct rp_err *err)
+{
+    struct rp_ctf_reader r;
+    const uint8_t *head;
+    char *folder = NULL;
+    enum rp_code code;
+    size_t n;
+
+    RP_TRY(rp_input_peek(in, 4096, &head, &n, err));
+    RP_TRY(folder_of(in, &folder, err));
+    if (is_ours((const char *)head, n)) {
+        code = rp_ctf_reader_init(&r, in, options, err);
+        if (code == RP_OK)
+            code = read_ours(&r, in, folder, to, err);
+        rp_ctf_reader_release(&r);
+    } else {
+        code = read_other(in, folder, options, to, err);
+    }
+    free(folder);
+    return code;
+}
+
+const struct rp_format rp_format_ctf = {.name = "ctf",
+                                        .summary = "recordings of `reprise record`, LTTng",
+                                        .kind = RP_FORMAT_KIND_TRACE,
+                                        .sniff = sniff,
+                                        .read = read};

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the reader of recordings knows about devices. A span of a device gets the arguments that the
+ * questions look for (correlation, stream, device), which the recording has as fields; correlation
+ * numbers are those of a process, so those of a second process are moved apart.
+ *
+ * Causality bounds the clock of a device: no work ends after the wait for it has returned. (That no
+ * work begins before its launch is counted by the passes of finish, for every format.) All work and
+ * all waits are kept until the end, put in the order of their correlations, and gone through once
+ * with the latest end of each stream and each device: 32 bytes a span, a sort, one pass.
+ */
+#include "formats/ctf/ctf.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static bool is_linked(uint8_t kind)
+{
+    return kind == RP_CTF_KIND_KERNEL || kind == RP_CTF_KIND_MEMCPY || kind == RP_CTF_KIND_MEMSET ||
+           kind == RP_CTF_KIND_SYNC || kind == RP_CTF_KIND_RUNTIME || kind == RP_CTF_KIND_DRIVER;
+}
+
+uint64_t rp_ctf_device_link(struct rp_ctf_reader *r, uint32_t pid, uint64_t link)
+{
+    if (!link || link > UINT32_MAX)
+        return link;
+    if (!r->linked_pid)
+        r->linked_pid = pid;
+    return r->linked_pid == pid ? link : link | (uint64_t)(r->process + 1) << 32;
+}
+
+static enum rp_code add_number(struct rp_ctf_reader *r, const char *key, int64_t value,
+                               struct rp_arg *arg, struct rp_err *err)
+{
+    *arg = (struct rp_arg){.type = RP_ARG_I64, .v.i = value};
+    return rp_proto_trace_word(&r->t, key, &arg->key, err);
+}
+
+enum rp_code rp_ctf_device_args(struct rp_ctf_reader *r, const struct rp_ctf_span *e, uint64_t link,
+                                struct rp_arg *args, uint32_t *n, struct rp_err *err)
+{
+    if (!is_linked(e->kind))
+        return RP_OK;
+    if (e->device != RP_CTF_SPAN_DEVICE) {
+        RP_TRY(add_number(r, "device", e->device, &args[(*n)++], err));
+        RP_TRY(add_number(r, "stream", (int64_t)e->track, &args[(*n)++], err));
+    }
+    return link ? add_number(r, "correlation", (int64_t)link, &args[(*n)++], err) : RP_OK;
+}
+
+/* -------------------------------------------------------------------------- causality */
+
+enum { WORK, WAIT_STREAM, WAIT_DEVICE };
+
+enum rp_code rp_ctf_device_keep(struct rp_ctf_reader *r, const struct rp_ctf_span *e, uint64_t link,
+                                rp_str name, int64_t end_ns, struct rp_err *err)
+{
+    struct rp_ctf_bound b = {
+        .link = link, .end_ns = end_ns, .device = e->device, .stream = e->track};
+    const char *text;
+
+    if (e->device == RP_CTF_SPAN_DEVICE || !link)
+        return RP_OK;
+    if (e->kind == RP_CTF_KIND_SYNC) {
+        text = rp_builder_borrow_str(r->t.builder, name, NULL);
+        if (!strcmp(text, "Context Sync"))
+            b.what = WAIT_DEVICE;
+        else if (!strcmp(text, "Stream Sync"))
+            b.what = WAIT_STREAM;
+        else
+            return RP_OK;
+    } else if (e->kind != RP_CTF_KIND_KERNEL && e->kind != RP_CTF_KIND_MEMCPY &&
+               e->kind != RP_CTF_KIND_MEMSET) {
+        return RP_OK;
+    }
+    return rp_vec_push(&r->bounds, b, err);
+}
+
+static int by_link(const void *a, const void *b)
+{
+    const struct rp_ctf_bound *x = a, *y = b;
+
+    if (x->link != y->link)
+        return x->link < y->link ? -1 : 1;
+    return x->what < y->what ? -1 : x->what > y->what;
+}
+
+struct latest {
+    struct rp_map places; /* of a stream or device -> place in ends */
+    RP_VEC(int64_t) ends;
+};
+
+/* The place of the latest end of a stream, or of the whole device. */
+static enum rp_code place_of(struct latest *l, const struct rp_ctf_bound *b, bool whole,
+                             uint32_t *out, struct rp_err *err)
+{
+    uint64_t process = b->link >> 32, device = (uint32_t)b->device;
+    uint64_t key = process << 48 ^ device << 40 ^ (whole ? UINT64_C(1) << 39 : b->stream);
+    uint32_t fresh = (uint32_t)l->ends.n;
+
+    RP_TRY(rp_map_intern(&l->places, key, fresh, out, err));
+    return *out == fresh ? rp_vec_push(&l->ends, INT64_MIN, err) : RP_OK;
+}
+
+static enum rp_code judge(struct rp_ctf_reader *r, struct latest *l, uint64_t *late,
+                          int64_t *most_ns, struct rp_err *err)
+{
+    for (size_t i = 0; i < r->bounds.n; i++) {
+        const struct rp_ctf_bound *b = &r->bounds.at[i];
+        uint32_t stream, device;
+
+        RP_TRY(place_of(l, b, false, &stream, err));
+        RP_TRY(place_of(l, b, true, &device, err));
+        if (b->what == WORK) {
+            if (b->end_ns > l->ends.at[stream])
+                l->ends.at[stream] = b->end_ns;
+            if (b->end_ns > l->ends.at[device])
+                l->ends.at[device] = b->end_ns;
+            continue;
+        }
+        int64_t end = l->ends.at[b->what == WAIT_DEVICE ? device : stream];
+
+        if (end > b->end_ns) {
+            ++*late;
+            *most_ns = end - b->end_ns > *most_ns ? end - b->end_ns : *most_ns;
+        }
+    }
+    return RP_OK;
+}
+
+enum rp_code rp_ctf_device_judge(struct rp_ctf_reader *r, struct rp_err *err)
+{
+    struct latest l = {0};
+    uint64_t late = 0;
+    int64_t most_ns = 0;
+    enum rp_code code;
+
+    if (!r->bounds.n)
+        return RP_OK;
+    rp_map_init(&l.places);
+    qsort(r->bounds.at, r->bounds.n, sizeof *r->bounds.at, by_link);
+    code = judge(r, &l, &late, &most_ns, err);
+    rp_map_release(&l.places);
+    rp_vec_release(&l.ends);
+    if (code != RP_OK || !late)
+        return code;
+    return rp_builder_warn(r->t.builder, err,
+                           "%llu waits returned before the device's work that they waited for "
+                           "ends, by up to %lld ns: the device's clock is that far off",
+                           (unsigned long long)late, (long long)most_ns);
+}

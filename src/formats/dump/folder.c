@@ -1,0 +1,419 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Joining the files of a dump folder into modules: every name is read (name.c), names that
+ * leave open where the module's name ends take the name that another file of the same id proves,
+ * snapshots with the next id join the module before it, and what remains is one sort by folder, id,
+ * name and place in the compilation, then runs of equal keys. Cost: n log n comparisons of names.
+ */
+#include "formats/dump/folder.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct entry {
+    struct rp_dump_name name;
+    const char *root; /* slice of the path */
+    size_t root_n;
+    size_t source;
+};
+
+static int compare_slices(const char *a, size_t an, const char *b, size_t bn)
+{
+    int order = memcmp(a, b, an < bn ? an : bn);
+
+    return order ? order : (an > bn) - (an < bn);
+}
+
+static int by_id(const struct entry *x, const struct entry *y)
+{
+    int order = compare_slices(x->root, x->root_n, y->root, y->root_n);
+
+    return order ? order : (x->name.id > y->name.id) - (x->name.id < y->name.id);
+}
+
+static int by_module(const void *a, const void *b)
+{
+    const struct entry *x = a, *y = b;
+    int order = by_id(x, y);
+
+    return order
+               ? order
+               : compare_slices(x->name.module, x->name.module_n, y->name.module, y->name.module_n);
+}
+
+static int by_stage(const struct rp_dump_name *x, const struct rp_dump_name *y)
+{
+    if (x->point != y->point)
+        return x->point > y->point ? 1 : -1;
+    if (x->number != y->number)
+        return x->number > y->number ? 1 : -1;
+    return compare_slices(x->stage, x->stage_n, y->stage, y->stage_n);
+}
+
+static int by_place(const void *a, const void *b)
+{
+    const struct entry *x = a, *y = b;
+    int order = by_module(a, b);
+
+    if (!order)
+        order = by_stage(&x->name, &y->name);
+    if (!order && x->name.role != y->name.role)
+        order = x->name.role > y->name.role ? 1 : -1;
+    if (!order && x->name.proto != y->name.proto)
+        order = x->name.proto ? -1 : 1;
+    return order ? order : (x->source > y->source) - (x->source < y->source);
+}
+
+/* ---- reading the names ---- */
+
+/* The folder of a path; of "module_7.f/module.mlir" the one above. */
+static void set_root(struct entry *entry, const char *path)
+{
+    const char *file = path, *folder = path;
+
+    for (const char *s = path; *s; s++)
+        if (*s == '/' || *s == '!') {
+            folder = file;
+            file = s + 1;
+        }
+    entry->root = path;
+    if (entry->name.module >= folder && entry->name.module < file)
+        file = folder;
+    entry->root_n = file > path ? (size_t)(file - path - 1) : 0;
+}
+
+static size_t read_names(const char *const *names, size_t n, struct entry *entries)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        struct entry *entry = &entries[kept];
+
+        if (!rp_dump_name_read(names[i], &entry->name))
+            continue;
+        entry->source = i;
+        set_root(entry, names[i]);
+        kept++;
+    }
+    return kept;
+}
+
+/* ---- names that are not said, or guessed ---- */
+
+/* The place of the first entry of an id, in a list without doubles. */
+static size_t first_of_id(const struct entry *sure, size_t n, const struct entry *key)
+{
+    size_t low = 0, high = n;
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+
+        if (by_id(&sure[middle], key) < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* "jit_f.fusion.3.ptx" with a module "jit_f.fusion" beside it belongs to that one. */
+static void settle_guess(struct entry *entry, const struct entry *sure, size_t n)
+{
+    struct entry key = *entry;
+    const char *text = entry->name.module;
+
+    for (const char *dot = strchr(text, '.'); dot; dot = strchr(dot + 1, '.')) {
+        key.name.module_n = (size_t)(dot - text);
+        if (bsearch(&key, sure, n, sizeof *sure, by_module))
+            entry->name.module_n = key.name.module_n;
+    }
+}
+
+/* "module_0007.metadata.textproto" names no module: the one of its id, where that is one. The
+   nameless stand before all others of their id. */
+static void settle_nameless(struct entry *entry, const struct entry *sure, size_t n)
+{
+    size_t i = first_of_id(sure, n, entry);
+
+    if (i < n && !sure[i].name.module_n)
+        i++;
+    if (i >= n || by_id(&sure[i], entry) != 0 || (i + 1 < n && by_id(&sure[i + 1], entry) == 0))
+        return;
+    entry->name.module = sure[i].name.module;
+    entry->name.module_n = sure[i].name.module_n;
+}
+
+/* On GPUs XLA counts on before it writes a snapshot: 3977 of a module 3976. */
+static void settle_execution(struct entry *entry, const struct entry *sure, size_t n)
+{
+    struct entry before = *entry;
+
+    if (entry->name.id < 1 || bsearch(entry, sure, n, sizeof *sure, by_module))
+        return;
+    before.name.id--;
+    if (bsearch(&before, sure, n, sizeof *sure, by_module))
+        entry->name.id--;
+}
+
+static enum rp_code settle(struct entry *entries, size_t n, struct rp_err *err)
+{
+    struct entry *sure = malloc((n ? n : 1) * sizeof *sure);
+    size_t nsure = 0, kept = 0;
+
+    if (!sure)
+        return rp_err_nomem(err, "joining a dump folder");
+    for (size_t i = 0; i < n; i++)
+        if (entries[i].name.sure && entries[i].name.role != RP_DUMP_EXECUTION)
+            sure[nsure++] = entries[i];
+    qsort(sure, nsure, sizeof *sure, by_module);
+    for (size_t i = 0; i < nsure; i++)
+        if (!kept || by_module(&sure[kept - 1], &sure[i]) != 0)
+            sure[kept++] = sure[i];
+    nsure = kept;
+    for (size_t i = 0; i < n; i++) {
+        if (!entries[i].name.sure)
+            settle_guess(&entries[i], sure, nsure);
+        else if (entries[i].name.role == RP_DUMP_EXECUTION)
+            settle_execution(&entries[i], sure, nsure);
+        else if (!entries[i].name.module_n)
+            settle_nameless(&entries[i], sure, nsure);
+    }
+    free(sure);
+    return RP_OK;
+}
+
+/* ---- modules ---- */
+
+static bool is_program(enum rp_dump_role role)
+{
+    return role == RP_DUMP_PROGRAM || role == RP_DUMP_EXECUTION;
+}
+
+static void add_stage(struct rp_dump_module *module, const struct rp_dump_file *file)
+{
+    struct rp_dump_stage *last = module->nstages ? &module->stages[module->nstages - 1] : NULL;
+
+    if (last && last->point == file->point && last->number == file->number &&
+        strcmp(last->name, file->stage) == 0) {
+        last->nfiles++;
+        return;
+    }
+    module->stages[module->nstages++] =
+        (struct rp_dump_stage){file->stage, file->point, file->number, file->source, 1};
+}
+
+static enum rp_code fill_module(const struct entry *entries, size_t n, struct rp_arena *arena,
+                                struct rp_dump_module *module, struct rp_err *err)
+{
+    const struct entry *first = &entries[0];
+
+    module->id = first->name.id;
+    module->root = rp_arena_copy(arena, first->root, first->root_n);
+    module->name = rp_arena_copy(arena, first->name.module, first->name.module_n);
+    module->files = RP_ARENA_NEW(arena, struct rp_dump_file, n);
+    module->stages = RP_ARENA_NEW(arena, struct rp_dump_stage, n);
+    if (!module->root || !module->name || !module->files || !module->stages)
+        return rp_err_nomem(err, "joining a dump folder");
+    for (size_t i = 0; i < n; i++) {
+        const struct rp_dump_name *name = &entries[i].name;
+        struct rp_dump_file *file = &module->files[module->nfiles++];
+
+        *file = (struct rp_dump_file){.source = entries[i].source,
+                                      .role = name->role,
+                                      .point = name->point,
+                                      .number = name->number,
+                                      .proto = name->proto};
+        file->stage = rp_arena_copy(arena, name->stage, name->stage_n);
+        if (!file->stage)
+            return rp_err_nomem(err, "joining a dump folder");
+        if (is_program(name->role))
+            add_stage(module, file);
+    }
+    return RP_OK;
+}
+
+static enum rp_code fill_modules(const struct entry *entries, size_t n, struct rp_arena *arena,
+                                 struct rp_dump *out, struct rp_err *err)
+{
+    size_t count = 0, end;
+
+    for (size_t i = 0; i < n; i++)
+        count += !i || by_module(&entries[i - 1], &entries[i]) != 0;
+    out->modules = RP_ARENA_NEW(arena, struct rp_dump_module, count + 1);
+    if (!out->modules)
+        return rp_err_nomem(err, "joining a dump folder");
+    for (size_t i = 0; i < n; i = end) {
+        for (end = i + 1; end < n && by_module(&entries[i], &entries[end]) == 0;)
+            end++;
+        RP_TRY(fill_module(entries + i, end - i, arena, &out->modules[out->nmodules++], err));
+    }
+    return RP_OK;
+}
+
+enum rp_code rp_dump_index(const char *const *names, size_t n, struct rp_arena *arena,
+                           struct rp_dump *out, struct rp_err *err)
+{
+    struct entry *entries = malloc((n ? n : 1) * sizeof *entries);
+    enum rp_code code;
+
+    *out = (struct rp_dump){0};
+    if (!entries)
+        return rp_err_nomem(err, "joining a dump folder");
+    out->nfiles = read_names(names, n, entries);
+    code = settle(entries, out->nfiles, err);
+    if (code == RP_OK) {
+        qsort(entries, out->nfiles, sizeof *entries, by_place);
+        code = fill_modules(entries, out->nfiles, arena, out, err);
+    }
+    free(entries);
+    return code;
+}
+
+/* ---- finding ---- */
+
+/* A decimal number and nothing else, or -1. */
+static int64_t whole_number(const char *text)
+{
+    char *end;
+    long long value;
+
+    if (!isdigit((unsigned char)*text))
+        return -1;
+    errno = 0;
+    value = strtoll(text, &end, 10);
+    return *end || errno ? -1 : value;
+}
+
+/* 3: as the user wrote it; 1: a part of it; 0: another. "7", "7.jit_f" and "module_7.jit_f" are
+   the module's own names. */
+static int module_fit(const struct rp_dump_module *module, const char *text)
+{
+    int64_t id;
+    char *end;
+
+    if (strncmp(text, "module_", 7) == 0)
+        text += 7;
+    id = whole_number(text);
+    if (id >= 0 && id == module->id)
+        return 3;
+    if (strcmp(module->name, text) == 0)
+        return 3;
+    if (isdigit((unsigned char)*text) && strtoll(text, &end, 10) == module->id && *end == '.' &&
+        strcmp(end + 1, module->name) == 0)
+        return 3;
+    return id < 0 && *text && strstr(module->name, text) ? 1 : 0;
+}
+
+static enum rp_code bad_module(const struct rp_dump *dump, const char *text, int fit,
+                               struct rp_err *err)
+{
+    char list[320] = "";
+    size_t n = 0, shown = 0;
+
+    for (size_t i = 0; i < dump->nmodules && shown < 6 && n < sizeof list; i++) {
+        const struct rp_dump_module *module = &dump->modules[i];
+
+        if (fit && module_fit(module, text) < fit)
+            continue;
+        n += (size_t)snprintf(list + n, sizeof list - n, "%s%lld %s", shown++ ? ", " : "",
+                              (long long)module->id, module->name);
+    }
+    if (fit)
+        return rp_err_set(err, RP_USAGE,
+                          "several modules fit '%s': %s; name one by its number or "
+                          "give one folder",
+                          text, list);
+    return rp_err_set(err, RP_USAGE, "no module fits '%s'; there are: %s", text, list);
+}
+
+enum rp_code rp_dump_find_module(const struct rp_dump *dump, const char *text, bool *many,
+                                 size_t *module, struct rp_err *err)
+{
+    int best = 0;
+    size_t found = 0;
+
+    for (size_t i = 0; text && i < dump->nmodules; i++) {
+        int fit = module_fit(&dump->modules[i], text);
+
+        best = fit > best ? fit : best;
+    }
+    for (size_t i = 0; i < dump->nmodules; i++) {
+        bool hit = !text || (best && module_fit(&dump->modules[i], text) == best);
+
+        if (many)
+            many[i] = hit;
+        if (hit && module && !found)
+            *module = i;
+        found += hit;
+    }
+    if (!found || (found > 1 && !many))
+        return bad_module(dump, text ? text : "", found ? best : 0, err);
+    return RP_OK;
+}
+
+/* The words of the user for a place in the compilation. */
+static const struct {
+    const char *word;
+    enum rp_dump_point point;
+} words[] = {{"source", RP_DUMP_AT_SOURCE},
+             {"before", RP_DUMP_AT_BEFORE},
+             {"after", RP_DUMP_AT_AFTER},
+             {"run", RP_DUMP_AT_RUN}};
+
+static bool stage_is(const struct rp_dump_stage *stage, const char *text)
+{
+    int64_t number = whole_number(text);
+
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (strcmp(text, words[i].word) == 0)
+            return stage->point == words[i].point;
+    if (number >= 0)
+        return stage->point == RP_DUMP_AT_PASS && stage->number == number;
+    return strcmp(stage->name, text) == 0;
+}
+
+enum rp_code rp_dump_find_stage(const struct rp_dump_module *module, const char *text,
+                                size_t *stage, struct rp_err *err)
+{
+    char list[320] = "";
+    size_t n = 0;
+
+    for (size_t i = 0; i < module->nstages; i++)
+        if (stage_is(&module->stages[i], text)) {
+            *stage = i;
+            return RP_OK;
+        }
+    for (size_t i = 0; i < module->nstages && *text; i++)
+        if (strstr(module->stages[i].name, text)) {
+            *stage = i;
+            return RP_OK;
+        }
+    for (size_t i = 0; i < module->nstages && n < sizeof list; i++)
+        n += (size_t)snprintf(list + n, sizeof list - n, "%s%s", i ? ", " : "",
+                              module->stages[i].name);
+    return rp_err_set(err, RP_USAGE, "module %lld '%s' has no stage '%s'; it has: %s",
+                      (long long)module->id, module->name, text, *list ? list : "none");
+}
+
+enum rp_code rp_dump_find(const struct rp_dump *dump, const char *module, const char *stage,
+                          size_t *source, struct rp_err *err)
+{
+    const struct rp_dump_module *found;
+    size_t m, s = SIZE_MAX;
+
+    RP_TRY(rp_dump_find_module(dump, module, NULL, &m, err));
+    found = &dump->modules[m];
+    if (stage)
+        RP_TRY(rp_dump_find_stage(found, stage, &s, err));
+    for (size_t i = 0; !stage && i < found->nstages; i++)
+        if (s == SIZE_MAX || found->stages[i].point < RP_DUMP_AT_BEYOND)
+            s = i;
+    if (s == SIZE_MAX)
+        return rp_err_set(err, RP_FORMAT, "module %lld '%s' has no program among its %zu files",
+                          (long long)found->id, found->name, found->nfiles);
+    *source = found->stages[s].source;
+    return RP_OK;
+}

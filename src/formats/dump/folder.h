@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RP_FORMATS_DUMP_FOLDER_H
+#define RP_FORMATS_DUMP_FOLDER_H
+/*
+ * What compilers leave behind in a folder: XLA (--xla_dump_to), TensorFlow (TF_DUMP_GRAPH_PREFIX)
+ * and JAX (JAX_DUMP_IR_TO). Hundreds of files are a few modules, each seen at several stages:
+ *
+ *     module_3976.jit_step.before_optimizations.txt                  \
+ *     module_3976.jit_step.0021.fusion.after_cse.before_dce.txt       |  module 3976 jit_step,
+ *     module_3976.jit_step.sm_9.0a_gpu_after_optimizations.hlo.pb     >  5 stages
+ *     module_3976.jit_step/module.mlir                                |
+ *     module_3977.jit_step.execution_0000.hlo_unoptimized_snapshot.pb/
+ *
+ * Only names are looked at, never contents, so the list may come from a folder or from a tar.
+ * `graph DIR` shows it, `graph DIR --module X --stage Y` reads one of it; to read two (for a diff
+ * of folders) call rp_dump_find once a folder and open the source it names.
+ */
+#include "base/arena.h"
+#include "base/err.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* What a file is; names and summaries in name.c. */
+enum rp_dump_role {
+    RP_DUMP_OTHER, /* belongs to a module, but nobody here reads it */
+    RP_DUMP_PROGRAM,
+    RP_DUMP_EXECUTION, /* a program with the arguments of one run: a snapshot */
+    RP_DUMP_DRAWING,   /* .dot, .html: a program for the eyes only */
+    RP_DUMP_BUFFERS,   /* buffer assignment */
+    RP_DUMP_VALUES,    /* ... its values */
+    RP_DUMP_LIVE_RANGE,
+    RP_DUMP_MEMORY_REPORT,
+    RP_DUMP_THUNKS, /* the sequence of launches */
+    RP_DUMP_THUNK_METADATA,
+    RP_DUMP_PASS_TIMES, /* metadata.textproto */
+    RP_DUMP_FUSION_LOG, /* priority_fusion_dump.txt */
+    RP_DUMP_CONFIG,     /* module, debug and compile options */
+    RP_DUMP_TARGET,     /* device and topology */
+    RP_DUMP_AUTOTUNE,
+    RP_DUMP_LLVM,
+    RP_DUMP_PTX,
+    RP_DUMP_OBJECT,
+    RP_DUMP_ROLES
+};
+const char *rp_dump_role_name(enum rp_dump_role role); /* "buffers" */
+
+/* Where in its compilation a program stands, in this order. */
+enum rp_dump_point {
+    RP_DUMP_AT_SOURCE, /* StableHLO as the framework hands it over */
+    RP_DUMP_AT_BEFORE,
+    RP_DUMP_AT_PASS, /* number says which */
+    RP_DUMP_AT_NAMED,
+    RP_DUMP_AT_AFTER,
+    RP_DUMP_AT_BEYOND, /* a variant of the optimised one */
+    RP_DUMP_AT_RUN,    /* number says which execution */
+    RP_DUMP_AT_NONE    /* no program */
+};
+
+/* What one file name says; texts are slices of it. */
+struct rp_dump_name {
+    enum rp_dump_role role;
+    enum rp_dump_point point;
+    bool sure;          /* the module's name ends where it is said to; otherwise it is a guess */
+    bool proto;         /* the better form of a program: text leaves large constants out */
+    int64_t id;         /* of the module; -1: not said */
+    const char *module; /* its name; n 0: not said */
+    size_t module_n;
+    const char *stage; /* "before_optimizations"; n 0 where role is no program */
+    size_t stage_n;
+    uint32_t number;
+};
+
+/* False where the name is none that these compilers use. */
+bool rp_dump_name_read(const char *path, struct rp_dump_name *out);
+
+struct rp_dump_file {
+    size_t source; /* index of the list that was given */
+    enum rp_dump_role role;
+    enum rp_dump_point point;
+    uint32_t number;
+    bool proto;
+    const char *stage; /* "" where it is no program */
+};
+
+struct rp_dump_stage { /* one program, in one or more files */
+    const char *name;  /* "before_optimizations" */
+    enum rp_dump_point point;
+    uint32_t number;
+    size_t source; /* the file to read: protobuf before text */
+    size_t nfiles; /* that hold it */
+};
+
+struct rp_dump_module {
+    const char *root; /* the folder, as the list wrote it; "" where there is none */
+    const char *name; /* "" where no file says it */
+    int64_t id;       /* -1: none */
+    struct rp_dump_file *files;
+    size_t nfiles;
+    struct rp_dump_stage *stages; /* programs only, in the order of compilation */
+    size_t nstages;
+};
+
+struct rp_dump {
+    struct rp_dump_module *modules; /* by folder, id, name */
+    size_t nmodules;
+    size_t nfiles; /* of all modules: the rest of the list is no dump */
+};
+
+/*
+ * Joins a list of file names into modules. XLA gives a snapshot the next id on GPUs: it joins the
+ * module before it where that has its name. Everything in the arena; names are copied. Time is
+ * that of sorting the list.
+ */
+enum rp_code rp_dump_index(const char *const *names, size_t n, struct rp_arena *arena,
+                           struct rp_dump *out, struct rp_err *err);
+
+/*
+ * The module that the user means: an id, a whole name, or a part of one. Several (one in each of
+ * several folders, say): RP_USAGE and a list of them, unless `many` is given, which then gets a
+ * mark for each. NULL means all of them.
+ */
+enum rp_code rp_dump_find_module(const struct rp_dump *dump, const char *text, bool *many,
+                                 size_t *module, struct rp_err *err);
+
+/* The stage that the user means: "source", "before", "after", "run", the number of a pass, a
+   whole name or a part of one; of several the first. RP_USAGE and a list where there is none. */
+enum rp_code rp_dump_find_stage(const struct rp_dump_module *module, const char *text,
+                                size_t *stage, struct rp_err *err);
+
+/* Both at once, and the index of the file to read. stage NULL: the latest before execution. */
+enum rp_code rp_dump_find(const struct rp_dump *dump, const char *module, const char *stage,
+                          size_t *source, struct rp_err *err);
+
+#endif

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * HLO modules as protobuf text: unoptimized snapshots where XLA was asked for text (XLA names them
+ * .txt or .pbtxt), and anything that somebody printed. The text is turned into the wire format by a
+ * schema and read as that; it stays as the program's source, because the values that a snapshot has
+ * beside its module are read from it (exec/data/snapshot.h). Costs twice the text in memory while
+ * it is read.
+ */
+#include "formats/formats.h"
+#include "formats/hlo/schema.h"
+#include "formats/programs.h"
+
+#include <string.h>
+
+/* What the first field says the message is. */
+static const struct {
+    const char *first;
+    const struct rp_schema *const *schema;
+} kinds[] = {{"hlo_module", &rp_schema_hlo_proto},
+             {"hlo", &rp_schema_hlo_snapshot},
+             {"name", &rp_schema_hlo_module}};
+
+/* The first byte behind spaces and comments. */
+static size_t text_begin(const uint8_t *head, size_t n)
+{
+    size_t at = rp_sniff_space(head, n, 0);
+
+    while (at < n && head[at] == '#') {
+        const uint8_t *line = memchr(head + at, '\n', n - at);
+
+        at = rp_sniff_space(head, n, line ? (size_t)(line - head) : n);
+    }
+    return at;
+}
+
+/* The schema, or NULL; of a bare module the words behind its name decide. */
+static const struct rp_schema *schema_of(const uint8_t *head, size_t n)
+{
+    size_t at = text_begin(head, n);
+
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        size_t len = strlen(kinds[i].first), behind;
+
+        if (n - at <= len || memcmp(head + at, kinds[i].first, len) != 0)
+            continue;
+        behind = rp_sniff_space(head, n, at + len);
+        if (behind >= n || (head[behind] != '{' && head[behind] != ':' && head[behind] != '<'))
+            continue;
+        if (*kinds[i].schema != rp_schema_hlo_module)
+            return *kinds[i].schema;
+        return memmem(head, n, "entry_computation_name", 22) ||
+                       memmem(head, n, "computations {", 14)
+                   ? *kinds[i].schema
+                   : NULL;
+    }
+    return NULL;
+}
+
+static enum rp_sniff sniff(const uint8_t *head, size_t n, const char *file)
+{
+    (void)file;
+    return !memchr(head, 0, n) && schema_of(head, n) ? RP_SNIFF_CERTAIN : RP_SNIFF_NO;
+}
+
+static enum rp_code read(struct rp_input *in, const struct rp_read_options *options,
+                         struct rp_import *to, struct rp_err *err)
+{
+    struct rp_proto_writer w = {0};
+    const struct rp_schema *schema;
+    struct rp_bytes written;
+    const uint8_t *bytes;
+    enum rp_code code;
+    size_t n;
+
+    RP_TRY(rp_input_slurp(in, &bytes, &n, err));
+    schema = schema_of(bytes, n);
+    if (!schema)
+        return rp_err_set(err, RP_FORMAT, "no HLO module in it");
+    RP_TRY(rp_program_new("hlo", &to->program, err));
+    to->content_bytes = n;
+    code = rp_textproto_parse(schema, (const char *)bytes, n, options->limits, &w, err);
+    if (code == RP_OK)
+        code = rp_proto_written(&w, &written, err);
+    if (code == RP_OK) {
+        char *kept = rp_arena_copy(&to->program->arena, (const char *)written.at, written.n);
+
+        to->program->source.at = kept;
+        to->program->source.n = kept ? written.n : 0;
+        code = kept ? rp_hlo_proto_fill(to->program, kept, written.n, options->limits, err)
+                    : rp_err_nomem(err, "reading a module");
+    }
+    rp_proto_writer_release(&w);
+    return code;
+}
+
+const struct rp_format rp_format_hlo_pbtxt = {.name = "hlo-pbtxt",
+                                              .summary = "HLO protobufs as text",
+                                              .kind = RP_FORMAT_KIND_PROGRAM,
+                                              .sniff = sniff,
+                                              .read = read};

@@ -1,0 +1,568 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * HLO modules in protobufs: HloModuleProto alone, or inside of HloProto, HloModuleProtoWithConfig,
+ * HloSnapshot and HloUnoptimizedSnapshot (framed or not). None of them says what it is, so the
+ * first bytes are tried as each of them down to the opcode of the first instruction.
+ *
+ *   file        module at
+ *   HloModuleProto                                the file
+ *   HloProto, ...WithConfig, unoptimized snapshot field 1
+ *   HloSnapshot                                   field 1 of field 1
+ *   framed unoptimized snapshot                   field 1, behind a varint
+ */
+#include "formats/hlo/proto.h"
+#include "formats/formats.h"
+#include "formats/programs.h"
+#include "program/structure.h"
+
+#include <string.h>
+
+#define KEY(number, wire) RP_PROTO_KEY(number, RP_WIRE_##wire)
+
+static bool printable(struct rp_bytes s)
+{
+    if (!s.n || s.n > 4096)
+        return false;
+    for (size_t i = 0; i < s.n; i++)
+        if (s.at[i] < 0x20 || s.at[i] > 0x7e)
+            return false;
+    return true;
+}
+
+/* ---- instructions ---- */
+
+/* Lists of ids, packed or not; `loose` ones are walked again over the instruction. */
+static enum rp_code find_fields(struct hlo_proto *r, struct rp_bytes bytes, uint64_t offset,
+                                struct hlo_fields *f)
+{
+    struct rp_proto_cursor c = rp_proto_cursor(bytes.at, bytes.n, offset, r->limits.depth);
+    struct rp_proto_item it;
+
+    memset(f, 0, sizeof *f);
+    r->metadata_rest = false;
+    while (rp_proto_next(&c, &it)) {
+        switch (RP_PROTO_KEY(it.number, it.wire)) {
+        case KEY(1, BYTES):
+            f->name = it.bytes;
+            break;
+        case KEY(2, BYTES):
+            f->opcode = it.bytes;
+            break;
+        case KEY(3, BYTES):
+            f->shape = it.bytes;
+            break;
+        case KEY(7, BYTES): /* a second one is merged: it holds what we do not know */
+            r->metadata_rest |= f->metadata.n != 0;
+            f->metadata = f->metadata.n ? f->metadata : it.bytes;
+            break;
+        case KEY(8, BYTES):
+            f->literal = it.bytes;
+            break;
+        case KEY(9, VARINT):
+            f->parameter = (int64_t)it.value;
+            break;
+        case KEY(13, VARINT):
+            f->index = (int64_t)it.value;
+            break;
+        case KEY(35, VARINT):
+            f->id = (int64_t)it.value;
+            break;
+        case KEY(36, VARINT):
+        case KEY(38, VARINT):
+            f->loose_ids = true;
+            break;
+        case KEY(36, BYTES):
+            f->loose_ids |= f->operand_ids.n != 0;
+            f->operand_ids = it.bytes;
+            break;
+        case KEY(38, BYTES):
+            f->loose_ids |= f->called_ids.n != 0;
+            f->called_ids = it.bytes;
+            break;
+        default:
+            f->others = true;
+            break;
+        }
+    }
+    return rp_proto_finish(&c, r->err);
+}
+
+static enum rp_code add_operand(struct hlo_proto *r, uint64_t id)
+{
+    uint32_t op = hlo_proto_op(r, id);
+    uint32_t first = r->p->computations.at[r->p->computations.n - 1].first;
+
+    if (op == RP_MAP_NONE || op < first)
+        return rp_err_set(r->err, RP_FORMAT, "operand %llu of instruction '%s' is not defined",
+                          (unsigned long long)id, rp_program_text(r->p, r->p->op_name.at[r->op]));
+    return rp_program_add_operand(r->p, op, 0, r->err);
+}
+
+static enum rp_code add_called(struct hlo_proto *r, uint64_t id)
+{
+    uint32_t computation = rp_map_get(&r->computation_of, id);
+    enum rp_opcode code = (enum rp_opcode)r->p->code.at[r->op];
+
+    if (code == RP_OP_ASYNC_UPDATE || code == RP_OP_ASYNC_DONE)
+        return RP_OK; /* what was started says it */
+    if (computation == RP_MAP_NONE)
+        return rp_err_set(r->err, RP_FORMAT,
+                          "computation %llu, called by instruction '%s', is not defined",
+                          (unsigned long long)id, rp_program_text(r->p, r->p->op_name.at[r->op]));
+    return rp_program_add_called(r->p, computation, r->err);
+}
+
+typedef enum rp_code add_fn(struct hlo_proto *r, uint64_t id);
+
+static enum rp_code add_packed(struct hlo_proto *r, struct rp_bytes bytes, add_fn *add)
+{
+    struct rp_proto_cursor c = rp_proto_cursor(bytes.at, bytes.n, 0, 1);
+    uint64_t id;
+
+    while (rp_proto_packed_varint(&c, &id))
+        RP_TRY(add(r, id));
+    return rp_proto_finish(&c, r->err);
+}
+
+static enum rp_code add_loose(struct hlo_proto *r, struct rp_bytes bytes, uint32_t number,
+                              add_fn *add)
+{
+    struct rp_proto_cursor c = rp_proto_cursor(bytes.at, bytes.n, 0, r->limits.depth);
+    struct rp_proto_item it;
+
+    while (rp_proto_next(&c, &it)) {
+        if (it.number != number)
+            continue;
+        if (it.wire == RP_WIRE_BYTES)
+            RP_TRY(add_packed(r, it.bytes, add));
+        else if (it.wire == RP_WIRE_VARINT)
+            RP_TRY(add(r, it.value));
+    }
+    return RP_OK;
+}
+
+static enum rp_code add_lists(struct hlo_proto *r, struct rp_bytes bytes,
+                              const struct hlo_fields *f)
+{
+    if (f->loose_ids) {
+        RP_TRY(add_loose(r, bytes, 36, add_operand));
+        return add_loose(r, bytes, 38, add_called);
+    }
+    RP_TRY(add_packed(r, f->operand_ids, add_operand));
+    return add_packed(r, f->called_ids, add_called);
+}
+
+/* Ids count up within a computation, or in the module: the low half is an index. Where it is not,
+   because somebody made ids up, a map takes them. */
+static enum rp_code note_id(struct hlo_proto *r, uint64_t id)
+{
+    uint32_t low = (uint32_t)id;
+
+    RP_TRY(rp_vec_push(&r->id_of, id, r->err));
+    if (low > 4 * (uint64_t)r->op + 4096)
+        return rp_map_put(&r->op_of, id, r->op, r->err);
+    if (low >= r->dense.n) {
+        RP_TRY(rp_vec_reserve(&r->dense, low + 1 - r->dense.n, r->err));
+        memset(r->dense.at + r->dense.n, 0, (low + 1 - r->dense.n) * sizeof *r->dense.at);
+        r->dense.n = (size_t)low + 1;
+    }
+    r->dense.at[low] = r->op + 1;
+    return RP_OK;
+}
+
+static enum rp_code instruction(struct hlo_proto *r, struct rp_bytes bytes, uint64_t offset)
+{
+    struct hlo_fields f;
+    struct rp_new_op op = {0};
+
+    if (r->p->nops >= r->limits.events)
+        return rp_err_set(r->err, RP_LIMIT, "more than %llu instructions",
+                          (unsigned long long)r->limits.events);
+    RP_TRY(find_fields(r, bytes, offset, &f));
+    if (!printable(f.opcode))
+        return rp_err_set_at(r->err, RP_FORMAT, offset,
+                             "an instruction without an opcode at byte %llu",
+                             (unsigned long long)offset);
+    RP_TRY(rp_program_string(r->p, (const char *)f.name.at, f.name.n, &op.name, r->err));
+    RP_TRY(rp_string_cached(r->p, &r->cache, (const char *)f.opcode.at, f.opcode.n, &op.foreign,
+                            r->err));
+    op.code = rp_program_opcode(r->p, op.foreign);
+    if (f.shape.n)
+        RP_TRY(
+            hlo_proto_shape(r, f.shape, offset + (uint64_t)(f.shape.at - bytes.at), 0, &op.shape));
+    op.value = op.code == RP_OP_PARAMETER           ? f.parameter
+               : op.code == RP_OP_GET_TUPLE_ELEMENT ? f.index
+                                                    : 0;
+    if (op.code == RP_OP_CONSTANT)
+        RP_TRY(hlo_proto_literal(r, f.literal, offset, op.shape, &op.value));
+    if (f.metadata.n)
+        RP_TRY(hlo_proto_metadata(r, f.metadata, offset, &op.meta));
+    RP_TRY(rp_program_add_op(r->p, &op, &r->op, r->err));
+    RP_TRY(note_id(r, (uint64_t)f.id));
+    RP_TRY(add_lists(r, bytes, &f));
+    if (f.others || r->metadata_rest)
+        RP_TRY(hlo_proto_attrs(r, bytes, offset));
+    return hlo_proto_said(r);
+}
+
+/* ---- computations and the module ---- */
+
+static enum rp_code computation(struct hlo_proto *r, struct rp_bytes bytes, uint64_t offset)
+{
+    struct rp_proto_cursor c = rp_proto_cursor(bytes.at, bytes.n, offset, r->limits.depth);
+    struct rp_proto_item it;
+    uint64_t root = UINT64_MAX;
+    uint32_t id, text = 0;
+    bool rooted = false;
+
+    RP_TRY(rp_program_begin(r->p, 0, &id, r->err));
+    RP_TRY(hlo_proto_order(r, bytes, r->computation_ids.at[id]));
+    for (size_t i = 0; i < r->ordered.n; i++)
+        RP_TRY(
+            instruction(r, r->ordered.at[i], offset + (uint64_t)(r->ordered.at[i].at - bytes.at)));
+    while (rp_proto_next(&c, &it)) {
+        switch (RP_PROTO_KEY(it.number, it.wire)) {
+        case KEY(1, BYTES):
+        case KEY(8, BYTES):
+            RP_TRY(rp_program_string(r->p, (const char *)it.bytes.at, it.bytes.n, &text, r->err));
+            *(it.number == 1 ? &r->p->computations.at[id].name
+                             : &r->p->computations.at[id].thread) = text;
+            break;
+        case KEY(2, BYTES):
+            if (!r->ordered.n)
+                RP_TRY(instruction(r, it.bytes, rp_proto_offset(&c, it.bytes.at)));
+            break;
+        case KEY(6, VARINT):
+            root = it.value;
+            rooted = true;
+            break;
+        default:
+            break;
+        }
+    }
+    RP_TRY(rp_proto_finish(&c, r->err));
+    text = rooted ? hlo_proto_op(r, root) : RP_MAP_NONE;
+    if (text != RP_MAP_NONE && text >= r->p->computations.at[id].first)
+        r->p->computations.at[id].root = text;
+    else if (root && rooted)
+        return rp_err_set(r->err, RP_FORMAT, "the root of computation '%s' is not defined",
+                          rp_program_text(r->p, r->p->computations.at[id].name));
+    return RP_OK;
+}
+
+/* Ids of computations, so that any may call any; and what runs when. */
+static enum rp_code number_computations(struct hlo_proto *r, struct rp_bytes bytes, uint64_t offset)
+{
+    struct rp_proto_cursor c = rp_proto_cursor(bytes.at, bytes.n, offset, r->limits.depth), inner;
+    struct rp_proto_item it, field;
+    uint32_t n = 0;
+
+    while (rp_proto_next(&c, &it)) {
+        uint64_t id = 0;
+
+        if (RP_PROTO_KEY(it.number, it.wire) == KEY(7, BYTES))
+            RP_TRY(hlo_proto_schedule(r, it.bytes));
+        if (RP_PROTO_KEY(it.number, it.wire) != KEY(3, BYTES))
+            continue;
+        inner = rp_proto_enter(&c, &it);
+        while (rp_proto_next(&inner, &field))
+            if (RP_PROTO_KEY(field.number, field.wire) == KEY(5, VARINT))
+                id = field.value;
+        RP_TRY(rp_proto_finish(&inner, r->err));
+        RP_TRY(rp_map_put(&r->computation_of, id, n++, r->err));
+        RP_TRY(rp_vec_push(&r->computation_ids, id, r->err));
+    }
+    return rp_proto_finish(&c, r->err);
+}
+
+static enum rp_code own_module_text(struct hlo_proto *r, struct rp_bytes bytes)
+{
+    const uint8_t *assign = bytes.n ? memchr(bytes.at, '=', bytes.n) : NULL;
+    struct rp_attr attr;
+
+    if (!assign)
+        return RP_OK;
+    attr.at = (const char *)assign + 1;
+    attr.n = (uint32_t)(bytes.n - (size_t)(assign + 1 - bytes.at));
+    RP_TRY(rp_program_string(r->p, (const char *)bytes.at, (size_t)(assign - bytes.at), &attr.key,
+                             r->err));
+    return rp_vec_push(&r->p->module_attrs, attr, r->err);
+}
+
+/* "{0}: (1, {}, may-alias)" */
+static enum rp_code alias_entry(struct hlo_proto *r, struct rp_bytes entry, bool first)
+{
+    struct rp_proto_cursor c = rp_proto_cursor(entry.at, entry.n, 0, r->limits.depth);
+    struct rp_bytes output = {0}, index = {0};
+    uint64_t parameter = 0, kind = 0;
+    struct rp_proto_item it;
+
+    while (rp_proto_next(&c, &it)) {
+        if (it.number == 1)
+            output = it.bytes;
+        else if (it.number == 2)
+            parameter = it.value;
+        else if (it.number == 3)
+            index = it.bytes;
+        else if (it.number == 4)
+            kind = it.value;
+    }
+    RP_TRY(hlo_put(r, first ? " {" : ", {", first ? 2 : 3));
+    RP_TRY(hlo_put_ints(r, output, ","));
+    RP_TRY(hlo_putf(r, "}: (%llu, {", (unsigned long long)parameter));
+    RP_TRY(hlo_put_ints(r, index, ","));
+    RP_TRY(hlo_putf(r, "}, %s-alias)", kind == 2 ? "must" : "may"));
+    return rp_proto_finish(&c, r->err);
+}
+
+static enum rp_code module_alias(struct hlo_proto *r, struct rp_bytes bytes)
+{
+    struct rp_proto_cursor c = rp_proto_cursor(bytes.at, bytes.n, 0, r->limits.depth);
+    struct rp_proto_item it;
+
+    RP_TRY(hlo_put(r, "{", 1));
+    while (rp_proto_next(&c, &it))
+        if (RP_PROTO_KEY(it.number, it.wire) == KEY(1, BYTES))
+            RP_TRY(alias_entry(r, it.bytes, r->text.n == 1));
+    RP_TRY(rp_proto_finish(&c, r->err));
+    RP_TRY(hlo_put(r, " }", 2));
+    if (r->text.n > 3)
+        return hlo_put_attr(r, RP_ATTR_INPUT_OUTPUT_ALIAS, true);
+    r->text.n = 0;
+    return RP_OK;
+}
+
+static enum rp_code module_field(struct hlo_proto *r, const struct rp_proto_cursor *c,
+                                 const struct rp_proto_item *it)
+{
+    struct rp_attr unknown = {(const char *)it->begin, (uint32_t)(c->at - it->begin),
+                              RP_ATTR_PROTO};
+    uint64_t offset = rp_proto_offset(c, it->bytes.at);
+
+    switch (RP_PROTO_KEY(it->number, it->wire)) {
+    case KEY(1, BYTES):
+        return rp_program_string(r->p, (const char *)it->bytes.at, it->bytes.n, &r->p->name,
+                                 r->err);
+    case KEY(3, BYTES):
+        return computation(r, it->bytes, offset);
+    case KEY(8, BYTES):
+        return module_alias(r, it->bytes);
+    case KEY(17, BYTES):
+        return hlo_proto_frames(r, it->bytes, offset);
+    case KEY(HLO_FIELD_TEXT, BYTES):
+        return own_module_text(r, it->bytes);
+    case KEY(2, BYTES): /* name and id of the entry, its shape: said by the computations */
+    case KEY(4, BYTES):
+    case KEY(5, VARINT):
+    case KEY(6, VARINT):
+        return RP_OK;
+    case KEY(7, BYTES):
+        RP_TRY(hlo_putf(r, "true"));
+        return hlo_put_attr(r, RP_ATTR_IS_SCHEDULED, true);
+    default:
+        return rp_vec_push(&r->p->module_attrs, unknown, r->err);
+    }
+}
+
+static enum rp_code read_module(struct hlo_proto *r, struct rp_bytes bytes, uint64_t offset)
+{
+    struct rp_proto_cursor c = rp_proto_cursor(bytes.at, bytes.n, offset, r->limits.depth);
+    struct rp_proto_item it;
+    uint64_t entry = UINT64_MAX;
+
+    RP_TRY(number_computations(r, bytes, offset));
+    while (rp_proto_next(&c, &it)) {
+        if (RP_PROTO_KEY(it.number, it.wire) == KEY(6, VARINT))
+            entry = it.value;
+        RP_TRY(module_field(r, &c, &it));
+    }
+    RP_TRY(rp_proto_finish(&c, r->err));
+    if (entry != UINT64_MAX)
+        r->p->entry = rp_map_get(&r->computation_of, entry);
+    if (!r->p->computations.n)
+        return rp_err_set(r->err, RP_FORMAT, "a module without computations");
+    RP_TRY(rp_program_finish(r->p, r->err));
+    return rp_program_validate(r->p, r->err);
+}
+
+/* ---- recognising ---- */
+
+/* The content of a field that may run past the end of what is there. */
+struct peek {
+    uint32_t number;
+    bool whole;
+    struct rp_bytes bytes;
+    const uint8_t *behind;
+};
+
+static bool peek_bytes(struct rp_bytes from, struct peek *out)
+{
+    const uint8_t *at = from.at, *end = from.at + from.n;
+    uint64_t tag, n;
+
+    at = at < end ? rp_proto_varint_at(at, end, &tag) : NULL;
+    if (!at || (tag & 7) != RP_WIRE_BYTES)
+        return false;
+    at = at < end ? rp_proto_varint_at(at, end, &n) : NULL;
+    if (!at)
+        return false;
+    out->number = (uint32_t)(tag >> 3);
+    out->whole = n <= (uint64_t)(end - at);
+    out->bytes = (struct rp_bytes){at, out->whole ? (size_t)n : (size_t)(end - at)};
+    out->behind = at + out->bytes.n;
+    return true;
+}
+
+/* name = 1, opcode = 2, both words; the opcode in lower case */
+static bool like_instruction(struct rp_bytes s)
+{
+    struct peek name, opcode;
+
+    if (!peek_bytes(s, &name) || name.number != 1 || !printable(name.bytes) || !name.whole)
+        return false;
+    if (!peek_bytes((struct rp_bytes){name.behind, (size_t)(s.at + s.n - name.behind)}, &opcode))
+        return false;
+    return opcode.number == 2 && printable(opcode.bytes) && opcode.bytes.at[0] >= 'a' &&
+           opcode.bytes.at[0] <= 'z';
+}
+
+/* name = 1, then instructions = 2 */
+static bool like_computation(struct rp_bytes s)
+{
+    struct peek name, first;
+
+    if (!peek_bytes(s, &name) || name.number != 1 || !printable(name.bytes) || !name.whole)
+        return false;
+    return peek_bytes((struct rp_bytes){name.behind, (size_t)(s.at + s.n - name.behind)}, &first) &&
+           first.number == 2 && like_instruction(first.bytes);
+}
+
+/* name = 1, maybe the entry's name = 2, then computations = 3 */
+static bool like_module(struct rp_bytes s)
+{
+    struct peek field;
+
+    for (int i = 0; i < 3; i++) {
+        if (!peek_bytes(s, &field))
+            return false;
+        if (field.number == 3)
+            return like_computation(field.bytes);
+        if (field.number > 2 || !printable(field.bytes) || !field.whole)
+            return false;
+        s = (struct rp_bytes){field.behind, (size_t)(s.at + s.n - field.behind)};
+    }
+    return false;
+}
+
+/* The module inside of the bytes, by the ways of the table above; false where there is none. */
+static bool find_module(struct rp_bytes s, struct rp_bytes *module)
+{
+    const uint8_t *end = s.at + s.n, *behind;
+    struct peek field;
+    uint64_t meta;
+
+    *module = s;
+    if (like_module(s))
+        return true;
+    for (int level = 0; level < 2; level++) {
+        if (!peek_bytes(*module, &field) || field.number != 1)
+            break;
+        *module = field.bytes;
+        if (like_module(*module))
+            return true;
+    }
+    behind = s.n ? rp_proto_varint_at(s.at, end, &meta) : NULL;
+    if (!behind || !peek_bytes((struct rp_bytes){behind, (size_t)(end - behind)}, &field) ||
+        field.number != 1)
+        return false;
+    *module = field.bytes;
+    return like_module(*module);
+}
+
+bool rp_hlo_proto_module(const void *bytes, size_t n, struct rp_bytes *module)
+{
+    return find_module((struct rp_bytes){bytes, n}, module);
+}
+
+static enum rp_sniff sniff(const uint8_t *head, size_t n, const char *file)
+{
+    struct rp_bytes module;
+
+    (void)file;
+    return find_module((struct rp_bytes){head, n}, &module) ? RP_SNIFF_CERTAIN : RP_SNIFF_NO;
+}
+
+/* ---- the whole ---- */
+
+static enum rp_code fill(struct rp_program *p, struct rp_bytes bytes,
+                         const struct rp_limits *limits, struct rp_err *err)
+{
+    struct hlo_proto r = {.p = p, .limits = limits ? *limits : RP_LIMITS_DEFAULT, .err = err};
+    struct rp_bytes module;
+    enum rp_code code;
+
+    if (!find_module(bytes, &module))
+        return rp_err_set(err, RP_FORMAT, "no HLO module in it");
+    rp_map_init(&r.op_of);
+    rp_map_init(&r.computation_of);
+    rp_map_init(&r.sequence_of);
+    code = rp_strtab_init(&r.shape_bytes, err);
+    if (code == RP_OK)
+        code = rp_vec_push(&r.shape_of, 0, err);
+    if (code == RP_OK)
+        code = read_module(&r, module, (uint64_t)(module.at - bytes.at));
+    rp_vec_release(&r.dense);
+    rp_vec_release(&r.id_of);
+    rp_map_release(&r.op_of);
+    rp_map_release(&r.computation_of);
+    rp_map_release(&r.sequence_of);
+    rp_vec_release(&r.sequences);
+    rp_vec_release(&r.found);
+    rp_vec_release(&r.ordered);
+    rp_vec_release(&r.computation_ids);
+    rp_strtab_release(&r.shape_bytes);
+    rp_vec_release(&r.shape_of);
+    rp_vec_release(&r.text);
+    return code;
+}
+
+enum rp_code rp_hlo_proto_fill(struct rp_program *p, const void *bytes, size_t n,
+                               const struct rp_limits *limits, struct rp_err *err)
+{
+    return fill(p, (struct rp_bytes){bytes, n}, limits, err);
+}
+
+enum rp_code rp_hlo_proto_parse(const void *bytes, size_t n, const struct rp_limits *limits,
+                                struct rp_program **out, struct rp_err *err)
+{
+    struct rp_program *p;
+    enum rp_code code;
+
+    *out = NULL;
+    RP_TRY(rp_program_new("hlo", &p, err));
+    code = fill(p, (struct rp_bytes){bytes, n}, limits, err);
+    if (code == RP_OK)
+        *out = p;
+    else
+        rp_program_free(p);
+    return code;
+}
+
+static enum rp_code read(struct rp_input *in, const struct rp_read_options *options,
+                         struct rp_import *to, struct rp_err *err)
+{
+    const uint8_t *bytes;
+    size_t n;
+
+    RP_TRY(rp_input_slurp(in, &bytes, &n, err));
+    RP_TRY(rp_program_new("hlo", &to->program, err));
+    to->borrows_input = true;
+    to->content_bytes = n;
+    return fill(to->program, (struct rp_bytes){bytes, n}, options->limits, err);
+}
+
+const struct rp_format rp_format_hlo_proto = {.name = "hlo-proto",
+                                              .summary = "HLO protobufs and snapshots",
+                                              .kind = RP_FORMAT_KIND_PROGRAM,
+                                              .sniff = sniff,
+                                              .read = read};

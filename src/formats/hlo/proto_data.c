@@ -1,0 +1,491 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The data of an instruction: shapes (each different one is decoded once), constants (which stay in
+ * the input where they are one piece), metadata and the tables of source frames.
+ */
+#include "formats/hlo/proto.h"
+#include "program/literal.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#define MAX_RANK          256
+#define KEY(number, wire) RP_PROTO_KEY(number, RP_WIRE_##wire)
+
+/* ---- text of attributes ---- */
+
+enum rp_code hlo_put(struct hlo_proto *r, const char *text, size_t n)
+{
+    if (!n)
+        return RP_OK;
+    RP_TRY(rp_vec_reserve(&r->text, n, r->err));
+    memcpy(r->text.at + r->text.n, text, n);
+    r->text.n += n;
+    return RP_OK;
+}
+
+enum rp_code hlo_putf(struct hlo_proto *r, const char *fmt, ...)
+{
+    char text[160];
+    va_list args;
+    int n;
+
+    va_start(args, fmt);
+    n = vsnprintf(text, sizeof text, fmt, args);
+    va_end(args);
+    return hlo_put(r, text, n < 0 ? 0 : (size_t)n < sizeof text ? (size_t)n : sizeof text - 1);
+}
+
+enum rp_code hlo_put_word(struct hlo_proto *r, const char *text)
+{
+    return hlo_put(r, text, strlen(text));
+}
+
+enum rp_code hlo_put_int(struct hlo_proto *r, int64_t value)
+{
+    char digits[24];
+    size_t at = sizeof digits;
+    uint64_t v = value < 0 ? 0 - (uint64_t)value : (uint64_t)value;
+
+    do {
+        digits[--at] = (char)('0' + v % 10);
+        v /= 10;
+    } while (v);
+    if (value < 0)
+        digits[--at] = '-';
+    return hlo_put(r, digits + at, sizeof digits - at);
+}
+
+enum rp_code hlo_put_ints(struct hlo_proto *r, struct rp_bytes packed, const char *separator)
+{
+    struct rp_proto_cursor c = rp_proto_cursor(packed.at, packed.n, 0, 1);
+    size_t gap = strlen(separator);
+    uint64_t value;
+    bool first = true;
+
+    while (rp_proto_packed_varint(&c, &value)) {
+        if (!first)
+            RP_TRY(hlo_put(r, separator, gap));
+        RP_TRY(hlo_put_int(r, (int64_t)value));
+        first = false;
+    }
+    return rp_proto_finish(&c, r->err);
+}
+
+enum rp_code hlo_put_quoted(struct hlo_proto *r, struct rp_bytes bytes)
+{
+    RP_TRY(hlo_put(r, "\"", 1));
+    for (size_t i = 0; i < bytes.n; i++) {
+        uint8_t b = bytes.at[i];
+
+        if (b == '"' || b == '\\')
+            RP_TRY(hlo_putf(r, "\\%c", b));
+        else if (b < 0x20 || b >= 0x7f)
+            RP_TRY(hlo_putf(r, "\\%03o", b));
+        else
+            RP_TRY(hlo_put(r, (const char *)&b, 1));
+    }
+    return hlo_put(r, "\"", 1);
+}
+
+enum rp_code hlo_put_attr(struct hlo_proto *r, uint32_t key, bool module)
+{
+    size_t n = r->text.n;
+    char *copy = rp_arena_copy(&r->p->arena, r->text.at, n);
+    struct rp_attr attr = {copy, (uint32_t)n, key};
+
+    r->text.n = 0;
+    if (!copy)
+        return rp_err_nomem(r->err, "reading attributes");
+    if (module)
+        return rp_vec_push(&r->p->module_attrs, attr, r->err);
+    return rp_program_add_attr(r->p, key, copy, n, r->err);
+}
+
+/* ---- shapes ---- */
+
+struct shape_parts {
+    int64_t dims[MAX_RANK];
+    uint8_t dynamic[MAX_RANK];
+    size_t ndims, ndynamic;
+    unsigned elem;
+    uint32_t layout;
+    RP_VEC(uint32_t) parts;
+};
+
+static enum rp_code tile(struct hlo_proto *r, const struct rp_proto_cursor *outer,
+                         const struct rp_proto_item *item, bool first)
+{
+    struct rp_proto_cursor c = rp_proto_enter(outer, item);
+    struct rp_proto_item it;
+
+    RP_TRY(hlo_putf(r, first ? "T(" : "("));
+    while (rp_proto_next(&c, &it)) {
+        if (RP_PROTO_KEY(it.number, it.wire) == KEY(1, BYTES))
+            RP_TRY(hlo_put_ints(r, it.bytes, ","));
+        else if (RP_PROTO_KEY(it.number, it.wire) == KEY(1, VARINT))
+            RP_TRY(hlo_putf(r, "%lld", (long long)it.value));
+    }
+    RP_TRY(hlo_put(r, ")", 1));
+    return rp_proto_finish(&c, r->err);
+}
+
+/* The part of a layout behind its ':'. */
+static enum rp_code layout_rest(struct hlo_proto *r, struct rp_bytes bytes, uint64_t offset)
+{
+    struct rp_proto_cursor c = rp_proto_cursor(bytes.at, bytes.n, offset, 16);
+    struct rp_proto_item it;
+    uint64_t tail = 0, bits = 0, space = 0, prefix = 0;
+    bool tiled = false;
+    size_t colon = r->text.n;
+
+    RP_TRY(hlo_put(r, ":", 1));
+    while (rp_proto_next(&c, &it)) {
+        switch (RP_PROTO_KEY(it.number, it.wire)) {
+        case KEY(6, BYTES):
+            RP_TRY(tile(r, &c, &it, !tiled));
+            tiled = true;
+            break;
+        case KEY(7, VARINT):
+            bits = it.value;
+            break;
+        case KEY(8, VARINT):
+            space = it.value;
+            break;
+        case KEY(15, VARINT):
+            prefix = it.value;
+            break;
+        case KEY(16, VARINT):
+            tail = it.value;
+            break;
+        default:
+            break;
+        }
+    }
+    if (tail > 1)
+        RP_TRY(hlo_putf(r, "L(%llu)", (unsigned long long)tail));
+    if (bits)
+        RP_TRY(hlo_putf(r, "E(%llu)", (unsigned long long)bits));
+    if (space)
+        RP_TRY(hlo_putf(r, "S(%llu)", (unsigned long long)space));
+    if (prefix)
+        RP_TRY(hlo_putf(r, "M(%llu)", (unsigned long long)prefix));
+    if (r->text.n == colon + 1)
+        r->text.n = colon;
+    return rp_proto_finish(&c, r->err);
+}
+
+static enum rp_code layout(struct hlo_proto *r, struct rp_bytes bytes, uint64_t offset,
+                           uint32_t *id)
+{
+    struct rp_proto_cursor c = rp_proto_cursor(bytes.at, bytes.n, offset, 16);
+    size_t from = r->text.n;
+    struct rp_proto_item it;
+    enum rp_code code;
+
+    RP_TRY(hlo_put(r, "{", 1));
+    while (rp_proto_next(&c, &it)) {
+        if (RP_PROTO_KEY(it.number, it.wire) == KEY(1, BYTES))
+            RP_TRY(hlo_put_ints(r, it.bytes, ","));
+        else if (RP_PROTO_KEY(it.number, it.wire) == KEY(1, VARINT))
+            RP_TRY(hlo_putf(r, "%s%llu", r->text.n > from + 1 ? "," : "",
+                            (unsigned long long)it.value));
+        else if (RP_PROTO_KEY(it.number, it.wire) == KEY(HLO_FIELD_TEXT, BYTES)) {
+            r->text.n = from; /* words that have no fields: written by us, taken as they are */
+            if (!it.bytes.n || memchr(it.bytes.at, 0, it.bytes.n))
+                return rp_err_set(r->err, RP_FORMAT, "a layout that is no text");
+            return rp_program_string(r->p, (const char *)it.bytes.at, it.bytes.n, id, r->err);
+        }
+    }
+    RP_TRY(rp_proto_finish(&c, r->err));
+    RP_TRY(layout_rest(r, bytes, offset));
+    RP_TRY(hlo_put(r, "}", 1));
+    *id = 0;
+    code = r->text.n - from == 2
+               ? RP_OK
+               : rp_program_string(r->p, r->text.at + from, r->text.n - from, id, r->err);
+    r->text.n = from;
+    return code;
+}
+
+static enum rp_code add_dim(struct hlo_proto *r, struct shape_parts *s, uint64_t value)
+{
+    int64_t dim = (int64_t)value;
+
+    if (s->ndims == MAX_RANK)
+        return rp_err_set(r->err, RP_LIMIT, "a shape of more than %d dimensions", MAX_RANK);
+    s->dims[s->ndims++] = dim < 0 ? RP_DIM_UNKNOWN : dim;
+    return RP_OK;
+}
+
+static enum rp_code shape_field(struct hlo_proto *r, const struct rp_proto_cursor *outer,
+                                const struct rp_proto_item *it, unsigned depth,
+                                struct shape_parts *s)
+{
+    struct rp_proto_cursor c;
+    uint64_t offset = rp_proto_offset(outer, it->bytes.at), value;
+    uint32_t part;
+
+    switch (RP_PROTO_KEY(it->number, it->wire)) {
+    case KEY(2, VARINT):
+        s->elem = it->value < RP_ELEM_COUNT && rp_elem_name((unsigned)it->value)
+                      ? (unsigned)it->value
+                      : RP_ELEM_INVALID;
+        return RP_OK;
+    case KEY(3, VARINT):
+        return add_dim(r, s, it->value);
+    case KEY(3, BYTES):
+        c = rp_proto_enter(outer, it);
+        while (rp_proto_packed_varint(&c, &value))
+            RP_TRY(add_dim(r, s, value));
+        return rp_proto_finish(&c, r->err);
+    case KEY(4, BYTES):
+        RP_TRY(hlo_proto_shape(r, it->bytes, offset, depth + 1, &part));
+        return rp_vec_push(&s->parts, part, r->err);
+    case KEY(5, BYTES):
+        return layout(r, it->bytes, offset, &s->layout);
+    case KEY(6, BYTES):
+        for (size_t i = 0; i < it->bytes.n && s->ndynamic < MAX_RANK; i++)
+            s->dynamic[s->ndynamic++] = it->bytes.at[i] != 0;
+        return RP_OK;
+    default:
+        return RP_OK;
+    }
+}
+
+static enum rp_code decode_shape(struct hlo_proto *r, struct rp_bytes bytes, uint64_t offset,
+                                 unsigned depth, uint32_t *id)
+{
+    struct rp_proto_cursor c = rp_proto_cursor(bytes.at, bytes.n, offset, 16);
+    struct shape_parts s = {.elem = RP_ELEM_INVALID};
+    struct rp_proto_item it;
+    enum rp_code code = RP_OK;
+
+    if (depth > 64)
+        return rp_err_set_at(r->err, RP_LIMIT, offset, "tuples nested too deep at byte %llu",
+                             (unsigned long long)offset);
+    while (code == RP_OK && rp_proto_next(&c, &it))
+        code = shape_field(r, &c, &it, depth, &s);
+    if (code == RP_OK)
+        code = rp_proto_finish(&c, r->err);
+    if (code == RP_OK && s.elem == RP_ELEM_TUPLE)
+        code = rp_program_tuple(r->p, s.parts.at, s.parts.n, id, r->err);
+    else if (code == RP_OK && s.elem == RP_ELEM_INVALID)
+        *id = 0;
+    else if (code == RP_OK)
+        code = rp_program_array(r->p, s.elem, s.dims, s.dynamic, s.ndims, s.layout, id, r->err);
+    rp_vec_release(&s.parts);
+    return code;
+}
+
+enum rp_code hlo_proto_shape(struct hlo_proto *r, struct rp_bytes bytes, uint64_t offset,
+                             unsigned depth, uint32_t *id)
+{
+    uint32_t text, next = r->shape_bytes.n;
+
+    RP_TRY(rp_strtab_intern(&r->shape_bytes, (const char *)bytes.at, bytes.n, &text, r->err));
+    if (text < next) {
+        *id = r->shape_of.at[text];
+        return RP_OK;
+    }
+    while (r->shape_of.n <= text)
+        RP_TRY(rp_vec_push(&r->shape_of, 0, r->err));
+    RP_TRY(decode_shape(r, bytes, offset, depth, id));
+    r->shape_of.at[text] = *id;
+    return RP_OK;
+}
+
+/* ---- constants ---- */
+
+/* Lists that are not in one piece are put together in the arena. */
+static enum rp_code join_values(struct hlo_proto *r, const struct rp_proto_cursor *c,
+                                const struct rp_proto_item *it, struct rp_literal *literal)
+{
+    size_t size = it->wire == RP_WIRE_FIXED32 ? 4 : it->wire == RP_WIRE_FIXED64 ? 8 : 0;
+    const uint8_t *at = size ? c->at - size : it->bytes.at;
+    char *joined;
+
+    if (it->wire == RP_WIRE_BYTES) {
+        size = it->bytes.n;
+    } else if (it->wire == RP_WIRE_VARINT) {
+        for (at = c->at - 1; at > it->begin + 1 && at[-1] >= 0x80; at--)
+            ;
+        size = (size_t)(c->at - at);
+    }
+    if (!literal->n) {
+        literal->at = (const char *)at;
+        literal->n = size;
+        return RP_OK;
+    }
+    joined = rp_arena_alloc(&r->p->arena, literal->n + size, 1);
+    if (!joined)
+        return rp_err_nomem(r->err, "reading a constant");
+    memcpy(joined, literal->at, literal->n);
+    memcpy(joined + literal->n, at, size);
+    literal->at = joined;
+    literal->n += size;
+    return RP_OK;
+}
+
+enum rp_code hlo_proto_literal(struct hlo_proto *r, struct rp_bytes bytes, uint64_t offset,
+                               uint32_t shape, int64_t *index)
+{
+    struct rp_proto_cursor c = rp_proto_cursor(bytes.at, bytes.n, offset, r->limits.depth);
+    struct rp_literal literal = {.shape = shape};
+    unsigned elem = r->p->shapes.at[shape].elem;
+    struct rp_proto_item it;
+    bool varints;
+    uint32_t field = rp_literal_field(elem, &varints), own, pieces = 0;
+
+    while (rp_proto_next(&c, &it)) {
+        if (RP_PROTO_KEY(it.number, it.wire) == KEY(1, BYTES)) {
+            RP_TRY(hlo_proto_shape(r, it.bytes, rp_proto_offset(&c, it.bytes.at), 0, &own));
+            if (r->p->shapes.at[own].elem == elem &&
+                rp_shape_elements(r->p, own) == rp_shape_elements(r->p, shape))
+                literal.shape = own;
+        } else if (it.number == field && elem != RP_ELEM_TUPLE) {
+            if (++pieces > 64 && it.wire != RP_WIRE_BYTES)
+                return rp_err_set(r->err, RP_UNSUPPORTED, "a constant that is not packed");
+            RP_TRY(join_values(r, &c, &it, &literal));
+            literal.form = varints ? RP_LITERAL_VARINT : RP_LITERAL_RAW;
+        }
+    }
+    if (!literal.n && rp_shape_elements(r->p, shape) == 0 && shape && elem != RP_ELEM_TUPLE)
+        literal.form = varints ? RP_LITERAL_VARINT : RP_LITERAL_RAW;
+    if (elem == RP_ELEM_TUPLE)
+        literal = (struct rp_literal){(const char *)bytes.at, bytes.n, shape, RP_LITERAL_PROTO};
+    *index = (int64_t)r->p->literals.n;
+    RP_TRY(rp_vec_push(&r->p->literals, literal, r->err));
+    return rp_proto_finish(&c, r->err);
+}
+
+/* ---- where an operation comes from ---- */
+
+bool hlo_proto_metadata_known(const struct rp_proto_item *it)
+{
+    switch (it->number) {
+    case 1:
+    case 2:
+    case 3:
+    case 12:
+    case 16:
+        return it->wire == RP_WIRE_BYTES;
+    case 4:
+    case 15:
+    case 17:
+    case 18:
+    case 19:
+        return it->wire == RP_WIRE_VARINT;
+    default:
+        return false;
+    }
+}
+
+enum rp_code hlo_proto_metadata(struct hlo_proto *r, struct rp_bytes bytes, uint64_t offset,
+                                uint32_t *id)
+{
+    struct rp_proto_cursor c = rp_proto_cursor(bytes.at, bytes.n, offset, r->limits.depth);
+    struct rp_op_meta m = {0};
+    struct rp_proto_item it;
+
+    while (rp_proto_next(&c, &it)) {
+        int32_t number = (int32_t)it.value;
+        uint32_t *text = it.number == 1    ? &m.op_type
+                         : it.number == 2  ? &m.op_name
+                         : it.number == 3  ? &m.file
+                         : it.number == 12 ? &m.deduplicated_name
+                         : it.number == 16 ? &m.scheduling_name
+                                           : NULL;
+
+        if (text && it.wire == RP_WIRE_BYTES)
+            RP_TRY(rp_string_cached(r->p, &r->cache, (const char *)it.bytes.at, it.bytes.n, text,
+                                    r->err));
+        else if (!hlo_proto_metadata_known(&it))
+            r->metadata_rest = true;
+        else if (it.number == 4)
+            m.line = number;
+        else if (it.number == 17)
+            m.end_line = number;
+        else if (it.number == 18)
+            m.column = number;
+        else if (it.number == 19)
+            m.end_column = number;
+        else if (it.number == 15)
+            m.frame = number > 0 ? (uint32_t)number : 0;
+    }
+    RP_TRY(rp_proto_finish(&c, r->err));
+    *id = 0;
+    if (!bytes.n)
+        return RP_OK;
+    *id = (uint32_t)r->p->metas.n;
+    return rp_vec_push(&r->p->metas, m, r->err);
+}
+
+typedef RP_VEC(uint32_t) string_list;
+
+static uint32_t string_at(const string_list *list, uint64_t number)
+{
+    return number > 0 && number <= list->n ? list->at[number - 1] : 0;
+}
+
+/* The varints of a small message by their numbers, up to 7. */
+static enum rp_code numbers(struct hlo_proto *r, const struct rp_proto_cursor *outer,
+                            const struct rp_proto_item *item, uint64_t v[8])
+{
+    struct rp_proto_cursor c = rp_proto_enter(outer, item);
+    struct rp_proto_item it;
+
+    memset(v, 0, 8 * sizeof *v);
+    while (rp_proto_next(&c, &it))
+        if (it.number < 8 && it.wire == RP_WIRE_VARINT)
+            v[it.number] = it.value;
+    return rp_proto_finish(&c, r->err);
+}
+
+static enum rp_code frame_field(struct hlo_proto *r, const struct rp_proto_cursor *c,
+                                const struct rp_proto_item *it, string_list *files,
+                                string_list *functions)
+{
+    struct rp_location at;
+    struct rp_frame frame;
+    uint64_t v[8];
+    uint32_t id;
+
+    if (it->wire != RP_WIRE_BYTES)
+        return RP_OK;
+    if (it->number < 3) {
+        RP_TRY(rp_program_string(r->p, (const char *)it->bytes.at, it->bytes.n, &id, r->err));
+        return rp_vec_push(it->number == 1 ? files : functions, id, r->err);
+    }
+    RP_TRY(numbers(r, c, it, v));
+    if (it->number == 3) {
+        at = (struct rp_location){string_at(files, v[1]), string_at(functions, v[2]),
+                                  (int32_t)v[3],          (int32_t)v[5],
+                                  (int32_t)v[4],          (int32_t)v[6]};
+        return rp_vec_push(&r->p->locations, at, r->err);
+    }
+    if (it->number != 4)
+        return RP_OK;
+    if (v[1] < 1 || v[1] > r->p->locations.n)
+        return rp_err_set(r->err, RP_FORMAT, "a stack frame whose location is not there");
+    frame.location = (uint32_t)v[1] - 1;
+    frame.parent = v[2] <= r->p->frames.n ? (uint32_t)v[2] : 0;
+    return rp_vec_push(&r->p->frames, frame, r->err);
+}
+
+enum rp_code hlo_proto_frames(struct hlo_proto *r, struct rp_bytes bytes, uint64_t offset)
+{
+    struct rp_proto_cursor c = rp_proto_cursor(bytes.at, bytes.n, offset, r->limits.depth);
+    string_list files = {0}, functions = {0};
+    struct rp_proto_item it;
+    enum rp_code code = RP_OK;
+
+    while (code == RP_OK && rp_proto_next(&c, &it))
+        code = frame_field(r, &c, &it, &files, &functions);
+    if (code == RP_OK)
+        code = rp_proto_finish(&c, r->err);
+    rp_vec_release(&files);
+    rp_vec_release(&functions);
+    return code;
+}

@@ -1,0 +1,397 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One instruction of HLO text:
+ *
+ *   [ROOT] %name = shape opcode(operands), key=value, ...
+ *
+ * Operands are names, with or without '%' and their shapes before them; '%x#1' is a part of a
+ * tuple, for which an implicit get-tuple-element is made, once; a whole instruction may stand
+ * there, too. Operands stand before their users.
+ */
+#include "formats/hlo/text.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define HERE(r) ((uint32_t)(r)->p->computations.n) /* current computation + 1 */
+
+/* Where operations of this name are looked up, grown to the string's id. */
+static enum rp_code name_slot(struct hlo_text *r, uint32_t name, uint64_t **slot)
+{
+    if (name >= r->op_of.n) {
+        size_t more = (size_t)name + 1 - r->op_of.n;
+
+        RP_TRY(rp_vec_reserve(&r->op_of, more, r->err));
+        memset(r->op_of.at + r->op_of.n, 0, more * sizeof *r->op_of.at);
+        r->op_of.n += more;
+    }
+    *slot = &r->op_of.at[name];
+    return RP_OK;
+}
+
+/* ---- operands ---- */
+
+/* The get-tuple-element behind '#part'. */
+static enum rp_code tuple_part(struct hlo_text *r, uint32_t *op, const char *where)
+{
+    const struct rp_op_shape *of = &r->p->shapes.at[r->p->shape.at[*op]];
+    struct rp_new_op part = {.code = RP_OP_GET_TUPLE_ELEMENT, .flags = RP_OPS_IMPLICIT};
+    uint32_t next = r->p->nops, known;
+
+    if (!hlo_int(r, &part.value) || part.value < 0)
+        return HLO_FAIL(r, r->at, "expected the number of a part behind '#'");
+    if (of->elem != RP_ELEM_TUPLE || part.value >= of->n)
+        return HLO_FAIL(r, where, "there is no part %lld in this operand", (long long)part.value);
+    RP_TRY(rp_map_intern(&r->parts_of, (uint64_t)*op << 32 | (uint64_t)part.value, next, &known,
+                         r->err));
+    if (known == next) {
+        part.name = r->p->op_name.at[*op];
+        part.shape = r->p->parts.at[of->first + part.value];
+        RP_TRY(rp_program_add_op(r->p, &part, &known, r->err));
+        RP_TRY(rp_program_add_operand(r->p, *op, 0, r->err));
+    }
+    *op = known;
+    return RP_OK;
+}
+
+static enum rp_code nested(struct hlo_text *r, struct rp_attr opcode, uint32_t shape);
+
+static enum rp_code operand(struct hlo_text *r)
+{
+    const char *where;
+    struct rp_attr name;
+    uint32_t shape = 0, id, op;
+    uint64_t *slot;
+
+    hlo_space(r);
+    if (hlo_peek(r) != '%' && hlo_at_shape(r)) {
+        RP_TRY(hlo_shape(r, &shape));
+        hlo_space(r);
+    }
+    where = r->at;
+    name = hlo_name(r);
+    if (!name.n)
+        return HLO_FAIL(r, where, "expected an operand");
+    if (hlo_peek(r) == '(')
+        return nested(r, name, shape);
+    RP_TRY(rp_program_string(r->p, name.at, name.n, &id, r->err));
+    RP_TRY(name_slot(r, id, &slot));
+    if ((uint32_t)(*slot >> 32) != HERE(r))
+        return HLO_FAIL(r, where, "operand '%.*s' is not defined", (int)name.n, name.at);
+    op = (uint32_t)*slot;
+    while (hlo_peek(r) == '#') {
+        r->at++;
+        RP_TRY(tuple_part(r, &op, where));
+    }
+    return rp_vec_push(&r->operands, op, r->err);
+}
+
+/* Behind those that are there already. */
+static enum rp_code operand_list(struct hlo_text *r)
+{
+    if (hlo_take(r, ')'))
+        return RP_OK;
+    do {
+        RP_TRY(operand(r));
+    } while (hlo_take(r, ','));
+    return hlo_expect(r, ')', "behind the operands");
+}
+
+/* The values of a constant: kept as they are, without the brackets around the operands. */
+static enum rp_code constant(struct hlo_text *r, struct rp_new_op *op)
+{
+    const char *to = hlo_bracket_end(r, r->at - 1);
+    struct rp_literal literal = {.at = r->at, .shape = op->shape, .form = RP_LITERAL_TEXT};
+
+    if (!to)
+        return HLO_FAIL(r, r->at - 1, "a constant that is not closed");
+    literal.n = (size_t)(to - 1 - r->at);
+    if (memmem(literal.at, literal.n, "...", 3))
+        literal.form = RP_LITERAL_NONE;
+    r->at = to;
+    op->value = (int64_t)r->p->literals.n;
+    return rp_vec_push(&r->p->literals, literal, r->err);
+}
+
+static enum rp_code parameter(struct hlo_text *r, struct rp_new_op *op)
+{
+    hlo_space(r);
+    if (!hlo_int(r, &op->value) || op->value < 0)
+        return HLO_FAIL(r, r->at, "expected the number of the parameter");
+    return hlo_expect(r, ')', "behind the number of a parameter");
+}
+
+/* ---- attributes ---- */
+
+enum rp_code hlo_attr_key(struct hlo_text *r, uint32_t *key)
+{
+    struct rp_attr name;
+
+    hlo_space(r);
+    name = hlo_name(r);
+    if (!name.n)
+        return HLO_FAIL(r, r->at, "expected an attribute");
+    RP_TRY(rp_string_cached(r->p, &r->cache, name.at, name.n, key, r->err));
+    return hlo_expect(r, '=', "behind the name of an attribute");
+}
+
+static bool take_root(struct hlo_text *r)
+{
+    if (r->end - r->at < 5 || memcmp(r->at, "ROOT", 4) != 0 || !hlo_is(r, r->at + 4, HLO_BLANK))
+        return false;
+    r->at += 4;
+    hlo_space(r);
+    return true;
+}
+
+/* Whether '{' opens a computation: "{ ROOT x = ...", not "{%a, %b}". */
+static bool at_body(const struct hlo_text *r)
+{
+    struct hlo_text look = *r;
+
+    if (!hlo_take(&look, '{'))
+        return false;
+    hlo_space(&look);
+    take_root(&look);
+    return hlo_name(&look).n && hlo_take(&look, '=');
+}
+
+/* A body that stands here, as XLA's canonical printing has it, waits under a name of ours. */
+static enum rp_code inlined(struct hlo_text *r, struct hlo_call *call)
+{
+    const char *to = hlo_bracket_end(r, r->at);
+    struct hlo_inlined body = {.at = r->at + 1, .depth = r->depth + 1};
+    char name[32];
+    int n = snprintf(name, sizeof name, "inlined.%zu", r->inlined.n);
+
+    if (!to)
+        return HLO_FAIL(r, r->at, "a computation that is not closed");
+    if (body.depth > 64)
+        return HLO_FAIL(r, r->at, "computations nested too deep");
+    r->at = to;
+    RP_TRY(rp_program_string(r->p, name, (size_t)n, &call->name, r->err));
+    body.name = call->name;
+    return rp_vec_push(&r->inlined, body, r->err);
+}
+
+/* "%a", "{%a, %b}" or the computations themselves */
+static enum rp_code called(struct hlo_text *r, uint32_t slot)
+{
+    struct hlo_call call = {.slot = slot};
+    bool list;
+
+    hlo_space(r);
+    list = !at_body(r) && hlo_take(r, '{');
+    if (list && hlo_take(r, '}'))
+        return RP_OK;
+    do {
+        struct rp_attr name;
+
+        hlo_space(r);
+        call.where = r->at;
+        if (hlo_peek(r) == '{') {
+            RP_TRY(inlined(r, &call));
+        } else {
+            name = hlo_name(r);
+            if (!name.n)
+                return HLO_FAIL(r, r->at, "expected the name of a computation");
+            RP_TRY(rp_program_string(r->p, name.at, name.n, &call.name, r->err));
+        }
+        RP_TRY(rp_vec_push(&r->calls, call, r->err));
+        call.slot++;
+    } while (list && hlo_take(r, ','));
+    return list ? hlo_expect(r, '}', "behind the called computations") : RP_OK;
+}
+
+/* Which of the called computations a key means, in the order of protobufs; -1: it is another
+   attribute. */
+static int call_slot(uint32_t key, enum rp_opcode code)
+{
+    switch (key) {
+    case RP_ATTR_TO_APPLY:
+    case RP_ATTR_CALLS:
+    case RP_ATTR_BODY:
+    case RP_ATTR_TRUE_COMPUTATION:
+    case RP_ATTR_BRANCH_COMPUTATIONS:
+    case RP_ATTR_CALLED_COMPUTATIONS:
+        return 0;
+    case RP_ATTR_CONDITION:
+    case RP_ATTR_FALSE_COMPUTATION:
+        return 1;
+    case RP_ATTR_SELECT:
+        return code == RP_OP_SELECT_AND_SCATTER ? 0 : -1;
+    case RP_ATTR_SCATTER:
+        return code == RP_OP_SELECT_AND_SCATTER ? 1 : -1;
+    default:
+        return -1;
+    }
+}
+
+static enum rp_code attribute(struct hlo_text *r, uint32_t op)
+{
+    struct rp_program *p = r->p;
+    struct rp_attr value;
+    uint32_t key;
+    int slot;
+
+    RP_TRY(hlo_attr_key(r, &key));
+    slot = call_slot(key, (enum rp_opcode)p->code.at[op]);
+    if (slot >= 0) {
+        RP_TRY(called(r, (uint32_t)slot));
+        if (p->code.at[op] == RP_OP_ASYNC_UPDATE || p->code.at[op] == RP_OP_ASYNC_DONE)
+            r->calls.n = 0; /* what was started says it; today's XLA says it only there */
+        return RP_OK;
+    }
+    hlo_space(r);
+    if (key == RP_ATTR_INDEX && p->code.at[op] == RP_OP_GET_TUPLE_ELEMENT) {
+        if (!hlo_int(r, &p->value.at[op]) || p->value.at[op] < 0)
+            return HLO_FAIL(r, r->at, "expected the number of a part");
+        return RP_OK;
+    }
+    RP_TRY(hlo_value(r, &value));
+    if (key == RP_ATTR_METADATA)
+        return hlo_metadata(r, value, &p->meta.at[op]);
+    return rp_program_add_attr(p, key, value.at, value.n, r->err);
+}
+
+/* Calls in the order of their slots; those of computations further down wait. */
+enum rp_code hlo_add_calls(struct hlo_text *r)
+{
+    struct hlo_call *call = r->calls.at;
+
+    for (size_t i = 1; i < r->calls.n; i++)
+        for (size_t k = i; k && call[k].slot < call[k - 1].slot; k--) {
+            struct hlo_call swap = call[k];
+
+            call[k] = call[k - 1];
+            call[k - 1] = swap;
+        }
+    for (size_t i = 0; i < r->calls.n; i++) {
+        uint32_t name = call[i].name, known = 0;
+
+        if (name < r->computation_of.n)
+            known = r->computation_of.at[name];
+        call[i].at = (uint32_t)r->p->called.n;
+        RP_TRY(rp_program_add_called(r->p, known ? known - 1 : 0, r->err));
+        if (!known)
+            RP_TRY(rp_vec_push(&r->waiting, call[i], r->err));
+    }
+    r->calls.n = 0;
+    return RP_OK;
+}
+
+/* ---- the whole ---- */
+
+static enum rp_code check_arity(struct hlo_text *r, const struct rp_new_op *op, const char *where)
+{
+    const struct rp_op_info *info = &rp_op_info[op->code];
+
+    if (r->operands.n < info->min_operands ||
+        (info->max_operands != 255 && r->operands.n > info->max_operands))
+        return HLO_FAIL(r, where, "%s takes %s%u operands, not %zu", info->name,
+                        info->max_operands == 255 ? "at least " : "", info->min_operands,
+                        r->operands.n);
+    return RP_OK;
+}
+
+/* Operands of an operation from `first` on are its own. */
+static enum rp_code add(struct hlo_text *r, const struct rp_new_op *op, size_t first, uint32_t *id)
+{
+    if (r->p->nops >= r->limits.events)
+        return rp_err_set(r->err, RP_LIMIT, "more than %llu instructions",
+                          (unsigned long long)r->limits.events);
+    RP_TRY(rp_program_add_op(r->p, op, id, r->err));
+    for (size_t i = first; i < r->operands.n; i++)
+        RP_TRY(rp_program_add_operand(r->p, r->operands.at[i], 0, r->err));
+    r->operands.n = first;
+    return RP_OK;
+}
+
+/* "f32[2] add(a, b)" as an operand: an operation without attributes, and a name of ours. */
+static enum rp_code nested(struct hlo_text *r, struct rp_attr opcode, uint32_t shape)
+{
+    struct rp_new_op op = {.shape = shape, .flags = RP_OPS_IMPLICIT};
+    size_t first = r->operands.n;
+    char name[32];
+    uint32_t id;
+    int n;
+
+    if (r->nested >= 64)
+        return HLO_FAIL(r, opcode.at, "instructions nested too deep");
+    RP_TRY(rp_program_string(r->p, opcode.at, opcode.n, &op.foreign, r->err));
+    op.code = rp_program_opcode(r->p, op.foreign);
+    if (op.code == RP_OP_FOREIGN)
+        return HLO_FAIL(r, opcode.at, "'%.*s' is no opcode", (int)opcode.n, opcode.at);
+    r->at++;
+    r->nested++;
+    if (op.code == RP_OP_CONSTANT)
+        RP_TRY(constant(r, &op));
+    else if (op.code == RP_OP_PARAMETER)
+        RP_TRY(parameter(r, &op));
+    else
+        RP_TRY(operand_list(r));
+    r->nested--;
+    n = snprintf(name, sizeof name, "nested.%u", r->p->nops);
+    RP_TRY(rp_program_string(r->p, name, (size_t)n, &op.name, r->err));
+    RP_TRY(add(r, &op, first, &id));
+    return rp_vec_push(&r->operands, id, r->err);
+}
+
+/* Shape, opcode and what stands in its brackets. *wrapped: what is started asynchronously. */
+static enum rp_code body(struct hlo_text *r, struct rp_new_op *op, uint32_t *wrapped)
+{
+    const char *where;
+    struct rp_attr opcode;
+
+    hlo_space(r);
+    if (hlo_at_shape(r)) {
+        RP_TRY(hlo_shape(r, &op->shape));
+        hlo_space(r);
+    }
+    where = r->at;
+    opcode = hlo_name(r);
+    if (!opcode.n)
+        return HLO_FAIL(r, where, "expected an opcode");
+    RP_TRY(rp_string_cached(r->p, &r->cache, opcode.at, opcode.n, &op->foreign, r->err));
+    op->code = rp_program_opcode(r->p, op->foreign);
+    if (op->code == RP_OP_FOREIGN)
+        *wrapped = hlo_async_short(r, opcode, &op->code);
+    RP_TRY(hlo_expect(r, '(', "behind the opcode"));
+    r->operands.n = 0;
+    if (op->code == RP_OP_CONSTANT)
+        return constant(r, op);
+    if (op->code == RP_OP_PARAMETER)
+        return parameter(r, op);
+    RP_TRY(operand_list(r));
+    return check_arity(r, op, where);
+}
+
+enum rp_code hlo_instruction(struct hlo_text *r)
+{
+    struct rp_new_op op = {0};
+    const char *where;
+    struct rp_attr name;
+    uint64_t *slot;
+    uint32_t id, wrapped = RP_NONE;
+    bool root = take_root(r);
+
+    where = r->at;
+    name = hlo_name(r);
+    if (!name.n)
+        return HLO_FAIL(r, where, "expected an instruction or '}'");
+    RP_TRY(rp_program_string(r->p, name.at, name.n, &op.name, r->err));
+    RP_TRY(hlo_expect(r, '=', "behind the name of an instruction"));
+    RP_TRY(body(r, &op, &wrapped));
+    RP_TRY(add(r, &op, 0, &id));
+    RP_TRY(name_slot(r, op.name, &slot));
+    if ((uint32_t)(*slot >> 32) == HERE(r))
+        return HLO_FAIL(r, where, "'%.*s' is defined twice", (int)name.n, name.at);
+    *slot = (uint64_t)HERE(r) << 32 | id;
+    if (root)
+        r->p->computations.at[r->p->computations.n - 1].root = id;
+    while (hlo_take(r, ','))
+        RP_TRY(attribute(r, id));
+    if (wrapped != RP_NONE)
+        return hlo_async_defer(r, id, wrapped);
+    return r->calls.n ? hlo_add_calls(r) : RP_OK;
+}

@@ -1,0 +1,365 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The slow half of the scanner: comments, strings, brackets, shapes. */
+#include "formats/hlo/text.h"
+
+#include <string.h>
+
+#define N HLO_NAME
+#define D (HLO_NAME | HLO_DIGIT)
+#define B HLO_BLANK
+const uint8_t hlo_class[256] = {
+    ['a'] = N, ['b'] = N, ['c'] = N,  ['d'] = N,  ['e'] = N, ['f'] = N, ['g'] = N, ['h'] = N,
+    ['i'] = N, ['j'] = N, ['k'] = N,  ['l'] = N,  ['m'] = N, ['n'] = N, ['o'] = N, ['p'] = N,
+    ['q'] = N, ['r'] = N, ['s'] = N,  ['t'] = N,  ['u'] = N, ['v'] = N, ['w'] = N, ['x'] = N,
+    ['y'] = N, ['z'] = N, ['A'] = N,  ['B'] = N,  ['C'] = N, ['D'] = N, ['E'] = N, ['F'] = N,
+    ['G'] = N, ['H'] = N, ['I'] = N,  ['J'] = N,  ['K'] = N, ['L'] = N, ['M'] = N, ['N'] = N,
+    ['O'] = N, ['P'] = N, ['Q'] = N,  ['R'] = N,  ['S'] = N, ['T'] = N, ['U'] = N, ['V'] = N,
+    ['W'] = N, ['X'] = N, ['Y'] = N,  ['Z'] = N,  ['_'] = N, ['.'] = N, ['-'] = N, ['0'] = D,
+    ['1'] = D, ['2'] = D, ['3'] = D,  ['4'] = D,  ['5'] = D, ['6'] = D, ['7'] = D, ['8'] = D,
+    ['9'] = D, [' '] = B, ['\n'] = B, ['\t'] = B, ['\r'] = B};
+#undef N
+#undef D
+#undef B
+
+void hlo_skip_comment(struct hlo_text *r)
+{
+    bool block = r->at[1] == '*';
+    const char *close = block ? memmem(r->at + 2, (size_t)(r->end - r->at - 2), "*/", 2)
+                              : memchr(r->at, '\n', (size_t)(r->end - r->at));
+
+    r->at = close ? close + (block ? 2 : 1) : r->end;
+}
+
+enum rp_code hlo_expect(struct hlo_text *r, char c, const char *where)
+{
+    if (hlo_take(r, c))
+        return RP_OK;
+    return HLO_FAIL(r, r->at, "expected '%c' %s", c, where);
+}
+
+bool hlo_int(struct hlo_text *r, int64_t *value)
+{
+    bool minus = hlo_peek(r) == '-';
+    const char *s = r->at + minus;
+    uint64_t v = 0;
+
+    if (!hlo_is(r, s, HLO_DIGIT))
+        return false;
+    for (; hlo_is(r, s, HLO_DIGIT); s++)
+        if (__builtin_mul_overflow(v, 10, &v) ||
+            __builtin_add_overflow(v, (uint64_t)(*s - '0'), &v))
+            return false;
+    if (v > INT64_MAX)
+        return false;
+    r->at = s;
+    *value = minus ? -(int64_t)v : (int64_t)v;
+    return true;
+}
+
+const char *hlo_string_end(const struct hlo_text *r, const char *s)
+{
+    char quote = *s++;
+
+    for (;;) {
+        s = memchr(s, quote, (size_t)(r->end - s));
+        if (!s)
+            return r->end;
+        if (s[-1] != '\\')
+            return s + 1;
+        /* the quote is escaped where an odd number of backslashes stands before it */
+        const char *t = s - 1;
+
+        while (t > r->begin && *t == '\\')
+            t--;
+        if ((s - 1 - t) % 2 == 0)
+            return s + 1;
+        s++;
+    }
+}
+
+static char unescaped(char c)
+{
+    return (char)(c == 'n' ? '\n' : c == 't' ? '\t' : c == 'r' ? '\r' : c);
+}
+
+static int hex(char c)
+{
+    return c >= '0' && c <= '9'   ? c - '0'
+           : c >= 'a' && c <= 'f' ? c - 'a' + 10
+           : c >= 'A' && c <= 'F' ? c - 'A' + 10
+                                  : -1;
+}
+
+/* \n \t \" \\ \x41 \101 */
+size_t hlo_unescape(const char *in, size_t n, char *out)
+{
+    size_t len = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        if (in[i] != '\\' || i + 1 == n) {
+            out[len++] = in[i];
+        } else if (in[i + 1] == 'x' && i + 3 < n && hex(in[i + 2]) >= 0 && hex(in[i + 3]) >= 0) {
+            out[len++] = (char)(hex(in[i + 2]) << 4 | hex(in[i + 3]));
+            i += 3;
+        } else if (in[i + 1] >= '0' && in[i + 1] <= '3' && i + 3 < n) {
+            out[len++] = (char)((in[i + 1] - '0') << 6 | (in[i + 2] & 7) << 3 | (in[i + 3] & 7));
+            i += 3;
+        } else {
+            out[len++] = unescaped(in[++i]);
+        }
+    }
+    return len;
+}
+
+enum rp_code hlo_string(struct hlo_text *r, struct rp_attr *out)
+{
+    const char *from = r->at, *to;
+
+    if (hlo_peek(r) != '"' && hlo_peek(r) != '\'')
+        return HLO_FAIL(r, r->at, "expected a string");
+    to = hlo_string_end(r, from);
+    if (to == r->end && (to - from < 2 || to[-1] != *from))
+        return HLO_FAIL(r, from, "a string without its end");
+    if ((uint64_t)(to - from) > r->limits.token_bytes)
+        return HLO_FAIL(r, from, "a string of more than %llu bytes",
+                        (unsigned long long)r->limits.token_bytes);
+    r->at = to;
+    *out = (struct rp_attr){from + 1, (uint32_t)(to - from - 2), 0};
+    if (memchr(out->at, '\\', out->n)) {
+        char *copy = rp_arena_alloc(&r->p->arena, out->n + 1, 1);
+
+        if (!copy)
+            return rp_err_nomem(r->err, "reading a string");
+        out->n = (uint32_t)hlo_unescape(out->at, out->n, copy);
+        out->at = copy;
+    }
+    return RP_OK;
+}
+
+/* Interesting bytes inside of brackets; everything else is passed over. */
+const char *hlo_bracket_end(const struct hlo_text *r, const char *s)
+{
+    size_t depth = 0;
+
+    while (s < r->end) {
+        switch (*s) {
+        case '{':
+        case '(':
+        case '[':
+            depth++;
+            break;
+        case '}':
+        case ')':
+        case ']':
+            if (--depth == 0)
+                return s + 1;
+            break;
+        case '"':
+            s = hlo_string_end(r, s);
+            continue;
+        default:
+            break;
+        }
+        s++;
+    }
+    return NULL;
+}
+
+/* "mesh['a'=2,'b'=4], device_ids=(...) {'b'}": what stands behind the first bracket. */
+static const char *mesh_end(const struct hlo_text *r, const char *s)
+{
+    static const char ids[] = "device_ids=(";
+    const char *at = s, *end;
+
+    if (at < r->end && *at == ',')
+        at++;
+    while (at < r->end && *at == ' ')
+        at++;
+    if ((size_t)(r->end - at) > sizeof ids && !memcmp(at, ids, sizeof ids - 1)) {
+        at = hlo_bracket_end(r, at + sizeof ids - 2);
+        while (at && at < r->end && *at == ' ')
+            at++;
+    }
+    end = at && at < r->end && *at == '{' ? hlo_bracket_end(r, at) : NULL;
+    return end ? end : s;
+}
+
+enum rp_code hlo_value(struct hlo_text *r, struct rp_attr *out)
+{
+    const char *from = r->at, *s = from;
+
+    while (s < r->end && !hlo_is(r, s, HLO_BLANK) && *s != ',' && *s != '}' && *s != ')') {
+        if (*s == '{' || *s == '(' || *s == '[') {
+            s = hlo_bracket_end(r, s);
+            if (!s)
+                return HLO_FAIL(r, from, "a bracket that is not closed");
+        } else if (*s == '"' || (*s == '\'' && s == from)) {
+            s = hlo_string_end(r, s);
+        } else {
+            s++;
+        }
+    }
+    if (s - from > 5 && !memcmp(from, "mesh[", 5))
+        s = mesh_end(r, s);
+    if (s == from)
+        return HLO_FAIL(r, from, "an attribute without a value");
+    if ((uint64_t)(s - from) > r->limits.token_bytes || s - from > UINT32_MAX)
+        return HLO_FAIL(r, from, "an attribute of more than %llu bytes",
+                        (unsigned long long)r->limits.token_bytes);
+    *out = (struct rp_attr){from, (uint32_t)(s - from), 0};
+    r->at = s;
+    return RP_OK;
+}
+
+/* ---- shapes ---- */
+
+#define MAX_RANK 256
+
+bool hlo_at_shape(const struct hlo_text *r)
+{
+    const char *s = r->at;
+
+    if (s < r->end && *s == '(')
+        return true;
+    while (hlo_is(r, s, HLO_NAME))
+        s++;
+    return s > r->at && s < r->end && *s == '[';
+}
+
+static enum rp_code layout(struct hlo_text *r, uint32_t *id)
+{
+    const char *from = r->at, *to;
+
+    *id = 0;
+    if (hlo_peek(r) != '{' || r->at + 1 >= r->end ||
+        !(hlo_is(r, r->at + 1, HLO_DIGIT) || r->at[1] == ':' || r->at[1] == '}'))
+        return RP_OK;
+    to = hlo_bracket_end(r, from);
+    if (!to)
+        return HLO_FAIL(r, from, "a layout that is not closed");
+    r->at = to;
+    if (to - from == 2)
+        return RP_OK;
+    for (const char *s = from; s < to; s++)
+        if (*s < 0x20 || *s > 0x7e)
+            return HLO_FAIL(r, s, "unexpected byte in a layout");
+    return rp_program_string(r->p, from, (size_t)(to - from), id, r->err);
+}
+
+static enum rp_code dimensions(struct hlo_text *r, int64_t *dims, uint8_t *dynamic, size_t *n)
+{
+    *n = 0;
+    if (hlo_take(r, ']'))
+        return RP_OK;
+    do {
+        hlo_space(r);
+        if (*n == MAX_RANK)
+            return HLO_FAIL(r, r->at, "a shape of more than %d dimensions", MAX_RANK);
+        dynamic[*n] = 0;
+        if (hlo_peek(r) == '?') {
+            r->at++;
+            dims[*n] = RP_DIM_UNKNOWN;
+        } else {
+            if (hlo_peek(r) == '<' && r->at + 1 < r->end && r->at[1] == '=') {
+                r->at += 2;
+                dynamic[*n] = 1;
+            }
+            if (!hlo_int(r, &dims[*n]) || dims[*n] < 0)
+                return HLO_FAIL(r, r->at, "expected a dimension of the shape");
+        }
+        ++*n;
+    } while (hlo_take(r, ','));
+    return hlo_expect(r, ']', "behind the dimensions of a shape");
+}
+
+static enum rp_code parse_shape(struct hlo_text *r, unsigned depth, uint32_t *id);
+
+static enum rp_code parse_tuple(struct hlo_text *r, unsigned depth, uint32_t *id)
+{
+    RP_VEC(uint32_t) parts = {0};
+    enum rp_code code = RP_OK;
+    uint32_t part;
+
+    r->at++;
+    if (!hlo_take(r, ')')) {
+        do {
+            hlo_space(r);
+            code = parse_shape(r, depth + 1, &part);
+            if (code == RP_OK)
+                code = rp_vec_push(&parts, part, r->err);
+        } while (code == RP_OK && hlo_take(r, ','));
+        if (code == RP_OK)
+            code = hlo_expect(r, ')', "behind the parts of a tuple shape");
+    }
+    if (code == RP_OK)
+        code = rp_program_tuple(r->p, parts.at, parts.n, id, r->err);
+    rp_vec_release(&parts);
+    return code;
+}
+
+static enum rp_code parse_shape(struct hlo_text *r, unsigned depth, uint32_t *id)
+{
+    const char *from = r->at;
+    int64_t dims[MAX_RANK];
+    uint8_t dynamic[MAX_RANK];
+    struct rp_attr name;
+    uint32_t order;
+    unsigned elem;
+    enum rp_code code;
+    size_t n;
+
+    if (depth > 64 || depth > r->limits.depth)
+        return HLO_FAIL(r, from, "tuples nested too deep");
+    if (hlo_peek(r) == '(')
+        return parse_tuple(r, depth, id);
+    name = hlo_name(r);
+    elem = rp_elem_find(name.at, name.n);
+    if (elem == RP_ELEM_INVALID)
+        return HLO_FAIL(r, from, "unknown element type '%.*s'", (int)name.n, name.at);
+    RP_TRY(hlo_expect(r, '[', "behind an element type"));
+    RP_TRY(dimensions(r, dims, dynamic, &n));
+    RP_TRY(layout(r, &order));
+    code = rp_program_array(r->p, elem, dims, dynamic, n, order, id, r->err);
+    if (code == RP_LIMIT)
+        return rp_text_error(r->err, RP_LIMIT, r->begin, (size_t)(r->end - r->begin),
+                             (size_t)(from - r->begin), "a shape of more than 2^63 bits");
+    return code;
+}
+
+/* Behind the shape that stands here, found by its brackets alone. */
+static const char *shape_end(const struct hlo_text *r)
+{
+    const char *s = r->at;
+
+    while (hlo_is(r, s, HLO_NAME))
+        s++;
+    s = s < r->end && (*s == '[' || *s == '(') ? hlo_bracket_end(r, s) : NULL;
+    if (s && s < r->end && *s == '{' && *r->at != '(')
+        return s + 1 < r->end && (hlo_is(r, s + 1, HLO_DIGIT) || s[1] == ':' || s[1] == '}')
+                   ? hlo_bracket_end(r, s)
+                   : s;
+    return s;
+}
+
+/* A program has few shapes and writes them often: each different text is parsed once. */
+enum rp_code hlo_shape(struct hlo_text *r, uint32_t *id)
+{
+    const char *from = r->at, *to = shape_end(r);
+    uint32_t text, next = r->shape_texts.n;
+
+    if (!to)
+        return parse_shape(r, 0, id); /* which says what is wrong */
+    RP_TRY(rp_strtab_intern(&r->shape_texts, from, (size_t)(to - from), &text, r->err));
+    if (text < next) {
+        *id = r->shape_of.at[text];
+        r->at = to;
+        return RP_OK;
+    }
+    RP_TRY(parse_shape(r, 0, id));
+    if (r->at != to)
+        return HLO_FAIL(r, r->at, "unexpected text in a shape");
+    while (r->shape_of.n <= text)
+        RP_TRY(rp_vec_push(&r->shape_of, 0, r->err));
+    r->shape_of.at[text] = *id;
+    return RP_OK;
+}

@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Lazy-tensor graphs that were dumped as drawings (LTC_SAVE_TENSORS_FMT=dot): nodes first, with all
+ * that the text form says in their labels, then edges.
+ *
+ *   digraph G {
+ *     node3 [label="aten::mul\nf32[6,1]\nscope=a\nROOT=0"]
+ *     node1 -> node3 [label="i=1,o=2"]
+ *   }
+ *
+ * Operands are added with their operation, so edges are collected first and sorted by their ends.
+ */
+#include "formats/lazy/lazy.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct dot_node {
+    const char *label, *label_end;
+    uint32_t number;
+};
+
+/* Behind "node12", or NULL. */
+static const char *node_name(const char *s, const char *end, uint32_t *number)
+{
+    const char *digits = s + 4, *behind;
+
+    if (end - s < 5 || memcmp(s, "node", 4) != 0)
+        return NULL;
+    behind = lazy_number(digits, end, number);
+    return behind > digits ? behind : NULL;
+}
+
+/* The inside of [label="..."]; false where there is none. */
+static bool find_label(const char *s, const char *end, const char **from, const char **to)
+{
+    const char *at = memmem(s, (size_t)(end - s), "label=\"", 7);
+
+    if (!at)
+        return false;
+    *from = at += 7;
+    while (at < end && *at != '"')
+        at += 1 + (*at == '\\' && at + 1 < end);
+    *to = at < end ? at : end;
+    return true;
+}
+
+static enum rp_code read_edge(struct lazy *r, const char *s, const char *end, uint32_t from)
+{
+    struct lazy_edge edge = {.from = from};
+    const char *arrow = memmem(s, (size_t)(end - s), "->", 2), *label, *label_end;
+
+    if (!arrow)
+        return LAZY_FAIL(r, s, "expected '->' or a label");
+    for (arrow += 2; arrow < end && *arrow == ' ';)
+        arrow++;
+    s = node_name(arrow, end, &edge.to);
+    if (!s)
+        return LAZY_FAIL(r, arrow, "expected a node");
+    if (find_label(s, end, &label, &label_end))
+        for (; label + 2 < label_end; label++) {
+            if (label[0] == 'i' && label[1] == '=')
+                lazy_number(label + 2, label_end, &edge.operand);
+            else if (label[0] == 'o' && label[1] == '=')
+                lazy_number(label + 2, label_end, &edge.output);
+        }
+    return rp_vec_push(&r->edges, edge, r->err);
+}
+
+static int by_target(const void *a, const void *b)
+{
+    const struct lazy_edge *x = a, *y = b;
+
+    if (x->to != y->to)
+        return x->to > y->to ? 1 : -1;
+    return x->operand != y->operand ? (x->operand > y->operand ? 1 : -1) : 0;
+}
+
+/* The operands of a node: the run of its edges, which are sorted. */
+static enum rp_code add_operands(struct lazy *r, uint32_t number)
+{
+    size_t low = 0, high = r->edges.n;
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+
+        if (r->edges.at[middle].to < number)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    for (; low < r->edges.n && r->edges.at[low].to == number; low++) {
+        uint32_t from = r->edges.at[low].from;
+
+        if (from >= r->op_of.n || !r->op_of.at[from])
+            return rp_err_set(r->err, RP_FORMAT, "an edge from 'node%u', which is not there", from);
+        RP_TRY(
+            rp_program_add_operand(r->p, r->op_of.at[from] - 1, r->edges.at[low].output, r->err));
+    }
+    return RP_OK;
+}
+
+/* "op\nshape\nkey=value\n...": the end of a part is "\n", as two characters. */
+static const char *part_end(const char *s, const char *end)
+{
+    for (; s + 1 < end; s++)
+        if (s[0] == '\\' && s[1] == 'n')
+            return s;
+    return end;
+}
+
+static enum rp_code add_node(struct lazy *r, const struct dot_node *node)
+{
+    struct rp_new_op op = {.code = RP_OP_FOREIGN};
+    const char *s = node->label, *to = part_end(s, node->label_end);
+    uint32_t id;
+
+    if (s == to)
+        return LAZY_FAIL(r, s, "expected an operation");
+    RP_TRY(rp_program_string(r->p, s, (size_t)(to - s), &op.foreign, r->err));
+    s = to < node->label_end ? to + 2 : node->label_end;
+    to = part_end(s, node->label_end);
+    RP_TRY(lazy_shape(r, s, to, &op.shape));
+    if (r->p->nops >= r->limits.events)
+        return rp_err_set(r->err, RP_LIMIT, "too many operations");
+    RP_TRY(rp_program_add_op(r->p, &op, &id, r->err));
+    RP_TRY(add_operands(r, node->number));
+    while (to < node->label_end) {
+        s = to + 2;
+        to = part_end(s, node->label_end);
+        RP_TRY(lazy_attributes(r, s, to));
+    }
+    return RP_OK;
+}
+
+/* Operations get their places before the first is added: an edge may come from a later node. */
+static enum rp_code place_node(struct lazy *r, uint32_t number, uint32_t op)
+{
+    if (number > (uint64_t)(r->end - r->begin))
+        return rp_err_set(r->err, RP_LIMIT, "too many operations");
+    while (r->op_of.n <= number)
+        RP_TRY(rp_vec_push(&r->op_of, 0, r->err));
+    if (r->op_of.at[number])
+        return rp_err_set(r->err, RP_FORMAT, "'node%u' is there twice", number);
+    r->op_of.at[number] = op + 1;
+    return RP_OK;
+}
+
+static const char *line_end(const struct lazy *r, const char *s)
+{
+    const char *end = memchr(s, '\n', (size_t)(r->end - s));
+
+    return end ? end : r->end;
+}
+
+/* One line of a drawing: a node has no arrow before its label. */
+static enum rp_code read_line(struct lazy *r, const char *s, const char *end, uint32_t first,
+                              struct dot_node *nodes, size_t *n)
+{
+    uint32_t number;
+    const char *behind = node_name(s, end, &number), *bracket;
+
+    if (!behind)
+        return RP_OK;
+    bracket = memchr(behind, '[', (size_t)(end - behind));
+    if (memmem(behind, (size_t)((bracket ? bracket : end) - behind), "->", 2))
+        return read_edge(r, behind, end, number);
+    nodes[*n].number = number;
+    if (!find_label(behind, end, &nodes[*n].label, &nodes[*n].label_end))
+        return LAZY_FAIL(r, s, "a node without a label");
+    RP_TRY(place_node(r, number, first + (uint32_t)*n));
+    ++*n;
+    return RP_OK;
+}
+
+enum rp_code lazy_dot(struct lazy *r, const char **line)
+{
+    const char *s = *line, *end = s;
+    struct dot_node *nodes;
+    uint32_t first = r->p->nops;
+    size_t lines = 1, n = 0;
+    enum rp_code code;
+
+    for (const char *at = s; at < r->end && lines < r->limits.events; lines++) {
+        at += *at == '\n';
+        if (at < r->end && *at == '}')
+            break;
+        at = line_end(r, at);
+    }
+    nodes = calloc(lines + 1, sizeof *nodes);
+    if (!nodes)
+        return rp_err_nomem(r->err, "reading a drawing");
+    r->edges.n = 0;
+    code = lazy_begin_graph(r);
+    while (code == RP_OK && s < r->end && n < lines) {
+        s += *s == '\n';
+        end = line_end(r, s);
+        while (s < end && *s == ' ')
+            s++;
+        if (s < end && *s == '}')
+            break;
+        code = read_line(r, s, end, first, nodes, &n);
+        s = end;
+    }
+    if (code == RP_OK && r->edges.n)
+        qsort(r->edges.at, r->edges.n, sizeof *r->edges.at, by_target);
+    for (size_t i = 0; code == RP_OK && i < n; i++)
+        code = add_node(r, &nodes[i]);
+    free(nodes);
+    *line = end;
+    return code;
+}

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RP_FORMATS_LAZY_LAZY_H
+#define RP_FORMATS_LAZY_LAZY_H
+/* What the readers of lazy-tensor dumps share: text and drawings have the same words. */
+#include "base/text.h"
+#include "program/program.h"
+
+struct lazy_edge {
+    uint32_t from, to, operand, output; /* nodes by their numbers in the graph */
+};
+
+struct lazy {
+    const char *begin, *end;
+    struct rp_program *p;
+    struct rp_limits limits;
+    struct rp_err *err;
+    RP_VEC(uint32_t) op_of;         /* number in the graph to operation + 1 */
+    RP_VEC(uint32_t) operands;      /* of the line being read: operation, output */
+    RP_VEC(struct lazy_edge) edges; /* of the drawing being read */
+};
+
+#define LAZY_FAIL(r, where, ...)                                                    \
+    rp_text_error((r)->err, RP_FORMAT, (r)->begin, (size_t)((r)->end - (r)->begin), \
+                  (size_t)((where) - (r)->begin), __VA_ARGS__)
+
+bool lazy_digit(char c);
+/* Behind the digits at s; numbers too large are cut. */
+const char *lazy_number(const char *s, const char *end, uint32_t *value);
+/* "f32[2]", "(f32[2], s64[])" or "[Float[2], Long[]]" */
+enum rp_code lazy_shape(struct lazy *r, const char *s, const char *end, uint32_t *id);
+/* ", key=value" until the end, to the newest operation. */
+enum rp_code lazy_attributes(struct lazy *r, const char *s, const char *end);
+/* A computation for the next graph. */
+enum rp_code lazy_begin_graph(struct lazy *r);
+
+/* "digraph G {" ... "}": *line is the end of its first line, and then of its last. */
+enum rp_code lazy_dot(struct lazy *r, const char **line);
+
+#endif

@@ -1,0 +1,527 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Attributes of StableHLO in the words of HLO, so that counting, hashing and looking need one
+ * language only. Both forms are understood: "dims = [1, 0]" as it is printed today, and the generic
+ * "<{permutation = array<i64: 1, 0>}>" with the long names. Lists are found by their key and read
+ * as the integers in them.
+ */
+#include "formats/mlir/mlir.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MAX_INTS 128
+
+struct ints {
+    int64_t at[MAX_INTS];
+    size_t n;
+};
+
+const char *mlir_find_key(const struct mlir_text *text, const char *key)
+{
+    size_t n = strlen(key);
+
+    for (const char *at = text->at; at < text->end;) {
+        const char *found = memmem(at, (size_t)(text->end - at), key, n), *s;
+
+        if (!found)
+            return NULL;
+        at = s = found + n;
+        while (s < text->end && *s == ' ')
+            s++;
+        if ((found == text->at || !mlir_word_char(found[-1])) && s < text->end && *s == '=')
+            return s + 1;
+    }
+    return NULL;
+}
+
+/* The end of the value at s: a bracket with what is in it, or a word. */
+static const char *value_end(const struct mlir *r, const struct mlir_text *text, const char *s)
+{
+    const char *to;
+
+    while (s < text->end && (mlir_word_char(*s) || *s == '#'))
+        s++;
+    if (s >= text->end || (*s != '[' && *s != '<' && *s != '{'))
+        return s;
+    to = mlir_bracket_end(r, s);
+    return to && to < text->end ? to : text->end;
+}
+
+static void collect_ints(const char *s, const char *end, struct ints *out)
+{
+    bool typed = s && end - s > 7 && memcmp(s, "array<", 6) == 0;
+    const char *colon = typed ? memchr(s, ':', (size_t)(end - s)) : NULL;
+
+    out->n = 0;
+    if (typed && !colon)
+        return; /* "array<i64>" is an empty one */
+    for (s = colon ? colon : s; s < end && out->n < MAX_INTS; s++) {
+        int64_t v = 0;
+        bool minus = *s == '-';
+        const char *from = s + minus;
+
+        if (end - s >= 4 && memcmp(s, "true", 4) == 0) {
+            out->at[out->n++] = 1;
+            s += 3;
+        } else if (end - s >= 5 && memcmp(s, "false", 5) == 0) {
+            out->at[out->n++] = 0;
+            s += 4;
+        } else if (from < end && *from >= '0' && *from <= '9') {
+            for (s = from; s < end && *s >= '0' && *s <= '9' && v < INT64_MAX / 20; s++)
+                v = v * 10 + (*s - '0');
+            s--;
+            out->at[out->n++] = minus ? -v : v;
+        }
+    }
+}
+
+/* The integers of the first of these keys that is there; keys end with NULL. */
+static bool find_ints(const struct mlir *r, const struct mlir_text *text, const char *const *keys,
+                      struct ints *out)
+{
+    out->n = 0;
+    for (; *keys; keys++) {
+        const char *s = mlir_find_key(text, *keys);
+
+        while (s && s < text->end && *s == ' ')
+            s++;
+        if (!s)
+            continue;
+        collect_ints(s, value_end(r, text, s), out);
+        return true;
+    }
+    return false;
+}
+
+static bool all_are(const struct ints *list, int64_t value)
+{
+    for (size_t i = 0; i < list->n; i++)
+        if (list->at[i] != value)
+            return false;
+    return true;
+}
+
+/* ---- adding ---- */
+
+static enum rp_code add(struct mlir *r, uint32_t key, const char *value)
+{
+    const char *kept = rp_arena_strdup(&r->p->arena, value);
+
+    return kept ? rp_program_add_attr(r->p, key, kept, strlen(kept), r->err)
+                : rp_err_nomem(r->err, "reading attributes");
+}
+
+static enum rp_code add_list(struct mlir *r, uint32_t key, const struct ints *list)
+{
+    char text[MAX_INTS * 21 + 4] = "{";
+    size_t n = 1;
+
+    for (size_t i = 0; i < list->n; i++)
+        n += (size_t)snprintf(text + n, sizeof text - n, "%s%lld", i ? "," : "",
+                              (long long)list->at[i]);
+    snprintf(text + n, sizeof text - n, "}");
+    return add(r, key, text);
+}
+
+enum rp_code mlir_broadcast_dims(struct mlir *r, const struct mlir_text *text, struct rp_attr *out)
+{
+    static const char *const words[] = {"dims", "broadcast_dimensions", NULL};
+    struct ints list;
+    char *kept = rp_arena_strdup(&r->p->arena, "{");
+
+    find_ints(r, text, words, &list);
+    for (size_t i = 0; kept && i < list.n; i++)
+        kept = rp_arena_printf(&r->p->arena, "%s%s%lld", kept, i ? "," : "", (long long)list.at[i]);
+    kept = kept ? rp_arena_printf(&r->p->arena, "%s}", kept) : NULL;
+    *out = (struct rp_attr){kept, kept ? (uint32_t)strlen(kept) : 0, RP_ATTR_DIMENSIONS};
+    return kept ? RP_OK : rp_err_nomem(r->err, "reading attributes");
+}
+
+static enum rp_code add_number(struct mlir *r, uint32_t key, int64_t value)
+{
+    char text[24];
+
+    snprintf(text, sizeof text, "%lld", (long long)value);
+    return add(r, key, text);
+}
+
+/* ---- one list to one attribute ---- */
+
+enum form { LIST, NUMBER, FLAG, COUNT /* left out where it is 1 */ };
+
+static const struct row {
+    uint16_t code, key;
+    uint8_t form;
+    const char *words[4]; /* of both forms; the last is NULL */
+} rows[] = {
+    {RP_OP_BROADCAST, RP_ATTR_DIMENSIONS, LIST, {"dims", "broadcast_dimensions"}},
+    {RP_OP_TRANSPOSE, RP_ATTR_DIMENSIONS, LIST, {"dims", "permutation"}},
+    {RP_OP_REVERSE, RP_ATTR_DIMENSIONS, LIST, {"dims", "dimensions"}},
+    {RP_OP_REDUCE, RP_ATTR_DIMENSIONS, LIST, {"dimensions"}},
+    {RP_OP_MAP, RP_ATTR_DIMENSIONS, LIST, {"dimensions"}},
+    {RP_OP_CONCATENATE, RP_ATTR_DIMENSIONS, LIST, {"dim", "dimension"}},
+    {RP_OP_SORT, RP_ATTR_DIMENSIONS, LIST, {"dimension"}},
+    {RP_OP_SORT, RP_ATTR_IS_STABLE, FLAG, {"is_stable"}},
+    {RP_OP_IOTA, RP_ATTR_IOTA_DIMENSION, NUMBER, {"dim", "iota_dimension"}},
+    {RP_OP_DYNAMIC_SLICE, RP_ATTR_DYNAMIC_SLICE_SIZES, LIST, {"sizes", "slice_sizes"}},
+    {RP_OP_GATHER, RP_ATTR_OFFSET_DIMS, LIST, {"offset_dims"}},
+    {RP_OP_GATHER, RP_ATTR_COLLAPSED_SLICE_DIMS, LIST, {"collapsed_slice_dims"}},
+    {RP_OP_GATHER, RP_ATTR_OPERAND_BATCHING_DIMS, LIST, {"operand_batching_dims"}},
+    {RP_OP_GATHER, RP_ATTR_START_INDICES_BATCHING_DIMS, LIST, {"start_indices_batching_dims"}},
+    {RP_OP_GATHER, RP_ATTR_START_INDEX_MAP, LIST, {"start_index_map"}},
+    {RP_OP_GATHER, RP_ATTR_INDEX_VECTOR_DIM, NUMBER, {"index_vector_dim"}},
+    {RP_OP_GATHER, RP_ATTR_SLICE_SIZES, LIST, {"slice_sizes"}},
+    {RP_OP_GATHER, RP_ATTR_INDICES_ARE_SORTED, FLAG, {"indices_are_sorted"}},
+    {RP_OP_SCATTER, RP_ATTR_UPDATE_WINDOW_DIMS, LIST, {"update_window_dims"}},
+    {RP_OP_SCATTER, RP_ATTR_INSERTED_WINDOW_DIMS, LIST, {"inserted_window_dims"}},
+    {RP_OP_SCATTER, RP_ATTR_INPUT_BATCHING_DIMS, LIST, {"input_batching_dims"}},
+    {RP_OP_SCATTER, RP_ATTR_SCATTER_INDICES_BATCHING_DIMS, LIST, {"scatter_indices_batching_dims"}},
+    {RP_OP_SCATTER, RP_ATTR_SCATTER_DIMS_TO_OPERAND_DIMS, LIST, {"scatter_dims_to_operand_dims"}},
+    {RP_OP_SCATTER, RP_ATTR_INDEX_VECTOR_DIM, NUMBER, {"index_vector_dim"}},
+    {RP_OP_SCATTER, RP_ATTR_INDICES_ARE_SORTED, FLAG, {"indices_are_sorted"}},
+    {RP_OP_SCATTER, RP_ATTR_UNIQUE_INDICES, FLAG, {"unique_indices"}},
+    {RP_OP_CONVOLUTION, RP_ATTR_FEATURE_GROUP_COUNT, COUNT, {"feature_group_count"}},
+    {RP_OP_CONVOLUTION, RP_ATTR_BATCH_GROUP_COUNT, COUNT, {"batch_group_count"}},
+    {RP_OP_TOPK, RP_ATTR_K, NUMBER, {"k"}},
+    {RP_OP_FFT, RP_ATTR_FFT_LENGTH, LIST, {"length", "fft_length"}},
+    {RP_OP_GET_DIMENSION_SIZE, RP_ATTR_DIMENSIONS, LIST, {"dim", "dimension"}},
+    {RP_OP_SET_DIMENSION_SIZE, RP_ATTR_DIMENSIONS, LIST, {"dim", "dimension"}},
+};
+
+static enum rp_code add_row(struct mlir *r, const struct row *row, const struct mlir_text *text)
+{
+    struct ints list;
+
+    if (!find_ints(r, text, row->words, &list))
+        return RP_OK;
+    if (row->form == LIST)
+        return add_list(r, row->key, &list);
+    if (!list.n || (row->form == COUNT && list.at[0] == 1))
+        return RP_OK;
+    if (row->form == FLAG)
+        return list.at[0] ? add(r, row->key, "true") : RP_OK;
+    return add_number(r, row->key, list.at[0]);
+}
+
+/* ---- the ones with a form of their own ---- */
+
+/* "contracting_dims = [1] x [0]", or four lists of long names */
+static enum rp_code dot(struct mlir *r, const struct mlir_text *text)
+{
+    static const struct {
+        const char *both, *left, *right;
+        uint32_t left_key, right_key;
+    } lists[] = {{"contracting_dims", "lhs_contracting_dimensions", "rhs_contracting_dimensions",
+                  RP_ATTR_LHS_CONTRACTING_DIMS, RP_ATTR_RHS_CONTRACTING_DIMS},
+                 {"batching_dims", "lhs_batching_dimensions", "rhs_batching_dimensions",
+                  RP_ATTR_LHS_BATCH_DIMS, RP_ATTR_RHS_BATCH_DIMS}};
+    struct ints list;
+
+    for (size_t i = 0; i < 2; i++) {
+        const char *s = mlir_find_key(text, lists[i].both), *open, *to;
+
+        if (!s) {
+            if (find_ints(r, text, (const char *const[]){lists[i].left, NULL}, &list))
+                RP_TRY(add_list(r, lists[i].left_key, &list));
+            if (find_ints(r, text, (const char *const[]){lists[i].right, NULL}, &list))
+                RP_TRY(add_list(r, lists[i].right_key, &list));
+            continue;
+        }
+        for (int side = 0; side < 2; side++) {
+            open = memchr(s, '[', (size_t)(text->end - s));
+            to = open ? memchr(open, ']', (size_t)(text->end - open)) : NULL;
+            if (!to)
+                break;
+            collect_ints(open, to, &list);
+            RP_TRY(add_list(r, side ? lists[i].right_key : lists[i].left_key, &list));
+            s = to;
+        }
+    }
+    return RP_OK;
+}
+
+const char *mlir_find_word(const struct mlir_text *text, const char *const *words)
+{
+    for (; *words; words++) {
+        size_t n = strlen(*words);
+        const char *at = text->at;
+
+        while ((at = memmem(at, (size_t)(text->end - at), *words, n))) {
+            if ((at == text->at || !mlir_word_char(at[-1])) &&
+                (at + n == text->end || !mlir_word_char(at[n])))
+                return *words;
+            at += n;
+        }
+    }
+    return NULL;
+}
+
+/* "GT, %a, %b, TOTALORDER"; the other types follow from the operands */
+static enum rp_code compare(struct mlir *r, const struct mlir_text *text)
+{
+    static const char *const directions[] = {"EQ", "NE", "GE", "GT", "LE", "LT", NULL};
+    static const char *const types[] = {"TOTALORDER", NULL};
+    const char *direction = mlir_find_word(text, directions), *type = mlir_find_word(text, types);
+
+    if (direction)
+        RP_TRY(add(r, RP_ATTR_DIRECTION, direction));
+    return type ? add(r, RP_ATTR_TYPE, type) : RP_OK;
+}
+
+/* "[0:32, 1:4:2]" into lists of starts, ends and steps */
+static void slice_ranges(const struct mlir_text *text, struct ints *part)
+{
+    const char *s = memchr(text->at, '[', (size_t)(text->end - text->at));
+
+    while (s && s < text->end && *s != ']' && part[0].n < MAX_INTS) {
+        const char *to = s + 1;
+        struct ints dim;
+
+        while (to < text->end && *to != ',' && *to != ']')
+            to++;
+        collect_ints(s + 1, to, &dim);
+        for (size_t i = 0; i < 3 && dim.n; i++)
+            part[i].at[part[i].n++] = i < dim.n ? dim.at[i] : 1;
+        s = to;
+    }
+}
+
+static enum rp_code slice(struct mlir *r, const struct mlir_text *text)
+{
+    static const char *const words[3][2] = {
+        {"start_indices", NULL}, {"limit_indices", NULL}, {"strides", NULL}};
+    char out[64 * 70 + 4] = "{";
+    struct ints part[3];
+    bool strides; /* of all dimensions, where one has any */
+    size_t n = 1;
+
+    for (int i = 0; i < 3; i++)
+        find_ints(r, text, words[i], &part[i]);
+    if (!part[0].n)
+        slice_ranges(text, part);
+    strides = !all_are(&part[2], 1);
+    for (size_t i = 0; i < part[0].n && i < part[1].n && i < 64; i++) {
+        int64_t step = i < part[2].n ? part[2].at[i] : 1;
+
+        n += (size_t)snprintf(out + n, sizeof out - n, "%s[%lld:%lld", i ? ", " : "",
+                              (long long)part[0].at[i], (long long)part[1].at[i]);
+        if (strides)
+            n += (size_t)snprintf(out + n, sizeof out - n, ":%lld", (long long)step);
+        n += (size_t)snprintf(out + n, sizeof out - n, "]");
+    }
+    snprintf(out + n, sizeof out - n, "}");
+    return add(r, RP_ATTR_SLICE, out);
+}
+
+/* "low = [0], high = [1], interior = [0]" */
+static enum rp_code pad(struct mlir *r, const struct mlir_text *text)
+{
+    static const char *const low_words[] = {"low", "edge_padding_low", NULL};
+    static const char *const high_words[] = {"high", "edge_padding_high", NULL};
+    static const char *const inner_words[] = {"interior", "interior_padding", NULL};
+    struct ints low, high, inner;
+    char out[64 * 64] = "";
+    size_t n = 0;
+
+    find_ints(r, text, low_words, &low);
+    find_ints(r, text, high_words, &high);
+    find_ints(r, text, inner_words, &inner);
+    for (size_t i = 0; i < low.n && i < high.n && i < 64; i++) {
+        n += (size_t)snprintf(out + n, sizeof out - n, "%s%lld_%lld", i ? "x" : "",
+                              (long long)low.at[i], (long long)high.at[i]);
+        if (i < inner.n && inner.at[i])
+            n += (size_t)snprintf(out + n, sizeof out - n, "_%lld", (long long)inner.at[i]);
+    }
+    return n ? add(r, RP_ATTR_PADDING, out) : RP_OK;
+}
+
+/* ---- windows ---- */
+
+struct window {
+    struct ints size, stride, pad, lhs, rhs, reverse;
+};
+
+static size_t put_list(char *out, size_t cap, const char *key, const struct ints *list)
+{
+    size_t n = (size_t)snprintf(out, cap, " %s=", key);
+
+    for (size_t i = 0; i < list->n && n < cap; i++)
+        n += (size_t)snprintf(out + n, cap - n, "%s%lld", i ? "x" : "", (long long)list->at[i]);
+    return n < cap ? n : cap;
+}
+
+/* "{size=3x3 stride=2x2 pad=0_1x0_1}", without what is the default */
+static enum rp_code add_window(struct mlir *r, const struct window *w)
+{
+    char out[2048] = "{";
+    size_t n = 1;
+
+    if (!w->size.n || w->size.n > 16)
+        return RP_OK;
+    n += put_list(out + n, sizeof out - n, "size", &w->size);
+    if (!all_are(&w->stride, 1))
+        n += put_list(out + n, sizeof out - n, "stride", &w->stride);
+    if (!all_are(&w->pad, 0) && w->pad.n == 2 * w->size.n) {
+        n += (size_t)snprintf(out + n, sizeof out - n, " pad=");
+        for (size_t i = 0; i < w->size.n; i++)
+            n += (size_t)snprintf(out + n, sizeof out - n, "%s%lld_%lld", i ? "x" : "",
+                                  (long long)w->pad.at[2 * i], (long long)w->pad.at[2 * i + 1]);
+    }
+    if (!all_are(&w->lhs, 1))
+        n += put_list(out + n, sizeof out - n, "lhs_dilate", &w->lhs);
+    if (!all_are(&w->rhs, 1))
+        n += put_list(out + n, sizeof out - n, "rhs_dilate", &w->rhs);
+    if (!all_are(&w->reverse, 0))
+        n += put_list(out + n, sizeof out - n, "rhs_reversal", &w->reverse);
+    snprintf(out + n, sizeof out - n, "}");
+    memmove(out + 1, out + 2, strlen(out + 2) + 1);
+    return add(r, RP_ATTR_WINDOW, out);
+}
+
+static void find_window(const struct mlir *r, const struct mlir_text *text, struct window *w)
+{
+    static const char *const stride[] = {"stride", "window_strides", NULL};
+    static const char *const pads[] = {"pad", "padding", NULL};
+    static const char *const lhs[] = {"lhs_dilate", "lhs_dilation", "base_dilations", NULL};
+    static const char *const rhs[] = {"rhs_dilate", "rhs_dilation", "window_dilations", NULL};
+    static const char *const reverse[] = {"reverse", "window_reversal", NULL};
+
+    find_ints(r, text, stride, &w->stride);
+    find_ints(r, text, pads, &w->pad);
+    find_ints(r, text, lhs, &w->lhs);
+    find_ints(r, text, rhs, &w->rhs);
+    find_ints(r, text, reverse, &w->reverse);
+}
+
+static enum rp_code reduce_window(struct mlir *r, const struct mlir_text *text)
+{
+    struct window w;
+
+    find_window(r, text, &w);
+    find_ints(r, text, (const char *const[]){"window_dimensions", NULL}, &w.size);
+    return add_window(r, &w);
+}
+
+/* "[b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f]" is "b01f_01io->b01f". */
+static bool labels(const struct mlir_text *text, char *out, size_t cap)
+{
+    const char *s = mlir_find_key(text, "dim_numbers");
+    unsigned lists = 0;
+    size_t n = 0;
+
+    if (!s && (s = mlir_find_key(text, "dimension_numbers")))
+        s = memchr(s, '[', (size_t)(text->end - s));
+    while (s && s < text->end && *s != '[')
+        s++;
+    for (; s && s < text->end && lists < 3 && n + 4 < cap; s++) {
+        if (*s == ']') {
+            lists++;
+            n += (size_t)snprintf(out + n, cap - n, "%s",
+                                  lists == 1   ? "_"
+                                  : lists == 2 ? "->"
+                                               : "");
+            while (lists < 3 && s + 1 < text->end && s[1] != '[')
+                s++;
+        } else if ((*s >= '0' && *s <= '9') || *s == 'b' || *s == 'f' || *s == 'i' || *s == 'o' ||
+                   *s == '?') {
+            out[n++] = *s;
+        }
+    }
+    out[n] = '\0';
+    return lists == 3;
+}
+
+/* The window is as large as the kernel is along its numbered dimensions. */
+static void kernel_size(const struct mlir *r, const struct mlir_text *text, const char *label,
+                        struct ints *size)
+{
+    const char *kernel = strchr(label, '_');
+    const struct rp_op_shape *shape;
+
+    size->n = 0;
+    if (!kernel || text->operands.n < 2)
+        return;
+    shape = &r->p->shapes.at[r->p->shape.at[text->operands.at[1]]];
+    for (int digit = '0'; digit <= '9'; digit++) {
+        const char *at = strchr(kernel + 1, digit), *end = strchr(kernel, '-');
+
+        if (!at || at >= end || shape->elem == RP_ELEM_TUPLE ||
+            (size_t)(at - kernel - 1) >= shape->n)
+            return;
+        size->at[size->n++] = r->p->dims.at[shape->first + (size_t)(at - kernel - 1)];
+    }
+}
+
+static enum rp_code convolution(struct mlir *r, const struct mlir_text *text)
+{
+    struct window w;
+    char label[64];
+
+    if (!labels(text, label, sizeof label))
+        return RP_OK;
+    find_window(r, text, &w);
+    kernel_size(r, text, label, &w.size);
+    RP_TRY(add_window(r, &w));
+    return add(r, RP_ATTR_DIM_LABELS, label);
+}
+
+/* ---- all ---- */
+
+/* Operations that have no attributes but those above, or none at all. */
+static bool says_all(enum rp_opcode code)
+{
+    switch (code) {
+    case RP_OP_BROADCAST:
+    case RP_OP_TRANSPOSE:
+    case RP_OP_REVERSE:
+    case RP_OP_REDUCE:
+    case RP_OP_CONCATENATE:
+    case RP_OP_SORT:
+    case RP_OP_IOTA:
+    case RP_OP_DYNAMIC_SLICE:
+    case RP_OP_GATHER:
+    case RP_OP_SCATTER:
+    case RP_OP_CONVOLUTION:
+    case RP_OP_DOT:
+    case RP_OP_COMPARE:
+    case RP_OP_SLICE:
+    case RP_OP_PAD:
+    case RP_OP_REDUCE_WINDOW:
+    case RP_OP_SELECT_AND_SCATTER:
+    case RP_OP_CONSTANT:
+    case RP_OP_WHILE:
+    case RP_OP_CONDITIONAL:
+    case RP_OP_TOPK:
+        return true;
+    default:
+        return rp_op_info[code].class_ == RP_CLASS_ELEMENT && code != RP_OP_REDUCE_PRECISION;
+    }
+}
+
+enum rp_code mlir_attributes(struct mlir *r, enum rp_opcode code, const struct mlir_text *text,
+                             bool *known)
+{
+    *known = says_all(code);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (rows[i].code == code)
+            RP_TRY(add_row(r, &rows[i], text));
+    switch (code) {
+    case RP_OP_DOT:
+        return dot(r, text);
+    case RP_OP_COMPARE:
+        return compare(r, text);
+    case RP_OP_SLICE:
+        return slice(r, text);
+    case RP_OP_PAD:
+        return pad(r, text);
+    case RP_OP_CONVOLUTION:
+        return convolution(r, text);
+    case RP_OP_REDUCE_WINDOW:
+    case RP_OP_SELECT_AND_SCATTER:
+        return reduce_window(r, text);
+    default:
+        return *known ? RP_OK : mlir_special(r, code, text, known);
+    }
+}

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * broadcast_in_dim in the operations of HLO, which XLA makes of it: one that only adds dimensions
+ * of size 1 is a reshape; one that widens a dimension of size 1 is a broadcast that does not, a
+ * reshape without those dimensions, and a broadcast into them.
+ *
+ *   f32[32,1] -> f32[32,10], dims = [0, 1]:   broadcast f32[32,1], reshape f32[32], broadcast {0}
+ *
+ * All but the last are operations that the text does not write.
+ */
+#include "formats/mlir/mlir.h"
+
+#include <string.h>
+
+#define MAX_RANK 32
+
+struct dims {
+    int64_t at[MAX_RANK];
+    size_t n;
+};
+
+/* Sizes of an array that are all known. */
+static bool sizes_of(const struct rp_program *p, uint32_t shape, struct dims *out)
+{
+    const struct rp_op_shape *s = &p->shapes.at[shape];
+
+    if (s->elem == RP_ELEM_TUPLE || s->flags & (RP_SHAPE_DYNAMIC | RP_SHAPE_UNKNOWN) ||
+        s->n > MAX_RANK)
+        return false;
+    out->n = s->n;
+    if (s->n)
+        memcpy(out->at, p->dims.at + s->first, s->n * sizeof *out->at);
+    for (size_t i = 0; i < out->n; i++)
+        if (out->at[i] < 0)
+            return false;
+    return true;
+}
+
+static enum rp_code add_step(struct mlir *r, enum rp_opcode code, const struct dims *to,
+                             const char *dimensions, uint32_t *op)
+{
+    struct rp_new_op made = {.code = code};
+    unsigned elem = r->p->shapes.at[r->p->shape.at[*op]].elem;
+
+    RP_TRY(rp_program_array(r->p, elem, to->at, NULL, to->n, 0, &made.shape, r->err));
+    RP_TRY(mlir_add_implicit(r, &made, op, 1, op));
+    return dimensions ? rp_program_add_attr(r->p, RP_ATTR_DIMENSIONS, dimensions,
+                                            strlen(dimensions), r->err)
+                      : RP_OK;
+}
+
+/* The positions in which both have one size, as a list, and these sizes. */
+static char *kept_positions(struct mlir *r, const struct dims *in, const struct dims *out,
+                            struct dims *kept)
+{
+    char *text = rp_arena_strdup(&r->p->arena, "{");
+
+    kept->n = 0;
+    for (size_t i = 0; text && i < out->n; i++) {
+        if (in->at[i] != out->at[i])
+            continue;
+        text = rp_arena_printf(&r->p->arena, "%s%s%zu", text, kept->n ? "," : "", i);
+        kept->at[kept->n++] = out->at[i];
+    }
+    return text ? rp_arena_printf(&r->p->arena, "%s}", text) : NULL;
+}
+
+enum rp_code mlir_broadcast(struct mlir *r, const struct rp_attr *dimensions, struct rp_new_op *op,
+                            uint32_t *operand, const char **rest)
+{
+    struct dims in, out, wide, kept;
+    int64_t places[MAX_RANK];
+    size_t n;
+
+    *rest = NULL;
+    if (!sizes_of(r->p, r->p->shape.at[*operand], &in) || !sizes_of(r->p, op->shape, &out) ||
+        !rp_attr_ints(dimensions, places, MAX_RANK, &n) || n != in.n)
+        return RP_OK;
+    wide = out;
+    for (size_t i = 0; i < n; i++) {
+        if (places[i] < 0 || (size_t)places[i] >= out.n || (i && places[i] <= places[i - 1]))
+            return RP_OK;
+        wide.at[places[i]] = in.at[i];
+    }
+    if (in.n < out.n &&
+        rp_shape_elements(r->p, r->p->shape.at[*operand]) == rp_shape_elements(r->p, op->shape)) {
+        op->code = RP_OP_RESHAPE;
+        return RP_OK;
+    }
+    if (memcmp(wide.at, out.at, out.n * sizeof *out.at) == 0)
+        return RP_OK;
+    *rest = kept_positions(r, &wide, &out, &kept);
+    if (!*rest)
+        return rp_err_nomem(r->err, "reading attributes");
+    RP_TRY(add_step(r, RP_OP_BROADCAST, &wide,
+                    rp_arena_copy(&r->p->arena, dimensions->at, dimensions->n), operand));
+    return add_step(r, RP_OP_RESHAPE, &kept, NULL, operand);
+}

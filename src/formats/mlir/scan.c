@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* MLIR text below the level of statements: brackets, types, names. */
+#include "formats/mlir/mlir.h"
+
+#include <string.h>
+
+/* ---- scanning ---- */
+
+void mlir_space(struct mlir *r)
+{
+    for (; r->at < r->end; r->at++) {
+        if (*r->at == '/' && r->at + 1 < r->end && r->at[1] == '/') {
+            const char *line = memchr(r->at, '\n', (size_t)(r->end - r->at));
+
+            r->at = line ? line : r->end - 1;
+        } else if (*r->at != ' ' && *r->at != '\n' && *r->at != '\t' && *r->at != '\r') {
+            return;
+        }
+    }
+}
+
+bool mlir_word_char(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
+           c == '.' || c == '$' || c == '-';
+}
+
+struct rp_attr mlir_word(struct mlir *r)
+{
+    const char *from = r->at;
+
+    while (r->at < r->end && mlir_word_char(*r->at) &&
+           !(*r->at == '-' && r->at + 1 < r->end && r->at[1] == '>'))
+        r->at++;
+    return (struct rp_attr){from, (uint32_t)(r->at - from), 0};
+}
+
+bool mlir_take_word(struct mlir *r, const char *text)
+{
+    size_t n = strlen(text);
+
+    mlir_space(r);
+    if ((size_t)(r->end - r->at) <= n || memcmp(r->at, text, n) != 0 || mlir_word_char(r->at[n]))
+        return false;
+    r->at += n;
+    return true;
+}
+
+const char *mlir_string_end(const struct mlir *r, const char *s)
+{
+    for (s++; s < r->end && *s != '"'; s++)
+        s += *s == '\\';
+    return s < r->end ? s + 1 : r->end;
+}
+
+/* Behind the bracket that closes the one at s, or NULL. "->" closes nothing. */
+const char *mlir_bracket_end(const struct mlir *r, const char *s)
+{
+    size_t depth = 0;
+
+    for (; s < r->end; s++) {
+        if (*s == '"') {
+            s = mlir_string_end(r, s) - 1;
+        } else if (*s == '(' || *s == '{' || *s == '[' || *s == '<') {
+            depth++;
+        } else if (*s == ')' || *s == '}' || *s == ']' || (*s == '>' && s[-1] != '-')) {
+            if (--depth == 0)
+                return s + 1;
+        }
+    }
+    return NULL;
+}
+
+enum rp_code mlir_skip_bracket(struct mlir *r)
+{
+    const char *to = mlir_bracket_end(r, r->at);
+
+    if (!to)
+        return MLIR_FAIL(r, r->at, "a bracket that is not closed");
+    r->at = to;
+    return RP_OK;
+}
+
+/* ---- types ---- */
+
+static unsigned elem_of(const char *s, size_t n)
+{
+    static const struct {
+        const char *name;
+        uint8_t elem;
+    } names[] = {{"i1", RP_ELEM_PRED},
+                 {"i4", RP_ELEM_S4},
+                 {"i8", RP_ELEM_S8},
+                 {"i16", RP_ELEM_S16},
+                 {"i32", RP_ELEM_S32},
+                 {"i64", RP_ELEM_S64},
+                 {"ui4", RP_ELEM_U4},
+                 {"ui8", RP_ELEM_U8},
+                 {"ui16", RP_ELEM_U16},
+                 {"ui32", RP_ELEM_U32},
+                 {"ui64", RP_ELEM_U64},
+                 {"index", RP_ELEM_S64},
+                 {"complex<f32>", RP_ELEM_C64},
+                 {"complex<f64>", RP_ELEM_C128}};
+    char low[24];
+
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strlen(names[i].name) == n && memcmp(names[i].name, s, n) == 0)
+            return names[i].elem;
+    for (size_t i = 0; i < n && n < sizeof low; i++)
+        low[i] = (char)(s[i] >= 'A' && s[i] <= 'Z' ? s[i] + 32 : s[i]);
+    return n < sizeof low ? rp_elem_find(low, n) : RP_ELEM_INVALID;
+}
+
+/* The inside of "tensor<2x?xf32, #layout>". */
+static enum rp_code tensor(struct mlir *r, const char *s, const char *end, uint32_t *shape)
+{
+    int64_t dims[64];
+    size_t n = 0, len;
+    unsigned elem;
+
+    *shape = 0;
+    for (; n < 64; n++, s++) {
+        const char *from = s;
+        int64_t dim = 0;
+
+        if (s < end && *s == '?') {
+            dim = RP_DIM_UNKNOWN;
+            s++;
+        } else {
+            for (; s < end && *s >= '0' && *s <= '9'; s++)
+                if (__builtin_mul_overflow(dim, 10, &dim) ||
+                    __builtin_add_overflow(dim, *s - '0', &dim))
+                    return MLIR_FAIL(r, from, "a dimension that is too large");
+        }
+        if (s == from || s >= end || *s != 'x') {
+            s = from;
+            break;
+        }
+        dims[n] = dim;
+    }
+    for (len = 0; s + len < end && s[len] != ','; len++)
+        ;
+    elem = elem_of(s, len);
+    if (elem == RP_ELEM_INVALID)
+        return RP_OK;
+    return rp_program_array(r->p, elem, dims, NULL, n, 0, shape, r->err);
+}
+
+/* The types in a text: one, or several as a tuple. */
+enum rp_code mlir_types(struct mlir *r, const char *s, const char *end, uint32_t *shape)
+{
+    uint32_t parts[256];
+    size_t n = 0;
+
+    *shape = 0;
+    while (s < end && n < 256) {
+        const char *from = memmem(s, (size_t)(end - s), "tensor<", 7), *to;
+
+        if (!from)
+            break;
+        to = mlir_bracket_end(r, from + 6);
+        if (!to || to > end)
+            break;
+        RP_TRY(tensor(r, from + 7, to - 1, &parts[n++]));
+        s = to;
+    }
+    if (n < 2) {
+        *shape = n ? parts[0] : 0;
+        return RP_OK;
+    }
+    return rp_program_tuple(r->p, parts, n, shape, r->err);
+}
+
+/* ---- names ---- */
+
+enum rp_code mlir_define(struct mlir *r, uint32_t name, uint32_t op)
+{
+    while (r->op_of.n <= name)
+        RP_TRY(rp_vec_push(&r->op_of, 0, r->err));
+    r->op_of.at[name] = (uint64_t)r->p->computations.n << 32 | op;
+    return RP_OK;
+}
+
+enum rp_code mlir_name_at(struct mlir *r, uint32_t *id)
+{
+    struct rp_attr name;
+
+    r->at++;
+    if (r->at < r->end && *r->at == '"') { /* @"<lambda>" */
+        name.at = r->at + 1;
+        r->at = mlir_string_end(r, r->at);
+        name.n = r->at > name.at ? (uint32_t)(r->at - name.at - 1) : 0;
+    } else {
+        name = mlir_word(r);
+    }
+    return rp_program_string(r->p, name.at, name.n, id, r->err);
+}
+
+enum rp_code mlir_part(struct mlir *r, const char *where, uint32_t *op, uint32_t index)
+{
+    const struct rp_op_shape *shape = &r->p->shapes.at[r->p->shape.at[*op]];
+    struct rp_new_op made = {.code = RP_OP_GET_TUPLE_ELEMENT, .value = index};
+    uint64_t key = (uint64_t)*op << 32 | index;
+    uint32_t known = rp_map_get(&r->parts, key);
+
+    if (index >= shape->n)
+        return MLIR_FAIL(r, where, "there are %u results only", shape->n);
+    if (known == RP_MAP_NONE) {
+        made.shape = r->p->parts.at[shape->first + index];
+        made.name = r->p->op_name.at[*op];
+        RP_TRY(mlir_add_implicit(r, &made, op, 1, &known));
+        RP_TRY(rp_map_put(&r->parts, key, known, r->err));
+    }
+    *op = known;
+    return RP_OK;
+}
+
+/* "%3" or "%3#1" */
+enum rp_code mlir_operand(struct mlir *r)
+{
+    const char *where = r->at;
+    uint32_t name, op, index = 0;
+    bool numbered = false;
+    uint64_t slot;
+
+    RP_TRY(mlir_name_at(r, &name));
+    if (r->at < r->end && *r->at == '#')
+        for (r->at++; r->at < r->end && *r->at >= '0' && *r->at <= '9'; r->at++) {
+            index = index * 10 + (uint32_t)(*r->at - '0');
+            numbered = true;
+        }
+    slot = name < r->op_of.n ? r->op_of.at[name] : 0;
+    if ((slot >> 32) != r->p->computations.n)
+        return MLIR_FAIL(r, where, "'%%%s' is not defined", rp_program_text(r->p, name));
+    op = (uint32_t)slot;
+    if (numbered && r->p->shapes.at[r->p->shape.at[op]].elem == RP_ELEM_TUPLE) {
+        RP_TRY(mlir_part(r, where, &op, index));
+        index = 0;
+    }
+    RP_TRY(rp_vec_push(&r->operands, op, r->err));
+    return rp_vec_push(&r->operands, index, r->err);
+}
+
+/* An argument of a function or a block: "%arg0: tensor<2xf32> {...} loc(...)" */
+static enum rp_code argument(struct mlir *r)
+{
+    struct mlir_arg arg;
+    const char *from;
+
+    RP_TRY(mlir_name_at(r, &arg.name));
+    from = r->at;
+    while (r->at < r->end && *r->at != ',' && *r->at != ')') {
+        if (*r->at == '<' || *r->at == '{' || *r->at == '(' || *r->at == '[')
+            RP_TRY(mlir_skip_bracket(r));
+        else if (*r->at == '"')
+            r->at = mlir_string_end(r, r->at);
+        else
+            r->at++;
+    }
+    RP_TRY(mlir_types(r, from, r->at, &arg.shape));
+    return rp_vec_push(&r->args, arg, r->err);
+}
+
+/* "(%a: type, %b: type)" */
+enum rp_code mlir_arguments(struct mlir *r)
+{
+    for (r->at++; r->at < r->end; r->at++) {
+        mlir_space(r);
+        if (r->at < r->end && *r->at == '%')
+            RP_TRY(argument(r));
+        if (r->at >= r->end || *r->at != ',')
+            break;
+    }
+    if (r->at >= r->end || *r->at != ')')
+        return MLIR_FAIL(r, r->at < r->end ? r->at : r->end, "expected ')' behind the arguments");
+    r->at++;
+    return RP_OK;
+}

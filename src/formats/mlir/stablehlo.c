@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * StableHLO as MLIR text, as JAX prints it: functions become computations, operations keep the name
+ * that HLO has for them where there is one. The reader knows brackets, names, types and where a
+ * statement ends, not each operation's own syntax: what stands between the operands and the types
+ * is kept as attributes, in HLO's words for the operations that count. Regions are computations
+ * that their operation calls, as in HLO: loops and branches get one tuple with what they use of
+ * the function around them.
+ */
+#include "formats/formats.h"
+#include "formats/mlir/mlir.h"
+
+#include <string.h>
+
+/* ---- functions and the module ---- */
+
+static enum rp_code begin_function(struct mlir *r, uint32_t name)
+{
+    uint32_t id;
+
+    RP_TRY(rp_program_begin(r->p, name, &id, r->err));
+    while (r->function_of.n <= name)
+        RP_TRY(rp_vec_push(&r->function_of, 0, r->err));
+    r->function_of.at[name] = id + 1;
+    if (strcmp(rp_program_text(r->p, name), "main") == 0)
+        r->p->entry = id;
+    return RP_OK;
+}
+
+static enum rp_code function_body(struct mlir *r)
+{
+    RP_TRY(mlir_block(r));
+    return mlir_read_regions(r);
+}
+
+static enum rp_code function(struct mlir *r)
+{
+    size_t first = r->args.n;
+    uint32_t name;
+
+    while (r->at < r->end && *r->at != '@' && *r->at != '\n')
+        r->at++;
+    if (r->at >= r->end || *r->at != '@')
+        return MLIR_FAIL(r, r->at < r->end ? r->at : r->end, "expected the name of a function");
+    RP_TRY(mlir_name_at(r, &name));
+    RP_TRY(begin_function(r, name));
+    if (r->at < r->end && *r->at == '(')
+        RP_TRY(mlir_arguments(r));
+    RP_TRY(mlir_parameters(r, first, r->args.n - first, false));
+    for (mlir_space(r); r->at < r->end; mlir_space(r)) { /* results and attributes */
+        if (*r->at == '{' && !mlir_is_dictionary(r))
+            break;
+        if (*r->at == '(' || *r->at == '{' || *r->at == '<' || *r->at == '[')
+            RP_TRY(mlir_skip_bracket(r));
+        else
+            r->at++;
+    }
+    if (r->at >= r->end)
+        return MLIR_FAIL(r, r->end, "a function without a body");
+    r->at++;
+    return function_body(r);
+}
+
+/* ---- the generic form ---- */
+
+/* The string behind "sym_name = ". */
+static enum rp_code symbol_name(struct mlir *r, const char *at, const char *end, uint32_t *name)
+{
+    struct mlir_text text = {at, end, {NULL, 0}};
+    const char *s = mlir_find_key(&text, "sym_name"), *close;
+
+    *name = 0;
+    while (s && s < end && *s == ' ')
+        s++;
+    if (!s || s >= end || *s != '"')
+        return RP_OK;
+    close = mlir_string_end(r, s);
+    return rp_program_string(r->p, s + 1, close > s + 1 ? (size_t)(close - s - 2) : 0, name,
+                             r->err);
+}
+
+/* Behind the name of an operation: its properties are passed over, up to its region's '{'. Older
+   versions have the name behind the region. */
+static enum rp_code generic_head(struct mlir *r, uint32_t *name)
+{
+    const char *from = r->at, *to, *line;
+
+    while (r->at < r->end && *r->at != '\n' && !(*r->at == '(' && r->at[1] == '{')) {
+        if (*r->at == '<' || *r->at == '(' || *r->at == '{')
+            RP_TRY(mlir_skip_bracket(r));
+        else
+            r->at++;
+        if (r->at + 1 >= r->end)
+            return MLIR_FAIL(r, r->end, "an operation without a region");
+    }
+    RP_TRY(symbol_name(r, from, r->at, name));
+    if (*r->at != '(')
+        return RP_OK;
+    if (!*name && (to = mlir_bracket_end(r, r->at))) {
+        line = memchr(to, '\n', (size_t)(r->end - to));
+        RP_TRY(symbol_name(r, to, line ? line : r->end, name));
+    }
+    r->at += 2;
+    return RP_OK;
+}
+
+/* ""func.func"() <{sym_name = "main"}> ({ ^bb0(%arg0: type): ... })" */
+static enum rp_code generic_function(struct mlir *r)
+{
+    size_t first = r->args.n;
+    const char *where = r->at;
+    uint32_t name;
+
+    RP_TRY(generic_head(r, &name));
+    if (!name)
+        return MLIR_FAIL(r, where, "a function without a name");
+    RP_TRY(begin_function(r, name));
+    mlir_space(r);
+    if (r->at < r->end && *r->at == '^') {
+        while (r->at < r->end && *r->at != '(' && *r->at != ':' && *r->at != '\n')
+            r->at++;
+        if (r->at < r->end && *r->at == '(')
+            RP_TRY(mlir_arguments(r));
+        if (r->at < r->end && *r->at == ':')
+            r->at++;
+    }
+    RP_TRY(mlir_parameters(r, first, r->args.n - first, false));
+    return function_body(r);
+}
+
+/* "#loc5 = loc("name"(#loc4))", "loc("file.py":3:4 to :9)", "loc(callsite(#loc1 at #loc2))" */
+static enum rp_code location_line(struct mlir *r, const char *at, const char *end)
+{
+    struct mlir_loc loc = {0};
+    uint64_t number = 0;
+    const char *s, *quote, *ref;
+
+    for (s = at + 4; s < end && *s >= '0' && *s <= '9' && number < 10000000; s++)
+        number = number * 10 + (uint64_t)(*s - '0');
+    if (s == at + 4)
+        number = 0;
+    quote = memchr(s, '"', (size_t)(end - s));
+    if (quote) {
+        const char *close = mlir_string_end(r, quote);
+        uint32_t *text = close < end && *close == ':' ? &loc.file : &loc.name;
+
+        if (close > end || close - quote < 2)
+            return RP_OK;
+        RP_TRY(rp_program_string(r->p, quote + 1, (size_t)(close - quote - 2), text, r->err));
+        for (s = close < end ? close + 1 : end;
+             loc.file && s < end && *s >= '0' && *s <= '9' && loc.line < 100000000; s++)
+            loc.line = loc.line * 10 + (*s - '0');
+    }
+    ref = memmem(s, (size_t)(end - s), "#loc", 4);
+    if (ref && !loc.file)
+        for (ref += 4; ref < end && *ref >= '0' && *ref <= '9' && loc.ref < 10000000; ref++)
+            loc.ref = loc.ref * 10 + (uint32_t)(*ref - '0');
+    if (number > (uint64_t)(r->end - r->begin))
+        return RP_OK;
+    while (r->locs.n <= number)
+        RP_TRY(rp_vec_push(&r->locs, (struct mlir_loc){0}, r->err));
+    r->locs.at[number] = loc;
+    return RP_OK;
+}
+
+/* Numbers of locations become what they stand for. */
+static enum rp_code resolve_locations(struct mlir *r)
+{
+    for (uint32_t op = 0; op < r->p->nops; op++) {
+        uint32_t number = r->p->meta.at[op];
+        struct rp_op_meta meta = {0};
+
+        r->p->meta.at[op] = 0;
+        for (unsigned hop = 0; number && number <= r->locs.n && hop < 16; hop++) {
+            const struct mlir_loc *loc = &r->locs.at[number - 1];
+
+            if (!meta.op_name)
+                meta.op_name = loc->name;
+            meta.file = loc->file;
+            meta.line = loc->line;
+            number = loc->file || !loc->ref ? 0 : loc->ref + 1;
+        }
+        if (!meta.op_name && !meta.file)
+            continue;
+        r->p->meta.at[op] = (uint32_t)r->p->metas.n;
+        RP_TRY(rp_vec_push(&r->p->metas, meta, r->err));
+    }
+    return RP_OK;
+}
+
+static enum rp_code resolve_calls(struct mlir *r)
+{
+    for (size_t i = 0; i + 1 < r->waiting.n; i += 2) {
+        uint32_t name = r->waiting.at[i + 1];
+        uint32_t id = name < r->function_of.n ? r->function_of.at[name] : 0;
+
+        if (!id)
+            return rp_err_set(r->err, RP_FORMAT, "function '@%s' is not defined",
+                              rp_program_text(r->p, name));
+        r->p->called.at[r->waiting.at[i]] = id - 1;
+    }
+    return RP_OK;
+}
+
+static enum rp_code top_line(struct mlir *r)
+{
+    const char *end = memchr(r->at, '\n', (size_t)(r->end - r->at));
+
+    end = end ? end : r->end;
+    if (end - r->at > 4 && memcmp(r->at, "#loc", 4) == 0)
+        RP_TRY(location_line(r, r->at, end));
+    r->at = end;
+    return RP_OK;
+}
+
+static enum rp_code module(struct mlir *r)
+{
+    for (mlir_space(r); r->at < r->end; mlir_space(r)) {
+        if (mlir_take_word(r, "func.func") || mlir_take_word(r, "func")) {
+            RP_TRY(function(r));
+        } else if (mlir_take_word(r, "\"func.func\"")) {
+            RP_TRY(generic_function(r));
+        } else if (mlir_take_word(r, "\"builtin.module\"")) {
+            RP_TRY(generic_head(r, &r->p->name));
+        } else if (mlir_take_word(r, "module")) {
+            mlir_space(r);
+            if (r->at < r->end && *r->at == '@')
+                RP_TRY(mlir_name_at(r, &r->p->name));
+            RP_TRY(top_line(r)); /* attributes up to the '{' at its end */
+        } else {
+            RP_TRY(top_line(r));
+        }
+    }
+    if (!r->p->computations.n)
+        return MLIR_FAIL(r, r->end, "a module without functions");
+    RP_TRY(resolve_calls(r));
+    RP_TRY(resolve_locations(r));
+    return rp_program_finish(r->p, r->err);
+}
+
+static enum rp_code read(struct rp_input *in, const struct rp_read_options *options,
+                         struct rp_import *to, struct rp_err *err)
+{
+    struct mlir r = {.err = err};
+    const uint8_t *bytes;
+    enum rp_code code;
+    size_t n;
+
+    RP_TRY(rp_input_slurp(in, &bytes, &n, err));
+    RP_TRY(rp_program_new("stablehlo", &to->program, err));
+    to->borrows_input = true;
+    to->content_bytes = n;
+    r.begin = r.at = (const char *)bytes;
+    r.end = r.begin + n;
+    r.p = to->program;
+    r.limits = options->limits ? *options->limits : RP_LIMITS_DEFAULT;
+    rp_map_init(&r.parts);
+    code = module(&r);
+    rp_map_release(&r.parts);
+    rp_vec_release(&r.regions);
+    rp_vec_release(&r.args);
+    rp_vec_release(&r.outside);
+    rp_vec_release(&r.seen);
+    rp_vec_release(&r.op_of);
+    rp_vec_release(&r.function_of);
+    rp_vec_release(&r.operands);
+    rp_vec_release(&r.results);
+    rp_vec_release(&r.waiting);
+    rp_vec_release(&r.locs);
+    return code;
+}
+
+static enum rp_sniff sniff(const uint8_t *head, size_t n, const char *file)
+{
+    (void)file;
+    if (memchr(head, 0, n))
+        return RP_SNIFF_NO;
+    if (memmem(head, n, "func.func ", 10) || memmem(head, n, "\"func.func\"(", 12))
+        return RP_SNIFF_CERTAIN;
+    if ((n > 17 && memcmp(head, "\"builtin.module\"(", 17) == 0) ||
+        (n > 12 && memcmp(head, "#loc", 4) == 0 && memmem(head, 16, " = loc(", 7)))
+        return RP_SNIFF_LIKELY; /* names of many arguments may come before the module */
+    return memmem(head, n, "\nmodule @", 9) || (n > 8 && memcmp(head, "module @", 8) == 0)
+               ? RP_SNIFF_LIKELY
+               : RP_SNIFF_NO;
+}
+
+const struct rp_format rp_format_stablehlo = {.name = "stablehlo",
+                                              .summary = "StableHLO and MHLO as MLIR text",
+                                              .kind = RP_FORMAT_KIND_PROGRAM,
+                                              .sniff = sniff,
+                                              .read = read};

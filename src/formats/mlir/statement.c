@@ -1,0 +1,589 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Statements of MLIR, whatever operation they are of: results, the name, then pieces up to the end
+ * of the line, where no bracket is open and no region of a loop or a reduction follows.
+ */
+#include "formats/mlir/mlir.h"
+
+#include <string.h>
+
+/* ---- statements ---- */
+
+/* What HLO calls an operation of StableHLO. */
+static enum rp_code opcode(struct mlir *r, struct rp_attr name, struct rp_new_op *op)
+{
+    static const char *const renamed[][2] = {
+        {"dot-general", "dot"},  {"broadcast-in-dim", "broadcast"},
+        {"case", "conditional"}, {"if", "conditional"},
+        {"top-k", "topk"},       {"optimization-barrier", "opt-barrier"},
+        {"cosine", "cosine"}};
+    const char *dot = memrchr(name.at, '.', name.n);
+    size_t skip = dot ? (size_t)(dot + 1 - name.at) : 0, n = name.n - skip;
+    char text[64];
+    uint32_t id;
+
+    RP_TRY(rp_program_string(r->p, name.at, name.n, &op->foreign, r->err));
+    op->code = RP_OP_FOREIGN;
+    if (n >= sizeof text)
+        return RP_OK;
+    for (size_t i = 0; i < n; i++)
+        text[i] = (char)(name.at[skip + i] == '_' ? '-' : name.at[skip + i]);
+    text[n] = '\0';
+    if (strcmp(text, "square") == 0) { /* of CHLO: HLO has a product for it */
+        op->code = RP_OP_MULTIPLY;
+        return RP_OK;
+    }
+    for (size_t i = 0; i < sizeof renamed / sizeof *renamed; i++)
+        if (strcmp(text, renamed[i][0]) == 0)
+            strcpy(text, renamed[i][1]);
+    id = rp_strtab_find(&r->p->strings, text, strlen(text));
+    if (id != UINT32_MAX && rp_program_opcode(r->p, id) != RP_OP_PARAMETER)
+        op->code = rp_program_opcode(r->p, id);
+    return RP_OK;
+}
+
+/* Whether '{' opens a list of attributes: "{}" or "{key = ..." or "{key, ..." */
+bool mlir_is_dictionary(const struct mlir *r)
+{
+    struct mlir look = *r;
+    struct rp_attr key;
+
+    look.at++;
+    mlir_space(&look);
+    if (look.at < look.end && *look.at == '}')
+        return true;
+    if (look.at < look.end && *look.at == '"') {
+        look.at = mlir_string_end(&look, look.at);
+        key.n = 1;
+    } else {
+        key = mlir_word(&look);
+    }
+    mlir_space(&look);
+    return key.n && look.at < look.end && (*look.at == '=' || *look.at == ',' || *look.at == '}');
+}
+
+/* The statement goes on behind a line's end: regions of loops and reductions. */
+static bool continues(struct mlir *r)
+{
+    struct mlir look = *r;
+
+    mlir_space(&look);
+    if (!mlir_take_word(&look, "cond") && !mlir_take_word(&look, "do") &&
+        !mlir_take_word(&look, "reducer"))
+        return false;
+    mlir_space(&look);
+    if (look.at >= look.end || (*look.at != '{' && *look.at != '('))
+        return false;
+    mlir_space(r);
+    return true;
+}
+
+struct statement {
+    struct rp_new_op op;
+    const char *attrs, *attrs_end, *colon; /* between operands and types; the first ':' outside */
+    const char *types_end;
+    struct rp_attr applies; /* the operation of a reduction without a region */
+    size_t region, args;    /* the first of its regions, and of the arguments it names for them */
+    uint32_t called, loc;   /* strings and numbers; RP_NONE and 0: none */
+    bool types_done, reducer, pairs;
+};
+
+/* "%iterArg = %0" in the brackets of a loop: what its regions call %0. */
+static enum rp_code name_or_alias(struct mlir *r, struct statement *s)
+{
+    struct mlir look = *r;
+    uint32_t name, shape;
+
+    RP_TRY(mlir_name_at(&look, &name));
+    mlir_space(&look);
+    if (!s->colon && look.at + 1 < look.end && *look.at == '=' && look.at[1] != '=') {
+        look.at++;
+        mlir_space(&look);
+        if (look.at < look.end && *look.at == '%') {
+            r->at = look.at;
+            RP_TRY(mlir_operand(r));
+            shape = r->p->shape.at[r->operands.at[r->operands.n - 2]];
+            return rp_vec_push(&r->args, ((struct mlir_arg){name, shape}), r->err);
+        }
+    }
+    return mlir_operand(r);
+}
+
+static void location(struct mlir *r, struct statement *s)
+{
+    const char *to = mlir_bracket_end(r, r->at), *hash;
+
+    if (!to)
+        return;
+    hash = memmem(r->at, (size_t)(to - r->at), "#loc", 4);
+    s->loc = 1;
+    if (hash)
+        for (hash += 4; *hash >= '0' && *hash <= '9' && s->loc < 100000000; hash++)
+            s->loc = (s->loc == 1 ? 0 : s->loc - 1) * 10 + (uint32_t)(*hash - '0') + 1;
+    r->at = to;
+}
+
+/* "(%a: type, ...": what a region calls its arguments, before the region. */
+static bool at_arguments(const struct mlir *r)
+{
+    struct mlir look = *r;
+
+    look.at++;
+    mlir_space(&look);
+    if (look.at >= look.end || *look.at != '%')
+        return false;
+    look.at++;
+    mlir_word(&look);
+    return look.at < look.end && *look.at == ':';
+}
+
+/* One thing of a statement behind the name of its operation. */
+static enum rp_code piece(struct mlir *r, struct statement *s, unsigned *paren)
+{
+    char c = *r->at;
+    struct rp_attr w;
+
+    if (c == '%')
+        return s->colon && !*paren ? mlir_operand(r) : name_or_alias(r, s);
+    if (c == '@') {
+        RP_TRY(mlir_name_at(r, &s->called));
+        return RP_OK;
+    }
+    if (c == '"') {
+        r->at = mlir_string_end(r, r->at);
+        return RP_OK;
+    }
+    if (c == '{' && !mlir_is_dictionary(r))
+        return mlir_queue_region(r);
+    if (c == '{' || c == '<' || c == '[')
+        return mlir_skip_bracket(r);
+    if (c == '(' && !*paren && r->regions.n == s->region && (s->reducer || at_arguments(r)))
+        return mlir_arguments(r);
+    if (c == '(') {
+        ++*paren;
+    } else if (c == ')') {
+        if (*paren)
+            --*paren;
+    } else if (c == ':' && !*paren && !s->colon) {
+        s->colon = r->at;
+    } else if (mlir_word_char(c)) {
+        w = mlir_word(r);
+        if (w.n == 3 && memcmp(w.at, "loc", 3) == 0 && r->at < r->end && *r->at == '(') {
+            if (!s->types_done)
+                s->types_end = w.at;
+            s->types_done = true;
+            location(r, s);
+        } else if (w.n == 7 && memcmp(w.at, "reducer", 7) == 0) {
+            s->reducer = true;
+        } else if (w.n == 4 && memcmp(w.at, "init", 4) == 0) {
+            s->pairs = true;
+        } else if (w.n == 7 && memcmp(w.at, "applies", 7) == 0) {
+            mlir_space(r);
+            s->applies = mlir_word(r);
+        } else if (!w.n) {
+            r->at++;
+        }
+        return RP_OK;
+    }
+    r->at++;
+    return RP_OK;
+}
+
+static enum rp_code body(struct mlir *r, struct statement *s)
+{
+    unsigned paren = 0;
+
+    s->attrs = r->at;
+    for (;;) {
+        while (r->at < r->end && (*r->at == ' ' || *r->at == '\t' || *r->at == '\r'))
+            r->at++;
+        if (r->at >= r->end || *r->at == '}')
+            break;
+        if (*r->at == '\n' && !paren) {
+            if (!s->types_done)
+                s->types_end = r->at;
+            s->types_done = true;
+            if (!continues(r))
+                break;
+            continue;
+        }
+        if (*r->at == '\n')
+            r->at++;
+        else
+            RP_TRY(piece(r, s, &paren));
+    }
+    if (!s->types_done)
+        s->types_end = r->at;
+    s->attrs_end = s->colon ? s->colon : s->types_end;
+    return RP_OK;
+}
+
+/* '@name' is a function where it is called, and the target of a custom call. */
+static enum rp_code add_symbol(struct mlir *r, const struct statement *s)
+{
+    char *target;
+
+    if (s->op.code == RP_OP_CALL) {
+        RP_TRY(rp_vec_push(&r->waiting, (uint32_t)r->p->called.n, r->err));
+        RP_TRY(rp_vec_push(&r->waiting, s->called, r->err));
+        return rp_program_add_called(r->p, 0, r->err);
+    }
+    if (s->op.code != RP_OP_CUSTOM_CALL)
+        return RP_OK;
+    target = rp_arena_printf(&r->p->arena, "\"%s\"", rp_program_text(r->p, s->called));
+    if (!target)
+        return rp_err_nomem(r->err, "reading a custom call");
+    return rp_program_add_attr(r->p, RP_ATTR_CUSTOM_CALL_TARGET, target, strlen(target), r->err);
+}
+
+/* The types of the results: behind the arrow, or all there are. */
+static enum rp_code result_shape(struct mlir *r, const struct statement *s, uint32_t *shape)
+{
+    const char *from = s->colon ? s->colon : s->types_end, *arrow;
+
+    for (arrow = s->types_end; arrow > from + 1; arrow--)
+        if (arrow[-1] == '>' && arrow[-2] == '-')
+            break;
+    if (arrow > from + 1)
+        from = arrow;
+    else if (s->op.code == RP_OP_SELECT) /* condition first, then what is selected */
+        from = memrchr(from, ',', (size_t)(s->types_end - from))
+                   ? memrchr(from, ',', (size_t)(s->types_end - from))
+                   : from;
+    return mlir_types(r, from, s->types_end, shape);
+}
+
+/* "reducer(%a0: t, %b0: t) (%a1: t, %b1: t)": HLO has all a before all b. */
+static enum rp_code order_reducer(struct mlir *r, const struct statement *s)
+{
+    size_t n = r->args.n - s->args;
+
+    if (!s->reducer || n < 4 || n % 2)
+        return RP_OK;
+    for (size_t i = 0; i < n; i++)
+        RP_TRY(
+            rp_vec_push(&r->args, r->args.at[s->args + (i % (n / 2)) * 2 + i / (n / 2)], r->err));
+    memmove(r->args.at + s->args, r->args.at + s->args + n, n * sizeof *r->args.at);
+    r->args.n -= n;
+    return RP_OK;
+}
+
+/* "(%x init: %a), (%y init: %b)": HLO has the values first, then where to begin. */
+static enum rp_code order_inits(struct mlir *r, const struct statement *s, size_t first)
+{
+    size_t n = (r->operands.n - first) / 2;
+
+    if (!s->pairs || n < 4 || n % 2)
+        return RP_OK;
+    RP_TRY(rp_vec_reserve(&r->operands, 2 * n, r->err));
+    for (size_t i = 0; i < n; i++)
+        memcpy(r->operands.at + first + 2 * (n + i),
+               r->operands.at + first + 2 * ((i % (n / 2)) * 2 + i / (n / 2)),
+               2 * sizeof *r->operands.at);
+    memcpy(r->operands.at + first, r->operands.at + first + 2 * n, 2 * n * sizeof *r->operands.at);
+    return RP_OK;
+}
+
+/* Loops and branches take what their regions use of outside as operands, all as one tuple: the
+   operands from `first` on are replaced by it, or by the only one. */
+static enum rp_code join_operands(struct mlir *r, size_t first, uint32_t *tuple)
+{
+    struct rp_new_op op = {.code = RP_OP_TUPLE};
+    size_t n = (r->operands.n - first) / 2 + r->outside.n, at = 0;
+    uint32_t *ids = RP_ARENA_NEW(&r->p->arena, uint32_t, 2 * n + 1), *shapes;
+
+    if (!ids)
+        return rp_err_nomem(r->err, "reading a region");
+    for (size_t i = first; i + 1 < r->operands.n; i += 2)
+        ids[at++] = r->operands.at[i];
+    for (size_t i = 0; i < r->outside.n; i++)
+        ids[at++] = (uint32_t)r->op_of.at[r->outside.at[i].name];
+    r->operands.n = first;
+    if (n == 1) {
+        *tuple = ids[0];
+        return RP_OK;
+    }
+    shapes = ids + n;
+    for (size_t i = 0; i < n; i++)
+        shapes[i] = r->p->shape.at[ids[i]];
+    RP_TRY(rp_program_tuple(r->p, shapes, n, &op.shape, r->err));
+    return mlir_add_implicit(r, &op, ids, n, tuple);
+}
+
+static enum rp_code push_operand(struct mlir *r, uint32_t op)
+{
+    RP_TRY(rp_vec_push(&r->operands, op, r->err));
+    return rp_vec_push(&r->operands, 0, r->err);
+}
+
+static enum rp_code control_operands(struct mlir *r, struct statement *s, size_t first)
+{
+    size_t regions = r->regions.n - s->region;
+    uint32_t tuple;
+
+    if (s->op.code == RP_OP_WHILE && regions) {
+        RP_TRY(join_operands(r, first, &tuple));
+        if (r->outside.n)
+            s->op.shape = r->p->shape.at[tuple];
+        return push_operand(r, tuple);
+    }
+    if (s->op.code == RP_OP_CONDITIONAL && regions && r->operands.n >= first + 2) {
+        RP_TRY(join_operands(r, first + 2, &tuple));
+        for (size_t i = 0; i < regions; i++)
+            RP_TRY(push_operand(r, tuple));
+        return RP_OK;
+    }
+    if (s->op.code == RP_OP_OPT_BARRIER && r->operands.n - first > 2) {
+        RP_TRY(join_operands(r, first, &tuple));
+        return push_operand(r, tuple);
+    }
+    return RP_OK;
+}
+
+/* The regions wait for their turn; of a loop the body comes first, as in protobufs. */
+static enum rp_code add_regions(struct mlir *r, const struct statement *s, size_t first_operand)
+{
+    size_t n = r->regions.n - s->region, args = r->args.n;
+    struct mlir_region *region = n ? r->regions.at + s->region : NULL;
+    bool tuple = s->op.code == RP_OP_WHILE || s->op.code == RP_OP_CONDITIONAL;
+
+    for (size_t i = 0; i < r->outside.n; i++)
+        RP_TRY(rp_vec_push(&r->args, r->outside.at[i], r->err));
+    if (s->op.code == RP_OP_WHILE && n == 2) {
+        struct mlir_region swap = region[0];
+
+        region[0] = region[1];
+        region[1] = swap;
+    }
+    for (size_t i = 0; i < n; i++) {
+        region[i].args = (uint32_t)s->args;
+        region[i].nargs = (uint32_t)(args - s->args);
+        region[i].outside = (uint32_t)args;
+        region[i].noutside = (uint32_t)r->outside.n;
+        region[i].tuple = tuple;
+        region[i].called = (uint32_t)r->p->called.n;
+        RP_TRY(rp_program_add_called(r->p, 0, r->err));
+    }
+    if (s->applies.n && r->operands.n > first_operand) {
+        uint32_t of = r->p->shape.at[r->operands.at[first_operand]];
+        struct mlir_region one = {.applies = s->applies, .called = (uint32_t)r->p->called.n};
+
+        RP_TRY(rp_program_array(r->p, r->p->shapes.at[of].elem, NULL, NULL, 0, 0, &one.element,
+                                r->err));
+        RP_TRY(rp_vec_push(&r->regions, one, r->err));
+        return rp_program_add_called(r->p, 0, r->err);
+    }
+    return RP_OK;
+}
+
+/* The value of a computation: an operation, or several as a tuple. */
+static enum rp_code add_return(struct mlir *r, size_t first_operand)
+{
+    struct rp_computation *c = &r->p->computations.at[r->p->computations.n - 1];
+    struct rp_new_op op = {.code = RP_OP_TUPLE};
+    size_t n = (r->operands.n - first_operand) / 2;
+    uint32_t *ids, id;
+
+    if (n == 1) {
+        c->root = r->operands.at[first_operand];
+        return RP_OK;
+    }
+    ids = RP_ARENA_NEW(&r->p->arena, uint32_t, n + 1);
+    if (!ids)
+        return rp_err_nomem(r->err, "reading a region");
+    for (size_t i = 0; i < n; i++)
+        ids[i] = r->p->shape.at[r->operands.at[first_operand + 2 * i]];
+    RP_TRY(rp_program_tuple(r->p, ids, n, &op.shape, r->err));
+    if (r->p->nops >= r->limits.events)
+        return rp_err_set(r->err, RP_LIMIT, "more than %llu operations",
+                          (unsigned long long)r->limits.events);
+    RP_TRY(rp_program_add_op(r->p, &op, &id, r->err));
+    for (size_t i = 0; i < n; i++)
+        RP_TRY(rp_program_add_operand(r->p, r->operands.at[first_operand + 2 * i],
+                                      r->operands.at[first_operand + 2 * i + 1], r->err));
+    c->root = id;
+    return RP_OK;
+}
+
+/* A broadcast by the steps of HLO; *rest are the dimensions of the last, or NULL: its own. */
+static enum rp_code broadcast(struct mlir *r, struct statement *s, const struct mlir_text *text,
+                              size_t first_operand, const char **rest)
+{
+    struct rp_attr dims;
+    uint32_t operand;
+
+    *rest = NULL;
+    if (s->op.code != RP_OP_BROADCAST || r->operands.n != first_operand + 2)
+        return RP_OK;
+    operand = r->operands.at[first_operand];
+    RP_TRY(mlir_broadcast_dims(r, text, &dims));
+    RP_TRY(mlir_broadcast(r, &dims, &s->op, &operand, rest));
+    r->operands.at[first_operand] = operand;
+    return RP_OK;
+}
+
+static enum rp_code add_statement(struct mlir *r, struct statement *s, size_t first_operand,
+                                  uint32_t *id)
+{
+    struct mlir_text text = {s->attrs, s->attrs_end, {NULL, 0}};
+    const char *rest;
+    bool known = false;
+
+    RP_TRY(result_shape(r, s, &s->op.shape));
+    RP_TRY(order_reducer(r, s));
+    RP_TRY(order_inits(r, s, first_operand));
+    RP_TRY(control_operands(r, s, first_operand));
+    if (s->op.code == RP_OP_MULTIPLY && r->operands.n == first_operand + 2)
+        RP_TRY(push_operand(r, r->operands.at[first_operand])); /* a square */
+    RP_TRY(broadcast(r, s, &text, first_operand, &rest));
+    if (s->op.code == RP_OP_CONSTANT)
+        RP_TRY(mlir_constant(r, &text, s->op.shape, &s->op.value));
+    if (r->p->nops >= r->limits.events)
+        return rp_err_set(r->err, RP_LIMIT, "more than %llu operations",
+                          (unsigned long long)r->limits.events);
+    RP_TRY(rp_program_add_op(r->p, &s->op, id, r->err));
+    for (size_t i = first_operand; i + 1 < r->operands.n; i += 2)
+        RP_TRY(rp_program_add_operand(r->p, r->operands.at[i], r->operands.at[i + 1], r->err));
+    text.operands = rp_op_operands(r->p, *id);
+    if (rest)
+        RP_TRY(rp_program_add_attr(r->p, RP_ATTR_DIMENSIONS, rest, strlen(rest), r->err));
+    else
+        RP_TRY(mlir_attributes(r, s->op.code, &text, &known));
+    if (!known && !rest && s->op.code != RP_OP_RESHAPE)
+        RP_TRY(mlir_keep_text(r, s->attrs, s->attrs_end, s->op.foreign));
+    r->p->meta.at[*id] = s->loc; /* a number of locs until the end */
+    RP_TRY(add_regions(r, s, first_operand));
+    return s->called == RP_NONE ? RP_OK : add_symbol(r, s);
+}
+
+/* "%0:2, %1 = " before an operation */
+static enum rp_code results(struct mlir *r, uint32_t *name)
+{
+    uint32_t id;
+
+    *name = 0;
+    while (r->at < r->end && *r->at == '%') {
+        RP_TRY(mlir_name_at(r, &id));
+        *name = *name ? *name : id;
+        RP_TRY(rp_vec_push(&r->results, id, r->err));
+        if (r->at < r->end && *r->at == ':')
+            for (r->at++; r->at < r->end && *r->at >= '0' && *r->at <= '9'; r->at++)
+                ;
+        mlir_space(r);
+        if (r->at < r->end && *r->at == ',')
+            r->at++;
+        mlir_space(r);
+    }
+    if (!*name)
+        return RP_OK;
+    if (r->at >= r->end || *r->at != '=')
+        return MLIR_FAIL(r, r->at < r->end ? r->at : r->end, "expected '=' behind the results");
+    r->at++;
+    mlir_space(r);
+    return RP_OK;
+}
+
+/* "return", "func.return", "stablehlo.return" */
+static bool is_return(struct rp_attr name)
+{
+    return name.n >= 6 && memcmp(name.at + name.n - 6, "return", 6) == 0 &&
+           (name.n == 6 || name.at[name.n - 7] == '.');
+}
+
+static enum rp_code operation_name(struct mlir *r, struct rp_attr *name)
+{
+    const char *where = r->at;
+
+    if (r->at < r->end && *r->at == '"') {
+        r->at = mlir_string_end(r, where);
+        *name = (struct rp_attr){where + 1, (uint32_t)(r->at - where - 2), 0};
+    } else {
+        *name = mlir_word(r);
+    }
+    if (!name->n || name->n > 200)
+        return MLIR_FAIL(r, where < r->end ? where : r->end, "expected an operation");
+    return RP_OK;
+}
+
+/* "%a, %b = ": each name is a part of what the operation gives. */
+static enum rp_code define_results(struct mlir *r, size_t first, uint32_t id)
+{
+    size_t n = r->results.n - first;
+
+    for (size_t i = 0; i < n; i++) {
+        uint32_t op = id;
+
+        if (n > 1 && r->p->shapes.at[r->p->shape.at[id]].elem == RP_ELEM_TUPLE)
+            RP_TRY(mlir_part(r, r->at < r->end ? r->at : r->end, &op, (uint32_t)i));
+        RP_TRY(mlir_define(r, r->results.at[first + i], op));
+    }
+    return RP_OK;
+}
+
+static enum rp_code statement(struct mlir *r)
+{
+    struct statement s = {.called = RP_NONE, .region = r->regions.n, .args = r->args.n};
+    size_t first_result = r->results.n, first_operand = r->operands.n;
+    struct rp_attr name;
+    uint32_t id;
+
+    r->statements++;
+    r->outside.n = 0;
+    RP_TRY(results(r, &s.op.name));
+    RP_TRY(operation_name(r, &name));
+    RP_TRY(opcode(r, name, &s.op));
+    RP_TRY(body(r, &s));
+    if (s.op.code == RP_OP_CALL && s.called == RP_NONE)
+        RP_TRY(mlir_callee(r, &(struct mlir_text){s.attrs, s.attrs_end, {NULL, 0}}, &s.called));
+    if (is_return(name)) {
+        RP_TRY(add_return(r, first_operand));
+    } else {
+        RP_TRY(add_statement(r, &s, first_operand, &id));
+        RP_TRY(define_results(r, first_result, id));
+    }
+    r->results.n = first_result;
+    r->operands.n = first_operand;
+    return RP_OK;
+}
+
+/* "^bb1(%a: type):" behind the first: nobody here follows branches between blocks. */
+static enum rp_code later_block(struct mlir *r)
+{
+    size_t first = r->args.n;
+
+    r->at++;
+    mlir_word(r);
+    if (r->at < r->end && *r->at == '(')
+        RP_TRY(mlir_arguments(r));
+    for (; first < r->args.n; first++) {
+        struct rp_new_op op = {.code = RP_OP_FOREIGN,
+                               .name = r->args.at[first].name,
+                               .shape = r->args.at[first].shape};
+        uint32_t id;
+
+        RP_TRY(rp_program_string(r->p, "(argument)", 10, &op.foreign, r->err));
+        RP_TRY(mlir_add_implicit(r, &op, NULL, 0, &id));
+        RP_TRY(mlir_define(r, op.name, id));
+    }
+    if (r->at < r->end && *r->at == ':')
+        r->at++;
+    return RP_OK;
+}
+
+/* Statements up to '}'. */
+enum rp_code mlir_block(struct mlir *r)
+{
+    for (;;) {
+        mlir_space(r);
+        if (r->at >= r->end)
+            return MLIR_FAIL(r, r->end, "the text ends inside of a function");
+        if (*r->at == '}') {
+            r->at++;
+            return RP_OK;
+        }
+        if (*r->at == '^')
+            RP_TRY(later_block(r));
+        else
+            RP_TRY(statement(r));
+    }
+}

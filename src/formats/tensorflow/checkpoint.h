@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RP_FORMATS_TENSORFLOW_CHECKPOINT_H
+#define RP_FORMATS_TENSORFLOW_CHECKPOINT_H
+/*
+ * Checkpoints of TensorFlow: the values of variables, in PREFIX.index (a sorted table of names) and
+ * PREFIX.data-00000-of-00001 ... (their bytes). Of a SavedModel PREFIX is variables/variables.
+ */
+#include "base/limits.h"
+#include "formats/tensorflow/tensor.h"
+
+struct rp_checkpoint;
+
+/* The index; data files are opened when a value is taken. NULL limits: the defaults. */
+enum rp_code rp_checkpoint_open(const char *prefix, const struct rp_limits *limits,
+                                struct rp_checkpoint **out, struct rp_err *err);
+void rp_checkpoint_close(struct rp_checkpoint *c); /* NULL is fine */
+
+bool rp_checkpoint_has(const struct rp_checkpoint *c, const char *key);
+/* Borrowed until close, and held to its checksum. RP_FORMAT and the key where it is damaged. */
+enum rp_code rp_checkpoint_value(struct rp_checkpoint *c, const char *key, struct rp_tf_value *out,
+                                 struct rp_err *err);
+
+/* The index alone, for tests: all entries are looked at. */
+enum rp_code rp_checkpoint_parse(const uint8_t *bytes, size_t n, const struct rp_limits *limits,
+                                 struct rp_checkpoint **out, struct rp_err *err);
+
+#endif

@@ -1,0 +1,407 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * TensorFlow graphs: GraphDef as protobuf and as text (.pbtxt is turned into the wire form first),
+ * and the first graph of a SavedModel or MetaGraphDef. The graph is the entry computation, each
+ * function of its library another one; arguments and results of functions are operations that count
+ * as none. Attributes are kept as one line of text each.
+ *
+ *   input "a:1"       output 1 of node a
+ *   input "a:sum:0"   in functions: of its output "sum" the first
+ *   input "^a"        runs after a
+ */
+#include "formats/formats.h"
+#include "formats/programs.h"
+#include "formats/tensorflow/schema.h"
+
+#include <string.h>
+
+#define KEY(number, wire) RP_PROTO_KEY(number, RP_WIRE_##wire)
+
+struct graph_reader {
+    struct rp_program *p;
+    struct rp_limits limits;
+    struct rp_err *err;
+    RP_VEC(uint64_t) op_of;       /* string to computation + 1 (high half) and operation */
+    RP_VEC(uint32_t) function_of; /* string to computation + 1 */
+    struct rp_out *text;          /* scratch for attributes */
+    RP_VEC(char) control;         /* scratch: "{%a, %b}" */
+};
+
+static enum rp_code intern(struct graph_reader *r, struct rp_bytes s, uint32_t *id)
+{
+    return rp_program_string(r->p, (const char *)s.at, s.n, id, r->err);
+}
+
+/* The first bytes field of a message, empty where there is none. */
+static struct rp_bytes field_of(struct rp_bytes message, uint32_t number)
+{
+    struct rp_proto_cursor c = rp_proto_cursor(message.at, message.n, 0, 100);
+    struct rp_proto_item it;
+
+    while (rp_proto_next(&c, &it))
+        if (it.number == number && it.wire == RP_WIRE_BYTES)
+            return it.bytes;
+    return (struct rp_bytes){(const uint8_t *)"", 0};
+}
+
+static enum rp_code set_op(struct graph_reader *r, uint32_t name, uint32_t computation, uint32_t op)
+{
+    while (r->op_of.n <= name)
+        RP_TRY(rp_vec_push(&r->op_of, 0, r->err));
+    r->op_of.at[name] = ((uint64_t)computation + 1) << 32 | op;
+    return RP_OK;
+}
+
+/* ---- inputs ---- */
+
+static enum rp_code add_control(struct graph_reader *r, struct rp_bytes name)
+{
+    const char *before = r->control.n ? ", %" : "{%";
+    size_t n = strlen(before);
+
+    RP_TRY(rp_vec_reserve(&r->control, n + name.n, r->err));
+    memcpy(r->control.at + r->control.n, before, n);
+    memcpy(r->control.at + r->control.n + n, name.at, name.n);
+    r->control.n += n + name.n;
+    return RP_OK;
+}
+
+static enum rp_code add_input(struct graph_reader *r, struct rp_bytes input)
+{
+    const uint8_t *colon = input.n ? memchr(input.at, ':', input.n) : NULL;
+    struct rp_bytes name = {input.at, colon ? (size_t)(colon - input.at) : input.n};
+    uint32_t id, index = 0, here = (uint32_t)r->p->computations.n;
+    uint64_t slot;
+
+    if (input.n && *input.at == '^')
+        return add_control(r, (struct rp_bytes){input.at + 1, input.n - 1});
+    if (colon) { /* the number behind the last colon */
+        const uint8_t *last = memrchr(input.at, ':', input.n);
+
+        for (index = 0, last++; last < input.at + input.n && *last >= '0' && *last <= '9'; last++)
+            index = index * 10 + (uint32_t)(*last - '0');
+    }
+    id = rp_strtab_find(&r->p->strings, (const char *)name.at, name.n);
+    slot = id < r->op_of.n ? r->op_of.at[id] : 0;
+    if ((uint32_t)(slot >> 32) != here)
+        return rp_err_set(r->err, RP_FORMAT, "input '%.*s' of node '%s' is not in the graph",
+                          (int)(input.n < 200 ? input.n : 200), (const char *)input.at,
+                          rp_program_text(r->p, r->p->op_name.at[r->p->nops - 1]));
+    return rp_program_add_operand(r->p, (uint32_t)slot, index, r->err);
+}
+
+/* ---- attributes ---- */
+
+static enum rp_code add_text_attr(struct graph_reader *r, uint32_t key, const char *text, size_t n)
+{
+    char *copy = rp_arena_copy(&r->p->arena, text, n);
+
+    if (!copy)
+        return rp_err_nomem(r->err, "reading attributes");
+    return rp_program_add_attr(r->p, key, copy, n, r->err);
+}
+
+/* Functions that an attribute names, alone or in a list, are called. */
+static enum rp_code add_calls(struct graph_reader *r, struct rp_bytes value, bool list)
+{
+    struct rp_proto_cursor c = rp_proto_cursor(value.at, value.n, 0, 100);
+    struct rp_proto_item it;
+
+    while (rp_proto_next(&c, &it)) {
+        struct rp_bytes name;
+        uint32_t id;
+
+        if (it.wire != RP_WIRE_BYTES)
+            continue;
+        if (it.number == 1 && !list)
+            RP_TRY(add_calls(r, it.bytes, true));
+        if (it.number != (list ? 9 : 10))
+            continue;
+        name = field_of(it.bytes, 1);
+        id = rp_strtab_find(&r->p->strings, (const char *)name.at, name.n);
+        if (id < r->function_of.n && r->function_of.at[id])
+            RP_TRY(rp_program_add_called(r->p, r->function_of.at[id] - 1, r->err));
+    }
+    return RP_OK;
+}
+
+/* A map's entry: key = 1, AttrValue = 2. */
+static enum rp_code add_attr(struct graph_reader *r, struct rp_bytes entry)
+{
+    struct rp_bytes value = field_of(entry, 2);
+    enum rp_code code;
+    uint32_t key;
+    const char *text;
+    size_t n;
+
+    RP_TRY(intern(r, field_of(entry, 1), &key));
+    RP_TRY(rp_out_open_memory(&r->text, r->err));
+    code = rp_textproto_print(&rp_schema_tf_attr_value, value, true, r->text, r->err);
+    if (code == RP_OK)
+        code = rp_out_flush(r->text, r->err);
+    if (code == RP_OK) {
+        text = rp_out_borrow_memory(r->text, &n);
+        code = add_text_attr(r, key, text, n);
+    }
+    rp_out_abandon(r->text);
+    return code == RP_OK ? add_calls(r, value, false) : code;
+}
+
+/* ---- shapes ---- */
+
+static unsigned elem_of(uint64_t type)
+{
+    static const uint8_t elems[] = {
+        [1] = RP_ELEM_F32,   [2] = RP_ELEM_F64,   [3] = RP_ELEM_S32,     [4] = RP_ELEM_U8,
+        [5] = RP_ELEM_S16,   [6] = RP_ELEM_S8,    [7] = RP_ELEM_STRING,  [8] = RP_ELEM_C64,
+        [9] = RP_ELEM_S64,   [10] = RP_ELEM_PRED, [14] = RP_ELEM_BF16,   [17] = RP_ELEM_U16,
+        [18] = RP_ELEM_C128, [19] = RP_ELEM_F16,  [20] = RP_ELEM_OPAQUE, [21] = RP_ELEM_OPAQUE,
+        [22] = RP_ELEM_U32,  [23] = RP_ELEM_U64};
+
+    type %= 100; /* references have the number of the type and 100 */
+    return type < sizeof elems ? elems[type] : RP_ELEM_INVALID;
+}
+
+static uint64_t varint_of(struct rp_bytes message, uint32_t number)
+{
+    struct rp_proto_cursor c = rp_proto_cursor(message.at, message.n, 0, 100);
+    struct rp_proto_item it;
+
+    while (rp_proto_next(&c, &it))
+        if (it.number == number && it.wire == RP_WIRE_VARINT)
+            return it.value;
+    return 0;
+}
+
+/* The array of a TensorShapeProto. */
+static enum rp_code array_of(struct graph_reader *r, unsigned elem, struct rp_bytes shape,
+                             uint32_t *id)
+{
+    struct rp_proto_cursor c = rp_proto_cursor(shape.at, shape.n, 0, 100);
+    struct rp_proto_item it;
+    int64_t dims[64];
+    size_t n = 0;
+
+    *id = 0;
+    if (varint_of(shape, 3))
+        return RP_OK; /* not even its rank is known */
+    while (rp_proto_next(&c, &it))
+        if (RP_PROTO_KEY(it.number, it.wire) == KEY(2, BYTES) && n < 64) {
+            int64_t dim = (int64_t)varint_of(it.bytes, 1);
+
+            dims[n++] = dim < 0 ? RP_DIM_UNKNOWN : dim;
+        }
+    return rp_program_array(r->p, elem, dims, NULL, n, 0, id, r->err);
+}
+
+/* From what TensorFlow noted: the type of T or dtype, and the first of _output_shapes. */
+static enum rp_code shape_of_node(struct graph_reader *r, struct rp_bytes node, uint32_t *shape)
+{
+    struct rp_proto_cursor c = rp_proto_cursor(node.at, node.n, 0, 100);
+    struct rp_bytes output = {0};
+    struct rp_proto_item it;
+    unsigned elem = RP_ELEM_INVALID;
+    bool known = false;
+
+    *shape = 0;
+    while (rp_proto_next(&c, &it)) {
+        struct rp_bytes key, value;
+
+        if (RP_PROTO_KEY(it.number, it.wire) != KEY(5, BYTES))
+            continue;
+        key = field_of(it.bytes, 1);
+        value = field_of(it.bytes, 2);
+        if ((key.n == 1 && *key.at == 'T') || (key.n == 5 && !memcmp(key.at, "dtype", 5)) ||
+            (key.n == 4 && !memcmp(key.at, "DstT", 4)))
+            elem = elem_of(varint_of(value, 6));
+        if (key.n == 14 && !memcmp(key.at, "_output_shapes", 14)) {
+            struct rp_bytes list = field_of(value, 1);
+
+            output = field_of(list, 7);
+            known = list.n > 0;
+        }
+    }
+    return known && elem != RP_ELEM_INVALID ? array_of(r, elem, output, shape) : RP_OK;
+}
+
+/* ---- nodes ---- */
+
+static enum rp_code node_field(struct graph_reader *r, const struct rp_proto_item *it)
+{
+    switch (RP_PROTO_KEY(it->number, it->wire)) {
+    case KEY(3, BYTES):
+        return add_input(r, it->bytes);
+    case KEY(4, BYTES):
+        if (!it->bytes.n)
+            return RP_OK;
+        return rp_program_add_attr(r->p, RP_ATTR_DEVICE, (const char *)it->bytes.at, it->bytes.n,
+                                   r->err);
+    case KEY(5, BYTES):
+        return add_attr(r, it->bytes);
+    default:
+        return RP_OK;
+    }
+}
+
+static enum rp_code add_node(struct graph_reader *r, struct rp_bytes node)
+{
+    struct rp_proto_cursor c = rp_proto_cursor(node.at, node.n, 0, 100);
+    struct rp_new_op op = {.code = RP_OP_FOREIGN};
+    struct rp_proto_item it;
+    uint32_t id;
+
+    if (r->p->nops >= r->limits.events)
+        return rp_err_set(r->err, RP_LIMIT, "more than %llu nodes",
+                          (unsigned long long)r->limits.events);
+    RP_TRY(intern(r, field_of(node, 1), &op.name));
+    RP_TRY(intern(r, field_of(node, 2), &op.foreign));
+    RP_TRY(shape_of_node(r, node, &op.shape));
+    RP_TRY(rp_program_add_op(r->p, &op, &id, r->err));
+    r->control.n = 0;
+    while (rp_proto_next(&c, &it))
+        RP_TRY(node_field(r, &it));
+    RP_TRY(rp_proto_finish(&c, r->err));
+    if (!r->control.n)
+        return RP_OK;
+    RP_TRY(rp_vec_push(&r->control, '}', r->err));
+    return add_text_attr(r, RP_ATTR_CONTROL_PREDECESSORS, r->control.at, r->control.n);
+}
+
+/* Nodes may stand in any order, so their names are noted before any is read. */
+static enum rp_code add_nodes(struct graph_reader *r, struct rp_bytes list, uint32_t number)
+{
+    struct rp_proto_cursor c = rp_proto_cursor(list.at, list.n, 0, 100);
+    uint32_t op = r->p->nops, here = (uint32_t)r->p->computations.n - 1, name;
+    struct rp_proto_item it;
+
+    while (rp_proto_next(&c, &it)) {
+        if (it.number != number || it.wire != RP_WIRE_BYTES)
+            continue;
+        RP_TRY(intern(r, field_of(it.bytes, 1), &name));
+        RP_TRY(set_op(r, name, here, op++));
+    }
+    RP_TRY(rp_proto_finish(&c, r->err));
+    c = rp_proto_cursor(list.at, list.n, 0, 100);
+    while (rp_proto_next(&c, &it))
+        if (it.number == number && it.wire == RP_WIRE_BYTES)
+            RP_TRY(add_node(r, it.bytes));
+    return RP_OK;
+}
+
+/* ---- functions ---- */
+
+static enum rp_code add_arguments(struct graph_reader *r, struct rp_bytes signature)
+{
+    struct rp_proto_cursor c = rp_proto_cursor(signature.at, signature.n, 0, 100);
+    struct rp_new_op op = {.code = RP_OP_PARAMETER, .flags = RP_OPS_IMPLICIT};
+    struct rp_proto_item it;
+    uint32_t id;
+
+    while (rp_proto_next(&c, &it)) {
+        if (RP_PROTO_KEY(it.number, it.wire) != KEY(2, BYTES))
+            continue;
+        RP_TRY(intern(r, field_of(it.bytes, 1), &op.name));
+        RP_TRY(rp_program_add_op(r->p, &op, &id, r->err));
+        RP_TRY(set_op(r, op.name, (uint32_t)r->p->computations.n - 1, id));
+        op.value++;
+    }
+    return rp_proto_finish(&c, r->err);
+}
+
+/* ret: name of a result to what it is */
+static enum rp_code add_results(struct graph_reader *r, struct rp_bytes function)
+{
+    struct rp_proto_cursor c = rp_proto_cursor(function.at, function.n, 0, 100);
+    struct rp_new_op op = {.code = RP_OP_FOREIGN, .flags = RP_OPS_IMPLICIT};
+    struct rp_proto_item it;
+    uint32_t id;
+
+    RP_TRY(rp_program_string(r->p, "(result)", 8, &op.foreign, r->err));
+    while (rp_proto_next(&c, &it)) {
+        if (RP_PROTO_KEY(it.number, it.wire) != KEY(4, BYTES))
+            continue;
+        RP_TRY(intern(r, field_of(it.bytes, 1), &op.name));
+        RP_TRY(rp_program_add_op(r->p, &op, &id, r->err));
+        RP_TRY(add_input(r, field_of(it.bytes, 2)));
+    }
+    return rp_proto_finish(&c, r->err);
+}
+
+/* All functions of the library: the first time their names, then their bodies. */
+static enum rp_code each_function(struct graph_reader *r, struct rp_bytes library, bool names)
+{
+    struct rp_proto_cursor c = rp_proto_cursor(library.at, library.n, 0, 100);
+    struct rp_proto_item it;
+    uint32_t number = 1, name, id;
+
+    while (rp_proto_next(&c, &it)) {
+        struct rp_bytes signature;
+
+        if (RP_PROTO_KEY(it.number, it.wire) != KEY(1, BYTES))
+            continue;
+        signature = field_of(it.bytes, 1);
+        RP_TRY(intern(r, field_of(signature, 1), &name));
+        if (names) {
+            while (r->function_of.n <= name)
+                RP_TRY(rp_vec_push(&r->function_of, 0, r->err));
+            r->function_of.at[name] = ++number;
+            continue;
+        }
+        RP_TRY(rp_program_begin(r->p, name, &id, r->err));
+        RP_TRY(add_arguments(r, signature));
+        RP_TRY(add_nodes(r, it.bytes, 3));
+        RP_TRY(add_results(r, it.bytes));
+    }
+    return rp_proto_finish(&c, r->err);
+}
+
+static enum rp_code read_graph(struct graph_reader *r, struct rp_bytes graph)
+{
+    struct rp_bytes library = field_of(graph, 2);
+    uint32_t entry, name;
+
+    RP_TRY(rp_program_string(r->p, "graph", 5, &name, r->err));
+    RP_TRY(each_function(r, library, true));
+    RP_TRY(rp_program_begin(r->p, name, &entry, r->err));
+    r->p->entry = entry;
+    RP_TRY(add_nodes(r, graph, 1));
+    RP_TRY(each_function(r, library, false));
+    r->p->source.at = (const char *)graph.at;
+    r->p->source.n = graph.n;
+    return rp_program_finish(r->p, r->err);
+}
+
+enum rp_code rp_graphdef_fill(struct rp_program *p, struct rp_bytes graph,
+                              const struct rp_limits *limits, struct rp_err *err)
+{
+    struct graph_reader r = {.p = p, .limits = limits ? *limits : RP_LIMITS_DEFAULT, .err = err};
+    enum rp_code code = graph.n > UINT32_MAX
+                            ? rp_err_set(err, RP_LIMIT, "a graph of more than 4 GiB")
+                            : read_graph(&r, graph);
+
+    rp_vec_release(&r.op_of);
+    rp_vec_release(&r.function_of);
+    rp_vec_release(&r.control);
+    return code;
+}
+
+/* Text: the wire form is made in the program's arena, where the program points into. */
+enum rp_code rp_graphdef_fill_text(struct rp_program *p, const char *text, size_t n,
+                                   const struct rp_limits *limits, struct rp_err *err)
+{
+    struct rp_proto_writer w = {0};
+    enum rp_code code = rp_textproto_parse(&rp_schema_tf_graph, text, n, limits, &w, err);
+    struct rp_bytes bytes;
+    char *copy;
+
+    if (code == RP_OK)
+        code = rp_proto_written(&w, &bytes, err);
+    if (code == RP_OK) {
+        copy = rp_arena_copy(&p->arena, bytes.n ? (const char *)bytes.at : "", bytes.n);
+        code = copy ? rp_graphdef_fill(p, (struct rp_bytes){(const uint8_t *)copy, bytes.n}, limits,
+                                       err)
+                    : rp_err_nomem(err, "reading a graph");
+    }
+    rp_proto_writer_release(&w);
+    return code;
+}

@@ -1,0 +1,498 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Feeds and fetches of TensorFlow programs. A SavedModel names them in its signatures (in the order
+ * of their names, since the file has none); of a GraphDef placeholders are fed in the order of the
+ * file, and what no node takes as its input is fetched. The graph of a function's body has nodes
+ * _Arg and _Retval instead, which say their numbers.
+ */
+#include "formats/tensorflow/ports.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define DEPTH 64
+
+enum { SAVED_META = 2, META_GRAPH = 2, META_SIGNATURE = 5 };
+enum { GRAPH_NODE = 1, NODE_NAME = 1, NODE_OP = 2, NODE_INPUT = 3, NODE_ATTR = 5 };
+enum { SIGNATURE_INPUTS = 1, SIGNATURE_OUTPUTS = 2, INFO_NAME = 1, INFO_TYPE = 2, INFO_SHAPE = 3 };
+enum { ATTR_TEXT = 2, ATTR_INT = 3, ATTR_TYPE = 6, ATTR_SHAPE = 7 };
+
+static bool is(struct rp_bytes a, const char *b)
+{
+    return a.at && a.n == strlen(b) && !memcmp(a.at, b, a.n);
+}
+
+/* A TensorShapeProto; one that leaves something open says nothing. */
+static void take_shape(struct rp_bytes message, struct rp_tf_port_name *port)
+{
+    struct rp_tf_value shape = {0};
+
+    port->has_shape =
+        rp_tf_shape_decode(rp_proto_cursor(message.at, message.n, 0, DEPTH), &shape, NULL) == RP_OK;
+    port->rank = shape.rank;
+    memcpy(port->dims, shape.dims, sizeof port->dims);
+}
+
+/* ---- signatures ---- */
+
+static enum rp_code read_info(struct rp_proto_cursor c, struct rp_arena *arena,
+                              struct rp_tf_port_name *out, struct rp_err *err)
+{
+    struct rp_proto_item item;
+
+    while (rp_proto_next(&c, &item)) {
+        if (item.number == INFO_NAME && item.wire == RP_WIRE_BYTES) {
+            out->tensor = rp_arena_copy(arena, (const char *)item.bytes.at, item.bytes.n);
+            if (!out->tensor)
+                return rp_err_nomem(err, "reading a signature");
+        } else if (item.number == INFO_TYPE && item.wire == RP_WIRE_VARINT) {
+            out->type = item.value;
+        } else if (item.number == INFO_SHAPE && item.wire == RP_WIRE_BYTES) {
+            take_shape(item.bytes, out);
+        }
+    }
+    return rp_proto_finish(&c, err);
+}
+
+/* An entry of a map from names to TensorInfo. */
+static enum rp_code read_entry(struct rp_proto_cursor c, struct rp_arena *arena,
+                               struct rp_tf_port_name *port, struct rp_err *err)
+{
+    struct rp_proto_item item;
+
+    *port = (struct rp_tf_port_name){.name = "", .tensor = ""};
+    while (rp_proto_next(&c, &item)) {
+        if (item.wire != RP_WIRE_BYTES)
+            continue;
+        if (item.number == 1) {
+            port->name = rp_arena_copy(arena, (const char *)item.bytes.at, item.bytes.n);
+            if (!port->name)
+                return rp_err_nomem(err, "reading a signature");
+        } else if (item.number == 2) {
+            RP_TRY(read_info(rp_proto_enter(&c, &item), arena, port, err));
+        }
+    }
+    return rp_proto_finish(&c, err);
+}
+
+static int by_name(const void *a, const void *b)
+{
+    const struct rp_tf_port_name *x = a, *y = b;
+
+    return strcmp(x->name, y->name);
+}
+
+static enum rp_code read_signature(struct rp_bytes bytes, struct rp_arena *arena,
+                                   struct rp_tf_ports *out, struct rp_err *err)
+{
+    struct rp_proto_cursor c = rp_proto_cursor(bytes.at, bytes.n, 0, DEPTH);
+    struct rp_tf_port_name port;
+    struct rp_proto_item item;
+
+    while (rp_proto_next(&c, &item)) {
+        if (item.wire != RP_WIRE_BYTES ||
+            (item.number != SIGNATURE_INPUTS && item.number != SIGNATURE_OUTPUTS))
+            continue;
+        RP_TRY(read_entry(rp_proto_enter(&c, &item), arena, &port, err));
+        RP_TRY(item.number == SIGNATURE_INPUTS ? rp_vec_push(&out->feeds, port, err)
+                                               : rp_vec_push(&out->fetches, port, err));
+    }
+    if (out->feeds.n)
+        qsort(out->feeds.at, out->feeds.n, sizeof *out->feeds.at, by_name);
+    if (out->fetches.n)
+        qsort(out->fetches.at, out->fetches.n, sizeof *out->fetches.at, by_name);
+    return rp_proto_finish(&c, err);
+}
+
+struct chosen {
+    struct rp_bytes name, body;
+    unsigned n;
+};
+
+/* One entry of the map of signatures: taken where it is the one, or the first seen. */
+static enum rp_code look_at(struct rp_proto_cursor c, const char *wanted, struct chosen *best,
+                            struct rp_err *err)
+{
+    struct rp_bytes name = {0}, body = {0};
+    struct rp_proto_item item;
+
+    while (rp_proto_next(&c, &item)) {
+        if (item.number == 1 && item.wire == RP_WIRE_BYTES)
+            name = item.bytes;
+        if (item.number == 2 && item.wire == RP_WIRE_BYTES)
+            body = item.bytes;
+    }
+    RP_TRY(rp_proto_finish(&c, err));
+    if (is(name, "__saved_model_init_op"))
+        return RP_OK; /* every model has it; it computes nothing */
+    if (is(name, wanted ? wanted : "serving_default") || (!wanted && !best->n)) {
+        best->name = name;
+        best->body = body;
+    }
+    best->n++;
+    return RP_OK;
+}
+
+static enum rp_code read_meta(struct rp_proto_cursor c, const char *wanted, struct rp_arena *arena,
+                              struct rp_tf_ports *out, struct rp_err *err)
+{
+    struct chosen best = {0};
+    struct rp_proto_item item;
+
+    while (rp_proto_next(&c, &item)) {
+        if (item.wire != RP_WIRE_BYTES)
+            continue;
+        if (item.number == META_GRAPH)
+            out->graph = item.bytes;
+        else if (item.number == META_SIGNATURE)
+            RP_TRY(look_at(rp_proto_enter(&c, &item), wanted, &best, err));
+    }
+    RP_TRY(rp_proto_finish(&c, err));
+    if (!best.name.at)
+        return rp_err_set(err, RP_FORMAT, "the model has no signature '%s'",
+                          wanted ? wanted : "serving_default");
+    out->signature = rp_arena_copy(arena, (const char *)best.name.at, best.name.n);
+    if (!out->signature)
+        return rp_err_nomem(err, "reading a signature");
+    return read_signature(best.body, arena, out, err);
+}
+
+/* ---- nodes ---- */
+
+struct node {
+    struct rp_bytes name, op;
+    uint64_t type;                          /* of its attribute dtype */
+    struct rp_bytes shape;                  /* TensorShapeProto of its attribute shape */
+    struct rp_bytes shared, message, input; /* the first input */
+    uint64_t index;                         /* of _Arg and _Retval */
+};
+typedef RP_VEC(struct node) node_list;
+
+/* The attributes dtype, shape and shared_name. */
+static enum rp_code read_attr(struct rp_proto_cursor c, struct node *node, struct rp_err *err)
+{
+    struct rp_bytes key = {0}, value = {0};
+    struct rp_proto_item item;
+
+    while (rp_proto_next(&c, &item)) {
+        if (item.number == 1 && item.wire == RP_WIRE_BYTES)
+            key = item.bytes;
+        if (item.number == 2 && item.wire == RP_WIRE_BYTES)
+            value = item.bytes;
+    }
+    RP_TRY(rp_proto_finish(&c, err));
+    if (!is(key, "dtype") && !is(key, "T") && !is(key, "shape") && !is(key, "shared_name") &&
+        !is(key, "index"))
+        return RP_OK;
+    c = rp_proto_cursor(value.at, value.n, 0, DEPTH);
+    while (rp_proto_next(&c, &item))
+        if (item.number == ATTR_TYPE && item.wire == RP_WIRE_VARINT)
+            node->type = item.value;
+        else if (item.number == ATTR_SHAPE && item.wire == RP_WIRE_BYTES)
+            node->shape = item.bytes;
+        else if (item.number == ATTR_TEXT && item.wire == RP_WIRE_BYTES)
+            node->shared = item.bytes;
+        else if (item.number == ATTR_INT && item.wire == RP_WIRE_VARINT)
+            node->index = item.value;
+    return rp_proto_finish(&c, err);
+}
+
+/* "^x" and "x:1" are inputs from x. */
+static uint64_t hash_of(struct rp_bytes input)
+{
+    const uint8_t *colon;
+
+    if (input.n && *input.at == '^') {
+        input.at++;
+        input.n--;
+    }
+    colon = memchr(input.at, ':', input.n);
+    return rp_hash_bytes(input.at, colon ? (size_t)(colon - input.at) : input.n);
+}
+
+static enum rp_code read_node(struct rp_proto_cursor c, struct node *node, struct rp_map *used,
+                              struct rp_err *err)
+{
+    struct rp_proto_item item;
+
+    memset(node, 0, sizeof *node);
+    while (rp_proto_next(&c, &item)) {
+        if (item.wire != RP_WIRE_BYTES)
+            continue;
+        if (item.number == NODE_NAME)
+            node->name = item.bytes;
+        else if (item.number == NODE_OP)
+            node->op = item.bytes;
+        else if (item.number == NODE_INPUT && !node->input.at)
+            node->input = item.bytes;
+        if (item.number == NODE_INPUT && used)
+            RP_TRY(rp_map_put(used, hash_of(item.bytes), 1, err));
+        if (item.number == NODE_ATTR)
+            RP_TRY(read_attr(rp_proto_enter(&c, &item), node, err));
+    }
+    return rp_proto_finish(&c, err);
+}
+
+static bool is_variable(struct rp_bytes op)
+{
+    return is(op, "VarHandleOp") || is(op, "VariableV2") || is(op, "Variable");
+}
+
+static bool has_no_output(struct rp_bytes op)
+{
+    static const char *const names[] = {"NoOp",   "Const",       "Assert",     "AssignVariableOp",
+                                        "SaveV2", "Placeholder", "VarHandleOp"};
+
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (is(op, names[i]))
+            return true;
+    return op.n > 13 && !memcmp(op.at, "ResourceApply", 13);
+}
+
+static enum rp_code add_port(struct rp_arena *arena, const struct node *node,
+                             struct rp_tf_port_name *port, struct rp_err *err)
+{
+    memset(port, 0, sizeof *port);
+    if (node->shape.at)
+        take_shape(node->shape, port);
+    port->name = rp_arena_copy(arena, (const char *)node->name.at, node->name.n);
+    port->tensor = rp_arena_printf(arena, "%.*s:0", (int)node->name.n, (const char *)node->name.at);
+    port->type = node->type;
+    port->index = node->index;
+    return port->name && port->tensor ? RP_OK : rp_err_nomem(err, "reading a graph");
+}
+
+static int by_index(const void *a, const void *b)
+{
+    const struct rp_tf_port_name *x = a, *y = b;
+
+    return (x->index > y->index) - (x->index < y->index);
+}
+
+/* The value that a _Retval returns, under its own name. */
+static enum rp_code add_returned(struct rp_arena *arena, const struct node *node,
+                                 struct rp_tf_port_name *port, struct rp_err *err)
+{
+    const char *input = node->input.at ? (const char *)node->input.at : "";
+    bool colon = node->input.n && memchr(input, ':', node->input.n);
+
+    RP_TRY(add_port(arena, node, port, err));
+    port->tensor = rp_arena_printf(arena, "%.*s%s", (int)node->input.n, input, colon ? "" : ":0");
+    return port->tensor ? RP_OK : rp_err_nomem(err, "reading a graph");
+}
+
+/* Arguments and results of a function whose body the graph is, in their order. */
+static enum rp_code choose_arguments(const node_list *nodes, struct rp_arena *arena,
+                                     struct rp_tf_ports *out, struct rp_err *err)
+{
+    struct rp_tf_port_name port;
+
+    for (size_t i = 0; i < nodes->n; i++) {
+        const struct node *node = &nodes->at[i];
+
+        if (is(node->op, "_Arg") || is(node->op, "_DeviceArg")) {
+            RP_TRY(add_port(arena, node, &port, err));
+            RP_TRY(rp_vec_push(&out->feeds, port, err));
+        } else if (is(node->op, "_Retval") || is(node->op, "_DeviceRetval")) {
+            RP_TRY(add_returned(arena, node, &port, err));
+            RP_TRY(rp_vec_push(&out->fetches, port, err));
+        }
+    }
+    if (out->feeds.n)
+        qsort(out->feeds.at, out->feeds.n, sizeof *out->feeds.at, by_index);
+    if (out->fetches.n)
+        qsort(out->fetches.at, out->fetches.n, sizeof *out->fetches.at, by_index);
+    return RP_OK;
+}
+
+static enum rp_code choose_nodes(const node_list *nodes, const struct rp_map *used,
+                                 struct rp_arena *arena, struct rp_tf_ports *out,
+                                 struct rp_err *err)
+{
+    struct rp_tf_port_name port;
+
+    RP_TRY(choose_arguments(nodes, arena, out, err));
+    if (out->fetches.n)
+        return RP_OK;
+    for (size_t i = 0; i < nodes->n; i++) {
+        const struct node *node = &nodes->at[i];
+
+        if (is_variable(node->op))
+            out->has_variables = true;
+        if (is(node->op, "Placeholder") || is(node->op, "PlaceholderV2")) {
+            RP_TRY(add_port(arena, node, &port, err));
+            RP_TRY(rp_vec_push(&out->feeds, port, err));
+        } else if (!has_no_output(node->op) &&
+                   rp_map_get(used, rp_hash_bytes(node->name.at, node->name.n)) == RP_MAP_NONE) {
+            RP_TRY(add_port(arena, node, &port, err));
+            RP_TRY(rp_vec_push(&out->fetches, port, err));
+        }
+    }
+    return RP_OK;
+}
+
+static enum rp_code read_graph(struct rp_bytes graph, struct rp_arena *arena,
+                               struct rp_tf_ports *out, struct rp_err *err)
+{
+    struct rp_proto_cursor c = rp_proto_cursor(graph.at, graph.n, 0, DEPTH);
+    struct rp_proto_item item;
+    enum rp_code code = RP_OK;
+    node_list nodes = {0};
+    struct node node;
+    struct rp_map used;
+
+    rp_map_init(&used);
+    while (code == RP_OK && rp_proto_next(&c, &item)) {
+        if (item.number != GRAPH_NODE || item.wire != RP_WIRE_BYTES)
+            continue;
+        code = read_node(rp_proto_enter(&c, &item), &node, &used, err);
+        if (code == RP_OK)
+            code = rp_vec_push(&nodes, node, err);
+    }
+    if (code == RP_OK)
+        code = rp_proto_finish(&c, err);
+    if (code == RP_OK)
+        code = choose_nodes(&nodes, &used, arena, out, err);
+    rp_vec_release(&nodes);
+    rp_map_release(&used);
+    return code;
+}
+
+enum rp_code rp_tf_ports_find(struct rp_bytes bytes, bool saved, const char *signature,
+                              struct rp_arena *arena, struct rp_tf_ports *out, struct rp_err *err)
+{
+    struct rp_proto_cursor c = rp_proto_cursor(bytes.at, bytes.n, 0, DEPTH);
+    struct rp_tf_ports plain = {0};
+    struct rp_proto_item item;
+    enum rp_code code;
+
+    memset(out, 0, sizeof *out);
+    out->graph = bytes;
+    if (!saved)
+        return read_graph(bytes, arena, out, err);
+    while (rp_proto_next(&c, &item))
+        if (item.number == SAVED_META && item.wire == RP_WIRE_BYTES) {
+            RP_TRY(read_meta(rp_proto_enter(&c, &item), signature, arena, out, err));
+            code = read_graph(out->graph, arena, &plain, err); /* only for its variables */
+            out->has_variables = plain.has_variables;
+            rp_tf_ports_release(&plain);
+            return code;
+        }
+    RP_TRY(rp_proto_finish(&c, err));
+    return rp_err_set(err, RP_FORMAT, "the model holds no graph");
+}
+
+/* ---- what fetches need ---- */
+
+struct needs {
+    node_list nodes;
+    struct rp_map by_name, reached;
+    RP_VEC(uint32_t) work;
+    struct rp_err *err;
+};
+
+/* Notes a node, once. */
+static enum rp_code reach(struct needs *n, struct rp_bytes input)
+{
+    uint64_t hash = hash_of(input);
+    uint32_t i = rp_map_get(&n->by_name, hash);
+
+    if (i == RP_MAP_NONE || rp_map_get(&n->reached, hash) != RP_MAP_NONE)
+        return RP_OK;
+    RP_TRY(rp_map_put(&n->reached, hash, 1, n->err));
+    return rp_vec_push(&n->work, i, n->err);
+}
+
+static enum rp_code list_nodes(struct needs *n, struct rp_bytes graph)
+{
+    struct rp_proto_cursor c = rp_proto_cursor(graph.at, graph.n, 0, DEPTH);
+    struct rp_proto_item item;
+    struct node node;
+
+    while (rp_proto_next(&c, &item)) {
+        if (item.number != GRAPH_NODE || item.wire != RP_WIRE_BYTES)
+            continue;
+        RP_TRY(read_node(rp_proto_enter(&c, &item), &node, NULL, n->err));
+        node.message = item.bytes;
+        RP_TRY(rp_map_put(&n->by_name, rp_hash_bytes(node.name.at, node.name.n),
+                          (uint32_t)n->nodes.n, n->err));
+        RP_TRY(rp_vec_push(&n->nodes, node, n->err));
+    }
+    return rp_proto_finish(&c, n->err);
+}
+
+static enum rp_code walk_back(struct needs *n)
+{
+    while (n->work.n) {
+        struct rp_bytes message = n->nodes.at[n->work.at[--n->work.n]].message;
+        struct rp_proto_cursor c = rp_proto_cursor(message.at, message.n, 0, DEPTH);
+        struct rp_proto_item item;
+
+        while (rp_proto_next(&c, &item))
+            if (item.number == NODE_INPUT && item.wire == RP_WIRE_BYTES)
+                RP_TRY(reach(n, item.bytes));
+    }
+    return RP_OK;
+}
+
+static bool is_reached(const struct needs *n, const char *tensor)
+{
+    struct rp_bytes text = {(const uint8_t *)tensor, strlen(tensor)};
+
+    return rp_map_get(&n->reached, hash_of(text)) != RP_MAP_NONE;
+}
+
+static enum rp_code keep_needed(struct needs *n, struct rp_arena *arena, struct rp_tf_ports *ports)
+{
+    struct rp_tf_port_name port;
+    size_t kept = 0;
+
+    for (size_t i = 0; i < ports->feeds.n; i++)
+        if (is_reached(n, ports->feeds.at[i].tensor))
+            ports->feeds.at[kept++] = ports->feeds.at[i];
+    ports->feeds.n = kept;
+    ports->variables.n = 0;
+    for (size_t i = 0; i < n->nodes.n; i++) {
+        const struct node *node = &n->nodes.at[i];
+
+        if (!is_variable(node->op) ||
+            rp_map_get(&n->reached, rp_hash_bytes(node->name.at, node->name.n)) == RP_MAP_NONE)
+            continue;
+        RP_TRY(add_port(arena, node, &port, n->err));
+        if (node->shared.n)
+            port.name = rp_arena_copy(arena, (const char *)node->shared.at, node->shared.n);
+        if (!port.name)
+            return rp_err_nomem(n->err, "reading a graph");
+        RP_TRY(rp_vec_push(&ports->variables, port, n->err));
+    }
+    return RP_OK;
+}
+
+enum rp_code rp_tf_ports_narrow(struct rp_tf_ports *ports, const char *const *fetches, size_t count,
+                                struct rp_arena *arena, struct rp_err *err)
+{
+    struct needs n = {.err = err};
+    enum rp_code code;
+
+    rp_map_init(&n.by_name);
+    rp_map_init(&n.reached);
+    code = list_nodes(&n, ports->graph);
+    for (size_t i = 0; i < count && code == RP_OK; i++)
+        code = reach(&n, (struct rp_bytes){(const uint8_t *)fetches[i], strlen(fetches[i])});
+    if (code == RP_OK)
+        code = walk_back(&n);
+    if (code == RP_OK)
+        code = keep_needed(&n, arena, ports);
+    rp_vec_release(&n.nodes);
+    rp_vec_release(&n.work);
+    rp_map_release(&n.by_name);
+    rp_map_release(&n.reached);
+    return code;
+}
+
+void rp_tf_ports_release(struct rp_tf_ports *ports)
+{
+    rp_vec_release(&ports->variables);
+    rp_vec_release(&ports->feeds);
+    rp_vec_release(&ports->fetches);
+}

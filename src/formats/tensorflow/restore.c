@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A model restores its variables by nodes such as
+ *
+ *   RestoreV2(prefix, names, slices) -> Identity -> AssignVariableOp(variable, value)
+ *
+ * in the graph itself, or in a function that the graph calls with its variables as arguments. Names
+ * of variables and keys of checkpoints need not be alike (Keras numbers both anew), so these nodes
+ * are read. Cost: one pass over the nodes of the graph and of the functions that restore.
+ */
+#include "formats/tensorflow/restore.h"
+
+#include "base/hash.h"
+
+#include <string.h>
+
+#define DEPTH 32
+#define HOPS  8 /* from an assignment to what it is restored from */
+
+enum { GRAPH_NODE = 1, GRAPH_LIBRARY = 2, NODE_NAME = 1, NODE_OP = 2, NODE_INPUT = 3 };
+enum { NODE_ATTR = 5, ATTR_TENSOR = 8, ATTR_FUNCTION = 10, TENSOR_TEXT = 8 };
+enum { FUNCTION_SIGNATURE = 1, FUNCTION_NODE = 3, SIGNATURE_NAME = 1, SIGNATURE_INPUT = 2 };
+
+struct scope {
+    RP_VEC(struct rp_bytes) nodes; /* messages */
+    struct rp_map by_name;
+};
+
+struct finder {
+    struct rp_bytes graph, library;
+    struct rp_arena *arena;
+    struct rp_tf_restores *out;
+    struct rp_err *err;
+};
+
+static bool is(struct rp_bytes a, const char *b)
+{
+    return a.n == strlen(b) && !memcmp(a.at, b, a.n);
+}
+
+/* Field number `which` of that number, counted from 0; empty where there is none. */
+static struct rp_bytes nth(struct rp_bytes message, uint32_t number, size_t which)
+{
+    struct rp_proto_cursor c = rp_proto_cursor(message.at, message.n, 0, DEPTH);
+    struct rp_proto_item it;
+
+    while (rp_proto_next(&c, &it))
+        if (it.number == number && it.wire == RP_WIRE_BYTES && which-- == 0)
+            return it.bytes;
+    return (struct rp_bytes){(const uint8_t *)"", 0};
+}
+
+static struct rp_bytes attr(struct rp_bytes node, const char *key)
+{
+    struct rp_bytes entry;
+
+    for (size_t i = 0; (entry = nth(node, NODE_ATTR, i)).n; i++)
+        if (is(nth(entry, 1, 0), key))
+            return nth(entry, 2, 0);
+    return (struct rp_bytes){(const uint8_t *)"", 0};
+}
+
+/* ---- scopes ---- */
+
+static enum rp_code fill(struct scope *s, struct rp_bytes message, uint32_t number,
+                         struct rp_err *err)
+{
+    struct rp_proto_cursor c = rp_proto_cursor(message.at, message.n, 0, DEPTH);
+    struct rp_proto_item it;
+
+    rp_map_init(&s->by_name);
+    while (rp_proto_next(&c, &it)) {
+        struct rp_bytes name;
+
+        if (it.number != number || it.wire != RP_WIRE_BYTES)
+            continue;
+        name = nth(it.bytes, NODE_NAME, 0);
+        RP_TRY(rp_map_put(&s->by_name, rp_hash_bytes(name.at, name.n), (uint32_t)s->nodes.n, err));
+        RP_TRY(rp_vec_push(&s->nodes, it.bytes, err));
+    }
+    return rp_proto_finish(&c, err);
+}
+
+static void release(struct scope *s)
+{
+    rp_vec_release(&s->nodes);
+    rp_map_release(&s->by_name);
+}
+
+static struct rp_bytes without_output(struct rp_bytes text)
+{
+    const uint8_t *colon = memchr(text.at, ':', text.n);
+
+    return (struct rp_bytes){text.at, colon ? (size_t)(colon - text.at) : text.n};
+}
+
+/* The node that a text "name:output:2" means, and which output of it. */
+static struct rp_bytes find(const struct scope *s, struct rp_bytes text, size_t *output)
+{
+    struct rp_bytes name = without_output(text);
+    const uint8_t *last = memrchr(text.at, ':', text.n);
+    uint32_t i = rp_map_get(&s->by_name, rp_hash_bytes(name.at, name.n));
+
+    *output = 0;
+    for (const uint8_t *p = last ? last + 1 : NULL; p && p < text.at + text.n; p++)
+        *output =
+            *p >= '0' && *p <= '9' && *output < 1000000 ? *output * 10 + (size_t)(*p - '0') : 0;
+    return i < s->nodes.n ? s->nodes.at[i] : (struct rp_bytes){(const uint8_t *)"", 0};
+}
+
+/* ---- one assignment ---- */
+
+/* The key that a value is restored from; empty: it is not. */
+static struct rp_bytes source_of(const struct scope *s, struct rp_bytes value)
+{
+    size_t output, ignored;
+
+    for (unsigned hop = 0; hop < HOPS; hop++) {
+        struct rp_bytes node = find(s, value, &output), op = nth(node, NODE_OP, 0), names;
+
+        if (is(op, "RestoreV2")) {
+            names = find(s, nth(node, NODE_INPUT, 1), &ignored);
+            return nth(nth(attr(names, "value"), ATTR_TENSOR, 0), TENSOR_TEXT, output);
+        }
+        if (!is(op, "Identity"))
+            break;
+        value = nth(node, NODE_INPUT, 0);
+    }
+    return (struct rp_bytes){(const uint8_t *)"", 0};
+}
+
+static enum rp_code note(struct finder *f, struct rp_bytes variable, struct rp_bytes key)
+{
+    struct rp_tf_restored row = {without_output(variable),
+                                 rp_arena_copy(f->arena, (const char *)key.at, key.n)};
+
+    if (!row.key)
+        return rp_err_nomem(f->err, "looking for variables");
+    return rp_vec_push(&f->out->list, row, f->err);
+}
+
+static bool assigns(struct rp_bytes op)
+{
+    return is(op, "AssignVariableOp") || is(op, "Assign");
+}
+
+/* ---- a function that restores its arguments ---- */
+
+static enum rp_code in_function(struct finder *f, struct rp_bytes call, struct rp_bytes function)
+{
+    struct rp_bytes signature = nth(function, FUNCTION_SIGNATURE, 0);
+    struct scope s = {0};
+    enum rp_code code = fill(&s, function, FUNCTION_NODE, f->err);
+
+    for (size_t i = 0; i < s.nodes.n && code == RP_OK; i++) {
+        struct rp_bytes node = s.nodes.at[i], variable, key, argument;
+
+        if (!assigns(nth(node, NODE_OP, 0)))
+            continue;
+        key = source_of(&s, nth(node, NODE_INPUT, 1));
+        variable = nth(node, NODE_INPUT, 0);
+        for (size_t k = 0; key.n && (argument = nth(signature, SIGNATURE_INPUT, k)).n; k++) {
+            struct rp_bytes name = nth(argument, 1, 0);
+
+            if (name.n == variable.n && !memcmp(name.at, variable.at, name.n)) {
+                code = note(f, nth(call, NODE_INPUT, k), key);
+                break;
+            }
+        }
+    }
+    release(&s);
+    return code;
+}
+
+static struct rp_bytes find_function(const struct finder *f, struct rp_bytes name)
+{
+    struct rp_bytes function, own;
+
+    for (size_t i = 0; (function = nth(f->library, 1, i)).n; i++) {
+        own = nth(nth(function, FUNCTION_SIGNATURE, 0), SIGNATURE_NAME, 0);
+        if (own.n == name.n && !memcmp(own.at, name.at, own.n))
+            return function;
+    }
+    return function;
+}
+
+/* A cheap look before a function is taken apart. */
+static bool restores(struct rp_bytes function)
+{
+    return memmem(function.at, function.n, "RestoreV2", 9) != NULL;
+}
+
+enum rp_code rp_tf_restores_find(struct rp_bytes graph, struct rp_arena *arena,
+                                 struct rp_tf_restores *out, struct rp_err *err)
+{
+    struct finder f = {graph, nth(graph, GRAPH_LIBRARY, 0), arena, out, err};
+    struct scope s = {0};
+    enum rp_code code = fill(&s, graph, GRAPH_NODE, err);
+
+    for (size_t i = 0; i < s.nodes.n && code == RP_OK; i++) {
+        struct rp_bytes node = s.nodes.at[i], op = nth(node, NODE_OP, 0), key, function;
+
+        if (assigns(op)) {
+            key = source_of(&s, nth(node, NODE_INPUT, 1));
+            if (key.n)
+                code = note(&f, nth(node, NODE_INPUT, 0), key);
+        } else if (is(op, "StatefulPartitionedCall") || is(op, "PartitionedCall")) {
+            function = find_function(&f, nth(nth(attr(node, "f"), ATTR_FUNCTION, 0), 1, 0));
+            if (function.n && restores(function))
+                code = in_function(&f, node, function);
+        }
+    }
+    release(&s);
+    return code;
+}
+
+const char *rp_tf_restored_key(const struct rp_tf_restores *r, const char *tensor)
+{
+    size_t n = strcspn(tensor, ":");
+
+    for (size_t i = 0; i < r->list.n; i++)
+        if (r->list.at[i].node.n == n && !memcmp(r->list.at[i].node.at, tensor, n))
+            return r->list.at[i].key;
+    return NULL;
+}

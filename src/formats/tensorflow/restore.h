@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RP_FORMATS_TENSORFLOW_RESTORE_H
+#define RP_FORMATS_TENSORFLOW_RESTORE_H
+/* Which value of a checkpoint each variable of a TensorFlow graph is restored from: the part of the
+   graph that restores them says it. */
+#include "base/arena.h"
+#include "base/vec.h"
+#include "io/proto.h"
+
+struct rp_tf_restored {
+    struct rp_bytes node; /* the variable's */
+    const char *key;      /* of the checkpoint; in the arena */
+};
+struct rp_tf_restores {
+    RP_VEC(struct rp_tf_restored) list;
+};
+
+/* A GraphDef. Released in every case by rp_vec_release(&out->list). */
+enum rp_code rp_tf_restores_find(struct rp_bytes graph, struct rp_arena *arena,
+                                 struct rp_tf_restores *out, struct rp_err *err);
+
+/* The key of a variable's node; NULL where the graph does not say it. */
+const char *rp_tf_restored_key(const struct rp_tf_restores *restores, const char *tensor);
+
+#endif

@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * TensorProto: a type, a shape, and the elements as bytes or as one of a dozen typed lists. Bytes
+ * are not copied; a list is turned into bytes in the arena, which costs what the tensor has.
+ */
+#include "formats/tensorflow/tensor.h"
+
+#include "abi/tensorflow.h"
+#include "program/literal.h"
+
+#include <string.h>
+
+#define DEPTH 16
+
+unsigned rp_tf_elem_of(uint64_t type)
+{
+    switch (type) {
+#define ELEM_CASE(id, number) \
+    case number:              \
+        return RP_ELEM_##id;
+        RP_TF_TYPES(ELEM_CASE)
+#undef ELEM_CASE
+    default:
+        return RP_ELEM_INVALID;
+    }
+}
+
+static enum rp_code read_dim(struct rp_proto_cursor c, int64_t *size, struct rp_err *err)
+{
+    struct rp_proto_item item;
+
+    *size = 0;
+    while (rp_proto_next(&c, &item))
+        if (item.number == 1 && item.wire == RP_WIRE_VARINT)
+            *size = (int64_t)item.value;
+    return rp_proto_finish(&c, err);
+}
+
+enum rp_code rp_tf_shape_decode(struct rp_proto_cursor c, struct rp_tf_value *out,
+                                struct rp_err *err)
+{
+    struct rp_proto_item item;
+
+    out->rank = 0;
+    while (rp_proto_next(&c, &item)) {
+        if (item.number == 3 && item.wire == RP_WIRE_VARINT && item.value)
+            return rp_err_set(err, RP_UNSUPPORTED, "its number of dimensions is not known");
+        if (item.number != 2 || item.wire != RP_WIRE_BYTES)
+            continue;
+        if (out->rank == RP_TF_RANK)
+            return rp_err_set(err, RP_LIMIT, "it has more than %d dimensions", RP_TF_RANK);
+        RP_TRY(read_dim(rp_proto_enter(&c, &item), &out->dims[out->rank], err));
+        if (out->dims[out->rank] < 0)
+            return rp_err_set(err, RP_UNSUPPORTED, "dimension %u is not known", out->rank);
+        out->rank++;
+    }
+    return rp_proto_finish(&c, err);
+}
+
+/* How each list stores an element. */
+enum list_form { LIST_NONE, LIST_VARINT, LIST_FIXED32, LIST_FIXED64, LIST_BYTES };
+static const struct list_field {
+    enum list_form form;
+    unsigned parts; /* list entries an element: 2 of complex ones */
+} list_fields[19] = {[5] = {LIST_FIXED32, 1},  [6] = {LIST_FIXED64, 1}, [7] = {LIST_VARINT, 1},
+                     [9] = {LIST_FIXED32, 2},  [10] = {LIST_VARINT, 1}, [11] = {LIST_VARINT, 1},
+                     [12] = {LIST_FIXED64, 2}, [13] = {LIST_VARINT, 1}, [16] = {LIST_VARINT, 1},
+                     [17] = {LIST_VARINT, 1},  [18] = {LIST_BYTES, 1}};
+
+/* Where the elements of a list go: entry by entry, until the tensor is full. */
+struct filling {
+    uint8_t *out;
+    size_t n, unit; /* entries that fit, bytes of one */
+    size_t got;
+};
+
+static void put_entry(struct filling *f, uint64_t bits)
+{
+    if (f->got < f->n)
+        memcpy(f->out + f->got * f->unit, &bits, f->unit < 8 ? f->unit : 8);
+    f->got++;
+}
+
+static void put_entries(struct filling *f, enum list_form form, const struct rp_proto_cursor *outer,
+                        const struct rp_proto_item *item, struct rp_proto_cursor *c)
+{
+    uint64_t value;
+    uint32_t low;
+
+    *c = rp_proto_enter(outer, item);
+    if (item->wire != RP_WIRE_BYTES) {
+        put_entry(f, item->value);
+        *c = rp_proto_cursor("", 0, 0, 1);
+    } else if (form == LIST_VARINT) {
+        while (rp_proto_packed_varint(c, &value))
+            put_entry(f, value);
+    } else if (form == LIST_FIXED32) {
+        while (rp_proto_packed_fixed32(c, &low))
+            put_entry(f, low);
+    } else if (form == LIST_FIXED64) {
+        while (rp_proto_packed_fixed64(c, &value))
+            put_entry(f, value);
+    } else {
+        for (size_t i = 0; i < item->bytes.n; i++)
+            put_entry(f, item->bytes.at[i]);
+        *c = rp_proto_cursor("", 0, 0, 1);
+    }
+}
+
+/* The elements that the list did not hold: copies of its last, or zeros. */
+static void repeat_last(struct filling *f, unsigned parts)
+{
+    size_t element = f->unit * parts, have = f->got * f->unit / element, all = f->n / parts;
+
+    for (size_t i = have; have && i < all; i++)
+        memcpy(f->out + i * element, f->out + (have - 1) * element, element);
+}
+
+static enum rp_code from_list(struct rp_proto_cursor c, struct rp_tf_value *out, uint8_t *bytes,
+                              struct rp_err *err)
+{
+    size_t unit = rp_literal_unit(out->elem);
+    struct filling f = {.out = bytes, .n = out->n, .unit = unit};
+    struct rp_proto_item item;
+    struct rp_proto_cursor inner;
+    unsigned parts = 1;
+
+    while (rp_proto_next(&c, &item)) {
+        const struct list_field *field = item.number < sizeof list_fields / sizeof *list_fields
+                                             ? &list_fields[item.number]
+                                             : NULL;
+
+        if (!field || !field->parts)
+            continue;
+        parts = field->parts;
+        if ((parts == 2) != (out->elem == RP_ELEM_C64 || out->elem == RP_ELEM_C128))
+            return rp_err_set(err, RP_FORMAT, "its values are in the list of another type");
+        f.unit = unit / parts;
+        f.n = out->n * parts;
+        put_entries(&f, field->form, &c, &item, &inner);
+        RP_TRY(rp_proto_finish(&inner, err));
+    }
+    if (f.got > f.n)
+        return rp_err_set(err, RP_FORMAT, "it lists %zu values for %zu", f.got, f.n);
+    repeat_last(&f, parts);
+    return rp_proto_finish(&c, err);
+}
+
+/* Type, shape and the bytes where they are given as such. */
+static enum rp_code read_head(struct rp_proto_cursor c, struct rp_tf_value *out,
+                              struct rp_bytes *content, uint64_t *type, struct rp_err *err)
+{
+    struct rp_proto_item item;
+
+    *type = 0;
+    while (rp_proto_next(&c, &item)) {
+        if (item.number == 1 && item.wire == RP_WIRE_VARINT)
+            *type = item.value;
+        else if (item.number == 2 && item.wire == RP_WIRE_BYTES)
+            RP_TRY(rp_tf_shape_decode(rp_proto_enter(&c, &item), out, err));
+        else if (item.number == 4 && item.wire == RP_WIRE_BYTES)
+            *content = item.bytes;
+    }
+    return rp_proto_finish(&c, err);
+}
+
+static enum rp_code count_elements(const struct rp_limits *limits, struct rp_tf_value *out,
+                                   struct rp_err *err)
+{
+    uint64_t most = limits ? limits->held_bytes : RP_LIMITS_DEFAULT.held_bytes;
+    size_t unit = rp_literal_unit(out->elem);
+
+    out->n = 1;
+    for (uint32_t i = 0; i < out->rank; i++) {
+        if (out->dims[i] && out->n > most / unit / (uint64_t)out->dims[i])
+            return rp_err_set(err, RP_LIMIT, "it would have over %llu bytes",
+                              (unsigned long long)most);
+        out->n *= (size_t)out->dims[i];
+    }
+    out->nbytes = out->n * unit;
+    return RP_OK;
+}
+
+enum rp_code rp_tf_value_decode(struct rp_bytes message, uint64_t offset,
+                                const struct rp_limits *limits, struct rp_arena *arena,
+                                struct rp_tf_value *out, struct rp_err *err)
+{
+    struct rp_proto_cursor c = rp_proto_cursor(message.at, message.n, offset, DEPTH);
+    struct rp_bytes content = {0};
+    uint64_t type;
+    uint8_t *bytes;
+
+    memset(out, 0, sizeof *out);
+    RP_TRY(read_head(c, out, &content, &type, err));
+    out->elem = rp_tf_elem_of(type);
+    if (out->elem == RP_ELEM_INVALID)
+        return rp_err_set(err, RP_UNSUPPORTED,
+                          "it is of TensorFlow's type %llu, which has no numbers",
+                          (unsigned long long)type);
+    RP_TRY(count_elements(limits, out, err));
+    if (content.n) {
+        if (content.n != out->nbytes)
+            return rp_err_set_at(err, RP_FORMAT, offset, "it has %zu bytes of content, not %zu",
+                                 content.n, out->nbytes);
+        out->data = content.at;
+        return RP_OK;
+    }
+    bytes = rp_arena_calloc(arena, out->nbytes + 1, 1, 64);
+    if (!bytes)
+        return rp_err_nomem(err, "reading a tensor");
+    out->data = bytes;
+    return from_list(c, out, bytes, err);
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RP_FORMATS_TENSORFLOW_TENSOR_H
+#define RP_FORMATS_TENSORFLOW_TENSOR_H
+/* Values as TensorFlow writes them: the message TensorProto. */
+#include "io/proto.h"
+#include "program/program.h"
+
+#define RP_TF_RANK 32
+
+struct rp_tf_value {
+    unsigned elem; /* enum rp_elem */
+    uint32_t rank;
+    int64_t dims[RP_TF_RANK];
+    size_t n;            /* elements */
+    const uint8_t *data; /* little-endian, row-major; in the message or in the arena */
+    size_t nbytes;
+};
+
+/* Element type of TensorFlow's number; RP_ELEM_INVALID for texts, resources and what is not known.
+ */
+unsigned rp_tf_elem_of(uint64_t type);
+
+/* A TensorShapeProto into rank and dims; RP_UNSUPPORTED where dimensions are not known. */
+enum rp_code rp_tf_shape_decode(struct rp_proto_cursor c, struct rp_tf_value *out,
+                                struct rp_err *err);
+
+/*
+ * A TensorProto, which stands at `offset` of its file. Values come as bytes or as a list whose last
+ * element counts for all that are missing. limits (NULL: defaults): held_bytes.
+ */
+enum rp_code rp_tf_value_decode(struct rp_bytes message, uint64_t offset,
+                                const struct rp_limits *limits, struct rp_arena *arena,
+                                struct rp_tf_value *out, struct rp_err *err);
+
+#endif

@@ -1,0 +1,462 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Chrome trace JSON: what our reader understood of such a file comes back from it, event by event.
+ * Events stand in the order of the file that was read; arrows come behind them.
+ *
+ *   {
+ *   "schemaVersion":1,                              what stood before the events
+ *   "traceEvents":[
+ *   {"ph":"X","cat":"kernel","name":"gemm","pid":0,"tid":7,"ts":12.5,"dur":3,"args":{...}},
+ *   ...
+ *   ],
+ *   "traceName":"x.json"                            and behind them
+ *   }
+ *
+ * An event is made of pieces: one for its origin (phase, category), one for its track, one a key of
+ * its arguments, all made beforehand; only names, times and values are put one by one. A trace that
+ * came from another format gets the metadata events that name its processes and threads.
+ *
+ * Pairs become a begin and an end again; where the end stood in the file is not known. Readers pair
+ * by time, and by the order of the file where times are the same. So a trace with pairs is written
+ * track by track: of all that happens at one time first the open pairs end, inner before outer,
+ * then come ends that never began, then begins and the rest.
+ */
+#include "base/vec.h"
+#include "formats/write/emit_json.h"
+#include "formats/write/emit_overlay.h"
+#include "formats/write/writers.h"
+
+struct chrome {
+    const struct rp_trace *t;
+    struct rp_emit e;
+    struct rp_emit_json json;
+    struct rp_pieces origins; /* {"ph":"X","cat":"kernel","name": */
+    struct rp_pieces ends;    /* the same for the end of a pair */
+    struct rp_pieces tracks;  /* ,"pid":0,"tid":7 */
+    const struct rp_write_overlay *overlay;
+    bool foreign;           /* not read from Chrome JSON */
+    bool any;               /* something stands before in this list */
+    RP_VEC(rp_event) open;  /* pairs of the track that have not ended: a heap, next end first */
+    RP_VEC(rp_event) order; /* the events as the file had them, where that order is used */
+};
+
+static void put_origin(struct chrome *c, struct rp_emit *to, const struct rp_origin *o, char phase)
+{
+    char head[] = "{\"ph\":\"X\"";
+
+    head[7] = phase;
+    if (phase < ' ' || phase > '~' || phase == '"' || phase == '\\')
+        head[7] = 'X';
+    rp_emit_text(to, head);
+    if (o->flags & (RP_ORIGIN_SCOPE_GLOBAL | RP_ORIGIN_SCOPE_PROCESS | RP_ORIGIN_SCOPE_THREAD))
+        rp_emit_text(to, o->flags & RP_ORIGIN_SCOPE_GLOBAL    ? ",\"s\":\"g\""
+                         : o->flags & RP_ORIGIN_SCOPE_PROCESS ? ",\"s\":\"p\""
+                                                              : ",\"s\":\"t\"");
+    if (o->has_category) {
+        rp_emit_text(to, ",\"cat\":");
+        rp_emit_json_str(to, &c->json, o->category);
+    }
+    rp_emit_text(to, ",\"name\":");
+}
+
+/* The phase that ends what this one begins. */
+static char end_phase(char begin)
+{
+    return begin == 'b' ? 'e' : begin == 'S' ? 'F' : 'E';
+}
+
+static void put_number_or_text(struct chrome *c, struct rp_emit *to, int64_t number, rp_str text)
+{
+    if (text || number == RP_ID_EMPTY)
+        rp_emit_json_str(to, &c->json, text);
+    else
+        rp_emit_i64(to, number);
+}
+
+static void put_track(struct chrome *c, struct rp_emit *to, const struct rp_track_info *track)
+{
+    const struct rp_process *process = &c->t->processes[track->process];
+
+    rp_emit_text(to, ",\"pid\":");
+    put_number_or_text(c, to, process->native_id, process->text);
+    if (track->has_id) {
+        rp_emit_text(to, ",\"tid\":");
+        put_number_or_text(c, to, track->native_id, track->text);
+    }
+}
+
+static enum rp_code make_pieces(struct chrome *c, struct rp_err *err)
+{
+    const struct rp_trace *t = c->t;
+
+    RP_TRY(rp_trace_require(t, RP_NEED_ALL, err));
+    RP_TRY(rp_emit_json_init(&c->json, t, err));
+    RP_TRY(rp_pieces_init(&c->origins, t->norigins, err));
+    RP_TRY(rp_pieces_init(&c->ends, t->norigins, err));
+    RP_TRY(rp_pieces_init(&c->tracks, t->ntracks, err));
+    for (uint32_t i = 0; i < t->norigins; i++) {
+        put_origin(c, &c->origins.text, &t->origins[i], t->origins[i].phase);
+        rp_pieces_end(&c->origins);
+        put_origin(c, &c->ends.text, &t->origins[i], end_phase(t->origins[i].phase));
+        rp_pieces_end(&c->ends);
+    }
+    for (uint32_t i = 0; i < t->ntracks; i++) {
+        put_track(c, &c->tracks.text, &t->tracks[i]);
+        rp_pieces_end(&c->tracks);
+    }
+    RP_TRY(rp_pieces_check(&c->origins, err));
+    RP_TRY(rp_pieces_check(&c->ends, err));
+    return rp_pieces_check(&c->tracks, err);
+}
+
+static void put_piece(struct rp_emit *e, const struct rp_pieces *p, uint32_t i)
+{
+    size_t len;
+    const char *text = rp_piece(p, i, &len);
+
+    rp_emit_bytes(e, text, len);
+}
+
+static void put_time(struct rp_emit *e, const char *key, size_t key_len, int64_t ns)
+{
+    char *to = rp_emit_room(e, key_len + RP_PUT_US_MAX);
+
+    memcpy(to, key, key_len);
+    e->at = rp_put_us(to + key_len, ns);
+}
+
+/* What separates this member of a list from the one before. */
+static void put_separator(struct chrome *c)
+{
+    char *to = rp_emit_room(&c->e, 2);
+
+    if (c->any) {
+        memcpy(to, ",\n", 2);
+        c->e.at += 2;
+    }
+    c->any = true;
+}
+
+/* Up to and with the time: what a begin, an end and everything else have. */
+static void put_head(struct chrome *c, rp_event i, const struct rp_pieces *origins, int64_t ts_ns)
+{
+    const struct rp_trace *t = c->t;
+
+    put_separator(c);
+    put_piece(&c->e, origins, t->ev.origin[i]);
+    rp_emit_json_str(&c->e, &c->json, t->ev.name[i]);
+    put_piece(&c->e, &c->tracks, t->ev.track[i]);
+    if (ts_ns != RP_NO_TS)
+        put_time(&c->e, ",\"ts\":", 6, ts_ns);
+    if (t->ev.flags[i] & RP_EVENT_ASYNC && t->ev.link[i] != RP_NONE) {
+        int64_t id = t->links.native_id[t->ev.link[i]];
+
+        rp_emit_text(&c->e, ",\"id\":");
+        if (t->ev.flags[i] & RP_EVENT_ID_TEXT)
+            rp_emit_json_str(&c->e, &c->json, (rp_str)id);
+        else
+            rp_emit_i64(&c->e, id);
+    }
+}
+
+/* A negative duration may be that of RP_OPEN_NS; in a Chrome trace the flags tell the two apart. */
+static bool has_duration(const struct chrome *c, rp_event i)
+{
+    const struct rp_events *ev = &c->t->ev;
+
+    if (ev->flags[i] & (RP_EVENT_PAIR | RP_EVENT_NO_DUR | RP_EVENT_UNENDED))
+        return false;
+    return ev->dur_ns[i] != RP_OPEN_NS ||
+           (!c->foreign && c->t->origins[ev->origin[i]].phase == 'X');
+}
+
+static void put_args(struct chrome *c, uint16_t shape, uint32_t row)
+{
+    if (!shape)
+        return;
+    rp_emit_text(&c->e, ",\"args\":");
+    rp_emit_json_args(&c->e, &c->json, shape, row);
+}
+
+static void put_event(struct chrome *c, rp_event i)
+{
+    const struct rp_trace *t = c->t;
+
+    put_head(c, i, &c->origins, t->ev.ts_ns[i]);
+    if (has_duration(c, i))
+        put_time(&c->e, ",\"dur\":", 7, t->ev.dur_ns[i]);
+    put_args(c, t->ev.shape[i], t->ev.arg_row[i]);
+    rp_emit_char(&c->e, '}');
+}
+
+/* ------------------------------------------------------------------ the order of the file */
+
+static bool has_pairs(const struct rp_trace *t)
+{
+    uint8_t any = 0;
+
+    for (rp_event i = 0; i < t->ev.n; i++)
+        any |= t->ev.flags[i];
+    return any & RP_EVENT_PAIR;
+}
+
+/* Turns the places of the events around. False: they are not 0 to n - 1, each once (a native file
+   may say anything). */
+static enum rp_code find_order(struct chrome *c, bool *known, struct rp_err *err)
+{
+    const struct rp_events *ev = &c->t->ev;
+
+    RP_TRY(rp_vec_reserve(&c->order, (size_t)ev->n + 1, err));
+    memset(c->order.at, 0xff, ev->n * sizeof *c->order.at);
+    *known = true;
+    for (rp_event i = 0; i < ev->n && *known; i++) {
+        *known = ev->seq[i] < ev->n && c->order.at[ev->seq[i]] == RP_NONE;
+        if (*known)
+            c->order.at[ev->seq[i]] = i;
+    }
+    return RP_OK;
+}
+
+/* ------------------------------------------------------------------ the order of a track */
+
+/* a ends before b, or with it and inside it. */
+static bool ends_first(const struct chrome *c, rp_event a, rp_event b)
+{
+    int64_t end_a = rp_event_end_ns(c->t, a), end_b = rp_event_end_ns(c->t, b);
+
+    return end_a < end_b || (end_a == end_b && a > b);
+}
+
+static enum rp_code open_pair(struct chrome *c, rp_event i, struct rp_err *err)
+{
+    size_t at = c->open.n, up;
+
+    RP_TRY(rp_vec_push(&c->open, i, err));
+    for (; at > 0 && ends_first(c, i, c->open.at[up = (at - 1) / 2]); at = up)
+        c->open.at[at] = c->open.at[up];
+    c->open.at[at] = i;
+    return RP_OK;
+}
+
+static rp_event close_pair(struct chrome *c)
+{
+    rp_event first = c->open.at[0], last = c->open.at[--c->open.n];
+    size_t at = 0, n = c->open.n, down;
+
+    while ((down = 2 * at + 1) < n) {
+        if (down + 1 < n && ends_first(c, c->open.at[down + 1], c->open.at[down]))
+            down++;
+        if (!ends_first(c, c->open.at[down], last))
+            break;
+        c->open.at[at] = c->open.at[down];
+        at = down;
+    }
+    c->open.at[at] = last;
+    return first;
+}
+
+static void put_ends(struct chrome *c, int64_t until_ns)
+{
+    while (c->open.n && rp_event_end_ns(c->t, c->open.at[0]) <= until_ns) {
+        rp_event i = close_pair(c);
+
+        put_head(c, i, &c->ends, rp_event_end_ns(c->t, i));
+        rp_emit_char(&c->e, '}');
+    }
+}
+
+/* The ends without a begin among the events that have the time of event i. */
+static void put_unbegun(struct chrome *c, rp_event i, rp_event end)
+{
+    const struct rp_events *ev = &c->t->ev;
+
+    for (int64_t ts_ns = ev->ts_ns[i]; i < end && ev->ts_ns[i] == ts_ns; i++)
+        if (ev->flags[i] & RP_EVENT_NO_BEGIN)
+            put_event(c, i);
+}
+
+static enum rp_code put_track_events(struct chrome *c, const struct rp_track_info *track,
+                                     struct rp_err *err)
+{
+    const struct rp_events *ev = &c->t->ev;
+    bool unbegun = c->t->health.unbegun > 0;
+
+    for (rp_event i = track->first; i < track->end; i++) {
+        if (c->open.n)
+            put_ends(c, ev->ts_ns[i]);
+        if (unbegun && (i == track->first || ev->ts_ns[i] != ev->ts_ns[i - 1]))
+            put_unbegun(c, i, track->end);
+        if (unbegun && ev->flags[i] & RP_EVENT_NO_BEGIN)
+            continue;
+        put_event(c, i);
+        if (ev->flags[i] & RP_EVENT_PAIR)
+            RP_TRY(open_pair(c, i, err));
+    }
+    put_ends(c, INT64_MAX);
+    return RP_OK;
+}
+
+static enum rp_code put_events(struct chrome *c, struct rp_err *err)
+{
+    bool in_file_order = !has_pairs(c->t);
+
+    if (in_file_order)
+        RP_TRY(find_order(c, &in_file_order, err));
+    for (rp_event i = 0; in_file_order && i < c->t->ev.n; i++)
+        put_event(c, c->order.at[i]);
+    for (uint32_t i = 0; !in_file_order && i < c->t->ntracks; i++)
+        RP_TRY(put_track_events(c, &c->t->tracks[i], err));
+    return RP_OK;
+}
+
+/* ------------------------------------------------------------------ arrows and names */
+
+static void put_flow(struct chrome *c, uint32_t i)
+{
+    const struct rp_flows *f = &c->t->flows;
+
+    put_separator(c);
+    put_piece(&c->e, &c->origins, f->origin[i]);
+    rp_emit_json_str(&c->e, &c->json, f->name[i]);
+    put_piece(&c->e, &c->tracks, f->track[i]);
+    if (f->ts_ns[i] != RP_NO_TS)
+        put_time(&c->e, ",\"ts\":", 6, f->ts_ns[i]);
+    if (!(f->flags[i] & RP_FLOW_NO_ID)) {
+        rp_emit_text(&c->e, ",\"id\":");
+        if (f->flags[i] & RP_FLOW_ID_TEXT)
+            rp_emit_json_str(&c->e, &c->json, (rp_str)f->id[i]);
+        else
+            rp_emit_i64(&c->e, f->id[i]);
+    }
+    if (f->flags[i] & RP_FLOW_BIND_ENCLOSING)
+        rp_emit_text(&c->e, ",\"bp\":\"e\"");
+    put_args(c, f->shape[i], f->arg_row[i]);
+    rp_emit_char(&c->e, '}');
+}
+
+/* {"ph":"M","name":"process_name","pid":0,"args":{"name":"python"}} */
+static void put_name_event(struct chrome *c, const char *what, uint32_t process, uint32_t track,
+                           rp_str name)
+{
+    static const struct rp_track_info no_track = {0};
+    struct rp_track_info at = track == RP_NONE ? no_track : c->t->tracks[track];
+
+    at.process = process;
+    put_separator(c);
+    rp_emit_text(&c->e, "{\"ph\":\"M\",\"name\":\"");
+    rp_emit_text(&c->e, what);
+    rp_emit_char(&c->e, '"');
+    put_track(c, &c->e, &at);
+    rp_emit_text(&c->e, ",\"args\":{\"name\":");
+    rp_emit_json_str(&c->e, &c->json, name);
+    rp_emit_text(&c->e, "}}");
+}
+
+static void put_names(struct chrome *c)
+{
+    const struct rp_trace *t = c->t;
+
+    for (uint32_t i = 0; i < t->nprocesses; i++)
+        if (t->processes[i].name)
+            put_name_event(c, "process_name", i, RP_NONE, t->processes[i].name);
+    for (uint32_t i = 0; i < t->ntracks; i++)
+        if (t->tracks[i].name && t->tracks[i].has_id)
+            put_name_event(c, "thread_name", t->tracks[i].process, i, t->tracks[i].name);
+}
+
+static bool has_meta(const struct rp_trace *t, const char *key)
+{
+    for (uint32_t i = 0; i < t->nmeta; i++)
+        if (strcmp(rp_trace_str(t, t->meta[i].key), key) == 0)
+            return true;
+    return false;
+}
+
+static void put_meta(struct chrome *c, bool after)
+{
+    const struct rp_trace *t = c->t;
+
+    for (uint32_t i = 0; i < t->nmeta; i++) {
+        if ((t->meta[i].after_events != 0) != after)
+            continue;
+        put_separator(c);
+        rp_emit_json_str(&c->e, &c->json, t->meta[i].key);
+        rp_emit_char(&c->e, ':');
+        rp_emit_json_raw(&c->e, &c->json, t->meta[i].value);
+    }
+}
+
+/* Facts that other formats keep elsewhere, under the names that Kineto gives them. */
+static void put_facts(struct chrome *c)
+{
+    const struct rp_trace *t = c->t;
+
+    if (t->has_base && !has_meta(t, "baseTimeNanoseconds")) {
+        put_separator(c);
+        rp_emit_text(&c->e, "\"baseTimeNanoseconds\":");
+        rp_emit_i64(&c->e, t->base_ns);
+    }
+    if (!c->foreign || t->rank == RP_NO_RANK || has_meta(t, "distributedInfo"))
+        return;
+    put_separator(c);
+    rp_emit_text(&c->e, "\"distributedInfo\":{\"rank\":");
+    rp_emit_i64(&c->e, t->rank);
+    if (t->world_size > 0) {
+        rp_emit_text(&c->e, ",\"world_size\":");
+        rp_emit_i64(&c->e, t->world_size);
+    }
+    rp_emit_char(&c->e, '}');
+}
+
+static enum rp_code put_document(struct chrome *c, struct rp_err *err)
+{
+    const struct rp_trace *t = c->t;
+
+    rp_emit_text(&c->e, "{\n");
+    put_meta(c, false);
+    put_facts(c);
+    put_separator(c);
+    rp_emit_text(&c->e, "\"traceEvents\":[\n");
+    c->any = false;
+    if (c->foreign)
+        put_names(c);
+    RP_TRY(put_events(c, err));
+    for (uint32_t i = 0; i < t->flows.n; i++)
+        put_flow(c, i);
+    if (c->overlay)
+        c->any = rp_emit_overlay(&c->e, c->overlay, &c->tracks, c->any);
+    rp_emit_text(&c->e, c->any ? "\n]" : "]");
+    c->any = true;
+    put_meta(c, true);
+    rp_emit_text(&c->e, "\n}\n");
+    return RP_OK;
+}
+
+static void release(struct chrome *c)
+{
+    rp_emit_abandon(&c->e);
+    rp_emit_json_release(&c->json);
+    rp_pieces_release(&c->origins);
+    rp_pieces_release(&c->ends);
+    rp_pieces_release(&c->tracks);
+    rp_vec_release(&c->open);
+    rp_vec_release(&c->order);
+}
+
+enum rp_code rp_write_chrome(const struct rp_trace *trace, const char *path,
+                             const struct rp_write_options *options, struct rp_err *err)
+{
+    struct chrome c = {.t = trace, .overlay = options ? options->overlay : NULL};
+    enum rp_code code;
+
+    c.foreign = strcmp(rp_trace_str(trace, trace->format), "chrome-json") != 0;
+    code = make_pieces(&c, err);
+    if (code == RP_OK)
+        code = rp_emit_open(&c.e, path, options ? options->gzip_level : 0, err);
+    if (code == RP_OK)
+        code = put_document(&c, err);
+    if (code == RP_OK)
+        code = rp_emit_close(&c.e, err);
+    release(&c);
+    return code;
+}

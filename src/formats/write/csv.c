@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * CSV: one row an event, in the trace's order, under RFC 4180's rules of quoting (lines end with a
+ * newline, as everywhere here). `id` is the number that `parent` refers to. Empty: there is none.
+ * Arguments are one JSON object in the last column, empty where there are none. A pair has the
+ * phase of its begin. Arrows are no events and have no row.
+ */
+#include "formats/write/emit_json.h"
+#include "formats/write/writers.h"
+#include "trace/words.h"
+
+#include <stdlib.h>
+
+#define HEADER                                                                                    \
+    "id,rank,process,thread,track_kind,name,category,phase,kind,ts_ns,dur_ns,parent,correlation," \
+    "args\n"
+
+enum { PLAIN = 1, QUOTED = 2 };
+
+struct csv {
+    const struct rp_trace *t;
+    struct rp_emit e;
+    struct rp_emit_json json;
+    struct rp_emit args;     /* memory: the arguments of one event */
+    struct rp_pieces tracks; /* rank,process,thread,kind, */
+    uint8_t *seen;           /* a byte a string: whether it needs quotes */
+};
+
+static bool needs_quotes(const char *s, size_t n)
+{
+    return memchr(s, '"', n) || memchr(s, ',', n) || memchr(s, '\n', n) || memchr(s, '\r', n);
+}
+
+static void put_quoted(struct rp_emit *e, const char *s, size_t n)
+{
+    const char *end = s + n, *quote;
+
+    rp_emit_char(e, '"');
+    while ((quote = memchr(s, '"', (size_t)(end - s)))) {
+        rp_emit_bytes(e, s, (size_t)(quote - s) + 1);
+        rp_emit_char(e, '"');
+        s = quote + 1;
+    }
+    rp_emit_bytes(e, s, (size_t)(end - s));
+    rp_emit_char(e, '"');
+}
+
+static void put_str(struct csv *c, struct rp_emit *e, rp_str s)
+{
+    const char *bytes = rp_trace_str(c->t, s);
+    size_t n = rp_trace_str_len(c->t, s);
+
+    if (!c->seen[s])
+        c->seen[s] = needs_quotes(bytes, n) ? QUOTED : PLAIN;
+    if (c->seen[s] == PLAIN)
+        rp_emit_bytes(e, bytes, n);
+    else
+        put_quoted(e, bytes, n);
+}
+
+static void put_number_or_text(struct csv *c, struct rp_emit *e, int64_t number, rp_str text)
+{
+    if (text || number == RP_ID_EMPTY)
+        put_str(c, e, text);
+    else
+        rp_emit_i64(e, number);
+}
+
+static void put_track(struct csv *c, struct rp_emit *e, const struct rp_track_info *track)
+{
+    const struct rp_process *process = &c->t->processes[track->process];
+
+    if (c->t->rank != RP_NO_RANK)
+        rp_emit_i64(e, c->t->rank);
+    rp_emit_char(e, ',');
+    put_number_or_text(c, e, process->native_id, process->text);
+    rp_emit_char(e, ',');
+    if (track->has_id)
+        put_number_or_text(c, e, track->native_id, track->text);
+    rp_emit_char(e, ',');
+    rp_emit_text(e, rp_word_track_kind(track->kind));
+    rp_emit_char(e, ',');
+}
+
+static void put_optional(struct rp_emit *e, bool there, int64_t v)
+{
+    if (there)
+        rp_emit_i64(e, v);
+    rp_emit_char(e, ',');
+}
+
+/* The correlation id, or the async id. */
+static void put_link(struct csv *c, rp_event i)
+{
+    rp_link link = c->t->ev.link[i];
+
+    if (link != RP_NONE && c->t->ev.flags[i] & RP_EVENT_ID_TEXT)
+        put_str(c, &c->e, (rp_str)c->t->links.native_id[link]);
+    else if (link != RP_NONE)
+        rp_emit_i64(&c->e, c->t->links.native_id[link]);
+    rp_emit_char(&c->e, ',');
+}
+
+/* As the file wrote it; a native file may hold any byte here. */
+static void put_phase(struct rp_emit *e, char phase)
+{
+    if (phase == '"' || phase == ',')
+        put_quoted(e, &phase, 1);
+    else if (phase > ' ' && phase <= '~')
+        rp_emit_char(e, phase);
+}
+
+static void put_event(struct csv *c, rp_event i)
+{
+    const struct rp_events *ev = &c->t->ev;
+    const struct rp_origin *origin = &c->t->origins[ev->origin[i]];
+    const char *track;
+    size_t len;
+
+    rp_emit_i64(&c->e, i);
+    rp_emit_char(&c->e, ',');
+    track = rp_piece(&c->tracks, ev->track[i], &len);
+    rp_emit_bytes(&c->e, track, len);
+    put_str(c, &c->e, ev->name[i]);
+    rp_emit_char(&c->e, ',');
+    if (origin->has_category)
+        put_str(c, &c->e, origin->category);
+    rp_emit_char(&c->e, ',');
+    put_phase(&c->e, origin->phase);
+    rp_emit_char(&c->e, ',');
+    rp_emit_text(&c->e, rp_word_kind(ev->kind[i]));
+    rp_emit_char(&c->e, ',');
+    put_optional(&c->e, ev->ts_ns[i] != RP_NO_TS, ev->ts_ns[i]);
+    put_optional(&c->e, ev->dur_ns[i] != RP_OPEN_NS, ev->dur_ns[i]);
+    put_optional(&c->e, ev->parent[i] != RP_NONE, ev->parent[i]);
+    put_link(c, i);
+    if (ev->shape[i]) {
+        rp_emit_reset(&c->args);
+        rp_emit_json_args(&c->args, &c->json, ev->shape[i], ev->arg_row[i]);
+        put_quoted(&c->e, c->args.buffer, rp_emit_length(&c->args));
+    }
+    rp_emit_char(&c->e, '\n');
+}
+
+static enum rp_code prepare(struct csv *c, struct rp_err *err)
+{
+    RP_TRY(rp_trace_require(c->t, RP_NEED_ALL & ~RP_NEED_FLOWS, err));
+    RP_TRY(rp_emit_json_init(&c->json, c->t, err));
+    RP_TRY(rp_emit_open_memory(&c->args, err));
+    RP_TRY(rp_pieces_init(&c->tracks, c->t->ntracks, err));
+    c->seen = calloc((size_t)c->t->str.n + 1, 1);
+    if (!c->seen)
+        return rp_err_nomem(err, "writing text");
+    for (uint32_t i = 0; i < c->t->ntracks; i++) {
+        put_track(c, &c->tracks.text, &c->t->tracks[i]);
+        rp_pieces_end(&c->tracks);
+    }
+    return rp_pieces_check(&c->tracks, err);
+}
+
+enum rp_code rp_write_csv(const struct rp_trace *trace, const char *path,
+                          const struct rp_write_options *options, struct rp_err *err)
+{
+    struct csv c = {.t = trace};
+    enum rp_code code = prepare(&c, err);
+
+    if (code == RP_OK)
+        code = rp_emit_open(&c.e, path, options ? options->gzip_level : 0, err);
+    if (code == RP_OK) {
+        rp_emit_text(&c.e, HEADER);
+        for (rp_event i = 0; i < trace->ev.n; i++)
+            put_event(&c, i);
+        if (c.e.failure.code == RP_OK)
+            c.e.failure = c.args.failure;
+        code = rp_emit_close(&c.e, err);
+    }
+    rp_emit_abandon(&c.e);
+    rp_emit_abandon(&c.args);
+    rp_emit_json_release(&c.json);
+    rp_pieces_release(&c.tracks);
+    free(c.seen);
+    return code;
+}

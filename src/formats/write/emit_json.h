@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RP_FORMATS_WRITE_EMIT_JSON_H
+#define RP_FORMATS_WRITE_EMIT_JSON_H
+/*
+ * The strings and arguments of a trace as JSON that every parser takes: control characters are
+ * escaped, bytes that are no UTF-8 become \ufffd, NaN and Infinity (which traces hold, and JSON
+ * does not) become strings. Raw JSON stays as it is where it is valid; where it is not JSON at all
+ * it becomes a string.
+ */
+#include "formats/write/emit.h"
+#include "trace/trace.h"
+
+/* Pieces of text, made once and put often. */
+struct rp_pieces {
+    struct rp_emit text; /* memory */
+    uint32_t *offset;    /* n + 1 */
+    uint32_t n, cap;
+};
+
+enum rp_code rp_pieces_init(struct rp_pieces *p, uint32_t n, struct rp_err *err);
+/* What was put into p->text since the last piece becomes a piece; at most n times. */
+void rp_pieces_end(struct rp_pieces *p);
+/* Whether all of them could be made. */
+enum rp_code rp_pieces_check(const struct rp_pieces *p, struct rp_err *err);
+void rp_pieces_release(struct rp_pieces *p);
+
+static inline const char *rp_piece(const struct rp_pieces *p, uint32_t i, size_t *len)
+{
+    *len = p->offset[i + 1] - p->offset[i];
+    return p->text.buffer + p->offset[i];
+}
+
+struct rp_emit_json {
+    const struct rp_trace *trace;
+    uint8_t *seen;         /* a byte a string: what is known of it */
+    struct rp_pieces keys; /* of argument columns: ,"key": */
+};
+
+enum rp_code rp_emit_json_init(struct rp_emit_json *j, const struct rp_trace *trace,
+                               struct rp_err *err);
+void rp_emit_json_release(struct rp_emit_json *j); /* a zeroed one is fine */
+
+/* A string with its quotes; raw JSON; a value of an argument; the object of an event's arguments
+   ("{}" for none). */
+void rp_emit_json_str(struct rp_emit *e, struct rp_emit_json *j, rp_str s);
+void rp_emit_json_raw(struct rp_emit *e, struct rp_emit_json *j, rp_str s);
+void rp_emit_json_value(struct rp_emit *e, struct rp_emit_json *j, uint8_t type, int64_t bits);
+void rp_emit_json_args(struct rp_emit *e, struct rp_emit_json *j, uint16_t shape, uint32_t row);
+
+/* Any bytes as a JSON string with its quotes. */
+void rp_emit_json_text(struct rp_emit *e, const char *bytes, size_t n);
+
+#endif

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * GraphDefs: one that was read comes out as it is, as protobuf or text. Any other program becomes a
+ * graph whose nodes are its operations, for tools that draw GraphDefs: the opcode is the node's
+ * operation, the computation its scope, attributes are strings.
+ */
+#include "formats/programs.h"
+#include "formats/tensorflow/schema.h"
+#include "formats/write/writers.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* A map's entry with a string. */
+static void put_attr(struct rp_proto_writer *w, const char *key, const char *text, size_t n)
+{
+    size_t entry = rp_proto_begin(w, 5), value;
+
+    rp_proto_put_text(w, 1, key);
+    value = rp_proto_begin(w, 2);
+    rp_proto_put_bytes(w, 2, text, n);
+    rp_proto_end(w, value);
+    rp_proto_end(w, entry);
+}
+
+/* "computation/name", of the entry the name alone. */
+static void put_name(const struct rp_program *p, struct rp_proto_writer *w, uint32_t field,
+                     uint32_t op)
+{
+    uint32_t c = p->computation.at[op];
+    size_t begun = rp_proto_begin(w, field);
+    const char *scope = rp_program_text(p, p->computations.at[c].name);
+    const char *name = rp_program_text(p, p->op_name.at[op]);
+    char part[40];
+
+    if (c != p->entry) {
+        rp_proto_add_bytes(w, scope, strlen(scope));
+        rp_proto_add_bytes(w, "/", 1);
+    }
+    rp_proto_add_bytes(w, name, strlen(name));
+    if (p->flags.at[op] & RP_OPS_IMPLICIT) {
+        snprintf(part, sizeof part, "/part_%lld", (long long)p->value.at[op]);
+        rp_proto_add_bytes(w, part, strlen(part));
+    }
+    rp_proto_end(w, begun);
+}
+
+static void put_node(const struct rp_program *p, struct rp_proto_writer *w, uint32_t op)
+{
+    size_t node = rp_proto_begin(w, 1);
+    struct rp_ids operands = rp_op_operands(p, op), called = rp_op_called(p, op);
+    struct rp_source_line at;
+    char text[512];
+    uint32_t n;
+    const struct rp_attr *attrs = rp_op_attrs(p, op, &n);
+
+    put_name(p, w, 1, op);
+    rp_proto_put_text(w, 2, rp_op_opcode_name(p, op));
+    for (uint32_t i = 0; i < operands.n; i++)
+        put_name(p, w, 3, operands.at[i]);
+    rp_shape_text(p, p->shape.at[op], true, text, sizeof text);
+    put_attr(w, "shape", text, strlen(text));
+    for (uint32_t i = 0; i < n; i++)
+        if (attrs[i].key != RP_ATTR_PROTO)
+            put_attr(w, rp_program_text(p, attrs[i].key), attrs[i].at, attrs[i].n);
+    for (uint32_t i = 0; i < called.n; i++) {
+        const char *name = rp_program_text(p, p->computations.at[called.at[i]].name);
+
+        snprintf(text, sizeof text, "calls_%u", i);
+        put_attr(w, text, name, strlen(name));
+    }
+    if (rp_op_source(p, op, &at)) {
+        snprintf(text, sizeof text, "%.400s:%d", at.file, at.line);
+        put_attr(w, "source", text, strlen(text));
+    }
+    rp_proto_end(w, node);
+}
+
+/* The wire form; `w` holds it where it had to be made. */
+static enum rp_code graph_bytes(const struct rp_program *p, struct rp_proto_writer *w,
+                                struct rp_bytes *bytes, struct rp_err *err)
+{
+    if (p->source.at && strcmp(p->language, "graphdef") == 0) {
+        *bytes = (struct rp_bytes){(const uint8_t *)p->source.at, p->source.n};
+        return RP_OK;
+    }
+    for (uint32_t op = 0; op < p->nops; op++)
+        put_node(p, w, op);
+    return rp_proto_written(w, bytes, err);
+}
+
+static enum rp_code write_graph(const struct rp_program *p, const char *path, bool text,
+                                struct rp_err *err)
+{
+    struct rp_proto_writer w = {0};
+    struct rp_bytes bytes;
+    struct rp_out *to = NULL;
+    enum rp_code code = graph_bytes(p, &w, &bytes, err);
+
+    if (code == RP_OK)
+        code = rp_out_open(path, &to, err);
+    if (code == RP_OK && text)
+        code = rp_textproto_print(&rp_schema_tf_graph, bytes, false, to, err);
+    else if (code == RP_OK)
+        rp_out_write(to, bytes.at, bytes.n);
+    if (code == RP_OK)
+        code = rp_out_close(to, err);
+    else
+        rp_out_abandon(to);
+    rp_proto_writer_release(&w);
+    return code;
+}
+
+enum rp_code rp_write_graphdef(const struct rp_program *program, const char *path,
+                               const struct rp_write_options *options, struct rp_err *err)
+{
+    /* ".pb" is said of both: an HLO module stays one */
+    if (strcmp(program->language, "hlo") == 0)
+        return rp_write_hlo_proto(program, path, options, err);
+    return write_graph(program, path, false, err);
+}
+
+enum rp_code rp_write_graphdef_text(const struct rp_program *program, const char *path,
+                                    const struct rp_write_options *options, struct rp_err *err)
+{
+    (void)options;
+    return write_graph(program, path, true, err);
+}

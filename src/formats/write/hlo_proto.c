@@ -1,0 +1,613 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * An HLO module as an HloProto. Ids are new, since text has none; everything that refers to them
+ * (operands, roots, calls, the schedule) is written with the new ones.
+ */
+#include "formats/hlo/proto_put.h"
+
+#include "formats/hlo/text.h"
+#include "formats/programs.h"
+#include "formats/write/writers.h"
+#include "program/literal.h"
+#include "program/order.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void put_text(const struct hlo_put *put, uint32_t field, uint32_t string)
+{
+    if (string)
+        rp_proto_put_bytes(put->w, field, rp_program_text(put->p, string),
+                           rp_strtab_len(&put->p->strings, string));
+}
+
+static void put_number(const struct hlo_put *put, uint32_t field, int64_t value)
+{
+    if (value)
+        rp_proto_put_varint(put->w, field, (uint64_t)value);
+}
+
+size_t hlo_unquote(const struct rp_attr *attr, char *out)
+{
+    if (attr->n < 2 || (attr->at[0] != '"' && attr->at[0] != '\'')) {
+        memcpy(out, attr->at, attr->n);
+        return attr->n;
+    }
+    return hlo_unescape(attr->at + 1, attr->n - 2, out);
+}
+
+enum rp_code hlo_put_own(const struct hlo_put *put, const struct rp_attr *attr)
+{
+    const char *key = rp_program_text(put->p, attr->key);
+    size_t begun = rp_proto_begin(put->w, HLO_FIELD_TEXT);
+
+    rp_proto_add_bytes(put->w, key, strlen(key));
+    rp_proto_add_bytes(put->w, "=", 1);
+    rp_proto_add_bytes(put->w, attr->at, attr->n);
+    rp_proto_end(put->w, begun);
+    return RP_OK;
+}
+
+/* ---- shapes ---- */
+
+/* "(8,128)(2,1)" of a layout: one message a tile. Behind the tiles, or NULL. */
+static const char *put_tiles(const struct hlo_put *put, const char *s)
+{
+    while (*s == '(') {
+        size_t tile = rp_proto_begin(put->w, 6), list = rp_proto_begin(put->w, 1);
+
+        for (s++; *s && *s != ')'; s += strspn(s, ", ")) {
+            char *end;
+            int64_t v = strtoll(s, &end, 10);
+
+            if (end == s)
+                break;
+            rp_proto_add_varint(put->w, (uint64_t)v);
+            s = end;
+        }
+        rp_proto_end(put->w, list);
+        rp_proto_end(put->w, tile);
+        if (*s++ != ')')
+            return NULL;
+    }
+    return s;
+}
+
+/* What stands behind the ':' of a layout, as far as there are fields for it. */
+static bool put_layout_rest(const struct hlo_put *put, const char *s)
+{
+    while (s && *s && *s != '}') {
+        char word = *s++, *end;
+        int64_t v;
+
+        if (*s != '(')
+            return false;
+        if (word == 'T') {
+            s = put_tiles(put, s);
+            continue;
+        }
+        v = strtoll(s + 1, &end, 10);
+        if (*end != ')')
+            return false;
+        s = end + 1;
+        if (word == 'L')
+            rp_proto_put_varint(put->w, 16, (uint64_t)v);
+        else if (word == 'E')
+            rp_proto_put_varint(put->w, 7, (uint64_t)v);
+        else if (word == 'S')
+            rp_proto_put_varint(put->w, 8, (uint64_t)v);
+        else if (word == 'M')
+            rp_proto_put_varint(put->w, 15, (uint64_t)v);
+        else
+            return false;
+    }
+    return s != NULL;
+}
+
+static void put_row_major(const struct hlo_put *put, uint32_t rank)
+{
+    size_t begun = rp_proto_begin(put->w, 5), list;
+
+    if (rank) {
+        list = rp_proto_begin(put->w, 1);
+        for (uint32_t i = rank; i-- > 0;)
+            rp_proto_add_varint(put->w, i);
+        rp_proto_end(put->w, list);
+    }
+    rp_proto_end(put->w, begun);
+}
+
+static void put_layout(const struct hlo_put *put, const char *text)
+{
+    const char *s = text + 1;
+    size_t begun = rp_proto_begin(put->w, 5), mark = put->w->bytes.n, list;
+
+    list = rp_proto_begin(put->w, 1);
+    while (*s >= '0' && *s <= '9') {
+        char *end;
+
+        rp_proto_add_varint(put->w, strtoull(s, &end, 10));
+        s = end + (*end == ',');
+    }
+    rp_proto_end(put->w, list);
+    if ((*s == ':' && !put_layout_rest(put, s + 1)) || (*s != ':' && *s != '}')) {
+        put->w->bytes.n = mark;
+        rp_proto_put_text(put->w, HLO_FIELD_TEXT, text);
+    }
+    rp_proto_end(put->w, begun);
+}
+
+static void put_dims(const struct hlo_put *put, const struct rp_op_shape *s)
+{
+    size_t list;
+
+    if (!s->n)
+        return;
+    list = rp_proto_begin(put->w, 3);
+    for (uint32_t i = 0; i < s->n; i++) {
+        int64_t dim = put->p->dims.at[s->first + i];
+
+        rp_proto_add_varint(put->w, (uint64_t)(dim < 0 ? INT64_MIN : dim));
+    }
+    rp_proto_end(put->w, list);
+    list = rp_proto_begin(put->w, 6);
+    for (uint32_t i = 0; i < s->n; i++)
+        rp_proto_add_varint(put->w, put->p->dim_dynamic.at[s->first + i]);
+    rp_proto_end(put->w, list);
+}
+
+/* Text without a layout means the row-major one, and XLA wants to see it. */
+static void put_layout_or_default(const struct hlo_put *put, const struct rp_op_shape *s,
+                                  const char *layout)
+{
+    if (*layout)
+        put_layout(put, layout);
+    else if (s->elem != RP_ELEM_TOKEN && s->elem != RP_ELEM_OPAQUE && s->elem != RP_ELEM_INVALID)
+        put_row_major(put, s->n);
+}
+
+void hlo_put_shape(const struct hlo_put *put, uint32_t field, uint32_t shape)
+{
+    const struct rp_op_shape *s = &put->p->shapes.at[shape];
+    size_t begun = rp_proto_begin(put->w, field);
+
+    rp_proto_put_varint(put->w, 2, s->elem);
+    if (s->elem == RP_ELEM_TUPLE) {
+        for (uint32_t i = 0; i < s->n; i++)
+            hlo_put_shape(put, 4, put->p->parts.at[s->first + i]);
+    } else {
+        put_dims(put, s);
+        put_layout_or_default(put, s, rp_program_text(put->p, s->layout));
+    }
+    rp_proto_end(put->w, begun);
+}
+
+void hlo_put_laid_shape(const struct hlo_put *put, uint32_t field, uint32_t shape,
+                        const char *layout)
+{
+    const struct rp_op_shape *s = &put->p->shapes.at[shape];
+    size_t begun;
+
+    if (s->elem == RP_ELEM_TUPLE) {
+        hlo_put_shape(put, field, shape);
+        return;
+    }
+    begun = rp_proto_begin(put->w, field);
+    rp_proto_put_varint(put->w, 2, s->elem);
+    put_dims(put, s);
+    put_layout_or_default(put, s, layout);
+    rp_proto_end(put->w, begun);
+}
+
+/* ---- constants ---- */
+
+/* Field numbers of the types whose values do not have the number of the type. */
+static uint32_t value_field(unsigned elem)
+{
+    static const uint8_t fields[] = {
+        [RP_ELEM_PRED] = 2, [RP_ELEM_S8] = 15,  [RP_ELEM_S16] = 17, [RP_ELEM_S32] = 4,
+        [RP_ELEM_S64] = 5,  [RP_ELEM_U8] = 3,   [RP_ELEM_U16] = 16, [RP_ELEM_U32] = 6,
+        [RP_ELEM_U64] = 7,  [RP_ELEM_F16] = 11, [RP_ELEM_F32] = 8,  [RP_ELEM_F64] = 9,
+        [RP_ELEM_C64] = 12, [RP_ELEM_BF16] = 13};
+
+    return elem < sizeof fields && fields[elem] ? fields[elem] : elem;
+}
+
+/* Values in row-major order, for a shape that is written without a layout. */
+static void put_values(const struct hlo_put *put, unsigned elem, const unsigned char *values,
+                       size_t n)
+{
+    size_t unit = rp_literal_unit(elem), list;
+    bool wide = elem == RP_ELEM_S32 || elem == RP_ELEM_S64;
+
+    if (!wide && elem != RP_ELEM_PRED && elem != RP_ELEM_U32 && elem != RP_ELEM_U64) {
+        rp_proto_put_bytes(put->w, value_field(elem), values, n * unit);
+        return;
+    }
+    list = rp_proto_begin(put->w, value_field(elem));
+    for (size_t i = 0; i < n; i++) {
+        uint64_t v = 0;
+
+        for (size_t k = 0; k < unit; k++)
+            v |= (uint64_t)values[unit * i + k] << 8 * k;
+        if (elem == RP_ELEM_S32)
+            v = (uint64_t)(int64_t)(int32_t)v;
+        rp_proto_add_varint(put->w, v);
+    }
+    rp_proto_end(put->w, list);
+}
+
+/* The shape of a literal: the order of the instruction's layout without its tiles, or row-major. */
+static void put_plain_shape(const struct hlo_put *put, uint32_t shape, const uint32_t *order)
+{
+    const struct rp_op_shape *s = &put->p->shapes.at[shape];
+    size_t begun = rp_proto_begin(put->w, 1), layout, list;
+
+    rp_proto_put_varint(put->w, 2, s->elem);
+    put_dims(put, s);
+    if (order) {
+        layout = rp_proto_begin(put->w, 5);
+        list = rp_proto_begin(put->w, 1);
+        for (uint32_t i = 0; i < s->n; i++)
+            rp_proto_add_varint(put->w, order[i]);
+        rp_proto_end(put->w, list);
+        rp_proto_end(put->w, layout);
+    } else {
+        put_row_major(put, s->n);
+    }
+    rp_proto_end(put->w, begun);
+}
+
+/* Values in the order of the instruction's layout, which XLA wants the literal to have. */
+static enum rp_code put_decoded(const struct hlo_put *put, const struct rp_literal *literal,
+                                uint32_t shape, unsigned char *values, size_t n)
+{
+    unsigned elem = put->p->shapes.at[shape].elem, bits = rp_elem_bits(elem);
+    size_t unit = rp_literal_unit(elem), begun;
+    uint32_t order[64];
+    bool laid = rp_shape_minor_to_major(put->p, shape, order, 64);
+
+    RP_TRY(rp_literal_decode(put->p, literal, values, n * unit, put->err));
+    if (laid) {
+        rp_literal_lay(put->p, shape, values, values + n * unit);
+        values += n * unit;
+    }
+    for (size_t i = 0; i < n && bits < 8 && elem != RP_ELEM_PRED; i++)
+        values[i] = (unsigned char)(values[i] & ((1u << bits) - 1)); /* as XLA writes them */
+    begun = rp_proto_begin(put->w, 8);
+    put_plain_shape(put, shape, laid ? order : NULL);
+    put_values(put, elem, values, n);
+    rp_proto_end(put->w, begun);
+    return RP_OK;
+}
+
+enum rp_code hlo_put_literal(const struct hlo_put *put, uint32_t op)
+{
+    const struct rp_literal *literal;
+    unsigned char *values;
+    enum rp_code code;
+    uint32_t shape;
+    size_t n, size;
+
+    if ((uint64_t)put->p->value.at[op] >= put->p->literals.n)
+        return RP_OK;
+    literal = &put->p->literals.at[put->p->value.at[op]];
+    if (literal->form == RP_LITERAL_PROTO)
+        rp_proto_put_bytes(put->w, 8, literal->at, literal->n);
+    if (put->complete && literal->form == RP_LITERAL_NONE)
+        return rp_err_set(put->err, RP_FORMAT,
+                          "the values of the constant '%s' were left out of the text: dump with "
+                          "--xla_dump_large_constants, or use the .hlo.pb",
+                          rp_program_text(put->p, put->p->op_name.at[op]));
+    if (literal->form == RP_LITERAL_NONE || !rp_literal_known(put->p, literal))
+        return RP_OK;
+    shape = put->p->shape.at[op]; /* of the same type and size as the literal's */
+    n = (size_t)rp_shape_elements(put->p, literal->shape);
+    if (n > literal->n) /* before memory is asked for: a value takes a byte at least */
+        return rp_err_set(put->err, RP_FORMAT, "a constant of %zu values in %zu bytes", n,
+                          literal->n);
+    if (rp_shape_elements(put->p, shape) != (int64_t)n ||
+        put->p->shapes.at[shape].elem != put->p->shapes.at[literal->shape].elem)
+        shape = literal->shape;
+    size = n * rp_literal_unit(put->p->shapes.at[shape].elem);
+    values = malloc(2 * size + 1);
+    if (!values)
+        return rp_err_nomem(put->err, "writing a constant");
+    code = put_decoded(put, literal, shape, values, n);
+    free(values);
+    return code;
+}
+
+/* ---- instructions ---- */
+
+static void put_metadata(const struct hlo_put *put, uint32_t op)
+{
+    const struct rp_op_meta *m = &put->p->metas.at[put->p->meta.at[op]];
+    size_t begun;
+
+    if (!put->p->meta.at[op])
+        return;
+    begun = rp_proto_begin(put->w, 7);
+    put_text(put, 1, m->op_type);
+    put_text(put, 2, m->op_name);
+    put_text(put, 3, m->file);
+    put_number(put, 4, m->line);
+    put_text(put, 12, m->deduplicated_name);
+    put_number(put, 15, m->frame);
+    put_text(put, 16, m->scheduling_name);
+    put_number(put, 17, m->end_line);
+    put_number(put, 18, m->column);
+    put_number(put, 19, m->end_column);
+    rp_proto_end(put->w, begun);
+}
+
+static void put_ids(const struct hlo_put *put, uint32_t op)
+{
+    struct rp_ids operands = rp_op_operands(put->p, op), called = rp_op_called(put->p, op);
+    size_t list;
+
+    rp_proto_put_varint(put->w, 35, hlo_put_id(put->p, op));
+    if (operands.n) {
+        list = rp_proto_begin(put->w, 36);
+        for (uint32_t i = 0; i < operands.n; i++)
+            rp_proto_add_varint(put->w, hlo_put_id(put->p, operands.at[i]));
+        rp_proto_end(put->w, list);
+    }
+    if (called.n) {
+        list = rp_proto_begin(put->w, 38);
+        for (uint32_t i = 0; i < called.n; i++)
+            rp_proto_add_varint(put->w, (uint64_t)called.at[i] + 1);
+        rp_proto_end(put->w, list);
+    }
+}
+
+/* Parts of tuples that the file did not write get names of their own: "x.gte.0". In text names are
+   of their computation; a compiler wants them of the module: the second "x" is "x.again.7". */
+static void put_name(const struct hlo_put *put, uint32_t op)
+{
+    uint32_t id = put->p->op_name.at[op];
+    const char *name = rp_program_text(put->p, id);
+    char text[512];
+    int n;
+
+    if (!(put->p->flags.at[op] & RP_OPS_IMPLICIT) && *name) {
+        if (!put->seen || !put->seen[id]) {
+            rp_proto_put_text(put->w, 1, name);
+        } else {
+            n = snprintf(text, sizeof text, "%.400s.again.%u", name, op);
+            rp_proto_put_bytes(put->w, 1, text, n < 0 ? 0 : (size_t)n);
+        }
+        if (put->seen)
+            put->seen[id] = 1;
+        return;
+    }
+    n = snprintf(text, sizeof text, "%.400s.gte.%lld.%u", *name ? name : "op",
+                 (long long)put->p->value.at[op], op);
+    rp_proto_put_bytes(put->w, 1, text, n < 0 ? 0 : (size_t)n);
+}
+
+static enum rp_code put_instruction(const struct hlo_put *put, uint32_t op)
+{
+    size_t begun = rp_proto_begin(put->w, 2);
+    enum rp_opcode code = (enum rp_opcode)put->p->code.at[op];
+
+    put_name(put, op);
+    rp_proto_put_text(put->w, 2, rp_op_opcode_name(put->p, op));
+    hlo_put_shape(put, 3, put->p->shape.at[op]);
+    put_metadata(put, op);
+    if (code == RP_OP_CONSTANT)
+        RP_TRY(hlo_put_literal(put, op));
+    else if (code == RP_OP_PARAMETER)
+        put_number(put, 9, put->p->value.at[op]);
+    else if (code == RP_OP_GET_TUPLE_ELEMENT)
+        put_number(put, 13, put->p->value.at[op]);
+    put_ids(put, op);
+    RP_TRY(hlo_put_attrs(put, op));
+    rp_proto_end(put->w, begun);
+    return RP_OK;
+}
+
+/* ---- computations and the module ---- */
+
+static enum rp_code put_program_shape(const struct hlo_put *put, const struct rp_computation *c)
+{
+    uint32_t *at = calloc((size_t)c->nparams + 1, sizeof *at);
+    size_t begun;
+
+    if (!at)
+        return rp_err_nomem(put->err, "writing a computation");
+    for (uint32_t op = c->first; op < c->first + c->n; op++)
+        if (put->p->code.at[op] == RP_OP_PARAMETER)
+            at[put->p->value.at[op]] = op; /* numbers were checked by validate */
+    begun = rp_proto_begin(put->w, 4);
+    for (uint32_t i = 0; i < c->nparams; i++)
+        hlo_put_shape(put, 1, put->p->shape.at[at[i]]);
+    hlo_put_shape(put, 2, put->p->shape.at[c->root]);
+    for (uint32_t i = 0; i < c->nparams; i++)
+        rp_proto_put_text(put->w, 3, rp_program_text(put->p, put->p->op_name.at[at[i]]));
+    rp_proto_end(put->w, begun);
+    free(at);
+    return RP_OK;
+}
+
+static enum rp_code put_computation(const struct hlo_put *put, uint32_t id)
+{
+    const struct rp_computation *c = &put->p->computations.at[id];
+    size_t begun = rp_proto_begin(put->w, 3);
+
+    put_text(put, 1, c->name);
+    for (uint32_t op = c->first; op < c->first + c->n; op++)
+        RP_TRY(put_instruction(put, op));
+    RP_TRY(put_program_shape(put, c));
+    rp_proto_put_varint(put->w, 5, (uint64_t)id + 1);
+    rp_proto_put_varint(put->w, 6, hlo_put_id(put->p, c->root));
+    put_number(put, 7, c->fused);
+    put_text(put, 8, c->thread);
+    rp_proto_end(put->w, begun);
+    return RP_OK;
+}
+
+/* The order of the file is the schedule. */
+static void put_schedule(const struct hlo_put *put)
+{
+    size_t schedule = rp_proto_begin(put->w, 7);
+
+    for (uint32_t i = 0; i < put->p->computations.n; i++) {
+        const struct rp_computation *c = &put->p->computations.at[i];
+        size_t entry, sequence, list;
+
+        if (c->fused)
+            continue;
+        entry = rp_proto_begin(put->w, 1);
+        rp_proto_put_varint(put->w, 1, (uint64_t)i + 1);
+        sequence = rp_proto_begin(put->w, 2);
+        list = rp_proto_begin(put->w, 1);
+        for (uint32_t op = c->first; op < c->first + c->n; op++)
+            rp_proto_add_varint(put->w, hlo_put_id(put->p, op));
+        rp_proto_end(put->w, list);
+        rp_proto_end(put->w, sequence);
+        rp_proto_end(put->w, entry);
+    }
+    rp_proto_end(put->w, schedule);
+}
+
+/* Names are numbered by their place in the list of locations: each location has its own pair. */
+static void put_frames(const struct hlo_put *put)
+{
+    size_t frames, begun;
+
+    if (!put->p->frames.n)
+        return;
+    frames = rp_proto_begin(put->w, 17);
+    for (size_t i = 0; i < put->p->locations.n; i++)
+        rp_proto_put_text(put->w, 1, rp_program_text(put->p, put->p->locations.at[i].file));
+    for (size_t i = 0; i < put->p->locations.n; i++)
+        rp_proto_put_text(put->w, 2, rp_program_text(put->p, put->p->locations.at[i].function));
+    for (size_t i = 0; i < put->p->locations.n; i++) {
+        const struct rp_location *at = &put->p->locations.at[i];
+
+        begun = rp_proto_begin(put->w, 3);
+        rp_proto_put_varint(put->w, 1, i + 1);
+        rp_proto_put_varint(put->w, 2, i + 1);
+        put_number(put, 3, at->line);
+        put_number(put, 4, at->column);
+        put_number(put, 5, at->end_line);
+        put_number(put, 6, at->end_column);
+        rp_proto_end(put->w, begun);
+    }
+    for (size_t i = 0; i < put->p->frames.n; i++) {
+        begun = rp_proto_begin(put->w, 4);
+        rp_proto_put_varint(put->w, 1, (uint64_t)put->p->frames.at[i].location + 1);
+        put_number(put, 2, put->p->frames.at[i].parent);
+        rp_proto_end(put->w, begun);
+    }
+    rp_proto_end(put->w, frames);
+}
+
+static enum rp_code put_module_attrs(const struct hlo_put *put)
+{
+    for (size_t i = 0; i < put->p->module_attrs.n; i++) {
+        const struct rp_attr *attr = &put->p->module_attrs.at[i];
+        size_t mark = put->w->bytes.n;
+
+        if (attr->key == RP_ATTR_INPUT_OUTPUT_ALIAS) {
+            if (hlo_put_module_alias(put, attr))
+                continue;
+            put->w->bytes.n = mark;
+        }
+        if (attr->key == RP_ATTR_PROTO)
+            rp_proto_add_bytes(put->w, attr->at, attr->n);
+        else if (attr->key == RP_ATTR_IS_SCHEDULED)
+            put_schedule(put);
+        else
+            RP_TRY(hlo_put_own(put, attr));
+    }
+    return RP_OK;
+}
+
+/* Callees first, as XLA wants them. */
+static enum rp_code put_computations(const struct hlo_put *put)
+{
+    struct rp_arena scratch = RP_ARENA_INIT;
+    uint32_t *order;
+    enum rp_code code = rp_program_call_order(put->p, &scratch, &order, put->err);
+
+    for (size_t i = 0; code == RP_OK && i < put->p->computations.n; i++)
+        code = put_computation(put, order[i]);
+    rp_arena_release(&scratch);
+    return code;
+}
+
+static enum rp_code put_module(const struct hlo_put *put)
+{
+    const struct rp_program *p = put->p;
+    const struct rp_computation *entry = &p->computations.at[p->entry];
+
+    rp_proto_put_text(put->w, 1, p->name ? rp_program_text(p, p->name) : "module");
+    put_text(put, 2, entry->name);
+    RP_TRY(put_computations(put));
+    RP_TRY(put_program_shape(put, entry));
+    rp_proto_put_varint(put->w, 6, (uint64_t)p->entry + 1);
+    put_frames(put);
+    return put_module_attrs(put);
+}
+
+static enum rp_code check_hlo(const struct rp_program *p, struct rp_err *err)
+{
+    if (strcmp(p->language, "hlo") != 0 || p->entry == RP_NONE)
+        return rp_err_set(err, RP_UNSUPPORTED, "a program in %s cannot be written as HLO",
+                          p->language);
+    return RP_OK;
+}
+
+enum rp_code rp_hlo_proto_write(const struct rp_program *p, struct rp_proto_writer *to,
+                                struct rp_err *err)
+{
+    struct hlo_put put = {.p = p, .w = to, .err = err};
+    struct rp_bytes bytes;
+    size_t module;
+
+    RP_TRY(check_hlo(p, err));
+    module = rp_proto_begin(to, 1);
+    RP_TRY(put_module(&put));
+    rp_proto_end(to, module);
+    return rp_proto_written(to, &bytes, err);
+}
+
+enum rp_code rp_hlo_module_write(const struct rp_program *p, struct rp_proto_writer *to,
+                                 struct rp_err *err)
+{
+    struct hlo_put put = {.p = p, .w = to, .err = err, .complete = true};
+    struct rp_bytes bytes;
+    enum rp_code code;
+
+    RP_TRY(check_hlo(p, err));
+    put.seen = calloc((size_t)p->strings.n + 1, 1);
+    code = put.seen ? put_module(&put) : rp_err_nomem(err, "writing a module");
+    free(put.seen);
+    return code == RP_OK ? rp_proto_written(to, &bytes, err) : code;
+}
+
+enum rp_code rp_write_hlo_proto(const struct rp_program *program, const char *path,
+                                const struct rp_write_options *options, struct rp_err *err)
+{
+    struct rp_proto_writer w = {0};
+    struct rp_bytes bytes;
+    struct rp_out *to = NULL;
+    enum rp_code code = rp_hlo_proto_write(program, &w, err);
+
+    (void)options;
+    if (code == RP_OK)
+        code = rp_out_open(path, &to, err);
+    if (code == RP_OK)
+        code = rp_proto_written(&w, &bytes, err);
+    if (code == RP_OK) {
+        rp_out_write(to, bytes.at, bytes.n);
+        code = rp_out_close(to, err);
+    } else {
+        rp_out_abandon(to);
+    }
+    rp_proto_writer_release(&w);
+    return code;
+}

@@ -1,0 +1,450 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * An HLO module as text. What was read from text comes out with the same attributes in the same
+ * words; what was read from a protobuf looks as XLA prints it, but with its constants in full.
+ * Fields of protobufs that nobody knows have no words and are left out.
+ */
+#include "formats/programs.h"
+#include "formats/write/writers.h"
+#include "program/literal.h"
+#include "program/order.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct text_writer {
+    const struct rp_program *p;
+    struct rp_out *to;
+    struct rp_err *err;
+};
+
+static void put_quoted(struct rp_out *to, const char *text, size_t n)
+{
+    rp_out_char(to, '"');
+    for (size_t i = 0; i < n; i++) {
+        unsigned char c = (unsigned char)text[i];
+
+        if (c == '"' || c == '\\')
+            rp_out_printf(to, "\\%c", c);
+        else if (c == '\n')
+            rp_out_text(to, "\\n");
+        else if (c < 0x20 || c == 0x7f)
+            rp_out_printf(to, "\\%03o", c);
+        else
+            rp_out_char(to, (char)c);
+    }
+    rp_out_char(to, '"');
+}
+
+static void put_string(const struct text_writer *w, const char *key, uint32_t string)
+{
+    if (!string)
+        return;
+    rp_out_text(w->to, key);
+    put_quoted(w->to, rp_program_text(w->p, string), rp_strtab_len(&w->p->strings, string));
+}
+
+static enum rp_code put_shape(const struct text_writer *w, uint32_t shape, bool layout)
+{
+    char small[256], *large;
+    size_t n = rp_shape_text(w->p, shape, layout, small, sizeof small);
+
+    if (n < sizeof small) {
+        rp_out_write(w->to, small, n);
+        return RP_OK;
+    }
+    large = malloc(n + 1);
+    if (!large)
+        return rp_err_nomem(w->err, "writing a shape");
+    rp_shape_text(w->p, shape, layout, large, n + 1);
+    rp_out_write(w->to, large, n);
+    free(large);
+    return RP_OK;
+}
+
+static void put_op_name(const struct text_writer *w, uint32_t op)
+{
+    uint32_t name = w->p->op_name.at[op];
+
+    if (name)
+        rp_out_printf(w->to, "%%%s", rp_program_text(w->p, name));
+    else
+        rp_out_printf(w->to, "%%_%u", op);
+}
+
+/* ---- values ---- */
+
+static enum rp_code put_elements(const struct text_writer *w, const struct rp_literal *literal,
+                                 const unsigned char *values)
+{
+    const struct rp_op_shape *s = &w->p->shapes.at[literal->shape];
+    const int64_t *dims = w->p->dims.at + s->first;
+    size_t unit = rp_literal_unit(s->elem), n = (size_t)rp_shape_elements(w->p, literal->shape);
+    char text[96];
+
+    for (size_t i = 0; i < n; i++) {
+        size_t inner = 1;
+
+        if (i)
+            rp_out_text(w->to, ", ");
+        for (uint32_t k = s->n; k-- > 0;) { /* brackets that open before this element */
+            inner *= (size_t)dims[k];
+            if (i % inner == 0)
+                rp_out_char(w->to, '{');
+        }
+        rp_out_write(w->to, text, rp_literal_print(s->elem, values + unit * i, text, sizeof text));
+        inner = 1;
+        for (uint32_t k = s->n; k-- > 0;) {
+            inner *= (size_t)dims[k];
+            if ((i + 1) % inner == 0)
+                rp_out_char(w->to, '}');
+        }
+    }
+    if (!n)
+        rp_out_text(w->to, "{}");
+    return RP_OK;
+}
+
+static enum rp_code put_literal(const struct text_writer *w, uint32_t op)
+{
+    const struct rp_literal *literal;
+    unsigned char *values;
+    enum rp_code code;
+    size_t size;
+
+    literal = (uint64_t)w->p->value.at[op] < w->p->literals.n
+                  ? &w->p->literals.at[w->p->value.at[op]]
+                  : NULL;
+    if (literal && literal->form == RP_LITERAL_TEXT) {
+        rp_out_write(w->to, literal->at, literal->n);
+        return RP_OK;
+    }
+    if (!literal || !rp_literal_known(w->p, literal)) {
+        rp_out_text(w->to, "{...}");
+        return RP_OK;
+    }
+    size = (size_t)rp_shape_elements(w->p, literal->shape) *
+           rp_literal_unit(w->p->shapes.at[literal->shape].elem);
+    values = malloc(size + 1);
+    if (!values)
+        return rp_err_nomem(w->err, "writing a constant");
+    code = rp_literal_decode(w->p, literal, values, size, w->err);
+    if (code == RP_OK)
+        code = put_elements(w, literal, values);
+    free(values);
+    return code;
+}
+
+/* What is written as '%x#0'; other operations that were not written by themselves are from now on.
+ */
+static bool is_part(const struct rp_program *p, uint32_t op)
+{
+    return p->flags.at[op] & RP_OPS_IMPLICIT && p->code.at[op] == RP_OP_GET_TUPLE_ELEMENT;
+}
+
+/* A part of a tuple that the file did not write as an instruction is written as it was: %x#0 */
+static void put_operand(const struct text_writer *w, uint32_t op)
+{
+    int64_t parts[64];
+    size_t n = 0;
+
+    while (is_part(w->p, op) && n < 64) {
+        parts[n++] = w->p->value.at[op];
+        op = rp_op_operands(w->p, op).at[0];
+    }
+    put_op_name(w, op);
+    while (n--)
+        rp_out_printf(w->to, "#%lld", (long long)parts[n]);
+}
+
+static enum rp_code put_operands(const struct text_writer *w, uint32_t op)
+{
+    struct rp_ids operands = rp_op_operands(w->p, op);
+
+    if (w->p->code.at[op] == RP_OP_CONSTANT)
+        return put_literal(w, op);
+    if (w->p->code.at[op] == RP_OP_PARAMETER)
+        rp_out_printf(w->to, "%lld", (long long)w->p->value.at[op]);
+    for (uint32_t i = 0; i < operands.n; i++) {
+        if (i)
+            rp_out_text(w->to, ", ");
+        put_operand(w, operands.at[i]);
+    }
+    return RP_OK;
+}
+
+/* ---- attributes ---- */
+
+static void put_called(const struct text_writer *w, const char *key, uint32_t computation)
+{
+    rp_out_printf(w->to, ", %s=%%%s", key,
+                  rp_program_text(w->p, w->p->computations.at[computation].name));
+}
+
+static void put_called_list(const struct text_writer *w, const char *key, struct rp_ids called)
+{
+    rp_out_printf(w->to, ", %s={", key);
+    for (uint32_t i = 0; i < called.n; i++)
+        rp_out_printf(w->to, "%s%%%s", i ? ", " : "",
+                      rp_program_text(w->p, w->p->computations.at[called.at[i]].name));
+    rp_out_char(w->to, '}');
+}
+
+static bool on_predicate(const struct rp_program *p, uint32_t op)
+{
+    struct rp_ids operands = rp_op_operands(p, op);
+
+    return operands.n && p->shapes.at[p->shape.at[operands.at[0]]].elem == RP_ELEM_PRED;
+}
+
+static void put_calls(const struct text_writer *w, uint32_t op)
+{
+    struct rp_ids called = rp_op_called(w->p, op);
+    enum rp_opcode code = (enum rp_opcode)w->p->code.at[op];
+    const char *first = NULL, *second = NULL;
+
+    if (!called.n)
+        return;
+    if (code == RP_OP_WHILE && called.n == 2) {
+        put_called(w, "condition", called.at[1]);
+        put_called(w, "body", called.at[0]);
+        return;
+    }
+    if (code == RP_OP_SELECT_AND_SCATTER) {
+        first = "select";
+        second = "scatter";
+    } else if (code == RP_OP_CONDITIONAL && called.n == 2 && on_predicate(w->p, op)) {
+        first = "true_computation";
+        second = "false_computation";
+    }
+    if (first && called.n == 2) {
+        put_called(w, first, called.at[0]);
+        put_called(w, second, called.at[1]);
+    } else if (code == RP_OP_CONDITIONAL) {
+        put_called_list(w, "branch_computations", called);
+    } else if (code == RP_OP_CUSTOM_CALL || called.n > 1) {
+        put_called_list(w, "called_computations", called);
+    } else {
+        bool calls = code == RP_OP_FUSION || code == RP_OP_ASYNC_START ||
+                     code == RP_OP_ASYNC_UPDATE || code == RP_OP_ASYNC_DONE;
+
+        put_called(w, calls ? "calls" : "to_apply", called.at[0]);
+    }
+}
+
+static void put_metadata(const struct text_writer *w, uint32_t op)
+{
+    const struct rp_op_meta *m = &w->p->metas.at[w->p->meta.at[op]];
+
+    if (!w->p->meta.at[op])
+        return;
+    rp_out_text(w->to, ", metadata={");
+    put_string(w, " op_type=", m->op_type);
+    put_string(w, " op_name=", m->op_name);
+    put_string(w, " source_file=", m->file);
+    if (m->line)
+        rp_out_printf(w->to, " source_line=%d", m->line);
+    if (m->end_line)
+        rp_out_printf(w->to, " source_end_line=%d", m->end_line);
+    if (m->column)
+        rp_out_printf(w->to, " source_column=%d", m->column);
+    if (m->end_column)
+        rp_out_printf(w->to, " source_end_column=%d", m->end_column);
+    put_string(w, " deduplicated_name=", m->deduplicated_name);
+    put_string(w, " scheduling_name=", m->scheduling_name);
+    if (m->frame)
+        rp_out_printf(w->to, " stack_frame_id=%u", m->frame);
+    rp_out_text(w->to, "}");
+}
+
+static void put_attrs(const struct text_writer *w, const struct rp_attr *attr, size_t n)
+{
+    for (; n; n--, attr++) {
+        if (attr->key == RP_ATTR_PROTO)
+            continue;
+        rp_out_printf(w->to, ", %s=", rp_program_text(w->p, attr->key));
+        rp_out_write(w->to, attr->at, attr->n);
+    }
+}
+
+/* ---- the whole ---- */
+
+static enum rp_code put_op(const struct text_writer *w, uint32_t op, bool root)
+{
+    const struct rp_program *p = w->p;
+    uint32_t n;
+    const struct rp_attr *attrs = rp_op_attrs(p, op, &n);
+
+    rp_out_text(w->to, root ? "  ROOT " : "  ");
+    put_op_name(w, op);
+    rp_out_text(w->to, " = ");
+    if (!(p->shapes.at[p->shape.at[op]].flags & RP_SHAPE_UNKNOWN)) {
+        RP_TRY(put_shape(w, p->shape.at[op], true));
+        rp_out_char(w->to, ' ');
+    }
+    rp_out_printf(w->to, "%s(", rp_op_opcode_name(p, op));
+    RP_TRY(put_operands(w, op));
+    rp_out_char(w->to, ')');
+    if (p->code.at[op] == RP_OP_GET_TUPLE_ELEMENT)
+        rp_out_printf(w->to, ", index=%lld", (long long)p->value.at[op]);
+    put_calls(w, op);
+    put_attrs(w, attrs, n);
+    put_metadata(w, op);
+    rp_out_char(w->to, '\n');
+    return RP_OK;
+}
+
+static enum rp_code put_signature(const struct text_writer *w, const struct rp_computation *c)
+{
+    bool first = true;
+
+    rp_out_printf(w->to, "%%%s (", rp_program_text(w->p, c->name));
+    for (uint32_t i = 0; i < c->nparams; i++)
+        for (uint32_t op = c->first; op < c->first + c->n; op++) {
+            if (w->p->code.at[op] != RP_OP_PARAMETER || w->p->value.at[op] != i)
+                continue;
+            rp_out_printf(w->to, "%s%s: ", first ? "" : ", ",
+                          rp_program_text(w->p, w->p->op_name.at[op]));
+            RP_TRY(put_shape(w, w->p->shape.at[op], false));
+            first = false;
+            break;
+        }
+    rp_out_text(w->to, ") -> ");
+    RP_TRY(put_shape(w, w->p->shape.at[c->root], false));
+    rp_out_text(w->to, " {\n");
+    return RP_OK;
+}
+
+/* Whether a signature can be written: all shapes are known, and finding the parameters, which takes
+   a walk each, is no matter. */
+static bool has_signature(const struct rp_program *p, const struct rp_computation *c)
+{
+    if (c->nparams > 4096 || p->shapes.at[p->shape.at[c->root]].flags & RP_SHAPE_UNKNOWN)
+        return false;
+    for (uint32_t op = c->first; op < c->first + c->n; op++)
+        if (p->code.at[op] == RP_OP_PARAMETER &&
+            p->shapes.at[p->shape.at[op]].flags & RP_SHAPE_UNKNOWN)
+            return false;
+    return true;
+}
+
+static enum rp_code put_computation(const struct text_writer *w, uint32_t id)
+{
+    const struct rp_computation *c = &w->p->computations.at[id];
+
+    rp_out_text(w->to, id == w->p->entry ? "\nENTRY " : "\n");
+    if (!has_signature(w->p, c))
+        rp_out_printf(w->to, "%%%s {\n", rp_program_text(w->p, c->name));
+    else
+        RP_TRY(put_signature(w, c));
+    for (uint32_t op = c->first; op < c->first + c->n; op++)
+        if (!is_part(w->p, op))
+            RP_TRY(put_op(w, op, op == c->root));
+    rp_out_char(w->to, '}');
+    put_string(w, ", execution_thread=", c->thread);
+    rp_out_char(w->to, '\n');
+    return RP_OK;
+}
+
+/* One of the tables of names: every different one of a column, numbered by its first use. */
+static enum rp_code put_names(const struct text_writer *w, const char *heading, bool functions,
+                              struct rp_map *numbers)
+{
+    uint32_t next = 0, number;
+
+    rp_out_printf(w->to, "\n%s\n", heading);
+    for (size_t i = 0; i < w->p->locations.n; i++) {
+        const struct rp_location *at = &w->p->locations.at[i];
+        uint32_t string = functions ? at->function : at->file;
+
+        RP_TRY(rp_map_intern(numbers, string, next, &number, w->err));
+        if (number != next)
+            continue;
+        rp_out_printf(w->to, "%u ", ++next);
+        put_quoted(w->to, rp_program_text(w->p, string), rp_strtab_len(&w->p->strings, string));
+        rp_out_char(w->to, '\n');
+    }
+    return RP_OK;
+}
+
+static enum rp_code put_tables(const struct text_writer *w, struct rp_map *files,
+                               struct rp_map *functions)
+{
+    const struct rp_program *p = w->p;
+
+    RP_TRY(put_names(w, "FileNames", false, files));
+    RP_TRY(put_names(w, "FunctionNames", true, functions));
+    rp_out_text(w->to, "\nFileLocations\n");
+    for (size_t i = 0; i < p->locations.n; i++) {
+        const struct rp_location *at = &p->locations.at[i];
+
+        rp_out_printf(w->to,
+                      "%zu {file_name_id=%u function_name_id=%u line=%d end_line=%d column=%d "
+                      "end_column=%d}\n",
+                      i + 1, rp_map_get(files, at->file) + 1,
+                      rp_map_get(functions, at->function) + 1, at->line, at->end_line, at->column,
+                      at->end_column);
+    }
+    rp_out_text(w->to, "\nStackFrames\n"); /* parents are written one too high, as XLA does */
+    for (size_t i = 0; i < p->frames.n; i++)
+        rp_out_printf(w->to, "%zu {file_location_id=%u parent_frame_id=%u}\n", i + 1,
+                      p->frames.at[i].location + 1, p->frames.at[i].parent + 1);
+    return RP_OK;
+}
+
+static enum rp_code put_frames(const struct text_writer *w)
+{
+    struct rp_map files, functions;
+    enum rp_code code;
+
+    if (!w->p->frames.n)
+        return RP_OK;
+    rp_map_init(&files);
+    rp_map_init(&functions);
+    code = put_tables(w, &files, &functions);
+    rp_map_release(&files);
+    rp_map_release(&functions);
+    return code;
+}
+
+/* Callees first: XLA reads in one pass. The order of the file, where that is such an order. */
+static enum rp_code put_computations(const struct text_writer *w)
+{
+    struct rp_arena scratch = RP_ARENA_INIT;
+    uint32_t *order;
+    enum rp_code code = rp_program_call_order(w->p, &scratch, &order, w->err);
+
+    for (size_t i = 0; code == RP_OK && i < w->p->computations.n; i++)
+        code = put_computation(w, order[i]);
+    rp_arena_release(&scratch);
+    return code;
+}
+
+enum rp_code rp_hlo_text_print(const struct rp_program *p, struct rp_out *to, struct rp_err *err)
+{
+    struct text_writer w = {p, to, err};
+
+    if (strcmp(p->language, "hlo") != 0)
+        return rp_err_set(err, RP_UNSUPPORTED, "a program in %s cannot be written as HLO",
+                          p->language);
+    rp_out_printf(to, "HloModule %s", p->name ? rp_program_text(p, p->name) : "module");
+    put_attrs(&w, p->module_attrs.at, p->module_attrs.n);
+    rp_out_char(to, '\n');
+    RP_TRY(put_frames(&w));
+    return put_computations(&w);
+}
+
+enum rp_code rp_write_hlo_text(const struct rp_program *program, const char *path,
+                               const struct rp_write_options *options, struct rp_err *err)
+{
+    struct rp_out *to;
+    enum rp_code code;
+
+    (void)options;
+    RP_TRY(rp_out_open(path, &to, err));
+    code = rp_hlo_text_print(program, to, err);
+    if (code == RP_OK)
+        return rp_out_close(to, err);
+    rp_out_abandon(to);
+    return code;
+}

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Writes the native file; trace/rpt/rpt.h does the work, this is its row in the table of writers.
+ */
+#include "trace/rpt/rpt.h"
+#include "formats/write/writers.h"
+
+enum rp_code rp_write_rpt(const struct rp_trace *trace, const char *path,
+                          const struct rp_write_options *options, struct rp_err *err)
+{
+    struct rp_out *out;
+    enum rp_code code;
+
+    (void)options;
+    RP_TRY(rp_out_open(path, &out, err));
+    code = rp_rpt_write(trace, out, err);
+    if (code != RP_OK) {
+        rp_out_abandon(out);
+        return code;
+    }
+    return rp_out_close(out, err);
+}

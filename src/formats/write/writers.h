@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RP_FORMATS_WRITE_WRITERS_H
+#define RP_FORMATS_WRITE_WRITERS_H
+/*
+ * The formats a trace or a program can be written in: one row of a table, one file (write_<name>.c)
+ * a format. A file appears whole or not at all. Nothing is changed in the trace; several may be
+ * written at a time from several threads.
+ */
+#include "base/err.h"
+#include "program/program.h"
+#include "trace/trace.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* What is drawn over a trace that is written for viewers: rows of spans in a process of their own,
+   and arrows between the recorded tracks. */
+struct rp_overlay_span {
+    int64_t ts_ns, dur_ns;
+    const char *name, *kind;
+    uint32_t row;
+};
+struct rp_overlay_arrow {
+    int64_t from_ns, to_ns;
+    rp_track from, to;
+};
+struct rp_write_overlay {
+    const char *title;       /* of the process, and the category of all of it */
+    const char *const *rows; /* their names */
+    size_t nrows, nspans, narrows;
+    const struct rp_overlay_span *spans;
+    const struct rp_overlay_arrow *arrows;
+};
+
+struct rp_write_options {                   /* zeroed: the defaults */
+    int gzip_level;                         /* 1 to 9 where the path ends in ".gz"; 0: 6 */
+    const struct rp_write_overlay *overlay; /* Chrome's format only; NULL: none */
+};
+
+struct rp_writer {
+    const char *name;
+    const char *endings[3]; /* of paths that mean this format, NULL behind the last */
+    const char *summary;
+    bool streams;   /* can write to standard output, "-" */
+    bool available; /* the library it needs was found when this was built */
+    /* One of the two. path "-": standard output. options: NULL for the defaults. */
+    enum rp_code (*write)(const struct rp_trace *trace, const char *path,
+                          const struct rp_write_options *options, struct rp_err *err);
+    enum rp_code (*write_program)(const struct rp_program *program, const char *path,
+                                  const struct rp_write_options *options, struct rp_err *err);
+};
+
+const struct rp_writer *rp_writer_list(size_t *n);
+
+/*
+ * The writer with that name, or, where name is NULL, the one that the path's ending means. RP_USAGE
+ * with the choices where there is none, or where it cannot write there.
+ */
+enum rp_code rp_writer_for(const char *name, const char *path, const struct rp_writer **out,
+                           struct rp_err *err);
+
+/* The functions of the rows, for writers.c. */
+enum rp_code rp_write_rpt(const struct rp_trace *trace, const char *path,
+                          const struct rp_write_options *options, struct rp_err *err);
+enum rp_code rp_write_chrome(const struct rp_trace *trace, const char *path,
+                             const struct rp_write_options *options, struct rp_err *err);
+enum rp_code rp_write_csv(const struct rp_trace *trace, const char *path,
+                          const struct rp_write_options *options, struct rp_err *err);
+enum rp_code rp_write_sqlite(const struct rp_trace *trace, const char *path,
+                             const struct rp_write_options *options, struct rp_err *err);
+enum rp_code rp_write_hlo_text(const struct rp_program *program, const char *path,
+                               const struct rp_write_options *options, struct rp_err *err);
+enum rp_code rp_write_graphdef(const struct rp_program *program, const char *path,
+                               const struct rp_write_options *options, struct rp_err *err);
+enum rp_code rp_write_graphdef_text(const struct rp_program *program, const char *path,
+                                    const struct rp_write_options *options, struct rp_err *err);
+enum rp_code rp_write_hlo_proto(const struct rp_program *program, const char *path,
+                                const struct rp_write_options *options, struct rp_err *err);
+
+#endif

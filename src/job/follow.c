@@ -1,0 +1,340 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A part's way in a step is followed from the push that its worker began in it: each next record is
+ * the first of its kind that is not earlier. Records are sorted once and found by bisection.
+ */
+#include "facts/intervals.h"
+#include "job/clocks.h"
+#include "job/messages_work.h"
+
+#include <stdlib.h>
+
+/* ------------------------------------------------------------------ sorted records */
+
+static int by_key_time(const void *pa, const void *pb)
+{
+    const struct rp_message_end *a = pa, *b = pb;
+
+    if (a->key != b->key)
+        return a->key < b->key ? -1 : 1;
+    return (a->ns > b->ns) - (a->ns < b->ns);
+}
+
+static int by_time(const void *pa, const void *pb)
+{
+    int64_t a = *(const int64_t *)pa, b = *(const int64_t *)pb;
+
+    return (a > b) - (a < b);
+}
+
+static int by_key_begin(const void *pa, const void *pb)
+{
+    const struct rp_server_work *a = pa, *b = pb;
+
+    if (a->key != b->key)
+        return a->key < b->key ? -1 : 1;
+    return (a->begin_ns > b->begin_ns) - (a->begin_ns < b->begin_ns);
+}
+
+static int by_thread_begin(const void *pa, const void *pb)
+{
+    const struct rp_server_work *a = pa, *b = pb;
+
+    if (a->thread != b->thread)
+        return a->thread < b->thread ? -1 : 1;
+    return (a->begin_ns > b->begin_ns) - (a->begin_ns < b->begin_ns);
+}
+
+uint64_t rp_follow_work_key(int64_t key, bool merged)
+{
+    return rp_hash_join((uint64_t)key, merged);
+}
+
+static enum rp_code take_halves(struct rp_follower *f, const struct rp_job_node *node, size_t clock)
+{
+    size_t i;
+
+    for (i = 0; i < node->halves.n; i++) {
+        const struct rp_job_half *h = &node->halves.at[i];
+        struct rp_message_end x = {rp_job_message_key(h), h->ns};
+
+        if (h->kind == RP_JOB_PUSH && h->receiver >= 8 && h->receiver % 2 == 0)
+            RP_TRY(rp_map_put(&f->server_of, (uint64_t)h->key, (uint32_t)(h->receiver - 8) / 2,
+                              f->err));
+        if (h->sent) {
+            RP_TRY(rp_vec_push(&f->sent, x, f->err));
+            RP_TRY(rp_vec_push(&f->sends[clock], h->ns, f->err));
+        } else {
+            RP_TRY(rp_vec_push(&f->got, x, f->err));
+            RP_TRY(rp_vec_push(&f->receives[clock], h->ns, f->err));
+        }
+    }
+    return RP_OK;
+}
+
+static enum rp_code take_works(struct rp_follower *f, const struct rp_job_node *node,
+                               struct rp_map *threads)
+{
+    size_t i;
+
+    for (i = 0; i < node->ops.n; i++) {
+        const struct rp_job_server_op *op = &node->ops.at[i];
+        uint64_t lane = rp_hash_join((uint64_t)(uint32_t)node->id, (uint64_t)op->thread);
+        struct rp_server_work x = {.key = rp_follow_work_key(op->key, op->merged),
+                                   .begin_ns = op->begin_ns,
+                                   .end_ns = rp_ns_sum(op->begin_ns, op->dur_ns),
+                                   .thread = rp_map_get(threads, lane)};
+
+        if (x.thread == RP_MAP_NONE) {
+            x.thread = (uint32_t)f->out->nthreads++;
+            RP_TRY(rp_map_put(threads, lane, x.thread, f->err));
+        }
+        RP_TRY(rp_vec_push(&f->works, x, f->err));
+        RP_TRY(rp_vec_push(&f->by_thread, x, f->err));
+    }
+    return RP_OK;
+}
+
+/* A thread does one thing at a time. */
+static void doubt_works(struct rp_follower *f)
+{
+    size_t i;
+
+    for (i = 1; i < f->works.n; i++) {
+        struct rp_server_work *x = &f->works.at[i - 1];
+
+        if (x->thread == x[1].thread && x->end_ns > x[1].begin_ns) {
+            x->end_ns = x[1].begin_ns;
+            x->doubtful = true;
+        }
+    }
+}
+
+static void sort_all(struct rp_follower *f)
+{
+    size_t c;
+
+    if (f->sent.n)
+        qsort(f->sent.at, f->sent.n, sizeof *f->sent.at, by_key_time);
+    if (f->got.n)
+        qsort(f->got.at, f->got.n, sizeof *f->got.at, by_key_time);
+    for (c = 0; c < f->nclocks; c++) {
+        if (f->sends[c].n)
+            qsort(f->sends[c].at, f->sends[c].n, sizeof *f->sends[c].at, by_time);
+        if (f->receives[c].n)
+            qsort(f->receives[c].at, f->receives[c].n, sizeof *f->receives[c].at, by_time);
+    }
+    if (!f->works.n)
+        return;
+    qsort(f->works.at, f->works.n, sizeof *f->works.at, by_thread_begin);
+    doubt_works(f);
+    memcpy(f->by_thread.at, f->works.at, f->works.n * sizeof *f->works.at);
+    qsort(f->works.at, f->works.n, sizeof *f->works.at, by_key_begin);
+}
+
+enum rp_code rp_follow_records(struct rp_follower *f)
+{
+    const struct rp_job *job = f->m->job;
+    struct rp_map threads;
+    enum rp_code code = RP_OK;
+    size_t i;
+
+    rp_map_init(&threads);
+    for (i = 0; code == RP_OK && i < job->nnodes; i++) {
+        size_t clock = rp_job_clock_of(job, job->nodes[i].id);
+
+        if (clock >= f->nclocks)
+            continue;
+        code = take_halves(f, &job->nodes[i], clock);
+        if (code == RP_OK)
+            code = take_works(f, &job->nodes[i], &threads);
+    }
+    rp_map_release(&threads);
+    sort_all(f);
+    return code;
+}
+
+/* The first of a key that is not earlier; INT64_MIN: none. */
+static int64_t first_after(const struct rp_message_end *list, size_t n, uint64_t key, int64_t ns)
+{
+    size_t low = 0, high = n;
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+
+        if (list[middle].key < key || (list[middle].key == key && list[middle].ns < ns))
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < n && list[low].key == key ? list[low].ns : INT64_MIN;
+}
+
+/* How many of the times are not later than this one. */
+size_t rp_follow_count(const int64_t *list, size_t n, int64_t ns)
+{
+    size_t low = 0, high = n;
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+
+        if (list[middle] <= ns)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+const struct rp_server_work *rp_follow_work(const struct rp_follower *f, uint64_t key, int64_t ns)
+{
+    size_t low = 0, high = f->works.n;
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        const struct rp_server_work *x = &f->works.at[middle];
+
+        if (x->key < key || (x->key == key && x->begin_ns < ns))
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < f->works.n && f->works.at[low].key == key ? &f->works.at[low] : NULL;
+}
+
+/* When the thread became free before this piece of work. */
+int64_t rp_follow_free(const struct rp_follower *f, const struct rp_server_work *x)
+{
+    size_t low = 0, high = f->by_thread.n;
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+
+        if (by_thread_begin(&f->by_thread.at[middle], x) < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low && f->by_thread.at[low - 1].thread == x->thread ? f->by_thread.at[low - 1].end_ns
+                                                               : INT64_MIN;
+}
+
+/* ------------------------------------------------------------------ following a part */
+
+size_t rp_follow_clock(const struct rp_follower *f, size_t worker, const struct rp_mean_part *p,
+                       int kind, bool receiver)
+{
+    bool at_worker = (kind == RP_JOB_PUSH || kind == RP_JOB_PULL) != receiver;
+
+    return at_worker ? rp_job_clock_of(f->m->job, (int32_t)(9 + 2 * worker))
+                     : f->m->nranks + p->server;
+}
+
+static uint64_t message_key(const struct rp_mean_part *p, size_t worker, int kind)
+{
+    int32_t of_worker = (int32_t)(9 + 2 * worker), of_server = (int32_t)(8 + 2 * p->server);
+    bool ask = kind == RP_JOB_PUSH || kind == RP_JOB_PULL;
+    struct rp_job_half h = {.key = p->key,
+                            .sender = ask ? of_worker : of_server,
+                            .receiver = ask ? of_server : of_worker,
+                            .kind = (uint8_t)kind};
+
+    return rp_job_message_key(&h);
+}
+
+struct rp_step_visit *rp_follow_visit(const struct rp_follower *f, size_t part, size_t worker)
+{
+    return &f->visit[part * f->out->nworkers + worker];
+}
+
+/* When the last gradient of a part's tensors was ready on a worker. */
+static int64_t ready_ns(const struct rp_follower *f, size_t worker, int64_t tensor, size_t step)
+{
+    const struct rp_job *job = f->m->job;
+    uint32_t g = rp_map_get(&f->m->group_of, (uint64_t)tensor);
+    int64_t last = INT64_MIN;
+    size_t r, i;
+
+    for (r = 0; r < job->nranks; r++)
+        for (i = 0; f->out->worker_of[r] == worker && i < job->ranks[r].edges.n; i++) {
+            const struct rp_job_edge *e = &job->ranks[r].edges.at[i];
+            const struct rp_job_op *op;
+
+            if (e->to_tensor < 0 || rp_map_get(&f->m->group_of, (uint64_t)e->to_tensor) != g)
+                continue;
+            op = rp_means_op(f->m, r, e->from, step);
+            if (op && rp_ns_sum(op->begin_ns, op->dur_ns) > last)
+                last = rp_ns_sum(op->begin_ns, op->dur_ns);
+        }
+    return last;
+}
+
+/* What lies behind the step belongs to the next: a record is lost. */
+static int64_t in_step(const struct rp_follower *f, int64_t ns)
+{
+    return ns <= f->until_ns ? ns : INT64_MIN;
+}
+
+void rp_follow_part(struct rp_follower *f, size_t part, size_t worker, size_t step)
+{
+    const struct rp_mean_part *p = &f->out->parts[part];
+    struct rp_step_visit *v = rp_follow_visit(f, part, worker);
+    size_t rank = rp_job_clock_of(f->m->job, (int32_t)(9 + 2 * worker));
+    int64_t at = f->m->work[rank].common.at[step]->begin_ns;
+    size_t w;
+    int kind;
+
+    memset(v, 0, sizeof *v);
+    f->until_ns = INT64_MIN;
+    for (w = 0; w < f->out->nworkers; w++) {
+        size_t other = rp_job_clock_of(f->m->job, (int32_t)(9 + 2 * w));
+        int64_t end = f->m->work[other].common.at[step]->end_ns;
+
+        f->until_ns = end > f->until_ns ? end : f->until_ns;
+    }
+    for (kind = 0; kind < RP_JOB_MESSAGES; kind++) {
+        uint64_t key = message_key(p, worker, kind);
+
+        v->leg[kind].sent_ns = v->leg[kind].got_ns = INT64_MIN;
+        if (at == INT64_MIN)
+            continue;
+        at = in_step(f, first_after(f->sent.at, f->sent.n, key, at));
+        if (at != INT64_MIN && rp_means_step(&f->m->work[rank], at) != step && kind == 0)
+            at = INT64_MIN;
+        v->leg[kind].sent_ns = at;
+        if (at != INT64_MIN)
+            at = in_step(f, first_after(f->got.at, f->got.n, key, at - RP_EARLY_NS));
+        v->leg[kind].got_ns = at;
+        at = at == INT64_MIN ? at : at - RP_EARLY_NS;
+    }
+    v->ready_ns = ready_ns(f, worker, p->tensor, step);
+}
+
+/* The i-th copy or sum is of the i-th push that came. */
+void rp_follow_sums(struct rp_follower *f, size_t part)
+{
+    size_t w, i, n = f->out->nworkers;
+    uint64_t key = rp_follow_work_key(f->out->parts[part].key, false);
+    int64_t last = INT64_MIN;
+    const struct rp_server_work *sum = NULL;
+
+    for (i = 0; i < n; i++) {
+        struct rp_step_visit *next = NULL;
+
+        for (w = 0; w < n; w++) {
+            struct rp_step_visit *v = rp_follow_visit(f, part, w);
+            int64_t at = v->leg[RP_JOB_PUSH].got_ns;
+
+            if (at != INT64_MIN && !v->sum && (!next || at < next->leg[RP_JOB_PUSH].got_ns))
+                next = v;
+        }
+        if (!next)
+            return;
+        last = next->leg[RP_JOB_PUSH].got_ns - RP_EARLY_NS;
+        sum = sum ? sum + 1 : rp_follow_work(f, key, last);
+        if (!sum || sum == f->works.at + f->works.n || sum->key != key ||
+            sum->begin_ns > f->until_ns)
+            return;
+        next->sum = sum;
+    }
+}

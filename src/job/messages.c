@@ -1,0 +1,493 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Learning from the ways of all parts. What a message took its receiver lies behind the later of
+ * its own begin and the end of what came there before it; what it took its sender is at most its
+ * whole time, and at most that to the sender's next message. Both are upper limits: the least over
+ * all steps and workers is what it takes, and a step counts itself where it is near. A lag counts
+ * only if the sender had nothing else to send just then. O(records log records), and the square of
+ * the parts of a worker.
+ */
+#include "facts/intervals.h"
+#include "job/clocks.h"
+#include "job/messages_work.h"
+
+#include <stdlib.h>
+
+/* What the smallest message takes besides the wire. */
+#define RECEIVED_NS 1000.0
+
+/* A message that took more than this times the least had waited for another. */
+#define NEAR 1.25
+
+enum { LEAST, USUAL, NOW, LAGS }; /* passes over the steps */
+
+/* ------------------------------------------------------------------ learning */
+
+/* What a message took both sides, at most. */
+static void bound_leg(const struct rp_follower *f, size_t part, size_t worker, int kind,
+                      double *out_ns, double *in_ns)
+{
+    const struct rp_step_leg *leg = &rp_follow_visit(f, part, worker)->leg[kind];
+    const struct rp_mean_part *p = &f->out->parts[part];
+    size_t from = rp_follow_clock(f, worker, p, kind, false),
+           to = rp_follow_clock(f, worker, p, kind, true);
+    size_t i = rp_follow_count(f->receives[to].at, f->receives[to].n, leg->got_ns - 1);
+    size_t k = rp_follow_count(f->sends[from].at, f->sends[from].n, leg->sent_ns);
+    double begin = (double)leg->sent_ns + f->wire[from * f->nclocks + to];
+
+    *out_ns = (double)leg->got_ns - begin;
+    if (k < f->sends[from].n && (double)rp_ns_between(leg->sent_ns, f->sends[from].at[k]) < *out_ns)
+        *out_ns = (double)rp_ns_between(leg->sent_ns, f->sends[from].at[k]);
+    if (i && (double)f->receives[to].at[i - 1] > begin)
+        begin = (double)f->receives[to].at[i - 1];
+    *in_ns = (double)leg->got_ns - begin;
+    *out_ns = *out_ns > 0 ? *out_ns : 0;
+    *in_ns = *in_ns > 0 ? *in_ns : 0;
+}
+
+static void see(struct rp_leg_least *x, double ns, int pass)
+{
+    if (pass == LEAST)
+        x->ns = x->ns < 0 || ns < x->ns ? ns : x->ns;
+    else if (pass == USUAL && ns <= NEAR * x->ns)
+        rp_mean_count(&x->near, ns);
+    else if (pass == NOW)
+        x->now_ns = ns;
+}
+
+static void learn_leg(struct rp_follower *f, size_t part, size_t worker, int kind, int pass)
+{
+    struct rp_leg_sums *s = &f->sums[part * f->out->nworkers + worker];
+    double out, in;
+
+    bound_leg(f, part, worker, kind, &out, &in);
+    see(&s->out[kind], out, pass);
+    see(&s->in[kind], in, pass);
+}
+
+/* Of one step what it took there, if that was not waiting; else what it usually takes. */
+static double side_ns(const struct rp_leg_least *x)
+{
+    if (x->now_ns >= 0 && x->now_ns <= NEAR * x->ns)
+        return x->now_ns;
+    return x->near.n > 0 ? rp_mean_of(&x->near) : x->ns > 0 ? x->ns : 0;
+}
+
+static struct rp_leg_least *side_of(const struct rp_follower *f, size_t part, size_t worker,
+                                    int kind, bool receiver)
+{
+    struct rp_leg_sums *s = &f->sums[part * f->out->nworkers + worker];
+
+    return receiver ? &s->in[kind] : &s->out[kind];
+}
+
+static int by_value(const void *pa, const void *pb)
+{
+    double a = *(const double *)pa, b = *(const double *)pb;
+
+    return (a > b) - (a < b);
+}
+
+/* The least of a part over all workers; -1: none. */
+static double least_of_all(const struct rp_follower *f, size_t part, int kind, bool receiver)
+{
+    double least = -1;
+    size_t w;
+
+    for (w = 0; w < f->out->nworkers; w++) {
+        double ns = side_of(f, part, w, kind, receiver)->ns;
+
+        least = ns >= 0 && (least < 0 || ns < least) ? ns : least;
+    }
+    return least;
+}
+
+/* A part is as large for every worker: one for which it always took longer than for the others, by
+   more than this worker usually does, had always waited. */
+static void compare_workers(const struct rp_follower *f, int kind, bool receiver, double *ratios)
+{
+    size_t p, w, n;
+
+    for (w = 0; w < f->out->nworkers; w++) {
+        double usual;
+
+        for (p = n = 0; p < f->out->nparts; p++) {
+            double own = side_of(f, p, w, kind, receiver)->ns;
+            double least = least_of_all(f, p, kind, receiver);
+
+            if (own >= 0 && least > 0)
+                ratios[n++] = own / least;
+        }
+        if (!n)
+            continue;
+        qsort(ratios, n, sizeof *ratios, by_value);
+        usual = ratios[n / 2];
+        for (p = 0; p < f->out->nparts; p++) {
+            struct rp_leg_least *x = side_of(f, p, w, kind, receiver);
+            double most = usual * least_of_all(f, p, kind, receiver);
+
+            x->ns = x->ns > most ? most : x->ns;
+        }
+    }
+}
+
+static enum rp_code compare_all(const struct rp_follower *f)
+{
+    double *ratios = malloc((f->out->nparts + 1) * sizeof *ratios);
+    int kind;
+
+    if (!ratios)
+        return rp_err_nomem(f->err, "simulating a job");
+    for (kind = 0; kind < RP_JOB_MESSAGES; kind++) {
+        compare_workers(f, kind, false, ratios);
+        compare_workers(f, kind, true, ratios);
+    }
+    free(ratios);
+    return RP_OK;
+}
+
+/* A lag counts if the sender sent nothing between what the message waited for and itself, nor just
+   before. */
+static void learn_lag(struct rp_follower *f, size_t clock, int kind, int64_t cause_ns,
+                      int64_t sent_ns, double busy_ns)
+{
+    struct rp_leg_lags *l = &f->lags[clock];
+    size_t k = rp_follow_count(f->sends[clock].at, f->sends[clock].n, sent_ns - 1);
+    double lag = (double)rp_ns_between(cause_ns, sent_ns);
+
+    if (cause_ns == INT64_MIN)
+        return;
+    lag = lag > 0 ? lag : 0;
+    if (l->least[kind] < 0 || lag < l->least[kind])
+        l->least[kind] = lag;
+    if (!k || (double)rp_ns_between(f->sends[clock].at[k - 1], cause_ns) > busy_ns)
+        rp_mean_count(&l->leg[kind], lag);
+}
+
+/* The longest that anything takes a node to send: what was sent before that is over. */
+static double longest_send(const struct rp_follower *f)
+{
+    size_t i, k;
+    double most = 0;
+
+    for (i = 0; i < f->out->nparts * f->out->nworkers; i++)
+        for (k = 0; k < RP_JOB_MESSAGES; k++)
+            most = side_ns(&f->sums[i].out[k]) > most ? side_ns(&f->sums[i].out[k]) : most;
+    return most;
+}
+
+static int64_t later(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
+static void learn_sum(struct rp_follower *f, size_t part, size_t worker, int64_t *last_ns)
+{
+    const struct rp_step_visit *v = rp_follow_visit(f, part, worker);
+    struct rp_mean_part *p = &f->out->parts[part];
+    struct rp_leg_lags *l = &f->lags[f->m->nranks + p->server];
+    int64_t got = v->leg[RP_JOB_PUSH].got_ns, idle;
+
+    *last_ns = later(*last_ns, v->sum ? v->sum->end_ns : got);
+    if (!v->sum)
+        return;
+    p->thread = v->sum->thread;
+    if (!v->sum->doubtful) {
+        rp_mean_count(&f->sums[part * f->out->nworkers + worker].sum,
+                      (double)rp_ns_between(v->sum->begin_ns, v->sum->end_ns));
+        rp_mean_count(&f->any_sum[part], (double)rp_ns_between(v->sum->begin_ns, v->sum->end_ns));
+    }
+    idle = rp_follow_free(f, v->sum);
+    if (idle == INT64_MIN || idle < got)
+        rp_mean_count(&l->sum, (double)rp_ns_between(got, v->sum->begin_ns));
+}
+
+/* last_ns: when the last sum ended; then when the last copy did. */
+static void learn_merge(struct rp_follower *f, size_t part, int64_t *last_ns)
+{
+    struct rp_mean_part *p = &f->out->parts[part];
+    const struct rp_server_work *x =
+        *last_ns == INT64_MIN
+            ? NULL
+            : rp_follow_work(f, rp_follow_work_key(p->key, true), *last_ns - RP_EARLY_NS);
+
+    if (!x || x->begin_ns > f->until_ns)
+        return;
+    if (!x->doubtful)
+        rp_mean_count(&f->merge[part], (double)rp_ns_between(x->begin_ns, x->end_ns));
+    if (rp_follow_free(f, x) <= *last_ns)
+        rp_mean_count(&f->lags[f->m->nranks + p->server].merge,
+                      (double)rp_ns_between(*last_ns, x->begin_ns));
+    *last_ns = x->end_ns;
+}
+
+static void learn_part(struct rp_follower *f, size_t part, double busy_ns, int pass)
+{
+    bool lags = pass == LAGS;
+    const struct rp_mean_part *p = &f->out->parts[part];
+    int64_t merged = INT64_MIN;
+    size_t w;
+    int k;
+
+    for (w = 0; w < f->out->nworkers && lags; w++)
+        learn_sum(f, part, w, &merged);
+    if (lags)
+        learn_merge(f, part, &merged);
+    for (w = 0; w < f->out->nworkers; w++) {
+        const struct rp_step_visit *v = rp_follow_visit(f, part, w);
+        int64_t cause[RP_JOB_MESSAGES] = {v->ready_ns, v->leg[RP_JOB_PUSH].got_ns,
+                                          v->leg[RP_JOB_PUSH_DONE].got_ns,
+                                          later(v->leg[RP_JOB_PULL].got_ns, merged)};
+
+        for (k = 0; k < RP_JOB_MESSAGES; k++) {
+            if (v->leg[k].sent_ns == INT64_MIN || v->leg[k].got_ns == INT64_MIN)
+                break;
+            if (lags)
+                learn_lag(f, rp_follow_clock(f, w, p, k, false), k, cause[k], v->leg[k].sent_ns,
+                          busy_ns);
+            else
+                learn_leg(f, part, w, k, pass);
+        }
+    }
+}
+
+/* Which of two parts that both could be sent went first, against the two orders. */
+static void learn_order(struct rp_follower *f, size_t worker)
+{
+    size_t a, b, n = f->out->nparts;
+
+    for (a = 0; a < n; a++)
+        for (b = 0; b < n; b++) {
+            const struct rp_step_visit *x = rp_follow_visit(f, a, worker),
+                                       *y = rp_follow_visit(f, b, worker);
+
+            if (x->leg[0].sent_ns == INT64_MIN || y->ready_ns == INT64_MIN ||
+                x->ready_ns == INT64_MIN || y->leg[0].sent_ns <= x->leg[0].sent_ns ||
+                y->ready_ns + RP_EARLY_NS > x->leg[0].sent_ns)
+                continue;
+            f->against_order[0] += y->ready_ns < x->ready_ns;
+            f->against_order[1] += f->out->parts[b].tensor < f->out->parts[a].tensor;
+        }
+}
+
+static void learn_steps(struct rp_follower *f, size_t first, size_t end, int pass)
+{
+    double busy = pass == LAGS ? longest_send(f) : 0;
+    size_t s, p, w;
+
+    for (s = first; s < end; s++) {
+        for (p = 0; p < f->out->nparts; p++) {
+            for (w = 0; w < f->out->nworkers; w++)
+                rp_follow_part(f, p, w, s);
+            rp_follow_sums(f, p);
+            learn_part(f, p, busy, pass);
+        }
+        for (w = 0; w < f->out->nworkers && pass == LAGS; w++)
+            learn_order(f, w);
+    }
+}
+
+/* The least that any message took between two nodes, either way: that is the wire. */
+static void find_wires(struct rp_follower *f, size_t first, size_t end)
+{
+    size_t s, p, w, k;
+
+    for (s = 0; s < f->nclocks * f->nclocks; s++)
+        f->wire[s] = -1;
+    for (s = first; s < end; s++)
+        for (p = 0; p < f->out->nparts; p++)
+            for (w = 0; w < f->out->nworkers; w++) {
+                const struct rp_mean_part *x = &f->out->parts[p];
+
+                rp_follow_part(f, p, w, s);
+                for (k = 0; k < RP_JOB_MESSAGES; k++) {
+                    const struct rp_step_leg *leg = &rp_follow_visit(f, p, w)->leg[k];
+                    double *wire = &f->wire[rp_follow_clock(f, w, x, (int)k, false) * f->nclocks +
+                                            rp_follow_clock(f, w, x, (int)k, true)];
+                    double took = (double)rp_ns_between(leg->sent_ns, leg->got_ns);
+
+                    if (leg->got_ns != INT64_MIN && (*wire < 0 || took < *wire))
+                        *wire = took > 0 ? took : 0;
+                }
+            }
+    for (p = 0; p < f->nclocks; p++)
+        for (w = 0; w < p; w++) {
+            double *there = &f->wire[p * f->nclocks + w], *back = &f->wire[w * f->nclocks + p];
+            double least = *there < *back ? *there : *back;
+
+            least -= least > RECEIVED_NS ? RECEIVED_NS : least;
+            *there = *back = least > 0 ? least : 0;
+        }
+}
+
+/* ------------------------------------------------------------------ what was learned */
+
+static double lag_of(const struct rp_leg_lags *l, int kind)
+{
+    return l->leg[kind].n > 0 ? rp_mean_of(&l->leg[kind]) : l->least[kind] > 0 ? l->least[kind] : 0;
+}
+
+static void put_visit(struct rp_follower *f, size_t part, size_t worker)
+{
+    struct rp_mean_part *p = &f->out->parts[part];
+    struct rp_mean_visit *v = &p->visits[worker];
+    const struct rp_leg_sums *s = &f->sums[part * f->out->nworkers + worker];
+    int k;
+
+    v->sum_ns = rp_mean_of(s->sum.n > 0 ? &s->sum : &f->any_sum[part]);
+    v->sum_lag_ns = rp_mean_of(&f->lags[f->m->nranks + p->server].sum);
+    for (k = 0; k < RP_JOB_MESSAGES; k++) {
+        size_t from = rp_follow_clock(f, worker, p, k, false),
+               to = rp_follow_clock(f, worker, p, k, true);
+
+        v->leg[k] = (struct rp_mean_leg){side_ns(&s->out[k]), side_ns(&s->in[k]),
+                                         f->wire[from * f->nclocks + to], lag_of(&f->lags[from], k),
+                                         s->in[k].ns >= 0};
+    }
+}
+
+static enum rp_code put_parts(struct rp_follower *f)
+{
+    size_t p, w;
+
+    for (p = 0; p < f->out->nparts; p++) {
+        struct rp_mean_part *part = &f->out->parts[p];
+
+        part->merge_ns = rp_mean_of(&f->merge[p]);
+        part->merge_lag_ns = rp_mean_of(&f->lags[f->m->nranks + part->server].merge);
+        for (w = 0; w < f->out->nworkers; w++)
+            put_visit(f, p, w);
+    }
+    f->out->by_tensor = f->against_order[1] < f->against_order[0];
+    return RP_OK;
+}
+
+/* ------------------------------------------------------------------ parts and workers */
+
+/* A part for each key; tensors that travel together have the same keys. */
+static enum rp_code list_parts(struct rp_follower *f)
+{
+    const struct rp_job *job = f->m->job;
+    struct rp_job_legs *out = f->out;
+    struct rp_map seen;
+    enum rp_code code = RP_OK;
+    size_t i;
+
+    rp_map_init(&seen);
+    out->parts = RP_ARENA_NEW(&out->arena, struct rp_mean_part, job->keys.n + 1);
+    if (!out->parts)
+        code = rp_err_nomem(f->err, "simulating a job");
+    for (i = 0; code == RP_OK && i < job->keys.n; i++) {
+        struct rp_mean_part p = {.key = job->keys.at[i].key, .tensor = job->keys.at[i].tensor};
+
+        if (rp_map_get(&seen, (uint64_t)p.key) != RP_MAP_NONE)
+            continue;
+        code = rp_map_put(&seen, (uint64_t)p.key, 1, f->err);
+        p.server = rp_map_get(&f->server_of, (uint64_t)p.key);
+        p.thread = UINT32_MAX;
+        p.visits = RP_ARENA_NEW(&out->arena, struct rp_mean_visit, out->nworkers + 1);
+        if (code == RP_OK && !p.visits)
+            code = rp_err_nomem(f->err, "simulating a job");
+        if (code == RP_OK && p.server < out->nservers)
+            out->parts[out->nparts++] = p;
+    }
+    rp_map_release(&seen);
+    return code;
+}
+
+static enum rp_code number_workers(struct rp_follower *f)
+{
+    const struct rp_job *job = f->m->job;
+    size_t r;
+
+    f->out->worker_of = RP_ARENA_NEW(&f->out->arena, uint32_t, job->nranks + 1);
+    if (!f->out->worker_of)
+        return rp_err_nomem(f->err, "simulating a job");
+    for (r = 0; r < job->nranks; r++) {
+        if (r && strcmp(job->ranks[r].host, job->ranks[r - 1].host) != 0)
+            f->out->nworkers++;
+        f->out->worker_of[r] = (uint32_t)f->out->nworkers;
+    }
+    f->out->nworkers++;
+    f->out->nservers = rp_job_servers(job);
+    f->nclocks = job->nranks + f->out->nservers;
+    return f->out->nservers ? RP_OK
+                            : rp_err_set(f->err, RP_FORMAT, "no log of a BytePS server was found");
+}
+
+static enum rp_code allocate(struct rp_follower *f)
+{
+    size_t n = f->out->nparts * f->out->nworkers + 1, i, k;
+
+    f->visit = calloc(n, sizeof *f->visit);
+    f->sums = calloc(n, sizeof *f->sums);
+    f->merge = calloc(f->out->nparts + 1, sizeof *f->merge);
+    f->any_sum = calloc(f->out->nparts + 1, sizeof *f->any_sum);
+    f->lags = calloc(f->nclocks + 1, sizeof *f->lags);
+    f->wire = calloc(f->nclocks * f->nclocks + 1, sizeof *f->wire);
+    if (!f->visit || !f->sums || !f->merge || !f->any_sum || !f->lags || !f->wire)
+        return rp_err_nomem(f->err, "simulating a job");
+    for (i = 0; i < f->nclocks; i++)
+        for (k = 0; k < RP_JOB_MESSAGES; k++)
+            f->lags[i].least[k] = -1;
+    for (i = 0; i < n; i++)
+        for (k = 0; k < RP_JOB_MESSAGES; k++)
+            f->sums[i].out[k] = f->sums[i].in[k] = (struct rp_leg_least){-1, -1, {0, 0}};
+    return RP_OK;
+}
+
+static enum rp_code learn(struct rp_follower *f, size_t first, size_t end)
+{
+    RP_TRY(number_workers(f));
+    f->sends = calloc(f->nclocks + 1, sizeof *f->sends);
+    f->receives = calloc(f->nclocks + 1, sizeof *f->receives);
+    if (!f->sends || !f->receives)
+        return rp_err_nomem(f->err, "simulating a job");
+    RP_TRY(rp_follow_records(f));
+    RP_TRY(list_parts(f));
+    RP_TRY(allocate(f));
+    find_wires(f, 0, f->m->nsteps);
+    learn_steps(f, 0, f->m->nsteps, LEAST);
+    RP_TRY(compare_all(f));
+    learn_steps(f, 0, f->m->nsteps, USUAL);
+    if (end == first + 1)
+        learn_steps(f, first, end, NOW);
+    learn_steps(f, first, end, LAGS);
+    return put_parts(f);
+}
+
+enum rp_code rp_job_legs_init(struct rp_job_legs *out, const struct rp_job_means *m, size_t first,
+                              size_t end, struct rp_err *err)
+{
+    struct rp_follower f = {.m = m, .out = out, .err = err};
+    enum rp_code code;
+    size_t c;
+
+    memset(out, 0, sizeof *out);
+    rp_arena_init(&out->arena);
+    rp_map_init(&f.server_of);
+    code = learn(&f, first, end);
+    for (c = 0; f.sends && f.receives && c < f.nclocks; c++) {
+        rp_vec_release(&f.sends[c]);
+        rp_vec_release(&f.receives[c]);
+    }
+    free(f.sends);
+    free(f.receives);
+    rp_map_release(&f.server_of);
+    rp_vec_release(&f.sent);
+    rp_vec_release(&f.got);
+    rp_vec_release(&f.works);
+    rp_vec_release(&f.by_thread);
+    free(f.visit);
+    free(f.sums);
+    free(f.merge);
+    free(f.any_sum);
+    free(f.lags);
+    free(f.wire);
+    return code;
+}
+
+void rp_job_legs_release(struct rp_job_legs *l)
+{
+    rp_arena_release(&l->arena);
+}

@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * key_dict.txt of BytePS: a line a name, with the keys of its parts. And metadata.json of a dPRO
+ * trial directory: operators with the names of what they read and write,
+ *
+ *     {"net/conv": {"op": "Conv2D", "input": [{"name": "x:0", …}], "output": [{"name": "y:0", …}]}}
+ *
+ * An edge leads from the operator that writes a name to each that reads it. One pass collects the
+ * names, a second over them makes the edges.
+ */
+#include "job/texts.h"
+
+#include "base/hash.h"
+#include "io/json_pull.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct use {
+    uint64_t name;
+    const char *op;
+};
+
+struct reader {
+    struct rp_json *json;
+    struct rp_job_rank *out;
+    RP_VEC(struct use) reads, writes;
+    struct rp_map maker; /* hash of a name -> into writes */
+    struct rp_err *err;
+};
+
+static uint64_t key_of(const struct rp_json_token *t)
+{
+    return rp_hash_bytes(t->text, t->len);
+}
+
+/* [{"name": …}, …] */
+static enum rp_code read_list(struct reader *r, const char *op, bool writes)
+{
+    struct rp_json_token key, value;
+
+    if (rp_json_value(r->json, &value) != RP_JSON_ARRAY)
+        return RP_OK;
+    while (rp_json_element(r->json)) {
+        if (rp_json_value(r->json, &value) != RP_JSON_OBJECT)
+            continue;
+        while (rp_json_field(r->json, &key)) {
+            struct use use = {0, op};
+
+            if (!rp_json_key_is(&key, "name")) {
+                rp_json_skip(r->json);
+                continue;
+            }
+            if (rp_json_value(r->json, &value) != RP_JSON_STRING)
+                return rp_err_set(r->err, RP_FORMAT, "'%s' has a tensor whose name is no text", op);
+            use.name = key_of(&value);
+            if (writes)
+                RP_TRY(rp_vec_push(&r->writes, use, r->err));
+            else
+                RP_TRY(rp_vec_push(&r->reads, use, r->err));
+        }
+    }
+    return RP_OK;
+}
+
+static enum rp_code read_operator(struct reader *r, const char *op)
+{
+    struct rp_json_token key, value;
+
+    if (rp_json_value(r->json, &value) != RP_JSON_OBJECT)
+        return rp_json_failed(r->json)
+                   ? RP_OK
+                   : rp_err_set(r->err, RP_FORMAT, "'%s' is no description of an operator", op);
+    while (rp_json_field(r->json, &key)) {
+        bool writes = rp_json_key_is(&key, "output");
+
+        if (writes || rp_json_key_is(&key, "input"))
+            RP_TRY(read_list(r, op, writes));
+        else
+            rp_json_skip(r->json);
+    }
+    return RP_OK;
+}
+
+static enum rp_code read_all(struct reader *r)
+{
+    struct rp_json_token key, value;
+
+    if (rp_json_value(r->json, &value) == RP_JSON_OBJECT)
+        while (rp_json_field(r->json, &key)) {
+            const char *op;
+
+            if (key.has_escapes && !rp_json_decode(r->json, &key))
+                break;
+            op = rp_arena_copy(&r->out->arena, key.text, key.len);
+            if (!op)
+                return rp_err_nomem(r->err, "reading operators");
+            RP_TRY(read_operator(r, op));
+        }
+    else if (!rp_json_failed(r->json))
+        return rp_err_set(r->err, RP_FORMAT, "no object of operators");
+    return rp_json_finish(r->json, r->err);
+}
+
+static enum rp_code make_edges(struct reader *r)
+{
+    size_t i;
+
+    for (i = 0; i < r->writes.n; i++)
+        RP_TRY(rp_map_put(&r->maker, r->writes.at[i].name, (uint32_t)i, r->err));
+    for (i = 0; i < r->reads.n; i++) {
+        uint32_t at = rp_map_get(&r->maker, r->reads.at[i].name);
+        struct rp_job_edge e = {.to = r->reads.at[i].op};
+
+        if (at == RP_MAP_NONE)
+            continue;
+        e.from = r->writes.at[at].op;
+        e.from_tensor = rp_job_tensor_of(e.from);
+        e.to_tensor = rp_job_tensor_of(e.to);
+        RP_TRY(rp_vec_push(&r->out->edges, e, r->err));
+    }
+    return RP_OK;
+}
+
+enum rp_code rp_job_read_metadata(struct rp_input *in, struct rp_job_rank *out, struct rp_err *err)
+{
+    struct reader r = {.out = out, .err = err};
+    enum rp_code code = rp_json_open(in, NULL, &r.json, err);
+
+    rp_map_init(&r.maker);
+    if (code == RP_OK)
+        code = read_all(&r);
+    if (code == RP_OK)
+        code = make_edges(&r);
+    rp_json_close(r.json);
+    rp_vec_release(&r.reads);
+    rp_vec_release(&r.writes);
+    rp_map_release(&r.maker);
+    return code;
+}
+
+/* ------------------------------------------------------------------ keys */
+
+/* Behind the last "PushPull" of a name: "5_6", the numbers of its tensors. */
+static const char *tensors_of(const char *name, size_t len)
+{
+    static const char sign[] = "PushPull";
+    const size_t n = sizeof sign - 1;
+    size_t i;
+
+    for (i = len; i-- > 0;)
+        if (i + n + 1 < len && !memcmp(name + i, sign, n) &&
+            (name[i + n] == '.' || name[i + n] == '_') && name[i + n + 1] >= '0' &&
+            name[i + n + 1] <= '9')
+            return name + i + n + 1;
+    return NULL;
+}
+
+/* A number of at most 18 digits; *at behind it. */
+static bool number_at(const char **at, const char *end, int64_t *out)
+{
+    const char *from = *at;
+
+    *out = 0;
+    while (*at < end && **at >= '0' && **at <= '9' && *at - from < 18)
+        *out = *out * 10 + (*(*at)++ - '0');
+    return *at > from;
+}
+
+/* All keys for each tensor of the name. */
+static enum rp_code add_keys(const char *tensors, const char *colon, const char *end,
+                             struct rp_job *out, struct rp_err *err)
+{
+    struct rp_job_key k;
+
+    while (tensors < colon && number_at(&tensors, colon, &k.tensor)) {
+        const char *at = colon + 1;
+
+        for (k.part = 0; at < end;) {
+            if (number_at(&at, end, &k.key)) {
+                RP_TRY(rp_vec_push(&out->keys, k, err));
+                k.part++;
+            } else {
+                at++;
+            }
+        }
+        if (tensors < colon && *tensors != '_' && *tensors != '+')
+            break;
+        tensors++;
+    }
+    return RP_OK;
+}
+
+enum rp_code rp_job_read_keys(const char *text, size_t len, struct rp_job *out, struct rp_err *err)
+{
+    const char *at = text, *end = text + len;
+
+    while (at < end) {
+        const char *newline = memchr(at, '\n', (size_t)(end - at));
+        const char *stop = newline ? newline : end;
+        const char *colon = memchr(at, ':', (size_t)(stop - at));
+        const char *tensors = colon ? tensors_of(at, (size_t)(colon - at)) : NULL;
+
+        if (tensors)
+            RP_TRY(add_keys(tensors, colon, stop, out, err));
+        at = newline ? newline + 1 : end;
+    }
+    return RP_OK;
+}

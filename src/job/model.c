@@ -1,0 +1,593 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * From means to nodes. The recorded steps stand beside each other, each from 0 on; where that would
+ * be too many nodes, several are one mean step. Operators of a rank run in their recorded order,
+ * updates when their tensor is there and the operators in front are done, one at a time. Groups of
+ * tensors are agreed by all ranks and run one after another on each rank. A chunk goes on when it
+ * was received; it is received when the neighbour sent it. Where sends and receives never overlap,
+ * one mover does all of them, first come, first served; else each channel has a sending and a
+ * receiving side, which keep the recorded order. Without a record of them a reduction takes what it
+ * took behind the arrival of the last rank. O(records).
+ */
+#include "job/model.h"
+
+#include "job/model_work.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Where the steps of a job have more nodes than this together, several become one mean step. */
+#define NODES_MAX 2000000
+
+static const char *const texts[RP_MODEL_TEXTS] = {[VOTE] = "Horovod vote",
+                                                  [AGREED] = "Horovod agreed",
+                                                  [QUEUE] = "Horovod queue",
+                                                  [COPY_IN] = "Horovod copy in",
+                                                  [COPY_OUT] = "Horovod copy out",
+                                                  [REDUCE] = "NCCL all-reduce",
+                                                  [SEND] = "SEND",
+                                                  [RECEIVE] = "RECV",
+                                                  [BEGIN] = "begin",
+                                                  [PUSH] = "BytePS push",
+                                                  [PUSH_DONE] = "BytePS push done",
+                                                  [PULL] = "BytePS pull",
+                                                  [PULL_DONE] = "BytePS pull done",
+                                                  [SUM] = "BytePS sum",
+                                                  [MERGED] = "BytePS merged"};
+
+static enum rp_code intern(struct rp_job_maker *m, const char *text, uint32_t *id)
+{
+    uint64_t key = rp_hash_bytes(text, strlen(text));
+    const char *copy;
+
+    *id = rp_map_get(&m->name_of, key);
+    if (*id != RP_MAP_NONE)
+        return RP_OK;
+    copy = rp_arena_strdup(&m->part->graph.arena, text);
+    if (!copy)
+        return rp_err_nomem(m->err, "simulating a job");
+    *id = (uint32_t)m->part->graph.names.n;
+    RP_TRY(rp_map_put(&m->name_of, key, *id, m->err));
+    return rp_vec_push(&m->part->graph.names, copy, m->err);
+}
+
+enum rp_code rp_model_add(struct rp_job_maker *m, uint32_t rank, uint8_t kind, uint32_t name,
+                          double dur_ns, uint32_t device, uint32_t *id)
+{
+    struct rp_sg_node node = {.dur_ns = (int64_t)llround(dur_ns),
+                              .event = RP_NONE,
+                              .name = name,
+                              .lane = RP_NONE,
+                              .rank = rank,
+                              .collective = RP_NONE,
+                              .kind = kind,
+                              .flags = RP_SG_WORK};
+    struct rp_sim_note note = {0, m->step, RP_PHASE_OTHER, RP_SIM_TIMES};
+
+    *id = (uint32_t)m->part->graph.nodes.n;
+    RP_TRY(rp_vec_push(&m->part->graph.nodes, node, m->err));
+    RP_TRY(rp_vec_push(&m->part->devices, device, m->err));
+    RP_TRY(rp_vec_push(&m->part->priorities, 0, m->err));
+    return rp_vec_push(&m->part->notes, note, m->err);
+}
+
+enum rp_code rp_model_add_plain(struct rp_job_maker *m, uint32_t rank, uint8_t kind, int text,
+                                double dur_ns, uint32_t *id)
+{
+    return rp_model_add(m, rank, kind, m->name[text], dur_ns, RP_NO_DEVICE, id);
+}
+
+enum rp_code rp_model_link(struct rp_job_maker *m, uint32_t from, uint32_t to, double lag_ns,
+                           uint8_t kind)
+{
+    struct rp_sg_edge e = {
+        .lag_ns = (int64_t)llround(lag_ns), .from = from, .to = to, .kind = kind};
+
+    return rp_vec_push(&m->part->graph.edges, e, m->err);
+}
+
+enum rp_code rp_model_note_wait(struct rp_job_maker *m, uint32_t from, uint32_t to, uint32_t first,
+                                uint32_t end)
+{
+    struct rp_sim_wait wait = {from, to, first, end};
+
+    return rp_vec_push(&m->part->waits, wait, m->err);
+}
+
+uint64_t rp_model_op_key(size_t rank, const char *name)
+{
+    return rp_hash_join(rp_hash_bytes(name, strlen(name)), rank);
+}
+
+static uint64_t place_key(size_t rank, const struct rp_mean_transfer *t, int32_t chunk,
+                          bool is_send)
+{
+    uint64_t k = rp_hash_join((uint64_t)rank << 32 | t->group,
+                              (uint64_t)(uint32_t)t->loop << 32 | (uint32_t)t->channel);
+
+    return rp_hash_join(k, (uint64_t)(uint32_t)chunk << 32 | (uint64_t)(uint32_t)t->slice << 1 |
+                               is_send);
+}
+
+static uint32_t *done_of(const struct rp_job_maker *m, size_t rank, size_t g)
+{
+    return &m->done[rank * m->means.ngroups + g];
+}
+
+/* Of the step and rank: 0 its stream for updates, 1 its mover. */
+static uint32_t device_of(const struct rp_job_maker *m, uint32_t rank, uint32_t which)
+{
+    return m->devices + 2 * rank + which;
+}
+
+/* ------------------------------------------------------------------ operators */
+
+/* dPRO's names begin with what an operator belongs to, TensorFlow's with the gradient tape. */
+static uint8_t phase_of(const struct rp_mean_op *op)
+{
+    if (op->is_update)
+        return RP_PHASE_OPTIMIZER;
+    return !strncmp(op->name, "FW.", 3)                                        ? RP_PHASE_FORWARD
+           : !strncmp(op->name, "BW.", 3) || !strncmp(op->name, "gradient", 8) ? RP_PHASE_BACKWARD
+                                                                               : RP_PHASE_OTHER;
+}
+
+static enum rp_code add_ops(struct rp_job_maker *m, uint32_t rank)
+{
+    const struct rp_mean_rank *r = &m->means.ranks[rank];
+    uint32_t id, before = RP_NONE;
+    size_t i;
+
+    for (i = 0; i < r->ops.n; i++) {
+        const struct rp_mean_op *op = &r->ops.at[i];
+        uint32_t name;
+
+        RP_TRY(intern(m, op->name, &name));
+        RP_TRY(rp_model_add(m, rank, RP_SG_COMPUTE, name, op->dur_ns,
+                            op->is_update ? device_of(m, rank, 0) : RP_NO_DEVICE, &id));
+        m->part->notes.at[id].phase = phase_of(op);
+        RP_TRY(rp_map_put(&m->op_node, rp_model_op_key(rank, op->name), id, m->err));
+        if (op->is_update)
+            continue;
+        if (before != RP_NONE)
+            RP_TRY(rp_model_link(m, before, id, op->gap_ns, RP_SG_STREAM));
+        else
+            RP_TRY(rp_model_link(m, m->begin, id, r->begin_ns, RP_SG_ORDER));
+        before = id;
+    }
+    m->last[rank] = before;
+    return RP_OK;
+}
+
+/* The middle of the gaps between operators: what an update waits for besides what it needs. */
+static double usual_gap(const struct rp_mean_rank *r)
+{
+    double sum = 0, n = 0;
+    size_t i;
+
+    for (i = 1; i < r->ops.n; i++)
+        if (!r->ops.at[i].is_update) {
+            sum += r->ops.at[i].gap_ns;
+            n++;
+        }
+    return n > 0 ? sum / n : 0;
+}
+
+static enum rp_code link_updates(struct rp_job_maker *m, uint32_t rank)
+{
+    const struct rp_mean_rank *r = &m->means.ranks[rank];
+    double gap = usual_gap(r);
+    size_t i;
+
+    for (i = 0; i < r->ops.n; i++)
+        if (r->ops.at[i].is_update && m->last[rank] != RP_NONE)
+            RP_TRY(rp_model_link(m, m->last[rank],
+                                 rp_map_get(&m->op_node, rp_model_op_key(rank, r->ops.at[i].name)),
+                                 gap, RP_SG_STREAM));
+    return RP_OK;
+}
+
+/* Data: from a tensor's communication to its update, and between operators. Those of one stream
+   that run in order say nothing new. */
+static enum rp_code link_data(struct rp_job_maker *m, uint32_t rank)
+{
+    const struct rp_job_rank *r = &m->job->ranks[rank];
+    size_t i;
+
+    for (i = 0; i < r->edges.n; i++) {
+        const struct rp_job_edge *e = &r->edges.at[i];
+        uint32_t to = rp_map_get(&m->op_node, rp_model_op_key(rank, e->to)), from, g;
+
+        if (e->to_tensor >= 0 || to == RP_MAP_NONE)
+            continue;
+        if (e->from_tensor >= 0) {
+            g = rp_map_get(&m->means.group_of, (uint64_t)e->from_tensor);
+            if (g != RP_MAP_NONE)
+                RP_TRY(rp_model_link(m, *done_of(m, rank, g), to, 0, RP_SG_MEMBER));
+            continue;
+        }
+        from = rp_map_get(&m->op_node, rp_model_op_key(rank, e->from));
+        if (from != RP_MAP_NONE && m->part->devices.at[to] != RP_NO_DEVICE)
+            RP_TRY(rp_model_link(m, from, to, 0, RP_SG_ORDER));
+    }
+    return RP_OK;
+}
+
+/* ------------------------------------------------------------------ votes and agreements */
+
+struct vote {
+    uint32_t node, edges;
+};
+
+/* The votes of a rank for all groups wait for its gradients, or where none is known for the step's
+   begin. */
+static enum rp_code link_votes(struct rp_job_maker *m, uint32_t rank, struct vote *votes)
+{
+    const struct rp_job_rank *r = &m->job->ranks[rank];
+    const struct rp_mean_rank *mean = &m->means.ranks[rank];
+    size_t i, g;
+
+    for (i = 0; i < r->edges.n; i++) {
+        const struct rp_job_edge *e = &r->edges.at[i];
+        uint32_t of =
+            e->to_tensor < 0 ? RP_MAP_NONE : rp_map_get(&m->means.group_of, (uint64_t)e->to_tensor);
+        uint32_t from = of == RP_MAP_NONE ? RP_MAP_NONE
+                                          : rp_map_get(&m->op_node, rp_model_op_key(rank, e->from));
+
+        if (from == RP_MAP_NONE)
+            continue;
+        votes[of].edges++;
+        RP_TRY(rp_model_link(m, from, votes[of].node, mean->groups[of].vote_lag_ns, RP_SG_MEMBER));
+    }
+    for (g = 0; g < m->means.ngroups; g++)
+        if (!votes[g].edges)
+            RP_TRY(rp_model_link(m, m->begin, votes[g].node,
+                                 mean->begin_ns + mean->groups[g].vote_lag_ns, RP_SG_MEMBER));
+    return RP_OK;
+}
+
+/* A rank votes when its gradients are ready; with the last vote of all a group is decided. */
+static enum rp_code add_votes(struct rp_job_maker *m, uint32_t *decided)
+{
+    size_t g, n = m->means.ngroups;
+    struct vote *votes = calloc(n + 1, sizeof *votes);
+    enum rp_code code = votes ? RP_OK : rp_err_nomem(m->err, "simulating a job");
+    uint32_t rank;
+
+    for (g = 0; code == RP_OK && g < n; g++)
+        code = rp_model_add_plain(m, 0, RP_SG_MEET, VOTE, 0, &decided[g]);
+    for (rank = 0; code == RP_OK && rank < m->means.nranks; rank++) {
+        for (g = 0; code == RP_OK && g < n; g++) {
+            votes[g].edges = 0;
+            code = rp_model_add_plain(m, rank, RP_SG_ARRIVE, VOTE, 0, &votes[g].node);
+            if (code == RP_OK)
+                code = rp_model_link(m, votes[g].node, decided[g], 0, RP_SG_MEMBER);
+            if (code == RP_OK)
+                code = rp_model_note_wait(m, votes[g].node, decided[g], 0, 0);
+        }
+        if (code == RP_OK)
+            code = link_votes(m, rank, votes);
+    }
+    free(votes);
+    return code;
+}
+
+/* ------------------------------------------------------------------ transfers */
+
+/* in: node at whose end the rank enters the ring; end: node that waits for all its transfers. */
+static enum rp_code add_transfers(struct rp_job_maker *m, uint32_t rank, size_t g, uint32_t in,
+                                  uint32_t end)
+{
+    const struct rp_mean_rank *r = &m->means.ranks[rank];
+    const struct rp_mean_group *x = &r->groups[g];
+    uint32_t id = end, first = end + 1;
+    size_t i;
+
+    for (i = x->first; i < x->end; i++) {
+        const struct rp_mean_transfer *t = &r->transfers.at[i];
+
+        RP_TRY(rp_model_add(m, rank, RP_SG_COMM, m->name[t->is_send ? SEND : RECEIVE], t->dur_ns,
+                            r->duplex ? RP_NO_DEVICE : device_of(m, rank, 1), &id));
+        RP_TRY(rp_map_put(&m->transfer, place_key(rank, t, t->chunk, t->is_send), id, m->err));
+    }
+    m->enters[rank] = in;
+    m->leaves[rank] = end;
+    return rp_model_note_wait(m, in, end, first, id + 1);
+}
+
+/* The sides of the channels: what one did before must be over. */
+static enum rp_code keep_order(struct rp_job_maker *m, uint32_t rank, size_t g)
+{
+    const struct rp_mean_rank *r = &m->means.ranks[rank];
+    const struct rp_mean_group *x = &r->groups[g];
+    struct rp_map before;
+    enum rp_code code = RP_OK;
+    size_t i;
+
+    rp_map_init(&before);
+    for (i = x->first; code == RP_OK && i < x->end; i++) {
+        const struct rp_mean_transfer *t = &r->transfers.at[i];
+        uint32_t id = rp_map_get(&m->transfer, place_key(rank, t, t->chunk, t->is_send));
+        uint64_t side = (uint64_t)(uint32_t)t->channel << 1 | t->is_send;
+        uint32_t last = rp_map_get(&before, side);
+
+        if (last != RP_MAP_NONE && last != id)
+            code = rp_model_link(m, last, id, 0, RP_SG_STREAM);
+        if (code == RP_OK)
+            code = rp_map_put(&before, side, id, m->err);
+    }
+    rp_map_release(&before);
+    return code;
+}
+
+/* A send that passes on what its rank received needs no edge of its own from where the rank enters
+   the ring, nor does what it passes on need one to where the rank leaves it. */
+static enum rp_code link_ends(struct rp_job_maker *m, uint32_t rank,
+                              const struct rp_mean_transfer *t, uint32_t id, bool passes_on)
+{
+    double lag = m->means.ranks[rank].groups[t->group].enter_lag_ns;
+    bool is_passed_on = !t->is_send && rp_map_get(&m->transfer, place_key(rank, t, t->chunk + 1,
+                                                                          true)) != RP_MAP_NONE;
+
+    if (!passes_on)
+        RP_TRY(rp_model_link(m, m->enters[rank], id, lag, RP_SG_STREAM));
+    return is_passed_on ? RP_OK : rp_model_link(m, id, m->leaves[rank], 0, RP_SG_STREAM);
+}
+
+static enum rp_code link_transfers(struct rp_job_maker *m, uint32_t rank, size_t g)
+{
+    const struct rp_mean_rank *r = &m->means.ranks[rank];
+    const struct rp_mean_group *x = &r->groups[g];
+    size_t i;
+
+    for (i = x->first; i < x->end; i++) {
+        const struct rp_mean_transfer *t = &r->transfers.at[i];
+        uint32_t id = m->leaves[rank] + 1 + (uint32_t)(i - x->first), from = RP_MAP_NONE;
+        size_t peer = t->is_send ? rank : rp_job_sender(&m->means, rank, t->channel);
+
+        if (peer != SIZE_MAX)
+            from = rp_map_get(&m->transfer, place_key(peer, t, t->is_send ? t->chunk - 1 : t->chunk,
+                                                      !t->is_send));
+        if (from != RP_MAP_NONE)
+            RP_TRY(rp_model_link(m, from, id, 0, RP_SG_EVENT));
+        RP_TRY(link_ends(m, rank, t, id, t->is_send && from != RP_MAP_NONE));
+    }
+    return r->duplex ? keep_order(m, rank, g) : RP_OK;
+}
+
+/* Without a record of transfers: all ranks meet, then each takes its time. */
+static enum rp_code add_reduction(struct rp_job_maker *m, uint32_t rank, size_t g, uint32_t in,
+                                  uint32_t met, uint32_t end)
+{
+    const struct rp_mean_group *x = &m->means.ranks[rank].groups[g];
+    uint32_t arrive, work;
+
+    RP_TRY(rp_model_add_plain(m, rank, RP_SG_ARRIVE, REDUCE, 0, &arrive));
+    RP_TRY(rp_model_link(m, in, arrive, x->enter_lag_ns, RP_SG_STREAM));
+    RP_TRY(rp_model_link(m, arrive, met, 0, RP_SG_MEMBER));
+    RP_TRY(rp_model_note_wait(m, arrive, met, 0, 0));
+    RP_TRY(rp_model_add_plain(m, rank, RP_SG_COMM, REDUCE, x->reduce_ns, &work));
+    RP_TRY(rp_model_link(m, met, work, 0, RP_SG_MEMBER));
+    return rp_model_link(m, work, end, 0, RP_SG_STREAM);
+}
+
+/* ------------------------------------------------------------------ groups */
+
+static enum rp_code add_agreement(struct rp_job_maker *m, uint32_t rank, size_t g, uint32_t decided)
+{
+    const struct rp_mean_group *x = &m->means.ranks[rank].groups[g];
+    uint32_t agreed;
+
+    RP_TRY(rp_model_add_plain(m, rank, RP_SG_HOST, AGREED, 0, &agreed));
+    RP_TRY(rp_model_link(m, decided, agreed, x->agree_lag_ns, RP_SG_MEMBER));
+    if (g && x->follow_lag_ns >= 0)
+        RP_TRY(rp_model_link(m, m->agreed[rank], agreed, x->follow_lag_ns, RP_SG_ORDER));
+    m->agreed[rank] = agreed;
+    return RP_OK;
+}
+
+/* met: where all ranks meet, if transfers were not recorded; else RP_NONE. */
+static enum rp_code add_group(struct rp_job_maker *m, uint32_t rank, size_t g, uint32_t decided,
+                              uint32_t met)
+{
+    const struct rp_mean_group *x = &m->means.ranks[rank].groups[g];
+    uint32_t queue, in, end, out;
+
+    RP_TRY(add_agreement(m, rank, g, decided));
+    RP_TRY(rp_model_add_plain(m, rank, RP_SG_HOST, QUEUE, x->queue_ns, &queue));
+    RP_TRY(rp_model_link(m, m->agreed[rank], queue, x->queue_lag_ns, RP_SG_ORDER));
+    if (g)
+        RP_TRY(rp_model_link(m, *done_of(m, rank, g - 1), queue, x->queue_lag_ns, RP_SG_ORDER));
+    RP_TRY(rp_model_add_plain(m, rank, RP_SG_MEMORY, COPY_IN, x->in_ns, &in));
+    RP_TRY(rp_model_link(m, queue, in, 0, RP_SG_STREAM));
+    RP_TRY(rp_model_add_plain(m, rank, RP_SG_MEET, REDUCE, 0, &end));
+    RP_TRY(rp_model_link(m, in, end, 0, RP_SG_STREAM));
+    if (met == RP_NONE)
+        RP_TRY(add_transfers(m, rank, g, in, end));
+    else
+        RP_TRY(add_reduction(m, rank, g, in, met, end));
+    RP_TRY(rp_model_add_plain(m, rank, RP_SG_MEMORY, COPY_OUT, x->out_ns, &out));
+    *done_of(m, rank, g) = out;
+    return rp_model_link(m, end, out, x->leave_lag_ns, RP_SG_STREAM);
+}
+
+static enum rp_code add_groups(struct rp_job_maker *m, const uint32_t *decided)
+{
+    uint32_t rank, met = RP_NONE;
+    size_t g;
+
+    for (g = 0; g < m->means.ngroups; g++) {
+        if (!m->job->has_transfers)
+            RP_TRY(rp_model_add_plain(m, 0, RP_SG_MEET, REDUCE, 0, &met));
+        for (rank = 0; rank < m->means.nranks; rank++)
+            RP_TRY(add_group(m, rank, g, decided[g], met));
+        for (rank = 0; rank < m->means.nranks; rank++)
+            RP_TRY(link_transfers(m, rank, g));
+    }
+    return RP_OK;
+}
+
+/* ------------------------------------------------------------------ steps */
+
+static enum rp_code build_with(struct rp_job_maker *m, uint32_t *decided)
+{
+    uint32_t rank;
+    size_t i;
+
+    m->devices = (uint32_t)m->part->device_rules.n;
+    for (i = 0; i < 2 * m->means.nranks; i++)
+        RP_TRY(rp_vec_push(&m->part->device_rules, RP_DEVICE_SERIAL, m->err));
+    RP_TRY(rp_model_add_plain(m, 0, RP_SG_ORIGIN, BEGIN, 0, &m->begin));
+    for (rank = 0; rank < m->means.nranks; rank++)
+        RP_TRY(add_ops(m, rank));
+    if (m->job->has_servers) {
+        RP_TRY(rp_model_add_servers(m));
+    } else {
+        RP_TRY(add_votes(m, decided));
+        RP_TRY(add_groups(m, decided));
+    }
+    for (rank = 0; rank < m->means.nranks; rank++) {
+        RP_TRY(link_updates(m, rank));
+        RP_TRY(link_data(m, rank));
+    }
+    return RP_OK;
+}
+
+/* The step that the means are of. */
+static enum rp_code build(struct rp_job_maker *m)
+{
+    size_t n = m->means.nranks * m->means.ngroups;
+    uint32_t *decided = calloc(m->means.ngroups + 1, sizeof *decided);
+    enum rp_code code;
+
+    rp_map_release(&m->op_node);
+    rp_map_release(&m->transfer);
+    rp_map_init(&m->op_node);
+    rp_map_init(&m->transfer);
+    m->done = calloc(n + 1, sizeof *m->done);
+    m->agreed = calloc(m->means.nranks + 1, sizeof *m->agreed);
+    m->last = calloc(m->means.nranks + 1, sizeof *m->last);
+    m->enters = calloc(m->means.nranks + 1, sizeof *m->enters);
+    m->leaves = calloc(m->means.nranks + 1, sizeof *m->leaves);
+    code = decided && m->done && m->agreed && m->last && m->enters && m->leaves
+               ? build_with(m, decided)
+               : rp_err_nomem(m->err, "simulating a job");
+    free(decided);
+    free(m->done);
+    free(m->agreed);
+    free(m->last);
+    free(m->enters);
+    free(m->leaves);
+    return code;
+}
+
+/* Nodes of a step: about as many as records. */
+static size_t nodes_a_step(const struct rp_job_means *m)
+{
+    size_t r, n = 0;
+
+    for (r = 0; r < m->nranks; r++)
+        n += m->job->ranks[r].ops.n + m->job->ranks[r].transfers.n + m->job->ranks[r].spans.n;
+    return n / (m->nsteps + 1) + 1;
+}
+
+static enum rp_code build_steps(struct rp_job_maker *m)
+{
+    size_t nsteps = m->means.nsteps, n = NODES_MAX / nodes_a_step(&m->means) + 1, i;
+
+    n = n < nsteps ? n : nsteps;
+    n = n < RP_NO_STEP - 1 ? n : RP_NO_STEP - 1;
+    for (i = 0; i < n; i++) {
+        RP_TRY(rp_job_means_take(&m->means, i * nsteps / n, (i + 1) * nsteps / n, m->err));
+        m->step = (uint16_t)i;
+        m->first = i * nsteps / n;
+        m->end = (i + 1) * nsteps / n;
+        RP_TRY(build(m));
+    }
+    m->part->nsteps = (uint32_t)n;
+    return RP_OK;
+}
+
+/* Records that contradict each other would make a node wait for itself: none may. */
+static enum rp_code check_order(const struct rp_job_maker *m)
+{
+    const struct rp_stepgraph *g = &m->part->graph;
+    struct rp_task_graph order;
+    uint32_t v = 0, i, *todo = malloc((g->nodes.n + 1) * sizeof *todo);
+    size_t n = 0, done = 0;
+    enum rp_code code = todo ? RP_OK : rp_err_nomem(m->err, "simulating a job");
+
+    rp_task_graph_init(&order);
+    for (i = 0; code == RP_OK && i < g->nodes.n; i++)
+        code = rp_task_graph_add(&order, (struct rp_task){0}, NULL, m->err);
+    for (i = 0; code == RP_OK && i < g->edges.n; i++)
+        code = rp_task_graph_link(&order, g->edges.at[i].from, g->edges.at[i].to, 0, 0, m->err);
+    if (code == RP_OK)
+        code = rp_task_graph_freeze(&order, m->err);
+    for (i = 0; code == RP_OK && i < g->nodes.n; i++)
+        if (!order.degree.at[i])
+            todo[n++] = i;
+    for (; code == RP_OK && n; done++) {
+        v = todo[--n];
+        for (i = order.first.at[v]; i < order.first.at[v + 1]; i++)
+            if (!--order.degree.at[order.edges.at[i].to])
+                todo[n++] = order.edges.at[i].to;
+    }
+    rp_task_graph_release(&order);
+    free(todo);
+    return code != RP_OK || done == g->nodes.n
+               ? code
+               : rp_err_set(m->err, RP_FORMAT,
+                            "the records of the job contradict each other: of %zu pieces of work "
+                            "%zu wait for themselves",
+                            g->nodes.n, g->nodes.n - done);
+}
+
+static enum rp_code describe(struct rp_job_maker *m)
+{
+    struct rp_sim_part *p = m->part;
+    size_t i;
+
+    RP_TRY(rp_vec_push(&p->graph.names, "", m->err));
+    for (i = 0; i < RP_MODEL_TEXTS; i++)
+        RP_TRY(intern(m, texts[i], &m->name[i]));
+    for (i = 0; i < m->job->remarks.n; i++)
+        RP_TRY(rp_vec_push(&p->remarks, m->job->remarks.at[i], m->err));
+    p->beside = true;
+    p->recorded_steps = m->means.nsteps;
+    p->nranks = p->graph.nranks = (uint32_t)m->means.nranks;
+    p->spread_ratio = m->means.spread_ratio;
+    p->measured_ns = (int64_t)llround(m->means.iteration_ns);
+    if (m->means.left_out) {
+        const char *text = rp_arena_printf(
+            &p->graph.arena, "%zu steps are not whole on every rank: they are left out",
+            m->means.left_out);
+
+        RP_TRY(text ? rp_vec_push(&p->remarks, text, m->err)
+                    : rp_err_nomem(m->err, "simulating a job"));
+    }
+    RP_TRY(build_steps(m));
+    return check_order(m);
+}
+
+enum rp_code rp_sim_part_of_job(struct rp_sim_part *out, const struct rp_job *job,
+                                struct rp_err *err)
+{
+    struct rp_job_maker m = {.job = job, .part = out, .err = err};
+    enum rp_code code;
+
+    memset(out, 0, sizeof *out);
+    rp_arena_init(&out->graph.arena);
+    rp_map_init(&m.op_node);
+    rp_map_init(&m.transfer);
+    rp_map_init(&m.name_of);
+    code = rp_job_means_init(&m.means, job, err);
+    if (code == RP_OK)
+        code = describe(&m);
+    rp_job_means_release(&m.means);
+    rp_map_release(&m.op_node);
+    rp_map_release(&m.transfer);
+    rp_map_release(&m.name_of);
+    return code;
+}

@@ -1,0 +1,448 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What an operation of a pipeline waits for follows from what it is (docs/definitions.md): computes
+ * of a stage run in their recorded order, sends follow their compute and receives precede it, each
+ * kind of transfer keeps its order, and the end of a step is a chain. The order of the first step
+ * of the first data-parallel rank holds for all. Members of a communication meet in a node of their
+ * own: those of two stages, of all data-parallel ranks, or of everybody.
+ */
+#include "job/pipeline_model.h"
+
+#include "base/hash.h"
+#include "sim/engine/task_graph.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum type {
+    FORWARD,
+    BACKWARD,
+    FORWARD_SEND,
+    FORWARD_RECV,
+    BACKWARD_SEND,
+    BACKWARD_RECV,
+    GATHER,
+    GC,
+    LAYERNORM,
+    EMBEDDING,
+    SCATTER,
+    SEPARATE,
+    CLIP,
+    OPTIMIZER,
+    TYPES
+};
+
+/* Who meets: nobody, the peer stage, the first and the last stage, all dp ranks, all ranks. */
+enum group { ALONE, PEER, ENDS, ALL_DP, ALL };
+
+static const struct {
+    const char *name;
+    uint8_t group;
+    bool is_comm;  /* its ideal is a median */
+    int8_t peer;   /* stage of the other side */
+    uint8_t other; /* and its type */
+} types[TYPES] = {
+    [FORWARD] = {"forward-compute", ALONE, false, 0, 0},
+    [BACKWARD] = {"backward-compute", ALONE, false, 0, 0},
+    [FORWARD_SEND] = {"forward-send", PEER, true, 1, FORWARD_RECV},
+    [FORWARD_RECV] = {"forward-recv", PEER, true, -1, FORWARD_SEND},
+    [BACKWARD_SEND] = {"backward-send", PEER, true, -1, BACKWARD_RECV},
+    [BACKWARD_RECV] = {"backward-recv", PEER, true, 1, BACKWARD_SEND},
+    [GATHER] = {"params-all-gather", ALL_DP, true, 0, 0},
+    [GC] = {"gc", ALONE, false, 0, 0},
+    [LAYERNORM] = {"layernorm-grads-all-reduce", ALONE, true, 0, 0},
+    [EMBEDDING] = {"embedding-grads-all-reduce", ENDS, true, 0, 0},
+    [SCATTER] = {"grads-reduce-scatter", ALL_DP, true, 0, 0},
+    [SEPARATE] = {"separate-grads-all-reduce", ALL_DP, true, 0, 0},
+    [CLIP] = {"optimizer-clip-main-grad", ALL, true, 0, 0},
+    [OPTIMIZER] = {"optimizer", ALONE, false, 0, 0},
+};
+
+bool rp_pipeline_is_comm(const char *type)
+{
+    int i;
+
+    for (i = 0; i < TYPES; i++)
+        if (!strcmp(types[i].name, type))
+            return types[i].is_comm;
+    return false;
+}
+
+struct maker {
+    struct rp_pipeline p;
+    struct rp_sim_part *part;
+    struct rp_err *err;
+    struct rp_map node_of; /* place -> node */
+    struct rp_map meet_of; /* group -> its meeting */
+    uint32_t name[TYPES];
+    uint32_t step, dp; /* that is being linked */
+};
+
+static uint64_t place_key(uint32_t step, uint32_t dp, uint32_t stage, uint32_t type, uint32_t seq)
+{
+    return rp_hash_join(rp_hash_join((uint64_t)step << 32 | dp, (uint64_t)stage << 32 | type), seq);
+}
+
+/* The node of an operation of the step and rank that is being linked; RP_NONE: there is none. */
+static uint32_t node(const struct maker *m, uint32_t stage, enum type type, uint32_t seq)
+{
+    return rp_map_get(&m->node_of, place_key(m->step, m->dp, stage, type, seq));
+}
+
+static uint32_t count(const struct maker *m, uint32_t stage, enum type type)
+{
+    uint32_t n = 0;
+
+    while (node(m, stage, type, n) != RP_NONE)
+        n++;
+    return n;
+}
+
+/* ------------------------------------------------------------------ nodes */
+
+static enum rp_code add(struct maker *m, struct rp_sg_node node, uint32_t step, uint32_t *id)
+{
+    struct rp_sim_note note = {0, (uint16_t)step, RP_PHASE_OTHER, RP_SIM_TIMES};
+
+    node.event = node.lane = node.collective = RP_NONE;
+    node.flags = RP_SG_WORK;
+    *id = (uint32_t)m->part->graph.nodes.n;
+    RP_TRY(rp_vec_push(&m->part->graph.nodes, node, m->err));
+    RP_TRY(rp_vec_push(&m->part->devices, RP_NO_DEVICE, m->err));
+    return rp_vec_push(&m->part->notes, note, m->err);
+}
+
+static enum rp_code link(struct maker *m, uint32_t from, uint32_t to, uint8_t kind)
+{
+    struct rp_sg_edge e = {.from = from, .to = to, .kind = kind};
+
+    return rp_vec_push(&m->part->graph.edges, e, m->err);
+}
+
+/* Names of the types, behind "" as everywhere. */
+static enum rp_code add_names(struct maker *m)
+{
+    uint32_t i;
+
+    RP_TRY(rp_vec_push(&m->part->graph.names, "", m->err));
+    for (i = 0; i < TYPES; i++) {
+        m->name[i] = (uint32_t)m->part->graph.names.n;
+        RP_TRY(rp_vec_push(&m->part->graph.names, types[i].name, m->err));
+    }
+    return RP_OK;
+}
+
+static uint32_t type_of(const struct maker *m, const struct rp_pipeline_op *op)
+{
+    const char *name = rp_trace_str(m->p.trace, op->type);
+    uint32_t i;
+
+    for (i = 0; i < TYPES && strcmp(types[i].name, name) != 0; i++)
+        ;
+    return i;
+}
+
+/* The meeting of an operation's group, made where it is the first of it. */
+static enum rp_code meeting_of(struct maker *m, const struct rp_pipeline_op *op, uint32_t type,
+                               uint32_t *id)
+{
+    uint8_t group = types[type].group;
+    uint32_t stage = group == ALL_DP ? op->stage : 0, which = type, peer;
+    uint32_t dp = group == ALL || group == ALL_DP ? UINT32_MAX : op->dp;
+    struct rp_sg_node meet = {.kind = RP_SG_MEET, .rank = op->dp * m->p.nstages + op->stage};
+    uint64_t key;
+
+    if (group == PEER) { /* both sides know the lower stage and the sender's type */
+        peer = (uint32_t)((int64_t)op->stage + types[type].peer);
+        stage = peer >= m->p.nstages ? op->stage : peer < op->stage ? peer : op->stage;
+        which = peer >= m->p.nstages ? type : type < types[type].other ? type : types[type].other;
+    }
+    key = place_key(op->step, dp, stage, which, op->seq);
+    *id = rp_map_get(&m->meet_of, key);
+    if (*id != RP_MAP_NONE)
+        return RP_OK;
+    RP_TRY(add(m, meet, op->step, id));
+    return rp_map_put(&m->meet_of, key, *id, m->err);
+}
+
+static enum rp_code add_op(struct maker *m, const struct rp_pipeline_op *op)
+{
+    uint32_t type = type_of(m, op), id, meet;
+    struct rp_sg_node node = {.start_ns = op->begin_ns,
+                              .dur_ns = op->dur_ns,
+                              .rank = op->dp * m->p.nstages + op->stage,
+                              .kind = RP_SG_COMPUTE};
+
+    if (type == TYPES)
+        return rp_err_set(m->err, RP_UNSUPPORTED, "'%s' in a pipeline's timeline is not known",
+                          rp_trace_str(m->p.trace, op->type));
+    if (op->chunk > 0)
+        return rp_err_set(m->err, RP_UNSUPPORTED,
+                          "a pipeline's timeline with several model chunks a stage");
+    node.name = m->name[type];
+    node.kind = types[type].is_comm ? RP_SG_COMM : RP_SG_COMPUTE;
+    RP_TRY(add(m, node, op->step, &id));
+    RP_TRY(
+        rp_map_put(&m->node_of, place_key(op->step, op->dp, op->stage, type, op->seq), id, m->err));
+    if (types[type].group == ALONE)
+        return RP_OK;
+    RP_TRY(meeting_of(m, op, type, &meet));
+    return link(m, meet, id, RP_SG_MEMBER);
+}
+
+/* ------------------------------------------------------------------ what waits for what */
+
+/* Members of a group do not wait themselves: their meeting does. */
+static uint32_t waits(const struct maker *m, uint32_t op)
+{
+    const struct rp_sg_edge *e = m->part->graph.edges.at;
+    uint32_t low = 0, high = (uint32_t)m->part->recorded_steps; /* MEMBER edges, by their end */
+
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+
+        if (e[middle].to < op)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < m->part->recorded_steps && e[low].to == op ? e[low].from : op;
+}
+
+static enum rp_code after(struct maker *m, uint32_t op, uint32_t before)
+{
+    if (op == RP_NONE || before == RP_NONE)
+        return RP_OK;
+    return link(m, before, waits(m, op), RP_SG_STREAM);
+}
+
+struct compute {
+    int64_t begin_ns;
+    uint32_t type, seq;
+};
+
+static int by_begin(const void *pa, const void *pb)
+{
+    const struct compute *a = pa, *b = pb;
+
+    if (a->begin_ns != b->begin_ns)
+        return a->begin_ns < b->begin_ns ? -1 : 1;
+    if (a->seq != b->seq)
+        return a->seq < b->seq ? -1 : 1;
+    return (a->type < b->type) - (a->type > b->type); /* backward before forward, by name */
+}
+
+typedef RP_VEC(struct compute) compute_vec;
+
+/* The computes of a stage in the order of the first step of the first rank. */
+static enum rp_code order_computes(struct maker *m, uint32_t stage, compute_vec *out)
+{
+    uint32_t seq, t, step = m->step, dp = m->dp;
+
+    m->step = m->dp = 0;
+    out->n = 0;
+    for (t = FORWARD; t <= BACKWARD; t++)
+        for (seq = 0; node(m, stage, t, seq) != RP_NONE; seq++) {
+            struct compute c = {m->part->graph.nodes.at[node(m, stage, t, seq)].start_ns, t, seq};
+
+            RP_TRY(rp_vec_push(out, c, m->err));
+        }
+    m->step = step;
+    m->dp = dp;
+    if (out->n)
+        qsort(out->at, out->n, sizeof *out->at, by_begin);
+    return RP_OK;
+}
+
+static uint32_t compute_node(const struct maker *m, uint32_t stage, const struct compute *c)
+{
+    return node(m, stage, c->type, c->seq);
+}
+
+/* Two computes before the first backward one, its first transfers may go. */
+static enum rp_code link_first_backward(struct maker *m, uint32_t stage, const compute_vec *order)
+{
+    size_t i;
+
+    for (i = 0; i < order->n && order->at[i].type != BACKWARD; i++)
+        ;
+    if (i < 2 || i == order->n)
+        return RP_OK;
+    RP_TRY(after(m, node(m, stage, BACKWARD_RECV, 0), compute_node(m, stage, &order->at[i - 2])));
+    return after(m, node(m, stage, BACKWARD_SEND, 0), compute_node(m, stage, &order->at[i - 2]));
+}
+
+/* compute -> its send; the compute before -> receive -> its compute; each kind in its order. */
+static enum rp_code link_transfers(struct maker *m, uint32_t stage, enum type compute,
+                                   enum type send, enum type recv)
+{
+    uint32_t i, n = count(m, stage, compute);
+
+    for (i = 0; i < n; i++) {
+        uint32_t s = node(m, stage, send, i), r = node(m, stage, recv, i);
+
+        RP_TRY(after(m, s, node(m, stage, compute, i)));
+        RP_TRY(after(m, node(m, stage, compute, i), r));
+        if (i > 0) {
+            RP_TRY(after(m, r, node(m, stage, compute, i - 1)));
+            RP_TRY(after(m, s, node(m, stage, send, i - 1)));
+            RP_TRY(after(m, r, node(m, stage, recv, i - 1)));
+        }
+    }
+    return RP_OK;
+}
+
+static enum rp_code chain(struct maker *m, uint32_t *last, uint32_t op)
+{
+    if (op == RP_NONE)
+        return RP_OK;
+    RP_TRY(after(m, op, *last));
+    *last = op;
+    return RP_OK;
+}
+
+/* Parameters are gathered first, one after the other; the last lets the first compute go. */
+static enum rp_code link_gathers(struct maker *m, uint32_t stage, uint32_t *last)
+{
+    uint32_t i, n = count(m, stage, GATHER);
+
+    *last = RP_NONE;
+    for (i = 0; i < n; i++)
+        RP_TRY(chain(m, last, node(m, stage, GATHER, i)));
+    return after(m, node(m, stage, FORWARD, 0), *last);
+}
+
+/* From the last compute to the optimizer. Gradients are scattered in between, or, where they are
+   scattered beside the backward pass, what is left of them is reduced apart. */
+static enum rp_code link_end(struct maker *m, uint32_t stage, uint32_t last_compute,
+                             uint32_t gathered)
+{
+    uint32_t i, n = count(m, stage, SCATTER), last = RP_NONE, scattered = gathered;
+    bool beside = node(m, stage, SEPARATE, 0) != RP_NONE;
+
+    RP_TRY(chain(m, &last, last_compute));
+    RP_TRY(chain(m, &last, node(m, stage, GC, 0)));
+    for (i = 0; beside && i < n; i++) {
+        RP_TRY(chain(m, &scattered, node(m, stage, SCATTER, i)));
+        if (i == 0)
+            RP_TRY(after(m, scattered, node(m, stage, BACKWARD, count(m, stage, BACKWARD) - 1)));
+    }
+    if (beside && n)
+        RP_TRY(after(m, node(m, stage, LAYERNORM, 0), scattered));
+    RP_TRY(chain(m, &last, node(m, stage, LAYERNORM, 0)));
+    RP_TRY(chain(m, &last, node(m, stage, EMBEDDING, 0)));
+    for (i = 0; !beside && i < n; i++) {
+        if (i == 0)
+            RP_TRY(after(m, node(m, stage, SCATTER, 0), gathered));
+        RP_TRY(chain(m, &last, node(m, stage, SCATTER, i)));
+    }
+    RP_TRY(chain(m, &last, node(m, stage, SEPARATE, 0)));
+    RP_TRY(chain(m, &last, node(m, stage, CLIP, 0)));
+    return chain(m, &last, node(m, stage, OPTIMIZER, 0));
+}
+
+static enum rp_code link_stage(struct maker *m, uint32_t stage, const compute_vec *order)
+{
+    uint32_t last = RP_NONE, gathered;
+    size_t i;
+
+    for (i = 0; i < order->n; i++)
+        RP_TRY(chain(m, &last, compute_node(m, stage, &order->at[i])));
+    RP_TRY(link_transfers(m, stage, FORWARD, FORWARD_SEND, FORWARD_RECV));
+    RP_TRY(link_transfers(m, stage, BACKWARD, BACKWARD_SEND, BACKWARD_RECV));
+    RP_TRY(link_first_backward(m, stage, order));
+    RP_TRY(link_gathers(m, stage, &gathered));
+    return link_end(m, stage, last, gathered);
+}
+
+static enum rp_code link_all(struct maker *m)
+{
+    compute_vec order = {0};
+    enum rp_code code = RP_OK;
+    uint32_t stage;
+
+    for (stage = 0; code == RP_OK && stage < m->p.nstages; stage++) {
+        m->step = m->dp = 0;
+        code = order_computes(m, stage, &order);
+        for (m->step = 0; code == RP_OK && m->step < m->p.nsteps; m->step++)
+            for (m->dp = 0; code == RP_OK && m->dp < m->p.ndp; m->dp++)
+                code = link_stage(m, stage, &order);
+    }
+    rp_vec_release(&order);
+    return code;
+}
+
+/* ------------------------------------------------------------------ all of it */
+
+/* The mean over the steps of their latest end minus their earliest start. */
+static int64_t measure(const struct rp_pipeline *p)
+{
+    int64_t first = INT64_MAX, last = INT64_MIN;
+    double sum = 0;
+    size_t i;
+
+    for (i = 0; i < p->ops.n; i++) {
+        const struct rp_pipeline_op *op = &p->ops.at[i];
+        int64_t end = rp_ns_sum(op->begin_ns, op->dur_ns);
+
+        first = op->begin_ns < first ? op->begin_ns : first;
+        last = end > last ? end : last;
+        if (i + 1 == p->ops.n || op[1].step != op->step) {
+            sum += (double)rp_ns_between(first, last);
+            first = INT64_MAX;
+            last = INT64_MIN;
+        }
+    }
+    return (int64_t)(sum / p->nsteps);
+}
+
+static int by_member(const void *pa, const void *pb)
+{
+    const struct rp_sg_edge *a = pa, *b = pb;
+
+    return (a->to > b->to) - (a->to < b->to);
+}
+
+static enum rp_code make(struct maker *m)
+{
+    struct rp_stepgraph *g = &m->part->graph;
+    size_t i;
+
+    if (m->p.nsteps >= RP_NO_STEP)
+        return rp_err_set(m->err, RP_LIMIT, "more than %u steps in a timeline", RP_NO_STEP - 1);
+    RP_TRY(add_names(m));
+    for (i = 0; i < m->p.ops.n; i++)
+        RP_TRY(add_op(m, &m->p.ops.at[i]));
+    if (g->edges.n)
+        qsort(g->edges.at, g->edges.n, sizeof *g->edges.at, by_member);
+    m->part->recorded_steps = g->edges.n;
+    RP_TRY(link_all(m));
+    m->part->nsteps = m->p.nsteps;
+    m->part->recorded_steps = m->p.nsteps;
+    m->part->stages = m->p.nstages;
+    m->part->beside = true;
+    m->part->nranks = g->nranks = m->p.ndp * m->p.nstages;
+    m->part->measured_ns = measure(&m->p);
+    return RP_OK;
+}
+
+enum rp_code rp_sim_part_of_pipeline(struct rp_sim_part *out, const struct rp_trace *trace,
+                                     struct rp_err *err)
+{
+    struct maker m = {.part = out, .err = err};
+    enum rp_code code;
+
+    rp_map_init(&m.node_of);
+    rp_map_init(&m.meet_of);
+    memset(out, 0, sizeof *out);
+    rp_arena_init(&out->graph.arena);
+    out->spread_ratio = NAN;
+    code = rp_pipeline_read(trace, &m.p, err);
+    if (code == RP_OK)
+        code = make(&m);
+    rp_pipeline_release(&m.p);
+    rp_map_release(&m.node_of);
+    rp_map_release(&m.meet_of);
+    return code;
+}

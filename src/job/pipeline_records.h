@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RP_JOB_PIPELINE_RECORDS_H
+#define RP_JOB_PIPELINE_RECORDS_H
+/*
+ * Timelines of pipeline-parallel training as Chrome traces (StragglerAnalysis): a process is a
+ * data-parallel rank, a thread "PP rank 2, TP rank 0, compute" a kind of work of a stage, and each
+ * span an operation with its step and its number among those of its type. Communication is recorded
+ * without waiting: its span begins where the last member came.
+ */
+#include "base/vec.h"
+#include "trace/trace.h"
+
+struct rp_pipeline_op {
+    int64_t begin_ns, dur_ns;
+    rp_str type; /* of the trace: "forward-compute" */
+    uint32_t step, dp, stage, seq;
+    int32_t chunk; /* of the model; -1: none */
+};
+
+struct rp_pipeline {
+    const struct rp_trace *trace;
+    uint32_t nsteps, ndp, nstages;
+    RP_VEC(struct rp_pipeline_op) ops; /* by step, dp, stage, type, seq */
+};
+
+/* Whether a trace is such a timeline: by the names of its threads. */
+bool rp_trace_is_pipeline(const struct rp_trace *t);
+
+/* Steps become 0, 1, … Release it also after a failure. */
+enum rp_code rp_pipeline_read(const struct rp_trace *t, struct rp_pipeline *out,
+                              struct rp_err *err);
+void rp_pipeline_release(struct rp_pipeline *p);
+
+#endif

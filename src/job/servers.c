@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Nodes of a job with servers. Every worker and server has a device that sends and one that
+ * receives; a thread of a server is a device too. A message is two nodes: the receiver can begin a
+ * wire's time after the sender began, and each keeps its own device busy. Where the recording shows
+ * that workers send the lowest tensor first, it has priority.
+ */
+#include "job/messages.h"
+#include "job/model_work.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+struct town {
+    struct rp_job_maker *m;
+    struct rp_job_legs legs;
+    uint32_t out, in, threads; /* first devices: of workers, then servers; of servers' threads */
+    uint32_t *there;           /* by worker and group: all parts of its tensors are there */
+};
+
+/* Workers, then servers. */
+static uint32_t place_of(const struct town *t, uint32_t worker, const struct rp_mean_part *p,
+                         bool at_server)
+{
+    return at_server ? (uint32_t)t->legs.nworkers + p->server : worker;
+}
+
+/* The rank under which a node is shown: the first of the worker; servers stand behind all ranks. */
+static uint32_t rank_at(const struct town *t, uint32_t worker, const struct rp_mean_part *p,
+                        bool at_server)
+{
+    uint32_t r = 0;
+
+    if (at_server && p)
+        return (uint32_t)t->m->means.nranks + p->server;
+    while (t->legs.worker_of[r] != worker)
+        r++;
+    return r;
+}
+
+static uint8_t priority_of(const struct town *t, const struct rp_mean_part *p)
+{
+    uint32_t g = rp_map_get(&t->m->means.group_of, (uint64_t)p->tensor);
+
+    return g == RP_MAP_NONE ? 255 : (uint8_t)(g * 255u / (uint32_t)(t->m->means.ngroups + 1));
+}
+
+/* A message: its node at the sender, and the one at whose end it is there: when the receiver has
+   it, and a wire's time after all of it was sent. */
+static enum rp_code add_message(struct town *t, uint32_t worker, const struct rp_mean_part *p,
+                                int kind, uint32_t *leaves, uint32_t *came)
+{
+    const struct rp_mean_leg *leg = &p->visits[worker].leg[kind];
+    bool ask = kind == RP_JOB_PUSH || kind == RP_JOB_PULL;
+    struct rp_job_maker *m = t->m;
+    struct rp_sg_edge wire = {.kind = RP_SG_EVENT, .flags = RP_SG_FROM_START};
+    uint32_t in;
+
+    RP_TRY(rp_model_add(m, rank_at(t, worker, p, !ask), RP_SG_COMM, m->name[PUSH + kind],
+                        leg->out_ns, t->out + place_of(t, worker, p, !ask), leaves));
+    if (ask && t->legs.by_tensor)
+        m->part->priorities.at[*leaves] = priority_of(t, p);
+    RP_TRY(rp_model_add(m, rank_at(t, worker, p, ask), RP_SG_COMM, m->name[PUSH + kind], leg->in_ns,
+                        t->in + place_of(t, worker, p, ask), &in));
+    wire.from = *leaves;
+    wire.to = in;
+    wire.lag_ns = (int64_t)llround(leg->wire_ns);
+    RP_TRY(rp_vec_push(&m->part->graph.edges, wire, m->err));
+    RP_TRY(rp_model_add_plain(m, rank_at(t, worker, p, ask), RP_SG_MEET, PUSH + kind, 0, came));
+    RP_TRY(rp_model_link(m, in, *came, 0, RP_SG_EVENT));
+    return rp_model_link(m, *leaves, *came, leg->wire_ns, RP_SG_EVENT);
+}
+
+/* ------------------------------------------------------------------ a part */
+
+static enum rp_code add_push(struct town *t, uint32_t worker, const struct rp_mean_part *p,
+                             uint32_t merged, uint32_t *leaves, uint32_t *came)
+{
+    const struct rp_mean_visit *v = &p->visits[worker];
+    struct rp_job_maker *m = t->m;
+    uint32_t sum;
+
+    RP_TRY(add_message(t, worker, p, RP_JOB_PUSH, leaves, came));
+    RP_TRY(rp_model_add(m, rank_at(t, worker, p, true), RP_SG_HOST, m->name[SUM], v->sum_ns,
+                        p->thread == UINT32_MAX ? RP_NO_DEVICE : t->threads + p->thread, &sum));
+    m->part->priorities.at[sum] = 1; /* the last copy comes at once */
+    RP_TRY(rp_model_link(m, *came, sum, v->sum_lag_ns, RP_SG_EVENT));
+    return rp_model_link(m, sum, merged, p->merge_lag_ns, RP_SG_MEMBER);
+}
+
+/* From the push that came to the sum that is there. */
+static enum rp_code add_pull(struct town *t, uint32_t worker, const struct rp_mean_part *p,
+                             uint32_t merged, uint32_t pushed, uint32_t *there)
+{
+    const struct rp_mean_leg *leg = p->visits[worker].leg;
+    struct rp_job_maker *m = t->m;
+    uint32_t leaves, done, asked;
+
+    RP_TRY(add_message(t, worker, p, RP_JOB_PUSH_DONE, &leaves, &done));
+    RP_TRY(rp_model_link(m, pushed, leaves, leg[RP_JOB_PUSH_DONE].lag_ns, RP_SG_EVENT));
+    RP_TRY(add_message(t, worker, p, RP_JOB_PULL, &leaves, &asked));
+    RP_TRY(rp_model_link(m, done, leaves, leg[RP_JOB_PULL].lag_ns, RP_SG_EVENT));
+    RP_TRY(add_message(t, worker, p, RP_JOB_PULL_DONE, &leaves, there));
+    RP_TRY(rp_model_link(m, asked, leaves, leg[RP_JOB_PULL_DONE].lag_ns, RP_SG_EVENT));
+    return rp_model_link(m, merged, leaves, leg[RP_JOB_PULL_DONE].lag_ns, RP_SG_EVENT);
+}
+
+/* The gradients of a part's tensors on the ranks of a worker. */
+static enum rp_code link_gradients(struct town *t, uint32_t worker, const struct rp_mean_part *p,
+                                   uint32_t push)
+{
+    struct rp_job_maker *m = t->m;
+    uint32_t g = rp_map_get(&m->means.group_of, (uint64_t)p->tensor);
+    size_t r, i, n = 0;
+
+    for (r = 0; r < m->means.nranks; r++)
+        for (i = 0; t->legs.worker_of[r] == worker && i < m->job->ranks[r].edges.n; i++) {
+            const struct rp_job_edge *e = &m->job->ranks[r].edges.at[i];
+            uint32_t from;
+
+            if (e->to_tensor < 0 || rp_map_get(&m->means.group_of, (uint64_t)e->to_tensor) != g)
+                continue;
+            from = rp_map_get(&m->op_node, rp_model_op_key(r, e->from));
+            if (from == RP_MAP_NONE)
+                continue;
+            n++;
+            RP_TRY(rp_model_link(m, from, push, p->visits[worker].leg[RP_JOB_PUSH].lag_ns,
+                                 RP_SG_MEMBER));
+        }
+    return n ? RP_OK : rp_model_link(m, m->begin, push, 0, RP_SG_MEMBER);
+}
+
+static enum rp_code add_part(struct town *t, const struct rp_mean_part *p)
+{
+    struct rp_job_maker *m = t->m;
+    uint32_t w, g = rp_map_get(&m->means.group_of, (uint64_t)p->tensor), merged;
+
+    if (g == RP_MAP_NONE)
+        return RP_OK;
+    RP_TRY(rp_model_add(m, rank_at(t, 0, p, true), RP_SG_HOST, m->name[MERGED], p->merge_ns,
+                        p->thread == UINT32_MAX ? RP_NO_DEVICE : t->threads + p->thread, &merged));
+    for (w = 0; w < t->legs.nworkers; w++) {
+        uint32_t pushed, leaves, there;
+
+        if (!p->visits[w].leg[RP_JOB_PUSH].known)
+            continue;
+        RP_TRY(add_push(t, w, p, merged, &leaves, &pushed));
+        RP_TRY(link_gradients(t, w, p, leaves));
+        if (!p->visits[w].leg[RP_JOB_PULL_DONE].known)
+            continue;
+        RP_TRY(add_pull(t, w, p, merged, pushed, &there));
+        RP_TRY(rp_model_link(m, there, t->there[w * m->means.ngroups + g], 0, RP_SG_MEMBER));
+    }
+    return RP_OK;
+}
+
+/* ------------------------------------------------------------------ all of it */
+
+static enum rp_code add_devices(struct town *t)
+{
+    size_t i, places = t->legs.nworkers + t->legs.nservers;
+
+    t->out = (uint32_t)t->m->part->device_rules.n;
+    t->in = t->out + (uint32_t)places;
+    t->threads = t->in + (uint32_t)places;
+    for (i = 0; i < 2 * places + t->legs.nthreads; i++)
+        RP_TRY(rp_vec_push(&t->m->part->device_rules, RP_DEVICE_SERIAL, t->m->err));
+    return RP_OK;
+}
+
+/* Behind its last gradient a rank waits until its last update, but for the updates before. */
+static enum rp_code add_wait(struct town *t, uint32_t rank)
+{
+    struct rp_job_maker *m = t->m;
+    const struct rp_mean_rank *r = &m->means.ranks[rank];
+    uint32_t first = UINT32_MAX, last = RP_NONE, end = 0;
+    size_t i;
+
+    for (i = 0; i < r->ops.n; i++) {
+        uint32_t id = rp_map_get(&m->op_node, rp_model_op_key(rank, r->ops.at[i].name));
+
+        first = id < first ? id : first;
+        end = id + 1 > end ? id + 1 : end;
+        last = r->ops.at[i].is_update ? id : last;
+    }
+    return last == RP_NONE || m->last[rank] == RP_NONE
+               ? RP_OK
+               : rp_model_note_wait(m, m->last[rank], last, first, end);
+}
+
+static enum rp_code add_all(struct town *t)
+{
+    struct rp_job_maker *m = t->m;
+    size_t i, n = t->legs.nworkers * m->means.ngroups;
+    uint32_t r;
+
+    RP_TRY(add_devices(t));
+    t->there = RP_ARENA_NEW(&t->legs.arena, uint32_t, n + 1);
+    if (!t->there)
+        return rp_err_nomem(m->err, "simulating a job");
+    for (i = 0; i < n; i++)
+        RP_TRY(rp_model_add_plain(m, rank_at(t, (uint32_t)(i / m->means.ngroups), NULL, false),
+                                  RP_SG_MEET, PULL_DONE, 0, &t->there[i]));
+    for (i = 0; i < t->legs.nparts; i++)
+        RP_TRY(add_part(t, &t->legs.parts[i]));
+    for (r = 0; r < m->means.nranks; r++) {
+        for (i = 0; i < m->means.ngroups; i++)
+            m->done[r * m->means.ngroups + i] =
+                t->there[t->legs.worker_of[r] * m->means.ngroups + i];
+        RP_TRY(add_wait(t, r));
+    }
+    return RP_OK;
+}
+
+enum rp_code rp_model_add_servers(struct rp_job_maker *m)
+{
+    struct town t = {.m = m};
+    enum rp_code code = rp_job_legs_init(&t.legs, &m->means, m->first, m->end, m->err);
+
+    if (code == RP_OK)
+        code = add_all(&t);
+    rp_job_legs_release(&t.legs);
+    return code;
+}

@@ -1,0 +1,517 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * TensorFlow graphs as HLO (lower.h). From each fetch the graph is walked back to the feeds;
+ * every node is lowered once, when all its inputs are. The result is HLO text, which our own reader
+ * turns into a program. Cost: one pass over the nodes that the fetches need, and their text.
+ */
+#include "lower/inner.h"
+
+#include "formats/programs.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define DEPTH      32
+#define DEEPEST    2000 /* inputs of inputs; functions in functions */
+#define INPUTS_MAX 4096 /* of one node */
+
+enum { GRAPH_NODE = 1, GRAPH_LIBRARY = 2 };
+enum { NODE_NAME = 1, NODE_OP = 2, NODE_INPUT = 3 };
+enum { FUNCTION_SIGNATURE = 1, FUNCTION_NODE = 3, FUNCTION_RET = 4 };
+enum { SIGNATURE_NAME = 1, SIGNATURE_INPUT = 2, SIGNATURE_OUTPUT = 3 };
+
+static bool same(struct rp_bytes a, struct rp_bytes b)
+{
+    return a.n == b.n && (!a.n || !memcmp(a.at, b.at, a.n));
+}
+
+static struct rp_bytes text_bytes(const char *text)
+{
+    return (struct rp_bytes){(const uint8_t *)text, strlen(text)};
+}
+
+/* The first bytes field of that number. */
+static struct rp_bytes field_of(struct rp_bytes message, uint32_t number)
+{
+    struct rp_proto_cursor c = rp_proto_cursor(message.at, message.n, 0, DEPTH);
+    struct rp_proto_item item;
+
+    while (rp_proto_next(&c, &item))
+        if (item.number == number && item.wire == RP_WIRE_BYTES)
+            return item.bytes;
+    return (struct rp_bytes){(const uint8_t *)"", 0};
+}
+
+/* ---- scopes ---- */
+
+static enum rp_code fill_scope(struct lower *l, struct lower_scope *scope, struct rp_bytes message,
+                               uint32_t node_field)
+{
+    struct rp_proto_cursor c = rp_proto_cursor(message.at, message.n, 0, DEPTH);
+    struct rp_proto_item item;
+
+    while (rp_proto_next(&c, &item)) {
+        struct lower_node node = {.message = item.bytes, .scope = scope};
+
+        if (item.number != node_field || item.wire != RP_WIRE_BYTES)
+            continue;
+        node.name = field_of(item.bytes, NODE_NAME);
+        node.op = field_of(item.bytes, NODE_OP);
+        RP_TRY(rp_vec_push(&scope->nodes, node, l->err));
+        RP_TRY(rp_map_put(&scope->by_name, rp_hash_bytes(node.name.at, node.name.n),
+                          (uint32_t)scope->nodes.n - 1, l->err));
+    }
+    return rp_proto_finish(&c, l->err);
+}
+
+static struct lower_scope *new_scope(struct lower *l)
+{
+    struct lower_scope *scope = RP_ARENA_NEW(&l->arena, struct lower_scope, 1);
+
+    if (!scope)
+        return NULL;
+    rp_map_init(&scope->by_name);
+    scope->next = l->scopes;
+    l->scopes = scope;
+    return scope;
+}
+
+static struct lower_node *find_node(struct lower_scope *scope, struct rp_bytes name)
+{
+    uint32_t i = rp_map_get(&scope->by_name, rp_hash_bytes(name.at, name.n));
+
+    return i < scope->nodes.n && same(scope->nodes.at[i].name, name) ? &scope->nodes.at[i] : NULL;
+}
+
+/* ---- values ---- */
+
+static enum rp_code lower_one(struct lower *l, struct lower_node *node);
+
+/* "name", "name:2", in functions "name:output:2"; arguments of functions have plain names. */
+static enum rp_code value_of(struct lower *l, struct lower_scope *scope, struct rp_bytes text,
+                             struct lower_value *out)
+{
+    const uint8_t *colon = memchr(text.at, ':', text.n), *last = NULL;
+    struct rp_bytes name = {text.at, colon ? (size_t)(colon - text.at) : text.n};
+    struct lower_node *node;
+    size_t index = 0;
+
+    if (colon)
+        last = memrchr(text.at, ':', text.n);
+    for (const uint8_t *p = last ? last + 1 : NULL; p && p < text.at + text.n; p++) {
+        if (*p < '0' || *p > '9' || index > INPUTS_MAX)
+            return rp_err_set(l->err, RP_FORMAT, "'%.*s' is no name of a tensor",
+                              (int)(text.n < 200 ? text.n : 200), (const char *)text.at);
+        index = index * 10 + (size_t)(*p - '0');
+    }
+    if (scope->function.n && !colon) {
+        struct rp_proto_cursor c;
+        struct rp_proto_item item;
+        struct rp_bytes signature = field_of(scope->function, FUNCTION_SIGNATURE);
+        size_t i = 0;
+
+        c = rp_proto_cursor(signature.at, signature.n, 0, DEPTH);
+        while (rp_proto_next(&c, &item)) {
+            if (item.number != SIGNATURE_INPUT || item.wire != RP_WIRE_BYTES)
+                continue;
+            if (same(field_of(item.bytes, 1), name) && i < scope->narguments) {
+                *out = scope->arguments[i];
+                return RP_OK;
+            }
+            i++;
+        }
+    }
+    node = find_node(scope, name);
+    if (!node)
+        return rp_err_set(l->err, RP_FORMAT, "there is no node '%.*s'",
+                          (int)(name.n < 200 ? name.n : 200), (const char *)name.at);
+    RP_TRY(lower_one(l, node));
+    if (index >= node->noutputs)
+        return lower_misfit(l, node, "it has no such output");
+    *out = node->outputs[index];
+    return RP_OK;
+}
+
+static enum rp_code inputs_of(struct lower *l, struct lower_node *node, struct lower_value **out,
+                              size_t *n)
+{
+    struct rp_proto_cursor c = rp_proto_cursor(node->message.at, node->message.n, 0, DEPTH);
+    RP_VEC(struct lower_value) list = {0};
+    struct rp_proto_item item;
+    struct lower_value value;
+    enum rp_code code = RP_OK;
+
+    while (code == RP_OK && rp_proto_next(&c, &item)) {
+        if (item.number != NODE_INPUT || item.wire != RP_WIRE_BYTES ||
+            (item.bytes.n && *item.bytes.at == '^'))
+            continue;
+        code = list.n == INPUTS_MAX ? lower_refuse(l, node, "it has too many inputs")
+                                    : value_of(l, node->scope, item.bytes, &value);
+        if (code == RP_OK)
+            code = rp_vec_push(&list, value, l->err);
+    }
+    *n = list.n;
+    *out = RP_ARENA_NEW(&l->arena, struct lower_value, list.n + 1);
+    if (code == RP_OK && !*out)
+        code = rp_err_nomem(l->err, "lowering a graph");
+    if (code == RP_OK && list.n)
+        memcpy(*out, list.at, list.n * sizeof **out);
+    rp_vec_release(&list);
+    return code;
+}
+
+/* ---- feeds ---- */
+
+static enum rp_code put_feed(struct lower *l, size_t i, struct lower_value *out)
+{
+    const struct rp_tf_value *v = &l->feeds[i].value;
+
+    *out = lower_like(l, v->elem, v->dims, v->rank);
+    lower_begin(l, out, "parameter");
+    lower_put(l, "%zu)\n", i);
+    lower_know_ints(l, v, out);
+    return RP_OK;
+}
+
+/* The feed of a node's first output, or nfeeds. */
+static size_t feed_of(const struct lower *l, struct rp_bytes name)
+{
+    size_t i = 0;
+
+    for (; i < l->nfeeds; i++) {
+        const char *tensor = l->feeds[i].tensor;
+        size_t n = strcspn(tensor, ":");
+
+        if (n == name.n && !memcmp(tensor, name.at, n) && (!tensor[n] || !strcmp(tensor + n, ":0")))
+            break;
+    }
+    return i;
+}
+
+/* ---- calls ---- */
+
+static struct rp_bytes find_function(const struct lower *l, struct rp_bytes name)
+{
+    struct rp_proto_cursor c = rp_proto_cursor(l->library.at, l->library.n, 0, DEPTH);
+    struct rp_proto_item item;
+
+    while (rp_proto_next(&c, &item))
+        if (item.number == 1 && item.wire == RP_WIRE_BYTES &&
+            same(field_of(field_of(item.bytes, FUNCTION_SIGNATURE), SIGNATURE_NAME), name))
+            return item.bytes;
+    return (struct rp_bytes){NULL, 0};
+}
+
+/* What a function returns under the name of an output: "Softmax:softmax:0". */
+static struct rp_bytes returned(struct rp_bytes function, struct rp_bytes name)
+{
+    struct rp_proto_cursor c = rp_proto_cursor(function.at, function.n, 0, DEPTH);
+    struct rp_proto_item item;
+
+    while (rp_proto_next(&c, &item))
+        if (item.number == FUNCTION_RET && item.wire == RP_WIRE_BYTES &&
+            same(field_of(item.bytes, 1), name))
+            return field_of(item.bytes, 2);
+    return (struct rp_bytes){(const uint8_t *)"", 0};
+}
+
+static enum rp_code call(struct lower *l, const struct lower_node *node, struct rp_bytes function,
+                         const struct lower_value *in, size_t nin, struct lower_value *out,
+                         size_t *nout)
+{
+    struct rp_bytes signature = field_of(function, FUNCTION_SIGNATURE);
+    struct rp_proto_cursor c = rp_proto_cursor(signature.at, signature.n, 0, DEPTH);
+    struct lower_scope *scope = new_scope(l);
+    struct rp_proto_item item;
+
+    if (!scope)
+        return rp_err_nomem(l->err, "lowering a call");
+    scope->caller = node->scope;
+    scope->function = function;
+    scope->arguments = in;
+    scope->narguments = nin;
+    RP_TRY(fill_scope(l, scope, function, FUNCTION_NODE));
+    *nout = 0;
+    while (rp_proto_next(&c, &item)) {
+        if (item.number != SIGNATURE_OUTPUT || item.wire != RP_WIRE_BYTES)
+            continue;
+        if (*nout == LOWER_OUTPUTS)
+            return lower_refuse(l, node, "it has too many outputs");
+        RP_TRY(value_of(l, scope, returned(function, field_of(item.bytes, 1)), &out[*nout]));
+        ++*nout;
+    }
+    return rp_proto_finish(&c, l->err);
+}
+
+enum rp_code lower_call(struct lower *l, const struct lower_node *node, const char *attr,
+                        const struct lower_value *in, size_t nin, struct lower_value *out,
+                        size_t *nout)
+{
+    struct rp_bytes function = find_function(l, field_of(field_of(lower_attr(node, attr), 10), 1));
+    struct lower_value *values = RP_ARENA_NEW(&l->arena, struct lower_value, nin + 1);
+
+    if (!values)
+        return rp_err_nomem(l->err, "lowering a call");
+    if (!function.at)
+        return lower_misfit(l, node, "its function is not in the graph's library");
+    memcpy(values, in, nin * sizeof *values);
+    for (size_t i = 0; i < nin; i++) {
+        values[i].ints = NULL;
+        values[i].nints = 0;
+    }
+    return call(l, node, function, values, nin, out, nout);
+}
+
+/* ---- a node ---- */
+
+/* TensorFlow's optimiser renames operators that another library runs. */
+static struct rp_bytes plain_name(struct rp_bytes op)
+{
+    static const char *const prefixes[] = {"_MklNative", "_Mkl"};
+
+    for (size_t i = 0; i < 2; i++) {
+        size_t n = strlen(prefixes[i]);
+
+        if (op.n > n && !memcmp(op.at, prefixes[i], n))
+            return (struct rp_bytes){op.at + n, op.n - n};
+    }
+    return op;
+}
+
+static const struct lower_row *find_row(struct rp_bytes op)
+{
+    static const struct lower_row *const tables[] = {
+        lower_elementwise, lower_special, lower_arrays, lower_slices, lower_math,
+        lower_products,    lower_tables,  lower_images, lower_fused,  lower_control};
+
+    for (size_t t = 0; t < sizeof tables / sizeof *tables; t++)
+        for (const struct lower_row *row = tables[t]; row->op; row++)
+            if (same(text_bytes(row->op), op))
+                return row;
+    return NULL;
+}
+
+enum rp_code lower_as(struct lower *l, const struct lower_node *node, const struct lower_value *in,
+                      size_t nin, struct lower_value *out, size_t *nout)
+{
+    const struct lower_row *row = find_row(node->op);
+
+    if (!row || nin < row->min)
+        return lower_refuse(l, node, "a part of it is not known");
+    return row->lower(l, node, in, nin, out, nout);
+}
+
+static void note_unknown(struct lower *l, struct rp_bytes op)
+{
+    size_t n = strlen(l->unknown);
+    char name[100];
+
+    snprintf(name, sizeof name, "%s%.*s", n ? ", " : "", (int)(op.n < 80 ? op.n : 80),
+             (const char *)op.at);
+    l->nunknown++;
+    if (!strstr(l->unknown, n ? name + 2 : name) && n + strlen(name) + 1 < sizeof l->unknown)
+        memcpy(l->unknown + n, name, strlen(name) + 1);
+}
+
+/* An operator that is not known stands for a scalar, so that the others are looked at as well; what
+   follows from it is not reported. */
+static enum rp_code stand_in(struct lower *l, struct lower_value *out, size_t *nout)
+{
+    *nout = LOWER_OUTPUTS;
+    for (size_t i = 0; i < LOWER_OUTPUTS; i++)
+        out[i] = lower_like(l, RP_ELEM_F32, NULL, 0);
+    return RP_OK;
+}
+
+static enum rp_code lower_operator(struct lower *l, struct lower_node *node,
+                                   struct lower_value *out, size_t *nout)
+{
+    struct rp_bytes function = {0};
+    const struct lower_row *row;
+    struct lower_value *in;
+    enum rp_code code;
+    size_t nin;
+
+    node->op = plain_name(node->op);
+    row = find_row(node->op);
+    if (same(node->op, text_bytes("Const"))) {
+        *nout = 1;
+        return lower_constant(l, node, out);
+    }
+    RP_TRY(inputs_of(l, node, &in, &nin));
+    if (same(node->op, text_bytes("PartitionedCall")) ||
+        same(node->op, text_bytes("StatefulPartitionedCall")))
+        function = find_function(l, field_of(field_of(lower_attr(node, "f"), 10), 1));
+    else if (!row)
+        function = find_function(l, node->op);
+    if (function.at)
+        return call(l, node, function, in, nin, out, nout);
+    if (!row) {
+        note_unknown(l, node->op);
+        return stand_in(l, out, nout);
+    }
+    if (nin < row->min)
+        return lower_misfit(l, node, "it has too few inputs");
+    *nout = 1;
+    code = row->lower(l, node, in, nin, out, nout);
+    if (code != RP_OK && l->nunknown) /* perhaps only because of that */
+        return stand_in(l, out, nout);
+    return code;
+}
+
+static enum rp_code lower_one(struct lower *l, struct lower_node *node)
+{
+    struct lower_value out[LOWER_OUTPUTS];
+    size_t feed = node->scope->function.n ? l->nfeeds : feed_of(l, node->name), nout = 0;
+    enum rp_code code;
+
+    if (node->outputs)
+        return RP_OK;
+    if (node->busy || l->depth >= DEEPEST)
+        return lower_refuse(l, node, node->busy ? "it is its own input" : "the graph is too deep");
+    node->busy = true;
+    l->depth++;
+    if (feed < l->nfeeds) {
+        nout = 1;
+        code = put_feed(l, feed, out);
+    } else {
+        code = lower_operator(l, node, out, &nout);
+    }
+    l->depth--;
+    node->busy = false;
+    RP_TRY(code);
+    node->outputs = RP_ARENA_NEW(&l->arena, struct lower_value, nout + 1);
+    if (!node->outputs)
+        return rp_err_nomem(l->err, "lowering a graph");
+    memcpy(node->outputs, out, nout * sizeof *out);
+    node->noutputs = nout;
+    return RP_OK;
+}
+
+/* ---- the program ---- */
+
+/* Feeds that nothing uses are parameters all the same. */
+static enum rp_code put_unused(struct lower *l, struct lower_scope *graph)
+{
+    struct lower_value v;
+
+    for (size_t i = 0; i < l->nfeeds; i++) {
+        struct rp_bytes name = {(const uint8_t *)l->feeds[i].tensor,
+                                strcspn(l->feeds[i].tensor, ":")};
+        struct lower_node *node = find_node(graph, name);
+
+        if (node)
+            RP_TRY(lower_one(l, node));
+        else
+            RP_TRY(put_feed(l, i, &v));
+    }
+    return RP_OK;
+}
+
+static enum rp_code put_root(struct lower *l, struct lower_scope *graph, const char *const *fetches,
+                             size_t n)
+{
+    struct lower_value *v = RP_ARENA_NEW(&l->arena, struct lower_value, n + 1);
+
+    if (!v)
+        return rp_err_nomem(l->err, "lowering a graph");
+    for (size_t i = 0; i < n; i++)
+        RP_TRY(value_of(l, graph, text_bytes(fetches[i]), &v[i]));
+    if (l->nunknown)
+        return rp_err_set(l->err, RP_UNSUPPORTED,
+                          "operators of TensorFlow that are known to the engine tf only: %s",
+                          l->unknown);
+    lower_put(l, "  ROOT %%root = (");
+    for (size_t i = 0; i < n; i++) {
+        lower_put(l, "%s", i ? ", " : "");
+        lower_put_type(l, &v[i]);
+    }
+    lower_put(l, ") tuple(");
+    for (size_t i = 0; i < n; i++)
+        lower_put(l, "%s%%v%u", i ? ", " : "", v[i].id);
+    lower_put(l, ")\n}\n");
+    return RP_OK;
+}
+
+static enum rp_code parse(struct lower *l, struct rp_lowered *out)
+{
+    struct rp_out *whole;
+    const char *part;
+    enum rp_code code;
+    size_t n;
+
+    RP_TRY(rp_out_open_memory(&whole, l->err));
+    rp_out_text(whole, "HloModule tensorflow_graph\n\n");
+    part = rp_out_borrow_memory(l->regions, &n);
+    rp_out_write(whole, part, n);
+    part = rp_out_borrow_memory(l->body, &n);
+    rp_out_text(whole, "ENTRY %main {\n");
+    rp_out_write(whole, part, n);
+    code = rp_out_flush(l->body, l->err); /* what went wrong in them sticks */
+    if (code == RP_OK)
+        code = rp_out_flush(l->regions, l->err);
+    if (code == RP_OK)
+        code = rp_out_flush(whole, l->err);
+    part = rp_out_borrow_memory(whole, &n);
+    out->text = code == RP_OK ? malloc(n + 1) : NULL;
+    if (code == RP_OK && !out->text)
+        code = rp_err_nomem(l->err, "lowering a graph");
+    if (code == RP_OK) {
+        memcpy(out->text, part, n);
+        out->text[n] = '\0';
+        out->n = n;
+        code = rp_hlo_text_parse(out->text, n, NULL, &out->program, l->err);
+    }
+    if (code == RP_OK)
+        lower_fill_large(l, out->program);
+    rp_out_abandon(whole);
+    return code;
+}
+
+static enum rp_code run(struct lower *l, struct rp_bytes graph, const char *const *fetches,
+                        size_t nfetches, struct rp_lowered *out)
+{
+    struct lower_scope *scope = new_scope(l);
+
+    if (!scope)
+        return rp_err_nomem(l->err, "lowering a graph");
+    l->library = field_of(graph, GRAPH_LIBRARY);
+    RP_TRY(rp_out_open_memory(&l->regions, l->err));
+    RP_TRY(rp_out_open_memory(&l->body, l->err));
+    RP_TRY(fill_scope(l, scope, graph, GRAPH_NODE));
+    RP_TRY(put_unused(l, scope));
+    RP_TRY(put_root(l, scope, fetches, nfetches));
+    return parse(l, out);
+}
+
+enum rp_code rp_tf_lower(struct rp_bytes graph, const struct rp_lower_feed *feeds, size_t nfeeds,
+                         const char *const *fetches, size_t nfetches, struct rp_lowered *out,
+                         struct rp_err *err)
+{
+    struct lower l = {.feeds = feeds, .nfeeds = nfeeds, .kept = &out->arena, .err = err};
+    enum rp_code code;
+
+    memset(out, 0, sizeof *out);
+    rp_arena_init(&out->arena);
+    rp_arena_init(&l.arena);
+    code = run(&l, graph, fetches, nfetches, out);
+    for (struct lower_scope *s = l.scopes; s; s = s->next) {
+        rp_vec_release(&s->nodes);
+        rp_map_release(&s->by_name);
+    }
+    rp_out_abandon(l.regions);
+    rp_out_abandon(l.body);
+    rp_vec_release(&l.region_keys);
+    rp_vec_release(&l.large);
+    rp_arena_release(&l.arena);
+    return code;
+}
+
+void rp_lowered_release(struct rp_lowered *lowered)
+{
+    rp_program_free(lowered->program);
+    free(lowered->text);
+    rp_arena_release(&lowered->arena);
+    memset(lowered, 0, sizeof *lowered);
+}

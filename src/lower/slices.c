@@ -1,0 +1,365 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Operators of TensorFlow that take parts of an array or turn it around, as HLO: slices as Python
+ * has them, splits, mirrored edges, bands of matrices.
+ */
+#include "lower/inner.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#define LOWER(name)                                                                             \
+    static enum rp_code name(struct lower *l, const struct lower_node *node,                    \
+                             const struct lower_value *in, size_t nin, struct lower_value *out, \
+                             size_t *nout)
+
+/* from[i] up to to[i], every step[i]. */
+static struct lower_value cut(struct lower *l, const struct lower_value *a, const int64_t *from,
+                              const int64_t *to, const int64_t *step)
+{
+    int64_t dims[RP_TF_RANK];
+    struct lower_value v;
+
+    for (size_t i = 0; i < a->rank; i++)
+        dims[i] = to[i] > from[i] ? (to[i] - from[i] + step[i] - 1) / step[i] : 0;
+    v = lower_like(l, a->elem, dims, a->rank);
+    lower_begin(l, &v, "slice");
+    lower_put(l, "%%v%u), slice={", a->id);
+    for (size_t i = 0; i < a->rank; i++)
+        lower_put(l, "%s[%" PRId64 ":%" PRId64 ":%" PRId64 "]", i ? ", " : "", from[i],
+                  to[i] > from[i] ? to[i] : from[i], step[i]);
+    lower_put(l, "}\n");
+    return v;
+}
+
+static const int64_t ones[RP_TF_RANK] = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1,
+                                         1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
+
+LOWER(slice)
+{
+    int64_t to[RP_TF_RANK];
+
+    (void)nin;
+    (void)nout;
+    RP_TRY(lower_need_ints(l, node, &in[1], "begin"));
+    RP_TRY(lower_need_ints(l, node, &in[2], "size"));
+    if (in[1].nints != in->rank || in[2].nints != in->rank)
+        return lower_misfit(l, node, "its begin or size is of another number of dimensions");
+    for (size_t i = 0; i < in->rank; i++) {
+        int64_t from = in[1].ints[i], size = in[2].ints[i];
+
+        if (from < 0 || from > in->dims[i] || size < -1 || size > in->dims[i] - from)
+            return lower_misfit(l, node, "it reaches over its input");
+        to[i] = size == -1 ? in->dims[i] : from + size;
+    }
+    *out = cut(l, in, in[1].ints, to, ones);
+    if (in->ints && in->rank == 1 && to[0] <= (int64_t)in->nints) {
+        out->ints = in->ints + in[1].ints[0];
+        out->nints = (size_t)(to[0] - in[1].ints[0]);
+    }
+    return RP_OK;
+}
+
+/* A strided slice as it is read entry by entry: what is cut of each dimension of the input, and the
+   dimensions of the result. */
+struct strided {
+    int64_t from[RP_TF_RANK], to[RP_TF_RANK], step[RP_TF_RANK], dims[RP_TF_RANK];
+    bool turned[RP_TF_RANK]; /* read backwards: the input is reversed along it first */
+    size_t used, rank;       /* dimensions of the input and of the result so far */
+};
+
+static bool keep_dim(struct strided *s, const struct lower_value *in, bool result)
+{
+    if (s->used == in->rank || (result && s->rank == RP_TF_RANK))
+        return false;
+    s->to[s->used] = in->dims[s->used];
+    s->step[s->used] = 1;
+    if (result)
+        s->dims[s->rank++] = in->dims[s->used];
+    s->used++;
+    return true;
+}
+
+/* Entry i, as Python has it. */
+static bool stride_entry(struct strided *s, const struct lower_value *in, size_t i, bool open_begin,
+                         bool open_end, bool one)
+{
+    int64_t size = s->used < in->rank ? in->dims[s->used] : 0, step = in[3].ints[i];
+    int64_t from = in[1].ints[i], to = in[2].ints[i], least = step < 0 ? -1 : 0;
+    int64_t most = step < 0 ? size - 1 : size, n;
+    size_t d = s->used;
+
+    if (!step || step < -INT32_MAX || step > INT32_MAX || !keep_dim(s, in, false))
+        return false;
+    from = from < 0 ? from + size : from;
+    to = to < 0 ? to + size : to;
+    if (one) { /* its end and stride do not count */
+        s->from[d] = from;
+        s->to[d] = from + 1;
+        return from >= 0 && from < size;
+    }
+    from = open_begin ? step < 0 ? size - 1 : 0 : from < least ? least : from > most ? most : from;
+    to = open_end ? step < 0 ? -1 : size : to < least ? least : to > most ? most : to;
+    s->turned[d] = step < 0;
+    if (step < 0) {
+        from = size - 1 - from;
+        to = size - 1 - to;
+        step = -step;
+    }
+    n = to > from ? (to - from + step - 1) / step : 0;
+    s->from[d] = from;
+    s->to[d] = to > from ? to : from;
+    s->step[d] = step;
+    if (s->rank == RP_TF_RANK)
+        return false;
+    s->dims[s->rank++] = n;
+    return true;
+}
+
+/* All entries: "...", new axes, and dimensions. */
+static bool read_entries(const struct lower_node *node, const struct lower_value *in,
+                         struct strided *s)
+{
+    int64_t begin = lower_attr_int(node, "begin_mask", 0),
+            end = lower_attr_int(node, "end_mask", 0);
+    int64_t rest = lower_attr_int(node, "ellipsis_mask", 0);
+    int64_t fresh = lower_attr_int(node, "new_axis_mask", 0) & ~rest;
+    int64_t shrink = lower_attr_int(node, "shrink_axis_mask", 0);
+    size_t n = in[1].nints, behind = 0;
+
+    if (n > 62 || in[2].nints != n || in[3].nints != n)
+        return false;
+    for (size_t i = 0; i < n; i++) {
+        if (rest >> i & 1) {
+            for (size_t k = i + 1; k < n; k++)
+                behind += !(fresh >> k & 1);
+            while (s->used + behind < in->rank)
+                if (!keep_dim(s, in, true))
+                    return false;
+        } else if (fresh >> i & 1) {
+            if (s->rank == RP_TF_RANK)
+                return false;
+            s->dims[s->rank++] = 1;
+        } else if (!stride_entry(s, in, i, begin >> i & 1, end >> i & 1, shrink >> i & 1)) {
+            return false;
+        }
+    }
+    while (s->used < in->rank)
+        if (!keep_dim(s, in, true))
+            return false;
+    return true;
+}
+
+/* The input read backwards along some dimensions. */
+static struct lower_value turn(struct lower *l, const struct lower_value *a, const bool *turned)
+{
+    int64_t dims[RP_TF_RANK];
+    struct lower_value v;
+    size_t n = 0;
+
+    for (size_t i = 0; i < a->rank; i++)
+        if (turned[i])
+            dims[n++] = (int64_t)i;
+    if (!n)
+        return *a;
+    v = lower_like(l, a->elem, a->dims, a->rank);
+    lower_begin(l, &v, "reverse");
+    lower_put(l, "%%v%u)", a->id);
+    lower_put_ints(l, "dimensions", dims, n);
+    lower_put(l, "\n");
+    return v;
+}
+
+LOWER(strided_slice)
+{
+    struct strided s = {.used = 0};
+    struct lower_value whole;
+    int64_t *ints;
+
+    (void)nin;
+    (void)nout;
+    for (size_t i = 1; i < 4; i++)
+        RP_TRY(lower_need_ints(l, node, &in[i], "begin, end or stride"));
+    if (!read_entries(node, in, &s))
+        return lower_misfit(l, node, "its entries do not fit its input");
+    whole = turn(l, in, s.turned);
+    *out = cut(l, &whole, s.from, s.to, s.step);
+    *out = lower_reshape(l, out, s.dims, s.rank);
+    out->ints = NULL;
+    out->nints = 0;
+    if (in->nints && in->rank == 1 && (ints = RP_ARENA_NEW(&l->arena, int64_t, in->nints + 1))) {
+        size_t last = in->nints - 1;
+
+        for (int64_t i = s.from[0]; i < s.to[0] && i <= (int64_t)last; i += s.step[0])
+            ints[out->nints++] = in->ints[s.turned[0] ? last - (size_t)i : (size_t)i];
+        out->ints = ints;
+    }
+    return RP_OK;
+}
+
+LOWER(reverse)
+{
+    bool turned[RP_TF_RANK] = {false};
+    size_t axis;
+
+    (void)nin;
+    (void)nout;
+    RP_TRY(lower_need_ints(l, node, &in[1], "axes"));
+    for (size_t i = 0; i < in[1].nints; i++) {
+        if (!lower_axis(in[1].ints[i], in->rank, &axis))
+            return lower_misfit(l, node, "its axis is none of its input's");
+        turned[axis] = true;
+    }
+    *out = turn(l, in, turned);
+    return RP_OK;
+}
+
+/* What is in a band around the diagonal of the last two dimensions; the rest becomes 0. */
+LOWER(band)
+{
+    struct lower_value row, column, apart, bound, hit[2], zero;
+    int64_t reach[2];
+
+    (void)nin;
+    (void)nout;
+    for (size_t i = 1; i < 3; i++)
+        RP_TRY(lower_need_ints(l, node, &in[i], "width"));
+    if (in->rank < 2 || !in[1].nints || !in[2].nints)
+        return lower_refuse(l, node, "its input is no matrix");
+    row = lower_like(l, RP_ELEM_S64, in->dims, in->rank);
+    lower_begin(l, &row, "iota");
+    lower_put(l, "), iota_dimension=%u\n", in->rank - 2);
+    column = lower_like(l, RP_ELEM_S64, in->dims, in->rank);
+    lower_begin(l, &column, "iota");
+    lower_put(l, "), iota_dimension=%u\n", in->rank - 1);
+    for (int i = 0; i < 2; i++) { /* below, then above the diagonal */
+        reach[i] = in[1 + i].ints[0] < 0 ? INT32_MAX : in[1 + i].ints[0];
+        apart = lower_binary(l, "subtract", i ? &column : &row, i ? &row : &column);
+        bound = lower_fill(l, (double)reach[i], &apart);
+        hit[i] = lower_compare(l, "LE", &apart, &bound);
+    }
+    hit[0] = lower_binary(l, "and", &hit[0], &hit[1]);
+    zero = lower_fill(l, 0, in);
+    *out = lower_select(l, &hit[0], in, &zero);
+    return RP_OK;
+}
+
+/* Elements mirrored at the ends; the outermost twice (SYMMETRIC) or once (REFLECT). */
+LOWER(mirror_pad)
+{
+    int64_t skip = lower_attr_is(node, "mode", "REFLECT");
+    struct lower_value part[3];
+
+    (void)nin;
+    (void)nout;
+    RP_TRY(lower_need_ints(l, node, &in[1], "padding"));
+    if (in[1].nints != 2 * (size_t)in->rank)
+        return lower_misfit(l, node, "its padding does not fit its input");
+    *out = *in;
+    for (size_t d = 0; d < in->rank; d++) {
+        int64_t from[RP_TF_RANK] = {0}, to[RP_TF_RANK], n = out->dims[d];
+        bool turned[RP_TF_RANK] = {false};
+        const int64_t *pads = in[1].ints + 2 * d;
+
+        if (pads[0] < 0 || pads[1] < 0 || pads[0] + skip > n || pads[1] + skip > n)
+            return lower_misfit(l, node, "its padding does not fit its input");
+        turned[d] = true;
+        part[1] = *out;
+        memcpy(to, out->dims, sizeof to);
+        from[d] = skip;
+        to[d] = skip + pads[0];
+        part[0] = cut(l, &part[1], from, to, ones);
+        part[0] = turn(l, &part[0], turned);
+        from[d] = n - skip - pads[1];
+        to[d] = n - skip;
+        part[2] = cut(l, &part[1], from, to, ones);
+        part[2] = turn(l, &part[2], turned);
+        RP_TRY(lower_join(l, node, part, 3, d, out));
+    }
+    return RP_OK;
+}
+
+/* Equal parts, or parts of the sizes given. */
+static enum rp_code split_at(struct lower *l, const struct lower_node *node,
+                             const struct lower_value *a, size_t axis, const int64_t *sizes,
+                             size_t n, struct lower_value *out)
+{
+    int64_t from[RP_TF_RANK] = {0}, to[RP_TF_RANK];
+
+    memcpy(to, a->dims, sizeof to);
+    for (size_t i = 0; i < n; i++) {
+        to[axis] = from[axis] + sizes[i];
+        if (sizes[i] < 0 || to[axis] > a->dims[axis])
+            return lower_misfit(l, node, "its parts are more than its input");
+        out[i] = cut(l, a, from, to, ones);
+        from[axis] = to[axis];
+    }
+    return RP_OK;
+}
+
+LOWER(split)
+{
+    int64_t n = lower_attr_int(node, "num_split", 0), sizes[LOWER_OUTPUTS];
+    size_t axis;
+
+    (void)nin;
+    RP_TRY(lower_need_ints(l, node, &in[0], "axis"));
+    if (!in->nints || !lower_axis(in->ints[0], in[1].rank, &axis) || n < 1 || n > LOWER_OUTPUTS ||
+        in[1].dims[axis] % n)
+        return lower_refuse(l, node, "its input cannot be split so");
+    for (int64_t i = 0; i < n; i++)
+        sizes[i] = in[1].dims[axis] / n;
+    *nout = (size_t)n;
+    return split_at(l, node, &in[1], axis, sizes, (size_t)n, out);
+}
+
+LOWER(split_v)
+{
+    int64_t sizes[LOWER_OUTPUTS], rest = 0; /* what is left for the one that says -1 */
+    size_t axis;
+
+    (void)nin;
+    RP_TRY(lower_need_ints(l, node, &in[1], "sizes"));
+    RP_TRY(lower_need_ints(l, node, &in[2], "axis"));
+    if (!in[2].nints || !lower_axis(in[2].ints[0], in->rank, &axis) || in[1].nints > LOWER_OUTPUTS)
+        return lower_refuse(l, node, "its input cannot be split so");
+    *nout = in[1].nints;
+    memcpy(sizes, in[1].ints, in[1].nints * sizeof *sizes);
+    for (size_t i = 0; i < in[1].nints; i++)
+        rest -= sizes[i] == -1 ? 0 : sizes[i];
+    for (size_t i = 0; i < in[1].nints; i++)
+        sizes[i] = sizes[i] == -1 ? rest + in->dims[axis] : sizes[i];
+    return split_at(l, node, in, axis, sizes, in[1].nints, out);
+}
+
+LOWER(unpack)
+{
+    int64_t sizes[LOWER_OUTPUTS], dims[RP_TF_RANK];
+    size_t axis, rank = 0;
+
+    (void)nin;
+    if (!in->rank || !lower_axis(lower_attr_int(node, "axis", 0), in->rank, &axis) ||
+        in->dims[axis] > LOWER_OUTPUTS)
+        return lower_refuse(l, node, "its input cannot be taken apart so");
+    *nout = (size_t)in->dims[axis];
+    for (size_t i = 0; i < *nout; i++)
+        sizes[i] = 1;
+    for (size_t i = 0; i < in->rank; i++)
+        if (i != axis)
+            dims[rank++] = in->dims[i];
+    RP_TRY(split_at(l, node, in, axis, sizes, *nout, out));
+    for (size_t i = 0; i < *nout; i++)
+        out[i] = lower_reshape(l, &out[i], dims, rank);
+    return RP_OK;
+}
+
+const struct lower_row lower_slices[] = {{"Unpack", unpack, NULL, 1},
+                                         {"Slice", slice, NULL, 3},
+                                         {"StridedSlice", strided_slice, NULL, 4},
+                                         {"Split", split, NULL, 2},
+                                         {"SplitV", split_v, NULL, 3},
+                                         {"Reverse", reverse, NULL, 2},
+                                         {"ReverseV2", reverse, NULL, 2},
+                                         {"MatrixBandPart", band, NULL, 3},
+                                         {"MirrorPad", mirror_pad, NULL, 2},
+                                         {NULL, NULL, NULL, 0}};

@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Operators of TensorFlow that read and write by index, as HLO's gather and scatter. TensorFlow's
+ * gathers fail where an index is out of bounds (on CPUs); HLO's take the nearest element.
+ */
+#include "lower/inner.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#define LOWER(name)                                                                             \
+    static enum rp_code name(struct lower *l, const struct lower_node *node,                    \
+                             const struct lower_value *in, size_t nin, struct lower_value *out, \
+                             size_t *nout)
+
+/* ---- reading ---- */
+
+/* Integers of a vector that is known, by integers that are: parts of a shape. */
+static void know_rows(struct lower *l, const struct lower_value *table,
+                      const struct lower_value *rows, struct lower_value *out)
+{
+    int64_t *ints;
+
+    if (!table->ints || !rows->ints || table->rank != 1)
+        return;
+    for (size_t i = 0; i < rows->nints; i++)
+        if (rows->ints[i] < 0 || rows->ints[i] >= (int64_t)table->nints)
+            return;
+    ints = RP_ARENA_NEW(&l->arena, int64_t, rows->nints + 1);
+    for (size_t i = 0; ints && i < rows->nints; i++)
+        ints[i] = table->ints[rows->ints[i]];
+    out->ints = ints;
+    out->nints = ints ? rows->nints : 0;
+}
+
+/* Rows of the first operand along an axis, by an array of indices; the first dimensions of both may
+   be batches. */
+LOWER(gather)
+{
+    const struct lower_value *table = &in[0], *rows = &in[1];
+    int64_t dims[RP_TF_RANK], offsets[RP_TF_RANK], sizes[RP_TF_RANK], batch[RP_TF_RANK];
+    int64_t given = lower_attr_int(node, "batch_dims", 0);
+    size_t axis, rank = 0, n = 0, nbatch;
+
+    (void)nout;
+    if (nin > 2)
+        RP_TRY(lower_need_ints(l, node, &in[2], "axis"));
+    given = given < 0 ? given + rows->rank : given;
+    if (given < 0 || given > rows->rank || given >= table->rank || !table->rank ||
+        table->rank + rows->rank > RP_TF_RANK)
+        return lower_refuse(l, node, "its inputs have too few or too many dimensions");
+    nbatch = (size_t)given;
+    axis = nbatch;
+    if (nin > 2 && (!in[2].nints || !lower_axis(in[2].ints[0], table->rank, &axis)))
+        return lower_misfit(l, node, "its axis is none of its input's");
+    if (axis < nbatch)
+        return lower_refuse(l, node, "its axis is a batch");
+    for (size_t i = 0; i < axis; i++)
+        dims[rank++] = table->dims[i];
+    for (size_t i = nbatch; i < rows->rank; i++)
+        dims[rank++] = rows->dims[i];
+    for (size_t i = axis + 1; i < table->rank; i++)
+        dims[rank++] = table->dims[i];
+    for (size_t i = nbatch; i < rank; i++)
+        if (i < axis || i >= axis + rows->rank - nbatch)
+            offsets[n++] = (int64_t)i;
+    memcpy(sizes, table->dims, sizeof sizes);
+    sizes[axis] = 1;
+    for (size_t i = 0; i < nbatch; i++) {
+        batch[i] = (int64_t)i;
+        sizes[i] = 1;
+        if (table->dims[i] != rows->dims[i])
+            return lower_misfit(l, node, "the batches of its inputs do not fit each other");
+    }
+    *out = lower_like(l, table->elem, dims, rank);
+    lower_begin(l, out, "gather");
+    lower_put(l, "%%v%u, %%v%u)", table->id, rows->id);
+    lower_put_ints(l, "offset_dims", offsets, n);
+    lower_put(l, ", collapsed_slice_dims={%zu}, start_index_map={%zu}, index_vector_dim=%u", axis,
+              axis, rows->rank);
+    if (nbatch) {
+        lower_put_ints(l, "operand_batching_dims", batch, nbatch);
+        lower_put_ints(l, "start_indices_batching_dims", batch, nbatch);
+    }
+    lower_put_ints(l, "slice_sizes", sizes, table->rank);
+    lower_put(l, "\n");
+    know_rows(l, table, rows, out);
+    return RP_OK;
+}
+
+/* What vectors of indices along the last dimension reach into a table. */
+struct vectors {
+    size_t length, outer; /* of a vector; dimensions of the array of them */
+    int64_t first[RP_TF_RANK], windows[RP_TF_RANK]; /* 0, 1 ...; places of the rest in the result */
+    size_t nwindows;
+};
+
+static bool plan_vectors(const struct lower_value *indices, size_t table_rank, struct vectors *v)
+{
+    if (!indices->rank || indices->dims[indices->rank - 1] > (int64_t)table_rank)
+        return false;
+    v->length = (size_t)indices->dims[indices->rank - 1];
+    v->outer = indices->rank - 1;
+    v->nwindows = table_rank - v->length;
+    for (size_t i = 0; i < v->length; i++)
+        v->first[i] = (int64_t)i;
+    for (size_t i = 0; i < v->nwindows; i++)
+        v->windows[i] = (int64_t)(v->outer + i);
+    return v->outer + v->nwindows <= RP_TF_RANK;
+}
+
+LOWER(gather_nd)
+{
+    int64_t dims[RP_TF_RANK], sizes[RP_TF_RANK];
+    struct vectors v;
+    size_t rank = 0;
+
+    (void)nin;
+    (void)nout;
+    if (lower_attr_int(node, "batch_dims", 0) || !plan_vectors(&in[1], in->rank, &v))
+        return lower_refuse(l, node, "gathers of this kind are not known");
+    for (size_t i = 0; i < v.outer; i++)
+        dims[rank++] = in[1].dims[i];
+    for (size_t i = 0; i < in->rank; i++) {
+        sizes[i] = i < v.length ? 1 : in->dims[i];
+        if (i >= v.length)
+            dims[rank++] = in->dims[i];
+    }
+    *out = lower_like(l, in->elem, dims, rank);
+    lower_begin(l, out, "gather");
+    lower_put(l, "%%v%u, %%v%u)", in[0].id, in[1].id);
+    lower_put_ints(l, "offset_dims", v.windows, v.nwindows);
+    lower_put_ints(l, "collapsed_slice_dims", v.first, v.length);
+    lower_put_ints(l, "start_index_map", v.first, v.length);
+    lower_put(l, ", index_vector_dim=%zu", v.outer);
+    lower_put_ints(l, "slice_sizes", sizes, in->rank);
+    lower_put(l, "\n");
+    return RP_OK;
+}
+
+/* Along a new axis: where its position is the index, `on`. */
+LOWER(one_hot)
+{
+    int64_t given = lower_attr_int(node, "axis", -1), dims[RP_TF_RANK], map[RP_TF_RANK];
+    struct lower_value places, wanted, yes, no, hit;
+    size_t axis;
+
+    (void)nin;
+    (void)nout;
+    RP_TRY(lower_need_ints(l, node, &in[1], "depth"));
+    if (!in[1].nints || in[1].ints[0] < 0 || in->rank == RP_TF_RANK || in[2].rank || in[3].rank ||
+        !lower_axis(given, in->rank + 1, &axis))
+        return lower_refuse(l, node, "its axis or depth is none");
+    for (size_t i = 0; i <= in->rank; i++)
+        dims[i] = i == axis ? in[1].ints[0] : in->dims[i - (i > axis)];
+    for (size_t i = 0; i < in->rank; i++)
+        map[i] = (int64_t)(i + (i >= axis));
+    places = lower_like(l, in->elem, dims, in->rank + 1);
+    lower_begin(l, &places, "iota");
+    lower_put(l, "), iota_dimension=%zu\n", axis);
+    wanted = lower_spread(l, in, map, dims, in->rank + 1);
+    hit = lower_compare(l, "EQ", &places, &wanted);
+    yes = lower_spread(l, &in[2], NULL, dims, in->rank + 1);
+    no = lower_spread(l, &in[3], NULL, dims, in->rank + 1);
+    *out = lower_select(l, &hit, &yes, &no);
+    return RP_OK;
+}
+
+/* ---- writing ---- */
+
+static const char *hlo_of(const struct lower_node *node)
+{
+    for (const struct lower_row *row = lower_tables; row->op; row++)
+        if (strlen(row->op) == node->op.n && !memcmp(row->op, node->op.at, node->op.n))
+            return row->hlo;
+    return "";
+}
+
+/* The opcode "" takes the update as it is. */
+static void scatter(struct lower *l, const char *opcode, const struct lower_value *table,
+                    const struct lower_value *indices, const struct lower_value *updates,
+                    const struct vectors *v, struct lower_value *out)
+{
+    const char *name = *opcode ? opcode : "last";
+
+    if (*opcode)
+        lower_region(l, opcode, table->elem);
+    else
+        lower_region_last(l, table->elem);
+    *out = lower_like(l, table->elem, table->dims, table->rank);
+    lower_begin(l, out, "scatter");
+    lower_put(l, "%%v%u, %%v%u, %%v%u)", table->id, indices->id, updates->id);
+    lower_put_ints(l, "update_window_dims", v->windows, v->nwindows);
+    lower_put_ints(l, "inserted_window_dims", v->first, v->length);
+    lower_put_ints(l, "scatter_dims_to_operand_dims", v->first, v->length);
+    lower_put(l, ", index_vector_dim=%zu, to_apply=%%%s_%s\n", v->outer, name,
+              rp_elem_name(table->elem));
+}
+
+static bool updates_fit(const struct lower_value *table, const struct lower_value *indices,
+                        const struct lower_value *updates, const struct vectors *v)
+{
+    if (updates->rank != v->outer + v->nwindows || updates->elem != table->elem)
+        return false;
+    for (size_t i = 0; i < updates->rank; i++)
+        if (updates->dims[i] !=
+            (i < v->outer ? indices->dims[i] : table->dims[i - v->outer + v->length]))
+            return false;
+    return true;
+}
+
+/* (table, indices, updates), or (indices, updates, shape) over zeros */
+LOWER(scatter_nd)
+{
+    bool fresh = node->op.at[0] == 'S';
+    struct lower_value table = in[0], indices = in[1], updates = in[2];
+    struct vectors v;
+
+    (void)nin;
+    (void)nout;
+    if (fresh) {
+        RP_TRY(lower_need_ints(l, node, &in[2], "shape"));
+        if (in[2].nints > RP_TF_RANK)
+            return lower_refuse(l, node, "it makes too many dimensions");
+        indices = in[0];
+        updates = in[1];
+        table = lower_like(l, updates.elem, in[2].ints, in[2].nints);
+        table = lower_fill(l, 0, &table);
+    }
+    if (!plan_vectors(&indices, table.rank, &v) || !updates_fit(&table, &indices, &updates, &v))
+        return lower_misfit(l, node, "the shapes of its inputs do not fit each other");
+    scatter(l, hlo_of(node), &table, &indices, &updates, &v, out);
+    return RP_OK;
+}
+
+/* Rows of the data, summed by the segment each belongs to. */
+LOWER(segment_sum)
+{
+    int64_t dims[RP_TF_RANK], with_one[RP_TF_RANK];
+    struct lower_value table, indices;
+    size_t n = in[1].rank, rank = 1;
+    struct vectors v;
+
+    (void)nin;
+    (void)nout;
+    RP_TRY(lower_need_ints(l, node, &in[2], "number of segments"));
+    if (!in[2].nints || in[2].ints[0] < 0 || n > in->rank || n == RP_TF_RANK)
+        return lower_misfit(l, node, "its segments do not fit its input");
+    dims[0] = in[2].ints[0];
+    for (size_t i = n; i < in->rank; i++)
+        dims[rank++] = in->dims[i];
+    memcpy(with_one, in[1].dims, n * sizeof *with_one);
+    with_one[n] = 1;
+    indices = lower_reshape(l, &in[1], with_one, n + 1);
+    table = lower_like(l, in->elem, dims, rank);
+    table = lower_fill(l, 0, &table);
+    if (!plan_vectors(&indices, rank, &v) || !updates_fit(&table, &indices, in, &v))
+        return lower_misfit(l, node, "its segments do not fit its input");
+    scatter(l, "add", &table, &indices, in, &v, out);
+    return RP_OK;
+}
+
+const struct lower_row lower_tables[] = {{"Gather", gather, NULL, 2},
+                                         {"GatherV2", gather, NULL, 3},
+                                         {"ResourceGather", gather, NULL, 2},
+                                         {"GatherNd", gather_nd, NULL, 2},
+                                         {"ResourceGatherNd", gather_nd, NULL, 2},
+                                         {"OneHot", one_hot, NULL, 4},
+                                         {"ScatterNd", scatter_nd, "add", 3},
+                                         {"TensorScatterAdd", scatter_nd, "add", 3},
+                                         {"TensorScatterUpdate", scatter_nd, "", 3},
+                                         {"TensorScatterMax", scatter_nd, "maximum", 3},
+                                         {"TensorScatterMin", scatter_nd, "minimum", 3},
+                                         {"UnsortedSegmentSum", segment_sum, NULL, 3},
+                                         {NULL, NULL, NULL, 0}};

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Waiting for a debugger or a profiler: ten looks a second, which costs nothing. */
+#include "replay/attach.h"
+
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+/* Whether something traces this process; false where the system does not say. */
+static bool is_traced(void)
+{
+    FILE *status = fopen("/proc/self/status", "r");
+    char line[256];
+    long tracer = 0;
+
+    while (status && fgets(line, sizeof line, status))
+        if (!strncmp(line, "TracerPid:", 10))
+            tracer = strtol(line + 10, NULL, 10);
+    if (status)
+        fclose(status);
+    return tracer != 0;
+}
+
+/* A line on standard input; its end only means that nothing will come. */
+static bool line_came(bool *open)
+{
+    struct pollfd in = {.fd = STDIN_FILENO, .events = POLLIN};
+    char text[256];
+    ssize_t n;
+
+    if (!*open || poll(&in, 1, 0) <= 0)
+        return false;
+    n = read(STDIN_FILENO, text, sizeof text);
+    *open = n > 0;
+    return n > 0;
+}
+
+enum rp_code rp_replay_wait_attach(struct rp_err *err)
+{
+    const struct timespec tenth = {0, 100000000};
+    bool open = true;
+    sigset_t usr1, before;
+
+    sigemptyset(&usr1);
+    sigaddset(&usr1, SIGUSR1);
+    if (pthread_sigmask(SIG_BLOCK, &usr1, &before))
+        return rp_err_set(err, RP_IO, "the signal SIGUSR1 cannot be waited for");
+    fprintf(stderr,
+            "reprise: process %ld waits: attach a debugger, or press Enter, or 'kill -USR1 %ld'\n",
+            (long)getpid(), (long)getpid());
+    while (!is_traced() && !line_came(&open) && sigtimedwait(&usr1, NULL, &tenth) != SIGUSR1)
+        continue;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return RP_OK;
+}

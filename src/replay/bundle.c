@@ -1,0 +1,301 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Reading bundles. The members of the tar are the sources of a dataset already (sources.h); the
+ * manifest says which of them is what. Every member that is used is held to its checksum first, so
+ * a damaged bundle never gives a result.
+ */
+#include "replay/bundle.h"
+
+#include "base/sha256.h"
+#include "replay/graph.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/stat.h>
+
+bool rp_replay_is_bundle(const struct rp_dataset *dataset, size_t *manifest)
+{
+    for (size_t i = 0; dataset && i < rp_sources_count(dataset->sources); i++) {
+        const struct rp_source *source = rp_sources_borrow(dataset->sources, i);
+
+        if (source->member && !strcmp(source->member, RP_BUNDLE_MANIFEST) &&
+            !strcmp(source->path, dataset->given)) {
+            *manifest = i;
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool find_source(const struct rp_dataset *dataset, const char *member, size_t *out)
+{
+    for (size_t i = 0; i < rp_sources_count(dataset->sources); i++) {
+        const struct rp_source *source = rp_sources_borrow(dataset->sources, i);
+
+        if (source->member && !strcmp(source->member, member)) {
+            *out = i;
+            return true;
+        }
+    }
+    return false;
+}
+
+enum rp_code rp_replay_open_bundle(const struct rp_dataset *dataset, size_t manifest,
+                                   struct rp_arena *arena, struct rp_opened_bundle *out,
+                                   struct rp_err *err)
+{
+    struct rp_input *in = NULL;
+    const uint8_t *bytes;
+    enum rp_code code;
+    size_t n;
+
+    memset(out, 0, sizeof *out);
+    RP_TRY(rp_source_open(dataset->sources, manifest, &in, err));
+    code = rp_input_slurp(in, &bytes, &n, err);
+    if (code == RP_OK)
+        code = rp_bundle_parse(bytes, n, arena, &out->bundle, err);
+    rp_input_close(in);
+    if (code != RP_OK)
+        return rp_err_prefix(err, code, "'%s'", dataset->given);
+    if (!find_source(dataset, out->bundle.program, &out->program))
+        return rp_err_set(err, RP_FORMAT, "'%s': member '%s' is missing", dataset->given,
+                          out->bundle.program);
+    return RP_OK;
+}
+
+/* ---- members ---- */
+
+typedef enum rp_code use_fn(void *user, const uint8_t *bytes, size_t n, struct rp_err *err);
+
+/* Hands the bytes of a member to `use` if they are those of the manifest. */
+static enum rp_code with_member(const struct rp_dataset *dataset, const struct rp_bundle_file *file,
+                                use_fn *use, void *user, struct rp_err *err)
+{
+    char text[RP_SHA256_TEXT];
+    struct rp_sha256 sha;
+    struct rp_input *in = NULL;
+    const uint8_t *bytes;
+    enum rp_code code;
+    size_t i, n;
+
+    if (!find_source(dataset, file->path, &i))
+        return rp_err_set(err, RP_FORMAT, "'%s': member '%s' is missing", dataset->given,
+                          file->path);
+    RP_TRY(rp_source_open(dataset->sources, i, &in, err));
+    code = rp_input_slurp(in, &bytes, &n, err);
+    if (code == RP_OK) {
+        rp_sha256_begin(&sha);
+        rp_sha256_add(&sha, bytes, n);
+        rp_sha256_text(&sha, text);
+        if (n != (uint64_t)file->bytes || strcmp(text, file->sha256) != 0)
+            code = rp_err_set(err, RP_FORMAT,
+                              "'%s': member '%s' is not what its manifest says: %zu bytes with "
+                              "SHA-256 %.16s..., not %lld with %.16s...",
+                              dataset->given, file->path, n, text, (long long)file->bytes,
+                              file->sha256);
+    }
+    if (code == RP_OK && use)
+        code = use(user, bytes, n, err);
+    rp_input_close(in);
+    return code;
+}
+
+static enum rp_code parse_array(void *user, const uint8_t *bytes, size_t n, struct rp_err *err)
+{
+    return rp_npy_parse(bytes, n, user, err);
+}
+
+static enum rp_code load_arrays(const struct rp_dataset *dataset, const struct rp_bundle *b,
+                                bool outputs, struct rp_arrays *to, struct rp_err *err)
+{
+    for (size_t i = 0; i < b->arrays.n; i++) {
+        const struct rp_bundle_array *row = &b->arrays.at[i];
+        struct rp_array array = {.name = rp_arena_strdup(&to->arena, row->name)};
+        enum rp_code code;
+
+        if ((strstr(row->name, "out") != NULL) != outputs || !row->file)
+            continue;
+        if (!array.name)
+            return rp_err_nomem(err, "reading a bundle");
+        code = with_member(dataset, rp_bundle_find(b, row->file), parse_array, &array.value, err);
+        if (code == RP_OK)
+            code = rp_vec_push(&to->list, array, err);
+        if (code != RP_OK) {
+            rp_tensor_drop(array.value);
+            return code;
+        }
+    }
+    return RP_OK;
+}
+
+enum rp_code rp_replay_check_program(const struct rp_dataset *dataset,
+                                     const struct rp_opened_bundle *bundle, struct rp_err *err)
+{
+    const struct rp_bundle *b = &bundle->bundle;
+
+    return with_member(dataset, rp_bundle_find(b, b->program), NULL, NULL, err);
+}
+
+enum rp_code rp_replay_load_bundle(const struct rp_dataset *dataset,
+                                   const struct rp_opened_bundle *bundle, struct rp_session *s,
+                                   bool inputs, bool expected, bool fetches, struct rp_err *err)
+{
+    const struct rp_bundle *b = &bundle->bundle;
+
+    s->bundle = true;
+    s->bundle_seed = b->seed;
+    s->bundle_partitions = b->partitions;
+    if (s->graph)
+        RP_TRY(rp_replay_graph_ports(s, b, fetches, err));
+    if (inputs)
+        RP_TRY(load_arrays(dataset, b, false, &s->inputs, err));
+    return expected ? load_arrays(dataset, b, true, &s->expected, err) : RP_OK;
+}
+
+/* ---- info ---- */
+
+static enum rp_code list_members(const struct rp_dataset *dataset, const struct rp_bundle *b,
+                                 struct rp_result *result, struct rp_err *err)
+{
+    struct rp_replay *root = result->root;
+
+    root->files = RP_ARENA_NEW(&result->arena, struct rp_replay_file, b->files.n + 1);
+    if (!root->files)
+        return rp_err_nomem(err, "listing a bundle");
+    for (size_t i = 0; i < b->files.n; i++) {
+        const struct rp_bundle_file *file = &b->files.at[i];
+        struct rp_replay_file *row = &root->files[root->nfiles++];
+        struct rp_err why = RP_ERR_INIT;
+
+        *row = (struct rp_replay_file){file->path, NULL, NULL, file->sha256, file->bytes, true};
+        for (size_t k = 0; k < b->arrays.n; k++)
+            if (b->arrays.at[k].file && !strcmp(b->arrays.at[k].file, file->path)) {
+                row->type = b->arrays.at[k].type;
+                row->holds = row->holds ? rp_arena_printf(&result->arena, "%s, %s", row->holds,
+                                                          b->arrays.at[k].name)
+                                        : b->arrays.at[k].name;
+            }
+        if (!row->holds)
+            row->holds = !strcmp(file->path, b->program) ? "program" : "";
+        row->ok = with_member(dataset, file, NULL, NULL, &why) == RP_OK;
+        root->ok &= row->ok;
+    }
+    return RP_OK;
+}
+
+static enum rp_code open_given(const struct rp_dataset *dataset, struct rp_arena *arena,
+                               struct rp_opened_bundle *out, struct rp_err *err)
+{
+    size_t manifest;
+
+    memset(out, 0, sizeof *out);
+    if (!dataset)
+        return rp_err_set(err, RP_USAGE, "a bundle is needed: 'reprise replay pack' makes one");
+    if (!rp_replay_is_bundle(dataset, &manifest))
+        return rp_err_set(err, RP_FORMAT, "'%s' is no bundle: it has no %s", dataset->given,
+                          RP_BUNDLE_MANIFEST);
+    return rp_replay_open_bundle(dataset, manifest, arena, out, err);
+}
+
+static const char *describe(struct rp_arena *arena, const struct rp_bundle *b)
+{
+    size_t in = 0;
+
+    for (size_t i = 0; i < b->arrays.n; i++)
+        in += strstr(b->arrays.at[i].name, "out") == NULL;
+    if (b->redacted)
+        return rp_arena_printf(arena, "%zu, redacted: synthetic, seed %lld", in,
+                               (long long)b->seed);
+    return rp_arena_printf(arena, "%zu, in the bundle", in);
+}
+
+enum rp_code rp_replay_bundle_info(const struct rp_dataset *dataset, struct rp_result *result,
+                                   struct rp_err *err)
+{
+    struct rp_replay *root = result->root;
+    struct rp_opened_bundle o;
+    enum rp_code code = open_given(dataset, &result->arena, &o, err);
+
+    if (code == RP_OK) {
+        root->program = o.bundle.source ? o.bundle.source : o.bundle.program;
+        root->format = o.bundle.schema;
+        root->packed_by = o.bundle.reprise;
+        root->flags = o.bundle.flags;
+        root->rank = o.bundle.rank;
+        root->partitions = o.bundle.partitions;
+        root->inputs = describe(&result->arena, &o.bundle);
+        root->ok = true;
+        code = list_members(dataset, &o.bundle, result, err);
+        result->answer = root->ok ? 0 : RP_ANSWER_NO;
+    }
+    rp_bundle_release(&o.bundle);
+    return code;
+}
+
+/* ---- unpack ---- */
+
+struct target {
+    const char *path;
+};
+
+static enum rp_code write_file(void *user, const uint8_t *bytes, size_t n, struct rp_err *err)
+{
+    const struct target *to = user;
+    struct rp_out *out;
+
+    RP_TRY(rp_out_open(to->path, &out, err));
+    rp_out_write(out, bytes, n);
+    return rp_out_close(out, err);
+}
+
+/* Arrays as one .npz with both inputs and outputs, which --inputs and --expect take. */
+static enum rp_code write_arrays(const struct rp_dataset *dataset, const struct rp_bundle *b,
+                                 const char *path, struct rp_err *err)
+{
+    struct rp_arrays arrays = {0};
+    enum rp_code code = load_arrays(dataset, b, false, &arrays, err);
+
+    if (code == RP_OK)
+        code = load_arrays(dataset, b, true, &arrays, err);
+    if (code == RP_OK && arrays.list.n)
+        code = rp_arrays_write(path, arrays.list.at, arrays.list.n, err);
+    rp_arrays_release(&arrays);
+    return code;
+}
+
+static enum rp_code unpack_to(const struct rp_dataset *dataset, const struct rp_bundle *b,
+                              const char *folder, struct rp_arena *arena, struct rp_err *err)
+{
+    struct target program = {rp_arena_printf(arena, "%s/%s", folder, b->program)};
+    const char *io = rp_arena_printf(arena, "%s/io.npz", folder);
+    struct rp_out *out;
+
+    if (!program.path || !io)
+        return rp_err_nomem(err, "unpacking");
+    if (strchr(b->program, '/'))
+        return rp_err_set(err, RP_FORMAT, "'%s': the program '%s' is in a folder", dataset->given,
+                          b->program);
+    if (mkdir(folder, 0777) && errno != EEXIST)
+        return rp_err_set(err, RP_IO, "'%s': %s", folder, strerror(errno));
+    RP_TRY(with_member(dataset, rp_bundle_find(b, b->program), write_file, &program, err));
+    RP_TRY(write_arrays(dataset, b, io, err));
+    RP_TRY(rp_out_open(rp_arena_printf(arena, "%s/" RP_BUNDLE_MANIFEST, folder), &out, err));
+    rp_bundle_write(b, out);
+    return rp_out_close(out, err);
+}
+
+enum rp_code rp_replay_unpack(const struct rp_dataset *dataset, const struct rp_settings *settings,
+                              struct rp_result *result, struct rp_err *err)
+{
+    const char *folder = rp_settings_text(settings, "save");
+    struct rp_opened_bundle o;
+    enum rp_code code;
+
+    if (!folder)
+        return rp_err_set(err, RP_USAGE, "'replay unpack' needs --save FOLDER");
+    code = open_given(dataset, &result->arena, &o, err);
+    if (code == RP_OK)
+        code = unpack_to(dataset, &o.bundle, folder, &result->arena, err);
+    rp_bundle_release(&o.bundle);
+    return code == RP_OK ? rp_replay_bundle_info(dataset, result, err) : code;
+}

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What can run programs on this machine. Engines of our own are always there; those that are
+ * libraries of others have a row for every library that was found, each loaded once in a child
+ * process to see whether it works, and a row that says how to get one where there is none.
+ */
+#include "replay/engines.h"
+
+#include "exec/engines.h"
+#include "exec/pjrt/plugin_find.h"
+
+#include <string.h>
+
+struct listing {
+    struct rp_arena *arena;
+    struct rp_replay_engine *rows;
+    size_t n;
+};
+
+static enum rp_code add_row(struct listing *to, const struct rp_engine *engine, const char *name,
+                            const char *found, bool present, struct rp_err *err)
+{
+    struct rp_replay_engine *row = &to->rows[to->n++];
+
+    row->name = name;
+    row->found = found;
+    row->present = present;
+    row->summary = engine->summary;
+    row->get = present ? NULL : engine->get;
+    return name && found ? RP_OK : rp_err_nomem(err, "listing engines");
+}
+
+static enum rp_code add_own(struct listing *to, const struct rp_engine *engine, struct rp_err *err)
+{
+    struct rp_err why = RP_ERR_INIT;
+    char found[512] = "";
+    bool present = engine->probe(NULL, found, sizeof found, &why) == RP_OK;
+
+    return add_row(to, engine, engine->name, rp_arena_strdup(to->arena, present ? found : why.text),
+                   present, err);
+}
+
+/* A library: its version, or why it cannot be used; and which of the places it was found in. */
+static enum rp_code add_library(struct listing *to, const struct rp_engine *engine,
+                                const struct rp_plugin *plugin, struct rp_err *err)
+{
+    struct rp_err why = RP_ERR_INIT;
+    struct rp_plugin_version version;
+    bool present = rp_plugin_probe(plugin->kind, plugin->path, &version, &why) == RP_OK;
+
+    return add_row(to, engine, rp_arena_printf(to->arena, "%s:%s", engine->name, plugin->path),
+                   rp_arena_printf(to->arena, "%s, '%s', in %s", present ? version.text : why.text,
+                                   plugin->name, plugin->found),
+                   present, err);
+}
+
+static enum rp_code add_libraries(struct listing *to, const struct rp_engine *engine,
+                                  const struct rp_plugins *plugins, struct rp_err *err)
+{
+    enum rp_plugin_kind kind = engine == &rp_engine_tf ? RP_PLUGIN_TF : RP_PLUGIN_PJRT;
+    size_t before = to->n;
+
+    for (size_t i = 0; i < plugins->list.n; i++)
+        if (plugins->list.at[i].kind == kind)
+            RP_TRY(add_library(to, engine, &plugins->list.at[i], err));
+    if (to->n > before)
+        return RP_OK;
+    return add_row(
+        to, engine, rp_arena_printf(to->arena, "%s:PATH", engine->name),
+        rp_arena_printf(to->arena, "none, in %zu folders of packages", plugins->looked.n), false,
+        err);
+}
+
+static enum rp_code fill(const struct rp_plugins *plugins, struct listing *to, struct rp_err *err)
+{
+    const struct rp_engine *engine;
+
+    for (size_t i = 0; (engine = rp_engine_at(i)) != NULL; i++)
+        RP_TRY(engine->takes_where ? add_libraries(to, engine, plugins, err)
+                                   : add_own(to, engine, err));
+    return RP_OK;
+}
+
+enum rp_code rp_replay_list_engines(const struct rp_settings *settings, struct rp_result *result,
+                                    struct rp_err *err)
+{
+    struct rp_replay *root = result->root;
+    struct listing list = {.arena = &result->arena};
+    struct rp_plugins plugins;
+    enum rp_code code;
+    size_t n = 0;
+
+    if (rp_settings_flag(settings, "install"))
+        RP_TRY(rp_plugin_install(rp_settings_text(settings, "package"), err));
+    code = rp_plugins_find(&plugins, err);
+    while (rp_engine_at(n))
+        n++;
+    list.rows = RP_ARENA_NEW(&result->arena, struct rp_replay_engine, n + plugins.list.n + 1);
+    if (code == RP_OK && !list.rows)
+        code = rp_err_nomem(err, "listing engines");
+    if (code == RP_OK)
+        code = fill(&plugins, &list, err);
+    rp_plugins_release(&plugins);
+    root->engines = list.rows;
+    root->nengines = list.n;
+    rp_replay_no_times(root);
+    return code;
+}

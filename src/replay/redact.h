@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RP_REPLAY_REDACT_H
+#define RP_REPLAY_REDACT_H
+/*
+ * A program without its weights, for a bundle that is given away: constants of more than
+ * RP_HASH_ELEMENTS elements get other values (docs/formats/bundle.md says which), source files and
+ * lines go, texts of TensorFlow's constants become empty.
+ */
+#include "io/proto_write.h"
+#include "program/program.h"
+
+/* Changes the program; new values are in the arena. */
+enum rp_code rp_redact_program(struct rp_program *program, struct rp_arena *arena,
+                               struct rp_err *err);
+
+/* A GraphDef, written anew. */
+enum rp_code rp_redact_graph(struct rp_bytes graph, struct rp_proto_writer *to, struct rp_err *err);
+
+/* Flags without the values that are paths; NULL stays NULL. */
+const char *rp_redact_flags(const char *flags, struct rp_arena *arena);
+
+#endif

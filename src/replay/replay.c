@@ -1,0 +1,470 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* `replay`: run a captured program alone, on any engine, timed and checked. */
+#include "dataset/load_program.h"
+#include "dataset/question.h"
+#include "exec/eval/precision.h"
+#include "replay/attach.h"
+#include "replay/bundle.h"
+#include "replay/check.h"
+#include "replay/compare.h"
+#include "replay/engines.h"
+#include "replay/graph.h"
+#include "replay/plugin_options.h"
+#include "replay/products.h"
+#include "replay/profile.h"
+#include "replay/session.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- engines ---- */
+
+/* The first engine of the table that is there and compiles the program. */
+static enum rp_code choose(const struct rp_session *s, const struct rp_settings *settings,
+                           struct rp_session_run *run, struct rp_replay *root, struct rp_err *err)
+{
+    const char *given = rp_settings_text(settings, "engine");
+    const char *plugin = rp_settings_text(settings, "plugin");
+
+    if (plugin) {
+        root->choice = "--plugin names it";
+        root->engine = rp_arena_printf(s->arena, "pjrt:%s", plugin);
+        run->engine = &rp_engine_pjrt;
+        run->where = plugin;
+        return RP_OK;
+    }
+    if (given && strcmp(given, "auto") != 0) {
+        root->choice = "it was asked for";
+        root->engine = rp_arena_strdup(s->arena, given);
+        return rp_engine_find(given, &run->engine, &run->where, err);
+    }
+    run->engine = rp_engine_at(0);
+    root->engine = run->engine->name;
+    root->choice = "it needs nothing installed; --engine takes another";
+    return RP_OK;
+}
+
+/* Programs that our own engines do not know, once that is seen. */
+static void choose_again(const struct rp_session *s, const struct rp_settings *settings,
+                         struct rp_session_run *run, struct rp_replay *root)
+{
+    const struct rp_program *p = s->program.program;
+
+    if (rp_settings_has(settings, "plugin") ||
+        strcmp(rp_settings_text(settings, "engine"), "auto") != 0)
+        return;
+    if (s->graph && !p) {
+        run->engine = &rp_engine_tf;
+        root->choice =
+            rp_arena_printf(s->arena, "the others cannot run it: %s", s->graph->why.text);
+    } else if (p && !strcmp(p->language, "stablehlo")) {
+        run->engine = &rp_engine_pjrt;
+        root->choice = "the others know no StableHLO";
+    }
+    root->engine = run->engine->name;
+}
+
+/* ---- the answer ---- */
+
+static enum rp_code put_times(const struct rp_session_run *run, struct rp_arena *arena,
+                              struct rp_replay *root, struct rp_err *err)
+{
+    const struct rp_timing *t = &run->times;
+    int64_t *blocks = RP_ARENA_NEW(arena, int64_t, t->nblocks + 1);
+
+    if (!blocks)
+        return rp_err_nomem(err, "timing");
+    memcpy(blocks, t->blocks, t->nblocks * sizeof *blocks);
+
+    root->compile_ns = run->compile_ns;
+    root->upload_ns = run->upload_ns;
+    root->first_ns = t->first_ns;
+    root->run_ns = (struct rp_replay_times){.min = t->min_ns,
+                                            .p50 = t->p50_ns,
+                                            .p90 = t->p90_ns,
+                                            .p99 = t->p99_ns,
+                                            .max = t->max_ns,
+                                            .mean = t->mean_ns,
+                                            .p50_low = t->low_ns,
+                                            .p50_high = t->high_ns,
+                                            .n = (int64_t)t->n,
+                                            .warmups = (int64_t)t->warmups,
+                                            .blocks = blocks,
+                                            .nblocks = t->nblocks,
+                                            .machine = t->machine_ns,
+                                            .waited_ratio = t->waited};
+    return RP_OK;
+}
+
+static enum rp_code save(const struct rp_session_run *run, const char *path, struct rp_err *err)
+{
+    struct rp_arena arena = RP_ARENA_INIT;
+    struct rp_array *list = RP_ARENA_NEW(&arena, struct rp_array, run->noutputs + 1);
+    size_t each = run->exe->noutputs;
+    enum rp_code code = list ? RP_OK : rp_err_nomem(err, "saving outputs");
+
+    for (size_t i = 0; code == RP_OK && i < run->noutputs; i++) {
+        list[i].value = run->outputs[i];
+        list[i].name = run->exe->partitions > 1
+                           ? rp_arena_printf(&arena, "p%zu_out%zu", i / each, i % each)
+                           : rp_arena_printf(&arena, "out%zu", i);
+        if (!list[i].name)
+            code = rp_err_nomem(err, "saving outputs");
+    }
+    if (code == RP_OK)
+        code = rp_arrays_write(path, list, run->noutputs, err);
+    rp_arena_release(&arena);
+    return code;
+}
+
+static enum rp_code report(const struct rp_session *s, const struct rp_settings *settings,
+                           const struct rp_session_run *run, struct rp_result *result,
+                           struct rp_err *err)
+{
+    struct rp_replay *root = result->root;
+    const char *to = rp_settings_text(settings, "save");
+
+    RP_TRY(put_times(run, &result->arena, root, err));
+    root->outputs = RP_ARENA_NEW(&result->arena, struct rp_replay_output, run->noutputs + 1);
+    if (!root->outputs)
+        return rp_err_nomem(err, "describing outputs");
+    for (size_t i = 0; i < run->noutputs; i++)
+        RP_TRY(rp_replay_describe(&result->arena, run->outputs[i], i, &root->outputs[i], err));
+    root->noutputs = run->noutputs;
+    root->ok = true;
+    if (to)
+        RP_TRY(save(run, to, err));
+    RP_TRY(rp_replay_check(s, settings, run, result, err));
+    if (rp_settings_has(settings, "compare"))
+        RP_TRY(rp_replay_compare(rp_settings_text(settings, "compare"), &result->arena, root, err));
+    if (rp_settings_has(settings, "trace"))
+        RP_TRY(rp_replay_trace(run, rp_settings_text(settings, "trace"), result, err));
+    if (run->options.profile)
+        return rp_replay_instructions(run, rp_settings_int(settings, "profile"), result, err);
+    return RP_OK;
+}
+
+static enum rp_code run_options(struct rp_ctx *ctx, const struct rp_settings *settings,
+                                struct rp_session_run *run, struct rp_err *err)
+{
+    int64_t warmup = rp_settings_has(settings, "warmup") ? rp_settings_int(settings, "warmup") : -1;
+
+    run->timed = true;
+    run->timing = (struct rp_timing_options){.iterations = rp_settings_int(settings, "iters"),
+                                             .time_ns = rp_settings_int(settings, "time"),
+                                             .warmup = warmup,
+                                             .cold = rp_settings_flag(settings, "cold")};
+    run->options.threads = rp_pool_threads(ctx->pool);
+    run->options.profile = rp_settings_has(settings, "profile");
+    run->options.in_process =
+        rp_settings_flag(settings, "in-process") || rp_settings_flag(settings, "wait-attach");
+    run->options.timeout_ns = rp_settings_int(settings, "timeout");
+    RP_TRY(rp_replay_check_settings(settings, err)); /* before hours of running, not after */
+    if (run->timing.iterations && !rp_settings_has(settings, "time"))
+        run->timing.time_ns = 0; /* as many as were asked for, however long they take */
+    if (run->timing.iterations < 0 || run->timing.time_ns < 0 || run->options.timeout_ns < 0 ||
+        (rp_settings_has(settings, "warmup") && warmup < 0))
+        return rp_err_set(err, RP_USAGE,
+                          "--iters, --time, --timeout and --warmup are not negative");
+    if (run->options.profile && rp_settings_int(settings, "profile") < 1)
+        return rp_err_set(err, RP_USAGE,
+                          "--profile takes how many instructions to show, 1 or more");
+    if (rp_settings_int(settings, "partitions") < 0 ||
+        rp_settings_int(settings, "partitions") > 4096)
+        return rp_err_set(err, RP_USAGE, "--partitions is 1 to 4096");
+    return RP_OK;
+}
+
+static enum rp_code execute(struct rp_session *s, const struct rp_settings *settings,
+                            struct rp_session_run *run, struct rp_result *result,
+                            struct rp_err *err)
+{
+    enum rp_code code = rp_session_execute(s, run, err);
+
+    if (code == RP_MISSING && s->graph && s->graph->why.code == RP_FORMAT && !s->program.program) {
+        code = RP_FORMAT; /* no engine would run it */
+        if (err)
+            *err = s->graph->why;
+    }
+    if (code == RP_MISSING && s->graph && !s->program.program && run->engine == &rp_engine_tf)
+        code = rp_err_prefix(err, code, "'%s': %s; and TensorFlow itself", s->file,
+                             s->graph->why.text);
+    if (code == RP_OK && s->graph)
+        rp_replay_graph_outputs(s, run->outputs, run->noutputs);
+    if (code == RP_OK)
+        return report(s, settings, run, result, err);
+    if (code == RP_FORMAT || code == RP_UNSUPPORTED || code == RP_LIMIT)
+        return rp_err_prefix(err, code, "'%s'", s->file);
+    return code;
+}
+
+/* How f32 is multiplied on the engines of our own, and why so. */
+static void choose_products(const struct rp_session *s, const struct rp_settings *settings,
+                            struct rp_session_run *run, struct rp_replay *root)
+{
+    const char *how = rp_settings_text(settings, "products"), *gpu = NULL;
+
+    if (run->engine != &rp_engine_ref && run->engine != &rp_engine_fast)
+        return;
+    if (!strcmp(how, "auto"))
+        gpu = rp_replay_gpu(s->arena, s->program.program, s->file);
+    run->options.tf32 = gpu || !strcmp(how, "tf32");
+    if (gpu)
+        root->choice = rp_arena_printf(s->arena,
+                                       "%s; f32 is multiplied as TF32, as on %s, for "
+                                       "which it was compiled (--products)",
+                                       root->choice ? root->choice : "asked for", gpu);
+}
+
+static enum rp_code replay(struct rp_ctx *ctx, struct rp_session *s,
+                           const struct rp_settings *settings, struct rp_result *result,
+                           struct rp_err *err)
+{
+    struct rp_session_options options = {.inputs = rp_settings_text(settings, "inputs"),
+                                         .expect = rp_settings_text(settings, "expect"),
+                                         .seed = (uint64_t)rp_settings_int(settings, "seed"),
+                                         .partitions = rp_settings_int(settings, "partitions")};
+    struct rp_replay *root = result->root;
+    struct rp_session_run run = {0};
+    struct rp_proto_writer compile_options = {0};
+    enum rp_code code;
+
+    if (s->bundle && !rp_settings_has(settings, "seed"))
+        options.seed = (uint64_t)s->bundle_seed;
+    if (s->bundle && !rp_settings_has(settings, "partitions"))
+        options.partitions = s->bundle_partitions;
+    RP_TRY(run_options(ctx, settings, &run, err));
+    RP_TRY(choose(s, settings, &run, root, err));
+    RP_TRY(rp_session_inputs(s, &options, root, err));
+    if (!strcmp(rp_settings_text(settings, "action"), "pack")) {
+        root->engine = root->choice = NULL;
+        rp_replay_no_times(root);
+        return rp_replay_pack(s, settings, result, err);
+    }
+    choose_again(s, settings, &run, root);
+    RP_TRY(rp_replay_check_plugin_options(settings, run.engine, err));
+    choose_products(s, settings, &run, root);
+    if (rp_settings_flag(settings, "wait-attach"))
+        RP_TRY(rp_replay_wait_attach(err));
+    code = rp_replay_plugin_options(s->arena, settings, &run.options, &compile_options, err);
+    if (code == RP_OK)
+        code = execute(s, settings, &run, result, err);
+    rp_session_run_release(&run);
+    rp_proto_writer_release(&compile_options);
+    return code;
+}
+
+/* BladeDISC's two files. */
+static enum rp_code run_pair(struct rp_ctx *ctx, const struct rp_dataset *dataset,
+                             const struct rp_settings *settings, struct rp_result *result,
+                             struct rp_err *err)
+{
+    const char *program = rp_settings_text(settings, "program");
+    const char *data = rp_settings_text(settings, "data");
+    struct rp_session s = {.arena = &result->arena};
+    struct rp_replay *root = result->root;
+    enum rp_code code;
+
+    if (!program || !data || dataset)
+        return rp_err_set(err, RP_USAGE,
+                          "BladeDISC's pair is -p X.input and -d X.tar, both, and no other file");
+    s.file = root->program = rp_arena_strdup(&result->arena, program);
+    root->format = "blade";
+    s.program = (struct rp_engine_program){.name = root->program, .format = root->format};
+    code = rp_replay_open_blade(&s, program, data, err);
+    if (code == RP_OK)
+        code = replay(ctx, &s, settings, result, err);
+    rp_session_release(&s);
+    return code;
+}
+
+/* Source `at` of the dataset, alone or as the program of a bundle. */
+static enum rp_code run_source(struct rp_ctx *ctx, const struct rp_dataset *dataset, size_t at,
+                               const struct rp_opened_bundle *bundle,
+                               const struct rp_settings *settings, struct rp_result *result,
+                               struct rp_err *err)
+{
+    struct rp_session s = {.arena = &result->arena};
+    struct rp_replay *root = result->root;
+    enum rp_code code;
+
+    s.file = bundle ? dataset->given : rp_dataset_borrow_name(dataset, at);
+    RP_TRY(rp_load_program(dataset, at, &s.import, err));
+    root->program = rp_arena_strdup(&result->arena, s.file);
+    root->format = s.import.format->name;
+    s.program = (struct rp_engine_program){
+        .program = s.import.program, .name = root->program, .format = root->format};
+    code = s.import.input ? rp_input_slurp(s.import.input, &s.program.bytes, &s.program.nbytes, err)
+                          : RP_OK;
+    if (code == RP_OK && rp_replay_is_graph(&s))
+        code = rp_replay_open_graph(&s, settings, err);
+    else if (code == RP_OK && rp_settings_has(settings, "fetch"))
+        code = rp_err_set(err, RP_USAGE, "--fetch goes with TensorFlow's graphs; '%s' is none",
+                          s.file);
+    if (code == RP_OK && bundle)
+        code = rp_replay_load_bundle(dataset, bundle, &s, !rp_settings_has(settings, "inputs"),
+                                     !rp_settings_has(settings, "expect"),
+                                     !rp_settings_has(settings, "fetch"), err);
+    if (code == RP_OK)
+        code = replay(ctx, &s, settings, result, err);
+    rp_session_release(&s);
+    return code;
+}
+
+static enum rp_code run_bundle(struct rp_ctx *ctx, const struct rp_dataset *dataset,
+                               size_t manifest, const struct rp_settings *settings,
+                               struct rp_result *result, struct rp_err *err)
+{
+    struct rp_opened_bundle o;
+    enum rp_code code = rp_replay_open_bundle(dataset, manifest, &result->arena, &o, err);
+
+    if (code == RP_OK)
+        code = rp_replay_check_program(dataset, &o, err);
+    if (code == RP_OK)
+        code = run_source(ctx, dataset, o.program, &o, settings, result, err);
+    rp_bundle_release(&o.bundle);
+    return code;
+}
+
+/* The program in the folder of a SavedModel. */
+static bool find_saved_model(const struct rp_dataset *dataset, size_t *at)
+{
+    size_t n = strlen(dataset->given);
+
+    for (size_t i = 0; dataset->ngiven == 1 && i < rp_dataset_count(dataset); i++) {
+        const char *name = rp_dataset_borrow_name(dataset, i), *slash = strrchr(name, '/');
+
+        if (slash && !strcmp(slash + 1, "saved_model.pb") && strlen(name) > n + 1 &&
+            !strncmp(name, dataset->given, n) && !strchr(name + n + 1, '/')) {
+            *at = i;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* An option that says something about another action would change nothing: better to say so. */
+static enum rp_code check_options(const char *action, const struct rp_settings *settings,
+                                  struct rp_err *err)
+{
+    static const struct {
+        const char *option, *action;
+    } only[] = {{"redact", "pack"}, {"rank", "pack"}, {"install", "engines"}};
+    const char *engine = rp_settings_text(settings, "engine");
+
+    for (size_t i = 0; i < sizeof only / sizeof *only; i++)
+        if (rp_settings_has(settings, only[i].option) && strcmp(action, only[i].action) != 0)
+            return rp_err_set(err, RP_USAGE, "--%s goes with 'replay %s'", only[i].option,
+                              only[i].action);
+    if (rp_settings_has(settings, "plugin") && strcmp(engine, "auto") != 0)
+        return rp_err_set(err, RP_USAGE, "--plugin names the engine: without --engine");
+    return RP_OK;
+}
+
+static enum rp_code run(struct rp_ctx *ctx, const struct rp_dataset *dataset,
+                        const struct rp_settings *settings, struct rp_result *result,
+                        struct rp_err *err)
+{
+    const char *action = rp_settings_text(settings, "action");
+    struct rp_replay *root = result->root;
+    size_t manifest;
+
+    root->rank = RP_ABSENT_I64;
+    RP_TRY(check_options(action, settings, err));
+    if (!strcmp(action, "engines"))
+        return rp_replay_list_engines(settings, result, err);
+    if (!strcmp(action, "info") || !strcmp(action, "unpack")) {
+        rp_replay_no_times(root);
+        return strcmp(action, "info") ? rp_replay_unpack(dataset, settings, result, err)
+                                      : rp_replay_bundle_info(dataset, result, err);
+    }
+    if (rp_settings_has(settings, "program") || rp_settings_has(settings, "data"))
+        return run_pair(ctx, dataset, settings, result, err);
+    if (!dataset)
+        return rp_err_set(err, RP_USAGE, "'replay' needs a program");
+    if (rp_replay_is_bundle(dataset, &manifest) && dataset->ngiven == 1)
+        return run_bundle(ctx, dataset, manifest, settings, result, err);
+    if (find_saved_model(dataset, &manifest))
+        return run_source(ctx, dataset, manifest, NULL, settings, result, err);
+    if (rp_dataset_count(dataset) != 1)
+        return rp_err_set(err, RP_USAGE, "'replay' runs one program, not %zu files",
+                          rp_dataset_count(dataset));
+    return run_source(ctx, dataset, 0, NULL, settings, result, err);
+}
+
+static const struct rp_option options[] = {
+    {"action", 0, RP_OPT_CHOICE, "run|pack|unpack|info|engines", "run",
+     "what to do; may stand as the first word instead", 0},
+    {"engine", 'e', RP_OPT_TEXT, "NAME", "auto", "what runs it; 'replay engines' lists them", 0},
+    {"program", 'p', RP_OPT_PATH, "FILE", NULL, "of BladeDISC's pair: the .input", 0},
+    {"data", 'd', RP_OPT_PATH, "FILE", NULL, "of BladeDISC's pair: the .tar", 0},
+    {"fetch", 0, RP_OPT_TEXT, "TENSOR", NULL, "of a TensorFlow graph: an output, such as 'loss:0'",
+     RP_OPT_REPEAT},
+    {"inputs", 'i', RP_OPT_PATH, "FILE", NULL, "arrays in0, in1 ... in an .npz, or one .npy", 0},
+    {"seed", 0, RP_OPT_INT, "N", "0", "of synthetic inputs", 0},
+    {"expect", 0, RP_OPT_PATH, "FILE", NULL, "arrays out0, out1 ... that must come out", 0},
+    {"check", 0, RP_OPT_TEXT, "HOW", NULL,
+     "compare with 'expected' or with 'engine:NAME'; 'none': do not", 0},
+    {"atol", 0, RP_OPT_TEXT, "X", NULL, "absolute tolerance; by the type where none is given", 0},
+    {"rtol", 0, RP_OPT_TEXT, "X", NULL, "relative tolerance; by the type where none is given", 0},
+    {"ulp", 0, RP_OPT_INT, "N", NULL, "elements so many steps of their type apart are right", 0},
+    {"nan-differs", 0, RP_OPT_FLAG, NULL, NULL, "count NaN as wrong even where NaN is expected", 0},
+    {"save", 0, RP_OPT_PATH, "FILE", NULL,
+     "write the outputs as .npz; with 'pack' the bundle, with 'unpack' into this folder", 0},
+    {"redact", 0, RP_OPT_FLAG, NULL, NULL,
+     "with 'pack': leave out the values of inputs, outputs and large constants", 0},
+    {"rank", 0, RP_OPT_INT, "N", NULL, "with 'pack': the rank that it was captured on", 0},
+    {"iters", 'n', RP_OPT_INT, "N", "0", "how many runs count; 0: as many as --time allows", 0},
+    {"time", 0, RP_OPT_DURATION, "T", "1s", "for how long to run", 0},
+    {"warmup", 0, RP_OPT_INT, "N", NULL, "runs before those; until times are stable", 0},
+    {"cold", 0, RP_OPT_FLAG, NULL, NULL, "empty the caches before each run", 0},
+    {"profile", 0, RP_OPT_INT, "N", NULL, "also show the N instructions that take longest", 0},
+    {"trace", 0, RP_OPT_PATH, "FILE", NULL,
+     "also write some more runs as a trace: .rpt, .json or .json.gz", 0},
+    {"compare", 0, RP_OPT_PATH, "FILE", NULL,
+     "with the --json of an earlier replay: faster, slower or no difference", 0},
+    {"wait-attach", 0, RP_OPT_FLAG, NULL, NULL,
+     "print the process's number and wait for a debugger or profiler", 0},
+    {"partitions", 0, RP_OPT_INT, "N", "0", "run so many; 0: as many as the program says", 0},
+    {"plugin", 0, RP_OPT_PATH, "FILE", NULL, "a PJRT plugin: the same as --engine pjrt:FILE", 0},
+    {"plugin-option", 0, RP_OPT_TEXT, "NAME=VALUE", NULL,
+     "for the plugin's client, such as memory_fraction=0.5", RP_OPT_REPEAT},
+    {"xla-flag", 0, RP_OPT_TEXT, "NAME=VALUE", NULL,
+     "for the plugin's compiler, such as xla_dump_to=/tmp/x", RP_OPT_REPEAT},
+    {"compile-options", 0, RP_OPT_PATH, "FILE", NULL,
+     "compile as recorded: a compile_options.pb of XLA's dump, without its flags", 0},
+    {"keep-flags", 0, RP_OPT_FLAG, NULL, NULL, "with --compile-options: with its flags", 0},
+    {"timeout", 0, RP_OPT_DURATION, "T", "0s",
+     "give up where a library in a child process gives no answer for so long; 0: never", 0},
+    {"in-process", 0, RP_OPT_FLAG, NULL, NULL,
+     "load the library of an engine into this process, not into a child of it", 0},
+    {"install", 0, RP_OPT_FLAG, NULL, NULL,
+     "with 'engines': fetch --package from PyPI into a folder of our own", 0},
+    {"products", 0, RP_OPT_CHOICE, "auto|f32|tf32", "auto",
+     "how ref and fast multiply f32; auto: tf32 if compiled for a GPU", 0},
+    {"package", 0, RP_OPT_CHOICE, "xla-cpu-pjrt|tensorflow-cpu", "xla-cpu-pjrt",
+     "what --install fetches", 0},
+    RP_OPTION_END};
+
+const struct rp_question_row rp_ask_replay = {
+    .question = {.name = "replay",
+                 .group = "programs",
+                 .summary = "run a captured program alone, timed and checked",
+                 .details =
+                     "HLO as text or protobuf, before or after optimisation, and XLA's snapshots. "
+                     "Inputs are those that the file recorded, an .npz, or synthetic ones. "
+                     "Compiling, uploading, the first run and steady runs are timed apart. "
+                     "Exit status 1: an output is wrong.",
+                 .examples =
+                     "reprise replay module.hlo_unoptimized_snapshot.pb\twith its recorded "
+                     "inputs\n"
+                     "reprise replay module.txt --inputs io.npz --expect io.npz\tand check\n"
+                     "reprise replay module.txt --check engine:ref\tcompare two engines\n"
+                     "reprise replay module.txt --profile 10\twhere the time goes\n"
+                     "reprise replay engines\twhat can run programs here\n",
+                 .accepts = RP_ACCEPTS_PROGRAMS | RP_ACCEPTS_NONE_TOO,
+                 .options = options,
+                 .type = &rp_replay_type},
+    .run = run};

@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Inputs of a replay, in this order: a file of arrays that the user names; what the file of the
+ * program recorded; synthetic ones. Arrays are called in0, in1 ... in the order of the parameters
+ * (arg0, arr_0 and p0 too); of partition k of several, p<k>_in0.
+ */
+#include "replay/session.h"
+
+#include "exec/data/synthetic.h"
+#include "exec/eval/plan.h"
+#include "replay/graph.h"
+#include "replay/module.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static struct rp_tensor *find_array(const struct rp_arrays *arrays, const char *const *kinds,
+                                    size_t partition, size_t i)
+{
+    struct rp_tensor *t = NULL;
+    char name[64];
+
+    for (size_t k = 0; kinds[k] && !t; k++) {
+        snprintf(name, sizeof name, "p%zu_%s%zu", partition, kinds[k], i);
+        t = rp_arrays_find(arrays, name);
+        snprintf(name, sizeof name, "%s%zu", kinds[k], i);
+        if (!t)
+            t = rp_arrays_find(arrays, name);
+    }
+    return t;
+}
+
+static const char *const input_names[] = {"in", "arg", "arr_", "param", NULL};
+static const char *const output_names[] = {"out", "result", NULL};
+
+/* ---- where inputs come from ---- */
+
+static enum rp_code from_arrays(struct rp_session *s, const char *file, struct rp_err *err)
+{
+    for (size_t p = 0; p < s->partitions; p++)
+        for (size_t i = 0; i < s->signature.nin; i++) {
+            const struct rp_slot *slot = &s->signature.in[i];
+            struct rp_tensor *t = find_array(&s->inputs, input_names, p, i);
+            char name[32];
+            enum rp_code code;
+
+            snprintf(name, sizeof name, "in%zu", i);
+            if (!t)
+                return rp_err_set(err, RP_FORMAT,
+                                  "'%s': array '%s' is missing; the program has %zu inputs", file,
+                                  name, s->signature.nin);
+            code = rp_array_as(t, slot->elem, slot->dims, slot->rank, name,
+                               &s->arguments[p * s->signature.nin + i], err);
+            if (code != RP_OK)
+                return rp_err_prefix(err, code, "'%s'", file);
+        }
+    return RP_OK;
+}
+
+static enum rp_code from_snapshot(struct rp_session *s, struct rp_err *err)
+{
+    size_t parts = s->snapshot.partitions ? s->snapshot.partitions : 1;
+    size_t have = s->snapshot.arguments.n / parts;
+
+    if (s->snapshot.arguments.n % parts || have != s->signature.nin)
+        return rp_err_set(err, RP_FORMAT, "'%s': %zu inputs are recorded, the program has %zu",
+                          s->file, have, s->signature.nin);
+    for (size_t p = 0; p < s->partitions; p++)
+        for (size_t i = 0; i < have; i++) {
+            const struct rp_slot *slot = &s->signature.in[i];
+            char name[32];
+            enum rp_code code;
+
+            snprintf(name, sizeof name, "recorded in%zu", i);
+            code = rp_array_as(s->snapshot.arguments.at[p % parts * have + i], slot->elem,
+                               slot->dims, slot->rank, name, &s->arguments[p * have + i], err);
+            if (code != RP_OK)
+                return rp_err_prefix(err, code, "'%s'", s->file);
+        }
+    return RP_OK;
+}
+
+static enum rp_code from_nothing(struct rp_session *s, uint64_t seed, struct rp_err *err)
+{
+    for (size_t p = 0; p < s->partitions; p++)
+        RP_TRY(rp_synthetic_inputs(s->program.program, &s->signature, seed + p,
+                                   s->arguments + p * s->signature.nin, err));
+    return RP_OK;
+}
+
+static const char *describe(struct rp_session *s, const struct rp_session_options *o)
+{
+    if (o->inputs)
+        return rp_arena_strdup(s->arena, o->inputs);
+    if (s->inputs.list.n)
+        return "recorded in the bundle";
+    if (s->snapshot.arguments.n)
+        return rp_arena_printf(s->arena, "recorded in the %s", s->snapshot.kind);
+    if (!s->signature.nin)
+        return "none";
+    return rp_arena_printf(s->arena, "synthetic, seed %llu", (unsigned long long)o->seed);
+}
+
+enum rp_code rp_session_inputs(struct rp_session *s, const struct rp_session_options *o,
+                               struct rp_replay *root, struct rp_err *err)
+{
+    struct rp_bytes wire;
+    enum rp_code code;
+
+    s->expect = o->expect;
+    if (o->expect)
+        RP_TRY(rp_arrays_read(o->expect, NULL, &s->expected, err));
+    if (s->graph) {
+        root->partitions = 1;
+        if (o->inputs)
+            RP_TRY(rp_arrays_read(o->inputs, NULL, &s->inputs, err));
+        return rp_replay_graph_inputs(s, o, root, err);
+    }
+    code = rp_signature_find(s->program.program, s->arena, &s->signature, err);
+    if (code == RP_OK && rp_replay_wire(s, &wire))
+        code = rp_snapshot_read(wire.at, wire.n, wire.at != s->program.bytes, &s->snapshot, err);
+    if (code != RP_OK)
+        return rp_err_prefix(err, code, "'%s'", s->file);
+    if (o->inputs)
+        RP_TRY(rp_arrays_read(o->inputs, NULL, &s->inputs, err));
+    s->partitions = o->partitions            ? (size_t)o->partitions
+                    : s->snapshot.partitions ? s->snapshot.partitions
+                                             : s->signature.partitions;
+    s->arguments = calloc(s->partitions * s->signature.nin + 1, sizeof(struct rp_tensor *));
+    if (!s->arguments)
+        return rp_err_nomem(err, "preparing inputs");
+    root->inputs = describe(s, o);
+    root->partitions = (int64_t)s->partitions;
+    if (o->inputs || s->inputs.list.n)
+        return from_arrays(s, o->inputs ? o->inputs : s->file, err);
+    return s->snapshot.arguments.n ? from_snapshot(s, err) : from_nothing(s, o->seed, err);
+}
+
+void rp_session_release(struct rp_session *s)
+{
+    for (size_t i = 0; s->arguments && i < s->partitions * s->signature.nin; i++)
+        rp_tensor_drop(s->arguments[i]);
+    free(s->arguments);
+    rp_snapshot_release(&s->snapshot);
+    rp_arrays_release(&s->inputs);
+    rp_arrays_release(&s->expected);
+    rp_replay_graph_release(s->graph);
+    rp_import_release(&s->import);
+}
+
+/* ---- on an engine ---- */
+
+enum rp_code rp_session_execute(const struct rp_session *s, struct rp_session_run *run,
+                                struct rp_err *err)
+{
+    const struct rp_engine *engine = run->engine;
+    struct rp_proto_writer made = {0};
+    struct rp_engine_program program;
+    enum rp_code code;
+    int64_t begin;
+
+    run->options.partitions = (unsigned)s->partitions;
+    run->options.arguments = s->arguments;
+    run->options.narguments = s->arguments ? s->partitions * s->signature.nin : 0;
+    code = rp_replay_module(s, engine, &made, &program, err);
+    begin = rp_exec_now();
+    if (code == RP_OK)
+        code = engine->compile(run->where, &program, &run->options, &run->exe, err);
+    run->compile_ns = rp_exec_now() - begin - (run->exe ? run->exe->load_ns : 0);
+    rp_proto_writer_release(&made);
+    RP_TRY(code);
+    if (!run->exe)
+        return rp_err_set(err, RP_BUG, "engine '%s' compiled nothing", engine->name);
+    if (run->exe->narguments != rp_replay_narguments(s, engine))
+        return rp_err_set(err, RP_FORMAT, "engine '%s' sees %zu inputs, the program has %zu",
+                          engine->name, run->exe->narguments, s->signature.nin);
+    begin = rp_exec_now();
+    RP_TRY(engine->upload(run->exe, s->arguments, err));
+    run->upload_ns = rp_exec_now() - begin;
+    if (run->timed)
+        RP_TRY(rp_timing_run(run->exe, &run->timing, NULL, NULL, &run->times, err));
+    else
+        RP_TRY(engine->run(run->exe, err));
+    run->noutputs = run->exe->noutputs * run->exe->partitions;
+    run->outputs = calloc(run->noutputs + 1, sizeof(struct rp_tensor *));
+    if (!run->outputs)
+        return rp_err_nomem(err, "fetching outputs");
+    return engine->fetch(run->exe, run->outputs, err);
+}
+
+void rp_session_run_release(struct rp_session_run *run)
+{
+    for (size_t i = 0; run->outputs && i < run->noutputs; i++)
+        rp_tensor_drop(run->outputs[i]);
+    free(run->outputs);
+    rp_timing_release(&run->times);
+    if (run->exe)
+        run->exe->engine->release(run->exe);
+}
+
+enum rp_code rp_session_expected(const struct rp_session *s, struct rp_tensor **out, size_t n,
+                                 struct rp_err *err)
+{
+    size_t each = s->signature.nout;
+
+    if (!s->expected.list.n && s->snapshot.results.n != each)
+        return rp_err_set(err, RP_FORMAT,
+                          "'%s' records no outputs to compare with: give --expect FILE", s->file);
+    for (size_t i = 0; i < n; i++) {
+        const struct rp_slot *slot = &s->signature.out[i % each];
+        struct rp_tensor *t;
+        enum rp_code code;
+        char name[48];
+
+        snprintf(name, sizeof name, "out%zu", i % each);
+        t = s->expected.list.n ? find_array(&s->expected, output_names, i / each, i % each)
+                               : s->snapshot.results.at[i % each];
+        if (!t && s->graph)
+            t = rp_replay_graph_expected(s, i % each);
+        if (!t)
+            return rp_err_set(err, RP_FORMAT,
+                              "'%s': array '%s' is missing; the program has %zu outputs",
+                              s->expect ? s->expect : s->file, name, each);
+        if (slot->elem == RP_ELEM_INVALID) { /* only an engine that ran it would know */
+            out[i] = rp_tensor_keep(t);
+            continue;
+        }
+        code = rp_array_as(t, slot->elem, slot->dims, slot->rank, name, &out[i], err);
+        if (code != RP_OK)
+            return rp_err_prefix(err, code, "'%s'", s->expect ? s->expect : s->file);
+    }
+    return RP_OK;
+}

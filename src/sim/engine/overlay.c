@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The overlay keeps whole columns of durations and lags, so that the simulator reads them without a
+ * test, and a log of what stood there before. New edges out of a task are a list, newest first: the
+ * undo order, so that taking one back is one step.
+ */
+#include "sim/engine/overlay.h"
+
+#include <string.h>
+
+enum rp_code rp_overlay_init(struct rp_overlay *o, const struct rp_task_graph *graph,
+                             struct rp_err *err)
+{
+    size_t i, n = graph->tasks.n;
+
+    memset(o, 0, sizeof *o);
+    o->graph = graph;
+    RP_TRY(rp_vec_reserve_full(&o->dur_ns, n + 1, err));
+    RP_TRY(rp_vec_reserve_full(&o->lag_ns, graph->edges.n + 1, err));
+    RP_TRY(rp_vec_reserve_full(&o->newest, n + 1, err));
+    RP_TRY(rp_vec_reserve_full(&o->degree, n + 1, err));
+    for (i = 0; i < n; i++)
+        o->dur_ns.at[i] = graph->tasks.at[i].dur_ns;
+    for (i = 0; i < graph->edges.n; i++)
+        o->lag_ns.at[i] = graph->edges.at[i].lag_ns;
+    memset(o->newest.at, 0xff, (n + 1) * sizeof *o->newest.at);
+    memcpy(o->degree.at, graph->degree.at, n * sizeof *o->degree.at);
+    o->dur_ns.n = o->newest.n = o->degree.n = n;
+    o->lag_ns.n = graph->edges.n;
+    return RP_OK;
+}
+
+void rp_overlay_release(struct rp_overlay *o)
+{
+    rp_vec_release(&o->dur_ns);
+    rp_vec_release(&o->lag_ns);
+    rp_vec_release(&o->tasks);
+    rp_vec_release(&o->edges);
+    rp_vec_release(&o->newest);
+    rp_vec_release(&o->degree);
+    rp_vec_release(&o->log);
+}
+
+#define COPY(column)                                                                  \
+    do {                                                                              \
+        RP_TRY(rp_vec_reserve(&out->column, o->column.n + 1, err));                   \
+        if (o->column.n)                                                              \
+            memcpy(out->column.at, o->column.at, o->column.n * sizeof *o->column.at); \
+        out->column.n = o->column.n;                                                  \
+    } while (0)
+
+enum rp_code rp_overlay_copy(struct rp_overlay *out, const struct rp_overlay *o, struct rp_err *err)
+{
+    memset(out, 0, sizeof *out);
+    out->graph = o->graph;
+    out->starts_matter = o->starts_matter;
+    out->device_starts_matter = o->device_starts_matter;
+    out->prioritised = o->prioritised;
+    COPY(dur_ns);
+    COPY(lag_ns);
+    COPY(tasks);
+    COPY(edges);
+    COPY(newest);
+    COPY(degree);
+    COPY(log);
+    return RP_OK;
+}
+
+static enum rp_code note(struct rp_overlay *o, uint8_t what, uint32_t at, int64_t old,
+                         struct rp_err *err)
+{
+    struct rp_overlay_change c = {old, at, what};
+
+    return rp_vec_push(&o->log, c, err);
+}
+
+enum rp_code rp_overlay_set_dur(struct rp_overlay *o, uint32_t task, int64_t dur_ns,
+                                struct rp_err *err)
+{
+    if (o->dur_ns.at[task] == dur_ns)
+        return RP_OK;
+    RP_TRY(note(o, RP_OVERLAY_SET_DUR, task, o->dur_ns.at[task], err));
+    o->dur_ns.at[task] = dur_ns;
+    return RP_OK;
+}
+
+/* A cut edge is not waited for at all. */
+static void put_lag(struct rp_overlay *o, uint32_t edge, int64_t lag_ns)
+{
+    uint32_t *degree = &o->degree.at[o->graph->edges.at[edge].to];
+
+    *degree += o->lag_ns.at[edge] == RP_LAG_CUT;
+    *degree -= lag_ns == RP_LAG_CUT;
+    o->lag_ns.at[edge] = lag_ns;
+}
+
+enum rp_code rp_overlay_set_lag(struct rp_overlay *o, uint32_t edge, int64_t lag_ns,
+                                struct rp_err *err)
+{
+    if (o->lag_ns.at[edge] == lag_ns)
+        return RP_OK;
+    RP_TRY(note(o, RP_OVERLAY_SET_LAG, edge, o->lag_ns.at[edge], err));
+    put_lag(o, edge, lag_ns);
+    return RP_OK;
+}
+
+enum rp_code rp_overlay_add(struct rp_overlay *o, struct rp_task task, uint32_t *id,
+                            struct rp_err *err)
+{
+    if (rp_overlay_ntasks(o) >= UINT32_MAX - 1)
+        return rp_err_set(err, RP_LIMIT, "a simulation can have at most %u tasks", UINT32_MAX - 1);
+    RP_TRY(rp_vec_reserve(&o->dur_ns, 1, err));
+    RP_TRY(rp_vec_reserve(&o->newest, 1, err));
+    RP_TRY(rp_vec_reserve(&o->degree, 1, err));
+    RP_TRY(rp_vec_reserve(&o->tasks, 1, err));
+    *id = (uint32_t)rp_overlay_ntasks(o);
+    o->prioritised |= task.priority != 0 && task.device != RP_NO_DEVICE;
+    RP_TRY(note(o, RP_OVERLAY_ADD_TASK, *id, 0, err));
+    o->dur_ns.at[o->dur_ns.n++] = task.dur_ns;
+    o->newest.at[o->newest.n++] = UINT32_MAX;
+    o->degree.at[o->degree.n++] = 0;
+    o->tasks.at[o->tasks.n++] = task;
+    return RP_OK;
+}
+
+enum rp_code rp_overlay_link(struct rp_overlay *o, uint32_t from, uint32_t to, int64_t lag_ns,
+                             uint32_t flags, struct rp_err *err)
+{
+    struct rp_extra_edge e = {{lag_ns, to, flags}, from, o->newest.at[from]};
+
+    o->starts_matter |= flags & RP_EDGE_FROM_START;
+    o->device_starts_matter |=
+        flags & RP_EDGE_FROM_START && rp_overlay_task(o, from)->device != RP_NO_DEVICE;
+    RP_TRY(rp_vec_reserve(&o->edges, 1, err));
+    RP_TRY(note(o, RP_OVERLAY_ADD_EDGE, from, 0, err));
+    o->newest.at[from] = (uint32_t)o->edges.n;
+    o->edges.at[o->edges.n++] = e;
+    o->degree.at[to]++;
+    return RP_OK;
+}
+
+void rp_overlay_undo(struct rp_overlay *o, size_t mark)
+{
+    while (o->log.n > mark) {
+        const struct rp_overlay_change *c = &o->log.at[--o->log.n];
+
+        switch (c->what) {
+        case RP_OVERLAY_SET_DUR:
+            o->dur_ns.at[c->at] = c->old;
+            break;
+        case RP_OVERLAY_SET_LAG:
+            put_lag(o, c->at, c->old);
+            break;
+        case RP_OVERLAY_ADD_TASK:
+            o->dur_ns.n--;
+            o->newest.n--;
+            o->degree.n--;
+            o->tasks.n--;
+            break;
+        default:
+            o->newest.at[c->at] = o->edges.at[--o->edges.n].next;
+            o->degree.at[o->edges.at[o->edges.n].edge.to]--;
+        }
+    }
+}

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RP_SIM_ENGINE_OVERLAY_H
+#define RP_SIM_ENGINE_OVERLAY_H
+/*
+ * Changes to a task graph that can be taken back. The graph itself stays as it is; an overlay holds
+ * the durations and lags that differ, tasks and edges that are new, and a log by which any change
+ * is undone in the opposite order. So many what-ifs are tried on one graph without a copy of it.
+ *
+ *     mark = rp_overlay_mark(&o);
+ *     rp_overlay_set_dur(&o, task, 2 * rp_overlay_dur(&o, task), err);
+ *     ... simulate ...
+ *     rp_overlay_undo(&o, mark);
+ */
+#include "sim/engine/task_graph.h"
+
+struct rp_extra_edge {
+    struct rp_task_edge edge;
+    uint32_t from, next; /* the one before it out of the same task, or UINT32_MAX */
+};
+
+enum { RP_OVERLAY_SET_DUR, RP_OVERLAY_SET_LAG, RP_OVERLAY_ADD_TASK, RP_OVERLAY_ADD_EDGE };
+
+struct rp_overlay_change {
+    int64_t old;
+    uint32_t at;
+    uint8_t what; /* one of the above */
+};
+
+struct rp_overlay {
+    const struct rp_task_graph *graph;
+    RP_VEC(int64_t) dur_ns;             /* by task, new ones at the end */
+    RP_VEC(int64_t) lag_ns;             /* by edge of the graph; RP_LAG_CUT: it holds nothing up */
+    RP_VEC(struct rp_task) tasks;       /* new: numbers from graph->tasks.n on */
+    RP_VEC(struct rp_extra_edge) edges; /* new */
+    RP_VEC(uint32_t) newest;            /* by task: its newest new edge, or UINT32_MAX */
+    RP_VEC(uint32_t) degree;            /* by task: edges into it that are not cut */
+    RP_VEC(struct rp_overlay_change) log;
+    bool starts_matter;        /* a new edge led, or leads, from the start of a task */
+    bool device_starts_matter; /* ... of a device's task */
+    bool prioritised;          /* a new task had, or has, a priority */
+};
+
+/* The graph is frozen and outlives the overlay. Release it also after a failure. */
+enum rp_code rp_overlay_init(struct rp_overlay *o, const struct rp_task_graph *graph,
+                             struct rp_err *err);
+void rp_overlay_release(struct rp_overlay *o);
+/* Another overlay of the same graph with the same changes, which can be taken back there too. */
+enum rp_code rp_overlay_copy(struct rp_overlay *out, const struct rp_overlay *o,
+                             struct rp_err *err);
+
+enum rp_code rp_overlay_set_dur(struct rp_overlay *o, uint32_t task, int64_t dur_ns,
+                                struct rp_err *err);
+enum rp_code rp_overlay_set_lag(struct rp_overlay *o, uint32_t edge, int64_t lag_ns,
+                                struct rp_err *err);
+/* New tasks have numbers behind those of the graph; edges may join new and old ones. */
+enum rp_code rp_overlay_add(struct rp_overlay *o, struct rp_task task, uint32_t *id,
+                            struct rp_err *err);
+enum rp_code rp_overlay_link(struct rp_overlay *o, uint32_t from, uint32_t to, int64_t lag_ns,
+                             uint32_t flags, struct rp_err *err);
+
+static inline size_t rp_overlay_ntasks(const struct rp_overlay *o)
+{
+    return o->graph->tasks.n + o->tasks.n;
+}
+
+static inline const struct rp_task *rp_overlay_task(const struct rp_overlay *o, uint32_t task)
+{
+    size_t n = o->graph->tasks.n;
+
+    return task < n ? &o->graph->tasks.at[task] : &o->tasks.at[task - n];
+}
+
+static inline size_t rp_overlay_mark(const struct rp_overlay *o)
+{
+    return o->log.n;
+}
+/* Takes back every change since the mark. */
+void rp_overlay_undo(struct rp_overlay *o, size_t mark);
+
+#endif

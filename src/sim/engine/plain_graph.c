@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Filling the compact form, one task after the other with its edges. What does not fit is found on
+ * the way: the caller then runs the graph as it is.
+ */
+#include "sim/engine/plain_graph.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define SAMPLE 16384
+
+struct filler {
+    const struct rp_overlay *o;
+    const uint32_t *device; /* as it is called here, by device of the graph */
+    bool keep_cut;
+};
+
+/* An edge behind those that are there; where it ends. *fits becomes false where it is not plain. */
+static inline struct rp_plain_edge *put_edge(struct rp_plain_edge *out, bool keep_cut,
+                                             const struct rp_task_edge *e, int64_t lag_ns,
+                                             bool *fits)
+{
+    bool cut = lag_ns == RP_LAG_CUT;
+
+    out->to = e->to | (e->flags & RP_EDGE_FROM_START ? RP_PLAIN_FROM_START : 0);
+    out->lag_ns = rp_plain_lag(lag_ns);
+    *fits &= cut || rp_plain_fits(lag_ns);
+    return out + (!cut || keep_cut);
+}
+
+static struct rp_plain_edge *put_new_edges(struct rp_plain_edge *out, const struct filler *f,
+                                           uint32_t task, bool *fits)
+{
+    const struct rp_overlay *o = f->o;
+    uint32_t i;
+
+    for (i = o->newest.at[task]; i != UINT32_MAX; i = o->edges.at[i].next)
+        out = put_edge(out, f->keep_cut, &o->edges.at[i].edge, o->edges.at[i].edge.lag_ns, fits);
+    return out;
+}
+
+/* Edges of the tasks [0, n), and where those of each begin. */
+static bool put_edges(const struct filler *f, struct rp_plain_graph *g)
+{
+    const struct rp_overlay *o = f->o;
+    const uint32_t *first = o->graph->first.at;
+    const struct rp_task_edge *edges = o->graph->edges.at;
+    const int64_t *lag = o->lag_ns.at;
+    struct rp_plain_task *tasks = g->tasks.at;
+    struct rp_plain_edge *begin = g->edges.at, *out = begin;
+    bool fits = true, fresh = o->edges.n > 0;
+    uint32_t i, k, n = (uint32_t)g->n, nold = (uint32_t)o->graph->tasks.n;
+
+    for (i = 0; i < n; i++) {
+        tasks[i].first = (uint32_t)(out - begin);
+        if (i < nold)
+            for (k = first[i]; k < first[i + 1]; k++)
+                out = put_edge(out, f->keep_cut, &edges[k], lag[k], &fits);
+        if (fresh)
+            out = put_new_edges(out, f, i, &fits);
+    }
+    tasks[n].first = (uint32_t)(out - begin);
+    g->edges.n = (size_t)(out - begin);
+    return fits;
+}
+
+static bool put_tasks(const struct filler *f, struct rp_plain_graph *g)
+{
+    const struct rp_overlay *o = f->o;
+    const struct rp_sim_device *devices = o->graph->devices.at;
+    const uint32_t *name = f->device, *degree = o->degree.at;
+    const int64_t *durs = o->dur_ns.at;
+    struct rp_plain_task *tasks = g->tasks.at;
+    uint64_t sum = 0, count = 0;
+    uint32_t i, n = (uint32_t)g->n;
+    bool fits = true;
+
+    for (i = 0; i < n; i++) {
+        uint32_t device = rp_overlay_task(o, i)->device;
+        int64_t dur = durs[i];
+
+        tasks[i].left = tasks[i].degree = (uint16_t)degree[i];
+        tasks[i].dur_ns = (uint32_t)dur;
+        tasks[i].device = device;
+        fits &= rp_plain_fits(dur) && degree[i] <= UINT16_MAX;
+        if (device == RP_NO_DEVICE)
+            continue;
+        tasks[i].device = name[device];
+        fits &= dur > 0 && devices[device].rule == RP_DEVICE_SERIAL;
+        sum += (uint64_t)dur;
+        count++;
+    }
+    g->mean_ns = (int64_t)(sum / (count + 1));
+    return fits;
+}
+
+struct use {
+    uint32_t device, tasks;
+};
+
+static int by_use(const void *pa, const void *pb)
+{
+    const struct use *a = pa, *b = pb;
+
+    if (a->tasks != b->tasks)
+        return a->tasks > b->tasks ? -1 : 1;
+    return (a->device > b->device) - (a->device < b->device);
+}
+
+/* Devices with many tasks stand side by side: a run looks at blocks of them. Some tasks tell. */
+static uint32_t *name_devices(const struct rp_overlay *o)
+{
+    size_t i, n = o->graph->devices.n, step = rp_overlay_ntasks(o) / SAMPLE + 1;
+    uint32_t *name = malloc((n + 1) * sizeof *name);
+    struct use *use = calloc(n + 1, sizeof *use);
+
+    for (i = 0; use && i < rp_overlay_ntasks(o); i += step) {
+        uint32_t device = rp_overlay_task(o, (uint32_t)i)->device;
+
+        use[device == RP_NO_DEVICE ? n : device].tasks++;
+    }
+    for (i = 0; use && i < n; i++)
+        use[i].device = (uint32_t)i;
+    if (use && name) {
+        qsort(use, n, sizeof *use, by_use);
+        for (i = 0; i < n; i++)
+            name[use[i].device] = (uint32_t)i;
+        free(use);
+        return name;
+    }
+    free(use);
+    free(name);
+    return NULL;
+}
+
+enum rp_code rp_plain_graph_init(struct rp_plain_graph *g, const struct rp_overlay *o,
+                                 bool keep_cut, struct rp_err *err)
+{
+    struct filler f = {.o = o, .keep_cut = keep_cut};
+    uint32_t *device;
+
+    memset(g, 0, sizeof *g);
+    g->n = rp_overlay_ntasks(o);
+    g->ndevices = o->graph->devices.n;
+    if (o->graph->prioritised || o->prioritised || o->graph->device_starts_matter ||
+        o->device_starts_matter || g->n >= RP_PLAIN_MOST)
+        return RP_OK;
+    RP_TRY(rp_vec_reserve_full(&g->tasks, g->n + 1, err));
+    RP_TRY(rp_vec_reserve_full(&g->edges, o->graph->edges.n + o->edges.n + 1, err));
+    f.device = device = name_devices(o);
+    if (!device)
+        return rp_err_nomem(err, "simulating");
+    g->tasks.n = g->n;
+    g->fits = put_tasks(&f, g) && put_edges(&f, g);
+    free(device);
+    return RP_OK;
+}
+
+void rp_plain_graph_release(struct rp_plain_graph *g)
+{
+    rp_vec_release(&g->tasks);
+    rp_vec_release(&g->edges);
+}

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RP_SIM_ENGINE_RESIM_TAIL_H
+#define RP_SIM_ENGINE_RESIM_TAIL_H
+/*
+ * Simulating again only what begins behind a change. The base is run once more, cut at moments that
+ * share its tasks out evenly; at each cut is kept what a run needs to go on from there:
+ *
+ *     devices    when each is free, and the tasks that wait for it
+ *     tasks      that some but not all of what they wait for has told its end
+ *     begun      how many tasks were begun
+ *
+ * A change that touches no task begun before a cut, nor an edge out of one, leaves everything
+ * before the cut as it was: the run goes on from the last such cut. A cut of a plain graph
+ * (horizon.h) is a matter of the graph alone, so results are those of a full run, bit by bit.
+ */
+#include "sim/engine/horizon.h"
+#include "sim/engine/simulator.h"
+
+struct rp_resim_task {
+    int64_t at_ns;
+    uint32_t task, left;
+};
+
+struct rp_resim_cut {
+    size_t begun;
+    int64_t last_ns;                       /* the latest end of the tasks that were begun */
+    int64_t *free_ns;                      /* by device */
+    RP_VEC(struct rp_horizon_entry) waits; /* of all devices, by (ready, number) */
+    RP_VEC(struct rp_resim_task) told;
+};
+
+struct rp_resim_tail {
+    const struct rp_overlay *o;
+    struct rp_plain_graph g;
+    struct rp_horizon h;
+    struct rp_sim_result result; /* of the last run; start_ns is what the run works on */
+    RP_VEC(uint32_t) begun;      /* tasks in the order in which the base began them */
+    RP_VEC(uint32_t) turn;       /* by task: its place in `begun` */
+    struct rp_resim_cut *cuts;
+    size_t ncuts;
+    size_t differs; /* from this turn on the result is not the base's */
+};
+
+/* base: the result of the overlay as it is, without new tasks and edges. x->g.fits is false where
+   nothing can be gained. Release x also after a failure. */
+enum rp_code rp_resim_tail_init(struct rp_resim_tail *x, const struct rp_overlay *o,
+                                const struct rp_sim_result *base, struct rp_err *err);
+void rp_resim_tail_release(struct rp_resim_tail *x);
+
+/* Makes the result that of the base before this turn. */
+void rp_resim_tail_keep(struct rp_resim_tail *x, const struct rp_sim_result *base, size_t turn);
+
+/* x->g, with durations and lags as they are now, into x->result. from: the first turn that a change
+   concerns. *ok is false where not every task came to its turn. *seen: how many tasks were run. */
+enum rp_code rp_resim_tail_run(struct rp_resim_tail *x, const struct rp_sim_result *base,
+                               size_t from, bool *ok, size_t *seen, struct rp_err *err);
+
+#endif

@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Which of the ways is taken. The plain graph that they share is made from the overlay as the base
+ * had it, and patched with what the overlay has otherwise before each update.
+ */
+#include "sim/engine/resimulate.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum rp_code rp_resim_init(struct rp_resim *x, const struct rp_overlay *o, struct rp_err *err)
+{
+    memset(x, 0, sizeof *x);
+    x->o = o;
+    x->mark = rp_overlay_mark(o);
+    RP_TRY(rp_simulate(o, &x->result, err));
+    x->last_ns = x->result.last_ns;
+    return RP_OK;
+}
+
+void rp_resim_release(struct rp_resim *x)
+{
+    rp_resim_undo(x);
+    rp_resim_sweep_release(&x->sweep);
+    rp_resim_tail_release(&x->tail);
+    rp_sim_result_release(&x->result);
+    rp_sim_result_release(&x->base);
+    rp_vec_release(&x->patched);
+}
+
+/* ------------------------------------------------------------------ the plain graph */
+
+static enum rp_code make(struct rp_resim *x, struct rp_err *err)
+{
+    struct rp_overlay base;
+    enum rp_code code = rp_overlay_copy(&base, x->o, err);
+
+    x->made = true;
+    if (code == RP_OK) {
+        rp_overlay_undo(&base, x->mark);
+        code = rp_resim_tail_init(&x->tail, &base, &x->result, err);
+    }
+    rp_overlay_release(&base);
+    x->tail.o = x->o;
+    if (code == RP_OK && x->tail.g.fits)
+        code = rp_resim_sweep_init(&x->sweep, &x->tail.g, x->tail.begun.at, x->tail.turn.at,
+                                   &x->result, err);
+    x->tail.g.fits &= code == RP_OK;
+    return code;
+}
+
+/* One duration or lag as the overlay has it now; false where that is not plain. */
+static bool patch(struct rp_resim *x, const struct rp_overlay_change *c)
+{
+    struct rp_plain_graph *g = &x->tail.g;
+    struct rp_plain_edge *e;
+    uint32_t to;
+
+    if (c->what == RP_OVERLAY_SET_DUR) {
+        struct rp_plain_task *t = &g->tasks.at[c->at];
+        int64_t dur = x->o->dur_ns.at[c->at];
+
+        t->dur_ns = (uint32_t)dur;
+        return rp_plain_fits(dur) && (dur > 0 || t->device == RP_NO_DEVICE);
+    }
+    e = &g->edges.at[c->at];
+    to = e->to & ~RP_PLAIN_FROM_START;
+    e->lag_ns = rp_plain_lag(x->o->lag_ns.at[c->at]);
+    x->sweep.in.at[x->sweep.in_of.at[c->at]].lag_ns = e->lag_ns;
+    g->tasks.at[to].left = g->tasks.at[to].degree = (uint16_t)x->o->degree.at[to];
+    return x->o->degree.at[to] <= UINT16_MAX &&
+           (e->lag_ns == RP_PLAIN_CUT || rp_plain_fits(x->o->lag_ns.at[c->at]));
+}
+
+/* What was patched before becomes what it is now, and what changed since the mark. */
+static enum rp_code patch_all(struct rp_resim *x, bool *ok, struct rp_err *err)
+{
+    size_t i;
+
+    for (i = 0; i < x->patched.n; i++)
+        *ok &= patch(x, &x->patched.at[i]);
+    x->patched.n = 0;
+    for (i = x->mark; i < x->o->log.n; i++) {
+        RP_TRY(rp_vec_push(&x->patched, x->o->log.at[i], err));
+        *ok &= patch(x, &x->o->log.at[i]);
+    }
+    return RP_OK;
+}
+
+static uint32_t from_of(const struct rp_resim *x, uint32_t edge)
+{
+    return x->sweep.in.at[x->sweep.in_of.at[edge]].from & ~RP_PLAIN_FROM_START;
+}
+
+/* Where an edge is cut, the task behind it must not have been told anything; where one is put back,
+   or the last is cut, nothing can be kept. */
+static size_t first_turn_of_cut(const struct rp_resim *x, uint32_t task, bool cut)
+{
+    const uint32_t *turn = x->tail.turn.at;
+    size_t first = turn[task];
+    uint32_t k;
+
+    if (!cut || !x->o->degree.at[task])
+        return 0;
+    for (k = x->sweep.first.at[task]; k < x->sweep.first.at[task + 1]; k++) {
+        uint32_t from = x->sweep.in.at[k].from & ~RP_PLAIN_FROM_START;
+
+        first = turn[from] < first ? turn[from] : first;
+    }
+    return first;
+}
+
+/* The first turn of the base that a change concerns; *back: an edge was cut in the base. */
+static size_t first_turn(const struct rp_resim *x, bool *back)
+{
+    const struct rp_overlay *o = x->o;
+    size_t i, first = x->tail.g.n;
+
+    for (i = x->mark; i < o->log.n; i++) {
+        const struct rp_overlay_change *c = &o->log.at[i];
+        bool is_lag = c->what == RP_OVERLAY_SET_LAG;
+        size_t turn = x->tail.turn.at[is_lag ? from_of(x, c->at) : c->at];
+
+        first = turn < first ? turn : first;
+        if (!is_lag || (c->old != RP_LAG_CUT && o->lag_ns.at[c->at] != RP_LAG_CUT))
+            continue;
+        *back |= c->old == RP_LAG_CUT;
+        turn = first_turn_of_cut(x, o->graph->edges.at[c->at].to, c->old != RP_LAG_CUT);
+        first = turn < first ? turn : first;
+    }
+    return first;
+}
+
+/* ------------------------------------------------------------------ the ways */
+
+static void find_last(struct rp_sim_result *r)
+{
+    int64_t last = 0;
+    size_t i;
+
+    for (i = 0; i < r->end_ns.n; i++)
+        last = r->end_ns.at[i] > last ? r->end_ns.at[i] : last;
+    r->last_ns = last;
+}
+
+/* The result of another run is put in the place of the base's. */
+static void put_apart(struct rp_resim *x, struct rp_sim_result *other)
+{
+    struct rp_sim_result now = *other;
+
+    memset(other, 0, sizeof *other);
+    x->base = x->result;
+    x->result = now;
+    x->apart = true;
+}
+
+static enum rp_code sweep(struct rp_resim *x, bool *ok, struct rp_err *err)
+{
+    size_t i;
+
+    for (i = x->mark; i < x->o->log.n; i++) {
+        const struct rp_overlay_change *c = &x->o->log.at[i];
+
+        rp_resim_sweep_touch(
+            &x->sweep, c->what == RP_OVERLAY_SET_LAG ? x->o->graph->edges.at[c->at].to : c->at);
+    }
+    RP_TRY(rp_resim_sweep_run(&x->sweep, ok, err));
+    if (*ok)
+        find_last(&x->result);
+    x->visited = x->sweep.visited;
+    return RP_OK;
+}
+
+/* Where no device changed its order so far it may be that none does. */
+static enum rp_code replay(struct rp_resim *x, size_t from, bool *ok, struct rp_err *err)
+{
+    rp_resim_tail_keep(&x->tail, &x->result, from);
+    RP_TRY(rp_resim_sweep_replay(&x->sweep, from, &x->tail.result, ok, err));
+    if (!*ok)
+        return RP_OK;
+    find_last(&x->tail.result);
+    x->visited = x->tail.g.n - from;
+    return RP_OK;
+}
+
+/* The cheapest way that can do it; *ok is false where none can. */
+static enum rp_code run_part(struct rp_resim *x, bool *ok, struct rp_err *err)
+{
+    bool back = false, same_order;
+    size_t from;
+
+    RP_TRY(sweep(x, ok, err));
+    if (*ok)
+        return RP_OK;
+    same_order = !x->sweep.moved.n;
+    rp_resim_sweep_undo(&x->sweep);
+    from = first_turn(x, &back);
+    *ok = same_order && !back;
+    if (*ok)
+        RP_TRY(replay(x, from, ok, err));
+    if (!*ok) {
+        *ok = true;
+        RP_TRY(rp_resim_tail_run(&x->tail, &x->result, from, ok, &x->visited, err));
+    }
+    x->tail.g.fits &= *ok; /* what a run leaves that does not end cannot be gone on from */
+    if (!*ok)
+        return RP_OK;
+    put_apart(x, &x->tail.result);
+    x->in_tail = true;
+    return RP_OK;
+}
+
+static enum rp_code run_all(struct rp_resim *x, struct rp_err *err)
+{
+    put_apart(x, &(struct rp_sim_result){.start_ns = {0}});
+    x->whole = true;
+    x->visited = rp_overlay_ntasks(x->o);
+    return rp_simulate(x->o, &x->result, err);
+}
+
+enum rp_code rp_resim_update(struct rp_resim *x, struct rp_err *err)
+{
+    bool ok = true;
+
+    rp_resim_undo(x);
+    x->visited = 0;
+    if (x->o->log.n == x->mark)
+        return RP_OK;
+    if (x->o->tasks.n || x->o->edges.n || x->runs++ == 0)
+        return run_all(x, err);
+    if (!x->made)
+        RP_TRY(make(x, err));
+    ok = x->tail.g.fits;
+    if (ok)
+        RP_TRY(patch_all(x, &ok, err));
+    if (ok)
+        RP_TRY(run_part(x, &ok, err));
+    return ok ? RP_OK : run_all(x, err);
+}
+
+void rp_resim_undo(struct rp_resim *x)
+{
+    if (x->apart) {
+        struct rp_sim_result other = x->result;
+
+        x->result = x->base;
+        memset(&x->base, 0, sizeof x->base);
+        if (x->in_tail)
+            x->tail.result = other;
+        else
+            rp_sim_result_release(&other);
+        x->apart = x->in_tail = x->whole = false;
+    }
+    if (x->made && x->tail.g.fits)
+        rp_resim_sweep_undo(&x->sweep);
+    x->result.last_ns = x->last_ns;
+}

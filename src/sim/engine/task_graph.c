@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Building a task graph. Edges come in any order; freezing puts them behind each other by their
+ * predecessor with one counting sort, stable, so that equal inputs give equal graphs.
+ */
+#include "sim/engine/task_graph.h"
+
+#include <string.h>
+
+void rp_task_graph_init(struct rp_task_graph *g)
+{
+    memset(g, 0, sizeof *g);
+    rp_arena_init(&g->arena);
+}
+
+void rp_task_graph_release(struct rp_task_graph *g)
+{
+    rp_vec_release(&g->tasks);
+    rp_vec_release(&g->devices);
+    rp_vec_release(&g->edges);
+    rp_vec_release(&g->from);
+    rp_vec_release(&g->first);
+    rp_vec_release(&g->degree);
+    rp_arena_release(&g->arena);
+}
+
+enum rp_code rp_task_graph_reserve(struct rp_task_graph *g, size_t tasks, size_t edges,
+                                   struct rp_err *err)
+{
+    RP_TRY(rp_vec_reserve_full(&g->tasks, tasks, err));
+    RP_TRY(rp_vec_reserve_full(&g->edges, edges, err));
+    return rp_vec_reserve_full(&g->from, edges, err);
+}
+
+enum rp_code rp_task_graph_add_device(struct rp_task_graph *g, const char *label,
+                                      enum rp_sim_device_rule rule, uint32_t *id,
+                                      struct rp_err *err)
+{
+    struct rp_sim_device d = {rp_arena_strdup(&g->arena, label), rule};
+
+    if (!d.label)
+        return rp_err_nomem(err, "adding a device");
+    *id = (uint32_t)g->devices.n;
+    return rp_vec_push(&g->devices, d, err);
+}
+
+enum rp_code rp_task_graph_add(struct rp_task_graph *g, struct rp_task task, uint32_t *id,
+                               struct rp_err *err)
+{
+    if (g->tasks.n >= UINT32_MAX - 1)
+        return rp_err_set(err, RP_LIMIT, "a simulation can have at most %u tasks", UINT32_MAX - 1);
+    if (id)
+        *id = (uint32_t)g->tasks.n;
+    g->prioritised |= task.priority != 0 && task.device != RP_NO_DEVICE;
+    return rp_vec_push(&g->tasks, task, err);
+}
+
+enum rp_code rp_task_graph_link(struct rp_task_graph *g, uint32_t from, uint32_t to, int64_t lag_ns,
+                                uint32_t flags, struct rp_err *err)
+{
+    struct rp_task_edge edge = {lag_ns, to, flags};
+
+    if (g->edges.n >= UINT32_MAX - 1)
+        return rp_err_set(err, RP_LIMIT, "a simulation can have at most %u edges", UINT32_MAX - 1);
+    g->starts_matter |= flags & RP_EDGE_FROM_START;
+    RP_TRY(rp_vec_push(&g->edges, edge, err));
+    return rp_vec_push(&g->from, from, err);
+}
+
+/* first[v] counts, then is the end, then the begin of the edges of v. */
+static void place_edges(const struct rp_task_graph *g, struct rp_task_edge *out, uint32_t *first)
+{
+    size_t i, n = g->tasks.n;
+    uint32_t sum = 0;
+
+    for (i = 0; i < g->edges.n; i++)
+        first[g->from.at[i]]++;
+    for (i = 0; i <= n; i++) {
+        sum += first[i];
+        first[i] = sum;
+    }
+    for (i = g->edges.n; i-- > 0;)
+        out[--first[g->from.at[i]]] = g->edges.at[i];
+}
+
+enum rp_code rp_task_graph_freeze(struct rp_task_graph *g, struct rp_err *err)
+{
+    RP_VEC(struct rp_task_edge) sorted = {0};
+    size_t i, n = g->tasks.n;
+    enum rp_code code;
+
+    RP_TRY(rp_vec_reserve_full(&g->first, n + 1, err));
+    RP_TRY(rp_vec_reserve_full(&g->degree, n + 1, err));
+    code = rp_vec_reserve_full(&sorted, g->edges.n + 1, err);
+    if (code != RP_OK)
+        return code;
+    memset(g->first.at, 0, (n + 1) * sizeof *g->first.at);
+    memset(g->degree.at, 0, (n + 1) * sizeof *g->degree.at);
+    place_edges(g, sorted.at, g->first.at);
+    for (i = 0; i < g->edges.n; i++) {
+        g->degree.at[g->edges.at[i].to]++;
+        g->device_starts_matter |= g->edges.at[i].flags & RP_EDGE_FROM_START &&
+                                   g->tasks.at[g->from.at[i]].device != RP_NO_DEVICE;
+    }
+    sorted.n = g->edges.n;
+    g->first.n = n + 1;
+    g->degree.n = n;
+    rp_vec_release(&g->edges);
+    rp_vec_release(&g->from);
+    memcpy(&g->edges, &sorted, sizeof sorted);
+    return RP_OK;
+}

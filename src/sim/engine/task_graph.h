@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RP_SIM_ENGINE_TASK_GRAPH_H
+#define RP_SIM_ENGINE_TASK_GRAPH_H
+/*
+ * What the simulator runs: tasks that take time, edges that say what waits for what, and devices
+ * that tasks share. It knows nothing of traces; step graphs and the records of other tools are
+ * turned into it.
+ *
+ *     task a --lag--> task b        b is ready when a ended (or, from its start, began) plus the
+ * lag
+ *
+ * A task without a device starts when it is ready. A serial device runs one task at a time, of
+ * those that are ready the one with the smallest (priority, ready time, number). A shared device
+ * runs all of them at once, each at 1/n of the rate: a link, a transport, a core with several
+ * threads.
+ *
+ * Times are integer nanoseconds, ids dense and 32-bit. Edges are kept by predecessor. 32 bytes a
+ * task, 16 an edge.
+ */
+#include "base/arena.h"
+#include "base/vec.h"
+
+#include <stdbool.h>
+
+#define RP_NO_DEVICE UINT32_MAX
+#define RP_NO_STEP   UINT16_MAX
+#define RP_LAG_CUT   INT64_MIN /* an edge with this lag holds nothing up */
+
+struct rp_task {
+    int64_t dur_ns;
+    uint32_t device; /* or RP_NO_DEVICE */
+    uint32_t name;   /* the builder's own number */
+    uint32_t rank;
+    uint32_t source; /* where it comes from: the builder's own number */
+    uint16_t step;   /* or RP_NO_STEP */
+    uint8_t kind;    /* the builder's own number */
+    uint8_t priority;
+    uint32_t reserved;
+};
+_Static_assert(sizeof(struct rp_task) == 32, "a task is 32 bytes");
+
+enum { RP_EDGE_FROM_START = 1 };
+
+struct rp_task_edge {
+    int64_t lag_ns;
+    uint32_t to;
+    uint32_t flags;
+};
+
+enum rp_sim_device_rule { RP_DEVICE_SERIAL, RP_DEVICE_SHARED };
+
+struct rp_sim_device {
+    const char *label;
+    enum rp_sim_device_rule rule;
+};
+
+struct rp_task_graph {
+    struct rp_arena arena; /* labels */
+    RP_VEC(struct rp_task) tasks;
+    RP_VEC(struct rp_sim_device) devices;
+    RP_VEC(struct rp_task_edge) edges; /* by predecessor once frozen */
+    RP_VEC(uint32_t) from;             /* by edge, until frozen */
+    RP_VEC(uint32_t) first;            /* n + 1: where the edges out of a task begin */
+    RP_VEC(uint32_t) degree;           /* edges into a task */
+    bool prioritised;                  /* a task of a device has a priority */
+    bool starts_matter;                /* an edge leads from the start of a task */
+    bool device_starts_matter;         /* ... of a device's task; known once frozen */
+};
+
+void rp_task_graph_init(struct rp_task_graph *g);
+void rp_task_graph_release(struct rp_task_graph *g);
+
+/* Room for so many more tasks and edges, where their number is known. */
+enum rp_code rp_task_graph_reserve(struct rp_task_graph *g, size_t tasks, size_t edges,
+                                   struct rp_err *err);
+/* Ids are given in the order of the calls. Labels are copied. */
+enum rp_code rp_task_graph_add_device(struct rp_task_graph *g, const char *label,
+                                      enum rp_sim_device_rule rule, uint32_t *id,
+                                      struct rp_err *err);
+enum rp_code rp_task_graph_add(struct rp_task_graph *g, struct rp_task task, uint32_t *id,
+                               struct rp_err *err);
+/* lag_ns is not negative; flags: RP_EDGE_FROM_START or 0. */
+enum rp_code rp_task_graph_link(struct rp_task_graph *g, uint32_t from, uint32_t to, int64_t lag_ns,
+                                uint32_t flags, struct rp_err *err);
+/* Puts the edges in order, once, when all tasks and edges are there. Linear. */
+enum rp_code rp_task_graph_freeze(struct rp_task_graph *g, struct rp_err *err);
+
+#endif

@@ -1,0 +1,358 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Members of a meeting are found by the edges into its node. A hop is a task on the link that
+ * leaves its rank; it can start when the rank is there and has what it sends, and what it sends is
+ * there when it ends. Transfers that were recorded at the same time shared the links: a hop of a
+ * ring takes its part of the work that a transfer was (transport.h), and sharing comes about again.
+ * The busiest link of a tree is busy for half of it: it is shared half as much. What ranks took
+ * longer than the quickest of them stays behind their last hop.
+ */
+#include "sim/model/expand.h"
+
+#include "sim/model/transport.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#define MOST_HOPS (1u << 24)
+
+struct member {
+    uint32_t meet, rank, arrive, comm, edge; /* edge: from the meeting to the transfer */
+    int64_t lag_ns;                          /* from its arrival to the meeting */
+    double share;                            /* of its time that was its own */
+};
+
+struct expander {
+    struct rp_sim_run *run;
+    const struct rp_expand *how;
+    RP_VEC(struct member) members; /* by meeting, then rank */
+    RP_VEC(uint32_t) hops;         /* of one meeting: by round, then member */
+    size_t nhops;                  /* in all */
+    struct rp_err *err;
+};
+
+struct group { /* the members of a meeting */
+    const struct member *at;
+    uint32_t n;
+    int64_t hop_ns;
+};
+
+/* ------------------------------------------------------------------ members */
+
+static int by_meet(const void *pa, const void *pb)
+{
+    const struct member *a = pa, *b = pb;
+
+    if (a->meet != b->meet)
+        return a->meet < b->meet ? -1 : 1;
+    return (a->rank > b->rank) - (a->rank < b->rank);
+}
+
+/* The edge between two tasks, or UINT32_MAX. */
+static uint32_t edge_between(const struct rp_task_graph *g, uint32_t from, uint32_t to)
+{
+    uint32_t i;
+
+    for (i = g->first.at[from]; i < g->first.at[from + 1]; i++)
+        if (g->edges.at[i].to == to)
+            return i;
+    return UINT32_MAX;
+}
+
+static enum rp_code find_members(struct expander *x)
+{
+    const struct rp_task_graph *g = &x->run->tasks;
+    const struct rp_stepgraph *graph = x->run->graph;
+    uint32_t i, k;
+
+    for (i = 0; i + 1 < graph->nodes.n; i++) {
+        const struct rp_sg_node *node = &graph->nodes.at[i];
+        struct member m = {.rank = node->rank, .arrive = i, .comm = i + 1, .share = 1};
+
+        if (node->kind != RP_SG_ARRIVE || node[1].kind != RP_SG_COMM)
+            continue;
+        for (k = g->first.at[i]; k < g->first.at[i + 1]; k++)
+            if (graph->nodes.at[g->edges.at[k].to].kind == RP_SG_MEET) {
+                m.meet = g->edges.at[k].to;
+                m.lag_ns = x->run->overlay.lag_ns.at[k];
+                m.edge = edge_between(g, m.meet, m.comm);
+                if (m.edge != UINT32_MAX && m.lag_ns != RP_LAG_CUT)
+                    RP_TRY(rp_vec_push(&x->members, m, x->err));
+                break;
+            }
+    }
+    if (x->members.n)
+        qsort(x->members.at, x->members.n, sizeof *x->members.at, by_meet);
+    return RP_OK;
+}
+
+/* By the first rank: what it did at the same time as something else was shared. */
+static enum rp_code find_shares(struct expander *x)
+{
+    struct rp_transfer *list = malloc((x->members.n + 1) * sizeof *list);
+    size_t i, n = 0;
+
+    if (!list)
+        return rp_err_nomem(x->err, "simulating");
+    for (i = 0; i < x->members.n; i++) {
+        const struct member *m = &x->members.at[i];
+        const struct rp_sg_node *node = &x->run->graph->nodes.at[m->comm];
+
+        if (m->rank == x->members.at[0].rank && node->event != RP_NONE)
+            list[n++] = (struct rp_transfer){
+                .begin_ns = node->start_ns, .end_ns = rp_sg_end_ns(node), .at = (uint32_t)i};
+    }
+    rp_transfers_share(list, n);
+    for (i = 0; i < n; i++)
+        if (list[i].end_ns > list[i].begin_ns)
+            x->members.at[list[i].at].share =
+                list[i].work_ns / (double)(list[i].end_ns - list[i].begin_ns);
+    free(list);
+    return RP_OK;
+}
+
+/* ------------------------------------------------------------------ hops */
+
+static uint32_t link_device(const struct expander *x, uint32_t rank, uint16_t step, uint32_t way)
+{
+    const struct rp_sim_part *first = x->run->parts[0];
+    uint32_t ranks = (uint32_t)x->run->nranks * first->nranks;
+
+    return x->run->links + 2 * (ranks * (first->beside && step != RP_NO_STEP ? step : 0) + rank) +
+           way;
+}
+
+/* way 0: to the next rank, 1: to the one before. */
+static enum rp_code add_hop(struct expander *x, const struct member *m, uint32_t way,
+                            int64_t dur_ns, uint32_t *id)
+{
+    uint16_t step = x->run->notes.at[m->comm].step;
+    struct rp_task hop = {.dur_ns = dur_ns,
+                          .device = link_device(x, m->rank, step, way),
+                          .rank = m->rank,
+                          .source = m->comm,
+                          .step = step,
+                          .kind = RP_SG_COMM};
+
+    if (++x->nhops > MOST_HOPS)
+        return rp_err_set(x->err, RP_LIMIT, "expanded collectives have more than %u hops",
+                          MOST_HOPS);
+    RP_TRY(rp_overlay_add(&x->run->overlay, hop, id, x->err));
+    return rp_vec_push(&x->hops, *id, x->err);
+}
+
+static enum rp_code after(struct expander *x, uint32_t from, uint32_t to, int64_t lag_ns)
+{
+    return rp_overlay_link(&x->run->overlay, from, to, lag_ns, (uint32_t)RP_SG_MEMBER << 8, x->err);
+}
+
+static enum rp_code after_arrival(struct expander *x, const struct member *m, uint32_t hop)
+{
+    return after(x, m->arrive, hop, m->lag_ns);
+}
+
+/* A rank goes on when all that leads to `to` is over: its transfer is what is left then. */
+static enum rp_code into_rest(struct expander *x, const struct member *m, uint32_t hop)
+{
+    int64_t lag = x->run->overlay.lag_ns.at[m->edge];
+
+    return after(x, hop, m->comm, lag == RP_LAG_CUT ? 0 : lag);
+}
+
+/* ------------------------------------------------------------------ ring */
+
+/* In each of the rounds a member sends on what it got in the one before. */
+static enum rp_code add_ring(struct expander *x, const struct group *g, uint32_t rounds,
+                             uint32_t way, int64_t hop_ns)
+{
+    size_t base = x->hops.n;
+    uint32_t i, k, id;
+
+    for (k = 0; k < rounds; k++)
+        for (i = 0; i < g->n; i++) {
+            uint32_t from = way ? (i + 1) % g->n : (i + g->n - 1) % g->n;
+
+            RP_TRY(add_hop(x, &g->at[i], way, hop_ns, &id));
+            RP_TRY(after_arrival(x, &g->at[i], id));
+            if (k)
+                RP_TRY(after(x, x->hops.at[base + (k - 1) * g->n + from], id, 0));
+            if (k + 1 == rounds) {
+                uint32_t to = way ? (i + g->n - 1) % g->n : (i + 1) % g->n;
+
+                RP_TRY(into_rest(x, &g->at[to], id));
+                RP_TRY(into_rest(x, &g->at[i], id));
+            }
+        }
+    return RP_OK;
+}
+
+/* ------------------------------------------------------------------ tree */
+
+/* A binomial tree with member 0 at its root: in round k those with bit k set (and no lower one)
+   send their sum to the one without it, then the way back. last: by member, what it waits for. */
+static enum rp_code add_tree(struct expander *x, const struct group *g, bool up, uint32_t *last)
+{
+    uint32_t depth = 0, k, i, id;
+
+    while (1u << depth < g->n)
+        depth++;
+    for (k = 0; k < depth; k++) {
+        uint32_t bit = 1u << (up ? k : depth - 1 - k);
+
+        for (i = bit; i < g->n; i += 2 * bit) {
+            uint32_t from = up ? i : i - bit, to = up ? i - bit : i;
+
+            RP_TRY(add_hop(x, &g->at[from], 0, g->hop_ns, &id));
+            RP_TRY(after_arrival(x, &g->at[from], id));
+            if (last[from] != RP_NONE)
+                RP_TRY(after(x, last[from], id, 0));
+            if (up && last[to] != RP_NONE)
+                RP_TRY(after(x, last[to], id, 0)); /* a rank receives one at a time */
+            last[to] = id;
+            RP_TRY(into_rest(x, &g->at[from], id));
+            RP_TRY(into_rest(x, &g->at[to], id));
+        }
+    }
+    return RP_OK;
+}
+
+/* ------------------------------------------------------------------ servers */
+
+/* In round k a member sends the part of the one k + 1 behind it; when all of its own part came, it
+   sends the sum round. */
+static enum rp_code add_servers(struct expander *x, const struct group *g)
+{
+    size_t base = x->hops.n;
+    uint32_t i, k, from, id;
+
+    for (k = 0; k + 1 < g->n; k++)
+        for (i = 0; i < g->n; i++) {
+            RP_TRY(add_hop(x, &g->at[i], 0, g->hop_ns, &id));
+            RP_TRY(after_arrival(x, &g->at[i], id));
+        }
+    for (k = 0; k + 1 < g->n; k++)
+        for (i = 0; i < g->n; i++) {
+            RP_TRY(add_hop(x, &g->at[i], 0, g->hop_ns, &id));
+            RP_TRY(after_arrival(x, &g->at[i], id));
+            for (from = 1; from < g->n; from++) /* its part came from all others */
+                RP_TRY(after(x, x->hops.at[base + (from - 1) * g->n + (i + g->n - from) % g->n], id,
+                             0));
+            RP_TRY(into_rest(x, &g->at[i], id));
+            RP_TRY(into_rest(x, &g->at[(i + k + 1) % g->n], id));
+        }
+    return RP_OK;
+}
+
+/* ------------------------------------------------------------------ a collective */
+
+static const struct rp_collective *collective_of(const struct rp_sim_run *run, uint32_t node)
+{
+    uint32_t at = run->graph->nodes.at[node].collective;
+
+    return at == RP_NONE ? NULL : &rp_sim_part_of(run, node)->collectives.list.at[at];
+}
+
+/* Hops one behind the other; 0: it is left whole. A job's reductions are all-reduces. */
+static uint32_t rounds_of(const struct expander *x, const struct group *g)
+{
+    const struct rp_collective *c = collective_of(x->run, g->at[0].comm);
+    uint8_t kind = c ? c->kind : RP_COLL_ALL_REDUCE;
+    uint32_t depth = 0;
+
+    while (1u << depth < g->n)
+        depth++;
+    if (g->n < 2 || (c && c->group_size > 0 && c->group_size != g->n))
+        return 0;
+    if (kind == RP_COLL_ALL_REDUCE)
+        return x->how->shape == RP_EXPAND_TREE ? 2 * depth : 2 * (g->n - 1);
+    return kind == RP_COLL_ALL_GATHER || kind == RP_COLL_REDUCE_SCATTER ? g->n - 1 : 0;
+}
+
+static enum rp_code add_hops(struct expander *x, const struct group *g, uint32_t rounds,
+                             uint32_t *last)
+{
+    bool all_reduce = rounds != g->n - 1 || g->n == 2;
+    uint32_t i;
+
+    for (i = 0; i < g->n; i++)
+        last[i] = RP_NONE;
+    if (x->how->shape == RP_EXPAND_TREE && all_reduce) {
+        RP_TRY(add_tree(x, g, true, last));
+        return add_tree(x, g, false, last);
+    }
+    if (x->how->backend == RP_BACKEND_BYTEPS && all_reduce && rounds == 2 * (g->n - 1))
+        return add_servers(x, g);
+    RP_TRY(
+        add_ring(x, g, rounds, 0, x->how->backend == RP_BACKEND_GLOO ? g->hop_ns / 2 : g->hop_ns));
+    if (x->how->backend == RP_BACKEND_BYTEPS)
+        return RP_OK;
+    return add_ring(x, g, rounds, x->how->backend == RP_BACKEND_NCCL,
+                    x->how->backend == RP_BACKEND_GLOO ? g->hop_ns - g->hop_ns / 2 : g->hop_ns);
+}
+
+/* The time of the quickest member becomes hops; of the others only what they took more stays. */
+static enum rp_code expand_group(struct expander *x, struct group *g, uint32_t rounds)
+{
+    struct rp_overlay *o = &x->run->overlay;
+    uint32_t i, *last = malloc((g->n + 1) * sizeof *last);
+    int64_t least = INT64_MAX;
+    double share = 1;
+    enum rp_code code = last ? RP_OK : rp_err_nomem(x->err, "simulating");
+
+    for (i = 0; i < g->n; i++) {
+        least = o->dur_ns.at[g->at[i].comm] < least ? o->dur_ns.at[g->at[i].comm] : least;
+        share = g->at[i].share < share ? g->at[i].share : share;
+    }
+    if (x->how->shape == RP_EXPAND_TREE && share > 0)
+        share = 1 / (1 + (1 / share - 1) / 2);
+    g->hop_ns = (int64_t)llround((double)least * share / rounds);
+    x->hops.n = 0;
+    if (code == RP_OK)
+        code = add_hops(x, g, rounds, last);
+    for (i = 0; code == RP_OK && i < g->n; i++) {
+        code = rp_overlay_set_dur(o, g->at[i].comm, o->dur_ns.at[g->at[i].comm] - least, x->err);
+        if (code == RP_OK)
+            code = rp_overlay_set_lag(o, g->at[i].edge, RP_LAG_CUT, x->err);
+    }
+    free(last);
+    return code;
+}
+
+static enum rp_code expand_all(struct expander *x, size_t *expanded, size_t *left)
+{
+    size_t i, end;
+
+    for (i = 0; i < x->members.n; i = end) {
+        struct group g = {.at = &x->members.at[i]};
+        uint32_t rounds;
+
+        for (end = i + 1; end < x->members.n && x->members.at[end].meet == g.at->meet;)
+            end++;
+        g.n = (uint32_t)(end - i);
+        rounds = rounds_of(x, &g);
+        *expanded += rounds > 0;
+        *left += !rounds;
+        if (rounds)
+            RP_TRY(expand_group(x, &g, rounds));
+    }
+    return RP_OK;
+}
+
+enum rp_code rp_sim_expand(struct rp_sim_run *run, const struct rp_expand *how, size_t *expanded,
+                           size_t *left, struct rp_err *err)
+{
+    struct expander x = {.run = run, .how = how, .err = err};
+    enum rp_code code;
+
+    *expanded = *left = 0;
+    if (how->shape == RP_EXPAND_WHOLE)
+        return RP_OK;
+    code = find_members(&x);
+    if (code == RP_OK)
+        code = find_shares(&x);
+    if (code == RP_OK)
+        code = expand_all(&x, expanded, left);
+    rp_vec_release(&x.members);
+    rp_vec_release(&x.hops);
+    return code;
+}

@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Notes about the nodes of a rank. A device node belongs to the step and the phase of its launch, a
+ * host node to those of its own span. The spans around a span are walked once a node; traces nest a
+ * few dozen deep at most, so the cost is linear in practice.
+ */
+#include "sim/model/part.h"
+
+#include "facts/collective_args.h"
+#include "sim/engine/task_graph.h"
+#include "sim/model/profiler_cost.h"
+#include "sim/model/steps.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct noter {
+    struct rp_sim_part *part;
+    const struct rp_trace *t;
+    const struct rp_work *work;
+    struct rp_attribution places;
+    RP_VEC(uint32_t) item_of; /* by event: its item + 1, or 0 */
+    RP_VEC(uint32_t) name_of; /* by string: its name in the graph + 1, or 0 */
+    RP_VEC(uint8_t) loader;   /* by string: it names a data loader */
+    RP_VEC(uint8_t) remote;   /* by track: collectives of the host run there */
+    struct rp_coll_reader args;
+};
+
+/* ------------------------------------------------------------------ notes */
+
+static enum rp_phase phase_around(const struct noter *n, rp_event e)
+{
+    for (; e != RP_NONE; e = n->t->ev.parent[e]) {
+        enum rp_phase phase = rp_phase_of_name(n->t, n->t->ev.name[e]);
+
+        if (phase != RP_PHASE_OTHER)
+            return phase;
+    }
+    return RP_PHASE_OTHER;
+}
+
+static uint32_t op_name(const struct noter *n, rp_event op)
+{
+    return op == RP_NONE || !n->name_of.at[n->t->ev.name[op]]
+               ? 0
+               : n->name_of.at[n->t->ev.name[op]] - 1;
+}
+
+static struct rp_sim_note note_device(const struct noter *n, uint32_t item)
+{
+    const struct rp_work_item *x = &n->work->items.at[item];
+    const struct rp_place *place = &n->places.places.at[item];
+    struct rp_sim_note note = {0, RP_NO_STEP, place->phase, 0};
+
+    note.op = op_name(n, place->op);
+    note.step =
+        rp_sim_step_at(n->part, x->launch == RP_NONE ? x->begin_ns : n->t->ev.ts_ns[x->launch]);
+    if (x->launch != RP_NONE && n->remote.at[n->t->ev.track[x->launch]])
+        note.flags |= RP_SIM_REMOTE;
+    return note;
+}
+
+static bool in_loader(const struct noter *n, rp_event e)
+{
+    for (; e != RP_NONE; e = n->t->ev.parent[e])
+        if (n->loader.at[n->t->ev.name[e]])
+            return true;
+    return false;
+}
+
+static struct rp_sim_note note_host(const struct noter *n, const struct rp_sg_node *node)
+{
+    struct rp_sim_note note = {0, RP_NO_STEP, RP_PHASE_OTHER, 0};
+    rp_event e = node->event;
+
+    note.op = op_name(n, rp_event_around(n->t, e, RP_KIND_CPU_OP));
+    note.step = rp_sim_step_at(n->part, node->start_ns);
+    note.phase = (uint8_t)phase_around(n, e);
+    if (node->start_ns == n->t->ev.ts_ns[e])
+        note.flags |= RP_SIM_OPENS;
+    if (node->kind == RP_SG_RUNTIME)
+        note.flags |= RP_SIM_CALL;
+    if (n->t->ev.kind[e] == RP_KIND_PYTHON)
+        note.flags |= RP_SIM_FRAME;
+    if (n->remote.at[n->t->ev.track[e]])
+        note.flags |= RP_SIM_REMOTE;
+    if (in_loader(n, e))
+        note.flags |= RP_SIM_LOADER;
+    return note;
+}
+
+static enum rp_code note_nodes(struct noter *n, struct rp_err *err)
+{
+    struct rp_stepgraph *g = &n->part->graph;
+    size_t i;
+
+    RP_TRY(rp_vec_reserve(&n->part->notes, g->nodes.n + 1, err));
+    for (i = 0; i < g->nodes.n; i++) {
+        const struct rp_sg_node *node = &g->nodes.at[i];
+        struct rp_sim_note note = {0, RP_NO_STEP, RP_PHASE_OTHER, 0};
+
+        if (node->event != RP_NONE)
+            note = n->item_of.at[node->event] ? note_device(n, n->item_of.at[node->event] - 1)
+                                              : note_host(n, node);
+        n->part->notes.at[i] = note;
+    }
+    n->part->notes.n = g->nodes.n;
+    return RP_OK;
+}
+
+/* ------------------------------------------------------------------ gradients */
+
+/* What a call launched, or RP_NONE. */
+static uint32_t launched_by(const struct rp_stepgraph *g, uint32_t node)
+{
+    uint32_t i;
+
+    for (i = g->out.at[node]; i < g->out.at[node + 1]; i++) {
+        const struct rp_sg_edge *edge = &g->edges.at[g->out_edges.at[i]];
+
+        if (edge->kind == RP_SG_LAUNCH)
+            return edge->to;
+    }
+    return RP_NONE;
+}
+
+/* AccumulateGrad is where PyTorch has a gradient ready and DistributedDataParallel hears of it. */
+static enum rp_code note_gradients(struct noter *n, struct rp_err *err)
+{
+    const struct rp_stepgraph *g = &n->part->graph;
+    uint32_t i, lane = RP_NONE, work = RP_NONE;
+
+    for (i = 0; i < g->nodes.n; i++) {
+        const struct rp_sg_node *node = &g->nodes.at[i];
+        struct rp_sim_gradient x = {i, RP_NONE, -1, n->part->notes.at[i].step};
+
+        if (node->lane != lane) {
+            lane = node->lane;
+            work = RP_NONE;
+        }
+        if (node->kind == RP_SG_RUNTIME && launched_by(g, i) != RP_NONE)
+            work = launched_by(g, i);
+        if (!(n->part->notes.at[i].flags & RP_SIM_OPENS) ||
+            strcmp(g->names.at[node->name], "torch::autograd::AccumulateGrad") != 0)
+            continue;
+        x.work = work;
+        x.bytes = rp_coll_input_bytes(&n->args, node->event);
+        RP_TRY(rp_vec_push(&n->part->gradients, x, err));
+    }
+    return RP_OK;
+}
+
+/* ------------------------------------------------------------------ all of it */
+
+static enum rp_code index_events(struct noter *n, struct rp_err *err)
+{
+    const struct rp_stepgraph *g = &n->part->graph;
+    size_t i;
+
+    RP_TRY(rp_vec_reserve(&n->item_of, (size_t)n->t->ev.n + 1, err));
+    RP_TRY(rp_vec_reserve(&n->name_of, (size_t)n->t->str.n + 1, err));
+    RP_TRY(rp_vec_reserve(&n->loader, (size_t)n->t->str.n + 1, err));
+    RP_TRY(rp_vec_reserve(&n->remote, (size_t)n->t->ntracks + 1, err));
+    memset(n->item_of.at, 0, n->t->ev.n * sizeof *n->item_of.at);
+    memset(n->name_of.at, 0, n->t->str.n * sizeof *n->name_of.at);
+    memset(n->remote.at, 0, n->t->ntracks);
+    for (i = 0; i < n->t->str.n; i++) {
+        const char *text = rp_trace_str(n->t, (rp_str)i);
+
+        n->loader.at[i] = strstr(text, "DataLoader") || strstr(text, "dataloader");
+    }
+    for (i = 0; i < n->work->items.n; i++)
+        n->item_of.at[n->work->items.at[i].event] = (uint32_t)i + 1;
+    for (i = 0; i < g->nodes.n; i++)
+        if (g->nodes.at[i].event != RP_NONE)
+            n->name_of.at[n->t->ev.name[g->nodes.at[i].event]] = g->nodes.at[i].name + 1;
+    for (i = 0; n->part->collectives.on_host && i < n->part->collectives.list.n; i++)
+        n->remote.at[n->t->ev.track[n->part->collectives.list.at[i].event]] = 1;
+    return RP_OK;
+}
+
+static enum rp_code make(struct noter *n, struct rp_err *err)
+{
+    RP_TRY(rp_sg_init(&n->part->graph, n->work, &n->part->collectives, err));
+    RP_TRY(rp_attribution_init(&n->places, n->work, err));
+    RP_TRY(rp_coll_reader_init(&n->args, n->t, err));
+    RP_TRY(rp_sim_steps_list(n->part, n->t, err));
+    RP_TRY(index_events(n, err));
+    RP_TRY(note_nodes(n, err));
+    RP_TRY(rp_sim_steps_measure(n->part, n->work, n->item_of.at, err));
+    RP_TRY(note_gradients(n, err));
+    return rp_sim_cost_look(n->part, n->t, err);
+}
+
+enum rp_code rp_sim_part_init(struct rp_sim_part *out, const struct rp_trace *trace,
+                              struct rp_arena *arena, struct rp_err *err)
+{
+    struct noter n = {.part = out, .t = trace};
+    struct rp_work work = {0};
+    struct rp_scope all = {0};
+    enum rp_code code;
+
+    memset(out, 0, sizeof *out);
+    code = rp_work_init(&work, trace, NULL, err);
+    n.work = &work;
+    if (code == RP_OK)
+        code = rp_collectives_init(&out->collectives, &work, &all, arena, err);
+    if (code == RP_OK && trace->ndevices) {
+        out->gpu = rp_arena_strdup(arena, rp_trace_str(trace, trace->devices[0].name));
+        code = out->gpu ? RP_OK : rp_err_nomem(err, "simulating");
+    }
+    if (code == RP_OK)
+        code = make(&n, err);
+    rp_attribution_release(&n.places);
+    rp_coll_reader_release(&n.args);
+    rp_vec_release(&n.item_of);
+    rp_vec_release(&n.name_of);
+    rp_vec_release(&n.loader);
+    rp_vec_release(&n.remote);
+    rp_work_release(&work);
+    return code;
+}
+
+void rp_sim_part_release(struct rp_sim_part *part)
+{
+    rp_sg_release(&part->graph);
+    rp_collectives_release(&part->collectives);
+    rp_vec_release(&part->notes);
+    rp_vec_release(&part->gradients);
+    rp_vec_release(&part->devices);
+    rp_vec_release(&part->priorities);
+    rp_vec_release(&part->device_rules);
+    rp_vec_release(&part->step_begin_ns);
+    rp_vec_release(&part->step_end_ns);
+    rp_vec_release(&part->head_ns);
+    rp_vec_release(&part->waits);
+    rp_vec_release(&part->remarks);
+}

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RP_SIM_MODEL_PART_H
+#define RP_SIM_MODEL_PART_H
+/*
+ * A rank's part of a simulated run: its step graph, and what what-ifs have to know of each node. It
+ * is made while the trace is in memory and needs it no more.
+ */
+#include "facts/attribution.h"
+#include "stepgraph/step_graph.h"
+
+/* Flags of a node. */
+enum {
+    RP_SIM_TIMES = 1,   /* its start may begin its step (docs/definitions.md) */
+    RP_SIM_OPENS = 2,   /* the first part of a recorded span: writing it down cost time */
+    RP_SIM_CALL = 4,    /* of a call that the device's tracer intercepted too */
+    RP_SIM_REMOTE = 8,  /* runs on a thread of a host collective, or was launched there */
+    RP_SIM_LOADER = 16, /* of the host: inside a data loader */
+    RP_SIM_FRAME = 32   /* of a Python frame */
+};
+
+struct rp_sim_note {
+    uint32_t op;   /* the operator around it: into the graph's names; 0: none */
+    uint16_t step; /* by its launch; RP_NO_STEP */
+    uint8_t phase; /* enum rp_phase */
+    uint8_t flags;
+};
+
+/* A gradient that becomes ready in the backward pass: where, and how large. */
+struct rp_sim_gradient {
+    uint32_t node; /* the end of this host node */
+    uint32_t work; /* and of this device node, the last before it, or RP_NONE */
+    int64_t bytes; /* -1: not recorded */
+    uint16_t step;
+};
+
+/* A rank waits from the end of one node to the start of another, but for the nodes [first, end)
+   that it runs meanwhile. */
+struct rp_sim_wait {
+    uint32_t from, to, first, end;
+};
+
+struct rp_sim_part {
+    struct rp_stepgraph graph;
+    struct rp_collectives collectives;
+    RP_VEC(struct rp_sim_note) notes; /* by node */
+    RP_VEC(struct rp_sim_gradient) gradients;
+    RP_VEC(int64_t) step_begin_ns, step_end_ns; /* as recorded */
+    uint32_t nsteps;                            /* at least 1: without steps the recording is one */
+    bool has_steps, on_device;                  /* on_device: device work begins the steps */
+    int64_t measured_ns;                        /* a step's time */
+    RP_VEC(int64_t) head_ns; /* by step: from its begin to its first task that times it; or empty */
+    int64_t tail_ns;         /* of one step: from the last end of such a task to its end */
+    double spread_ratio;     /* how far steps are from it, on average; NaN: fewer than two */
+    uint32_t nranks;         /* that it holds: 1, or all of a job */
+    uint32_t stages;         /* of a pipeline's timeline; 0: it is none */
+    bool beside;             /* its steps stand beside each other, each from 0 on */
+    size_t recorded_steps;   /* of a job or a timeline */
+    RP_VEC(struct rp_sim_wait) waits; /* of a job */
+    RP_VEC(const char *) remarks;     /* to be told with the answer */
+    RP_VEC(uint32_t) devices;         /* by node, or empty: none has one */
+    RP_VEC(uint8_t) priorities;       /* by node, or empty: none has one */
+    RP_VEC(uint8_t) device_rules;     /* enum rp_sim_device_rule */
+    const char *gpu;  /* name of the first device, in the arena; NULL: not recorded */
+    int64_t quick_ns; /* what an operator takes that does next to nothing; 0: not known */
+    bool with_shapes, with_frames, with_device; /* what was recorded */
+    uint32_t nspans, ncalls, nframes;           /* that the profiler wrote down of the host */
+};
+
+/* Release it also after a failure. Texts are in the arena. */
+enum rp_code rp_sim_part_init(struct rp_sim_part *out, const struct rp_trace *trace,
+                              struct rp_arena *arena, struct rp_err *err);
+void rp_sim_part_release(struct rp_sim_part *part);
+
+#endif

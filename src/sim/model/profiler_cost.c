@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The profiler's own cost, per recorded span. It lies partly inside the span and partly behind it:
+ * along a thread each span that opens adds to a debt, which the durations and gaps that follow pay.
+ *
+ *     [op      [child]  ][op  ]
+ *      +4       +4        +4       owed, paid by what comes next, of each at most nine tenths
+ *
+ * The unit is the time of an operator that only describes memory anew, because what such an
+ * operator takes is mostly its own recording. Linear in spans.
+ */
+#include "sim/model/profiler_cost.h"
+
+#include "facts/arg_keys.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* In times of such an operator, from recordings whose unprofiled time is known
+   (docs/definitions.md). */
+#define SPAN_QUICKS  4.4
+#define CALL_QUICKS  2.8
+#define FRAME_QUICKS 0.7
+
+/* Shapes are written down with each operator: what they add to its cost. */
+#define SHAPES_PART 0.25
+
+/* A host that is slow while it records was slowed by recording more than in proportion: by the root
+   of how much slower it is than the usual one, within limits. Where there is no device its quick
+   operators are slow for another reason: the host computes, and leaves them cold caches. */
+#define USUAL_QUICK_NS 600.0
+#define LEAST_SLOWDOWN 0.75
+#define MOST_SLOWDOWN  1.25
+
+/* A step that is given may be shorter than the shortest that the model can reach, by this part. */
+#define CLOSE_ENOUGH 0.05
+
+/* Of what a node takes at least this part is its own. */
+#define OWN_PART 10
+
+static int by_value(const void *pa, const void *pb)
+{
+    int64_t a = *(const int64_t *)pa, b = *(const int64_t *)pb;
+
+    return (a > b) - (a < b);
+}
+
+/* ------------------------------------------------------------------ what the trace says */
+
+static bool is_view(const char *name)
+{
+    static const char *const views[] = {"aten::as_strided", "detach", "aten::view", "aten::t",
+                                        "aten::transpose"};
+    size_t i;
+
+    for (i = 0; i < sizeof views / sizeof views[0]; i++)
+        if (!strcmp(name, views[i]))
+            return true;
+    return false;
+}
+
+/* The median of the quickest of these operators that is frequent and has nothing inside it. */
+static enum rp_code find_quick(struct rp_sim_part *p, const struct rp_trace *t, struct rp_err *err)
+{
+    enum { FREQUENT = 30 };
+    RP_VEC(int64_t) dur = {0};
+    enum rp_code code = RP_OK;
+    rp_str s;
+    rp_event e;
+
+    for (s = 0; s < t->str.n && code == RP_OK; s++) {
+        if (!is_view(rp_trace_str(t, s)))
+            continue;
+        dur.n = 0;
+        for (e = 0; e < t->ev.n && code == RP_OK; e++)
+            if (t->ev.name[e] == s && t->ev.kind[e] == RP_KIND_CPU_OP && t->ev.dur_ns[e] > 0 &&
+                !(e + 1 < t->ev.n && t->ev.parent[e + 1] == e))
+                code = rp_vec_push(&dur, t->ev.dur_ns[e], err);
+        if (code != RP_OK || dur.n < FREQUENT)
+            continue;
+        qsort(dur.at, dur.n, sizeof *dur.at, by_value);
+        if (!p->quick_ns || dur.at[dur.n / 2] < p->quick_ns)
+            p->quick_ns = dur.at[dur.n / 2];
+    }
+    rp_vec_release(&dur);
+    return code;
+}
+
+/* What was asked of the profiler shows in what it wrote. */
+static enum rp_code find_options(struct rp_sim_part *p, const struct rp_trace *t,
+                                 struct rp_err *err)
+{
+    struct rp_arg_key dims = {0};
+    enum rp_code code = rp_arg_key_init(&dims, t, "Input Dims", err);
+    rp_event e;
+
+    for (e = 0; e < t->ev.n && code == RP_OK; e++) {
+        uint8_t kind = t->ev.kind[e];
+        struct rp_arg arg;
+
+        p->nspans += kind == RP_KIND_CPU_OP || kind == RP_KIND_ANNOTATION;
+        p->ncalls += kind == RP_KIND_RUNTIME;
+        p->nframes += kind == RP_KIND_PYTHON;
+        if (kind == RP_KIND_PYTHON)
+            p->with_frames = true;
+        else if (kind == RP_KIND_KERNEL)
+            p->with_device = true;
+        else if (kind == RP_KIND_CPU_OP && !p->with_shapes)
+            p->with_shapes = rp_arg_key_find(&dims, e, &arg);
+    }
+    rp_arg_key_release(&dims);
+    return code;
+}
+
+enum rp_code rp_sim_cost_look(struct rp_sim_part *p, const struct rp_trace *t, struct rp_err *err)
+{
+    RP_TRY(find_options(p, t, err));
+    return find_quick(p, t, err);
+}
+
+/* All of it is at most so much of the recorded time: in every recording with a known unprofiled
+   step it was about that or less. */
+#define MOST_PART 0.5
+
+struct rp_sim_cost rp_sim_cost_of(const struct rp_sim_part *p)
+{
+    double quick = (double)p->quick_ns, slow = p->with_device ? sqrt(quick / USUAL_QUICK_NS) : 0;
+    double most = MOST_PART * (double)rp_ns_between(p->graph.begin_ns, p->graph.end_ns), all;
+    struct rp_sim_cost cost;
+
+    slow = slow < LEAST_SLOWDOWN ? LEAST_SLOWDOWN : slow > MOST_SLOWDOWN ? MOST_SLOWDOWN : slow;
+    cost.span_ns = SPAN_QUICKS * quick * slow * (p->with_shapes ? 1 + SHAPES_PART : 1);
+    cost.call_ns = CALL_QUICKS * quick * slow;
+    cost.frame_ns = FRAME_QUICKS * quick * slow;
+    all = p->nspans * cost.span_ns + p->ncalls * cost.call_ns + p->nframes * cost.frame_ns;
+    if (all > most) {
+        cost.span_ns *= most / all;
+        cost.call_ns *= most / all;
+        cost.frame_ns *= most / all;
+    }
+    return cost;
+}
+
+/* ------------------------------------------------------------------ taking it out */
+
+struct debt {
+    struct rp_sim_run *run;
+    struct rp_sim_cost cost;
+    double factor;
+    int64_t owed_ns;
+};
+
+static enum rp_code pay(struct debt *d, uint32_t task, struct rp_err *err)
+{
+    int64_t dur = d->run->overlay.dur_ns.at[task];
+    int64_t most = dur - dur / OWN_PART, paid = d->owed_ns < most ? d->owed_ns : most;
+
+    if (paid <= 0)
+        return RP_OK;
+    d->owed_ns -= paid;
+    return rp_overlay_set_dur(&d->run->overlay, task, dur - paid, err);
+}
+
+/* The lag from the node before it on the thread, where that is what it waited for. */
+static enum rp_code pay_lag(struct debt *d, uint32_t task, struct rp_err *err)
+{
+    const struct rp_task_graph *g = &d->run->tasks;
+    uint32_t i;
+
+    if (!task || d->owed_ns <= 0)
+        return RP_OK;
+    for (i = g->first.at[task - 1]; i < g->first.at[task]; i++) {
+        int64_t lag = d->run->overlay.lag_ns.at[i], paid;
+
+        if (g->edges.at[i].to != task || RP_SIM_EDGE_KIND(g->edges.at[i].flags) != RP_SG_ORDER ||
+            lag <= 0)
+            continue;
+        paid = lag - lag / OWN_PART;
+        paid = d->owed_ns < paid ? d->owed_ns : paid;
+        d->owed_ns -= paid;
+        return rp_overlay_set_lag(&d->run->overlay, i, lag - paid, err);
+    }
+    return RP_OK;
+}
+
+static double cost_of_node(const struct debt *d, uint8_t flags)
+{
+    if (!(flags & RP_SIM_OPENS))
+        return 0;
+    if (flags & RP_SIM_FRAME)
+        return d->cost.frame_ns;
+    return flags & RP_SIM_CALL ? d->cost.call_ns : d->cost.span_ns;
+}
+
+static enum rp_code drop_on_lane(struct debt *d, uint32_t first, uint32_t end, struct rp_err *err)
+{
+    uint32_t i;
+
+    d->owed_ns = 0;
+    for (i = first; i < end; i++) {
+        RP_TRY(pay_lag(d, i, err));
+        d->owed_ns += (int64_t)(d->factor * cost_of_node(d, d->run->notes.at[i].flags));
+        RP_TRY(pay(d, i, err));
+    }
+    return RP_OK;
+}
+
+enum rp_code rp_sim_cost_drop(struct rp_sim_run *run, double factor, struct rp_err *err)
+{
+    const struct rp_stepgraph *g = run->graph;
+    size_t i;
+
+    run->dropped = true;
+    for (i = 0; i < g->lanes.n; i++) {
+        const struct rp_sg_lane *lane = &g->lanes.at[i];
+        struct debt d = {.run = run,
+                         .cost = rp_sim_cost_of(run->parts[lane->rank]),
+                         .factor = factor * run->cost_factor};
+
+        if (!lane->device)
+            RP_TRY(drop_on_lane(&d, lane->first, lane->end, err));
+    }
+    return RP_OK;
+}
+
+/* ------------------------------------------------------------------ calibrating it */
+
+static enum rp_code step_at(struct rp_sim_run *run, double factor, int64_t *out, struct rp_err *err)
+{
+    size_t mark = rp_overlay_mark(&run->overlay);
+    struct rp_sim_result r = {0};
+    enum rp_code code;
+
+    run->cost_factor = factor;
+    code = rp_sim_cost_drop(run, 1, err);
+    if (code == RP_OK)
+        code = rp_simulate(&run->overlay, &r, err);
+    if (code == RP_OK)
+        code = rp_sim_step_ns(run, &r, out, err);
+    rp_overlay_undo(&run->overlay, mark);
+    rp_sim_result_release(&r);
+    return code;
+}
+
+enum rp_code rp_sim_cost_calibrate(struct rp_sim_run *run, int64_t unprofiled_ns,
+                                   struct rp_err *err)
+{
+    enum { HALVINGS = 24, MOST = 16 };
+    double low = 0, high = MOST, target = (double)unprofiled_ns;
+    int64_t least;
+    int i;
+
+    if (!run->parts[0]->quick_ns)
+        return rp_err_set(err, RP_UNSUPPORTED,
+                          "what recording cost cannot be told here, so it cannot be calibrated");
+    RP_TRY(step_at(run, MOST, &least, err));
+    if ((double)least > target * (1 + CLOSE_ENOUGH))
+        return rp_err_set(err, RP_USAGE,
+                          "an unprofiled step of %.3f ms: without any cost of recording on the "
+                          "host the step still takes %.3f ms",
+                          target / 1e6, (double)least / 1e6);
+    if (target < (double)least)
+        target = (double)least;
+    target *= 1 + CLOSE_ENOUGH / 10; /* of a step that hardly depends on it, the least cost */
+    for (i = 0; i < HALVINGS; i++) {
+        double middle = (low + high) / 2;
+        int64_t step;
+
+        RP_TRY(step_at(run, middle, &step, err));
+        if ((double)step > target)
+            low = middle;
+        else
+            high = middle;
+    }
+    run->cost_factor = high < 1e-4 ? 0 : high;
+    return RP_OK;
+}

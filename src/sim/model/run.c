@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * From step graphs to tasks. Nodes and tasks have the same numbers, so that notes, names and lanes
+ * of the graph are at hand where a what-if looks at a task.
+ */
+#include "sim/model/run.h"
+
+#include "sim/model/steps.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static enum rp_code join_ranks(struct rp_sim_run *run, struct rp_err *err)
+{
+    struct rp_sg_member *members = RP_ARENA_NEW(&run->arena, struct rp_sg_member, run->nranks + 1);
+    size_t i;
+
+    if (!members)
+        return rp_err_nomem(err, "simulating");
+    for (i = 0; i < run->nranks; i++) {
+        members[i].graph = &run->parts[i]->graph;
+        members[i].collectives = &run->parts[i]->collectives;
+    }
+    run->graph = &run->parts[0]->graph;
+    if (run->nranks < 2)
+        return RP_OK;
+    RP_TRY(rp_sg_join(&run->joined, members, run->nranks, &run->arena, &run->join, err));
+    if (run->joined.nodes.n)
+        run->graph = &run->joined;
+    else
+        run->nranks = 1;
+    return RP_OK;
+}
+
+static enum rp_code copy_notes(struct rp_sim_run *run, struct rp_err *err)
+{
+    struct rp_sim_note none = {0, RP_NO_STEP, RP_PHASE_OTHER, 0};
+    size_t i, r, n = run->graph->nodes.n;
+
+    RP_TRY(rp_vec_reserve(&run->notes, n + 1, err));
+    for (i = 0; i < n; i++)
+        run->notes.at[i] = none;
+    for (r = 0; r < run->nranks; r++) {
+        const struct rp_sim_part *part = run->parts[r];
+
+        memcpy(run->notes.at + rp_sim_first_node(run, r), part->notes.at,
+               part->notes.n * sizeof *part->notes.at);
+    }
+    run->notes.n = n;
+    return RP_OK;
+}
+
+/* Devices of a job stand behind that of its transport. */
+static uint32_t device_of(const struct rp_sim_run *run, size_t node)
+{
+    const struct rp_sim_part *first = run->parts[0];
+
+    return run->nranks > 1 || !first->devices.n || first->devices.at[node] == RP_NO_DEVICE
+               ? RP_NO_DEVICE
+               : first->devices.at[node] + 1;
+}
+
+static enum rp_code add_links(struct rp_sim_run *run, struct rp_err *err)
+{
+    const struct rp_sim_part *first = run->parts[0];
+    size_t i, n = 2 * run->nranks * first->nranks * (first->beside ? first->nsteps : 1);
+    uint32_t device;
+
+    run->links = (uint32_t)run->tasks.devices.n;
+    for (i = 0; i < n && run->nranks * first->nranks > 1; i++)
+        RP_TRY(rp_task_graph_add_device(&run->tasks, "link", RP_DEVICE_SERIAL, &device, err));
+    return RP_OK;
+}
+
+static enum rp_code make_tasks(struct rp_sim_run *run, struct rp_err *err)
+{
+    const struct rp_stepgraph *g = run->graph;
+    uint32_t device;
+    size_t i;
+
+    RP_TRY(rp_task_graph_reserve(&run->tasks, g->nodes.n, g->edges.n, err));
+    for (i = 0; i < run->nranks; i++)
+        RP_TRY(rp_task_graph_add_device(&run->tasks, "transport", RP_DEVICE_SHARED, &device, err));
+    for (i = 0; run->nranks == 1 && i < run->parts[0]->device_rules.n; i++)
+        RP_TRY(rp_task_graph_add_device(&run->tasks, "device",
+                                        (enum rp_sim_device_rule)run->parts[0]->device_rules.at[i],
+                                        &device, err));
+    RP_TRY(add_links(run, err));
+    for (i = 0; i < g->nodes.n; i++) {
+        const struct rp_sg_node *node = &g->nodes.at[i];
+        struct rp_task task = {.dur_ns = node->dur_ns,
+                               .device = device_of(run, i),
+                               .name = node->name,
+                               .rank = node->rank,
+                               .source = (uint32_t)i,
+                               .step = run->notes.at[i].step,
+                               .kind = node->kind};
+
+        if (run->nranks == 1 && run->parts[0]->priorities.n)
+            task.priority = run->parts[0]->priorities.at[i];
+        RP_TRY(rp_task_graph_add(&run->tasks, task, NULL, err));
+    }
+    for (i = 0; i < g->edges.n; i++) {
+        const struct rp_sg_edge *e = &g->edges.at[i];
+        uint32_t flags = (uint32_t)e->kind << 8;
+
+        if (e->flags & RP_SG_FROM_START)
+            flags |= RP_EDGE_FROM_START;
+        RP_TRY(rp_task_graph_link(&run->tasks, e->from, e->to, e->lag_ns, flags, err));
+    }
+    return rp_task_graph_freeze(&run->tasks, err);
+}
+
+enum rp_code rp_sim_run_init(struct rp_sim_run *run, const struct rp_sim_part *const *parts,
+                             size_t n, struct rp_err *err)
+{
+    memset(run, 0, sizeof *run);
+    rp_arena_init(&run->arena);
+    rp_task_graph_init(&run->tasks);
+    run->parts = parts;
+    run->nranks = n;
+    run->edges_factor = 1;
+    run->cost_factor = 1;
+    RP_TRY(join_ranks(run, err));
+    RP_TRY(copy_notes(run, err));
+    RP_TRY(make_tasks(run, err));
+    RP_TRY(rp_vec_reserve(&run->gone, run->graph->nodes.n + 1, err));
+    memset(run->gone.at, 0, run->graph->nodes.n);
+    run->gone.n = run->graph->nodes.n;
+    return rp_overlay_init(&run->overlay, &run->tasks, err);
+}
+
+void rp_sim_run_release(struct rp_sim_run *run)
+{
+    rp_overlay_release(&run->overlay);
+    rp_task_graph_release(&run->tasks);
+    rp_vec_release(&run->notes);
+    rp_vec_release(&run->gone);
+    rp_sg_release(&run->joined);
+    rp_arena_release(&run->arena);
+}
+
+/* ------------------------------------------------------------------ a step's time */
+
+int64_t rp_sim_scaled(int64_t ns, double factor)
+{
+    double x = (double)ns * factor;
+
+    return ns == RP_LAG_CUT ? ns : x > 4.6e18 ? INT64_MAX / 2 : (int64_t)llround(x);
+}
+
+bool rp_sim_times_step(const struct rp_sim_run *run, size_t i)
+{
+    return (run->graph->nodes.at[i].rank == 0 || run->nranks == 1) &&
+           run->notes.at[i].flags & RP_SIM_TIMES && !run->gone.at[i];
+}
+
+/* Steps beside each other all begin at 0: the mean of their ends. */
+static enum rp_code mean_end(const struct rp_sim_run *run, const struct rp_sim_result *result,
+                             int64_t *out, struct rp_err *err)
+{
+    size_t i, n = run->parts[0]->nsteps;
+    int64_t *last = calloc(n, sizeof *last);
+    double sum = 0;
+
+    if (!last)
+        return rp_err_nomem(err, "simulating");
+    for (i = 0; i < run->notes.n; i++) {
+        uint16_t step = run->notes.at[i].step;
+
+        if (rp_sim_times_step(run, i) && result->end_ns.at[i] > last[step])
+            last[step] = result->end_ns.at[i];
+    }
+    for (i = 0; i < n; i++)
+        sum += (double)last[i];
+    free(last);
+    *out = (int64_t)(sum / (double)n + 0.5);
+    return RP_OK;
+}
+
+/* From the first tasks of the steps to their begins. A step without any stands where it stood
+   behind the one before it. */
+static void find_begins(const struct rp_sim_run *run, int64_t *at, size_t n)
+{
+    const struct rp_sim_part *part = run->parts[0];
+    size_t i;
+
+    for (i = 0; i < n && part->head_ns.n; i++)
+        if (at[i] != INT64_MAX)
+            at[i] -= rp_sim_scaled(part->head_ns.at[i], run->edges_factor);
+        else
+            at[i] = !i ? 0
+                       : at[i - 1] + rp_sim_scaled(rp_ns_between(part->step_begin_ns.at[i - 1],
+                                                                 part->step_begin_ns.at[i]),
+                                                   run->edges_factor);
+}
+
+/* Of one step: from its begin to its end. */
+static int64_t length_of(const struct rp_sim_run *run, const struct rp_sim_result *result,
+                         int64_t begin, int64_t last)
+{
+    size_t i;
+
+    for (i = run->notes.n; i < result->end_ns.n; i++)
+        last = result->end_ns.at[i] > last ? result->end_ns.at[i] : last;
+    return last - begin + rp_sim_scaled(run->parts[0]->tail_ns, run->edges_factor);
+}
+
+enum rp_code rp_sim_step_ns(const struct rp_sim_run *run, const struct rp_sim_result *result,
+                            int64_t *out, struct rp_err *err)
+{
+    size_t i, n = run->parts[0]->nsteps;
+    int64_t *first, last = 0;
+
+    if (run->parts[0]->beside)
+        return mean_end(run, result, out, err);
+    first = malloc(n * sizeof *first);
+    if (!first)
+        return rp_err_nomem(err, "simulating");
+    for (i = 0; i < n; i++)
+        first[i] = INT64_MAX;
+    for (i = 0; i < run->notes.n; i++) {
+        uint16_t step = run->notes.at[i].step;
+
+        if (!rp_sim_times_step(run, i))
+            continue;
+        if (result->start_ns.at[i] < first[step])
+            first[step] = result->start_ns.at[i];
+        if (result->end_ns.at[i] > last)
+            last = result->end_ns.at[i];
+    }
+    if (n == 1 && first[0] == INT64_MAX) /* nothing of it was recorded */
+        *out = rp_sim_scaled(run->parts[0]->measured_ns, run->edges_factor);
+    else {
+        find_begins(run, first, n);
+        *out = n > 1 ? rp_sim_median_gap(first, n) : length_of(run, result, first[0], last);
+    }
+    free(first);
+    return RP_OK;
+}

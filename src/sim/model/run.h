@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RP_SIM_MODEL_RUN_H
+#define RP_SIM_MODEL_RUN_H
+/*
+ * A recorded run as a task graph: one task a node of the (joined) step graph, with the same number.
+ * A run with the recorded durations and lags gives the recorded times; what-ifs change an overlay.
+ */
+#include "sim/engine/simulator.h"
+#include "sim/model/part.h"
+#include "stepgraph/step_join.h"
+
+/* Flags of task edges: RP_EDGE_FROM_START, and the kind of the step graph's edge above it. */
+#define RP_SIM_EDGE_KIND(flags) ((enum rp_sg_edge_kind)((flags) >> 8))
+
+/* Where what the recording does not tell about its transport is assumed to lie, for intervals. */
+enum rp_sim_lean {
+    RP_LEAN_NONE,
+    RP_LEAN_LESS_LATENCY,
+    RP_LEAN_MORE_LATENCY, /* and ranks that share the cores and links of a machine */
+    RP_LEAN_SLOWER,
+    RP_LEAN_FASTER,
+    RP_LEANS
+};
+
+struct rp_sim_run {
+    struct rp_arena arena;
+    size_t nranks;
+    const struct rp_sim_part *const *parts;
+    struct rp_stepgraph joined;       /* of several ranks that meet */
+    const struct rp_stepgraph *graph; /* the joined one, or that of the only rank */
+    struct rp_sg_join join;
+    RP_VEC(struct rp_sim_note) notes; /* by task of the graph */
+    struct rp_task_graph tasks;       /* device r: what the collectives of part r share */
+    uint32_t links; /* its first device for hops (expand.h): two a rank, and of steps beside each
+                       other two for each */
+    struct rp_overlay overlay;
+    bool dropped;       /* the profiler's cost is taken out */
+    double cost_factor; /* the profiler cost so many times the estimate */
+    bool fuses;         /* the what-ifs at hand fuse the optimizer */
+    double
+        edges_factor; /* what a step has before its first and behind its last task takes so long */
+    enum rp_sim_lean lean;
+    bool leans;           /* a what-if asked for the transport */
+    RP_VEC(uint8_t) gone; /* by task: it does not begin steps (a what-if took it away) */
+};
+
+/* Ranks that do not meet are simulated apart: only the first is. Parts outlive the run. Release it
+   also after a failure. */
+enum rp_code rp_sim_run_init(struct rp_sim_run *run, const struct rp_sim_part *const *parts,
+                             size_t n, struct rp_err *err);
+void rp_sim_run_release(struct rp_sim_run *run);
+
+/* The part that a node belongs to: a job is one part of many ranks. */
+static inline const struct rp_sim_part *rp_sim_part_of(const struct rp_sim_run *run, uint32_t node)
+{
+    return run->parts[run->nranks > 1 ? run->graph->nodes.at[node].rank : 0];
+}
+
+/* Where the nodes of a rank begin. */
+static inline uint32_t rp_sim_first_node(const struct rp_sim_run *run, size_t rank)
+{
+    return run->nranks > 1 ? run->join.first_node[rank] : 0;
+}
+
+/* Rounded; RP_LAG_CUT stays, and nothing passes half of all time. */
+int64_t rp_sim_scaled(int64_t ns, double factor);
+
+/* Whether the start of a node may begin its step: of the first rank, or of a job. */
+bool rp_sim_times_step(const struct rp_sim_run *run, size_t node);
+
+/* A step's time of the first rank, from simulated times (docs/definitions.md). */
+enum rp_code rp_sim_step_ns(const struct rp_sim_run *run, const struct rp_sim_result *result,
+                            int64_t *out, struct rp_err *err);
+
+#endif

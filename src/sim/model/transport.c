@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The rate is that of the large transfers, from half the largest size on: what larger ones would do
+ * is not known, and they are not assumed to do better. The latency is what the small ones take more
+ * than that, and LATENCY_PART of the mean at least, also where all are alike.
+ */
+#include "sim/model/transport.h"
+
+#include "sim/model/steps.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define LATENCY_PART 0.01
+#define ENOUGH       4096 /* transfers: more say nothing new */
+
+/* How far an interval goes: of a transfer's time the part that may be latency where all sizes are
+   alike, else times the latency found; and by how much another run's rate differs at least. */
+#define MOST_LATENCY_PART  0.7
+#define LATENCY_UNKNOWN_BY 2
+#define LEAST_SPREAD       0.08
+
+/* The most that a round of messages takes beside its bytes: a thread that has to wait for a core
+   waits a slice of Linux's scheduler; a device waits for a network. */
+#define HOST_ROUND_NS   750000.0
+#define DEVICE_ROUND_NS 30000.0
+
+struct transfers {
+    RP_VEC(struct rp_transfer) list;
+};
+
+/* When the last rank came to a collective of rank 0, on its clock; its own start where that is not
+   known. */
+static int64_t begin_of(const struct rp_sim_run *run, size_t i)
+{
+    const struct rp_collective *c = &run->parts[0]->collectives.list.at[i];
+    const struct rp_sg_held *held = run->nranks > 1 ? &run->join.held[0][i] : NULL;
+
+    return held && held->until_ns != RP_NO_TS && held->until_ns > c->begin_ns ? held->until_ns
+                                                                              : c->begin_ns;
+}
+
+static int by_begin(const void *pa, const void *pb)
+{
+    const struct rp_transfer *a = pa, *b = pb;
+
+    return (a->begin_ns > b->begin_ns) - (a->begin_ns < b->begin_ns);
+}
+
+static enum rp_code collect(const struct rp_sim_run *run, struct transfers *out, struct rp_err *err)
+{
+    const struct rp_collectives *all = &run->parts[0]->collectives;
+    size_t i;
+
+    for (i = 0; i < all->list.n && out->list.n < ENOUGH; i++) {
+        const struct rp_collective *c = &all->list.at[i];
+        struct rp_transfer t = {
+            .begin_ns = begin_of(run, i), .end_ns = c->end_ns, .bytes = c->in_bytes};
+
+        if (c->kind == RP_COLL_ALL_REDUCE && c->in_bytes > 0 && t.end_ns > t.begin_ns)
+            RP_TRY(rp_vec_push(&out->list, t, err));
+    }
+    return RP_OK;
+}
+
+/* Each moment is shared by those that run then. They are in order of their starts, and few run at
+   once. */
+void rp_transfers_share(struct rp_transfer *list, size_t n)
+{
+    size_t i, k, low = 0;
+    int64_t now;
+
+    if (!n)
+        return;
+    qsort(list, n, sizeof *list, by_begin);
+    now = list[0].begin_ns;
+    while (low < n) {
+        int64_t next = INT64_MAX;
+        size_t running = 0;
+
+        for (i = low; i < n && list[i].begin_ns <= now; i++)
+            if (list[i].end_ns > now) {
+                running++;
+                next = list[i].end_ns < next ? list[i].end_ns : next;
+            }
+        if (i < n && list[i].begin_ns < next)
+            next = list[i].begin_ns;
+        if (next == INT64_MAX)
+            break;
+        for (k = low; k < i; k++)
+            if (list[k].end_ns > now)
+                list[k].work_ns += (double)(next - now) / (double)running;
+        now = next;
+        while (low < n && list[low].end_ns <= now)
+            low++;
+    }
+}
+
+struct sums {
+    double n, bytes, work_ns;
+};
+
+static struct sums sum_up(const struct transfers *x, int64_t least, int64_t below)
+{
+    struct sums s = {0};
+    size_t i;
+
+    for (i = 0; i < x->list.n; i++)
+        if (x->list.at[i].bytes >= least && x->list.at[i].bytes < below) {
+            s.n++;
+            s.bytes += (double)x->list.at[i].bytes;
+            s.work_ns += x->list.at[i].work_ns;
+        }
+    return s;
+}
+
+static void fit(const struct transfers *x, struct rp_transport *out)
+{
+    struct sums large, small, all = sum_up(x, 0, INT64_MAX);
+    int64_t most = 0;
+    size_t i;
+
+    for (i = 0; i < x->list.n; i++)
+        most = x->list.at[i].bytes > most ? x->list.at[i].bytes : most;
+    large = sum_up(x, most / 2, INT64_MAX);
+    small = sum_up(x, 0, most / 2);
+    out->one_size = !(small.n > 0);
+    out->n = x->list.n;
+    out->bytes_per_ns = large.bytes / large.work_ns;
+    out->latency_ns = small.n > 0 ? (small.work_ns - small.bytes / out->bytes_per_ns) / small.n : 0;
+    if (out->latency_ns < LATENCY_PART * all.work_ns / all.n)
+        out->latency_ns = LATENCY_PART * all.work_ns / all.n;
+    out->bytes_per_ns = large.bytes / (large.work_ns - large.n * out->latency_ns);
+}
+
+/* How far the rate of one step is from that of all, on average. */
+static void judge(const struct rp_sim_run *run, const struct transfers *x, struct rp_transport *t)
+{
+    struct sums all = sum_up(x, 0, INT64_MAX), one = {0};
+    double off = 0;
+    size_t i;
+    uint16_t step = RP_NO_STEP;
+
+    for (i = 0; i <= x->list.n; i++) {
+        uint16_t now = i < x->list.n ? rp_sim_step_at(run->parts[0], x->list.at[i].begin_ns) : 0;
+
+        if (i == x->list.n || now != step) {
+            off += fabs(one.work_ns - all.work_ns * one.bytes / all.bytes);
+            one = (struct sums){0};
+            step = now;
+        }
+        if (i < x->list.n) {
+            one.work_ns += x->list.at[i].work_ns;
+            one.bytes += (double)x->list.at[i].bytes;
+        }
+    }
+    t->spread_ratio = all.work_ns > 0 ? off / all.work_ns : 0;
+    t->mean_ns = all.work_ns / all.n;
+    t->mean_bytes = all.bytes / all.n;
+}
+
+/* Another latency, with which a transfer of the mean size takes as long. */
+static void trade(struct rp_transport *t, double latency_ns)
+{
+    if (latency_ns < t->mean_ns) {
+        t->latency_ns = latency_ns;
+        t->bytes_per_ns = t->mean_bytes / (t->mean_ns - latency_ns);
+    }
+}
+
+/* In every round of a ring a thread, or a device, waits for the one before it. */
+static double most_latency(const struct rp_sim_run *run)
+{
+    const struct rp_collectives *c = &run->parts[0]->collectives;
+    int64_t ranks = (int64_t)run->nranks * run->parts[0]->nranks;
+    size_t i;
+
+    for (i = 0; i < c->list.n; i++)
+        ranks = c->list.at[i].group_size > ranks ? c->list.at[i].group_size : ranks;
+    return 2 * (double)(ranks > 1 ? ranks - 1 : 1) * rp_transport_round_ns(run);
+}
+
+double rp_transport_doubt(const struct rp_transport *t)
+{
+    return t->spread_ratio > LEAST_SPREAD ? t->spread_ratio : LEAST_SPREAD;
+}
+
+static void lean(struct rp_transport *t, enum rp_sim_lean to, double most_ns)
+{
+    double spread = rp_transport_doubt(t);
+    double by = to == RP_LEAN_SLOWER ? 1 + spread : to == RP_LEAN_FASTER ? 1 / (1 + spread) : 1;
+    double more = t->one_size ? most_ns : t->latency_ns * LATENCY_UNKNOWN_BY;
+
+    if (more > MOST_LATENCY_PART * t->mean_ns)
+        more = MOST_LATENCY_PART * t->mean_ns;
+    if (to == RP_LEAN_LESS_LATENCY)
+        trade(t, t->one_size ? 0 : t->latency_ns / LATENCY_UNKNOWN_BY);
+    else if (to == RP_LEAN_MORE_LATENCY && more > t->latency_ns)
+        trade(t, more);
+    t->latency_ns *= by;
+    t->bytes_per_ns /= by;
+}
+
+double rp_transport_round_ns(const struct rp_sim_run *run)
+{
+    return run->parts[0]->collectives.on_host ? HOST_ROUND_NS : DEVICE_ROUND_NS;
+}
+
+enum rp_code rp_transport_fit(const struct rp_sim_run *run, struct rp_transport *out,
+                              struct rp_err *err)
+{
+    struct transfers x = {0};
+    enum rp_code code;
+
+    memset(out, 0, sizeof *out);
+    code = collect(run, &x, err);
+    if (code == RP_OK && x.list.n) {
+        rp_transfers_share(x.list.at, x.list.n);
+        fit(&x, out);
+        judge(run, &x, out);
+        lean(out, run->lean, most_latency(run));
+    }
+    rp_vec_release(&x.list);
+    return code;
+}
+
+int64_t rp_transport_ns(const struct rp_transport *t, int64_t bytes)
+{
+    return (int64_t)(t->latency_ns + (double)bytes / t->bytes_per_ns);
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RP_SIM_MODEL_TRANSPORT_H
+#define RP_SIM_MODEL_TRANSPORT_H
+/*
+ * What the collectives of a run say about their transport: a time for each and a rate. Several at
+ * once share it, so a recorded transfer is first turned into the work that it was: the integral of
+ * 1/n over it, where n transfers ran.
+ *
+ *     a  [======|===]           a: 6 alone, 3 shared    -> 6 + 1.5
+ *     b         [===|====]      b: 3 shared, 4 alone    -> 1.5 + 4
+ */
+#include "sim/model/run.h"
+
+struct rp_transport {
+    double bytes_per_ns;
+    double latency_ns;
+    size_t n;            /* transfers it was fitted to; 0: none, and nothing else is set */
+    double spread_ratio; /* how far the rate of one step is from it, on average */
+    double mean_bytes, mean_ns;
+    bool one_size; /* the sizes do not differ enough to tell latency from rate */
+};
+
+struct rp_transfer {
+    int64_t begin_ns, end_ns, bytes;
+    double work_ns; /* 0 before */
+    uint32_t at;    /* the caller's own */
+};
+
+/* Sorts transfers by their begin, and finds what each was. */
+void rp_transfers_share(struct rp_transfer *list, size_t n);
+
+/* From all-reduces of the first rank whose size is known. Waiting for other ranks is not part of a
+   transfer where they were recorded too. Leans to where the run says. */
+enum rp_code rp_transport_fit(const struct rp_sim_run *run, struct rp_transport *out,
+                              struct rp_err *err);
+
+/* The most that a round of messages may take beside its bytes. */
+double rp_transport_round_ns(const struct rp_sim_run *run);
+
+/* By which part another run's transfers may take longer or shorter. */
+double rp_transport_doubt(const struct rp_transport *t);
+
+/* How long a transfer takes alone. */
+int64_t rp_transport_ns(const struct rp_transport *t, int64_t bytes);
+
+#endif

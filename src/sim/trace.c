@@ -1,0 +1,514 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Tasks of a lane keep it as their track. The others (operators and transfers of a job, what was
+ * added) are put on rows, one behind the other, the first that is free: one set of rows a rank and
+ * kind. They are few at a time, so looking for a free one is short. Steps that stand beside each
+ * other in the model follow each other in the trace, and what one rank sent another is an arrow.
+ */
+#include "sim/trace.h"
+
+#include "trace/build/build.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { NUMBER, RECORDED_TS, RECORDED_DUR, CORRELATION, STREAM, NKEYS };
+
+struct row {
+    uint32_t rank;
+    uint8_t kind;
+    int64_t end_ns;
+    rp_track track;
+};
+
+struct tracer {
+    const struct rp_sim_run *run;
+    const struct rp_sim_result *r;
+    struct rp_builder *b;
+    uint16_t origins[RP_SG_KINDS], mark, part;
+    bool by_launch; /* device work belongs to the step of its launch */
+    rp_str keys[NKEYS], kinds[RP_SG_KINDS];
+    RP_VEC(uint32_t) launch; /* by task: its correlation id, or 0 */
+    RP_VEC(rp_track) lanes;
+    RP_VEC(uint32_t) loose; /* tasks without a lane, by start */
+    RP_VEC(struct row) rows;
+    RP_VEC(rp_str) names;     /* by name of the graph; RP_NONE: not yet */
+    RP_VEC(int64_t) shift_ns; /* by step: added to its times; empty: nothing is */
+    RP_VEC(rp_track) track;   /* by task */
+    RP_VEC(int64_t) begin_ns; /* by task: in the trace */
+    uint16_t sent, received;  /* arrows */
+    uint64_t narrows;
+};
+
+static int64_t begin_of(const struct tracer *t, uint32_t task)
+{
+    uint16_t step = rp_overlay_task(&t->run->overlay, task)->step;
+
+    return t->r->start_ns.at[task] + (step < t->shift_ns.n ? t->shift_ns.at[step] : 0);
+}
+
+static enum rp_code intern(struct tracer *t, const char *text, rp_str *out, struct rp_err *err)
+{
+    return rp_builder_intern(t->b, text, strlen(text), out, err);
+}
+
+/* ------------------------------------------------------------------ tables */
+
+static enum rp_code add_origin(struct tracer *t, const char *category, uint8_t kind, uint8_t flags,
+                               uint16_t *out, struct rp_err *err)
+{
+    struct rp_origin o = {.phase = 'X', .kind = kind, .flags = flags, .has_category = 1};
+
+    RP_TRY(intern(t, category, &o.category, err));
+    return rp_builder_origin(t->b, &o, out, err);
+}
+
+static enum rp_code add_tables(struct tracer *t, struct rp_err *err)
+{
+    static const struct {
+        const char *category;
+        uint8_t kind, flags;
+    } of_kind[RP_SG_KINDS] = {
+        [RP_SG_ORIGIN] = {"meeting", RP_KIND_OTHER, 0},
+        [RP_SG_HOST] = {"cpu_op", RP_KIND_CPU_OP, RP_ORIGIN_NESTS},
+        [RP_SG_RUNTIME] = {"cuda_runtime", RP_KIND_RUNTIME, RP_ORIGIN_RUNTIME | RP_ORIGIN_NESTS},
+        [RP_SG_COMPUTE] = {"kernel", RP_KIND_KERNEL, RP_ORIGIN_GPU},
+        [RP_SG_COMM] = {"kernel", RP_KIND_KERNEL, RP_ORIGIN_GPU},
+        [RP_SG_MEMORY] = {"gpu_memcpy", RP_KIND_MEMCPY, RP_ORIGIN_GPU},
+        [RP_SG_ARRIVE] = {"meeting", RP_KIND_OTHER, 0},
+        [RP_SG_MEET] = {"meeting", RP_KIND_OTHER, 0}};
+    static const char *const keys[NKEYS] = {"node", "recorded ts ns", "recorded dur ns",
+                                            "correlation", "stream"};
+    size_t i;
+
+    for (i = 0; i < RP_SG_KINDS; i++) {
+        RP_TRY(add_origin(t, of_kind[i].category, of_kind[i].kind, of_kind[i].flags, &t->origins[i],
+                          err));
+        RP_TRY(intern(t, rp_sg_kind_names[i], &t->kinds[i], err));
+    }
+    RP_TRY(add_origin(t, "user_annotation", RP_KIND_ANNOTATION,
+                      RP_ORIGIN_NESTS | RP_ORIGIN_MARKS_STEP, &t->mark, err));
+    RP_TRY(add_origin(t, "annotation_part", RP_KIND_OTHER, 0, &t->part, err));
+    for (i = 0; i < NKEYS; i++)
+        RP_TRY(intern(t, keys[i], &t->keys[i], err));
+    return RP_OK;
+}
+
+static enum rp_code add_track(struct tracer *t, uint32_t rank, const char *label, rp_track *out,
+                              struct rp_err *err)
+{
+    char process[32];
+    uint32_t id;
+    rp_str text;
+
+    if (t->run->nranks == 1 && rank >= t->run->parts[0]->nranks)
+        snprintf(process, sizeof process, "server %u", rank - t->run->parts[0]->nranks);
+    else
+        snprintf(process, sizeof process, "rank %u", rank);
+    RP_TRY(intern(t, process, &text, err));
+    RP_TRY(rp_builder_process(t->b, 0, text, &id, err));
+    RP_TRY(intern(t, label, &text, err));
+    return rp_builder_track(t->b, id, 0, text, true, out, err);
+}
+
+static enum rp_code add_lanes(struct tracer *t, struct rp_err *err)
+{
+    size_t i;
+
+    for (i = 0; i < t->run->graph->lanes.n; i++) {
+        const struct rp_sg_lane *lane = &t->run->graph->lanes.at[i];
+        rp_track track;
+
+        RP_TRY(add_track(t, lane->rank, lane->label, &track, err));
+        RP_TRY(rp_vec_push(&t->lanes, track, err));
+    }
+    return RP_OK;
+}
+
+/* A call and what it launched have the call's number; of the first rank, whose steps are measured.
+ */
+static enum rp_code number_launches(struct tracer *t, struct rp_err *err)
+{
+    const struct rp_stepgraph *g = t->run->graph;
+    size_t i;
+
+    RP_TRY(rp_vec_reserve(&t->launch, g->nodes.n + 1, err));
+    memset(t->launch.at, 0, g->nodes.n * sizeof *t->launch.at);
+    for (i = 0; i < g->edges.n; i++) {
+        const struct rp_sg_edge *e = &g->edges.at[i];
+
+        if (e->kind == RP_SG_LAUNCH && g->nodes.at[e->from].rank == 0 && !t->run->gone.at[e->to])
+            t->launch.at[e->from] = t->launch.at[e->to] = e->from + 1;
+    }
+    t->launch.n = g->nodes.n;
+    return RP_OK;
+}
+
+/* ------------------------------------------------------------------ events */
+
+static void push_arg(struct rp_arg *args, uint32_t *n, rp_str key, int64_t value)
+{
+    args[(*n)++] = (struct rp_arg){.key = key, .type = RP_ARG_I64, .v = {.i = value}};
+}
+
+static enum rp_code name_of(struct tracer *t, uint32_t task, rp_str *out, struct rp_err *err)
+{
+    const struct rp_stepgraph *g = t->run->graph;
+    rp_str *known;
+
+    *out = t->kinds[rp_overlay_task(&t->run->overlay, task)->kind];
+    if (task >= g->nodes.n || !*g->names.at[g->nodes.at[task].name])
+        return RP_OK;
+    known = &t->names.at[g->nodes.at[task].name];
+    if (*known == RP_NONE)
+        RP_TRY(intern(t, g->names.at[g->nodes.at[task].name], known, err));
+    *out = *known;
+    return RP_OK;
+}
+
+/* Collectives of the host are spans of a thread. Parts of annotations must not mark steps again. */
+static uint16_t origin_of(const struct tracer *t, uint32_t task)
+{
+    const struct rp_stepgraph *g = t->run->graph;
+    uint32_t lane = task < g->nodes.n ? g->nodes.at[task].lane : RP_NONE;
+    uint8_t kind = rp_overlay_task(&t->run->overlay, task)->kind;
+
+    if (kind == RP_SG_COMM && lane != RP_NONE && !g->lanes.at[lane].device)
+        kind = RP_SG_HOST;
+    if (kind == RP_SG_HOST && task < g->nodes.n && !(g->nodes.at[task].flags & RP_SG_WORK))
+        return t->part;
+    return t->origins[kind];
+}
+
+static enum rp_code add_task(struct tracer *t, uint32_t task, rp_track track, struct rp_err *err)
+{
+    const struct rp_stepgraph *g = t->run->graph;
+    const struct rp_sg_node *node = task < g->nodes.n ? &g->nodes.at[task] : NULL;
+    struct rp_arg args[NKEYS];
+    struct rp_raw raw = {.ts_ns = begin_of(t, task),
+                         .dur_ns = t->r->end_ns.at[task] - t->r->start_ns.at[task],
+                         .track = track,
+                         .origin = origin_of(t, task),
+                         .args = args};
+
+    push_arg(args, &raw.nargs, t->keys[NUMBER], task);
+    if (node && node->event != RP_NONE) {
+        push_arg(args, &raw.nargs, t->keys[RECORDED_TS], node->start_ns);
+        push_arg(args, &raw.nargs, t->keys[RECORDED_DUR], node->dur_ns);
+    }
+    if (node && t->launch.at[task]) {
+        push_arg(args, &raw.nargs, t->keys[CORRELATION], t->launch.at[task]);
+        raw.has_link = true;
+        raw.link = t->launch.at[task];
+    }
+    if (node && node->lane != RP_NONE && g->lanes.at[node->lane].device)
+        push_arg(args, &raw.nargs, t->keys[STREAM], node->lane);
+    RP_TRY(name_of(t, task, &raw.name, err));
+    RP_TRY(rp_builder_shape(t->b, args, raw.nargs, &raw.shape, err));
+    t->track.at[task] = track;
+    return rp_builder_add(t->b, &raw, err);
+}
+
+/* ------------------------------------------------------------------ tasks without a lane */
+
+static int by_start(const void *pa, const void *pb, void *starts)
+{
+    const int64_t *start = starts;
+    uint32_t a = *(const uint32_t *)pa, b = *(const uint32_t *)pb;
+
+    if (start[a] != start[b])
+        return start[a] < start[b] ? -1 : 1;
+    return (a > b) - (a < b);
+}
+
+static enum rp_code row_for(struct tracer *t, uint32_t task, rp_track *out, struct rp_err *err)
+{
+    const struct rp_task *x = rp_overlay_task(&t->run->overlay, task);
+    struct row row = {x->rank, x->kind, 0, 0};
+    char label[64];
+    size_t i, n = 0;
+
+    row.end_ns = t->begin_ns.at[task] + t->r->end_ns.at[task] - t->r->start_ns.at[task];
+    for (i = 0; i < t->rows.n; i++) {
+        struct row *old = &t->rows.at[i];
+
+        if (old->rank != x->rank || old->kind != x->kind)
+            continue;
+        n++;
+        if (old->end_ns <= t->begin_ns.at[task]) {
+            old->end_ns = row.end_ns;
+            *out = old->track;
+            return RP_OK;
+        }
+    }
+    snprintf(label, sizeof label, "%s %zu", rp_sg_kind_names[x->kind], n + 1);
+    RP_TRY(add_track(t, x->rank, label, &row.track, err));
+    *out = row.track;
+    return rp_vec_push(&t->rows, row, err);
+}
+
+static enum rp_code add_loose(struct tracer *t, struct rp_err *err)
+{
+    rp_track track;
+    size_t i;
+
+    if (t->loose.n)
+        qsort_r(t->loose.at, t->loose.n, sizeof *t->loose.at, by_start, t->begin_ns.at);
+    for (i = 0; i < t->loose.n; i++) {
+        RP_TRY(row_for(t, t->loose.at[i], &track, err));
+        RP_TRY(add_task(t, t->loose.at[i], track, err));
+    }
+    return RP_OK;
+}
+
+/* ------------------------------------------------------------------ steps */
+
+/* A step begins with the first of what may begin it; where device work does, its mark begins with
+   the host's first work, so that launches lie inside. */
+static bool marks(const struct tracer *t, size_t i)
+{
+    uint8_t kind = t->run->graph->nodes.at[i].kind;
+
+    if (t->run->notes.at[i].step == RP_NO_STEP || t->run->graph->nodes.at[i].rank != 0 ||
+        t->run->gone.at[i])
+        return false;
+    return t->by_launch ? kind == RP_SG_HOST || kind == RP_SG_RUNTIME
+                        : t->run->notes.at[i].flags & RP_SIM_TIMES;
+}
+
+static void find_firsts(const struct tracer *t, uint32_t *first, size_t n)
+{
+    size_t i;
+
+    for (i = 0; i < n; i++)
+        first[i] = RP_NONE;
+    for (i = 0; i < t->run->notes.n; i++) {
+        uint32_t *best = marks(t, i) ? &first[t->run->notes.at[i].step] : NULL;
+
+        if (best && (*best == RP_NONE || t->r->start_ns.at[i] < t->r->start_ns.at[*best]))
+            *best = (uint32_t)i;
+    }
+}
+
+/* Whether every launch of the first rank lies in the mark of its step: a host that takes no time
+   has launched all steps before the first begins. */
+static bool launches_fit(const struct tracer *t, const uint32_t *first, size_t n)
+{
+    const struct rp_stepgraph *g = t->run->graph;
+    const int64_t *start = t->r->start_ns.at;
+    size_t i;
+
+    for (i = 0; i < g->nodes.n; i++) {
+        uint16_t step = t->run->notes.at[i].step;
+        int64_t at;
+
+        if (!(t->run->notes.at[i].flags & RP_SIM_TIMES) || !t->launch.at[i] || step >= n)
+            continue;
+        at = start[t->launch.at[i] - 1];
+        if (first[step] == RP_NONE || at < start[first[step]] ||
+            (step + 1u < n && first[step + 1] != RP_NONE && at >= start[first[step + 1]]))
+            return false;
+    }
+    return true;
+}
+
+static enum rp_code add_mark(struct tracer *t, uint32_t step, uint32_t first, int64_t end_ns,
+                             struct rp_err *err)
+{
+    char name[32];
+    uint32_t lane = t->run->graph->nodes.at[first].lane;
+    struct rp_raw raw = {.ts_ns = t->r->start_ns.at[first], .origin = t->mark};
+
+    raw.dur_ns = end_ns > raw.ts_ns ? end_ns - raw.ts_ns : 0;
+    snprintf(name, sizeof name, "ProfilerStep#%u", step);
+    RP_TRY(intern(t, name, &raw.name, err));
+    if (lane != RP_NONE && !t->run->graph->lanes.at[lane].device)
+        raw.track = t->lanes.at[lane];
+    else
+        RP_TRY(add_track(t, 0, "steps", &raw.track, err));
+    return rp_builder_add(t->b, &raw, err);
+}
+
+static enum rp_code add_marks(struct tracer *t, uint32_t *first, size_t n, struct rp_err *err)
+{
+    size_t i;
+
+    t->by_launch = t->run->parts[0]->on_device;
+    find_firsts(t, first, n);
+    if (t->by_launch && !launches_fit(t, first, n)) {
+        t->by_launch = false;
+        memset(t->launch.at, 0, t->launch.n * sizeof *t->launch.at);
+        find_firsts(t, first, n);
+    }
+    for (i = 0; i < n; i++)
+        if (first[i] != RP_NONE)
+            RP_TRY(add_mark(t, (uint32_t)i, first[i],
+                            i + 1 < n && first[i + 1] != RP_NONE ? t->r->start_ns.at[first[i + 1]]
+                                                                 : t->r->last_ns,
+                            err));
+    return RP_OK;
+}
+
+/* Steps beside each other: each begins where the one before ended. */
+static enum rp_code shift_steps(struct tracer *t, struct rp_err *err)
+{
+    size_t step, n = t->run->parts[0]->beside ? t->run->parts[0]->nsteps : 0;
+    uint32_t i, tasks = (uint32_t)rp_overlay_ntasks(&t->run->overlay);
+    int64_t sum = 0, last;
+
+    RP_TRY(rp_vec_reserve(&t->shift_ns, n + 1, err));
+    memset(t->shift_ns.at, 0, (n + 1) * sizeof *t->shift_ns.at);
+    for (i = 0; i < tasks; i++) {
+        step = rp_overlay_task(&t->run->overlay, i)->step;
+        if (step < n && t->r->end_ns.at[i] > t->shift_ns.at[step])
+            t->shift_ns.at[step] = t->r->end_ns.at[i];
+    }
+    for (step = 0; step < n; step++) {
+        last = t->shift_ns.at[step];
+        t->shift_ns.at[step] = sum;
+        sum += last;
+    }
+    t->shift_ns.at[n] = sum;
+    t->shift_ns.n = n;
+    return RP_OK;
+}
+
+static enum rp_code mark_shifted(struct tracer *t, struct rp_err *err)
+{
+    struct rp_raw raw = {.origin = t->mark};
+    char name[40];
+    size_t i;
+
+    for (i = 0; i < t->shift_ns.n; i++) {
+        snprintf(name, sizeof name, "ProfilerStep#%zu", i);
+        RP_TRY(intern(t, name, &raw.name, err));
+        RP_TRY(add_track(t, 0, "steps", &raw.track, err));
+        raw.ts_ns = t->shift_ns.at[i];
+        raw.dur_ns = t->shift_ns.at[i + 1] - t->shift_ns.at[i];
+        RP_TRY(rp_builder_add(t->b, &raw, err));
+    }
+    return RP_OK;
+}
+
+static enum rp_code add_steps(struct tracer *t, struct rp_err *err)
+{
+    size_t n = t->run->parts[0]->nsteps;
+    uint32_t *first;
+    enum rp_code code;
+
+    if (t->shift_ns.n)
+        return mark_shifted(t, err);
+    if (!t->run->parts[0]->has_steps)
+        return RP_OK;
+    first = malloc((n + 1) * sizeof *first);
+    if (!first)
+        return rp_err_nomem(err, "writing the simulated run");
+    code = add_marks(t, first, n, err);
+    free(first);
+    return code;
+}
+
+/* ------------------------------------------------------------------ all of it */
+
+/* From what was sent to what waited for it, on another rank. Both ends lie inside their spans. */
+static enum rp_code add_arrow(struct tracer *t, uint32_t from, uint32_t to, bool from_start,
+                              struct rp_err *err)
+{
+    int64_t dur = t->r->end_ns.at[from] - t->r->start_ns.at[from];
+    struct rp_raw_flow raw = {.id = (int64_t)t->narrows + 1,
+                              .ts_ns = t->begin_ns.at[from] + (from_start ? 0 : dur - 1),
+                              .track = t->track.at[from],
+                              .origin = t->sent,
+                              .name = t->kinds[RP_SG_COMM]};
+
+    if (dur <= 0 || t->r->end_ns.at[to] <= t->r->start_ns.at[to] ||
+        rp_overlay_task(&t->run->overlay, from)->rank ==
+            rp_overlay_task(&t->run->overlay, to)->rank)
+        return RP_OK;
+    t->narrows++;
+    RP_TRY(rp_builder_add_flow(t->b, &raw, err));
+    raw.origin = t->received;
+    raw.flags = RP_FLOW_BIND_ENCLOSING;
+    raw.ts_ns = t->begin_ns.at[to];
+    raw.track = t->track.at[to];
+    return rp_builder_add_flow(t->b, &raw, err);
+}
+
+static enum rp_code add_arrows(struct tracer *t, struct rp_err *err)
+{
+    struct rp_origin o = {.phase = 's', .kind = RP_KIND_OTHER, .has_category = 1};
+    const struct rp_stepgraph *g = t->run->graph;
+    const struct rp_overlay *overlay = &t->run->overlay;
+    size_t i;
+
+    RP_TRY(intern(t, "transfer", &o.category, err));
+    RP_TRY(rp_builder_origin(t->b, &o, &t->sent, err));
+    o.phase = 'f';
+    RP_TRY(rp_builder_origin(t->b, &o, &t->received, err));
+    for (i = 0; i < g->edges.n; i++)
+        if (g->edges.at[i].kind == RP_SG_EVENT)
+            RP_TRY(add_arrow(t, g->edges.at[i].from, g->edges.at[i].to,
+                             g->edges.at[i].flags & RP_SG_FROM_START, err));
+    for (i = 0; i < overlay->edges.n; i++)
+        RP_TRY(add_arrow(t, overlay->edges.at[i].from, overlay->edges.at[i].edge.to,
+                         overlay->edges.at[i].edge.flags & RP_EDGE_FROM_START, err));
+    return RP_OK;
+}
+
+static enum rp_code add_tasks(struct tracer *t, struct rp_err *err)
+{
+    const struct rp_stepgraph *g = t->run->graph;
+    uint32_t i, n = (uint32_t)rp_overlay_ntasks(&t->run->overlay);
+
+    RP_TRY(rp_vec_reserve(&t->names, g->names.n + 1, err));
+    memset(t->names.at, 0xff, g->names.n * sizeof *t->names.at);
+    RP_TRY(rp_vec_reserve(&t->track, (size_t)n + 1, err));
+    RP_TRY(rp_vec_reserve(&t->begin_ns, (size_t)n + 1, err));
+    for (i = 0; i < n; i++)
+        t->begin_ns.at[i] = begin_of(t, i);
+    for (i = 0; i < n; i++)
+        if (i < g->nodes.n && g->nodes.at[i].lane != RP_NONE)
+            RP_TRY(add_task(t, i, t->lanes.at[g->nodes.at[i].lane], err));
+        else
+            RP_TRY(rp_vec_push(&t->loose, i, err));
+    RP_TRY(add_loose(t, err));
+    return add_arrows(t, err);
+}
+
+static enum rp_code make(struct tracer *t, struct rp_err *err)
+{
+    struct rp_trace *head = rp_builder_borrow_trace(t->b);
+
+    RP_TRY(intern(t, "pytorch", &head->framework, err));
+    RP_TRY(add_tables(t, err));
+    RP_TRY(add_lanes(t, err));
+    RP_TRY(number_launches(t, err));
+    RP_TRY(shift_steps(t, err));
+    RP_TRY(add_steps(t, err));
+    return add_tasks(t, err);
+}
+
+enum rp_code rp_sim_trace_new(const struct rp_sim_run *run, const struct rp_sim_result *result,
+                              struct rp_trace **out, struct rp_err *err)
+{
+    struct tracer t = {.run = run, .r = result};
+    enum rp_code code;
+
+    *out = NULL;
+    RP_TRY(rp_builder_new(NULL, &t.b, err));
+    code = make(&t, err);
+    if (code == RP_OK)
+        code = rp_builder_finish(t.b, out, err);
+    else
+        rp_builder_free(t.b);
+    rp_vec_release(&t.launch);
+    rp_vec_release(&t.lanes);
+    rp_vec_release(&t.loose);
+    rp_vec_release(&t.rows);
+    rp_vec_release(&t.names);
+    rp_vec_release(&t.shift_ns);
+    rp_vec_release(&t.track);
+    rp_vec_release(&t.begin_ns);
+    return code;
+}

@@ -1,0 +1,395 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * bucket: DistributedDataParallel gathers gradients into buckets of another size. The recorded
+ * all-reduces are taken out; new ones begin when the last gradient of their bucket is ready on
+ * every rank, share the transport as it was measured, and what waited for the last of the old ones
+ * waits for all of the new ones.
+ *
+ *     gradients  g1  g2 g3    g4         ready in the recorded order (AccumulateGrad)
+ *     bucket 1    `---+->[all-reduce ....]
+ *     bucket 2            `----`->[all-reduce ....][copy back] -> optimizer
+ *
+ * The same is done first with the recorded buckets. What that lacks against the recording (hooks,
+ * waking of threads) is added behind the last transfer of a step.
+ */
+#include "sim/model/transport.h"
+#include "sim/whatif/whatifs.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MIB 1048576.0
+
+/* Where what comes after the collectives of one step of one rank begins. */
+struct after {
+    int64_t host_end_ns, device_end_ns; /* last end of what is taken out */
+};
+
+struct maker {
+    struct rp_sim_run *run;
+    struct rp_transport transport;
+    int64_t cap_bytes;      /* 0: the recorded buckets */
+    double to_ns_by_byte;   /* copies from the device before a transfer */
+    double back_ns_by_byte; /* and to it behind */
+    int64_t rest_ns;        /* what the model lacks, a step */
+    size_t nsteps;
+    struct after *after;       /* by rank and step */
+    RP_VEC(uint32_t) transfer; /* new transfers of the step at hand: one a rank, bucket by bucket */
+};
+
+static bool is_taken_out(const struct rp_sim_run *run, uint32_t task)
+{
+    const struct rp_sg_node *node = &run->graph->nodes.at[task];
+    const struct rp_collectives *c = &rp_sim_part_of(run, task)->collectives;
+
+    if (run->notes.at[task].flags & RP_SIM_REMOTE)
+        return true;
+    return node->collective != RP_NONE &&
+           (node->kind == RP_SG_COMM || node->kind == RP_SG_ARRIVE) &&
+           c->list.at[node->collective].kind == RP_COLL_ALL_REDUCE;
+}
+
+static bool on_device(const struct rp_sim_run *run, uint32_t task)
+{
+    uint32_t lane = run->graph->nodes.at[task].lane;
+
+    return lane != RP_NONE && run->graph->lanes.at[lane].device;
+}
+
+static struct after *after_of(const struct maker *m, uint32_t task)
+{
+    uint16_t step = m->run->notes.at[task].step;
+
+    return step == RP_NO_STEP || step >= m->nsteps
+               ? NULL
+               : &m->after[m->run->graph->nodes.at[task].rank * m->nsteps + step];
+}
+
+/* ------------------------------------------------------------------ taking out */
+
+static void find_ends(struct maker *m)
+{
+    const struct rp_stepgraph *g = m->run->graph;
+    uint32_t i;
+
+    for (i = 0; i < g->nodes.n; i++) {
+        struct after *a = is_taken_out(m->run, i) ? after_of(m, i) : NULL;
+        int64_t *end;
+
+        if (!a)
+            continue;
+        end = on_device(m->run, i) ? &a->device_end_ns : &a->host_end_ns;
+        if (rp_sg_end_ns(&g->nodes.at[i]) > *end)
+            *end = rp_sg_end_ns(&g->nodes.at[i]);
+    }
+}
+
+/* Cuts every edge into and out of what is taken out; it takes no time and begins no step. */
+static enum rp_code take_out(struct maker *m, struct rp_err *err)
+{
+    struct rp_sim_run *run = m->run;
+    const struct rp_task_graph *g = &run->tasks;
+    uint32_t v, i;
+
+    for (v = 0; v < g->tasks.n; v++) {
+        bool out = is_taken_out(run, v);
+
+        if (out) {
+            run->gone.at[v] = 1;
+            RP_TRY(rp_overlay_set_dur(&run->overlay, v, 0, err));
+        }
+        for (i = g->first.at[v]; i < g->first.at[v + 1]; i++)
+            if (out != is_taken_out(run, g->edges.at[i].to))
+                RP_TRY(rp_overlay_set_lag(&run->overlay, i, RP_LAG_CUT, err));
+    }
+    return RP_OK;
+}
+
+/* ------------------------------------------------------------------ putting in */
+
+/* A transfer starts when the gradient is there and copied from the device. */
+static enum rp_code link_gradient(struct maker *m, uint32_t rank, const struct rp_sim_gradient *x,
+                                  uint32_t to, int64_t copy_ns, struct rp_err *err)
+{
+    uint32_t first = rp_sim_first_node(m->run, rank);
+
+    RP_TRY(rp_overlay_link(&m->run->overlay, first + x->node, to, copy_ns, 0, err));
+    return x->work == RP_NONE
+               ? RP_OK
+               : rp_overlay_link(&m->run->overlay, first + x->work, to, copy_ns, 0, err);
+}
+
+/* Gradients [low, high) of the first rank's list, which all ranks have alike. */
+static enum rp_code add_bucket(struct maker *m, size_t low, size_t high, int64_t bytes,
+                               struct rp_err *err)
+{
+    struct rp_sim_run *run = m->run;
+    uint16_t step = run->parts[0]->gradients.at[low].step;
+    struct rp_task meet = {.device = RP_NO_DEVICE, .step = step, .kind = RP_SG_MEET};
+    int64_t copy_ns = (int64_t)(m->to_ns_by_byte * (double)bytes);
+    uint32_t met, id, rank;
+    size_t i;
+
+    RP_TRY(rp_overlay_add(&run->overlay, meet, &met, err));
+    for (rank = 0; rank < run->nranks; rank++)
+        for (i = low; i < high; i++)
+            RP_TRY(link_gradient(m, rank, &run->parts[rank]->gradients.at[i], met, copy_ns, err));
+    for (rank = 0; rank < run->nranks; rank++) {
+        struct rp_task transfer = {.dur_ns = rp_transport_ns(&m->transport, bytes),
+                                   .device = rank,
+                                   .rank = rank,
+                                   .step = step,
+                                   .kind = RP_SG_COMM};
+        struct rp_task back = {.dur_ns = (int64_t)(m->back_ns_by_byte * (double)bytes),
+                               .device = RP_NO_DEVICE,
+                               .rank = rank,
+                               .step = step,
+                               .kind = RP_SG_MEMORY};
+
+        RP_TRY(rp_overlay_add(&run->overlay, transfer, &id, err));
+        RP_TRY(rp_overlay_link(&run->overlay, met, id, 0, 0, err));
+        RP_TRY(rp_overlay_add(&run->overlay, back, &id, err));
+        RP_TRY(rp_overlay_link(&run->overlay, id - 1, id, 0, 0, err));
+        RP_TRY(rp_vec_push(&m->transfer, id, err));
+    }
+    return RP_OK;
+}
+
+/* A bucket is closed by the gradient with which it reaches its size. */
+static bool is_full(const struct maker *m, int64_t bytes)
+{
+    const struct rp_collectives *c = &m->run->parts[0]->collectives;
+    size_t i;
+
+    if (m->cap_bytes)
+        return bytes >= m->cap_bytes;
+    for (i = 0; i < c->list.n; i++)
+        if (c->list.at[i].kind == RP_COLL_ALL_REDUCE && c->list.at[i].in_bytes == bytes)
+            return true;
+    return false;
+}
+
+static enum rp_code add_buckets(struct maker *m, size_t low, size_t high, struct rp_err *err)
+{
+    const struct rp_sim_gradient *x = m->run->parts[0]->gradients.at;
+    int64_t bytes = 0;
+    size_t i, first = low;
+
+    m->transfer.n = 0;
+    for (i = low; i < high; i++) {
+        bytes += x[i].bytes;
+        if (!is_full(m, bytes) && i + 1 < high)
+            continue;
+        RP_TRY(add_bucket(m, first, i + 1, bytes, err));
+        first = i + 1;
+        bytes = 0;
+    }
+    return RP_OK;
+}
+
+/* Whether an edge led from the collectives of a step to what came after the last of them. */
+static bool leads_on(const struct maker *m, uint32_t from, uint32_t to, uint16_t step)
+{
+    const struct after *a;
+    int64_t start = m->run->graph->nodes.at[to].start_ns;
+
+    if (!is_taken_out(m->run, from) || is_taken_out(m->run, to) ||
+        m->run->notes.at[from].step != step)
+        return false;
+    a = after_of(m, from);
+    return a && start >= (on_device(m->run, to) ? a->device_end_ns : a->host_end_ns);
+}
+
+/* What waited for the old collectives of a step waits for the new ones of its rank. */
+static enum rp_code lead_on(struct maker *m, uint16_t step, struct rp_err *err)
+{
+    struct rp_sim_run *run = m->run;
+    const struct rp_task_graph *g = &run->tasks;
+    uint32_t v, i;
+    size_t k;
+
+    for (v = 0; v < g->tasks.n; v++)
+        for (i = g->first.at[v]; run->notes.at[v].step == step && i < g->first.at[v + 1]; i++) {
+            if (!leads_on(m, v, g->edges.at[i].to, step))
+                continue;
+            for (k = run->graph->nodes.at[v].rank; k < m->transfer.n; k += run->nranks)
+                RP_TRY(rp_overlay_link(&run->overlay, m->transfer.at[k], g->edges.at[i].to,
+                                       g->edges.at[i].lag_ns + m->rest_ns, 0, err));
+        }
+    return RP_OK;
+}
+
+static enum rp_code make(struct maker *m, struct rp_err *err)
+{
+    const struct rp_sim_part *first = m->run->parts[0];
+    size_t low, high;
+
+    find_ends(m);
+    for (low = 0; low < first->gradients.n; low = high) {
+        uint16_t step = first->gradients.at[low].step;
+
+        for (high = low; high < first->gradients.n && first->gradients.at[high].step == step;)
+            high++;
+        if (step == RP_NO_STEP)
+            continue;
+        RP_TRY(add_buckets(m, low, high, err));
+        RP_TRY(lead_on(m, step, err));
+    }
+    return take_out(m, err);
+}
+
+/* ------------------------------------------------------------------ what the model lacks */
+
+/* Streams that carry what collectives bring back also carry what they take. */
+static bool carries(const struct rp_sim_part *part, uint32_t lane)
+{
+    const struct rp_sg_lane *l = &part->graph.lanes.at[lane];
+    uint32_t i;
+
+    for (i = l->first; l->device && i < l->end; i++)
+        if (part->notes.at[i].flags & RP_SIM_REMOTE)
+            return true;
+    return false;
+}
+
+/* Copies of a direction that belong to the collectives of the first rank, a byte. */
+static double copy_ns_by_byte(const struct rp_sim_run *run, const char *direction)
+{
+    const struct rp_stepgraph *g = &run->parts[0]->graph;
+    const struct rp_collectives *c = &run->parts[0]->collectives;
+    double ns = 0, bytes = 0;
+    size_t k;
+    uint32_t i;
+
+    for (k = 0; k < g->lanes.n; k++) {
+        if (!carries(run->parts[0], (uint32_t)k))
+            continue;
+        for (i = g->lanes.at[k].first; i < g->lanes.at[k].end; i++)
+            if (g->nodes.at[i].kind == RP_SG_MEMORY &&
+                strstr(g->names.at[g->nodes.at[i].name], direction))
+                ns += (double)g->nodes.at[i].dur_ns;
+    }
+    for (k = 0; k < c->list.n; k++)
+        if (c->list.at[k].kind == RP_COLL_ALL_REDUCE && c->list.at[k].in_bytes > 0)
+            bytes += (double)c->list.at[k].in_bytes;
+    return bytes > 0 ? ns / bytes : 0;
+}
+
+static enum rp_code step_now(struct maker *m, int64_t *out, struct rp_err *err)
+{
+    struct rp_sim_result r = {0};
+    enum rp_code code = rp_simulate(&m->run->overlay, &r, err);
+
+    if (code == RP_OK)
+        code = rp_sim_step_ns(m->run, &r, out, err);
+    rp_sim_result_release(&r);
+    return code;
+}
+
+/* Models the recorded buckets, compares, and takes them back. */
+static enum rp_code find_rest(struct maker *m, struct rp_err *err)
+{
+    size_t mark = rp_overlay_mark(&m->run->overlay);
+    int64_t before, modelled, cap = m->cap_bytes;
+    enum rp_code code;
+
+    RP_TRY(step_now(m, &before, err));
+    m->cap_bytes = 0;
+    code = make(m, err);
+    if (code == RP_OK)
+        code = step_now(m, &modelled, err);
+    rp_overlay_undo(&m->run->overlay, mark);
+    memset(m->run->gone.at, 0, m->run->gone.n);
+    m->cap_bytes = cap;
+    if (code == RP_OK && before > modelled)
+        m->rest_ns = before - modelled;
+    return code;
+}
+
+/* ------------------------------------------------------------------ asking */
+
+/* "25MB", as bucket_cap_mb counts: 1 MB is 1,048,576 bytes. */
+static enum rp_code read_cap(const struct rp_whatif_args *args, int64_t *out, struct rp_err *err)
+{
+    char *end = NULL;
+    double mb = args->value ? strtod(args->value, &end) : 0;
+
+    if (!end || end == args->value || (*end && strcmp(end, "MB") != 0 && strcmp(end, "MiB") != 0) ||
+        !(mb > 0) || mb > 1e6)
+        return rp_err_set(err, RP_USAGE, "'%s': a size such as bucket=25MB is expected",
+                          args->text);
+    *out = (int64_t)llround(mb * MIB);
+    return RP_OK;
+}
+
+static enum rp_code check(const struct rp_sim_run *run, struct rp_err *err)
+{
+    const struct rp_sim_part *first = run->parts[0];
+    size_t rank, i;
+
+    if (!first->gradients.n)
+        return rp_err_set(err, RP_UNSUPPORTED,
+                          "bucket: the recording has no AccumulateGrad: it is not of a PyTorch "
+                          "backward pass");
+    for (i = 0; i < first->gradients.n; i++)
+        if (first->gradients.at[i].bytes < 0)
+            return rp_err_set(err, RP_UNSUPPORTED,
+                              "bucket: sizes of gradients are not recorded: record with "
+                              "record_shapes=True");
+    for (rank = 1; rank < run->nranks; rank++)
+        if (run->parts[rank]->gradients.n != first->gradients.n)
+            return rp_err_set(err, RP_UNSUPPORTED,
+                              "bucket: rank %zu has %zu gradients, the first rank %zu", rank,
+                              run->parts[rank]->gradients.n, first->gradients.n);
+    return RP_OK;
+}
+
+/* What the model lacks is found with the transport as it was. */
+static enum rp_code fit_plainly(struct rp_sim_run *run, struct rp_transport *out,
+                                struct rp_err *err)
+{
+    enum rp_sim_lean lean = run->lean;
+    enum rp_code code;
+
+    run->lean = RP_LEAN_NONE;
+    code = rp_transport_fit(run, out, err);
+    run->lean = lean;
+    return code;
+}
+
+static enum rp_code apply(struct rp_sim_run *run, const struct rp_whatif_args *args,
+                          struct rp_err *err)
+{
+    struct maker m = {.run = run, .nsteps = run->parts[0]->nsteps};
+    enum rp_code code;
+
+    RP_TRY(read_cap(args, &m.cap_bytes, err));
+    if (run->overlay.tasks.n)
+        return rp_err_set(err, RP_USAGE, "'%s': buckets have one size: give it once", args->text);
+    RP_TRY(check(run, err));
+    RP_TRY(fit_plainly(run, &m.transport, err));
+    if (!m.transport.n)
+        return rp_err_set(err, RP_UNSUPPORTED,
+                          "bucket: no all-reduce with a known size was recorded");
+    m.to_ns_by_byte = copy_ns_by_byte(run, "DtoH");
+    m.back_ns_by_byte = copy_ns_by_byte(run, "HtoD");
+    m.after = calloc(run->nranks * m.nsteps, sizeof *m.after);
+    code = m.after ? find_rest(&m, err) : rp_err_nomem(err, "simulating");
+    run->leans = true;
+    if (code == RP_OK)
+        code = rp_transport_fit(run, &m.transport, err);
+    if (code == RP_OK)
+        code = make(&m, err);
+    rp_vec_release(&m.transfer);
+    free(m.after);
+    return code;
+}
+
+const struct rp_whatif rp_whatif_bucket = {
+    .name = "bucket",
+    .form = "bucket=<MB>MB",
+    .summary = "DistributedDataParallel with bucket_cap_mb of that size",
+    .assumes = "gradients become ready as recorded, and the transport gives what it gave",
+    .makes_tasks = true,
+    .apply = apply};

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * fused-optimizer: one kernel updates many parameters at once and passes over memory as few times
+ * as can be (optimizer_kind.c). What a small kernel takes at least is paid a few times instead of
+ * once an operation.
+ */
+#include "sim/whatif/optimizer_kind.h"
+#include "sim/whatif/whatifs.h"
+
+#include <stdlib.h>
+
+/* The host's work for each parameter, in times of the quickest recorded operator: the median over
+   six recordings of fused optimizers (docs/definitions.md). */
+#define HOST_QUICKS 20
+
+/* Without names of operators: what Adam gains. */
+#define TRAFFIC (7.0 / 20.0)
+
+struct region {
+    int64_t host_ns, device_ns;
+    int64_t above_ns; /* what its device work takes over the quickest kernel of the rank */
+    size_t gradients;
+};
+
+static void sum_up(const struct rp_sim_run *run, uint32_t rank, struct region *out)
+{
+    const int64_t *dur = run->overlay.dur_ns.at;
+    int64_t least = INT64_MAX;
+    uint32_t i, n = (uint32_t)run->graph->nodes.n;
+
+    *out = (struct region){0};
+    for (i = 0; i < n; i++)
+        if (run->graph->nodes.at[i].rank == rank && run->graph->nodes.at[i].kind == RP_SG_COMPUTE &&
+            dur[i] < least)
+            least = dur[i];
+    for (i = 0; i < n; i++) {
+        if (run->notes.at[i].phase != RP_PHASE_OPTIMIZER || run->graph->nodes.at[i].rank != rank)
+            continue;
+        *(rp_sim_is_update(run, i) ? &out->device_ns : &out->host_ns) += dur[i];
+        if (rp_sim_is_update(run, i) && dur[i] > least)
+            out->above_ns += dur[i] - least;
+    }
+    out->gradients = run->parts[rank]->gradients.n;
+}
+
+static double host_factor(const struct rp_sim_run *run, uint32_t rank, const struct region *r)
+{
+    double fused = (double)r->gradients * HOST_QUICKS * (double)run->parts[rank]->quick_ns;
+
+    if (!r->gradients || !run->parts[rank]->quick_ns || r->host_ns <= 0)
+        return TRAFFIC;
+    return fused < (double)r->host_ns ? fused / (double)r->host_ns : 1;
+}
+
+/* The gaps between its kernels go; what they waited for before stays. */
+static enum rp_code close_gaps(struct rp_sim_run *run, uint32_t rank, double host,
+                               struct rp_err *err)
+{
+    const struct rp_task_graph *g = &run->tasks;
+    uint32_t v, i;
+
+    for (v = 0; v < g->tasks.n; v++) {
+        if (run->graph->nodes.at[v].rank != rank || run->notes.at[v].phase != RP_PHASE_OPTIMIZER)
+            continue;
+        for (i = g->first.at[v]; i < g->first.at[v + 1]; i++) {
+            enum rp_sg_edge_kind kind = RP_SIM_EDGE_KIND(g->edges.at[i].flags);
+            int64_t lag = run->overlay.lag_ns.at[i];
+
+            if (lag <= 0 || run->notes.at[g->edges.at[i].to].phase != RP_PHASE_OPTIMIZER)
+                continue;
+            if (kind == RP_SG_STREAM)
+                lag = 0;
+            else if (kind == RP_SG_ORDER)
+                lag = (int64_t)((double)lag * host);
+            RP_TRY(rp_overlay_set_lag(&run->overlay, i, lag, err));
+        }
+    }
+    return RP_OK;
+}
+
+static enum rp_code fuse(struct rp_sim_run *run, uint32_t rank, struct rp_err *err)
+{
+    struct rp_optimizer_kind kind;
+    double host, device;
+    struct region r;
+    uint32_t i;
+
+    sum_up(run, rank, &r);
+    rp_optimizer_kind(run, rank, &kind);
+    if (!r.device_ns || kind.style == RP_OPTIMIZER_FUSED)
+        return RP_OK;
+    host = host_factor(run, rank, &r);
+    device = kind.fused / kind.passes * (double)r.above_ns / (double)r.device_ns;
+    for (i = 0; i < run->graph->nodes.n; i++)
+        if (run->notes.at[i].phase == RP_PHASE_OPTIMIZER && run->graph->nodes.at[i].rank == rank)
+            RP_TRY(rp_overlay_set_dur(&run->overlay, i,
+                                      (int64_t)((double)run->overlay.dur_ns.at[i] *
+                                                (rp_sim_is_update(run, i) ? device : host)),
+                                      err));
+    return close_gaps(run, rank, host, err);
+}
+
+static enum rp_code apply(struct rp_sim_run *run, const struct rp_whatif_args *args,
+                          struct rp_err *err)
+{
+    struct rp_optimizer_kind kind;
+    uint32_t rank, i;
+    bool any = false;
+
+    if (args->value || args->subject)
+        return rp_err_set(err, RP_USAGE, "'%s': fused-optimizer takes no value", args->text);
+    for (i = 0; i < run->graph->nodes.n && !any; i++)
+        any = rp_sim_is_update(run, i);
+    if (!any)
+        return rp_err_set(err, RP_UNSUPPORTED,
+                          "fused-optimizer: no device work of an optimizer was found");
+    rp_optimizer_kind(run, 0, &kind);
+    if (kind.style == RP_OPTIMIZER_FUSED)
+        return rp_err_set(err, RP_UNSUPPORTED, "fused-optimizer: %s is fused already", kind.name);
+    for (rank = 0; rank < run->nranks; rank++)
+        RP_TRY(fuse(run, rank, err));
+    return RP_OK;
+}
+
+const struct rp_whatif rp_whatif_fused_optimizer = {
+    .name = "fused-optimizer",
+    .form = "fused-optimizer",
+    .summary = "the optimizer updates all parameters in a few kernels (fused=True)",
+    .assumes = "it is limited by passes over memory: Adam 7 instead of 18 to 24, SGD with momentum "
+               "5 instead of 8",
+    .apply = apply};

@@ -1,0 +1,310 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * ranks, net.bandwidth, net.latency: collectives on another network or among more ranks. A recorded
+ * transfer is split into rounds of messages, which cost latency, and bytes, which cost bandwidth;
+ * each part is scaled by what the algorithm says about it.
+ *
+ *                        rounds        bytes on the busiest link, for each byte
+ *     ring all-reduce    2 (n - 1)     2 (n - 1) / n
+ *     tree all-reduce    2 log2 n      2
+ *     ring all-gather    n - 1         (n - 1) / n         and reduce-scatter, all-to-all
+ *     broadcast, reduce  log2 n        1
+ *
+ * The latency of a transfer is that which the recorded all-reduces of different sizes show
+ * (sim/model/transport.h). Sends and receives between two ranks do not change with the number of
+ * ranks.
+ */
+#include "sim/model/transport.h"
+#include "sim/whatif/nodes.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MOST_RANKS 1048576.0
+
+struct shape {
+    double rounds, bytes;
+};
+
+struct network {
+    struct rp_transport transport;
+    int64_t world;
+    bool tree;
+    double least_latency_ns; /* of a transfer, after the change */
+};
+
+static struct shape shape_of(enum rp_coll_kind kind, double n, bool tree)
+{
+    double depth = ceil(log2(n));
+
+    switch (kind) {
+    case RP_COLL_ALL_REDUCE:
+        return tree ? (struct shape){2 * depth, 2} : (struct shape){2 * (n - 1), 2 * (n - 1) / n};
+    case RP_COLL_ALL_GATHER:
+    case RP_COLL_REDUCE_SCATTER:
+    case RP_COLL_ALL_TO_ALL:
+    case RP_COLL_GATHER:
+    case RP_COLL_SCATTER:
+        return (struct shape){n - 1, (n - 1) / n};
+    case RP_COLL_BROADCAST:
+    case RP_COLL_REDUCE:
+    case RP_COLL_BARRIER:
+        return (struct shape){depth, 1};
+    default:
+        return (struct shape){1, 1};
+    }
+}
+
+/* ------------------------------------------------------------------ what was recorded */
+
+static const struct rp_collective *collective_of(const struct rp_sim_run *run, uint32_t task)
+{
+    const struct rp_sg_node *node;
+
+    if (task >= run->graph->nodes.n)
+        return NULL;
+    node = &run->graph->nodes.at[task];
+    return node->collective == RP_NONE
+               ? NULL
+               : &rp_sim_part_of(run, task)->collectives.list.at[node->collective];
+}
+
+/* Ranks of the job: those that are here, or as many as the largest group says. */
+static int64_t world_of(const struct rp_sim_run *run)
+{
+    const struct rp_collectives *c = &run->parts[0]->collectives;
+    int64_t world = (int64_t)run->nranks * run->parts[0]->nranks;
+    size_t i;
+
+    for (i = 0; i < c->list.n; i++)
+        if (c->list.at[i].group_size > world)
+            world = c->list.at[i].group_size;
+    return world;
+}
+
+static enum rp_code look(const struct rp_sim_run *run, const char *what, struct network *out,
+                         struct rp_err *err)
+{
+    uint32_t i;
+    bool any = false;
+
+    *out = (struct network){.world = world_of(run)};
+    for (i = 0; i < run->graph->nodes.n && !any; i++)
+        any = run->graph->nodes.at[i].kind == RP_SG_COMM;
+    if (!any)
+        return rp_err_set(err, RP_UNSUPPORTED, "%s: no communication was recorded", what);
+    return rp_transport_fit(run, &out->transport, err);
+}
+
+/* ------------------------------------------------------------------ changing it */
+
+static bool is_transfer(const struct rp_sim_run *run, uint32_t task)
+{
+    return rp_overlay_task(&run->overlay, task)->kind == RP_SG_COMM;
+}
+
+/* A transfer whose rounds cost `rounds` times as much and its bytes `bytes` times. */
+static enum rp_code change(struct rp_sim_run *run, const struct network *net, uint32_t task,
+                           struct shape factor, struct rp_err *err)
+{
+    int64_t dur = run->overlay.dur_ns.at[task], after;
+    double latency = net->transport.n ? net->transport.latency_ns : 0;
+
+    if (latency > (double)dur)
+        latency = (double)dur;
+    after = rp_sim_scaled((int64_t)latency, factor.rounds);
+    if (after < (int64_t)net->least_latency_ns)
+        after = (int64_t)net->least_latency_ns;
+    return rp_overlay_set_dur(&run->overlay, task,
+                              after + rp_sim_scaled(dur - (int64_t)latency, factor.bytes), err);
+}
+
+static enum rp_code change_all(struct rp_sim_run *run, const struct network *net,
+                               struct shape factor, struct rp_err *err)
+{
+    uint32_t i;
+
+    for (i = 0; i < rp_overlay_ntasks(&run->overlay); i++)
+        if (is_transfer(run, i))
+            RP_TRY(change(run, net, i, factor, err));
+    return RP_OK;
+}
+
+/* ------------------------------------------------------------------ ranks */
+
+/* Groups inside the job (tensor or pipeline parallel) stay as they are. */
+static bool spans_all(const struct network *net, const struct rp_collective *c)
+{
+    return !c || c->group_size <= 0 || c->group_size == net->world;
+}
+
+static enum rp_code read_ranks(const struct rp_whatif_args *args, struct network *net, double *out,
+                               struct rp_err *err)
+{
+    char *end = NULL;
+
+    *out = args->value ? strtod(args->value, &end) : 0;
+    if (!end || *end || end == args->value || !(*out >= 1) || *out > MOST_RANKS ||
+        *out != floor(*out))
+        return rp_err_set(err, RP_USAGE, "'%s': a number of ranks such as ranks=8 is expected",
+                          args->text);
+    if (args->subject && strcmp(args->subject, "ring") != 0 && strcmp(args->subject, "tree") != 0)
+        return rp_err_set(err, RP_USAGE, "'%s': 'ring' or 'tree' is expected behind 'ranks:'",
+                          args->text);
+    net->tree = args->subject && !strcmp(args->subject, "tree");
+    return RP_OK;
+}
+
+/*
+ * More ranks of a transport that threads carry: on machines of their own they change nothing for
+ * each other; on one machine each has fewer cores, so that in every round its thread may wait for
+ * one, and all share the memory that carries the bytes. Which it is was not recorded: the interval
+ * goes from one to the other, the prediction is their geometric mean.
+ */
+static double share_machine(const struct rp_sim_run *run, struct network *net, double n)
+{
+    struct shape now = shape_of(RP_COLL_ALL_REDUCE, (double)net->world, net->tree);
+    struct shape then = shape_of(RP_COLL_ALL_REDUCE, n, net->tree);
+    double apart_ns = net->transport.latency_ns * then.rounds / now.rounds;
+    double shared_ns = then.rounds * rp_transport_round_ns(run);
+
+    if (run->lean == RP_LEAN_LESS_LATENCY || n <= (double)net->world ||
+        !run->parts[0]->collectives.on_host || !net->transport.n)
+        return 1;
+    if (run->lean == RP_LEAN_MORE_LATENCY) {
+        net->least_latency_ns = shared_ns;
+        return n / (double)net->world;
+    }
+    net->least_latency_ns = sqrt(apart_ns * shared_ns);
+    return sqrt(n / (double)net->world);
+}
+
+static enum rp_code apply_ranks(struct rp_sim_run *run, const struct rp_whatif_args *args,
+                                struct rp_err *err)
+{
+    struct network net;
+    double n, shared;
+    uint32_t i;
+
+    RP_TRY(look(run, "ranks", &net, err));
+    RP_TRY(read_ranks(args, &net, &n, err));
+    if (net.world < 2)
+        return rp_err_set(err, RP_UNSUPPORTED,
+                          "ranks: how many ranks the recorded collectives had is not known");
+    RP_TRY(rp_sim_expect_slowest(run, n, err));
+    shared = share_machine(run, &net, n);
+    run->leans = true;
+    for (i = 0; i < rp_overlay_ntasks(&run->overlay); i++) {
+        const struct rp_collective *c = collective_of(run, i);
+        enum rp_coll_kind kind = c ? (enum rp_coll_kind)c->kind : RP_COLL_ALL_REDUCE;
+        struct shape now = shape_of(kind, (double)net.world, net.tree);
+        struct shape then = shape_of(kind, n, net.tree);
+
+        if (is_transfer(run, i) && spans_all(&net, c))
+            RP_TRY(change(run, &net, i,
+                          (struct shape){then.rounds / now.rounds, shared * then.bytes / now.bytes},
+                          err));
+    }
+    return RP_OK;
+}
+
+/* ------------------------------------------------------------------ net.* */
+
+struct unit {
+    const char *name;
+    double value;
+};
+
+/* "2x", "50%" or a number with a unit; *is_factor says which. */
+static enum rp_code read_value(const struct rp_whatif_args *args, const struct unit *units,
+                               const char *expected, double *out, bool *is_factor,
+                               struct rp_err *err)
+{
+    char *end = NULL;
+    size_t i;
+
+    *is_factor = true;
+    *out = args->value ? strtod(args->value, &end) : 0;
+    if (end && end != args->value && isfinite(*out) && *out > 0 && *out < 1e12)
+        for (i = 0; units[i].name; i++)
+            if (!strcmp(end, units[i].name)) {
+                *out *= units[i].value;
+                *is_factor = i < 2;
+                return RP_OK;
+            }
+    return rp_err_set(err, RP_USAGE, "'%s': %s is expected behind '='", args->text, expected);
+}
+
+/* What the busiest link carries, as nccl-tests counts it. */
+static enum rp_code apply_bandwidth(struct rp_sim_run *run, const struct rp_whatif_args *args,
+                                    struct rp_err *err)
+{
+    static const struct unit units[] = {
+        {"x", 1},        {"%", 0.01},       {"GB/s", 1},         {"MB/s", 1e-3},
+        {"Gbps", 0.125}, {"Gbit/s", 0.125}, {"Mbit/s", 1.25e-4}, {NULL, 0}};
+    struct network net;
+    double value, now;
+    bool is_factor;
+
+    RP_TRY(read_value(args, units, "a factor (2x) or a rate (100Gbps, 12GB/s)", &value, &is_factor,
+                      err));
+    RP_TRY(look(run, "net.bandwidth", &net, err));
+    if (!is_factor && (!net.transport.n || net.world < 2))
+        return rp_err_set(err, RP_UNSUPPORTED,
+                          "net.bandwidth: the recorded rate is not known (no all-reduce with its "
+                          "size): give a factor");
+    now = is_factor ? 1
+                    : net.transport.bytes_per_ns *
+                          shape_of(RP_COLL_ALL_REDUCE, (double)net.world, false).bytes;
+    return change_all(run, &net, (struct shape){1, now / value}, err);
+}
+
+/* One round of messages: a ring of n has 2 (n - 1) of them. */
+static enum rp_code apply_latency(struct rp_sim_run *run, const struct rp_whatif_args *args,
+                                  struct rp_err *err)
+{
+    static const struct unit units[] = {{"x", 1},    {"%", 0.01}, {"ns", 1},
+                                        {"us", 1e3}, {"ms", 1e6}, {NULL, 0}};
+    struct network net;
+    double value, now;
+    bool is_factor;
+
+    RP_TRY(read_value(args, units, "a factor (0.5x) or a time (10us)", &value, &is_factor, err));
+    RP_TRY(look(run, "net.latency", &net, err));
+    if (!net.transport.n || net.transport.latency_ns <= 0 || net.world < 2)
+        return rp_err_set(err, RP_UNSUPPORTED,
+                          "net.latency: the recorded latency is not known: it needs all-reduces "
+                          "with their sizes");
+    now = is_factor ? 1
+                    : net.transport.latency_ns /
+                          shape_of(RP_COLL_ALL_REDUCE, (double)net.world, false).rounds;
+    return change_all(run, &net, (struct shape){value / now, 1}, err);
+}
+
+const struct rp_whatif rp_whatif_ranks = {
+    .name = "ranks",
+    .form = "ranks[:ring|tree]=<N>",
+    .summary = "N ranks with the same work each: collectives take the rounds and bytes that a ring "
+               "(or tree) of N has",
+    .assumes =
+        "the work of a rank stays, ranks differ as the recorded ones do (the slowest of more "
+        "is slower), and the network gives each rank the same; collectives of the host lie between "
+        "ranks on machines of their own and ranks that share one",
+    .apply = apply_ranks};
+
+const struct rp_whatif rp_whatif_bandwidth = {
+    .name = "net.bandwidth",
+    .form = "net.bandwidth=<factor>x|<rate>",
+    .summary = "the network carries that many times as much, or that rate (100Gbps, 12GB/s on the "
+               "busiest link)",
+    .assumes = "transfers are limited by the network, but for their latency",
+    .apply = apply_bandwidth};
+
+const struct rp_whatif rp_whatif_latency = {
+    .name = "net.latency",
+    .form = "net.latency=<factor>x|<time>",
+    .summary = "a round of messages takes that many times as long, or that time (10us)",
+    .assumes = "the latency is what small all-reduces took over the rate of the large ones, in the "
+               "rounds of a ring",
+    .apply = apply_latency};

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Classes of nodes, as all what-ifs see them. Each question costs O(1) but for patterns. */
+#include "sim/whatif/nodes.h"
+
+#include <fnmatch.h>
+#include <string.h>
+
+bool rp_sim_is_host(const struct rp_sim_run *run, uint32_t node)
+{
+    uint8_t kind = run->graph->nodes.at[node].kind;
+
+    return (kind == RP_SG_HOST || kind == RP_SG_RUNTIME) &&
+           !(run->notes.at[node].flags & RP_SIM_REMOTE);
+}
+
+bool rp_sim_is_comm(const struct rp_sim_run *run, uint32_t node)
+{
+    return run->graph->nodes.at[node].kind == RP_SG_COMM ||
+           run->notes.at[node].flags & RP_SIM_REMOTE;
+}
+
+bool rp_sim_is_device_work(const struct rp_sim_run *run, uint32_t node)
+{
+    uint8_t kind = run->graph->nodes.at[node].kind;
+
+    return (kind == RP_SG_COMPUTE || kind == RP_SG_MEMORY) &&
+           !(run->notes.at[node].flags & RP_SIM_REMOTE);
+}
+
+bool rp_sim_has_device(const struct rp_sim_run *run)
+{
+    size_t i;
+
+    for (i = 0; i < run->graph->nodes.n; i++)
+        if (run->graph->nodes.at[i].kind == RP_SG_COMPUTE)
+            return true;
+    return false;
+}
+
+bool rp_sim_name_fits(const struct rp_sim_run *run, const char *pattern, uint32_t node)
+{
+    const char *name = run->graph->names.at[run->graph->nodes.at[node].name];
+    const char *op = rp_sim_part_of(run, node)->graph.names.at[run->notes.at[node].op];
+
+    return strpbrk(pattern, "*?[") ? !fnmatch(pattern, name, 0) || !fnmatch(pattern, op, 0)
+                                   : strstr(name, pattern) || !strcmp(op, pattern);
+}
+
+enum rp_code rp_sim_scale_node(struct rp_sim_run *run, uint32_t node, double factor,
+                               struct rp_err *err)
+{
+    return rp_overlay_set_dur(&run->overlay, node,
+                              rp_sim_scaled(run->overlay.dur_ns.at[node], factor), err);
+}
+
+double rp_sim_lean_by(struct rp_sim_run *run, double part)
+{
+    if (part > 0)
+        run->leans = true;
+    return run->lean == RP_LEAN_SLOWER   ? 1 + part
+           : run->lean == RP_LEAN_FASTER ? 1 / (1 + part)
+                                         : 1;
+}
+
+enum rp_code rp_whatif_plain(const struct rp_whatif_args *args, struct rp_err *err)
+{
+    return args->value || args->subject
+               ? rp_err_set(err, RP_USAGE, "'%s': this what-if takes no value", args->text)
+               : RP_OK;
+}

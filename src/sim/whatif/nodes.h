@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RP_SIM_WHATIF_NODES_H
+#define RP_SIM_WHATIF_NODES_H
+/* What what-ifs ask about the nodes of a run, and how they change them. */
+#include "sim/whatif/whatifs.h"
+
+/* Work of a thread, but not of one that only carries collectives. */
+bool rp_sim_is_host(const struct rp_sim_run *run, uint32_t node);
+/* A kernel or a copy of a device that is no collective. */
+bool rp_sim_is_device_work(const struct rp_sim_run *run, uint32_t node);
+/* A collective, a send, a receive, or what a thread does for one. */
+bool rp_sim_is_comm(const struct rp_sim_run *run, uint32_t node);
+/* Whether any device ran kernels; without one the operators of the host are the compute. */
+bool rp_sim_has_device(const struct rp_sim_run *run);
+/* A pattern with * or ? fits the whole name of the node or of its operator; a plain text fits a
+   part of the node's name or the operator's whole name. */
+bool rp_sim_name_fits(const struct rp_sim_run *run, const char *pattern, uint32_t node);
+
+enum rp_code rp_sim_scale_node(struct rp_sim_run *run, uint32_t node, double factor,
+                               struct rp_err *err);
+
+/* Makes the slowest rank of each step as slow as the slowest of n is expected to be, from how much
+   the recorded ranks differ. Nothing where one rank was recorded. */
+enum rp_code rp_sim_expect_slowest(struct rp_sim_run *run, double n, struct rp_err *err);
+
+/* What a duration is multiplied with where it may be longer or shorter by that part: 1, or where
+   the run leans to. Intervals come of it. */
+double rp_sim_lean_by(struct rp_sim_run *run, double part);
+
+/* For what-ifs without subject or value. */
+enum rp_code rp_whatif_plain(const struct rp_whatif_args *args, struct rp_err *err);
+
+#endif

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Passes over memory are counted from PyTorch's own updates, a read or a write of all parameters
+ * (or gradients, or moments) each:
+ *
+ *     AdamW   p*=  2   lerp m 3   v*= 2   addcmul v 3   sqrt 2   div 2   add 2   addcdiv p 4    20
+ *     Adam    the same without the first                                                       18
+ *     SGD     b*=  2   b+=g 3   p-=b 3; without momentum only the last                       8, 3
+ *
+ * A capturable Adam divides by tensors, twice for each parameter instead of once for all: 4 more. A
+ * fused one reads p, g, m, v and writes p, m, v: 7; SGD reads p, g, b and writes p, b: 5. Linear in
+ * nodes.
+ */
+#include "sim/whatif/optimizer_kind.h"
+
+#include <string.h>
+
+bool rp_sim_is_update(const struct rp_sim_run *run, uint32_t node)
+{
+    uint8_t kind = run->graph->nodes.at[node].kind;
+
+    return run->notes.at[node].phase == RP_PHASE_OPTIMIZER &&
+           (kind == RP_SG_COMPUTE || kind == RP_SG_MEMORY);
+}
+
+struct seen {
+    bool adamw, adam, sgd, foreach, fused, item, decays; /* decays: a buffer is multiplied */
+};
+
+static void look_at(struct seen *s, const char *name)
+{
+    if (!strncmp(name, "Optimizer.step#", 15)) {
+        s->adamw |= strstr(name, "AdamW") != NULL;
+        s->adam |= strstr(name, "Adam") != NULL;
+        s->sgd |= strstr(name, "SGD") != NULL;
+    }
+    s->foreach |= strstr(name, "_foreach_") != NULL;
+    s->fused |= strstr(name, "aten::_fused_") != NULL;
+    s->item |= !strcmp(name, "aten::item") || !strcmp(name, "aten::_local_scalar_dense");
+    s->decays |= !strcmp(name, "aten::_foreach_mul_") || !strcmp(name, "aten::mul_");
+}
+
+void rp_optimizer_kind(const struct rp_sim_run *run, uint32_t rank, struct rp_optimizer_kind *out)
+{
+    const struct rp_stepgraph *g = run->graph;
+    const struct rp_sim_part *part = run->parts[run->nranks > 1 ? rank : 0];
+    struct seen s = {0};
+    uint32_t i;
+
+    for (i = 0; i < g->nodes.n; i++)
+        if (g->nodes.at[i].rank == rank && run->notes.at[i].phase == RP_PHASE_OPTIMIZER &&
+            (g->nodes.at[i].kind == RP_SG_HOST || g->nodes.at[i].kind == RP_SG_RUNTIME))
+            look_at(&s, g->names.at[g->nodes.at[i].name]);
+    out->name = s.adamw ? "AdamW" : s.adam ? "Adam" : s.sgd ? "SGD" : "optimizer";
+    out->style = s.fused     ? RP_OPTIMIZER_FUSED
+                 : s.foreach ? RP_OPTIMIZER_FOREACH
+                             : RP_OPTIMIZER_LOOP;
+    out->adam = s.adam;
+    out->reads_host = s.adam && s.item;
+    out->parameters = (double)part->gradients.n / (double)part->nsteps;
+    if (s.sgd && !s.adam) {
+        out->passes = s.decays ? 8 : 3;
+        out->fused = s.decays ? 5 : 3;
+    } else {
+        out->passes = (s.adam && !s.adamw ? 18 : 20) + (s.adam && !s.item ? 4 : 0);
+        out->fused = 7;
+    }
+    if (s.fused)
+        out->passes = out->fused;
+}

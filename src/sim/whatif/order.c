@@ -1,0 +1,374 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * overlap, no-overlap, parallel-update, swap: the same work in another order. New edges lead from
+ * what started earlier in the recording to what started later, as all edges of a step graph do, so
+ * no cycle can come of them.
+ */
+#include "sim/whatif/nodes.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const struct rp_sg_node *node_at(const struct rp_sim_run *run, uint32_t i)
+{
+    return &run->graph->nodes.at[i];
+}
+
+static bool is_transfer(const struct rp_sim_run *run, uint32_t i)
+{
+    return node_at(run, i)->kind == RP_SG_COMM;
+}
+
+/* What has lanes has an order in time; the mean step of a job has none. */
+static enum rp_code need_transfers(const struct rp_sim_run *run, const char *what,
+                                   struct rp_err *err)
+{
+    uint32_t i;
+
+    if (!run->graph->lanes.n)
+        return rp_err_set(err, RP_UNSUPPORTED, "%s: the recording has no threads or streams", what);
+    for (i = 0; i < run->graph->nodes.n; i++)
+        if (is_transfer(run, i))
+            return RP_OK;
+    return rp_err_set(err, RP_UNSUPPORTED, "%s: no communication was recorded", what);
+}
+
+/* ------------------------------------------------------------------ no-overlap */
+
+/* The first node of a lane that started after a moment. */
+static uint32_t first_after(const struct rp_sim_run *run, const struct rp_sg_lane *lane,
+                            int64_t at_ns)
+{
+    uint32_t low = lane->first, high = lane->end;
+
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+
+        if (node_at(run, middle)->start_ns <= at_ns)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static bool computes(const struct rp_sim_run *run, uint32_t i, bool on_host)
+{
+    return on_host ? rp_sim_is_host(run, i) : rp_sim_is_device_work(run, i);
+}
+
+/* A transfer waits for what computes when it starts, and what comes then waits for it. */
+static enum rp_code stand_alone(struct rp_sim_run *run, uint32_t transfer, bool on_host,
+                                struct rp_err *err)
+{
+    const struct rp_sg_node *x = node_at(run, transfer);
+    size_t k;
+
+    for (k = 0; k < run->graph->lanes.n; k++) {
+        const struct rp_sg_lane *lane = &run->graph->lanes.at[k];
+        uint32_t after, before;
+
+        if (lane->rank != x->rank || lane->device == on_host || k == x->lane)
+            continue;
+        after = first_after(run, lane, x->start_ns);
+        for (before = after;
+             before > lane->first && (!computes(run, before - 1, on_host) ||
+                                      node_at(run, before - 1)->start_ns >= x->start_ns);)
+            before--;
+        while (after < lane->end && !computes(run, after, on_host))
+            after++;
+        if (before > lane->first)
+            RP_TRY(rp_overlay_link(&run->overlay, before - 1, transfer, 0, 0, err));
+        if (after < lane->end)
+            RP_TRY(rp_overlay_link(&run->overlay, transfer, after, 0, 0, err));
+    }
+    return RP_OK;
+}
+
+/* Buckets that another what-if made meet in new tasks: those of a step wait for the last of its
+   backward pass on every rank. */
+static enum rp_code hold_new(struct rp_sim_run *run, bool on_host, struct rp_err *err)
+{
+    size_t nsteps = run->parts[0]->nsteps, all = run->nranks * nsteps;
+    uint32_t i, *last = malloc((all + 1) * sizeof *last);
+    enum rp_code code = last ? RP_OK : rp_err_nomem(err, "simulating");
+    size_t r;
+
+    if (last)
+        memset(last, 0xff, all * sizeof *last);
+    for (i = 0; i < run->graph->nodes.n && last; i++) {
+        uint16_t step = run->notes.at[i].step;
+        uint32_t *slot = step < nsteps ? &last[node_at(run, i)->rank * nsteps + step] : NULL;
+
+        if (slot && run->notes.at[i].phase == RP_PHASE_BACKWARD && computes(run, i, on_host) &&
+            (*slot == RP_NONE || node_at(run, i)->start_ns > node_at(run, *slot)->start_ns))
+            *slot = i;
+    }
+    for (i = (uint32_t)run->tasks.tasks.n; i < rp_overlay_ntasks(&run->overlay) && code == RP_OK;
+         i++) {
+        const struct rp_task *task = rp_overlay_task(&run->overlay, i);
+
+        for (r = 0; r < run->nranks && task->kind == RP_SG_MEET && code == RP_OK; r++)
+            if (task->step < nsteps && last[r * nsteps + task->step] != RP_NONE)
+                code = rp_overlay_link(&run->overlay, last[r * nsteps + task->step], i, 0, 0, err);
+    }
+    free(last);
+    return code;
+}
+
+static enum rp_code apply_no_overlap(struct rp_sim_run *run, const struct rp_whatif_args *args,
+                                     struct rp_err *err)
+{
+    bool on_host = !rp_sim_has_device(run);
+    uint32_t i;
+
+    RP_TRY(rp_whatif_plain(args, err));
+    RP_TRY(need_transfers(run, "no-overlap", err));
+    for (i = 0; i < run->graph->nodes.n; i++)
+        if (is_transfer(run, i) && !run->gone.at[i])
+            RP_TRY(stand_alone(run, i, on_host, err));
+    return hold_new(run, on_host, err);
+}
+
+const struct rp_whatif rp_whatif_no_overlap = {
+    .name = "no-overlap",
+    .form = "no-overlap",
+    .summary = "nothing is computed on a rank while it communicates",
+    .assumes = "transfers and kernels take as long alone as they took side by side",
+    .apply = apply_no_overlap};
+
+/* ------------------------------------------------------------------ overlap */
+
+/* Who needs what was transferred at last: the first node of the optimizer on each lane of a step,
+   or what begins the next step. By rank and step. */
+struct ends {
+    uint32_t *node;
+    size_t nsteps;
+};
+
+static uint32_t *end_of(const struct ends *e, uint32_t rank, uint16_t step)
+{
+    return step < e->nsteps ? &e->node[rank * e->nsteps + step] : NULL;
+}
+
+static void take_earlier(const struct rp_sim_run *run, uint32_t *slot, uint32_t i)
+{
+    if (*slot == RP_NONE || node_at(run, i)->start_ns < node_at(run, *slot)->start_ns)
+        *slot = i;
+}
+
+static void find_ends(const struct rp_sim_run *run, const struct ends *e)
+{
+    uint32_t i, n = (uint32_t)run->graph->nodes.n;
+
+    memset(e->node, 0xff, run->nranks * e->nsteps * sizeof *e->node);
+    for (i = 0; i < n; i++) {
+        uint32_t *slot = end_of(e, node_at(run, i)->rank, run->notes.at[i].step);
+
+        if (slot && run->notes.at[i].phase == RP_PHASE_OPTIMIZER && !rp_sim_is_comm(run, i))
+            take_earlier(run, slot, i);
+    }
+    for (i = 0; i < n; i++) {
+        uint16_t step = run->notes.at[i].step;
+        uint32_t *slot = step ? end_of(e, node_at(run, i)->rank, (uint16_t)(step - 1)) : NULL;
+
+        if (slot && run->notes.at[i].flags & RP_SIM_TIMES &&
+            (*slot == RP_NONE || run->notes.at[*slot].step == step))
+            take_earlier(run, slot, i);
+    }
+}
+
+/* The last node before it on its lane that is no communication, or RP_NONE. */
+static uint32_t before_on_lane(const struct rp_sim_run *run, uint32_t i)
+{
+    uint32_t lane = node_at(run, i)->lane;
+
+    while (i > 0 && lane != RP_NONE && node_at(run, i - 1)->lane == lane) {
+        i--;
+        if (!is_transfer(run, i) && node_at(run, i)->kind != RP_SG_ARRIVE)
+            return i;
+    }
+    return RP_NONE;
+}
+
+static enum rp_code let_go(struct rp_sim_run *run, uint32_t transfer, const struct ends *ends,
+                           struct rp_err *err)
+{
+    const struct rp_task_graph *g = &run->tasks;
+    uint32_t i, before = before_on_lane(run, transfer), *end;
+
+    for (i = g->first.at[transfer]; i < g->first.at[transfer + 1]; i++) {
+        uint32_t to = g->edges.at[i].to;
+        uint8_t kind = node_at(run, to)->kind;
+
+        if (kind == RP_SG_COMM || kind == RP_SG_MEET || run->overlay.lag_ns.at[i] == RP_LAG_CUT ||
+            run->notes.at[to].flags & RP_SIM_REMOTE)
+            continue;
+        if (before != RP_NONE && node_at(run, to)->lane == node_at(run, transfer)->lane)
+            RP_TRY(rp_overlay_link(&run->overlay, before, to, 0, 0, err));
+        RP_TRY(rp_overlay_set_lag(&run->overlay, i, RP_LAG_CUT, err));
+    }
+    end = end_of(ends, node_at(run, transfer)->rank, run->notes.at[transfer].step);
+    if (!end || *end == RP_NONE || node_at(run, *end)->start_ns <= node_at(run, transfer)->start_ns)
+        return RP_OK;
+    return rp_overlay_link(&run->overlay, transfer, *end, 0, 0, err);
+}
+
+static enum rp_code apply_overlap(struct rp_sim_run *run, const struct rp_whatif_args *args,
+                                  struct rp_err *err)
+{
+    struct ends ends = {.nsteps = run->parts[0]->nsteps};
+    enum rp_code code = RP_OK;
+    uint32_t i;
+
+    RP_TRY(rp_whatif_plain(args, err));
+    RP_TRY(need_transfers(run, "overlap", err));
+    ends.node = malloc((run->nranks * ends.nsteps + 1) * sizeof *ends.node);
+    if (!ends.node)
+        return rp_err_nomem(err, "simulating");
+    find_ends(run, &ends);
+    for (i = 0; i < run->graph->nodes.n && code == RP_OK; i++)
+        if (is_transfer(run, i) && !run->gone.at[i])
+            code = let_go(run, i, &ends, err);
+    free(ends.node);
+    return code;
+}
+
+const struct rp_whatif rp_whatif_overlap = {
+    .name = "overlap",
+    .form = "overlap",
+    .summary = "communication runs beside the work: only the optimizer, or the next step, waits",
+    .assumes = "nothing in the forward and backward pass needs its result (a bound), and neither "
+               "slows the other down",
+    .apply = apply_overlap};
+
+/* ------------------------------------------------------------------ parallel-update */
+
+/* An update goes on a device of its own once its gradient is there. */
+static enum rp_code free_update(struct rp_sim_run *run, uint32_t i, struct rp_err *err)
+{
+    struct rp_task alone = run->tasks.tasks.at[i];
+    uint32_t id;
+
+    alone.device = RP_NO_DEVICE;
+    alone.dur_ns = run->overlay.dur_ns.at[i];
+    RP_TRY(rp_overlay_set_dur(&run->overlay, i, 0, err));
+    RP_TRY(rp_overlay_add(&run->overlay, alone, &id, err));
+    return rp_overlay_link(&run->overlay, i, id, 0, 0, err);
+}
+
+static bool is_update(const struct rp_sim_run *run, uint32_t i)
+{
+    return run->notes.at[i].phase == RP_PHASE_OPTIMIZER &&
+           run->tasks.tasks.at[i].device != RP_NO_DEVICE;
+}
+
+static enum rp_code apply_parallel_update(struct rp_sim_run *run, const struct rp_whatif_args *args,
+                                          struct rp_err *err)
+{
+    const struct rp_task_graph *g = &run->tasks;
+    uint32_t i, n = 0;
+
+    RP_TRY(rp_whatif_plain(args, err));
+    for (i = 0; i < g->edges.n; i++)
+        if (is_update(run, g->edges.at[i].to) &&
+            RP_SIM_EDGE_KIND(g->edges.at[i].flags) == RP_SG_STREAM)
+            RP_TRY(rp_overlay_set_lag(&run->overlay, i, RP_LAG_CUT, err));
+    for (i = 0; i < g->tasks.n; i++)
+        if (is_update(run, i)) {
+            n++;
+            RP_TRY(free_update(run, i, err));
+        }
+    return n ? RP_OK
+             : rp_err_set(err, RP_UNSUPPORTED,
+                          "parallel-update: which update needs which gradient is not recorded (a "
+                          "dPRO directory says it)");
+}
+
+const struct rp_whatif rp_whatif_parallel_update = {
+    .name = "parallel-update",
+    .form = "parallel-update",
+    .summary = "each parameter is updated as soon as its gradient is there, beside other work",
+    .assumes = "updates do not slow each other or the backward pass down",
+    .apply = apply_parallel_update};
+
+/* ------------------------------------------------------------------ swap */
+
+struct pair {
+    char *first, *second;
+};
+
+static enum rp_code read_pair(const struct rp_whatif_args *args, char *buffer, size_t room,
+                              struct pair *out, struct rp_err *err)
+{
+    const char *value = args->value ? args->value : "";
+    char *comma;
+
+    if (strlen(value) < room) {
+        memcpy(buffer, value, strlen(value) + 1);
+        comma = strchr(buffer, ',');
+        if (comma && comma != buffer && comma[1]) {
+            *comma = '\0';
+            *out = (struct pair){buffer, comma + 1};
+            return RP_OK;
+        }
+    }
+    return rp_err_set(err, RP_USAGE, "'%s': two names such as swap=A,B are expected", args->text);
+}
+
+/* Places change hands: each takes the time of the other where the other was. */
+static enum rp_code exchange(struct rp_sim_run *run, uint32_t a, uint32_t b, struct rp_err *err)
+{
+    int64_t of_a = run->overlay.dur_ns.at[a], of_b = run->overlay.dur_ns.at[b];
+
+    RP_TRY(rp_overlay_set_dur(&run->overlay, a, of_b, err));
+    return rp_overlay_set_dur(&run->overlay, b, of_a, err);
+}
+
+/* The next of each on a lane in a step are a pair; then the search goes on behind both. */
+static enum rp_code swap_on_lane(struct rp_sim_run *run, const struct rp_sg_lane *lane,
+                                 const struct pair *p, size_t *n, struct rp_err *err)
+{
+    uint32_t i, a = RP_NONE, b = RP_NONE;
+    uint16_t step = RP_NO_STEP;
+
+    for (i = lane->first; i < lane->end; i++) {
+        if (run->notes.at[i].step != step) {
+            step = run->notes.at[i].step;
+            a = b = RP_NONE;
+        }
+        if (a == RP_NONE && rp_sim_name_fits(run, p->first, i))
+            a = i;
+        else if (b == RP_NONE && rp_sim_name_fits(run, p->second, i))
+            b = i;
+        if (a == RP_NONE || b == RP_NONE)
+            continue;
+        RP_TRY(exchange(run, a, b, err));
+        a = b = RP_NONE;
+        (*n)++;
+    }
+    return RP_OK;
+}
+
+static enum rp_code apply_swap(struct rp_sim_run *run, const struct rp_whatif_args *args,
+                               struct rp_err *err)
+{
+    char buffer[256];
+    struct pair pair = {0};
+    size_t k, n = 0;
+
+    RP_TRY(read_pair(args, buffer, sizeof buffer, &pair, err));
+    for (k = 0; k < run->graph->lanes.n; k++)
+        RP_TRY(swap_on_lane(run, &run->graph->lanes.at[k], &pair, &n, err));
+    return n ? RP_OK
+             : rp_err_set(err, RP_USAGE,
+                          "'%s': no thread or stream has both '%s' and '%s' in one step",
+                          args->text, pair.first, pair.second);
+}
+
+const struct rp_whatif rp_whatif_swap = {
+    .name = "swap",
+    .form = "swap=<A>,<B>",
+    .summary = "two operators or kernels of a thread or stream change places",
+    .assumes = "nothing between the two needs the result of the first",
+    .apply = apply_swap};

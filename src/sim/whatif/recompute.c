@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * recompute: operators of the forward pass run again in the backward pass (activation
+ * checkpointing). Their device work is put into the first backward work of the step, the host's
+ * part into the first backward work of a thread. When in the backward pass a block is recomputed
+ * does not change the sum.
+ *
+ *     stream   [forward ......][again|backward ....]
+ */
+#include "sim/whatif/nodes.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Of one rank and step, on the device and on the host. */
+struct place {
+    int64_t again_ns;
+    uint32_t first; /* first node of the backward pass, or RP_NONE */
+    uint32_t last;  /* last node that runs again */
+};
+
+struct places {
+    struct rp_sim_run *run;
+    struct place *at; /* by rank, step and side */
+    size_t nsteps;
+};
+
+static struct place *place_of(const struct places *p, uint32_t i)
+{
+    const struct rp_sg_node *node = &p->run->graph->nodes.at[i];
+    uint16_t step = p->run->notes.at[i].step;
+    bool device = rp_sim_is_device_work(p->run, i);
+
+    if (step >= p->nsteps || (!device && !rp_sim_is_host(p->run, i)))
+        return NULL;
+    return &p->at[(node->rank * p->nsteps + step) * 2 + device];
+}
+
+static void find(const struct places *p, const char *pattern, size_t *n)
+{
+    const struct rp_sg_node *node = p->run->graph->nodes.at;
+    uint32_t i;
+
+    for (i = 0; i < p->run->graph->nodes.n; i++) {
+        struct place *x = place_of(p, i);
+
+        if (!x)
+            continue;
+        if (p->run->notes.at[i].phase == RP_PHASE_BACKWARD) {
+            if (x->first == RP_NONE || node[i].start_ns < node[x->first].start_ns)
+                x->first = i;
+        } else if (p->run->notes.at[i].phase != RP_PHASE_OPTIMIZER &&
+                   rp_sim_name_fits(p->run, pattern, i)) {
+            x->again_ns = rp_ns_sum(x->again_ns, p->run->overlay.dur_ns.at[i]);
+            if (x->last == RP_NONE || node[i].start_ns > node[x->last].start_ns)
+                x->last = i;
+            (*n)++;
+        }
+    }
+}
+
+/* The first backward node runs behind what runs again. */
+static enum rp_code put_in(const struct places *p, const struct place *x, struct rp_err *err)
+{
+    if (x->first == RP_NONE || x->last == RP_NONE)
+        return RP_OK;
+    return rp_overlay_set_dur(&p->run->overlay, x->first,
+                              rp_ns_sum(p->run->overlay.dur_ns.at[x->first], x->again_ns), err);
+}
+
+static enum rp_code apply(struct rp_sim_run *run, const struct rp_whatif_args *args,
+                          struct rp_err *err)
+{
+    struct places p = {.run = run, .nsteps = run->parts[0]->nsteps};
+    enum rp_code code = RP_OK;
+    size_t i, n = 0, placed = 0, all = run->nranks * run->parts[0]->nranks * p.nsteps * 2;
+
+    if (!args->value || !*args->value || args->subject)
+        return rp_err_set(err, RP_USAGE,
+                          "'%s': names of operators or kernels are expected, as in "
+                          "recompute=aten::gelu",
+                          args->text);
+    p.at = calloc(all + 1, sizeof *p.at);
+    if (!p.at)
+        return rp_err_nomem(err, "simulating");
+    for (i = 0; i < all; i++)
+        p.at[i].first = p.at[i].last = RP_NONE;
+    find(&p, args->value, &n);
+    for (i = 0; i < all && code == RP_OK; i++) {
+        placed += p.at[i].first != RP_NONE && p.at[i].last != RP_NONE;
+        code = put_in(&p, &p.at[i], err);
+    }
+    free(p.at);
+    if (code == RP_OK && n && !placed)
+        return rp_err_set(err, RP_UNSUPPORTED,
+                          "recompute: no step has a backward pass behind '%s': nothing would run "
+                          "again",
+                          args->value);
+    if (code == RP_OK && !n)
+        return rp_err_set(err, RP_USAGE, "'%s': nothing outside the backward pass is called '%s'",
+                          args->text, args->value);
+    return code;
+}
+
+const struct rp_whatif rp_whatif_recompute = {
+    .name = "recompute",
+    .form = "recompute=<pattern>",
+    .summary = "operators of the forward pass run again in the backward pass (checkpointing)",
+    .assumes = "they take as long again; memory that this frees is not used for larger batches",
+    .apply = apply};

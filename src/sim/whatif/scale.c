@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * scale: what takes time takes more or less of it. A class (all, host, compute, comm, memory, a
+ * phase), a rank, or a pattern for the names of kernels and operators.
+ */
+#include "sim/whatif/nodes.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum class { ALL, HOST, COMPUTE, COMM, MEMORY, DEVICE, PHASE, RANK, NAME };
+
+struct subject {
+    enum class cls;
+    uint8_t phase;
+    uint32_t rank;
+    const char *pattern;
+};
+
+static const struct {
+    const char *name;
+    enum class cls;
+} classes[] = {{"all", ALL},   {"host", HOST},     {"compute", COMPUTE},
+               {"comm", COMM}, {"memory", MEMORY}, {"gpu", DEVICE}};
+
+static enum rp_code read_subject(const struct rp_whatif_args *args, struct subject *out,
+                                 struct rp_err *err)
+{
+    size_t i;
+    char *end;
+
+    if (!args->subject || !*args->subject)
+        return rp_err_set(err, RP_USAGE,
+                          "'%s': what to scale is missing, as in 'scale:compute=0.5'", args->text);
+    *out = (struct subject){.cls = NAME, .pattern = args->subject};
+    for (i = 0; i < sizeof classes / sizeof classes[0]; i++)
+        if (!strcmp(args->subject, classes[i].name))
+            out->cls = classes[i].cls;
+    for (i = RP_PHASE_FORWARD; i < RP_PHASES; i++)
+        if (!strcmp(args->subject, rp_phase_names[i])) {
+            out->cls = PHASE;
+            out->phase = (uint8_t)i;
+        }
+    if (!strncmp(args->subject, "rank", 4)) {
+        out->rank = (uint32_t)strtoul(args->subject + 4, &end, 10);
+        if (end != args->subject + 4 && !*end)
+            out->cls = RANK;
+    }
+    return RP_OK;
+}
+
+/* On a run without a device the host's operators are the compute, its collectives the rest. */
+static bool matches(const struct rp_sim_run *run, const struct subject *s, bool on_host, uint32_t i)
+{
+    uint8_t kind = run->graph->nodes.at[i].kind;
+    bool comm = rp_sim_is_comm(run, i);
+
+    switch (s->cls) {
+    case ALL:
+        return true;
+    case HOST:
+        return rp_sim_is_host(run, i);
+    case COMPUTE:
+        return !comm && (kind == RP_SG_COMPUTE || (on_host && rp_sim_is_host(run, i)));
+    case COMM:
+        return comm;
+    case MEMORY:
+        return kind == RP_SG_MEMORY && !comm;
+    case DEVICE:
+        return kind == RP_SG_COMPUTE || kind == RP_SG_COMM || kind == RP_SG_MEMORY;
+    case PHASE:
+        return run->notes.at[i].phase == s->phase;
+    case RANK:
+        return run->graph->nodes.at[i].rank == s->rank && !comm;
+    default:
+        return rp_sim_name_fits(run, s->pattern, i);
+    }
+}
+
+/* Tasks that another what-if made: they have a kind and a rank, but no name. */
+static bool matches_new(const struct subject *s, const struct rp_task *task)
+{
+    switch (s->cls) {
+    case ALL:
+        return true;
+    case COMM:
+        return task->kind == RP_SG_COMM || task->kind == RP_SG_MEMORY;
+    case DEVICE:
+        return task->kind == RP_SG_COMPUTE || task->kind == RP_SG_MEMORY;
+    default:
+        return false;
+    }
+}
+
+/* Everything twice as slow is twice as slow between things too. */
+static enum rp_code scale_lags(struct rp_sim_run *run, double factor, struct rp_err *err)
+{
+    struct rp_overlay *o = &run->overlay;
+    uint32_t i;
+
+    run->edges_factor *= factor;
+    for (i = 0; i < o->edges.n; i++)
+        o->edges.at[i].edge.lag_ns = rp_sim_scaled(o->edges.at[i].edge.lag_ns, factor);
+    for (i = 0; i < run->tasks.edges.n; i++)
+        RP_TRY(rp_overlay_set_lag(&run->overlay, i,
+                                  rp_sim_scaled(run->overlay.lag_ns.at[i], factor), err));
+    return RP_OK;
+}
+
+static enum rp_code apply(struct rp_sim_run *run, const struct rp_whatif_args *args,
+                          struct rp_err *err)
+{
+    struct subject s = {0};
+    double factor;
+    uint32_t i, n = 0;
+    bool on_host = !rp_sim_has_device(run);
+
+    RP_TRY(read_subject(args, &s, err));
+    RP_TRY(rp_whatif_factor(args, &factor, err));
+    for (i = 0; i < run->tasks.tasks.n; i++)
+        if (matches(run, &s, on_host, i)) {
+            n++;
+            RP_TRY(rp_sim_scale_node(run, i, factor, err));
+        }
+    for (; i < rp_overlay_ntasks(&run->overlay); i++)
+        if (matches_new(&s, rp_overlay_task(&run->overlay, i))) {
+            n++;
+            RP_TRY(rp_sim_scale_node(run, i, factor, err));
+        }
+    if (!n)
+        return rp_err_set(err, RP_USAGE, "'%s': nothing in the run is called '%s'", args->text,
+                          args->subject);
+    return s.cls == ALL ? scale_lags(run, factor, err) : RP_OK;
+}
+
+const struct rp_whatif rp_whatif_scale = {
+    .name = "scale",
+    .form = "scale:<what>=<factor>",
+    .summary = "all, host, gpu, compute, comm, memory, forward, backward, optimizer, rank<N>, or "
+               "kernels and operators by name take that many times as long",
+    .assumes = "nothing else changes; what ran at the same time still does",
+    .apply = apply};

@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * straggler, on the timeline of a pipeline: every operation takes the time that is usual for its
+ * type, over all ranks and steps: the mean of computes, the median of communication. Or all but one
+ * stage, one data-parallel rank or one type do: what that one costs alone.
+ */
+#include "job/pipeline_model.h"
+#include "sim/whatif/whatifs.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum keep { NOTHING, STAGE, DP, TYPE };
+
+struct kept { /* what keeps its own times */
+    enum keep what;
+    unsigned long number;
+    const char *type;
+};
+
+static enum rp_code usage(const struct rp_whatif_args *args, struct rp_err *err)
+{
+    return rp_err_set(err, RP_USAGE,
+                      "'%s': of a pipeline straggler=ideal, straggler=stage:<N>, straggler=dp:<N> "
+                      "or straggler=type:<name>",
+                      args->text);
+}
+
+static enum rp_code read_kept(const struct rp_sim_run *run, const struct rp_whatif_args *args,
+                              struct kept *out, struct rp_err *err)
+{
+    const struct rp_sim_part *part = run->parts[0];
+    const char *value = args->value ? args->value : "", *colon = strchr(value, ':');
+    unsigned long limit;
+    char *end;
+
+    *out = (struct kept){NOTHING, 0, NULL};
+    if (!strcmp(value, "ideal"))
+        return RP_OK;
+    if (!colon || !colon[1])
+        return usage(args, err);
+    out->type = colon + 1;
+    out->what = !strncmp(value, "stage:", 6)  ? STAGE
+                : !strncmp(value, "dp:", 3)   ? DP
+                : !strncmp(value, "type:", 5) ? TYPE
+                                              : NOTHING;
+    if (out->what == NOTHING)
+        return usage(args, err);
+    if (out->what == TYPE)
+        return RP_OK;
+    limit = out->what == STAGE ? part->stages : part->nranks / part->stages;
+    out->number = strtoul(colon + 1, &end, 10);
+    if (*end || colon[1] == '-')
+        return usage(args, err);
+    if (out->number >= limit)
+        return rp_err_set(err, RP_USAGE, "'%s': there are 0 to %lu", args->text, limit - 1);
+    return RP_OK;
+}
+
+/* "forward-pp-comm" is both sides of it. */
+static bool is_of_type(const char *name, const char *type)
+{
+    if (!strcmp(type, "forward-pp-comm") || !strcmp(type, "backward-pp-comm")) {
+        size_t n = strlen(type) - strlen("pp-comm");
+
+        return !strncmp(name, type, n) && (!strcmp(name + n, "send") || !strcmp(name + n, "recv"));
+    }
+    return !strcmp(name, type);
+}
+
+static bool is_kept(const struct rp_sim_run *run, const struct kept *k, uint32_t i)
+{
+    const struct rp_sg_node *n = &run->graph->nodes.at[i];
+    uint32_t stages = run->parts[0]->stages;
+
+    switch (k->what) {
+    case STAGE:
+        return n->rank % stages == k->number;
+    case DP:
+        return n->rank / stages == k->number;
+    case TYPE:
+        return is_of_type(run->graph->names.at[n->name], k->type);
+    default:
+        return false;
+    }
+}
+
+static int by_ns(const void *pa, const void *pb)
+{
+    int64_t a = *(const int64_t *)pa, b = *(const int64_t *)pb;
+
+    return (a > b) - (a < b);
+}
+
+/* The usual time of a type (its name), or -1 where nothing is of it. */
+static int64_t ideal_ns(const struct rp_sim_run *run, uint32_t name, int64_t *scratch)
+{
+    double sum = 0;
+    size_t i, n = 0;
+
+    for (i = 0; i < run->graph->nodes.n; i++)
+        if (run->graph->nodes.at[i].name == name) {
+            scratch[n++] = run->overlay.dur_ns.at[i];
+            sum += (double)run->overlay.dur_ns.at[i];
+        }
+    if (!n)
+        return -1;
+    if (!rp_pipeline_is_comm(run->graph->names.at[name]))
+        return llround(sum / (double)n);
+    qsort(scratch, n, sizeof *scratch, by_ns);
+    return scratch[(n - 1) / 2] + (scratch[n / 2] - scratch[(n - 1) / 2]) / 2;
+}
+
+static enum rp_code level(struct rp_sim_run *run, const struct kept *k, int64_t *scratch,
+                          const struct rp_whatif_args *args, struct rp_err *err)
+{
+    uint32_t name, i, nkept = 0;
+
+    for (name = 1; name < run->graph->names.n; name++) {
+        int64_t ns = ideal_ns(run, name, scratch);
+
+        for (i = 0; ns >= 0 && i < run->graph->nodes.n; i++) {
+            if (run->graph->nodes.at[i].name != name)
+                continue;
+            if (is_kept(run, k, i))
+                nkept++;
+            else
+                RP_TRY(rp_overlay_set_dur(&run->overlay, i, ns, err));
+        }
+    }
+    if (k->what != NOTHING && !nkept)
+        return rp_err_set(err, RP_USAGE, "'%s': nothing in the timeline is '%s'", args->text,
+                          k->type);
+    return RP_OK;
+}
+
+enum rp_code rp_whatif_straggler_timeline(struct rp_sim_run *run, const struct rp_whatif_args *args,
+                                          struct rp_err *err)
+{
+    int64_t *scratch;
+    struct kept kept;
+    enum rp_code code;
+
+    RP_TRY(read_kept(run, args, &kept, err));
+    scratch = malloc((run->graph->nodes.n + 1) * sizeof *scratch);
+    code = scratch ? level(run, &kept, scratch, args, err) : rp_err_nomem(err, "simulating");
+    free(scratch);
+    return code;
+}

@@ -1,0 +1,387 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Strings, origins, tracks and shapes of the appended trace are translated once, through tables by
+ * their id; then every event costs a row. A pair of begin and end on a thread becomes one complete
+ * event (its end's place in the file is not known), a pair of a chain a begin and an end again.
+ * What the passes of finish find out is left to them: they run once, over everything.
+ */
+#include "trace/build/append.h"
+
+#include "base/vec.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+/* Ids of the i-th trace are larger by i times this. Above all 32-bit ids, and of thousands of
+   traces still below 2^53, where numbers of JSON stop being exact. */
+#define ID_STEP INT64_C(100000000000)
+
+#define KEPT_FLAGS (RP_EVENT_ROUNDED | RP_EVENT_NO_DUR | RP_EVENT_ASYNC | RP_EVENT_ID_TEXT)
+
+static const char *const id_keys[] = {"correlation", "External id", "external id",
+                                      "wait_on_cuda_event_record_corr_id"};
+#define NID_KEYS (sizeof id_keys / sizeof *id_keys)
+
+struct appending {
+    struct rp_builder *b;
+    const struct rp_trace *t;
+    const struct rp_append *how;
+    rp_str *str;          /* by string of t; RP_NONE: not translated yet */
+    uint16_t *origin;     /* by origin of t */
+    uint16_t *pair, *end; /* the same for a pair that becomes one event, and for an end */
+    rp_track *track;
+    bool *is_id; /* by string of t: a key whose value is an id */
+    rp_str process_name, process_sort, key_name;
+    RP_VEC(struct rp_arg) args;
+    struct rp_err *err;
+};
+
+static enum rp_code text_of(struct appending *a, rp_str s, rp_str *out)
+{
+    if (a->str[s] == RP_NONE)
+        RP_TRY(rp_builder_intern(a->b, rp_trace_str(a->t, s), rp_trace_str_len(a->t, s), &a->str[s],
+                                 a->err));
+    *out = a->str[s];
+    return RP_OK;
+}
+
+/* "python (rank 3)", or the label alone. */
+static enum rp_code labelled(struct appending *a, rp_str s, rp_str *out)
+{
+    char text[600];
+    const char *name = rp_trace_str(a->t, s);
+    int n;
+
+    if (!a->how->label)
+        return text_of(a, s, out);
+    n = *name ? snprintf(text, sizeof text, "%.500s (%s)", name, a->how->label)
+              : snprintf(text, sizeof text, "%s", a->how->label);
+
+    return rp_builder_intern(a->b, text, n < (int)sizeof text ? (size_t)n : sizeof text - 1, out,
+                             a->err);
+}
+
+static int64_t id_of(const struct appending *a, int64_t id)
+{
+    return id >= 0 && id < ID_STEP ? id + (int64_t)a->how->index * ID_STEP : id;
+}
+
+/* The text of an id, told apart from that of other traces. */
+static enum rp_code text_id_of(struct appending *a, int64_t id, int64_t *out)
+{
+    rp_str s;
+
+    RP_TRY(labelled(a, (rp_str)id, &s));
+    *out = s;
+    return RP_OK;
+}
+
+static int64_t time_of(const struct appending *a, rp_track track, int64_t ns)
+{
+    if (ns == RP_NO_TS || !a->how->time)
+        return ns;
+    return a->how->time(a->how->user, a->t->tracks[track].process, ns);
+}
+
+/* ------------------------------------------------------------------ tables */
+
+static enum rp_code allocate(struct appending *a)
+{
+    const struct rp_trace *t = a->t;
+
+    a->str = malloc(((size_t)t->str.n + 1) * sizeof *a->str);
+    a->is_id = calloc((size_t)t->str.n + 1, sizeof *a->is_id);
+    a->origin = calloc((size_t)t->norigins + 1, 3 * sizeof *a->origin);
+    a->track = calloc((size_t)t->ntracks + 1, sizeof *a->track);
+    if (!a->str || !a->is_id || !a->origin || !a->track)
+        return rp_err_nomem(a->err, "joining traces");
+    memset(a->str, 0xff, ((size_t)t->str.n + 1) * sizeof *a->str);
+    a->pair = a->origin + t->norigins + 1;
+    a->end = a->pair + t->norigins + 1;
+    return RP_OK;
+}
+
+static void find_words(struct appending *a)
+{
+    uint32_t i, k;
+
+    a->process_name = a->process_sort = a->key_name = RP_NONE;
+    for (i = 0; i < a->t->str.n; i++) {
+        const char *s = rp_trace_str(a->t, i);
+
+        for (k = 0; k < NID_KEYS; k++)
+            a->is_id[i] = a->is_id[i] || !strcmp(s, id_keys[k]);
+        if (!strcmp(s, "process_name"))
+            a->process_name = i;
+        else if (!strcmp(s, "process_sort_index"))
+            a->process_sort = i;
+        else if (!strcmp(s, "name"))
+            a->key_name = i;
+    }
+}
+
+static enum rp_code add_origins(struct appending *a)
+{
+    uint32_t i;
+
+    for (i = 0; i < a->t->norigins; i++) {
+        struct rp_origin o = a->t->origins[i];
+
+        RP_TRY(text_of(a, o.category, &o.category));
+        RP_TRY(rp_builder_origin(a->b, &o, &a->origin[i], a->err));
+        o.phase = o.phase == 'b' ? 'e' : o.phase == 'S' ? 'F' : o.phase;
+        RP_TRY(rp_builder_origin(a->b, &o, &a->end[i], a->err));
+        o.phase = o.phase == 'B' ? 'X' : a->t->origins[i].phase;
+        RP_TRY(rp_builder_origin(a->b, &o, &a->pair[i], a->err));
+    }
+    return RP_OK;
+}
+
+static enum rp_code add_tracks(struct appending *a)
+{
+    uint32_t i, process;
+    rp_str text;
+
+    for (i = 0; i < a->t->ntracks; i++) {
+        const struct rp_track_info *k = &a->t->tracks[i];
+        int64_t pid = (int64_t)a->how->index * a->how->pid_step + k->process;
+
+        RP_TRY(rp_builder_process(a->b, pid, 0, &process, a->err));
+        RP_TRY(text_of(a, k->text, &text));
+        RP_TRY(
+            rp_builder_track(a->b, process, k->native_id, text, k->has_id, &a->track[i], a->err));
+    }
+    return RP_OK;
+}
+
+/* ------------------------------------------------------------------ rows */
+
+static enum rp_code translate(struct appending *a, struct rp_arg *arg)
+{
+    if (arg->type == RP_ARG_I64 && a->is_id[arg->key])
+        arg->v.i = id_of(a, arg->v.i);
+    else if (arg->type == RP_ARG_STR || arg->type == RP_ARG_RAW)
+        RP_TRY(text_of(a, arg->v.s, &arg->v.s));
+    return text_of(a, arg->key, &arg->key);
+}
+
+/* The arguments of a row, and their shape in the builder. */
+static enum rp_code take_args(struct appending *a, uint16_t shape, uint32_t row, uint16_t *out)
+{
+    uint32_t i, n = rp_args_count(&a->t->args, shape, row);
+
+    a->args.n = 0;
+    *out = 0;
+    for (i = 0; shape && i < n; i++) {
+        struct rp_arg arg = rp_args_at(&a->t->args, shape, row, i);
+
+        RP_TRY(translate(a, &arg));
+        RP_TRY(rp_vec_push(&a->args, arg, a->err));
+    }
+    return a->args.n ? rp_builder_shape(a->b, a->args.at, (uint32_t)a->args.n, out, a->err) : RP_OK;
+}
+
+/* Names of processes say whose they are, and ranks stand behind each other in a viewer. */
+static enum rp_code mark_process(struct appending *a, rp_event e)
+{
+    const struct rp_trace *t = a->t;
+    uint32_t i;
+
+    for (i = 0; i < a->args.n; i++) {
+        struct rp_arg old = rp_args_at(&t->args, t->ev.shape[e], t->ev.arg_row[e], i);
+
+        if (t->ev.name[e] == a->process_name && old.key == a->key_name && old.type == RP_ARG_STR)
+            RP_TRY(labelled(a, old.v.s, &a->args.at[i].v.s));
+        if (t->ev.name[e] == a->process_sort && old.type == RP_ARG_I64 && old.v.i >= 0 &&
+            old.v.i < ID_STEP)
+            a->args.at[i].v.i = old.v.i + (int64_t)a->how->index * ID_STEP;
+    }
+    return RP_OK;
+}
+
+/* Ids that passes made of arrows are made again. */
+static enum rp_code take_link(struct appending *a, rp_event e, struct rp_raw *raw)
+{
+    const struct rp_trace *t = a->t;
+    rp_link link = t->ev.link[e];
+
+    if (link == RP_NONE || t->links.source[link] == RP_LINK_FLOW ||
+        t->links.source[link] == RP_LINK_EXTERNAL)
+        return RP_OK;
+    raw->has_link = true;
+    if (raw->flags & RP_EVENT_ID_TEXT)
+        return text_id_of(a, t->links.native_id[link], &raw->link);
+    raw->link = id_of(a, t->links.native_id[link]);
+    return RP_OK;
+}
+
+static enum rp_code add_end(struct appending *a, rp_event e, struct rp_raw raw)
+{
+    raw.ts_ns = time_of(a, a->t->ev.track[e], rp_event_end_ns(a->t, e));
+    raw.dur_ns = RP_OPEN_NS;
+    raw.origin = a->end[a->t->ev.origin[e]];
+    raw.shape = 0;
+    raw.nargs = 0;
+    return rp_builder_add(a->b, &raw, a->err);
+}
+
+static enum rp_code add_event(struct appending *a, rp_event e)
+{
+    const struct rp_trace *t = a->t;
+    uint16_t origin = t->ev.origin[e];
+    bool pair = t->ev.flags[e] & RP_EVENT_PAIR;
+    bool chain = pair && t->origins[origin].phase != 'B';
+    bool timed = t->origins[origin].phase != 'M'; /* times of metadata mean nothing */
+    struct rp_raw raw = {.ts_ns =
+                             timed ? time_of(a, t->ev.track[e], t->ev.ts_ns[e]) : t->ev.ts_ns[e],
+                         .dur_ns = t->ev.dur_ns[e],
+                         .track = a->track[t->ev.track[e]],
+                         .origin = pair ? a->pair[origin] : a->origin[origin],
+                         .flags = t->ev.flags[e] & KEPT_FLAGS};
+
+    if (raw.dur_ns > 0 && timed && a->how->time)
+        raw.dur_ns = time_of(a, t->ev.track[e], rp_event_end_ns(t, e)) - raw.ts_ns;
+    raw.dur_ns = chain ? RP_OPEN_NS : raw.dur_ns;
+    RP_TRY(text_of(a, t->ev.name[e], &raw.name));
+    RP_TRY(take_link(a, e, &raw));
+    RP_TRY(take_args(a, t->ev.shape[e], t->ev.arg_row[e], &raw.shape));
+    if (t->origins[origin].phase == 'M')
+        RP_TRY(mark_process(a, e));
+    raw.args = a->args.at;
+    raw.nargs = (uint32_t)a->args.n;
+    RP_TRY(rp_builder_add(a->b, &raw, a->err));
+    return chain ? add_end(a, e, raw) : RP_OK;
+}
+
+static enum rp_code add_flow(struct appending *a, uint32_t i)
+{
+    const struct rp_flows *f = &a->t->flows;
+    struct rp_raw_flow raw = {.ts_ns = time_of(a, f->track[i], f->ts_ns[i]),
+                              .id = id_of(a, f->id[i]),
+                              .track = a->track[f->track[i]],
+                              .origin = a->origin[f->origin[i]],
+                              .flags = f->flags[i]};
+
+    if (f->flags[i] & RP_FLOW_ID_TEXT)
+        RP_TRY(text_id_of(a, f->id[i], &raw.id));
+    RP_TRY(text_of(a, f->name[i], &raw.name));
+    RP_TRY(take_args(a, f->shape[i], f->arg_row[i], &raw.shape));
+    raw.args = a->args.at;
+    raw.nargs = (uint32_t)a->args.n;
+    return rp_builder_add_flow(a->b, &raw, a->err);
+}
+
+/* Its two ends; ids stand above those that the trace has. */
+static enum rp_code add_arrow(struct appending *a, size_t i)
+{
+    const struct rp_append_arrow *arrow = &a->how->arrows[i];
+    struct rp_origin origin = {.phase = 's', .kind = RP_KIND_OTHER, .has_category = 1};
+    struct rp_raw_flow raw = {.id = id_of(a, ID_STEP / 2 + (int64_t)i),
+                              .ts_ns = time_of(a, arrow->from, arrow->from_ns),
+                              .track = a->track[arrow->from]};
+
+    RP_TRY(rp_builder_intern(a->b, "transfer", 8, &origin.category, a->err));
+    RP_TRY(rp_builder_intern(a->b, arrow->name, strlen(arrow->name), &raw.name, a->err));
+    RP_TRY(rp_builder_origin(a->b, &origin, &raw.origin, a->err));
+    RP_TRY(rp_builder_add_flow(a->b, &raw, a->err));
+    origin.phase = 'f';
+    RP_TRY(rp_builder_origin(a->b, &origin, &raw.origin, a->err));
+    raw.flags = RP_FLOW_BIND_ENCLOSING;
+    raw.ts_ns = time_of(a, arrow->to, arrow->to_ns);
+    raw.track = a->track[arrow->to];
+    return rp_builder_add_flow(a->b, &raw, a->err);
+}
+
+/* Processes without a name are called after their trace. */
+static enum rp_code name_process(struct appending *a, uint32_t process, rp_track track)
+{
+    struct rp_origin origin = {.phase = 'M', .kind = RP_KIND_METADATA};
+    struct rp_arg arg = {.type = RP_ARG_STR};
+    struct rp_raw raw = {.ts_ns = RP_NO_TS, .dur_ns = RP_OPEN_NS, .track = track, .nargs = 1};
+
+    if (a->t->processes[process].name || !a->how->label)
+        return RP_OK;
+    RP_TRY(rp_builder_intern(a->b, "process_name", 12, &raw.name, a->err));
+    RP_TRY(rp_builder_intern(a->b, "name", 4, &arg.key, a->err));
+    RP_TRY(labelled(a, 0, &arg.v.s));
+    RP_TRY(rp_builder_origin(a->b, &origin, &raw.origin, a->err));
+    RP_TRY(rp_builder_shape(a->b, &arg, 1, &raw.shape, a->err));
+    raw.args = &arg;
+    return rp_builder_add(a->b, &raw, a->err);
+}
+
+static enum rp_code name_processes(struct appending *a)
+{
+    bool *named = calloc((size_t)a->t->nprocesses + 1, sizeof *named);
+    enum rp_code code = named ? RP_OK : rp_err_nomem(a->err, "joining traces");
+    uint32_t i;
+
+    for (i = 0; code == RP_OK && i < a->t->ntracks; i++) {
+        uint32_t process = a->t->tracks[i].process;
+
+        if (!named[process])
+            code = name_process(a, process, a->track[i]);
+        named[process] = true;
+    }
+    free(named);
+    return code;
+}
+
+/* Facts of the whole: but for the rank, the name and the clock's base, which are of the one. */
+static enum rp_code add_meta(struct appending *a)
+{
+    static const char *const of_the_one[] = {"distributedInfo", "traceName", "baseTimeNanoseconds"};
+    const struct rp_trace *t = a->t;
+    struct rp_trace *to = rp_builder_borrow_trace(a->b);
+    rp_str key, value;
+    uint32_t i;
+
+    for (i = 0; i < t->nmeta; i++) {
+        const char *name = rp_trace_str(t, t->meta[i].key);
+
+        if (!strcmp(name, of_the_one[0]) || !strcmp(name, of_the_one[1]) ||
+            !strcmp(name, of_the_one[2]))
+            continue;
+        RP_TRY(text_of(a, t->meta[i].key, &key));
+        RP_TRY(text_of(a, t->meta[i].value, &value));
+        RP_TRY(rp_builder_add_meta(a->b, key, value, t->meta[i].after_events, a->err));
+    }
+    to->base_ns = t->base_ns;
+    to->has_base = t->has_base;
+    to->rank = RP_NO_RANK;
+    RP_TRY(text_of(a, t->format, &to->format));
+    RP_TRY(text_of(a, t->framework, &to->framework));
+    return text_of(a, t->framework_version, &to->framework_version);
+}
+
+static enum rp_code add_all(struct appending *a)
+{
+    uint32_t i;
+
+    RP_TRY(allocate(a));
+    find_words(a);
+    RP_TRY(add_origins(a));
+    RP_TRY(add_tracks(a));
+    RP_TRY(name_processes(a));
+    for (i = 0; i < a->t->ev.n; i++)
+        RP_TRY(add_event(a, i));
+    for (i = 0; i < a->t->flows.n; i++)
+        RP_TRY(add_flow(a, i));
+    for (i = 0; i < a->how->narrows; i++)
+        RP_TRY(add_arrow(a, i));
+    return a->how->meta ? add_meta(a) : RP_OK;
+}
+
+enum rp_code rp_builder_append(struct rp_builder *b, const struct rp_trace *t,
+                               const struct rp_append *how, struct rp_err *err)
+{
+    struct appending a = {.b = b, .t = t, .how = how, .err = err};
+    enum rp_code code = add_all(&a);
+
+    free(a.str);
+    free(a.is_id);
+    free(a.origin);
+    free(a.track);
+    rp_vec_release(&a.args);
+    return code;
+}

@@ -1,0 +1,343 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The builder: appends to columns. The columns of events grow together, so that adding an event
+ * costs one test for room, nine stores and the row of its arguments (args.c). Processes,
+ * tracks and origins are few and found through maps; readers keep the last ones at hand.
+ */
+#include "trace/build/state.h"
+#include "trace/finish/finish.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+/* Origins are 16-bit numbers. Near the end categories are given up, then kinds: there are 256
+   phases at most. */
+#define ORIGINS_MAX   UINT16_MAX
+#define ORIGINS_NAMED (ORIGINS_MAX - 1024)
+#define ORIGINS_KINDS (ORIGINS_MAX - 256)
+
+enum rp_code rp_builder_new(const struct rp_limits *limits, struct rp_builder **out,
+                            struct rp_err *err)
+{
+    struct rp_builder *b = calloc(1, sizeof *b);
+    enum rp_code code;
+
+    *out = NULL;
+    if (!b)
+        return rp_err_nomem(err, "making a builder");
+    b->limits = limits ? *limits : RP_LIMITS_DEFAULT;
+    if (b->limits.events > RP_LIMITS_DEFAULT.events)
+        b->limits.events = RP_LIMITS_DEFAULT.events;
+    code = rp_strtab_init(&b->str, err);
+    if (code == RP_OK)
+        code = rp_trace_new(&b->trace, err);
+    if (code == RP_OK)
+        code = rp_build_args_init(&b->args, err);
+    if (code != RP_OK) {
+        rp_builder_free(b);
+        return code;
+    }
+    *out = b;
+    return RP_OK;
+}
+
+static void release_events(struct rp_build_events *ev)
+{
+    rp_vec_release(&ev->ts_ns);
+    rp_vec_release(&ev->dur_ns);
+    rp_vec_release(&ev->name);
+    rp_vec_release(&ev->track);
+    rp_vec_release(&ev->link);
+    rp_vec_release(&ev->arg_row);
+    rp_vec_release(&ev->shape);
+    rp_vec_release(&ev->origin);
+    rp_vec_release(&ev->flags);
+    rp_vec_release(&ev->parent);
+    rp_vec_release(&ev->kind);
+    rp_vec_release(&ev->seq);
+}
+
+static void release_flows(struct rp_build_flows *flows)
+{
+    rp_vec_release(&flows->ts_ns);
+    rp_vec_release(&flows->id);
+    rp_vec_release(&flows->name);
+    rp_vec_release(&flows->track);
+    rp_vec_release(&flows->event);
+    rp_vec_release(&flows->arg_row);
+    rp_vec_release(&flows->shape);
+    rp_vec_release(&flows->origin);
+    rp_vec_release(&flows->flags);
+}
+
+void rp_builder_free(struct rp_builder *b)
+{
+    if (!b)
+        return;
+    release_events(&b->ev);
+    release_flows(&b->flows);
+    rp_build_args_release(&b->args);
+    rp_vec_release(&b->link_id);
+    rp_vec_release(&b->links.native_id);
+    rp_vec_release(&b->links.source);
+    rp_map_release(&b->pid_of);
+    rp_map_release(&b->pid_text_of);
+    rp_map_release(&b->track_of);
+    rp_map_release(&b->origin_of);
+    rp_vec_release(&b->processes);
+    rp_vec_release(&b->tracks);
+    rp_vec_release(&b->origins);
+    rp_vec_release(&b->steps);
+    rp_vec_release(&b->devices);
+    rp_vec_release(&b->meta);
+    rp_vec_release(&b->warnings);
+    rp_vec_release(&b->member);
+    rp_vec_release(&b->member_offset);
+    rp_vec_release(&b->name_class);
+    rp_strtab_release(&b->str);
+    rp_trace_free(b->trace);
+    free(b);
+}
+
+enum rp_code rp_builder_intern(struct rp_builder *b, const char *s, size_t len, rp_str *out,
+                               struct rp_err *err)
+{
+    return rp_strtab_intern(&b->str, s, len, out, err);
+}
+
+const char *rp_builder_borrow_str(const struct rp_builder *b, rp_str s, size_t *len)
+{
+    if (len)
+        *len = rp_strtab_len(&b->str, s);
+    return rp_strtab_borrow(&b->str, s);
+}
+
+enum rp_code rp_builder_process(struct rp_builder *b, int64_t pid, rp_str text, uint32_t *out,
+                                struct rp_err *err)
+{
+    struct rp_map *map = text ? &b->pid_text_of : &b->pid_of;
+    uint32_t fresh = (uint32_t)b->processes.n;
+    struct rp_process process = {.native_id = text ? 0 : pid, .text = text, .device = -1};
+
+    RP_TRY(rp_vec_reserve(&b->processes, 1, err));
+    RP_TRY(rp_map_intern(map, text ? text : (uint64_t)pid, fresh, out, err));
+    if (*out == fresh)
+        b->processes.at[b->processes.n++] = process;
+    return RP_OK;
+}
+
+static uint64_t track_hash(const struct rp_track_info *t)
+{
+    uint64_t h = rp_hash_mix((uint64_t)t->native_id ^ UINT64_C(0x9e3779b97f4a7c15),
+                             ((uint64_t)t->process << 32 | t->text) ^ UINT64_C(0xd6e8feb86659fd93));
+
+    return h + t->has_id;
+}
+
+static bool same_track(const struct rp_track_info *a, const struct rp_track_info *b)
+{
+    return a->process == b->process && a->native_id == b->native_id && a->text == b->text &&
+           a->has_id == b->has_id;
+}
+
+/* Equality is decided by the track itself; two with one hash stand under different keys. */
+enum rp_code rp_builder_track(struct rp_builder *b, uint32_t process, int64_t tid, rp_str text,
+                              bool has_id, rp_track *out, struct rp_err *err)
+{
+    struct rp_track_info track = {.process = process,
+                                  .native_id = has_id && !text ? tid : 0,
+                                  .text = has_id ? text : 0,
+                                  .has_id = has_id};
+    uint32_t fresh = (uint32_t)b->tracks.n;
+    uint64_t key = track_hash(&track);
+
+    if (process >= b->processes.n)
+        return rp_err_set(err, RP_BUG, "track of an unknown process %u", process);
+    if (fresh == RP_NONE - 1)
+        return rp_err_set(err, RP_LIMIT, "more than %u tracks", fresh);
+    RP_TRY(rp_vec_reserve(&b->tracks, 1, err));
+    for (;; key = rp_hash_u64(key)) {
+        RP_TRY(rp_map_intern(&b->track_of, key, fresh, out, err));
+        if (*out == fresh) {
+            b->tracks.at[b->tracks.n++] = track;
+            return RP_OK;
+        }
+        if (same_track(&b->tracks.at[*out], &track))
+            return RP_OK;
+    }
+}
+
+static uint64_t origin_key(const struct rp_origin *origin)
+{
+    return (uint64_t)origin->category << 32 | (uint64_t)(uint8_t)origin->phase << 24 |
+           (uint64_t)origin->kind << 16 | (uint64_t)origin->flags << 8 |
+           (origin->has_category != 0);
+}
+
+/* The origin that this one shares with others where there are too many. */
+static enum rp_code share_origin(struct rp_builder *b, struct rp_origin *origin, struct rp_err *err)
+{
+    size_t n = b->origins.n;
+
+    if (n < ORIGINS_NAMED || rp_map_get(&b->origin_of, origin_key(origin)) != RP_MAP_NONE)
+        return RP_OK;
+    origin->category = 0;
+    origin->has_category = 1;
+    if (n >= ORIGINS_KINDS && rp_map_get(&b->origin_of, origin_key(origin)) == RP_MAP_NONE)
+        origin->kind = origin->flags = 0;
+    if (b->shares_origins)
+        return RP_OK;
+    b->shares_origins = true;
+    return rp_builder_warn(b, err,
+                           "more than %u different pairs of phase and category: the categories of "
+                           "further ones are left out",
+                           (unsigned)ORIGINS_NAMED);
+}
+
+enum rp_code rp_builder_origin(struct rp_builder *b, const struct rp_origin *origin, uint16_t *out,
+                               struct rp_err *err)
+{
+    uint32_t fresh = (uint32_t)b->origins.n, found;
+    struct rp_origin take = *origin;
+
+    RP_TRY(rp_vec_reserve(&b->origins, 1, err));
+    RP_TRY(share_origin(b, &take, err));
+    if (fresh == ORIGINS_MAX && rp_map_get(&b->origin_of, origin_key(&take)) == RP_MAP_NONE)
+        return rp_err_set(err, RP_LIMIT, "more than %u different phases and kinds", fresh);
+    RP_TRY(rp_map_intern(&b->origin_of, origin_key(&take), fresh, &found, err));
+    if (found == fresh)
+        b->origins.at[b->origins.n++] = take;
+    *out = (uint16_t)found;
+    return RP_OK;
+}
+
+/* Room for many more events in every column; doubling costs nothing until it is touched (vec.h). */
+static enum rp_code grow_events(struct rp_builder *b, struct rp_err *err)
+{
+    struct rp_build_events *ev = &b->ev;
+    size_t more = ev->n < 256 ? 256 : ev->n;
+    uint64_t room = (uint64_t)ev->n + more;
+
+    if (ev->n >= b->limits.events)
+        return rp_err_set(err, RP_LIMIT,
+                          "more than %llu events in one trace: record fewer steps, or split it",
+                          (unsigned long long)b->limits.events);
+    ev->ts_ns.n = ev->dur_ns.n = ev->name.n = ev->track.n = ev->link.n = ev->arg_row.n = ev->n;
+    ev->shape.n = ev->origin.n = ev->flags.n = ev->n;
+    RP_TRY(rp_vec_reserve(&ev->ts_ns, more, err));
+    RP_TRY(rp_vec_reserve(&ev->dur_ns, more, err));
+    RP_TRY(rp_vec_reserve(&ev->name, more, err));
+    RP_TRY(rp_vec_reserve(&ev->track, more, err));
+    RP_TRY(rp_vec_reserve(&ev->link, more, err));
+    RP_TRY(rp_vec_reserve(&ev->arg_row, more, err));
+    RP_TRY(rp_vec_reserve(&ev->shape, more, err));
+    RP_TRY(rp_vec_reserve(&ev->origin, more, err));
+    RP_TRY(rp_vec_reserve(&ev->flags, more, err));
+    ev->room = (uint32_t)(room < b->limits.events ? room : b->limits.events);
+    return RP_OK;
+}
+
+enum rp_code rp_builder_add(struct rp_builder *b, const struct rp_raw *raw, struct rp_err *err)
+{
+    struct rp_build_events *ev = &b->ev;
+    uint32_t i = ev->n, row = 0, link = RP_NONE;
+
+    if (i == ev->room)
+        RP_TRY(grow_events(b, err));
+    if (raw->track >= b->tracks.n || raw->origin >= b->origins.n)
+        return rp_err_set(err, RP_BUG, "event with an unknown track or origin");
+    if (raw->shape)
+        RP_TRY(rp_build_args_row(&b->args, raw->shape, raw->args, raw->nargs, &row, err));
+    if (raw->has_link) {
+        link = (uint32_t)b->link_id.n;
+        RP_TRY(rp_vec_push(&b->link_id, raw->link, err));
+    }
+    ev->ts_ns.at[i] = raw->ts_ns;
+    ev->dur_ns.at[i] = raw->dur_ns;
+    ev->name.at[i] = raw->name;
+    ev->track.at[i] = raw->track;
+    ev->link.at[i] = link;
+    ev->arg_row.at[i] = row;
+    ev->shape.at[i] = raw->shape;
+    ev->origin.at[i] = raw->origin;
+    ev->flags.at[i] = raw->flags;
+    ev->n = i + 1;
+    return RP_OK;
+}
+
+enum rp_code rp_builder_add_flow(struct rp_builder *b, const struct rp_raw_flow *flow,
+                                 struct rp_err *err)
+{
+    struct rp_build_flows *f = &b->flows;
+    uint32_t row = 0;
+
+    if (flow->track >= b->tracks.n || flow->origin >= b->origins.n)
+        return rp_err_set(err, RP_BUG, "arrow with an unknown track or origin");
+    if (f->n >= b->limits.events)
+        return rp_err_set(err, RP_LIMIT,
+                          "more than %llu arrows in one trace: record fewer steps, or split it",
+                          (unsigned long long)b->limits.events);
+    if (flow->shape)
+        RP_TRY(rp_build_args_row(&b->args, flow->shape, flow->args, flow->nargs, &row, err));
+    RP_TRY(rp_vec_push(&f->ts_ns, flow->ts_ns, err));
+    RP_TRY(rp_vec_push(&f->id, flow->id, err));
+    RP_TRY(rp_vec_push(&f->name, flow->name, err));
+    RP_TRY(rp_vec_push(&f->track, flow->track, err));
+    RP_TRY(rp_vec_push(&f->origin, flow->origin, err));
+    RP_TRY(rp_vec_push(&f->flags, flow->flags, err));
+    RP_TRY(rp_vec_push(&f->shape, flow->shape, err));
+    RP_TRY(rp_vec_push(&f->arg_row, row, err));
+    f->n++;
+    return RP_OK;
+}
+
+enum rp_code rp_builder_add_meta(struct rp_builder *b, rp_str key, rp_str value, bool after_events,
+                                 struct rp_err *err)
+{
+    struct rp_meta meta = {.key = key, .value = value, .after_events = after_events};
+
+    return rp_vec_push(&b->meta, meta, err);
+}
+
+enum rp_code rp_builder_add_device(struct rp_builder *b, const struct rp_device *device,
+                                   struct rp_err *err)
+{
+    struct rp_device copy = {.id = device->id,
+                             .memory_bytes = device->memory_bytes,
+                             .multiprocessors = device->multiprocessors,
+                             .name = device->name};
+
+    return rp_vec_push(&b->devices, copy, err);
+}
+
+enum rp_code rp_builder_warn(struct rp_builder *b, struct rp_err *err, const char *fmt, ...)
+{
+    char text[512];
+    va_list args;
+    rp_str id;
+    int n;
+
+    va_start(args, fmt);
+    n = vsnprintf(text, sizeof text, fmt, args);
+    va_end(args);
+    if (n < 0)
+        return rp_err_set(err, RP_BUG, "a warning that cannot be printed");
+    RP_TRY(rp_strtab_intern(&b->str, text, strlen(text), &id, err));
+    return rp_vec_push(&b->warnings, id, err);
+}
+
+struct rp_trace *rp_builder_borrow_trace(struct rp_builder *b)
+{
+    return b->trace;
+}
+
+uint32_t rp_builder_count(const struct rp_builder *b)
+{
+    return b->ev.n;
+}
+
+enum rp_code rp_builder_finish(struct rp_builder *b, struct rp_trace **out, struct rp_err *err)
+{
+    return rp_builder_finish_dump(b, NULL, NULL, out, err);
+}

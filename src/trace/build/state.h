@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RP_TRACE_BUILD_STATE_H
+#define RP_TRACE_BUILD_STATE_H
+/*
+ * The builder from inside, for the passes. Events stand in file order until the pass `order`, in
+ * canonical order behind it. Arguments can be read (trace->args) from the pass `args` on. Inside
+ * src/trace only.
+ */
+#include "base/hash.h"
+#include "base/strtab.h"
+#include "base/vec.h"
+#include "trace/build/build.h"
+#include "trace/finish/index_sort.h"
+#include "trace/trace_store.h"
+
+struct rp_build_events {
+    uint32_t n;
+    uint32_t room; /* events that fit into every column that rp_builder_add fills */
+    RP_VEC(int64_t) ts_ns;
+    RP_VEC(int64_t) dur_ns;
+    RP_VEC(uint32_t) name;
+    RP_VEC(uint32_t) track; /* RP_NONE: taken out by a pass, left behind by `order` */
+    RP_VEC(uint32_t) link;  /* into link_id; from the pass `ids` on into links */
+    RP_VEC(uint32_t) arg_row;
+    RP_VEC(uint16_t) shape;
+    RP_VEC(uint16_t) origin;
+    RP_VEC(uint8_t) flags;
+    RP_VEC(uint32_t) parent; /* from the pass `parents` on */
+    RP_VEC(uint8_t) kind;    /* from the pass `tracks` on */
+    RP_VEC(uint32_t) seq;    /* from the pass `order` on: the row it was added as */
+};
+
+struct rp_build_flows {
+    uint32_t n;
+    RP_VEC(int64_t) ts_ns;
+    RP_VEC(int64_t) id;
+    RP_VEC(uint32_t) name;
+    RP_VEC(uint32_t) track;
+    RP_VEC(uint32_t) event;
+    RP_VEC(uint32_t) arg_row;
+    RP_VEC(uint16_t) shape;
+    RP_VEC(uint16_t) origin;
+    RP_VEC(uint8_t) flags;
+};
+
+/* The rows of a shape that do not yet fill a block, column by column, and the blocks before. */
+struct rp_build_shape {
+    uint32_t nkeys, first_key;
+    uint32_t nrows; /* all of them */
+    uint32_t nopen, room;
+    int64_t *open;
+    RP_VEC(struct rp_arg_block) full; /* nkeys for every RP_ARG_BLOCK rows */
+};
+
+struct rp_build_args {
+    RP_VEC(struct rp_build_shape) shapes;
+    struct rp_map shape_of; /* hash of keys and types -> shape */
+    RP_VEC(uint32_t) key_name;
+    RP_VEC(uint8_t) key_type;
+    RP_VEC(uint8_t) data;
+    RP_VEC(uint32_t) spill_offset; /* rows + 1 */
+    RP_VEC(struct rp_spilled) spill;
+};
+
+struct rp_build_links { /* dense ids: correlations first */
+    uint32_t ncorrelation;
+    RP_VEC(int64_t) native_id;
+    RP_VEC(uint8_t) source;
+};
+
+struct rp_builder {
+    struct rp_limits limits;
+    struct rp_trace *trace;
+    struct rp_strtab str;
+    struct rp_build_events ev;
+    struct rp_build_flows flows;
+    struct rp_build_args args;
+    RP_VEC(int64_t) link_id; /* one for each event that has one, until the pass `ids` */
+    struct rp_build_links links;
+    struct rp_map pid_of, pid_text_of, track_of, origin_of;
+    RP_VEC(struct rp_process) processes;
+    RP_VEC(struct rp_track_info) tracks;
+    RP_VEC(struct rp_origin) origins;
+    bool shares_origins; /* there were too many */
+    RP_VEC(struct rp_step) steps;
+    RP_VEC(struct rp_device) devices;
+    RP_VEC(struct rp_meta) meta;
+    RP_VEC(uint32_t) warnings;
+    RP_VEC(uint32_t) member, member_offset; /* of the links, from the pass `links` on */
+    RP_VEC(uint8_t) name_class;             /* from the pass `names` on */
+};
+
+/* args.c */
+enum rp_code rp_build_args_init(struct rp_build_args *args, struct rp_err *err);
+void rp_build_args_release(struct rp_build_args *args);
+enum rp_code rp_build_args_row(struct rp_build_args *args, uint16_t shape,
+                               const struct rp_arg *values, uint32_t n, uint32_t *row,
+                               struct rp_err *err);
+enum rp_code rp_build_args_seal(struct rp_builder *b, struct rp_err *err);
+/* Spilled arguments may be added after sealing; this shows them to readers of trace->args. */
+void rp_build_args_show_spilled(struct rp_builder *b);
+
+/* For each origin the first one with the same category: a small number for a category. */
+enum rp_code rp_build_categories(const struct rp_builder *b, rp_row_vec *out, struct rp_err *err);
+
+/* trace/finish/flows.c: whether an arrow goes from a host call to its device work. */
+void rp_build_launch_flow_names(const struct rp_builder *b, rp_str names[4]);
+bool rp_build_flow_is_launch(const struct rp_builder *b, const rp_str names[4], uint32_t flow);
+
+/* The id of a text that may not occur in the trace: RP_NONE then. */
+static inline rp_str rp_build_find_str(const struct rp_builder *b, const char *text)
+{
+    return rp_strtab_find(&b->str, text, strlen(text));
+}
+
+/* Of the i-th event while building, as rp_event_end_ns. */
+static inline int64_t rp_build_end_ns(const struct rp_builder *b, uint32_t i)
+{
+    int64_t end;
+
+    if (b->ev.dur_ns.at[i] <= 0)
+        return b->ev.ts_ns.at[i];
+    return __builtin_add_overflow(b->ev.ts_ns.at[i], b->ev.dur_ns.at[i], &end) ? INT64_MAX : end;
+}
+
+static inline const struct rp_origin *rp_build_origin_of(const struct rp_builder *b, uint32_t i)
+{
+    return &b->origins.at[b->ev.origin.at[i]];
+}
+
+#endif

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The table of passes, in the order in which they run. The first five see the events in the order
+ * of the file, the others in canonical order; `freeze` empties the builder.
+ */
+#include "trace/finish/finish.h"
+
+#include "trace/build/state.h"
+
+#include <string.h>
+
+static const struct rp_pass passes[] = {
+    {"args", "arguments become tables that can be read", rp_pass_args},
+    {"ids", "correlation and async ids become dense numbers", rp_pass_ids},
+    {"metadata", "names of processes and threads", rp_pass_metadata},
+    {"counts", "health, as far as it needs the order of the file", rp_pass_counts},
+    {"pairs", "a begin and its end become one event", rp_pass_pairs},
+    {"order", "events by track, start, longer first, order of the file", rp_pass_order},
+    {"tracks", "kinds of events and tracks, devices of processes", rp_pass_tracks},
+    {"parents", "the span around each event of a thread", rp_pass_parents},
+    {"flows", "the span at each end of an arrow", rp_pass_flows},
+    {"links", "host calls and the device work that they started", rp_pass_links},
+    {"names", "classes of names", rp_pass_names},
+    {"steps", "steps, by the best evidence there is", rp_pass_steps},
+    {"health", "overlaps on streams, spans that do not nest", rp_pass_health},
+    {"totals", "counts, durations and windows", rp_pass_totals},
+    {"freeze", "columns become the trace", rp_pass_freeze},
+};
+
+static const size_t npasses = sizeof passes / sizeof passes[0];
+
+const struct rp_pass *rp_pass_list(size_t *n)
+{
+    *n = npasses;
+    return passes;
+}
+
+static enum rp_code check_pass_name(const char *name, struct rp_err *err)
+{
+    size_t i;
+
+    for (i = 0; name && i < npasses; i++)
+        if (!strcmp(name, passes[i].name))
+            return RP_OK;
+    if (!name)
+        return RP_OK;
+    rp_err_set(err, RP_USAGE, "no pass '%s'; there are:", name);
+    for (i = 0; i < npasses; i++)
+        rp_err_context(err, RP_USAGE, "%-9s %s", passes[i].name, passes[i].summary);
+    return RP_USAGE;
+}
+
+/* The columns share one count while they are filled; from here on each knows its own. */
+static void set_lengths(struct rp_build_events *ev)
+{
+    ev->ts_ns.n = ev->dur_ns.n = ev->name.n = ev->track.n = ev->link.n = ev->arg_row.n = ev->n;
+    ev->shape.n = ev->origin.n = ev->flags.n = ev->n;
+}
+
+enum rp_code rp_builder_finish_dump(struct rp_builder *b, const char *pass, struct rp_out *to,
+                                    struct rp_trace **out, struct rp_err *err)
+{
+    enum rp_code code = check_pass_name(pass, err);
+    size_t i;
+
+    *out = NULL;
+    set_lengths(&b->ev);
+    for (i = 0; code == RP_OK && i < npasses; i++) {
+        code = passes[i].run(b, err);
+        if (code == RP_OK && pass && !strcmp(pass, passes[i].name))
+            rp_build_dump(b, to);
+    }
+    if (code == RP_OK) {
+        *out = b->trace;
+        b->trace = NULL;
+    }
+    rp_builder_free(b);
+    return code;
+}

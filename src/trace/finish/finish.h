@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RP_TRACE_FINISH_FINISH_H
+#define RP_TRACE_FINISH_FINISH_H
+/*
+ * What turns the events of a file into a trace: passes over the builder's columns, run in the order
+ * of one table (finish.c). Each does one thing and can be looked at: the state behind any of them
+ * can be written as text.
+ */
+#include "io/output.h"
+#include "trace/build/build.h"
+
+struct rp_pass {
+    const char *name, *summary;
+    enum rp_code (*run)(struct rp_builder *b, struct rp_err *err);
+};
+
+const struct rp_pass *rp_pass_list(size_t *n);
+
+/*
+ * As rp_builder_finish, and writes the state behind the named pass to `to`: a line a process,
+ * track, event, arrow, link and step. pass NULL: nothing is written; a name that is no pass is
+ * RP_USAGE.
+ */
+enum rp_code rp_builder_finish_dump(struct rp_builder *b, const char *pass, struct rp_out *to,
+                                    struct rp_trace **out, struct rp_err *err);
+
+/* The passes. */
+enum rp_code rp_pass_args(struct rp_builder *b, struct rp_err *err);
+enum rp_code rp_pass_ids(struct rp_builder *b, struct rp_err *err);
+enum rp_code rp_pass_metadata(struct rp_builder *b, struct rp_err *err);
+enum rp_code rp_pass_counts(struct rp_builder *b, struct rp_err *err);
+enum rp_code rp_pass_pairs(struct rp_builder *b, struct rp_err *err);
+enum rp_code rp_pass_order(struct rp_builder *b, struct rp_err *err);
+enum rp_code rp_pass_tracks(struct rp_builder *b, struct rp_err *err);
+enum rp_code rp_pass_parents(struct rp_builder *b, struct rp_err *err);
+enum rp_code rp_pass_flows(struct rp_builder *b, struct rp_err *err);
+enum rp_code rp_pass_links(struct rp_builder *b, struct rp_err *err);
+enum rp_code rp_pass_names(struct rp_builder *b, struct rp_err *err);
+enum rp_code rp_pass_steps(struct rp_builder *b, struct rp_err *err);
+enum rp_code rp_pass_health(struct rp_builder *b, struct rp_err *err);
+enum rp_code rp_pass_totals(struct rp_builder *b, struct rp_err *err);
+enum rp_code rp_pass_freeze(struct rp_builder *b, struct rp_err *err);
+
+/* dump.c */
+void rp_build_dump(const struct rp_builder *b, struct rp_out *to);
+
+#endif

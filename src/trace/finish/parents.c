@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The innermost span around each event, on tracks of threads. Work on a stream may overlap, and a
+ * chain of async events belongs to no thread: they have no parents and are none. One walk over the
+ * events with a stack (nest.h); depth is bounded by memory only.
+ */
+#include "trace/build/state.h"
+#include "trace/finish/finish.h"
+#include "trace/finish/nest.h"
+
+static enum rp_code walk_track(struct rp_builder *b, const struct rp_track_info *t,
+                               struct rp_nest *nest, struct rp_err *err)
+{
+    struct rp_build_events *ev = &b->ev;
+    uint32_t i;
+
+    nest->open.n = 0;
+    for (i = t->first; i < t->end; i++) {
+        int64_t ts = ev->ts_ns.at[i];
+        bool unended = ev->flags.at[i] & RP_EVENT_UNENDED, crosses;
+
+        if (ts == RP_NO_TS || (ev->flags.at[i] & RP_EVENT_ASYNC) ||
+            ev->kind.at[i] == RP_KIND_METADATA)
+            continue;
+        if (ev->dur_ns.at[i] < 0 && !unended) { /* a moment, not a span */
+            rp_nest_advance(nest, ts);
+            ev->parent.at[i] = rp_nest_top(nest);
+            continue;
+        }
+        RP_TRY(rp_nest_enter(nest, i, ts, rp_build_end_ns(b, i), unended, &ev->parent.at[i],
+                             &crosses, err));
+        if (crosses)
+            ev->flags.at[i] |= RP_EVENT_CROSSES;
+    }
+    return RP_OK;
+}
+
+enum rp_code rp_pass_parents(struct rp_builder *b, struct rp_err *err)
+{
+    struct rp_nest nest = {0};
+    enum rp_code code = RP_OK;
+    size_t t;
+
+    RP_TRY(rp_vec_reserve(&b->ev.parent, (size_t)b->ev.n + 1, err));
+    memset(b->ev.parent.at, 0xff, b->ev.n * sizeof *b->ev.parent.at);
+    b->ev.parent.n = b->ev.n;
+    for (t = 0; code == RP_OK && t < b->tracks.n; t++)
+        if (b->tracks.at[t].kind == RP_TRACK_THREAD)
+            code = walk_track(b, &b->tracks.at[t], &nest, err);
+    rp_vec_release(&nest.open);
+    return code;
+}

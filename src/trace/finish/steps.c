@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Steps: the kinds of evidence are tried from the best to the weakest, and the first that finds
+ * steps is taken, so that all steps of a trace have one source. The profiler's own marks come
+ * first; docs/definitions.md has the rules.
+ */
+#include "trace/finish/steps.h"
+#include "trace/finish/finish.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+
+#define PROFILER_STEP "ProfilerStep#"
+
+enum rp_code rp_steps_by_profiler(struct rp_builder *b, struct rp_err *err)
+{
+    size_t prefix = sizeof PROFILER_STEP - 1;
+    rp_event e;
+
+    for (e = 0; e < b->ev.n; e++) {
+        const char *name;
+
+        if (!(rp_build_origin_of(b, e)->flags & RP_ORIGIN_MARKS_STEP) ||
+            b->ev.ts_ns.at[e] == RP_NO_TS)
+            continue;
+        name = rp_strtab_borrow(&b->str, b->ev.name.at[e]);
+        if (!strncmp(name, PROFILER_STEP, prefix))
+            RP_TRY(rp_vec_push(
+                &b->steps,
+                rp_step_of_event(b, e, RP_STEP_PROFILER, strtoll(name + prefix, NULL, 10)), err));
+    }
+    return RP_OK;
+}
+
+static int by_time(const void *pa, const void *pb)
+{
+    const struct rp_step *a = pa, *b = pb;
+
+    if (a->begin_ns != b->begin_ns)
+        return a->begin_ns < b->begin_ns ? -1 : 1;
+    if (a->end_ns != b->end_ns)
+        return a->end_ns < b->end_ns ? -1 : 1;
+    if (a->name != b->name)
+        return a->name < b->name ? -1 : 1;
+    return a->mark < b->mark ? -1 : a->mark > b->mark;
+}
+
+/* In time order, each (name, begin, end) once: old files mark a step in two categories. */
+static void put_in_order(struct rp_builder *b)
+{
+    struct rp_step *step = b->steps.at;
+    size_t i, kept = 0;
+
+    if (b->steps.n == 0)
+        return;
+    qsort(step, b->steps.n, sizeof *step, by_time);
+    for (i = 0; i < b->steps.n; i++)
+        if (!kept || step[kept - 1].name != step[i].name ||
+            step[kept - 1].begin_ns != step[i].begin_ns ||
+            step[kept - 1].end_ns != step[i].end_ns || step[i].mark == RP_NONE)
+            step[kept++] = step[i];
+    b->steps.n = kept;
+}
+
+enum rp_code rp_pass_steps(struct rp_builder *b, struct rp_err *err)
+{
+    static enum rp_code (*const sources[])(struct rp_builder *, struct rp_err *) = {
+        rp_steps_by_profiler, rp_steps_by_run_id, rp_steps_by_session, rp_steps_by_annotation,
+        rp_steps_by_repetition};
+    size_t i;
+
+    for (i = 0; b->steps.n == 0 && i < sizeof sources / sizeof sources[0]; i++)
+        RP_TRY(sources[i](b, err));
+    put_in_order(b);
+    return RP_OK;
+}

@@ -1,0 +1,420 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Steps that nothing marks: the names of the device work on the busiest stream (without a device:
+ * of the outermost operators on the busiest thread) come again with a period.
+ *
+ * Candidates for the period are distances between equal names: for the rarest names, from each
+ * occurrence to the one 1 to 8 places later, if most of those distances are the same. A candidate
+ * is judged by how many elements equal the one a period later. A loop over layers inside the step
+ * also repeats, but it breaks at every step, so of the candidates that agree nearly as well as the
+ * best one the smallest is taken. Steps begin where the pauses in front of them are longest.
+ *
+ * A trace of a single step of inference repeats too, layer by layer. So a period is believed only
+ * if it has something that a model does once a step: an update of parameters, an embedding, a copy
+ * between host and device. The work of one launch of a graph counts as one element.
+ *
+ * At most 2^18 names are looked at, with at most a few dozen candidates; linear.
+ */
+#include "trace/build/dense_ids.h"
+#include "trace/finish/steps.h"
+#include "trace/names.h"
+
+#include <stdlib.h>
+
+#define NAMES_MAX      ((size_t)1 << 18)
+#define RARE_NAMES     64
+#define LAGS           8
+#define OCCURRENCES    4096 /* of one name that are looked at */
+#define CANDIDATES_MAX 64
+
+struct search {
+    const rp_str *names;
+    size_t n;
+    RP_VEC(uint32_t) dense; /* names as small numbers */
+    uint32_t ndistinct;
+    RP_VEC(uint32_t) offset, place; /* where each of them occurs */
+    RP_VEC(uint64_t) rare;          /* count << 32 | name, for names that occur thrice or more */
+    size_t candidate[CANDIDATES_MAX];
+    size_t ncandidates;
+};
+
+static enum rp_code list_places(struct search *w, struct rp_err *err)
+{
+    rp_id_vec id = {0};
+    enum rp_code code;
+    uint32_t k;
+    size_t i;
+
+    RP_TRY(rp_vec_reserve(&w->dense, w->n, err));
+    code = rp_vec_reserve(&id, w->n, err);
+    for (i = 0; code == RP_OK && i < w->n; i++)
+        id.at[i] = w->names[i];
+    if (code == RP_OK)
+        code = rp_dense_ids(id.at, w->n, w->dense.at, &w->ndistinct, err);
+    rp_vec_release(&id);
+    RP_TRY(code);
+    RP_TRY(rp_vec_reserve(&w->offset, (size_t)w->ndistinct + 2, err));
+    RP_TRY(rp_vec_reserve(&w->place, w->n, err));
+    memset(w->offset.at, 0, ((size_t)w->ndistinct + 2) * sizeof *w->offset.at);
+    for (i = 0; i < w->n; i++)
+        w->offset.at[w->dense.at[i] + 2]++;
+    for (k = 2; k <= w->ndistinct; k++)
+        w->offset.at[k] += w->offset.at[k - 1];
+    for (i = 0; i < w->n; i++)
+        w->place.at[w->offset.at[w->dense.at[i] + 1]++] = (uint32_t)i;
+    return RP_OK;
+}
+
+static int ascending(const void *pa, const void *pb)
+{
+    uint64_t a = *(const uint64_t *)pa, b = *(const uint64_t *)pb;
+
+    return a < b ? -1 : a > b;
+}
+
+static enum rp_code find_rare(struct search *w, struct rp_err *err)
+{
+    uint32_t k;
+
+    for (k = 0; k < w->ndistinct; k++) {
+        uint64_t count = w->offset.at[k + 1] - w->offset.at[k];
+
+        if (count >= 3)
+            RP_TRY(rp_vec_push(&w->rare, count << 32 | k, err));
+    }
+    if (w->rare.n)
+        qsort(w->rare.at, w->rare.n, sizeof *w->rare.at, ascending);
+    return RP_OK;
+}
+
+/* The distance that most pairs of places `lag` apart have, or 0. */
+static size_t common_distance(const uint32_t *place, size_t n, size_t lag)
+{
+    size_t best = 0, votes = 0, count = 0, i;
+
+    for (i = 0; i + lag < n; i++) { /* a majority survives pairing off what differs */
+        size_t distance = place[i + lag] - place[i];
+
+        if (votes == 0)
+            best = distance;
+        votes += distance == best ? 1 : (size_t)-1;
+    }
+    for (i = 0; i + lag < n; i++)
+        count += place[i + lag] - place[i] == best;
+    return n > lag && count * 10 >= (n - lag) * 6 ? best : 0;
+}
+
+static void add_candidate(struct search *w, size_t period)
+{
+    size_t i;
+
+    if (period < 2 || period > w->n / 3)
+        return;
+    for (i = 0; i < w->ncandidates; i++)
+        if (w->candidate[i] == period)
+            return;
+    if (w->ncandidates < CANDIDATES_MAX)
+        w->candidate[w->ncandidates++] = period;
+}
+
+static void find_candidates(struct search *w)
+{
+    size_t i, lag;
+
+    for (i = 0; i < w->rare.n && i < RARE_NAMES; i++) {
+        uint32_t name = (uint32_t)w->rare.at[i];
+        size_t n = w->offset.at[name + 1] - w->offset.at[name];
+
+        for (lag = 1; lag <= LAGS; lag++)
+            add_candidate(w, common_distance(w->place.at + w->offset.at[name],
+                                             n < OCCURRENCES ? n : OCCURRENCES, lag));
+    }
+}
+
+/* Elements in a million that differ from the one a period later. */
+static size_t disagreement(const struct search *w, size_t period)
+{
+    size_t differ = 0, i;
+
+    for (i = 0; i + period < w->n; i++)
+        differ += w->names[i] != w->names[i + period];
+    return differ * 1000000 / (w->n - period);
+}
+
+static bool has_two_names(const struct search *w, size_t period)
+{
+    size_t i;
+
+    for (i = 1; i < period; i++)
+        if (w->names[i] != w->names[0])
+            return true;
+    return false;
+}
+
+static size_t choose(const struct search *w)
+{
+    size_t rate[CANDIDATES_MAX], best = SIZE_MAX, period = 0, i;
+
+    for (i = 0; i < w->ncandidates; i++) {
+        rate[i] = disagreement(w, w->candidate[i]);
+        best = rate[i] < best ? rate[i] : best;
+    }
+    for (i = 0; i < w->ncandidates; i++)
+        if (rate[i] <= 100000 && rate[i] <= 2 * best + 5000 && has_two_names(w, w->candidate[i]) &&
+            (period == 0 || w->candidate[i] < period))
+            period = w->candidate[i];
+    return period;
+}
+
+enum rp_code rp_steps_find_period(const rp_str *names, size_t n, size_t *period, struct rp_err *err)
+{
+    struct search w = {.names = names, .n = n < NAMES_MAX ? n : NAMES_MAX};
+    enum rp_code code;
+
+    *period = 0;
+    if (n < 6)
+        return RP_OK;
+    code = list_places(&w, err);
+    if (code == RP_OK)
+        code = find_rare(&w, err);
+    if (code == RP_OK) {
+        find_candidates(&w);
+        *period = choose(&w);
+    }
+    rp_vec_release(&w.dense);
+    rp_vec_release(&w.offset);
+    rp_vec_release(&w.place);
+    rp_vec_release(&w.rare);
+    return code;
+}
+
+struct sequence {
+    struct rp_builder *b;
+    rp_row_vec event; /* in time order */
+    RP_VEC(rp_str) names;
+};
+
+static enum rp_code push(struct sequence *s, rp_event e, struct rp_err *err)
+{
+    RP_TRY(rp_vec_push(&s->event, e, err));
+    return rp_vec_push(&s->names, s->b->ev.name.at[e], err);
+}
+
+static bool is_same_launch(const struct sequence *s, rp_event e)
+{
+    const uint32_t *link = s->b->ev.link.at;
+
+    return s->event.n && link[e] != RP_NONE && link[e] == link[s->event.at[s->event.n - 1]];
+}
+
+static enum rp_code take_stream(struct sequence *s, struct rp_err *err)
+{
+    struct rp_builder *b = s->b;
+    uint32_t most = 0, n, best = RP_NONE, t;
+    rp_event e;
+
+    for (t = 0; t < b->tracks.n; t++) {
+        for (e = b->tracks.at[t].first, n = 0; e < b->tracks.at[t].end; e++)
+            n += rp_kind_is_device_work(b->ev.kind.at[e]);
+        if (n > most) {
+            most = n;
+            best = t;
+        }
+    }
+    for (e = best == RP_NONE ? 0 : b->tracks.at[best].first;
+         best != RP_NONE && e < b->tracks.at[best].end; e++)
+        if (rp_kind_is_device_work(b->ev.kind.at[e]) && b->ev.ts_ns.at[e] != RP_NO_TS &&
+            !is_same_launch(s, e))
+            RP_TRY(push(s, e, err));
+    return RP_OK;
+}
+
+/* Operators without an operator around them, on the thread that has most of them. */
+static enum rp_code take_thread(struct sequence *s, struct rp_err *err)
+{
+    struct rp_builder *b = s->b;
+    RP_VEC(uint8_t) inside = {0}; /* an operator, or inside one */
+    uint32_t most = 0, n, best = RP_NONE, t;
+    enum rp_code code = RP_OK;
+    rp_event e;
+
+    RP_TRY(rp_vec_reserve(&inside, (size_t)b->ev.n + 1, err));
+    for (t = 0; t < b->tracks.n; t++) {
+        for (e = b->tracks.at[t].first, n = 0; e < b->tracks.at[t].end; e++) {
+            rp_event parent = b->ev.parent.at[e];
+            bool within = parent != RP_NONE && inside.at[parent], op;
+
+            op = b->ev.kind.at[e] == RP_KIND_CPU_OP && b->ev.ts_ns.at[e] != RP_NO_TS;
+            inside.at[e] = within ? 1 : op ? 2 : 0;
+            n += op && !within;
+        }
+        if (n > most) {
+            most = n;
+            best = t;
+        }
+    }
+    for (e = best == RP_NONE ? 0 : b->tracks.at[best].first;
+         code == RP_OK && best != RP_NONE && e < b->tracks.at[best].end; e++)
+        if (inside.at[e] == 2)
+            code = push(s, e, err);
+    rp_vec_release(&inside);
+    return code;
+}
+
+static bool happens_once_a_step(const struct rp_builder *b, rp_str name)
+{
+    static const char *const copies[] = {"HtoD", "DtoH", "HostToDevice", "DeviceToHost"};
+    const char *text = rp_strtab_borrow(&b->str, name);
+    size_t i;
+
+    switch (b->name_class.at[name]) {
+    case RP_NAME_OPTIMIZER:
+        return true;
+    case RP_NAME_EMBEDDING:
+        return strcasestr(text, "embedding") && !strcasestr(text, "rotary");
+    case RP_NAME_MEMCPY:
+        for (i = 0; i < sizeof copies / sizeof copies[0]; i++)
+            if (strstr(text, copies[i]))
+                return true;
+        return false;
+    default:
+        return false;
+    }
+}
+
+/* Whether some period in the middle has what a whole step has. */
+static bool is_whole_step(const struct sequence *s, size_t period)
+{
+    size_t first = s->names.n / 2 / period * period, i;
+
+    for (i = first; i < first + period && i < s->names.n; i++)
+        if (happens_once_a_step(s->b, s->names.at[i]))
+            return true;
+    return false;
+}
+
+static int64_t pause_before(const struct sequence *s, size_t i)
+{
+    int64_t pause;
+
+    if (__builtin_sub_overflow(s->b->ev.ts_ns.at[s->event.at[i]],
+                               rp_build_end_ns(s->b, s->event.at[i - 1]), &pause))
+        return 0;
+    return pause > 0 ? pause : 0;
+}
+
+/* A place where a step begins: of the places in a period the one with the longest pauses in front,
+   summed over all periods, and there the longest of them. */
+static size_t find_anchor(const struct sequence *s, size_t period)
+{
+    int64_t longest = -1;
+    size_t place = 0, best, start, i;
+
+    for (start = 0; start < period; start++) {
+        int64_t sum = 0;
+
+        for (i = start ? start : period; i < s->event.n; i += period)
+            if (__builtin_add_overflow(sum, pause_before(s, i), &sum))
+                sum = INT64_MAX;
+        if (sum > longest) {
+            longest = sum;
+            place = start;
+        }
+    }
+    best = place ? place : period;
+    for (i = best; i + period <= s->event.n; i += period)
+        if (pause_before(s, i) > pause_before(s, best))
+            best = i;
+    return best;
+}
+
+static bool looks_like(const struct sequence *s, size_t anchor, size_t at, size_t period)
+{
+    size_t k;
+
+    for (k = 0; k < 4 && k < period && anchor + k < s->names.n; k++)
+        if (at + k >= s->names.n || s->names.at[at + k] != s->names.at[anchor + k])
+            return false;
+    return true;
+}
+
+/* The start of a step where one is expected, or close to that if a few events were added or left
+   out: names tell. */
+static size_t start_near(const struct sequence *s, size_t anchor, size_t expected, size_t period)
+{
+    size_t k;
+
+    for (k = 0; k <= period / 8; k++) {
+        if (looks_like(s, anchor, expected + k, period))
+            return expected + k;
+        if (k <= expected && looks_like(s, anchor, expected - k, period))
+            return expected - k;
+    }
+    return expected;
+}
+
+/* Whether the elements from `at` up to `next` are those of the anchor's period: counted from the
+   front and from the back, so that one more in the middle does no harm. */
+static bool is_alike(const struct sequence *s, size_t anchor, size_t at, size_t next, size_t period)
+{
+    const rp_str *name = s->names.at;
+    size_t equal = 0, k;
+
+    for (k = 0; k < period; k++) {
+        equal += at + k < s->names.n && name[at + k] == name[anchor + k];
+        equal +=
+            next <= s->names.n && next > k && name[next - 1 - k] == name[anchor + period - 1 - k];
+    }
+    return 2 * equal >= period;
+}
+
+static int64_t last_end(const struct sequence *s, size_t from, size_t to)
+{
+    int64_t end = s->b->ev.ts_ns.at[s->event.at[from]];
+
+    for (; from < to && from < s->event.n; from++) {
+        int64_t mine = rp_build_end_ns(s->b, s->event.at[from]);
+
+        end = mine > end ? mine : end;
+    }
+    return end;
+}
+
+static enum rp_code cut(struct sequence *s, size_t period, struct rp_err *err)
+{
+    size_t anchor = find_anchor(s, period), at = anchor, next;
+    struct rp_step step = {.source = RP_STEP_REPETITION, .mark = RP_NONE};
+
+    RP_TRY(rp_strtab_intern(&s->b->str, "repetition", 10, &step.name, err));
+    while (at >= period) /* back to the first */
+        at = start_near(s, anchor, at - period, period);
+    for (; at + period <= s->event.n; at = next) {
+        next = start_near(s, anchor, at + period, period);
+        if (!is_alike(s, anchor, at, next, period))
+            continue;
+        step.number = (int64_t)s->b->steps.n;
+        step.begin_ns = s->b->ev.ts_ns.at[s->event.at[at]];
+        step.end_ns = next + period <= s->event.n ? s->b->ev.ts_ns.at[s->event.at[next]]
+                                                  : last_end(s, at, next);
+        RP_TRY(rp_vec_push(&s->b->steps, step, err));
+    }
+    return RP_OK;
+}
+
+enum rp_code rp_steps_by_repetition(struct rp_builder *b, struct rp_err *err)
+{
+    struct sequence s = {.b = b};
+    enum rp_code code;
+    size_t period = 0;
+
+    code = take_stream(&s, err);
+    if (code == RP_OK && s.event.n == 0)
+        code = take_thread(&s, err);
+    if (code == RP_OK)
+        code = rp_steps_find_period(s.names.at, s.names.n, &period, err);
+    if (code == RP_OK && period && is_whole_step(&s, period))
+        code = cut(&s, period, err);
+    rp_vec_release(&s.event);
+    rp_vec_release(&s.names);
+    return code;
+}

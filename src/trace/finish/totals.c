@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Counts and durations by kind, windows, and the time in which the device is busy: the union of all
+ * device work. Streams are sorted each, so the union is a merge of streams through a heap of their
+ * next events: n log(streams), no memory an event.
+ */
+#include "trace/build/state.h"
+#include "trace/finish/finish.h"
+#include "trace/names.h"
+
+/* Adds without leaving int64. */
+static void add_to(int64_t *sum, int64_t x)
+{
+    if (__builtin_add_overflow(*sum, x, sum))
+        *sum = INT64_MAX;
+}
+
+struct window {
+    int64_t begin, end;
+};
+
+static void widen(struct window *w, int64_t begin, int64_t end)
+{
+    w->begin = begin < w->begin ? begin : w->begin;
+    w->end = end > w->end ? end : w->end;
+}
+
+static void close_window(const struct window *w, int64_t *begin, int64_t *end)
+{
+    *begin = w->begin <= w->end ? w->begin : 0;
+    *end = w->begin <= w->end ? w->end : 0;
+}
+
+static void sum_up(struct rp_builder *b)
+{
+    struct window gpu = {INT64_MAX, INT64_MIN}, work = gpu, span = gpu;
+    struct rp_totals *t = &b->trace->totals;
+    uint32_t i;
+
+    memset(t, 0, sizeof *t);
+    for (i = 0; i < b->ev.n; i++) {
+        int64_t ts = b->ev.ts_ns.at[i], end = rp_build_end_ns(b, i), dur = b->ev.dur_ns.at[i];
+        uint8_t kind = b->ev.kind.at[i];
+        bool device = rp_kind_is_device_work(kind);
+
+        t->count[kind]++;
+        if (dur > 0)
+            add_to(&t->dur_ns[kind], dur);
+        if (kind == RP_KIND_KERNEL && b->name_class.at[b->ev.name.at[i]] == RP_NAME_COMM) {
+            t->comm_count++;
+            add_to(&t->comm_ns, dur > 0 ? dur : 0);
+        }
+        if (ts == RP_NO_TS || kind == RP_KIND_METADATA)
+            continue;
+        widen(&span, ts, end);
+        if (device)
+            widen(&gpu, ts, end);
+        if (device || kind == RP_KIND_CPU_OP || kind == RP_KIND_RUNTIME)
+            widen(&work, ts, end);
+    }
+    close_window(&gpu, &t->gpu_begin_ns, &t->gpu_end_ns);
+    close_window(&work, &t->work_begin_ns, &t->work_end_ns);
+    close_window(&span, &t->span_begin_ns, &t->span_end_ns);
+}
+
+struct cursor {
+    rp_event at, end;
+};
+
+struct merger {
+    const struct rp_builder *b;
+    RP_VEC(struct cursor) heap; /* smallest start first */
+};
+
+static int64_t start_of(const struct merger *m, size_t i)
+{
+    return m->b->ev.ts_ns.at[m->heap.at[i].at];
+}
+
+/* Moves on to the next device work of its track; false at the end. */
+static bool skip_others(const struct merger *m, struct cursor *c)
+{
+    while (c->at < c->end && (m->b->ev.ts_ns.at[c->at] == RP_NO_TS ||
+                              !rp_kind_is_device_work(m->b->ev.kind.at[c->at])))
+        c->at++;
+    return c->at < c->end;
+}
+
+static void sift_down(struct merger *m, size_t i)
+{
+    struct cursor *heap = m->heap.at, moved = heap[i];
+    size_t n = m->heap.n, child;
+
+    for (; (child = 2 * i + 1) < n; i = child) {
+        if (child + 1 < n && start_of(m, child + 1) < start_of(m, child))
+            child++;
+        if (m->b->ev.ts_ns.at[moved.at] <= start_of(m, child))
+            break;
+        heap[i] = heap[child];
+    }
+    heap[i] = moved;
+}
+
+static enum rp_code open_tracks(struct merger *m, struct rp_err *err)
+{
+    size_t t, i;
+
+    for (t = 0; t < m->b->tracks.n; t++) {
+        struct cursor c = {m->b->tracks.at[t].first, m->b->tracks.at[t].end};
+
+        if (skip_others(m, &c))
+            RP_TRY(rp_vec_push(&m->heap, c, err));
+    }
+    for (i = m->heap.n / 2; i-- > 0;)
+        sift_down(m, i);
+    return RP_OK;
+}
+
+static enum rp_code count_busy(struct rp_builder *b, struct rp_err *err)
+{
+    struct merger m = {.b = b};
+    int64_t until = INT64_MIN, busy = 0;
+    enum rp_code code = open_tracks(&m, err);
+
+    while (code == RP_OK && m.heap.n) {
+        rp_event e = m.heap.at[0].at;
+        int64_t begin = b->ev.ts_ns.at[e], end = rp_build_end_ns(b, e);
+
+        begin = begin > until ? begin : until;
+        if (end > begin) {
+            add_to(&busy, end - begin);
+            until = end;
+        }
+        m.heap.at[0].at++;
+        if (!skip_others(&m, &m.heap.at[0]))
+            m.heap.at[0] = m.heap.at[--m.heap.n];
+        if (m.heap.n)
+            sift_down(&m, 0);
+    }
+    b->trace->totals.gpu_busy_ns = busy;
+    rp_vec_release(&m.heap);
+    return code;
+}
+
+enum rp_code rp_pass_totals(struct rp_builder *b, struct rp_err *err)
+{
+    sum_up(b);
+    return count_busy(b, err);
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RP_TRACE_RPT_RPT_H
+#define RP_TRACE_RPT_RPT_H
+/*
+ * The native file: the columns of a trace as they are in memory, read by mapping. Its layout is
+ * docs/formats/rpt.md. Header and section table are verified when it is opened, a section when it
+ * is first used, everything by rp_rpt_verify.
+ */
+#include "io/input.h"
+#include "io/output.h"
+#include "trace/trace.h"
+
+/* Whether the first bytes (8 are enough) are those of a native file. */
+bool rp_rpt_sniff(const uint8_t *bytes, size_t n);
+
+/* Appends one part: one rank. A file of several ranks is several parts, one behind the other. */
+enum rp_code rp_rpt_write(const struct rp_trace *trace, struct rp_out *out, struct rp_err *err);
+
+/* The length of the part that begins here; the next one, if any, begins behind it. */
+enum rp_code rp_rpt_part_bytes(const uint8_t *bytes, size_t n, size_t *part, struct rp_err *err);
+
+/* The part that begins here. The trace borrows from bytes, which must outlive it (they are copied
+   where they are not aligned to 8). Only strings and small tables are verified: see
+   rp_trace_require. */
+enum rp_code rp_rpt_open(const uint8_t *bytes, size_t n, struct rp_trace **out, struct rp_err *err);
+
+/* Reads everything, all parts: checksums of all sections and rp_trace_validate. */
+enum rp_code rp_rpt_verify(const uint8_t *bytes, size_t n, struct rp_err *err);
+
+#endif

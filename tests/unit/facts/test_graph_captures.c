@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Launches that became nodes of a CUDA graph. */
+#include "facts/graph_captures.h"
+#include "trace/trace_fixtures.h"
+
+#define BEGIN "cudaStreamBeginCapture"
+#define END   "cudaStreamEndCapture"
+
+static int64_t captured(const struct row *rows, size_t n)
+{
+    struct rp_trace *t = trace_of(rows, n);
+    int64_t count = -1;
+
+    assert_code(rp_captured_launches(t, &count, NULL), RP_OK);
+    rp_trace_free(t);
+    return count;
+}
+
+#define CAPTURED(rows) captured((rows), sizeof(rows) / sizeof(rows)[0])
+
+static void launches_inside_a_capture_count(void **state)
+{
+    const struct row rows[] = {
+        {'X', "cuda_runtime", "cudaLaunchKernel", 1, 1, 0, 5, 1}, /* before: its work is lost */
+        {'X', "cuda_runtime", BEGIN, 1, 1, 10, 5, 2},
+        {'X', "cuda_runtime", "cudaLaunchKernel", 1, 1, 20, 5, 3},
+        {'X', "cuda_runtime", "cudaMemsetAsync", 1, 2, 25, 5, 4},  /* another thread */
+        {'X', "cuda_runtime", "cudaEventRecord", 1, 1, 26, 2, 5},  /* no launch */
+        {'X', "cuda_runtime", "cudaLaunchKernel", 1, 3, 27, 2, 6}, /* of another stream: it ran */
+        {'X', "kernel", "gemm", 0, 7, 40, 5, 6, 7},
+        {'X', "cuda_runtime", END, 1, 1, 30, 5, 7},
+        {'X', "cuda_runtime", "cudaLaunchKernel", 1, 1, 50, 5, 8}, /* behind */
+    };
+
+    UNUSED_STATE(state);
+    assert_int_equal(CAPTURED(rows), 2);
+}
+
+static void captures_nest_and_belong_to_their_process(void **state)
+{
+    const struct row rows[] = {
+        {'X', "cuda_runtime", BEGIN, 1, 1, 10, 5, 1},
+        {'X', "cuda_runtime", "cuStreamBeginCapture_v2", 1, 1, 11, 3, 2},
+        {'X', "cuda_runtime", "cuStreamEndCapture", 1, 1, 20, 3, 3},
+        {'X', "cuda_runtime", "cudaLaunchKernel", 1, 1, 25, 2, 4},
+        {'X', "cuda_runtime", "cudaLaunchKernel", 2, 2, 26, 2, 5},
+        {'X', "cuda_runtime", END, 1, 1, 30, 5, 6},
+    };
+
+    UNUSED_STATE(state);
+    assert_int_equal(CAPTURED(rows), 1);
+}
+
+static void a_capture_without_its_end_is_none(void **state)
+{
+    const struct row rows[] = {
+        {'X', "cuda_runtime", END, 1, 1, 0, 5, 1},
+        {'X', "cuda_runtime", BEGIN, 1, 1, 10, 5, 2},
+        {'X', "cuda_runtime", "cudaLaunchKernel", 1, 1, 20, 5, 3},
+    };
+
+    UNUSED_STATE(state);
+    assert_int_equal(CAPTURED(rows), 0);
+}
+
+int test_graph_captures(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(launches_inside_a_capture_count),
+        cmocka_unit_test(captures_nest_and_belong_to_their_process),
+        cmocka_unit_test(a_capture_without_its_end_is_none),
+    };
+
+    return cmocka_run_group_tests_name("captures", tests, NULL, NULL);
+}
