@@ -2,6 +2,8 @@
 /* Chunks double from 4 KiB to 1 MiB; a larger thing gets a chunk of its own. */
 #include "base/arena.h"
 
+#include "base/vec.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -36,6 +38,12 @@ struct rp_arena_chunk {
     size_t size; /* of the whole allocation */
 };
 
+struct rp_arena_column {
+    struct rp_arena_column *next;
+    void *at;
+    size_t cap, size;
+};
+
 void rp_arena_init(struct rp_arena *arena)
 {
     *arena = (struct rp_arena)RP_ARENA_INIT;
@@ -44,7 +52,10 @@ void rp_arena_init(struct rp_arena *arena)
 void rp_arena_release(struct rp_arena *arena)
 {
     struct rp_arena_chunk *chunk = arena->chunks;
+    struct rp_arena_column *column;
 
+    for (column = arena->columns; column; column = column->next) /* they stand in the chunks */
+        rp_vec_drop(column->at, column->cap, column->size);
     while (chunk) {
         struct rp_arena_chunk *next = chunk->next;
 
@@ -101,10 +112,11 @@ void *rp_arena_alloc(struct rp_arena *arena, size_t size, size_t align)
 {
     char *at;
 
-    if (size > SIZE_MAX / 2)
+    if (size > SIZE_MAX / 2 ||
+        (!fits(arena, size, align) && add_chunk(arena, size + REDZONE) < 0)) {
+        arena->failed = true;
         return NULL;
-    if (!fits(arena, size, align) && add_chunk(arena, size + REDZONE) < 0)
-        return NULL;
+    }
     at = aligned(arena->at, align);
     arena->at = at + size + REDZONE;
     UNPOISON(at, size);
@@ -117,7 +129,7 @@ void *rp_arena_calloc(struct rp_arena *arena, size_t n, size_t size, size_t alig
     void *at;
 
     if (__builtin_mul_overflow(n, size, &bytes))
-        return NULL;
+        bytes = SIZE_MAX; /* which fails */
     at = rp_arena_alloc(arena, bytes, align);
     if (at && bytes)
         memset(at, 0, bytes);
@@ -141,19 +153,93 @@ char *rp_arena_strdup(struct rp_arena *arena, const char *text)
     return rp_arena_copy(arena, text, strlen(text));
 }
 
+static char *print(struct rp_arena *arena, const char *fmt, va_list args)
+{
+    char *text = NULL;
+    va_list again;
+    int len;
+
+    va_copy(again, args);
+    len = vsnprintf(NULL, 0, fmt, args);
+    if (len < 0)
+        arena->failed = true;
+    else if ((text = rp_arena_alloc(arena, (size_t)len + 1, 1)))
+        vsnprintf(text, (size_t)len + 1, fmt, again);
+    va_end(again);
+    return text;
+}
+
 char *rp_arena_printf(struct rp_arena *arena, const char *fmt, ...)
 {
     va_list args;
-    char *text = NULL;
-    int len;
+    char *text;
 
     va_start(args, fmt);
-    len = vsnprintf(NULL, 0, fmt, args);
-    va_end(args);
-    if (len < 0 || !(text = rp_arena_alloc(arena, (size_t)len + 1, 1)))
-        return NULL;
-    va_start(args, fmt);
-    vsnprintf(text, (size_t)len + 1, fmt, args);
+    text = print(arena, fmt, args);
     va_end(args);
     return text;
+}
+
+const char *rp_arena_textf(struct rp_arena *arena, const char *fmt, ...)
+{
+    va_list args;
+    const char *text;
+
+    va_start(args, fmt);
+    text = print(arena, fmt, args);
+    va_end(args);
+    return text ? text : "";
+}
+
+const char *rp_arena_text(struct rp_arena *arena, const char *text)
+{
+    const char *copy = text ? rp_arena_strdup(arena, text) : NULL;
+
+    return text && !copy ? "" : copy;
+}
+
+enum rp_code rp_arena_check(const struct rp_arena *arena, const char *what, struct rp_err *err)
+{
+    return arena->failed ? rp_err_nomem(err, what) : RP_OK;
+}
+
+void rp_arena_adopt(struct rp_arena *to, struct rp_arena *from)
+{
+    struct rp_arena_chunk **chunk = &from->chunks;
+    struct rp_arena_column **column = &from->columns;
+
+    if (!to->chunks) {
+        to->at = from->at;
+        to->end = from->end;
+    }
+    while (*chunk)
+        chunk = &(*chunk)->next;
+    while (*column)
+        column = &(*column)->next;
+    *column = to->columns;
+    to->columns = from->columns;
+    if (to->chunks) { /* behind its first chunk, which is the one that is being filled */
+        *chunk = to->chunks->next;
+        to->chunks->next = from->chunks;
+    } else {
+        to->chunks = from->chunks;
+    }
+    to->bytes += from->bytes;
+    to->failed |= from->failed;
+    rp_arena_init(from);
+}
+
+enum rp_code rp_arena_adopt_column(struct rp_arena *arena, void *at, size_t cap, size_t size,
+                                   struct rp_err *err)
+{
+    struct rp_arena_column *column;
+
+    if (!cap)
+        return RP_OK;
+    column = RP_ARENA_NEW(arena, struct rp_arena_column, 1);
+    if (!column)
+        return rp_err_nomem(err, "keeping a column");
+    *column = (struct rp_arena_column){arena->columns, at, cap, size};
+    arena->columns = column;
+    return RP_OK;
 }

@@ -10,21 +10,27 @@
  *
  * Under AddressSanitizer the free part and the red zones are poisoned.
  */
+#include "base/err.h"
+
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 struct rp_arena_chunk;
+struct rp_arena_column;
 
 struct rp_arena {
-    struct rp_arena_chunk *chunks; /* newest first */
-    char *at, *end;                /* free part of the newest chunk */
-    size_t bytes;                  /* taken from the system so far */
+    struct rp_arena_chunk *chunks;   /* newest first */
+    struct rp_arena_column *columns; /* vectors that were handed over */
+    char *at, *end;                  /* free part of the newest chunk */
+    size_t bytes;                    /* taken from the system so far */
+    bool failed;                     /* an allocation failed since the arena was last empty */
 };
 
-#define RP_ARENA_INIT       \
-    {                       \
-        NULL, NULL, NULL, 0 \
+#define RP_ARENA_INIT                    \
+    {                                    \
+        NULL, NULL, NULL, NULL, 0, false \
     }
 
 void rp_arena_init(struct rp_arena *arena);
@@ -40,6 +46,31 @@ char *rp_arena_copy(struct rp_arena *arena, const char *bytes, size_t len);
 char *rp_arena_strdup(struct rp_arena *arena, const char *text);
 char *rp_arena_printf(struct rp_arena *arena, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
+
+/*
+ * Texts whose failure sticks to the arena, so that a sentence is one expression and a whole answer
+ * is checked once, by rp_arena_check. They return "" where memory ran out; rp_arena_text of NULL is
+ * NULL.
+ */
+const char *rp_arena_text(struct rp_arena *arena, const char *text);
+const char *rp_arena_textf(struct rp_arena *arena, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
+/* RP_NOMEM where any allocation has failed; `what` was being done, as in "writing the report". */
+enum rp_code rp_arena_check(const struct rp_arena *arena, const char *what, struct rp_err *err);
+
+/* Everything in `from`, its failure included, belongs to `to`; `from` is empty then. */
+void rp_arena_adopt(struct rp_arena *to, struct rp_arena *from);
+
+/*
+ * Hands the memory of a vector over: it stays where it is until the arena is released, and the
+ * vector must neither grow nor be released any more. On failure the vector keeps it.
+ */
+#define rp_arena_adopt_vec(arena, v, err)                                               \
+    (rp_arena_adopt_column((arena), (v)->at, (v)->cap, sizeof *(v)->at, (err)) == RP_OK \
+         ? ((v)->cap = 0, RP_OK)                                                        \
+         : RP_NOMEM)
+enum rp_code rp_arena_adopt_column(struct rp_arena *arena, void *at, size_t cap, size_t size,
+                                   struct rp_err *err);
 
 #define RP_ARENA_NEW(arena, type, n) \
     ((type *)rp_arena_calloc((arena), (n), sizeof(type), _Alignof(type)))

@@ -206,3 +206,11 @@ const char *rp_units_cell(const struct rp_field *field, const void *record, char
 {
     return rp_field_scalar(field) ? scalar_cell(field, record, buf) : list_cell(field, record, buf);
 }
+
+const char *rp_units_text(struct rp_arena *arena, double value, enum rp_unit unit)
+{
+    char text[RP_CELL_BYTES];
+
+    rp_units_format(value, unit, text, sizeof text);
+    return rp_arena_text(arena, text);
+}

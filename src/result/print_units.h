@@ -2,6 +2,8 @@
 #ifndef RP_RESULT_PRINT_UNITS_H
 #define RP_RESULT_PRINT_UNITS_H
 /* Numbers as people read them: three or four digits, a unit, thousands separators. */
+#include "base/arena.h"
+
 #include <reprise/result.h>
 #include <stddef.h>
 
@@ -9,6 +11,13 @@
 
 /* "628.1 ms", "62.4 MB", "97.7 %", "1.41 GHz"; without a unit the number itself. */
 void rp_units_format(double value, enum rp_unit unit, char *out, size_t cap);
+
+/* The same as a text in an arena, whose failure sticks to it (arena.h). */
+const char *rp_units_text(struct rp_arena *arena, double value, enum rp_unit unit);
+static inline const char *rp_units_time(struct rp_arena *arena, int64_t ns)
+{
+    return rp_units_text(arena, (double)ns, RP_UNIT_NS);
+}
 
 /* "239,093" */
 void rp_units_thousands(int64_t value, char *out, size_t cap);

@@ -4,8 +4,11 @@
 
 #include "base/arena.h"
 #include "base/hash.h"
+#include "base/order.h"
 #include "base/strtab.h"
 #include "base/vec.h"
+
+#include <stdlib.h>
 
 static void arena_alignment_and_size(void **state)
 {
@@ -48,6 +51,85 @@ static void arena_texts(void **state)
     big = rp_arena_printf(&arena, "%200000d", 1);
     assert_int_equal(strlen(big), 200000);
     rp_arena_release(&arena);
+}
+
+static void arena_failure_sticks(void **state)
+{
+    struct rp_arena arena = RP_ARENA_INIT;
+    struct rp_err err = RP_ERR_INIT;
+
+    UNUSED_STATE(state);
+    assert_string_equal(rp_arena_textf(&arena, "%d of %d", 1, 2), "1 of 2");
+    assert_null(rp_arena_text(&arena, NULL));
+    assert_int_equal(rp_arena_check(&arena, "testing", &err), RP_OK);
+    assert_null(rp_arena_calloc(&arena, SIZE_MAX / 2, 4, 8));
+    assert_string_equal(rp_arena_text(&arena, "more"), "more");
+    assert_int_equal(rp_arena_check(&arena, "testing", &err), RP_NOMEM);
+    assert_non_null(strstr(err.text, "testing"));
+    rp_arena_release(&arena);
+    assert_int_equal(rp_arena_check(&arena, "testing", &err), RP_OK);
+}
+
+static void arena_adopts(void **state)
+{
+    struct rp_arena to = RP_ARENA_INIT, from = RP_ARENA_INIT;
+    struct rp_err err = RP_ERR_INIT;
+    RP_VEC(uint64_t) small = {0};
+    RP_VEC(uint64_t) large = {0};
+    const char *early, *adopted;
+    uint64_t i;
+    int round;
+
+    UNUSED_STATE(state);
+    early = NULL;
+    for (round = 0; round < 3; round++) { /* into an empty arena, then into one that has chunks */
+        adopted = rp_arena_textf(&from, "%70000d", round);
+        for (i = 0; i < 100000; i++)
+            assert_int_equal(rp_vec_push(&large, i, &err), RP_OK);
+        assert_int_equal(rp_vec_push(&small, 7, &err), RP_OK);
+        assert_int_equal(rp_arena_adopt_vec(&from, &large, &err), RP_OK);
+        assert_int_equal(rp_arena_adopt_vec(&from, &small, &err), RP_OK);
+        rp_arena_adopt(&to, &from);
+        assert_int_equal(from.bytes, 0);
+        assert_int_equal(strlen(adopted), 70000);
+        assert_int_equal(large.at[99999], 99999);
+        assert_int_equal(small.at[0], 7);
+        if (!early)
+            early = rp_arena_text(&to, "early");
+        assert_string_equal(rp_arena_text(&to, "late"), "late");
+        assert_string_equal(early, "early");
+        large.at = small.at = NULL;
+        large.n = small.n = 0;
+    }
+    rp_arena_release(&to);
+    assert_int_equal(to.bytes, 0);
+}
+
+struct pair {
+    int first, second;
+};
+RP_ORDER(by_first_down_then_second, struct pair, RP_DOWN(first), RP_UP(second))
+
+static void orders_and_bounds(void **state)
+{
+    struct pair pairs[] = {{1, 5}, {3, 9}, {1, 2}, {3, 4}, {2, 0}};
+    static const int sorted[] = {2, 4, 4, 4, 9};
+    size_t i;
+
+    UNUSED_STATE(state);
+    qsort(pairs, 5, sizeof *pairs, by_first_down_then_second);
+    assert_int_equal(pairs[0].second, 4);
+    assert_int_equal(pairs[1].second, 9);
+    assert_int_equal(pairs[2].first, 2);
+    assert_int_equal(pairs[3].second, 2);
+    RP_LOWER_BOUND(i, 5, sorted[i] < 4);
+    assert_int_equal(i, 1);
+    RP_LOWER_BOUND(i, 5, sorted[i] < 10);
+    assert_int_equal(i, 5);
+    RP_LOWER_BOUND_FROM(i, 2, 5, sorted[i] <= 4);
+    assert_int_equal(i, 4);
+    RP_LOWER_BOUND(i, 0, true);
+    assert_int_equal(i, 0);
 }
 
 static void vec_grows_past_the_heap(void **state)
@@ -161,6 +243,9 @@ int test_memory(void)
         cmocka_unit_test(arena_alignment_and_size),
         cmocka_unit_test(arena_refuses_overflow),
         cmocka_unit_test(arena_texts),
+        cmocka_unit_test(arena_failure_sticks),
+        cmocka_unit_test(arena_adopts),
+        cmocka_unit_test(orders_and_bounds),
         cmocka_unit_test(vec_grows_past_the_heap),
         cmocka_unit_test(vec_refuses_overflow),
         cmocka_unit_test(map_keeps_all_keys),

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RP_BASE_ORDER_H
+#define RP_BASE_ORDER_H
+/*
+ * Sorting and searching in the words of what is compared.
+ *
+ *     RP_ORDER(by_rank_then_time, struct visit, RP_UP(rank), RP_DOWN(begin_ns))
+ *     qsort(visits, n, sizeof *visits, by_rank_then_time);
+ *
+ *     RP_LOWER_BOUND(i, n, visits[i].begin_ns < ns);   the first visit that does not begin before
+ * ns
+ */
+#include <stddef.h>
+
+/* Less than, equal to, greater than: -1, 0, 1. */
+#define RP_COMPARE(x, y) (((x) > (y)) - ((x) < (y)))
+
+/* One key of RP_ORDER: a member, smallest or largest first. Any int expression of `a` and `b`, such
+   as strcmp(a->name, b->name), is a key too. */
+#define RP_UP(member)   RP_COMPARE(a->member, b->member)
+#define RP_DOWN(member) RP_COMPARE(b->member, a->member)
+
+/* Defines a comparator for qsort over elements of `type`; the first key that differs decides. Up to
+   five keys. */
+#define RP_ORDER(name, type, ...)                           \
+    static int name(const void *pa_, const void *pb_)       \
+    {                                                       \
+        const type *a = pa_, *b = pb_;                      \
+        int order_ = 0;                                     \
+                                                            \
+        (void)(RP_ORDER_KEYS_(__VA_ARGS__, 0, 0, 0, 0, 0)); \
+        return order_;                                      \
+    }
+#define RP_ORDER_KEYS_(k1, k2, k3, k4, k5, ...) \
+    ((order_ = (k1)) || (order_ = (k2)) || (order_ = (k3)) || (order_ = (k4)) || (order_ = (k5)))
+
+/* Sets i to the first of 0 .. n - 1 for which `before`, an expression of i, is false, or to n. All
+   for which it is true must stand first. */
+#define RP_LOWER_BOUND(i, n, before) RP_LOWER_BOUND_FROM(i, 0, n, before)
+/* The same between begin and end - 1; end where there is none. */
+#define RP_LOWER_BOUND_FROM(i, begin, end, before) \
+    do {                                           \
+        size_t low_ = (begin), high_ = (end);      \
+                                                   \
+        while (low_ < high_) {                     \
+            (i) = low_ + (high_ - low_) / 2;       \
+            if (before)                            \
+                low_ = (i) + 1;                    \
+            else                                   \
+                high_ = (i);                       \
+        }                                          \
+        (i) = low_;                                \
+    } while (0)
+
+#endif
