@@ -7,38 +7,9 @@
  * left out.
  */
 #include "base/limits.h"
+#include "formats/schema.h"
 #include "io/output.h"
 #include "io/proto_write.h"
-
-enum rp_schema_type { /* RP_SCHEMA_END closes a list of fields */
-                      RP_SCHEMA_END,
-                      RP_SCHEMA_INT, /* all varints that are numbers */
-                      RP_SCHEMA_BOOL,
-                      RP_SCHEMA_ENUM,
-                      RP_SCHEMA_FLOAT,
-                      RP_SCHEMA_DOUBLE,
-                      RP_SCHEMA_TEXT, /* strings and bytes */
-                      RP_SCHEMA_MESSAGE
-};
-
-struct rp_schema_word {
-    const char *word; /* NULL closes a list */
-    int32_t value;
-};
-
-struct rp_schema_field {
-    const char *name;
-    uint16_t number;
-    uint8_t type;
-    bool repeated;
-    const struct rp_schema *message;    /* of messages */
-    const struct rp_schema_word *words; /* of enums */
-};
-
-struct rp_schema {
-    const char *name;
-    const struct rp_schema_field *fields;
-};
 
 /* RP_FORMAT with line and column where the text is malformed. */
 enum rp_code rp_textproto_parse(const struct rp_schema *schema, const char *text, size_t n,

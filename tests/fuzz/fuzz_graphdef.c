@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* TensorFlow graphs, as text where the first byte is printable, else as protobuf. */
 #include "formats/programs.h"
-#include "formats/tensorflow/schema.h"
+#include "formats/textproto.h"
 #include "program/structure.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -25,7 +25,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         code = rp_graphdef_fill(p, (struct rp_bytes){data, size}, &limits, NULL);
     if (code == RP_OK && rp_program_hash(p, &arena, &hashes, NULL) == RP_OK &&
         rp_out_open_memory(&out, NULL) == RP_OK) {
-        rp_textproto_print(&rp_schema_tf_graph,
+        rp_textproto_print(&rp_schema_TF_GRAPH,
                            (struct rp_bytes){(const uint8_t *)p->source.at, p->source.n}, false,
                            out, NULL);
         rp_out_abandon(out);

@@ -2,7 +2,7 @@
 /* Values recorded beside a program as protobuf text: the way from text over the wire format. The
    first byte says which of the two snapshots it is. */
 #include "exec/data/snapshot.h"
-#include "formats/hlo/schema.h"
+#include "formats/textproto.h"
 
 #include <stdlib.h>
 
@@ -18,7 +18,7 @@ static const struct rp_limits limits = {.input_bytes = 1 << 20,
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     const struct rp_schema *schema =
-        size && data[0] == 'u' ? rp_schema_hlo_proto : rp_schema_hlo_snapshot;
+        size && data[0] == 'u' ? &rp_schema_HLO_PROTO : &rp_schema_HLO_SNAPSHOT;
     struct rp_proto_writer w = {0};
     struct rp_snapshot s = {0};
     struct rp_bytes wire;

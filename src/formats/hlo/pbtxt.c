@@ -7,18 +7,18 @@
  * it is read.
  */
 #include "formats/formats.h"
-#include "formats/hlo/schema.h"
 #include "formats/programs.h"
+#include "formats/textproto.h"
 
 #include <string.h>
 
 /* What the first field says the message is. */
 static const struct {
     const char *first;
-    const struct rp_schema *const *schema;
-} kinds[] = {{"hlo_module", &rp_schema_hlo_proto},
-             {"hlo", &rp_schema_hlo_snapshot},
-             {"name", &rp_schema_hlo_module}};
+    const struct rp_schema *schema;
+} kinds[] = {{"hlo_module", &rp_schema_HLO_PROTO},
+             {"hlo", &rp_schema_HLO_SNAPSHOT},
+             {"name", &rp_schema_HLO_MODULE}};
 
 /* The first byte behind spaces and comments. */
 static size_t text_begin(const uint8_t *head, size_t n)
@@ -46,11 +46,11 @@ static const struct rp_schema *schema_of(const uint8_t *head, size_t n)
         behind = rp_sniff_space(head, n, at + len);
         if (behind >= n || (head[behind] != '{' && head[behind] != ':' && head[behind] != '<'))
             continue;
-        if (*kinds[i].schema != rp_schema_hlo_module)
-            return *kinds[i].schema;
+        if (kinds[i].schema != &rp_schema_HLO_MODULE)
+            return kinds[i].schema;
         return memmem(head, n, "entry_computation_name", 22) ||
                        memmem(head, n, "computations {", 14)
-                   ? *kinds[i].schema
+                   ? kinds[i].schema
                    : NULL;
     }
     return NULL;

@@ -11,7 +11,7 @@
  */
 #include "formats/formats.h"
 #include "formats/programs.h"
-#include "formats/tensorflow/schema.h"
+#include "formats/textproto.h"
 
 #include <string.h>
 
@@ -136,7 +136,7 @@ static enum rp_code add_attr(struct graph_reader *r, struct rp_bytes entry)
 
     RP_TRY(intern(r, field_of(entry, 1), &key));
     RP_TRY(rp_out_open_memory(&r->text, r->err));
-    code = rp_textproto_print(&rp_schema_tf_attr_value, value, true, r->text, r->err);
+    code = rp_textproto_print(&rp_schema_TF_ATTR, value, true, r->text, r->err);
     if (code == RP_OK)
         code = rp_out_flush(r->text, r->err);
     if (code == RP_OK) {
@@ -390,7 +390,7 @@ enum rp_code rp_graphdef_fill_text(struct rp_program *p, const char *text, size_
                                    const struct rp_limits *limits, struct rp_err *err)
 {
     struct rp_proto_writer w = {0};
-    enum rp_code code = rp_textproto_parse(&rp_schema_tf_graph, text, n, limits, &w, err);
+    enum rp_code code = rp_textproto_parse(&rp_schema_TF_GRAPH, text, n, limits, &w, err);
     struct rp_bytes bytes;
     char *copy;
 

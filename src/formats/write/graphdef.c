@@ -5,7 +5,7 @@
  * operation, the computation its scope, attributes are strings.
  */
 #include "formats/programs.h"
-#include "formats/tensorflow/schema.h"
+#include "formats/textproto.h"
 #include "formats/write/writers.h"
 
 #include <stdio.h>
@@ -100,7 +100,7 @@ static enum rp_code write_graph(const struct rp_program *p, const char *path, bo
     if (code == RP_OK)
         code = rp_out_open(path, &to, err);
     if (code == RP_OK && text)
-        code = rp_textproto_print(&rp_schema_tf_graph, bytes, false, to, err);
+        code = rp_textproto_print(&rp_schema_TF_GRAPH, bytes, false, to, err);
     else if (code == RP_OK)
         rp_out_write(to, bytes.at, bytes.n);
     if (code == RP_OK)

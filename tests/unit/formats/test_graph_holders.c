@@ -2,9 +2,8 @@
 /* Messages that hold a program of another format: MetaGraphDef, SavedModel, libraries of functions,
    BladeDISC's inputs, and HLO modules as protobuf text. */
 #include "formats/formats.h"
-#include "formats/hlo/schema.h"
 #include "formats/programs.h"
-#include "formats/tensorflow/schema.h"
+#include "formats/textproto.h"
 #include "program/structure.h"
 #include "unit.h"
 
@@ -21,7 +20,7 @@ static void put_graph(struct rp_proto_writer *w, uint32_t field, const char *tex
     struct rp_proto_writer inner = {0};
     struct rp_bytes bytes;
 
-    assert_ok(rp_textproto_parse(&rp_schema_tf_graph, text, strlen(text), NULL, &inner, &err),
+    assert_ok(rp_textproto_parse(&rp_schema_TF_GRAPH, text, strlen(text), NULL, &inner, &err),
               &err);
     assert_ok(rp_proto_written(&inner, &bytes, &err), &err);
     if (field)
@@ -171,8 +170,8 @@ static void check_text(const struct rp_program *p, const char *before, const cha
         assert_true(rp_proto_next(&c, &it));
         bytes = it.bytes;
     }
-    assert_ok(rp_textproto_print(module ? rp_schema_hlo_module : rp_schema_hlo_proto, bytes, false,
-                                 out, &err),
+    assert_ok(rp_textproto_print(module ? &rp_schema_HLO_MODULE : &rp_schema_HLO_PROTO, bytes,
+                                 false, out, &err),
               &err);
     rp_out_text(out, behind);
     text = rp_out_borrow_memory(out, &n);

@@ -2,7 +2,7 @@
 /* TensorFlow graphs: text and wire form give one program; functions, inputs, refusals. */
 #include "formats/formats.h"
 #include "formats/programs.h"
-#include "formats/tensorflow/schema.h"
+#include "formats/textproto.h"
 #include "program/structure.h"
 #include "unit.h"
 
@@ -75,7 +75,7 @@ static void text_round_trips(void **state)
 
     UNUSED_STATE(state);
     assert_ok(rp_out_open_memory(&out, &err), &err);
-    assert_ok(rp_textproto_print(&rp_schema_tf_graph, bytes, false, out, &err), &err);
+    assert_ok(rp_textproto_print(&rp_schema_TF_GRAPH, bytes, false, out, &err), &err);
     again = read_text(rp_out_borrow_memory(out, &n));
     assert_true(hash_of(p) == hash_of(again));
     assert_contains(rp_out_borrow_memory(out, &n), "float_val: 0.1\n");

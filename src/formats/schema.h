@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RP_FORMATS_SCHEMA_H
+#define RP_FORMATS_SCHEMA_H
+/*
+ * Schemas of protobuf messages: names, numbers and types of their fields, as textproto.h needs them
+ * to read and print text. They are made from the descriptions in abi/proto, one for each message:
+ * rp_schema_HLO_MODULE, rp_schema_TF_GRAPH ...
+ */
+#include <stdbool.h>
+#include <stdint.h>
+
+enum rp_schema_type { /* RP_SCHEMA_END closes a list of fields */
+                      RP_SCHEMA_END,
+                      RP_SCHEMA_INT, /* all varints that are numbers */
+                      RP_SCHEMA_BOOL,
+                      RP_SCHEMA_ENUM,
+                      RP_SCHEMA_FLOAT,
+                      RP_SCHEMA_DOUBLE,
+                      RP_SCHEMA_TEXT, /* strings and bytes */
+                      RP_SCHEMA_MESSAGE
+};
+
+struct rp_schema_word {
+    const char *word; /* NULL closes a list */
+    int32_t value;
+};
+
+struct rp_schema_field {
+    const char *name;
+    uint16_t number;
+    bool repeated;
+    uint8_t type;
+    const struct rp_schema *message;    /* of messages */
+    const struct rp_schema_word *words; /* of enums */
+};
+
+struct rp_schema {
+    const char *name;
+    const struct rp_schema_field *fields;
+};
+
+#define RP_MESSAGE(tag, name) extern const struct rp_schema rp_schema_##tag;
+#include "abi/proto/hlo.def"
+#define RP_MESSAGE(tag, name) extern const struct rp_schema rp_schema_##tag;
+#include "abi/proto/tensorflow.def"
+
+#endif
