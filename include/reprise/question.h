@@ -15,7 +15,8 @@ extern "C" {
 
 enum rp_option_type {
     RP_OPT_FLAG,     /* present or not; the value, if given, is yes or no */
-    RP_OPT_INT,      /* -3, 100, 10k */
+    RP_OPT_INT,      /* 0, 7: an integer in the range that `value` gives ("0..1024"), else >= 0 */
+    RP_OPT_COUNT,    /* 20, 10k, 1.5M: an integer >= 0 */
     RP_OPT_BYTES,    /* 64MiB, 25MB, 1000 */
     RP_OPT_DURATION, /* 10us, 1.5ms, 2s; plain numbers are nanoseconds */
     RP_OPT_RATIO,    /* 2%, 0.02 */
@@ -28,8 +29,8 @@ struct rp_option {
     const char *name; /* without dashes; NULL ends a table */
     char letter;      /* short form, or 0 */
     enum rp_option_type type;
-    const char *value;    /* what stands for the value in the help: "N", "FILE", "a|b" */
-    const char *fallback; /* value where the option is absent, or NULL */
+    const char *value;    /* placeholder in the help: "N", "FILE", "a|b", "0..1024" */
+    const char *fallback; /* default value, or NULL */
     const char *summary;  /* one line, lower case, no full stop */
     unsigned flags;
 };
@@ -75,7 +76,7 @@ RP_API enum rp_code rp_ask(struct rp_ctx *ctx, const struct rp_dataset *dataset,
 RP_API enum rp_code rp_option_check(const struct rp_option *option, const char *text,
                                     struct rp_err *err);
 
-/* The value of an option of type INT, BYTES or DURATION (in ns); 0 where text is not one. */
+/* The value of an option of type INT, COUNT, BYTES or DURATION (in ns); 0 where text is not one. */
 RP_API int64_t rp_option_number(const struct rp_option *option, const char *text);
 
 /* The nearest of the words (ended by NULL), for "did you mean"; NULL where none is near. */

@@ -75,24 +75,12 @@ static bool words_fit(const struct cli_call *call, struct rp_err *err)
     return false;
 }
 
-#define MOST_THREADS 1024
-
-static bool thread_count(const struct cli_call *call, unsigned *threads, struct rp_err *err)
+/* The value was checked against the option's range when the command line was parsed. */
+static unsigned thread_count(const struct cli_call *call)
 {
     const char *text = common(call, "threads");
-    char *end;
-    long n;
 
-    *threads = 0;
-    if (!text)
-        return true;
-    n = strtol(text, &end, 10);
-    *threads = (unsigned)n;
-    if (!*end && n >= 0 && n <= MOST_THREADS)
-        return true;
-    snprintf(err->text, sizeof err->text, "option '--threads' takes 0 (all cores) to %d, not '%s'",
-             MOST_THREADS, text);
-    return false;
+    return text ? (unsigned)strtoul(text, NULL, 10) : 0;
 }
 
 int cli_ask(const struct cli_call *call)
@@ -106,8 +94,9 @@ int cli_ask(const struct cli_call *call)
     enum rp_code code;
     int status;
 
-    if (!words_fit(call, &err) || !thread_count(call, &options.threads, &err))
+    if (!words_fit(call, &err))
         return cli_usage(call->command->name, &err);
+    options.threads = thread_count(call);
     cli_progress_begin(&progress, flag(call, "quiet"));
     code = rp_ctx_new(&options, &ctx, &err);
     if (code == RP_OK)

@@ -13,18 +13,18 @@ const struct rp_option cli_help_option[] = {
 
 /* clang-format off */
 #define RESULT_OPTIONS                                                                             \
-    {"json", 0, RP_OPT_FLAG, NULL, NULL, "print JSON: stable keys, integers with their unit", 0},  \
-    {"csv", 0, RP_OPT_FLAG, NULL, NULL, "print CSV: the main list, one row an item", 0},           \
+    {"json", 0, RP_OPT_FLAG, NULL, NULL, "print JSON: stable keys, integers, units in the keys", 0}, \
+    {"csv", 0, RP_OPT_FLAG, NULL, NULL, "print the main list as CSV, one row per item", 0},        \
     {"output", 'o', RP_OPT_PATH, "FILE", NULL, "write to FILE instead of standard output", 0},     \
-    {"color", 0, RP_OPT_CHOICE, "auto|always|never", "auto", "colour the text (also NO_COLOR)", 0}, \
-    {"quiet", 'q', RP_OPT_FLAG, NULL, NULL, "no progress and no notes on standard error", 0},      \
-    {"threads", 0, RP_OPT_INT, "N", NULL, "use N threads (default: all cores)", 0},                \
+    {"color", 0, RP_OPT_CHOICE, "auto|always|never", "auto", "color the text (see also NO_COLOR)", 0}, \
+    {"quiet", 'q', RP_OPT_FLAG, NULL, NULL, "print no progress on standard error", 0},             \
+    {"threads", 0, RP_OPT_INT, "0..1024", "0", "number of threads; 0: one per core", 0},           \
     {"help", 'h', RP_OPT_FLAG, NULL, NULL, "show this help", 0}
 
 /* Of every command that prints a result, and of those that read files for it. */
 const struct rp_option cli_common_options[] = {RESULT_OPTIONS, RP_OPTION_END};
 const struct rp_option cli_file_options[] = {
-    {"salvage", 0, RP_OPT_FLAG, NULL, NULL, "load what stands before damage in a file", 0},
+    {"salvage", 0, RP_OPT_FLAG, NULL, NULL, "load what precedes the damage in a damaged file", 0},
     RESULT_OPTIONS, RP_OPTION_END};
 /* clang-format on */
 

@@ -196,8 +196,6 @@ enum rp_code rp_replay_check_settings(const struct rp_settings *settings, struct
     struct rp_tolerance tolerance;
 
     RP_TRY(tolerance_of(settings, &tolerance, err));
-    if (rp_settings_has(settings, "ulp") && rp_settings_int(settings, "ulp") < 0)
-        return rp_err_set(err, RP_USAGE, "--ulp is not negative");
     if (how && !strncmp(how, "engine:", 7))
         return rp_engine_find(how + 7, &engine, &where, err);
     if (how && strcmp(how, "expected") != 0 && strcmp(how, "none") != 0)

@@ -164,16 +164,9 @@ static enum rp_code run_options(struct rp_ctx *ctx, const struct rp_settings *se
     RP_TRY(rp_replay_check_settings(settings, err)); /* before hours of running, not after */
     if (run->timing.iterations && !rp_settings_has(settings, "time"))
         run->timing.time_ns = 0; /* as many as were asked for, however long they take */
-    if (run->timing.iterations < 0 || run->timing.time_ns < 0 || run->options.timeout_ns < 0 ||
-        (rp_settings_has(settings, "warmup") && warmup < 0))
-        return rp_err_set(err, RP_USAGE,
-                          "--iters, --time, --timeout and --warmup are not negative");
     if (run->options.profile && rp_settings_int(settings, "profile") < 1)
         return rp_err_set(err, RP_USAGE,
                           "--profile takes how many instructions to show, 1 or more");
-    if (rp_settings_int(settings, "partitions") < 0 ||
-        rp_settings_int(settings, "partitions") > 4096)
-        return rp_err_set(err, RP_USAGE, "--partitions is 1 to 4096");
     return RP_OK;
 }
 
@@ -416,18 +409,18 @@ static const struct rp_option options[] = {
     {"redact", 0, RP_OPT_FLAG, NULL, NULL,
      "with 'pack': leave out the values of inputs, outputs and large constants", 0},
     {"rank", 0, RP_OPT_INT, "N", NULL, "with 'pack': the rank that it was captured on", 0},
-    {"iters", 'n', RP_OPT_INT, "N", "0", "how many runs count; 0: as many as --time allows", 0},
+    {"iters", 'n', RP_OPT_COUNT, "N", "0", "how many runs count; 0: as many as --time allows", 0},
     {"time", 0, RP_OPT_DURATION, "T", "1s", "for how long to run", 0},
-    {"warmup", 0, RP_OPT_INT, "N", NULL, "runs before those; until times are stable", 0},
+    {"warmup", 0, RP_OPT_COUNT, "N", NULL, "runs before those; until times are stable", 0},
     {"cold", 0, RP_OPT_FLAG, NULL, NULL, "empty the caches before each run", 0},
-    {"profile", 0, RP_OPT_INT, "N", NULL, "also show the N instructions that take longest", 0},
+    {"profile", 0, RP_OPT_COUNT, "N", NULL, "also show the N instructions that take longest", 0},
     {"trace", 0, RP_OPT_PATH, "FILE", NULL,
      "also write some more runs as a trace: .rpt, .json or .json.gz", 0},
     {"compare", 0, RP_OPT_PATH, "FILE", NULL,
      "with the --json of an earlier replay: faster, slower or no difference", 0},
     {"wait-attach", 0, RP_OPT_FLAG, NULL, NULL,
      "print the process's number and wait for a debugger or profiler", 0},
-    {"partitions", 0, RP_OPT_INT, "N", "0", "run so many; 0: as many as the program says", 0},
+    {"partitions", 0, RP_OPT_INT, "0..4096", "0", "run so many; 0: as many as the program says", 0},
     {"plugin", 0, RP_OPT_PATH, "FILE", NULL, "a PJRT plugin: the same as --engine pjrt:FILE", 0},
     {"plugin-option", 0, RP_OPT_TEXT, "NAME=VALUE", NULL,
      "for the plugin's client, such as memory_fraction=0.5", RP_OPT_REPEAT},

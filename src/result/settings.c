@@ -8,6 +8,8 @@
 #include "base/decimal.h"
 #include "base/text.h"
 
+#include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,6 +18,7 @@ struct suffix {
     int64_t factor;
 };
 
+static const struct suffix no_suffixes[] = {{"", 1}, {NULL, 0}};
 static const struct suffix counts[] = {
     {"", 1}, {"k", 1000}, {"M", 1000000}, {"G", 1000000000}, {NULL, 0}};
 static const struct suffix byte_units[] = {{"", 1},
@@ -36,13 +39,22 @@ static const struct suffix durations[] = {
     {"", 1},         {"ns", 1},         {"us", 1000},         {"µs", 1000},
     {"ms", 1000000}, {"s", 1000000000}, {"min", 60000000000}, {NULL, 0}};
 
-static const struct suffix *suffixes(enum rp_option_type type)
+static const struct suffix *option_suffixes(enum rp_option_type type)
 {
-    return type == RP_OPT_BYTES ? byte_units : type == RP_OPT_DURATION ? durations : counts;
+    switch (type) {
+    case RP_OPT_COUNT:
+        return counts;
+    case RP_OPT_BYTES:
+        return byte_units;
+    case RP_OPT_DURATION:
+        return durations;
+    default:
+        return no_suffixes;
+    }
 }
 
 /* A decimal and a suffix: the value must be an integer in the base unit. */
-static bool parse_int(const char *text, const struct suffix *suffix, int64_t *value)
+static bool parse_scaled(const char *text, const struct suffix *suffix, int64_t *value)
 {
     size_t digits = strspn(text, "+-0123456789.");
     __extension__ typedef __int128 wide;
@@ -50,20 +62,42 @@ static bool parse_int(const char *text, const struct suffix *suffix, int64_t *va
     unsigned flags;
     wide scaled;
 
-    for (; suffix->text; suffix++) {
-        if (strcmp(text + digits, suffix->text))
-            continue;
-        flags = rp_decimal_parse(text, digits, 0, value);
-        if (!(flags & (RP_DECIMAL_INVALID | RP_DECIMAL_RANGE | RP_DECIMAL_FRACTION)))
-            return !__builtin_mul_overflow(*value, suffix->factor, value);
-        flags = rp_decimal_parse(text, digits, 9, &billionths);
-        if (flags & (RP_DECIMAL_INVALID | RP_DECIMAL_RANGE) || suffix->factor == 1)
-            return false;
-        scaled = (wide)billionths * suffix->factor / 1000000000;
-        *value = (int64_t)scaled;
-        return *value == scaled;
-    }
-    return false;
+    while (suffix->text && strcmp(text + digits, suffix->text))
+        suffix++;
+    if (!suffix->text)
+        return false;
+    flags = rp_decimal_parse(text, digits, 0, value);
+    if (!(flags & (RP_DECIMAL_INVALID | RP_DECIMAL_RANGE | RP_DECIMAL_FRACTION)))
+        return !__builtin_mul_overflow(*value, suffix->factor, value);
+    flags = rp_decimal_parse(text, digits, 9, &billionths);
+    if (flags & (RP_DECIMAL_INVALID | RP_DECIMAL_RANGE) || suffix->factor == 1)
+        return false;
+    scaled = (wide)billionths * suffix->factor / 1000000000;
+    *value = (int64_t)scaled;
+    return *value == scaled;
+}
+
+/* The bounds of an integer option: those in its placeholder ("0..1024"), or 0 and no maximum. */
+static bool has_range(const struct rp_option *option, int64_t *min, int64_t *max)
+{
+    const char *dots = option->value ? strstr(option->value, "..") : NULL;
+
+    *min = 0;
+    *max = INT64_MAX;
+    if (option->type != RP_OPT_INT || !dots)
+        return false;
+    *min = strtoll(option->value, NULL, 10);
+    *max = strtoll(dots + 2, NULL, 10);
+    return true;
+}
+
+static bool parse_number(const struct rp_option *option, const char *text, int64_t *value)
+{
+    int64_t min, max;
+
+    has_range(option, &min, &max);
+    return parse_scaled(text, option_suffixes(option->type), value) && *value >= min &&
+           *value <= max;
 }
 
 static bool parse_ratio(const char *text, double *value)
@@ -77,7 +111,7 @@ static bool parse_ratio(const char *text, double *value)
         *value /= 100;
         end++;
     }
-    return *end == '\0' && *value == *value;
+    return *end == '\0' && isfinite(*value);
 }
 
 static bool parse_flag(const char *text, bool *value)
@@ -100,12 +134,14 @@ static bool is_choice(const char *choices, const char *text)
     return false;
 }
 
-static const char *expectation(enum rp_option_type type)
+static const char *expectation(const struct rp_option *option)
 {
-    switch (type) {
+    switch (option->type) {
     case RP_OPT_FLAG:
         return "yes or no";
     case RP_OPT_INT:
+        return "a whole number, such as 4";
+    case RP_OPT_COUNT:
         return "a whole number, such as 20 or 10k";
     case RP_OPT_BYTES:
         return "a size, such as 25MB or 64MiB";
@@ -113,6 +149,8 @@ static const char *expectation(enum rp_option_type type)
         return "a time, such as 10us, 1.5ms or 2s";
     case RP_OPT_RATIO:
         return "a share, such as 2% or 0.02";
+    case RP_OPT_CHOICE:
+        return option->value;
     case RP_OPT_PATH:
         return "the name of a file";
     default:
@@ -120,52 +158,62 @@ static const char *expectation(enum rp_option_type type)
     }
 }
 
+static enum rp_code wrong_value(const struct rp_option *option, const char *text,
+                                struct rp_err *err)
+{
+    int64_t min, max;
+
+    if (option->type == RP_OPT_CHOICE)
+        return rp_err_set(err, RP_USAGE, "option '--%s' is one of %s, not '%s'", option->name,
+                          option->value, text);
+    if (has_range(option, &min, &max))
+        return rp_err_set(err, RP_USAGE,
+                          "option '--%s' takes a whole number from %" PRId64 " to %" PRId64
+                          ", not '%s'",
+                          option->name, min, max, text);
+    return rp_err_set(err, RP_USAGE, "option '--%s' takes %s, not '%s'", option->name,
+                      expectation(option), text);
+}
+
 enum rp_code rp_option_check(const struct rp_option *option, const char *text, struct rp_err *err)
 {
     int64_t number;
     double ratio;
-    bool flag, fine = true;
+    bool flag, valid = true;
 
     if (!text && option->type != RP_OPT_FLAG)
         return rp_err_set(err, RP_USAGE, "option '--%s' needs a value: %s", option->name,
-                          option->type == RP_OPT_CHOICE ? option->value
-                                                        : expectation(option->type));
+                          expectation(option));
     switch (option->type) {
     case RP_OPT_FLAG:
-        fine = parse_flag(text, &flag);
+        valid = parse_flag(text, &flag);
         break;
     case RP_OPT_INT:
+    case RP_OPT_COUNT:
     case RP_OPT_BYTES:
     case RP_OPT_DURATION:
-        fine = parse_int(text, suffixes(option->type), &number);
+        valid = parse_number(option, text, &number);
         break;
     case RP_OPT_RATIO:
-        fine = parse_ratio(text, &ratio);
+        valid = parse_ratio(text, &ratio);
         break;
     case RP_OPT_CHOICE:
-        if (!is_choice(option->value, text))
-            return rp_err_set(err, RP_USAGE, "option '--%s' is one of %s, not '%s'", option->name,
-                              option->value, text);
+        valid = is_choice(option->value, text);
         break;
     case RP_OPT_PATH:
-        fine = *text != '\0';
+        valid = *text != '\0';
         break;
     case RP_OPT_TEXT:
         break;
     }
-    if (!fine)
-        return rp_err_set(err, RP_USAGE, "option '--%s' takes %s, not '%s'", option->name,
-                          expectation(option->type), text);
-    return RP_OK;
+    return valid ? RP_OK : wrong_value(option, text, err);
 }
 
 int64_t rp_option_number(const struct rp_option *option, const char *text)
 {
     int64_t value = 0;
 
-    if (!text || !suffixes(option->type) || !parse_int(text, suffixes(option->type), &value))
-        return 0;
-    return value;
+    return text && parse_number(option, text, &value) ? value : 0;
 }
 
 static const struct rp_option *find_option(const struct rp_option *options, const char *name)
@@ -228,10 +276,8 @@ const char *rp_settings_text(const struct rp_settings *s, const char *name)
 int64_t rp_settings_int(const struct rp_settings *s, const char *name)
 {
     const struct rp_option *option = find_option(s->options, name);
-    const char *text = rp_settings_text(s, name);
-    int64_t value = 0;
 
-    return option && text && parse_int(text, suffixes(option->type), &value) ? value : 0;
+    return option ? rp_option_number(option, rp_settings_text(s, name)) : 0;
 }
 
 double rp_settings_ratio(const struct rp_settings *s, const char *name)

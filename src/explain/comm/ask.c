@@ -44,7 +44,7 @@ static enum rp_code run(struct rp_ctx *ctx, const struct rp_dataset *dataset,
 }
 
 static const struct rp_option options[] = {
-    {"limit", 'n', RP_OPT_INT, "N", "10",
+    {"limit", 'n', RP_OPT_COUNT, "N", "10",
      "show the N collectives that were held up longest; 0: all", 0},
     RP_RANK_OPTIONS,
     RP_OPTION_END};

@@ -201,7 +201,7 @@ static enum rp_code run(struct rp_ctx *ctx, const struct rp_dataset *dataset,
 }
 
 static const struct rp_option options[] = {
-    {"limit", 'n', RP_OPT_INT, "N", "10",
+    {"limit", 'n', RP_OPT_COUNT, "N", "10",
      "show the N names with most time on the path; 0: all (JSON and CSV always have all)", 0},
     {"overlay", 0, RP_OPT_PATH, "FILE", NULL,
      "write the trace with the path drawn over it, for a viewer; of several ranks a folder", 0},

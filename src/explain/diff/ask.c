@@ -266,8 +266,6 @@ static enum rp_code run(struct rp_ctx *ctx, const struct rp_dataset *dataset,
 
     if (!run_of)
         return rp_err_nomem(err, "comparing inputs");
-    if (rp_settings_int(settings, "limit") < 0)
-        return rp_err_set(err, RP_USAGE, "option '--limit' is 0 or more");
     code = split(dataset, run_of, err);
     if (code != RP_OK) /* of programs one may be enough: a dump of several */
         memset(run_of, 0, rp_dataset_count(dataset));
@@ -289,7 +287,7 @@ static enum rp_code run(struct rp_ctx *ctx, const struct rp_dataset *dataset,
 static const struct rp_option options[] = {
     {"fail-over", 0, RP_OPT_TEXT, "P%|T", NULL,
      "exit with 1 where the step is slower by more than this and the noise", 0},
-    {"limit", 'n', RP_OPT_INT, "N", "20", "at most N rows; 0: all", 0},
+    {"limit", 'n', RP_OPT_COUNT, "N", "20", "at most N rows; 0: all", 0},
     RP_RANK_OPTIONS,
     {"module", 0, RP_OPT_TEXT, "NAME", NULL, "of folders of dumps: only this module, by name or id",
      0},

@@ -25,11 +25,7 @@ static enum rp_code list(const struct graph_run *run, const struct rp_program *p
     if (rp_settings_flag(run->settings, "tree"))
         RP_TRY(rp_list_tree(p, arena, listing, err));
     if (near)
-        RP_TRY(rp_list_near(p, near,
-                            hops < 0      ? 0
-                            : hops > 1000 ? 1000
-                                          : (unsigned)hops,
-                            arena, listing, err));
+        RP_TRY(rp_list_near(p, near, (unsigned)hops, arena, listing, err));
     if (path)
         RP_TRY(rp_list_path(p, path, arena, listing, err));
     return grep ? rp_list_grep(p, grep, arena, listing, err) : RP_OK;
@@ -133,7 +129,7 @@ static enum rp_code run(struct rp_ctx *ctx, const struct rp_dataset *dataset,
 static const struct rp_option options[] = {
     {"tree", 0, RP_OPT_FLAG, NULL, NULL, "the computations that call each other", 0},
     {"near", 0, RP_OPT_TEXT, "OP", NULL, "an operation, what it reads and who reads it", 0},
-    {"hops", 0, RP_OPT_INT, "N", "1", "with --near: how many steps away", 0},
+    {"hops", 0, RP_OPT_INT, "0..1000", "1", "with --near: how many steps away", 0},
     {"path", 0, RP_OPT_TEXT, "A,B", NULL, "the shortest way of data from A to B", 0},
     {"grep", 0, RP_OPT_TEXT, "WORDS", NULL,
      "operations by op, name, shape, line, scope, in: 'op=dot shape~bf16'", 0},

@@ -46,7 +46,7 @@ static enum rp_code run(struct rp_ctx *ctx, const struct rp_dataset *dataset,
 static const struct rp_option options[] = {
     {"by", 'b', RP_OPT_CHOICE, RP_LAUNCH_BYS, "call",
      "what the rows are; launch: each one, by its correlation", 0},
-    {"limit", 'n', RP_OPT_INT, "N", "10", "at most N rows; 0: all", 0},
+    {"limit", 'n', RP_OPT_COUNT, "N", "10", "at most N rows; 0: all", 0},
     {"sort", 's', RP_OPT_CHOICE, RP_LAUNCH_SORTS, "delay", "what adds up to most in the first row",
      0},
     RP_RANK_OPTIONS,

@@ -61,7 +61,7 @@ static enum rp_code run(struct rp_ctx *ctx, const struct rp_dataset *dataset,
 
 static const struct rp_option options[] = {
     {"by", 'b', RP_OPT_CHOICE, RP_STALL_BYS, "name", "what the rows are", 0},
-    {"limit", 'n', RP_OPT_INT, "N", "10", "at most N rows and N single stalls; 0: all", 0},
+    {"limit", 'n', RP_OPT_COUNT, "N", "10", "at most N rows and N single stalls; 0: all", 0},
     {"over", 0, RP_OPT_INT, "K", "50", "a stall takes over K times the median of its name", 0},
     {"least", 0, RP_OPT_DURATION, "TIME", "1ms", "and more than that", 0},
     RP_RANK_OPTIONS,

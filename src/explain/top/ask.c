@@ -46,7 +46,7 @@ static enum rp_code run(struct rp_ctx *ctx, const struct rp_dataset *dataset,
 
 static const struct rp_option options[] = {
     {"by", 'b', RP_OPT_CHOICE, RP_TOP_BY_WORDS, "kernel", "what the rows are", 0},
-    {"limit", 'n', RP_OPT_INT, "N", "20", "at most N rows; 0: all", 0},
+    {"limit", 'n', RP_OPT_COUNT, "N", "20", "at most N rows; 0: all", 0},
     {"sort", 's', RP_OPT_CHOICE, RP_TOP_SORTS, "total", "what is largest in the first row", 0},
     RP_RANK_OPTIONS,
     RP_OPTION_END};

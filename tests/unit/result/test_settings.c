@@ -4,7 +4,10 @@
 #include "result/settings.h"
 
 static const struct rp_option options[] = {
-    {"limit", 'n', RP_OPT_INT, "N", "20", "rows", 0},
+    {"limit", 'n', RP_OPT_COUNT, "N", "20", "rows", 0},
+    {"seed", 0, RP_OPT_INT, "N", NULL, "an integer", 0},
+    {"threads", 0, RP_OPT_INT, "0..1024", NULL, "an integer of a range", 0},
+    {"shift", 0, RP_OPT_INT, "-5..5", NULL, "a range below 0", 0},
     {"size", 0, RP_OPT_BYTES, "SIZE", NULL, "a size", 0},
     {"after", 0, RP_OPT_DURATION, "TIME", NULL, "a time", 0},
     {"over", 0, RP_OPT_RATIO, "SHARE", "2%", "a share", 0},
@@ -18,7 +21,13 @@ static const struct {
     int64_t expected;
 } good[] = {
     {"limit", "7", 7},
-    {"limit", "-3", -3},
+    {"limit", "0", 0},
+    {"seed", "12", 12},
+    {"seed", "9223372036854775807", INT64_MAX},
+    {"threads", "0", 0},
+    {"threads", "1024", 1024},
+    {"shift", "-5", -5},
+    {"shift", "5", 5},
     {"limit", "10k", 10000},
     {"limit", "1.5k", 1500},
     {"size", "25MB", 25000000},
@@ -36,6 +45,10 @@ static const struct rp_setting bad[] = {
     {"limit", NULL},   {"size", "5 MB"},    {"size", "12XB"},  {"after", "10usec"},
     {"over", "much"},  {"over", "nan"},     {"over", "2%%"},   {"all", "maybe"},
     {"by", "kern"},    {"by", "op|kernel"}, {"after", "1e3s"}, {"limt", "1"},
+    {"limit", "-3"},   {"limit", "-3k"},    {"seed", "-1"},    {"seed", "1k"},
+    {"seed", "1.0k"},  {"seed", "1.5"},     {"threads", "1k"}, {"threads", "1025"},
+    {"threads", "-1"}, {"threads", ""},     {"shift", "-6"},   {"shift", "6"},
+    {"after", "-1ms"}, {"size", "-1"},      {"over", "inf"},   {"over", "1e999"},
 };
 
 static void values(void **state)
