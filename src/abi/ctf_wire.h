@@ -5,7 +5,7 @@
  * The bytes of a recording: CTF 1.8, little endian, every field on a byte boundary. The writer
  * (src/capture/core) and the reader (src/formats/trace_ctf*.c) share this page and nothing else;
  * docs/formats/ctf.md explains it, and the text that describes it to other readers is in
- * src/capture/core/core_metadata.c.
+ * src/capture/core/metadata.c.
  *
  *   DIR/rank0.node7/metadata               text
  *   DIR/rank0.node7/s_<pid>_<tid>_<stream>_<sequence>

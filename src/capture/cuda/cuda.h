@@ -3,8 +3,8 @@
 #define RP_CAPTURE_CUDA_CUDA_H
 /*
  * The files of the cuda library share this page. cuda.c is the injection, its options and its end;
- * cuda_cupti.c finds CUPTI; cuda_buffers.c hands buffers to it and takes them back on a worker;
- * cuda_records.c turns their records into events; cuda_names.c has the names.
+ * cupti.c finds CUPTI; buffers.c hands buffers to it and takes them back on a worker;
+ * records.c turns their records into events; names.c has the names.
  */
 #include "abi/cupti.h"
 #include "capture/core/core.h"
@@ -34,23 +34,23 @@ struct rp_cuda {
 };
 extern struct rp_cuda rp_cuda RP_CUDA_HIDDEN;
 
-/* ---- cuda_cupti.c ---- */
+/* ---- cupti.c ---- */
 /* The library that this process uses already, else the best that can be found; the reason else. */
 RP_CUDA_HIDDEN const char *rp_cuda_find(struct rp_cupti *out);
 /* A function of the loaded CUPTI, NULL where none is loaded. */
 RP_CUDA_HIDDEN void *rp_cuda_symbol(const char *name);
 RP_CUDA_HIDDEN const char *rp_cuda_error(int code);
 
-/* ---- cuda_buffers.c ---- */
+/* ---- buffers.c ---- */
 RP_CUDA_HIDDEN bool rp_cuda_buffers_begin(void); /* memory and worker */
 RP_CUDA_HIDDEN rp_cupti_request rp_cuda_request;
 RP_CUDA_HIDDEN rp_cupti_complete rp_cuda_complete;
 RP_CUDA_HIDDEN void rp_cuda_buffers_end(void); /* flushes, drains, ends the worker */
 
-/* ---- cuda_records.c ---- */
+/* ---- records.c ---- */
 RP_CUDA_HIDDEN void rp_cuda_records(uint8_t *buffer, size_t valid);
 
-/* ---- cuda_names.c: for the worker only ---- */
+/* ---- names.c: for the worker only ---- */
 RP_CUDA_HIDDEN const char *rp_cuda_call_name(int domain, uint32_t id);
 RP_CUDA_HIDDEN const char *rp_cuda_kernel_name(const char *mangled);
 

@@ -3,7 +3,7 @@
 #define RP_CAPTURE_NCCL_NCCL_H
 /*
  * The files of the nccl library share this page. nccl.c is the plugin: communicators, events, when
- * they begin and end; nccl_describe.c reads the descriptions of each version.
+ * they begin and end; describe.c reads the descriptions of each version.
  */
 #include "abi/nccl_profiler.h"
 #include "capture/core/core.h"

@@ -3,7 +3,7 @@
 #define RP_CAPTURE_OPENCL_OPENCL_H
 /*
  * The files of the opencl library share this page: opencl.c is the layer and its functions,
- * opencl_commands.c follows a command to its end, opencl_kernels.c knows kernels by handle.
+ * commands.c follows a command to its end, opencl_kernels.c knows kernels by handle.
  */
 #include "abi/opencl_layer.h"
 #include "capture/core/core.h"
@@ -37,13 +37,13 @@ struct rp_opencl_kernel {
     } args[RP_OPENCL_ARGS];
 };
 
-/* ---- opencl_kernels.c ---- */
+/* ---- kernels.c ---- */
 RP_OPENCL_HIDDEN void rp_opencl_kernel_set(void *kernel, uint32_t index, size_t size,
                                            const void *value);
 RP_OPENCL_HIDDEN void rp_opencl_kernel_get(void *kernel, struct rp_opencl_kernel *out);
 RP_OPENCL_HIDDEN void rp_opencl_kernel_forget(void *kernel);
 
-/* ---- opencl_commands.c ---- */
+/* ---- commands.c ---- */
 struct rp_opencl_command;
 /* Before the call: NULL where nothing is recorded. dims 0: no kernel. */
 RP_OPENCL_HIDDEN struct rp_opencl_command *

@@ -8,8 +8,8 @@
  * `busy` is set while an event is being written: a signal handler that comes in between finds it
  * and writes into a stream of its own.
  */
-#include "capture/core/core_state.h"
-#include "capture/core/core_text.h"
+#include "capture/core/state.h"
+#include "capture/core/text.h"
 
 #include <unistd.h>
 

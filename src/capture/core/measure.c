@@ -3,7 +3,7 @@
  * What an event costs on this machine: two thousand of them are written when the process begins to
  * record, on the helper's thread, and the mean goes into the headers of packets.
  */
-#include "capture/core/core_state.h"
+#include "capture/core/state.h"
 
 #include <sys/mman.h>
 

@@ -6,7 +6,7 @@
  * there whole or not at all, and before any stream. A folder made before the machine was last
  * started (or by another machine of the same name) is left alone, and a numbered one is taken.
  */
-#include "capture/core/core_state.h"
+#include "capture/core/state.h"
 
 #include <errno.h>
 #include <fcntl.h>

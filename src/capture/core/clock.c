@@ -8,7 +8,7 @@
  * the calibrations (three clocks read together) that are recorded at the start, every second and at
  * the end.
  */
-#include "capture/core/core_state.h"
+#include "capture/core/state.h"
 
 #include <linux/perf_event.h>
 #include <sys/mman.h>

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_CAPTURE_CORE_CORE_TEXT_H
-#define RP_CAPTURE_CORE_CORE_TEXT_H
+#ifndef RP_CAPTURE_CORE_TEXT_H
+#define RP_CAPTURE_CORE_TEXT_H
 /*
  * A text of an event: where it is, its length and its hash, inlined into the hot path. The usual
  * name of a range has up to 16 bytes, and takes one multiplication.
  */
-#include "capture/core/core_state.h"
+#include "capture/core/state.h"
 
 struct text {
     const char *at;

@@ -9,7 +9,7 @@
  *   REPRISE_RECORD_OPTIONS  key=value;key=value
  */
 #include "abi/launcher_env.h"
-#include "capture/core/core_state.h"
+#include "capture/core/state.h"
 
 #include <dlfcn.h>
 #include <errno.h>

@@ -10,7 +10,7 @@
  * The control file has one word a line, appended by `record start|stop|mark`: each process reads
  * on from where it was.
  */
-#include "capture/core/core_state.h"
+#include "capture/core/state.h"
 
 #include <fcntl.h>
 #include <linux/futex.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_CAPTURE_CORE_CORE_STATE_H
-#define RP_CAPTURE_CORE_CORE_STATE_H
+#ifndef RP_CAPTURE_CORE_STATE_H
+#define RP_CAPTURE_CORE_STATE_H
 /*
  * The core's own state; for the files of this folder only.
  *

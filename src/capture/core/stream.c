@@ -15,7 +15,7 @@
  * the first alone. A stream that nobody wants for half a second gives its last chunk to the helper,
  * which puts a copy of the right size in its place where that is worth it.
  */
-#include "capture/core/core_state.h"
+#include "capture/core/state.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -73,9 +73,15 @@ static int allocate(int fd, size_t size)
         return 0;
     if (errno != EOPNOTSUPP && errno != ENOSYS)
         return errno;
-    for (size_t done = 0; done < size; done += sizeof zeros) {
-        if (pwrite(fd, zeros, sizeof zeros, (off_t)done) != (ssize_t)sizeof zeros)
-            return errno ? errno : ENOSPC;
+    for (size_t done = 0; done < size;) {
+        size_t part = size - done < sizeof zeros ? size - done : sizeof zeros;
+        ssize_t n = pwrite(fd, zeros, part, (off_t)done);
+
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0) /* after a short write errno is still that of fallocate */
+            return n < 0 ? errno : ENOSPC;
+        done += (size_t)n;
     }
     return 0;
 }

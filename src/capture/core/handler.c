@@ -6,7 +6,7 @@
  * on the stack. The callers' part of the stack is searched for it, read by a system call so that
  * its end is no trap. A stale copy of the address only puts the helper off to a later event.
  */
-#include "capture/core/core_state.h"
+#include "capture/core/state.h"
 
 #include <signal.h>
 #include <sys/auxv.h>
