@@ -1,38 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * The table of formats and the way of an input through it. Adding a format is a row here and a
- * file. The order matters only between equal confidences.
- */
+/* The table of formats (its lines are in list.h): chooses the format of an input and reads it. */
 #include "formats/formats.h"
 
 #include "base/text.h"
+#include "formats/list.h"
 
 #include <stdio.h>
 #include <string.h>
 
 static const struct rp_format *const formats[] = {
-    &rp_format_rpt,        &rp_format_chrome_json,   &rp_format_lazy,
-    &rp_format_hlo_text,   &rp_format_hlo_proto,     &rp_format_hlo_pbtxt,
-    &rp_format_graphdef,   &rp_format_graphdef_text, &rp_format_saved_model,
-    &rp_format_meta_graph, &rp_format_tf_library,    &rp_format_tao,
-    &rp_format_stablehlo,  &rp_format_chakra,        &rp_format_chakra_json,
-    &rp_format_raf,        &rp_format_exec_trace,    &rp_format_xplane,
-    &rp_format_runmeta,    &rp_format_ctf,           &rp_format_byteps,
+#define FORMAT_ADDRESS(name) &rp_format_##name,
+    RP_FORMAT_ROWS(FORMAT_ADDRESS)
+#undef FORMAT_ADDRESS
 };
 
 const struct rp_format *rp_format_at(size_t i)
 {
     return i < sizeof formats / sizeof *formats ? formats[i] : NULL;
-}
-
-const struct rp_format *rp_format_find(const char *name)
-{
-    const struct rp_format *format;
-
-    for (size_t i = 0; (format = rp_format_at(i)); i++)
-        if (strcmp(format->name, name) == 0)
-            return format;
-    return NULL;
 }
 
 void rp_import_release(struct rp_import *import)

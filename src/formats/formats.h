@@ -46,8 +46,10 @@ struct rp_import {
 void rp_import_release(struct rp_import *import);
 
 struct rp_format {
-    const char *name;    /* "chrome-json" */
-    const char *summary; /* one line */
+    const char *name;       /* "chrome-json" */
+    const char *summary;    /* what it is, one line */
+    const char *files;      /* how such files are usually called: "*.json, *.json.gz" */
+    const char *written_by; /* programs and functions that write it */
     enum rp_format_kind kind;
     /* How well the first bytes of the content (up to RP_SNIFF_BYTES, fewer only where it is
        shorter) fit; file is its name, for formats that have nothing else to go by. */
@@ -59,7 +61,6 @@ struct rp_format {
 
 /* The i-th format, or NULL. */
 const struct rp_format *rp_format_at(size_t i);
-const struct rp_format *rp_format_find(const char *name); /* or NULL */
 
 /*
  * The format of an input's content, which is left at its beginning. RP_FORMAT where it is empty or
@@ -74,28 +75,5 @@ enum rp_code rp_format_sniff(struct rp_input *in, const struct rp_format **out, 
  */
 enum rp_code rp_format_read(struct rp_input *in, const struct rp_read_options *options,
                             struct rp_import *to, struct rp_err *err);
-
-/* The rows. */
-extern const struct rp_format rp_format_chrome_json;
-extern const struct rp_format rp_format_rpt;
-extern const struct rp_format rp_format_hlo_text;
-extern const struct rp_format rp_format_hlo_proto;
-extern const struct rp_format rp_format_hlo_pbtxt;
-extern const struct rp_format rp_format_graphdef;
-extern const struct rp_format rp_format_graphdef_text;
-extern const struct rp_format rp_format_saved_model;
-extern const struct rp_format rp_format_meta_graph;
-extern const struct rp_format rp_format_tf_library;
-extern const struct rp_format rp_format_tao;
-extern const struct rp_format rp_format_stablehlo;
-extern const struct rp_format rp_format_byteps;
-extern const struct rp_format rp_format_lazy;
-extern const struct rp_format rp_format_exec_trace;
-extern const struct rp_format rp_format_raf;
-extern const struct rp_format rp_format_chakra;
-extern const struct rp_format rp_format_chakra_json;
-extern const struct rp_format rp_format_runmeta;
-extern const struct rp_format rp_format_xplane;
-extern const struct rp_format rp_format_ctf;
 
 #endif

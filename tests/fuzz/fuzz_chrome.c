@@ -3,7 +3,7 @@
  * Chrome JSON from any bytes, plain and with salvage; what loads must be a valid trace. The limits
  * are small, so that they are reached.
  */
-#include "formats/formats.h"
+#include "formats/list.h"
 
 #include <stdlib.h>
 

@@ -4,6 +4,7 @@
  * bytes of length (little endian) and that many bytes. What loads must be a valid trace.
  */
 #include "formats/ctf/ctf.h"
+#include "formats/list.h"
 
 #include <stdlib.h>
 

@@ -6,7 +6,7 @@
 #ifndef FUZZ_READ_FORMAT_H
 #define FUZZ_READ_FORMAT_H
 
-#include "formats/formats.h"
+#include "formats/list.h"
 #include "io/proto.h"
 #include "program/structure.h"
 

@@ -6,7 +6,7 @@
 #include "dataset/question.h"
 #include "dataset/ranks.h"
 #include "explain/critpath/critpath.h"
-#include "formats/write/writers.h"
+#include "formats/write/list.h"
 
 #include <errno.h>
 #include <string.h>
@@ -119,7 +119,7 @@ static enum rp_code write_overlay(const struct rp_critpath_root *root, size_t r,
     overlay.arrows = s.arrows.at;
     overlay.narrows = s.arrows.n;
     if (code == RP_OK)
-        code = rp_write_chrome(trace, to, &options, err);
+        code = rp_writer_json.write(trace, to, &options, err);
     rp_vec_release(&s.spans);
     rp_vec_release(&s.arrows);
     return code;

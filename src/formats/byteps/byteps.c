@@ -438,7 +438,9 @@ static enum rp_code read_log(struct rp_input *in, const struct rp_read_options *
 
 const struct rp_format rp_format_byteps = {
     .name = "byteps-log",
-    .summary = "logs of BytePS workers and servers",
+    .summary = "log of a BytePS worker or server",
+    .files = "*.log",
+    .written_by = "BytePS",
     .kind = RP_FORMAT_KIND_TRACE,
     .sniff = sniff,
     .read = read_log,

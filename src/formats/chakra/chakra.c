@@ -392,11 +392,15 @@ static enum rp_sniff sniff_binary(const uint8_t *head, size_t n, const char *fil
     return at && at < end && (*at == 0x08 || *at == 0x12) ? RP_SNIFF_CERTAIN : RP_SNIFF_NO;
 }
 
-const struct rp_format rp_format_chakra = {.name = "chakra",
-                                           .summary = "Chakra execution traces (.et)",
-                                           .kind = RP_FORMAT_KIND_PROGRAM,
-                                           .sniff = sniff_binary,
-                                           .read = read_binary};
+const struct rp_format rp_format_chakra = {
+    .name = "chakra",
+    .summary = "Chakra execution trace",
+    .files = "*.et",
+    .written_by = "MLCommons Chakra",
+    .kind = RP_FORMAT_KIND_PROGRAM,
+    .sniff = sniff_binary,
+    .read = read_binary,
+};
 
 /* ---- JSON ---- */
 
@@ -520,8 +524,12 @@ static enum rp_sniff sniff_json(const uint8_t *head, size_t n, const char *file)
     return rp_sniff_json_key(head, n, 1, "workload_graph") == 1 ? RP_SNIFF_CERTAIN : RP_SNIFF_NO;
 }
 
-const struct rp_format rp_format_chakra_json = {.name = "chakra-json",
-                                                .summary = "Chakra workload graphs",
-                                                .kind = RP_FORMAT_KIND_PROGRAM,
-                                                .sniff = sniff_json,
-                                                .read = read_json};
+const struct rp_format rp_format_chakra_json = {
+    .name = "chakra-json",
+    .summary = "Chakra workload graph as JSON",
+    .files = "*.json",
+    .written_by = "MLCommons Chakra",
+    .kind = RP_FORMAT_KIND_PROGRAM,
+    .sniff = sniff_json,
+    .read = read_json,
+};

@@ -232,8 +232,12 @@ static enum rp_sniff sniff(const uint8_t *head, size_t n, const char *file)
                : RP_SNIFF_NO;
 }
 
-const struct rp_format rp_format_exec_trace = {.name = "execution-trace",
-                                               .summary = "PyTorch execution traces",
-                                               .kind = RP_FORMAT_KIND_PROGRAM,
-                                               .sniff = sniff,
-                                               .read = read};
+const struct rp_format rp_format_exec_trace = {
+    .name = "execution-trace",
+    .summary = "PyTorch execution trace",
+    .files = "*.json",
+    .written_by = "torch.profiler.ExecutionTraceObserver",
+    .kind = RP_FORMAT_KIND_PROGRAM,
+    .sniff = sniff,
+    .read = read,
+};

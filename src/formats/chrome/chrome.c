@@ -384,7 +384,9 @@ static enum rp_code read_chrome(struct rp_input *in, const struct rp_read_option
 
 const struct rp_format rp_format_chrome_json = {
     .name = "chrome-json",
-    .summary = "Chrome trace events: PyTorch, JAX, TensorFlow, Horovod",
+    .summary = "Chrome trace events as JSON",
+    .files = "*.json, *.json.gz",
+    .written_by = "torch.profiler, JAX, TensorFlow, Horovod",
     .kind = RP_FORMAT_KIND_TRACE,
     .sniff = sniff,
     .read = read_chrome,

@@ -412,8 +412,12 @@ static enum rp_code read(struct rp_input *in, const struct rp_read_options *opti
     return code;
 }
 
-const struct rp_format rp_format_ctf = {.name = "ctf",
-                                        .summary = "recordings of `reprise record`, LTTng",
-                                        .kind = RP_FORMAT_KIND_TRACE,
-                                        .sniff = sniff,
-                                        .read = read};
+const struct rp_format rp_format_ctf = {
+    .name = "ctf",
+    .summary = "folder of a CTF 1.8 trace",
+    .files = "metadata",
+    .written_by = "reprise record, LTTng",
+    .kind = RP_FORMAT_KIND_TRACE,
+    .sniff = sniff,
+    .read = read,
+};

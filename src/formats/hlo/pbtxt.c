@@ -93,8 +93,12 @@ static enum rp_code read(struct rp_input *in, const struct rp_read_options *opti
     return code;
 }
 
-const struct rp_format rp_format_hlo_pbtxt = {.name = "hlo-pbtxt",
-                                              .summary = "HLO protobufs as text",
-                                              .kind = RP_FORMAT_KIND_PROGRAM,
-                                              .sniff = sniff,
-                                              .read = read};
+const struct rp_format rp_format_hlo_pbtxt = {
+    .name = "hlo-pbtxt",
+    .summary = "HLO module or snapshot as protobuf text",
+    .files = "*.pbtxt, *.txt",
+    .written_by = "XLA: JAX, TensorFlow, PyTorch/XLA",
+    .kind = RP_FORMAT_KIND_PROGRAM,
+    .sniff = sniff,
+    .read = read,
+};

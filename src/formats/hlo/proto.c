@@ -561,8 +561,12 @@ static enum rp_code read(struct rp_input *in, const struct rp_read_options *opti
     return fill(to->program, (struct rp_bytes){bytes, n}, options->limits, err);
 }
 
-const struct rp_format rp_format_hlo_proto = {.name = "hlo-proto",
-                                              .summary = "HLO protobufs and snapshots",
-                                              .kind = RP_FORMAT_KIND_PROGRAM,
-                                              .sniff = sniff,
-                                              .read = read};
+const struct rp_format rp_format_hlo_proto = {
+    .name = "hlo-proto",
+    .summary = "HLO module or snapshot as a protobuf",
+    .files = "*.pb",
+    .written_by = "XLA: JAX, TensorFlow, PyTorch/XLA",
+    .kind = RP_FORMAT_KIND_PROGRAM,
+    .sniff = sniff,
+    .read = read,
+};

@@ -435,8 +435,12 @@ static enum rp_code read(struct rp_input *in, const struct rp_read_options *opti
     return fill(to->program, text, len, options->limits, err);
 }
 
-const struct rp_format rp_format_hlo_text = {.name = "hlo-text",
-                                             .summary = "HLO text, as XLA prints and dumps it",
-                                             .kind = RP_FORMAT_KIND_PROGRAM,
-                                             .sniff = sniff,
-                                             .read = read};
+const struct rp_format rp_format_hlo_text = {
+    .name = "hlo-text",
+    .summary = "HLO module as text",
+    .files = "*.txt, *.hlo",
+    .written_by = "XLA: JAX, TensorFlow, PyTorch/XLA",
+    .kind = RP_FORMAT_KIND_PROGRAM,
+    .sniff = sniff,
+    .read = read,
+};

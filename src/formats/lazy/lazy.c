@@ -368,9 +368,12 @@ static enum rp_sniff sniff(const uint8_t *head, size_t n, const char *file)
     return n > 4 && memcmp(head, "IR {", 4) == 0 ? RP_SNIFF_CERTAIN : RP_SNIFF_NO;
 }
 
-const struct rp_format rp_format_lazy = {.name = "lazy-ir",
-                                         .summary =
-                                             "lazy tensor dumps (Ratex, torch_xla, torch.lazy)",
-                                         .kind = RP_FORMAT_KIND_PROGRAM,
-                                         .sniff = sniff,
-                                         .read = read};
+const struct rp_format rp_format_lazy = {
+    .name = "lazy-ir",
+    .summary = "lazy-tensor graphs, as text, dot or HLO",
+    .files = "*.txt",
+    .written_by = "torch_xla, torch.lazy, Ratex",
+    .kind = RP_FORMAT_KIND_PROGRAM,
+    .sniff = sniff,
+    .read = read,
+};

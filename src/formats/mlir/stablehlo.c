@@ -285,8 +285,12 @@ static enum rp_sniff sniff(const uint8_t *head, size_t n, const char *file)
                : RP_SNIFF_NO;
 }
 
-const struct rp_format rp_format_stablehlo = {.name = "stablehlo",
-                                              .summary = "StableHLO and MHLO as MLIR text",
-                                              .kind = RP_FORMAT_KIND_PROGRAM,
-                                              .sniff = sniff,
-                                              .read = read};
+const struct rp_format rp_format_stablehlo = {
+    .name = "stablehlo",
+    .summary = "StableHLO or MHLO as MLIR text",
+    .files = "*.mlir",
+    .written_by = "JAX, PyTorch/XLA, TensorFlow",
+    .kind = RP_FORMAT_KIND_PROGRAM,
+    .sniff = sniff,
+    .read = read,
+};

@@ -644,8 +644,12 @@ static enum rp_sniff sniff(const uint8_t *head, size_t n, const char *file)
                : RP_SNIFF_NO;
 }
 
-const struct rp_format rp_format_raf = {.name = "raf-json",
-                                        .summary = "RAF and TVM Relay modules",
-                                        .kind = RP_FORMAT_KIND_PROGRAM,
-                                        .sniff = sniff,
-                                        .read = read};
+const struct rp_format rp_format_raf = {
+    .name = "raf-json",
+    .summary = "RAF or TVM Relay module as JSON",
+    .files = "*.json",
+    .written_by = "RAF, Ratex, tvm.ir.save_json",
+    .kind = RP_FORMAT_KIND_PROGRAM,
+    .sniff = sniff,
+    .read = read,
+};

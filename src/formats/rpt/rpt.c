@@ -33,7 +33,9 @@ static enum rp_code read_rpt(struct rp_input *in, const struct rp_read_options *
 
 const struct rp_format rp_format_rpt = {
     .name = "rpt",
-    .summary = "reprise's native trace",
+    .summary = "native trace",
+    .files = "*.rpt",
+    .written_by = "reprise convert, reprise merge",
     .kind = RP_FORMAT_KIND_TRACE,
     .sniff = sniff,
     .read = read_rpt,

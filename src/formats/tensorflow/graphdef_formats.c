@@ -76,11 +76,15 @@ static enum rp_code read_bytes(struct rp_input *in, const struct rp_read_options
     return rp_graphdef_fill(to->program, (struct rp_bytes){bytes, n}, options->limits, err);
 }
 
-const struct rp_format rp_format_graphdef = {.name = "graphdef",
-                                             .summary = "TensorFlow GraphDef protobufs",
-                                             .kind = RP_FORMAT_KIND_PROGRAM,
-                                             .sniff = sniff_graph,
-                                             .read = read_bytes};
+const struct rp_format rp_format_graphdef = {
+    .name = "graphdef",
+    .summary = "TensorFlow GraphDef as a protobuf",
+    .files = "*.pb",
+    .written_by = "TensorFlow",
+    .kind = RP_FORMAT_KIND_PROGRAM,
+    .sniff = sniff_graph,
+    .read = read_bytes,
+};
 
 /* ---- text ---- */
 
@@ -128,11 +132,15 @@ static enum rp_code read_text(struct rp_input *in, const struct rp_read_options 
     return rp_graphdef_fill_text(to->program, text, n, options->limits, err);
 }
 
-const struct rp_format rp_format_graphdef_text = {.name = "graphdef-text",
-                                                  .summary = "TensorFlow GraphDef text (.pbtxt)",
-                                                  .kind = RP_FORMAT_KIND_PROGRAM,
-                                                  .sniff = sniff_text,
-                                                  .read = read_text};
+const struct rp_format rp_format_graphdef_text = {
+    .name = "graphdef-text",
+    .summary = "TensorFlow GraphDef as protobuf text",
+    .files = "*.pbtxt",
+    .written_by = "TensorFlow",
+    .kind = RP_FORMAT_KIND_PROGRAM,
+    .sniff = sniff_text,
+    .read = read_text,
+};
 
 /* ---- graphs inside of other messages ---- */
 
@@ -197,11 +205,15 @@ static enum rp_code read_saved(struct rp_input *in, const struct rp_read_options
     return read_inner(in, options, graph_of_saved, to, err);
 }
 
-const struct rp_format rp_format_saved_model = {.name = "saved-model",
-                                                .summary = "TensorFlow SavedModel",
-                                                .kind = RP_FORMAT_KIND_PROGRAM,
-                                                .sniff = sniff_saved,
-                                                .read = read_saved};
+const struct rp_format rp_format_saved_model = {
+    .name = "saved-model",
+    .summary = "TensorFlow SavedModel",
+    .files = "saved_model.pb",
+    .written_by = "tf.saved_model.save",
+    .kind = RP_FORMAT_KIND_PROGRAM,
+    .sniff = sniff_saved,
+    .read = read_saved,
+};
 
 /* meta_info_def = 1 of a version or a list of operations, then graph_def = 2. The list is often
    longer than what is seen of the file. */
@@ -232,11 +244,15 @@ static enum rp_code read_meta(struct rp_input *in, const struct rp_read_options 
     return read_inner(in, options, graph_of_meta, to, err);
 }
 
-const struct rp_format rp_format_meta_graph = {.name = "meta-graph",
-                                               .summary = "TensorFlow MetaGraphDef (.meta)",
-                                               .kind = RP_FORMAT_KIND_PROGRAM,
-                                               .sniff = sniff_meta,
-                                               .read = read_meta};
+const struct rp_format rp_format_meta_graph = {
+    .name = "meta-graph",
+    .summary = "TensorFlow MetaGraphDef",
+    .files = "*.meta",
+    .written_by = "tf.train.Saver",
+    .kind = RP_FORMAT_KIND_PROGRAM,
+    .sniff = sniff_meta,
+    .read = read_meta,
+};
 
 /* ---- libraries of functions ---- */
 
@@ -297,11 +313,15 @@ static enum rp_code read_library(struct rp_input *in, const struct rp_read_optio
     return fill_library(to->program, (struct rp_bytes){bytes, n}, options->limits, err);
 }
 
-const struct rp_format rp_format_tf_library = {.name = "function-library",
-                                               .summary = "TensorFlow FunctionDefLibrary",
-                                               .kind = RP_FORMAT_KIND_PROGRAM,
-                                               .sniff = sniff_library,
-                                               .read = read_library};
+const struct rp_format rp_format_tf_library = {
+    .name = "function-library",
+    .summary = "TensorFlow FunctionDefLibrary",
+    .files = "*.pb",
+    .written_by = "TensorFlow",
+    .kind = RP_FORMAT_KIND_PROGRAM,
+    .sniff = sniff_library,
+    .read = read_library,
+};
 
 /* ---- BladeDISC ---- */
 
@@ -345,8 +365,12 @@ static enum rp_code read_tao(struct rp_input *in, const struct rp_read_options *
     return RP_OK;
 }
 
-const struct rp_format rp_format_tao = {.name = "blade-input",
-                                        .summary = "BladeDISC compiler inputs",
-                                        .kind = RP_FORMAT_KIND_PROGRAM,
-                                        .sniff = sniff_tao,
-                                        .read = read_tao};
+const struct rp_format rp_format_tao = {
+    .name = "blade-input",
+    .summary = "BladeDISC compiler input",
+    .files = "*.input",
+    .written_by = "BladeDISC",
+    .kind = RP_FORMAT_KIND_PROGRAM,
+    .sniff = sniff_tao,
+    .read = read_tao,
+};

@@ -370,7 +370,9 @@ static enum rp_code read_runmeta(struct rp_input *in, const struct rp_read_optio
 
 const struct rp_format rp_format_runmeta = {
     .name = "runmetadata",
-    .summary = "TensorFlow RunMetadata and StepStats",
+    .summary = "RunMetadata or StepStats of a TensorFlow session",
+    .files = "*.pb",
+    .written_by = "TensorFlow 1 sessions, FULL_TRACE",
     .kind = RP_FORMAT_KIND_TRACE,
     .sniff = sniff,
     .read = read_runmeta,

@@ -443,8 +443,8 @@ static void release(struct chrome *c)
     rp_vec_release(&c->order);
 }
 
-enum rp_code rp_write_chrome(const struct rp_trace *trace, const char *path,
-                             const struct rp_write_options *options, struct rp_err *err)
+static enum rp_code write_chrome(const struct rp_trace *trace, const char *path,
+                                 const struct rp_write_options *options, struct rp_err *err)
 {
     struct chrome c = {.t = trace, .overlay = options ? options->overlay : NULL};
     enum rp_code code;
@@ -460,3 +460,12 @@ enum rp_code rp_write_chrome(const struct rp_trace *trace, const char *path,
     release(&c);
     return code;
 }
+
+const struct rp_writer rp_writer_json = {
+    .name = "json",
+    .endings = {".json", ".json.gz"},
+    .summary = "Chrome trace JSON, for Perfetto and other tools",
+    .streams = true,
+    .available = true,
+    .write = write_chrome,
+};

@@ -158,8 +158,8 @@ static enum rp_code prepare(struct csv *c, struct rp_err *err)
     return rp_pieces_check(&c->tracks, err);
 }
 
-enum rp_code rp_write_csv(const struct rp_trace *trace, const char *path,
-                          const struct rp_write_options *options, struct rp_err *err)
+static enum rp_code write_csv(const struct rp_trace *trace, const char *path,
+                              const struct rp_write_options *options, struct rp_err *err)
 {
     struct csv c = {.t = trace};
     enum rp_code code = prepare(&c, err);
@@ -181,3 +181,12 @@ enum rp_code rp_write_csv(const struct rp_trace *trace, const char *path,
     free(c.seen);
     return code;
 }
+
+const struct rp_writer rp_writer_csv = {
+    .name = "csv",
+    .endings = {".csv", ".csv.gz"},
+    .summary = "one row an event, for spreadsheets",
+    .streams = true,
+    .available = true,
+    .write = write_csv,
+};

@@ -6,7 +6,7 @@
  */
 #include "formats/programs.h"
 #include "formats/textproto.h"
-#include "formats/write/writers.h"
+#include "formats/write/list.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -111,18 +111,36 @@ static enum rp_code write_graph(const struct rp_program *p, const char *path, bo
     return code;
 }
 
-enum rp_code rp_write_graphdef(const struct rp_program *program, const char *path,
-                               const struct rp_write_options *options, struct rp_err *err)
+static enum rp_code write_binary(const struct rp_program *program, const char *path,
+                                 const struct rp_write_options *options, struct rp_err *err)
 {
     /* ".pb" is said of both: an HLO module stays one */
     if (strcmp(program->language, "hlo") == 0)
-        return rp_write_hlo_proto(program, path, options, err);
+        return rp_writer_hlo_proto.write_program(program, path, options, err);
     return write_graph(program, path, false, err);
 }
 
-enum rp_code rp_write_graphdef_text(const struct rp_program *program, const char *path,
-                                    const struct rp_write_options *options, struct rp_err *err)
+static enum rp_code write_text(const struct rp_program *program, const char *path,
+                               const struct rp_write_options *options, struct rp_err *err)
 {
     (void)options;
     return write_graph(program, path, true, err);
 }
+
+const struct rp_writer rp_writer_graphdef = {
+    .name = "graphdef",
+    .endings = {".pb"},
+    .summary = "TensorFlow graph as a protobuf",
+    .streams = true,
+    .available = true,
+    .write_program = write_binary,
+};
+
+const struct rp_writer rp_writer_pbtxt = {
+    .name = "pbtxt",
+    .endings = {".pbtxt"},
+    .summary = "any program as a TensorFlow graph in text",
+    .streams = true,
+    .available = true,
+    .write_program = write_text,
+};

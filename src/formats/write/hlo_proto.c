@@ -589,7 +589,7 @@ enum rp_code rp_hlo_module_write(const struct rp_program *p, struct rp_proto_wri
     return code == RP_OK ? rp_proto_written(to, &bytes, err) : code;
 }
 
-enum rp_code rp_write_hlo_proto(const struct rp_program *program, const char *path,
+static enum rp_code write_proto(const struct rp_program *program, const char *path,
                                 const struct rp_write_options *options, struct rp_err *err)
 {
     struct rp_proto_writer w = {0};
@@ -611,3 +611,12 @@ enum rp_code rp_write_hlo_proto(const struct rp_program *program, const char *pa
     rp_proto_writer_release(&w);
     return code;
 }
+
+const struct rp_writer rp_writer_hlo_proto = {
+    .name = "hlo-proto",
+    .endings = {".hlo.pb"},
+    .summary = "HLO module as a protobuf (HloProto)",
+    .streams = true,
+    .available = true,
+    .write_program = write_proto,
+};

@@ -434,7 +434,7 @@ enum rp_code rp_hlo_text_print(const struct rp_program *p, struct rp_out *to, st
     return put_computations(&w);
 }
 
-enum rp_code rp_write_hlo_text(const struct rp_program *program, const char *path,
+static enum rp_code write_text(const struct rp_program *program, const char *path,
                                const struct rp_write_options *options, struct rp_err *err)
 {
     struct rp_out *to;
@@ -448,3 +448,12 @@ enum rp_code rp_write_hlo_text(const struct rp_program *program, const char *pat
     rp_out_abandon(to);
     return code;
 }
+
+const struct rp_writer rp_writer_hlo_text = {
+    .name = "hlo-text",
+    .endings = {".hlo.txt", ".hlo"},
+    .summary = "HLO module as text",
+    .streams = true,
+    .available = true,
+    .write_program = write_text,
+};

@@ -4,8 +4,8 @@
 #include "trace/rpt/rpt.h"
 #include "formats/write/writers.h"
 
-enum rp_code rp_write_rpt(const struct rp_trace *trace, const char *path,
-                          const struct rp_write_options *options, struct rp_err *err)
+static enum rp_code write_rpt(const struct rp_trace *trace, const char *path,
+                              const struct rp_write_options *options, struct rp_err *err)
 {
     struct rp_out *out;
     enum rp_code code;
@@ -19,3 +19,12 @@ enum rp_code rp_write_rpt(const struct rp_trace *trace, const char *path,
     }
     return rp_out_close(out, err);
 }
+
+const struct rp_writer rp_writer_rpt = {
+    .name = "rpt",
+    .endings = {".rpt"},
+    .summary = "Reprise's own format: complete, opened without parsing",
+    .streams = true,
+    .available = true,
+    .write = write_rpt,
+};

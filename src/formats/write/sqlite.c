@@ -525,8 +525,8 @@ static enum rp_code put_in_place(const char *temp, const char *path, struct rp_e
     return synced ? RP_OK : RP_IO;
 }
 
-enum rp_code rp_write_sqlite(const struct rp_trace *trace, const char *path,
-                             const struct rp_write_options *options, struct rp_err *err)
+static enum rp_code write_sqlite(const struct rp_trace *trace, const char *path,
+                                 const struct rp_write_options *options, struct rp_err *err)
 {
     struct db db = {.t = trace, .path = path};
     struct stat st;
@@ -556,8 +556,8 @@ enum rp_code rp_write_sqlite(const struct rp_trace *trace, const char *path,
 
 #else
 
-enum rp_code rp_write_sqlite(const struct rp_trace *trace, const char *path,
-                             const struct rp_write_options *options, struct rp_err *err)
+static enum rp_code write_sqlite(const struct rp_trace *trace, const char *path,
+                                 const struct rp_write_options *options, struct rp_err *err)
 {
     (void)trace;
     (void)options;
@@ -568,3 +568,11 @@ enum rp_code rp_write_sqlite(const struct rp_trace *trace, const char *path,
 }
 
 #endif
+
+const struct rp_writer rp_writer_sqlite = {
+    .name = "sqlite",
+    .endings = {".sqlite", ".db"},
+    .summary = "SQLite database",
+    .available = RP_HAVE_SQLITE,
+    .write = write_sqlite,
+};

@@ -50,31 +50,11 @@ struct rp_writer {
                                   const struct rp_write_options *options, struct rp_err *err);
 };
 
-const struct rp_writer *rp_writer_list(size_t *n);
-
 /*
  * The writer with that name, or, where name is NULL, the one that the path's ending means. RP_USAGE
  * with the choices where there is none, or where it cannot write there.
  */
 enum rp_code rp_writer_for(const char *name, const char *path, const struct rp_writer **out,
                            struct rp_err *err);
-
-/* The functions of the rows, for writers.c. */
-enum rp_code rp_write_rpt(const struct rp_trace *trace, const char *path,
-                          const struct rp_write_options *options, struct rp_err *err);
-enum rp_code rp_write_chrome(const struct rp_trace *trace, const char *path,
-                             const struct rp_write_options *options, struct rp_err *err);
-enum rp_code rp_write_csv(const struct rp_trace *trace, const char *path,
-                          const struct rp_write_options *options, struct rp_err *err);
-enum rp_code rp_write_sqlite(const struct rp_trace *trace, const char *path,
-                             const struct rp_write_options *options, struct rp_err *err);
-enum rp_code rp_write_hlo_text(const struct rp_program *program, const char *path,
-                               const struct rp_write_options *options, struct rp_err *err);
-enum rp_code rp_write_graphdef(const struct rp_program *program, const char *path,
-                               const struct rp_write_options *options, struct rp_err *err);
-enum rp_code rp_write_graphdef_text(const struct rp_program *program, const char *path,
-                                    const struct rp_write_options *options, struct rp_err *err);
-enum rp_code rp_write_hlo_proto(const struct rp_program *program, const char *path,
-                                const struct rp_write_options *options, struct rp_err *err);
 
 #endif

@@ -248,7 +248,9 @@ static enum rp_code read_xplane(struct rp_input *in, const struct rp_read_option
 
 const struct rp_format rp_format_xplane = {
     .name = "xplane",
-    .summary = "XSpace (*.xplane.pb): JAX, TensorFlow, XProf",
+    .summary = "XSpace profile as a protobuf",
+    .files = "*.xplane.pb",
+    .written_by = "JAX, TensorFlow and PyTorch/XLA profilers",
     .kind = RP_FORMAT_KIND_TRACE,
     .sniff = sniff,
     .read = read_xplane,

@@ -2,6 +2,8 @@
 /* XSpace: planes, lines, events and statistics built field by field; and real profiles. */
 #include "proto_fixture.h"
 
+#include "formats/list.h"
+
 /* -------------------------------------------------------------------------- building */
 
 static void put_metadata(struct rp_proto_writer *w, uint32_t field, int64_t id, const char *name,

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RP_FORMATS_LIST_H
+#define RP_FORMATS_LIST_H
+/*
+ * The list of formats that can be read: one line here and one reader with the row rp_format_<name>
+ * add a format. Of formats that are equally confident about a file, the first one reads it. Only
+ * formats.c and tests include this header, so that a new line recompiles nothing else.
+ */
+#include "formats/formats.h"
+
+#define RP_FORMAT_ROWS(X) \
+    X(rpt)                \
+    X(chrome_json)        \
+    X(lazy)               \
+    X(hlo_text)           \
+    X(hlo_proto)          \
+    X(hlo_pbtxt)          \
+    X(graphdef)           \
+    X(graphdef_text)      \
+    X(saved_model)        \
+    X(meta_graph)         \
+    X(tf_library)         \
+    X(tao)                \
+    X(stablehlo)          \
+    X(chakra)             \
+    X(chakra_json)        \
+    X(raf)                \
+    X(exec_trace)         \
+    X(xplane)             \
+    X(runmeta)            \
+    X(ctf)                \
+    X(byteps)
+
+#define RP_DECLARE_FORMAT(name) extern const struct rp_format rp_format_##name;
+RP_FORMAT_ROWS(RP_DECLARE_FORMAT)
+#undef RP_DECLARE_FORMAT
+
+#endif
