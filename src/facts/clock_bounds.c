@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Difference constraints between clocks, by Bellman-Ford. In a meeting every rank that left it came
- * after every rank that it had to wait for:
+ * Difference constraints between clocks, by Bellman-Ford. In a rendezvous every rank that left it
+ * came after every rank that it had to wait for:
  *
  *     x[s] <= min over r (end[r] + x[r]) + tolerance - begin[s]
  *
- * so one minimum a meeting stands for all pairs of its ranks, and a pass costs its visits. Lowering
- * from 0 gives the largest solution that is nowhere above 0; the same with all times turned round
- * the smallest that is nowhere below; half way between them is a solution too, and 0 where 0 is
- * one. From clock 0 alone the two directions give the certain limits of every other clock.
+ * so one minimum a rendezvous stands for all pairs of its ranks, and a pass costs its participants.
+ * Lowering from 0 gives the largest solution that is nowhere above 0; the same with all times
+ * turned round the smallest that is nowhere below; half way between them is a solution too, and 0
+ * where 0 is one. From clock 0 alone the two directions give the certain limits of every other
+ * clock.
  *
  * A value that is its own cause after a pass is a cycle of constraints that cannot hold. The one of
  * them that is furthest from the estimate is named and left out, and the rest is tried again.
@@ -24,7 +25,7 @@
 
 struct cause {
     uint32_t from;           /* clock; RP_CLOCK_NONE: none */
-    uint32_t target, source; /* visits, or the same message twice */
+    uint32_t target, source; /* participants, or the same message twice */
     bool by_message;
 };
 
@@ -36,12 +37,12 @@ struct descent {
     uint32_t *mark;
 };
 
-static int64_t target_ns(const struct descent *d, const struct rp_clock_visit *v)
+static int64_t target_ns(const struct descent *d, const struct rp_clock_participant *v)
 {
     return d->turned ? rp_ns_between(v->end_ns, 0) : v->begin_ns;
 }
 
-static int64_t source_ns(const struct descent *d, const struct rp_clock_visit *v)
+static int64_t source_ns(const struct descent *d, const struct rp_clock_participant *v)
 {
     return d->turned ? rp_ns_between(v->begin_ns, 0) : v->end_ns;
 }
@@ -56,14 +57,14 @@ static bool lower(struct descent *d, uint32_t clock, int64_t limit_ns, struct ca
 }
 
 /* Who left first (turned: who came last), of those whose adjustment has a limit. */
-static uint32_t tightest(const struct descent *d, uint32_t meeting)
+static uint32_t tightest(const struct descent *d, uint32_t rendezvous)
 {
     const struct rp_clock_facts *f = d->f;
     uint32_t i, best = RP_CLOCK_NONE;
     int64_t least = FAR;
 
-    for (i = f->first[meeting]; i < f->first[meeting + 1]; i++) {
-        const struct rp_clock_visit *v = &f->visits[i];
+    for (i = f->first[rendezvous]; i < f->first[rendezvous + 1]; i++) {
+        const struct rp_clock_participant *v = &f->participants[i];
         int64_t at;
 
         if (!f->known[v->rank] || d->x[v->rank] == FAR || (d->turned && !v->binds))
@@ -77,19 +78,20 @@ static uint32_t tightest(const struct descent *d, uint32_t meeting)
     return best;
 }
 
-static bool lower_meeting(struct descent *d, uint32_t meeting)
+static bool lower_rendezvous(struct descent *d, uint32_t rendezvous)
 {
     const struct rp_clock_facts *f = d->f;
-    uint32_t i, source = tightest(d, meeting), from;
+    uint32_t i, source = tightest(d, rendezvous), from;
     bool changed = false;
     int64_t limit;
 
     if (source == RP_CLOCK_NONE)
         return false;
-    from = f->visits[source].rank;
-    limit = rp_ns_sum(rp_ns_sum(source_ns(d, &f->visits[source]), d->x[from]), f->tolerance_ns);
-    for (i = f->first[meeting]; i < f->first[meeting + 1]; i++) {
-        const struct rp_clock_visit *v = &f->visits[i];
+    from = f->participants[source].rank;
+    limit =
+        rp_ns_sum(rp_ns_sum(source_ns(d, &f->participants[source]), d->x[from]), f->tolerance_ns);
+    for (i = f->first[rendezvous]; i < f->first[rendezvous + 1]; i++) {
+        const struct rp_clock_participant *v = &f->participants[i];
 
         if (f->known[v->rank] && (d->turned || v->binds) && i != source)
             changed |= lower(d, v->rank, rp_ns_between(target_ns(d, v), limit),
@@ -115,11 +117,11 @@ static bool pass(struct descent *d)
     bool changed = false;
     uint32_t i;
 
-    for (i = 0; i < f->nmeetings; i++)
+    for (i = 0; i < f->nrendezvous; i++)
         if (!f->dropped[i])
-            changed |= lower_meeting(d, i);
+            changed |= lower_rendezvous(d, i);
     for (i = 0; i < f->nmessages; i++)
-        if (!f->dropped[f->nmeetings + i])
+        if (!f->dropped[f->nrendezvous + i])
             changed |= lower_message(d, i);
     return changed;
 }
@@ -160,21 +162,21 @@ static int64_t slack_ns(const struct rp_clock_facts *f, const struct cause *c)
 {
     if (c->by_message)
         return rp_ns_between(f->messages[c->source].sent_ns, f->messages[c->source].received_ns);
-    return rp_ns_between(f->visits[c->target].begin_ns, f->visits[c->source].end_ns);
+    return rp_ns_between(f->participants[c->target].begin_ns, f->participants[c->source].end_ns);
 }
 
 static void set_cause(struct rp_clock_conflict *x, const struct rp_clock_facts *f,
                       const struct cause *c)
 {
-    x->meeting = x->message = RP_CLOCK_NONE;
+    x->rendezvous = x->message = RP_CLOCK_NONE;
     if (c->by_message) {
         x->message = c->source;
         x->rank_a = f->given_messages[c->source].to;
         x->rank_b = f->given_messages[c->source].from;
     } else {
-        x->meeting = f->visits[c->source].meeting;
-        x->rank_a = f->given_visits[c->source].rank;
-        x->rank_b = f->given_visits[c->target].rank;
+        x->rendezvous = f->participants[c->source].rendezvous;
+        x->rank_a = f->given_participants[c->source].rank;
+        x->rank_b = f->given_participants[c->target].rank;
     }
 }
 
@@ -195,7 +197,7 @@ static struct rp_clock_conflict conflict_of(const struct descent *d, uint32_t cl
     set_cause(&x, d->f, worst);
     next = &d->cause[worst->from];
     set_cause(&other, d->f, next);
-    x.against = next == worst ? RP_CLOCK_NONE : other.meeting;
+    x.against = next == worst ? RP_CLOCK_NONE : other.rendezvous;
     x.against_message = next == worst ? RP_CLOCK_NONE : other.message;
     x.by_ns = rp_ns_between(sum, 0);
     return x;
@@ -224,7 +226,8 @@ static void settle(struct descent *d, struct rp_clocks *out)
         if (out->consistent || out->nconflicts == CONFLICTS_MAX)
             return;
         x = conflict_of(d, cycle);
-        d->f->dropped[x.meeting == RP_CLOCK_NONE ? d->f->nmeetings + x.message : x.meeting] = true;
+        d->f->dropped[x.rendezvous == RP_CLOCK_NONE ? d->f->nrendezvous + x.message
+                                                    : x.rendezvous] = true;
         out->conflicts[out->nconflicts++] = x;
     }
 }

@@ -6,14 +6,14 @@
 
 /* Times are already on one clock, by the estimate: 0 for all adjustments is hoped to be right. */
 struct rp_clock_facts {
-    size_t nclocks, nmeetings, nvisits, nmessages;
+    size_t nclocks, nrendezvous, nparticipants, nmessages;
     int64_t tolerance_ns;
-    const struct rp_clock_visit *visits;       /* rank: the clock */
-    const struct rp_clock_message *messages;   /* from, to: clocks */
-    const struct rp_clock_visit *given_visits; /* the same with ranks, for names */
+    const struct rp_clock_participant *participants;       /* rank: the clock */
+    const struct rp_clock_message *messages;               /* from, to: clocks */
+    const struct rp_clock_participant *given_participants; /* the same with ranks, for names */
     const struct rp_clock_message *given_messages;
-    const uint32_t *first; /* by meeting, and one more: its visits */
-    bool *dropped;         /* by meeting, then by message: no part of the constraints */
+    const uint32_t *first; /* by rendezvous, and one more: its participants */
+    bool *dropped;         /* by rendezvous, then by message: no part of the constraints */
     const bool *known;     /* by clock */
 };
 

@@ -19,37 +19,38 @@ static bool waits_for_all(uint8_t kind)
            kind == RP_COLL_REDUCE_SCATTER || kind == RP_COLL_ALL_TO_ALL || kind == RP_COLL_BARRIER;
 }
 
-enum rp_code rp_clocks_of_meetings(const struct rp_collectives *const *ranks, size_t n,
-                                   const struct rp_meetings *meetings, const uint32_t *clock_of,
-                                   const rp_clock_message_vec *messages, struct rp_arena *arena,
-                                   struct rp_clocks *out, struct rp_err *err)
+enum rp_code rp_clocks_of_rendezvous(const struct rp_collectives *const *ranks, size_t n,
+                                     const struct rp_rendezvous_list *rendezvous,
+                                     const uint32_t *clock_of, const rp_clock_message_vec *messages,
+                                     struct rp_arena *arena, struct rp_clocks *out,
+                                     struct rp_err *err)
 {
     struct rp_clock_input in = {
         .nranks = n, .clock_of = clock_of, .tolerance_ns = RP_CLOCK_TOLERANCE_NS};
-    RP_VEC(struct rp_clock_visit) visits = {0};
+    RP_VEC(struct rp_clock_participant) participants = {0};
     enum rp_code code = RP_OK;
     size_t m;
     uint32_t i;
 
-    for (m = 0; m < meetings->n; m++)
-        for (i = 0; code == RP_OK && i < meetings->at[m].n; i++) {
-            uint32_t r = meetings->at[m].rank[i];
-            const struct rp_collective *c = &ranks[r]->list.at[meetings->at[m].at[i]];
-            struct rp_clock_visit v = {(uint32_t)m, r, c->begin_ns, c->end_ns,
-                                       waits_for_all(c->kind)};
+    for (m = 0; m < rendezvous->n; m++)
+        for (i = 0; code == RP_OK && i < rendezvous->at[m].n; i++) {
+            uint32_t r = rendezvous->at[m].rank[i];
+            const struct rp_collective *c = &ranks[r]->list.at[rendezvous->at[m].at[i]];
+            struct rp_clock_participant v = {(uint32_t)m, r, c->begin_ns, c->end_ns,
+                                             waits_for_all(c->kind)};
 
-            code = rp_vec_push(&visits, v, err);
+            code = rp_vec_push(&participants, v, err);
         }
-    in.visits = visits.at;
-    in.nvisits = visits.n;
-    in.start_ns = meetings->base_ns;
+    in.participants = participants.at;
+    in.nparticipants = participants.n;
+    in.start_ns = rendezvous->base_ns;
     if (messages) {
         in.messages = messages->at;
         in.nmessages = messages->n;
     }
     if (code == RP_OK)
         code = rp_clocks_find(&in, arena, out, err);
-    rp_vec_release(&visits);
+    rp_vec_release(&participants);
     return code;
 }
 

@@ -3,7 +3,7 @@
 #define RP_FACTS_CLOCK_SOURCES_H
 /* What traces tell about clocks: their collectives, and messages with one side in each of two. */
 #include "facts/clocks.h"
-#include "facts/meetings.h"
+#include "facts/rendezvous.h"
 #include "trace/trace.h"
 
 /* Recorded times may contradict each other by so much: devices report theirs on the clock of the
@@ -31,9 +31,10 @@ enum rp_code rp_half_messages_join(rp_half_message_vec *halves, rp_clock_message
 
 /* Times of the ranks become those of the first rank's trace. clock_of: as in rp_clock_input;
    messages: NULL for none. */
-enum rp_code rp_clocks_of_meetings(const struct rp_collectives *const *ranks, size_t n,
-                                   const struct rp_meetings *meetings, const uint32_t *clock_of,
-                                   const rp_clock_message_vec *messages, struct rp_arena *arena,
-                                   struct rp_clocks *out, struct rp_err *err);
+enum rp_code rp_clocks_of_rendezvous(const struct rp_collectives *const *ranks, size_t n,
+                                     const struct rp_rendezvous_list *rendezvous,
+                                     const uint32_t *clock_of, const rp_clock_message_vec *messages,
+                                     struct rp_arena *arena, struct rp_clocks *out,
+                                     struct rp_err *err);
 
 #endif

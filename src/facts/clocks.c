@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Offsets of clocks. First every clock that meets a known one gets the weighted median distance of
- * their ends. Then a few sweeps: the time of a meeting is the median of its ends on the clocks as
- * they are known, and a clock is the line through the distances of its ends from these times: its
- * slope from the medians of the first and the last third, kept only where it is far above what the
- * scatter could feign, its height the weighted median of what is left. A clock that only messages
- * reach is put where the fastest message each way took equally long. At last the offsets move as
- * little as the certain facts ask for (clock_bounds.c).
+ * their ends. Then a few sweeps: the time of a rendezvous is the median of its ends on the clocks
+ * as they are known, and a clock is the line through the distances of its ends from these times:
+ * its slope from the medians of the first and the last third, kept only where it is far above what
+ * the scatter could feign, its height the weighted median of what is left. A clock that only
+ * messages reach is put where the fastest message each way took equally long. At last the offsets
+ * move as little as the certain facts ask for (clock_bounds.c).
  *
  * All steps are medians and differences of integers: a clock that is set by d gets an offset that
  * is smaller by exactly d.
@@ -35,7 +35,7 @@ struct line {
     int64_t offset_ns, at_ns;
     double drift; /* ns a ns */
     double spread_ns;
-    uint32_t n; /* meetings */
+    uint32_t n; /* rendezvous */
     uint32_t messages;
     int64_t half_trip_ns; /* of messages; -1: one way only */
 };
@@ -43,17 +43,18 @@ struct line {
 struct finder {
     const struct rp_clock_input *in;
     struct rp_arena *arena;
-    size_t nclocks, nmeetings;
-    struct rp_clock_visit *visits; /* rank: the clock; times with what was to be added */
+    size_t nclocks, nrendezvous;
+    struct rp_clock_participant
+        *participants; /* rank: the clock; times with what was to be added */
     struct rp_clock_message *messages;
-    uint32_t *first;    /* by meeting: its visits */
-    uint32_t *by_clock; /* visits, by clock */
+    uint32_t *first;    /* by rendezvous: its participants */
+    uint32_t *by_clock; /* participants, by clock */
     uint32_t *clock_first;
-    int64_t *meeting_ns; /* when all left it, on the first clock */
-    bool *meeting_known;
-    uint64_t *weight; /* by meeting */
+    int64_t *rendezvous_ns; /* when all left it, on the first clock */
+    bool *rendezvous_known;
+    uint64_t *weight; /* by rendezvous */
     struct line *lines;
-    struct point *points; /* scratch: as many as visits */
+    struct point *points; /* scratch: as many as participants */
     int64_t *values;      /* scratch, the same */
 };
 
@@ -108,23 +109,23 @@ static int64_t weighted_median(struct point *p, size_t n)
 
 /* The ends of a collective lie as far apart as its transfer is long, at most: what was short for
    the last rank that came tells more about clocks. */
-static uint64_t weight_of(const struct finder *f, uint32_t meeting)
+static uint64_t weight_of(const struct finder *f, uint32_t rendezvous)
 {
     int64_t least = INT64_MAX, dur;
     uint32_t i;
 
-    for (i = f->first[meeting]; i < f->first[meeting + 1]; i++) {
-        dur = rp_ns_between(f->visits[i].begin_ns, f->visits[i].end_ns);
+    for (i = f->first[rendezvous]; i < f->first[rendezvous + 1]; i++) {
+        dur = rp_ns_between(f->participants[i].begin_ns, f->participants[i].end_ns);
         least = dur < least ? dur : least;
     }
     return 1 + UINT64_C(1000000000000) / ((uint64_t)(least < 0 ? 0 : least) + 1000);
 }
 
-static void weigh_meetings(struct finder *f)
+static void weigh_rendezvous(struct finder *f)
 {
     uint32_t m;
 
-    for (m = 0; m < f->nmeetings; m++)
+    for (m = 0; m < f->nrendezvous; m++)
         f->weight[m] = weight_of(f, m);
 }
 
@@ -137,38 +138,38 @@ static int64_t on_line(const struct line *l, int64_t ns)
 
 /* ------------------------------------------------------------------ first values */
 
-static void tell_meetings(struct finder *f, uint32_t clock)
+static void tell_rendezvous(struct finder *f, uint32_t clock)
 {
     uint32_t i;
 
     for (i = f->clock_first[clock]; i < f->clock_first[clock + 1]; i++) {
-        const struct rp_clock_visit *v = &f->visits[f->by_clock[i]];
+        const struct rp_clock_participant *v = &f->participants[f->by_clock[i]];
 
-        if (!f->meeting_known[v->meeting])
-            f->meeting_ns[v->meeting] = on_line(&f->lines[clock], v->end_ns);
-        f->meeting_known[v->meeting] = true;
+        if (!f->rendezvous_known[v->rendezvous])
+            f->rendezvous_ns[v->rendezvous] = on_line(&f->lines[clock], v->end_ns);
+        f->rendezvous_known[v->rendezvous] = true;
     }
 }
 
-/* The distances of a clock's ends from the meetings whose time is known. */
+/* The distances of a clock's ends from the rendezvous whose time is known. */
 static size_t points_of(struct finder *f, uint32_t clock)
 {
     size_t n = 0;
     uint32_t i;
 
     for (i = f->clock_first[clock]; i < f->clock_first[clock + 1]; i++) {
-        const struct rp_clock_visit *v = &f->visits[f->by_clock[i]];
+        const struct rp_clock_participant *v = &f->participants[f->by_clock[i]];
 
-        if (f->meeting_known[v->meeting])
+        if (f->rendezvous_known[v->rendezvous])
             f->points[n++] =
-                (struct point){v->end_ns, rp_ns_between(v->end_ns, f->meeting_ns[v->meeting]),
-                               f->weight[v->meeting]};
+                (struct point){v->end_ns, rp_ns_between(v->end_ns, f->rendezvous_ns[v->rendezvous]),
+                               f->weight[v->rendezvous]};
     }
     return n;
 }
 
 /* Whether a clock became known. */
-static bool seed_by_meetings(struct finder *f)
+static bool seed_by_rendezvous(struct finder *f)
 {
     bool any = false;
     uint32_t c;
@@ -180,7 +181,7 @@ static bool seed_by_meetings(struct finder *f)
             continue;
         f->lines[c].known = any = true;
         f->lines[c].offset_ns = weighted_median(f->points, n);
-        tell_meetings(f, c);
+        tell_rendezvous(f, c);
     }
     return any;
 }
@@ -217,7 +218,7 @@ static bool seed_by_messages(struct finder *f)
         } else {
             l->offset_ns = to != INT64_MAX ? rp_ns_between(to, 0) : from;
         }
-        tell_meetings(f, c);
+        tell_rendezvous(f, c);
         return true;
     }
     return false;
@@ -225,19 +226,20 @@ static bool seed_by_messages(struct finder *f)
 
 /* ------------------------------------------------------------------ sweeps */
 
-static void time_meetings(struct finder *f)
+static void time_rendezvous(struct finder *f)
 {
     uint32_t m, i;
 
-    for (m = 0; m < f->nmeetings; m++) {
+    for (m = 0; m < f->nrendezvous; m++) {
         size_t n = 0;
 
         for (i = f->first[m]; i < f->first[m + 1]; i++)
-            if (f->lines[f->visits[i].rank].known)
-                f->values[n++] = on_line(&f->lines[f->visits[i].rank], f->visits[i].end_ns);
-        f->meeting_known[m] = n > 0;
+            if (f->lines[f->participants[i].rank].known)
+                f->values[n++] =
+                    on_line(&f->lines[f->participants[i].rank], f->participants[i].end_ns);
+        f->rendezvous_known[m] = n > 0;
         if (n)
-            f->meeting_ns[m] = median(f->values, n);
+            f->rendezvous_ns[m] = median(f->values, n);
     }
 }
 
@@ -300,19 +302,19 @@ static double take_drift(struct finder *f, struct point *p, size_t n, int64_t at
     return 0;
 }
 
-/* The time of a meeting follows the clock itself, the more the fewer are in it: so much wider than
-   its distances from the meetings are those from the other clocks. */
+/* The time of a rendezvous follows the clock itself, the more the fewer are in it: so much wider
+   than its distances from the rendezvous are those from the other clocks. */
 static double widening(const struct finder *f, uint32_t clock)
 {
-    double visits = f->clock_first[clock + 1] - f->clock_first[clock], all = 0;
+    double participants = f->clock_first[clock + 1] - f->clock_first[clock], all = 0;
     uint32_t i;
 
     for (i = f->clock_first[clock]; i < f->clock_first[clock + 1]; i++) {
-        uint32_t m = f->visits[f->by_clock[i]].meeting;
+        uint32_t m = f->participants[f->by_clock[i]].rendezvous;
 
         all += f->first[m + 1] - f->first[m];
     }
-    return all > visits ? all / (all - visits) : 1;
+    return all > participants ? all / (all - participants) : 1;
 }
 
 static void fit_line(struct finder *f, uint32_t clock)
@@ -351,7 +353,7 @@ static void sweep(struct finder *f)
 {
     uint32_t c;
 
-    time_meetings(f);
+    time_rendezvous(f);
     for (c = 0; c < f->nclocks; c++)
         fit_line(f, c);
     refer_to_first(f);
@@ -363,20 +365,22 @@ static enum rp_code allocate(struct finder *f, struct rp_err *err)
 {
     const struct rp_clock_input *in = f->in;
 
-    f->nmeetings = in->nvisits ? (size_t)in->visits[in->nvisits - 1].meeting + 1 : 0;
-    f->visits = RP_ARENA_NEW(f->arena, struct rp_clock_visit, in->nvisits + 1);
+    f->nrendezvous =
+        in->nparticipants ? (size_t)in->participants[in->nparticipants - 1].rendezvous + 1 : 0;
+    f->participants = RP_ARENA_NEW(f->arena, struct rp_clock_participant, in->nparticipants + 1);
     f->messages = RP_ARENA_NEW(f->arena, struct rp_clock_message, in->nmessages + 1);
-    f->first = RP_ARENA_NEW(f->arena, uint32_t, f->nmeetings + 2);
-    f->by_clock = RP_ARENA_NEW(f->arena, uint32_t, in->nvisits + 1);
+    f->first = RP_ARENA_NEW(f->arena, uint32_t, f->nrendezvous + 2);
+    f->by_clock = RP_ARENA_NEW(f->arena, uint32_t, in->nparticipants + 1);
     f->clock_first = RP_ARENA_NEW(f->arena, uint32_t, in->nranks + 2);
-    f->meeting_ns = RP_ARENA_NEW(f->arena, int64_t, f->nmeetings + 1);
-    f->meeting_known = RP_ARENA_NEW(f->arena, bool, f->nmeetings + 1);
-    f->weight = RP_ARENA_NEW(f->arena, uint64_t, f->nmeetings + 1);
+    f->rendezvous_ns = RP_ARENA_NEW(f->arena, int64_t, f->nrendezvous + 1);
+    f->rendezvous_known = RP_ARENA_NEW(f->arena, bool, f->nrendezvous + 1);
+    f->weight = RP_ARENA_NEW(f->arena, uint64_t, f->nrendezvous + 1);
     f->lines = RP_ARENA_NEW(f->arena, struct line, in->nranks + 1);
-    f->points = RP_ARENA_NEW(f->arena, struct point, in->nvisits + 1);
-    f->values = RP_ARENA_NEW(f->arena, int64_t, in->nvisits + 1);
-    if (!f->visits || !f->messages || !f->first || !f->by_clock || !f->clock_first ||
-        !f->meeting_ns || !f->meeting_known || !f->weight || !f->lines || !f->points || !f->values)
+    f->points = RP_ARENA_NEW(f->arena, struct point, in->nparticipants + 1);
+    f->values = RP_ARENA_NEW(f->arena, int64_t, in->nparticipants + 1);
+    if (!f->participants || !f->messages || !f->first || !f->by_clock || !f->clock_first ||
+        !f->rendezvous_ns || !f->rendezvous_known || !f->weight || !f->lines || !f->points ||
+        !f->values)
         return rp_err_nomem(err, "aligning clocks");
     return RP_OK;
 }
@@ -405,25 +409,25 @@ static void copy_facts(struct finder *f, struct rp_clocks *out)
     const struct rp_clock_input *in = f->in;
     size_t i;
 
-    for (i = 0; i < in->nvisits; i++) {
-        struct rp_clock_visit v = in->visits[i];
+    for (i = 0; i < in->nparticipants; i++) {
+        struct rp_clock_participant v = in->participants[i];
         int64_t add = in->start_ns ? in->start_ns[v.rank] : 0;
 
         v.begin_ns = rp_ns_sum(v.begin_ns, add);
         v.end_ns = rp_ns_sum(v.end_ns, add);
         v.rank = out->at[v.rank].clock;
-        f->visits[i] = v;
-        f->first[v.meeting + 1]++;
+        f->participants[i] = v;
+        f->first[v.rendezvous + 1]++;
         f->clock_first[v.rank + 1]++;
     }
-    for (i = 0; i < f->nmeetings; i++)
+    for (i = 0; i < f->nrendezvous; i++)
         f->first[i + 1] += f->first[i];
     for (i = 0; i < f->nclocks; i++)
         f->clock_first[i + 1] += f->clock_first[i];
-    for (i = in->nvisits; i-- > 0;)
-        f->by_clock[--f->clock_first[f->visits[i].rank + 1]] = (uint32_t)i;
+    for (i = in->nparticipants; i-- > 0;)
+        f->by_clock[--f->clock_first[f->participants[i].rank + 1]] = (uint32_t)i;
     memmove(f->clock_first, f->clock_first + 1, f->nclocks * sizeof *f->clock_first);
-    f->clock_first[f->nclocks] = (uint32_t)in->nvisits;
+    f->clock_first[f->nclocks] = (uint32_t)in->nparticipants;
     for (i = 0; i < in->nmessages; i++) {
         struct rp_clock_message m = in->messages[i];
 
@@ -446,23 +450,23 @@ static enum rp_code gather(struct finder *f, struct rp_clock_facts *facts, struc
     size_t i;
 
     *facts = (struct rp_clock_facts){.nclocks = f->nclocks,
-                                     .nmeetings = f->nmeetings,
-                                     .nvisits = f->in->nvisits,
+                                     .nrendezvous = f->nrendezvous,
+                                     .nparticipants = f->in->nparticipants,
                                      .nmessages = f->in->nmessages,
                                      .tolerance_ns = f->in->tolerance_ns,
-                                     .visits = f->visits,
+                                     .participants = f->participants,
                                      .messages = f->messages,
-                                     .given_visits = f->in->visits,
+                                     .given_participants = f->in->participants,
                                      .given_messages = f->in->messages,
                                      .first = f->first,
                                      .known = known};
-    facts->dropped = RP_ARENA_NEW(f->arena, bool, f->nmeetings + f->in->nmessages + 1);
+    facts->dropped = RP_ARENA_NEW(f->arena, bool, f->nrendezvous + f->in->nmessages + 1);
     if (!known || !facts->dropped)
         return rp_err_nomem(err, "aligning clocks");
     for (i = 0; i < f->nclocks; i++)
         known[i] = f->lines[i].known;
-    for (i = 0; i < f->in->nvisits; i++) {
-        struct rp_clock_visit *v = &f->visits[i];
+    for (i = 0; i < f->in->nparticipants; i++) {
+        struct rp_clock_participant *v = &f->participants[i];
 
         v->begin_ns = on_line(&f->lines[v->rank], v->begin_ns);
         v->end_ns = on_line(&f->lines[v->rank], v->end_ns);
@@ -476,7 +480,7 @@ static enum rp_code gather(struct finder *f, struct rp_clock_facts *facts, struc
     return RP_OK;
 }
 
-/* How far the truth can be: the scatter of the meetings or half a round trip, and never more than
+/* How far the truth can be: the scatter of the rendezvous or half a round trip, and never more than
    what is certain. */
 static int64_t uncertainty(const struct line *l, int64_t low_ns, int64_t high_ns)
 {
@@ -511,21 +515,21 @@ static void put(const struct finder *f, const int64_t *low, const int64_t *high,
         to->high_ns = high[to->clock] == INT64_MAX ? INT64_MAX : rp_ns_sum(high[to->clock], start);
         to->uncertainty_ns = to->clock ? uncertainty(l, low[to->clock], high[to->clock]) : 0;
         to->uncertainty_ns = l->known ? to->uncertainty_ns : -1;
-        to->meetings = l->n;
+        to->rendezvous = l->n;
         to->messages = l->messages;
         out->used_drift = out->used_drift || l->drift != 0;
     }
 }
 
-/* Meetings that tell something: of more than one clock. */
-static size_t count_meetings(const struct finder *f)
+/* Rendezvous that tell something: of more than one clock. */
+static size_t count_rendezvous(const struct finder *f)
 {
     size_t m, n = 0;
     uint32_t i;
 
-    for (m = 0; m < f->nmeetings; m++) {
+    for (m = 0; m < f->nrendezvous; m++) {
         for (i = f->first[m];
-             i < f->first[m + 1] && f->visits[i].rank == f->visits[f->first[m]].rank;)
+             i < f->first[m + 1] && f->participants[i].rank == f->participants[f->first[m]].rank;)
             i++;
         n += i < f->first[m + 1];
     }
@@ -577,12 +581,12 @@ enum rp_code rp_clocks_find(const struct rp_clock_input *in, struct rp_arena *ar
     RP_TRY(allocate(&f, err));
     RP_TRY(number_clocks(&f, out, err));
     copy_facts(&f, out);
-    weigh_meetings(&f);
-    out->nmeetings = count_meetings(&f);
+    weigh_rendezvous(&f);
+    out->nrendezvous = count_rendezvous(&f);
     f.lines[0].known = true;
-    tell_meetings(&f, 0);
+    tell_rendezvous(&f, 0);
     do {
-        while (seed_by_meetings(&f))
+        while (seed_by_rendezvous(&f))
             ;
         for (i = 0; !swept && i < SWEEPS; i++)
             sweep(&f);

@@ -5,7 +5,7 @@
  * The collectives of one rank, small enough to stay in memory for all ranks of a run: communication
  * kernels in time order, each with its place in its communication stream and what the framework
  * recorded about it. Where a rank has no such kernels, the collectives of the host (gloo, MPI, UCC)
- * stand in for them. How ranks meet in them is in meetings.h.
+ * stand in for them. How ranks meet in them is in rendezvous.h.
  */
 #include "base/arena.h"
 #include "facts/collective_args.h"

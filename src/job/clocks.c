@@ -29,7 +29,7 @@ struct job_facts {
     RP_VEC(struct job_step) steps;
     RP_VEC(struct ticket) syncs;
     RP_VEC(struct ticket) transfers;
-    RP_VEC(struct rp_clock_visit) visits;
+    RP_VEC(struct rp_clock_participant) visits;
     RP_VEC(struct rp_clock_message) messages;
     struct rp_err *err;
 };
@@ -193,10 +193,10 @@ static enum rp_code make_visits(struct job_facts *f)
     count_tickets(f->syncs.at, f->syncs.n);
     for (i = 0; i < f->syncs.n; i++) {
         const struct ticket *t = &f->syncs.at[i];
-        struct rp_clock_visit v = {0, t->rank, t->begin_ns, t->end_ns, true};
+        struct rp_clock_participant v = {0, t->rank, t->begin_ns, t->end_ns, true};
 
         meeting += i && (t->key != t[-1].key || t->nth != t[-1].nth);
-        v.meeting = meeting;
+        v.rendezvous = meeting;
         RP_TRY(rp_vec_push(&f->visits, v, f->err));
     }
     return RP_OK;
@@ -253,8 +253,8 @@ enum rp_code rp_clocks_of_job(const struct rp_job *job, struct rp_arena *arena,
     if (code == RP_OK) {
         struct rp_clock_input in = {.nranks = job->nranks,
                                     .clock_of = clock_of,
-                                    .nvisits = f.visits.n,
-                                    .visits = f.visits.at,
+                                    .nparticipants = f.visits.n,
+                                    .participants = f.visits.at,
                                     .nmessages = f.messages.n,
                                     .messages = f.messages.at,
                                     .tolerance_ns = RP_CLOCK_TOLERANCE_NS};

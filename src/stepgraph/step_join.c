@@ -5,7 +5,8 @@
  * rank spent in it before was waiting, and no node has that. A rank whose collective was over
  * before the last one came did not wait for it and stays as it was.
  *
- * Clocks are taken as recorded where that is possible, else as the meetings have them (meetings.h).
+ * Clocks are taken as recorded where that is possible, else as the meetings have them
+ * (rendezvous.h).
  */
 #include "stepgraph/step_join.h"
 
@@ -113,7 +114,7 @@ static enum rp_code add_rank(struct joiner *j, uint32_t r, struct rp_err *err)
 
 /* ------------------------------------------------------------------ meetings */
 
-static uint32_t arrival_of(const struct joiner *j, const struct rp_meeting *m, uint32_t i)
+static uint32_t arrival_of(const struct joiner *j, const struct rp_rendezvous *m, uint32_t i)
 {
     uint32_t arrival = j->ranks[m->rank[i]].graph->arrivals.at[m->at[i]];
 
@@ -121,7 +122,7 @@ static uint32_t arrival_of(const struct joiner *j, const struct rp_meeting *m, u
 }
 
 /* When the last rank came, by the clocks that are used here. */
-static bool last_arrival(const struct joiner *j, const struct rp_meeting *m, int64_t *last_ns,
+static bool last_arrival(const struct joiner *j, const struct rp_rendezvous *m, int64_t *last_ns,
                          uint32_t *last)
 {
     uint32_t i, n = 0;
@@ -140,7 +141,7 @@ static bool last_arrival(const struct joiner *j, const struct rp_meeting *m, int
 }
 
 /* The collective of one rank begins when the last one has come. */
-static enum rp_code hold(struct joiner *j, const struct rp_meeting *m, uint32_t i, uint32_t meet,
+static enum rp_code hold(struct joiner *j, const struct rp_rendezvous *m, uint32_t i, uint32_t meet,
                          uint32_t last, struct rp_err *err)
 {
     uint32_t arrival = arrival_of(j, m, i), r = m->rank[i];
@@ -160,7 +161,7 @@ static enum rp_code hold(struct joiner *j, const struct rp_meeting *m, uint32_t 
     return rp_sg_add_edge(j->out, meet, arrival + 1, RP_SG_MEMBER, 0, err);
 }
 
-static enum rp_code add_meeting(struct joiner *j, const struct rp_meeting *m, struct rp_err *err)
+static enum rp_code add_meeting(struct joiner *j, const struct rp_rendezvous *m, struct rp_err *err)
 {
     struct rp_sg_node meet = {
         .event = RP_NONE, .lane = RP_NONE, .collective = RP_NONE, .kind = RP_SG_MEET};
@@ -222,7 +223,7 @@ static enum rp_code join_all(struct joiner *j, struct rp_err *err)
 {
     struct rp_sg_node origin = {
         .event = RP_NONE, .lane = RP_NONE, .collective = RP_NONE, .kind = RP_SG_ORIGIN};
-    struct rp_meetings *m = &j->join->meetings;
+    struct rp_rendezvous_list *m = &j->join->meetings;
     uint32_t r, i;
     size_t k;
 
@@ -258,7 +259,7 @@ enum rp_code rp_sg_join(struct rp_stepgraph *out, const struct rp_sg_member *ran
         return rp_err_nomem(err, "joining ranks");
     for (r = 0; r < n; r++)
         lists[r] = ranks[r].collectives;
-    RP_TRY(rp_meetings_find(lists, n, arena, &join->meetings, err));
+    RP_TRY(rp_rendezvous_find(lists, n, arena, &join->meetings, err));
     RP_TRY(allocate(&j, err));
     if (!join->meetings.n)
         return RP_OK;

@@ -9,7 +9,7 @@
  *     rank 1       -> arrive ----> meet +--> collective ->      meet: when the last one is there
  *     rank 2         -> arrive -'        `-> collective ->
  */
-#include "facts/meetings.h"
+#include "facts/rendezvous.h"
 #include "stepgraph/step_graph.h"
 
 struct rp_sg_member {
@@ -24,7 +24,7 @@ struct rp_sg_held {
 };
 
 struct rp_sg_join {
-    struct rp_meetings meetings;
+    struct rp_rendezvous_list meetings;
     bool aligned;             /* the clocks disagreed: offsets are from the ends of collectives */
     int64_t *offset_ns;       /* by rank: add to its times for the first rank's clock */
     uint32_t *first_node;     /* by rank: where its nodes begin, its own node 0 first */

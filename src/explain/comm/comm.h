@@ -7,7 +7,7 @@
  * did since its previous one; the join compares the last rank with the others.
  */
 #include "explain/idle/gaps.h"
-#include "facts/meetings.h"
+#include "facts/rendezvous.h"
 #include "result/result.h"
 
 /* What a rank did between its previous collective and one. */

@@ -15,7 +15,7 @@ struct joiner {
     size_t n;
     struct rp_arena *arena;
     struct rp_comm_root *out;
-    struct rp_meetings meetings;
+    struct rp_rendezvous_list meetings;
     int64_t *scratch; /* one a rank, for medians */
     bool failed;
 };
@@ -28,13 +28,13 @@ static const char *copied(struct joiner *j, const char *text)
     return copy;
 }
 
-static const struct rp_collective *collective_of(const struct joiner *j, const struct rp_meeting *m,
-                                                 uint32_t i)
+static const struct rp_collective *collective_of(const struct joiner *j,
+                                                 const struct rp_rendezvous *m, uint32_t i)
 {
     return &j->in[m->rank[i]].part->comm.list.at[m->at[i]];
 }
 
-static const struct rp_comm_lead *lead_of(const struct joiner *j, const struct rp_meeting *m,
+static const struct rp_comm_lead *lead_of(const struct joiner *j, const struct rp_rendezvous *m,
                                           uint32_t i)
 {
     return &j->in[m->rank[i]].part->leads[m->at[i]];
@@ -43,7 +43,7 @@ static const struct rp_comm_lead *lead_of(const struct joiner *j, const struct r
 /* What is compared between the ranks of a meeting. */
 enum part { COMPUTE, COPIES, IDLE, PREVIOUS, PARTS };
 
-static int64_t part_of(const struct joiner *j, const struct rp_meeting *m, uint32_t i, int part)
+static int64_t part_of(const struct joiner *j, const struct rp_rendezvous *m, uint32_t i, int part)
 {
     const struct rp_comm_lead *lead = lead_of(j, m, i);
 
@@ -67,7 +67,7 @@ static int by_value(const void *pa, const void *pb)
 }
 
 /* By how much the last rank is above the median of all. */
-static int64_t excess(struct joiner *j, const struct rp_meeting *m, int part)
+static int64_t excess(struct joiner *j, const struct rp_rendezvous *m, int part)
 {
     uint32_t i;
 
@@ -77,7 +77,8 @@ static int64_t excess(struct joiner *j, const struct rp_meeting *m, int part)
     return rp_ns_between(j->scratch[(m->n - 1) / 2], part_of(j, m, m->last, part));
 }
 
-static void find_cause(struct joiner *j, const struct rp_meeting *m, struct rp_comm_collective *row)
+static void find_cause(struct joiner *j, const struct rp_rendezvous *m,
+                       struct rp_comm_collective *row)
 {
     const struct rp_comm_lead *lead = lead_of(j, m, m->last);
     int part, best = COMPUTE;
@@ -112,7 +113,7 @@ static void find_cause(struct joiner *j, const struct rp_meeting *m, struct rp_c
 }
 
 /* Durations, overlap and waiting of all ranks of a meeting. */
-static void add_members(struct joiner *j, const struct rp_meeting *m,
+static void add_members(struct joiner *j, const struct rp_rendezvous *m,
                         struct rp_comm_collective *row)
 {
     int64_t sent = 0, most = 0, dur;
@@ -165,17 +166,18 @@ static struct rp_comm_collective row_of(struct joiner *j, const struct rp_collec
 }
 
 /* How many ranks take part, with those that were not given: all where groups are not known. */
-static int64_t members(const struct joiner *j, const struct rp_meeting *m,
+static int64_t members(const struct joiner *j, const struct rp_rendezvous *m,
                        const struct rp_collective *c)
 {
     int64_t n = c->group_size;
 
-    if (!n && j->meetings.rule != RP_MEET_SEQUENCE && j->meetings.rule != RP_MEET_GROUP)
+    if (!n && j->meetings.rule != RP_RENDEZVOUS_BY_SEQUENCE &&
+        j->meetings.rule != RP_RENDEZVOUS_BY_GROUP)
         n = j->in[m->rank[0]].part->world_size;
     return n > (int64_t)m->n ? n : (int64_t)m->n;
 }
 
-static void add_meeting(struct joiner *j, const struct rp_meeting *m)
+static void add_meeting(struct joiner *j, const struct rp_rendezvous *m)
 {
     const struct rp_collective *c = collective_of(j, m, 0);
     struct rp_comm_collective *row = &j->out->collectives[j->out->ncollectives++];
@@ -195,7 +197,7 @@ static void add_meeting(struct joiner *j, const struct rp_meeting *m)
 }
 
 /* What the meeting means for each of its ranks. */
-static void count_meeting(struct joiner *j, const struct rp_meeting *m)
+static void count_meeting(struct joiner *j, const struct rp_rendezvous *m)
 {
     uint32_t i;
 
@@ -331,7 +333,7 @@ static enum rp_code match(struct joiner *j, struct rp_err *err)
         return rp_err_nomem(err, "matching collectives");
     for (r = 0; r < j->n; r++)
         lists[r] = &j->in[r].part->comm;
-    return rp_meetings_find(lists, j->n, j->arena, &j->meetings, err);
+    return rp_rendezvous_find(lists, j->n, j->arena, &j->meetings, err);
 }
 
 enum rp_code rp_comm_join(const struct rp_comm_input *ranks, size_t n, size_t limit,
@@ -342,7 +344,7 @@ enum rp_code rp_comm_join(const struct rp_comm_input *ranks, size_t n, size_t li
 
     *out = (struct rp_comm_root){0};
     RP_TRY(match(&j, err));
-    out->matched_by = rp_meeting_rule_names[j.meetings.rule];
+    out->matched_by = rp_rendezvous_rule_names[j.meetings.rule];
     out->matched_count = (int64_t)j.meetings.n;
     out->unmatched_count = (int64_t)j.meetings.nlost;
     out->clocks_differ = j.meetings.clocks_differ;

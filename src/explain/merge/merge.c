@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The part of a rank is its collectives; the join matches them (meetings.h), finds the clocks
+ * The part of a rank is its collectives; the join matches them (rendezvous.h), finds the clocks
  * (clocks.h) and says it in words.
  */
 #include "explain/merge/merge.h"
@@ -83,7 +83,7 @@ struct merger {
     size_t n;
     struct rp_arena *arena;
     struct rp_merge_root *out;
-    struct rp_meetings meetings;
+    struct rp_rendezvous_list meetings;
     struct rp_clocks clocks;
     bool unshared; /* hosts that the traces name are not believed */
 };
@@ -131,7 +131,7 @@ static enum rp_code fill_rank(struct merger *m, size_t r, struct rp_err *err)
     to->high_ns = c->known ? or_absent(c->high_ns, INT64_MAX) : RP_ABSENT_I64;
     to->drift_ppb = c->known ? c->drift_ppb : NAN;
     to->drift_at_ns = c->drift_ppb != 0 ? c->at_ns : RP_ABSENT_I64;
-    to->meeting_count = c->meetings;
+    to->meeting_count = c->rendezvous;
     to->message_count = c->messages;
     to->drift_text =
         c->drift_ppb == 0 ? "-" : rp_arena_printf(m->arena, "%+.2f ppm", c->drift_ppb / 1000);
@@ -140,7 +140,7 @@ static enum rp_code fill_rank(struct merger *m, size_t r, struct rp_err *err)
 
 static const char *meeting_text(struct merger *m, uint32_t meeting, uint32_t message)
 {
-    const struct rp_meeting *x;
+    const struct rp_rendezvous *x;
     const struct rp_collective *c;
 
     if (meeting == RP_CLOCK_NONE)
@@ -160,7 +160,7 @@ static enum rp_code fill_conflict(struct merger *m, size_t i, struct rp_err *err
     to->rank_a = m->out->ranks[c->rank_a].rank;
     to->rank_b = m->out->ranks[c->rank_b].rank;
     to->by_ns = c->by_ns;
-    to->what = meeting_text(m, c->meeting, c->message);
+    to->what = meeting_text(m, c->rendezvous, c->message);
     to->against = meeting_text(m, c->against, c->against_message);
     return to->what ? RP_OK : rp_err_nomem(err, "merging ranks");
 }
@@ -337,7 +337,7 @@ static enum rp_code find_clocks(struct merger *m, const uint32_t *clock_of, stru
 {
     rp_half_message_vec halves = {0};
     rp_clock_message_vec messages = {0};
-    enum rp_code code = rp_meetings_find(m->comms, m->n, m->arena, &m->meetings, err);
+    enum rp_code code = rp_rendezvous_find(m->comms, m->n, m->arena, &m->meetings, err);
     size_t r, i;
 
     for (r = 0; r < m->n; r++)
@@ -350,8 +350,8 @@ static enum rp_code find_clocks(struct merger *m, const uint32_t *clock_of, stru
     if (code == RP_OK)
         code = rp_half_messages_join(&halves, &messages, err);
     if (code == RP_OK)
-        code = rp_clocks_of_meetings(m->comms, m->n, &m->meetings, clock_of, &messages, m->arena,
-                                     &m->clocks, err);
+        code = rp_clocks_of_rendezvous(m->comms, m->n, &m->meetings, clock_of, &messages, m->arena,
+                                       &m->clocks, err);
     m->out->message_count = (int64_t)messages.n;
     rp_vec_release(&halves);
     rp_vec_release(&messages);
@@ -393,8 +393,8 @@ enum rp_code rp_merge_join(const struct rp_merge_input *ranks, size_t n, bool gu
     for (r = 0; r < n; r++)
         RP_TRY(copy_input(&m, r, err));
     RP_TRY(find_on_hosts(&m, guessed, err));
-    out->matched_by = rp_meeting_rule_names[m.meetings.rule];
-    out->meeting_count = (int64_t)m.clocks.nmeetings;
+    out->matched_by = rp_rendezvous_rule_names[m.meetings.rule];
+    out->meeting_count = (int64_t)m.clocks.nrendezvous;
     return describe(&m, err);
 }
 
@@ -428,6 +428,6 @@ enum rp_code rp_merge_job(const struct rp_job *job, struct rp_arena *arena,
     }
     out->matched_by = "records";
     out->message_count = (int64_t)m.clocks.nmessages;
-    out->meeting_count = (int64_t)m.clocks.nmeetings;
+    out->meeting_count = (int64_t)m.clocks.nrendezvous;
     return describe(&m, err);
 }

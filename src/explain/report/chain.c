@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How the ranks meet is a fact (meetings.h). The chain is walked from the end of the run backwards:
- * from the rank that ends last to its last collective, through that to the rank that came last to
- * it, and so on. Times of ranks are compared on the clock of the first. Linear in collectives after
- * sorting those of each rank by their ends.
+ * How the ranks meet is a fact (rendezvous.h). The chain is walked from the end of the run
+ * backwards: from the rank that ends last to its last collective, through that to the rank that
+ * came last to it, and so on. Times of ranks are compared on the clock of the first. Linear in
+ * collectives after sorting those of each rank by their ends.
  */
 #include "explain/report/chain.h"
 
-#include "facts/meetings.h"
+#include "facts/rendezvous.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -23,7 +23,7 @@ struct linker {
     size_t n;
     struct rp_arena *arena;
     struct rp_chain *out;
-    struct rp_meetings m;
+    struct rp_rendezvous_list m;
     struct member **members; /* by rank, by end */
     size_t *nmembers;
 };
@@ -42,7 +42,7 @@ static int64_t uncovered(const rp_interval_vec *compute, int64_t begin_ns, int64
 }
 
 /* Waits and transfers of the ranks of a meeting, and who came last. */
-static enum rp_code count_meeting(struct linker *l, const struct rp_meeting *m,
+static enum rp_code count_meeting(struct linker *l, const struct rp_rendezvous *m,
                                   rp_interval_vec *waits, struct rp_err *err)
 {
     struct rp_chain_rank *last = &l->out->ranks[m->rank[m->last]];
@@ -163,7 +163,7 @@ static enum rp_code list_members(struct linker *l, struct rp_err *err)
 
 /* By how much the others would have gone on earlier without the last rank: from the second last
    start on, while that rank does not compute, and no moment twice. */
-static void add_margin(struct linker *l, const struct rp_meeting *m, int64_t *until)
+static void add_margin(struct linker *l, const struct rp_rendezvous *m, int64_t *until)
 {
     int64_t end = m->last_ns < *until ? m->last_ns : *until;
     uint32_t i, r;
@@ -191,7 +191,7 @@ static void walk(struct linker *l)
 
     for (;;) {
         int64_t offset = l->m.offset_ns[rank], from;
-        const struct rp_meeting *m;
+        const struct rp_rendezvous *m;
         const struct rp_collective *c;
 
         while (l->nmembers[rank] && l->members[rank][l->nmembers[rank] - 1].end_ns > until)
@@ -244,7 +244,7 @@ static enum rp_code meet(struct linker *l, struct rp_err *err)
         lists[r] = &l->in[r].part->collectives;
         l->out->beside |= lists[r]->on_host && l->in[r].part->on_device;
     }
-    RP_TRY(rp_meetings_find(lists, l->n, l->arena, &l->m, err));
+    RP_TRY(rp_rendezvous_find(lists, l->n, l->arena, &l->m, err));
     l->out->clocks_differ = l->m.clocks_differ;
     l->out->ncollectives = l->m.clocks_differ ? 0 : l->m.n;
     for (r = 0; r < l->n; r++)

@@ -13,7 +13,7 @@
 struct job {
     struct rp_arena arena;
     struct rp_clock_input in;
-    struct rp_clock_visit *visits;
+    struct rp_clock_participant *participants;
     struct rp_clocks clocks;
     uint64_t seed;
 };
@@ -25,25 +25,27 @@ static int64_t noise(struct job *j, int64_t below)
 }
 
 /* n ranks meet every 10 ms; they leave within `jitter_ns` of each other. */
-static void make(struct job *j, size_t n, size_t meetings, int64_t jitter_ns)
+static void make(struct job *j, size_t n, size_t rendezvous, int64_t jitter_ns)
 {
     size_t m, r;
 
     memset(j, 0, sizeof *j);
     j->seed = 7;
     rp_arena_init(&j->arena);
-    j->visits = RP_ARENA_NEW(&j->arena, struct rp_clock_visit, n * meetings);
-    assert_non_null(j->visits);
-    for (m = 0; m < meetings; m++)
+    j->participants = RP_ARENA_NEW(&j->arena, struct rp_clock_participant, n * rendezvous);
+    assert_non_null(j->participants);
+    for (m = 0; m < rendezvous; m++)
         for (r = 0; r < n; r++) {
             int64_t last = (int64_t)m * 10 * MS + 5 * MS;
             int64_t begin = r == m % n ? last : last - noise(j, 3 * MS);
 
-            j->visits[m * n + r] = (struct rp_clock_visit){
+            j->participants[m * n + r] = (struct rp_clock_participant){
                 (uint32_t)m, (uint32_t)r, begin, last + 200 * US + noise(j, jitter_ns), true};
         }
-    j->in = (struct rp_clock_input){
-        .nranks = n, .nvisits = n * meetings, .visits = j->visits, .tolerance_ns = US};
+    j->in = (struct rp_clock_input){.nranks = n,
+                                    .nparticipants = n * rendezvous,
+                                    .participants = j->participants,
+                                    .tolerance_ns = US};
 }
 
 /* The rank's clock shows `offset_ns` more, and `ppb` more each second. */
@@ -51,10 +53,11 @@ static void set_clock(struct job *j, uint32_t rank, int64_t offset_ns, int64_t p
 {
     size_t i;
 
-    for (i = 0; i < j->in.nvisits; i++)
-        if (j->visits[i].rank == rank) {
-            j->visits[i].begin_ns += offset_ns + j->visits[i].begin_ns / US * ppb / 1000000;
-            j->visits[i].end_ns += offset_ns + j->visits[i].end_ns / US * ppb / 1000000;
+    for (i = 0; i < j->in.nparticipants; i++)
+        if (j->participants[i].rank == rank) {
+            j->participants[i].begin_ns +=
+                offset_ns + j->participants[i].begin_ns / US * ppb / 1000000;
+            j->participants[i].end_ns += offset_ns + j->participants[i].end_ns / US * ppb / 1000000;
         }
 }
 
@@ -172,7 +175,7 @@ static void ranks_of_a_host_share_a_clock(void **state)
     rp_arena_release(&j.arena);
 }
 
-/* Half of the meetings say the one, the other half the other: no average, but a name. */
+/* Half of the rendezvous say the one, the other half the other: no average, but a name. */
 static void an_inconsistent_pair_is_named(void **state)
 {
     struct job j;
@@ -180,15 +183,15 @@ static void an_inconsistent_pair_is_named(void **state)
 
     UNUSED_STATE(state);
     make(&j, 4, 40, 4 * US);
-    for (i = 0; i < j.in.nvisits; i++)
-        if (j.visits[i].rank == 2 && j.visits[i].meeting == 31) {
-            j.visits[i].begin_ns += 50 * MS;
-            j.visits[i].end_ns += 50 * MS;
+    for (i = 0; i < j.in.nparticipants; i++)
+        if (j.participants[i].rank == 2 && j.participants[i].rendezvous == 31) {
+            j.participants[i].begin_ns += 50 * MS;
+            j.participants[i].end_ns += 50 * MS;
         }
     find(&j);
     assert_true(j.clocks.consistent);
     assert_int_equal(j.clocks.nconflicts, 1);
-    assert_int_equal(j.clocks.conflicts[0].meeting, 31);
+    assert_int_equal(j.clocks.conflicts[0].rendezvous, 31);
     assert_int_equal(j.clocks.conflicts[0].rank_b, 2);
     assert_true(j.clocks.conflicts[0].rank_a != 2);
     assert_true(near(j.clocks.conflicts[0].by_ns, 50 * MS, 5 * MS));
@@ -214,11 +217,11 @@ static void a_wrong_host_is_named(void **state)
 /* Offsets that are likely but impossible move to where they are possible. */
 static void what_is_certain_counts_more_than_what_is_likely(void **state)
 {
-    struct rp_clock_visit visits[6] = {
+    struct rp_clock_participant participants[6] = {
         {0, 0, 0, 100 * US, true},          {0, 1, 90 * US, 140 * US, true},
         {1, 0, 1000 * US, 1100 * US, true}, {1, 1, 1090 * US, 1140 * US, true},
         {2, 0, 2000 * US, 2100 * US, true}, {2, 1, 2135 * US, 2140 * US, true}};
-    struct job j = {.in = {.nranks = 2, .nvisits = 6, .visits = visits}};
+    struct job j = {.in = {.nranks = 2, .nparticipants = 6, .participants = participants}};
     const struct rp_clock *c;
 
     UNUSED_STATE(state);
@@ -272,11 +275,11 @@ static void a_message_before_its_time_is_named(void **state)
 
 static void extreme_times_end_without_overflow(void **state)
 {
-    struct rp_clock_visit visits[] = {{0, 0, INT64_MIN, INT64_MAX, true},
-                                      {0, 1, INT64_MAX, INT64_MIN, true},
-                                      {1, 1, INT64_MIN, INT64_MIN, true},
-                                      {1, 0, INT64_MAX, INT64_MAX, false}};
-    struct job j = {.in = {.nranks = 2, .nvisits = 4, .visits = visits}};
+    struct rp_clock_participant participants[] = {{0, 0, INT64_MIN, INT64_MAX, true},
+                                                  {0, 1, INT64_MAX, INT64_MIN, true},
+                                                  {1, 1, INT64_MIN, INT64_MIN, true},
+                                                  {1, 0, INT64_MAX, INT64_MAX, false}};
+    struct job j = {.in = {.nranks = 2, .nparticipants = 4, .participants = participants}};
 
     UNUSED_STATE(state);
     rp_arena_init(&j.arena);

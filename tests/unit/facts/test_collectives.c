@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Collectives of a rank, what is recorded about them, and how ranks meet in them. */
-#include "facts/meetings.h"
+#include "facts/rendezvous.h"
 #include "trace/trace_fixtures.h"
 
 #define NAME "ncclDevKernel_AllReduce_Sum_f16_RING_LL(ncclDevComm*)"
@@ -114,11 +114,11 @@ static void order_needs_the_same_name_on_all_ranks(void **state)
     struct rp_arena arena = RP_ARENA_INIT;
     struct rp_collectives c[2] = {COLLECTIVES_OF(rows[0], &arena), COLLECTIVES_OF(rows[1], &arena)};
     const struct rp_collectives *ranks[] = {&c[0], &c[1]};
-    struct rp_meetings m;
+    struct rp_rendezvous_list m;
 
     UNUSED_STATE(state);
-    assert_code(rp_meetings_find(ranks, 2, &arena, &m, NULL), RP_OK);
-    assert_int_equal(m.rule, RP_MEET_ORDER);
+    assert_code(rp_rendezvous_find(ranks, 2, &arena, &m, NULL), RP_OK);
+    assert_int_equal(m.rule, RP_RENDEZVOUS_BY_ORDER);
     assert_int_equal(m.n, 2);
     assert_int_equal(m.nlost, 2);
     assert_int_equal(m.at[0].rank[m.at[0].last], 1);
@@ -144,12 +144,12 @@ static void groups_and_numbers_find_those_who_meet(void **state)
     struct rp_collectives c[3] = {COLLECTIVES_OF(first, &arena), COLLECTIVES_OF(second, &arena),
                                   COLLECTIVES_OF(third, &arena)};
     const struct rp_collectives *ranks[] = {&c[0], &c[1], &c[2]};
-    struct rp_meetings m;
+    struct rp_rendezvous_list m;
     int r;
 
     UNUSED_STATE(state);
-    assert_code(rp_meetings_find(ranks, 3, &arena, &m, NULL), RP_OK);
-    assert_int_equal(m.rule, RP_MEET_SEQUENCE);
+    assert_code(rp_rendezvous_find(ranks, 3, &arena, &m, NULL), RP_OK);
+    assert_int_equal(m.rule, RP_RENDEZVOUS_BY_SEQUENCE);
     assert_int_equal(m.n, 2);
     assert_int_equal(m.nlost, 1);
     assert_int_equal(m.at[0].n, 2);
@@ -176,7 +176,7 @@ static void groups_without_numbers_keep_their_order(void **state)
     struct rp_arena arena = RP_ARENA_INIT;
     const struct rp_collectives *ranks[4];
     struct rp_collectives c[4];
-    struct rp_meetings m;
+    struct rp_rendezvous_list m;
     int r;
 
     UNUSED_STATE(state);
@@ -184,14 +184,14 @@ static void groups_without_numbers_keep_their_order(void **state)
         c[r] = COLLECTIVES_OF(rows[r], &arena);
         ranks[r] = &c[r];
     }
-    assert_code(rp_meetings_find(ranks, 4, &arena, &m, NULL), RP_OK);
-    assert_int_equal(m.rule, RP_MEET_GROUP);
+    assert_code(rp_rendezvous_find(ranks, 4, &arena, &m, NULL), RP_OK);
+    assert_int_equal(m.rule, RP_RENDEZVOUS_BY_GROUP);
     assert_int_equal(m.n, 4);
     assert_int_equal(m.nlost, 0);
     assert_false(m.clocks_differ);
     assert_int_equal(m.at[3].rank[m.at[3].last], 3);
-    assert_code(rp_meetings_find(ranks, 2, &arena, &m, NULL), RP_OK);
-    assert_int_equal(m.rule, RP_MEET_ORDER); /* one group: nothing to tell apart */
+    assert_code(rp_rendezvous_find(ranks, 2, &arena, &m, NULL), RP_OK);
+    assert_int_equal(m.rule, RP_RENDEZVOUS_BY_ORDER); /* one group: nothing to tell apart */
     assert_int_equal(m.n, 2);
     for (r = 0; r < 4; r++)
         rp_collectives_release(&c[r]);
@@ -210,12 +210,12 @@ static void host_collectives_meet_by_name_and_size(void **state)
     struct rp_arena arena = RP_ARENA_INIT;
     struct rp_collectives c[2] = {COLLECTIVES_OF(rows[0], &arena), COLLECTIVES_OF(rows[1], &arena)};
     const struct rp_collectives *ranks[] = {&c[0], &c[1]};
-    struct rp_meetings m;
+    struct rp_rendezvous_list m;
 
     UNUSED_STATE(state);
     assert_true(c[0].on_host);
-    assert_code(rp_meetings_find(ranks, 2, &arena, &m, NULL), RP_OK);
-    assert_int_equal(m.rule, RP_MEET_NAME);
+    assert_code(rp_rendezvous_find(ranks, 2, &arena, &m, NULL), RP_OK);
+    assert_int_equal(m.rule, RP_RENDEZVOUS_BY_NAME);
     assert_int_equal(m.n, 2);
     assert_int_equal(m.at[0].rank[m.at[0].last], 0);
     assert_int_equal(m.at[1].rank[m.at[1].last], 1);
@@ -231,13 +231,13 @@ static void clocks_that_do_not_fit_are_noticed(void **state)
     struct rp_arena arena = RP_ARENA_INIT;
     struct rp_collectives c[2] = {COLLECTIVES_OF(rows[0], &arena), COLLECTIVES_OF(rows[1], &arena)};
     const struct rp_collectives *ranks[] = {&c[0], &c[1]};
-    struct rp_meetings m;
+    struct rp_rendezvous_list m;
 
     UNUSED_STATE(state);
-    assert_code(rp_meetings_find(ranks, 2, &arena, &m, NULL), RP_OK);
+    assert_code(rp_rendezvous_find(ranks, 2, &arena, &m, NULL), RP_OK);
     assert_true(m.clocks_differ);
-    assert_code(rp_meetings_find(ranks, 1, &arena, &m, NULL), RP_OK);
-    assert_int_equal(m.rule, RP_MEET_NONE);
+    assert_code(rp_rendezvous_find(ranks, 1, &arena, &m, NULL), RP_OK);
+    assert_int_equal(m.rule, RP_RENDEZVOUS_BY_NONE);
     assert_int_equal(m.nlost, 1);
     rp_collectives_release(&c[0]);
     rp_collectives_release(&c[1]);

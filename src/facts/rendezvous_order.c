@@ -5,7 +5,7 @@
  * The place with the smallest sum of distances wins. Steps repeat themselves, but not to the
  * microsecond.
  */
-#include "facts/meeting_order.h"
+#include "facts/rendezvous_order.h"
 
 #include "facts/intervals.h"
 
@@ -25,7 +25,7 @@ static int64_t distance(int64_t a_ns, int64_t b_ns)
 }
 
 struct walk {
-    const struct rp_order_item *all, *some;
+    const struct rp_rendezvous_item *all, *some;
     size_t nall, nsome;
 };
 
@@ -53,8 +53,8 @@ static int64_t walk_from(const struct walk *w, size_t at, size_t n, uint32_t *pl
     return sum;
 }
 
-void rp_order_place(const struct rp_order_item *all, size_t nall, const struct rp_order_item *some,
-                    size_t nsome, uint32_t *place)
+void rp_rendezvous_place(const struct rp_rendezvous_item *all, size_t nall,
+                         const struct rp_rendezvous_item *some, size_t nsome, uint32_t *place)
 {
     struct walk w = {all, some, nall, nsome};
     size_t at, best = 0, n = nsome < FIRST_ONES ? nsome : FIRST_ONES;

@@ -2,14 +2,14 @@
 /* Which of a rank's collectives those of another are, by their ends alone. */
 #include "unit.h"
 
-#include "facts/meeting_order.h"
+#include "facts/rendezvous_order.h"
 
 #include <stdbool.h>
 
 #define ALL 60
 
 /* Three a step of about 2 ms, never quite the same. */
-static void make(struct rp_order_item *all)
+static void make(struct rp_rendezvous_item *all)
 {
     int64_t now = 0;
     uint32_t noise = 12345;
@@ -18,13 +18,13 @@ static void make(struct rp_order_item *all)
     for (i = 0; i < ALL; i++) {
         noise = noise * 1664525 + 1013904223;
         now += (i % 3 ? 400000 : 1200000) + (noise >> 16) % 50000;
-        all[i] = (struct rp_order_item){now, 7};
+        all[i] = (struct rp_rendezvous_item){now, 7};
     }
 }
 
 /* Leaves out what `lost` says, on a clock that is off by hours and drifts by 20 ppm. */
-static size_t record(const struct rp_order_item *all, bool (*lost)(size_t),
-                     struct rp_order_item *out, uint32_t *want)
+static size_t record(const struct rp_rendezvous_item *all, bool (*lost)(size_t),
+                     struct rp_rendezvous_item *out, uint32_t *want)
 {
     size_t i, n = 0;
 
@@ -61,7 +61,7 @@ static bool lost_many(size_t i)
 static void the_right_places(void **state)
 {
     bool (*const losses[])(size_t) = {lost_one, began_late, ended_early, lost_many};
-    struct rp_order_item all[ALL], some[ALL];
+    struct rp_rendezvous_item all[ALL], some[ALL];
     uint32_t want[ALL], place[ALL];
     size_t i, k, n;
 
@@ -69,7 +69,7 @@ static void the_right_places(void **state)
     make(all);
     for (i = 0; i < sizeof losses / sizeof losses[0]; i++) {
         n = record(all, losses[i], some, want);
-        rp_order_place(all, ALL, some, n, place);
+        rp_rendezvous_place(all, ALL, some, n, place);
         for (k = 0; k < n; k++)
             assert_int_equal(place[k], want[k]);
     }
@@ -78,25 +78,25 @@ static void the_right_places(void **state)
 /* Whatever the times are, places grow and fit. */
 static void hostile_times(void **state)
 {
-    struct rp_order_item all[8] = {{INT64_MAX, 0}, {INT64_MIN, 0}, {0, 0}, {0, 0},
-                                   {5, 0},         {-5, 0},        {1, 1}, {INT64_MAX, 1}};
-    struct rp_order_item some[3] = {{INT64_MIN, 0}, {INT64_MAX, 0}, {INT64_MIN, 1}};
+    struct rp_rendezvous_item all[8] = {{INT64_MAX, 0}, {INT64_MIN, 0}, {0, 0}, {0, 0},
+                                        {5, 0},         {-5, 0},        {1, 1}, {INT64_MAX, 1}};
+    struct rp_rendezvous_item some[3] = {{INT64_MIN, 0}, {INT64_MAX, 0}, {INT64_MIN, 1}};
     uint32_t place[3];
 
     UNUSED_STATE(state);
-    rp_order_place(all, 8, some, 3, place);
+    rp_rendezvous_place(all, 8, some, 3, place);
     assert_true(place[0] < place[1] && place[1] < place[2] && place[2] < 8);
-    rp_order_place(all, 3, some, 3, place);
+    rp_rendezvous_place(all, 3, some, 3, place);
     assert_int_equal(place[0], 0);
     assert_int_equal(place[2], 2);
-    rp_order_place(all, 8, some, 0, place);
+    rp_rendezvous_place(all, 8, some, 0, place);
 }
 
-int test_meeting_order(void);
-int test_meeting_order(void)
+int test_rendezvous_order(void);
+int test_rendezvous_order(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(the_right_places),
                                        cmocka_unit_test(hostile_times)};
 
-    return cmocka_run_group_tests_name("meeting_order", tests, NULL, NULL);
+    return cmocka_run_group_tests_name("rendezvous_order", tests, NULL, NULL);
 }

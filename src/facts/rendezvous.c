@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Every collective of every rank gets a ticket; tickets that agree are one meeting. Group and
+ * Every collective of every rank gets a ticket; tickets that agree are one rendezvous. Group and
  * sequence number are used where all ranks have them, because groups of a part of the ranks cannot
  * be told from the order; without numbers the order inside each group, where there are several;
  * else the place in the stream, and then only what all ranks have under the same name counts.
  * Ranks without any collective do not count; where one recorded fewer than others in a stream,
- * their ends say which (meeting_order.h).
+ * their ends say which (rendezvous_order.h).
  */
-#include "facts/meetings.h"
+#include "facts/rendezvous.h"
 
 #include "facts/clock_sources.h"
-#include "facts/meeting_order.h"
+#include "facts/rendezvous_order.h"
 
 #include <stdlib.h>
 
-const char *const rp_meeting_rule_names[] = {[RP_MEET_NONE] = "none",
-                                             [RP_MEET_SEQUENCE] = "sequence",
-                                             [RP_MEET_GROUP] = "group",
-                                             [RP_MEET_ORDER] = "order",
-                                             [RP_MEET_NAME] = "name"};
+const char *const rp_rendezvous_rule_names[] = {[RP_RENDEZVOUS_BY_NONE] = "none",
+                                                [RP_RENDEZVOUS_BY_SEQUENCE] = "sequence",
+                                                [RP_RENDEZVOUS_BY_GROUP] = "group",
+                                                [RP_RENDEZVOUS_BY_ORDER] = "order",
+                                                [RP_RENDEZVOUS_BY_NAME] = "name"};
 
 struct ticket {
     uint64_t key[2];
@@ -29,7 +29,7 @@ struct matcher {
     const struct rp_collectives *const *ranks;
     size_t nranks;
     struct rp_arena *arena;
-    struct rp_meetings *out;
+    struct rp_rendezvous_list *out;
     RP_VEC(struct ticket) tickets;
     size_t members;   /* ranks that have a collective */
     uint32_t **place; /* by rank and collective: its place in its stream; by order only */
@@ -60,13 +60,14 @@ static size_t count_in(const struct rp_collectives *c, uint32_t stream)
     return n;
 }
 
-static size_t items_in(const struct rp_collectives *c, uint32_t stream, struct rp_order_item *out)
+static size_t items_in(const struct rp_collectives *c, uint32_t stream,
+                       struct rp_rendezvous_item *out)
 {
     size_t i, n = 0;
 
     for (i = 0; i < c->list.n; i++)
         if (c->list.at[i].stream == stream)
-            out[n++] = (struct rp_order_item){c->list.at[i].end_ns, c->list.at[i].name_hash};
+            out[n++] = (struct rp_rendezvous_item){c->list.at[i].end_ns, c->list.at[i].name_hash};
     return n;
 }
 
@@ -75,15 +76,15 @@ static enum rp_code place_rank(struct matcher *m, size_t rank, uint32_t stream, 
                                struct rp_err *err)
 {
     const struct rp_collectives *c = m->ranks[rank], *full = m->ranks[fullest];
-    struct rp_order_item *all = malloc((full->list.n + 1) * sizeof *all);
-    struct rp_order_item *some = malloc((c->list.n + 1) * sizeof *some);
+    struct rp_rendezvous_item *all = malloc((full->list.n + 1) * sizeof *all);
+    struct rp_rendezvous_item *some = malloc((c->list.n + 1) * sizeof *some);
     uint32_t *place = malloc((c->list.n + 1) * sizeof *place);
     size_t i, k = 0;
 
     if (all && some && place) {
         size_t n = items_in(c, stream, some);
 
-        rp_order_place(all, items_in(full, stream, all), some, n, place);
+        rp_rendezvous_place(all, items_in(full, stream, all), some, n, place);
         for (i = 0; i < c->list.n; i++)
             if (c->list.at[i].stream == stream)
                 m->place[rank][i] = place[k++];
@@ -139,7 +140,7 @@ static enum rp_code find_places(struct matcher *m, struct rp_err *err)
 
 static enum rp_code write_tickets(struct matcher *m, struct rp_err *err)
 {
-    bool by_order = m->out->rule == RP_MEET_ORDER;
+    bool by_order = m->out->rule == RP_RENDEZVOUS_BY_ORDER;
     size_t r, i;
 
     m->tickets.n = 0;
@@ -167,24 +168,25 @@ static const struct rp_collective *collective_of(const struct matcher *m, const 
     return &m->ranks[t->rank]->list.at[t->at];
 }
 
-/* Whether tickets with one key are a meeting. */
+/* Whether tickets with one key are a rendezvous. */
 static bool agree(const struct matcher *m, const struct ticket *t, size_t n)
 {
-    bool some = m->out->rule == RP_MEET_SEQUENCE || m->out->rule == RP_MEET_GROUP ||
-                (m->out->rule == RP_MEET_ORDER && m->some_lack);
+    bool some = m->out->rule == RP_RENDEZVOUS_BY_SEQUENCE ||
+                m->out->rule == RP_RENDEZVOUS_BY_GROUP ||
+                (m->out->rule == RP_RENDEZVOUS_BY_ORDER && m->some_lack);
     size_t i;
 
     if (n < 2 || (!some && n != m->members))
         return false;
     for (i = 1; i < n; i++)
         if (t[i].rank == t[i - 1].rank ||
-            (m->out->rule == RP_MEET_ORDER &&
+            (m->out->rule == RP_RENDEZVOUS_BY_ORDER &&
              collective_of(m, &t[i])->name_hash != collective_of(m, &t[0])->name_hash))
             return false;
     return true;
 }
 
-static void add_start(struct rp_meeting *m, uint32_t i, int64_t begin_ns)
+static void add_start(struct rp_rendezvous *m, uint32_t i, int64_t begin_ns)
 {
     if (i == 0) {
         m->first_ns = m->last_ns = begin_ns;
@@ -200,8 +202,8 @@ static void add_start(struct rp_meeting *m, uint32_t i, int64_t begin_ns)
         m->first_ns = begin_ns;
 }
 
-/* The times of a meeting, with the offsets as they are. */
-static void set_times(const struct matcher *m, struct rp_meeting *x)
+/* The times of a rendezvous, with the offsets as they are. */
+static void set_times(const struct matcher *m, struct rp_rendezvous *x)
 {
     uint32_t i;
 
@@ -218,10 +220,10 @@ static void set_times(const struct matcher *m, struct rp_meeting *x)
 
 static enum rp_code meet(struct matcher *m, const struct ticket *t, size_t n, struct rp_err *err)
 {
-    struct rp_meeting *x = &m->out->at[m->out->n];
+    struct rp_rendezvous *x = &m->out->at[m->out->n];
     uint32_t i;
 
-    *x = (struct rp_meeting){.n = (uint32_t)n};
+    *x = (struct rp_rendezvous){.n = (uint32_t)n};
     x->rank = RP_ARENA_NEW(m->arena, uint32_t, n);
     x->at = RP_ARENA_NEW(m->arena, uint32_t, n);
     if (!x->rank || !x->at)
@@ -236,7 +238,7 @@ static enum rp_code meet(struct matcher *m, const struct ticket *t, size_t n, st
     return RP_OK;
 }
 
-static enum rp_code match_by(struct matcher *m, enum rp_meeting_rule rule, struct rp_err *err)
+static enum rp_code match_by(struct matcher *m, enum rp_rendezvous_rule rule, struct rp_err *err)
 {
     size_t i, end, r;
 
@@ -245,7 +247,7 @@ static enum rp_code match_by(struct matcher *m, enum rp_meeting_rule rule, struc
     for (r = 0; r < m->nranks; r++)
         m->out->nlost += m->ranks[r]->list.n;
     RP_TRY(write_tickets(m, err));
-    m->out->at = RP_ARENA_NEW(m->arena, struct rp_meeting, m->tickets.n / 2 + 1);
+    m->out->at = RP_ARENA_NEW(m->arena, struct rp_rendezvous, m->tickets.n / 2 + 1);
     if (!m->out->at)
         return rp_err_nomem(err, "matching collectives");
     for (i = 0; i < m->tickets.n; i = end) {
@@ -262,7 +264,7 @@ static enum rp_code match_by(struct matcher *m, enum rp_meeting_rule rule, struc
 }
 
 /* A collective cannot end before its last rank came: where one in ten does, clocks differ. */
-static bool clocks_differ(const struct rp_meetings *m)
+static bool clocks_differ(const struct rp_rendezvous_list *m)
 {
     size_t i, wrong = 0;
 
@@ -273,7 +275,7 @@ static bool clocks_differ(const struct rp_meetings *m)
 
 static int by_last(const void *pa, const void *pb)
 {
-    const struct rp_meeting *a = pa, *b = pb;
+    const struct rp_rendezvous *a = pa, *b = pb;
 
     if (a->last_ns != b->last_ns)
         return a->last_ns < b->last_ns ? -1 : 1;
@@ -288,7 +290,8 @@ static enum rp_code align(struct matcher *m, struct rp_err *err)
     struct rp_clocks clocks;
     size_t r, i;
 
-    RP_TRY(rp_clocks_of_meetings(m->ranks, m->nranks, m->out, NULL, NULL, m->arena, &clocks, err));
+    RP_TRY(
+        rp_clocks_of_rendezvous(m->ranks, m->nranks, m->out, NULL, NULL, m->arena, &clocks, err));
     for (r = 0; r < m->nranks; r++)
         if (clocks.at[r].known)
             m->out->offset_ns[r] = clocks.at[r].offset_ns;
@@ -316,26 +319,27 @@ static enum rp_code match(struct matcher *m, struct rp_err *err)
         on_host = on_host && m->ranks[r]->on_host;
     }
     if (sequenced)
-        RP_TRY(match_by(m, RP_MEET_SEQUENCE, err));
+        RP_TRY(match_by(m, RP_RENDEZVOUS_BY_SEQUENCE, err));
     else if (grouped && mixed)
-        RP_TRY(match_by(m, RP_MEET_GROUP, err));
+        RP_TRY(match_by(m, RP_RENDEZVOUS_BY_GROUP, err));
     else if (on_host)
-        RP_TRY(match_by(m, RP_MEET_NAME, err));
+        RP_TRY(match_by(m, RP_RENDEZVOUS_BY_NAME, err));
     if (!m->out->n)
-        RP_TRY(match_by(m, RP_MEET_ORDER, err));
+        RP_TRY(match_by(m, RP_RENDEZVOUS_BY_ORDER, err));
     if (m->out->n)
         qsort(m->out->at, m->out->n, sizeof *m->out->at, by_last);
     return RP_OK;
 }
 
-enum rp_code rp_meetings_find(const struct rp_collectives *const *ranks, size_t n,
-                              struct rp_arena *arena, struct rp_meetings *out, struct rp_err *err)
+enum rp_code rp_rendezvous_find(const struct rp_collectives *const *ranks, size_t n,
+                                struct rp_arena *arena, struct rp_rendezvous_list *out,
+                                struct rp_err *err)
 {
     struct matcher m = {.ranks = ranks, .nranks = n, .arena = arena, .out = out};
     enum rp_code code = RP_OK;
     size_t r;
 
-    *out = (struct rp_meetings){.rule = RP_MEET_NONE};
+    *out = (struct rp_rendezvous_list){.rule = RP_RENDEZVOUS_BY_NONE};
     out->offset_ns = RP_ARENA_NEW(arena, int64_t, n + 1);
     out->base_ns = RP_ARENA_NEW(arena, int64_t, n + 1);
     if (!out->offset_ns || !out->base_ns)
@@ -348,7 +352,7 @@ enum rp_code rp_meetings_find(const struct rp_collectives *const *ranks, size_t 
     if (n > 1)
         code = match(&m, err);
     if (!out->n)
-        out->rule = RP_MEET_NONE;
+        out->rule = RP_RENDEZVOUS_BY_NONE;
     out->clocks_differ = clocks_differ(out);
     if (code == RP_OK && out->clocks_differ)
         code = align(&m, err);
