@@ -31,8 +31,10 @@ enum rp_type_id {
     RP_T_STR,    /* const char *; NULL prints as null */
     RP_T_RECORD, /* a struct inside the struct */
     RP_T_LIST,   /* pointer to items, and a size_t count at count_offset */
-    RP_T_MAP     /* as a list; the item's first field is the key (RP_T_STR). An item of two fields
+    RP_T_MAP,    /* as a list; the item's first field is the key (RP_T_STR). An item of two fields
                     is "key": value, one of more is "key": {the other fields} */
+    RP_T_PLAIN,  /* memory without pointers, count_offset bytes of it; never in a result */
+    RP_T_VEC     /* a list that can grow; never in a result */
 };
 
 #define RP_ABSENT_I64 INT64_MIN

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The table of questions, and the asking of one. The list is in questions.h; each row stands in
- * ask_<name>.c.
+ * the room of its question.
  */
 #include "api/questions.h"
 
@@ -62,7 +62,8 @@ enum rp_code rp_ask(struct rp_ctx *ctx, const struct rp_dataset *dataset, const 
         return rp_err_set(err, RP_USAGE, "question '%s' needs an input", question);
     RP_TRY(rp_settings_init(&checked, row->question.options, settings, nsettings, err));
     RP_TRY(rp_result_new(row->question.type, out, err));
-    code = row->run(ctx, dataset, &checked, *out, err);
+    code = row->run ? row->run(ctx, dataset, &checked, *out, err)
+                    : rp_ask_ranks(ctx, dataset, &checked, &row->ranks, *out, err);
     if (code != RP_OK) {
         rp_result_free(*out);
         *out = NULL;

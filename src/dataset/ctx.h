@@ -5,11 +5,14 @@
 #include "base/threads.h"
 
 #include <reprise/context.h>
+#include <stdbool.h>
 
 struct rp_ctx {
     struct rp_pool *pool;
     rp_progress_fn *progress; /* or NULL */
     void *progress_user;
+    bool resend_parts; /* for tests: parts of ranks are written and read back before they are joined
+                        */
 };
 
 /* Tells the program about progress; RP_CANCELLED where it asked to stop. */

@@ -2,10 +2,11 @@
 #ifndef RP_DATASET_QUESTION_H
 #define RP_DATASET_QUESTION_H
 /*
- * A row of the table of questions: what the public sees of it, and how it is answered. Rows are
- * listed in questions.h; each stands beside its answer.
+ * A row of the table of questions (src/api/questions.h): what the public sees of it, and how it is
+ * answered. A question about the ranks of a run gives `ranks` (ranks.h); any other gives `run`.
  */
 #include "dataset/ctx.h"
+#include "dataset/ranks.h"
 #include "result/result.h"
 #include "result/settings.h"
 
@@ -13,7 +14,9 @@
 
 struct rp_question_row {
     struct rp_question question;
-    /* Fills result->root, allocating in result->arena. dataset is NULL for RP_ACCEPTS_NOTHING. */
+    struct rp_rank_row ranks;
+    /* Fills result->root, allocating in result->arena. dataset is NULL for RP_ACCEPTS_NOTHING.
+       NULL: the question is answered by `ranks` alone. */
     enum rp_code (*run)(struct rp_ctx *ctx, const struct rp_dataset *dataset,
                         const struct rp_settings *settings, struct rp_result *result,
                         struct rp_err *err);

@@ -5,6 +5,8 @@
  */
 #include "dataset/ranks.h"
 
+#include "dataset/ctx.h"
+#include "result/part.h"
 #include "result/result.h"
 #include "trace/run.h"
 
@@ -17,6 +19,7 @@ struct slot {
 };
 
 struct asking {
+    const struct rp_ctx *ctx;
     const struct rp_rank_row *row;
     const struct rp_settings *settings;
     const char *step;
@@ -66,23 +69,72 @@ static enum rp_code set_scope(const struct asking *a, const struct rp_loaded *lo
     return RP_OK;
 }
 
+/* As if the part came from another process: nothing of the first copy is left. */
+static enum rp_code resend_part(const struct asking *a, struct rp_rank_part *part,
+                                struct rp_err *err)
+{
+    struct rp_arena arrived = RP_ARENA_INIT;
+    void *data = rp_arena_alloc(&arrived, a->row->part->size, _Alignof(max_align_t));
+    struct rp_out *out = NULL;
+    enum rp_code code;
+    const char *bytes;
+    size_t n;
+
+    part->path = rp_arena_text(&arrived, part->path);
+    code = rp_arena_check(&arrived, "sending a part", err);
+    if (code == RP_OK)
+        code = rp_out_open_memory(&out, err);
+    if (code == RP_OK) {
+        rp_part_write(a->row->part, part->data, out);
+        code = rp_out_flush(out, err);
+    }
+    rp_arena_release(&part->arena);
+    rp_arena_adopt(&part->arena, &arrived);
+    part->data = data;
+    if (code == RP_OK) {
+        bytes = rp_out_borrow_memory(out, &n);
+        code = rp_part_read(a->row->part, bytes, n, &part->arena, data, err);
+    }
+    rp_out_abandon(out);
+    return code;
+}
+
+/* Fills the part; in every case its vectors belong to its arena then. */
+static enum rp_code fill_part(const struct asking *a, const struct rp_loaded *loaded,
+                              const struct rp_scope *scope, struct rp_rank_part *part,
+                              struct rp_err *err)
+{
+    enum rp_code code = a->row->rank(loaded, scope, a->settings, part, err);
+    enum rp_code adopted;
+
+    if (!a->row->part)
+        return code;
+    adopted = rp_part_adopt(a->row->part, part->data, &part->arena, code == RP_OK ? err : NULL);
+    if (code == RP_OK)
+        code = adopted;
+    if (code == RP_OK)
+        code = rp_arena_check(&part->arena, "looking at a rank", err);
+    return code == RP_OK && a->ctx->resend_parts ? resend_part(a, part, err) : code;
+}
+
 static enum rp_code make_part(void *user, const struct rp_loaded *loaded, struct rp_err *err)
 {
     struct asking *a = user;
     struct slot *slot = &a->slots[loaded->index];
     struct rp_rank_part *part = &slot->part;
     struct rp_scope scope;
+    size_t bytes = a->row->part ? a->row->part->size : a->row->part_bytes;
 
-    part->path = loaded->source->name;
+    part->path = rp_arena_text(&part->arena, loaded->source->name);
     part->source = loaded->index;
-    part->data = rp_arena_calloc(&part->arena, 1, a->row->part_bytes, _Alignof(max_align_t));
+    part->data = rp_arena_calloc(&part->arena, 1, bytes, _Alignof(max_align_t));
     if (!part->data)
         return rp_err_nomem(err, "looking at a rank");
     slot->present = true;
     RP_TRY(set_scope(a, loaded, &scope, err));
     RP_TRY(rp_trace_require(loaded->trace, RP_NEED_ARGS | RP_NEED_LINKS, err));
     RP_TRY(rp_digest_new(loaded->trace, loaded->source->name, &slot->digest, err));
-    return a->row->rank(loaded, &scope, a->settings, part, err);
+    return fill_part(a, loaded, &scope, part, err);
 }
 
 /* "0,3,8-15": whether n is one of them. The text was checked. */
@@ -232,7 +284,7 @@ static enum rp_code join_all(struct asking *a, size_t n, struct rp_result *resul
     return code;
 }
 
-static void release_slots(struct asking *a, size_t n)
+static void release_slots(struct asking *a, size_t n, struct rp_result *result)
 {
     size_t i;
 
@@ -240,7 +292,7 @@ static void release_slots(struct asking *a, size_t n)
         if (a->slots[i].present && a->row->release)
             a->row->release(a->slots[i].part.data);
         rp_digest_free(a->slots[i].digest);
-        rp_arena_release(&a->slots[i].part.arena);
+        rp_arena_adopt(&result->arena, &a->slots[i].part.arena);
     }
     free(a->slots);
 }
@@ -258,7 +310,7 @@ static enum rp_code ask(struct asking *a, struct rp_ctx *ctx, const struct rp_da
     code = rp_each_trace(ctx, dataset, make_part, a, err);
     if (code == RP_OK)
         code = join_all(a, n, result, err);
-    release_slots(a, n);
+    release_slots(a, n, result);
     return code;
 }
 
@@ -266,7 +318,7 @@ enum rp_code rp_ask_ranks(struct rp_ctx *ctx, const struct rp_dataset *dataset,
                           const struct rp_settings *settings, const struct rp_rank_row *row,
                           struct rp_result *result, struct rp_err *err)
 {
-    struct asking a = {.row = row, .settings = settings};
+    struct asking a = {.ctx = ctx, .row = row, .settings = settings};
 
     return ask(&a, ctx, dataset, result, err);
 }
@@ -276,7 +328,7 @@ enum rp_code rp_ask_two_runs(struct rp_ctx *ctx, const struct rp_dataset *datase
                              const struct rp_rank_row *row, struct rp_result *result,
                              struct rp_err *err)
 {
-    struct asking a = {.row = row, .settings = settings, .run_of = run_of};
+    struct asking a = {.ctx = ctx, .row = row, .settings = settings, .run_of = run_of};
 
     return ask(&a, ctx, dataset, result, err);
 }

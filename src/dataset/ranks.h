@@ -27,11 +27,12 @@
             "only what starts between two times since the first event, as in '10ms..25ms'", 0  \
     }
 
-/* One rank's part. `data` and what it points to live in the arena or in memory that `release` of
-   the row gives back. */
+/* One rank's part. `data` is of the row's type; what it points to is in the arena, or in vectors
+   that are described by the type and join the arena when the part is made. The arenas of all parts
+   become the result's, so a join need not copy what it shows. */
 struct rp_rank_part {
     int32_t number;   /* of the rank, as rp_run_settle gives it */
-    const char *path; /* of its input; borrowed from the dataset */
+    const char *path; /* of its input; in the arena */
     const struct rp_digest *digest;
     struct rp_arena arena;
     void *data;
@@ -47,7 +48,8 @@ struct rp_ranks {
 };
 
 struct rp_rank_row {
-    size_t part_bytes;
+    const struct rp_type *part; /* of a part (result/part.h) */
+    size_t part_bytes;          /* of a part that is not described yet */
     /* Fills part->data, which is cleared. Runs on any thread. */
     enum rp_code (*rank)(const struct rp_loaded *loaded, const struct rp_scope *scope,
                          const struct rp_settings *settings, struct rp_rank_part *part,

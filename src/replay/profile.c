@@ -16,21 +16,6 @@
 
 #define PROFILED_RUNS 5
 
-static enum rp_code rows_of(const struct rp_trace *trace, enum rp_top_by by, const char *word,
-                            int64_t most, struct rp_arena *arena, struct rp_top_root *out,
-                            struct rp_err *err)
-{
-    struct rp_scope all = {0};
-    struct rp_top_part part = {0};
-    const struct rp_top_part *parts[] = {&part};
-    enum rp_code code = rp_top_rank(trace, &all, by, &part, err);
-
-    if (code == RP_OK)
-        code = rp_top_join(parts, 1, word, "total", most, arena, out, err);
-    rp_top_part_release(&part);
-    return code;
-}
-
 static enum rp_code from_trace(const struct rp_trace *trace, int64_t most, struct rp_result *result,
                                struct rp_err *err)
 {
@@ -39,9 +24,9 @@ static enum rp_code from_trace(const struct rp_trace *trace, int64_t most, struc
 
     if (!top)
         return rp_err_nomem(err, "listing instructions");
-    RP_TRY(rows_of(trace, RP_TOP_KERNEL, "kernel", most, &result->arena, top, err));
+    RP_TRY(rp_top_of_trace(trace, "kernel", most, &result->arena, top, err));
     if (!top->nrows)
-        RP_TRY(rows_of(trace, RP_TOP_OP, "op", most, &result->arena, top, err));
+        RP_TRY(rp_top_of_trace(trace, "op", most, &result->arena, top, err));
     root->instructions = RP_ARENA_NEW(&result->arena, struct rp_replay_op, top->nrows + 1);
     if (!root->instructions)
         return rp_err_nomem(err, "listing instructions");

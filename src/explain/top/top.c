@@ -1,341 +1,421 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Grouping the work of one rank. Kernels, streams and phases are groups of device work. Operators,
- * shapes, modules, annotations and Python frames are groups of host spans: from each launch
- * outwards, every span of the kind gets the time of what was launched inside it (its total), the
- * innermost gets it as its own (self). A span inside another of the same name adds to that one's
- * total only. Without device work the times of host spans themselves are counted.
+ * Statistics over the groups of all ranks. Samples are put together by group (counting sort), each
+ * group is sorted, and percentiles are read off by the nearest-rank rule: exact, and a value that
+ * was measured.
  */
 #include "explain/top/top.h"
 
-#include "base/hash.h"
-#include "facts/arg_keys.h"
-#include "facts/attribution.h"
+#include "base/order.h"
+#include "base/strtab.h"
+#include "dataset/question.h"
+#include "explain/short_name.h"
+#include "result/part.h"
 
-#include <ctype.h>
+#include <math.h>
 #include <stdlib.h>
 
-struct grouper {
-    const struct rp_trace *t;
-    const struct rp_scope *scope;
-    enum rp_top_by by;
-    struct rp_top_part *out;
-    struct rp_map groups;   /* key -> group */
-    struct rp_arg_key dims; /* of --by shape */
-    struct rp_arg_key own;  /* what the work says itself where no span is around its launch */
-    RP_VEC(int64_t) total;  /* by event, of spans */
+/* ------------------------------------------------------------------ what is kept and shown */
+
+#define ROW(member, type, unit, title, doc, flags) \
+    RP_FIELD(struct rp_top_row, member, type, unit, title, doc, flags)
+
+static const struct rp_field row_fields[] = {
+    ROW(name, STR, NONE, NULL, "the name as recorded", 0),
+    ROW(kind, STR, NONE, NULL, "compute, comm or memory of device work; else what it is", 0),
+    ROW(count, I64, COUNT, NULL, "how often", 0),
+    ROW(total_ns, I64, NS, NULL, "sum over all, what is nested inside included", 0),
+    ROW(share, F64, RATIO, NULL, "of all time that was asked about", 0),
+    ROW(self_ns, I64, NS, NULL, "without what belongs to a nested one", 0),
+    ROW(mean_ns, I64, NS, NULL, "total / count", 0),
+    ROW(min_ns, I64, NS, NULL, "the smallest", 0),
+    ROW(p50_ns, I64, NS, NULL, "median, by nearest rank", 0),
+    ROW(p90_ns, I64, NS, NULL, "90th percentile, by nearest rank", 0),
+    ROW(p99_ns, I64, NS, NULL, "99th percentile, by nearest rank", 0),
+    ROW(max_ns, I64, NS, NULL, "the largest", 0),
+    ROW(std_ns, I64, NS, NULL, "standard deviation of the population", 0),
+    RP_FIELD_END};
+static const struct rp_type row_type = {"row", sizeof(struct rp_top_row), row_fields, NULL};
+
+/* On the screen: names shortened; self time only where rows may be nested. */
+#define SHOWN_BEGIN                                                                \
+    ROW(label, STR, NONE, "name", "the name, shortened", RP_SCREEN | RP_SHORTEN),  \
+        ROW(count, I64, COUNT, "count", "how often", 0),                           \
+        ROW(total_ns, I64, NS, "total", "sum, what is nested inside included", 0), \
+        ROW(share, F64, RATIO, "share", "of all time that was asked about", 0)
+#define SHOWN_END                                                \
+    ROW(mean_ns, I64, NS, "mean", "total / count", RP_WIDE),     \
+        ROW(min_ns, I64, NS, "min", "the smallest", RP_WIDE),    \
+        ROW(p50_ns, I64, NS, "p50", "median", 0),                \
+        ROW(p90_ns, I64, NS, "p90", "90th percentile", RP_WIDE), \
+        ROW(p99_ns, I64, NS, "p99", "99th percentile", RP_WIDE), \
+        ROW(max_ns, I64, NS, "max", "the largest", 0),           \
+        ROW(std_ns, I64, NS, "std", "standard deviation", RP_WIDE)
+
+static const struct rp_field flat_fields[] = {SHOWN_BEGIN, SHOWN_END, RP_FIELD_END};
+static const struct rp_type flat_type = {"row", sizeof(struct rp_top_row), flat_fields, NULL};
+
+static const struct rp_field nested_fields[] = {
+    SHOWN_BEGIN, ROW(self_ns, I64, NS, "self", "without what belongs to a nested one", 0),
+    SHOWN_END, RP_FIELD_END};
+static const struct rp_type nested_type = {"row", sizeof(struct rp_top_row), nested_fields, NULL};
+
+#define ROOT(member, type, unit, title, doc, flags) \
+    RP_FIELD(struct rp_top_root, member, type, unit, title, doc, flags)
+
+static const struct rp_field root_fields[] = {
+    ROOT(summary, STR, NONE, "top", "for the screen", RP_SCREEN),
+    ROOT(by, STR, NONE, NULL, "what the rows are", 0),
+    ROOT(measure, STR, NONE, NULL, "device time, or host time where no device work was recorded",
+         0),
+    ROOT(ranks, I64, COUNT, NULL, "ranks that were added up", 0),
+    ROOT(whole_ns, I64, NS, "all", "sum of the durations of all work that was asked about", 0),
+    ROOT(covered_ns, I64, NS, NULL, "of it, in a row", 0),
+    ROOT(covered_share, F64, RATIO, NULL, "the same as a share", 0),
+    ROOT(row_count, I64, COUNT, NULL, "rows before the limit", 0),
+    RP_FIELD_LIST(struct rp_top_root, rows, &row_type, NULL, "the largest first", 0),
+    RP_FIELD_LIST(struct rp_top_root, flat, &flat_type, "rows", "for the screen", RP_SCREEN),
+    RP_FIELD_LIST(struct rp_top_root, nested, &nested_type, "rows", "for the screen", RP_SCREEN),
+    RP_FIELD_LIST(struct rp_top_root, notes, &rp_type_string, "notes", "about the rows", RP_SCREEN),
+    RP_FIELD_END};
+
+static const struct rp_type top_type = {"top", sizeof(struct rp_top_root), root_fields, "rows"};
+
+static const struct rp_field group_fields[] = {
+    RP_PART_TEXT(struct rp_top_group, name), RP_PART_TEXT(struct rp_top_group, kind), RP_PART_END};
+static const struct rp_type group_type = {"group", sizeof(struct rp_top_group), group_fields, NULL};
+
+static const struct rp_field part_fields[] = {
+    RP_PART_VEC(struct rp_top_part, groups, &group_type),
+    RP_PART_PLAIN_VEC(struct rp_top_part, samples, struct rp_top_sample),
+    RP_PART_PLAIN(struct rp_top_part, whole_ns),
+    RP_PART_PLAIN(struct rp_top_part, covered_ns),
+    RP_PART_PLAIN(struct rp_top_part, on_host),
+    RP_PART_END};
+static const struct rp_type part_type = {"top_part", sizeof(struct rp_top_part), part_fields, NULL};
+
+/* ------------------------------------------------------------------ adding up */
+
+struct top_join {
+    struct rp_arena *arena;
+    struct rp_strtab names;
+    RP_VEC(struct rp_top_group) groups;
+    RP_VEC(size_t) begin; /* by group: its first value */
+    RP_VEC(int64_t) values;
     RP_VEC(int64_t) self;
-    RP_VEC(char) text;
+    RP_VEC(int64_t) count;
+    RP_VEC(struct rp_top_row) rows;
 };
 
-static const char *const by_words[RP_TOP_BYS] = {"kernel",     "op",    "shape",  "module",
-                                                 "annotation", "phase", "stream", "python"};
-static const char *const span_kinds[RP_TOP_BYS] = {NULL,         "op", "op", "module",
-                                                   "annotation", NULL, NULL, "python"};
+RP_ORDER(by_value, int64_t, RP_COMPARE(*a, *b))
 
-/* Arguments of XLA's work that stand in for spans. */
-static const char *const own_keys[RP_TOP_BYS] = {[RP_TOP_OP] = "hlo_op",
-                                                 [RP_TOP_SHAPE] = "hlo_op",
-                                                 [RP_TOP_MODULE] = "hlo_module",
-                                                 [RP_TOP_ANNOTATION] = "tf_op"};
-
-enum rp_top_by rp_top_by_of(const char *word)
+/* Nearest rank: the smallest value that at least p percent of the values do not exceed. */
+static int64_t percentile(const int64_t *sorted, size_t n, unsigned p)
 {
-    int by;
+    size_t rank = (n * p + 99) / 100;
 
-    for (by = 0; by < RP_TOP_BYS - 1 && strcmp(word, by_words[by]) != 0; by++)
-        ;
-    return (enum rp_top_by)by;
+    return sorted[rank ? rank - 1 : 0];
 }
 
-/* The group of a key: the id of its name, so that two keys of one text are one group. */
-static enum rp_code group_of(struct grouper *g, uint64_t key, const char *name, size_t len,
-                             const char *kind, uint32_t *group, struct rp_err *err)
+/* Of a population: the mean of the squared distances, its root rounded to a nanosecond. */
+static int64_t deviation(const int64_t *v, size_t n, int64_t total)
 {
-    *group = rp_map_get(&g->groups, key);
-    if (*group != RP_MAP_NONE)
-        return RP_OK;
-    RP_TRY(rp_strtab_intern(&g->out->names, name, len, group, err));
-    RP_TRY(rp_map_put(&g->groups, key, *group, err));
-    while (g->out->kinds.n <= *group)
-        RP_TRY(rp_vec_push(&g->out->kinds, kind, err));
-    return RP_OK;
+    double mean = (double)total / (double)n, sum = 0;
+    size_t i;
+
+    for (i = 0; i < n; i++)
+        sum += ((double)v[i] - mean) * ((double)v[i] - mean);
+    return (int64_t)llround(sqrt(sum / (double)n));
 }
 
-static enum rp_code add_sample(struct grouper *g, uint32_t group, int64_t total_ns, int64_t self_ns,
+static void fill_row(struct rp_top_row *row, int64_t *v, size_t n, int64_t whole_ns)
+{
+    size_t i;
+
+    qsort(v, n, sizeof *v, by_value);
+    for (i = 0; i < n; i++)
+        rp_ns_add(&row->total_ns, v[i]);
+    row->count = (int64_t)n;
+    row->share = whole_ns > 0 ? (double)row->total_ns / (double)whole_ns : 0;
+    row->mean_ns = row->total_ns / (int64_t)n;
+    row->min_ns = v[0];
+    row->p50_ns = percentile(v, n, 50);
+    row->p90_ns = percentile(v, n, 90);
+    row->p99_ns = percentile(v, n, 99);
+    row->max_ns = v[n - 1];
+    row->std_ns = deviation(v, n, row->total_ns);
+}
+
+/* Ids of a part's groups among those of all parts. */
+static enum rp_code map_groups(struct top_join *j, const struct rp_top_part *part, uint32_t *to,
                                struct rp_err *err)
 {
-    struct rp_top_sample sample = {group, total_ns, self_ns};
+    size_t g;
 
-    return rp_vec_push(&g->out->samples, sample, err);
+    for (g = 0; g < part->groups.n; g++) {
+        const struct rp_top_group *group = &part->groups.at[g];
+
+        RP_TRY(rp_strtab_intern(&j->names, group->name, strlen(group->name), &to[g], err));
+        while (j->groups.n <= to[g])
+            RP_TRY(rp_vec_push(&j->groups, *group, err));
+    }
+    return RP_OK;
 }
 
-/* Kernels, streams and phases: an item is a sample. */
-static enum rp_code add_item(struct grouper *g, const struct rp_work *w, size_t i, uint8_t phase,
+static uint32_t **map_all(struct top_join *j, const struct rp_top_part *const *parts, size_t n,
+                          struct rp_err *err)
+{
+    uint32_t **to = RP_ARENA_NEW(j->arena, uint32_t *, n + 1);
+    size_t p;
+
+    for (p = 0; to && p < n; p++) {
+        to[p] = RP_ARENA_NEW(j->arena, uint32_t, parts[p]->groups.n + 1);
+        if (!to[p] || map_groups(j, parts[p], to[p], err) != RP_OK)
+            return NULL;
+    }
+    return to;
+}
+
+static enum rp_code gather_samples(struct top_join *j, const struct rp_top_part *const *parts,
+                                   size_t n, struct rp_err *err)
+{
+    uint32_t **to = map_all(j, parts, n, err);
+    size_t p, i, total = 0, groups = j->groups.n;
+
+    if (!to)
+        return rp_err_nomem(err, "adding up ranks");
+    RP_TRY(rp_vec_reserve(&j->begin, groups + 2, err));
+    RP_TRY(rp_vec_reserve(&j->self, groups + 1, err));
+    RP_TRY(rp_vec_reserve(&j->count, groups + 1, err));
+    memset(j->begin.at, 0, (groups + 2) * sizeof *j->begin.at);
+    memset(j->self.at, 0, groups * sizeof *j->self.at);
+    memset(j->count.at, 0, groups * sizeof *j->count.at);
+    for (p = 0; p < n; p++)
+        for (i = 0; i < parts[p]->samples.n; i++, total++)
+            j->begin.at[to[p][parts[p]->samples.at[i].group] + 1]++;
+    for (i = 0; i < groups; i++)
+        j->begin.at[i + 1] += j->begin.at[i];
+    RP_TRY(rp_vec_reserve(&j->values, total + 1, err));
+    for (p = 0; p < n; p++)
+        for (i = 0; i < parts[p]->samples.n; i++) {
+            const struct rp_top_sample *s = &parts[p]->samples.at[i];
+            uint32_t g = to[p][s->group];
+
+            j->values.at[j->begin.at[g] + (size_t)j->count.at[g]++] = s->total_ns;
+            j->self.at[g] = rp_ns_sum(j->self.at[g], s->self_ns);
+        }
+    return RP_OK;
+}
+
+static enum rp_code make_rows(struct top_join *j, int64_t whole_ns, struct rp_err *err)
+{
+    uint32_t g;
+
+    for (g = 0; g < j->groups.n; g++) {
+        struct rp_top_row row = {
+            .name = j->groups.at[g].name, .kind = j->groups.at[g].kind, .self_ns = j->self.at[g]};
+        size_t n = (size_t)j->count.at[g];
+        char label[256];
+
+        if (!n)
+            continue;
+        fill_row(&row, j->values.at + j->begin.at[g], n, whole_ns);
+        rp_short_name(row.name, label, sizeof label);
+        row.label = rp_arena_text(j->arena, label);
+        RP_TRY(rp_vec_push(&j->rows, row, err));
+    }
+    return RP_OK;
+}
+
+static const struct {
+    const char *word;
+    size_t offset;
+} sorts[] = {
+    {"total", offsetof(struct rp_top_row, total_ns)},
+    {"self", offsetof(struct rp_top_row, self_ns)},
+    {"count", offsetof(struct rp_top_row, count)},
+    {"mean", offsetof(struct rp_top_row, mean_ns)},
+    {"p50", offsetof(struct rp_top_row, p50_ns)},
+    {"p99", offsetof(struct rp_top_row, p99_ns)},
+    {"max", offsetof(struct rp_top_row, max_ns)},
+    {"std", offsetof(struct rp_top_row, std_ns)},
+};
+
+static int64_t sort_value(const struct rp_top_row *row, size_t offset)
+{
+    int64_t value;
+
+    memcpy(&value, (const char *)row + offset, sizeof value);
+    return value;
+}
+
+static int by_sort(const void *pa, const void *pb, void *user)
+{
+    const struct rp_top_row *a = pa, *b = pb;
+    const size_t *offset = user;
+    int64_t x = *offset == SIZE_MAX ? 0 : sort_value(a, *offset);
+    int64_t y = *offset == SIZE_MAX ? 0 : sort_value(b, *offset);
+
+    if (x != y)
+        return x > y ? -1 : 1;
+    return strcmp(a->name, b->name);
+}
+
+static void sort_rows(struct top_join *j, const char *sort)
+{
+    size_t i, offset = SIZE_MAX; /* "name" */
+
+    for (i = 0; i < sizeof sorts / sizeof sorts[0]; i++)
+        if (!strcmp(sort, sorts[i].word))
+            offset = sorts[i].offset;
+    if (j->rows.n)
+        qsort_r(j->rows.at, j->rows.n, sizeof *j->rows.at, by_sort, &offset);
+}
+
+/* Rows of host spans may stand inside each other. */
+static bool is_nested(const char *by)
+{
+    return strcmp(by, "kernel") && strcmp(by, "stream") && strcmp(by, "phase");
+}
+
+static void fill_notes(struct rp_top_root *out, struct rp_arena *arena, int64_t nparts)
+{
+    const char *per = nparts > 1 ? ", all ranks together" : "";
+    double covered = 100 * out->covered_share;
+
+    out->notes = RP_ARENA_NEW(arena, const char *, 3);
+    if (!out->notes)
+        return;
+    if (!out->row_count)
+        out->notes[out->nnotes++] = is_nested(out->by)
+                                        ? "nothing of that kind was recorded around a launch"
+                                        : "no device work was recorded: try '--by op'";
+    if (out->row_count > (int64_t)out->nrows)
+        out->notes[out->nnotes++] = rp_arena_textf(arena, "%zu of %lld rows: '--limit 0' shows all",
+                                                   out->nrows, (long long)out->row_count);
+    out->summary = rp_arena_textf(arena, "%s by %s%s; %.1f %% of it in a row", out->measure,
+                                  out->by, per, covered);
+}
+
+static enum rp_code fill_root(struct top_join *j, int64_t limit, struct rp_top_root *out,
+                              struct rp_err *err)
+{
+    out->row_count = (int64_t)j->rows.n;
+    out->nrows = limit > 0 && (size_t)limit < j->rows.n ? (size_t)limit : j->rows.n;
+    out->rows = RP_ARENA_NEW(j->arena, struct rp_top_row, out->nrows + 1);
+    if (!out->rows)
+        return rp_err_nomem(err, "adding up ranks");
+    if (out->nrows)
+        memcpy(out->rows, j->rows.at, out->nrows * sizeof *out->rows);
+    if (is_nested(out->by)) {
+        out->nested = out->rows;
+        out->nnested = out->nrows;
+    } else {
+        out->flat = out->rows;
+        out->nflat = out->nrows;
+    }
+    out->covered_share = out->whole_ns > 0 ? (double)out->covered_ns / (double)out->whole_ns : 0;
+    fill_notes(out, j->arena, out->ranks);
+    return rp_arena_check(j->arena, "adding up ranks", err);
+}
+
+static enum rp_code join_parts(const struct rp_top_part *const *parts, size_t nparts,
+                               const char *by, const char *sort, int64_t limit,
+                               struct rp_arena *arena, struct rp_top_root *out, struct rp_err *err)
+{
+    struct top_join j = {.arena = arena};
+    enum rp_code code;
+    size_t p;
+
+    *out = (struct rp_top_root){
+        .by = rp_arena_text(arena, by), .measure = "device time", .ranks = (int64_t)nparts};
+    for (p = 0; p < nparts; p++) {
+        out->whole_ns = rp_ns_sum(out->whole_ns, parts[p]->whole_ns);
+        out->covered_ns = rp_ns_sum(out->covered_ns, parts[p]->covered_ns);
+        if (parts[p]->on_host)
+            out->measure = "host time";
+    }
+    code = rp_strtab_init(&j.names, err);
+    if (code == RP_OK)
+        code = gather_samples(&j, parts, nparts, err);
+    if (code == RP_OK)
+        code = make_rows(&j, out->whole_ns, err);
+    if (code == RP_OK) {
+        sort_rows(&j, sort);
+        code = fill_root(&j, limit, out, err);
+    }
+    rp_strtab_release(&j.names);
+    rp_vec_release(&j.groups);
+    rp_vec_release(&j.begin);
+    rp_vec_release(&j.values);
+    rp_vec_release(&j.self);
+    rp_vec_release(&j.count);
+    rp_vec_release(&j.rows);
+    return code;
+}
+
+enum rp_code rp_top_of_trace(const struct rp_trace *trace, const char *by, int64_t most,
+                             struct rp_arena *arena, struct rp_top_root *out, struct rp_err *err)
+{
+    static const struct rp_scope all = {0};
+    struct rp_top_part part = {0};
+    const struct rp_top_part *parts[] = {&part};
+    enum rp_code code = rp_top_group_work(trace, &all, rp_top_by_of(by), arena, &part, err);
+
+    if (code == RP_OK)
+        code = join_parts(parts, 1, by, "total", most, arena, out, err);
+    rp_vec_release(&part.groups);
+    rp_vec_release(&part.samples);
+    return code;
+}
+
+/* ------------------------------------------------------------------ the question */
+
+static enum rp_code top_rank(const struct rp_loaded *loaded, const struct rp_scope *scope,
+                             const struct rp_settings *settings, struct rp_rank_part *part,
                              struct rp_err *err)
 {
-    const struct rp_work_item *x = &w->items.at[i];
-    int64_t dur = rp_ns_between(x->begin_ns, x->end_ns);
-    const char *name, *kind = rp_work_class_names[x->cls];
-    rp_str s = g->t->ev.name[x->event];
-    char label[128];
-    uint64_t key = s;
-    uint32_t group;
-    size_t len;
-
-    if (g->by == RP_TOP_KERNEL) {
-        name = rp_trace_str(g->t, s);
-        len = rp_trace_str_len(g->t, s);
-    } else if (g->by == RP_TOP_PHASE) {
-        key = phase;
-        name = rp_phase_names[phase];
-        kind = "phase";
-        len = strlen(name);
-    } else {
-        key = x->stream;
-        rp_work_stream_label(w, x->stream, label, sizeof label);
-        name = label;
-        kind = "stream";
-        len = strlen(label);
-    }
-    RP_TRY(group_of(g, key, name, len, kind, &group, err));
-    if (g->by != RP_TOP_PHASE || phase != RP_PHASE_OTHER)
-        g->out->covered_ns = rp_ns_sum(g->out->covered_ns, dur);
-    return add_sample(g, group, dur, dur, err);
+    return rp_top_group_work(loaded->trace, scope, rp_top_by_of(rp_settings_text(settings, "by")),
+                             &part->arena, part->data, err);
 }
 
-static enum rp_code group_items(struct grouper *g, const struct rp_work *w, struct rp_err *err)
+static enum rp_code top_join(const struct rp_ranks *ranks, const struct rp_settings *settings,
+                             struct rp_result *result, struct rp_err *err)
 {
-    struct rp_attribution a = {0};
-    enum rp_code code = RP_OK;
+    const struct rp_top_part **parts =
+        RP_ARENA_NEW(&result->arena, const struct rp_top_part *, ranks->n + 1);
     size_t i;
 
-    if (g->by == RP_TOP_PHASE)
-        code = rp_attribution_init(&a, w, err);
-    for (i = 0; i < w->items.n && code == RP_OK; i++)
-        code = add_item(g, w, i, a.places.n ? a.places.at[i].phase : RP_PHASE_OTHER, err);
-    rp_attribution_release(&a);
-    return code;
+    if (!parts)
+        return rp_err_nomem(err, "adding up ranks");
+    for (i = 0; i < ranks->n; i++)
+        parts[i] = ranks->parts[i].data;
+    return join_parts(parts, ranks->n, rp_settings_text(settings, "by"),
+                      rp_settings_text(settings, "sort"), rp_settings_int(settings, "limit"),
+                      &result->arena, result->root, err);
 }
 
-/* Whether a span belongs to what is grouped. */
-static bool is_wanted(const struct grouper *g, rp_event e)
-{
-    uint8_t kind = g->t->ev.kind[e];
+static const struct rp_option top_options[] = {
+    {"by", 'b', RP_OPT_CHOICE, RP_TOP_BY_WORDS, "kernel", "what the rows are", 0},
+    {"limit", 'n', RP_OPT_COUNT, "N", "20", "at most N rows; 0: all", 0},
+    {"sort", 's', RP_OPT_CHOICE, RP_TOP_SORTS, "total", "what is largest in the first row", 0},
+    RP_RANK_OPTIONS,
+    RP_OPTION_END};
 
-    switch (g->by) {
-    case RP_TOP_OP:
-    case RP_TOP_SHAPE:
-        return kind == RP_KIND_CPU_OP;
-    case RP_TOP_MODULE:
-        return rp_event_is_module(g->t, e);
-    case RP_TOP_ANNOTATION:
-        return kind == RP_KIND_ANNOTATION;
-    default:
-        return kind == RP_KIND_PYTHON;
-    }
-}
-
-/* XLA's work names its instruction, its module and where in the program it comes from. */
-static enum rp_code add_own(struct grouper *g, rp_event e, int64_t dur, bool *none,
-                            struct rp_err *err)
-{
-    uint32_t group;
-    rp_str name;
-
-    if (!own_keys[g->by] || !rp_arg_key_text(&g->own, e, &name) || !name ||
-        !strcmp(rp_trace_str(g->t, name), "XlaModule:")) /* no place in the program */
-        return RP_OK;
-    *none = false;
-    RP_TRY(group_of(g, (uint64_t)name << 32, rp_trace_str(g->t, name), rp_trace_str_len(g->t, name),
-                    span_kinds[g->by], &group, err));
-    return add_sample(g, group, dur, dur, err);
-}
-
-/* Gives the time of device work to the spans around its launch. */
-static enum rp_code spread(struct grouper *g, const struct rp_work *w, struct rp_err *err)
-{
-    size_t i;
-
-    for (i = 0; i < w->items.n; i++) {
-        const struct rp_work_item *x = &w->items.at[i];
-        int64_t dur = rp_ns_between(x->begin_ns, x->end_ns);
-        int left = RP_DEPTH_MOST;
-        bool inner = true;
-        rp_event e;
-
-        for (e = x->launch; e != RP_NONE && left > 0; e = g->t->ev.parent[e], left--) {
-            if (!is_wanted(g, e))
-                continue;
-            g->total.at[e] = rp_ns_sum(g->total.at[e], dur);
-            if (inner)
-                g->self.at[e] = rp_ns_sum(g->self.at[e], dur);
-            inner = false;
-        }
-        if (inner)
-            RP_TRY(add_own(g, x->event, dur, &inner, err));
-        if (!inner)
-            g->out->covered_ns = rp_ns_sum(g->out->covered_ns, dur);
-    }
-    return RP_OK;
-}
-
-static bool in_scope(const struct grouper *g, rp_event e)
-{
-    int64_t ts = g->t->ev.ts_ns[e];
-
-    return ts != RP_NO_TS &&
-           (!g->scope->limited || (ts >= g->scope->begin_ns && ts < g->scope->end_ns));
-}
-
-/* Without device work: the spans' own times. */
-static void take_host_times(struct grouper *g)
-{
-    const struct rp_events *ev = &g->t->ev;
-    rp_event e, p;
-
-    g->out->on_host = true;
-    for (e = 0; e < ev->n; e++) {
-        if (ev->dur_ns[e] <= 0 || !in_scope(g, e) || !is_wanted(g, e))
-            continue;
-        g->total.at[e] = ev->dur_ns[e];
-        g->self.at[e] = rp_ns_sum(g->self.at[e], ev->dur_ns[e]);
-        for (p = ev->parent[e]; p != RP_NONE && !is_wanted(g, p); p = ev->parent[p])
-            ;
-        if (p != RP_NONE)
-            g->self.at[p] = rp_ns_between(ev->dur_ns[e], g->self.at[p]);
-        else
-            g->out->whole_ns = rp_ns_sum(g->out->whole_ns, ev->dur_ns[e]);
-    }
-    g->out->covered_ns = g->out->whole_ns;
-}
-
-/* A list on one line, as "[[4, 2048], []]", however it was written; at most twice as long. */
-static size_t plain_list(const char *list, char *out)
-{
-    size_t n = 0;
-
-    for (; *list; list++) {
-        if (!isspace((unsigned char)*list))
-            out[n++] = *list;
-        if (*list == ',')
-            out[n++] = ' ';
-    }
-    return n;
-}
-
-static enum rp_code name_span(struct grouper *g, rp_event e, uint32_t *group, struct rp_err *err)
-{
-    rp_str name = g->t->ev.name[e], dims = 0;
-    const char *kind = span_kinds[g->by], *text = rp_trace_str(g->t, name);
-    size_t len = rp_trace_str_len(g->t, name);
-
-    if (g->by != RP_TOP_SHAPE)
-        return group_of(g, name, text, len, kind, group, err);
-    if (!rp_arg_key_text(&g->dims, e, &dims))
-        dims = 0;
-    g->text.n = 0;
-    RP_TRY(rp_vec_reserve(&g->text, len + 2 * rp_trace_str_len(g->t, dims) + 2, err));
-    memcpy(g->text.at, text, len);
-    if (dims) {
-        g->text.at[len++] = ' ';
-        len += plain_list(rp_trace_str(g->t, dims), g->text.at + len);
-    }
-    return group_of(g, (uint64_t)name << 32 | dims, g->text.at, len, kind, group, err);
-}
-
-static bool inside_same_name(const struct grouper *g, rp_event e)
-{
-    int left = RP_DEPTH_MOST;
-    rp_event p;
-
-    for (p = g->t->ev.parent[e]; p != RP_NONE && left > 0; p = g->t->ev.parent[p], left--)
-        if (g->t->ev.name[p] == g->t->ev.name[e] && is_wanted(g, p))
-            return true;
-    return false;
-}
-
-/* A recursive span has time of its own, and its total stands in the outer one already. */
-static enum rp_code collect_spans(struct grouper *g, struct rp_err *err)
-{
-    uint32_t group;
-    rp_event e;
-
-    for (e = 0; e < g->t->ev.n; e++) {
-        bool inner;
-
-        if (g->total.at[e] == 0)
-            continue;
-        inner = inside_same_name(g, e);
-        if (inner && g->self.at[e] == 0)
-            continue;
-        RP_TRY(name_span(g, e, &group, err));
-        RP_TRY(add_sample(g, group, inner ? 0 : g->total.at[e], g->self.at[e], err));
-    }
-    return RP_OK;
-}
-
-static enum rp_code group_spans(struct grouper *g, const struct rp_work *w, struct rp_err *err)
-{
-    size_t n = g->t->ev.n;
-
-    RP_TRY(rp_arg_key_init(&g->dims, g->t, "Input Dims", err));
-    if (g->dims.key == RP_NONE) { /* files of 2021 */
-        rp_arg_key_release(&g->dims);
-        RP_TRY(rp_arg_key_init(&g->dims, g->t, "Input dims", err));
-    }
-    RP_TRY(rp_vec_reserve(&g->total, n + 1, err));
-    RP_TRY(rp_vec_reserve(&g->self, n + 1, err));
-    memset(g->total.at, 0, n * sizeof *g->total.at);
-    memset(g->self.at, 0, n * sizeof *g->self.at);
-    if (own_keys[g->by])
-        RP_TRY(rp_arg_key_init(&g->own, g->t, own_keys[g->by], err));
-    if (w->items.n)
-        RP_TRY(spread(g, w, err));
-    else
-        take_host_times(g);
-    return collect_spans(g, err);
-}
-
-static enum rp_code group_all(struct grouper *g, struct rp_err *err)
-{
-    struct rp_work w;
-    enum rp_code code = rp_work_init(&w, g->t, g->scope, err);
-    size_t i;
-
-    for (i = 0; i < w.items.n && code == RP_OK; i++)
-        g->out->whole_ns = rp_ns_sum(g->out->whole_ns,
-                                     rp_ns_between(w.items.at[i].begin_ns, w.items.at[i].end_ns));
-    if (code == RP_OK)
-        code = rp_strtab_init(&g->out->names, err);
-    if (code == RP_OK)
-        code = span_kinds[g->by] ? group_spans(g, &w, err) : group_items(g, &w, err);
-    rp_work_release(&w);
-    return code;
-}
-
-enum rp_code rp_top_rank(const struct rp_trace *trace, const struct rp_scope *scope,
-                         enum rp_top_by by, struct rp_top_part *out, struct rp_err *err)
-{
-    static const struct rp_scope whole = {0};
-    struct grouper g = {.t = trace, .scope = scope ? scope : &whole, .by = by, .out = out};
-    enum rp_code code;
-
-    *out = (struct rp_top_part){0};
-    rp_map_init(&g.groups);
-    code = group_all(&g, err);
-    rp_map_release(&g.groups);
-    rp_arg_key_release(&g.dims);
-    rp_arg_key_release(&g.own);
-    rp_vec_release(&g.total);
-    rp_vec_release(&g.self);
-    rp_vec_release(&g.text);
-    return code;
-}
-
-void rp_top_part_release(struct rp_top_part *part)
-{
-    rp_strtab_release(&part->names);
-    rp_vec_release(&part->kinds);
-    rp_vec_release(&part->samples);
-}
+const struct rp_question_row rp_ask_top = {
+    .question = {.name = "top",
+                 .group = "traces",
+                 .summary = "what takes the time: kernels, operators, shapes, modules, …",
+                 .details =
+                     "Device time of everything with the same name, of all ranks together. By "
+                     "operator, shape, module, annotation or Python frame the time is that of the "
+                     "device work launched inside; without a device, that of the host. Percentiles "
+                     "are exact.",
+                 .examples =
+                     "reprise top trace.json.gz\tthe kernels that take most time\n"
+                     "reprise top --by op --sort self run/\tthe operators that launch it\n"
+                     "reprise top --by shape --step 12 run/\tof one step, by input shapes\n",
+                 .accepts = RP_ACCEPTS_TRACES,
+                 .options = top_options,
+                 .type = &top_type},
+    .ranks = {.part = &part_type, .rank = top_rank, .join = top_join}};

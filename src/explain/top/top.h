@@ -2,12 +2,12 @@
 #ifndef RP_EXPLAIN_TOP_TOP_H
 #define RP_EXPLAIN_TOP_TOP_H
 /*
- * What takes the time, by kernel, operator, shape and so on: `rp_top_rank` groups the work of one
- * trace, `rp_top_join` adds the groups of all ranks by name and makes the statistics.
+ * `top`: what takes the time, by kernel, operator, shape and so on. groups.c groups the work of one
+ * trace; top.c has the row of the question, and adds up the groups of all ranks by name.
  */
-#include "base/strtab.h"
+#include "base/arena.h"
+#include "base/vec.h"
 #include "facts/work.h"
-#include "result/result.h"
 
 enum rp_top_by {
     RP_TOP_KERNEL,
@@ -28,10 +28,13 @@ struct rp_top_sample {
     int64_t total_ns, self_ns;
 };
 
-/* Of one rank. A group is the id of its name. */
+struct rp_top_group {
+    const char *name, *kind;
+};
+
+/* The part of a rank. */
 struct rp_top_part {
-    struct rp_strtab names;
-    RP_VEC(const char *) kinds; /* by group; constants */
+    RP_VEC(struct rp_top_group) groups;
     RP_VEC(struct rp_top_sample) samples;
     int64_t whole_ns, covered_ns; /* time that was asked about; of it, in some group */
     bool on_host;                 /* no device work: times are those of host spans */
@@ -54,18 +57,17 @@ struct rp_top_root {
     const char **notes;
 };
 
-extern const struct rp_type rp_top_type;
-
 /* The word of an option to its value; the word was checked. */
 enum rp_top_by rp_top_by_of(const char *word);
 
-enum rp_code rp_top_rank(const struct rp_trace *trace, const struct rp_scope *scope,
-                         enum rp_top_by by, struct rp_top_part *out, struct rp_err *err);
-void rp_top_part_release(struct rp_top_part *part);
+/* Groups the work of one trace. Names are in the arena; the vectors of the part are the caller's,
+   also after a failure. */
+enum rp_code rp_top_group_work(const struct rp_trace *trace, const struct rp_scope *scope,
+                               enum rp_top_by by, struct rp_arena *arena, struct rp_top_part *out,
+                               struct rp_err *err);
 
-/* limit 0: all rows. sort is one of RP_TOP_SORTS. */
-enum rp_code rp_top_join(const struct rp_top_part *const *parts, size_t nparts, const char *by,
-                         const char *sort, int64_t limit, struct rp_arena *arena,
-                         struct rp_top_root *out, struct rp_err *err);
+/* Of one trace alone, everything in the arena: the rows with most time, `most` of them; 0: all. */
+enum rp_code rp_top_of_trace(const struct rp_trace *trace, const char *by, int64_t most,
+                             struct rp_arena *arena, struct rp_top_root *out, struct rp_err *err);
 
 #endif

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Groups and their statistics: exact sums, nearest-rank percentiles, self and inclusive time. */
+#include "explain/ask_fixture.h"
 #include "explain/top/top.h"
 #include "trace/trace_fixtures.h"
+
+extern const struct rp_question_row rp_ask_top;
 
 static struct rp_arena arena = RP_ARENA_INIT;
 
@@ -16,27 +19,22 @@ static const struct row rows[] = {
     {'X', "kernel", "add", 0, 7, 80, 20, 9, 7},
 };
 
-static void ask(const struct row *given, size_t n, enum rp_top_by by, const char *word,
-                struct rp_top_root *root)
+static void ask(const struct row *given, size_t n, const char *by, struct rp_top_root *root)
 {
     struct rp_trace *t = trace_of(given, n);
-    struct rp_top_part part;
-    const struct rp_top_part *parts[] = {&part, &part};
 
-    assert_code(rp_top_rank(t, NULL, by, &part, NULL), RP_OK);
-    assert_code(rp_top_join(parts, 1, word, "total", 0, &arena, root, NULL), RP_OK);
-    rp_top_part_release(&part);
+    assert_code(rp_top_of_trace(t, by, 0, &arena, root, NULL), RP_OK);
     rp_trace_free(t);
 }
 
-#define ASK(by, word, root) ask(rows, sizeof rows / sizeof rows[0], (by), (word), (root))
+#define ASK(by, root) ask(rows, sizeof rows / sizeof rows[0], (by), (root))
 
 static void kernels_are_summed_by_name(void **state)
 {
     struct rp_top_root root;
 
     UNUSED_STATE(state);
-    ASK(RP_TOP_KERNEL, "kernel", &root);
+    ASK("kernel", &root);
     assert_int_equal(root.nrows, 2);
     assert_int_equal(root.whole_ns, 60);
     assert_string_equal(root.rows[0].name, "add"); /* as much as gemm: by name */
@@ -55,7 +53,7 @@ static void operators_have_inclusive_and_self_time(void **state)
     struct rp_top_root root;
 
     UNUSED_STATE(state);
-    ASK(RP_TOP_OP, "op", &root);
+    ASK("op", &root);
     assert_int_equal(root.nrows, 2);
     assert_string_equal(root.rows[0].name, "aten::linear");
     assert_int_equal(root.rows[0].total_ns, 40);
@@ -63,7 +61,7 @@ static void operators_have_inclusive_and_self_time(void **state)
     assert_int_equal(root.rows[1].total_ns, 30);
     assert_int_equal(root.rows[1].self_ns, 30);
     assert_int_equal(root.covered_ns, 40);
-    ASK(RP_TOP_SHAPE, "shape", &root);
+    ASK("shape", &root);
     assert_string_equal(root.rows[1].name, "aten::mm [[2, 3]]");
     rp_arena_release(&arena);
 }
@@ -73,11 +71,11 @@ static void phases_and_streams_are_groups(void **state)
     struct rp_top_root root;
 
     UNUSED_STATE(state);
-    ASK(RP_TOP_PHASE, "phase", &root);
+    ASK("phase", &root);
     assert_int_equal(root.nrows, 2);
     assert_string_equal(root.rows[0].name, "forward");
     assert_int_equal(root.covered_ns, 40);
-    ASK(RP_TOP_STREAM, "stream", &root);
+    ASK("stream", &root);
     assert_string_equal(root.rows[0].name, "7");
     assert_int_equal(root.rows[0].count, 3);
     rp_arena_release(&arena);
@@ -94,7 +92,7 @@ static void recursion_counts_once(void **state)
     struct rp_top_root root;
 
     UNUSED_STATE(state);
-    ask(nested, 4, RP_TOP_OP, "op", &root);
+    ask(nested, 4, "op", &root);
     assert_int_equal(root.nrows, 1);
     assert_int_equal(root.rows[0].total_ns, 30);
     assert_int_equal(root.rows[0].self_ns, 30);
@@ -110,11 +108,11 @@ static void without_a_device_host_time_counts(void **state)
     struct rp_top_root root;
 
     UNUSED_STATE(state);
-    ask(host, 2, RP_TOP_OP, "op", &root);
+    ask(host, 2, "op", &root);
     assert_string_equal(root.measure, "host time");
     assert_int_equal(root.whole_ns, 100);
     assert_int_equal(root.rows[0].self_ns, 70);
-    ask(host, 2, RP_TOP_KERNEL, "kernel", &root);
+    ask(host, 2, "kernel", &root);
     assert_int_equal(root.nrows, 0);
     assert_contains(root.notes[0], "--by op");
     rp_arena_release(&arena);
@@ -122,23 +120,17 @@ static void without_a_device_host_time_counts(void **state)
 
 static void ranks_are_added_up(void **state)
 {
-    struct rp_trace *t = TRACE_OF(rows);
-    struct rp_top_root root;
-    struct rp_top_part a, b;
-    const struct rp_top_part *parts[] = {&a, &b};
+    struct rp_trace *t = TRACE_OF(rows), *const both[] = {t, t};
+    struct rp_result *result = ASK_TRACES(top, both, 2, {"sort", "max"}, {"limit", "1"});
+    const struct rp_top_root *root = result->root;
 
     UNUSED_STATE(state);
-    assert_code(rp_top_rank(t, NULL, RP_TOP_KERNEL, &a, NULL), RP_OK);
-    assert_code(rp_top_rank(t, NULL, RP_TOP_KERNEL, &b, NULL), RP_OK);
-    assert_code(rp_top_join(parts, 2, "kernel", "max", 1, &arena, &root, NULL), RP_OK);
-    assert_int_equal(root.nrows, 1);
-    assert_int_equal(root.row_count, 2);
-    assert_string_equal(root.rows[0].name, "gemm");
-    assert_int_equal(root.rows[0].count, 2);
-    assert_int_equal(root.whole_ns, 120);
-    rp_top_part_release(&a);
-    rp_top_part_release(&b);
-    rp_arena_release(&arena);
+    assert_int_equal(root->nrows, 1);
+    assert_int_equal(root->row_count, 2);
+    assert_string_equal(root->rows[0].name, "gemm");
+    assert_int_equal(root->rows[0].count, 2);
+    assert_int_equal(root->whole_ns, 120);
+    rp_result_free(result);
     rp_trace_free(t);
 }
 
@@ -159,14 +151,14 @@ static void work_of_xla_names_its_instruction(void **state)
     struct rp_top_root root;
 
     UNUSED_STATE(state);
-    ask(xla, 5, RP_TOP_OP, "op", &root);
+    ask(xla, 5, "op", &root);
     assert_int_equal(root.nrows, 1);
     assert_string_equal(root.rows[0].name, "dot.3");
     assert_int_equal(root.rows[0].count, 2);
     assert_int_equal(root.covered_ns, 15);
-    ask(xla, 5, RP_TOP_ANNOTATION, "annotation", &root);
+    ask(xla, 5, "annotation", &root);
     assert_int_equal(root.nrows, 2);
-    ask(xla, 5, RP_TOP_PHASE, "phase", &root);
+    ask(xla, 5, "phase", &root);
     assert_int_equal(root.nrows, 3);
     assert_string_equal(root.rows[0].name, "other");
     assert_string_equal(root.rows[1].name, "backward");

@@ -1,0 +1,343 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Grouping the work of one rank. Kernels, streams and phases are groups of device work. Operators,
+ * shapes, modules, annotations and Python frames are groups of host spans: from each launch
+ * outwards, every span of the kind gets the time of what was launched inside it (its total), the
+ * innermost gets it as its own (self). A span inside another of the same name adds to that one's
+ * total only. Without device work the times of host spans themselves are counted.
+ */
+#include "explain/top/top.h"
+
+#include "base/hash.h"
+#include "base/strtab.h"
+#include "facts/arg_keys.h"
+#include "facts/attribution.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+
+struct grouping {
+    const struct rp_trace *t;
+    const struct rp_scope *scope;
+    enum rp_top_by by;
+    struct rp_arena *arena;
+    struct rp_top_part *out;
+    struct rp_strtab names; /* a group is the id of its name */
+    struct rp_map groups;   /* key -> group */
+    struct rp_arg_key dims; /* of --by shape */
+    struct rp_arg_key own;  /* what the work says itself where no span is around its launch */
+    RP_VEC(int64_t) total;  /* by event, of spans */
+    RP_VEC(int64_t) self;
+    RP_VEC(char) text;
+};
+
+static const char *const by_words[RP_TOP_BYS] = {"kernel",     "op",    "shape",  "module",
+                                                 "annotation", "phase", "stream", "python"};
+static const char *const span_kinds[RP_TOP_BYS] = {NULL,         "op", "op", "module",
+                                                   "annotation", NULL, NULL, "python"};
+
+/* Arguments of XLA's work that stand in for spans. */
+static const char *const own_keys[RP_TOP_BYS] = {[RP_TOP_OP] = "hlo_op",
+                                                 [RP_TOP_SHAPE] = "hlo_op",
+                                                 [RP_TOP_MODULE] = "hlo_module",
+                                                 [RP_TOP_ANNOTATION] = "tf_op"};
+
+enum rp_top_by rp_top_by_of(const char *word)
+{
+    int by;
+
+    for (by = 0; by < RP_TOP_BYS - 1 && strcmp(word, by_words[by]) != 0; by++)
+        ;
+    return (enum rp_top_by)by;
+}
+
+/* The group of a key: the id of its name, so that two keys of one text are one group. */
+static enum rp_code group_of(struct grouping *g, uint64_t key, const char *name, size_t len,
+                             const char *kind, uint32_t *group, struct rp_err *err)
+{
+    *group = rp_map_get(&g->groups, key);
+    if (*group != RP_MAP_NONE)
+        return RP_OK;
+    RP_TRY(rp_strtab_intern(&g->names, name, len, group, err));
+    RP_TRY(rp_map_put(&g->groups, key, *group, err));
+    while (g->out->groups.n <= *group) { /* at most two: the empty name stands first */
+        uint32_t id = (uint32_t)g->out->groups.n;
+        struct rp_top_group row = {
+            rp_arena_copy(g->arena, rp_strtab_borrow(&g->names, id), rp_strtab_len(&g->names, id)),
+            kind};
+
+        RP_TRY(rp_vec_push(&g->out->groups, row, err));
+    }
+    return rp_arena_check(g->arena, "grouping work", err);
+}
+
+static enum rp_code add_sample(struct grouping *g, uint32_t group, int64_t total_ns,
+                               int64_t self_ns, struct rp_err *err)
+{
+    struct rp_top_sample sample = {group, total_ns, self_ns};
+
+    return rp_vec_push(&g->out->samples, sample, err);
+}
+
+/* Kernels, streams and phases: an item is a sample. */
+static enum rp_code add_item(struct grouping *g, const struct rp_work *w, size_t i, uint8_t phase,
+                             struct rp_err *err)
+{
+    const struct rp_work_item *x = &w->items.at[i];
+    int64_t dur = rp_ns_between(x->begin_ns, x->end_ns);
+    const char *name, *kind = rp_work_class_names[x->cls];
+    rp_str s = g->t->ev.name[x->event];
+    char label[128];
+    uint64_t key = s;
+    uint32_t group;
+    size_t len;
+
+    if (g->by == RP_TOP_KERNEL) {
+        name = rp_trace_str(g->t, s);
+        len = rp_trace_str_len(g->t, s);
+    } else if (g->by == RP_TOP_PHASE) {
+        key = phase;
+        name = rp_phase_names[phase];
+        kind = "phase";
+        len = strlen(name);
+    } else {
+        key = x->stream;
+        rp_work_stream_label(w, x->stream, label, sizeof label);
+        name = label;
+        kind = "stream";
+        len = strlen(label);
+    }
+    RP_TRY(group_of(g, key, name, len, kind, &group, err));
+    if (g->by != RP_TOP_PHASE || phase != RP_PHASE_OTHER)
+        g->out->covered_ns = rp_ns_sum(g->out->covered_ns, dur);
+    return add_sample(g, group, dur, dur, err);
+}
+
+static enum rp_code group_items(struct grouping *g, const struct rp_work *w, struct rp_err *err)
+{
+    struct rp_attribution a = {0};
+    enum rp_code code = RP_OK;
+    size_t i;
+
+    if (g->by == RP_TOP_PHASE)
+        code = rp_attribution_init(&a, w, err);
+    for (i = 0; i < w->items.n && code == RP_OK; i++)
+        code = add_item(g, w, i, a.places.n ? a.places.at[i].phase : RP_PHASE_OTHER, err);
+    rp_attribution_release(&a);
+    return code;
+}
+
+/* Whether a span belongs to what is grouped. */
+static bool is_wanted(const struct grouping *g, rp_event e)
+{
+    uint8_t kind = g->t->ev.kind[e];
+
+    switch (g->by) {
+    case RP_TOP_OP:
+    case RP_TOP_SHAPE:
+        return kind == RP_KIND_CPU_OP;
+    case RP_TOP_MODULE:
+        return rp_event_is_module(g->t, e);
+    case RP_TOP_ANNOTATION:
+        return kind == RP_KIND_ANNOTATION;
+    default:
+        return kind == RP_KIND_PYTHON;
+    }
+}
+
+/* XLA's work names its instruction, its module and where in the program it comes from. */
+static enum rp_code add_own(struct grouping *g, rp_event e, int64_t dur, bool *none,
+                            struct rp_err *err)
+{
+    uint32_t group;
+    rp_str name;
+
+    if (!own_keys[g->by] || !rp_arg_key_text(&g->own, e, &name) || !name ||
+        !strcmp(rp_trace_str(g->t, name), "XlaModule:")) /* no place in the program */
+        return RP_OK;
+    *none = false;
+    RP_TRY(group_of(g, (uint64_t)name << 32, rp_trace_str(g->t, name), rp_trace_str_len(g->t, name),
+                    span_kinds[g->by], &group, err));
+    return add_sample(g, group, dur, dur, err);
+}
+
+/* Gives the time of device work to the spans around its launch. */
+static enum rp_code spread(struct grouping *g, const struct rp_work *w, struct rp_err *err)
+{
+    size_t i;
+
+    for (i = 0; i < w->items.n; i++) {
+        const struct rp_work_item *x = &w->items.at[i];
+        int64_t dur = rp_ns_between(x->begin_ns, x->end_ns);
+        int left = RP_DEPTH_MOST;
+        bool inner = true;
+        rp_event e;
+
+        for (e = x->launch; e != RP_NONE && left > 0; e = g->t->ev.parent[e], left--) {
+            if (!is_wanted(g, e))
+                continue;
+            g->total.at[e] = rp_ns_sum(g->total.at[e], dur);
+            if (inner)
+                g->self.at[e] = rp_ns_sum(g->self.at[e], dur);
+            inner = false;
+        }
+        if (inner)
+            RP_TRY(add_own(g, x->event, dur, &inner, err));
+        if (!inner)
+            g->out->covered_ns = rp_ns_sum(g->out->covered_ns, dur);
+    }
+    return RP_OK;
+}
+
+static bool in_scope(const struct grouping *g, rp_event e)
+{
+    int64_t ts = g->t->ev.ts_ns[e];
+
+    return ts != RP_NO_TS &&
+           (!g->scope->limited || (ts >= g->scope->begin_ns && ts < g->scope->end_ns));
+}
+
+/* Without device work: the spans' own times. */
+static void take_host_times(struct grouping *g)
+{
+    const struct rp_events *ev = &g->t->ev;
+    rp_event e, p;
+
+    g->out->on_host = true;
+    for (e = 0; e < ev->n; e++) {
+        if (ev->dur_ns[e] <= 0 || !in_scope(g, e) || !is_wanted(g, e))
+            continue;
+        g->total.at[e] = ev->dur_ns[e];
+        g->self.at[e] = rp_ns_sum(g->self.at[e], ev->dur_ns[e]);
+        for (p = ev->parent[e]; p != RP_NONE && !is_wanted(g, p); p = ev->parent[p])
+            ;
+        if (p != RP_NONE)
+            g->self.at[p] = rp_ns_between(ev->dur_ns[e], g->self.at[p]);
+        else
+            g->out->whole_ns = rp_ns_sum(g->out->whole_ns, ev->dur_ns[e]);
+    }
+    g->out->covered_ns = g->out->whole_ns;
+}
+
+/* A list on one line, as "[[4, 2048], []]", however it was written; at most twice as long. */
+static size_t plain_list(const char *list, char *out)
+{
+    size_t n = 0;
+
+    for (; *list; list++) {
+        if (!isspace((unsigned char)*list))
+            out[n++] = *list;
+        if (*list == ',')
+            out[n++] = ' ';
+    }
+    return n;
+}
+
+static enum rp_code name_span(struct grouping *g, rp_event e, uint32_t *group, struct rp_err *err)
+{
+    rp_str name = g->t->ev.name[e], dims = 0;
+    const char *kind = span_kinds[g->by], *text = rp_trace_str(g->t, name);
+    size_t len = rp_trace_str_len(g->t, name);
+
+    if (g->by != RP_TOP_SHAPE)
+        return group_of(g, name, text, len, kind, group, err);
+    if (!rp_arg_key_text(&g->dims, e, &dims))
+        dims = 0;
+    g->text.n = 0;
+    RP_TRY(rp_vec_reserve(&g->text, len + 2 * rp_trace_str_len(g->t, dims) + 2, err));
+    memcpy(g->text.at, text, len);
+    if (dims) {
+        g->text.at[len++] = ' ';
+        len += plain_list(rp_trace_str(g->t, dims), g->text.at + len);
+    }
+    return group_of(g, (uint64_t)name << 32 | dims, g->text.at, len, kind, group, err);
+}
+
+static bool inside_same_name(const struct grouping *g, rp_event e)
+{
+    int left = RP_DEPTH_MOST;
+    rp_event p;
+
+    for (p = g->t->ev.parent[e]; p != RP_NONE && left > 0; p = g->t->ev.parent[p], left--)
+        if (g->t->ev.name[p] == g->t->ev.name[e] && is_wanted(g, p))
+            return true;
+    return false;
+}
+
+/* A recursive span has time of its own, and its total stands in the outer one already. */
+static enum rp_code collect_spans(struct grouping *g, struct rp_err *err)
+{
+    uint32_t group;
+    rp_event e;
+
+    for (e = 0; e < g->t->ev.n; e++) {
+        bool inner;
+
+        if (g->total.at[e] == 0)
+            continue;
+        inner = inside_same_name(g, e);
+        if (inner && g->self.at[e] == 0)
+            continue;
+        RP_TRY(name_span(g, e, &group, err));
+        RP_TRY(add_sample(g, group, inner ? 0 : g->total.at[e], g->self.at[e], err));
+    }
+    return RP_OK;
+}
+
+static enum rp_code group_spans(struct grouping *g, const struct rp_work *w, struct rp_err *err)
+{
+    size_t n = g->t->ev.n;
+
+    RP_TRY(rp_arg_key_init(&g->dims, g->t, "Input Dims", err));
+    if (g->dims.key == RP_NONE) { /* files of 2021 */
+        rp_arg_key_release(&g->dims);
+        RP_TRY(rp_arg_key_init(&g->dims, g->t, "Input dims", err));
+    }
+    RP_TRY(rp_vec_reserve(&g->total, n + 1, err));
+    RP_TRY(rp_vec_reserve(&g->self, n + 1, err));
+    memset(g->total.at, 0, n * sizeof *g->total.at);
+    memset(g->self.at, 0, n * sizeof *g->self.at);
+    if (own_keys[g->by])
+        RP_TRY(rp_arg_key_init(&g->own, g->t, own_keys[g->by], err));
+    if (w->items.n)
+        RP_TRY(spread(g, w, err));
+    else
+        take_host_times(g);
+    return collect_spans(g, err);
+}
+
+static enum rp_code group_all(struct grouping *g, struct rp_err *err)
+{
+    struct rp_work w;
+    enum rp_code code = rp_work_init(&w, g->t, g->scope, err);
+    size_t i;
+
+    for (i = 0; i < w.items.n && code == RP_OK; i++)
+        g->out->whole_ns = rp_ns_sum(g->out->whole_ns,
+                                     rp_ns_between(w.items.at[i].begin_ns, w.items.at[i].end_ns));
+    if (code == RP_OK)
+        code = rp_strtab_init(&g->names, err);
+    if (code == RP_OK)
+        code = span_kinds[g->by] ? group_spans(g, &w, err) : group_items(g, &w, err);
+    rp_work_release(&w);
+    return code;
+}
+
+enum rp_code rp_top_group_work(const struct rp_trace *trace, const struct rp_scope *scope,
+                               enum rp_top_by by, struct rp_arena *arena, struct rp_top_part *out,
+                               struct rp_err *err)
+{
+    struct grouping g = {.t = trace, .scope = scope, .by = by, .arena = arena, .out = out};
+    enum rp_code code;
+
+    rp_map_init(&g.groups);
+    code = group_all(&g, err);
+    rp_map_release(&g.groups);
+    rp_strtab_release(&g.names);
+    rp_arg_key_release(&g.dims);
+    rp_arg_key_release(&g.own);
+    rp_vec_release(&g.total);
+    rp_vec_release(&g.self);
+    rp_vec_release(&g.text);
+    return code;
+}

@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Parts: written and read back they are the same; damaged bytes are refused. */
+#include "unit.h"
+
+#include "base/vec.h"
+#include "result/part.h"
+
+struct gap {
+    int64_t begin_ns;
+    uint8_t cause;
+};
+
+struct named {
+    const char *name;
+    size_t nvalues;
+    int64_t *values;
+};
+
+struct part {
+    const char *device, *none;
+    bool on_device;
+    int64_t sums[3];
+    struct gap longest;
+    struct named inner;
+    size_t nlist;
+    struct named *list;
+    RP_VEC(struct gap) gaps;
+    RP_VEC(const char *) words;
+};
+
+static const struct rp_field named_fields[] = {RP_PART_TEXT(struct named, name),
+                                               RP_PART_PLAIN_LIST(struct named, values, int64_t),
+                                               RP_PART_END};
+static const struct rp_type named_type = {"named", sizeof(struct named), named_fields, NULL};
+
+static const struct rp_field part_fields[] = {RP_PART_TEXT(struct part, device),
+                                              RP_PART_TEXT(struct part, none),
+                                              RP_PART_PLAIN(struct part, on_device),
+                                              RP_PART_PLAIN(struct part, sums),
+                                              RP_PART_PLAIN(struct part, longest),
+                                              RP_PART_RECORD(struct part, inner, &named_type),
+                                              RP_PART_LIST(struct part, list, &named_type),
+                                              RP_PART_PLAIN_VEC(struct part, gaps, struct gap),
+                                              RP_PART_VEC(struct part, words, &rp_type_string),
+                                              RP_PART_END};
+static const struct rp_type part_type = {"part", sizeof(struct part), part_fields, NULL};
+
+static const struct rp_field other_fields[] = {RP_PART_TEXT(struct part, device), RP_PART_END};
+static const struct rp_type other_type = {"part", sizeof(struct part), other_fields, NULL};
+
+static void fill(struct part *part)
+{
+    static int64_t values[] = {4, -5};
+    static struct named list[] = {{"a", 2, values}, {"", 0, NULL}, {NULL, 1, values}};
+    size_t i;
+
+    *part = (struct part){.device = "H200",
+                          .on_device = true,
+                          .sums = {1, -2, INT64_MAX},
+                          .longest = {7, 3},
+                          .inner = {"inner", 2, values},
+                          .nlist = 3,
+                          .list = list};
+    for (i = 0; i < 40000; i++) {
+        struct gap gap = {(int64_t)i, (uint8_t)i};
+
+        assert_int_equal(rp_vec_push(&part->gaps, gap, NULL), RP_OK);
+    }
+    assert_int_equal(rp_vec_push(&part->words, "first", NULL), RP_OK);
+    assert_int_equal(rp_vec_push(&part->words, NULL, NULL), RP_OK);
+}
+
+static struct rp_out *written(struct rp_arena *arena)
+{
+    struct rp_out *out;
+    struct part part;
+
+    fill(&part);
+    assert_int_equal(rp_part_adopt(&part_type, &part, arena, NULL), RP_OK);
+    assert_int_equal(part.gaps.cap, 0);
+    assert_int_equal(rp_out_open_memory(&out, NULL), RP_OK);
+    rp_part_write(&part_type, &part, out);
+    assert_int_equal(rp_out_flush(out, NULL), RP_OK);
+    return out;
+}
+
+static void what_is_written_is_read(void **state)
+{
+    struct rp_arena sender = RP_ARENA_INIT, receiver = RP_ARENA_INIT;
+    struct rp_out *out = written(&sender);
+    struct part part;
+    const char *bytes;
+    size_t n, i;
+
+    UNUSED_STATE(state);
+    bytes = rp_out_borrow_memory(out, &n);
+    rp_arena_release(&sender);
+    assert_int_equal(rp_part_read(&part_type, bytes, n, &receiver, &part, NULL), RP_OK);
+    rp_out_abandon(out);
+    assert_string_equal(part.device, "H200");
+    assert_null(part.none);
+    assert_true(part.on_device);
+    assert_int_equal(part.sums[2], INT64_MAX);
+    assert_int_equal(part.longest.begin_ns, 7);
+    assert_string_equal(part.inner.name, "inner");
+    assert_int_equal(part.inner.values[1], -5);
+    assert_int_equal(part.nlist, 3);
+    assert_string_equal(part.list[1].name, "");
+    assert_null(part.list[2].name);
+    assert_int_equal(part.list[2].values[0], 4);
+    assert_int_equal(part.gaps.n, 40000);
+    for (i = 0; i < part.gaps.n; i++)
+        assert_true(part.gaps.at[i].begin_ns == (int64_t)i && part.gaps.at[i].cause == (uint8_t)i);
+    assert_int_equal(part.words.n, 2);
+    assert_string_equal(part.words.at[0], "first");
+    assert_null(part.words.at[1]);
+    rp_arena_release(&receiver);
+}
+
+/* Every cut is found, whatever it cuts; counts that promise too much are refused. */
+static void damage_is_found(void **state)
+{
+    struct rp_arena sender = RP_ARENA_INIT, receiver = RP_ARENA_INIT;
+    struct rp_out *out = written(&sender);
+    struct part part;
+    const char *bytes;
+    char *copy;
+    size_t n, i;
+
+    UNUSED_STATE(state);
+    bytes = rp_out_borrow_memory(out, &n);
+    for (i = 0; i < n; i += i < 400 ? 1 : 9973)
+        assert_int_equal(rp_part_read(&part_type, bytes, i, &receiver, &part, NULL), RP_FORMAT);
+    copy = rp_arena_copy(&receiver, bytes, n + 1);
+    assert_int_equal(rp_part_read(&part_type, copy, n + 1, &receiver, &part, NULL), RP_FORMAT);
+    assert_int_equal(rp_part_read(&other_type, bytes, n, &receiver, &part, NULL), RP_FORMAT);
+    memset(copy + 8, 0xff, 8); /* the length of the first text */
+    assert_int_equal(rp_part_read(&part_type, copy, n, &receiver, &part, NULL), RP_FORMAT);
+    rp_out_abandon(out);
+    rp_arena_release(&sender);
+    rp_arena_release(&receiver);
+}
+
+int test_part(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(what_is_written_is_read),
+                                       cmocka_unit_test(damage_is_found)};
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
