@@ -2,13 +2,14 @@
 #ifndef RP_EXPLAIN_LAUNCHES_LAUNCHES_H
 #define RP_EXPLAIN_LAUNCHES_LAUNCHES_H
 /*
- * How work gets to the device: how long the host's calls take, how late the work starts after them,
- * how long the queues of the streams are, and how fast copies run (docs/definitions.md,
- * "Launches").
+ * `launches`: how work gets to the device, that is how long the host's calls take, how late the
+ * work starts after them, how long the queues of the streams are, and how fast copies run
+ * (docs/definitions.md, "Launches"). launches.c has the row of the question and the launches,
+ * queues.c the queues and copies of a rank.
  */
-#include "base/strtab.h"
+#include "base/arena.h"
+#include "base/vec.h"
 #include "facts/work.h"
-#include "result/result.h"
 
 struct rp_launch_sample {
     uint32_t name;
@@ -45,7 +46,7 @@ struct rp_launch_copy {
 };
 
 struct rp_launches_part {
-    struct rp_strtab names;
+    RP_VEC(const char *) names;
     RP_VEC(struct rp_launch_sample) samples;
     size_t nqueues, ncopies;
     struct rp_launch_queue *queues;
@@ -66,32 +67,12 @@ struct rp_launches_root {
     const char **notes;
 };
 
-extern const struct rp_type rp_launches_type;
-
-#define RP_LAUNCH_BYS   "call|kernel|stream|launch"
-#define RP_LAUNCH_SORTS "delay|call|device|count"
-
-/* `by` is one of RP_LAUNCH_BYS. Release the part also after a failure. */
-enum rp_code rp_launches_rank(const struct rp_trace *trace, const struct rp_scope *scope,
-                              const char *by, struct rp_arena *arena, struct rp_launches_part *out,
-                              struct rp_err *err);
-void rp_launches_part_release(struct rp_launches_part *part);
-
 /* Queues and copies of the device work, into the arena (queues.c). */
 struct rp_queues;
-enum rp_code rp_launches_look_at_queues(const struct rp_work *work, const struct rp_queues *queues,
+enum rp_code rp_launches_measure_queues(const struct rp_work *work, const struct rp_queues *queues,
                                         struct rp_arena *arena, struct rp_launches_part *out,
                                         struct rp_err *err);
-enum rp_code rp_launches_look_at_copies(const struct rp_work *work, struct rp_arena *arena,
+enum rp_code rp_launches_measure_copies(const struct rp_work *work, struct rp_arena *arena,
                                         struct rp_launches_part *out, struct rp_err *err);
-
-struct rp_launches_input {
-    const struct rp_launches_part *part;
-    int32_t number;
-};
-
-enum rp_code rp_launches_join(const struct rp_launches_input *ranks, size_t n, const char *by,
-                              const char *sort, int64_t limit, struct rp_arena *arena,
-                              struct rp_launches_root *out, struct rp_err *err);
 
 #endif

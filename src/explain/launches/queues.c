@@ -57,7 +57,7 @@ static void walk_queue(const struct rp_queues *q, uint32_t stream, int64_t *valu
     out->max = values[k - 1];
 }
 
-enum rp_code rp_launches_look_at_queues(const struct rp_work *work, const struct rp_queues *queues,
+enum rp_code rp_launches_measure_queues(const struct rp_work *work, const struct rp_queues *queues,
                                         struct rp_arena *arena, struct rp_launches_part *out,
                                         struct rp_err *err)
 {
@@ -232,7 +232,7 @@ static enum rp_code add_kinds(struct copies *c, struct rp_arena *arena,
     return RP_OK;
 }
 
-enum rp_code rp_launches_look_at_copies(const struct rp_work *work, struct rp_arena *arena,
+enum rp_code rp_launches_measure_copies(const struct rp_work *work, struct rp_arena *arena,
                                         struct rp_launches_part *out, struct rp_err *err)
 {
     struct copies c = {.w = work};
