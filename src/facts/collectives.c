@@ -9,9 +9,35 @@
 #include "facts/collectives.h"
 
 #include "base/hash.h"
+#include "result/part.h"
 
 #include <stdio.h>
 #include <stdlib.h>
+
+#define COLL(kind, member) RP_PART_##kind(struct rp_collective, member)
+
+static const struct rp_field collective_fields[] = {
+    COLL(PLAIN, begin_ns),  COLL(PLAIN, end_ns),     COLL(TEXT, name),
+    COLL(TEXT, group),      COLL(TEXT, dtype),       COLL(PLAIN, seq),
+    COLL(PLAIN, in_bytes),  COLL(PLAIN, out_bytes),  COLL(PLAIN, group_size),
+    COLL(PLAIN, name_hash), COLL(PLAIN, group_hash), COLL(PLAIN, key),
+    COLL(PLAIN, stream),    COLL(PLAIN, index),      COLL(PLAIN, event),
+    COLL(PLAIN, launch),    COLL(PLAIN, kind),       RP_PART_END};
+static const struct rp_type collective_type = {"collective", sizeof(struct rp_collective),
+                                               collective_fields, NULL};
+
+static const struct rp_field collectives_fields[] = {
+    RP_PART_VEC(struct rp_collectives, list, &collective_type),
+    RP_PART_PLAIN(struct rp_collectives, nstreams),
+    RP_PART_PLAIN(struct rp_collectives, on_host),
+    RP_PART_PLAIN(struct rp_collectives, sequenced),
+    RP_PART_PLAIN(struct rp_collectives, grouped),
+    RP_PART_PLAIN(struct rp_collectives, mixed),
+    RP_PART_PLAIN(struct rp_collectives, group_hash),
+    RP_PART_PLAIN(struct rp_collectives, base_ns),
+    RP_PART_END};
+const struct rp_type rp_collectives_type = {"collectives", sizeof(struct rp_collectives),
+                                            collectives_fields, NULL};
 
 /* A collective before its facts are read. */
 struct found {

@@ -36,6 +36,7 @@ struct rp_collectives {
     uint64_t group_hash; /* of the last that has one */
     int64_t base_ns;
 };
+extern const struct rp_type rp_collectives_type; /* as a member of a part (result/part.h) */
 
 /* Texts are copied into the arena; the trace is not needed afterwards. `out` is released also after
    a failure. Host collectives are those that start inside the scope. */
