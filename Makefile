@@ -12,7 +12,7 @@ endif
 export BUILD JOBS FUZZ_SECONDS
 
 configure = cmake --preset $(1) -B $(2) $(CMAKE_FLAGS) $(if $(V),,--log-level=WARNING >/dev/null)
-build = @$(call configure,$(1),$(2)) && cmake --build $(2) -j $(JOBS)
+build = @$(call configure,$(1),$(2)) && cmake --build $(2) -j $(JOBS) --target $(or $(3),all)
 ctest = @ctest --test-dir $(1) --output-on-failure --timeout 300 -j $(JOBS) $(CTEST_FLAGS)
 
 .PHONY: all demo test check bench fuzz asan tsan minimal aarch64 fmt install test-live clean help
@@ -24,7 +24,7 @@ demo:      ## install what is needed, build, and show what it does
 	tools/demo
 test:      ## install what is needed, build, run every test
 	tools/install-deps build test
-	+$(MAKE) --no-print-directory all
+	$(call build,release,$(BUILD),all tests)
 	$(call ctest,$(BUILD))
 check: all ## layers, headers, formatting, analysers, sizes
 	tools/check
@@ -34,19 +34,19 @@ bench: all ## speed, memory and accuracy against peers
 fuzz:      ## every fuzzer for FUZZ_SECONDS; new inputs join the corpus
 	tests/fuzz/run
 asan:      ## the tests with the address and undefined-behaviour sanitizers
-	$(call build,asan,$(BUILD)-asan)
+	$(call build,asan,$(BUILD)-asan,all tests)
 	$(call ctest,$(BUILD)-asan)
 tsan:      ## the unit tests with the thread sanitizer
-	$(call build,tsan,$(BUILD)-tsan)
+	$(call build,tsan,$(BUILD)-tsan,all tests)
 	$(call ctest,$(BUILD)-tsan) -R '^unit_'
 tsan: export TSAN_OPTIONS ?= die_after_fork=0 # a forked child may start threads: recordings do
 minimal:   ## libc and zlib only, and the tests on that
-	$(call build,minimal,$(BUILD)-minimal)
+	$(call build,minimal,$(BUILD)-minimal,all tests)
 	$(call ctest,$(BUILD)-minimal) -R '^(unit|golden)'
 aarch64:   ## cross build; the tests run under qemu
 	tools/install-deps aarch64
 	tools/sysroot-aarch64 $(BUILD)-aarch64/sysroot
-	$(call build,aarch64,$(BUILD)-aarch64)
+	$(call build,aarch64,$(BUILD)-aarch64,all tests)
 	$(call ctest,$(BUILD)-aarch64) -R '^(unit|corpus)_'
 fmt:       ## format the C sources
 	clang-format -i $(FILES)

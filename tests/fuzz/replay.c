@@ -15,9 +15,11 @@
  * any build. Allocations are caught by the linker (--wrap, see tests/CMakeLists.txt), so those made
  * inside shared libraries never fail here.
  *
- *   replay_<x> FOLDER                      the whole corpus
- *   replay_<x> FILE [--cut N] [--fail N]   one run, to look at what went wrong
+ *   replay TARGET FOLDER                      the whole corpus
+ *   replay TARGET FILE [--cut N] [--fail N]   one run, to look at what went wrong
  */
+#include "replay.h"
+
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -25,7 +27,6 @@
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdbool.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -36,10 +37,10 @@
 
 #define SECONDS_PER_RUN 60 /* then it hangs */
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-int LLVMFuzzerInitialize(int *argc, char ***argv) __attribute__((weak));
 void __sanitizer_set_death_callback(void (*callback)(void)) __attribute__((weak));
 int __lsan_do_recoverable_leak_check(void) __attribute__((weak));
+
+static const struct named_target *target; /* the one that is run */
 
 /* Allocations until one fails: that one reaches 0 from 1. Zero and below: nothing fails. */
 static atomic_long countdown;
@@ -201,7 +202,7 @@ static bool run_one(const char *path, const uint8_t *data, size_t size, const ch
     alarm(SECONDS_PER_RUN);
     atomic_store(&failures, 0);
     atomic_store(&countdown, fail);
-    LLVMFuzzerTestOneInput(data, size);
+    target->run(data, size);
     atomic_store(&countdown, 0);
     alarm(0);
     now[0] = '\0';
@@ -256,7 +257,7 @@ static void run_file(const char *path, struct counts *counts)
     }
 }
 
-static int run_folder(const char *folder, const char *name)
+static int run_folder(const char *folder)
 {
     const char *seconds = getenv("REPLAY_SECONDS");
     struct counts counts = {0};
@@ -275,7 +276,7 @@ static int run_folder(const char *folder, const char *name)
     free(entry);
     if (!counts.inputs)
         fprintf(stderr, "replay: no corpus in '%s'\n", folder);
-    printf("fuzz_%s: %lu inputs, %lu cuts, %lu failed allocations\n", name, counts.inputs,
+    printf("fuzz_%s: %lu inputs, %lu cuts, %lu failed allocations\n", target->name, counts.inputs,
            counts.cuts, counts.failed);
     return counts.inputs ? 0 : 1;
 }
@@ -287,31 +288,30 @@ static int run_named(int argc, char **argv)
     size_t len;
     int i;
 
-    if (!place_read(&place, argv[1]))
+    if (!place_read(&place, argv[2]))
         return 2;
     len = place.size;
-    for (i = 2; i + 1 < argc; i += 2) {
+    for (i = 3; i + 1 < argc; i += 2) {
         if (!strcmp(argv[i], "--cut"))
             len = strtoul(argv[i + 1], NULL, 0);
         else
             fail = strtol(argv[i + 1], NULL, 0);
     }
-    run_one(argv[1], place_cut(&place, len < place.size ? len : place.size), len, " --cut ", fail);
+    run_one(argv[2], place_cut(&place, len < place.size ? len : place.size), len, " --cut ", fail);
     munmap(place.map, place.map_bytes);
     return 0;
 }
 
 int main(int argc, char **argv)
 {
-    const char *name = strstr(argv[0], "replay_");
     struct stat st;
 
-    if (argc < 2 || stat(argv[1], &st)) {
-        fprintf(stderr, "usage: %s FOLDER | FILE [--cut N] [--fail N]\n", argv[0]);
+    for (target = fuzz_targets; argc > 1 && target->name && strcmp(target->name, argv[1]);)
+        target++;
+    if (argc < 3 || !target->name || stat(argv[2], &st)) {
+        fprintf(stderr, "usage: %s TARGET (FOLDER | FILE [--cut N] [--fail N])\n", argv[0]);
         return 2;
     }
     watch_for_death();
-    if (LLVMFuzzerInitialize)
-        LLVMFuzzerInitialize(&argc, &argv);
-    return S_ISDIR(st.st_mode) ? run_folder(argv[1], name ? name + 7 : "?") : run_named(argc, argv);
+    return S_ISDIR(st.st_mode) ? run_folder(argv[2]) : run_named(argc, argv);
 }
