@@ -11,7 +11,7 @@
  */
 #include "base/decimal.h"
 #include "base/vec.h"
-#include "formats/write/emit.h"
+#include "io/emit.h"
 #include "io/json_pull.h"
 
 #include <stdio.h>

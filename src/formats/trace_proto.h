@@ -6,7 +6,7 @@
  * threads, facts about the file as JSON, and how such a file is recognised and ends.
  */
 #include "formats/formats.h"
-#include "formats/write/emit.h"
+#include "io/emit.h"
 #include "io/proto.h"
 #include "trace/build/build.h"
 

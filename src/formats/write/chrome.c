@@ -1,30 +1,31 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Chrome trace JSON: what our reader understood of such a file comes back from it, event by event.
- * Events stand in the order of the file that was read; arrows come behind them.
+ * Chrome trace JSON. A file that our reader read is written back event by event, in the order of
+ * that file, with flow arrows at the end.
  *
  *   {
- *   "schemaVersion":1,                              what stood before the events
+ *   "schemaVersion":1,                              top-level keys before the events
  *   "traceEvents":[
  *   {"ph":"X","cat":"kernel","name":"gemm","pid":0,"tid":7,"ts":12.5,"dur":3,"args":{...}},
  *   ...
  *   ],
- *   "traceName":"x.json"                            and behind them
+ *   "traceName":"x.json"                            and after them
  *   }
  *
- * An event is made of pieces: one for its origin (phase, category), one for its track, one a key of
- * its arguments, all made beforehand; only names, times and values are put one by one. A trace that
- * came from another format gets the metadata events that name its processes and threads.
+ * An event is put together from texts that are made beforehand: one for its origin (phase,
+ * category), one for its track, one for each key of its arguments. Only names, times and values are
+ * formatted event by event. A trace that was read from another format gets metadata events that
+ * name its processes and threads.
  *
- * Pairs become a begin and an end again; where the end stood in the file is not known. Readers pair
- * by time, and by the order of the file where times are the same. So a trace with pairs is written
- * track by track: of all that happens at one time first the open pairs end, inner before outer,
- * then come ends that never began, then begins and the rest.
+ * Begin/end pairs become two events again; where the end was in the file is not known. Readers pair
+ * events by time, and by the order of the file where times are equal. So a trace with pairs is
+ * written track by track; of all events at one time the ends of open pairs come first, inner before
+ * outer, then ends without a begin, then begins and the rest.
  */
 #include "base/vec.h"
 #include "formats/write/emit_json.h"
-#include "formats/write/emit_overlay.h"
 #include "formats/write/writers.h"
+#include "io/json_strict.h"
 
 struct chrome {
     const struct rp_trace *t;
@@ -35,7 +36,7 @@ struct chrome {
     struct rp_pieces tracks;  /* ,"pid":0,"tid":7 */
     const struct rp_write_overlay *overlay;
     bool foreign;           /* not read from Chrome JSON */
-    bool any;               /* something stands before in this list */
+    bool any;               /* the current list has an element already */
     RP_VEC(rp_event) open;  /* pairs of the track that have not ended: a heap, next end first */
     RP_VEC(rp_event) order; /* the events as the file had them, where that order is used */
 };
@@ -125,7 +126,7 @@ static void put_time(struct rp_emit *e, const char *key, size_t key_len, int64_t
     e->at = rp_put_us(to + key_len, ns);
 }
 
-/* What separates this member of a list from the one before. */
+/* The separator before an element of a list. */
 static void put_separator(struct chrome *c)
 {
     char *to = rp_emit_room(&c->e, 2);
@@ -137,7 +138,7 @@ static void put_separator(struct chrome *c)
     c->any = true;
 }
 
-/* Up to and with the time: what a begin, an end and everything else have. */
+/* The part of an event up to its time, which all events have. */
 static void put_head(struct chrome *c, rp_event i, const struct rp_pieces *origins, int64_t ts_ns)
 {
     const struct rp_trace *t = c->t;
@@ -364,6 +365,95 @@ static void put_names(struct chrome *c)
             put_name_event(c, "thread_name", t->tracks[i].process, i, t->tracks[i].name);
 }
 
+/* ------------------------------------------------------------------ the overlay */
+
+/*
+ * Rows of spans in a process that is named by the overlay's title and sorted above the others, and
+ * arrows between recorded tracks. The process id is a text (as Kineto uses them) and the title is
+ * the category of the arrows, so that neither collides with recorded ids.
+ *
+ *   {"ph":"X","cat":"critical path","name":"gemm","pid":"critical path","tid":0,"ts":12.5,"dur":3,
+ *    "args":{"kind":"compute"}}
+ */
+static void put_text(struct rp_emit *e, const char *text)
+{
+    rp_json_put_string(e, text, strlen(text));
+}
+
+/* {"ph":"X","cat":"title","name":"name" */
+static void put_overlay_head(struct chrome *c, char phase, const char *name)
+{
+    char head[] = "{\"ph\":\"X\",\"cat\":";
+
+    put_separator(c);
+    head[7] = phase;
+    rp_emit_text(&c->e, head);
+    put_text(&c->e, c->overlay->title);
+    rp_emit_text(&c->e, ",\"name\":");
+    put_text(&c->e, name);
+}
+
+/* row: -1 for the process itself */
+static void put_overlay_row(struct chrome *c, int64_t row)
+{
+    rp_emit_text(&c->e, ",\"pid\":");
+    put_text(&c->e, c->overlay->title);
+    if (row >= 0) {
+        rp_emit_text(&c->e, ",\"tid\":");
+        rp_emit_i64(&c->e, row);
+    }
+}
+
+static void put_overlay_name(struct chrome *c, const char *what, int64_t row, const char *name)
+{
+    put_overlay_head(c, 'M', what);
+    put_overlay_row(c, row);
+    rp_emit_text(&c->e, ",\"args\":{\"name\":");
+    put_text(&c->e, name);
+    rp_emit_text(&c->e, "}}");
+}
+
+static void put_overlay_span(struct chrome *c, const struct rp_overlay_span *s)
+{
+    put_overlay_head(c, 'X', s->name);
+    put_overlay_row(c, s->row);
+    put_time(&c->e, ",\"ts\":", 6, s->ts_ns);
+    put_time(&c->e, ",\"dur\":", 7, s->dur_ns);
+    rp_emit_text(&c->e, ",\"args\":{\"kind\":");
+    put_text(&c->e, s->kind);
+    rp_emit_text(&c->e, "}}");
+}
+
+static void put_overlay_arrow(struct chrome *c, char phase, rp_track track, int64_t ns, size_t id)
+{
+    put_overlay_head(c, phase, c->overlay->title);
+    put_piece(&c->e, &c->tracks, track);
+    put_time(&c->e, ",\"ts\":", 6, ns);
+    rp_emit_text(&c->e, ",\"id\":");
+    rp_emit_i64(&c->e, (int64_t)id);
+    rp_emit_text(&c->e, phase == 'f' ? ",\"bp\":\"e\"}" : "}");
+}
+
+static void put_overlay(struct chrome *c)
+{
+    const struct rp_write_overlay *o = c->overlay;
+
+    put_overlay_name(c, "process_name", -1, o->title);
+    put_overlay_head(c, 'M', "process_sort_index");
+    put_overlay_row(c, -1);
+    rp_emit_text(&c->e, ",\"args\":{\"sort_index\":-1000}}");
+    for (size_t i = 0; i < o->nrows; i++)
+        put_overlay_name(c, "thread_name", (int64_t)i, o->rows[i]);
+    for (size_t i = 0; i < o->nspans; i++)
+        put_overlay_span(c, &o->spans[i]);
+    for (size_t i = 0; i < o->narrows; i++) {
+        put_overlay_arrow(c, 's', o->arrows[i].from, o->arrows[i].from_ns, i + 1);
+        put_overlay_arrow(c, 'f', o->arrows[i].to, o->arrows[i].to_ns, i + 1);
+    }
+}
+
+/* ------------------------------------------------------------------ the document */
+
 static bool has_meta(const struct rp_trace *t, const char *key)
 {
     for (uint32_t i = 0; i < t->nmeta; i++)
@@ -424,7 +514,7 @@ static enum rp_code put_document(struct chrome *c, struct rp_err *err)
     for (uint32_t i = 0; i < t->flows.n; i++)
         put_flow(c, i);
     if (c->overlay)
-        c->any = rp_emit_overlay(&c->e, c->overlay, &c->tracks, c->any);
+        put_overlay(c);
     rp_emit_text(&c->e, c->any ? "\n]" : "]");
     c->any = true;
     put_meta(c, true);
@@ -432,7 +522,7 @@ static enum rp_code put_document(struct chrome *c, struct rp_err *err)
     return RP_OK;
 }
 
-static void release(struct chrome *c)
+static void chrome_release(struct chrome *c)
 {
     rp_emit_abandon(&c->e);
     rp_emit_json_release(&c->json);
@@ -457,7 +547,7 @@ static enum rp_code write_chrome(const struct rp_trace *trace, const char *path,
         code = put_document(&c, err);
     if (code == RP_OK)
         code = rp_emit_close(&c.e, err);
-    release(&c);
+    chrome_release(&c);
     return code;
 }
 

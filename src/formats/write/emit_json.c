@@ -4,7 +4,7 @@
  * most can. Keys of argument columns are made beforehand.
  */
 #include "formats/write/emit_json.h"
-#include "formats/chrome/json_clean.h"
+#include "io/json_strict.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -78,16 +78,6 @@ void rp_emit_json_release(struct rp_emit_json *j)
     rp_pieces_release(&j->keys);
     free(j->seen);
     *j = (struct rp_emit_json){0};
-}
-
-void rp_emit_json_text(struct rp_emit *e, const char *bytes, size_t n)
-{
-    rp_emit_char(e, '"');
-    if (rp_json_text_is_plain(bytes, n))
-        rp_emit_bytes(e, bytes, n);
-    else
-        rp_json_put_escaped(e, bytes, n);
-    rp_emit_char(e, '"');
 }
 
 void rp_emit_json_str(struct rp_emit *e, struct rp_emit_json *j, rp_str s)

@@ -7,7 +7,7 @@
  * does not) become strings. Raw JSON stays as it is where it is valid; where it is not JSON at all
  * it becomes a string.
  */
-#include "formats/write/emit.h"
+#include "io/emit.h"
 #include "trace/trace.h"
 
 /* Pieces of text, made once and put often. */
@@ -46,8 +46,5 @@ void rp_emit_json_str(struct rp_emit *e, struct rp_emit_json *j, rp_str s);
 void rp_emit_json_raw(struct rp_emit *e, struct rp_emit_json *j, rp_str s);
 void rp_emit_json_value(struct rp_emit *e, struct rp_emit_json *j, uint8_t type, int64_t bits);
 void rp_emit_json_args(struct rp_emit *e, struct rp_emit_json *j, uint16_t shape, uint32_t row);
-
-/* Any bytes as a JSON string with its quotes. */
-void rp_emit_json_text(struct rp_emit *e, const char *bytes, size_t n);
 
 #endif

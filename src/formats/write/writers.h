@@ -2,9 +2,8 @@
 #ifndef RP_FORMATS_WRITE_WRITERS_H
 #define RP_FORMATS_WRITE_WRITERS_H
 /*
- * The formats a trace or a program can be written in: one row of a table, one file (write_<name>.c)
- * a format. A file appears whole or not at all. Nothing is changed in the trace; several may be
- * written at a time from several threads.
+ * The formats a trace or a program can be written in: one file a format (list.h). A file appears
+ * completely or not at all. The trace is not changed; several threads may write from it at once.
  */
 #include "base/err.h"
 #include "program/program.h"
@@ -13,8 +12,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* What is drawn over a trace that is written for viewers: rows of spans in a process of their own,
-   and arrows between the recorded tracks. */
+/* Drawn over a trace that is written for viewers: rows of spans in a process of their own, and
+   arrows between recorded tracks. */
 struct rp_overlay_span {
     int64_t ts_ns, dur_ns;
     const char *name, *kind;

@@ -7,7 +7,7 @@
  */
 #include "formats/xprof/xplane.h"
 
-#include "formats/write/emit_json.h"
+#include "io/json_strict.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -23,7 +23,7 @@
 
 static void put_text(struct rp_emit *e, struct rp_bytes text)
 {
-    rp_emit_json_text(e, (const char *)text.at, text.n < TEXT_MAX ? text.n : TEXT_MAX);
+    rp_json_put_string(e, (const char *)text.at, text.n < TEXT_MAX ? text.n : TEXT_MAX);
 }
 
 static void put_str(struct rp_xplane *r, rp_str s)

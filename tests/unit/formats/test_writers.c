@@ -3,10 +3,10 @@
  * Writers: what is read, written and read again is the same trace; what is written is JSON, CSV or
  * an SQLite database that others can read, whatever the strings hold.
  */
-#include "formats/chrome/json_clean.h"
 #include "formats/formats.h"
 #include "formats/write/writers.h"
 #include "io/io_fixtures.h"
+#include "io/json_strict.h"
 #include "rp_config.h"
 #include "trace/build/build.h"
 #include "trace_equal.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the writers put: numbers that read back as themselves, and raw JSON that is JSON. */
-#include "formats/chrome/json_clean.h"
-#include "formats/write/emit.h"
+#include "io/emit.h"
+#include "io/json_strict.h"
 #include "unit.h"
 
 #include <stdlib.h>

@@ -8,7 +8,7 @@
  * is the rounding of their quotient: where it gives the double back, n and k are its text. The rest
  * goes through printf.
  */
-#include "formats/write/emit.h"
+#include "io/emit.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_FORMATS_WRITE_EMIT_H
-#define RP_FORMATS_WRITE_EMIT_H
+#ifndef RP_IO_EMIT_H
+#define RP_IO_EMIT_H
 /*
  * Text made fast: a buffer that writers fill in place, in front of an output, a gzip stream over
  * one, or memory that grows. Numbers are put without printf. Errors stick, and close tells them.

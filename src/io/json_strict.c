@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A checker of the whole JSON grammar over a piece of memory: one pass, the nesting in a bit stack
- * (values deeper than it are called broken, and so become strings), and two ways of putting what it
- * found. Linear in the text.
+ * Checks a text against the JSON grammar in one pass; the nesting is a stack of bits, and values
+ * nested deeper than it count as broken. Linear in the text.
  */
-#include "formats/chrome/json_clean.h"
+#include "io/json_strict.h"
 
 #define DEPTH_MAX 4096
 
-struct cursor {
+struct json_cursor {
     const char *at, *end;
     bool unclean;
     unsigned depth;
@@ -53,8 +52,8 @@ bool rp_json_text_is_plain(const char *s, size_t n)
     return true;
 }
 
-/* A byte that may not stand in a string as it is. */
-static void put_byte(struct rp_emit *e, char c)
+/* A byte that needs an escape in a string. */
+static void put_escape(struct rp_emit *e, char c)
 {
     static const char hex[] = "0123456789abcdef", from[] = "\"\\\n\t\r\b\f", to[] = "\"\\ntrbf";
     const char *simple = c ? strchr(from, c) : NULL;
@@ -86,10 +85,20 @@ void rp_json_put_escaped(struct rp_emit *e, const char *s, size_t n)
             continue;
         }
         rp_emit_bytes(e, run, (size_t)(s - run));
-        put_byte(e, *s++);
+        put_escape(e, *s++);
         run = s;
     }
     rp_emit_bytes(e, run, (size_t)(s - run));
+}
+
+void rp_json_put_string(struct rp_emit *e, const char *s, size_t n)
+{
+    rp_emit_char(e, '"');
+    if (rp_json_text_is_plain(s, n))
+        rp_emit_bytes(e, s, n);
+    else
+        rp_json_put_escaped(e, s, n);
+    rp_emit_char(e, '"');
 }
 
 static bool is_hex(char c)
@@ -107,8 +116,8 @@ static size_t escape_length(const char *s, const char *end)
     return end - s >= 6 && is_hex(s[2]) && is_hex(s[3]) && is_hex(s[4]) && is_hex(s[5]) ? 6 : 0;
 }
 
-/* c->at: behind the first quote; afterwards behind the second. */
-static bool check_string(struct cursor *c)
+/* c->at: after the opening quote; moves past the closing one. */
+static bool check_string(struct json_cursor *c)
 {
     while (c->at < c->end && *c->at != '"') {
         size_t len = is_plain_ascii(*c->at)         ? 1
@@ -129,7 +138,7 @@ static const char *skip_digits(const char *at, const char *end)
     return at;
 }
 
-static bool take_word(struct cursor *c, const char *word)
+static bool take_word(struct json_cursor *c, const char *word)
 {
     size_t n = strlen(word);
 
@@ -139,7 +148,7 @@ static bool take_word(struct cursor *c, const char *word)
     return true;
 }
 
-static bool check_number(struct cursor *c)
+static bool check_number(struct json_cursor *c)
 {
     const char *start = c->at + (*c->at == '-'), *at = skip_digits(start, c->end), *from;
 
@@ -167,20 +176,20 @@ static bool is_break(char c)
     return c == '\n' || c == '\r' || c == '\t';
 }
 
-static void skip_space(struct cursor *c)
+static void skip_space(struct json_cursor *c)
 {
     for (; c->at < c->end && (*c->at == ' ' || is_break(*c->at)); c->at++)
         c->unclean |= *c->at != ' ';
 }
 
-static bool in_object(const struct cursor *c)
+static bool in_object(const struct json_cursor *c)
 {
     unsigned level = c->depth - 1;
 
     return c->depth && (c->object[level / 64] >> (level % 64) & 1);
 }
 
-static bool enter(struct cursor *c, bool object)
+static bool enter_container(struct json_cursor *c, bool object)
 {
     unsigned level = c->depth;
 
@@ -193,7 +202,7 @@ static bool enter(struct cursor *c, bool object)
     return true;
 }
 
-static bool check_scalar(struct cursor *c)
+static bool check_scalar(struct json_cursor *c)
 {
     if (*c->at == '"') {
         c->at++;
@@ -209,7 +218,7 @@ static bool check_scalar(struct cursor *c)
 }
 
 /* "key" : */
-static bool check_key(struct cursor *c)
+static bool check_key(struct json_cursor *c)
 {
     skip_space(c);
     if (c->at == c->end || *c->at != '"')
@@ -221,8 +230,8 @@ static bool check_key(struct cursor *c)
     return c->at < c->end && *c->at++ == ':';
 }
 
-/* Behind a value: closes what ends here. *more: another value follows. */
-static bool check_after(struct cursor *c, bool *more)
+/* After a value: closes the containers that end here. *more: another value follows. */
+static bool check_after_value(struct json_cursor *c, bool *more)
 {
     for (;;) {
         skip_space(c);
@@ -244,7 +253,7 @@ static bool check_after(struct cursor *c, bool *more)
 
 /* A scalar, or the brackets up to and with the first scalar or empty container. *open: a container
    was entered, and its first value comes next. */
-static bool check_value(struct cursor *c, bool *open)
+static bool check_value(struct json_cursor *c, bool *open)
 {
     bool object;
 
@@ -255,7 +264,7 @@ static bool check_value(struct cursor *c, bool *open)
     object = *c->at == '{';
     if (!object && *c->at != '[')
         return check_scalar(c);
-    if (!enter(c, object))
+    if (!enter_container(c, object))
         return false;
     skip_space(c);
     if (c->at < c->end && *c->at == (object ? '}' : ']')) {
@@ -269,7 +278,7 @@ static bool check_value(struct cursor *c, bool *open)
 
 enum rp_raw_state rp_json_raw_check(const char *s, size_t n)
 {
-    struct cursor c;
+    struct json_cursor c;
     bool more = true, open;
 
     c.at = s;
@@ -279,13 +288,13 @@ enum rp_raw_state rp_json_raw_check(const char *s, size_t n)
     while (more) {
         if (!check_value(&c, &open))
             return RP_RAW_BROKEN;
-        if (!open && !check_after(&c, &more))
+        if (!open && !check_after_value(&c, &more))
             return RP_RAW_BROKEN;
     }
     return c.unclean ? RP_RAW_UNCLEAN : RP_RAW_CLEAN;
 }
 
-/* The inside of a string: valid escapes stay, others keep their backslash as a character. */
+/* The content of a string: valid escapes stay, the backslash of others is escaped. */
 static const char *put_cleaned_string(struct rp_emit *e, const char *s, const char *end)
 {
     while (s < end && *s != '"') {
@@ -297,7 +306,7 @@ static const char *put_cleaned_string(struct rp_emit *e, const char *s, const ch
         if (len)
             rp_emit_bytes(e, s, len);
         else
-            put_byte(e, *s);
+            put_escape(e, *s);
         s += len ? len : 1;
     }
     return s;
@@ -306,7 +315,7 @@ static const char *put_cleaned_string(struct rp_emit *e, const char *s, const ch
 void rp_json_put_cleaned(struct rp_emit *e, const char *s, size_t n)
 {
     const char *end = s + n;
-    struct cursor c = {.at = s, .end = end};
+    struct json_cursor c = {.at = s, .end = end};
 
     while (c.at < end) {
         const char *from = c.at;
@@ -321,7 +330,7 @@ void rp_json_put_cleaned(struct rp_emit *e, const char *s, size_t n)
             rp_emit_bytes(e, from, (size_t)(c.at - from));
             rp_emit_char(e, '"');
         } else if (is_break(*c.at)) {
-            skip_space(&c); /* also the blanks that indent the next line */
+            skip_space(&c); /* with the indentation of the next line */
         } else {
             rp_emit_char(e, *c.at++);
         }
