@@ -35,6 +35,5 @@ enum rp_code rp_engine_find(const char *text, const struct rp_engine **engine, c
             used += (size_t)snprintf(names + used, sizeof names - used, "%s%s", used ? ", " : "",
                                      (*engine)->name);
     }
-    return rp_err_set(err, RP_MISSING, "there is no engine '%.*s' here; there are: %s", (int)len,
-                      text, names);
+    return rp_err_set(err, RP_USAGE, "unknown engine '%.*s'; known: %s", (int)len, text, names);
 }

@@ -74,6 +74,12 @@ enum rp_code rp_tensor_borrow(unsigned elem, const int64_t *dims, size_t rank, c
     return RP_OK;
 }
 
+static void drop_parts(struct rp_tensor *const *parts, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        rp_tensor_drop(parts[i]);
+}
+
 enum rp_code rp_tensor_tuple(struct rp_tensor *const *parts, size_t n, struct rp_tensor **out,
                              struct rp_err *err)
 {
@@ -82,8 +88,7 @@ enum rp_code rp_tensor_tuple(struct rp_tensor *const *parts, size_t n, struct rp
 
     *out = NULL;
     if (!t || (n && !list)) {
-        for (size_t i = 0; i < n; i++)
-            rp_tensor_drop(parts[i]);
+        drop_parts(parts, n);
         free(t);
         free(list);
         return rp_err_nomem(err, "making a tuple");
@@ -92,8 +97,18 @@ enum rp_code rp_tensor_tuple(struct rp_tensor *const *parts, size_t n, struct rp
     t->elem = RP_ELEM_TUPLE;
     t->parts = list;
     t->nparts = n;
-    if (n)
-        memcpy(list, parts, n * sizeof(struct rp_tensor *));
+    t->depth = 1;
+    for (size_t i = 0; i < n; i++) {
+        list[i] = parts[i];
+        if (__builtin_add_overflow(t->leaves, rp_tensor_leaves(parts[i]), &t->leaves))
+            t->leaves = SIZE_MAX;
+        if (parts[i]->depth >= t->depth)
+            t->depth = parts[i]->depth + 1;
+    }
+    if (t->depth > RP_TENSOR_DEPTH) {
+        rp_tensor_drop(t);
+        return rp_err_set(err, RP_LIMIT, "tuples nest more than %d deep", RP_TENSOR_DEPTH);
+    }
     *out = t;
     return RP_OK;
 }
@@ -115,8 +130,7 @@ void rp_tensor_drop(struct rp_tensor *t)
 {
     if (!t || atomic_fetch_sub_explicit(&t->users, 1, memory_order_acq_rel) != 1)
         return;
-    for (size_t i = 0; i < t->nparts; i++)
-        rp_tensor_drop(t->parts[i]);
+    drop_parts(t->parts, t->nparts);
     if (!t->borrowed)
         free(t->data);
     free(t->parts);
@@ -136,13 +150,7 @@ enum rp_code rp_tensor_settle(struct rp_tensor *t, struct rp_tensor **out, struc
 
 size_t rp_tensor_leaves(const struct rp_tensor *t)
 {
-    size_t n = 0;
-
-    if (t->elem != RP_ELEM_TUPLE)
-        return t->elem != RP_ELEM_TOKEN;
-    for (size_t i = 0; i < t->nparts; i++)
-        n += rp_tensor_leaves(t->parts[i]);
-    return n;
+    return t->elem == RP_ELEM_TUPLE ? t->leaves : t->elem != RP_ELEM_TOKEN;
 }
 
 struct rp_tensor *rp_tensor_leaf(struct rp_tensor *t, size_t i)

@@ -18,7 +18,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define RP_TENSOR_RANK 32
+#define RP_TENSOR_RANK  32
+#define RP_TENSOR_DEPTH 128 /* tuples inside each other; shapes nest less (64) */
 
 struct rp_tensor {
     _Atomic uint32_t users;
@@ -30,6 +31,8 @@ struct rp_tensor {
     unsigned char *data; /* aligned to 64 bytes unless borrowed */
     struct rp_tensor **parts;
     size_t nparts;
+    size_t leaves;  /* of a tuple: arrays in it, SIZE_MAX where there are more */
+    unsigned depth; /* of a tuple: 1, or one more than its deepest part */
 };
 
 /* Elements are not set. RP_LIMIT where there are more bytes than the machine can address or a
@@ -39,7 +42,7 @@ enum rp_code rp_tensor_new(unsigned elem, const int64_t *dims, size_t rank, stru
 /* Over bytes of somebody else; n * unit of them. */
 enum rp_code rp_tensor_borrow(unsigned elem, const int64_t *dims, size_t rank, const void *data,
                               struct rp_tensor **out, struct rp_err *err);
-/* Takes over one use of each part, also on failure. */
+/* Takes over one use of each part, also on failure. RP_LIMIT where tuples nest too deep. */
 enum rp_code rp_tensor_tuple(struct rp_tensor *const *parts, size_t n, struct rp_tensor **out,
                              struct rp_err *err);
 enum rp_code rp_tensor_token(struct rp_tensor **out, struct rp_err *err);

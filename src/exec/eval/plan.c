@@ -335,14 +335,18 @@ static enum rp_code prepare(struct rp_plan *plan, struct rp_graph *g, struct rp_
     return RP_OK;
 }
 
-static void reach(struct rp_graph *g, struct rp_graph *graphs, bool *reached)
+/* Which computations the entry reaches. order: callees before their callers, so that from its end
+   every computation comes after all that call it. */
+static void mark_reached(const struct rp_plan *plan, const uint32_t *order, size_t n, bool *reached)
 {
-    if (reached[g - graphs])
-        return;
-    reached[g - graphs] = true;
-    for (uint32_t i = 0; i < g->n; i++)
-        for (uint32_t k = 0; k < g->nodes[i].ncalled; k++)
-            reach(g->nodes[i].called[k], graphs, reached);
+    reached[plan->entry - plan->graphs] = true;
+    for (size_t i = n; i-- > 0;) {
+        const struct rp_graph *g = &plan->graphs[order[i]];
+
+        for (uint32_t k = 0; reached[order[i]] && k < g->n; k++)
+            for (uint32_t c = 0; c < g->nodes[k].ncalled; c++)
+                reached[g->nodes[k].called[c] - plan->graphs] = true;
+    }
 }
 
 static int64_t module_int(const struct rp_program *p, const char *key, int64_t absent)
@@ -390,7 +394,7 @@ static enum rp_code build(struct rp_plan *plan, struct rp_err *err)
     RP_TRY(rp_plan_unrounded(plan, err));
     plan->entry = &plan->graphs[p->entry];
     RP_TRY(rp_program_call_order(p, &plan->arena, &order, err));
-    reach(plan->entry, plan->graphs, reached);
+    mark_reached(plan, order, n, reached);
     for (size_t i = 0; i < n; i++) /* callees first: their callers look into them */
         if (reached[order[i]])
             RP_TRY(prepare(plan, &plan->graphs[order[i]], err));

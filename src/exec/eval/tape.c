@@ -11,6 +11,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Since calls are put in place, computations that each call the next one twice double the tape at
+   every level. */
+#define MOST_NODES (1 << 20)
+#define MOST_DEPTH 32
+
 struct maker {
     struct rp_plan *plan;
     bool wide;
@@ -18,6 +23,7 @@ struct maker {
     RP_VEC(struct rp_tape_op) ops;
     RP_VEC(uint32_t) results;
     unsigned depth;
+    size_t nodes; /* walked so far */
 };
 
 static unsigned kept_elem(const struct maker *m, unsigned elem)
@@ -97,7 +103,7 @@ static enum rp_code node_reg(struct maker *m, const struct rp_node *node, const 
         return RP_OK;
     case RP_OP_CALL:
     case RP_OP_FUSION:
-        if (node->nin > RP_TENSOR_RANK || node->ncalled != 1 || m->depth > 32)
+        if (node->nin > RP_TENSOR_RANK || node->ncalled != 1 || m->depth > MOST_DEPTH)
             break;
         for (uint32_t i = 0; i < node->nin; i++)
             in[i] = reg_of[node->in[i]];
@@ -116,6 +122,10 @@ static enum rp_code walk(struct maker *m, const struct rp_graph *g, const uint32
     uint32_t *reg_of = calloc((size_t)g->n + 1, sizeof *reg_of);
     enum rp_code code = reg_of ? RP_OK : rp_err_nomem(err, "planning");
 
+    m->nodes += g->n;
+    if (code == RP_OK && m->nodes > MOST_NODES)
+        code = rp_err_set(err, RP_LIMIT, "a function of scalars of more than %d operations",
+                          MOST_NODES);
     m->depth++;
     for (uint32_t i = 0; code == RP_OK && i < g->n; i++) {
         const struct rp_node *node = &g->nodes[i];
