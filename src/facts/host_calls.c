@@ -6,16 +6,30 @@
  */
 #include "facts/host_calls.h"
 
+#include "base/strtab.h"
+#include "result/part.h"
+
 #include <stdlib.h>
 
-#include <reprise/result.h>
-
 const struct rp_stall_rule rp_stall_usual = {.floor_ns = 1000000, .ratio = 50, .calls = 16};
+
+static const struct rp_field host_calls_fields[] = {
+    RP_PART_VEC(struct rp_host_calls, names, &rp_type_string),
+    RP_PART_PLAIN_VEC(struct rp_host_calls, kind, uint8_t),
+    RP_PART_PLAIN_VEC(struct rp_host_calls, flags, uint8_t),
+    RP_PART_PLAIN_VEC(struct rp_host_calls, begin, uint32_t),
+    RP_PART_PLAIN_VEC(struct rp_host_calls, self, int64_t),
+    RP_PART_PLAIN_VEC(struct rp_host_calls, slow, struct rp_slow_call),
+    RP_PART_END};
+const struct rp_type rp_host_calls_type = {"host_calls", sizeof(struct rp_host_calls),
+                                           host_calls_fields, NULL};
 
 struct collector {
     const struct rp_trace *t;
     const struct rp_scope *scope;
     struct rp_host_calls *out;
+    struct rp_arena *arena;
+    struct rp_strtab names;
     RP_VEC(uint32_t) group; /* by string of the trace: its name, or RP_NONE */
     RP_VEC(int64_t) self;   /* by event; -1: no call */
     RP_VEC(char) text;
@@ -92,6 +106,15 @@ static uint8_t flags_of(const char *name)
                      (!strncmp(name, "Profiler", 8) ? RP_CALL_STEP : 0));
 }
 
+static enum rp_code add_name(struct collector *c, const char *name, uint8_t kind,
+                             struct rp_err *err)
+{
+    RP_TRY(rp_vec_push(&c->out->names, rp_arena_text(c->arena, name), err));
+    RP_TRY(rp_vec_push(&c->out->kind, kind, err));
+    RP_TRY(rp_vec_push(&c->out->flags, flags_of(name), err));
+    return rp_vec_push(&c->out->begin, 0, err);
+}
+
 /* The name of a call, made when it is first met. */
 static enum rp_code name_of(struct collector *c, rp_event e, uint32_t *name, struct rp_err *err)
 {
@@ -101,12 +124,9 @@ static enum rp_code name_of(struct collector *c, rp_event e, uint32_t *name, str
     if (*name != RP_NONE)
         return RP_OK;
     RP_TRY(plain_name(c, s, err));
-    RP_TRY(rp_strtab_intern(&c->out->names, c->text.at, c->text.n, name, err));
-    while (c->out->kind.n <= *name) {
-        RP_TRY(rp_vec_push(&c->out->kind, c->t->ev.kind[e], err));
-        RP_TRY(rp_vec_push(&c->out->flags, flags_of(c->text.at), err));
-        RP_TRY(rp_vec_push(&c->out->begin, 0, err));
-    }
+    RP_TRY(rp_strtab_intern(&c->names, c->text.at, c->text.n, name, err));
+    if (c->out->names.n <= *name)
+        RP_TRY(add_name(c, c->text.at, c->t->ev.kind[e], err));
     c->group.at[s] = *name;
     return RP_OK;
 }
@@ -119,10 +139,7 @@ static enum rp_code count_calls(struct collector *c, int64_t floor_ns, struct rp
 
     RP_TRY(rp_vec_reserve(&c->group, c->t->str.n + 1, err));
     memset(c->group.at, 0xff, (c->t->str.n + 1) * sizeof *c->group.at);
-    RP_TRY(
-        rp_vec_push(&c->out->kind, RP_KIND_OTHER, err)); /* of the name "", which is always there */
-    RP_TRY(rp_vec_push(&c->out->flags, 0, err));
-    RP_TRY(rp_vec_push(&c->out->begin, 0, err));
+    RP_TRY(add_name(c, "", RP_KIND_OTHER, err)); /* a string table always holds it */
     for (e = 0; e < c->t->ev.n; e++) {
         struct rp_slow_call slow = {e, 0, c->self.at[e]};
 
@@ -163,20 +180,24 @@ static enum rp_code place_times(struct collector *c, struct rp_err *err)
 }
 
 enum rp_code rp_host_calls_init(struct rp_host_calls *out, const struct rp_trace *trace,
-                                const struct rp_scope *scope, int64_t floor_ns, struct rp_err *err)
+                                const struct rp_scope *scope, int64_t floor_ns,
+                                struct rp_arena *arena, struct rp_err *err)
 {
     static const struct rp_scope whole = {0};
-    struct collector c = {.t = trace, .scope = scope ? scope : &whole, .out = out};
+    struct collector c = {.t = trace, .scope = scope ? scope : &whole, .out = out, .arena = arena};
     enum rp_code code;
 
     *out = (struct rp_host_calls){0};
-    code = rp_strtab_init(&out->names, err);
+    code = rp_strtab_init(&c.names, err);
     if (code == RP_OK)
         code = measure(&c, err);
     if (code == RP_OK)
         code = count_calls(&c, floor_ns, err);
     if (code == RP_OK)
         code = place_times(&c, err);
+    if (code == RP_OK)
+        code = rp_arena_check(arena, "listing host calls", err);
+    rp_strtab_release(&c.names);
     rp_vec_release(&c.group);
     rp_vec_release(&c.self);
     rp_vec_release(&c.text);
@@ -185,7 +206,7 @@ enum rp_code rp_host_calls_init(struct rp_host_calls *out, const struct rp_trace
 
 void rp_host_calls_release(struct rp_host_calls *calls)
 {
-    rp_strtab_release(&calls->names);
+    rp_vec_release(&calls->names);
     rp_vec_release(&calls->kind);
     rp_vec_release(&calls->flags);
     rp_vec_release(&calls->begin);
@@ -208,8 +229,7 @@ static enum rp_code map_names(const struct rp_host_calls *const *ranks, size_t n
                               struct rp_strtab *tab, struct rp_arena *arena,
                               struct rp_call_names *out, struct rp_err *err)
 {
-    size_t r;
-    uint32_t g;
+    size_t r, g;
 
     out->to = RP_ARENA_NEW(arena, uint32_t *, n + 1);
     for (r = 0; out->to && r < n; r++) {
@@ -217,19 +237,15 @@ static enum rp_code map_names(const struct rp_host_calls *const *ranks, size_t n
         if (!out->to[r])
             return rp_err_nomem(err, "comparing host calls");
         for (g = 0; g < ranks[r]->names.n; g++)
-            RP_TRY(rp_strtab_intern(tab, rp_strtab_borrow(&ranks[r]->names, g),
-                                    rp_strtab_len(&ranks[r]->names, g), &out->to[r][g], err));
+            RP_TRY(rp_strtab_intern(tab, ranks[r]->names.at[g], strlen(ranks[r]->names.at[g]),
+                                    &out->to[r][g], err));
     }
     out->n = tab->n;
     out->at = RP_ARENA_NEW(arena, struct rp_call_name, tab->n + 1);
     if (!out->to || !out->at)
         return rp_err_nomem(err, "comparing host calls");
-    for (g = 0; g < tab->n; g++) {
+    for (g = 0; g < tab->n; g++)
         out->at[g].median_ns = RP_ABSENT_I64;
-        out->at[g].name = rp_arena_copy(arena, rp_strtab_borrow(tab, g), rp_strtab_len(tab, g));
-        if (!out->at[g].name)
-            return rp_err_nomem(err, "comparing host calls");
-    }
     return RP_OK;
 }
 
@@ -242,6 +258,7 @@ static enum rp_code gather(const struct rp_host_calls *const *ranks, size_t n,
         for (g = 0; g < ranks[r]->names.n; g++) {
             struct rp_call_name *name = &out->at[out->to[r][g]];
 
+            name->name = ranks[r]->names.at[g];
             name->kind = ranks[r]->kind.at[g];
             name->flags = ranks[r]->flags.at[g];
             name->count += ranks[r]->begin.at[g + 1] - ranks[r]->begin.at[g];

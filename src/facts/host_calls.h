@@ -7,7 +7,7 @@
  * name on all ranks (docs/definitions.md, "Stalls").
  */
 #include "base/arena.h"
-#include "base/strtab.h"
+#include "base/vec.h"
 #include "facts/work.h"
 
 enum {                    /* of a name */
@@ -21,19 +21,23 @@ struct rp_slow_call {
     int64_t self_ns; /* own time */
 };
 
-/* The calls of one rank; self-contained, the trace may go. */
+/* The calls of one rank; the trace is not needed afterwards. */
 struct rp_host_calls {
-    struct rp_strtab names; /* numbers behind '#' are cut: "ProfilerStep#" */
-    RP_VEC(uint8_t) kind;   /* by name, enum rp_kind */
-    RP_VEC(uint8_t) flags;  /* by name */
-    RP_VEC(uint32_t) begin; /* by name, one more than names: where its times begin in `self` */
-    RP_VEC(int64_t) self;   /* own times, in no order */
+    RP_VEC(const char *) names; /* without the digits behind '#': "ProfilerStep#" */
+    RP_VEC(uint8_t) kind;       /* by name, enum rp_kind */
+    RP_VEC(uint8_t) flags;      /* by name */
+    RP_VEC(uint32_t) begin;     /* by name, one more than names: where its times begin in `self` */
+    RP_VEC(int64_t) self;       /* own times, in no order */
     RP_VEC(struct rp_slow_call) slow; /* those above the floor, by track and time */
 };
 
-/* Linear in events. Calls that start in the scope. Release `out` also after a failure. */
+extern const struct rp_type rp_host_calls_type; /* as a member of a part (result/part.h) */
+
+/* Linear in events. Calls that start in the scope. Names are in the arena; release `out` also after
+   a failure. */
 enum rp_code rp_host_calls_init(struct rp_host_calls *out, const struct rp_trace *trace,
-                                const struct rp_scope *scope, int64_t floor_ns, struct rp_err *err);
+                                const struct rp_scope *scope, int64_t floor_ns,
+                                struct rp_arena *arena, struct rp_err *err);
 void rp_host_calls_release(struct rp_host_calls *calls);
 
 /* What is a stall. */
@@ -60,7 +64,8 @@ struct rp_call_names {
     uint32_t **to; /* by rank and name of the rank: the name here */
 };
 
-/* Joins ranks; allocates in the arena. Medians are made where a rank has a slow call. */
+/* Joins ranks; allocates in the arena, names are those of the ranks. Medians are made where a rank
+ * has a slow call. */
 enum rp_code rp_call_names_join(const struct rp_host_calls *const *ranks, size_t n,
                                 struct rp_arena *arena, struct rp_call_names *out,
                                 struct rp_err *err);

@@ -332,7 +332,7 @@ static enum rp_code make_part(struct maker *m, struct rp_err *err)
     RP_TRY(m->w.items.n ? look_at_device(m, err) : look_at_host(m, err));
     RP_TRY(make_steps(m, err));
     RP_TRY(rp_pitfall_steps(m->t, out->steps, out->nsteps, m->arena, &out->untypical, err));
-    RP_TRY(rp_host_calls_init(&out->calls, m->t, m->scope, rp_stall_usual.floor_ns, err));
+    RP_TRY(rp_host_calls_init(&out->calls, m->t, m->scope, rp_stall_usual.floor_ns, m->arena, err));
     RP_TRY(rp_collectives_init(&out->collectives, &m->w, m->scope, m->arena, err));
     out->compute = m->u.cls[RP_WORK_COMPUTE];
     m->u.cls[RP_WORK_COMPUTE] = (rp_interval_vec){0};

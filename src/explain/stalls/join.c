@@ -8,6 +8,7 @@
 #include "explain/stalls/stalls.h"
 #include "explain/stalls/together.h"
 
+#include "base/strtab.h"
 #include "result/print_units.h"
 
 #include <math.h>

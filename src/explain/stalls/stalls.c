@@ -291,7 +291,7 @@ static enum rp_code look(struct looker *l, const struct rp_scope *scope, int64_t
     struct rp_stalls_part *out = l->out;
     size_t i;
 
-    RP_TRY(rp_host_calls_init(&out->calls, l->t, scope, floor_ns, err));
+    RP_TRY(rp_host_calls_init(&out->calls, l->t, scope, floor_ns, l->arena, err));
     RP_TRY(rp_work_init(&l->w, l->t, NULL, err));
     RP_TRY(rp_work_unite(&l->w, &l->u, err));
     RP_TRY(rp_queues_init(&l->q, &l->w, err));

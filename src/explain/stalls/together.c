@@ -2,6 +2,8 @@
 /* A sweep over the begins, middles and ends of all stalls, with counts of who is stalled. */
 #include "explain/stalls/together.h"
 
+#include "base/strtab.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
