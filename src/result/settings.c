@@ -314,3 +314,10 @@ const char *rp_closest_word(const char *word, const char *const *words)
     }
     return found;
 }
+
+size_t rp_settings_limit(const struct rp_settings *s, const char *name)
+{
+    int64_t limit = rp_settings_int(s, name);
+
+    return limit > 0 ? (size_t)limit : SIZE_MAX;
+}

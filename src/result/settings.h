@@ -25,6 +25,8 @@ bool rp_settings_flag(const struct rp_settings *s, const char *name);
 
 /* The last value given, else the fallback; INT, BYTES and DURATION (in ns). 0 where neither is. */
 int64_t rp_settings_int(const struct rp_settings *s, const char *name);
+/* An integer option where 0 means no limit: its value, or SIZE_MAX. */
+size_t rp_settings_limit(const struct rp_settings *s, const char *name);
 double rp_settings_ratio(const struct rp_settings *s, const char *name); /* 0.02 for "2%" */
 /* NULL where neither was given. Borrowed. */
 const char *rp_settings_text(const struct rp_settings *s, const char *name);

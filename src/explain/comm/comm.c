@@ -1,210 +1,566 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The part of a rank: its collectives, and for each what the rank did since the end of the one
- * before (compute, copies, idle by cause). These times do not overlap, so the walk is linear in
- * gaps and kernels. Without device work, host operators stand in for compute.
+ * A rendezvous becomes a row. Why a rank arrived last is told by comparing what it did since its
+ * previous collective with the median of the participants: more compute, more copies, more idle
+ * time, or a later end of that previous collective. The largest difference is the cause.
  */
 #include "explain/comm/comm.h"
 
+#include "base/order.h"
+#include "dataset/question.h"
+#include "result/part.h"
+
+#include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
-struct looker {
-    const struct rp_trace *t;
+/* ------------------------------------------------------------------ what is kept and shown */
+
+#define RANK(member, type, unit, title, doc, flags) \
+    RP_FIELD(struct rp_comm_rank, member, type, unit, title, doc, flags)
+
+#define RANK_TIMES                                                                               \
+    RANK(last_count, I64, COUNT, "last", "how often it arrived last", RP_NULLABLE),              \
+        RANK(margin_ns, I64, NS, "delay", "by how much after the second-last rank, added up",    \
+             RP_NULLABLE),                                                                       \
+        RANK(wait_ns, I64, NS, "waited", "from its own start to that of the last rank",          \
+             RP_NULLABLE),                                                                       \
+        RANK(transfer_ns, I64, NS, "transfer", "from the start of the last rank to its own end", \
+             RP_NULLABLE)
+
+static const struct rp_field rank_fields[] = {
+    RANK(path, STR, NONE, NULL, "the input", 0),
+    RANK(rank, I64, NONE, NULL, "number of the process in its job", 0),
+    RANK(collective_count, I64, COUNT, NULL, "collectives of the rank", 0),
+    RANK_TIMES,
+    RANK(comm_ns, I64, NS, NULL, "time in which collectives run", 0),
+    RANK(overlap_ns, I64, NS, NULL, "and compute beside them", 0),
+    RANK(overlap_share, F64, RATIO, NULL, "overlap / comm", 0),
+    RANK(cause, STR, NONE, NULL, "why it came last, for most of the margin", 0),
+    RANK(cause_ns, I64, NS, NULL, "the margin of that cause", RP_NULLABLE),
+    RANK(evidence, STR, NONE, NULL, "the kernel or host span behind it, or null", 0),
+    RP_FIELD_END};
+static const struct rp_type rank_type = {"rank", sizeof(struct rp_comm_rank), rank_fields, NULL};
+
+static const struct rp_field rank_row_fields[] = {
+    RANK(rank, I64, NONE, "rank", "number of the process in its job", 0),
+    RANK_TIMES,
+    RANK(comm_ns, I64, NS, "comm", "time in which collectives run", RP_WIDE),
+    RANK(overlap_share, F64, RATIO, "overlap", "of it beside compute", 0),
+    RANK(cause_text, STR, NONE, "reason", "for the screen", RP_SHORTEN),
+    RP_FIELD_END};
+static const struct rp_type rank_row_type = {"rank", sizeof(struct rp_comm_rank), rank_row_fields,
+                                             NULL};
+
+#define COLL(member, type, unit, title, doc, flags) \
+    RP_FIELD(struct rp_comm_collective, member, type, unit, title, doc, flags)
+
+static const struct rp_field collective_fields[] = {
+    COLL(name, STR, NONE, NULL, "the kernel, or the span of the host", 0),
+    COLL(kind, STR, NONE, NULL, "all_reduce, all_gather …", 0),
+    COLL(group, STR, NONE, NULL, "process group, or null", 0),
+    COLL(seq, I64, NONE, NULL, "number in its group", RP_NULLABLE),
+    COLL(stream, I64, NONE, NULL, "the how-manieth communication stream, from 0", 0),
+    COLL(index, I64, NONE, NULL, "the how-manieth of the stream, from 0", 0),
+    COLL(rank_count, I64, COUNT, NULL, "ranks in it", 0),
+    COLL(size_bytes, I64, BYTES, NULL, "what bandwidth is counted by", RP_NULLABLE),
+    COLL(dtype, STR, NONE, NULL, "type of the elements, or null", 0),
+    COLL(begin_ns, I64, NS, NULL, "the first start, on the clock of the first rank", 0),
+    COLL(skew_ns, I64, NS, NULL, "from the first start to the last", RP_NULLABLE),
+    COLL(last_rank, I64, NONE, NULL, "the rank that arrived last", RP_NULLABLE),
+    COLL(margin_ns, I64, NS, NULL, "by how much, after the second last", RP_NULLABLE),
+    COLL(wait_ns, I64, NS, NULL, "waiting, added up over the ranks", 0),
+    COLL(transfer_ns, I64, NS, NULL, "from the last start to the last end", RP_NULLABLE),
+    COLL(min_dur_ns, I64, NS, NULL, "the shortest on a rank", 0),
+    COLL(max_dur_ns, I64, NS, NULL, "the longest on a rank", 0),
+    COLL(end_spread_ns, I64, NS, NULL, "from the first end to the last", RP_NULLABLE),
+    COLL(overlap_ns, I64, NS, NULL, "beside compute, added up over the ranks", 0),
+    COLL(algorithm_bytes_per_s, F64, BPS, NULL, "size / transfer", 0),
+    COLL(bus_bytes_per_s, F64, BPS, NULL, "the same as the busiest link sees it", 0),
+    COLL(imbalance_ratio, F64, RATIO, NULL, "all_to_all: most sent by a rank / mean − 1", 0),
+    COLL(cause, STR, NONE, NULL, "why the last rank was late, or null", 0),
+    COLL(cause_ns, I64, NS, NULL, "how much more of it than the median rank", RP_NULLABLE),
+    COLL(evidence, STR, NONE, NULL, "the kernel or host span behind it, or null", 0),
+    RP_FIELD_END};
+static const struct rp_type collective_type = {"collective", sizeof(struct rp_comm_collective),
+                                               collective_fields, NULL};
+
+static const struct rp_field worst_fields[] = {
+    COLL(at_ns, I64, NS, "at", "since the first collective", 0),
+    COLL(label, STR, NONE, "collective", "kind and size", RP_SHORTEN),
+    COLL(last_rank, I64, NONE, "last", "the rank that arrived last", RP_NULLABLE),
+    COLL(margin_ns, I64, NS, "delay", "of the last rank, after the second-last one", RP_NULLABLE),
+    COLL(max_dur_ns, I64, NS, "longest", "the longest on a rank", 0),
+    COLL(cause_text, STR, NONE, "reason", "for the screen", RP_SHORTEN),
+    RP_FIELD_END};
+static const struct rp_type worst_type = {"collective", sizeof(struct rp_comm_collective),
+                                          worst_fields, NULL};
+
+#define SIZE(member, type, unit, title, doc, flags) \
+    RP_FIELD(struct rp_comm_size, member, type, unit, title, doc, flags)
+
+static const struct rp_field size_fields[] = {
+    SIZE(kind, STR, NONE, "collective", "all_reduce, all_gather …", 0),
+    SIZE(size_bytes, I64, BYTES, "size", "what bandwidth is counted by", RP_NULLABLE),
+    SIZE(rank_count, I64, COUNT, "ranks", "ranks in it", RP_WIDE),
+    SIZE(count, I64, COUNT, "count", "how many", 0),
+    SIZE(wait_ns, I64, NS, "waited", "waiting, added up, mean of the ranks", RP_NULLABLE),
+    SIZE(transfer_ns, I64, NS, "transfer", "added up; of one rank alone: all its time", 0),
+    SIZE(algorithm_bytes_per_s, F64, BPS, "alg. bw", "size / transfer, median", RP_WIDE),
+    SIZE(bus_bytes_per_s, F64, BPS, "bus bw", "the same as the busiest link sees it", 0),
+    SIZE(overlap_share, F64, RATIO, "overlap", "beside compute", 0),
+    SIZE(imbalance_ratio, F64, RATIO, "imbalance", "all_to_all: largest most sent / mean − 1",
+         RP_WIDE),
+    RP_FIELD_END};
+static const struct rp_type size_type = {"size", sizeof(struct rp_comm_size), size_fields, NULL};
+
+#define TRANSFER(member, type, unit, title, doc, flags) \
+    RP_FIELD(struct rp_comm_transfer, member, type, unit, title, doc, flags)
+
+static const struct rp_field transfer_fields[] = {
+    TRANSFER(edge, STR, NONE, "tensor", "the edge of the graph", RP_SHORTEN),
+    TRANSFER(from, STR, NONE, "from", "device", RP_SHORTEN),
+    TRANSFER(to, STR, NONE, "to", "device", RP_SHORTEN),
+    TRANSFER(rank, I64, NONE, NULL, "of its trace", 0),
+    TRANSFER(size_bytes, I64, BYTES, "size", "of the tensor", RP_NULLABLE),
+    TRANSFER(begin_ns, I64, NS, NULL, "when it was asked for", 0),
+    TRANSFER(wait_ns, I64, NS, "waited", "until it was made; null: not known", RP_NULLABLE),
+    TRANSFER(transfer_ns, I64, NS, "transfer", "from then on", RP_NULLABLE),
+    TRANSFER(bytes_per_s, F64, BPS, "speed", "size / transfer", 0),
+    RP_FIELD_END};
+static const struct rp_type transfer_type = {"transfer", sizeof(struct rp_comm_transfer),
+                                             transfer_fields, NULL};
+
+#define ROOT(member, type, unit, title, doc, flags) \
+    RP_FIELD(struct rp_comm_root, member, type, unit, title, doc, flags)
+
+static const struct rp_field root_fields[] = {
+    ROOT(run_text, STR, NONE, "comm", "for the screen", RP_SCREEN),
+    ROOT(delay_text, STR, NONE, "delay", "for the screen", RP_SCREEN),
+    ROOT(matched_by, STR, NONE, NULL, "sequence, group, order, name or none", 0),
+    ROOT(collective_count, I64, COUNT, NULL, "collectives of all ranks, added up", 0),
+    ROOT(matched_count, I64, COUNT, NULL, "collectives that were matched across ranks", 0),
+    ROOT(unmatched_count, I64, COUNT, NULL, "collectives of ranks without a match on another rank",
+         0),
+    ROOT(margin_ns, I64, NS, NULL, "sum of the margins", 0),
+    ROOT(clocks_differ, BOOL, NONE, NULL, "the clocks of the ranks disagree", 0),
+    RP_FIELD_LIST(struct rp_comm_root, rank_rows, &rank_row_type, "delays by rank",
+                  "for the screen", RP_SCREEN),
+    RP_FIELD_LIST(struct rp_comm_root, ranks, &rank_type, NULL, "one record a rank", 0),
+    RP_FIELD_LIST(struct rp_comm_root, alone_rows, &rank_row_type, "ranks", "for the screen",
+                  RP_SCREEN),
+    RP_FIELD_LIST(struct rp_comm_root, size_rows, &size_type, "by kind and size", "for the screen",
+                  RP_SCREEN),
+    RP_FIELD_LIST(struct rp_comm_root, sizes, &size_type, NULL, "collectives added up", 0),
+    RP_FIELD_LIST(struct rp_comm_root, longest, &worst_type, "longest", "for the screen",
+                  RP_SCREEN),
+    RP_FIELD_LIST(struct rp_comm_root, worst, &worst_type, "longest delays", "for the screen",
+                  RP_SCREEN),
+    RP_FIELD_LIST(struct rp_comm_root, collectives, &collective_type, NULL,
+                  "every collective, by time", 0),
+    RP_FIELD_LIST(struct rp_comm_root, slowest, &transfer_type, "tensors between processes",
+                  "for the screen", RP_SCREEN),
+    RP_FIELD_LIST(struct rp_comm_root, transfers, &transfer_type, NULL,
+                  "tensors between processes, by time", 0),
+    RP_FIELD_LIST(struct rp_comm_root, notes, &rp_type_string, "notes", "what was not recorded", 0),
+    RP_FIELD_END};
+
+static const struct rp_type comm_type = {"comm", sizeof(struct rp_comm_root), root_fields,
+                                         "collectives"};
+
+#define LEAD(member) RP_PART_PLAIN(struct rp_comm_lead, member)
+
+static const struct rp_field lead_fields[] = {LEAD(since_ns),
+                                              LEAD(compute_ns),
+                                              LEAD(copy_ns),
+                                              LEAD(idle_ns),
+                                              LEAD(overlap_ns),
+                                              RP_PART_TEXT(struct rp_comm_lead, kernel),
+                                              RP_PART_TEXT(struct rp_comm_lead, idle),
+                                              RP_PART_TEXT(struct rp_comm_lead, evidence),
+                                              RP_PART_END};
+static const struct rp_type lead_type = {"lead", sizeof(struct rp_comm_lead), lead_fields, NULL};
+
+static const struct rp_field part_fields[] = {
+    RP_PART_RECORD(struct rp_comm_part, comm, &rp_collectives_type),
+    RP_PART_LIST(struct rp_comm_part, transfers, &transfer_type),
+    RP_PART_LIST(struct rp_comm_part, leads, &lead_type),
+    RP_PART_PLAIN(struct rp_comm_part, comm_ns),
+    RP_PART_PLAIN(struct rp_comm_part, overlap_ns),
+    RP_PART_PLAIN(struct rp_comm_part, world_size),
+    RP_PART_END};
+static const struct rp_type part_type = {"comm_part", sizeof(struct rp_comm_part), part_fields,
+                                         NULL};
+
+/* ------------------------------------------------------------------ all ranks */
+
+struct comm_join {
+    const struct rp_ranks *ranks;
     struct rp_arena *arena;
-    struct rp_comm_part *out;
-    struct rp_work work;
-    struct rp_work_unions unions;
-    rp_gap_vec gaps;
+    struct rp_comm_root *out;
+    struct rp_rendezvous_list all;
+    int64_t *scratch; /* one a rank, for medians */
 };
 
-static bool on_collective_thread(const struct rp_comm_part *p, const struct rp_trace *t,
-                                 rp_track track)
+static const struct rp_comm_part *part_of(const struct comm_join *j, size_t r)
 {
-    size_t i;
-
-    for (i = 0; i < p->comm.list.n; i++)
-        if (t->ev.track[p->comm.list.at[i].event] == track)
-            return true;
-    return false;
+    return j->ranks->parts[r].data;
 }
 
-/* Operators of threads that run no collectives are the compute of a host. */
-static enum rp_code unite_host(struct looker *l, struct rp_err *err)
+static const struct rp_collective *collective_of(const struct comm_join *j,
+                                                 const struct rp_rendezvous *m, uint32_t i)
 {
-    rp_interval_vec *compute = &l->unions.cls[RP_WORK_COMPUTE];
-    const struct rp_trace *t = l->t;
-    rp_track track;
-    rp_event e;
+    return &part_of(j, m->rank[i])->comm.list.at[m->at[i]];
+}
+
+static const struct rp_comm_lead *lead_of(const struct comm_join *j, const struct rp_rendezvous *m,
+                                          uint32_t i)
+{
+    return &part_of(j, m->rank[i])->leads[m->at[i]];
+}
+
+/* What is compared between the participants of a rendezvous. */
+enum aspect { COMPUTE, COPIES, IDLE, PREVIOUS, ASPECTS };
+
+static int64_t aspect_of(const struct comm_join *j, const struct rp_rendezvous *m, uint32_t i,
+                         int aspect)
+{
+    const struct rp_comm_lead *lead = lead_of(j, m, i);
+
+    switch (aspect) {
+    case COMPUTE:
+        return lead->compute_ns;
+    case COPIES:
+        return lead->copy_ns;
+    case IDLE:
+        return lead->idle_ns;
+    default:
+        return rp_ns_sum(lead->since_ns, j->all.offset_ns[m->rank[i]]);
+    }
+}
+
+RP_ORDER(by_value, int64_t, RP_COMPARE(*a, *b))
+
+/* By how much the last rank to arrive is above the median of all. */
+static int64_t excess(struct comm_join *j, const struct rp_rendezvous *m, int aspect)
+{
+    uint32_t i;
+
+    for (i = 0; i < m->n; i++)
+        j->scratch[i] = aspect_of(j, m, i, aspect);
+    qsort(j->scratch, m->n, sizeof *j->scratch, by_value);
+    return rp_ns_between(j->scratch[(m->n - 1) / 2], aspect_of(j, m, m->last, aspect));
+}
+
+static void find_cause(struct comm_join *j, const struct rp_rendezvous *m,
+                       struct rp_comm_collective *row)
+{
+    const struct rp_comm_lead *lead = lead_of(j, m, m->last);
+    int aspect, best = COMPUTE;
+    int64_t most = 0;
+
+    for (aspect = 0; aspect < ASPECTS; aspect++) {
+        int64_t ns = excess(j, m, aspect);
+
+        if (ns > most) {
+            most = ns;
+            best = aspect;
+        }
+    }
+    row->cause_ns = most;
+    if (most <= 0)
+        return;
+    switch (best) {
+    case IDLE:
+        row->cause = lead->idle ? lead->idle : "host";
+        row->evidence = lead->evidence;
+        break;
+    case PREVIOUS:
+        row->cause = m->at[m->last] > 0 ? "previous" : "start";
+        if (m->at[m->last] > 0)
+            row->evidence = part_of(j, m->rank[m->last])->comm.list.at[m->at[m->last] - 1].name;
+        break;
+    default:
+        row->cause = best == COMPUTE ? "compute" : "copy";
+        row->evidence = lead->kernel;
+    }
+}
+
+/* Durations, overlap and waiting of all participants. */
+static void add_participants(struct comm_join *j, const struct rp_rendezvous *m,
+                             struct rp_comm_collective *row)
+{
+    int64_t sent = 0, most = 0, dur;
+    bool known = true;
+    uint32_t i;
+
+    for (i = 0; i < m->n; i++) {
+        const struct rp_collective *c = collective_of(j, m, i);
+        int64_t begin = rp_ns_sum(c->begin_ns, j->all.offset_ns[m->rank[i]]);
+        int64_t size = rp_collective_size(c, row->rank_count);
+
+        dur = rp_ns_between(c->begin_ns, c->end_ns);
+        row->min_dur_ns = i == 0 || dur < row->min_dur_ns ? dur : row->min_dur_ns;
+        row->max_dur_ns = i == 0 || dur > row->max_dur_ns ? dur : row->max_dur_ns;
+        row->size_bytes = size > row->size_bytes ? size : row->size_bytes;
+        rp_ns_add(&row->wait_ns, rp_ns_between(begin, m->last_ns));
+        rp_ns_add(&row->dur_ns, dur);
+        rp_ns_add(&row->overlap_ns, lead_of(j, m, i)->overlap_ns);
+        known = known && c->in_bytes >= 0;
+        rp_ns_add(&sent, c->in_bytes);
+        most = c->in_bytes > most ? c->in_bytes : most;
+    }
+    if (known && sent > 0 && collective_of(j, m, 0)->kind == RP_COLL_ALL_TO_ALL)
+        row->imbalance_ratio = (double)most * (double)m->n / (double)sent - 1;
+}
+
+static void set_bandwidth(struct rp_comm_collective *row, enum rp_coll_kind kind, int64_t ns)
+{
+    double factor = rp_coll_bus_factor(kind, row->rank_count);
+
+    row->algorithm_bytes_per_s = row->bus_bytes_per_s = NAN;
+    if (row->size_bytes <= 0)
+        row->size_bytes = RP_ABSENT_I64;
+    else if (ns > 0)
+        row->algorithm_bytes_per_s = (double)row->size_bytes * 1e9 / (double)ns;
+    if (factor > 0)
+        row->bus_bytes_per_s = row->algorithm_bytes_per_s * factor;
+}
+
+static struct rp_comm_collective collective_row(const struct rp_collective *c)
+{
+    return (struct rp_comm_collective){.name = c->name,
+                                       .kind = rp_coll_kind_names[c->kind],
+                                       .group = c->group,
+                                       .dtype = c->dtype,
+                                       .seq = c->seq >= 0 ? c->seq : RP_ABSENT_I64,
+                                       .stream = c->stream,
+                                       .index = c->index,
+                                       .imbalance_ratio = NAN};
+}
+
+/* How many ranks take part, with those that were not given: all where groups are not known. */
+static int64_t members(const struct comm_join *j, const struct rp_rendezvous *m,
+                       const struct rp_collective *c)
+{
+    int64_t n = c->group_size;
+
+    if (!n && j->all.rule != RP_RENDEZVOUS_BY_SEQUENCE && j->all.rule != RP_RENDEZVOUS_BY_GROUP)
+        n = part_of(j, m->rank[0])->world_size;
+    return n > (int64_t)m->n ? n : (int64_t)m->n;
+}
+
+static void add_rendezvous(struct comm_join *j, const struct rp_rendezvous *m)
+{
+    const struct rp_collective *c = collective_of(j, m, 0);
+    struct rp_comm_collective *row = &j->out->collectives[j->out->ncollectives++];
+
+    *row = collective_row(c);
+    row->rank_count = members(j, m, c);
+    row->begin_ns = m->first_ns;
+    row->skew_ns = rp_ns_between(m->first_ns, m->last_ns);
+    row->last_rank = j->ranks->parts[m->rank[m->last]].number;
+    row->margin_ns = rp_ns_between(m->second_ns, m->last_ns);
+    row->transfer_ns = rp_ns_between(m->last_ns, m->end_ns);
+    row->end_spread_ns = rp_ns_between(m->first_end_ns, m->end_ns);
+    add_participants(j, m, row);
+    set_bandwidth(row, c->kind, row->transfer_ns);
+    find_cause(j, m, row);
+    rp_ns_add(&j->out->margin_ns, row->margin_ns);
+}
+
+/* What the rendezvous means for each of its participants. */
+static void count_rendezvous(struct comm_join *j, const struct rp_rendezvous *m)
+{
+    uint32_t i;
+
+    for (i = 0; i < m->n; i++) {
+        struct rp_comm_rank *rank = &j->out->ranks[m->rank[i]];
+        const struct rp_collective *c = collective_of(j, m, i);
+        int64_t last = rp_ns_between(j->all.offset_ns[m->rank[i]], m->last_ns);
+
+        rp_ns_add(&rank->wait_ns, rp_ns_between(c->begin_ns, last));
+        rp_ns_add(&rank->transfer_ns, rp_ns_between(last, c->end_ns));
+    }
+    j->out->ranks[m->rank[m->last]].last_count++;
+    rp_ns_add(&j->out->ranks[m->rank[m->last]].margin_ns, rp_ns_between(m->second_ns, m->last_ns));
+}
+
+/* A collective that was seen on one rank only: waiting and transfer cannot be told apart. */
+static void add_alone(struct comm_join *j, size_t r, size_t i)
+{
+    const struct rp_comm_part *p = part_of(j, r);
+    const struct rp_collective *c = &p->comm.list.at[i];
+    struct rp_comm_collective *row = &j->out->collectives[j->out->ncollectives++];
+
+    *row = collective_row(c);
+    row->rank_count = c->group_size ? c->group_size : p->world_size;
+    row->begin_ns = rp_ns_sum(c->begin_ns, j->all.offset_ns[r]);
+    row->skew_ns = row->last_rank = row->margin_ns = RP_ABSENT_I64;
+    row->transfer_ns = row->end_spread_ns = row->cause_ns = RP_ABSENT_I64;
+    row->dur_ns = row->min_dur_ns = row->max_dur_ns = rp_ns_between(c->begin_ns, c->end_ns);
+    row->overlap_ns = p->leads[i].overlap_ns;
+    row->size_bytes = rp_collective_size(c, row->rank_count);
+    set_bandwidth(row, c->kind, row->max_dur_ns);
+}
+
+static void add_collectives(struct comm_join *j)
+{
+    size_t i, r, total = 0;
+
+    for (r = 0; r < j->ranks->n; r++)
+        total += part_of(j, r)->comm.list.n;
+    j->out->collective_count = (int64_t)total;
+    j->out->collectives = RP_ARENA_NEW(j->arena, struct rp_comm_collective, total + 1);
+    if (!j->out->collectives)
+        return;
+    for (i = 0; i < j->all.n; i++) {
+        add_rendezvous(j, &j->all.at[i]);
+        count_rendezvous(j, &j->all.at[i]);
+    }
+    for (r = 0; r < j->ranks->n && !j->all.n; r++)
+        for (i = 0; i < part_of(j, r)->comm.list.n; i++)
+            add_alone(j, r, i);
+}
+
+#define MOST_CAUSES (RP_GAP_CAUSES + ASPECTS + 1)
+
+/* What one cause cost the others. */
+struct blame {
+    const char *cause, *evidence; /* evidence: of the collective with most of it */
+    int64_t total_ns, longest_ns;
+};
+
+static struct blame *blame_of(struct blame *blames, size_t *n, const char *cause)
+{
     size_t i;
 
-    for (track = 0; track < t->ntracks; track++) {
-        if (t->tracks[track].kind != RP_TRACK_THREAD || on_collective_thread(l->out, t, track))
+    for (i = 0; i < *n && strcmp(blames[i].cause, cause) != 0; i++)
+        ;
+    if (i == *n)
+        blames[(*n)++] = (struct blame){.cause = cause, .longest_ns = -1};
+    return &blames[i];
+}
+
+/* Of the collectives a rank was last in, the cause with most of the margin. */
+static void add_cause(struct comm_join *j, struct rp_comm_rank *rank)
+{
+    struct blame blames[MOST_CAUSES];
+    size_t i, n = 0, best = 0;
+
+    for (i = 0; i < j->out->ncollectives; i++) {
+        const struct rp_comm_collective *row = &j->out->collectives[i];
+        struct blame *b;
+
+        if (row->last_rank != rank->rank || !row->cause)
             continue;
-        for (e = t->tracks[track].first; e < t->tracks[track].end; e++) {
-            struct rp_interval x = {t->ev.ts_ns[e], rp_event_end_ns(t, e)};
-
-            if (t->ev.kind[e] == RP_KIND_CPU_OP && x.begin_ns != RP_NO_TS && t->ev.dur_ns[e] >= 0)
-                RP_TRY(rp_vec_push(compute, x, err));
+        b = blame_of(blames, &n, row->cause);
+        rp_ns_add(&b->total_ns, row->margin_ns);
+        if (row->margin_ns > b->longest_ns) {
+            b->longest_ns = row->margin_ns;
+            b->evidence = row->evidence;
         }
     }
-    if (compute->n)
-        compute->n = rp_union_sort(compute->at, compute->n);
-    for (i = 0; i < compute->n; i++)
-        RP_TRY(rp_union_add(&l->unions.all, compute->at[i].begin_ns, compute->at[i].end_ns, err));
-    return RP_OK;
+    for (i = 1; i < n; i++)
+        best = blames[i].total_ns > blames[best].total_ns ? i : best;
+    if (!n)
+        return;
+    rank->cause = blames[best].cause;
+    rank->evidence = blames[best].evidence;
+    rank->cause_ns = blames[best].total_ns;
 }
 
-static const char *copy_name(struct looker *l, rp_event e)
+static void add_ranks(struct comm_join *j)
 {
-    rp_str s = l->t->ev.name[e];
+    bool met = j->all.n > 0;
+    size_t r;
 
-    return rp_arena_copy(l->arena, rp_trace_str(l->t, s), rp_trace_str_len(l->t, s));
-}
+    j->out->ranks = RP_ARENA_NEW(j->arena, struct rp_comm_rank, j->ranks->n + 1);
+    for (r = 0; r < j->ranks->n && j->out->ranks; r++) {
+        const struct rp_comm_part *p = part_of(j, r);
 
-/* The longest compute that starts in [from, to). */
-static enum rp_code find_kernel(struct looker *l, int64_t from_ns, int64_t to_ns, const char **out,
-                                struct rp_err *err)
-{
-    const struct rp_work_item *items = l->work.items.at, *best = NULL;
-    size_t low = 0, high = l->work.items.n;
-
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-
-        if (items[middle].begin_ns < from_ns)
-            low = middle + 1;
-        else
-            high = middle;
+        j->out->ranks[r] = (struct rp_comm_rank){
+            .path = j->ranks->parts[r].path,
+            .rank = j->ranks->parts[r].number,
+            .collective_count = (int64_t)p->comm.list.n,
+            .wait_ns = met ? 0 : RP_ABSENT_I64,
+            .transfer_ns = met ? 0 : RP_ABSENT_I64,
+            .last_count = met ? 0 : RP_ABSENT_I64,
+            .margin_ns = met ? 0 : RP_ABSENT_I64,
+            .cause_ns = met ? 0 : RP_ABSENT_I64,
+            .comm_ns = p->comm_ns,
+            .overlap_ns = p->overlap_ns,
+            .overlap_share = p->comm_ns > 0 ? (double)p->overlap_ns / (double)p->comm_ns : NAN};
     }
-    for (; low < l->work.items.n && items[low].begin_ns < to_ns; low++)
-        if (items[low].cls == RP_WORK_COMPUTE &&
-            (!best || rp_ns_between(items[low].begin_ns, items[low].end_ns) >
-                          rp_ns_between(best->begin_ns, best->end_ns)))
-            best = &items[low];
-    if (!best)
-        return RP_OK;
-    *out = copy_name(l, best->event);
-    return *out ? RP_OK : rp_err_nomem(err, "looking at collectives");
+    j->out->nranks = j->ranks->n;
 }
 
-/* The cause with most of the idle time in [from, to), and the host span of its longest gap. */
-static enum rp_code find_idle(struct looker *l, int64_t from_ns, int64_t to_ns,
-                              struct rp_comm_lead *lead, struct rp_err *err)
+static enum rp_code match_collectives(struct comm_join *j, struct rp_err *err)
 {
-    int64_t sum[RP_GAP_CAUSES] = {0}, longest[RP_GAP_CAUSES] = {0};
-    rp_event host[RP_GAP_CAUSES];
-    size_t low = 0, high = l->gaps.n, c, best = RP_GAP_CAUSES;
+    const struct rp_collectives **lists =
+        RP_ARENA_NEW(j->arena, const struct rp_collectives *, j->ranks->n + 1);
+    size_t r;
 
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-
-        if (l->gaps.at[middle].end_ns <= from_ns)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    for (; low < l->gaps.n && l->gaps.at[low].begin_ns < to_ns; low++) {
-        const struct rp_gap *g = &l->gaps.at[low];
-        int64_t ns = rp_ns_common(g->begin_ns, g->end_ns, from_ns, to_ns);
-
-        rp_ns_add(&sum[g->cause], ns);
-        if (ns > longest[g->cause]) {
-            longest[g->cause] = ns;
-            host[g->cause] = g->host;
-        }
-    }
-    for (c = 0; c < RP_GAP_CAUSES; c++)
-        if (sum[c] > 0 && (best == RP_GAP_CAUSES || sum[c] > sum[best]))
-            best = c;
-    if (best == RP_GAP_CAUSES)
-        return RP_OK;
-    lead->idle = rp_gap_cause_names[best];
-    if (host[best] != RP_NONE && !(lead->evidence = copy_name(l, host[best])))
-        return rp_err_nomem(err, "looking at collectives");
-    return RP_OK;
+    j->scratch = RP_ARENA_NEW(j->arena, int64_t, j->ranks->n + 1);
+    if (!lists || !j->scratch)
+        return rp_err_nomem(err, "matching collectives");
+    for (r = 0; r < j->ranks->n; r++)
+        lists[r] = &part_of(j, r)->comm;
+    return rp_rendezvous_find(lists, j->ranks->n, j->arena, &j->all, err);
 }
 
-static int64_t covered(const rp_interval_vec *u, int64_t from_ns, int64_t to_ns)
+static enum rp_code comm_join(const struct rp_ranks *ranks, const struct rp_settings *settings,
+                              struct rp_result *result, struct rp_err *err)
 {
-    return from_ns < to_ns ? rp_union_covers(u->at, u->n, from_ns, to_ns) : 0;
+    struct comm_join j = {.ranks = ranks, .arena = &result->arena, .out = result->root};
+    size_t r, limit = rp_settings_limit(settings, "limit");
+    struct rp_comm_root *out = j.out;
+
+    RP_TRY(match_collectives(&j, err));
+    out->matched_by = rp_rendezvous_rule_names[j.all.rule];
+    out->matched_count = (int64_t)j.all.n;
+    out->unmatched_count = (int64_t)j.all.nlost;
+    out->clocks_differ = j.all.clocks_differ;
+    add_ranks(&j);
+    RP_TRY(rp_arena_check(j.arena, "matching collectives", err));
+    add_collectives(&j);
+    RP_TRY(rp_arena_check(j.arena, "matching collectives", err));
+    for (r = 0; r < ranks->n && j.all.n; r++)
+        add_cause(&j, &out->ranks[r]);
+    RP_TRY(rp_comm_join_transfers(ranks, limit, j.arena, out, err));
+    RP_TRY(rp_comm_add_sizes(out, j.arena, err));
+    return rp_comm_add_texts(out, limit, j.arena, err);
 }
 
-static enum rp_code fill_lead(struct looker *l, const struct rp_collective *c,
-                              struct rp_comm_lead *lead, struct rp_err *err)
+/* ------------------------------------------------------------------ the question */
+
+static enum rp_code comm_rank(const struct rp_loaded *loaded, const struct rp_scope *scope,
+                              const struct rp_settings *settings, struct rp_rank_part *part,
+                              struct rp_err *err)
 {
-    const rp_interval_vec *compute = &l->unions.cls[RP_WORK_COMPUTE];
-    int64_t from = lead->since_ns, busy = covered(&l->unions.all, from, c->begin_ns);
-
-    lead->compute_ns = covered(compute, from, c->begin_ns);
-    lead->copy_ns = rp_ns_between(lead->compute_ns, busy);
-    if (c->begin_ns > from)
-        lead->idle_ns = rp_ns_between(busy, rp_ns_between(from, c->begin_ns));
-    lead->overlap_ns = covered(compute, c->begin_ns, c->end_ns);
-    RP_TRY(find_kernel(l, from, c->begin_ns, &lead->kernel, err));
-    return find_idle(l, from, c->begin_ns, lead, err);
+    (void)settings;
+    return rp_comm_fill_part(loaded->trace, scope, &part->arena, part->data, err);
 }
 
-static enum rp_code fill_leads(struct looker *l, struct rp_err *err)
-{
-    struct rp_comm_part *out = l->out;
-    size_t i, n = out->comm.list.n;
-    rp_interval_vec comm = {0};
-    const rp_interval_vec *compute = &l->unions.cls[RP_WORK_COMPUTE];
-    int64_t free_ns = 0;
-    enum rp_code code = RP_OK;
+static const struct rp_option comm_options[] = {
+    {"limit", 'n', RP_OPT_COUNT, "N", "10",
+     "show the N collectives with the longest delays; 0: all", 0},
+    RP_RANK_OPTIONS,
+    RP_OPTION_END};
 
-    out->leads = RP_ARENA_NEW(l->arena, struct rp_comm_lead, n + 1);
-    if (!out->leads)
-        return rp_err_nomem(err, "looking at collectives");
-    if (n)
-        free_ns = out->comm.list.at[0].begin_ns;
-    if (l->unions.all.n && l->unions.all.at[0].begin_ns < free_ns)
-        free_ns = l->unions.all.at[0].begin_ns;
-    for (i = 0; i < n && code == RP_OK; i++) {
-        const struct rp_collective *c = &out->comm.list.at[i];
-
-        out->leads[i].since_ns = free_ns;
-        code = fill_lead(l, c, &out->leads[i], err);
-        free_ns = c->end_ns > free_ns ? c->end_ns : free_ns;
-        if (code == RP_OK)
-            code = rp_union_add(&comm, c->begin_ns, c->end_ns, err);
-    }
-    out->comm_ns = rp_union_length(comm.at, comm.n);
-    out->overlap_ns = rp_union_common(compute->at, compute->n, comm.at, comm.n);
-    rp_vec_release(&comm);
-    return code;
-}
-
-static enum rp_code look(struct looker *l, const struct rp_scope *scope, struct rp_err *err)
-{
-    RP_TRY(rp_collectives_init(&l->out->comm, &l->work, scope, l->arena, err));
-    RP_TRY(rp_comm_find_transfers(l->t, scope, l->arena, l->out, err));
-    if (l->work.items.n) {
-        RP_TRY(rp_work_unite(&l->work, &l->unions, err));
-        RP_TRY(rp_gaps_find(&l->work, &l->gaps, err));
-    } else {
-        RP_TRY(unite_host(l, err));
-    }
-    return fill_leads(l, err);
-}
-
-enum rp_code rp_comm_rank(const struct rp_trace *trace, const struct rp_scope *scope,
-                          struct rp_arena *arena, struct rp_comm_part *out, struct rp_err *err)
-{
-    struct looker l = {.t = trace, .arena = arena, .out = out};
-    enum rp_code code;
-
-    *out = (struct rp_comm_part){.world_size = trace->world_size};
-    code = rp_work_init(&l.work, trace, scope, err);
-    if (code == RP_OK)
-        code = look(&l, scope, err);
-    rp_work_release(&l.work);
-    rp_work_unions_release(&l.unions);
-    rp_vec_release(&l.gaps);
-    return code;
-}
-
-void rp_comm_part_release(struct rp_comm_part *part)
-{
-    rp_collectives_release(&part->comm);
-}
+const struct rp_question_row rp_ask_comm = {
+    .question = {.name = "comm",
+                 .group = "traces",
+                 .summary = "collectives: which rank delays the others, by how much, and why",
+                 .details =
+                     "Matches the collectives of all ranks. A collective proceeds when its last "
+                     "rank has arrived: what the others spend in it before is waiting, the rest is "
+                     "transfer. The last rank to arrive is compared with the others to find out "
+                     "why.",
+                 .examples = "reprise comm run/\tall ranks of a run\n"
+                             "reprise comm --csv run/\tevery collective\n"
+                             "reprise comm --rank 0,6 run/\tonly these ranks\n",
+                 .accepts = RP_ACCEPTS_TRACES,
+                 .options = comm_options,
+                 .type = &comm_type},
+    .ranks = {.part = &part_type, .rank = comm_rank, .join = comm_join}};

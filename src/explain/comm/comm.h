@@ -2,13 +2,14 @@
 #ifndef RP_EXPLAIN_COMM_COMM_H
 #define RP_EXPLAIN_COMM_COMM_H
 /*
- * Who holds up whom: collectives matched across ranks, what each rank waits in them and transfers,
- * who comes last, by how much and why. The part of a rank says for each collective what the rank
- * did since its previous one; the join compares the last rank with the others.
+ * `comm`: collectives matched across ranks, how long each rank waits in them and how long they
+ * transfer, which rank arrives last, by how much and why. leads.c makes the part of a rank: for
+ * each collective what the rank did since its previous one. comm.c has the row of the question and
+ * compares the last rank to arrive with the others.
  */
+#include "dataset/ranks.h"
 #include "explain/idle/gaps.h"
 #include "facts/rendezvous.h"
-#include "result/result.h"
 
 /* What a rank did between its previous collective and one. */
 struct rp_comm_lead {
@@ -31,6 +32,7 @@ struct rp_comm_part {
     struct rp_collectives comm;
     struct rp_comm_transfer *transfers;
     size_t ntransfers;
+    size_t nleads;
     struct rp_comm_lead *leads; /* one a collective */
     int64_t comm_ns, overlap_ns;
     int32_t world_size;
@@ -66,50 +68,39 @@ struct rp_comm_size {
 };
 
 struct rp_comm_root {
-    const char *run_text, *holdup_text; /* for the screen */
+    const char *run_text, *delay_text; /* for the screen */
     const char *matched_by;
     int64_t collective_count, matched_count, unmatched_count, margin_ns;
     bool clocks_differ;
     size_t nranks, nrank_rows, nalone_rows, nsizes, nsize_rows, ncollectives, nworst, nlongest;
     size_t nnotes, ntransfers, nslowest;
     struct rp_comm_transfer *transfers, *slowest; /* by begin; for the screen by length */
-    /* For the screen: who holds up most comes first; or ranks that met nobody. */
+    /* For the screen: the rank that delays the others most comes first; or ranks without a match.
+     */
     struct rp_comm_rank *ranks, *rank_rows, *alone_rows;
     struct rp_comm_size *sizes, *size_rows;
-    /* By time; for the screen by margin, or by length where nobody met. */
+    /* By time; for the screen by margin, or by length where nothing was matched. */
     struct rp_comm_collective *collectives, *worst, *longest;
     const char **notes;
 };
 
-extern const struct rp_type rp_comm_type;
+/* leads.c: the part of a rank. Texts are in the arena; the vectors of the part are the caller's,
+   also after a failure. */
+enum rp_code rp_comm_fill_part(const struct rp_trace *trace, const struct rp_scope *scope,
+                               struct rp_arena *arena, struct rp_comm_part *out,
+                               struct rp_err *err);
 
-/* Texts go into the arena; release the part also after a failure. */
-enum rp_code rp_comm_rank(const struct rp_trace *trace, const struct rp_scope *scope,
-                          struct rp_arena *arena, struct rp_comm_part *out, struct rp_err *err);
-void rp_comm_part_release(struct rp_comm_part *part);
-
-/* What the join gets of each rank. */
-struct rp_comm_input {
-    const struct rp_comm_part *part;
-    const char *path;
-    int32_t number;
-};
-
-/* At most `limit` rows of `worst`. */
-enum rp_code rp_comm_join(const struct rp_comm_input *ranks, size_t n, size_t limit,
-                          struct rp_arena *arena, struct rp_comm_root *out, struct rp_err *err);
-
-/* Fills sizes, and the sentences and notes, from what the join has found. */
+/* text.c: fills sizes, sentences and notes from what the join has found; at most `limit` rows. */
 enum rp_code rp_comm_add_sizes(struct rp_comm_root *out, struct rp_arena *arena,
                                struct rp_err *err);
 enum rp_code rp_comm_add_texts(struct rp_comm_root *out, size_t limit, struct rp_arena *arena,
                                struct rp_err *err);
 
-/* transfers.c */
+/* transfers.c: tensors between processes. */
 enum rp_code rp_comm_find_transfers(const struct rp_trace *trace, const struct rp_scope *scope,
                                     struct rp_arena *arena, struct rp_comm_part *out,
                                     struct rp_err *err);
-enum rp_code rp_comm_join_transfers(const struct rp_comm_input *ranks, size_t n, size_t limit,
+enum rp_code rp_comm_join_transfers(const struct rp_ranks *ranks, size_t limit,
                                     struct rp_arena *arena, struct rp_comm_root *out,
                                     struct rp_err *err);
 

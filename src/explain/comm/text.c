@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Collectives added up by kind and size, and what people read: two sentences, the ranks in the
- * order in which they hold up the others, the collectives that were held up longest, and notes
- * about what the recording does not tell.
+ * Collectives added up by kind and size, and the text for the screen: two sentences, the ranks by
+ * how much they delay the others, the collectives with the longest delays, and notes about what was
+ * not recorded.
  */
 #include "explain/comm/comm.h"
+
+#include "base/order.h"
 #include "explain/short_name.h"
 #include "result/print_units.h"
 
@@ -40,10 +42,10 @@ static bool same_size(const struct rp_comm_collective *a, const struct rp_comm_c
 static void add_to_size(struct rp_comm_size *s, const struct rp_comm_collective *c, int64_t ranks,
                         int64_t *overlap_ns, int64_t *dur_ns)
 {
-    bool met = c->transfer_ns != RP_ABSENT_I64;
+    bool matched = c->transfer_ns != RP_ABSENT_I64;
 
     s->count++;
-    rp_ns_add(&s->transfer_ns, met ? c->transfer_ns : c->max_dur_ns);
+    rp_ns_add(&s->transfer_ns, matched ? c->transfer_ns : c->max_dur_ns);
     rp_ns_add(&s->wait_ns, c->wait_ns / (ranks > 0 ? ranks : 1));
     rp_ns_add(overlap_ns, c->overlap_ns);
     rp_ns_add(dur_ns, c->dur_ns);
@@ -55,7 +57,7 @@ static void add_to_size(struct rp_comm_size *s, const struct rp_comm_collective 
 static struct rp_comm_size size_of(struct rp_comm_collective **rows, size_t n, int64_t recorded)
 {
     const struct rp_comm_collective *middle = rows[(n - 1) / 2];
-    bool met = rows[0]->transfer_ns != RP_ABSENT_I64;
+    bool matched = rows[0]->transfer_ns != RP_ABSENT_I64;
     struct rp_comm_size s = {.kind = rows[0]->kind,
                              .size_bytes = rows[0]->size_bytes,
                              .rank_count = rows[0]->rank_count,
@@ -71,21 +73,13 @@ static struct rp_comm_size size_of(struct rp_comm_collective **rows, size_t n, i
         add_to_size(&s, rows[i], ranks, &overlap, &dur);
     if (dur > 0)
         s.overlap_share = (double)overlap / (double)dur;
-    if (!met)
+    if (!matched)
         s.wait_ns = RP_ABSENT_I64;
     return s;
 }
 
-static int by_time(const void *pa, const void *pb)
-{
-    const struct rp_comm_size *a = pa, *b = pb;
-
-    if (a->transfer_ns != b->transfer_ns)
-        return a->transfer_ns > b->transfer_ns ? -1 : 1;
-    if (a->size_bytes != b->size_bytes)
-        return a->size_bytes > b->size_bytes ? -1 : 1;
-    return strcmp(a->kind, b->kind);
-}
+RP_ORDER(by_time, struct rp_comm_size, RP_DOWN(transfer_ns), RP_DOWN(size_bytes),
+         strcmp(a->kind, b->kind))
 
 enum rp_code rp_comm_add_sizes(struct rp_comm_root *out, struct rp_arena *arena, struct rp_err *err)
 {
@@ -110,56 +104,31 @@ enum rp_code rp_comm_add_sizes(struct rp_comm_root *out, struct rp_arena *arena,
     return RP_OK;
 }
 
-struct writer {
+struct comm_text {
     struct rp_comm_root *out;
     struct rp_arena *arena;
-    bool failed;
 };
 
-static const char *kept(struct writer *w, const char *made)
-{
-    w->failed |= !made;
-    return made ? made : "";
-}
-
-static const char *time_text(struct writer *w, int64_t ns)
-{
-    char text[RP_CELL_BYTES];
-
-    rp_units_format((double)ns, RP_UNIT_NS, text, sizeof text);
-    return kept(w, rp_arena_strdup(w->arena, text));
-}
-
-static int by_margin(const void *pa, const void *pb)
-{
-    const struct rp_comm_rank *a = pa, *b = pb;
-
-    if (a->margin_ns != b->margin_ns)
-        return a->margin_ns > b->margin_ns ? -1 : 1;
-    if (a->last_count != b->last_count)
-        return a->last_count > b->last_count ? -1 : 1;
-    return (a->rank > b->rank) - (a->rank < b->rank);
-}
+RP_ORDER(by_margin, struct rp_comm_rank, RP_DOWN(margin_ns), RP_DOWN(last_count), RP_UP(rank))
 
 /* "host_stall: aten::empty" */
-static const char *cause_text(struct writer *w, const char *cause, const char *evidence)
+static const char *cause_text(struct comm_text *w, const char *cause, const char *evidence)
 {
     char label[120];
 
     if (!cause || !evidence)
         return cause;
     rp_short_name(evidence, label, sizeof label);
-    return kept(w, rp_arena_printf(w->arena, "%s: %s", cause, label));
+    return rp_arena_textf(w->arena, "%s: %s", cause, label);
 }
 
-static void write_ranks(struct writer *w)
+static void write_ranks(struct comm_text *w)
 {
     struct rp_comm_root *out = w->out;
     size_t r;
 
     out->rank_rows = RP_ARENA_NEW(w->arena, struct rp_comm_rank, out->nranks + 1);
-    w->failed |= !out->rank_rows;
-    if (w->failed || !out->collective_count)
+    if (!out->rank_rows || !out->collective_count)
         return;
     for (r = 0; r < out->nranks; r++) {
         out->rank_rows[r] = out->ranks[r];
@@ -173,7 +142,7 @@ static void write_ranks(struct writer *w)
     qsort(out->rank_rows, out->nranks, sizeof *out->rank_rows, by_margin);
 }
 
-static int worse(const void *pa, const void *pb)
+static int by_delay(const void *pa, const void *pb)
 {
     const struct rp_comm_collective *a = pa, *b = pb;
     int64_t x = a->margin_ns == RP_ABSENT_I64 ? a->max_dur_ns : a->margin_ns;
@@ -185,40 +154,39 @@ static int worse(const void *pa, const void *pb)
 }
 
 /* "all_reduce 67.1 MB" */
-static const char *label_of(struct writer *w, const struct rp_comm_collective *c)
+static const char *collective_label(struct comm_text *w, const struct rp_comm_collective *c)
 {
     char size[RP_CELL_BYTES], name[80];
 
     if (c->size_bytes != RP_ABSENT_I64) {
         rp_units_format((double)c->size_bytes, RP_UNIT_BYTES, size, sizeof size);
-        return kept(w, rp_arena_printf(w->arena, "%s %s", c->kind, size));
+        return rp_arena_textf(w->arena, "%s %s", c->kind, size);
     }
     if (strcmp(c->kind, "other") != 0)
         return c->kind;
     rp_short_name(c->name, name, sizeof name);
-    return kept(w, rp_arena_strdup(w->arena, name));
+    return rp_arena_text(w->arena, name);
 }
 
-static void write_worst(struct writer *w, size_t limit)
+static void write_worst(struct comm_text *w, size_t limit)
 {
     struct rp_comm_root *out = w->out;
     int64_t first = INT64_MAX;
     size_t i;
 
     out->worst = RP_ARENA_NEW(w->arena, struct rp_comm_collective, out->ncollectives + 1);
-    w->failed |= !out->worst;
-    if (w->failed || !out->ncollectives)
+    if (!out->worst || !out->ncollectives)
         return;
     memcpy(out->worst, out->collectives, out->ncollectives * sizeof *out->worst);
     for (i = 0; i < out->ncollectives; i++)
         first = out->worst[i].begin_ns < first ? out->worst[i].begin_ns : first;
-    qsort(out->worst, out->ncollectives, sizeof *out->worst, worse);
+    qsort(out->worst, out->ncollectives, sizeof *out->worst, by_delay);
     limit = out->ncollectives < limit ? out->ncollectives : limit;
     out->longest = out->worst;
     *(out->matched_count ? &out->nworst : &out->nlongest) = limit;
     for (i = 0; i < limit; i++) {
         out->worst[i].at_ns = rp_ns_between(first, out->worst[i].begin_ns);
-        out->worst[i].label = label_of(w, &out->worst[i]);
+        out->worst[i].label = collective_label(w, &out->worst[i]);
         out->worst[i].cause_text = cause_text(w, out->worst[i].cause, out->worst[i].evidence);
     }
 }
@@ -236,9 +204,9 @@ static const char *rule_text(const char *rule)
 
 #define MOST_NAMED 3
 
-/* "ranks 0 and 6: last in 60 of 84, with 302.4 ms (93 %) of the 326.4 ms …": the fewest ranks that
-   are behind most of it. */
-static const char *holdup(struct writer *w)
+/* "ranks 0, 6 arrived last in 60 of 84 collectives …": the fewest ranks behind most of the delay.
+ */
+static const char *delay_text(struct comm_text *w)
 {
     const struct rp_comm_root *out = w->out;
     int64_t margin = 0, count = 0;
@@ -246,32 +214,30 @@ static const char *holdup(struct writer *w)
     size_t i;
 
     if (out->margin_ns <= 0)
-        return "nobody: in every collective the last ranks came together";
+        return "no rank: in every collective the last ranks arrived together";
     for (i = 0; i < out->nrank_rows && i < MOST_NAMED; i++) {
         if (i && margin >= out->margin_ns / 5 * 4)
             break;
         rp_ns_add(&margin, out->rank_rows[i].margin_ns);
         count += out->rank_rows[i].last_count;
-        names = kept(w, rp_arena_printf(w->arena, "%s%s%lld", names, i ? ", " : "",
-                                        (long long)out->rank_rows[i].rank));
+        names = rp_arena_textf(w->arena, "%s%s%lld", names, i ? ", " : "",
+                               (long long)out->rank_rows[i].rank);
     }
-    return kept(w, rp_arena_printf(
-                       w->arena,
-                       "rank%s %s: last in %lld of %lld, with %s (%.0f %%) of the %s by which "
-                       "last ranks came later than the second last",
-                       i > 1 ? "s" : "", names, (long long)count, (long long)out->matched_count,
-                       time_text(w, margin),
-                       out->margin_ns > 0 ? 100.0 * (double)margin / (double)out->margin_ns : 0.0,
-                       time_text(w, out->margin_ns)));
+    return rp_arena_textf(
+        w->arena,
+        "rank%s %s: arrived last in %lld of %lld collectives and delayed the others by %s, %.0f %% "
+        "of all delay (%s)",
+        i > 1 ? "s" : "", names, (long long)count, (long long)out->matched_count,
+        rp_units_time(w->arena, margin), 100.0 * (double)margin / (double)out->margin_ns,
+        rp_units_time(w->arena, out->margin_ns));
 }
 
-static void write_sentences(struct writer *w)
+static void write_sentences(struct comm_text *w)
 {
     struct rp_comm_root *out = w->out;
 
     if (!out->collective_count && out->ntransfers) {
-        out->run_text =
-            kept(w, rp_arena_printf(w->arena, "%zu tensors between processes", out->ntransfers));
+        out->run_text = rp_arena_textf(w->arena, "%zu tensors between processes", out->ntransfers);
         return;
     }
     if (!out->collective_count) {
@@ -279,25 +245,24 @@ static void write_sentences(struct writer *w)
         return;
     }
     if (!out->matched_count) {
-        out->run_text =
-            kept(w, rp_arena_printf(w->arena, "%lld collectives of %zu rank%s, not matched",
-                                    (long long)out->collective_count, out->nranks,
-                                    out->nranks == 1 ? "" : "s"));
+        out->run_text = rp_arena_textf(w->arena, "%lld collectives of %zu rank%s, not matched",
+                                       (long long)out->collective_count, out->nranks,
+                                       out->nranks == 1 ? "" : "s");
         return;
     }
-    out->run_text = kept(
-        w, rp_arena_printf(w->arena, "%lld collectives of %zu ranks, matched by %s",
-                           (long long)out->matched_count, out->nranks, rule_text(out->matched_by)));
-    out->holdup_text = holdup(w);
+    out->run_text =
+        rp_arena_textf(w->arena, "%lld collectives of %zu ranks, matched by %s",
+                       (long long)out->matched_count, out->nranks, rule_text(out->matched_by));
+    out->delay_text = delay_text(w);
 }
 
-static void note(struct writer *w, const char *text)
+static void add_note(struct comm_text *w, const char *text)
 {
-    w->out->notes[w->out->nnotes++] = kept(w, text);
+    w->out->notes[w->out->nnotes++] = text;
 }
 
 /* The most uneven exchange, where it is worth a word. */
-static void note_imbalance(struct writer *w)
+static void note_imbalance(struct comm_text *w)
 {
     const struct rp_comm_size *worst = NULL;
     size_t i;
@@ -309,51 +274,50 @@ static void note_imbalance(struct writer *w)
             worst = s;
     }
     if (worst)
-        note(w,
-             rp_arena_printf(w->arena, "uneven: in an %s one rank sends %.0f %% more than the mean",
-                             worst->kind, 100.0 * worst->imbalance_ratio));
+        add_note(w, rp_arena_textf(w->arena,
+                                   "imbalance: in one %s a rank sends %.0f %% more than the mean",
+                                   worst->kind, 100.0 * worst->imbalance_ratio));
 }
 
-static void write_notes(struct writer *w)
+static void write_notes(struct comm_text *w)
 {
     struct rp_comm_root *out = w->out;
     size_t i, sized = 0;
 
     out->notes = RP_ARENA_NEW(w->arena, const char *, MOST_NOTES);
-    w->failed |= !out->notes;
-    if (w->failed || !out->collective_count)
+    if (!out->notes || !out->collective_count)
         return;
     if (out->clocks_differ)
-        note(w, "the clocks of the ranks do not fit together: collectives end before their last "
-                "rank came; times are on the clocks that fit best, as `merge` shows them");
+        add_note(w,
+                 "the clocks of the ranks disagree: some collectives end before their last rank "
+                 "arrives; times are on the best estimate of a common clock, see 'reprise merge'");
     if (out->nranks == 1)
-        note(w, "one rank: waiting and transfer cannot be told apart, and bandwidths are lower "
-                "bounds; give the traces of all ranks");
+        add_note(w, "one rank: waiting cannot be separated from transfer, and bandwidths are lower "
+                    "bounds; pass the traces of all ranks");
     if (out->matched_count && out->unmatched_count)
-        note(w, rp_arena_printf(w->arena, "%lld of %lld collectives of ranks met nobody",
+        add_note(w,
+                 rp_arena_textf(w->arena, "%lld of %lld collectives have no match on another rank",
                                 (long long)out->unmatched_count, (long long)out->collective_count));
     for (i = 0; i < out->ncollectives; i++)
         sized += out->collectives[i].size_bytes != RP_ABSENT_I64;
     if (sized < out->ncollectives)
-        note(w, rp_arena_printf(w->arena,
-                                "the size of %zu of %zu is not recorded (PyTorch: record_shapes)",
-                                out->ncollectives - sized, out->ncollectives));
+        add_note(w, rp_arena_textf(
+                        w->arena, "the size of %zu of %zu is not recorded (PyTorch: record_shapes)",
+                        out->ncollectives - sized, out->ncollectives));
     note_imbalance(w);
 }
 
 enum rp_code rp_comm_add_texts(struct rp_comm_root *out, size_t limit, struct rp_arena *arena,
                                struct rp_err *err)
 {
-    struct writer w = {.out = out, .arena = arena};
+    struct comm_text w = {.out = out, .arena = arena};
 
     write_ranks(&w);
-    if (!w.failed)
-        write_worst(&w, limit);
+    write_worst(&w, limit);
     out->size_rows = out->sizes;
     out->nsize_rows = out->nsizes < limit ? out->nsizes : limit;
-    if (!w.failed)
-        write_sentences(&w);
-    if (!w.failed)
-        write_notes(&w);
-    return w.failed ? rp_err_nomem(err, "describing collectives") : RP_OK;
+    RP_TRY(rp_arena_check(arena, "describing collectives", err));
+    write_sentences(&w);
+    write_notes(&w);
+    return rp_arena_check(arena, "describing collectives", err);
 }

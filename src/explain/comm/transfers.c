@@ -4,12 +4,14 @@
  * waited for before the tensor was made, and what the transfer took behind that.
  */
 #include "explain/comm/comm.h"
+
+#include "base/order.h"
 #include "facts/tensor_transfers.h"
 
 #include <math.h>
 #include <stdlib.h>
 
-static const char *copy(const struct rp_trace *t, rp_str s, struct rp_arena *arena)
+static const char *copy_string(const struct rp_trace *t, rp_str s, struct rp_arena *arena)
 {
     return rp_arena_copy(arena, rp_trace_str(t, s), rp_trace_str_len(t, s));
 }
@@ -44,16 +46,14 @@ static enum rp_code copy_all(const struct rp_trace *t, const rp_tensor_transfer_
 
         if (scope->limited && (x->begin_ns < scope->begin_ns || x->begin_ns >= scope->end_ns))
             continue;
-        to->edge = copy(t, x->edge, arena);
-        to->from = copy(t, x->from, arena);
-        to->to = copy(t, x->to, arena);
+        to->edge = copy_string(t, x->edge, arena);
+        to->from = copy_string(t, x->from, arena);
+        to->to = copy_string(t, x->to, arena);
         to->size_bytes = x->bytes < 0 ? RP_ABSENT_I64 : x->bytes;
         set_times(x, to);
-        if (!to->edge || !to->from || !to->to)
-            return rp_err_nomem(err, "looking at transfers");
         out->ntransfers++;
     }
-    return RP_OK;
+    return rp_arena_check(arena, "looking at transfers", err);
 }
 
 enum rp_code rp_comm_find_transfers(const struct rp_trace *trace, const struct rp_scope *scope,
@@ -69,38 +69,27 @@ enum rp_code rp_comm_find_transfers(const struct rp_trace *trace, const struct r
     return code;
 }
 
-static int by_length(const void *pa, const void *pb)
-{
-    const struct rp_comm_transfer *a = pa, *b = pb;
+RP_ORDER(by_length, struct rp_comm_transfer, RP_DOWN(transfer_ns), RP_UP(begin_ns))
 
-    if (a->transfer_ns != b->transfer_ns)
-        return a->transfer_ns > b->transfer_ns ? -1 : 1;
-    return (a->begin_ns > b->begin_ns) - (a->begin_ns < b->begin_ns);
-}
-
-enum rp_code rp_comm_join_transfers(const struct rp_comm_input *ranks, size_t n, size_t limit,
+enum rp_code rp_comm_join_transfers(const struct rp_ranks *ranks, size_t limit,
                                     struct rp_arena *arena, struct rp_comm_root *out,
                                     struct rp_err *err)
 {
     size_t r, i, all = 0;
 
-    for (r = 0; r < n; r++)
-        all += ranks[r].part->ntransfers;
+    for (r = 0; r < ranks->n; r++)
+        all += ((const struct rp_comm_part *)ranks->parts[r].data)->ntransfers;
     out->transfers = RP_ARENA_NEW(arena, struct rp_comm_transfer, 2 * all + 1);
     if (!out->transfers)
         return rp_err_nomem(err, "looking at transfers");
-    for (r = 0; r < n; r++)
-        for (i = 0; i < ranks[r].part->ntransfers; i++) {
-            struct rp_comm_transfer x = ranks[r].part->transfers[i];
+    for (r = 0; r < ranks->n; r++) {
+        const struct rp_comm_part *part = ranks->parts[r].data;
 
-            x.rank = ranks[r].number;
-            x.edge = rp_arena_strdup(arena, x.edge);
-            x.from = rp_arena_strdup(arena, x.from);
-            x.to = rp_arena_strdup(arena, x.to);
-            if (!x.edge || !x.from || !x.to)
-                return rp_err_nomem(err, "looking at transfers");
-            out->transfers[out->ntransfers++] = x;
+        for (i = 0; i < part->ntransfers; i++) {
+            out->transfers[out->ntransfers] = part->transfers[i];
+            out->transfers[out->ntransfers++].rank = ranks->parts[r].number;
         }
+    }
     out->slowest = out->transfers + all;
     for (i = 0; i < all; i++)
         out->slowest[i] = out->transfers[i];

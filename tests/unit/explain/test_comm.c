@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who holds up whom: waits, margins, causes and bandwidth of ranks that meet. */
+/* Waits, margins, causes and bandwidth of ranks in a collective. */
+#include "explain/ask_fixture.h"
 #include "explain/comm/comm.h"
 #include "trace/trace_fixtures.h"
+
+extern const struct rp_question_row rp_ask_comm;
 
 #define MS 1000000
 
@@ -24,34 +27,26 @@ static struct rp_trace *rank_of(int64_t launch, int64_t work)
 }
 
 struct fixture {
-    struct rp_arena arena;
-    struct rp_comm_part parts[3];
-    struct rp_comm_input in[3];
+    struct rp_result *result;
     struct rp_comm_root root;
 };
 
-static void set_up(struct fixture *f, const int64_t (*ranks)[2], int n)
+static void set_up(struct fixture *f, const int64_t (*ranks)[2], size_t n)
 {
-    int r;
-
-    *f = (struct fixture){0};
-    for (r = 0; r < n; r++) {
-        struct rp_trace *t = rank_of(ranks[r][0], ranks[r][1]);
-
-        assert_code(rp_comm_rank(t, NULL, &f->arena, &f->parts[r], NULL), RP_OK);
-        f->in[r] = (struct rp_comm_input){&f->parts[r], "a.json", r};
-        rp_trace_free(t);
-    }
-    assert_code(rp_comm_join(f->in, (size_t)n, 10, &f->arena, &f->root, NULL), RP_OK);
-}
-
-static void tear_down(struct fixture *f, int n)
-{
-    int r;
+    struct rp_trace *traces[3] = {NULL};
+    size_t r;
 
     for (r = 0; r < n; r++)
-        rp_comm_part_release(&f->parts[r]);
-    rp_arena_release(&f->arena);
+        traces[r] = rank_of(ranks[r][0], ranks[r][1]);
+    f->result = ASK_TRACES(comm, traces, n, {"limit", "10"});
+    f->root = *(const struct rp_comm_root *)f->result->root;
+    for (r = 0; r < n; r++)
+        rp_trace_free(traces[r]);
+}
+
+static void tear_down(struct fixture *f)
+{
+    rp_result_free(f->result);
 }
 
 static void waits_and_margins_are_exact(void **state)
@@ -70,7 +65,7 @@ static void waits_and_margins_are_exact(void **state)
     assert_int_equal(f.root.rank_rows[0].rank, 1);
     assert_int_equal(f.root.collectives[0].skew_ns, 20 * MS);
     assert_int_equal(f.root.collectives[0].last_rank, 1);
-    tear_down(&f, 3);
+    tear_down(&f);
 }
 
 static void slower_compute_is_the_cause(void **state)
@@ -83,7 +78,7 @@ static void slower_compute_is_the_cause(void **state)
     assert_string_equal(f.root.collectives[0].cause, "compute");
     assert_string_equal(f.root.collectives[0].evidence, "gemm");
     assert_int_equal(f.root.collectives[0].cause_ns, 18 * MS);
-    tear_down(&f, 3);
+    tear_down(&f);
 }
 
 static void a_late_launch_is_the_cause(void **state)
@@ -97,7 +92,7 @@ static void a_late_launch_is_the_cause(void **state)
     assert_int_equal(f.root.collectives[0].cause_ns, 20 * MS);
     assert_string_not_equal(f.root.collectives[0].cause, "compute");
     assert_string_equal(f.root.ranks[2].cause, f.root.collectives[0].cause);
-    tear_down(&f, 3);
+    tear_down(&f);
 }
 
 static void bandwidth_counts_the_transfer_only(void **state)
@@ -112,7 +107,7 @@ static void bandwidth_counts_the_transfer_only(void **state)
     assert_true(f.root.collectives[0].bus_bytes_per_s == 1e8); /* 2 (n - 1) / n of two ranks */
     assert_int_equal(f.root.nsizes, 1);
     assert_int_equal(f.root.sizes[0].wait_ns, 10 * MS);
-    tear_down(&f, 2);
+    tear_down(&f);
 }
 
 static void one_rank_has_no_waits(void **state)
@@ -128,22 +123,20 @@ static void one_rank_has_no_waits(void **state)
     assert_int_equal(f.root.ranks[0].comm_ns, 30 * MS);
     assert_int_equal(f.root.nlongest, 1);
     assert_int_equal(f.root.nnotes, 1);
-    tear_down(&f, 1);
+    tear_down(&f);
 }
 
 static void nothing_to_say_is_said(void **state)
 {
     const struct row rows[] = {{'X', "kernel", "gemm", 0, 7, 10, 5, 2, 7}};
     struct rp_trace *t = TRACE_OF(rows);
-    struct fixture f = {0};
+    struct rp_result *result = ASK_TRACES(comm, &t, 1, {"limit", "10"});
+    const struct rp_comm_root *root = result->root;
 
     UNUSED_STATE(state);
-    assert_code(rp_comm_rank(t, NULL, &f.arena, &f.parts[0], NULL), RP_OK);
-    f.in[0] = (struct rp_comm_input){&f.parts[0], "a.json", 0};
-    assert_code(rp_comm_join(f.in, 1, 10, &f.arena, &f.root, NULL), RP_OK);
-    assert_string_equal(f.root.run_text, "no communication was recorded");
-    assert_int_equal(f.root.ncollectives + f.root.nnotes, 0);
-    tear_down(&f, 1);
+    assert_string_equal(root->run_text, "no communication was recorded");
+    assert_int_equal(root->ncollectives + root->nnotes, 0);
+    rp_result_free(result);
     rp_trace_free(t);
 }
 
