@@ -1,94 +1,175 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Gaps added up by cause and class. The evidence of a row is what was met in most of its time: the
- * host span of late launches, the work before the gap where the device waited.
+ * Gaps added up by cause and class. The evidence of a row is what was recorded in most of its time:
+ * the host span of late launches, the work before the gap where the device waited.
  */
 #include "explain/idle/idle.h"
 
 #include "base/hash.h"
+#include "base/order.h"
+#include "dataset/question.h"
 #include "explain/short_name.h"
+#include "result/part.h"
+#include "result/print_units.h"
 
-#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+
+/* ------------------------------------------------------------------ what is kept and shown */
+
+#define CAUSE(member, type, unit, title, doc, flags) \
+    RP_FIELD(struct rp_idle_cause, member, type, unit, title, doc, flags)
+
+/* "class" is the key; cls the member, for readers in C++. */
+#define CLASS(s, title)                                                       \
+    {                                                                         \
+        "class", title, RP_T_STR, RP_UNIT_NONE, 0, offsetof(s, cls), 0, NULL, \
+            "not_launched, short, dependency or unlinked"                     \
+    }
+
+static const struct rp_field cause_fields[] = {
+    CAUSE(cause, STR, NONE, "cause", "why the device was idle", 0),
+    CLASS(struct rp_idle_cause, NULL),
+    CAUSE(total_ns, I64, NS, "idle", "sum of the gaps", 0),
+    CAUSE(share, F64, RATIO, "share", "of all idle time", 0),
+    CAUSE(count, I64, COUNT, "gaps", "how many", 0),
+    CAUSE(longest_ns, I64, NS, "longest", "the longest gap", 0),
+    CAUSE(evidence, STR, NONE, "mainly", "what the host or the device did in most of it",
+          RP_SHORTEN),
+    RP_FIELD_END};
+const struct rp_type rp_idle_cause_type = {"cause", sizeof(struct rp_idle_cause), cause_fields,
+                                           NULL};
+
+#define GAP(member, type, unit, title, doc, flags) \
+    RP_FIELD(struct rp_idle_gap, member, type, unit, title, doc, flags)
+
+static const struct rp_field gap_fields[] = {
+    GAP(rank, I64, NONE, "rank", "whose device", 0),
+    GAP(begin_ns, I64, NS, NULL, "when it began, as recorded", 0),
+    GAP(dur_ns, I64, NS, "idle", "how long it was", 0),
+    GAP(cause, STR, NONE, "cause", "why", 0),
+    CLASS(struct rp_idle_gap, NULL),
+    GAP(before, STR, NONE, NULL, "the work that ended last", 0),
+    GAP(after, STR, NONE, NULL, "the work that ended the gap", 0),
+    GAP(thread, STR, NONE, NULL, "the thread that launched it, or null", 0),
+    GAP(host, STR, NONE, "the host ran", "what the thread ran meanwhile, or null", RP_SHORTEN),
+    GAP(after_label, STR, NONE, "until", "for the screen", RP_SCREEN | RP_SHORTEN),
+    RP_FIELD_END};
+static const struct rp_type gap_type = {"gap", sizeof(struct rp_idle_gap), gap_fields, NULL};
+
+#define RANK(member, type, unit, title, doc, flags) \
+    RP_FIELD(struct rp_idle_rank, member, type, unit, title, doc, flags)
+
+static const struct rp_field rank_fields[] = {
+    RANK(path, STR, NONE, NULL, "the input", 0),
+    RANK(rank, I64, NONE, "rank", "number of the process in its job", 0),
+    RANK(window_ns, I64, NS, "window", "first start to last end of device work", 0),
+    RANK(busy_ns, I64, NS, "busy", "time in which device work runs", 0),
+    RANK(idle_ns, I64, NS, "idle", "the rest", 0),
+    RANK(idle_share, F64, RATIO, "share", "idle / window", 0),
+    RANK(explained_share, F64, RATIO, "explained", "of idle: with a cause that is known", 0),
+    RANK(gap_count, I64, COUNT, "gaps", "how many", 0),
+    RP_FIELD_LIST(struct rp_idle_rank, causes, &rp_idle_cause_type, NULL,
+                  "idle time by cause and class", 0),
+    RP_FIELD_END};
+static const struct rp_type rank_type = {"rank", sizeof(struct rp_idle_rank), rank_fields, NULL};
+
+static const struct rp_field root_fields[] = {
+    RP_FIELD(struct rp_idle_root, summary, STR, NONE, "idle", "for the screen", RP_SCREEN),
+    RP_FIELD_LIST(struct rp_idle_root, rows, &rank_type, "ranks", "for the screen", RP_SCREEN),
+    RP_FIELD_LIST(struct rp_idle_root, ranks, &rank_type, NULL, "one record a rank", 0),
+    RP_FIELD_LIST(struct rp_idle_root, causes, &rp_idle_cause_type, "causes", "for the screen",
+                  RP_SCREEN),
+    RP_FIELD_LIST(struct rp_idle_root, gaps, &gap_type, "longest gaps", "the longest of all ranks",
+                  0),
+    RP_FIELD_END};
+
+static const struct rp_type idle_type = {"idle", sizeof(struct rp_idle_root), root_fields,
+                                         "ranks/causes"};
+
+#define PART(kind, member) RP_PART_##kind(struct rp_idle_rank, member)
+
+static const struct rp_field part_fields[] = {
+    PART(PLAIN, window_ns),
+    PART(PLAIN, busy_ns),
+    PART(PLAIN, idle_ns),
+    PART(PLAIN, gap_count),
+    PART(PLAIN, idle_share),
+    PART(PLAIN, explained_share),
+    RP_PART_LIST(struct rp_idle_rank, causes, &rp_idle_cause_type),
+    RP_PART_LIST(struct rp_idle_rank, gaps, &gap_type),
+    RP_PART_END};
+static const struct rp_type part_type = {"idle_part", sizeof(struct rp_idle_rank), part_fields,
+                                         NULL};
+
+/* ------------------------------------------------------------------ one rank by cause */
 
 #define ROWS (RP_GAP_CAUSES * RP_GAP_CLASSES)
 
-struct adder {
+/* The time of a row in which one name was recorded. */
+struct name_time {
+    uint32_t row;
+    rp_str name;
+    int64_t ns;
+};
+
+struct idle_sums {
     const struct rp_trace *t;
     const struct rp_work *w;
     struct rp_arena *arena;
-    struct rp_idle_rank *out;
     struct rp_idle_cause rows[ROWS];
-    struct rp_map seen; /* (row, name) -> index into weight */
-    RP_VEC(struct {
-        uint32_t row;
-        rp_str name;
-        int64_t ns;
-    })
-    weight;
-    bool failed;
+    struct rp_map known; /* (row, name) -> index into names */
+    RP_VEC(struct name_time) names;
 };
 
-/* What a gap is blamed on: a name, or 0. */
-static rp_str blamed(const struct adder *a, const struct rp_gap *gap)
+/* The name that a gap is blamed on, or 0. */
+static rp_str blamed_name(const struct idle_sums *s, const struct rp_gap *gap)
 {
     if (gap->cause == RP_GAP_EVENT_WAIT || gap->cause == RP_GAP_COPY)
-        return a->t->ev.name[a->w->items.at[gap->before].event];
+        return s->t->ev.name[s->w->items.at[gap->before].event];
     if (gap->cause == RP_GAP_UNRECORDED)
-        return a->t->ev.name[a->w->items.at[gap->after].event];
-    return gap->host == RP_NONE ? 0 : a->t->ev.name[gap->host];
+        return s->t->ev.name[s->w->items.at[gap->after].event];
+    return gap->host == RP_NONE ? 0 : s->t->ev.name[gap->host];
 }
 
-static enum rp_code add_gap(struct adder *a, const struct rp_gap *gap, struct rp_err *err)
+static enum rp_code add_gap(struct idle_sums *s, const struct rp_gap *gap, struct rp_err *err)
 {
-    uint32_t row = gap->cause * RP_GAP_CLASSES + gap->cls, fresh = (uint32_t)a->weight.n, at;
+    struct name_time fresh = {.row = gap->cause * RP_GAP_CLASSES + gap->cls,
+                              .name = blamed_name(s, gap)};
+    struct rp_idle_cause *row = &s->rows[fresh.row];
     int64_t length = rp_ns_between(gap->begin_ns, gap->end_ns);
-    rp_str name = blamed(a, gap);
+    uint32_t at;
 
-    a->rows[row].count++;
-    a->rows[row].total_ns = rp_ns_sum(a->rows[row].total_ns, length);
-    if (length > a->rows[row].longest_ns)
-        a->rows[row].longest_ns = length;
-    RP_TRY(rp_map_intern(&a->seen, (uint64_t)row << 32 | name, fresh, &at, err));
-    if (at == fresh) {
-        RP_TRY(rp_vec_reserve(&a->weight, 1, err));
-        a->weight.at[at].row = row;
-        a->weight.at[at].name = name;
-        a->weight.at[at].ns = 0;
-        a->weight.n++;
-    }
-    a->weight.at[at].ns = rp_ns_sum(a->weight.at[at].ns, length);
+    row->count++;
+    rp_ns_add(&row->total_ns, length);
+    if (length > row->longest_ns)
+        row->longest_ns = length;
+    RP_TRY(rp_map_intern(&s->known, (uint64_t)fresh.row << 32 | fresh.name, (uint32_t)s->names.n,
+                         &at, err));
+    if (at == s->names.n)
+        RP_TRY(rp_vec_push(&s->names, fresh, err));
+    rp_ns_add(&s->names.at[at].ns, length);
     return RP_OK;
 }
 
-static const char *kept(struct adder *a, const char *made)
+/* The name with most of a row's time. No name is an answer only where it has half of it. */
+static const struct name_time *main_name(const struct idle_sums *s, uint32_t row)
 {
-    a->failed |= !made;
-    return made;
-}
+    const struct name_time *best = NULL;
+    size_t i;
 
-static const char *text(struct adder *a, rp_str s)
-{
-    return kept(a, rp_arena_copy(a->arena, rp_trace_str(a->t, s), rp_trace_str_len(a->t, s)));
-}
+    for (i = 0; i < s->names.n; i++) {
+        const struct name_time *n = &s->names.at[i];
 
-/* The name with most of a row's time. Nothing recorded is an answer only where it is most. */
-static size_t heaviest(const struct adder *a, uint32_t row)
-{
-    size_t i, best = SIZE_MAX;
-
-    for (i = 0; i < a->weight.n; i++) {
-        if (a->weight.at[i].row != row ||
-            (!a->weight.at[i].name && a->weight.at[i].ns < a->rows[row].total_ns / 2))
-            continue;
-        if (best == SIZE_MAX || a->weight.at[i].ns > a->weight.at[best].ns)
-            best = i;
+        if (n->row == row && (n->name || n->ns >= s->rows[row].total_ns / 2) &&
+            (!best || n->ns > best->ns))
+            best = n;
     }
     return best;
 }
 
-/* Names of over 60 letters are cut in the middle: evidence stands inside a sentence. */
-static void cut(char *label)
+/* Names of over 60 letters are cut in the middle, because evidence is part of a sentence. */
+static void cut_middle(char *label)
 {
     size_t len = strlen(label);
 
@@ -99,161 +180,314 @@ static void cut(char *label)
 }
 
 /* "cudaStreamSynchronize (83 % of it)" */
-static const char *evidence(struct adder *a, uint32_t row)
+static const char *evidence_text(const struct idle_sums *s, uint32_t row)
 {
-    const char *name = "nothing recorded on the thread";
-    size_t best = heaviest(a, row);
-    char label[160];
+    const struct name_time *best = main_name(s, row);
+    char label[160] = "nothing recorded on the thread";
 
-    if (best == SIZE_MAX)
+    if (!best)
         return NULL;
-    if (a->weight.at[best].name) {
-        rp_short_name(rp_trace_str(a->t, a->weight.at[best].name), label, sizeof label);
-        cut(label);
-        name = label;
+    if (best->name) {
+        rp_short_name(rp_trace_str(s->t, best->name), label, sizeof label);
+        cut_middle(label);
     }
-    return kept(
-        a, rp_arena_printf(a->arena, "%s (%.0f %% of it)", name,
-                           100.0 * (double)a->weight.at[best].ns / (double)a->rows[row].total_ns));
+    return rp_arena_textf(s->arena, "%s (%.0f %% of it)", label,
+                          100.0 * (double)best->ns / (double)s->rows[row].total_ns);
 }
 
-static int by_total(const void *pa, const void *pb)
-{
-    const struct rp_idle_cause *a = pa, *b = pb;
+RP_ORDER(by_total, struct rp_idle_cause, RP_DOWN(total_ns), strcmp(a->cause, b->cause))
 
-    if (a->total_ns != b->total_ns)
-        return a->total_ns > b->total_ns ? -1 : 1;
-    return strcmp(a->cause, b->cause);
-}
-
-static void fill_causes(struct adder *a)
+static void finish_rows(struct idle_sums *s, struct rp_idle_cause *out, size_t *nout)
 {
-    struct rp_idle_rank *out = a->out;
-    int64_t unknown = 0;
+    int64_t idle = 0;
     uint32_t row;
 
-    out->causes = RP_ARENA_NEW(a->arena, struct rp_idle_cause, ROWS);
-    a->failed |= !out->causes;
-    for (row = 0; row < ROWS && !a->failed; row++) {
-        struct rp_idle_cause *c = &a->rows[row];
+    for (row = 0; row < ROWS; row++)
+        rp_ns_add(&idle, s->rows[row].total_ns);
+    for (row = 0; row < ROWS; row++) {
+        struct rp_idle_cause *c = &s->rows[row];
 
         if (!c->count)
             continue;
         c->cause = rp_gap_cause_names[row / RP_GAP_CLASSES];
-        c->meaning = rp_gap_cause_docs[row / RP_GAP_CLASSES];
         c->cls = rp_gap_class_names[row % RP_GAP_CLASSES];
-        c->evidence = evidence(a, row);
-        c->share = out->idle_ns > 0 ? (double)c->total_ns / (double)out->idle_ns : 0;
-        rp_ns_add(&unknown, row / RP_GAP_CLASSES == RP_GAP_UNKNOWN ? c->total_ns : 0);
-        out->gap_count += c->count;
-        out->causes[out->ncauses++] = *c;
+        c->evidence = evidence_text(s, row);
+        c->share = idle > 0 ? (double)c->total_ns / (double)idle : 0;
+        out[(*nout)++] = *c;
     }
-    if (out->ncauses)
-        qsort(out->causes, out->ncauses, sizeof *out->causes, by_total);
-    out->explained_share = out->idle_ns > 0 ? 1 - (double)unknown / (double)out->idle_ns : 1;
+    qsort(out, *nout, sizeof *out, by_total);
 }
 
-static int by_length(const void *pa, const void *pb)
+enum rp_code rp_idle_add_up(const struct rp_work *work, const rp_gap_vec *gaps,
+                            struct rp_arena *arena, struct rp_idle_cause **out, size_t *nout,
+                            struct rp_err *err)
 {
-    const struct rp_gap *a = pa, *b = pb;
-    int64_t x = rp_ns_between(a->begin_ns, a->end_ns), y = rp_ns_between(b->begin_ns, b->end_ns);
+    struct idle_sums s = {.t = work->trace, .w = work, .arena = arena};
+    enum rp_code code = RP_OK;
+    size_t i;
 
-    if (x != y)
-        return x > y ? -1 : 1;
-    return a->begin_ns < b->begin_ns ? -1 : a->begin_ns > b->begin_ns;
+    *nout = 0;
+    *out = RP_ARENA_NEW(arena, struct rp_idle_cause, ROWS);
+    if (!*out)
+        return rp_err_nomem(err, "explaining idle time");
+    rp_map_init(&s.known);
+    for (i = 0; i < gaps->n && code == RP_OK; i++)
+        code = add_gap(&s, &gaps->at[i], err);
+    if (code == RP_OK)
+        finish_rows(&s, *out, nout);
+    rp_map_release(&s.known);
+    rp_vec_release(&s.names);
+    return code == RP_OK ? rp_arena_check(arena, "explaining idle time", err) : code;
 }
 
-static const char *thread_of(struct adder *a, const struct rp_gap *gap)
+/* ------------------------------------------------------------------ the part of a rank */
+
+struct idle_ctx {
+    const struct rp_trace *t;
+    struct rp_arena *arena;
+    struct rp_idle_rank *out;
+    struct rp_work w;
+    struct rp_work_unions unions;
+    rp_gap_vec gaps;
+};
+
+static const char *trace_text(const struct idle_ctx *ctx, rp_str s)
 {
-    rp_event launch = a->w->items.at[gap->after].launch;
+    return rp_arena_text(ctx->arena, rp_trace_str(ctx->t, s));
+}
+
+static const char *thread_text(const struct idle_ctx *ctx, const struct rp_gap *gap)
+{
+    rp_event launch = ctx->w.items.at[gap->after].launch;
     const struct rp_track_info *track;
 
     if (launch == RP_NONE)
         return NULL;
-    track = &a->t->tracks[a->t->ev.track[launch]];
-    if (track->text)
-        return text(a, track->text);
-    return kept(a, rp_arena_printf(a->arena, "%lld", (long long)track->native_id));
+    track = &ctx->t->tracks[ctx->t->ev.track[launch]];
+    return track->text ? trace_text(ctx, track->text)
+                       : rp_arena_textf(ctx->arena, "%lld", (long long)track->native_id);
 }
 
-static void fill_gap(struct adder *a, const struct rp_gap *gap, struct rp_idle_gap *out)
+static struct rp_idle_gap describe_gap(const struct idle_ctx *ctx, const struct rp_gap *gap)
 {
-    const struct rp_work_item *items = a->w->items.at;
-    rp_str after = a->t->ev.name[items[gap->after].event];
+    const struct rp_work_item *items = ctx->w.items.at;
+    const rp_str *name = ctx->t->ev.name;
+    rp_str after = name[items[gap->after].event];
     char label[160];
 
-    rp_short_name(rp_trace_str(a->t, after), label, sizeof label);
-    *out = (struct rp_idle_gap){.begin_ns = gap->begin_ns,
+    rp_short_name(rp_trace_str(ctx->t, after), label, sizeof label);
+    return (struct rp_idle_gap){.begin_ns = gap->begin_ns,
                                 .dur_ns = rp_ns_between(gap->begin_ns, gap->end_ns),
                                 .cause = rp_gap_cause_names[gap->cause],
                                 .cls = rp_gap_class_names[gap->cls],
-                                .before = text(a, a->t->ev.name[items[gap->before].event]),
-                                .after = text(a, after),
-                                .thread = thread_of(a, gap),
-                                .after_label = kept(a, rp_arena_strdup(a->arena, label))};
-    if (gap->host != RP_NONE)
-        out->host = text(a, a->t->ev.name[gap->host]);
+                                .before = trace_text(ctx, name[items[gap->before].event]),
+                                .after = trace_text(ctx, after),
+                                .host =
+                                    gap->host == RP_NONE ? NULL : trace_text(ctx, name[gap->host]),
+                                .thread = thread_text(ctx, gap),
+                                .after_label = rp_arena_text(ctx->arena, label)};
 }
+
+RP_ORDER(by_length, struct rp_gap,
+         RP_COMPARE(rp_ns_between(b->begin_ns, b->end_ns), rp_ns_between(a->begin_ns, a->end_ns)),
+         RP_UP(begin_ns))
 
 /* The longest gaps; puts the list out of order. */
-static void fill_gaps(struct adder *a, rp_gap_vec *gaps, size_t limit)
+static void list_longest(struct idle_ctx *ctx, size_t limit)
 {
-    size_t i, n = gaps->n < limit ? gaps->n : limit;
+    size_t i, n = ctx->gaps.n < limit ? ctx->gaps.n : limit;
 
-    a->out->gaps = RP_ARENA_NEW(a->arena, struct rp_idle_gap, n + 1);
-    a->failed |= !a->out->gaps;
-    if (gaps->n)
-        qsort(gaps->at, gaps->n, sizeof *gaps->at, by_length);
-    for (i = 0; i < n && !a->failed; i++)
-        fill_gap(a, &gaps->at[i], &a->out->gaps[a->out->ngaps++]);
+    ctx->out->gaps = RP_ARENA_NEW(ctx->arena, struct rp_idle_gap, n + 1);
+    if (ctx->gaps.n)
+        qsort(ctx->gaps.at, ctx->gaps.n, sizeof *ctx->gaps.at, by_length);
+    for (i = 0; i < n && ctx->out->gaps; i++)
+        ctx->out->gaps[ctx->out->ngaps++] = describe_gap(ctx, &ctx->gaps.at[i]);
 }
 
-static enum rp_code add_window(struct adder *a, struct rp_err *err)
+static void fill_sums(struct rp_idle_rank *out, const struct rp_breakdown *b)
 {
-    struct rp_work_unions u;
-    enum rp_code code = rp_work_unite(a->w, &u, err);
-    struct rp_breakdown b = rp_work_breakdown(&u);
-
-    a->out->window_ns = b.window_ns;
-    a->out->busy_ns = b.busy_ns;
-    a->out->idle_ns = b.idle_ns;
-    a->out->idle_share = b.window_ns > 0 ? (double)b.idle_ns / (double)b.window_ns : 0;
-    rp_work_unions_release(&u);
-    return code;
-}
-
-enum rp_code rp_idle_fill(const struct rp_work *work, rp_gap_vec *gaps, size_t limit,
-                          struct rp_arena *arena, struct rp_idle_rank *out, struct rp_err *err)
-{
-    struct adder a = {.t = work->trace, .w = work, .arena = arena, .out = out};
-    enum rp_code code;
+    int64_t unknown = 0;
     size_t i;
 
-    rp_map_init(&a.seen);
-    code = add_window(&a, err);
-    for (i = 0; i < gaps->n && code == RP_OK; i++)
-        code = add_gap(&a, &gaps->at[i], err);
-    if (code == RP_OK) {
-        fill_causes(&a);
-        fill_gaps(&a, gaps, limit);
+    out->window_ns = b->window_ns;
+    out->busy_ns = b->busy_ns;
+    out->idle_ns = b->idle_ns;
+    out->idle_share = b->window_ns > 0 ? (double)b->idle_ns / (double)b->window_ns : 0;
+    for (i = 0; i < out->ncauses; i++) {
+        out->gap_count += out->causes[i].count;
+        if (!strcmp(out->causes[i].cause, rp_gap_cause_names[RP_GAP_UNKNOWN]))
+            rp_ns_add(&unknown, out->causes[i].total_ns);
     }
-    rp_map_release(&a.seen);
-    rp_vec_release(&a.weight);
-    return code == RP_OK && a.failed ? rp_err_nomem(err, "explaining idle time") : code;
+    out->explained_share = out->idle_ns > 0 ? 1 - (double)unknown / (double)out->idle_ns : 1;
 }
 
-enum rp_code rp_idle_rank(const struct rp_trace *trace, const struct rp_scope *scope, size_t limit,
-                          struct rp_arena *arena, struct rp_idle_rank *out, struct rp_err *err)
+static enum rp_code fill_part(struct idle_ctx *ctx, const struct rp_scope *scope, size_t limit,
+                              struct rp_err *err)
 {
-    rp_gap_vec gaps = {0};
-    struct rp_work w;
-    enum rp_code code = rp_work_init(&w, trace, scope, err);
+    struct rp_idle_rank *out = ctx->out;
+    struct rp_breakdown b;
 
-    if (code == RP_OK)
-        code = rp_gaps_find(&w, &gaps, err);
-    if (code == RP_OK)
-        code = rp_idle_fill(&w, &gaps, limit, arena, out, err);
-    rp_vec_release(&gaps);
-    rp_work_release(&w);
+    RP_TRY(rp_work_init(&ctx->w, ctx->t, scope, err));
+    RP_TRY(rp_work_unite(&ctx->w, &ctx->unions, err));
+    b = rp_work_breakdown(&ctx->unions);
+    RP_TRY(rp_gaps_find(&ctx->w, &ctx->gaps, err));
+    RP_TRY(rp_idle_add_up(&ctx->w, &ctx->gaps, ctx->arena, &out->causes, &out->ncauses, err));
+    fill_sums(out, &b);
+    list_longest(ctx, limit);
+    return RP_OK;
+}
+
+static size_t gap_limit(const struct rp_settings *settings)
+{
+    int64_t limit = rp_settings_int(settings, "limit");
+
+    return limit > 0 ? (size_t)limit : SIZE_MAX;
+}
+
+static enum rp_code idle_rank(const struct rp_loaded *loaded, const struct rp_scope *scope,
+                              const struct rp_settings *settings, struct rp_rank_part *part,
+                              struct rp_err *err)
+{
+    struct idle_ctx ctx = {.t = loaded->trace, .arena = &part->arena, .out = part->data};
+    enum rp_code code = fill_part(&ctx, scope, gap_limit(settings), err);
+
+    rp_vec_release(&ctx.gaps);
+    rp_work_unions_release(&ctx.unions);
+    rp_work_release(&ctx.w);
     return code;
 }
+
+/* ------------------------------------------------------------------ all ranks */
+
+/* Adds a rank's row to that of the same cause; the evidence is that of the largest row. */
+static void add_cause(struct rp_idle_root *out, const struct rp_idle_cause *c, int64_t *largest)
+{
+    struct rp_idle_cause *sum;
+    size_t i;
+
+    for (i = 0; i < out->ncauses && strcmp(out->causes[i].cause, c->cause) != 0; i++)
+        ;
+    sum = &out->causes[i];
+    if (i == out->ncauses) {
+        *sum = (struct rp_idle_cause){.cause = c->cause};
+        largest[i] = -1;
+        out->ncauses++;
+    }
+    rp_ns_add(&sum->total_ns, c->total_ns);
+    sum->count += c->count;
+    if (c->longest_ns > sum->longest_ns)
+        sum->longest_ns = c->longest_ns;
+    if (c->total_ns > largest[i]) {
+        largest[i] = c->total_ns;
+        sum->evidence = c->evidence;
+    }
+}
+
+static void add_causes(struct rp_idle_root *out)
+{
+    int64_t largest[RP_GAP_CAUSES], idle = 0;
+    size_t r, i;
+
+    for (r = 0; r < out->nranks; r++) {
+        rp_ns_add(&idle, out->ranks[r].idle_ns);
+        for (i = 0; i < out->ranks[r].ncauses; i++)
+            add_cause(out, &out->ranks[r].causes[i], largest);
+    }
+    for (i = 0; i < out->ncauses; i++)
+        out->causes[i].share = idle > 0 ? (double)out->causes[i].total_ns / (double)idle : 0;
+    qsort(out->causes, out->ncauses, sizeof *out->causes, by_total);
+}
+
+RP_ORDER(by_duration, struct rp_idle_gap, RP_DOWN(dur_ns), RP_UP(rank), RP_UP(begin_ns))
+
+static void join_gaps(struct rp_idle_root *out, size_t limit, struct rp_arena *arena)
+{
+    size_t r, i, total = 0;
+
+    for (r = 0; r < out->nranks; r++)
+        total += out->ranks[r].ngaps;
+    out->gaps = RP_ARENA_NEW(arena, struct rp_idle_gap, total + 1);
+    for (r = 0; r < out->nranks && out->gaps; r++)
+        for (i = 0; i < out->ranks[r].ngaps; i++) {
+            out->gaps[out->ngaps] = out->ranks[r].gaps[i];
+            out->gaps[out->ngaps++].rank = out->ranks[r].rank;
+        }
+    if (out->ngaps)
+        qsort(out->gaps, out->ngaps, sizeof *out->gaps, by_duration);
+    if (out->ngaps > limit)
+        out->ngaps = limit;
+}
+
+/* "49.6 ms of 58.2 ms (85.2 %) in 932 gaps; 100.0 % of it explained" */
+static void summarize(struct rp_idle_root *out, struct rp_arena *arena)
+{
+    int64_t window = 0, idle = 0, count = 0, unknown = 0;
+    size_t r, i;
+
+    for (r = 0; r < out->nranks; r++) {
+        rp_ns_add(&window, out->ranks[r].window_ns);
+        rp_ns_add(&idle, out->ranks[r].idle_ns);
+        count += out->ranks[r].gap_count;
+    }
+    for (i = 0; i < out->ncauses; i++)
+        if (!strcmp(out->causes[i].cause, rp_gap_cause_names[RP_GAP_UNKNOWN]))
+            unknown = out->causes[i].total_ns;
+    if (!window) {
+        out->summary = "no device work was recorded, so there is no idle time to explain";
+        return;
+    }
+    out->summary =
+        rp_arena_textf(arena, "%s of %s (%.1f %%) in %lld gap%s%s; %.1f %% of it explained",
+                       rp_units_time(arena, idle), rp_units_time(arena, window),
+                       100.0 * (double)idle / (double)window, (long long)count,
+                       count == 1 ? "" : "s", out->nranks > 1 ? " of all ranks" : "",
+                       idle ? 100.0 - 100.0 * (double)unknown / (double)idle : 100.0);
+}
+
+static enum rp_code idle_join(const struct rp_ranks *ranks, const struct rp_settings *settings,
+                              struct rp_result *result, struct rp_err *err)
+{
+    struct rp_idle_root *out = result->root;
+    struct rp_arena *arena = &result->arena;
+    size_t i;
+
+    out->ranks = RP_ARENA_NEW(arena, struct rp_idle_rank, ranks->n + 1);
+    out->causes = RP_ARENA_NEW(arena, struct rp_idle_cause, RP_GAP_CAUSES + 1);
+    RP_TRY(rp_arena_check(arena, "explaining idle time", err));
+    for (i = 0; i < ranks->n; i++) {
+        out->ranks[i] = *(const struct rp_idle_rank *)ranks->parts[i].data;
+        out->ranks[i].rank = ranks->parts[i].number;
+        out->ranks[i].path = ranks->parts[i].path;
+    }
+    out->nranks = ranks->n;
+    if (ranks->n > 1) {
+        out->rows = out->ranks;
+        out->nrows = out->nranks;
+    }
+    add_causes(out);
+    join_gaps(out, gap_limit(settings), arena);
+    summarize(out, arena);
+    return rp_arena_check(arena, "explaining idle time", err);
+}
+
+/* ------------------------------------------------------------------ the row */
+
+static const struct rp_option options[] = {
+    {"limit", 'n', RP_OPT_COUNT, "N", "10", "show the N longest gaps; 0: all", 0},
+    RP_RANK_OPTIONS,
+    RP_OPTION_END};
+
+const struct rp_question_row rp_ask_idle = {
+    .question = {.name = "idle",
+                 .group = "traces",
+                 .summary = "why devices do nothing: every gap has a cause",
+                 .details =
+                     "A gap is a time in which no kernel, copy or memset of a rank runs on any "
+                     "stream. Each has one cause, derived from what was recorded; the causes add "
+                     "up to the idle time exactly.",
+                 .examples = "reprise idle trace.json.gz\twhy the device waits\n"
+                             "reprise idle --limit 0 --csv run/\tevery cause of every rank\n",
+                 .accepts = RP_ACCEPTS_TRACES,
+                 .options = options,
+                 .type = &idle_type},
+    .ranks = {.part = &part_type, .rank = idle_rank, .join = idle_join}};

@@ -2,18 +2,20 @@
 #ifndef RP_EXPLAIN_IDLE_IDLE_H
 #define RP_EXPLAIN_IDLE_IDLE_H
 /*
- * Why devices are idle: the gaps of each rank added up by cause, with the evidence that weighs
- * most, and the longest gaps one by one.
+ * `idle`: why devices do nothing. gaps.c finds the gaps of a rank and the cause of each; idle.c has
+ * the row of the question and adds the gaps up by cause, of a rank and of all ranks.
  */
+#include "base/arena.h"
 #include "explain/idle/gaps.h"
-#include "result/result.h"
+
+#include <reprise/result.h>
 
 struct rp_idle_cause {
     const char *cause, *cls, *evidence; /* evidence: NULL where there is none */
     int64_t total_ns, count, longest_ns;
     double share; /* of idle */
-    const char *meaning;
 };
+extern const struct rp_type rp_idle_cause_type; /* all members: may be the item of a part */
 
 struct rp_idle_gap {
     int64_t rank, begin_ns, dur_ns;
@@ -21,6 +23,7 @@ struct rp_idle_gap {
     const char *after_label; /* for the screen */
 };
 
+/* The part of a rank, and its record in the answer. */
 struct rp_idle_rank {
     const char *path;
     int64_t rank, window_ns, busy_ns, idle_ns, gap_count;
@@ -30,28 +33,17 @@ struct rp_idle_rank {
     struct rp_idle_gap *gaps; /* the longest, first the longest */
 };
 
-/* A cause over all ranks, for the screen. */
 struct rp_idle_root {
     const char *summary;
-    size_t nranks, ncauses, ngaps, nrows, nnotes;
+    size_t nranks, nrows, ncauses, ngaps;
     struct rp_idle_rank *ranks, *rows; /* rows: the same, where there are several */
-    struct rp_idle_cause *causes;
+    struct rp_idle_cause *causes;      /* of all ranks and classes, for the screen */
     struct rp_idle_gap *gaps;
-    const char **notes;
 };
 
-extern const struct rp_type rp_idle_type;
-
-/* Fills all but path and rank; texts are copied into the arena. At most `limit` gaps. */
-enum rp_code rp_idle_rank(const struct rp_trace *trace, const struct rp_scope *scope, size_t limit,
-                          struct rp_arena *arena, struct rp_idle_rank *out, struct rp_err *err);
-
-/* The same from gaps that are there already; puts them out of order. */
-enum rp_code rp_idle_fill(const struct rp_work *work, rp_gap_vec *gaps, size_t limit,
-                          struct rp_arena *arena, struct rp_idle_rank *out, struct rp_err *err);
-
-/* Adds the ranks up for the screen; takes over `ranks`, whose texts must be in the arena. */
-enum rp_code rp_idle_join(struct rp_idle_rank *ranks, size_t n, size_t limit,
-                          struct rp_arena *arena, struct rp_idle_root *out, struct rp_err *err);
+/* Adds gaps up by cause and class, most time first; rows and texts are in the arena. */
+enum rp_code rp_idle_add_up(const struct rp_work *work, const rp_gap_vec *gaps,
+                            struct rp_arena *arena, struct rp_idle_cause **out, size_t *nout,
+                            struct rp_err *err);
 
 #endif

@@ -128,10 +128,10 @@ static const struct rp_idle_cause *cause_of(const struct rp_report_part *p, uint
     size_t i;
 
     *total = *count = 0;
-    for (i = 0; i < p->idle.ncauses; i++) {
-        const struct rp_idle_cause *c = &p->idle.causes[i];
+    for (i = 0; i < p->nidle_causes; i++) {
+        const struct rp_idle_cause *c = &p->idle_causes[i];
 
-        if (c->cause != rp_gap_cause_names[cause])
+        if (strcmp(c->cause, rp_gap_cause_names[cause]) != 0)
             continue;
         rp_ns_add(total, c->total_ns);
         *count += c->count;

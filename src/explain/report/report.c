@@ -238,19 +238,12 @@ static enum rp_code look_at_device(struct maker *m, struct rp_err *err)
 {
     struct rp_report_part *out = m->out;
     struct rp_attribution a;
-    rp_gap_vec copy = {0};
     enum rp_code code;
 
     out->on_device = true;
     out->b = rp_work_breakdown(&m->u);
     RP_TRY(rp_gaps_find(&m->w, &out->gaps, err));
-    RP_TRY(rp_vec_reserve(&copy, out->gaps.n + 1, err));
-    if (out->gaps.n)
-        memcpy(copy.at, out->gaps.at, out->gaps.n * sizeof *copy.at);
-    copy.n = out->gaps.n;
-    code = rp_idle_fill(&m->w, &copy, 3, m->arena, &out->idle, err);
-    rp_vec_release(&copy);
-    RP_TRY(code);
+    RP_TRY(rp_idle_add_up(&m->w, &out->gaps, m->arena, &out->idle_causes, &out->nidle_causes, err));
     code = rp_attribution_init(&a, &m->w, err);
     out->coverage = a.coverage;
     if (code == RP_OK)

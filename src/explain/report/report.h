@@ -45,8 +45,9 @@ struct rp_report_part {
     struct rp_host_calls calls;
     int64_t late_ns;                  /* idle that began before the next work was launched */
     struct rp_report_latency latency; /* of host operators */
-    struct rp_idle_rank idle;
-    rp_gap_vec gaps; /* in time order */
+    size_t nidle_causes;
+    struct rp_idle_cause *idle_causes; /* by cause and class */
+    rp_gap_vec gaps;                   /* in time order */
     struct rp_collectives collectives;
     rp_interval_vec compute, busy, kernels;    /* unions; busy minus kernels: copies alone */
     const char *unequal, *streams, *untypical; /* pitfalls, or NULL */
