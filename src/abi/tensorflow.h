@@ -5,6 +5,8 @@
  * The part of TensorFlow's C interface that runs a graph, as facts of our own: functions that
  * libtensorflow_cc.so.2 exports (2.x, stable by promise), handles, and two plain structs.
  */
+#include "abi/proto/tensorflow.h"
+
 #include <stddef.h>
 #include <stdint.h>
 
@@ -62,30 +64,30 @@ struct rp_tf_port {
     X(tensor_data, "TF_TensorData", void *, (const void *tensor))
 
 /* Element types: X(element, number). The quantized kinds are integers to us. */
-#define RP_TF_TYPES(X)   \
-    X(F32, 1)            \
-    X(F64, 2)            \
-    X(S32, 3)            \
-    X(U8, 4)             \
-    X(S16, 5)            \
-    X(S8, 6)             \
-    X(C64, 8)            \
-    X(S64, 9)            \
-    X(PRED, 10)          \
-    X(BF16, 14)          \
-    X(U16, 17)           \
-    X(C128, 18)          \
-    X(F16, 19)           \
-    X(U32, 22)           \
-    X(U64, 23)           \
-    X(F8E5M2, 24)        \
-    X(F8E4M3FN, 25)      \
-    X(F8E4M3FNUZ, 26)    \
-    X(F8E4M3B11FNUZ, 27) \
-    X(F8E5M2FNUZ, 28)    \
-    X(S4, 29)            \
-    X(U4, 30)            \
-    X(S2, 31)            \
-    X(U2, 32)
+#define RP_TF_TYPES(X)                                 \
+    X(F32, RP_TF_TYPE_DT_FLOAT)                        \
+    X(F64, RP_TF_TYPE_DT_DOUBLE)                       \
+    X(S32, RP_TF_TYPE_DT_INT32)                        \
+    X(U8, RP_TF_TYPE_DT_UINT8)                         \
+    X(S16, RP_TF_TYPE_DT_INT16)                        \
+    X(S8, RP_TF_TYPE_DT_INT8)                          \
+    X(C64, RP_TF_TYPE_DT_COMPLEX64)                    \
+    X(S64, RP_TF_TYPE_DT_INT64)                        \
+    X(PRED, RP_TF_TYPE_DT_BOOL)                        \
+    X(BF16, RP_TF_TYPE_DT_BFLOAT16)                    \
+    X(U16, RP_TF_TYPE_DT_UINT16)                       \
+    X(C128, RP_TF_TYPE_DT_COMPLEX128)                  \
+    X(F16, RP_TF_TYPE_DT_HALF)                         \
+    X(U32, RP_TF_TYPE_DT_UINT32)                       \
+    X(U64, RP_TF_TYPE_DT_UINT64)                       \
+    X(F8E5M2, RP_TF_TYPE_DT_FLOAT8_E5M2)               \
+    X(F8E4M3FN, RP_TF_TYPE_DT_FLOAT8_E4M3FN)           \
+    X(F8E4M3FNUZ, RP_TF_TYPE_DT_FLOAT8_E4M3FNUZ)       \
+    X(F8E4M3B11FNUZ, RP_TF_TYPE_DT_FLOAT8_E4M3B11FNUZ) \
+    X(F8E5M2FNUZ, RP_TF_TYPE_DT_FLOAT8_E5M2FNUZ)       \
+    X(S4, RP_TF_TYPE_DT_INT4)                          \
+    X(U4, RP_TF_TYPE_DT_UINT4)                         \
+    X(S2, RP_TF_TYPE_DT_INT2)                          \
+    X(U2, RP_TF_TYPE_DT_UINT2)
 
 #endif

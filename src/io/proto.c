@@ -249,6 +249,22 @@ size_t rp_proto_count_varints(struct rp_bytes bytes)
     return n;
 }
 
+struct rp_bytes rp_proto_find_nth(struct rp_bytes message, uint32_t number, size_t occurrence)
+{
+    struct rp_proto_cursor c = rp_proto_cursor(message.at, message.n, 0, 1);
+    struct rp_proto_item item;
+
+    while (rp_proto_next(&c, &item))
+        if (item.number == number && item.wire == RP_WIRE_BYTES && occurrence-- == 0)
+            return item.bytes;
+    return (struct rp_bytes){(const uint8_t *)"", 0};
+}
+
+struct rp_bytes rp_proto_find(struct rp_bytes message, uint32_t number)
+{
+    return rp_proto_find_nth(message, number, 0);
+}
+
 static enum rp_code set(struct rp_err *err, enum rp_code code, const struct rp_proto_cursor *c,
                         const char *fmt, ...) RP_PRINTF(4, 5);
 

@@ -219,6 +219,11 @@ bool rp_proto_packed_fixed64(struct rp_proto_cursor *c, uint64_t *value);
 /* Varints that end in these bytes: how many a packed list holds. */
 size_t rp_proto_count_varints(struct rp_bytes bytes);
 
+/* The content of the first field of that number and wire type BYTES, or of the occurrence counted
+   from 0; empty where there is none. Damage behind it is not looked for. */
+struct rp_bytes rp_proto_find(struct rp_bytes message, uint32_t number);
+struct rp_bytes rp_proto_find_nth(struct rp_bytes message, uint32_t number, size_t occurrence);
+
 /* Length-delimited files (a varint, then a message, again and again): the next message as an item
    of number 0 and wire type BYTES. */
 bool rp_proto_next_delimited(struct rp_proto_cursor *c, struct rp_proto_item *item);

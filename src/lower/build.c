@@ -6,6 +6,7 @@
  */
 #include "lower/inner.h"
 
+#include "abi/proto/tensorflow.h"
 #include "program/literal.h"
 
 #include <inttypes.h>
@@ -15,11 +16,6 @@
 #include <string.h>
 
 #define DEPTH 32
-
-enum { NODE_ATTR = 5 };
-enum { ATTR_LIST = 1, ATTR_TEXT = 2, ATTR_INT = 3, ATTR_FLOAT = 4, ATTR_BOOL = 5, ATTR_TYPE = 6 };
-enum { ATTR_TENSOR = 8 };
-enum { LIST_TEXTS = 2, LIST_INTS = 3 };
 
 /* ---- attributes ---- */
 
@@ -32,13 +28,13 @@ struct rp_bytes lower_attr(const struct lower_node *node, const char *key)
     while (rp_proto_next(&c, &item)) {
         struct rp_bytes name = {0}, value = {(const uint8_t *)"", 0};
 
-        if (item.number != NODE_ATTR || item.wire != RP_WIRE_BYTES)
+        if (item.number != RP_TF_NODE_ATTR || item.wire != RP_WIRE_BYTES)
             continue;
         entry = rp_proto_enter(&c, &item);
         while (rp_proto_next(&entry, &field)) {
-            if (field.wire == RP_WIRE_BYTES && field.number == 1)
+            if (field.wire == RP_WIRE_BYTES && field.number == RP_TF_ATTR_ENTRY_KEY)
                 name = field.bytes;
-            else if (field.wire == RP_WIRE_BYTES && field.number == 2)
+            else if (field.wire == RP_WIRE_BYTES && field.number == RP_TF_ATTR_ENTRY_VALUE)
                 value = field.bytes;
         }
         if (name.n == n && name.at && !memcmp(name.at, key, n))
@@ -67,35 +63,36 @@ int64_t lower_attr_int(const struct lower_node *node, const char *key, int64_t m
 {
     struct rp_proto_item item;
 
-    return scalar_attr(node, key, ATTR_INT, &item) ? (int64_t)item.value : missing;
+    return scalar_attr(node, key, RP_TF_ATTR_I, &item) ? (int64_t)item.value : missing;
 }
 
 bool lower_attr_bool(const struct lower_node *node, const char *key)
 {
     struct rp_proto_item item;
 
-    return scalar_attr(node, key, ATTR_BOOL, &item) && item.value;
+    return scalar_attr(node, key, RP_TF_ATTR_B, &item) && item.value;
 }
 
 float lower_attr_float(const struct lower_node *node, const char *key, float missing)
 {
     struct rp_proto_item item;
 
-    return scalar_attr(node, key, ATTR_FLOAT, &item) ? rp_proto_float(item.value) : missing;
+    return scalar_attr(node, key, RP_TF_ATTR_F, &item) ? rp_proto_float(item.value) : missing;
 }
 
 unsigned lower_attr_elem(const struct lower_node *node, const char *key)
 {
     struct rp_proto_item item;
 
-    return scalar_attr(node, key, ATTR_TYPE, &item) ? rp_tf_elem_of(item.value) : RP_ELEM_INVALID;
+    return scalar_attr(node, key, RP_TF_ATTR_TYPE, &item) ? rp_tf_elem_of(item.value)
+                                                          : RP_ELEM_INVALID;
 }
 
 struct rp_bytes lower_attr_text(const struct lower_node *node, const char *key)
 {
     struct rp_proto_item item;
 
-    return scalar_attr(node, key, ATTR_TEXT, &item) && item.wire == RP_WIRE_BYTES
+    return scalar_attr(node, key, RP_TF_ATTR_S, &item) && item.wire == RP_WIRE_BYTES
                ? item.bytes
                : (struct rp_bytes){(const uint8_t *)"", 0};
 }
@@ -104,7 +101,7 @@ struct rp_bytes lower_attr_tensor(const struct lower_node *node, const char *key
 {
     struct rp_proto_item item;
 
-    return scalar_attr(node, key, ATTR_TENSOR, &item) && item.wire == RP_WIRE_BYTES
+    return scalar_attr(node, key, RP_TF_ATTR_TENSOR, &item) && item.wire == RP_WIRE_BYTES
                ? item.bytes
                : (struct rp_bytes){(const uint8_t *)"", 0};
 }
@@ -121,11 +118,11 @@ struct rp_bytes lower_attr_nth_text(const struct lower_node *node, const char *k
     struct rp_proto_item item;
     struct rp_proto_cursor list;
 
-    if (!scalar_attr(node, key, ATTR_LIST, &item) || item.wire != RP_WIRE_BYTES)
+    if (!scalar_attr(node, key, RP_TF_ATTR_LIST, &item) || item.wire != RP_WIRE_BYTES)
         return (struct rp_bytes){NULL, 0};
     list = rp_proto_cursor(item.bytes.at, item.bytes.n, 0, DEPTH);
     while (rp_proto_next(&list, &item))
-        if (item.number == LIST_TEXTS && item.wire == RP_WIRE_BYTES && i-- == 0)
+        if (item.number == RP_TF_ATTR_LIST_S && item.wire == RP_WIRE_BYTES && i-- == 0)
             return item.bytes;
     return (struct rp_bytes){NULL, 0};
 }
@@ -137,11 +134,11 @@ size_t lower_attr_ints(const struct lower_node *node, const char *key, int64_t *
     uint64_t one;
     size_t n = 0;
 
-    if (!scalar_attr(node, key, ATTR_LIST, &item) || item.wire != RP_WIRE_BYTES)
+    if (!scalar_attr(node, key, RP_TF_ATTR_LIST, &item) || item.wire != RP_WIRE_BYTES)
         return 0;
     list = rp_proto_cursor(item.bytes.at, item.bytes.n, 0, DEPTH);
     while (rp_proto_next(&list, &item)) {
-        if (item.number != LIST_INTS)
+        if (item.number != RP_TF_ATTR_LIST_I)
             continue;
         if (item.wire == RP_WIRE_VARINT && n < cap)
             out[n++] = (int64_t)item.value;

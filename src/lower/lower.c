@@ -6,6 +6,7 @@
  */
 #include "lower/inner.h"
 
+#include "abi/proto/tensorflow.h"
 #include "formats/programs.h"
 
 #include <stdio.h>
@@ -16,11 +17,6 @@
 #define DEEPEST    2000 /* inputs of inputs; functions in functions */
 #define INPUTS_MAX 4096 /* of one node */
 
-enum { GRAPH_NODE = 1, GRAPH_LIBRARY = 2 };
-enum { NODE_NAME = 1, NODE_OP = 2, NODE_INPUT = 3 };
-enum { FUNCTION_SIGNATURE = 1, FUNCTION_NODE = 3, FUNCTION_RET = 4 };
-enum { SIGNATURE_NAME = 1, SIGNATURE_INPUT = 2, SIGNATURE_OUTPUT = 3 };
-
 static bool same(struct rp_bytes a, struct rp_bytes b)
 {
     return a.n == b.n && (!a.n || !memcmp(a.at, b.at, a.n));
@@ -30,20 +26,6 @@ static struct rp_bytes text_bytes(const char *text)
 {
     return (struct rp_bytes){(const uint8_t *)text, strlen(text)};
 }
-
-/* The first bytes field of that number. */
-static struct rp_bytes field_of(struct rp_bytes message, uint32_t number)
-{
-    struct rp_proto_cursor c = rp_proto_cursor(message.at, message.n, 0, DEPTH);
-    struct rp_proto_item item;
-
-    while (rp_proto_next(&c, &item))
-        if (item.number == number && item.wire == RP_WIRE_BYTES)
-            return item.bytes;
-    return (struct rp_bytes){(const uint8_t *)"", 0};
-}
-
-/* ---- scopes ---- */
 
 static enum rp_code fill_scope(struct lower *l, struct lower_scope *scope, struct rp_bytes message,
                                uint32_t node_field)
@@ -56,8 +38,8 @@ static enum rp_code fill_scope(struct lower *l, struct lower_scope *scope, struc
 
         if (item.number != node_field || item.wire != RP_WIRE_BYTES)
             continue;
-        node.name = field_of(item.bytes, NODE_NAME);
-        node.op = field_of(item.bytes, NODE_OP);
+        node.name = rp_proto_find(item.bytes, RP_TF_NODE_NAME);
+        node.op = rp_proto_find(item.bytes, RP_TF_NODE_OP);
         RP_TRY(rp_vec_push(&scope->nodes, node, l->err));
         RP_TRY(rp_map_put(&scope->by_name, rp_hash_bytes(node.name.at, node.name.n),
                           (uint32_t)scope->nodes.n - 1, l->err));
@@ -108,14 +90,14 @@ static enum rp_code value_of(struct lower *l, struct lower_scope *scope, struct 
     if (scope->function.n && !colon) {
         struct rp_proto_cursor c;
         struct rp_proto_item item;
-        struct rp_bytes signature = field_of(scope->function, FUNCTION_SIGNATURE);
+        struct rp_bytes signature = rp_proto_find(scope->function, RP_TF_FUNCTION_SIGNATURE);
         size_t i = 0;
 
         c = rp_proto_cursor(signature.at, signature.n, 0, DEPTH);
         while (rp_proto_next(&c, &item)) {
-            if (item.number != SIGNATURE_INPUT || item.wire != RP_WIRE_BYTES)
+            if (item.number != RP_TF_OP_INPUT_ARG || item.wire != RP_WIRE_BYTES)
                 continue;
-            if (same(field_of(item.bytes, 1), name) && i < scope->narguments) {
+            if (same(rp_proto_find(item.bytes, RP_TF_ARG_NAME), name) && i < scope->narguments) {
                 *out = scope->arguments[i];
                 return RP_OK;
             }
@@ -143,7 +125,7 @@ static enum rp_code inputs_of(struct lower *l, struct lower_node *node, struct l
     enum rp_code code = RP_OK;
 
     while (code == RP_OK && rp_proto_next(&c, &item)) {
-        if (item.number != NODE_INPUT || item.wire != RP_WIRE_BYTES ||
+        if (item.number != RP_TF_NODE_INPUT || item.wire != RP_WIRE_BYTES ||
             (item.bytes.n && *item.bytes.at == '^'))
             continue;
         code = list.n == INPUTS_MAX ? lower_refuse(l, node, "it has too many inputs")
@@ -197,8 +179,9 @@ static struct rp_bytes find_function(const struct lower *l, struct rp_bytes name
     struct rp_proto_item item;
 
     while (rp_proto_next(&c, &item))
-        if (item.number == 1 && item.wire == RP_WIRE_BYTES &&
-            same(field_of(field_of(item.bytes, FUNCTION_SIGNATURE), SIGNATURE_NAME), name))
+        if (item.number == RP_TF_LIBRARY_FUNCTION && item.wire == RP_WIRE_BYTES &&
+            same(rp_proto_find(rp_proto_find(item.bytes, RP_TF_FUNCTION_SIGNATURE), RP_TF_OP_NAME),
+                 name))
             return item.bytes;
     return (struct rp_bytes){NULL, 0};
 }
@@ -210,9 +193,9 @@ static struct rp_bytes returned(struct rp_bytes function, struct rp_bytes name)
     struct rp_proto_item item;
 
     while (rp_proto_next(&c, &item))
-        if (item.number == FUNCTION_RET && item.wire == RP_WIRE_BYTES &&
-            same(field_of(item.bytes, 1), name))
-            return field_of(item.bytes, 2);
+        if (item.number == RP_TF_FUNCTION_RET && item.wire == RP_WIRE_BYTES &&
+            same(rp_proto_find(item.bytes, RP_TF_TEXT_ENTRY_KEY), name))
+            return rp_proto_find(item.bytes, RP_TF_TEXT_ENTRY_VALUE);
     return (struct rp_bytes){(const uint8_t *)"", 0};
 }
 
@@ -220,7 +203,7 @@ static enum rp_code call(struct lower *l, const struct lower_node *node, struct 
                          const struct lower_value *in, size_t nin, struct lower_value *out,
                          size_t *nout)
 {
-    struct rp_bytes signature = field_of(function, FUNCTION_SIGNATURE);
+    struct rp_bytes signature = rp_proto_find(function, RP_TF_FUNCTION_SIGNATURE);
     struct rp_proto_cursor c = rp_proto_cursor(signature.at, signature.n, 0, DEPTH);
     struct lower_scope *scope = new_scope(l);
     struct rp_proto_item item;
@@ -231,14 +214,15 @@ static enum rp_code call(struct lower *l, const struct lower_node *node, struct 
     scope->function = function;
     scope->arguments = in;
     scope->narguments = nin;
-    RP_TRY(fill_scope(l, scope, function, FUNCTION_NODE));
+    RP_TRY(fill_scope(l, scope, function, RP_TF_FUNCTION_NODE_DEF));
     *nout = 0;
     while (rp_proto_next(&c, &item)) {
-        if (item.number != SIGNATURE_OUTPUT || item.wire != RP_WIRE_BYTES)
+        if (item.number != RP_TF_OP_OUTPUT_ARG || item.wire != RP_WIRE_BYTES)
             continue;
         if (*nout == LOWER_OUTPUTS)
             return lower_refuse(l, node, "it has too many outputs");
-        RP_TRY(value_of(l, scope, returned(function, field_of(item.bytes, 1)), &out[*nout]));
+        RP_TRY(value_of(l, scope, returned(function, rp_proto_find(item.bytes, RP_TF_ARG_NAME)),
+                        &out[*nout]));
         ++*nout;
     }
     return rp_proto_finish(&c, l->err);
@@ -248,7 +232,9 @@ enum rp_code lower_call(struct lower *l, const struct lower_node *node, const ch
                         const struct lower_value *in, size_t nin, struct lower_value *out,
                         size_t *nout)
 {
-    struct rp_bytes function = find_function(l, field_of(field_of(lower_attr(node, attr), 10), 1));
+    struct rp_bytes function =
+        find_function(l, rp_proto_find(rp_proto_find(lower_attr(node, attr), RP_TF_ATTR_FUNC),
+                                       RP_TF_NAME_ATTRS_NAME));
     struct lower_value *values = RP_ARENA_NEW(&l->arena, struct lower_value, nin + 1);
 
     if (!values)
@@ -342,7 +328,9 @@ static enum rp_code lower_operator(struct lower *l, struct lower_node *node,
     RP_TRY(inputs_of(l, node, &in, &nin));
     if (same(node->op, text_bytes("PartitionedCall")) ||
         same(node->op, text_bytes("StatefulPartitionedCall")))
-        function = find_function(l, field_of(field_of(lower_attr(node, "f"), 10), 1));
+        function =
+            find_function(l, rp_proto_find(rp_proto_find(lower_attr(node, "f"), RP_TF_ATTR_FUNC),
+                                           RP_TF_NAME_ATTRS_NAME));
     else if (!row)
         function = find_function(l, node->op);
     if (function.at)
@@ -476,10 +464,10 @@ static enum rp_code run(struct lower *l, struct rp_bytes graph, const char *cons
 
     if (!scope)
         return rp_err_nomem(l->err, "lowering a graph");
-    l->library = field_of(graph, GRAPH_LIBRARY);
+    l->library = rp_proto_find(graph, RP_TF_GRAPH_LIBRARY);
     RP_TRY(rp_out_open_memory(&l->regions, l->err));
     RP_TRY(rp_out_open_memory(&l->body, l->err));
-    RP_TRY(fill_scope(l, scope, graph, GRAPH_NODE));
+    RP_TRY(fill_scope(l, scope, graph, RP_TF_GRAPH_NODE));
     RP_TRY(put_unused(l, scope));
     RP_TRY(put_root(l, scope, fetches, nfetches));
     return parse(l, out);

@@ -6,6 +6,7 @@
  */
 #include "program/literal.h"
 
+#include "abi/proto/hlo.h"
 #include "program/floats.h"
 
 #include <math.h>
@@ -48,33 +49,33 @@ uint32_t rp_literal_field(unsigned elem, bool *varints)
                elem == RP_ELEM_U32 || elem == RP_ELEM_U64;
     switch (elem) {
     case RP_ELEM_PRED:
-        return 2;
+        return RP_HLO_LITERAL_PREDS;
     case RP_ELEM_U8:
-        return 3;
+        return RP_HLO_LITERAL_U8S;
     case RP_ELEM_S32:
-        return 4;
+        return RP_HLO_LITERAL_S32S;
     case RP_ELEM_S64:
-        return 5;
+        return RP_HLO_LITERAL_S64S;
     case RP_ELEM_U32:
-        return 6;
+        return RP_HLO_LITERAL_U32S;
     case RP_ELEM_U64:
-        return 7;
+        return RP_HLO_LITERAL_U64S;
     case RP_ELEM_F32:
-        return 8;
+        return RP_HLO_LITERAL_F32S;
     case RP_ELEM_F64:
-        return 9;
+        return RP_HLO_LITERAL_F64S;
     case RP_ELEM_F16:
-        return 11;
+        return RP_HLO_LITERAL_F16S;
     case RP_ELEM_C64:
-        return 12;
+        return RP_HLO_LITERAL_C64S;
     case RP_ELEM_BF16:
-        return 13;
+        return RP_HLO_LITERAL_BF16S;
     case RP_ELEM_S8:
-        return 15;
+        return RP_HLO_LITERAL_S8S;
     case RP_ELEM_U16:
-        return 16;
+        return RP_HLO_LITERAL_U16S;
     case RP_ELEM_S16:
-        return 17;
+        return RP_HLO_LITERAL_S16S;
     default: /* the younger types have the number of the type */
         return elem;
     }

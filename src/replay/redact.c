@@ -7,6 +7,7 @@
  */
 #include "replay/redact.h"
 
+#include "abi/proto/tensorflow.h"
 #include "exec/data/tensor.h"
 #include "formats/tensorflow/tensor.h"
 #include "program/floats.h"
@@ -16,10 +17,6 @@
 #include <string.h>
 
 #define DEPTH 32
-
-enum { GRAPH_NODE = 1, GRAPH_LIBRARY = 2, GRAPH_DEBUG = 5, LIBRARY_FUNCTION = 1 };
-enum { FUNCTION_NODE = 3, NODE_OP = 2, NODE_ATTR = 5, ATTR_TENSOR = 8 };
-enum { TENSOR_TYPE = 1, TENSOR_SHAPE = 2, TENSOR_CONTENT = 4, TENSOR_TEXT = 8, TYPE_TEXT = 7 };
 
 /* ---- values ---- */
 
@@ -113,9 +110,9 @@ static enum rp_code blank_texts(struct writer *w, struct rp_bytes tensor)
     struct rp_proto_item it;
 
     while (rp_proto_next(&c, &it))
-        if (it.number == TENSOR_TEXT && it.wire == RP_WIRE_BYTES)
-            rp_proto_put_bytes(w->to, TENSOR_TEXT, "", 0);
-        else if (it.number != TENSOR_CONTENT)
+        if (it.number == RP_TF_TENSOR_STRING_VAL && it.wire == RP_WIRE_BYTES)
+            rp_proto_put_bytes(w->to, RP_TF_TENSOR_STRING_VAL, "", 0);
+        else if (it.number != RP_TF_TENSOR_TENSOR_CONTENT)
             copy_field(w, &c, &it);
     return rp_proto_finish(&c, w->err);
 }
@@ -131,9 +128,9 @@ static enum rp_code put_pattern(struct writer *w, struct rp_bytes tensor,
         return rp_err_nomem(w->err, "redacting");
     disguise(v->elem, v->n, values);
     while (rp_proto_next(&c, &it))
-        if (it.number == TENSOR_TYPE || it.number == TENSOR_SHAPE)
+        if (it.number == RP_TF_TENSOR_DTYPE || it.number == RP_TF_TENSOR_TENSOR_SHAPE)
             copy_field(w, &c, &it);
-    rp_proto_put_bytes(w->to, TENSOR_CONTENT, values, v->n * rp_literal_unit(v->elem));
+    rp_proto_put_bytes(w->to, RP_TF_TENSOR_TENSOR_CONTENT, values, v->n * rp_literal_unit(v->elem));
     return rp_proto_finish(&c, w->err);
 }
 
@@ -146,9 +143,9 @@ static enum rp_code redact_tensor(struct writer *w, struct rp_bytes tensor)
     uint64_t type = 0;
 
     while (rp_proto_next(&c, &it))
-        if (it.number == TENSOR_TYPE && it.wire == RP_WIRE_VARINT)
+        if (it.number == RP_TF_TENSOR_DTYPE && it.wire == RP_WIRE_VARINT)
             type = it.value;
-    if (type == TYPE_TEXT)
+    if (type == RP_TF_TYPE_DT_STRING)
         return blank_texts(w, tensor);
     code = rp_tf_value_decode(tensor, 0, NULL, &w->arena, &v, w->err);
     if (code == RP_OK && is_weight(v.elem, v.n))
@@ -168,18 +165,18 @@ static enum rp_code redact_attr(struct writer *w, struct rp_bytes entry)
     while (rp_proto_next(&c, &it)) {
         size_t begun, inner;
 
-        if (it.number != 2 || it.wire != RP_WIRE_BYTES) {
+        if (it.number != RP_TF_ATTR_ENTRY_VALUE || it.wire != RP_WIRE_BYTES) {
             copy_field(w, &c, &it);
             continue;
         }
-        begun = rp_proto_begin(w->to, 2);
+        begun = rp_proto_begin(w->to, RP_TF_ATTR_ENTRY_VALUE);
         value = rp_proto_enter(&c, &it);
         while (rp_proto_next(&value, &field)) {
-            if (field.number != ATTR_TENSOR || field.wire != RP_WIRE_BYTES) {
+            if (field.number != RP_TF_ATTR_TENSOR || field.wire != RP_WIRE_BYTES) {
                 copy_field(w, &value, &field);
                 continue;
             }
-            inner = rp_proto_begin(w->to, ATTR_TENSOR);
+            inner = rp_proto_begin(w->to, RP_TF_ATTR_TENSOR);
             RP_TRY(redact_tensor(w, field.bytes));
             rp_proto_end(w->to, inner);
         }
@@ -212,12 +209,12 @@ static enum rp_code redact_fields(struct writer *w, struct rp_bytes message, uin
 
 static enum rp_code redact_node(struct writer *w, struct rp_bytes node)
 {
-    return redact_fields(w, node, NODE_ATTR, redact_attr);
+    return redact_fields(w, node, RP_TF_NODE_ATTR, redact_attr);
 }
 
 static enum rp_code redact_function(struct writer *w, struct rp_bytes function)
 {
-    return redact_fields(w, function, FUNCTION_NODE, redact_node);
+    return redact_fields(w, function, RP_TF_FUNCTION_NODE_DEF, redact_node);
 }
 
 enum rp_code rp_redact_graph(struct rp_bytes graph, struct rp_proto_writer *to, struct rp_err *err)
@@ -231,16 +228,16 @@ enum rp_code rp_redact_graph(struct rp_bytes graph, struct rp_proto_writer *to, 
         bool nested = it.wire == RP_WIRE_BYTES;
         size_t begun;
 
-        if (it.number == GRAPH_DEBUG) /* source files and lines */
+        if (it.number == RP_TF_GRAPH_DEBUG_INFO) /* source files and lines */
             continue;
-        if (!nested || (it.number != GRAPH_NODE && it.number != GRAPH_LIBRARY)) {
+        if (!nested || (it.number != RP_TF_GRAPH_NODE && it.number != RP_TF_GRAPH_LIBRARY)) {
             copy_field(&w, &c, &it);
             continue;
         }
         begun = rp_proto_begin(to, it.number);
-        RP_TRY(it.number == GRAPH_NODE
+        RP_TRY(it.number == RP_TF_GRAPH_NODE
                    ? redact_node(&w, it.bytes)
-                   : redact_fields(&w, it.bytes, LIBRARY_FUNCTION, redact_function));
+                   : redact_fields(&w, it.bytes, RP_TF_LIBRARY_FUNCTION, redact_function));
         rp_proto_end(to, begun);
     }
     return rp_proto_finish(&c, err);

@@ -10,12 +10,11 @@
  * such.
  */
 #include "exec/tf/api.h"
+#include "formats/tensorflow/node.h"
 #include "replay/graph.h"
 
 #include <stdio.h>
 #include <string.h>
-
-enum { GRAPH_NODE = 1, NODE_NAME = 1, NODE_OP = 2, NODE_INPUT = 3, NODE_ATTR = 5, ATTR_TYPE = 6 };
 
 size_t rp_replay_narguments(const struct rp_session *s, const struct rp_engine *engine)
 {
@@ -25,44 +24,19 @@ size_t rp_replay_narguments(const struct rp_session *s, const struct rp_engine *
                                                            : s->signature.nin;
 }
 
-static void put_text(struct rp_proto_writer *w, uint32_t number, const char *text)
-{
-    rp_proto_put_bytes(w, number, text, strlen(text));
-}
-
-static size_t begin_node(struct rp_proto_writer *w, const char *name, const char *op)
-{
-    size_t node = rp_proto_begin(w, GRAPH_NODE);
-
-    put_text(w, NODE_NAME, name);
-    put_text(w, NODE_OP, op);
-    return node;
-}
-
-static void put_type(struct rp_proto_writer *w, uint64_t type)
-{
-    size_t attr = rp_proto_begin(w, NODE_ATTR), value;
-
-    put_text(w, 1, "dtype");
-    value = rp_proto_begin(w, 2);
-    rp_proto_put_varint(w, ATTR_TYPE, type);
-    rp_proto_end(w, value);
-    rp_proto_end(w, attr);
-}
-
 static void put_assignment(struct rp_proto_writer *w, const char *variable, const char *name,
                            uint64_t type)
 {
     char text[512];
-    size_t node = begin_node(w, name, "Placeholder");
+    size_t node = rp_tf_begin_node(w, name, "Placeholder");
 
-    put_type(w, type);
+    rp_tf_put_attr_type(w, "dtype", type);
     rp_proto_end(w, node);
     snprintf(text, sizeof text, "%s/assign", name);
-    node = begin_node(w, text, "AssignVariableOp");
-    rp_proto_put_bytes(w, NODE_INPUT, variable, strcspn(variable, ":"));
-    put_text(w, NODE_INPUT, name);
-    put_type(w, type);
+    node = rp_tf_begin_node(w, text, "AssignVariableOp");
+    rp_proto_put_bytes(w, RP_TF_NODE_INPUT, variable, strcspn(variable, ":"));
+    rp_proto_put_text(w, RP_TF_NODE_INPUT, name);
+    rp_tf_put_attr_type(w, "dtype", type);
     rp_proto_end(w, node);
 }
 
@@ -76,13 +50,13 @@ static bool is_handle(struct rp_bytes graph, const char *tensor)
     while (rp_proto_next(&c, &it)) {
         bool named = false, handle = false;
 
-        if (it.number != GRAPH_NODE || it.wire != RP_WIRE_BYTES)
+        if (it.number != RP_TF_GRAPH_NODE || it.wire != RP_WIRE_BYTES)
             continue;
         node = rp_proto_enter(&c, &it);
         while (rp_proto_next(&node, &field))
-            if (field.wire == RP_WIRE_BYTES && field.number == NODE_NAME)
+            if (field.wire == RP_WIRE_BYTES && field.number == RP_TF_NODE_NAME)
                 named = field.bytes.n == n && !memcmp(field.bytes.at, tensor, n);
-            else if (field.wire == RP_WIRE_BYTES && field.number == NODE_OP)
+            else if (field.wire == RP_WIRE_BYTES && field.number == RP_TF_NODE_OP)
                 handle = field.bytes.n == 11 && !memcmp(field.bytes.at, "VarHandleOp", 11);
         if (named)
             return handle;

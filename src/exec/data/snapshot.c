@@ -12,6 +12,7 @@
  */
 #include "exec/data/snapshot.h"
 
+#include "abi/proto/hlo.h"
 #include "io/proto_write.h"
 #include "program/literal.h"
 
@@ -57,12 +58,12 @@ static enum rp_code read_layout(struct reader *r, struct rp_bytes bytes, struct 
     uint64_t v;
 
     while (rp_proto_next(&c, &it)) {
-        if (RP_PROTO_KEY(it.number, it.wire) == KEY(1, BYTES)) {
+        if (RP_PROTO_KEY(it.number, it.wire) == KEY(RP_HLO_LAYOUT_MINOR_TO_MAJOR, BYTES)) {
             struct rp_proto_cursor list = rp_proto_cursor(it.bytes.at, it.bytes.n, 0, 1);
 
             while (rp_proto_packed_varint(&list, &v) && s->norder < RP_TENSOR_RANK)
                 s->order[s->norder++] = (uint32_t)v;
-        } else if (RP_PROTO_KEY(it.number, it.wire) == KEY(1, VARINT)) {
+        } else if (RP_PROTO_KEY(it.number, it.wire) == KEY(RP_HLO_LAYOUT_MINOR_TO_MAJOR, VARINT)) {
             if (s->norder < RP_TENSOR_RANK)
                 s->order[s->norder++] = (uint32_t)it.value;
         }
@@ -82,23 +83,23 @@ static enum rp_code read_shape(struct reader *r, struct rp_bytes bytes, struct s
         struct rp_proto_cursor list = rp_proto_cursor(it.bytes.at, it.bytes.n, 0, 1);
 
         switch (RP_PROTO_KEY(it.number, it.wire)) {
-        case KEY(2, VARINT):
+        case KEY(RP_HLO_SHAPE_ELEMENT_TYPE, VARINT):
             s->elem = (unsigned)(it.value < RP_ELEM_COUNT ? it.value : 0);
             break;
-        case KEY(3, VARINT):
+        case KEY(RP_HLO_SHAPE_DIMENSIONS, VARINT):
             RP_TRY(add_dim(s, it.value, r->err));
             break;
-        case KEY(3, BYTES):
+        case KEY(RP_HLO_SHAPE_DIMENSIONS, BYTES):
             while (rp_proto_packed_varint(&list, &v))
                 RP_TRY(add_dim(s, v, r->err));
             break;
-        case KEY(4, BYTES):
+        case KEY(RP_HLO_SHAPE_TUPLE_SHAPES, BYTES):
             s->nparts++;
             break;
-        case KEY(5, BYTES):
+        case KEY(RP_HLO_SHAPE_LAYOUT, BYTES):
             RP_TRY(read_layout(r, it.bytes, s));
             break;
-        case KEY(6, BYTES):
+        case KEY(RP_HLO_SHAPE_IS_DYNAMIC_DIMENSION, BYTES):
             while (rp_proto_packed_varint(&list, &v))
                 s->dynamic |= v != 0;
             break;
@@ -285,7 +286,7 @@ static enum rp_code read_literal(struct reader *r, struct rp_bytes bytes, unsign
     if (depth > 32)
         return rp_err_set(r->err, RP_LIMIT, "recorded tuples are nested too deeply");
     while (rp_proto_next(&c, &it))
-        if (RP_PROTO_KEY(it.number, it.wire) == KEY(1, BYTES))
+        if (RP_PROTO_KEY(it.number, it.wire) == KEY(RP_HLO_LITERAL_SHAPE, BYTES))
             RP_TRY(read_shape(r, it.bytes, &s));
     RP_TRY(rp_proto_finish(&c, r->err));
     if (s.elem == RP_ELEM_TOKEN)
@@ -294,7 +295,7 @@ static enum rp_code read_literal(struct reader *r, struct rp_bytes bytes, unsign
         return literal_leaf(r, bytes, &s, to);
     c = rp_proto_cursor(bytes.at, bytes.n, place(r, bytes.at), 64);
     while (rp_proto_next(&c, &it))
-        if (RP_PROTO_KEY(it.number, it.wire) == KEY(10, BYTES))
+        if (RP_PROTO_KEY(it.number, it.wire) == KEY(RP_HLO_LITERAL_TUPLE_LITERALS, BYTES))
             RP_TRY(read_literal(r, it.bytes, depth + 1, to));
     return RP_OK;
 }
@@ -355,7 +356,7 @@ static enum rp_code raw_parts(struct reader *r, struct shape *s, const uint8_t *
     if (depth > 32)
         return rp_err_set(r->err, RP_LIMIT, "recorded tuples are nested too deeply");
     while (rp_proto_next(&c, &it))
-        if (RP_PROTO_KEY(it.number, it.wire) == KEY(4, BYTES)) {
+        if (RP_PROTO_KEY(it.number, it.wire) == KEY(RP_HLO_SHAPE_TUPLE_SHAPES, BYTES)) {
             RP_TRY(read_shape(r, it.bytes, &part));
             RP_TRY(raw_parts(r, &part, at, end, depth + 1, to));
         }
@@ -396,11 +397,12 @@ static enum rp_code framed_partition(struct reader *r, struct rp_bytes bytes, co
         struct rp_proto_cursor d;
         uint64_t size = 0;
 
-        if (RP_PROTO_KEY(it.number, it.wire) != KEY(2, BYTES))
+        if (RP_PROTO_KEY(it.number, it.wire) != KEY(RP_HLO_INPUTS_ARGUMENTS_DESCRIPTORS, BYTES))
             continue;
         d = rp_proto_enter(&c, &it);
         while (rp_proto_next(&d, &field))
-            if (RP_PROTO_KEY(field.number, field.wire) == KEY(2, VARINT))
+            if (RP_PROTO_KEY(field.number, field.wire) ==
+                KEY(RP_HLO_DESCRIPTOR_ARGUMENT_SIZE_BYTES, VARINT))
                 size = field.value;
         RP_TRY(rp_proto_finish(&d, r->err));
         if (size > (uint64_t)(end - *at))
@@ -453,7 +455,7 @@ static enum rp_code read_partitions(struct reader *r, struct rp_bytes message, c
     while (rp_proto_next(&c, &it)) {
         struct rp_proto_cursor d;
 
-        if (RP_PROTO_KEY(it.number, it.wire) != KEY(2, BYTES))
+        if (RP_PROTO_KEY(it.number, it.wire) != KEY(RP_HLO_PROTO_PARTITIONS, BYTES))
             continue;
         if (++out->partitions > MOST_PARTS)
             return rp_err_set(r->err, RP_LIMIT, "more than %d partitions", MOST_PARTS);
@@ -463,7 +465,7 @@ static enum rp_code read_partitions(struct reader *r, struct rp_bytes message, c
         }
         d = rp_proto_enter(&c, &it);
         for (size_t i = 0; rp_proto_next(&d, &field);)
-            if (RP_PROTO_KEY(field.number, field.wire) == KEY(1, BYTES)) {
+            if (RP_PROTO_KEY(field.number, field.wire) == KEY(RP_HLO_INPUTS_ARGUMENTS, BYTES)) {
                 enum rp_code code = read_literal(r, field.bytes, 0, &out->arguments);
 
                 RP_TRY(blame(r, code, "argument", i++, field.bytes));
@@ -485,10 +487,10 @@ static enum rp_code read_old(struct reader *r, struct rp_bytes file, struct rp_s
 
     out->partitions = 1;
     while (rp_proto_next(&c, &it)) {
-        if (RP_PROTO_KEY(it.number, it.wire) == KEY(2, BYTES))
+        if (RP_PROTO_KEY(it.number, it.wire) == KEY(RP_HLO_SNAPSHOT_ARGUMENTS, BYTES))
             RP_TRY(
                 blame(r, read_literal(r, it.bytes, 0, &out->arguments), "argument", i++, it.bytes));
-        else if (RP_PROTO_KEY(it.number, it.wire) == KEY(3, BYTES))
+        else if (RP_PROTO_KEY(it.number, it.wire) == KEY(RP_HLO_SNAPSHOT_RESULT, BYTES))
             RP_TRY(blame(r, read_literal(r, it.bytes, 0, &out->results), "result", 0, it.bytes));
     }
     return rp_proto_finish(&c, r->err);
@@ -502,12 +504,13 @@ static bool has_inputs(struct rp_bytes file)
     struct rp_bytes literal, shape;
 
     while (rp_proto_next(&c, &it))
-        if (RP_PROTO_KEY(it.number, it.wire) == KEY(2, BYTES)) {
+        if (RP_PROTO_KEY(it.number, it.wire) == KEY(RP_HLO_PROTO_PARTITIONS, BYTES)) {
             struct rp_proto_cursor d = rp_proto_enter(&c, &it);
             struct rp_proto_item field;
 
             while (rp_proto_next(&d, &field))
-                if (field.number > 2 || field.wire != RP_WIRE_BYTES)
+                if (field.number > RP_HLO_INPUTS_ARGUMENTS_DESCRIPTORS ||
+                    field.wire != RP_WIRE_BYTES)
                     return false;
             return !it.bytes.n || (first_field(it.bytes, &literal) && first_field(literal, &shape));
         }

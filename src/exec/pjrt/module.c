@@ -6,21 +6,10 @@
  */
 #include "exec/pjrt/module.h"
 
+#include "abi/proto/hlo.h"
 #include "io/proto.h"
 
 #include <string.h>
-
-/* Fields of HloModuleProto and of the messages in it. */
-enum {
-    MODULE_SHAPE = 4,
-    MODULE_SCHEDULE = 7,
-    MODULE_ALIAS = 8,
-    MODULE_DONOR = 18,
-    MODULE_FRONTEND = 19
-};
-enum { SHAPE_PARAMETERS = 1 };               /* ProgramShapeProto */
-enum { SHAPE_ELEMENT = 2, SHAPE_PARTS = 4 }; /* ShapeProto */
-enum { ALIAS_PARAMETER = 2, ALIAS_INDEX = 3, DONOR_PARAMETER = 1, DONOR_INDEX = 2 };
 
 #define DEPTH 64
 
@@ -35,9 +24,9 @@ static enum rp_code shape_parts(struct rp_proto_cursor c, bool *tuple, size_t *p
     *tuple = *nested = false;
     *parts = 0;
     while (rp_proto_next(&c, &item)) {
-        if (item.number == SHAPE_ELEMENT && item.wire == RP_WIRE_VARINT)
+        if (item.number == RP_HLO_SHAPE_ELEMENT_TYPE && item.wire == RP_WIRE_VARINT)
             *tuple = item.value == RP_ELEM_TUPLE;
-        if (item.number == SHAPE_PARTS && item.wire == RP_WIRE_BYTES) {
+        if (item.number == RP_HLO_SHAPE_TUPLE_SHAPES && item.wire == RP_WIRE_BYTES) {
             bool deeper;
 
             RP_TRY(shape_parts(rp_proto_enter(&c, &item), &inner, &n, &deeper, err));
@@ -56,7 +45,7 @@ static enum rp_code read_parameters(struct rp_proto_cursor c, struct rp_pjrt_mod
     bool tuple, nested, deep = false;
 
     while (rp_proto_next(&c, &item)) {
-        if (item.number != SHAPE_PARAMETERS || item.wire != RP_WIRE_BYTES)
+        if (item.number != RP_HLO_PROGRAM_SHAPE_PARAMETERS || item.wire != RP_WIRE_BYTES)
             continue;
         RP_TRY(shape_parts(rp_proto_enter(&c, &item), &tuple, &n, &nested, err));
         nparameters++;
@@ -107,7 +96,7 @@ static enum rp_code read_entries(struct rp_proto_cursor c, uint32_t parameter_fi
     struct rp_proto_item item;
 
     while (rp_proto_next(&c, &item))
-        if (item.number == 1 && item.wire == RP_WIRE_BYTES)
+        if (item.number == RP_HLO_ALIAS_ENTRIES && item.wire == RP_WIRE_BYTES)
             RP_TRY(read_entry(rp_proto_enter(&c, &item), parameter_field, index_field, out, err));
     return rp_proto_finish(&c, err);
 }
@@ -123,22 +112,24 @@ enum rp_code rp_pjrt_read_hlo(const uint8_t *bytes, size_t n, struct rp_pjrt_mod
     while (rp_proto_next(&c, &item)) {
         if (item.wire != RP_WIRE_BYTES)
             continue;
-        if (item.number == MODULE_SHAPE)
+        if (item.number == RP_HLO_MODULE_HOST_PROGRAM_SHAPE)
             RP_TRY(read_parameters(rp_proto_enter(&c, &item), out, err));
-        else if (item.number == MODULE_SCHEDULE)
+        else if (item.number == RP_HLO_MODULE_SCHEDULE)
             out->scheduled = item.bytes.n > 0;
-        else if (item.number == MODULE_ALIAS)
+        else if (item.number == RP_HLO_MODULE_INPUT_OUTPUT_ALIAS)
             alias = item.bytes;
-        else if (item.number == MODULE_DONOR)
+        else if (item.number == RP_HLO_MODULE_BUFFER_DONOR)
             donor = item.bytes;
-        else if (item.number == MODULE_FRONTEND)
+        else if (item.number == RP_HLO_MODULE_FRONTEND_ATTRIBUTES)
             out->shardy = memmem(item.bytes.at, item.bytes.n, "xla.sdy.", 8) != NULL;
     }
     RP_TRY(rp_proto_finish(&c, err));
     at = rp_proto_cursor(alias.at, alias.n, 0, DEPTH); /* now that the arguments are counted */
-    RP_TRY(read_entries(at, ALIAS_PARAMETER, ALIAS_INDEX, out, err));
+    RP_TRY(read_entries(at, RP_HLO_ALIAS_ENTRY_PARAMETER_NUMBER,
+                        RP_HLO_ALIAS_ENTRY_PARAMETER_SHAPE_INDEX, out, err));
     at = rp_proto_cursor(donor.at, donor.n, 0, DEPTH);
-    return read_entries(at, DONOR_PARAMETER, DONOR_INDEX, out, err);
+    return read_entries(at, RP_HLO_DONOR_ENTRY_PARAMETER_NUMBER,
+                        RP_HLO_DONOR_ENTRY_PARAMETER_SHAPE_INDEX, out, err);
 }
 
 /* ---- MLIR ---- */

@@ -6,17 +6,15 @@
  */
 #include "formats/blade/blade.h"
 
+#include "abi/proto/blade.h"
+#include "abi/proto/tensorflow.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define DEPTH         32
 #define ARGUMENTS_MAX 65536
-
-/* Fields of TaoCompilerInput, OptionsProto, ArgumentProto. */
-enum { INPUT_OPTIONS = 1, INPUT_FUNCTION = 2, INPUT_ARGS = 3 };
-enum { OPTIONS_DEVICE = 1, OPTIONS_LIBRARY = 3, OPTIONS_VERSION = 4 };
-enum { ARG_TYPE = 2, ARG_SHAPE = 3, ARG_CONSTANT = 4, ARG_KIND = 10, ARG_MEMBER = 20 };
 
 static enum rp_code copy_text(struct rp_blade *b, struct rp_bytes text, const char **out,
                               struct rp_err *err)
@@ -32,11 +30,11 @@ static enum rp_code read_options(struct rp_blade *b, struct rp_proto_cursor c, s
     struct rp_proto_item item;
 
     while (rp_proto_next(&c, &item)) {
-        if (item.number == OPTIONS_DEVICE && item.wire == RP_WIRE_BYTES)
+        if (item.number == RP_BLADE_OPTIONS_DEVICE_TYPE && item.wire == RP_WIRE_BYTES)
             RP_TRY(copy_text(b, item.bytes, &b->device, err));
-        else if (item.number == OPTIONS_LIBRARY && item.wire == RP_WIRE_BYTES)
+        else if (item.number == RP_BLADE_OPTIONS_FLIB_DEF && item.wire == RP_WIRE_BYTES)
             b->library = item.bytes;
-        else if (item.number == OPTIONS_VERSION && item.wire == RP_WIRE_VARINT)
+        else if (item.number == RP_BLADE_OPTIONS_GRAPH_DEF_VERSION && item.wire == RP_WIRE_VARINT)
             b->graph_version = (int64_t)item.value;
     }
     return rp_proto_finish(&c, err);
@@ -48,16 +46,16 @@ static enum rp_code read_argument(struct rp_blade *b, struct rp_proto_cursor c, 
     struct rp_proto_item item;
 
     while (rp_proto_next(&c, &item)) {
-        if (item.wire == RP_WIRE_VARINT && item.number == ARG_TYPE)
+        if (item.wire == RP_WIRE_VARINT && item.number == RP_BLADE_ARGUMENT_TYPE)
             arg.type = item.value;
-        else if (item.wire == RP_WIRE_VARINT && item.number == ARG_KIND)
+        else if (item.wire == RP_WIRE_VARINT && item.number == RP_BLADE_ARGUMENT_KIND_V2)
             arg.kind = (uint32_t)item.value;
-        else if (item.wire == RP_WIRE_BYTES && item.number == ARG_SHAPE) {
+        else if (item.wire == RP_WIRE_BYTES && item.number == RP_BLADE_ARGUMENT_SHAPE) {
             RP_TRY(rp_tf_shape_decode(rp_proto_enter(&c, &item), &arg.shape, err));
             arg.has_shape = true;
-        } else if (item.wire == RP_WIRE_BYTES && item.number == ARG_CONSTANT)
+        } else if (item.wire == RP_WIRE_BYTES && item.number == RP_BLADE_ARGUMENT_CONSTANT_VALUE)
             arg.constant = item.bytes;
-        else if (item.wire == RP_WIRE_BYTES && item.number == ARG_MEMBER)
+        else if (item.wire == RP_WIRE_BYTES && item.number == RP_BLADE_ARGUMENT_VALUE_PROTO_FILE)
             RP_TRY(copy_text(b, item.bytes, &arg.member, err));
     }
     RP_TRY(rp_proto_finish(&c, err));
@@ -72,7 +70,7 @@ static enum rp_code read_call(struct rp_blade *b, struct rp_proto_cursor c, stru
     struct rp_proto_item item;
 
     while (rp_proto_next(&c, &item))
-        if (item.number == 1 && item.wire == RP_WIRE_BYTES)
+        if (item.number == RP_TF_NAME_ATTRS_NAME && item.wire == RP_WIRE_BYTES)
             RP_TRY(copy_text(b, item.bytes, &b->function, err));
     return rp_proto_finish(&c, err);
 }
@@ -88,11 +86,11 @@ enum rp_code rp_blade_parse(const void *bytes, size_t n, struct rp_blade *out, s
     while (rp_proto_next(&c, &item)) {
         if (item.wire != RP_WIRE_BYTES)
             continue;
-        if (item.number == INPUT_OPTIONS)
+        if (item.number == RP_BLADE_INPUT_OPTIONS)
             RP_TRY(read_options(out, rp_proto_enter(&c, &item), err));
-        else if (item.number == INPUT_ARGS)
+        else if (item.number == RP_BLADE_INPUT_ARGS)
             RP_TRY(read_argument(out, rp_proto_enter(&c, &item), err));
-        else if (item.number == INPUT_FUNCTION) {
+        else if (item.number == RP_BLADE_INPUT_FUNCTION) {
             out->call = item.bytes;
             RP_TRY(read_call(out, rp_proto_enter(&c, &item), err));
         }

@@ -8,17 +8,11 @@
  */
 #include "formats/blade/blade.h"
 
+#include "formats/tensorflow/node.h"
+
 #include <string.h>
 
 #define DEPTH 32
-
-/* Fields of GraphDef, NodeDef, AttrValue and what is in them. */
-enum { GRAPH_NODE = 1, GRAPH_LIBRARY = 2, GRAPH_VERSIONS = 4 };
-enum { NODE_NAME = 1, NODE_OP = 2, NODE_INPUT = 3, NODE_ATTR = 5 };
-enum { ATTR_LIST = 1, ATTR_TEXT = 2, ATTR_TYPE = 6, ATTR_SHAPE = 7, ATTR_FUNCTION = 10 };
-enum { LIST_TYPE = 6 };
-enum { LIBRARY_FUNCTION = 1, FUNCTION_SIGNATURE = 1, SIGNATURE_NAME = 1, SIGNATURE_OUTPUT = 3 };
-enum { OUTPUT_TYPE = 3 };
 
 /* ---- the types of the outputs ---- */
 
@@ -33,7 +27,7 @@ static enum rp_code read_output(struct rp_proto_cursor c, uint64_t *type, struct
 
     *type = 0;
     while (rp_proto_next(&c, &item))
-        if (item.number == OUTPUT_TYPE && item.wire == RP_WIRE_VARINT)
+        if (item.number == RP_TF_ARG_TYPE && item.wire == RP_WIRE_VARINT)
             *type = item.value;
     return rp_proto_finish(&c, err);
 }
@@ -49,9 +43,9 @@ static enum rp_code read_signature(struct rp_proto_cursor c, const char *name, s
     while (rp_proto_next(&c, &item)) {
         if (item.wire != RP_WIRE_BYTES)
             continue;
-        if (item.number == SIGNATURE_NAME)
+        if (item.number == RP_TF_OP_NAME)
             out->ours = item.bytes.n == strlen(name) && !memcmp(item.bytes.at, name, item.bytes.n);
-        if (item.number == SIGNATURE_OUTPUT) {
+        if (item.number == RP_TF_OP_OUTPUT_ARG) {
             RP_TRY(read_output(rp_proto_enter(&c, &item), &type, err));
             RP_TRY(rp_vec_push(&out->types, type, err));
         }
@@ -65,7 +59,7 @@ static enum rp_code read_function(struct rp_proto_cursor c, const char *name, st
     struct rp_proto_item item;
 
     while (rp_proto_next(&c, &item))
-        if (item.number == FUNCTION_SIGNATURE && item.wire == RP_WIRE_BYTES)
+        if (item.number == RP_TF_FUNCTION_SIGNATURE && item.wire == RP_WIRE_BYTES)
             return read_signature(rp_proto_enter(&c, &item), name, out, err);
     return rp_proto_finish(&c, err);
 }
@@ -76,7 +70,7 @@ static enum rp_code find_outputs(const struct rp_blade *b, struct outputs *out, 
     struct rp_proto_item item;
 
     while (rp_proto_next(&c, &item)) {
-        if (item.number != LIBRARY_FUNCTION || item.wire != RP_WIRE_BYTES)
+        if (item.number != RP_TF_LIBRARY_FUNCTION || item.wire != RP_WIRE_BYTES)
             continue;
         RP_TRY(read_function(rp_proto_enter(&c, &item), b->function, out, err));
         if (out->ours)
@@ -88,84 +82,54 @@ static enum rp_code find_outputs(const struct rp_blade *b, struct outputs *out, 
 
 /* ---- nodes ---- */
 
-static void put_type_attr(struct rp_proto_writer *w, const char *key, uint64_t type)
-{
-    size_t attr = rp_proto_begin(w, NODE_ATTR), value;
-
-    rp_proto_put_text(w, 1, key);
-    value = rp_proto_begin(w, 2);
-    rp_proto_put_varint(w, ATTR_TYPE, type);
-    rp_proto_end(w, value);
-    rp_proto_end(w, attr);
-}
-
 static void put_types_attr(struct rp_proto_writer *w, const char *key, const uint64_t *types,
                            size_t n)
 {
-    size_t attr = rp_proto_begin(w, NODE_ATTR), value, list, packed;
+    struct rp_tf_open_attr attr = rp_tf_begin_attr(w, key);
+    size_t list = rp_proto_begin(w, RP_TF_ATTR_LIST);
+    size_t packed = rp_proto_begin(w, RP_TF_ATTR_LIST_TYPE);
 
-    rp_proto_put_text(w, 1, key);
-    value = rp_proto_begin(w, 2);
-    list = rp_proto_begin(w, ATTR_LIST);
-    packed = rp_proto_begin(w, LIST_TYPE);
     for (size_t i = 0; i < n; i++)
         rp_proto_add_varint(w, types[i]);
     rp_proto_end(w, packed);
     rp_proto_end(w, list);
-    rp_proto_end(w, value);
-    rp_proto_end(w, attr);
-}
-
-static void put_bytes_attr(struct rp_proto_writer *w, const char *key, uint32_t field,
-                           struct rp_bytes bytes)
-{
-    size_t attr = rp_proto_begin(w, NODE_ATTR), value;
-
-    rp_proto_put_text(w, 1, key);
-    value = rp_proto_begin(w, 2);
-    rp_proto_put_bytes(w, field, bytes.at, bytes.n);
-    rp_proto_end(w, value);
-    rp_proto_end(w, attr);
+    rp_tf_end_attr(w, attr);
 }
 
 static void put_placeholder(struct rp_proto_writer *w, const char *name,
                             const struct rp_blade_argument *arg)
 {
-    size_t node = rp_proto_begin(w, GRAPH_NODE), attr, value, shape, dim;
+    size_t node = rp_tf_begin_node(w, name, "Placeholder"), shape, dim;
+    struct rp_tf_open_attr attr;
 
-    rp_proto_put_text(w, NODE_NAME, name);
-    rp_proto_put_text(w, NODE_OP, "Placeholder");
-    put_type_attr(w, "dtype", arg->type);
-    attr = rp_proto_begin(w, NODE_ATTR);
-    rp_proto_put_text(w, 1, "shape");
-    value = rp_proto_begin(w, 2);
-    shape = rp_proto_begin(w, ATTR_SHAPE);
+    rp_tf_put_attr_type(w, "dtype", arg->type);
+    attr = rp_tf_begin_attr(w, "shape");
+    shape = rp_proto_begin(w, RP_TF_ATTR_SHAPE);
     for (uint32_t i = 0; i < arg->value.rank; i++) {
-        dim = rp_proto_begin(w, 2);
-        rp_proto_put_varint(w, 1, (uint64_t)arg->value.dims[i]);
+        dim = rp_proto_begin(w, RP_TF_SHAPE_DIM);
+        rp_proto_put_varint(w, RP_TF_DIM_SIZE, (uint64_t)arg->value.dims[i]);
         rp_proto_end(w, dim);
     }
     rp_proto_end(w, shape);
-    rp_proto_end(w, value);
-    rp_proto_end(w, attr);
+    rp_tf_end_attr(w, attr);
     rp_proto_end(w, node);
 }
 
 static void put_call(struct rp_blade *b, const uint64_t *inputs, const struct outputs *outputs)
 {
     struct rp_proto_writer *w = &b->graph;
-    size_t node = rp_proto_begin(w, GRAPH_NODE);
+    size_t node = rp_proto_begin(w, RP_TF_GRAPH_NODE);
 
-    rp_proto_put_text(w, NODE_NAME, "cluster");
-    rp_proto_put_text(w, NODE_OP, "PartitionedCall");
+    rp_proto_put_text(w, RP_TF_NODE_NAME, "cluster");
+    rp_proto_put_text(w, RP_TF_NODE_OP, "PartitionedCall");
     for (size_t i = 0; i < b->arguments.n; i++)
-        rp_proto_put_text(w, NODE_INPUT, b->feeds[i]);
+        rp_proto_put_text(w, RP_TF_NODE_INPUT, b->feeds[i]);
     put_types_attr(w, "Tin", inputs, b->arguments.n);
     put_types_attr(w, "Tout", outputs->types.at, outputs->types.n);
-    put_bytes_attr(w, "f", ATTR_FUNCTION, b->call);
-    put_bytes_attr(w, "config", ATTR_TEXT, (struct rp_bytes){(const uint8_t *)"", 0});
-    put_bytes_attr(w, "config_proto", ATTR_TEXT, (struct rp_bytes){(const uint8_t *)"", 0});
-    put_bytes_attr(w, "executor_type", ATTR_TEXT, (struct rp_bytes){(const uint8_t *)"", 0});
+    rp_tf_put_attr_bytes(w, "f", RP_TF_ATTR_FUNC, b->call.at, b->call.n);
+    rp_tf_put_attr_bytes(w, "config", RP_TF_ATTR_S, "", 0);
+    rp_tf_put_attr_bytes(w, "config_proto", RP_TF_ATTR_S, "", 0);
+    rp_tf_put_attr_bytes(w, "executor_type", RP_TF_ATTR_S, "", 0);
     rp_proto_end(w, node);
 }
 
@@ -203,9 +167,9 @@ enum rp_code rp_blade_make_graph(struct rp_blade *b, struct rp_err *err)
             put_placeholder(&b->graph, b->feeds[i], &b->arguments.at[i]);
         }
         put_call(b, inputs, &outputs);
-        rp_proto_put_bytes(&b->graph, GRAPH_LIBRARY, b->library.at, b->library.n);
-        versions = rp_proto_begin(&b->graph, GRAPH_VERSIONS);
-        rp_proto_put_varint(&b->graph, 1, (uint64_t)b->graph_version);
+        rp_proto_put_bytes(&b->graph, RP_TF_GRAPH_LIBRARY, b->library.at, b->library.n);
+        versions = rp_proto_begin(&b->graph, RP_TF_GRAPH_VERSIONS);
+        rp_proto_put_varint(&b->graph, RP_TF_VERSIONS_PRODUCER, (uint64_t)b->graph_version);
         rp_proto_end(&b->graph, versions);
         code = rp_proto_written(&b->graph, &bytes, err);
     }

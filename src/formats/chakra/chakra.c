@@ -7,6 +7,7 @@
  * order, so all are collected first. A dependency on a node that the file does not have (they are
  * often filtered) is left out.
  */
+#include "abi/proto/chakra.h"
 #include "base/text.h"
 #include "formats/chakra/exec_trace.h"
 #include "formats/formats.h"
@@ -182,7 +183,7 @@ static void release(struct chakra *r)
 
 /* ---- messages ---- */
 
-/* AttributeProto: name = 1, then one value by its type; lists are left out. */
+/* An attribute is a name and one value, in the field of its type; lists are left out. */
 static enum rp_code read_attr(struct chakra *r, struct rp_proto_cursor c, struct node *node)
 {
     struct rp_bytes name = {(const uint8_t *)"", 0}, text = name;
@@ -193,13 +194,18 @@ static enum rp_code read_attr(struct chakra *r, struct rp_proto_cursor c, struct
     uint32_t key;
 
     while (rp_proto_next(&c, &it)) {
-        if (it.number == 1 && it.wire == RP_WIRE_BYTES)
+        if (it.number == RP_CHAKRA_ATTR_NAME && it.wire == RP_WIRE_BYTES)
             name = it.bytes;
-        else if ((it.number == 29 || it.number == 31) && it.wire == RP_WIRE_BYTES)
+        else if ((it.number == RP_CHAKRA_ATTR_STRING_VAL ||
+                  it.number == RP_CHAKRA_ATTR_BYTES_VAL) &&
+                 it.wire == RP_WIRE_BYTES)
             text = it.bytes, has = true;
-        else if (it.number >= 7 && it.number <= 27 && it.wire == RP_WIRE_VARINT)
-            number = it.number == 15 || it.number == 17 ? (it.value >> 1) ^ (0 - (it.value & 1))
-                                                        : it.value,
+        else if (it.number >= RP_CHAKRA_ATTR_INT32_VAL && it.number <= RP_CHAKRA_ATTR_BOOL_VAL &&
+                 it.wire == RP_WIRE_VARINT)
+            number =
+                it.number == RP_CHAKRA_ATTR_SINT32_VAL || it.number == RP_CHAKRA_ATTR_SINT64_VAL
+                    ? (uint64_t)rp_proto_zigzag(it.value)
+                    : it.value,
             has = true;
     }
     RP_TRY(rp_proto_finish(&c, r->err));
@@ -214,7 +220,6 @@ static enum rp_code read_attr(struct chakra *r, struct rp_proto_cursor c, struct
     return keep_attr(r, key, value, strlen(value));
 }
 
-/* IOInfo: values = 1, shapes = 2, types = 3 */
 static enum rp_code read_outputs(struct chakra *r, struct rp_proto_cursor c, struct node *node)
 {
     struct rp_bytes shapes = {NULL, 0}, types = {NULL, 0};
@@ -222,9 +227,9 @@ static enum rp_code read_outputs(struct chakra *r, struct rp_proto_cursor c, str
     char *both;
 
     while (rp_proto_next(&c, &it)) {
-        if (it.number == 2 && it.wire == RP_WIRE_BYTES)
+        if (it.number == RP_CHAKRA_IO_SHAPES && it.wire == RP_WIRE_BYTES)
             shapes = it.bytes;
-        else if (it.number == 3 && it.wire == RP_WIRE_BYTES)
+        else if (it.number == RP_CHAKRA_IO_TYPES && it.wire == RP_WIRE_BYTES)
             types = it.bytes;
     }
     RP_TRY(rp_proto_finish(&c, r->err));
@@ -267,29 +272,29 @@ static enum rp_code read_field(struct chakra *r, const struct rp_proto_cursor *c
     uint32_t key;
     char value[24];
 
-    switch (it->number << 3 | it->wire) {
-    case RP_PROTO_KEY(1, RP_WIRE_VARINT):
+    switch (RP_PROTO_KEY(it->number, it->wire)) {
+    case RP_PROTO_KEY(RP_CHAKRA_NODE_ID, RP_WIRE_VARINT):
         node->id = it->value;
         return RP_OK;
-    case RP_PROTO_KEY(2, RP_WIRE_BYTES):
+    case RP_PROTO_KEY(RP_CHAKRA_NODE_NAME, RP_WIRE_BYTES):
         return rp_program_string(r->p, (const char *)it->bytes.at, it->bytes.n, &node->name,
                                  r->err);
-    case RP_PROTO_KEY(3, RP_WIRE_VARINT):
+    case RP_PROTO_KEY(RP_CHAKRA_NODE_TYPE, RP_WIRE_VARINT):
         node->type = it->value;
         return RP_OK;
-    case RP_PROTO_KEY(4, RP_WIRE_VARINT):
-    case RP_PROTO_KEY(4, RP_WIRE_BYTES):
+    case RP_PROTO_KEY(RP_CHAKRA_NODE_CTRL_DEPS, RP_WIRE_VARINT):
+    case RP_PROTO_KEY(RP_CHAKRA_NODE_CTRL_DEPS, RP_WIRE_BYTES):
         return read_ids(r, it, true);
-    case RP_PROTO_KEY(5, RP_WIRE_VARINT):
-    case RP_PROTO_KEY(5, RP_WIRE_BYTES):
+    case RP_PROTO_KEY(RP_CHAKRA_NODE_DATA_DEPS, RP_WIRE_VARINT):
+    case RP_PROTO_KEY(RP_CHAKRA_NODE_DATA_DEPS, RP_WIRE_BYTES):
         return read_ids(r, it, false);
-    case RP_PROTO_KEY(7, RP_WIRE_VARINT):
+    case RP_PROTO_KEY(RP_CHAKRA_NODE_DURATION_MICROS, RP_WIRE_VARINT):
         RP_TRY(rp_program_string(r->p, "duration_micros", 15, &key, r->err));
         snprintf(value, sizeof value, "%" PRIu64, it->value);
         return keep_attr(r, key, value, strlen(value));
-    case RP_PROTO_KEY(9, RP_WIRE_BYTES):
+    case RP_PROTO_KEY(RP_CHAKRA_NODE_OUTPUTS, RP_WIRE_BYTES):
         return read_outputs(r, rp_proto_enter(c, it), node);
-    case RP_PROTO_KEY(10, RP_WIRE_BYTES):
+    case RP_PROTO_KEY(RP_CHAKRA_NODE_ATTR, RP_WIRE_BYTES):
         return read_attr(r, rp_proto_enter(c, it), node);
     default:
         return RP_OK;
@@ -365,11 +370,14 @@ static bool like_metadata(const uint8_t *at, const uint8_t *end)
     size_t n = 0;
 
     while (rp_proto_next(&c, &it)) {
-        if (it.wire != RP_WIRE_BYTES || (it.number != 1 && it.number != 2))
+        if (it.wire != RP_WIRE_BYTES ||
+            (it.number != RP_CHAKRA_METADATA_VERSION && it.number != RP_CHAKRA_METADATA_ATTR))
             return false;
-        if (it.number == 1 && (it.bytes.n < 3 || it.bytes.at[0] < '0' || it.bytes.at[0] > '9'))
+        if (it.number == RP_CHAKRA_METADATA_VERSION &&
+            (it.bytes.n < 3 || it.bytes.at[0] < '0' || it.bytes.at[0] > '9'))
             return false;
-        if (it.number == 2 && !n && (it.bytes.n < 8 || memcmp(it.bytes.at, "\n\006schema", 8) != 0))
+        if (it.number == RP_CHAKRA_METADATA_ATTR && !n &&
+            (it.bytes.n < 8 || memcmp(it.bytes.at, "\n\006schema", 8) != 0))
             return false;
         n++;
     }
@@ -389,7 +397,11 @@ static enum rp_sniff sniff_binary(const uint8_t *head, size_t n, const char *fil
     if (at == end)
         return RP_SNIFF_LIKELY;
     at = rp_proto_varint_at(at, end, &length);
-    return at && at < end && (*at == 0x08 || *at == 0x12) ? RP_SNIFF_CERTAIN : RP_SNIFF_NO;
+    return at && at < end &&
+                   (*at == RP_PROTO_KEY(RP_CHAKRA_NODE_ID, RP_WIRE_VARINT) ||
+                    *at == RP_PROTO_KEY(RP_CHAKRA_NODE_NAME, RP_WIRE_BYTES))
+               ? RP_SNIFF_CERTAIN
+               : RP_SNIFF_NO;
 }
 
 const struct rp_format rp_format_chakra = {

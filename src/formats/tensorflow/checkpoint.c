@@ -12,6 +12,8 @@
  */
 #include "formats/tensorflow/checkpoint.h"
 
+#include "abi/proto/tensorflow.h"
+
 #include "base/hash.h"
 #include "base/vec.h"
 #include "io/input.h"
@@ -25,8 +27,6 @@
 #define MAGIC      UINT64_C(0xdb4775248b80fb57)
 #define MOST_FILES 4096
 #define KEY_MAX    4096
-
-enum { ENTRY_TYPE = 1, ENTRY_SHAPE, ENTRY_FILE, ENTRY_OFFSET, ENTRY_SIZE, ENTRY_CRC, ENTRY_SLICES };
 
 struct entry {
     const char *key;
@@ -154,9 +154,9 @@ static enum rp_code read_header(struct rp_checkpoint *c, struct rp_bytes value, 
     struct rp_proto_item it;
 
     while (rp_proto_next(&cur, &it))
-        if (it.number == 1 && it.wire == RP_WIRE_VARINT)
+        if (it.number == RP_TF_BUNDLE_HEADER_NUM_SHARDS && it.wire == RP_WIRE_VARINT)
             c->nfiles = it.value;
-        else if (it.number == 2 && it.wire == RP_WIRE_VARINT)
+        else if (it.number == RP_TF_BUNDLE_HEADER_ENDIANNESS && it.wire == RP_WIRE_VARINT)
             c->big_endian = it.value != 0;
     if (c->nfiles < 1 || c->nfiles > MOST_FILES || c->big_endian)
         return rp_err_set(err, RP_UNSUPPORTED,
@@ -179,19 +179,20 @@ static enum rp_code add_entry(struct rp_checkpoint *c, struct rp_bytes file, str
         return rp_err_set(err, RP_LIMIT, "more than %llu variables in a checkpoint",
                           (unsigned long long)c->limits.members);
     while (rp_proto_next(&cur, &it)) {
-        uint64_t *numbers[] = {[ENTRY_TYPE] = &e.type,
-                               [ENTRY_SHAPE] = NULL,
-                               [ENTRY_FILE] = &e.file,
-                               [ENTRY_OFFSET] = &e.offset,
-                               [ENTRY_SIZE] = &e.size};
+        uint64_t *numbers[] = {[RP_TF_BUNDLE_ENTRY_DTYPE] = &e.type,
+                               [RP_TF_BUNDLE_ENTRY_SHAPE] = NULL,
+                               [RP_TF_BUNDLE_ENTRY_SHARD_ID] = &e.file,
+                               [RP_TF_BUNDLE_ENTRY_OFFSET] = &e.offset,
+                               [RP_TF_BUNDLE_ENTRY_SIZE] = &e.size};
 
-        if (it.number == ENTRY_SHAPE && it.wire == RP_WIRE_BYTES)
+        if (it.number == RP_TF_BUNDLE_ENTRY_SHAPE && it.wire == RP_WIRE_BYTES)
             e.shape = it.bytes;
-        else if (it.number == ENTRY_CRC && it.wire == RP_WIRE_FIXED32)
+        else if (it.number == RP_TF_BUNDLE_ENTRY_CRC32C && it.wire == RP_WIRE_FIXED32)
             e.crc = (uint32_t)it.value;
-        else if (it.number == ENTRY_SLICES)
+        else if (it.number == RP_TF_BUNDLE_ENTRY_SLICES)
             e.sliced = true;
-        else if (it.number <= ENTRY_SIZE && it.wire == RP_WIRE_VARINT && numbers[it.number])
+        else if (it.number <= RP_TF_BUNDLE_ENTRY_SIZE && it.wire == RP_WIRE_VARINT &&
+                 numbers[it.number])
             *numbers[it.number] = it.value;
     }
     RP_TRY(rp_proto_finish(&cur, err));

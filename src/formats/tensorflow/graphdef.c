@@ -11,6 +11,8 @@
  */
 #include "formats/formats.h"
 #include "formats/programs.h"
+#include "formats/tensorflow/node.h"
+#include "formats/tensorflow/tensor.h"
 #include "formats/textproto.h"
 
 #include <string.h>
@@ -30,18 +32,6 @@ struct graph_reader {
 static enum rp_code intern(struct graph_reader *r, struct rp_bytes s, uint32_t *id)
 {
     return rp_program_string(r->p, (const char *)s.at, s.n, id, r->err);
-}
-
-/* The first bytes field of a message, empty where there is none. */
-static struct rp_bytes field_of(struct rp_bytes message, uint32_t number)
-{
-    struct rp_proto_cursor c = rp_proto_cursor(message.at, message.n, 0, 100);
-    struct rp_proto_item it;
-
-    while (rp_proto_next(&c, &it))
-        if (it.number == number && it.wire == RP_WIRE_BYTES)
-            return it.bytes;
-    return (struct rp_bytes){(const uint8_t *)"", 0};
 }
 
 static enum rp_code set_op(struct graph_reader *r, uint32_t name, uint32_t computation, uint32_t op)
@@ -113,11 +103,11 @@ static enum rp_code add_calls(struct graph_reader *r, struct rp_bytes value, boo
 
         if (it.wire != RP_WIRE_BYTES)
             continue;
-        if (it.number == 1 && !list)
+        if (it.number == RP_TF_ATTR_LIST && !list)
             RP_TRY(add_calls(r, it.bytes, true));
-        if (it.number != (list ? 9 : 10))
+        if (it.number != (list ? RP_TF_ATTR_LIST_FUNC : RP_TF_ATTR_FUNC))
             continue;
-        name = field_of(it.bytes, 1);
+        name = rp_proto_find(it.bytes, RP_TF_NAME_ATTRS_NAME);
         id = rp_strtab_find(&r->p->strings, (const char *)name.at, name.n);
         if (id < r->function_of.n && r->function_of.at[id])
             RP_TRY(rp_program_add_called(r->p, r->function_of.at[id] - 1, r->err));
@@ -125,16 +115,15 @@ static enum rp_code add_calls(struct graph_reader *r, struct rp_bytes value, boo
     return RP_OK;
 }
 
-/* A map's entry: key = 1, AttrValue = 2. */
 static enum rp_code add_attr(struct graph_reader *r, struct rp_bytes entry)
 {
-    struct rp_bytes value = field_of(entry, 2);
+    struct rp_bytes value = rp_proto_find(entry, RP_TF_ATTR_ENTRY_VALUE);
     enum rp_code code;
     uint32_t key;
     const char *text;
     size_t n;
 
-    RP_TRY(intern(r, field_of(entry, 1), &key));
+    RP_TRY(intern(r, rp_proto_find(entry, RP_TF_ATTR_ENTRY_KEY), &key));
     RP_TRY(rp_out_open_memory(&r->text, r->err));
     code = rp_textproto_print(&rp_schema_TF_ATTR, value, true, r->text, r->err);
     if (code == RP_OK)
@@ -151,15 +140,12 @@ static enum rp_code add_attr(struct graph_reader *r, struct rp_bytes entry)
 
 static unsigned elem_of(uint64_t type)
 {
-    static const uint8_t elems[] = {
-        [1] = RP_ELEM_F32,   [2] = RP_ELEM_F64,   [3] = RP_ELEM_S32,     [4] = RP_ELEM_U8,
-        [5] = RP_ELEM_S16,   [6] = RP_ELEM_S8,    [7] = RP_ELEM_STRING,  [8] = RP_ELEM_C64,
-        [9] = RP_ELEM_S64,   [10] = RP_ELEM_PRED, [14] = RP_ELEM_BF16,   [17] = RP_ELEM_U16,
-        [18] = RP_ELEM_C128, [19] = RP_ELEM_F16,  [20] = RP_ELEM_OPAQUE, [21] = RP_ELEM_OPAQUE,
-        [22] = RP_ELEM_U32,  [23] = RP_ELEM_U64};
-
     type %= 100; /* references have the number of the type and 100 */
-    return type < sizeof elems ? elems[type] : RP_ELEM_INVALID;
+    if (type == RP_TF_TYPE_DT_STRING)
+        return RP_ELEM_STRING;
+    if (type == RP_TF_TYPE_DT_RESOURCE || type == RP_TF_TYPE_DT_VARIANT)
+        return RP_ELEM_OPAQUE;
+    return rp_tf_elem_of(type);
 }
 
 static uint64_t varint_of(struct rp_bytes message, uint32_t number)
@@ -183,11 +169,11 @@ static enum rp_code array_of(struct graph_reader *r, unsigned elem, struct rp_by
     size_t n = 0;
 
     *id = 0;
-    if (varint_of(shape, 3))
+    if (varint_of(shape, RP_TF_SHAPE_UNKNOWN_RANK))
         return RP_OK; /* not even its rank is known */
     while (rp_proto_next(&c, &it))
-        if (RP_PROTO_KEY(it.number, it.wire) == KEY(2, BYTES) && n < 64) {
-            int64_t dim = (int64_t)varint_of(it.bytes, 1);
+        if (RP_PROTO_KEY(it.number, it.wire) == KEY(RP_TF_SHAPE_DIM, BYTES) && n < 64) {
+            int64_t dim = (int64_t)varint_of(it.bytes, RP_TF_DIM_SIZE);
 
             dims[n++] = dim < 0 ? RP_DIM_UNKNOWN : dim;
         }
@@ -207,17 +193,17 @@ static enum rp_code shape_of_node(struct graph_reader *r, struct rp_bytes node, 
     while (rp_proto_next(&c, &it)) {
         struct rp_bytes key, value;
 
-        if (RP_PROTO_KEY(it.number, it.wire) != KEY(5, BYTES))
+        if (RP_PROTO_KEY(it.number, it.wire) != KEY(RP_TF_NODE_ATTR, BYTES))
             continue;
-        key = field_of(it.bytes, 1);
-        value = field_of(it.bytes, 2);
+        key = rp_proto_find(it.bytes, RP_TF_ATTR_ENTRY_KEY);
+        value = rp_proto_find(it.bytes, RP_TF_ATTR_ENTRY_VALUE);
         if ((key.n == 1 && *key.at == 'T') || (key.n == 5 && !memcmp(key.at, "dtype", 5)) ||
             (key.n == 4 && !memcmp(key.at, "DstT", 4)))
-            elem = elem_of(varint_of(value, 6));
+            elem = elem_of(varint_of(value, RP_TF_ATTR_TYPE));
         if (key.n == 14 && !memcmp(key.at, "_output_shapes", 14)) {
-            struct rp_bytes list = field_of(value, 1);
+            struct rp_bytes list = rp_proto_find(value, RP_TF_ATTR_LIST);
 
-            output = field_of(list, 7);
+            output = rp_proto_find(list, RP_TF_ATTR_LIST_SHAPE);
             known = list.n > 0;
         }
     }
@@ -229,14 +215,14 @@ static enum rp_code shape_of_node(struct graph_reader *r, struct rp_bytes node, 
 static enum rp_code node_field(struct graph_reader *r, const struct rp_proto_item *it)
 {
     switch (RP_PROTO_KEY(it->number, it->wire)) {
-    case KEY(3, BYTES):
+    case KEY(RP_TF_NODE_INPUT, BYTES):
         return add_input(r, it->bytes);
-    case KEY(4, BYTES):
+    case KEY(RP_TF_NODE_DEVICE, BYTES):
         if (!it->bytes.n)
             return RP_OK;
         return rp_program_add_attr(r->p, RP_ATTR_DEVICE, (const char *)it->bytes.at, it->bytes.n,
                                    r->err);
-    case KEY(5, BYTES):
+    case KEY(RP_TF_NODE_ATTR, BYTES):
         return add_attr(r, it->bytes);
     default:
         return RP_OK;
@@ -253,8 +239,8 @@ static enum rp_code add_node(struct graph_reader *r, struct rp_bytes node)
     if (r->p->nops >= r->limits.events)
         return rp_err_set(r->err, RP_LIMIT, "more than %llu nodes",
                           (unsigned long long)r->limits.events);
-    RP_TRY(intern(r, field_of(node, 1), &op.name));
-    RP_TRY(intern(r, field_of(node, 2), &op.foreign));
+    RP_TRY(intern(r, rp_proto_find(node, RP_TF_NODE_NAME), &op.name));
+    RP_TRY(intern(r, rp_proto_find(node, RP_TF_NODE_OP), &op.foreign));
     RP_TRY(shape_of_node(r, node, &op.shape));
     RP_TRY(rp_program_add_op(r->p, &op, &id, r->err));
     r->control.n = 0;
@@ -277,7 +263,7 @@ static enum rp_code add_nodes(struct graph_reader *r, struct rp_bytes list, uint
     while (rp_proto_next(&c, &it)) {
         if (it.number != number || it.wire != RP_WIRE_BYTES)
             continue;
-        RP_TRY(intern(r, field_of(it.bytes, 1), &name));
+        RP_TRY(intern(r, rp_proto_find(it.bytes, RP_TF_NODE_NAME), &name));
         RP_TRY(set_op(r, name, here, op++));
     }
     RP_TRY(rp_proto_finish(&c, r->err));
@@ -298,9 +284,9 @@ static enum rp_code add_arguments(struct graph_reader *r, struct rp_bytes signat
     uint32_t id;
 
     while (rp_proto_next(&c, &it)) {
-        if (RP_PROTO_KEY(it.number, it.wire) != KEY(2, BYTES))
+        if (RP_PROTO_KEY(it.number, it.wire) != KEY(RP_TF_OP_INPUT_ARG, BYTES))
             continue;
-        RP_TRY(intern(r, field_of(it.bytes, 1), &op.name));
+        RP_TRY(intern(r, rp_proto_find(it.bytes, RP_TF_ARG_NAME), &op.name));
         RP_TRY(rp_program_add_op(r->p, &op, &id, r->err));
         RP_TRY(set_op(r, op.name, (uint32_t)r->p->computations.n - 1, id));
         op.value++;
@@ -318,11 +304,11 @@ static enum rp_code add_results(struct graph_reader *r, struct rp_bytes function
 
     RP_TRY(rp_program_string(r->p, "(result)", 8, &op.foreign, r->err));
     while (rp_proto_next(&c, &it)) {
-        if (RP_PROTO_KEY(it.number, it.wire) != KEY(4, BYTES))
+        if (RP_PROTO_KEY(it.number, it.wire) != KEY(RP_TF_FUNCTION_RET, BYTES))
             continue;
-        RP_TRY(intern(r, field_of(it.bytes, 1), &op.name));
+        RP_TRY(intern(r, rp_proto_find(it.bytes, RP_TF_TEXT_ENTRY_KEY), &op.name));
         RP_TRY(rp_program_add_op(r->p, &op, &id, r->err));
-        RP_TRY(add_input(r, field_of(it.bytes, 2)));
+        RP_TRY(add_input(r, rp_proto_find(it.bytes, RP_TF_TEXT_ENTRY_VALUE)));
     }
     return rp_proto_finish(&c, r->err);
 }
@@ -337,10 +323,10 @@ static enum rp_code each_function(struct graph_reader *r, struct rp_bytes librar
     while (rp_proto_next(&c, &it)) {
         struct rp_bytes signature;
 
-        if (RP_PROTO_KEY(it.number, it.wire) != KEY(1, BYTES))
+        if (RP_PROTO_KEY(it.number, it.wire) != KEY(RP_TF_LIBRARY_FUNCTION, BYTES))
             continue;
-        signature = field_of(it.bytes, 1);
-        RP_TRY(intern(r, field_of(signature, 1), &name));
+        signature = rp_proto_find(it.bytes, RP_TF_FUNCTION_SIGNATURE);
+        RP_TRY(intern(r, rp_proto_find(signature, RP_TF_OP_NAME), &name));
         if (names) {
             while (r->function_of.n <= name)
                 RP_TRY(rp_vec_push(&r->function_of, 0, r->err));
@@ -349,7 +335,7 @@ static enum rp_code each_function(struct graph_reader *r, struct rp_bytes librar
         }
         RP_TRY(rp_program_begin(r->p, name, &id, r->err));
         RP_TRY(add_arguments(r, signature));
-        RP_TRY(add_nodes(r, it.bytes, 3));
+        RP_TRY(add_nodes(r, it.bytes, RP_TF_FUNCTION_NODE_DEF));
         RP_TRY(add_results(r, it.bytes));
     }
     return rp_proto_finish(&c, r->err);
@@ -357,14 +343,14 @@ static enum rp_code each_function(struct graph_reader *r, struct rp_bytes librar
 
 static enum rp_code read_graph(struct graph_reader *r, struct rp_bytes graph)
 {
-    struct rp_bytes library = field_of(graph, 2);
+    struct rp_bytes library = rp_proto_find(graph, RP_TF_GRAPH_LIBRARY);
     uint32_t entry, name;
 
     RP_TRY(rp_program_string(r->p, "graph", 5, &name, r->err));
     RP_TRY(each_function(r, library, true));
     RP_TRY(rp_program_begin(r->p, name, &entry, r->err));
     r->p->entry = entry;
-    RP_TRY(add_nodes(r, graph, 1));
+    RP_TRY(add_nodes(r, graph, RP_TF_GRAPH_NODE));
     RP_TRY(each_function(r, library, false));
     r->p->source.at = (const char *)graph.at;
     r->p->source.n = graph.n;

@@ -3,6 +3,8 @@
  * The rows of TensorFlow's graphs, and how each is recognised: a node is a name and an operation
  * that begins with a capital or '_', which nothing else has in these fields.
  */
+#include "abi/proto/blade.h"
+#include "abi/proto/tensorflow.h"
 #include "formats/formats.h"
 #include "formats/programs.h"
 
@@ -38,23 +40,24 @@ static bool like_node(struct rp_bytes s)
     struct rp_bytes name, op, rest;
     bool whole;
 
-    if (!front(s, 1, &name, &whole) || !whole || !printable(name))
+    if (!front(s, RP_TF_NODE_NAME, &name, &whole) || !whole || !printable(name))
         return false;
     rest = (struct rp_bytes){name.at + name.n, (size_t)(s.at + s.n - name.at) - name.n};
-    return front(rest, 2, &op, &whole) && whole && printable(op) &&
+    return front(rest, RP_TF_NODE_OP, &op, &whole) && whole && printable(op) &&
            ((op.at[0] >= 'A' && op.at[0] <= 'Z') || op.at[0] == '_');
 }
 
 static bool like_graph(struct rp_bytes s)
 {
-    struct rp_bytes node, function, signature, name;
+    struct rp_bytes node, library, function, signature, name;
     bool whole;
 
-    if (front(s, 1, &node, &whole))
+    if (front(s, RP_TF_GRAPH_NODE, &node, &whole))
         return like_node(node);
-    return front(s, 2, &function, &whole) && front(function, 1, &signature, &whole) &&
-           front(signature, 1, &signature, &whole) && front(signature, 1, &name, &whole) &&
-           printable(name);
+    return front(s, RP_TF_GRAPH_LIBRARY, &library, &whole) &&
+           front(library, RP_TF_LIBRARY_FUNCTION, &function, &whole) &&
+           front(function, RP_TF_FUNCTION_SIGNATURE, &signature, &whole) &&
+           front(signature, RP_TF_OP_NAME, &name, &whole) && printable(name);
 }
 
 static enum rp_sniff sniff_graph(const uint8_t *head, size_t n, const char *file)
@@ -144,18 +147,6 @@ const struct rp_format rp_format_graphdef_text = {
 
 /* ---- graphs inside of other messages ---- */
 
-/* The content of the first field of that number, or an empty one. */
-static struct rp_bytes find_field(struct rp_bytes s, uint32_t number)
-{
-    struct rp_proto_cursor c = rp_proto_cursor(s.at, s.n, 0, 100);
-    struct rp_proto_item it;
-
-    while (rp_proto_next(&c, &it))
-        if (it.number == number && it.wire == RP_WIRE_BYTES)
-            return it.bytes;
-    return (struct rp_bytes){(const uint8_t *)"", 0};
-}
-
 /* A reader of a message that holds a graph: finds it, and fills the program with it. */
 static enum rp_code read_inner(struct rp_input *in, const struct rp_read_options *options,
                                struct rp_bytes (*find)(struct rp_bytes), struct rp_import *to,
@@ -175,28 +166,30 @@ static enum rp_code read_inner(struct rp_input *in, const struct rp_read_options
     return rp_graphdef_fill(to->program, graph, options->limits, err);
 }
 
-/* The graph of a MetaGraphDef is its field 2; a SavedModel has MetaGraphDefs in its field 2. */
 static struct rp_bytes graph_of_meta(struct rp_bytes s)
 {
-    return find_field(s, 2);
+    return rp_proto_find(s, RP_TF_META_GRAPH_GRAPH_DEF);
 }
 
 static struct rp_bytes graph_of_saved(struct rp_bytes s)
 {
-    return graph_of_meta(find_field(s, 2));
+    return graph_of_meta(rp_proto_find(s, RP_TF_SAVED_MODEL_META_GRAPHS));
 }
 
-/* saved_model_schema_version = 1 as a number, then meta_graphs = 2 that begin with a message */
+/* The version of the schema as a small number, then a MetaGraphDef that begins with a message. */
 static enum rp_sniff sniff_saved(const uint8_t *head, size_t n, const char *file)
 {
+    const uint8_t schema_version =
+        RP_PROTO_KEY(RP_TF_SAVED_MODEL_SAVED_MODEL_SCHEMA_VERSION, RP_WIRE_VARINT);
     struct rp_bytes meta, info;
     bool whole;
 
     (void)file;
-    if (n < 8 || head[0] != 0x08 || head[1] > 9 ||
-        !front((struct rp_bytes){head + 2, n - 2}, 2, &meta, &whole))
+    if (n < 8 || head[0] != schema_version || head[1] > 9 ||
+        !front((struct rp_bytes){head + 2, n - 2}, RP_TF_SAVED_MODEL_META_GRAPHS, &meta, &whole))
         return RP_SNIFF_NO;
-    return front(meta, 1, &info, &whole) ? RP_SNIFF_LIKELY : RP_SNIFF_NO;
+    return front(meta, RP_TF_META_GRAPH_META_INFO_DEF, &info, &whole) ? RP_SNIFF_LIKELY
+                                                                      : RP_SNIFF_NO;
 }
 
 static enum rp_code read_saved(struct rp_input *in, const struct rp_read_options *options,
@@ -215,25 +208,29 @@ const struct rp_format rp_format_saved_model = {
     .read = read_saved,
 };
 
-/* meta_info_def = 1 of a version or a list of operations, then graph_def = 2. The list is often
-   longer than what is seen of the file. */
+/* A meta_info_def with a version or a list of operations, then the graph. The list is often longer
+   than what is seen of the file. */
 static enum rp_sniff sniff_meta(const uint8_t *head, size_t n, const char *file)
 {
     struct rp_bytes s = {head, n}, info, ops, op, name, graph;
     bool whole = true;
 
     (void)file;
-    if (front(s, 1, &info, &whole)) {
+    if (front(s, RP_TF_META_GRAPH_META_INFO_DEF, &info, &whole)) {
         if (whole &&
-            front((struct rp_bytes){info.at + info.n, (size_t)(s.at + s.n - info.at) - info.n}, 2,
-                  &graph, &whole))
-            return like_graph(graph) && info.n && *info.at != 0x08 ? RP_SNIFF_CERTAIN : RP_SNIFF_NO;
-        if (!front(info, 2, &ops, &whole) || !front(ops, 1, &op, &whole) ||
-            !front(op, 1, &name, &whole) || !whole || !printable(name))
+            front((struct rp_bytes){info.at + info.n, (size_t)(s.at + s.n - info.at) - info.n},
+                  RP_TF_META_GRAPH_GRAPH_DEF, &graph, &whole))
+            return like_graph(graph) && info.n && *info.at != RP_PROTO_KEY(1, RP_WIRE_VARINT)
+                       ? RP_SNIFF_CERTAIN
+                       : RP_SNIFF_NO;
+        if (!front(info, RP_TF_META_INFO_STRIPPED_OP_LIST, &ops, &whole) ||
+            !front(ops, RP_TF_OP_LIST_OP, &op, &whole) ||
+            !front(op, RP_TF_OP_NAME, &name, &whole) || !whole || !printable(name))
             return RP_SNIFF_NO;
         return name.at[0] >= 'A' && name.at[0] <= 'Z' ? RP_SNIFF_LIKELY : RP_SNIFF_NO;
     }
-    return front(s, 2, &graph, &whole) && front(graph, 1, &op, &whole) && like_node(op)
+    return front(s, RP_TF_META_GRAPH_GRAPH_DEF, &graph, &whole) &&
+                   front(graph, RP_TF_GRAPH_NODE, &op, &whole) && like_node(op)
                ? RP_SNIFF_CERTAIN
                : RP_SNIFF_NO;
 }
@@ -256,14 +253,15 @@ const struct rp_format rp_format_meta_graph = {
 
 /* ---- libraries of functions ---- */
 
-/* A FunctionDef: a signature = 1 with a name, and a node = 3 somewhere behind it. */
+/* A FunctionDef: a signature with a name, and a node somewhere behind it. */
 static bool like_function(struct rp_bytes s)
 {
     struct rp_bytes signature, name;
     bool whole;
 
-    return front(s, 1, &signature, &whole) && front(signature, 1, &name, &whole) &&
-           printable(name) && like_node(find_field(s, 3));
+    return front(s, RP_TF_FUNCTION_SIGNATURE, &signature, &whole) &&
+           front(signature, RP_TF_OP_NAME, &name, &whole) && printable(name) &&
+           like_node(rp_proto_find(s, RP_TF_FUNCTION_NODE_DEF));
 }
 
 static bool like_library(struct rp_bytes s)
@@ -271,7 +269,7 @@ static bool like_library(struct rp_bytes s)
     struct rp_bytes function;
     bool whole;
 
-    return front(s, 1, &function, &whole) && like_function(function);
+    return front(s, RP_TF_LIBRARY_FUNCTION, &function, &whole) && like_function(function);
 }
 
 static enum rp_sniff sniff_library(const uint8_t *head, size_t n, const char *file)
@@ -280,7 +278,7 @@ static enum rp_sniff sniff_library(const uint8_t *head, size_t n, const char *fi
     return like_library((struct rp_bytes){head, n}) ? RP_SNIFF_CERTAIN : RP_SNIFF_NO;
 }
 
-/* The library as the field 2 of a graph without nodes. */
+/* The library as that of a graph without nodes. */
 static enum rp_code fill_library(struct rp_program *p, struct rp_bytes library,
                                  const struct rp_limits *limits, struct rp_err *err)
 {
@@ -288,7 +286,7 @@ static enum rp_code fill_library(struct rp_program *p, struct rp_bytes library,
     struct rp_bytes bytes;
     enum rp_code code;
 
-    rp_proto_put_bytes(&w, 2, library.at, library.n);
+    rp_proto_put_bytes(&w, RP_TF_GRAPH_LIBRARY, library.at, library.n);
     code = rp_proto_written(&w, &bytes, err);
     if (code == RP_OK) {
         const char *kept = rp_arena_copy(&p->arena, (const char *)bytes.at, bytes.n);
@@ -325,16 +323,17 @@ const struct rp_format rp_format_tf_library = {
 
 /* ---- BladeDISC ---- */
 
-/* TaoCompilerInput: options = 1 {device_type = 1, flib_def = 3}, function = 2 {name = 1} */
+/* A TaoCompilerInput begins with options that name a device and hold a library of functions. */
 static enum rp_sniff sniff_tao(const uint8_t *head, size_t n, const char *file)
 {
     struct rp_bytes options, device;
     bool whole;
 
     (void)file;
-    return front((struct rp_bytes){head, n}, 1, &options, &whole) &&
-                   front(options, 1, &device, &whole) && whole && printable(device) &&
-                   like_library(find_field(options, 3))
+    return front((struct rp_bytes){head, n}, RP_BLADE_INPUT_OPTIONS, &options, &whole) &&
+                   front(options, RP_BLADE_OPTIONS_DEVICE_TYPE, &device, &whole) && whole &&
+                   printable(device) &&
+                   like_library(rp_proto_find(options, RP_BLADE_OPTIONS_FLIB_DEF))
                ? RP_SNIFF_CERTAIN
                : RP_SNIFF_NO;
 }
@@ -353,8 +352,10 @@ static enum rp_code read_tao(struct rp_input *in, const struct rp_read_options *
     RP_TRY(rp_program_new("graphdef", &to->program, err));
     p = to->program;
     to->content_bytes = n;
-    RP_TRY(fill_library(p, find_field(find_field(all, 1), 3), options->limits, err));
-    name = find_field(find_field(all, 2), 1);
+    RP_TRY(fill_library(
+        p, rp_proto_find(rp_proto_find(all, RP_BLADE_INPUT_OPTIONS), RP_BLADE_OPTIONS_FLIB_DEF),
+        options->limits, err));
+    name = rp_proto_find(rp_proto_find(all, RP_BLADE_INPUT_FUNCTION), RP_TF_NAME_ATTRS_NAME);
     if (!name.n)
         return RP_OK;
     RP_TRY(rp_program_string(p, (const char *)name.at, name.n, &id, err));

@@ -7,15 +7,12 @@
  */
 #include "formats/tensorflow/ports.h"
 
+#include "abi/proto/tensorflow.h"
+
 #include <stdlib.h>
 #include <string.h>
 
 #define DEPTH 64
-
-enum { SAVED_META = 2, META_GRAPH = 2, META_SIGNATURE = 5 };
-enum { GRAPH_NODE = 1, NODE_NAME = 1, NODE_OP = 2, NODE_INPUT = 3, NODE_ATTR = 5 };
-enum { SIGNATURE_INPUTS = 1, SIGNATURE_OUTPUTS = 2, INFO_NAME = 1, INFO_TYPE = 2, INFO_SHAPE = 3 };
-enum { ATTR_TEXT = 2, ATTR_INT = 3, ATTR_TYPE = 6, ATTR_SHAPE = 7 };
 
 static bool is(struct rp_bytes a, const char *b)
 {
@@ -41,13 +38,13 @@ static enum rp_code read_info(struct rp_proto_cursor c, struct rp_arena *arena,
     struct rp_proto_item item;
 
     while (rp_proto_next(&c, &item)) {
-        if (item.number == INFO_NAME && item.wire == RP_WIRE_BYTES) {
+        if (item.number == RP_TF_TENSOR_INFO_NAME && item.wire == RP_WIRE_BYTES) {
             out->tensor = rp_arena_copy(arena, (const char *)item.bytes.at, item.bytes.n);
             if (!out->tensor)
                 return rp_err_nomem(err, "reading a signature");
-        } else if (item.number == INFO_TYPE && item.wire == RP_WIRE_VARINT) {
+        } else if (item.number == RP_TF_TENSOR_INFO_DTYPE && item.wire == RP_WIRE_VARINT) {
             out->type = item.value;
-        } else if (item.number == INFO_SHAPE && item.wire == RP_WIRE_BYTES) {
+        } else if (item.number == RP_TF_TENSOR_INFO_TENSOR_SHAPE && item.wire == RP_WIRE_BYTES) {
             take_shape(item.bytes, out);
         }
     }
@@ -64,11 +61,11 @@ static enum rp_code read_entry(struct rp_proto_cursor c, struct rp_arena *arena,
     while (rp_proto_next(&c, &item)) {
         if (item.wire != RP_WIRE_BYTES)
             continue;
-        if (item.number == 1) {
+        if (item.number == RP_TF_TENSOR_INFO_ENTRY_KEY) {
             port->name = rp_arena_copy(arena, (const char *)item.bytes.at, item.bytes.n);
             if (!port->name)
                 return rp_err_nomem(err, "reading a signature");
-        } else if (item.number == 2) {
+        } else if (item.number == RP_TF_TENSOR_INFO_ENTRY_VALUE) {
             RP_TRY(read_info(rp_proto_enter(&c, &item), arena, port, err));
         }
     }
@@ -91,11 +88,11 @@ static enum rp_code read_signature(struct rp_bytes bytes, struct rp_arena *arena
 
     while (rp_proto_next(&c, &item)) {
         if (item.wire != RP_WIRE_BYTES ||
-            (item.number != SIGNATURE_INPUTS && item.number != SIGNATURE_OUTPUTS))
+            (item.number != RP_TF_SIGNATURE_INPUTS && item.number != RP_TF_SIGNATURE_OUTPUTS))
             continue;
         RP_TRY(read_entry(rp_proto_enter(&c, &item), arena, &port, err));
-        RP_TRY(item.number == SIGNATURE_INPUTS ? rp_vec_push(&out->feeds, port, err)
-                                               : rp_vec_push(&out->fetches, port, err));
+        RP_TRY(item.number == RP_TF_SIGNATURE_INPUTS ? rp_vec_push(&out->feeds, port, err)
+                                                     : rp_vec_push(&out->fetches, port, err));
     }
     if (out->feeds.n)
         qsort(out->feeds.at, out->feeds.n, sizeof *out->feeds.at, by_name);
@@ -117,9 +114,9 @@ static enum rp_code look_at(struct rp_proto_cursor c, const char *wanted, struct
     struct rp_proto_item item;
 
     while (rp_proto_next(&c, &item)) {
-        if (item.number == 1 && item.wire == RP_WIRE_BYTES)
+        if (item.number == RP_TF_SIGNATURE_ENTRY_KEY && item.wire == RP_WIRE_BYTES)
             name = item.bytes;
-        if (item.number == 2 && item.wire == RP_WIRE_BYTES)
+        if (item.number == RP_TF_SIGNATURE_ENTRY_VALUE && item.wire == RP_WIRE_BYTES)
             body = item.bytes;
     }
     RP_TRY(rp_proto_finish(&c, err));
@@ -142,9 +139,9 @@ static enum rp_code read_meta(struct rp_proto_cursor c, const char *wanted, stru
     while (rp_proto_next(&c, &item)) {
         if (item.wire != RP_WIRE_BYTES)
             continue;
-        if (item.number == META_GRAPH)
+        if (item.number == RP_TF_META_GRAPH_GRAPH_DEF)
             out->graph = item.bytes;
-        else if (item.number == META_SIGNATURE)
+        else if (item.number == RP_TF_META_GRAPH_SIGNATURE_DEF)
             RP_TRY(look_at(rp_proto_enter(&c, &item), wanted, &best, err));
     }
     RP_TRY(rp_proto_finish(&c, err));
@@ -175,9 +172,9 @@ static enum rp_code read_attr(struct rp_proto_cursor c, struct node *node, struc
     struct rp_proto_item item;
 
     while (rp_proto_next(&c, &item)) {
-        if (item.number == 1 && item.wire == RP_WIRE_BYTES)
+        if (item.number == RP_TF_ATTR_ENTRY_KEY && item.wire == RP_WIRE_BYTES)
             key = item.bytes;
-        if (item.number == 2 && item.wire == RP_WIRE_BYTES)
+        if (item.number == RP_TF_ATTR_ENTRY_VALUE && item.wire == RP_WIRE_BYTES)
             value = item.bytes;
     }
     RP_TRY(rp_proto_finish(&c, err));
@@ -186,13 +183,13 @@ static enum rp_code read_attr(struct rp_proto_cursor c, struct node *node, struc
         return RP_OK;
     c = rp_proto_cursor(value.at, value.n, 0, DEPTH);
     while (rp_proto_next(&c, &item))
-        if (item.number == ATTR_TYPE && item.wire == RP_WIRE_VARINT)
+        if (item.number == RP_TF_ATTR_TYPE && item.wire == RP_WIRE_VARINT)
             node->type = item.value;
-        else if (item.number == ATTR_SHAPE && item.wire == RP_WIRE_BYTES)
+        else if (item.number == RP_TF_ATTR_SHAPE && item.wire == RP_WIRE_BYTES)
             node->shape = item.bytes;
-        else if (item.number == ATTR_TEXT && item.wire == RP_WIRE_BYTES)
+        else if (item.number == RP_TF_ATTR_S && item.wire == RP_WIRE_BYTES)
             node->shared = item.bytes;
-        else if (item.number == ATTR_INT && item.wire == RP_WIRE_VARINT)
+        else if (item.number == RP_TF_ATTR_I && item.wire == RP_WIRE_VARINT)
             node->index = item.value;
     return rp_proto_finish(&c, err);
 }
@@ -219,15 +216,15 @@ static enum rp_code read_node(struct rp_proto_cursor c, struct node *node, struc
     while (rp_proto_next(&c, &item)) {
         if (item.wire != RP_WIRE_BYTES)
             continue;
-        if (item.number == NODE_NAME)
+        if (item.number == RP_TF_NODE_NAME)
             node->name = item.bytes;
-        else if (item.number == NODE_OP)
+        else if (item.number == RP_TF_NODE_OP)
             node->op = item.bytes;
-        else if (item.number == NODE_INPUT && !node->input.at)
+        else if (item.number == RP_TF_NODE_INPUT && !node->input.at)
             node->input = item.bytes;
-        if (item.number == NODE_INPUT && used)
+        if (item.number == RP_TF_NODE_INPUT && used)
             RP_TRY(rp_map_put(used, hash_of(item.bytes), 1, err));
-        if (item.number == NODE_ATTR)
+        if (item.number == RP_TF_NODE_ATTR)
             RP_TRY(read_attr(rp_proto_enter(&c, &item), node, err));
     }
     return rp_proto_finish(&c, err);
@@ -343,7 +340,7 @@ static enum rp_code read_graph(struct rp_bytes graph, struct rp_arena *arena,
 
     rp_map_init(&used);
     while (code == RP_OK && rp_proto_next(&c, &item)) {
-        if (item.number != GRAPH_NODE || item.wire != RP_WIRE_BYTES)
+        if (item.number != RP_TF_GRAPH_NODE || item.wire != RP_WIRE_BYTES)
             continue;
         code = read_node(rp_proto_enter(&c, &item), &node, &used, err);
         if (code == RP_OK)
@@ -371,7 +368,7 @@ enum rp_code rp_tf_ports_find(struct rp_bytes bytes, bool saved, const char *sig
     if (!saved)
         return read_graph(bytes, arena, out, err);
     while (rp_proto_next(&c, &item))
-        if (item.number == SAVED_META && item.wire == RP_WIRE_BYTES) {
+        if (item.number == RP_TF_SAVED_MODEL_META_GRAPHS && item.wire == RP_WIRE_BYTES) {
             RP_TRY(read_meta(rp_proto_enter(&c, &item), signature, arena, out, err));
             code = read_graph(out->graph, arena, &plain, err); /* only for its variables */
             out->has_variables = plain.has_variables;
@@ -410,7 +407,7 @@ static enum rp_code list_nodes(struct needs *n, struct rp_bytes graph)
     struct node node;
 
     while (rp_proto_next(&c, &item)) {
-        if (item.number != GRAPH_NODE || item.wire != RP_WIRE_BYTES)
+        if (item.number != RP_TF_GRAPH_NODE || item.wire != RP_WIRE_BYTES)
             continue;
         RP_TRY(read_node(rp_proto_enter(&c, &item), &node, NULL, n->err));
         node.message = item.bytes;
@@ -429,7 +426,7 @@ static enum rp_code walk_back(struct needs *n)
         struct rp_proto_item item;
 
         while (rp_proto_next(&c, &item))
-            if (item.number == NODE_INPUT && item.wire == RP_WIRE_BYTES)
+            if (item.number == RP_TF_NODE_INPUT && item.wire == RP_WIRE_BYTES)
                 RP_TRY(reach(n, item.bytes));
     }
     return RP_OK;

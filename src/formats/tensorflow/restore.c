@@ -11,15 +11,12 @@
 #include "formats/tensorflow/restore.h"
 
 #include "base/hash.h"
+#include "formats/tensorflow/node.h"
 
 #include <string.h>
 
 #define DEPTH 32
 #define HOPS  8 /* from an assignment to what it is restored from */
-
-enum { GRAPH_NODE = 1, GRAPH_LIBRARY = 2, NODE_NAME = 1, NODE_OP = 2, NODE_INPUT = 3 };
-enum { NODE_ATTR = 5, ATTR_TENSOR = 8, ATTR_FUNCTION = 10, TENSOR_TEXT = 8 };
-enum { FUNCTION_SIGNATURE = 1, FUNCTION_NODE = 3, SIGNATURE_NAME = 1, SIGNATURE_INPUT = 2 };
 
 struct scope {
     RP_VEC(struct rp_bytes) nodes; /* messages */
@@ -38,28 +35,6 @@ static bool is(struct rp_bytes a, const char *b)
     return a.n == strlen(b) && !memcmp(a.at, b, a.n);
 }
 
-/* Field number `which` of that number, counted from 0; empty where there is none. */
-static struct rp_bytes nth(struct rp_bytes message, uint32_t number, size_t which)
-{
-    struct rp_proto_cursor c = rp_proto_cursor(message.at, message.n, 0, DEPTH);
-    struct rp_proto_item it;
-
-    while (rp_proto_next(&c, &it))
-        if (it.number == number && it.wire == RP_WIRE_BYTES && which-- == 0)
-            return it.bytes;
-    return (struct rp_bytes){(const uint8_t *)"", 0};
-}
-
-static struct rp_bytes attr(struct rp_bytes node, const char *key)
-{
-    struct rp_bytes entry;
-
-    for (size_t i = 0; (entry = nth(node, NODE_ATTR, i)).n; i++)
-        if (is(nth(entry, 1, 0), key))
-            return nth(entry, 2, 0);
-    return (struct rp_bytes){(const uint8_t *)"", 0};
-}
-
 /* ---- scopes ---- */
 
 static enum rp_code fill(struct scope *s, struct rp_bytes message, uint32_t number,
@@ -74,7 +49,7 @@ static enum rp_code fill(struct scope *s, struct rp_bytes message, uint32_t numb
 
         if (it.number != number || it.wire != RP_WIRE_BYTES)
             continue;
-        name = nth(it.bytes, NODE_NAME, 0);
+        name = rp_proto_find(it.bytes, RP_TF_NODE_NAME);
         RP_TRY(rp_map_put(&s->by_name, rp_hash_bytes(name.at, name.n), (uint32_t)s->nodes.n, err));
         RP_TRY(rp_vec_push(&s->nodes, it.bytes, err));
     }
@@ -116,15 +91,18 @@ static struct rp_bytes source_of(const struct scope *s, struct rp_bytes value)
     size_t output, ignored;
 
     for (unsigned hop = 0; hop < HOPS; hop++) {
-        struct rp_bytes node = find(s, value, &output), op = nth(node, NODE_OP, 0), names;
+        struct rp_bytes node = find(s, value, &output), op = rp_proto_find(node, RP_TF_NODE_OP),
+                        names;
 
         if (is(op, "RestoreV2")) {
-            names = find(s, nth(node, NODE_INPUT, 1), &ignored);
-            return nth(nth(attr(names, "value"), ATTR_TENSOR, 0), TENSOR_TEXT, output);
+            names = find(s, rp_proto_find_nth(node, RP_TF_NODE_INPUT, 1), &ignored);
+            return rp_proto_find_nth(
+                rp_proto_find(rp_tf_node_attr(names, "value"), RP_TF_ATTR_TENSOR),
+                RP_TF_TENSOR_STRING_VAL, output);
         }
         if (!is(op, "Identity"))
             break;
-        value = nth(node, NODE_INPUT, 0);
+        value = rp_proto_find(node, RP_TF_NODE_INPUT);
     }
     return (struct rp_bytes){(const uint8_t *)"", 0};
 }
@@ -148,22 +126,23 @@ static bool assigns(struct rp_bytes op)
 
 static enum rp_code in_function(struct finder *f, struct rp_bytes call, struct rp_bytes function)
 {
-    struct rp_bytes signature = nth(function, FUNCTION_SIGNATURE, 0);
+    struct rp_bytes signature = rp_proto_find(function, RP_TF_FUNCTION_SIGNATURE);
     struct scope s = {0};
-    enum rp_code code = fill(&s, function, FUNCTION_NODE, f->err);
+    enum rp_code code = fill(&s, function, RP_TF_FUNCTION_NODE_DEF, f->err);
 
     for (size_t i = 0; i < s.nodes.n && code == RP_OK; i++) {
         struct rp_bytes node = s.nodes.at[i], variable, key, argument;
 
-        if (!assigns(nth(node, NODE_OP, 0)))
+        if (!assigns(rp_proto_find(node, RP_TF_NODE_OP)))
             continue;
-        key = source_of(&s, nth(node, NODE_INPUT, 1));
-        variable = nth(node, NODE_INPUT, 0);
-        for (size_t k = 0; key.n && (argument = nth(signature, SIGNATURE_INPUT, k)).n; k++) {
-            struct rp_bytes name = nth(argument, 1, 0);
+        key = source_of(&s, rp_proto_find_nth(node, RP_TF_NODE_INPUT, 1));
+        variable = rp_proto_find(node, RP_TF_NODE_INPUT);
+        for (size_t k = 0;
+             key.n && (argument = rp_proto_find_nth(signature, RP_TF_OP_INPUT_ARG, k)).n; k++) {
+            struct rp_bytes name = rp_proto_find(argument, RP_TF_ARG_NAME);
 
             if (name.n == variable.n && !memcmp(name.at, variable.at, name.n)) {
-                code = note(f, nth(call, NODE_INPUT, k), key);
+                code = note(f, rp_proto_find_nth(call, RP_TF_NODE_INPUT, k), key);
                 break;
             }
         }
@@ -176,8 +155,9 @@ static struct rp_bytes find_function(const struct finder *f, struct rp_bytes nam
 {
     struct rp_bytes function, own;
 
-    for (size_t i = 0; (function = nth(f->library, 1, i)).n; i++) {
-        own = nth(nth(function, FUNCTION_SIGNATURE, 0), SIGNATURE_NAME, 0);
+    for (size_t i = 0; (function = rp_proto_find_nth(f->library, RP_TF_LIBRARY_FUNCTION, i)).n;
+         i++) {
+        own = rp_proto_find(rp_proto_find(function, RP_TF_FUNCTION_SIGNATURE), RP_TF_OP_NAME);
         if (own.n == name.n && !memcmp(own.at, name.at, own.n))
             return function;
     }
@@ -193,19 +173,22 @@ static bool restores(struct rp_bytes function)
 enum rp_code rp_tf_restores_find(struct rp_bytes graph, struct rp_arena *arena,
                                  struct rp_tf_restores *out, struct rp_err *err)
 {
-    struct finder f = {graph, nth(graph, GRAPH_LIBRARY, 0), arena, out, err};
+    struct finder f = {graph, rp_proto_find(graph, RP_TF_GRAPH_LIBRARY), arena, out, err};
     struct scope s = {0};
-    enum rp_code code = fill(&s, graph, GRAPH_NODE, err);
+    enum rp_code code = fill(&s, graph, RP_TF_GRAPH_NODE, err);
 
     for (size_t i = 0; i < s.nodes.n && code == RP_OK; i++) {
-        struct rp_bytes node = s.nodes.at[i], op = nth(node, NODE_OP, 0), key, function;
+        struct rp_bytes node = s.nodes.at[i], op = rp_proto_find(node, RP_TF_NODE_OP), key,
+                        function;
 
         if (assigns(op)) {
-            key = source_of(&s, nth(node, NODE_INPUT, 1));
+            key = source_of(&s, rp_proto_find_nth(node, RP_TF_NODE_INPUT, 1));
             if (key.n)
-                code = note(&f, nth(node, NODE_INPUT, 0), key);
+                code = note(&f, rp_proto_find(node, RP_TF_NODE_INPUT), key);
         } else if (is(op, "StatefulPartitionedCall") || is(op, "PartitionedCall")) {
-            function = find_function(&f, nth(nth(attr(node, "f"), ATTR_FUNCTION, 0), 1, 0));
+            function = find_function(
+                &f, rp_proto_find(rp_proto_find(rp_tf_node_attr(node, "f"), RP_TF_ATTR_FUNC),
+                                  RP_TF_NAME_ATTRS_NAME));
             if (function.n && restores(function))
                 code = in_function(&f, node, function);
         }

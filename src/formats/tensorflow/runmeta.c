@@ -9,6 +9,7 @@
  */
 #include "formats/tensorflow/runmeta.h"
 
+#include "abi/proto/runmeta.h"
 #include "base/hash.h"
 #include "base/vec.h"
 
@@ -44,14 +45,18 @@ static bool fits_row(struct rp_bytes b)
     bool node = false, time = false;
 
     while (rp_proto_next(&c, &it)) {
-        bool nested = it.number == 1 || (it.number >= 6 && it.number <= 8) || it.number == 11 ||
-                      it.number == 12;
+        bool nested = it.number == RP_RUNMETA_NODE_NODE_NAME ||
+                      it.number == RP_RUNMETA_NODE_MEMORY || it.number == RP_RUNMETA_NODE_OUTPUT ||
+                      it.number == RP_RUNMETA_NODE_TIMELINE_LABEL ||
+                      it.number == RP_RUNMETA_NODE_REFERENCED_TENSOR ||
+                      it.number == RP_RUNMETA_NODE_MEMORY_STATS;
 
-        if (it.number > 17 ||
+        if (it.number > RP_RUNMETA_NODE_SCHEDULED_NANOS ||
             it.wire != (nested ? (uint32_t)RP_WIRE_BYTES : (uint32_t)RP_WIRE_VARINT))
             return false;
-        node = node || (it.number == 1 && rp_proto_is_text(it.bytes));
-        time = time || it.number == 2 || it.number == 13;
+        node = node || (it.number == RP_RUNMETA_NODE_NODE_NAME && rp_proto_is_text(it.bytes));
+        time = time || it.number == RP_RUNMETA_NODE_ALL_START_MICROS ||
+               it.number == RP_RUNMETA_NODE_ALL_START_NANOS;
     }
     return node && time;
 }
@@ -63,13 +68,15 @@ static bool fits_device(struct rp_bytes b)
     struct rp_proto_item it;
     struct rp_bytes name;
 
-    if (!rp_proto_next(&c, &it) || it.number != 1 || it.wire != RP_WIRE_BYTES || !it.bytes.n ||
-        it.bytes.at[0] != '/' || !rp_proto_is_text(it.bytes))
+    if (!rp_proto_next(&c, &it) || it.number != RP_RUNMETA_DEVICE_DEVICE ||
+        it.wire != RP_WIRE_BYTES || !it.bytes.n || it.bytes.at[0] != '/' ||
+        !rp_proto_is_text(it.bytes))
         return false;
     name = it.bytes;
     if (!rp_proto_next(&c, &it)) /* a device that did nothing */
         return !c.why && (rp_bytes_begin(name, "/job:") || rp_bytes_begin(name, "/device:"));
-    return it.number == 2 && it.wire == RP_WIRE_BYTES && fits_row(it.bytes);
+    return it.number == RP_RUNMETA_DEVICE_NODE_STATS && it.wire == RP_WIRE_BYTES &&
+           fits_row(it.bytes);
 }
 
 /* How many messages the first device stands in: 2 in a RunMetadata, 1 in bare StepStats; 0: this
@@ -229,13 +236,12 @@ static enum rp_code read_device_name(struct reader *r, struct rp_proto_cursor c,
     struct rp_proto_item it;
 
     while (rp_proto_next(&c, &it))
-        if (it.number == 1 && it.wire == RP_WIRE_BYTES)
+        if (it.number == RP_RUNMETA_DEVICE_DEVICE && it.wire == RP_WIRE_BYTES)
             name = it.bytes;
     r->ops.n = r->transfers.n = 0;
     return find_device(r, name, err);
 }
 
-/* An entry of thread_names: 1 the thread, 2 its name. */
 static enum rp_code read_thread_name(struct reader *r, const struct rp_proto_cursor *up,
                                      const struct rp_proto_item *item, struct rp_err *err)
 {
@@ -247,9 +253,9 @@ static enum rp_code read_thread_name(struct reader *r, const struct rp_proto_cur
     rp_str id;
 
     while (rp_proto_next(&c, &it))
-        if (it.number == 1 && it.wire == RP_WIRE_VARINT)
+        if (it.number == RP_RUNMETA_THREAD_KEY && it.wire == RP_WIRE_VARINT)
             tid = (uint32_t)it.value;
-        else if (it.number == 2 && it.wire == RP_WIRE_BYTES)
+        else if (it.number == RP_RUNMETA_THREAD_VALUE && it.wire == RP_WIRE_BYTES)
             name = it.bytes;
     RP_TRY(rp_proto_finish(&c, err));
     if (!tid)
@@ -271,9 +277,9 @@ static enum rp_code read_device(struct reader *r, const struct rp_proto_cursor *
     while (rp_proto_next(&c, &it)) {
         if (it.wire != RP_WIRE_BYTES)
             continue;
-        if (it.number == 3)
+        if (it.number == RP_RUNMETA_DEVICE_THREAD_NAMES)
             RP_TRY(read_thread_name(r, &c, &it, err));
-        if (it.number != 2)
+        if (it.number != RP_RUNMETA_DEVICE_NODE_STATS)
             continue;
         RP_TRY(rp_runmeta_read_row(&c, &it, &row, err));
         RP_TRY(find_track(r, &row, &track, err));
@@ -289,7 +295,7 @@ static enum rp_code read_stats(struct reader *r, struct rp_proto_cursor c, struc
     struct rp_proto_item it;
 
     while (next_field(r, &c, &it))
-        if (it.number == 1 && it.wire == RP_WIRE_BYTES)
+        if (it.number == RP_RUNMETA_STATS_DEV_STATS && it.wire == RP_WIRE_BYTES)
             RP_TRY(read_device(r, &c, &it, err));
     return rp_proto_finish(&c, err);
 }
@@ -303,8 +309,9 @@ static enum rp_code read_metadata(struct reader *r, struct rp_proto_cursor c, st
     while (next_field(r, &c, &it)) {
         if (it.wire != RP_WIRE_BYTES)
             continue;
-        graphs += it.number == 3 || it.number == 4;
-        if (it.number == 1)
+        graphs +=
+            it.number == RP_RUNMETA_PARTITION_GRAPHS || it.number == RP_RUNMETA_FUNCTION_GRAPHS;
+        if (it.number == RP_RUNMETA_STEP_STATS)
             RP_TRY(read_stats(r, rp_proto_enter(&c, &it), err));
     }
     RP_TRY(rp_proto_finish(&c, err));

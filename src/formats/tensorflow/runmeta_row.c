@@ -8,10 +8,13 @@
  */
 #include "formats/tensorflow/runmeta.h"
 
+#include "abi/proto/runmeta.h"
+
 #include <stdio.h>
 
-#define INPUTS_MAX 200
-#define WEEK_NS    INT64_C(604800000000000)
+#define INPUTS_MAX  200
+#define WEEK_NS     INT64_C(604800000000000)
+#define NODE_FIELDS (RP_RUNMETA_NODE_SCHEDULED_NANOS + 1)
 
 /* -------------------------------------------------------------------------- reading */
 
@@ -21,7 +24,6 @@ static void add_to(int64_t *sum, int64_t more)
         *sum = more < 0 ? INT64_MIN : INT64_MAX;
 }
 
-/* AllocatorMemoryUsed: 2 total_bytes, 3 peak_bytes. */
 static enum rp_code read_memory(const struct rp_proto_cursor *up, const struct rp_proto_item *item,
                                 struct rp_runmeta_row *row, struct rp_err *err)
 {
@@ -30,14 +32,13 @@ static enum rp_code read_memory(const struct rp_proto_cursor *up, const struct r
 
     row->nallocators++;
     while (rp_proto_next(&c, &it))
-        if (it.wire == RP_WIRE_VARINT && it.number == 2)
+        if (it.wire == RP_WIRE_VARINT && it.number == RP_RUNMETA_ALLOCATOR_TOTAL_BYTES)
             add_to(&row->allocated_bytes, (int64_t)it.value);
-        else if (it.wire == RP_WIRE_VARINT && it.number == 3)
+        else if (it.wire == RP_WIRE_VARINT && it.number == RP_RUNMETA_ALLOCATOR_PEAK_BYTES)
             add_to(&row->peak_bytes, (int64_t)it.value);
     return rp_proto_finish(&c, err);
 }
 
-/* MemoryStats: 1 temp_memory_size, 3 persistent_memory_size. */
 static enum rp_code read_memory_stats(const struct rp_proto_cursor *up,
                                       const struct rp_proto_item *item, struct rp_runmeta_row *row,
                                       struct rp_err *err)
@@ -46,18 +47,20 @@ static enum rp_code read_memory_stats(const struct rp_proto_cursor *up,
     struct rp_proto_item it;
 
     while (rp_proto_next(&c, &it))
-        if (it.wire == RP_WIRE_VARINT && it.number == 1)
+        if (it.wire == RP_WIRE_VARINT && it.number == RP_RUNMETA_MEMORY_TEMP_MEMORY_SIZE)
             row->temp_bytes = (int64_t)it.value;
-        else if (it.wire == RP_WIRE_VARINT && it.number == 3)
+        else if (it.wire == RP_WIRE_VARINT && it.number == RP_RUNMETA_MEMORY_PERSISTENT_MEMORY_SIZE)
             row->persistent_bytes = (int64_t)it.value;
     return rp_proto_finish(&c, err);
 }
 
-/* NodeOutput: 3 tensor_description; there 4 allocation_description; there 1 requested_bytes. */
+/* A NodeOutput (level 0), its TensorDescription (1), and its AllocationDescription (2). */
 static enum rp_code read_output(const struct rp_proto_cursor *up, const struct rp_proto_item *item,
                                 unsigned level, struct rp_runmeta_row *row, struct rp_err *err)
 {
-    static const uint8_t field[] = {3, 4, 1};
+    static const uint8_t field[] = {RP_RUNMETA_OUTPUT_TENSOR_DESCRIPTION,
+                                    RP_RUNMETA_TENSOR_ALLOCATION_DESCRIPTION,
+                                    RP_RUNMETA_ALLOCATION_REQUESTED_BYTES};
     struct rp_proto_cursor c = rp_proto_enter(up, item);
     struct rp_proto_item it;
 
@@ -76,18 +79,18 @@ static enum rp_code read_part(const struct rp_proto_cursor *c, const struct rp_p
                               struct rp_runmeta_row *row, struct rp_err *err)
 {
     switch (it->number) {
-    case 1:
+    case RP_RUNMETA_NODE_NODE_NAME:
         row->node_name = it->bytes;
         return RP_OK;
-    case 6:
+    case RP_RUNMETA_NODE_MEMORY:
         return read_memory(c, it, row, err);
-    case 7:
+    case RP_RUNMETA_NODE_OUTPUT:
         row->noutputs++;
         return read_output(c, it, 0, row, err);
-    case 8:
+    case RP_RUNMETA_NODE_TIMELINE_LABEL:
         row->label = it->bytes;
         return RP_OK;
-    case 12:
+    case RP_RUNMETA_NODE_MEMORY_STATS:
         return read_memory_stats(c, it, row, err);
     default:
         return RP_OK;
@@ -99,30 +102,37 @@ static void choose_times(struct rp_runmeta_row *row, const int64_t *field)
 {
     int64_t start;
 
-    row->start_us = field[2];
-    row->end_rel_us = field[5];
-    row->has_nanos = field[13] != 0;
-    row->start = field[13];
-    row->op_start_rel = field[14];
-    row->op_end_rel = field[15];
-    row->end_rel = field[16];
-    row->scheduled = field[17];
+    row->start_us = field[RP_RUNMETA_NODE_ALL_START_MICROS];
+    row->end_rel_us = field[RP_RUNMETA_NODE_ALL_END_REL_MICROS];
+    row->has_nanos = field[RP_RUNMETA_NODE_ALL_START_NANOS] != 0;
+    row->start = field[RP_RUNMETA_NODE_ALL_START_NANOS];
+    row->op_start_rel = field[RP_RUNMETA_NODE_OP_START_REL_NANOS];
+    row->op_end_rel = field[RP_RUNMETA_NODE_OP_END_REL_NANOS];
+    row->end_rel = field[RP_RUNMETA_NODE_ALL_END_REL_NANOS];
+    row->scheduled = field[RP_RUNMETA_NODE_SCHEDULED_NANOS];
     if (row->has_nanos)
         return;
-    if (__builtin_mul_overflow(field[2], 1000, &start))
+    if (__builtin_mul_overflow(field[RP_RUNMETA_NODE_ALL_START_MICROS], 1000, &start))
         start = INT64_MAX;
     row->start = start;
-    row->op_start_rel = __builtin_mul_overflow(field[3], 1000, &start) ? INT64_MAX : start;
-    row->op_end_rel = __builtin_mul_overflow(field[4], 1000, &start) ? INT64_MAX : start;
-    row->end_rel = __builtin_mul_overflow(field[5], 1000, &start) ? INT64_MAX : start;
-    row->scheduled = __builtin_mul_overflow(field[9], 1000, &start) ? 0 : start;
+    row->op_start_rel =
+        __builtin_mul_overflow(field[RP_RUNMETA_NODE_OP_START_REL_MICROS], 1000, &start) ? INT64_MAX
+                                                                                         : start;
+    row->op_end_rel = __builtin_mul_overflow(field[RP_RUNMETA_NODE_OP_END_REL_MICROS], 1000, &start)
+                          ? INT64_MAX
+                          : start;
+    row->end_rel = __builtin_mul_overflow(field[RP_RUNMETA_NODE_ALL_END_REL_MICROS], 1000, &start)
+                       ? INT64_MAX
+                       : start;
+    row->scheduled =
+        __builtin_mul_overflow(field[RP_RUNMETA_NODE_SCHEDULED_MICROS], 1000, &start) ? 0 : start;
 }
 
 enum rp_code rp_runmeta_read_row(const struct rp_proto_cursor *up, const struct rp_proto_item *item,
                                  struct rp_runmeta_row *row, struct rp_err *err)
 {
     struct rp_proto_cursor c = rp_proto_enter(up, item);
-    int64_t field[18] = {0};
+    int64_t field[NODE_FIELDS] = {0};
     struct rp_proto_item it;
 
     *row = (struct rp_runmeta_row){.node_name = {(const uint8_t *)"", 0},
@@ -130,10 +140,10 @@ enum rp_code rp_runmeta_read_row(const struct rp_proto_cursor *up, const struct 
     while (rp_proto_next(&c, &it)) {
         if (it.wire == RP_WIRE_BYTES)
             RP_TRY(read_part(&c, &it, row, err));
-        else if (it.wire == RP_WIRE_VARINT && it.number < 18)
+        else if (it.wire == RP_WIRE_VARINT && it.number < NODE_FIELDS)
             field[it.number] = (int64_t)it.value;
     }
-    row->thread_id = (uint32_t)field[10];
+    row->thread_id = (uint32_t)field[RP_RUNMETA_NODE_THREAD_ID];
     choose_times(row, field);
     return rp_proto_finish(&c, err);
 }

@@ -5,6 +5,7 @@
  */
 #include "formats/tensorflow/tensor.h"
 
+#include "abi/proto/tensorflow.h"
 #include "abi/tensorflow.h"
 #include "program/literal.h"
 
@@ -31,7 +32,7 @@ static enum rp_code read_dim(struct rp_proto_cursor c, int64_t *size, struct rp_
 
     *size = 0;
     while (rp_proto_next(&c, &item))
-        if (item.number == 1 && item.wire == RP_WIRE_VARINT)
+        if (item.number == RP_TF_DIM_SIZE && item.wire == RP_WIRE_VARINT)
             *size = (int64_t)item.value;
     return rp_proto_finish(&c, err);
 }
@@ -43,9 +44,9 @@ enum rp_code rp_tf_shape_decode(struct rp_proto_cursor c, struct rp_tf_value *ou
 
     out->rank = 0;
     while (rp_proto_next(&c, &item)) {
-        if (item.number == 3 && item.wire == RP_WIRE_VARINT && item.value)
+        if (item.number == RP_TF_SHAPE_UNKNOWN_RANK && item.wire == RP_WIRE_VARINT && item.value)
             return rp_err_set(err, RP_UNSUPPORTED, "its number of dimensions is not known");
-        if (item.number != 2 || item.wire != RP_WIRE_BYTES)
+        if (item.number != RP_TF_SHAPE_DIM || item.wire != RP_WIRE_BYTES)
             continue;
         if (out->rank == RP_TF_RANK)
             return rp_err_set(err, RP_LIMIT, "it has more than %d dimensions", RP_TF_RANK);
@@ -62,10 +63,17 @@ enum list_form { LIST_NONE, LIST_VARINT, LIST_FIXED32, LIST_FIXED64, LIST_BYTES 
 static const struct list_field {
     enum list_form form;
     unsigned parts; /* list entries an element: 2 of complex ones */
-} list_fields[19] = {[5] = {LIST_FIXED32, 1},  [6] = {LIST_FIXED64, 1}, [7] = {LIST_VARINT, 1},
-                     [9] = {LIST_FIXED32, 2},  [10] = {LIST_VARINT, 1}, [11] = {LIST_VARINT, 1},
-                     [12] = {LIST_FIXED64, 2}, [13] = {LIST_VARINT, 1}, [16] = {LIST_VARINT, 1},
-                     [17] = {LIST_VARINT, 1},  [18] = {LIST_BYTES, 1}};
+} list_fields[] = {[RP_TF_TENSOR_FLOAT_VAL] = {LIST_FIXED32, 1},
+                   [RP_TF_TENSOR_DOUBLE_VAL] = {LIST_FIXED64, 1},
+                   [RP_TF_TENSOR_INT_VAL] = {LIST_VARINT, 1},
+                   [RP_TF_TENSOR_SCOMPLEX_VAL] = {LIST_FIXED32, 2},
+                   [RP_TF_TENSOR_INT64_VAL] = {LIST_VARINT, 1},
+                   [RP_TF_TENSOR_BOOL_VAL] = {LIST_VARINT, 1},
+                   [RP_TF_TENSOR_DCOMPLEX_VAL] = {LIST_FIXED64, 2},
+                   [RP_TF_TENSOR_HALF_VAL] = {LIST_VARINT, 1},
+                   [RP_TF_TENSOR_UINT32_VAL] = {LIST_VARINT, 1},
+                   [RP_TF_TENSOR_UINT64_VAL] = {LIST_VARINT, 1},
+                   [RP_TF_TENSOR_FLOAT8_VAL] = {LIST_BYTES, 1}};
 
 /* Where the elements of a list go: entry by entry, until the tensor is full. */
 struct filling {
@@ -154,11 +162,11 @@ static enum rp_code read_head(struct rp_proto_cursor c, struct rp_tf_value *out,
 
     *type = 0;
     while (rp_proto_next(&c, &item)) {
-        if (item.number == 1 && item.wire == RP_WIRE_VARINT)
+        if (item.number == RP_TF_TENSOR_DTYPE && item.wire == RP_WIRE_VARINT)
             *type = item.value;
-        else if (item.number == 2 && item.wire == RP_WIRE_BYTES)
+        else if (item.number == RP_TF_TENSOR_TENSOR_SHAPE && item.wire == RP_WIRE_BYTES)
             RP_TRY(rp_tf_shape_decode(rp_proto_enter(&c, &item), out, err));
-        else if (item.number == 4 && item.wire == RP_WIRE_BYTES)
+        else if (item.number == RP_TF_TENSOR_TENSOR_CONTENT && item.wire == RP_WIRE_BYTES)
             *content = item.bytes;
     }
     return rp_proto_finish(&c, err);

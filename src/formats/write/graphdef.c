@@ -5,23 +5,12 @@
  * operation, the computation its scope, attributes are strings.
  */
 #include "formats/programs.h"
+#include "formats/tensorflow/node.h"
 #include "formats/textproto.h"
 #include "formats/write/list.h"
 
 #include <stdio.h>
 #include <string.h>
-
-/* A map's entry with a string. */
-static void put_attr(struct rp_proto_writer *w, const char *key, const char *text, size_t n)
-{
-    size_t entry = rp_proto_begin(w, 5), value;
-
-    rp_proto_put_text(w, 1, key);
-    value = rp_proto_begin(w, 2);
-    rp_proto_put_bytes(w, 2, text, n);
-    rp_proto_end(w, value);
-    rp_proto_end(w, entry);
-}
 
 /* "computation/name", of the entry the name alone. */
 static void put_name(const struct rp_program *p, struct rp_proto_writer *w, uint32_t field,
@@ -47,31 +36,32 @@ static void put_name(const struct rp_program *p, struct rp_proto_writer *w, uint
 
 static void put_node(const struct rp_program *p, struct rp_proto_writer *w, uint32_t op)
 {
-    size_t node = rp_proto_begin(w, 1);
+    size_t node = rp_proto_begin(w, RP_TF_GRAPH_NODE);
     struct rp_ids operands = rp_op_operands(p, op), called = rp_op_called(p, op);
     struct rp_source_line at;
     char text[512];
     uint32_t n;
     const struct rp_attr *attrs = rp_op_attrs(p, op, &n);
 
-    put_name(p, w, 1, op);
-    rp_proto_put_text(w, 2, rp_op_opcode_name(p, op));
+    put_name(p, w, RP_TF_NODE_NAME, op);
+    rp_proto_put_text(w, RP_TF_NODE_OP, rp_op_opcode_name(p, op));
     for (uint32_t i = 0; i < operands.n; i++)
-        put_name(p, w, 3, operands.at[i]);
+        put_name(p, w, RP_TF_NODE_INPUT, operands.at[i]);
     rp_shape_text(p, p->shape.at[op], true, text, sizeof text);
-    put_attr(w, "shape", text, strlen(text));
+    rp_tf_put_attr_bytes(w, "shape", RP_TF_ATTR_S, text, strlen(text));
     for (uint32_t i = 0; i < n; i++)
         if (attrs[i].key != RP_ATTR_PROTO)
-            put_attr(w, rp_program_text(p, attrs[i].key), attrs[i].at, attrs[i].n);
+            rp_tf_put_attr_bytes(w, rp_program_text(p, attrs[i].key), RP_TF_ATTR_S, attrs[i].at,
+                                 attrs[i].n);
     for (uint32_t i = 0; i < called.n; i++) {
         const char *name = rp_program_text(p, p->computations.at[called.at[i]].name);
 
         snprintf(text, sizeof text, "calls_%u", i);
-        put_attr(w, text, name, strlen(name));
+        rp_tf_put_attr_bytes(w, text, RP_TF_ATTR_S, name, strlen(name));
     }
     if (rp_op_source(p, op, &at)) {
         snprintf(text, sizeof text, "%.400s:%d", at.file, at.line);
-        put_attr(w, "source", text, strlen(text));
+        rp_tf_put_attr_bytes(w, "source", RP_TF_ATTR_S, text, strlen(text));
     }
     rp_proto_end(w, node);
 }

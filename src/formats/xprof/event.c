@@ -26,7 +26,7 @@ static inline bool read_plain_value(struct rp_bytes b, struct rp_xplane_value *o
     uint64_t id;
     uint32_t tag;
 
-    if (b.n < 4 || *p++ != RP_PROTO_KEY(1, RP_WIRE_VARINT))
+    if (b.n < 4 || *p++ != RP_PROTO_KEY(RP_XSTAT_METADATA_ID, RP_WIRE_VARINT))
         return false;
     p = rp_proto_varint_at(p, end, &id);
     if (!p || end - p < 2)
@@ -38,12 +38,12 @@ static inline bool read_plain_value(struct rp_bytes b, struct rp_xplane_value *o
     out->metadata = (int64_t)id;
     out->type = (enum rp_xplane_type)(tag >> 3);
     switch (tag) {
-    case RP_PROTO_KEY(3, RP_WIRE_VARINT):
-    case RP_PROTO_KEY(4, RP_WIRE_VARINT):
-    case RP_PROTO_KEY(7, RP_WIRE_VARINT):
+    case RP_PROTO_KEY(RP_XSTAT_UINT64_VALUE, RP_WIRE_VARINT):
+    case RP_PROTO_KEY(RP_XSTAT_INT64_VALUE, RP_WIRE_VARINT):
+    case RP_PROTO_KEY(RP_XSTAT_REF_VALUE, RP_WIRE_VARINT):
         return p == end;
-    case RP_PROTO_KEY(5, RP_WIRE_BYTES):
-    case RP_PROTO_KEY(6, RP_WIRE_BYTES):
+    case RP_PROTO_KEY(RP_XSTAT_STR_VALUE, RP_WIRE_BYTES):
+    case RP_PROTO_KEY(RP_XSTAT_BYTES_VALUE, RP_WIRE_BYTES):
         out->bytes = (struct rp_bytes){p, (size_t)(end - p)};
         return out->value == (uint64_t)(end - p);
     default:
@@ -61,15 +61,15 @@ enum rp_code rp_xplane_read_value(const struct rp_proto_cursor *up,
     *out = (struct rp_xplane_value){.type = RP_XSTAT_NONE};
     while (rp_proto_next(&c, &it))
         switch (RP_PROTO_KEY(it.number, it.wire)) {
-        case RP_PROTO_KEY(1, RP_WIRE_VARINT):
+        case RP_PROTO_KEY(RP_XSTAT_METADATA_ID, RP_WIRE_VARINT):
             out->metadata = (int64_t)it.value;
             break;
-        case RP_PROTO_KEY(2, RP_WIRE_FIXED64):
-        case RP_PROTO_KEY(3, RP_WIRE_VARINT):
-        case RP_PROTO_KEY(4, RP_WIRE_VARINT):
-        case RP_PROTO_KEY(5, RP_WIRE_BYTES):
-        case RP_PROTO_KEY(6, RP_WIRE_BYTES):
-        case RP_PROTO_KEY(7, RP_WIRE_VARINT):
+        case RP_PROTO_KEY(RP_XSTAT_DOUBLE_VALUE, RP_WIRE_FIXED64):
+        case RP_PROTO_KEY(RP_XSTAT_UINT64_VALUE, RP_WIRE_VARINT):
+        case RP_PROTO_KEY(RP_XSTAT_INT64_VALUE, RP_WIRE_VARINT):
+        case RP_PROTO_KEY(RP_XSTAT_STR_VALUE, RP_WIRE_BYTES):
+        case RP_PROTO_KEY(RP_XSTAT_BYTES_VALUE, RP_WIRE_BYTES):
+        case RP_PROTO_KEY(RP_XSTAT_REF_VALUE, RP_WIRE_VARINT):
             out->type = (enum rp_xplane_type)it.number;
             out->value = it.value;
             out->bytes = it.bytes;
@@ -323,20 +323,20 @@ static enum rp_code read_fields(struct rp_xplane *r, struct event *e,
 
     while (rp_proto_next(&c, &it))
         switch (RP_PROTO_KEY(it.number, it.wire)) {
-        case RP_PROTO_KEY(1, RP_WIRE_VARINT):
+        case RP_PROTO_KEY(RP_XEVENT_METADATA_ID, RP_WIRE_VARINT):
             e->metadata = (int64_t)it.value;
             break;
-        case RP_PROTO_KEY(2, RP_WIRE_VARINT):
+        case RP_PROTO_KEY(RP_XEVENT_OFFSET_PS, RP_WIRE_VARINT):
             e->offset_ps = (int64_t)it.value;
             e->aggregated = false;
             break;
-        case RP_PROTO_KEY(3, RP_WIRE_VARINT):
+        case RP_PROTO_KEY(RP_XEVENT_DURATION_PS, RP_WIRE_VARINT):
             e->duration_ps = (int64_t)it.value;
             break;
-        case RP_PROTO_KEY(4, RP_WIRE_BYTES):
+        case RP_PROTO_KEY(RP_XEVENT_STATS, RP_WIRE_BYTES):
             RP_TRY(add_stat(r, e, &c, &it, err));
             break;
-        case RP_PROTO_KEY(5, RP_WIRE_VARINT):
+        case RP_PROTO_KEY(RP_XEVENT_NUM_OCCURRENCES, RP_WIRE_VARINT):
             e->occurrences = (int64_t)it.value;
             e->aggregated = true;
             break;

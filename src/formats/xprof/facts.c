@@ -174,10 +174,11 @@ static enum rp_code put_programs(struct rp_xplane *r, const struct rp_proto_curs
         struct rp_proto_cursor entry;
         struct rp_proto_item key;
 
-        if (it.number != 4 || it.wire != RP_WIRE_BYTES)
+        if (it.number != RP_XPLANE_EVENT_METADATA || it.wire != RP_WIRE_BYTES)
             continue;
         entry = rp_proto_enter(&c, &it);
-        if (!rp_proto_next(&entry, &key) || key.number != 1 || key.wire != RP_WIRE_VARINT)
+        if (!rp_proto_next(&entry, &key) || key.number != RP_XENTRY_KEY ||
+            key.wire != RP_WIRE_VARINT)
             continue;
         RP_TRY(rp_xplane_label(r, (int64_t)key.value, &label, err));
         RP_TRY(put_program(r, &r->labels.at[label]));
@@ -201,7 +202,7 @@ enum rp_code rp_xplane_read_facts(struct rp_xplane *r, const struct rp_proto_cur
     rp_emit_reset(&r->json);
     rp_emit_char(&r->json, '{');
     while (rp_proto_next(&c, &it))
-        if (it.number == 6 && it.wire == RP_WIRE_BYTES)
+        if (it.number == RP_XPLANE_STATS && it.wire == RP_WIRE_BYTES)
             RP_TRY(put_stat(r, &c, &it, &device, err));
     if (rp_bytes_are(r->plane_name, "/host:metadata") && r->labels.n)
         RP_TRY(put_programs(r, plane, err));
@@ -224,9 +225,9 @@ enum rp_code rp_xplane_read_note(struct rp_xplane *r, const struct rp_proto_item
 
     if (++*count > NOTES_MAX)
         return RP_OK;
-    if (item->number != 4)
+    if (item->number != RP_XSPACE_HOSTNAMES)
         return rp_builder_warn(r->t.builder, err, "the profiler %s: %.*s",
-                               item->number == 2 ? "reports an error" : "warns", n,
+                               item->number == RP_XSPACE_ERRORS ? "reports an error" : "warns", n,
                                (const char *)item->bytes.at);
     rp_emit_reset(&r->json);
     put_text(&r->json, item->bytes);

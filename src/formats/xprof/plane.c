@@ -95,10 +95,10 @@ static enum rp_code read_entry(const struct rp_proto_cursor *up, const struct rp
     *message = (struct rp_bytes){item->bytes.at, 0};
     while (rp_proto_next(&c, &it))
         switch (RP_PROTO_KEY(it.number, it.wire)) {
-        case RP_PROTO_KEY(1, RP_WIRE_VARINT):
+        case RP_PROTO_KEY(RP_XENTRY_KEY, RP_WIRE_VARINT):
             *id = (int64_t)it.value;
             break;
-        case RP_PROTO_KEY(2, RP_WIRE_BYTES):
+        case RP_PROTO_KEY(RP_XENTRY_VALUE, RP_WIRE_BYTES):
             *message = it.bytes;
             break;
         default:
@@ -125,7 +125,7 @@ static enum rp_code read_stat_metadata(struct rp_xplane *r, const struct rp_prot
     RP_TRY(read_entry(up, item, &id, &message, err));
     c = cursor_at(r, message);
     while (rp_proto_next(&c, &it))
-        if (it.number == 2 && it.wire == RP_WIRE_BYTES)
+        if (it.number == RP_XMETA_STAT_NAME && it.wire == RP_WIRE_BYTES)
             name = it.bytes;
     RP_TRY(rp_proto_finish(&c, err));
     return add_stat(r, id, name, err);
@@ -188,13 +188,13 @@ static enum rp_code read_label(struct rp_xplane *r, struct rp_xplane_label *labe
     label->keys = (uint32_t)r->label_keys.n;
     while (rp_proto_next(&c, &it))
         switch (RP_PROTO_KEY(it.number, it.wire)) {
-        case RP_PROTO_KEY(2, RP_WIRE_BYTES):
+        case RP_PROTO_KEY(RP_XMETA_EVENT_NAME, RP_WIRE_BYTES):
             name = it.bytes;
             break;
-        case RP_PROTO_KEY(4, RP_WIRE_BYTES):
+        case RP_PROTO_KEY(RP_XMETA_EVENT_DISPLAY_NAME, RP_WIRE_BYTES):
             display = it.bytes;
             break;
-        case RP_PROTO_KEY(5, RP_WIRE_BYTES):
+        case RP_PROTO_KEY(RP_XMETA_EVENT_STATS, RP_WIRE_BYTES):
             RP_TRY(add_label_arg(r, label, &c, &it, err));
             break;
         default:
@@ -273,19 +273,19 @@ static enum rp_code read_line_head(struct rp_proto_cursor c, struct line_head *h
                                .display_name = {(const uint8_t *)"", 0}};
     while (rp_proto_next(&c, &it))
         switch (RP_PROTO_KEY(it.number, it.wire)) {
-        case RP_PROTO_KEY(1, RP_WIRE_VARINT):
+        case RP_PROTO_KEY(RP_XLINE_ID, RP_WIRE_VARINT):
             head->id = (int64_t)it.value;
             break;
-        case RP_PROTO_KEY(2, RP_WIRE_BYTES):
+        case RP_PROTO_KEY(RP_XLINE_NAME, RP_WIRE_BYTES):
             head->name = it.bytes;
             break;
-        case RP_PROTO_KEY(3, RP_WIRE_VARINT):
+        case RP_PROTO_KEY(RP_XLINE_TIMESTAMP_NS, RP_WIRE_VARINT):
             line->timestamp_ns = (int64_t)it.value;
             break;
-        case RP_PROTO_KEY(10, RP_WIRE_VARINT):
+        case RP_PROTO_KEY(RP_XLINE_DISPLAY_ID, RP_WIRE_VARINT):
             head->display_id = (int64_t)it.value;
             break;
-        case RP_PROTO_KEY(11, RP_WIRE_BYTES):
+        case RP_PROTO_KEY(RP_XLINE_DISPLAY_NAME, RP_WIRE_BYTES):
             head->display_name = it.bytes;
             break;
         default:
@@ -351,7 +351,7 @@ static enum rp_code read_line(struct rp_xplane *r, const struct rp_proto_cursor 
     if (line.timestamp_ns > r->latest_ns)
         r->latest_ns = line.timestamp_ns;
     while (rp_proto_next(&c, &it)) {
-        if (it.number != 4 || it.wire != RP_WIRE_BYTES)
+        if (it.number != RP_XLINE_EVENTS || it.wire != RP_WIRE_BYTES)
             continue;
         RP_TRY(rp_xplane_read_event(r, &line, &c, &it, err));
         if (++r->t.nevents % 8192 == 0)
@@ -378,13 +378,13 @@ static enum rp_code read_tables(struct rp_xplane *r, struct rp_proto_cursor c, s
 
     while (rp_proto_next(&c, &it))
         switch (RP_PROTO_KEY(it.number, it.wire)) {
-        case RP_PROTO_KEY(2, RP_WIRE_BYTES):
+        case RP_PROTO_KEY(RP_XPLANE_NAME, RP_WIRE_BYTES):
             r->plane_name = it.bytes;
             break;
-        case RP_PROTO_KEY(4, RP_WIRE_BYTES):
+        case RP_PROTO_KEY(RP_XPLANE_EVENT_METADATA, RP_WIRE_BYTES):
             RP_TRY(read_event_metadata(r, &c, &it, err));
             break;
-        case RP_PROTO_KEY(5, RP_WIRE_BYTES):
+        case RP_PROTO_KEY(RP_XPLANE_STAT_METADATA, RP_WIRE_BYTES):
             RP_TRY(read_stat_metadata(r, &c, &it, err));
             break;
         default:
@@ -404,7 +404,7 @@ enum rp_code rp_xplane_read_plane(struct rp_xplane *r, const struct rp_proto_cur
     r->plane_kind = rp_xplane_plane_kind(r->plane_name);
     RP_TRY(rp_xplane_read_facts(r, &c, err));
     while (rp_proto_next(&c, &it))
-        if (it.number == 3 && it.wire == RP_WIRE_BYTES)
+        if (it.number == RP_XPLANE_LINES && it.wire == RP_WIRE_BYTES)
             RP_TRY(read_line(r, &c, &it, err));
     return rp_proto_finish(&c, err);
 }

@@ -19,22 +19,24 @@
 /* Fields of an XPlane, and of nothing else that begins so: 1 is a number, all others are nested. */
 static bool fits_plane(const struct rp_proto_item *it)
 {
-    return it->number >= 1 && it->number <= 6 &&
-           it->wire == (it->number == 1 ? (uint32_t)RP_WIRE_VARINT : (uint32_t)RP_WIRE_BYTES);
+    return it->number >= RP_XPLANE_ID && it->number <= RP_XPLANE_STATS &&
+           it->wire ==
+               (it->number == RP_XPLANE_ID ? (uint32_t)RP_WIRE_VARINT : (uint32_t)RP_WIRE_BYTES);
 }
 
 /* An entry of a table (key and value), or a line with its id, name and time. */
 static bool fits_inside(const struct rp_proto_cursor *up, const struct rp_proto_item *item)
 {
     struct rp_proto_cursor c = rp_proto_enter(up, item);
+    bool line = item->number == RP_XPLANE_LINES, any = false;
     struct rp_proto_item it;
-    bool any = false;
 
     while (rp_proto_next(&c, &it)) {
-        bool number = item->number == 3 ? it.number != 2 && it.number != 4 && it.number != 11
-                                        : it.number == 1;
+        bool number = line ? it.number != RP_XLINE_NAME && it.number != RP_XLINE_EVENTS &&
+                                 it.number != RP_XLINE_DISPLAY_NAME
+                           : it.number == RP_XENTRY_KEY;
 
-        if (it.number > (item->number == 3 ? 12u : 2u) ||
+        if (it.number > (line ? RP_XLINE_DISPLAY_NAME + 1u : RP_XENTRY_VALUE) ||
             it.wire != (number ? (uint32_t)RP_WIRE_VARINT : (uint32_t)RP_WIRE_BYTES))
             return false;
         any = true;
@@ -59,13 +61,13 @@ static enum rp_sniff sniff_plane(const uint8_t *head, size_t n)
     while (rp_proto_next(&c, &it)) {
         if (!fits_plane(&it))
             return RP_SNIFF_NO;
-        if (it.number == 2) {
+        if (it.number == RP_XPLANE_NAME) {
             if (!rp_proto_is_text(it.bytes))
                 return RP_SNIFF_NO;
             if (known_plane(it.bytes))
                 return RP_SNIFF_CERTAIN;
             is_named = true;
-        } else if (it.number >= 3 && it.number <= 5) {
+        } else if (it.number >= RP_XPLANE_LINES && it.number <= RP_XPLANE_STAT_METADATA) {
             if (!fits_inside(&c, &it))
                 return RP_SNIFF_NO;
             if (is_named)
@@ -199,15 +201,15 @@ static enum rp_code read_space(struct rp_xplane *r, struct rp_err *err)
 {
     struct rp_proto_cursor c = rp_proto_cursor(r->t.bytes, r->t.n, 0, r->t.limits.depth);
     struct rp_proto_item it;
-    uint32_t notes[5] = {0};
+    uint32_t notes[RP_XSPACE_HOSTNAMES + 1] = {0};
     enum rp_code code;
 
     while (rp_proto_next(&c, &it)) {
         if (it.wire != RP_WIRE_BYTES)
             continue;
-        if (it.number >= 2 && it.number <= 4)
+        if (it.number >= RP_XSPACE_ERRORS && it.number <= RP_XSPACE_HOSTNAMES)
             RP_TRY(rp_xplane_read_note(r, &it, &notes[it.number], err));
-        if (it.number != 1)
+        if (it.number != RP_XSPACE_PLANES)
             continue;
         code = rp_xplane_read_plane(r, &c, &it, err);
         if (code != RP_OK)

@@ -18,6 +18,7 @@
  * stat_metadata XEventMetadata       1 id  2 name  3 metadata  4 display_name  5 stats  6 child_id
  *   XStatMetadata        1 id  2 name  3 description
  */
+#include "abi/proto/xspace.h"
 #include "base/hash.h"
 #include "base/vec.h"
 #include "formats/trace_proto.h"
@@ -74,14 +75,14 @@ enum {
 
 enum { RP_XPLANE_JAX = 1, RP_XPLANE_TENSORFLOW = 2, RP_XPLANE_TORCH = 4 };
 
-enum rp_xplane_type {
-    RP_XSTAT_NONE,
-    RP_XSTAT_DOUBLE = 2,
-    RP_XSTAT_UINT64,
-    RP_XSTAT_INT64,
-    RP_XSTAT_STR,
-    RP_XSTAT_BYTES,
-    RP_XSTAT_REF
+enum rp_xplane_type { /* the number of the field that holds the value */
+                      RP_XSTAT_NONE,
+                      RP_XSTAT_DOUBLE = RP_XSTAT_DOUBLE_VALUE,
+                      RP_XSTAT_UINT64 = RP_XSTAT_UINT64_VALUE,
+                      RP_XSTAT_INT64 = RP_XSTAT_INT64_VALUE,
+                      RP_XSTAT_STR = RP_XSTAT_STR_VALUE,
+                      RP_XSTAT_BYTES = RP_XSTAT_BYTES_VALUE,
+                      RP_XSTAT_REF = RP_XSTAT_REF_VALUE
 };
 
 struct rp_xplane_value { /* one XStat */

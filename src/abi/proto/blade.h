@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RP_ABI_PROTO_BLADE_H
+#define RP_ABI_PROTO_BLADE_H
+/* Field numbers of BladeDISC's captures: RP_BLADE_INPUT_ARGS is 3. */
+
+enum rp_blade_field {
+#define RP_FIELD(tag, id, name, number, count, type, of) RP_##tag##_##id = number,
+#include "abi/proto/blade.def"
+};
+
+#endif
