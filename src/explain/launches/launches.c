@@ -26,14 +26,15 @@ static const struct rp_field times_fields[] = {
 static const struct rp_type times_type = {"times", sizeof(struct rp_launch_times), times_fields,
                                           NULL};
 
-#define THREE_TIMES(s)                                                                           \
-    RP_FIELD_RECORD(s, call, &times_type, NULL, "the host's calls", 0),                          \
-        RP_FIELD_RECORD(s, device, &times_type, NULL, "the work they started", 0),               \
-        RP_FIELD_RECORD(s, delay, &times_type, NULL,                                             \
-                        "from the end of the call to the start of the work; 0 where before", 0), \
-        RP_FIELD(s, short_count, I64, COUNT, NULL,                                               \
-                 "work shorter than its call, which took at most 50 us", 0),                     \
-        RP_FIELD(s, slow_call_count, I64, COUNT, NULL, "calls over 50 us", 0),                   \
+#define THREE_TIMES(s)                                                                       \
+    RP_FIELD_RECORD(s, call, &times_type, NULL, "the host's calls", 0),                      \
+        RP_FIELD_RECORD(s, device, &times_type, NULL, "the work they started", 0),           \
+        RP_FIELD_RECORD(                                                                     \
+            s, delay, &times_type, NULL,                                                     \
+            "from the end of the call to the start of the work; 0 if it starts earlier", 0), \
+        RP_FIELD(s, short_count, I64, COUNT, NULL,                                           \
+                 "work shorter than its call, which took at most 50 us", 0),                 \
+        RP_FIELD(s, slow_call_count, I64, COUNT, NULL, "calls over 50 us", 0),               \
         RP_FIELD(s, late_count, I64, COUNT, NULL, "delays over 100 us", 0)
 
 #define ROW(member, type, unit, title, doc, flags) \
@@ -56,7 +57,7 @@ static const struct rp_type row_type = {"row", sizeof(struct rp_launch_row), row
     RP_FIELD(struct rp_launch_queue, member, type, unit, title, doc, flags)
 
 static const struct rp_field queue_fields[] = {
-    QUEUE(rank, I64, NONE, "rank", "whose", 0),
+    QUEUE(rank, I64, NONE, "rank", "rank", 0),
     QUEUE(stream, STR, NONE, "stream", "which stream", 0),
     QUEUE(launches, I64, COUNT, "launches", "launched to it", 0),
     QUEUE(samples, I64, COUNT, NULL, "lengths: one after every launch and every start", 0),
@@ -74,11 +75,11 @@ static const struct rp_type queue_type = {"queue", sizeof(struct rp_launch_queue
     RP_FIELD(struct rp_launch_copy, member, type, unit, title, doc, flags)
 
 static const struct rp_field copy_fields[] = {
-    COPY(rank, I64, NONE, "rank", "whose", 0),
-    COPY(kind, STR, NONE, "kind", "which way", 0),
-    COPY(count, I64, COUNT, "count", "how many", 0),
-    COPY(size_bytes, I64, BYTES, "bytes", "all together, where recorded", 0),
-    COPY(busy_ns, I64, NS, "time", "time in which at least one runs", 0),
+    COPY(rank, I64, NONE, "rank", "rank", 0),
+    COPY(kind, STR, NONE, "kind", "direction", 0),
+    COPY(count, I64, COUNT, "count", "number of copies", 0),
+    COPY(size_bytes, I64, BYTES, "bytes", "total, where recorded", 0),
+    COPY(busy_ns, I64, NS, "time", "time during which at least one runs", 0),
     COPY(whole_bytes_per_s, F64, BPS, "rate", "bytes / time; null without time", 0),
     COPY(samples, I64, COUNT, NULL, "rates: one after every begin and end while copies run", 0),
     COPY(mean_bytes_per_s, F64, BPS, NULL, "mean of the rates", 0),
@@ -98,9 +99,9 @@ static const struct rp_field root_fields[] = {
     ROOT(unlinked, I64, COUNT, NULL, "device work without one", 0),
     THREE_TIMES(struct rp_launches_root),
     ROOT(row_count, I64, COUNT, NULL, "rows before the limit", 0),
-    RP_FIELD_LIST(struct rp_launches_root, rows, &row_type, "medians, and how late the work starts",
+    RP_FIELD_LIST(struct rp_launches_root, rows, &row_type, "medians of call, delay and work",
                   "the largest first", 0),
-    RP_FIELD_LIST(struct rp_launches_root, queues, &queue_type, "queues, launches that wait",
+    RP_FIELD_LIST(struct rp_launches_root, queues, &queue_type, "launch queues",
                   "of every stream of every rank", 0),
     RP_FIELD_LIST(struct rp_launches_root, copies, &copy_type, "copies", "of every rank, by kind",
                   0),
@@ -411,8 +412,8 @@ static void fill_texts(struct launches_join *j)
     out->summary =
         out->launches
             ? rp_arena_textf(j->arena,
-                             "%lld launches take %s of the host (median %s); the work starts %s "
-                             "(median), %s (p90) after",
+                             "%lld launches take %s of host time (median %s); work starts %s after "
+                             "the call (median), %s (p90)",
                              (long long)out->launches, rp_units_time(j->arena, all.call.total_ns),
                              rp_units_time(j->arena, all.call.p50_ns),
                              rp_units_time(j->arena, all.delay.p50_ns),
@@ -424,7 +425,7 @@ static void fill_texts(struct launches_join *j)
     if (out->launches)
         out->notes[out->nnotes++] = rp_arena_textf(
             j->arena,
-            "work shorter than its launch: %lld; calls over 50 µs: %lld; starts over 100 µs late: "
+            "work shorter than its call: %lld; calls over 50 µs: %lld; delays over 100 µs: "
             "%lld",
             (long long)out->short_count, (long long)out->slow_call_count,
             (long long)out->late_count);
@@ -459,23 +460,23 @@ static enum rp_code launches_join(const struct rp_ranks *ranks, const struct rp_
 
 static const struct rp_option launches_options[] = {
     {"by", 'b', RP_OPT_CHOICE, "call|kernel|stream|launch", "call",
-     "what the rows are; launch: each one, by its correlation", 0},
+     "what the rows are; launch: one row per launch, by correlation id", 0},
     {"limit", 'n', RP_OPT_COUNT, "N", "10", "at most N rows; 0: all", 0},
     {"sort", 's', RP_OPT_CHOICE, "delay|call|device|count", "delay",
-     "what adds up to most in the first row", 0},
+     "sort key: the largest total first", 0},
     RP_RANK_OPTIONS,
     RP_OPTION_END};
 
 const struct rp_question_row rp_ask_launches = {
-    .question = {.name = "launches",
-                 .group = "traces",
-                 .summary = "how work gets to the device: calls, delays, queues, copies",
-                 .details =
-                     "How long the host's launching calls take, how long after them the work "
-                     "starts, how many launches wait in each stream, and how fast copies run.",
-                 .examples = "reprise launches trace.json.gz\tby runtime call\n"
-                             "reprise launches --by kernel run/\twhich kernels start late\n",
-                 .accepts = RP_ACCEPTS_TRACES,
-                 .options = launches_options,
-                 .type = &launches_type},
+    .question =
+        {.name = "launches",
+         .group = "traces",
+         .summary = "how work gets to the device: calls, delays, queues, copies",
+         .details = "How long the launch calls take on the host, how long after them the work "
+                    "starts, how many launches are queued in each stream, and how fast copies run.",
+         .examples = "reprise launches trace.json.gz\tby runtime call\n"
+                     "reprise launches --by kernel run/\twhich kernels start late\n",
+         .accepts = RP_ACCEPTS_TRACES,
+         .options = launches_options,
+         .type = &launches_type},
     .ranks = {.part = &part_type, .rank = launches_rank, .join = launches_join}};

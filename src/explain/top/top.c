@@ -22,42 +22,40 @@
 
 static const struct rp_field row_fields[] = {
     ROW(name, STR, NONE, NULL, "the name as recorded", 0),
-    ROW(kind, STR, NONE, NULL, "compute, comm or memory of device work; else what it is", 0),
-    ROW(count, I64, COUNT, NULL, "how often", 0),
-    ROW(total_ns, I64, NS, NULL, "sum over all, what is nested inside included", 0),
-    ROW(share, F64, RATIO, NULL, "of all time that was asked about", 0),
-    ROW(self_ns, I64, NS, NULL, "without what belongs to a nested one", 0),
+    ROW(kind, STR, NONE, NULL, "compute, comm or memory for device work; else the kind of span", 0),
+    ROW(count, I64, COUNT, NULL, "number of occurrences", 0),
+    ROW(total_ns, I64, NS, NULL, "sum, nested spans included", 0),
+    ROW(share, F64, RATIO, NULL, "of the time of all selected work", 0),
+    ROW(self_ns, I64, NS, NULL, "without nested rows", 0),
     ROW(mean_ns, I64, NS, NULL, "total / count", 0),
-    ROW(min_ns, I64, NS, NULL, "the smallest", 0),
+    ROW(min_ns, I64, NS, NULL, "minimum", 0),
     ROW(p50_ns, I64, NS, NULL, "median, by nearest rank", 0),
     ROW(p90_ns, I64, NS, NULL, "90th percentile, by nearest rank", 0),
     ROW(p99_ns, I64, NS, NULL, "99th percentile, by nearest rank", 0),
-    ROW(max_ns, I64, NS, NULL, "the largest", 0),
+    ROW(max_ns, I64, NS, NULL, "maximum", 0),
     ROW(std_ns, I64, NS, NULL, "standard deviation of the population", 0),
     RP_FIELD_END};
 static const struct rp_type row_type = {"row", sizeof(struct rp_top_row), row_fields, NULL};
 
 /* On the screen: names shortened; self time only where rows may be nested. */
-#define SHOWN_BEGIN                                                                \
-    ROW(label, STR, NONE, "name", "the name, shortened", RP_SCREEN | RP_SHORTEN),  \
-        ROW(count, I64, COUNT, "count", "how often", 0),                           \
-        ROW(total_ns, I64, NS, "total", "sum, what is nested inside included", 0), \
-        ROW(share, F64, RATIO, "share", "of all time that was asked about", 0)
-#define SHOWN_END                                                \
-    ROW(mean_ns, I64, NS, "mean", "total / count", RP_WIDE),     \
-        ROW(min_ns, I64, NS, "min", "the smallest", RP_WIDE),    \
-        ROW(p50_ns, I64, NS, "p50", "median", 0),                \
-        ROW(p90_ns, I64, NS, "p90", "90th percentile", RP_WIDE), \
-        ROW(p99_ns, I64, NS, "p99", "99th percentile", RP_WIDE), \
-        ROW(max_ns, I64, NS, "max", "the largest", 0),           \
+#define SHOWN_BEGIN                                                               \
+    ROW(label, STR, NONE, "name", "the name, shortened", RP_SCREEN | RP_SHORTEN), \
+        ROW(count, I64, COUNT, "count", "number of occurrences", 0),              \
+        ROW(total_ns, I64, NS, "total", "sum, nested spans included", 0),         \
+        ROW(share, F64, RATIO, "share", "of the time of all selected work", 0)
+#define SHOWN_END                                                                                  \
+    ROW(mean_ns, I64, NS, "mean", "total / count", RP_WIDE),                                       \
+        ROW(min_ns, I64, NS, "min", "minimum", RP_WIDE), ROW(p50_ns, I64, NS, "p50", "median", 0), \
+        ROW(p90_ns, I64, NS, "p90", "90th percentile", RP_WIDE),                                   \
+        ROW(p99_ns, I64, NS, "p99", "99th percentile", RP_WIDE),                                   \
+        ROW(max_ns, I64, NS, "max", "maximum", 0),                                                 \
         ROW(std_ns, I64, NS, "std", "standard deviation", RP_WIDE)
 
 static const struct rp_field flat_fields[] = {SHOWN_BEGIN, SHOWN_END, RP_FIELD_END};
 static const struct rp_type flat_type = {"row", sizeof(struct rp_top_row), flat_fields, NULL};
 
 static const struct rp_field nested_fields[] = {
-    SHOWN_BEGIN, ROW(self_ns, I64, NS, "self", "without what belongs to a nested one", 0),
-    SHOWN_END, RP_FIELD_END};
+    SHOWN_BEGIN, ROW(self_ns, I64, NS, "self", "without nested rows", 0), SHOWN_END, RP_FIELD_END};
 static const struct rp_type nested_type = {"row", sizeof(struct rp_top_row), nested_fields, NULL};
 
 #define ROOT(member, type, unit, title, doc, flags) \
@@ -68,10 +66,10 @@ static const struct rp_field root_fields[] = {
     ROOT(by, STR, NONE, NULL, "what the rows are", 0),
     ROOT(measure, STR, NONE, NULL, "device time, or host time where no device work was recorded",
          0),
-    ROOT(ranks, I64, COUNT, NULL, "ranks that were added up", 0),
-    ROOT(whole_ns, I64, NS, "all", "sum of the durations of all work that was asked about", 0),
-    ROOT(covered_ns, I64, NS, NULL, "of it, in a row", 0),
-    ROOT(covered_share, F64, RATIO, NULL, "the same as a share", 0),
+    ROOT(ranks, I64, COUNT, NULL, "number of ranks", 0),
+    ROOT(whole_ns, I64, NS, "total", "sum of the durations of all selected work", 0),
+    ROOT(covered_ns, I64, NS, NULL, "of it, attributed to a row", 0),
+    ROOT(covered_share, F64, RATIO, NULL, "covered_ns / whole_ns", 0),
     ROOT(row_count, I64, COUNT, NULL, "rows before the limit", 0),
     RP_FIELD_LIST(struct rp_top_root, rows, &row_type, NULL, "the largest first", 0),
     RP_FIELD_LIST(struct rp_top_root, flat, &flat_type, "rows", "for the screen", RP_SCREEN),
@@ -288,13 +286,13 @@ static void fill_notes(struct rp_top_root *out, struct rp_arena *arena, int64_t 
         return;
     if (!out->row_count)
         out->notes[out->nnotes++] = is_nested(out->by)
-                                        ? "nothing of that kind was recorded around a launch"
-                                        : "no device work was recorded: try '--by op'";
+                                        ? "no span of this kind was recorded around a launch"
+                                        : "no device work was recorded; try '--by op'";
     if (out->row_count > (int64_t)out->nrows)
         out->notes[out->nnotes++] = rp_arena_textf(arena, "%zu of %lld rows: '--limit 0' shows all",
                                                    out->nrows, (long long)out->row_count);
-    out->summary = rp_arena_textf(arena, "%s by %s%s; %.1f %% of it in a row", out->measure,
-                                  out->by, per, covered);
+    out->summary = rp_arena_textf(arena, "%s by %s%s; %.1f %% attributed", out->measure, out->by,
+                                  per, covered);
 }
 
 static enum rp_code fill_root(struct top_join *j, int64_t limit, struct rp_top_root *out,
@@ -398,7 +396,7 @@ static enum rp_code top_join(const struct rp_ranks *ranks, const struct rp_setti
 static const struct rp_option top_options[] = {
     {"by", 'b', RP_OPT_CHOICE, RP_TOP_BY_WORDS, "kernel", "what the rows are", 0},
     {"limit", 'n', RP_OPT_COUNT, "N", "20", "at most N rows; 0: all", 0},
-    {"sort", 's', RP_OPT_CHOICE, RP_TOP_SORTS, "total", "what is largest in the first row", 0},
+    {"sort", 's', RP_OPT_CHOICE, RP_TOP_SORTS, "total", "sort key, largest first", 0},
     RP_RANK_OPTIONS,
     RP_OPTION_END};
 
@@ -407,14 +405,12 @@ const struct rp_question_row rp_ask_top = {
                  .group = "traces",
                  .summary = "what takes the time: kernels, operators, shapes, modules, …",
                  .details =
-                     "Device time of everything with the same name, of all ranks together. By "
-                     "operator, shape, module, annotation or Python frame the time is that of the "
-                     "device work launched inside; without a device, that of the host. Percentiles "
-                     "are exact.",
-                 .examples =
-                     "reprise top trace.json.gz\tthe kernels that take most time\n"
-                     "reprise top --by op --sort self run/\tthe operators that launch it\n"
-                     "reprise top --by shape --step 12 run/\tof one step, by input shapes\n",
+                     "Device time by name, summed over all ranks. For operators, shapes, modules, "
+                     "annotations and Python frames it is the time of the device work launched "
+                     "inside them; without device work, host time. Percentiles are exact.",
+                 .examples = "reprise top trace.json.gz\tthe kernels that take most time\n"
+                             "reprise top --by op --sort self run/\tthe operators that launch it\n"
+                             "reprise top --by shape --step 12 run/\tone step, by input shapes\n",
                  .accepts = RP_ACCEPTS_TRACES,
                  .options = top_options,
                  .type = &top_type},
