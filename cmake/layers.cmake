@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # A layer is a folder under src/ with all its sub-folders, compiled to objects; the library is all layers, the program is the
-# command line over the library.
+# command line over the library. docs/library.md says when the SOVERSION is raised.
 set(RP_LAYERS "" CACHE INTERNAL "")
 
 function(rp_layer name)
@@ -11,15 +11,37 @@ function(rp_layer name)
   set(RP_LAYERS ${RP_LAYERS} rp_${name} CACHE INTERNAL "")
 endfunction()
 
+# libreprise.a: all objects joined into one, whose global names are those of exports.map. The inner names of the layers cannot
+# clash with those of a program that links it.
+function(rp_archive exports)
+  file(READ ${exports} text)
+  string(REGEX MATCHALL "rp_[a-z0-9_]+" names "${text}")
+  list(JOIN names "\n" names)
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${exports})
+  file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/gen/exports.txt CONTENT "${names}\n" @ONLY)
+  set(object ${CMAKE_BINARY_DIR}/gen/libreprise.o)
+  set(archive ${CMAKE_BINARY_DIR}/libreprise.a)
+  add_custom_command(
+    OUTPUT ${archive} BYPRODUCTS ${object}
+    COMMAND ${CMAKE_LINKER} -r --whole-archive $<TARGET_FILE:reprise_static> -o ${object}
+    COMMAND ${CMAKE_OBJCOPY} --keep-global-symbols=${CMAKE_BINARY_DIR}/gen/exports.txt ${object}
+    COMMAND ${CMAKE_COMMAND} -E rm -f ${archive}
+    COMMAND ${CMAKE_AR} rcs ${archive} ${object}
+    DEPENDS reprise_static ${CMAKE_BINARY_DIR}/gen/exports.txt VERBATIM)
+  add_custom_target(reprise_archive ALL DEPENDS ${archive})
+  install(FILES ${archive} DESTINATION ${CMAKE_INSTALL_LIBDIR})
+endfunction()
+
 function(rp_library)
   set(objects "")
   foreach(layer ${RP_LAYERS})
     list(APPEND objects $<TARGET_OBJECTS:${layer}>)
   endforeach()
-  add_library(reprise_static STATIC ${objects})
+  add_library(reprise_static STATIC ${objects}) # for the program and the tests, which use inner names
   add_library(reprise_shared SHARED ${objects})
+  set_target_properties(reprise_static PROPERTIES OUTPUT_NAME reprise_layers)
+  set_target_properties(reprise_shared PROPERTIES OUTPUT_NAME reprise)
   foreach(target reprise_static reprise_shared)
-    set_target_properties(${target} PROPERTIES OUTPUT_NAME reprise)
     target_include_directories(${target} PUBLIC $<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}/include>)
     target_link_libraries(${target} PUBLIC ${RP_FEATURE_LIBS})
   endforeach()
@@ -41,7 +63,7 @@ function(rp_library)
   endforeach()
   file(RELATIVE_PATH RP_PC_INCLUDE ${CMAKE_INSTALL_FULL_LIBDIR} ${CMAKE_INSTALL_FULL_INCLUDEDIR})
   configure_file(cmake/reprise.pc.in ${CMAKE_BINARY_DIR}/gen/reprise.pc @ONLY)
-  install(TARGETS reprise_static ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+  rp_archive(${exports})
   if(NOT RP_SANITIZE AND NOT RP_FUZZ)
     install(TARGETS reprise_shared LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
   endif()

@@ -2,9 +2,9 @@
 #ifndef REPRISE_CONTEXT_H
 #define REPRISE_CONTEXT_H
 /*
- * A context holds what a program decides once: how many threads, who hears about progress.
- * Everything else of the library hangs off a context; several may exist side by side. A context is
- * used by one thread at a time.
+ * A context holds what a program decides once: the number of threads, and the function that is told
+ * about progress. Everything else is made from a context; several may exist side by side. A
+ * context, and the datasets made from it, are used by one thread at a time.
  */
 #include <reprise/error.h>
 
@@ -15,18 +15,30 @@
 extern "C" {
 #endif
 
+/* Version of this header: 10000 * major + 100 * minor + patch. */
+#define REPRISE_VERSION_MAJOR 0
+#define REPRISE_VERSION_MINOR 1
+#define REPRISE_VERSION_PATCH 0
+#define REPRISE_VERSION_NUMBER \
+    (REPRISE_VERSION_MAJOR * 10000 + REPRISE_VERSION_MINOR * 100 + REPRISE_VERSION_PATCH)
+
+/* Version of the library in use: REPRISE_VERSION_NUMBER of its own header, and "0.1.0". */
+RP_API unsigned rp_version_number(void);
+RP_API const char *rp_version(void);
+
 struct rp_ctx;
 
 /*
- * Called now and then during long work, from the thread that asked: `what` is a phrase ("reading
- * rank3.json.gz"), total is 0 where it is not known. Returning non-zero cancels with RP_CANCELLED.
+ * Called from time to time during long work, in the thread that called the library: `what` is the
+ * name of the input being read, total is 0 where it is not known. A non-zero return value cancels
+ * the work, which then returns RP_CANCELLED.
  */
 typedef int rp_progress_fn(void *user, const char *what, uint64_t done, uint64_t total);
 
 struct rp_ctx_options {
-    size_t struct_size; /* sizeof(struct rp_ctx_options) */
-    unsigned threads;   /* 0: all cores this process may use */
-    rp_progress_fn *progress;
+    size_t struct_size;       /* sizeof(struct rp_ctx_options) */
+    unsigned threads;         /* 0: one per core that this process may use */
+    rp_progress_fn *progress; /* or NULL */
     void *progress_user;
 };
 
@@ -34,8 +46,6 @@ struct rp_ctx_options {
 RP_API enum rp_code rp_ctx_new(const struct rp_ctx_options *options, struct rp_ctx **out,
                                struct rp_err *err);
 RP_API void rp_ctx_free(struct rp_ctx *ctx); /* NULL is fine */
-
-RP_API const char *rp_version(void); /* "0.1.0" */
 
 #ifdef __cplusplus
 }

@@ -2,9 +2,9 @@
 #ifndef REPRISE_QUESTION_H
 #define REPRISE_QUESTION_H
 /*
- * Questions. Each has a name, options and a result type; a row of one table makes it a command, a
- * library call and a manual page. Options are described by the same struct for questions and for
- * the command line's own commands, so parsing, help and shell completion have one source.
+ * Questions. Each has a name, options and a result type; one row of a table makes it a command, a
+ * library call and a manual page. The program's other commands describe their options by the same
+ * struct, so that parsing, help, manual and shell completion have one source.
  */
 #include <reprise/dataset.h>
 #include <reprise/result.h>
@@ -43,14 +43,14 @@ enum { RP_OPT_REPEAT = 1 /* may be given several times */ };
     }
 
 struct rp_setting {
-    const char *name, *value; /* value NULL: a flag that is on */
+    const char *name, *value; /* value NULL: a flag that is set */
 };
 
 enum {
     RP_ACCEPTS_NOTHING = 0,
     RP_ACCEPTS_TRACES = 1,
     RP_ACCEPTS_PROGRAMS = 2,
-    RP_ACCEPTS_NONE_TOO = 4 /* with the others: some settings need no input */
+    RP_ACCEPTS_NONE_TOO = 4 /* together with the others: with some settings no input is needed */
 };
 
 struct rp_question {
@@ -62,24 +62,30 @@ struct rp_question {
     const struct rp_type *type;
 };
 
-/* All questions, in the order of the help. Borrowed for ever. */
+/* All questions, in the order of the help, and one by its name (or NULL). They are constants. */
 RP_API const struct rp_question *const *rp_question_list(size_t *n);
 RP_API const struct rp_question *rp_question_find(const char *name);
 
-/* dataset may be NULL where the question accepts nothing. Unknown or malformed settings are
-   RP_USAGE. The result belongs to the caller. */
+/* The i-th option of a question, or NULL after the last. Options may get more members at their end:
+   do not index `options` yourself. */
+RP_API const struct rp_option *rp_question_option(const struct rp_question *question, size_t i);
+
+/* Answers a question about a dataset, which may be NULL where the question needs no input. Unknown
+   or malformed settings are RP_USAGE. The caller frees the result (rp_result_free). */
 RP_API enum rp_code rp_ask(struct rp_ctx *ctx, const struct rp_dataset *dataset,
                            const char *question, const struct rp_setting *settings,
                            size_t nsettings, struct rp_result **out, struct rp_err *err);
 
-/* Whether text is a value of the option; RP_USAGE says what is expected. */
+/* RP_OK where text is a valid value of the option; otherwise RP_USAGE, and err says what is
+   expected. */
 RP_API enum rp_code rp_option_check(const struct rp_option *option, const char *text,
                                     struct rp_err *err);
 
 /* The value of an option of type INT, COUNT, BYTES or DURATION (in ns); 0 where text is not one. */
 RP_API int64_t rp_option_number(const struct rp_option *option, const char *text);
 
-/* The nearest of the words (ended by NULL), for "did you mean"; NULL where none is near. */
+/* The word (of a list that NULL ends) that is most similar, for "did you mean"; NULL where none is
+   similar. */
 RP_API const char *rp_closest_word(const char *word, const char *const *words);
 
 #ifdef __cplusplus

@@ -2,10 +2,11 @@
 #ifndef REPRISE_RECORDING_H
 #define REPRISE_RECORDING_H
 /*
- * What a recording holds, from the headers of its packets alone: quick, whatever its size, and
- * while it is still being written. To look into it, open its folder as a dataset.
+ * A summary of a recording from the headers of its packets: takes milliseconds, whatever its size,
+ * also while it is being written. To read the events, open its folder as a dataset.
  */
 #include <reprise/error.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #ifdef __cplusplus
@@ -13,21 +14,22 @@ extern "C" {
 #endif
 
 struct rp_recording {
-    uint64_t events, lost;      /* kept, and counted as lost */
-    uint64_t bytes;             /* of the packet files */
-    uint64_t packets, threads;  /* that recorded something */
+    size_t struct_size;         /* sizeof(struct rp_recording): set before the call */
+    uint64_t events, lost;      /* number of events recorded, and number of those lost */
+    uint64_t bytes;             /* size of the packet files */
+    uint64_t packets, threads;  /* threads with at least one event */
     uint64_t processes, traces; /* a trace is the folder of a rank (or of a host without ranks) */
-    uint64_t damaged;           /* files that are no packet */
-    int64_t cost_ns;            /* estimate of the time that the events took, over all threads */
-    int64_t thread_ns;          /* time from the first to the last event, over all threads */
+    uint64_t damaged;           /* files that are not packet files */
+    int64_t cost_ns;            /* estimated time spent recording, summed over all threads */
+    int64_t thread_ns;          /* from the first to the last event, summed over all threads */
 };
 
 /* The folder given to `record -o`. RP_IO where it cannot be read. */
 RP_API enum rp_code rp_recording_scan(const char *folder, struct rp_recording *out,
                                       struct rp_err *err);
 
-/* The rank that a launcher gave to this process, or -1; restarts (may be NULL): how often the
-   launcher has begun the job again. */
+/* The rank of this process in the environment that its launcher set, or -1. *restarts (restarts may
+   be NULL): how often the launcher has restarted the job. */
 RP_API int32_t rp_recording_rank(int32_t *restarts);
 
 #ifdef __cplusplus

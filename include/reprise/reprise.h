@@ -8,5 +8,6 @@
 #include <reprise/question.h>
 #include <reprise/recording.h>
 #include <reprise/result.h>
+#include <reprise/timeline.h>
 
 #endif

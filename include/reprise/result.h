@@ -8,7 +8,7 @@
  *
  *   struct kernel { const char *name; int64_t total_ns; };
  *   static const struct rp_field kernel_fields[] = {
- *       RP_FIELD(struct kernel, name, STR, NONE, "kernel", "its demangled name", RP_SHORTEN),
+ *       RP_FIELD(struct kernel, name, STR, NONE, "kernel", "demangled name", RP_SHORTEN),
  *       RP_FIELD(struct kernel, total_ns, I64, NS, "total", "sum of its durations", 0),
  *       RP_FIELD_END};
  *
@@ -16,6 +16,7 @@
  */
 #include <reprise/error.h>
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -139,9 +140,26 @@ RP_API enum rp_code rp_result_save(const struct rp_result *result,
                                    struct rp_err *err);
 
 /*
- * A place inside a result, for walking it from other languages. At a record or an item that is one,
- * field is NULL. Anywhere else `at` is the record that holds the field (the value is at + offset,
- * the count of a list at + count_offset); an item that is a plain value holds its one field.
+ * Values by path. A path consists of keys and positions in lists, separated by '.' or '/':
+ * "baseline.measured_ns", "ranks.0.busy_ns". Keys of maps may contain both characters; the longest
+ * key that matches is taken. The keys are those that --json prints ("schema" apart).
+ *
+ * These return 1 and set *out; or 0, and leave *out alone, where the path does not exist, the value
+ * has another type, or it is not known (null in JSON). i64 also reads a uint64_t that fits, f64
+ * reads any number. A text belongs to the result. rp_result_count gives the length of a list or
+ * map.
+ */
+RP_API int rp_result_i64(const struct rp_result *result, const char *path, int64_t *out);
+RP_API int rp_result_f64(const struct rp_result *result, const char *path, double *out);
+RP_API int rp_result_bool(const struct rp_result *result, const char *path, bool *out);
+RP_API int rp_result_text(const struct rp_result *result, const char *path, const char **out);
+RP_API int rp_result_count(const struct rp_result *result, const char *path, size_t *out);
+
+/*
+ * A place inside a result. At a record, or at a list item that is a record, field is NULL. Anywhere
+ * else `at` is the record that holds the field (the value is at + offset, the count of a list at +
+ * count_offset); an item that is a plain value holds its only field. Most programs need only rows
+ * and the getters below.
  */
 struct rp_cursor {
     const struct rp_type *type; /* of what `at` points to */
@@ -149,11 +167,42 @@ struct rp_cursor {
     const void *at;
 };
 
-/*
- * "files/0/health/events": keys, keys of maps and positions in lists, separated by '/'; "" is the
- * root. Where keys of a map contain '/', the longest that fits is meant. Returns 1 where it exists.
- */
+/* Returns 1 where the path exists; "" is the root. */
 RP_API int rp_result_find(const struct rp_result *result, const char *path, struct rp_cursor *out);
+
+/*
+ * The items of a list or map:
+ *
+ *     struct rp_rows rows;
+ *     if (rp_result_rows(result, "kernels", &rows))
+ *         while (rp_rows_next(&rows))
+ *             if (rp_row_text(&rows.row, "name", &name) && rp_row_i64(&rows.row, "total_ns", &ns))
+ *                 printf("%s %lld\n", name, (long long)ns);
+ *
+ * Paths of the rp_row functions begin at the row; "" is the row itself, for lists of plain values
+ * and for the value of a map. Rows inside a row: rp_row_rows.
+ */
+struct rp_rows {
+    struct rp_cursor row; /* valid after rp_rows_next returned 1 */
+    size_t i, n;          /* position of the row, number of rows */
+    struct rp_cursor list;
+};
+
+RP_API int rp_result_rows(const struct rp_result *result, const char *path, struct rp_rows *out);
+RP_API int rp_rows_next(struct rp_rows *rows);              /* 0: there are no more */
+RP_API const char *rp_rows_key(const struct rp_rows *rows); /* of a map's row; NULL in a list */
+
+RP_API int rp_row_i64(const struct rp_cursor *row, const char *path, int64_t *out);
+RP_API int rp_row_f64(const struct rp_cursor *row, const char *path, double *out);
+RP_API int rp_row_bool(const struct rp_cursor *row, const char *path, bool *out);
+RP_API int rp_row_text(const struct rp_cursor *row, const char *path, const char **out);
+RP_API int rp_row_count(const struct rp_cursor *row, const char *path, size_t *out);
+RP_API int rp_row_find(const struct rp_cursor *row, const char *path, struct rp_cursor *out);
+RP_API int rp_row_rows(const struct rp_cursor *row, const char *path, struct rp_rows *out);
+
+/* The i-th field of a type, or NULL after the last. Fields may get more members at their end: do
+   not index `fields` yourself. */
+RP_API const struct rp_field *rp_type_field(const struct rp_type *type, size_t i);
 
 #ifdef __cplusplus
 }

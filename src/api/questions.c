@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * The table of questions, and the asking of one. The list is in questions.h; each row stands in
- * the room of its question.
- */
+/* The table of questions (its lines are in questions.h, each row beside its answer), and rp_ask. */
 #include "api/questions.h"
 
 #include "dataset/question.h"
@@ -45,6 +42,15 @@ const struct rp_question *rp_question_find(const char *name)
     const struct rp_question_row *row = find_row(name);
 
     return row ? &row->question : NULL;
+}
+
+const struct rp_option *rp_question_option(const struct rp_question *question, size_t i)
+{
+    const struct rp_option *option = question->options;
+
+    while (option->name && i--)
+        option++;
+    return option->name ? option : NULL;
 }
 
 enum rp_code rp_ask(struct rp_ctx *ctx, const struct rp_dataset *dataset, const char *question,

@@ -186,7 +186,7 @@ static bool is_last(const struct record *r)
 
 void record_summary(const struct record *r)
 {
-    struct rp_recording rec;
+    struct rp_recording rec = {.struct_size = sizeof rec};
     struct rp_err err = RP_ERR_INIT;
     char events[32], lost[32];
 

@@ -10,9 +10,17 @@
 #include <stdlib.h>
 #include <string.h>
 
+_Static_assert(RP_VERSION_NUMBER == REPRISE_VERSION_NUMBER,
+               "<reprise/context.h> has another version than CMakeLists.txt");
+
 const char *rp_version(void)
 {
     return RP_VERSION;
+}
+
+unsigned rp_version_number(void)
+{
+    return REPRISE_VERSION_NUMBER;
 }
 
 enum rp_code rp_ctx_new(const struct rp_ctx_options *options, struct rp_ctx **out,
@@ -45,12 +53,4 @@ void rp_ctx_free(struct rp_ctx *ctx)
         return;
     rp_pool_free(ctx->pool);
     free(ctx);
-}
-
-enum rp_code rp_ctx_progress(struct rp_ctx *ctx, const char *what, uint64_t done, uint64_t total,
-                             struct rp_err *err)
-{
-    if (ctx->progress && ctx->progress(ctx->progress_user, what, done, total))
-        return rp_err_set(err, RP_CANCELLED, "cancelled while %s", what);
-    return RP_OK;
 }

@@ -15,8 +15,4 @@ struct rp_ctx {
                         */
 };
 
-/* Tells the program about progress; RP_CANCELLED where it asked to stop. */
-enum rp_code rp_ctx_progress(struct rp_ctx *ctx, const char *what, uint64_t done, uint64_t total,
-                             struct rp_err *err);
-
 #endif

@@ -2,6 +2,8 @@
 /* Opening a dataset lists its sources; nothing is parsed here. */
 #include "dataset/dataset.h"
 
+#include "formats/formats.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -51,6 +53,22 @@ void rp_dataset_free(struct rp_dataset *dataset)
 size_t rp_dataset_count(const struct rp_dataset *dataset)
 {
     return rp_sources_count(dataset->sources);
+}
+
+size_t rp_formats(size_t first, size_t n, struct rp_format_view *out, size_t size)
+{
+    static const char *const kinds[] = {
+        [RP_FORMAT_KIND_TRACE] = "trace", [RP_FORMAT_KIND_PROGRAM] = "program"};
+    const struct rp_format *format;
+    size_t i;
+
+    for (i = 0; i < n && (format = rp_format_at(first + i)); i++) {
+        struct rp_format_view view = {format->name, kinds[format->kind], format->summary,
+                                      format->files, format->written_by};
+
+        rp_copy_view(out, i, size, &view, sizeof view);
+    }
+    return i;
 }
 
 const char *rp_dataset_borrow_name(const struct rp_dataset *dataset, size_t i)

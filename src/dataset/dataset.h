@@ -8,6 +8,7 @@
 
 #include <reprise/dataset.h>
 #include <stdbool.h>
+#include <string.h>
 
 struct rp_dataset {
     struct rp_ctx *ctx; /* borrowed */
@@ -17,5 +18,16 @@ struct rp_dataset {
     struct rp_limits limits;
     bool salvage;
 };
+
+/* Element i of a caller's array of elements of `size` bytes, which may be shorter or longer than
+   the `known` bytes of ours: what we do not know is 0. */
+static inline void rp_copy_view(void *out, size_t i, size_t size, const void *view, size_t known)
+{
+    char *to = (char *)out + i * size;
+
+    memcpy(to, view, size < known ? size : known);
+    if (size > known)
+        memset(to + known, 0, size - known);
+}
 
 #endif

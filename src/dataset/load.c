@@ -125,6 +125,25 @@ static enum rp_code load_one(void *user, size_t i, struct rp_err *err)
     return code;
 }
 
+enum rp_code rp_load_trace(const struct rp_dataset *dataset, size_t i, struct rp_import *out,
+                           struct rp_err *err)
+{
+    const struct rp_source *source = rp_sources_borrow(dataset->sources, i);
+    struct load load = {.ctx = dataset->ctx,
+                        .dataset = dataset,
+                        .threaded = true,
+                        .asker = pthread_self(),
+                        .nsources = 1};
+
+    RP_TRY(read_source(&load, source, i, out, err));
+    if (out->trace || source->found)
+        return RP_OK;
+    rp_err_set(err, RP_FORMAT, "'%s' is not a trace but a program (%s)", source->name,
+               out->format->name);
+    rp_import_release(out);
+    return RP_FORMAT;
+}
+
 enum rp_code rp_each_trace_noting(struct rp_ctx *ctx, const struct rp_dataset *dataset,
                                   rp_trace_job *job, void *user, struct rp_load_notes *notes,
                                   struct rp_err *err)

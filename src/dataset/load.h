@@ -48,6 +48,12 @@ enum rp_code rp_each_trace_in_order(struct rp_ctx *ctx, const struct rp_dataset 
 bool rp_is_same_file(const char *a, const char *b);
 
 struct rp_format;
+struct rp_import;
+
+/* Reads one trace, which stays: the import holds it until rp_import_release. The import has no
+   trace where the input was found in a folder or an archive and is none. */
+enum rp_code rp_load_trace(const struct rp_dataset *dataset, size_t i, struct rp_import *out,
+                           struct rp_err *err);
 
 /* Whether the content is surely of the format, and not only what is left where nothing else fits.
    The input stays at its beginning. */

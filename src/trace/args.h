@@ -14,6 +14,7 @@
  */
 #include "base/err.h"
 
+#include <reprise/timeline.h> /* enum rp_arg_type */
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
@@ -23,20 +24,13 @@
 #define RP_SHAPE_SPILLED UINT16_MAX
 #define RP_ARG_BLOCK     4096 /* rows */
 
-enum rp_arg_type {
-    RP_ARG_I64,
-    RP_ARG_F64, /* bits of a double */
-    RP_ARG_STR, /* string id: decoded text */
-    RP_ARG_RAW  /* string id: raw JSON (arrays, objects, true, false, null, huge numbers) */
-};
-
 struct rp_arg {   /* one argument, decoded */
     uint32_t key; /* string id */
     uint8_t type; /* enum rp_arg_type */
     union {
         int64_t i;
         double f;
-        uint32_t s;
+        uint32_t s; /* string id of a text or of raw JSON */
     } v;
 };
 

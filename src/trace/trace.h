@@ -11,12 +11,14 @@
  * same sequence of keys and types share one small table of narrow columns (args.h).
  *
  * Times are integer nanoseconds as the file gave them (ts + base_ns = absolute). Ids are 32-bit and
- * dense; RP_NONE is "none". String 0 is "".
+ * dense; RP_NONE is "none". String 0 is "". What an event is (enum rp_kind) and what a track is
+ * stands in <reprise/timeline.h>; communication is not a kind but a class of the name (names.h).
  */
 #include "base/arena.h"
 #include "trace/args.h"
 #include "trace/health.h"
 
+#include <reprise/timeline.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -31,27 +33,6 @@ typedef uint32_t rp_event, rp_str, rp_track, rp_link;
 #define RP_NO_RANK (-1)
 /* native_id of a process or track for which the file wrote the empty text (text is then 0). */
 #define RP_ID_EMPTY INT64_MIN
-
-/* What an event is. Communication is not a kind: it is a class of the name (names.h). */
-enum rp_kind {
-    RP_KIND_OTHER,          /* a span of a category that is not known */
-    RP_KIND_CPU_OP,         /* a framework operator on the host */
-    RP_KIND_ANNOTATION,     /* a range that the user or the framework named, on the host */
-    RP_KIND_GPU_ANNOTATION, /* the same, as seen on a stream */
-    RP_KIND_RUNTIME,        /* a call of the device's runtime or driver */
-    RP_KIND_KERNEL,
-    RP_KIND_MEMCPY,
-    RP_KIND_MEMSET,
-    RP_KIND_SYNC,     /* a wait recorded by the device's tracer (cuda_sync) */
-    RP_KIND_PYTHON,   /* a Python frame */
-    RP_KIND_OVERHEAD, /* the profiler itself */
-    RP_KIND_COMM_OP,  /* a collective recorded by the framework, not a kernel */
-    RP_KIND_TRANSFER, /* a send or receive between processes */
-    RP_KIND_INSTANT,
-    RP_KIND_COUNTER,
-    RP_KIND_METADATA, /* names of processes and threads */
-    RP_KIND_COUNT
-};
 
 /* Flags of an event. */
 enum {
@@ -106,8 +87,6 @@ struct rp_strings {
     const char *bytes;
     const uint8_t *name_class; /* n, enum rp_name_class (names.h): decided once a string */
 };
-
-enum rp_track_kind { RP_TRACK_THREAD, RP_TRACK_STREAM, RP_TRACK_COUNTER, RP_TRACK_ASYNC };
 
 struct rp_process {
     int64_t native_id; /* pid; where text is not 0 the file used that text instead */

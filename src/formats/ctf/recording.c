@@ -141,13 +141,13 @@ static enum rp_code scan_trace(struct scan *s, const char *folder, struct rp_err
 
 enum rp_code rp_recording_scan(const char *folder, struct rp_recording *out, struct rp_err *err)
 {
-    struct scan s = {.out = out};
+    struct rp_recording known = {.struct_size = out->struct_size};
+    struct scan s = {.out = &known};
     struct dirent *entry;
     enum rp_code code = RP_OK;
     char path[4096];
     DIR *dir = opendir(folder);
 
-    *out = (struct rp_recording){0};
     if (!dir)
         return rp_err_set_os(err, errno, "cannot read the folder '%s'", folder);
     while (code == RP_OK && (entry = readdir(dir))) {
@@ -157,10 +157,11 @@ enum rp_code rp_recording_scan(const char *folder, struct rp_recording *out, str
     }
     closedir(dir);
     for (size_t i = 0; i < s.lost.n; i++)
-        out->lost += s.lost.at[i];
+        known.lost += s.lost.at[i];
     if (s.costed > 0) /* the first packets of a process are older than its measurement */
-        out->cost_ns = (int64_t)(s.cost_ns / s.costed * (double)out->events);
-    out->thread_ns = (int64_t)s.thread_ns;
+        known.cost_ns = (int64_t)(s.cost_ns / s.costed * (double)known.events);
+    known.thread_ns = (int64_t)s.thread_ns;
+    memcpy(out, &known, out->struct_size < sizeof known ? out->struct_size : sizeof known);
     rp_map_release(&s.streams);
     rp_map_release(&s.processes);
     rp_map_release(&s.threads);

@@ -66,6 +66,7 @@ static inline void recorded_read(struct recorded *r)
     struct rp_input *in;
     glob_t found;
 
+    r->scan.struct_size = sizeof r->scan;
     assert_ok(rp_recording_scan(r->folder, &r->scan, &err), &err);
     snprintf(pattern, sizeof pattern, "%s/*/metadata", r->folder);
     if (glob(pattern, 0, NULL, &found) == 0) {
