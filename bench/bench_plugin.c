@@ -9,8 +9,8 @@
  *
  * With a plugin that does nothing (tests/doubles), clock_ns is our own cost inside of the clock.
  */
+#include "exec/engine/timing.h"
 #include "exec/engines.h"
-#include "exec/eval/plan.h"
 
 #include <stdio.h>
 #include <stdlib.h>

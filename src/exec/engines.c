@@ -1,20 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The table of engines, in the order in which `replay engines` shows them. */
+/* Engines by their names. */
 #include "exec/engines.h"
 
 #include <stdio.h>
 #include <string.h>
 
-static const struct rp_engine *const table[] = {
-    &rp_engine_fast,
-    &rp_engine_ref,
-    &rp_engine_pjrt,
-    &rp_engine_tf,
+static const struct rp_engine *const engines[] = {
+#define ENGINE_ROW(name) &rp_engine_##name,
+    RP_ENGINE_ROWS(ENGINE_ROW)
+#undef ENGINE_ROW
 };
 
 const struct rp_engine *rp_engine_at(size_t i)
 {
-    return i < sizeof table / sizeof *table ? table[i] : NULL;
+    return i < sizeof engines / sizeof *engines ? engines[i] : NULL;
 }
 
 enum rp_code rp_engine_find(const char *text, const struct rp_engine **engine, const char **where,

@@ -5,7 +5,7 @@
  */
 #include "replay/check.h"
 
-#include "exec/eval/precision.h"
+#include "exec/data/signature.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -11,7 +11,7 @@
 #include "replay/compare.h"
 
 #include "base/decimal.h"
-#include "exec/timing.h"
+#include "exec/engine/timing.h"
 #include "io/json_pull.h"
 
 #include <math.h>

@@ -7,7 +7,7 @@
 #include "replay/engines.h"
 
 #include "exec/engines.h"
-#include "exec/pjrt/plugin_find.h"
+#include "exec/plugin/plugin.h"
 
 #include <string.h>
 
@@ -45,11 +45,11 @@ static enum rp_code add_library(struct listing *to, const struct rp_engine *engi
                                 const struct rp_plugin *plugin, struct rp_err *err)
 {
     struct rp_err why = RP_ERR_INIT;
-    struct rp_plugin_version version;
-    bool present = rp_plugin_probe(plugin->kind, plugin->path, &version, &why) == RP_OK;
+    char version[256] = "";
+    bool present = engine->probe(plugin->path, version, sizeof version, &why) == RP_OK;
 
     return add_row(to, engine, rp_arena_printf(to->arena, "%s:%s", engine->name, plugin->path),
-                   rp_arena_printf(to->arena, "%s, '%s', in %s", present ? version.text : why.text,
+                   rp_arena_printf(to->arena, "%s, '%s', in %s", present ? version : why.text,
                                    plugin->name, plugin->found),
                    present, err);
 }

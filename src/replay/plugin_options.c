@@ -4,6 +4,7 @@
 #include "replay/plugin_options.h"
 
 #include "base/arena.h"
+#include "exec/engines.h"
 #include "exec/pjrt/client.h"
 #include "io/input.h"
 

@@ -2,7 +2,7 @@
 #ifndef RP_REPLAY_PLUGIN_OPTIONS_H
 #define RP_REPLAY_PLUGIN_OPTIONS_H
 /* What the user says to a plugin, for the engine pjrt. */
-#include "exec/engines.h"
+#include "exec/engine/engine.h"
 #include "io/proto_write.h"
 #include "result/settings.h"
 

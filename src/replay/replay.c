@@ -2,7 +2,7 @@
 /* `replay`: run a captured program alone, on any engine, timed and checked. */
 #include "dataset/load_program.h"
 #include "dataset/question.h"
-#include "exec/eval/precision.h"
+#include "exec/data/signature.h"
 #include "replay/attach.h"
 #include "replay/bundle.h"
 #include "replay/check.h"

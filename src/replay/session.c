@@ -7,7 +7,6 @@
 #include "replay/session.h"
 
 #include "exec/data/synthetic.h"
-#include "exec/eval/plan.h"
 #include "replay/graph.h"
 #include "replay/module.h"
 

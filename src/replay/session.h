@@ -6,8 +6,8 @@
 #include "exec/data/compare.h"
 #include "exec/data/signature.h"
 #include "exec/data/snapshot.h"
+#include "exec/engine/timing.h"
 #include "exec/engines.h"
-#include "exec/timing.h"
 #include "formats/formats.h"
 #include "replay/record.h"
 

@@ -2,7 +2,7 @@
 /* Opening the entry's parameters and its root. */
 #include "exec/data/signature.h"
 
-#include "exec/eval/groups.h"
+#include "exec/data/groups.h"
 
 #include <string.h>
 

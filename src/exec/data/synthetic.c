@@ -8,7 +8,6 @@
  */
 #include "exec/data/synthetic.h"
 
-#include "exec/data/synthetic_uses.h"
 #include "program/floats.h"
 
 #include <math.h>

@@ -7,7 +7,7 @@
  * found only means a less fitting input. Cost: one pass over the operands, then at most MOST_STEPS
  * an input.
  */
-#include "exec/data/synthetic_uses.h"
+#include "exec/data/synthetic.h"
 
 #include "base/hash.h"
 

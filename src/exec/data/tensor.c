@@ -346,3 +346,13 @@ size_t rp_tensor_shape_text(const struct rp_tensor *t, char *out, size_t cap)
         n += (size_t)snprintf(out + n, cap - n, "]");
     return n;
 }
+
+void rp_strides(const int64_t *dims, size_t rank, int64_t *out)
+{
+    int64_t step = 1;
+
+    for (size_t k = rank; k-- > 0;) {
+        out[k] = step;
+        step *= dims[k];
+    }
+}

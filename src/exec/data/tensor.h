@@ -97,4 +97,18 @@ size_t rp_tensor_packed_bytes(unsigned elem, size_t n, bool packed);
 /* "f32[2,3]"; cap of 512 is enough for any array. */
 size_t rp_tensor_shape_text(const struct rp_tensor *t, char *out, size_t cap);
 
+/* Row-major strides of dims. */
+void rp_strides(const int64_t *dims, size_t rank, int64_t *out);
+
+/* A counter over dims, the last one running fastest; false behind the last index. */
+static inline bool rp_index_next(int64_t *index, const int64_t *dims, size_t rank)
+{
+    for (size_t k = rank; k-- > 0;) {
+        if (++index[k] < dims[k])
+            return true;
+        index[k] = 0;
+    }
+    return false;
+}
+
 #endif

@@ -9,6 +9,7 @@
 
 #include "base/threads.h"
 #include "exec/data/signature.h"
+#include "exec/engine/timing.h"
 #include "exec/eval/mesh.h"
 
 #include <stdlib.h>

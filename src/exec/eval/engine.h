@@ -2,7 +2,7 @@
 #ifndef RP_EXEC_EVAL_ENGINE_H
 #define RP_EXEC_EVAL_ENGINE_H
 /* What `ref` and `fast` share: the executable is a plan, a run is an evaluation a partition. */
-#include "exec/engines.h"
+#include "exec/engine/engine.h"
 #include "exec/eval/plan.h"
 
 /* Changes a plan once it is made: fusing, choosing kernels. */

@@ -4,22 +4,13 @@
  * needs it. Structure and control flow are here: parameters, tuples, calls, fusions, loops,
  * branches and asynchronous pairs (which run where they start).
  */
-#include "exec/engines.h"
-#include "exec/eval/kernels.h"
+#include "exec/engine/timing.h"
+#include "exec/eval/plan.h"
 
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #define MOST_DEPTH 512
-
-int64_t rp_exec_now(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
-}
 
 enum rp_code rp_shape_tensor(const struct rp_value_shape *shape, struct rp_tensor **out,
                              struct rp_err *err)
@@ -225,7 +216,7 @@ static enum rp_code token(struct rp_eval *e, const struct rp_node *node,
     return rp_tensor_token(out, err);
 }
 
-/* The result is the first operand: copy, opt-barrier, domain, the end of an asynchronous pair. */
+/* Copy, opt-barrier, domain, the end of an asynchronous pair. */
 enum rp_code rp_kernel_same(struct rp_eval *e, const struct rp_node *node,
                             struct rp_tensor *const *in, struct rp_tensor **out, struct rp_err *err)
 {

@@ -126,11 +126,16 @@ enum rp_code rp_eval_graph(struct rp_eval *e, const struct rp_graph *graph,
                            struct rp_tensor *const *args, struct rp_tensor **out,
                            struct rp_err *err);
 
-int64_t rp_exec_now(void); /* ns, monotonic */
-
 /* A new array of the node's shape (not of a tuple). */
 enum rp_code rp_node_result(const struct rp_node *node, struct rp_tensor **out, struct rp_err *err);
 enum rp_code rp_shape_tensor(const struct rp_value_shape *shape, struct rp_tensor **out,
                              struct rp_err *err);
+
+/* Structure and control flow; ends with a row without `run`. */
+extern const struct rp_kernel rp_kernels_control[];
+/* The result is the first operand. */
+enum rp_code rp_kernel_same(struct rp_eval *e, const struct rp_node *node,
+                            struct rp_tensor *const *in, struct rp_tensor **out,
+                            struct rp_err *err);
 
 #endif

@@ -9,16 +9,6 @@
 
 #define JOB_BYTES 65536
 
-void rp_strides(const int64_t *dims, size_t rank, int64_t *out)
-{
-    int64_t step = 1;
-
-    for (size_t k = rank; k-- > 0;) {
-        out[k] = step;
-        step *= dims[k];
-    }
-}
-
 /* Drops dimensions of one element and joins neighbours that are one run on both sides. */
 static void join(const struct rp_strided *s, struct rp_strided *out)
 {

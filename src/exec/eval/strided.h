@@ -21,20 +21,6 @@ void rp_strided_copy(const struct rp_strided *s, void *to, const void *from);
 enum rp_code rp_strided_spread(const struct rp_strided *s, void *to, const void *from,
                                struct rp_pool *pool, struct rp_err *err);
 
-/* Row-major strides of dims. */
-void rp_strides(const int64_t *dims, size_t rank, int64_t *out);
-
-/* A counter over dims, the last one running fastest; false behind the last index. */
-static inline bool rp_index_next(int64_t *index, const int64_t *dims, size_t rank)
-{
-    for (size_t k = rank; k-- > 0;) {
-        if (++index[k] < dims[k])
-            return true;
-        index[k] = 0;
-    }
-    return false;
-}
-
 /* The same bytes under another shape; shares the data. */
 enum rp_code rp_tensor_view(struct rp_tensor *t, unsigned elem, const int64_t *dims, size_t rank,
                             struct rp_tensor **out, struct rp_err *err);

@@ -14,14 +14,13 @@
  * shapes and made once, when the program is planned. Rows are jobs of the pool. Types narrower than
  * f32 are widened and the result is rounded once.
  */
+#include "exec/fast/conv.h"
 #include "base/threads.h"
-#include "exec/eval/dot.h"
 #include "exec/eval/lanes.h"
-#include "exec/eval/reduce.h"
 #include "exec/eval/strided.h"
-#include "exec/fast/conv_kernel.h"
-#include "exec/fast/conv_spatial.h"
 #include "exec/fast/kernels.h"
+#include "exec/ref/dot.h"
+#include "exec/ref/reduce.h"
 
 #include <stdlib.h>
 #include <string.h>

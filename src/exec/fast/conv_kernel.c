@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The innermost loop of convolutions: a block of results in registers, one version a width and
    machine. Per step one load of w and one element of x a row; nothing is stored before the end. */
-#include "exec/fast/conv_kernel.h"
+#include "exec/fast/conv.h"
 
 typedef float v8 __attribute__((vector_size(32), aligned(4)));
 typedef float v16 __attribute__((vector_size(64), aligned(4)));

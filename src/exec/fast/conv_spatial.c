@@ -4,7 +4,7 @@
  * elements at the same places of the window, and no two phases share one, so that all of them
  * together have as many steps as the window has places.
  */
-#include "exec/fast/conv_spatial.h"
+#include "exec/fast/conv.h"
 
 static int64_t gcd(int64_t a, int64_t b)
 {

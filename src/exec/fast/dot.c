@@ -4,12 +4,12 @@
  * are, others are transposed first; types narrower than f32 are widened, and the result is rounded
  * once.
  */
-#include "exec/eval/dot.h"
+#include "exec/ref/dot.h"
 #include "exec/eval/lanes.h"
-#include "exec/eval/reduce.h"
 #include "exec/eval/strided.h"
 #include "exec/fast/gemm.h"
 #include "exec/fast/kernels.h"
+#include "exec/ref/reduce.h"
 
 static bool narrow_float(unsigned elem)
 {

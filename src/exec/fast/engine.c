@@ -4,12 +4,11 @@
  * convolutions and reductions, and threads. What it has no kernel for runs on the reference's.
  */
 #include "exec/eval/engine.h"
-#include "exec/eval/dot.h"
-#include "exec/eval/kernels.h"
-#include "exec/eval/reduce.h"
 #include "exec/fast/gemm.h"
 #include "exec/fast/kernels.h"
-#include "exec/fast/loop.h"
+#include "exec/ref/dot.h"
+#include "exec/ref/kernels.h"
+#include "exec/ref/reduce.h"
 
 #include <malloc.h>
 #include <stdio.h>
@@ -57,7 +56,7 @@ static enum rp_code improve(struct rp_plan *plan, struct rp_err *err)
     return rp_loops_form(plan, err);
 }
 
-static enum rp_code probe(const char *where, char *found, size_t cap, struct rp_err *err)
+static enum rp_code fast_probe(const char *where, char *found, size_t cap, struct rp_err *err)
 {
     struct rp_blas blas;
 
@@ -80,9 +79,11 @@ static void keep_memory(void)
 #endif
 }
 
-static enum rp_code compile(const char *where, const struct rp_engine_program *program,
-                            const struct rp_engine_options *options, struct rp_executable **out,
-                            struct rp_err *err)
+extern const struct rp_engine rp_engine_fast;
+
+static enum rp_code fast_compile(const char *where, const struct rp_engine_program *program,
+                                 const struct rp_engine_options *options,
+                                 struct rp_executable **out, struct rp_err *err)
 {
     (void)where;
     keep_memory();
@@ -92,8 +93,8 @@ static enum rp_code compile(const char *where, const struct rp_engine_program *p
 const struct rp_engine rp_engine_fast = {
     .name = "fast",
     .summary = "fused loops, blocked products and threads: the default",
-    .probe = probe,
-    .compile = compile,
+    .probe = fast_probe,
+    .compile = fast_compile,
     .upload = rp_eval_upload,
     .run = rp_eval_run,
     .fetch = rp_eval_fetch,

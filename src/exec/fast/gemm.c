@@ -11,8 +11,8 @@
  */
 #include "exec/fast/gemm.h"
 
-#include "exec/eval/dot.h"
 #include "exec/eval/transpose.h"
+#include "exec/ref/dot.h"
 
 #include <stdlib.h>
 #include <string.h>

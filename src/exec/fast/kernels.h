@@ -22,4 +22,14 @@ enum rp_code rp_fast_conv_prepare(struct rp_plan *plan, struct rp_node *node, st
 enum rp_code rp_fast_conv(struct rp_eval *e, const struct rp_node *node,
                           struct rp_tensor *const *in, struct rp_tensor **out, struct rp_err *err);
 
+/* ---- element-wise operations of one shape become one loop over pieces that stay in the cache ----
+ */
+
+/* Forms the loops of every graph of a plan, and computes anew where values end. */
+enum rp_code rp_loops_form(struct rp_plan *plan, struct rp_err *err);
+
+/* Whether a vector version of an f32 operation exists: it replaces *fn. */
+struct rp_lane;
+bool rp_fast_lane(unsigned opcode, struct rp_lane *lane);
+
 #endif

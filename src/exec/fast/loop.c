@@ -7,11 +7,11 @@
  * (exec/eval/tape.h): pieces of RP_TAPE_LANES elements go through all its operations before the
  * next piece is touched; long loops are cut into jobs of the pool.
  */
-#include "exec/fast/loop.h"
+#include "exec/fast/kernels.h"
 
 #include "base/threads.h"
-#include "exec/eval/kernels.h"
 #include "exec/eval/tape.h"
+#include "exec/ref/kernels.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -8,7 +8,7 @@
  *   tanh   x * P(x^2) / Q(x^2), clamped where f32 cannot tell it from 1
  */
 #include "exec/eval/lanes.h"
-#include "exec/fast/loop.h"
+#include "exec/fast/kernels.h"
 
 #include <math.h>
 

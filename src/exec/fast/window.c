@@ -16,9 +16,9 @@
  */
 #include "base/threads.h"
 #include "exec/eval/lanes.h"
-#include "exec/eval/reduce.h"
 #include "exec/eval/strided.h"
 #include "exec/fast/kernels.h"
+#include "exec/ref/reduce.h"
 
 #include <stdlib.h>
 #include <string.h>

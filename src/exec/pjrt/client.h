@@ -9,6 +9,7 @@
  * Several partitions or replicas run on as many devices; lists of arrays are one behind the other,
  * device by device.
  */
+#include "base/vec.h"
 #include "exec/data/tensor.h"
 #include "exec/pjrt/api.h"
 
@@ -91,5 +92,22 @@ enum rp_code rp_pjrt_profile_start(struct rp_pjrt_client *c, struct rp_pjrt_prof
 /* Stops, and gives the serialized XSpace, which the caller frees. */
 enum rp_code rp_pjrt_profile_stop(struct rp_pjrt_profile *profile, uint8_t **bytes, size_t *n,
                                   struct rp_err *err);
+
+/* ---- what has to be known of a module to compile and call it, from its own bytes ---- */
+
+struct rp_pjrt_module {
+    RP_VEC(uint8_t) donated; /* a flag an argument: n is their number */
+    bool tupled;             /* one parameter, a tuple: its parts are the arguments */
+    bool scheduled;          /* it was optimised */
+    bool shardy;
+};
+
+/* Of an HloModuleProto. RP_UNSUPPORTED where tuples are among several parameters. */
+enum rp_code rp_pjrt_read_hlo(const uint8_t *bytes, size_t n, struct rp_pjrt_module *out,
+                              struct rp_err *err);
+/* Of StableHLO (or any MLIR) text: the arguments of the function main. */
+enum rp_code rp_pjrt_read_mlir(const char *text, size_t n, struct rp_pjrt_module *out,
+                               struct rp_err *err);
+void rp_pjrt_module_release(struct rp_pjrt_module *module);
 
 #endif

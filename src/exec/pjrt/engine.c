@@ -5,9 +5,9 @@
  * (exec/worker/worker.h). HLO goes as an HloModuleProto, StableHLO as the text of the file.
  */
 #include "exec/worker/engine.h"
-#include "exec/eval/plan.h"
+#include "exec/engine/timing.h"
+#include "exec/pjrt/client.h"
 #include "exec/pjrt/device_marks.h"
-#include "exec/pjrt/module.h"
 #include "io/proto_write.h"
 
 #include <stdio.h>
@@ -18,8 +18,6 @@ struct pjrt_exe {
     struct rp_worker_exe exe;
 
     /* for the worker; in a child these are its own */
-    char *path;
-    const struct rp_engine_options *options; /* until compile returns */
     struct rp_pjrt_module module;
     struct rp_pjrt_source source;
     struct rp_proto_writer compile_options;
@@ -29,16 +27,17 @@ struct pjrt_exe {
 
 /* ---- where the plugin is ---- */
 
-static enum rp_code open_plugin(void *self, struct rp_worker_facts *facts, struct rp_err *err)
+static enum rp_code pjrt_open(void *self, struct rp_worker_facts *facts, struct rp_err *err)
 {
     struct pjrt_exe *x = self;
+    const struct rp_engine_options *options = x->exe.options;
     struct rp_pjrt_client *c = &x->client;
     unsigned devices = (x->source.replicas ? x->source.replicas : 1) *
                        (x->source.partitions ? x->source.partitions : 1);
     int64_t begin = rp_exec_now(), loaded;
 
-    RP_TRY(rp_pjrt_open(x->path, x->options->plugin_options, x->options->nplugin_options, devices,
-                        c, err));
+    RP_TRY(rp_pjrt_open(x->exe.path, options->plugin_options, options->nplugin_options, devices, c,
+                        err));
     loaded = rp_exec_now();
     RP_TRY(rp_pjrt_compile(c, &x->source, err));
     facts->load_ns = loaded - begin;
@@ -53,12 +52,12 @@ static enum rp_code open_plugin(void *self, struct rp_worker_facts *facts, struc
     return RP_OK;
 }
 
-static enum rp_code upload_here(void *self, struct rp_tensor *const *arguments, struct rp_err *err)
+static enum rp_code pjrt_upload(void *self, struct rp_tensor *const *arguments, struct rp_err *err)
 {
     return rp_pjrt_upload(&((struct pjrt_exe *)self)->client, arguments, err);
 }
 
-static enum rp_code run_here(void *self, int64_t *ns, struct rp_err *err)
+static enum rp_code pjrt_run(void *self, int64_t *ns, struct rp_err *err)
 {
     struct pjrt_exe *x = self;
     enum rp_code code;
@@ -69,12 +68,12 @@ static enum rp_code run_here(void *self, int64_t *ns, struct rp_err *err)
     return code;
 }
 
-static enum rp_code fetch_here(void *self, struct rp_tensor **outputs, struct rp_err *err)
+static enum rp_code pjrt_fetch(void *self, struct rp_tensor **outputs, struct rp_err *err)
 {
     return rp_pjrt_fetch(&((struct pjrt_exe *)self)->client, outputs, err);
 }
 
-static void mark_here(void *self, bool begin)
+static void pjrt_mark(void *self, bool begin)
 {
     struct pjrt_exe *x = self;
 
@@ -84,7 +83,7 @@ static void mark_here(void *self, bool begin)
         rp_device_marks_end(&x->marks);
 }
 
-static enum rp_code profile_here(void *self, unsigned runs, uint8_t **xspace, size_t *n,
+static enum rp_code pjrt_profile(void *self, unsigned runs, uint8_t **xspace, size_t *n,
                                  struct rp_err *err)
 {
     struct pjrt_exe *x = self;
@@ -103,47 +102,19 @@ static enum rp_code profile_here(void *self, unsigned runs, uint8_t **xspace, si
     return code == RP_OK ? stopped : code;
 }
 
-static int64_t peak_here(void *self)
+static int64_t pjrt_peak(void *self)
 {
     return rp_pjrt_peak_bytes(&((struct pjrt_exe *)self)->client);
 }
 
-static void close_here(void *self)
+static void pjrt_close(void *self)
 {
     struct pjrt_exe *x = self;
 
     rp_pjrt_close(&x->client);
 }
 
-static const struct rp_worker_ops pjrt_ops = {.what = "the plugin",
-                                              .open = open_plugin,
-                                              .upload = upload_here,
-                                              .run = run_here,
-                                              .fetch = fetch_here,
-                                              .mark = mark_here,
-                                              .profile = profile_here,
-                                              .peak_bytes = peak_here,
-                                              .close = close_here};
-
-/* ---- the row ---- */
-
-static enum rp_code probe(const char *where, char *found, size_t cap, struct rp_err *err)
-{
-    return rp_worker_engine_probe(RP_PLUGIN_PJRT, where, found, cap, err);
-}
-
-static void release(struct rp_executable *exe)
-{
-    struct pjrt_exe *x = (struct pjrt_exe *)exe;
-
-    if (!x)
-        return;
-    rp_worker_stop(x->exe.worker);
-    rp_pjrt_module_release(&x->module);
-    rp_proto_writer_release(&x->compile_options);
-    free(x->path);
-    free(x);
-}
+/* ---- before the worker starts ---- */
 
 /* The number behind a key of the module's text, "num_partitions=4"; 0 where it has none. */
 static unsigned module_number(const struct rp_program *p, const char *key)
@@ -170,9 +141,9 @@ static void count_devices(struct rp_pjrt_source *source, const struct rp_program
 }
 
 /* Recorded options, or made ones; flags behind them count last. */
-static enum rp_code prepare_options(struct pjrt_exe *x, const struct rp_engine_options *options,
-                                    struct rp_err *err)
+static enum rp_code prepare_options(struct pjrt_exe *x, struct rp_err *err)
 {
+    const struct rp_engine_options *options = x->exe.options;
     struct rp_proto_writer *to = &x->compile_options;
     struct rp_bytes bytes;
 
@@ -188,9 +159,10 @@ static enum rp_code prepare_options(struct pjrt_exe *x, const struct rp_engine_o
     return RP_OK;
 }
 
-static enum rp_code prepare_source(struct pjrt_exe *x, const struct rp_engine_program *program,
-                                   const struct rp_engine_options *options, struct rp_err *err)
+static enum rp_code pjrt_prepare(struct rp_worker_exe *exe, struct rp_err *err)
 {
+    struct pjrt_exe *x = (struct pjrt_exe *)exe;
+    const struct rp_engine_program *program = exe->program;
     struct rp_pjrt_source *source = &x->source;
     bool mlir = program->format && !strcmp(program->format, "stablehlo");
 
@@ -208,34 +180,58 @@ static enum rp_code prepare_source(struct pjrt_exe *x, const struct rp_engine_pr
     source->tupled = x->module.tupled;
     source->optimized = x->module.scheduled;
     source->shardy = x->module.shardy;
-    count_devices(source, program->program, options->partitions);
-    return prepare_options(x, options, err);
+    count_devices(source, program->program, exe->options->partitions);
+    return prepare_options(x, err);
 }
 
-static enum rp_code compile(const char *where, const struct rp_engine_program *program,
-                            const struct rp_engine_options *options, struct rp_executable **out,
-                            struct rp_err *err)
+static void pjrt_release(struct rp_worker_exe *exe)
 {
-    struct pjrt_exe *x = calloc(1, sizeof *x);
-    enum rp_code code;
+    struct pjrt_exe *x = (struct pjrt_exe *)exe;
 
-    *out = NULL;
-    if (!x)
-        return rp_err_nomem(err, "preparing a plugin");
-    x->exe.base.engine = &rp_engine_pjrt;
-    x->options = options;
-    code = rp_plugin_resolve(RP_PLUGIN_PJRT, where, &x->path, err);
-    if (code == RP_OK)
-        code = prepare_source(x, program, options, err);
-    if (code == RP_OK)
-        code = rp_worker_engine_start(&x->exe, &pjrt_ops, options, err);
-    if (code != RP_OK) {
-        release(&x->exe.base);
-        return code;
-    }
-    x->options = NULL;
-    *out = &x->exe.base;
+    rp_pjrt_module_release(&x->module);
+    rp_proto_writer_release(&x->compile_options);
+}
+
+static enum rp_code pjrt_version(const char *path, char *text, size_t cap, struct rp_err *err)
+{
+    struct rp_pjrt pjrt;
+
+    RP_TRY(rp_pjrt_load(path, &pjrt, err));
+    snprintf(text, cap, "PJRT 0.%u%s", pjrt.minor,
+             rp_pjrt_extension(&pjrt, RP_PJRT_EXTENSION_PROFILER) ? ", with a profiler" : "");
     return RP_OK;
+}
+
+/* ---- the row ---- */
+
+extern const struct rp_engine rp_engine_pjrt;
+
+static const struct rp_worker_engine pjrt = {.engine = &rp_engine_pjrt,
+                                             .kind = RP_PLUGIN_PJRT,
+                                             .size = sizeof(struct pjrt_exe),
+                                             .prepare = pjrt_prepare,
+                                             .release = pjrt_release,
+                                             .version = pjrt_version,
+                                             .ops = {.what = "the plugin",
+                                                     .open = pjrt_open,
+                                                     .upload = pjrt_upload,
+                                                     .run = pjrt_run,
+                                                     .fetch = pjrt_fetch,
+                                                     .mark = pjrt_mark,
+                                                     .profile = pjrt_profile,
+                                                     .peak_bytes = pjrt_peak,
+                                                     .close = pjrt_close}};
+
+static enum rp_code pjrt_probe(const char *where, char *found, size_t cap, struct rp_err *err)
+{
+    return rp_worker_engine_probe(&pjrt, where, found, cap, err);
+}
+
+static enum rp_code pjrt_compile(const char *where, const struct rp_engine_program *program,
+                                 const struct rp_engine_options *options,
+                                 struct rp_executable **out, struct rp_err *err)
+{
+    return rp_worker_engine_compile(&pjrt, where, program, options, out, err);
 }
 
 const struct rp_engine rp_engine_pjrt = {
@@ -243,16 +239,6 @@ const struct rp_engine rp_engine_pjrt = {
     .summary = "the real XLA, on the CPU or a GPU, through a PJRT plugin",
     .get = "reprise replay engines --install, or pip install xla-cpu-pjrt (CPU), "
            "pip install 'jax[cuda13]' (NVIDIA)",
-    .takes_where = true,
-    .wants_module = true,
-    .probe = probe,
-    .compile = compile,
-    .upload = rp_worker_engine_upload,
-    .run = rp_worker_engine_run,
-    .run_timed = rp_worker_engine_run_timed,
-    .process = rp_worker_engine_process,
-    .mark = rp_worker_engine_mark,
-    .profile = rp_worker_engine_profile,
-    .peak = rp_worker_engine_peak,
-    .fetch = rp_worker_engine_fetch,
-    .release = release};
+    .probe = pjrt_probe,
+    .compile = pjrt_compile,
+    RP_WORKER_ENGINE_MEMBERS};

@@ -4,7 +4,7 @@
  * take the memory of (donation), whether they come as one tuple, whether it is optimised already.
  * One pass over the fields of the module; instructions are passed over unread.
  */
-#include "exec/pjrt/module.h"
+#include "exec/pjrt/client.h"
 
 #include "abi/proto/hlo.h"
 #include "io/proto.h"

@@ -9,7 +9,7 @@
  */
 #include "exec/pjrt/client.h"
 
-#include "exec/eval/plan.h"
+#include "exec/engine/timing.h"
 
 #include <stdio.h>
 #include <stdlib.h>

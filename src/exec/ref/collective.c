@@ -5,11 +5,11 @@
  * partition is a group of one. The start of an asynchronous pair does the work; its done passes the
  * result on.
  */
-#include "exec/eval/groups.h"
-#include "exec/eval/kernels.h"
+#include "exec/data/groups.h"
 #include "exec/eval/mesh.h"
-#include "exec/eval/reduce.h"
 #include "exec/eval/strided.h"
+#include "exec/ref/kernels.h"
+#include "exec/ref/reduce.h"
 
 #include <stdlib.h>
 #include <string.h>

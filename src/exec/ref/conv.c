@@ -6,10 +6,10 @@
  *   multiple of base_dilation and inside;
  *   feature groups split input and output features, batch groups split the batch.
  */
-#include "exec/eval/dot.h"
-#include "exec/eval/kernels.h"
-#include "exec/eval/reduce.h"
 #include "exec/eval/strided.h"
+#include "exec/ref/dot.h"
+#include "exec/ref/kernels.h"
+#include "exec/ref/reduce.h"
 #include "program/floats.h"
 
 #include <complex.h>

@@ -4,9 +4,8 @@
  * as it is), TopK, and the tables of the other files (exec/eval/custom.h). Any other is refused by
  * its name.
  */
-#include "exec/eval/custom.h"
-#include "exec/eval/kernels.h"
-#include "exec/eval/sort.h"
+#include "exec/ref/custom.h"
+#include "exec/ref/kernels.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -4,10 +4,10 @@
  * activation behind it, and the two backward ones, whose window and dim_labels are the forward
  * one's. Sums are in f64. Cost: one multiplication and addition a term.
  */
-#include "exec/eval/custom.h"
-#include "exec/eval/dot.h"
-#include "exec/eval/reduce.h"
 #include "exec/eval/strided.h"
+#include "exec/ref/custom.h"
+#include "exec/ref/dot.h"
+#include "exec/ref/reduce.h"
 
 #include <math.h>
 #include <string.h>

@@ -4,9 +4,9 @@
  * its reflectors, and solves with triangles and three diagonals. All in double complex, step by
  * step as LAPACK's unblocked routines do it, so that signs and pivots are theirs.
  */
-#include "exec/eval/custom.h"
-#include "exec/eval/linalg.h"
-#include "exec/eval/reduce.h"
+#include "exec/ref/custom.h"
+#include "exec/ref/linalg.h"
+#include "exec/ref/reduce.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -8,11 +8,11 @@
  * two scales of f8, the bias and the scale of the result. Before the activation is what an epilogue
  * with AUX gives as well; the largest magnitude is the second result where it is asked for.
  */
-#include "exec/eval/custom.h"
-#include "exec/eval/dot.h"
-#include "exec/eval/linalg.h"
-#include "exec/eval/reduce.h"
 #include "exec/eval/strided.h"
+#include "exec/ref/custom.h"
+#include "exec/ref/dot.h"
+#include "exec/ref/linalg.h"
+#include "exec/ref/reduce.h"
 #include "program/floats.h"
 
 #include <math.h>

@@ -4,9 +4,8 @@
  * dimension, by the total order of their type; equal ones stay in their order. And two small
  * kernels of JAX for GPUs: the permutation of a list of pivots, and ThreeFry.
  */
-#include "exec/eval/custom.h"
-#include "exec/eval/random.h"
-#include "exec/eval/sort.h"
+#include "exec/ref/custom.h"
+#include "exec/ref/kernels.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -6,9 +6,9 @@
  * the signs of vectors are LAPACK's where it has this way, for matrices of up to 25; larger ones it
  * divides, and their signs are not to be had. Cost: some 10 n^3.
  */
-#include "exec/eval/custom.h"
-#include "exec/eval/linalg.h"
-#include "exec/eval/reduce.h"
+#include "exec/ref/custom.h"
+#include "exec/ref/linalg.h"
+#include "exec/ref/reduce.h"
 
 #include <float.h>
 #include <math.h>

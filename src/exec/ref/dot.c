@@ -4,12 +4,12 @@
  * widened to f64, s64 or c128; then every result is one sum, rounded once at its end. Cost: one
  * multiplication and addition a term, in the order of the contracted dimensions.
  */
-#include "exec/eval/dot.h"
+#include "exec/ref/dot.h"
 #include "base/threads.h"
-#include "exec/eval/kernels.h"
 #include "exec/eval/lanes.h"
-#include "exec/eval/reduce.h"
 #include "exec/eval/strided.h"
+#include "exec/ref/kernels.h"
+#include "exec/ref/reduce.h"
 #include "program/floats.h"
 
 #include <complex.h>

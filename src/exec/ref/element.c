@@ -3,8 +3,8 @@
  * Element-wise operations of the reference engine: a lane over the whole array. Constants are
  * decoded when the program is planned; map runs its function over pieces.
  */
-#include "exec/eval/kernels.h"
 #include "exec/eval/tape.h"
+#include "exec/ref/kernels.h"
 #include "program/literal.h"
 
 #include <string.h>

@@ -4,7 +4,7 @@
  * compared with, so it prefers exactness (sums in f64) to speed.
  */
 #include "exec/eval/engine.h"
-#include "exec/eval/kernels.h"
+#include "exec/ref/kernels.h"
 
 #include <stdio.h>
 
@@ -21,7 +21,7 @@ void rp_kernels_reference(const struct rp_kernel **by_code)
             by_code[k->code] = k;
 }
 
-static enum rp_code probe(const char *where, char *found, size_t cap, struct rp_err *err)
+static enum rp_code ref_probe(const char *where, char *found, size_t cap, struct rp_err *err)
 {
     (void)where;
     (void)err;
@@ -29,9 +29,11 @@ static enum rp_code probe(const char *where, char *found, size_t cap, struct rp_
     return RP_OK;
 }
 
-static enum rp_code compile(const char *where, const struct rp_engine_program *program,
-                            const struct rp_engine_options *options, struct rp_executable **out,
-                            struct rp_err *err)
+extern const struct rp_engine rp_engine_ref;
+
+static enum rp_code ref_compile(const char *where, const struct rp_engine_program *program,
+                                const struct rp_engine_options *options, struct rp_executable **out,
+                                struct rp_err *err)
 {
     (void)where;
     return rp_eval_compile(&rp_engine_ref, program, options, rp_kernels_reference, NULL, false, out,
@@ -41,8 +43,8 @@ static enum rp_code compile(const char *where, const struct rp_engine_program *p
 const struct rp_engine rp_engine_ref = {
     .name = "ref",
     .summary = "every operation plainly, in one thread: the one to compare with",
-    .probe = probe,
-    .compile = compile,
+    .probe = ref_probe,
+    .compile = ref_compile,
     .upload = rp_eval_upload,
     .run = rp_eval_run,
     .fetch = rp_eval_fetch,

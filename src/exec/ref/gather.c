@@ -4,9 +4,9 @@
  * so that its slice lies inside; a scatter's window that would lie outside is left out as a whole.
  * Updates are applied in their order.
  */
-#include "exec/eval/kernels.h"
-#include "exec/eval/reduce.h"
 #include "exec/eval/strided.h"
+#include "exec/ref/kernels.h"
+#include "exec/ref/reduce.h"
 
 #include <stdlib.h>
 #include <string.h>

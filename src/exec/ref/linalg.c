@@ -4,10 +4,10 @@
  * the program are converted to it and back. Transforms are by halves while the length is even and
  * by their definition below that.
  */
-#include "exec/eval/linalg.h"
-#include "exec/eval/kernels.h"
-#include "exec/eval/reduce.h"
+#include "exec/ref/linalg.h"
 #include "exec/eval/strided.h"
+#include "exec/ref/kernels.h"
+#include "exec/ref/reduce.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -3,8 +3,8 @@
  * Operations that move elements and compute nothing, over the strided copy. Reshapes share the
  * bytes of their operand; a bitcast between layouts goes through the physical order of both.
  */
-#include "exec/eval/kernels.h"
 #include "exec/eval/strided.h"
+#include "exec/ref/kernels.h"
 #include "program/literal.h"
 
 #include <stdlib.h>

@@ -6,8 +6,8 @@
  *   training    the same with the batch's own mean and variance, which are results too
  *   grad        of operand, scale and offset from the gradient of the output
  */
-#include "exec/eval/kernels.h"
-#include "exec/eval/reduce.h"
+#include "exec/ref/kernels.h"
+#include "exec/ref/reduce.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -6,9 +6,9 @@
  * in f64, so that the reference does not depend on the order. reduce-window skips the places
  * outside of its operand.
  */
-#include "exec/eval/reduce.h"
-#include "exec/eval/kernels.h"
+#include "exec/ref/reduce.h"
 #include "exec/eval/strided.h"
+#include "exec/ref/kernels.h"
 
 #include <stdlib.h>
 #include <string.h>

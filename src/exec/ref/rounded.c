@@ -7,8 +7,8 @@
  * over all results. Cost: one pass over the operand.
  */
 #include "exec/eval/lanes.h"
-#include "exec/eval/reduce.h"
 #include "exec/eval/strided.h"
+#include "exec/ref/reduce.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -4,10 +4,9 @@
  * the comparison is the program's function of scalars, so it need not be a total order. topk keeps
  * the first of equal values first, NaN above everything.
  */
-#include "exec/eval/sort.h"
-#include "exec/eval/kernels.h"
-#include "exec/eval/reduce.h"
 #include "exec/eval/strided.h"
+#include "exec/ref/kernels.h"
+#include "exec/ref/reduce.h"
 
 #include <stdlib.h>
 #include <string.h>

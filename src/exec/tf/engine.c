@@ -7,7 +7,7 @@
  * loaded.
  */
 #include "exec/worker/engine.h"
-#include "exec/eval/plan.h"
+#include "exec/engine/timing.h"
 #include "exec/tf/api.h"
 
 #include <stdio.h>
@@ -18,8 +18,6 @@ struct tf_exe {
     struct rp_worker_exe exe;
 
     /* for the worker */
-    char *path;
-    const struct rp_engine_program *program; /* until compile returns */
     struct rp_tf tf;
     void *status, *graph, *session;
     struct rp_tf_port *feeds, *fetches;
@@ -53,7 +51,7 @@ static enum rp_code find_port(struct tf_exe *x, const char *name, struct rp_tf_p
 /* What sets the variables whose values come with the arguments. */
 static enum rp_code find_assigns(struct tf_exe *x, struct rp_err *err)
 {
-    const struct rp_engine_program *p = x->program;
+    const struct rp_engine_program *p = x->exe.program;
 
     x->nvariables = p->nvariables;
     x->assigns = calloc(x->nvariables + 1, sizeof *x->assigns);
@@ -73,7 +71,7 @@ static enum rp_code find_assigns(struct tf_exe *x, struct rp_err *err)
 
 static enum rp_code find_ports(struct tf_exe *x, struct rp_err *err)
 {
-    const struct rp_engine_program *p = x->program;
+    const struct rp_engine_program *p = x->exe.program;
 
     x->nfeeds = p->nfeeds;
     x->nfetches = p->nfetches;
@@ -92,7 +90,7 @@ static enum rp_code find_ports(struct tf_exe *x, struct rp_err *err)
 
 static enum rp_code import_graph(struct tf_exe *x, struct rp_err *err)
 {
-    struct rp_tf_buffer graph = {x->program->module, x->program->nmodule, NULL};
+    struct rp_tf_buffer graph = {x->exe.program->module, x->exe.program->nmodule, NULL};
     void *options = x->tf.import_new();
 
     x->tf.graph_import(x->graph, &graph, options, x->status);
@@ -104,7 +102,7 @@ static enum rp_code import_graph(struct tf_exe *x, struct rp_err *err)
 static enum rp_code start_session(struct tf_exe *x, struct rp_err *err)
 {
     static const char *const tags[] = {"serve"};
-    const char *folder = x->program->saved_folder;
+    const char *folder = x->exe.program->saved_folder;
     void *options = x->tf.options_new();
 
     if (folder)
@@ -115,17 +113,17 @@ static enum rp_code start_session(struct tf_exe *x, struct rp_err *err)
     return rp_tf_check(&x->tf, x->status, RP_MISSING, err);
 }
 
-static enum rp_code open_library(void *self, struct rp_worker_facts *facts, struct rp_err *err)
+static enum rp_code tf_open(void *self, struct rp_worker_facts *facts, struct rp_err *err)
 {
     struct tf_exe *x = self;
     int64_t begin = rp_exec_now(), loaded;
 
     setenv("TF_CPP_MIN_LOG_LEVEL", "2", 0); /* the user's own choice stays */
-    RP_TRY(rp_tf_load(x->path, &x->tf, err));
+    RP_TRY(rp_tf_load(x->exe.path, &x->tf, err));
     x->status = x->tf.status_new();
     loaded = rp_exec_now();
     x->graph = x->tf.graph_new();
-    if (!x->program->saved_folder)
+    if (!x->exe.program->saved_folder)
         RP_TRY(import_graph(x, err));
     RP_TRY(start_session(x, err));
     RP_TRY(find_ports(x, err));
@@ -151,7 +149,7 @@ static enum rp_code send_one(struct tf_exe *x, size_t i, const struct rp_tensor 
     rp_tensor_shape_text(t, shape, sizeof shape);
     if (!type || (want != type && want % 100 != type)) /* references are 100 more */
         return rp_err_set(err, RP_FORMAT, "argument %zu, '%s', is %s; the graph wants %s there", i,
-                          x->program ? x->program->feeds[i] : "", shape,
+                          x->exe.program ? x->exe.program->feeds[i] : "", shape,
                           rp_elem_name(rp_tf_elem(want % 100))
                               ? rp_elem_name(rp_tf_elem(want % 100))
                               : "another type");
@@ -175,7 +173,7 @@ static enum rp_code assign_variables(struct tf_exe *x, struct rp_err *err)
     return rp_tf_check(&x->tf, x->status, RP_IO, err);
 }
 
-static enum rp_code upload_here(void *self, struct rp_tensor *const *arguments, struct rp_err *err)
+static enum rp_code tf_upload(void *self, struct rp_tensor *const *arguments, struct rp_err *err)
 {
     struct tf_exe *x = self;
 
@@ -206,7 +204,7 @@ static enum rp_code run_with(struct tf_exe *x, const struct rp_tf_buffer *option
     return rp_tf_check(&x->tf, x->status, RP_IO, err);
 }
 
-static enum rp_code run_here(void *self, int64_t *ns, struct rp_err *err)
+static enum rp_code tf_run(void *self, int64_t *ns, struct rp_err *err)
 {
     return run_with(self, NULL, NULL, ns, err);
 }
@@ -232,7 +230,7 @@ static enum rp_code fetch_one(struct tf_exe *x, const void *tensor, struct rp_te
     return RP_OK;
 }
 
-static enum rp_code fetch_here(void *self, struct rp_tensor **outputs, struct rp_err *err)
+static enum rp_code tf_fetch(void *self, struct rp_tensor **outputs, struct rp_err *err)
 {
     struct tf_exe *x = self;
     enum rp_code code = RP_OK;
@@ -253,8 +251,8 @@ static enum rp_code fetch_here(void *self, struct rp_tensor **outputs, struct rp
 }
 
 /* The RunMetadata of the last of some runs: one step is what that format holds. */
-static enum rp_code profile_here(void *self, unsigned runs, uint8_t **bytes, size_t *n,
-                                 struct rp_err *err)
+static enum rp_code tf_profile(void *self, unsigned runs, uint8_t **bytes, size_t *n,
+                               struct rp_err *err)
 {
     static const uint8_t full_trace[] = {0x08, 0x03};
     struct rp_tf_buffer options = {full_trace, sizeof full_trace, NULL}, *metadata;
@@ -280,7 +278,7 @@ static enum rp_code profile_here(void *self, unsigned runs, uint8_t **bytes, siz
     return code;
 }
 
-static void close_here(void *self)
+static void tf_close(void *self)
 {
     struct tf_exe *x = self;
 
@@ -303,35 +301,11 @@ static void close_here(void *self)
     free(x->outputs);
 }
 
-static const struct rp_worker_ops tf_ops = {.what = "TensorFlow",
-                                            .open = open_library,
-                                            .upload = upload_here,
-                                            .run = run_here,
-                                            .fetch = fetch_here,
-                                            .profile = profile_here,
-                                            .close = close_here};
+/* ---- before the worker starts ---- */
 
-/* ---- the row ---- */
-
-static enum rp_code probe(const char *where, char *found, size_t cap, struct rp_err *err)
+static enum rp_code tf_prepare(struct rp_worker_exe *exe, struct rp_err *err)
 {
-    return rp_worker_engine_probe(RP_PLUGIN_TF, where, found, cap, err);
-}
-
-static void release(struct rp_executable *exe)
-{
-    struct tf_exe *x = (struct tf_exe *)exe;
-
-    if (!x)
-        return;
-    rp_worker_stop(x->exe.worker);
-    free(x->path);
-    free(x);
-}
-
-static enum rp_code check_program(const struct rp_engine_program *program, struct rp_err *err)
-{
-    if (!program->module || !program->nfetches)
+    if (!exe->program->module || !exe->program->nfetches)
         return rp_err_set(
             err, RP_UNSUPPORTED,
             "it is no graph for TensorFlow, which takes a GraphDef, a SavedModel or BladeDISC's "
@@ -339,30 +313,42 @@ static enum rp_code check_program(const struct rp_engine_program *program, struc
     return RP_OK;
 }
 
-static enum rp_code compile(const char *where, const struct rp_engine_program *program,
-                            const struct rp_engine_options *options, struct rp_executable **out,
-                            struct rp_err *err)
+static enum rp_code tf_version(const char *path, char *text, size_t cap, struct rp_err *err)
 {
-    struct tf_exe *x = calloc(1, sizeof *x);
-    enum rp_code code;
+    struct rp_tf tf;
 
-    *out = NULL;
-    if (!x)
-        return rp_err_nomem(err, "preparing TensorFlow");
-    x->exe.base.engine = &rp_engine_tf;
-    x->program = program;
-    code = check_program(program, err);
-    if (code == RP_OK)
-        code = rp_plugin_resolve(RP_PLUGIN_TF, where, &x->path, err);
-    if (code == RP_OK)
-        code = rp_worker_engine_start(&x->exe, &tf_ops, options, err);
-    if (code != RP_OK) {
-        release(&x->exe.base);
-        return code;
-    }
-    x->program = NULL;
-    *out = &x->exe.base;
+    RP_TRY(rp_tf_load(path, &tf, err));
+    snprintf(text, cap, "TensorFlow %s", tf.version());
     return RP_OK;
+}
+
+/* ---- the row ---- */
+
+extern const struct rp_engine rp_engine_tf;
+
+static const struct rp_worker_engine tf = {.engine = &rp_engine_tf,
+                                           .kind = RP_PLUGIN_TF,
+                                           .size = sizeof(struct tf_exe),
+                                           .prepare = tf_prepare,
+                                           .version = tf_version,
+                                           .ops = {.what = "TensorFlow",
+                                                   .open = tf_open,
+                                                   .upload = tf_upload,
+                                                   .run = tf_run,
+                                                   .fetch = tf_fetch,
+                                                   .profile = tf_profile,
+                                                   .close = tf_close}};
+
+static enum rp_code tf_probe(const char *where, char *found, size_t cap, struct rp_err *err)
+{
+    return rp_worker_engine_probe(&tf, where, found, cap, err);
+}
+
+static enum rp_code tf_compile(const char *where, const struct rp_engine_program *program,
+                               const struct rp_engine_options *options, struct rp_executable **out,
+                               struct rp_err *err)
+{
+    return rp_worker_engine_compile(&tf, where, program, options, out, err);
 }
 
 const struct rp_engine rp_engine_tf = {
@@ -370,14 +356,6 @@ const struct rp_engine rp_engine_tf = {
     .summary = "the real TensorFlow, for its graphs and BladeDISC's captures",
     .get =
         "pip install tensorflow-cpu, or reprise replay engines --install --package tensorflow-cpu",
-    .takes_where = true,
-    .wants_module = true,
-    .probe = probe,
-    .compile = compile,
-    .upload = rp_worker_engine_upload,
-    .run = rp_worker_engine_run,
-    .run_timed = rp_worker_engine_run_timed,
-    .process = rp_worker_engine_process,
-    .profile = rp_worker_engine_profile,
-    .fetch = rp_worker_engine_fetch,
-    .release = release};
+    .probe = tf_probe,
+    .compile = tf_compile,
+    RP_WORKER_ENGINE_MEMBERS};

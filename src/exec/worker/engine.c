@@ -1,18 +1,58 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The functions of an engine handed on to its worker. */
+/* An engine whose work is done by a worker (engine.h). */
 #include "exec/worker/engine.h"
 
 #include <stdio.h>
 #include <stdlib.h>
+
+#define PROBE_NS \
+    INT64_C(60000000000) /* a library that gives no answer for a minute does not work */
 
 static struct rp_worker *worker_of(struct rp_executable *exe)
 {
     return ((struct rp_worker_exe *)exe)->worker;
 }
 
-enum rp_code rp_worker_engine_start(struct rp_worker_exe *exe, const struct rp_worker_ops *ops,
-                                    const struct rp_engine_options *options, struct rp_err *err)
+/* ---- the library ---- */
+
+struct probe {
+    const struct rp_worker_engine *own;
+    const char *path;
+};
+
+static enum rp_code probe_open(void *self, struct rp_worker_facts *facts, struct rp_err *err)
 {
+    const struct probe *probe = self;
+
+    return probe->own->version(probe->path, facts->version, sizeof facts->version, err);
+}
+
+enum rp_code rp_worker_engine_probe(const struct rp_worker_engine *own, const char *where,
+                                    char *found, size_t cap, struct rp_err *err)
+{
+    static const struct rp_worker_ops ops = {.what = "the library", .open = probe_open};
+    struct probe probe = {.own = own};
+    struct rp_worker_start start = {.self = &probe, .timeout_ns = PROBE_NS};
+    struct rp_worker *worker = NULL;
+    char *path = NULL;
+    enum rp_code code = rp_plugin_resolve(own->kind, where, &path, err);
+
+    probe.path = path;
+    if (code == RP_OK)
+        code = rp_worker_start(&ops, &start, &worker, err);
+    if (code == RP_OK)
+        snprintf(found, cap, "%s", rp_worker_borrow_facts(worker)->version);
+    rp_worker_stop(worker);
+    free(path);
+    return code;
+}
+
+/* ---- compiling ---- */
+
+/* In this process where the options or a profiler want it. */
+static enum rp_code start_worker(struct rp_worker_exe *exe, struct rp_err *err)
+{
+    const struct rp_engine_options *options = exe->options;
     struct rp_executable *base = &exe->base;
     struct rp_worker_start start = {.self = exe,
                                     .in_process = options->in_process || rp_worker_is_profiled(),
@@ -21,7 +61,7 @@ enum rp_code rp_worker_engine_start(struct rp_worker_exe *exe, const struct rp_w
                                     .timeout_ns = options->timeout_ns};
     const struct rp_worker_facts *facts;
 
-    RP_TRY(rp_worker_start(ops, &start, &exe->worker, err));
+    RP_TRY(rp_worker_start(&exe->own->ops, &start, &exe->worker, err));
     facts = rp_worker_borrow_facts(exe->worker);
     base->narguments = facts->narguments;
     base->noutputs = facts->noutputs;
@@ -31,20 +71,50 @@ enum rp_code rp_worker_engine_start(struct rp_worker_exe *exe, const struct rp_w
     return RP_OK;
 }
 
-enum rp_code rp_worker_engine_probe(enum rp_plugin_kind kind, const char *where, char *found,
-                                    size_t cap, struct rp_err *err)
+enum rp_code rp_worker_engine_compile(const struct rp_worker_engine *own, const char *where,
+                                      const struct rp_engine_program *program,
+                                      const struct rp_engine_options *options,
+                                      struct rp_executable **out, struct rp_err *err)
 {
-    struct rp_plugin_version version;
-    char *path = NULL;
-    enum rp_code code = rp_plugin_resolve(kind, where, &path, err);
+    struct rp_worker_exe *exe = calloc(1, own->size);
+    enum rp_code code;
 
+    *out = NULL;
+    if (!exe)
+        return rp_err_nomem(err, "starting an engine");
+    exe->base.engine = own->engine;
+    exe->own = own;
+    exe->program = program;
+    exe->options = options;
+    code = own->prepare(exe, err);
     if (code == RP_OK)
-        code = rp_plugin_probe(kind, path, &version, err);
+        code = rp_plugin_resolve(own->kind, where, &exe->path, err);
     if (code == RP_OK)
-        snprintf(found, cap, "%s, %s", path, version.text);
-    free(path);
-    return code;
+        code = start_worker(exe, err);
+    if (code != RP_OK) {
+        rp_worker_engine_release(&exe->base);
+        return code;
+    }
+    exe->program = NULL;
+    exe->options = NULL;
+    *out = &exe->base;
+    return RP_OK;
 }
+
+void rp_worker_engine_release(struct rp_executable *base)
+{
+    struct rp_worker_exe *exe = (struct rp_worker_exe *)base;
+
+    if (!exe)
+        return;
+    rp_worker_stop(exe->worker);
+    if (exe->own->release)
+        exe->own->release(exe);
+    free(exe->path);
+    free(exe);
+}
+
+/* ---- handed on to the worker ---- */
 
 enum rp_code rp_worker_engine_upload(struct rp_executable *exe, struct rp_tensor *const *arguments,
                                      struct rp_err *err)

@@ -7,8 +7,7 @@
 #include "exec/worker/worker.h"
 
 #include "base/text.h"
-#include "exec/worker/worker_child.h"
-#include "exec/worker/worker_wire.h"
+#include "exec/worker/wire.h"
 
 #include <errno.h>
 #include <limits.h>

@@ -4,7 +4,7 @@
 
 #include "exec/data/arrays.h"
 #include "exec/data/compare.h"
-#include "exec/timing.h"
+#include "exec/engine/timing.h"
 
 #include <math.h>
 #include <stdlib.h>

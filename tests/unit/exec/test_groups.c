@@ -2,7 +2,7 @@
 /* Groups of collectives, in all their ways of being written. */
 #include "unit.h"
 
-#include "exec/eval/groups.h"
+#include "exec/data/groups.h"
 #include "formats/programs.h"
 #include "io/proto_write.h"
 

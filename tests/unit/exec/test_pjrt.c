@@ -4,7 +4,7 @@
 #include "unit.h"
 
 #include "exec/engines.h"
-#include "exec/pjrt/module.h"
+#include "exec/pjrt/client.h"
 #include "io/proto.h"
 #include "io/proto_write.h"
 

@@ -3,8 +3,7 @@
 #include "unit.h"
 
 #include "exec/pjrt/device_marks.h"
-#include "exec/pjrt/plugin_elf.h"
-#include "exec/pjrt/plugin_find.h"
+#include "exec/plugin/plugin.h"
 #include "exec/worker/worker.h"
 
 #include <dlfcn.h>

@@ -2,8 +2,8 @@
 /* Rounding to TF32, alone and while our own products pack their operands. */
 #include "unit.h"
 
-#include "exec/eval/dot.h"
 #include "exec/fast/gemm.h"
+#include "exec/ref/dot.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -2,7 +2,7 @@
 /* When two replays are said to differ: not when they do not, and where they do. */
 #include "unit.h"
 
-#include "exec/timing.h"
+#include "exec/engine/timing.h"
 #include "replay/compare.h"
 
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Bytes between a parent and its child over a socket pair; a closed end is an answer, no signal. */
-#include "exec/worker/worker_wire.h"
+#include "exec/worker/wire.h"
 
 #include <errno.h>
 #include <sys/socket.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_EXEC_EVAL_GROUPS_H
-#define RP_EXEC_EVAL_GROUPS_H
+#ifndef RP_EXEC_DATA_GROUPS_H
+#define RP_EXEC_DATA_GROUPS_H
 /* Which partitions a collective brings together. */
 #include "base/arena.h"
 #include "program/program.h"

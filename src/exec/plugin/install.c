@@ -1,13 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Looking into a plugin (its version, in a child process: loading runs its code) and fetching one
- * from PyPI with the user's own pip, into a folder of ours that nothing else reads.
- */
-#include "exec/pjrt/plugin_find.h"
-
-#include "exec/pjrt/api.h"
-#include "exec/tf/api.h"
-#include "exec/worker/worker.h"
+/* Fetching a library from PyPI with the user's own pip, into a folder of ours that nothing else
+ * reads. */
+#include "exec/plugin/plugin.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -19,49 +13,6 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#define PROBE_NS INT64_C(60000000000) /* a plugin that says nothing for a minute does not work */
-
-/* ---- versions ---- */
-
-struct probe {
-    enum rp_plugin_kind kind;
-    const char *path;
-};
-
-static enum rp_code probe_open(void *self, struct rp_worker_facts *facts, struct rp_err *err)
-{
-    const struct probe *probe = self;
-    struct rp_pjrt pjrt;
-    struct rp_tf tf;
-
-    if (probe->kind == RP_PLUGIN_TF) {
-        RP_TRY(rp_tf_load(probe->path, &tf, err));
-        snprintf(facts->version, sizeof facts->version, "TensorFlow %s", tf.version());
-        return RP_OK;
-    }
-    RP_TRY(rp_pjrt_load(probe->path, &pjrt, err));
-    snprintf(facts->version, sizeof facts->version, "PJRT 0.%u%s", pjrt.minor,
-             rp_pjrt_extension(&pjrt, RP_PJRT_EXTENSION_PROFILER) ? ", with a profiler" : "");
-    return RP_OK;
-}
-
-static const struct rp_worker_ops probe_ops = {.what = "the library", .open = probe_open};
-
-enum rp_code rp_plugin_probe(enum rp_plugin_kind kind, const char *path,
-                             struct rp_plugin_version *out, struct rp_err *err)
-{
-    struct probe probe = {kind, path};
-    struct rp_worker_start start = {.self = &probe, .timeout_ns = PROBE_NS};
-    struct rp_worker *worker;
-
-    RP_TRY(rp_worker_start(&probe_ops, &start, &worker, err));
-    snprintf(out->text, sizeof out->text, "%s", rp_worker_borrow_facts(worker)->version);
-    rp_worker_stop(worker);
-    return RP_OK;
-}
-
-/* ---- fetching ---- */
 
 const struct rp_plugin_package *rp_plugin_packages(size_t *n)
 {

@@ -4,9 +4,7 @@
  * plugins counts where its table of symbols names GetPjrtApi, which is read from the file itself:
  * the libraries are hundreds of megabytes, and loading one may take a GPU's memory.
  */
-#include "exec/pjrt/plugin_find.h"
-
-#include "exec/pjrt/plugin_elf.h"
+#include "exec/plugin/plugin.h"
 
 #include <glob.h>
 #include <limits.h>

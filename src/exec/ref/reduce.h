@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_EXEC_EVAL_REDUCE_H
-#define RP_EXEC_EVAL_REDUCE_H
+#ifndef RP_EXEC_REF_REDUCE_H
+#define RP_EXEC_REF_REDUCE_H
 /* What the reductions of both engines share. */
 #include "exec/eval/tape.h"
 #include "program/window.h"

@@ -7,9 +7,9 @@
  *   mesh['a'=2,'b'=4] {'b'}                a grid of devices; a group runs along these axes
  *   mesh['a'=8], device_ids=([2,4]T(1,0)) {'a':(2)4}   with an order, along a part of an axis
  */
-#include "exec/eval/groups.h"
+#include "exec/data/groups.h"
 
-#include "exec/eval/strided.h"
+#include "exec/data/tensor.h"
 
 #include <stdlib.h>
 #include <string.h>

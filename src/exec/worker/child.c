@@ -4,9 +4,7 @@
  * never returns an error to anybody but the parent, and ends when the parent's end of the socket
  * does.
  */
-#include "exec/worker/worker_child.h"
-
-#include "exec/worker/worker_wire.h"
+#include "exec/worker/wire.h"
 
 #include <stdlib.h>
 

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_EXEC_TIMING_H
-#define RP_EXEC_TIMING_H
+#ifndef RP_EXEC_ENGINE_TIMING_H
+#define RP_EXEC_ENGINE_TIMING_H
 /*
  * Times of repeated runs, and what can be said of them. docs/definitions.md has the words.
  */
 #include "base/vec.h"
-#include "exec/engines.h"
+#include "exec/engine/engine.h"
+
+int64_t rp_exec_now(void); /* ns, monotonic */
 
 #define RP_TIMING_BLOCKS 20
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_EXEC_EVAL_LINALG_H
-#define RP_EXEC_EVAL_LINALG_H
+#ifndef RP_EXEC_REF_LINALG_H
+#define RP_EXEC_REF_LINALG_H
 /* Dense linear algebra of small matrices, for operations and for custom calls that mean the same.
  */
 #include "exec/data/tensor.h"

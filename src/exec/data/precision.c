@@ -4,7 +4,7 @@
  * An operation that only moves values, or whose result is exact, takes no bits away; a conversion
  * does where its result is narrower than its operand. Cost: operations times outputs at most.
  */
-#include "exec/eval/precision.h"
+#include "exec/data/signature.h"
 
 #include "exec/data/compare.h"
 #include "program/floats.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_EXEC_PJRT_PLUGIN_FIND_H
-#define RP_EXEC_PJRT_PLUGIN_FIND_H
+#ifndef RP_EXEC_PLUGIN_PLUGIN_H
+#define RP_EXEC_PLUGIN_PLUGIN_H
 /*
  * Where the libraries of others are that can run programs: PJRT plugins (the real XLA) and
  * TensorFlow. Nothing is loaded to find them, and no Python runs. Looked at, in this order:
@@ -43,13 +43,6 @@ void rp_plugins_release(struct rp_plugins *plugins);
 enum rp_code rp_plugin_resolve(enum rp_plugin_kind kind, const char *where, char **path,
                                struct rp_err *err);
 
-/* Loads it, in a child process, to see its version: "PJRT 0.81", "TensorFlow 2.21.0". */
-struct rp_plugin_version {
-    char text[256];
-};
-enum rp_code rp_plugin_probe(enum rp_plugin_kind kind, const char *path,
-                             struct rp_plugin_version *out, struct rp_err *err);
-
 /* The folder of our own: $REPRISE_ENGINES, else in $XDG_DATA_HOME, else in the home folder. In the
    arena; NULL without a home. */
 const char *rp_plugin_folder(struct rp_arena *arena);
@@ -62,5 +55,9 @@ const struct rp_plugin_package *rp_plugin_packages(size_t *n);
 
 /* Fetches a package into our folder with pip: only it, nothing that it wants beside it. */
 enum rp_code rp_plugin_install(const char *package, struct rp_err *err);
+
+/* Whether a shared library (64-bit ELF, this machine's byte order) has a dynamic symbol of that
+   name. Reads the few pages where that stands; what is no such file has none. */
+bool rp_elf_has_symbol(const char *path, const char *symbol);
 
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_EXEC_WORKER_WORKER_WIRE_H
-#define RP_EXEC_WORKER_WORKER_WIRE_H
+#ifndef RP_EXEC_WORKER_WIRE_H
+#define RP_EXEC_WORKER_WIRE_H
 /* What parent and child say to each other: a head, then what belongs to it. Both are the same
    binary, so that structs travel as they are. */
-#include "exec/data/tensor.h"
+#include "exec/worker/worker.h"
 
 enum rp_wire_kind {
     RP_WIRE_OPENED,  /* from the child, unasked: facts */
@@ -28,5 +28,12 @@ bool rp_wire_receive(int fd, void *bytes, size_t n);
 bool rp_wire_send_tensor(int fd, const struct rp_tensor *t); /* NULL: the other side has it */
 /* RP_IO where the other side is gone. *out is NULL where NULL was sent. */
 enum rp_code rp_wire_receive_tensor(int fd, struct rp_tensor **out, struct rp_err *err);
+
+/* The child's side: opens, then does what is asked of it over fd until the other end is closed. */
+void rp_worker_serve(const struct rp_worker_ops *ops, const struct rp_worker_start *start, int fd);
+
+/* n runs into ns, for both sides. */
+enum rp_code rp_worker_run_here(const struct rp_worker_ops *ops, void *self, size_t n, int64_t *ns,
+                                struct rp_err *err);
 
 #endif

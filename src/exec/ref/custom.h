@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_EXEC_EVAL_CUSTOM_H
-#define RP_EXEC_EVAL_CUSTOM_H
+#ifndef RP_EXEC_REF_CUSTOM_H
+#define RP_EXEC_REF_CUSTOM_H
 /*
  * Custom calls: families of targets, each a table that ends with a row without a name. `prepare`
  * reads the configuration into node->attrs; both as in plan.h.

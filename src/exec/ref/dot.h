@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_EXEC_EVAL_DOT_H
-#define RP_EXEC_EVAL_DOT_H
+#ifndef RP_EXEC_REF_DOT_H
+#define RP_EXEC_REF_DOT_H
 /* Products of arrays: what both engines know about their dimensions. */
 #include "exec/eval/plan.h"
 #include "program/window.h"

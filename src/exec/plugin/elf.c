@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The dynamic symbols of a shared library, from its section headers: the file is mapped, and only
    the tables are touched. Every offset is checked against the size of the file. */
-#include "exec/pjrt/plugin_elf.h"
+#include "exec/plugin/plugin.h"
 
 #include <elf.h>
 #include <fcntl.h>

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_EXEC_EVAL_KERNELS_H
-#define RP_EXEC_EVAL_KERNELS_H
+#ifndef RP_EXEC_REF_KERNELS_H
+#define RP_EXEC_REF_KERNELS_H
 /* The kernels of the reference engine, a table a family; each ends with a row without `run`. */
 #include "exec/eval/plan.h"
 
-extern const struct rp_kernel rp_kernels_control[];
 extern const struct rp_kernel rp_kernels_element[];
 extern const struct rp_kernel rp_kernels_move[];
 extern const struct rp_kernel rp_kernels_reduce[];
@@ -22,14 +21,26 @@ extern const struct rp_kernel rp_kernels_custom[];
 /* All of them, by opcode; RP_OP_COUNT entries. */
 void rp_kernels_reference(const struct rp_kernel **by_code);
 
-enum rp_code rp_kernel_same(struct rp_eval *e, const struct rp_node *node,
-                            struct rp_tensor *const *in, struct rp_tensor **out,
-                            struct rp_err *err);
-
 /* Attributes of operations that have a list of dimensions only: broadcast, transpose ... */
 struct rp_dims_attr {
     const int64_t *at;
     size_t n;
 };
+
+/* ---- what operations share with custom calls ---- */
+
+/* Sorting positions by any comparison, stable; and the largest values of each line. */
+
+/* Whether position a must stand before b. */
+typedef bool rp_before_fn(void *user, size_t a, size_t b);
+/* spare: room for n. */
+void rp_merge_sort(size_t *at, size_t *spare, size_t n, rp_before_fn *before, void *user);
+
+/* Of the last dimension: (values, positions). */
+enum rp_code rp_topk_run(struct rp_tensor *in, size_t k, bool largest, unsigned index_elem,
+                         struct rp_tensor **out, struct rp_err *err);
+
+/* ThreeFry 2x32 with 20 rounds of two words; the low halves come first. */
+void rp_threefry(uint64_t key, uint64_t counter, uint32_t out[2]);
 
 #endif
