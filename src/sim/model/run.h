@@ -36,7 +36,6 @@ struct rp_sim_run {
     struct rp_overlay overlay;
     bool dropped;       /* the profiler's cost is taken out */
     double cost_factor; /* the profiler cost so many times the estimate */
-    bool fuses;         /* the what-ifs at hand fuse the optimizer */
     double
         edges_factor; /* what a step has before its first and behind its last task takes so long */
     enum rp_sim_lean lean;

@@ -391,5 +391,6 @@ const struct rp_whatif rp_whatif_bucket = {
     .form = "bucket=<MB>MB",
     .summary = "DistributedDataParallel with bucket_cap_mb of that size",
     .assumes = "gradients become ready as recorded, and the transport gives what it gave",
+    .value = RP_WHATIF_WORD,
     .makes_tasks = true,
     .apply = apply};

@@ -113,16 +113,17 @@ static enum rp_code tighten(struct rp_sim_run *run, const struct region *r, stru
     return RP_OK;
 }
 
-/* What an update of the rank takes more in a step, beside the passes over memory. */
+/* What an update of the rank takes more in a step, beside the passes over memory. Not where the
+   optimizer is fused by another what-if. */
 static enum rp_code make_capturable(struct rp_sim_run *run, const struct region *r, uint32_t rank,
-                                    struct rp_err *err)
+                                    bool fused, struct rp_err *err)
 {
     struct rp_optimizer_kind kind;
     double more, factor;
     uint32_t i, last = RP_NONE;
 
     rp_optimizer_kind(run, rank, &kind);
-    if (!kind.reads_host || kind.style == RP_OPTIMIZER_FUSED || run->fuses)
+    if (!kind.reads_host || kind.style == RP_OPTIMIZER_FUSED || fused)
         return RP_OK;
     more = kind.parameters * (SMALL_KERNEL_NS + GRAPH_GAP_NS) *
            (kind.style == RP_OPTIMIZER_LOOP ? CAPTURABLE_LOOP : CAPTURABLE_FOREACH);
@@ -146,7 +147,7 @@ static enum rp_code apply(struct rp_sim_run *run, const struct rp_whatif_args *a
     size_t n = 0;
     uint32_t rank;
 
-    if (args->subject || (args->value && !*args->value))
+    if (args->value && !*args->value)
         return rp_err_set(err, RP_USAGE,
                           "'%s': cuda-graphs, or cuda-graphs=forward, backward, optimizer or a "
                           "name",
@@ -163,7 +164,8 @@ static enum rp_code apply(struct rp_sim_run *run, const struct rp_whatif_args *a
         return rp_err_set(err, RP_USAGE, "'%s': no device work belongs to '%s'", args->text,
                           args->value ? args->value : "the step");
     for (rank = 0; rank < run->nranks; rank++)
-        RP_TRY(make_capturable(run, &r, rank, err));
+        RP_TRY(make_capturable(run, &r, rank,
+                               rp_whatif_list_has(args->list, &rp_whatif_fused_optimizer), err));
     return tighten(run, &r, err);
 }
 
@@ -175,4 +177,5 @@ const struct rp_whatif rp_whatif_cuda_graphs = {
         "graph: the host launches it once",
     .assumes = "shapes and control flow are the same in every step, and nothing in it waits for "
                "the host; Adam becomes capturable where it is not",
+    .value = RP_WHATIF_NAME,
     .apply = apply};

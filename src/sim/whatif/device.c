@@ -210,6 +210,8 @@ const struct rp_whatif rp_whatif_gpu = {
                "operations, others by its memory bandwidth",
     .assumes = "kernels reach the same part of the peaks (AMD's matrix kernels 0.55 of it), those "
                "under 3 us stay, and host and network are the same",
+    .has_subject = true,
+    .value = RP_WHATIF_WORD,
     .apply = apply_gpu};
 
 /* ------------------------------------------------------------------ dtype */
@@ -255,7 +257,7 @@ static enum rp_code apply_dtype(struct rp_sim_run *run, const struct rp_whatif_a
     double doubt = rp_sim_lean_by(run, DOUBT_DTYPE);
     uint32_t i, n = 0;
 
-    if (!args->value || args->subject || strcmp(args->value, "bf16") != 0)
+    if (!args->value || strcmp(args->value, "bf16") != 0)
         return rp_err_set(err, RP_USAGE, "'%s': dtype=bf16 is what was measured", args->text);
     RP_TRY(need_kernels(run, "dtype", err));
     for (i = 0; i < run->graph->nodes.n; i++)
@@ -275,6 +277,7 @@ const struct rp_whatif rp_whatif_dtype = {
     .assumes =
         "gains as measured on one H200 by class and time of a kernel, sizes are multiples of "
         "8, and conversions cost what element-wise kernels gain",
+    .value = RP_WHATIF_WORD,
     .apply = apply_dtype};
 
 /* ------------------------------------------------------------------ fuse */
@@ -367,9 +370,6 @@ static enum rp_code apply_fuse(struct rp_sim_run *run, const struct rp_whatif_ar
     struct fuser f = {run, args->value ? args->value : "", 0};
     size_t k;
 
-    if (args->subject)
-        return rp_err_set(err, RP_USAGE, "'%s': fuse, or fuse=<pattern of kernel names>",
-                          args->text);
     RP_TRY(need_kernels(run, "fuse", err));
     for (k = 0; k < run->graph->lanes.n; k++)
         if (run->graph->lanes.at[k].device)
@@ -386,4 +386,5 @@ const struct rp_whatif rp_whatif_fuse = {
     .summary = "element-wise kernels (or those of the pattern) that follow each other become one",
     .assumes = "one reads what the other wrote, sizes are alike, and a fused chain takes what such "
                "chains took on one H200 (1.04 to 1.36 times its longest kernel)",
+    .value = RP_WHATIF_NAME,
     .apply = apply_fuse};

@@ -14,7 +14,7 @@ static enum rp_code apply_no_sync(struct rp_sim_run *run, const struct rp_whatif
 {
     uint32_t i, n = 0;
 
-    RP_TRY(rp_whatif_plain(args, err));
+    (void)args;
     for (i = 0; i < run->tasks.edges.n; i++)
         if (RP_SIM_EDGE_KIND(run->tasks.edges.at[i].flags) == RP_SG_SYNC) {
             n++;
@@ -37,7 +37,7 @@ const struct rp_whatif rp_whatif_no_sync = {
 static enum rp_code apply_no_profiler(struct rp_sim_run *run, const struct rp_whatif_args *args,
                                       struct rp_err *err)
 {
-    RP_TRY(rp_whatif_plain(args, err));
+    (void)args;
     return run->dropped ? RP_OK : rp_sim_cost_drop(run, 1, err);
 }
 
@@ -58,8 +58,8 @@ static enum rp_code apply_dataloader(struct rp_sim_run *run, const struct rp_wha
     double factor = args->value ? strtod(args->value, &end) : -1;
     uint32_t i, n = 0;
 
-    if (args->subject || !end || end == args->value || (*end && strcmp(end, "x") != 0) ||
-        !(factor >= 0) || factor > 1e6)
+    if (!end || end == args->value || (*end && strcmp(end, "x") != 0) || !(factor >= 0) ||
+        factor > 1e6)
         return rp_err_set(
             err, RP_USAGE,
             "'%s': dataloader=0 (free) or a factor such as dataloader=0.5 is expected", args->text);
@@ -77,4 +77,5 @@ const struct rp_whatif rp_whatif_dataloader = {
     .form = "dataloader=0|<factor>",
     .summary = "what the step spends in the data loader takes no time, or that many times as long",
     .assumes = "only the thread that asks for a batch waits for it",
+    .value = RP_WHATIF_WORD,
     .apply = apply_dataloader};

@@ -291,6 +291,8 @@ const struct rp_whatif rp_whatif_ranks = {
         "the work of a rank stays, ranks differ as the recorded ones do (the slowest of more "
         "is slower), and the network gives each rank the same; collectives of the host lie between "
         "ranks on machines of their own and ranks that share one",
+    .has_subject = true,
+    .value = RP_WHATIF_WORD,
     .apply = apply_ranks};
 
 const struct rp_whatif rp_whatif_bandwidth = {
@@ -299,6 +301,7 @@ const struct rp_whatif rp_whatif_bandwidth = {
     .summary = "the network carries that many times as much, or that rate (100Gbps, 12GB/s on the "
                "busiest link)",
     .assumes = "transfers are limited by the network, but for their latency",
+    .value = RP_WHATIF_WORD,
     .apply = apply_bandwidth};
 
 const struct rp_whatif rp_whatif_latency = {
@@ -307,4 +310,5 @@ const struct rp_whatif rp_whatif_latency = {
     .summary = "a round of messages takes that many times as long, or that time (10us)",
     .assumes = "the latency is what small all-reduces took over the rate of the large ones, in the "
                "rounds of a ring",
+    .value = RP_WHATIF_WORD,
     .apply = apply_latency};

@@ -61,10 +61,3 @@ double rp_sim_lean_by(struct rp_sim_run *run, double part)
            : run->lean == RP_LEAN_FASTER ? 1 / (1 + part)
                                          : 1;
 }
-
-enum rp_code rp_whatif_plain(const struct rp_whatif_args *args, struct rp_err *err)
-{
-    return args->value || args->subject
-               ? rp_err_set(err, RP_USAGE, "'%s': this what-if takes no value", args->text)
-               : RP_OK;
-}

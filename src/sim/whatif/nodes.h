@@ -27,7 +27,8 @@ enum rp_code rp_sim_expect_slowest(struct rp_sim_run *run, double n, struct rp_e
    the run leans to. Intervals come of it. */
 double rp_sim_lean_by(struct rp_sim_run *run, double part);
 
-/* For what-ifs without subject or value. */
-enum rp_code rp_whatif_plain(const struct rp_whatif_args *args, struct rp_err *err);
+/* straggler on the timeline of a pipeline (straggler_timeline.c). */
+enum rp_code rp_whatif_straggler_timeline(struct rp_sim_run *run, const struct rp_whatif_args *args,
+                                          struct rp_err *err);
 
 #endif

@@ -122,7 +122,7 @@ static enum rp_code apply_no_overlap(struct rp_sim_run *run, const struct rp_wha
     bool on_host = !rp_sim_has_device(run);
     uint32_t i;
 
-    RP_TRY(rp_whatif_plain(args, err));
+    (void)args;
     RP_TRY(need_transfers(run, "no-overlap", err));
     for (i = 0; i < run->graph->nodes.n; i++)
         if (is_transfer(run, i) && !run->gone.at[i])
@@ -221,7 +221,7 @@ static enum rp_code apply_overlap(struct rp_sim_run *run, const struct rp_whatif
     enum rp_code code = RP_OK;
     uint32_t i;
 
-    RP_TRY(rp_whatif_plain(args, err));
+    (void)args;
     RP_TRY(need_transfers(run, "overlap", err));
     ends.node = malloc((run->nranks * ends.nsteps + 1) * sizeof *ends.node);
     if (!ends.node)
@@ -269,7 +269,7 @@ static enum rp_code apply_parallel_update(struct rp_sim_run *run, const struct r
     const struct rp_task_graph *g = &run->tasks;
     uint32_t i, n = 0;
 
-    RP_TRY(rp_whatif_plain(args, err));
+    (void)args;
     for (i = 0; i < g->edges.n; i++)
         if (is_update(run, g->edges.at[i].to) &&
             RP_SIM_EDGE_KIND(g->edges.at[i].flags) == RP_SG_STREAM)
@@ -294,28 +294,6 @@ const struct rp_whatif rp_whatif_parallel_update = {
 
 /* ------------------------------------------------------------------ swap */
 
-struct pair {
-    char *first, *second;
-};
-
-static enum rp_code read_pair(const struct rp_whatif_args *args, char *buffer, size_t room,
-                              struct pair *out, struct rp_err *err)
-{
-    const char *value = args->value ? args->value : "";
-    char *comma;
-
-    if (strlen(value) < room) {
-        memcpy(buffer, value, strlen(value) + 1);
-        comma = strchr(buffer, ',');
-        if (comma && comma != buffer && comma[1]) {
-            *comma = '\0';
-            *out = (struct pair){buffer, comma + 1};
-            return RP_OK;
-        }
-    }
-    return rp_err_set(err, RP_USAGE, "'%s': two names such as swap=A,B are expected", args->text);
-}
-
 /* Places change hands: each takes the time of the other where the other was. */
 static enum rp_code exchange(struct rp_sim_run *run, uint32_t a, uint32_t b, struct rp_err *err)
 {
@@ -327,7 +305,7 @@ static enum rp_code exchange(struct rp_sim_run *run, uint32_t a, uint32_t b, str
 
 /* The next of each on a lane in a step are a pair; then the search goes on behind both. */
 static enum rp_code swap_on_lane(struct rp_sim_run *run, const struct rp_sg_lane *lane,
-                                 const struct pair *p, size_t *n, struct rp_err *err)
+                                 const struct rp_whatif_args *args, size_t *n, struct rp_err *err)
 {
     uint32_t i, a = RP_NONE, b = RP_NONE;
     uint16_t step = RP_NO_STEP;
@@ -337,9 +315,9 @@ static enum rp_code swap_on_lane(struct rp_sim_run *run, const struct rp_sg_lane
             step = run->notes.at[i].step;
             a = b = RP_NONE;
         }
-        if (a == RP_NONE && rp_sim_name_fits(run, p->first, i))
+        if (a == RP_NONE && rp_sim_name_fits(run, args->value, i))
             a = i;
-        else if (b == RP_NONE && rp_sim_name_fits(run, p->second, i))
+        else if (b == RP_NONE && rp_sim_name_fits(run, args->second, i))
             b = i;
         if (a == RP_NONE || b == RP_NONE)
             continue;
@@ -353,17 +331,17 @@ static enum rp_code swap_on_lane(struct rp_sim_run *run, const struct rp_sg_lane
 static enum rp_code apply_swap(struct rp_sim_run *run, const struct rp_whatif_args *args,
                                struct rp_err *err)
 {
-    char buffer[256];
-    struct pair pair = {0};
     size_t k, n = 0;
 
-    RP_TRY(read_pair(args, buffer, sizeof buffer, &pair, err));
+    if (!args->value || !*args->value || !args->second || !*args->second)
+        return rp_err_set(err, RP_USAGE, "'%s': two names such as swap=A,B are expected",
+                          args->text);
     for (k = 0; k < run->graph->lanes.n; k++)
-        RP_TRY(swap_on_lane(run, &run->graph->lanes.at[k], &pair, &n, err));
+        RP_TRY(swap_on_lane(run, &run->graph->lanes.at[k], args, &n, err));
     return n ? RP_OK
              : rp_err_set(err, RP_USAGE,
                           "'%s': no thread or stream has both '%s' and '%s' in one step",
-                          args->text, pair.first, pair.second);
+                          args->text, args->value, args->second);
 }
 
 const struct rp_whatif rp_whatif_swap = {
@@ -371,4 +349,5 @@ const struct rp_whatif rp_whatif_swap = {
     .form = "swap=<A>,<B>",
     .summary = "two operators or kernels of a thread or stream change places",
     .assumes = "nothing between the two needs the result of the first",
+    .value = RP_WHATIF_TWO_NAMES,
     .apply = apply_swap};

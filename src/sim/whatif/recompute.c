@@ -75,7 +75,7 @@ static enum rp_code apply(struct rp_sim_run *run, const struct rp_whatif_args *a
     enum rp_code code = RP_OK;
     size_t i, n = 0, placed = 0, all = run->nranks * run->parts[0]->nranks * p.nsteps * 2;
 
-    if (!args->value || !*args->value || args->subject)
+    if (!args->value || !*args->value)
         return rp_err_set(err, RP_USAGE,
                           "'%s': names of operators or kernels are expected, as in "
                           "recompute=aten::gelu",
@@ -107,4 +107,5 @@ const struct rp_whatif rp_whatif_recompute = {
     .form = "recompute=<pattern>",
     .summary = "operators of the forward pass run again in the backward pass (checkpointing)",
     .assumes = "they take as long again; memory that this frees is not used for larger batches",
+    .value = RP_WHATIF_NAME,
     .apply = apply};

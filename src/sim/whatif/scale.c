@@ -139,4 +139,6 @@ const struct rp_whatif rp_whatif_scale = {
     .summary = "all, host, gpu, compute, comm, memory, forward, backward, optimizer, rank<N>, or "
                "kernels and operators by name take that many times as long",
     .assumes = "nothing else changes; what ran at the same time still does",
+    .has_subject = true,
+    .value = RP_WHATIF_WORD,
     .apply = apply};

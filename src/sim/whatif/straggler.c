@@ -237,4 +237,5 @@ const struct rp_whatif rp_whatif_straggler = {
                "of its type, or all but those of stage:<N>, dp:<N> or type:<name>",
     .assumes = "a rank is slow in all of a step's work alike, and waits for others no longer than "
                "they need",
+    .value = RP_WHATIF_NAME,
     .apply = apply};

@@ -5,7 +5,7 @@
  * stage, one data-parallel rank or one type do: what that one costs alone.
  */
 #include "job/pipeline_model.h"
-#include "sim/whatif/whatifs.h"
+#include "sim/whatif/nodes.h"
 
 #include <math.h>
 #include <stdlib.h>

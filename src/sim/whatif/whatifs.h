@@ -2,52 +2,107 @@
 #ifndef RP_SIM_WHATIF_WHATIFS_H
 #define RP_SIM_WHATIF_WHATIFS_H
 /*
- * What-ifs: named changes of a recorded run. Each is a row of one table and a file of its own; it
- * changes the overlay of the run and nothing else, so that it can be taken back and joined with
- * others.
+ * What-ifs: named changes of a recorded run. Each is a row of one table. It changes the overlay of
+ * the run and nothing else, so that it can be undone and combined with others.
  *
- *     scale:comm=0.5            name ':' subject '=' value
- *     cuda-graphs+bucket=25MB   joined: those that make new tasks first, then from left to right
+ * To add one: write a file here with `const struct rp_whatif rp_whatif_<name>`, and add X(<name>)
+ * to the list below.
  */
 #include "sim/model/run.h"
 
+/* The list, in the order of '--what-if help'. */
+#define RP_WHATIF_ROWS(X) \
+    X(scale)              \
+    X(cuda_graphs)        \
+    X(fused_optimizer)    \
+    X(bucket)             \
+    X(ranks)              \
+    X(bandwidth)          \
+    X(latency)            \
+    X(straggler)          \
+    X(no_sync)            \
+    X(no_profiler)        \
+    X(dataloader)         \
+    X(overlap)            \
+    X(no_overlap)         \
+    X(parallel_update)    \
+    X(swap)               \
+    X(gpu)                \
+    X(dtype)              \
+    X(fuse)               \
+    X(recompute)
+
+struct rp_whatif_list;
+
+/* One what-if as it was asked for. */
 struct rp_whatif_args {
-    const char *text;    /* as it was given, for messages */
-    const char *subject; /* behind ':', or NULL */
-    const char *value;   /* behind '=', or NULL */
+    const char *text;                  /* as given, for messages */
+    const char *subject;               /* behind ':', or NULL */
+    const char *value;                 /* behind '=', or NULL */
+    const char *second;                /* of RP_WHATIF_TWO_NAMES: behind ',', or NULL */
+    const struct rp_whatif_list *list; /* all that apply together, this one included */
+};
+
+enum rp_whatif_value {
+    RP_WHATIF_NO_VALUE,
+    RP_WHATIF_WORD, /* a number, a size, a keyword: holds no '+' */
+    RP_WHATIF_NAME, /* of an operator or a kernel, or a pattern */
+    RP_WHATIF_TWO_NAMES
 };
 
 struct rp_whatif {
     const char *name;
     const char *form;    /* "scale:<what>=<factor>" */
     const char *summary; /* what it changes */
-    const char *assumes; /* what must hold for it to be right */
-    bool makes_tasks;    /* others of the same text apply to them, too */
+    const char *assumes; /* what must hold for the prediction to be right */
+    bool has_subject;    /* it may be given one */
+    enum rp_whatif_value value;
+    bool makes_tasks; /* it adds tasks, which the others of the list then change too */
     enum rp_code (*apply)(struct rp_sim_run *run, const struct rp_whatif_args *args,
                           struct rp_err *err);
 };
 
-/* In the order of the help; ended by NULL. */
-extern const struct rp_whatif *const rp_whatifs[];
+extern const struct rp_whatif *const rp_whatifs[]; /* ended by NULL */
 
-/* Applies one or several, joined with '+'. A malformed one is RP_USAGE and says what is right. */
+/* Applies one what-if or several joined with '+': first those that make tasks, then the others from
+   left to right. A malformed text is RP_USAGE and the message says what is expected. */
 enum rp_code rp_whatif_apply(struct rp_sim_run *run, const char *text, struct rp_err *err);
 
 /* What they assume, joined with "; ", in the arena. */
 enum rp_code rp_whatif_assumes(const char *text, struct rp_arena *arena, const char **out,
                                struct rp_err *err);
 
+/* ------------------------------------------------------------------ the grammar (grammar.c) */
+
+struct rp_whatif_list {
+    size_t n;
+    struct rp_whatif_call {
+        const struct rp_whatif *row;
+        struct rp_whatif_args args;
+    } * calls;
+};
+
+/*
+ *     list     = what-if { '+' what-if }
+ *     what-if  = name [ ':' subject ] [ '=' value [ ',' value ] ]
+ *     subject, value = bare text, or text in double quotes ('""' is a quote)
+ *
+ * Bare text may hold any character. In it '+' separates only where the name of a what-if and then
+ * ':', '=', '+' or the end follow; a bare subject ends at the last '=' of its what-if, or at the
+ * first one before a quote; the first of two bare values ends at the first ','. Quoted text ends at
+ * its quote only. In memory of the arena.
+ */
+enum rp_code rp_whatif_parse(const char *text, struct rp_arena *arena, struct rp_whatif_list *out,
+                             struct rp_err *err);
+
+/* Whether a what-if of that name is in the list. */
+bool rp_whatif_list_has(const struct rp_whatif_list *list, const struct rp_whatif *row);
+
 /* A factor such as "0.5", "2", "2x" or "50%", larger than 0. */
 enum rp_code rp_whatif_factor(const struct rp_whatif_args *args, double *out, struct rp_err *err);
 
-/* straggler on a pipeline's timeline. */
-enum rp_code rp_whatif_straggler_timeline(struct rp_sim_run *run, const struct rp_whatif_args *args,
-                                          struct rp_err *err);
-
-extern const struct rp_whatif rp_whatif_scale, rp_whatif_cuda_graphs, rp_whatif_fused_optimizer,
-    rp_whatif_bucket, rp_whatif_ranks, rp_whatif_bandwidth, rp_whatif_latency, rp_whatif_straggler,
-    rp_whatif_no_sync, rp_whatif_no_profiler, rp_whatif_dataloader, rp_whatif_overlap,
-    rp_whatif_no_overlap, rp_whatif_parallel_update, rp_whatif_swap, rp_whatif_gpu, rp_whatif_dtype,
-    rp_whatif_fuse, rp_whatif_recompute;
+#define RP_DECLARE_WHATIF(name) extern const struct rp_whatif rp_whatif_##name;
+RP_WHATIF_ROWS(RP_DECLARE_WHATIF)
+#undef RP_DECLARE_WHATIF
 
 #endif

@@ -245,6 +245,9 @@ static void what_cannot_be_asked_is_said(void **state)
         {"bucket=1MB", RP_UNSUPPORTED, "AccumulateGrad"},
         {"scale:all=0", RP_USAGE, "factor"},
         {"scale:nothing=2", RP_USAGE, "called 'nothing'"},
+        {"scale:no+thing=2", RP_USAGE, "called 'no+thing'"},
+        {"scale:\"fuse+fuse\"=2", RP_USAGE, "called 'fuse+fuse'"},
+        {"swap=\"a,b\",c", RP_USAGE, "both 'a,b' and 'c'"},
     };
     struct step_shape shapes[] = {usual, usual};
     struct bench b;
