@@ -256,7 +256,7 @@ static enum rp_code add_votes(struct rp_job_maker *m, uint32_t *decided)
     uint32_t rank;
 
     for (g = 0; code == RP_OK && g < n; g++)
-        code = rp_model_add_plain(m, 0, RP_SG_MEET, VOTE, 0, &decided[g]);
+        code = rp_model_add_plain(m, 0, RP_SG_RENDEZVOUS, VOTE, 0, &decided[g]);
     for (rank = 0; code == RP_OK && rank < m->means.nranks; rank++) {
         for (g = 0; code == RP_OK && g < n; g++) {
             votes[g].edges = 0;
@@ -401,7 +401,7 @@ static enum rp_code add_group(struct rp_job_maker *m, uint32_t rank, size_t g, u
         RP_TRY(rp_model_link(m, *done_of(m, rank, g - 1), queue, x->queue_lag_ns, RP_SG_ORDER));
     RP_TRY(rp_model_add_plain(m, rank, RP_SG_MEMORY, COPY_IN, x->in_ns, &in));
     RP_TRY(rp_model_link(m, queue, in, 0, RP_SG_STREAM));
-    RP_TRY(rp_model_add_plain(m, rank, RP_SG_MEET, REDUCE, 0, &end));
+    RP_TRY(rp_model_add_plain(m, rank, RP_SG_RENDEZVOUS, REDUCE, 0, &end));
     RP_TRY(rp_model_link(m, in, end, 0, RP_SG_STREAM));
     if (met == RP_NONE)
         RP_TRY(add_transfers(m, rank, g, in, end));
@@ -419,7 +419,7 @@ static enum rp_code add_groups(struct rp_job_maker *m, const uint32_t *decided)
 
     for (g = 0; g < m->means.ngroups; g++) {
         if (!m->job->has_transfers)
-            RP_TRY(rp_model_add_plain(m, 0, RP_SG_MEET, REDUCE, 0, &met));
+            RP_TRY(rp_model_add_plain(m, 0, RP_SG_RENDEZVOUS, REDUCE, 0, &met));
         for (rank = 0; rank < m->means.nranks; rank++)
             RP_TRY(add_group(m, rank, g, decided[g], met));
         for (rank = 0; rank < m->means.nranks; rank++)

@@ -150,7 +150,7 @@ static enum rp_code meeting_of(struct maker *m, const struct rp_pipeline_op *op,
     uint8_t group = types[type].group;
     uint32_t stage = group == ALL_DP ? op->stage : 0, which = type, peer;
     uint32_t dp = group == ALL || group == ALL_DP ? UINT32_MAX : op->dp;
-    struct rp_sg_node meet = {.kind = RP_SG_MEET, .rank = op->dp * m->p.nstages + op->stage};
+    struct rp_sg_node meet = {.kind = RP_SG_RENDEZVOUS, .rank = op->dp * m->p.nstages + op->stage};
     uint64_t key;
 
     if (group == PEER) { /* both sides know the lower stage and the sender's type */

@@ -66,7 +66,8 @@ static enum rp_code add_message(struct town *t, uint32_t worker, const struct rp
     wire.to = in;
     wire.lag_ns = (int64_t)llround(leg->wire_ns);
     RP_TRY(rp_vec_push(&m->part->graph.edges, wire, m->err));
-    RP_TRY(rp_model_add_plain(m, rank_at(t, worker, p, ask), RP_SG_MEET, PUSH + kind, 0, came));
+    RP_TRY(
+        rp_model_add_plain(m, rank_at(t, worker, p, ask), RP_SG_RENDEZVOUS, PUSH + kind, 0, came));
     RP_TRY(rp_model_link(m, in, *came, 0, RP_SG_EVENT));
     return rp_model_link(m, *leaves, *came, leg->wire_ns, RP_SG_EVENT);
 }
@@ -200,7 +201,7 @@ static enum rp_code add_all(struct town *t)
         return rp_err_nomem(m->err, "simulating a job");
     for (i = 0; i < n; i++)
         RP_TRY(rp_model_add_plain(m, rank_at(t, (uint32_t)(i / m->means.ngroups), NULL, false),
-                                  RP_SG_MEET, PULL_DONE, 0, &t->there[i]));
+                                  RP_SG_RENDEZVOUS, PULL_DONE, 0, &t->there[i]));
     for (i = 0; i < t->legs.nparts; i++)
         RP_TRY(add_part(t, &t->legs.parts[i]));
     for (r = 0; r < m->means.nranks; r++) {

@@ -283,11 +283,11 @@ static enum rp_code note_ranks(struct asker *a, size_t given, struct rp_err *err
                         err));
     if (a->run.nranks < 2)
         return RP_OK;
-    if (a->run.join.meetings.nlost)
+    if (a->run.join.rendezvous.nlost)
         RP_TRY(add_note(a,
                         rp_arena_printf(a->arena,
                                         "%zu collectives met no other rank: they are as recorded",
-                                        a->run.join.meetings.nlost),
+                                        a->run.join.rendezvous.nlost),
                         err));
     return a->run.join.aligned
                ? add_note(a,

@@ -11,20 +11,22 @@
 
 #include <string.h>
 
-static enum rp_code rank(const struct rp_loaded *loaded, const struct rp_scope *scope,
-                         const struct rp_settings *settings, struct rp_rank_part *part,
-                         struct rp_err *err)
+extern const struct rp_question_row rp_ask_simulate;
+
+static enum rp_code simulate_rank(const struct rp_loaded *loaded, const struct rp_scope *scope,
+                                  const struct rp_settings *settings, struct rp_rank_part *part,
+                                  struct rp_err *err)
 {
+    struct rp_sim_part *out = part->data;
+    enum rp_code code;
+
     (void)scope;
     (void)settings;
-    if (rp_trace_is_pipeline(loaded->trace))
-        return rp_sim_part_of_pipeline(part->data, loaded->trace, err);
-    return rp_sim_part_init(part->data, loaded->trace, &part->arena, err);
-}
-
-static void release(void *data)
-{
-    rp_sim_part_release(data);
+    code = rp_trace_is_pipeline(loaded->trace)
+               ? rp_sim_part_of_pipeline(out, loaded->trace, err)
+               : rp_sim_part_init(out, loaded->trace, &part->arena, err);
+    rp_arena_adopt(&part->arena, &out->graph.arena);
+    return code;
 }
 
 /* A backend alone means its rings. */
@@ -105,8 +107,8 @@ static enum rp_code answer(const struct rp_sim_part *const *parts, size_t n,
     return code;
 }
 
-static enum rp_code join(const struct rp_ranks *ranks, const struct rp_settings *settings,
-                         struct rp_result *result, struct rp_err *err)
+static enum rp_code simulate_join(const struct rp_ranks *ranks, const struct rp_settings *settings,
+                                  struct rp_result *result, struct rp_err *err)
 {
     const struct rp_sim_part **parts =
         RP_ARENA_NEW(&result->arena, const struct rp_sim_part *, ranks->n + 1);
@@ -118,9 +120,6 @@ static enum rp_code join(const struct rp_ranks *ranks, const struct rp_settings 
         parts[i] = ranks->parts[i].data;
     return answer(parts, ranks->n, settings, result, err);
 }
-
-static const struct rp_rank_row row = {
-    .part_bytes = sizeof(struct rp_sim_part), .rank = rank, .release = release, .join = join};
 
 static enum rp_code simulate_job(struct rp_ctx *ctx, const struct rp_dataset *dataset,
                                  const struct rp_settings *settings, struct rp_result *result,
@@ -153,9 +152,9 @@ static bool wants_help(const struct rp_settings *settings)
     return false;
 }
 
-static enum rp_code run(struct rp_ctx *ctx, const struct rp_dataset *dataset,
-                        const struct rp_settings *settings, struct rp_result *result,
-                        struct rp_err *err)
+static enum rp_code simulate_run(struct rp_ctx *ctx, const struct rp_dataset *dataset,
+                                 const struct rp_settings *settings, struct rp_result *result,
+                                 struct rp_err *err)
 {
     if (wants_help(settings))
         return rp_sim_answer_help(&result->arena, result->root, err);
@@ -163,10 +162,10 @@ static enum rp_code run(struct rp_ctx *ctx, const struct rp_dataset *dataset,
         return rp_err_set(err, RP_USAGE, "'simulate' needs a trace, or '--what-if help'");
     if (rp_dataset_is_job(dataset))
         return simulate_job(ctx, dataset, settings, result, err);
-    return rp_ask_ranks(ctx, dataset, settings, &row, result, err);
+    return rp_ask_ranks(ctx, dataset, settings, &rp_ask_simulate.ranks, result, err);
 }
 
-static const struct rp_option options[] = {
+static const struct rp_option simulate_options[] = {
     {"what-if", 'w', RP_OPT_TEXT, "CHANGE", NULL,
      "predict a step with this change; 'help' lists them, '+' joins several", RP_OPT_REPEAT},
     {"trace", 't', RP_OPT_TEXT, "FILE", NULL,
@@ -194,6 +193,7 @@ const struct rp_question_row rp_ask_simulate = {
                  .examples = "reprise simulate trace.json.gz --what-if cuda-graphs\tbefore you "
                              "build it\n",
                  .accepts = RP_ACCEPTS_TRACES | RP_ACCEPTS_NONE_TOO,
-                 .options = options,
+                 .options = simulate_options,
                  .type = &rp_sim_type},
-    .run = run};
+    .ranks = {.part = &rp_sim_part_type, .rank = simulate_rank, .join = simulate_join},
+    .run = simulate_run};

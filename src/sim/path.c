@@ -27,7 +27,7 @@ struct walker {
 static const char *const names[RP_SIM_PATH_PARTS] = {
     [RP_SG_ORIGIN] = "begin",    [RP_SG_HOST] = "host",          [RP_SG_RUNTIME] = "runtime calls",
     [RP_SG_COMPUTE] = "kernels", [RP_SG_COMM] = "communication", [RP_SG_MEMORY] = "copies",
-    [RP_SG_ARRIVE] = "meeting",  [RP_SG_MEET] = "meeting",       [RP_SIM_PATH_GAPS] = "gaps"};
+    [RP_SG_ARRIVE] = "meeting",  [RP_SG_RENDEZVOUS] = "meeting", [RP_SIM_PATH_GAPS] = "gaps"};
 
 const char *rp_sim_path_name(size_t part)
 {

@@ -77,7 +77,7 @@ static enum rp_code add_tables(struct tracer *t, struct rp_err *err)
         [RP_SG_COMM] = {"kernel", RP_KIND_KERNEL, RP_ORIGIN_GPU},
         [RP_SG_MEMORY] = {"gpu_memcpy", RP_KIND_MEMCPY, RP_ORIGIN_GPU},
         [RP_SG_ARRIVE] = {"meeting", RP_KIND_OTHER, 0},
-        [RP_SG_MEET] = {"meeting", RP_KIND_OTHER, 0}};
+        [RP_SG_RENDEZVOUS] = {"meeting", RP_KIND_OTHER, 0}};
     static const char *const keys[NKEYS] = {"node", "recorded ts ns", "recorded dur ns",
                                             "correlation", "stream"};
     size_t i;

@@ -9,7 +9,7 @@
 /* Longer waits on the device have a reason that was not recorded, such as another process. */
 #define LONG_WAIT_NS 100000
 
-const char *const rp_path_kind_names[RP_PATH_KINDS] = {
+const char *const rp_segment_kind_names[RP_PATH_KINDS] = {
     [RP_PATH_HOST] = "host", [RP_PATH_RUNTIME] = "runtime", [RP_PATH_COMPUTE] = "compute",
     [RP_PATH_COMM] = "comm", [RP_PATH_MEMORY] = "memory",   [RP_PATH_WAIT] = "wait"};
 const char *const rp_path_cause_names[RP_PATH_CAUSES] = {[RP_PATH_NO_CAUSE] = "none",
@@ -18,17 +18,17 @@ const char *const rp_path_cause_names[RP_PATH_CAUSES] = {[RP_PATH_NO_CAUSE] = "n
                                                          [RP_PATH_STREAM_ORDER] = "stream_order",
                                                          [RP_PATH_EVENT_WAIT] = "event_wait",
                                                          [RP_PATH_THREAD_GAP] = "thread_gap",
-                                                         [RP_PATH_HAND_OVER] = "hand_over",
+                                                         [RP_PATH_HAND_OFF] = "hand_over",
                                                          [RP_PATH_OTHER_RANK] = "other_rank",
                                                          [RP_PATH_UNRECORDED] = "unrecorded"};
 
-uint8_t rp_path_kind_of(const struct rp_sg_node *node)
+uint8_t rp_segment_kind_of(const struct rp_sg_node *node)
 {
     static const uint8_t kinds[RP_SG_KINDS] = {
         [RP_SG_ORIGIN] = RP_PATH_WAIT,     [RP_SG_HOST] = RP_PATH_HOST,
         [RP_SG_RUNTIME] = RP_PATH_RUNTIME, [RP_SG_COMPUTE] = RP_PATH_COMPUTE,
         [RP_SG_COMM] = RP_PATH_COMM,       [RP_SG_MEMORY] = RP_PATH_MEMORY,
-        [RP_SG_ARRIVE] = RP_PATH_WAIT,     [RP_SG_MEET] = RP_PATH_WAIT};
+        [RP_SG_ARRIVE] = RP_PATH_WAIT,     [RP_SG_RENDEZVOUS] = RP_PATH_WAIT};
 
     return kinds[node->kind];
 }
@@ -39,7 +39,7 @@ static uint8_t cause_of(const struct rp_sg_edge *e)
         [RP_SG_ORDER] = RP_PATH_THREAD_GAP,    [RP_SG_LAUNCH] = RP_PATH_LAUNCH_LATENCY,
         [RP_SG_STREAM] = RP_PATH_STREAM_ORDER, [RP_SG_IN_GRAPH] = RP_PATH_STREAM_ORDER,
         [RP_SG_EVENT] = RP_PATH_EVENT_WAIT,    [RP_SG_SYNC] = RP_PATH_THREAD_GAP,
-        [RP_SG_HAND_OVER] = RP_PATH_HAND_OVER, [RP_SG_FORWARD] = RP_PATH_HAND_OVER,
+        [RP_SG_HAND_OFF] = RP_PATH_HAND_OFF,   [RP_SG_FORWARD] = RP_PATH_HAND_OFF,
         [RP_SG_MEMBER] = RP_PATH_OTHER_RANK,   [RP_SG_AFTER] = RP_PATH_UNRECORDED};
     bool device = e->kind == RP_SG_LAUNCH || e->kind == RP_SG_STREAM || e->kind == RP_SG_IN_GRAPH ||
                   e->kind == RP_SG_EVENT;
@@ -74,7 +74,7 @@ static enum rp_code walk(const struct rp_stepgraph *g, uint32_t node, struct rp_
 
     for (;;) {
         const struct rp_sg_node *n = &g->nodes.at[node];
-        struct rp_path_segment s = {.node = node, .peer = RP_NONE, .kind = rp_path_kind_of(n)};
+        struct rp_path_segment s = {.node = node, .peer = RP_NONE, .kind = rp_segment_kind_of(n)};
         uint32_t edge = rp_sg_binding(g, node);
         const struct rp_sg_edge *e;
 
@@ -102,7 +102,7 @@ static uint32_t last_node(const struct rp_stepgraph *g)
         int64_t end = rp_sg_end_ns(n);
         int rank;
 
-        if (end < best_end || n->kind == RP_SG_ARRIVE || n->kind == RP_SG_MEET)
+        if (end < best_end || n->kind == RP_SG_ARRIVE || n->kind == RP_SG_RENDEZVOUS)
             continue;
         rank = n->lane == RP_NONE            ? 0
                : g->lanes.at[n->lane].device ? 3

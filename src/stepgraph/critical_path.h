@@ -10,9 +10,9 @@
  *     stream                  ~~[kernel][kernel]
  *     path      ============>--=================>========
  */
-#include "stepgraph/step_graph.h"
+#include "stepgraph/graph.h"
 
-enum rp_path_kind {
+enum rp_segment_kind {
     RP_PATH_HOST,    /* a span of a thread */
     RP_PATH_RUNTIME, /* a call of the device's runtime */
     RP_PATH_COMPUTE,
@@ -21,7 +21,7 @@ enum rp_path_kind {
     RP_PATH_WAIT,
     RP_PATH_KINDS
 };
-extern const char *const rp_path_kind_names[RP_PATH_KINDS];
+extern const char *const rp_segment_kind_names[RP_PATH_KINDS];
 
 enum rp_path_cause {
     RP_PATH_NO_CAUSE,
@@ -29,7 +29,7 @@ enum rp_path_cause {
     RP_PATH_STREAM_ORDER,   /* behind the work before it on its stream */
     RP_PATH_EVENT_WAIT,     /* behind work of another stream */
     RP_PATH_THREAD_GAP,     /* the thread recorded nothing between two of its spans */
-    RP_PATH_HAND_OVER,      /* from one thread to another */
+    RP_PATH_HAND_OFF,       /* from one thread to another */
     RP_PATH_OTHER_RANK,     /* in a collective, until its last rank came */
     RP_PATH_UNRECORDED,     /* nothing was recorded that tells why */
     RP_PATH_CAUSES
@@ -54,6 +54,6 @@ enum rp_code rp_path_find(const struct rp_stepgraph *g, struct rp_path *out, str
 void rp_path_release(struct rp_path *path);
 
 /* The kind of a node's time on the path. */
-uint8_t rp_path_kind_of(const struct rp_sg_node *node);
+uint8_t rp_segment_kind_of(const struct rp_sg_node *node);
 
 #endif

@@ -94,7 +94,7 @@ static struct rp_critpath_share *row_of(struct filler *f, const struct rp_path_s
 
     if (!*place) {
         f->out->names[f->out->nnames++] =
-            (struct rp_critpath_share){.kind = rp_path_kind_names[s->kind],
+            (struct rp_critpath_share){.kind = rp_segment_kind_names[s->kind],
                                        .name = wait ? cause_text(f, s) : copied(f, name),
                                        .name_id = wait ? RP_NONE : name,
                                        .kind_id = s->kind,
@@ -116,7 +116,7 @@ static void fill_segment(struct filler *f, struct rp_path_segment s)
     ns = rp_ns_between(s.begin_ns, s.end_ns);
     row = row_of(f, &s);
     f->out->segments[f->out->nsegments++] = (struct rp_critpath_segment){
-        .kind = rp_path_kind_names[s.kind],
+        .kind = rp_segment_kind_names[s.kind],
         .name = wait ? NULL : row->name,
         .cause = wait ? row->name : NULL,
         .start_ns = s.begin_ns,
@@ -134,7 +134,7 @@ static void fill_split(struct filler *f, const struct rp_path_segment *s)
 {
     const struct rp_sg_node *node = &f->view->graph->nodes.at[s->node];
     struct rp_path_segment wait = *s, rest = *s;
-    const struct rp_sg_held *held =
+    const struct rp_sg_last_arrival *held =
         f->view->held && node->collective != RP_NONE ? &f->view->held[node->collective] : NULL;
 
     if (!held || held->until_ns == RP_NO_TS || held->until_ns <= s->begin_ns ||
@@ -177,7 +177,7 @@ static void fill_kinds(struct filler *f)
     for (k = 0; k < RP_PATH_KINDS; k++)
         if (f->out->kinds[k].count) {
             f->out->kinds[n] = f->out->kinds[k];
-            f->out->kinds[n++].kind = rp_path_kind_names[k];
+            f->out->kinds[n++].kind = rp_segment_kind_names[k];
         }
     f->out->nkinds = n;
     finish_shares(f->out->kinds, n, f->out->window_ns);

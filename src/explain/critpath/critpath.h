@@ -8,7 +8,7 @@
  */
 #include "result/result.h"
 #include "stepgraph/critical_path.h"
-#include "stepgraph/step_join.h"
+#include "stepgraph/join.h"
 
 struct rp_critpath_segment {
     const char *kind, *name, *cause; /* name: NULL in waits; cause: NULL elsewhere */
@@ -115,9 +115,9 @@ struct rp_critpath_view {
     const struct rp_stepgraph *graph;
     const struct rp_path *path; /* cut to the scope by the description */
     const struct rp_scope *scope;
-    const int64_t *slack_ns;            /* by node */
-    const struct rp_sg_held *held;      /* by collective of the rank, or NULL */
-    const struct rp_critpath_input *in; /* the ranks, for their numbers */
+    const int64_t *slack_ns;               /* by node */
+    const struct rp_sg_last_arrival *held; /* by collective of the rank, or NULL */
+    const struct rp_critpath_input *in;    /* the ranks, for their numbers */
     size_t nranks;
     uint32_t rank; /* of a graph of one rank: which of them */
     bool gains;    /* tell what names could bring */

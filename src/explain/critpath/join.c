@@ -81,7 +81,7 @@ static enum rp_code fill_rank(struct joiner *j, size_t r, struct rp_err *err)
         return rp_err_nomem(err, "joining ranks");
     if (j->slack) {
         view.slack_ns = j->slack + j->run->join.first_node[r];
-        view.held = j->run->join.held[r];
+        view.held = j->run->join.last_arrival[r];
     } else {
         RP_TRY(slack_of(&part->graph, &slack, j->arena, err));
         view.slack_ns = slack;
@@ -122,10 +122,10 @@ static void share_kinds(struct rp_critpath_rank_share *s, const struct rp_critpa
     s->window_ns = p->window_ns;
     for (i = 0; i < p->nkinds; i++)
         for (k = 0; k < RP_PATH_KINDS; k++)
-            if (p->kinds[i].kind == rp_path_kind_names[k])
+            if (p->kinds[i].kind == rp_segment_kind_names[k])
                 *of[k] = p->kinds[i].total_ns;
     for (i = 0; i < p->nnames; i++)
-        if (p->names[i].kind == rp_path_kind_names[RP_PATH_WAIT] &&
+        if (p->names[i].kind == rp_segment_kind_names[RP_PATH_WAIT] &&
             !strncmp(p->names[i].name, "rank ", 5)) {
             rp_ns_add(&s->other_rank_ns, p->names[i].total_ns);
             s->wait_ns = rp_ns_between(p->names[i].total_ns, s->wait_ns);
@@ -215,7 +215,7 @@ static enum rp_code fill_run(struct joiner *j, struct rp_err *err)
 
     run->joined = true;
     run->clock = j->run->join.aligned ? "aligned" : "recorded";
-    run->meeting_count = (int64_t)j->run->join.meetings.n;
+    run->meeting_count = (int64_t)j->run->join.rendezvous.n;
     RP_TRY(rp_critpath_describe(&view, j->limit, j->arena, run, err));
     snprintf(who, sizeof who, "%zu ranks", j->n);
     RP_TRY(summarize(j, run, who, err));
@@ -224,7 +224,7 @@ static enum rp_code fill_run(struct joiner *j, struct rp_err *err)
                     rp_arena_printf(j->arena,
                                     "the clocks of the ranks disagree: aligned by the median "
                                     "distance of the ends of %zu collectives",
-                                    j->run->join.meetings.n),
+                                    j->run->join.rendezvous.n),
                     err));
     return RP_OK;
 }

@@ -43,13 +43,13 @@ static void add_to(struct rp_critpath_slack *row, int64_t ns, int64_t slack_ns)
 
 static bool name_row(struct adder *a, const struct rp_sg_node *n, struct rp_critpath_slack **row)
 {
-    uint32_t *place = &a->name_row[(size_t)n->name * RP_PATH_KINDS + rp_path_kind_of(n)];
+    uint32_t *place = &a->name_row[(size_t)n->name * RP_PATH_KINDS + rp_segment_kind_of(n)];
 
     if (!*place) {
         if (!a->texts[n->name])
             a->texts[n->name] = rp_arena_strdup(a->arena, a->view->graph->names.at[n->name]);
         a->out->slack[a->out->nslack++] = (struct rp_critpath_slack){
-            .kind = rp_path_kind_names[rp_path_kind_of(n)], .name = a->texts[n->name]};
+            .kind = rp_segment_kind_names[rp_segment_kind_of(n)], .name = a->texts[n->name]};
         *place = (uint32_t)a->out->nslack;
     }
     *row = &a->out->slack[*place - 1];
@@ -174,7 +174,7 @@ static enum rp_code find_members(struct runner *r, struct rp_err *err)
         const struct rp_sg_node *n = &r->g->nodes.at[i];
 
         for (k = 0; k < r->nasked; k++)
-            if (n->name == r->asked[k]->name_id && rp_path_kind_of(n) == r->asked[k]->kind_id)
+            if (n->name == r->asked[k]->name_id && rp_segment_kind_of(n) == r->asked[k]->kind_id)
                 RP_TRY(rp_vec_push(&r->members[k], (uint32_t)i, err));
     }
     return RP_OK;

@@ -72,7 +72,7 @@ static enum rp_code find_members(struct expander *x)
         if (node->kind != RP_SG_ARRIVE || node[1].kind != RP_SG_COMM)
             continue;
         for (k = g->first.at[i]; k < g->first.at[i + 1]; k++)
-            if (graph->nodes.at[g->edges.at[k].to].kind == RP_SG_MEET) {
+            if (graph->nodes.at[g->edges.at[k].to].kind == RP_SG_RENDEZVOUS) {
                 m.meet = g->edges.at[k].to;
                 m.lag_ns = x->run->overlay.lag_ns.at[k];
                 m.edge = edge_between(g, m.meet, m.comm);

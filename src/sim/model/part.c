@@ -7,12 +7,48 @@
 #include "sim/model/part.h"
 
 #include "facts/collective_args.h"
+#include "result/part.h"
 #include "sim/engine/task_graph.h"
 #include "sim/model/profiler_cost.h"
 #include "sim/model/steps.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+#define PART(kind, ...) RP_PART_##kind(struct rp_sim_part, __VA_ARGS__)
+
+static const struct rp_field part_fields[] = {PART(RECORD, graph, &rp_stepgraph_type),
+                                              PART(RECORD, collectives, &rp_collectives_type),
+                                              PART(PLAIN_VEC, notes, struct rp_sim_note),
+                                              PART(PLAIN_VEC, gradients, struct rp_sim_gradient),
+                                              PART(PLAIN_VEC, step_begin_ns, int64_t),
+                                              PART(PLAIN_VEC, step_end_ns, int64_t),
+                                              PART(PLAIN, nsteps),
+                                              PART(PLAIN, has_steps),
+                                              PART(PLAIN, on_device),
+                                              PART(PLAIN, measured_ns),
+                                              PART(PLAIN_VEC, head_ns, int64_t),
+                                              PART(PLAIN, tail_ns),
+                                              PART(PLAIN, spread_ratio),
+                                              PART(PLAIN, nranks),
+                                              PART(PLAIN, stages),
+                                              PART(PLAIN, beside),
+                                              PART(PLAIN, recorded_steps),
+                                              PART(PLAIN_VEC, waits, struct rp_sim_wait),
+                                              PART(VEC, remarks, &rp_type_string),
+                                              PART(PLAIN_VEC, devices, uint32_t),
+                                              PART(PLAIN_VEC, priorities, uint8_t),
+                                              PART(PLAIN_VEC, device_rules, uint8_t),
+                                              PART(TEXT, gpu),
+                                              PART(PLAIN, quick_ns),
+                                              PART(PLAIN, with_shapes),
+                                              PART(PLAIN, with_frames),
+                                              PART(PLAIN, with_device),
+                                              PART(PLAIN, nspans),
+                                              PART(PLAIN, ncalls),
+                                              PART(PLAIN, nframes),
+                                              RP_PART_END};
+const struct rp_type rp_sim_part_type = {"sim_part", sizeof(struct rp_sim_part), part_fields, NULL};
 
 struct noter {
     struct rp_sim_part *part;

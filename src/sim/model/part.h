@@ -6,7 +6,7 @@
  * is made while the trace is in memory and needs it no more.
  */
 #include "facts/attribution.h"
-#include "stepgraph/step_graph.h"
+#include "stepgraph/graph.h"
 
 /* Flags of a node. */
 enum {
@@ -66,7 +66,10 @@ struct rp_sim_part {
     uint32_t nspans, ncalls, nframes;           /* that the profiler wrote down of the host */
 };
 
-/* Release it also after a failure. Texts are in the arena. */
+extern const struct rp_type rp_sim_part_type; /* result/part.h */
+
+/* Release it also after a failure, or give its vectors to the arena (rp_part_adopt). Texts are in
+   the arena. */
 enum rp_code rp_sim_part_init(struct rp_sim_part *out, const struct rp_trace *trace,
                               struct rp_arena *arena, struct rp_err *err);
 void rp_sim_part_release(struct rp_sim_part *part);

@@ -7,7 +7,7 @@
  */
 #include "sim/engine/simulator.h"
 #include "sim/model/part.h"
-#include "stepgraph/step_join.h"
+#include "stepgraph/join.h"
 
 /* Flags of task edges: RP_EDGE_FROM_START, and the kind of the step graph's edge above it. */
 #define RP_SIM_EDGE_KIND(flags) ((enum rp_sg_edge_kind)((flags) >> 8))

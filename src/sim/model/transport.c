@@ -35,7 +35,7 @@ struct transfers {
 static int64_t begin_of(const struct rp_sim_run *run, size_t i)
 {
     const struct rp_collective *c = &run->parts[0]->collectives.list.at[i];
-    const struct rp_sg_held *held = run->nranks > 1 ? &run->join.held[0][i] : NULL;
+    const struct rp_sg_last_arrival *held = run->nranks > 1 ? &run->join.last_arrival[0][i] : NULL;
 
     return held && held->until_ns != RP_NO_TS && held->until_ns > c->begin_ns ? held->until_ns
                                                                               : c->begin_ns;

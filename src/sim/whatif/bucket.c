@@ -126,7 +126,7 @@ static enum rp_code add_bucket(struct maker *m, size_t low, size_t high, int64_t
 {
     struct rp_sim_run *run = m->run;
     uint16_t step = run->parts[0]->gradients.at[low].step;
-    struct rp_task meet = {.device = RP_NO_DEVICE, .step = step, .kind = RP_SG_MEET};
+    struct rp_task meet = {.device = RP_NO_DEVICE, .step = step, .kind = RP_SG_RENDEZVOUS};
     int64_t copy_ns = (int64_t)(m->to_ns_by_byte * (double)bytes);
     uint32_t met, id, rank;
     size_t i;

@@ -108,7 +108,7 @@ static enum rp_code hold_new(struct rp_sim_run *run, bool on_host, struct rp_err
          i++) {
         const struct rp_task *task = rp_overlay_task(&run->overlay, i);
 
-        for (r = 0; r < run->nranks && task->kind == RP_SG_MEET && code == RP_OK; r++)
+        for (r = 0; r < run->nranks && task->kind == RP_SG_RENDEZVOUS && code == RP_OK; r++)
             if (task->step < nsteps && last[r * nsteps + task->step] != RP_NONE)
                 code = rp_overlay_link(&run->overlay, last[r * nsteps + task->step], i, 0, 0, err);
     }
@@ -201,8 +201,8 @@ static enum rp_code let_go(struct rp_sim_run *run, uint32_t transfer, const stru
         uint32_t to = g->edges.at[i].to;
         uint8_t kind = node_at(run, to)->kind;
 
-        if (kind == RP_SG_COMM || kind == RP_SG_MEET || run->overlay.lag_ns.at[i] == RP_LAG_CUT ||
-            run->notes.at[to].flags & RP_SIM_REMOTE)
+        if (kind == RP_SG_COMM || kind == RP_SG_RENDEZVOUS ||
+            run->overlay.lag_ns.at[i] == RP_LAG_CUT || run->notes.at[to].flags & RP_SIM_REMOTE)
             continue;
         if (before != RP_NONE && node_at(run, to)->lane == node_at(run, transfer)->lane)
             RP_TRY(rp_overlay_link(&run->overlay, before, to, 0, 0, err));

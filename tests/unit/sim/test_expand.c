@@ -54,7 +54,7 @@ static void setup(struct ring *r, uint32_t n, const int64_t *work_ns)
     r->n = n;
     rp_arena_init(&r->part.graph.arena);
     assert_int_equal(rp_vec_push(&r->part.graph.names, "", NULL), RP_OK);
-    add(r, 0, RP_SG_MEET, 0);
+    add(r, 0, RP_SG_RENDEZVOUS, 0);
     for (k = 0; k < n; k++) {
         work = add(r, k, RP_SG_COMPUTE, work_ns[k]);
         arrive = add(r, k, RP_SG_ARRIVE, 0);

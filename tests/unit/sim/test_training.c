@@ -460,7 +460,7 @@ static void every_kind_of_edge_holds_something_up(void **state)
         check_kind(&b, kinds[k]);
     bench_release(&b);
     part_init(&b, trace_of(rows, sizeof rows / sizeof rows[0]));
-    check_kind(&b, RP_SG_HAND_OVER);
+    check_kind(&b, RP_SG_HAND_OFF);
     check_kind(&b, RP_SG_IN_GRAPH);
     bench_release(&b);
 }

@@ -2,7 +2,7 @@
 #ifndef RP_TESTS_GRAPH_FIXTURES_H
 #define RP_TESTS_GRAPH_FIXTURES_H
 /* The graph of a small trace, and random traces. */
-#include "stepgraph/step_graph.h"
+#include "stepgraph/graph.h"
 #include "trace/trace_fixtures.h"
 
 struct built {

@@ -233,8 +233,8 @@ static void threads_hand_over_to_each_other(void **state)
     struct built b = BUILD(rows);
 
     UNUSED_STATE(state);
-    check_edge(&b, NODE("step"), NODE("backward"), RP_SG_HAND_OVER);
-    check_edge(&b, NODE("backward"), node_named(&b.graph, "step", 1), RP_SG_HAND_OVER);
+    check_edge(&b, NODE("step"), NODE("backward"), RP_SG_HAND_OFF);
+    check_edge(&b, NODE("backward"), node_named(&b.graph, "step", 1), RP_SG_HAND_OFF);
     assert_int_equal(b.graph.nodes.at[node_named(&b.graph, "step", 1)].start_ns, 70);
     release_graph(&b);
 }
@@ -248,7 +248,7 @@ static void a_sleeping_thread_is_woken_by_a_busy_one(void **state)
     struct built b = BUILD(rows);
 
     UNUSED_STATE(state);
-    check_edge(&b, NODE("enqueue"), NODE("worker"), RP_SG_HAND_OVER);
+    check_edge(&b, NODE("enqueue"), NODE("worker"), RP_SG_HAND_OFF);
     release_graph(&b);
 }
 

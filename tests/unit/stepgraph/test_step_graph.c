@@ -3,7 +3,7 @@
    ranks that are joined wait for each other. */
 #include "stepgraph/critical_path.h"
 #include "stepgraph/graph_fixtures.h"
-#include "stepgraph/step_join.h"
+#include "stepgraph/join.h"
 
 static void check_replay(const struct rp_stepgraph *g)
 {
@@ -235,8 +235,8 @@ static void ranks_wait_for_the_last(void **state)
     check_replay(&j.graph);
     check_slack(&j.graph);
     assert_false(j.join.aligned);
-    assert_int_equal(j.join.held[0][0].until_ns, 150);
-    assert_int_equal(j.join.held[0][0].by, 1);
+    assert_int_equal(j.join.last_arrival[0][0].until_ns, 150);
+    assert_int_equal(j.join.last_arrival[0][0].by, 1);
     assert_true(j.graph.nodes.n <= 64);
     for (i = 0; i < j.graph.nodes.n; i++) {
         const char *name = j.graph.names.at[j.graph.nodes.at[i].name];
@@ -275,7 +275,7 @@ static void clocks_that_disagree_are_aligned(void **state)
     UNUSED_STATE(state);
     assert_true(j.join.aligned);
     assert_int_equal(j.join.offset_ns[1], -1000000);
-    assert_int_equal(j.join.held[1][0].until_ns, 1000150);
+    assert_int_equal(j.join.last_arrival[1][0].until_ns, 1000150);
     assert_int_equal(j.graph.end_ns, 215);
     check_replay(&j.graph);
     release_joined(&j);

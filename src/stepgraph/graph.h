@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_STEPGRAPH_STEP_GRAPH_H
-#define RP_STEPGRAPH_STEP_GRAPH_H
+#ifndef RP_STEPGRAPH_GRAPH_H
+#define RP_STEPGRAPH_GRAPH_H
 /*
  * The step graph: what ran where and what each of it had to wait for, of one rank or of a run. The
  * critical path reads it backward, the simulator runs it forward. It holds all it needs: the trace
@@ -29,23 +29,23 @@ enum rp_sg_kind {
     RP_SG_COMPUTE,
     RP_SG_COMM,
     RP_SG_MEMORY,
-    RP_SG_ARRIVE, /* a rank comes to a collective; the node behind it is the collective */
-    RP_SG_MEET,   /* all ranks of a collective are there */
+    RP_SG_ARRIVE,     /* a rank comes to a collective; the node behind it is the collective */
+    RP_SG_RENDEZVOUS, /* all ranks of a collective are there */
     RP_SG_KINDS
 };
 extern const char *const rp_sg_kind_names[RP_SG_KINDS];
 
 enum rp_sg_edge_kind {
-    RP_SG_ORDER,     /* on a thread */
-    RP_SG_LAUNCH,    /* from the host call to the device */
-    RP_SG_STREAM,    /* on a stream */
-    RP_SG_IN_GRAPH,  /* inside a graph that was launched as one */
-    RP_SG_EVENT,     /* an event recorded on one stream, waited for on another */
-    RP_SG_SYNC,      /* from the device to a call that waits for it */
-    RP_SG_HAND_OVER, /* from one thread to another */
-    RP_SG_FORWARD,   /* from an operator to its backward operator */
-    RP_SG_MEMBER,    /* into and out of a collective */
-    RP_SG_AFTER,     /* behind what ended last: nothing says why it starts */
+    RP_SG_ORDER,    /* on a thread */
+    RP_SG_LAUNCH,   /* from the host call to the device */
+    RP_SG_STREAM,   /* on a stream */
+    RP_SG_IN_GRAPH, /* inside a graph that was launched as one */
+    RP_SG_EVENT,    /* an event recorded on one stream, waited for on another */
+    RP_SG_SYNC,     /* from the device to a call that waits for it */
+    RP_SG_HAND_OFF, /* from one thread to another */
+    RP_SG_FORWARD,  /* from an operator to its backward operator */
+    RP_SG_MEMBER,   /* into and out of a collective */
+    RP_SG_AFTER,    /* behind what ended last: nothing says why it starts */
     RP_SG_EDGE_KINDS
 };
 extern const char *const rp_sg_edge_names[RP_SG_EDGE_KINDS];
@@ -103,6 +103,10 @@ struct rp_stepgraph {
     RP_VEC(uint32_t) arrivals;  /* by collective of the rank: its RP_SG_ARRIVE, or RP_NONE */
     uint32_t ndropped;          /* edges against the recorded times, left out */
 };
+
+/* As a member of a part (result/part.h). A part gives the graph's arena to its own: rp_arena_adopt.
+ */
+extern const struct rp_type rp_stepgraph_type;
 
 /*
  * The graph of a rank over its work window, from the work without a scope and its collectives.

@@ -3,7 +3,7 @@
  * The passes over a graph: forward for the times, backward for the slack. Both are one walk over
  * nodes and edges in the order that freeze found.
  */
-#include "stepgraph/step_graph.h"
+#include "stepgraph/graph.h"
 
 uint32_t rp_sg_binding(const struct rp_stepgraph *g, uint32_t node)
 {

@@ -6,7 +6,7 @@
  * return was waited for too. The call is cut where the last of that work ended: before, the thread
  * waited.
  */
-#include "stepgraph/step_build.h"
+#include "stepgraph/build.h"
 
 #include <string.h>
 

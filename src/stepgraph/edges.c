@@ -4,7 +4,7 @@
  * inside the graph it was launched with, threads behind what the cuts say, and what has nothing in
  * front behind what ended last. Only edges that the recorded times allow are added.
  */
-#include "stepgraph/step_build.h"
+#include "stepgraph/build.h"
 
 /* A stream that has been free for longer, with its work launched, waited for something else. */
 #define STREAM_BUSY_NS 5000

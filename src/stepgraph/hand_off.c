@@ -16,7 +16,7 @@
  * threads that are busy and those that are not in lists, the one that changed last in front: of
  * each process, and of all. So the cost is that of a sort.
  */
-#include "stepgraph/step_build.h"
+#include "stepgraph/build.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -105,7 +105,7 @@ static enum rp_code put(struct passer *p, int64_t from_ns, int64_t at_ns, uint32
                           .item = RP_SG_NO_ITEM,
                           .other = other,
                           .other_ns = other_ns,
-                          .kind = RP_SG_HAND_OVER,
+                          .kind = RP_SG_HAND_OFF,
                           .flags = RP_SG_INFERRED};
     struct rp_sg_cut plain = {.from_ns = other_ns,
                               .at_ns = other_ns,
@@ -308,7 +308,7 @@ static enum rp_code prepare(struct passer *p, struct rp_err *err)
     return RP_OK;
 }
 
-enum rp_code rp_sg_cut_hand_overs(struct rp_sg_builder *b, struct rp_err *err)
+enum rp_code rp_sg_cut_hand_offs(struct rp_sg_builder *b, struct rp_err *err)
 {
     struct passer p = {.b = b};
     enum rp_code code;

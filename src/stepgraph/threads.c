@@ -3,7 +3,7 @@
  * The ground that a graph is built on: threads with their spans and busy times, the window of the
  * rank, and the device work by end and by stream. Linear, but for one sort of the work.
  */
-#include "stepgraph/step_build.h"
+#include "stepgraph/build.h"
 
 #include <stdlib.h>
 

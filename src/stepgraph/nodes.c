@@ -5,7 +5,7 @@
  * spans are walked once with the stack of those that are open. A collective has two nodes, its
  * arrival (no time) and itself, so that ranks can be joined in between.
  */
-#include "stepgraph/step_build.h"
+#include "stepgraph/build.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_STEPGRAPH_STEP_BUILD_H
-#define RP_STEPGRAPH_STEP_BUILD_H
+#ifndef RP_STEPGRAPH_BUILD_H
+#define RP_STEPGRAPH_BUILD_H
 /*
  * What the files that make a graph share. Threads are cut into nodes at the starts and ends of
  * their spans and at cuts: moments at which a thread goes on because of another thread or of the
@@ -10,11 +10,11 @@
  *     cut               |from             |at
  *     nodes    [main   )                  [main                ]   what lies between waited
  *
- * So cuts come first (step_sync.c, step_hand_over.c), then the nodes (step_nodes.c), then edges.
+ * So cuts come first (sync.c, hand_off.c), then the nodes (nodes.c), then edges.
  */
 #include "base/hash.h"
 #include "facts/arg_keys.h"
-#include "stepgraph/step_graph.h"
+#include "stepgraph/graph.h"
 
 #define RP_SG_NO_ITEM UINT32_MAX
 #define RP_SG_NO_LANE UINT32_MAX
@@ -59,7 +59,7 @@ struct rp_sg_builder {
 enum rp_code rp_sg_find_threads(struct rp_sg_builder *b, struct rp_err *err);
 enum rp_code rp_sg_index_items(struct rp_sg_builder *b, struct rp_err *err);
 enum rp_code rp_sg_cut_syncs(struct rp_sg_builder *b, struct rp_err *err);
-enum rp_code rp_sg_cut_hand_overs(struct rp_sg_builder *b, struct rp_err *err);
+enum rp_code rp_sg_cut_hand_offs(struct rp_sg_builder *b, struct rp_err *err);
 enum rp_code rp_sg_make_nodes(struct rp_sg_builder *b, struct rp_err *err);
 enum rp_code rp_sg_link_threads(struct rp_sg_builder *b, struct rp_err *err);
 enum rp_code rp_sg_link_device(struct rp_sg_builder *b, struct rp_err *err);

@@ -5,7 +5,7 @@
  * edge goes from the end of the one to the start of the other; it binds nothing in a recording, but
  * a simulation may not run the two in the other order.
  */
-#include "stepgraph/step_build.h"
+#include "stepgraph/build.h"
 
 #include <string.h>
 

@@ -7,7 +7,7 @@
  * launched last, and the work that it launches next is the one that waits. Such edges are marked as
  * inferred, and left out where the times contradict.
  */
-#include "stepgraph/step_build.h"
+#include "stepgraph/build.h"
 
 #include <string.h>
 

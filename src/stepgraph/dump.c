@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A graph as text, for tests: nodes in their order, each with the edges into it. */
-#include "stepgraph/step_graph.h"
+#include "stepgraph/graph.h"
 
 #include <inttypes.h>
 #include <stdio.h>

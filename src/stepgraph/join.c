@@ -8,10 +8,10 @@
  * Clocks are taken as recorded where that is possible, else as the meetings have them
  * (rendezvous.h).
  */
-#include "stepgraph/step_join.h"
+#include "stepgraph/join.h"
 
 #include "base/strtab.h"
-#include "stepgraph/step_build.h"
+#include "stepgraph/build.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -156,15 +156,15 @@ static enum rp_code hold(struct joiner *j, const struct rp_rendezvous *m, uint32
         return RP_OK;
     node->dur_ns = rp_ns_between(at, rp_sg_end_ns(node));
     node->start_ns = at;
-    j->join->held[r][m->at[i]] =
-        (struct rp_sg_held){rp_ns_between(j->join->offset_ns[r], at), last};
+    j->join->last_arrival[r][m->at[i]] =
+        (struct rp_sg_last_arrival){rp_ns_between(j->join->offset_ns[r], at), last};
     return rp_sg_add_edge(j->out, meet, arrival + 1, RP_SG_MEMBER, 0, err);
 }
 
 static enum rp_code add_meeting(struct joiner *j, const struct rp_rendezvous *m, struct rp_err *err)
 {
     struct rp_sg_node meet = {
-        .event = RP_NONE, .lane = RP_NONE, .collective = RP_NONE, .kind = RP_SG_MEET};
+        .event = RP_NONE, .lane = RP_NONE, .collective = RP_NONE, .kind = RP_SG_RENDEZVOUS};
     uint32_t i, last = 0;
 
     if (!last_arrival(j, m, &meet.start_ns, &last))
@@ -199,20 +199,20 @@ static enum rp_code allocate(struct joiner *j, struct rp_err *err)
 
     join->offset_ns = RP_ARENA_NEW(j->arena, int64_t, j->n + 1);
     join->first_node = RP_ARENA_NEW(j->arena, uint32_t, j->n + 1);
-    join->held = RP_ARENA_NEW(j->arena, struct rp_sg_held *, j->n + 1);
+    join->last_arrival = RP_ARENA_NEW(j->arena, struct rp_sg_last_arrival *, j->n + 1);
     j->meeting_of = RP_ARENA_NEW(j->arena, uint32_t *, j->n + 1);
-    if (!join->offset_ns || !join->first_node || !join->held || !j->meeting_of)
+    if (!join->offset_ns || !join->first_node || !join->last_arrival || !j->meeting_of)
         return rp_err_nomem(err, "joining ranks");
     for (r = 0; r < j->n; r++) {
         size_t n = j->ranks[r].collectives->list.n;
 
-        join->offset_ns[r] = join->meetings.offset_ns[r];
-        join->held[r] = RP_ARENA_NEW(j->arena, struct rp_sg_held, n + 1);
+        join->offset_ns[r] = join->rendezvous.offset_ns[r];
+        join->last_arrival[r] = RP_ARENA_NEW(j->arena, struct rp_sg_last_arrival, n + 1);
         j->meeting_of[r] = RP_ARENA_NEW(j->arena, uint32_t, n + 1);
-        if (!join->held[r] || !j->meeting_of[r])
+        if (!join->last_arrival[r] || !j->meeting_of[r])
             return rp_err_nomem(err, "joining ranks");
         for (i = 0; i < n; i++) {
-            join->held[r][i] = (struct rp_sg_held){RP_NO_TS, RP_NONE};
+            join->last_arrival[r][i] = (struct rp_sg_last_arrival){RP_NO_TS, RP_NONE};
             j->meeting_of[r][i] = RP_NONE;
         }
     }
@@ -223,7 +223,7 @@ static enum rp_code join_all(struct joiner *j, struct rp_err *err)
 {
     struct rp_sg_node origin = {
         .event = RP_NONE, .lane = RP_NONE, .collective = RP_NONE, .kind = RP_SG_ORIGIN};
-    struct rp_rendezvous_list *m = &j->join->meetings;
+    struct rp_rendezvous_list *m = &j->join->rendezvous;
     uint32_t r, i;
     size_t k;
 
@@ -259,9 +259,9 @@ enum rp_code rp_sg_join(struct rp_stepgraph *out, const struct rp_sg_member *ran
         return rp_err_nomem(err, "joining ranks");
     for (r = 0; r < n; r++)
         lists[r] = ranks[r].collectives;
-    RP_TRY(rp_rendezvous_find(lists, n, arena, &join->meetings, err));
+    RP_TRY(rp_rendezvous_find(lists, n, arena, &join->rendezvous, err));
     RP_TRY(allocate(&j, err));
-    if (!join->meetings.n)
+    if (!join->rendezvous.n)
         return RP_OK;
     code = rp_strtab_init(&j.names, err);
     if (code == RP_OK)

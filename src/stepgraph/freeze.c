@@ -4,15 +4,15 @@
  * each stands behind its predecessors, and the lags. Edges never go back in time, so a circle can
  * only be among nodes of no length at one time; it is opened at the first of them.
  */
-#include "stepgraph/step_build.h"
+#include "stepgraph/build.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 /* Of two edges that allow a node to start at the same time, the higher is binding. */
 static const uint8_t rank_of[RP_SG_EDGE_KINDS] = {
-    [RP_SG_ORDER] = 7,  [RP_SG_LAUNCH] = 6, [RP_SG_STREAM] = 5,    [RP_SG_IN_GRAPH] = 5,
-    [RP_SG_EVENT] = 4,  [RP_SG_SYNC] = 6,   [RP_SG_HAND_OVER] = 3, [RP_SG_FORWARD] = 1,
+    [RP_SG_ORDER] = 7,  [RP_SG_LAUNCH] = 6, [RP_SG_STREAM] = 5,   [RP_SG_IN_GRAPH] = 5,
+    [RP_SG_EVENT] = 4,  [RP_SG_SYNC] = 6,   [RP_SG_HAND_OFF] = 3, [RP_SG_FORWARD] = 1,
     [RP_SG_MEMBER] = 8, [RP_SG_AFTER] = 0};
 
 static int64_t anchor_ns(const struct rp_stepgraph *g, const struct rp_sg_edge *e)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_STEPGRAPH_STEP_JOIN_H
-#define RP_STEPGRAPH_STEP_JOIN_H
+#ifndef RP_STEPGRAPH_JOIN_H
+#define RP_STEPGRAPH_JOIN_H
 /*
  * The graph of a run: the graphs of its ranks, joined where they meet in collectives, on the clock
  * of the first rank.
@@ -10,7 +10,7 @@
  *     rank 2         -> arrive -'        `-> collective ->
  */
 #include "facts/rendezvous.h"
-#include "stepgraph/step_graph.h"
+#include "stepgraph/graph.h"
 
 struct rp_sg_member {
     const struct rp_stepgraph *graph;
@@ -18,17 +18,17 @@ struct rp_sg_member {
 };
 
 /* A collective of a rank, as seen from it. */
-struct rp_sg_held {
+struct rp_sg_last_arrival {
     int64_t until_ns; /* when the last rank came, on this rank's clock; RP_NO_TS: it met nobody */
     uint32_t by;      /* which of the given ranks that was */
 };
 
 struct rp_sg_join {
-    struct rp_rendezvous_list meetings;
-    bool aligned;             /* the clocks disagreed: offsets are from the ends of collectives */
-    int64_t *offset_ns;       /* by rank: add to its times for the first rank's clock */
-    uint32_t *first_node;     /* by rank: where its nodes begin, its own node 0 first */
-    struct rp_sg_held **held; /* by rank and collective */
+    struct rp_rendezvous_list rendezvous;
+    bool aligned;         /* the clocks disagreed: offsets are from the ends of collectives */
+    int64_t *offset_ns;   /* by rank: add to its times for the first rank's clock */
+    uint32_t *first_node; /* by rank: where its nodes begin, its own node 0 first */
+    struct rp_sg_last_arrival **last_arrival; /* by rank and collective */
 };
 
 /*
