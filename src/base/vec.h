@@ -2,9 +2,9 @@
 #ifndef RP_BASE_VEC_H
 #define RP_BASE_VEC_H
 /*
- * Growable columns. Small ones live on the heap; from 256 KiB on a column has pages of its own and
- * grows by mremap: nothing is copied, no old half stays behind, and untouched capacity costs no
- * memory. So a column may double its room without doubling the footprint.
+ * Growable arrays. Small ones live on the heap; from 256 KiB on an array has pages of its own and
+ * grows by mremap: nothing is copied, and capacity that was never touched costs no memory. So
+ * doubling the capacity does not double the footprint.
  *
  *     RP_VEC(uint32_t) ids = {0};
  *     RP_TRY(rp_vec_push(&ids, 7, err));
@@ -16,6 +16,8 @@
 
 #include <stddef.h>
 #include <stdint.h>
+
+#define RP_NONE UINT32_MAX /* an index or id that refers to nothing */
 
 #define RP_VEC(type)   \
     struct {           \
@@ -33,14 +35,13 @@
 #define rp_vec_push(v, value, err) \
     (rp_vec_reserve((v), 1, (err)) == RP_OK ? ((v)->at[(v)->n++] = (value), RP_OK) : RP_NOMEM)
 
-/* Gives all memory back; the vector may be used again. */
+/* Frees the memory; the vector is empty and may be used again. */
 #define rp_vec_release(v) \
     (rp_vec_drop((v)->at, (v)->cap, sizeof *(v)->at), (v)->at = NULL, (v)->n = (v)->cap = 0)
 
 /*
- * n + more elements will be filled soon, all of them: room as by rp_vec_reserve, and the system is
- * asked for large pages, which are given 512 times as much at once. For columns of a known length
- * only: room that is not filled is no longer free.
+ * As rp_vec_reserve, for arrays of a known length: asks the system for huge pages, which makes
+ * filling the array cheaper. Capacity that is not filled then costs memory.
  */
 #define rp_vec_reserve_full(v, more, err)                                                    \
     (rp_vec_reserve((v), (more), (err)) == RP_OK                                             \

@@ -90,7 +90,7 @@ static void set_once(rp_event *place, rp_event e)
         *place = e;
 }
 
-static void look_at(struct placer *p, rp_event e, struct rp_place *place)
+static void look_at(struct placer *p, rp_event e, struct rp_work_owner *place)
 {
     uint8_t phase = hint_of(p, p->t->ev.name[e]);
 
@@ -119,7 +119,7 @@ static void look_at(struct placer *p, rp_event e, struct rp_place *place)
 static rp_event forward_of(const struct placer *p, rp_event op)
 {
     int64_t sequence;
-    int left = RP_DEPTH_MOST;
+    int left = RP_ANCESTORS_MAX;
     uint32_t found;
 
     for (; op != RP_NONE && left > 0; op = p->t->ev.parent[op], left--) {
@@ -133,7 +133,7 @@ static rp_event forward_of(const struct placer *p, rp_event op)
 
 /* The framework's name of an instruction says how it was derived: "jit(f)/transpose(jvp(g))/mul".
  */
-static void read_xla(struct placer *p, rp_event e, struct rp_place *place)
+static void read_xla(struct placer *p, rp_event e, struct rp_work_owner *place)
 {
     rp_str source;
 
@@ -148,10 +148,10 @@ static void read_xla(struct placer *p, rp_event e, struct rp_place *place)
         place->phase = RP_PHASE_FORWARD; /* without a path, as "XlaModule:", it says nothing */
 }
 
-static struct rp_place place_of(struct placer *p, const struct rp_work_item *item)
+static struct rp_work_owner place_of(struct placer *p, const struct rp_work_item *item)
 {
-    struct rp_place place = {RP_NONE, RP_NONE, RP_NONE, RP_NONE, RP_NONE, RP_PHASE_OTHER, 0, 0};
-    int left = RP_DEPTH_MOST;
+    struct rp_work_owner place = {RP_NONE, RP_NONE, RP_NONE, RP_NONE, RP_NONE, RP_PHASE_OTHER, 0, 0};
+    int left = RP_ANCESTORS_MAX;
     rp_event e;
 
     for (e = item->launch; e != RP_NONE && left > 0; e = p->t->ev.parent[e], left--)
@@ -165,7 +165,7 @@ static struct rp_place place_of(struct placer *p, const struct rp_work_item *ite
 }
 
 static void count(struct rp_coverage *c, const struct rp_work_item *item,
-                  const struct rp_place *place)
+                  const struct rp_work_owner *place)
 {
     int64_t dur = rp_ns_between(item->begin_ns, item->end_ns);
 
@@ -209,12 +209,12 @@ static enum rp_code place_all(struct placer *p, struct rp_err *err)
     RP_TRY(rp_vec_reserve(&p->hint, p->t->str.n, err));
     memset(p->hint.at, HINT_UNKNOWN, p->t->str.n);
     RP_TRY(map_forward(p, err));
-    RP_TRY(rp_vec_reserve(&p->out->places, n, err));
+    RP_TRY(rp_vec_reserve(&p->out->owners, n, err));
     for (i = 0; i < n; i++) {
-        p->out->places.at[i] = place_of(p, &p->work->items.at[i]);
-        count(&p->out->coverage, &p->work->items.at[i], &p->out->places.at[i]);
+        p->out->owners.at[i] = place_of(p, &p->work->items.at[i]);
+        count(&p->out->coverage, &p->work->items.at[i], &p->out->owners.at[i]);
     }
-    p->out->places.n = n;
+    p->out->owners.n = n;
     return RP_OK;
 }
 
@@ -239,7 +239,7 @@ enum rp_code rp_attribution_init(struct rp_attribution *out, const struct rp_wor
 
 void rp_attribution_release(struct rp_attribution *a)
 {
-    rp_vec_release(&a->places);
+    rp_vec_release(&a->owners);
 }
 
 rp_event rp_event_at(const struct rp_trace *t, rp_track track, int64_t at_ns)

@@ -2,10 +2,10 @@
 #ifndef RP_FACTS_ATTRIBUTION_H
 #define RP_FACTS_ATTRIBUTION_H
 /*
- * Whose work a device event is: the innermost operator, Python frame, module and annotation around
- * its launch, and the phase of training. One launch of a graph gives all its kernels the place of
- * the launch. XLA's work names its instruction and module itself: they stand in for an operator and
- * a module where none is around the launch. What has neither has no place; coverage counts both.
+ * Attribution of device work: the innermost operator, Python frame, module and annotation around
+ * its launch, and the phase of training. All kernels of a launched graph are attributed to what is
+ * around that launch. Work of XLA names its instruction and module itself; these are used where no
+ * operator or module is around the launch. Coverage counts what could be attributed.
  */
 #include "facts/work.h"
 
@@ -18,11 +18,12 @@ enum rp_phase {
 };
 extern const char *const rp_phase_names[RP_PHASES];
 
-struct rp_place {
+/* What an item of work is attributed to. */
+struct rp_work_owner {
     rp_event op, python, annotation, module; /* RP_NONE: none */
     rp_event forward; /* of a backward item: the operator whose gradient it computes, or RP_NONE */
     uint8_t phase;    /* enum rp_phase */
-    rp_str hlo_op, hlo_module; /* what XLA wrote on the work itself; 0: nothing */
+    rp_str hlo_op, hlo_module; /* recorded by XLA with the work itself; 0: none */
 };
 
 /* Device time by what is known about it. */
@@ -32,7 +33,7 @@ struct rp_coverage {
 };
 
 struct rp_attribution {
-    RP_VEC(struct rp_place) places; /* one an item of the work, in its order */
+    RP_VEC(struct rp_work_owner) owners; /* by item of the work */
     struct rp_coverage coverage;
 };
 
@@ -40,15 +41,14 @@ enum rp_code rp_attribution_init(struct rp_attribution *out, const struct rp_wor
                                  struct rp_err *err);
 void rp_attribution_release(struct rp_attribution *a);
 
-/* How far outwards whose work something is is looked for: no real stack is that deep, but equal
-   spans of a damaged file hold each other, and to walk through all of them from each does not end.
- */
-#define RP_DEPTH_MOST 2048
+/* The most ancestors that are searched: no real call stack is that deep, but in a damaged file
+   thousands of equal spans nest in each other, and searching from each of them takes too long. */
+#define RP_ANCESTORS_MAX 2048
 
-/* The first span from e outwards (e itself included) of that kind, or RP_NONE. */
+/* The nearest ancestor of e (or e itself) of that kind, or RP_NONE. */
 rp_event rp_event_around(const struct rp_trace *t, rp_event e, enum rp_kind kind);
 
-/* What the name of a span says about the phase of what runs inside it. */
+/* The phase that the name of a span suggests for what runs inside it. */
 enum rp_phase rp_phase_of_name(const struct rp_trace *t, rp_str name);
 /* The innermost span of a track at a moment, or RP_NONE. */
 rp_event rp_event_at(const struct rp_trace *t, rp_track track, int64_t at_ns);

@@ -352,8 +352,8 @@ static enum rp_code add_path(struct rp_sources *s, const char *path, size_t give
     struct rp_walk walk = {0};
     enum rp_code code;
 
-    switch (rp_path_kind(path)) {
-    case RP_PATH_FOLDER:
+    switch (rp_file_kind(path)) {
+    case RP_FILE_FOLDER:
         like.found = true;
         code = rp_walk_folder(path, &s->limits, &walk, err);
         for (size_t i = 0; code == RP_OK && i < walk.files.n; i++) {
@@ -363,7 +363,7 @@ static enum rp_code add_path(struct rp_sources *s, const char *path, size_t give
         }
         rp_walk_release(&walk);
         return code;
-    case RP_PATH_FILE:
+    case RP_FILE_REGULAR:
         return add_file(s, &like, true, err);
     default: /* read once, or not there: opening tells */
         return add_file(s, &like, false, err);

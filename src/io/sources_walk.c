@@ -34,15 +34,17 @@ struct child_list { /* as RP_VEC */
     size_t n, cap;
 };
 
-enum rp_path_kind rp_path_kind(const char *path)
+enum rp_file_kind rp_file_kind(const char *path)
 {
     struct stat st;
 
     if (strcmp(path, "-") == 0)
-        return RP_PATH_ONCE;
+        return RP_FILE_STREAM;
     if (stat(path, &st) != 0)
-        return RP_PATH_NONE;
-    return S_ISDIR(st.st_mode) ? RP_PATH_FOLDER : S_ISREG(st.st_mode) ? RP_PATH_FILE : RP_PATH_ONCE;
+        return RP_FILE_MISSING;
+    return S_ISDIR(st.st_mode)   ? RP_FILE_FOLDER
+           : S_ISREG(st.st_mode) ? RP_FILE_REGULAR
+                                 : RP_FILE_STREAM;
 }
 
 static int by_name(const void *a, const void *b)

@@ -24,8 +24,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define RP_NONE UINT32_MAX
-
 enum rp_opcode {
 #define RP_OP(id, name, min, max, class, flops, flags) RP_OP_##id,
 #include "program/ops.def"

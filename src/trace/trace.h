@@ -15,6 +15,7 @@
  * stands in <reprise/timeline.h>; communication is not a kind but a class of the name (names.h).
  */
 #include "base/arena.h"
+#include "base/vec.h"
 #include "trace/args.h"
 #include "trace/health.h"
 
@@ -25,7 +26,6 @@
 
 typedef uint32_t rp_event, rp_str, rp_track, rp_link;
 
-#define RP_NONE UINT32_MAX
 #define RP_OPEN_NS                                                                             \
     INT64_C(-1)              /* dur_ns of a span that never ended, and of what has no duration \
                               */

@@ -73,9 +73,9 @@ static enum rp_code collect(struct calls *c, const struct rp_work *work,
     for (i = 0; i < work->items.n; i++) {
         const struct rp_work_item *x = &work->items.at[i];
 
-        if (places->places.at[i].op != RP_NONE && x->cls == RP_WORK_COMPUTE)
+        if (places->owners.at[i].op != RP_NONE && x->cls == RP_WORK_COMPUTE)
             RP_TRY(
-                add_item(c, places->places.at[i].op, rp_ns_between(x->begin_ns, x->end_ns), err));
+                add_item(c, places->owners.at[i].op, rp_ns_between(x->begin_ns, x->end_ns), err));
     }
     for (i = 0; i < c->list.n; i++)
         RP_TRY(add_call(c, &c->list.at[i], err));

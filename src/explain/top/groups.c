@@ -122,7 +122,7 @@ static enum rp_code group_items(struct grouping *g, const struct rp_work *w, str
     if (g->by == RP_TOP_PHASE)
         code = rp_attribution_init(&a, w, err);
     for (i = 0; i < w->items.n && code == RP_OK; i++)
-        code = add_item(g, w, i, a.places.n ? a.places.at[i].phase : RP_PHASE_OTHER, err);
+        code = add_item(g, w, i, a.owners.n ? a.owners.at[i].phase : RP_PHASE_OTHER, err);
     rp_attribution_release(&a);
     return code;
 }
@@ -169,7 +169,7 @@ static enum rp_code spread(struct grouping *g, const struct rp_work *w, struct r
     for (i = 0; i < w->items.n; i++) {
         const struct rp_work_item *x = &w->items.at[i];
         int64_t dur = rp_ns_between(x->begin_ns, x->end_ns);
-        int left = RP_DEPTH_MOST;
+        int left = RP_ANCESTORS_MAX;
         bool inner = true;
         rp_event e;
 
@@ -255,7 +255,7 @@ static enum rp_code name_span(struct grouping *g, rp_event e, uint32_t *group, s
 
 static bool inside_same_name(const struct grouping *g, rp_event e)
 {
-    int left = RP_DEPTH_MOST;
+    int left = RP_ANCESTORS_MAX;
     rp_event p;
 
     for (p = g->t->ev.parent[e]; p != RP_NONE && left > 0; p = g->t->ev.parent[p], left--)

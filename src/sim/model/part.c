@@ -85,7 +85,7 @@ static uint32_t op_name(const struct noter *n, rp_event op)
 static struct rp_sim_note note_device(const struct noter *n, uint32_t item)
 {
     const struct rp_work_item *x = &n->work->items.at[item];
-    const struct rp_place *place = &n->places.places.at[item];
+    const struct rp_work_owner *place = &n->places.owners.at[item];
     struct rp_sim_note note = {0, RP_NO_STEP, place->phase, 0};
 
     note.op = op_name(n, place->op);
