@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Waiting for a debugger or a profiler: ten looks a second, which costs nothing. */
-#include "replay/attach.h"
+#include "replay/replay.h"
 
 #include <poll.h>
 #include <pthread.h>

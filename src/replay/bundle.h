@@ -7,10 +7,52 @@
  * other to `replay`; pack makes one, unpack takes it apart, info looks at it and needs no engine.
  */
 #include "dataset/dataset.h"
-#include "replay/manifest.h"
-#include "replay/session.h"
-#include "result/result.h"
-#include "result/settings.h"
+#include "io/output.h"
+#include "replay/replay.h"
+
+/* ---- manifest.c: the member "manifest.json": what the program is, where its arrays are, and the
+   checksum of every other member ---- */
+
+#define RP_BUNDLE_MANIFEST "manifest.json"
+#define RP_BUNDLE_SCHEMA   "reprise.bundle/1"
+
+struct rp_bundle_array {
+    const char *name; /* "in0", "out0", "p1_in0" */
+    const char *file; /* member that holds it, an .npy; NULL: redacted */
+    const char *type; /* "f32[2,3]" */
+    bool known;       /* its values say shapes: they are there even where others were left out */
+};
+struct rp_bundle_file {
+    const char *path, *sha256;
+    int64_t bytes;
+};
+struct rp_bundle {
+    const char *schema;
+    const char *reprise; /* the version that wrote it */
+    const char *program; /* member */
+    const char *source;  /* the file it was made of, without folders */
+    const char *flags;   /* XLA_FLAGS where it was packed, or NULL */
+    int64_t rank;        /* RP_ABSENT_I64: not said */
+    int64_t seed, partitions;
+    bool redacted; /* inputs, large constants and outputs were left out */
+    RP_VEC(struct rp_bundle_array) arrays;
+    RP_VEC(struct rp_bundle_file) files;
+    RP_VEC(const char *) feeds, fetches; /* of TensorFlow's graphs: tensors, "x:0" */
+    int64_t variables;                   /* so many of the feeds, the last ones, are variables */
+};
+
+void rp_bundle_release(struct rp_bundle *b);
+
+void rp_bundle_write(const struct rp_bundle *b, struct rp_out *out);
+
+/* Texts go into the arena. RP_FORMAT where it is no manifest, RP_UNSUPPORTED where it is one of
+   another version. Released in every case by rp_bundle_release. */
+enum rp_code rp_bundle_parse(const void *bytes, size_t n, struct rp_arena *arena,
+                             struct rp_bundle *out, struct rp_err *err);
+
+const struct rp_bundle_file *rp_bundle_find(const struct rp_bundle *b, const char *path);
+
+/* ---- bundle.c and pack.c ---- */
 
 /* The source of the dataset that is a bundle's manifest; false: it is none. */
 bool rp_replay_is_bundle(const struct rp_dataset *dataset, size_t *manifest);

@@ -3,7 +3,7 @@
  * Outputs of a replay, and whether they are right: against a file, what was recorded, or another
  * engine, which runs the program once for that.
  */
-#include "replay/check.h"
+#include "replay/replay.h"
 
 #include "exec/data/signature.h"
 

@@ -8,7 +8,7 @@
  * piece of work that was timed between the runs changed by, and how long threads waited for a
  * processor.
  */
-#include "replay/compare.h"
+#include "replay/replay.h"
 
 #include "base/decimal.h"
 #include "exec/engine/timing.h"

@@ -4,7 +4,7 @@
  * libraries of others have a row for every library that was found, each loaded once in a child
  * process to see whether it works, and a row that says how to get one where there is none.
  */
-#include "replay/engines.h"
+#include "replay/replay.h"
 
 #include "exec/engines.h"
 #include "exec/plugin/plugin.h"

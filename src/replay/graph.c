@@ -2,7 +2,7 @@
 /* TensorFlow's programs in a replay: opening them, and what is fed and fetched. */
 #include "replay/graph.h"
 
-#include "replay/manifest.h"
+#include "replay/bundle.h"
 
 #include <stdio.h>
 #include <stdlib.h>

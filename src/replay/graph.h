@@ -10,7 +10,7 @@
 #include "formats/tensorflow/ports.h"
 #include "formats/tensorflow/restore.h"
 #include "lower/lower.h"
-#include "replay/session.h"
+#include "replay/replay.h"
 #include "result/settings.h"
 
 struct rp_replay_graph {

@@ -3,7 +3,7 @@
  * Reading and writing the manifest of a bundle. Keys that are not known are passed over, so that a
  * later version may add some; paths that lead out of the bundle are refused.
  */
-#include "replay/manifest.h"
+#include "replay/bundle.h"
 
 #include "base/decimal.h"
 #include "io/json_pull.h"

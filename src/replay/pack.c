@@ -14,8 +14,8 @@
 #include "formats/programs.h"
 #include "io/tar_write.h"
 #include "replay/graph.h"
-#include "replay/module.h"
 #include "replay/redact.h"
+#include "replay/replay.h"
 
 #include <reprise/context.h>
 #include <stdio.h>

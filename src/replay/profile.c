@@ -4,17 +4,183 @@
  * a RunMetadata): the trace is read as any other, and what `top` says of it are the instructions.
  * XLA names kernels after the instructions they were made of; TensorFlow's rows are operations.
  */
-#include "replay/profile.h"
-
-#include "formats/write/writers.h"
-#include "replay/spans.h"
-
 #include "explain/top/top.h"
-#include "formats/formats.h"
+#include "formats/write/writers.h"
+#include "replay/replay.h"
+#include "trace/build/build.h"
 
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define PROFILED_RUNS 5
+
+/* ---- traces of the built-in engines ---- */
+
+/*
+ * A trace of a replay on an engine of our own: one process, a thread for the session (compile,
+ * upload, first run, then each traced run as a named range) and one for every partition with its
+ * instructions, those of called computations inside the call. Compiling, uploading and the first
+ * run were measured before; they stand directly in front of the traced runs.
+ */
+
+struct tracer {
+    struct rp_builder *builder;
+    uint16_t meta, range, op;
+    uint32_t process;
+    rp_track session;
+    struct rp_err *err;
+};
+
+static enum rp_code text(struct tracer *t, const char *s, rp_str *out)
+{
+    return rp_builder_intern(t->builder, s, strlen(s), out, t->err);
+}
+
+static enum rp_code origin(struct tracer *t, const char *category, char phase, uint8_t kind,
+                           uint16_t *out)
+{
+    struct rp_origin o = {.phase = phase, .kind = kind, .has_category = category != NULL};
+
+    if (category)
+        RP_TRY(text(t, category, &o.category));
+    return rp_builder_origin(t->builder, &o, out, t->err);
+}
+
+/* Names as Chrome's format gives them: as metadata events. */
+static enum rp_code give_name(struct tracer *t, rp_track track, const char *what, const char *name)
+{
+    struct rp_arg arg = {.type = RP_ARG_STR};
+    struct rp_raw raw = {.ts_ns = RP_NO_TS,
+                         .dur_ns = RP_OPEN_NS,
+                         .track = track,
+                         .origin = t->meta,
+                         .args = &arg,
+                         .nargs = 1};
+
+    RP_TRY(text(t, "name", &arg.key));
+    RP_TRY(text(t, name, &arg.v.s));
+    RP_TRY(text(t, what, &raw.name));
+    RP_TRY(rp_builder_shape(t->builder, &arg, 1, &raw.shape, t->err));
+    return rp_builder_add(t->builder, &raw, t->err);
+}
+
+static enum rp_code add_range(struct tracer *t, const char *name, int64_t begin, int64_t dur)
+{
+    struct rp_raw raw = {.ts_ns = begin, .dur_ns = dur, .track = t->session, .origin = t->range};
+
+    RP_TRY(text(t, name, &raw.name));
+    return rp_builder_add(t->builder, &raw, t->err);
+}
+
+static enum rp_code add_op(struct tracer *t, const struct rp_op_span *span, rp_track track)
+{
+    struct rp_arg arg = {.type = RP_ARG_STR};
+    struct rp_raw raw = {.ts_ns = span->begin_ns,
+                         .dur_ns = span->end_ns - span->begin_ns,
+                         .track = track,
+                         .origin = t->op,
+                         .args = &arg,
+                         .nargs = 1};
+
+    RP_TRY(text(t, "opcode", &arg.key));
+    RP_TRY(text(t, span->opcode, &arg.v.s));
+    RP_TRY(text(t, span->name, &raw.name));
+    RP_TRY(rp_builder_shape(t->builder, &arg, 1, &raw.shape, t->err));
+    return rp_builder_add(t->builder, &raw, t->err);
+}
+
+static enum rp_code begin_trace(struct tracer *t)
+{
+    RP_TRY(rp_builder_new(NULL, &t->builder, t->err));
+    RP_TRY(text(t, "replay", &rp_builder_borrow_trace(t->builder)->format));
+    RP_TRY(origin(t, NULL, 'M', RP_KIND_METADATA, &t->meta));
+    RP_TRY(origin(t, "user_annotation", 'X', RP_KIND_ANNOTATION, &t->range));
+    RP_TRY(origin(t, "cpu_op", 'X', RP_KIND_CPU_OP, &t->op));
+    RP_TRY(rp_builder_process(t->builder, 0, 0, &t->process, t->err));
+    RP_TRY(rp_builder_track(t->builder, t->process, 0, 0, true, &t->session, t->err));
+    RP_TRY(give_name(t, t->session, "process_name", "reprise replay"));
+    return give_name(t, t->session, "thread_name", "session");
+}
+
+/* What was measured before, so that it ends where the first span begins. */
+static enum rp_code add_before(struct tracer *t, const struct rp_session_run *run, int64_t end)
+{
+    int64_t at = end - run->times.first_ns - run->upload_ns - run->compile_ns;
+
+    RP_TRY(add_range(t, "compile", at, run->compile_ns));
+    RP_TRY(add_range(t, "upload", at + run->compile_ns, run->upload_ns));
+    return add_range(t, "first run", end - run->times.first_ns, run->times.first_ns);
+}
+
+static enum rp_code add_spans(struct tracer *t, const struct rp_session_run *run,
+                              const struct rp_op_spans *spans)
+{
+    rp_track track = 0;
+    unsigned partition = UINT32_MAX;
+    char name[64];
+
+    for (size_t i = 0, nth = 0; i < spans->list.n; i++) {
+        const struct rp_op_span *span = &spans->list.at[i];
+
+        if (!span->opcode) {
+            if (!i)
+                RP_TRY(add_before(t, run, span->begin_ns));
+            snprintf(name, sizeof name, "ProfilerStep#%zu", nth++);
+            RP_TRY(add_range(t, name, span->begin_ns, span->end_ns - span->begin_ns));
+            continue;
+        }
+        if (span->partition != partition) {
+            partition = span->partition;
+            snprintf(name, sizeof name, "partition %u", partition);
+            RP_TRY(rp_builder_track(t->builder, t->process, (int64_t)partition + 1, 0, true, &track,
+                                    t->err));
+            RP_TRY(give_name(t, track, "thread_name", name));
+        }
+        RP_TRY(add_op(t, span, track));
+    }
+    return RP_OK;
+}
+
+static enum rp_code warn(struct rp_result *result, uint64_t dropped, struct rp_err *err)
+{
+    struct rp_replay *root = result->root;
+
+    if (!dropped)
+        return RP_OK;
+    root->warnings = RP_ARENA_NEW(&result->arena, const char *, 1);
+    if (!root->warnings)
+        return rp_err_nomem(err, "tracing");
+    root->warnings[0] = rp_arena_printf(&result->arena, "%llu instructions are not in the trace",
+                                        (unsigned long long)dropped);
+    root->nwarnings = 1;
+    return RP_OK;
+}
+
+static enum rp_code replay_spans(const struct rp_session_run *run, unsigned runs,
+                                 struct rp_trace **out, struct rp_result *result,
+                                 struct rp_err *err)
+{
+    struct tracer t = {.err = err};
+    struct rp_op_spans spans = {0};
+    enum rp_code code = run->exe->engine->spans(run->exe, runs, &spans, err);
+
+    *out = NULL;
+    if (code == RP_OK)
+        code = begin_trace(&t);
+    if (code == RP_OK)
+        code = add_spans(&t, run, &spans);
+    if (code == RP_OK)
+        code = warn(result, spans.dropped, err);
+    rp_vec_release(&spans.list);
+    if (code != RP_OK) {
+        rp_builder_free(t.builder);
+        return code;
+    }
+    return rp_builder_finish(t.builder, out, err);
+}
+
+/* ---- the profiler of an engine ---- */
 
 static enum rp_code from_trace(const struct rp_trace *trace, int64_t most, struct rp_result *result,
                                struct rp_err *err)
@@ -81,7 +247,7 @@ enum rp_code rp_replay_trace(const struct rp_session_run *run, const char *path,
     if (!writer->write)
         return rp_err_set(err, RP_USAGE, "'%s': a format of programs, not of traces", path);
     if (run->exe->engine->spans)
-        code = rp_replay_spans(run, PROFILED_RUNS, &import.trace, result, err);
+        code = replay_spans(run, PROFILED_RUNS, &import.trace, result, err);
     else if (run->exe->engine->profile)
         code = engine_trace(run, &import, &bytes, err);
     else

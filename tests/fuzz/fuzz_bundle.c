@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Manifests of bundles: what is read can be written, and reads back as the same. */
-#include "replay/manifest.h"
+#include "replay/bundle.h"
 
 #include <stdlib.h>
 #include <string.h>

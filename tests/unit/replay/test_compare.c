@@ -3,7 +3,7 @@
 #include "unit.h"
 
 #include "exec/engine/timing.h"
-#include "replay/compare.h"
+#include "replay/replay.h"
 
 #include <stdio.h>
 #include <stdlib.h>

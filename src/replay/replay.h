@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RP_REPLAY_REPLAY_H
+#define RP_REPLAY_REPLAY_H
+/*
+ * The inner declarations of this room: what `replay` answers, and a program with its inputs on one
+ * engine, step by step. bundle.h has the bundles, graph.h TensorFlow's programs.
+ */
+#include "base/arena.h"
+#include "exec/data/arrays.h"
+#include "exec/data/compare.h"
+#include "exec/data/signature.h"
+#include "exec/data/snapshot.h"
+#include "exec/engine/timing.h"
+#include "exec/engines.h"
+#include "formats/formats.h"
+#include "io/proto_write.h"
+#include "result/result.h"
+#include "result/settings.h"
+
+#include <reprise/result.h>
+
+#include <stdbool.h>
+
+/* ---- replay.c: the answer ---- */
+
+struct rp_replay_times {
+    int64_t min, p50, p90, p99, max, mean, p50_low, p50_high, n, warmups;
+    int64_t *blocks, machine; /* for comparisons (timing.h) */
+    size_t nblocks;
+    double waited_ratio;
+};
+struct rp_replay_worst {
+    const char *index; /* "[3,17]" */
+    double got, want;
+};
+struct rp_replay_output {
+    int64_t index, elements, wrong;
+    const char *dtype, *shown, *reason;
+    size_t nshape, nworst;
+    int64_t *shape;
+    double max_abs, max_rel;
+    bool ok;
+    struct rp_replay_worst *worst;
+};
+struct rp_replay_op {
+    const char *name, *opcode;
+    int64_t calls, total_ns;
+    double share;
+};
+struct rp_replay_engine {
+    const char *name, *found, *summary, *get;
+    bool present;
+};
+struct rp_replay_compared { /* with an earlier answer */
+    const char *with, *engine, *verdict;
+    int64_t p50_ns, n;
+    double change_ratio, machine_ratio, noise_ratio, p_value;
+};
+struct rp_replay_file { /* of a bundle */
+    const char *path, *holds, *type, *sha256;
+    int64_t bytes;
+    bool ok;
+};
+struct rp_replay {
+    const char *program, *format, *engine, *choice, *inputs, *checked;
+    const char *bundle, *packed_by, *flags; /* of pack, unpack and info */
+    int64_t rank, partitions, compile_ns, upload_ns, first_ns;
+    struct rp_replay_times run_ns;
+    size_t noutputs, ninstructions, nengines, nfiles, ncompared, nwarnings;
+    struct rp_replay_output *outputs;
+    struct rp_replay_op *instructions;
+    struct rp_replay_engine *engines;
+    struct rp_replay_file *files;
+    struct rp_replay_compared *compared;
+    const char **warnings;
+    bool ok;
+};
+void rp_replay_no_times(struct rp_replay *root); /* nothing ran */
+
+/* ---- session.c ---- */
+
+struct rp_replay_graph;
+
+struct rp_session {
+    struct rp_arena *arena; /* the result's */
+    const char *file;
+    const char *expect; /* the file of expected outputs, or NULL */
+    struct rp_import import;
+    struct rp_engine_program program;
+    struct rp_signature signature;
+    struct rp_snapshot snapshot;
+    struct rp_arrays inputs, expected;
+    struct rp_tensor **arguments; /* partitions * nin */
+    size_t partitions;
+    bool bundle; /* inputs and expected are of a bundle (bundle.h), which says: */
+    int64_t bundle_seed, bundle_partitions;
+    struct rp_replay_graph *graph; /* of TensorFlow's programs (graph.h); or NULL */
+};
+
+struct rp_session_options {
+    const char *inputs, *expect; /* files, or NULL */
+    uint64_t seed;
+    int64_t partitions; /* 0: what is recorded or said */
+};
+
+/* Reads the program's values and chooses its inputs; says where they come from. */
+enum rp_code rp_session_inputs(struct rp_session *s, const struct rp_session_options *options,
+                               struct rp_replay *root, struct rp_err *err);
+void rp_session_release(struct rp_session *s);
+
+struct rp_session_run {
+    const struct rp_engine *engine;
+    const char *where;
+    struct rp_engine_options options;
+    struct rp_timing_options timing;
+    bool timed; /* else one run */
+    struct rp_executable *exe;
+    struct rp_tensor **outputs; /* partitions * nout, after the run */
+    size_t noutputs;
+    int64_t compile_ns, upload_ns;
+    struct rp_timing times;
+};
+/* Compiles, uploads, runs and fetches. Released in every case by rp_session_run_release. */
+enum rp_code rp_session_execute(const struct rp_session *s, struct rp_session_run *run,
+                                struct rp_err *err);
+void rp_session_run_release(struct rp_session_run *run);
+
+/* Expected outputs as the program's types: noutputs arrays that the caller drops. */
+enum rp_code rp_session_expected(const struct rp_session *s, struct rp_tensor **out, size_t n,
+                                 struct rp_err *err);
+
+/* The protobuf that the program was read from, or that its text stands for: the module with what
+   was recorded around it. False where it is none. */
+bool rp_replay_wire(const struct rp_session *s, struct rp_bytes *out);
+
+/* *out is the session's program with its module filled in; what had to be made is in `made`, which
+   the caller releases when the engine is done with it. */
+enum rp_code rp_replay_module(const struct rp_session *s, const struct rp_engine *engine,
+                              struct rp_proto_writer *made, struct rp_engine_program *out,
+                              struct rp_err *err);
+
+/* ---- options.c: from the settings to a run ---- */
+
+/* The engine that the settings name, or the first of the list. */
+enum rp_code rp_replay_choose(const struct rp_session *s, const struct rp_settings *settings,
+                              struct rp_session_run *run, struct rp_replay *root,
+                              struct rp_err *err);
+/* Another engine for programs that the first does not know; once inputs are chosen. */
+void rp_replay_choose_again(const struct rp_session *s, const struct rp_settings *settings,
+                            struct rp_session_run *run, struct rp_replay *root);
+/* How ref and fast multiply f32. */
+void rp_replay_choose_products(const struct rp_session *s, const struct rp_settings *settings,
+                               struct rp_session_run *run, struct rp_replay *root);
+
+/* How a plugin is to compile; `recorded` holds options until the run is over. */
+enum rp_code rp_replay_plugin_options(struct rp_arena *arena, const struct rp_settings *settings,
+                                      struct rp_engine_options *o, struct rp_proto_writer *recorded,
+                                      struct rp_err *err);
+/* RP_USAGE where there are such options and the engine is another one. */
+enum rp_code rp_replay_check_plugin_options(const struct rp_settings *settings,
+                                            const struct rp_engine *engine, struct rp_err *err);
+
+/* ---- attach.c ---- */
+
+/*
+ * Prints the process's number on standard error and waits: until a debugger is attached (Linux says
+ * so), a line comes on standard input, or the signal SIGUSR1, for profilers that attach unseen.
+ */
+enum rp_code rp_replay_wait_attach(struct rp_err *err);
+
+/* ---- check.c: outputs in the answer, and whether they are right ---- */
+
+/* The options --check, --atol, --rtol and --ulp: RP_USAGE where one is wrong, before anything runs.
+ */
+enum rp_code rp_replay_check_settings(const struct rp_settings *settings, struct rp_err *err);
+
+/* Output i, not compared yet. */
+enum rp_code rp_replay_describe(struct rp_arena *arena, const struct rp_tensor *t, size_t i,
+                                struct rp_replay_output *row, struct rp_err *err);
+
+/* Compares as --check says, else with what is expected or recorded, if anything is. The answer is
+   no where an output is wrong. */
+enum rp_code rp_replay_check(const struct rp_session *s, const struct rp_settings *settings,
+                             const struct rp_session_run *run, struct rp_result *result,
+                             struct rp_err *err);
+
+/* ---- compare.c: against the JSON of an earlier replay ---- */
+
+/* Fills root->compared from root->run_ns and the file. RP_FORMAT where it is no answer of replay.
+ */
+enum rp_code rp_replay_compare(const char *path, struct rp_arena *arena, struct rp_replay *root,
+                               struct rp_err *err);
+
+/* Two-sided p of equal runs, by the ranks of the low times of their blocks; 1 where there are none.
+ */
+double rp_replay_p_value(const struct rp_replay_times *a, const struct rp_replay_times *b);
+
+/* ---- profile.c: times of instructions ---- */
+
+/* The `most` instructions that took longest: by the times that the engine kept, or by its own
+   profiler over some more runs. */
+enum rp_code rp_replay_instructions(const struct rp_session_run *run, int64_t most,
+                                    struct rp_result *result, struct rp_err *err);
+
+/* Some more runs, instruction by instruction, written as a trace; the format is by the ending. */
+enum rp_code rp_replay_trace(const struct rp_session_run *run, const char *path,
+                             struct rp_result *result, struct rp_err *err);
+
+/* ---- engines.c ---- */
+
+/* `replay engines`: what can run programs here, every library that was found, how to get the rest.
+   With --install a package is fetched first. */
+enum rp_code rp_replay_list_engines(const struct rp_settings *settings, struct rp_result *result,
+                                    struct rp_err *err);
+
+#endif
