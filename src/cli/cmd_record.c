@@ -43,7 +43,7 @@ static int64_t number(const struct cli_call *call, const char *name)
 {
     const struct rp_option *option = record_options;
 
-    while (option->name && strcmp(option->name, name))
+    while (option->name && strcmp(option->name, name) != 0)
         option++;
     return rp_option_number(option, setting(call, name));
 }
@@ -96,7 +96,7 @@ static bool add_settings(struct record *r, const struct cli_call *call, struct r
         const char *text = call->settings[i].value, *equal = text ? strchr(text, '=') : NULL;
         char key[64];
 
-        if (strcmp(call->settings[i].name, "set"))
+        if (strcmp(call->settings[i].name, "set") != 0)
             continue;
         if (!equal || equal == text || (size_t)(equal - text) >= sizeof key) {
             snprintf(err->text, sizeof err->text, "option '--set' takes KEY=VALUE, not '%.200s'",

@@ -89,7 +89,7 @@ static bool all_known(const char *list, struct rp_err *err)
         size_t len = strcspn(list, ","), i = 0;
 
         while (i < NSOURCES &&
-               (strlen(sources[i].name) != len || memcmp(sources[i].name, list, len)))
+               (strlen(sources[i].name) != len || memcmp(sources[i].name, list, len) != 0))
             i++;
         if (i == NSOURCES) {
             snprintf(err->text, sizeof err->text,

@@ -101,14 +101,14 @@ static void add_tag(struct rp_proto_writer *w, uint32_t number, uint32_t wire)
 
 void rp_proto_put_varint(struct rp_proto_writer *w, uint32_t number, uint64_t value)
 {
-    uint8_t *at = take(w, 2 * MAX_VARINT);
+    uint8_t *at = take(w, (size_t)2 * MAX_VARINT);
     size_t n;
 
     if (!at)
         return;
     n = put_varint_at(at, RP_PROTO_KEY(number, RP_WIRE_VARINT));
     n += put_varint_at(at + n, value);
-    w->bytes.n -= 2 * MAX_VARINT - n;
+    w->bytes.n -= (size_t)2 * MAX_VARINT - n;
 }
 
 static uint64_t zigzag(int64_t value)

@@ -137,7 +137,7 @@ static bool describes_ctf(const char *folder, const char *name)
     size_t n;
     FILE *f;
 
-    if (strcmp(name, "metadata") || strlen(folder) > sizeof path - 16)
+    if (strcmp(name, "metadata") != 0 || strlen(folder) > sizeof path - 16)
         return false;
     snprintf(path, sizeof path, "%s/metadata", folder);
     f = fopen(path, "re");

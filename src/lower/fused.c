@@ -30,7 +30,7 @@ static enum rp_code step(struct lower *l, const struct lower_node *node, struct 
     size_t n = 1;
 
     for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
-        if (op.n != strlen(known[i].name) || memcmp(op.at, known[i].name, op.n))
+        if (op.n != strlen(known[i].name) || memcmp(op.at, known[i].name, op.n) != 0)
             continue;
         if (*used + known[i].more > nin)
             return lower_misfit(l, node, "it has too few inputs");

@@ -21,20 +21,11 @@ struct suffix {
 static const struct suffix no_suffixes[] = {{"", 1}, {NULL, 0}};
 static const struct suffix counts[] = {
     {"", 1}, {"k", 1000}, {"M", 1000000}, {"G", 1000000000}, {NULL, 0}};
-static const struct suffix byte_units[] = {{"", 1},
-                                           {"B", 1},
-                                           {"kB", 1000},
-                                           {"KB", 1000},
-                                           {"MB", 1000000},
-                                           {"GB", 1000000000},
-                                           {"TB", 1000000000000},
-                                           {"KiB", 1024},
-                                           {"MiB", 1024 * 1024},
-                                           {"GiB", 1024 * 1024 * 1024},
-                                           {"k", 1024},
-                                           {"M", 1024 * 1024},
-                                           {"G", 1024 * 1024 * 1024},
-                                           {NULL, 0}};
+static const struct suffix byte_units[] = {
+    {"", 1},          {"B", 1},           {"kB", 1000},          {"KB", 1000},
+    {"MB", 1000000},  {"GB", 1000000000}, {"TB", 1000000000000}, {"KiB", 1024},
+    {"MiB", 1 << 20}, {"GiB", 1 << 30},   {"k", 1024},           {"M", 1 << 20},
+    {"G", 1 << 30},   {NULL, 0}};
 static const struct suffix durations[] = {
     {"", 1},         {"ns", 1},         {"us", 1000},         {"µs", 1000},
     {"ms", 1000000}, {"s", 1000000000}, {"min", 60000000000}, {NULL, 0}};
@@ -62,7 +53,7 @@ static bool parse_scaled(const char *text, const struct suffix *suffix, int64_t 
     unsigned flags;
     wide scaled;
 
-    while (suffix->text && strcmp(text + digits, suffix->text))
+    while (suffix->text && strcmp(text + digits, suffix->text) != 0)
         suffix++;
     if (!suffix->text)
         return false;

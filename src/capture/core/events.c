@@ -13,8 +13,8 @@
 
 #include <unistd.h>
 
-#define HEADER 8                /* bytes of an event's first word */
-#define DEFINE (HEADER + 4 + 1) /* of a text's definition, without the text */
+#define HEADER 8                        /* bytes of an event's first word */
+#define DEFINE ((size_t)HEADER + 4 + 1) /* of a text's definition, without the text */
 
 /* -------------------------------------------------------------------------- writing */
 

@@ -38,5 +38,6 @@ void rp_core_measure(void)
     after = rp_core_clock_triple();
     rp_core_self = saved;
     munmap(memory, sizeof *s + ROOM);
-    rp_core.cost_ps = (uint32_t)((after.monotonic_ns - before.monotonic_ns) * 1000 / (2 * PAIRS));
+    rp_core.cost_ps =
+        (uint32_t)((after.monotonic_ns - before.monotonic_ns) * 1000 / (INT64_C(2) * PAIRS));
 }

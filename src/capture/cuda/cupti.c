@@ -62,7 +62,7 @@ static int note_folders(struct dl_phdr_info *info, size_t size, void *user)
     } else if (packages && s->n + 16 < FOLDERS) { /* the others keep their room */
         size_t n = (size_t)(packages - path) + 9;
 
-        if (s->n < 2 || strncmp(s->folders[s->n - 1], path, n)) {
+        if (s->n < 2 || strncmp(s->folders[s->n - 1], path, n) != 0) {
             add_folder(s, path, n, "/nvidia/cu13/lib");
             add_folder(s, path, n, "/nvidia/cuda_cupti/lib");
         }
@@ -90,7 +90,7 @@ static int note_cupti(struct dl_phdr_info *info, size_t size, void *user)
     const char *slash = info->dlpi_name ? strrchr(info->dlpi_name, '/') : NULL;
 
     (void)size;
-    if (!slash || strncmp(slash, "/libcupti.so", 12))
+    if (!slash || strncmp(slash, "/libcupti.so", 12) != 0)
         return 0;
     snprintf(user, PATH_MAX, "%s", info->dlpi_name);
     return 1;

@@ -327,10 +327,7 @@ static void look(struct rp_uses *u, struct reader r, struct path path, struct rp
     } else if (code == RP_OP_CONDITIONAL) {
         if (r.k >= 1 && r.k <= called.n)
             enter(u, called.at[r.k - 1], 0, path, use);
-    } else if (hands_over(code)) {
-        if (called.n)
-            enter(u, called.at[0], r.k, path, use);
-    } else if (code == RP_OP_MAP) {
+    } else if (hands_over(code) || code == RP_OP_MAP) {
         if (called.n)
             enter(u, called.at[0], r.k, path, use);
     } else {

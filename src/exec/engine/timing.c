@@ -163,13 +163,13 @@ static enum rp_code warm_up(struct rp_executable *exe, const struct rp_timing_op
 
         if (o->warmup >= 0 ? (int64_t)n >= o->warmup : rp_exec_now() - begin > budget_ns)
             return RP_OK;
-        if (n >= 2 * GROUP)
+        if (n >= (size_t)2 * GROUP)
             memmove(times, times + 1, (2 * GROUP - 1) * sizeof *times);
-        n = n < 2 * GROUP ? n : 2 * GROUP - 1;
+        n = n < (size_t)2 * GROUP ? n : (size_t)2 * GROUP - 1;
         RP_TRY(once(exe, cold, &times[n], err));
         out->warmup_ns += times[n];
         out->warmups++;
-        if (o->warmup < 0 && out->warmups >= 2 * GROUP) {
+        if (o->warmup < 0 && out->warmups >= (size_t)2 * GROUP) {
             double a = (double)group_median(times), b = (double)group_median(times + GROUP);
 
             if (fabs(a - b) < 0.02 * b)

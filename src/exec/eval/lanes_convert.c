@@ -299,7 +299,7 @@ static void convert_complex(const struct rp_lane *lane, size_t n, void *out, con
     unsigned from = lane->from == RP_ELEM_C64    ? RP_ELEM_F32
                     : lane->from == RP_ELEM_C128 ? RP_ELEM_F64
                                                  : lane->from;
-    size_t unit = (rp_elem_bits(from) + 7) / 8 * (pairs ? 2 : 1);
+    size_t unit = (size_t)((rp_elem_bits(from) + 7) / 8) * (pairs ? 2 : 1);
     bool real = !rp_elem_is_complex(lane->to), wide = lane->to == RP_ELEM_C128;
     struct rp_lane part = {.from = (uint8_t)from,
                            .to = real   ? lane->to

@@ -7,29 +7,30 @@ typedef float v8 __attribute__((vector_size(32), aligned(4)));
 typedef float v16 __attribute__((vector_size(64), aligned(4)));
 
 /* ROWS rows of VECS vectors: the sum over n steps, added to c unless it is the first part. */
-#define KERNEL(name, attribute, ROWS, VEC, LANES, VECS)                                          \
-    attribute static void name(size_t n, const struct rp_conv_step *step, const float *const *a, \
-                               const float *b, float *const *c, bool first)                      \
-    {                                                                                            \
-        VEC acc[ROWS][VECS];                                                                     \
-                                                                                                 \
-        for (int r = 0; r < ROWS; r++)                                                           \
-            for (int v = 0; v < VECS; v++)                                                       \
-                acc[r][v] = first ? (VEC){0} : *(const VEC *)(const void *)(c[r] + v * (LANES)); \
-        for (size_t i = 0; i < n; i++) {                                                         \
-            const float *w = b + step[i].b;                                                      \
-            size_t at = step[i].a;                                                               \
-            VEC row[VECS];                                                                       \
-                                                                                                 \
-            for (int v = 0; v < VECS; v++)                                                       \
-                row[v] = *(const VEC *)(const void *)(w + v * (LANES));                          \
-            for (int r = 0; r < ROWS; r++)                                                       \
-                for (int v = 0; v < VECS; v++)                                                   \
-                    acc[r][v] += a[r][at] * row[v];                                              \
-        }                                                                                        \
-        for (int r = 0; r < ROWS; r++)                                                           \
-            for (int v = 0; v < VECS; v++)                                                       \
-                *(VEC *)(void *)(c[r] + v * (LANES)) = acc[r][v];                                \
+#define KERNEL(name, attribute, ROWS, VEC, LANES, VECS)                                           \
+    attribute static void name(size_t n, const struct rp_conv_step *step, const float *const *a,  \
+                               const float *b, float *const *c, bool first)                       \
+    {                                                                                             \
+        VEC acc[ROWS][VECS];                                                                      \
+                                                                                                  \
+        for (int r = 0; r < ROWS; r++)                                                            \
+            for (int v = 0; v < VECS; v++)                                                        \
+                acc[r][v] =                                                                       \
+                    first ? (VEC){0} : *(const VEC *)(const void *)(c[r] + (int64_t)v * (LANES)); \
+        for (size_t i = 0; i < n; i++) {                                                          \
+            const float *w = b + step[i].b;                                                       \
+            size_t at = step[i].a;                                                                \
+            VEC row[VECS];                                                                        \
+                                                                                                  \
+            for (int v = 0; v < VECS; v++)                                                        \
+                row[v] = *(const VEC *)(const void *)(w + (int64_t)v * (LANES));                  \
+            for (int r = 0; r < ROWS; r++)                                                        \
+                for (int v = 0; v < VECS; v++)                                                    \
+                    acc[r][v] += a[r][at] * row[v];                                               \
+        }                                                                                         \
+        for (int r = 0; r < ROWS; r++)                                                            \
+            for (int v = 0; v < VECS; v++)                                                        \
+                *(VEC *)(void *)(c[r] + (int64_t)v * (LANES)) = acc[r][v];                        \
     }
 
 #define UNROLL __attribute__((optimize("O3")))

@@ -29,28 +29,29 @@ typedef float v16 __attribute__((vector_size(64), aligned(4)));
 
 /* c = a * b of one block, or c += where it is not the first: a is packed [k][ROWS], a row of b is
    VECS * LANES elements, the next one `next` elements behind it. */
-#define KERNEL(name, attribute, ROWS, VEC, LANES, VECS)                                            \
-    attribute static void name(int64_t k, const float *a, const float *b, int64_t next, float *c,  \
-                               int64_t stride, bool first)                                         \
-    {                                                                                              \
-        VEC acc[ROWS][VECS];                                                                       \
-                                                                                                   \
-        for (int r = 0; r < ROWS; r++)                                                             \
-            for (int v = 0; v < VECS; v++)                                                         \
-                acc[r][v] =                                                                        \
-                    first ? (VEC){0} : *(const VEC *)(const void *)(c + r * stride + v * (LANES)); \
-        for (int64_t i = 0; i < k; i++, a += ROWS, b += next) {                                    \
-            VEC row[VECS];                                                                         \
-                                                                                                   \
-            for (int v = 0; v < VECS; v++)                                                         \
-                row[v] = *(const VEC *)(const void *)(b + v * (LANES));                            \
-            for (int r = 0; r < ROWS; r++)                                                         \
-                for (int v = 0; v < VECS; v++)                                                     \
-                    acc[r][v] += a[r] * row[v];                                                    \
-        }                                                                                          \
-        for (int r = 0; r < ROWS; r++)                                                             \
-            for (int v = 0; v < VECS; v++)                                                         \
-                *(VEC *)(void *)(c + r * stride + v * (LANES)) = acc[r][v];                        \
+#define KERNEL(name, attribute, ROWS, VEC, LANES, VECS)                                           \
+    attribute static void name(int64_t k, const float *a, const float *b, int64_t next, float *c, \
+                               int64_t stride, bool first)                                        \
+    {                                                                                             \
+        VEC acc[ROWS][VECS];                                                                      \
+                                                                                                  \
+        for (int r = 0; r < ROWS; r++)                                                            \
+            for (int v = 0; v < VECS; v++)                                                        \
+                acc[r][v] =                                                                       \
+                    first ? (VEC){0}                                                              \
+                          : *(const VEC *)(const void *)(c + r * stride + (int64_t)v * (LANES));  \
+        for (int64_t i = 0; i < k; i++, a += ROWS, b += next) {                                   \
+            VEC row[VECS];                                                                        \
+                                                                                                  \
+            for (int v = 0; v < VECS; v++)                                                        \
+                row[v] = *(const VEC *)(const void *)(b + (int64_t)v * (LANES));                  \
+            for (int r = 0; r < ROWS; r++)                                                        \
+                for (int v = 0; v < VECS; v++)                                                    \
+                    acc[r][v] += a[r] * row[v];                                                   \
+        }                                                                                         \
+        for (int r = 0; r < ROWS; r++)                                                            \
+            for (int v = 0; v < VECS; v++)                                                        \
+                *(VEC *)(void *)(c + r * stride + (int64_t)v * (LANES)) = acc[r][v];              \
     }
 
 #define UNROLL __attribute__((optimize("O3")))

@@ -290,11 +290,9 @@ static void cluster(struct former *f)
         for (uint32_t k = 0; k < node->nin; k++) {
             uint32_t in = node->in[k];
 
-            if (!can)
-                f->outside[in] = true;
-            else if (f->loop_of[in] == RP_NONE)
+            if (can && f->loop_of[in] == RP_NONE)
                 f->loop_of[in] = f->loop_of[i];
-            else if (f->loop_of[in] != f->loop_of[i])
+            else if (!can || f->loop_of[in] != f->loop_of[i])
                 f->outside[in] = true;
         }
     }

@@ -20,10 +20,10 @@ static const uint64_t *table_of(const struct rp_pjrt *pjrt)
     const uint64_t *extension = rp_pjrt_extension(pjrt, RP_PJRT_EXTENSION_PROFILER);
     const uint64_t *table;
 
-    if (!extension || extension[0] < (RP_PJRT_EXTENSION_PAYLOAD + 1) * 8)
+    if (!extension || extension[0] < (RP_PJRT_EXTENSION_PAYLOAD + 1) * sizeof *extension)
         return NULL;
     table = rp_pjrt_pointer(extension[RP_PJRT_EXTENSION_PAYLOAD]);
-    return table && table[0] >= RP_PJRT_PROFILER_TABLE * 8 ? table : NULL;
+    return table && table[0] >= RP_PJRT_PROFILER_TABLE * sizeof *table ? table : NULL;
 }
 
 bool rp_pjrt_can_profile(const struct rp_pjrt_client *c)

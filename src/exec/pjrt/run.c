@@ -225,8 +225,8 @@ static void row_major(struct rp_pjrt_args *layout, int64_t order[RP_TENSOR_RANK]
 {
     for (size_t i = 0; i < rank; i++)
         order[i] = (int64_t)(rank - 1 - i);
-    layout->word[0] = RP_PJRT_LAYOUT_WORDS * 8;
-    layout->word[RP_PJRT_LAYOUT_TILED] = RP_PJRT_LAYOUT_TILED_WORDS * 8;
+    layout->word[0] = RP_PJRT_LAYOUT_WORDS * sizeof layout->word[0];
+    layout->word[RP_PJRT_LAYOUT_TILED] = RP_PJRT_LAYOUT_TILED_WORDS * sizeof layout->word[0];
     layout->word[RP_PJRT_LAYOUT_MINOR_TO_MAJOR] = rp_pjrt_word(order);
     layout->word[RP_PJRT_LAYOUT_NMINOR_TO_MAJOR] = rank;
     layout->word[RP_PJRT_LAYOUT_TYPE] = 0;

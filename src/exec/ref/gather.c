@@ -255,7 +255,7 @@ static void combine(const struct gather_attr *a, struct rp_tape_frame *f, struct
                     struct rp_tensor *const *updates, char *kept, int64_t at, int64_t from,
                     size_t n)
 {
-    const size_t room = 16 * RP_TAPE_LANES;
+    const size_t room = (size_t)16 * RP_TAPE_LANES;
 
     if (a->tape->second && a->k == 1 && to[0] && updates[0]) {
         memcpy(to[0]->data + at * (int64_t)to[0]->unit,

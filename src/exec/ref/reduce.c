@@ -55,7 +55,7 @@ struct work {
 
 static enum rp_code work_begin(struct work *w, const struct rp_tape *tape, struct rp_err *err)
 {
-    const size_t piece = 16 * RP_TAPE_LANES;
+    const size_t piece = (size_t)16 * RP_TAPE_LANES;
 
     w->memory = aligned_alloc(64, 4 * w->k * piece);
     if (!w->memory)

@@ -401,7 +401,7 @@ static void write_coverage(struct joiner *j)
     text = kept(
         j, rp_arena_printf(j->arena, "%.1f %% of the %s", 100 * out->aligned_share, out->measure));
     for (i = 0; i < out->ncoverage; i++)
-        if (strcmp(out->coverage[i].rule, rp_diff_rule_names[RP_DIFF_ALONE]))
+        if (strcmp(out->coverage[i].rule, rp_diff_rule_names[RP_DIFF_ALONE]) != 0)
             text = kept(j, rp_arena_printf(j->arena, "%s%s %.1f %% by %s", text, i ? "," : ":",
                                            100 * out->coverage[i].share, out->coverage[i].rule));
     out->aligned_text = text;
@@ -445,7 +445,8 @@ static void add_notes(struct joiner *j)
         note(j, "only one of the runs has device work: device time is compared with host time");
     if (a->has_steps != b->has_steps)
         note(j, "only one of the runs has steps: a step is compared with a whole recording");
-    if (out->base.device && out->new_run.device && strcmp(out->base.device, out->new_run.device))
+    if (out->base.device && out->new_run.device &&
+        strcmp(out->base.device, out->new_run.device) != 0)
         note(j, rp_arena_printf(j->arena, "other device: %s -> %s", out->base.device,
                                 out->new_run.device));
     for (i = 0; i < out->ncoverage; i++)

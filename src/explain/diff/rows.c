@@ -329,7 +329,7 @@ static const char *change_of(const struct group *g, const struct rp_trace_diff_r
         return "calls";
     if (g->whole)
         return "replaced";
-    if (left && right && strcmp(left, right))
+    if (left && right && strcmp(left, right) != 0)
         return "shape";
     if (!g->same_kernels)
         return "kernel";

@@ -207,7 +207,7 @@ static enum rp_code tree_level(struct tree *t, struct called at, unsigned depth)
     size_t n;
 
     t->out->left_out += t->out->n >= MOST_LINES;
-    if (2 * depth >= sizeof dots || t->out->n >= MOST_LINES)
+    if ((size_t)2 * depth >= sizeof dots || t->out->n >= MOST_LINES)
         return RP_OK;
     if (at.times > 1)
         snprintf(many, sizeof many, "%u x ", at.times);

@@ -104,7 +104,7 @@ static const struct rp_type part_type = {"idle_part", sizeof(struct rp_idle_rank
 
 /* ------------------------------------------------------------------ one rank by cause */
 
-#define ROWS (RP_GAP_CAUSES * RP_GAP_CLASSES)
+#define ROWS ((size_t)RP_GAP_CAUSES * RP_GAP_CLASSES)
 
 /* The time of a row in which one name was recorded. */
 struct name_time {

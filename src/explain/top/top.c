@@ -273,7 +273,7 @@ static void sort_rows(struct top_join *j, const char *sort)
 /* Rows of host spans may stand inside each other. */
 static bool is_nested(const char *by)
 {
-    return strcmp(by, "kernel") && strcmp(by, "stream") && strcmp(by, "phase");
+    return strcmp(by, "kernel") != 0 && strcmp(by, "stream") != 0 && strcmp(by, "phase") != 0;
 }
 
 static void fill_notes(struct rp_top_root *out, struct rp_arena *arena, int64_t nparts)

@@ -365,7 +365,7 @@ static enum rp_code folder_of(const struct rp_input *in, char **out, struct rp_e
     *out = NULL;
     if (rp_input_borrow_beside(in, &nbeside))
         return RP_OK;
-    if (strcmp(slash ? slash + 1 : name, "metadata"))
+    if (strcmp(slash ? slash + 1 : name, "metadata") != 0)
         return rp_err_set_at(err, RP_UNSUPPORTED, 0,
                              "is the description of a CTF trace alone: its streams lie beside it "
                              "in a folder (name the folder, or a tar of it)");

@@ -113,7 +113,7 @@ static enum rp_code list(struct rp_ctf_reader *r, DIR *dir, const char *folder, 
     while ((entry = readdir(dir))) {
         struct rp_ctf_file file = {0};
 
-        if (strncmp(entry->d_name, "s_", 2))
+        if (strncmp(entry->d_name, "s_", 2) != 0)
             continue;
         if (r->files.n >= r->t.limits.members)
             return rp_err_set(err, RP_LIMIT, "'%s' holds more than %llu files (limit members)",

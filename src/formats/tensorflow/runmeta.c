@@ -143,7 +143,7 @@ static enum rp_code find_device(struct reader *r, struct rp_bytes name, struct r
         if (known->n == name.n && memcmp(known->at, name.at, name.n) == 0)
             return RP_OK;
     }
-    if (r->devices.n >= LANES_MAX * 16)
+    if (r->devices.n >= (size_t)LANES_MAX * 16)
         return rp_err_set(err, RP_LIMIT, "more than %d devices", LANES_MAX * 16);
     RP_TRY(rp_builder_process(r->t.builder, 1 + 2 * (int64_t)r->devices.n, 0, &fresh.process, err));
     return rp_vec_push(&r->devices, fresh, err);

@@ -175,7 +175,7 @@ static enum rp_code add_ring(struct expander *x, const struct group *g, uint32_t
             RP_TRY(add_hop(x, &g->at[i], way, hop_ns, &id));
             RP_TRY(after_arrival(x, &g->at[i], id));
             if (k)
-                RP_TRY(after(x, x->hops.at[base + (k - 1) * g->n + from], id, 0));
+                RP_TRY(after(x, x->hops.at[base + (size_t)(k - 1) * g->n + from], id, 0));
             if (k + 1 == rounds) {
                 uint32_t to = way ? (i + g->n - 1) % g->n : (i + 1) % g->n;
 
@@ -235,8 +235,9 @@ static enum rp_code add_servers(struct expander *x, const struct group *g)
             RP_TRY(add_hop(x, &g->at[i], 0, g->hop_ns, &id));
             RP_TRY(after_arrival(x, &g->at[i], id));
             for (from = 1; from < g->n; from++) /* its part came from all others */
-                RP_TRY(after(x, x->hops.at[base + (from - 1) * g->n + (i + g->n - from) % g->n], id,
-                             0));
+                RP_TRY(after(
+                    x, x->hops.at[base + (size_t)(from - 1) * g->n + (i + g->n - from) % g->n], id,
+                    0));
             RP_TRY(into_rest(x, &g->at[i], id));
             RP_TRY(into_rest(x, &g->at[(i + k + 1) % g->n], id));
         }
