@@ -39,6 +39,9 @@ struct rp_schema {
     const struct rp_schema_field *fields;
 };
 
+/* The field of that number; NULL where the schema does not have it. */
+const struct rp_schema_field *rp_schema_field(const struct rp_schema *schema, uint32_t number);
+
 #define RP_MESSAGE(tag, name) extern const struct rp_schema rp_schema_##tag;
 #include "abi/proto/hlo.def"
 #define RP_MESSAGE(tag, name) extern const struct rp_schema rp_schema_##tag;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One recursive walk each way. Strings, numbers and enums are converted by the type that the schema
- * has for the field; lists may be written as "[1, 2]" or field by field.
+ * One recursive walk in each direction. Strings, numbers and enums are converted by the type that
+ * the schema gives the field; lists may be written as "[1, 2]" or field by field.
  */
 #include "formats/textproto.h"
 
@@ -24,7 +24,7 @@ struct parser {
     rp_text_error((p)->err, RP_FORMAT, (p)->begin, (size_t)((p)->end - (p)->begin), \
                   (size_t)((where) - (p)->begin), __VA_ARGS__)
 
-static void space(struct parser *p)
+static void skip_space(struct parser *p)
 {
     for (; p->at < p->end; p->at++) {
         if (*p->at == '#') {
@@ -38,9 +38,9 @@ static void space(struct parser *p)
     }
 }
 
-static char peek(struct parser *p)
+static char peek_char(struct parser *p)
 {
-    space(p);
+    skip_space(p);
     return p->at < p->end ? *p->at : '\0';
 }
 
@@ -50,24 +50,24 @@ static bool is_word(char c)
            c == '.' || c == '-' || c == '+';
 }
 
-static struct rp_bytes word(struct parser *p)
+static struct rp_bytes read_word(struct parser *p)
 {
     const char *from;
 
-    space(p);
+    skip_space(p);
     for (from = p->at; p->at < p->end && is_word(*p->at); p->at++)
         ;
     return (struct rp_bytes){(const uint8_t *)from, (size_t)(p->at - from)};
 }
 
-static bool equals(struct rp_bytes w, const char *text)
+static bool word_is(struct rp_bytes w, const char *text)
 {
     return w.n == strlen(text) && memcmp(w.at, text, w.n) == 0;
 }
 
 /* ---- values ---- */
 
-static int escape(struct parser *p)
+static int read_escape(struct parser *p)
 {
     static const char letters[] = "abfnrtv", meant[] = "\a\b\f\n\r\t\v";
     char c = *p->at++;
@@ -88,12 +88,12 @@ static int escape(struct parser *p)
     return value & 255;
 }
 
-/* Strings that follow each other are one. */
-static enum rp_code put_strings(struct parser *p, uint32_t number)
+/* Adjacent strings are concatenated. */
+static enum rp_code parse_strings(struct parser *p, uint32_t number)
 {
     size_t begun = rp_proto_begin(p->to, number);
 
-    while (peek(p) == '"' || peek(p) == '\'') {
+    while (peek_char(p) == '"' || peek_char(p) == '\'') {
         char quote = *p->at;
         const char *from = p->at++;
 
@@ -107,14 +107,14 @@ static enum rp_code put_strings(struct parser *p, uint32_t number)
                 uint8_t byte;
 
                 p->at++;
-                byte = (uint8_t)escape(p);
+                byte = (uint8_t)read_escape(p);
                 rp_proto_add_bytes(p->to, &byte, 1);
             } else if (p->at < p->end && *p->at == '\\') {
                 p->at++;
             }
         }
         if (p->at == p->end)
-            return FAIL(p, from, "a string without its end");
+            return FAIL(p, from, "unterminated string");
         p->at++;
     }
     rp_proto_end(p->to, begun);
@@ -122,8 +122,8 @@ static enum rp_code put_strings(struct parser *p, uint32_t number)
 }
 
 /* Elements of packed lists have no tags. */
-static void put_bits(struct parser *p, const struct rp_schema_field *field, uint64_t bits,
-                     bool packed)
+static void write_bits(struct parser *p, const struct rp_schema_field *field, uint64_t bits,
+                       bool packed)
 {
     switch (field->type) {
     case RP_SCHEMA_FLOAT:
@@ -164,7 +164,7 @@ static uint64_t double_bits(const char *text, char **end)
     return bits;
 }
 
-/* The bits of a number or of "true"; *end: behind what was understood of it. */
+/* The bits of a number or of "true"; *end is set behind the part that was understood. */
 static uint64_t scalar_bits(const struct rp_schema_field *field, char *text, char **end)
 {
     bool yes = !strcmp(text, "true") || !strcmp(text, "True") || !strcmp(text, "t");
@@ -178,7 +178,7 @@ static uint64_t scalar_bits(const struct rp_schema_field *field, char *text, cha
     }
     if (field->type == RP_SCHEMA_FLOAT || field->type == RP_SCHEMA_DOUBLE) {
         bits = field->type == RP_SCHEMA_FLOAT ? float_bits(text, end) : double_bits(text, end);
-        errno = 0; /* too large is infinite, as protobuf has it */
+        errno = 0; /* too large is infinite, as in protobuf */
         *end += **end == 'f' && *end > text;
         return bits;
     }
@@ -186,10 +186,10 @@ static uint64_t scalar_bits(const struct rp_schema_field *field, char *text, cha
     return field->type == RP_SCHEMA_BOOL ? bits != 0 : bits;
 }
 
-static enum rp_code put_scalar(struct parser *p, const struct rp_schema_field *field, bool packed)
+static enum rp_code parse_scalar(struct parser *p, const struct rp_schema_field *field, bool packed)
 {
     const char *where = p->at;
-    struct rp_bytes w = word(p);
+    struct rp_bytes w = read_word(p);
     uint64_t bits;
     char text[64], *end;
 
@@ -199,16 +199,16 @@ static enum rp_code put_scalar(struct parser *p, const struct rp_schema_field *f
     text[w.n] = '\0';
     bits = scalar_bits(field, text, &end);
     for (const struct rp_schema_word *e = field->words; e && e->word; e++)
-        if (equals(w, e->word)) {
+        if (word_is(w, e->word)) {
             bits = (uint64_t)(int64_t)e->value;
             end = text + w.n;
         }
-    if (*end && field->type != RP_SCHEMA_ENUM) /* an enum of tomorrow is read as 0 */
-        return FAIL(p, where, "expected a %s of %s",
-                    field->type == RP_SCHEMA_BOOL ? "true or false" : "number", field->name);
+    if (*end && field->type != RP_SCHEMA_ENUM) /* an unknown enum value is read as 0 */
+        return FAIL(p, where, "expected %s for '%s'",
+                    field->type == RP_SCHEMA_BOOL ? "true or false" : "a number", field->name);
     if (errno == ERANGE)
-        return FAIL(p, where, "a number of %s that does not fit 64 bits", field->name);
-    put_bits(p, field, bits, packed);
+        return FAIL(p, where, "the number for '%s' does not fit 64 bits", field->name);
+    write_bits(p, field, bits, packed);
     return RP_OK;
 }
 
@@ -219,10 +219,10 @@ static enum rp_code skip_value(struct parser *p)
     size_t depth = 0;
 
     do {
-        char c = peek(p);
+        char c = peek_char(p);
 
         if (!c)
-            return FAIL(p, p->at, "the text ends inside of a message");
+            return FAIL(p, p->at, "the text ends inside a message");
         if (c == '{' || c == '<' || c == '[') {
             depth++;
             p->at++;
@@ -234,77 +234,78 @@ static enum rp_code skip_value(struct parser *p)
         } else if (c == '"' || c == '\'') {
             size_t mark = p->to->bytes.n;
 
-            RP_TRY(put_strings(p, 1));
+            RP_TRY(parse_strings(p, 1));
             p->to->bytes.n = mark;
         } else if (c == ':') {
             p->at++;
-        } else if (!word(p).n) {
+        } else if (!read_word(p).n) {
             return FAIL(p, p->at, "unexpected character");
         }
     } while (depth);
     return RP_OK;
 }
 
-static const struct rp_schema_field *find_name(const struct rp_schema *schema, struct rp_bytes w)
+static const struct rp_schema_field *field_by_name(const struct rp_schema *schema,
+                                                   struct rp_bytes w)
 {
     const struct rp_schema_field *f = schema->fields;
 
-    while (f->type != RP_SCHEMA_END && !equals(w, f->name))
+    while (f->type != RP_SCHEMA_END && !word_is(w, f->name))
         f++;
     return f->type == RP_SCHEMA_END ? NULL : f;
 }
 
-static enum rp_code fields(struct parser *p, const struct rp_schema *schema, char close);
+static enum rp_code parse_fields(struct parser *p, const struct rp_schema *schema, char close);
 
-static enum rp_code value(struct parser *p, const struct rp_schema_field *field, bool packed)
+static enum rp_code parse_value(struct parser *p, const struct rp_schema_field *field, bool packed)
 {
-    char c = peek(p);
+    char c = peek_char(p);
     enum rp_code code;
     size_t begun;
 
     if (field->type == RP_SCHEMA_TEXT)
-        return c == '"' || c == '\'' ? put_strings(p, field->number)
+        return c == '"' || c == '\'' ? parse_strings(p, field->number)
                                      : FAIL(p, p->at, "expected a string");
     if (field->type != RP_SCHEMA_MESSAGE)
-        return put_scalar(p, field, packed);
+        return parse_scalar(p, field, packed);
     if (c != '{' && c != '<')
         return FAIL(p, p->at, "expected '{'");
     if (!p->depth)
-        return FAIL(p, p->at, "messages nested too deep");
+        return FAIL(p, p->at, "messages are nested too deeply");
     p->at++;
     p->depth--;
     begun = rp_proto_begin(p->to, field->number);
-    code = fields(p, field->message, c == '{' ? '}' : '>');
+    code = parse_fields(p, field->message, c == '{' ? '}' : '>');
     rp_proto_end(p->to, begun);
     p->depth++;
     return code;
 }
 
-static enum rp_code values(struct parser *p, const struct rp_schema_field *field, bool packed)
+static enum rp_code parse_values(struct parser *p, const struct rp_schema_field *field, bool packed)
 {
-    if (peek(p) != '[')
-        return value(p, field, packed);
+    if (peek_char(p) != '[')
+        return parse_value(p, field, packed);
     p->at++;
-    while (peek(p) != ']') {
-        if (!peek(p))
-            return FAIL(p, p->at, "a list without its end");
-        RP_TRY(value(p, field, packed));
+    while (peek_char(p) != ']') {
+        if (!peek_char(p))
+            return FAIL(p, p->at, "unterminated list");
+        RP_TRY(parse_value(p, field, packed));
     }
     p->at++;
     return RP_OK;
 }
 
-/* Numbers of a list that follow each other, as one field: what compilers write, and expect. */
-static enum rp_code packed_values(struct parser *p, const struct rp_schema_field *field)
+/* Consecutive numbers of a list become one packed field, which compilers write and expect. */
+static enum rp_code parse_packed(struct parser *p, const struct rp_schema_field *field)
 {
     size_t begun = rp_proto_begin(p->to, field->number);
     const char *mark;
 
     for (;;) {
-        RP_TRY(values(p, field, true));
+        RP_TRY(parse_values(p, field, true));
         mark = p->at;
-        peek(p);
-        if (!equals(word(p), field->name) || peek(p) != ':')
+        peek_char(p);
+        if (!word_is(read_word(p), field->name) || peek_char(p) != ':')
             break;
         p->at++;
     }
@@ -319,30 +320,30 @@ static bool is_packed(const struct rp_schema_field *field)
 }
 
 /* Up to the closing bracket; 0: the end of the text. */
-static enum rp_code fields(struct parser *p, const struct rp_schema *schema, char close)
+static enum rp_code parse_fields(struct parser *p, const struct rp_schema *schema, char close)
 {
-    for (char c = peek(p); c != close; c = peek(p)) {
+    for (char c = peek_char(p); c != close; c = peek_char(p)) {
         const char *where = p->at;
         const struct rp_schema_field *field;
         struct rp_bytes name;
 
         if (!c)
-            return FAIL(p, p->at, "the text ends inside of a message");
+            return FAIL(p, p->at, "the text ends inside a message");
         if (c == '[') { /* an extension */
             RP_TRY(skip_value(p));
             field = NULL;
         } else {
-            name = word(p);
+            name = read_word(p);
             if (!name.n)
-                return FAIL(p, where, "expected a field of %s", schema->name);
-            field = find_name(schema, name);
+                return FAIL(p, where, "expected a field of '%s'", schema->name);
+            field = field_by_name(schema, name);
         }
-        if (peek(p) == ':')
+        if (peek_char(p) == ':')
             p->at++;
         if (!field)
             RP_TRY(skip_value(p));
         else
-            RP_TRY(is_packed(field) ? packed_values(p, field) : values(p, field, false));
+            RP_TRY(is_packed(field) ? parse_packed(p, field) : parse_values(p, field, false));
     }
     p->at += close != '\0';
     return RP_OK;
@@ -358,7 +359,7 @@ enum rp_code rp_textproto_parse(const struct rp_schema *schema, const char *text
     p.depth = limits && limits->depth < 200 ? limits->depth : 200;
     if (n >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0)
         p.at += 3;
-    RP_TRY(fields(&p, schema, '\0'));
+    RP_TRY(parse_fields(&p, schema, '\0'));
     return rp_proto_written(to, &bytes, err);
 }
 
@@ -384,7 +385,7 @@ static void end_line(const struct printer *p)
         rp_out_char(p->to, '\n');
 }
 
-static void put_text(struct rp_out *to, struct rp_bytes s)
+static void print_text(struct rp_out *to, struct rp_bytes s)
 {
     rp_out_char(to, '"');
     for (size_t i = 0; i < s.n; i++) {
@@ -402,7 +403,7 @@ static void put_text(struct rp_out *to, struct rp_bytes s)
     rp_out_char(to, '"');
 }
 
-static void put_number(struct rp_out *to, double v, int digits)
+static void print_float(struct rp_out *to, double v, int digits)
 {
     char text[40];
 
@@ -421,17 +422,17 @@ static void put_number(struct rp_out *to, double v, int digits)
     rp_out_text(to, text);
 }
 
-static void put_value(struct rp_out *to, const struct rp_schema_field *field, uint64_t v)
+static void print_scalar(struct rp_out *to, const struct rp_schema_field *field, uint64_t v)
 {
     switch (field->type) {
     case RP_SCHEMA_BOOL:
         rp_out_text(to, v ? "true" : "false");
         return;
     case RP_SCHEMA_FLOAT:
-        put_number(to, (double)rp_proto_float(v), 9);
+        print_float(to, (double)rp_proto_float(v), 9);
         return;
     case RP_SCHEMA_DOUBLE:
-        put_number(to, rp_proto_double(v), 17);
+        print_float(to, rp_proto_double(v), 17);
         return;
     default:
         break;
@@ -444,8 +445,8 @@ static void put_value(struct rp_out *to, const struct rp_schema_field *field, ui
     rp_out_printf(to, "%lld", (long long)v);
 }
 
-static enum rp_code print(const struct printer *p, const struct rp_schema *schema,
-                          struct rp_proto_cursor c, unsigned level);
+static enum rp_code print_message(const struct printer *p, const struct rp_schema *schema,
+                                  struct rp_proto_cursor c, unsigned level);
 
 static bool next_packed(const struct rp_schema_field *field, struct rp_proto_cursor *c, uint64_t *v)
 {
@@ -471,12 +472,12 @@ static enum rp_code print_field(const struct printer *p, const struct rp_schema_
     if (field->type == RP_SCHEMA_TEXT && it->wire == RP_WIRE_BYTES) {
         begin_line(p, level, *first);
         rp_out_printf(p->to, "%s: ", field->name);
-        put_text(p->to, it->bytes);
+        print_text(p->to, it->bytes);
         end_line(p);
     } else if (field->type == RP_SCHEMA_MESSAGE && it->wire == RP_WIRE_BYTES) {
         begin_line(p, level, *first);
         rp_out_printf(p->to, "%s {%s", field->name, p->one_line ? " " : "\n");
-        RP_TRY(print(p, field->message, rp_proto_enter(c, it), level + 1));
+        RP_TRY(print_message(p, field->message, rp_proto_enter(c, it), level + 1));
         begin_line(p, level, false);
         rp_out_char(p->to, '}');
         end_line(p);
@@ -485,7 +486,7 @@ static enum rp_code print_field(const struct printer *p, const struct rp_schema_
         while (next_packed(field, &inner, &v)) {
             begin_line(p, level, *first);
             rp_out_printf(p->to, "%s: ", field->name);
-            put_value(p->to, field, v);
+            print_scalar(p->to, field, v);
             end_line(p);
             *first = false;
         }
@@ -493,25 +494,23 @@ static enum rp_code print_field(const struct printer *p, const struct rp_schema_
     } else {
         begin_line(p, level, *first);
         rp_out_printf(p->to, "%s: ", field->name);
-        put_value(p->to, field, v);
+        print_scalar(p->to, field, v);
         end_line(p);
     }
     *first = false;
     return RP_OK;
 }
 
-static enum rp_code print(const struct printer *p, const struct rp_schema *schema,
-                          struct rp_proto_cursor c, unsigned level)
+static enum rp_code print_message(const struct printer *p, const struct rp_schema *schema,
+                                  struct rp_proto_cursor c, unsigned level)
 {
     struct rp_proto_item it;
     bool first = true;
 
     while (rp_proto_next(&c, &it)) {
-        const struct rp_schema_field *field = schema->fields;
+        const struct rp_schema_field *field = rp_schema_field(schema, it.number);
 
-        while (field->type != RP_SCHEMA_END && field->number != it.number)
-            field++;
-        if (field->type != RP_SCHEMA_END)
+        if (field)
             RP_TRY(print_field(p, field, &c, &it, level, &first));
     }
     return rp_proto_finish(&c, p->err);
@@ -522,5 +521,5 @@ enum rp_code rp_textproto_print(const struct rp_schema *schema, struct rp_bytes 
 {
     struct printer p = {to, one_line, err};
 
-    return print(&p, schema, rp_proto_cursor(bytes.at, bytes.n, 0, 200), 0);
+    return print_message(&p, schema, rp_proto_cursor(bytes.at, bytes.n, 0, 200), 0);
 }

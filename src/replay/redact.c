@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Redaction. What is replaced becomes a pattern of the position: the same for everybody, without
- * any trace of what stood there. Floats, complex numbers and integers of up to eight bits are
- * weights; wider integers are indices and sizes, without which a program is another one, and stay.
- * Cost: one pass over the program.
+ * Redaction. A replaced value is a function of its position alone, so that nothing of the original
+ * is left. Floats, complex numbers and integers of up to eight bits are weights; wider integers are
+ * indices and sizes, which decide what a program computes, and are kept. Cost: one pass over the
+ * program.
  */
 #include "replay/redact.h"
 
 #include "abi/proto/tensorflow.h"
 #include "exec/data/tensor.h"
+#include "formats/schema.h"
 #include "formats/tensorflow/tensor.h"
 #include "program/floats.h"
 #include "program/literal.h"
@@ -16,7 +17,7 @@
 
 #include <string.h>
 
-#define DEPTH 32
+#define DEPTH 100 /* levels of messages */
 
 /* ---- values ---- */
 
@@ -28,13 +29,13 @@ static bool is_weight(unsigned elem, size_t n)
            (rp_elem_is_float(elem) || rp_elem_is_complex(elem) || unit == 1);
 }
 
-/* Other values of an element type, from the position. */
-static void disguise(unsigned elem, size_t n, unsigned char *values)
+/* Fills an array with values that depend on the position only. */
+static void fill_pattern(unsigned elem, size_t n, unsigned char *values)
 {
     bool pair = rp_elem_is_complex(elem);
     struct rp_tensor view = {.elem = (uint8_t)elem, .n = n, .unit = rp_literal_unit(elem)};
 
-    if (pair) { /* as twice as many parts */
+    if (pair) { /* as twice as many real numbers */
         view.elem = elem == RP_ELEM_C64 ? RP_ELEM_F32 : RP_ELEM_F64;
         view.n = 2 * n;
         view.unit /= 2;
@@ -60,14 +61,14 @@ static enum rp_code redact_literal(const struct rp_program *program, struct rp_l
     unsigned char *values;
 
     if (literal->form == RP_LITERAL_PROTO)
-        return rp_err_set(err, RP_UNSUPPORTED, "a constant that is a tuple cannot be redacted");
+        return rp_err_set(err, RP_UNSUPPORTED, "a tuple constant cannot be redacted");
     n = (size_t)rp_shape_elements(program, literal->shape);
     if (literal->form == RP_LITERAL_NONE || !unit || !is_weight(elem, n))
         return RP_OK;
     values = rp_arena_calloc(arena, n, unit, 16);
     if (!values)
         return rp_err_nomem(err, "redacting");
-    disguise(elem, n, values);
+    fill_pattern(elem, n, values);
     literal->at = (const char *)values;
     literal->n = n * unit;
     literal->form = RP_LITERAL_RAW;
@@ -91,50 +92,50 @@ enum rp_code rp_redact_program(struct rp_program *program, struct rp_arena *aren
 
 /* ---- GraphDef ---- */
 
-struct writer {
+struct redaction {
     struct rp_proto_writer *to;
     struct rp_arena arena; /* of one constant */
     struct rp_err *err;
 };
 
-static void copy_field(struct writer *w, const struct rp_proto_cursor *c,
+static void copy_field(struct redaction *r, const struct rp_proto_cursor *c,
                        const struct rp_proto_item *it)
 {
-    rp_proto_add_bytes(w->to, it->begin, (size_t)(c->at - it->begin));
+    rp_proto_add_bytes(r->to, it->begin, (size_t)(c->at - it->begin));
 }
 
-/* Texts become empty, whatever their number. */
-static enum rp_code blank_texts(struct writer *w, struct rp_bytes tensor)
+/* Strings become empty; their number is kept. */
+static enum rp_code blank_texts(struct redaction *r, struct rp_bytes tensor)
 {
     struct rp_proto_cursor c = rp_proto_cursor(tensor.at, tensor.n, 0, DEPTH);
     struct rp_proto_item it;
 
     while (rp_proto_next(&c, &it))
         if (it.number == RP_TF_TENSOR_STRING_VAL && it.wire == RP_WIRE_BYTES)
-            rp_proto_put_bytes(w->to, RP_TF_TENSOR_STRING_VAL, "", 0);
+            rp_proto_put_bytes(r->to, RP_TF_TENSOR_STRING_VAL, "", 0);
         else if (it.number != RP_TF_TENSOR_TENSOR_CONTENT)
-            copy_field(w, &c, &it);
-    return rp_proto_finish(&c, w->err);
+            copy_field(r, &c, &it);
+    return rp_proto_finish(&c, r->err);
 }
 
-static enum rp_code put_pattern(struct writer *w, struct rp_bytes tensor,
+static enum rp_code put_pattern(struct redaction *r, struct rp_bytes tensor,
                                 const struct rp_tf_value *v)
 {
     struct rp_proto_cursor c = rp_proto_cursor(tensor.at, tensor.n, 0, DEPTH);
-    unsigned char *values = rp_arena_calloc(&w->arena, v->n + 1, rp_literal_unit(v->elem), 16);
+    unsigned char *values = rp_arena_calloc(&r->arena, v->n + 1, rp_literal_unit(v->elem), 16);
     struct rp_proto_item it;
 
     if (!values)
-        return rp_err_nomem(w->err, "redacting");
-    disguise(v->elem, v->n, values);
+        return rp_err_nomem(r->err, "redacting");
+    fill_pattern(v->elem, v->n, values);
     while (rp_proto_next(&c, &it))
         if (it.number == RP_TF_TENSOR_DTYPE || it.number == RP_TF_TENSOR_TENSOR_SHAPE)
-            copy_field(w, &c, &it);
-    rp_proto_put_bytes(w->to, RP_TF_TENSOR_TENSOR_CONTENT, values, v->n * rp_literal_unit(v->elem));
-    return rp_proto_finish(&c, w->err);
+            copy_field(r, &c, &it);
+    rp_proto_put_bytes(r->to, RP_TF_TENSOR_TENSOR_CONTENT, values, v->n * rp_literal_unit(v->elem));
+    return rp_proto_finish(&c, r->err);
 }
 
-static enum rp_code redact_tensor(struct writer *w, struct rp_bytes tensor)
+static enum rp_code redact_tensor(struct redaction *r, struct rp_bytes tensor)
 {
     struct rp_proto_cursor c = rp_proto_cursor(tensor.at, tensor.n, 0, DEPTH);
     struct rp_proto_item it;
@@ -146,101 +147,48 @@ static enum rp_code redact_tensor(struct writer *w, struct rp_bytes tensor)
         if (it.number == RP_TF_TENSOR_DTYPE && it.wire == RP_WIRE_VARINT)
             type = it.value;
     if (type == RP_TF_TYPE_DT_STRING)
-        return blank_texts(w, tensor);
-    code = rp_tf_value_decode(tensor, 0, NULL, &w->arena, &v, w->err);
+        return blank_texts(r, tensor);
+    code = rp_tf_value_decode(tensor, 0, NULL, &r->arena, &v, r->err);
     if (code == RP_OK && is_weight(v.elem, v.n))
-        code = put_pattern(w, tensor, &v);
+        code = put_pattern(r, tensor, &v);
     else if (code == RP_OK)
-        rp_proto_add_bytes(w->to, tensor.at, tensor.n);
-    rp_arena_release(&w->arena);
+        rp_proto_add_bytes(r->to, tensor.at, tensor.n);
+    rp_arena_release(&r->arena);
     return code;
 }
 
-/* An entry of the map of attributes: its value's tensor is rewritten, wherever there is one. */
-static enum rp_code redact_attr(struct writer *w, struct rp_bytes entry)
+/* Messages inside of messages are rewritten down to the tensors, wherever the schema has them; all
+   other fields are copied. */
+static enum rp_code redact_message(struct redaction *r, const struct rp_schema *schema,
+                                   struct rp_proto_cursor c)
 {
-    struct rp_proto_cursor c = rp_proto_cursor(entry.at, entry.n, 0, DEPTH), value;
-    struct rp_proto_item it, field;
-
-    while (rp_proto_next(&c, &it)) {
-        size_t begun, inner;
-
-        if (it.number != RP_TF_ATTR_ENTRY_VALUE || it.wire != RP_WIRE_BYTES) {
-            copy_field(w, &c, &it);
-            continue;
-        }
-        begun = rp_proto_begin(w->to, RP_TF_ATTR_ENTRY_VALUE);
-        value = rp_proto_enter(&c, &it);
-        while (rp_proto_next(&value, &field)) {
-            if (field.number != RP_TF_ATTR_TENSOR || field.wire != RP_WIRE_BYTES) {
-                copy_field(w, &value, &field);
-                continue;
-            }
-            inner = rp_proto_begin(w->to, RP_TF_ATTR_TENSOR);
-            RP_TRY(redact_tensor(w, field.bytes));
-            rp_proto_end(w->to, inner);
-        }
-        RP_TRY(rp_proto_finish(&value, w->err));
-        rp_proto_end(w->to, begun);
-    }
-    return rp_proto_finish(&c, w->err);
-}
-
-/* A message whose fields of one number are rewritten, the others copied. */
-static enum rp_code redact_fields(struct writer *w, struct rp_bytes message, uint32_t number,
-                                  enum rp_code (*one)(struct writer *, struct rp_bytes))
-{
-    struct rp_proto_cursor c = rp_proto_cursor(message.at, message.n, 0, DEPTH);
     struct rp_proto_item it;
 
     while (rp_proto_next(&c, &it)) {
+        const struct rp_schema_field *field = rp_schema_field(schema, it.number);
         size_t begun;
 
-        if (it.number != number || it.wire != RP_WIRE_BYTES) {
-            copy_field(w, &c, &it);
+        if (schema == &rp_schema_TF_GRAPH && it.number == RP_TF_GRAPH_DEBUG_INFO)
+            continue; /* source files and lines */
+        if (!field || field->type != RP_SCHEMA_MESSAGE || it.wire != RP_WIRE_BYTES) {
+            copy_field(r, &c, &it);
             continue;
         }
-        begun = rp_proto_begin(w->to, number);
-        RP_TRY(one(w, it.bytes));
-        rp_proto_end(w->to, begun);
+        begun = rp_proto_begin(r->to, it.number);
+        RP_TRY(field->message == &rp_schema_TF_TENSOR
+                   ? redact_tensor(r, it.bytes)
+                   : redact_message(r, field->message, rp_proto_enter(&c, &it)));
+        rp_proto_end(r->to, begun);
     }
-    return rp_proto_finish(&c, w->err);
-}
-
-static enum rp_code redact_node(struct writer *w, struct rp_bytes node)
-{
-    return redact_fields(w, node, RP_TF_NODE_ATTR, redact_attr);
-}
-
-static enum rp_code redact_function(struct writer *w, struct rp_bytes function)
-{
-    return redact_fields(w, function, RP_TF_FUNCTION_NODE_DEF, redact_node);
+    return rp_proto_finish(&c, r->err);
 }
 
 enum rp_code rp_redact_graph(struct rp_bytes graph, struct rp_proto_writer *to, struct rp_err *err)
 {
-    struct rp_proto_cursor c = rp_proto_cursor(graph.at, graph.n, 0, DEPTH);
-    struct writer w = {.to = to, .err = err};
-    struct rp_proto_item it;
+    struct redaction r = {.to = to, .err = err};
 
-    rp_arena_init(&w.arena);
-    while (rp_proto_next(&c, &it)) {
-        bool nested = it.wire == RP_WIRE_BYTES;
-        size_t begun;
-
-        if (it.number == RP_TF_GRAPH_DEBUG_INFO) /* source files and lines */
-            continue;
-        if (!nested || (it.number != RP_TF_GRAPH_NODE && it.number != RP_TF_GRAPH_LIBRARY)) {
-            copy_field(&w, &c, &it);
-            continue;
-        }
-        begun = rp_proto_begin(to, it.number);
-        RP_TRY(it.number == RP_TF_GRAPH_NODE
-                   ? redact_node(&w, it.bytes)
-                   : redact_fields(&w, it.bytes, RP_TF_LIBRARY_FUNCTION, redact_function));
-        rp_proto_end(to, begun);
-    }
-    return rp_proto_finish(&c, err);
+    rp_arena_init(&r.arena);
+    return redact_message(&r, &rp_schema_TF_GRAPH, rp_proto_cursor(graph.at, graph.n, 0, DEPTH));
 }
 
 /* ---- flags ---- */

@@ -2,9 +2,9 @@
 #ifndef RP_REPLAY_REDACT_H
 #define RP_REPLAY_REDACT_H
 /*
- * A program without its weights, for a bundle that is given away: constants of more than
+ * Programs without their weights, for bundles that are shared: constants of more than
  * RP_HASH_ELEMENTS elements get other values (docs/formats/bundle.md says which), source files and
- * lines go, texts of TensorFlow's constants become empty.
+ * lines are removed, strings in TensorFlow constants become empty.
  */
 #include "io/proto_write.h"
 #include "program/program.h"
@@ -13,7 +13,7 @@
 enum rp_code rp_redact_program(struct rp_program *program, struct rp_arena *arena,
                                struct rp_err *err);
 
-/* A GraphDef, written anew. */
+/* A GraphDef, rewritten into `to`. */
 enum rp_code rp_redact_graph(struct rp_bytes graph, struct rp_proto_writer *to, struct rp_err *err);
 
 /* Flags without the values that are paths; NULL stays NULL. */

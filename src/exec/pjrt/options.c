@@ -7,13 +7,14 @@
  */
 #include "exec/pjrt/client.h"
 
+#include "abi/proto/hlo.h"
 #include "io/proto.h"
 #include "io/proto_write.h"
 
 #include <string.h>
 #include <strings.h>
 
-/* Fields of CompileOptionsProto, ExecutableBuildOptionsProto and DeviceAssignmentProto. */
+/* Fields of CompileOptionsProto and ExecutableBuildOptionsProto. */
 enum { COMPILE_TUPLED = 2, COMPILE_BUILD = 3, COMPILE_OVERRIDES = 7 };
 enum { OVERRIDE_KEY = 1, OVERRIDE_VALUE = 2, VALUE_TEXT = 1, VALUE_BOOL = 2 };
 enum {
@@ -25,18 +26,17 @@ enum {
     BUILD_BACKEND_ONLY = 11,
     BUILD_SHARDY = 19
 };
-enum { ASSIGNMENT_REPLICAS = 1, ASSIGNMENT_COMPUTATIONS = 2, ASSIGNMENT_DEVICES = 3 };
 
 /* Devices in order: partition p of replica r is device r * partitions + p. */
 static void put_assignment(struct rp_proto_writer *w, unsigned replicas, unsigned partitions)
 {
     size_t assignment = rp_proto_begin(w, BUILD_ASSIGNMENT), devices, ids;
 
-    rp_proto_put_varint(w, ASSIGNMENT_REPLICAS, replicas);
-    rp_proto_put_varint(w, ASSIGNMENT_COMPUTATIONS, partitions);
+    rp_proto_put_varint(w, RP_HLO_DEVICE_ASSIGNMENT_REPLICA_COUNT, replicas);
+    rp_proto_put_varint(w, RP_HLO_DEVICE_ASSIGNMENT_COMPUTATION_COUNT, partitions);
     for (unsigned p = 0; p < partitions; p++) {
-        devices = rp_proto_begin(w, ASSIGNMENT_DEVICES);
-        ids = rp_proto_begin(w, 1);
+        devices = rp_proto_begin(w, RP_HLO_DEVICE_ASSIGNMENT_COMPUTATION_DEVICES);
+        ids = rp_proto_begin(w, RP_HLO_COMPUTATION_DEVICE_REPLICA_DEVICE_IDS);
         for (unsigned r = 0; r < replicas; r++)
             rp_proto_add_varint(w, (uint64_t)r * partitions + p);
         rp_proto_end(w, ids);

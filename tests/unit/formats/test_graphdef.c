@@ -112,9 +112,9 @@ static void refuses(void **state)
 {
     UNUSED_STATE(state);
     refuse("node { name: \"x\" op: \"A\" input: \"y\" }", "input 'y' of node 'x'");
-    refuse("node { name: \"x", "a string without its end at line 1, column 14");
+    refuse("node { name: \"x", "unterminated string at line 1, column 14");
     refuse("node { name: 3 }", "expected a string");
-    refuse("node { ", "the text ends inside of a message");
+    refuse("node { ", "the text ends inside a message");
 }
 
 int test_graphdef(void)

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Redaction of TensorFlow graphs: every tensor is reached, wherever the schema allows one, and
+   nothing else changes. */
+#include "formats/textproto.h"
+#include "replay/redact.h"
+#include "unit.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* A tensor of that many floats, all of them 7.5. */
+#define SECRET "dtype: DT_FLOAT tensor_shape { dim { size: 4096 } } float_val: 7.5"
+
+/* The graph after redaction, as text on one line. */
+static void redact(const char *graph, struct rp_out **out)
+{
+    struct rp_err err = RP_ERR_INIT;
+    struct rp_proto_writer wire = {0}, redacted = {0};
+    struct rp_bytes bytes;
+
+    assert_ok(rp_textproto_parse(&rp_schema_TF_GRAPH, graph, strlen(graph), NULL, &wire, &err),
+              &err);
+    assert_ok(rp_proto_written(&wire, &bytes, &err), &err);
+    assert_ok(rp_redact_graph(bytes, &redacted, &err), &err);
+    assert_ok(rp_proto_written(&redacted, &bytes, &err), &err);
+    assert_ok(rp_out_open_memory(out, &err), &err);
+    assert_ok(rp_textproto_print(&rp_schema_TF_GRAPH, bytes, true, *out, &err), &err);
+    assert_ok(rp_out_flush(*out, &err), &err);
+    rp_proto_writer_release(&wire);
+    rp_proto_writer_release(&redacted);
+}
+
+static void check_redacted(const char *before, const char *behind)
+{
+    char graph[1024];
+    struct rp_out *out;
+    const char *text;
+    size_t n;
+
+    snprintf(graph, sizeof graph, "%s" SECRET "%s", before, behind);
+    redact(graph, &out);
+    text = rp_out_borrow_memory(out, &n);
+    assert_null(strstr(text, "7.5"));
+    assert_non_null(strstr(text, "tensor_content: \""));
+    assert_non_null(strstr(text, "dtype: DT_FLOAT"));
+    rp_out_abandon(out);
+}
+
+static void tensors_are_reached_everywhere(void **state)
+{
+    UNUSED_STATE(state);
+    check_redacted("node { name: 'c' op: 'Const' attr { key: 'value' value { tensor { ", "} } } }");
+    check_redacted("node { name: 'l' attr { key: 'v' value { list { tensor { ", "} } } } }");
+    check_redacted(
+        "node { attr { key: 'f' value { func { name: 'g' attr { key: 'v' value { tensor {",
+        "} } } } } } }");
+    check_redacted("library { function { node_def { attr { key: 'value' value { tensor { ",
+                   "} } } } } }");
+    check_redacted("library { function { attr { key: 'value' value { tensor { ", "} } } } }");
+    check_redacted("library { function { signature { attr { name: 'a' default_value { tensor { ",
+                   "} } } } } }");
+}
+
+static void all_else_is_kept(void **state)
+{
+    static const char graph[] =
+        "node { name: \"a\" op: \"Const\" input: \"^b\" attr { key: \"value\" value { tensor { dtype: "
+        "DT_INT64 tensor_shape { dim { size: 2 } } int64_val: 3 } } } experimental_type { type_id: "
+        "TFT_PRODUCT args { type_id: TFT_TENSOR } } } versions { producer: 22 }";
+    struct rp_out *out;
+    size_t n;
+
+    UNUSED_STATE(state);
+    redact(graph, &out);
+    assert_string_equal(rp_out_borrow_memory(out, &n), graph);
+    rp_out_abandon(out);
+}
+
+static void texts_and_debug_info_go(void **state)
+{
+    static const uint8_t debug_info[] = {0x2a, 2, 0x0a, 0}; /* field 5 of a GraphDef */
+    struct rp_proto_writer to = {0};
+    struct rp_err err = RP_ERR_INIT;
+    struct rp_bytes bytes;
+    struct rp_out *out;
+    size_t n;
+
+    UNUSED_STATE(state);
+    redact("node { attr { key: 'v' value { tensor { dtype: DT_STRING string_val: 'secret' } } } }",
+           &out);
+    assert_null(strstr(rp_out_borrow_memory(out, &n), "secret"));
+    rp_out_abandon(out);
+    assert_ok(rp_redact_graph((struct rp_bytes){debug_info, sizeof debug_info}, &to, &err), &err);
+    assert_ok(rp_proto_written(&to, &bytes, &err), &err);
+    assert_int_equal(bytes.n, 0);
+    rp_proto_writer_release(&to);
+}
+
+/* Functions in attributes of functions, deeper than anybody writes: an error, not the end of the
+   stack. */
+static void depth_is_limited(void **state)
+{
+    struct rp_proto_writer graph = {0}, to = {0};
+    struct rp_err err = RP_ERR_INIT;
+    size_t open[2000], n = 0;
+    struct rp_bytes bytes;
+
+    UNUSED_STATE(state);
+    open[n++] = rp_proto_begin(&graph, 1);
+    open[n++] = rp_proto_begin(&graph, 5);
+    while (n + 3 < sizeof open / sizeof *open) { /* value { func { attr { */
+        open[n++] = rp_proto_begin(&graph, 2);
+        open[n++] = rp_proto_begin(&graph, 10);
+        open[n++] = rp_proto_begin(&graph, 2);
+    }
+    while (n)
+        rp_proto_end(&graph, open[--n]);
+    assert_ok(rp_proto_written(&graph, &bytes, &err), &err);
+    assert_code(rp_redact_graph(bytes, &to, &err), RP_LIMIT);
+    rp_proto_writer_release(&graph);
+    rp_proto_writer_release(&to);
+}
+
+int test_redact(void)
+{
+    static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(tensors_are_reached_everywhere),
+        cmocka_unit_test(all_else_is_kept),
+        cmocka_unit_test(texts_and_debug_info_go),
+        cmocka_unit_test(depth_is_limited),
+    };
+
+    return cmocka_run_group_tests_name("redact", tests, NULL, NULL);
+}
