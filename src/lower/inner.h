@@ -26,7 +26,8 @@ struct lower_node {
     struct lower_scope *scope;
     struct lower_value *outputs; /* once it is lowered */
     size_t noutputs;
-    bool busy; /* being lowered: it is its own input */
+    bool busy;   /* being lowered: it is its own input */
+    bool opened; /* its inputs were looked at */
 };
 
 /* The graph, or the body of a function that is called. */

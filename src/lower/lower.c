@@ -14,7 +14,7 @@
 #include <string.h>
 
 #define DEPTH      32
-#define DEEPEST    2000 /* inputs of inputs; functions in functions */
+#define DEEPEST    64   /* functions in functions */
 #define INPUTS_MAX 4096 /* of one node */
 
 static bool same(struct rp_bytes a, struct rp_bytes b)
@@ -68,7 +68,7 @@ static struct lower_node *find_node(struct lower_scope *scope, struct rp_bytes n
 
 /* ---- values ---- */
 
-static enum rp_code lower_one(struct lower *l, struct lower_node *node);
+static enum rp_code lower_with_inputs(struct lower *l, struct lower_node *node);
 
 /* "name", "name:2", in functions "name:output:2"; arguments of functions have plain names. */
 static enum rp_code value_of(struct lower *l, struct lower_scope *scope, struct rp_bytes text,
@@ -108,7 +108,7 @@ static enum rp_code value_of(struct lower *l, struct lower_scope *scope, struct 
     if (!node)
         return rp_err_set(l->err, RP_FORMAT, "there is no node '%.*s'",
                           (int)(name.n < 200 ? name.n : 200), (const char *)name.at);
-    RP_TRY(lower_one(l, node));
+    RP_TRY(lower_with_inputs(l, node));
     if (index >= node->noutputs)
         return lower_misfit(l, node, "it has no such output");
     *out = node->outputs[index];
@@ -357,7 +357,8 @@ static enum rp_code lower_one(struct lower *l, struct lower_node *node)
     if (node->outputs)
         return RP_OK;
     if (node->busy || l->depth >= DEEPEST)
-        return lower_refuse(l, node, node->busy ? "it is its own input" : "the graph is too deep");
+        return lower_refuse(l, node,
+                            node->busy ? "it is its own input" : "functions are nested too deep");
     node->busy = true;
     l->depth++;
     if (feed < l->nfeeds) {
@@ -375,6 +376,69 @@ static enum rp_code lower_one(struct lower *l, struct lower_node *node)
     memcpy(node->outputs, out, nout * sizeof *out);
     node->noutputs = nout;
     return RP_OK;
+}
+
+struct node_stack {
+    RP_VEC(struct lower_node *) list;
+};
+
+/* The nodes of the same scope that a node reads and that are not lowered yet, the first on top. */
+static enum rp_code push_inputs(struct lower *l, const struct lower_node *node,
+                                struct node_stack *stack)
+{
+    struct rp_proto_cursor c = rp_proto_cursor(node->message.at, node->message.n, 0, DEPTH);
+    size_t first = stack->list.n;
+    struct rp_proto_item item;
+
+    while (rp_proto_next(&c, &item)) {
+        struct rp_bytes name = item.bytes;
+        const uint8_t *colon = name.n ? memchr(name.at, ':', name.n) : NULL;
+        struct lower_node *input;
+
+        if (item.number != RP_TF_NODE_INPUT || item.wire != RP_WIRE_BYTES || !name.n ||
+            *name.at == '^' || (!colon && node->scope->function.n))
+            continue; /* arguments of functions have no colon */
+        if (colon)
+            name.n = (size_t)(colon - name.at);
+        input = find_node(node->scope, name);
+        if (!input || input->outputs)
+            continue;
+        if (input->opened)
+            return lower_refuse(l, input, "it is its own input");
+        RP_TRY(rp_vec_push(&stack->list, input, l->err));
+    }
+    for (size_t a = first, b = stack->list.n; a + 1 < b; a++) {
+        struct lower_node *other = stack->list.at[--b];
+
+        stack->list.at[b] = stack->list.at[a];
+        stack->list.at[a] = other;
+    }
+    return RP_OK;
+}
+
+/* A node and all that it needs, inputs first. The stack is our own: a graph may be as deep as it is
+   long. */
+static enum rp_code lower_with_inputs(struct lower *l, struct lower_node *node)
+{
+    struct node_stack stack = {0};
+    enum rp_code code = rp_vec_push(&stack.list, node, l->err);
+
+    while (code == RP_OK && stack.list.n) {
+        struct lower_node *top = stack.list.at[stack.list.n - 1];
+        size_t before = stack.list.n;
+        bool fed = !top->scope->function.n && feed_of(l, top->name) < l->nfeeds;
+
+        if (!top->outputs && !top->opened && !fed && !same(top->op, text_bytes("Const"))) {
+            top->opened = true;
+            code = push_inputs(l, top, &stack);
+        }
+        if (code == RP_OK && stack.list.n == before) {
+            stack.list.n--;
+            code = lower_one(l, top);
+        }
+    }
+    rp_vec_release(&stack.list);
+    return code;
 }
 
 /* ---- the program ---- */
