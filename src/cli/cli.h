@@ -2,29 +2,29 @@
 #ifndef RP_CLI_CLI_H
 #define RP_CLI_CLI_H
 /*
- * The command line, over the public API only. A command is a row: the program's own ones are listed
- * at the end of this file, and every question of the library is one too.
+ * The command line, which uses the public API only. A command is a row: every question of the
+ * library is one, and those at the end of this file are the others.
  */
 #include <reprise/reprise.h>
 #include <stdbool.h>
 #include <stdio.h>
 
-/* What the user wrote, parsed by the command's option tables. */
+/* A command line, parsed by the command's option tables. */
 struct cli_call {
     const struct cli_command *command;
     struct rp_setting *settings; /* of the command's own options */
     size_t nsettings;
     struct rp_setting *common; /* of the common options */
     size_t ncommon;
-    const char **words; /* what is no option: files, names */
+    const char **words; /* arguments that are not options: files, names */
     size_t nwords;
-    bool dashes; /* "--" stood before the words */
+    bool dashes; /* "--" preceded the words */
 };
 
 struct cli_command {
     const char *name, *group, *summary, *details, *examples;
-    const char *words; /* what may follow the options, for the help: "FILE...", or "" */
-    bool tail;         /* from the first word on all belongs to another program, options too */
+    const char *words; /* arguments, for the help: "FILE...", or "" */
+    bool tail;         /* the first word begins another program's command line, options included */
     const struct rp_option *options;
     const struct rp_option *common;     /* options that many commands share */
     const struct rp_question *question; /* or NULL */
@@ -39,16 +39,17 @@ extern const char *const cli_groups[]; /* in the order of the help; NULL ends */
 extern const struct rp_option cli_common_options[], cli_file_options[];
 extern const struct rp_option cli_help_option[], cli_no_options[];
 
-/* options.c: RP_USAGE with a message on a wrong word; the arrays belong to the call. */
+/* options.c: RP_USAGE with a message where the command line is wrong; the arrays belong to the
+ * call. */
 enum rp_code cli_parse(const struct cli_command *command, int argc, char **argv,
                        struct cli_call *out, struct rp_err *err);
 void cli_call_release(struct cli_call *call);
-size_t cli_words_max(const struct cli_command *command); /* by what its help says */
+size_t cli_words_max(const struct cli_command *command); /* none, one, or any number */
 const char *cli_setting(const struct rp_setting *settings, size_t n, const char *name);
 bool cli_flag(const struct rp_setting *settings, size_t n, const char *name);
 
-/* The first common option from this one on that the command has not itself under that name: its own
-   takes the place of the common one. The list's end where there is none. */
+/* The first common option, from this one on, that the command does not replace by an option of its
+   own with that name; the end of the list where there is none. */
 const struct rp_option *cli_common_from(const struct cli_command *command,
                                         const struct rp_option *option);
 
@@ -56,12 +57,20 @@ const struct rp_option *cli_common_from(const struct cli_command *command,
 void cli_help_overview(FILE *to);
 void cli_help_command(const struct cli_command *command, FILE *to);
 void cli_help_markdown(const struct cli_command *command, FILE *to);
+void cli_help_formats(bool markdown, FILE *to);
+
+/* man.c: manual pages for man(1); return the exit status. page is the Markdown file whose text is
+   the description; NULL (not for the library): what the table of commands says. */
+#define CLI_PURPOSE "where the time of a machine-learning program goes, and what would change it"
+int cli_man_overview(FILE *to);
+int cli_man_command(const struct cli_command *command, const char *page, FILE *to);
+int cli_man_library(const char *page, FILE *to);
 
 /* terminal.c */
 bool cli_use_color(const char *when, int fd); /* auto, always, never; NO_COLOR, TERM=dumb */
 int cli_width(int fd);
 
-/* progress.c: a line on stderr after the first second, where stderr is a terminal. */
+/* progress.c: a line on stderr, from the first second on, where stderr is a terminal. */
 struct cli_progress {
     bool enabled, shown;
     double started, last;
@@ -76,7 +85,8 @@ int cli_usage(const char *command, const struct rp_err *err);
 int cli_unknown_command(const char *name);
 int cli_finish_stdout(void); /* 0, or 4 where stdout could not be written */
 
-/* The program's own commands: one line here and a file cmd_<name>.c with the row cli_cmd_<name>. */
+/* The commands that are not questions: one line here and cmd_<name>.c with the row cli_cmd_<name>.
+ */
 #define CLI_OWN_COMMANDS(X) \
     X(help)                 \
     X(completion)           \

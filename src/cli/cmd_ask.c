@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Every command that is a question: open the inputs, ask, print the result. */
+/* The commands that are questions: open the inputs, ask, print the result. */
 #include "cli/cli.h"
 
 #include <fcntl.h>
@@ -7,39 +7,39 @@
 #include <string.h>
 #include <unistd.h>
 
-static const char *common(const struct cli_call *call, const char *name)
+static const char *common_setting(const struct cli_call *call, const char *name)
 {
     return cli_setting(call->common, call->ncommon, name);
 }
 
-static bool flag(const struct cli_call *call, const char *name)
+static bool common_flag(const struct cli_call *call, const char *name)
 {
     return cli_flag(call->common, call->ncommon, name);
 }
 
-static enum rp_code print(const struct cli_call *call, const struct rp_result *result,
-                          struct rp_err *err)
+static enum rp_code ask_print(const struct cli_call *call, const struct rp_result *result,
+                              struct rp_err *err)
 {
-    const char *path = common(call, "output");
+    const char *path = common_setting(call, "output");
     struct rp_print_options options = {.struct_size = sizeof options, .format = RP_PRINT_TABLE};
 
-    if (flag(call, "json"))
+    if (common_flag(call, "json"))
         options.format = RP_PRINT_JSON;
-    else if (flag(call, "csv"))
+    else if (common_flag(call, "csv"))
         options.format = RP_PRINT_CSV;
     if (path && strcmp(path, "-") != 0)
         return rp_result_save(result, &options, path, err);
-    options.color = cli_use_color(common(call, "color"), STDOUT_FILENO);
+    options.color = cli_use_color(common_setting(call, "color"), STDOUT_FILENO);
     options.width = cli_width(STDOUT_FILENO);
     return rp_result_print(result, &options, STDOUT_FILENO, err);
 }
 
-static enum rp_code ask(const struct cli_call *call, struct rp_ctx *ctx, struct rp_result **result,
-                        struct rp_err *err)
+static enum rp_code ask_question(const struct cli_call *call, struct rp_ctx *ctx,
+                                 struct rp_result **result, struct rp_err *err)
 {
     const struct rp_question *question = call->command->question;
     struct rp_open_options options = {.struct_size = sizeof options,
-                                      .salvage = flag(call, "salvage")};
+                                      .salvage = common_flag(call, "salvage")};
     struct rp_dataset *dataset = NULL;
     enum rp_code code = RP_OK;
 
@@ -51,7 +51,7 @@ static enum rp_code ask(const struct cli_call *call, struct rp_ctx *ctx, struct 
     return code;
 }
 
-/* A command with an output of its own has written its data there: nothing may be mixed into it. */
+/* Whether a command with an --output of its own has written its data to standard output. */
 static bool wrote_to_stdout(const struct cli_call *call)
 {
     const char *output = cli_setting(call->settings, call->nsettings, "output");
@@ -68,7 +68,7 @@ static bool words_fit(const struct cli_call *call, struct rp_err *err)
                  call->words[0]);
     else if (question->accepts && !(question->accepts & RP_ACCEPTS_NONE_TOO) && !call->nwords)
         snprintf(err->text, sizeof err->text, "'%s' needs a file, a folder or '-'", question->name);
-    else if (flag(call, "json") && flag(call, "csv"))
+    else if (common_flag(call, "json") && common_flag(call, "csv"))
         snprintf(err->text, sizeof err->text, "choose one of '--json' and '--csv'");
     else
         return true;
@@ -78,7 +78,7 @@ static bool words_fit(const struct cli_call *call, struct rp_err *err)
 /* The value was checked against the option's range when the command line was parsed. */
 static unsigned thread_count(const struct cli_call *call)
 {
-    const char *text = common(call, "threads");
+    const char *text = common_setting(call, "threads");
 
     return text ? (unsigned)strtoul(text, NULL, 10) : 0;
 }
@@ -97,13 +97,13 @@ int cli_ask(const struct cli_call *call)
     if (!words_fit(call, &err))
         return cli_usage(call->command->name, &err);
     options.threads = thread_count(call);
-    cli_progress_begin(&progress, flag(call, "quiet"));
+    cli_progress_begin(&progress, common_flag(call, "quiet"));
     code = rp_ctx_new(&options, &ctx, &err);
     if (code == RP_OK)
-        code = ask(call, ctx, &result, &err);
+        code = ask_question(call, ctx, &result, &err);
     cli_progress_end(&progress);
     if (code == RP_OK && !wrote_to_stdout(call))
-        code = print(call, result, &err);
+        code = ask_print(call, result, &err);
     if (code == RP_OK)
         status = rp_result_answer(result);
     else

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * `completion`: scripts for three shells, made from the command and option tables. Everything a
- * script needs is in it, so completing a word never runs reprise.
+ * `completion`: scripts for three shells, made from the tables of commands and options. A script
+ * contains all it needs: completing a word does not run reprise.
  */
 #include "cli/cli.h"
 
@@ -21,14 +21,14 @@ static void each_option(const struct cli_command *command, each_option_fn *fn)
 }
 
 /* "auto|always|never" with blanks between the words */
-static void choices(const char *value)
+static void put_choices(const char *value)
 {
     for (; *value; value++)
         putchar(*value == '|' ? ' ' : *value);
 }
 
 /* Text inside single quotes of a shell. */
-static void quoted(const char *text)
+static void put_quoted(const char *text)
 {
     for (; *text; text++) {
         if (*text == '\'')
@@ -44,7 +44,7 @@ static void bash_option(const struct cli_command *command, const struct rp_optio
     printf(" --%s", option->name);
 }
 
-/* What may follow an option that takes a value. */
+/* The values of an option that takes one. */
 static void bash_values(const struct cli_command *command, const struct rp_option *option)
 {
     if (option->type == RP_OPT_FLAG)
@@ -55,7 +55,7 @@ static void bash_values(const struct cli_command *command, const struct rp_optio
     printf(") COMPREPLY=(");
     if (option->type == RP_OPT_CHOICE) {
         printf("$(compgen -W '");
-        choices(option->value);
+        put_choices(option->value);
         printf("' -- \"$cur\")");
     } else if (option->type == RP_OPT_PATH) {
         printf("$(compgen -f -- \"$cur\")");
@@ -72,9 +72,10 @@ static void bash_words(const struct cli_command *command)
 
         for (i = 0; i < cli_command_count(); i++)
             printf(" %s", cli_command_at(i).name);
+        printf(" formats");
     } else if (!strcmp(command->name, "completion")) {
         printf(" ");
-        choices(command->words);
+        put_choices(command->words);
     }
     puts(strstr(command->words, "FILE") ? "' files=yes ;;" : "' ;;");
 }
@@ -113,11 +114,11 @@ static void zsh_option(const struct cli_command *command, const struct rp_option
 {
     (void)command;
     printf(" \\\n        '--%s%s[", option->name, option->type == RP_OPT_FLAG ? "" : "=");
-    quoted(option->summary);
+    put_quoted(option->summary);
     printf("]");
     if (option->type == RP_OPT_CHOICE) {
         printf(":value:(");
-        choices(option->value);
+        put_choices(option->value);
         printf(")");
     } else if (option->type == RP_OPT_PATH) {
         printf(":file:_files");
@@ -135,10 +136,10 @@ static void zsh_words(const struct cli_command *command)
         printf(" \\\n        ':command:(");
         for (i = 0; i < cli_command_count(); i++)
             printf("%s ", cli_command_at(i).name);
-        printf(")'");
+        printf("formats)'");
     } else if (!strcmp(command->name, "completion")) {
         printf(" \\\n        ':shell:(");
-        choices(command->words);
+        put_choices(command->words);
         printf(")'");
     } else if (*command->words) {
         printf(" \\\n        '*:file:_files'");
@@ -152,7 +153,7 @@ static void completion_zsh(void)
     puts("#compdef reprise\n_reprise() {\n  local -a commands\n  commands=(");
     for (i = 0; i < n; i++) {
         printf("    '%s:", cli_command_at(i).name);
-        quoted(cli_command_at(i).summary);
+        put_quoted(cli_command_at(i).summary);
         puts("'");
     }
     puts("  )\n  if (( CURRENT == 2 )); then\n    _describe command commands; return\n  fi\n"
@@ -179,13 +180,13 @@ static void fish_option(const struct cli_command *command, const struct rp_optio
         printf(" -s %c", option->letter);
     if (option->type == RP_OPT_CHOICE) {
         printf(" -xa '");
-        choices(option->value);
+        put_choices(option->value);
         printf("'");
     } else if (option->type != RP_OPT_FLAG) {
         fputs(option->type == RP_OPT_PATH ? " -rF" : " -x", stdout);
     }
     printf(" -d '");
-    quoted(option->summary);
+    put_quoted(option->summary);
     puts("'");
 }
 
@@ -197,11 +198,15 @@ static void completion_fish(void)
         struct cli_command command = cli_command_at(i);
 
         printf("complete -c reprise -n __fish_use_subcommand -f -a %s -d '", command.name);
-        quoted(command.summary);
+        put_quoted(command.summary);
         puts("'");
         each_option(&command, fish_option);
     }
     puts("complete -c reprise -n '__fish_seen_subcommand_from completion' -xa 'bash zsh fish'");
+    printf("complete -c reprise -n '__fish_seen_subcommand_from help' -xa 'formats");
+    for (i = 0; i < n; i++)
+        printf(" %s", cli_command_at(i).name);
+    puts("'");
 }
 
 static const struct {
@@ -209,7 +214,7 @@ static const struct {
     void (*print)(void);
 } shells[] = {{"bash", completion_bash}, {"zsh", completion_zsh}, {"fish", completion_fish}};
 
-static int run(const struct cli_call *call)
+static int completion_run(const struct cli_call *call)
 {
     struct rp_err err = RP_ERR_INIT;
     size_t i;
@@ -220,19 +225,21 @@ static int run(const struct cli_call *call)
             return 0;
         }
     }
-    snprintf(err.text, sizeof err.text, "name one shell: bash, zsh or fish");
+    snprintf(err.text, sizeof err.text, "name a shell: bash, zsh or fish");
     return cli_usage("completion", &err);
 }
 
 const struct cli_command cli_cmd_completion = {
     .name = "completion",
     .group = "other",
-    .summary = "completion for a shell: bash, zsh or fish",
+    .summary = "print the completion script of a shell: bash, zsh or fish",
     .words = "bash|zsh|fish",
-    .details = "Prints a script that completes commands, options and their values.",
+    .details =
+        "The script completes commands, options and their values. 'make install' installs it "
+        "for all three shells.",
     .examples = "source <(reprise completion bash)\tin ~/.bashrc\n"
                 "reprise completion zsh > ~/.zfunc/_reprise\twith ~/.zfunc in fpath\n"
                 "reprise completion fish | source\tin config.fish\n",
     .options = cli_no_options,
     .common = cli_help_option,
-    .run = run};
+    .run = completion_run};

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Help from the tables: an overview, one command, and the option list of the manual. */
+/* Help from the tables: an overview, one command, the formats, the option list of the manual. */
 #include "cli/cli.h"
 
 #include <string.h>
 
-#define TEXT_COLUMN 26
-#define LINE_WIDTH  80
+#define TEXT_COLUMN   26
+#define FORMAT_COLUMN 20
+#define LINE_WIDTH    80
 
 /* Prints text from column `from` on, wrapped between words; newlines in the text are kept. */
-static void wrapped(FILE *to, const char *text, int from, int indent)
+static void put_wrapped(FILE *to, const char *text, int from, int indent)
 {
     int column = from;
 
@@ -34,7 +35,7 @@ static void wrapped(FILE *to, const char *text, int from, int indent)
     fputc('\n', to);
 }
 
-static void option_left(char *out, size_t cap, const struct rp_option *option)
+static void option_syntax(char *out, size_t cap, const struct rp_option *option)
 {
     char letter[8] = "    ";
 
@@ -44,12 +45,12 @@ static void option_left(char *out, size_t cap, const struct rp_option *option)
              option->value ? option->value : "");
 }
 
-static void option_line(FILE *to, const struct rp_option *option)
+static void put_option(FILE *to, const struct rp_option *option)
 {
     char left[128], text[512];
     int used;
 
-    option_left(left, sizeof left, option);
+    option_syntax(left, sizeof left, option);
     snprintf(text, sizeof text, "%s%s%s%s", option->summary, option->fallback ? " (default: " : "",
              option->fallback ? option->fallback : "", option->fallback ? ")" : "");
     used = fprintf(to, "%s", left);
@@ -57,30 +58,30 @@ static void option_line(FILE *to, const struct rp_option *option)
         fprintf(to, "\n%*s", TEXT_COLUMN, "");
     else
         fprintf(to, "%*s", TEXT_COLUMN - used, "");
-    wrapped(to, text, TEXT_COLUMN, TEXT_COLUMN);
+    put_wrapped(to, text, TEXT_COLUMN, TEXT_COLUMN);
 }
 
-static void own_options(FILE *to, const struct cli_command *command)
+static void put_own_options(FILE *to, const struct cli_command *command)
 {
     const struct rp_option *option = command->options;
 
     if (option->name)
         fputs("\noptions:\n", to);
     for (; option->name; option++)
-        option_line(to, option);
+        put_option(to, option);
 }
 
-static void common_options(FILE *to, const struct cli_command *command)
+static void put_common_options(FILE *to, const struct cli_command *command)
 {
     const struct rp_option *option = cli_common_from(command, command->common);
 
     if (option->name)
         fprintf(to, "\n%s:\n", command->options->name ? "common options" : "options");
     for (; option->name; option = cli_common_from(command, option + 1))
-        option_line(to, option);
+        put_option(to, option);
 }
 
-static void group_lines(FILE *to, const char *group)
+static void put_group(FILE *to, const char *group)
 {
     size_t i, n = cli_command_count();
     bool any = false;
@@ -101,18 +102,19 @@ void cli_help_overview(FILE *to)
 {
     size_t g;
 
-    fputs("reprise: where the time of a machine-learning program goes, and what would change it\n"
+    fputs("reprise: " CLI_PURPOSE "\n"
           "\nusage: reprise COMMAND [OPTIONS] [FILE...]\n",
           to);
     for (g = 0; cli_groups[g]; g++)
-        group_lines(to, cli_groups[g]);
+        put_group(to, cli_groups[g]);
     fputs(
-        "\n'reprise help COMMAND' shows how one is used. Exit status: 0 done, 1 the answer is no,\n"
-        "2 usage, 3 bad input, 4 system or device, 5 a defect of reprise.\n",
+        "\n'reprise help COMMAND' shows how one is used, 'reprise help formats' what can be read.\n"
+        "Exit status: 0 done, 1 the answer is no, 2 wrong usage, 3 bad input, 4 system or device\n"
+        "error, 5 a defect of reprise.\n",
         to);
 }
 
-static void example_lines(FILE *to, const char *examples)
+static void put_examples(FILE *to, const char *examples)
 {
     while (examples && *examples) {
         int command = (int)strcspn(examples, "\t\n");
@@ -137,17 +139,17 @@ void cli_help_command(const struct cli_command *command, FILE *to)
             command->words);
     if (command->details) {
         fputc('\n', to);
-        wrapped(to, command->details, 0, 0);
+        put_wrapped(to, command->details, 0, 0);
     }
-    own_options(to, command);
-    common_options(to, command);
+    put_own_options(to, command);
+    put_common_options(to, command);
     if (command->examples) {
         fputs("\nexamples:\n", to);
-        example_lines(to, command->examples);
+        put_examples(to, command->examples);
     }
 }
 
-static void markdown_row(FILE *to, const struct rp_option *option)
+static void put_option_row(FILE *to, const struct rp_option *option)
 {
     const char *c;
 
@@ -166,8 +168,52 @@ void cli_help_markdown(const struct cli_command *command, FILE *to)
 
     fputs("| option | meaning | default |\n|---|---|---|\n", to);
     for (option = command->options; option->name; option++)
-        markdown_row(to, option);
+        put_option_row(to, option);
     for (option = cli_common_from(command, command->common); option->name;
          option = cli_common_from(command, option + 1))
-        markdown_row(to, option);
+        put_option_row(to, option);
+}
+
+static void put_format(FILE *to, const struct rp_format_view *format)
+{
+    char text[512];
+    int used = fprintf(to, "  %s", format->name);
+
+    snprintf(text, sizeof text, "%s\n%s\nwritten by %s", format->summary, format->files,
+             format->written_by);
+    fprintf(to, "%*s", used < FORMAT_COLUMN ? FORMAT_COLUMN - used : 1, "");
+    put_wrapped(to, text, FORMAT_COLUMN, FORMAT_COLUMN);
+}
+
+static void put_format_row(FILE *to, const struct rp_format_view *format)
+{
+    fprintf(to, "| `%s` | %s | %s | `%s` | %s |\n", format->name, format->kind, format->summary,
+            format->files, format->written_by);
+}
+
+/* Traces first, then programs. */
+static void put_formats(FILE *to, const char *kind, bool markdown)
+{
+    struct rp_format_view format;
+
+    if (!markdown)
+        fprintf(to, "\n%ss:\n", kind);
+    for (size_t i = 0; rp_formats(i, 1, &format, sizeof format); i++) {
+        if (strcmp(format.kind, kind) != 0)
+            continue;
+        if (markdown)
+            put_format_row(to, &format);
+        else
+            put_format(to, &format);
+    }
+}
+
+void cli_help_formats(bool markdown, FILE *to)
+{
+    fputs(markdown ? "| format | kind | what it is | files | written by |\n|---|---|---|---|---|\n"
+                   : "Formats of input files. The content decides, not the name; gzip, zstd and xz "
+                     "files\nand tar archives of all of them are read as they are.\n",
+          to);
+    put_formats(to, "trace", markdown);
+    put_formats(to, "program", markdown);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Parsing by tables: --name, --name=value, --name value, -n value, -nvalue, and -- before words
- * that begin with a dash. Options and words may be mixed. Values are checked by the library.
+ * Command lines, parsed by tables: --name, --name=value, --name value, -n value, -nvalue, and --
+ * before words that begin with a dash. Options and words may be mixed. The library checks values.
  */
 #include "cli/cli.h"
 
@@ -16,7 +16,8 @@ struct parser {
     struct rp_err *err;
 };
 
-static enum rp_code fail(struct rp_err *err, const char *fmt, const char *subject, const char *near)
+static enum rp_code usage_error(struct rp_err *err, const char *fmt, const char *subject,
+                                const char *near)
 {
     err->code = RP_USAGE;
     snprintf(err->text, sizeof err->text, "%s '%s'%s%s%s", fmt, subject,
@@ -51,7 +52,7 @@ const struct rp_option *cli_common_from(const struct cli_command *command,
     return option;
 }
 
-static enum rp_code unknown(const struct parser *p, const char *word)
+static enum rp_code unknown_option(const struct parser *p, const char *word)
 {
     const struct cli_command *command = p->call->command;
     const struct rp_option *option;
@@ -66,12 +67,12 @@ static enum rp_code unknown(const struct parser *p, const char *word)
     names[n] = NULL;
     snprintf(bare, sizeof bare, "%.*s", (int)strcspn(word, "="), word + strspn(word, "-"));
     bare[strcspn(bare, "=")] = '\0';
-    return fail(p->err, "there is no option", word, rp_closest_word(bare, names));
+    return usage_error(p->err, "there is no option", word, rp_closest_word(bare, names));
 }
 
-/* Adds the setting to the list its option belongs to. */
-static enum rp_code add(struct parser *p, const struct rp_option *option, bool common,
-                        const char *value)
+/* Adds a setting to the list of its option; the value may be the next argument. */
+static enum rp_code add_setting(struct parser *p, const struct rp_option *option, bool common,
+                                const char *value)
 {
     struct cli_call *call = p->call;
 
@@ -98,7 +99,7 @@ static enum rp_code parse_long(struct parser *p, const char *word)
 
     if (common)
         option = find_long(p->call->command->common, word + 2, len);
-    return option ? add(p, option, common, value) : unknown(p, word);
+    return option ? add_setting(p, option, common, value) : unknown_option(p, word);
 }
 
 static enum rp_code parse_short(struct parser *p, const char *word)
@@ -112,10 +113,10 @@ static enum rp_code parse_short(struct parser *p, const char *word)
         if (common)
             option = find_letter(p->call->command->common, *word);
         if (!option)
-            return fail(p->err, "there is no option", p->argv[p->at], NULL);
+            return usage_error(p->err, "there is no option", p->argv[p->at], NULL);
         if (option->type != RP_OPT_FLAG)
-            return add(p, option, common, word[1] ? word + 1 : NULL);
-        if (add(p, option, common, NULL) != RP_OK)
+            return add_setting(p, option, common, word[1] ? word + 1 : NULL);
+        if (add_setting(p, option, common, NULL) != RP_OK)
             return RP_USAGE;
     }
     return RP_OK;
@@ -144,7 +145,7 @@ enum rp_code cli_parse(const struct cli_command *command, int argc, char **argv,
     out->common = calloc(room, sizeof *out->common);
     out->words = calloc(room, sizeof *out->words);
     if (!out->settings || !out->common || !out->words)
-        return fail(err, "out of memory while reading", "the command line", NULL);
+        return usage_error(err, "out of memory while reading", "the command line", NULL);
     for (; p.at < argc; p.at++) {
         const char *word = argv[p.at];
         enum rp_code code = RP_OK;

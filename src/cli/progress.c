@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One line on stderr, redrawn at most five times a second, from the first second on. The library
- * calls back; nothing else in the program shows progress.
+ * A progress line on stderr, from the first second on, redrawn at most five times a second. The
+ * library calls cli_progress_report.
  */
 #include "cli/cli.h"
 

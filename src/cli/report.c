@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What goes wrong is said on stderr, in one place and one form. */
+/* Error messages on stderr. */
 #include "cli/cli.h"
 
 #include <errno.h>
 #include <string.h>
 
-/* File names may hold anything: what would steer the terminal is shown as \xNN. */
+/* File names may contain anything: control characters are shown as \xNN. */
 static void print_error(const struct rp_err *err)
 {
     const unsigned char *c;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Colour and width: what the user said, then the environment, then what the descriptor is. */
+/* Color and width of the output: by option, else by environment, else by what the descriptor is. */
 #include "cli/cli.h"
 
 #include <stdlib.h>
