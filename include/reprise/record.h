@@ -2,10 +2,10 @@
 #ifndef REPRISE_RECORD_H
 #define REPRISE_RECORD_H
 /*
- * Ranges, marks and counters of a program, for `reprise record`. This header stands alone: nothing
- * to link, nothing to start. Where the program does not run under `record` each macro is one load
- * and one branch; where it does, an event costs tens of nanoseconds, takes no lock, and is on the
- * disk's pages before the macro returns, so that it outlives whatever happens next.
+ * Ranges, marks and counters of a program, for `reprise record`. The header is self-contained:
+ * there is nothing to link and nothing to initialise. If the program does not run under `record`,
+ * each macro is one load and one branch. If it does, an event costs tens of nanoseconds, takes no
+ * lock, and is in the page cache of its file before the macro returns, so that it survives a crash.
  *
  *     RP_RANGE_BEGIN("forward");          // nests; ends on the thread where it began
  *     RP_RANGE_END();
@@ -14,8 +14,8 @@
  *
  *     { RP_SCOPE("backward"); ... }       // ends with the block (C++; C with GCC and clang)
  *
- * Names are copied. A null name is "". Define RP_RECORD_OFF before the header to compile nothing.
- * Programs linked statically are not recorded.
+ * Names are copied; a null name is recorded as "". Define RP_RECORD_OFF before including the header
+ * to compile the macros to nothing. Statically linked programs are not recorded.
  */
 #ifdef __cplusplus
 extern "C" {
@@ -31,7 +31,7 @@ extern "C" {
 
 #else
 
-/* The recorder's functions, or null; one for each program and library that uses this header. */
+/* The recorder's functions, or null. Each program and library that uses this header has its own. */
 struct rp_record_functions {
     void (*range_begin)(const char *name);
     void (*range_end)(void);
@@ -43,7 +43,7 @@ extern struct rp_record_functions rp_record_functions;
 __attribute__((weak, visibility("hidden"))) struct rp_record_functions rp_record_functions = {0, 0,
                                                                                               0, 0};
 
-/* Weak, so that a program need not be linked with the library that has it. */
+/* Weak, so that a program need not link with the library that defines dlsym. */
 extern void *rp_record_lookup(void *, const char *) __asm__("dlsym") __attribute__((weak));
 
 static inline void rp_record_take(void *function, const char *name)
@@ -100,7 +100,7 @@ static inline void rp_record_scope_end(const int *scope)
 
 #define RP_RECORD_JOIN_(a, b) a##b
 #define RP_RECORD_JOIN(a, b)  RP_RECORD_JOIN_(a, b)
-/* A declaration. */
+/* Expands to a declaration. */
 #define RP_SCOPE(name)                                                              \
     __attribute__((unused, cleanup(rp_record_scope_end))) const int RP_RECORD_JOIN( \
         rp_record_scope_, __COUNTER__) = rp_record_scope_begin(name)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * `record`: runs a program with the injected libraries in its environment, and nothing else: what
- * the program starts inherits it, so launchers need no help. The rank is read by the libraries, in
- * each process.
+ * `record`: runs a program with environment variables that load the injected libraries. Child
+ * processes inherit them, so launchers need no support. The libraries read the rank in each
+ * process.
  */
 #include "cli/record.h"
 
@@ -15,23 +15,23 @@
 #include <time.h>
 #include <unistd.h>
 
-#define LIMIT_LEAST (64 << 10)
+#define LIMIT_MIN (64 << 10)
 
 const struct rp_option record_options[] = {
-    {"output", 'o', RP_OPT_PATH, "DIR", "recording", "folder of the recording; made where needed",
+    {"output", 'o', RP_OPT_PATH, "DIR", "recording", "folder of the recording; created if needed",
      0},
     {"with", 'w', RP_OPT_TEXT, "LIST", NULL,
-     "sources, with commas: host, cuda, nvtx, nccl, opencl ... (all that are there)", 0},
-    {"start-after", 0, RP_OPT_DURATION, "TIME", NULL, "record nothing before that time: 10s", 0},
-    {"duration", 0, RP_OPT_DURATION, "TIME", NULL, "stop recording after that time", 0},
+     "comma-separated sources: host, cuda, nvtx, nccl, opencl ... (all that are installed)", 0},
+    {"start-after", 0, RP_OPT_DURATION, "TIME", NULL, "start recording after this time: 10s", 0},
+    {"duration", 0, RP_OPT_DURATION, "TIME", NULL, "record for this long, then stop", 0},
     {"steps", 0, RP_OPT_TEXT, "FIRST:COUNT", NULL,
-     "record these steps only, counted from 0 by ranges and marks named step...", 0},
-    {"step-name", 0, RP_OPT_TEXT, "TEXT", NULL, "how the names of steps begin", 0},
-    {"limit", 0, RP_OPT_BYTES, "SIZE", NULL, "the most that one process writes: 2GiB", 0},
+     "record these steps only; counted from 0, by ranges and marks named step...", 0},
+    {"step-name", 0, RP_OPT_TEXT, "TEXT", NULL, "prefix of the names of steps", 0},
+    {"limit", 0, RP_OPT_BYTES, "SIZE", NULL, "maximum size written by one process: 2GiB", 0},
     {"when-full", 0, RP_OPT_CHOICE, "stop|ring", "stop",
-     "at the limit stop (the rest is counted as lost), or drop the oldest", 0},
-    {"set", 0, RP_OPT_TEXT, "KEY=VALUE", NULL, "an option of a source", RP_OPT_REPEAT},
-    {"quiet", 'q', RP_OPT_FLAG, NULL, NULL, "no summary at the end", 0},
+     "at the limit: stop (the rest is counted as lost), or drop the oldest events", 0},
+    {"set", 0, RP_OPT_TEXT, "KEY=VALUE", NULL, "set an option of a source", RP_OPT_REPEAT},
+    {"quiet", 'q', RP_OPT_FLAG, NULL, NULL, "print no summary at the end", 0},
     RP_OPTION_END};
 
 static const char *setting(const struct cli_call *call, const char *name)
@@ -50,14 +50,14 @@ static int64_t number(const struct cli_call *call, const char *name)
 
 /* -------------------------------------------------------------------------- options */
 
-static bool add(struct record *r, struct rp_err *err, const char *key, const char *value)
+static bool add_option(struct record *r, struct rp_err *err, const char *key, const char *value)
 {
     size_t n = strlen(r->options);
     int more = snprintf(r->options + n, sizeof r->options - n, "%s%s=%s", n ? ";" : "", key, value);
 
     if (more > 0 && (size_t)more < sizeof r->options - n && !strchr(value, ';'))
         return true;
-    snprintf(err->text, sizeof err->text, "option '%s' cannot be '%.200s'", key, value);
+    snprintf(err->text, sizeof err->text, "invalid value '%.200s' of option '%s'", value, key);
     return false;
 }
 
@@ -66,10 +66,10 @@ static bool add_number(struct record *r, struct rp_err *err, const char *key, in
     char text[32];
 
     snprintf(text, sizeof text, "%lld", (long long)value);
-    return !value || add(r, err, key, text);
+    return !value || add_option(r, err, key, text);
 }
 
-/* "10:5" or "5", which begins at 0 */
+/* "10:5", or "5", which is "0:5" */
 static bool add_steps(struct record *r, const char *text, struct rp_err *err)
 {
     long long first = 0, count = 0;
@@ -104,27 +104,26 @@ static bool add_settings(struct record *r, const struct cli_call *call, struct r
             return false;
         }
         snprintf(key, sizeof key, "%.*s", (int)(equal - text), text);
-        if (!add(r, err, key, equal + 1))
+        if (!add_option(r, err, key, equal + 1))
             return false;
     }
     return true;
 }
 
-/* Zero and less mean nothing here. */
 static bool in_range(const struct cli_call *call, struct rp_err *err)
 {
     static const struct {
         const char *name;
-        int64_t least;
+        int64_t min;
         const char *words;
-    } ranges[] = {{"start-after", 0, "cannot be in the past"},
-                  {"duration", 1, "must be longer than nothing"},
-                  {"limit", LIMIT_LEAST, "is at least 64KiB"}};
+    } ranges[] = {{"start-after", 0, "must not be negative"},
+                  {"duration", 1, "must be greater than 0"},
+                  {"limit", LIMIT_MIN, "must be at least 64KiB"}};
 
     for (size_t i = 0; i < sizeof ranges / sizeof ranges[0]; i++) {
         const char *text = setting(call, ranges[i].name);
 
-        if (!text || number(call, ranges[i].name) >= ranges[i].least)
+        if (!text || number(call, ranges[i].name) >= ranges[i].min)
             continue;
         snprintf(err->text, sizeof err->text, "option '--%s' %s, not '%.200s'", ranges[i].name,
                  ranges[i].words, text);
@@ -144,34 +143,34 @@ static bool gather_options(struct record *r, const struct cli_call *call, struct
            add_number(r, err, "start", number(call, "start-after")) &&
            add_number(r, err, "duration", number(call, "duration")) &&
            add_steps(r, setting(call, "steps"), err) &&
-           (!step_name || add(r, err, "step_name", step_name)) &&
+           (!step_name || add_option(r, err, "step_name", step_name)) &&
            add_number(r, err, "limit", number(call, "limit")) &&
-           (!full || add(r, err, "full", full)) && add_settings(r, call, err);
+           (!full || add_option(r, err, "full", full)) && add_settings(r, call, err);
 }
 
 /* -------------------------------------------------------------------------- the folder */
 
-/* Whether the folder holds nothing (hidden files are ours: of a run that recorded nothing); with a
-   rank: nothing of that rank, for the other ranks' lies there already when a launcher starts one
-   `record` each. A job that is begun again goes on. */
-static bool is_free(const char *path, const struct record *r)
+/* Whether the folder can be recorded into: it is empty except for hidden files (an earlier run that
+   recorded nothing left them). Where a launcher starts one `record` a rank, only this rank's folder
+   must be absent. A restarted job continues in the same folder. */
+static bool folder_is_free(const char *path, const struct record *r)
 {
     DIR *dir = r->restarts > 0 ? NULL : opendir(path);
     struct dirent *entry;
-    bool is_free = true;
+    bool free_so_far = true;
     char own[32];
 
     snprintf(own, sizeof own, "rank%d.", (int)r->rank);
-    while (dir && is_free && (entry = readdir(dir)))
-        is_free =
+    while (dir && free_so_far && (entry = readdir(dir)))
+        free_so_far =
             r->rank >= 0 ? strncmp(entry->d_name, own, strlen(own)) != 0 : entry->d_name[0] == '.';
     if (dir)
         closedir(dir);
-    return is_free;
+    return free_so_far;
 }
 
-/* What an earlier run that recorded nothing left: it must not stop this one. */
-static void forget_earlier(const struct record *r)
+/* Removes the control files that an earlier run left, so that they do not affect this one. */
+static void remove_control_files(const struct record *r)
 {
     static const char *const names[] = {".control", ".begun", ".ended"};
     char path[PATH_MAX + 16];
@@ -182,23 +181,23 @@ static void forget_earlier(const struct record *r)
     }
 }
 
-/* Makes the folder with its control file. Where that fails the program runs all the same. */
+/* Creates the folder with its control file. If that fails the program runs unrecorded. */
 static bool make_folder(struct record *r, const char *name, struct rp_err *err)
 {
     char path[PATH_MAX + 16];
     int fd;
 
     if (mkdir(name, 0755) && errno != EEXIST) {
-        snprintf(err->text, sizeof err->text, "cannot make the folder '%.500s': %s", name,
+        snprintf(err->text, sizeof err->text, "cannot create folder '%.500s': %s", name,
                  strerror(errno));
         return false;
     }
     if (!realpath(name, r->folder)) {
-        snprintf(err->text, sizeof err->text, "cannot use the folder '%.500s': %s", name,
+        snprintf(err->text, sizeof err->text, "cannot use folder '%.500s': %s", name,
                  strerror(errno));
         return false;
     }
-    forget_earlier(r);
+    remove_control_files(r);
     snprintf(path, sizeof path, "%s/.control", r->folder);
     fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
     if (fd >= 0)
@@ -209,7 +208,7 @@ static bool make_folder(struct record *r, const char *name, struct rp_err *err)
 
 /* -------------------------------------------------------------------------- the command */
 
-static int run_program(const struct cli_call *call)
+static int record_program(const struct cli_call *call)
 {
     const char *folder = setting(call, "output");
     struct record r = {.quiet = cli_flag(call->settings, call->nsettings, "quiet")};
@@ -221,29 +220,29 @@ static int run_program(const struct cli_call *call)
     r.rank = rp_recording_rank(&r.restarts);
     if (!gather_options(&r, call, &err))
         return cli_usage("record", &err);
-    if (!is_free(folder, &r)) {
+    if (!folder_is_free(folder, &r)) {
         snprintf(err.text, sizeof err.text,
-                 "'%.500s' %s: name another folder with '-o', or remove it", folder,
-                 r.rank < 0 ? "is not empty" : "holds a recording of this rank");
+                 "'%.500s' %s: choose another folder with '-o', or remove it", folder,
+                 r.rank < 0 ? "is not empty" : "already holds a recording of this rank");
         return cli_usage("record", &err);
     }
     if (!record_sources(&r, setting(call, "with"), &usage, &err))
         return usage ? cli_usage("record", &err) : cli_fail(RP_UNSUPPORTED, &err);
     if (!make_folder(&r, folder, &err)) {
         cli_fail(RP_IO, &err);
-        fputs("reprise: going on without a recording\n", stderr);
+        fputs("reprise: continuing without a recording\n", stderr);
         r.folder[0] = '\0';
     } else {
         setenv("REPRISE_RECORD", r.folder, 1);
         setenv("REPRISE_RECORD_OPTIONS", r.options, 1);
     }
-    status = record_run(&r, call->words, call->nwords);
+    status = record_run(call->words, call->nwords);
     if (r.folder[0] && status != 126 && status != 127)
         record_summary(&r);
     return status;
 }
 
-static int run(const struct cli_call *call)
+static int record_command(const struct cli_call *call)
 {
     static const char *const verbs[] = {"start", "stop", "mark", NULL};
     struct rp_err err = RP_ERR_INIT;
@@ -255,7 +254,7 @@ static int run(const struct cli_call *call)
     for (int i = 0; verbs[i] && !call->dashes; i++)
         if (!strcmp(call->words[0], verbs[i]))
             return record_control(call);
-    return run_program(call);
+    return record_program(call);
 }
 
 const struct cli_command cli_cmd_record = {
@@ -263,14 +262,13 @@ const struct cli_command cli_cmd_record = {
     .group = "capture",
     .summary = "run a program and record what it does",
     .details =
-        "Runs the program with small libraries in its environment that write what it does into a "
-        "folder: ranges and counters of <reprise/record.h>, threads, processes, and what the "
-        "sources that are there know of devices. The folder can be opened at any moment, also "
-        "after a crash, by reprise and by every reader of CTF 1.8 (babeltrace2, Trace Compass). "
-        "The program's output and exit status stay as they are (128 + n after signal n). With "
-        "start, stop or mark and the folder, a recording that runs is told to pause, to go on, or "
-        "to note a moment.",
-    .examples = "reprise record -- python train.py\tall that is there, into ./recording\n"
+        "Runs the program with small preloaded libraries that write what it does into a folder: "
+        "ranges and counters of <reprise/record.h>, threads, processes, and the device work that "
+        "the installed sources report. The folder can be read at any time, even after a crash, by "
+        "reprise and by any reader of CTF 1.8 (babeltrace2, Trace Compass). The program's output "
+        "and exit status are unchanged (128 + n after signal n). 'record start DIR', 'record stop "
+        "DIR' and 'record mark DIR NAME' resume, pause or mark a running recording.",
+    .examples = "reprise record -- python train.py\tall sources, into ./recording\n"
                 "reprise record -o run -- torchrun --nproc-per-node 8 train.py\tall ranks\n"
                 "reprise record --steps 10:5 -- ./train\tfive steps\n"
                 "reprise record stop run\tfrom another terminal\n",
@@ -278,4 +276,4 @@ const struct cli_command cli_cmd_record = {
     .tail = true,
     .options = record_options,
     .common = cli_help_option,
-    .run = run};
+    .run = record_command};

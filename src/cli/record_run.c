@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Running the recorded program, the summary behind it, and word to one that runs. */
+/* Runs the recorded program, prints the summary, and sends commands to a running recording. */
 #include "cli/record.h"
 
 #include <dirent.h>
@@ -14,9 +14,10 @@
 
 /* -------------------------------------------------------------------------- running */
 
-/* Whether a signal is to go on to the child. The terminal tells both of us when the user
-   interrupts, and so does one who signals our whole group; what was sent to us alone goes on. */
-static bool goes_on(const siginfo_t *info)
+/* Whether to forward a signal to the child. An interrupt from the terminal, or one sent to the
+   whole process group, reaches the child anyway; one that was sent to this process alone is
+   forwarded. */
+static bool is_forwarded(const siginfo_t *info)
 {
     if (info->si_signo == SIGCHLD)
         return false;
@@ -25,7 +26,7 @@ static bool goes_on(const siginfo_t *info)
     return info->si_code <= 0 && info->si_pid > 0 && getpgid(info->si_pid) != getpgrp();
 }
 
-static int wait_for(pid_t child, const sigset_t *waited)
+static int child_wait(pid_t child, const sigset_t *waited)
 {
     siginfo_t info;
     int status = 0;
@@ -35,7 +36,7 @@ static int wait_for(pid_t child, const sigset_t *waited)
 
         if (done == child || (done < 0 && errno != EINTR))
             break;
-        if (sigwaitinfo(waited, &info) > 0 && goes_on(&info))
+        if (sigwaitinfo(waited, &info) > 0 && is_forwarded(&info))
             kill(child, info.si_signo);
     }
     if (WIFSIGNALED(status))
@@ -43,7 +44,7 @@ static int wait_for(pid_t child, const sigset_t *waited)
     return WIFEXITED(status) ? WEXITSTATUS(status) : 4;
 }
 
-static void become(char **argv, const sigset_t *old, int to_parent)
+static void child_exec(char **argv, const sigset_t *old, int to_parent)
 {
     int why;
 
@@ -64,14 +65,13 @@ static int cannot_run(const char *program, int why)
     return why == ENOENT ? 127 : 126;
 }
 
-int record_run(const struct record *r, const char *const *words, size_t n)
+int record_run(const char *const *words, size_t n)
 {
     char **argv = calloc(n + 1, sizeof *argv);
     int fds[2] = {-1, -1}, why = 0, status;
     sigset_t waited, old;
     pid_t child;
 
-    (void)r;
     if (!argv || pipe2(fds, O_CLOEXEC)) {
         why = errno;
         free(argv);
@@ -87,13 +87,13 @@ int record_run(const struct record *r, const char *const *words, size_t n)
     sigprocmask(SIG_BLOCK, &waited, &old);
     child = fork();
     if (child == 0)
-        become(argv, &old, fds[1]);
+        child_exec(argv, &old, fds[1]);
     why = child < 0 ? errno : 0;
     close(fds[1]);
     if (child > 0 && read(fds[0], &why, sizeof why) != (ssize_t)sizeof why)
         why = 0;
     close(fds[0]);
-    status = child > 0 ? wait_for(child, &waited) : 0;
+    status = child > 0 ? child_wait(child, &waited) : 0;
     sigprocmask(SIG_SETMASK, &old, NULL);
     free(argv);
     return why ? cannot_run(words[0], why) : status;
@@ -101,8 +101,8 @@ int record_run(const struct record *r, const char *const *words, size_t n)
 
 /* -------------------------------------------------------------------------- the summary */
 
-/* Removes chunks that a dead process had in reserve. */
-static void tidy_trace(const char *folder)
+/* Removes the temporary files of dead processes. */
+static void remove_unfinished_of(const char *folder)
 {
     DIR *dir = opendir(folder);
     struct dirent *entry;
@@ -122,8 +122,8 @@ static void tidy_trace(const char *folder)
         closedir(dir);
 }
 
-/* Only of this host: process ids of others mean nothing here. */
-static void tidy(const char *root)
+/* For folders of this host only: process ids of other hosts are unknown here. */
+static void remove_unfinished(const char *root)
 {
     char host[256] = "", path[PATH_MAX];
     DIR *dir = opendir(root);
@@ -136,13 +136,13 @@ static void tidy(const char *root)
 
         if (name[0] != '.' && *host && strstr(name, host) &&
             snprintf(path, sizeof path, "%s/%s", root, name) < (int)sizeof path)
-            tidy_trace(path);
+            remove_unfinished_of(path);
     }
     if (dir)
         closedir(dir);
 }
 
-static const char *grouped(uint64_t n, char *to)
+static const char *with_commas(uint64_t n, char *to)
 {
     char digits[24];
     int len = snprintf(digits, sizeof digits, "%llu", (unsigned long long)n), out = 0;
@@ -156,7 +156,7 @@ static const char *grouped(uint64_t n, char *to)
     return to;
 }
 
-/* A byte each: where ours ends is our place. */
+/* Each `record` appends one byte, so the file's size is the count. */
 long record_note(const struct record *r, const char *list)
 {
     char path[PATH_MAX + 16];
@@ -173,7 +173,7 @@ long record_note(const struct record *r, const char *list)
     return place > 0 ? (long)place : 0;
 }
 
-/* Of several `record`s behind a launcher the last one that ends speaks for all. */
+/* Of several `record`s under one launcher, the last one to end prints the summary for all. */
 static bool is_last(const struct record *r)
 {
     long ended = record_note(r, ".ended");
@@ -189,10 +189,9 @@ void record_summary(const struct record *r)
     struct rp_recording rec = {.struct_size = sizeof rec};
     struct rp_err err = RP_ERR_INIT;
     char events[32], lost[32];
-
     bool last = is_last(r);
 
-    tidy(r->folder);
+    remove_unfinished(r->folder);
     if (r->quiet || !last)
         return;
     if (rp_recording_scan(r->folder, &rec, &err) != RP_OK) {
@@ -200,31 +199,33 @@ void record_summary(const struct record *r)
         return;
     }
     if (!rec.events) {
-        fprintf(stderr, "reprise: nothing was recorded (sources: %s)\n", r->used);
+        fprintf(stderr, "reprise: nothing recorded (sources: %s)\n", r->used);
         return;
     }
-    fprintf(
-        stderr, "reprise: %s events of %llu thread%s in %llu process%s, %s lost, %.1f MB in '%s'\n",
-        grouped(rec.events, events), (unsigned long long)rec.threads, rec.threads == 1 ? "" : "s",
-        (unsigned long long)rec.processes, rec.processes == 1 ? "" : "es", grouped(rec.lost, lost),
-        (double)rec.bytes / 1e6, r->folder);
+    fprintf(stderr,
+            "reprise: %s events from %llu thread%s in %llu process%s, %s lost, %.1f MB in '%s'\n",
+            with_commas(rec.events, events), (unsigned long long)rec.threads,
+            rec.threads == 1 ? "" : "s", (unsigned long long)rec.processes,
+            rec.processes == 1 ? "" : "es", with_commas(rec.lost, lost), (double)rec.bytes / 1e6,
+            r->folder);
     if (rec.cost_ns && rec.thread_ns)
-        fprintf(stderr,
-                "reprise: recording took about %.1f ms of all threads together (%.0f ns an event, "
-                "%.2f %% of their time)\n",
-                (double)rec.cost_ns / 1e6, (double)rec.cost_ns / (double)rec.events,
-                100.0 * (double)rec.cost_ns / (double)rec.thread_ns);
+        fprintf(
+            stderr,
+            "reprise: recording cost about %.1f ms over all threads (%.0f ns an event, %.2f %% of "
+            "their time)\n",
+            (double)rec.cost_ns / 1e6, (double)rec.cost_ns / (double)rec.events,
+            100.0 * (double)rec.cost_ns / (double)rec.thread_ns);
     if (rec.lost)
-        fprintf(stderr, "reprise: lost events are missing in every answer about this recording\n");
+        fprintf(stderr, "reprise: results for this recording do not include the lost events\n");
 }
 
 /* -------------------------------------------------------------------------- control */
 
-static int control_usage(const char *what)
+static int control_usage(const char *text)
 {
     struct rp_err err = RP_ERR_INIT;
 
-    snprintf(err.text, sizeof err.text, "%s", what);
+    snprintf(err.text, sizeof err.text, "%s", text);
     return cli_usage("record", &err);
 }
 
@@ -236,17 +237,17 @@ int record_control(const struct cli_call *call)
     int fd, n;
 
     if (call->nwords != (mark ? 3u : 2u))
-        return control_usage(mark ? "'record mark' takes the folder and a name"
-                                  : "'record start' and 'record stop' take the folder");
+        return control_usage(mark ? "'record mark' takes a folder and a name"
+                                  : "'record start' and 'record stop' take a folder");
     if (mark && (strlen(call->words[2]) > 500 || strchr(call->words[2], '\n')))
-        return control_usage("the name of a mark is one line of at most 500 bytes");
+        return control_usage("the name of a mark must be one line of at most 500 bytes");
     n = snprintf(line, sizeof line, "%s%s%s\n", call->words[0], mark ? " " : "",
                  mark ? call->words[2] : "");
     snprintf(path, sizeof path, "%s/.control", call->words[1]);
     fd = open(path, O_WRONLY | O_APPEND | O_CLOEXEC);
     if (fd < 0) {
-        snprintf(err.text, sizeof err.text, "'%.500s' is not the folder of a recording: %s",
-                 call->words[1], strerror(errno));
+        snprintf(err.text, sizeof err.text, "'%.500s' is not a recording: %s", call->words[1],
+                 strerror(errno));
         return cli_fail(RP_IO, &err);
     }
     if (write(fd, line, (size_t)n) != n) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The injected libraries and the variables that load them. They are looked for in
+ * The injected libraries and the environment variables that load them. They are searched in
  * $REPRISE_CAPTURE_DIR, in capture/ beside the program (a build), and in the library folder of the
- * prefix the program stands in (installed).
+ * installation prefix.
  */
 #include "cli/record.h"
 
@@ -14,14 +14,14 @@
 #define RP_LIBDIR "lib"
 #endif
 
-/* LIST: joined with what stands there, by a colon. */
+/* How the variable holds the library: one path, or a colon-separated list that may have entries. */
 enum way { BY_PRELOAD, BY_PATH, BY_LIST };
 
 static const struct source {
     const char *name, *variable;
     enum way way;
     bool always, by_default;
-    bool preload_too; /* it also has to see calls of the program itself */
+    bool preload_too; /* it also intercepts calls of the program */
 } sources[] = {
     {"host", "LD_PRELOAD", BY_PRELOAD, true, true, false},
     {"cuda", "CUDA_INJECTION64_PATH", BY_PATH, false, true, true},
@@ -34,7 +34,7 @@ static const struct source {
 
 #define NSOURCES (sizeof sources / sizeof sources[0])
 
-static bool holds_host(const char *folder)
+static bool has_host_library(const char *folder)
 {
     char path[PATH_MAX + 64];
 
@@ -50,7 +50,7 @@ static bool find_libraries(struct record *r)
     char self[PATH_MAX], *slash;
     ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
 
-    if (named && *named && holds_host(named))
+    if (named && *named && has_host_library(named))
         return realpath(named, r->libraries) != NULL;
     if (n <= 0)
         return false;
@@ -62,14 +62,14 @@ static bool find_libraries(struct record *r)
         char path[PATH_MAX + 64];
 
         if (snprintf(path, sizeof path, "%s/%s", self, places[i]) < (int)sizeof path &&
-            holds_host(path))
+            has_host_library(path))
             return realpath(path, r->libraries) != NULL;
     }
     return false;
 }
 
-/* Whether the comma list names it. */
-static bool names(const char *list, const char *name)
+/* Whether a comma-separated list contains the name. */
+static bool list_contains(const char *list, const char *name)
 {
     size_t n = strlen(name);
 
@@ -83,7 +83,7 @@ static bool names(const char *list, const char *name)
     return false;
 }
 
-static bool all_known(const char *list, struct rp_err *err)
+static bool sources_known(const char *list, struct rp_err *err)
 {
     while (list && *list) {
         size_t len = strcspn(list, ","), i = 0;
@@ -92,9 +92,10 @@ static bool all_known(const char *list, struct rp_err *err)
                (strlen(sources[i].name) != len || memcmp(sources[i].name, list, len) != 0))
             i++;
         if (i == NSOURCES) {
-            snprintf(err->text, sizeof err->text,
-                     "there is no source '%.*s': host, cuda, nvtx, nccl, opencl, blocking, malloc",
-                     (int)(len < 100 ? len : 100), list);
+            snprintf(
+                err->text, sizeof err->text,
+                "unknown source '%.*s': choose from host, cuda, nvtx, nccl, opencl, blocking, malloc",
+                (int)(len < 100 ? len : 100), list);
             return false;
         }
         list += len + (list[len] == ',');
@@ -102,8 +103,8 @@ static bool all_known(const char *list, struct rp_err *err)
     return true;
 }
 
-/* Puts the path before (or behind) what stands in a list. */
-static void join(const char *variable, const char *path, bool before)
+/* Adds the path to a colon-separated variable, in front or at the end. */
+static void add_to_variable(const char *variable, const char *path, bool before)
 {
     const char *old = getenv(variable);
     char joined[8192];
@@ -115,72 +116,74 @@ static void join(const char *variable, const char *path, bool before)
     setenv(variable, path, 1);
 }
 
-/* Puts the library into its variable. */
-static void load(struct record *r, const struct source *source, const char *path, bool asked)
+/* Sets the source's variable to load its library. */
+static void source_enable(struct record *r, const struct source *source, const char *path,
+                          bool asked)
 {
     const char *old = getenv(source->variable);
 
     if (source->way == BY_PATH && old && *old && !asked) {
         if (!r->quiet)
             fprintf(stderr,
-                    "reprise: %s is set already: without source '%s' (--with takes it over)\n",
-                    source->variable, source->name);
+                    "reprise: %s is already set: source '%s' is not used (--with %s replaces it)\n",
+                    source->variable, source->name, source->name);
         return;
     }
     if (source->way == BY_PATH)
         setenv(source->variable, path, 1);
     else
-        join(source->variable, path, true);
+        add_to_variable(source->variable, path, true);
     if (source->preload_too)
-        join("LD_PRELOAD", path, false);
+        add_to_variable("LD_PRELOAD", path, false);
     snprintf(r->used + strlen(r->used), sizeof r->used - strlen(r->used), "%s%s",
              r->used[0] ? ", " : "", source->name);
 }
 
-/* Programs built with GCC's address sanitizer refuse to start behind any preloaded library, unless
-   they are told not to look. */
-static void please_sanitizer(void)
+/* Programs built with GCC's address sanitizer refuse to start if any library is loaded before its
+   own, unless this check is disabled. */
+static void allow_sanitizer(void)
 {
     const char *options = getenv("ASAN_OPTIONS");
 
     if (!options || !strstr(options, "verify_asan_link_order"))
-        join("ASAN_OPTIONS", "verify_asan_link_order=0", false);
+        add_to_variable("ASAN_OPTIONS", "verify_asan_link_order=0", false);
 }
 
 bool record_sources(struct record *r, const char *with, bool *usage, struct rp_err *err)
 {
-    if (!all_known(with, err)) {
+    if (!sources_known(with, err)) {
         *usage = true;
         return false;
     }
     if (!find_libraries(r)) {
         snprintf(err->text, sizeof err->text,
-                 "the libraries of 'record' are not beside the program: set REPRISE_CAPTURE_DIR to "
-                 "the folder of reprise-host.so");
+                 "cannot find the libraries of 'record': set REPRISE_CAPTURE_DIR to the folder of "
+                 "reprise-host.so");
         return false;
     }
     if (strpbrk(r->libraries, " :")) {
         snprintf(
             err->text, sizeof err->text,
-            "'%.800s' has a blank or a colon in its name, which LD_PRELOAD cannot hold: link it "
-            "elsewhere, and set REPRISE_CAPTURE_DIR",
+            "'%.800s' contains a space or a colon, which LD_PRELOAD does not allow: make a symbolic "
+            "link to it elsewhere, and set REPRISE_CAPTURE_DIR",
             r->libraries);
         return false;
     }
-    please_sanitizer();
+    allow_sanitizer();
     for (size_t i = 0; i < NSOURCES; i++) {
         const struct source *source = &sources[i];
-        bool asked = names(with, source->name);
+        bool asked = list_contains(with, source->name);
         char path[PATH_MAX + 64];
 
         if (!asked && !source->always && (with || !source->by_default))
             continue;
         snprintf(path, sizeof path, "%s/reprise-%s.so", r->libraries, source->name);
         if (!access(path, R_OK)) {
-            load(r, source, path, asked);
+            source_enable(r, source, path, asked);
         } else if (asked) {
-            snprintf(err->text, sizeof err->text, "source '%s' is not in this build: no '%.800s'",
-                     source->name, path);
+            snprintf(err->text, sizeof err->text,
+                     "source '%s' is not in this build: '%.800s' does not exist", source->name,
+                     path);
             return false;
         }
     }
