@@ -1,201 +1,470 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One rank's part of a comparison: its typical steps, the parts of their time, and their call tree.
- * Steps, their parts and the causes of idle time are those of the report. The typical steps are the
- * middle half by length, so that a first step or a hiccup does not count; their mean is the median
- * where there are up to six, and unlike a median its parts add up.
+ * `diff`: what changed between two programs, or two runs. What the inputs hold decides: their first
+ * bytes are looked at, and nothing is read twice. Both runs are read together, rank by rank.
  */
 #include "explain/diff/diff.h"
 
-#include "explain/diff/noise.h"
+#include "dataset/question.h"
+#include "explain/program_diff/ask.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* The parts of a step without idle, then idle by cause. */
-#define SUMS (RP_DIFF_IDLE + RP_GAP_CAUSES + 1)
+extern const struct rp_question_row rp_ask_diff;
 
-struct maker {
-    const struct rp_trace *t;
-    const struct rp_scope *scope;
-    struct rp_arena *arena;
-    struct rp_trace_diff_part *out;
-    struct rp_report_part report;
-    struct rp_diff_window *windows;
-    int64_t sum_ns[SUMS]; /* of all steps taken */
-};
+/* ------------------------------------------------------------------ what is shown of traces */
 
-static void add_times(struct maker *m, const struct rp_breakdown *b)
+#define RUN(member, type, unit, title, doc, flags) \
+    RP_FIELD(struct rp_trace_diff_run, member, type, unit, title, doc, flags)
+
+static const struct rp_field run_fields[] = {
+    RUN(path, STR, NONE, NULL, "its file, or the folder of its ranks", 0),
+    RUN(device, STR, NONE, NULL, "the first device", 0),
+    RUN(framework, STR, NONE, NULL, "what recorded it", 0),
+    RUN(ranks, I64, COUNT, NULL, "ranks that it has", 0),
+    RUN(steps, I64, COUNT, NULL, "steps that were found, on its first rank that is compared", 0),
+    RUN(whole_steps, I64, COUNT, NULL, "of them, with a beginning and an end", 0),
+    RUN(typical_steps, I64, COUNT, NULL, "of them, the middle half by length", 0),
+    RUN(step_ns, I64, NS, NULL, "mean of the typical steps; without steps the whole recording", 0),
+    RUN(median_ns, I64, NS, NULL, "median of the whole steps", 0),
+    RUN(spread_ns, I64, NS, NULL, "standard deviation of a step, from the median deviation",
+        RP_NULLABLE),
+    RUN(work_ns, I64, NS, NULL, "durations of all work of a step, added up", 0),
+    RUN(host_ns, I64, NS, NULL, "durations of the host spans of a step that launch it", 0),
+    RP_FIELD_END};
+static const struct rp_type run_type = {"run", sizeof(struct rp_trace_diff_run), run_fields, NULL};
+
+#define SHARE(member, type, unit, title, doc, flags) \
+    RP_FIELD(struct rp_trace_diff_share, member, type, unit, title, doc, flags)
+
+static const struct rp_field share_fields[] = {
+    SHARE(part, STR, NONE, "part", "what the time is", 0),
+    SHARE(base_ns, I64, NS, "base", "in a step of the base", 0),
+    SHARE(new_ns, I64, NS, "new", "in a step of the new run", 0),
+    SHARE(delta_ns, I64, NS, "delta", "new - base", 0),
+    SHARE(share, F64, RATIO, "of delta", "of the change of the step; null where that is noise", 0),
+    RP_FIELD_END};
+static const struct rp_type share_type = {"part", sizeof(struct rp_trace_diff_share), share_fields,
+                                          NULL};
+
+static const struct rp_field cause_fields[] = {
+    {"cause", "cause", RP_T_STR, RP_UNIT_NONE, 0, offsetof(struct rp_trace_diff_share, part), 0,
+     NULL, "why the device was idle, as in 'idle'; 'outside': before or after all device work"},
+    SHARE(base_ns, I64, NS, "base", "in a step of the base", 0),
+    SHARE(new_ns, I64, NS, "new", "in a step of the new run", 0),
+    SHARE(delta_ns, I64, NS, "delta", "new - base", 0),
+    SHARE(share, F64, RATIO, "of delta", "of the change of the step; null where that is noise", 0),
+    RP_FIELD_END};
+static const struct rp_type cause_type = {"cause", sizeof(struct rp_trace_diff_share), cause_fields,
+                                          NULL};
+
+#define RANK(member, type, unit, title, doc, flags) \
+    RP_FIELD(struct rp_trace_diff_rank, member, type, unit, title, doc, flags)
+
+static const struct rp_field rank_fields[] = {
+    RANK(rank, I64, NONE, "rank", "its number in the base", 0),
+    RANK(new_rank, I64, NONE, NULL, "its number in the new run", 0),
+    RANK(base_ns, I64, NS, "base", "its step in the base", 0),
+    RANK(new_ns, I64, NS, "new", "its step in the new run", 0),
+    RANK(delta_ns, I64, NS, "delta", "new - base", 0),
+    RANK(compute_delta_ns, I64, NS, "compute", "of it, compute", 0),
+    RANK(exposed_comm_delta_ns, I64, NS, "exposed comm", "of it, exposed communication", 0),
+    RANK(exposed_memory_delta_ns, I64, NS, "copies", "of it, exposed copies", RP_WIDE),
+    RANK(idle_delta_ns, I64, NS, "idle", "of it, idle", 0),
+    RP_FIELD_END};
+static const struct rp_type rank_type = {"rank", sizeof(struct rp_trace_diff_rank), rank_fields,
+                                         NULL};
+
+#define RULE(member, type, unit, title, doc, flags) \
+    RP_FIELD(struct rp_trace_diff_rule, member, type, unit, title, doc, flags)
+
+static const struct rp_field rule_fields[] = {
+    RULE(rule, STR, NONE, NULL, "how operators were found to be the same", 0),
+    RULE(base_ns, I64, NS, NULL, "time of a step of the base to which it applies", 0),
+    RULE(new_ns, I64, NS, NULL, "the same of the new run", 0),
+    RULE(share, F64, RATIO, NULL, "of all time of both", 0), RP_FIELD_END};
+static const struct rp_type rule_type = {"rule", sizeof(struct rp_trace_diff_rule), rule_fields,
+                                         NULL};
+
+#define ROW(member, type, unit, title, doc, flags) \
+    RP_FIELD(struct rp_trace_diff_row, member, type, unit, title, doc, flags)
+
+static const struct rp_field row_fields[] = {
+    ROW(label, STR, NONE, "operator", "name and shape", RP_SCREEN | RP_SHORTEN),
+    ROW(what, STR, NONE, NULL, "operator, range or kernel; 'a -> b' where the name differs", 0),
+    ROW(shape, STR, NONE, NULL, "of its inputs, where recorded", 0),
+    ROW(change, STR, NONE, "change",
+        "added, removed, replaced, shape, kernel, calls, slower, faster, noise or same", 0),
+    ROW(rule, STR, NONE, NULL, "how it was aligned: tree, name and shape, name, kernel, none", 0),
+    ROW(places, I64, COUNT, NULL, "places of the call tree", 0),
+    ROW(counts, STR, NONE, "calls", "for the screen", RP_SCREEN),
+    ROW(base_count, I64, COUNT, NULL, "calls in a step of the base", 0),
+    ROW(new_count, I64, COUNT, NULL, "calls in a step of the new run", 0),
+    ROW(base_works, I64, COUNT, NULL, "kernels, copies and memsets in a step of the base", 0),
+    ROW(new_works, I64, COUNT, NULL, "kernels, copies and memsets in a step of the new run", 0),
+    ROW(base_ns, I64, NS, "base", "its time in a step of the base", 0),
+    ROW(new_ns, I64, NS, "new", "its time in a step of the new run", 0),
+    ROW(delta_ns, I64, NS, "delta", "new - base", 0),
+    ROW(noise_ns, I64, NS, "noise", "changes up to this are noise; null: too few steps to tell",
+        RP_NULLABLE | RP_WIDE),
+    ROW(share, F64, RATIO, "of delta", "of the change of the step; null where that is noise",
+        RP_WIDE),
+    ROW(base_host_ns, I64, NS, NULL,
+        "its calls on the host in a step of the base, without operators inside", 0),
+    ROW(new_host_ns, I64, NS, NULL, "the same in the new run", 0),
+    ROW(host_delta_ns, I64, NS, "host delta", "new - base", RP_WIDE),
+    RP_FIELD_LIST(struct rp_trace_diff_row, base_kernels, &rp_type_string, NULL,
+                  "its kernels in the base, the first eight", 0),
+    RP_FIELD_LIST(struct rp_trace_diff_row, new_kernels, &rp_type_string, NULL,
+                  "its kernels in the new run, the first eight", 0),
+    ROW(place, STR, NONE, NULL, "spans around it where it changed most", 0),
+    ROW(source, STR, NONE, NULL, "line of the user's Python there, where recorded", 0),
+    RP_FIELD_END};
+static const struct rp_type row_type = {"row", sizeof(struct rp_trace_diff_row), row_fields, NULL};
+
+#define ROOT(member, type, unit, title, doc, flags) \
+    RP_FIELD(struct rp_trace_diff_root, member, type, unit, title, doc, flags)
+#define LIST(member, item, title, doc, flags) \
+    RP_FIELD_LIST(struct rp_trace_diff_root, member, item, title, doc, flags)
+
+static const struct rp_field root_fields[] = {
+    ROOT(verdict_text, STR, NONE, "new run", "for the screen", RP_SCREEN),
+    {"base_text", "base step", RP_T_STR, RP_UNIT_NONE, RP_SCREEN,
+     offsetof(struct rp_trace_diff_root, base) + offsetof(struct rp_trace_diff_run, text), 0, NULL,
+     "for the screen"},
+    {"new_text", "new step", RP_T_STR, RP_UNIT_NONE, RP_SCREEN,
+     offsetof(struct rp_trace_diff_root, new_run) + offsetof(struct rp_trace_diff_run, text), 0,
+     NULL, "for the screen"},
+    ROOT(aligned_text, STR, NONE, "aligned", "for the screen", RP_SCREEN),
+    ROOT(inputs, STR, NONE, NULL, "traces", 0),
+    ROOT(verdict, STR, NONE, NULL, "slower, faster, within the noise or same", 0),
+    ROOT(changed, BOOL, NONE, NULL, "the step is slower or faster beyond the noise", 0),
+    ROOT(delta_ns, I64, NS, NULL, "step of the new run - step of the base", 0),
+    ROOT(delta_share, F64, RATIO, NULL, "of the base's step", 0),
+    ROOT(noise_ns, I64, NS, NULL, "changes up to this are noise; null: too few steps to tell",
+         RP_NULLABLE),
+    ROOT(threshold_ns, I64, NS, NULL, "of --fail-over", RP_NULLABLE),
+    ROOT(failed, BOOL, NONE, NULL, "slower than --fail-over allows", 0),
+    ROOT(measure, STR, NONE, NULL, "device time, or host time where no device work was recorded",
+         0),
+    RP_FIELD_RECORD(struct rp_trace_diff_root, base, &run_type, NULL, "the first run", 0),
+    {"new", NULL, RP_T_RECORD, RP_UNIT_NONE, 0, offsetof(struct rp_trace_diff_root, new_run), 0,
+     &run_type, "the second run"},
+    LIST(parts, &share_type, "where the step changed", "they add up to the step", 0),
+    LIST(idle_causes, &cause_type, "idle by cause", "they add up to idle", 0),
+    LIST(ranks, &rank_type, NULL, "what changed most by itself first", 0),
+    LIST(rank_rows, &rank_type, "ranks, what changed most by itself first", "for the screen",
+         RP_SCREEN),
+    LIST(coverage, &rule_type, NULL, "time by the rule that aligned it", 0),
+    ROOT(aligned_share, F64, RATIO, NULL, "of the time of both, aligned by any rule", 0),
+    ROOT(row_count, I64, COUNT, NULL, "rows before the limit", 0),
+    LIST(rows, &row_type, NULL, "largest change first", 0),
+    LIST(look, &row_type, "operators, by change of their time", "for the screen", RP_SCREEN),
+    LIST(kernels, &rp_type_string, "other kernels", "for the screen", RP_SCREEN),
+    LIST(notes, &rp_type_string, "notes", "what to know about the comparison", 0),
+    RP_FIELD_END};
+
+const struct rp_type rp_trace_diff_type = {"diff", sizeof(struct rp_trace_diff_root), root_fields,
+                                           "rows"};
+
+/* The length of the folder in a path. */
+static size_t folder_length(const char *path)
 {
-    int64_t work = rp_ns_sum(b->compute_ns, b->exposed_comm_ns);
+    const char *slash = strrchr(path, '/');
 
-    rp_ns_add(&m->sum_ns[RP_DIFF_COMPUTE], b->compute_ns);
-    rp_ns_add(&m->sum_ns[RP_DIFF_COMM], b->exposed_comm_ns);
-    rp_ns_add(&m->sum_ns[RP_DIFF_MEMORY], rp_ns_between(work, b->busy_ns));
+    return slash ? (size_t)(slash - path) : 0;
 }
 
-/* The gaps in a window by cause; what no gap explains lies outside of the device work. */
-static void add_causes(struct maker *m, const struct rp_breakdown *b)
+static bool same_folder(const char *a, const char *b)
 {
-    const rp_gap_vec *gaps = &m->report.gaps;
-    int64_t rest = b->idle_ns;
-    size_t low = 0, high = gaps->n;
+    size_t n = folder_length(a);
 
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-
-        if (gaps->at[middle].end_ns <= b->begin_ns)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    for (; low < gaps->n && gaps->at[low].begin_ns < b->end_ns; low++) {
-        int64_t ns =
-            rp_ns_common(gaps->at[low].begin_ns, gaps->at[low].end_ns, b->begin_ns, b->end_ns);
-
-        rp_ns_add(&m->sum_ns[RP_DIFF_IDLE + gaps->at[low].cause], ns);
-        rest = rp_ns_between(ns, rest);
-    }
-    rp_ns_add(&m->sum_ns[SUMS - 1], rest);
+    return n == folder_length(b) && !memcmp(a, b, n);
 }
 
-static void take(struct maker *m, const struct rp_breakdown *b)
+/* ------------------------------------------------------------------ traces */
+
+/* Of one rank its file; of several their folder, or the first where both runs are in one. */
+static const char *name_run(const struct rp_ranks *run, const struct rp_ranks *other,
+                            struct rp_arena *arena)
 {
-    add_times(m, b);
-    add_causes(m, b);
-    m->out->taken++;
+    const char *path = run->parts[0].path;
+    size_t n = folder_length(path);
+
+    if (run->n == 1)
+        return path;
+    if (n && !same_folder(path, other->parts[0].path))
+        return rp_arena_copy(arena, path, n);
+    return rp_arena_textf(arena, "%s and %zu more", path, run->n - 1);
 }
 
-/* Means that add up to the mean of the whole: rounded along the running sum. */
-static void mean_all(struct maker *m)
+static enum rp_code diff_rank(const struct rp_loaded *loaded, const struct rp_scope *scope,
+                              const struct rp_settings *settings, struct rp_rank_part *part,
+                              struct rp_err *err)
 {
-    struct rp_trace_diff_part *out = m->out;
-    int64_t sum = 0, before = 0;
+    (void)settings;
+    return rp_trace_diff_rank(loaded->trace, scope, &part->arena, part->data, err);
+}
+
+/* "2%" or "50us". */
+static enum rp_code read_limit(const char *text, struct rp_trace_diff_options *out,
+                               struct rp_err *err)
+{
+    static const struct rp_option forms[] = {
+        {"fail-over", 0, RP_OPT_RATIO, "P%", NULL, "a share", 0},
+        {"time", 0, RP_OPT_DURATION, "T", NULL, "a time", 0},
+        RP_OPTION_END};
+    bool share = text && strchr(text, '%'), unit = text && strpbrk(text, "nuµms");
+    struct rp_setting given = {share ? "fail-over" : "time", text};
+    struct rp_settings checked;
+
+    out->fail_share = out->fail_ns = -1;
+    if (!text)
+        return RP_OK;
+    if ((!share && !unit) || rp_settings_init(&checked, forms, &given, 1, NULL) != RP_OK)
+        return rp_err_set(
+            err, RP_USAGE,
+            "option '--fail-over' takes a share or a time, such as 2%% or 50us, not '%s'", text);
+    if (share)
+        out->fail_share = rp_settings_ratio(&checked, "fail-over");
+    else
+        out->fail_ns = rp_settings_int(&checked, "time");
+    if (out->fail_share < 0 && out->fail_ns < 0)
+        return rp_err_set(err, RP_USAGE, "option '--fail-over' is 0 or more, not '%s'", text);
+    return RP_OK;
+}
+
+static enum rp_code list_ranks(const struct rp_ranks *ranks, struct rp_arena *arena,
+                               struct rp_trace_diff_input **out, struct rp_err *err)
+{
     size_t i;
 
-    for (i = 0; i < SUMS; i++) {
-        size_t part = i < RP_DIFF_IDLE ? i : RP_DIFF_IDLE;
-        int64_t now;
-
-        rp_ns_add(&sum, m->sum_ns[i]);
-        now = sum / out->taken;
-        rp_ns_add(&out->time_ns[part], rp_ns_between(before, now));
-        if (i >= RP_DIFF_IDLE)
-            out->cause_ns[i - RP_DIFF_IDLE] = rp_ns_between(before, now);
-        before = now;
-    }
-    out->typical_ns = before;
+    *out = RP_ARENA_NEW(arena, struct rp_trace_diff_input, ranks->n + 1);
+    if (!*out)
+        return rp_err_nomem(err, "comparing runs");
+    for (i = 0; i < ranks->n; i++)
+        (*out)[i] = (struct rp_trace_diff_input){ranks->parts[i].data, ranks->parts[i].number};
+    return RP_OK;
 }
 
-struct length {
-    int64_t ns;
-    size_t step;
-};
-
-static int by_length(const void *pa, const void *pb)
+static enum rp_code join_traces(const struct rp_ranks runs[2], const struct rp_settings *settings,
+                                struct rp_result *result, struct rp_err *err)
 {
-    const struct length *a = pa, *b = pb;
+    struct rp_trace_diff_options options = {.limit = rp_settings_int(settings, "limit")};
+    struct rp_trace_diff_input *in[2];
+    struct rp_trace_diff_root *root = result->root;
 
-    if (a->ns != b->ns)
-        return a->ns < b->ns ? -1 : 1;
-    return (a->step > b->step) - (a->step < b->step);
+    RP_TRY(read_limit(rp_settings_text(settings, "fail-over"), &options, err));
+    RP_TRY(list_ranks(&runs[0], &result->arena, &in[0], err));
+    RP_TRY(list_ranks(&runs[1], &result->arena, &in[1], err));
+    options.paths[0] = name_run(&runs[0], &runs[1], &result->arena);
+    options.paths[1] = name_run(&runs[1], &runs[0], &result->arena);
+    RP_TRY(rp_trace_diff_join(in[0], runs[0].n, in[1], runs[1].n, &options, &result->arena, root,
+                              err));
+    result->answer = root->failed ? RP_ANSWER_NO : 0;
+    return RP_OK;
 }
 
-/* Sorts the whole steps by length and takes the middle half. */
-static enum rp_code take_typical(struct maker *m, struct rp_err *err)
-{
-    struct rp_trace_diff_part *out = m->out;
-    size_t i, from, taken, n = (size_t)out->nwhole;
-    struct length *lengths = RP_ARENA_NEW(m->arena, struct length, n + 1);
+/* ------------------------------------------------------------------ what the inputs are */
 
-    out->step_ns = RP_ARENA_NEW(m->arena, int64_t, n + 1);
-    if (!lengths || !out->step_ns)
-        return rp_err_nomem(err, "comparing steps");
-    for (i = 0; i < n; i++) {
-        out->step_ns[i] = m->report.steps[i].b.window_ns;
-        lengths[i] = (struct length){out->step_ns[i], i};
+/* Of more than two paths: where the folder changes, if it does so once; else the middle. */
+static size_t split_at(const struct rp_dataset *dataset, size_t ngiven)
+{
+    const struct rp_source *before = NULL;
+    size_t i, at = 0;
+
+    for (i = 0; i < rp_dataset_count(dataset); i++) {
+        const struct rp_source *source = rp_sources_borrow(dataset->sources, i);
+
+        if (before && before->given != source->given && !same_folder(before->path, source->path)) {
+            if (at)
+                return ngiven / 2;
+            at = source->given;
+        }
+        before = source;
     }
-    qsort(lengths, n, sizeof *lengths, by_length);
-    rp_diff_middle_half(n, &from, &taken);
-    for (i = from; i < from + taken; i++) {
-        take(m, &m->report.steps[lengths[i].step].b);
-        m->windows[lengths[i].step].taken = true;
+    return at ? at : ngiven / 2;
+}
+
+/* Which of the two runs a source belongs to. */
+static enum rp_code split_inputs(const struct rp_dataset *dataset, uint8_t *run_of,
+                                 struct rp_err *err)
+{
+    size_t i, n = rp_dataset_count(dataset), ngiven = dataset->ngiven, at = 1;
+
+    if (ngiven == 1 && n == 2) { /* a folder or a tar of two */
+        run_of[1] = 1;
+        return RP_OK;
+    }
+    if (ngiven < 2)
+        return rp_err_set(err, RP_USAGE, "'diff' compares two files or folders, not one");
+    if (ngiven > 2)
+        at = split_at(dataset, ngiven);
+    if (ngiven > 2 && at == ngiven / 2 && ngiven % 2)
+        return rp_err_set(err, RP_USAGE,
+                          "'diff' compares two files or folders, not %zu; of a list the files of "
+                          "the first run come first, in a folder of their own or as many as of "
+                          "the second",
+                          ngiven);
+    for (i = 0; i < n; i++)
+        run_of[i] = rp_sources_borrow(dataset->sources, i)->given >= at;
+    return RP_OK;
+}
+
+/* Of several the largest counts: a trace, because dumps lie beside traces; but not what could be
+   any text. */
+enum holds { HOLDS_NOTHING, HOLDS_SOMETHING, HOLDS_PROGRAM, HOLDS_TRACE };
+
+/* What a source is by its first bytes. What cannot be opened or is unknown tells nothing here: the
+   loader says why. */
+static enum holds holds_what(const struct rp_dataset *dataset, size_t i)
+{
+    const struct rp_format *format = NULL;
+    struct rp_input *in;
+    enum holds holds = HOLDS_NOTHING;
+
+    if (rp_source_open(dataset->sources, i, &in, NULL) != RP_OK)
+        return HOLDS_NOTHING;
+    if (rp_format_sniff(in, &format, NULL) == RP_OK)
+        holds = format->kind == RP_FORMAT_KIND_PROGRAM ? HOLDS_PROGRAM
+                : rp_format_fits_surely(in, format)    ? HOLDS_TRACE
+                                                       : HOLDS_SOMETHING;
+    rp_source_return(dataset->sources, i, in);
+    return holds;
+}
+
+/* What each of the two holds. */
+static void look_inside(const struct rp_dataset *dataset, const uint8_t *run_of,
+                        enum holds holds[2])
+{
+    size_t i;
+
+    holds[0] = holds[1] = HOLDS_NOTHING;
+    for (i = 0; i < rp_dataset_count(dataset); i++)
+        if (holds[run_of[i]] != HOLDS_TRACE) {
+            enum holds here = holds_what(dataset, i);
+
+            holds[run_of[i]] = here > holds[run_of[i]] ? here : holds[run_of[i]];
+        }
+    for (i = 0; i < 2; i++)
+        holds[i] = holds[i] == HOLDS_SOMETHING ? HOLDS_TRACE : holds[i];
+}
+
+/* ------------------------------------------------------------------ the question */
+
+/* Options that the inputs cannot follow are errors. */
+static enum rp_code check_settings(const struct rp_settings *settings, bool traces,
+                                   struct rp_err *err)
+{
+    static const char *const of_traces[] = {"fail-over", "rank", "step", "window", NULL};
+    static const char *const of_programs[] = {"module", "stage", NULL};
+    const char *const *name = traces ? of_programs : of_traces;
+
+    for (; *name; name++)
+        if (rp_settings_has(settings, *name))
+            return rp_err_set(err, RP_USAGE, "option '--%s' is about %s, and these are %s", *name,
+                              traces ? "programs" : "traces", traces ? "traces" : "programs");
+    return RP_OK;
+}
+
+static enum rp_code diff_programs(struct rp_ctx *ctx, const struct rp_dataset *dataset,
+                                  const struct rp_settings *settings, struct rp_result *result,
+                                  struct rp_err *err)
+{
+    struct rp_diff *root = result->root;
+    int64_t limit = rp_settings_int(settings, "limit");
+
+    RP_TRY(check_settings(settings, false, err));
+    RP_TRY(rp_diff_programs(ctx, dataset, settings, result, err));
+    root->inputs = "programs";
+    if (rp_settings_has(settings, "limit") && limit > 0) {
+        root->nchanges = (size_t)limit < root->nchanges ? (size_t)limit : root->nchanges;
+        root->nmodules = (size_t)limit < root->nmodules ? (size_t)limit : root->nmodules;
+        root->nsteps = (size_t)limit < root->nsteps ? (size_t)limit : root->nsteps;
     }
     return RP_OK;
 }
 
-static enum rp_code take_steps(struct maker *m, struct rp_err *err)
+/* The record of a result is made for programs; traces have one of their own. */
+static enum rp_code diff_traces(struct rp_ctx *ctx, const struct rp_dataset *dataset,
+                                const uint8_t *run_of, const struct rp_settings *settings,
+                                struct rp_result *result, struct rp_err *err)
 {
-    struct rp_trace_diff_part *out = m->out;
-    size_t i, n = m->report.nsteps;
-    /* the last one on a device has no end: what follows it was not recorded */
-    size_t whole = m->report.steps_on_device && n > 1 ? n - 1 : n;
+    struct rp_trace_diff_options options;
 
-    m->windows = RP_ARENA_NEW(m->arena, struct rp_diff_window, n + 1);
-    if (!m->windows)
-        return rp_err_nomem(err, "comparing steps");
-    for (i = 0; i < n; i++) {
-        const struct rp_step *step = &m->t->steps[i];
-        const struct rp_breakdown *b = &m->report.steps[i].b;
-
-        m->windows[i] = (struct rp_diff_window){step->begin_ns, step->end_ns, b->begin_ns,
-                                                b->end_ns,      i < whole,    false};
-    }
-    out->has_steps = n > 0;
-    out->nsteps = (int64_t)n;
-    out->nwhole = (int64_t)whole;
-    if (n)
-        return take_typical(m, err);
-    take(m, &m->report.b);
-    out->nwhole = 1;
-    out->step_ns = RP_ARENA_NEW(m->arena, int64_t, 1);
-    if (!out->step_ns)
-        return rp_err_nomem(err, "comparing steps");
-    out->step_ns[0] = m->report.b.window_ns;
-    return RP_OK;
+    RP_TRY(check_settings(settings, true, err));
+    RP_TRY(read_limit(rp_settings_text(settings, "fail-over"), &options, err));
+    result->root = RP_ARENA_NEW(&result->arena, struct rp_trace_diff_root, 1);
+    if (!result->root)
+        return rp_err_nomem(err, "comparing runs");
+    result->type = &rp_trace_diff_type;
+    return rp_ask_two_runs(ctx, dataset, run_of, settings, &rp_ask_diff.ranks, result, err);
 }
 
-static enum rp_code make_tree(struct maker *m, struct rp_err *err)
+static enum rp_code diff_run(struct rp_ctx *ctx, const struct rp_dataset *dataset,
+                             const struct rp_settings *settings, struct rp_result *result,
+                             struct rp_err *err)
 {
-    struct rp_diff_steps steps = {m->scope, m->report.nsteps, m->windows, m->out->taken};
-    struct rp_work work;
-    enum rp_code code = rp_work_init(&work, m->t, m->scope, err);
-
-    if (code == RP_OK)
-        code = rp_diff_tree_init(&m->out->tree, &work, &steps, err);
-    rp_work_release(&work);
-    return code;
-}
-
-static enum rp_code make_part(struct maker *m, struct rp_err *err)
-{
-    struct rp_trace_diff_part *out = m->out;
-
-    RP_TRY(rp_report_rank(m->t, m->scope, m->arena, &m->report, err));
-    out->on_device = m->report.on_device;
-    out->limited = m->report.limited;
-    out->device = m->report.device;
-    out->framework = m->report.framework;
-    RP_TRY(take_steps(m, err));
-    mean_all(m);
-    return make_tree(m, err);
-}
-
-enum rp_code rp_trace_diff_rank(const struct rp_trace *trace, const struct rp_scope *scope,
-                                struct rp_arena *arena, struct rp_trace_diff_part *out,
-                                struct rp_err *err)
-{
-    static const struct rp_scope whole = {0};
-    struct maker m = {.t = trace, .scope = scope ? scope : &whole, .arena = arena, .out = out};
+    uint8_t *run_of = RP_ARENA_NEW(&result->arena, uint8_t, rp_dataset_count(dataset) + 1);
+    enum holds holds[2];
     enum rp_code code;
 
-    *out = (struct rp_trace_diff_part){0};
-    code = make_part(&m, err);
-    rp_report_part_release(&m.report);
-    return code;
+    if (!run_of)
+        return rp_err_nomem(err, "comparing inputs");
+    code = split_inputs(dataset, run_of, err);
+    if (code != RP_OK) /* of programs one may be enough: a dump of several */
+        memset(run_of, 0, rp_dataset_count(dataset));
+    look_inside(dataset, run_of, holds);
+    if (code != RP_OK && holds[0] == HOLDS_TRACE)
+        return code;
+    rp_err_clear(err);
+    if (holds[0] != holds[1] && holds[0] && holds[1])
+        return rp_err_set(err, RP_USAGE,
+                          "the first input is a %s and the second a %s: 'diff' compares two of a "
+                          "kind",
+                          holds[0] == HOLDS_TRACE ? "trace" : "program",
+                          holds[1] == HOLDS_TRACE ? "trace" : "program");
+    if (holds[0] == HOLDS_TRACE || holds[1] == HOLDS_TRACE)
+        return diff_traces(ctx, dataset, run_of, settings, result, err);
+    return diff_programs(ctx, dataset, settings, result, err);
 }
 
-void rp_trace_diff_part_release(struct rp_trace_diff_part *part)
-{
-    rp_diff_tree_release(&part->tree);
-}
+static const struct rp_option diff_options[] = {
+    {"fail-over", 0, RP_OPT_TEXT, "P%|T", NULL,
+     "exit with 1 where the step is slower by more than this and the noise", 0},
+    {"limit", 'n', RP_OPT_COUNT, "N", "20", "at most N rows; 0: all", 0},
+    RP_RANK_OPTIONS,
+    {"module", 0, RP_OPT_TEXT, "NAME", NULL, "of folders of dumps: only this module, by name or id",
+     0},
+    {"stage", 0, RP_OPT_TEXT, "NAME", NULL,
+     "of folders of dumps: only this stage: source, before, after, a pass", 0},
+    RP_OPTION_END};
+
+const struct rp_question_row rp_ask_diff = {
+    .question =
+        {.name = "diff",
+         .group = "traces",
+         .summary = "what changed between two runs, or two programs",
+         .details = "Of two traces, or two folders of ranks: how much slower or faster a step is, "
+                    "whether that is more than noise, and where it comes from: compute, exposed "
+                    "communication, copies, idle time, and operator by operator, aligned by "
+                    "their place in the call tree and their shapes. The exit status is 0, and 1 "
+                    "where '--fail-over' was given and the second run is slower than it allows.\n\n"
+                    "Of two programs operations are matched by what they compute: names, ids, the "
+                    "order of computations and of parameters do not count. The same change in "
+                    "many places is one row. The exit status is 0 where both are the same "
+                    "program and 1 where they differ. Of a dump with several graphs, or a folder "
+                    "where functions were compiled several times, every compilation is explained "
+                    "by the one before. Folders and tars are compared module by module.",
+         .examples = "reprise diff base.json.gz new.json.gz\twhy is it slower\n"
+                     "reprise diff base/ new/ --fail-over 2%\tall ranks, for CI\n"
+                     "reprise diff old/*.gz new/*.gz\tthe files of two folders\n"
+                     "reprise diff before.txt after.txt\ttwo programs\n"
+                     "reprise diff lazy.txt\twhy each graph was compiled again\n"
+                     "reprise diff dump_a/ dump_b/\tprograms, module by module\n",
+         .accepts = RP_ACCEPTS_TRACES | RP_ACCEPTS_PROGRAMS,
+         .options = diff_options,
+         .type = &rp_diff_type},
+    .ranks = {.part = &rp_trace_diff_part_type, .rank = diff_rank, .join_two = join_traces},
+    .run = diff_run};

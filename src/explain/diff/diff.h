@@ -21,9 +21,10 @@ enum rp_diff_time { /* the parts of a step: they add up to it */
 /* One rank of a run. */
 struct rp_trace_diff_part {
     bool on_device, limited, has_steps;
-    int64_t nsteps, nwhole, taken; /* recorded; recorded from beginning to end; typical of them */
-    int64_t *step_ns;              /* nwhole of them, in their order; in the arena */
-    int64_t typical_ns;            /* the step time: mean of the typical ones */
+    int64_t nsteps, taken; /* recorded; typical of those that are whole */
+    size_t nwhole;         /* recorded from beginning to end */
+    int64_t *step_ns;      /* nwhole of them, in their order; in the arena */
+    int64_t typical_ns;    /* the step time: mean of the typical ones */
     int64_t time_ns[RP_DIFF_TIMES];
     int64_t cause_ns[RP_GAP_CAUSES + 1]; /* of idle; the last: outside of device work */
     struct rp_diff_tree tree;
@@ -86,11 +87,11 @@ struct rp_trace_diff_root {
 
 extern const struct rp_type rp_trace_diff_type;
 
-/* Release the part also after a failure. */
+/* The part of a rank. Its vectors are the caller's, also after a failure (rp_part_adopt). */
+extern const struct rp_type rp_trace_diff_part_type;
 enum rp_code rp_trace_diff_rank(const struct rp_trace *trace, const struct rp_scope *scope,
                                 struct rp_arena *arena, struct rp_trace_diff_part *out,
                                 struct rp_err *err);
-void rp_trace_diff_part_release(struct rp_trace_diff_part *part);
 
 struct rp_trace_diff_input {
     const struct rp_trace_diff_part *part;

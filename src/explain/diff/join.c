@@ -5,7 +5,7 @@
  */
 #include "explain/diff/diff.h"
 #include "explain/diff/noise.h"
-#include "explain/report/findings.h"
+#include "result/print_units.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -16,7 +16,7 @@
 #define MOST_RANK_ROWS 16
 #define MEDIAN_FACTOR  1.2533 /* standard error of a median over that of a mean, normal values */
 
-struct joiner {
+struct diff_join {
     const struct rp_trace_diff_input *in[2];
     size_t n[2];
     const struct rp_trace_diff_options *options;
@@ -26,27 +26,15 @@ struct joiner {
     size_t npairs;
     double spread_ns[2]; /* of a step; below 0: not known */
     double count[2];     /* steps that the step time is made of */
-    bool failed;
 };
 
-static const char *kept(struct joiner *j, const char *made)
-{
-    j->failed |= !made;
-    return made ? made : "";
-}
-
-static const char *when(struct joiner *j, int64_t ns)
-{
-    return kept(j, rp_report_time(j->arena, ns));
-}
-
-static void note(struct joiner *j, const char *text)
+static void add_note(struct diff_join *j, const char *text)
 {
     if (j->out->nnotes < MOST_NOTES)
-        j->out->notes[j->out->nnotes++] = kept(j, text);
+        j->out->notes[j->out->nnotes++] = text;
 }
 
-static const struct rp_trace_diff_part *part_of(const struct joiner *j, int side, size_t pair)
+static const struct rp_trace_diff_part *part_of(const struct diff_join *j, int side, size_t pair)
 {
     const struct rp_diff_pair *p = &j->pairs[pair];
 
@@ -54,13 +42,13 @@ static const struct rp_trace_diff_part *part_of(const struct joiner *j, int side
 }
 
 /* Of a sum over the pairs of ranks. */
-static int64_t mean(const struct joiner *j, int64_t sum)
+static int64_t mean(const struct diff_join *j, int64_t sum)
 {
     return j->npairs ? sum / (int64_t)j->npairs : 0;
 }
 
 /* The same number; where no number is in both runs, the order. */
-static void pair_ranks(struct joiner *j)
+static void pair_ranks(struct diff_join *j)
 {
     size_t i = 0, k = 0, most = j->n[0] < j->n[1] ? j->n[0] : j->n[1];
 
@@ -77,28 +65,29 @@ static void pair_ranks(struct joiner *j)
     if (!j->npairs) {
         for (i = 0; i < most; i++)
             j->pairs[j->npairs++] = (struct rp_diff_pair){i, i};
-        note(j, rp_arena_printf(j->arena,
+        add_note(j,
+                 rp_arena_textf(j->arena,
                                 "no rank has the same number in both runs: the first is compared "
                                 "with the first (%d with %d)",
                                 j->in[0][0].number, j->in[1][0].number));
     }
     if (j->n[0] != j->npairs || j->n[1] != j->npairs)
-        note(j, rp_arena_printf(j->arena, "%zu of %zu and %zu ranks are in both runs and compared",
+        add_note(j,
+                 rp_arena_textf(j->arena, "%zu of %zu and %zu ranks are in both runs and compared",
                                 j->npairs, j->n[0], j->n[1]));
 }
 
 /* The steps of a run: means over its ranks where all have as many; NULL otherwise. */
-static int64_t *steps_of(struct joiner *j, int side, size_t *n)
+static int64_t *steps_of(struct diff_join *j, int side, size_t *n)
 {
     int64_t *steps;
     size_t p, i;
 
-    *n = (size_t)part_of(j, side, 0)->nwhole;
+    *n = part_of(j, side, 0)->nwhole;
     for (p = 1; p < j->npairs; p++)
-        if ((size_t)part_of(j, side, p)->nwhole != *n)
+        if (part_of(j, side, p)->nwhole != *n)
             return NULL;
     steps = RP_ARENA_NEW(j->arena, int64_t, *n + 1);
-    j->failed |= !steps;
     for (i = 0; steps && i < *n; i++) {
         for (p = 0; p < j->npairs; p++)
             rp_ns_add(&steps[i], part_of(j, side, p)->step_ns[i]);
@@ -109,7 +98,7 @@ static int64_t *steps_of(struct joiner *j, int side, size_t *n)
 
 /* Spread of the steps and error of the step time. Ranks of a run wait for each other, so their
    steps are not counted as more values than one rank has. */
-static void measure_spread(struct joiner *j, int side, struct rp_trace_diff_run *run)
+static void measure_spread(struct diff_join *j, int side, struct rp_trace_diff_run *run)
 {
     size_t n, p;
     int64_t *steps = steps_of(j, side, &n);
@@ -118,8 +107,7 @@ static void measure_spread(struct joiner *j, int side, struct rp_trace_diff_run 
     j->spread_ns[side] = -1;
     j->count[side] = (double)n;
     run->median_ns = run->step_ns;
-    j->failed |= !scratch;
-    if (j->failed)
+    if (!scratch)
         return;
     if (steps) {
         j->spread_ns[side] = rp_diff_spread(steps, n, scratch);
@@ -127,46 +115,40 @@ static void measure_spread(struct joiner *j, int side, struct rp_trace_diff_run 
     }
     for (p = 0; !steps && p < j->npairs; p++) { /* the rank that varies most, the shortest list */
         const struct rp_trace_diff_part *part = part_of(j, side, p);
-        size_t count = (size_t)part->nwhole;
+        size_t count = part->nwhole;
         int64_t *own = RP_ARENA_NEW(j->arena, int64_t, count + 1);
         double spread = own ? rp_diff_spread(part->step_ns, count, own) : -1;
 
-        j->failed |= !own;
         j->spread_ns[side] = spread > j->spread_ns[side] ? spread : j->spread_ns[side];
         j->count[side] = (double)count < j->count[side] ? (double)count : j->count[side];
     }
     run->spread_ns = j->spread_ns[side] < 0 ? RP_ABSENT_I64 : rp_diff_whole_ns(j->spread_ns[side]);
 }
 
-static const char *text_or_null(struct joiner *j, const char *text)
-{
-    return text ? kept(j, rp_arena_strdup(j->arena, text)) : NULL;
-}
-
-static void describe_run(struct joiner *j, const struct rp_trace_diff_part *part,
+static void describe_run(struct diff_join *j, const struct rp_trace_diff_part *part,
                          struct rp_trace_diff_run *run)
 {
     const char *ranks =
-        run->ranks > 1 ? rp_arena_printf(j->arena, "%lld ranks, ", (long long)run->ranks) : "";
+        run->ranks > 1 ? rp_arena_textf(j->arena, "%lld ranks, ", (long long)run->ranks) : "";
     const char *what;
 
     if (!part->has_steps)
         what = part->limited ? "what was selected" : "the whole recording: no steps found";
     else if (run->typical_steps == 1)
-        what = rp_arena_printf(j->arena, "median of %lld whole steps", (long long)run->whole_steps);
+        what = rp_arena_textf(j->arena, "median of %lld whole steps", (long long)run->whole_steps);
     else if (run->typical_steps == run->whole_steps)
-        what = rp_arena_printf(j->arena, "mean of %lld whole steps", (long long)run->whole_steps);
+        what = rp_arena_textf(j->arena, "mean of %lld whole steps", (long long)run->whole_steps);
     else
-        what = rp_arena_printf(j->arena, "mean of the middle %lld of %lld whole steps",
-                               (long long)run->typical_steps, (long long)run->whole_steps);
+        what = rp_arena_textf(j->arena, "mean of the middle %lld of %lld whole steps",
+                              (long long)run->typical_steps, (long long)run->whole_steps);
     if (part->has_steps && run->whole_steps == 1)
         what = "one step";
-    run->text = kept(j, rp_arena_printf(j->arena, "%s, %s%s%s%s: %s", when(j, run->step_ns),
-                                        kept(j, ranks), run->device ? run->device : "",
-                                        run->device ? ", " : "", kept(j, what), run->path));
+    run->text =
+        rp_arena_textf(j->arena, "%s, %s%s%s%s: %s", rp_units_time(j->arena, run->step_ns), ranks,
+                       run->device ? run->device : "", run->device ? ", " : "", what, run->path);
 }
 
-static int64_t mean_of(const struct joiner *j, int side, int time)
+static int64_t mean_of(const struct diff_join *j, int side, int time)
 {
     int64_t before = 0, sum = 0;
     size_t p;
@@ -181,18 +163,18 @@ static int64_t mean_of(const struct joiner *j, int side, int time)
     return rp_ns_between(before, mean(j, sum));
 }
 
-static void fill_run(struct joiner *j, int side, struct rp_trace_diff_run *run)
+static void fill_run(struct diff_join *j, int side, struct rp_trace_diff_run *run)
 {
     const struct rp_trace_diff_part *part = part_of(j, side, 0);
     size_t p;
     int t;
 
-    run->path = kept(j, rp_arena_strdup(j->arena, j->options->paths[side]));
-    run->device = part->on_device ? text_or_null(j, part->device) : NULL;
-    run->framework = text_or_null(j, part->framework);
+    run->path = rp_arena_text(j->arena, j->options->paths[side]);
+    run->device = part->on_device ? part->device : NULL;
+    run->framework = part->framework;
     run->ranks = (int64_t)j->n[side];
     run->steps = part->nsteps;
-    run->whole_steps = part->has_steps ? part->nwhole : 0;
+    run->whole_steps = part->has_steps ? (int64_t)part->nwhole : 0;
     run->typical_steps = part->has_steps ? part->taken : 0;
     for (t = 0; t < RP_DIFF_TIMES; t++)
         rp_ns_add(&run->step_ns, mean_of(j, side, t));
@@ -216,7 +198,7 @@ double rp_trace_diff_share_of(const struct rp_trace_diff_root *root, int64_t del
     return root->changed ? share_of(delta_ns, root->delta_ns) : (double)NAN;
 }
 
-static void add_share(struct joiner *j, struct rp_trace_diff_share *list, size_t *n,
+static void add_share(struct diff_join *j, struct rp_trace_diff_share *list, size_t *n,
                       const char *part, int64_t base_ns, int64_t new_ns)
 {
     int64_t delta = rp_ns_between(base_ns, new_ns);
@@ -225,7 +207,7 @@ static void add_share(struct joiner *j, struct rp_trace_diff_share *list, size_t
                                                 rp_trace_diff_share_of(j->out, delta)};
 }
 
-static void fill_parts(struct joiner *j)
+static void fill_parts(struct diff_join *j)
 {
     static const char *const names[RP_DIFF_TIMES] = {"compute", "exposed_comm", "exposed_memory",
                                                      "idle"};
@@ -233,13 +215,12 @@ static void fill_parts(struct joiner *j)
     int t;
 
     out->parts = RP_ARENA_NEW(j->arena, struct rp_trace_diff_share, RP_DIFF_TIMES);
-    j->failed |= !out->parts;
-    for (t = 0; t < RP_DIFF_TIMES && !j->failed; t++)
+    for (t = 0; t < RP_DIFF_TIMES && out->parts; t++)
         add_share(j, out->parts, &out->nparts, names[t], mean_of(j, 0, t), mean_of(j, 1, t));
 }
 
 /* The means of all causes, along the running sum that begins behind the other parts. */
-static void mean_causes(const struct joiner *j, int side, int64_t causes[RP_GAP_CAUSES + 1])
+static void mean_causes(const struct diff_join *j, int side, int64_t causes[RP_GAP_CAUSES + 1])
 {
     int64_t sum = 0, before, now;
     size_t p;
@@ -268,15 +249,14 @@ static int by_change(const void *pa, const void *pb)
     return strcmp(a->part, b->part);
 }
 
-static void fill_causes(struct joiner *j)
+static void fill_causes(struct diff_join *j)
 {
     int64_t causes[2][RP_GAP_CAUSES + 1];
     struct rp_trace_diff_root *out = j->out;
     int c;
 
     out->idle_causes = RP_ARENA_NEW(j->arena, struct rp_trace_diff_share, RP_GAP_CAUSES + 1);
-    j->failed |= !out->idle_causes;
-    if (j->failed || !part_of(j, 0, 0)->on_device || !part_of(j, 1, 0)->on_device)
+    if (!out->idle_causes || !part_of(j, 0, 0)->on_device || !part_of(j, 1, 0)->on_device)
         return;
     mean_causes(j, 0, causes[0]);
     mean_causes(j, 1, causes[1]);
@@ -305,14 +285,13 @@ static int by_own_change(const void *pa, const void *pb)
     return (a->rank > b->rank) - (a->rank < b->rank);
 }
 
-static void fill_ranks(struct joiner *j)
+static void fill_ranks(struct diff_join *j)
 {
     struct rp_trace_diff_root *out = j->out;
     size_t p;
 
     out->ranks = RP_ARENA_NEW(j->arena, struct rp_trace_diff_rank, j->npairs + 1);
-    j->failed |= !out->ranks;
-    for (p = 0; p < j->npairs && !j->failed; p++) {
+    for (p = 0; p < j->npairs && out->ranks; p++) {
         const struct rp_trace_diff_part *a = part_of(j, 0, p), *b = part_of(j, 1, p);
         struct rp_trace_diff_rank *r = &out->ranks[out->nranks++];
         int64_t *deltas[RP_DIFF_TIMES] = {&r->compute_delta_ns, &r->exposed_comm_delta_ns,
@@ -327,20 +306,20 @@ static void fill_ranks(struct joiner *j)
         for (t = 0; t < RP_DIFF_TIMES; t++)
             *deltas[t] = rp_ns_between(a->time_ns[t], b->time_ns[t]);
     }
-    if (j->failed || out->nranks < 2)
+    if (out->nranks < 2)
         return;
     qsort(out->ranks, out->nranks, sizeof *out->ranks, by_own_change);
     out->rank_rows = out->ranks;
     out->nrank_rows = out->nranks < MOST_RANK_ROWS ? out->nranks : MOST_RANK_ROWS;
     if (own_change(&out->ranks[0]))
-        note(j,
-             rp_arena_printf(j->arena, "rank %lld changed most by itself: %s besides communication",
-                             (long long)out->ranks[0].rank,
-                             when(j, rp_ns_between(out->ranks[0].exposed_comm_delta_ns,
-                                                   out->ranks[0].delta_ns))));
+        add_note(j, rp_arena_textf(
+                        j->arena, "rank %lld changed most by itself: %s besides communication",
+                        (long long)out->ranks[0].rank,
+                        rp_units_time(j->arena, rp_ns_between(out->ranks[0].exposed_comm_delta_ns,
+                                                              out->ranks[0].delta_ns))));
 }
 
-static void find_noise(struct joiner *j)
+static void find_noise(struct diff_join *j)
 {
     double noise;
     int s;
@@ -352,7 +331,7 @@ static void find_noise(struct joiner *j)
     j->out->noise_ns = noise < 0 ? RP_ABSENT_I64 : rp_diff_whole_ns(noise);
 }
 
-static void decide(struct joiner *j)
+static void decide(struct diff_join *j)
 {
     struct rp_trace_diff_root *out = j->out;
     bool known = out->noise_ns != RP_ABSENT_I64, quiet;
@@ -373,24 +352,25 @@ static void decide(struct joiner *j)
         out->threshold_ns != RP_ABSENT_I64 && out->changed && out->delta_ns > out->threshold_ns;
 }
 
-static void write_verdict(struct joiner *j)
+static void write_verdict(struct diff_join *j)
 {
     struct rp_trace_diff_root *out = j->out;
     bool known = out->noise_ns != RP_ABSENT_I64;
-    const char *noise = known ? rp_arena_printf(j->arena, "noise ±%s", when(j, out->noise_ns))
-                              : "noise not known: too few steps";
+    const char *noise =
+        known ? rp_arena_textf(j->arena, "noise ±%s", rp_units_time(j->arena, out->noise_ns))
+              : "noise not known: too few steps";
 
-    out->verdict_text = kept(
-        j, rp_arena_printf(j->arena, "%s: %s%s (%+.1f %%); %s", out->verdict,
-                           out->delta_ns > 0 ? "+" : "", when(j, out->delta_ns),
-                           100 * (isnan(out->delta_share) ? 0 : out->delta_share), kept(j, noise)));
+    out->verdict_text =
+        rp_arena_textf(j->arena, "%s: %s%s (%+.1f %%); %s", out->verdict,
+                       out->delta_ns > 0 ? "+" : "", rp_units_time(j->arena, out->delta_ns),
+                       100 * (isnan(out->delta_share) ? 0 : out->delta_share), noise);
     if (out->threshold_ns != RP_ABSENT_I64)
-        out->verdict_text =
-            kept(j, rp_arena_printf(j->arena, "%s; limit %s: %s", out->verdict_text,
-                                    when(j, out->threshold_ns), out->failed ? "failed" : "passed"));
+        out->verdict_text = rp_arena_textf(j->arena, "%s; limit %s: %s", out->verdict_text,
+                                           rp_units_time(j->arena, out->threshold_ns),
+                                           out->failed ? "failed" : "passed");
 }
 
-static void write_coverage(struct joiner *j)
+static void write_coverage(struct diff_join *j)
 {
     struct rp_trace_diff_root *out = j->out;
     const char *text;
@@ -398,17 +378,16 @@ static void write_coverage(struct joiner *j)
 
     if (!out->ncoverage)
         return;
-    text = kept(
-        j, rp_arena_printf(j->arena, "%.1f %% of the %s", 100 * out->aligned_share, out->measure));
+    text = rp_arena_textf(j->arena, "%.1f %% of the %s", 100 * out->aligned_share, out->measure);
     for (i = 0; i < out->ncoverage; i++)
         if (strcmp(out->coverage[i].rule, rp_diff_rule_names[RP_DIFF_ALONE]) != 0)
-            text = kept(j, rp_arena_printf(j->arena, "%s%s %.1f %% by %s", text, i ? "," : ":",
-                                           100 * out->coverage[i].share, out->coverage[i].rule));
+            text = rp_arena_textf(j->arena, "%s%s %.1f %% by %s", text, i ? "," : ":",
+                                  100 * out->coverage[i].share, out->coverage[i].rule);
     out->aligned_text = text;
 }
 
 /* Idle time of a device mostly comes from the host: what changed there, and what most of it is. */
-static void note_host(struct joiner *j)
+static void note_host(struct diff_join *j)
 {
     const struct rp_trace_diff_root *out = j->out;
     const struct rp_trace_diff_row *row = &out->host;
@@ -418,53 +397,57 @@ static void note_host(struct joiner *j)
     if (!out->nidle_causes || !idle || llabs(idle) <= llabs(out->delta_ns) / 2)
         return;
     if (row->what && llabs(row->host_delta_ns) >= llabs(idle) / 4)
-        most = kept(j, rp_arena_printf(j->arena, ", of it '%s' %s -> %s", row->label,
-                                       when(j, row->base_host_ns), when(j, row->new_host_ns)));
-    note(j, rp_arena_printf(
-                j->arena,
-                "idle time changed by %s; on the host the operators that launch work take "
-                "%s -> %s a step%s",
-                when(j, idle), when(j, out->base.host_ns), when(j, out->new_run.host_ns), most));
+        most = rp_arena_textf(j->arena, ", of it '%s' %s -> %s", row->label,
+                              rp_units_time(j->arena, row->base_host_ns),
+                              rp_units_time(j->arena, row->new_host_ns));
+    add_note(j, rp_arena_textf(
+                    j->arena,
+                    "idle time changed by %s; on the host the operators that launch work take "
+                    "%s -> %s a step%s",
+                    rp_units_time(j->arena, idle), rp_units_time(j->arena, out->base.host_ns),
+                    rp_units_time(j->arena, out->new_run.host_ns), most));
 }
 
 /* What the reader must know before he believes the numbers. */
-static void add_notes(struct joiner *j)
+static void add_notes(struct diff_join *j)
 {
     const struct rp_trace_diff_part *a = part_of(j, 0, 0), *b = part_of(j, 1, 0);
     struct rp_trace_diff_root *out = j->out;
     size_t i;
 
     if (out->threshold_ns != RP_ABSENT_I64 && out->delta_ns > out->threshold_ns && !out->failed)
-        note(j, "slower than the limit, but not beyond the noise: record more steps to be sure");
+        add_note(j,
+                 "slower than the limit, but not beyond the noise: record more steps to be sure");
     if (out->failed && out->noise_ns == RP_ABSENT_I64)
-        note(j, "with so few steps noise is not known, and the limit alone decides");
+        add_note(j, "with so few steps noise is not known, and the limit alone decides");
     if (!out->base.step_ns || !out->new_run.step_ns)
-        note(j, rp_arena_printf(j->arena, "no work was recorded in the %s",
-                                out->base.step_ns ? "new run" : "base"));
+        add_note(j, rp_arena_textf(j->arena, "no work was recorded in the %s",
+                                   out->base.step_ns ? "new run" : "base"));
     if (a->on_device != b->on_device)
-        note(j, "only one of the runs has device work: device time is compared with host time");
+        add_note(j, "only one of the runs has device work: device time is compared with host time");
     if (a->has_steps != b->has_steps)
-        note(j, "only one of the runs has steps: a step is compared with a whole recording");
+        add_note(j, "only one of the runs has steps: a step is compared with a whole recording");
     if (out->base.device && out->new_run.device &&
         strcmp(out->base.device, out->new_run.device) != 0)
-        note(j, rp_arena_printf(j->arena, "other device: %s -> %s", out->base.device,
-                                out->new_run.device));
+        add_note(j, rp_arena_textf(j->arena, "other device: %s -> %s", out->base.device,
+                                   out->new_run.device));
     for (i = 0; i < out->ncoverage; i++)
         if (!strcmp(out->coverage[i].rule, rp_diff_rule_names[RP_DIFF_ALONE]))
-            note(j, rp_arena_printf(
-                        j->arena, "only in the base: %s a step; only in the new run: %s",
-                        when(j, out->coverage[i].base_ns), when(j, out->coverage[i].new_ns)));
+            add_note(j, rp_arena_textf(j->arena,
+                                       "only in the base: %s a step; only in the new run: %s",
+                                       rp_units_time(j->arena, out->coverage[i].base_ns),
+                                       rp_units_time(j->arena, out->coverage[i].new_ns)));
     if (out->row_count && !out->nlook)
-        note(j, "no operator changed");
+        add_note(j, "no operator changed");
     if (out->nlook && out->row_count > (int64_t)out->nrows)
-        note(j, rp_arena_printf(j->arena, "%zu of %lld rows: '--limit 0' shows all", out->nrows,
-                                (long long)out->row_count));
+        add_note(j, rp_arena_textf(j->arena, "%zu of %lld rows: '--limit 0' shows all", out->nrows,
+                                   (long long)out->row_count));
     if (out->aligned_share < 0.5)
-        note(j, "less than half of the time was aligned: the runs do different things");
+        add_note(j, "less than half of the time was aligned: the runs do different things");
 }
 
 /* A gate must not pass because there was nothing to look at, or something else. */
-static enum rp_code check_alike(const struct joiner *j, struct rp_err *err)
+static enum rp_code check_alike(const struct diff_join *j, struct rp_err *err)
 {
     const struct rp_trace_diff_part *a = part_of(j, 0, 0), *b = part_of(j, 1, 0);
     int64_t steps[2] = {j->out->base.step_ns, j->out->new_run.step_ns};
@@ -487,7 +470,7 @@ static enum rp_code check_alike(const struct joiner *j, struct rp_err *err)
     return RP_OK;
 }
 
-static enum rp_code join_all(struct joiner *j, struct rp_err *err)
+static enum rp_code join_all(struct diff_join *j, struct rp_err *err)
 {
     struct rp_trace_diff_root *out = j->out;
 
@@ -504,13 +487,14 @@ static enum rp_code join_all(struct joiner *j, struct rp_err *err)
     fill_parts(j);
     fill_causes(j);
     fill_ranks(j);
+    RP_TRY(rp_arena_check(j->arena, "comparing runs", err));
     RP_TRY(rp_trace_diff_rows(j->in[0], j->in[1], j->pairs, j->npairs, j->options->limit, j->arena,
                               out, err));
     write_verdict(j);
     write_coverage(j);
     note_host(j);
     add_notes(j);
-    return j->failed ? rp_err_nomem(err, "comparing runs") : RP_OK;
+    return rp_arena_check(j->arena, "comparing runs", err);
 }
 
 enum rp_code rp_trace_diff_join(const struct rp_trace_diff_input *base, size_t nbase,
@@ -518,7 +502,7 @@ enum rp_code rp_trace_diff_join(const struct rp_trace_diff_input *base, size_t n
                                 const struct rp_trace_diff_options *options, struct rp_arena *arena,
                                 struct rp_trace_diff_root *out, struct rp_err *err)
 {
-    struct joiner j = {
+    struct diff_join j = {
         .in = {base, fresh}, .n = {nbase, nfresh}, .options = options, .arena = arena, .out = out};
 
     *out = (struct rp_trace_diff_root){0};

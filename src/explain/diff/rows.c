@@ -92,8 +92,7 @@ static void add_piece(const struct rp_diff_tree *tree, uint32_t piece, struct su
         out->slot_ns[i] += (double)tree->slot_ns.at[(size_t)p->row * tree->nslots + i];
     rp_ns_add(&out->ns, p->ns);
     out->works += p->name ? (double)p->count / (double)tree->steps : 0;
-    if (p->count && p->name &&
-        add_kernel(&out->kernels, p->hash, rp_strtab_borrow(&tree->strings, p->name)))
+    if (p->count && p->name && add_kernel(&out->kernels, p->hash, tree->strings.at[p->name]))
         out->hash += rp_hash_u64(p->hash); /* their order does not matter */
 }
 
@@ -239,7 +238,7 @@ static const char *text_of(const struct side *s, bool shape)
     node = &s->tree->nodes.at[s->node];
     if (shape && !node->shape)
         return NULL;
-    return rp_strtab_borrow(&s->tree->strings, shape ? node->shape : node->name);
+    return s->tree->strings.at[shape ? node->shape : node->name];
 }
 
 /* "a", or "a -> b" where they differ. */
@@ -259,7 +258,7 @@ static const char *place_of(struct rower *r, const struct side *s)
     size_t n = 0;
 
     for (; at != RP_NONE && n < PATH_NAMES; at = tree->nodes.at[at].parent) {
-        const char *name = rp_strtab_borrow(&tree->strings, tree->nodes.at[at].name);
+        const char *name = tree->strings.at[tree->nodes.at[at].name];
 
         names[n++] = strncmp(name, "nn.Module: ", 11) ? name : name + 11;
     }
@@ -397,7 +396,7 @@ static enum rp_code fill_texts(struct rower *r, const struct group *g,
                         row->shape ? row->shape : "", row->shape && row->shape[shown] ? " …" : "");
     row->place = place_of(r, at);
     if (node->source)
-        row->source = rp_arena_strdup(r->arena, rp_strtab_borrow(&at->tree->strings, node->source));
+        row->source = rp_arena_strdup(r->arena, at->tree->strings.at[node->source]);
     row->counts = row->base_count == row->new_count
                       ? rp_arena_printf(r->arena, "%lld", (long long)row->new_count)
                       : rp_arena_printf(r->arena, "%lld -> %lld", (long long)row->base_count,

@@ -10,8 +10,11 @@
 #include "explain/diff/tree.h"
 
 #include "base/hash.h"
+#include "base/order.h"
+#include "base/strtab.h"
 #include "explain/report/report.h"
 #include "facts/arg_keys.h"
+#include "result/part.h"
 
 #include <ctype.h>
 #include <stdlib.h>
@@ -21,11 +24,12 @@
 #define MOST_DEEP 200              /* deeper spans belong to the node around them */
 #define MOST_NAME 4096             /* bytes of a name that are looked at */
 
-struct planter {
+struct tree_builder {
     const struct rp_trace *t;
     const struct rp_work *w;
     const struct rp_diff_steps *steps;
     struct rp_diff_tree *out;
+    struct rp_strtab strings;
     struct rp_arg_key dims;
     RP_VEC(uint32_t) step;    /* by event: its number, NO_STEP or MANY */
     RP_VEC(uint32_t) node;    /* by event, or RP_NONE */
@@ -107,29 +111,22 @@ static size_t two_tensors(const char *shape, size_t len)
     return i;
 }
 
-static bool is_mark(const struct planter *p, rp_event e)
+static bool is_mark(const struct tree_builder *p, rp_event e)
 {
-    size_t low = 0, high = p->marks.n;
+    size_t i;
 
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-
-        if (p->marks.at[middle] < e)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return (low < p->marks.n && p->marks.at[low] == e) ||
+    RP_LOWER_BOUND(i, p->marks.n, p->marks.at[i] < e);
+    return (i < p->marks.n && p->marks.at[i] == e) ||
            !strncmp(rp_trace_str(p->t, p->t->ev.name[e]), "ProfilerStep", 12);
 }
 
-static bool on_host(const struct planter *p)
+static bool on_host(const struct tree_builder *p)
 {
     return !p->w->items.n;
 }
 
 /* What a span is in the tree; -1: nothing. */
-static int frame_kind(const struct planter *p, rp_event e)
+static int frame_kind(const struct tree_builder *p, rp_event e)
 {
     uint8_t kind = p->t->ev.kind[e];
 
@@ -162,7 +159,7 @@ static size_t find_window(const struct rp_diff_steps *s, int64_t at_ns, bool hos
 }
 
 /* The step of an item: its number, or NO_STEP. Without steps everything is one. */
-static uint32_t step_of_item(const struct planter *p, const struct rp_work_item *x)
+static uint32_t step_of_item(const struct tree_builder *p, const struct rp_work_item *x)
 {
     const struct rp_diff_steps *s = p->steps;
     size_t i = s->n;
@@ -176,13 +173,13 @@ static uint32_t step_of_item(const struct planter *p, const struct rp_work_item 
     return i < s->n && s->windows[i].whole ? (uint32_t)i : NO_STEP;
 }
 
-static bool is_taken(const struct planter *p, uint32_t step)
+static bool is_taken(const struct tree_builder *p, uint32_t step)
 {
     return !p->steps->n || p->steps->windows[step].taken;
 }
 
 /* Marks the spans from e outwards. One that has the mark has it outwards too. */
-static void mark_around(struct planter *p, rp_event e, uint32_t number)
+static void mark_around(struct tree_builder *p, rp_event e, uint32_t number)
 {
     for (; e != RP_NONE; e = p->t->ev.parent[e]) {
         uint32_t *step = &p->step.at[e];
@@ -193,7 +190,7 @@ static void mark_around(struct planter *p, rp_event e, uint32_t number)
     }
 }
 
-static void mark_host(struct planter *p)
+static void mark_host(struct tree_builder *p)
 {
     const struct rp_events *ev = &p->t->ev;
     rp_event e, around;
@@ -215,7 +212,7 @@ static void mark_host(struct planter *p)
     }
 }
 
-static void mark_all(struct planter *p)
+static void mark_all(struct tree_builder *p)
 {
     size_t i;
 
@@ -233,19 +230,19 @@ static void mark_all(struct planter *p)
 }
 
 /* A text of the trace in the tree's own table, which outlives it. */
-static enum rp_code label(struct planter *p, rp_str s, uint32_t *id, struct rp_err *err)
+static enum rp_code label(struct tree_builder *p, rp_str s, uint32_t *id, struct rp_err *err)
 {
     *id = p->labels.at[s];
     if (*id != RP_NONE)
         return RP_OK;
-    RP_TRY(rp_strtab_intern(&p->out->strings, rp_trace_str(p->t, s), rp_trace_str_len(p->t, s), id,
-                            err));
+    RP_TRY(
+        rp_strtab_intern(&p->strings, rp_trace_str(p->t, s), rp_trace_str_len(p->t, s), id, err));
     p->labels.at[s] = *id;
     return RP_OK;
 }
 
 /* The user's own line of Python around a span: not a module, not the framework. */
-static rp_event user_frame(const struct planter *p, rp_event e)
+static rp_event user_frame(const struct tree_builder *p, rp_event e)
 {
     for (; e != RP_NONE; e = p->t->ev.parent[e]) {
         const char *name = rp_trace_str(p->t, p->t->ev.name[e]);
@@ -266,8 +263,8 @@ static size_t name_length(const struct rp_trace *t, rp_str name)
 }
 
 /* Names, shape and hashes of the node that an event would be. */
-static enum rp_code describe(struct planter *p, rp_event e, int kind, struct rp_diff_node *node,
-                             struct rp_err *err)
+static enum rp_code describe(struct tree_builder *p, rp_event e, int kind,
+                             struct rp_diff_node *node, struct rp_err *err)
 {
     rp_str name = p->t->ev.name[e], dims;
     const char *text = rp_trace_str(p->t, name);
@@ -284,7 +281,7 @@ static enum rp_code describe(struct planter *p, rp_event e, int kind, struct rp_
     if (kind == RP_DIFF_OP && rp_arg_key_text(&p->dims, e, &dims)) {
         size_t n = plain_shape(rp_trace_str(p->t, dims), rp_trace_str_len(p->t, dims), p->text);
 
-        RP_TRY(rp_strtab_intern(&p->out->strings, p->text, n, &node->shape, err));
+        RP_TRY(rp_strtab_intern(&p->strings, p->text, n, &node->shape, err));
         node->exact = rp_hash_bytes(p->text, n);
         node->near = hash_words(node->loose, rp_hash_bytes(p->text, two_tensors(p->text, n)), 0);
     }
@@ -295,9 +292,9 @@ static enum rp_code describe(struct planter *p, rp_event e, int kind, struct rp_
 }
 
 /* The node at a position; a new one is the last child of its parent. */
-static enum rp_code plant(struct planter *p, uint32_t parent, uint64_t ordinal,
-                          const struct rp_diff_node *like, rp_event e, uint32_t *id,
-                          struct rp_err *err)
+static enum rp_code add_node(struct tree_builder *p, uint32_t parent, uint64_t ordinal,
+                             const struct rp_diff_node *like, rp_event e, uint32_t *id,
+                             struct rp_err *err)
 {
     struct rp_diff_tree *tree = p->out;
     uint32_t at = parent == RP_NONE ? 0 : parent + 1, fresh = (uint32_t)tree->nodes.n;
@@ -325,14 +322,14 @@ static enum rp_code plant(struct planter *p, uint32_t parent, uint64_t ordinal,
 }
 
 /* The nearest span outwards that is a node, from e itself on. */
-static rp_event node_around(const struct planter *p, rp_event e)
+static rp_event node_around(const struct tree_builder *p, rp_event e)
 {
     while (e != RP_NONE && p->node.at[e] == RP_NONE)
         e = p->t->ev.parent[e];
     return e;
 }
 
-static enum rp_code plant_event(struct planter *p, rp_event e, struct rp_err *err)
+static enum rp_code plant_event(struct tree_builder *p, rp_event e, struct rp_err *err)
 {
     int kind = p->step.at[e] < MANY ? frame_kind(p, e) : -1;
     rp_event around;
@@ -354,7 +351,7 @@ static enum rp_code plant_event(struct planter *p, rp_event e, struct rp_err *er
     ordinal = rp_map_get(&p->ordinals, key);
     ordinal = ordinal == RP_MAP_NONE ? 0 : ordinal + 1;
     RP_TRY(rp_map_put(&p->ordinals, key, ordinal, err));
-    RP_TRY(plant(p, parent, ordinal, &like, e, &p->node.at[e], err));
+    RP_TRY(add_node(p, parent, ordinal, &like, e, &p->node.at[e], err));
     if (!is_taken(p, p->step.at[e]))
         return RP_OK;
     dur = p->t->ev.dur_ns[e] > 0 ? p->t->ev.dur_ns[e] : 0;
@@ -380,7 +377,7 @@ static int by_first(const void *pa, const void *pb)
 }
 
 /* Threads have other numbers in each run: they are taken in the order of their first mark. */
-static enum rp_code plant_all(struct planter *p, struct rp_err *err)
+static enum rp_code add_nodes(struct tree_builder *p, struct rp_err *err)
 {
     RP_VEC(struct thread) threads = {0};
     enum rp_code code = RP_OK;
@@ -407,7 +404,7 @@ static enum rp_code plant_all(struct planter *p, struct rp_err *err)
     return code;
 }
 
-static enum rp_code add_piece(struct planter *p, uint32_t node, rp_str name, uint32_t step,
+static enum rp_code add_piece(struct tree_builder *p, uint32_t node, rp_str name, uint32_t step,
                               int64_t ns, struct rp_err *err)
 {
     struct rp_diff_piece piece = {.node = node, .row = (uint32_t)p->out->pieces.n};
@@ -433,7 +430,8 @@ static enum rp_code add_piece(struct planter *p, uint32_t node, rp_str name, uin
 }
 
 /* Work whose innermost span is no operator is a node of its own, one a kernel name. */
-static enum rp_code add_item(struct planter *p, const struct rp_work_item *x, struct rp_err *err)
+static enum rp_code add_item(struct tree_builder *p, const struct rp_work_item *x,
+                             struct rp_err *err)
 {
     rp_event around = node_around(p, x->launch);
     uint32_t node = around == RP_NONE ? RP_NONE : p->node.at[around], step = step_of_item(p, x);
@@ -443,14 +441,14 @@ static enum rp_code add_item(struct planter *p, const struct rp_work_item *x, st
         return RP_OK;
     if (node == RP_NONE || p->out->nodes.at[node].kind != RP_DIFF_OP) {
         RP_TRY(describe(p, x->event, RP_DIFF_WORK, &like, err));
-        RP_TRY(plant(p, node, UINT64_MAX, &like, x->launch, &node, err));
+        RP_TRY(add_node(p, node, UINT64_MAX, &like, x->launch, &node, err));
         p->out->nodes.at[node].calls += is_taken(p, step);
     }
     return add_piece(p, node, p->t->ev.name[x->event], step, rp_ns_between(x->begin_ns, x->end_ns),
                      err);
 }
 
-static enum rp_code add_all(struct planter *p, struct rp_err *err)
+static enum rp_code add_pieces(struct tree_builder *p, struct rp_err *err)
 {
     size_t i;
     rp_event e;
@@ -463,14 +461,7 @@ static enum rp_code add_all(struct planter *p, struct rp_err *err)
     return RP_OK;
 }
 
-static int by_node(const void *pa, const void *pb)
-{
-    const struct rp_diff_piece *a = pa, *b = pb;
-
-    if (a->node != b->node)
-        return a->node < b->node ? -1 : 1;
-    return (a->name > b->name) - (a->name < b->name);
-}
+RP_ORDER(by_node, struct rp_diff_piece, RP_UP(node), RP_UP(name))
 
 /* Sums of all steps become those of one. Rounded along the running sum, so that the pieces add up
    to the rounded total. */
@@ -510,20 +501,15 @@ static void scale_and_sum(struct rp_diff_tree *tree, int64_t steps)
     }
 }
 
-static int by_event(const void *pa, const void *pb)
-{
-    rp_event a = *(const rp_event *)pa, b = *(const rp_event *)pb;
+RP_ORDER(by_event, rp_event, RP_COMPARE(*a, *b))
 
-    return (a > b) - (a < b);
-}
-
-static enum rp_code prepare(struct planter *p, struct rp_err *err)
+static enum rp_code prepare_tree(struct tree_builder *p, struct rp_err *err)
 {
     size_t i, n = p->t->ev.n;
 
     for (i = 0; i < p->steps->n && i < RP_DIFF_SLOTS && p->steps->windows[i].whole; i++)
         p->out->nslots++;
-    RP_TRY(rp_strtab_init(&p->out->strings, err));
+    RP_TRY(rp_strtab_init(&p->strings, err));
     RP_TRY(rp_arg_key_init(&p->dims, p->t, "Input Dims", err));
     if (p->dims.key == RP_NONE) { /* files of 2021 */
         rp_arg_key_release(&p->dims);
@@ -547,25 +533,39 @@ static enum rp_code prepare(struct planter *p, struct rp_err *err)
     return rp_vec_push(&p->last, RP_NONE, err);
 }
 
-enum rp_code rp_diff_tree_init(struct rp_diff_tree *out, const struct rp_work *work,
-                               const struct rp_diff_steps *steps, struct rp_err *err)
+static enum rp_code keep_strings(struct tree_builder *p, struct rp_arena *arena, struct rp_err *err)
 {
-    struct planter p = {.t = work->trace, .w = work, .steps = steps, .out = out};
+    uint32_t i;
+
+    for (i = 0; i < p->strings.n; i++)
+        RP_TRY(rp_vec_push(&p->out->strings, rp_arena_text(arena, rp_strtab_borrow(&p->strings, i)),
+                           err));
+    return rp_arena_check(arena, "building the call tree", err);
+}
+
+enum rp_code rp_diff_tree_init(struct rp_diff_tree *out, const struct rp_work *work,
+                               const struct rp_diff_steps *steps, struct rp_arena *arena,
+                               struct rp_err *err)
+{
+    struct tree_builder p = {.t = work->trace, .w = work, .steps = steps, .out = out};
     enum rp_code code;
 
     *out = (struct rp_diff_tree){.first = RP_NONE};
     rp_map_init(&p.ordinals);
     rp_map_init(&p.positions);
     rp_map_init(&p.pieces);
-    code = prepare(&p, err);
+    code = prepare_tree(&p, err);
     if (code == RP_OK) {
         mark_all(&p);
-        code = plant_all(&p, err);
+        code = add_nodes(&p, err);
     }
     if (code == RP_OK)
-        code = add_all(&p, err);
+        code = add_pieces(&p, err);
+    if (code == RP_OK)
+        code = keep_strings(&p, arena, err);
     if (code == RP_OK)
         scale_and_sum(out, steps->n ? steps->taken : 1);
+    rp_strtab_release(&p.strings);
     rp_map_release(&p.ordinals);
     rp_map_release(&p.positions);
     rp_map_release(&p.pieces);
@@ -579,10 +579,16 @@ enum rp_code rp_diff_tree_init(struct rp_diff_tree *out, const struct rp_work *w
     return code;
 }
 
-void rp_diff_tree_release(struct rp_diff_tree *tree)
-{
-    rp_strtab_release(&tree->strings);
-    rp_vec_release(&tree->nodes);
-    rp_vec_release(&tree->pieces);
-    rp_vec_release(&tree->slot_ns);
-}
+static const struct rp_field tree_fields[] = {
+    RP_PART_VEC(struct rp_diff_tree, strings, &rp_type_string),
+    RP_PART_PLAIN_VEC(struct rp_diff_tree, nodes, struct rp_diff_node),
+    RP_PART_PLAIN_VEC(struct rp_diff_tree, pieces, struct rp_diff_piece),
+    RP_PART_PLAIN_VEC(struct rp_diff_tree, slot_ns, float),
+    RP_PART_PLAIN(struct rp_diff_tree, nslots),
+    RP_PART_PLAIN(struct rp_diff_tree, first),
+    RP_PART_PLAIN(struct rp_diff_tree, steps),
+    RP_PART_PLAIN(struct rp_diff_tree, total_ns),
+    RP_PART_PLAIN(struct rp_diff_tree, host_ns),
+    RP_PART_END};
+const struct rp_type rp_diff_tree_type = {"diff_tree", sizeof(struct rp_diff_tree), tree_fields,
+                                          NULL};

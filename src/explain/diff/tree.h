@@ -11,8 +11,10 @@
  *       aten::add_ [512]      the second
  *     graph kernel            device work around whose launch no operator was recorded
  */
-#include "base/strtab.h"
+#include "base/arena.h"
 #include "facts/work.h"
+
+#include <reprise/result.h>
 
 enum rp_diff_node_kind { RP_DIFF_OP, RP_DIFF_RANGE, RP_DIFF_MODULE, RP_DIFF_WORK };
 
@@ -42,7 +44,7 @@ struct rp_diff_piece {
 #define RP_DIFF_SLOTS 32 /* steps of which the times of each piece are kept */
 
 struct rp_diff_tree {
-    struct rp_strtab strings;
+    RP_VEC(const char *) strings;        /* string 0 is "" */
     RP_VEC(struct rp_diff_node) nodes;   /* parents first */
     RP_VEC(struct rp_diff_piece) pieces; /* by node */
     RP_VEC(float) slot_ns;               /* by row and slot: its time in each step that was seen */
@@ -66,9 +68,12 @@ struct rp_diff_steps {
     int64_t taken;
 };
 
-/* Release it also after a failure. work may be empty: then the times of host spans are taken. */
+extern const struct rp_type rp_diff_tree_type; /* as a member of a part (result/part.h) */
+
+/* Strings are in the arena; the vectors are the caller's, also after a failure. Without device work
+   the times of host spans are taken. */
 enum rp_code rp_diff_tree_init(struct rp_diff_tree *out, const struct rp_work *work,
-                               const struct rp_diff_steps *steps, struct rp_err *err);
-void rp_diff_tree_release(struct rp_diff_tree *tree);
+                               const struct rp_diff_steps *steps, struct rp_arena *arena,
+                               struct rp_err *err);
 
 #endif

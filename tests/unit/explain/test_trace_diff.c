@@ -3,6 +3,7 @@
 #include "explain/diff/diff.h"
 #include "explain/diff/noise.h"
 #include "result/check.h"
+#include "result/part.h"
 #include "trace/trace_fixtures.h"
 
 #define STEPS 5
@@ -116,6 +117,13 @@ struct comparison {
 #define PATHS .paths = {"a.json", "b.json"}
 static const struct rp_trace_diff_options all_rows = {PATHS, .fail_share = -1, .fail_ns = -1};
 
+static void make_part(struct comparison *c, const struct rp_trace *t,
+                      struct rp_trace_diff_part *part)
+{
+    assert_code(rp_trace_diff_rank(t, NULL, &c->arena, part, NULL), RP_OK);
+    assert_code(rp_part_adopt(&rp_trace_diff_part_type, part, &c->arena, NULL), RP_OK);
+}
+
 static void compare_traces(struct comparison *c, struct rp_trace *a, struct rp_trace *b,
                            const struct rp_trace_diff_options *options)
 {
@@ -123,12 +131,10 @@ static void compare_traces(struct comparison *c, struct rp_trace *a, struct rp_t
     struct rp_trace_diff_input in[2] = {{&parts[0], 0}, {&parts[1], 0}};
 
     *c = (struct comparison){0};
-    assert_code(rp_trace_diff_rank(a, NULL, &c->arena, &parts[0], NULL), RP_OK);
-    assert_code(rp_trace_diff_rank(b, NULL, &c->arena, &parts[1], NULL), RP_OK);
+    make_part(c, a, &parts[0]);
+    make_part(c, b, &parts[1]);
     assert_code(rp_trace_diff_join(&in[0], 1, &in[1], 1, options, &c->arena, &c->root, NULL),
                 RP_OK);
-    rp_trace_diff_part_release(&parts[0]);
-    rp_trace_diff_part_release(&parts[1]);
     rp_trace_free(a);
     rp_trace_free(b);
 }
@@ -489,7 +495,7 @@ static void ranks_are_paired_by_number(void **state)
     t[2] = run_of(ranks[1], CALLS + 1, some);
     t[3] = run_of(slow, CALLS + 1, some);
     for (i = 0; i < 4; i++) {
-        assert_code(rp_trace_diff_rank(t[i], NULL, &c.arena, &parts[i], NULL), RP_OK);
+        make_part(&c, t[i], &parts[i]);
         in[i] = (struct rp_trace_diff_input){&parts[i], 3 + i % 2};
     }
     assert_code(rp_trace_diff_join(in, 2, in + 2, 2, &all_rows, &c.arena, &c.root, NULL), RP_OK);
@@ -504,7 +510,6 @@ static void ranks_are_paired_by_number(void **state)
     assert_int_equal(c.root.rows[1].delta_ns, 10000);
     assert_int_equal(c.root.new_run.work_ns - c.root.base.work_ns, 20000);
     for (i = 0; i < 4; i++) {
-        rp_trace_diff_part_release(&parts[i]);
         rp_trace_free(t[i]);
     }
     rp_arena_release(&c.arena);
@@ -640,14 +645,13 @@ static void a_limit_needs_something_to_compare(void **state)
 
     UNUSED_STATE(state);
     for (i = 0; i < 2; i++)
-        assert_code(rp_trace_diff_rank(t[i], NULL, &c.arena, &parts[i], NULL), RP_OK);
+        make_part(&c, t[i], &parts[i]);
     assert_code(rp_trace_diff_join(&in[0], 1, &in[1], 1, &two, &c.arena, &c.root, &err), RP_FORMAT);
     assert_contains(err.text, "'b.json': no work in it");
     assert_code(rp_trace_diff_join(&in[0], 1, &in[1], 1, &all_rows, &c.arena, &c.root, &err),
                 RP_OK);
     assert_contains(c.root.notes[0], "no work was recorded in the new run");
     for (i = 0; i < 2; i++) {
-        rp_trace_diff_part_release(&parts[i]);
         rp_trace_free(t[i]);
     }
     rp_arena_release(&c.arena);
