@@ -1,19 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Asking the model. First it repeats the recording, then it runs without the profiler, then once a
- * what-if with the profiler (to compare with a recording) and without (the prediction). The
- * interval is what the prediction becomes if the profiler cost half or half as much again, and if
- * what the recording does not tell about its transport is otherwise, widened by how far the
- * recorded steps differ from each other.
+ * Running the model: first as recorded, then without the profiler, then once for each what-if with
+ * the profiler (to compare with a recording) and without it (the prediction). The interval covers
+ * what the prediction becomes if the profiler cost half or half as much again, and if what the
+ * recording does not tell about its transport is different, widened by how far the recorded steps
+ * differ from each other.
  */
-#include "sim/answer.h"
+#include "sim/simulate.h"
 
 #include "sim/engine/resimulate.h"
 #include "sim/model/profiler_cost.h"
 #include "sim/model/transport.h"
-#include "sim/path.h"
-#include "sim/ranks.h"
-#include "sim/trace.h"
 #include "sim/whatif/nodes.h"
 
 #include <math.h>
@@ -21,33 +18,33 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The run without a what-if, with the profiler's cost taken out so many times: what-ifs start from
-   it, and only what they reach is run again. */
+/* The run without a what-if, with the profiler's cost removed `factor` times. What-ifs start from
+   it, and only what they change is simulated again. */
 struct base {
     double factor;
     bool made;
     struct rp_resim resim;
 };
 
-struct asker {
+struct answer_ctx {
     struct rp_sim_run run;
     struct base bases[2];
     struct rp_sim_result result;     /* of other factors */
-    const struct rp_sim_result *now; /* of the run before */
+    const struct rp_sim_result *now; /* of the latest run */
     struct rp_sim_answer *out;
     struct rp_arena *arena;
     struct rp_expand expand;
-    size_t expanded, whole;  /* collectives of the run before */
-    bool ranks;              /* the next run is told by rank */
-    struct rp_sim_path path; /* of the run before */
-    bool costs;              /* recording cost some: without it a run is another one */
-    double doubt;            /* by which part the profiler's cost may be wrong */
+    size_t expanded, whole;  /* collectives of the latest run */
+    bool by_rank;            /* the next run fills by_rank */
+    struct rp_sim_path path; /* of the latest run */
+    bool costs;              /* recording had a cost, so a run without it differs */
+    double doubt;            /* relative uncertainty of the profiler's cost */
     bool flat;               /* the step hardly depends on that cost */
-    bool leant;              /* a what-if rested on what is not known of the transport */
+    bool leant;              /* a what-if depended on what is not known of the transport */
     struct rp_trace **trace; /* where the next run is put as a trace, or NULL */
 };
 
-static struct base *base_of(struct asker *a, double factor)
+static struct base *base_of(struct answer_ctx *a, double factor)
 {
     size_t i;
 
@@ -57,9 +54,10 @@ static struct base *base_of(struct asker *a, double factor)
     return NULL;
 }
 
-/* With the profiler's cost taken out `factor` times and a what-if (or NULL) applied. Expanded
-   collectives differ with every what-if: such a run is made anew. */
-static enum rp_code run_with(struct asker *a, double factor, const char *whatif, struct rp_err *err)
+/* With the profiler's cost removed `factor` times and a what-if (or NULL) applied. Expanded
+   collectives differ with every what-if, so such a run starts from nothing. */
+static enum rp_code run_with(struct answer_ctx *a, double factor, const char *whatif,
+                             struct rp_err *err)
 {
     struct base *base = a->expand.shape == RP_EXPAND_WHOLE ? base_of(a, factor) : NULL;
     size_t mark = rp_overlay_mark(&a->run.overlay);
@@ -80,7 +78,7 @@ static enum rp_code run_with(struct asker *a, double factor, const char *whatif,
                 : rp_simulate(&a->run.overlay, &a->result, err);
 }
 
-static enum rp_code step_with(struct asker *a, double factor, const char *whatif, int64_t *out,
+static enum rp_code step_with(struct answer_ctx *a, double factor, const char *whatif, int64_t *out,
                               struct rp_err *err)
 {
     size_t mark = rp_overlay_mark(&a->run.overlay);
@@ -95,12 +93,12 @@ static enum rp_code step_with(struct asker *a, double factor, const char *whatif
         code = rp_sim_step_ns(&a->run, a->now, out, err);
     if (code == RP_OK && base_of(a, factor))
         code = rp_sim_path(&a->run, a->now, &a->path, err);
-    if (code == RP_OK && a->ranks)
-        code = rp_sim_ranks(&a->run, a->now, a->arena, a->out, err);
+    if (code == RP_OK && a->by_rank)
+        code = rp_sim_by_rank(&a->run, a->now, a->arena, a->out, err);
     if (code == RP_OK && a->trace)
         code = rp_sim_trace_new(&a->run, a->now, a->trace, err);
     a->trace = NULL;
-    a->ranks = false;
+    a->by_rank = false;
     rp_overlay_undo(&a->run.overlay, mark);
     return code;
 }
@@ -110,17 +108,17 @@ static double ratio(int64_t part, int64_t whole)
     return whole ? (double)part / (double)whole : NAN;
 }
 
-/* ------------------------------------------------------------------ the recording again */
+/* ------------------------------------------------------------------ the baseline */
 
 /* Steps on the path: between the first and the last begin. */
-static int64_t steps_of(const struct asker *a)
+static int64_t path_steps(const struct answer_ctx *a)
 {
     uint32_t n = a->run.parts[0]->nsteps;
 
     return n > 1 && !a->run.parts[0]->beside ? n - 1 : 1;
 }
 
-static enum rp_code fill_path(struct asker *a, struct rp_err *err)
+static enum rp_code fill_path(struct answer_ctx *a, struct rp_err *err)
 {
     struct rp_sim_answer *out = a->out;
     size_t i;
@@ -131,30 +129,29 @@ static enum rp_code fill_path(struct asker *a, struct rp_err *err)
     for (i = 0; i < RP_SIM_PATH_PARTS; i++)
         if (a->path.ns[i] > 0)
             out->path[out->npath++] =
-                (struct rp_sim_bound){rp_sim_path_name(i), a->path.ns[i] / steps_of(a),
+                (struct rp_sim_bound){rp_sim_path_name(i), a->path.ns[i] / path_steps(a),
                                       ratio(a->path.ns[i], a->path.total_ns)};
     return RP_OK;
 }
 
-static void order(int64_t *low, int64_t *high, int64_t x)
+static void include(int64_t *low, int64_t *high, int64_t x)
 {
     *low = x < *low ? x : *low;
     *high = x > *high ? x : *high;
 }
 
-/* What a run without the profiler takes if it cost less, or more, widened by how much steps differ.
- */
-static enum rp_code doubt_cost(struct asker *a, const char *text, int64_t *low, int64_t *high,
-                               struct rp_err *err)
+/* What a run without the profiler takes if the profiler cost less, or more. */
+static enum rp_code include_cost_doubt(struct answer_ctx *a, const char *text, int64_t *low,
+                                       int64_t *high, struct rp_err *err)
 {
     int64_t step;
 
     if (!a->costs)
         return RP_OK;
     RP_TRY(step_with(a, 1 - a->doubt, text, &step, err));
-    order(low, high, step);
+    include(low, high, step);
     RP_TRY(step_with(a, 1 + a->doubt, text, &step, err));
-    order(low, high, step);
+    include(low, high, step);
     return RP_OK;
 }
 
@@ -168,9 +165,9 @@ static bool communicates(const struct rp_sim_run *run)
     return false;
 }
 
-/* And if the transport of another run were quicker, or slower. */
-static enum rp_code doubt_transport(struct asker *a, int64_t *low, int64_t *high,
-                                    struct rp_err *err)
+/* And if the transport of another run were faster, or slower. */
+static enum rp_code include_transport_doubt(struct answer_ctx *a, int64_t *low, int64_t *high,
+                                            struct rp_err *err)
 {
     struct rp_transport t = {0};
     double by[2];
@@ -185,12 +182,12 @@ static enum rp_code doubt_transport(struct asker *a, int64_t *low, int64_t *high
     for (i = 0; t.n && i < 2; i++) {
         snprintf(text, sizeof text, "scale:comm=%.6f", by[i]);
         RP_TRY(step_with(a, 1, text, &step, err));
-        order(low, high, step);
+        include(low, high, step);
     }
     return RP_OK;
 }
 
-static void widen(const struct asker *a, int64_t *low, int64_t *high)
+static void widen_by_spread(const struct answer_ctx *a, int64_t *low, int64_t *high)
 {
     double spread = a->run.parts[0]->spread_ratio;
 
@@ -200,19 +197,19 @@ static void widen(const struct asker *a, int64_t *low, int64_t *high)
     *high += (int64_t)((double)*high * spread);
 }
 
-static enum rp_code fill_baseline(struct asker *a, struct rp_err *err)
+static enum rp_code fill_baseline(struct answer_ctx *a, struct rp_err *err)
 {
     struct rp_sim_baseline *b = &a->out->baseline;
     const struct rp_sim_part *first = a->run.parts[0];
 
-    a->ranks = true;
+    a->by_rank = true;
     RP_TRY(step_with(a, 0, NULL, &b->simulated_ns, err));
     RP_TRY(fill_path(a, err));
     RP_TRY(step_with(a, 1, NULL, &b->unprofiled_ns, err));
     b->unprofiled_low_ns = b->unprofiled_high_ns = b->unprofiled_ns;
-    RP_TRY(doubt_cost(a, NULL, &b->unprofiled_low_ns, &b->unprofiled_high_ns, err));
-    RP_TRY(doubt_transport(a, &b->unprofiled_low_ns, &b->unprofiled_high_ns, err));
-    widen(a, &b->unprofiled_low_ns, &b->unprofiled_high_ns);
+    RP_TRY(include_cost_doubt(a, NULL, &b->unprofiled_low_ns, &b->unprofiled_high_ns, err));
+    RP_TRY(include_transport_doubt(a, &b->unprofiled_low_ns, &b->unprofiled_high_ns, err));
+    widen_by_spread(a, &b->unprofiled_low_ns, &b->unprofiled_high_ns);
     b->cost_factor = first->quick_ns ? a->run.cost_factor : NAN;
     b->span_cost_ns =
         first->quick_ns ? (int64_t)(rp_sim_cost_of(first).span_ns * b->cost_factor) : RP_ABSENT_I64;
@@ -227,8 +224,8 @@ static enum rp_code fill_baseline(struct asker *a, struct rp_err *err)
 }
 
 /* What the prediction becomes where the transport is not as assumed. */
-static enum rp_code lean_all_ways(struct asker *a, const char *text, struct rp_sim_prediction *p,
-                                  struct rp_err *err)
+static enum rp_code include_leans(struct answer_ctx *a, const char *text,
+                                  struct rp_sim_prediction *p, struct rp_err *err)
 {
     enum rp_code code = RP_OK;
     int64_t step;
@@ -239,170 +236,145 @@ static enum rp_code lean_all_ways(struct asker *a, const char *text, struct rp_s
         a->run.lean = (enum rp_sim_lean)to;
         code = step_with(a, 1, text, &step, err);
         if (code == RP_OK)
-            order(&p->low_ns, &p->high_ns, step);
+            include(&p->low_ns, &p->high_ns, step);
     }
     a->run.lean = RP_LEAN_NONE;
     return code;
 }
 
-static enum rp_code fill_prediction(struct asker *a, const char *text, struct rp_sim_prediction *p,
-                                    struct rp_err *err)
+static enum rp_code fill_prediction(struct answer_ctx *a, const char *text,
+                                    struct rp_sim_prediction *p, struct rp_err *err)
 {
     RP_TRY(step_with(a, 0, text, &p->simulated_ns, err));
     RP_TRY(step_with(a, 1, text, &p->predicted_ns, err));
     p->bound_by = rp_sim_path_most(&a->path);
     p->low_ns = p->high_ns = p->predicted_ns;
-    RP_TRY(doubt_cost(a, text, &p->low_ns, &p->high_ns, err));
-    RP_TRY(lean_all_ways(a, text, p, err));
-    widen(a, &p->low_ns, &p->high_ns);
+    RP_TRY(include_cost_doubt(a, text, &p->low_ns, &p->high_ns, err));
+    RP_TRY(include_leans(a, text, p, err));
+    widen_by_spread(a, &p->low_ns, &p->high_ns);
     p->change_ratio =
         ratio(p->predicted_ns - a->out->baseline.unprofiled_ns, a->out->baseline.unprofiled_ns);
     RP_TRY(rp_whatif_assumes(text, a->arena, &p->assumes, err));
-    p->what_if = rp_arena_strdup(a->arena, text);
-    return p->what_if ? RP_OK : rp_err_nomem(err, "simulating");
+    p->what_if = rp_arena_text(a->arena, text);
+    return RP_OK;
 }
 
 /* ------------------------------------------------------------------ notes */
 
-static enum rp_code add_note(struct asker *a, const char *text, struct rp_err *err)
+static void add_note(struct answer_ctx *a, const char *text)
 {
-    if (!text)
-        return rp_err_nomem(err, "simulating");
     a->out->notes[a->out->nnotes++] = text;
-    return RP_OK;
 }
 
-static enum rp_code note_ranks(struct asker *a, size_t given, struct rp_err *err)
+static void note_ranks(struct answer_ctx *a, size_t given)
 {
     if (given > a->run.nranks)
-        RP_TRY(add_note(a,
-                        rp_arena_printf(a->arena,
-                                        "the %zu ranks do not meet in collectives: only the first "
-                                        "is simulated",
-                                        given),
-                        err));
+        add_note(a, rp_arena_textf(
+                        a->arena, "the %zu ranks share no collectives: only the first is simulated",
+                        given));
     if (a->run.nranks < 2)
-        return RP_OK;
+        return;
     if (a->run.join.rendezvous.nlost)
-        RP_TRY(add_note(a,
-                        rp_arena_printf(a->arena,
-                                        "%zu collectives met no other rank: they are as recorded",
-                                        a->run.join.rendezvous.nlost),
-                        err));
-    return a->run.join.aligned
-               ? add_note(a,
-                          "the clocks of the ranks disagree: they are aligned by the ends of "
-                          "collectives",
-                          err)
-               : RP_OK;
+        add_note(a, rp_arena_textf(a->arena,
+                                   "%zu collectives have no counterpart on another rank: they stay "
+                                   "as recorded",
+                                   a->run.join.rendezvous.nlost));
+    if (a->run.join.aligned)
+        add_note(a,
+                 "the clocks of the ranks disagree: they are aligned by the ends of collectives");
 }
 
-static enum rp_code note_expanded(struct asker *a, struct rp_err *err)
+static void note_expanded(struct answer_ctx *a)
 {
     if (a->expand.shape == RP_EXPAND_WHOLE)
-        return RP_OK;
-    return add_note(a,
-                    a->expanded || a->whole
-                        ? rp_arena_printf(a->arena,
-                                          "%zu collectives are expanded into their hops, %zu of "
-                                          "other kinds or of ranks that are not here are whole",
-                                          a->expanded, a->whole)
-                        : "nothing was expanded: no collectives in which several of the given "
-                          "ranks meet, or their sends and receives were recorded",
-                    err);
+        return;
+    add_note(a, a->expanded || a->whole
+                    ? rp_arena_textf(a->arena,
+                                     "%zu collectives are expanded into their hops; %zu are not: "
+                                     "they are of other kinds, or some of their ranks are missing",
+                                     a->expanded, a->whole)
+                    : "nothing was expanded: the given ranks share no collectives, or their sends "
+                      "and receives were recorded");
 }
 
-/* Which records the profiler's cost is counted for, beside spans and calls. */
-static enum rp_code note_cost(struct asker *a, struct rp_err *err)
+/* How far the profiler's cost is known, and which records beside spans and calls it includes. */
+static void note_cost(struct answer_ctx *a)
 {
     const struct rp_sim_part *first = a->run.parts[0];
 
     if (!first->quick_ns)
-        return add_note(a,
-                        "what recording cost cannot be told here: predictions are of the recorded "
-                        "speed",
-                        err);
-    if (a->flat)
-        return add_note(a,
-                        "the step hardly depends on the cost of recording: the factor found says "
-                        "little about other recordings",
-                        err);
-    if (a->run.cost_factor <= 0)
-        return add_note(a, "the given unprofiled step is not shorter: recording cost nothing", err);
-    if (first->with_shapes || first->with_frames)
-        return add_note(a,
-                        rp_arena_printf(a->arena, "the cost of recording %s%s%s is taken out, too",
-                                        first->with_shapes ? "shapes" : "",
-                                        first->with_shapes && first->with_frames ? " and " : "",
-                                        first->with_frames ? "Python frames" : ""),
-                        err);
-    return RP_OK;
+        add_note(a, "the cost of recording cannot be estimated here: predictions are for the "
+                    "recorded speed");
+    else if (a->flat)
+        add_note(a, "the step hardly depends on the cost of recording: the factor found says "
+                    "little about other recordings");
+    else if (a->run.cost_factor <= 0)
+        add_note(a, "the given unprofiled step is not shorter than the recorded one: recording is "
+                    "taken to cost nothing");
+    else if (first->with_shapes || first->with_frames)
+        add_note(a, rp_arena_textf(a->arena, "the cost of recording %s%s%s is removed, too",
+                                   first->with_shapes ? "shapes" : "",
+                                   first->with_shapes && first->with_frames ? " and " : "",
+                                   first->with_frames ? "Python frames" : ""));
 }
 
-static enum rp_code note_transport(struct asker *a, struct rp_err *err)
+static enum rp_code note_transport(struct answer_ctx *a, struct rp_err *err)
 {
     struct rp_transport t = {0};
 
     if (a->leant)
         RP_TRY(rp_transport_fit(&a->run, &t, err));
-    return t.n && t.one_size
-               ? add_note(a,
-                          "all recorded all-reduces are of about one size: how much of one is "
-                          "latency is not known, so intervals are wide",
-                          err)
-               : RP_OK;
-}
-
-static enum rp_code note_rest(struct asker *a, struct rp_err *err)
-{
-    const struct rp_sim_part *first = a->run.parts[0];
-
-    RP_TRY(note_cost(a, err));
-    RP_TRY(note_transport(a, err));
-    if (!first->has_steps && !first->recorded_steps)
-        RP_TRY(add_note(a, "no steps are marked: the whole recording is one step", err));
-    if (isnan(first->spread_ratio))
-        RP_TRY(add_note(a, "how well one step predicts another cannot be told from so few steps",
-                        err));
-    if (first->graph.ndropped)
-        RP_TRY(add_note(a,
-                        rp_arena_printf(a->arena,
-                                        "%u dependencies contradict the recorded times and are "
-                                        "left out",
-                                        first->graph.ndropped),
-                        err));
+    if (t.n && t.one_size)
+        add_note(a, "all recorded all-reduces have about the same size, so latency and bandwidth "
+                    "cannot be told apart: intervals are wide");
     return RP_OK;
 }
 
-static enum rp_code add_notes(struct asker *a, size_t given, struct rp_err *err)
+static void note_steps(struct answer_ctx *a)
 {
-    enum { MOST = 11 };
+    const struct rp_sim_part *first = a->run.parts[0];
+
+    if (!first->has_steps && !first->recorded_steps)
+        add_note(a, "no steps are marked: the whole recording is one step");
+    if (isnan(first->spread_ratio))
+        add_note(a, "too few steps to tell how well one step predicts another");
+    if (first->graph.ndropped)
+        add_note(a, rp_arena_textf(a->arena,
+                                   "%u dependencies contradict the recorded times and are left out",
+                                   first->graph.ndropped));
+}
+
+static enum rp_code add_notes(struct answer_ctx *a, size_t given, struct rp_err *err)
+{
+    enum { NOTES_MOST = 11 };
     const struct rp_sim_part *first = a->run.parts[0];
     size_t i;
 
     a->out->notes =
-        RP_ARENA_NEW(a->arena, const char *, MOST + first->remarks.n + a->out->npredictions);
-    if (!a->out->notes)
-        return rp_err_nomem(err, "simulating");
+        RP_ARENA_NEW(a->arena, const char *, NOTES_MOST + first->remarks.n + a->out->npredictions);
+    RP_TRY(rp_arena_check(a->arena, "simulating", err));
     for (i = 0; i < first->remarks.n; i++)
-        RP_TRY(add_note(a, rp_arena_strdup(a->arena, first->remarks.at[i]), err));
-    RP_TRY(note_ranks(a, given, err));
-    RP_TRY(note_expanded(a, err));
-    RP_TRY(note_rest(a, err));
+        add_note(a, rp_arena_text(a->arena, first->remarks.at[i]));
+    note_ranks(a, given);
+    note_expanded(a);
+    note_cost(a);
+    RP_TRY(note_transport(a, err));
+    note_steps(a);
     for (i = 0; i < a->out->npredictions; i++)
-        RP_TRY(add_note(a,
-                        rp_arena_printf(a->arena, "%s: if %s", a->out->predictions[i].what_if,
-                                        a->out->predictions[i].assumes),
-                        err));
-    return RP_OK;
+        add_note(a, rp_arena_textf(a->arena, "%s: assumes that %s", a->out->predictions[i].what_if,
+                                   a->out->predictions[i].assumes));
+    return rp_arena_check(a->arena, "simulating", err);
 }
 
-/* How sure the profiler's cost is: estimated, or known for this host. */
+/* ------------------------------------------------------------------ the answer */
+
+/* Relative uncertainty of the profiler's cost: estimated, or known for this host. */
 #define DOUBT_OF_ESTIMATE 0.5
 #define DOUBT_OF_KNOWN    0.1
-#define FLAT              1.1 /* half the cost, and the step is not longer than this */
+#define FLAT              1.1 /* with half the cost removed, the step is at most this much longer */
 
-static enum rp_code answer(struct asker *a, const struct rp_sim_asked *asked, struct rp_err *err)
+static enum rp_code fill_answer(struct answer_ctx *a, const struct rp_sim_asked *asked,
+                                struct rp_err *err)
 {
     size_t i, n = asked->nwhatifs;
     int64_t half;
@@ -457,14 +429,14 @@ enum rp_code rp_sim_answer(const struct rp_sim_part *const *parts, size_t n,
                            const struct rp_sim_asked *asked, struct rp_arena *arena,
                            struct rp_sim_answer *out, struct rp_err *err)
 {
-    struct asker a = {.out = out, .arena = arena, .bases = {{.factor = 0}, {.factor = 1}}};
+    struct answer_ctx a = {.out = out, .arena = arena, .bases = {{.factor = 0}, {.factor = 1}}};
     enum rp_code code = rp_sim_run_init(&a.run, parts, n, err);
 
     if (asked->trace)
         *asked->trace = NULL;
     a.expand = asked->expand;
     if (code == RP_OK)
-        code = answer(&a, asked, err);
+        code = fill_answer(&a, asked, err);
     if (code == RP_OK)
         code = add_notes(&a, n, err);
     rp_resim_release(&a.bases[0].resim);

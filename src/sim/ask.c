@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `simulate`: rebuild a run from its parts, then change it. */
+/* The row of `simulate`: the fields of its answer, its options, and the part of a rank. */
 #include "dataset/question.h"
 #include "dataset/ranks.h"
 #include "formats/write/writers.h"
@@ -7,11 +7,106 @@
 #include "job/load.h"
 #include "job/model.h"
 #include "job/pipeline_model.h"
-#include "sim/answer.h"
+#include "sim/simulate.h"
 
 #include <string.h>
 
-extern const struct rp_question_row rp_ask_simulate;
+extern const struct rp_question_row rp_ask_simulate; /* below */
+
+/* ------------------------------------------------------------------ the answer */
+
+#define BASE(member, type, unit, title, doc, flags) \
+    RP_FIELD(struct rp_sim_baseline, member, type, unit, title, doc, flags)
+
+static const struct rp_field base_fields[] = {
+    BASE(measured_ns, I64, NS, "measured", "a step of the first rank, as recorded", RP_NULLABLE),
+    BASE(simulated_ns, I64, NS, "simulated", "the same from the simulation", RP_NULLABLE),
+    BASE(unprofiled_ns, I64, NS, "without the profiler", "simulated without the cost of recording",
+         RP_NULLABLE),
+    BASE(unprofiled_low_ns, I64, NS, "  at least", "lower end of its interval", RP_NULLABLE),
+    BASE(unprofiled_high_ns, I64, NS, "  at most", "upper end of its interval", RP_NULLABLE),
+    BASE(span_cost_ns, I64, NS, "recording a span",
+         "what recording a span of the host cost, on the first rank", RP_NULLABLE),
+    BASE(cost_factor, F64, NONE, NULL, "the cost of recording, in multiples of the estimate", 0),
+    BASE(error_ratio, F64, RATIO, "error", "of simulated against measured", 0),
+    BASE(spread_ratio, F64, RATIO, "steps differ by", "one step against the others, or null", 0),
+    BASE(ranks, I64, COUNT, "ranks", "in the simulation", RP_NULLABLE),
+    BASE(steps, I64, COUNT, "steps", "recorded", RP_NULLABLE),
+    BASE(tasks, I64, COUNT, "tasks", "in the simulation", RP_NULLABLE),
+    BASE(edges, I64, COUNT, "edges", "between them", RP_NULLABLE),
+    RP_FIELD_END};
+static const struct rp_type base_type = {"baseline", sizeof(struct rp_sim_baseline), base_fields,
+                                         NULL};
+
+#define PRED(member, type, unit, title, doc, flags) \
+    RP_FIELD(struct rp_sim_prediction, member, type, unit, title, doc, flags)
+
+static const struct rp_field pred_fields[] = {
+    PRED(what_if, STR, NONE, "what if", "as given", 0),
+    PRED(simulated_ns, I64, NS, NULL, "a step, recorded by the same profiler", 0),
+    PRED(predicted_ns, I64, NS, "a step", "of a run without the profiler", 0),
+    PRED(low_ns, I64, NS, "from", "lower end of the interval", 0),
+    PRED(high_ns, I64, NS, "to", "upper end of the interval", 0),
+    PRED(change_ratio, F64, RATIO, "change", "against the step without the profiler", 0),
+    PRED(bound_by, STR, NONE, "mainly", "the largest part of its critical path", RP_NULLABLE),
+    PRED(assumes, STR, NONE, NULL, "what must hold", 0),
+    RP_FIELD_END};
+static const struct rp_type pred_type = {"prediction", sizeof(struct rp_sim_prediction),
+                                         pred_fields, NULL};
+
+#define BOUND(member, type, unit, title, doc, flags) \
+    RP_FIELD(struct rp_sim_bound, member, type, unit, title, doc, flags)
+
+static const struct rp_field bound_fields[] = {
+    BOUND(what, STR, NONE, "on the path", "kernels, host, gaps between them …", 0),
+    BOUND(ns, I64, NS, "a step", "time of a step", 0),
+    BOUND(ratio, F64, RATIO, "share", "of the path", 0), RP_FIELD_END};
+static const struct rp_type bound_type = {"bound", sizeof(struct rp_sim_bound), bound_fields, NULL};
+
+#define RANK(member, type, unit, title, doc, flags) \
+    RP_FIELD(struct rp_sim_rank, member, type, unit, title, doc, flags)
+
+static const struct rp_field rank_fields[] = {
+    RANK(rank, I64, COUNT, "rank", "its number", 0),
+    RANK(host_ns, I64, NS, "host", "work of its threads in a step", 0),
+    RANK(compute_ns, I64, NS, "kernels", "of its device", 0),
+    RANK(memory_ns, I64, NS, "copies", "of its device", 0),
+    RANK(comm_ns, I64, NS, "transfers", "of collectives, without waiting", 0),
+    RANK(waiting_ns, I64, NS, "waiting", "for other ranks in collectives", 0),
+    RANK(slack_ns, I64, NS, "slack",
+         "by how much it may arrive later at its collectives before a step ends later", 0),
+    RP_FIELD_END};
+static const struct rp_type rank_type = {"rank", sizeof(struct rp_sim_rank), rank_fields, NULL};
+
+#define KNOWN(member, type, unit, title, doc, flags) \
+    RP_FIELD(struct rp_sim_known, member, type, unit, title, doc, flags)
+
+static const struct rp_field known_fields[] = {
+    KNOWN(form, STR, NONE, "what if", "how it is written", 0),
+    KNOWN(summary, STR, NONE, "effect", "what it changes", 0),
+    KNOWN(assumes, STR, NONE, "assumes", "what must hold for the prediction to be right", 0),
+    RP_FIELD_END};
+static const struct rp_type known_type = {"known", sizeof(struct rp_sim_known), known_fields, NULL};
+
+static const struct rp_field root_fields[] = {
+    RP_FIELD_LIST(struct rp_sim_answer, known, &known_type, "what-ifs",
+                  "listed by '--what-if help'", RP_BLOCKS),
+    RP_FIELD_RECORD(struct rp_sim_answer, baseline, &base_type, "baseline",
+                    "how well the model reproduces the recording", 0),
+    RP_FIELD_LIST(struct rp_sim_answer, path, &bound_type, "what a step is limited by",
+                  "the critical path of the simulated run", 0),
+    RP_FIELD_LIST(struct rp_sim_answer, by_rank, &rank_type, "a step by rank",
+                  "of several ranks: sums of their work, which may overlap", 0),
+    RP_FIELD_LIST(struct rp_sim_answer, predictions, &pred_type, "predictions",
+                  "one for each --what-if", 0),
+    RP_FIELD_LIST(struct rp_sim_answer, notes, &rp_type_string, "notes",
+                  "what the numbers are based on", 0),
+    RP_FIELD_END};
+
+static const struct rp_type simulate_type = {"simulate", sizeof(struct rp_sim_answer), root_fields,
+                                             "predictions"};
+
+/* ------------------------------------------------------------------ the ranks */
 
 static enum rp_code simulate_rank(const struct rp_loaded *loaded, const struct rp_scope *scope,
                                   const struct rp_settings *settings, struct rp_rank_part *part,
@@ -47,7 +142,9 @@ static enum rp_code read_expand(const struct rp_settings *settings, struct rp_ex
                        : !strcmp(backend, "byteps") ? RP_BACKEND_BYTEPS
                                                     : RP_BACKEND_NCCL;
     return out->shape == RP_EXPAND_TREE && out->backend == RP_BACKEND_BYTEPS
-               ? rp_err_set(err, RP_USAGE, "'--backend byteps' has servers, not trees")
+               ? rp_err_set(
+                     err, RP_USAGE,
+                     "'--backend byteps' uses servers: it does not go with '--collective tree'")
                : RP_OK;
 }
 
@@ -59,21 +156,23 @@ static enum rp_code read_cost(const struct rp_settings *settings, struct rp_sim_
     if (rp_settings_has(settings, "profiler-cost"))
         out->cost_factor = rp_settings_ratio(settings, "profiler-cost");
     if (rp_settings_has(settings, "unprofiled-step") && out->unprofiled_ns <= 0)
-        return rp_err_set(err, RP_USAGE, "'--unprofiled-step' is a time above 0, such as 12.5ms");
+        return rp_err_set(err, RP_USAGE,
+                          "'--unprofiled-step' must be a time above 0, such as 12.5ms");
     if (rp_settings_has(settings, "profiler-cost") &&
         !(out->cost_factor > 0 && out->cost_factor <= 100))
         return rp_err_set(err, RP_USAGE,
-                          "'--profiler-cost' is a factor above 0, such as 1.3 or 130%%");
+                          "'--profiler-cost' must be a factor above 0, such as 1.3 or 130%%");
     if (out->unprofiled_ns > 0 && out->cost_factor > 0)
-        return rp_err_set(err, RP_USAGE,
-                          "'--unprofiled-step' finds the factor that '--profiler-cost' gives: only "
-                          "one of them");
+        return rp_err_set(
+            err, RP_USAGE,
+            "'--unprofiled-step' computes the factor that '--profiler-cost' sets: give "
+            "only one of them");
     return RP_OK;
 }
 
-static enum rp_code answer(const struct rp_sim_part *const *parts, size_t n,
-                           const struct rp_settings *settings, struct rp_result *result,
-                           struct rp_err *err)
+static enum rp_code answer_parts(const struct rp_sim_part *const *parts, size_t n,
+                                 const struct rp_settings *settings, struct rp_result *result,
+                                 struct rp_err *err)
 {
     const char *whatifs[256], *text, *path = rp_settings_text(settings, "trace");
     const struct rp_writer *writer = NULL;
@@ -86,13 +185,13 @@ static enum rp_code answer(const struct rp_sim_part *const *parts, size_t n,
 
     while ((text = rp_settings_nth(settings, "what-if", nwhatifs)) != NULL) {
         if (nwhatifs == sizeof whatifs / sizeof whatifs[0])
-            return rp_err_set(err, RP_USAGE, "more than %zu what-ifs in one call", nwhatifs);
+            return rp_err_set(err, RP_USAGE, "more than %zu what-ifs at once", nwhatifs);
         whatifs[nwhatifs++] = text;
     }
     if (path && nwhatifs > 1)
-        return rp_err_set(err, RP_USAGE,
-                          "'--trace' writes one run: give one '--what-if', joined with '+' where "
-                          "several apply together");
+        return rp_err_set(
+            err, RP_USAGE,
+            "'--trace' writes one run: give one '--what-if', or join several with '+'");
     if (path)
         RP_TRY(rp_writer_for(NULL, path, &writer, err));
     if (writer && !writer->write)
@@ -118,7 +217,7 @@ static enum rp_code simulate_join(const struct rp_ranks *ranks, const struct rp_
         return rp_err_nomem(err, "simulating");
     for (i = 0; i < ranks->n; i++)
         parts[i] = ranks->parts[i].data;
-    return answer(parts, ranks->n, settings, result, err);
+    return answer_parts(parts, ranks->n, settings, result, err);
 }
 
 static enum rp_code simulate_job(struct rp_ctx *ctx, const struct rp_dataset *dataset,
@@ -135,7 +234,7 @@ static enum rp_code simulate_job(struct rp_ctx *ctx, const struct rp_dataset *da
     if (code == RP_OK)
         code = rp_sim_part_of_job(&part, &job, err);
     if (code == RP_OK)
-        code = answer(parts, 1, settings, result, err);
+        code = answer_parts(parts, 1, settings, result, err);
     rp_sim_part_release(&part);
     rp_job_release(&job);
     return code;
@@ -167,33 +266,34 @@ static enum rp_code simulate_run(struct rp_ctx *ctx, const struct rp_dataset *da
 
 static const struct rp_option simulate_options[] = {
     {"what-if", 'w', RP_OPT_TEXT, "CHANGE", NULL,
-     "predict a step with this change; 'help' lists them, '+' joins several", RP_OPT_REPEAT},
+     "predict a step with this change; 'help' lists what-ifs, '+' joins several", RP_OPT_REPEAT},
     {"trace", 't', RP_OPT_TEXT, "FILE", NULL,
-     "write the simulated run (with the what-if, if there is one) as a trace: .json, .json.gz, .rpt",
-     0},
+     "write the simulated run (with the what-if, if given) as a trace: .json, .json.gz, .rpt", 0},
     {"collective", 0, RP_OPT_CHOICE, "whole|ring|tree", NULL,
-     "collectives as meetings and transfers (whole, the default), or as the hops of rings or trees",
-     0},
+     "model a collective as one transfer (whole, the default) or as the hops of a ring or tree", 0},
     {"backend", 0, RP_OPT_CHOICE, "nccl|gloo|byteps", NULL,
-     "whose hops: rings both ways (nccl, the default), one ring in two pieces, or servers", 0},
+     "whose hops: rings in both directions (nccl, the default), one ring with chunks in two halves (gloo), or servers",
+     0},
     {"unprofiled-step", 'u', RP_OPT_DURATION, "TIME", NULL,
-     "a step takes that long without the profiler, as measured: its cost is set to that", 0},
+     "measured time of a step without the profiler; calibrates the cost of recording", 0},
     {"profiler-cost", 0, RP_OPT_RATIO, "FACTOR", NULL,
-     "the profiler cost so many times the estimate, as '--unprofiled-step' found (cost_factor)", 0},
+     "cost of recording in multiples of the estimate, as found by '--unprofiled-step' (cost_factor)",
+     0},
     {"rank", 'r', RP_OPT_TEXT, "N[-M],…", NULL, "only these ranks, as in '0,3' or '8-15'", 0},
     RP_OPTION_END};
 
 const struct rp_question_row rp_ask_simulate = {
-    .question = {.name = "simulate",
-                 .group = "predict",
-                 .summary = "rebuild a step from its parts, then change it",
-                 .details = "Runs the step graph of a recording forward and says how well that "
-                            "repeats it; then what a change would bring, for a run without the "
-                            "profiler.",
-                 .examples = "reprise simulate trace.json.gz --what-if cuda-graphs\tbefore you "
-                             "build it\n",
-                 .accepts = RP_ACCEPTS_TRACES | RP_ACCEPTS_NONE_TOO,
-                 .options = simulate_options,
-                 .type = &rp_sim_type},
+    .question =
+        {.name = "simulate",
+         .group = "predict",
+         .summary = "predict what a change would bring, from a model that reproduces the recording",
+         .details = "Runs the step graph of a recording forward and reports how well that "
+                    "reproduces it; then predicts a step with a change, for a run "
+                    "without the profiler.",
+         .examples = "reprise simulate trace.json.gz --what-if cuda-graphs\tbefore you "
+                     "implement it\n",
+         .accepts = RP_ACCEPTS_TRACES | RP_ACCEPTS_NONE_TOO,
+         .options = simulate_options,
+         .type = &simulate_type},
     .ranks = {.part = &rp_sim_part_type, .rank = simulate_rank, .join = simulate_join},
     .run = simulate_run};

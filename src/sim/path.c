@@ -1,37 +1,31 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The walk needs what led into a task: edges are turned around once, those that a what-if added
- * too. Of a serial device the task that ended when another started held it up.
+ * The walk goes backward over the edges into each task, those that a what-if added included. On a
+ * serial device a task may also be bound by the task that ended when it started.
  */
-#include "sim/path.h"
+#include "sim/simulate.h"
 
+#include "base/order.h"
 #include "sim/engine/device_order.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-struct before {
-    uint32_t from, next; /* next: of the same successor, or UINT32_MAX */
-    int64_t lag_ns;
-    uint32_t from_start;
-};
-
-struct walker {
+struct path_ctx {
     const struct rp_sim_run *run;
     const struct rp_sim_result *r;
-    RP_VEC(struct before) edges;
-    RP_VEC(uint32_t) newest;     /* by task, into edges */
-    RP_VEC(uint32_t) device_end; /* tasks of devices by (device, end) */
+    struct rp_sim_incoming in;
+    RP_VEC(uint32_t) device_end; /* tasks of serial devices by (device, end) */
 };
 
-static const char *const names[RP_SIM_PATH_PARTS] = {
+static const char *const path_names[RP_SIM_PATH_PARTS] = {
     [RP_SG_ORIGIN] = "begin",    [RP_SG_HOST] = "host",          [RP_SG_RUNTIME] = "runtime calls",
     [RP_SG_COMPUTE] = "kernels", [RP_SG_COMM] = "communication", [RP_SG_MEMORY] = "copies",
     [RP_SG_ARRIVE] = "meeting",  [RP_SG_RENDEZVOUS] = "meeting", [RP_SIM_PATH_GAPS] = "gaps"};
 
 const char *rp_sim_path_name(size_t part)
 {
-    return names[part];
+    return path_names[part];
 }
 
 const char *rp_sim_path_most(const struct rp_sim_path *path)
@@ -41,40 +35,21 @@ const char *rp_sim_path_most(const struct rp_sim_path *path)
     for (i = 1; i < RP_SIM_PATH_PARTS; i++)
         if (path->ns[i] > path->ns[best])
             best = i;
-    return path->total_ns > 0 ? names[best] : NULL;
+    return path->total_ns > 0 ? path_names[best] : NULL;
 }
 
-/* ------------------------------------------------------------------ turning around */
+/* ------------------------------------------------------------------ what leads to a task */
 
-static enum rp_code add_before(struct walker *w, uint32_t from, const struct rp_task_edge *e,
-                               int64_t lag_ns, struct rp_err *err)
-{
-    struct before x = {from, w->newest.at[e->to], lag_ns, e->flags & RP_EDGE_FROM_START};
-
-    if (lag_ns == RP_LAG_CUT)
-        return RP_OK;
-    w->newest.at[e->to] = (uint32_t)w->edges.n;
-    return rp_vec_push(&w->edges, x, err);
-}
-
-static enum rp_code turn_around(struct walker *w, struct rp_err *err)
+static enum rp_code index_edges(struct path_ctx *w, struct rp_err *err)
 {
     const struct rp_overlay *o = &w->run->overlay;
-    const struct rp_task_graph *g = o->graph;
-    uint32_t v, i, n = (uint32_t)rp_overlay_ntasks(o);
+    uint32_t v, n = (uint32_t)rp_overlay_ntasks(o);
 
-    RP_TRY(rp_vec_reserve(&w->newest, (size_t)n + 1, err));
-    memset(w->newest.at, 0xff, n * sizeof *w->newest.at);
-    for (v = 0; v < g->tasks.n; v++)
-        for (i = g->first.at[v]; i < g->first.at[v + 1]; i++)
-            RP_TRY(add_before(w, v, &g->edges.at[i], o->lag_ns.at[i], err));
-    for (i = 0; i < o->edges.n; i++)
-        RP_TRY(add_before(w, o->edges.at[i].from, &o->edges.at[i].edge, o->edges.at[i].edge.lag_ns,
-                          err));
+    RP_TRY(rp_sim_incoming_init(&w->in, o, err));
     for (v = 0; v < n; v++) {
         uint32_t device = rp_overlay_task(o, v)->device;
 
-        if (device != RP_NO_DEVICE && g->devices.at[device].rule == RP_DEVICE_SERIAL)
+        if (device != RP_NO_DEVICE && o->graph->devices.at[device].rule == RP_DEVICE_SERIAL)
             RP_TRY(rp_vec_push(&w->device_end, v, err));
     }
     return rp_device_order(o, w->r->end_ns.at, w->device_end.at, w->device_end.n, err);
@@ -82,53 +57,53 @@ static enum rp_code turn_around(struct walker *w, struct rp_err *err)
 
 /* ------------------------------------------------------------------ walking back */
 
-/* A task of the same serial device that ended when this one started, or RP_NONE. */
-static uint32_t held_by(const struct walker *w, uint32_t task)
+/* Whether the i-th task of device_end comes before a moment of a device. */
+static bool ends_before(const struct path_ctx *w, size_t i, uint32_t device, int64_t ns)
 {
-    uint32_t device = rp_overlay_task(&w->run->overlay, task)->device;
+    uint32_t task = w->device_end.at[i], d = rp_overlay_task(&w->run->overlay, task)->device;
+
+    return d < device || (d == device && w->r->end_ns.at[task] < ns);
+}
+
+/* The task of the same serial device that ended when this one started, or RP_NONE. */
+static uint32_t device_predecessor(const struct path_ctx *w, uint32_t task)
+{
+    uint32_t device = rp_overlay_task(&w->run->overlay, task)->device, found;
     int64_t at = w->r->start_ns.at[task];
-    size_t low = 0, high = w->device_end.n;
+    size_t i;
 
     if (device == RP_NO_DEVICE)
         return RP_NONE;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        uint32_t x = w->device_end.at[middle];
-        uint32_t d = rp_overlay_task(&w->run->overlay, x)->device;
-
-        if (d < device || (d == device && w->r->end_ns.at[x] < at))
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    if (low == w->device_end.n || w->device_end.at[low] == task ||
-        rp_overlay_task(&w->run->overlay, w->device_end.at[low])->device != device ||
-        w->r->end_ns.at[w->device_end.at[low]] != at ||
-        w->r->start_ns.at[w->device_end.at[low]] >= at)
+    RP_LOWER_BOUND(i, w->device_end.n, ends_before(w, i, device, at));
+    if (i == w->device_end.n)
         return RP_NONE;
-    return w->device_end.at[low];
+    found = w->device_end.at[i];
+    return found == task || rp_overlay_task(&w->run->overlay, found)->device != device ||
+                   w->r->end_ns.at[found] != at || w->r->start_ns.at[found] >= at
+               ? RP_NONE
+               : found;
 }
 
-/* What let the task start: of several the first that was found. *at_ns: when that was, its lag
-   before. */
-static uint32_t step_back(const struct walker *w, uint32_t task, int64_t *at_ns)
+/* The predecessor that the start of a task was bound by; of several the first that is found.
+ *at_ns: the moment from which its lag counts. */
+static uint32_t binding_predecessor(const struct path_ctx *w, uint32_t task, int64_t *at_ns)
 {
     int64_t start = w->r->start_ns.at[task];
     uint32_t i;
 
-    for (i = w->newest.at[task]; i != UINT32_MAX; i = w->edges.at[i].next) {
-        const struct before *e = &w->edges.at[i];
+    for (i = w->in.newest.at[task]; i != UINT32_MAX; i = w->in.edges.at[i].next) {
+        const struct rp_sim_in_edge *e = &w->in.edges.at[i];
 
         *at_ns = e->from_start ? w->r->start_ns.at[e->from] : w->r->end_ns.at[e->from];
         if (start - *at_ns == e->lag_ns)
             return e->from;
     }
     *at_ns = start;
-    return held_by(w, task);
+    return device_predecessor(w, task);
 }
 
-static void walk(const struct walker *w, uint32_t task, int64_t from_ns, int64_t until_ns,
-                 struct rp_sim_path *out)
+static void walk_path(const struct path_ctx *w, uint32_t task, int64_t from_ns, int64_t until_ns,
+                      struct rp_sim_path *out)
 {
     int64_t now = until_ns;
     size_t most = rp_overlay_ntasks(&w->run->overlay);
@@ -143,7 +118,7 @@ static void walk(const struct walker *w, uint32_t task, int64_t from_ns, int64_t
             now = start;
         }
         out->tasks++;
-        task = step_back(w, task, &at);
+        task = binding_predecessor(w, task, &at);
         at = at > from_ns ? at : from_ns;
         if (now > at) {
             out->ns[RP_SIM_PATH_GAPS] += now - at;
@@ -172,7 +147,7 @@ static uint32_t find_task(const struct rp_sim_run *run, const struct rp_sim_resu
     return best;
 }
 
-/* Of steps beside each other: the one whose time is nearest to a step's time. */
+/* Of parallel steps: the one whose time is nearest to a step's time. */
 static enum rp_code usual_step(const struct rp_sim_run *run, const struct rp_sim_result *r,
                                size_t *out, struct rp_err *err)
 {
@@ -195,7 +170,7 @@ static enum rp_code usual_step(const struct rp_sim_run *run, const struct rp_sim
 enum rp_code rp_sim_path(const struct rp_sim_run *run, const struct rp_sim_result *result,
                          struct rp_sim_path *out, struct rp_err *err)
 {
-    struct walker w = {.run = run, .r = result};
+    struct path_ctx w = {.run = run, .r = result};
     size_t begin = 0, end = run->parts[0]->nsteps - 1;
     bool one = run->parts[0]->nsteps == 1 || run->parts[0]->beside;
     uint32_t first, last;
@@ -210,12 +185,11 @@ enum rp_code rp_sim_path(const struct rp_sim_run *run, const struct rp_sim_resul
     last = find_task(run, result, end, one);
     if (first == RP_NONE || last == RP_NONE)
         return RP_OK;
-    code = turn_around(&w, err);
+    code = index_edges(&w, err);
     if (code == RP_OK)
-        walk(&w, last, result->start_ns.at[first],
-             one ? result->end_ns.at[last] : result->start_ns.at[last], out);
-    rp_vec_release(&w.edges);
-    rp_vec_release(&w.newest);
+        walk_path(&w, last, result->start_ns.at[first],
+                  one ? result->end_ns.at[last] : result->start_ns.at[last], out);
+    rp_sim_incoming_release(&w.in);
     rp_vec_release(&w.device_end);
     return code;
 }

@@ -5,7 +5,7 @@
  * kind. They are few at a time, so looking for a free one is short. Steps that stand beside each
  * other in the model follow each other in the trace, and what one rank sent another is an arrow.
  */
-#include "sim/trace.h"
+#include "sim/simulate.h"
 
 #include "trace/build/build.h"
 
@@ -22,7 +22,7 @@ struct row {
     rp_track track;
 };
 
-struct tracer {
+struct trace_ctx {
     const struct rp_sim_run *run;
     const struct rp_sim_result *r;
     struct rp_builder *b;
@@ -41,22 +41,22 @@ struct tracer {
     uint64_t narrows;
 };
 
-static int64_t begin_of(const struct tracer *t, uint32_t task)
+static int64_t begin_of(const struct trace_ctx *t, uint32_t task)
 {
     uint16_t step = rp_overlay_task(&t->run->overlay, task)->step;
 
     return t->r->start_ns.at[task] + (step < t->shift_ns.n ? t->shift_ns.at[step] : 0);
 }
 
-static enum rp_code intern(struct tracer *t, const char *text, rp_str *out, struct rp_err *err)
+static enum rp_code intern(struct trace_ctx *t, const char *text, rp_str *out, struct rp_err *err)
 {
     return rp_builder_intern(t->b, text, strlen(text), out, err);
 }
 
 /* ------------------------------------------------------------------ tables */
 
-static enum rp_code add_origin(struct tracer *t, const char *category, uint8_t kind, uint8_t flags,
-                               uint16_t *out, struct rp_err *err)
+static enum rp_code add_origin(struct trace_ctx *t, const char *category, uint8_t kind,
+                               uint8_t flags, uint16_t *out, struct rp_err *err)
 {
     struct rp_origin o = {.phase = 'X', .kind = kind, .flags = flags, .has_category = 1};
 
@@ -64,7 +64,7 @@ static enum rp_code add_origin(struct tracer *t, const char *category, uint8_t k
     return rp_builder_origin(t->b, &o, out, err);
 }
 
-static enum rp_code add_tables(struct tracer *t, struct rp_err *err)
+static enum rp_code add_tables(struct trace_ctx *t, struct rp_err *err)
 {
     static const struct {
         const char *category;
@@ -95,7 +95,7 @@ static enum rp_code add_tables(struct tracer *t, struct rp_err *err)
     return RP_OK;
 }
 
-static enum rp_code add_track(struct tracer *t, uint32_t rank, const char *label, rp_track *out,
+static enum rp_code add_track(struct trace_ctx *t, uint32_t rank, const char *label, rp_track *out,
                               struct rp_err *err)
 {
     char process[32];
@@ -112,7 +112,7 @@ static enum rp_code add_track(struct tracer *t, uint32_t rank, const char *label
     return rp_builder_track(t->b, id, 0, text, true, out, err);
 }
 
-static enum rp_code add_lanes(struct tracer *t, struct rp_err *err)
+static enum rp_code add_lanes(struct trace_ctx *t, struct rp_err *err)
 {
     size_t i;
 
@@ -128,7 +128,7 @@ static enum rp_code add_lanes(struct tracer *t, struct rp_err *err)
 
 /* A call and what it launched have the call's number; of the first rank, whose steps are measured.
  */
-static enum rp_code number_launches(struct tracer *t, struct rp_err *err)
+static enum rp_code number_launches(struct trace_ctx *t, struct rp_err *err)
 {
     const struct rp_stepgraph *g = t->run->graph;
     size_t i;
@@ -152,7 +152,7 @@ static void push_arg(struct rp_arg *args, uint32_t *n, rp_str key, int64_t value
     args[(*n)++] = (struct rp_arg){.key = key, .type = RP_ARG_I64, .v = {.i = value}};
 }
 
-static enum rp_code name_of(struct tracer *t, uint32_t task, rp_str *out, struct rp_err *err)
+static enum rp_code name_of(struct trace_ctx *t, uint32_t task, rp_str *out, struct rp_err *err)
 {
     const struct rp_stepgraph *g = t->run->graph;
     rp_str *known;
@@ -168,7 +168,7 @@ static enum rp_code name_of(struct tracer *t, uint32_t task, rp_str *out, struct
 }
 
 /* Collectives of the host are spans of a thread. Parts of annotations must not mark steps again. */
-static uint16_t origin_of(const struct tracer *t, uint32_t task)
+static uint16_t origin_of(const struct trace_ctx *t, uint32_t task)
 {
     const struct rp_stepgraph *g = t->run->graph;
     uint32_t lane = task < g->nodes.n ? g->nodes.at[task].lane : RP_NONE;
@@ -181,7 +181,7 @@ static uint16_t origin_of(const struct tracer *t, uint32_t task)
     return t->origins[kind];
 }
 
-static enum rp_code add_task(struct tracer *t, uint32_t task, rp_track track, struct rp_err *err)
+static enum rp_code add_task(struct trace_ctx *t, uint32_t task, rp_track track, struct rp_err *err)
 {
     const struct rp_stepgraph *g = t->run->graph;
     const struct rp_sg_node *node = task < g->nodes.n ? &g->nodes.at[task] : NULL;
@@ -222,7 +222,7 @@ static int by_start(const void *pa, const void *pb, void *starts)
     return (a > b) - (a < b);
 }
 
-static enum rp_code row_for(struct tracer *t, uint32_t task, rp_track *out, struct rp_err *err)
+static enum rp_code row_for(struct trace_ctx *t, uint32_t task, rp_track *out, struct rp_err *err)
 {
     const struct rp_task *x = rp_overlay_task(&t->run->overlay, task);
     struct row row = {x->rank, x->kind, 0, 0};
@@ -248,7 +248,7 @@ static enum rp_code row_for(struct tracer *t, uint32_t task, rp_track *out, stru
     return rp_vec_push(&t->rows, row, err);
 }
 
-static enum rp_code add_loose(struct tracer *t, struct rp_err *err)
+static enum rp_code add_loose(struct trace_ctx *t, struct rp_err *err)
 {
     rp_track track;
     size_t i;
@@ -266,7 +266,7 @@ static enum rp_code add_loose(struct tracer *t, struct rp_err *err)
 
 /* A step begins with the first of what may begin it; where device work does, its mark begins with
    the host's first work, so that launches lie inside. */
-static bool marks(const struct tracer *t, size_t i)
+static bool marks(const struct trace_ctx *t, size_t i)
 {
     uint8_t kind = t->run->graph->nodes.at[i].kind;
 
@@ -277,7 +277,7 @@ static bool marks(const struct tracer *t, size_t i)
                         : t->run->notes.at[i].flags & RP_SIM_TIMES;
 }
 
-static void find_firsts(const struct tracer *t, uint32_t *first, size_t n)
+static void find_firsts(const struct trace_ctx *t, uint32_t *first, size_t n)
 {
     size_t i;
 
@@ -293,7 +293,7 @@ static void find_firsts(const struct tracer *t, uint32_t *first, size_t n)
 
 /* Whether every launch of the first rank lies in the mark of its step: a host that takes no time
    has launched all steps before the first begins. */
-static bool launches_fit(const struct tracer *t, const uint32_t *first, size_t n)
+static bool launches_fit(const struct trace_ctx *t, const uint32_t *first, size_t n)
 {
     const struct rp_stepgraph *g = t->run->graph;
     const int64_t *start = t->r->start_ns.at;
@@ -313,7 +313,7 @@ static bool launches_fit(const struct tracer *t, const uint32_t *first, size_t n
     return true;
 }
 
-static enum rp_code add_mark(struct tracer *t, uint32_t step, uint32_t first, int64_t end_ns,
+static enum rp_code add_mark(struct trace_ctx *t, uint32_t step, uint32_t first, int64_t end_ns,
                              struct rp_err *err)
 {
     char name[32];
@@ -330,7 +330,7 @@ static enum rp_code add_mark(struct tracer *t, uint32_t step, uint32_t first, in
     return rp_builder_add(t->b, &raw, err);
 }
 
-static enum rp_code add_marks(struct tracer *t, uint32_t *first, size_t n, struct rp_err *err)
+static enum rp_code add_marks(struct trace_ctx *t, uint32_t *first, size_t n, struct rp_err *err)
 {
     size_t i;
 
@@ -351,7 +351,7 @@ static enum rp_code add_marks(struct tracer *t, uint32_t *first, size_t n, struc
 }
 
 /* Steps beside each other: each begins where the one before ended. */
-static enum rp_code shift_steps(struct tracer *t, struct rp_err *err)
+static enum rp_code shift_steps(struct trace_ctx *t, struct rp_err *err)
 {
     size_t step, n = t->run->parts[0]->beside ? t->run->parts[0]->nsteps : 0;
     uint32_t i, tasks = (uint32_t)rp_overlay_ntasks(&t->run->overlay);
@@ -374,7 +374,7 @@ static enum rp_code shift_steps(struct tracer *t, struct rp_err *err)
     return RP_OK;
 }
 
-static enum rp_code mark_shifted(struct tracer *t, struct rp_err *err)
+static enum rp_code mark_shifted(struct trace_ctx *t, struct rp_err *err)
 {
     struct rp_raw raw = {.origin = t->mark};
     char name[40];
@@ -391,7 +391,7 @@ static enum rp_code mark_shifted(struct tracer *t, struct rp_err *err)
     return RP_OK;
 }
 
-static enum rp_code add_steps(struct tracer *t, struct rp_err *err)
+static enum rp_code add_steps(struct trace_ctx *t, struct rp_err *err)
 {
     size_t n = t->run->parts[0]->nsteps;
     uint32_t *first;
@@ -412,7 +412,7 @@ static enum rp_code add_steps(struct tracer *t, struct rp_err *err)
 /* ------------------------------------------------------------------ all of it */
 
 /* From what was sent to what waited for it, on another rank. Both ends lie inside their spans. */
-static enum rp_code add_arrow(struct tracer *t, uint32_t from, uint32_t to, bool from_start,
+static enum rp_code add_arrow(struct trace_ctx *t, uint32_t from, uint32_t to, bool from_start,
                               struct rp_err *err)
 {
     int64_t dur = t->r->end_ns.at[from] - t->r->start_ns.at[from];
@@ -435,7 +435,7 @@ static enum rp_code add_arrow(struct tracer *t, uint32_t from, uint32_t to, bool
     return rp_builder_add_flow(t->b, &raw, err);
 }
 
-static enum rp_code add_arrows(struct tracer *t, struct rp_err *err)
+static enum rp_code add_arrows(struct trace_ctx *t, struct rp_err *err)
 {
     struct rp_origin o = {.phase = 's', .kind = RP_KIND_OTHER, .has_category = 1};
     const struct rp_stepgraph *g = t->run->graph;
@@ -456,7 +456,7 @@ static enum rp_code add_arrows(struct tracer *t, struct rp_err *err)
     return RP_OK;
 }
 
-static enum rp_code add_tasks(struct tracer *t, struct rp_err *err)
+static enum rp_code add_tasks(struct trace_ctx *t, struct rp_err *err)
 {
     const struct rp_stepgraph *g = t->run->graph;
     uint32_t i, n = (uint32_t)rp_overlay_ntasks(&t->run->overlay);
@@ -476,7 +476,7 @@ static enum rp_code add_tasks(struct tracer *t, struct rp_err *err)
     return add_arrows(t, err);
 }
 
-static enum rp_code make(struct tracer *t, struct rp_err *err)
+static enum rp_code fill_trace(struct trace_ctx *t, struct rp_err *err)
 {
     struct rp_trace *head = rp_builder_borrow_trace(t->b);
 
@@ -492,12 +492,12 @@ static enum rp_code make(struct tracer *t, struct rp_err *err)
 enum rp_code rp_sim_trace_new(const struct rp_sim_run *run, const struct rp_sim_result *result,
                               struct rp_trace **out, struct rp_err *err)
 {
-    struct tracer t = {.run = run, .r = result};
+    struct trace_ctx t = {.run = run, .r = result};
     enum rp_code code;
 
     *out = NULL;
     RP_TRY(rp_builder_new(NULL, &t.b, err));
-    code = make(&t, err);
+    code = fill_trace(&t, err);
     if (code == RP_OK)
         code = rp_builder_finish(t.b, out, err);
     else

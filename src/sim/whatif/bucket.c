@@ -330,8 +330,8 @@ static enum rp_code check(const struct rp_sim_run *run, struct rp_err *err)
 
     if (!first->gradients.n)
         return rp_err_set(err, RP_UNSUPPORTED,
-                          "bucket: the recording has no AccumulateGrad: it is not of a PyTorch "
-                          "backward pass");
+                          "bucket: the recording has no AccumulateGrad, so no backward pass of "
+                          "PyTorch");
     for (i = 0; i < first->gradients.n; i++)
         if (first->gradients.at[i].bytes < 0)
             return rp_err_set(err, RP_UNSUPPORTED,
@@ -366,7 +366,7 @@ static enum rp_code apply(struct rp_sim_run *run, const struct rp_whatif_args *a
 
     RP_TRY(read_cap(args, &m.cap_bytes, err));
     if (run->overlay.tasks.n)
-        return rp_err_set(err, RP_USAGE, "'%s': buckets have one size: give it once", args->text);
+        return rp_err_set(err, RP_USAGE, "'%s': give 'bucket' only once", args->text);
     RP_TRY(check(run, err));
     RP_TRY(fit_plainly(run, &m.transport, err));
     if (!m.transport.n)
@@ -390,7 +390,8 @@ const struct rp_whatif rp_whatif_bucket = {
     .name = "bucket",
     .form = "bucket=<MB>MB",
     .summary = "DistributedDataParallel with bucket_cap_mb of that size",
-    .assumes = "gradients become ready as recorded, and the transport gives what it gave",
+    .assumes =
+        "gradients become ready as recorded, and the transport has the same rate and latency",
     .value = RP_WHATIF_WORD,
     .makes_tasks = true,
     .apply = apply};

@@ -148,17 +148,18 @@ static enum rp_code apply(struct rp_sim_run *run, const struct rp_whatif_args *a
     uint32_t rank;
 
     if (args->value && !*args->value)
-        return rp_err_set(err, RP_USAGE,
-                          "'%s': cuda-graphs, or cuda-graphs=forward, backward, optimizer or a "
-                          "name",
-                          args->text);
+        return rp_err_set(
+            err, RP_USAGE,
+            "'%s': expected cuda-graphs, or cuda-graphs=forward, backward, optimizer or "
+            "a name",
+            args->text);
     if (!run->parts[0]->on_device)
         return rp_err_set(err, RP_UNSUPPORTED,
-                          "cuda-graphs: the recording has no steps with device work and launches");
+                          "cuda-graphs: no step of the recording has device work with launches");
     if (!r.pattern && run->parts[0]->collectives.on_host && run->parts[0]->collectives.list.n)
         return rp_err_set(err, RP_UNSUPPORTED,
-                          "cuda-graphs: the step has collectives of the host (gloo), which cannot "
-                          "be captured: ask for a part of it, as in cuda-graphs=forward");
+                          "cuda-graphs: the step has host collectives (gloo), which cannot be "
+                          "captured: give a part of the step, as in cuda-graphs=forward");
     RP_TRY(empty_host(run, &r, &n, err));
     if (!n)
         return rp_err_set(err, RP_USAGE, "'%s': no device work belongs to '%s'", args->text,
@@ -173,8 +174,8 @@ const struct rp_whatif rp_whatif_cuda_graphs = {
     .name = "cuda-graphs",
     .form = "cuda-graphs[=<region>]",
     .summary =
-        "each step, or its forward, backward, optimizer or what has that name, is one captured "
-        "graph: the host launches it once",
+        "each step, or only its forward pass, backward pass, optimizer or the operators of a name, is "
+        "one captured graph: the host launches it once",
     .assumes = "shapes and control flow are the same in every step, and nothing in it waits for "
                "the host; Adam becomes capturable where it is not",
     .value = RP_WHATIF_NAME,

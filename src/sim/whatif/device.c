@@ -157,7 +157,7 @@ static enum rp_code unknown_gpu(const char *text, struct rp_err *err)
         at += len;
         list[at] = '\0';
     }
-    return rp_err_set(err, RP_USAGE, "'%s': known are %s", text, list);
+    return rp_err_set(err, RP_USAGE, "'%s': unknown device; known devices: %s", text, list);
 }
 
 static double gpu_factor(const char *kernel, const struct gpu *from, const struct gpu *to)
@@ -185,8 +185,8 @@ static enum rp_code apply_gpu(struct rp_sim_run *run, const struct rp_whatif_arg
     RP_TRY(need_kernels(run, "gpu", err));
     if (!from)
         return rp_err_set(err, RP_UNSUPPORTED,
-                          "gpu: the recorded device %s%s%s is not in the table: say which one it "
-                          "equals, as in gpu:H100=%s",
+                          "gpu: the recorded device %s%s%s is not in the table: name one that is "
+                          "equivalent, as in gpu:H100=%s",
                           run->parts[0]->gpu ? "'" : "",
                           run->parts[0]->gpu ? run->parts[0]->gpu : "",
                           run->parts[0]->gpu ? "'" : "", args->value);
@@ -206,10 +206,10 @@ static enum rp_code apply_gpu(struct rp_sim_run *run, const struct rp_whatif_arg
 const struct rp_whatif rp_whatif_gpu = {
     .name = "gpu",
     .form = "gpu[:<recorded>]=<name>",
-    .summary = "kernels run on another device (H100, A100, …): matrix kernels by its peak of "
-               "operations, others by its memory bandwidth",
-    .assumes = "kernels reach the same part of the peaks (AMD's matrix kernels 0.55 of it), those "
-               "under 3 us stay, and host and network are the same",
+    .summary = "kernels run on another device (H100, A100, …): matrix kernels scale with its peak "
+               "operation rate, others with its memory bandwidth",
+    .assumes = "kernels reach the same fraction of the peaks (AMD's matrix kernels 0.55 of it), "
+               "kernels under 3 us keep their time, and host and network are the same",
     .has_subject = true,
     .value = RP_WHATIF_WORD,
     .apply = apply_gpu};
@@ -258,7 +258,7 @@ static enum rp_code apply_dtype(struct rp_sim_run *run, const struct rp_whatif_a
     uint32_t i, n = 0;
 
     if (!args->value || strcmp(args->value, "bf16") != 0)
-        return rp_err_set(err, RP_USAGE, "'%s': dtype=bf16 is what was measured", args->text);
+        return rp_err_set(err, RP_USAGE, "'%s': only dtype=bf16 is supported", args->text);
     RP_TRY(need_kernels(run, "dtype", err));
     for (i = 0; i < run->graph->nodes.n; i++)
         if (is_kernel(run, i) && run->notes.at[i].phase != RP_PHASE_OPTIMIZER &&
@@ -275,7 +275,7 @@ const struct rp_whatif rp_whatif_dtype = {
     .form = "dtype=bf16",
     .summary = "kernels outside the optimizer run in bf16 instead of fp32",
     .assumes =
-        "gains as measured on one H200 by class and time of a kernel, sizes are multiples of "
+        "gains are as measured on one H200 by class and time of a kernel, sizes are multiples of "
         "8, and conversions cost what element-wise kernels gain",
     .value = RP_WHATIF_WORD,
     .apply = apply_dtype};
@@ -383,8 +383,9 @@ static enum rp_code apply_fuse(struct rp_sim_run *run, const struct rp_whatif_ar
 const struct rp_whatif rp_whatif_fuse = {
     .name = "fuse",
     .form = "fuse[=<pattern>]",
-    .summary = "element-wise kernels (or those of the pattern) that follow each other become one",
-    .assumes = "one reads what the other wrote, sizes are alike, and a fused chain takes what such "
-               "chains took on one H200 (1.04 to 1.36 times its longest kernel)",
+    .summary = "consecutive element-wise kernels (or kernels that match the pattern) become one",
+    .assumes =
+        "each kernel reads what the previous one wrote, sizes are similar, and a fused chain "
+        "takes 1.04 to 1.36 times its longest kernel, as measured on one H200",
     .value = RP_WHATIF_NAME,
     .apply = apply_fuse};

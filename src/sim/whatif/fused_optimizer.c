@@ -125,6 +125,7 @@ const struct rp_whatif rp_whatif_fused_optimizer = {
     .name = "fused-optimizer",
     .form = "fused-optimizer",
     .summary = "the optimizer updates all parameters in a few kernels (fused=True)",
-    .assumes = "it is limited by passes over memory: Adam 7 instead of 18 to 24, SGD with momentum "
-               "5 instead of 8",
+    .assumes =
+        "the optimizer is limited by passes over memory: Adam 7 instead of 18 to 24, SGD with "
+        "momentum 5 instead of 8",
     .apply = apply};

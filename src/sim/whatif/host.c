@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* no-sync, no-profiler and dataloader: what the host does beside the work itself. */
+/* no-sync, no-profiler and dataloader: what the host does besides launching work. */
 #include "sim/model/profiler_cost.h"
 #include "sim/whatif/nodes.h"
 
@@ -8,7 +8,7 @@
 
 /* ------------------------------------------------------------------ no-sync */
 
-/* What a thread waited for on the device is not waited for. */
+/* Threads no longer wait for the device. */
 static enum rp_code apply_no_sync(struct rp_sim_run *run, const struct rp_whatif_args *args,
                                   struct rp_err *err)
 {
@@ -29,7 +29,7 @@ const struct rp_whatif rp_whatif_no_sync = {
     .name = "no-sync",
     .form = "no-sync",
     .summary = "the host never waits for the device",
-    .assumes = "nothing that was waited for is needed by the host: no value is read back",
+    .assumes = "the host needs no result of the device: no value is read back",
     .apply = apply_no_sync};
 
 /* ------------------------------------------------------------------ no-profiler */
@@ -44,8 +44,8 @@ static enum rp_code apply_no_profiler(struct rp_sim_run *run, const struct rp_wh
 const struct rp_whatif rp_whatif_no_profiler = {
     .name = "no-profiler",
     .form = "no-profiler",
-    .summary = "nothing is recorded (predictions are so without it, too)",
-    .assumes = "each recorded span cost as much as the trace's own quickest operators say",
+    .summary = "nothing is recorded (predictions assume this anyway)",
+    .assumes = "the cost of each recorded span follows from the shortest operators of the trace",
     .apply = apply_no_profiler};
 
 /* ------------------------------------------------------------------ dataloader */
@@ -75,7 +75,7 @@ static enum rp_code apply_dataloader(struct rp_sim_run *run, const struct rp_wha
 const struct rp_whatif rp_whatif_dataloader = {
     .name = "dataloader",
     .form = "dataloader=0|<factor>",
-    .summary = "what the step spends in the data loader takes no time, or that many times as long",
-    .assumes = "only the thread that asks for a batch waits for it",
+    .summary = "time in the data loader becomes 0, or is multiplied by the factor",
+    .assumes = "only the thread that requests a batch waits for it",
     .value = RP_WHATIF_WORD,
     .apply = apply_dataloader};

@@ -191,7 +191,7 @@ static enum rp_code apply_ranks(struct rp_sim_run *run, const struct rp_whatif_a
     RP_TRY(read_ranks(args, &net, &n, err));
     if (net.world < 2)
         return rp_err_set(err, RP_UNSUPPORTED,
-                          "ranks: how many ranks the recorded collectives had is not known");
+                          "ranks: the number of ranks in the recorded collectives is not known");
     RP_TRY(rp_sim_expect_slowest(run, n, err));
     shared = share_machine(run, &net, n);
     run->leans = true;
@@ -285,12 +285,13 @@ static enum rp_code apply_latency(struct rp_sim_run *run, const struct rp_whatif
 const struct rp_whatif rp_whatif_ranks = {
     .name = "ranks",
     .form = "ranks[:ring|tree]=<N>",
-    .summary = "N ranks with the same work each: collectives take the rounds and bytes that a ring "
-               "(or tree) of N has",
+    .summary =
+        "N ranks with the same work each: collectives have the rounds and bytes of a ring (or "
+        "tree) of N ranks",
     .assumes =
-        "the work of a rank stays, ranks differ as the recorded ones do (the slowest of more "
-        "is slower), and the network gives each rank the same; collectives of the host lie between "
-        "ranks on machines of their own and ranks that share one",
+        "the work of a rank stays the same, ranks differ as the recorded ones do (the slowest of "
+        "more ranks is slower), and each rank gets the same bandwidth; for host collectives the "
+        "prediction lies between ranks on separate machines and ranks that share one",
     .has_subject = true,
     .value = RP_WHATIF_WORD,
     .apply = apply_ranks};
@@ -298,17 +299,19 @@ const struct rp_whatif rp_whatif_ranks = {
 const struct rp_whatif rp_whatif_bandwidth = {
     .name = "net.bandwidth",
     .form = "net.bandwidth=<factor>x|<rate>",
-    .summary = "the network carries that many times as much, or that rate (100Gbps, 12GB/s on the "
-               "busiest link)",
-    .assumes = "transfers are limited by the network, but for their latency",
+    .summary =
+        "the bandwidth of the network is multiplied by the factor, or set to a rate (100Gbps, "
+        "12GB/s on the busiest link)",
+    .assumes = "transfers are limited by the network, except for their latency",
     .value = RP_WHATIF_WORD,
     .apply = apply_bandwidth};
 
 const struct rp_whatif rp_whatif_latency = {
     .name = "net.latency",
     .form = "net.latency=<factor>x|<time>",
-    .summary = "a round of messages takes that many times as long, or that time (10us)",
-    .assumes = "the latency is what small all-reduces took over the rate of the large ones, in the "
-               "rounds of a ring",
+    .summary =
+        "the latency of a round of messages is multiplied by the factor, or set to a time (10us)",
+    .assumes = "the latency is what small all-reduces took beyond the rate of large ones, divided "
+               "among the rounds of a ring",
     .value = RP_WHATIF_WORD,
     .apply = apply_latency};

@@ -133,8 +133,8 @@ static enum rp_code apply_no_overlap(struct rp_sim_run *run, const struct rp_wha
 const struct rp_whatif rp_whatif_no_overlap = {
     .name = "no-overlap",
     .form = "no-overlap",
-    .summary = "nothing is computed on a rank while it communicates",
-    .assumes = "transfers and kernels take as long alone as they took side by side",
+    .summary = "a rank computes nothing while it communicates",
+    .assumes = "transfers and kernels take as long alone as they took concurrently",
     .apply = apply_no_overlap};
 
 /* ------------------------------------------------------------------ overlap */
@@ -237,9 +237,11 @@ static enum rp_code apply_overlap(struct rp_sim_run *run, const struct rp_whatif
 const struct rp_whatif rp_whatif_overlap = {
     .name = "overlap",
     .form = "overlap",
-    .summary = "communication runs beside the work: only the optimizer, or the next step, waits",
-    .assumes = "nothing in the forward and backward pass needs its result (a bound), and neither "
-               "slows the other down",
+    .summary =
+        "communication overlaps all work: only the optimizer, or the next step, waits for it",
+    .assumes =
+        "nothing in the forward and backward pass needs its result (so this is a lower bound), "
+        "and communication and work do not slow each other down",
     .apply = apply_overlap};
 
 /* ------------------------------------------------------------------ parallel-update */
@@ -281,20 +283,21 @@ static enum rp_code apply_parallel_update(struct rp_sim_run *run, const struct r
         }
     return n ? RP_OK
              : rp_err_set(err, RP_UNSUPPORTED,
-                          "parallel-update: which update needs which gradient is not recorded (a "
-                          "dPRO directory says it)");
+                          "parallel-update: the recording does not tell which update needs which "
+                          "gradient (a dPRO directory does)");
 }
 
 const struct rp_whatif rp_whatif_parallel_update = {
     .name = "parallel-update",
     .form = "parallel-update",
-    .summary = "each parameter is updated as soon as its gradient is there, beside other work",
-    .assumes = "updates do not slow each other or the backward pass down",
+    .summary =
+        "each parameter is updated as soon as its gradient is ready, concurrently with other work",
+    .assumes = "updates do not slow down each other or the backward pass",
     .apply = apply_parallel_update};
 
 /* ------------------------------------------------------------------ swap */
 
-/* Places change hands: each takes the time of the other where the other was. */
+/* Each takes the time of the other. */
 static enum rp_code exchange(struct rp_sim_run *run, uint32_t a, uint32_t b, struct rp_err *err)
 {
     int64_t of_a = run->overlay.dur_ns.at[a], of_b = run->overlay.dur_ns.at[b];
@@ -347,7 +350,7 @@ static enum rp_code apply_swap(struct rp_sim_run *run, const struct rp_whatif_ar
 const struct rp_whatif rp_whatif_swap = {
     .name = "swap",
     .form = "swap=<A>,<B>",
-    .summary = "two operators or kernels of a thread or stream change places",
+    .summary = "two operators or kernels of a thread or stream swap places",
     .assumes = "nothing between the two needs the result of the first",
     .value = RP_WHATIF_TWO_NAMES,
     .apply = apply_swap};

@@ -93,11 +93,11 @@ static enum rp_code apply(struct rp_sim_run *run, const struct rp_whatif_args *a
     free(p.at);
     if (code == RP_OK && n && !placed)
         return rp_err_set(err, RP_UNSUPPORTED,
-                          "recompute: no step has a backward pass behind '%s': nothing would run "
+                          "recompute: no step has a backward pass after '%s': nothing would run "
                           "again",
                           args->value);
     if (code == RP_OK && !n)
-        return rp_err_set(err, RP_USAGE, "'%s': nothing outside the backward pass is called '%s'",
+        return rp_err_set(err, RP_USAGE, "'%s': nothing outside the backward pass matches '%s'",
                           args->text, args->value);
     return code;
 }
@@ -106,6 +106,6 @@ const struct rp_whatif rp_whatif_recompute = {
     .name = "recompute",
     .form = "recompute=<pattern>",
     .summary = "operators of the forward pass run again in the backward pass (checkpointing)",
-    .assumes = "they take as long again; memory that this frees is not used for larger batches",
+    .assumes = "they take the same time again; freed memory is not used for larger batches",
     .value = RP_WHATIF_NAME,
     .apply = apply};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * scale: what takes time takes more or less of it. A class (all, host, compute, comm, memory, a
+ * scale: durations are multiplied by a factor. For a class (all, host, compute, comm, memory, a
  * phase), a rank, or a pattern for the names of kernels and operators.
  */
 #include "sim/whatif/nodes.h"
@@ -31,7 +31,8 @@ static enum rp_code read_subject(const struct rp_whatif_args *args, struct subje
 
     if (!args->subject || !*args->subject)
         return rp_err_set(err, RP_USAGE,
-                          "'%s': what to scale is missing, as in 'scale:compute=0.5'", args->text);
+                          "'%s': the part to scale is missing, as in 'scale:compute=0.5'",
+                          args->text);
     *out = (struct subject){.cls = NAME, .pattern = args->subject};
     for (i = 0; i < sizeof classes / sizeof classes[0]; i++)
         if (!strcmp(args->subject, classes[i].name))
@@ -77,7 +78,7 @@ static bool matches(const struct rp_sim_run *run, const struct subject *s, bool 
     }
 }
 
-/* Tasks that another what-if made: they have a kind and a rank, but no name. */
+/* Tasks added by another what-if have a kind and a rank, but no name. */
 static bool matches_new(const struct subject *s, const struct rp_task *task)
 {
     switch (s->cls) {
@@ -92,7 +93,7 @@ static bool matches_new(const struct subject *s, const struct rp_task *task)
     }
 }
 
-/* Everything twice as slow is twice as slow between things too. */
+/* If everything takes twice as long, so do the lags between tasks. */
 static enum rp_code scale_lags(struct rp_sim_run *run, double factor, struct rp_err *err)
 {
     struct rp_overlay *o = &run->overlay;
@@ -128,7 +129,7 @@ static enum rp_code apply(struct rp_sim_run *run, const struct rp_whatif_args *a
             RP_TRY(rp_sim_scale_node(run, i, factor, err));
         }
     if (!n)
-        return rp_err_set(err, RP_USAGE, "'%s': nothing in the run is called '%s'", args->text,
+        return rp_err_set(err, RP_USAGE, "'%s': nothing in the run matches '%s'", args->text,
                           args->subject);
     return s.cls == ALL ? scale_lags(run, factor, err) : RP_OK;
 }
@@ -137,8 +138,8 @@ const struct rp_whatif rp_whatif_scale = {
     .name = "scale",
     .form = "scale:<what>=<factor>",
     .summary = "all, host, gpu, compute, comm, memory, forward, backward, optimizer, rank<N>, or "
-               "kernels and operators by name take that many times as long",
-    .assumes = "nothing else changes; what ran at the same time still does",
+               "kernels and operators by name: their time is multiplied by the factor",
+    .assumes = "nothing else changes; what ran concurrently still does",
     .has_subject = true,
     .value = RP_WHATIF_WORD,
     .apply = apply};

@@ -192,8 +192,8 @@ static enum rp_code read_which(const struct rp_whatif_args *args, const struct w
         return RP_OK;
     rank = strtoul(digits, &end, 10);
     if (end == digits || *end || *digits == '-')
-        return rp_err_set(err, RP_USAGE, "'%s': straggler=median or straggler=remove:<rank>",
-                          args->text);
+        return rp_err_set(err, RP_USAGE,
+                          "'%s': expected straggler=median or straggler=remove:<rank>", args->text);
     if (rank >= w->nranks)
         return rp_err_set(err, RP_USAGE, "'%s': the run has ranks 0 to %zu", args->text,
                           w->nranks - 1);
@@ -214,7 +214,7 @@ static enum rp_code apply(struct rp_sim_run *run, const struct rp_whatif_args *a
     if (run->parts[0]->stages)
         return rp_whatif_straggler_timeline(run, args, err);
     if (run->nranks * run->parts[0]->nranks < 2)
-        return rp_err_set(err, RP_UNSUPPORTED, "straggler: only one rank is in the simulation");
+        return rp_err_set(err, RP_UNSUPPORTED, "straggler: the simulation has only one rank");
     RP_TRY(work_init(&w, run, err));
     scratch = calloc(w.nranks, sizeof *scratch);
     median = calloc(w.nsteps, sizeof *median);
@@ -232,10 +232,10 @@ static enum rp_code apply(struct rp_sim_run *run, const struct rp_whatif_args *a
 const struct rp_whatif rp_whatif_straggler = {
     .name = "straggler",
     .form = "straggler=median|remove:<rank>",
-    .summary = "every rank does its work in the median time of all, or one slow rank in that of "
-               "the others; of a pipeline's timeline ideal: every operation takes the usual time "
-               "of its type, or all but those of stage:<N>, dp:<N> or type:<name>",
-    .assumes = "a rank is slow in all of a step's work alike, and waits for others no longer than "
-               "they need",
+    .summary = "every rank works in the median time of all, or one slow rank in that of the "
+               "others; for the timeline of a pipeline ideal: every operation takes the usual time "
+               "of its type, or all except those of stage:<N>, dp:<N> or type:<name>",
+    .assumes = "a slow rank is equally slow in all work of a step, and ranks wait for each other "
+               "no longer than necessary",
     .value = RP_WHATIF_NAME,
     .apply = apply};

@@ -22,8 +22,8 @@ struct kept { /* what keeps its own times */
 static enum rp_code usage(const struct rp_whatif_args *args, struct rp_err *err)
 {
     return rp_err_set(err, RP_USAGE,
-                      "'%s': of a pipeline straggler=ideal, straggler=stage:<N>, straggler=dp:<N> "
-                      "or straggler=type:<name>",
+                      "'%s': for a pipeline expected straggler=ideal, straggler=stage:<N>, "
+                      "straggler=dp:<N> or straggler=type:<name>",
                       args->text);
 }
 
@@ -54,7 +54,7 @@ static enum rp_code read_kept(const struct rp_sim_run *run, const struct rp_what
     if (*end || colon[1] == '-')
         return usage(args, err);
     if (out->number >= limit)
-        return rp_err_set(err, RP_USAGE, "'%s': there are 0 to %lu", args->text, limit - 1);
+        return rp_err_set(err, RP_USAGE, "'%s': expected 0 to %lu", args->text, limit - 1);
     return RP_OK;
 }
 

@@ -6,7 +6,7 @@
 #include "unit.h"
 
 #include "sim/model/expand.h"
-#include "sim/slack.h"
+#include "sim/simulate.h"
 
 #define WIRE_NS 1200000
 #define MOST    16

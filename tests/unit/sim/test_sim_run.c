@@ -2,10 +2,9 @@
 /* A run as a whole: its transport, its critical path, a job, and damaged numbers. */
 #include "job/model.h"
 #include "run_fixtures.h"
-#include "sim/answer.h"
 #include "sim/model/steps.h"
 #include "sim/model/transport.h"
-#include "sim/path.h"
+#include "sim/simulate.h"
 
 #include <math.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The simulated run as a trace: every task with its times, and the same step when it is read. */
 #include "run_fixtures.h"
-#include "sim/trace.h"
+#include "sim/simulate.h"
 
 static const struct step_shape usual = {40000, false, false};
 

@@ -7,9 +7,9 @@
  *     stream 7                [tiny 1][gelu_fwd 20][gelu_bwd 30][multi_tensor 20]
  */
 #include "run_fixtures.h"
-#include "sim/answer.h"
 #include "sim/model/profiler_cost.h"
 #include "sim/model/transport.h"
+#include "sim/simulate.h"
 #include "sim/whatif/optimizer_kind.h"
 
 #include <math.h>

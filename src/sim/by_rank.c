@@ -2,15 +2,21 @@
 /*
  * Sums over the nodes of a rank, divided by the steps. Waiting of recorded collectives lies between
  * a rank's arrival and the moment from which its transfer runs; the model of a job names its own
- * pairs of nodes, and what the rank does between them is taken off.
+ * pairs of nodes, and what the rank does between them is subtracted.
+ *
+ * Slack is one pass against the edges: a task may end as late as its successors may start, less the
+ * lag. Tasks of a serial device depend on the one before on it. Parallel steps each have their own
+ * end; others share the last end of all.
  */
-#include "sim/ranks.h"
+#include "sim/simulate.h"
 
-#include "sim/slack.h"
+#include "base/order.h"
+#include "sim/engine/device_order.h"
 
 #include <stdlib.h>
+#include <string.h>
 
-struct summing {
+struct rank_sums {
     const struct rp_sim_run *run;
     const struct rp_sim_result *r;
     struct rp_sim_rank *ranks;
@@ -31,7 +37,7 @@ static int by_start(const void *pa, const void *pb, void *starts)
 }
 
 /* How long at least one of the listed nodes runs between two moments. */
-static int64_t busy_ns(const struct summing *s, uint32_t *list, size_t n, int64_t from_ns,
+static int64_t busy_ns(const struct rank_sums *s, uint32_t *list, size_t n, int64_t from_ns,
                        int64_t to_ns)
 {
     int64_t sum = 0, until = from_ns;
@@ -63,7 +69,7 @@ static int by_source(const void *pa, const void *pb, void *run)
 }
 
 /* Hops of expanded collectives (sim/model/expand.h), by the transfer that they stand for. */
-static enum rp_code list_hops(struct summing *s, struct rp_err *err)
+static enum rp_code list_hops(struct rank_sums *s, struct rp_err *err)
 {
     uint32_t i, n = (uint32_t)rp_overlay_ntasks(&s->run->overlay);
 
@@ -76,25 +82,19 @@ static enum rp_code list_hops(struct summing *s, struct rp_err *err)
 }
 
 /* How long a rank sends in place of a transfer. */
-static int64_t hops_ns(const struct summing *s, uint32_t transfer, int64_t from_ns, int64_t to_ns)
+static int64_t hops_ns(const struct rank_sums *s, uint32_t transfer, int64_t from_ns, int64_t to_ns)
 {
-    size_t low = 0, high = s->hops.n, end;
+    size_t low, end;
 
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-
-        if (rp_overlay_task(&s->run->overlay, s->hops.at[middle])->source < transfer)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    RP_LOWER_BOUND(low, s->hops.n,
+                   rp_overlay_task(&s->run->overlay, s->hops.at[low])->source < transfer);
     for (end = low;
          end < s->hops.n && rp_overlay_task(&s->run->overlay, s->hops.at[end])->source == transfer;)
         end++;
     return end > low ? busy_ns(s, s->hops.at + low, end - low, from_ns, to_ns) : 0;
 }
 
-static void add_node(const struct summing *s, uint32_t i, struct rp_sim_rank *to)
+static void add_node(const struct rank_sums *s, uint32_t i, struct rp_sim_rank *to)
 {
     const struct rp_sg_node *node = &s->run->graph->nodes.at[i];
     int64_t dur = s->r->end_ns.at[i] - s->r->start_ns.at[i], waited;
@@ -126,7 +126,7 @@ static void add_node(const struct summing *s, uint32_t i, struct rp_sim_rank *to
     }
 }
 
-static enum rp_code add_waits(const struct summing *s, struct rp_err *err)
+static enum rp_code add_waits(const struct rank_sums *s, struct rp_err *err)
 {
     const struct rp_sim_part *part = s->run->parts[0];
     RP_VEC(uint32_t) list = {0};
@@ -151,34 +151,157 @@ static enum rp_code add_waits(const struct summing *s, struct rp_err *err)
     return code;
 }
 
-/* ------------------------------------------------------------------ slack */
+/* ------------------------------------------------------------------ slack of tasks */
 
-/* Where ranks meet, their arrivals count; else all their work. */
-static bool counts(const struct rp_sg_node *node, bool meet)
+struct slack_ctx {
+    const struct rp_sim_run *run;
+    const struct rp_sim_result *r;
+    int64_t *slack;
+    struct rp_sim_incoming in;
+    RP_VEC(uint32_t) successors; /* by task: how many edges lead out of it */
+    RP_VEC(uint32_t) todo;       /* tasks whose successors are all done */
+    RP_VEC(uint32_t) on_device;  /* tasks of serial devices, in their order */
+    struct rp_err *err;
+};
+
+/* Tasks that took no time may have run in any order: only the others delay their successors. */
+static enum rp_code add_device_order(struct slack_ctx *s)
 {
-    if (meet)
+    const struct rp_overlay *o = &s->run->overlay;
+    uint32_t v, n = (uint32_t)rp_overlay_ntasks(o);
+    size_t i;
+
+    for (v = 0; v < n; v++) {
+        uint32_t device = rp_overlay_task(o, v)->device;
+
+        if (device != RP_NO_DEVICE && o->graph->devices.at[device].rule == RP_DEVICE_SERIAL &&
+            s->r->end_ns.at[v] > s->r->start_ns.at[v])
+            RP_TRY(rp_vec_push(&s->on_device, v, s->err));
+    }
+    RP_TRY(rp_device_order(o, s->r->start_ns.at, s->on_device.at, s->on_device.n, s->err));
+    for (i = 1; i < s->on_device.n; i++) {
+        uint32_t a = s->on_device.at[i - 1], b = s->on_device.at[i];
+
+        if (rp_overlay_task(o, a)->device == rp_overlay_task(o, b)->device)
+            RP_TRY(rp_sim_incoming_add(&s->in, a, b, 0, false, s->err));
+    }
+    return RP_OK;
+}
+
+static enum rp_code index_successors(struct slack_ctx *s)
+{
+    size_t i, n = rp_overlay_ntasks(&s->run->overlay);
+
+    RP_TRY(rp_sim_incoming_init(&s->in, &s->run->overlay, s->err));
+    RP_TRY(add_device_order(s));
+    RP_TRY(rp_vec_reserve(&s->successors, n + 1, s->err));
+    memset(s->successors.at, 0, n * sizeof *s->successors.at);
+    for (i = 0; i < s->in.edges.n; i++)
+        s->successors.at[s->in.edges.at[i].from]++;
+    return RP_OK;
+}
+
+/* Slack of tasks without successors: up to the end of their step, or of all steps. */
+static enum rp_code set_last_slack(struct slack_ctx *s)
+{
+    const struct rp_sim_part *part = s->run->parts[0];
+    uint32_t v, n = (uint32_t)rp_overlay_ntasks(&s->run->overlay);
+    size_t steps = part->beside ? part->nsteps : 0;
+    int64_t *last = calloc(steps + 1, sizeof *last);
+
+    if (!last)
+        return rp_err_nomem(s->err, "simulating");
+    for (v = 0; v < n; v++) {
+        size_t step = rp_overlay_task(&s->run->overlay, v)->step;
+
+        step = step < steps ? step : steps;
+        last[step] = s->r->end_ns.at[v] > last[step] ? s->r->end_ns.at[v] : last[step];
+    }
+    for (v = 0; v < n; v++) {
+        size_t step = rp_overlay_task(&s->run->overlay, v)->step;
+
+        s->slack[v] = last[step < steps ? step : steps] - s->r->end_ns.at[v];
+    }
+    free(last);
+    return RP_OK;
+}
+
+/* By how much a predecessor may be late, given the slack of its successor. */
+static int64_t predecessor_slack(const struct slack_ctx *s, const struct rp_sim_in_edge *w,
+                                 uint32_t to)
+{
+    int64_t at = w->from_start ? s->r->start_ns.at[w->from] : s->r->end_ns.at[w->from];
+
+    return rp_ns_sum(s->slack[to], s->r->start_ns.at[to] - at - w->lag_ns);
+}
+
+static enum rp_code propagate_slack(struct slack_ctx *s)
+{
+    uint32_t v, i, n = (uint32_t)rp_overlay_ntasks(&s->run->overlay);
+
+    for (v = 0; v < n; v++)
+        if (!s->successors.at[v])
+            RP_TRY(rp_vec_push(&s->todo, v, s->err));
+    while (s->todo.n) {
+        v = s->todo.at[--s->todo.n];
+        for (i = s->in.newest.at[v]; i != UINT32_MAX; i = s->in.edges.at[i].next) {
+            const struct rp_sim_in_edge *w = &s->in.edges.at[i];
+            int64_t most = predecessor_slack(s, w, v);
+
+            s->slack[w->from] = most < s->slack[w->from] ? most : s->slack[w->from];
+            if (!--s->successors.at[w->from])
+                RP_TRY(rp_vec_push(&s->todo, w->from, s->err));
+        }
+    }
+    return RP_OK;
+}
+
+enum rp_code rp_sim_slack(const struct rp_sim_run *run, const struct rp_sim_result *result,
+                          int64_t *slack_ns, struct rp_err *err)
+{
+    struct slack_ctx s = {.run = run, .r = result, .slack = slack_ns, .err = err};
+    enum rp_code code = index_successors(&s);
+
+    if (code == RP_OK)
+        code = set_last_slack(&s);
+    if (code == RP_OK)
+        code = propagate_slack(&s);
+    rp_sim_incoming_release(&s.in);
+    rp_vec_release(&s.successors);
+    rp_vec_release(&s.todo);
+    rp_vec_release(&s.on_device);
+    return code;
+}
+
+/* ------------------------------------------------------------------ slack of ranks */
+
+/* Where ranks share collectives, their arrivals count; else all their work. */
+static bool has_slack(const struct rp_sg_node *node, bool by_arrival)
+{
+    if (by_arrival)
         return node->kind == RP_SG_ARRIVE;
     return node->dur_ns > 0 &&
            (node->kind == RP_SG_COMPUTE || node->kind == RP_SG_HOST || node->kind == RP_SG_RUNTIME);
 }
 
 /* least: by rank and step. */
-static void find_least(const struct summing *s, const int64_t *slack, int64_t *least, size_t nsteps)
+static void find_least(const struct rank_sums *s, const int64_t *slack, int64_t *least,
+                       size_t nsteps)
 {
     const struct rp_stepgraph *g = s->run->graph;
-    bool meet = false;
+    bool by_arrival = false;
     size_t i;
 
     for (i = 0; i < s->nranks * nsteps; i++)
         least[i] = INT64_MAX;
-    for (i = 0; i < g->nodes.n && !meet; i++)
-        meet = g->nodes.at[i].kind == RP_SG_ARRIVE;
+    for (i = 0; i < g->nodes.n && !by_arrival; i++)
+        by_arrival = g->nodes.at[i].kind == RP_SG_ARRIVE;
     for (i = 0; i < g->nodes.n; i++) {
         const struct rp_sg_node *node = &g->nodes.at[i];
         size_t step = s->run->notes.at[i].step;
         int64_t *x;
 
-        if (node->rank >= s->nranks || step >= nsteps || !counts(node, meet))
+        if (node->rank >= s->nranks || step >= nsteps || !has_slack(node, by_arrival))
             continue;
         x = &least[node->rank * nsteps + step];
         *x = slack[i] < *x ? slack[i] : *x;
@@ -186,7 +309,7 @@ static void find_least(const struct summing *s, const int64_t *slack, int64_t *l
 }
 
 /* The mean over the steps of the least in each. */
-static enum rp_code add_slack(const struct summing *s, struct rp_err *err)
+static enum rp_code add_slack(const struct rank_sums *s, struct rp_err *err)
 {
     size_t i, k, nsteps = s->run->parts[0]->nsteps;
     int64_t *slack = malloc((rp_overlay_ntasks(&s->run->overlay) + 1) * sizeof *slack);
@@ -213,10 +336,10 @@ static enum rp_code add_slack(const struct summing *s, struct rp_err *err)
 
 /* ------------------------------------------------------------------ all of it */
 
-enum rp_code rp_sim_ranks(const struct rp_sim_run *run, const struct rp_sim_result *result,
-                          struct rp_arena *arena, struct rp_sim_answer *out, struct rp_err *err)
+enum rp_code rp_sim_by_rank(const struct rp_sim_run *run, const struct rp_sim_result *result,
+                            struct rp_arena *arena, struct rp_sim_answer *out, struct rp_err *err)
 {
-    struct summing s = {.run = run, .r = result};
+    struct rank_sums s = {.run = run, .r = result};
     int64_t steps = run->parts[0]->nsteps;
     enum rp_code code;
     uint32_t i;

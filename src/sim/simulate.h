@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RP_SIM_SIMULATE_H
+#define RP_SIM_SIMULATE_H
+/*
+ * The question `simulate`: how well the model reproduces the recording, then what each what-if
+ * would bring.
+ *
+ *     ask.c        the row: options, the part of a rank, the fields of the answer
+ *     answer.c     runs the model: the baseline, the predictions with their intervals, the notes
+ *     path.c       the critical path of a simulated run
+ *     by_rank.c    what each rank does in a simulated step, and its slack
+ *     incoming.c   the edges into each task, which path.c and by_rank.c walk backward
+ *     trace.c      a simulated run as a trace
+ *
+ * The model itself is in model/ over engine/; what-ifs are in whatif/.
+ */
+#include "result/result.h"
+#include "sim/model/expand.h"
+#include "sim/whatif/whatifs.h"
+#include "trace/trace.h"
+
+struct rp_sim_baseline {
+    int64_t measured_ns, simulated_ns, unprofiled_ns;
+    int64_t unprofiled_low_ns, unprofiled_high_ns;
+    int64_t span_cost_ns; /* what recording a span of the host cost, on the first rank */
+    double cost_factor;   /* times the estimate */
+    double error_ratio;   /* of simulated against measured */
+    double spread_ratio;  /* one step against the others; NaN with fewer than two distances */
+    int64_t ranks, steps, tasks, edges;
+};
+
+struct rp_sim_prediction {
+    const char *what_if;
+    int64_t simulated_ns, predicted_ns, low_ns, high_ns;
+    double change_ratio;  /* of predicted against unprofiled: -0.1 is a tenth less */
+    const char *bound_by; /* what most of its critical path is */
+    const char *assumes;
+};
+
+/* A part of the critical path, a step. */
+struct rp_sim_bound {
+    const char *what;
+    int64_t ns;
+    double ratio; /* of the path */
+};
+
+/* What a rank does in a simulated step, on average. Waiting is for other ranks in collectives;
+   slack is what its own work can be late without anything ending later, in the tightest step. */
+struct rp_sim_rank {
+    int64_t rank, host_ns, compute_ns, memory_ns, comm_ns, waiting_ns, slack_ns;
+};
+
+/* A row of the list that '--what-if help' gives. */
+struct rp_sim_known {
+    const char *form, *summary, *assumes;
+};
+
+struct rp_sim_answer {
+    size_t nknown;
+    struct rp_sim_known *known;
+    struct rp_sim_baseline baseline; /* all absent where only the list was asked for */
+    size_t npath, nby_rank, npredictions, nnotes;
+    struct rp_sim_bound *path;
+    struct rp_sim_rank *by_rank; /* of several ranks */
+    struct rp_sim_prediction *predictions;
+    const char **notes;
+};
+
+/* The list of what-ifs. */
+enum rp_code rp_sim_answer_help(struct rp_arena *arena, struct rp_sim_answer *out,
+                                struct rp_err *err);
+
+/* What is asked. */
+struct rp_sim_asked {
+    const char *const *whatifs; /* texts as given */
+    size_t nwhatifs;
+    int64_t unprofiled_ns;   /* what a step takes without the profiler, as measured; 0: not given */
+    double cost_factor;      /* the profiler cost so many times the estimate; 0: not given */
+    struct rp_expand expand; /* 0: collectives stay whole */
+    struct rp_trace **trace; /* NULL, or where the simulated run is put, that of the first what-if
+                                or, without one, that of the recording; the caller frees it */
+};
+
+/* Copies into the arena. */
+enum rp_code rp_sim_answer(const struct rp_sim_part *const *parts, size_t n,
+                           const struct rp_sim_asked *asked, struct rp_arena *arena,
+                           struct rp_sim_answer *out, struct rp_err *err);
+
+/* ------------------------------------------------------------------ path.c */
+
+/* Kinds of the step graph, then what lies between tasks. */
+enum { RP_SIM_PATH_GAPS = RP_SG_KINDS, RP_SIM_PATH_PARTS };
+
+/* What a simulated step is limited by: the chain of tasks each of which started when its
+   predecessor allowed it to, from the begin of the last step back to the begin of the first. */
+struct rp_sim_path {
+    int64_t ns[RP_SIM_PATH_PARTS]; /* of all steps on the path */
+    int64_t total_ns;              /* their sum: from its begin to its end */
+    size_t tasks;
+};
+
+/* O(tasks + edges). */
+enum rp_code rp_sim_path(const struct rp_sim_run *run, const struct rp_sim_result *result,
+                         struct rp_sim_path *out, struct rp_err *err);
+/* The part that takes the most; static text. */
+const char *rp_sim_path_most(const struct rp_sim_path *path);
+/* "kernels", "host" …; static text. */
+const char *rp_sim_path_name(size_t part);
+
+/* ------------------------------------------------------------------ by_rank.c */
+
+/* Fills out->by_rank where the run has several ranks. O(tasks log tasks + edges). */
+enum rp_code rp_sim_by_rank(const struct rp_sim_run *run, const struct rp_sim_result *result,
+                            struct rp_arena *arena, struct rp_sim_answer *out, struct rp_err *err);
+
+/* How much later each task could end before the run, or its own step, ends later. slack_ns has as
+   many items as the overlay has tasks; INT64_MAX: nothing depends on it. Devices keep their order.
+   O(tasks log tasks + edges). */
+enum rp_code rp_sim_slack(const struct rp_sim_run *run, const struct rp_sim_result *result,
+                          int64_t *slack_ns, struct rp_err *err);
+
+/* ------------------------------------------------------------------ incoming.c */
+
+struct rp_sim_in_edge {
+    uint32_t from, next; /* next: into the same task, or UINT32_MAX */
+    int64_t lag_ns;
+    bool from_start; /* the lag counts from the start of `from` */
+};
+
+/* The edges of an overlay by the task that they lead to; those that are cut are not here. */
+struct rp_sim_incoming {
+    RP_VEC(struct rp_sim_in_edge) edges;
+    RP_VEC(uint32_t) newest; /* by task: into edges, or UINT32_MAX */
+};
+
+/* Release it also after a failure. */
+enum rp_code rp_sim_incoming_init(struct rp_sim_incoming *out, const struct rp_overlay *o,
+                                  struct rp_err *err);
+enum rp_code rp_sim_incoming_add(struct rp_sim_incoming *in, uint32_t from, uint32_t to,
+                                 int64_t lag_ns, bool from_start, struct rp_err *err);
+void rp_sim_incoming_release(struct rp_sim_incoming *in);
+
+/* ------------------------------------------------------------------ trace.c */
+
+/*
+ * A simulated run as a trace, for viewers and for every other command: one process a rank, one
+ * track a thread or stream, one event a task with its simulated start and end, and as arguments its
+ * number and when it was recorded. What a what-if added is on tracks of its own.
+ *
+ * The steps are marked on the first rank as PyTorch's profiler marks them, and its launches have
+ * their correlation ids: so a step measured from this trace is the simulated one. The caller frees
+ * *out. O(n log n) in tasks.
+ */
+enum rp_code rp_sim_trace_new(const struct rp_sim_run *run, const struct rp_sim_result *result,
+                              struct rp_trace **out, struct rp_err *err);
+
+#endif
