@@ -2,43 +2,45 @@
 #ifndef RP_EXPLAIN_STALLS_STALLS_H
 #define RP_EXPLAIN_STALLS_STALLS_H
 /*
- * Host calls far above their own median: which, when, on which thread, why, and whether the device
- * went idle meanwhile. A rank's part has every call above the floor; which of them are stalls is
- * known when the medians of all ranks are.
+ * `stalls`: host calls far above their own median: which, when, on which thread, why, and whether
+ * the device went idle meanwhile. causes.c lists the calls of a rank above the threshold with the
+ * cause of each; stalls.c has the row of the question, and decides by the medians of all ranks
+ * which calls are stalls; together.c finds stalls of several threads or ranks at the same time.
  */
 #include "facts/host_calls.h"
-#include "facts/modes.h"
-#include "result/result.h"
 
-/* X(NAME, "name", what it means, what to try), in the order in which they are looked for */
+#include <reprise/result.h>
+
+/* X(NAME, "name", what it means, what to try), in the order in which they are tried */
 #define RP_STALL_CAUSE_MAP(X)                                                                      \
     X(PROFILER, "profiler", "the profiler wrote its buffers",                                      \
       "record fewer kinds of events or fewer steps; give the profiler larger buffers")             \
     X(QUEUE_FULL, "queue_full", "the launch queue of its stream was full",                         \
-      "nothing: the device has enough to do, the host only runs far ahead of it")                  \
+      "nothing: the device has enough to do, and the host runs far ahead of it")                   \
     X(COPY_WAIT, "copy_wait", "the call waited for its copy",                                      \
       "pin the host memory and copy with non_blocking=True; keep .item() and .cpu() out of the "   \
       "step")                                                                                      \
     X(DATA_LOADER, "data_loader", "input data was not ready",                                      \
       "more workers, prefetching, pinned memory, cheaper transforms; check the storage")           \
-    X(OTHER_RANK, "other_rank", "it waited for other ranks", "see who comes late: 'reprise comm'") \
-    X(ALLOCATION, "allocation", "device memory was allocated or freed in it",                      \
+    X(OTHER_RANK, "other_rank", "it waited for other ranks",                                       \
+      "see which rank arrives late: 'reprise comm'")                                               \
+    X(ALLOCATION, "allocation", "it allocated or freed device memory",                             \
       "expandable segments, fewer different shapes, a warm-up; check for memory near its limit")   \
     X(GARBAGE, "garbage_collection", "Python collected garbage",                                   \
       "gc.freeze() after the warm-up, gc.disable() with a collection between steps")               \
     X(LARGER_INPUT, "larger_input", "its inputs are much larger than those of other calls",        \
-      "no stall but more work: compare shapes ('reprise top --by shape')")                         \
-    X(FIRST_USE, "first_use", "the first call of it, or the first launch of its kernel",           \
-      "warm up before recording: libraries are loaded, kernels compiled and tuned when first "     \
-      "used; CUDA_MODULE_LOADING=EAGER")                                                           \
-    X(LOCK, "lock", "another thread was in a runtime call all the time",                           \
-      "the driver lets one thread in at a time: launch from one thread, allocate elsewhere")       \
+      "this is more work, not a stall: compare shapes ('reprise top --by shape')")                 \
+    X(FIRST_USE, "first_use", "the first call of its name, or the first launch of its kernel",     \
+      "warm up before recording: libraries are loaded, kernels compiled and tuned at their first " \
+      "use; CUDA_MODULE_LOADING=EAGER")                                                            \
+    X(LOCK, "lock", "another thread was inside a runtime call at the same time",                   \
+      "the driver serializes calls: launch from one thread, allocate elsewhere")                   \
     X(TOGETHER, "together", "other threads or ranks stalled at the same time",                     \
-      "the machine, not this call: too few cores (cgroup limits, affinity, other jobs), the GIL, " \
-      "page faults, or an observer that writes during the step")                                   \
-    X(UNKNOWN, "unknown", "nothing recorded tells why",                                            \
-      "sample the host meanwhile (perf sched, py-spy): page faults, locks, preemption, garbage "   \
-      "collection; record with with_stack")
+      "look at the machine, not at this call: too few cores (cgroup limits, affinity, other "      \
+      "jobs), the GIL, page faults, or a monitoring tool that writes during the step")             \
+    X(UNKNOWN, "unknown", "nothing in the trace explains it",                                      \
+      "sample the host during the run (perf sched, py-spy) for page faults, locks, preemption "    \
+      "and garbage collection; record with with_stack")
 
 enum rp_stall_cause {
 #define RP_STALL_ENUM(name, text, doc, hint) RP_STALL_##name,
@@ -48,24 +50,27 @@ enum rp_stall_cause {
 };
 
 extern const char *const rp_stall_cause_names[RP_STALL_CAUSES];
-extern const char *const rp_stall_cause_docs[RP_STALL_CAUSES];
-extern const char *const rp_stall_hints[RP_STALL_CAUSES];
 
-/* A call above the floor; after the join, a stall. */
+/* A call above the threshold; after the join, a stall. */
 struct rp_stall {
-    int64_t rank, step; /* step: RP_ABSENT_I64 outside of all */
-    const char *thread, *name, *kind, *cause, *during, *hint;
-    int64_t begin_ns, dur_ns, self_ns, median_ns, device_idle_ns;
+    int64_t step; /* RP_ABSENT_I64 outside of all steps */
+    const char *thread, *name, *kind, *during;
+    int64_t begin_ns, dur_ns, self_ns, device_idle_ns;
+    uint32_t group; /* its name: in the calls of its rank, after the join among all names */
+    uint8_t why;    /* enum rp_stall_cause */
+    /* by the join: */
+    int64_t rank, median_ns;
     double times; /* self / median */
-    uint32_t group;
-    uint8_t why; /* enum rp_stall_cause */
+    const char *cause, *hint;
 };
 
+/* The part of a rank. */
 struct rp_stalls_part {
     struct rp_host_calls calls;
-    struct rp_stall *list; /* one each slow call, in its order */
+    size_t nlist;
+    struct rp_stall *list; /* one for each slow call, in their order */
     bool on_device;
-    int64_t base_ns, window_ns; /* window: of the host calls */
+    int64_t base_ns;
 };
 
 struct rp_stall_mode {
@@ -78,7 +83,7 @@ struct rp_stall_row {
     int64_t count, total_ns, max_ns, device_idle_ns;
     double share; /* of the time of all stalls */
     size_t nmodes;
-    struct rp_stall_mode *modes; /* of all calls of a name; else of the row's stalls */
+    struct rp_stall_mode *modes; /* of all calls of a name */
 };
 
 struct rp_stall_rank {
@@ -89,34 +94,28 @@ struct rp_stall_rank {
 struct rp_stalls_root {
     const char *summary, *modes_text, *by;
     int64_t floor_ns, ratio, stall_count, total_ns, device_idle_ns;
-    size_t nrows, nstalls, nranks, nrank_rows, nmodes, nhints, nnotes, nplain;
-    struct rp_stall_row *rows, *plain; /* plain: the same, where they are no names */
-    size_t nnamed;
-    struct rp_stall_row *named;
-    struct rp_stall *stalls; /* the longest */
+    size_t nrows, nnamed, nplain, nstalls, nranks, nrank_rows, nmodes, nhints, nnotes;
+    struct rp_stall_row *rows, *named, *plain; /* on the screen named or plain is the same */
+    struct rp_stall *stalls;                   /* the longest */
     struct rp_stall_rank *ranks, *rank_rows;
     struct rp_stall_mode *modes; /* of all stalls */
     const char **hints, **notes;
 };
 
-extern const struct rp_type rp_stalls_type;
+/* Lists the calls of a rank with more own time than floor_ns, and why each took so long. Texts are
+   in the arena; the vectors of `out` are the caller's, also after a failure. */
+enum rp_code rp_stalls_list_calls(const struct rp_trace *trace, const struct rp_scope *scope,
+                                  int64_t floor_ns, struct rp_arena *arena,
+                                  struct rp_stalls_part *out, struct rp_err *err);
 
-/* Release the part also after a failure. */
-enum rp_code rp_stalls_rank(const struct rp_trace *trace, const struct rp_scope *scope,
-                            int64_t floor_ns, struct rp_arena *arena, struct rp_stalls_part *out,
-                            struct rp_err *err);
-void rp_stalls_part_release(struct rp_stalls_part *part);
+/* The elements of all inputs in "[[16, 256], [], [8]]": the sum of the products. */
+int64_t rp_stalls_count_elements(const char *dims);
 
-#define RP_STALL_BYS "name|cause|thread|step|rank"
-
-struct rp_stalls_input {
-    const struct rp_stalls_part *part;
-    const char *path;
-    int32_t number;
-};
-
-enum rp_code rp_stalls_join(const struct rp_stalls_input *ranks, size_t n,
-                            const struct rp_stall_rule *rule, const char *by, int64_t limit,
-                            struct rp_arena *arena, struct rp_stalls_root *out, struct rp_err *err);
+/* A stall without a cause gets the cause `together` where in its middle another thread of its rank,
+   or half of the other ranks, is stalled too. place[i] is the rank of stall i, offset_ns[rank]
+   takes its times to a common clock. O(n log n). */
+enum rp_code rp_stalls_find_together(struct rp_stall *stalls, const uint32_t *place, size_t n,
+                                     const int64_t *offset_ns, size_t nranks,
+                                     struct rp_arena *arena, struct rp_err *err);
 
 #endif

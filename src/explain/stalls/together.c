@@ -1,7 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A sweep over the begins, middles and ends of all stalls, with counts of who is stalled. */
-#include "explain/stalls/together.h"
+/*
+ * Stalls that happen at the same time on several threads or ranks have a cause outside of the
+ * calls. A sweep over the begins, middles and ends of all stalls counts what is stalled at each
+ * moment.
+ */
+#include "explain/stalls/stalls.h"
 
+#include "base/order.h"
 #include "base/strtab.h"
 
 #include <stdio.h>
@@ -25,16 +30,7 @@ struct sweep {
     size_t ranks_stalled;
 };
 
-static int by_time(const void *pa, const void *pb)
-{
-    const struct moment *a = pa, *b = pb;
-
-    if (a->at_ns != b->at_ns)
-        return a->at_ns < b->at_ns ? -1 : 1;
-    if (a->what != b->what)
-        return a->what < b->what ? -1 : 1;
-    return (a->stall > b->stall) - (a->stall < b->stall);
-}
+RP_ORDER(by_time, struct moment, RP_UP(at_ns), RP_UP(what), RP_UP(stall))
 
 static enum rp_code number_lanes(struct sweep *s, size_t n, struct rp_err *err)
 {
@@ -69,7 +65,7 @@ static void list_moments(struct sweep *s, size_t n, const int64_t *offset_ns)
         qsort(s->moments, 3 * n, sizeof *s->moments, by_time);
 }
 
-static void decide(struct sweep *s, uint32_t i, size_t nranks)
+static void check_middle(struct sweep *s, uint32_t i, size_t nranks)
 {
     uint32_t rank = s->place[i];
     size_t others = s->ranks_stalled - (s->on_rank[rank] > 0);
@@ -91,15 +87,14 @@ enum rp_code rp_stalls_find_together(struct rp_stall *stalls, const uint32_t *pl
     s.lane = RP_ARENA_NEW(arena, uint32_t, n + 1);
     s.on_rank = RP_ARENA_NEW(arena, uint32_t, nranks + 1);
     s.on_lane = RP_ARENA_NEW(arena, uint32_t, n + 1);
-    if (!s.moments || !s.lane || !s.on_rank || !s.on_lane)
-        return rp_err_nomem(err, "comparing stalls");
+    RP_TRY(rp_arena_check(arena, "comparing stalls", err));
     RP_TRY(number_lanes(&s, n, err));
     list_moments(&s, n, offset_ns);
     for (i = 0; i < 3 * n; i++) {
         uint32_t stall = s.moments[i].stall, rank = place[stall], lane = s.lane[stall];
 
         if (s.moments[i].what == AT_MIDDLE) {
-            decide(&s, stall, nranks);
+            check_middle(&s, stall, nranks);
         } else if (s.moments[i].what == AT_BEGIN) {
             s.ranks_stalled += s.on_rank[rank]++ == 0;
             s.on_lane[lane]++;

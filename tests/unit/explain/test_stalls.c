@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Each stall has the cause that the recording shows, and no other. */
-#include "explain/stalls/inputs.h"
+#include "explain/ask_fixture.h"
 #include "explain/stalls/stalls.h"
 #include "trace/trace_fixtures.h"
+
+extern const struct rp_question_row rp_ask_stalls;
 
 #define US    1000
 #define MS    1000000
@@ -36,22 +38,17 @@ static struct scene stalled(const char *category, const char *name, int64_t ts, 
 static void check(const struct scene *s, enum rp_stall_cause cause, int64_t idle_ns)
 {
     struct rp_trace *t = trace_of(s->rows, s->n);
-    struct rp_arena arena = RP_ARENA_INIT;
-    struct rp_stalls_part part;
-    struct rp_stalls_input in = {&part, "a.json", 0};
-    struct rp_stalls_root root;
+    struct rp_result *result = ASK_TRACES(stalls, &t, 1, {"by", "name"});
+    const struct rp_stalls_root *root = result->root;
 
-    assert_code(rp_stalls_rank(t, NULL, rp_stall_usual.floor_ns, &arena, &part, NULL), RP_OK);
-    assert_code(rp_stalls_join(&in, 1, &rp_stall_usual, "name", 0, &arena, &root, NULL), RP_OK);
-    assert_int_equal(root.stall_count, 1);
-    assert_string_equal(root.stalls[0].cause, rp_stall_cause_names[cause]);
-    assert_int_equal(root.stalls[0].median_ns, 5 * US);
-    assert_int_equal(root.stalls[0].device_idle_ns, idle_ns);
-    assert_int_equal(root.rows[0].count, 1);
-    assert_string_equal(root.rows[0].cause, root.stalls[0].cause);
-    rp_stalls_part_release(&part);
-    rp_trace_free(t);
-    rp_arena_release(&arena);
+    rp_trace_free(t); /* the answer must not need it */
+    assert_int_equal(root->stall_count, 1);
+    assert_string_equal(root->stalls[0].cause, rp_stall_cause_names[cause]);
+    assert_int_equal(root->stalls[0].median_ns, 5 * US);
+    assert_int_equal(root->stalls[0].device_idle_ns, idle_ns);
+    assert_int_equal(root->rows[0].count, 1);
+    assert_string_equal(root->rows[0].cause, root->stalls[0].cause);
+    rp_result_free(result);
 }
 
 static void nothing_recorded_is_no_cause(void **state)
@@ -119,9 +116,9 @@ static void larger_inputs_take_longer(void **state)
     check(&s, RP_STALL_LARGER_INPUT, RP_ABSENT_I64);
     s.rows[CALLS].text = "[[64, 65], [64, 64], []]";
     check(&s, RP_STALL_UNKNOWN, RP_ABSENT_I64);
-    assert_int_equal(rp_inputs_count("[[2, 3], [], [8]]"), 14);
-    assert_int_equal(rp_inputs_count("[]"), 0);
-    assert_int_equal(rp_inputs_count("[[9000000000000000000, 9]]"), INT64_MAX);
+    assert_int_equal(rp_stalls_count_elements("[[2, 3], [], [8]]"), 14);
+    assert_int_equal(rp_stalls_count_elements("[]"), 0);
+    assert_int_equal(rp_stalls_count_elements("[[9000000000000000000, 9]]"), INT64_MAX);
 }
 
 static void the_first_call_loads_things(void **state)
@@ -145,20 +142,15 @@ static void waits_are_no_stalls(void **state)
 {
     struct scene s = stalled("cuda_runtime", "cudaStreamSynchronize", 30 * MS, 8 * MS);
     struct rp_trace *t = trace_of(s.rows, s.n);
-    struct rp_arena arena = RP_ARENA_INIT;
-    struct rp_stalls_part part;
-    struct rp_stalls_input in = {&part, "a.json", 0};
-    struct rp_stalls_root root;
+    struct rp_result *result = ASK_TRACES(stalls, &t, 1, {"by", "cause"});
+    const struct rp_stalls_root *root = result->root;
 
     UNUSED_STATE(state);
-    assert_code(rp_stalls_rank(t, NULL, rp_stall_usual.floor_ns, &arena, &part, NULL), RP_OK);
-    assert_code(rp_stalls_join(&in, 1, &rp_stall_usual, "cause", 0, &arena, &root, NULL), RP_OK);
-    assert_int_equal(root.stall_count, 0);
-    assert_int_equal(root.nrows, 0);
-    assert_contains(root.notes[0], "1 synchronising call over 1.00 ms (8.00 ms in all)");
-    rp_stalls_part_release(&part);
+    assert_int_equal(root->stall_count, 0);
+    assert_int_equal(root->nrows, 0);
+    assert_contains(root->notes[0], "1 synchronizing call over 1.00 ms (8.00 ms in all)");
+    rp_result_free(result);
     rp_trace_free(t);
-    rp_arena_release(&arena);
 }
 
 /* Two ranks that stall at the same time or not. */
@@ -166,28 +158,17 @@ static void check_together(int64_t second_at, enum rp_stall_cause cause)
 {
     struct scene s[2] = {stalled("cpu_op", "aten::mm", 30 * MS, 8 * MS),
                          stalled("cpu_op", "aten::mul", second_at, 8 * MS)};
-    struct rp_arena arena = RP_ARENA_INIT;
-    struct rp_stalls_part part[2];
-    struct rp_stalls_input in[2];
-    struct rp_stalls_root root;
-    struct rp_trace *t[2];
-    int r;
+    struct rp_trace *t[2] = {trace_of(s[0].rows, s[0].n), trace_of(s[1].rows, s[1].n)};
+    struct rp_result *result = ASK_TRACES(stalls, t, 2, {"by", "rank"});
+    const struct rp_stalls_root *root = result->root;
 
-    for (r = 0; r < 2; r++) {
-        t[r] = trace_of(s[r].rows, s[r].n);
-        assert_code(rp_stalls_rank(t[r], NULL, MS, &arena, &part[r], NULL), RP_OK);
-        in[r] = (struct rp_stalls_input){&part[r], "a.json", r};
-    }
-    assert_code(rp_stalls_join(in, 2, &rp_stall_usual, "rank", 0, &arena, &root, NULL), RP_OK);
-    assert_int_equal(root.stall_count, 2);
-    assert_int_equal(root.nrows, 2);
-    assert_string_equal(root.stalls[0].cause, rp_stall_cause_names[cause]);
-    assert_int_equal(root.ranks[1].total_ns, 8 * MS);
-    for (r = 0; r < 2; r++) {
-        rp_stalls_part_release(&part[r]);
-        rp_trace_free(t[r]);
-    }
-    rp_arena_release(&arena);
+    assert_int_equal(root->stall_count, 2);
+    assert_int_equal(root->nrows, 2);
+    assert_string_equal(root->stalls[0].cause, rp_stall_cause_names[cause]);
+    assert_int_equal(root->ranks[1].total_ns, 8 * MS);
+    rp_result_free(result);
+    rp_trace_free(t[0]);
+    rp_trace_free(t[1]);
 }
 
 static void ranks_may_stall_together(void **state)
@@ -202,7 +183,7 @@ static void a_full_queue_holds_launches(void **state)
     enum { N = 1100 };
     struct row *rows = (struct row *)calloc(2 * N, sizeof *rows);
     struct rp_arena arena = RP_ARENA_INIT;
-    struct rp_stalls_part part;
+    struct rp_stalls_part part = {0};
     struct rp_trace *t;
     int i;
 
@@ -215,10 +196,10 @@ static void a_full_queue_holds_launches(void **state)
             (struct row){'X', "kernel", "k", 0, 7, 11 * MS + i * 10 * US, 9 * US, i + 1, 7};
     }
     t = trace_of(rows, 2 * N);
-    assert_code(rp_stalls_rank(t, NULL, MS, &arena, &part, NULL), RP_OK);
+    assert_code(rp_stalls_list_calls(t, NULL, MS, &arena, &part, NULL), RP_OK);
     assert_int_equal(part.calls.slow.n, 1);
     assert_int_equal(part.list[0].why, RP_STALL_QUEUE_FULL);
-    rp_stalls_part_release(&part);
+    rp_host_calls_release(&part.calls);
     rp_trace_free(t);
     rp_arena_release(&arena);
     free(rows);

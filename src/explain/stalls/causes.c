@@ -1,0 +1,426 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The long host calls of one rank and what was recorded about each: the step, the thread, what else
+ * ran at that time. A cause is given only where the trace shows it; the causes are tried in the
+ * order of their table. Linear in events, then for each long call a few searches and one lookup in
+ * every thread.
+ */
+#include "explain/stalls/stalls.h"
+
+#include "base/hash.h"
+#include "facts/arg_keys.h"
+#include "facts/attribution.h"
+#include "facts/host_signs.h"
+#include "facts/launches.h"
+
+#include <stdlib.h>
+
+#define QUEUE_NEARLY_FULL 1000   /* of 1,024 launches: some in the queue were not recorded */
+#define COPY_SLACK_NS     200000 /* a call that waits for its copy returns so soon after it */
+#define LARGER            8      /* times as many elements */
+
+const char *const rp_stall_cause_names[RP_STALL_CAUSES] = {
+#define CAUSE_NAME(name, text, doc, hint) text,
+    RP_STALL_CAUSE_MAP(CAUSE_NAME)
+#undef CAUSE_NAME
+};
+
+/* ------------------------------------------------------------------ sizes of inputs */
+
+/* What is usual for calls of a name. */
+struct usual_input {
+    int64_t elements, dur_ns; /* medians; elements 0: not recorded */
+};
+
+/* Sizes come from the argument "Input Dims" of PyTorch's operators. */
+struct input_sizes {
+    const struct rp_trace *t;
+    struct rp_arg_key dims;
+    struct rp_map names; /* string -> index into `usual` */
+    RP_VEC(struct usual_input) usual;
+    RP_VEC(int64_t) scratch;
+};
+
+int64_t rp_stalls_count_elements(const char *dims)
+{
+    int64_t sum = 0, product = 1;
+    bool any = false;
+
+    for (; *dims; dims++) {
+        if (*dims == '[') {
+            product = 1;
+            any = false;
+        } else if (*dims >= '0' && *dims <= '9') {
+            char *end;
+            long long n = strtoll(dims, &end, 10);
+
+            any = true;
+            if (__builtin_mul_overflow(product, n, &product))
+                return INT64_MAX;
+            dims = end - 1;
+        } else if (*dims == ']' && any) {
+            if (__builtin_add_overflow(sum, product, &sum))
+                return INT64_MAX;
+            any = false;
+        }
+    }
+    return sum;
+}
+
+static int64_t elements_of(const struct input_sizes *in, rp_event e)
+{
+    rp_str text;
+
+    return rp_arg_key_text(&in->dims, e, &text)
+               ? rp_stalls_count_elements(rp_trace_str(in->t, text))
+               : -1;
+}
+
+/* The median over calls of a name, of their elements or of their lengths. */
+static enum rp_code median_of_calls(struct input_sizes *in, rp_str name, bool of_elements,
+                                    int64_t *out, struct rp_err *err)
+{
+    const struct rp_events *ev = &in->t->ev;
+    rp_event e;
+
+    in->scratch.n = 0;
+    for (e = 0; e < ev->n; e++) {
+        int64_t n = ev->name[e] == name && ev->dur_ns[e] >= 0 ? elements_of(in, e) : -1;
+
+        if (n >= 0)
+            RP_TRY(rp_vec_push(&in->scratch, of_elements ? n : ev->dur_ns[e], err));
+    }
+    if (in->scratch.n)
+        qsort(in->scratch.at, in->scratch.n, sizeof *in->scratch.at, rp_ns_order);
+    *out = in->scratch.n ? in->scratch.at[in->scratch.n / 2] : 0;
+    return RP_OK;
+}
+
+/* Whether the inputs of a call have LARGER times as many elements as the median call of its name,
+   or more, and at least a LARGER-th of what would explain its length. Linear in events for each new
+   name. */
+static enum rp_code inputs_are_larger(struct input_sizes *in, rp_event call, bool *out,
+                                      struct rp_err *err)
+{
+    rp_str name = in->t->ev.name[call];
+    uint32_t fresh = (uint32_t)in->usual.n, at;
+    struct usual_input usual = {0, 0};
+    int64_t elements;
+    double larger, longer;
+
+    *out = false;
+    if (in->dims.key == RP_NONE)
+        return RP_OK;
+    RP_TRY(rp_map_intern(&in->names, name, fresh, &at, err));
+    if (at == fresh) {
+        RP_TRY(median_of_calls(in, name, true, &usual.elements, err));
+        RP_TRY(median_of_calls(in, name, false, &usual.dur_ns, err));
+        RP_TRY(rp_vec_push(&in->usual, usual, err));
+    }
+    usual = in->usual.at[at];
+    elements = elements_of(in, call);
+    if (elements <= 0 || usual.elements <= 0 || usual.dur_ns <= 0)
+        return RP_OK;
+    larger = (double)elements / (double)usual.elements;
+    longer = (double)in->t->ev.dur_ns[call] / (double)usual.dur_ns;
+    *out = larger >= LARGER && larger >= longer / LARGER;
+    return RP_OK;
+}
+
+/* ------------------------------------------------------------------ what was recorded */
+
+struct stall_ctx {
+    const struct rp_trace *t;
+    struct rp_arena *arena;
+    struct rp_stalls_part *out;
+    struct rp_work w;
+    struct rp_work_unions u;
+    struct rp_queues q;
+    struct input_sizes inputs;
+    rp_interval_vec overhead;
+    RP_VEC(uint32_t) item;        /* by event: the work it launched, or RP_NONE */
+    RP_VEC(int64_t) first_call;   /* by string: the first start */
+    RP_VEC(int64_t) first_kernel; /* by string: the first launch of a kernel of that name */
+};
+
+static const char *trace_text(const struct stall_ctx *ctx, rp_str s)
+{
+    return rp_arena_text(ctx->arena, rp_trace_str(ctx->t, s));
+}
+
+static enum rp_code note_first_uses(struct stall_ctx *ctx, struct rp_err *err)
+{
+    const struct rp_events *ev = &ctx->t->ev;
+    size_t i;
+    rp_event e;
+
+    RP_TRY(rp_vec_reserve(&ctx->first_call, ctx->t->str.n + 1, err));
+    RP_TRY(rp_vec_reserve(&ctx->first_kernel, ctx->t->str.n + 1, err));
+    RP_TRY(rp_vec_reserve(&ctx->item, ev->n + 1, err));
+    for (i = 0; i < ctx->t->str.n; i++)
+        ctx->first_call.at[i] = ctx->first_kernel.at[i] = INT64_MAX;
+    memset(ctx->item.at, 0xff, (ev->n + 1) * sizeof *ctx->item.at);
+    for (e = 0; e < ev->n; e++) {
+        struct rp_interval span = {ev->ts_ns[e], rp_event_end_ns(ctx->t, e)};
+
+        if (span.begin_ns == RP_NO_TS)
+            continue;
+        if (span.begin_ns < ctx->first_call.at[ev->name[e]])
+            ctx->first_call.at[ev->name[e]] = span.begin_ns;
+        if (ev->kind[e] == RP_KIND_OVERHEAD && ev->dur_ns[e] > 0)
+            RP_TRY(rp_vec_push(&ctx->overhead, span, err));
+    }
+    ctx->overhead.n = rp_union_sort(ctx->overhead.at, ctx->overhead.n);
+    for (i = 0; i < ctx->q.list.n; i++) {
+        const struct rp_launch *launch = &ctx->q.list.at[i];
+        int64_t *first = &ctx->first_kernel.at[ev->name[ctx->w.items.at[launch->item].event]];
+
+        ctx->item.at[launch->call] = launch->item;
+        if (ev->ts_ns[launch->call] < *first)
+            *first = ev->ts_ns[launch->call];
+    }
+    return RP_OK;
+}
+
+/* How long the device does nothing in a time that lies between its first and last work. */
+static int64_t device_idle_in(const struct stall_ctx *ctx, int64_t begin_ns, int64_t end_ns)
+{
+    const rp_interval_vec *all = &ctx->u.all;
+
+    if (!all->n)
+        return 0;
+    if (begin_ns < all->at[0].begin_ns)
+        begin_ns = all->at[0].begin_ns;
+    if (end_ns > all->at[all->n - 1].end_ns)
+        end_ns = all->at[all->n - 1].end_ns;
+    if (end_ns <= begin_ns)
+        return 0;
+    return rp_ns_between(rp_union_covers(all->at, all->n, begin_ns, end_ns),
+                         rp_ns_between(begin_ns, end_ns));
+}
+
+/* The same in a call without the spans directly inside it. Notes an allocation among those. */
+static int64_t own_device_idle(const struct stall_ctx *ctx, rp_event e, bool *allocates)
+{
+    const struct rp_events *ev = &ctx->t->ev;
+    int64_t until = rp_event_end_ns(ctx->t, e), idle = device_idle_in(ctx, ev->ts_ns[e], until);
+    rp_event c, end = ctx->t->tracks[ev->track[e]].end;
+
+    for (c = e + 1; c < end && ev->ts_ns[c] < until; c++) {
+        const char *name = rp_trace_str(ctx->t, ev->name[c]);
+
+        if (ev->parent[c] != e || ev->dur_ns[c] <= 0)
+            continue;
+        idle = rp_ns_between(device_idle_in(ctx, ev->ts_ns[c], rp_event_end_ns(ctx->t, c)), idle);
+        *allocates |= ev->kind[c] == RP_KIND_RUNTIME && (rp_host_signs(name) & RP_SIGN_ALLOCATES);
+    }
+    return idle > 0 ? idle : 0;
+}
+
+/* What the names say: that of the call, and for some causes those around it. */
+static bool cause_by_name(const struct stall_ctx *ctx, rp_event call, uint8_t *cause,
+                          rp_event *during)
+{
+    static const struct {
+        uint8_t sign, cause;
+        bool around;
+    } rules[] = {{RP_SIGN_DATA, RP_STALL_DATA_LOADER, true},
+                 {RP_SIGN_RANKS, RP_STALL_OTHER_RANK, true},
+                 {RP_SIGN_ALLOCATES, RP_STALL_ALLOCATION, false},
+                 {RP_SIGN_GARBAGE, RP_STALL_GARBAGE, true}};
+    rp_event e;
+    size_t i;
+
+    for (e = call; e != RP_NONE; e = ctx->t->ev.parent[e]) {
+        uint8_t signs = rp_host_signs(rp_trace_str(ctx->t, ctx->t->ev.name[e]));
+
+        for (i = 0; i < sizeof rules / sizeof rules[0]; i++)
+            if ((signs & rules[i].sign) && (e == call || rules[i].around)) {
+                *cause = rules[i].cause;
+                *during = e;
+                return true;
+            }
+    }
+    return false;
+}
+
+static bool queue_is_full(const struct stall_ctx *ctx, rp_event call)
+{
+    uint32_t item = ctx->item.at[call];
+
+    return item != RP_NONE && rp_queue_length(&ctx->q, ctx->w.items.at[item].stream,
+                                              ctx->t->ev.ts_ns[call]) >= QUEUE_NEARLY_FULL;
+}
+
+/* Whether the call returned when its copy had ended: then it waited for the device. */
+static bool waits_for_copy(const struct stall_ctx *ctx, rp_event call)
+{
+    uint32_t item = ctx->item.at[call];
+    const struct rp_work_item *x;
+    int64_t end = rp_event_end_ns(ctx->t, call);
+
+    if (item == RP_NONE)
+        return false;
+    x = &ctx->w.items.at[item];
+    return ctx->t->ev.kind[x->event] == RP_KIND_MEMCPY && x->begin_ns >= ctx->t->ev.ts_ns[call] &&
+           x->end_ns <= end && rp_ns_between(x->end_ns, end) < COPY_SLACK_NS;
+}
+
+static bool is_first_use(const struct stall_ctx *ctx, rp_event call)
+{
+    int64_t ts = ctx->t->ev.ts_ns[call];
+    uint32_t item = ctx->item.at[call];
+
+    if (ctx->first_call.at[ctx->t->ev.name[call]] == ts)
+        return true;
+    return item != RP_NONE && ctx->t->ev.kind[ctx->w.items.at[item].event] == RP_KIND_KERNEL &&
+           ctx->first_kernel.at[ctx->t->ev.name[ctx->w.items.at[item].event]] == ts;
+}
+
+/* A runtime call of another thread that lasts as long as this one, or RP_NONE. */
+static rp_event lock_holder(const struct stall_ctx *ctx, rp_event call)
+{
+    const struct rp_events *ev = &ctx->t->ev;
+    int64_t begin = ev->ts_ns[call], end = rp_event_end_ns(ctx->t, call);
+    rp_track track;
+    rp_event e;
+
+    if (ev->kind[call] != RP_KIND_RUNTIME)
+        return RP_NONE;
+    for (track = 0; track < ctx->t->ntracks; track++) {
+        if (track == ev->track[call] || ctx->t->tracks[track].kind != RP_TRACK_THREAD)
+            continue;
+        e = rp_event_at(ctx->t, track, rp_ns_sum(begin, rp_ns_between(begin, end) / 2));
+        if (e != RP_NONE && ev->kind[e] == RP_KIND_RUNTIME &&
+            rp_ns_common(ev->ts_ns[e], rp_event_end_ns(ctx->t, e), begin, end) / 4 >
+                rp_ns_between(begin, end) / 5)
+            return e;
+    }
+    return RP_NONE;
+}
+
+static enum rp_code find_cause(struct stall_ctx *ctx, rp_event call, bool allocates, uint8_t *cause,
+                               rp_event *during, struct rp_err *err)
+{
+    int64_t begin = ctx->t->ev.ts_ns[call], end = rp_event_end_ns(ctx->t, call);
+    bool larger = false;
+
+    if (rp_union_covers(ctx->overhead.at, ctx->overhead.n, begin, end) >
+        rp_ns_between(begin, end) / 2)
+        *cause = RP_STALL_PROFILER;
+    else if (queue_is_full(ctx, call))
+        *cause = RP_STALL_QUEUE_FULL;
+    else if (waits_for_copy(ctx, call))
+        *cause = RP_STALL_COPY_WAIT;
+    else if (cause_by_name(ctx, call, cause, during))
+        return RP_OK;
+    else if (allocates)
+        *cause = RP_STALL_ALLOCATION;
+    else
+        RP_TRY(inputs_are_larger(&ctx->inputs, call, &larger, err));
+    if (larger)
+        *cause = RP_STALL_LARGER_INPUT;
+    else if (*cause == RP_STALL_UNKNOWN && is_first_use(ctx, call))
+        *cause = RP_STALL_FIRST_USE;
+    else if (*cause == RP_STALL_UNKNOWN && (*during = lock_holder(ctx, call)) != RP_NONE)
+        *cause = RP_STALL_LOCK;
+    return RP_OK;
+}
+
+static const char *kind_text(uint8_t kind)
+{
+    static const char *const texts[RP_KIND_COUNT] = {[RP_KIND_CPU_OP] = "operator",
+                                                     [RP_KIND_ANNOTATION] = "annotation",
+                                                     [RP_KIND_RUNTIME] = "runtime",
+                                                     [RP_KIND_PYTHON] = "python",
+                                                     [RP_KIND_COMM_OP] = "collective"};
+
+    return texts[kind] ? texts[kind] : "span";
+}
+
+static int64_t step_number(const struct rp_trace *t, int64_t at_ns)
+{
+    uint32_t i;
+
+    for (i = 0; i < t->nsteps; i++)
+        if (at_ns >= t->steps[i].begin_ns && at_ns < t->steps[i].end_ns)
+            return t->steps[i].number;
+    return RP_ABSENT_I64;
+}
+
+static const char *thread_text(const struct stall_ctx *ctx, rp_event e)
+{
+    const struct rp_track_info *track = &ctx->t->tracks[ctx->t->ev.track[e]];
+
+    return track->text ? trace_text(ctx, track->text)
+                       : rp_arena_textf(ctx->arena, "%lld", (long long)track->native_id);
+}
+
+static enum rp_code describe_call(struct stall_ctx *ctx, const struct rp_slow_call *slow,
+                                  struct rp_stall *out, struct rp_err *err)
+{
+    const struct rp_events *ev = &ctx->t->ev;
+    rp_event e = slow->event, during = RP_NONE;
+    bool allocates = false;
+    int64_t idle = own_device_idle(ctx, e, &allocates);
+
+    *out = (struct rp_stall){.step = step_number(ctx->t, ev->ts_ns[e]),
+                             .thread = thread_text(ctx, e),
+                             .name = trace_text(ctx, ev->name[e]),
+                             .kind = kind_text(ev->kind[e]),
+                             .begin_ns = ev->ts_ns[e],
+                             .dur_ns = ev->dur_ns[e],
+                             .self_ns = slow->self_ns,
+                             .device_idle_ns = ctx->out->on_device ? idle : RP_ABSENT_I64,
+                             .group = slow->name,
+                             .why = RP_STALL_UNKNOWN};
+    RP_TRY(find_cause(ctx, e, allocates, &out->why, &during, err));
+    if (during != RP_NONE && during != e)
+        out->during = trace_text(ctx, ev->name[during]);
+    return RP_OK;
+}
+
+static enum rp_code list_calls(struct stall_ctx *ctx, const struct rp_scope *scope,
+                               int64_t floor_ns, struct rp_err *err)
+{
+    struct rp_stalls_part *out = ctx->out;
+    size_t i;
+
+    RP_TRY(rp_host_calls_init(&out->calls, ctx->t, scope, floor_ns, ctx->arena, err));
+    RP_TRY(rp_work_init(&ctx->w, ctx->t, NULL, err));
+    RP_TRY(rp_work_unite(&ctx->w, &ctx->u, err));
+    RP_TRY(rp_queues_init(&ctx->q, &ctx->w, err));
+    RP_TRY(rp_arg_key_init(&ctx->inputs.dims, ctx->t, "Input Dims", err));
+    RP_TRY(note_first_uses(ctx, err));
+    out->on_device = ctx->w.items.n > 0;
+    out->base_ns = ctx->t->has_base ? ctx->t->base_ns : 0;
+    out->list = RP_ARENA_NEW(ctx->arena, struct rp_stall, out->calls.slow.n + 1);
+    if (!out->list)
+        return rp_err_nomem(err, "listing host calls");
+    for (i = 0; i < out->calls.slow.n; i++)
+        RP_TRY(describe_call(ctx, &out->calls.slow.at[i], &out->list[out->nlist++], err));
+    return rp_arena_check(ctx->arena, "listing host calls", err);
+}
+
+enum rp_code rp_stalls_list_calls(const struct rp_trace *trace, const struct rp_scope *scope,
+                                  int64_t floor_ns, struct rp_arena *arena,
+                                  struct rp_stalls_part *out, struct rp_err *err)
+{
+    struct stall_ctx ctx = {.t = trace, .arena = arena, .out = out, .inputs = {.t = trace}};
+    enum rp_code code;
+
+    rp_map_init(&ctx.inputs.names);
+    code = list_calls(&ctx, scope, floor_ns, err);
+    rp_work_release(&ctx.w);
+    rp_work_unions_release(&ctx.u);
+    rp_queues_release(&ctx.q);
+    rp_arg_key_release(&ctx.inputs.dims);
+    rp_map_release(&ctx.inputs.names);
+    rp_vec_release(&ctx.inputs.usual);
+    rp_vec_release(&ctx.inputs.scratch);
+    rp_vec_release(&ctx.overhead);
+    rp_vec_release(&ctx.item);
+    rp_vec_release(&ctx.first_call);
+    rp_vec_release(&ctx.first_kernel);
+    return code;
+}
