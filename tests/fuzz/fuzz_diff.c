@@ -4,7 +4,7 @@
  * and whether they differ must not depend on which comes first.
  */
 #include "draw/program_page.h"
-#include "explain/graph/list.h"
+#include "explain/graph/graph.h"
 #include "explain/program_diff/diff.h"
 #include "explain/program_diff/recompiles.h"
 #include "formats/programs.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Small scans over one attribute, or over the operations of one graph; nothing is kept. */
-#include "explain/graph/aliases.h"
+/* Outputs that reuse the memory of an input: what was donated, and how much memory that saves. */
+#include "explain/graph/graph.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -19,7 +19,7 @@ static bool skip_to(struct scan *s, char c)
     return s->at < s->end && *s->at++ == c;
 }
 
-static int64_t number(struct scan *s, int64_t none)
+static int64_t scan_number(struct scan *s, int64_t none)
 {
     int64_t v = 0;
 
@@ -32,17 +32,17 @@ static int64_t number(struct scan *s, int64_t none)
     return v;
 }
 
-/* One entry; false at the end. An output that is no part of a tuple is 0. */
+/* One entry; false at the end. The output of a program without a result tuple is 0. */
 static bool next_entry(struct scan *s, struct rp_graph_alias *row, bool *must)
 {
     const char *close;
 
     if (!skip_to(s, '{'))
         return false;
-    row->output = number(s, 0);
+    row->output = scan_number(s, 0);
     if (!skip_to(s, '}') || !skip_to(s, '('))
         return false;
-    row->parameter = number(s, -1);
+    row->parameter = scan_number(s, -1);
     close = memchr(s->at, ')', (size_t)(s->end - s->at));
     if (!close || row->parameter < 0)
         return false;
@@ -90,8 +90,8 @@ static uint32_t input_at(const struct inputs *inputs, int64_t i)
     return i >= 0 && i < inputs->n ? inputs->op[i] : RP_NONE;
 }
 
-static enum rp_code describe(const struct rp_program *p, uint32_t op, struct rp_arena *arena,
-                             struct rp_graph_alias *row, struct rp_err *err)
+static enum rp_code describe_input(const struct rp_program *p, uint32_t op, struct rp_arena *arena,
+                                   struct rp_graph_alias *row, struct rp_err *err)
 {
     char shape[256];
 
@@ -102,9 +102,9 @@ static enum rp_code describe(const struct rp_program *p, uint32_t op, struct rp_
     return row->name && row->shape ? RP_OK : rp_err_nomem(err, "listing aliases");
 }
 
-static enum rp_code of_module(const struct rp_program *p, const struct rp_attr *attr,
-                              const struct inputs *inputs, struct rp_arena *arena,
-                              struct rp_graph *out, struct rp_err *err)
+static enum rp_code aliases_of_module(const struct rp_program *p, const struct rp_attr *attr,
+                                      const struct inputs *inputs, struct rp_arena *arena,
+                                      struct rp_graph_answer *out, struct rp_err *err)
 {
     struct scan s = {attr->at, attr->at + attr->n};
     size_t cap = 1;
@@ -123,15 +123,15 @@ static enum rp_code of_module(const struct rp_program *p, const struct rp_attr *
         row->kind = must ? "must" : "may";
         if (op == RP_NONE)
             continue;
-        RP_TRY(describe(p, op, arena, row, err));
+        RP_TRY(describe_input(p, op, arena, row, err));
         out->naliases++;
     }
     return RP_OK;
 }
 
-/* ---- numbers from elsewhere ---- */
+/* ---- pairs from an alias dump ---- */
 
-/* A mark for each output that a lazy graph names, or NULL: it does not say which there are. */
+/* A mark for each output of a lazy graph; NULL where the graph does not name its outputs. */
 static enum rp_code find_outputs(const struct rp_program *p, struct rp_arena *arena, bool **out,
                                  struct rp_err *err)
 {
@@ -155,9 +155,9 @@ static enum rp_code find_outputs(const struct rp_program *p, struct rp_arena *ar
     return RP_OK;
 }
 
-static enum rp_code of_numbers(const struct rp_program *p, const uint32_t (*numbers)[2], size_t n,
-                               const struct inputs *inputs, struct rp_arena *arena,
-                               struct rp_graph *out, struct rp_err *err)
+static enum rp_code aliases_of_pairs(const struct rp_program *p, const uint32_t (*numbers)[2],
+                                     size_t n, const struct inputs *inputs, struct rp_arena *arena,
+                                     struct rp_graph_answer *out, struct rp_err *err)
 {
     uint32_t last = p->computations.at[p->entry].n;
     bool *outputs;
@@ -172,11 +172,11 @@ static enum rp_code of_numbers(const struct rp_program *p, const uint32_t (*numb
 
         if (op == RP_NONE || (outputs && (k >= last || !outputs[k])))
             return rp_err_set(err, RP_USAGE,
-                              "alias '%u %u': the newest graph has no such %s; is the dump of "
-                              "another program?",
+                              "alias '%u %u': the newest graph has no such %s; is the dump "
+                              "from another program?",
                               numbers[i][0], k, op == RP_NONE ? "input" : "output");
         *row = (struct rp_graph_alias){.parameter = numbers[i][0], .output = k, .kind = "must"};
-        RP_TRY(describe(p, op, arena, row, err));
+        RP_TRY(describe_input(p, op, arena, row, err));
     }
     return RP_OK;
 }
@@ -189,7 +189,7 @@ static int by_parameter(const void *a, const void *b)
 }
 
 enum rp_code rp_graph_list_aliases(const struct rp_program *p, const uint32_t (*numbers)[2],
-                                   size_t n, struct rp_arena *arena, struct rp_graph *out,
+                                   size_t n, struct rp_arena *arena, struct rp_graph_answer *out,
                                    struct rp_err *err)
 {
     struct inputs inputs;
@@ -200,9 +200,9 @@ enum rp_code rp_graph_list_aliases(const struct rp_program *p, const uint32_t (*
     RP_TRY(find_inputs(p, arena, &inputs, err));
     for (size_t i = 0; !numbers && i < p->module_attrs.n; i++)
         if (p->module_attrs.at[i].key == RP_ATTR_INPUT_OUTPUT_ALIAS)
-            RP_TRY(of_module(p, &p->module_attrs.at[i], &inputs, arena, out, err));
+            RP_TRY(aliases_of_module(p, &p->module_attrs.at[i], &inputs, arena, out, err));
     if (numbers)
-        RP_TRY(of_numbers(p, numbers, n, &inputs, arena, out, err));
+        RP_TRY(aliases_of_pairs(p, numbers, n, &inputs, arena, out, err));
     if (!out->naliases)
         return RP_OK;
     qsort(out->aliases, out->naliases, sizeof *out->aliases, by_parameter);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * `graph` of a folder. Names decide what belongs together (formats/dump/folder.h), so only programs
- * that get a row are opened, each once and in parallel; a file beside the dump is opened to see
- * what it is.
+ * `graph` of a folder. File names decide which files form a module (formats/dump/folder.h), so only
+ * programs that get a row are opened, each once and in parallel; other files are opened to see
+ * whether they hold a program.
  */
-#include "explain/graph/folder.h"
+#include "explain/graph/graph.h"
 
 #include "result/result.h"
 
@@ -13,14 +13,14 @@
 
 /* ---- picking ---- */
 
-static void pick(struct rp_graph_folder *folder, const struct rp_dump_module *module,
-                 const struct rp_dump_stage *stage, size_t source)
+static void pick_program(struct rp_graph_folder *folder, const struct rp_dump_module *module,
+                         const struct rp_dump_stage *stage, size_t source)
 {
     folder->sources[folder->n] = source;
     folder->picks[folder->n++] = (struct rp_graph_pick){module, stage};
 }
 
-/* Without a name: what people look at first. */
+/* Without a module name passes and later executions are left out. */
 static void pick_stages(struct rp_graph_folder *folder, const struct rp_dump_module *module,
                         bool named)
 {
@@ -32,11 +32,11 @@ static void pick_stages(struct rp_graph_folder *folder, const struct rp_dump_mod
         if (!named && (stage->point == RP_DUMP_AT_PASS || (stage->point == RP_DUMP_AT_RUN && ran)))
             continue;
         ran |= stage->point == RP_DUMP_AT_RUN;
-        pick(folder, module, stage, stage->source);
+        pick_program(folder, module, stage, stage->source);
     }
 }
 
-/* The stage of every module that has it; that none has it is an error. */
+/* The stage of every module that has it; an error where none has it. */
 static enum rp_code pick_stage(struct rp_graph_folder *folder, const char *text, struct rp_err *err)
 {
     struct rp_err missing = RP_ERR_INIT;
@@ -50,7 +50,7 @@ static enum rp_code pick_stage(struct rp_graph_folder *folder, const char *text,
             continue;
         code = rp_dump_find_stage(module, text, &stage, &missing);
         if (code == RP_OK)
-            pick(folder, module, &module->stages[stage], module->stages[stage].source);
+            pick_program(folder, module, &module->stages[stage], module->stages[stage].source);
         else if (code != RP_USAGE)
             break;
     }
@@ -61,7 +61,7 @@ static enum rp_code pick_stage(struct rp_graph_folder *folder, const char *text,
     return RP_OK;
 }
 
-/* Files that no module has: a program may be among them. */
+/* Files that belong to no module: some may be programs. */
 static enum rp_code pick_others(struct rp_graph_folder *folder, size_t nsources,
                                 struct rp_arena *arena, struct rp_err *err)
 {
@@ -74,7 +74,7 @@ static enum rp_code pick_others(struct rp_graph_folder *folder, size_t nsources,
             taken[folder->dump.modules[i].files[k].source] = true;
     for (size_t i = 0; i < nsources; i++)
         if (!taken[i])
-            pick(folder, NULL, NULL, i);
+            pick_program(folder, NULL, NULL, i);
     return RP_OK;
 }
 
@@ -93,7 +93,7 @@ enum rp_code rp_graph_folder_open(const struct rp_dataset *dataset, const char *
         return rp_err_nomem(err, "listing programs");
     if ((module || stage) && !out->dump.nmodules)
         return rp_err_set(err, RP_USAGE,
-                          "'%s' is no folder of compiler dumps: --module and --stage choose of one",
+                          "'%s' is not a folder of compiler dumps, which --module and --stage need",
                           rp_sources_borrow(dataset->sources, 0)->path);
     if (out->dump.nmodules)
         RP_TRY(rp_dump_find_module(&out->dump, module, out->wanted, NULL, err));
@@ -107,20 +107,21 @@ enum rp_code rp_graph_folder_open(const struct rp_dataset *dataset, const char *
 
 /* ---- listing ---- */
 
-struct listing {
+struct folder_ctx {
     const struct rp_graph_folder *folder;
     struct rp_arena *arena;        /* of the result */
-    struct rp_graph_program *rows; /* one a source; the file is set once it is read */
+    struct rp_graph_program *rows; /* one per source; the file is set once it is read */
     pthread_mutex_t lock;          /* of the arena */
 };
 
-static enum rp_code row(void *user, const struct rp_loaded_program *loaded, struct rp_err *err)
+static enum rp_code summarize_program(void *user, const struct rp_loaded_program *loaded,
+                                      struct rp_err *err)
 {
-    struct listing *run = user;
+    struct folder_ctx *run = user;
     struct rp_graph_program *to = &run->rows[loaded->index];
     struct rp_arena scratch = RP_ARENA_INIT;
-    struct rp_graph graph;
-    enum rp_code code = rp_explain_graph(loaded->program, loaded->format, &scratch, &graph, err);
+    struct rp_graph_answer graph;
+    enum rp_code code = rp_graph_summarize(loaded->program, loaded->format, &scratch, &graph, err);
 
     if (code == RP_OK) {
         pthread_mutex_lock(&run->lock);
@@ -138,7 +139,7 @@ static enum rp_code row(void *user, const struct rp_loaded_program *loaded, stru
     return code;
 }
 
-/* What the program's row says of its module. */
+/* Copies what a program shows about its module into the row of the module. */
 static void note_stage(struct rp_graph_module *to, const struct rp_graph_pick *at,
                        const struct rp_graph_program *program)
 {
@@ -185,7 +186,7 @@ static enum rp_code describe_module(const struct rp_dump_module *from, struct rp
 
 /* Rows of the modules that are wanted; at[i] is the row of module i. */
 static enum rp_code list_modules(const struct rp_graph_folder *folder, struct rp_arena *arena,
-                                 struct rp_graph *root, size_t *at, struct rp_err *err)
+                                 struct rp_graph_answer *root, size_t *at, struct rp_err *err)
 {
     root->modules = RP_ARENA_NEW(arena, struct rp_graph_module, folder->dump.nmodules + 1);
     if (!root->modules)
@@ -199,7 +200,7 @@ static enum rp_code list_modules(const struct rp_graph_folder *folder, struct rp
     return RP_OK;
 }
 
-static void list_rows(const struct listing *run, struct rp_graph *root, const size_t *at)
+static void list_rows(const struct folder_ctx *run, struct rp_graph_answer *root, const size_t *at)
 {
     for (size_t i = 0; i < run->folder->n; i++) {
         const struct rp_graph_pick *from = &run->folder->picks[i];
@@ -220,8 +221,8 @@ enum rp_code rp_graph_folder_list(struct rp_ctx *ctx, const struct rp_dataset *d
                                   const struct rp_graph_folder *folder, struct rp_result *result,
                                   struct rp_err *err)
 {
-    struct rp_graph *root = result->root;
-    struct listing run = {.folder = folder, .arena = &result->arena};
+    struct rp_graph_answer *root = result->root;
+    struct folder_ctx run = {.folder = folder, .arena = &result->arena};
     size_t *at = RP_ARENA_NEW(run.arena, size_t, folder->dump.nmodules + 1);
     enum rp_code code;
 
@@ -231,7 +232,8 @@ enum rp_code rp_graph_folder_list(struct rp_ctx *ctx, const struct rp_dataset *d
         return rp_err_nomem(err, "listing programs");
     RP_TRY(list_modules(folder, run.arena, root, at, err));
     pthread_mutex_init(&run.lock, NULL);
-    code = rp_each_program_of(ctx, dataset, folder->sources, folder->n, row, &run, err);
+    code =
+        rp_each_program_of(ctx, dataset, folder->sources, folder->n, summarize_program, &run, err);
     pthread_mutex_destroy(&run.lock);
     root->aliased = root->aliased_bytes = root->computations = root->parameters =
         root->parameter_bytes = root->constant_bytes = root->flops = root->transcendentals =

@@ -1,25 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Counting what a program consists of. Instructions are those the file writes: a part of a tuple
- * that is written as '%x#0' is none.
+ * `graph`: the summary of a program, parts of it, or all of it as a page or for Graphviz; of a
+ * folder of compiler dumps the modules and their stages.
  */
 #include "explain/graph/graph.h"
 
-#include <stdlib.h>
+#include "dataset/question.h"
+#include "draw/program_page.h"
+#include "formats/lazy/alias_dump.h"
+
 #include <string.h>
 
-#define LINES 10
+/* ---- the record ---- */
 
 static const struct rp_field opcode_fields[] = {
-    RP_FIELD(struct rp_graph_opcode, name, STR, NONE, "opcode", "as the language calls it", 0),
-    RP_FIELD(struct rp_graph_opcode, count, I64, COUNT, "count", "how many there are", 0),
+    RP_FIELD(struct rp_graph_opcode, name, STR, NONE, "opcode", "as the language names it", 0),
+    RP_FIELD(struct rp_graph_opcode, count, I64, COUNT, "count", "how often it occurs", 0),
     RP_FIELD_END};
 static const struct rp_type opcode_type = {"opcode", sizeof(struct rp_graph_opcode), opcode_fields,
                                            NULL};
 
 static const struct rp_field cluster_fields[] = {
-    RP_FIELD(struct rp_graph_opcode, name, STR, NONE, "cluster", "its name", 0),
-    RP_FIELD(struct rp_graph_opcode, count, I64, COUNT, "nodes", "how many it has", 0),
+    RP_FIELD(struct rp_graph_opcode, name, STR, NONE, "cluster", "name", 0),
+    RP_FIELD(struct rp_graph_opcode, count, I64, COUNT, "nodes", "number of nodes", 0),
     RP_FIELD_END};
 static const struct rp_type cluster_type = {"cluster", sizeof(struct rp_graph_opcode),
                                             cluster_fields, NULL};
@@ -27,17 +30,18 @@ static const struct rp_type cluster_type = {"cluster", sizeof(struct rp_graph_op
 static const struct rp_field line_fields[] = {
     RP_FIELD(struct rp_graph_line, place, STR, NONE, "source line", "file, line and function",
              RP_SHORTEN),
-    RP_FIELD(struct rp_graph_line, instructions, I64, COUNT, "instructions", "made by that line",
-             0),
+    RP_FIELD(struct rp_graph_line, instructions, I64, COUNT, "instructions",
+             "that come from this line", 0),
     RP_FIELD(struct rp_graph_line, flops, I64, COUNT, "flops", "of these instructions", 0),
     RP_FIELD_END};
 static const struct rp_type line_type = {"line", sizeof(struct rp_graph_line), line_fields, NULL};
 
 static const struct rp_field program_fields[] = {
-    RP_FIELD(struct rp_graph_program, module, I64, NONE, "module", "its number in a dump folder",
+    RP_FIELD(struct rp_graph_program, module, I64, NONE, "module", "number in a dump folder",
              RP_NULLABLE),
-    RP_FIELD(struct rp_graph_program, stage, STR, NONE, "stage", "of its compilation", RP_SHORTEN),
-    RP_FIELD(struct rp_graph_program, file, STR, NONE, "file", "where it is", RP_SHORTEN),
+    RP_FIELD(struct rp_graph_program, stage, STR, NONE, "stage", "stage of the compilation",
+             RP_SHORTEN),
+    RP_FIELD(struct rp_graph_program, file, STR, NONE, "file", "path", RP_SHORTEN),
     RP_FIELD(struct rp_graph_program, format, STR, NONE, "format", "of the file", RP_WIDE),
     RP_FIELD(struct rp_graph_program, name, STR, NONE, "name", "of the program", RP_SHORTEN),
     RP_FIELD(struct rp_graph_program, hash, STR, NONE, "hash",
@@ -50,17 +54,17 @@ static const struct rp_type program_type = {"program", sizeof(struct rp_graph_pr
                                             program_fields, NULL};
 
 static const struct rp_field module_fields[] = {
-    RP_FIELD(struct rp_graph_module, id, I64, NONE, "module", "its number", RP_NULLABLE),
+    RP_FIELD(struct rp_graph_module, id, I64, NONE, "module", "number", RP_NULLABLE),
     RP_FIELD(struct rp_graph_module, name, STR, NONE, "name", "of the module", RP_SHORTEN),
-    RP_FIELD(struct rp_graph_module, folder, STR, NONE, "folder", "where its files are",
+    RP_FIELD(struct rp_graph_module, folder, STR, NONE, "folder", "folder of its files",
              RP_SHORTEN | RP_WIDE),
-    RP_FIELD(struct rp_graph_module, files, I64, COUNT, "files", "that belong to it", 0),
+    RP_FIELD(struct rp_graph_module, files, I64, COUNT, "files", "files of the module", 0),
     RP_FIELD(struct rp_graph_module, stages, I64, COUNT, "stages",
-             "programs of it, without passes and executions", 0),
-    RP_FIELD(struct rp_graph_module, passes, I64, COUNT, "passes", "programs between two passes",
+             "programs of the module, without passes and executions", 0),
+    RP_FIELD(struct rp_graph_module, passes, I64, COUNT, "passes", "programs dumped between passes",
              0),
-    RP_FIELD(struct rp_graph_module, executions, I64, COUNT, "runs", "executions with arguments",
-             0),
+    RP_FIELD(struct rp_graph_module, executions, I64, COUNT, "runs",
+             "executions recorded with arguments", 0),
     RP_FIELD(struct rp_graph_module, instructions_before, I64, COUNT, "before",
              "instructions before optimisation", RP_NULLABLE),
     RP_FIELD(struct rp_graph_module, instructions_after, I64, COUNT, "after",
@@ -68,14 +72,15 @@ static const struct rp_field module_fields[] = {
     RP_FIELD(struct rp_graph_module, flops, I64, COUNT, "flops", "of one execution", RP_NULLABLE),
     RP_FIELD(struct rp_graph_module, hash, STR, NONE, "hash", "of the last stage before execution",
              0),
-    RP_FIELD_LIST(struct rp_graph_module, kinds, &rp_type_string, NULL, "what its files are", 0),
+    RP_FIELD_LIST(struct rp_graph_module, kinds, &rp_type_string, NULL, "kinds of its files", 0),
     RP_FIELD_END};
 static const struct rp_type module_type = {"module", sizeof(struct rp_graph_module), module_fields,
                                            NULL};
 
 static const struct rp_field alias_fields[] = {
     RP_FIELD(struct rp_graph_alias, parameter, I64, NONE, "parameter", "number of the input", 0),
-    RP_FIELD(struct rp_graph_alias, output, I64, NONE, "output", "that takes its memory", 0),
+    RP_FIELD(struct rp_graph_alias, output, I64, NONE, "output",
+             "number of the output that reuses its memory", 0),
     RP_FIELD(struct rp_graph_alias, name, STR, NONE, "name", "of the input", RP_SHORTEN),
     RP_FIELD(struct rp_graph_alias, shape, STR, NONE, "shape", "of the input", 0),
     RP_FIELD(struct rp_graph_alias, size_bytes, I64, BYTES, "size", "of the input", 0),
@@ -85,45 +90,49 @@ static const struct rp_type alias_type = {"alias", sizeof(struct rp_graph_alias)
                                           NULL};
 
 static const struct rp_field graph_fields[] = {
-    RP_FIELD(struct rp_graph, format, STR, NONE, "format", "of the file", 0),
-    RP_FIELD(struct rp_graph, name, STR, NONE, "name", "of the program", RP_SHORTEN),
-    RP_FIELD(struct rp_graph, hash, STR, NONE, "hash",
+    RP_FIELD(struct rp_graph_answer, format, STR, NONE, "format", "of the file", 0),
+    RP_FIELD(struct rp_graph_answer, name, STR, NONE, "name", "of the program", RP_SHORTEN),
+    RP_FIELD(struct rp_graph_answer, hash, STR, NONE, "hash",
              "the same for every file of the same program", 0),
-    RP_FIELD(struct rp_graph, computations, I64, COUNT, "computations", "or functions",
+    RP_FIELD(struct rp_graph_answer, computations, I64, COUNT, "computations", "or functions",
              RP_NULLABLE),
-    RP_FIELD(struct rp_graph, instructions, I64, COUNT, "instructions", "in all computations", 0),
-    RP_FIELD(struct rp_graph, parameters, I64, COUNT, "parameters", "of the entry computation",
-             RP_NULLABLE),
-    RP_FIELD(struct rp_graph, parameter_bytes, I64, BYTES, "their size", "of the parameters",
-             RP_NULLABLE),
-    RP_FIELD(struct rp_graph, aliased, I64, COUNT, "donated",
-             "parameters whose memory an output takes", RP_NULLABLE),
-    RP_FIELD(struct rp_graph, aliased_bytes, I64, BYTES, "donated size", "of these parameters",
-             RP_NULLABLE),
-    RP_FIELD(struct rp_graph, constant_bytes, I64, BYTES, "constants", "size of all constants",
-             RP_NULLABLE),
-    RP_FIELD(struct rp_graph, flops, I64, COUNT, "flops", "of one execution", RP_NULLABLE),
-    RP_FIELD(struct rp_graph, transcendentals, I64, COUNT, "transcendentals",
-             "values of functions such as exp in one execution", RP_NULLABLE),
-    RP_FIELD(struct rp_graph, bytes, I64, BYTES, "traffic",
-             "read and written in one execution, without reuse", RP_NULLABLE),
-    RP_FIELD_MAP(struct rp_graph, opcodes, &opcode_type, "opcodes", "how often each occurs", 0),
-    RP_FIELD_MAP(struct rp_graph, clusters, &cluster_type, "clusters",
+    RP_FIELD(struct rp_graph_answer, instructions, I64, COUNT, "instructions",
+             "in all computations", 0),
+    RP_FIELD(struct rp_graph_answer, parameters, I64, COUNT, "parameters",
+             "of the entry computation", RP_NULLABLE),
+    RP_FIELD(struct rp_graph_answer, parameter_bytes, I64, BYTES, "parameter size",
+             "size of all parameters", RP_NULLABLE),
+    RP_FIELD(struct rp_graph_answer, aliased, I64, COUNT, "donated",
+             "parameters whose memory an output reuses", RP_NULLABLE),
+    RP_FIELD(struct rp_graph_answer, aliased_bytes, I64, BYTES, "donated size",
+             "size of these parameters", RP_NULLABLE),
+    RP_FIELD(struct rp_graph_answer, constant_bytes, I64, BYTES, "constants",
+             "size of all constants", RP_NULLABLE),
+    RP_FIELD(struct rp_graph_answer, flops, I64, COUNT, "flops", "of one execution", RP_NULLABLE),
+    RP_FIELD(struct rp_graph_answer, transcendentals, I64, COUNT, "transcendentals",
+             "evaluations of functions such as exp in one execution", RP_NULLABLE),
+    RP_FIELD(struct rp_graph_answer, bytes, I64, BYTES, "traffic",
+             "bytes read and written in one execution, without reuse", RP_NULLABLE),
+    RP_FIELD_MAP(struct rp_graph_answer, opcodes, &opcode_type, "opcodes", "how often each occurs",
+                 0),
+    RP_FIELD_MAP(struct rp_graph_answer, clusters, &cluster_type, "clusters",
                  "groups of nodes that TensorFlow compiles together, and their sizes", 0),
-    RP_FIELD_LIST(struct rp_graph, lines, &line_type, "source lines",
+    RP_FIELD_LIST(struct rp_graph_answer, lines, &line_type, "source lines",
                   "of the user's program, most flops first", 0),
-    RP_FIELD_LIST(struct rp_graph, aliases, &alias_type, NULL,
-                  "outputs that take the memory of an input", 0),
-    RP_FIELD_LIST(struct rp_graph, modules, &module_type, "modules",
-                  "that the files of a dump folder belong to", 0),
-    RP_FIELD_LIST(struct rp_graph, programs, &program_type, "programs",
-                  "of several files, one row a program", 0),
-    RP_FIELD_LIST(struct rp_graph, listing, &rp_type_string, "operations",
-                  "what was asked for, one line an operation", 0),
+    RP_FIELD_LIST(struct rp_graph_answer, aliases, &alias_type, NULL,
+                  "outputs that reuse the memory of an input", 0),
+    RP_FIELD_LIST(struct rp_graph_answer, modules, &module_type, "modules",
+                  "modules of a dump folder", 0),
+    RP_FIELD_LIST(struct rp_graph_answer, programs, &program_type, "programs",
+                  "programs of several files, one row each", 0),
+    RP_FIELD_LIST(struct rp_graph_answer, listing, &rp_type_string, "operations",
+                  "the operations asked for, one a line", 0),
     RP_FIELD_END};
-const struct rp_type rp_graph_type = {"graph", sizeof(struct rp_graph), graph_fields, NULL};
+static const struct rp_type graph_type = {"graph", sizeof(struct rp_graph_answer), graph_fields,
+                                          NULL};
 
-const struct rp_type *rp_graph_listing_type(struct rp_arena *arena)
+/* The same record, of which the screen shows only the listing; NULL: no memory. */
+static const struct rp_type *listing_type(struct rp_arena *arena)
 {
     size_t n = sizeof graph_fields / sizeof *graph_fields;
     struct rp_field *fields = RP_ARENA_NEW(arena, struct rp_field, n);
@@ -135,244 +144,168 @@ const struct rp_type *rp_graph_listing_type(struct rp_arena *arena)
     for (size_t i = 0; i + 1 < n; i++)
         if (strcmp(fields[i].key, "listing") != 0)
             fields[i].title = NULL;
-    *type = rp_graph_type;
+    *type = graph_type;
     type->fields = fields;
     return type;
 }
 
-static int64_t whole(double value)
-{
-    return value >= 9.2e18 ? INT64_MAX : (int64_t)value;
-}
+/* ---- one program ---- */
 
-static int by_count(const void *a, const void *b)
-{
-    const struct rp_graph_opcode *x = a, *y = b;
-
-    if (x->count != y->count)
-        return x->count < y->count ? 1 : -1;
-    return strcmp(x->name, y->name);
-}
-
-/* Foreign opcodes are counted by their strings, behind the known ones. */
-static enum rp_code count_opcodes(const struct rp_program *p, struct rp_arena *arena,
-                                  struct rp_graph *out, struct rp_err *err)
-{
-    size_t nstrings = p->strings.n, n = 0;
-    int64_t *known = RP_ARENA_NEW(arena, int64_t, RP_OP_COUNT + nstrings);
-    int64_t *foreign;
-
-    if (!known)
-        return rp_err_nomem(err, "counting opcodes");
-    foreign = known + RP_OP_COUNT;
-    for (uint32_t op = 0; op < p->nops; op++) {
-        if (p->flags.at[op] & RP_OPS_IMPLICIT)
-            continue;
-        out->instructions++;
-        if (p->code.at[op] == RP_OP_FOREIGN)
-            n += foreign[p->foreign.at[op]]++ == 0;
-        else
-            n += known[p->code.at[op]]++ == 0;
-    }
-    out->opcodes = RP_ARENA_NEW(arena, struct rp_graph_opcode, n + 1);
-    if (!out->opcodes)
-        return rp_err_nomem(err, "counting opcodes");
-    for (size_t i = 0; i < RP_OP_FOREIGN; i++)
-        if (known[i])
-            out->opcodes[out->nopcodes++] = (struct rp_graph_opcode){rp_op_info[i].name, known[i]};
-    for (uint32_t i = 0; i < nstrings; i++)
-        if (foreign[i]) {
-            const char *name = rp_arena_strdup(arena, rp_program_text(p, i));
-
-            if (!name)
-                return rp_err_nomem(err, "counting opcodes");
-            out->opcodes[out->nopcodes++] = (struct rp_graph_opcode){name, foreign[i]};
-        }
-    qsort(out->opcodes, out->nopcodes, sizeof *out->opcodes, by_count);
-    return RP_OK;
-}
-
-/* The name in an attribute such as 's: "cluster_0"'; in the arena. */
-static const char *quoted_part(const struct rp_attr *attr, struct rp_arena *arena)
-{
-    const char *open = memchr(attr->at, '"', attr->n), *close;
-
-    if (!open)
-        return rp_arena_copy(arena, attr->at, attr->n);
-    close = memchr(open + 1, '"', (size_t)(attr->at + attr->n - open - 1));
-    return rp_arena_copy(arena, open + 1, close ? (size_t)(close - open - 1) : 0);
-}
-
-static enum rp_code count_clusters(const struct rp_program *p, struct rp_arena *arena,
-                                   struct rp_graph *out, struct rp_err *err)
-{
-    uint32_t key = rp_strtab_find(&p->strings, "_XlaCluster", 11);
-    size_t cap = 256;
-
-    if (key == UINT32_MAX)
-        return RP_OK;
-    out->clusters = RP_ARENA_NEW(arena, struct rp_graph_opcode, cap);
-    for (uint32_t op = 0; op < p->nops && out->clusters; op++) {
-        const struct rp_attr *attr = rp_op_attr(p, op, key);
-        const char *name = attr ? quoted_part(attr, arena) : NULL;
-        size_t i = 0;
-
-        if (!attr)
-            continue;
-        if (!name)
-            return rp_err_nomem(err, "counting clusters");
-        while (i < out->nclusters && strcmp(out->clusters[i].name, name) != 0)
-            i++;
-        if (i == cap)
-            continue; /* more than anybody looks at */
-        out->clusters[i].name = name;
-        out->clusters[i].count++;
-        out->nclusters += i == out->nclusters;
-    }
-    return out->clusters ? RP_OK : rp_err_nomem(err, "counting clusters");
-}
-
-/* Those that the file writes: an operation that is written short may stand for one of its own. */
-static int64_t count_computations(const struct rp_program *p)
-{
-    int64_t count = 0;
-
-    for (size_t i = 0; i < p->computations.n; i++) {
-        const struct rp_computation *c = &p->computations.at[i];
-        uint32_t op = c->first;
-
-        while (op < c->first + c->n && p->flags.at[op] & RP_OPS_IMPLICIT)
-            op++;
-        count += !c->n || op < c->first + c->n || strcmp(p->language, "hlo") != 0;
-    }
-    return count;
-}
-
-static void count_data(const struct rp_program *p, struct rp_graph *out)
-{
-    for (uint32_t op = 0; op < p->nops; op++) {
-        if (p->code.at[op] == RP_OP_CONSTANT)
-            out->constant_bytes += rp_shape_bytes(p, p->shape.at[op]);
-        if (p->code.at[op] == RP_OP_PARAMETER && p->computation.at[op] == p->entry) {
-            out->parameters++;
-            out->parameter_bytes += rp_shape_bytes(p, p->shape.at[op]);
-        }
-    }
-}
-
-/* ---- lines of the user's program ---- */
-
-struct line {
-    struct rp_source_line at;
-    int64_t instructions;
-    double flops;
+struct graph_ctx {
+    const struct rp_settings *settings;
+    struct rp_result *result;
 };
 
-static int by_place(const void *a, const void *b)
+static enum rp_code graph_list(const struct graph_ctx *ctx, const struct rp_program *p,
+                               struct rp_listing *listing, struct rp_err *err)
 {
-    const struct line *x = a, *y = b;
-    int order = strcmp(x->at.file, y->at.file);
+    struct rp_arena *arena = &ctx->result->arena;
+    const char *near = rp_settings_text(ctx->settings, "near");
+    const char *path = rp_settings_text(ctx->settings, "path");
+    const char *grep = rp_settings_text(ctx->settings, "grep");
+    int64_t hops = rp_settings_int(ctx->settings, "hops");
 
-    return order ? order : (x->at.line > y->at.line) - (x->at.line < y->at.line);
+    if (rp_settings_flag(ctx->settings, "tree"))
+        RP_TRY(rp_list_tree(p, arena, listing, err));
+    if (near)
+        RP_TRY(rp_list_near(p, near, (unsigned)hops, arena, listing, err));
+    if (path)
+        RP_TRY(rp_list_path(p, path, arena, listing, err));
+    return grep ? rp_list_grep(p, grep, arena, listing, err) : RP_OK;
 }
 
-static int by_flops(const void *a, const void *b)
+/* Graphviz gets what was listed, or the whole program. */
+static enum rp_code graph_draw(const struct rp_program *p, const bool *wanted, const char *path,
+                               bool html, struct rp_err *err)
 {
-    const struct line *x = a, *y = b;
+    struct rp_out *to;
+    enum rp_code code;
 
-    if (x->flops != y->flops)
-        return x->flops < y->flops ? 1 : -1;
-    if (x->instructions != y->instructions)
-        return x->instructions < y->instructions ? 1 : -1;
-    return by_place(a, b);
+    RP_TRY(rp_out_open(path, &to, err));
+    code = html ? rp_draw_program_html(p, to, err) : rp_draw_program_dot(p, wanted, to);
+    if (code == RP_OK)
+        return rp_out_close(to, err);
+    rp_out_abandon(to);
+    return code;
 }
 
-/* Instructions that do the work themselves: what a call does is counted where it is called. */
-static size_t collect_lines(const struct rp_program *p, const struct rp_costs *costs,
-                            struct line *lines)
+/* From the file that the user names, else from the module. */
+static enum rp_code graph_aliases(const struct graph_ctx *ctx, const struct rp_program *p,
+                                  struct rp_err *err)
 {
+    struct rp_arena *arena = &ctx->result->arena;
+    const char *path = rp_settings_text(ctx->settings, "aliases");
+    struct rp_alias_pair *pairs = NULL;
+    uint32_t(*numbers)[2];
+    struct rp_input *in;
+    enum rp_code code;
     size_t n = 0;
 
-    for (uint32_t op = 0; op < p->nops; op++) {
-        enum rp_flop_rule rule = (enum rp_flop_rule)rp_op_info[p->code.at[op]].flops;
-        bool calls = rule == RP_FLOPS_CALL || rule == RP_FLOPS_LOOP || rule == RP_FLOPS_BRANCH;
-
-        if (rp_op_source(p, op, &lines[n].at)) {
-            lines[n].instructions = 1;
-            lines[n++].flops = calls ? 0 : costs->op[op].flops;
-        }
-    }
-    return n;
-}
-
-static size_t merge_lines(struct line *lines, size_t n)
-{
-    size_t kept = 0;
-
-    qsort(lines, n, sizeof *lines, by_place);
+    if (!path)
+        return rp_graph_list_aliases(p, NULL, 0, arena, ctx->result->root, err);
+    RP_TRY(rp_input_open(path, NULL, &in, err));
+    code = rp_alias_dump_read(in, NULL, arena, &pairs, &n, err);
+    rp_input_close(in);
+    if (code != RP_OK)
+        return rp_err_context(err, code, "reading '%s'", path);
+    numbers = rp_arena_alloc(arena, (n + 1) * sizeof *numbers, _Alignof(uint32_t));
+    if (!numbers)
+        return rp_err_nomem(err, "reading aliases");
     for (size_t i = 0; i < n; i++) {
-        if (kept && by_place(&lines[kept - 1], &lines[i]) == 0) {
-            lines[kept - 1].instructions += lines[i].instructions;
-            lines[kept - 1].flops += lines[i].flops;
-        } else {
-            lines[kept++] = lines[i];
-        }
+        numbers[i][0] = pairs[i].parameter;
+        numbers[i][1] = pairs[i].output;
     }
-    qsort(lines, kept, sizeof *lines, by_flops);
-    return kept;
+    return rp_graph_list_aliases(p, (const uint32_t(*)[2])numbers, n, arena, ctx->result->root,
+                                 err);
 }
 
-static const char *base_name(const char *path)
+static enum rp_code graph_program(void *user, const struct rp_loaded_program *loaded,
+                                  struct rp_err *err)
 {
-    const char *slash = strrchr(path, '/');
+    const struct graph_ctx *ctx = user;
+    struct rp_graph_answer *root = ctx->result->root;
+    const char *html = rp_settings_text(ctx->settings, "html");
+    const char *dot = rp_settings_text(ctx->settings, "dot");
+    struct rp_listing listing = {0};
 
-    return slash ? slash + 1 : path;
+    RP_TRY(rp_graph_summarize(loaded->program, loaded->format, &ctx->result->arena, root, err));
+    RP_TRY(graph_aliases(ctx, loaded->program, err));
+    RP_TRY(graph_list(ctx, loaded->program, &listing, err));
+    root->listing = listing.lines;
+    root->nlisting = listing.n;
+    if (rp_settings_has(ctx->settings, "grep") && !listing.n)
+        ctx->result->answer = RP_ANSWER_NO;
+    if (listing.n || ctx->result->answer)
+        ctx->result->type = listing_type(&ctx->result->arena);
+    if (!ctx->result->type)
+        return rp_err_nomem(err, "listing operations");
+    if (html)
+        RP_TRY(graph_draw(loaded->program, NULL, html, true, err));
+    return dot ? graph_draw(loaded->program, listing.ops, dot, false, err) : RP_OK;
 }
 
-static enum rp_code list_lines(const struct rp_program *p, const struct rp_costs *costs,
-                               struct rp_arena *arena, struct rp_graph *out, struct rp_err *err)
+/* Options that need a single program. */
+static const char *const one_program_options[] = {"aliases", "html", "dot", "tree",
+                                                  "near",    "path", "grep"};
+
+static enum rp_code graph_run(struct rp_ctx *ctx, const struct rp_dataset *dataset,
+                              const struct rp_settings *settings, struct rp_result *result,
+                              struct rp_err *err)
 {
-    struct line *lines = RP_ARENA_NEW(arena, struct line, (size_t)p->nops + 1);
-    size_t n;
+    struct graph_ctx graph = {.settings = settings, .result = result};
+    struct rp_graph_folder folder;
+    const char *module = rp_settings_text(settings, "module");
+    const char *stage = rp_settings_text(settings, "stage");
 
-    out->lines = RP_ARENA_NEW(arena, struct rp_graph_line, LINES);
-    if (!lines || !out->lines)
-        return rp_err_nomem(err, "listing source lines");
-    n = merge_lines(lines, collect_lines(p, costs, lines));
-    for (size_t i = 0; i < n && i < LINES; i++) {
-        const struct rp_source_line *at = &lines[i].at;
-        struct rp_graph_line *row = &out->lines[out->nlines++];
-
-        row->place = rp_arena_printf(arena, "%s:%d%s%s", base_name(at->file), at->line,
-                                     *at->function ? " in " : "", at->function);
-        if (!row->place)
-            return rp_err_nomem(err, "listing source lines");
-        row->instructions = lines[i].instructions;
-        row->flops = whole(lines[i].flops);
-    }
-    return RP_OK;
+    if (rp_dataset_count(dataset) == 1 && !module && !stage)
+        return rp_each_program(ctx, dataset, graph_program, &graph, err);
+    RP_TRY(rp_graph_folder_open(dataset, module, stage, &result->arena, &folder, err));
+    if (folder.n == 1)
+        return rp_each_program_of(ctx, dataset, folder.sources, 1, graph_program, &graph, err);
+    for (size_t i = 0; i < sizeof one_program_options / sizeof *one_program_options; i++)
+        if (rp_settings_has(settings, one_program_options[i]))
+            return rp_err_set(err, RP_USAGE,
+                              "'--%s' shows one program, but there are %zu; select one of a dump "
+                              "folder with --module and --stage",
+                              one_program_options[i], folder.n);
+    return rp_graph_folder_list(ctx, dataset, &folder, result, err);
 }
 
-enum rp_code rp_explain_graph(const struct rp_program *p, const char *format,
-                              struct rp_arena *arena, struct rp_graph *out, struct rp_err *err)
-{
-    struct rp_hashes hashes;
-    struct rp_costs costs;
+static const struct rp_option graph_options[] = {
+    {"tree", 0, RP_OPT_FLAG, NULL, NULL, "the tree of computations and what they call", 0},
+    {"near", 0, RP_OPT_TEXT, "OP", NULL, "an operation with its operands and users", 0},
+    {"hops", 0, RP_OPT_INT, "0..1000", "1", "with --near: maximum distance in steps", 0},
+    {"path", 0, RP_OPT_TEXT, "A,B", NULL, "the shortest data-flow path from A to B", 0},
+    {"grep", 0, RP_OPT_TEXT, "WORDS", NULL,
+     "find operations by op, name, shape, line, scope, in: 'op=dot shape~bf16'", 0},
+    {"aliases", 0, RP_OPT_PATH, "FILE", NULL,
+     "inputs and outputs that share memory, from a Ratex alias dump", 0},
+    {"module", 0, RP_OPT_TEXT, "NAME", NULL,
+     "dump folders: select modules by number, name or part of a name", 0},
+    {"stage", 0, RP_OPT_TEXT, "STAGE", NULL,
+     "dump folders: select source, before, after, run, a pass number or part of a pass name", 0},
+    {"html", 0, RP_OPT_PATH, "FILE", NULL, "also write an HTML page", 0},
+    {"dot", 0, RP_OPT_PATH, "FILE", NULL,
+     "also write a Graphviz file of what is listed, or of the whole program", 0},
+    RP_OPTION_END};
 
-    memset(out, 0, sizeof *out);
-    RP_TRY(rp_program_hash(p, arena, &hashes, err));
-    RP_TRY(rp_program_count(p, arena, &costs, err));
-    out->format = rp_arena_strdup(arena, format);
-    out->name = rp_arena_strdup(arena, rp_program_text(p, p->name));
-    out->hash = rp_arena_printf(arena, "%016llx", (unsigned long long)hashes.program);
-    if (!out->format || !out->name || !out->hash)
-        return rp_err_nomem(err, "describing a program");
-    out->computations = count_computations(p);
-    out->flops = whole(costs.program.flops);
-    out->transcendentals = whole(costs.program.transcendentals);
-    out->bytes = whole(costs.program.bytes);
-    count_data(p, out);
-    RP_TRY(count_opcodes(p, arena, out, err));
-    RP_TRY(count_clusters(p, arena, out, err));
-    return list_lines(p, &costs, arena, out, err);
-}
+const struct rp_question_row rp_ask_graph = {
+    .question =
+        {.name = "graph",
+         .group = "programs",
+         .summary = "what a program consists of and what it costs",
+         .details =
+             "HLO as text or protobuf, TensorFlow graphs, StableHLO, lazy-tensor dumps; "
+             "also compressed. The hash ignores names: two files of the same program have the "
+             "same hash. The page that --html writes works without a network.",
+         .examples = "reprise graph module.txt\tsummary and opcodes\n"
+                     "reprise graph module.hlo.pb --grep 'op=dot line=model.py:12'\t"
+                     "what a line of code became\n"
+                     "reprise graph module.txt --near dot.7 --hops 2\taround an operation\n"
+                     "reprise graph module.txt --html page.html\tfor the browser\n"
+                     "reprise graph dump/\tthe modules of a folder and their stages\n"
+                     "reprise graph dump/ --module jit_step --stage after\tone of them\n",
+         .accepts = RP_ACCEPTS_PROGRAMS,
+         .options = graph_options,
+         .type = &graph_type},
+    .run = graph_run};

@@ -1,9 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #ifndef RP_EXPLAIN_GRAPH_GRAPH_H
 #define RP_EXPLAIN_GRAPH_GRAPH_H
-/* The summary of a program: what it is called, what it consists of, what it costs. */
+/*
+ * The question `graph`: what a program consists of and what it costs (summary.c), which outputs
+ * reuse the memory of inputs (aliases.c), parts of it as lines of text (list.c), and the programs
+ * of a folder of compiler dumps (folder.c).
+ */
+#include "dataset/load_program.h"
 #include "program/structure.h"
 #include "result/result.h"
+
+/* ---- the answer ---- */
 
 struct rp_graph_opcode {
     const char *name;
@@ -32,14 +39,14 @@ struct rp_graph_module { /* of a dump folder */
     const char **kinds; /* what else is there: "buffers", "thunks" */
 };
 
-struct rp_graph_alias { /* an output that takes an input's memory */
+struct rp_graph_alias { /* an output that reuses the memory of an input */
     int64_t parameter, output;
     const char *name, *shape; /* of the input */
     int64_t size_bytes;
     const char *kind; /* "may" or "must" */
 };
 
-struct rp_graph {
+struct rp_graph_answer {
     const char *format, *name, *hash;
     int64_t computations, instructions, parameters;
     int64_t flops, transcendentals, bytes;
@@ -49,19 +56,78 @@ struct rp_graph {
     struct rp_graph_opcode *clusters;  /* of TensorFlow's auto-clustering: name and nodes */
     struct rp_graph_line *lines;       /* most flops first, at most 10 */
     struct rp_graph_program *programs; /* where more than one was given; else none */
-    int64_t aliased, aliased_bytes;    /* RP_ABSENT_I64: nothing is said */
+    int64_t aliased, aliased_bytes;    /* RP_ABSENT_I64: not known */
     struct rp_graph_alias *aliases;    /* by the number of the input */
     struct rp_graph_module *modules;   /* of dump folders; else none */
     const char **listing;              /* what --tree, --near, --path and --grep found */
 };
 
-extern const struct rp_type rp_graph_type;
+/* ---- the summary of one program ---- */
 
-/* The same record, of which the screen shows the listing only; in the arena, NULL: no memory. */
-const struct rp_type *rp_graph_listing_type(struct rp_arena *arena);
+/* Fills all but aliases and the listing; texts and lists in the arena. */
+enum rp_code rp_graph_summarize(const struct rp_program *p, const char *format,
+                                struct rp_arena *arena, struct rp_graph_answer *out,
+                                struct rp_err *err);
 
-/* Fills it but for the listing; texts and lists in the arena. */
-enum rp_code rp_explain_graph(const struct rp_program *p, const char *format,
-                              struct rp_arena *arena, struct rp_graph *out, struct rp_err *err);
+/*
+ * Fills aliases, aliased and aliased_bytes from the module (HLO's input_output_alias). numbers: n
+ * pairs of input and output from elsewhere (a Ratex alias dump), for programs that do not state
+ * them; in lazy graphs, input i is the i-th device_data of the newest graph and output k its
+ * ROOT=k. RP_USAGE where there is no such input or output.
+ */
+enum rp_code rp_graph_list_aliases(const struct rp_program *p, const uint32_t (*numbers)[2],
+                                   size_t n, struct rp_arena *arena, struct rp_graph_answer *out,
+                                   struct rp_err *err);
+
+/* ---- programs of a folder ---- */
+
+struct rp_graph_pick {                   /* a program to read, and its place in the dump */
+    const struct rp_dump_module *module; /* NULL: the file is not part of a dump */
+    const struct rp_dump_stage *stage;
+};
+
+struct rp_graph_folder {
+    struct rp_dump dump;
+    bool *wanted;    /* modules, one mark each */
+    size_t *sources; /* of the programs to read */
+    struct rp_graph_pick *picks;
+    size_t n;
+};
+
+/*
+ * Groups the files into modules and selects the programs to read: the given stage of the modules
+ * that match `module`; without a stage all stages, but passes and later executions only where a
+ * module is named. Both may be NULL. In the arena.
+ */
+enum rp_code rp_graph_folder_open(const struct rp_dataset *dataset, const char *module,
+                                  const char *stage, struct rp_arena *arena,
+                                  struct rp_graph_folder *out, struct rp_err *err);
+
+/* Reads all picks and fills the result's modules and programs. */
+enum rp_code rp_graph_folder_list(struct rp_ctx *ctx, const struct rp_dataset *dataset,
+                                  const struct rp_graph_folder *folder, struct rp_result *result,
+                                  struct rp_err *err);
+
+/* ---- parts of a program, one operation a line ---- */
+
+struct rp_listing {
+    size_t n, cap;
+    const char **lines; /* in the arena */
+    bool *ops;          /* of the program: those listed; NULL: none so far */
+    size_t left_out;    /* lines that were too many */
+};
+
+/* The tree of computations below the entry with their costs; identical ones are listed once. */
+enum rp_code rp_list_tree(const struct rp_program *p, struct rp_arena *arena,
+                          struct rp_listing *out, struct rp_err *err);
+/* An operation with its operands and users, up to `hops` steps away; "OP N" overrides hops. */
+enum rp_code rp_list_near(const struct rp_program *p, const char *name, unsigned hops,
+                          struct rp_arena *arena, struct rp_listing *out, struct rp_err *err);
+/* The shortest data-flow path between two operations, "A,B" or "A B". */
+enum rp_code rp_list_path(const struct rp_program *p, const char *ends, struct rp_arena *arena,
+                          struct rp_listing *out, struct rp_err *err);
+/* Operations that meet all conditions of "op=dot shape~bf16 line=a.py:7 name~x scope~y". */
+enum rp_code rp_list_grep(const struct rp_program *p, const char *words, struct rp_arena *arena,
+                          struct rp_listing *out, struct rp_err *err);
 
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Lists of operations. Neighbourhoods and paths stay inside of one computation and are found
- * breadth first over operands and users; a walk costs the size of the computation.
+ * Lists of operations. Neighbourhoods and paths stay within one computation and are found breadth
+ * first over operands and users; each search is linear in the size of the computation.
  */
-#include "explain/graph/list.h"
+#include "explain/graph/graph.h"
 
 #include "base/text.h"
 #include "program/order.h"
@@ -15,12 +15,63 @@
 
 #define MOST_LINES 10000
 
+/* ---- lines ---- */
+
+static const char *base_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+
+    return slash ? slash + 1 : path;
+}
+
+static const char *operand_text(const struct rp_program *p, uint32_t op, struct rp_arena *arena)
+{
+    struct rp_ids operands = rp_op_operands(p, op);
+    const char *text = "";
+
+    if (p->code.at[op] == RP_OP_PARAMETER)
+        return rp_arena_printf(arena, "%lld", (long long)p->value.at[op]);
+    for (uint32_t i = 0; text && i < operands.n; i++) {
+        const char *name = rp_program_text(p, p->op_name.at[operands.at[i]]);
+
+        if (i == 8 && operands.n > 9)
+            return rp_arena_printf(arena, "%s, ... %u more", text, operands.n - i);
+        if (p->flags.at[operands.at[i]] & RP_OPS_IMPLICIT &&
+            p->code.at[operands.at[i]] != RP_OP_GET_TUPLE_ELEMENT) /* it has no name */
+            text = rp_arena_printf(arena, "%s%s%s(...)", text, i ? ", " : "",
+                                   rp_op_opcode_name(p, operands.at[i]));
+        else if (p->flags.at[operands.at[i]] & RP_OPS_IMPLICIT)
+            text = rp_arena_printf(arena, "%s%s%%%s#%lld", text, i ? ", " : "", name,
+                                   (long long)p->value.at[operands.at[i]]);
+        else
+            text = rp_arena_printf(arena, "%s%s%%%s", text, i ? ", " : "", name);
+    }
+    return text;
+}
+
+/* "%d = f32[4,2] dot(%p, %q)  a.py:7"; in the arena, NULL: no memory. */
+static const char *op_line(const struct rp_program *p, uint32_t op, struct rp_arena *arena)
+{
+    const char *operands = operand_text(p, op, arena);
+    struct rp_source_line at;
+    char shape[200];
+
+    if (!operands)
+        return NULL;
+    rp_shape_text(p, p->shape.at[op], true, shape, sizeof shape);
+    if (!rp_op_source(p, op, &at))
+        return rp_arena_printf(arena, "%%%s = %s %s(%s)", rp_program_text(p, p->op_name.at[op]),
+                               shape, rp_op_opcode_name(p, op), operands);
+    return rp_arena_printf(arena, "%%%s = %s %s(%s)  %s:%d", rp_program_text(p, p->op_name.at[op]),
+                           shape, rp_op_opcode_name(p, op), operands, base_name(at.file), at.line);
+}
+
 static enum rp_code add_line(struct rp_listing *out, const char *line, struct rp_arena *arena,
                              struct rp_err *err)
 {
     if (!line)
         return rp_err_nomem(err, "listing operations");
-    if (out->n == out->cap) { /* the old half stays in the arena: lists are short */
+    if (out->n == out->cap) { /* the old list stays in the arena: lists are short */
         size_t cap = out->cap ? 2 * out->cap : 64;
         const char **lines = RP_ARENA_NEW(arena, const char *, cap);
 
@@ -35,7 +86,7 @@ static enum rp_code add_line(struct rp_listing *out, const char *line, struct rp
     return RP_OK;
 }
 
-/* What did not fit is counted in the last line. */
+/* The last line counts what did not fit. */
 static enum rp_code end_lines(struct rp_listing *out, struct rp_arena *arena, struct rp_err *err)
 {
     size_t left_out = out->left_out;
@@ -59,58 +110,10 @@ static enum rp_code add_op(struct rp_listing *out, const struct rp_program *p, u
     out->left_out += out->n >= MOST_LINES;
     if (out->n >= MOST_LINES)
         return RP_OK;
-    line = rp_op_line(p, op, arena);
+    line = op_line(p, op, arena);
     if (line && *mark)
         line = rp_arena_printf(arena, "%s%s", mark, line);
     return add_line(out, line, arena, err);
-}
-
-static const char *base_name(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-
-    return slash ? slash + 1 : path;
-}
-
-static const char *operand_text(const struct rp_program *p, uint32_t op, struct rp_arena *arena)
-{
-    struct rp_ids operands = rp_op_operands(p, op);
-    const char *text = "";
-
-    if (p->code.at[op] == RP_OP_PARAMETER)
-        return rp_arena_printf(arena, "%lld", (long long)p->value.at[op]);
-    for (uint32_t i = 0; text && i < operands.n; i++) {
-        const char *name = rp_program_text(p, p->op_name.at[operands.at[i]]);
-
-        if (i == 8 && operands.n > 9)
-            return rp_arena_printf(arena, "%s, ... %u more", text, operands.n - i);
-        if (p->flags.at[operands.at[i]] & RP_OPS_IMPLICIT &&
-            p->code.at[operands.at[i]] != RP_OP_GET_TUPLE_ELEMENT) /* it has no name of its own */
-            text = rp_arena_printf(arena, "%s%s%s(...)", text, i ? ", " : "",
-                                   rp_op_opcode_name(p, operands.at[i]));
-        else if (p->flags.at[operands.at[i]] & RP_OPS_IMPLICIT)
-            text = rp_arena_printf(arena, "%s%s%%%s#%lld", text, i ? ", " : "", name,
-                                   (long long)p->value.at[operands.at[i]]);
-        else
-            text = rp_arena_printf(arena, "%s%s%%%s", text, i ? ", " : "", name);
-    }
-    return text;
-}
-
-const char *rp_op_line(const struct rp_program *p, uint32_t op, struct rp_arena *arena)
-{
-    const char *operands = operand_text(p, op, arena);
-    struct rp_source_line at;
-    char shape[200];
-
-    if (!operands)
-        return NULL;
-    rp_shape_text(p, p->shape.at[op], true, shape, sizeof shape);
-    if (!rp_op_source(p, op, &at))
-        return rp_arena_printf(arena, "%%%s = %s %s(%s)", rp_program_text(p, p->op_name.at[op]),
-                               shape, rp_op_opcode_name(p, op), operands);
-    return rp_arena_printf(arena, "%%%s = %s %s(%s)  %s:%d", rp_program_text(p, p->op_name.at[op]),
-                           shape, rp_op_opcode_name(p, op), operands, base_name(at.file), at.line);
 }
 
 /* ---- finding ---- */
@@ -132,8 +135,9 @@ static const char *nearest_name(const struct rp_program *p, const char *name)
     return found;
 }
 
-enum rp_code rp_program_find_op(const struct rp_program *p, const char *name, uint32_t *op,
-                                struct rp_err *err)
+/* By name, with or without '%'; operations of the entry are preferred. */
+static enum rp_code find_op(const struct rp_program *p, const char *name, uint32_t *op,
+                            struct rp_err *err)
 {
     uint32_t id;
     const char *near;
@@ -150,7 +154,7 @@ enum rp_code rp_program_find_op(const struct rp_program *p, const char *name, ui
     if (*op != RP_NONE)
         return RP_OK;
     near = nearest_name(p, name);
-    return rp_err_set(err, RP_USAGE, "no operation is called '%s'%s%s%s", name,
+    return rp_err_set(err, RP_USAGE, "no operation named '%s'%s%s%s", name,
                       near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
 }
 
@@ -165,11 +169,11 @@ struct tree {
     struct rp_err *err;
 };
 
-struct called { /* computations that are the same */
+struct called { /* identical computations */
     uint32_t first, times;
 };
 
-/* What a computation calls, the same content once; in the arena. */
+/* What a computation calls, identical ones once; in the arena. */
 static enum rp_code list_called(struct tree *t, const struct rp_computation *c, struct called **out,
                                 size_t *n)
 {
@@ -237,9 +241,9 @@ enum rp_code rp_list_tree(const struct rp_program *p, struct rp_arena *arena,
 
 /* ---- neighbours ---- */
 
-/* Marks what is one step from a marked operation: from 0 unmarked, k is k - 1 steps away. */
-static void spread(const struct rp_program *p, const struct rp_computation *c, uint32_t *mark,
-                   uint32_t step, bool up, bool down)
+/* Marks the operations one step further: 0 is unmarked, k is k - 1 steps away. */
+static void mark_next(const struct rp_program *p, const struct rp_computation *c, uint32_t *mark,
+                      uint32_t step, bool up, bool down)
 {
     for (uint32_t op = c->first; op < c->first + c->n; op++) {
         struct rp_ids operands = rp_op_operands(p, op);
@@ -255,7 +259,7 @@ static void spread(const struct rp_program *p, const struct rp_computation *c, u
     }
 }
 
-/* "OP", or "OP N" with the number of steps. */
+/* "OP", or "OP N" with the distance. */
 static enum rp_code near_op(const struct rp_program *p, const char *text, unsigned *hops,
                             struct rp_arena *arena, uint32_t *op, struct rp_err *err)
 {
@@ -268,10 +272,10 @@ static enum rp_code near_op(const struct rp_program *p, const char *text, unsign
     if (space) {
         n = strtoul(space + 1, &end, 10);
         if (*end || end == space + 1)
-            return rp_err_set(err, RP_USAGE, "'%s' is no number of steps", space + 1);
+            return rp_err_set(err, RP_USAGE, "'%s' is not a number of steps", space + 1);
         *hops = n < 1000 ? (unsigned)n : 1000;
     }
-    return rp_program_find_op(p, name, op, err);
+    return find_op(p, name, op, err);
 }
 
 enum rp_code rp_list_near(const struct rp_program *p, const char *name, unsigned hops,
@@ -287,7 +291,7 @@ enum rp_code rp_list_near(const struct rp_program *p, const char *name, unsigned
         return rp_err_nomem(err, "listing operations");
     mark[op - c->first] = 1;
     for (uint32_t step = 1; step <= hops && step < 64; step++)
-        spread(p, c, mark, step, true, true);
+        mark_next(p, c, mark, step, true, true);
     for (uint32_t i = 0; i < c->n; i++)
         if (mark[i] && !(p->flags.at[c->first + i] & RP_OPS_IMPLICIT))
             RP_TRY(add_op(out, p, c->first + i, c->first + i == op ? "> " : "  ", arena, err));
@@ -308,15 +312,15 @@ static enum rp_code path_ends(const struct rp_program *p, const char *ends, stru
         return rp_err_nomem(err, "finding a path");
     if (!n || !*second)
         return rp_err_set(err, RP_USAGE, "a path needs two operations: 'A,B'");
-    RP_TRY(rp_program_find_op(p, first, from, err));
-    RP_TRY(rp_program_find_op(p, second, to, err));
+    RP_TRY(find_op(p, first, from, err));
+    RP_TRY(find_op(p, second, to, err));
     if (p->computation.at[*from] != p->computation.at[*to])
         return rp_err_set(err, RP_USAGE, "'%s' and '%s' are in different computations", first,
                           second);
     return RP_OK;
 }
 
-/* An operand of op that the search found just before it. */
+/* An operand of op that is one step nearer to the start. */
 static uint32_t step_back(const struct rp_program *p, const struct rp_computation *c,
                           const uint32_t *mark, uint32_t op)
 {
@@ -328,9 +332,9 @@ static uint32_t step_back(const struct rp_program *p, const struct rp_computatio
     return RP_NONE;
 }
 
-/* Steps from `from` to every operation of its computation that its data reaches; 0: none. */
-static enum rp_code measure(const struct rp_program *p, uint32_t from, struct rp_arena *arena,
-                            uint32_t **out, struct rp_err *err)
+/* The distance, counted from 1, from `from` to the operations that its data reaches; 0: none. */
+static enum rp_code measure_paths(const struct rp_program *p, uint32_t from, struct rp_arena *arena,
+                                  uint32_t **out, struct rp_err *err)
 {
     const struct rp_computation *c = &p->computations.at[p->computation.at[from]];
     uint32_t *order = RP_ARENA_NEW(arena, uint32_t, c->n);
@@ -363,9 +367,9 @@ static enum rp_code no_path(const struct rp_program *p, uint32_t from, uint32_t 
     const char *b = rp_program_text(p, p->op_name.at[to]);
     uint32_t *mark;
 
-    RP_TRY(measure(p, to, arena, &mark, err));
+    RP_TRY(measure_paths(p, to, arena, &mark, err));
     return rp_err_set(err, RP_USAGE, "no data flows from '%s' to '%s'%s%s%s%s", a, b,
-                      mark[from - c->first] ? ", but it does the other way: --path " : "",
+                      mark[from - c->first] ? ", only in the opposite direction: --path " : "",
                       mark[from - c->first] ? b : "", mark[from - c->first] ? "," : "",
                       mark[from - c->first] ? a : "");
 }
@@ -381,7 +385,7 @@ enum rp_code rp_list_path(const struct rp_program *p, const char *ends, struct r
     way = RP_ARENA_NEW(arena, uint32_t, (size_t)c->n + 1);
     if (!way)
         return rp_err_nomem(err, "finding a path");
-    RP_TRY(measure(p, from, arena, &mark, err));
+    RP_TRY(measure_paths(p, from, arena, &mark, err));
     if (!mark[to - c->first])
         return no_path(p, from, to, arena, err);
     for (uint32_t op = to; op != RP_NONE; op = op == from ? RP_NONE : step_back(p, c, mark, op))
@@ -393,17 +397,17 @@ enum rp_code rp_list_path(const struct rp_program *p, const char *ends, struct r
 
 /* ---- grep ---- */
 
-struct word {
+struct condition {
     const char *key, *value;
-    bool part; /* '~': a part of it is enough */
+    bool part; /* '~': a substring is enough */
 };
 
-static bool fits(const struct word *w, const char *text)
+static bool condition_fits(const struct condition *w, const char *text)
 {
     return w->part ? strstr(text, w->value) != NULL : strcmp(text, w->value) == 0;
 }
 
-static bool line_fits(const struct rp_program *p, uint32_t op, const struct word *w)
+static bool line_fits(const struct rp_program *p, uint32_t op, const struct condition *w)
 {
     struct rp_source_line at;
     char text[512];
@@ -411,29 +415,31 @@ static bool line_fits(const struct rp_program *p, uint32_t op, const struct word
     if (!rp_op_source(p, op, &at))
         return false;
     snprintf(text, sizeof text, "%s:%d", at.file, at.line);
-    return fits(w, text) || fits(w, base_name(text)) || (!w->part && fits(w, base_name(at.file)));
+    return condition_fits(w, text) || condition_fits(w, base_name(text)) ||
+           (!w->part && condition_fits(w, base_name(at.file)));
 }
 
-static bool op_fits(const struct rp_program *p, uint32_t op, const struct word *w)
+static bool op_fits(const struct rp_program *p, uint32_t op, const struct condition *w)
 {
     char shape[512];
 
     if (!strcmp(w->key, "op"))
-        return fits(w, rp_op_opcode_name(p, op));
+        return condition_fits(w, rp_op_opcode_name(p, op));
     if (!strcmp(w->key, "name"))
-        return fits(w, rp_program_text(p, p->op_name.at[op]));
+        return condition_fits(w, rp_program_text(p, p->op_name.at[op]));
     if (!strcmp(w->key, "scope"))
-        return fits(w, rp_program_text(p, p->metas.at[p->meta.at[op]].op_name));
+        return condition_fits(w, rp_program_text(p, p->metas.at[p->meta.at[op]].op_name));
     if (!strcmp(w->key, "in"))
-        return fits(w, rp_program_text(p, p->computations.at[p->computation.at[op]].name));
+        return condition_fits(w,
+                              rp_program_text(p, p->computations.at[p->computation.at[op]].name));
     if (!strcmp(w->key, "line"))
         return line_fits(p, op, w);
     rp_shape_text(p, p->shape.at[op], false, shape, sizeof shape);
-    return fits(w, shape);
+    return condition_fits(w, shape);
 }
 
-static enum rp_code split(const char *text, struct rp_arena *arena, struct word *words, size_t *n,
-                          struct rp_err *err)
+static enum rp_code parse_conditions(const char *text, struct rp_arena *arena,
+                                     struct condition *words, size_t *n, struct rp_err *err)
 {
     static const char *const keys[] = {"op", "name", "shape", "line", "scope", "in", NULL};
     char *copy = rp_arena_strdup(arena, text), *next = copy, *word;
@@ -447,16 +453,15 @@ static enum rp_code split(const char *text, struct rp_arena *arena, struct word 
         if (!*word)
             continue;
         if (!word[len] || *n == 16)
-            return rp_err_set(err, RP_USAGE, "'%s' is no condition; write 'op=dot' or 'shape~bf16'",
-                              word);
+            return rp_err_set(err, RP_USAGE,
+                              "'%s' is not a condition; write 'op=dot' or 'shape~bf16'", word);
         words[*n].part = word[len] == '~';
         word[len] = '\0';
         while (keys[i] && strcmp(keys[i], word) != 0)
             i++;
         if (!keys[i])
             return rp_err_set(err, RP_USAGE,
-                              "nothing is called '%s'; there are: op, name, shape, line, scope, in",
-                              word);
+                              "unknown key '%s'; use op, name, shape, line, scope or in", word);
         words[*n].key = word;
         words[(*n)++].value = word + len + 1;
     }
@@ -466,10 +471,10 @@ static enum rp_code split(const char *text, struct rp_arena *arena, struct word 
 enum rp_code rp_list_grep(const struct rp_program *p, const char *text, struct rp_arena *arena,
                           struct rp_listing *out, struct rp_err *err)
 {
-    struct word words[16];
+    struct condition words[16];
     size_t n;
 
-    RP_TRY(split(text, arena, words, &n, err));
+    RP_TRY(parse_conditions(text, arena, words, &n, err));
     for (uint32_t op = 0; op < p->nops; op++) {
         bool all = !(p->flags.at[op] & RP_OPS_IMPLICIT);
 

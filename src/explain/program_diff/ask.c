@@ -8,7 +8,7 @@
  */
 #include "explain/program_diff/ask.h"
 
-#include "explain/graph/folder.h"
+#include "explain/graph/graph.h"
 #include "explain/program_diff/pairs.h"
 #include "explain/program_diff/recompiles.h"
 

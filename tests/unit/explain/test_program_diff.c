@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Two programs: what counts as a difference, and how it is said. */
-#include "explain/graph/list.h"
+#include "explain/graph/graph.h"
 #include "explain/program_diff/diff.h"
 #include "formats/programs.h"
 #include "unit.h"

@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Counts what a program consists of. Instructions are those written in the file: a tuple element
+ * that is written as '%x#0' is not one.
+ */
+#include "explain/graph/graph.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define LINES 10
+
+static int64_t whole(double value)
+{
+    return value >= 9.2e18 ? INT64_MAX : (int64_t)value;
+}
+
+static int by_count(const void *a, const void *b)
+{
+    const struct rp_graph_opcode *x = a, *y = b;
+
+    if (x->count != y->count)
+        return x->count < y->count ? 1 : -1;
+    return strcmp(x->name, y->name);
+}
+
+/* Foreign opcodes are counted by their strings, behind the known ones. */
+static enum rp_code count_opcodes(const struct rp_program *p, struct rp_arena *arena,
+                                  struct rp_graph_answer *out, struct rp_err *err)
+{
+    size_t nstrings = p->strings.n, n = 0;
+    int64_t *known = RP_ARENA_NEW(arena, int64_t, RP_OP_COUNT + nstrings);
+    int64_t *foreign;
+
+    if (!known)
+        return rp_err_nomem(err, "counting opcodes");
+    foreign = known + RP_OP_COUNT;
+    for (uint32_t op = 0; op < p->nops; op++) {
+        if (p->flags.at[op] & RP_OPS_IMPLICIT)
+            continue;
+        out->instructions++;
+        if (p->code.at[op] == RP_OP_FOREIGN)
+            n += foreign[p->foreign.at[op]]++ == 0;
+        else
+            n += known[p->code.at[op]]++ == 0;
+    }
+    out->opcodes = RP_ARENA_NEW(arena, struct rp_graph_opcode, n + 1);
+    if (!out->opcodes)
+        return rp_err_nomem(err, "counting opcodes");
+    for (size_t i = 0; i < RP_OP_FOREIGN; i++)
+        if (known[i])
+            out->opcodes[out->nopcodes++] = (struct rp_graph_opcode){rp_op_info[i].name, known[i]};
+    for (uint32_t i = 0; i < nstrings; i++)
+        if (foreign[i]) {
+            const char *name = rp_arena_strdup(arena, rp_program_text(p, i));
+
+            if (!name)
+                return rp_err_nomem(err, "counting opcodes");
+            out->opcodes[out->nopcodes++] = (struct rp_graph_opcode){name, foreign[i]};
+        }
+    qsort(out->opcodes, out->nopcodes, sizeof *out->opcodes, by_count);
+    return RP_OK;
+}
+
+/* The name in an attribute such as 's: "cluster_0"'; in the arena. */
+static const char *quoted_part(const struct rp_attr *attr, struct rp_arena *arena)
+{
+    const char *open = memchr(attr->at, '"', attr->n), *close;
+
+    if (!open)
+        return rp_arena_copy(arena, attr->at, attr->n);
+    close = memchr(open + 1, '"', (size_t)(attr->at + attr->n - open - 1));
+    return rp_arena_copy(arena, open + 1, close ? (size_t)(close - open - 1) : 0);
+}
+
+static enum rp_code count_clusters(const struct rp_program *p, struct rp_arena *arena,
+                                   struct rp_graph_answer *out, struct rp_err *err)
+{
+    uint32_t key = rp_strtab_find(&p->strings, "_XlaCluster", 11);
+    size_t cap = 256;
+
+    if (key == UINT32_MAX)
+        return RP_OK;
+    out->clusters = RP_ARENA_NEW(arena, struct rp_graph_opcode, cap);
+    for (uint32_t op = 0; op < p->nops && out->clusters; op++) {
+        const struct rp_attr *attr = rp_op_attr(p, op, key);
+        const char *name = attr ? quoted_part(attr, arena) : NULL;
+        size_t i = 0;
+
+        if (!attr)
+            continue;
+        if (!name)
+            return rp_err_nomem(err, "counting clusters");
+        while (i < out->nclusters && strcmp(out->clusters[i].name, name) != 0)
+            i++;
+        if (i == cap)
+            continue; /* more than anybody looks at */
+        out->clusters[i].name = name;
+        out->clusters[i].count++;
+        out->nclusters += i == out->nclusters;
+    }
+    return out->clusters ? RP_OK : rp_err_nomem(err, "counting clusters");
+}
+
+/* Those that the file writes: an operation that is written short may stand for one of its own. */
+static int64_t count_computations(const struct rp_program *p)
+{
+    int64_t count = 0;
+
+    for (size_t i = 0; i < p->computations.n; i++) {
+        const struct rp_computation *c = &p->computations.at[i];
+        uint32_t op = c->first;
+
+        while (op < c->first + c->n && p->flags.at[op] & RP_OPS_IMPLICIT)
+            op++;
+        count += !c->n || op < c->first + c->n || strcmp(p->language, "hlo") != 0;
+    }
+    return count;
+}
+
+static void count_data(const struct rp_program *p, struct rp_graph_answer *out)
+{
+    for (uint32_t op = 0; op < p->nops; op++) {
+        if (p->code.at[op] == RP_OP_CONSTANT)
+            out->constant_bytes += rp_shape_bytes(p, p->shape.at[op]);
+        if (p->code.at[op] == RP_OP_PARAMETER && p->computation.at[op] == p->entry) {
+            out->parameters++;
+            out->parameter_bytes += rp_shape_bytes(p, p->shape.at[op]);
+        }
+    }
+}
+
+/* ---- lines of the user's program ---- */
+
+struct line {
+    struct rp_source_line at;
+    int64_t instructions;
+    double flops;
+};
+
+static int by_place(const void *a, const void *b)
+{
+    const struct line *x = a, *y = b;
+    int order = strcmp(x->at.file, y->at.file);
+
+    return order ? order : (x->at.line > y->at.line) - (x->at.line < y->at.line);
+}
+
+static int by_flops(const void *a, const void *b)
+{
+    const struct line *x = a, *y = b;
+
+    if (x->flops != y->flops)
+        return x->flops < y->flops ? 1 : -1;
+    if (x->instructions != y->instructions)
+        return x->instructions < y->instructions ? 1 : -1;
+    return by_place(a, b);
+}
+
+/* Instructions that do the work themselves: what a call does is counted where it is called. */
+static size_t collect_lines(const struct rp_program *p, const struct rp_costs *costs,
+                            struct line *lines)
+{
+    size_t n = 0;
+
+    for (uint32_t op = 0; op < p->nops; op++) {
+        enum rp_flop_rule rule = (enum rp_flop_rule)rp_op_info[p->code.at[op]].flops;
+        bool calls = rule == RP_FLOPS_CALL || rule == RP_FLOPS_LOOP || rule == RP_FLOPS_BRANCH;
+
+        if (rp_op_source(p, op, &lines[n].at)) {
+            lines[n].instructions = 1;
+            lines[n++].flops = calls ? 0 : costs->op[op].flops;
+        }
+    }
+    return n;
+}
+
+static size_t merge_lines(struct line *lines, size_t n)
+{
+    size_t kept = 0;
+
+    qsort(lines, n, sizeof *lines, by_place);
+    for (size_t i = 0; i < n; i++) {
+        if (kept && by_place(&lines[kept - 1], &lines[i]) == 0) {
+            lines[kept - 1].instructions += lines[i].instructions;
+            lines[kept - 1].flops += lines[i].flops;
+        } else {
+            lines[kept++] = lines[i];
+        }
+    }
+    qsort(lines, kept, sizeof *lines, by_flops);
+    return kept;
+}
+
+static const char *base_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+
+    return slash ? slash + 1 : path;
+}
+
+static enum rp_code list_lines(const struct rp_program *p, const struct rp_costs *costs,
+                               struct rp_arena *arena, struct rp_graph_answer *out,
+                               struct rp_err *err)
+{
+    struct line *lines = RP_ARENA_NEW(arena, struct line, (size_t)p->nops + 1);
+    size_t n;
+
+    out->lines = RP_ARENA_NEW(arena, struct rp_graph_line, LINES);
+    if (!lines || !out->lines)
+        return rp_err_nomem(err, "listing source lines");
+    n = merge_lines(lines, collect_lines(p, costs, lines));
+    for (size_t i = 0; i < n && i < LINES; i++) {
+        const struct rp_source_line *at = &lines[i].at;
+        struct rp_graph_line *row = &out->lines[out->nlines++];
+
+        row->place = rp_arena_printf(arena, "%s:%d%s%s", base_name(at->file), at->line,
+                                     *at->function ? " in " : "", at->function);
+        if (!row->place)
+            return rp_err_nomem(err, "listing source lines");
+        row->instructions = lines[i].instructions;
+        row->flops = whole(lines[i].flops);
+    }
+    return RP_OK;
+}
+
+enum rp_code rp_graph_summarize(const struct rp_program *p, const char *format,
+                                struct rp_arena *arena, struct rp_graph_answer *out,
+                                struct rp_err *err)
+{
+    struct rp_hashes hashes;
+    struct rp_costs costs;
+
+    memset(out, 0, sizeof *out);
+    RP_TRY(rp_program_hash(p, arena, &hashes, err));
+    RP_TRY(rp_program_count(p, arena, &costs, err));
+    out->format = rp_arena_strdup(arena, format);
+    out->name = rp_arena_strdup(arena, rp_program_text(p, p->name));
+    out->hash = rp_arena_printf(arena, "%016llx", (unsigned long long)hashes.program);
+    if (!out->format || !out->name || !out->hash)
+        return rp_err_nomem(err, "describing a program");
+    out->computations = count_computations(p);
+    out->flops = whole(costs.program.flops);
+    out->transcendentals = whole(costs.program.transcendentals);
+    out->bytes = whole(costs.program.bytes);
+    count_data(p, out);
+    RP_TRY(count_opcodes(p, arena, out, err));
+    RP_TRY(count_clusters(p, arena, out, err));
+    return list_lines(p, &costs, arena, out, err);
+}
