@@ -1,258 +1,538 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A path becomes rows: its segments, with the part of a collective before its last rank came as a
- * wait for that rank, and the time on the path added up by kind, and by name or cause.
+ * The ranks of a run: each has its own path; where they meet in collectives there is also one path
+ * across them, which leads from a collective to the rank that arrived last, and slack is then that
+ * of the run.
  */
 #include "explain/critpath/critpath.h"
 
-#include "explain/short_name.h"
+#include "base/order.h"
+#include "dataset/question.h"
+#include "result/part.h"
 #include "result/print_units.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum rp_code rp_critpath_rank(const struct rp_trace *trace, const struct rp_scope *scope,
-                              struct rp_arena *arena, struct rp_critpath_part *out,
-                              struct rp_err *err)
-{
-    struct rp_work work;
-    enum rp_code code;
+/* ------------------------------------------------------------------ what is kept and shown */
 
-    *out = (struct rp_critpath_part){0};
-    if (scope)
-        out->scope = *scope;
-    code = rp_work_init(&work, trace, NULL, err);
+#define KIND_DOC "host, runtime, compute, comm, memory or wait"
+
+#define SEGMENT(member, type, unit, title, doc, flags) \
+    RP_FIELD(struct rp_critpath_segment, member, type, unit, title, doc, flags)
+
+static const struct rp_field segment_fields[] = {
+    SEGMENT(kind, STR, NONE, NULL, KIND_DOC, 0),
+    SEGMENT(name, STR, NONE, NULL, "the event; null in a wait", 0),
+    SEGMENT(start_ns, I64, NS, NULL, "as recorded", 0),
+    SEGMENT(dur_ns, I64, NS, NULL, "up to the next segment", 0),
+    SEGMENT(cause, STR, NONE, NULL, "of a wait, else null", 0),
+    RP_FIELD_END};
+static const struct rp_type segment_type = {"segment", sizeof(struct rp_critpath_segment),
+                                            segment_fields, NULL};
+
+static const struct rp_field run_segment_fields[] = {
+    SEGMENT(rank, I64, NONE, NULL, "where", 0),
+    SEGMENT(kind, STR, NONE, NULL, KIND_DOC, 0),
+    SEGMENT(name, STR, NONE, NULL, "the event; null in a wait", 0),
+    SEGMENT(start_ns, I64, NS, NULL, "on the clock of the first rank", 0),
+    SEGMENT(dur_ns, I64, NS, NULL, "up to the next segment", 0),
+    SEGMENT(cause, STR, NONE, NULL, "of a wait, else null", 0),
+    RP_FIELD_END};
+static const struct rp_type run_segment_type = {"segment", sizeof(struct rp_critpath_segment),
+                                                run_segment_fields, NULL};
+
+#define SHARE(member, type, unit, title, doc, flags) \
+    RP_FIELD(struct rp_critpath_share, member, type, unit, title, doc, flags)
+
+static const struct rp_field kind_fields[] = {
+    SHARE(kind, STR, NONE, "kind", KIND_DOC, 0),
+    SHARE(total_ns, I64, NS, "on the path", "sum of its segments", 0),
+    SHARE(share, F64, RATIO, "share", "of the window", 0),
+    SHARE(count, I64, COUNT, "segments", "how many", 0), RP_FIELD_END};
+static const struct rp_type kind_type = {"kind", sizeof(struct rp_critpath_share), kind_fields,
+                                         NULL};
+
+static const struct rp_field name_fields[] = {
+    SHARE(total_ns, I64, NS, "on the path", "sum of its segments", 0),
+    SHARE(share, F64, RATIO, "share", "of the window", 0),
+    SHARE(gain_ns, I64, NS, "gain", "how much earlier the end comes if it takes no time",
+          RP_NULLABLE),
+    SHARE(count, I64, COUNT, "segments", "how many", 0),
+    SHARE(kind, STR, NONE, "kind", KIND_DOC, 0),
+    SHARE(name, STR, NONE, NULL, "of the events, or the cause of the waits", 0),
+    SHARE(label, STR, NONE, "name", "for the screen", RP_SCREEN | RP_SHORTEN),
+    RP_FIELD_END};
+static const struct rp_type name_type = {"name", sizeof(struct rp_critpath_share), name_fields,
+                                         NULL};
+
+#define SLACK(member, type, unit, title, doc, flags) \
+    RP_FIELD(struct rp_critpath_slack, member, type, unit, title, doc, flags)
+
+static const struct rp_field slack_fields[] = {
+    SLACK(slack_ns, I64, NS, "slack", "the least of its parts", 0),
+    SLACK(total_ns, I64, NS, "takes", "all its parts, on the path or not", 0),
+    SLACK(path_ns, I64, NS, NULL, "those on the path", 0),
+    SLACK(count, I64, COUNT, "parts", "how many", 0),
+    SLACK(kind, STR, NONE, "kind", "host, runtime, compute, comm or memory", 0),
+    SLACK(name, STR, NONE, NULL, "of the events", 0),
+    SLACK(label, STR, NONE, "name", "for the screen", RP_SCREEN | RP_SHORTEN),
+    RP_FIELD_END};
+static const struct rp_type slack_type = {"slack", sizeof(struct rp_critpath_slack), slack_fields,
+                                          NULL};
+
+static const struct rp_field track_fields[] = {
+    SLACK(track, STR, NONE, NULL, "the thread or stream", 0),
+    SLACK(kind, STR, NONE, NULL, "thread or stream", 0),
+    SLACK(rank, I64, NONE, NULL, "where", 0),
+    SLACK(slack_ns, I64, NS, NULL, "the least of its parts", 0),
+    SLACK(total_ns, I64, NS, NULL, "all its parts, on the path or not", 0),
+    SLACK(path_ns, I64, NS, NULL, "those on the path", 0),
+    SLACK(count, I64, COUNT, NULL, "how many parts", 0),
+    RP_FIELD_END};
+static const struct rp_type track_type = {"track", sizeof(struct rp_critpath_slack), track_fields,
+                                          NULL};
+
+#define RANK_SHARE(member, type, unit, title, doc, flags) \
+    RP_FIELD(struct rp_critpath_rank_share, member, type, unit, title, doc, flags)
+
+static const struct rp_field rank_share_fields[] = {
+    RANK_SHARE(rank, I64, NONE, "rank", "number of the process in its job", 0),
+    RANK_SHARE(total_ns, I64, NS, NULL, "time of the run's path on it", 0),
+    RANK_SHARE(share, F64, RATIO, NULL, "of the run's window", 0),
+    RANK_SHARE(median_slack_ns, I64, NS, NULL, "half of its time could be later by this or more",
+               0),
+    RANK_SHARE(offset_ns, I64, NS, NULL, "added to its times for the clock of the first rank", 0),
+    RP_FIELD_END};
+static const struct rp_type rank_share_type = {"rank", sizeof(struct rp_critpath_rank_share),
+                                               rank_share_fields, NULL};
+
+static const struct rp_field rank_row_fields[] = {
+    RANK_SHARE(rank, I64, NONE, "rank", "number of the process in its job", 0),
+    RANK_SHARE(total_ns, I64, NS, "run's path", "time of the run's path on it", 0),
+    RANK_SHARE(median_slack_ns, I64, NS, "slack", "half of its time could be later by this or more",
+               0),
+    RANK_SHARE(window_ns, I64, NS, "own path", "of the rank", 0),
+    RANK_SHARE(host_ns, I64, NS, "host", "on its own path", 0),
+    RANK_SHARE(runtime_ns, I64, NS, "runtime", "on its own path", RP_WIDE),
+    RANK_SHARE(compute_ns, I64, NS, "compute", "on its own path", 0),
+    RANK_SHARE(comm_ns, I64, NS, "transfer", "on its own path", 0),
+    RANK_SHARE(memory_ns, I64, NS, "memory", "on its own path", RP_WIDE),
+    RANK_SHARE(other_rank_ns, I64, NS, "for ranks", "on its own path: waits for other ranks", 0),
+    RANK_SHARE(wait_ns, I64, NS, "waits", "on its own path: other waits", 0),
+    RP_FIELD_END};
+static const struct rp_type rank_row_type = {"rank", sizeof(struct rp_critpath_rank_share),
+                                             rank_row_fields, NULL};
+
+#define PATH(member, type, unit, title, doc, flags) \
+    RP_FIELD(struct rp_critpath_path, member, type, unit, title, doc, flags)
+#define PATH_LIST(member, item, title, doc, flags) \
+    RP_FIELD_LIST(struct rp_critpath_path, member, item, title, doc, flags)
+
+#define WINDOW_FIELDS                                                                             \
+    PATH(window_ns, I64, NS, NULL, "first start to last end of operators, calls and device work", \
+         0),                                                                                      \
+        PATH(length_ns, I64, NS, NULL, "sum of the segments: the same", 0),                       \
+        PATH(replay_error_ns, I64, NS, NULL,                                                      \
+             "largest difference between the recorded times and those of the graph run forward",  \
+             0)
+#define LIST_FIELDS                                                                     \
+    PATH_LIST(kinds, &kind_type, "by kind", "time on the path", 0),                     \
+        PATH_LIST(shown, &name_type, "by name", "for the screen", RP_SCREEN),           \
+        PATH_LIST(names, &name_type, NULL, "time on the path", 0),                      \
+        PATH_LIST(next, &slack_type, "critical next, if the path shrinks by its slack", \
+                  "for the screen", RP_SCREEN),                                         \
+        PATH_LIST(slack, &slack_type, NULL, "every name, least slack first", 0),        \
+        PATH_LIST(tracks, &track_type, NULL, "threads and streams, least slack first", 0)
+
+static const struct rp_field rank_fields[] = {
+    PATH(path, STR, NONE, NULL, "the input", 0),
+    PATH(rank, I64, NONE, NULL, "number of the process in its job", 0),
+    PATH(summary, STR, NONE, "path", "for the screen", RP_SCREEN),
+    WINDOW_FIELDS,
+    LIST_FIELDS,
+    PATH_LIST(segments, &segment_type, NULL, "in time order, without holes", 0),
+    RP_FIELD_END};
+static const struct rp_type rank_type = {"rank", sizeof(struct rp_critpath_path), rank_fields,
+                                         NULL};
+
+static const struct rp_field run_fields[] = {
+    PATH(summary, STR, NONE, "run", "for the screen", RP_SCREEN),
+    PATH(joined, BOOL, NONE, NULL, "the ranks meet in collectives", 0),
+    PATH(clock, STR, NONE, NULL, "recorded, or aligned by the ends of collectives", 0),
+    PATH(meeting_count, I64, COUNT, NULL, "collectives in which ranks met", 0),
+    WINDOW_FIELDS,
+    PATH_LIST(rank_rows, &rank_row_type, "by rank", "for the screen", RP_SCREEN),
+    PATH_LIST(shares, &rank_share_type, NULL, "time of the path by rank", 0),
+    LIST_FIELDS,
+    PATH_LIST(segments, &run_segment_type, NULL, "in time order, without holes", 0),
+    RP_FIELD_END};
+static const struct rp_type run_type = {"run", sizeof(struct rp_critpath_path), run_fields, NULL};
+
+#define ROOT_LIST(member, item, title, doc, flags) \
+    RP_FIELD_LIST(struct rp_critpath_root, member, item, title, doc, flags)
+
+static const struct rp_field root_fields[] = {
+    RP_FIELD_RECORD(struct rp_critpath_root, run, &run_type, "critical path", "across the ranks",
+                    0),
+    ROOT_LIST(blocks, &rank_type, "critical path", "for the screen", RP_BLOCKS | RP_SCREEN),
+    ROOT_LIST(ranks, &rank_type, NULL, "one record a rank", 0),
+    ROOT_LIST(notes, &rp_type_string, "notes", "what the recording does not tell", 0),
+    ROOT_LIST(written, &rp_type_string, "written", "overlays, one a rank", 0),
+    RP_FIELD_END};
+
+static const struct rp_type critpath_type = {"critpath", sizeof(struct rp_critpath_root),
+                                             root_fields, "ranks/segments"};
+
+/* All that the trace of a rank is needed for. */
+struct rp_critpath_part {
+    struct rp_stepgraph graph;
+    struct rp_collectives collectives;
+    struct rp_path path;
+    struct rp_scope scope;
+};
+
+static const struct rp_field path_part_fields[] = {
+    RP_PART_PLAIN(struct rp_path, begin_ns), RP_PART_PLAIN(struct rp_path, end_ns),
+    RP_PART_PLAIN_VEC(struct rp_path, parts, struct rp_path_segment), RP_PART_END};
+static const struct rp_type path_part_type = {"path_part", sizeof(struct rp_path), path_part_fields,
+                                              NULL};
+
+static const struct rp_field part_fields[] = {
+    RP_PART_RECORD(struct rp_critpath_part, graph, &rp_stepgraph_type),
+    RP_PART_RECORD(struct rp_critpath_part, collectives, &rp_collectives_type),
+    RP_PART_RECORD(struct rp_critpath_part, path, &path_part_type),
+    RP_PART_PLAIN(struct rp_critpath_part, scope), RP_PART_END};
+static const struct rp_type part_type = {"critpath_part", sizeof(struct rp_critpath_part),
+                                         part_fields, NULL};
+
+static enum rp_code critpath_rank(const struct rp_loaded *loaded, const struct rp_scope *scope,
+                                  const struct rp_settings *settings, struct rp_rank_part *part,
+                                  struct rp_err *err)
+{
+    struct rp_critpath_part *out = part->data;
+    struct rp_work work;
+    enum rp_code code = rp_work_init(&work, loaded->trace, NULL, err);
+
+    (void)settings;
+    out->scope = *scope;
     if (code == RP_OK)
-        code = rp_collectives_init(&out->collectives, &work, NULL, arena, err);
+        code = rp_collectives_init(&out->collectives, &work, NULL, &part->arena, err);
     if (code == RP_OK)
         code = rp_sg_init(&out->graph, &work, &out->collectives, err);
+    rp_arena_adopt(&part->arena, &out->graph.arena);
     rp_work_release(&work);
     return code == RP_OK ? rp_path_find(&out->graph, &out->path, err) : code;
 }
 
-void rp_critpath_part_release(struct rp_critpath_part *part)
-{
-    rp_path_release(&part->path);
-    rp_sg_release(&part->graph);
-    rp_collectives_release(&part->collectives);
-}
-
-bool rp_critpath_clip(const struct rp_scope *scope, struct rp_path_segment *s)
-{
-    if (scope && scope->limited) {
-        s->begin_ns = s->begin_ns > scope->begin_ns ? s->begin_ns : scope->begin_ns;
-        s->end_ns = s->end_ns < scope->end_ns ? s->end_ns : scope->end_ns;
-    }
-    return s->begin_ns < s->end_ns;
-}
-
-struct filler {
-    const struct rp_critpath_view *view;
-    struct rp_critpath_path *out;
-    struct rp_arena *arena;
-    const char **texts; /* copies of the names of the graph, made as they are needed */
-    uint32_t *place;    /* by kind and name or cause: row of names + 1 */
-    size_t nwaits;      /* causes, and ranks to wait for */
-    bool failed;
+/* Of a run, while its ranks are joined. */
+struct critpath_run {
+    struct rp_stepgraph graph; /* no nodes: the ranks share no collectives */
+    struct rp_sg_join join;
+    struct rp_path path;
 };
 
-static const char *copied(struct filler *f, uint32_t name)
+struct critpath_joining {
+    const struct rp_ranks *ranks;
+    size_t limit;
+    struct rp_arena *arena;
+    struct critpath_run *run;
+    struct rp_critpath_root *out;
+    struct rp_scope scope; /* of the run */
+    int64_t *slack;        /* of the run, by node */
+};
+
+static const struct rp_critpath_part *part_of(const struct critpath_joining *j, size_t r)
 {
-    if (!f->texts[name])
-        f->texts[name] = rp_arena_strdup(f->arena, f->view->graph->names.at[name]);
-    f->failed |= !f->texts[name];
-    return f->texts[name];
+    return j->ranks->parts[r].data;
 }
 
-/* The cause of a wait: of one for another rank, that rank. */
-static const char *cause_text(struct filler *f, const struct rp_path_segment *s)
+static void add_note(struct critpath_joining *j, const char *text)
 {
-    const char *text = rp_path_cause_names[s->cause];
-
-    if (s->peer == RP_NONE)
-        return text;
-    text = rp_arena_printf(f->arena, "rank %lld", (long long)f->view->in[s->peer].number);
-    f->failed |= !text;
-    return text;
+    j->out->notes[j->out->nnotes++] = text;
 }
 
-static void add_share(struct rp_critpath_share *s, int64_t ns)
+static void summarize(struct critpath_joining *j, struct rp_critpath_path *p, const char *who)
 {
-    s->count++;
-    rp_ns_add(&s->total_ns, ns);
+    p->summary =
+        p->nsegments
+            ? rp_arena_textf(j->arena, "%s: %s in %zu segments", who,
+                             rp_units_time(j->arena, p->window_ns), p->nsegments)
+            : rp_arena_textf(j->arena, "%s: no operators, calls or device work recorded", who);
 }
 
-/* The row of a name or a cause. */
-static struct rp_critpath_share *row_of(struct filler *f, const struct rp_path_segment *s)
-{
-    bool wait = s->kind == RP_PATH_WAIT;
-    uint32_t name = f->view->graph->nodes.at[s->node].name;
-    size_t text = !wait                ? name + f->nwaits
-                  : s->peer == RP_NONE ? s->cause
-                                       : RP_PATH_CAUSES + s->peer;
-    uint32_t *place = &f->place[text * RP_PATH_KINDS + s->kind];
+/* ------------------------------------------------------------------ one rank */
 
-    if (!*place) {
-        f->out->names[f->out->nnames++] =
-            (struct rp_critpath_share){.kind = rp_segment_kind_names[s->kind],
-                                       .name = wait ? cause_text(f, s) : copied(f, name),
-                                       .name_id = wait ? RP_NONE : name,
-                                       .kind_id = s->kind,
-                                       .gain_ns = RP_ABSENT_I64};
-        *place = (uint32_t)f->out->nnames;
+static enum rp_code slack_of(const struct rp_stepgraph *g, int64_t **out, struct rp_arena *arena,
+                             struct rp_err *err)
+{
+    *out = RP_ARENA_NEW(arena, int64_t, g->nodes.n + 1);
+    if (!*out)
+        return rp_err_nomem(err, "finding slack");
+    rp_sg_slack(g, g->end_ns, *out);
+    return RP_OK;
+}
+
+static enum rp_code fill_rank(struct critpath_joining *j, size_t r, struct rp_err *err)
+{
+    const struct rp_critpath_part *part = part_of(j, r);
+    struct rp_critpath_path *p = &j->out->ranks[r];
+    struct rp_critpath_view view = {.graph = &part->graph,
+                                    .path = &part->path,
+                                    .scope = &part->scope,
+                                    .ranks = j->ranks,
+                                    .rank = (uint32_t)r};
+    char who[40];
+    int64_t *slack;
+
+    p->rank = j->ranks->parts[r].number;
+    p->source = j->ranks->parts[r].source;
+    p->path = j->ranks->parts[r].path;
+    if (j->slack) {
+        view.slack_ns = j->slack + j->run->join.first_node[r];
+        view.held = j->run->join.last_arrival[r];
+    } else {
+        RP_TRY(slack_of(&part->graph, &slack, j->arena, err));
+        view.slack_ns = slack;
+        view.gains = !part->scope.limited;
     }
-    return &f->out->names[*place - 1];
+    RP_TRY(rp_critpath_describe(&view, j->limit, j->arena, p, err));
+    snprintf(who, sizeof who, "rank %lld", (long long)p->rank);
+    summarize(j, p, who);
+    return RP_OK;
 }
 
-static void fill_segment(struct filler *f, struct rp_path_segment s)
+/* ------------------------------------------------------------------ the run */
+
+/* The scopes of the ranks, from the first begin to the last end. */
+static void widen_scope(struct critpath_joining *j)
 {
-    const struct rp_sg_node *node = &f->view->graph->nodes.at[s.node];
-    bool wait = s.kind == RP_PATH_WAIT;
-    struct rp_critpath_share *row;
-    int64_t ns;
+    size_t r;
 
-    if (!rp_critpath_clip(f->view->scope, &s))
-        return;
-    ns = rp_ns_between(s.begin_ns, s.end_ns);
-    row = row_of(f, &s);
-    f->out->segments[f->out->nsegments++] = (struct rp_critpath_segment){
-        .kind = rp_segment_kind_names[s.kind],
-        .name = wait ? NULL : row->name,
-        .cause = wait ? row->name : NULL,
-        .start_ns = s.begin_ns,
-        .dur_ns = ns,
-        .rank = f->view->in[f->view->rank + node->rank].number,
-        .track =
-            wait || node->lane == RP_NONE ? RP_NONE : f->view->graph->lanes.at[node->lane].track};
-    rp_ns_add(&f->out->length_ns, ns);
-    add_share(&f->out->kinds[s.kind], ns);
-    add_share(row, ns);
-}
+    for (r = 0; r < j->ranks->n; r++) {
+        const struct rp_scope *s = &part_of(j, r)->scope;
+        int64_t begin = rp_ns_sum(s->begin_ns, j->run->join.offset_ns[r]);
+        int64_t end = rp_ns_sum(s->end_ns, j->run->join.offset_ns[r]);
 
-/* What of a collective came before its last rank is a wait for that rank. */
-static void fill_split(struct filler *f, const struct rp_path_segment *s)
-{
-    const struct rp_sg_node *node = &f->view->graph->nodes.at[s->node];
-    struct rp_path_segment wait = *s, rest = *s;
-    const struct rp_sg_last_arrival *held =
-        f->view->held && node->collective != RP_NONE ? &f->view->held[node->collective] : NULL;
-
-    if (!held || held->until_ns == RP_NO_TS || held->until_ns <= s->begin_ns ||
-        s->kind == RP_PATH_WAIT) {
-        fill_segment(f, *s);
-        return;
+        if (!s->limited)
+            continue;
+        if (!j->scope.limited)
+            j->scope = (struct rp_scope){.limited = true, .begin_ns = begin, .end_ns = end};
+        j->scope.begin_ns = begin < j->scope.begin_ns ? begin : j->scope.begin_ns;
+        j->scope.end_ns = end > j->scope.end_ns ? end : j->scope.end_ns;
     }
-    wait.end_ns = rest.begin_ns = held->until_ns < s->end_ns ? held->until_ns : s->end_ns;
-    wait.kind = RP_PATH_WAIT;
-    wait.cause = RP_PATH_OTHER_RANK;
-    wait.peer = held->by;
-    fill_segment(f, wait);
-    fill_segment(f, rest);
 }
 
-static int by_total(const void *pa, const void *pb)
+static void share_kinds(struct rp_critpath_rank_share *s, const struct rp_critpath_path *p)
 {
-    const struct rp_critpath_share *a = pa, *b = pb;
-    int kind = strcmp(a->kind, b->kind);
+    int64_t *const of[] = {&s->host_ns, &s->runtime_ns, &s->compute_ns,
+                           &s->comm_ns, &s->memory_ns,  &s->wait_ns};
+    size_t i, k;
 
-    if (a->total_ns != b->total_ns)
-        return a->total_ns > b->total_ns ? -1 : 1;
-    return kind ? kind : strcmp(a->name ? a->name : "", b->name ? b->name : "");
-}
-
-static void finish_shares(struct rp_critpath_share *s, size_t n, int64_t whole_ns)
-{
-    size_t i;
-
-    for (i = 0; i < n; i++)
-        s[i].share = whole_ns > 0 ? (double)s[i].total_ns / (double)whole_ns : 0;
-    if (n)
-        qsort(s, n, sizeof *s, by_total);
-}
-
-static void fill_kinds(struct filler *f)
-{
-    size_t k, n = 0;
-
-    for (k = 0; k < RP_PATH_KINDS; k++)
-        if (f->out->kinds[k].count) {
-            f->out->kinds[n] = f->out->kinds[k];
-            f->out->kinds[n++].kind = rp_segment_kind_names[k];
+    s->window_ns = p->window_ns;
+    for (i = 0; i < p->nkinds; i++)
+        for (k = 0; k < RP_PATH_KINDS; k++)
+            if (p->kinds[i].kind == rp_segment_kind_names[k])
+                *of[k] = p->kinds[i].total_ns;
+    for (i = 0; i < p->nnames; i++)
+        if (p->names[i].kind == rp_segment_kind_names[RP_PATH_WAIT] &&
+            !strncmp(p->names[i].name, "rank ", 5)) {
+            rp_ns_add(&s->other_rank_ns, p->names[i].total_ns);
+            s->wait_ns = rp_ns_between(p->names[i].total_ns, s->wait_ns);
         }
-    f->out->nkinds = n;
-    finish_shares(f->out->kinds, n, f->out->window_ns);
-    finish_shares(f->out->names, f->out->nnames, f->out->window_ns);
 }
 
-static const char *label_of(struct filler *f, const char *name)
+/* The slack of a node, and its time as a weight. */
+struct weighted_slack {
+    int64_t slack_ns, dur_ns;
+};
+
+RP_ORDER(by_slack, struct weighted_slack, RP_UP(slack_ns))
+
+/* The slack that half of a rank's time has: the least is that of its last work in most runs. */
+static enum rp_code median_slack(const struct critpath_joining *j, size_t r, int64_t *out,
+                                 struct rp_err *err)
 {
-    char label[160];
-    const char *copy;
+    uint32_t first = j->run->join.first_node[r], i;
+    size_t n = part_of(j, r)->graph.nodes.n, k;
+    RP_VEC(struct weighted_slack) list = {0};
+    int64_t whole = 0, sum = 0;
 
-    rp_short_name(name, label, sizeof label);
-    copy = rp_arena_strdup(f->arena, label);
-    f->failed |= !copy;
-    return copy;
+    RP_TRY(rp_vec_reserve(&list, n, err));
+    for (i = first; i < first + n; i++) {
+        const struct rp_sg_node *node = &j->run->graph.nodes.at[i];
+
+        if (node->dur_ns <= 0)
+            continue;
+        list.at[list.n++] = (struct weighted_slack){j->slack[i], node->dur_ns};
+        rp_ns_add(&whole, node->dur_ns);
+    }
+    if (list.n)
+        qsort(list.at, list.n, sizeof *list.at, by_slack);
+    for (k = 0; k < list.n && sum < whole / 2; k++)
+        rp_ns_add(&sum, list.at[k].dur_ns);
+    *out = list.n ? list.at[k ? k - 1 : 0].slack_ns : 0;
+    rp_vec_release(&list);
+    return RP_OK;
 }
 
-/* How many of the names without any part on the path are shown. */
-#define NEXT_SHOWN 5
-
-static void choose_shown(struct filler *f, size_t limit)
+static enum rp_code share_ranks(struct critpath_joining *j, struct rp_err *err)
 {
-    struct rp_critpath_path *out = f->out;
-    size_t i = 0, most = limit < NEXT_SHOWN ? limit : NEXT_SHOWN;
+    struct rp_critpath_path *run = &j->out->run;
+    size_t r, i;
 
-    out->shown = out->names;
-    out->nshown = out->nnames < limit ? out->nnames : limit;
-    for (i = 0; i < out->nshown; i++)
-        out->names[i].label = label_of(f, out->names[i].name);
-    for (i = 0; i < out->nslack && out->slack[i].slack_ns <= 0;)
-        i++;
-    out->next = out->slack + i;
-    out->nnext = out->nslack - i < most ? out->nslack - i : most;
-    for (i = 0; i < out->nnext; i++)
-        out->next[i].label = label_of(f, out->next[i].name);
+    run->shares = RP_ARENA_NEW(j->arena, struct rp_critpath_rank_share, j->ranks->n + 1);
+    if (!run->shares)
+        return rp_err_nomem(err, "joining ranks");
+    for (r = 0; r < j->ranks->n; r++) {
+        run->shares[r].rank = j->ranks->parts[r].number;
+        run->shares[r].offset_ns = j->run->join.offset_ns[r];
+        share_kinds(&run->shares[r], &j->out->ranks[r]);
+    }
+    for (i = 0; i < j->run->path.parts.n; i++) {
+        struct rp_path_segment s = j->run->path.parts.at[i];
+
+        if (rp_critpath_clip(&j->scope, &s))
+            rp_ns_add(&run->shares[j->run->graph.nodes.at[s.node].rank].total_ns,
+                      rp_ns_between(s.begin_ns, s.end_ns));
+    }
+    for (r = 0; r < j->ranks->n; r++) {
+        struct rp_critpath_rank_share *s = &run->shares[r];
+
+        s->share = run->window_ns > 0 ? (double)s->total_ns / (double)run->window_ns : 0;
+        RP_TRY(median_slack(j, r, &s->median_slack_ns, err));
+    }
+    run->rank_rows = run->shares;
+    run->nshares = run->nrank_rows = j->ranks->n;
+    return RP_OK;
 }
 
-static void allocate(struct filler *f)
+static enum rp_code fill_run(struct critpath_joining *j, struct rp_err *err)
 {
-    size_t n = f->view->path->parts.n * (f->view->held ? 2 : 1);
-    size_t names = f->view->graph->names.n, places;
+    struct rp_critpath_path *run = &j->out->run;
+    struct rp_critpath_view view = {.graph = &j->run->graph,
+                                    .path = &j->run->path,
+                                    .scope = &j->scope,
+                                    .slack_ns = j->slack,
+                                    .ranks = j->ranks,
+                                    .gains = !j->scope.limited};
+    char who[40];
 
-    f->nwaits = RP_PATH_CAUSES + f->view->nranks;
-    places = (names + f->nwaits) * RP_PATH_KINDS;
-    f->texts = RP_ARENA_NEW(f->arena, const char *, names + 1);
-    f->place = RP_ARENA_NEW(f->arena, uint32_t, places);
-    f->out->kinds = RP_ARENA_NEW(f->arena, struct rp_critpath_share, RP_PATH_KINDS);
-    f->out->names = RP_ARENA_NEW(f->arena, struct rp_critpath_share, (n < places ? n : places) + 1);
-    f->out->segments = RP_ARENA_NEW(f->arena, struct rp_critpath_segment, n + 1);
-    f->failed = !f->texts || !f->place || !f->out->kinds || !f->out->names || !f->out->segments;
+    run->joined = true;
+    run->clock = j->run->join.aligned ? "aligned" : "recorded";
+    run->meeting_count = (int64_t)j->run->join.rendezvous.n;
+    RP_TRY(rp_critpath_describe(&view, j->limit, j->arena, run, err));
+    snprintf(who, sizeof who, "%zu ranks", j->ranks->n);
+    summarize(j, run, who);
+    if (j->run->join.aligned)
+        add_note(j, rp_arena_textf(j->arena,
+                                   "the clocks of the ranks disagree: aligned by the median "
+                                   "distance of the ends of %zu collectives",
+                                   j->run->join.rendezvous.n));
+    return RP_OK;
 }
 
-static int64_t window_of(const struct rp_critpath_view *v)
+static enum rp_code join_graphs(struct critpath_joining *j, struct rp_err *err)
 {
-    struct rp_path_segment whole = {.begin_ns = v->path->begin_ns, .end_ns = v->path->end_ns};
+    struct rp_sg_member *members = RP_ARENA_NEW(j->arena, struct rp_sg_member, j->ranks->n + 1);
+    size_t r;
 
-    return rp_critpath_clip(v->scope, &whole) ? rp_ns_between(whole.begin_ns, whole.end_ns) : 0;
+    if (!members)
+        return rp_err_nomem(err, "joining ranks");
+    for (r = 0; r < j->ranks->n; r++)
+        members[r] = (struct rp_sg_member){&part_of(j, r)->graph, &part_of(j, r)->collectives};
+    RP_TRY(rp_sg_join(&j->run->graph, members, j->ranks->n, j->arena, &j->run->join, err));
+    if (!j->run->graph.nodes.n) {
+        add_note(j, "the ranks share no collectives: each has a path of its own");
+        return RP_OK;
+    }
+    widen_scope(j);
+    RP_TRY(slack_of(&j->run->graph, &j->slack, j->arena, err));
+    return rp_path_find(&j->run->graph, &j->run->path, err);
 }
 
-enum rp_code rp_critpath_describe(const struct rp_critpath_view *view, size_t limit,
-                                  struct rp_arena *arena, struct rp_critpath_path *out,
-                                  struct rp_err *err)
+static enum rp_code join_all(struct critpath_joining *j, struct rp_err *err)
 {
-    struct filler f = {.view = view, .out = out, .arena = arena};
-    size_t i;
+    struct rp_critpath_root *out = j->out;
+    size_t r, n = j->ranks->n;
 
-    out->window_ns = window_of(view);
-    allocate(&f);
-    for (i = 0; i < view->path->parts.n && !f.failed; i++)
-        fill_split(&f, &view->path->parts.at[i]);
-    if (f.failed)
-        return rp_err_nomem(err, "describing the critical path");
-    fill_kinds(&f);
-    RP_TRY(rp_critpath_slack(view, f.texts, arena, out, err));
-    RP_TRY(rp_critpath_gains(view->graph, view->gains, out, err));
-    choose_shown(&f, limit);
-    return f.failed ? rp_err_nomem(err, "describing the critical path") : RP_OK;
+    out->ranks = RP_ARENA_NEW(j->arena, struct rp_critpath_path, n + 1);
+    out->notes = RP_ARENA_NEW(j->arena, const char *, 4);
+    RP_TRY(rp_arena_check(j->arena, "joining ranks", err));
+    if (n > 1)
+        RP_TRY(join_graphs(j, err));
+    for (r = 0; r < n; r++)
+        RP_TRY(fill_rank(j, r, err));
+    out->nranks = n;
+    if (j->slack) {
+        RP_TRY(fill_run(j, err));
+        return share_ranks(j, err);
+    }
+    out->blocks = out->ranks;
+    out->nblocks = n;
+    return RP_OK;
 }
+
+static enum rp_code critpath_join(const struct rp_ranks *ranks, const struct rp_settings *settings,
+                                  struct rp_result *result, struct rp_err *err)
+{
+    struct critpath_run run = {0};
+    struct critpath_joining j = {.ranks = ranks,
+                                 .limit = rp_settings_limit(settings, "limit"),
+                                 .arena = &result->arena,
+                                 .run = &run,
+                                 .out = result->root};
+    enum rp_code code = join_all(&j, err);
+
+    rp_path_release(&run.path);
+    rp_arena_adopt(&result->arena, &run.graph.arena); /* names that the result shows */
+    rp_sg_release(&run.graph);
+    return code == RP_OK ? rp_arena_check(&result->arena, "joining ranks", err) : code;
+}
+
+/* ------------------------------------------------------------------ the question */
+
+extern const struct rp_question_row rp_ask_critpath;
+
+static enum rp_code critpath_run(struct rp_ctx *ctx, const struct rp_dataset *dataset,
+                                 const struct rp_settings *settings, struct rp_result *result,
+                                 struct rp_err *err)
+{
+    const char *overlay = rp_settings_text(settings, "overlay");
+
+    RP_TRY(rp_ask_ranks(ctx, dataset, settings, &rp_ask_critpath.ranks, result, err));
+    return overlay ? rp_critpath_write_overlays(ctx, dataset, overlay, &result->arena, result->root,
+                                                err)
+                   : RP_OK;
+}
+
+static const struct rp_option critpath_options[] = {
+    {"limit", 'n', RP_OPT_COUNT, "N", "10",
+     "show the N names with most time on the path; 0: all (JSON and CSV always have all)", 0},
+    {"overlay", 0, RP_OPT_PATH, "FILE", NULL,
+     "write the trace with the path drawn over it, for a viewer; of several ranks a folder", 0},
+    RP_RANK_OPTIONS,
+    RP_OPTION_END};
+
+const struct rp_question_row rp_ask_critpath = {
+    .question = {.name = "critpath",
+                 .group = "traces",
+                 .summary = "the critical path: the chain of events that determines the time",
+                 .details =
+                     "Builds a graph of what ran and what it waited for: threads, launches, "
+                     "streams, events, synchronisations, collectives of all ranks. The path leads "
+                     "from the last end backwards, from each event to what it had to wait for, and "
+                     "covers the recording without gaps; every segment is part of an event, or a "
+                     "wait with its cause. Also shown: what a name would gain if it took no time, "
+                     "and the slack of what is not on the path.",
+                 .examples = "reprise critpath trace.json.gz\twhat to make faster\n"
+                             "reprise critpath run/\tacross the ranks of a run\n"
+                             "reprise critpath --csv trace.json.gz\tevery segment\n"
+                             "reprise critpath --overlay path.json.gz trace.json.gz\tto look at in "
+                             "a viewer\n",
+                 .accepts = RP_ACCEPTS_TRACES,
+                 .options = critpath_options,
+                 .type = &critpath_type},
+    .ranks = {.part = &part_type, .rank = critpath_rank, .join = critpath_join},
+    .run = critpath_run};

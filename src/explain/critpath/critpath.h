@@ -2,11 +2,12 @@
 #ifndef RP_EXPLAIN_CRITPATH_CRITPATH_H
 #define RP_EXPLAIN_CRITPATH_CRITPATH_H
 /*
- * The critical path of each rank and, where ranks meet in collectives, of the run: its segments,
- * where its time goes by kind and by name, what a name could bring, and how much room there is for
- * what is not on it.
+ * `critpath`: the critical path of each rank and, where ranks meet in collectives, of the run: its
+ * segments, its time by kind and by name, what a name could gain, and the slack of what is not on
+ * it. critpath.c has the row of the question and joins the ranks, describe.c turns a path into
+ * rows, slack.c adds slack and gains, overlay.c draws the paths over the traces.
  */
-#include "result/result.h"
+#include "dataset/ranks.h"
 #include "stepgraph/critical_path.h"
 #include "stepgraph/join.h"
 
@@ -55,7 +56,7 @@ struct rp_critpath_path {
     struct rp_critpath_share *kinds, *names;  /* most time first */
     struct rp_critpath_slack *slack, *tracks; /* least slack first */
     struct rp_critpath_segment *segments;     /* in time order */
-    bool joined;                              /* of the run: its ranks meet */
+    bool joined;                              /* of the run: its ranks meet in collectives */
     const char *clock;                        /* of the run: "recorded" or "aligned" */
     int64_t meeting_count;
     struct rp_critpath_rank_share *shares; /* of the run */
@@ -75,40 +76,11 @@ struct rp_critpath_root {
     const char **written; /* overlays */
 };
 
-extern const struct rp_type rp_critpath_type;
-
-/* A rank's part: all that its trace is needed for. */
-struct rp_critpath_part {
-    struct rp_stepgraph graph;
-    struct rp_collectives collectives;
-    struct rp_path path;
-    struct rp_scope scope;
-};
-
-enum rp_code rp_critpath_rank(const struct rp_trace *trace, const struct rp_scope *scope,
-                              struct rp_arena *arena, struct rp_critpath_part *out,
-                              struct rp_err *err);
-void rp_critpath_part_release(struct rp_critpath_part *part); /* also after a failure */
-
-struct rp_critpath_input {
-    const struct rp_critpath_part *part;
-    const char *path;
-    int64_t number;
-    size_t source;
-};
-
-/* Of a run, kept for the overlays: release it also after a failure. */
-struct rp_critpath_run {
-    struct rp_stepgraph graph; /* no nodes: the ranks do not meet */
-    struct rp_sg_join join;
-    struct rp_path path;
-};
-void rp_critpath_run_release(struct rp_critpath_run *run);
-
-/* Fills the root from the parts of the ranks; at most `limit` rows are for the screen. */
-enum rp_code rp_critpath_join(const struct rp_critpath_input *in, size_t n, size_t limit,
-                              struct rp_arena *arena, struct rp_critpath_run *run,
-                              struct rp_critpath_root *out, struct rp_err *err);
+/* overlay.c: writes the traces with the paths drawn over them, to a file or, of several ranks, into
+   a folder. The traces are read a second time. */
+enum rp_code rp_critpath_write_overlays(struct rp_ctx *ctx, const struct rp_dataset *dataset,
+                                        const char *to, struct rp_arena *arena,
+                                        struct rp_critpath_root *root, struct rp_err *err);
 
 /* What a path is described from. */
 struct rp_critpath_view {
@@ -117,24 +89,23 @@ struct rp_critpath_view {
     const struct rp_scope *scope;
     const int64_t *slack_ns;               /* by node */
     const struct rp_sg_last_arrival *held; /* by collective of the rank, or NULL */
-    const struct rp_critpath_input *in;    /* the ranks, for their numbers */
-    size_t nranks;
-    uint32_t rank; /* of a graph of one rank: which of them */
-    bool gains;    /* tell what names could bring */
+    const struct rp_ranks *ranks;          /* for their numbers */
+    uint32_t rank;                         /* of a graph of one rank: which of them */
+    bool gains;                            /* find out what names could gain */
 };
+/* describe.c: names are those of the graph, whose memory must live as long as the result. */
 enum rp_code rp_critpath_describe(const struct rp_critpath_view *view, size_t limit,
                                   struct rp_arena *arena, struct rp_critpath_path *out,
                                   struct rp_err *err);
-/* The slack of names and of threads and streams; texts by name of the graph. */
-enum rp_code rp_critpath_slack(const struct rp_critpath_view *view, const char **texts,
-                               struct rp_arena *arena, struct rp_critpath_path *out,
-                               struct rp_err *err);
-/* How well the graph gives the recording and, where asked, what the first names of the path could
-   bring. */
+/* slack.c: the slack of names, and of threads and streams. */
+enum rp_code rp_critpath_slack(const struct rp_critpath_view *view, struct rp_arena *arena,
+                               struct rp_critpath_path *out, struct rp_err *err);
+/* How well the graph reproduces the recording and, if requested, what the first names of the path
+   could gain. */
 enum rp_code rp_critpath_gains(const struct rp_stepgraph *g, bool gains,
                                struct rp_critpath_path *out, struct rp_err *err);
 
-/* A part of the path inside the scope, and what of it was waiting for another rank. */
+/* Cuts a segment to the scope; false: nothing is left. */
 bool rp_critpath_clip(const struct rp_scope *scope, struct rp_path_segment *s);
 
 #endif

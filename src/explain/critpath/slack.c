@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Slack of names, threads and streams, added up over the nodes that have them, and what a name on
- * the path could bring: the graph is run with no time for its nodes, and the end compared. Run with
- * the recorded durations it must give the recorded times; the largest difference is told.
+ * Slack of names, threads and streams: the minimum over their nodes. And what a name on the path
+ * could gain: the graph is run with zero time for its nodes, and the ends are compared. Run with
+ * the recorded durations it must reproduce the recorded times; the largest difference is reported.
  */
 #include "explain/critpath/critpath.h"
+
+#include "base/order.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -12,12 +14,10 @@
 /* Names whose gain is asked for: each is a run over the whole graph. */
 #define GAINS 10
 
-struct adder {
+struct slack_rows {
     const struct rp_critpath_view *view;
     struct rp_critpath_path *out;
-    struct rp_arena *arena;
     uint32_t *name_row, *lane_row; /* + 1 */
-    const char **texts;
 };
 
 /* Time of a node inside the scope; false: none of it is. */
@@ -41,39 +41,36 @@ static void add_to(struct rp_critpath_slack *row, int64_t ns, int64_t slack_ns)
     rp_ns_add(&row->total_ns, ns);
 }
 
-static bool name_row(struct adder *a, const struct rp_sg_node *n, struct rp_critpath_slack **row)
+static struct rp_critpath_slack *name_row(struct slack_rows *a, const struct rp_sg_node *n)
 {
-    uint32_t *place = &a->name_row[(size_t)n->name * RP_PATH_KINDS + rp_segment_kind_of(n)];
+    uint8_t kind = rp_segment_kind_of(n);
+    uint32_t *place = &a->name_row[(size_t)n->name * RP_PATH_KINDS + kind];
 
     if (!*place) {
-        if (!a->texts[n->name])
-            a->texts[n->name] = rp_arena_strdup(a->arena, a->view->graph->names.at[n->name]);
         a->out->slack[a->out->nslack++] = (struct rp_critpath_slack){
-            .kind = rp_segment_kind_names[rp_segment_kind_of(n)], .name = a->texts[n->name]};
+            .kind = rp_segment_kind_names[kind], .name = a->view->graph->names.at[n->name]};
         *place = (uint32_t)a->out->nslack;
     }
-    *row = &a->out->slack[*place - 1];
-    return (*row)->name != NULL;
+    return &a->out->slack[*place - 1];
 }
 
-static bool lane_row(struct adder *a, const struct rp_sg_node *n, struct rp_critpath_slack **row)
+static struct rp_critpath_slack *lane_row(struct slack_rows *a, const struct rp_sg_node *n)
 {
     uint32_t *place = &a->lane_row[n->lane];
     const struct rp_sg_lane *lane = &a->view->graph->lanes.at[n->lane];
 
     if (!*place) {
-        a->out->tracks[a->out->ntracks++] =
-            (struct rp_critpath_slack){.kind = lane->device ? "stream" : "thread",
-                                       .track = rp_arena_strdup(a->arena, lane->label),
-                                       .rank = a->view->in[a->view->rank + lane->rank].number};
+        a->out->tracks[a->out->ntracks++] = (struct rp_critpath_slack){
+            .kind = lane->device ? "stream" : "thread",
+            .track = lane->label,
+            .rank = a->view->ranks->parts[a->view->rank + lane->rank].number};
         *place = (uint32_t)a->out->ntracks;
     }
-    *row = &a->out->tracks[*place - 1];
-    return (*row)->track != NULL;
+    return &a->out->tracks[*place - 1];
 }
 
 /* The time on the path, which has been added up by name, and by lane segment by segment. */
-static void add_path(struct adder *a)
+static void add_path(struct slack_rows *a)
 {
     const struct rp_path *path = a->view->path;
     size_t i;
@@ -95,46 +92,28 @@ static void add_path(struct adder *a)
     }
 }
 
-static int by_slack(const void *pa, const void *pb)
-{
-    const struct rp_critpath_slack *a = pa, *b = pb;
-    int order;
+RP_ORDER(by_slack, struct rp_critpath_slack, RP_UP(slack_ns), RP_DOWN(total_ns),
+         strcmp(a->kind, b->kind), RP_UP(rank),
+         strcmp(a->name ? a->name : a->track, b->name ? b->name : b->track))
 
-    if (a->slack_ns != b->slack_ns)
-        return a->slack_ns < b->slack_ns ? -1 : 1;
-    if (a->total_ns != b->total_ns)
-        return a->total_ns > b->total_ns ? -1 : 1;
-    order = strcmp(a->kind, b->kind);
-    if (!order && a->rank != b->rank)
-        return a->rank < b->rank ? -1 : 1;
-    return order ? order : strcmp(a->name ? a->name : a->track, b->name ? b->name : b->track);
-}
-
-static bool add_nodes(struct adder *a)
+static void add_nodes(struct slack_rows *a)
 {
     const struct rp_stepgraph *g = a->view->graph;
-    struct rp_critpath_slack *row;
     int64_t ns;
     size_t i;
 
     for (i = 0; i < g->nodes.n; i++) {
         if (!time_in_scope(a->view, &g->nodes.at[i], &ns))
             continue;
-        if (!name_row(a, &g->nodes.at[i], &row))
-            return false;
-        add_to(row, ns, a->view->slack_ns[i]);
-        if (!lane_row(a, &g->nodes.at[i], &row))
-            return false;
-        add_to(row, ns, a->view->slack_ns[i]);
+        add_to(name_row(a, &g->nodes.at[i]), ns, a->view->slack_ns[i]);
+        add_to(lane_row(a, &g->nodes.at[i]), ns, a->view->slack_ns[i]);
     }
-    return true;
 }
 
-enum rp_code rp_critpath_slack(const struct rp_critpath_view *view, const char **texts,
-                               struct rp_arena *arena, struct rp_critpath_path *out,
-                               struct rp_err *err)
+enum rp_code rp_critpath_slack(const struct rp_critpath_view *view, struct rp_arena *arena,
+                               struct rp_critpath_path *out, struct rp_err *err)
 {
-    struct adder a = {.view = view, .out = out, .arena = arena, .texts = texts};
+    struct slack_rows a = {.view = view, .out = out};
     size_t places = view->graph->names.n * RP_PATH_KINDS;
 
     a.name_row = RP_ARENA_NEW(arena, uint32_t, places + 1);
@@ -142,8 +121,8 @@ enum rp_code rp_critpath_slack(const struct rp_critpath_view *view, const char *
     out->slack = RP_ARENA_NEW(arena, struct rp_critpath_slack,
                               (view->graph->nodes.n < places ? view->graph->nodes.n : places) + 1);
     out->tracks = RP_ARENA_NEW(arena, struct rp_critpath_slack, (size_t)view->graph->nlanes + 1);
-    if (!a.name_row || !a.lane_row || !out->slack || !out->tracks || !add_nodes(&a))
-        return rp_err_nomem(err, "adding up slack");
+    RP_TRY(rp_arena_check(arena, "adding up slack", err));
+    add_nodes(&a);
     add_path(&a);
     if (out->nslack)
         qsort(out->slack, out->nslack, sizeof *out->slack, by_slack);
@@ -154,7 +133,7 @@ enum rp_code rp_critpath_slack(const struct rp_critpath_view *view, const char *
 
 /* ------------------------------------------------------------------ running the graph */
 
-struct runner {
+struct gain_runs {
     const struct rp_stepgraph *g;
     struct rp_critpath_path *out;
     struct rp_critpath_share *asked[GAINS];
@@ -163,7 +142,7 @@ struct runner {
     RP_VEC(uint32_t) members[GAINS]; /* nodes of each name that is asked for */
 };
 
-static enum rp_code find_members(struct runner *r, struct rp_err *err)
+static enum rp_code find_members(struct gain_runs *r, struct rp_err *err)
 {
     size_t i, k;
 
@@ -181,7 +160,7 @@ static enum rp_code find_members(struct runner *r, struct rp_err *err)
 }
 
 /* The end without the time of one name. */
-static int64_t end_without(struct runner *r, size_t k)
+static int64_t end_without(struct gain_runs *r, size_t k)
 {
     int64_t end;
     size_t i;
@@ -194,7 +173,7 @@ static int64_t end_without(struct runner *r, size_t k)
     return end;
 }
 
-static void replay(struct runner *r)
+static void rerun_recorded(struct gain_runs *r)
 {
     int64_t worst = 0;
     size_t i;
@@ -213,14 +192,14 @@ static void replay(struct runner *r)
 enum rp_code rp_critpath_gains(const struct rp_stepgraph *g, bool gains,
                                struct rp_critpath_path *out, struct rp_err *err)
 {
-    struct runner r = {.g = g, .out = out};
+    struct gain_runs r = {.g = g, .out = out};
     enum rp_code code = rp_vec_reserve(&r.dur, g->nodes.n, err);
     size_t k;
 
     if (code == RP_OK)
         code = rp_vec_reserve(&r.start, g->nodes.n, err);
     if (code == RP_OK)
-        replay(&r);
+        rerun_recorded(&r);
     if (code == RP_OK && gains)
         code = find_members(&r, err);
     for (k = 0; code == RP_OK && k < r.nasked; k++)
