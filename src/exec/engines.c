@@ -26,8 +26,7 @@ enum rp_code rp_engine_find(const char *text, const struct rp_engine **engine, c
     for (size_t i = 0; (*engine = rp_engine_at(i)) != NULL; i++) {
         if (strlen((*engine)->name) == len && !strncmp((*engine)->name, text, len)) {
             if (*where && !(*engine)->takes_where)
-                return rp_err_set(err, RP_USAGE, "engine '%s' takes nothing behind a colon",
-                                  (*engine)->name);
+                return rp_err_set(err, RP_USAGE, "engine '%s' takes no ':path'", (*engine)->name);
             return RP_OK;
         }
         if (used < sizeof names)

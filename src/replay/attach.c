@@ -50,7 +50,7 @@ enum rp_code rp_replay_wait_attach(struct rp_err *err)
     sigemptyset(&usr1);
     sigaddset(&usr1, SIGUSR1);
     if (pthread_sigmask(SIG_BLOCK, &usr1, &before))
-        return rp_err_set(err, RP_IO, "the signal SIGUSR1 cannot be waited for");
+        return rp_err_set(err, RP_IO, "cannot wait for the signal SIGUSR1");
     fprintf(stderr,
             "reprise: process %ld waits: attach a debugger, or press Enter, or 'kill -USR1 %ld'\n",
             (long)getpid(), (long)getpid());

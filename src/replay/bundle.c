@@ -89,7 +89,7 @@ static enum rp_code with_member(const struct rp_dataset *dataset, const struct r
         rp_sha256_text(&sha, text);
         if (n != (uint64_t)file->bytes || strcmp(text, file->sha256) != 0)
             code = rp_err_set(err, RP_FORMAT,
-                              "'%s': member '%s' is not what its manifest says: %zu bytes with "
+                              "'%s': member '%s' differs from its manifest: %zu bytes with "
                               "SHA-256 %.16s..., not %lld with %.16s...",
                               dataset->given, file->path, n, text, (long long)file->bytes,
                               file->sha256);
@@ -192,7 +192,7 @@ static enum rp_code open_given(const struct rp_dataset *dataset, struct rp_arena
     if (!dataset)
         return rp_err_set(err, RP_USAGE, "a bundle is needed: 'reprise replay pack' makes one");
     if (!rp_replay_is_bundle(dataset, &manifest))
-        return rp_err_set(err, RP_FORMAT, "'%s' is no bundle: it has no %s", dataset->given,
+        return rp_err_set(err, RP_FORMAT, "'%s' is not a bundle: it has no %s", dataset->given,
                           RP_BUNDLE_MANIFEST);
     return rp_replay_open_bundle(dataset, manifest, arena, out, err);
 }
@@ -273,8 +273,8 @@ static enum rp_code unpack_to(const struct rp_dataset *dataset, const struct rp_
     if (!program.path || !io)
         return rp_err_nomem(err, "unpacking");
     if (strchr(b->program, '/'))
-        return rp_err_set(err, RP_FORMAT, "'%s': the program '%s' is in a folder", dataset->given,
-                          b->program);
+        return rp_err_set(err, RP_FORMAT, "'%s': the program '%s' is inside a folder",
+                          dataset->given, b->program);
     if (mkdir(folder, 0777) && errno != EEXIST)
         return rp_err_set(err, RP_IO, "'%s': %s", folder, strerror(errno));
     RP_TRY(with_member(dataset, rp_bundle_find(b, b->program), write_file, &program, err));

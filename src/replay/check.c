@@ -121,7 +121,7 @@ static enum rp_code compare_all(const struct rp_session *s, const struct rp_sett
     tolerance.tf32 = on_gpu(run->exe) || on_gpu(other);
     if (tolerance.tf32)
         root->checked = rp_arena_printf(
-            &result->arena, "%s, f32 as TF32 (a GPU takes ten bits of it into products)",
+            &result->arena, "%s, f32 as TF32 (GPU products use ten bits of the mantissa)",
             root->checked);
     for (size_t i = 0; i < run->noutputs; i++) {
         tolerance.through = through && sig->nout ? through[i % sig->nout] : RP_ELEM_INVALID;

@@ -156,7 +156,8 @@ static enum rp_code read_file(const char *path, struct old_answer *old, struct r
         if (old->blocks[i] <= 0)
             old->times.nblocks = 0;
     if (!old->is_replay || old->times.p50 <= 0 || old->times.n < 1 || !old->times.nblocks)
-        return rp_err_set(err, RP_FORMAT, "'%s' is no answer of 'reprise replay --json' with runs",
+        return rp_err_set(err, RP_FORMAT,
+                          "'%s' is not the output of 'reprise replay --json' with timed runs",
                           path);
     return RP_OK;
 }

@@ -67,7 +67,7 @@ static enum rp_code add_libraries(struct listing *to, const struct rp_engine *en
         return RP_OK;
     return add_row(
         to, engine, rp_arena_printf(to->arena, "%s:PATH", engine->name),
-        rp_arena_printf(to->arena, "none, in %zu folders of packages", plugins->looked.n), false,
+        rp_arena_printf(to->arena, "not found in %zu package folders", plugins->looked.n), false,
         err);
 }
 

@@ -93,8 +93,9 @@ static enum rp_code make_one(struct feeding *f, size_t i)
 
     if (g->types && g->types[i]) {
         if (!parse_type(g->types[i], &elem, dims, &rank))
-            return rp_err_set(f->err, RP_FORMAT, "'%s': its manifest says '%.60s' for 'in%zu'",
-                              f->s->file, g->types[i], i);
+            return rp_err_set(f->err, RP_FORMAT,
+                              "'%s': invalid type '%.60s' of 'in%zu' in its manifest", f->s->file,
+                              g->types[i], i);
     } else if (port && port->has_shape) {
         elem = rp_tf_elem_of(port->type);
         rank = port->rank;
@@ -123,7 +124,7 @@ static enum rp_code from_checkpoint(struct feeding *f, size_t i)
     if (!key && port)
         key = port->name;
     if (!key)
-        return rp_err_set(f->err, RP_FORMAT, "nothing says where variable '%s' is stored",
+        return rp_err_set(f->err, RP_FORMAT, "the checkpoint key of variable '%s' is unknown",
                           g->feeds[i]);
     RP_TRY(rp_checkpoint_value(g->checkpoint, key, &v, f->err));
     return rp_tensor_borrow(v.elem, v.dims, v.rank, v.data, &f->s->arguments[i], f->err);

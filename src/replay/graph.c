@@ -115,8 +115,7 @@ enum rp_code rp_replay_open_graph(struct rp_session *s, const struct rp_settings
         g->fetches[i] = g->ports.fetches.at[i].tensor;
     RP_TRY(choose_fetches(s, settings, err));
     if (!g->nfetches)
-        return rp_err_set(err, RP_FORMAT, "'%s': the graph has nothing that could be fetched",
-                          s->file);
+        return rp_err_set(err, RP_FORMAT, "'%s': the graph has no output to fetch", s->file);
     RP_TRY(choose_feeds(s, err));
     return saved && g->ports.variables.n ? find_checkpoint(s, err) : RP_OK;
 }

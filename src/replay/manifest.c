@@ -113,7 +113,7 @@ static enum rp_code read_text(struct reader *r, const char **out)
     if (rp_json_value(r->json, &v) == RP_JSON_NULL)
         return RP_OK;
     if (v.kind != RP_JSON_STRING || !rp_json_decode(r->json, &v))
-        return rp_err_set(r->err, RP_FORMAT, "a text is expected at byte %llu of the manifest",
+        return rp_err_set(r->err, RP_FORMAT, "expected a string at byte %llu of the manifest",
                           (unsigned long long)rp_json_offset(r->json));
     copy = rp_arena_printf(r->arena, "%.*s", (int)v.len, v.text);
     *out = copy;
@@ -128,7 +128,7 @@ static enum rp_code read_int(struct reader *r, int64_t *out)
     if (rp_json_value(r->json, &v) == RP_JSON_NULL)
         return RP_OK;
     if (v.kind != RP_JSON_NUMBER || !v.is_integer || rp_decimal_parse(v.text, v.len, 0, out))
-        return rp_err_set(r->err, RP_FORMAT, "an integer is expected at byte %llu of the manifest",
+        return rp_err_set(r->err, RP_FORMAT, "expected an integer at byte %llu of the manifest",
                           (unsigned long long)rp_json_offset(r->json));
     return RP_OK;
 }
@@ -139,7 +139,7 @@ static enum rp_code read_flag(struct reader *r, bool *out)
 
     *out = rp_json_value(r->json, &v) == RP_JSON_TRUE;
     if (v.kind != RP_JSON_TRUE && v.kind != RP_JSON_FALSE)
-        return rp_err_set(r->err, RP_FORMAT, "true or false is expected at byte %llu",
+        return rp_err_set(r->err, RP_FORMAT, "expected true or false at byte %llu of the manifest",
                           (unsigned long long)rp_json_offset(r->json));
     return RP_OK;
 }
@@ -150,7 +150,7 @@ static enum rp_code read_array(struct reader *r, struct rp_bundle *b)
     struct rp_json_token key;
 
     if (rp_json_value(r->json, &key) != RP_JSON_OBJECT)
-        return rp_err_set(r->err, RP_FORMAT, "an array of the manifest is no object");
+        return rp_err_set(r->err, RP_FORMAT, "an array of the manifest is not an object");
     while (rp_json_field(r->json, &key))
         if (rp_json_key_is(&key, "name"))
             RP_TRY(read_text(r, &row.name));
@@ -179,7 +179,7 @@ static enum rp_code read_file(struct reader *r, struct rp_bundle *b)
     struct rp_json_token key;
 
     if (rp_json_value(r->json, &key) != RP_JSON_OBJECT)
-        return rp_err_set(r->err, RP_FORMAT, "a file of the manifest is no object");
+        return rp_err_set(r->err, RP_FORMAT, "a file of the manifest is not an object");
     while (rp_json_field(r->json, &key))
         if (rp_json_key_is(&key, "path"))
             RP_TRY(read_text(r, &row.path));
@@ -225,7 +225,7 @@ static enum rp_code read_list(struct reader *r, struct rp_bundle *b,
     struct rp_json_token v = {0};
 
     if (rp_json_value(r->json, &v) != RP_JSON_ARRAY)
-        return rp_err_set(r->err, RP_FORMAT, "a list is expected at byte %llu of the manifest",
+        return rp_err_set(r->err, RP_FORMAT, "expected a list at byte %llu of the manifest",
                           (unsigned long long)rp_json_offset(r->json));
     while (rp_json_element(r->json))
         RP_TRY(one(r, b));
@@ -273,20 +273,21 @@ static enum rp_code read_field(struct reader *r, const struct rp_json_token *key
 static enum rp_code check(const struct rp_bundle *b, struct rp_err *err)
 {
     if (!b->schema || strncmp(b->schema, "reprise.bundle/", 15) != 0)
-        return rp_err_set(err, RP_FORMAT, "its manifest is none of a bundle");
+        return rp_err_set(err, RP_FORMAT, "the manifest is not that of a bundle");
     if (strcmp(b->schema, RP_BUNDLE_SCHEMA) != 0)
-        return rp_err_set(err, RP_UNSUPPORTED, "a bundle of version '%.40s', this program knows %s",
+        return rp_err_set(err, RP_UNSUPPORTED, "unsupported bundle version '%.40s'; supported: %s",
                           b->schema + 15, RP_BUNDLE_SCHEMA + 15);
     if (!rp_bundle_find(b, b->program))
-        return rp_err_set(err, RP_FORMAT, "its manifest names no program among its files");
+        return rp_err_set(err, RP_FORMAT, "the manifest names no program among its files");
     for (size_t i = 0; i < b->arrays.n; i++)
         if (b->arrays.at[i].file && !rp_bundle_find(b, b->arrays.at[i].file))
-            return rp_err_set(err, RP_FORMAT, "array '%.40s' is in no file of its manifest",
+            return rp_err_set(err, RP_FORMAT,
+                              "the file of array '%.40s' is not listed in the manifest",
                               b->arrays.at[i].name);
     if (b->partitions < 1 || b->partitions > 4096 || b->seed < 0)
-        return rp_err_set(err, RP_FORMAT, "its manifest has impossible partitions or seed");
+        return rp_err_set(err, RP_FORMAT, "invalid number of partitions or seed in the manifest");
     if (b->variables < 0 || (size_t)b->variables > b->feeds.n)
-        return rp_err_set(err, RP_FORMAT, "its manifest has more variables than feeds");
+        return rp_err_set(err, RP_FORMAT, "the manifest has more variables than feeds");
     return RP_OK;
 }
 

@@ -21,20 +21,20 @@ enum rp_code rp_replay_choose(const struct rp_session *s, const struct rp_settin
     const char *plugin = rp_settings_text(settings, "plugin");
 
     if (plugin) {
-        root->choice = "--plugin names it";
+        root->choice = "requested with --plugin";
         root->engine = rp_arena_printf(s->arena, "pjrt:%s", plugin);
         run->engine = &rp_engine_pjrt;
         run->where = plugin;
         return RP_OK;
     }
     if (given && strcmp(given, "auto") != 0) {
-        root->choice = "it was asked for";
+        root->choice = "requested with --engine";
         root->engine = rp_arena_strdup(s->arena, given);
         return rp_engine_find(given, &run->engine, &run->where, err);
     }
     run->engine = rp_engine_at(0);
     root->engine = run->engine->name;
-    root->choice = "it needs nothing installed; --engine takes another";
+    root->choice = "needs no installation; choose another with --engine";
     return RP_OK;
 }
 
@@ -50,10 +50,10 @@ void rp_replay_choose_again(const struct rp_session *s, const struct rp_settings
     if (s->graph && !p) {
         run->engine = &rp_engine_tf;
         root->choice =
-            rp_arena_printf(s->arena, "the others cannot run it: %s", s->graph->why.text);
+            rp_arena_printf(s->arena, "the other engines cannot run it: %s", s->graph->why.text);
     } else if (p && !strcmp(p->language, "stablehlo")) {
         run->engine = &rp_engine_pjrt;
-        root->choice = "the others know no StableHLO";
+        root->choice = "the other engines do not run StableHLO";
     }
     root->engine = run->engine->name;
 }
@@ -213,7 +213,7 @@ enum rp_code rp_replay_plugin_options(struct rp_arena *arena, const struct rp_se
         texts_of(arena, settings, "plugin-option", &o->plugin_options, &o->nplugin_options, err));
     RP_TRY(texts_of(arena, settings, "xla-flag", &o->xla_flags, &o->nxla_flags, err));
     if (keep_flags && !path)
-        return rp_err_set(err, RP_USAGE, "--keep-flags goes with --compile-options");
+        return rp_err_set(err, RP_USAGE, "--keep-flags needs --compile-options");
     if (!path)
         return RP_OK;
     RP_TRY(read_compile_options(path, keep_flags, recorded, err));

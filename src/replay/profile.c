@@ -217,7 +217,7 @@ static enum rp_code engine_trace(const struct rp_session_run *run, struct rp_imp
     RP_TRY(rp_input_open_memory("the engine's profile", *bytes, n, NULL, &in, err));
     RP_TRY(rp_format_read(in, NULL, import, err));
     if (!import->trace)
-        return rp_err_set(err, RP_FORMAT, "the engine's profile is no trace");
+        return rp_err_set(err, RP_FORMAT, "the engine's profile is not a trace");
     return RP_OK;
 }
 
@@ -245,13 +245,13 @@ enum rp_code rp_replay_trace(const struct rp_session_run *run, const char *path,
 
     RP_TRY(rp_writer_for(NULL, path, &writer, err));
     if (!writer->write)
-        return rp_err_set(err, RP_USAGE, "'%s': a format of programs, not of traces", path);
+        return rp_err_set(err, RP_USAGE, "'%s' is a format for programs, not for traces", path);
     if (run->exe->engine->spans)
         code = replay_spans(run, PROFILED_RUNS, &import.trace, result, err);
     else if (run->exe->engine->profile)
         code = engine_trace(run, &import, &bytes, err);
     else
-        code = rp_err_set(err, RP_UNSUPPORTED, "engine '%s' keeps no times of instructions",
+        code = rp_err_set(err, RP_UNSUPPORTED, "engine '%s' does not record times of instructions",
                           run->exe->engine->name);
     if (code == RP_OK)
         code = writer->write(import.trace, path, NULL, err);
@@ -278,7 +278,7 @@ enum rp_code rp_replay_instructions(const struct rp_session_run *run, int64_t mo
     if (run->exe->engine->profile)
         return by_profiler(run, most, result, err);
     if (!run->exe->engine->times)
-        return rp_err_set(err, RP_UNSUPPORTED, "engine '%s' keeps no times of instructions",
+        return rp_err_set(err, RP_UNSUPPORTED, "engine '%s' does not record times of instructions",
                           run->exe->engine->name);
     times = run->exe->engine->times(run->exe, &n);
     root->instructions = RP_ARENA_NEW(&result->arena, struct rp_replay_op, n + 1);

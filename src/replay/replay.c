@@ -123,7 +123,7 @@ static enum rp_code run_options(struct rp_ctx *ctx, const struct rp_settings *se
         run->timing.time_ns = 0; /* as many as were asked for, however long they take */
     if (run->options.profile && rp_settings_int(settings, "profile") < 1)
         return rp_err_set(err, RP_USAGE,
-                          "--profile takes how many instructions to show, 1 or more");
+                          "--profile takes the number of instructions to show, 1 or more");
     return RP_OK;
 }
 
@@ -139,8 +139,7 @@ static enum rp_code execute(struct rp_session *s, const struct rp_settings *sett
             *err = s->graph->why;
     }
     if (code == RP_MISSING && s->graph && !s->program.program && run->engine == &rp_engine_tf)
-        code = rp_err_prefix(err, code, "'%s': %s; and TensorFlow itself", s->file,
-                             s->graph->why.text);
+        code = rp_err_prefix(err, code, "'%s': %s; TensorFlow itself", s->file, s->graph->why.text);
     if (code == RP_OK && s->graph)
         rp_replay_graph_outputs(s, run->outputs, run->noutputs);
     if (code == RP_OK)
@@ -201,7 +200,7 @@ static enum rp_code run_pair(struct rp_ctx *ctx, const struct rp_dataset *datase
 
     if (!program || !data || dataset)
         return rp_err_set(err, RP_USAGE,
-                          "BladeDISC's pair is -p X.input and -d X.tar, both, and no other file");
+                          "a BladeDISC pair needs both -p X.input and -d X.tar, and no other file");
     s.file = root->program = rp_arena_strdup(&result->arena, program);
     root->format = "blade";
     s.program = (struct rp_engine_program){.name = root->program, .format = root->format};
@@ -233,7 +232,7 @@ static enum rp_code run_source(struct rp_ctx *ctx, const struct rp_dataset *data
     if (code == RP_OK && rp_replay_is_graph(&s))
         code = rp_replay_open_graph(&s, settings, err);
     else if (code == RP_OK && rp_settings_has(settings, "fetch"))
-        code = rp_err_set(err, RP_USAGE, "--fetch goes with TensorFlow's graphs; '%s' is none",
+        code = rp_err_set(err, RP_USAGE, "--fetch is for TensorFlow graphs, and '%s' is not one",
                           s.file);
     if (code == RP_OK && bundle)
         code = rp_replay_load_bundle(dataset, bundle, &s, !rp_settings_has(settings, "inputs"),
@@ -288,10 +287,10 @@ static enum rp_code check_options(const char *action, const struct rp_settings *
 
     for (size_t i = 0; i < sizeof only / sizeof *only; i++)
         if (rp_settings_has(settings, only[i].option) && strcmp(action, only[i].action) != 0)
-            return rp_err_set(err, RP_USAGE, "--%s goes with 'replay %s'", only[i].option,
+            return rp_err_set(err, RP_USAGE, "--%s is for 'replay %s'", only[i].option,
                               only[i].action);
     if (rp_settings_has(settings, "plugin") && strcmp(engine, "auto") != 0)
-        return rp_err_set(err, RP_USAGE, "--plugin names the engine: without --engine");
+        return rp_err_set(err, RP_USAGE, "--plugin and --engine exclude each other");
     return RP_OK;
 }
 
@@ -341,9 +340,8 @@ static const struct rp_field times_fields[] = {
     RP_FIELD(struct rp_replay_times, p99, I64, NS, "99 %", "99 of 100 runs took less", RP_NULLABLE),
     RP_FIELD(struct rp_replay_times, max, I64, NS, "slowest", "the longest run", RP_NULLABLE),
     RP_FIELD(struct rp_replay_times, mean, I64, NS, "mean", "of the runs", RP_NULLABLE),
-    RP_FIELD(struct rp_replay_times, n, I64, COUNT, "runs", "how many runs were counted",
-             RP_NULLABLE),
-    RP_FIELD(struct rp_replay_times, warmups, I64, COUNT, "warm-up", "runs before those",
+    RP_FIELD(struct rp_replay_times, n, I64, COUNT, "runs", "number of measured runs", RP_NULLABLE),
+    RP_FIELD(struct rp_replay_times, warmups, I64, COUNT, "warm-up", "number of warm-up runs",
              RP_NULLABLE),
     {"blocks", NULL, RP_T_LIST, RP_UNIT_NONE, 0, offsetof(struct rp_replay_times, blocks),
      offsetof(struct rp_replay_times, nblocks), &rp_type_int, "low times of consecutive runs"},
@@ -356,10 +354,9 @@ static const struct rp_type times_type = {"run", sizeof(struct rp_replay_times),
                                           NULL};
 
 static const struct rp_field worst_fields[] = {
-    RP_FIELD(struct rp_replay_worst, index, STR, NONE, "element", "its place", 0),
-    RP_FIELD(struct rp_replay_worst, got, F64, NONE, "got", "what this engine gave", 0),
-    RP_FIELD(struct rp_replay_worst, want, F64, NONE, "want", "what was expected", 0),
-    RP_FIELD_END};
+    RP_FIELD(struct rp_replay_worst, index, STR, NONE, "element", "its index", 0),
+    RP_FIELD(struct rp_replay_worst, got, F64, NONE, "got", "value from this engine", 0),
+    RP_FIELD(struct rp_replay_worst, want, F64, NONE, "want", "expected value", 0), RP_FIELD_END};
 static const struct rp_type worst_type = {"worst", sizeof(struct rp_replay_worst), worst_fields,
                                           NULL};
 
@@ -369,7 +366,7 @@ static const struct rp_field output_fields[] = {
     {"shape", NULL, RP_T_LIST, RP_UNIT_NONE, 0, offsetof(struct rp_replay_output, shape),
      offsetof(struct rp_replay_output, nshape), &rp_type_int, "its dimensions"},
     RP_FIELD(struct rp_replay_output, shown, STR, NONE, "shape", "its dimensions", RP_SCREEN),
-    RP_FIELD(struct rp_replay_output, ok, BOOL, NONE, "right", "within the tolerance", 0),
+    RP_FIELD(struct rp_replay_output, ok, BOOL, NONE, "correct", "within the tolerance", 0),
     RP_FIELD(struct rp_replay_output, max_abs, F64, NONE, "largest difference",
              "of an element from what was expected", 0),
     RP_FIELD(struct rp_replay_output, max_rel, F64, NONE, "relative",
@@ -385,8 +382,8 @@ static const struct rp_type output_type = {"output", sizeof(struct rp_replay_out
 
 static const struct rp_field op_fields[] = {
     RP_FIELD(struct rp_replay_op, name, STR, NONE, "instruction", "its name", RP_SHORTEN),
-    RP_FIELD(struct rp_replay_op, opcode, STR, NONE, "opcode", "what it does", 0),
-    RP_FIELD(struct rp_replay_op, calls, I64, COUNT, "calls", "how often it ran", 0),
+    RP_FIELD(struct rp_replay_op, opcode, STR, NONE, "opcode", "operation", 0),
+    RP_FIELD(struct rp_replay_op, calls, I64, COUNT, "calls", "number of executions", 0),
     RP_FIELD(struct rp_replay_op, total_ns, I64, NS, "time",
              "sum over all runs, called computations included", 0),
     RP_FIELD(struct rp_replay_op, share, F64, RATIO, "of all", "of the time of all runs", 0),
@@ -395,7 +392,7 @@ static const struct rp_type op_type = {"instruction", sizeof(struct rp_replay_op
 
 static const struct rp_field engine_fields[] = {
     RP_FIELD(struct rp_replay_engine, name, STR, NONE, "engine", "what --engine takes", 0),
-    RP_FIELD(struct rp_replay_engine, present, BOOL, NONE, "here", "whether it can run", 0),
+    RP_FIELD(struct rp_replay_engine, present, BOOL, NONE, "available", "whether it can run", 0),
     RP_FIELD(struct rp_replay_engine, found, STR, NONE, "found", "what and where, or why not", 0),
     RP_FIELD(struct rp_replay_engine, summary, STR, NONE, "what it is", "in a line", RP_SHORTEN),
     RP_FIELD(struct rp_replay_engine, get, STR, NONE, "how to get it", "where it is missing",
@@ -437,33 +434,33 @@ static const struct rp_type compared_type = {"compared", sizeof(struct rp_replay
 static const struct rp_field replay_fields[] = {
     RP_FIELD(struct rp_replay, program, STR, NONE, "program", "the file", RP_SHORTEN),
     RP_FIELD(struct rp_replay, format, STR, NONE, "format", "what was read", 0),
-    RP_FIELD(struct rp_replay, bundle, STR, NONE, "bundle", "that was written", 0),
-    RP_FIELD(struct rp_replay, packed_by, STR, NONE, "packed by", "version of this program", 0),
+    RP_FIELD(struct rp_replay, bundle, STR, NONE, "bundle", "the bundle that was written", 0),
+    RP_FIELD(struct rp_replay, packed_by, STR, NONE, "packed by", "version of reprise", 0),
     RP_FIELD(struct rp_replay, flags, STR, NONE, "flags", "XLA_FLAGS where it was packed",
              RP_SHORTEN),
-    RP_FIELD(struct rp_replay, rank, I64, NONE, "rank", "that it was captured on", RP_NULLABLE),
-    RP_FIELD(struct rp_replay, engine, STR, NONE, "engine", "that ran it", 0),
-    RP_FIELD(struct rp_replay, choice, STR, NONE, "because", "why this engine was taken", 0),
-    RP_FIELD(struct rp_replay, inputs, STR, NONE, "inputs", "where they come from", RP_SHORTEN),
-    RP_FIELD(struct rp_replay, partitions, I64, COUNT, "partitions", "that ran", RP_NULLABLE),
-    RP_FIELD(struct rp_replay, compile_ns, I64, NS, "compile", "program to executable",
+    RP_FIELD(struct rp_replay, rank, I64, NONE, "rank", "the rank it was captured on", RP_NULLABLE),
+    RP_FIELD(struct rp_replay, engine, STR, NONE, "engine", "the engine that ran it", 0),
+    RP_FIELD(struct rp_replay, choice, STR, NONE, "because", "why this engine was chosen", 0),
+    RP_FIELD(struct rp_replay, inputs, STR, NONE, "inputs", "their source", RP_SHORTEN),
+    RP_FIELD(struct rp_replay, partitions, I64, COUNT, "partitions", "number of partitions",
              RP_NULLABLE),
-    RP_FIELD(struct rp_replay, upload_ns, I64, NS, "upload", "inputs to the engine", RP_NULLABLE),
+    RP_FIELD(struct rp_replay, compile_ns, I64, NS, "compile", "time to compile", RP_NULLABLE),
+    RP_FIELD(struct rp_replay, upload_ns, I64, NS, "upload", "time to send the inputs",
+             RP_NULLABLE),
     RP_FIELD(struct rp_replay, first_ns, I64, NS, "first run", "before anything is warm",
              RP_NULLABLE),
-    RP_FIELD_RECORD(struct rp_replay, run_ns, &times_type, "runs", "times of the runs that count",
-                    0),
-    RP_FIELD(struct rp_replay, checked, STR, NONE, "checked against", "what the outputs should be",
-             RP_SHORTEN),
-    RP_FIELD(struct rp_replay, ok, BOOL, NONE, "right", "no output is wrong", 0),
-    RP_FIELD_LIST(struct rp_replay, outputs, &output_type, "outputs", "what the program gave", 0),
+    RP_FIELD_RECORD(struct rp_replay, run_ns, &times_type, "runs", "times of the measured runs", 0),
+    RP_FIELD(struct rp_replay, checked, STR, NONE, "checked against",
+             "source of the expected outputs", RP_SHORTEN),
+    RP_FIELD(struct rp_replay, ok, BOOL, NONE, "correct", "no output is wrong", 0),
+    RP_FIELD_LIST(struct rp_replay, outputs, &output_type, "outputs", "outputs of the program", 0),
     RP_FIELD_LIST(struct rp_replay, instructions, &op_type, "instructions",
-                  "where the time goes, with --profile", 0),
+                  "times of instructions, with --profile", 0),
     RP_FIELD_LIST(struct rp_replay, engines, &engine_type, "engines",
-                  "with the word 'engines': what can run programs here", 0),
+                  "with 'engines': what can run programs on this machine", 0),
     RP_FIELD_LIST(struct rp_replay, compared, &compared_type, "compared",
-                  "with --compare: an earlier answer", 0),
-    RP_FIELD_LIST(struct rp_replay, files, &file_type, "files", "of a bundle", 0),
+                  "with --compare: an earlier result", 0),
+    RP_FIELD_LIST(struct rp_replay, files, &file_type, "files", "members of the bundle", 0),
     RP_FIELD_LIST(struct rp_replay, warnings, &rp_type_string, "warnings", "what to know", RP_WARN),
     RP_FIELD_END};
 static const struct rp_type replay_type = {"replay", sizeof(struct rp_replay), replay_fields,
@@ -471,56 +468,59 @@ static const struct rp_type replay_type = {"replay", sizeof(struct rp_replay), r
 
 static const struct rp_option options[] = {
     {"action", 0, RP_OPT_CHOICE, "run|pack|unpack|info|engines", "run",
-     "what to do; may stand as the first word instead", 0},
-    {"engine", 'e', RP_OPT_TEXT, "NAME", "auto", "what runs it; 'replay engines' lists them", 0},
-    {"program", 'p', RP_OPT_PATH, "FILE", NULL, "of BladeDISC's pair: the .input", 0},
-    {"data", 'd', RP_OPT_PATH, "FILE", NULL, "of BladeDISC's pair: the .tar", 0},
-    {"fetch", 0, RP_OPT_TEXT, "TENSOR", NULL, "of a TensorFlow graph: an output, such as 'loss:0'",
+     "what to do; may also be given as the first word", 0},
+    {"engine", 'e', RP_OPT_TEXT, "NAME", "auto",
+     "the engine to run it; 'replay engines' lists them", 0},
+    {"program", 'p', RP_OPT_PATH, "FILE", NULL, "the .input file of a BladeDISC pair", 0},
+    {"data", 'd', RP_OPT_PATH, "FILE", NULL, "the .tar file of a BladeDISC pair", 0},
+    {"fetch", 0, RP_OPT_TEXT, "TENSOR", NULL, "output of a TensorFlow graph, such as 'loss:0'",
      RP_OPT_REPEAT},
     {"inputs", 'i', RP_OPT_PATH, "FILE", NULL, "arrays in0, in1 ... in an .npz, or one .npy", 0},
-    {"seed", 0, RP_OPT_INT, "N", "0", "of synthetic inputs", 0},
-    {"expect", 0, RP_OPT_PATH, "FILE", NULL, "arrays out0, out1 ... that must come out", 0},
+    {"seed", 0, RP_OPT_INT, "N", "0", "seed of synthetic inputs", 0},
+    {"expect", 0, RP_OPT_PATH, "FILE", NULL, "expected outputs: arrays out0, out1 ...", 0},
     {"check", 0, RP_OPT_TEXT, "HOW", NULL,
-     "compare with 'expected' or with 'engine:NAME'; 'none': do not", 0},
-    {"atol", 0, RP_OPT_TEXT, "X", NULL, "absolute tolerance; by the type where none is given", 0},
-    {"rtol", 0, RP_OPT_TEXT, "X", NULL, "relative tolerance; by the type where none is given", 0},
-    {"ulp", 0, RP_OPT_INT, "N", NULL, "elements so many steps of their type apart are right", 0},
+     "compare outputs with 'expected' or 'engine:NAME', or 'none'", 0},
+    {"atol", 0, RP_OPT_TEXT, "X", NULL, "absolute tolerance (default: by type)", 0},
+    {"rtol", 0, RP_OPT_TEXT, "X", NULL, "relative tolerance (default: by type)", 0},
+    {"ulp", 0, RP_OPT_INT, "N", NULL, "tolerance in units in the last place", 0},
     {"nan-differs", 0, RP_OPT_FLAG, NULL, NULL, "count NaN as wrong even where NaN is expected", 0},
     {"save", 0, RP_OPT_PATH, "FILE", NULL,
-     "write the outputs as .npz; with 'pack' the bundle, with 'unpack' into this folder", 0},
+     "file for the outputs (.npz), for 'pack' the bundle, for 'unpack' a folder", 0},
     {"redact", 0, RP_OPT_FLAG, NULL, NULL,
-     "with 'pack': leave out the values of inputs, outputs and large constants", 0},
-    {"rank", 0, RP_OPT_INT, "N", NULL, "with 'pack': the rank that it was captured on", 0},
-    {"iters", 'n', RP_OPT_COUNT, "N", "0", "how many runs count; 0: as many as --time allows", 0},
-    {"time", 0, RP_OPT_DURATION, "T", "1s", "for how long to run", 0},
-    {"warmup", 0, RP_OPT_COUNT, "N", NULL, "runs before those; until times are stable", 0},
+     "with 'pack': omit the values of inputs, outputs and large constants", 0},
+    {"rank", 0, RP_OPT_INT, "N", NULL, "with 'pack': the rank it was captured on", 0},
+    {"iters", 'n', RP_OPT_COUNT, "N", "0", "number of measured runs; 0: as many as --time allows",
+     0},
+    {"time", 0, RP_OPT_DURATION, "T", "1s", "time for the measured runs", 0},
+    {"warmup", 0, RP_OPT_COUNT, "N", NULL, "warm-up runs (default: until times are stable)", 0},
     {"cold", 0, RP_OPT_FLAG, NULL, NULL, "empty the caches before each run", 0},
     {"profile", 0, RP_OPT_COUNT, "N", NULL, "also show the N instructions that take longest", 0},
     {"trace", 0, RP_OPT_PATH, "FILE", NULL,
      "also write some more runs as a trace: .rpt, .json or .json.gz", 0},
-    {"compare", 0, RP_OPT_PATH, "FILE", NULL,
-     "with the --json of an earlier replay: faster, slower or no difference", 0},
+    {"compare", 0, RP_OPT_PATH, "FILE", NULL, "compare with the --json output of an earlier replay",
+     0},
     {"wait-attach", 0, RP_OPT_FLAG, NULL, NULL,
-     "print the process's number and wait for a debugger or profiler", 0},
-    {"partitions", 0, RP_OPT_INT, "0..4096", "0", "run so many; 0: as many as the program says", 0},
-    {"plugin", 0, RP_OPT_PATH, "FILE", NULL, "a PJRT plugin: the same as --engine pjrt:FILE", 0},
+     "print the process id and wait for a debugger or profiler", 0},
+    {"partitions", 0, RP_OPT_INT, "0..4096", "0", "number of partitions; 0: as the program says",
+     0},
+    {"plugin", 0, RP_OPT_PATH, "FILE", NULL, "a PJRT plugin; same as --engine pjrt:FILE", 0},
     {"plugin-option", 0, RP_OPT_TEXT, "NAME=VALUE", NULL,
-     "for the plugin's client, such as memory_fraction=0.5", RP_OPT_REPEAT},
+     "option for the plugin's client, such as memory_fraction=0.5", RP_OPT_REPEAT},
     {"xla-flag", 0, RP_OPT_TEXT, "NAME=VALUE", NULL,
-     "for the plugin's compiler, such as xla_dump_to=/tmp/x", RP_OPT_REPEAT},
+     "flag for the plugin's compiler, such as xla_dump_to=/tmp/x", RP_OPT_REPEAT},
     {"compile-options", 0, RP_OPT_PATH, "FILE", NULL,
-     "compile as recorded: a compile_options.pb of XLA's dump, without its flags", 0},
-    {"keep-flags", 0, RP_OPT_FLAG, NULL, NULL, "with --compile-options: with its flags", 0},
+     "compile with the options of a compile_options.pb, without its flags", 0},
+    {"keep-flags", 0, RP_OPT_FLAG, NULL, NULL, "with --compile-options: keep its flags", 0},
     {"timeout", 0, RP_OPT_DURATION, "T", "0s",
-     "give up where a library in a child process gives no answer for so long; 0: never", 0},
+     "give up when a child process does not answer for so long; 0: never", 0},
     {"in-process", 0, RP_OPT_FLAG, NULL, NULL,
-     "load the library of an engine into this process, not into a child of it", 0},
+     "load an engine's library into this process, not into a child", 0},
     {"install", 0, RP_OPT_FLAG, NULL, NULL,
-     "with 'engines': fetch --package from PyPI into a folder of our own", 0},
+     "with 'engines': install --package from PyPI into reprise's own folder", 0},
     {"products", 0, RP_OPT_CHOICE, "auto|f32|tf32", "auto",
-     "how ref and fast multiply f32; auto: tf32 if compiled for a GPU", 0},
+     "precision of f32 products in ref and fast; auto: tf32 if compiled for a GPU", 0},
     {"package", 0, RP_OPT_CHOICE, "xla-cpu-pjrt|tensorflow-cpu", "xla-cpu-pjrt",
-     "what --install fetches", 0},
+     "the package to --install", 0},
     RP_OPTION_END};
 
 const struct rp_question_row rp_ask_replay = {

@@ -221,9 +221,9 @@ enum rp_code rp_session_execute(const struct rp_session *s, struct rp_session_ru
     rp_proto_writer_release(&made);
     RP_TRY(code);
     if (!run->exe)
-        return rp_err_set(err, RP_BUG, "engine '%s' compiled nothing", engine->name);
+        return rp_err_set(err, RP_BUG, "engine '%s' returned no executable", engine->name);
     if (run->exe->narguments != rp_replay_narguments(s, engine))
-        return rp_err_set(err, RP_FORMAT, "engine '%s' sees %zu inputs, the program has %zu",
+        return rp_err_set(err, RP_FORMAT, "engine '%s' expects %zu inputs, the program has %zu",
                           engine->name, run->exe->narguments, s->signature.nin);
     begin = rp_exec_now();
     RP_TRY(engine->upload(run->exe, s->arguments, err));

@@ -132,7 +132,7 @@ static enum rp_code npy_fill(const char *header, const uint8_t *data, size_t n,
     enum rp_code code;
 
     if (!descr || !order || !shape || !header_shape(shape, dims, &rank))
-        return rp_err_set(err, RP_FORMAT, "its header is malformed: %.60s", header);
+        return rp_err_set(err, RP_FORMAT, "malformed header: %.60s", header);
     type = header_type(descr, err);
     if (!type)
         return RP_UNSUPPORTED;
@@ -168,7 +168,7 @@ enum rp_code rp_npy_parse(const uint8_t *bytes, size_t n, struct rp_tensor **out
 
     *out = NULL;
     if (n < 12 || memcmp(bytes, "\x93NUMPY", 6) != 0)
-        return rp_err_set(err, RP_FORMAT, "it is no .npy array");
+        return rp_err_set(err, RP_FORMAT, "not an .npy array");
     begin = bytes[6] == 1 ? 10 : 12;
     head = bytes[6] == 1 ? u16(bytes + 8) : u32(bytes + 8);
     if (bytes[6] < 1 || bytes[6] > 3 || head > n - begin || head > 65536)
@@ -307,7 +307,7 @@ static enum rp_code zip_inflate(const struct zip_member *m, uint8_t *out, struct
     }
     engine->close(state);
     if (code == RP_OK && (now != RP_DEFLATE_END || got != m->plain))
-        return rp_err_set(err, RP_FORMAT, "its deflated bytes are damaged: %s",
+        return rp_err_set(err, RP_FORMAT, "damaged compressed data: %s",
                           why ? why : "wrong length");
     return code;
 }
@@ -323,11 +323,10 @@ static enum rp_code zip_array(const struct zip_member *m, struct rp_tensor **out
         plain = held = malloc(m->plain + 1);
         code = held ? zip_inflate(m, held, err) : rp_err_nomem(err, "reading an array");
     } else if (m->method != 0) {
-        return rp_err_set(err, RP_UNSUPPORTED, "its compression (method %u) is not known",
-                          m->method);
+        return rp_err_set(err, RP_UNSUPPORTED, "unknown compression method %u", m->method);
     }
     if (code == RP_OK && rp_deflate_zlib.crc(0, plain, m->plain) != m->crc)
-        code = rp_err_set(err, RP_FORMAT, "its checksum does not fit: the file is damaged");
+        code = rp_err_set(err, RP_FORMAT, "checksum mismatch: the file is damaged");
     if (code == RP_OK)
         code = rp_npy_parse(plain, m->plain, out, err);
     free(held);
@@ -366,7 +365,7 @@ enum rp_code rp_arrays_parse(const uint8_t *bytes, size_t n, const struct rp_lim
 
         RP_TRY(zip_next(&z, &m, err));
         if (out->list.n >= most.members || m.plain > most.held_bytes)
-            return rp_err_set(err, RP_LIMIT, "too many or too large members in the zip");
+            return rp_err_set(err, RP_LIMIT, "the zip has too many or too large members");
         if (m.nname < 4 || memcmp(m.name + m.nname - 4, ".npy", 4) != 0)
             continue; /* notes that somebody put beside the arrays */
         code = zip_array(&m, &t, err);
@@ -443,8 +442,8 @@ static enum rp_code check_small(const struct rp_tensor *from, const struct rp_te
     for (size_t i = 0; whole && i < to->n; i++)
         if (rp_tensor_integer(to, i) != rp_tensor_integer(from, i) &&
             (from->data[i] & ~((1u << rp_elem_bits(to->elem)) - 1)))
-            return rp_err_set(err, RP_FORMAT, "array '%s' holds %lld, which is no %s", name,
-                              (long long)rp_tensor_integer(from, i), rp_elem_name(to->elem));
+            return rp_err_set(err, RP_FORMAT, "array '%s' holds %lld, which is not a valid %s",
+                              name, (long long)rp_tensor_integer(from, i), rp_elem_name(to->elem));
     return RP_OK;
 }
 
@@ -470,7 +469,7 @@ static enum rp_code convert(const struct rp_tensor *from, struct rp_tensor *to, 
         rp_tensor_tidy(to);
         return RP_OK;
     }
-    return rp_err_set(err, RP_FORMAT, "array '%s' is %s where the program has %s", name,
+    return rp_err_set(err, RP_FORMAT, "array '%s' is %s, but the program expects %s", name,
                       rp_elem_name(from->elem), rp_elem_name(to->elem));
 }
 
@@ -489,8 +488,8 @@ enum rp_code rp_array_as(struct rp_tensor *array, unsigned elem, const int64_t *
     if (!same_dims(array, dims, rank)) {
         rp_tensor_shape_text(array, have, sizeof have);
         rp_tensor_shape_text(*out, want, sizeof want);
-        code = rp_err_set(err, RP_FORMAT, "array '%s' is %s where the program has %s", name, have,
-                          want);
+        code = rp_err_set(err, RP_FORMAT, "array '%s' is %s, but the program expects %s", name,
+                          have, want);
     } else {
         code = convert(array, *out, name, err);
     }

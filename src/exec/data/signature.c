@@ -80,7 +80,7 @@ enum rp_code rp_signature_find(const struct rp_program *p, struct rp_arena *aren
     memset(out, 0, sizeof *out);
     if (p->entry == RP_NONE || p->entry >= p->computations.n ||
         (strcmp(p->language, "hlo") != 0 && strcmp(p->language, "stablehlo") != 0))
-        return rp_err_set(err, RP_FORMAT, "no HLO program with an entry");
+        return rp_err_set(err, RP_FORMAT, "not an HLO program with an entry computation");
     c = &p->computations.at[p->entry];
     params = RP_ARENA_NEW(arena, uint32_t, c->nparams + 1);
     if (!params)

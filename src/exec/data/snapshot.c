@@ -171,8 +171,7 @@ static enum rp_code check_room(struct reader *r, const struct shape *s, bool var
             return RP_OK;
     if (!over && n <= most)
         return RP_OK;
-    return rp_err_set(r->err, RP_FORMAT, "it has %zu bytes, which are too few for its shape",
-                      data.n);
+    return rp_err_set(r->err, RP_FORMAT, "%zu bytes are too few for its shape", data.n);
 }
 
 /* The values of a literal: its field as the file has it, or joined in `joined` where they stand in
@@ -221,9 +220,9 @@ static enum rp_code take_varints(struct reader *r, const struct shape *s, struct
         if (i < plain->n)
             rp_tensor_set_integer(plain, i++, (int64_t)v);
         else
-            code = rp_err_set(r->err, RP_FORMAT, "it has more than %zu values", plain->n);
+            code = rp_err_set(r->err, RP_FORMAT, "more than %zu values", plain->n);
     if (code == RP_OK && i != plain->n)
-        code = rp_err_set(r->err, RP_FORMAT, "it has %zu values instead of %zu", i, plain->n);
+        code = rp_err_set(r->err, RP_FORMAT, "%zu values instead of %zu", i, plain->n);
     if (code == RP_OK)
         code =
             rp_tensor_permute(t, order_of(s), false, plain->data, rp_tensor_bytes(plain), r->err);
@@ -268,7 +267,7 @@ static enum rp_code literal_leaf(struct reader *r, struct rp_bytes bytes, const 
     enum rp_code code;
 
     if (!field)
-        return rp_err_set(r->err, RP_UNSUPPORTED, "its elements are of type %s, which has none",
+        return rp_err_set(r->err, RP_UNSUPPORTED, "element type %s has no values",
                           rp_elem_name(s->elem));
     code = gather(r, bytes, field, &joined, &data);
     if (code == RP_OK)
@@ -284,7 +283,7 @@ static enum rp_code read_literal(struct reader *r, struct rp_bytes bytes, unsign
     struct shape s = {0};
 
     if (depth > 32)
-        return rp_err_set(r->err, RP_LIMIT, "recorded tuples are nested too deeply");
+        return rp_err_set(r->err, RP_LIMIT, "recorded tuples are nested too deep");
     while (rp_proto_next(&c, &it))
         if (RP_PROTO_KEY(it.number, it.wire) == KEY(RP_HLO_LITERAL_SHAPE, BYTES))
             RP_TRY(read_shape(r, it.bytes, &s));
@@ -354,7 +353,7 @@ static enum rp_code raw_parts(struct reader *r, struct shape *s, const uint8_t *
     if (s->elem != RP_ELEM_TUPLE)
         return raw_leaf(r, s, at, end, to);
     if (depth > 32)
-        return rp_err_set(r->err, RP_LIMIT, "recorded tuples are nested too deeply");
+        return rp_err_set(r->err, RP_LIMIT, "recorded tuples are nested too deep");
     while (rp_proto_next(&c, &it))
         if (RP_PROTO_KEY(it.number, it.wire) == KEY(RP_HLO_SHAPE_TUPLE_SHAPES, BYTES)) {
             RP_TRY(read_shape(r, it.bytes, &part));

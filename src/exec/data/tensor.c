@@ -23,7 +23,7 @@ static enum rp_code make(unsigned elem, const int64_t *dims, size_t rank, struct
 
     *out = NULL;
     if (!unit)
-        return rp_err_set(err, RP_UNSUPPORTED, "there are no arrays of '%s'",
+        return rp_err_set(err, RP_UNSUPPORTED, "arrays of type '%s' are not supported",
                           rp_elem_name(elem) ? rp_elem_name(elem) : "?");
     if (rank > RP_TENSOR_RANK)
         return rp_err_set(err, RP_LIMIT, "an array of %zu dimensions; at most %d", rank,
@@ -62,7 +62,7 @@ enum rp_code rp_tensor_new(unsigned elem, const int64_t *dims, size_t rank, stru
     }
     free(*out);
     *out = NULL;
-    return rp_err_set(err, RP_NOMEM, "out of memory: an array of %zu bytes", bytes);
+    return rp_err_set(err, RP_NOMEM, "out of memory for an array of %zu bytes", bytes);
 }
 
 enum rp_code rp_tensor_borrow(unsigned elem, const int64_t *dims, size_t rank, const void *data,
@@ -107,7 +107,7 @@ enum rp_code rp_tensor_tuple(struct rp_tensor *const *parts, size_t n, struct rp
     }
     if (t->depth > RP_TENSOR_DEPTH) {
         rp_tensor_drop(t);
-        return rp_err_set(err, RP_LIMIT, "tuples nest more than %d deep", RP_TENSOR_DEPTH);
+        return rp_err_set(err, RP_LIMIT, "tuples are nested more than %d deep", RP_TENSOR_DEPTH);
     }
     *out = t;
     return RP_OK;

@@ -87,8 +87,8 @@ enum rp_code rp_eval_compile(const struct rp_engine *engine,
 
     *out = NULL;
     if (!program->program || strcmp(program->program->language, "hlo") != 0)
-        return rp_err_set(err, RP_UNSUPPORTED, "'%s': engine '%s' runs HLO, and this is %s",
-                          program->name, engine->name,
+        return rp_err_set(err, RP_UNSUPPORTED, "'%s': engine '%s' runs HLO, not %s", program->name,
+                          engine->name,
                           program->program ? program->program->language : program->format);
     x = calloc(1, sizeof *x);
     if (!x)
@@ -176,7 +176,8 @@ static enum rp_code check(const struct rp_slot *slot, const struct rp_tensor *t,
         (!t->rank || !memcmp(t->dims, slot->dims, t->rank * sizeof *t->dims)))
         return RP_OK;
     rp_tensor_shape_text(t, have, sizeof have);
-    return rp_err_set(err, RP_FORMAT, "input %zu is %s, which is not the program's", i, have);
+    return rp_err_set(err, RP_FORMAT,
+                      "input %zu is %s, which does not match the program's parameter", i, have);
 }
 
 enum rp_code rp_eval_upload(struct rp_executable *base, struct rp_tensor *const *arguments,

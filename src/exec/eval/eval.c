@@ -62,7 +62,8 @@ static enum rp_code check_result(const struct rp_node *node, const struct rp_ten
 {
     if (!is_checked(node) || fits(node->shape, t))
         return RP_OK;
-    return rp_node_error(node, RP_FORMAT, err, "its value has not the shape that the program says");
+    return rp_node_error(node, RP_FORMAT, err,
+                         "the computed value does not have the declared shape");
 }
 
 static void note_span(struct rp_eval *e, const struct rp_node *node, int64_t begin)
@@ -148,8 +149,7 @@ enum rp_code rp_eval_graph(struct rp_eval *e, const struct rp_graph *graph,
 
     *out = NULL;
     if (e->depth >= MOST_DEPTH)
-        return rp_err_set(err, RP_LIMIT, "computations call each other more than %d deep",
-                          MOST_DEPTH);
+        return rp_err_set(err, RP_LIMIT, "calls are nested more than %d deep", MOST_DEPTH);
     values = calloc(graph->n, sizeof(struct rp_tensor *));
     if (!values)
         return rp_err_nomem(err, "evaluating");
@@ -202,7 +202,8 @@ static enum rp_code element(struct rp_eval *e, const struct rp_node *node,
 {
     (void)e;
     if (node->value < 0 || (size_t)node->value >= in[0]->nparts)
-        return rp_node_error(node, RP_FORMAT, err, "there is no part %lld", (long long)node->value);
+        return rp_node_error(node, RP_FORMAT, err, "the tuple has no element %lld",
+                             (long long)node->value);
     *out = rp_tensor_keep(in[0]->parts[node->value]);
     return RP_OK;
 }
@@ -238,7 +239,7 @@ static enum rp_code async_done(struct rp_eval *e, const struct rp_node *node,
         return RP_OK;
     }
     if (in[0]->nparts < 2)
-        return rp_node_error(node, RP_FORMAT, err, "its start has no result");
+        return rp_node_error(node, RP_FORMAT, err, "the matching start operation has no result");
     *out = rp_tensor_keep(in[0]->parts[1]);
     return RP_OK;
 }
@@ -250,7 +251,7 @@ static enum rp_code copy_done(struct rp_eval *e, const struct rp_node *node,
 {
     (void)e;
     if (in[0]->elem == RP_ELEM_TUPLE && in[0]->nparts < 1)
-        return rp_node_error(node, RP_FORMAT, err, "its start has no result");
+        return rp_node_error(node, RP_FORMAT, err, "the matching start operation has no result");
     *out = rp_tensor_keep(in[0]->elem == RP_ELEM_TUPLE ? in[0]->parts[0] : in[0]);
     return RP_OK;
 }
@@ -275,7 +276,7 @@ static enum rp_code check_call(struct rp_plan *plan, struct rp_node *node, struc
 {
     (void)plan;
     if (node->ncalled < 1)
-        return rp_node_error(node, RP_FORMAT, err, "it calls nothing");
+        return rp_node_error(node, RP_FORMAT, err, "no called computation");
     if (node->called[0]->nparams != node->nin)
         return rp_node_error(node, RP_FORMAT, err, "%u operands for %u parameters", node->nin,
                              node->called[0]->nparams);
@@ -309,7 +310,7 @@ static enum rp_code check_while(struct rp_plan *plan, struct rp_node *node, stru
 {
     (void)plan;
     if (node->ncalled != 2 || node->called[0]->nparams != 1 || node->called[1]->nparams != 1)
-        return rp_node_error(node, RP_FORMAT, err, "it needs a body and a condition");
+        return rp_node_error(node, RP_FORMAT, err, "a body and a condition are required");
     return RP_OK;
 }
 

@@ -112,7 +112,7 @@ enum rp_code rp_node_ints(struct rp_plan *plan, const struct rp_node *node, unsi
     if (!attr)
         return RP_OK;
     if (!rp_attr_ints(attr, NULL, 0, n))
-        return rp_node_error(node, RP_FORMAT, err, "attribute '%s' is no list of integers",
+        return rp_node_error(node, RP_FORMAT, err, "attribute '%s' is not a list of integers",
                              rp_program_text(plan->program, key));
     list = RP_ARENA_NEW(&plan->arena, int64_t, *n);
     if (*n && !list)
@@ -237,7 +237,7 @@ static enum rp_code fill_graph(struct rp_plan *plan, uint32_t id, struct rp_err 
     g->nodes = RP_ARENA_NEW(&plan->arena, struct rp_node, c->n);
     if (!order || !place || !g->nodes || !c->n)
         return c->n ? rp_err_nomem(err, "planning")
-                    : rp_err_set(err, RP_FORMAT, "a computation is empty");
+                    : rp_err_set(err, RP_FORMAT, "empty computation");
     RP_TRY(rp_computation_order(plan->program, id, &plan->arena, order, err));
     for (uint32_t i = 0; i < c->n; i++)
         place[order[i] - c->first] = i;
@@ -249,7 +249,7 @@ static enum rp_code fill_graph(struct rp_plan *plan, uint32_t id, struct rp_err 
         RP_TRY(fill_node(plan, order[i], place, c->first, &g->nodes[i], err));
         for (uint32_t k = 0; k < g->nodes[i].nin; k++)
             if (g->nodes[i].in[k] >= i)
-                return rp_node_error(&g->nodes[i], RP_FORMAT, err, "it is part of a cycle");
+                return rp_node_error(&g->nodes[i], RP_FORMAT, err, "part of a cycle");
     }
     return rp_plan_ends(plan, g, err);
 }
@@ -312,7 +312,7 @@ static enum rp_code check_dynamic(struct rp_plan *plan, const struct rp_node *no
     for (uint32_t i = 0; i < node->nin; i++)
         if (rp_node_operand(plan, node, i)->dynamic && !takes_dynamic(node))
             return rp_node_error(node, RP_UNSUPPORTED, err,
-                                 "an operand whose size is known only when the program runs");
+                                 "operands of dynamic size are not supported");
     return RP_OK;
 }
 
@@ -325,7 +325,7 @@ static enum rp_code prepare(struct rp_plan *plan, struct rp_graph *g, struct rp_
             continue;
         node->kernel = plan->kernels[node->code];
         if (!node->kernel)
-            return rp_node_error(node, RP_UNSUPPORTED, err, "this operation is not known here");
+            return rp_node_error(node, RP_UNSUPPORTED, err, "unsupported operation");
         RP_TRY(check_dynamic(plan, node, err));
         node->run = node->kernel->run;
         node->takes_loose = takes_loose(node);

@@ -204,8 +204,8 @@ enum rp_code rp_tensor_view(struct rp_tensor *t, unsigned elem, const int64_t *d
         return rp_err_nomem(err, "evaluating");
     code = rp_tensor_borrow(elem, dims, rank, t->data, out, err);
     if (code == RP_OK && rp_tensor_bytes(*out) > rp_tensor_bytes(t)) {
-        code = rp_err_set(err, RP_FORMAT, "a reshape to %zu bytes from %zu", rp_tensor_bytes(*out),
-                          rp_tensor_bytes(t));
+        code = rp_err_set(err, RP_FORMAT, "cannot reshape to %zu bytes from %zu",
+                          rp_tensor_bytes(*out), rp_tensor_bytes(t));
         rp_tensor_drop(*out);
         *out = NULL;
     }

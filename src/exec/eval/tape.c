@@ -52,7 +52,7 @@ static enum rp_code constant(struct maker *m, const struct rp_node *node, uint32
     if (!at)
         return rp_err_nomem(err, "planning");
     if (node->shape->n != 1 || !rp_literal_known(p, literal))
-        return rp_node_error(node, RP_UNSUPPORTED, err, "no scalar whose value is known");
+        return rp_node_error(node, RP_UNSUPPORTED, err, "not a scalar with a known value");
     RP_TRY(rp_literal_decode(p, literal, at, rp_literal_unit(elem), err));
     if (kept != elem)
         rp_widen(elem, 1, (float *)(void *)(at + 16), at);
@@ -66,7 +66,7 @@ static enum rp_code element(struct maker *m, const struct rp_node *node, const u
     uint32_t in[3] = {RP_NONE, RP_NONE, RP_NONE};
 
     if (!rp_lane_of_node(m->plan, node, m->wide, &op.lane))
-        return rp_node_error(node, RP_UNSUPPORTED, err, "not an operation on scalars of its type");
+        return rp_node_error(node, RP_UNSUPPORTED, err, "not supported on scalars of its type");
     for (uint32_t i = 0; i < node->nin && i < 3; i++)
         in[i] = reg_of[node->in[i]];
     RP_TRY(new_reg(m, op.lane.to, NULL, reg, err));
@@ -113,7 +113,7 @@ static enum rp_code node_reg(struct maker *m, const struct rp_node *node, const 
             return element(m, node, reg_of, reg, err);
         break;
     }
-    return rp_node_error(node, RP_UNSUPPORTED, err, "no operation on scalars");
+    return rp_node_error(node, RP_UNSUPPORTED, err, "not an operation on scalars");
 }
 
 static enum rp_code walk(struct maker *m, const struct rp_graph *g, const uint32_t *args,
@@ -124,8 +124,8 @@ static enum rp_code walk(struct maker *m, const struct rp_graph *g, const uint32
 
     m->nodes += g->n;
     if (code == RP_OK && m->nodes > MOST_NODES)
-        code = rp_err_set(err, RP_LIMIT, "a function of scalars of more than %d operations",
-                          MOST_NODES);
+        code =
+            rp_err_set(err, RP_LIMIT, "a scalar function of more than %d operations", MOST_NODES);
     m->depth++;
     for (uint32_t i = 0; code == RP_OK && i < g->n; i++) {
         const struct rp_node *node = &g->nodes[i];
@@ -158,9 +158,9 @@ static enum rp_code parameters(struct maker *m, const struct rp_graph *g, uint32
         if (node->code != RP_OP_PARAMETER)
             continue;
         if (!rp_literal_unit(node->shape->elem))
-            return rp_node_error(node, RP_UNSUPPORTED, err, "a parameter that is no scalar");
+            return rp_node_error(node, RP_UNSUPPORTED, err, "not a scalar parameter");
         if (node->value < 0 || (size_t)node->value >= m->regs.n || !m->regs.at)
-            return rp_node_error(node, RP_FORMAT, err, "a parameter that nobody gives");
+            return rp_node_error(node, RP_FORMAT, err, "no operand for this parameter");
         reg = &m->regs.at[node->value];
         reg->elem = (uint8_t)kept_elem(m, node->shape->elem);
         reg->unit = (uint8_t)rp_literal_unit(reg->elem);

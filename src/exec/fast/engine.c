@@ -65,7 +65,7 @@ static enum rp_code fast_probe(const char *where, char *found, size_t cap, struc
     if (rp_blas_open(&blas))
         snprintf(found, cap, "built in; matrix products by %s", blas.name);
     else
-        snprintf(found, cap, "built in; its own matrix products");
+        snprintf(found, cap, "built in; own matrix products");
     return RP_OK;
 }
 

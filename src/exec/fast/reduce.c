@@ -294,7 +294,7 @@ enum rp_code rp_fast_reduce(struct rp_eval *e, const struct rp_node *node,
     if (code == RP_OK)
         code = rp_tensor_new(RP_ELEM_F32, node->shape->dims, node->shape->rank, &to, err);
     if (code == RP_OK && w.outer * w.inner != to->n)
-        code = rp_node_error(node, RP_FORMAT, err, "its result has the wrong size");
+        code = rp_node_error(node, RP_FORMAT, err, "wrong size of the result");
     if (code == RP_OK) {
         w.in = (const any *)(void *)(turned ? turned : wide)->data;
         w.out = (float *)(void *)to->data;

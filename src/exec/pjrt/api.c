@@ -23,7 +23,7 @@ static enum rp_code check_version(const char *path, struct rp_pjrt *pjrt, struct
     pjrt->minor = (unsigned)(pjrt->api[RP_PJRT_API_VERSION] >> 32);
     if (major != 0)
         return rp_err_set(err, RP_MISSING,
-                          "'%s' speaks PJRT version %u.%u; this program knows versions 0.x", path,
+                          "'%s' speaks PJRT version %u.%u; reprise supports versions 0.x", path,
                           major, pjrt->minor);
     if (words < RP_PJRT_API_FUNCTIONS + RP_PJRT_FUNCTIONS_NEEDED)
         return rp_err_set(err, RP_MISSING,
@@ -47,8 +47,8 @@ enum rp_code rp_pjrt_load(const char *path, struct rp_pjrt *out, struct rp_err *
         return rp_err_set(err, RP_MISSING, "cannot load the plugin: %s", dlerror());
     get.symbol = dlsym(out->library, "GetPjrtApi");
     if (!get.symbol)
-        return rp_err_set(err, RP_MISSING, "'%s' is no PJRT plugin: it has no function GetPjrtApi",
-                          path);
+        return rp_err_set(err, RP_MISSING,
+                          "'%s' is not a PJRT plugin: it has no function GetPjrtApi", path);
     out->api = get.entry();
     if (!out->api)
         return rp_err_set(err, RP_MISSING, "GetPjrtApi of '%s' returned nothing", path);
@@ -139,7 +139,8 @@ static enum rp_code failure(const struct rp_pjrt *pjrt, void *error, enum rp_cod
     args.word[0] = sizeof args;
     args.word[RP_PJRT_ARG] = rp_pjrt_word(error);
     function_at(pjrt, RP_PJRT_ERROR_DESTROY)(args.word);
-    return rp_err_set(err, code, "the plugin says: %s", message[0] ? message : "(no message)");
+    return rp_err_set(err, code, "error from the plugin: %s",
+                      message[0] ? message : "(no message)");
 }
 
 /* Whether the error was about a size, which is then known. */

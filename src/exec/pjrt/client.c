@@ -95,7 +95,7 @@ static enum rp_code create(struct rp_pjrt_client *c, const char *const *options,
     RP_TRY(rp_pjrt_call(&c->pjrt, RP_PJRT_CLIENT_CREATE, &args, NULL, RP_MISSING, err));
     c->client = rp_pjrt_pointer(args.word[RP_PJRT_CREATE_CLIENT]);
     if (!c->client)
-        return rp_err_set(err, RP_MISSING, "the plugin made no client");
+        return rp_err_set(err, RP_MISSING, "the plugin created no client");
     return RP_OK;
 }
 
@@ -132,7 +132,7 @@ static enum rp_code ask_devices(struct rp_pjrt_client *c, enum rp_pjrt_function 
     c->devices = rp_pjrt_pointer(args.word[RP_PJRT_RESULT]);
     c->ndevices = (size_t)args.word[RP_PJRT_RESULT_SIZE];
     if (!c->devices || !c->ndevices)
-        return rp_err_set(err, RP_MISSING, "the plugin has no device here");
+        return rp_err_set(err, RP_MISSING, "the plugin finds no device on this machine");
     return RP_OK;
 }
 
@@ -191,7 +191,7 @@ static enum rp_code count_outputs(struct rp_pjrt_client *c, struct rp_err *err)
     c->noutputs = (size_t)args.word[RP_PJRT_RESULT];
     rp_pjrt_drop(&c->pjrt, RP_PJRT_EXECUTABLE_DESTROY, executable);
     if (code == RP_OK && c->noutputs > UINT32_MAX)
-        return rp_err_set(err, RP_IO, "the plugin counts %zu outputs", c->noutputs);
+        return rp_err_set(err, RP_IO, "the plugin reports %zu outputs", c->noutputs);
     return code;
 }
 
@@ -236,7 +236,7 @@ static enum rp_code compile(struct rp_pjrt_client *c, const struct rp_pjrt_sourc
     RP_TRY(rp_pjrt_call(&c->pjrt, RP_PJRT_CLIENT_COMPILE, &args, &program, RP_UNSUPPORTED, err));
     c->loaded = rp_pjrt_pointer(args.word[RP_PJRT_COMPILE_EXECUTABLE]);
     if (!c->loaded)
-        return rp_err_set(err, RP_IO, "the plugin compiled nothing and gave no reason");
+        return rp_err_set(err, RP_IO, "the plugin returned no executable and no error");
     return RP_OK;
 }
 

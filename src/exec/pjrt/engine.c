@@ -171,7 +171,7 @@ static enum rp_code pjrt_prepare(struct rp_worker_exe *exe, struct rp_err *err)
     source->format = mlir ? "mlir" : "hlo";
     if (!source->code)
         return rp_err_set(err, RP_UNSUPPORTED,
-                          "'%s' (%s) is no program for PJRT, which takes HLO and StableHLO",
+                          "'%s' (%s) is not a program for PJRT, which takes HLO and StableHLO",
                           program->name, program->format ? program->format : "unknown");
     RP_TRY(mlir ? rp_pjrt_read_mlir(source->code, source->ncode, &x->module, err)
                 : rp_pjrt_read_hlo(source->code, source->ncode, &x->module, err));

@@ -171,7 +171,7 @@ static enum rp_code read_arguments(const char *at, const char *end, struct rp_pj
         }
         at++;
     }
-    return depth == 0 ? RP_OK : rp_err_set(err, RP_FORMAT, "the arguments of @main do not end");
+    return depth == 0 ? RP_OK : rp_err_set(err, RP_FORMAT, "unterminated argument list of @main");
 }
 
 enum rp_code rp_pjrt_read_mlir(const char *text, size_t n, struct rp_pjrt_module *out,

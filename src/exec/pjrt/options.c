@@ -75,8 +75,7 @@ enum rp_code rp_pjrt_put_flag(const char *text, struct rp_proto_writer *to, stru
 
     if (!equals || equals == name)
         return rp_err_set(err, RP_USAGE,
-                          "a flag of XLA is NAME=VALUE, such as xla_dump_to=/tmp/x, not '%s'",
-                          text);
+                          "an XLA flag is NAME=VALUE, such as xla_dump_to=/tmp/x, not '%s'", text);
     entry = rp_proto_begin(to, COMPILE_OVERRIDES);
     rp_proto_put_bytes(to, OVERRIDE_KEY, name, (size_t)(equals - name));
     value = rp_proto_begin(to, OVERRIDE_VALUE);

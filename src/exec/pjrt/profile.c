@@ -56,7 +56,7 @@ static enum rp_code call(const uint64_t *table, unsigned i, struct rp_pjrt_args 
     asked.word[RP_PJRT_ARG] = rp_pjrt_word(error);
     function_of(table, RP_PJRT_PROFILER_ERROR_MESSAGE)(asked.word);
     text = rp_pjrt_pointer(asked.word[RP_PJRT_RESULT]);
-    rp_err_set(err, RP_IO, "the plugin's profiler says: %.*s",
+    rp_err_set(err, RP_IO, "error from the plugin's profiler: %.*s",
                text ? (int)(asked.word[RP_PJRT_RESULT_SIZE] & 0x3ff) : 0, text ? text : "");
     asked = (struct rp_pjrt_args)RP_PJRT_ARGS;
     asked.word[0] = sizeof asked;
@@ -84,7 +84,7 @@ enum rp_code rp_pjrt_profile_start(struct rp_pjrt_client *c, struct rp_pjrt_prof
     out->table = table_of(&c->pjrt);
     if (!out->table)
         return rp_err_set(err, RP_MISSING,
-                          "this plugin (%s) has no profiler, so it gives no times of instructions",
+                          "this plugin (%s) has no profiler, so there are no times of instructions",
                           c->platform);
     args.word[RP_PJRT_PROFILER_OPTIONS] = rp_pjrt_word(profile_options);
     args.word[RP_PJRT_PROFILER_OPTIONS_SIZE] = sizeof profile_options;

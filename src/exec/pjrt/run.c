@@ -66,7 +66,8 @@ static enum rp_code send_argument(struct rp_pjrt_client *c, size_t i, void **don
 
     rp_tensor_shape_text(t, shape, sizeof shape);
     if (!type || t->elem == RP_ELEM_TOKEN)
-        return rp_err_set(err, RP_UNSUPPORTED, "argument %zu is %s, which PJRT has no buffers for",
+        return rp_err_set(err, RP_UNSUPPORTED,
+                          "argument %zu is %s, a type that PJRT does not support",
                           i % c->narguments, shape);
     args.word[RP_PJRT_ARG] = rp_pjrt_word(c->client);
     args.word[RP_PJRT_FROM_HOST_DATA] = rp_pjrt_word(t->data);
@@ -215,7 +216,7 @@ static enum rp_code shape_of(struct rp_pjrt_client *c, void *buffer, struct rp_t
     if (elem == RP_ELEM_TOKEN)
         return rp_tensor_token(out, err);
     if (elem == RP_ELEM_INVALID || rank > RP_TENSOR_RANK)
-        return rp_err_set(err, RP_UNSUPPORTED, "it is of type %u with %zu dimensions",
+        return rp_err_set(err, RP_UNSUPPORTED, "unsupported: type %u with %zu dimensions",
                           (unsigned)type.word[RP_PJRT_RESULT], rank);
     return rp_tensor_new(elem, rp_pjrt_pointer(dims.word[RP_PJRT_RESULT]), rank, out, err);
 }
@@ -243,7 +244,7 @@ static enum rp_code copy_out(struct rp_pjrt_client *c, void *buffer, struct rp_t
     args.word[RP_PJRT_TO_HOST_LAYOUT] = rp_pjrt_word(&layout);
     RP_TRY(rp_pjrt_call(&c->pjrt, RP_PJRT_BUFFER_TO_HOST, &args, NULL, RP_IO, err));
     if (args.word[RP_PJRT_TO_HOST_SIZE] > rp_tensor_bytes(to))
-        return rp_err_set(err, RP_UNSUPPORTED, "the plugin wants %llu bytes for it, not %zu",
+        return rp_err_set(err, RP_UNSUPPORTED, "the plugin expects %llu bytes, not %zu",
                           (unsigned long long)args.word[RP_PJRT_TO_HOST_SIZE], rp_tensor_bytes(to));
     args.word[RP_PJRT_TO_HOST_DATA] = rp_pjrt_word(to->data);
     args.word[RP_PJRT_TO_HOST_SIZE] = rp_tensor_bytes(to);
@@ -256,7 +257,7 @@ static enum rp_code fetch_one(struct rp_pjrt_client *c, void *buffer, struct rp_
                               struct rp_err *err)
 {
     if (!buffer)
-        return rp_err_set(err, RP_IO, "no run has made it");
+        return rp_err_set(err, RP_IO, "the program has not run yet");
     RP_TRY(shape_of(c, buffer, out, err));
     return (*out)->elem == RP_ELEM_TOKEN ? RP_OK : copy_out(c, buffer, *out, err);
 }

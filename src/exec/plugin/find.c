@@ -299,7 +299,7 @@ enum rp_code rp_plugin_resolve(enum rp_plugin_kind kind, const char *where, char
         where = NULL; /* "pjrt:" */
     if (where && (strchr(where, '/') || access(where, R_OK) == 0)) {
         if (access(where, R_OK) != 0)
-            return rp_err_set(err, RP_MISSING, "there is no plugin '%s'", where);
+            return rp_err_set(err, RP_MISSING, "no plugin '%s'", where);
         *path = realpath(where, NULL); /* dlopen looks for plain names elsewhere */
         return *path ? RP_OK : rp_err_nomem(err, "looking for plugins");
     }

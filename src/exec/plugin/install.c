@@ -31,11 +31,11 @@ static enum rp_code make_folder(char *path, struct rp_err *err)
             continue;
         *slash = 0;
         if (mkdir(path, 0777) != 0 && errno != EEXIST)
-            return rp_err_set_os(err, errno, "cannot make the folder '%s'", path);
+            return rp_err_set_os(err, errno, "cannot create the folder '%s'", path);
         *slash = '/';
     }
     if (mkdir(path, 0777) != 0 && errno != EEXIST)
-        return rp_err_set_os(err, errno, "cannot make the folder '%s'", path);
+        return rp_err_set_os(err, errno, "cannot create the folder '%s'", path);
     return RP_OK;
 }
 

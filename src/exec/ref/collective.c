@@ -35,7 +35,7 @@ static enum rp_code prepare(struct rp_plan *plan, struct rp_node *node, struct r
         return rp_err_nomem(err, "planning");
     node->attrs = c;
     if (groups && !rp_groups_parse(&plan->arena, groups, &c->groups))
-        return rp_node_error(node, RP_UNSUPPORTED, err, "its groups are not understood");
+        return rp_node_error(node, RP_UNSUPPORTED, err, "malformed replica groups");
     RP_TRY(rp_node_ints(plan, node, RP_ATTR_DIMENSIONS, 0, &dims, &n, err));
     c->dim = n ? dims[0] : -1;
     c->start = node->code == RP_OP_ALL_GATHER_START || node->code == RP_OP_COLLECTIVE_PERMUTE_START;
@@ -43,7 +43,7 @@ static enum rp_code prepare(struct rp_plan *plan, struct rp_node *node, struct r
         RP_TRY(rp_tape_new(plan, node->called[0], true, &c->tape, err));
     for (uint32_t i = 0; i < node->nin && c->dim >= 0; i++)
         if (c->dim >= (int64_t)rp_node_operand(plan, node, i)->rank)
-            return rp_node_error(node, RP_FORMAT, err, "its dimension is out of range");
+            return rp_node_error(node, RP_FORMAT, err, "dimension out of range");
     return RP_OK;
 }
 
@@ -67,8 +67,8 @@ static enum rp_code find_group(const struct rp_eval *e, const struct rp_node *no
         for (size_t i = c->groups.begin[k]; here && i < c->groups.begin[k + 1]; i++) {
             if (c->groups.ids[i] >= (int64_t)all || g->n == 4096)
                 return rp_node_error(node, RP_FORMAT, err,
-                                     "its groups name partition %lld of %u; --partitions says how "
-                                     "many run",
+                                     "the replica groups name partition %lld of %u; set their "
+                                     "number with --partitions",
                                      (long long)c->groups.ids[i], all);
             if (c->groups.ids[i] == (int64_t)e->partition)
                 g->mine = g->n;
@@ -167,7 +167,7 @@ static enum rp_code one(const struct rp_eval *e, const struct rp_node *node, con
 
     if (!of || !g->n) {
         free((void *)of);
-        return of ? rp_err_set(err, RP_BUG, "a group of nobody")
+        return of ? rp_err_set(err, RP_BUG, "empty replica group")
                   : rp_err_nomem(err, "communicating");
     }
     for (unsigned k = 0; k < g->n; k++)
@@ -273,7 +273,7 @@ static enum rp_code pair_done(struct rp_eval *e, const struct rp_node *node,
 {
     (void)e;
     if (in[0]->elem != RP_ELEM_TUPLE || in[0]->nparts < 2)
-        return rp_node_error(node, RP_FORMAT, err, "its start has no result");
+        return rp_node_error(node, RP_FORMAT, err, "the matching start operation has no result");
     *out = rp_tensor_keep(in[0]->parts[1]);
     return RP_OK;
 }

@@ -24,11 +24,11 @@ enum rp_code rp_conv_fill(struct rp_plan *plan, const struct rp_node *node, stru
 
     memset(&c->window, 0, sizeof c->window);
     if (!labels || !rp_conv_dims_parse(labels->at, labels->n, &c->dims))
-        return rp_node_error(node, RP_FORMAT, err, "its dim_labels are missing or malformed");
+        return rp_node_error(node, RP_FORMAT, err, "missing or malformed dim_labels");
     if (window && !rp_window_parse(window->at, window->n, &c->window))
-        return rp_node_error(node, RP_FORMAT, err, "its window is malformed");
+        return rp_node_error(node, RP_FORMAT, err, "malformed window");
     if (c->window.n != c->dims.nspatial)
-        return rp_node_error(node, RP_FORMAT, err, "its window does not fit its dim_labels");
+        return rp_node_error(node, RP_FORMAT, err, "the window does not match dim_labels");
     RP_TRY(rp_window_check(node, &c->window, err));
     c->feature_groups = rp_node_int(plan, node, RP_ATTR_FEATURE_GROUP_COUNT, 1);
     c->batch_groups = rp_node_int(plan, node, RP_ATTR_BATCH_GROUP_COUNT, 1);
@@ -46,7 +46,7 @@ static enum rp_code check(const struct rp_conv *c, const struct rp_node *node,
     int64_t features, outputs, batch;
 
     if (in->rank != rank || kernel->rank != rank || out->rank != rank)
-        return rp_node_error(node, RP_FORMAT, err, "its operands do not fit its dim_labels");
+        return rp_node_error(node, RP_FORMAT, err, "the operands do not match dim_labels");
     features = in->dims[c->dims.input_feature];
     outputs = out->dims[c->dims.output_feature];
     batch = in->dims[c->dims.input_batch];
@@ -54,10 +54,11 @@ static enum rp_code check(const struct rp_conv *c, const struct rp_node *node,
         outputs != kernel->dims[c->dims.kernel_output] || outputs % c->feature_groups ||
         batch % c->batch_groups || outputs % c->batch_groups ||
         out->dims[c->dims.output_batch] != batch / c->batch_groups)
-        return rp_node_error(node, RP_FORMAT, err, "its features, batch and groups do not fit");
+        return rp_node_error(node, RP_FORMAT, err, "features, batch and group counts do not match");
     for (size_t k = 0; k < c->dims.nspatial; k++)
         if (c->window.dim[k].size != kernel->dims[c->dims.kernel_spatial[k]])
-            return rp_node_error(node, RP_FORMAT, err, "its window is not the size of the kernel");
+            return rp_node_error(node, RP_FORMAT, err,
+                                 "the window does not have the size of the kernel");
     return RP_OK;
 }
 
@@ -69,7 +70,7 @@ enum rp_code rp_conv_prepare(struct rp_plan *plan, struct rp_node *node, struct 
         return rp_err_nomem(err, "planning");
     node->attrs = c;
     if (node->nin != 2)
-        return rp_node_error(node, RP_UNSUPPORTED, err, "convolutions of %u operands", node->nin);
+        return rp_node_error(node, RP_UNSUPPORTED, err, "a convolution of %u operands", node->nin);
     RP_TRY(rp_conv_fill(plan, node, c, err));
     return check(c, node, rp_node_operand(plan, node, 0), rp_node_operand(plan, node, 1),
                  node->shape, err);

@@ -144,7 +144,7 @@ enum rp_code rp_custom_results(const struct rp_node *node, struct rp_tensor *con
 static enum rp_code prepare_same(struct rp_plan *plan, struct rp_node *node, struct rp_err *err)
 {
     (void)plan;
-    return node->nin ? RP_OK : rp_node_error(node, RP_FORMAT, err, "it has no operand");
+    return node->nin ? RP_OK : rp_node_error(node, RP_FORMAT, err, "no operand");
 }
 
 static enum rp_code same(struct rp_eval *e, const struct rp_node *node, struct rp_tensor *const *in,
@@ -173,7 +173,7 @@ static enum rp_code prepare_topk(struct rp_plan *plan, struct rp_node *node, str
     (void)plan;
     if (node->nin < 1 || node->shape->elem != RP_ELEM_TUPLE || node->shape->nparts != 2 ||
         !node->shape->parts[0]->rank)
-        return rp_node_error(node, RP_FORMAT, err, "its result is no pair of arrays");
+        return rp_node_error(node, RP_FORMAT, err, "the result is not a pair of arrays");
     return RP_OK;
 }
 
@@ -238,8 +238,8 @@ static enum rp_code prepare(struct rp_plan *plan, struct rp_node *node, struct r
     for (size_t i = 0; !target && i < sizeof tables / sizeof *tables; i++)
         target = find(tables[i], name, n);
     if (!target)
-        return rp_node_error(node, RP_UNSUPPORTED, err, "the custom call '%.*s' is not known here",
-                             (int)n, name);
+        return rp_node_error(node, RP_UNSUPPORTED, err, "unsupported custom call '%.*s'", (int)n,
+                             name);
     node->run = target->run;
     return target->prepare ? target->prepare(plan, node, err) : RP_OK;
 }

@@ -66,15 +66,15 @@ static enum rp_code prepare(struct rp_plan *plan, struct rp_node *node, enum kin
     rank = c->conv.dims.nspatial + 2;
     if (rp_node_operand(plan, node, 0)->rank != rank ||
         rp_node_operand(plan, node, 1)->rank != rank || shape->rank != rank)
-        return rp_node_error(node, RP_FORMAT, err, "its operands do not fit its dim_labels");
+        return rp_node_error(node, RP_FORMAT, err, "the operands do not match dim_labels");
     c->alpha = rp_config_number(plan, node, "conv_result_scale", 1);
     c->side_scale = rp_config_number(plan, node, "side_input_scale", 0);
     c->leak = rp_config_number(plan, node, "leakyrelu_alpha", 0);
     rp_config_word(plan, node, "activation_mode", c->activation, sizeof c->activation);
     if (!known(c->activation))
-        return rp_node_error(node, RP_UNSUPPORTED, err, "activation %s", c->activation);
+        return rp_node_error(node, RP_UNSUPPORTED, err, "unsupported activation %s", c->activation);
     if (kind == FORWARD && node->nin > 3 && rp_node_operand(plan, node, 3)->n != shape->n)
-        return rp_node_error(node, RP_FORMAT, err, "its side input does not fit");
+        return rp_node_error(node, RP_FORMAT, err, "wrong shape of the side input");
     return RP_OK;
 }
 
@@ -159,10 +159,10 @@ static enum rp_code conv_backward(const struct rp_node *node, const struct custo
             b.w[c->conv.dims.kernel_input] * c->conv.feature_groups ||
         b.y[c->conv.dims.output_feature] != b.w[c->conv.dims.kernel_output] ||
         b.x[c->conv.dims.input_batch] != b.y[c->conv.dims.output_batch])
-        return rp_node_error(node, RP_FORMAT, err, "its features or batches do not fit");
+        return rp_node_error(node, RP_FORMAT, err, "features or batches do not match");
     for (size_t i = 0; i < c->conv.dims.nspatial; i++)
         if (c->conv.window.dim[i].size != b.w[c->conv.dims.kernel_spatial[i]])
-            return rp_node_error(node, RP_FORMAT, err, "its window does not fit its kernel");
+            return rp_node_error(node, RP_FORMAT, err, "the window does not match the kernel");
     rp_strides(b.x, rank, b.xs);
     rp_strides(b.w, rank, b.ws);
     rp_strides(b.y, rank, b.ys);

@@ -28,7 +28,7 @@ static enum rp_code check(struct rp_plan *plan, struct rp_node *node, uint32_t n
         return rp_err_nomem(err, "planning");
     node->attrs = c;
     if (node->nin < nin || rp_node_operand(plan, node, 0)->rank < 2 || parts < nout)
-        return rp_node_error(node, RP_FORMAT, err, "its operands or results do not fit");
+        return rp_node_error(node, RP_FORMAT, err, "wrong shape of operands or results");
     c->lower = rp_config_letter(plan, node, "uplo", 'L') || rp_config_flag(plan, node, "lower");
     return RP_OK;
 }
@@ -244,7 +244,7 @@ static enum rp_code prepare_geqrf(struct rp_plan *plan, struct rp_node *node, st
                                                             : in->dims[in->rank - 2];
     if (node->shape->parts[0]->n != in->n || node->shape->parts[1]->rank + 1 != in->rank ||
         node->shape->parts[1]->dims[in->rank - 2] != least)
-        return rp_node_error(node, RP_FORMAT, err, "its results do not fit");
+        return rp_node_error(node, RP_FORMAT, err, "wrong shape of the results");
     return RP_OK;
 }
 
@@ -289,7 +289,7 @@ static enum rp_code prepare_orgqr(struct rp_plan *plan, struct rp_node *node, st
          tau->n / (size_t)(tau->dims[tau->rank - 1] ? tau->dims[tau->rank - 1] : 1) !=
              a->n / (size_t)(a->dims[a->rank - 1] * a->dims[a->rank - 2]) &&
          tau->n))
-        return rp_node_error(node, RP_FORMAT, err, "its operands do not fit");
+        return rp_node_error(node, RP_FORMAT, err, "wrong shape of the operands");
     return RP_OK;
 }
 

@@ -44,7 +44,7 @@ static enum rp_code dimensions(struct rp_plan *plan, struct rp_node *node, struc
         counts[i] = rp_config_list(plan, node, keys[i], dims[i], 8);
         for (size_t k = 0; k < counts[i]; k++)
             if (dims[i][k] >= (int64_t)(i % 2 ? rhs : lhs)->rank)
-                return rp_node_error(node, RP_FORMAT, err, "its dimensions do not fit");
+                return rp_node_error(node, RP_FORMAT, err, "the dimensions do not match");
     }
     if (!counts[0] && lhs->rank >= 2 && rhs->rank >= 2) { /* as oneDNN has it: rows by columns */
         dims[0][0] = (int64_t)lhs->rank - 1;
@@ -77,7 +77,7 @@ static enum rp_code operands(struct rp_plan *plan, struct rp_node *node, struct 
     if (node->nin < at || (bias && node->nin <= g->bias) ||
         (g->matrix && rp_node_operand(plan, node, g->matrix)->n != rp_custom_shape(node)->n) ||
         (bias && !rp_node_operand(plan, node, g->bias)->n))
-        return rp_node_error(node, RP_FORMAT, err, "an operand is missing or does not fit");
+        return rp_node_error(node, RP_FORMAT, err, "a missing operand, or one of the wrong shape");
     return RP_OK;
 }
 
@@ -97,7 +97,7 @@ static enum rp_code prepare(struct rp_plan *plan, struct rp_node *node, struct r
         return rp_node_error(node, RP_FORMAT, err, "a product of one operand");
     RP_TRY(dimensions(plan, node, g, err));
     if ((size_t)(g->dot.batch * g->dot.left * g->dot.right) != rp_custom_shape(node)->n)
-        return rp_node_error(node, RP_FORMAT, err, "its result has the wrong size");
+        return rp_node_error(node, RP_FORMAT, err, "wrong size of the result");
     g->alpha = rp_complex(rp_config_number(plan, node, "alpha_real", 1),
                           rp_config_number(plan, node, "alpha_imag", 0));
     g->beta = rp_config_number(plan, node, "beta", 0);
@@ -110,10 +110,10 @@ static enum rp_code prepare(struct rp_plan *plan, struct rp_node *node, struct r
     g->aux = strstr(epilogue, "AUX") != NULL;
     g->largest = rp_config_flag(plan, node, "damax_output");
     if ((g->aux || g->largest) && parts < 2)
-        return rp_node_error(node, RP_FORMAT, err, "its second result is missing");
+        return rp_node_error(node, RP_FORMAT, err, "no second result");
     rp_config_word(plan, node, "ops", epilogue, sizeof epilogue);
     if (epilogue[0])
-        return rp_node_error(node, RP_UNSUPPORTED, err, "with a fused %s", epilogue);
+        return rp_node_error(node, RP_UNSUPPORTED, err, "unsupported fused %s", epilogue);
     return operands(plan, node, g, n > 3 && !memcmp(name + n - 3, "$f8", 3), bias, err);
 }
 

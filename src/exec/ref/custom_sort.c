@@ -41,11 +41,11 @@ static enum rp_code prepare_sort(struct rp_plan *plan, struct rp_node *node, str
     if (!node->nin || node->nin > 2 || node->shape->elem != RP_ELEM_TUPLE ||
         node->shape->nparts <= node->nin || !rp_node_operand(plan, node, 0)->rank ||
         rp_elem_is_complex(rp_node_operand(plan, node, 0)->elem))
-        return rp_node_error(node, RP_FORMAT, err, "its operands or results do not fit");
+        return rp_node_error(node, RP_FORMAT, err, "wrong shape of operands or results");
     for (uint32_t i = 0; i < node->nin; i++)
         if (rp_node_operand(plan, node, i)->n != rp_node_operand(plan, node, 0)->n ||
             node->shape->parts[i]->n != rp_node_operand(plan, node, 0)->n)
-            return rp_node_error(node, RP_FORMAT, err, "operand %u does not fit", i);
+            return rp_node_error(node, RP_FORMAT, err, "wrong shape of operand %u", i);
     node->value = rp_config_flag(plan, node, "descending");
     return RP_OK;
 }
@@ -84,11 +84,11 @@ static enum rp_code prepare_pivots(struct rp_plan *plan, struct rp_node *node, s
     const struct rp_value_shape *to = rp_custom_shape(node), *in;
 
     if (!node->nin)
-        return rp_node_error(node, RP_FORMAT, err, "it has no operand");
+        return rp_node_error(node, RP_FORMAT, err, "no operand");
     in = rp_node_operand(plan, node, 0);
     if (!in->rank || to->rank != in->rank || in->dims[in->rank - 1] > to->dims[to->rank - 1] ||
         (to->n && to->n / (size_t)to->dims[to->rank - 1] * (size_t)in->dims[in->rank - 1] != in->n))
-        return rp_node_error(node, RP_FORMAT, err, "its result does not fit");
+        return rp_node_error(node, RP_FORMAT, err, "wrong shape of the result");
     return RP_OK;
 }
 
@@ -121,13 +121,13 @@ static enum rp_code pivots(struct rp_eval *e, const struct rp_node *node,
 static enum rp_code prepare_threefry(struct rp_plan *plan, struct rp_node *node, struct rp_err *err)
 {
     if (node->nin != 4 || node->shape->elem != RP_ELEM_TUPLE || node->shape->nparts < 2)
-        return rp_node_error(node, RP_FORMAT, err, "its operands or results do not fit");
+        return rp_node_error(node, RP_FORMAT, err, "wrong shape of operands or results");
     for (uint32_t i = 0; i < 4; i++)
         if (rp_node_operand(plan, node, i)->elem != RP_ELEM_U32 ||
             rp_node_operand(plan, node, i)->n != node->shape->parts[0]->n ||
             node->shape->parts[i % 2]->elem != RP_ELEM_U32 ||
             node->shape->parts[i % 2]->n != node->shape->parts[0]->n)
-            return rp_node_error(node, RP_FORMAT, err, "operand %u does not fit", i);
+            return rp_node_error(node, RP_FORMAT, err, "wrong shape of operand %u", i);
     return RP_OK;
 }
 

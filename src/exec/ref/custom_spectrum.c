@@ -398,7 +398,7 @@ static enum rp_code prepare(struct rp_plan *plan, struct rp_node *node, struct r
     const struct rp_value_shape *in;
 
     if (node->nin < 1 || node->shape->elem != RP_ELEM_TUPLE || node->shape->nparts < 3)
-        return rp_node_error(node, RP_FORMAT, err, "its operands or results do not fit");
+        return rp_node_error(node, RP_FORMAT, err, "wrong shape of operands or results");
     in = rp_node_operand(plan, node, 0);
     if (in->rank < 2 || in->dims[in->rank - 1] != in->dims[in->rank - 2] ||
         node->shape->parts[0]->n != in->n ||

@@ -69,7 +69,7 @@ enum rp_code rp_dot_fill(struct rp_dot *d, const struct rp_node *node,
 {
     if (counts[0] != counts[1] || counts[2] != counts[3] || counts[0] + counts[2] > lhs->rank ||
         counts[1] + counts[3] > rhs->rank)
-        return rp_node_error(node, RP_FORMAT, err, "its dimensions do not fit");
+        return rp_node_error(node, RP_FORMAT, err, "the dimensions do not match");
     d->batch = d->inner = 1;
     for (size_t i = 0; i < counts[0]; i++) {
         if (lhs->dims[lists[0][i]] != rhs->dims[lists[1][i]])
@@ -178,13 +178,13 @@ enum rp_code rp_dot_prepare(struct rp_plan *plan, struct rp_node *node, struct r
     if (!d)
         return rp_err_nomem(err, "planning");
     if (node->nin != 2)
-        return rp_node_error(node, RP_UNSUPPORTED, err, "products of sparse operands");
+        return rp_node_error(node, RP_UNSUPPORTED, err, "sparse operands are not supported");
     for (size_t i = 0; i < 4; i++)
         RP_TRY(rp_node_ints(plan, node, keys[i], side[i % 2]->rank ? side[i % 2]->rank : 1,
                             &lists[i], &counts[i], err));
     RP_TRY(rp_dot_fill(d, node, side[0], side[1], lists, counts, err));
     if ((size_t)(d->batch * d->left * d->right) != node->shape->n)
-        return rp_node_error(node, RP_FORMAT, err, "its result has the wrong size");
+        return rp_node_error(node, RP_FORMAT, err, "wrong size of the result");
     node->attrs = d;
     d->tf32 = wants_tf32(plan, node, d);
     if (d->tf32)

@@ -83,7 +83,7 @@ static enum rp_code prepare_lane(struct rp_plan *plan, struct rp_node *node, str
     if (!rp_lane_of_node(plan, node, false, lane)) {
         const struct rp_value_shape *in = node->nin ? rp_node_operand(plan, node, 0) : node->shape;
 
-        return rp_node_error(node, RP_UNSUPPORTED, err, "not possible on %s",
+        return rp_node_error(node, RP_UNSUPPORTED, err, "not defined on %s",
                              rp_elem_name(in->elem) ? rp_elem_name(in->elem) : "this type");
     }
     node->attrs = lane;
@@ -186,7 +186,7 @@ static enum rp_code hold(struct rp_plan *plan, struct rp_node *node, struct rp_e
 
     if (!t || !unit)
         return unit ? rp_err_nomem(err, "planning")
-                    : rp_node_error(node, RP_UNSUPPORTED, err, "a constant that is no array");
+                    : rp_node_error(node, RP_UNSUPPORTED, err, "not an array constant");
     atomic_init(&t->users, 1);
     t->elem = node->shape->elem;
     t->borrowed = true;
@@ -211,9 +211,10 @@ static enum rp_code prepare_constant(struct rp_plan *plan, struct rp_node *node,
     if (!node->shape->n) /* nothing to know */
         return hold(plan, node, err);
     if (!rp_literal_known(plan->program, literal))
-        return rp_node_error(node, RP_FORMAT, err,
-                             "its values were left out of the file: take the protobuf of the "
-                             "program, or dump it with --xla_dump_large_constants");
+        return rp_node_error(
+            node, RP_FORMAT, err,
+            "the file omits its values: use the protobuf of the program, or dump it "
+            "with --xla_dump_large_constants");
     RP_TRY(hold(plan, node, err));
     t = node->attrs;
     code = rp_literal_decode(plan->program, literal, t->data, rp_tensor_bytes(t), err);
@@ -260,7 +261,7 @@ static enum rp_code prepare_map(struct rp_plan *plan, struct rp_node *node, stru
     struct rp_tape *tape;
 
     if (node->ncalled != 1 || node->called[0]->nparams != node->nin)
-        return rp_node_error(node, RP_FORMAT, err, "its function does not fit its operands");
+        return rp_node_error(node, RP_FORMAT, err, "the function does not match the operands");
     RP_TRY(rp_tape_new(plan, node->called[0], false, &tape, err));
     node->attrs = tape;
     return RP_OK;

@@ -62,13 +62,13 @@ static enum rp_code check(const struct gather_attr *a, const struct rp_node *nod
     if (a->vector_dim < 0 || a->vector_dim > (int64_t)indices->rank)
         return rp_node_error(node, RP_FORMAT, err, "index_vector_dim is out of range");
     if ((int64_t)a->map.n != vector)
-        return rp_node_error(node, RP_FORMAT, err, "%zu index dimensions, vectors of %lld",
+        return rp_node_error(node, RP_FORMAT, err, "%zu index dimensions for index vectors of %lld",
                              a->map.n, (long long)vector);
     if (a->offset.n != n || a->operand_batch.n != a->index_batch.n)
-        return rp_node_error(node, RP_FORMAT, err, "its window dimensions do not fit");
+        return rp_node_error(node, RP_FORMAT, err, "the window dimensions do not match");
     if (windows->rank !=
         a->offset.n + indices->rank - (a->vector_dim < (int64_t)indices->rank ? 1 : 0))
-        return rp_node_error(node, RP_FORMAT, err, "its result or updates have the wrong rank");
+        return rp_node_error(node, RP_FORMAT, err, "wrong rank of the result or the updates");
     return RP_OK;
 }
 
@@ -93,14 +93,14 @@ static enum rp_code prepare_gather(struct rp_plan *plan, struct rp_node *node, s
     a->vector_dim = rp_node_int(plan, node, RP_ATTR_INDEX_VECTOR_DIM, 0);
     RP_TRY(check(a, node, operand, indices, node->shape, err));
     if (a->sizes.n != operand->rank)
-        return rp_node_error(node, RP_FORMAT, err, "slice_sizes do not fit its operand");
+        return rp_node_error(node, RP_FORMAT, err, "slice_sizes do not match the operand");
     n = window_dims(a, operand->rank, dims);
     for (size_t k = 0; k < operand->rank; k++)
         if (a->sizes.at[k] < 0 || a->sizes.at[k] > operand->dims[k])
-            return rp_node_error(node, RP_FORMAT, err, "slice_sizes do not fit its operand");
+            return rp_node_error(node, RP_FORMAT, err, "slice_sizes do not match the operand");
     for (size_t k = 0; k < n; k++)
         if (node->shape->dims[a->offset.at[k]] != a->sizes.at[dims[k]])
-            return rp_node_error(node, RP_FORMAT, err, "its result does not fit slice_sizes");
+            return rp_node_error(node, RP_FORMAT, err, "the result does not match slice_sizes");
     return RP_OK;
 }
 
@@ -217,7 +217,7 @@ static enum rp_code prepare_scatter(struct rp_plan *plan, struct rp_node *node, 
     a->k = node->nin / 2;
     if (node->nin % 2 == 0 || a->k > RP_REDUCE_MOST || node->ncalled != 1 ||
         node->called[0]->nparams != 2 * a->k)
-        return rp_node_error(node, RP_FORMAT, err, "its function does not fit its operands");
+        return rp_node_error(node, RP_FORMAT, err, "the function does not match the operands");
     indices = rp_node_operand(plan, node, a->k);
     updates = rp_node_operand(plan, node, a->k + 1);
     RP_TRY(read_list(plan, node, RP_ATTR_UPDATE_WINDOW_DIMS, updates->rank, &a->offset, err));
@@ -232,7 +232,7 @@ static enum rp_code prepare_scatter(struct rp_plan *plan, struct rp_node *node, 
     RP_TRY(check(a, node, operand, indices, updates, err));
     RP_TRY(rp_tape_new(plan, node->called[0], false, &a->tape, err));
     if (a->tape->nresults != a->k)
-        return rp_node_error(node, RP_FORMAT, err, "its function has the wrong number of results");
+        return rp_node_error(node, RP_FORMAT, err, "the function has the wrong number of results");
     return RP_OK;
 }
 
@@ -362,7 +362,7 @@ static enum rp_code scatter(struct rp_eval *e, const struct rp_node *node,
         if (code == RP_OK)
             memcpy(to[k]->data, in[k]->data, rp_tensor_bytes(in[k]));
         if (code == RP_OK && (in[k]->n != in[0]->n || in[a->k + 1 + k]->n != in[a->k + 1]->n))
-            code = rp_node_error(node, RP_FORMAT, err, "operand %zu does not fit", k);
+            code = rp_node_error(node, RP_FORMAT, err, "wrong shape of operand %zu", k);
     }
     if (code == RP_OK)
         code = scatter_all(a, in, to, err);

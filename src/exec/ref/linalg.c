@@ -38,9 +38,9 @@ static enum rp_code prepare_fft(struct rp_plan *plan, struct rp_node *node, stru
         }
     RP_TRY(rp_node_ints(plan, node, RP_ATTR_FFT_LENGTH, 0, &a->length, &a->n, err));
     if (!known && rp_node_attr(plan, node, RP_ATTR_FFT_TYPE))
-        return rp_node_error(node, RP_FORMAT, err, "an unknown fft_type");
+        return rp_node_error(node, RP_FORMAT, err, "unknown fft_type");
     if (!a->n || a->n > node->shape->rank)
-        return rp_node_error(node, RP_FORMAT, err, "its fft_length does not fit");
+        return rp_node_error(node, RP_FORMAT, err, "fft_length does not match the operand");
     return RP_OK;
 }
 
@@ -294,7 +294,7 @@ static enum rp_code prepare_solve(struct rp_plan *plan, struct rp_node *node, st
     a->adjoint = rp_node_word(plan, node, RP_ATTR_TRANSPOSE_A, "ADJOINT");
     if (m->rank < 2 || b->rank != m->rank || m->dims[m->rank - 1] != m->dims[m->rank - 2] ||
         b->dims[b->rank - (a->left ? 2 : 1)] != m->dims[m->rank - 1])
-        return rp_node_error(node, RP_FORMAT, err, "its operands do not fit");
+        return rp_node_error(node, RP_FORMAT, err, "wrong shape of the operands");
     return RP_OK;
 }
 
@@ -341,7 +341,7 @@ enum rp_code rp_solve_run(const struct rp_solve *a, struct rp_tensor *left, stru
 
     if (left->dims[left->rank - 2] != (int64_t)n || (a->left ? rows : columns) != n ||
         left->n / (n ? n * n : 1) != right->n / (rows && columns ? rows * columns : 1))
-        return rp_err_set(err, RP_FORMAT, "operands of a triangular solve do not fit");
+        return rp_err_set(err, RP_FORMAT, "wrong shape of the operands of a triangular solve");
     code = rp_tensor_as(left, RP_ELEM_C128, &m, err);
 
     if (code == RP_OK)

@@ -26,7 +26,7 @@ static enum rp_code dims_below(struct rp_plan *plan, struct rp_node *node, unsig
         return rp_err_nomem(err, "planning");
     RP_TRY(rp_node_ints(plan, node, key, rank ? (int64_t)rank : 1, &a->at, &a->n, err));
     if (want != SIZE_MAX && a->n != want)
-        return rp_node_error(node, RP_FORMAT, err, "%zu dimensions are given, %zu needed", a->n,
+        return rp_node_error(node, RP_FORMAT, err, "%zu dimensions are given, %zu are needed", a->n,
                              want);
     node->attrs = a;
     return RP_OK;
@@ -53,7 +53,7 @@ RUN(broadcast)
         memcpy(s.dims, (*out)->dims, s.rank * sizeof *s.dims);
     for (size_t i = 0; i < a->n; i++) {
         if (in[0]->dims[i] != 1 && in[0]->dims[i] != s.dims[a->at[i]])
-            return rp_node_error(node, RP_FORMAT, err, "dimension %zu does not fit", i);
+            return rp_node_error(node, RP_FORMAT, err, "dimension %zu does not match", i);
         s.from[a->at[i]] = in[0]->dims[i] == 1 ? 0 : from[i];
     }
     return rp_strided_spread(&s, (*out)->data, in[0]->data, e->pool, err);
@@ -65,8 +65,8 @@ RUN(reshape)
 
     (void)e;
     if (in[0]->n != node->shape->n)
-        return rp_node_error(node, RP_FORMAT, err, "%zu elements become %zu", in[0]->n,
-                             node->shape->n);
+        return rp_node_error(node, RP_FORMAT, err, "the operand has %zu elements, the result %zu",
+                             in[0]->n, node->shape->n);
     code = rp_tensor_view(in[0], node->shape->elem, node->shape->dims, node->shape->rank, out, err);
     return code;
 }
@@ -197,7 +197,7 @@ PREPARE(prepare_slice)
                 break;
         }
         if (rank >= from->rank || v[0] < 0 || v[1] < v[0] || v[1] > from->dims[rank] || v[2] < 1)
-            return rp_node_error(node, RP_FORMAT, err, "its bounds do not fit its operand");
+            return rp_node_error(node, RP_FORMAT, err, "the bounds do not match the operand");
         a->begin[rank] = v[0];
         a->end[rank] = v[1];
         a->step[rank++] = v[2];
@@ -221,7 +221,7 @@ RUN(slice)
         int64_t want = (a->end[k] - a->begin[k] + a->step[k] - 1) / a->step[k];
 
         if (want != (*out)->dims[k])
-            return rp_node_error(node, RP_FORMAT, err, "its result has the wrong size");
+            return rp_node_error(node, RP_FORMAT, err, "wrong size of the result");
         s.dims[k] = want;
         begin += a->begin[k] * s.from[k];
         s.from[k] *= a->step[k];
@@ -259,7 +259,7 @@ RUN(dynamic_slice)
     RP_TRY(rp_node_result(node, out, err));
     for (size_t k = 0; k < s.rank; k++)
         if (node->shape->rank != s.rank || node->shape->dims[k] > in[0]->dims[k])
-            return rp_node_error(node, RP_FORMAT, err, "its result does not fit its operand");
+            return rp_node_error(node, RP_FORMAT, err, "the result does not match the operand");
     RP_TRY(starts(node, in + 1, node->nin - 1, in[0], (*out)->dims, begin, err));
     rp_strides((*out)->dims, s.rank, s.to);
     rp_strides(in[0]->dims, s.rank, s.from);
@@ -281,7 +281,7 @@ RUN(dynamic_update_slice)
     RP_TRY(rp_tensor_new(in[0]->elem, in[0]->dims, in[0]->rank, out, err));
     for (size_t k = 0; k < s.rank; k++)
         if (in[1]->rank != s.rank || in[1]->dims[k] > in[0]->dims[k])
-            return rp_node_error(node, RP_FORMAT, err, "its update does not fit its operand");
+            return rp_node_error(node, RP_FORMAT, err, "the update does not match the operand");
     memcpy((*out)->data, in[0]->data, rp_tensor_bytes(in[0]));
     RP_TRY(starts(node, in + 2, node->nin - 2, in[0], in[1]->dims, begin, err));
     rp_strides(in[1]->dims, s.rank, s.from);
@@ -313,7 +313,7 @@ PREPARE(prepare_pad)
         return rp_err_nomem(err, "planning");
     node->attrs = a;
     if ((!attr && node->shape->rank) || (attr && attr->n >= sizeof text))
-        return rp_node_error(node, RP_FORMAT, err, "it has no padding");
+        return rp_node_error(node, RP_FORMAT, err, "no padding");
     memcpy(text, attr ? attr->at : "", attr ? attr->n : 0);
     text[attr ? attr->n : 0] = '\0';
     while (*at && rank < node->shape->rank) {
@@ -326,7 +326,7 @@ PREPARE(prepare_pad)
         rank++;
     }
     if (*at || rank != node->shape->rank)
-        return rp_node_error(node, RP_FORMAT, err, "its padding is malformed");
+        return rp_node_error(node, RP_FORMAT, err, "malformed padding");
     return RP_OK;
 }
 
@@ -339,7 +339,7 @@ RUN(pad)
     (void)e;
     RP_TRY(rp_node_result(node, out, err));
     if (in[0]->rank != node->shape->rank || in[1]->n != 1)
-        return rp_node_error(node, RP_FORMAT, err, "its operands do not fit");
+        return rp_node_error(node, RP_FORMAT, err, "wrong shape of the operands");
     for (size_t i = 0; i < (*out)->n; i++)
         memcpy((*out)->data + i * s.unit, in[1]->data, s.unit);
     rp_strides((*out)->dims, s.rank, s.to);
@@ -377,13 +377,13 @@ RUN(concatenate)
         struct rp_strided s = {.unit = in[i]->unit, .rank = in[i]->rank};
 
         if (s.rank != node->shape->rank || at + in[i]->dims[dim] > (*out)->dims[dim])
-            return rp_node_error(node, RP_FORMAT, err, "operand %u does not fit", i);
+            return rp_node_error(node, RP_FORMAT, err, "wrong shape of operand %u", i);
         rp_strides((*out)->dims, s.rank, s.to);
         rp_strides(in[i]->dims, s.rank, s.from);
         memcpy(s.dims, in[i]->dims, s.rank * sizeof *s.dims);
         for (size_t k = 0; k < s.rank; k++)
             if (k != dim && s.dims[k] != (*out)->dims[k])
-                return rp_node_error(node, RP_FORMAT, err, "operand %u does not fit", i);
+                return rp_node_error(node, RP_FORMAT, err, "wrong shape of operand %u", i);
         RP_TRY(rp_strided_spread(&s, (*out)->data + at * s.to[dim] * (int64_t)s.unit, in[i]->data,
                                  e->pool, err));
         at += in[i]->dims[dim];

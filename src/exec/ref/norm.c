@@ -39,7 +39,7 @@ static enum rp_code prepare(struct rp_plan *plan, struct rp_node *node, struct r
     for (uint32_t i = 1; i < node->nin; i++)
         if (rp_node_operand(plan, node, i)->n != (size_t)x->dims[a->feature] &&
             rp_node_operand(plan, node, i)->n != x->n)
-            return rp_node_error(node, RP_FORMAT, err, "operand %u does not fit", i);
+            return rp_node_error(node, RP_FORMAT, err, "wrong shape of operand %u", i);
     return RP_OK;
 }
 

@@ -68,7 +68,7 @@ static enum rp_code prepare_bits(struct rp_plan *plan, struct rp_node *node, str
 
     if (node->shape->elem != RP_ELEM_TUPLE || node->shape->nparts != 2 ||
         state->n * rp_elem_bits(state->elem) < 128)
-        return rp_node_error(node, RP_FORMAT, err, "its state or result has the wrong shape");
+        return rp_node_error(node, RP_FORMAT, err, "wrong shape of the state or the result");
     node->value = rp_node_word(plan, node, RP_ATTR_ALGORITHM, "rng_three_fry") ? THREEFRY : PHILOX;
     return RP_OK;
 }

@@ -116,12 +116,13 @@ static enum rp_code make_tape(struct rp_plan *plan, const struct rp_node *node, 
 {
     RP_TRY(rp_tape_new(plan, node->called[0], false, &a->tape, err));
     if (a->tape->nresults != a->k)
-        return rp_node_error(node, RP_FORMAT, err, "its function has %zu results, not %zu",
+        return rp_node_error(node, RP_FORMAT, err, "the function has %zu results, not %zu",
                              a->tape->nresults, a->k);
     for (size_t i = 0; i < a->k; i++)
         if (a->tape->regs[i].elem != a->tape->regs[a->k + i].elem ||
             a->tape->regs[i].elem != a->tape->regs[a->tape->results[i]].elem)
-            return rp_node_error(node, RP_UNSUPPORTED, err, "its function is of mixed types");
+            return rp_node_error(node, RP_UNSUPPORTED, err,
+                                 "functions of mixed types are not supported");
     return RP_OK;
 }
 
@@ -138,7 +139,7 @@ enum rp_code rp_reduce_prepare(struct rp_plan *plan, struct rp_node *node, struc
     a->k = node->nin / 2;
     if (node->nin % 2 || !a->k || a->k > RP_REDUCE_MOST || node->ncalled != 1 ||
         node->called[0]->nparams != node->nin)
-        return rp_node_error(node, RP_FORMAT, err, "its function does not fit its operands");
+        return rp_node_error(node, RP_FORMAT, err, "the function does not match the operands");
     RP_TRY(
         rp_node_ints(plan, node, RP_ATTR_DIMENSIONS, from->rank ? from->rank : 1, &dims, &n, err));
     for (size_t i = 0; i < n && from->rank; i++)
@@ -239,12 +240,12 @@ enum rp_code rp_window_check(const struct rp_node *node, const struct rp_window 
         for (size_t k = 0; k < 3; k++)
             if (steps[k] < 1 || steps[k] > WINDOW_MOST)
                 return rp_node_error(node, RP_FORMAT, err,
-                                     "a stride or dilation of %lld in its window",
+                                     "a stride or dilation of %lld in the window",
                                      (long long)steps[k]);
         if (d->size < 0 || d->size > WINDOW_MOST || d->pad_low < -WINDOW_MOST ||
             d->pad_low > WINDOW_MOST)
             return rp_node_error(node, RP_FORMAT, err,
-                                 "a size or padding of its window is too large");
+                                 "a size or padding of the window is too large");
     }
     return RP_OK;
 }
@@ -262,10 +263,10 @@ enum rp_code rp_reduce_window_prepare(struct rp_plan *plan, struct rp_node *node
     a->reduce.k = node->nin / 2;
     if (node->nin % 2 || !a->reduce.k || a->reduce.k > RP_REDUCE_MOST || node->ncalled != 1 ||
         node->called[0]->nparams != node->nin)
-        return rp_node_error(node, RP_FORMAT, err, "its function does not fit its operands");
+        return rp_node_error(node, RP_FORMAT, err, "the function does not match the operands");
     if (from->rank &&
         (!attr || !rp_window_parse(attr->at, attr->n, &a->window) || a->window.n != from->rank))
-        return rp_node_error(node, RP_FORMAT, err, "its window does not fit its operand");
+        return rp_node_error(node, RP_FORMAT, err, "the window does not match the operand");
     RP_TRY(rp_window_check(node, &a->window, err));
     return make_tape(plan, node, &a->reduce, err);
 }
@@ -349,7 +350,7 @@ static enum rp_code open_work(const struct rp_node *node, struct rp_tensor *cons
         const struct rp_value_shape *shape = result_shape(node, i);
 
         if (in[i]->n != in[0]->n || in[w->k + i]->n != 1)
-            return rp_node_error(node, RP_FORMAT, err, "operand %zu does not fit", i);
+            return rp_node_error(node, RP_FORMAT, err, "wrong shape of operand %zu", i);
         RP_TRY(rp_tensor_as(in[i], w->elem[i], &w->in[i], err));
         RP_TRY(rp_tensor_as(in[w->k + i], w->in[i]->elem, &w->init[i], err));
         RP_TRY(rp_tensor_new(w->in[i]->elem, shape->dims, shape->rank, &w->out[i], err));
@@ -384,7 +385,7 @@ static enum rp_code run_reduce(const struct rp_node *node, const struct rp_reduc
     if (!window) {
         rp_reduce_split(a, w->in[0], &d);
         if (d.nout != w->out[0]->n)
-            return rp_node_error(node, RP_FORMAT, err, "its result has the wrong size");
+            return rp_node_error(node, RP_FORMAT, err, "wrong size of the result");
         if (a->k == 1 && a->tape->simple == RP_OP_ADD && w->in[0]->elem == RP_ELEM_F32) {
             sum_f32(&d, (const float *)(void *)w->in[0]->data,
                     *(const float *)(void *)w->init[0]->data, (float *)(void *)w->out[0]->data);
@@ -454,7 +455,8 @@ enum rp_code rp_select_prepare(struct rp_plan *plan, struct rp_node *node, struc
     node->attrs = a;
     if (node->nin != 3 || node->ncalled != 2 || !attr ||
         !rp_window_parse(attr->at, attr->n, &a->window) || a->window.n != node->shape->rank)
-        return rp_node_error(node, RP_FORMAT, err, "its window or its functions do not fit");
+        return rp_node_error(node, RP_FORMAT, err,
+                             "the window or the functions do not match the operands");
     RP_TRY(rp_window_check(node, &a->window, err));
     RP_TRY(rp_tape_new(plan, node->called[0], false, &a->select, err));
     RP_TRY(rp_tape_new(plan, node->called[1], false, &a->scatter, err));
@@ -463,7 +465,8 @@ enum rp_code rp_select_prepare(struct rp_plan *plan, struct rp_node *node, struc
         a->select->regs[a->select->results[0]].unit != 1 ||
         a->scatter->regs[0].elem != a->scatter->regs[1].elem ||
         a->scatter->regs[0].elem != a->scatter->regs[a->scatter->results[0]].elem)
-        return rp_node_error(node, RP_UNSUPPORTED, err, "its functions are of mixed types");
+        return rp_node_error(node, RP_UNSUPPORTED, err,
+                             "functions of mixed types are not supported");
     return RP_OK;
 }
 

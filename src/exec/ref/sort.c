@@ -28,13 +28,13 @@ static enum rp_code prepare_sort(struct rp_plan *plan, struct rp_node *node, str
     node->attrs = a;
     if (node->ncalled != 1 || node->called[0]->nparams != 2 * node->nin ||
         node->nin > RP_REDUCE_MOST)
-        return rp_node_error(node, RP_FORMAT, err, "its function does not fit its operands");
+        return rp_node_error(node, RP_FORMAT, err, "the function does not match the operands");
     RP_TRY(
         rp_node_ints(plan, node, RP_ATTR_DIMENSIONS, from->rank ? from->rank : 1, &dims, &n, err));
     a->dim = n ? dims[0] : (int64_t)from->rank - 1;
     RP_TRY(rp_tape_new(plan, node->called[0], false, &a->tape, err));
     if (a->tape->nresults != 1 || a->tape->regs[a->tape->results[0]].elem != RP_ELEM_PRED)
-        return rp_node_error(node, RP_FORMAT, err, "its function gives no pred");
+        return rp_node_error(node, RP_FORMAT, err, "the comparison does not return pred");
     return RP_OK;
 }
 
@@ -130,7 +130,7 @@ static enum rp_code sort(struct rp_eval *e, const struct rp_node *node, struct r
     for (size_t k = 0; k < l.k && code == RP_OK; k++) {
         code = rp_tensor_new(in[k]->elem, in[k]->dims, in[k]->rank, &to[k], err);
         if (code == RP_OK && in[k]->n != in[0]->n)
-            code = rp_node_error(node, RP_FORMAT, err, "operand %zu does not fit", k);
+            code = rp_node_error(node, RP_FORMAT, err, "wrong shape of operand %zu", k);
     }
     if (code == RP_OK)
         code = rp_tape_begin(a->tape, &l.frame, err);
@@ -190,7 +190,7 @@ enum rp_code rp_topk_run(struct rp_tensor *in, size_t k, bool largest, unsigned 
     enum rp_code code;
 
     if (k > n || !in->rank)
-        return rp_err_set(err, RP_FORMAT, "topk of %zu among %zu", k, n);
+        return rp_err_set(err, RP_FORMAT, "the top %zu of %zu elements", k, n);
     memcpy(dims, in->dims, sizeof dims);
     dims[in->rank - 1] = (int64_t)k;
     order = malloc((2 * n + 1) * sizeof *order);
@@ -223,7 +223,7 @@ static enum rp_code prepare_topk(struct rp_plan *plan, struct rp_node *node, str
     int64_t k = rp_node_int(plan, node, RP_ATTR_K, -1);
 
     if (k < 0 || node->shape->elem != RP_ELEM_TUPLE || node->shape->nparts != 2)
-        return rp_node_error(node, RP_FORMAT, err, "k is missing, or its result is no pair");
+        return rp_node_error(node, RP_FORMAT, err, "k is missing, or the result is not a pair");
     node->value = rp_node_word(plan, node, RP_ATTR_LARGEST, "false") ? -k - 1 : k;
     return RP_OK;
 }

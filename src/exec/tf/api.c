@@ -24,7 +24,7 @@ enum rp_code rp_tf_load(const char *path, struct rp_tf *out, struct rp_err *err)
         symbols[i] = dlsym(out->library, names[i]);
         if (!symbols[i])
             return rp_err_set(err, RP_MISSING,
-                              "'%s' is no TensorFlow library that can be used: it has no %s", path,
+                              "'%s' is not a usable TensorFlow library: it has no %s", path,
                               names[i]);
     }
     /* the members behind `library` are the functions in the same order */
@@ -55,7 +55,7 @@ enum rp_code rp_tf_check(const struct rp_tf *tf, const void *status, enum rp_cod
     default:
         break;
     }
-    return rp_err_set(err, code, "TensorFlow says: %.700s", tf->status_text(status));
+    return rp_err_set(err, code, "error from TensorFlow: %.700s", tf->status_text(status));
 }
 
 unsigned rp_tf_elem(int type)

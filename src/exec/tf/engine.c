@@ -148,7 +148,7 @@ static enum rp_code send_one(struct tf_exe *x, size_t i, const struct rp_tensor 
 
     rp_tensor_shape_text(t, shape, sizeof shape);
     if (!type || (want != type && want % 100 != type)) /* references are 100 more */
-        return rp_err_set(err, RP_FORMAT, "argument %zu, '%s', is %s; the graph wants %s there", i,
+        return rp_err_set(err, RP_FORMAT, "argument %zu, '%s', is %s; the graph expects %s", i,
                           x->exe.program ? x->exe.program->feeds[i] : "", shape,
                           rp_elem_name(rp_tf_elem(want % 100))
                               ? rp_elem_name(rp_tf_elem(want % 100))
@@ -217,13 +217,13 @@ static enum rp_code fetch_one(struct tf_exe *x, const void *tensor, struct rp_te
     int64_t dims[RP_TENSOR_RANK];
 
     if (elem == RP_ELEM_INVALID || rank < 0 || rank > RP_TENSOR_RANK)
-        return rp_err_set(err, RP_UNSUPPORTED, "it is of TensorFlow's type %d with %d dimensions",
+        return rp_err_set(err, RP_UNSUPPORTED, "unsupported: TensorFlow type %d with %d dimensions",
                           x->tf.tensor_type(tensor), rank);
     for (int i = 0; i < rank; i++)
         dims[i] = x->tf.tensor_dim(tensor, i);
     RP_TRY(rp_tensor_new(elem, dims, (size_t)rank, out, err));
     if (x->tf.tensor_bytes(tensor) != rp_tensor_bytes(*out))
-        return rp_err_set(err, RP_UNSUPPORTED, "it has %zu bytes, not %zu",
+        return rp_err_set(err, RP_UNSUPPORTED, "%zu bytes instead of %zu",
                           x->tf.tensor_bytes(tensor), rp_tensor_bytes(*out));
     if (rp_tensor_bytes(*out))
         memcpy((*out)->data, x->tf.tensor_data(tensor), rp_tensor_bytes(*out));
@@ -239,7 +239,7 @@ static enum rp_code tf_fetch(void *self, struct rp_tensor **outputs, struct rp_e
         outputs[i] = NULL;
     for (size_t i = 0; i < x->nfetches && code == RP_OK; i++) {
         code = x->outputs[i] ? fetch_one(x, x->outputs[i], &outputs[i], err)
-                             : rp_err_set(err, RP_IO, "no run has made it");
+                             : rp_err_set(err, RP_IO, "the program has not run yet");
         if (code != RP_OK)
             rp_err_prefix(err, code, "output %zu", i);
     }
@@ -308,7 +308,7 @@ static enum rp_code tf_prepare(struct rp_worker_exe *exe, struct rp_err *err)
     if (!exe->program->module || !exe->program->nfetches)
         return rp_err_set(
             err, RP_UNSUPPORTED,
-            "it is no graph for TensorFlow, which takes a GraphDef, a SavedModel or BladeDISC's "
+            "not a graph for TensorFlow, which takes a GraphDef, a SavedModel or BladeDISC's "
             "pair, with what to fetch of it");
     return RP_OK;
 }

@@ -66,7 +66,7 @@ enum rp_code rp_wire_receive_tensor(int fd, struct rp_tensor **out, struct rp_er
 
     *out = NULL;
     if (!rp_wire_receive(fd, &shape, sizeof shape))
-        return rp_err_set(err, RP_IO, "the other process is gone");
+        return rp_err_set(err, RP_IO, "the other process has ended");
     if (shape.elem == NO_TENSOR)
         return RP_OK;
     if (shape.elem == RP_ELEM_TOKEN)
@@ -76,5 +76,5 @@ enum rp_code rp_wire_receive_tensor(int fd, struct rp_tensor **out, struct rp_er
         return RP_OK;
     rp_tensor_drop(*out);
     *out = NULL;
-    return rp_err_set(err, RP_IO, "the other process is gone");
+    return rp_err_set(err, RP_IO, "the other process has ended");
 }

@@ -143,7 +143,7 @@ static enum rp_code ask(struct rp_worker *w, enum rp_wire_kind kind, uint64_t n,
     struct rp_wire_head head = {kind, RP_OK, n};
 
     if (w->pid <= 0)
-        return rp_err_set(err, RP_IO, "%s has ended its process before", w->ops->what);
+        return rp_err_set(err, RP_IO, "%s ended its process earlier", w->ops->what);
     return rp_wire_send(w->fd, &head, sizeof head) ? RP_OK : died(w, doing, err);
 }
 
@@ -213,7 +213,7 @@ enum rp_code rp_worker_profile(struct rp_worker *w, unsigned runs, uint8_t **xsp
     *n = 0;
     if (!w->ops->profile || !w->facts.can_profile)
         return rp_err_set(err, RP_MISSING,
-                          "%s (%s) has no profiler, so it gives no times of instructions",
+                          "%s (%s) has no profiler, so there are no times of instructions",
                           w->ops->what, w->facts.platform);
     if (w->start.in_process)
         return w->ops->profile(w->start.self, runs, xspace, n, err);
@@ -259,7 +259,7 @@ static enum rp_code start_child(struct rp_worker *w, struct rp_err *err)
 
     w->log = memfd_create("reprise-log", MFD_CLOEXEC);
     if (w->log < 0 || socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
-        return rp_err_set_os(err, errno, "cannot make a channel to a child process");
+        return rp_err_set_os(err, errno, "cannot create a channel to a child process");
     fflush(NULL);
     w->pid = fork();
     if (w->pid == 0) {
@@ -269,7 +269,7 @@ static enum rp_code start_child(struct rp_worker *w, struct rp_err *err)
     close(pair[1]);
     w->fd = pair[0];
     if (w->pid < 0)
-        return rp_err_set_os(err, errno, "cannot make a child process");
+        return rp_err_set_os(err, errno, "cannot create a child process");
     RP_TRY(hear(w, "loading and compiling", NULL, err));
     if (!rp_wire_receive(w->fd, &w->facts, sizeof w->facts))
         return died(w, "loading and compiling", err);

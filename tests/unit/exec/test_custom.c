@@ -164,13 +164,13 @@ static void refused(void **state)
         const char *body, *says;
     } bad[] = {
         {" ROOT r = f32[4,4] custom-call(ab), custom_call_target=\"te_gemm\"\n}\n",
-         "custom-call 'r': the custom call 'te_gemm' is not known here"},
+         "custom-call 'r': unsupported custom call 'te_gemm'"},
         {" ROOT r = (f32[4,4], u8[0]) custom-call(a, b), custom_call_target=\"__onednn$matmul\", "
          "backend_config={\"onednn_matmul_config\":{\"fusions\":{\"ops\":[\"BIAS\"]}}}\n}\n",
-         "custom-call 'r': with a fused BIAS"},
+         "custom-call 'r': unsupported fused BIAS"},
         {" ROOT r = (f32[4,4], s8[4]) custom-call(a, b), custom_call_target=\"__cublas$gemm\", " GEMM(
              "1", "1", "DEFAULT") "}\n",
-         "an operand is missing or does not fit"},
+         "a missing operand, or one of the wrong shape"},
         {" ROOT r = (f32[4,4], s8[4]) custom-call(a, a), custom_call_target=\"__cublas$gemm\", " GEMM(
              "1", "0", "DEFAULT") "}\n",
          "contracted dimensions differ"},
@@ -178,7 +178,7 @@ static void refused(void **state)
          "custom_call_target=\"lapack_ssyevd_ffi\"\n}\n",
          "the matrix is not square"},
         {" ROOT r = f32[4,4] custom-call(ab, v16), custom_call_target=\"lapack_sorgqr_ffi\"\n}\n",
-         "its operands do not fit"},
+         "wrong shape of the operands"},
     };
     double values[64];
     size_t n;

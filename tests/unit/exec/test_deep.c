@@ -64,7 +64,7 @@ static void test_chained_calls(void **state)
         assert_int_equal(run_text(chain_text(400, 1, CALL), engines[i], &value, &err), RP_OK);
         assert_true(value == -3);
         assert_int_equal(run_text(chain_text(CHAIN, 1, CALL), engines[i], &value, &err), RP_LIMIT);
-        assert_string_equal(err.text, "computations call each other more than 512 deep");
+        assert_string_equal(err.text, "calls are nested more than 512 deep");
     }
 }
 
@@ -82,7 +82,7 @@ static void test_doubled_calls(void **state)
         assert_int_equal(run_text(chain_text(9, 2, entry), engines[i], &value, &err), RP_OK);
         assert_true(value == 1);
         assert_int_equal(run_text(chain_text(31, 2, entry), engines[i], &value, &err), RP_LIMIT);
-        assert_non_null(strstr(err.text, "a function of scalars of more than"));
+        assert_non_null(strstr(err.text, "a scalar function of more than"));
     }
 }
 
@@ -109,7 +109,7 @@ static void test_nested_tuples(void **state)
 
         assert_int_equal(run_text(copies_text(100), engines[i], &value, &err), RP_FORMAT);
         assert_int_equal(run_text(copies_text(100000), engines[i], &value, &err), RP_LIMIT);
-        assert_string_equal(err.text, "tuples nest more than 128 deep");
+        assert_string_equal(err.text, "tuples are nested more than 128 deep");
     }
 }
 

@@ -158,9 +158,9 @@ static void refuses(const char *misbehave, enum rp_code code, const char *words)
 static void failures(void **state)
 {
     UNUSED_STATE(state);
-    refuses("major", RP_MISSING, "speaks PJRT version 1.81; this program knows versions 0.x");
+    refuses("major", RP_MISSING, "speaks PJRT version 1.81; reprise supports versions 0.x");
     refuses("short", RP_MISSING, "too short");
-    refuses("fail-create", RP_MISSING, "the plugin says: no device is here");
+    refuses("fail-create", RP_MISSING, "error from the plugin: no device is here");
     refuses("fail-compile", RP_UNSUPPORTED, "the double does not compile");
     refuses("custom-call", RP_UNSUPPORTED, "custom call to tripler");
 }
@@ -239,8 +239,7 @@ static void failures_of_runs(void **state)
     UNUSED_STATE(state);
     fails_later("fail-run", RP_NOMEM, RP_OK, "out of memory on the device");
     fails_later("fail-event", RP_IO, RP_OK, "the device was lost");
-    fails_later("wide", RP_OK, RP_UNSUPPORTED,
-                "output 0: the plugin wants 32 bytes for it, not 24");
+    fails_later("wide", RP_OK, RP_UNSUPPORTED, "output 0: the plugin expects 32 bytes, not 24");
 }
 
 static void no_plugin(void **state)
@@ -264,7 +263,7 @@ static void no_plugin(void **state)
     assert_contains(found, "PJRT 0.81, with a profiler");
     program = (struct rp_engine_program){.name = "x.pb", .format = "graphdef"};
     assert_code(rp_engine_pjrt.compile(DOUBLE, &program, &options, &exe, &err), RP_UNSUPPORTED);
-    assert_contains(err.text, "'x.pb' (graphdef) is no program for PJRT");
+    assert_contains(err.text, "'x.pb' (graphdef) is not a program for PJRT");
 }
 
 static void options_of_the_client(void **state)

@@ -357,8 +357,8 @@ static void refusals(void **state)
     } cases[] = {
         {MODULE " ROOT c = f32[2] custom-call(), custom_call_target=\"nobody$knows\"\n}\n",
          "nobody$knows", RP_UNSUPPORTED},
-        {MODULE " a = f32[20] constant({...})\n ROOT n = f32[20] negate(a)\n}\n", "left out",
-         RP_FORMAT},
+        {MODULE " a = f32[20] constant({...})\n ROOT n = f32[20] negate(a)\n}\n",
+         "omits its values", RP_FORMAT},
         {MODULE " a = f32[2] constant({1,2})\n ROOT s = f32[1] slice(a), slice={[1:5]}\n}\n",
          "bounds", RP_FORMAT},
         {MODULE
