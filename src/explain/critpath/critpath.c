@@ -57,7 +57,7 @@ static const struct rp_type kind_type = {"kind", sizeof(struct rp_critpath_share
 static const struct rp_field name_fields[] = {
     SHARE(total_ns, I64, NS, "on the path", "sum of its segments", 0),
     SHARE(share, F64, RATIO, "share", "of the window", 0),
-    SHARE(gain_ns, I64, NS, "gain", "how much earlier the end comes if it takes no time",
+    SHARE(gain_ns, I64, NS, "gain", "how much earlier the recording ends if it takes no time",
           RP_NULLABLE),
     SHARE(count, I64, COUNT, "segments", "how many", 0),
     SHARE(kind, STR, NONE, "kind", KIND_DOC, 0),
@@ -71,7 +71,7 @@ static const struct rp_type name_type = {"name", sizeof(struct rp_critpath_share
     RP_FIELD(struct rp_critpath_slack, member, type, unit, title, doc, flags)
 
 static const struct rp_field slack_fields[] = {
-    SLACK(slack_ns, I64, NS, "slack", "the least of its parts", 0),
+    SLACK(slack_ns, I64, NS, "slack", "minimum over its parts", 0),
     SLACK(total_ns, I64, NS, "takes", "all its parts, on the path or not", 0),
     SLACK(path_ns, I64, NS, NULL, "those on the path", 0),
     SLACK(count, I64, COUNT, "parts", "how many", 0),
@@ -86,7 +86,7 @@ static const struct rp_field track_fields[] = {
     SLACK(track, STR, NONE, NULL, "the thread or stream", 0),
     SLACK(kind, STR, NONE, NULL, "thread or stream", 0),
     SLACK(rank, I64, NONE, NULL, "where", 0),
-    SLACK(slack_ns, I64, NS, NULL, "the least of its parts", 0),
+    SLACK(slack_ns, I64, NS, NULL, "minimum over its parts", 0),
     SLACK(total_ns, I64, NS, NULL, "all its parts, on the path or not", 0),
     SLACK(path_ns, I64, NS, NULL, "those on the path", 0),
     SLACK(count, I64, COUNT, NULL, "how many parts", 0),
@@ -101,8 +101,7 @@ static const struct rp_field rank_share_fields[] = {
     RANK_SHARE(rank, I64, NONE, "rank", "number of the process in its job", 0),
     RANK_SHARE(total_ns, I64, NS, NULL, "time of the run's path on it", 0),
     RANK_SHARE(share, F64, RATIO, NULL, "of the run's window", 0),
-    RANK_SHARE(median_slack_ns, I64, NS, NULL, "half of its time could be later by this or more",
-               0),
+    RANK_SHARE(median_slack_ns, I64, NS, NULL, "median slack, weighted by time", 0),
     RANK_SHARE(offset_ns, I64, NS, NULL, "added to its times for the clock of the first rank", 0),
     RP_FIELD_END};
 static const struct rp_type rank_share_type = {"rank", sizeof(struct rp_critpath_rank_share),
@@ -111,8 +110,7 @@ static const struct rp_type rank_share_type = {"rank", sizeof(struct rp_critpath
 static const struct rp_field rank_row_fields[] = {
     RANK_SHARE(rank, I64, NONE, "rank", "number of the process in its job", 0),
     RANK_SHARE(total_ns, I64, NS, "run's path", "time of the run's path on it", 0),
-    RANK_SHARE(median_slack_ns, I64, NS, "slack", "half of its time could be later by this or more",
-               0),
+    RANK_SHARE(median_slack_ns, I64, NS, "slack", "median slack, weighted by time", 0),
     RANK_SHARE(window_ns, I64, NS, "own path", "of the rank", 0),
     RANK_SHARE(host_ns, I64, NS, "host", "on its own path", 0),
     RANK_SHARE(runtime_ns, I64, NS, "runtime", "on its own path", RP_WIDE),
@@ -137,13 +135,13 @@ static const struct rp_type rank_row_type = {"rank", sizeof(struct rp_critpath_r
         PATH(replay_error_ns, I64, NS, NULL,                                                      \
              "largest difference between the recorded times and those of the graph run forward",  \
              0)
-#define LIST_FIELDS                                                                     \
-    PATH_LIST(kinds, &kind_type, "by kind", "time on the path", 0),                     \
-        PATH_LIST(shown, &name_type, "by name", "for the screen", RP_SCREEN),           \
-        PATH_LIST(names, &name_type, NULL, "time on the path", 0),                      \
-        PATH_LIST(next, &slack_type, "critical next, if the path shrinks by its slack", \
-                  "for the screen", RP_SCREEN),                                         \
-        PATH_LIST(slack, &slack_type, NULL, "every name, least slack first", 0),        \
+#define LIST_FIELDS                                                                          \
+    PATH_LIST(kinds, &kind_type, "by kind", "time on the path", 0),                          \
+        PATH_LIST(shown, &name_type, "by name", "for the screen", RP_SCREEN),                \
+        PATH_LIST(names, &name_type, NULL, "time on the path", 0),                           \
+        PATH_LIST(next, &slack_type, "critical next, once the path is shorter by the slack", \
+                  "for the screen", RP_SCREEN),                                              \
+        PATH_LIST(slack, &slack_type, NULL, "every name, least slack first", 0),             \
         PATH_LIST(tracks, &track_type, NULL, "threads and streams, least slack first", 0)
 
 static const struct rp_field rank_fields[] = {
@@ -152,21 +150,21 @@ static const struct rp_field rank_fields[] = {
     PATH(summary, STR, NONE, "path", "for the screen", RP_SCREEN),
     WINDOW_FIELDS,
     LIST_FIELDS,
-    PATH_LIST(segments, &segment_type, NULL, "in time order, without holes", 0),
+    PATH_LIST(segments, &segment_type, NULL, "in time order, without gaps", 0),
     RP_FIELD_END};
 static const struct rp_type rank_type = {"rank", sizeof(struct rp_critpath_path), rank_fields,
                                          NULL};
 
 static const struct rp_field run_fields[] = {
     PATH(summary, STR, NONE, "run", "for the screen", RP_SCREEN),
-    PATH(joined, BOOL, NONE, NULL, "the ranks meet in collectives", 0),
+    PATH(joined, BOOL, NONE, NULL, "the ranks share collectives", 0),
     PATH(clock, STR, NONE, NULL, "recorded, or aligned by the ends of collectives", 0),
-    PATH(meeting_count, I64, COUNT, NULL, "collectives in which ranks met", 0),
+    PATH(meeting_count, I64, COUNT, NULL, "collectives that were matched across ranks", 0),
     WINDOW_FIELDS,
     PATH_LIST(rank_rows, &rank_row_type, "by rank", "for the screen", RP_SCREEN),
     PATH_LIST(shares, &rank_share_type, NULL, "time of the path by rank", 0),
     LIST_FIELDS,
-    PATH_LIST(segments, &run_segment_type, NULL, "in time order, without holes", 0),
+    PATH_LIST(segments, &run_segment_type, NULL, "in time order, without gaps", 0),
     RP_FIELD_END};
 static const struct rp_type run_type = {"run", sizeof(struct rp_critpath_path), run_fields, NULL};
 
