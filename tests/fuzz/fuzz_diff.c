@@ -5,8 +5,7 @@
  */
 #include "draw/program_page.h"
 #include "explain/graph/graph.h"
-#include "explain/program_diff/diff.h"
-#include "explain/program_diff/recompiles.h"
+#include "explain/program_diff/program_diff.h"
 #include "formats/programs.h"
 
 #include <stdlib.h>
@@ -21,8 +20,8 @@ static const struct rp_limits limits = {
 static int same(const struct rp_program *a, const struct rp_program *b)
 {
     struct rp_arena arena = RP_ARENA_INIT;
-    struct rp_diff diff;
-    enum rp_code code = rp_explain_diff(a, b, &arena, &diff, NULL);
+    struct rp_program_diff diff;
+    enum rp_code code = rp_program_diff_compare(a, b, &arena, &diff, NULL);
     int answer = code == RP_OK ? diff.same : -1;
 
     if (code != RP_OK && code != RP_NOMEM && code != RP_FORMAT)

@@ -6,7 +6,7 @@
 #include "explain/diff/diff.h"
 
 #include "dataset/question.h"
-#include "explain/program_diff/ask.h"
+#include "explain/program_diff/program_diff.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -372,11 +372,11 @@ static enum rp_code diff_programs(struct rp_ctx *ctx, const struct rp_dataset *d
                                   const struct rp_settings *settings, struct rp_result *result,
                                   struct rp_err *err)
 {
-    struct rp_diff *root = result->root;
+    struct rp_program_diff *root = result->root;
     int64_t limit = rp_settings_int(settings, "limit");
 
     RP_TRY(check_settings(settings, false, err));
-    RP_TRY(rp_diff_programs(ctx, dataset, settings, result, err));
+    RP_TRY(rp_program_diff_run(ctx, dataset, settings, result, err));
     root->inputs = "programs";
     if (rp_settings_has(settings, "limit") && limit > 0) {
         root->nchanges = (size_t)limit < root->nchanges ? (size_t)limit : root->nchanges;
@@ -465,6 +465,6 @@ const struct rp_question_row rp_ask_diff = {
                      "reprise diff dump_a/ dump_b/\tprograms, module by module\n",
          .accepts = RP_ACCEPTS_TRACES | RP_ACCEPTS_PROGRAMS,
          .options = diff_options,
-         .type = &rp_diff_type},
+         .type = &rp_program_diff_type},
     .ranks = {.part = &rp_trace_diff_part_type, .rank = diff_rank, .join_two = join_traces},
     .run = diff_run};

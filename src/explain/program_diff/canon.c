@@ -5,7 +5,7 @@
  * so that a parameter of the first layer and the same one of the second come out different. Up
  * again, with what came down to the parameters in place of their numbers. Linear.
  */
-#include "explain/program_diff/canon.h"
+#include "explain/program_diff/match.h"
 
 #include "program/order.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Rounds of looking for a free partner, each over a list that is sorted by what must agree. */
-#include "explain/program_diff/pairs.h"
+#include "explain/program_diff/program_diff.h"
 
 #include <stdlib.h>
 #include <string.h>

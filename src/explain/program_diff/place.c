@@ -6,22 +6,22 @@
  */
 #include "explain/program_diff/place.h"
 
-#include "explain/program/scope.h"
+#include "explain/program_diff/words.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 enum { MOST_SCOPE = 400, MOST_NEAR = 24, FEWEST_REPEATS = 3 /* two are alike by chance */ };
 
-static const struct rp_match_side *side_of(const struct rp_placer *t, unsigned side)
+static const struct rp_match_side *side_of(const struct rp_place_finder *t, unsigned side)
 {
     return side ? &t->match->right : &t->match->left;
 }
 
-enum rp_code rp_placer_init(struct rp_placer *t, const struct rp_match *match,
-                            struct rp_arena *arena, struct rp_err *err)
+enum rp_code rp_place_finder_init(struct rp_place_finder *t, const struct rp_match *match,
+                                  struct rp_arena *arena, struct rp_err *err)
 {
-    *t = (struct rp_placer){.match = match, .arena = arena, .err = err};
+    *t = (struct rp_place_finder){.match = match, .arena = arena, .err = err};
     for (unsigned side = 0; side < 2; side++) {
         const struct rp_program *p = side_of(t, side)->p;
 
@@ -43,7 +43,7 @@ enum rp_code rp_placer_init(struct rp_placer *t, const struct rp_match *match,
 
 /* ---- repeats ---- */
 
-static enum rp_code repeat_of(struct rp_placer *t, unsigned side, uint32_t op,
+static enum rp_code repeat_of(struct rp_place_finder *t, unsigned side, uint32_t op,
                               struct rp_repeat *out)
 {
     const struct rp_match_side *s = side_of(t, side);
@@ -57,7 +57,7 @@ static enum rp_code repeat_of(struct rp_placer *t, unsigned side, uint32_t op,
 
 /* Of the operation, or of the one that calls its computation, and so on. Computations call no
    circle, so this ends. */
-static enum rp_code repeat_around(struct rp_placer *t, unsigned side, uint32_t op,
+static enum rp_code repeat_around(struct rp_place_finder *t, unsigned side, uint32_t op,
                                   struct rp_repeat *out, int64_t *loop)
 {
     const struct rp_program *p = side_of(t, side)->p;
@@ -76,7 +76,7 @@ static enum rp_code repeat_around(struct rp_placer *t, unsigned side, uint32_t o
 
 /* ---- names ---- */
 
-static enum rp_code scope_of(const struct rp_placer *t, unsigned side, uint32_t op,
+static enum rp_code scope_of(const struct rp_place_finder *t, unsigned side, uint32_t op,
                              const char **out)
 {
     const struct rp_program *p = side_of(t, side)->p;
@@ -90,7 +90,7 @@ static enum rp_code scope_of(const struct rp_placer *t, unsigned side, uint32_t 
     return *out ? RP_OK : rp_err_nomem(t->err, "comparing programs");
 }
 
-static bool has_line(const struct rp_program *p, uint32_t op, struct rp_place *out)
+static bool has_line(const struct rp_program *p, uint32_t op, struct rp_op_place *out)
 {
     struct rp_source_line at;
     const char *slash;
@@ -122,8 +122,8 @@ static size_t neighbours(const struct rp_match_side *s, uint32_t op, uint32_t *o
 }
 
 /* A neighbour that both programs have says where a new or an odd operation is. */
-static enum rp_code borrow_place(struct rp_placer *t, unsigned side, uint32_t op,
-                                 struct rp_place *out)
+static enum rp_code borrow_place(struct rp_place_finder *t, unsigned side, uint32_t op,
+                                 struct rp_op_place *out)
 {
     const struct rp_match_side *s = side_of(t, side);
     uint32_t near[MOST_NEAR];
@@ -142,7 +142,7 @@ static enum rp_code borrow_place(struct rp_placer *t, unsigned side, uint32_t op
 
 /* Where the operation's own count is not that of the layers, such as of two norms a layer, or of
    one whose first and last look different: that of the nearest operation which has it. */
-static enum rp_code count_layers(struct rp_placer *t, unsigned side, uint32_t op,
+static enum rp_code count_layers(struct rp_place_finder *t, unsigned side, uint32_t op,
                                  struct rp_repeat *out)
 {
     const struct rp_match_side *s = side_of(t, side);
@@ -162,14 +162,15 @@ static enum rp_code count_layers(struct rp_placer *t, unsigned side, uint32_t op
     return RP_OK;
 }
 
-enum rp_code rp_place_find(struct rp_placer *t, uint32_t left, uint32_t right, struct rp_place *out)
+enum rp_code rp_place_find(struct rp_place_finder *t, uint32_t left, uint32_t right,
+                           struct rp_op_place *out)
 {
     uint32_t op[2] = {left, right};
     struct rp_repeat none = {.count = 1, .off = UINT32_MAX}, repeat[2] = {none, none};
     int64_t loop[2] = {1, 1};
     unsigned main = right != RP_NONE;
 
-    *out = (struct rp_place){.scope = "", .file = ""};
+    *out = (struct rp_op_place){.scope = "", .file = ""};
     for (unsigned side = 2; side-- > 0;) { /* the new program first */
         if (op[side] == RP_NONE)
             continue;
@@ -193,7 +194,7 @@ enum rp_code rp_place_find(struct rp_placer *t, uint32_t left, uint32_t right, s
 
 /* ---- words ---- */
 
-static const char *repeat_words(const struct rp_place *places, size_t n, struct rp_arena *arena)
+static const char *repeat_words(const struct rp_op_place *places, size_t n, struct rp_arena *arena)
 {
     int64_t *values = RP_ARENA_NEW(arena, int64_t, n + 1);
     uint32_t count = places[0].repeat.count;
@@ -217,7 +218,7 @@ static const char *repeat_words(const struct rp_place *places, size_t n, struct 
     return rp_arena_printf(arena, "repeat%s %s of %u", distinct > 1 ? "s" : "", ranges, count);
 }
 
-static const char *scope_words(const struct rp_place *places, size_t n, struct rp_arena *arena)
+static const char *scope_words(const struct rp_op_place *places, size_t n, struct rp_arena *arena)
 {
     const char **scopes = RP_ARENA_NEW(arena, const char *, n);
 
@@ -228,7 +229,7 @@ static const char *scope_words(const struct rp_place *places, size_t n, struct r
     return rp_scope_join(scopes, n, arena);
 }
 
-const char *rp_places_words(const struct rp_place *places, size_t n, struct rp_arena *arena)
+const char *rp_places_words(const struct rp_op_place *places, size_t n, struct rp_arena *arena)
 {
     const char *scope, *repeat;
 

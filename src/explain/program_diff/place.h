@@ -2,9 +2,22 @@
 #ifndef RP_EXPLAIN_PROGRAM_DIFF_PLACE_H
 #define RP_EXPLAIN_PROGRAM_DIFF_PLACE_H
 /* Where a change is, in the words of the user: the layer, the loop, the line of the program. */
-#include "explain/program_diff/repeat.h"
+#include "explain/program_diff/match.h"
 
-struct rp_place {
+struct rp_repeat {
+    uint64_t kind;         /* the same for all that are alike */
+    uint32_t index, count; /* 1-based, in the order of the data flow; count 1: nothing is like it */
+    uint32_t off;          /* how far the count is from that of the layers */
+};
+
+/*
+ * Of every operation of a computation, from its first one; in the arena, with the scratch it takes
+ * (about 100 bytes an operation).
+ */
+enum rp_code rp_repeats_find(const struct rp_match_side *side, uint32_t computation,
+                             struct rp_arena *arena, struct rp_repeat **out, struct rp_err *err);
+
+struct rp_op_place {
     const char *scope;       /* what the user named it: "net/layer_17/attn"; "" */
     struct rp_repeat repeat; /* where nothing has a name; count 1: not repeated */
     int64_t loop;            /* how often the loop around it runs; 1: no loop, or not known */
@@ -12,7 +25,7 @@ struct rp_place {
     int32_t line;
 };
 
-struct rp_placer {
+struct rp_place_finder {
     const struct rp_match *match;
     struct rp_arena *arena;
     struct rp_err *err;
@@ -20,15 +33,15 @@ struct rp_placer {
     uint32_t *caller[2];           /* of computations: an operation that calls it, or RP_NONE */
 };
 
-enum rp_code rp_placer_init(struct rp_placer *placer, const struct rp_match *match,
-                            struct rp_arena *arena, struct rp_err *err);
+enum rp_code rp_place_finder_init(struct rp_place_finder *placer, const struct rp_match *match,
+                                  struct rp_arena *arena, struct rp_err *err);
 
 /* Of a pair of operations, or of one that only one side has (RP_NONE for the other). What an
    operation does not know of itself is taken from its neighbours. */
-enum rp_code rp_place_find(struct rp_placer *placer, uint32_t left, uint32_t right,
-                           struct rp_place *out);
+enum rp_code rp_place_find(struct rp_place_finder *placer, uint32_t left, uint32_t right,
+                           struct rp_op_place *out);
 
 /* Where all of these are, as one text; "" where nothing is known. In the arena, NULL: no memory. */
-const char *rp_places_words(const struct rp_place *places, size_t n, struct rp_arena *arena);
+const char *rp_places_words(const struct rp_op_place *places, size_t n, struct rp_arena *arena);
 
 #endif

@@ -5,7 +5,7 @@
  * cache; any other had to be compiled, and is compared with the earlier one that has most
  * operations in common, so that a dump in which training and evaluation take turns is understood.
  */
-#include "explain/program_diff/recompiles.h"
+#include "explain/program_diff/program_diff.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -21,8 +21,8 @@ static int by_value(const void *x, const void *y)
     return (a > b) - (a < b);
 }
 
-static uint64_t *sorted_looks(struct rp_diff_side side, bool opcode_only, struct rp_arena *scratch,
-                              size_t *n)
+static uint64_t *sorted_looks(struct rp_program_diff_side side, bool opcode_only,
+                              struct rp_arena *scratch, size_t *n)
 {
     const struct rp_match_side *s = side.prepared;
     uint32_t first = 0, count = s->p->nops;
@@ -41,8 +41,8 @@ static uint64_t *sorted_looks(struct rp_diff_side side, bool opcode_only, struct
     return out;
 }
 
-static size_t common_looks(struct rp_diff_side a, struct rp_diff_side b, bool opcode_only,
-                           struct rp_arena *scratch)
+static size_t common_looks(struct rp_program_diff_side a, struct rp_program_diff_side b,
+                           bool opcode_only, struct rp_arena *scratch)
 {
     size_t n, m, common = 0;
     uint64_t *x = sorted_looks(a, opcode_only, scratch, &n);
@@ -62,7 +62,8 @@ static size_t common_looks(struct rp_diff_side a, struct rp_diff_side b, bool op
     return common * 1000000 / (n + m + 1);
 }
 
-size_t rp_side_likeness(struct rp_diff_side a, struct rp_diff_side b, struct rp_arena *scratch)
+size_t rp_side_similarity(struct rp_program_diff_side a, struct rp_program_diff_side b,
+                          struct rp_arena *scratch)
 {
     return common_looks(a, b, true, scratch) + common_looks(a, b, false, scratch);
 }
@@ -70,9 +71,9 @@ size_t rp_side_likeness(struct rp_diff_side a, struct rp_diff_side b, struct rp_
 /* ---- steps ---- */
 
 struct explainer {
-    const struct rp_step_graph *graphs;
+    const struct rp_recompile_graph *graphs;
     struct rp_arena *arena;
-    struct rp_steps *out;
+    struct rp_recompiles *out;
     struct rp_err *err;
     RP_VEC(size_t) fresh; /* graphs that were new, and their rows from first_row on */
     size_t first_row;
@@ -85,7 +86,7 @@ static size_t most_alike(const struct explainer *t, size_t graph)
     for (size_t k = t->fresh.n; k-- > 0 && t->fresh.n - k <= MOST_CANDIDATES;) {
         struct rp_arena scratch = RP_ARENA_INIT;
         size_t like =
-            rp_side_likeness(t->graphs[t->fresh.at[k]].side, t->graphs[graph].side, &scratch);
+            rp_side_similarity(t->graphs[t->fresh.at[k]].side, t->graphs[graph].side, &scratch);
 
         rp_arena_release(&scratch);
         if (like > most) {
@@ -101,20 +102,20 @@ static const char *kept(struct rp_arena *arena, const char *text)
     return rp_arena_strdup(arena, text);
 }
 
-static enum rp_code explain(struct explainer *t, size_t graph, struct rp_diff_step *row)
+static enum rp_code explain(struct explainer *t, size_t graph, struct rp_program_diff_step *row)
 {
     struct rp_arena scratch = RP_ARENA_INIT;
-    const struct rp_diff_change *change;
+    const struct rp_program_diff_change *change;
     size_t before = most_alike(t, graph);
-    struct rp_diff diff;
-    enum rp_code code = rp_explain_diff_sides(t->graphs[before].side, t->graphs[graph].side,
+    struct rp_program_diff diff;
+    enum rp_code code = rp_program_diff_sides(t->graphs[before].side, t->graphs[graph].side,
                                               &scratch, &diff, t->err);
 
     if (code == RP_OK) {
-        change = rp_diff_main_change(&diff);
+        change = rp_program_diff_main_change(&diff);
         row->against = t->graphs[before].number;
         row->cause = diff.same ? "order" : kept(t->arena, diff.cause);
-        row->what = change ? rp_diff_change_words(change, t->arena)
+        row->what = change ? rp_program_diff_change_words(change, t->arena)
                            : "the same operations, parameters in another order";
         row->where = kept(t->arena, change ? change->where : "");
         row->place = kept(t->arena, change ? change->place : "");
@@ -122,9 +123,9 @@ static enum rp_code explain(struct explainer *t, size_t graph, struct rp_diff_st
         if (!row->cause || !row->what || !row->where || !row->place)
             code = rp_err_nomem(t->err, "explaining steps");
         else
-            row->text =
-                rp_arena_printf(t->arena, "against %lld: %s", (long long)row->against,
-                                rp_diff_sentence(row->what, row->where, row->place, t->arena));
+            row->text = rp_arena_printf(
+                t->arena, "against %lld: %s", (long long)row->against,
+                rp_program_diff_sentence(row->what, row->where, row->place, t->arena));
     }
     rp_arena_release(&scratch);
     return code;
@@ -132,15 +133,15 @@ static enum rp_code explain(struct explainer *t, size_t graph, struct rp_diff_st
 
 static enum rp_code add_row(struct explainer *t, size_t graph)
 {
-    struct rp_diff_step row = {.graph = t->graphs[graph].number,
-                               .name = kept(t->arena, t->graphs[graph].name),
-                               .runs = 1,
-                               .cause = "first",
-                               .against = RP_ABSENT_I64,
-                               .what = "",
-                               .where = "",
-                               .place = "",
-                               .text = ""};
+    struct rp_program_diff_step row = {.graph = t->graphs[graph].number,
+                                       .name = kept(t->arena, t->graphs[graph].name),
+                                       .runs = 1,
+                                       .cause = "first",
+                                       .against = RP_ABSENT_I64,
+                                       .what = "",
+                                       .where = "",
+                                       .place = "",
+                                       .text = ""};
 
     row.label = rp_arena_printf(t->arena, "%lld%s%s", (long long)row.graph,
                                 *t->graphs[graph].name ? " " : "", t->graphs[graph].name);
@@ -154,8 +155,9 @@ static enum rp_code add_row(struct explainer *t, size_t graph)
     return rp_vec_push(&t->out->rows, row, t->err);
 }
 
-enum rp_code rp_explain_steps(const struct rp_step_graph *graphs, size_t n, struct rp_arena *arena,
-                              struct rp_steps *out, struct rp_err *err)
+enum rp_code rp_recompiles_explain(const struct rp_recompile_graph *graphs, size_t n,
+                                   struct rp_arena *arena, struct rp_recompiles *out,
+                                   struct rp_err *err)
 {
     struct explainer t = {
         .graphs = graphs, .arena = arena, .out = out, .err = err, .first_row = out->rows.n};
@@ -164,8 +166,8 @@ enum rp_code rp_explain_steps(const struct rp_step_graph *graphs, size_t n, stru
 
     rp_map_init(&seen);
     for (size_t i = 0; code == RP_OK && i < n; i++) {
-        uint64_t key =
-            rp_hash_join(rp_diff_side_hash(graphs[i].side), rp_diff_sharding_hash(graphs[i].side));
+        uint64_t key = rp_hash_join(rp_program_diff_side_hash(graphs[i].side),
+                                    rp_program_diff_sharding_hash(graphs[i].side));
         uint32_t known, fresh = (uint32_t)t.fresh.n;
 
         code = rp_map_intern(&seen, key, fresh, &known, err);

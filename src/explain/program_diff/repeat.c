@@ -12,7 +12,7 @@
  * parameters and what is made of them stand with the layer that reads them, wherever the file has
  * them. Linear but for one sort.
  */
-#include "explain/program_diff/repeat.h"
+#include "explain/program_diff/place.h"
 
 #include "program/order.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Two programs: what counts as a difference, and how it is said. */
 #include "explain/graph/graph.h"
-#include "explain/program_diff/diff.h"
+#include "explain/program_diff/program_diff.h"
 #include "formats/programs.h"
 #include "unit.h"
 
@@ -26,10 +26,10 @@ static void compare(const char *a, const char *b, const char *want)
     struct rp_program *left = parse(a), *right = parse(b);
     struct rp_arena arena = RP_ARENA_INIT;
     struct rp_err err = RP_ERR_INIT;
-    struct rp_diff diff;
+    struct rp_program_diff diff;
     char got[1000] = "";
 
-    assert_ok(rp_explain_diff(left, right, &arena, &diff, &err), &err);
+    assert_ok(rp_program_diff_compare(left, right, &arena, &diff, &err), &err);
     for (size_t i = 0; i < diff.nchanges; i++)
         snprintf(got + strlen(got), sizeof got - strlen(got), "%s%s %lld %s", i ? "; " : "",
                  diff.changes[i].kind, (long long)diff.changes[i].count, diff.changes[i].what);

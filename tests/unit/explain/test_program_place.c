@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Where changes are: layers with names and without, loops, what only follows, sharding. */
-#include "explain/program/scope.h"
-#include "explain/program_diff/diff.h"
-#include "explain/program_diff/pairs.h"
-#include "explain/program_diff/recompiles.h"
+#include "explain/program_diff/program_diff.h"
+#include "explain/program_diff/words.h"
 #include "formats/programs.h"
 #include "unit.h"
 
@@ -47,10 +45,10 @@ static void check_change(const char *left, const char *right, const char *want)
     struct rp_program *a = parse(left), *b = parse(right);
     struct rp_arena arena = RP_ARENA_INIT;
     struct rp_err err = RP_ERR_INIT;
-    struct rp_diff diff;
+    struct rp_program_diff diff;
     char got[400] = "same";
 
-    assert_ok(rp_explain_diff(a, b, &arena, &diff, &err), &err);
+    assert_ok(rp_program_diff_compare(a, b, &arena, &diff, &err), &err);
     if (diff.nchanges)
         snprintf(got, sizeof got, "%s: %lld x %s | %s | %s", diff.cause,
                  (long long)diff.changes[0].count, diff.changes[0].what, diff.changes[0].where,
@@ -174,8 +172,8 @@ static void steps_are_explained(void **state)
         " ROOT c = f32[4] sine(b)\n}"};
     struct rp_program *programs[4];
     struct rp_match_side sides[4];
-    struct rp_step_graph graphs[4];
-    struct rp_steps steps = {.rows = {0}};
+    struct rp_recompile_graph graphs[4];
+    struct rp_recompiles steps = {.rows = {0}};
     struct rp_arena arena = RP_ARENA_INIT;
     struct rp_err err = RP_ERR_INIT;
 
@@ -183,9 +181,9 @@ static void steps_are_explained(void **state)
     for (int i = 0; i < 4; i++) {
         programs[i] = parse(texts[i]);
         assert_ok(rp_match_prepare(programs[i], &arena, &sides[i], &err), &err);
-        graphs[i] = (struct rp_step_graph){{&sides[i], RP_NONE}, "f", i + 1};
+        graphs[i] = (struct rp_recompile_graph){{&sides[i], RP_NONE}, "f", i + 1};
     }
-    assert_ok(rp_explain_steps(graphs, 4, &arena, &steps, &err), &err);
+    assert_ok(rp_recompiles_explain(graphs, 4, &arena, &steps, &err), &err);
     assert_int_equal(steps.rows.n, 3);
     assert_string_equal(steps.rows.at[0].cause, "first");
     assert_int_equal(steps.rows.at[0].runs, 2);

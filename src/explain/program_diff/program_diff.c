@@ -6,19 +6,136 @@
  * parallel for their hashes only, and then those pairs again that differ, so that memory holds two
  * programs at a time.
  */
-#include "explain/program_diff/ask.h"
+#include "explain/program_diff/program_diff.h"
 
 #include "explain/graph/graph.h"
-#include "explain/program_diff/pairs.h"
-#include "explain/program_diff/recompiles.h"
 
 #include <string.h>
+
+/* ---- the records ---- */
+
+static const struct rp_field change_fields[] = {
+    RP_FIELD(
+        struct rp_program_diff_change, kind, STR, NONE, "change",
+        "added, removed, opcode, shape, constant, attribute, operands, sharding; follows: only "
+        "because of the others",
+        0),
+    RP_FIELD(struct rp_program_diff_change, count, I64, COUNT, "times",
+             "operations changed in this way", 0),
+    RP_FIELD(struct rp_program_diff_change, what, STR, NONE, NULL,
+             "the operation, before and after", RP_SHORTEN),
+    RP_FIELD(struct rp_program_diff_change, where, STR, NONE, NULL,
+             "scope that the user named, or which of several alike", RP_SHORTEN),
+    RP_FIELD(struct rp_program_diff_change, place, STR, NONE, NULL, "of the user's program",
+             RP_SHORTEN),
+    RP_FIELD(struct rp_program_diff_change, example, STR, NONE, NULL, "the first of them",
+             RP_SHORTEN),
+    RP_FIELD(struct rp_program_diff_change, text, STR, NONE, "what, where", "all of it", RP_SCREEN),
+    RP_FIELD_END};
+static const struct rp_type change_type = {"change", sizeof(struct rp_program_diff_change),
+                                           change_fields, NULL};
+
+static const struct rp_field side_fields[] = {
+    RP_FIELD(struct rp_program_diff_program, name, STR, NONE, "name", "of the program", RP_SHORTEN),
+    RP_FIELD(struct rp_program_diff_program, hash, STR, NONE, "hash", "structural", 0),
+    RP_FIELD(struct rp_program_diff_program, instructions, I64, COUNT, "operations",
+             "in all computations", 0),
+    RP_FIELD_END};
+static const struct rp_type side_type = {"program", sizeof(struct rp_program_diff_program),
+                                         side_fields, NULL};
+
+static const struct rp_field step_fields[] = {
+    RP_FIELD(struct rp_program_diff_step, label, STR, NONE, "graph", "number and name", RP_SCREEN),
+    RP_FIELD(struct rp_program_diff_step, graph, I64, NONE, NULL, "which of the dump, from 1", 0),
+    RP_FIELD(struct rp_program_diff_step, name, STR, NONE, NULL, "of the graph or its file",
+             RP_SHORTEN),
+    RP_FIELD(struct rp_program_diff_step, runs, I64, COUNT, "runs",
+             "graphs of the dump that are the same", 0),
+    RP_FIELD(struct rp_program_diff_step, cause, STR, NONE, "cause",
+             "first, same, shape, constant, sharding or structure", 0),
+    RP_FIELD(struct rp_program_diff_step, against, I64, NONE, NULL,
+             "the graph that it is compared with", RP_NULLABLE),
+    RP_FIELD(struct rp_program_diff_step, what, STR, NONE, NULL, "the change that counts most",
+             RP_SHORTEN),
+    RP_FIELD(struct rp_program_diff_step, where, STR, NONE, NULL, "scope or repeat", RP_SHORTEN),
+    RP_FIELD(struct rp_program_diff_step, place, STR, NONE, NULL, "of the user's program",
+             RP_SHORTEN),
+    RP_FIELD(struct rp_program_diff_step, changes, I64, COUNT, NULL, "how many there are", RP_WIDE),
+    RP_FIELD(struct rp_program_diff_step, text, STR, NONE, "why", "all of it", RP_SCREEN),
+    RP_FIELD_END};
+static const struct rp_type step_type = {"step", sizeof(struct rp_program_diff_step), step_fields,
+                                         NULL};
+
+static const struct rp_field module_fields[] = {
+    RP_FIELD(struct rp_program_diff_module, name, STR, NONE, "module", "name and stage", 0),
+    RP_FIELD(struct rp_program_diff_module, state, STR, NONE, "state",
+             "same, different, added or removed", 0),
+    RP_FIELD(struct rp_program_diff_module, cause, STR, NONE, NULL,
+             "shape, constant, sharding or structure", 0),
+    RP_FIELD(struct rp_program_diff_module, changes, I64, COUNT, NULL, "how many there are", 0),
+    RP_FIELD(struct rp_program_diff_module, what, STR, NONE, NULL, "the change that counts most",
+             RP_SHORTEN),
+    RP_FIELD(struct rp_program_diff_module, where, STR, NONE, NULL, "scope or repeat", RP_SHORTEN),
+    RP_FIELD(struct rp_program_diff_module, place, STR, NONE, NULL, "of the user's program",
+             RP_SHORTEN),
+    RP_FIELD(struct rp_program_diff_module, left, STR, NONE, NULL, "file of the first", 0),
+    RP_FIELD(struct rp_program_diff_module, right, STR, NONE, NULL, "file of the second", 0),
+    RP_FIELD(struct rp_program_diff_module, text, STR, NONE, "why", "all of it", RP_SCREEN),
+    RP_FIELD_END};
+static const struct rp_type module_type = {"module", sizeof(struct rp_program_diff_module),
+                                           module_fields, NULL};
+
+static const struct rp_field diff_fields[] = {
+    RP_FIELD(struct rp_program_diff, inputs, STR, NONE, NULL, "programs", 0),
+    RP_FIELD(struct rp_program_diff, same, BOOL, NONE, "same", "whether they are the same program",
+             0),
+    RP_FIELD(struct rp_program_diff, cause, STR, NONE, "cause",
+             "what kind of change it is: shape, constant, sharding or structure", 0),
+    RP_FIELD_RECORD(struct rp_program_diff, left, &side_type, "left", "the first program", 0),
+    RP_FIELD_RECORD(struct rp_program_diff, right, &side_type, "right", "the second program", 0),
+    RP_FIELD(struct rp_program_diff, matched, I64, COUNT, "matched", "operations in both", 0),
+    RP_FIELD(struct rp_program_diff, changed, I64, COUNT, "changed", "of these, with a difference",
+             0),
+    RP_FIELD(struct rp_program_diff, follows, I64, COUNT, "follow",
+             "of the changed, those that only follow from others", 0),
+    RP_FIELD(struct rp_program_diff, added, I64, COUNT, "added", "only in the second", 0),
+    RP_FIELD(struct rp_program_diff, removed, I64, COUNT, "removed", "only in the first", 0),
+    RP_FIELD_LIST(struct rp_program_diff, changes, &change_type, "changes",
+                  "the same change in many places is one row", 0),
+    RP_FIELD_END};
+const struct rp_type rp_program_diff_type = {"diff", sizeof(struct rp_program_diff), diff_fields,
+                                             "changes"};
+
+static const struct rp_field steps_fields[] = {
+    RP_FIELD(struct rp_program_diff, inputs, STR, NONE, NULL, "programs", 0),
+    RP_FIELD(struct rp_program_diff, same, BOOL, NONE, "same", "whether nothing was compiled again",
+             0),
+    RP_FIELD_LIST(struct rp_program_diff, steps, &step_type, "steps",
+                  "graphs that had to be compiled, and why", 0),
+    RP_FIELD_END};
+static const struct rp_type diff_steps_type = {"diff", sizeof(struct rp_program_diff), steps_fields,
+                                               "steps"};
+
+static const struct rp_field modules_fields[] = {
+    RP_FIELD(struct rp_program_diff, inputs, STR, NONE, NULL, "programs", 0),
+    RP_FIELD(struct rp_program_diff, same, BOOL, NONE, "same", "whether all modules are", 0),
+    RP_FIELD(struct rp_program_diff, matched, I64, COUNT, "matched", "modules in both", 0),
+    RP_FIELD(struct rp_program_diff, changed, I64, COUNT, "changed", "of these, with a difference",
+             0),
+    RP_FIELD(struct rp_program_diff, added, I64, COUNT, "added", "only in the second", 0),
+    RP_FIELD(struct rp_program_diff, removed, I64, COUNT, "removed", "only in the first", 0),
+    RP_FIELD_LIST(struct rp_program_diff, modules, &module_type, "modules", "one row a pair", 0),
+    RP_FIELD_END};
+static const struct rp_type diff_modules_type = {"diff", sizeof(struct rp_program_diff),
+                                                 modules_fields, "modules"};
+
+/* ---- the command ---- */
 
 struct diff_run {
     struct rp_ctx *ctx;
     const struct rp_dataset *dataset;
     struct rp_result *result;
-    struct rp_diff *root;
+    struct rp_program_diff *root;
     struct rp_arena *arena; /* of the result */
     struct rp_err *err;
 };
@@ -177,10 +294,10 @@ static enum rp_code hash_one(void *user, const struct rp_loaded_program *loaded,
     enum rp_code code = rp_match_prepare(loaded->program, &scratch, &side, err);
 
     if (code == RP_OK) {
-        struct rp_diff_side whole = {&side, RP_NONE};
+        struct rp_program_diff_side whole = {&side, RP_NONE};
 
-        h->by_source[loaded->index].hash = rp_diff_side_hash(whole);
-        h->by_source[loaded->index].sharding = rp_diff_sharding_hash(whole);
+        h->by_source[loaded->index].hash = rp_program_diff_side_hash(whole);
+        h->by_source[loaded->index].sharding = rp_program_diff_sharding_hash(whole);
         h->by_source[loaded->index].name = "";
     }
     rp_arena_release(&scratch);
@@ -246,34 +363,35 @@ static void unload(struct loaded *loaded)
     rp_arena_release(&loaded->arena);
 }
 
-static enum rp_code say_change(struct diff_run *run, const struct rp_diff *diff,
-                               struct rp_diff_module *row)
+static enum rp_code say_change(struct diff_run *run, const struct rp_program_diff *diff,
+                               struct rp_program_diff_module *row)
 {
-    const struct rp_diff_change *change = rp_diff_main_change(diff);
+    const struct rp_program_diff_change *change = rp_program_diff_main_change(diff);
 
     if (diff->same)
         return RP_OK;
     row->state = "different";
     row->cause = rp_arena_strdup(run->arena, diff->cause);
-    row->what = change ? rp_diff_change_words(change, run->arena) : "";
+    row->what = change ? rp_program_diff_change_words(change, run->arena) : "";
     row->where = rp_arena_strdup(run->arena, change ? change->where : "");
     row->place = rp_arena_strdup(run->arena, change ? change->place : "");
     row->changes = diff->changed - diff->follows + diff->added + diff->removed;
     if (!row->cause || !row->what || !row->where || !row->place)
         return rp_err_nomem(run->err, "comparing programs");
-    row->text = rp_diff_sentence(row->what, row->where, row->place, run->arena);
+    row->text = rp_program_diff_sentence(row->what, row->where, row->place, run->arena);
     if (row->text && row->changes > 1)
         row->text = rp_arena_printf(run->arena, "%s; %lld changes in all", row->text,
                                     (long long)row->changes);
     return row->text ? RP_OK : rp_err_nomem(run->err, "comparing programs");
 }
 
-static enum rp_code compare_graphs(struct diff_run *run, struct rp_diff_side left,
-                                   struct rp_diff_side right, struct rp_diff_module *row)
+static enum rp_code compare_graphs(struct diff_run *run, struct rp_program_diff_side left,
+                                   struct rp_program_diff_side right,
+                                   struct rp_program_diff_module *row)
 {
     struct rp_arena scratch = RP_ARENA_INIT;
-    struct rp_diff diff;
-    enum rp_code code = rp_explain_diff_sides(left, right, &scratch, &diff, run->err);
+    struct rp_program_diff diff;
+    enum rp_code code = rp_program_diff_sides(left, right, &scratch, &diff, run->err);
 
     if (code == RP_OK)
         code = say_change(run, &diff, row);
@@ -282,7 +400,7 @@ static enum rp_code compare_graphs(struct diff_run *run, struct rp_diff_side lef
 }
 
 static enum rp_code compare_files(struct diff_run *run, size_t left, size_t right,
-                                  struct rp_diff_module *row)
+                                  struct rp_program_diff_module *row)
 {
     struct loaded a = {0}, b = {0};
     enum rp_code code = load(run, left, &a);
@@ -290,8 +408,8 @@ static enum rp_code compare_files(struct diff_run *run, size_t left, size_t righ
     if (code == RP_OK)
         code = load(run, right, &b);
     if (code == RP_OK)
-        code = compare_graphs(run, (struct rp_diff_side){&a.side, RP_NONE},
-                              (struct rp_diff_side){&b.side, RP_NONE}, row);
+        code = compare_graphs(run, (struct rp_program_diff_side){&a.side, RP_NONE},
+                              (struct rp_program_diff_side){&b.side, RP_NONE}, row);
     unload(&a);
     unload(&b);
     return code;
@@ -306,38 +424,40 @@ struct sides {
 
 static enum rp_code compare_row(struct diff_run *run, const struct items *left,
                                 const struct items *right, struct rp_module_pair pair,
-                                struct sides graphs, struct rp_diff_module *row)
+                                struct sides graphs, struct rp_program_diff_module *row)
 {
     const struct rp_module_key *a = pair.left == SIZE_MAX ? NULL : &left->keys[pair.left];
     const struct rp_module_key *b = pair.right == SIZE_MAX ? NULL : &right->keys[pair.right];
 
     if (!a && !b)
         return RP_OK;
-    *row = (struct rp_diff_module){.name = a ? a->name : b->name,
-                                   .state = !a   ? "added"
-                                            : !b ? "removed"
-                                                 : "same",
-                                   .cause = "",
-                                   .what = "",
-                                   .where = "",
-                                   .place = "",
-                                   .text = "",
-                                   .left = a ? left->file[pair.left] : "",
-                                   .right = b ? right->file[pair.right] : ""};
+    *row = (struct rp_program_diff_module){.name = a ? a->name : b->name,
+                                           .state = !a   ? "added"
+                                                    : !b ? "removed"
+                                                         : "same",
+                                           .cause = "",
+                                           .what = "",
+                                           .where = "",
+                                           .place = "",
+                                           .text = "",
+                                           .left = a ? left->file[pair.left] : "",
+                                           .right = b ? right->file[pair.right] : ""};
     if (graphs.left)
         row->name = a ? row->left : row->right;
-    if (!a || !b || rp_diff_same_hashes(a->hash, a->sharding, b->hash, b->sharding))
+    if (!a || !b || rp_program_diff_same_hashes(a->hash, a->sharding, b->hash, b->sharding))
         return RP_OK;
     if (!graphs.left)
         return compare_files(run, left->source[pair.left], right->source[pair.right], row);
-    return compare_graphs(run, (struct rp_diff_side){graphs.left, left->graph[pair.left]},
-                          (struct rp_diff_side){graphs.right, right->graph[pair.right]}, row);
+    return compare_graphs(run, (struct rp_program_diff_side){graphs.left, left->graph[pair.left]},
+                          (struct rp_program_diff_side){graphs.right, right->graph[pair.right]},
+                          row);
 }
 
 /* What differs is what people look for; without memory for it the order stays. */
-static void same_last(struct rp_diff_module *rows, size_t n, struct rp_arena *arena)
+static void same_last(struct rp_program_diff_module *rows, size_t n, struct rp_arena *arena)
 {
-    struct rp_diff_module *sorted = RP_ARENA_NEW(arena, struct rp_diff_module, n + 1);
+    struct rp_program_diff_module *sorted =
+        RP_ARENA_NEW(arena, struct rp_program_diff_module, n + 1);
     size_t k = 0;
 
     if (!sorted)
@@ -353,17 +473,17 @@ static enum rp_code compare_items(struct diff_run *run, const struct items *left
                                   const struct items *right, struct sides graphs)
 {
     struct rp_module_pair *pairs;
-    struct rp_diff *root = run->root;
+    struct rp_program_diff *root = run->root;
     size_t n;
 
     RP_TRY(rp_modules_pair(left->keys, left->n, right->keys, right->n, run->arena, &pairs, &n,
                            run->err));
-    root->modules = RP_ARENA_NEW(run->arena, struct rp_diff_module, n + 1);
+    root->modules = RP_ARENA_NEW(run->arena, struct rp_program_diff_module, n + 1);
     if (!root->modules)
         return rp_err_nomem(run->err, "comparing programs");
     root->same = true;
     for (size_t i = 0; i < n; i++) {
-        struct rp_diff_module *row = &root->modules[root->nmodules++];
+        struct rp_program_diff_module *row = &root->modules[root->nmodules++];
 
         RP_TRY(compare_row(run, left, right, pairs[i], graphs, row));
         root->matched += !strcmp(row->state, "same");
@@ -374,7 +494,7 @@ static enum rp_code compare_items(struct diff_run *run, const struct items *left
     root->matched += root->changed;
     same_last(root->modules, root->nmodules, run->arena);
     root->same = !root->changed && !root->added && !root->removed;
-    run->result->type = &rp_diff_modules_type;
+    run->result->type = &diff_modules_type;
     return RP_OK;
 }
 
@@ -389,9 +509,9 @@ static enum rp_code two_programs(struct diff_run *run, size_t left, size_t right
     if (code == RP_OK)
         code = load(run, right, &b);
     if (code == RP_OK && !has_graphs(a.import.program) && !has_graphs(b.import.program)) {
-        code = rp_explain_diff_sides((struct rp_diff_side){&a.side, RP_NONE},
-                                     (struct rp_diff_side){&b.side, RP_NONE}, run->arena, run->root,
-                                     run->err);
+        code = rp_program_diff_sides((struct rp_program_diff_side){&a.side, RP_NONE},
+                                     (struct rp_program_diff_side){&b.side, RP_NONE}, run->arena,
+                                     run->root, run->err);
     } else if (code == RP_OK) {
         code = list_graphs(run, &a.side, left, &x);
         if (code == RP_OK)
@@ -406,25 +526,25 @@ static enum rp_code two_programs(struct diff_run *run, size_t left, size_t right
 
 /* ---- one dump ---- */
 
-static enum rp_code keep_steps(struct diff_run *run, struct rp_steps *steps, size_t families)
+static enum rp_code keep_steps(struct diff_run *run, struct rp_recompiles *steps, size_t families)
 {
-    struct rp_diff *root = run->root;
+    struct rp_program_diff *root = run->root;
 
-    root->steps = RP_ARENA_NEW(run->arena, struct rp_diff_step, steps->rows.n + 1);
+    root->steps = RP_ARENA_NEW(run->arena, struct rp_program_diff_step, steps->rows.n + 1);
     if (!root->steps)
         return rp_err_nomem(run->err, "comparing programs");
     if (steps->rows.n)
         memcpy(root->steps, steps->rows.at, steps->rows.n * sizeof *steps->rows.at);
     root->nsteps = steps->rows.n;
     root->same = steps->rows.n <= families;
-    run->result->type = &rp_diff_steps_type;
+    run->result->type = &diff_steps_type;
     return RP_OK;
 }
 
 static enum rp_code steps_of_file(struct diff_run *run, size_t source)
 {
-    struct rp_steps steps = {.rows = {0}};
-    struct rp_step_graph *graphs = NULL;
+    struct rp_recompiles steps = {.rows = {0}};
+    struct rp_recompile_graph *graphs = NULL;
     struct loaded a = {0};
     enum rp_code code = load(run, source, &a);
     size_t n = code == RP_OK ? a.import.program->computations.n : 0;
@@ -435,14 +555,14 @@ static enum rp_code steps_of_file(struct diff_run *run, size_t source)
                           "where it holds several graphs",
                           source_at(run, source)->name);
     if (code == RP_OK) {
-        graphs = RP_ARENA_NEW(run->arena, struct rp_step_graph, n);
+        graphs = RP_ARENA_NEW(run->arena, struct rp_recompile_graph, n);
         if (!graphs)
             code = rp_err_nomem(run->err, "comparing programs");
     }
     for (uint32_t i = 0; code == RP_OK && i < n; i++)
-        graphs[i] = (struct rp_step_graph){{&a.side, i}, "", (int64_t)i + 1};
+        graphs[i] = (struct rp_recompile_graph){{&a.side, i}, "", (int64_t)i + 1};
     if (code == RP_OK)
-        code = rp_explain_steps(graphs, n, run->arena, &steps, run->err);
+        code = rp_recompiles_explain(graphs, n, run->arena, &steps, run->err);
     if (code == RP_OK)
         code = keep_steps(run, &steps, 1);
     rp_vec_release(&steps.rows);
@@ -452,10 +572,10 @@ static enum rp_code steps_of_file(struct diff_run *run, size_t source)
 
 /* Modules of one name, which are loaded together. */
 static enum rp_code steps_of_family(struct diff_run *run, const struct items *items,
-                                    const size_t *members, size_t n, struct rp_steps *steps)
+                                    const size_t *members, size_t n, struct rp_recompiles *steps)
 {
     struct loaded *loaded = RP_ARENA_NEW(run->arena, struct loaded, n);
-    struct rp_step_graph *graphs = RP_ARENA_NEW(run->arena, struct rp_step_graph, n);
+    struct rp_recompile_graph *graphs = RP_ARENA_NEW(run->arena, struct rp_recompile_graph, n);
     enum rp_code code = loaded && graphs ? RP_OK : rp_err_nomem(run->err, "comparing programs");
     size_t opened = 0;
 
@@ -463,13 +583,13 @@ static enum rp_code steps_of_family(struct diff_run *run, const struct items *it
         size_t item = members[opened];
 
         code = load(run, items->source[item], &loaded[opened]);
-        graphs[opened] = (struct rp_step_graph){
+        graphs[opened] = (struct rp_recompile_graph){
             {&loaded[opened].side, RP_NONE},
             items->keys[item].name,
             items->number[item] == RP_ABSENT_I64 ? (int64_t)item + 1 : items->number[item]};
     }
     if (code == RP_OK)
-        code = rp_explain_steps(graphs, n, run->arena, steps, run->err);
+        code = rp_recompiles_explain(graphs, n, run->arena, steps, run->err);
     while (opened-- > 0)
         unload(&loaded[opened]);
     return code;
@@ -478,7 +598,7 @@ static enum rp_code steps_of_family(struct diff_run *run, const struct items *it
 /* One row a compilation of each function that was compiled more than once. */
 static enum rp_code steps_of_folder(struct diff_run *run, const struct items *items)
 {
-    struct rp_steps steps = {.rows = {0}};
+    struct rp_recompiles steps = {.rows = {0}};
     bool *done = RP_ARENA_NEW(run->arena, bool, items->n + 1);
     size_t *members = RP_ARENA_NEW(run->arena, size_t, items->n + 1), families = 0;
     enum rp_code code = done && members ? RP_OK : rp_err_nomem(run->err, "comparing programs");
@@ -545,9 +665,9 @@ static enum rp_code folders(struct diff_run *run, const struct rp_settings *sett
     return compare_items(run, &left, &right, (struct sides){NULL, NULL});
 }
 
-enum rp_code rp_diff_programs(struct rp_ctx *ctx, const struct rp_dataset *dataset,
-                              const struct rp_settings *settings, struct rp_result *result,
-                              struct rp_err *err)
+enum rp_code rp_program_diff_run(struct rp_ctx *ctx, const struct rp_dataset *dataset,
+                                 const struct rp_settings *settings, struct rp_result *result,
+                                 struct rp_err *err)
 {
     struct diff_run run = {.ctx = ctx,
                            .dataset = dataset,

@@ -4,7 +4,7 @@
  * transpose(jvp(x)) around what differentiation made of x, while/body around loops. The wrappers
  * are taken off, since the user looks for "layer_17/attn".
  */
-#include "explain/program/scope.h"
+#include "explain/program_diff/words.h"
 
 #include "base/hash.h"
 

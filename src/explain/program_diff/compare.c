@@ -5,12 +5,11 @@
  * was added is not a change of its own, and neither is a shape that is another only because that of
  * an operand is: those are counted as followers. Parameters may come in another order.
  */
-#include "explain/program_diff/diff.h"
+#include "explain/program_diff/program_diff.h"
 
-#include "explain/program/scope.h"
-#include "explain/program/words.h"
-#include "explain/program_diff/canon.h"
+#include "explain/program_diff/match.h"
 #include "explain/program_diff/place.h"
+#include "explain/program_diff/words.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -29,7 +28,7 @@ struct change {
 };
 
 struct member {
-    struct rp_place place;
+    struct rp_op_place place;
     uint32_t before; /* the member before it of the same change, or RP_NONE */
 };
 
@@ -39,7 +38,7 @@ struct swap { /* a dimension of a parameter that changed */
 
 struct differ {
     struct rp_match match;
-    struct rp_placer placer;
+    struct rp_place_finder placer;
     struct rp_arena *arena;
     struct rp_err *err;
     bool sharded; /* both programs say how they are spread */
@@ -51,7 +50,7 @@ struct differ {
 
 /* ---- one change ---- */
 
-static uint64_t place_key(const struct rp_place *place)
+static uint64_t place_key(const struct rp_op_place *place)
 {
     uint64_t hash = rp_hash_join(rp_hash_bytes(place->file, strlen(place->file)),
                                  (uint64_t)(uint32_t)place->line + 1);
@@ -72,7 +71,7 @@ static uint64_t side_key(const struct rp_match_side *s, uint32_t op)
 
 /* What is the same change: the same before, the same after, in the same place of a layer. */
 static uint64_t group_key(const struct differ *d, enum kind kind, uint32_t left, uint32_t right,
-                          const struct rp_place *place)
+                          const struct rp_op_place *place)
 {
     const struct rp_match_side *l = &d->match.left, *r = &d->match.right;
     uint64_t key = rp_hash_join(side_key(l, left) ^ (uint64_t)kind, side_key(r, right));
@@ -242,7 +241,7 @@ static enum rp_code find_one_sided(struct differ *d, const struct rp_match_side 
     return RP_OK;
 }
 
-static enum rp_code find_changes(struct differ *d, struct rp_diff *out)
+static enum rp_code find_changes(struct differ *d, struct rp_program_diff *out)
 {
     const struct rp_match_side *l = &d->match.left;
     bool differs;
@@ -260,7 +259,7 @@ static enum rp_code find_changes(struct differ *d, struct rp_diff *out)
 }
 
 /* Operations of computations that were not looked at because both programs have them. */
-static enum rp_code count_whole(struct differ *d, struct rp_diff *out)
+static enum rp_code count_whole(struct differ *d, struct rp_program_diff *out)
 {
     const struct rp_match_side *l = &d->match.left, *r = &d->match.right;
     struct rp_map known;
@@ -309,7 +308,7 @@ static const char *what_words(const struct differ *d, const struct change *c)
 /* The places of a change's members, the first of the file first. */
 static const char *where_words(const struct differ *d, const struct change *c)
 {
-    struct rp_place *places = RP_ARENA_NEW(d->arena, struct rp_place, c->count);
+    struct rp_op_place *places = RP_ARENA_NEW(d->arena, struct rp_op_place, c->count);
     size_t n = c->count;
 
     if (!places)
@@ -330,16 +329,17 @@ static const char *example_words(const struct differ *d, const struct change *c)
     return rp_arena_printf(d->arena, "%%%s", is ? is : was);
 }
 
-const char *rp_diff_sentence(const char *what, const char *where, const char *place,
-                             struct rp_arena *arena)
+const char *rp_program_diff_sentence(const char *what, const char *where, const char *place,
+                                     struct rp_arena *arena)
 {
     return rp_arena_printf(arena, "%s%s%s%s%s", what, *where ? ", " : "", where, *place ? ", " : "",
                            place);
 }
 
-static enum rp_code describe(struct differ *d, const struct change *c, struct rp_diff_change *row)
+static enum rp_code describe(struct differ *d, const struct change *c,
+                             struct rp_program_diff_change *row)
 {
-    const struct rp_place *first = &d->members.at[c->last].place;
+    const struct rp_op_place *first = &d->members.at[c->last].place;
 
     row->kind = kind_words[c->kind];
     row->count = c->count;
@@ -349,7 +349,7 @@ static enum rp_code describe(struct differ *d, const struct change *c, struct rp
     row->place = *first->file ? rp_arena_printf(d->arena, "%s:%d", first->file, first->line) : "";
     if (!row->what || !row->where || !row->example || !row->place)
         return rp_err_nomem(d->err, "describing changes");
-    row->text = rp_diff_sentence(row->what, row->where, row->place, d->arena);
+    row->text = rp_program_diff_sentence(row->what, row->where, row->place, d->arena);
     if (row->text && c->kind != FOLLOWS)
         row->text = rp_arena_printf(d->arena, "%s (%s)", row->text, row->example);
     return row->text ? RP_OK : rp_err_nomem(d->err, "describing changes");
@@ -370,7 +370,7 @@ static int by_weight(const void *x, const void *y)
     return (a->right > b->right) - (a->right < b->right);
 }
 
-static enum rp_code describe_all(struct differ *d, struct rp_diff *out)
+static enum rp_code describe_all(struct differ *d, struct rp_program_diff *out)
 {
     static const char *const causes[] = {
         [ADDED] = "structure",    [REMOVED] = "structure",   [OPCODE] = "structure",
@@ -378,7 +378,7 @@ static enum rp_code describe_all(struct differ *d, struct rp_diff *out)
         [SHARDING] = "sharding",  [CONSTANT] = "constant",   [FOLLOWS] = "shape"};
     enum kind most = FOLLOWS;
 
-    out->changes = RP_ARENA_NEW(d->arena, struct rp_diff_change, d->changes.n + 1);
+    out->changes = RP_ARENA_NEW(d->arena, struct rp_program_diff_change, d->changes.n + 1);
     if (!out->changes)
         return rp_err_nomem(d->err, "describing changes");
     if (d->changes.n)
@@ -394,7 +394,7 @@ static enum rp_code describe_all(struct differ *d, struct rp_diff *out)
     return RP_OK;
 }
 
-const struct rp_diff_change *rp_diff_main_change(const struct rp_diff *diff)
+const struct rp_program_diff_change *rp_program_diff_main_change(const struct rp_program_diff *diff)
 {
     static const char *const order[] = {"opcode",    "added", "removed",  "operands",
                                         "attribute", "shape", "sharding", "constant"};
@@ -406,7 +406,8 @@ const struct rp_diff_change *rp_diff_main_change(const struct rp_diff *diff)
     return diff->nchanges ? &diff->changes[0] : NULL;
 }
 
-const char *rp_diff_change_words(const struct rp_diff_change *change, struct rp_arena *arena)
+const char *rp_program_diff_change_words(const struct rp_program_diff_change *change,
+                                         struct rp_arena *arena)
 {
     if (!strcmp(change->kind, "added") || !strcmp(change->kind, "removed"))
         return rp_arena_printf(arena, "%s %s", change->kind, change->what);
@@ -415,15 +416,16 @@ const char *rp_diff_change_words(const struct rp_diff_change *change, struct rp_
     return rp_arena_strdup(arena, change->what);
 }
 
-static enum rp_code describe_side(struct rp_diff_side side, struct rp_arena *arena,
-                                  struct rp_diff_program *out, struct rp_err *err)
+static enum rp_code describe_side(struct rp_program_diff_side side, struct rp_arena *arena,
+                                  struct rp_program_diff_program *out, struct rp_err *err)
 {
     const struct rp_program *p = side.prepared->p;
     uint32_t name =
         side.computation == RP_NONE ? p->name : p->computations.at[side.computation].name;
 
     out->name = rp_arena_strdup(arena, rp_program_text(p, name));
-    out->hash = rp_arena_printf(arena, "%016llx", (unsigned long long)rp_diff_side_hash(side));
+    out->hash =
+        rp_arena_printf(arena, "%016llx", (unsigned long long)rp_program_diff_side_hash(side));
     for (uint32_t op = 0; op < p->nops; op++)
         out->instructions +=
             !(p->flags.at[op] & RP_OPS_IMPLICIT) &&
@@ -433,7 +435,7 @@ static enum rp_code describe_side(struct rp_diff_side side, struct rp_arena *are
 
 /* ---- sharding ---- */
 
-uint64_t rp_diff_sharding_hash(struct rp_diff_side side)
+uint64_t rp_program_diff_sharding_hash(struct rp_program_diff_side side)
 {
     const struct rp_match_side *s = side.prepared;
     uint64_t sum = 0;
@@ -447,19 +449,19 @@ uint64_t rp_diff_sharding_hash(struct rp_diff_side side)
     return sum;
 }
 
-bool rp_diff_same_hashes(uint64_t left, uint64_t left_sharding, uint64_t right,
-                         uint64_t right_sharding)
+bool rp_program_diff_same_hashes(uint64_t left, uint64_t left_sharding, uint64_t right,
+                                 uint64_t right_sharding)
 {
     return left == right && (!left_sharding || !right_sharding || left_sharding == right_sharding);
 }
 
 /* Matches and finds the changes of it, added to what `out` says of the sides. */
-static enum rp_code attempt(struct differ *d, struct rp_diff_side left, struct rp_diff_side right,
-                            struct rp_diff *out)
+static enum rp_code attempt(struct differ *d, struct rp_program_diff_side left,
+                            struct rp_program_diff_side right, struct rp_program_diff *out)
 {
     RP_TRY(rp_program_match(left.prepared, left.computation, right.prepared, right.computation,
                             d->arena, &d->match, d->err));
-    RP_TRY(rp_placer_init(&d->placer, &d->match, d->arena, d->err));
+    RP_TRY(rp_place_finder_init(&d->placer, &d->match, d->arena, d->err));
     RP_TRY(find_changes(d, out));
     RP_TRY(count_whole(d, out));
     RP_TRY(describe_all(d, out));
@@ -481,19 +483,20 @@ static void differ_release(struct differ *d)
     rp_vec_release(&d->swaps);
 }
 
-static int64_t weight(const struct rp_diff *diff)
+static int64_t weight(const struct rp_program_diff *diff)
 {
     return diff->changed + diff->added + diff->removed;
 }
 
 /* First with the numbers of the parameters; where that finds much, also without them, and the
    shorter story is told. */
-static enum rp_code compare_both_ways(struct rp_diff_side left, struct rp_diff_side right,
-                                      bool sharded, struct rp_arena *arena, struct rp_diff *out,
+static enum rp_code compare_both_ways(struct rp_program_diff_side left,
+                                      struct rp_program_diff_side right, bool sharded,
+                                      struct rp_arena *arena, struct rp_program_diff *out,
                                       struct rp_err *err)
 {
     struct rp_match_side l = *left.prepared, r = *right.prepared;
-    struct rp_diff other = *out;
+    struct rp_program_diff other = *out;
     struct differ d;
     uint64_t x, y, *anonymous[2];
     enum rp_code code;
@@ -513,37 +516,40 @@ static enum rp_code compare_both_ways(struct rp_diff_side left, struct rp_diff_s
     l.anonymous = anonymous[0];
     r.anonymous = anonymous[1];
     differ_init(&d, sharded, arena, err);
-    code = attempt(&d, (struct rp_diff_side){&l, left.computation},
-                   (struct rp_diff_side){&r, right.computation}, &other);
+    code = attempt(&d, (struct rp_program_diff_side){&l, left.computation},
+                   (struct rp_program_diff_side){&r, right.computation}, &other);
     differ_release(&d);
     if (code == RP_OK && weight(&other) < weight(out))
         *out = other;
     return code;
 }
 
-enum rp_code rp_explain_diff_sides(struct rp_diff_side left, struct rp_diff_side right,
-                                   struct rp_arena *arena, struct rp_diff *out, struct rp_err *err)
+enum rp_code rp_program_diff_sides(struct rp_program_diff_side left,
+                                   struct rp_program_diff_side right, struct rp_arena *arena,
+                                   struct rp_program_diff *out, struct rp_err *err)
 {
-    uint64_t x = rp_diff_sharding_hash(left), y = rp_diff_sharding_hash(right);
+    uint64_t x = rp_program_diff_sharding_hash(left), y = rp_program_diff_sharding_hash(right);
 
     memset(out, 0, sizeof *out);
     out->cause = "";
     RP_TRY(describe_side(left, arena, &out->left, err));
     RP_TRY(describe_side(right, arena, &out->right, err));
-    if (!rp_diff_same_hashes(rp_diff_side_hash(left), x, rp_diff_side_hash(right), y))
+    if (!rp_program_diff_same_hashes(rp_program_diff_side_hash(left), x,
+                                     rp_program_diff_side_hash(right), y))
         return compare_both_ways(left, right, x && y, arena, out, err);
     out->same = true;
     out->matched = out->left.instructions;
     return RP_OK;
 }
 
-enum rp_code rp_explain_diff(const struct rp_program *left, const struct rp_program *right,
-                             struct rp_arena *arena, struct rp_diff *out, struct rp_err *err)
+enum rp_code rp_program_diff_compare(const struct rp_program *left, const struct rp_program *right,
+                                     struct rp_arena *arena, struct rp_program_diff *out,
+                                     struct rp_err *err)
 {
     struct rp_match_side l, r;
 
     RP_TRY(rp_match_prepare(left, arena, &l, err));
     RP_TRY(rp_match_prepare(right, arena, &r, err));
-    return rp_explain_diff_sides((struct rp_diff_side){&l, RP_NONE},
-                                 (struct rp_diff_side){&r, RP_NONE}, arena, out, err);
+    return rp_program_diff_sides((struct rp_program_diff_side){&l, RP_NONE},
+                                 (struct rp_program_diff_side){&r, RP_NONE}, arena, out, err);
 }

@@ -3,7 +3,7 @@
  * Words for operations. Values are cut: what is said must fit a line, and the operation's name is
  * said beside it for those who want all of it.
  */
-#include "explain/program/words.h"
+#include "explain/program_diff/words.h"
 
 #include "program/literal.h"
 

@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RP_EXPLAIN_PROGRAM_DIFF_PROGRAM_DIFF_H
+#define RP_EXPLAIN_PROGRAM_DIFF_PROGRAM_DIFF_H
+/*
+ * `diff` of programs: how two programs differ, whatever their parts are called (compare.c), which
+ * modules of two folders belong together (pairs.c), and why a program was compiled again
+ * (recompiles.c).
+ */
+#include "dataset/load_program.h"
+#include "explain/program_diff/match.h"
+#include "result/result.h"
+#include "result/settings.h"
+
+/* ---- the answer ---- */
+
+struct rp_program_diff_change {
+    const char *kind;  /* added, removed, opcode, shape, constant, attribute, operands, sharding;
+                          follows: only because of other changes */
+    int64_t count;     /* operations that changed in this way */
+    const char *what;  /* "add f32[8] -> subtract f32[8]" */
+    const char *where; /* "net/layer_{0-31}/attn", "repeat 17 of 32" */
+    const char *place, *example;
+    const char *text; /* all of it, for the screen */
+};
+
+struct rp_program_diff_program {
+    const char *name, *hash;
+    int64_t instructions;
+};
+
+struct rp_program_diff_step {         /* a graph that had to be compiled */
+    int64_t graph;                    /* which of the dump, from 1 */
+    const char *name;                 /* file or function, where that says more */
+    int64_t runs;                     /* graphs of the dump that are the same */
+    const char *cause;                /* first, same, shape, constant, sharding or structure */
+    int64_t against;                  /* the graph before that is most like it; absent: none */
+    const char *what, *where, *place; /* of the change that counts most */
+    int64_t changes;                  /* how many there are */
+    const char *label, *text;         /* for the screen: number and name; what, where, place */
+};
+
+struct rp_program_diff_module { /* of two folders */
+    const char *name;
+    const char *state; /* same, different, added or removed */
+    const char *cause;
+    const char *what, *where, *place;
+    int64_t changes;
+    const char *left, *right; /* files; "" where it is not there */
+    const char *text;         /* for the screen: cause, what, where, place */
+};
+
+struct rp_program_diff {
+    const char *inputs; /* "programs" */
+    bool same;
+    const char *cause; /* shape, constant, sharding or structure; "" where they are the same */
+    struct rp_program_diff_program left, right;
+    int64_t matched, changed, follows, added, removed;
+    size_t nchanges, nsteps, nmodules;
+    struct rp_program_diff_change *changes; /* the causes first, most frequent first */
+    struct rp_program_diff_step *steps;
+    struct rp_program_diff_module *modules;
+};
+
+/* The record of two programs; those of recompiles and of two folders show other parts of it. */
+extern const struct rp_type rp_program_diff_type;
+
+/*
+ * Fills the result, whose root is a struct rp_program_diff, its type (see rp_program_diff_type) and
+ * its answer. Settings "module" and "stage" choose of folders.
+ */
+enum rp_code rp_program_diff_run(struct rp_ctx *ctx, const struct rp_dataset *dataset,
+                                 const struct rp_settings *settings, struct rp_result *result,
+                                 struct rp_err *err);
+
+/* ---- two programs ---- */
+
+/* One side of a comparison: a computation of a program, RP_NONE: all of it. */
+struct rp_program_diff_side {
+    const struct rp_match_side *prepared;
+    uint32_t computation;
+};
+
+/* Texts and lists in the arena. */
+enum rp_code rp_program_diff_sides(struct rp_program_diff_side left,
+                                   struct rp_program_diff_side right, struct rp_arena *arena,
+                                   struct rp_program_diff *out, struct rp_err *err);
+enum rp_code rp_program_diff_compare(const struct rp_program *left, const struct rp_program *right,
+                                     struct rp_arena *arena, struct rp_program_diff *out,
+                                     struct rp_err *err);
+
+/* Structural hash of a side. */
+static inline uint64_t rp_program_diff_side_hash(struct rp_program_diff_side side)
+{
+    return side.computation == RP_NONE ? side.prepared->hashes.program
+                                       : side.prepared->hashes.computation[side.computation];
+}
+
+/*
+ * How the operations are spread over devices, of all that say it; 0 where none does. It is no part
+ * of the structural hash, because it does not change what is computed, but it changes what is
+ * compiled: programs that both say it and differ are not the same for `diff`.
+ */
+uint64_t rp_program_diff_sharding_hash(struct rp_program_diff_side side);
+bool rp_program_diff_same_hashes(uint64_t left, uint64_t left_sharding, uint64_t right,
+                                 uint64_t right_sharding);
+
+/* "what, where, place", without what is empty; in the arena, NULL: no memory. */
+const char *rp_program_diff_sentence(const char *what, const char *where, const char *place,
+                                     struct rp_arena *arena);
+
+/* The change that explains most, or NULL where there is none; and what it is, with its kind where
+   the words alone do not say it: "added relu f32[8]". In the arena, NULL: no memory. */
+const struct rp_program_diff_change *
+rp_program_diff_main_change(const struct rp_program_diff *diff);
+const char *rp_program_diff_change_words(const struct rp_program_diff_change *change,
+                                         struct rp_arena *arena);
+
+/* ---- modules of two folders ---- */
+
+struct rp_module_key {
+    const char *name; /* of the module and its stage, without ids */
+    const char *folder;
+    uint64_t hash, sharding;
+};
+
+struct rp_module_pair {
+    size_t left, right; /* SIZE_MAX: not there */
+};
+
+/*
+ * By name and content, then by name in the order given (a function that was compiled several
+ * times), both first in the folder of the same name and then anywhere; then by content (a function
+ * that was renamed). What is left has no partner. In the order of the left ones, then of the right
+ * ones; in the arena.
+ */
+enum rp_code rp_modules_pair(const struct rp_module_key *left, size_t n,
+                             const struct rp_module_key *right, size_t m, struct rp_arena *arena,
+                             struct rp_module_pair **out, size_t *npairs, struct rp_err *err);
+
+/* ---- recompiles: each graph of a dump against the most similar one before it ---- */
+
+struct rp_recompile_graph {
+    struct rp_program_diff_side side;
+    const char *name;
+    int64_t number; /* that people know it by */
+};
+
+struct rp_recompiles { /* rows so far */
+    RP_VEC(struct rp_program_diff_step) rows;
+};
+
+/*
+ * Graphs of one kind in the order of time: one row for each that is not the same as one before.
+ * Texts in the arena; the rows belong to the caller.
+ */
+enum rp_code rp_recompiles_explain(const struct rp_recompile_graph *graphs, size_t n,
+                                   struct rp_arena *arena, struct rp_recompiles *out,
+                                   struct rp_err *err);
+
+/* A measure of being alike: shares of the operations that they have in common, by opcode and by
+   all their looks. */
+size_t rp_side_similarity(struct rp_program_diff_side a, struct rp_program_diff_side b,
+                          struct rp_arena *scratch);
+
+#endif
