@@ -1,42 +1,161 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * `merge`: the ranks of a run on one clock, and in one trace. Two passes over the inputs: the first
- * keeps only the collectives of each rank, the second adds one trace after the other to the merged
- * one, so that beside it a single rank is in memory.
+ * The row of `merge`. Two passes over the inputs: the first keeps only the collectives and messages
+ * of each rank, from which the clocks follow; the second writes the merged trace.
  */
 #include "dataset/question.h"
-#include "dataset/ranks.h"
 #include "explain/merge/merge.h"
 #include "facts/tensor_transfers.h"
-#include "formats/write/writers.h"
+#include "facts/trace_host.h"
 #include "job/load.h"
-#include "trace/build/append.h"
+#include "result/part.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* ------------------------------------------------------------------ the clocks */
+extern const struct rp_question_row rp_ask_merge; /* below */
 
-static enum rp_code rank(const struct rp_loaded *loaded, const struct rp_scope *scope,
-                         const struct rp_settings *settings, struct rp_rank_part *part,
-                         struct rp_err *err)
+/* ------------------------------------------------------------------ the answer */
+
+#define RANK(member, type, unit, title, doc, flags) \
+    RP_FIELD(struct rp_merge_rank, member, type, unit, title, doc, flags)
+
+static const struct rp_field rank_fields[] = {
+    RANK(rank, I64, NONE, "rank", "its number", 0),
+    RANK(host, STR, NONE, "host", "ranks of one host share a clock; null: the rank has its own", 0),
+    RANK(offset_ns, I64, NS, "offset", "added to its times gives the first rank's clock",
+         RP_NULLABLE),
+    RANK(uncertainty_ns, I64, NS, "±", "of the offset", RP_NULLABLE),
+    RANK(low_ns, I64, NS, "at least", "the offset is certainly not below", RP_NULLABLE | RP_WIDE),
+    RANK(high_ns, I64, NS, "at most", "the offset is certainly not above", RP_NULLABLE | RP_WIDE),
+    RANK(drift_ppb, F64, NONE, NULL, "change of the offset in ns per second", 0),
+    RANK(drift_at_ns, I64, NS, NULL,
+         "the time, on its own clock, at which the offset holds, if it drifts", RP_NULLABLE),
+    RANK(drift_text, STR, NONE, "drift", "for the screen", RP_SCREEN),
+    RANK(meeting_count, I64, COUNT, "matched", "collectives matched with those of other clocks", 0),
+    RANK(message_count, I64, COUNT, "messages", "to and from other clocks", RP_WIDE),
+    RANK(path, STR, NONE, "trace", "the input", RP_SHORTEN),
+    RP_FIELD_END};
+static const struct rp_type rank_type = {"rank", sizeof(struct rp_merge_rank), rank_fields, NULL};
+
+#define CONFLICT(member, type, unit, title, doc, flags) \
+    RP_FIELD(struct rp_merge_conflict, member, type, unit, title, doc, flags)
+
+static const struct rp_field conflict_fields[] = {
+    CONFLICT(rank_a, I64, NONE, "rank", "it left", 0),
+    CONFLICT(rank_b, I64, NONE, "left before rank", "this one arrived", 0),
+    CONFLICT(what, STR, NONE, "arrived at", "the collective or message", 0),
+    CONFLICT(by_ns, I64, NS, "by", "by how much that is impossible", 0),
+    CONFLICT(against, STR, NONE, "contradicts",
+             "the collective or message that requires the opposite; null: their common clock does",
+             0),
+    RP_FIELD_END};
+static const struct rp_type conflict_type = {"conflict", sizeof(struct rp_merge_conflict),
+                                             conflict_fields, NULL};
+
+#define ROOT(member, type, unit, title, doc, flags) \
+    RP_FIELD(struct rp_merge_root, member, type, unit, title, doc, flags)
+
+static const struct rp_field root_fields[] = {
+    ROOT(run_text, STR, NONE, "clocks", "for the screen", RP_SCREEN),
+    ROOT(output_text, STR, NONE, "written", "for the screen", RP_SCREEN),
+    ROOT(matched_by, STR, NONE, NULL, "sequence, order, name, records or none", 0),
+    ROOT(meeting_count, I64, COUNT, NULL, "collectives that connect clocks", 0),
+    ROOT(message_count, I64, COUNT, NULL, "sends with their receives", 0),
+    ROOT(consistent, BOOL, NONE, NULL, "no two facts contradict each other", 0),
+    ROOT(output, STR, NONE, NULL, "the merged trace, or null", 0),
+    ROOT(format, STR, NONE, NULL, "of the merged trace, or null", 0),
+    ROOT(event_count, I64, COUNT, NULL, "events of the merged trace", RP_NULLABLE),
+    RP_FIELD_LIST(struct rp_merge_root, ranks, &rank_type, "clocks of the ranks",
+                  "one record a rank", 0),
+    RP_FIELD_LIST(struct rp_merge_root, conflicts, &conflict_type, "contradictions",
+                  "facts that no offsets satisfy", 0),
+    RP_FIELD_LIST(struct rp_merge_root, notes, &rp_type_string, "notes",
+                  "what the recording does not tell", 0),
+    RP_FIELD_END};
+
+static const struct rp_type merge_type = {"merge", sizeof(struct rp_merge_root), root_fields,
+                                          "ranks"};
+
+/* ------------------------------------------------------------------ the part of a rank */
+
+/* What one process of the trace sent another. */
+static enum rp_code copy_messages(const struct rp_trace *t, const rp_tensor_transfer_vec *all,
+                                  struct rp_arena *arena, struct rp_merge_part *out,
+                                  struct rp_err *err)
 {
+    size_t i;
+
+    out->messages = RP_ARENA_NEW(arena, struct rp_clock_message, all->n + 1);
+    out->names = RP_ARENA_NEW(arena, const char *, (size_t)t->nprocesses + 1);
+    if (!out->messages || !out->names)
+        return rp_err_nomem(err, "merging ranks");
+    for (i = 0; i < t->nprocesses; i++)
+        out->names[out->nnames++] = rp_arena_text(arena, rp_trace_str(t, t->processes[i].name));
+    for (i = 0; i < all->n; i++) {
+        const struct rp_tensor_transfer *x = &all->at[i];
+
+        if (x->producer != RP_NONE && x->from_process != x->to_process)
+            out->messages[out->nmessages++] =
+                (struct rp_clock_message){x->from_process, x->to_process, x->ready_ns, x->end_ns};
+    }
+    return rp_arena_check(arena, "merging ranks", err);
+}
+
+static enum rp_code find_messages(const struct rp_trace *t, struct rp_arena *arena,
+                                  struct rp_merge_part *out, struct rp_err *err)
+{
+    rp_tensor_transfer_vec all = {0};
+    enum rp_code code = rp_tensor_transfers_find(t, &all, err);
+
+    if (code == RP_OK && all.n)
+        code = copy_messages(t, &all, arena, out, err);
+    rp_vec_release(&all);
+    return code;
+}
+
+static enum rp_code merge_rank(const struct rp_loaded *loaded, const struct rp_scope *scope,
+                               const struct rp_settings *settings, struct rp_rank_part *part,
+                               struct rp_err *err)
+{
+    const struct rp_trace *trace = loaded->trace;
+    struct rp_merge_part *out = part->data;
+    struct rp_work work;
+    enum rp_code code = rp_work_init(&work, trace, scope, err);
+
     (void)settings;
-    return rp_merge_rank(loaded->trace, loaded->source->name, scope, &part->arena, part->data, err);
+    out->processes = trace->nprocesses;
+    if (code == RP_OK)
+        code = rp_collectives_init(&out->comm, &work, scope, &part->arena, err);
+    if (code == RP_OK)
+        code = find_messages(trace, &part->arena, out, err);
+    if (code == RP_OK)
+        code = rp_half_messages_find(trace, &out->halves, err);
+    if (code == RP_OK)
+        code = rp_trace_host(trace, loaded->source->name, &part->arena, &out->host, err);
+    rp_work_release(&work);
+    return code;
 }
 
-static void release(void *data)
-{
-    rp_merge_part_release(data);
-}
+static const struct rp_field part_fields[] = {
+    RP_PART_RECORD(struct rp_merge_part, comm, &rp_collectives_type),
+    RP_PART_PLAIN(struct rp_merge_part, processes),
+    RP_PART_PLAIN_LIST(struct rp_merge_part, messages, struct rp_clock_message),
+    RP_PART_LIST(struct rp_merge_part, names, &rp_type_string),
+    RP_PART_PLAIN_VEC(struct rp_merge_part, halves, struct rp_half_message),
+    RP_PART_TEXT(struct rp_merge_part, host),
+    RP_PART_END};
+static const struct rp_type part_type = {"merge_part", sizeof(struct rp_merge_part), part_fields,
+                                         NULL};
+
+/* ------------------------------------------------------------------ hosts */
 
 /* "run/host1/rank3.json" is in "run/host1". */
 static const char *folder_of(const char *path, struct rp_arena *arena)
 {
     const char *slash = strrchr(path, '/');
 
-    return rp_arena_copy(arena, path, slash ? (size_t)(slash - path) : 0);
+    return rp_arena_textf(arena, "%.*s", slash ? (int)(slash - path) : 0, path);
 }
 
 /* "4,4,8": how many ranks the hosts have; the host of a rank, or -1 behind the last. A single
@@ -67,7 +186,7 @@ static long host_by_counts(const char *hosts, long rank, bool *valid)
     return rank < before + n && rank >= before ? host : -1;
 }
 
-/* Which host a rank is on, by --hosts; NULL: not known, so that its clock is its own. */
+/* The host of a rank, by --hosts; NULL: not known, so the rank has a clock of its own. */
 static enum rp_code host_of(const char *hosts, const struct rp_rank_part *part,
                             struct rp_arena *arena, const char **out, struct rp_err *err)
 {
@@ -79,25 +198,26 @@ static enum rp_code host_of(const char *hosts, const struct rp_rank_part *part,
     if (!strcmp(hosts, "none") || (!strcmp(hosts, "auto") && !data->host))
         return RP_OK;
     if (!strcmp(hosts, "auto")) {
-        *out = rp_arena_strdup(arena, data->host);
+        *out = data->host;
     } else if (!strcmp(hosts, "folder")) {
         *out = folder_of(part->path, arena);
     } else {
         host = host_by_counts(hosts, part->number, &valid);
         if (!valid)
-            return rp_err_set(err, RP_USAGE,
-                              "--hosts '%s' is neither 'auto', 'none' nor 'folder', nor numbers "
-                              "of ranks as in '8' or '4,4,8'",
-                              hosts);
+            return rp_err_set(
+                err, RP_USAGE,
+                "'--hosts %s': expected 'auto', 'none', 'folder', or numbers of ranks "
+                "such as '8' or '4,4,8'",
+                hosts);
         if (host < 0)
             return RP_OK;
-        *out = rp_arena_printf(arena, "host%ld", host);
+        *out = rp_arena_textf(arena, "host%ld", host);
     }
-    return *out ? RP_OK : rp_err_nomem(err, "merging ranks");
+    return rp_arena_check(arena, "merging ranks", err);
 }
 
-static enum rp_code join(const struct rp_ranks *ranks, const struct rp_settings *settings,
-                         struct rp_result *result, struct rp_err *err)
+static enum rp_code merge_join(const struct rp_ranks *ranks, const struct rp_settings *settings,
+                               struct rp_result *result, struct rp_err *err)
 {
     struct rp_merge_input *in = RP_ARENA_NEW(&result->arena, struct rp_merge_input, ranks->n + 1);
     size_t i;
@@ -112,159 +232,14 @@ static enum rp_code join(const struct rp_ranks *ranks, const struct rp_settings 
         RP_TRY(
             host_of(rp_settings_text(settings, "hosts"), part, &result->arena, &in[i].host, err));
     }
-    return rp_merge_join(in, ranks->n, !strcmp(rp_settings_text(settings, "hosts"), "auto"),
-                         &result->arena, result->root, err);
+    return rp_merge_ranks(in, ranks->n, !strcmp(rp_settings_text(settings, "hosts"), "auto"),
+                          &result->arena, result->root, err);
 }
 
-static const struct rp_rank_row row = {
-    .part_bytes = sizeof(struct rp_merge_part), .rank = rank, .release = release, .join = join};
+/* ------------------------------------------------------------------ the row */
 
-/* ------------------------------------------------------------------ the merged trace */
-
-struct writing {
-    struct rp_merge_root *root;
-    struct rp_builder *builder;
-    const struct rp_dataset *dataset;
-    bool is_job;
-    uint32_t appended;
-    char label[80];
-};
-
-/* The last two folders of a file of a job are its host and rank: "run/host1/0/comm.json". */
-static bool in_folder(const char *name, const char *folder)
-{
-    const char *slash = strrchr(name, '/');
-    size_t n = slash ? (size_t)(slash - name) : 0, len = strlen(folder);
-
-    return n >= len && !memcmp(name + n - len, folder, len) &&
-           (n == len || name[n - len - 1] == '/' || name[n - len - 1] == '!');
-}
-
-static const struct rp_merge_rank *rank_of(const struct writing *w, const struct rp_loaded *loaded)
-{
-    size_t r;
-
-    if (w->root->by_process)
-        return &w->root->ranks[0];
-    for (r = 0; r < w->root->nranks; r++)
-        if (w->is_job ? in_folder(loaded->source->name, w->root->ranks[r].path)
-                      : w->root->source[r] == loaded->index)
-            return &w->root->ranks[r];
-    return NULL;
-}
-
-struct clock_of { /* of one source */
-    const struct rp_merge_root *root;
-    const struct rp_merge_rank *rank;
-};
-
-static int64_t on_one_clock(const void *user, uint32_t process, int64_t ns)
-{
-    const struct clock_of *c = user;
-    size_t r;
-
-    for (r = 0; c->root->by_process && r < c->root->nranks; r++)
-        if (c->root->source[r] == process)
-            return rp_clock_time(&c->root->ranks[r].clock, ns);
-    return c->root->by_process ? ns : rp_clock_time(&c->rank->clock, ns);
-}
-
-/* Tensors between processes are drawn from what made them to their receive. */
-static enum rp_code find_arrows(const struct rp_trace *t, struct rp_append *how,
-                                struct rp_arena *arena, struct rp_err *err)
-{
-    rp_tensor_transfer_vec all = {0};
-    struct rp_append_arrow *arrows = NULL;
-    enum rp_code code = rp_tensor_transfers_find(t, &all, err);
-    size_t i;
-
-    if (code == RP_OK && all.n) {
-        arrows = RP_ARENA_NEW(arena, struct rp_append_arrow, all.n);
-        code = arrows ? RP_OK : rp_err_nomem(err, "merging ranks");
-    }
-    for (i = 0; arrows && i < all.n; i++)
-        if (all.at[i].producer != RP_NONE)
-            arrows[how->narrows++] = (struct rp_append_arrow){
-                t->ev.track[all.at[i].producer], t->ev.track[all.at[i].receive], all.at[i].ready_ns,
-                all.at[i].end_ns, rp_trace_str(t, all.at[i].edge)};
-    how->arrows = arrows;
-    rp_vec_release(&all);
-    return code;
-}
-
-static enum rp_code append_one(struct writing *w, const struct rp_loaded *loaded,
-                               struct rp_append *how, struct rp_err *err)
-{
-    struct rp_arena arena;
-    enum rp_code code;
-
-    rp_arena_init(&arena);
-    code = find_arrows(loaded->trace, how, &arena, err);
-    if (code == RP_OK)
-        code = rp_builder_append(w->builder, loaded->trace, how, err);
-    rp_arena_release(&arena);
-    return code;
-}
-
-static enum rp_code append(void *user, const struct rp_loaded *loaded, struct rp_err *err)
-{
-    struct writing *w = user;
-    struct clock_of clock = {w->root, rank_of(w, loaded)};
-    struct rp_append how = {.index = w->appended,
-                            .pid_step = w->root->pid_step,
-                            .label = w->root->by_process ? NULL : w->label,
-                            .time = on_one_clock,
-                            .user = &clock,
-                            .meta = w->appended == 0};
-
-    if (!clock.rank)
-        return RP_OK;
-    snprintf(w->label, sizeof w->label, "rank %lld", (long long)clock.rank->rank);
-    RP_TRY(rp_trace_require(loaded->trace, RP_NEED_ALL, err));
-    RP_TRY(append_one(w, loaded, &how, err));
-    w->appended++;
-    return RP_OK;
-}
-
-static enum rp_code finish(struct writing *w, const struct rp_writer *writer, const char *output,
-                           struct rp_arena *arena, struct rp_err *err)
-{
-    struct rp_trace *trace;
-    enum rp_code code = rp_builder_finish(w->builder, &trace, err);
-
-    w->builder = NULL;
-    RP_TRY(code);
-    w->root->event_count = trace->health.events;
-    code = writer->write(trace, output, NULL, err);
-    rp_trace_free(trace);
-    RP_TRY(code);
-    w->root->output = rp_arena_strdup(arena, output);
-    w->root->format = writer->name;
-    w->root->output_text =
-        rp_arena_printf(arena, "%lld events of %zu ranks to %s", (long long)w->root->event_count,
-                        w->root->nranks, output);
-    return w->root->output && w->root->output_text ? RP_OK : rp_err_nomem(err, "merging ranks");
-}
-
-static enum rp_code write_merged(struct rp_ctx *ctx, const struct rp_dataset *dataset,
-                                 const struct rp_writer *writer, const char *output, bool is_job,
-                                 struct rp_result *result, struct rp_err *err)
-{
-    struct writing w = {.root = result->root, .dataset = dataset, .is_job = is_job};
-    enum rp_code code = rp_builder_new(&dataset->limits, &w.builder, err);
-
-    if (code == RP_OK)
-        code = rp_each_trace_in_order(ctx, dataset, append, &w, err);
-    if (code == RP_OK)
-        code = finish(&w, writer, output, &result->arena, err);
-    rp_builder_free(w.builder);
-    return code;
-}
-
-/* ------------------------------------------------------------------ all of it */
-
-static enum rp_code ask_job(struct rp_ctx *ctx, const struct rp_dataset *dataset,
-                            struct rp_result *result, struct rp_err *err)
+static enum rp_code merge_job(struct rp_ctx *ctx, const struct rp_dataset *dataset,
+                              struct rp_result *result, struct rp_err *err)
 {
     struct rp_job job;
     enum rp_code code = rp_load_job(ctx, dataset, &job, err);
@@ -284,13 +259,13 @@ static enum rp_code check_output(const struct rp_dataset *dataset, const char *o
         return rp_err_set(err, RP_USAGE, "a trace cannot be written as '%s'", writer->name);
     for (i = 0; i < rp_dataset_count(dataset); i++)
         if (rp_is_same_file(rp_sources_borrow(dataset->sources, i)->path, output))
-            return rp_err_set(err, RP_USAGE, "'%s' is input and output", output);
+            return rp_err_set(err, RP_USAGE, "'%s' is both input and output", output);
     return RP_OK;
 }
 
-static enum rp_code run(struct rp_ctx *ctx, const struct rp_dataset *dataset,
-                        const struct rp_settings *settings, struct rp_result *result,
-                        struct rp_err *err)
+static enum rp_code merge_run(struct rp_ctx *ctx, const struct rp_dataset *dataset,
+                              const struct rp_settings *settings, struct rp_result *result,
+                              struct rp_err *err)
 {
     const char *output = rp_settings_text(settings, "output");
     struct rp_merge_root *root = result->root;
@@ -303,20 +278,21 @@ static enum rp_code run(struct rp_ctx *ctx, const struct rp_dataset *dataset,
     }
     root->event_count = RP_ABSENT_I64;
     if (is_job)
-        RP_TRY(ask_job(ctx, dataset, result, err));
+        RP_TRY(merge_job(ctx, dataset, result, err));
     else
-        RP_TRY(rp_ask_ranks(ctx, dataset, settings, &row, result, err));
+        RP_TRY(rp_ask_ranks(ctx, dataset, settings, &rp_ask_merge.ranks, result, err));
     result->answer = root->nconflicts ? RP_ANSWER_NO : 0;
-    return output ? write_merged(ctx, dataset, writer, output, is_job, result, err) : RP_OK;
+    return output ? rp_merge_write(ctx, dataset, writer, output, is_job, &result->arena, root, err)
+                  : RP_OK;
 }
 
-static const struct rp_option options[] = {
+static const struct rp_option merge_options[] = {
     {"output", 'o', RP_OPT_PATH, "FILE", NULL, "write all ranks into one trace", 0},
     {"to", 0, RP_OPT_CHOICE, "rpt|json|csv|sqlite", NULL,
-     "its format (default: by the ending of FILE)", 0},
+     "format of the output (default: by the ending of FILE)", 0},
     {"hosts", 0, RP_OPT_TEXT, "auto|none|folder|N[,N…]", "auto",
-     "which ranks share a clock: by host names in the traces, none, those in one folder, each N, "
-     "or the first N, the next N …",
+     "which ranks share a clock: those with the same host name in their traces, none, those in one "
+     "folder, every N, or the first N, the next N …",
      0},
     {"rank", 'r', RP_OPT_TEXT, "N[-M],…", NULL, "only these ranks, as in '0,3' or '8-15'", 0},
     RP_OPTION_END};
@@ -325,15 +301,16 @@ const struct rp_question_row rp_ask_merge = {
     .question =
         {.name = "merge",
          .group = "traces",
-         .summary = "bring the ranks of a run onto one clock, and into one trace",
+         .summary = "align the clocks of the ranks of a run, and write one trace",
          .details =
-             "Ranks leave a collective together, and nobody leaves before the last has come: that "
-             "gives the offset of every rank's clock, how certain it is, and its drift where it "
-             "shows. Facts that contradict each other are named, and the exit status is 1.",
+             "Ranks leave a collective together, and none leaves before the last has arrived: this "
+             "gives the offset of each rank's clock, its uncertainty, and its drift if the "
+             "recording is long enough. Contradictions are listed, and the exit status is 1.",
          .examples = "reprise merge run/\tthe clocks of all ranks\n"
-                     "reprise merge --hosts 8 run/\teight ranks a host share a clock\n"
+                     "reprise merge --hosts 8 run/\teight ranks per host share a clock\n"
                      "reprise merge run/ -o all.json.gz\tone trace of all ranks, for a viewer\n",
          .accepts = RP_ACCEPTS_TRACES,
-         .options = options,
-         .type = &rp_merge_type},
-    .run = run};
+         .options = merge_options,
+         .type = &merge_type},
+    .ranks = {.part = &part_type, .rank = merge_rank, .join = merge_join},
+    .run = merge_run};

@@ -2,9 +2,15 @@
 #ifndef RP_EXPLAIN_MERGE_MERGE_H
 #define RP_EXPLAIN_MERGE_MERGE_H
 /*
- * The clocks of the ranks of a run: by how much each must be corrected to be that of the first, how
- * sure that is, and who contradicts whom. What the merged trace is made with is in the same record.
+ * The question `merge`: by how much the clock of each rank must be corrected to be that of the
+ * first, how certain that is, and which facts contradict each other; then all ranks in one trace.
+ *
+ *     ask.c      the row: options, the part of a rank, the fields of the answer
+ *     clocks.c   from the parts of all ranks, or the records of a job, to their clocks
+ *     output.c   the merged trace
  */
+#include "dataset/dataset.h"
+#include "formats/write/writers.h"
 #include "job/clocks.h"
 #include "result/result.h"
 
@@ -12,11 +18,11 @@ struct rp_merge_part {
     struct rp_collectives comm;
     uint32_t processes;
     /* Tensors between its processes. */
-    size_t nmessages;
+    size_t nmessages, nnames;
     struct rp_clock_message *messages; /* from, to: processes */
-    const char **names;                /* of the processes */
+    const char **names;                /* of the processes, where there are messages */
     rp_half_message_vec halves;        /* of messages to and from other traces */
-    const char *host;                  /* as the trace has it (trace_host.h), or NULL */
+    const char *host;                  /* as recorded in the trace (trace_host.h), or NULL */
 };
 
 struct rp_merge_rank {
@@ -26,7 +32,7 @@ struct rp_merge_rank {
     double drift_ppb;
     int64_t drift_at_ns, meeting_count, message_count;
     const char *drift_text; /* for the screen */
-    struct rp_clock clock;  /* not shown: what the times are changed by */
+    struct rp_clock clock;  /* not shown: by what times are corrected */
 };
 
 struct rp_merge_conflict {
@@ -49,14 +55,6 @@ struct rp_merge_root {
     int64_t pid_step;
 };
 
-extern const struct rp_type rp_merge_type;
-
-/* Release the part also after a failure. */
-enum rp_code rp_merge_rank(const struct rp_trace *trace, const char *path,
-                           const struct rp_scope *scope, struct rp_arena *arena,
-                           struct rp_merge_part *out, struct rp_err *err);
-void rp_merge_part_release(struct rp_merge_part *part);
-
 struct rp_merge_input {
     const struct rp_merge_part *part;
     const char *path, *host; /* host: NULL: a clock of its own */
@@ -64,12 +62,18 @@ struct rp_merge_input {
     size_t source;
 };
 
-/* guessed: the hosts are what traces say; where clocks that share one contradict each other, every
-   rank has its own. */
-enum rp_code rp_merge_join(const struct rp_merge_input *ranks, size_t n, bool guessed,
-                           struct rp_arena *arena, struct rp_merge_root *out, struct rp_err *err);
-/* The same of a job's own records, its servers behind its ranks; the caller adds the sources. */
+/* guessed: the hosts come from the traces; where clocks that share one contradict each other, every
+   rank gets a clock of its own. */
+enum rp_code rp_merge_ranks(const struct rp_merge_input *ranks, size_t n, bool guessed,
+                            struct rp_arena *arena, struct rp_merge_root *out, struct rp_err *err);
+/* The same from the records of a job, its servers after its ranks. */
 enum rp_code rp_merge_job(const struct rp_job *job, struct rp_arena *arena,
                           struct rp_merge_root *out, struct rp_err *err);
+
+/* Writes the traces of all ranks of `root` into one, on the clock of the first. Beside the merged
+   trace a single rank is in memory. */
+enum rp_code rp_merge_write(struct rp_ctx *ctx, const struct rp_dataset *dataset,
+                            const struct rp_writer *writer, const char *output, bool is_job,
+                            struct rp_arena *arena, struct rp_merge_root *root, struct rp_err *err);
 
 #endif

@@ -1,0 +1,340 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * From collectives and messages to clocks: collectives of the ranks are matched (rendezvous.h), the
+ * clocks found (clocks.h) and described.
+ */
+#include "explain/merge/merge.h"
+
+#include <math.h>
+#include <string.h>
+
+struct merge_ctx {
+    const struct rp_merge_input *in; /* NULL: of a job */
+    const struct rp_collectives **comms;
+    size_t n;
+    struct rp_arena *arena;
+    struct rp_merge_root *out;
+    struct rp_rendezvous_list rendezvous;
+    struct rp_clocks clocks;
+    bool unshared; /* host names of the traces are ignored */
+};
+
+static void add_note(struct merge_ctx *m, const char *text)
+{
+    m->out->notes[m->out->nnotes++] = text;
+}
+
+/* Ranks with the same host have the number of the first of them. */
+static void share_clocks(const struct merge_ctx *m, uint32_t *clock_of)
+{
+    uint32_t r, k;
+
+    for (r = 0; r < m->n; r++) {
+        const char *host = m->in[r].host;
+
+        for (k = 0; host && k < r && (!m->in[k].host || strcmp(m->in[k].host, host) != 0); k++)
+            ;
+        clock_of[r] = host ? k : r;
+    }
+}
+
+/* ------------------------------------------------------------------ describing clocks */
+
+static int64_t or_absent(int64_t ns, int64_t unknown)
+{
+    return ns == unknown ? RP_ABSENT_I64 : ns;
+}
+
+/* Number, path and host are set by the caller. */
+static void fill_rank(struct merge_ctx *m, size_t r)
+{
+    const struct rp_clock *c = &m->clocks.at[r];
+    struct rp_merge_rank *to = &m->out->ranks[r];
+
+    to->clock = *c;
+    to->offset_ns = c->known ? c->offset_ns : RP_ABSENT_I64;
+    to->uncertainty_ns = or_absent(c->uncertainty_ns, -1);
+    to->low_ns = c->known ? or_absent(c->low_ns, INT64_MIN) : RP_ABSENT_I64;
+    to->high_ns = c->known ? or_absent(c->high_ns, INT64_MAX) : RP_ABSENT_I64;
+    to->drift_ppb = c->known ? c->drift_ppb : NAN;
+    to->drift_at_ns = c->drift_ppb != 0 ? c->at_ns : RP_ABSENT_I64;
+    to->meeting_count = c->rendezvous;
+    to->message_count = c->messages;
+    to->drift_text =
+        c->drift_ppb == 0 ? "-" : rp_arena_textf(m->arena, "%+.2f ppm", c->drift_ppb / 1000);
+}
+
+/* A rendezvous, or a message, or NULL where there is neither. */
+static const char *fact_text(struct merge_ctx *m, uint32_t rendezvous, uint32_t message)
+{
+    const struct rp_rendezvous *x;
+    const struct rp_collective *c;
+
+    if (rendezvous == RP_CLOCK_NONE)
+        return message == RP_CLOCK_NONE ? NULL : "a message";
+    if (!m->in)
+        return "an agreement";
+    x = &m->rendezvous.at[rendezvous];
+    c = &m->comms[x->rank[0]]->list.at[x->at[0]];
+    return rp_arena_textf(m->arena, "%s %u", rp_coll_kind_names[c->kind], rendezvous);
+}
+
+static void fill_conflict(struct merge_ctx *m, size_t i)
+{
+    const struct rp_clock_conflict *c = &m->clocks.conflicts[i];
+    struct rp_merge_conflict *to = &m->out->conflicts[i];
+
+    to->rank_a = m->out->ranks[c->rank_a].rank;
+    to->rank_b = m->out->ranks[c->rank_b].rank;
+    to->by_ns = c->by_ns;
+    to->what = fact_text(m, c->rendezvous, c->message);
+    to->against = fact_text(m, c->against, c->against_message);
+}
+
+static const char *clocks_text(struct merge_ctx *m, size_t known, size_t nclocks)
+{
+    const char *what = m->out->by_process ? "process" : "rank", *many = "";
+    int64_t worst = 0;
+    size_t r;
+
+    if (m->n != 1)
+        many = m->out->by_process ? "es" : "s";
+    for (r = 0; r < m->n; r++)
+        if (m->clocks.at[r].uncertainty_ns > worst)
+            worst = m->clocks.at[r].uncertainty_ns;
+    return rp_arena_textf(m->arena,
+                          "%zu %s%s, %zu clock%s; %zu aligned by %lld rendezvous and %lld "
+                          "messages, uncertainty at most %.1f µs",
+                          m->n, what, many, nclocks, nclocks == 1 ? "" : "s", known,
+                          (long long)m->out->meeting_count, (long long)m->out->message_count,
+                          (double)worst / 1000);
+}
+
+static void add_notes(struct merge_ctx *m, size_t unknown)
+{
+    if (m->unshared)
+        add_note(m,
+                 "ranks whose traces name the same host contradict each other on one clock: each "
+                 "rank gets its own");
+    if (unknown)
+        add_note(m, rp_arena_textf(m->arena,
+                                   "nothing connects the clocks of %zu ranks to that of the first: "
+                                   "their times stay as recorded",
+                                   unknown));
+    if (!m->clocks.consistent)
+        add_note(m,
+                 rp_arena_textf(m->arena, "more than %zu contradictions: offsets are medians only",
+                                m->clocks.nconflicts));
+    else if (m->clocks.nconflicts)
+        add_note(m, rp_arena_textf(m->arena,
+                                   "contradictions: %zu; the facts in them are not used as bounds",
+                                   m->clocks.nconflicts));
+}
+
+static enum rp_code describe_clocks(struct merge_ctx *m, struct rp_err *err)
+{
+    size_t r, unknown = 0, known = 0, nclocks = 0;
+
+    m->out->consistent = m->clocks.consistent && !m->clocks.nconflicts;
+    m->out->conflicts = RP_ARENA_NEW(m->arena, struct rp_merge_conflict, m->clocks.nconflicts + 1);
+    m->out->notes = RP_ARENA_NEW(m->arena, const char *, 4);
+    if (!m->out->conflicts || !m->out->notes)
+        return rp_err_nomem(err, "merging ranks");
+    for (r = 0; r < m->n; r++) {
+        bool is_new = m->clocks.at[r].clock == nclocks;
+
+        fill_rank(m, r);
+        nclocks += is_new;
+        known += is_new && m->clocks.at[r].known;
+        unknown += !m->clocks.at[r].known;
+    }
+    for (m->out->nconflicts = 0; m->out->nconflicts < m->clocks.nconflicts; m->out->nconflicts++)
+        fill_conflict(m, m->out->nconflicts);
+    m->out->run_text = clocks_text(m, known, nclocks);
+    add_notes(m, unknown);
+    return rp_arena_check(m->arena, "merging ranks", err);
+}
+
+/* ------------------------------------------------------------------ finding clocks */
+
+static void fill_input(struct merge_ctx *m, size_t r)
+{
+    const struct rp_merge_input *in = &m->in[r];
+
+    m->out->ranks[r] =
+        (struct rp_merge_rank){.rank = in->number, .path = in->path, .host = in->host};
+    m->out->source[r] = in->source;
+    while (m->out->pid_step <= (int64_t)in->part->processes)
+        m->out->pid_step *= 10;
+    m->comms[r] = &in->part->comm;
+}
+
+static enum rp_code alloc_ranks(struct merge_ctx *m, struct rp_err *err)
+{
+    m->out->nranks = m->n;
+    m->out->pid_step = 100;
+    m->out->ranks = RP_ARENA_NEW(m->arena, struct rp_merge_rank, m->n + 1);
+    m->out->source = RP_ARENA_NEW(m->arena, size_t, m->n + 1);
+    m->comms = RP_ARENA_NEW(m->arena, const struct rp_collectives *, m->n + 1);
+    return rp_arena_check(m->arena, "merging ranks", err);
+}
+
+/* Processes that send or receive, numbered in their order; RP_NONE: the others. */
+static size_t number_processes(const struct rp_merge_part *part, uint32_t *number)
+{
+    size_t i, n = 0;
+
+    memset(number, 0xff, part->processes * sizeof *number);
+    for (i = 0; i < part->nmessages; i++)
+        number[part->messages[i].from] = number[part->messages[i].to] = 0;
+    for (i = 0; i < part->processes; i++)
+        if (number[i] != RP_NONE)
+            number[i] = (uint32_t)n++;
+    return n;
+}
+
+/* Processes of one trace may share a clock: if the recorded times are possible, they are kept. */
+static void keep_recorded(struct rp_clock *c)
+{
+    if (!c->known || c->low_ns > 0 || c->high_ns < 0)
+        return;
+    c->offset_ns = 0;
+    if (c->clock && c->low_ns != INT64_MIN && c->high_ns != INT64_MAX)
+        c->uncertainty_ns = -c->low_ns > c->high_ns ? -c->low_ns : c->high_ns;
+}
+
+/* One trace of several processes that sent each other tensors: each process has a clock. */
+static enum rp_code join_processes(struct merge_ctx *m, struct rp_err *err)
+{
+    const struct rp_merge_part *part = m->in[0].part;
+    uint32_t *number = RP_ARENA_NEW(m->arena, uint32_t, part->processes + 1);
+    struct rp_clock_message *messages =
+        RP_ARENA_NEW(m->arena, struct rp_clock_message, part->nmessages + 1);
+    struct rp_clock_input in = {
+        .nmessages = part->nmessages, .messages = messages, .tolerance_ns = RP_CLOCK_TOLERANCE_NS};
+    size_t i;
+
+    if (!number || !messages)
+        return rp_err_nomem(err, "merging ranks");
+    m->n = in.nranks = number_processes(part, number);
+    RP_TRY(alloc_ranks(m, err));
+    m->out->by_process = true;
+    while (m->out->pid_step <= (int64_t)part->processes)
+        m->out->pid_step *= 10;
+    for (i = 0; i < part->nmessages; i++) {
+        messages[i] = part->messages[i];
+        messages[i].from = number[messages[i].from];
+        messages[i].to = number[messages[i].to];
+    }
+    for (i = 0; i < part->processes; i++) {
+        struct rp_merge_rank *to = &m->out->ranks[number[i] == RP_NONE ? 0 : number[i]];
+
+        if (number[i] == RP_NONE)
+            continue;
+        to->rank = number[i];
+        to->path = part->names[i];
+        m->out->source[number[i]] = i;
+    }
+    RP_TRY(rp_clocks_find(&in, m->arena, &m->clocks, err));
+    for (i = 0; i < m->n; i++)
+        keep_recorded(&m->clocks.at[i]);
+    m->out->message_count = (int64_t)part->nmessages;
+    m->out->matched_by = "transfers";
+    return describe_clocks(m, err);
+}
+
+/* By the collectives of the ranks, and by messages that have one side in one trace each. */
+static enum rp_code find_clocks(struct merge_ctx *m, const uint32_t *clock_of, struct rp_err *err)
+{
+    rp_half_message_vec halves = {0};
+    rp_clock_message_vec messages = {0};
+    enum rp_code code = rp_rendezvous_find(m->comms, m->n, m->arena, &m->rendezvous, err);
+    size_t r, i;
+
+    for (r = 0; r < m->n; r++)
+        for (i = 0; code == RP_OK && i < m->in[r].part->halves.n; i++) {
+            struct rp_half_message half = m->in[r].part->halves.at[i];
+
+            half.rank = (uint32_t)r;
+            code = rp_vec_push(&halves, half, err);
+        }
+    if (code == RP_OK)
+        code = rp_half_messages_join(&halves, &messages, err);
+    if (code == RP_OK)
+        code = rp_clocks_of_rendezvous(m->comms, m->n, &m->rendezvous, clock_of, &messages,
+                                       m->arena, &m->clocks, err);
+    m->out->message_count = (int64_t)messages.n;
+    rp_vec_release(&halves);
+    rp_vec_release(&messages);
+    return code;
+}
+
+/* Host names of traces may be wrong: containers often share one. */
+static enum rp_code find_clocks_of_hosts(struct merge_ctx *m, bool guessed, struct rp_err *err)
+{
+    uint32_t *clock_of = RP_ARENA_NEW(m->arena, uint32_t, m->n + 1);
+    bool shared = false;
+    uint32_t r;
+
+    if (!clock_of)
+        return rp_err_nomem(err, "merging ranks");
+    share_clocks(m, clock_of);
+    RP_TRY(find_clocks(m, clock_of, err));
+    for (r = 0; r < m->n; r++)
+        shared |= clock_of[r] != r;
+    if (!guessed || !shared || !m->clocks.nconflicts)
+        return RP_OK;
+    for (r = 0; r < m->n; r++) {
+        clock_of[r] = r;
+        m->out->ranks[r].host = NULL;
+    }
+    m->unshared = true;
+    return find_clocks(m, clock_of, err);
+}
+
+enum rp_code rp_merge_ranks(const struct rp_merge_input *ranks, size_t n, bool guessed,
+                            struct rp_arena *arena, struct rp_merge_root *out, struct rp_err *err)
+{
+    struct merge_ctx m = {.in = ranks, .n = n, .arena = arena, .out = out};
+    size_t r;
+
+    if (n == 1 && ranks[0].part->nmessages)
+        return join_processes(&m, err);
+    RP_TRY(alloc_ranks(&m, err));
+    for (r = 0; r < n; r++)
+        fill_input(&m, r);
+    RP_TRY(find_clocks_of_hosts(&m, guessed, err));
+    out->matched_by = rp_rendezvous_rule_names[m.rendezvous.rule];
+    out->meeting_count = (int64_t)m.clocks.nrendezvous;
+    return describe_clocks(&m, err);
+}
+
+enum rp_code rp_merge_job(const struct rp_job *job, struct rp_arena *arena,
+                          struct rp_merge_root *out, struct rp_err *err)
+{
+    size_t r, nservers = job->has_servers ? rp_job_servers(job) : 0;
+    struct merge_ctx m = {.n = job->nranks + nservers, .arena = arena, .out = out};
+
+    RP_TRY(alloc_ranks(&m, err));
+    out->pid_step = 1000000; /* a timeline has a process for each tensor */
+    if (job->has_servers)
+        RP_TRY(rp_clocks_of_servers(job, false, arena, &m.clocks, err));
+    else
+        RP_TRY(rp_clocks_of_job(job, arena, &m.clocks, err));
+    for (r = 0; r < job->nranks; r++) {
+        struct rp_merge_rank *to = &out->ranks[r];
+
+        to->rank = job->ranks[r].number;
+        to->host = rp_arena_text(arena, job->ranks[r].host);
+        to->path =
+            rp_arena_textf(arena, "%s/%lld", job->ranks[r].host, (long long)job->ranks[r].local);
+    }
+    for (r = job->nranks; r < m.n; r++) {
+        out->ranks[r].rank = (int64_t)r;
+        out->ranks[r].path = rp_arena_textf(arena, "server %zu", r - job->nranks);
+    }
+    out->matched_by = "records";
+    out->message_count = (int64_t)m.clocks.nmessages;
+    out->meeting_count = (int64_t)m.clocks.nrendezvous;
+    return describe_clocks(&m, err);
+}

@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The merged trace: one input after the other is loaded, corrected and appended. */
+#include "dataset/load.h"
+#include "explain/merge/merge.h"
+#include "facts/tensor_transfers.h"
+#include "trace/build/append.h"
+
+#include <stdio.h>
+#include <string.h>
+
+struct merge_output {
+    struct rp_merge_root *root;
+    struct rp_builder *builder;
+    bool is_job;
+    uint32_t appended;
+    char label[80];
+};
+
+/* The last two folders of a file of a job are its host and rank: "run/host1/0/comm.json". */
+static bool in_folder(const char *name, const char *folder)
+{
+    const char *slash = strrchr(name, '/');
+    size_t n = slash ? (size_t)(slash - name) : 0, len = strlen(folder);
+
+    return n >= len && !memcmp(name + n - len, folder, len) &&
+           (n == len || name[n - len - 1] == '/' || name[n - len - 1] == '!');
+}
+
+static const struct rp_merge_rank *rank_of(const struct merge_output *w,
+                                           const struct rp_loaded *loaded)
+{
+    size_t r;
+
+    if (w->root->by_process)
+        return &w->root->ranks[0];
+    for (r = 0; r < w->root->nranks; r++)
+        if (w->is_job ? in_folder(loaded->source->name, w->root->ranks[r].path)
+                      : w->root->source[r] == loaded->index)
+            return &w->root->ranks[r];
+    return NULL;
+}
+
+struct source_clock { /* of one source */
+    const struct rp_merge_root *root;
+    const struct rp_merge_rank *rank;
+};
+
+static int64_t corrected_time(const void *user, uint32_t process, int64_t ns)
+{
+    const struct source_clock *c = user;
+    size_t r;
+
+    for (r = 0; c->root->by_process && r < c->root->nranks; r++)
+        if (c->root->source[r] == process)
+            return rp_clock_time(&c->root->ranks[r].clock, ns);
+    return c->root->by_process ? ns : rp_clock_time(&c->rank->clock, ns);
+}
+
+/* An arrow for each tensor between processes, from its producer to its receive. */
+static enum rp_code find_tensor_arrows(const struct rp_trace *t, struct rp_append *how,
+                                       struct rp_arena *arena, struct rp_err *err)
+{
+    rp_tensor_transfer_vec all = {0};
+    struct rp_append_arrow *arrows = NULL;
+    enum rp_code code = rp_tensor_transfers_find(t, &all, err);
+    size_t i;
+
+    if (code == RP_OK && all.n) {
+        arrows = RP_ARENA_NEW(arena, struct rp_append_arrow, all.n);
+        code = arrows ? RP_OK : rp_err_nomem(err, "merging ranks");
+    }
+    for (i = 0; arrows && i < all.n; i++)
+        if (all.at[i].producer != RP_NONE)
+            arrows[how->narrows++] = (struct rp_append_arrow){
+                t->ev.track[all.at[i].producer], t->ev.track[all.at[i].receive], all.at[i].ready_ns,
+                all.at[i].end_ns, rp_trace_str(t, all.at[i].edge)};
+    how->arrows = arrows;
+    rp_vec_release(&all);
+    return code;
+}
+
+static enum rp_code append_trace(struct merge_output *w, const struct rp_loaded *loaded,
+                                 struct rp_append *how, struct rp_err *err)
+{
+    struct rp_arena arena;
+    enum rp_code code;
+
+    rp_arena_init(&arena);
+    code = find_tensor_arrows(loaded->trace, how, &arena, err);
+    if (code == RP_OK)
+        code = rp_builder_append(w->builder, loaded->trace, how, err);
+    rp_arena_release(&arena);
+    return code;
+}
+
+static enum rp_code append_source(void *user, const struct rp_loaded *loaded, struct rp_err *err)
+{
+    struct merge_output *w = user;
+    struct source_clock clock = {w->root, rank_of(w, loaded)};
+    struct rp_append how = {.index = w->appended,
+                            .pid_step = w->root->pid_step,
+                            .label = w->root->by_process ? NULL : w->label,
+                            .time = corrected_time,
+                            .user = &clock,
+                            .meta = w->appended == 0};
+
+    if (!clock.rank)
+        return RP_OK;
+    snprintf(w->label, sizeof w->label, "rank %lld", (long long)clock.rank->rank);
+    RP_TRY(rp_trace_require(loaded->trace, RP_NEED_ALL, err));
+    RP_TRY(append_trace(w, loaded, &how, err));
+    w->appended++;
+    return RP_OK;
+}
+
+static enum rp_code write_output(struct merge_output *w, const struct rp_writer *writer,
+                                 const char *output, struct rp_arena *arena, struct rp_err *err)
+{
+    struct rp_trace *trace;
+    enum rp_code code = rp_builder_finish(w->builder, &trace, err);
+
+    w->builder = NULL;
+    RP_TRY(code);
+    w->root->event_count = trace->health.events;
+    code = writer->write(trace, output, NULL, err);
+    rp_trace_free(trace);
+    RP_TRY(code);
+    w->root->output = rp_arena_text(arena, output);
+    w->root->format = writer->name;
+    w->root->output_text = rp_arena_textf(arena, "%lld events of %zu ranks to %s",
+                                          (long long)w->root->event_count, w->root->nranks, output);
+    return rp_arena_check(arena, "merging ranks", err);
+}
+
+enum rp_code rp_merge_write(struct rp_ctx *ctx, const struct rp_dataset *dataset,
+                            const struct rp_writer *writer, const char *output, bool is_job,
+                            struct rp_arena *arena, struct rp_merge_root *root, struct rp_err *err)
+{
+    struct merge_output w = {.root = root, .is_job = is_job};
+    enum rp_code code = rp_builder_new(&dataset->limits, &w.builder, err);
+
+    if (code == RP_OK)
+        code = rp_each_trace_in_order(ctx, dataset, append_source, &w, err);
+    if (code == RP_OK)
+        code = write_output(&w, writer, output, arena, err);
+    rp_builder_free(w.builder);
+    return code;
+}
