@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * `convert`: a trace or a program in another format. One input becomes one file; several become a
- * folder with one file each, named after their inputs.
+ * `convert`: writes traces or programs in another format. One input becomes one file; several
+ * become a folder of files, named after their inputs.
  */
 #include "dataset/load.h"
 #include "dataset/load_program.h"
@@ -15,7 +15,7 @@
 
 struct written_row {
     const char *input, *output, *format;
-    int64_t events, output_bytes; /* bytes: absent where it went to standard output */
+    int64_t events, output_bytes; /* absent: written to standard output */
 };
 
 struct convert_root {
@@ -23,30 +23,31 @@ struct convert_root {
     struct written_row *written;
 };
 
-struct convert_run {
+struct convert {
     const struct rp_writer *writer;
-    struct written_row *rows; /* one a source, with its output; input is set once it is written */
+    struct written_row *rows; /* one per source; input is set once the output is written */
 };
 
 static const struct rp_field written_fields[] = {
-    RP_FIELD(struct written_row, input, STR, NONE, "input", "what was read", RP_SHORTEN),
-    RP_FIELD(struct written_row, output, STR, NONE, "output", "what was written", RP_SHORTEN),
-    RP_FIELD(struct written_row, format, STR, NONE, "format", "of the output", 0),
+    RP_FIELD(struct written_row, input, STR, NONE, "input", "the input", RP_SHORTEN),
+    RP_FIELD(struct written_row, output, STR, NONE, "output", "the file written", RP_SHORTEN),
+    RP_FIELD(struct written_row, format, STR, NONE, "format", "format of the output", 0),
     RP_FIELD(struct written_row, events, I64, COUNT, "events",
-             "of the trace; instructions of a program", 0),
-    RP_FIELD(struct written_row, output_bytes, I64, BYTES, "size", "of the output", RP_NULLABLE),
+             "events of the trace, or instructions of the program", 0),
+    RP_FIELD(struct written_row, output_bytes, I64, BYTES, "size", "size of the output",
+             RP_NULLABLE),
     RP_FIELD_END};
 static const struct rp_type written_type = {"written", sizeof(struct written_row), written_fields,
                                             NULL};
 
 static const struct rp_field convert_fields[] = {
-    RP_FIELD_LIST(struct convert_root, written, &written_type, "written", "one row a file", 0),
+    RP_FIELD_LIST(struct convert_root, written, &written_type, "written", "one row per file", 0),
     RP_FIELD_END};
 static const struct rp_type convert_type = {"convert", sizeof(struct convert_root), convert_fields,
                                             "written"};
 
 /* The name of an input without its folders and endings: "run.tar!a/rank0.json.gz" is "rank0". */
-static void stem(const char *name, char *out, size_t cap)
+static void input_stem(const char *name, char *out, size_t cap)
 {
     static const char *const endings[] = {".gz",  ".zst", ".xz",     ".json",
                                           ".rpt", ".csv", ".sqlite", NULL};
@@ -61,7 +62,7 @@ static void stem(const char *name, char *out, size_t cap)
 
         if (len > n && !memcmp(begin + len - n, endings[i], n)) {
             len -= n;
-            i = SIZE_MAX; /* from the start again: endings come in twos */
+            i = SIZE_MAX; /* start again: "json.gz" are two endings */
         }
     }
     snprintf(out, cap, "%.*s", (int)len, begin);
@@ -76,16 +77,16 @@ static bool name_taken(const struct written_row *rows, size_t n, const char *pat
     return false;
 }
 
-/* Two inputs of one name are told apart by their number. */
-static const char *name_in_folder(const struct convert_run *run, const char *folder, size_t i,
+/* Inputs with the same name get their number added. */
+static const char *name_in_folder(const struct convert *convert, const char *folder, size_t i,
                                   const char *input, struct rp_arena *arena)
 {
-    const char *ending = run->writer->endings[0], *path;
+    const char *ending = convert->writer->endings[0], *path;
     char base[200];
 
-    stem(input, base, sizeof base);
+    input_stem(input, base, sizeof base);
     path = rp_arena_printf(arena, "%s/%s%s", folder, base, ending);
-    if (path && name_taken(run->rows, i, path))
+    if (path && name_taken(convert->rows, i, path))
         path = rp_arena_printf(arena, "%s/%s_%zu%s", folder, base, i, ending);
     return path;
 }
@@ -97,7 +98,7 @@ static bool is_folder(const char *path)
     return !stat(path, &st) && S_ISDIR(st.st_mode);
 }
 
-/* Whether the name is that of one file of this format. */
+/* Whether the name has an ending of this format. */
 static bool has_ending(const struct rp_writer *writer, const char *path)
 {
     size_t len = strlen(path);
@@ -111,134 +112,134 @@ static bool has_ending(const struct rp_writer *writer, const char *path)
     return false;
 }
 
-/* Decides every output's name before anything is read, so that a wrong one costs no time. */
-static enum rp_code plan(struct convert_run *run, const struct rp_dataset *dataset,
-                         const char *output, struct rp_arena *arena, struct rp_err *err)
+/* Determines the names of all outputs before anything is read: errors come at once. */
+static enum rp_code convert_plan(struct convert *convert, const struct rp_dataset *dataset,
+                                 const char *output, struct rp_arena *arena, struct rp_err *err)
 {
     size_t i, n = rp_dataset_count(dataset);
     bool folder = n > 1 || is_folder(output);
 
-    run->rows = RP_ARENA_NEW(arena, struct written_row, n);
-    if (!run->rows)
+    convert->rows = RP_ARENA_NEW(arena, struct written_row, n);
+    if (!convert->rows)
         return rp_err_nomem(err, "planning the outputs");
-    if (folder && !is_folder(output) && has_ending(run->writer, output))
+    if (folder && !is_folder(output) && has_ending(convert->writer, output))
         return rp_err_set(err, RP_USAGE,
                           "'%s' is the name of a file, but %zu traces need a folder: give a name"
-                          " without the ending, and '--to %s'",
-                          output, n, run->writer->name);
+                          " without ending, and '--to %s'",
+                          output, n, convert->writer->name);
     if (folder && mkdir(output, 0777) && (errno != EEXIST || !is_folder(output)))
         return rp_err_set_os(err, errno, "cannot make the folder '%s' for %zu traces", output, n);
     for (i = 0; i < n; i++) {
         const struct rp_source *source = rp_sources_borrow(dataset->sources, i);
 
-        run->rows[i].output = folder ? name_in_folder(run, output, i, source->name, arena) : output;
-        if (!run->rows[i].output)
+        convert->rows[i].output =
+            folder ? name_in_folder(convert, output, i, source->name, arena) : output;
+        if (!convert->rows[i].output)
             return rp_err_nomem(err, "planning the outputs");
-        if (rp_is_same_file(source->path, run->rows[i].output))
-            return rp_err_set(err, RP_USAGE, "'%s' is input and output", source->path);
+        if (rp_is_same_file(source->path, convert->rows[i].output))
+            return rp_err_set(err, RP_USAGE, "'%s' is both input and output", source->path);
     }
     return RP_OK;
 }
 
-/* What was written; the input's name marks the row as done. */
-static void note(const struct convert_run *run, struct written_row *row, const char *input,
-                 int64_t events)
+/* Fills the row of an output; a row with an input is done. */
+static void convert_note(const struct convert *convert, struct written_row *row, const char *input,
+                         int64_t events)
 {
     struct stat st;
 
     row->input = input;
-    row->format = run->writer->name;
+    row->format = convert->writer->name;
     row->events = events;
     row->output_bytes = RP_ABSENT_I64;
     if (strcmp(row->output, "-") != 0 && !stat(row->output, &st))
         row->output_bytes = st.st_size;
 }
 
-static enum rp_code rank(void *user, const struct rp_loaded *loaded, struct rp_err *err)
+static enum rp_code convert_trace(void *user, const struct rp_loaded *loaded, struct rp_err *err)
 {
-    struct convert_run *run = user;
-    struct written_row *row = &run->rows[loaded->index];
+    struct convert *convert = user;
+    struct written_row *row = &convert->rows[loaded->index];
 
     RP_TRY(rp_trace_require(loaded->trace, RP_NEED_ALL, err));
-    RP_TRY(run->writer->write(loaded->trace, row->output, NULL, err));
-    note(run, row, loaded->source->name, loaded->trace->health.events);
+    RP_TRY(convert->writer->write(loaded->trace, row->output, NULL, err));
+    convert_note(convert, row, loaded->source->name, loaded->trace->health.events);
     return RP_OK;
 }
 
-static enum rp_code program(void *user, const struct rp_loaded_program *loaded, struct rp_err *err)
+static enum rp_code convert_program(void *user, const struct rp_loaded_program *loaded,
+                                    struct rp_err *err)
 {
-    struct convert_run *run = user;
-    struct written_row *row = &run->rows[loaded->index];
+    struct convert *convert = user;
+    struct written_row *row = &convert->rows[loaded->index];
 
-    RP_TRY(run->writer->write_program(loaded->program, row->output, NULL, err));
-    note(run, row, loaded->source->name, loaded->program->nops);
+    RP_TRY(convert->writer->write_program(loaded->program, row->output, NULL, err));
+    convert_note(convert, row, loaded->source->name, loaded->program->nops);
     return RP_OK;
 }
 
-/* The rows that were written, with texts that outlive the dataset. */
-static enum rp_code join(struct convert_run *run, size_t n, struct rp_result *result,
-                         struct rp_err *err)
+/* Leaves the rows that were written; their texts get copies that outlive the dataset. */
+static enum rp_code convert_finish(struct convert *convert, size_t n, struct rp_result *result,
+                                   struct rp_err *err)
 {
     struct convert_root *root = result->root;
     size_t i;
 
-    root->written = run->rows;
+    root->written = convert->rows;
     for (i = 0; i < n; i++) {
-        struct written_row row = run->rows[i];
+        struct written_row row = convert->rows[i];
 
         if (!row.input)
             continue;
-        row.input = rp_arena_strdup(&result->arena, row.input);
-        row.output = rp_arena_strdup(&result->arena, row.output);
-        if (!row.input || !row.output)
-            return rp_err_nomem(err, "listing the outputs");
+        row.input = rp_arena_text(&result->arena, row.input);
+        row.output = rp_arena_text(&result->arena, row.output);
         root->written[root->nwritten++] = row;
     }
-    return RP_OK;
+    return rp_arena_check(&result->arena, "listing the outputs", err);
 }
 
-static enum rp_code run(struct rp_ctx *ctx, const struct rp_dataset *dataset,
-                        const struct rp_settings *settings, struct rp_result *result,
-                        struct rp_err *err)
+static enum rp_code convert_run(struct rp_ctx *ctx, const struct rp_dataset *dataset,
+                                const struct rp_settings *settings, struct rp_result *result,
+                                struct rp_err *err)
 {
     const char *output = rp_settings_text(settings, "output");
-    struct convert_run convert = {0};
+    struct convert convert = {0};
 
     if (!output)
         return rp_err_set(err, RP_USAGE, "'convert' needs '--output FILE'");
     RP_TRY(rp_writer_for(rp_settings_text(settings, "to"), output, &convert.writer, err));
-    RP_TRY(plan(&convert, dataset, output, &result->arena, err));
+    RP_TRY(convert_plan(&convert, dataset, output, &result->arena, err));
     if (convert.writer->write_program)
-        RP_TRY(rp_each_program(ctx, dataset, program, &convert, err));
+        RP_TRY(rp_each_program(ctx, dataset, convert_program, &convert, err));
     else
-        RP_TRY(rp_each_trace(ctx, dataset, rank, &convert, err));
-    return join(&convert, rp_dataset_count(dataset), result, err);
+        RP_TRY(rp_each_trace(ctx, dataset, convert_trace, &convert, err));
+    return convert_finish(&convert, rp_dataset_count(dataset), result, err);
 }
 
-static const struct rp_option options[] = {
+static const struct rp_option convert_options[] = {
     {"output", 'o', RP_OPT_PATH, "FILE", NULL,
-     "where to write; of several inputs a folder; '-' is standard output", 0},
+     "file to write (a folder for several inputs); '-': standard output", 0},
     {"to", 0, RP_OPT_CHOICE, "rpt|json|csv|sqlite|hlo-text|hlo-proto|graphdef|pbtxt", NULL,
-     "the format (default: by the ending of FILE)", 0},
+     "format (default: by the ending of FILE)", 0},
     RP_OPTION_END};
 
 const struct rp_question_row rp_ask_convert = {
-    .question =
-        {.name = "convert",
-         .group = "traces",
-         .summary = "write a trace or a program in another format",
-         .details = "rpt is reprise's own format: it is read by mapping, at once, whatever its "
-                    "size. json is Chrome's trace format, for the viewers; a name that ends in .gz "
-                    "is compressed. csv has one row an event, sqlite one table a noun. Nothing "
-                    "that was understood is lost on the way to rpt and json; keys that only a "
-                    "viewer uses (cname, sf, stack), thread clocks (tts, tdur), the id of a "
-                    "complete event and args that are empty or no object are not kept, and real "
-                    "numbers in args become 64-bit floating point. Programs go from HLO text to "
-                    "protobuf and back.",
-         .examples = "reprise convert trace.json.gz -o trace.rpt	to the native format\n"
+    .question = {.name = "convert",
+                 .group = "traces",
+                 .summary = "write a trace or a program in another format",
+                 .details =
+                     "rpt is the native format of reprise: it is memory-mapped and opens at once, "
+                     "whatever its size. json is Chrome's trace format, for viewers; a name that "
+                     "ends in .gz is compressed. csv has one row per event, sqlite one table per "
+                     "kind of object. rpt and json keep everything except keys that only viewers "
+                     "use (cname, sf, stack), thread clocks (tts, tdur), the id of a complete "
+                     "event, and args that are empty or not an object; real numbers in args become "
+                     "64-bit floating point. Programs are converted between HLO text and protobuf.",
+                 .examples =
+                     "reprise convert trace.json.gz -o trace.rpt	to the native format\n"
                      "reprise convert trace.rpt -o trace.json.gz	back, for a viewer\n"
                      "reprise convert run/ --to sqlite -o tables/	every rank of a run\n",
-         .accepts = RP_ACCEPTS_TRACES | RP_ACCEPTS_PROGRAMS,
-         .options = options,
-         .type = &convert_type},
-    .run = run};
+                 .accepts = RP_ACCEPTS_TRACES | RP_ACCEPTS_PROGRAMS,
+                 .options = convert_options,
+                 .type = &convert_type},
+    .run = convert_run};

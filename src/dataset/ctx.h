@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #ifndef RP_DATASET_CTX_H
 #define RP_DATASET_CTX_H
-/* Inside of the context. */
+/* The context. */
 #include "base/threads.h"
 
 #include <reprise/context.h>

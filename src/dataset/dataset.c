@@ -32,7 +32,7 @@ enum rp_code rp_open(struct rp_ctx *ctx, const char *const *paths, size_t npaths
     if (code == RP_OK)
         code = rp_sources_open(paths, npaths, &dataset->limits, &dataset->sources, err);
     if (code == RP_OK && !rp_sources_count(dataset->sources))
-        code = rp_err_set(err, RP_FORMAT, "'%s': no files in it", paths[0]);
+        code = rp_err_set(err, RP_FORMAT, "'%s' contains no files", paths[0]);
     if (code != RP_OK) {
         rp_dataset_free(dataset);
         return code;

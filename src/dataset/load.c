@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One job a source on the context's pool. Where there are fewer sources than threads, a reader may
- * use a second thread for itself. Progress is bytes of a single source, files of several, and is
- * told by the asking thread only; being cancelled stops the others at their next report.
+ * One job per source on the context's pool. Where there are fewer sources than threads, a reader
+ * may use a second thread for itself. Progress is counted in bytes of a single source, or in files;
+ * only the calling thread reports it. Cancelling stops the other threads at their next report.
  */
 #include "dataset/load.h"
 
@@ -19,7 +19,7 @@ struct load {
     rp_trace_job *job;
     void *user;
     bool threaded; /* a reader may use a second thread */
-    pthread_t asker;
+    pthread_t caller;
     size_t nsources;
     struct rp_load_notes *notes; /* or NULL; under the lock */
     pthread_mutex_t lock;
@@ -33,7 +33,7 @@ struct reading {
     const char *name;
 };
 
-static bool on_progress(void *user, uint64_t done, uint64_t total)
+static bool report_progress(void *user, uint64_t done, uint64_t total)
 {
     const struct reading *reading = user;
     struct load *load = reading->load;
@@ -43,13 +43,13 @@ static bool on_progress(void *user, uint64_t done, uint64_t total)
         done = atomic_load(&load->finished);
         total = load->nsources;
     }
-    if (ctx->progress && pthread_equal(load->asker, pthread_self()) &&
+    if (ctx->progress && pthread_equal(load->caller, pthread_self()) &&
         ctx->progress(ctx->progress_user, reading->name, done, total))
         atomic_store(&load->cancelled, true);
     return !atomic_load(&load->cancelled);
 }
 
-bool rp_format_fits_surely(struct rp_input *in, const struct rp_format *format)
+bool rp_format_identifies(struct rp_input *in, const struct rp_format *format)
 {
     const uint8_t *head;
     size_t n;
@@ -58,7 +58,7 @@ bool rp_format_fits_surely(struct rp_input *in, const struct rp_format *format)
            format->sniff(head, n, rp_input_borrow_name(in)) > RP_SNIFF_FALLBACK;
 }
 
-/* What was found and could not be read: *code becomes RP_OK where it is noted. */
+/* Notes a file of a folder that could not be read: *code becomes RP_OK. */
 static void note_unread(struct load *load, const struct rp_source *source, enum rp_code *code,
                         const struct rp_err *err)
 {
@@ -75,14 +75,14 @@ static void note_unread(struct load *load, const struct rp_source *source, enum 
     pthread_mutex_unlock(&load->lock);
 }
 
-static enum rp_code read_source(struct load *load, const struct rp_source *source, size_t i,
-                                struct rp_import *import, struct rp_err *err)
+static enum rp_code read_trace_source(struct load *load, const struct rp_source *source, size_t i,
+                                      struct rp_import *import, struct rp_err *err)
 {
     struct reading reading = {.load = load, .name = source->name};
     struct rp_read_options options = {.limits = &load->dataset->limits,
                                       .salvage = load->dataset->salvage,
                                       .threaded = load->threaded,
-                                      .progress = on_progress,
+                                      .progress = report_progress,
                                       .progress_user = &reading};
     const struct rp_format *format;
     struct rp_input *in;
@@ -90,12 +90,12 @@ static enum rp_code read_source(struct load *load, const struct rp_source *sourc
     enum rp_code code;
 
     RP_TRY(rp_source_open(load->dataset->sources, i, &in, err));
-    /* what the user did not name may be anything */
+    /* a file that the user did not name need not be a trace */
     if (source->found && rp_format_sniff(in, &format, NULL) == RP_FORMAT) {
         rp_input_close(in);
         return RP_OK;
     }
-    certain = !source->found || rp_format_fits_surely(in, format);
+    certain = !source->found || rp_format_identifies(in, format);
     code = rp_format_read(in, &options, import, err);
     if (code == RP_FORMAT || code == RP_LIMIT || code == RP_UNSUPPORTED) {
         if (!certain)
@@ -106,14 +106,14 @@ static enum rp_code read_source(struct load *load, const struct rp_source *sourc
     return code;
 }
 
-static enum rp_code load_one(void *user, size_t i, struct rp_err *err)
+static enum rp_code load_trace(void *user, size_t i, struct rp_err *err)
 {
     struct load *load = user;
     const struct rp_source *source = rp_sources_borrow(load->dataset->sources, i);
     struct rp_import import = RP_IMPORT_INIT;
     enum rp_code code;
 
-    code = read_source(load, source, i, &import, err);
+    code = read_trace_source(load, source, i, &import, err);
     if (code == RP_OK && import.trace) {
         struct rp_loaded loaded = {source, import.trace, import.format->name, i};
 
@@ -132,10 +132,10 @@ enum rp_code rp_load_trace(const struct rp_dataset *dataset, size_t i, struct rp
     struct load load = {.ctx = dataset->ctx,
                         .dataset = dataset,
                         .threaded = true,
-                        .asker = pthread_self(),
+                        .caller = pthread_self(),
                         .nsources = 1};
 
-    RP_TRY(read_source(&load, source, i, out, err));
+    RP_TRY(read_trace_source(&load, source, i, out, err));
     if (out->trace || source->found)
         return RP_OK;
     rp_err_set(err, RP_FORMAT, "'%s' is not a trace but a program (%s)", source->name,
@@ -158,15 +158,16 @@ enum rp_code rp_each_trace_noting(struct rp_ctx *ctx, const struct rp_dataset *d
     }
     load.nsources = n;
     load.threaded = n < rp_pool_threads(ctx->pool);
-    load.asker = pthread_self();
+    load.caller = pthread_self();
     pthread_mutex_init(&load.lock, NULL);
-    code = rp_pool_each(ctx->pool, n, load_one, &load, err);
+    code = rp_pool_each(ctx->pool, n, load_trace, &load, err);
     pthread_mutex_destroy(&load.lock);
     if (code != RP_OK || atomic_load(&load.traces))
         return code;
     if (notes && notes->nunread)
         return rp_err_set(err, RP_FORMAT, "%s", notes->unread[0].reason);
-    return rp_err_set(err, RP_FORMAT, "'%s': no trace among its %zu files", dataset->given, n);
+    return rp_err_set(err, RP_FORMAT, "'%s' contains no trace (%zu file%s)", dataset->given, n,
+                      n == 1 ? "" : "s");
 }
 
 enum rp_code rp_each_trace(struct rp_ctx *ctx, const struct rp_dataset *dataset, rp_trace_job *job,
@@ -184,10 +185,10 @@ enum rp_code rp_each_trace_in_order(struct rp_ctx *ctx, const struct rp_dataset 
 
     load.nsources = n;
     load.threaded = rp_pool_threads(ctx->pool) > 1;
-    load.asker = pthread_self();
+    load.caller = pthread_self();
     pthread_mutex_init(&load.lock, NULL);
     for (i = 0; code == RP_OK && i < n; i++)
-        code = load_one(&load, i, err);
+        code = load_trace(&load, i, err);
     pthread_mutex_destroy(&load.lock);
     return code;
 }

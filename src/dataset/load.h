@@ -2,8 +2,8 @@
 #ifndef RP_DATASET_LOAD_H
 #define RP_DATASET_LOAD_H
 /*
- * Reading the traces of a dataset, several at a time, each only as long as its job needs it: a run
- * of a thousand ranks needs as many in memory as there are threads.
+ * Reading the traces of a dataset, several at a time. A trace is in memory only while its job runs:
+ * of a run with a thousand ranks, as many as there are threads.
  */
 #include "dataset/dataset.h"
 #include "trace/trace.h"
@@ -11,28 +11,29 @@
 struct rp_loaded {
     const struct rp_source *source;
     const struct rp_trace *trace;
-    const char *format; /* that was read: "chrome-json" */
+    const char *format; /* "chrome-json" */
     size_t index;       /* of the source in the dataset */
 };
 
 /* Runs on any thread; `loaded` and the trace are gone when it returns. */
 typedef enum rp_code rp_trace_job(void *user, const struct rp_loaded *loaded, struct rp_err *err);
 
-/* Traces that were found in a folder or a tar and could not be read. */
+/* A trace that was found in a folder or an archive and could not be read. */
 struct rp_unread {
     const char *name, *reason; /* in the arena */
 };
 
 struct rp_load_notes {
-    struct rp_arena *arena; /* the caller's; not touched by others meanwhile */
+    struct rp_arena *arena; /* the caller's, who must not use it meanwhile */
     struct rp_unread *unread;
     size_t nunread, room;
 };
 
 /*
- * Calls the job once for every trace. A file that the user named and that is no trace is an error;
- * one that was found in a folder or a tar is passed over. No trace at all is an error too. A trace
- * that was found and is damaged goes into the notes; where there are none (NULL) it is an error.
+ * Calls the job once for every trace. A file that the user named and that is not a trace is an
+ * error; one that was found in a folder or an archive is skipped. It is an error if there is no
+ * trace at all. A damaged trace that was found is added to the notes; without notes (NULL) it is an
+ * error.
  */
 enum rp_code rp_each_trace_noting(struct rp_ctx *ctx, const struct rp_dataset *dataset,
                                   rp_trace_job *job, void *user, struct rp_load_notes *notes,
@@ -44,7 +45,7 @@ enum rp_code rp_each_trace(struct rp_ctx *ctx, const struct rp_dataset *dataset,
 enum rp_code rp_each_trace_in_order(struct rp_ctx *ctx, const struct rp_dataset *dataset,
                                     rp_trace_job *job, void *user, struct rp_err *err);
 
-/* Whether two paths are one file; false where one of them is none. */
+/* Whether two paths are the same file; false where one of them does not exist. */
 bool rp_is_same_file(const char *a, const char *b);
 
 struct rp_format;
@@ -55,8 +56,8 @@ struct rp_import;
 enum rp_code rp_load_trace(const struct rp_dataset *dataset, size_t i, struct rp_import *out,
                            struct rp_err *err);
 
-/* Whether the content is surely of the format, and not only what is left where nothing else fits.
-   The input stays at its beginning. */
-bool rp_format_fits_surely(struct rp_input *in, const struct rp_format *format);
+/* Whether the content identifies the format, which is otherwise only the fallback for content that
+   no format identifies. The input stays at its beginning. */
+bool rp_format_identifies(struct rp_input *in, const struct rp_format *format);
 
 #endif

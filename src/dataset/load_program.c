@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One job a source on the context's pool, as for traces; what is not a program is not read. */
+/* One job per source on the context's pool, as for traces; what is not a program is not read. */
 #include "dataset/load_program.h"
 
 #include <stdatomic.h>
@@ -13,16 +13,16 @@ struct load {
     _Atomic size_t programs;
 };
 
-static enum rp_code no_program(const struct rp_source *source, const struct rp_format *format,
-                               struct rp_err *err)
+static enum rp_code not_a_program(const struct rp_source *source, const struct rp_format *format,
+                                  struct rp_err *err)
 {
-    return rp_err_set(err, RP_FORMAT, "'%s' is no program but a trace (%s)", source->name,
+    return rp_err_set(err, RP_FORMAT, "'%s' is not a program but a trace (%s)", source->name,
                       format->name);
 }
 
-/* A file that was found and not named may be anything: then nothing is read. */
-static enum rp_code read_source(const struct rp_dataset *dataset, size_t i, bool named,
-                                struct rp_import *import, struct rp_err *err)
+/* A file that the user did not name need not be a program: then nothing is read. */
+static enum rp_code read_program_source(const struct rp_dataset *dataset, size_t i, bool named,
+                                        struct rp_import *import, struct rp_err *err)
 {
     const struct rp_source *source = rp_sources_borrow(dataset->sources, i);
     struct rp_read_options options = {.limits = &dataset->limits, .salvage = dataset->salvage};
@@ -37,16 +37,16 @@ static enum rp_code read_source(const struct rp_dataset *dataset, size_t i, bool
     rp_input_close(in);
     if (!named && (code == RP_OK || code == RP_FORMAT))
         return RP_OK;
-    return code == RP_OK ? no_program(source, format, err) : code;
+    return code == RP_OK ? not_a_program(source, format, err) : code;
 }
 
-static enum rp_code load_one(void *user, size_t which, struct rp_err *err)
+static enum rp_code load_program(void *user, size_t which, struct rp_err *err)
 {
     struct load *load = user;
     size_t i = load->chosen ? load->chosen[which] : which;
     const struct rp_source *source = rp_sources_borrow(load->dataset->sources, i);
     struct rp_import import = RP_IMPORT_INIT;
-    enum rp_code code = read_source(load->dataset, i, !source->found, &import, err);
+    enum rp_code code = read_program_source(load->dataset, i, !source->found, &import, err);
 
     if (code == RP_OK && import.program) {
         struct rp_loaded_program loaded = {source, import.program, import.format->name, i};
@@ -58,11 +58,12 @@ static enum rp_code load_one(void *user, size_t which, struct rp_err *err)
     return code;
 }
 
-static enum rp_code each(struct rp_ctx *ctx, struct load *load, size_t n, struct rp_err *err)
+static enum rp_code each_program(struct rp_ctx *ctx, struct load *load, size_t n,
+                                 struct rp_err *err)
 {
-    RP_TRY(rp_pool_each(ctx->pool, n, load_one, load, err));
+    RP_TRY(rp_pool_each(ctx->pool, n, load_program, load, err));
     if (!atomic_load(&load->programs))
-        return rp_err_set(err, RP_FORMAT, "'%s': no program in it",
+        return rp_err_set(err, RP_FORMAT, "'%s' contains no program",
                           rp_sources_borrow(load->dataset->sources, 0)->path);
     return RP_OK;
 }
@@ -72,7 +73,7 @@ enum rp_code rp_each_program(struct rp_ctx *ctx, const struct rp_dataset *datase
 {
     struct load load = {.dataset = dataset, .job = job, .user = user};
 
-    return each(ctx, &load, rp_sources_count(dataset->sources), err);
+    return each_program(ctx, &load, rp_sources_count(dataset->sources), err);
 }
 
 enum rp_code rp_each_program_of(struct rp_ctx *ctx, const struct rp_dataset *dataset,
@@ -81,13 +82,13 @@ enum rp_code rp_each_program_of(struct rp_ctx *ctx, const struct rp_dataset *dat
 {
     struct load load = {.dataset = dataset, .chosen = sources, .job = job, .user = user};
 
-    return each(ctx, &load, n, err);
+    return each_program(ctx, &load, n, err);
 }
 
-/* The same folder given again, to be compared with itself, is another folder: by another way to
-   write its path. */
-static const char *name_again(const struct rp_dataset *dataset, size_t i, size_t *first,
-                              struct rp_arena *arena)
+/* A folder that is given twice, to be compared with itself, counts as two folders: the second gets
+   another spelling of its path. */
+static const char *distinct_name(const struct rp_dataset *dataset, size_t i, size_t *first,
+                                 struct rp_arena *arena)
 {
     const struct rp_source *source = rp_sources_borrow(dataset->sources, i), *before;
 
@@ -111,7 +112,7 @@ enum rp_code rp_dataset_dump(const struct rp_dataset *dataset, struct rp_arena *
     for (size_t i = 0; i < n; i++) {
         const struct rp_source *source = rp_sources_borrow(dataset->sources, i);
 
-        names[i] = source->found ? name_again(dataset, i, &first, arena) : "";
+        names[i] = source->found ? distinct_name(dataset, i, &first, arena) : "";
         if (!names[i])
             return rp_err_nomem(err, "joining a dump folder");
     }
@@ -122,5 +123,5 @@ enum rp_code rp_load_program(const struct rp_dataset *dataset, size_t i, struct 
                              struct rp_err *err)
 {
     *out = (struct rp_import)RP_IMPORT_INIT;
-    return read_source(dataset, i, true, out, err);
+    return read_program_source(dataset, i, true, out, err);
 }

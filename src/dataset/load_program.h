@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #ifndef RP_DATASET_LOAD_PROGRAM_H
 #define RP_DATASET_LOAD_PROGRAM_H
-/* Reading the programs of a dataset, several at a time, each only as long as its job needs it. */
+/* Reading the programs of a dataset, several at a time; each is in memory only while its job runs.
+ */
 #include "dataset/dataset.h"
 #include "formats/dump/folder.h"
 #include "formats/formats.h"
@@ -9,7 +10,7 @@
 struct rp_loaded_program {
     const struct rp_source *source;
     const struct rp_program *program;
-    const char *format; /* that was read: "hlo-text" */
+    const char *format; /* "hlo-text" */
     size_t index;       /* of the source in the dataset */
 };
 
@@ -18,23 +19,25 @@ typedef enum rp_code rp_program_job(void *user, const struct rp_loaded_program *
                                     struct rp_err *err);
 
 /*
- * Calls the job once for every program. A file that the user named and that is no program is an
- * error; one that was found in a folder or a tar is passed over. No program at all is an error too.
+ * Calls the job once for every program. A file that the user named and that is not a program is an
+ * error; one that was found in a folder or an archive is skipped. It is an error if there is no
+ * program at all.
  */
 enum rp_code rp_each_program(struct rp_ctx *ctx, const struct rp_dataset *dataset,
                              rp_program_job *job, void *user, struct rp_err *err);
 
-/* The same for some of the sources, by their indices: those of a dump folder that were chosen. */
+/* The same for some of the sources, by their indices. */
 enum rp_code rp_each_program_of(struct rp_ctx *ctx, const struct rp_dataset *dataset,
                                 const size_t *sources, size_t n, rp_program_job *job, void *user,
                                 struct rp_err *err);
 
-/* The sources that were found in folders and tars, joined into modules; indices are theirs. */
+/* The sources that were found in folders and archives, grouped by module; indices are those of the
+   sources. */
 enum rp_code rp_dataset_dump(const struct rp_dataset *dataset, struct rp_arena *arena,
                              struct rp_dump *out, struct rp_err *err);
 
-/* One program that stays: the import holds it until rp_import_release. What is no program is an
-   error. */
+/* Reads one program, which stays: the import holds it until rp_import_release. It is an error if
+   the source is not a program. */
 enum rp_code rp_load_program(const struct rp_dataset *dataset, size_t i, struct rp_import *out,
                              struct rp_err *err);
 

@@ -59,10 +59,10 @@ static enum rp_code set_scope(const struct asking *a, const struct rp_loaded *lo
         return RP_OK;
     step = find_step(t, a->step);
     if (!step && !t->nsteps)
-        return rp_err_set(err, RP_USAGE, "'%s' has no steps, so not '%s'", loaded->source->name,
-                          a->step);
+        return rp_err_set(err, RP_USAGE, "'%s' has no steps, so step '%s' cannot be selected",
+                          loaded->source->name, a->step);
     if (!step)
-        return rp_err_set(err, RP_USAGE, "'%s' has no step '%s', but %lld to %lld",
+        return rp_err_set(err, RP_USAGE, "'%s' has no step '%s'; its steps are %lld to %lld",
                           loaded->source->name, a->step, (long long)t->steps[0].number,
                           (long long)t->steps[t->nsteps - 1].number);
     *scope = (struct rp_scope){true, true, step->begin_ns, step->end_ns};
@@ -166,8 +166,10 @@ static enum rp_code check_ranks(const char *list, struct rp_err *err)
             p += 1 + digits;
         }
         if (!digits || (*p && *p != ',') || (*p == ',' && !p[1]))
-            return rp_err_set(err, RP_USAGE, "'%s' is no list of ranks such as '0,3' or '8-15'",
-                              list);
+            return rp_err_set(
+                err, RP_USAGE,
+                "invalid list of ranks '%s': write numbers and ranges, such as '0,3' or '8-15'",
+                list);
         p += *p == ',';
     }
     return RP_OK;
@@ -186,7 +188,8 @@ static enum rp_code parse_window(struct asking *a, const char *text, struct rp_e
     size_t n = 0, len = dots ? (size_t)(dots - text) : 0;
 
     if (!dots || len >= sizeof begin)
-        return rp_err_set(err, RP_USAGE, "'%s' is no window such as '10ms..25ms'", text);
+        return rp_err_set(err, RP_USAGE,
+                          "invalid window '%s': write two times, such as '10ms..25ms'", text);
     memcpy(begin, text, len);
     begin[len] = '\0';
     if (len)
@@ -207,7 +210,7 @@ static enum rp_code read_options(struct asking *a, struct rp_err *err)
     a->step = rp_settings_text(a->settings, "step");
     RP_TRY(check_ranks(rp_settings_text(a->settings, "rank"), err));
     if (window && a->step)
-        return rp_err_set(err, RP_USAGE, "--step and --window do not go together");
+        return rp_err_set(err, RP_USAGE, "'--step' and '--window' cannot be combined");
     return window ? parse_window(a, window, err) : RP_OK;
 }
 
@@ -252,7 +255,7 @@ static enum rp_code select_parts(struct asking *a, const struct rp_run *run, str
             ranks->parts[ranks->n++] = *part;
     }
     if (!ranks->n)
-        return rp_err_set(err, RP_USAGE, "no rank '%s' here, but %d to %d", list,
+        return rp_err_set(err, RP_USAGE, "there is no rank '%s'; the ranks are %d to %d", list,
                           run->ranks.at[0].number, run->ranks.at[run->ranks.n - 1].number);
     return RP_OK;
 }
@@ -263,7 +266,8 @@ static enum rp_code make_run(struct asking *a, size_t n, uint8_t which, struct r
     RP_TRY(rp_run_new(run, err));
     RP_TRY(number_ranks(a, n, which, *run, err));
     if (!(*run)->ranks.n)
-        return rp_err_set(err, RP_FORMAT, "no trace in the %s input", which ? "second" : "first");
+        return rp_err_set(err, RP_FORMAT, "the %s input contains no trace",
+                          which ? "second" : "first");
     return select_parts(a, *run, arena, ranks, err);
 }
 

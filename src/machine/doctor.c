@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * `doctor`: is this machine ready? Each check is a small function that fills one row: what was
- * found, whether that is good, and what to do where it is not. Nothing is changed, started or
- * loaded into the process except shared libraries that are tried by dlopen.
+ * `doctor`: is this machine ready? Each check is a function that fills one row: what was found,
+ * whether that is sufficient, and what to do where it is not. Nothing is changed or started; shared
+ * libraries are loaded to see whether they can be.
  */
 #include "base/threads.h"
 #include "dataset/question.h"
@@ -49,8 +49,8 @@ static void check_processor(struct rp_arena *arena, struct check_row *row)
 #endif
     uname(&name);
     row->state = ready;
-    row->finding = rp_arena_printf(arena, "%u cores, %s, %s, Linux %s", rp_cpu_count(),
-                                   name.machine, simd, name.release);
+    row->finding = rp_arena_textf(arena, "%u cores, %s, %s, Linux %s", rp_cpu_count(), name.machine,
+                                  simd, name.release);
 }
 
 static void check_memory(struct rp_arena *arena, struct check_row *row)
@@ -60,14 +60,14 @@ static void check_memory(struct rp_arena *arena, struct check_row *row)
 
     if (sysinfo(&info)) {
         row->state = limited;
-        row->finding = rp_arena_printf(arena, "cannot be read: %s", strerror(errno));
+        row->finding = rp_arena_textf(arena, "unknown: %s", strerror(errno));
         return;
     }
     total = (double)info.totalram * info.mem_unit / 1e9;
     row->state = total >= 2 ? ready : limited;
-    row->finding = rp_arena_printf(arena, "%.1f GB", total);
+    row->finding = rp_arena_textf(arena, "%.1f GB", total);
     if (total < 2)
-        row->advice = "a 2 GB trace needs about 0.5 GB: read ranks one by one with --threads 1";
+        row->advice = "a 2 GB trace needs about 0.5 GB: read one rank at a time with --threads 1";
 }
 
 static void check_files(struct rp_arena *arena, struct check_row *row)
@@ -77,9 +77,9 @@ static void check_files(struct rp_arena *arena, struct check_row *row)
     if (getrlimit(RLIMIT_NOFILE, &limit))
         limit.rlim_cur = 0;
     row->state = limit.rlim_cur >= 1024 ? ready : limited;
-    row->finding = rp_arena_printf(arena, "%llu may be open", (unsigned long long)limit.rlim_cur);
+    row->finding = rp_arena_textf(arena, "at most %llu", (unsigned long long)limit.rlim_cur);
     if (limit.rlim_cur < 1024)
-        row->advice = "raise it for runs of many ranks: ulimit -n 4096";
+        row->advice = "raise the limit for runs of many ranks: ulimit -n 4096";
 }
 
 static void check_scratch(struct rp_arena *arena, struct check_row *row)
@@ -92,15 +92,15 @@ static void check_scratch(struct rp_arena *arena, struct check_row *row)
         dir = "/tmp";
     if (statvfs(dir, &fs)) {
         row->state = limited;
-        row->finding = rp_arena_printf(arena, "'%s': %s", dir, strerror(errno));
-        row->advice = "set TMPDIR to a folder that can be written";
+        row->finding = rp_arena_textf(arena, "'%s': %s", dir, strerror(errno));
+        row->advice = "set TMPDIR to a writable folder";
         return;
     }
     free_gb = (double)fs.f_bavail * (double)fs.f_frsize / 1e9;
     row->state = free_gb >= 1 ? ready : limited;
-    row->finding = rp_arena_printf(arena, "%.1f GB free in %s", free_gb, dir);
+    row->finding = rp_arena_textf(arena, "%.1f GB free in %s", free_gb, dir);
     if (free_gb < 1)
-        row->advice = "free some room, or set TMPDIR";
+        row->advice = "free some space, or set TMPDIR to another folder";
 }
 
 static void check_libraries(struct rp_arena *arena, struct check_row *row)
@@ -111,14 +111,14 @@ static void check_libraries(struct rp_arena *arena, struct check_row *row)
 
     for (i = 0; i < n; i++) {
         if (!feature[i].present && ++missing)
-            names = rp_arena_printf(arena, "%s%s%s", names ? names : "", missing > 1 ? ", " : "",
-                                    feature[i].name);
+            names =
+                rp_arena_textf(arena, "%s%s%s", names, missing > 1 ? ", " : "", feature[i].name);
     }
     row->state = missing ? limited : ready;
-    row->finding = missing ? rp_arena_printf(arena, "built without %s", names)
-                           : "all optional libraries are in";
+    row->finding = missing ? rp_arena_textf(arena, "built without %s", names)
+                           : "all optional libraries are compiled in";
     if (missing)
-        row->advice = "`reprise version` says how to get them";
+        row->advice = "'reprise version' says how to get them";
 }
 
 static void check_perf(struct rp_arena *arena, struct check_row *row)
@@ -133,11 +133,11 @@ static void check_perf(struct rp_arena *arena, struct check_row *row)
     }
     if (level == 99) {
         row->state = absent;
-        row->finding = "this kernel has no perf events";
+        row->finding = "the kernel has no perf events";
         return;
     }
     row->state = level <= 2 ? ready : limited;
-    row->finding = rp_arena_printf(arena, "perf_event_paranoid is %d", level);
+    row->finding = rp_arena_textf(arena, "perf_event_paranoid is %d", level);
     if (level > 2)
         row->advice = "as root: sysctl kernel.perf_event_paranoid=2";
 }
@@ -174,8 +174,8 @@ static void check_amd(struct rp_arena *arena, struct check_row *row)
     if (kfd)
         fclose(kfd);
     row->state = kfd ? ready : absent;
-    row->finding = kfd ? rp_arena_printf(arena, "amdgpu %s", version ? version : "in the kernel")
-                       : "no AMD GPU for compute (/dev/kfd)";
+    row->finding = kfd ? rp_arena_textf(arena, "amdgpu %s", version ? version : "of the kernel")
+                       : "no AMD compute device (/dev/kfd)";
 }
 
 /* The first path that matches, or NULL. */
@@ -190,16 +190,16 @@ static const char *first_match(struct rp_arena *arena, const char *pattern)
     return found;
 }
 
-/* Wheels bring libraries of their own: looks below the folder of each python3 on the PATH. */
+/* Python packages contain libraries: searches those of each python3 on the PATH. */
 static const char *find_in_python(struct rp_arena *arena, const char *pattern)
 {
     const char *dir = getenv("PATH"), *found = NULL;
 
     while (dir && *dir && !found) {
         int len = (int)strcspn(dir, ":");
-        const char *python = rp_arena_printf(arena, "%.*s/python3", len, dir);
+        const char *python = rp_arena_textf(arena, "%.*s/python3", len, dir);
         const char *path =
-            rp_arena_printf(arena, "%.*s/../lib/python3*/site-packages/%s", len, dir, pattern);
+            rp_arena_textf(arena, "%.*s/../lib/python3*/site-packages/%s", len, dir, pattern);
 
         if (python && path && !access(python, X_OK))
             found = first_match(arena, path);
@@ -238,8 +238,7 @@ static void library_row(struct rp_arena *arena, struct check_row *row, const cha
     row->advice = found ? NULL : advice;
 }
 
-/* Whether this build has the injected library of a source: beside the library or program that asks,
-   or installed. */
+/* The injected library of a source: in REPRISE_CAPTURE_DIR, beside the program, or installed. */
 static const char *find_capture(struct rp_arena *arena, const char *source)
 {
     static const char *const places[] = {"capture", "../lib/reprise", "../lib64/reprise",
@@ -249,21 +248,21 @@ static const char *find_capture(struct rp_arena *arena, const char *source)
     ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
 
     if (named && *named)
-        found = first_match(arena, rp_arena_printf(arena, "%s/reprise-%s.so", named, source));
+        found = first_match(arena, rp_arena_textf(arena, "%s/reprise-%s.so", named, source));
     self[n > 0 ? n : 0] = '\0';
     slash = strrchr(self, '/');
     if (slash)
         *slash = '\0';
     for (size_t i = 0; !found && i < sizeof places / sizeof places[0]; i++)
         found = first_match(arena,
-                            rp_arena_printf(arena, "%s/%s/reprise-%s.so", self, places[i], source));
+                            rp_arena_textf(arena, "%s/%s/reprise-%s.so", self, places[i], source));
     return found;
 }
 
-/* A source of `record`: its own library, what it looks into, and the variable that loads it. */
+/* A source of `record`: its own library, the libraries it observes, the variable that loads it. */
 struct capture_source {
     const char *name, *needs;
-    const char *const *libraries; /* any of these; NULL: none */
+    const char *const *libraries; /* one of these is needed; NULL: none */
     const char *advice, *variable;
 };
 
@@ -276,19 +275,19 @@ static void source_row(struct rp_arena *arena, struct check_row *row,
 
     row->state = library && found ? ready : absent;
     if (!library) {
-        row->finding = rp_arena_printf(arena, "reprise-%s.so is not in this build", source->name);
-        row->advice = "install the whole package, or name the folder of its libraries in "
-                      "REPRISE_CAPTURE_DIR";
+        row->finding = rp_arena_textf(arena, "reprise-%s.so is not in this build", source->name);
+        row->advice = "install the whole package, or set REPRISE_CAPTURE_DIR to the folder of "
+                      "its libraries";
     } else if (!found) {
-        row->finding = rp_arena_printf(arena, "%s is not here", source->needs);
+        row->finding = rp_arena_textf(arena, "%s was not found", source->needs);
         row->advice = source->advice;
     } else if (taken && *taken) {
         row->state = limited;
-        row->finding = rp_arena_printf(arena, "%s is set to %s", source->variable, taken);
-        row->advice = rp_arena_printf(arena, "unset it, or take it over: record --with host,%s",
-                                      source->name);
+        row->finding = rp_arena_textf(arena, "%s is set to %s", source->variable, taken);
+        row->advice =
+            rp_arena_textf(arena, "unset it, or replace it: record --with host,%s", source->name);
     } else {
-        row->finding = *found ? rp_arena_printf(arena, "%s, %s", library, found) : library;
+        row->finding = *found ? rp_arena_textf(arena, "%s, %s", library, found) : library;
     }
 }
 
@@ -299,15 +298,15 @@ static const char *const cupti[] = {"libcupti.so.13", "libcupti.so.12",
 static const char *const nccl[] = {"libnccl.so.2", "python:nvidia/nccl/lib/libnccl.so*", NULL};
 static const char *const opencl[] = {"libOpenCL.so.1", NULL};
 
-/* A path with a blank cannot stand in LD_PRELOAD. */
+/* LD_PRELOAD cannot contain a path with a space. */
 static void check_record_host(struct rp_arena *arena, struct check_row *row)
 {
     source_row(arena, row, &(struct capture_source){.name = "host"});
     if (row->state == ready && strpbrk(row->finding, " :")) {
         row->state = limited;
         row->advice =
-            "LD_PRELOAD cannot hold a blank or a colon: link the folder elsewhere, and name "
-            "that in REPRISE_CAPTURE_DIR";
+            "LD_PRELOAD cannot contain a space or a colon: make a symbolic link to the folder, "
+            "and set REPRISE_CAPTURE_DIR to it";
     }
 }
 
@@ -320,9 +319,9 @@ static void check_record_cuda(struct rp_arena *arena, struct check_row *row)
                                         .variable = "CUDA_INJECTION64_PATH"});
     if (row->state == ready && !find_library(arena, cupti) && !getenv("CUPTI_PATH")) {
         row->state = limited;
-        row->finding = "the driver is here, CUPTI was not found";
-        row->advice = "where the program does not bring CUPTI itself: pip install "
-                      "nvidia-cuda-cupti, or name its folder in CUPTI_PATH";
+        row->finding = "found the driver, but not CUPTI";
+        row->advice = "if the program does not contain CUPTI: pip install nvidia-cuda-cupti, or "
+                      "set CUPTI_PATH to its folder";
     }
 }
 
@@ -343,7 +342,7 @@ static void check_record_nccl(struct rp_arena *arena, struct check_row *row)
 
 static void check_record_opencl(struct rp_arena *arena, struct check_row *row)
 {
-    static const char advice[] = "for OpenCL on this processor: install pocl-opencl-icd";
+    static const char advice[] = "for OpenCL on the CPU: install pocl-opencl-icd";
     const char *vendors = getenv("OCL_ICD_VENDORS"), *files = getenv("OCL_ICD_FILENAMES");
 
     source_row(
@@ -351,11 +350,11 @@ static void check_record_opencl(struct rp_arena *arena, struct check_row *row)
         &(struct capture_source){
             .name = "opencl", .needs = "an OpenCL loader", .libraries = opencl, .advice = advice});
     if (row->state != ready || (files && *files) || (vendors && strstr(vendors, ".icd")) ||
-        first_match(arena, rp_arena_printf(arena, "%s/*.icd",
-                                           vendors && *vendors ? vendors : "/etc/OpenCL/vendors")))
+        first_match(arena, rp_arena_textf(arena, "%s/*.icd",
+                                          vendors && *vendors ? vendors : "/etc/OpenCL/vendors")))
         return;
     row->state = limited;
-    row->finding = "the OpenCL loader is here, and knows no platform";
+    row->finding = "found the OpenCL loader, but no platform";
     row->advice = advice;
 }
 
@@ -420,25 +419,25 @@ static const struct {
 #define NCHECKS (sizeof checks / sizeof checks[0])
 
 static const struct rp_field check_fields[] = {
-    RP_FIELD(struct check_row, check, STR, NONE, "check", "what was looked at", 0),
+    RP_FIELD(struct check_row, check, STR, NONE, "check", "the check", 0),
     RP_FIELD(struct check_row, state, STR, NONE, "state", "ready, limited or absent", 0),
     RP_FIELD(struct check_row, purpose, STR, NONE, "for", "what it is needed for", 0),
-    RP_FIELD(struct check_row, finding, STR, NONE, "found", "what was seen", RP_SHORTEN),
+    RP_FIELD(struct check_row, finding, STR, NONE, "found", "what was found", RP_SHORTEN),
     RP_FIELD(struct check_row, advice, STR, NONE, NULL, "what to do, or null", 0),
     RP_FIELD_END};
 static const struct rp_type check_type = {"check", sizeof(struct check_row), check_fields, NULL};
 
 static const struct rp_field doctor_fields[] = {
-    RP_FIELD_LIST(struct doctor_root, checks, &check_type, "this machine", "one row a check", 0),
-    RP_FIELD_LIST(struct doctor_root, advice, &rp_type_string, "what to do", "advice of all checks",
-                  0),
+    RP_FIELD_LIST(struct doctor_root, checks, &check_type, "this machine", "one row per check", 0),
+    RP_FIELD_LIST(struct doctor_root, advice, &rp_type_string, "what to do",
+                  "the advice of all checks", 0),
     RP_FIELD_END};
 static const struct rp_type doctor_type = {"doctor", sizeof(struct doctor_root), doctor_fields,
                                            "checks"};
 
-static enum rp_code run(struct rp_ctx *ctx, const struct rp_dataset *dataset,
-                        const struct rp_settings *settings, struct rp_result *result,
-                        struct rp_err *err)
+static enum rp_code doctor_run(struct rp_ctx *ctx, const struct rp_dataset *dataset,
+                               const struct rp_settings *settings, struct rp_result *result,
+                               struct rp_err *err)
 {
     struct doctor_root *root = result->root;
     size_t i;
@@ -449,7 +448,7 @@ static enum rp_code run(struct rp_ctx *ctx, const struct rp_dataset *dataset,
     root->checks = RP_ARENA_NEW(&result->arena, struct check_row, NCHECKS);
     root->advice = RP_ARENA_NEW(&result->arena, const char *, NCHECKS);
     if (!root->checks || !root->advice)
-        return rp_err_nomem(err, "looking at this machine");
+        return rp_err_nomem(err, "checking this machine");
     root->nchecks = NCHECKS;
     for (i = 0; i < NCHECKS; i++) {
         struct check_row *row = &root->checks[i];
@@ -459,23 +458,22 @@ static enum rp_code run(struct rp_ctx *ctx, const struct rp_dataset *dataset,
         checks[i].run(&result->arena, row);
         if (row->advice)
             root->advice[root->nadvice++] =
-                rp_arena_printf(&result->arena, "%s: %s", row->check, row->advice);
+                rp_arena_textf(&result->arena, "%s: %s", row->check, row->advice);
     }
-    return RP_OK;
+    return rp_arena_check(&result->arena, "checking this machine", err);
 }
 
-static const struct rp_option no_options[] = {RP_OPTION_END};
+static const struct rp_option doctor_options[] = {RP_OPTION_END};
 
 const struct rp_question_row rp_ask_doctor = {
     .question = {.name = "doctor",
                  .group = "other",
-                 .summary = "is this machine ready",
-                 .details =
-                     "Looks at the processor, memory, limits, drivers and libraries, and says "
-                     "what to do where something is limited. A driver or library that is "
-                     "absent matters only for what it is used for.",
-                 .examples = "reprise doctor\tone line a check\n",
+                 .summary = "check whether this machine is ready",
+                 .details = "Checks the processor, memory, limits, drivers and libraries, and says "
+                            "what to do where something is limited. An absent driver or library "
+                            "matters only for its purpose.",
+                 .examples = "reprise doctor\tone line per check\n",
                  .accepts = RP_ACCEPTS_NOTHING,
-                 .options = no_options,
+                 .options = doctor_options,
                  .type = &doctor_type},
-    .run = run};
+    .run = doctor_run};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One row a library; adding one means a line in cmake/features.cmake and a row here. */
+/* One row per library. To add one: a line in cmake/features.cmake and a row here. */
 #include "machine/features.h"
 
 #include "rp_config.h"

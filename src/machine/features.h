@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #ifndef RP_MACHINE_FEATURES_H
 #define RP_MACHINE_FEATURES_H
-/* Optional libraries: which are compiled in, what for, and how to get the rest. */
+/* Optional libraries: their purpose, and whether they are compiled in. */
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -10,7 +10,7 @@ struct rp_feature {
     const char *purpose;
     const char *package; /* Debian's name of the development package */
     bool present;
-    const char *(*version)(void); /* of the library that is running, or NULL */
+    const char *(*version)(void); /* of the library in use, or NULL */
 };
 
 const struct rp_feature *rp_feature_list(size_t *n);

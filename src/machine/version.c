@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `version`: what this build is, what is compiled in, what is missing and how to get it. */
+/* `version`: the version and the optional libraries of this build. */
 #include "dataset/question.h"
 #include "machine/features.h"
 
@@ -21,17 +21,19 @@ struct version_root {
 static const struct rp_field feature_fields[] = {
     RP_FIELD(struct feature_row, name, STR, NONE, "library", "the optional library", 0),
     RP_FIELD(struct feature_row, present, BOOL, NONE, "in", "whether it is compiled in", 0),
-    RP_FIELD(struct feature_row, version, STR, NONE, "version", "of the library in use", 0),
+    RP_FIELD(struct feature_row, version, STR, NONE, "version", "version of the library in use", 0),
     RP_FIELD(struct feature_row, purpose, STR, NONE, "for", "what it is used for", 0),
-    RP_FIELD(struct feature_row, hint, STR, NONE, "how to get it", "where it is missing", 0),
+    RP_FIELD(struct feature_row, hint, STR, NONE, "how to get it",
+             "what to install where it is missing", 0),
     RP_FIELD_END};
 static const struct rp_type feature_type = {"feature", sizeof(struct feature_row), feature_fields,
                                             NULL};
 
 static const struct rp_field version_fields[] = {
     RP_FIELD(struct version_root, version, STR, NONE, "reprise", "the version of reprise", 0),
-    RP_FIELD(struct version_root, machine, STR, NONE, "machine", "what it was built for", 0),
-    RP_FIELD(struct version_root, compiler, STR, NONE, "compiler", "what it was built with", 0),
+    RP_FIELD(struct version_root, machine, STR, NONE, "machine", "architecture it was built for",
+             0),
+    RP_FIELD(struct version_root, compiler, STR, NONE, "compiler", "compiler it was built with", 0),
     RP_FIELD(struct version_root, build, STR, NONE, "build", "the build type", 0),
     RP_FIELD_LIST(struct version_root, features, &feature_type, "libraries",
                   "optional libraries of this build", 0),
@@ -39,9 +41,9 @@ static const struct rp_field version_fields[] = {
 static const struct rp_type version_type = {"version", sizeof(struct version_root), version_fields,
                                             "features"};
 
-static enum rp_code run(struct rp_ctx *ctx, const struct rp_dataset *dataset,
-                        const struct rp_settings *settings, struct rp_result *result,
-                        struct rp_err *err)
+static enum rp_code version_run(struct rp_ctx *ctx, const struct rp_dataset *dataset,
+                                const struct rp_settings *settings, struct rp_result *result,
+                                struct rp_err *err)
 {
     struct version_root *root = result->root;
     const struct rp_feature *feature;
@@ -67,27 +69,25 @@ static enum rp_code run(struct rp_ctx *ctx, const struct rp_dataset *dataset,
         row->present = feature->present;
         row->version = feature->present ? feature->version() : NULL;
         row->purpose = feature->purpose;
-        if (!feature->present) {
-            row->hint =
-                rp_arena_printf(&result->arena, "install %s, build again", feature->package);
-            if (!row->hint)
-                return rp_err_nomem(err, "listing features");
-        }
+        if (!feature->present)
+            row->hint = rp_arena_textf(&result->arena, "install %s, build again", feature->package);
     }
-    return RP_OK;
+    return rp_arena_check(&result->arena, "listing features", err);
 }
 
-static const struct rp_option no_options[] = {RP_OPTION_END};
+static const struct rp_option version_options[] = {RP_OPTION_END};
 
 const struct rp_question_row rp_ask_version = {
     .question = {.name = "version",
                  .group = "other",
-                 .summary = "what this build is and what is compiled in",
-                 .details = "Optional libraries are found when reprise is built. A feature whose "
-                            "library is missing says so when it is called.",
-                 .examples = "reprise version\twhat is in, what is missing\n"
-                             "reprise version --json\tthe same for a script\n",
+                 .summary = "the version, and the optional libraries of this build",
+                 .details =
+                     "Optional libraries are detected when reprise is built. A feature whose "
+                     "library is missing reports that when it is used.",
+                 .examples =
+                     "reprise version\tlibraries that are compiled in, and those that are missing\n"
+                     "reprise version --json\tthe same, for scripts\n",
                  .accepts = RP_ACCEPTS_NOTHING,
-                 .options = no_options,
+                 .options = version_options,
                  .type = &version_type},
-    .run = run};
+    .run = version_run};

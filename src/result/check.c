@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Walks the type tree once, carrying the units promised by the keys above. A type that contains
- * itself is entered once a path (the chain of frames is searched), so the walk ends.
+ * Walks the type tree once, with the units that the keys above end in. A type that contains itself
+ * is entered once per path (the chain of frames is searched), so the walk ends.
  */
 #include "result/check.h"
 
@@ -26,7 +26,7 @@ struct frame { /* a type being checked, and how it was reached */
     const struct frame *up;
     const struct rp_type *type;
     const char *key;   /* of the field that led here; NULL at the root */
-    unsigned promised; /* units named by the keys above: 1 << unit */
+    unsigned promised; /* units that the keys above end in: 1 << unit */
 };
 
 struct report {
@@ -43,10 +43,10 @@ static size_t put_path(char *out, size_t cap, const struct frame *frame)
     return n + (size_t)more < cap ? n + (size_t)more : cap - 1;
 }
 
-__attribute__((format(printf, 4, 5))) static bool broken(const struct report *report,
-                                                         const struct frame *frame,
-                                                         const struct rp_field *field,
-                                                         const char *fmt, ...)
+__attribute__((format(printf, 4, 5))) static bool rule_broken(const struct report *report,
+                                                              const struct frame *frame,
+                                                              const struct rp_field *field,
+                                                              const char *fmt, ...)
 {
     va_list args;
     size_t n;
@@ -71,7 +71,7 @@ static bool ends_in(const char *key, const char *suffix)
     return n > m && strcmp(key + n - m, suffix) == 0;
 }
 
-/* The unit a key's ending stands for, or RP_UNIT_NONE. */
+/* The unit that a key ends in, or RP_UNIT_NONE. */
 static enum rp_unit unit_of_key(const char *key)
 {
     for (size_t i = 0; i < NSUFFIXES; i++)
@@ -88,7 +88,7 @@ static const char *suffix_of_unit(enum rp_unit unit)
     return NULL;
 }
 
-static bool bare_word(const char *key, enum rp_unit unit)
+static bool is_bare_unit(const char *key, enum rp_unit unit)
 {
     for (size_t i = 0; i < NSUFFIXES; i++)
         if (suffixes[i].unit == unit && strcmp(key, suffixes[i].suffix + 1) == 0)
@@ -103,18 +103,21 @@ static bool check_unit(const struct report *r, const struct frame *frame, const 
 
     if (!rp_field_number(f)) {
         if (f->unit != RP_UNIT_NONE)
-            return broken(r, frame, f, "only numbers have a unit");
+            return rule_broken(r, frame, f, "only numbers have a unit");
         if (rp_field_scalar(f) && named != RP_UNIT_NONE)
-            return broken(r, frame, f, "the key promises a number in a unit");
+            return rule_broken(r, frame, f,
+                               "the key ends in a unit, but the field is not a number");
         return true;
     }
     if (named != RP_UNIT_NONE && named != f->unit)
-        return broken(r, frame, f, "the key ends in '%s', but the unit is another",
-                      suffix_of_unit(named));
+        return rule_broken(r, frame, f, "the key ends in '%s', which is not its unit",
+                           suffix_of_unit(named));
     if (!suffix || named == f->unit || (frame->promised & 1u << f->unit) ||
-        (f->key && bare_word(f->key, f->unit)))
+        (f->key && is_bare_unit(f->key, f->unit)))
         return true;
-    return broken(r, frame, f, "by its unit the key, or one around it, must end in '%s'", suffix);
+    return rule_broken(r, frame, f,
+                       "the key, or that of an enclosing record, list or map, must end in '%s'",
+                       suffix);
 }
 
 static bool check_key(const struct report *r, const struct frame *frame, const struct rp_field *f)
@@ -123,25 +126,26 @@ static bool check_key(const struct report *r, const struct frame *frame, const s
 
     if (!f->key) {
         if (rp_type_nfields(frame->type) != 1 || !rp_field_scalar(f))
-            return broken(r, frame, f, "only the one scalar of a plain type has no key");
+            return rule_broken(r, frame, f, "only the single scalar of a plain type has no key");
         return true;
     }
     if (!*f->key || f->key[strspn(f->key, letters)])
-        return broken(r, frame, f, "a key consists of letters, digits and '_'");
+        return rule_broken(r, frame, f, "a key consists of letters, digits and '_'");
     if (!frame->up && strcmp(f->key, "schema") == 0)
-        return broken(r, frame, f, "the key is taken by the record's own schema");
+        return rule_broken(r, frame, f, "the key is reserved");
     for (const struct rp_field *g = frame->type->fields; g != f; g++)
         if (g->key && strcmp(g->key, f->key) == 0)
-            return broken(r, frame, f, "the key stands twice in the record");
+            return rule_broken(r, frame, f, "duplicate key");
     return true;
 }
 
-static bool inside(size_t offset, size_t size, size_t align, size_t whole)
+static bool lies_inside(size_t offset, size_t size, size_t align, size_t whole)
 {
     return offset % align == 0 && size <= whole && offset <= whole - size;
 }
 
-static bool check_place(const struct report *r, const struct frame *frame, const struct rp_field *f)
+static bool check_offset(const struct report *r, const struct frame *frame,
+                         const struct rp_field *f)
 {
     static const size_t sizes[] = {[RP_T_BOOL] = sizeof(bool),
                                    [RP_T_I64] = 8,
@@ -155,13 +159,13 @@ static bool check_place(const struct report *r, const struct frame *frame, const
     bool items = f->type == RP_T_LIST || f->type == RP_T_MAP;
 
     if ((unsigned)f->type > RP_T_MAP)
-        return broken(r, frame, f, "no such type");
+        return rule_broken(r, frame, f, "invalid type");
     if (!rp_field_scalar(f) && !f->item)
-        return broken(r, frame, f, "what is inside is not said");
+        return rule_broken(r, frame, f, "the type of the items is missing");
     size = f->type == RP_T_RECORD ? f->item->size : sizes[f->type];
-    if (!inside(f->offset, size, sizes[f->type], whole) ||
-        (items && !inside(f->count_offset, sizeof(size_t), sizeof(size_t), whole)))
-        return broken(r, frame, f, "its place is not inside the struct of %zu bytes", whole);
+    if (!lies_inside(f->offset, size, sizes[f->type], whole) ||
+        (items && !lies_inside(f->count_offset, sizeof(size_t), sizeof(size_t), whole)))
+        return rule_broken(r, frame, f, "lies outside the struct of %zu bytes", whole);
     return true;
 }
 
@@ -169,7 +173,7 @@ static bool check_map(const struct report *r, const struct frame *frame, const s
 {
     if (f->type == RP_T_MAP &&
         (rp_type_nfields(f->item) < 2 || f->item->fields[0].type != RP_T_STR))
-        return broken(r, frame, f, "a map's item is a text, the key, and at least one value");
+        return rule_broken(r, frame, f, "a map's item is a text, the key, and at least one value");
     return true;
 }
 
@@ -181,28 +185,27 @@ static bool in_chain(const struct frame *frame, const struct rp_type *type)
     return false;
 }
 
-/* A field left without doc would end the list early: what stands after the end must be nothing. A
-   table ends with RP_FIELD_END, whose key is NULL. */
+/* A table ends with RP_FIELD_END, whose key is NULL; a field without doc would end it too early. */
 static bool check_end(const struct report *r, const struct frame *frame)
 {
     const struct rp_field *end = &frame->type->fields[rp_type_nfields(frame->type)];
 
     if (end->key)
-        return broken(r, frame, end, "the field has no doc");
+        return rule_broken(r, frame, end, "the field has no doc");
     return true;
 }
 
 static bool check_frame(const struct report *r, const struct frame *frame)
 {
     if (!rp_field_here(frame->type->fields))
-        return broken(r, frame, NULL, "the type has no fields (or the first has no doc)");
+        return rule_broken(r, frame, NULL, "the type has no fields (or the first has no doc)");
     for (const struct rp_field *f = frame->type->fields; rp_field_here(f); f++) {
         struct frame inner = {frame, f->item, f->key, frame->promised};
 
-        if (!check_key(r, frame, f) || !check_place(r, frame, f) || !check_unit(r, frame, f))
+        if (!check_key(r, frame, f) || !check_offset(r, frame, f) || !check_unit(r, frame, f))
             return false;
         if (!*f->doc)
-            return broken(r, frame, f, "the doc is empty");
+            return rule_broken(r, frame, f, "the doc is empty");
         if (rp_field_scalar(f))
             continue;
         if (!check_map(r, frame, f))
@@ -227,11 +230,13 @@ static bool check_rows(const struct report *r, const struct frame *frame)
         while (rp_field_here(f) && !(f->key && strlen(f->key) == len && !memcmp(f->key, path, len)))
             f++;
         if (!rp_field_here(f) || rp_field_scalar(f))
-            return broken(r, frame, NULL, "rows '%s' does not lead to a list", frame->type->rows);
+            return rule_broken(r, frame, NULL, "rows '%s' does not lead to a list",
+                               frame->type->rows);
         type = f->item;
         path += len + (path[len] == '/');
         if (!*path && f->type != RP_T_LIST && f->type != RP_T_MAP)
-            return broken(r, frame, NULL, "rows '%s' does not lead to a list", frame->type->rows);
+            return rule_broken(r, frame, NULL, "rows '%s' does not lead to a list",
+                               frame->type->rows);
     }
     return true;
 }

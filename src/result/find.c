@@ -123,7 +123,8 @@ static bool find_scalar(const struct rp_cursor *row, const char *path, struct rp
 
 static bool find_list(const struct rp_cursor *row, const char *path, struct rp_cursor *at)
 {
-    return rp_row_find(row, path, at) && at->field && !rp_field_scalar(at->field);
+    return rp_row_find(row, path, at) && at->field &&
+           (at->field->type == RP_T_LIST || at->field->type == RP_T_MAP);
 }
 
 int rp_row_i64(const struct rp_cursor *row, const char *path, int64_t *out)

@@ -27,7 +27,7 @@ struct csv {
     const void *item[MAX_STEPS];            /* while printing rows: the item the row is in */
 };
 
-static void put_text(struct rp_out *to, const char *s)
+static void csv_text(struct rp_out *to, const char *s)
 {
     bool quote = *s == '\0' || strpbrk(s, ",\"\r\n") != NULL;
 
@@ -49,17 +49,17 @@ static void put_text(struct rp_out *to, const char *s)
         rp_out_char(to, '"');
 }
 
-static void begin_cell(struct csv *csv)
+static void csv_begin_cell(struct csv *csv)
 {
     if (csv->ncells++)
         rp_out_char(csv->to, ',');
 }
 
-static void put_cell(struct csv *csv, const struct rp_field *field, const void *record)
+static void csv_cell(struct csv *csv, const struct rp_field *field, const void *record)
 {
     char number[32];
 
-    begin_cell(csv);
+    csv_begin_cell(csv);
     if (rp_field_null(field, record))
         return;
     switch (field->type) {
@@ -67,7 +67,7 @@ static void put_cell(struct csv *csv, const struct rp_field *field, const void *
         rp_out_text(csv->to, rp_field_bool(field, record) ? "true" : "false");
         break;
     case RP_T_STR:
-        put_text(csv->to, rp_field_str(field, record));
+        csv_text(csv->to, rp_field_str(field, record));
         break;
     case RP_T_I64:
         rp_out_printf(csv->to, "%" PRId64, rp_field_i64(field, record));
@@ -82,15 +82,15 @@ static void put_cell(struct csv *csv, const struct rp_field *field, const void *
     }
 }
 
-static void put_name(struct csv *csv, const char *prefix, const char *key)
+static void csv_name(struct csv *csv, const char *prefix, const char *key)
 {
-    begin_cell(csv);
+    csv_begin_cell(csv);
     rp_out_text(csv->to, prefix);
     rp_out_text(csv->to, key);
 }
 
 /* Column names (record == NULL) or values of all scalars of a record. */
-static void put_columns(struct csv *csv, const struct rp_type *type, const void *record,
+static void csv_columns(struct csv *csv, const struct rp_type *type, const void *record,
                         const char *prefix)
 {
     for (const struct rp_field *f = rp_field_data(type->fields); rp_field_here(f);
@@ -99,11 +99,11 @@ static void put_columns(struct csv *csv, const struct rp_type *type, const void 
 
         if (f->type == RP_T_RECORD) {
             snprintf(inner, sizeof inner, "%s%s.", prefix, f->key);
-            put_columns(csv, f->item, record ? rp_field_at(f, record) : NULL, inner);
+            csv_columns(csv, f->item, record ? rp_field_at(f, record) : NULL, inner);
         } else if (rp_field_scalar(f) && record) {
-            put_cell(csv, f, record);
+            csv_cell(csv, f, record);
         } else if (rp_field_scalar(f)) {
-            put_name(csv, prefix, f->key ? f->key : csv->plain);
+            csv_name(csv, prefix, f->key ? f->key : csv->plain);
         }
     }
 }
@@ -114,7 +114,7 @@ static bool holds_items(const struct rp_field *field)
 }
 
 /* The header (values == false), or the row whose items are in csv->item. */
-static void put_line(struct csv *csv, const struct rp_type *type, const void *row, bool values)
+static void csv_line(struct csv *csv, const struct rp_type *type, const void *row, bool values)
 {
     csv->ncells = 0;
     for (size_t i = 0; i + 1 < csv->nsteps; i++) {
@@ -123,34 +123,35 @@ static void put_line(struct csv *csv, const struct rp_type *type, const void *ro
         if (!holds_items(csv->step[i]))
             continue;
         snprintf(prefix, sizeof prefix, "%s.", csv->step[i]->key);
-        put_columns(csv, csv->step[i]->item, values ? csv->item[i] : NULL, prefix);
+        csv_columns(csv, csv->step[i]->item, values ? csv->item[i] : NULL, prefix);
     }
-    put_columns(csv, type, values ? row : NULL, "");
+    csv_columns(csv, type, values ? row : NULL, "");
     rp_out_char(csv->to, '\n');
 }
 
-static void put_rows(struct csv *csv, size_t i, const void *record)
+static void csv_rows(struct csv *csv, size_t i, const void *record)
 {
     const struct rp_field *field = csv->step[i];
     bool last = i + 1 == csv->nsteps;
 
     if (!holds_items(field)) {
         if (last)
-            put_line(csv, field->item, rp_field_at(field, record), true);
+            csv_line(csv, field->item, rp_field_at(field, record), true);
         else
-            put_rows(csv, i + 1, rp_field_at(field, record));
+            csv_rows(csv, i + 1, rp_field_at(field, record));
         return;
     }
     for (size_t k = 0; k < rp_field_count(field, record); k++) {
         csv->item[i] = rp_field_item(field, record, k);
         if (last)
-            put_line(csv, field->item, csv->item[i], true);
+            csv_line(csv, field->item, csv->item[i], true);
         else
-            put_rows(csv, i + 1, csv->item[i]);
+            csv_rows(csv, i + 1, csv->item[i]);
     }
 }
 
-static const struct rp_field *find_field(const struct rp_type *type, const char *key, size_t len)
+static const struct rp_field *csv_find_field(const struct rp_type *type, const char *key,
+                                             size_t len)
 {
     for (const struct rp_field *f = type->fields; rp_field_here(f); f++)
         if (f->key && strlen(f->key) == len && memcmp(f->key, key, len) == 0)
@@ -159,13 +160,13 @@ static const struct rp_field *find_field(const struct rp_type *type, const char 
 }
 
 /* Fills csv->step; false where the path leads nowhere (rp_type_check says so in the tests). */
-static bool find_rows(struct csv *csv, const struct rp_type *type)
+static bool csv_find_rows(struct csv *csv, const struct rp_type *type)
 {
     const char *path = type->rows;
 
     while (path && *path) {
         size_t len = strcspn(path, "/");
-        const struct rp_field *field = find_field(type, path, len);
+        const struct rp_field *field = csv_find_field(type, path, len);
 
         if (!field || csv->nsteps == MAX_STEPS)
             return false;
@@ -181,12 +182,12 @@ void rp_print_csv(const struct rp_type *type, const void *root, struct rp_out *t
 {
     struct csv csv = {.to = to, .plain = "value"};
 
-    if (find_rows(&csv, type)) {
-        put_line(&csv, csv.step[csv.nsteps - 1]->item, NULL, false);
-        put_rows(&csv, 0, root);
+    if (csv_find_rows(&csv, type)) {
+        csv_line(&csv, csv.step[csv.nsteps - 1]->item, NULL, false);
+        csv_rows(&csv, 0, root);
     } else {
         csv.nsteps = 0;
-        put_line(&csv, type, NULL, false);
-        put_line(&csv, type, root, true);
+        csv_line(&csv, type, NULL, false);
+        csv_line(&csv, type, root, true);
     }
 }

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #ifndef RP_RESULT_PRINT_GRID_H
 #define RP_RESULT_PRINT_GRID_H
-/* What the parts of the table printer share: the screen, and a list of records as aligned columns.
- */
+/* The screen, and lists of records as aligned columns; used by the table printer. */
 #include "io/output.h"
 
 #include <reprise/result.h>
@@ -13,7 +12,7 @@ struct rp_screen {
     struct rp_out *to;
     size_t width; /* columns */
     bool color;
-    bool open; /* something was printed: the next block wants an empty line before it */
+    bool open; /* something was printed: an empty line precedes the next block */
 };
 
 /* Printed around a text where colour is on. */
@@ -24,9 +23,8 @@ struct rp_screen {
 void rp_screen_style(struct rp_screen *screen, const char *style); /* NULL: back to normal */
 
 /*
- * n records of a type, one a line. With headings, columns are the titled fields; without, all
- * fields are shown and none has a heading (a map's keys and values). Lists of warnings are not
- * shown: they are lines, not columns.
+ * Prints n records of a type, one per line. With headings, the columns are the fields that have a
+ * title; without, all fields (the keys and values of a map). Lists of warnings are not shown.
  */
 void rp_grid_print(struct rp_screen *screen, const struct rp_type *type, const void *items,
                    size_t n, size_t indent, bool headings);

@@ -25,24 +25,24 @@ static void compact_field(struct json *j, const struct rp_field *field, const vo
 static void pretty_field(struct json *j, const struct rp_field *field, const void *record,
                          size_t indent, size_t column);
 
-static void put(struct json *j, const char *bytes, size_t n)
+static void json_put(struct json *j, const char *bytes, size_t n)
 {
     if (j->to)
         rp_out_write(j->to, bytes, n);
     j->n += n;
 }
 
-static void put_text(struct json *j, const char *text)
+static void json_text(struct json *j, const char *text)
 {
-    put(j, text, strlen(text));
+    json_put(j, text, strlen(text));
 }
 
-static bool too_long(const struct json *j)
+static bool json_too_long(const struct json *j)
 {
     return !j->to && j->n > j->limit;
 }
 
-static void put_escape(struct json *j, unsigned char c)
+static void json_escape(struct json *j, unsigned char c)
 {
     static const char letters[] = "\b\f\n\r\t\"\\", names[] = "bfnrt\"\\";
     const char *known = c ? strchr(letters, c) : NULL;
@@ -52,48 +52,48 @@ static void put_escape(struct json *j, unsigned char c)
         snprintf(text, sizeof text, "\\%c", names[known - letters]);
     else
         snprintf(text, sizeof text, "\\u%04x", c);
-    put_text(j, text);
+    json_text(j, text);
 }
 
-static void put_string(struct json *j, const char *s)
+static void json_string(struct json *j, const char *s)
 {
     const char *run = s; /* bytes that need nothing done are written together */
 
-    put(j, "\"", 1);
-    while (*s && !too_long(j)) {
+    json_put(j, "\"", 1);
+    while (*s && !json_too_long(j)) {
         unsigned char c = (unsigned char)*s;
         uint32_t code = c;
         size_t len = c < 0x80 ? 1 : rp_utf8_next(s, &code);
         bool bad = len == 1 && c >= 0x80;
 
         if (bad || c < 0x20 || c == '"' || c == '\\' || c == 0x7f) {
-            put(j, run, (size_t)(s - run));
+            json_put(j, run, (size_t)(s - run));
             if (bad)
-                put_text(j, "\xef\xbf\xbd");
+                json_text(j, "\xef\xbf\xbd");
             else
-                put_escape(j, c);
+                json_escape(j, c);
             run = s + len;
         }
         s += len;
     }
-    put(j, run, (size_t)(s - run));
-    put(j, "\"", 1);
+    json_put(j, run, (size_t)(s - run));
+    json_put(j, "\"", 1);
 }
 
-static void put_scalar(struct json *j, const struct rp_field *field, const void *record)
+static void json_scalar(struct json *j, const struct rp_field *field, const void *record)
 {
     char text[32];
 
     if (rp_field_null(field, record)) {
-        put_text(j, "null");
+        json_text(j, "null");
         return;
     }
     switch (field->type) {
     case RP_T_BOOL:
-        put_text(j, rp_field_bool(field, record) ? "true" : "false");
+        json_text(j, rp_field_bool(field, record) ? "true" : "false");
         return;
     case RP_T_STR:
-        put_string(j, rp_field_str(field, record));
+        json_string(j, rp_field_str(field, record));
         return;
     case RP_T_I64:
         snprintf(text, sizeof text, "%" PRId64, rp_field_i64(field, record));
@@ -105,49 +105,49 @@ static void put_scalar(struct json *j, const struct rp_field *field, const void 
         rp_units_double(rp_field_f64(field, record), text);
         break;
     }
-    put_text(j, text);
+    json_text(j, text);
 }
 
-static void put_key(struct json *j, const char *key)
+static void json_key(struct json *j, const char *key)
 {
-    put_string(j, key);
-    put(j, ": ", 2);
+    json_string(j, key);
+    json_put(j, ": ", 2);
 }
 
 /* The fields from `fields` on, as { ... }. */
 static void compact_record(struct json *j, const struct rp_field *fields, const void *record)
 {
-    put(j, "{", 1);
+    json_put(j, "{", 1);
     fields = rp_field_data(fields);
-    for (const struct rp_field *f = fields; rp_field_here(f) && !too_long(j);
+    for (const struct rp_field *f = fields; rp_field_here(f) && !json_too_long(j);
          f = rp_field_data(f + 1)) {
         if (f != fields)
-            put(j, ", ", 2);
-        put_key(j, f->key);
+            json_put(j, ", ", 2);
+        json_key(j, f->key);
         compact_field(j, f, record);
     }
-    put(j, "}", 1);
+    json_put(j, "}", 1);
 }
 
 /* An item of a list: a plain value or a record. */
 static void compact_item(struct json *j, const struct rp_type *type, const void *item)
 {
     if (rp_type_plain(type))
-        put_scalar(j, type->fields, item);
+        json_scalar(j, type->fields, item);
     else
         compact_record(j, type->fields, item);
 }
 
-static void map_key(struct json *j, const struct rp_type *type, const void *item)
+static void json_map_key(struct json *j, const struct rp_type *type, const void *item)
 {
     const char *key = rp_field_str(&type->fields[0], item);
 
-    put_key(j, key ? key : "");
+    json_key(j, key ? key : "");
 }
 
 static void compact_entry(struct json *j, const struct rp_type *type, const void *item)
 {
-    map_key(j, type, item);
+    json_map_key(j, type, item);
     if (rp_type_nfields(type) == 2)
         compact_field(j, &type->fields[1], item);
     else
@@ -158,19 +158,19 @@ static void compact_items(struct json *j, const struct rp_field *field, const vo
 {
     bool map = field->type == RP_T_MAP;
 
-    put(j, map ? "{" : "[", 1);
-    for (size_t i = 0; i < rp_field_count(field, record) && !too_long(j); i++) {
+    json_put(j, map ? "{" : "[", 1);
+    for (size_t i = 0; i < rp_field_count(field, record) && !json_too_long(j); i++) {
         if (i)
-            put(j, ", ", 2);
+            json_put(j, ", ", 2);
         (map ? compact_entry : compact_item)(j, field->item, rp_field_item(field, record, i));
     }
-    put(j, map ? "}" : "]", 1);
+    json_put(j, map ? "}" : "]", 1);
 }
 
 static void compact_field(struct json *j, const struct rp_field *field, const void *record)
 {
     if (rp_field_scalar(field))
-        put_scalar(j, field, record);
+        json_scalar(j, field, record);
     else if (field->type == RP_T_RECORD)
         compact_record(j, field->item->fields, rp_field_at(field, record));
     else
@@ -178,30 +178,30 @@ static void compact_field(struct json *j, const struct rp_field *field, const vo
 }
 
 /* A record that is always one line: scalars, lists of numbers, and records of these. */
-static bool flat(const struct rp_type *type)
+static bool is_flat(const struct rp_type *type)
 {
     for (const struct rp_field *f = rp_field_data(type->fields); rp_field_here(f);
          f = rp_field_data(f + 1)) {
         const struct rp_field *plain = f->type == RP_T_LIST ? rp_type_plain(f->item) : NULL;
 
         if (!rp_field_scalar(f) && !(plain && rp_field_number(plain)) &&
-            !(f->type == RP_T_RECORD && flat(f->item)))
+            !(f->type == RP_T_RECORD && is_flat(f->item)))
             return false;
     }
     return true;
 }
 
-static void begin_line(struct json *j, size_t indent, bool first)
+static void json_begin_line(struct json *j, size_t indent, bool first)
 {
-    put_text(j, first ? "\n" : ",\n");
+    json_text(j, first ? "\n" : ",\n");
     rp_screen_pad(j->to, indent);
 }
 
-static void end_line(struct json *j, size_t indent, const char *bracket)
+static void json_end_line(struct json *j, size_t indent, const char *bracket)
 {
-    put(j, "\n", 1);
+    json_put(j, "\n", 1);
     rp_screen_pad(j->to, indent);
-    put_text(j, bracket);
+    json_text(j, bracket);
 }
 
 static void pretty_fields(struct json *j, const struct rp_field *fields, const void *record,
@@ -209,8 +209,8 @@ static void pretty_fields(struct json *j, const struct rp_field *fields, const v
 {
     for (const struct rp_field *f = rp_field_data(fields); rp_field_here(f);
          f = rp_field_data(f + 1), first = false) {
-        begin_line(j, indent, first);
-        put_key(j, f->key);
+        json_begin_line(j, indent, first);
+        json_key(j, f->key);
         pretty_field(j, f, record, indent, indent + strlen(f->key) + 4);
     }
 }
@@ -221,15 +221,15 @@ static void pretty_record(struct json *j, const struct rp_type *type, const stru
 {
     struct json dry = {NULL, 0, column < LINE ? LINE - column : 0};
 
-    if (!flat(type))
+    if (!is_flat(type))
         compact_record(&dry, fields, record);
     if (dry.n <= dry.limit) {
         compact_record(j, fields, record);
         return;
     }
-    put(j, "{", 1);
+    json_put(j, "{", 1);
     pretty_fields(j, fields, record, indent + 2, true);
-    end_line(j, indent, "}");
+    json_end_line(j, indent, "}");
 }
 
 static void pretty_entry(struct json *j, const struct rp_type *type, const void *item,
@@ -237,7 +237,7 @@ static void pretty_entry(struct json *j, const struct rp_type *type, const void 
 {
     size_t start = j->n;
 
-    map_key(j, type, item);
+    json_map_key(j, type, item);
     if (rp_type_nfields(type) == 2)
         pretty_field(j, &type->fields[1], item, indent, indent + (j->n - start));
     else
@@ -250,19 +250,19 @@ static void pretty_items(struct json *j, const struct rp_field *field, const voi
     bool map = field->type == RP_T_MAP;
     size_t n = rp_field_count(field, record);
 
-    put(j, map ? "{" : "[", 1);
+    json_put(j, map ? "{" : "[", 1);
     for (size_t i = 0; i < n; i++) {
         const void *item = rp_field_item(field, record, i);
 
-        begin_line(j, indent + 2, i == 0);
+        json_begin_line(j, indent + 2, i == 0);
         if (map)
             pretty_entry(j, field->item, item, indent + 2);
         else if (rp_type_plain(field->item))
-            put_scalar(j, field->item->fields, item);
+            json_scalar(j, field->item->fields, item);
         else
             pretty_record(j, field->item, field->item->fields, item, indent + 2, indent + 2);
     }
-    end_line(j, indent, map ? "}" : "]");
+    json_end_line(j, indent, map ? "}" : "]");
 }
 
 static void pretty_field(struct json *j, const struct rp_field *field, const void *record,
@@ -276,9 +276,9 @@ static void pretty_field(struct json *j, const struct rp_field *field, const voi
     if (dry.n <= dry.limit) {
         compact_field(j, field, record);
     } else if (field->type == RP_T_RECORD) {
-        put(j, "{", 1);
+        json_put(j, "{", 1);
         pretty_fields(j, field->item->fields, rp_field_at(field, record), indent + 2, true);
-        end_line(j, indent, "}");
+        json_end_line(j, indent, "}");
     } else {
         pretty_items(j, field, record, indent);
     }
@@ -288,9 +288,9 @@ void rp_print_json(const struct rp_type *type, const void *root, struct rp_out *
 {
     struct json j = {to, 0, 0};
 
-    put_text(&j, "{\n  \"schema\": \"reprise.");
-    put_text(&j, type->name);
-    put_text(&j, "/1\"");
+    json_text(&j, "{\n  \"schema\": \"reprise.");
+    json_text(&j, type->name);
+    json_text(&j, "/1\"");
     pretty_fields(&j, type->fields, root, 2, false);
-    put_text(&j, "\n}\n");
+    json_text(&j, "\n}\n");
 }

@@ -73,7 +73,7 @@ static void begin_block(struct rp_screen *s)
 static void put_heading(struct rp_screen *s, const char *before, const char *text, size_t indent)
 {
     begin_block(s);
-    s->open = false; /* what follows belongs to the heading */
+    s->open = false; /* no empty line after the heading */
     rp_screen_pad(s->to, indent);
     rp_screen_style(s, RP_STYLE_BOLD);
     if (*before) {
@@ -85,7 +85,7 @@ static void put_heading(struct rp_screen *s, const char *before, const char *tex
     rp_out_char(s->to, '\n');
 }
 
-static bool alarming(const struct rp_field *f, const void *record)
+static bool is_alarming(const struct rp_field *f, const void *record)
 {
     if (!is_warning(f))
         return false;
@@ -102,18 +102,18 @@ static void put_pair(struct rp_screen *s, const struct rp_field *f, const void *
     rp_screen_pad(s->to, indent);
     rp_out_text(s->to, f->title);
     rp_screen_pad(s->to, title_width - rp_screen_width(f->title) + 2);
-    if (alarming(f, record))
+    if (is_alarming(f, record))
         rp_screen_style(s, RP_STYLE_WARN);
     if (f->flags & RP_SHORTEN)
         rp_screen_put(s->to, text, s->width > column + 16 ? s->width - column : 16);
     else
         rp_screen_wrap(s->to, text, column, column, s->width);
-    if (alarming(f, record))
+    if (is_alarming(f, record))
         rp_screen_style(s, NULL);
     rp_out_char(s->to, '\n');
 }
 
-static bool wants_pair(const struct rp_field *f, const void *record, const struct rp_field *skip)
+static bool shows_pair(const struct rp_field *f, const void *record, const struct rp_field *skip)
 {
     char buf[RP_CELL_BYTES];
 
@@ -126,7 +126,7 @@ static void show_pairs(struct rp_screen *s, const struct rp_type *type, const vo
     size_t widest = 0, n = 0;
 
     for (const struct rp_field *f = type->fields; rp_field_here(f); f++) {
-        if (!wants_pair(f, record, skip))
+        if (!shows_pair(f, record, skip))
             continue;
         widest = rp_screen_width(f->title) > widest ? rp_screen_width(f->title) : widest;
         n++;
@@ -134,12 +134,11 @@ static void show_pairs(struct rp_screen *s, const struct rp_type *type, const vo
     if (n)
         begin_block(s);
     for (const struct rp_field *f = type->fields; n && rp_field_here(f); f++)
-        if (wants_pair(f, record, skip))
+        if (shows_pair(f, record, skip))
             put_pair(s, f, record, indent, widest);
 }
 
-/* The first text of an item names its block; an item without text is named by its first value, as
-   in "rank 3". */
+/* The heading of a block is the first text of the item, or else its first value, as in "rank 3". */
 static const struct rp_field *naming_field(const struct rp_type *type, const void *item)
 {
     const struct rp_field *first = NULL;
@@ -206,7 +205,7 @@ static void show_lines(struct rp_screen *s, const struct rp_field *field, const 
     s->open = true;
 }
 
-/* Warnings of an item that is a row of a table stand below the table, with the item's name. */
+/* Warnings of a row are printed below the table, with the name of the row. */
 static void show_row_warnings(struct rp_screen *s, const struct rp_type *type, const void *item,
                               size_t indent)
 {

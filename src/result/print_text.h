@@ -2,9 +2,9 @@
 #ifndef RP_RESULT_PRINT_TEXT_H
 #define RP_RESULT_PRINT_TEXT_H
 /*
- * Texts on a screen: how many columns UTF-8 takes, cutting it in the middle, wrapping it. Names in
- * traces come from anywhere, so what could steer a terminal (control and direction characters,
- * broken UTF-8) is shown as U+FFFD, line breaks and tabs as a space.
+ * UTF-8 text on a terminal: its width in columns, cutting it in the middle, wrapping it. Names in
+ * traces may contain anything: control and direction characters and invalid UTF-8 are shown as
+ * U+FFFD, line breaks and tabs as a space.
  */
 #include "io/output.h"
 
@@ -17,7 +17,7 @@
    text ends at a NUL, so no length is needed; *s is not NUL. */
 size_t rp_utf8_next(const char *s, uint32_t *code);
 
-/* Columns of a text; what rp_screen_put would take without a limit. */
+/* Width of a text in columns, as rp_screen_put prints it without a limit. */
 size_t rp_screen_width(const char *text);
 
 /* Prints a text in at most `width` columns, cut in its middle with '…' where it is longer. Returns

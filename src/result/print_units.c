@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Human units. A scaled number has two decimals below ten and one above, so that at least three
- * digits tell; a number in its base unit that is whole has none. The next unit is taken as soon as
+ * Numbers with units. A scaled number has two decimals below ten and one above, so that it has at
+ * least three digits; an integer in its base unit has none. The next unit is used as soon as
  * rounding would reach it: never "1000.0 µs".
  */
 #include "result/print_units.h"
@@ -37,7 +37,7 @@ static const struct scale scales[] = {
     [RP_UNIT_HZ] = SCALE(hz_names),
 };
 
-/* printf with the locale's decimal mark, whatever it is, turned into '.'. */
+/* Replaces the decimal mark of the locale, whatever it is, by '.'. */
 static size_t plain_decimal(char *text)
 {
     char *to = text;
@@ -65,7 +65,7 @@ size_t rp_units_double(double value, char out[32])
 }
 
 /* Puts a comma between groups of three digits before the '.' (or end). */
-static void group(const char *digits, char *out, size_t cap)
+static void group_thousands(const char *digits, char *out, size_t cap)
 {
     size_t at = 0, whole = strcspn(digits, ".");
 
@@ -82,24 +82,24 @@ void rp_units_thousands(int64_t value, char *out, size_t cap)
     char digits[24];
 
     snprintf(digits, sizeof digits, "%" PRId64, value);
-    group(digits, out, cap);
+    group_thousands(digits, out, cap);
 }
 
-static void thousands_u64(uint64_t value, char *out, size_t cap)
+static void format_thousands_u64(uint64_t value, char *out, size_t cap)
 {
     char digits[24];
 
     snprintf(digits, sizeof digits, "%" PRIu64, value);
-    group(digits, out, cap);
+    group_thousands(digits, out, cap);
 }
 
-static void decimals(double value, int n, char *out, size_t cap)
+static void format_decimals(double value, int n, char *out, size_t cap)
 {
     char digits[400]; /* a double has up to 309 digits */
 
     snprintf(digits, sizeof digits, "%.*f", n, value + 0.0); /* never "-0" */
     plain_decimal(digits);
-    group(digits, out, cap);
+    group_thousands(digits, out, cap);
 }
 
 static void format_scaled(double value, const struct scale *scale, char *out, size_t cap)
@@ -112,11 +112,11 @@ static void format_scaled(double value, const struct scale *scale, char *out, si
         size /= 1000;
         i++;
     }
-    decimals(value < 0 ? -size : size,
-             i == 0 && size == floor(size) ? 0
-             : size < 9.995                ? 2
-                                           : 1,
-             number, sizeof number);
+    format_decimals(value < 0 ? -size : size,
+                    i == 0 && size == floor(size) ? 0
+                    : size < 9.995                ? 2
+                                                  : 1,
+                    number, sizeof number);
     snprintf(out, cap, "%s %s", number, scale->names[i]);
 }
 
@@ -129,7 +129,7 @@ static void format_ratio(double value, char *out, size_t cap)
         snprintf(out, cap, "%s0.1 %%", percent < 0 ? "> -" : "< ");
         return;
     }
-    decimals(percent, 1, number, sizeof number);
+    format_decimals(percent, 1, number, sizeof number);
     snprintf(out, cap, "%s %%", number);
 }
 
@@ -138,7 +138,7 @@ void rp_units_format(double value, enum rp_unit unit, char *out, size_t cap)
     if (unit == RP_UNIT_RATIO) {
         format_ratio(value, out, cap);
     } else if (unit == RP_UNIT_COUNT) {
-        decimals(value, value == floor(value) ? 0 : 1, out, cap);
+        format_decimals(value, value == floor(value) ? 0 : 1, out, cap);
     } else if (unit == RP_UNIT_NONE) {
         snprintf(out, cap, "%.6g", value);
         plain_decimal(out);
@@ -164,7 +164,7 @@ static const char *scalar_cell(const struct rp_field *field, const void *record,
         return buf;
     case RP_T_U64:
         if (grouped)
-            thousands_u64(rp_field_u64(field, record), buf, RP_CELL_BYTES);
+            format_thousands_u64(rp_field_u64(field, record), buf, RP_CELL_BYTES);
         else if (exact)
             snprintf(buf, RP_CELL_BYTES, "%" PRIu64, rp_field_u64(field, record));
         else

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #ifndef RP_RESULT_PRINT_UNITS_H
 #define RP_RESULT_PRINT_UNITS_H
-/* Numbers as people read them: three or four digits, a unit, thousands separators. */
+/* Numbers for people: three or four digits, a unit, thousands separators. */
 #include "base/arena.h"
 
 #include <reprise/result.h>
@@ -9,7 +9,7 @@
 
 #define RP_CELL_BYTES 256
 
-/* "628.1 ms", "62.4 MB", "97.7 %", "1.41 GHz"; without a unit the number itself. */
+/* "628.1 ms", "62.4 MB", "97.7 %", "1.41 GHz"; or the plain number where it has no unit. */
 void rp_units_format(double value, enum rp_unit unit, char *out, size_t cap);
 
 /* The same as a text in an arena, whose failure sticks to it (arena.h). */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #ifndef RP_RESULT_RESULT_H
 #define RP_RESULT_RESULT_H
-/* Making and printing results inside the library. */
+/* Results inside the library: making and printing them. */
 #include "base/arena.h"
 #include "io/output.h"
 
@@ -17,8 +17,8 @@ struct rp_result {
 /* A result with a cleared root record of the type. */
 enum rp_code rp_result_new(const struct rp_type *type, struct rp_result **out, struct rp_err *err);
 
-/* The printers; errors stick to `to`. rp_print_record is what all of them are reached through. They
-   allocate nothing. options is not NULL; its struct_size is not looked at. */
+/* The printers; rp_print_record calls the one that the options name. Errors stick to `to`. They
+   allocate nothing. options is not NULL and has all members. */
 void rp_print_record(const struct rp_type *type, const void *root,
                      const struct rp_print_options *options, struct rp_out *to);
 void rp_print_table(const struct rp_type *type, const void *root,

@@ -2,8 +2,8 @@
 #ifndef RP_RESULT_SETTINGS_H
 #define RP_RESULT_SETTINGS_H
 /*
- * Settings of one call, checked against the option table once and then read by name. A name that is
- * not in the table is our bug and reads as absent.
+ * The settings of one call: checked against the option table, then read by name. A name that is not
+ * in the table reads as absent.
  */
 #include "base/arena.h"
 

@@ -2,8 +2,8 @@
 #ifndef RP_RESULT_WALK_H
 #define RP_RESULT_WALK_H
 /*
- * Reading a record through its description. `record` is always the struct that holds the field, not
- * the field itself: a list needs its count, which stands elsewhere in the struct.
+ * Reading a record by its description. `record` is always the struct that contains the field, not
+ * the field itself: the count of a list is another member of the struct.
  */
 #include <math.h>
 #include <reprise/result.h>

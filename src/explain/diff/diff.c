@@ -328,7 +328,7 @@ static enum holds holds_what(const struct rp_dataset *dataset, size_t i)
         return HOLDS_NOTHING;
     if (rp_format_sniff(in, &format, NULL) == RP_OK)
         holds = format->kind == RP_FORMAT_KIND_PROGRAM ? HOLDS_PROGRAM
-                : rp_format_fits_surely(in, format)    ? HOLDS_TRACE
+                : rp_format_identifies(in, format)     ? HOLDS_TRACE
                                                        : HOLDS_SOMETHING;
     rp_source_return(dataset->sources, i, in);
     return holds;

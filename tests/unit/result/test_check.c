@@ -80,22 +80,25 @@ static void test_units(void **state)
     char why[200];
 
     UNUSED_STATE(state);
-    assert_string_equal(check_one(SCALAR("total", I64, NS), why),
-                        "row.total: by its unit the key, or one around it, must end in '_ns'");
+    assert_string_equal(
+        check_one(SCALAR("total", I64, NS), why),
+        "row.total: the key, or that of an enclosing record, list or map, must end in '_ns'");
     assert_string_equal(check_one(SCALAR("total_ns", I64, COUNT), why),
-                        "row.total_ns: the key ends in '_ns', but the unit is another");
+                        "row.total_ns: the key ends in '_ns', which is not its unit");
     assert_string_equal(check_one(SCALAR("x_bytes_per_s", I64, BYTES), why),
-                        "row.x_bytes_per_s: the key ends in '_bytes_per_s', but the unit is "
-                        "another");
+                        "row.x_bytes_per_s: the key ends in '_bytes_per_s', which is not its "
+                        "unit");
     assert_string_equal(check_one(SCALAR("total_ns", STR, NONE), why),
-                        "row.total_ns: the key promises a number in a unit");
+                        "row.total_ns: the key ends in a unit, but the field is not a number");
     assert_string_equal(check_one(SCALAR("ok", BOOL, COUNT), why),
                         "row.ok: only numbers have a unit");
-    assert_string_equal(check_one(INSIDE("run", RECORD, inner, &inner_type), why),
-                        "row.run.min: by its unit the key, or one around it, must end in '_ns'");
-    assert_string_equal(check_one(INSIDE("sizes_ns", MAP, items, &pair_type), why),
-                        "row.sizes_ns.value: by its unit the key, or one around it, must end in "
-                        "'_bytes'");
+    assert_string_equal(
+        check_one(INSIDE("run", RECORD, inner, &inner_type), why),
+        "row.run.min: the key, or that of an enclosing record, list or map, must end in '_ns'");
+    assert_string_equal(
+        check_one(INSIDE("sizes_ns", MAP, items, &pair_type), why),
+        "row.sizes_ns.value: the key, or that of an enclosing record, list or map, must end in "
+        "'_bytes'");
 }
 
 static void test_keys_and_docs(void **state)
@@ -107,7 +110,7 @@ static void test_keys_and_docs(void **state)
 
     UNUSED_STATE(state);
     undocumented[1].doc = NULL;
-    assert_string_equal(check_rows(twice, NULL, why), "row.a: the key stands twice in the record");
+    assert_string_equal(check_rows(twice, NULL, why), "row.a: duplicate key");
     assert_string_equal(check_rows(undocumented, NULL, why), "row.b: the field has no doc");
     undocumented[1].doc = "";
     assert_string_equal(check_rows(undocumented, NULL, why), "row.b: the doc is empty");
@@ -116,10 +119,10 @@ static void test_keys_and_docs(void **state)
     assert_string_equal(check_one(SCALAR("", I64, NONE), why),
                         "row.: a key consists of letters, digits and '_'");
     assert_string_equal(check_one(SCALAR("schema", I64, NONE), why),
-                        "row.schema: the key is taken by the record's own schema");
+                        "row.schema: the key is reserved");
     twice[0].key = NULL;
     assert_string_equal(check_rows(twice, NULL, why),
-                        "row.(value): only the one scalar of a plain type has no key");
+                        "row.(value): only the single scalar of a plain type has no key");
 }
 
 static void test_places(void **state)
@@ -129,17 +132,17 @@ static void test_places(void **state)
 
     UNUSED_STATE(state);
     field.offset = sizeof(struct row) - 4;
-    assert_contains(check_one(field, why), "row.a: its place is not inside the struct");
+    assert_contains(check_one(field, why), "row.a: lies outside the struct");
     field.offset = 4;
-    assert_contains(check_one(field, why), "row.a: its place is not inside the struct");
+    assert_contains(check_one(field, why), "row.a: lies outside the struct");
     field = INSIDE("inner_ns", RECORD, inner, &inner_type);
     field.offset += 8;
-    assert_contains(check_one(field, why), "its place is not inside the struct");
+    assert_contains(check_one(field, why), "lies outside the struct");
     field = INSIDE("items", LIST, items, &rp_type_int);
     field.count_offset = sizeof(struct row);
-    assert_contains(check_one(field, why), "its place is not inside the struct");
+    assert_contains(check_one(field, why), "lies outside the struct");
     field.item = NULL;
-    assert_string_equal(check_one(field, why), "row.items: what is inside is not said");
+    assert_string_equal(check_one(field, why), "row.items: the type of the items is missing");
     assert_string_equal(check_one(INSIDE("m_ns", MAP, items, &inner_type), why),
                         "row.m_ns: a map's item is a text, the key, and at least one value");
 }
