@@ -2,16 +2,16 @@
 #ifndef RP_ABI_CTF_WIRE_H
 #define RP_ABI_CTF_WIRE_H
 /*
- * The bytes of a recording: CTF 1.8, little endian, every field on a byte boundary. The writer
- * (src/capture/core) and the reader (src/formats/trace_ctf*.c) share this page and nothing else;
- * docs/formats/ctf.md explains it, and the text that describes it to other readers is in
+ * The layout of a recording: CTF 1.8, little endian, every field on a byte boundary. The writer
+ * (src/capture/core) and the reader (src/formats/ctf) share this header and nothing else.
+ * docs/formats/ctf.md explains it; the metadata for other readers is in
  * src/capture/core/metadata.c.
  *
  *   DIR/rank0.node7/metadata               text
  *   DIR/rank0.node7/s_<pid>_<tid>_<stream>_<sequence>
  *                                          packets: struct rp_ctf_packet, then events, each
  *
- * A file has one packet, or one for each thread that had the stream one after another.
+ * A file has one packet for each thread that used the stream, one after another.
  * A packet can be read alone: a text is defined (RP_CTF_STRING) in the packet that uses its number,
  * before its first use, and a later definition of the same number replaces it.
  */
@@ -19,19 +19,19 @@
 
 #define RP_CTF_LAYOUT      1 /* env { reprise_layout } */
 #define RP_CTF_MAGIC       UINT32_C(0xC1FC1FC1)
-#define RP_CTF_TIME_BITS   56        /* of an event's time; the packet has all 64 */
-#define RP_CTF_TEXT_MAX    16383     /* longest text, without its NUL; longer ones are cut */
+#define RP_CTF_TIME_BITS   56        /* low bits of an event's time; the packet has all 64 */
+#define RP_CTF_TEXT_MAX    16383     /* longest text, without its NUL; longer ones are truncated */
 #define RP_CTF_TEXTS_MAX   65536     /* numbers of texts are smaller */
 #define RP_CTF_ARGS_MAX    32        /* arguments of one span */
 #define RP_CTF_SPAN_DEVICE (-1)      /* device of a span on a host thread */
 #define RP_CTF_CHUNK_MAX   (1 << 20) /* bytes of the largest packet */
 
-#define RP_CTF_PACKET_HELPER 1u /* of the recorder's own thread, not one of the program */
+#define RP_CTF_PACKET_HELPER 1u /* written by the recorder's own thread */
 
 /* 96 bytes, at the start of each packet. content_size is stored last, after each event. */
 struct rp_ctf_packet {
     uint32_t magic, stream_id;
-    uint64_t instance;        /* one a stream; its packets have it in common */
+    uint64_t instance;        /* id of the stream, the same in all its packets */
     uint64_t timestamp_begin; /* ticks of the trace's clock */
     uint64_t timestamp_end;
     uint64_t content_bits, packet_bits;
@@ -39,13 +39,14 @@ struct rp_ctf_packet {
     uint64_t discarded; /* events lost by the stream so far */
     uint64_t events;    /* in this packet */
     uint32_t pid, tid;
-    uint32_t image;   /* tells processes apart that had the same pid, or the same before an exec */
-    uint32_t cost_ps; /* what one event costs here, as measured at the start; 0: not known */
+    uint32_t
+        image; /* random id of the process: a pid may be reused, or keep its value in an exec */
+    uint32_t cost_ps; /* cost of one event, measured at the start; 0: unknown */
     uint32_t clocks;  /* RP_CTF_CLOCK events in this packet */
     uint32_t flags;   /* RP_CTF_PACKET_* */
 };
 
-/* The first word of an event: time << 8 | id. */
+/* The first 8 bytes of an event are time << 8 | id. */
 enum rp_ctf_event {
     RP_CTF_STRING,      /* u32 number, text, NUL */
     RP_CTF_RANGE_BEGIN, /* u32 name */
@@ -64,18 +65,18 @@ enum rp_ctf_event {
     RP_CTF_LIBRARY,     /* u32 path: loaded by dlopen */
     RP_CTF_CLOCK,       /* struct rp_ctf_clock */
     RP_CTF_FACT,        /* u32 key, u32 value: about the process */
-    RP_CTF_RESUME,      /* nothing: after a pause; what was open may have ended in it */
+    RP_CTF_RESUME,      /* nothing: after a pause; open ranges may have ended during it */
     RP_CTF_EVENT_COUNT
 };
 
-/* What a span or call is; src/trace/trace.h has the same words. */
+/* The kind of a span or call; src/trace/trace.h has the same kinds. */
 enum rp_ctf_kind {
     RP_CTF_KIND_OTHER,
     RP_CTF_KIND_OPERATOR,
     RP_CTF_KIND_ANNOTATION,
     RP_CTF_KIND_GPU_ANNOTATION,
-    RP_CTF_KIND_RUNTIME, /* a call of a device's runtime */
-    RP_CTF_KIND_DRIVER,  /* ... of its driver */
+    RP_CTF_KIND_RUNTIME, /* a call of a device runtime */
+    RP_CTF_KIND_DRIVER,  /* a call of a device driver */
     RP_CTF_KIND_KERNEL,
     RP_CTF_KIND_MEMCPY,
     RP_CTF_KIND_MEMSET,
@@ -89,7 +90,7 @@ enum rp_ctf_kind {
 
 /* The clock that the two times of a span are in. */
 enum rp_ctf_timebase {
-    RP_CTF_TIME_TICKS,     /* of the trace's clock, as the times of events */
+    RP_CTF_TIME_TICKS,     /* of the trace's clock, like the times of events */
     RP_CTF_TIME_MONOTONIC, /* ns of CLOCK_MONOTONIC */
     RP_CTF_TIME_REALTIME   /* ns since 1970 */
 };
@@ -99,7 +100,7 @@ enum rp_ctf_arg_type { RP_CTF_ARG_INT, RP_CTF_ARG_TEXT, RP_CTF_ARG_REAL };
 #pragma pack(push, 1)
 struct rp_ctf_enter {
     uint8_t kind;  /* enum rp_ctf_kind */
-    uint32_t lane; /* calls nest within their lane of the thread; 0 where all of them nest */
+    uint32_t lane; /* calls nest within a lane of the thread; 0 is the common one */
     uint32_t name, category;
     uint64_t link; /* correlation id, 0: none */
 };
@@ -111,7 +112,7 @@ struct rp_ctf_async {
     uint32_t name, category;
     uint64_t id; /* of the pair, unique within the category and process */
 };
-struct rp_ctf_span { /* something that is over, told by any thread */
+struct rp_ctf_span { /* completed work, reported by any thread */
     uint8_t kind, timebase;
     uint64_t begin, end;
     uint32_t name, category;
@@ -133,7 +134,7 @@ struct rp_ctf_process {
 struct rp_ctf_clock { /* the three clocks, read together */
     uint64_t ticks;
     int64_t monotonic_ns, realtime_ns;
-    uint32_t width; /* ticks that the reading took: its error is at most that */
+    uint32_t width; /* ticks that the reading took: bounds its error */
 };
 #pragma pack(pop)
 

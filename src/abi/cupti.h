@@ -2,10 +2,9 @@
 #ifndef RP_ABI_CUPTI_H
 #define RP_ABI_CUPTI_H
 /*
- * What we use of CUPTI: numbers, layouts of records, types of functions, as facts about a library
- * that is only ever opened at run time. Records grow at their end from version to version (the
- * offsets below are the same in 12.x and 13.x), so a pointer is moved by cuptiActivityGetNextRecord
- * and never by the size of these structs.
+ * The part of CUPTI that is used: constants, record layouts and function types of a library that is
+ * loaded at run time. Records grow at their end from version to version (the offsets below are the
+ * same in 12.x and 13.x), so use cuptiActivityGetNextRecord and never the size of these structs.
  */
 #include <stddef.h>
 #include <stdint.h>
@@ -118,7 +117,7 @@ struct rp_cupti_event_record {
 #pragma pack(push, 1)
 struct rp_cupti_overhead_record {
     uint32_t kind, overhead, object;
-    uint32_t process, thread, unused; /* of the object, where it is a thread */
+    uint32_t process, thread, unused; /* of the object, if it is a thread */
     uint64_t start, end;
 };
 #pragma pack(pop)
@@ -184,7 +183,7 @@ typedef void rp_cupti_request(uint8_t **buffer, size_t *size, size_t *records);
 typedef void rp_cupti_complete(void *context, uint32_t stream, uint8_t *buffer, size_t size,
                                size_t valid);
 
-/* ROW(result in the table, name behind "cupti", arguments, 1 where we cannot do without) */
+/* ROW(field, name without "cupti", arguments, 1 if required) */
 #define RP_CUPTI_CALLS(ROW)                                                               \
     ROW(get_version, GetVersion, (uint32_t *), 1)                                         \
     ROW(result_string, GetResultString, (int, const char **), 0)                          \

@@ -2,9 +2,9 @@
 #ifndef RP_ABI_LAUNCHER_ENV_H
 #define RP_ABI_LAUNCHER_ENV_H
 /*
- * The variables by which launchers tell a process its place in the job: torchrun, Open MPI, PMIx,
- * MPICH and Intel MPI (PMI), MVAPICH, Slurm. The first one that is a number counts: the innermost
- * launcher comes first (torchrun under srun, mpirun in a Slurm job).
+ * Environment variables in which launchers give a process its rank: torchrun, Open MPI, PMIx, MPICH
+ * and Intel MPI (PMI), MVAPICH, Slurm. The first one that is a number is used; inner launchers come
+ * first (torchrun under srun, mpirun in a Slurm job).
  */
 #include <limits.h>
 #include <stdint.h>
@@ -25,13 +25,13 @@
         "LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", \
             "MV2_COMM_WORLD_LOCAL_RANK", "SLURM_LOCALID", NULL         \
     }
-/* How often the job was begun again, by its launcher. */
+/* How often the launcher has restarted the job. */
 #define RP_LAUNCHER_RESTARTS                                      \
     {                                                             \
         "TORCHELASTIC_RESTART_COUNT", "SLURM_RESTART_COUNT", NULL \
     }
 
-/* The first of the variables that is a number, or -1. */
+/* The first of the variables that is a non-negative number, or -1. */
 static inline int32_t rp_launcher_number(const char *const *names)
 {
     for (; *names; names++) {

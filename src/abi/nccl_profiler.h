@@ -3,8 +3,8 @@
 #define RP_ABI_NCCL_PROFILER_H
 /*
  * NCCL's interface for profiler plugins, versions 1 (NCCL 2.23) to 6 (2.29). NCCL looks up the
- * newest struct ncclProfiler_v<n> that it knows. The versions differ in the arguments of init and
- * in the event's description; the parts that we read are described here, each at its place.
+ * newest ncclProfiler_v<n> that it supports. The versions differ in the arguments of init and in
+ * the event descriptions; the structs have the fields that are used, at their offsets.
  */
 #include <stddef.h>
 #include <stdint.h>
@@ -15,7 +15,7 @@ enum rp_nccl_event {
     RP_NCCL_P2P = 4,
     RP_NCCL_PROXY_OP = 8,
     RP_NCCL_KERNEL_CHANNEL = 64, /* from version 3 on */
-    RP_NCCL_GROUP_API = 256,     /* from version 5 on, as those below */
+    RP_NCCL_GROUP_API = 256,     /* from version 5 on, like those below */
     RP_NCCL_COLL_API = 512,
     RP_NCCL_P2P_API = 1024,
     RP_NCCL_KERNEL_LAUNCH = 2048,
@@ -125,7 +125,7 @@ struct rp_nccl_ce_coll {
     const char *datatype;
 };
 
-/* The type is one byte up to version 4, eight from 5 on; what follows stands at the same place. */
+/* The type has one byte up to version 4, eight from 5 on; the offsets that follow are the same. */
 struct rp_nccl_descr {
     uint64_t type;
     void *parent;

@@ -2,9 +2,10 @@
 #ifndef RP_ABI_NVTX_H
 #define RP_ABI_NVTX_H
 /*
- * What we use of NVTX 3: a program's copy of it loads the library that NVTX_INJECTION64_PATH names
- * and calls InitializeInjectionNvtx2 with a function that gives tables. A module's table has one
- * pointer a function, to the variable that the program calls through.
+ * The part of NVTX 3 that is used. A program's copy of NVTX loads the library named by
+ * NVTX_INJECTION64_PATH and calls InitializeInjectionNvtx2 with a function that returns tables. The
+ * table of a module has one pointer for each function, to the variable that the program calls
+ * through.
  */
 #include <stddef.h>
 #include <stdint.h>
@@ -62,9 +63,8 @@ struct rp_nvtx_event {
 };
 _Static_assert(offsetof(struct rp_nvtx_event, message) == 40, "the message is elsewhere");
 
-/* An extension (its own part of the header, with its own table) asks the same library for
-   InitializeInjectionNvtxExtension. Of a range that was begun in the usual way the payload
-   extension may have the end: NCCL ends some of its ranges so. */
+/* An extension (a separate header with its own table) calls InitializeInjectionNvtxExtension of the
+   same library. The payload extension may end a range that was begun without it: NCCL does. */
 enum { RP_NVTX_EXTENSION_PAYLOAD = 2 };
 enum rp_nvtx_payload_function {
     RP_NVTX_PAYLOAD_MARK = 2,
@@ -87,6 +87,6 @@ struct rp_nvtx_extension {
     const void *info;
 };
 
-#define RP_NVTX_NO_LEVEL (-2) /* what push and pop answer where no tool counts levels */
+#define RP_NVTX_NO_LEVEL (-2) /* result of push and pop without a tool */
 
 #endif

@@ -2,9 +2,9 @@
 #ifndef RP_ABI_OPENCL_LAYER_H
 #define RP_ABI_OPENCL_LAYER_H
 /*
- * What we use of OpenCL and of layers of its loaders. A layer gets the table of functions below it
- * and answers with its own; tables grow at their end, so an entry is a place, and a shorter table
- * is met as well as a longer one. Handles are pointers.
+ * The part of OpenCL and its loader layers that is used. A layer gets the function table of the
+ * next layer and returns its own. Tables grow at their end, so a function is an index, and tables
+ * may be shorter or longer than ours. Handles are pointers.
  */
 #include <stddef.h>
 #include <stdint.h>
@@ -32,7 +32,7 @@ typedef void rp_cl_svm_free(void *queue, uint32_t n, void **at, void *user);
 
 #define RP_CL_TAIL uint32_t nwaits, void *const *waits, void **event
 
-/* FUNCTION(name behind "cl", place in the table, result, parameters): those we only call. */
+/* FUNCTION(name without "cl", table index, result, parameters): functions that are only called. */
 #define RP_CL_QUERIES(FUNCTION)                                                                \
     FUNCTION(GetDeviceInfo, 3, int32_t, (void *, uint32_t, size_t, void *, size_t *))          \
     FUNCTION(GetCommandQueueInfo, 12, int32_t, (void *, uint32_t, size_t, void *, size_t *))   \
@@ -42,9 +42,8 @@ typedef void rp_cl_svm_free(void *queue, uint32_t n, void **at, void *user);
     FUNCTION(GetEventProfilingInfo, 45, int32_t, (void *, uint32_t, size_t, void *, size_t *)) \
     FUNCTION(SetEventCallback, 81, int32_t, (void *, int32_t, rp_cl_event_callback *, void *))
 
-/* Those we stand in front of; COMMAND is one that gives an event. The names of parameters are ours:
-   `event` is passed on as `ev`.
-   COMMAND(name, place, kind, bytes, parameters, arguments) */
+/* COMMAND(name, index, kind, bytes, parameters, arguments): intercepted functions that return an
+   event. The parameter names are ours; `event` is forwarded as `ev`. */
 #define RP_CL_COMMANDS(COMMAND)                                                                    \
     COMMAND(EnqueueNDRangeKernel, 59, KERNEL, 0,                                                   \
             (void *queue, void *kernel, uint32_t dims, const size_t *offset, const size_t *global, \
@@ -145,7 +144,7 @@ typedef void rp_cl_svm_free(void *queue, uint32_t n, void **at, void *user);
             (queue, function, args, size, n, objects, places, nwaits, waits, ev))                  \
     COMMAND(EnqueueMarker, 62, SYNC, 0, (void *queue, void **event), (queue, ev))
 
-/* CALL(name, place, result, parameters, arguments): only their time on the host. */
+/* CALL(name, index, result, parameters, arguments): only their host time is recorded. */
 #define RP_CL_CALLS(CALL)                                                                   \
     CALL(WaitForEvents, 41, int32_t, (uint32_t n, void *const *events), (n, events))        \
     CALL(Flush, 46, int32_t, (void *queue), (queue))                                        \
@@ -158,7 +157,7 @@ typedef void rp_cl_svm_free(void *queue, uint32_t n, void **at, void *user);
           void (*done)(void *, void *), void *user),                                        \
          (program, n, devices, options, done, user))
 
-/* OWN(name, place, result, parameters, arguments): each with a function of its own. */
+/* OWN(name, index, result, parameters, arguments): each has a function of its own. */
 #define RP_CL_OWN(OWN)                                                                             \
     OWN(CreateCommandQueue, 9, void *,                                                             \
         (void *context, void *device, uint64_t properties, int32_t *code),                         \

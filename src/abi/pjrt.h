@@ -2,25 +2,24 @@
 #ifndef RP_ABI_PJRT_H
 #define RP_ABI_PJRT_H
 /*
- * The binary interface of PJRT plugins, the compilers and devices behind JAX, as facts of our own:
- * a plugin exports GetPjrtApi(), which returns a table of functions; each takes one struct of
- * 8-byte words and returns an error or NULL.
+ * The binary interface of PJRT plugins, the compilers and devices behind JAX. A plugin exports
+ * GetPjrtApi(), which returns a table of functions; each takes one struct of 8-byte words and
+ * returns an error or NULL.
  *
- *   table:      [ size | extensions | version: size, extensions, major:32 minor:32 | fn 0 | fn 1 ..
- * ] arguments:  [ size | extensions | word 2 | word 3 | ...  ]    words are pointers, sizes, int32
- *   extension:  [ size | type:32    | next   | payload ...   ]
+ *   table:      [ size | extensions | version: size, extensions, major:32 minor:32 | fn 0 | ... ]
+ *   arguments:  [ size | extensions | word 2 | word 3 | ... ]    words are pointers, sizes, int32
+ *   extension:  [ size | type:32    | next   | payload ...  ]
  *
  * The interface only grows: functions and words are appended, never moved, and major stays 0. A
- * plugin refuses structs that are shorter than it knows and takes longer ones, so that the caller's
- * are zeroed and longer than any known (RP_PJRT_WORDS). A few want exactly their own size, and say
- * so in their message: "Unexpected PJRT_Client_Create_Args size: expected 88, got 512".
+ * plugin rejects structs that are shorter than its own and accepts longer ones, so the caller's are
+ * zeroed and longer than any known (RP_PJRT_WORDS). A few plugins require the exact size and report
+ * it: "Unexpected PJRT_Client_Create_Args size: expected 88, got 512".
  */
 #include <stddef.h>
 #include <stdint.h>
 
-#define RP_PJRT_WORDS 64 /* of a struct of arguments; the longest known has 25 */
+#define RP_PJRT_WORDS 64 /* of an argument struct; the longest known has 25 */
 
-/* What the plugin gave: words. */
 typedef const uint64_t *rp_pjrt_entry_fn(void);
 typedef void *rp_pjrt_fn(uint64_t *args);
 
@@ -32,7 +31,7 @@ enum {
     RP_PJRT_API_FUNCTIONS = 5
 };
 
-/* Numbers of the functions that are used here; plugins have had them since API 0.40 and before. */
+/* Numbers of the functions that are used; plugins have had them since API 0.40 or earlier. */
 enum rp_pjrt_function {
     RP_PJRT_ERROR_DESTROY = 0,
     RP_PJRT_ERROR_MESSAGE = 1,
@@ -64,10 +63,10 @@ enum rp_pjrt_function {
     RP_PJRT_FUNCTIONS_NEEDED = RP_PJRT_BUFFER_READY + 1
 };
 
-/* Words of the arguments; "out" is what the plugin fills. */
+/* Words of the arguments; "out" is set by the plugin. */
 enum {
     RP_PJRT_ARG = 2,    /* the first of every function: error, event, client, buffer ... */
-    RP_PJRT_RESULT = 3, /* out, of the functions that ask one thing of their argument */
+    RP_PJRT_RESULT = 3, /* out, of functions that query one property of their argument */
     RP_PJRT_RESULT_SIZE = 4,
 
     RP_PJRT_CREATE_OPTIONS = 2,
@@ -120,7 +119,7 @@ enum {
     RP_PJRT_STATS_PEAK_KNOWN = 5
 };
 
-/* An option of a client; an array of them stands without gaps, so that their size is exact. */
+/* An option of a client; arrays of them have no padding. */
 enum {
     RP_PJRT_OPTION_NAME = 2,
     RP_PJRT_OPTION_NAME_SIZE = 3,
@@ -137,7 +136,7 @@ enum rp_pjrt_option_type {
     RP_PJRT_OPTION_BOOL
 };
 
-/* What RP_PJRT_ERROR_GET_CODE says: the numbers of absl and gRPC. */
+/* Results of RP_PJRT_ERROR_GET_CODE: the codes of absl and gRPC. */
 enum rp_pjrt_error_code {
     RP_PJRT_INVALID_ARGUMENT = 3,
     RP_PJRT_NOT_FOUND = 5,
@@ -146,11 +145,11 @@ enum rp_pjrt_error_code {
     RP_PJRT_UNIMPLEMENTED = 12
 };
 
-/* Extensions: words behind size, type and next. */
+/* Words of an extension after size, type and next. */
 enum { RP_PJRT_EXTENSION_TYPE = 1, RP_PJRT_EXTENSION_NEXT = 2, RP_PJRT_EXTENSION_PAYLOAD = 3 };
 enum { RP_PJRT_EXTENSION_PROFILER = 1, RP_PJRT_EXTENSIONS_MAX = 256 };
 
-/* The payload of the profiler's is another table of functions like the one above. */
+/* The payload of the profiler extension is another function table like the one above. */
 enum {
     RP_PJRT_PROFILER_ERROR_DESTROY = 2, /* words of the table */
     RP_PJRT_PROFILER_ERROR_MESSAGE = 3,
@@ -159,10 +158,9 @@ enum {
     RP_PJRT_PROFILER_START = 7,
     RP_PJRT_PROFILER_STOP = 8,
     RP_PJRT_PROFILER_COLLECT = 9,
-    RP_PJRT_PROFILER_TABLE = 10 /* words that must be there */
+    RP_PJRT_PROFILER_TABLE = 10 /* minimum size in words */
 };
-/* Words of its functions' arguments, which have no word for extensions (but for those of errors).
- */
+/* Words of its functions' arguments, which have no word for extensions (except error functions). */
 enum {
     RP_PJRT_PROFILER_ARG = 1, /* the profiler */
     RP_PJRT_PROFILER_OPTIONS = 1,

@@ -2,15 +2,15 @@
 #ifndef RP_ABI_TENSORFLOW_H
 #define RP_ABI_TENSORFLOW_H
 /*
- * The part of TensorFlow's C interface that runs a graph, as facts of our own: functions that
- * libtensorflow_cc.so.2 exports (2.x, stable by promise), handles, and two plain structs.
+ * The part of TensorFlow's C API that runs a graph: functions that libtensorflow_cc.so.2 exports
+ * (2.x, a stable API), handles, and two plain structs.
  */
 #include "abi/proto/tensorflow.h"
 
 #include <stddef.h>
 #include <stdint.h>
 
-/* Bytes that somebody owns; drop may be NULL. */
+/* Bytes and their deallocator, which may be NULL. */
 struct rp_tf_buffer {
     const void *data;
     size_t n;
@@ -23,7 +23,7 @@ struct rp_tf_port {
     int index;
 };
 
-/* X(member, symbol, result, arguments): what is looked up; all must be there. */
+/* X(member, symbol, result, arguments): functions that are looked up; all are required. */
 #define RP_TF_FUNCTIONS(X)                                                                        \
     X(version, "TF_Version", const char *, (void))                                                \
     X(status_new, "TF_NewStatus", void *, (void))                                                 \
@@ -63,7 +63,7 @@ struct rp_tf_port {
     X(tensor_bytes, "TF_TensorByteSize", size_t, (const void *tensor))                            \
     X(tensor_data, "TF_TensorData", void *, (const void *tensor))
 
-/* Element types: X(element, number). The quantized kinds are integers to us. */
+/* Element types: X(element, number). Quantized types are treated as integers. */
 #define RP_TF_TYPES(X)                                 \
     X(F32, RP_TF_TYPE_DT_FLOAT)                        \
     X(F64, RP_TF_TYPE_DT_DOUBLE)                       \

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The clock of a recording is the processor's counter: one instruction, no system call, the same on
- * all cores. It is used on x86_64 where the processor says that it runs at one rate (invariant
- * TSC), on aarch64 always; elsewhere CLOCK_MONOTONIC takes its place, at 1 GHz. Its frequency comes
- * from the processor, else from the kernel's own calibration (a perf event's page), else from two
- * milliseconds of measuring. All of that only has to be good enough for other readers: ours joins
- * the calibrations (three clocks read together) that are recorded at the start, every second and at
- * the end.
+ * The clock of a recording is the processor's cycle counter: one instruction, no system call,
+ * synchronous on all cores. It is used on x86_64 if the processor has an invariant TSC, and always
+ * on aarch64; otherwise CLOCK_MONOTONIC is used, at 1 GHz. The frequency comes from the processor,
+ * else from the kernel's calibration (a perf event's page), else from a measurement of two
+ * milliseconds. It matters to other readers only: ours interpolates between the calibrations (three
+ * clocks read together) that are recorded at the start, every second and at the end.
  */
 #include "capture/core/state.h"
 
@@ -48,14 +47,14 @@ struct rp_ctf_clock rp_core_clock_triple(void)
             continue;
         best.ticks = before + (after - before) / 2;
         best.monotonic_ns = mono;
-        best.realtime_ns = read_clock(CLOCK_REALTIME); /* only places the recording in the day */
+        best.realtime_ns = read_clock(CLOCK_REALTIME); /* only dates the recording */
         best.width = (uint32_t)(after - before);
     }
     return best;
 }
 
 #if defined(__x86_64__)
-static bool counter_is_steady(void)
+static bool tsc_is_invariant(void)
 {
     unsigned a, b, c, d;
 
@@ -73,7 +72,7 @@ static uint64_t frequency_of_processor(void)
     return (uint64_t)c * b / a;
 }
 
-/* The kernel's factor from counter to nanoseconds. */
+/* From the kernel's factor that converts the counter to nanoseconds. */
 static uint64_t frequency_of_kernel(void)
 {
     struct perf_event_attr attr = {.type = PERF_TYPE_SOFTWARE,
@@ -113,7 +112,7 @@ static uint64_t frequency_measured(void)
 void rp_core_clock_init(void)
 {
 #if defined(__x86_64__)
-    rp_core.counter = counter_is_steady();
+    rp_core.counter = tsc_is_invariant();
 #elif defined(__aarch64__)
     rp_core.counter = true;
 #endif

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Events: the hot path. An event is stored behind the last one, then the packet's content_size is
- * moved over it (release), so a reader sees all of it or nothing. Texts are numbers: a table by
- * hash, one slot a number, says whether this packet has the definition already; it and the event
- * that needs it become visible by the same store.
+ * Events: the hot path. An event is stored after the previous one, then the packet's content_size
+ * is advanced over it (release), so that a reader sees all of it or nothing. Texts are written as
+ * numbers: a hash table with one slot a number holds whether this packet has the definition; the
+ * definition and the event that needs it become visible by the same store.
  *
- * `busy` is set while an event is being written: a signal handler that comes in between finds it
- * and writes into a stream of its own.
+ * `busy` is set while an event is being written, so that a signal handler that interrupts it writes
+ * into a stream of its own.
  */
 #include "capture/core/state.h"
 #include "capture/core/text.h"
 
 #include <unistd.h>
 
-#define HEADER 8                        /* bytes of an event's first word */
-#define DEFINE ((size_t)HEADER + 4 + 1) /* of a text's definition, without the text */
+#define HEADER 8                        /* bytes of an event's header */
+#define DEFINE ((size_t)HEADER + 4 + 1) /* bytes of a definition, without its text */
 
 /* -------------------------------------------------------------------------- writing */
 
@@ -35,8 +35,8 @@ static inline void put_header(struct rp_core_stream *s, enum rp_ctf_event id)
     put8(s, s->last << 8 | id);
 }
 
-static __attribute__((noinline)) void define(struct rp_core_stream *s, uint32_t number,
-                                             const struct text *t)
+static __attribute__((noinline)) void text_define(struct rp_core_stream *s, uint32_t number,
+                                                  const struct text *t)
 {
     struct rp_core_text *slot = &s->texts[number];
 
@@ -44,7 +44,7 @@ static __attribute__((noinline)) void define(struct rp_core_stream *s, uint32_t 
     put4(s, number);
     memcpy(s->at, t->at, t->len);
     s->at[t->len] = '\0';
-    /* the program may change a text while we copy it: never a NUL inside */
+    /* the program may have changed the text meanwhile: end it at the first NUL */
     s->at += strnlen((const char *)s->at, t->len) + 1;
     s->events++;
     if (slot->hash != t->hash)
@@ -53,18 +53,18 @@ static __attribute__((noinline)) void define(struct rp_core_stream *s, uint32_t 
     slot->packet = s->packet;
 }
 
-static inline uint32_t number_of(struct rp_core_stream *s, const struct text *t)
+static inline uint32_t text_number(struct rp_core_stream *s, const struct text *t)
 {
     uint32_t number = (uint32_t)t->hash & (RP_CORE_TEXTS - 1);
     struct rp_core_text *slot = &s->texts[number];
 
     if (RP_CORE_UNLIKELY(slot->hash != t->hash || slot->packet != s->packet))
-        define(s, number, t);
+        text_define(s, number, t);
     return number;
 }
 
-/* The same for an event with several texts, which must keep different numbers. */
-static uint32_t pinned(struct rp_core_stream *s, const struct text *t)
+/* Like text_number, for an event with several texts, which must not share a slot. */
+static uint32_t text_pin(struct rp_core_stream *s, const struct text *t)
 {
     uint32_t number = (uint32_t)t->hash & (RP_CORE_TEXTS - 1);
     struct rp_core_text *slot = &s->texts[number];
@@ -74,7 +74,7 @@ static uint32_t pinned(struct rp_core_stream *s, const struct text *t)
         slot = &s->texts[number];
     }
     if (slot->hash != t->hash || slot->packet != s->packet)
-        define(s, number, t);
+        text_define(s, number, t);
     slot->pin = s->pin;
     return number;
 }
@@ -86,7 +86,7 @@ static __attribute__((noinline)) void count_lost(struct rp_core_stream *s)
         s->head->discarded = s->lost;
 }
 
-static __attribute__((noinline)) bool make_room(struct rp_core_stream *s, size_t need)
+static __attribute__((noinline)) bool stream_make_room(struct rp_core_stream *s, size_t need)
 {
     if (rp_core_stream_next(s, need))
         return true;
@@ -95,8 +95,8 @@ static __attribute__((noinline)) bool make_room(struct rp_core_stream *s, size_t
     return false;
 }
 
-/* The stream of a signal handler that interrupted an event of `s`. */
-static __attribute__((noinline)) struct rp_core_stream *from_handler(struct rp_core_stream *s)
+/* The stream for a signal handler that interrupted an event of `s`. */
+static __attribute__((noinline)) struct rp_core_stream *stream_of_handler(struct rp_core_stream *s)
 {
     struct rp_core_stream *own = s;
 
@@ -107,28 +107,28 @@ static __attribute__((noinline)) struct rp_core_stream *from_handler(struct rp_c
     return own;
 }
 
-/* This thread's stream, with that much room and the time set; NULL: the event is not kept. */
-static inline struct rp_core_stream *claim(struct rp_core_stream *s, size_t need)
+/* The stream with `need` bytes of room and the current time, or NULL if the event is dropped. */
+static inline struct rp_core_stream *stream_claim(struct rp_core_stream *s, size_t need)
 {
     uint64_t now;
 
     if (RP_CORE_UNLIKELY(atomic_load_explicit(&s->busy, memory_order_relaxed))) {
-        s = from_handler(s);
+        s = stream_of_handler(s);
         if (!s)
             return NULL;
     }
     atomic_store_explicit(&s->busy, 1, memory_order_relaxed);
     atomic_signal_fence(memory_order_seq_cst);
-    if (RP_CORE_UNLIKELY((size_t)(s->end - s->at) < need) && !make_room(s, need))
+    if (RP_CORE_UNLIKELY((size_t)(s->end - s->at) < need) && !stream_make_room(s, need))
         return NULL;
     now = rp_core_now();
-    if (RP_CORE_LIKELY(now > s->last)) /* never backwards, whatever the processors say */
+    if (RP_CORE_LIKELY(now > s->last)) /* never backwards, even if the processors disagree */
         s->last = now;
     return s;
 }
 
-/* The stream to write to; NULL: the event is not kept. */
-static inline struct rp_core_stream *begin(size_t need, const char *name)
+/* The stream of this thread, ready for an event, or NULL if the event is dropped. */
+static inline struct rp_core_stream *event_begin(size_t need, const char *name)
 {
     struct rp_core_stream *s = rp_core_self;
 
@@ -140,11 +140,11 @@ static inline struct rp_core_stream *begin(size_t need, const char *name)
         if (!s)
             return NULL;
     }
-    return claim(s, need);
+    return stream_claim(s, need);
 }
 
-/* Device work is told after it happened: it belongs to the recording by when it began. */
-static struct rp_core_stream *begin_told(size_t need, const struct rp_capture_span *p)
+/* Device work is reported late: it is recorded if recording was on when the work began. */
+static struct rp_core_stream *event_begin_late(size_t need, const struct rp_capture_span *p)
 {
     bool dated = p->timebase == RP_CTF_TIME_MONOTONIC;
     int64_t on_ns = atomic_load(&rp_core.on_ns), off_ns = atomic_load(&rp_core.off_ns);
@@ -154,13 +154,13 @@ static struct rp_core_stream *begin_told(size_t need, const struct rp_capture_sp
         return NULL;
     if (!dated || !off_ns || off_ns < on_ns || !rp_core.page || atomic_load(&rp_core.page->on) ||
         (int64_t)p->begin >= off_ns)
-        return begin(need, NULL);
+        return event_begin(need, NULL);
     s = rp_core_open_late();
-    return s ? claim(s, need) : NULL;
+    return s ? stream_claim(s, need) : NULL;
 }
 
-/* The event ends at `at`. */
-static RP_CORE_INLINE void end_at(struct rp_core_stream *s, uint8_t *at)
+/* Publishes the event, which ends at `at`. */
+static RP_CORE_INLINE void event_end_at(struct rp_core_stream *s, uint8_t *at)
 {
     struct rp_ctf_packet *p = s->head;
     uint64_t events = s->events + 1;
@@ -175,12 +175,13 @@ static RP_CORE_INLINE void end_at(struct rp_core_stream *s, uint8_t *at)
     atomic_store_explicit(&s->busy, 0, memory_order_relaxed);
 }
 
-static inline void end(struct rp_core_stream *s)
+static inline void event_end(struct rp_core_stream *s)
 {
-    end_at(s, s->at);
+    event_end_at(s, s->at);
 }
 
-/* The event at hand begins a step. Where that ends the recording, it is taken back: false. */
+/* Counts the step that the current event begins. If that ends the recording, removes the event and
+   returns false. */
 static __attribute__((noinline)) bool begin_step(struct rp_core_stream *s, uint32_t number,
                                                  uint8_t *at, uint64_t events)
 {
@@ -199,13 +200,13 @@ static __attribute__((noinline)) bool begin_step(struct rp_core_stream *s, uint3
     return false;
 }
 
-/* -------------------------------------------------------------------------- the program's events
+/* -------------------------------------------------------------------------- events of the program
  */
 
 static RP_CORE_INLINE void put_named(enum rp_ctf_event id, const char *name)
 {
     struct text t = text_of(name, RP_CTF_TEXT_MAX);
-    struct rp_core_stream *s = begin(DEFINE + t.len + HEADER + 4, name);
+    struct rp_core_stream *s = event_begin(DEFINE + t.len + HEADER + 4, name);
     uint64_t events, word;
     uint32_t number;
     uint8_t *at;
@@ -214,56 +215,56 @@ static RP_CORE_INLINE void put_named(enum rp_ctf_event id, const char *name)
         return;
     at = s->at;
     events = s->events;
-    number = number_of(s, &t);
+    number = text_number(s, &t);
     if (RP_CORE_UNLIKELY(s->texts[number].is_step) && !begin_step(s, number, at, events))
         return;
     at = s->at;
     word = s->last << 8 | id;
     memcpy(at, &word, 8);
     memcpy(at + 8, &number, 4);
-    end_at(s, at + 12);
+    event_end_at(s, at + 12);
 }
 
-static void range_begin(const char *name)
+static void put_range_begin(const char *name)
 {
     put_named(RP_CTF_RANGE_BEGIN, name);
 }
 
-static void range_end(void)
+static void put_range_end(void)
 {
-    struct rp_core_stream *s = begin(HEADER, NULL);
+    struct rp_core_stream *s = event_begin(HEADER, NULL);
     uint64_t word;
 
     if (!s)
         return;
     word = s->last << 8 | RP_CTF_RANGE_END;
     memcpy(s->at, &word, 8);
-    end_at(s, s->at + 8);
+    event_end_at(s, s->at + 8);
 }
 
-static void mark(const char *name)
+static void put_mark(const char *name)
 {
     put_named(RP_CTF_MARK, name);
 }
 
-static void counter(const char *name, double value)
+static void put_counter(const char *name, double value)
 {
     struct text t = text_of(name, RP_CTF_TEXT_MAX);
-    struct rp_core_stream *s = begin(DEFINE + t.len + HEADER + 12, NULL);
+    struct rp_core_stream *s = event_begin(DEFINE + t.len + HEADER + 12, NULL);
     uint32_t number;
     uint64_t bits;
 
     if (!s)
         return;
-    number = number_of(s, &t);
+    number = text_number(s, &t);
     memcpy(&bits, &value, 8);
     put_header(s, RP_CTF_COUNTER);
     put4(s, number);
     put8(s, bits);
-    end(s);
+    event_end(s);
 }
 
-/* -------------------------------------------------------------------------- of sources */
+/* -------------------------------------------------------------------------- events of sources */
 
 static void put_bytes(struct rp_core_stream *s, const void *bytes, size_t n)
 {
@@ -271,13 +272,13 @@ static void put_bytes(struct rp_core_stream *s, const void *bytes, size_t n)
     s->at += n;
 }
 
-static void enter(const struct rp_capture_enter *e)
+static void put_enter(const struct rp_capture_enter *e)
 {
     struct text name = text_of(e->name, RP_CTF_TEXT_MAX);
     struct text category = text_of(e->category, RP_CORE_KEY_MAX);
     struct rp_ctf_enter out = {.kind = (uint8_t)e->kind, .lane = e->lane, .link = e->link};
     struct rp_core_stream *s =
-        begin(2 * DEFINE + name.len + category.len + HEADER + sizeof out, e->name);
+        event_begin(2 * DEFINE + name.len + category.len + HEADER + sizeof out, e->name);
     uint64_t events;
     uint8_t *at;
 
@@ -286,51 +287,52 @@ static void enter(const struct rp_capture_enter *e)
     at = s->at;
     events = s->events;
     s->pin++;
-    out.name = pinned(s, &name);
+    out.name = text_pin(s, &name);
     if (RP_CORE_UNLIKELY(s->texts[out.name].is_step) && !begin_step(s, out.name, at, events))
         return;
-    out.category = pinned(s, &category);
+    out.category = text_pin(s, &category);
     put_header(s, RP_CTF_ENTER);
     put_bytes(s, &out, sizeof out);
-    end(s);
+    event_end(s);
 }
 
-static void leave(uint32_t lane, int64_t result)
+static void put_leave(uint32_t lane, int64_t result)
 {
     struct rp_ctf_leave out = {lane, result};
-    struct rp_core_stream *s = begin(HEADER + sizeof out, NULL);
+    struct rp_core_stream *s = event_begin(HEADER + sizeof out, NULL);
 
     if (!s)
         return;
     put_header(s, RP_CTF_LEAVE);
     put_bytes(s, &out, sizeof out);
-    end(s);
+    event_end(s);
 }
 
-static void put_async(enum rp_ctf_event event, const char *name, const char *category, uint64_t id)
+static void put_async_event(enum rp_ctf_event event, const char *name, const char *category,
+                            uint64_t id)
 {
     struct text t = text_of(name, RP_CTF_TEXT_MAX), c = text_of(category, RP_CORE_KEY_MAX);
     struct rp_ctf_async out = {.id = id};
-    struct rp_core_stream *s = begin(2 * DEFINE + t.len + c.len + HEADER + sizeof out, NULL);
+    struct rp_core_stream *s = event_begin(2 * DEFINE + t.len + c.len + HEADER + sizeof out, NULL);
 
     if (!s)
         return;
     s->pin++;
-    out.name = pinned(s, &t);
-    out.category = pinned(s, &c);
+    out.name = text_pin(s, &t);
+    out.category = text_pin(s, &c);
     put_header(s, event);
     put_bytes(s, &out, sizeof out);
-    end(s);
+    event_end(s);
 }
 
-static void async_begin(const char *name, const char *category, uint64_t id)
+static void put_async_begin(const char *name, const char *category, uint64_t id)
 {
-    put_async(RP_CTF_ASYNC_BEGIN, name, category, id);
+    put_async_event(RP_CTF_ASYNC_BEGIN, name, category, id);
 }
 
-static void async_end(const char *name, const char *category, uint64_t id)
+static void put_async_end(const char *name, const char *category, uint64_t id)
 {
-    put_async(RP_CTF_ASYNC_END, name, category, id);
+    put_async_event(RP_CTF_ASYNC_END, name, category, id);
 }
 
 static void put_arg(struct rp_core_stream *s, const struct rp_capture_arg *arg,
@@ -338,18 +340,18 @@ static void put_arg(struct rp_core_stream *s, const struct rp_capture_arg *arg,
 {
     struct text key = text_of(arg->key, RP_CORE_KEY_MAX), value;
 
-    out->key = pinned(s, &key);
+    out->key = text_pin(s, &key);
     out->type = (uint8_t)arg->type;
     out->value = arg->number;
     if (arg->type == RP_CTF_ARG_REAL) {
         memcpy(&out->value, &arg->real, 8);
     } else if (arg->type == RP_CTF_ARG_TEXT) {
         value = text_of(arg->text, RP_CORE_VALUE_MAX);
-        out->value = pinned(s, &value);
+        out->value = text_pin(s, &value);
     }
 }
 
-static void span(const struct rp_capture_span *p)
+static void put_span(const struct rp_capture_span *p)
 {
     struct text name = text_of(p->name, RP_CTF_TEXT_MAX);
     struct text category = text_of(p->category, RP_CORE_KEY_MAX);
@@ -363,39 +365,40 @@ static void span(const struct rp_capture_span *p)
                               .track = p->track,
                               .link = p->link,
                               .nargs = (uint8_t)n};
-    size_t most = 2 * DEFINE + name.len + category.len + HEADER + sizeof out +
-                  n * (sizeof *args + 2 * DEFINE + RP_CORE_KEY_MAX + RP_CORE_VALUE_MAX);
-    struct rp_core_stream *s = begin_told(most, p);
+    size_t max = 2 * DEFINE + name.len + category.len + HEADER + sizeof out +
+                 n * (sizeof *args + 2 * DEFINE + RP_CORE_KEY_MAX + RP_CORE_VALUE_MAX);
+    struct rp_core_stream *s = event_begin_late(max, p);
 
     if (!s)
         return;
     if (p->device == RP_CTF_SPAN_DEVICE && !p->track)
         out.track = s->tid;
     s->pin++;
-    out.name = pinned(s, &name);
-    out.category = pinned(s, &category);
+    out.name = text_pin(s, &name);
+    out.category = text_pin(s, &category);
     for (uint32_t i = 0; i < n; i++)
         put_arg(s, &p->args[i], &args[i]);
     put_header(s, RP_CTF_SPAN);
     put_bytes(s, &out, sizeof out);
     put_bytes(s, args, n * sizeof *args);
-    end(s);
+    event_end(s);
 }
 
-/* -------------------------------------------------------------------------- about the process */
+/* -------------------------------------------------------------------------- events about the
+ * process */
 
-/* An event of up to two numbers, each plain or that of a text. */
+/* An event of up to two texts, after a number for forks and thread names. */
 static void put_pair(enum rp_ctf_event event, uint32_t number, const char *a, const char *b)
 {
     struct text t = text_of(a, RP_CTF_TEXT_MAX / 2), u = text_of(b, RP_CTF_TEXT_MAX / 2);
-    struct rp_core_stream *s = begin(2 * DEFINE + t.len + u.len + HEADER + 12, NULL);
+    struct rp_core_stream *s = event_begin(2 * DEFINE + t.len + u.len + HEADER + 12, NULL);
     uint32_t first, second;
 
     if (!s)
         return;
     s->pin++;
-    first = a ? pinned(s, &t) : 0;
-    second = b ? pinned(s, &u) : 0;
+    first = a ? text_pin(s, &t) : 0;
+    second = b ? text_pin(s, &u) : 0;
     put_header(s, event);
     if (event == RP_CTF_FORK || event == RP_CTF_THREAD_NAME)
         put4(s, number ? number : s->tid);
@@ -403,52 +406,52 @@ static void put_pair(enum rp_ctf_event event, uint32_t number, const char *a, co
         put4(s, first);
     if (b)
         put4(s, second);
-    end(s);
+    event_end(s);
 }
 
-/* What only describes a process is written only where it records something: it opens no stream. */
-static bool active(void)
+static bool is_active(void)
 {
     return rp_core.page && atomic_load_explicit(&rp_core.page->on, memory_order_relaxed);
 }
 
-static bool telling(void)
+/* Events that only describe the process do not open a stream. */
+static bool has_stream(void)
 {
-    return active() && rp_core_self;
+    return is_active() && rp_core_self;
 }
 
-static void thread_name(uint32_t tid, const char *name)
+static void put_thread_name(uint32_t tid, const char *name)
 {
-    if (telling())
+    if (has_stream())
         put_pair(RP_CTF_THREAD_NAME, tid, name, NULL);
 }
 
-static void library(const char *path)
+static void put_library(const char *path)
 {
-    if (active() && atomic_load(&rp_core.page->opened))
+    if (is_active() && atomic_load(&rp_core.page->opened))
         put_pair(RP_CTF_LIBRARY, 0, path, NULL);
 }
 
-static void forked(uint32_t child)
+static void put_forked(uint32_t child)
 {
-    if (telling())
+    if (has_stream())
         put_pair(RP_CTF_FORK, child, NULL, NULL);
 }
 
-static void exec_path(const char *path)
+static void put_exec_path(const char *path)
 {
-    if (telling())
+    if (has_stream())
         put_pair(RP_CTF_EXEC, 0, path, NULL);
 }
 
-static void fact(const char *key, const char *value)
+static void put_fact(const char *key, const char *value)
 {
     put_pair(RP_CTF_FACT, 0, key, value);
 }
 
-static void lost(uint64_t events)
+static void put_lost(uint64_t events)
 {
-    struct rp_core_stream *s = begin(0, NULL);
+    struct rp_core_stream *s = event_begin(0, NULL);
 
     if (!s) {
         atomic_fetch_add(&rp_core.lost, events);
@@ -464,9 +467,9 @@ void rp_core_put_clock(void)
 {
     struct rp_ctf_clock out = rp_core_clock_triple();
     uint64_t before = rp_core_self ? rp_core_self->lost : 0;
-    struct rp_core_stream *s = begin(HEADER + sizeof out, NULL);
+    struct rp_core_stream *s = event_begin(HEADER + sizeof out, NULL);
 
-    if (!s) { /* the recorder's own: nothing of the program's was lost */
+    if (!s) { /* the recorder's own event: it does not count as lost */
         s = rp_core_self;
         if (s && s->lost > before && s->head)
             s->head->discarded = s->lost = before;
@@ -474,18 +477,18 @@ void rp_core_put_clock(void)
     }
     put_header(s, RP_CTF_CLOCK);
     put_bytes(s, &out, sizeof out);
-    s->head->clocks++; /* first: a reader looks for them where this is not 0 */
-    end(s);
+    s->head->clocks++; /* before the event: a reader skips packets where it is 0 */
+    event_end(s);
 }
 
 void rp_core_put_resume(void)
 {
-    struct rp_core_stream *s = begin(HEADER, NULL);
+    struct rp_core_stream *s = event_begin(HEADER, NULL);
 
     if (!s)
         return;
     put_header(s, RP_CTF_RESUME);
-    end(s);
+    event_end(s);
 }
 
 void rp_core_put_process(const char *program, const char *command)
@@ -498,17 +501,17 @@ void rp_core_put_process(const char *program, const char *command)
                                  .world_size = rp_core.world_size,
                                  .local_rank = rp_core.local_rank};
     struct rp_core_stream *s =
-        begin(3 * DEFINE + host.len + path.len + words.len + HEADER + sizeof out, NULL);
+        event_begin(3 * DEFINE + host.len + path.len + words.len + HEADER + sizeof out, NULL);
 
     if (!s)
         return;
     s->pin++;
-    out.host = pinned(s, &host);
-    out.program = pinned(s, &path);
-    out.command = pinned(s, &words);
+    out.host = text_pin(s, &host);
+    out.program = text_pin(s, &path);
+    out.command = text_pin(s, &words);
     put_header(s, RP_CTF_PROCESS);
     put_bytes(s, &out, sizeof out);
-    end(s);
+    event_end(s);
 }
 
 static uint64_t now_ticks(void)
@@ -521,31 +524,31 @@ static uint32_t process_id(void)
     return rp_core_image();
 }
 
-static void warn(const char *text)
+static void core_warn(const char *text)
 {
     rp_core_warn(0, "%s", text);
 }
 
 const struct rp_capture rp_core_table = {.version = RP_CAPTURE_VERSION,
                                          .struct_size = sizeof(struct rp_capture),
-                                         .active = active,
+                                         .active = is_active,
                                          .now = now_ticks,
                                          .process_id = process_id,
                                          .source = rp_core_source,
-                                         .range_begin = range_begin,
-                                         .range_end = range_end,
-                                         .mark = mark,
-                                         .counter = counter,
-                                         .enter = enter,
-                                         .leave = leave,
-                                         .async_begin = async_begin,
-                                         .async_end = async_end,
-                                         .span = span,
-                                         .thread_name = thread_name,
-                                         .library = library,
-                                         .forked = forked,
-                                         .exec = exec_path,
-                                         .fact = fact,
-                                         .lost = lost,
-                                         .warn = warn,
+                                         .range_begin = put_range_begin,
+                                         .range_end = put_range_end,
+                                         .mark = put_mark,
+                                         .counter = put_counter,
+                                         .enter = put_enter,
+                                         .leave = put_leave,
+                                         .async_begin = put_async_begin,
+                                         .async_end = put_async_end,
+                                         .span = put_span,
+                                         .thread_name = put_thread_name,
+                                         .library = put_library,
+                                         .forked = put_forked,
+                                         .exec = put_exec_path,
+                                         .fact = put_fact,
+                                         .lost = put_lost,
+                                         .warn = core_warn,
                                          .option = rp_core_option};

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Whether this thread is in a signal handler. The helper thread cannot be started from one: that
- * allocates, and the handler may have come in the middle of an allocation. The kernel leaves no
- * word about it, but a trace: a handler returns to the function that ends it, whose address stands
- * on the stack. The callers' part of the stack is searched for it, read by a system call so that
- * its end is no trap. A stale copy of the address only puts the helper off to a later event.
+ * Is this thread in a signal handler? The helper thread must not be started from one, because that
+ * allocates memory and the handler may have interrupted an allocation. The kernel has no query for
+ * it, but a handler returns to a known function (the restorer), whose address is then on the stack.
+ * The callers' part of the stack is searched for it; a system call reads it, so that the end of the
+ * stack causes no fault. A stale copy of the address only delays the helper to a later event.
  */
 #include "capture/core/state.h"
 
@@ -15,12 +15,12 @@
 #include <unistd.h>
 
 #define SIGNALS     64
-#define STACK_BYTES (1u << 20) /* as far as is looked */
+#define STACK_BYTES (1u << 20) /* searched at most */
 #define PIECE_WORDS 512
-#define FRAME_BYTES 256 /* of a handler's frame that are looked at */
+#define FRAME_BYTES 256 /* of a handler's frame that are checked */
 #define VDSO_BYTES  8192
 
-struct kernel_action { /* as the kernel has it; more than it needs */
+struct kernel_action { /* the kernel's layout, with room to spare */
     uintptr_t handler, flags, restorer, more[5];
 };
 
@@ -28,8 +28,8 @@ struct range {
     uintptr_t from, to;
 };
 
-/* Where handlers return to; empty where there are none. */
-static struct range find_return(void)
+/* The return addresses of handlers; empty if no handler is installed. */
+static struct range handler_return(void)
 {
     for (int i = 1; i <= SIGNALS; i++) {
         struct kernel_action action = {0};
@@ -39,7 +39,7 @@ static struct range find_return(void)
             continue;
 #if defined(__x86_64__)
         return (struct range){action.restorer, action.restorer + 1};
-#else /* into the kernel's own page of code */
+#else /* into the vDSO */
         uintptr_t page = (uintptr_t)getauxval(AT_SYSINFO_EHDR);
 
         return (struct range){page, page + VDSO_BYTES};
@@ -48,10 +48,10 @@ static struct range find_return(void)
     return (struct range){0, 0};
 }
 
-/* Whether a return address begins what the kernel put there. On x86_64 the registers follow, among
-   them the flags, of which one bit is always set, and the code segment of programs: a stale copy of
-   the address, as libc leaves one when a handler is installed, has other neighbours. */
-static bool is_frame(const uintptr_t *at, size_t nwords)
+/* Whether a signal frame begins at a return address. On x86_64 the saved registers follow, among
+   them the flags, one bit of which is always set, and the user code segment. A stale copy of the
+   address, such as libc leaves when it installs a handler, is not followed by these. */
+static bool is_signal_frame(const uintptr_t *at, size_t nwords)
 {
 #if defined(__x86_64__)
     enum { FLAGS = 23, SEGMENT = 24, USER_SEGMENT = 0x33 };
@@ -64,9 +64,9 @@ static bool is_frame(const uintptr_t *at, size_t nwords)
 #endif
 }
 
-/* From there on, towards the first caller. 1: a handler's frame is there, 0: none, -1: the stack
-   cannot be read. */
-static int search_stack(const char *at, struct range wanted)
+/* Searches the stack from `at` towards the first caller. 1: a handler's frame was found, 0: none,
+   -1: the stack cannot be read. */
+static int stack_search(const char *at, struct range wanted)
 {
     uintptr_t words[PIECE_WORDS];
     const char *end = at + STACK_BYTES;
@@ -78,19 +78,20 @@ static int search_stack(const char *at, struct range wanted)
         size_t count = n > 0 ? (size_t)n / sizeof *words : 0;
 
         for (size_t i = 0; i < count; i++)
-            if (words[i] >= wanted.from && words[i] < wanted.to && is_frame(&words[i], count - i))
+            if (words[i] >= wanted.from && words[i] < wanted.to &&
+                is_signal_frame(&words[i], count - i))
                 return 1;
         if (count < PIECE_WORDS)
             return count || read_any ? 0 : -1;
         read_any = true;
-        at += sizeof words - FRAME_BYTES; /* one that is cut is seen whole the next time */
+        at += sizeof words - FRAME_BYTES; /* overlap: no frame is cut at the border */
     }
     return 0;
 }
 
 __attribute__((noinline)) bool rp_core_in_handler(void)
 {
-    struct range wanted = find_return();
+    struct range wanted = handler_return();
     sigset_t blocked;
     stack_t other;
     int found;
@@ -99,9 +100,9 @@ __attribute__((noinline)) bool rp_core_in_handler(void)
         return false;
     if (!sigaltstack(NULL, &other) && (other.ss_flags & SS_ONSTACK))
         return true;
-    found = search_stack(__builtin_frame_address(0), wanted);
+    found = stack_search(__builtin_frame_address(0), wanted);
     if (found >= 0)
         return found;
-    /* nobody may look: a handler's own signal waits meanwhile */
+    /* the stack is unreadable: assume a handler if a signal is blocked, as its own would be */
     return !pthread_sigmask(SIG_BLOCK, NULL, &blocked) && !sigisemptyset(&blocked);
 }

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The helper thread: everything that takes a system call and can wait. It makes chunks in reserve,
- * unmaps full ones, trims those of threads that have ended, records the calibration of the clocks
- * once a second, reads the control file and watches the time window ten times a second, and ticks
- * the sources. It blocks all signals, so the program's handlers never run on it. Where it cannot be
- * started (or not yet: never from a signal handler), threads make their own chunks, and the window
- * is that of the start.
+ * The helper thread does everything that needs a system call and can be deferred. It creates spare
+ * chunks, unmaps full ones, trims those of threads that have ended, records a calibration of the
+ * clocks once a second, and ten times a second reads the control file, checks the time window and
+ * calls the sources' on_tick. It blocks all signals, so that the program's handlers never run on
+ * it. While it is not running (it is never started from a signal handler), threads create their own
+ * chunks, and the time window is not updated.
  *
- * The control file has one word a line, appended by `record start|stop|mark`: each process reads
- * on from where it was.
+ * The control file has one command a line, appended by `record start|stop|mark`; each process
+ * continues reading where it stopped.
  */
 #include "capture/core/state.h"
 
@@ -24,14 +24,14 @@
 #define CALIBRATE_NS INT64_C(1000000000)
 #define STOP_WAIT_NS 200000000
 
-static void wait_on(_Atomic uint32_t *word, uint32_t value, long ns)
+static void futex_wait(_Atomic uint32_t *word, uint32_t value, long ns)
 {
     struct timespec t = {ns / 1000000000, ns % 1000000000};
 
     syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, value, &t, NULL, 0);
 }
 
-static void wake(_Atomic uint32_t *word)
+static void futex_wake(_Atomic uint32_t *word)
 {
     syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
 }
@@ -39,12 +39,12 @@ static void wake(_Atomic uint32_t *word)
 void rp_core_helper_wake(void)
 {
     atomic_fetch_add(&rp_core.page->wake, 1);
-    wake(&rp_core.page->wake);
+    futex_wake(&rp_core.page->wake);
 }
 
 /* -------------------------------------------------------------------------- control */
 
-static void obey(const char *line, bool first)
+static void control_apply(const char *line, bool first)
 {
     if (!strcmp(line, "start"))
         atomic_store(&rp_core.stopped, 0);
@@ -54,14 +54,14 @@ static void obey(const char *line, bool first)
         rp_core_table.mark(line + 5);
 }
 
-/* Obeys the lines that stand in the text; how many bytes they are. */
-static ssize_t obey_lines(char *text, bool first)
+/* Applies the complete lines of the text. Returns their size in bytes. */
+static ssize_t control_apply_lines(char *text, bool first)
 {
     char *line = text, *end;
 
     while ((end = strchr(line, '\n'))) {
         *end = '\0';
-        obey(line, first);
+        control_apply(line, first);
         line = end + 1;
     }
     return line - text;
@@ -81,7 +81,7 @@ void rp_core_control_read(bool first)
         return;
     while (done > 0 && (n = pread(fd, text, sizeof text - 1, rp_core.control_at)) > 0) {
         text[n] = '\0';
-        done = obey_lines(text, first);
+        done = control_apply_lines(text, first);
         rp_core.control_at += done;
     }
     close(fd);
@@ -89,7 +89,7 @@ void rp_core_control_read(bool first)
 
 /* -------------------------------------------------------------------------- the loop */
 
-static void look_after_streams(void)
+static void helper_reserve_chunks(void)
 {
     for (struct rp_core_stream *s = atomic_load(&rp_core.streams); s; s = s->next)
         rp_core_stream_reserve(s);
@@ -103,7 +103,7 @@ static int64_t monotonic_ns(void)
     return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
-static void tick(void)
+static void helper_tick(void)
 {
     for (struct rp_core_stream *s = atomic_load(&rp_core.streams); s; s = s->next)
         rp_core_stream_age(s);
@@ -118,15 +118,15 @@ static void tick(void)
     atomic_store(&rp_core.page->ticking, 0);
 }
 
-/* What sources tell at the end must be their last word: no tick goes on behind it. */
-void rp_core_helper_hush(void)
+/* A source's on_exit must be its last callback: waits for a tick that is running. */
+void rp_core_helper_stop_ticks(void)
 {
     atomic_store(&rp_core.closing, 1);
     for (int ms = 0; ms < STOP_WAIT_NS / 1000000 && atomic_load(&rp_core.page->ticking); ms++)
         usleep(1000);
 }
 
-static void *run(void *unused)
+static void *helper_run(void *unused)
 {
     struct rp_core_page *page = rp_core.page;
     int64_t now = monotonic_ns(), next_tick = now + RP_CORE_TICK_NS,
@@ -140,10 +140,10 @@ static void *run(void *unused)
     while (!atomic_load(&rp_core.ended)) {
         uint32_t seen = atomic_load(&page->wake);
 
-        look_after_streams();
+        helper_reserve_chunks();
         now = monotonic_ns();
         if (now >= next_tick) {
-            tick();
+            helper_tick();
             next_tick = now + RP_CORE_TICK_NS;
         }
         if (now >= next_clock) {
@@ -152,14 +152,14 @@ static void *run(void *unused)
             next_clock = now + CALIBRATE_NS;
         }
         if (next_tick > now)
-            wait_on(&page->wake, seen, (long)(next_tick - now));
+            futex_wait(&page->wake, seen, (long)(next_tick - now));
     }
     if (rp_core_self) {
         rp_core_stream_end(rp_core_self);
         rp_core_self = NULL;
     }
     atomic_store(&page->done, 1);
-    wake(&page->done);
+    futex_wake(&page->done);
     return NULL;
 }
 
@@ -180,7 +180,7 @@ void rp_core_helper_start(void)
     pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
     pthread_attr_setstacksize(&attr, 256 << 10);
     pthread_sigmask(SIG_SETMASK, &all, &old);
-    started = !pthread_create(&thread, &attr, run, NULL);
+    started = !pthread_create(&thread, &attr, helper_run, NULL);
     pthread_sigmask(SIG_SETMASK, &old, NULL);
     pthread_attr_destroy(&attr);
     if (!started)
@@ -195,5 +195,5 @@ void rp_core_helper_stop(void)
         return;
     rp_core_helper_wake();
     if (!atomic_load(&page->done))
-        wait_on(&page->done, 0, STOP_WAIT_NS);
+        futex_wait(&page->done, 0, STOP_WAIT_NS);
 }

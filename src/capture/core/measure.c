@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What an event costs on this machine: two thousand of them are written when the process begins to
- * record, on the helper's thread, and the mean goes into the headers of packets.
+ * The cost of an event on this machine: when recording begins, the helper thread writes two
+ * thousand events; the mean goes into the packet headers.
  */
 #include "capture/core/state.h"
 
 #include <sys/mman.h>
 
-/* Writes into memory that no file stands behind, on the helper's thread. */
+/* Writes into anonymous memory. Called on the helper thread. */
 void rp_core_measure(void)
 {
     enum { PAIRS = 1000, ROOM = 64 << 10 };
@@ -28,7 +28,7 @@ void rp_core_measure(void)
     s->time = atomic_load(&rp_core.page->on);
     s->time = s->time ? s->time : RP_CORE_NEVER;
     s->instance = (uint64_t)atomic_load(&rp_core.page->image) << 32;
-    s->retry_at = UINT64_MAX; /* no file, whatever happens */
+    s->retry_at = UINT64_MAX; /* never open a file */
     rp_core_self = s;
     before = rp_core_clock_triple();
     for (int i = 0; i < PAIRS; i++) {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The folder of a rank, and the text in it that describes the recording to any reader of CTF 1.8.
- * All processes of a rank on a host share the folder: their counter is the same, so the first one's
- * description holds for all. It is written under a hidden name and linked into place, so that it is
- * there whole or not at all, and before any stream. A folder made before the machine was last
- * started (or by another machine of the same name) is left alone, and a numbered one is taken.
+ * The folder of a rank, and its metadata file, which describes the recording to any reader of CTF
+ * 1.8. All processes of a rank on a host share the folder and the clock, so the first process's
+ * metadata is valid for all. It is written under a hidden name and linked into place before any
+ * stream, so that it is complete whenever it exists. If the folder was made before the last boot
+ * (or by another machine of the same name), a numbered one is used instead.
  */
 #include "capture/core/state.h"
 
@@ -70,12 +70,13 @@ static const struct {
     [RP_CTF_RESUME] = {"resume", ""},
 };
 
-struct text {
+struct buffer {
     char *to;
     size_t size, n;
 };
 
-__attribute__((format(printf, 2, 3))) static void add(struct text *t, const char *fmt, ...)
+__attribute__((format(printf, 2, 3))) static void metadata_add(struct buffer *t, const char *fmt,
+                                                               ...)
 {
     va_list list;
     int n;
@@ -93,21 +94,24 @@ size_t rp_core_metadata(char *to, size_t size)
     uint64_t frequency = rp_core_clock_frequency(), s = now.ticks / frequency;
     uint64_t rest_ns = (uint64_t)((__uint128_t)(now.ticks % frequency) * 1000000000 / frequency);
     int64_t start_ns = now.realtime_ns - (int64_t)(s * 1000000000 + rest_ns);
-    struct text t = {to, size, 0};
+    struct buffer t = {to, size, 0};
 
-    add(&t, "/* CTF 1.8 */\n");
-    add(&t,
+    metadata_add(&t, "/* CTF 1.8 */\n");
+    metadata_add(
+        &t,
         "env {\n    tracer_name = \"reprise\"; reprise_layout = %d;\n    hostname = \"%s\"; "
         "boot = \"%s\"; rank = %d; world_size = %d;\n};\n",
         RP_CTF_LAYOUT, rp_core.host, rp_core.boot, rp_core.rank, rp_core.world_size);
-    add(&t,
+    metadata_add(
+        &t,
         "clock {\n    name = \"counter\"; freq = %llu; offset_s = %lld; offset = %llu; absolute = "
         "TRUE;\n};\n",
         (unsigned long long)frequency, (long long)(start_ns / 1000000000),
         (unsigned long long)((__uint128_t)(start_ns % 1000000000) * frequency / 1000000000));
-    add(&t, "%s", layout);
+    metadata_add(&t, "%s", layout);
     for (int i = 0; i < RP_CTF_EVENT_COUNT; i++)
-        add(&t,
+        metadata_add(
+            &t,
             "event { name = \"reprise:%s\"; id = %d; stream_id = 0; fields := struct { %s }; };\n",
             events[i].name, i, events[i].fields);
     return t.n;
@@ -131,8 +135,8 @@ static bool write_all(const char *path, const char *bytes, size_t n)
     return !close(fd) && written == (ssize_t)n;
 }
 
-/* Whether the metadata that stands there describes our clock. */
-static bool is_ours(const char *path)
+/* Whether the existing metadata describes our clock: it was written since the last boot. */
+static bool metadata_is_ours(const char *path)
 {
     char head[512], wanted[64];
     int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -147,8 +151,8 @@ static bool is_ours(const char *path)
     return strstr(head, wanted) != NULL;
 }
 
-/* 1: the folder is ready, 0: it belongs to another, -1: it cannot be made (errno says why) */
-static int try_folder(const char *folder)
+/* 1: the folder is ready, 0: it belongs to another boot, -1: it cannot be created (see errno) */
+static int folder_try(const char *folder)
 {
     char path[sizeof rp_core.folder + 16], hidden[sizeof rp_core.folder + 80], name[64];
     char text[8192];
@@ -157,7 +161,7 @@ static int try_folder(const char *folder)
 
     snprintf(path, sizeof path, "%s/metadata", folder);
     if (!access(path, F_OK))
-        return is_ours(path);
+        return metadata_is_ours(path);
     if (mkdir(folder, 0755) && errno != EEXIST)
         return -1;
     rp_core_hidden_name(name, sizeof name, "metadata");
@@ -173,7 +177,7 @@ static int try_folder(const char *folder)
     if (!link(hidden, path))
         result = 1;
     else if (errno == EEXIST)
-        result = is_ours(path);
+        result = metadata_is_ours(path);
     else /* a file system without hard links */
         result = rename(hidden, path) ? -1 : 1;
     unlink(hidden);
@@ -193,9 +197,9 @@ bool rp_core_folder_open(void)
 
         if (i > 1)
             snprintf(folder + n, sizeof folder - (size_t)n, ".%d", i);
-        result = try_folder(folder);
+        result = folder_try(folder);
     }
     if (result == 1)
-        memcpy(rp_core.folder, folder, sizeof folder); /* the same bytes from every thread */
+        memcpy(rp_core.folder, folder, sizeof folder); /* every thread writes the same bytes */
     return result == 1;
 }

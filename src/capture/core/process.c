@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The process: what the environment asks for, when recording is on, what happens at a fork and at
- * the end. A process that never records anything leaves no trace: folder, streams and the helper
- * thread come with the first event. No step of that is guarded by a lock: each thread that finds
- * something missing makes it, and where two do the same the file system or an atomic decides.
+ * The process: options from the environment, switching recording on and off, fork and exit. A
+ * process that records no event leaves no files: the folder, the streams and the helper thread are
+ * created at the first event, without locks: each thread creates what is missing, and if two do so
+ * at the same time, the file system or an atomic operation decides.
  *
- *   REPRISE_RECORD          the folder of the recording; not set: nothing happens at all
+ *   REPRISE_RECORD          the folder of the recording; unset: nothing is recorded
  *   REPRISE_RECORD_OPTIONS  key=value;key=value
  */
 #include "abi/launcher_env.h"
@@ -30,10 +30,10 @@
 #endif
 
 struct rp_core rp_core;
-static pthread_key_t thread_key; /* its destructor tells that a thread ends */
+static pthread_key_t thread_key; /* its destructor runs when a thread ends */
 static bool has_thread_key;
 
-/* -------------------------------------------------------------------------- what was asked */
+/* -------------------------------------------------------------------------- options */
 
 const char *rp_core_option(const char *key)
 {
@@ -46,11 +46,11 @@ const char *rp_core_option(const char *key)
     return NULL;
 }
 
-static int64_t number(const char *key, int64_t otherwise)
+static int64_t option_number(const char *key)
 {
     const char *text = rp_core_option(key);
 
-    return text ? strtoll(text, NULL, 10) : otherwise;
+    return text ? strtoll(text, NULL, 10) : 0;
 }
 
 static void read_options(void)
@@ -61,12 +61,12 @@ static void read_options(void)
 
     for (size_t i = 0; i < n; i++)
         rp_core.texts[i] = from[i] == ';' ? '\0' : from[i];
-    o->t0_ns = number("t0", 0);
-    o->start_ns = number("start", 0);
-    o->duration_ns = number("duration", 0);
-    o->first_step = number("first_step", 0);
-    o->steps = number("steps", 0);
-    o->limit_bytes = (uint64_t)number("limit", 0);
+    o->t0_ns = option_number("t0");
+    o->start_ns = option_number("start");
+    o->duration_ns = option_number("duration");
+    o->first_step = option_number("first_step");
+    o->steps = option_number("steps");
+    o->limit_bytes = (uint64_t)option_number("limit");
     full = rp_core_option("full");
     o->full = full && !strcmp(full, "ring") ? RP_CORE_RING : RP_CORE_STOP;
     o->step_name = rp_core_option("step_name");
@@ -82,8 +82,8 @@ static void read_rank(void)
     rp_core.local_rank = rp_launcher_number(local);
 }
 
-/* Letters, digits, '-' and '_' of a text; the name of a folder is made of it. */
-static void plain_copy(char *to, size_t size, const char *from)
+/* Copies the letters, digits, '-' and '_' up to the first '.', for the name of a folder. */
+static void copy_host_name(char *to, size_t size, const char *from)
 {
     size_t n = 0;
 
@@ -115,14 +115,14 @@ static void read_machine(void)
     char text[256] = "";
 
     gethostname(text, sizeof text - 1);
-    plain_copy(rp_core.host, sizeof rp_core.host, text);
+    copy_host_name(rp_core.host, sizeof rp_core.host, text);
     if (!rp_core.host[0])
         memcpy(rp_core.host, "host", 5);
     read_line("/proc/sys/kernel/random/boot_id", text, sizeof text);
-    plain_copy(rp_core.boot, sizeof rp_core.boot, text);
+    copy_host_name(rp_core.boot, sizeof rp_core.boot, text);
 }
 
-/* -------------------------------------------------------------------------- when it is on */
+/* -------------------------------------------------------------------------- on and off */
 
 static int64_t since_start_ns(void)
 {
@@ -145,8 +145,8 @@ static bool in_window(void)
     return !o->steps || (steps > o->first_step && steps <= o->first_step + o->steps);
 }
 
-/* False where that is so already. */
-static bool switch_to(struct rp_core_page *page, bool on)
+/* Returns false if nothing changes. */
+static bool recording_switch(struct rp_core_page *page, bool on)
 {
     uint32_t off = 0;
 
@@ -164,7 +164,7 @@ void rp_core_update(void)
               !atomic_load(&rp_core.ended) && !atomic_load(&rp_core.stopped) && in_window();
     struct timespec t;
 
-    if (!switch_to(page, on) || !atomic_load(&page->begun))
+    if (!recording_switch(page, on) || !atomic_load(&page->begun))
         return;
     clock_gettime(CLOCK_MONOTONIC, &t);
     atomic_store(on ? &rp_core.on_ns : &rp_core.off_ns, (int64_t)t.tv_sec * 1000000000 + t.tv_nsec);
@@ -185,7 +185,7 @@ bool rp_core_is_step(const char *name)
     return false;
 }
 
-/* Steps are counted on the first thread that has one; name NULL: it is known to be a step. */
+/* Steps are counted on the first thread that has one. A NULL name is known to be a step. */
 void rp_core_step(const char *name)
 {
     uint32_t tid = (uint32_t)syscall(SYS_gettid), none = 0;
@@ -206,7 +206,7 @@ static void on_thread_end(void *stream)
 
     if (rp_core_self == s)
         rp_core_self = NULL;
-    /* after a fork the value is the parent's */
+    /* after a fork the stream belongs to the parent */
     if (atomic_load(&rp_core.page->image) != (uint32_t)(s->instance >> 32))
         return;
     for (; s; s = inner) {
@@ -215,8 +215,7 @@ static void on_thread_end(void *stream)
     }
 }
 
-/* In the child of a fork: what belongs to the parent, which has its files mapped and we have not.
- */
+/* In the child of a fork: drops the parent's streams, whose files are not mapped here. */
 static void forget_parent(void)
 {
     atomic_store(&rp_core.streams, NULL);
@@ -246,13 +245,13 @@ uint32_t rp_core_image(void)
     image |= 1;
     if (atomic_compare_exchange_strong(&page->image, &none, image)) {
         if (rp_core.pid && rp_core.pid != (uint32_t)getpid())
-            forget_parent(); /* a fork past the C library: nobody told us */
+            forget_parent(); /* a fork that bypassed the C library's handlers */
         rp_core.pid = (uint32_t)getpid();
     }
     return atomic_load(&page->image);
 }
 
-/* "a b c" of the process's own command line. */
+/* The command line of the process, with spaces. */
 static void read_command(char *to, size_t size)
 {
     int fd = open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
@@ -268,7 +267,7 @@ static void read_command(char *to, size_t size)
     }
 }
 
-static void tell_name(void)
+static void put_thread_name(void)
 {
     char name[17] = "";
 
@@ -276,7 +275,7 @@ static void tell_name(void)
         rp_core_table.thread_name(0, name);
 }
 
-static void tell_process(void)
+static void put_process(void)
 {
     char program[1024], command[2048];
     ssize_t n = readlink("/proc/self/exe", program, sizeof program - 1);
@@ -287,14 +286,14 @@ static void tell_process(void)
     rp_core_put_clock();
 }
 
-/* The folder; where it cannot be made nothing will be recorded, and that is said once. */
+/* Opens the folder. If it cannot be created, warns once; nothing will be recorded. */
 static bool open_folder(void)
 {
     if (atomic_load(&rp_core.page->opened))
         return true;
     if (!rp_core_folder_open()) {
-        rp_core_warn(RP_CORE_WARN_FOLDER, "cannot make a recording in '%s': %m; going on without",
-                     rp_core.root);
+        rp_core_warn(RP_CORE_WARN_FOLDER,
+                     "cannot create a recording in '%s': %m; continuing without it", rp_core.root);
         atomic_store(&rp_core.page->broken, 1);
         rp_core_update();
         return false;
@@ -309,7 +308,7 @@ static bool open_process(void)
     int saved = errno;
 
     rp_core_image();
-    if (!atomic_load(&page->begun)) { /* by each thread that comes now: none has to wait */
+    if (!atomic_load(&page->begun)) { /* several threads may do this: none has to wait */
         rp_core_control_read(true);
         rp_core_update();
         atomic_store(&page->begun, 1);
@@ -321,7 +320,7 @@ static bool open_process(void)
     return true;
 }
 
-/* A stream for this thread; signals wait meanwhile, and errno stays as the program has it. */
+/* Opens a stream for this thread. Blocks signals meanwhile and preserves errno. */
 static struct rp_core_stream *open_stream(void)
 {
     struct rp_core_stream *s = NULL;
@@ -342,15 +341,15 @@ static struct rp_core_stream *open_stream(void)
         if (has_thread_key)
             pthread_setspecific(thread_key, s);
         if (atomic_compare_exchange_strong(&rp_core.page->process, &none, 1))
-            tell_process();
-        tell_name();
+            put_process();
+        put_thread_name();
     }
     pthread_sigmask(SIG_SETMASK, &old, NULL);
     errno = saved;
     return s;
 }
 
-/* Another handler may come in between: it waits, or was first. */
+/* Blocks signals: another handler either waits, or has already opened the stream. */
 struct rp_core_stream *rp_core_open_inner(struct rp_core_stream *s)
 {
     sigset_t all, old;
@@ -367,9 +366,9 @@ struct rp_core_stream *rp_core_open_inner(struct rp_core_stream *s)
     return s->inner;
 }
 
-/* The first event of a thread after a pause says so: ends may be missing in front of it. A handler
-   that interrupted an event leaves that to the next one. */
-static void resume(struct rp_core_stream *s)
+/* Writes a resume event before the first event of a thread after a pause: ends of ranges may be
+   missing. A handler that interrupted an event leaves that to the next event. */
+static void stream_resume(struct rp_core_stream *s)
 {
     uint32_t time = atomic_load(&rp_core.page->on);
 
@@ -385,7 +384,7 @@ struct rp_core_stream *rp_core_open(const char *name)
     struct rp_core_stream *s = rp_core_self;
     bool step = false;
 
-    if (atomic_load(&rp_core.sealed)) /* a thread that has a stream goes on in its chunk */
+    if (atomic_load(&rp_core.sealed)) /* a thread that has a stream continues in its chunk */
         return NULL;
     if (!open_process())
         return NULL;
@@ -399,7 +398,7 @@ struct rp_core_stream *rp_core_open(const char *name)
     if (!s || (uint32_t)(s->instance >> 32) != atomic_load(&page->image))
         s = open_stream();
     else
-        resume(s);
+        stream_resume(s);
     if (s)
         s->step_counted = step;
     return s;
@@ -422,7 +421,8 @@ void rp_core_child(void)
 {
     if (!rp_core.page)
         return;
-    memset((void *)rp_core.page, 0, sizeof *rp_core.page); /* as the kernel did, where it can */
+    memset((void *)rp_core.page, 0,
+           sizeof *rp_core.page); /* as MADV_WIPEONFORK did, if supported */
     forget_parent();
 }
 
@@ -442,7 +442,7 @@ bool rp_core_source(const char *name, void (*on_tick)(void), void (*on_exit)(voi
 static void end_streams(void)
 {
     for (struct rp_core_stream *s = atomic_load(&rp_core.streams); s; s = s->next) {
-        /* another thread that still runs may be storing an event: its chunk stays as it is */
+        /* a running thread may be storing an event: its chunk is not touched */
         if (rp_core_self && s->tid == rp_core_self->tid &&
             atomic_load(&s->state) == RP_CORE_STREAM_USED)
             rp_core_stream_end(s);
@@ -463,7 +463,7 @@ void rp_capture_close(void)
 
     if (!rp_core.page || !atomic_load(&rp_core.page->image) || atomic_load(&rp_core.sealed))
         return;
-    rp_core_helper_hush();
+    rp_core_helper_stop_ticks();
     for (uint32_t i = 0; i < atomic_load(&rp_core.nsources); i++) {
         if (rp_core.sources[i].on_exit)
             rp_core.sources[i].on_exit();
@@ -477,7 +477,7 @@ void rp_capture_close(void)
     end_streams();
     lost = atomic_load(&rp_core.lost);
     if (lost)
-        rp_core_warn(0, "%llu events could not be kept anywhere", (unsigned long long)lost);
+        rp_core_warn(0, "%llu events could not be recorded", (unsigned long long)lost);
 }
 
 /* -------------------------------------------------------------------------- beginning */
@@ -497,10 +497,10 @@ void rp_core_warn(unsigned once, const char *fmt, ...)
     n += more < 0 ? 0 : (size_t)more < sizeof line - n - 1 ? (size_t)more : sizeof line - n - 2;
     line[n++] = '\n';
     if (write(STDERR_FILENO, line, n) < 0)
-        return; /* nobody to tell */
+        return; /* nothing else to do */
 }
 
-static void begin(void)
+static void core_init(void)
 {
     const char *root = getenv("REPRISE_RECORD");
     size_t size = (size_t)sysconf(_SC_PAGESIZE);
@@ -517,7 +517,7 @@ static void begin(void)
     read_rank();
     read_machine();
     rp_core_clock_init();
-    rp_core.frequency = 1000000000; /* for pauses only; the exact one is in the metadata */
+    rp_core.frequency = 1000000000; /* for retries only; the exact one is in the metadata */
     has_thread_key = !pthread_key_create(&thread_key, on_thread_end);
     pthread_atfork(NULL, NULL, rp_core_child);
     rp_core.page = page;
@@ -527,7 +527,7 @@ const struct rp_capture *rp_capture_own(void)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-    pthread_once(&once, begin);
+    pthread_once(&once, core_init);
     return rp_core.page ? &rp_core_table : NULL;
 }
 

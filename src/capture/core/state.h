@@ -2,17 +2,17 @@
 #ifndef RP_CAPTURE_CORE_STATE_H
 #define RP_CAPTURE_CORE_STATE_H
 /*
- * The core's own state; for the files of this folder only.
+ * The core's internal state; for the files of this folder only.
  *
- * One word in a page that the kernel wipes in the child of a fork says whether events are kept, so
- * the first look at it on the hot path answers three questions at once: is there a recording, is it
+ * One word, in a page that the kernel clears in the child of a fork, is non-zero while recording is
+ * on. Reading it on the hot path answers three questions at once: is there a recording, is it
  * running, is this still the process that opened the streams.
  *
- *   process ---> stream (one a thread, in a list that only grows; handed on when its thread ends)
- *                  |-- chunk in use      file pages, shared: what is stored there survives us
- *                  |   `-- packet        the last one in it; those of earlier threads before it
- *                  |-- chunk in reserve  made by the helper thread, not published yet
- *                  `-- texts             number of each text, and the packet it was last defined in
+ *   process ---> stream (one a thread, in a list that only grows; reused when its thread ends)
+ *                  |-- chunk in use   a shared file mapping: its contents survive the process
+ *                  |   `-- packet     the last one in the chunk, after those of earlier threads
+ *                  |-- spare chunk    created by the helper thread, not published yet
+ *                  `-- texts          number of each text, and the packet it was last defined in
  */
 #include "capture/core/core.h"
 
@@ -26,11 +26,11 @@
 #endif
 
 #define RP_CORE_TEXTS     1024       /* slots of a stream's text table; a power of two */
-#define RP_CORE_FIRST     (16 << 10) /* bytes of a stream's first chunk; each next is four times it */
-#define RP_CORE_NEVER     UINT32_MAX /* a time that recording is never on */
+#define RP_CORE_FIRST     (16 << 10) /* bytes of a stream's first chunk; then four times as many */
+#define RP_CORE_NEVER     UINT32_MAX /* a value that page->on never has */
 #define RP_CORE_SOURCES   16
 #define RP_CORE_TICK_NS   100000000
-#define RP_CORE_KEY_MAX   255 /* bytes of a key, a category, the text of an argument ... */
+#define RP_CORE_KEY_MAX   255 /* bytes of a key or category */
 #define RP_CORE_VALUE_MAX 1023
 
 #define RP_CORE_INLINE      inline __attribute__((always_inline))
@@ -40,13 +40,13 @@
 struct rp_core_chunk {
     uint8_t *base;
     size_t size;
-    char path[64]; /* its name within the folder */
+    char path[64]; /* relative to the folder */
 };
 
 struct rp_core_text {
     uint64_t hash;
-    uint32_t packet; /* sequence + 1 of the packet that has its definition */
-    uint32_t pin;    /* the event that used it last, of those with several texts */
+    uint32_t packet; /* sequence + 1 of the packet that defines it */
+    uint32_t pin;    /* the last event with several texts that used it */
     bool is_step;
 };
 
@@ -54,51 +54,51 @@ enum { RP_CORE_SPARE_NONE, RP_CORE_SPARE_WANTED, RP_CORE_SPARE_READY, RP_CORE_SP
 enum {
     RP_CORE_STREAM_FREE,
     RP_CORE_STREAM_USED,
-    RP_CORE_STREAM_ENDED,  /* its thread has ended; another may go on with it */
-    RP_CORE_STREAM_CLOSING /* somebody trims its last chunk */
+    RP_CORE_STREAM_ENDED,  /* its thread has ended; another thread may reuse it */
+    RP_CORE_STREAM_CLOSING /* its last chunk is being trimmed */
 };
 
 struct rp_core_stream {
-    uint8_t *at, *end;          /* of the chunk in use; both NULL where there is none */
-    struct rp_ctf_packet *head; /* of the packet in use; NULL where there is none */
+    uint8_t *at, *end;          /* of the chunk in use, or NULL */
+    struct rp_ctf_packet *head; /* of the packet in use, or NULL */
     uint64_t last;              /* time of the last event */
-    uint32_t time;   /* page->on when it was last written to: another one means a pause since */
+    uint32_t time;   /* page->on at the last write: a different value means a pause since */
     uint64_t events; /* in the packet */
     uint32_t packet; /* sequence + 1 of the packet in use; 0: none yet */
     _Atomic uint32_t busy;
     struct rp_core_chunk chunk;
     size_t next_size;
-    uint64_t lost, told, retry_at; /* told: of the lost, by the packets of chunks that are closed */
+    uint64_t lost, told, retry_at; /* told: lost events that packets of closed chunks report */
     uint64_t instance;
-    uint32_t tid, first_tid; /* of the thread at hand, and of the first one */
-    bool step_counted;       /* the event at hand began a step, which was counted when it opened */
+    uint32_t tid, first_tid; /* of the current thread, and of the first one */
+    bool step_counted;       /* the current event begins a step that rp_core_open has counted */
     uint32_t pin;            /* number of the last event with several texts */
-    /* for the ring: sequence of the oldest packet still there, and of the first one in the chunk in
-       use; other threads read both, and move the first */
+    /* for the ring: sequence of the oldest remaining packet, and of the first one in the chunk in
+       use; other threads read both, and advance `oldest` */
     _Atomic uint32_t oldest, chunk_first;
     _Atomic uint32_t state, spare_state;
-    _Atomic uint32_t turns;         /* threads that had it */
-    uint32_t aged_turn, aged_ticks; /* the helper's: how long it has waited for the next one */
+    _Atomic uint32_t turns;         /* number of threads that have used it */
+    uint32_t aged_turn, aged_ticks; /* the helper's: how long it has been unused */
     struct rp_core_chunk spare;
     _Atomic(uint8_t *) retired; /* a full chunk to unmap */
     size_t retired_size;
     struct rp_core_stream *next;
-    struct rp_core_stream *inner; /* of signal handlers that interrupt an event of this one */
+    struct rp_core_stream *inner; /* for signal handlers that interrupt an event of this one */
     struct rp_core_text texts[RP_CORE_TEXTS];
 };
 
-/* Wiped by the kernel in the child of a fork. */
+/* Cleared by the kernel in the child of a fork. */
 struct rp_core_page {
-    _Atomic uint32_t on;      /* 0: no events are kept now; else which time they are */
-    _Atomic uint32_t image;   /* 0: this process has not begun */
+    _Atomic uint32_t on;      /* 0: recording is off; else how many times it was switched on */
+    _Atomic uint32_t image;   /* random id of this process; 0: not initialised */
     _Atomic uint32_t begun;   /* `on` was set for the first time */
-    _Atomic uint32_t opened;  /* the folder is there */
-    _Atomic uint32_t process; /* 1: somebody writes the process's first event */
-    _Atomic uint32_t helper;  /* 1: somebody starts the helper thread */
+    _Atomic uint32_t opened;  /* the folder exists */
+    _Atomic uint32_t process; /* 1: a thread writes the process's first event */
+    _Atomic uint32_t helper;  /* 1: a thread starts the helper thread */
     _Atomic uint32_t wake;    /* futex of the helper */
     _Atomic uint32_t done;    /* futex: the helper has ended */
-    _Atomic uint32_t ticking; /* the helper is with the sources */
-    _Atomic uint32_t broken;  /* the folder cannot be made: nothing is recorded */
+    _Atomic uint32_t ticking; /* the helper is calling on_tick of the sources */
+    _Atomic uint32_t broken;  /* the folder cannot be created: nothing is recorded */
 };
 
 enum rp_core_full { RP_CORE_KEEP, RP_CORE_RING, RP_CORE_STOP };
@@ -108,36 +108,36 @@ struct rp_core_options {
     int64_t first_step, steps;            /* steps 0: all of them */
     uint64_t limit_bytes;                 /* 0: none */
     enum rp_core_full full;
-    const char *step_name; /* beginning of the names of step ranges; NULL: the usual ones */
+    const char *step_name; /* prefix of the names of steps; NULL: the usual ones */
 };
 
 struct rp_core {
     struct rp_core_page *page; /* NULL: not recording */
-    bool counter;              /* the processor's counter is the clock */
+    bool counter;              /* the clock is the processor's cycle counter */
     uint64_t frequency;        /* ticks a second */
     struct rp_core_options options;
     char root[PATH_MAX / 2];         /* of the recording */
     char folder[PATH_MAX / 2 + 160]; /* of this rank */
     char host[80], boot[40];
-    char texts[2048]; /* the options as they came, cut at ';' */
+    char texts[2048]; /* REPRISE_RECORD_OPTIONS, split at ';' */
     int32_t rank, world_size, local_rank;
     uint32_t pid;
     uint32_t cost_ps;
     _Atomic(struct rp_core_stream *) streams;
     _Atomic uint64_t bytes, lost, names; /* bytes on disk; lost without a stream; files so far */
-    _Atomic uint32_t ended, stopped, warned; /* warned: a bit a reason */
-    _Atomic uint32_t closing;                /* the process ends */
-    _Atomic uint32_t sealed; /* the program is in a sandbox: no system call any more */
+    _Atomic uint32_t ended, stopped, warned; /* warned: one bit for each reason */
+    _Atomic uint32_t closing;                /* the process is ending */
+    _Atomic uint32_t sealed; /* the program is in a sandbox: make no more system calls */
     _Atomic int64_t steps_seen;
-    _Atomic uint32_t times;        /* that recording was switched on */
-    _Atomic int64_t on_ns, off_ns; /* CLOCK_MONOTONIC when it was last switched on, and off; or 0 */
+    _Atomic uint32_t times;        /* how often recording was switched on */
+    _Atomic int64_t on_ns, off_ns; /* CLOCK_MONOTONIC of the last switch on and off, or 0 */
     _Atomic uint32_t step_tid;
     _Atomic uint32_t nsources;
     struct {
         const char *name;
         void (*on_tick)(void), (*on_exit)(void);
     } sources[RP_CORE_SOURCES];
-    int64_t control_at; /* bytes of the control file that were read */
+    int64_t control_at; /* how far the control file has been read */
 };
 
 extern struct rp_core rp_core __attribute__((visibility("hidden")));
@@ -149,8 +149,8 @@ extern __thread bool rp_core_in_helper
 
 /* ---- clock ---- */
 void rp_core_clock_init(void);
-uint64_t rp_core_clock_frequency(void); /* may measure for two milliseconds, the first time */
-uint64_t rp_core_clock_read(void);      /* where there is no counter */
+uint64_t rp_core_clock_frequency(void); /* may measure for two milliseconds */
+uint64_t rp_core_clock_read(void);      /* used without a cycle counter */
 struct rp_ctf_clock rp_core_clock_triple(void);
 
 static inline uint64_t rp_core_now(void)
@@ -170,14 +170,13 @@ static inline uint64_t rp_core_now(void)
 }
 
 /* ---- process ---- */
-/* The stream of this thread where events are to be kept now, else NULL; opens what is not open. */
+/* The stream of this thread if recording is on, else NULL; opens the stream if needed. */
 struct rp_core_stream *rp_core_open(const char *name);
-/* A stream of this thread for a handler that interrupted an event of `s`, which has none yet; NULL:
-   there is no room. */
+/* A stream for a signal handler that interrupted an event of `s`, or NULL if there is no memory. */
 struct rp_core_stream *rp_core_open_inner(struct rp_core_stream *s);
-/* The same for what is told late: also while nothing is kept any more. */
+/* Like rp_core_open, for work reported late: also when recording has been switched off. */
 struct rp_core_stream *rp_core_open_late(void);
-void rp_core_update(void);           /* sets page->on from all that decides it */
+void rp_core_update(void);           /* recomputes page->on */
 void rp_core_step(const char *name); /* a step begins */
 bool rp_core_is_step(const char *name);
 const char *rp_core_option(const char *key);
@@ -186,32 +185,32 @@ void rp_core_warn(unsigned once, const char *fmt, ...) __attribute__((format(pri
 void rp_core_child(void); /* after a fork */
 
 /* ---- folder ---- */
-bool rp_core_fits(size_t size); /* whether a file may be that long: to try would raise a signal */
-bool rp_core_folder_open(void); /* makes the folder and its metadata, unless they are there */
+bool rp_core_fits(size_t size); /* within RLIMIT_FSIZE? exceeding it would raise a signal */
+bool rp_core_folder_open(void); /* creates the folder and its metadata if needed */
 size_t rp_core_metadata(char *to, size_t size);
 
 /* ---- streams ---- */
 void rp_core_hidden_name(char *to, size_t size, const char *what);
 struct rp_core_stream *rp_core_stream_new(void); /* for this thread; NULL: no memory */
-bool rp_core_stream_next(struct rp_core_stream *s, size_t need); /* a packet with that much room */
-void rp_core_stream_reserve(struct rp_core_stream *s);           /* helper: makes the spare chunk */
-void rp_core_stream_end(struct rp_core_stream *s);               /* trims its last chunk */
+bool rp_core_stream_next(struct rp_core_stream *s, size_t need); /* begins a packet */
+void rp_core_stream_reserve(struct rp_core_stream *s); /* helper: creates the spare chunk */
+void rp_core_stream_end(struct rp_core_stream *s);     /* trims its last chunk */
 void rp_core_stream_drop_spare(struct rp_core_stream *s);
-bool rp_core_stream_close(struct rp_core_stream *s); /* ends it where its thread has ended */
-void rp_core_stream_age(struct rp_core_stream *s);   /* the same, a while later: once a tick */
+bool rp_core_stream_close(struct rp_core_stream *s); /* ends it if its thread has ended */
+void rp_core_stream_age(struct rp_core_stream *s);   /* once a tick: closes it after a while */
 
 /* ---- helper ---- */
-bool rp_core_in_handler(void);   /* a signal handler runs on this thread */
-void rp_core_helper_start(void); /* unless it runs, or cannot be started here */
+bool rp_core_in_handler(void);   /* is a signal handler running on this thread? */
+void rp_core_helper_start(void); /* unless it runs, or cannot be started from here */
 void rp_core_helper_wake(void);
 void rp_core_helper_stop(void);
-void rp_core_helper_hush(void); /* the sources get no more ticks */
+void rp_core_helper_stop_ticks(void); /* on_tick is not called after this returns */
 void rp_core_control_read(bool first);
 
 /* ---- events ---- */
 void rp_core_put_clock(void);
 void rp_core_put_resume(void);
-void rp_core_measure(void); /* what an event costs here: sets cost_ps */
+void rp_core_measure(void); /* measures the cost of an event: sets cost_ps */
 void rp_core_put_process(const char *program, const char *command);
 uint32_t rp_core_image(void);
 bool rp_core_source(const char *name, void (*on_tick)(void), void (*on_exit)(void));

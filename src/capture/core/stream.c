@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Streams and their chunks. A chunk is a file that holds one packet, mapped shared: what a thread
- * stores there belongs to the kernel from that moment on, so that nothing is left to do when the
- * process dies. The file is made under a hidden name with all its blocks allocated (a full disk is
- * an error here, and not a signal at some later store), its header is written, then it gets its
- * name by rename: at no moment does a reader see a packet without its header.
+ * Streams and their chunks. A chunk is a file in a shared mapping: what a thread stores there is in
+ * the page cache at once and survives the death of the process. The file is created under a hidden
+ * name with all its blocks allocated (so that a full disk is an error here, and not a signal at a
+ * later store), the header of its first packet is written, and then it is renamed: a reader never
+ * sees a packet without its header.
  *
- * The helper thread keeps one chunk in reserve for each stream that is in use, so that a thread
- * normally pays one rename a chunk. Chunks grow from 16 KiB to 1 MiB.
+ * The helper thread keeps one spare chunk for each busy stream, so that a thread normally pays for
+ * one rename a chunk. Chunks grow from 16 KiB to 1 MiB.
  *
- * A thread that has ended leaves its stream to the next one that begins, which goes on in the same
- * chunk with a packet of its own: threads that live for a moment cost no file each. Its header
- * stands before the packet in front is cut to its size by one store, so that a reader finds both or
- * the first alone. A stream that nobody wants for half a second gives its last chunk to the helper,
- * which puts a copy of the right size in its place where that is worth it.
+ * When a thread ends, the next new thread reuses its stream and continues in the same chunk with a
+ * packet of its own, so that short-lived threads do not cost a file each. The new packet's header
+ * is written before one store cuts the previous packet to its size, so that a reader finds both or
+ * only the first. If a stream is unused for half a second, the helper replaces its last chunk by a
+ * copy of the right size, if that saves enough.
  */
 #include "capture/core/state.h"
 
@@ -33,9 +33,9 @@
 #define MADV_POPULATE_WRITE 23
 #endif
 #define RETRY_TICKS(s) ((s) / 1000) /* a millisecond */
-#define HAND_ON_LEAST  1024         /* bytes that a chunk must have left for one more packet */
-#define TRIM_LEAST     (60 << 10) /* bytes to be won: to take a file's place costs a millisecond */
-#define IDLE_TICKS     5          /* of the helper, until an ended stream is closed */
+#define REUSE_MIN      1024         /* bytes that a chunk must have left for one more packet */
+#define TRIM_MIN       (60 << 10)   /* bytes to save: replacing a file costs a millisecond */
+#define IDLE_TICKS     5            /* of the helper, until an ended stream is closed */
 
 __thread struct rp_core_stream *rp_core_self;
 __thread bool rp_core_in_helper;
@@ -47,7 +47,7 @@ static void full_path(char *to, size_t size, const char *name)
     snprintf(to, size, "%s/%s", rp_core.folder, name);
 }
 
-/* A name that no other process has, wherever it runs. */
+/* A name that no other process uses, on any host. */
 void rp_core_hidden_name(char *to, size_t size, const char *what)
 {
     snprintf(to, size, ".%s_%u_%08x_%llu", what, rp_core.pid, rp_core_image(),
@@ -62,8 +62,8 @@ bool rp_core_fits(size_t size)
            limit.rlim_cur >= size;
 }
 
-/* All blocks of the file, so that no later store can fail. 0 or an error. */
-static int allocate(int fd, size_t size)
+/* Allocates all blocks of the file, so that no later store can fail. Returns 0 or an error. */
+static int file_allocate(int fd, size_t size)
 {
     static const char zeros[4096];
 
@@ -86,18 +86,18 @@ static int allocate(int fd, size_t size)
     return 0;
 }
 
-static int map_chunk(struct rp_core_chunk *c, const char *path, size_t size)
+static int chunk_map(struct rp_core_chunk *c, const char *path, size_t size)
 {
     int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644), why;
 
     if (fd < 0)
         return errno;
-    why = allocate(fd, size);
+    why = file_allocate(fd, size);
     if (!why) {
         c->base = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
         why = c->base == MAP_FAILED ? errno : 0;
     }
-    if (why != EBADF) /* the program closed it, and the number may be one of its own by now */
+    if (why != EBADF) /* else the program closed it, and may have reused the number */
         close(fd);
     if (why) {
         unlink(path);
@@ -109,9 +109,9 @@ static int map_chunk(struct rp_core_chunk *c, const char *path, size_t size)
     return 0;
 }
 
-/* A chunk under a hidden name; again where the program closed the file meanwhile, as those do that
-   close all. 0 or an error. */
-static int make_chunk(struct rp_core_chunk *c, size_t size)
+/* Creates a chunk under a hidden name. Tries again if the program closed the file meanwhile, as
+   programs do that close all descriptors. Returns 0 or an error. */
+static int chunk_create(struct rp_core_chunk *c, size_t size)
 {
     char path[sizeof rp_core.folder + 80];
     int why = EBADF;
@@ -119,7 +119,7 @@ static int make_chunk(struct rp_core_chunk *c, size_t size)
     for (int i = 0; i < 3 && why == EBADF; i++) {
         rp_core_hidden_name(c->path, sizeof c->path, "spare");
         full_path(path, sizeof path, c->path);
-        why = map_chunk(c, path, size);
+        why = chunk_map(c, path, size);
     }
     return why;
 }
@@ -130,8 +130,8 @@ static void packet_name(char *to, size_t size, const struct rp_core_stream *s, u
              (unsigned long long)s->instance, sequence);
 }
 
-/* The header of the stream's next packet; `room` bytes are left for all of it. */
-static void put_head(struct rp_core_stream *s, uint8_t *at, size_t room)
+/* Writes the header of the stream's next packet; `room` is the size of the packet. */
+static void packet_write_head(struct rp_core_stream *s, uint8_t *at, size_t room)
 {
     struct rp_ctf_packet *p = (struct rp_ctf_packet *)(void *)at;
     uint64_t now = rp_core_now();
@@ -152,8 +152,8 @@ static void put_head(struct rp_core_stream *s, uint8_t *at, size_t room)
                                 .flags = rp_core_in_helper ? RP_CTF_PACKET_HELPER : 0};
 }
 
-/* The packet whose header stands there is the one in use. */
-static void use_packet(struct rp_core_stream *s, uint8_t *at)
+/* Makes the packet whose header is at `at` the one in use. */
+static void packet_use(struct rp_core_stream *s, uint8_t *at)
 {
     s->head = (struct rp_ctf_packet *)(void *)at;
     s->at = at + sizeof *s->head;
@@ -161,12 +161,12 @@ static void use_packet(struct rp_core_stream *s, uint8_t *at)
     s->packet++;
 }
 
-/* Writes the header and gives the chunk its name. */
-static bool publish(struct rp_core_stream *s, struct rp_core_chunk *c)
+/* Writes the header of the chunk's packet and renames the chunk. */
+static bool chunk_publish(struct rp_core_stream *s, struct rp_core_chunk *c)
 {
     char from[sizeof rp_core.folder + 80], to[sizeof rp_core.folder + 80], name[sizeof c->path];
 
-    put_head(s, c->base, c->size);
+    packet_write_head(s, c->base, c->size);
     packet_name(name, sizeof name, s, s->packet);
     full_path(from, sizeof from, c->path);
     full_path(to, sizeof to, name);
@@ -176,7 +176,7 @@ static bool publish(struct rp_core_stream *s, struct rp_core_chunk *c)
     return true;
 }
 
-static void discard(struct rp_core_chunk *c)
+static void chunk_discard(struct rp_core_chunk *c)
 {
     char path[sizeof rp_core.folder + 80];
 
@@ -189,16 +189,16 @@ static void discard(struct rp_core_chunk *c)
 
 /* -------------------------------------------------------------------------- the next packet */
 
-static size_t size_for(struct rp_core_stream *s, size_t need)
+static size_t chunk_size(struct rp_core_stream *s, size_t need)
 {
-    size_t most = RP_CTF_CHUNK_MAX, size = s->next_size;
+    size_t max = RP_CTF_CHUNK_MAX, size = s->next_size;
 
-    if (rp_core.options.limit_bytes && rp_core.options.limit_bytes / 16 < most)
-        most = rp_core.options.limit_bytes / 16 & ~(size_t)4095;
-    if (most < RP_CORE_FIRST)
-        most = RP_CORE_FIRST;
-    if (size > most)
-        size = most;
+    if (rp_core.options.limit_bytes && rp_core.options.limit_bytes / 16 < max)
+        max = rp_core.options.limit_bytes / 16 & ~(size_t)4095;
+    if (max < RP_CORE_FIRST)
+        max = RP_CORE_FIRST;
+    if (size > max)
+        size = max;
     while (size < need + sizeof(struct rp_ctf_packet))
         size *= 2;
     return size;
@@ -211,9 +211,10 @@ static uint32_t old_packets(struct rp_core_stream *s)
     return first > oldest ? first - oldest : 0;
 }
 
-/* Removes the oldest file of the stream that has most of them, whoever writes to it: one that has
-   much and is silent must not leave the others without room. False: there is none to remove. */
-static bool drop_oldest(void)
+/* Removes the oldest file of the stream that has the most files, even if another thread writes to
+   it: a large stream that has become silent must not take the others' room. Returns false if there
+   is no file to remove. */
+static bool ring_drop_oldest(void)
 {
     struct rp_core_stream *most = NULL, *s;
     char path[sizeof rp_core.folder + 80], name[64];
@@ -235,7 +236,7 @@ static bool drop_oldest(void)
     return true;
 }
 
-/* Whether the limit leaves room; in a ring the oldest packets make it. */
+/* Whether the limit allows another chunk; in a ring, removes the oldest packets to make room. */
 static bool within_limit(size_t size)
 {
     const struct rp_core_options *o = &rp_core.options;
@@ -244,16 +245,16 @@ static bool within_limit(size_t size)
         return true;
     if (o->full != RP_CORE_RING) {
         rp_core_warn(RP_CORE_WARN_FULL,
-                     "the limit of %llu bytes is reached: what follows is left out",
+                     "the limit of %llu bytes is reached: further events are dropped",
                      (unsigned long long)o->limit_bytes);
         return false;
     }
-    while (atomic_load(&rp_core.bytes) + size > o->limit_bytes && drop_oldest())
+    while (atomic_load(&rp_core.bytes) + size > o->limit_bytes && ring_drop_oldest())
         ;
-    return true; /* each stream may have its two newest files in any case */
+    return true; /* each stream keeps its two newest files in any case */
 }
 
-static bool take_spare(struct rp_core_stream *s, size_t need, struct rp_core_chunk *c)
+static bool spare_take(struct rp_core_stream *s, size_t need, struct rp_core_chunk *c)
 {
     uint32_t ready = RP_CORE_SPARE_READY;
 
@@ -263,14 +264,14 @@ static bool take_spare(struct rp_core_stream *s, size_t need, struct rp_core_chu
     atomic_store(&s->spare_state, RP_CORE_SPARE_NONE);
     if (c->size >= need + sizeof(struct rp_ctf_packet))
         return true;
-    discard(c);
+    chunk_discard(c);
     return false;
 }
 
-static void warn_chunk(int why)
+static void chunk_warn(int why)
 {
     errno = why;
-    rp_core_warn(RP_CORE_WARN_CHUNK, "cannot write in '%s': %m; events are lost, and counted",
+    rp_core_warn(RP_CORE_WARN_CHUNK, "cannot write to '%s': %m; events are lost and counted",
                  rp_core.folder);
 }
 
@@ -279,28 +280,28 @@ static bool is_full(int why)
     return why == ENOSPC || why == EDQUOT || why == EFBIG;
 }
 
-static int new_chunk(struct rp_core_stream *s, size_t need, struct rp_core_chunk *c)
+static int chunk_get(struct rp_core_stream *s, size_t need, struct rp_core_chunk *c)
 {
-    size_t size = size_for(s, need);
+    size_t size = chunk_size(s, need);
     int why;
 
     if (!within_limit(size))
         return EDQUOT;
-    if (take_spare(s, need, c))
+    if (spare_take(s, need, c))
         return 0;
-    why = make_chunk(c, size);
+    why = chunk_create(c, size);
     if (is_full(why) && size > RP_CORE_FIRST) { /* less may still fit */
         s->next_size = RP_CORE_FIRST;
-        why = make_chunk(c, size_for(s, need));
+        why = chunk_create(c, chunk_size(s, need));
     }
     if (why)
-        warn_chunk(why);
+        chunk_warn(why);
     return why;
 }
 
-/* A full chunk is unmapped by the helper, or here where it is behind. Only this thread fills the
-   place, only the helper empties it. */
-static void retire(struct rp_core_stream *s, const struct rp_core_chunk *old)
+/* The helper unmaps a full chunk; if it has not unmapped the last one yet, this thread does. Only
+   this thread sets `retired`, only the helper clears it. */
+static void chunk_retire(struct rp_core_stream *s, const struct rp_core_chunk *old)
 {
     if (!old->base)
         return;
@@ -312,26 +313,26 @@ static void retire(struct rp_core_stream *s, const struct rp_core_chunk *old)
     atomic_store(&s->retired, old->base);
 }
 
-static bool next_packet(struct rp_core_stream *s, size_t need)
+static bool packet_next(struct rp_core_stream *s, size_t need)
 {
     struct rp_core_chunk c, old = s->chunk;
 
-    if (new_chunk(s, need, &c))
+    if (chunk_get(s, need, &c))
         return false;
-    if (!publish(s, &c)) {
-        warn_chunk(errno);
-        discard(&c);
+    if (!chunk_publish(s, &c)) {
+        chunk_warn(errno);
+        chunk_discard(&c);
         return false;
     }
     s->chunk = c;
     atomic_store(&s->chunk_first, s->packet);
     s->end = c.base + c.size;
-    use_packet(s, c.base);
-    retire(s, &old);
+    packet_use(s, c.base);
+    chunk_retire(s, &old);
     return true;
 }
 
-/* Signals wait meanwhile: they would interrupt the system calls. errno stays as it was. */
+/* Blocks signals, which would interrupt the system calls, and preserves errno. */
 bool rp_core_stream_next(struct rp_core_stream *s, size_t need)
 {
     uint64_t now = rp_core_now();
@@ -344,7 +345,7 @@ bool rp_core_stream_next(struct rp_core_stream *s, size_t need)
         return false;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &old);
-    done = next_packet(s, need);
+    done = packet_next(s, need);
     pthread_sigmask(SIG_SETMASK, &old, NULL);
     s->retry_at = done ? 0 : now + RETRY_TICKS(rp_core.frequency);
     errno = saved;
@@ -352,7 +353,7 @@ bool rp_core_stream_next(struct rp_core_stream *s, size_t need)
         return false;
     if (s->next_size < RP_CTF_CHUNK_MAX)
         s->next_size *= 4;
-    if (s->packet > 1) { /* a busy stream gets a chunk in reserve */
+    if (s->packet > 1) { /* a busy stream gets a spare chunk */
         rp_core_helper_start();
         atomic_compare_exchange_strong(&s->spare_state, &none, RP_CORE_SPARE_WANTED);
         rp_core_helper_wake();
@@ -377,11 +378,11 @@ void rp_core_stream_reserve(struct rp_core_stream *s)
     if (!atomic_compare_exchange_strong(&s->spare_state, &wanted, RP_CORE_SPARE_BUSY))
         return;
     if ((rp_core.options.limit_bytes && rp_core.options.limit_bytes < (16 << 20)) ||
-        make_chunk(&s->spare, size_for(s, 0))) {
+        chunk_create(&s->spare, chunk_size(s, 0))) {
         atomic_store(&s->spare_state, RP_CORE_SPARE_NONE);
         return;
     }
-    madvise(s->spare.base, s->spare.size, MADV_POPULATE_WRITE); /* its page faults happen here */
+    madvise(s->spare.base, s->spare.size, MADV_POPULATE_WRITE); /* take the page faults here */
     atomic_store(&s->spare_state, RP_CORE_SPARE_READY);
 }
 
@@ -389,13 +390,13 @@ void rp_core_stream_drop_spare(struct rp_core_stream *s)
 {
     struct rp_core_chunk c;
 
-    if (take_spare(s, 0, &c))
-        discard(&c);
+    if (spare_take(s, 0, &c))
+        chunk_discard(&c);
 }
 
-/* The chunk's first `size` bytes, with a last packet that ends there, in the file's place. The
-   mapping stays as it is: somebody may be reading the file. */
-static bool trim(struct rp_core_stream *s, size_t size)
+/* Replaces the file by a copy of the chunk's first `size` bytes, whose last packet ends there. The
+   old file and the mapping stay intact: somebody may be reading the file. */
+static bool chunk_trim(struct rp_core_stream *s, size_t size)
 {
     struct rp_ctf_packet head = *s->head;
     size_t before = (size_t)((uint8_t *)s->head - s->chunk.base), done = before + sizeof head;
@@ -412,8 +413,8 @@ static bool trim(struct rp_core_stream *s, size_t size)
     fd = open(from, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
     if (fd < 0)
         return false;
-    /* with its blocks, for ext4 otherwise writes them out before it replaces the name */
-    written = !allocate(fd, size) && writev(fd, parts, 3) == (ssize_t)size;
+    /* allocated first: ext4 otherwise writes the blocks to disk before it renames the file */
+    written = !file_allocate(fd, size) && writev(fd, parts, 3) == (ssize_t)size;
     written = !close(fd) && written;
     if (written && !rename(from, to))
         return true;
@@ -421,21 +422,21 @@ static bool trim(struct rp_core_stream *s, size_t size)
     return false;
 }
 
-/* Puts a copy of the right size in the place of the last chunk, then lets go of it. */
+/* Trims the last chunk and unmaps it. */
 void rp_core_stream_end(struct rp_core_stream *s)
 {
     size_t size;
 
     rp_core_stream_drop_spare(s);
     if (!s->head) {
-        atomic_fetch_add(&rp_core.lost, s->lost - s->told); /* no packet tells of them */
+        atomic_fetch_add(&rp_core.lost, s->lost - s->told); /* no packet reports them */
         s->lost = s->told;
         return;
     }
     s->told = s->lost;
     size = (size_t)((uint8_t *)s->head - s->chunk.base) + (size_t)(s->head->content_bits / 8);
     size = (size + 4095) & ~(size_t)4095;
-    if (size + TRIM_LEAST <= s->chunk.size && trim(s, size))
+    if (size + TRIM_MIN <= s->chunk.size && chunk_trim(s, size))
         atomic_fetch_sub(&rp_core.bytes, s->chunk.size - size);
     munmap(s->chunk.base, s->chunk.size);
     s->chunk.base = NULL;
@@ -454,7 +455,6 @@ bool rp_core_stream_close(struct rp_core_stream *s)
     return true;
 }
 
-/* For the helper's ticks: closes it where its thread has ended a while ago. */
 void rp_core_stream_age(struct rp_core_stream *s)
 {
     uint32_t turn = atomic_load(&s->turns);
@@ -469,8 +469,8 @@ void rp_core_stream_age(struct rp_core_stream *s)
 
 /* -------------------------------------------------------------------------- streams */
 
-/* One whose thread has ended, or NULL. */
-static struct rp_core_stream *reuse(void)
+/* A stream whose thread has ended, or NULL. */
+static struct rp_core_stream *stream_reuse(void)
 {
     struct rp_core_stream *s;
 
@@ -484,25 +484,25 @@ static struct rp_core_stream *reuse(void)
     return NULL;
 }
 
-/* A packet of this thread behind that of the one before, in the same chunk; where it is full, the
-   first event takes a new one. */
-static void hand_on(struct rp_core_stream *s)
+/* Begins a packet of this thread after the previous thread's packet in the same chunk. If the chunk
+   is full, the first event gets a new one. */
+static void stream_continue(struct rp_core_stream *s)
 {
     struct rp_ctf_packet *before = s->head;
     size_t used = (size_t)(before->content_bits / 8 + 7) & ~(size_t)7;
     uint8_t *at = (uint8_t *)before + used;
 
-    if (s->end - at < HAND_ON_LEAST) {
+    if (s->end - at < REUSE_MIN) {
         s->at = s->end;
         return;
     }
-    put_head(s, at, (size_t)(s->end - at));
+    packet_write_head(s, at, (size_t)(s->end - at));
     atomic_store_explicit((_Atomic uint64_t *)&before->packet_bits, (uint64_t)used * 8,
                           memory_order_release);
-    use_packet(s, at);
+    packet_use(s, at);
 }
 
-static struct rp_core_stream *add(void)
+static struct rp_core_stream *stream_add(void)
 {
     struct rp_core_stream *s =
         mmap(NULL, sizeof *s, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -520,11 +520,11 @@ struct rp_core_stream *rp_core_stream_new(void)
 {
     static _Atomic uint32_t count;
     uint32_t tid = (uint32_t)syscall(SYS_gettid), now_on = atomic_load(&rp_core.page->on);
-    struct rp_core_stream *s = reuse();
+    struct rp_core_stream *s = stream_reuse();
     bool fresh = !s;
 
     if (fresh)
-        s = add();
+        s = stream_add();
     if (!s)
         return NULL;
     if (fresh) {
@@ -534,13 +534,13 @@ struct rp_core_stream *rp_core_stream_new(void)
         s->next_size = RP_CORE_FIRST;
     }
     s->tid = tid;
-    s->time = now_on ? now_on : RP_CORE_NEVER; /* off: for what is told late */
+    s->time = now_on ? now_on : RP_CORE_NEVER; /* off: for work reported late */
     s->retry_at = 0;
     s->step_counted = false;
     s->inner = NULL;
     atomic_store(&s->busy, 0);
     atomic_fetch_add(&s->turns, 1);
     if (s->head)
-        hand_on(s);
+        stream_continue(s);
     return s;
 }

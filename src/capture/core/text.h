@@ -2,8 +2,8 @@
 #ifndef RP_CAPTURE_CORE_TEXT_H
 #define RP_CAPTURE_CORE_TEXT_H
 /*
- * A text of an event: where it is, its length and its hash, inlined into the hot path. The usual
- * name of a range has up to 16 bytes, and takes one multiplication.
+ * A text of an event: its address, length and hash, inlined into the hot path. A name of up to 16
+ * bytes takes one multiplication.
  */
 #include "capture/core/state.h"
 
@@ -55,12 +55,12 @@ static RP_CORE_INLINE uint64_t hash_text(const char *p, size_t n)
     return mix(h ^ load8(p + n - 16), load8(p + n - 8));
 }
 
-static RP_CORE_INLINE struct text text_of(const char *s, size_t most)
+static RP_CORE_INLINE struct text text_of(const char *s, size_t max)
 {
     struct text t = {s ? s : "", s ? strlen(s) : 0, 0};
 
-    if (RP_CORE_UNLIKELY(t.len > most))
-        t.len = most;
+    if (RP_CORE_UNLIKELY(t.len > max))
+        t.len = max;
     t.hash = hash_text(t.at, t.len);
     return t;
 }

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Buffers for CUPTI. It asks for one from inside a launch of the program, so a request only looks
- * for a free one: all of them lie in one reserved range, and a word each says whose it is (free,
- * with CUPTI, full, being read). A full one is read by a worker of ours, which also asks CUPTI ten
- * times a second for what is complete: a process that is killed loses no more than that.
+ * Buffers for CUPTI. CUPTI requests one inside a launch of the program, so that a request only
+ * looks for a free one: all are in one reserved range, each with a state (free, given to CUPTI,
+ * full). A worker thread reads full buffers, and flushes CUPTI ten times a second: a killed process
+ * loses at most the records of that time.
  *
- * The memory comes from mmap and is only as large as what was touched; CUPTI is told that it gets
- * zeroed buffers, so that it does not clear them on the program's thread. The child of a fork has
- * its own copy, which CUPTI may write into there (a call that fails leaves a record) and nobody
- * reads.
+ * The memory comes from mmap; only touched pages are allocated. CUPTI is told that buffers are
+ * zeroed, so that it does not clear them on the program's thread. The child of a fork has its own
+ * copy, which nobody reads.
  */
 #include "capture/cuda/cuda.h"
 
@@ -35,7 +34,8 @@ static struct {
 
 static uint8_t *base;
 static sem_t full;
-static pthread_mutex_t reading = PTHREAD_MUTEX_INITIALIZER; /* the worker and the end only */
+static pthread_mutex_t reading =
+    PTHREAD_MUTEX_INITIALIZER; /* between the worker and the shutdown */
 
 /* -------------------------------------------------------------------------- for CUPTI */
 
@@ -43,7 +43,7 @@ void rp_cuda_request(uint8_t **buffer, size_t *size, size_t *records)
 {
     atomic_store_explicit(&rp_cuda.used, 1, memory_order_relaxed);
     *records = 0;                           /* as many as fit */
-    for (uint32_t k = 0; k < BLOCKS; k++) { /* the first ones, whose memory was used before */
+    for (uint32_t k = 0; k < BLOCKS; k++) { /* in order: the first have allocated pages */
         uint32_t none = FREE;
 
         if (atomic_load_explicit(&blocks[k].state, memory_order_relaxed) == FREE &&
@@ -106,8 +106,8 @@ static int64_t now_ns(void)
     return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
-/* Until a buffer is full, or the time has come. */
-static void wait_until(int64_t when_ns)
+/* Waits until a buffer is full, or until the time. */
+static void worker_wait(int64_t when_ns)
 {
     int64_t left = when_ns - now_ns();
     struct timespec t;
@@ -122,14 +122,14 @@ static void wait_until(int64_t when_ns)
         ;
 }
 
-static void *work(void *unused)
+static void *worker_run(void *unused)
 {
     int64_t next = now_ns() + TICK_NS;
 
     (void)unused;
     pthread_setname_np(pthread_self(), "reprise-cuda");
     while (atomic_load(&rp_cuda.running)) {
-        wait_until(next);
+        worker_wait(next);
         if (!atomic_load(&rp_cuda.running))
             break;
         if (now_ns() >= next) {
@@ -156,7 +156,7 @@ bool rp_cuda_buffers_begin(void)
     sigfillset(&all);
     pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
     pthread_sigmask(SIG_SETMASK, &all, &old);
-    started = !pthread_create(&thread, &attr, work, NULL);
+    started = !pthread_create(&thread, &attr, worker_run, NULL);
     pthread_sigmask(SIG_SETMASK, &old, NULL);
     pthread_attr_destroy(&attr);
     return started;

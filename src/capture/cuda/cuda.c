@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The cuda library. The driver loads it at cuInit (CUDA_INJECTION64_PATH) and calls
- * InitializeInjection; nothing of CUDA may be called there, CUPTI may. We subscribe first: whoever
- * subscribes has CUPTI for itself, and a second profiler that does not ask takes the first one's
- * buffers away. Where somebody else has it, the rest of the recording goes on without the device.
+ * InitializeInjection, which may call CUPTI but not CUDA. It subscribes first: CUPTI has a single
+ * subscriber, and a profiler that uses CUPTI without subscribing takes the buffers of the first
+ * one. If another profiler is subscribed, the recording continues without device work.
  *
- * It also stands in LD_PRELOAD, for one reason: the wrappers of cuptiSubscribe below see another
- * profiler of the process (torch.profiler) ask, so that it can be said why it gets nothing.
+ * The library is also in LD_PRELOAD, for one reason: the wrappers of cuptiSubscribe below detect
+ * another profiler in the process (torch.profiler), so that a message can explain why it fails.
  *
  * Options (`record --set`):
- *   cuda.graph=graph|node   a CUDA graph is one record (default), or one for each of its nodes
- *   cuda.calls=usual|all|none  calls of the runtime and launches of the driver, without queries
- * that only poll (default); all of both; none cuda.sync=on|off        waits and events (default on)
+ *
+ *   cuda.graph=graph|node      a CUDA graph is one record (default), or one for each node
+ *   cuda.calls=usual|all|none  runtime calls and driver launches without queries (default), or all
+ *   cuda.sync=on|off           waits and events (default on)
  */
 #include "capture/cuda/cuda.h"
 
@@ -41,8 +42,7 @@ static void on_callback(void *user, int domain, uint32_t id, const void *data)
     (void)user;
     (void)data;
     if (domain == RP_CUPTI_DOMAIN_STATE && id == RP_CUPTI_STATE_FATAL_ERROR)
-        rp_cuda.cap->warn(
-            "CUPTI met an error it cannot go on from: kernels are no longer recorded");
+        rp_cuda.cap->warn("CUPTI reported a fatal error: kernels are no longer recorded");
 }
 
 /* -------------------------------------------------------------------------- what is recorded */
@@ -60,9 +60,9 @@ static void set_attribute(int attribute, size_t value, size_t size)
         rp_cuda.cupti.set_attribute(attribute, &size, &value);
 }
 
-/* Launches, copies, memsets, waits and captures by the driver: where a library calls it without
-   the runtime (Triton, XLA, NCCL), these start the work. Inside a call of the runtime they are the
-   same call again, which the worker leaves out. */
+/* Enables launches, copies, memsets, waits and captures of the driver: libraries that do not use
+   the runtime (Triton, XLA, NCCL) start their work with these. Inside a runtime call they are the
+   same call again, which the worker drops. */
 static void enable_driver_work(void)
 {
     static const struct {
@@ -70,7 +70,7 @@ static void enable_driver_work(void)
     } ids[] = {
         {307, 307}, {442, 442}, {652, 653}, {477, 478}, {514, 515}, /* kernels, graphs */
         {276, 293}, {305, 306}, {318, 321}, {397, 410}, {418, 427}, /* copies */
-        {776, 779}, {796, 799},                                     /* of many at once */
+        {776, 779}, {796, 799},                                     /* batches of copies */
         {216, 216}, {218, 218}, {220, 220}, {222, 222}, {224, 224}, /* memsets */
         {226, 226}, {249, 254}, {411, 416}, {428, 433}, {17, 17},
         {800, 800}, {121, 121}, {126, 126}, {440, 440}, /* waits of the host */
@@ -87,7 +87,7 @@ static void enable_driver_work(void)
 
 static void enable_calls(void)
 {
-    /* cudaGetDevice, cudaGetLastError, cudaPeekAtLastError, cudaEventQuery: asked all the time */
+    /* cudaGetDevice, cudaGetLastError, cudaPeekAtLastError, cudaEventQuery: frequent queries */
     static const uint16_t queries[] = {17, 10, 11, 138};
 
     if (option_is("cuda.calls", "none"))
@@ -117,7 +117,7 @@ static void enable_records(void)
 
     code = rp_cuda.cupti.enable(RP_CUPTI_CONCURRENT_KERNEL);
     if (code) {
-        snprintf(text, sizeof text, "CUPTI gives no kernels: %s", rp_cuda_error(code));
+        snprintf(text, sizeof text, "CUPTI cannot record kernels: %s", rp_cuda_error(code));
         rp_cuda.cap->warn(text);
     }
     for (size_t i = 0; i < sizeof kinds; i++)
@@ -126,7 +126,7 @@ static void enable_records(void)
         rp_cuda.cupti.enable(RP_CUPTI_GRAPH_TRACE);
     if (!option_is("cuda.sync", "off")) {
         if (rp_cuda.cupti.all_syncs)
-            rp_cuda.cupti.all_syncs(0); /* not those that only poll */
+            rp_cuda.cupti.all_syncs(0); /* not those that only query */
         rp_cuda.cupti.enable(RP_CUPTI_SYNCHRONIZATION);
         rp_cuda.cupti.enable(RP_CUPTI_CUDA_EVENT);
     }
@@ -135,8 +135,8 @@ static void enable_records(void)
 
 /* -------------------------------------------------------------------------- subscribing */
 
-/* Who has CUPTI, where that can be known. */
-static void name_owner(char *to, size_t size)
+/* Finds the name of the subscribed profiler, if possible. */
+static void find_owner(char *to, size_t size)
 {
     char old[128] = "";
     struct rp_cupti_subscriber_params params = {.size = RP_CUPTI_SUBSCRIBER_PARAMS_SIZE,
@@ -161,14 +161,14 @@ static bool subscribe(void)
     if (!code)
         return true;
     if (code == RP_CUPTI_MULTIPLE_SUBSCRIBERS) {
-        name_owner(owner, sizeof owner);
+        find_owner(owner, sizeof owner);
         snprintf(text, sizeof text,
-                 "%s has CUPTI already: no kernels, copies and CUDA calls in this recording (run "
+                 "%s already uses CUPTI: this recording has no kernels, copies and CUDA calls (run "
                  "one profiler at a time)",
                  owner);
         rp_cuda.cap->fact("cuda.refused", owner);
     } else {
-        snprintf(text, sizeof text, "CUPTI cannot be used: %s (%d); going on without kernels",
+        snprintf(text, sizeof text, "cannot use CUPTI: %s (%d); continuing without kernels",
                  rp_cuda_error(code), code);
         rp_cuda.cap->fact("cuda.refused", rp_cuda_error(code));
     }
@@ -176,7 +176,7 @@ static bool subscribe(void)
     return false;
 }
 
-static void tell_counts(void)
+static void put_counts(void)
 {
     static const struct {
         const char *key;
@@ -197,17 +197,17 @@ static void tell_counts(void)
     }
 }
 
-/* Before the driver and CUPTI end: registered after they were loaded, so it runs before theirs. In
-   the child of a fork CUPTI must not be called. */
-static void at_end(void)
+/* Registered with atexit after the driver and CUPTI were loaded, so that it runs before their exit
+   handlers. Must not call CUPTI in the child of a fork. */
+static void cuda_end(void)
 {
     if (!atomic_load(&rp_cuda.running) || rp_cuda.cap->process_id() != rp_cuda.process)
         return;
     rp_cuda_buffers_end();
-    tell_counts();
+    put_counts();
 }
 
-static void begin(void)
+static void cuda_begin(void)
 {
     const struct rp_cupti *c = &rp_cuda.cupti;
     char version[32];
@@ -219,7 +219,8 @@ static void begin(void)
     rp_cuda.process = rp_cuda.cap->process_id();
     atomic_store(&rp_cuda.running, 1);
     if (!rp_cuda_buffers_begin()) {
-        rp_cuda.cap->warn("no memory or thread for CUPTI's buffers: going on without kernels");
+        rp_cuda.cap->warn(
+            "cannot allocate buffers or a thread for CUPTI: continuing without kernels");
         atomic_store(&rp_cuda.running, 0);
         c->unsubscribe(rp_cuda.subscriber);
         return;
@@ -227,13 +228,13 @@ static void begin(void)
     c->enable_callback(1, rp_cuda.subscriber, RP_CUPTI_DOMAIN_STATE, RP_CUPTI_STATE_FATAL_ERROR);
     set_attribute(RP_CUPTI_ATTR_PER_THREAD_BUFFER, 1, 1);
     set_attribute(RP_CUPTI_ATTR_ZEROED_OUT_BUFFER, 1, 1);
-    if (c->timestamp) /* once only: a second call spoils the times of records */
+    if (c->timestamp) /* only once: a second call corrupts the times of records */
         c->timestamp(timestamp);
     c->buffers(rp_cuda_request, rp_cuda_complete);
     enable_records();
     snprintf(version, sizeof version, "%u", c->version);
     rp_cuda.cap->fact("cuda.cupti", version);
-    atexit(at_end);
+    atexit(cuda_end);
 }
 
 EXPORT int InitializeInjection(void);
@@ -255,7 +256,7 @@ int InitializeInjection(void)
         rp_cuda.cap->fact("cuda.refused", why);
         return 1;
     }
-    begin();
+    cuda_begin();
     return 1;
 }
 
@@ -263,9 +264,9 @@ int InitializeInjection(void)
 
 static pid_t preloaded_in;
 
-/* A profiler that was started inside the recording (Nsight Systems) puts its own library where ours
-   stood: the driver never calls us, which is said where CUDA was there to be recorded. */
-static void tell_replaced(void)
+/* A profiler started inside the recording (Nsight Systems) replaces CUDA_INJECTION64_PATH, so that
+   the driver never calls InitializeInjection. Warns about it if the program used CUDA. */
+static void warn_if_replaced(void)
 {
     const char *path = getenv("CUDA_INJECTION64_PATH"), *slash = path ? strrchr(path, '/') : NULL;
     const char *owner = slash ? slash + 1 : path;
@@ -282,7 +283,7 @@ static void tell_replaced(void)
     if (!cap)
         return;
     snprintf(text, sizeof text,
-             "%.200s has CUPTI: no kernels, copies and CUDA calls in this recording (run one "
+             "%.200s uses CUPTI: this recording has no kernels, copies and CUDA calls (run one "
              "profiler at a time)",
              owner);
     cap->warn(text);
@@ -293,10 +294,10 @@ __attribute__((constructor)) static void on_load(void)
 {
     preloaded_in = getpid();
     if (getenv("REPRISE_RECORD"))
-        atexit(tell_replaced);
+        atexit(warn_if_replaced);
 }
 
-static void tell_other(int code)
+static void warn_of_other(int code)
 {
     char text[16];
 
@@ -304,11 +305,12 @@ static void tell_other(int code)
         return;
     if (!atomic_fetch_add(&rp_cuda.others, 1))
         rp_cuda.cap->warn(
-            code ? "another profiler in the program (torch.profiler?) asked for CUPTI and was "
-                   "refused: it will show no kernels. This recording has them; 'record --with "
-                   "host,nvtx,nccl' leaves them to the other"
-                 : "another profiler in the program (torch.profiler?) uses CUPTI beside this "
-                   "recording");
+            code
+                ? "another profiler in the program (torch.profiler?) cannot subscribe to CUPTI: it "
+                  "will show no kernels. This recording has them; 'record --with host,nvtx,nccl' "
+                  "leaves CUPTI to the other profiler"
+                : "another profiler in the program (torch.profiler?) uses CUPTI beside this "
+                  "recording");
     snprintf(text, sizeof text, "%u", atomic_load(&rp_cuda.others));
     rp_cuda.cap->fact("cuda.other_profilers", text);
 }
@@ -324,9 +326,9 @@ int cuptiSubscribe(void **subscriber, rp_cupti_callback *callback, void *user)
 
     *(void **)&next = rp_cuda_symbol("cuptiSubscribe");
     if (!next || next == cuptiSubscribe)
-        return 999; /* unknown: there is no CUPTI */
+        return 999; /* CUPTI_ERROR_UNKNOWN: no CUPTI is loaded */
     code = next(subscriber, callback, user);
-    tell_other(code);
+    warn_of_other(code);
     return code;
 }
 
@@ -340,6 +342,6 @@ int cuptiSubscribe_v2(void **subscriber, rp_cupti_callback *callback, void *user
     if (!next || next == cuptiSubscribe_v2)
         return 999;
     code = next(subscriber, callback, user, params);
-    tell_other(code);
+    warn_of_other(code);
     return code;
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Finding CUPTI. A framework brings its own copy, and two copies in one process do not work: so one
- * that is loaded is taken first, then one that CUPTI_PATH names, the one beside the loaded CUDA
- * runtime or in the packages of the Python that runs (wheels put it into nvidia/cu13/lib or
- * nvidia/cuda_cupti/lib), then the system's.
+ * Finding CUPTI. Frameworks bring their own copy, and two copies in one process do not work.
+ * Searched in this order: a copy that is already loaded; CUPTI_PATH; beside the loaded CUDA
+ * runtime, or in the packages of the running Python (wheels install it in nvidia/cu13/lib or
+ * nvidia/cuda_cupti/lib); the system.
  */
 #include "capture/cuda/cuda.h"
 
@@ -43,10 +43,10 @@ static void add_folder(struct search *s, const char *path, size_t n, const char 
         s->n++;
 }
 
-/* Notes the folder of a loaded library of CUDA, and those that wheels have beside it, or the
-   packages of a Python that has one of its libraries loaded. Nothing may be loaded in here: the
-   list of libraries is locked. */
-static int note_folders(struct dl_phdr_info *info, size_t size, void *user)
+/* Adds the folder of a loaded CUDA library and the folders that wheels have beside it, or the
+   packages of a Python that has one of its libraries loaded. Must not load libraries: the list is
+   locked during the walk. */
+static int add_folders(struct dl_phdr_info *info, size_t size, void *user)
 {
     static const char *const beside[] = {"", "/../../cu13/lib", "/../../cuda_cupti/lib",
                                          "/../extras/CUPTI/lib64"};
@@ -59,7 +59,7 @@ static int note_folders(struct dl_phdr_info *info, size_t size, void *user)
                   !strncmp(slash, "/libnvrtc.so", 12))) {
         for (size_t i = 0; i < sizeof beside / sizeof beside[0]; i++)
             add_folder(s, path, (size_t)(slash - path), beside[i]);
-    } else if (packages && s->n + 16 < FOLDERS) { /* the others keep their room */
+    } else if (packages && s->n + 16 < FOLDERS) { /* keep room for the others */
         size_t n = (size_t)(packages - path) + 9;
 
         if (s->n < 2 || strncmp(s->folders[s->n - 1], path, n) != 0) {
@@ -77,15 +77,15 @@ static void *find_beside(void)
 
     if (!s)
         return NULL;
-    dl_iterate_phdr(note_folders, s);
+    dl_iterate_phdr(add_folders, s);
     for (size_t i = 0; !handle && i < s->n; i++)
         handle = try_folder(s->folders[i]);
     free(s);
     return handle;
 }
 
-/* The path of a CUPTI under another name (older ones have their full version in it). */
-static int note_cupti(struct dl_phdr_info *info, size_t size, void *user)
+/* Finds a loaded CUPTI by its path (older ones have the full version in their name). */
+static int find_cupti_path(struct dl_phdr_info *info, size_t size, void *user)
 {
     const char *slash = info->dlpi_name ? strrchr(info->dlpi_name, '/') : NULL;
 
@@ -96,25 +96,25 @@ static int note_cupti(struct dl_phdr_info *info, size_t size, void *user)
     return 1;
 }
 
-static void *loaded(void)
+static void *cupti_loaded(void)
 {
     char path[PATH_MAX] = "";
     void *handle = NULL;
 
     for (size_t i = 0; !handle && i < NSONAMES; i++)
         handle = dlopen(sonames[i], RTLD_NOW | RTLD_NOLOAD);
-    if (!handle && dl_iterate_phdr(note_cupti, path))
+    if (!handle && dl_iterate_phdr(find_cupti_path, path))
         handle = dlopen(path, RTLD_NOW | RTLD_NOLOAD);
     return handle;
 }
 
-static void *find(void)
+static void *cupti_open(void)
 {
     static const char *const system[] = {"/usr/local/cuda/extras/CUPTI/lib64",
                                          "/usr/local/cuda/lib64", "/usr/lib/x86_64-linux-gnu",
                                          "/usr/lib/aarch64-linux-gnu"};
     const char *named = getenv("CUPTI_PATH");
-    void *handle = loaded();
+    void *handle = cupti_loaded();
 
     if (!handle && named && *named) {
         handle = try_folder(named);
@@ -132,23 +132,23 @@ static void *find(void)
 
 const char *rp_cuda_find(struct rp_cupti *out)
 {
-    *out = (struct rp_cupti){.handle = find()};
+    *out = (struct rp_cupti){.handle = cupti_open()};
     if (!out->handle)
-        return "CUPTI (libcupti.so.13 or .12) was not found: set CUPTI_PATH to its folder";
+        return "cannot find CUPTI (libcupti.so.13 or .12): set CUPTI_PATH to its folder";
 #define RP_CUPTI_LOOKUP(field, name, args, needed)             \
     *(void **)&out->field = dlsym(out->handle, "cupti" #name); \
     if (needed && !out->field)                                 \
         return "this CUPTI is too old: it has no function cupti" #name;
     RP_CUPTI_CALLS(RP_CUPTI_LOOKUP)
 #undef RP_CUPTI_LOOKUP
-    if (out->get_version(&out->version)) /* some need the driver even for that: it will be said */
+    if (out->get_version(&out->version)) /* some versions need the driver for this */
         out->version = 0;
     return NULL;
 }
 
 void *rp_cuda_symbol(const char *name)
 {
-    void *handle = rp_cuda.cupti.handle ? rp_cuda.cupti.handle : loaded();
+    void *handle = rp_cuda.cupti.handle ? rp_cuda.cupti.handle : cupti_loaded();
 
     return handle ? dlsym(handle, name) : NULL;
 }

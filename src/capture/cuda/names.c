@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Names of calls and kernels, on the worker only. Calls are numbers that CUPTI names with their
- * version ("cudaLaunchKernel_v7000"), which is cut off; kernels have linker names, which are made
- * readable by the C++ library where the process has one. Both are kept: a name is made once.
+ * Names of calls and kernels, on the worker thread only. CUPTI's names of calls end with a version
+ * ("cudaLaunchKernel_v7000"), which is removed; names of kernels are demangled by the C++ library
+ * if the process has one. Both are cached.
  */
 #include "capture/cuda/cuda.h"
 
@@ -17,7 +17,7 @@
 
 static char *calls[2][CALLS]; /* driver, runtime */
 
-/* Cuts "_v7000", then "_ptsz" and "_ptds" (the per-thread default stream's own entry points). */
+/* Removes "_v7000", then "_ptsz" or "_ptds" (entry points of the per-thread default stream). */
 static void cut_version(char *name)
 {
     char *v = strrchr(name, '_');
@@ -103,7 +103,7 @@ const char *rp_cuda_kernel_name(const char *mangled)
             break;
         }
     }
-    free(known[at].name); /* where all are taken, the first gives way */
+    free(known[at].name); /* if all slots are taken, replace the first */
     known[at].name = demangle(mangled);
     known[at].hash = known[at].name ? hash : 0;
     return known[at].name ? known[at].name : mangled;

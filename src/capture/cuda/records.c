@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Records of CUPTI to events, on the worker. A buffer is gone through twice: records are not in
- * order, and a wait names an event whose record may stand behind it, as that of a call of the
- * runtime stands behind those of the driver's calls inside. Arguments have the names that PyTorch's
- * traces use, so every question understands both.
+ * Converts CUPTI records to events, on the worker thread. A buffer is read twice, because records
+ * are unordered: a wait refers to an event whose record may follow, and a runtime call's record
+ * follows those of the driver calls inside it. Arguments have the keys of PyTorch's traces, so that
+ * all commands understand both.
  *
- * Records without times (the device ran out of buffers, or work was unfinished when the process
- * ended) are counted as lost: they cannot be placed.
+ * Records without times (the device ran out of buffers, or work was unfinished at the end of the
+ * process) are counted as lost.
  */
 #include "capture/cuda/cuda.h"
 
@@ -18,12 +18,12 @@
 #define EXTERNALS 8192 /* a power of two */
 #define ARGS      16
 
-struct out { /* a span being put together */
+struct out { /* a span under construction */
     struct rp_capture_span span;
     struct rp_capture_arg args[ARGS];
 };
 
-/* -------------------------------------------------------------------------- small things */
+/* -------------------------------------------------------------------------- helpers */
 
 static void add_number(struct out *o, const char *key, int64_t value)
 {
@@ -39,7 +39,7 @@ static void add_text(struct out *o, const char *key, const char *text)
             (struct rp_capture_arg){.key = key, .type = RP_CTF_ARG_TEXT, .text = text};
 }
 
-static void put(struct out *o)
+static void put_span(struct out *o)
 {
     if (!o->span.begin || o->span.end < o->span.begin) {
         atomic_fetch_add(&rp_cuda.untimed, 1);
@@ -57,8 +57,7 @@ static const char *word(const char *const *words, size_t n, uint32_t i)
 }
 #define WORD(words, i) word(words, sizeof(words) / sizeof(words)[0], i)
 
-/* -------------------------------------------------------------------------- what others refer to
- */
+/* -------------------------------------------------------------------------- referenced records */
 
 static struct {
     uint32_t context, event, next;
@@ -85,7 +84,7 @@ static void keep_event(const struct rp_cupti_event_record *r)
     events[k].recent[i].stream = r->stream;
 }
 
-/* The record of the event that a wait with that correlation waits for: the last one before it. */
+/* Adds the record of the event that a wait waits for: the last one before the wait. */
 static void add_awaited(struct out *o, const struct rp_cupti_sync_record *r)
 {
     uint32_t k = event_slot(r->context, r->event), best = RECENT;
@@ -118,7 +117,7 @@ static void keep_external(const struct rp_cupti_external_record *r)
     externals[k].external = r->external;
 }
 
-/* Correlations of calls of the runtime: the driver's call inside has the same. */
+/* Correlations of runtime calls: the driver call inside has the same. */
 static uint32_t outer[EXTERNALS];
 
 static void keep_outer(const struct rp_cupti_api_record *r)
@@ -131,7 +130,7 @@ static bool is_inner(const struct rp_cupti_api_record *r)
     return r->correlation && outer[r->correlation & (EXTERNALS - 1)] == r->correlation;
 }
 
-static uint32_t devices[256]; /* of contexts, + 1 */
+static uint32_t devices[256]; /* device + 1 of each context */
 
 static int32_t device_of(uint32_t context)
 {
@@ -186,7 +185,7 @@ static void read_kernel(const struct rp_cupti_kernel_record *r)
     add_number(&o, "shared memory", (int64_t)r->shared_static + r->shared_dynamic);
     add_graph(&o, r->graph, r->graph_node);
     atomic_fetch_add_explicit(&rp_cuda.kernels, 1, memory_order_relaxed);
-    put(&o);
+    put_span(&o);
 }
 
 static const char *const memories[] = {NULL,    "Pageable", "Pinned", "Device",
@@ -206,7 +205,7 @@ static void read_memcpy(const struct rp_cupti_memcpy_record *r)
                  r->correlation);
     add_number(&o, "bytes", (int64_t)r->bytes);
     add_graph(&o, r->graph, r->graph_node);
-    put(&o);
+    put_span(&o);
 }
 
 static void read_memcpy2(const struct rp_cupti_memcpy2_record *r)
@@ -220,7 +219,7 @@ static void read_memcpy2(const struct rp_cupti_memcpy2_record *r)
     add_number(&o, "toDevice", r->to_device);
     add_number(&o, "bytes", (int64_t)r->bytes);
     add_graph(&o, r->graph, r->graph_node);
-    put(&o);
+    put_span(&o);
 }
 
 static void read_memset(const struct rp_cupti_memset_record *r)
@@ -234,7 +233,7 @@ static void read_memset(const struct rp_cupti_memset_record *r)
                  r->correlation);
     add_number(&o, "bytes", (int64_t)r->bytes);
     add_graph(&o, r->graph, r->graph_node);
-    put(&o);
+    put_span(&o);
 }
 
 static void read_graph(const struct rp_cupti_graph_record *r)
@@ -247,10 +246,10 @@ static void read_graph(const struct rp_cupti_graph_record *r)
     begin_device(&o, RP_CTF_KIND_KERNEL, "kernel", r->device, r->context, r->stream,
                  r->correlation);
     add_number(&o, "graph id", r->graph);
-    put(&o);
+    put_span(&o);
 }
 
-/* -------------------------------------------------------------------------- the host's side */
+/* -------------------------------------------------------------------------- host calls */
 
 static void read_call(const struct rp_cupti_api_record *r, int domain)
 {
@@ -270,7 +269,7 @@ static void read_call(const struct rp_cupti_api_record *r, int domain)
         add_number(&o, "result", r->result);
     if (externals[k].correlation == r->correlation && externals[k].external)
         add_number(&o, "External id", (int64_t)externals[k].external);
-    put(&o);
+    put_span(&o);
 }
 
 static void read_sync(const struct rp_cupti_sync_record *r)
@@ -284,8 +283,8 @@ static void read_sync(const struct rp_cupti_sync_record *r)
                  r->stream, r->correlation);
     if (r->event && r->event != UINT32_MAX)
         add_awaited(&o, r);
-    if (r->start) /* a wait on the device only has the time of its call */
-        put(&o);
+    if (r->start) /* a device-side wait has no time of its own */
+        put_span(&o);
 }
 
 static void read_overhead(const struct rp_cupti_overhead_record *r)
@@ -309,7 +308,7 @@ static void read_overhead(const struct rp_cupti_overhead_record *r)
 
     o.span.name = WORD(kinds, r->overhead >> 16);
     if (r->object == RP_CUPTI_OBJECT_THREAD && r->start)
-        put(&o);
+        put_span(&o);
 }
 
 /* -------------------------------------------------------------------------- a buffer */
@@ -367,7 +366,8 @@ static void second_pass(uint32_t kind, const void *record)
     }
 }
 
-static void walk(uint8_t *buffer, size_t valid, void (*use)(uint32_t kind, const void *record))
+static void for_each_record(uint8_t *buffer, size_t valid,
+                            void (*use)(uint32_t kind, const void *record))
 {
     void *record = NULL;
     uint32_t kind;
@@ -383,6 +383,6 @@ static void walk(uint8_t *buffer, size_t valid, void (*use)(uint32_t kind, const
 
 void rp_cuda_records(uint8_t *buffer, size_t valid)
 {
-    walk(buffer, valid, first_pass);
-    walk(buffer, valid, second_pass);
+    for_each_record(buffer, valid, first_pass);
+    for_each_record(buffer, valid, second_pass);
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The host library, loaded by LD_PRELOAD: it carries the core for all the others and for the macros
- * of <reprise/record.h>, and notes names of threads, forks, execs and libraries that are loaded
- * later. Calls are passed on unchanged. dlopen is not intercepted (a library is searched for beside
- * its caller, and the caller would be this one): the list of loaded objects is looked at instead,
- * ten times a second.
+ * The host library, loaded by LD_PRELOAD. It contains the core for all other sources and for the
+ * macros of <reprise/record.h>, and records thread names, forks, execs and libraries loaded at run
+ * time. Calls are forwarded unchanged. dlopen is not intercepted, because it searches relative to
+ * its caller, which would be this library; the list of loaded objects is checked ten times a second
+ * instead.
  */
 #include "capture/core/core.h"
 
@@ -63,18 +63,18 @@ void reprise_record_counter(const char *name, double value)
 
 /* -------------------------------------------------------------------------- libraries */
 
-static unsigned long long loads; /* that were seen; on the core's thread only */
+static unsigned long long loads; /* dlpi_adds of the last check; used on the core's thread only */
 
-struct walk {
+struct object_list {
     size_t at, known;
 };
 
-static int see_object(struct dl_phdr_info *info, size_t size, void *user)
+static int report_object(struct dl_phdr_info *info, size_t size, void *user)
 {
-    struct walk *walk = user;
+    struct object_list *list = user;
 
     (void)size;
-    if (walk->at++ >= walk->known && info->dlpi_name && info->dlpi_name[0])
+    if (list->at++ >= list->known && info->dlpi_name && info->dlpi_name[0])
         cap->library(info->dlpi_name);
     return 0;
 }
@@ -88,21 +88,21 @@ static int count_loads(struct dl_phdr_info *info, size_t size, void *user)
     return 1;
 }
 
-static void on_tick(void)
+static void host_tick(void)
 {
     static size_t known;
     struct dl_phdr_info info = {0};
-    struct walk walk = {0, known};
+    struct object_list list = {0, known};
 
     dl_iterate_phdr(count_loads, &info);
     if (info.dlpi_adds == loads || !cap->active())
         return;
     loads = info.dlpi_adds;
-    dl_iterate_phdr(see_object, &walk);
-    known = walk.at;
+    dl_iterate_phdr(report_object, &list);
+    known = list.at;
 }
 
-/* -------------------------------------------------------------------------- calls passed on */
+/* -------------------------------------------------------------------------- intercepted calls */
 
 #define NEXT(name)                                 \
     static __typeof__(&name) next;                 \
@@ -190,14 +190,14 @@ EXPORT int execvp(const char *file, char *const argv[])
 
 /* -------------------------------------------------------------------------- beginning and end */
 
-__attribute__((constructor(101))) static void load(void)
+__attribute__((constructor(101))) static void host_load(void)
 {
     cap = rp_capture_own();
     if (cap)
-        cap->source("host", on_tick, NULL);
+        cap->source("host", host_tick, NULL);
 }
 
-__attribute__((destructor(101))) static void unload(void)
+__attribute__((destructor(101))) static void host_unload(void)
 {
     rp_capture_close();
 }

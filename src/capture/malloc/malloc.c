@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The source `malloc`, loaded by LD_PRELOAD where it is asked for: how many allocations the program
- * makes and how many bytes it holds, as counters, ten times a second. Each thread counts for itself
- * in a block that is never freed, and the core's thread adds them up: an allocation costs a few
- * plain additions. Blocks that one thread allocates and another frees balance in the sum.
+ * The source `malloc`, loaded by LD_PRELOAD on request: the number of allocations and the bytes in
+ * use, as counters, ten times a second. Each thread has its own counters, which are never freed,
+ * and the core's thread sums them: an allocation costs a few plain additions. Memory that one
+ * thread allocates and another frees cancels out in the sum.
  */
 #include "capture/core/core.h"
 
@@ -17,8 +17,7 @@
 #include <unistd.h>
 
 #define EXPORT __attribute__((visibility("default")))
-#define EARLY \
-    (64 << 10) /* bytes for what the loader allocates while the real functions are found */
+#define EARLY  (64 << 10) /* bytes for allocations made while the real functions are looked up */
 
 struct counts {
     _Atomic uint64_t calls, frees, bytes, freed; /* written by one thread */
@@ -53,11 +52,11 @@ static bool is_early(const void *p)
     return (const char *)p >= early && (const char *)p < early + EARLY;
 }
 
-static void find(void)
+static void find_next(void)
 {
     if (inside)
         return;
-    inside = true; /* dlsym may allocate: that comes from the early block */
+    inside = true; /* dlsym may allocate: from the early block */
     *(void **)&next_free = dlsym(RTLD_NEXT, "free");
     *(void **)&next_calloc = dlsym(RTLD_NEXT, "calloc");
     *(void **)&next_realloc = dlsym(RTLD_NEXT, "realloc");
@@ -85,51 +84,51 @@ static struct counts *my_counts(void)
     return mine = c;
 }
 
-static void bump(_Atomic uint64_t *counter, uint64_t n)
+static void counter_add(_Atomic uint64_t *counter, uint64_t n)
 {
     atomic_store_explicit(counter, atomic_load_explicit(counter, memory_order_relaxed) + n,
                           memory_order_relaxed);
 }
 
-static void *allocated(void *p)
+static void *count_malloc(void *p)
 {
     struct counts *c;
     int saved = errno;
 
     if (p && (c = my_counts())) {
-        bump(&c->calls, 1);
-        bump(&c->bytes, malloc_usable_size(p));
+        counter_add(&c->calls, 1);
+        counter_add(&c->bytes, malloc_usable_size(p));
     }
     errno = saved;
     return p;
 }
 
-static void given_back(void *p)
+static void count_free(void *p)
 {
     struct counts *c = my_counts();
 
     if (!c)
         return;
-    bump(&c->frees, 1);
-    bump(&c->freed, malloc_usable_size(p));
+    counter_add(&c->frees, 1);
+    counter_add(&c->freed, malloc_usable_size(p));
 }
 
-/* -------------------------------------------------------------------------- calls passed on */
+/* -------------------------------------------------------------------------- intercepted calls */
 
 EXPORT void *malloc(size_t n)
 {
     if (!next_malloc)
-        find();
-    return next_malloc ? allocated(next_malloc(n)) : from_early(n);
+        find_next();
+    return next_malloc ? count_malloc(next_malloc(n)) : from_early(n);
 }
 
 EXPORT void *calloc(size_t n, size_t size)
 {
     if (!next_malloc)
-        find();
+        find_next();
     if (!next_malloc)
         return size && n > EARLY / size ? NULL : from_early(n * size);
-    return allocated(next_calloc(n, size));
+    return count_malloc(next_calloc(n, size));
 }
 
 EXPORT void free(void *p)
@@ -137,8 +136,8 @@ EXPORT void free(void *p)
     if (!p || is_early(p))
         return;
     if (!next_malloc)
-        find();
-    given_back(p);
+        find_next();
+    count_free(p);
     next_free(p);
 }
 
@@ -148,29 +147,29 @@ EXPORT void *realloc(void *p, size_t n)
     void *fresh;
 
     if (!next_malloc)
-        find();
+        find_next();
     if (is_early(p)) {
-        size_t most = (size_t)(early + EARLY - (char *)p);
+        size_t max = (size_t)(early + EARLY - (char *)p);
 
         fresh = malloc(n);
         if (fresh)
-            memcpy(fresh, p, n < most ? n : most);
+            memcpy(fresh, p, n < max ? n : max);
         return fresh;
     }
     before = p ? malloc_usable_size(p) : 0;
     fresh = next_realloc(p, n);
     if (p && (fresh || !n) && my_counts()) {
-        bump(&mine->frees, 1);
-        bump(&mine->freed, before);
+        counter_add(&mine->frees, 1);
+        counter_add(&mine->freed, before);
     }
-    return allocated(fresh);
+    return count_malloc(fresh);
 }
 
 EXPORT void *aligned_alloc(size_t alignment, size_t n)
 {
     if (!next_malloc)
-        find();
-    return next_aligned ? allocated(next_aligned(alignment, n)) : NULL;
+        find_next();
+    return next_aligned ? count_malloc(next_aligned(alignment, n)) : NULL;
 }
 
 EXPORT int posix_memalign(void **out, size_t alignment, size_t n)
@@ -178,19 +177,19 @@ EXPORT int posix_memalign(void **out, size_t alignment, size_t n)
     int result;
 
     if (!next_malloc)
-        find();
+        find_next();
     result = next_memalign ? next_memalign(out, alignment, n) : ENOMEM;
     if (!result)
-        allocated(*out);
+        count_malloc(*out);
     return result;
 }
 
-/* The other ways to the heap: what is freed must have been counted. */
+/* The other allocation functions: every block that is freed must have been counted. */
 EXPORT void *memalign(size_t alignment, size_t n)
 {
     if (!next_malloc)
-        find();
-    return next_old_memalign ? allocated(next_old_memalign(alignment, n)) : NULL;
+        find_next();
+    return next_old_memalign ? count_malloc(next_old_memalign(alignment, n)) : NULL;
 }
 
 EXPORT void *valloc(size_t n)
@@ -216,9 +215,9 @@ EXPORT void *reallocarray(void *p, size_t n, size_t size)
     return realloc(p, bytes);
 }
 
-/* -------------------------------------------------------------------------- telling */
+/* -------------------------------------------------------------------------- counters */
 
-static void on_tick(void)
+static void malloc_tick(void)
 {
     uint64_t calls = 0, frees = 0, bytes = 0, freed = 0;
 
@@ -235,11 +234,11 @@ static void on_tick(void)
     cap->counter("malloc bytes in use", (double)(bytes > freed ? bytes - freed : 0));
 }
 
-__attribute__((constructor)) static void load(void)
+__attribute__((constructor)) static void malloc_load(void)
 {
     cap = rp_capture_get();
     if (!cap)
         return;
-    cap->source("malloc", on_tick, on_tick);
-    cap->fact("source", "malloc"); /* the first event: from here on there are ticks */
+    cap->source("malloc", malloc_tick, malloc_tick);
+    cap->fact("source", "malloc"); /* the first event starts the ticks */
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What NCCL says about a collective, a send or a receive: each version of the interface has its own
- * layout, and the first has numbers where the others have words. The arguments of the span have the
- * names that PyTorch's traces use. Broadcasts and gathers come as bytes, whatever their type.
+ * Descriptions of collectives, sends and receives: each version of the interface has its own
+ * layout, and the first has numbers where the others have names. The arguments of a span have the
+ * keys of PyTorch's traces. NCCL reports broadcasts and gathers as bytes, whatever their type.
  */
 #include "capture/nccl/nccl.h"
 
@@ -20,7 +20,7 @@ static const char *word(const char *const *words, size_t n, unsigned i)
 }
 #define WORD(words, i) word(words, sizeof(words) / sizeof(words)[0], i)
 
-/* Names of version 1, which has numbers. */
+/* Names for the numbers of version 1. */
 static const char *const funcs[] = {"Broadcast", "Reduce",   "AllGather", "ReduceScatter",
                                     "AllReduce", "SendRecv", "Send",      "Recv"};
 static const char *const types[] = {"ncclInt8",     "ncclUint8",      "ncclInt32",
@@ -31,7 +31,7 @@ static const char *const algorithms[] = {
     "TREE", "RING", "COLLNET_DIRECT", "COLLNET_CHAIN", "NVLS", "NVLS_TREE", "PAT"};
 static const char *const protocols[] = {"LL", "LL128", "SIMPLE"};
 
-/* The words that PyTorch's traces have for types, and the bytes of an element. */
+/* Type names of PyTorch's traces, and the bytes of an element. */
 static const struct {
     const char *nccl, *name;
     int bytes;
@@ -60,16 +60,17 @@ static const char *element_of(const char *type, int *bytes)
     return type;
 }
 
-static void take(struct rp_nccl_op *e, const char *func, const char *datatype, uint64_t count)
+static void describe_op(struct rp_nccl_op *e, const char *func, const char *datatype,
+                        uint64_t count)
 {
     copy_text(e->func, sizeof e->func, func);
     copy_text(e->datatype, sizeof e->datatype, datatype);
     e->count = count;
 }
 
-static void take_coll1(struct rp_nccl_op *e, const struct rp_nccl_coll_v1 *c)
+static void describe_coll1(struct rp_nccl_op *e, const struct rp_nccl_coll_v1 *c)
 {
-    take(e, WORD(funcs, c->func), WORD(types, c->datatype), c->count);
+    describe_op(e, WORD(funcs, c->func), WORD(types, c->datatype), c->count);
     copy_text(e->algorithm, sizeof e->algorithm, WORD(algorithms, c->algorithm));
     copy_text(e->protocol, sizeof e->protocol, WORD(protocols, c->protocol));
     copy_text(e->group, sizeof e->group, c->name);
@@ -81,9 +82,9 @@ static void take_coll1(struct rp_nccl_op *e, const struct rp_nccl_coll_v1 *c)
 }
 
 /* The fields that versions 2 to 6 have under the same names. */
-#define TAKE_COLL(e, c)                                                  \
+#define DESCRIBE_COLL(e, c)                                              \
     do {                                                                 \
-        take(e, (c)->func, (c)->datatype, (c)->count);                   \
+        describe_op(e, (c)->func, (c)->datatype, (c)->count);            \
         copy_text((e)->algorithm, sizeof(e)->algorithm, (c)->algorithm); \
         copy_text((e)->protocol, sizeof(e)->protocol, (c)->protocol);    \
         (e)->seq = (c)->seq;                                             \
@@ -91,34 +92,34 @@ static void take_coll1(struct rp_nccl_op *e, const struct rp_nccl_coll_v1 *c)
         (e)->channels = (c)->channels;                                   \
     } while (0)
 
-static void take_coll(struct rp_nccl_op *e, const struct rp_nccl_descr *d, int version)
+static void describe_coll(struct rp_nccl_op *e, const struct rp_nccl_descr *d, int version)
 {
     if (version == 1) {
-        take_coll1(e, &d->coll1);
+        describe_coll1(e, &d->coll1);
     } else if (version == 2) {
-        TAKE_COLL(e, &d->coll2);
+        DESCRIBE_COLL(e, &d->coll2);
         e->traffic = (int64_t)d->coll2.traffic_bytes;
     } else if (version == 3) {
-        TAKE_COLL(e, &d->coll3);
+        DESCRIBE_COLL(e, &d->coll3);
     } else {
-        TAKE_COLL(e, &d->coll4);
+        DESCRIBE_COLL(e, &d->coll4);
     }
-    if (version == 2 || version == 3) { /* these two begin alike */
+    if (version == 2 || version == 3) { /* these fields are at the same offset in both */
         e->hash = d->coll3.comm;
         copy_text(e->group, sizeof e->group, d->coll3.name);
     }
 }
 
-static void take_p2p(struct rp_nccl_op *e, const struct rp_nccl_descr *d, int version)
+static void describe_p2p(struct rp_nccl_op *e, const struct rp_nccl_descr *d, int version)
 {
     if (version == 1) {
-        take(e, WORD(funcs, d->p2p1.func), WORD(types, d->p2p1.datatype), d->p2p1.count);
+        describe_op(e, WORD(funcs, d->p2p1.func), WORD(types, d->p2p1.datatype), d->p2p1.count);
         e->peer = d->p2p1.peer;
     } else if (version <= 3) {
-        take(e, d->p2p2.func, d->p2p2.datatype, d->p2p2.count);
+        describe_op(e, d->p2p2.func, d->p2p2.datatype, d->p2p2.count);
         e->peer = d->p2p2.peer;
     } else {
-        take(e, d->p2p4.func, d->p2p4.datatype, d->p2p4.count);
+        describe_op(e, d->p2p4.func, d->p2p4.datatype, d->p2p4.count);
         e->peer = d->p2p4.peer;
         e->channels = d->p2p4.channels;
     }
@@ -132,20 +133,20 @@ void rp_nccl_describe(struct rp_nccl_op *e, const struct rp_nccl_descr *d, int v
 {
     switch (e->type) {
     case RP_NCCL_COLL:
-        take_coll(e, d, version);
+        describe_coll(e, d, version);
         break;
     case RP_NCCL_P2P:
-        take_p2p(e, d, version);
+        describe_p2p(e, d, version);
         break;
     case RP_NCCL_COLL_API:
-        take(e, d->coll_api.func, d->coll_api.datatype, d->coll_api.count);
+        describe_op(e, d->coll_api.func, d->coll_api.datatype, d->coll_api.count);
         e->root = d->coll_api.root;
         break;
     case RP_NCCL_P2P_API:
-        take(e, d->p2p_api.func, d->p2p_api.datatype, d->p2p_api.count);
+        describe_op(e, d->p2p_api.func, d->p2p_api.datatype, d->p2p_api.count);
         break;
     case RP_NCCL_CE_COLL:
-        take(e, d->ce_coll.func, d->ce_coll.datatype, d->ce_coll.count);
+        describe_op(e, d->ce_coll.func, d->ce_coll.datatype, d->ce_coll.count);
         e->seq = d->ce_coll.seq;
         e->root = d->ce_coll.root;
         break;
@@ -167,8 +168,8 @@ static void add_text(struct rp_nccl_args *a, const char *key, const char *text)
         a->at[a->n++] = (struct rp_capture_arg){.key = key, .type = RP_CTF_ARG_TEXT, .text = text};
 }
 
-/* How often the rank's part of `count` elements stands in the output. */
-static uint64_t gathered(const struct rp_nccl_op *e)
+/* Elements of the output of a rank that contributes `count`. */
+static uint64_t output_elements(const struct rp_nccl_op *e)
 {
     uint64_t ranks = e->comm->ranks > 0 ? (uint64_t)e->comm->ranks : 1;
 
@@ -186,7 +187,7 @@ void rp_nccl_args(const struct rp_nccl_op *e, struct rp_nccl_args *a, char group
     add_text(a, "Collective name", e->func);
     add_number(a, "In msg nelems",
                (int64_t)(!strcmp(e->func, "ReduceScatter") ? e->count * ranks : e->count));
-    add_number(a, "Out msg nelems", (int64_t)gathered(e));
+    add_number(a, "Out msg nelems", (int64_t)output_elements(e));
     add_text(a, "dtype", type);
     add_text(a, "Process Group Name", group);
     add_text(a, "Process Group Description", e->group[0] ? e->group : e->comm->name);

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The nccl library: a profiler plugin of NCCL (NCCL_PROFILER_PLUGIN), versions 1 to 6 of its
- * interface. NCCL initialises it once a communicator and tells each collective and each send and
- * receive when it is enqueued: those become spans of the thread that enqueued them, with
- * communicator, sequence number, bytes, algorithm, protocol and channels. NCCL does not tell when
- * one is done, except by its channels on the device; with `--set nccl.channels=on` those are asked
- * for, and a second span says from the first channel's start to the last one's end. (It costs: NCCL
- * then polls counters that its kernels write.)
+ * The nccl library: an NCCL profiler plugin (NCCL_PROFILER_PLUGIN), versions 1 to 6 of the
+ * interface. NCCL initialises it once for each communicator and reports each collective, send and
+ * receive when it is enqueued. These become spans of the thread that enqueued them, with
+ * communicator, sequence number, bytes, algorithm, protocol and channels. NCCL reports the end of
+ * device work only by channel: with `--set nccl.channels=on` a second span covers the time from the
+ * first channel's start to the last one's end. (This has a cost: NCCL then polls counters that its
+ * kernels write.)
  *
- * NCCL launches the kernel first and tells the collectives in it right after that, on the same
- * thread. From version 5 on it tells the launch too, and the span begins with it, so that the
- * kernel lies inside its collective; before, the reader looks at what follows the launch. A
- * communicator of one rank runs no collectives, only copies, and NCCL tells none of them.
+ * NCCL launches the kernel first and reports its collectives immediately after, on the same thread.
+ * From version 5 on it also reports the launch, and the span begins with it, so that the launch is
+ * inside its collective; for earlier versions the reader looks at the spans after the launch. A
+ * communicator of one rank runs copies instead of collectives, and NCCL does not report them.
  *
- * A handle is a number, never a pointer: NCCL may use one after its end, and gives handles of other
- * processes. The number says the slot, and whether it still is that event.
+ * A handle is a number, not a pointer: NCCL may use a handle after its end, and passes handles of
+ * other processes. The number gives the slot, and whether the slot still holds that event.
  */
 #include "capture/nccl/nccl.h"
 
@@ -28,33 +28,33 @@
 
 #define EXPORT  __attribute__((visibility("default")))
 #define SLOTS   (1 << 14)
-#define TRACKS  UINT64_C(0x4e43000000) /* of the device's part, beyond all thread ids */
-#define DEPTH   256                    /* events of a thread that nest */
-#define THREADS 64                     /* that enqueue; others' events are told as they are */
+#define TRACKS  UINT64_C(0x4e43000000) /* tracks of device spans, above all thread ids */
+#define DEPTH   256                    /* nested events of a thread */
+#define THREADS 64                     /* that enqueue; events of further threads do not nest */
 
 static const struct rp_capture *cap;
 static struct rp_nccl_op *slots;
 static _Atomic uint64_t handles;
 static _Atomic uint32_t comms;
 static bool channels_wanted;
-/* Of a thread. (Not thread-local storage: a plugin that is loaded late gets next to none of it, so
-   that only the number and the place are there.) */
+/* Open events of a thread. Not in thread-local storage, of which a library loaded at run time gets
+   very little: only `here` is. */
 static struct opened {
     _Atomic uint32_t tid;
     uint32_t n;
     uint64_t handle[DEPTH];
-    uint64_t launched; /* when the launch of the kernel began whose collectives are told next */
+    uint64_t launched; /* begin of the launch whose collectives are reported next */
     const struct rp_nccl_comm *launcher;
 } opened[THREADS];
 
 static __thread struct here {
-    uint32_t process, tid; /* of the process that asked last: a fork's child has another number */
-    struct opened *opened; /* NULL where there is no room */
+    uint32_t process, tid; /* the process id changes in the child of a fork */
+    struct opened *opened; /* NULL: too many threads */
 } here __attribute__((tls_model("initial-exec")));
 
 /* -------------------------------------------------------------------------- communicators */
 
-static void begin(void)
+static void nccl_begin(void)
 {
     const char *text;
 
@@ -79,7 +79,7 @@ static int mask_of(int version)
     return mask;
 }
 
-static void tell_comm(const struct rp_nccl_comm *comm, int version)
+static void put_comm(const struct rp_nccl_comm *comm, int version)
 {
     char key[32], text[160];
 
@@ -95,30 +95,30 @@ static void tell_comm(const struct rp_nccl_comm *comm, int version)
     }
 }
 
-/* The mask is one for all communicators, and others may be at work: it is stored once, whole. */
+/* All communicators share the mask, and other threads may be reading it: it is stored once. */
 static int make_comm(void **context, int *mask, int version, const struct rp_nccl_comm *from)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     struct rp_nccl_comm *comm;
 
-    pthread_once(&once, begin);
+    pthread_once(&once, nccl_begin);
     *context = NULL;
     comm = cap && slots ? malloc(sizeof *comm) : NULL;
     if (!comm) {
         *mask = 0;
-        return 0; /* NCCL goes on without us */
+        return 0; /* NCCL continues without the plugin */
     }
     *comm = *from;
     comm->number = atomic_fetch_add(&comms, 1);
     *context = comm;
-    tell_comm(comm, version);
+    put_comm(comm, version);
     *mask = mask_of(version);
     return 0;
 }
 
 /* -------------------------------------------------------------------------- spans */
 
-static void put(const struct rp_nccl_op *e, uint64_t from, uint64_t to, bool device)
+static void put_op(const struct rp_nccl_op *e, uint64_t from, uint64_t to, bool device)
 {
     bool api = e->type == RP_NCCL_COLL_API || e->type == RP_NCCL_P2P_API;
     bool call = api || (channels_wanted && e->channels && !device); /* the device's span follows */
@@ -171,10 +171,10 @@ static void end_channel(const struct rp_nccl_op *channel, uint64_t now)
         return;
     atomic_store(&e->last, now);
     if (atomic_fetch_add(&e->channels_ended, 1) + 1 == e->channels)
-        put(e, atomic_load(&e->first), now, true);
+        put_op(e, atomic_load(&e->first), now, true);
 }
 
-static struct opened *take_place(uint32_t tid)
+static struct opened *thread_slot(uint32_t tid)
 {
     for (uint32_t i = 0; i < THREADS; i++) {
         struct opened *o = &opened[(tid + i) % THREADS];
@@ -186,21 +186,21 @@ static struct opened *take_place(uint32_t tid)
     return NULL;
 }
 
-/* This thread; the system is asked once. */
+/* This thread; asks for its id once. */
 static const struct here *this_thread(void)
 {
     uint32_t process = cap->process_id();
 
     if (here.process != process) {
         here.tid = (uint32_t)syscall(SYS_gettid);
-        here.opened = take_place(here.tid);
+        here.opened = thread_slot(here.tid);
         here.process = process;
     }
     return &here;
 }
 
-/* NCCL starts all events of a group, then stops them in the same order: the first to stop waits
-   for those that began inside it, so that the thread's spans nest. */
+/* NCCL starts all events of a group, then stops them in the same order. An event is written when
+   those that began inside it have stopped, so that the thread's spans nest. */
 static void stop_nested(struct rp_nccl_op *e, uint64_t now)
 {
     struct opened *o = this_thread()->opened;
@@ -210,7 +210,7 @@ static void stop_nested(struct rp_nccl_op *e, uint64_t now)
     for (uint32_t i = 0; o && i < o->n; i++)
         found = found || event_of((const void *)(uintptr_t)o->handle[i]) == e;
     if (!found) {
-        put(e, e->begin, now, false); /* begun by another thread, or too deep */
+        put_op(e, e->begin, now, false); /* started by another thread, or too deep */
         return;
     }
     while (o->n) {
@@ -219,20 +219,20 @@ static void stop_nested(struct rp_nccl_op *e, uint64_t now)
         if (top && !top->stopped)
             return;
         if (top)
-            put(top, top->begin, now, false);
+            put_op(top, top->begin, now, false);
         o->n--;
     }
 }
 
-/* A launch is no event of its own: only when it began is kept, for its collectives. They follow at
-   once; whatever else comes first means that they are told elsewhere. */
+/* A launch is not an event of its own: its begin is kept for its collectives, which follow
+   immediately. If any other event comes first, they are reported elsewhere. */
 static void note_launch(struct opened *o, const struct rp_nccl_comm *comm, uint64_t now)
 {
     o->launched = now;
     o->launcher = comm;
 }
 
-static uint64_t begin_of(struct opened *o, const struct rp_nccl_op *e, uint64_t now)
+static uint64_t op_begin(struct opened *o, const struct rp_nccl_op *e, uint64_t now)
 {
     if (e->type != RP_NCCL_COLL && e->type != RP_NCCL_P2P)
         o->launched = 0;
@@ -255,7 +255,7 @@ static struct rp_nccl_op *make_event(void *context, const struct rp_nccl_descr *
     return e;
 }
 
-static int start(void *context, void **handle, const struct rp_nccl_descr *d, int version)
+static int event_start(void *context, void **handle, const struct rp_nccl_descr *d, int version)
 {
     uint64_t type = version >= 5 ? d->type : d->type & 255, number;
     struct opened *o;
@@ -274,7 +274,7 @@ static int start(void *context, void **handle, const struct rp_nccl_descr *d, in
     }
     e = make_event(context, d, version, type, &number);
     if (o)
-        e->begin = begin_of(o, e, e->begin);
+        e->begin = op_begin(o, e, e->begin);
     atomic_store(&e->handle, number);
     if (type == RP_NCCL_KERNEL_CHANNEL)
         begin_channel(e);
@@ -284,7 +284,7 @@ static int start(void *context, void **handle, const struct rp_nccl_descr *d, in
     return 0;
 }
 
-static int stop(void *handle)
+static int event_stop(void *handle)
 {
     struct rp_nccl_op *e = slots ? event_of(handle) : NULL;
     uint64_t now;
@@ -299,13 +299,13 @@ static int stop(void *handle)
     return 0;
 }
 
-static int state(void *handle, int state_, void *args)
+static int event_state(void *handle, int state, void *args)
 {
-    (void)handle, (void)state_, (void)args;
+    (void)handle, (void)state, (void)args;
     return 0;
 }
 
-/* A communicator's description stays: events of it may still be told. */
+/* The communicator is not freed: NCCL may still report events of it. */
 static int finalize(void *context)
 {
     (void)context;
@@ -317,7 +317,7 @@ static int finalize(void *context)
 #define START(version)                                                                   \
     static int start##version(void *context, void **handle, struct rp_nccl_descr *descr) \
     {                                                                                    \
-        return start(context, handle, descr, version);                                   \
+        return event_start(context, handle, descr, version);                             \
     }
 START(1)
 START(2)
@@ -373,7 +373,7 @@ static int init6(void **context, uint64_t hash, int *mask, const char *name, int
 #define PLUGIN(version, field)                                           \
     EXPORT extern const struct rp_nccl_profiler ncclProfiler_v##version; \
     const struct rp_nccl_profiler ncclProfiler_v##version = {            \
-        "reprise", {.field = init##version}, start##version, stop, state, finalize};
+        "reprise", {.field = init##version}, start##version, event_stop, event_state, finalize};
 PLUGIN(1, init1)
 PLUGIN(2, init1)
 PLUGIN(3, init1)

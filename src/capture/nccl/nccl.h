@@ -2,8 +2,8 @@
 #ifndef RP_CAPTURE_NCCL_NCCL_H
 #define RP_CAPTURE_NCCL_NCCL_H
 /*
- * The files of the nccl library share this page. nccl.c is the plugin: communicators, events, when
- * they begin and end; describe.c reads the descriptions of each version.
+ * Shared by the files of the nccl library. nccl.c is the plugin: communicators, and the begin and
+ * end of events; describe.c reads the event descriptions of each version.
  */
 #include "abi/nccl_profiler.h"
 #include "capture/core/core.h"
@@ -37,10 +37,10 @@ struct rp_nccl_args {
     uint32_t n;
 };
 
-/* Fills the event from the description, whose layout is that of the version. */
+/* Fills the event from its description, whose layout depends on the version. */
 RP_NCCL_HIDDEN void rp_nccl_describe(struct rp_nccl_op *e, const struct rp_nccl_descr *d,
                                      int version);
-/* The arguments of its span; `group` is the room for one of them. */
+/* The arguments of the event's span; `group` is a buffer for one of them. */
 RP_NCCL_HIDDEN void rp_nccl_args(const struct rp_nccl_op *e, struct rp_nccl_args *a,
                                  char group[40]);
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The nvtx library: ranges and marks of NVTX, with no GPU and no CUPTI. A program's own copy of
- * NVTX loads it (NVTX_INJECTION64_PATH) at its first call, and each library of the program that has
- * its own copy does so again: all of them get the same functions.
+ * The nvtx library: NVTX ranges and marks, without a GPU and without CUPTI. The program's copy of
+ * NVTX loads it (NVTX_INJECTION64_PATH) at its first call, and so does each library that has a copy
+ * of its own: all get the same functions.
  *
- * Push and pop nest within their domain, so a domain is a lane of the thread; those without a
- * domain are ranges like those of <reprise/record.h>. A range that was started may end on another
- * thread: it is a pair with an id, and its name is kept until then. Answers to the program are
- * those it gets without a tool.
+ * Push and pop nest within their domain, so a domain is a lane of the thread; without a domain they
+ * are ranges like those of <reprise/record.h>. A started range may end on another thread: it is an
+ * async pair with an id, and its name is kept until its end. Return values are those that the
+ * program gets without a tool.
  */
 #include "abi/nvtx.h"
 #include "capture/core/core.h"
@@ -19,9 +19,9 @@
 #include <wchar.h>
 
 #define EXPORT     __attribute__((visibility("default")))
-#define FIRST_LANE UINT32_C(0x4e560000) /* away from other sources */
+#define FIRST_LANE UINT32_C(0x4e560000) /* distinct from lanes of other sources */
 #define NAME_MAX_  256
-#define STARTED    1024 /* ranges with a name at a time; a power of two */
+#define STARTED    1024 /* names kept at a time; a power of two */
 #define CATEGORY   "nvtx"
 
 struct domain {
@@ -41,8 +41,8 @@ static _Atomic uint32_t domains;
 
 /* -------------------------------------------------------------------------- texts */
 
-/* UTF-8 of a wide text, cut where it does not fit. */
-static const char *narrow(char *to, size_t size, const wchar_t *from)
+/* Converts a wide text to UTF-8, truncated to the size. */
+static const char *utf8_of(char *to, size_t size, const wchar_t *from)
 {
     size_t n = 0;
 
@@ -69,21 +69,21 @@ static const char *narrow(char *to, size_t size, const wchar_t *from)
     return to;
 }
 
-/* A registered string is a text of ours. */
+/* A registered string is a copy made by register_a. */
 static const char *message_of(const struct rp_nvtx_event *e, char *room)
 {
     if (!e || e->size < sizeof *e || !e->message)
         return "(no name)";
     if (e->message_type == RP_NVTX_MESSAGE_WIDE)
-        return narrow(room, NAME_MAX_, e->message);
+        return utf8_of(room, NAME_MAX_, e->message);
     if (e->message_type == RP_NVTX_MESSAGE_ASCII || e->message_type == RP_NVTX_MESSAGE_REGISTERED)
         return e->message;
     return "(no name)";
 }
 
-/* -------------------------------------------------------------------------- what happens */
+/* -------------------------------------------------------------------------- ranges and domains */
 
-static int push(const struct domain *d, const char *name)
+static int range_push(const struct domain *d, const char *name)
 {
     if (d == &plain)
         cap->range_begin(name); /* half the cost of a call with a category */
@@ -95,7 +95,7 @@ static int push(const struct domain *d, const char *name)
     return RP_NVTX_NO_LEVEL;
 }
 
-static int pop(const struct domain *d)
+static int range_pop(const struct domain *d)
 {
     if (d == &plain)
         cap->range_end();
@@ -104,7 +104,7 @@ static int pop(const struct domain *d)
     return RP_NVTX_NO_LEVEL;
 }
 
-static uint64_t start(const char *name)
+static uint64_t range_start(const char *name)
 {
     uint64_t id = atomic_fetch_add(&ids, 1) + 1;
     size_t k = id & (STARTED - 1);
@@ -115,7 +115,7 @@ static uint64_t start(const char *name)
     return id;
 }
 
-static void end(uint64_t id)
+static void range_end(uint64_t id)
 {
     size_t k = id & (STARTED - 1);
 
@@ -156,50 +156,50 @@ static void mark_w(const wchar_t *text)
 {
     char room[NAME_MAX_];
 
-    cap->mark(narrow(room, sizeof room, text));
+    cap->mark(utf8_of(room, sizeof room, text));
 }
 
 static uint64_t start_ex(const struct rp_nvtx_event *e)
 {
     char room[NAME_MAX_];
 
-    return start(message_of(e, room));
+    return range_start(message_of(e, room));
 }
 
 static uint64_t start_a(const char *text)
 {
-    return start(text ? text : "");
+    return range_start(text ? text : "");
 }
 
 static uint64_t start_w(const wchar_t *text)
 {
     char room[NAME_MAX_];
 
-    return start(narrow(room, sizeof room, text));
+    return range_start(utf8_of(room, sizeof room, text));
 }
 
 static int push_ex(const struct rp_nvtx_event *e)
 {
     char room[NAME_MAX_];
 
-    return push(&plain, message_of(e, room));
+    return range_push(&plain, message_of(e, room));
 }
 
 static int push_a(const char *text)
 {
-    return push(&plain, text);
+    return range_push(&plain, text);
 }
 
 static int push_w(const wchar_t *text)
 {
     char room[NAME_MAX_];
 
-    return push(&plain, narrow(room, sizeof room, text));
+    return range_push(&plain, utf8_of(room, sizeof room, text));
 }
 
 static int pop_plain(void)
 {
-    return pop(&plain);
+    return range_pop(&plain);
 }
 
 static void name_thread_a(uint32_t tid, const char *name)
@@ -211,7 +211,7 @@ static void name_thread_w(uint32_t tid, const wchar_t *name)
 {
     char room[NAME_MAX_];
 
-    cap->thread_name(tid, narrow(room, sizeof room, name));
+    cap->thread_name(tid, utf8_of(room, sizeof room, name));
 }
 
 /* -------------------------------------------------------------------------- domains */
@@ -231,19 +231,19 @@ static uint64_t domain_start(void *domain, const struct rp_nvtx_event *e)
 static void domain_end(void *domain, uint64_t id)
 {
     (void)domain;
-    end(id);
+    range_end(id);
 }
 
 static int domain_push(void *domain, const struct rp_nvtx_event *e)
 {
     char room[NAME_MAX_];
 
-    return push(domain_of(domain), message_of(e, room));
+    return range_push(domain_of(domain), message_of(e, room));
 }
 
 static int domain_pop(void *domain)
 {
-    return pop(domain_of(domain));
+    return range_pop(domain_of(domain));
 }
 
 static void *register_a(void *domain, const char *text)
@@ -256,7 +256,7 @@ static void *register_w(void *domain, const wchar_t *text)
 {
     char room[NAME_MAX_];
 
-    return register_a(domain, narrow(room, sizeof room, text));
+    return register_a(domain, utf8_of(room, sizeof room, text));
 }
 
 static void *create_a(const char *name)
@@ -268,12 +268,12 @@ static void *create_w(const wchar_t *name)
 {
     char room[NAME_MAX_];
 
-    return make_domain(narrow(room, sizeof room, name));
+    return make_domain(utf8_of(room, sizeof room, name));
 }
 
 /* -------------------------------------------------------------------------- payloads */
 
-/* What the data means only the program knows: ranges count, their data does not. */
+/* Only the program knows the meaning of a payload: ranges are recorded without it. */
 static void payload_mark(void *domain, const void *data, size_t n)
 {
     (void)domain, (void)data, (void)n;
@@ -322,7 +322,7 @@ static const struct entry core[] = {ENTRY(RP_NVTX_MARK_EX, mark_ex),
                                     ENTRY(RP_NVTX_START_EX, start_ex),
                                     ENTRY(RP_NVTX_START_A, start_a),
                                     ENTRY(RP_NVTX_START_W, start_w),
-                                    ENTRY(RP_NVTX_END, end),
+                                    ENTRY(RP_NVTX_END, range_end),
                                     ENTRY(RP_NVTX_PUSH_EX, push_ex),
                                     ENTRY(RP_NVTX_PUSH_A, push_a),
                                     ENTRY(RP_NVTX_PUSH_W, push_w),
@@ -342,8 +342,8 @@ static const struct entry payload[] = {
     ENTRY(RP_NVTX_PAYLOAD_POP, payload_pop), ENTRY(RP_NVTX_PAYLOAD_START, payload_start),
     ENTRY(RP_NVTX_PAYLOAD_END, payload_end)};
 
-static void fill(const struct rp_nvtx_callbacks *callbacks, enum rp_nvtx_module module,
-                 const struct entry *entries, size_t n)
+static void module_fill(const struct rp_nvtx_callbacks *callbacks, enum rp_nvtx_module module,
+                        const struct entry *entries, size_t n)
 {
     rp_nvtx_function **table = NULL;
     unsigned size = 0;
@@ -366,8 +366,8 @@ int InitializeInjectionNvtx2(rp_nvtx_get_table *get)
         cap = rp_capture_get();
     if (!cap || !callbacks || callbacks->size < sizeof *callbacks || !callbacks->module_table)
         return 0;
-    fill(callbacks, RP_NVTX_CORE, core, sizeof core / sizeof core[0]);
-    fill(callbacks, RP_NVTX_CORE2, core2, sizeof core2 / sizeof core2[0]);
+    module_fill(callbacks, RP_NVTX_CORE, core, sizeof core / sizeof core[0]);
+    module_fill(callbacks, RP_NVTX_CORE2, core2, sizeof core2 / sizeof core2[0]);
     return 1;
 }
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Commands. The call is a span of its thread; when the runtime says that the command is complete, a
- * second span tells when the device ran it, with the four times it has: queued, submitted, started,
- * ended. The queue keeps times because it was made with profiling on (opencl.c).
+ * Commands. The call is a span of its thread; when the runtime reports completion, a second span
+ * covers the command on the device, with its four times: queued, submitted, started, ended. Queues
+ * have these times because they are created with profiling enabled (opencl.c).
  *
- * The clock of a device is its own. What is known of it: a command is queued after its call began,
- * and ended before we are told. Each command narrows the difference between the clocks so; where 0
- * lies within, the clocks are the same one (CPU devices), else the first bound is taken, which is
- * only off by how long a call takes to queue.
+ * A device has its own clock. Two constraints bound its offset to the host's clock: a command is
+ * queued after its call began, and ends before its completion is reported. Each command narrows the
+ * bounds. If they contain 0, the clocks are the same (CPU devices); else the lower bound is used,
+ * which is off by at most the time from the call to the queueing.
  */
 #include "capture/opencl/opencl.h"
 
@@ -20,7 +20,7 @@
 
 #define DEVICES  64
 #define QUEUES   1024
-#define LINKS    UINT64_C(0x80000000) /* away from CUDA's correlations */
+#define LINKS    UINT64_C(0x80000000) /* distinct from CUDA's correlations */
 #define CATEGORY "opencl"
 
 struct rp_opencl_command {
@@ -36,7 +36,7 @@ struct rp_opencl_command {
 
 static struct {
     void *handle;
-    int64_t least_ns, most_ns; /* host's clock - device's clock */
+    int64_t min_ns, max_ns; /* bounds of host clock - device clock */
 } devices[DEVICES];
 static void *queues[QUEUES], *queue_device[QUEUES];
 static uint32_t ndevices, nqueues;
@@ -66,8 +66,8 @@ static uint32_t find_device(void *handle)
     if (ndevices == DEVICES)
         return DEVICES - 1;
     devices[ndevices].handle = handle;
-    devices[ndevices].least_ns = INT64_MIN;
-    devices[ndevices].most_ns = INT64_MAX;
+    devices[ndevices].min_ns = INT64_MIN;
+    devices[ndevices].max_ns = INT64_MAX;
     if (rp_opencl.GetDeviceInfo)
         rp_opencl.GetDeviceInfo(handle, RP_CL_DEVICE_NAME, sizeof name - 1, name, NULL);
     snprintf(key, sizeof key, "opencl.device.%u", ndevices);
@@ -93,19 +93,18 @@ static void find_queue(void *handle, uint32_t *queue, uint32_t *device)
     pthread_mutex_unlock(&lock);
 }
 
-/* Narrows the difference of the clocks by one command; returns it. */
-static int64_t clock_difference(uint32_t device, int64_t least_ns, int64_t most_ns)
+/* Narrows the bounds of the clock offset by one command. Returns the offset. */
+static int64_t clock_offset(uint32_t device, int64_t min_ns, int64_t max_ns)
 {
     int64_t result;
 
     pthread_mutex_lock(&lock);
-    if (least_ns > devices[device].least_ns)
-        devices[device].least_ns = least_ns;
-    if (most_ns < devices[device].most_ns)
-        devices[device].most_ns = most_ns;
-    result = devices[device].least_ns <= 0 && devices[device].most_ns >= 0
-                 ? 0
-                 : devices[device].least_ns;
+    if (min_ns > devices[device].min_ns)
+        devices[device].min_ns = min_ns;
+    if (max_ns < devices[device].max_ns)
+        devices[device].max_ns = max_ns;
+    result =
+        devices[device].min_ns <= 0 && devices[device].max_ns >= 0 ? 0 : devices[device].min_ns;
     pthread_mutex_unlock(&lock);
     return result;
 }
@@ -137,7 +136,7 @@ static const char *sizes_text(char *to, size_t size, const size_t *at, uint32_t 
     return to;
 }
 
-/* What was set: up to eight bytes are shown as a number, more as their size. */
+/* Adds the sizes and arguments: up to eight bytes as a number, larger ones by their size. */
 static void add_kernel(const struct rp_opencl_command *c, struct args *a)
 {
     if (c->dims)
@@ -194,16 +193,16 @@ static bool read_times(void *event, uint64_t times[4])
     return times[3] && times[0] <= times[3] && times[2] <= times[3];
 }
 
-static void put(const struct rp_opencl_command *c, const uint64_t times[4])
+static void put_command(const struct rp_opencl_command *c, const uint64_t times[4])
 {
     static const char *const keys[] = {"queued ns", "submitted ns", "started ns", "ended ns"};
-    int64_t more =
-        clock_difference(c->device, c->begun_ns - (int64_t)times[0], now_ns() - (int64_t)times[3]);
+    int64_t offset =
+        clock_offset(c->device, c->begun_ns - (int64_t)times[0], now_ns() - (int64_t)times[3]);
     struct args args = {.n = 0};
     struct rp_capture_span span = {.kind = c->kind,
                                    .timebase = RP_CTF_TIME_MONOTONIC,
-                                   .begin = times[2] + (uint64_t)more,
-                                   .end = times[3] + (uint64_t)more,
+                                   .begin = times[2] + (uint64_t)offset,
+                                   .end = times[3] + (uint64_t)offset,
                                    .name = c->kernel.name[0] ? c->kernel.name : c->call,
                                    .category = c->kind == RP_CTF_KIND_KERNEL   ? "kernel"
                                                : c->kind == RP_CTF_KIND_MEMSET ? "gpu_memset"
@@ -229,7 +228,7 @@ static void on_complete(void *event, int32_t status, void *user)
     uint64_t times[4];
 
     if (status == RP_CL_COMPLETE && read_times(event, times))
-        put(c, times);
+        put_command(c, times);
     else
         rp_opencl.cap->lost(1);
     rp_opencl.ReleaseEvent(event);
@@ -265,5 +264,5 @@ void rp_opencl_wait_for_all(void)
         usleep(1000);
     left = atomic_exchange(&running, 0);
     if (left > 0)
-        rp_opencl.cap->lost((uint64_t)left); /* they never ended, as far as we know */
+        rp_opencl.cap->lost((uint64_t)left); /* their completion was not reported */
 }

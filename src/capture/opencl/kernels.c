@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Kernels by handle: their name, asked once, and the arguments that were set last. A table of fixed
- * size under a lock; where it is full a kernel is asked for its name each time and has no
- * arguments.
+ * Kernels by handle: the name, queried once, and the arguments that were set last. A hash table of
+ * fixed size with a lock; if it is full, the name is queried each time and arguments are not known.
  */
 #include "capture/opencl/opencl.h"
 
@@ -10,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define KERNELS      4096 /* a power of two */
-#define NAME_LONGEST (1 << 20)
+#define KERNELS        4096 /* a power of two */
+#define NAME_MAX_BYTES (1 << 20)
 
 static struct {
     void *handle;
@@ -19,9 +18,9 @@ static struct {
 } known[KERNELS];
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
-static char nobody; /* the handle of an entry whose kernel was released */
+static char released; /* its address is the handle of an entry whose kernel was released */
 
-/* The kernel's place, or with `fresh` one that it can have; KERNELS: none. */
+/* The slot of the kernel, or with `fresh` a free one; KERNELS: none. */
 static size_t slot_of(const void *handle, bool fresh)
 {
     uint64_t h = (uint64_t)(uintptr_t)handle * UINT64_C(0x9e3779b97f4a7c15) >> 32;
@@ -32,7 +31,7 @@ static size_t slot_of(const void *handle, bool fresh)
 
         if (known[k].handle == handle)
             return k;
-        if (free_one == KERNELS && (!known[k].handle || known[k].handle == &nobody))
+        if (free_one == KERNELS && (!known[k].handle || known[k].handle == &released))
             free_one = k;
         if (!known[k].handle)
             break;
@@ -40,15 +39,15 @@ static size_t slot_of(const void *handle, bool fresh)
     return fresh ? free_one : KERNELS;
 }
 
-/* The runtime gives a name as a whole or not at all. */
-static void ask_name(void *handle, struct rp_opencl_kernel *out)
+/* The runtime returns a name only if the buffer holds all of it. */
+static void query_name(void *handle, struct rp_opencl_kernel *out)
 {
     size_t n = 0;
     char *whole;
 
     memcpy(out->name, "(kernel)", 9);
     if (!rp_opencl.GetKernelInfo ||
-        rp_opencl.GetKernelInfo(handle, RP_CL_KERNEL_NAME, 0, NULL, &n) || !n || n > NAME_LONGEST)
+        rp_opencl.GetKernelInfo(handle, RP_CL_KERNEL_NAME, 0, NULL, &n) || !n || n > NAME_MAX_BYTES)
         return;
     whole = malloc(n);
     if (whole && !rp_opencl.GetKernelInfo(handle, RP_CL_KERNEL_NAME, n, whole, NULL)) {
@@ -59,8 +58,8 @@ static void ask_name(void *handle, struct rp_opencl_kernel *out)
     free(whole);
 }
 
-/* The table's entry of that kernel, made where needed; NULL where there is no room. */
-static struct rp_opencl_kernel *entry(void *handle)
+/* The entry of the kernel, created if needed; NULL if the table is full. */
+static struct rp_opencl_kernel *kernel_entry(void *handle)
 {
     size_t k = slot_of(handle, true);
 
@@ -68,7 +67,7 @@ static struct rp_opencl_kernel *entry(void *handle)
         return NULL;
     if (known[k].handle != handle) {
         memset(&known[k], 0, sizeof known[k]);
-        ask_name(handle, &known[k].kernel);
+        query_name(handle, &known[k].kernel);
         known[k].handle = handle;
     }
     return &known[k].kernel;
@@ -81,7 +80,7 @@ void rp_opencl_kernel_set(void *handle, uint32_t index, size_t size, const void 
     if (index >= RP_OPENCL_ARGS)
         return;
     pthread_mutex_lock(&lock);
-    kernel = entry(handle);
+    kernel = kernel_entry(handle);
     if (kernel) {
         kernel->args[index].size = (uint32_t)size;
         kernel->args[index].is_set = true;
@@ -99,17 +98,17 @@ void rp_opencl_kernel_get(void *handle, struct rp_opencl_kernel *out)
     struct rp_opencl_kernel *kernel;
 
     pthread_mutex_lock(&lock);
-    kernel = entry(handle);
+    kernel = kernel_entry(handle);
     if (kernel)
         *out = *kernel;
     pthread_mutex_unlock(&lock);
     if (!kernel) {
         memset(out, 0, sizeof *out);
-        ask_name(handle, out);
+        query_name(handle, out);
     }
 }
 
-/* The next kernel may have the same handle. An entry stays in its chain, under no handle. */
+/* A new kernel may get the same handle. The entry stays in its probe chain, marked as released. */
 void rp_opencl_kernel_forget(void *handle)
 {
     size_t k;
@@ -117,6 +116,6 @@ void rp_opencl_kernel_forget(void *handle)
     pthread_mutex_lock(&lock);
     k = slot_of(handle, false);
     if (k != KERNELS)
-        known[k].handle = &nobody;
+        known[k].handle = &released;
     pthread_mutex_unlock(&lock);
 }

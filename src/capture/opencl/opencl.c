@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The opencl library: a layer that the loader puts in front of every platform (OPENCL_LAYERS). It
- * also stands in LD_PRELOAD, for loaders that know no layers: then the program's calls reach the
- * functions below by their names, and go on to the next library with that name. Where the layer is
- * in use those only pass on.
+ * is also in LD_PRELOAD, for loaders without layers: the functions below then intercept the
+ * program's calls by symbol name and forward them. If the layer is in use, these only forward.
  *
- * Queues are made with profiling on: without it a device tells no times. A command whose event the
- * program does not want gets one of ours.
+ * Queues are created with profiling enabled: otherwise a device reports no times. If the program
+ * does not request a command's event, the layer does.
  */
 #include "capture/opencl/opencl.h"
 
@@ -21,12 +20,12 @@ static bool layered;
 
 /* -------------------------------------------------------------------------- commands */
 
-static bool wanted(void)
+static bool is_active(void)
 {
     return rp_opencl.cap && rp_opencl.cap->active();
 }
 
-/* Only the two that launch kernels have these. */
+/* The argument `kernel` of a command that launches one, else NULL. */
 #define KERNEL_OF(kind) KERNEL_##kind
 #define KERNEL_KERNEL   kernel
 #define KERNEL_MEMCPY   NULL
@@ -34,12 +33,12 @@ static bool wanted(void)
 #define KERNEL_SYNC     NULL
 #define KERNEL_OTHER    NULL
 
-/* The first command must open the recording, so the first is always offered. */
-static bool offered(void)
+/* The first command is always recorded: it opens the recording. */
+static bool is_recorded(void)
 {
     static _Atomic uint32_t first;
 
-    return wanted() || (rp_opencl.cap && !atomic_exchange(&first, 1));
+    return is_active() || (rp_opencl.cap && !atomic_exchange(&first, 1));
 }
 
 struct sizes {
@@ -47,19 +46,20 @@ struct sizes {
     const size_t *global, *local;
 };
 
-#define COMMAND(name, place, kind, bytes, params, args)                                         \
-    static int32_t layer_##name params                                                          \
-    {                                                                                           \
-        struct sizes sizes = SIZES_##name;                                                      \
-        struct rp_opencl_command *c =                                                           \
-            offered() ? rp_opencl_begin("cl" #name, RP_CTF_KIND_##kind, queue, bytes,           \
-                                        KERNEL_OF(kind), sizes.dims, sizes.global, sizes.local) \
-                      : NULL;                                                                   \
-        void *own = NULL, **ev = c && !event ? &own : event;                                    \
-        int32_t code = rp_opencl.name args;                                                     \
-                                                                                                \
-        rp_opencl_end(c, code, ev ? *ev : NULL, !event);                                        \
-        return code;                                                                            \
+#define COMMAND(name, place, kind, bytes, params, args)                                          \
+    static int32_t layer_##name params                                                           \
+    {                                                                                            \
+        struct sizes sizes = SIZES_##name;                                                       \
+        struct rp_opencl_command *c =                                                            \
+            is_recorded()                                                                        \
+                ? rp_opencl_begin("cl" #name, RP_CTF_KIND_##kind, queue, bytes, KERNEL_OF(kind), \
+                                  sizes.dims, sizes.global, sizes.local)                         \
+                : NULL;                                                                          \
+        void *own = NULL, **ev = c && !event ? &own : event;                                     \
+        int32_t code = rp_opencl.name args;                                                      \
+                                                                                                 \
+        rp_opencl_end(c, code, ev ? *ev : NULL, !event);                                         \
+        return code;                                                                             \
     }
 
 #define NONE          \
@@ -103,7 +103,7 @@ static void *layer_EnqueueMapBuffer(void *queue, void *buffer, uint32_t blocking
                                     size_t offset, size_t size, uint32_t nwaits, void *const *waits,
                                     void **event, int32_t *code)
 {
-    struct rp_opencl_command *c = offered()
+    struct rp_opencl_command *c = is_recorded()
                                       ? rp_opencl_begin("clEnqueueMapBuffer", RP_CTF_KIND_MEMCPY,
                                                         queue, size, NULL, 0, NULL, NULL)
                                       : NULL;
@@ -123,7 +123,7 @@ static void *layer_EnqueueMapImage(void *queue, void *image, uint32_t blocking, 
                                    size_t *slice, uint32_t nwaits, void *const *waits, void **event,
                                    int32_t *code)
 {
-    struct rp_opencl_command *c = offered()
+    struct rp_opencl_command *c = is_recorded()
                                       ? rp_opencl_begin("clEnqueueMapImage", RP_CTF_KIND_MEMCPY,
                                                         queue, 0, NULL, 0, NULL, NULL)
                                       : NULL;
@@ -142,7 +142,7 @@ static void *layer_EnqueueMapImage(void *queue, void *image, uint32_t blocking, 
 
 static bool enter_call(const char *call)
 {
-    if (!offered())
+    if (!is_recorded())
         return false;
     rp_opencl.cap->enter(&(struct rp_capture_enter){
         .kind = RP_CTF_KIND_RUNTIME, .name = call, .category = "opencl"});
@@ -152,11 +152,11 @@ static bool enter_call(const char *call)
 #define CALL(name, place, result, params, args) \
     static result layer_##name params           \
     {                                           \
-        bool told = enter_call("cl" #name);     \
+        bool entered = enter_call("cl" #name);  \
         result code;                            \
                                                 \
         code = rp_opencl.name args;             \
-        if (told)                               \
+        if (entered)                            \
             rp_opencl.cap->leave(0, code);      \
         return code;                            \
     }
@@ -170,7 +170,7 @@ static void *layer_CreateCommandQueue(void *context, void *device, uint64_t prop
     return rp_opencl.CreateCommandQueue(context, device, properties, code);
 }
 
-/* The same list of pairs, with the bit set in the one that has it, or with a pair more. */
+/* Copies the list of pairs with the profiling bit set, adding a pair for it if there is none. */
 static void *layer_CreateCommandQueueWithProperties(void *context, void *device,
                                                     const uint64_t *properties, int32_t *code)
 {
@@ -187,7 +187,7 @@ static void *layer_CreateCommandQueueWithProperties(void *context, void *device,
         }
         n += 2;
     }
-    if (!rp_opencl.cap || (properties && properties[n])) /* too long for us: as it is */
+    if (!rp_opencl.cap || (properties && properties[n])) /* too long: unchanged */
         return rp_opencl.CreateCommandQueueWithProperties(context, device, properties, code);
     if (!found) {
         changed[n] = RP_CL_QUEUE_PROPERTIES;
@@ -228,7 +228,7 @@ static int32_t layer_ReleaseKernel(void *kernel)
 
 /* -------------------------------------------------------------------------- the layer */
 
-static void begin(void)
+static void opencl_begin(void)
 {
     rp_opencl.cap = rp_capture_get();
     if (rp_opencl.cap)
@@ -263,7 +263,7 @@ int32_t clInitLayer(uint32_t n, void *const *below, uint32_t *n_out, void *const
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     uint32_t kept = n < RP_CL_TABLE_MAX ? n : RP_CL_TABLE_MAX;
 
-    if (!below || !n_out || !out || n < 107) /* OpenCL 1.2: all that we cannot do without */
+    if (!below || !n_out || !out || n < 107) /* OpenCL 1.2 has all functions that are needed */
         return RP_CL_INVALID_VALUE;
     memcpy(table, below, kept * sizeof *table);
 #define TAKE(name, place, ...) \
@@ -279,7 +279,7 @@ int32_t clInitLayer(uint32_t n, void *const *below, uint32_t *n_out, void *const
     RP_CL_COMMANDS(REPLACE)
     RP_CL_CALLS(REPLACE)
     RP_CL_OWN(REPLACE)
-    pthread_once(&once, begin);
+    pthread_once(&once, opencl_begin);
     layered = true;
     *n_out = kept;
     *out = table;
@@ -299,11 +299,12 @@ int32_t clDeinitLayer(void)
     return 0;
 }
 
-/* -------------------------------------------------------------------------- by name */
+/* -------------------------------------------------------------------------- interception by symbol
+ * name */
 
-/* The loader's own function. The loader need not be where the next library is looked for: an
-   extension of a program that was loaded for itself brings it along unseen. */
-static void *next_of(const char *name)
+/* The loader's function. RTLD_NEXT does not find the loader if it was loaded with RTLD_LOCAL, for
+   instance by an extension module. */
+static void *next_function(const char *name)
 {
     void *found = dlsym(RTLD_NEXT, name), *loader;
 
@@ -315,16 +316,16 @@ static void *next_of(const char *name)
 
 static void find_next(void)
 {
-#define FIND(name, ...) *(void **)&rp_opencl.name = next_of("cl" #name);
+#define FIND(name, ...) *(void **)&rp_opencl.name = next_function("cl" #name);
     RP_CL_QUERIES(FIND)
     RP_CL_COMMANDS(FIND)
     RP_CL_CALLS(FIND)
     RP_CL_OWN(FIND)
-    begin();
+    opencl_begin();
 }
 
-/* Whether our functions stand in front of the program's own calls; finds what is behind them. */
-static bool by_name(void)
+/* Whether calls are intercepted by symbol name; looks up the next functions. */
+static bool is_by_name(void)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
 
@@ -334,18 +335,18 @@ static bool by_name(void)
     return true;
 }
 
-/* `otherwise`: where there is no such function behind ours. */
-#define BY_NAME(name, result, params, args, otherwise) \
-    EXPORT result cl##name params;                     \
-    result cl##name params                             \
-    {                                                  \
-        static __typeof__(&cl##name) next;             \
-                                                       \
-        if (by_name() && rp_opencl.name)               \
-            return layer_##name args;                  \
-        if (!next)                                     \
-            *(void **)&next = next_of("cl" #name);     \
-        return next ? next args : (otherwise);         \
+/* `otherwise` is returned if there is no next function. */
+#define BY_NAME(name, result, params, args, otherwise)   \
+    EXPORT result cl##name params;                       \
+    result cl##name params                               \
+    {                                                    \
+        static __typeof__(&cl##name) next;               \
+                                                         \
+        if (is_by_name() && rp_opencl.name)              \
+            return layer_##name args;                    \
+        if (!next)                                       \
+            *(void **)&next = next_function("cl" #name); \
+        return next ? next args : (otherwise);           \
     }
 #define ev event
 #define COMMAND_BY_NAME(name, place, kind, bytes, params, args) \

@@ -2,8 +2,8 @@
 #ifndef RP_CAPTURE_OPENCL_OPENCL_H
 #define RP_CAPTURE_OPENCL_OPENCL_H
 /*
- * The files of the opencl library share this page: opencl.c is the layer and its functions,
- * commands.c follows a command to its end, opencl_kernels.c knows kernels by handle.
+ * Shared by the files of the opencl library: opencl.c is the layer and its functions, commands.c
+ * follows a command to its completion, kernels.c keeps kernels by handle.
  */
 #include "abi/opencl_layer.h"
 #include "capture/core/core.h"
@@ -11,10 +11,10 @@
 #include <stdatomic.h>
 
 #define RP_OPENCL_HIDDEN __attribute__((visibility("hidden")))
-#define RP_OPENCL_ARGS   16   /* arguments of a kernel that are shown */
-#define RP_OPENCL_NAME   1024 /* bytes of a kernel's name that are kept */
+#define RP_OPENCL_ARGS   16   /* recorded arguments of a kernel */
+#define RP_OPENCL_NAME   1024 /* recorded bytes of a kernel's name */
 
-struct rp_opencl { /* the functions below us */
+struct rp_opencl { /* the functions of the next layer */
 #define RP_CL_FIELD(name, place, result, params, ...)               result(*name) params;
 #define RP_CL_COMMAND_FIELD(name, place, kind, bytes, params, args) int32_t(*name) params;
     RP_CL_QUERIES(RP_CL_FIELD)
@@ -45,13 +45,13 @@ RP_OPENCL_HIDDEN void rp_opencl_kernel_forget(void *kernel);
 
 /* ---- commands.c ---- */
 struct rp_opencl_command;
-/* Before the call: NULL where nothing is recorded. dims 0: no kernel. */
+/* Called before the OpenCL call. NULL: nothing is recorded. dims 0: not a kernel. */
 RP_OPENCL_HIDDEN struct rp_opencl_command *
 rp_opencl_begin(const char *call, enum rp_ctf_kind kind, void *queue, uint64_t bytes, void *kernel,
                 uint32_t dims, const size_t *global, const size_t *local);
-/* After it: the event is the command's; `own`: nobody else has it. */
+/* Called after it, with the command's event; `own`: the program does not have the event. */
 RP_OPENCL_HIDDEN void rp_opencl_end(struct rp_opencl_command *c, int32_t code, void *event,
                                     bool own);
-RP_OPENCL_HIDDEN void rp_opencl_wait_for_all(void); /* at the end, not for long */
+RP_OPENCL_HIDDEN void rp_opencl_wait_for_all(void); /* at exit; waits at most 200 ms */
 
 #endif
