@@ -2,6 +2,8 @@
 /* Outputs that reuse the memory of an input: what was donated, and how much memory that saves. */
 #include "explain/graph/graph.h"
 
+#include "base/order.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -181,12 +183,7 @@ static enum rp_code aliases_of_pairs(const struct rp_program *p, const uint32_t 
     return RP_OK;
 }
 
-static int by_parameter(const void *a, const void *b)
-{
-    const struct rp_graph_alias *x = a, *y = b;
-
-    return (x->parameter > y->parameter) - (x->parameter < y->parameter);
-}
+RP_ORDER(by_parameter, struct rp_graph_alias, RP_UP(parameter))
 
 enum rp_code rp_graph_list_aliases(const struct rp_program *p, const uint32_t (*numbers)[2],
                                    size_t n, struct rp_arena *arena, struct rp_graph_answer *out,

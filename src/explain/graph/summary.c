@@ -5,24 +5,19 @@
  */
 #include "explain/graph/graph.h"
 
+#include "base/order.h"
+
 #include <stdlib.h>
 #include <string.h>
 
 #define LINES 10
 
-static int64_t whole(double value)
+static int64_t to_integer(double value)
 {
     return value >= 9.2e18 ? INT64_MAX : (int64_t)value;
 }
 
-static int by_count(const void *a, const void *b)
-{
-    const struct rp_graph_opcode *x = a, *y = b;
-
-    if (x->count != y->count)
-        return x->count < y->count ? 1 : -1;
-    return strcmp(x->name, y->name);
-}
+RP_ORDER(by_count, struct rp_graph_opcode, RP_DOWN(count), strcmp(a->name, b->name))
 
 /* Foreign opcodes are counted by their strings, behind the known ones. */
 static enum rp_code count_opcodes(const struct rp_program *p, struct rp_arena *arena,
@@ -94,7 +89,7 @@ static enum rp_code count_clusters(const struct rp_program *p, struct rp_arena *
         while (i < out->nclusters && strcmp(out->clusters[i].name, name) != 0)
             i++;
         if (i == cap)
-            continue; /* more than anybody looks at */
+            continue; /* only the first are listed */
         out->clusters[i].name = name;
         out->clusters[i].count++;
         out->nclusters += i == out->nclusters;
@@ -102,7 +97,7 @@ static enum rp_code count_clusters(const struct rp_program *p, struct rp_arena *
     return out->clusters ? RP_OK : rp_err_nomem(err, "counting clusters");
 }
 
-/* Those that the file writes: an operation that is written short may stand for one of its own. */
+/* Those written in the file: an abbreviated operation may imply a computation. */
 static int64_t count_computations(const struct rp_program *p)
 {
     int64_t count = 0;
@@ -138,26 +133,11 @@ struct line {
     double flops;
 };
 
-static int by_place(const void *a, const void *b)
-{
-    const struct line *x = a, *y = b;
-    int order = strcmp(x->at.file, y->at.file);
+RP_ORDER(by_place, struct line, strcmp(a->at.file, b->at.file), RP_UP(at.line))
 
-    return order ? order : (x->at.line > y->at.line) - (x->at.line < y->at.line);
-}
+RP_ORDER(by_flops, struct line, RP_DOWN(flops), RP_DOWN(instructions), by_place(a, b))
 
-static int by_flops(const void *a, const void *b)
-{
-    const struct line *x = a, *y = b;
-
-    if (x->flops != y->flops)
-        return x->flops < y->flops ? 1 : -1;
-    if (x->instructions != y->instructions)
-        return x->instructions < y->instructions ? 1 : -1;
-    return by_place(a, b);
-}
-
-/* Instructions that do the work themselves: what a call does is counted where it is called. */
+/* Work is counted at the instructions that do it, not at calls. */
 static size_t collect_lines(const struct rp_program *p, const struct rp_costs *costs,
                             struct line *lines)
 {
@@ -219,7 +199,7 @@ static enum rp_code list_lines(const struct rp_program *p, const struct rp_costs
         if (!row->place)
             return rp_err_nomem(err, "listing source lines");
         row->instructions = lines[i].instructions;
-        row->flops = whole(lines[i].flops);
+        row->flops = to_integer(lines[i].flops);
     }
     return RP_OK;
 }
@@ -240,9 +220,9 @@ enum rp_code rp_graph_summarize(const struct rp_program *p, const char *format,
     if (!out->format || !out->name || !out->hash)
         return rp_err_nomem(err, "describing a program");
     out->computations = count_computations(p);
-    out->flops = whole(costs.program.flops);
-    out->transcendentals = whole(costs.program.transcendentals);
-    out->bytes = whole(costs.program.bytes);
+    out->flops = to_integer(costs.program.flops);
+    out->transcendentals = to_integer(costs.program.transcendentals);
+    out->bytes = to_integer(costs.program.bytes);
     count_data(p, out);
     RP_TRY(count_opcodes(p, arena, out, err));
     RP_TRY(count_clusters(p, arena, out, err));

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Parameters without numbers. Up: every operation is hashed with its operands, all parameters of a
- * shape being alike. Down: every operation gets the sum of its uses, each by reader and position,
- * so that a parameter of the first layer and the same one of the second come out different. Up
- * again, with what came down to the parameters in place of their numbers. Linear.
+ * Hashes that do not depend on parameter numbers. Up: every operation is hashed with its operands,
+ * all parameters of a shape being equal. Down: every operation gets the sum of its uses, each by
+ * user and position, so that equal parameters of the first and the second layer get different
+ * values. Up again, with these values in place of the parameter numbers. Linear.
  */
 #include "explain/program_diff/match.h"
 
@@ -17,7 +17,7 @@ struct canon {
 };
 
 /* An operation from the hashes of its operands. */
-static uint64_t combine(const struct canon *t, uint32_t op, const uint64_t *hashes)
+static uint64_t combine_operands(const struct canon *t, uint32_t op, const uint64_t *hashes)
 {
     const struct rp_match_side *s = t->side;
     struct rp_ids operands = rp_op_operands(s->p, op), called = rp_op_called(s->p, op);
@@ -34,7 +34,7 @@ static uint64_t combine(const struct canon *t, uint32_t op, const uint64_t *hash
     return hash;
 }
 
-static void go_down(const struct canon *t)
+static void propagate_uses(const struct canon *t)
 {
     if (t->c->root != RP_NONE)
         t->down[t->c->root] += 1;
@@ -54,13 +54,13 @@ static uint64_t hash_computation(const struct canon *t)
     uint64_t sum = 0;
 
     for (uint32_t k = 0; k < t->c->n; k++)
-        t->up[t->order[k]] = combine(t, t->order[k], t->up);
-    go_down(t);
+        t->up[t->order[k]] = combine_operands(t, t->order[k], t->up);
+    propagate_uses(t);
     for (uint32_t k = 0; k < t->c->n; k++) {
         uint32_t op = t->order[k];
 
         t->known[op] = p->code.at[op] == RP_OP_PARAMETER ? rp_hash_join(t->up[op], t->down[op])
-                                                         : combine(t, op, t->known);
+                                                         : combine_operands(t, op, t->known);
         if (p->code.at[op] != RP_OP_GET_TUPLE_ELEMENT)
             sum += rp_hash_u64(t->known[op]);
     }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Differences of two matched programs, in the words of the user: what was added, removed or
- * changed, where it is, and the same change in many layers said once. That an operation reads what
- * was added is not a change of its own, and neither is a shape that is another only because that of
- * an operand is: those are counted as followers. Parameters may come in another order.
+ * Differences of two matched programs, described for the user: what was added, removed or changed,
+ * and where; the same change in many layers is one row. That an operation reads something that was
+ * added is not a change of its own, and neither is a shape that differs only because the shape of
+ * an operand does: such consequences are counted apart. Parameters may come in a different order.
  */
 #include "explain/program_diff/program_diff.h"
 
@@ -32,19 +32,19 @@ struct member {
     uint32_t before; /* the member before it of the same change, or RP_NONE */
 };
 
-struct swap { /* a dimension of a parameter that changed */
+struct resized_dim { /* a changed dimension of a parameter */
     int64_t from, to;
 };
 
-struct differ {
+struct diff_ctx {
     struct rp_match match;
     struct rp_place_finder placer;
     struct rp_arena *arena;
     struct rp_err *err;
-    bool sharded; /* both programs say how they are spread */
+    bool sharded; /* both programs state shardings */
     RP_VEC(struct change) changes;
     RP_VEC(struct member) members;
-    RP_VEC(struct swap) swaps;
+    RP_VEC(struct resized_dim) swaps;
     struct rp_map groups;
 };
 
@@ -69,8 +69,8 @@ static uint64_t side_key(const struct rp_match_side *s, uint32_t op)
     return rp_hash_join(s->hashes.shape[s->p->shape.at[op]], s->hashes.opcode[op]);
 }
 
-/* What is the same change: the same before, the same after, in the same place of a layer. */
-static uint64_t group_key(const struct differ *d, enum kind kind, uint32_t left, uint32_t right,
+/* Changes are the same if before, after and the place within a layer are the same. */
+static uint64_t group_key(const struct diff_ctx *d, enum kind kind, uint32_t left, uint32_t right,
                           const struct rp_op_place *place)
 {
     const struct rp_match_side *l = &d->match.left, *r = &d->match.right;
@@ -83,7 +83,7 @@ static uint64_t group_key(const struct differ *d, enum kind kind, uint32_t left,
     return rp_hash_join(key, place_key(place));
 }
 
-static enum rp_code note(struct differ *d, enum kind kind, uint32_t left, uint32_t right)
+static enum rp_code note_change(struct diff_ctx *d, enum kind kind, uint32_t left, uint32_t right)
 {
     struct change c = {.kind = kind, .left = left, .right = right, .last = RP_NONE};
     struct member member = {.place = {.scope = "", .file = ""}};
@@ -103,21 +103,21 @@ static enum rp_code note(struct differ *d, enum kind kind, uint32_t left, uint32
 
 /* ---- pairs ---- */
 
-static bool shapes_differ(const struct differ *d, uint32_t a, uint32_t b)
+static bool shapes_differ(const struct diff_ctx *d, uint32_t a, uint32_t b)
 {
     const struct rp_match_side *l = &d->match.left, *r = &d->match.right;
 
     return l->hashes.shape[l->p->shape.at[a]] != r->hashes.shape[r->p->shape.at[b]];
 }
 
-/* Both read something that is in both programs, and it is not the same. */
-static bool rewired(const struct differ *d, uint32_t a, uint32_t b)
+/* Whether operands that are in both programs do not correspond to each other. */
+static bool operands_differ(const struct diff_ctx *d, uint32_t a, uint32_t b)
 {
     const struct rp_match_side *l = &d->match.left, *r = &d->match.right;
     struct rp_ids x = rp_op_operands(l->p, a), y = rp_op_operands(r->p, b);
 
     if (x.n != y.n)
-        return false; /* something was added or removed, which is said there */
+        return false; /* something was added or removed, which is a change of its own */
     for (uint32_t i = 0; i < x.n; i++)
         if (l->match[x.at[i]] != RP_NONE && r->match[y.at[i]] != RP_NONE &&
             l->match[x.at[i]] != y.at[i])
@@ -125,15 +125,15 @@ static bool rewired(const struct differ *d, uint32_t a, uint32_t b)
     return false;
 }
 
-/* What comes from outside: parameters, and operations of other languages that read nothing. */
+/* Inputs: parameters, and operations of other languages without operands. */
 static bool is_input(const struct rp_program *p, uint32_t op)
 {
     return p->code.at[op] == RP_OP_PARAMETER ||
            (p->code.at[op] == RP_OP_FOREIGN && !rp_op_operands(p, op).n);
 }
 
-/* The dimensions that differ, all of which some parameter's do in the same way. */
-static bool only_swaps(const struct differ *d, uint32_t a, uint32_t b)
+/* Whether every dimension that differs also differs in this way in some parameter. */
+static bool only_resized_dims(const struct diff_ctx *d, uint32_t a, uint32_t b)
 {
     const struct rp_program *l = d->match.left.p, *r = d->match.right.p;
     const struct rp_op_shape *x = &l->shapes.at[l->shape.at[a]], *y = &r->shapes.at[r->shape.at[b]];
@@ -151,14 +151,14 @@ static bool only_swaps(const struct differ *d, uint32_t a, uint32_t b)
     return known;
 }
 
-/* A shape that is another because those it is made from are. */
-static bool shape_follows(const struct differ *d, uint32_t a, uint32_t b)
+/* Whether a shape differs because the shapes that it depends on do. */
+static bool shape_follows(const struct diff_ctx *d, uint32_t a, uint32_t b)
 {
     const struct rp_match_side *l = &d->match.left, *r = &d->match.right;
     struct rp_ids x = rp_op_operands(l->p, a);
     struct rp_ids inner = rp_op_called(l->p, a), inner_too = rp_op_called(r->p, b);
 
-    if (is_input(l->p, a)) /* of a called computation: follows from what it is called with */
+    if (is_input(l->p, a)) /* of a called computation: it depends on the arguments of the call */
         return d->placer.caller[0][l->p->computation.at[a]] != RP_NONE;
     for (uint32_t i = 0; i < x.n; i++)
         if (l->match[x.at[i]] != RP_NONE && shapes_differ(d, x.at[i], l->match[x.at[i]]))
@@ -166,10 +166,10 @@ static bool shape_follows(const struct differ *d, uint32_t a, uint32_t b)
     for (uint32_t i = 0; i < inner.n && i < inner_too.n; i++)
         if (l->hashes.computation[inner.at[i]] != r->hashes.computation[inner_too.at[i]])
             return true;
-    return only_swaps(d, a, b);
+    return only_resized_dims(d, a, b);
 }
 
-static bool shardings_differ(const struct differ *d, uint32_t a, uint32_t b)
+static bool shardings_differ(const struct diff_ctx *d, uint32_t a, uint32_t b)
 {
     const struct rp_attr *x = rp_op_attr(d->match.left.p, a, RP_ATTR_SHARDING);
     const struct rp_attr *y = rp_op_attr(d->match.right.p, b, RP_ATTR_SHARDING);
@@ -177,35 +177,35 @@ static bool shardings_differ(const struct differ *d, uint32_t a, uint32_t b)
     return d->sharded && (x ? rp_attr_hash(x) : 0) != (y ? rp_attr_hash(y) : 0);
 }
 
-/* Whether what differs is a value that the program carries: in other languages than HLO, an
-   operation that reads nothing. */
+/* Whether the difference is a constant value: in languages other than HLO, an operation without
+   operands. */
 static bool is_value(const struct rp_program *p, uint32_t op)
 {
     return p->code.at[op] == RP_OP_CONSTANT ||
            (p->code.at[op] == RP_OP_FOREIGN && !rp_op_operands(p, op).n);
 }
 
-static enum rp_code compare_pair(struct differ *d, uint32_t a, uint32_t b, bool *differs)
+static enum rp_code compare_pair(struct diff_ctx *d, uint32_t a, uint32_t b, bool *differs)
 {
     const struct rp_match_side *l = &d->match.left, *r = &d->match.right;
 
     *differs = true;
     if (l->hashes.opcode[a] != r->hashes.opcode[b])
-        return note(d, OPCODE, a, b);
+        return note_change(d, OPCODE, a, b);
     if (shapes_differ(d, a, b))
-        return note(d, shape_follows(d, a, b) ? FOLLOWS : SHAPE, a, b);
+        return note_change(d, shape_follows(d, a, b) ? FOLLOWS : SHAPE, a, b);
     if (l->hashes.local[a] != r->hashes.local[b])
-        return note(d, is_value(l->p, a) ? CONSTANT : ATTRIBUTE, a, b);
-    if (rewired(d, a, b))
-        return note(d, OPERANDS, a, b);
+        return note_change(d, is_value(l->p, a) ? CONSTANT : ATTRIBUTE, a, b);
+    if (operands_differ(d, a, b))
+        return note_change(d, OPERANDS, a, b);
     if (shardings_differ(d, a, b))
-        return note(d, SHARDING, a, b);
+        return note_change(d, SHARDING, a, b);
     *differs = false;
     return RP_OK;
 }
 
-/* Dimensions of the parameters that users hand in, which explain many other shapes. */
-static enum rp_code find_swaps(struct differ *d)
+/* Changed dimensions of parameters, which explain many other shapes. */
+static enum rp_code find_resized_dims(struct diff_ctx *d)
 {
     const struct rp_match_side *l = &d->match.left, *r = &d->match.right;
 
@@ -219,7 +219,7 @@ static enum rp_code find_swaps(struct differ *d)
         x = &l->p->shapes.at[l->p->shape.at[a]];
         y = &r->p->shapes.at[r->p->shape.at[b]];
         for (uint32_t i = 0; x->elem != RP_ELEM_TUPLE && x->n == y->n && i < x->n; i++) {
-            struct swap swap = {l->p->dims.at[x->first + i], r->p->dims.at[y->first + i]};
+            struct resized_dim swap = {l->p->dims.at[x->first + i], r->p->dims.at[y->first + i]};
 
             if (swap.from != swap.to)
                 RP_TRY(rp_vec_push(&d->swaps, swap, d->err));
@@ -228,25 +228,26 @@ static enum rp_code find_swaps(struct differ *d)
     return RP_OK;
 }
 
-static enum rp_code find_one_sided(struct differ *d, const struct rp_match_side *s, enum kind kind,
-                                   int64_t *count)
+static enum rp_code find_one_sided(struct diff_ctx *d, const struct rp_match_side *s,
+                                   enum kind kind, int64_t *count)
 {
     for (uint32_t op = 0; op < s->p->nops; op++) {
         if (!s->visited[op] || s->match[op] != RP_NONE ||
             s->p->code.at[op] == RP_OP_GET_TUPLE_ELEMENT)
             continue;
         ++*count;
-        RP_TRY(kind == ADDED ? note(d, kind, RP_NONE, op) : note(d, kind, op, RP_NONE));
+        RP_TRY(kind == ADDED ? note_change(d, kind, RP_NONE, op)
+                             : note_change(d, kind, op, RP_NONE));
     }
     return RP_OK;
 }
 
-static enum rp_code find_changes(struct differ *d, struct rp_program_diff *out)
+static enum rp_code find_changes(struct diff_ctx *d, struct rp_program_diff *out)
 {
     const struct rp_match_side *l = &d->match.left;
     bool differs;
 
-    RP_TRY(find_swaps(d));
+    RP_TRY(find_resized_dims(d));
     for (uint32_t op = 0; op < l->p->nops; op++) {
         if (l->match[op] == RP_NONE)
             continue;
@@ -258,8 +259,8 @@ static enum rp_code find_changes(struct differ *d, struct rp_program_diff *out)
     return find_one_sided(d, &d->match.right, ADDED, &out->added);
 }
 
-/* Operations of computations that were not looked at because both programs have them. */
-static enum rp_code count_whole(struct differ *d, struct rp_program_diff *out)
+/* Operations of computations that were not visited because both programs have them. */
+static enum rp_code count_identical(struct diff_ctx *d, struct rp_program_diff *out)
 {
     const struct rp_match_side *l = &d->match.left, *r = &d->match.right;
     struct rp_map known;
@@ -279,9 +280,9 @@ static enum rp_code count_whole(struct differ *d, struct rp_program_diff *out)
     return code;
 }
 
-/* ---- words ---- */
+/* ---- descriptions ---- */
 
-static const char *what_words(const struct differ *d, const struct change *c)
+static const char *what_words(const struct diff_ctx *d, const struct change *c)
 {
     const struct rp_program *l = d->match.left.p, *r = d->match.right.p;
 
@@ -305,8 +306,8 @@ static const char *what_words(const struct differ *d, const struct change *c)
     }
 }
 
-/* The places of a change's members, the first of the file first. */
-static const char *where_words(const struct differ *d, const struct change *c)
+/* The places of the members of a change, in file order. */
+static const char *where_words(const struct diff_ctx *d, const struct change *c)
 {
     struct rp_op_place *places = RP_ARENA_NEW(d->arena, struct rp_op_place, c->count);
     size_t n = c->count;
@@ -318,7 +319,7 @@ static const char *where_words(const struct differ *d, const struct change *c)
     return c->kind == FOLLOWS ? "" : rp_places_words(places, c->count, d->arena);
 }
 
-static const char *example_words(const struct differ *d, const struct change *c)
+static const char *example_words(const struct diff_ctx *d, const struct change *c)
 {
     const struct rp_program *l = d->match.left.p, *r = d->match.right.p;
     const char *was = c->left != RP_NONE ? rp_program_text(l, l->op_name.at[c->left]) : NULL;
@@ -336,8 +337,8 @@ const char *rp_program_diff_sentence(const char *what, const char *where, const 
                            place);
 }
 
-static enum rp_code describe(struct differ *d, const struct change *c,
-                             struct rp_program_diff_change *row)
+static enum rp_code describe_change(struct diff_ctx *d, const struct change *c,
+                                    struct rp_program_diff_change *row)
 {
     const struct rp_op_place *first = &d->members.at[c->last].place;
 
@@ -355,7 +356,7 @@ static enum rp_code describe(struct differ *d, const struct change *c,
     return row->text ? RP_OK : rp_err_nomem(d->err, "describing changes");
 }
 
-/* Structure before shapes, shapes before constants, followers last. */
+/* Structure before shapes, shapes before constants, consequences last. */
 static int by_weight(const void *x, const void *y)
 {
     const struct change *a = x, *b = y;
@@ -370,7 +371,7 @@ static int by_weight(const void *x, const void *y)
     return (a->right > b->right) - (a->right < b->right);
 }
 
-static enum rp_code describe_all(struct differ *d, struct rp_program_diff *out)
+static enum rp_code describe_changes(struct diff_ctx *d, struct rp_program_diff *out)
 {
     static const char *const causes[] = {
         [ADDED] = "structure",    [REMOVED] = "structure",   [OPCODE] = "structure",
@@ -388,7 +389,7 @@ static enum rp_code describe_all(struct differ *d, struct rp_program_diff *out)
 
         most = c->kind < most ? c->kind : most;
         out->follows += c->kind == FOLLOWS ? c->count : 0;
-        RP_TRY(describe(d, c, &out->changes[out->nchanges++]));
+        RP_TRY(describe_change(d, c, &out->changes[out->nchanges++]));
     }
     out->cause = d->changes.n ? causes[most] : "";
     return RP_OK;
@@ -412,7 +413,7 @@ const char *rp_program_diff_change_words(const struct rp_program_diff_change *ch
     if (!strcmp(change->kind, "added") || !strcmp(change->kind, "removed"))
         return rp_arena_printf(arena, "%s %s", change->kind, change->what);
     if (!strcmp(change->kind, "operands"))
-        return rp_arena_printf(arena, "%s reads something else", change->what);
+        return rp_arena_printf(arena, "%s has other operands", change->what);
     return rp_arena_strdup(arena, change->what);
 }
 
@@ -455,27 +456,28 @@ bool rp_program_diff_same_hashes(uint64_t left, uint64_t left_sharding, uint64_t
     return left == right && (!left_sharding || !right_sharding || left_sharding == right_sharding);
 }
 
-/* Matches and finds the changes of it, added to what `out` says of the sides. */
-static enum rp_code attempt(struct differ *d, struct rp_program_diff_side left,
-                            struct rp_program_diff_side right, struct rp_program_diff *out)
+/* Matches the two sides and adds the changes to `out`. */
+static enum rp_code compare_once(struct diff_ctx *d, struct rp_program_diff_side left,
+                                 struct rp_program_diff_side right, struct rp_program_diff *out)
 {
     RP_TRY(rp_program_match(left.prepared, left.computation, right.prepared, right.computation,
                             d->arena, &d->match, d->err));
     RP_TRY(rp_place_finder_init(&d->placer, &d->match, d->arena, d->err));
     RP_TRY(find_changes(d, out));
-    RP_TRY(count_whole(d, out));
-    RP_TRY(describe_all(d, out));
+    RP_TRY(count_identical(d, out));
+    RP_TRY(describe_changes(d, out));
     out->same = !d->changes.n;
     return RP_OK;
 }
 
-static void differ_init(struct differ *d, bool sharded, struct rp_arena *arena, struct rp_err *err)
+static void diff_ctx_init(struct diff_ctx *d, bool sharded, struct rp_arena *arena,
+                          struct rp_err *err)
 {
-    *d = (struct differ){.arena = arena, .err = err, .sharded = sharded};
+    *d = (struct diff_ctx){.arena = arena, .err = err, .sharded = sharded};
     rp_map_init(&d->groups);
 }
 
-static void differ_release(struct differ *d)
+static void diff_ctx_release(struct diff_ctx *d)
 {
     rp_map_release(&d->groups);
     rp_vec_release(&d->changes);
@@ -483,13 +485,13 @@ static void differ_release(struct differ *d)
     rp_vec_release(&d->swaps);
 }
 
-static int64_t weight(const struct rp_program_diff *diff)
+static int64_t count_differences(const struct rp_program_diff *diff)
 {
     return diff->changed + diff->added + diff->removed;
 }
 
-/* First with the numbers of the parameters; where that finds much, also without them, and the
-   shorter story is told. */
+/* First by parameter numbers; where that finds many differences, also without them, and the shorter
+   result is used. */
 static enum rp_code compare_both_ways(struct rp_program_diff_side left,
                                       struct rp_program_diff_side right, bool sharded,
                                       struct rp_arena *arena, struct rp_program_diff *out,
@@ -497,29 +499,29 @@ static enum rp_code compare_both_ways(struct rp_program_diff_side left,
 {
     struct rp_match_side l = *left.prepared, r = *right.prepared;
     struct rp_program_diff other = *out;
-    struct differ d;
+    struct diff_ctx d;
     uint64_t x, y, *anonymous[2];
     enum rp_code code;
 
     RP_TRY(rp_canonical_hash(&l, left.computation, arena, &x, &anonymous[0], err));
     RP_TRY(rp_canonical_hash(&r, right.computation, arena, &y, &anonymous[1], err));
     if (x == y && !sharded) {
-        out->same = true; /* parameters in another order */
+        out->same = true; /* parameters in a different order */
         out->matched = out->left.instructions;
         return RP_OK;
     }
-    differ_init(&d, sharded, arena, err);
-    code = attempt(&d, left, right, out);
-    differ_release(&d);
-    if (code != RP_OK || weight(out) <= FEW_CHANGES)
+    diff_ctx_init(&d, sharded, arena, err);
+    code = compare_once(&d, left, right, out);
+    diff_ctx_release(&d);
+    if (code != RP_OK || count_differences(out) <= FEW_CHANGES)
         return code;
     l.anonymous = anonymous[0];
     r.anonymous = anonymous[1];
-    differ_init(&d, sharded, arena, err);
-    code = attempt(&d, (struct rp_program_diff_side){&l, left.computation},
-                   (struct rp_program_diff_side){&r, right.computation}, &other);
-    differ_release(&d);
-    if (code == RP_OK && weight(&other) < weight(out))
+    diff_ctx_init(&d, sharded, arena, err);
+    code = compare_once(&d, (struct rp_program_diff_side){&l, left.computation},
+                        (struct rp_program_diff_side){&r, right.computation}, &other);
+    diff_ctx_release(&d);
+    if (code == RP_OK && count_differences(&other) < count_differences(out))
         *out = other;
     return code;
 }

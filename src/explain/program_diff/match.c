@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Matching two programs. In a pair of computations, operations whose whole history has the same
- * hash are pairs; so are the roots. From every pair others follow: operands at the same position,
- * and users that look the same. What is left is paired by its own looks in the order of the files,
- * then by its opcode, each time following up again. Calls of pairs lead to further computations.
+ * Matching two programs. In a pair of computations, operations whose inputs, all the way up, have
+ * the same hash are pairs; so are the roots. Every pair leads to others: operands at the same
+ * position, and users with the same local hash. The rest is paired by local hash in file order,
+ * then by opcode, each time followed by the same propagation. Calls of pairs lead to further
+ * computations.
  */
 #include "explain/program_diff/match.h"
+
+#include "base/order.h"
 
 #include <stdlib.h>
 
@@ -20,13 +23,13 @@ struct pair {
     uint32_t left, right;
 };
 
-struct matcher {
+struct match_ctx {
     struct rp_match *m;
     struct rp_arena *arena;
     struct rp_err *err;
     RP_VEC(struct pair) queue;        /* pairs to follow up */
-    RP_VEC(struct pair) doubtful;     /* may be pairs, but their opcodes differ */
-    size_t doubts;                    /* how many of them were looked at */
+    RP_VEC(struct pair) doubtful;     /* candidates whose opcodes differ */
+    size_t doubts;                    /* how many of them were resolved */
     RP_VEC(struct pair) computations; /* pairs of computations to compare */
     struct keyed *a, *b;              /* scratch */
     struct rp_map seen;               /* pairs of computations */
@@ -72,12 +75,12 @@ static enum rp_code begin_side(const struct rp_match_side *prepared, struct rp_a
     return RP_OK;
 }
 
-static bool free_pair(const struct matcher *t, uint32_t a, uint32_t b)
+static bool free_pair(const struct match_ctx *t, uint32_t a, uint32_t b)
 {
     return t->m->left.match[a] == RP_NONE && t->m->right.match[b] == RP_NONE;
 }
 
-static enum rp_code make_pair(struct matcher *t, uint32_t a, uint32_t b)
+static enum rp_code make_pair(struct match_ctx *t, uint32_t a, uint32_t b)
 {
     struct pair pair = {a, b};
 
@@ -91,9 +94,9 @@ static uint64_t shape_hash(const struct rp_match_side *s, uint32_t op)
     return s->hashes.shape[s->p->shape.at[op]];
 }
 
-/* ---- what follows from a pair ---- */
+/* ---- propagation from a pair ---- */
 
-static enum rp_code follow_operands(struct matcher *t, uint32_t a, uint32_t b)
+static enum rp_code follow_operands(struct match_ctx *t, uint32_t a, uint32_t b)
 {
     struct rp_ids x = rp_op_operands(t->m->left.p, a), y = rp_op_operands(t->m->right.p, b);
 
@@ -110,8 +113,8 @@ static enum rp_code follow_operands(struct matcher *t, uint32_t a, uint32_t b)
     return RP_OK;
 }
 
-/* Whether nothing that they read speaks against a pair. */
-static bool agree(const struct matcher *t, uint32_t a, uint32_t b)
+/* Whether the operands do not contradict a pair. */
+static bool operands_agree(const struct match_ctx *t, uint32_t a, uint32_t b)
 {
     const struct rp_match_side *l = &t->m->left, *r = &t->m->right;
     struct rp_ids x = rp_op_operands(l->p, a), y = rp_op_operands(r->p, b);
@@ -123,8 +126,8 @@ static bool agree(const struct matcher *t, uint32_t a, uint32_t b)
     return x.n == y.n;
 }
 
-/* Users that look the same, first with first; the ones of constants are too many to mean much. */
-static enum rp_code follow_users(struct matcher *t, uint32_t a, uint32_t b)
+/* Users with the same local hash, in order; constants have too many users to be a clue. */
+static enum rp_code follow_users(struct match_ctx *t, uint32_t a, uint32_t b)
 {
     const struct rp_match_side *l = &t->m->left, *r = &t->m->right;
     uint32_t from = r->user_begin[b], to = r->user_begin[b + 1];
@@ -135,14 +138,14 @@ static enum rp_code follow_users(struct matcher *t, uint32_t a, uint32_t b)
         for (uint32_t k = from; k < to; k++)
             if (free_pair(t, l->users[i], r->users[k]) &&
                 l->hashes.local[l->users[i]] == r->hashes.local[r->users[k]] &&
-                agree(t, l->users[i], r->users[k])) {
+                operands_agree(t, l->users[i], r->users[k])) {
                 RP_TRY(make_pair(t, l->users[i], r->users[k]));
                 break;
             }
     return RP_OK;
 }
 
-static enum rp_code follow_calls(struct matcher *t, uint32_t a, uint32_t b)
+static enum rp_code follow_calls(struct match_ctx *t, uint32_t a, uint32_t b)
 {
     struct rp_ids x = rp_op_called(t->m->left.p, a), y = rp_op_called(t->m->right.p, b);
 
@@ -159,9 +162,9 @@ static enum rp_code follow_calls(struct matcher *t, uint32_t a, uint32_t b)
     return RP_OK;
 }
 
-/* An operand of op that has no partner and looks like `other` of the other side; or RP_NONE. */
-static uint32_t lonely_operand(const struct rp_match_side *s, uint32_t op,
-                               const struct rp_match_side *o, uint32_t other)
+/* An unmatched operand of op with the local hash of `other` on the other side; or RP_NONE. */
+static uint32_t unmatched_operand(const struct rp_match_side *s, uint32_t op,
+                                  const struct rp_match_side *o, uint32_t other)
 {
     struct rp_ids operands = rp_op_operands(s->p, op);
 
@@ -172,32 +175,32 @@ static uint32_t lonely_operand(const struct rp_match_side *s, uint32_t op,
     return RP_NONE;
 }
 
-/* Two that stand in the same place and are not the same operation: where one was put in or taken
-   out, the other has its partner a step further down; else it was changed. */
-static enum rp_code decide(struct matcher *t, struct pair pair)
+/* Two different operations in the same position: where one was inserted or removed, the other has
+   its partner one step further down; else the operation was changed. */
+static enum rp_code resolve_doubtful(struct match_ctx *t, struct pair pair)
 {
     const struct rp_match_side *l = &t->m->left, *r = &t->m->right;
     uint32_t below;
 
     if (!free_pair(t, pair.left, pair.right))
         return RP_OK;
-    below = lonely_operand(l, pair.left, r, pair.right);
+    below = unmatched_operand(l, pair.left, r, pair.right);
     if (below != RP_NONE)
         return make_pair(t, below, pair.right);
-    below = lonely_operand(r, pair.right, l, pair.left);
+    below = unmatched_operand(r, pair.right, l, pair.left);
     if (below != RP_NONE)
         return make_pair(t, pair.left, below);
     return make_pair(t, pair.left, pair.right);
 }
 
-/* Doubtful pairs wait until there is nothing else to do. */
-static enum rp_code follow(struct matcher *t)
+/* Doubtful pairs are resolved last. */
+static enum rp_code follow_pairs(struct match_ctx *t)
 {
     while (t->queue.n || t->doubts < t->doubtful.n) {
         struct pair pair;
 
         if (!t->queue.n) {
-            RP_TRY(decide(t, t->doubtful.at[t->doubts++]));
+            RP_TRY(resolve_doubtful(t, t->doubtful.at[t->doubts++]));
             continue;
         }
         pair = t->queue.at[--t->queue.n];
@@ -211,19 +214,12 @@ static enum rp_code follow(struct matcher *t)
 
 /* ---- pairs by a key ---- */
 
-static int by_key(const void *x, const void *y)
-{
-    const struct keyed *a = x, *b = y;
-
-    if (a->key != b->key)
-        return a->key < b->key ? -1 : 1;
-    return (a->op > b->op) - (a->op < b->op);
-}
+RP_ORDER(by_key, struct keyed, RP_UP(key), RP_UP(op))
 
 enum key { WHOLE, ANONYMOUS, LOCAL, OPCODE };
 
-static size_t collect(const struct rp_match_side *s, const struct rp_computation *c, enum key key,
-                      struct keyed *out)
+static size_t collect_unmatched(const struct rp_match_side *s, const struct rp_computation *c,
+                                enum key key, struct keyed *out)
 {
     size_t n = 0;
 
@@ -240,32 +236,34 @@ static size_t collect(const struct rp_match_side *s, const struct rp_computation
     return n;
 }
 
-/* Those with the same key that what they read does not tell apart, in the order of the files. */
-static enum rp_code zip_agreeing(struct matcher *t, const struct rp_computation *x,
-                                 const struct rp_computation *y)
+/* Operations with the same local hash whose operands agree, in file order. */
+static enum rp_code pair_agreeing(struct match_ctx *t, const struct rp_computation *x,
+                                  const struct rp_computation *y)
 {
-    size_t n = collect(&t->m->left, x, LOCAL, t->a), m = collect(&t->m->right, y, LOCAL, t->b);
+    size_t n = collect_unmatched(&t->m->left, x, LOCAL, t->a),
+           m = collect_unmatched(&t->m->right, y, LOCAL, t->b);
     size_t k = 0;
 
     for (size_t i = 0; i < n; i++) {
         while (k < m && t->b[k].key < t->a[i].key)
             k++;
         for (size_t c = k; c < m && c < k + MOST_TRIES && t->b[c].key == t->a[i].key; c++)
-            if (free_pair(t, t->a[i].op, t->b[c].op) && agree(t, t->a[i].op, t->b[c].op)) {
+            if (free_pair(t, t->a[i].op, t->b[c].op) && operands_agree(t, t->a[i].op, t->b[c].op)) {
                 RP_TRY(make_pair(t, t->a[i].op, t->b[c].op));
                 break;
             }
         while (k < m && t->m->right.match[t->b[k].op] != RP_NONE)
             k++;
     }
-    return follow(t);
+    return follow_pairs(t);
 }
 
-/* Those with the same key, in the order of the files. */
-static enum rp_code zip(struct matcher *t, const struct rp_computation *x,
-                        const struct rp_computation *y, enum key key)
+/* Operations with the same key, in file order. */
+static enum rp_code pair_by_key(struct match_ctx *t, const struct rp_computation *x,
+                                const struct rp_computation *y, enum key key)
 {
-    size_t n = collect(&t->m->left, x, key, t->a), m = collect(&t->m->right, y, key, t->b);
+    size_t n = collect_unmatched(&t->m->left, x, key, t->a),
+           m = collect_unmatched(&t->m->right, y, key, t->b);
     size_t i = 0, k = 0;
 
     while (i < n && k < m) {
@@ -276,22 +274,22 @@ static enum rp_code zip(struct matcher *t, const struct rp_computation *x,
         else
             RP_TRY(make_pair(t, t->a[i++].op, t->b[k++].op));
     }
-    return follow(t);
+    return follow_pairs(t);
 }
 
-/* Whether the entry at i has no other of its key beside it. */
+/* Whether the key of entry i is unique in the sorted list. */
 static bool only_one(const struct keyed *list, size_t n, size_t i)
 {
     return (i == 0 || list[i - 1].key != list[i].key) &&
            (i + 1 == n || list[i + 1].key != list[i].key);
 }
 
-/* Those of a history that no other operation has. */
-static enum rp_code zip_unique(struct matcher *t, const struct rp_computation *x,
-                               const struct rp_computation *y)
+/* Operations whose anonymous hash is unique on both sides. */
+static enum rp_code pair_unique(struct match_ctx *t, const struct rp_computation *x,
+                                const struct rp_computation *y)
 {
-    size_t n = collect(&t->m->left, x, ANONYMOUS, t->a);
-    size_t m = collect(&t->m->right, y, ANONYMOUS, t->b), i = 0, k = 0;
+    size_t n = collect_unmatched(&t->m->left, x, ANONYMOUS, t->a);
+    size_t m = collect_unmatched(&t->m->right, y, ANONYMOUS, t->b), i = 0, k = 0;
 
     while (i < n && k < m) {
         if (t->a[i].key < t->b[k].key) {
@@ -308,8 +306,8 @@ static enum rp_code zip_unique(struct matcher *t, const struct rp_computation *x
     return RP_OK;
 }
 
-/* From the pairs so far to what they read, as long as both look the same. */
-static enum rp_code descend(struct matcher *t)
+/* From the pairs so far to their operands, as long as the local hashes are the same. */
+static enum rp_code pair_operands_down(struct match_ctx *t)
 {
     const struct rp_match_side *l = &t->m->left, *r = &t->m->right;
 
@@ -325,41 +323,41 @@ static enum rp_code descend(struct matcher *t)
     return RP_OK;
 }
 
-/* Where the numbers of parameters mean nothing, the results say what is what. */
-static enum rp_code match_from_root(struct matcher *t, const struct rp_computation *x,
+/* Where parameter numbers are ignored, matching starts from the results. */
+static enum rp_code match_from_root(struct match_ctx *t, const struct rp_computation *x,
                                     const struct rp_computation *y)
 {
     if (x->root != RP_NONE && y->root != RP_NONE && free_pair(t, x->root, y->root))
         RP_TRY(make_pair(t, x->root, y->root));
-    RP_TRY(zip_unique(t, x, y));
-    RP_TRY(descend(t));
-    return follow(t);
+    RP_TRY(pair_unique(t, x, y));
+    RP_TRY(pair_operands_down(t));
+    return follow_pairs(t);
 }
 
-static enum rp_code compare(struct matcher *t, struct pair pair)
+static enum rp_code match_computations(struct match_ctx *t, struct pair pair)
 {
     struct rp_match_side *l = &t->m->left, *r = &t->m->right;
     const struct rp_computation *x = &l->p->computations.at[pair.left];
     const struct rp_computation *y = &r->p->computations.at[pair.right];
 
     if (!x->n || !y->n || l->visited[x->first] || r->visited[y->first])
-        return RP_OK; /* each is compared once: with the first that it stands for */
+        return RP_OK; /* each is matched once, with the first partner */
     for (uint32_t i = 0; i < x->n; i++)
         l->visited[x->first + i] = 1;
     for (uint32_t i = 0; i < y->n; i++)
         r->visited[y->first + i] = 1;
     if (l->anonymous && r->anonymous)
         RP_TRY(match_from_root(t, x, y));
-    RP_TRY(zip(t, x, y, WHOLE));
+    RP_TRY(pair_by_key(t, x, y, WHOLE));
     if (x->root != RP_NONE && y->root != RP_NONE && free_pair(t, x->root, y->root))
         RP_TRY(make_pair(t, x->root, y->root));
-    RP_TRY(follow(t));
-    RP_TRY(zip_agreeing(t, x, y));
-    RP_TRY(zip(t, x, y, LOCAL));
-    return zip(t, x, y, OPCODE);
+    RP_TRY(follow_pairs(t));
+    RP_TRY(pair_agreeing(t, x, y));
+    RP_TRY(pair_by_key(t, x, y, LOCAL));
+    return pair_by_key(t, x, y, OPCODE);
 }
 
-/* Computations that nobody calls, by hash. */
+/* Unreachable computations, by hash. */
 static size_t collect_dead(const struct rp_match_side *s, struct keyed *out)
 {
     size_t n = 0;
@@ -371,15 +369,10 @@ static size_t collect_dead(const struct rp_match_side *s, struct keyed *out)
     return n;
 }
 
-static int by_op(const void *x, const void *y)
-{
-    const struct keyed *a = x, *b = y;
+RP_ORDER(by_op, struct keyed, RP_UP(op))
 
-    return (a->op > b->op) - (a->op < b->op);
-}
-
-/* Dead computations that only one side has, in the order of the files. */
-static enum rp_code match_dead(struct matcher *t)
+/* Unreachable computations that only one side has, in file order. */
+static enum rp_code match_dead(struct match_ctx *t)
 {
     size_t n = collect_dead(&t->m->left, t->a), m = collect_dead(&t->m->right, t->b);
     size_t i = 0, k = 0, x = 0, y = 0;
@@ -401,14 +394,14 @@ static enum rp_code match_dead(struct matcher *t)
 
         RP_TRY(rp_vec_push(&t->computations, pair, t->err));
     }
-    for (; i < x; i++) /* what has no partner was removed, or added, as a whole */
+    for (; i < x; i++) /* without a partner: removed, or added, as a whole */
         t->m->left.visited[t->m->left.p->computations.at[t->a[i].op].first] = 1;
     for (i = x < y ? x : y; i < y; i++)
         t->m->right.visited[t->m->right.p->computations.at[t->b[i].op].first] = 1;
     return RP_OK;
 }
 
-static enum rp_code match_all(struct matcher *t, struct pair entries)
+static enum rp_code match_all(struct match_ctx *t, struct pair entries)
 {
     size_t n = t->m->left.p->nops + t->m->left.p->computations.n;
     size_t m = t->m->right.p->nops + t->m->right.p->computations.n;
@@ -426,7 +419,7 @@ static enum rp_code match_all(struct matcher *t, struct pair entries)
     if (whole)
         RP_TRY(match_dead(t));
     for (size_t i = 0; i < t->computations.n; i++)
-        RP_TRY(compare(t, t->computations.at[i]));
+        RP_TRY(match_computations(t, t->computations.at[i]));
     return RP_OK;
 }
 
@@ -434,7 +427,7 @@ enum rp_code rp_program_match(const struct rp_match_side *left, uint32_t left_en
                               const struct rp_match_side *right, uint32_t right_entry,
                               struct rp_arena *arena, struct rp_match *out, struct rp_err *err)
 {
-    struct matcher t = {.m = out, .arena = arena, .err = err};
+    struct match_ctx t = {.m = out, .arena = arena, .err = err};
     enum rp_code code;
 
     rp_map_init(&t.seen);

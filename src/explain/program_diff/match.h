@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #ifndef RP_EXPLAIN_PROGRAM_DIFF_MATCH_H
 #define RP_EXPLAIN_PROGRAM_DIFF_MATCH_H
-/* Which operation of one program is which of another. */
+/* Which operations of two programs correspond to each other. */
 #include "program/structure.h"
 
 struct rp_match_side {
     const struct rp_program *p;
     struct rp_hashes hashes;
-    uint32_t *user_begin, *users; /* who reads an operation: CSR */
+    uint32_t *user_begin, *users; /* users of an operation: CSR */
     uint32_t *match;              /* the other side's operation, or RP_NONE */
     uint8_t *visited;             /* operations of computations that were compared */
     const uint64_t *anonymous;    /* of operations: see rp_canonical_hash; or NULL */
@@ -23,10 +23,9 @@ enum rp_code rp_match_prepare(const struct rp_program *p, struct rp_arena *arena
 
 /*
  * Pairs of operations, computation by computation from the entries down; computations with the same
- * hash are taken as pairs as a whole, without their operations being looked at (not visited). The
- * entries are computations; RP_NONE: whole programs, with what nobody calls. Where both sides have
- * anonymous hashes, the numbers of parameters are not believed. All of it lives in the arena. Takes
- * the time of sorting the operations.
+ * hash are paired as a whole, without visiting their operations. The entries are computations;
+ * RP_NONE: whole programs, with unreachable computations. Where both sides have anonymous hashes,
+ * parameter numbers are ignored. In the arena. Takes the time of sorting the operations.
  */
 enum rp_code rp_program_match(const struct rp_match_side *left, uint32_t left_entry,
                               const struct rp_match_side *right, uint32_t right_entry,

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rounds of looking for a free partner, each over a list that is sorted by what must agree. */
+/* Pairing in rounds, each over the unpaired modules sorted by what must be equal. */
 #include "explain/program_diff/program_diff.h"
+
+#include "base/order.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -39,30 +41,7 @@ static uint64_t key_of(const struct rp_module_key *m, enum round round)
     }
 }
 
-static int by_key(const void *x, const void *y)
-{
-    const struct entry *a = x, *b = y;
-
-    if (a->key != b->key)
-        return a->key < b->key ? -1 : 1;
-    return (a->at > b->at) - (a->at < b->at);
-}
-
-/* The first entry of the key, or where it would stand. */
-static size_t lower(const struct entry *sorted, size_t n, uint64_t key)
-{
-    size_t low = 0, high = n;
-
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-
-        if (sorted[middle].key < key)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
-}
+RP_ORDER(by_key, struct entry, RP_UP(key), RP_UP(at))
 
 static void pair_round(struct pairing *t, enum round round)
 {
@@ -75,10 +54,12 @@ static void pair_round(struct pairing *t, enum round round)
         qsort(t->sorted, free, sizeof *t->sorted, by_key);
     for (size_t i = 0; i < t->n; i++) {
         uint64_t key = key_of(&t->left[i], round);
+        size_t k;
 
         if (t->partner[i] != SIZE_MAX)
             continue;
-        for (size_t k = lower(t->sorted, free, key); k < free && t->sorted[k].key == key; k++)
+        RP_LOWER_BOUND(k, free, t->sorted[k].key < key);
+        for (; k < free && t->sorted[k].key == key; k++)
             if (!t->taken[t->sorted[k].at]) {
                 t->partner[i] = t->sorted[k].at;
                 t->taken[t->partner[i]] = true;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Places of changes. First choice is the scope path that the user's framework kept; then the number
- * of the repeat that the operation, or the one that calls its computation, belongs to. An operation
- * that was added has no repeats of its own kind, and its neighbours say where it is.
+ * Places of changes. The first choice is the scope path that the framework recorded; then the
+ * number of the repeat that the operation, or the caller of its computation, belongs to. An added
+ * operation has no repeats of its own kind and takes the place of its neighbours.
  */
 #include "explain/program_diff/place.h"
 
@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_SCOPE = 400, MOST_NEAR = 24, FEWEST_REPEATS = 3 /* two are alike by chance */ };
+enum { MOST_SCOPE = 400, MOST_NEAR = 24, FEWEST_REPEATS = 3 /* two may be similar by chance */ };
 
 static const struct rp_match_side *side_of(const struct rp_place_finder *t, unsigned side)
 {
@@ -55,8 +55,7 @@ static enum rp_code repeat_of(struct rp_place_finder *t, unsigned side, uint32_t
     return RP_OK;
 }
 
-/* Of the operation, or of the one that calls its computation, and so on. Computations call no
-   circle, so this ends. */
+/* Of the operation, or of the caller of its computation, and so on; calls are acyclic. */
 static enum rp_code repeat_around(struct rp_place_finder *t, unsigned side, uint32_t op,
                                   struct rp_repeat *out, int64_t *loop)
 {
@@ -103,8 +102,8 @@ static bool has_line(const struct rp_program *p, uint32_t op, struct rp_op_place
     return true;
 }
 
-/* Around an operation, nearest first: readers, then what it reads; at most MOST_NEAR of them. */
-static size_t neighbours(const struct rp_match_side *s, uint32_t op, uint32_t *out)
+/* Around an operation, nearest first: users, then operands; at most MOST_NEAR of them. */
+static size_t nearby_ops(const struct rp_match_side *s, uint32_t op, uint32_t *out)
 {
     size_t n = 1;
 
@@ -116,18 +115,18 @@ static size_t neighbours(const struct rp_match_side *s, uint32_t op, uint32_t *o
         for (uint32_t k = from; k < to && to - from <= 4 && n < MOST_NEAR; k++)
             out[n++] = s->users[k];
         for (uint32_t k = 0; k < operands.n && operands.n <= 8 && n < MOST_NEAR; k++)
-            out[n++] = operands.at[k]; /* those of a tuple have nothing in common */
+            out[n++] = operands.at[k]; /* the operands of a tuple are unrelated */
     }
     return n;
 }
 
-/* A neighbour that both programs have says where a new or an odd operation is. */
+/* The place of a neighbour that both programs have, for a new or unusual operation. */
 static enum rp_code borrow_place(struct rp_place_finder *t, unsigned side, uint32_t op,
                                  struct rp_op_place *out)
 {
     const struct rp_match_side *s = side_of(t, side);
     uint32_t near[MOST_NEAR];
-    size_t n = neighbours(s, op, near);
+    size_t n = nearby_ops(s, op, near);
     int64_t loop = 1;
 
     for (size_t i = 1; i < n && !*out->scope; i++)
@@ -140,20 +139,20 @@ static enum rp_code borrow_place(struct rp_place_finder *t, unsigned side, uint3
     return RP_OK;
 }
 
-/* Where the operation's own count is not that of the layers, such as of two norms a layer, or of
-   one whose first and last look different: that of the nearest operation which has it. */
-static enum rp_code count_layers(struct rp_place_finder *t, unsigned side, uint32_t op,
-                                 struct rp_repeat *out)
+/* Where the operation's own count is not the number of layers, such as with two norms a layer or
+   where the first and last differ: the index and count of the nearest operation that has it. */
+static enum rp_code use_layer_count(struct rp_place_finder *t, unsigned side, uint32_t op,
+                                    struct rp_repeat *out)
 {
     const struct rp_match_side *s = side_of(t, side);
     uint32_t near[MOST_NEAR];
-    size_t n = neighbours(s, op, near);
+    size_t n = nearby_ops(s, op, near);
 
     for (size_t i = 1; i < n && out->off && out->count > 1; i++) {
         struct rp_repeat repeat;
 
         RP_TRY(repeat_of(t, side, near[i], &repeat));
-        if (!repeat.off) { /* the kind stays: it says what the same change is */
+        if (!repeat.off) { /* the kind stays: it identifies the change */
             out->index = repeat.index;
             out->count = repeat.count;
             out->off = 0;
@@ -184,7 +183,7 @@ enum rp_code rp_place_find(struct rp_place_finder *t, uint32_t left, uint32_t ri
     if (out->repeat.off && out->repeat.count > 1) {
         unsigned side = repeat[1].off < repeat[0].off;
 
-        RP_TRY(count_layers(t, side, op[side], &out->repeat));
+        RP_TRY(use_layer_count(t, side, op[side], &out->repeat));
     }
     out->loop = loop[main];
     if (out->repeat.count <= 1 || !*out->scope || !*out->file)
@@ -192,7 +191,7 @@ enum rp_code rp_place_find(struct rp_place_finder *t, uint32_t left, uint32_t ri
     return RP_OK;
 }
 
-/* ---- words ---- */
+/* ---- descriptions ---- */
 
 static const char *repeat_words(const struct rp_op_place *places, size_t n, struct rp_arena *arena)
 {
@@ -207,7 +206,7 @@ static const char *repeat_words(const struct rp_op_place *places, size_t n, stru
         return "";
     for (size_t i = 0; i < n; i++) {
         values[i] = places[i].repeat.index;
-        if (!places[i].repeat.off) /* it counts the layers */
+        if (!places[i].repeat.off) /* the count is the number of layers */
             count = places[i].repeat.count;
     }
     rp_ranges_print(values, n, ranges, sizeof ranges);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #ifndef RP_EXPLAIN_PROGRAM_DIFF_PLACE_H
 #define RP_EXPLAIN_PROGRAM_DIFF_PLACE_H
-/* Where a change is, in the words of the user: the layer, the loop, the line of the program. */
+/* Where a change is, as the user knows it: the layer, the loop, the source line. */
 #include "explain/program_diff/match.h"
 
 struct rp_repeat {
-    uint64_t kind;         /* the same for all that are alike */
-    uint32_t index, count; /* 1-based, in the order of the data flow; count 1: nothing is like it */
-    uint32_t off;          /* how far the count is from that of the layers */
+    uint64_t kind;         /* the same for all similar operations */
+    uint32_t index, count; /* 1-based, in data-flow order; count 1: unique */
+    uint32_t off;          /* difference between the count and the number of layers */
 };
 
 /*
@@ -18,9 +18,9 @@ enum rp_code rp_repeats_find(const struct rp_match_side *side, uint32_t computat
                              struct rp_arena *arena, struct rp_repeat **out, struct rp_err *err);
 
 struct rp_op_place {
-    const char *scope;       /* what the user named it: "net/layer_17/attn"; "" */
-    struct rp_repeat repeat; /* where nothing has a name; count 1: not repeated */
-    int64_t loop;            /* how often the loop around it runs; 1: no loop, or not known */
+    const char *scope;       /* named by the user: "net/layer_17/attn"; or "" */
+    struct rp_repeat repeat; /* where there are no names; count 1: not repeated */
+    int64_t loop;            /* trip count of the enclosing loop; 1: no loop, or not known */
     const char *file;        /* without folders; "" where it is not known */
     int32_t line;
 };
@@ -29,7 +29,7 @@ struct rp_place_finder {
     const struct rp_match *match;
     struct rp_arena *arena;
     struct rp_err *err;
-    struct rp_repeat **repeats[2]; /* of computations, once they were asked for */
+    struct rp_repeat **repeats[2]; /* of computations, computed on demand */
     uint32_t *caller[2];           /* of computations: an operation that calls it, or RP_NONE */
 };
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What is compared depends on what was given: two programs in full; the graphs of one lazy-tensor
- * dump, or the modules of one folder that have the same name, each with the one before that it is
- * most like; two dumps or two folders module by module. Of folders all programs are first read in
- * parallel for their hashes only, and then those pairs again that differ, so that memory holds two
- * programs at a time.
+ * The inputs decide what is compared: two programs in full; the graphs of one lazy-tensor dump, or
+ * the modules of one folder that have the same name, each with the most similar one before it; two
+ * dumps or two folders module by module. Programs of folders are first read in parallel for their
+ * hashes only, and then the pairs that differ are read again, so that memory holds two programs at
+ * a time.
  */
 #include "explain/program_diff/program_diff.h"
 
@@ -15,22 +15,22 @@
 /* ---- the records ---- */
 
 static const struct rp_field change_fields[] = {
-    RP_FIELD(
-        struct rp_program_diff_change, kind, STR, NONE, "change",
-        "added, removed, opcode, shape, constant, attribute, operands, sharding; follows: only "
-        "because of the others",
-        0),
+    RP_FIELD(struct rp_program_diff_change, kind, STR, NONE, "change",
+             "added, removed, opcode, shape, constant, attribute, operands, sharding; follows: a "
+             "consequence of the others",
+             0),
     RP_FIELD(struct rp_program_diff_change, count, I64, COUNT, "times",
              "operations changed in this way", 0),
     RP_FIELD(struct rp_program_diff_change, what, STR, NONE, NULL,
              "the operation, before and after", RP_SHORTEN),
     RP_FIELD(struct rp_program_diff_change, where, STR, NONE, NULL,
-             "scope that the user named, or which of several alike", RP_SHORTEN),
+             "scope named by the user, or number of the repeat", RP_SHORTEN),
     RP_FIELD(struct rp_program_diff_change, place, STR, NONE, NULL, "of the user's program",
              RP_SHORTEN),
-    RP_FIELD(struct rp_program_diff_change, example, STR, NONE, NULL, "the first of them",
+    RP_FIELD(struct rp_program_diff_change, example, STR, NONE, NULL, "the first such operation",
              RP_SHORTEN),
-    RP_FIELD(struct rp_program_diff_change, text, STR, NONE, "what, where", "all of it", RP_SCREEN),
+    RP_FIELD(struct rp_program_diff_change, text, STR, NONE, "what, where", "for the screen",
+             RP_SCREEN),
     RP_FIELD_END};
 static const struct rp_type change_type = {"change", sizeof(struct rp_program_diff_change),
                                            change_fields, NULL};
@@ -46,22 +46,23 @@ static const struct rp_type side_type = {"program", sizeof(struct rp_program_dif
 
 static const struct rp_field step_fields[] = {
     RP_FIELD(struct rp_program_diff_step, label, STR, NONE, "graph", "number and name", RP_SCREEN),
-    RP_FIELD(struct rp_program_diff_step, graph, I64, NONE, NULL, "which of the dump, from 1", 0),
+    RP_FIELD(struct rp_program_diff_step, graph, I64, NONE, NULL, "number in the dump, from 1", 0),
     RP_FIELD(struct rp_program_diff_step, name, STR, NONE, NULL, "of the graph or its file",
              RP_SHORTEN),
-    RP_FIELD(struct rp_program_diff_step, runs, I64, COUNT, "runs",
-             "graphs of the dump that are the same", 0),
+    RP_FIELD(struct rp_program_diff_step, runs, I64, COUNT, "runs", "identical graphs in the dump",
+             0),
     RP_FIELD(struct rp_program_diff_step, cause, STR, NONE, "cause",
              "first, same, shape, constant, sharding or structure", 0),
-    RP_FIELD(struct rp_program_diff_step, against, I64, NONE, NULL,
-             "the graph that it is compared with", RP_NULLABLE),
-    RP_FIELD(struct rp_program_diff_step, what, STR, NONE, NULL, "the change that counts most",
+    RP_FIELD(struct rp_program_diff_step, against, I64, NONE, NULL, "the graph it is compared with",
+             RP_NULLABLE),
+    RP_FIELD(struct rp_program_diff_step, what, STR, NONE, NULL, "the most important change",
              RP_SHORTEN),
-    RP_FIELD(struct rp_program_diff_step, where, STR, NONE, NULL, "scope or repeat", RP_SHORTEN),
+    RP_FIELD(struct rp_program_diff_step, where, STR, NONE, NULL, "scope, or number of the repeat",
+             RP_SHORTEN),
     RP_FIELD(struct rp_program_diff_step, place, STR, NONE, NULL, "of the user's program",
              RP_SHORTEN),
-    RP_FIELD(struct rp_program_diff_step, changes, I64, COUNT, NULL, "how many there are", RP_WIDE),
-    RP_FIELD(struct rp_program_diff_step, text, STR, NONE, "why", "all of it", RP_SCREEN),
+    RP_FIELD(struct rp_program_diff_step, changes, I64, COUNT, NULL, "number of changes", RP_WIDE),
+    RP_FIELD(struct rp_program_diff_step, text, STR, NONE, "why", "for the screen", RP_SCREEN),
     RP_FIELD_END};
 static const struct rp_type step_type = {"step", sizeof(struct rp_program_diff_step), step_fields,
                                          NULL};
@@ -72,15 +73,16 @@ static const struct rp_field module_fields[] = {
              "same, different, added or removed", 0),
     RP_FIELD(struct rp_program_diff_module, cause, STR, NONE, NULL,
              "shape, constant, sharding or structure", 0),
-    RP_FIELD(struct rp_program_diff_module, changes, I64, COUNT, NULL, "how many there are", 0),
-    RP_FIELD(struct rp_program_diff_module, what, STR, NONE, NULL, "the change that counts most",
+    RP_FIELD(struct rp_program_diff_module, changes, I64, COUNT, NULL, "number of changes", 0),
+    RP_FIELD(struct rp_program_diff_module, what, STR, NONE, NULL, "the most important change",
              RP_SHORTEN),
-    RP_FIELD(struct rp_program_diff_module, where, STR, NONE, NULL, "scope or repeat", RP_SHORTEN),
+    RP_FIELD(struct rp_program_diff_module, where, STR, NONE, NULL,
+             "scope, or number of the repeat", RP_SHORTEN),
     RP_FIELD(struct rp_program_diff_module, place, STR, NONE, NULL, "of the user's program",
              RP_SHORTEN),
-    RP_FIELD(struct rp_program_diff_module, left, STR, NONE, NULL, "file of the first", 0),
-    RP_FIELD(struct rp_program_diff_module, right, STR, NONE, NULL, "file of the second", 0),
-    RP_FIELD(struct rp_program_diff_module, text, STR, NONE, "why", "all of it", RP_SCREEN),
+    RP_FIELD(struct rp_program_diff_module, left, STR, NONE, NULL, "file on the left", 0),
+    RP_FIELD(struct rp_program_diff_module, right, STR, NONE, NULL, "file on the right", 0),
+    RP_FIELD(struct rp_program_diff_module, text, STR, NONE, "why", "for the screen", RP_SCREEN),
     RP_FIELD_END};
 static const struct rp_type module_type = {"module", sizeof(struct rp_program_diff_module),
                                            module_fields, NULL};
@@ -90,26 +92,25 @@ static const struct rp_field diff_fields[] = {
     RP_FIELD(struct rp_program_diff, same, BOOL, NONE, "same", "whether they are the same program",
              0),
     RP_FIELD(struct rp_program_diff, cause, STR, NONE, "cause",
-             "what kind of change it is: shape, constant, sharding or structure", 0),
+             "kind of the change: shape, constant, sharding or structure", 0),
     RP_FIELD_RECORD(struct rp_program_diff, left, &side_type, "left", "the first program", 0),
     RP_FIELD_RECORD(struct rp_program_diff, right, &side_type, "right", "the second program", 0),
     RP_FIELD(struct rp_program_diff, matched, I64, COUNT, "matched", "operations in both", 0),
     RP_FIELD(struct rp_program_diff, changed, I64, COUNT, "changed", "of these, with a difference",
              0),
-    RP_FIELD(struct rp_program_diff, follows, I64, COUNT, "follow",
-             "of the changed, those that only follow from others", 0),
+    RP_FIELD(struct rp_program_diff, follows, I64, COUNT, "implied",
+             "of the changed, those that only result from others", 0),
     RP_FIELD(struct rp_program_diff, added, I64, COUNT, "added", "only in the second", 0),
     RP_FIELD(struct rp_program_diff, removed, I64, COUNT, "removed", "only in the first", 0),
     RP_FIELD_LIST(struct rp_program_diff, changes, &change_type, "changes",
-                  "the same change in many places is one row", 0),
+                  "identical changes in many places are one row", 0),
     RP_FIELD_END};
 const struct rp_type rp_program_diff_type = {"diff", sizeof(struct rp_program_diff), diff_fields,
                                              "changes"};
 
 static const struct rp_field steps_fields[] = {
     RP_FIELD(struct rp_program_diff, inputs, STR, NONE, NULL, "programs", 0),
-    RP_FIELD(struct rp_program_diff, same, BOOL, NONE, "same", "whether nothing was compiled again",
-             0),
+    RP_FIELD(struct rp_program_diff, same, BOOL, NONE, "same", "whether nothing was recompiled", 0),
     RP_FIELD_LIST(struct rp_program_diff, steps, &step_type, "steps",
                   "graphs that had to be compiled, and why", 0),
     RP_FIELD_END};
@@ -118,20 +119,21 @@ static const struct rp_type diff_steps_type = {"diff", sizeof(struct rp_program_
 
 static const struct rp_field modules_fields[] = {
     RP_FIELD(struct rp_program_diff, inputs, STR, NONE, NULL, "programs", 0),
-    RP_FIELD(struct rp_program_diff, same, BOOL, NONE, "same", "whether all modules are", 0),
+    RP_FIELD(struct rp_program_diff, same, BOOL, NONE, "same", "whether all modules are the same",
+             0),
     RP_FIELD(struct rp_program_diff, matched, I64, COUNT, "matched", "modules in both", 0),
     RP_FIELD(struct rp_program_diff, changed, I64, COUNT, "changed", "of these, with a difference",
              0),
     RP_FIELD(struct rp_program_diff, added, I64, COUNT, "added", "only in the second", 0),
     RP_FIELD(struct rp_program_diff, removed, I64, COUNT, "removed", "only in the first", 0),
-    RP_FIELD_LIST(struct rp_program_diff, modules, &module_type, "modules", "one row a pair", 0),
+    RP_FIELD_LIST(struct rp_program_diff, modules, &module_type, "modules", "one row per pair", 0),
     RP_FIELD_END};
 static const struct rp_type diff_modules_type = {"diff", sizeof(struct rp_program_diff),
                                                  modules_fields, "modules"};
 
 /* ---- the command ---- */
 
-struct diff_run {
+struct diff_ctx {
     struct rp_ctx *ctx;
     const struct rp_dataset *dataset;
     struct rp_result *result;
@@ -140,7 +142,7 @@ struct diff_run {
     struct rp_err *err;
 };
 
-static const struct rp_source *source_at(const struct diff_run *run, size_t i)
+static const struct rp_source *source_at(const struct diff_ctx *run, size_t i)
 {
     return rp_sources_borrow(run->dataset->sources, i);
 }
@@ -150,7 +152,7 @@ static bool has_graphs(const struct rp_program *p)
     return !strcmp(p->language, "lazy") && p->computations.n > 1;
 }
 
-/* ---- lists of what is compared ---- */
+/* ---- programs and graphs to compare ---- */
 
 struct items {
     size_t n;
@@ -162,7 +164,7 @@ struct items {
     struct rp_dump_stage const **stage;
 };
 
-static enum rp_code items_new(struct diff_run *run, size_t cap, struct items *out)
+static enum rp_code items_new(struct diff_ctx *run, size_t cap, struct items *out)
 {
     *out = (struct items){0};
     out->keys = RP_ARENA_NEW(run->arena, struct rp_module_key, cap + 1);
@@ -176,8 +178,8 @@ static enum rp_code items_new(struct diff_run *run, size_t cap, struct items *ou
     return RP_OK;
 }
 
-/* The graphs of a lazy-tensor dump, the same ones once. */
-static enum rp_code list_graphs(struct diff_run *run, const struct rp_match_side *side,
+/* The graphs of a lazy-tensor dump, without duplicates. */
+static enum rp_code list_graphs(struct diff_ctx *run, const struct rp_match_side *side,
                                 size_t source, struct items *out)
 {
     size_t n = side->p->computations.n;
@@ -213,15 +215,15 @@ static const char *stage_name(const struct rp_dump_stage *stage)
         return "source";
     case RP_DUMP_AT_BEFORE:
         return "before";
-    case RP_DUMP_AT_AFTER: /* its name has that of the device in it */
+    case RP_DUMP_AT_AFTER: /* its name contains the device */
         return "after";
     default:
         return stage->name;
     }
 }
 
-/* How long the folder is that all sources of a side have in common. */
-static size_t common_folder(const struct diff_run *run, size_t given)
+/* The length of the folder that all sources of a side share. */
+static size_t common_folder(const struct diff_ctx *run, size_t given)
 {
     const char *first = NULL;
     size_t n = 0;
@@ -245,7 +247,7 @@ static size_t common_folder(const struct diff_run *run, size_t given)
     return n;
 }
 
-static enum rp_code name_item(struct diff_run *run, const struct rp_graph_pick *pick, size_t source,
+static enum rp_code name_item(struct diff_ctx *run, const struct rp_graph_pick *pick, size_t source,
                               size_t common, struct items *out)
 {
     const char *file = source_at(run, source)->name, *slash = strrchr(file, '/');
@@ -270,7 +272,7 @@ static enum rp_code name_item(struct diff_run *run, const struct rp_graph_pick *
 }
 
 /* The programs of a side that are to be compared. */
-static enum rp_code list_side(struct diff_run *run, const struct rp_graph_folder *folder,
+static enum rp_code list_side(struct diff_ctx *run, const struct rp_graph_folder *folder,
                               size_t given, struct items *out)
 {
     size_t common = common_folder(run, given);
@@ -286,7 +288,8 @@ struct hashing {
     struct rp_module_key *by_source; /* hash 0: no program */
 };
 
-static enum rp_code hash_one(void *user, const struct rp_loaded_program *loaded, struct rp_err *err)
+static enum rp_code hash_program(void *user, const struct rp_loaded_program *loaded,
+                                 struct rp_err *err)
 {
     struct hashing *h = user;
     struct rp_arena scratch = RP_ARENA_INIT;
@@ -304,7 +307,7 @@ static enum rp_code hash_one(void *user, const struct rp_loaded_program *loaded,
     return code;
 }
 
-/* Puts the hashes in, and leaves out what turned out to be no program. */
+/* Fills in the hashes and drops files that are not programs. */
 static void keep_programs(struct items *items, const struct hashing *h)
 {
     size_t n = 0;
@@ -326,7 +329,7 @@ static void keep_programs(struct items *items, const struct hashing *h)
     items->n = n;
 }
 
-static enum rp_code hash_all(struct diff_run *run, const struct rp_graph_folder *folder,
+static enum rp_code hash_all(struct diff_ctx *run, const struct rp_graph_folder *folder,
                              struct items *left, struct items *right)
 {
     struct hashing h = {RP_ARENA_NEW(run->arena, struct rp_module_key,
@@ -334,7 +337,7 @@ static enum rp_code hash_all(struct diff_run *run, const struct rp_graph_folder 
 
     if (!h.by_source)
         return rp_err_nomem(run->err, "comparing programs");
-    RP_TRY(rp_each_program_of(run->ctx, run->dataset, folder->sources, folder->n, hash_one, &h,
+    RP_TRY(rp_each_program_of(run->ctx, run->dataset, folder->sources, folder->n, hash_program, &h,
                               run->err));
     keep_programs(left, &h);
     keep_programs(right, &h);
@@ -349,7 +352,7 @@ struct loaded {
     struct rp_match_side side;
 };
 
-static enum rp_code load(struct diff_run *run, size_t source, struct loaded *out)
+static enum rp_code load_side(struct diff_ctx *run, size_t source, struct loaded *out)
 {
     out->import = (struct rp_import)RP_IMPORT_INIT;
     rp_arena_init(&out->arena);
@@ -357,14 +360,14 @@ static enum rp_code load(struct diff_run *run, size_t source, struct loaded *out
     return rp_match_prepare(out->import.program, &out->arena, &out->side, run->err);
 }
 
-static void unload(struct loaded *loaded)
+static void unload_side(struct loaded *loaded)
 {
     rp_import_release(&loaded->import);
     rp_arena_release(&loaded->arena);
 }
 
-static enum rp_code say_change(struct diff_run *run, const struct rp_program_diff *diff,
-                               struct rp_program_diff_module *row)
+static enum rp_code describe_difference(struct diff_ctx *run, const struct rp_program_diff *diff,
+                                        struct rp_program_diff_module *row)
 {
     const struct rp_program_diff_change *change = rp_program_diff_main_change(diff);
 
@@ -380,12 +383,12 @@ static enum rp_code say_change(struct diff_run *run, const struct rp_program_dif
         return rp_err_nomem(run->err, "comparing programs");
     row->text = rp_program_diff_sentence(row->what, row->where, row->place, run->arena);
     if (row->text && row->changes > 1)
-        row->text = rp_arena_printf(run->arena, "%s; %lld changes in all", row->text,
+        row->text = rp_arena_printf(run->arena, "%s; %lld changes in total", row->text,
                                     (long long)row->changes);
     return row->text ? RP_OK : rp_err_nomem(run->err, "comparing programs");
 }
 
-static enum rp_code compare_graphs(struct diff_run *run, struct rp_program_diff_side left,
+static enum rp_code compare_graphs(struct diff_ctx *run, struct rp_program_diff_side left,
                                    struct rp_program_diff_side right,
                                    struct rp_program_diff_module *row)
 {
@@ -394,24 +397,24 @@ static enum rp_code compare_graphs(struct diff_run *run, struct rp_program_diff_
     enum rp_code code = rp_program_diff_sides(left, right, &scratch, &diff, run->err);
 
     if (code == RP_OK)
-        code = say_change(run, &diff, row);
+        code = describe_difference(run, &diff, row);
     rp_arena_release(&scratch);
     return code;
 }
 
-static enum rp_code compare_files(struct diff_run *run, size_t left, size_t right,
+static enum rp_code compare_files(struct diff_ctx *run, size_t left, size_t right,
                                   struct rp_program_diff_module *row)
 {
     struct loaded a = {0}, b = {0};
-    enum rp_code code = load(run, left, &a);
+    enum rp_code code = load_side(run, left, &a);
 
     if (code == RP_OK)
-        code = load(run, right, &b);
+        code = load_side(run, right, &b);
     if (code == RP_OK)
         code = compare_graphs(run, (struct rp_program_diff_side){&a.side, RP_NONE},
                               (struct rp_program_diff_side){&b.side, RP_NONE}, row);
-    unload(&a);
-    unload(&b);
+    unload_side(&a);
+    unload_side(&b);
     return code;
 }
 
@@ -422,7 +425,7 @@ struct sides {
     const struct rp_match_side *left, *right;
 };
 
-static enum rp_code compare_row(struct diff_run *run, const struct items *left,
+static enum rp_code compare_row(struct diff_ctx *run, const struct items *left,
                                 const struct items *right, struct rp_module_pair pair,
                                 struct sides graphs, struct rp_program_diff_module *row)
 {
@@ -453,8 +456,8 @@ static enum rp_code compare_row(struct diff_run *run, const struct items *left,
                           row);
 }
 
-/* What differs is what people look for; without memory for it the order stays. */
-static void same_last(struct rp_program_diff_module *rows, size_t n, struct rp_arena *arena)
+/* Differences come first; without memory the order stays. */
+static void sort_same_last(struct rp_program_diff_module *rows, size_t n, struct rp_arena *arena)
 {
     struct rp_program_diff_module *sorted =
         RP_ARENA_NEW(arena, struct rp_program_diff_module, n + 1);
@@ -469,7 +472,7 @@ static void same_last(struct rp_program_diff_module *rows, size_t n, struct rp_a
     memcpy(rows, sorted, n * sizeof *rows);
 }
 
-static enum rp_code compare_items(struct diff_run *run, const struct items *left,
+static enum rp_code compare_items(struct diff_ctx *run, const struct items *left,
                                   const struct items *right, struct sides graphs)
 {
     struct rp_module_pair *pairs;
@@ -492,7 +495,7 @@ static enum rp_code compare_items(struct diff_run *run, const struct items *left
         root->removed += !strcmp(row->state, "removed");
     }
     root->matched += root->changed;
-    same_last(root->modules, root->nmodules, run->arena);
+    sort_same_last(root->modules, root->nmodules, run->arena);
     root->same = !root->changed && !root->added && !root->removed;
     run->result->type = &diff_modules_type;
     return RP_OK;
@@ -500,14 +503,14 @@ static enum rp_code compare_items(struct diff_run *run, const struct items *left
 
 /* ---- two files ---- */
 
-static enum rp_code two_programs(struct diff_run *run, size_t left, size_t right)
+static enum rp_code diff_programs(struct diff_ctx *run, size_t left, size_t right)
 {
     struct loaded a = {0}, b = {0};
     struct items x, y;
-    enum rp_code code = load(run, left, &a);
+    enum rp_code code = load_side(run, left, &a);
 
     if (code == RP_OK)
-        code = load(run, right, &b);
+        code = load_side(run, right, &b);
     if (code == RP_OK && !has_graphs(a.import.program) && !has_graphs(b.import.program)) {
         code = rp_program_diff_sides((struct rp_program_diff_side){&a.side, RP_NONE},
                                      (struct rp_program_diff_side){&b.side, RP_NONE}, run->arena,
@@ -519,14 +522,14 @@ static enum rp_code two_programs(struct diff_run *run, size_t left, size_t right
         if (code == RP_OK)
             code = compare_items(run, &x, &y, (struct sides){&a.side, &b.side});
     }
-    unload(&a);
-    unload(&b);
+    unload_side(&a);
+    unload_side(&b);
     return code;
 }
 
 /* ---- one dump ---- */
 
-static enum rp_code keep_steps(struct diff_run *run, struct rp_recompiles *steps, size_t families)
+static enum rp_code keep_steps(struct diff_ctx *run, struct rp_recompiles *steps, size_t families)
 {
     struct rp_program_diff *root = run->root;
 
@@ -541,18 +544,18 @@ static enum rp_code keep_steps(struct diff_run *run, struct rp_recompiles *steps
     return RP_OK;
 }
 
-static enum rp_code steps_of_file(struct diff_run *run, size_t source)
+static enum rp_code steps_of_file(struct diff_ctx *run, size_t source)
 {
     struct rp_recompiles steps = {.rows = {0}};
     struct rp_recompile_graph *graphs = NULL;
     struct loaded a = {0};
-    enum rp_code code = load(run, source, &a);
+    enum rp_code code = load_side(run, source, &a);
     size_t n = code == RP_OK ? a.import.program->computations.n : 0;
 
     if (code == RP_OK && !has_graphs(a.import.program))
         code = rp_err_set(run->err, RP_USAGE,
-                          "'diff' compares two programs, and '%s' is one; one file is enough only "
-                          "where it holds several graphs",
+                          "'diff' compares two programs, but '%s' is only one; a single file must "
+                          "hold several graphs",
                           source_at(run, source)->name);
     if (code == RP_OK) {
         graphs = RP_ARENA_NEW(run->arena, struct rp_recompile_graph, n);
@@ -566,12 +569,12 @@ static enum rp_code steps_of_file(struct diff_run *run, size_t source)
     if (code == RP_OK)
         code = keep_steps(run, &steps, 1);
     rp_vec_release(&steps.rows);
-    unload(&a);
+    unload_side(&a);
     return code;
 }
 
-/* Modules of one name, which are loaded together. */
-static enum rp_code steps_of_family(struct diff_run *run, const struct items *items,
+/* Modules of one name; they are loaded together. */
+static enum rp_code steps_of_family(struct diff_ctx *run, const struct items *items,
                                     const size_t *members, size_t n, struct rp_recompiles *steps)
 {
     struct loaded *loaded = RP_ARENA_NEW(run->arena, struct loaded, n);
@@ -582,7 +585,7 @@ static enum rp_code steps_of_family(struct diff_run *run, const struct items *it
     for (; code == RP_OK && opened < n; opened++) {
         size_t item = members[opened];
 
-        code = load(run, items->source[item], &loaded[opened]);
+        code = load_side(run, items->source[item], &loaded[opened]);
         graphs[opened] = (struct rp_recompile_graph){
             {&loaded[opened].side, RP_NONE},
             items->keys[item].name,
@@ -591,12 +594,12 @@ static enum rp_code steps_of_family(struct diff_run *run, const struct items *it
     if (code == RP_OK)
         code = rp_recompiles_explain(graphs, n, run->arena, steps, run->err);
     while (opened-- > 0)
-        unload(&loaded[opened]);
+        unload_side(&loaded[opened]);
     return code;
 }
 
-/* One row a compilation of each function that was compiled more than once. */
-static enum rp_code steps_of_folder(struct diff_run *run, const struct items *items)
+/* One row per compilation of each function that was compiled more than once. */
+static enum rp_code steps_of_folder(struct diff_ctx *run, const struct items *items)
 {
     struct rp_recompiles steps = {.rows = {0}};
     bool *done = RP_ARENA_NEW(run->arena, bool, items->n + 1);
@@ -624,7 +627,7 @@ static enum rp_code steps_of_folder(struct diff_run *run, const struct items *it
 
 /* ---- folders ---- */
 
-/* Of every module the earliest stage that the compiler got: what the user's program became. */
+/* Of every module the first stage, which the compiler received. */
 static void keep_earliest(struct items *items)
 {
     size_t n = 0;
@@ -644,7 +647,8 @@ static void keep_earliest(struct items *items)
     items->n = n;
 }
 
-static enum rp_code folders(struct diff_run *run, const struct rp_settings *settings, size_t given)
+static enum rp_code diff_folders(struct diff_ctx *run, const struct rp_settings *settings,
+                                 size_t given)
 {
     const char *stage = rp_settings_text(settings, "stage");
     struct rp_graph_folder folder;
@@ -661,7 +665,7 @@ static enum rp_code folders(struct diff_run *run, const struct rp_settings *sett
         return steps_of_folder(run, &left);
     }
     if (left.n == 1 && right.n == 1)
-        return two_programs(run, left.source[0], right.source[0]);
+        return diff_programs(run, left.source[0], right.source[0]);
     return compare_items(run, &left, &right, (struct sides){NULL, NULL});
 }
 
@@ -669,7 +673,7 @@ enum rp_code rp_program_diff_run(struct rp_ctx *ctx, const struct rp_dataset *da
                                  const struct rp_settings *settings, struct rp_result *result,
                                  struct rp_err *err)
 {
-    struct diff_run run = {.ctx = ctx,
+    struct diff_ctx run = {.ctx = ctx,
                            .dataset = dataset,
                            .result = result,
                            .root = result->root,
@@ -685,11 +689,11 @@ enum rp_code rp_program_diff_run(struct rp_ctx *ctx, const struct rp_dataset *da
     if (!n || given > 2)
         return rp_err_set(err, RP_USAGE, "'diff' compares two files or folders, not %zu", given);
     if (found)
-        RP_TRY(folders(&run, settings, given));
+        RP_TRY(diff_folders(&run, settings, given));
     else if (n == 1)
         RP_TRY(steps_of_file(&run, 0));
     else
-        RP_TRY(two_programs(&run, 0, 1));
+        RP_TRY(diff_programs(&run, 0, 1));
     result->answer = run.root->same ? 0 : 1;
     return RP_OK;
 }

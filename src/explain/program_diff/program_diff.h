@@ -15,12 +15,12 @@
 
 struct rp_program_diff_change {
     const char *kind;  /* added, removed, opcode, shape, constant, attribute, operands, sharding;
-                          follows: only because of other changes */
+                          follows: a consequence of other changes */
     int64_t count;     /* operations that changed in this way */
     const char *what;  /* "add f32[8] -> subtract f32[8]" */
     const char *where; /* "net/layer_{0-31}/attn", "repeat 17 of 32" */
     const char *place, *example;
-    const char *text; /* all of it, for the screen */
+    const char *text; /* for the screen */
 };
 
 struct rp_program_diff_program {
@@ -29,13 +29,13 @@ struct rp_program_diff_program {
 };
 
 struct rp_program_diff_step {         /* a graph that had to be compiled */
-    int64_t graph;                    /* which of the dump, from 1 */
-    const char *name;                 /* file or function, where that says more */
-    int64_t runs;                     /* graphs of the dump that are the same */
+    int64_t graph;                    /* number in the dump, from 1 */
+    const char *name;                 /* of the file or function; or "" */
+    int64_t runs;                     /* identical graphs in the dump */
     const char *cause;                /* first, same, shape, constant, sharding or structure */
-    int64_t against;                  /* the graph before that is most like it; absent: none */
-    const char *what, *where, *place; /* of the change that counts most */
-    int64_t changes;                  /* how many there are */
+    int64_t against;                  /* the most similar graph before it; absent: none */
+    const char *what, *where, *place; /* of the most important change */
+    int64_t changes;                  /* number of changes */
     const char *label, *text;         /* for the screen: number and name; what, where, place */
 };
 
@@ -45,14 +45,14 @@ struct rp_program_diff_module { /* of two folders */
     const char *cause;
     const char *what, *where, *place;
     int64_t changes;
-    const char *left, *right; /* files; "" where it is not there */
+    const char *left, *right; /* files; "" where the side has none */
     const char *text;         /* for the screen: cause, what, where, place */
 };
 
 struct rp_program_diff {
     const char *inputs; /* "programs" */
     bool same;
-    const char *cause; /* shape, constant, sharding or structure; "" where they are the same */
+    const char *cause; /* shape, constant, sharding or structure; "": no change */
     struct rp_program_diff_program left, right;
     int64_t matched, changed, follows, added, removed;
     size_t nchanges, nsteps, nmodules;
@@ -66,7 +66,7 @@ extern const struct rp_type rp_program_diff_type;
 
 /*
  * Fills the result, whose root is a struct rp_program_diff, its type (see rp_program_diff_type) and
- * its answer. Settings "module" and "stage" choose of folders.
+ * its answer. Settings "module" and "stage" select programs of folders.
  */
 enum rp_code rp_program_diff_run(struct rp_ctx *ctx, const struct rp_dataset *dataset,
                                  const struct rp_settings *settings, struct rp_result *result,
@@ -96,20 +96,20 @@ static inline uint64_t rp_program_diff_side_hash(struct rp_program_diff_side sid
 }
 
 /*
- * How the operations are spread over devices, of all that say it; 0 where none does. It is no part
- * of the structural hash, because it does not change what is computed, but it changes what is
- * compiled: programs that both say it and differ are not the same for `diff`.
+ * Hash of the shardings of all operations; 0 where there are none. Shardings are not part of the
+ * structural hash, because they do not change what is computed, but they change what is compiled:
+ * programs whose shardings differ are not the same for `diff`.
  */
 uint64_t rp_program_diff_sharding_hash(struct rp_program_diff_side side);
 bool rp_program_diff_same_hashes(uint64_t left, uint64_t left_sharding, uint64_t right,
                                  uint64_t right_sharding);
 
-/* "what, where, place", without what is empty; in the arena, NULL: no memory. */
+/* "what, where, place", without empty parts; in the arena, NULL: no memory. */
 const char *rp_program_diff_sentence(const char *what, const char *where, const char *place,
                                      struct rp_arena *arena);
 
-/* The change that explains most, or NULL where there is none; and what it is, with its kind where
-   the words alone do not say it: "added relu f32[8]". In the arena, NULL: no memory. */
+/* The most important change, or NULL; and its description, with its kind where needed: "added relu
+   f32[8]". In the arena, NULL: no memory. */
 const struct rp_program_diff_change *
 rp_program_diff_main_change(const struct rp_program_diff *diff);
 const char *rp_program_diff_change_words(const struct rp_program_diff_change *change,
@@ -124,14 +124,14 @@ struct rp_module_key {
 };
 
 struct rp_module_pair {
-    size_t left, right; /* SIZE_MAX: not there */
+    size_t left, right; /* SIZE_MAX: none */
 };
 
 /*
- * By name and content, then by name in the order given (a function that was compiled several
- * times), both first in the folder of the same name and then anywhere; then by content (a function
- * that was renamed). What is left has no partner. In the order of the left ones, then of the right
- * ones; in the arena.
+ * Pairs by name and content, then by name in the given order (a function that was compiled several
+ * times), both first within folders of the same name and then anywhere; then by content (a renamed
+ * function). The rest has no partner. In the order of the left side, then of the right side; in the
+ * arena.
  */
 enum rp_code rp_modules_pair(const struct rp_module_key *left, size_t n,
                              const struct rp_module_key *right, size_t m, struct rp_arena *arena,
@@ -142,7 +142,7 @@ enum rp_code rp_modules_pair(const struct rp_module_key *left, size_t n,
 struct rp_recompile_graph {
     struct rp_program_diff_side side;
     const char *name;
-    int64_t number; /* that people know it by */
+    int64_t number; /* shown to the user */
 };
 
 struct rp_recompiles { /* rows so far */
@@ -150,15 +150,14 @@ struct rp_recompiles { /* rows so far */
 };
 
 /*
- * Graphs of one kind in the order of time: one row for each that is not the same as one before.
- * Texts in the arena; the rows belong to the caller.
+ * Graphs of one kind in the order of time: one row for each that is not identical to an earlier
+ * one. Texts in the arena; the rows belong to the caller.
  */
 enum rp_code rp_recompiles_explain(const struct rp_recompile_graph *graphs, size_t n,
                                    struct rp_arena *arena, struct rp_recompiles *out,
                                    struct rp_err *err);
 
-/* A measure of being alike: shares of the operations that they have in common, by opcode and by
-   all their looks. */
+/* Similarity: the fraction of operations in common, by opcode and by local hash. */
 size_t rp_side_similarity(struct rp_program_diff_side a, struct rp_program_diff_side b,
                           struct rp_arena *scratch);
 

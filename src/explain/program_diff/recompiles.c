@@ -1,28 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The recompile explainer. A lazy-tensor dump has a graph for every synchronisation, a folder of
- * XLA dumps a module for every compilation. A graph that is the same as one before came from the
+ * Explains recompiles. A lazy-tensor dump has a graph for every synchronisation, a folder of XLA
+ * dumps a module for every compilation. A graph that is identical to an earlier one came from the
  * cache; any other had to be compiled, and is compared with the earlier one that has most
- * operations in common, so that a dump in which training and evaluation take turns is understood.
+ * operations in common, so that dumps in which training and evaluation alternate are handled.
  */
 #include "explain/program_diff/program_diff.h"
+
+#include "base/order.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_CANDIDATES = 32 }; /* earlier graphs that are looked at, newest first */
+enum { MOST_CANDIDATES = 32 }; /* earlier graphs that are considered, newest first */
 
-/* ---- likeness ---- */
+/* ---- similarity ---- */
 
-static int by_value(const void *x, const void *y)
-{
-    uint64_t a = *(const uint64_t *)x, b = *(const uint64_t *)y;
+RP_ORDER(by_value, uint64_t, RP_COMPARE(*a, *b))
 
-    return (a > b) - (a < b);
-}
-
-static uint64_t *sorted_looks(struct rp_program_diff_side side, bool opcode_only,
-                              struct rp_arena *scratch, size_t *n)
+static uint64_t *sorted_hashes(struct rp_program_diff_side side, bool opcode_only,
+                               struct rp_arena *scratch, size_t *n)
 {
     const struct rp_match_side *s = side.prepared;
     uint32_t first = 0, count = s->p->nops;
@@ -41,12 +38,12 @@ static uint64_t *sorted_looks(struct rp_program_diff_side side, bool opcode_only
     return out;
 }
 
-static size_t common_looks(struct rp_program_diff_side a, struct rp_program_diff_side b,
-                           bool opcode_only, struct rp_arena *scratch)
+static size_t common_hashes(struct rp_program_diff_side a, struct rp_program_diff_side b,
+                            bool opcode_only, struct rp_arena *scratch)
 {
     size_t n, m, common = 0;
-    uint64_t *x = sorted_looks(a, opcode_only, scratch, &n);
-    uint64_t *y = sorted_looks(b, opcode_only, scratch, &m);
+    uint64_t *x = sorted_hashes(a, opcode_only, scratch, &n);
+    uint64_t *y = sorted_hashes(b, opcode_only, scratch, &m);
 
     for (size_t i = 0, k = 0; i < n && k < m;) {
         common += x[i] == y[k];
@@ -65,21 +62,21 @@ static size_t common_looks(struct rp_program_diff_side a, struct rp_program_diff
 size_t rp_side_similarity(struct rp_program_diff_side a, struct rp_program_diff_side b,
                           struct rp_arena *scratch)
 {
-    return common_looks(a, b, true, scratch) + common_looks(a, b, false, scratch);
+    return common_hashes(a, b, true, scratch) + common_hashes(a, b, false, scratch);
 }
 
-/* ---- steps ---- */
+/* ---- graphs ---- */
 
-struct explainer {
+struct recompile_ctx {
     const struct rp_recompile_graph *graphs;
     struct rp_arena *arena;
     struct rp_recompiles *out;
     struct rp_err *err;
-    RP_VEC(size_t) fresh; /* graphs that were new, and their rows from first_row on */
+    RP_VEC(size_t) fresh; /* graphs that were compiled; their rows begin at first_row */
     size_t first_row;
 };
 
-static size_t most_alike(const struct explainer *t, size_t graph)
+static size_t most_similar(const struct recompile_ctx *t, size_t graph)
 {
     size_t best = t->fresh.n - 1, most = 0;
 
@@ -97,16 +94,12 @@ static size_t most_alike(const struct explainer *t, size_t graph)
     return t->fresh.at[best];
 }
 
-static const char *kept(struct rp_arena *arena, const char *text)
-{
-    return rp_arena_strdup(arena, text);
-}
-
-static enum rp_code explain(struct explainer *t, size_t graph, struct rp_program_diff_step *row)
+static enum rp_code explain_recompile(struct recompile_ctx *t, size_t graph,
+                                      struct rp_program_diff_step *row)
 {
     struct rp_arena scratch = RP_ARENA_INIT;
     const struct rp_program_diff_change *change;
-    size_t before = most_alike(t, graph);
+    size_t before = most_similar(t, graph);
     struct rp_program_diff diff;
     enum rp_code code = rp_program_diff_sides(t->graphs[before].side, t->graphs[graph].side,
                                               &scratch, &diff, t->err);
@@ -114,11 +107,11 @@ static enum rp_code explain(struct explainer *t, size_t graph, struct rp_program
     if (code == RP_OK) {
         change = rp_program_diff_main_change(&diff);
         row->against = t->graphs[before].number;
-        row->cause = diff.same ? "order" : kept(t->arena, diff.cause);
+        row->cause = diff.same ? "order" : rp_arena_strdup(t->arena, diff.cause);
         row->what = change ? rp_program_diff_change_words(change, t->arena)
-                           : "the same operations, parameters in another order";
-        row->where = kept(t->arena, change ? change->where : "");
-        row->place = kept(t->arena, change ? change->place : "");
+                           : "the same operations, parameters in a different order";
+        row->where = rp_arena_strdup(t->arena, change ? change->where : "");
+        row->place = rp_arena_strdup(t->arena, change ? change->place : "");
         row->changes = diff.changed - diff.follows + diff.added + diff.removed;
         if (!row->cause || !row->what || !row->where || !row->place)
             code = rp_err_nomem(t->err, "explaining steps");
@@ -131,10 +124,10 @@ static enum rp_code explain(struct explainer *t, size_t graph, struct rp_program
     return code;
 }
 
-static enum rp_code add_row(struct explainer *t, size_t graph)
+static enum rp_code add_recompile(struct recompile_ctx *t, size_t graph)
 {
     struct rp_program_diff_step row = {.graph = t->graphs[graph].number,
-                                       .name = kept(t->arena, t->graphs[graph].name),
+                                       .name = rp_arena_strdup(t->arena, t->graphs[graph].name),
                                        .runs = 1,
                                        .cause = "first",
                                        .against = RP_ABSENT_I64,
@@ -148,7 +141,7 @@ static enum rp_code add_row(struct explainer *t, size_t graph)
     if (!row.name || !row.label)
         return rp_err_nomem(t->err, "explaining steps");
     if (t->fresh.n)
-        RP_TRY(explain(t, graph, &row));
+        RP_TRY(explain_recompile(t, graph, &row));
     if (!row.text)
         return rp_err_nomem(t->err, "explaining steps");
     RP_TRY(rp_vec_push(&t->fresh, graph, t->err));
@@ -159,7 +152,7 @@ enum rp_code rp_recompiles_explain(const struct rp_recompile_graph *graphs, size
                                    struct rp_arena *arena, struct rp_recompiles *out,
                                    struct rp_err *err)
 {
-    struct explainer t = {
+    struct recompile_ctx t = {
         .graphs = graphs, .arena = arena, .out = out, .err = err, .first_row = out->rows.n};
     struct rp_map seen;
     enum rp_code code = RP_OK;
@@ -174,7 +167,7 @@ enum rp_code rp_recompiles_explain(const struct rp_recompile_graph *graphs, size
         if (code == RP_OK && known != fresh)
             out->rows.at[t.first_row + known].runs++;
         else if (code == RP_OK)
-            code = add_row(&t, i);
+            code = add_recompile(&t, i);
     }
     rp_map_release(&seen);
     rp_vec_release(&t.fresh);

@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Repeats of a block without names. Operations get a colour: first their own looks, then, step by
- * step, also the colours of what they read and who reads them (the refinement of Weisfeiler and
- * Leman). A small radius makes operations of different blocks of a layer alike, a large one sets
- * the first and the last layers apart from the middle ones. In a layered program those that are
- * alike stand at even distances in the data flow, one in every layer; the size of most such classes
- * is the number of layers, and an operation takes the radius at which its class is even and comes
- * nearest to that.
+ * Repeated blocks without names. Every operation gets a colour: first its local hash, then, step by
+ * step, combined with the colours of its operands and users (Weisfeiler-Leman refinement). With a
+ * small radius, operations of different blocks of a layer share a colour; a large radius separates
+ * the first and last layers from the middle ones. In a layered program, operations of a colour
+ * class are evenly spaced in the data flow, one in every layer. The most common size of such
+ * classes is the number of layers, and an operation uses the radius at which its class is evenly
+ * spaced and closest to that size.
  *
- * Alike operations are counted in the order of the data flow, as late as their readers allow:
- * parameters and what is made of them stand with the layer that reads them, wherever the file has
- * them. Linear but for one sort.
+ * Operations of a class are numbered in data-flow order, as late as their users allow: parameters
+ * and what depends only on them are placed with the layer that uses them, wherever they are in the
+ * file. Linear except for one sort.
  */
 #include "explain/program_diff/place.h"
 
+#include "base/order.h"
 #include "program/order.h"
 
 #include <stdlib.h>
@@ -21,7 +22,7 @@
 
 enum { RADII = 6, SMALL_RADII = 3, MOST_USERS = 16 };
 
-struct refine {
+struct refinement {
     const struct rp_match_side *side;
     const struct rp_computation *c;
     struct rp_arena *arena;
@@ -30,12 +31,12 @@ struct refine {
     uint32_t *class[RADII]; /* of an operation */
     uint32_t *size[RADII];  /* of a class */
     uint32_t *index[RADII]; /* of an operation in its class, from 1 */
-    bool *even[RADII];      /* of a class: its members stand at even distances */
+    bool *even[RADII];      /* of a class: its members are evenly spaced */
     uint32_t *order;        /* positions, earliest in the data flow first */
     uint32_t *level;        /* of an operation in the data flow */
 };
 
-static enum rp_code prepare(struct refine *r)
+static enum rp_code refinement_init(struct refinement *r)
 {
     size_t n = r->c->n;
 
@@ -53,8 +54,8 @@ static enum rp_code prepare(struct refine *r)
     return r->order && r->level ? RP_OK : rp_err_nomem(r->err, "finding repeats");
 }
 
-/* The colour one step further; users have no order, and those of constants say nothing. */
-static uint64_t refined(const struct refine *r, const uint64_t *color, uint32_t i)
+/* The colour one step further; users are unordered, and those of constants are no clue. */
+static uint64_t refine_color(const struct refinement *r, const uint64_t *color, uint32_t i)
 {
     const struct rp_match_side *s = r->side;
     uint32_t op = r->c->first + i, from = s->user_begin[op], to = s->user_begin[op + 1];
@@ -68,7 +69,7 @@ static uint64_t refined(const struct refine *r, const uint64_t *color, uint32_t 
     return rp_hash_join(hash, sum ^ 0xd1342543de82ef95);
 }
 
-static enum rp_code classify(struct refine *r, unsigned radius)
+static enum rp_code classify(struct refinement *r, unsigned radius)
 {
     struct rp_map classes;
     uint32_t fresh = 0;
@@ -92,17 +93,10 @@ struct late {
     uint32_t level, position;
 };
 
-static int by_level(const void *x, const void *y)
-{
-    const struct late *a = x, *b = y;
+RP_ORDER(by_level, struct late, RP_UP(level), RP_UP(position))
 
-    if (a->level != b->level)
-        return a->level < b->level ? -1 : 1;
-    return (a->position > b->position) - (a->position < b->position);
-}
-
-/* Levels: one below the lowest reader; what nobody reads stands right behind what it reads. */
-static void find_levels(const struct refine *r, const uint32_t *topological, uint32_t *depth,
+/* Levels: one below the lowest user; operations without users come right after their operands. */
+static void find_levels(const struct refinement *r, const uint32_t *topological, uint32_t *depth,
                         struct late *late)
 {
     const struct rp_match_side *s = r->side;
@@ -128,7 +122,7 @@ static void find_levels(const struct refine *r, const uint32_t *topological, uin
     }
 }
 
-static enum rp_code order_by_flow(struct refine *r, uint32_t computation)
+static enum rp_code order_by_flow(struct refinement *r, uint32_t computation)
 {
     uint32_t n = r->c->n;
     uint32_t *topological = RP_ARENA_NEW(r->arena, uint32_t, n);
@@ -152,9 +146,9 @@ struct spacing { /* of a class, while its members go by */
     bool uneven;
 };
 
-/* Counts the members of every class and looks at the distances between them; the first and the last
-   distance may be others, because what stands around the layers makes it so. */
-static enum rp_code number(struct refine *r, unsigned radius)
+/* Numbers the members of every class and checks the distances between them; the first and the last
+   distance may differ, because of what surrounds the layers. */
+static enum rp_code number_members(struct refinement *r, unsigned radius)
 {
     struct spacing *spacing = RP_ARENA_NEW(r->arena, struct spacing, r->c->n);
 
@@ -181,8 +175,9 @@ static enum rp_code number(struct refine *r, unsigned radius)
 
 /* ---- layers ---- */
 
-/* The size that most operations have at small radii, of even classes or of all above 1; 0: none. */
-static enum rp_code common_size(const struct refine *r, bool even, uint32_t *size)
+/* The most common class size at small radii, of evenly spaced classes or of all above 1; 0: none.
+ */
+static enum rp_code common_size(const struct refinement *r, bool even, uint32_t *size)
 {
     uint32_t *covered = RP_ARENA_NEW(r->arena, uint32_t, (size_t)r->c->n + 1);
     uint32_t best = 0;
@@ -207,8 +202,8 @@ static uint32_t distance(uint32_t a, uint32_t b)
     return a > b ? a - b : b - a;
 }
 
-/* The class that comes nearest to the number of layers; even ones go before any other. */
-static struct rp_repeat choose(const struct refine *r, uint32_t i, uint32_t layers)
+/* The class whose size is closest to the number of layers; evenly spaced ones are preferred. */
+static struct rp_repeat choose_repeat(const struct refinement *r, uint32_t i, uint32_t layers)
 {
     struct rp_repeat best = {.count = 1, .index = 1, .off = UINT32_MAX};
     bool even = false;
@@ -229,7 +224,7 @@ static struct rp_repeat choose(const struct refine *r, uint32_t i, uint32_t laye
 enum rp_code rp_repeats_find(const struct rp_match_side *side, uint32_t computation,
                              struct rp_arena *arena, struct rp_repeat **out, struct rp_err *err)
 {
-    struct refine r = {
+    struct refinement r = {
         .side = side, .c = &side->p->computations.at[computation], .arena = arena, .err = err};
     uint32_t layers;
 
@@ -238,18 +233,19 @@ enum rp_code rp_repeats_find(const struct rp_match_side *side, uint32_t computat
         return rp_err_nomem(err, "finding repeats");
     if (!r.c->n)
         return RP_OK;
-    RP_TRY(prepare(&r));
+    RP_TRY(refinement_init(&r));
     RP_TRY(order_by_flow(&r, computation));
     for (unsigned k = 0; k < RADII; k++) {
         for (uint32_t i = 0; i < r.c->n; i++)
-            r.color[k][i] = k ? refined(&r, r.color[k - 1], i) : side->hashes.local[r.c->first + i];
+            r.color[k][i] =
+                k ? refine_color(&r, r.color[k - 1], i) : side->hashes.local[r.c->first + i];
         RP_TRY(classify(&r, k));
-        RP_TRY(number(&r, k));
+        RP_TRY(number_members(&r, k));
     }
     RP_TRY(common_size(&r, true, &layers));
     if (!layers)
         RP_TRY(common_size(&r, false, &layers));
     for (uint32_t i = 0; i < r.c->n; i++)
-        (*out)[i] = choose(&r, i, layers);
+        (*out)[i] = choose_repeat(&r, i, layers);
     return RP_OK;
 }

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Scope paths. Tracers wrap what the user named: jit(f) around functions, jvp(x) and
- * transpose(jvp(x)) around what differentiation made of x, while/body around loops. The wrappers
- * are taken off, since the user looks for "layer_17/attn".
+ * Scope paths. Tracers wrap the names of the user: jit(f) around functions, jvp(x) and
+ * transpose(jvp(x)) around the derivatives of x, while/body around loops. The wrappers are removed,
+ * since the user looks for "layer_17/attn".
  */
 #include "explain/program_diff/words.h"
 
 #include "base/hash.h"
+#include "base/order.h"
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -25,12 +26,12 @@ static bool is_digit(char c)
     return c >= '0' && c <= '9';
 }
 
-static bool is(struct part p, const char *word)
+static bool part_is(struct part p, const char *word)
 {
     return strlen(word) == p.n && memcmp(p.at, word, p.n) == 0;
 }
 
-/* The next part of a path; a '/' inside of parentheses does not divide. */
+/* The next part of a path; a '/' within parentheses does not separate. */
 static struct part next_part(const char **at)
 {
     struct part p = {*at, 0};
@@ -42,7 +43,7 @@ static struct part next_part(const char **at)
     return p;
 }
 
-/* Parts that no user wrote. */
+/* Parts that tracers add. */
 static bool is_noise(struct part p)
 {
     static const char *const words[] = {"while",
@@ -63,12 +64,12 @@ static bool is_noise(struct part p)
                                         "xla_call"};
 
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-        if (is(p, words[i]))
+        if (part_is(p, words[i]))
             return true;
     return p.n == 0;
 }
 
-/* Takes jvp(...), vmap(...) and the like off; what stands in jit(...) is a function's name. */
+/* Removes jvp(...), vmap(...) and similar wrappers; jit(...) holds the name of a function. */
 static struct part unwrap(struct part p, bool *backward)
 {
     for (;;) {
@@ -77,12 +78,12 @@ static struct part unwrap(struct part p, bool *backward)
 
         if (!open || p.at[p.n - 1] != ')')
             return p;
-        if (is(word, "transpose"))
+        if (part_is(word, "transpose"))
             *backward = true;
-        else if (is(word, "jit") || is(word, "pjit") || is(word, "pmap"))
+        else if (part_is(word, "jit") || part_is(word, "pjit") || part_is(word, "pmap"))
             return (struct part){p.at, 0};
-        else if (!is(word, "jvp") && !is(word, "vmap") && !is(word, "remat") &&
-                 !is(word, "checkpoint"))
+        else if (!part_is(word, "jvp") && !part_is(word, "vmap") && !part_is(word, "remat") &&
+                 !part_is(word, "checkpoint"))
             return p;
         p = (struct part){open + 1, p.n - word.n - 2};
     }
@@ -128,12 +129,7 @@ uint64_t rp_scope_pattern(const char *scope)
 
 /* ---- numbers ---- */
 
-static int by_value(const void *x, const void *y)
-{
-    int64_t a = *(const int64_t *)x, b = *(const int64_t *)y;
-
-    return (a > b) - (a < b);
-}
+RP_ORDER(by_value, int64_t, RP_COMPARE(*a, *b))
 
 size_t rp_ranges_print(int64_t *values, size_t n, char *out, size_t cap)
 {
@@ -175,7 +171,7 @@ static const char *number_at(const char *text, size_t k, size_t *len)
     return NULL;
 }
 
-/* What stands for the k-th number of all scopes: the number, or "{0-31}". */
+/* The text for the k-th number of all scopes: the number, or "{0-31}". */
 static const char *numbers_text(const char *const *scopes, size_t n, size_t k, int64_t *values,
                                 struct rp_arena *arena)
 {

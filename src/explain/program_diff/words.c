@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Words for operations. Values are cut: what is said must fit a line, and the operation's name is
- * said beside it for those who want all of it.
+ * Descriptions of operations. Values are cut to fit a line; the name of the operation is shown
+ * beside them for those who want to see all of it.
  */
 #include "explain/program_diff/words.h"
 
@@ -16,7 +16,7 @@ const char *rp_op_words(const struct rp_program *p, uint32_t op, struct rp_arena
 {
     char shape[MOST_SHAPE];
 
-    if (!p->shape.at[op]) /* the language says no shapes */
+    if (!p->shape.at[op]) /* the language has no shapes */
         return rp_arena_strdup(arena, rp_op_opcode_name(p, op));
     rp_shape_text(p, p->shape.at[op], false, shape, sizeof shape);
     return rp_arena_printf(arena, "%s %s", rp_op_opcode_name(p, op), shape);
@@ -30,7 +30,7 @@ const char *rp_op_change_words(const struct rp_program *left, uint32_t a,
 
     rp_shape_text(left, left->shape.at[a], false, from, sizeof from);
     rp_shape_text(right, right->shape.at[b], false, to, sizeof to);
-    if (!strcmp(was, is) && !strcmp(from, to)) { /* the layout, if anything */
+    if (!strcmp(was, is) && !strcmp(from, to)) { /* only the layout can differ */
         rp_shape_text(left, left->shape.at[a], true, from, sizeof from);
         rp_shape_text(right, right->shape.at[b], true, to, sizeof to);
     }
@@ -91,7 +91,7 @@ static const char *value_text(const struct rp_attr *attr, struct rp_arena *arena
                            attr->at, attr->n > MOST_VALUE ? "..." : "");
 }
 
-/* The attribute of the same name in the other program, whose strings have other ids. */
+/* The attribute of the same name in the other program, whose string ids differ. */
 static const struct rp_attr *attr_like(const struct rp_program *p, uint32_t op, const char *key)
 {
     uint32_t id = rp_strtab_find(&p->strings, key, strlen(key));
@@ -113,24 +113,24 @@ const char *rp_attr_change_words(const struct rp_program *left, uint32_t a,
                                  const struct rp_program *right, uint32_t b, struct rp_arena *arena)
 {
     const char *words = rp_op_words(right, b, arena);
-    unsigned said = 0;
+    unsigned listed = 0;
     uint32_t n, m;
     const struct rp_attr *x = rp_op_attrs(left, a, &n), *y = rp_op_attrs(right, b, &m);
 
-    for (uint32_t i = 0; i < n && said < 2; i++) {
+    for (uint32_t i = 0; i < n && listed < 2; i++) {
         const char *key = rp_program_text(left, x[i].key);
         const struct rp_attr *other = attr_like(right, b, key);
 
         if (!rp_attr_counts(left, a, &x[i]) ||
             (other && rp_attr_hash(other) == rp_attr_hash(&x[i])))
             continue;
-        words = one_attr(words, key, &x[i], other, said++, arena);
+        words = one_attr(words, key, &x[i], other, listed++, arena);
     }
-    for (uint32_t i = 0; i < m && said < 2; i++) {
+    for (uint32_t i = 0; i < m && listed < 2; i++) {
         const char *key = rp_program_text(right, y[i].key);
 
         if (rp_attr_counts(right, b, &y[i]) && !attr_like(left, a, key))
-            words = one_attr(words, key, NULL, &y[i], said++, arena);
+            words = one_attr(words, key, NULL, &y[i], listed++, arena);
     }
     return words;
 }

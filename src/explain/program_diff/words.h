@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #ifndef RP_EXPLAIN_PROGRAM_DIFF_WORDS_H
 #define RP_EXPLAIN_PROGRAM_DIFF_WORDS_H
-/* Operations and what changed in them, as people say it. In the arena, NULL: no memory. */
+/* Descriptions of operations, changes and scopes. In the arena, NULL: no memory. */
 #include "program/structure.h"
 
 /* "dot f32[8,4]" */
@@ -16,7 +16,7 @@ const char *rp_constant_change_words(const struct rp_program *left, uint32_t a,
                                      const struct rp_program *right, uint32_t b,
                                      struct rp_arena *arena);
 
-/* "slice f32[4]: slice={[0:4]} -> {[4:8]}"; of several attributes the first two. */
+/* "slice f32[4]: slice={[0:4]} -> {[4:8]}"; the first two of several attributes. */
 const char *rp_attr_change_words(const struct rp_program *left, uint32_t a,
                                  const struct rp_program *right, uint32_t b,
                                  struct rp_arena *arena);
@@ -29,17 +29,17 @@ const char *rp_sharding_change_words(const struct rp_program *left, uint32_t a,
 /* ---- scopes and lists of numbers ---- */
 
 /*
- * What the user named of an operation's scope path: without its last part (the primitive) and
- * without what the tracer put around it.
+ * The user's part of the scope path of an operation: without its last part (the primitive) and
+ * without the wrappers of the tracer.
  *
  *   jit(step)/jit(main)/transpose(jvp(Net))/layer_17/attn/dot_general  ->  Net/layer_17/attn
  * (backward)
  *
- * NUL-terminated, cut to cap. Returns the length; 0: the user named nothing.
+ * NUL-terminated, cut to cap. Returns the length; 0: no names of the user.
  */
 size_t rp_scope_words(const char *op_name, char *out, size_t cap);
 
-/* The same for scopes that differ in numbers only. */
+/* A hash that is equal for scopes that differ in numbers only. */
 uint64_t rp_scope_pattern(const char *scope);
 
 /* Scopes of one pattern as one text: "Net/layer_{0-31}/attn"; in the arena, NULL: no memory. */
