@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# Short names for what CMake does; CMakePresets.json has the settings behind each. BUILD names the
-# folder of the release build, the others are beside it: $(BUILD)-asan, $(BUILD)-tsan ...
+# Short names for CMake commands; CMakePresets.json has their settings. BUILD is the folder of the
+# release build; the others are beside it: $(BUILD)-asan, $(BUILD)-tsan ...
 BUILD ?= build
 JOBS  ?= $(shell nproc)
 PREFIX ?= /usr/local
@@ -16,13 +16,13 @@ build = @$(call configure,$(1),$(2)) && cmake --build $(2) -j $(JOBS) --target $
 ctest = @ctest --test-dir $(1) --output-on-failure --timeout 300 -j $(JOBS) $(CTEST_FLAGS)
 
 .PHONY: all demo test check bench fuzz asan tsan minimal aarch64 fmt install test-live clean help
-all:       ## the program, build/reprise, and the libraries beside it
+all:       ## the program, build/reprise, and the libraries
 	$(call build,release,$(BUILD))
-demo:      ## install what is needed, build, and show what it does
+demo:      ## install dependencies, build, and show what it does
 	tools/install-deps build
 	+$(MAKE) --no-print-directory all
 	tools/demo
-test:      ## install what is needed, build, run every test
+test:      ## install dependencies, build, run every test
 	tools/install-deps build test
 	$(call build,release,$(BUILD),all tests)
 	$(call ctest,$(BUILD))
@@ -31,7 +31,7 @@ check: all ## layers, headers, formatting, analysers, sizes
 bench: all ## speed, memory and accuracy against peers
 	cmake --build $(BUILD) -j $(JOBS) --target benches
 	bench/run
-fuzz:      ## every fuzzer for FUZZ_SECONDS; new inputs join the corpus
+fuzz:      ## every fuzzer for FUZZ_SECONDS; adds new inputs to the corpus
 	tests/fuzz/run
 asan:      ## the tests with the address and undefined-behaviour sanitizers
 	$(call build,asan,$(BUILD)-asan,all tests)
@@ -39,8 +39,8 @@ asan:      ## the tests with the address and undefined-behaviour sanitizers
 tsan:      ## the unit tests with the thread sanitizer
 	$(call build,tsan,$(BUILD)-tsan,all tests)
 	$(call ctest,$(BUILD)-tsan) -R '^unit_'
-tsan: export TSAN_OPTIONS ?= die_after_fork=0 # a forked child may start threads: recordings do
-minimal:   ## libc and zlib only, and the tests on that
+tsan: export TSAN_OPTIONS ?= die_after_fork=0 # recorded programs start threads after a fork
+minimal:   ## the tests of a build with libc and zlib only
 	$(call build,minimal,$(BUILD)-minimal,all tests)
 	$(call ctest,$(BUILD)-minimal) -R '^(unit|golden)'
 aarch64:   ## cross build; the tests run under qemu
@@ -52,7 +52,7 @@ fmt:       ## format the C sources
 	clang-format -i $(FILES)
 install: all ## into PREFIX (/usr/local)
 	cmake --install $(BUILD) --prefix $(PREFIX)
-test-live: all ## against the real frameworks, fetched from PyPI into build/; says what it skips
+test-live: all ## tests against the real frameworks, from PyPI, in build/; lists what it skips
 	@set -e; for t in tests/live/*; do if [ -x $$t ] && [ -f $$t ]; then $$t; fi; done
 clean:     ## remove the build folders
 	rm -rf $(BUILD) $(addprefix $(BUILD)-,asan tsan clang fuzz minimal aarch64 dev)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Cross compiler, a sysroot for the libraries (tools/sysroot-aarch64 fills it) and an emulator for
-# the tests. libc comes with the cross compiler; everything else is looked for in the sysroot only.
+# the tests. libc comes with the cross compiler; everything else is searched in the sysroot only.
 set(CMAKE_SYSTEM_NAME Linux)
 set(CMAKE_SYSTEM_PROCESSOR aarch64)
 set(CMAKE_C_COMPILER aarch64-linux-gnu-gcc)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# Optional libraries, found at configure time. Each becomes RP_HAVE_<NAME> in rp_config.h, and
-# `reprise version` says which are in and how to get the rest.
+# Optional libraries, found at configure time. Each sets RP_HAVE_<NAME> in rp_config.h; `reprise version`
+# lists which are present and how to install the others.
 find_package(Threads REQUIRED)
 find_package(ZLIB REQUIRED)
 set(RP_FEATURE_LIBS ZLIB::ZLIB Threads::Threads ${CMAKE_DL_LIBS} m)

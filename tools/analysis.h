@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Included before every file clang-tidy looks at. The analyser sees one file at a time: it does not
- * know that rp_err_set() returns the code it is given, takes RP_TRY(rp_err_nomem(...)) for a
- * possible success, and then finds impossible faults behind it. Nor does it know that a column has
- * memory once there is room in it. These macros tell it.
+ * Included before every file that clang-tidy checks. The analyser sees one file at a time: it does
+ * not know that rp_err_set() returns the code it is given, assumes that RP_TRY(rp_err_nomem(...))
+ * may succeed, and reports impossible errors after it. Nor does it know that a vector has memory
+ * after rp_vec_reserve(). These macros tell it.
  */
 #ifndef RP_TOOLS_ANALYSIS_H
 #define RP_TOOLS_ANALYSIS_H
