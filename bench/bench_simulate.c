@@ -7,7 +7,7 @@
  *
  * "bytes a task": what graph, overlay and run take, from the peak of the process. Then a what-if
  * that touches one bucket: the sends of the first, the middle or the last tensor take 3 % longer;
- * the time is that of changing, running again what must be, and taking back; "seen" the part of
+ * the time is that of changing, running again what must be, and taking back; "rerun" the share of
  * the tasks that was run again. The step's own time is printed so that equal results can be seen.
  *
  *     bench_simulate [RANKS ...]        default 2 4 8 … 1024
@@ -251,8 +251,8 @@ int main(int argc, char **argv)
     size_t i;
 
     printf("%5s %7s %9s %9s %8s %9s %7s %7s %8s %4s %8s %4s %8s %4s %8s %11s\n", "ranks", "tensors",
-           "tasks", "edges", "built ms", "CPU ms", "ns/task", "B/task", "first ms", "seen",
-           "middle", "seen", "last", "seen", "peak MB", "step ms");
+           "tasks", "edges", "built ms", "CPU ms", "ns/task", "B/task", "first ms", "rerun",
+           "middle", "rerun", "last", "rerun", "peak MB", "step ms");
     for (i = 1; i < (size_t)argc; i++)
         if (strtoul(argv[i], NULL, 10) > 1)
             measure_alone((uint32_t)strtoul(argv[i], NULL, 10));
