@@ -1,92 +1,73 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The clocks of a job without servers. Its agreements (Sync) are meetings, the sends and receives
- * of its rings are messages; records that belong together are found by what they are of and by
- * their occurrence number. Sorting dominates.
+ * The clocks of a job. Without servers its agreements (Sync) are rendezvous and the sends and
+ * receives of its rings are messages. With servers (BytePS) a worker's log and the traces of its
+ * ranks share a clock, and so do the two logs of a server; what was sent and received is a message.
+ * Records that belong together are found by their subject and their occurrence number. Sorting
+ * dominates.
  */
-#include "job/clocks.h"
-
 #include "base/hash.h"
+#include "base/order.h"
 #include "base/vec.h"
 #include "facts/intervals.h"
+#include "job/job.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-struct ticket { /* of a Sync, or of a send or receive */
+/* By rank: the first rank of its host; a server has its own clock. */
+static void share_clocks(const struct rp_job *job, uint32_t *clock_of, size_t n)
+{
+    uint32_t r, k;
+
+    for (r = 0; r < job->nranks; r++) {
+        for (k = 0; strcmp(job->ranks[k].host, job->ranks[r].host) != 0; k++)
+            ;
+        clock_of[r] = k;
+    }
+    for (; r < n; r++)
+        clock_of[r] = r;
+}
+
+/* ------------------------------------------------------------------ rings */
+
+struct sync { /* an agreement, as one rank recorded it */
     uint64_t key;
     int64_t begin_ns, end_ns;
     uint32_t rank, nth;
-    bool is_send;
 };
 
-struct job_step { /* of the rank whose records are taken */
+struct job_step { /* of the rank whose records are read */
     int64_t begin_ns, id;
 };
 
-struct job_facts {
+struct ring_facts {
     const struct rp_job *job;
     RP_VEC(struct job_step) steps;
-    RP_VEC(struct ticket) syncs;
-    RP_VEC(struct ticket) transfers;
-    RP_VEC(struct rp_clock_participant) visits;
-    RP_VEC(struct rp_clock_message) messages;
+    RP_VEC(struct sync) syncs;
+    RP_VEC(struct rp_clock_participant) participants;
+    rp_half_message_vec halves;
     struct rp_err *err;
 };
 
-/* Tickets of one key by time, so that they can be counted. */
-static int by_key_time(const void *pa, const void *pb)
+RP_ORDER(sync_by_rank_key_time, struct sync, RP_UP(rank), RP_UP(key), RP_UP(begin_ns))
+RP_ORDER(sync_by_key_nth, struct sync, RP_UP(key), RP_UP(nth), RP_UP(rank))
+RP_ORDER(step_by_begin, struct job_step, RP_UP(begin_ns))
+
+static void number_syncs(struct sync *s, size_t n)
 {
-    const struct ticket *a = pa, *b = pb;
+    size_t i;
 
-    if (a->key != b->key)
-        return a->key < b->key ? -1 : 1;
-    if (a->is_send != b->is_send)
-        return a->is_send ? -1 : 1;
-    return (a->begin_ns > b->begin_ns) - (a->begin_ns < b->begin_ns);
-}
-
-static int by_key_nth(const void *pa, const void *pb)
-{
-    const struct ticket *a = pa, *b = pb;
-
-    if (a->key != b->key)
-        return a->key < b->key ? -1 : 1;
-    if (a->nth != b->nth)
-        return a->nth < b->nth ? -1 : 1;
-    if (a->is_send != b->is_send)
-        return a->is_send ? -1 : 1;
-    return (a->rank > b->rank) - (a->rank < b->rank);
-}
-
-/* They come rank by rank. */
-static void count_tickets(struct ticket *t, size_t n)
-{
-    size_t i, end;
-
-    for (i = 0; i < n; i = end) {
-        for (end = i + 1; end < n && t[end].rank == t[i].rank;)
-            end++;
-        qsort(t + i, end - i, sizeof *t, by_key_time);
-    }
+    if (!n)
+        return;
+    qsort(s, n, sizeof *s, sync_by_rank_key_time);
     for (i = 1; i < n; i++)
-        t[i].nth = t[i].rank == t[i - 1].rank && t[i].key == t[i - 1].key &&
-                           t[i].is_send == t[i - 1].is_send
-                       ? t[i - 1].nth + 1
-                       : 0;
-    if (n)
-        qsort(t, n, sizeof *t, by_key_nth);
-}
-
-static int by_begin(const void *pa, const void *pb)
-{
-    const struct job_step *a = pa, *b = pb;
-
-    return (a->begin_ns > b->begin_ns) - (a->begin_ns < b->begin_ns);
+        s[i].nth = s[i].rank == s[i - 1].rank && s[i].key == s[i - 1].key ? s[i - 1].nth + 1 : 0;
+    qsort(s, n, sizeof *s, sync_by_key_nth);
 }
 
 /* When each step of the rank begins: ranks that recorded other steps must not be mixed up. */
-static enum rp_code take_steps(struct job_facts *f, uint32_t rank)
+static enum rp_code list_steps(struct ring_facts *f, uint32_t rank)
 {
     const struct rp_job_rank *r = &f->job->ranks[rank];
     struct rp_map at;
@@ -110,44 +91,37 @@ static enum rp_code take_steps(struct job_facts *f, uint32_t rank)
     }
     rp_map_release(&at);
     if (f->steps.n)
-        qsort(f->steps.at, f->steps.n, sizeof *f->steps.at, by_begin);
+        qsort(f->steps.at, f->steps.n, sizeof *f->steps.at, step_by_begin);
     return code;
 }
 
 /* The number of the step in which a moment lies; -1 before the first. */
-static int64_t step_at(const struct job_facts *f, int64_t ns)
+static int64_t step_at(const struct ring_facts *f, int64_t ns)
 {
-    size_t low = 0, high = f->steps.n;
+    size_t i;
 
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-
-        if (f->steps.at[middle].begin_ns <= ns)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low ? f->steps.at[low - 1].id : -1;
+    RP_LOWER_BOUND(i, f->steps.n, f->steps.at[i].begin_ns <= ns);
+    return i ? f->steps.at[i - 1].id : -1;
 }
 
-static enum rp_code take_syncs(struct job_facts *f, uint32_t rank)
+static enum rp_code list_syncs(struct ring_facts *f, uint32_t rank)
 {
     const struct rp_job_rank *r = &f->job->ranks[rank];
     size_t i;
 
     for (i = 0; i < r->spans.n; i++) {
         const struct rp_job_span *s = &r->spans.at[i];
-        struct ticket t = {(uint64_t)s->tensor, s->begin_ns, s->end_ns, rank, 0, false};
+        struct sync sync = {(uint64_t)s->tensor, s->begin_ns, s->end_ns, rank, 0};
 
-        t.key = rp_hash_join(t.key, (uint64_t)step_at(f, s->begin_ns));
+        sync.key = rp_hash_join(sync.key, (uint64_t)step_at(f, s->begin_ns));
         if (s->phase == RP_JOB_SYNC)
-            RP_TRY(rp_vec_push(&f->syncs, t, f->err));
+            RP_TRY(rp_vec_push(&f->syncs, sync, f->err));
     }
     return RP_OK;
 }
 
-/* To whom the rank sends on a channel, by its place among the ranks; SIZE_MAX: not known. */
-static size_t next_of(const struct rp_job *job, size_t rank, int32_t channel)
+/* The rank that a rank sends to on a channel, by its index, or SIZE_MAX. */
+static size_t ring_successor(const struct rp_job *job, size_t rank, int32_t channel)
 {
     const struct rp_job_rank *r = &job->ranks[rank];
     size_t i, k;
@@ -159,118 +133,305 @@ static size_t next_of(const struct rp_job *job, size_t rank, int32_t channel)
     return SIZE_MAX;
 }
 
-/* The key has the receiver in it: both sides know who that is. */
-static enum rp_code take_transfers(struct job_facts *f, uint32_t rank)
+/* The receiver is part of the key: both sides know it. */
+static enum rp_code list_transfers(struct ring_facts *f, uint32_t rank)
 {
     const struct rp_job_rank *r = &f->job->ranks[rank];
     size_t i;
 
     for (i = 0; i < r->transfers.n; i++) {
         const struct rp_job_transfer *x = &r->transfers.at[i];
-        size_t to = x->is_send ? next_of(f->job, rank, x->channel) : rank;
-        struct ticket t = {rp_hash_bytes(x->tensors, strlen(x->tensors)),
-                           x->begin_ns,
-                           rp_ns_sum(x->begin_ns, x->dur_ns),
-                           rank,
-                           0,
-                           x->is_send};
+        size_t to = x->is_send ? ring_successor(f->job, rank, x->channel) : rank;
+        struct rp_half_message half = {.key = rp_hash_bytes(x->tensors, strlen(x->tensors)),
+                                       .ns = x->is_send ? x->begin_ns
+                                                        : rp_ns_sum(x->begin_ns, x->dur_ns),
+                                       .rank = rank,
+                                       .is_begin = x->is_send};
 
         if (to == SIZE_MAX)
             continue;
-        t.key = rp_hash_join(t.key, (uint64_t)(uint32_t)x->loop << 32 | (uint32_t)x->channel);
-        t.key = rp_hash_join(t.key, (uint64_t)(uint32_t)x->chunk << 32 | (uint32_t)x->slice);
-        t.key = rp_hash_join(rp_hash_join(t.key, to), (uint64_t)step_at(f, x->begin_ns));
-        RP_TRY(rp_vec_push(&f->transfers, t, f->err));
+        half.key = rp_hash_join(half.key, (uint64_t)(uint32_t)x->loop << 32 | (uint32_t)x->channel);
+        half.key = rp_hash_join(half.key, (uint64_t)(uint32_t)x->chunk << 32 | (uint32_t)x->slice);
+        half.key = rp_hash_join(rp_hash_join(half.key, to), (uint64_t)step_at(f, x->begin_ns));
+        RP_TRY(rp_vec_push(&f->halves, half, f->err));
     }
     return RP_OK;
 }
 
-static enum rp_code make_visits(struct job_facts *f)
+static enum rp_code list_participants(struct ring_facts *f)
 {
-    uint32_t meeting = 0;
+    uint32_t rendezvous = 0;
     size_t i;
 
-    count_tickets(f->syncs.at, f->syncs.n);
+    number_syncs(f->syncs.at, f->syncs.n);
     for (i = 0; i < f->syncs.n; i++) {
-        const struct ticket *t = &f->syncs.at[i];
-        struct rp_clock_participant v = {0, t->rank, t->begin_ns, t->end_ns, true};
+        const struct sync *s = &f->syncs.at[i];
+        struct rp_clock_participant p = {0, s->rank, s->begin_ns, s->end_ns, true};
 
-        meeting += i && (t->key != t[-1].key || t->nth != t[-1].nth);
-        v.rendezvous = meeting;
-        RP_TRY(rp_vec_push(&f->visits, v, f->err));
+        rendezvous += i && (s->key != s[-1].key || s->nth != s[-1].nth);
+        p.rendezvous = rendezvous;
+        RP_TRY(rp_vec_push(&f->participants, p, f->err));
     }
     return RP_OK;
 }
 
-static enum rp_code make_messages(struct job_facts *f)
-{
-    size_t i;
-
-    count_tickets(f->transfers.at, f->transfers.n);
-    for (i = 1; i < f->transfers.n; i++) {
-        const struct ticket *send = &f->transfers.at[i - 1], *receive = send + 1;
-        struct rp_clock_message m = {send->rank, receive->rank, send->begin_ns, receive->end_ns};
-
-        if (send->key == receive->key && send->nth == receive->nth && send->is_send &&
-            !receive->is_send)
-            RP_TRY(rp_vec_push(&f->messages, m, f->err));
-    }
-    return RP_OK;
-}
-
-/* By rank: the first rank of its host. */
-static void share_clocks(const struct rp_job *job, uint32_t *clock_of)
-{
-    uint32_t r, k;
-
-    for (r = 0; r < job->nranks; r++) {
-        for (k = 0; strcmp(job->ranks[k].host, job->ranks[r].host) != 0; k++)
-            ;
-        clock_of[r] = k;
-    }
-}
-
-static enum rp_code take_facts(struct job_facts *f)
+static enum rp_code list_ring_facts(struct ring_facts *f)
 {
     uint32_t r;
 
     for (r = 0; r < f->job->nranks; r++) {
-        RP_TRY(take_steps(f, r));
-        RP_TRY(take_syncs(f, r));
-        RP_TRY(take_transfers(f, r));
+        RP_TRY(list_steps(f, r));
+        RP_TRY(list_syncs(f, r));
+        RP_TRY(list_transfers(f, r));
     }
-    RP_TRY(make_visits(f));
-    return make_messages(f);
+    return list_participants(f);
 }
 
-enum rp_code rp_clocks_of_job(const struct rp_job *job, struct rp_arena *arena,
-                              struct rp_clocks *out, struct rp_err *err)
+static enum rp_code clocks_of_rings(const struct rp_job *job, const uint32_t *clock_of,
+                                    struct rp_arena *arena, struct rp_clocks *out,
+                                    struct rp_err *err)
 {
-    struct job_facts f = {.job = job, .err = err};
-    uint32_t *clock_of = RP_ARENA_NEW(arena, uint32_t, job->nranks + 1);
-    enum rp_code code = clock_of ? take_facts(&f) : rp_err_nomem(err, "aligning clocks");
+    struct ring_facts f = {.job = job, .err = err};
+    rp_clock_message_vec messages = {0};
+    enum rp_code code = list_ring_facts(&f);
 
+    if (code == RP_OK)
+        code = rp_half_messages_join(&f.halves, &messages, err);
     if (code == RP_OK) {
         struct rp_clock_input in = {.nranks = job->nranks,
                                     .clock_of = clock_of,
-                                    .nparticipants = f.visits.n,
-                                    .participants = f.visits.at,
-                                    .nmessages = f.messages.n,
-                                    .messages = f.messages.at,
+                                    .nparticipants = f.participants.n,
+                                    .participants = f.participants.at,
+                                    .nmessages = messages.n,
+                                    .messages = messages.at,
                                     .tolerance_ns = RP_CLOCK_TOLERANCE_NS};
 
-        share_clocks(job, clock_of);
         code = rp_clocks_find(&in, arena, out, err);
     }
     rp_vec_release(&f.steps);
     rp_vec_release(&f.syncs);
-    rp_vec_release(&f.transfers);
-    rp_vec_release(&f.visits);
-    rp_vec_release(&f.messages);
+    rp_vec_release(&f.participants);
+    rp_vec_release(&f.halves);
+    rp_vec_release(&messages);
     return code;
 }
 
-static void shift(const struct rp_clock *clock, int64_t *begin_ns, int64_t *dur_ns)
+/* ------------------------------------------------------------------ servers */
+
+/* Times are written in microseconds. */
+#define ROUNDING_NS 2000
+
+/* The first rank of a worker: ranks of one host are adjacent, and the k-th host is worker k. */
+static size_t rank_of_worker(const struct rp_job *job, size_t worker)
+{
+    size_t r, host = 0;
+
+    for (r = 0; r < job->nranks; r++) {
+        host += r && strcmp(job->ranks[r].host, job->ranks[r - 1].host) != 0;
+        if (host == worker)
+            return r;
+    }
+    return SIZE_MAX;
+}
+
+size_t rp_job_clock_of(const struct rp_job *job, int32_t id)
+{
+    if (id < 8)
+        return SIZE_MAX;
+    return id % 2 == 0 ? job->nranks + (size_t)(id - 8) / 2
+                       : rank_of_worker(job, (size_t)(id - 9) / 2);
+}
+
+size_t rp_job_servers(const struct rp_job *job)
+{
+    size_t i, n = 0;
+
+    for (i = 0; job->has_servers && i < job->nnodes; i++)
+        if (job->nodes[i].id >= 8 && job->nodes[i].id % 2 == 0 &&
+            (size_t)(job->nodes[i].id - 8) / 2 >= n)
+            n = (size_t)(job->nodes[i].id - 8) / 2 + 1;
+    return n;
+}
+
+uint64_t rp_job_message_key(const struct rp_job_half *h)
+{
+    uint64_t k = rp_hash_join((uint64_t)h->key, h->kind);
+
+    return rp_hash_join(k, (uint64_t)(uint32_t)h->sender << 32 | (uint32_t)h->receiver);
+}
+
+static enum rp_code list_halves(const struct rp_job *job, size_t nclocks, rp_half_message_vec *out,
+                                struct rp_err *err)
+{
+    size_t i, k;
+
+    for (i = 0; i < job->nnodes; i++) {
+        size_t clock = rp_job_clock_of(job, job->nodes[i].id);
+
+        for (k = 0; clock < nclocks && k < job->nodes[i].halves.n; k++) {
+            const struct rp_job_half *h = &job->nodes[i].halves.at[k];
+            struct rp_half_message half = {.key = rp_job_message_key(h),
+                                           .ns = h->ns,
+                                           .rank = (uint32_t)clock,
+                                           .is_begin = h->sent};
+
+            RP_TRY(rp_vec_push(out, half, err));
+        }
+    }
+    return RP_OK;
+}
+
+RP_ORDER(by_time, int64_t, RP_COMPARE(*a, *b))
+
+/* A log may lack a record; the messages after it are then matched wrongly and seem to be received
+   long before they were sent. Between two clocks a message is dropped if it took less than the
+   lowest tenth by more than 100 us plus three times the distance from there to the median. */
+static enum rp_code drop_mismatched(rp_clock_message_vec *v, size_t nclocks, struct rp_err *err)
+{
+    int64_t *took = malloc((v->n + 1) * sizeof *took), low, middle;
+    size_t a, b, i, n, kept;
+
+    if (!took)
+        return rp_err_nomem(err, "aligning clocks");
+    for (a = 0; a < nclocks; a++)
+        for (b = 0; b < nclocks; b++) {
+            for (i = n = 0; i < v->n; i++)
+                if (v->at[i].from == a && v->at[i].to == b)
+                    took[n++] = rp_ns_between(v->at[i].sent_ns, v->at[i].received_ns);
+            if (n < 10)
+                continue;
+            qsort(took, n, sizeof *took, by_time);
+            low = took[n / 10];
+            middle = took[n / 2];
+            low = rp_ns_between(rp_ns_sum(3 * rp_ns_between(low, middle), 100000), low);
+            for (i = kept = 0; i < v->n; i++)
+                if (v->at[i].from != a || v->at[i].to != b ||
+                    rp_ns_between(v->at[i].sent_ns, v->at[i].received_ns) >= low)
+                    v->at[kept++] = v->at[i];
+            v->n = kept;
+        }
+    free(took);
+    return RP_OK;
+}
+
+struct direction {    /* messages from one clock to another */
+    int64_t least_ns; /* INT64_MAX: nothing was sent */
+    double support;   /* number of messages that took hardly more */
+};
+
+static void find_directions(const rp_clock_message_vec *v, size_t nclocks,
+                            struct direction *directions)
+{
+    size_t i;
+
+    for (i = 0; i < nclocks * nclocks; i++)
+        directions[i] = (struct direction){INT64_MAX, 0};
+    for (i = 0; i < v->n; i++) {
+        struct direction *x = &directions[v->at[i].from * nclocks + v->at[i].to];
+        int64_t took = rp_ns_between(v->at[i].sent_ns, v->at[i].received_ns);
+
+        x->least_ns = took < x->least_ns ? took : x->least_ns;
+    }
+    for (i = 0; i < v->n; i++) {
+        struct direction *x = &directions[v->at[i].from * nclocks + v->at[i].to];
+
+        x->support +=
+            rp_ns_between(x->least_ns, rp_ns_between(v->at[i].sent_ns, v->at[i].received_ns)) <=
+            ROUNDING_NS;
+    }
+}
+
+/* Half the shortest round trip between any two clocks: every message took at least that. */
+static int64_t least_message_ns(const struct direction *directions, size_t nclocks)
+{
+    int64_t least = INT64_MAX;
+    size_t a, b;
+
+    for (a = 0; a < nclocks; a++)
+        for (b = 0; b < a; b++) {
+            const struct direction *there = &directions[a * nclocks + b],
+                                   *back = &directions[b * nclocks + a];
+            int64_t half = rp_ns_sum(there->least_ns, back->least_ns) / 2;
+
+            if (there->least_ns != INT64_MAX && back->least_ns != INT64_MAX && half < least)
+                least = half;
+        }
+    return least == INT64_MAX || least < 0 ? 0 : least;
+}
+
+/* Where even the fastest message of one direction waited for others, the round trip is longer than
+   necessary. Most of the excess belongs to the direction in which only few messages were as fast:
+   its messages are shortened by that much, and all messages by what every message takes. */
+static enum rp_code shorten_messages(rp_clock_message_vec *v, size_t nclocks, struct rp_err *err)
+{
+    struct direction *directions = malloc((nclocks * nclocks + 1) * sizeof *directions);
+    int64_t least;
+    size_t i;
+
+    if (!directions)
+        return rp_err_nomem(err, "aligning clocks");
+    find_directions(v, nclocks, directions);
+    least = least_message_ns(directions, nclocks);
+    for (i = 0; i < v->n; i++) {
+        struct rp_clock_message *m = &v->at[i];
+        const struct direction *there = &directions[m->from * nclocks + m->to];
+        const struct direction *back = &directions[m->to * nclocks + m->from];
+        double more = back->least_ns == INT64_MAX
+                          ? 0
+                          : (double)rp_ns_sum(there->least_ns, back->least_ns) - 2 * (double)least;
+        double off = (double)least - ROUNDING_NS;
+
+        off += more > 0 ? more * back->support / (there->support + back->support) : 0;
+        m->received_ns -= off > 0 ? (int64_t)off : 0;
+    }
+    free(directions);
+    return RP_OK;
+}
+
+static enum rp_code clocks_of_servers(const struct rp_job *job, bool likely,
+                                      const uint32_t *clock_of, size_t n, struct rp_arena *arena,
+                                      struct rp_clocks *out, struct rp_err *err)
+{
+    rp_half_message_vec halves = {0};
+    rp_clock_message_vec messages = {0};
+    enum rp_code code = list_halves(job, n, &halves, err);
+
+    if (code == RP_OK)
+        code = rp_half_messages_join(&halves, &messages, err);
+    if (code == RP_OK && likely)
+        code = drop_mismatched(&messages, n, err);
+    if (code == RP_OK && likely)
+        code = shorten_messages(&messages, n, err);
+    if (code == RP_OK) {
+        struct rp_clock_input in = {.nranks = n,
+                                    .clock_of = clock_of,
+                                    .nmessages = messages.n,
+                                    .messages = messages.at,
+                                    .tolerance_ns = RP_CLOCK_TOLERANCE_NS};
+
+        code = rp_clocks_find(&in, arena, out, err);
+    }
+    rp_vec_release(&halves);
+    rp_vec_release(&messages);
+    return code;
+}
+
+/* ------------------------------------------------------------------ both */
+
+enum rp_code rp_clocks_of_job(const struct rp_job *job, bool likely, struct rp_arena *arena,
+                              struct rp_clocks *out, struct rp_err *err)
+{
+    size_t n = job->nranks + rp_job_servers(job);
+    uint32_t *clock_of = RP_ARENA_NEW(arena, uint32_t, n + 1);
+
+    if (!clock_of)
+        return rp_err_nomem(err, "aligning clocks");
+    share_clocks(job, clock_of, n);
+    return job->has_servers ? clocks_of_servers(job, likely, clock_of, n, arena, out, err)
+                            : clocks_of_rings(job, clock_of, arena, out, err);
+}
+
+static void align_span(const struct rp_clock *clock, int64_t *begin_ns, int64_t *dur_ns)
 {
     int64_t end = rp_clock_time(clock, rp_ns_sum(*begin_ns, *dur_ns));
 
@@ -278,38 +439,35 @@ static void shift(const struct rp_clock *clock, int64_t *begin_ns, int64_t *dur_
     *dur_ns = rp_ns_between(*begin_ns, end);
 }
 
-static void shift_node(const struct rp_clock *clock, struct rp_job_node *node)
+static void align_node(const struct rp_clock *clock, struct rp_job_node *node)
 {
     size_t i;
 
     for (i = 0; i < node->halves.n; i++)
         node->halves.at[i].ns = rp_clock_time(clock, node->halves.at[i].ns);
     for (i = 0; i < node->ops.n; i++)
-        shift(clock, &node->ops.at[i].begin_ns, &node->ops.at[i].dur_ns);
+        align_span(clock, &node->ops.at[i].begin_ns, &node->ops.at[i].dur_ns);
 }
 
 enum rp_code rp_job_align(struct rp_job *job, struct rp_err *err)
 {
     struct rp_clocks clocks;
-    enum rp_code code = job->has_servers
-                            ? rp_clocks_of_servers(job, true, &job->arena, &clocks, err)
-                            : rp_clocks_of_job(job, &job->arena, &clocks, err);
+    enum rp_code code = rp_clocks_of_job(job, true, &job->arena, &clocks, err);
     size_t r, i;
 
     for (i = 0; code == RP_OK && i < job->nnodes; i++) {
         size_t clock = rp_job_clock_of(job, job->nodes[i].id);
 
         if (clock < clocks.n)
-            shift_node(&clocks.at[clock], &job->nodes[i]);
+            align_node(&clocks.at[clock], &job->nodes[i]);
     }
-
     for (r = 0; code == RP_OK && r < job->nranks; r++) {
         struct rp_job_rank *x = &job->ranks[r];
 
         for (i = 0; i < x->ops.n; i++)
-            shift(&clocks.at[r], &x->ops.at[i].begin_ns, &x->ops.at[i].dur_ns);
+            align_span(&clocks.at[r], &x->ops.at[i].begin_ns, &x->ops.at[i].dur_ns);
         for (i = 0; i < x->transfers.n; i++)
-            shift(&clocks.at[r], &x->transfers.at[i].begin_ns, &x->transfers.at[i].dur_ns);
+            align_span(&clocks.at[r], &x->transfers.at[i].begin_ns, &x->transfers.at[i].dur_ns);
         for (i = 0; i < x->spans.n; i++) {
             x->spans.at[i].begin_ns = rp_clock_time(&clocks.at[r], x->spans.at[i].begin_ns);
             x->spans.at[i].end_ns = rp_clock_time(&clocks.at[r], x->spans.at[i].end_ns);

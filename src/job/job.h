@@ -4,12 +4,32 @@
 /*
  * A distributed job as the records of its framework and its communication library describe it (the
  * trial directories of dPRO): for each rank the operators of each step, and the graph of the
- * operators; of Horovod and NCCL the phases of each tensor, the sends and receives of the rings and
- * their links; of BytePS the messages between workers and servers, and what servers did. Times are
- * of the host's own clock, in nanoseconds.
+ * operators; for Horovod and NCCL the phases of each tensor, the sends and receives of the rings
+ * and their links; for BytePS the messages between workers and servers, and the work of the
+ * servers. Times are those of the host's own clock, in nanoseconds.
+ *
+ * From files to a simulation, and what is in which file:
+ *
+ *     load.c               finds the files of a directory and reads them into a struct rp_job:
+ *       records.c            the traces of a rank, and the logs of BytePS
+ *       texts.c              dag.gml, nccl_rank_graph.json
+ *       metadata.c           metadata.json, key_dict.txt
+ *     clocks.c             aligns the clocks of ranks and servers
+ *     means.c              the mean of recorded steps (means.h): operators,
+ *       means_groups.c       votes, agreements and queues of Horovod's groups of tensors,
+ *       means_transfers.c    sends and receives of the rings
+ *     exchanges.c          the same for BytePS (exchanges.h): pushes and pulls of the workers,
+ *       exchange_records.c   whose records are found here
+ *     model.c              from means to nodes of a simulation (model.h)
+ *       model_servers.c      the messages of BytePS
+ *     pipeline.c           the timelines of pipeline-parallel training, which are not jobs but
+ *                          simulated in the same way (pipeline.h)
  */
 #include "base/arena.h"
 #include "base/vec.h"
+#include "dataset/load.h"
+#include "facts/clock_sources.h"
+#include "sim/model/part.h"
 
 #include <stdbool.h>
 
@@ -105,6 +125,48 @@ struct rp_job {
     RP_VEC(const char *) remarks; /* what was missing, and what stands for it */
 };
 
+/* ------------------------------------------------------------------ loading (load.c) */
+
+/* Whether the inputs are such a directory: some folder has records of a communication library and
+   the graph of operators. */
+bool rp_dataset_is_job(const struct rp_dataset *dataset);
+
+/* Release the job also after a failure. */
+enum rp_code rp_load_job(struct rp_ctx *ctx, const struct rp_dataset *dataset, struct rp_job *out,
+                         struct rp_err *err);
 void rp_job_release(struct rp_job *job);
+
+/* ------------------------------------------------------------------ clocks (clocks.c) */
+
+/* The clocks of the ranks, and of the servers after them. The ranks of a host share its clock.
+   Without servers rendezvous are the ends of the agreements (Sync) and messages the sends and
+   receives of the rings; with servers the messages of BytePS. likely: of servers, bounds are as
+   tight as is likely, not as is certain. */
+enum rp_code rp_clocks_of_job(const struct rp_job *job, bool likely, struct rp_arena *arena,
+                              struct rp_clocks *out, struct rp_err *err);
+/* Converts all times of a job to the clock of its first rank. */
+enum rp_code rp_job_align(struct rp_job *job, struct rp_err *err);
+
+/* 0 without servers. */
+size_t rp_job_servers(const struct rp_job *job);
+/* The index of the clock of a worker or server, by its number in ps-lite, or SIZE_MAX. */
+size_t rp_job_clock_of(const struct rp_job *job, int32_t id);
+/* The same for both ends of a message, and different for any other kind, key or pair. */
+uint64_t rp_job_message_key(const struct rp_job_half *half);
+
+/* ------------------------------------------------------------------ simulation (model.c) */
+
+/*
+ * A job as one part of a simulated run: a step of all its ranks, with the devices that the records
+ * show.
+ *
+ *     rank r   op -> op -> op ....................... update
+ *                     `-> vote .                    /
+ *              all ranks        `> agreed -> queue -> copy in -> sends, receives -> copy out
+ *
+ * Release the part also after a failure.
+ */
+enum rp_code rp_sim_part_of_job(struct rp_sim_part *out, const struct rp_job *job,
+                                struct rp_err *err);
 
 #endif

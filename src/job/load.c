@@ -4,10 +4,9 @@
  * into the rank of its folder, and the texts after them. What is missing and can be had elsewhere
  * is taken from there, and said; what cannot is an error that names the folder.
  */
-#include "job/load.h"
+#include "job/job.h"
 
 #include "job/records.h"
-#include "job/texts.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -526,4 +525,33 @@ enum rp_code rp_load_job(struct rp_ctx *ctx, const struct rp_dataset *dataset, s
     free(l.has);
     free(l.seen);
     return code;
+}
+
+void rp_job_release(struct rp_job *job)
+{
+    size_t i;
+
+    for (i = 0; i < job->nranks; i++) {
+        struct rp_job_rank *r = &job->ranks[i];
+
+        rp_vec_release(&r->ops);
+        rp_vec_release(&r->spans);
+        rp_vec_release(&r->transfers);
+        rp_vec_release(&r->edges);
+        rp_vec_release(&r->links);
+        rp_arena_release(&r->arena);
+    }
+    free(job->ranks);
+    job->ranks = NULL;
+    job->nranks = 0;
+    for (i = 0; i < job->nnodes; i++) {
+        rp_vec_release(&job->nodes[i].halves);
+        rp_vec_release(&job->nodes[i].ops);
+    }
+    free(job->nodes);
+    job->nodes = NULL;
+    job->nnodes = 0;
+    rp_vec_release(&job->keys);
+    rp_vec_release(&job->remarks);
+    rp_arena_release(&job->arena);
 }

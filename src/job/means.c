@@ -4,8 +4,8 @@
  * belong to the step of their rank in which they begin. Only steps that all ranks recorded whole
  * count. Records are sorted once by step; a mean then costs what its steps hold.
  */
+#include "job/means.h"
 #include "facts/intervals.h"
-#include "job/means_work.h"
 
 #include <math.h>
 #include <stdlib.h>

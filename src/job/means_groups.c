@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Means of what a group of tensors went through: vote, agreement, queue, copies. An agreement comes
- * behind the last vote of all ranks, or behind the agreement before it where the last vote did
- * (votes that wait for that one begin directly behind it): a lag is learned only from the times
- * when it was what counted, and the others are held by both.
+ * Mean times of the phases of a group of tensors: vote, agreement, queue, copies. An agreement
+ * follows the last vote of all ranks, or the previous agreement where the last vote itself waited
+ * for that one (such votes begin directly after it). A lag is learned only from those occurrences
+ * in which it determined the time.
  */
 #include "facts/intervals.h"
-#include "job/means_work.h"
+#include "job/means.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
-/* A vote so close behind the agreement before had waited for it. */
+/* A vote this soon after the previous agreement had waited for it. */
 #define DIRECTLY_NS 20000
 #define ROUNDING_NS 1000 /* times are written in microseconds */
 
@@ -48,7 +48,7 @@ static const struct rp_job_span *span_in(const struct rp_job_means *m, size_t ra
     return at == RP_MAP_NONE ? NULL : &m->job->ranks[rank].spans.at[at];
 }
 
-/* ------------------------------------------------------------------ which groups there are */
+/* ------------------------------------------------------------------ the list of groups */
 
 static enum rp_code add_group(struct rp_job_means *m, const char *name, struct rp_err *err)
 {
@@ -101,7 +101,7 @@ static int by_begin_and_tensor(const void *pa, const void *pb)
     return (a->tensor > b->tensor) - (a->tensor < b->tensor);
 }
 
-/* "5+6" of spans that stand behind each other. */
+/* "5+6", from adjacent spans. */
 static enum rp_code name_group(struct rp_job_means *m, const struct rp_job_span *const *list,
                                size_t n, struct rp_err *err)
 {
@@ -206,14 +206,14 @@ enum rp_code rp_means_list_groups(struct rp_job_means *m, size_t step, struct rp
 
 /* ------------------------------------------------------------------ votes and agreements */
 
-struct visit { /* of a rank, to the agreement on a group in one step */
+struct vote { /* of a rank, for a group in one step */
     const struct rp_job_span *sync, *before;
     int64_t ready_ns; /* the last gradient, or the step's begin where none was found */
-    bool held;        /* it waited for the agreement before */
+    bool waited;      /* for the agreement before */
 };
 
 struct sums {                           /* of a rank and group */
-    struct rp_mean vote, agree, follow; /* where each was what counted */
+    struct rp_mean vote, agree, follow; /* where each determined the time */
     struct rp_mean room; /* from the gradient to the agreement's end where it was not */
     struct rp_mean lag, queue, in, out, enter, leave, reduce;
 };
@@ -222,11 +222,11 @@ struct ring { /* of a rank and group in one step */
     int64_t begin_ns, end_ns;
 };
 
-struct learner {
+struct groups_ctx {
     struct rp_job_means *m;
     struct sums *sums;    /* by rank, then group */
     struct sums *typical; /* by rank */
-    struct visit *visits; /* by rank, of one group and step */
+    struct vote *votes;   /* by rank, of one group and step */
     int64_t *ready_ns;    /* by rank, then group: of one step */
     struct ring *rings;   /* by rank, then group: of one step */
     int64_t *done_ns;     /* by rank: of the group before */
@@ -234,7 +234,7 @@ struct learner {
 };
 
 /* When the last gradient of each group is ready on a rank. */
-static void find_ready(struct learner *l, size_t rank, size_t step)
+static void find_ready(struct groups_ctx *l, size_t rank, size_t step)
 {
     const struct rp_job_rank *r = &l->m->job->ranks[rank];
     int64_t *ready = l->ready_ns + rank * l->m->ngroups;
@@ -254,57 +254,57 @@ static void find_ready(struct learner *l, size_t rank, size_t step)
     }
 }
 
-static void find_visits(struct learner *l, size_t g, size_t step)
+static void find_votes(struct groups_ctx *l, size_t g, size_t step)
 {
     struct rp_job_means *m = l->m;
     size_t r;
 
     for (r = 0; r < m->nranks; r++) {
-        struct visit *v = &l->visits[r];
+        struct vote *v = &l->votes[r];
         int64_t behind;
 
         v->sync = span_in(m, r, g, step, RP_JOB_SYNC);
         v->before = g ? span_in(m, r, g - 1, step, RP_JOB_SYNC) : NULL;
         v->ready_ns = l->ready_ns[r * m->ngroups + g];
-        v->held = false;
+        v->waited = false;
         if (!v->sync || !v->before)
             continue;
         behind = rp_ns_between(v->before->end_ns, v->sync->begin_ns);
         l->beside |= behind < -ROUNDING_NS;
-        v->held = behind >= 0 && behind <= DIRECTLY_NS && v->before->end_ns >= v->ready_ns;
+        v->waited = behind >= 0 && behind <= DIRECTLY_NS && v->before->end_ns >= v->ready_ns;
     }
 }
 
 /* The last to vote, or NULL. */
-static const struct visit *last_voter(const struct learner *l)
+static const struct vote *last_voter(const struct groups_ctx *l)
 {
-    const struct visit *last = NULL;
+    const struct vote *last = NULL;
     size_t r;
 
     for (r = 0; r < l->m->nranks; r++)
-        if (l->visits[r].sync && (!last || l->visits[r].sync->begin_ns > last->sync->begin_ns))
-            last = &l->visits[r];
+        if (l->votes[r].sync && (!last || l->votes[r].sync->begin_ns > last->sync->begin_ns))
+            last = &l->votes[r];
     return last;
 }
 
-static void learn_agreement(struct learner *l, size_t g)
+static void learn_agreement(struct groups_ctx *l, size_t g)
 {
-    const struct visit *last = last_voter(l);
+    const struct vote *last = last_voter(l);
     size_t r;
 
     for (r = 0; r < l->m->nranks; r++) {
-        const struct visit *v = &l->visits[r];
+        const struct vote *v = &l->votes[r];
         struct sums *s = &l->sums[r * l->m->ngroups + g], *all = &l->typical[r];
 
         if (!v->sync)
             continue;
-        if (v->held) {
+        if (v->waited) {
             rp_mean_count(&s->room, (double)rp_ns_between(v->ready_ns, v->sync->end_ns));
         } else {
             rp_mean_count(&s->vote, (double)rp_ns_between(v->ready_ns, v->sync->begin_ns));
             rp_mean_count(&all->vote, (double)rp_ns_between(v->ready_ns, v->sync->begin_ns));
         }
-        if (last->held && v->before) {
+        if (last->waited && v->before) {
             double x = (double)rp_ns_between(v->before->end_ns, v->sync->end_ns);
 
             rp_mean_count(&s->follow, x);
@@ -321,7 +321,7 @@ static void learn_agreement(struct learner *l, size_t g)
 /* ------------------------------------------------------------------ phases */
 
 /* First begin and last end of the transfers of each group of a rank. */
-static void find_rings(struct learner *l, size_t rank, size_t step)
+static void find_rings(struct groups_ctx *l, size_t rank, size_t step)
 {
     const struct rp_job_means *m = l->m;
     const struct rp_means_order *order = &m->work[rank].transfers;
@@ -345,7 +345,7 @@ static void find_rings(struct learner *l, size_t rank, size_t step)
     }
 }
 
-/* When the last rank came to the reduction of a group. */
+/* When the last rank arrived at the reduction of a group. */
 static int64_t last_arrival(const struct rp_job_means *m, size_t g, size_t step)
 {
     int64_t last = INT64_MIN;
@@ -364,14 +364,15 @@ static double span_ns(const struct rp_job_span *s)
     return s ? (double)rp_ns_between(s->begin_ns, s->end_ns) : 0;
 }
 
-static void learn_phases(struct learner *l, size_t rank, size_t g, size_t step, int64_t arrival_ns)
+static void learn_phases(struct groups_ctx *l, size_t rank, size_t g, size_t step,
+                         int64_t arrival_ns)
 {
     const struct rp_job_means *m = l->m;
     const struct rp_job_span *queue = span_in(m, rank, g, step, RP_JOB_QUEUE);
     const struct rp_job_span *in = span_in(m, rank, g, step, RP_JOB_COPY_IN);
     const struct rp_job_span *out = span_in(m, rank, g, step, RP_JOB_COPY_OUT);
     const struct rp_job_span *reduce = span_in(m, rank, g, step, RP_JOB_REDUCE);
-    const struct rp_job_span *sync = l->visits[rank].sync;
+    const struct rp_job_span *sync = l->votes[rank].sync;
     struct sums *s = &l->sums[rank * m->ngroups + g];
     struct ring ring = l->rings[rank * m->ngroups + g];
     int64_t from = l->done_ns[rank], end = INT64_MIN;
@@ -395,7 +396,7 @@ static void learn_phases(struct learner *l, size_t rank, size_t g, size_t step, 
     l->done_ns[rank] = out ? out->end_ns : end;
 }
 
-static void learn_step(struct learner *l, size_t step)
+static void learn_step(struct groups_ctx *l, size_t step)
 {
     struct rp_job_means *m = l->m;
     size_t r, g;
@@ -408,7 +409,7 @@ static void learn_step(struct learner *l, size_t step)
     for (g = 0; g < m->ngroups; g++) {
         int64_t arrival = last_arrival(m, g, step);
 
-        find_visits(l, g, step);
+        find_votes(l, g, step);
         learn_agreement(l, g);
         for (r = 0; r < m->nranks; r++)
             learn_phases(l, r, g, step, arrival);
@@ -435,7 +436,7 @@ static double vote_lag(const struct sums *s, const struct sums *all, double agre
     return usual < room ? usual : room;
 }
 
-static void put_groups(const struct learner *l)
+static void fill_groups(const struct groups_ctx *l)
 {
     struct rp_job_means *m = l->m;
     size_t r, g;
@@ -461,25 +462,25 @@ static void put_groups(const struct learner *l)
 enum rp_code rp_means_of_groups(struct rp_job_means *m, size_t first, size_t end,
                                 struct rp_err *err)
 {
-    struct learner l = {.m = m};
+    struct groups_ctx l = {.m = m};
     enum rp_code code = RP_OK;
     size_t s, n = m->nranks * m->ngroups + 1;
 
     l.sums = calloc(n, sizeof *l.sums);
     l.typical = calloc(m->nranks + 1, sizeof *l.typical);
-    l.visits = calloc(m->nranks + 1, sizeof *l.visits);
+    l.votes = calloc(m->nranks + 1, sizeof *l.votes);
     l.ready_ns = calloc(n, sizeof *l.ready_ns);
     l.rings = calloc(n, sizeof *l.rings);
     l.done_ns = calloc(m->nranks + 1, sizeof *l.done_ns);
-    if (!l.rings || !l.sums || !l.typical || !l.visits || !l.ready_ns || !l.done_ns)
+    if (!l.rings || !l.sums || !l.typical || !l.votes || !l.ready_ns || !l.done_ns)
         code = rp_err_nomem(err, "simulating a job");
     for (s = first; code == RP_OK && s < end; s++)
         learn_step(&l, s);
     if (code == RP_OK)
-        put_groups(&l);
+        fill_groups(&l);
     free(l.sums);
     free(l.typical);
-    free(l.visits);
+    free(l.votes);
     free(l.ready_ns);
     free(l.rings);
     free(l.done_ns);

@@ -5,7 +5,7 @@
  * took after its neighbour had sent, on one clock.
  */
 #include "facts/intervals.h"
-#include "job/means_work.h"
+#include "job/means.h"
 
 #include <stdlib.h>
 

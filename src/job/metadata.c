@@ -8,7 +8,7 @@
  * An edge leads from the operator that writes a name to each that reads it. One pass collects the
  * names, a second over them makes the edges.
  */
-#include "job/texts.h"
+#include "job/records.h"
 
 #include "base/hash.h"
 #include "io/json_pull.h"

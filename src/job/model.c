@@ -11,8 +11,6 @@
  */
 #include "job/model.h"
 
-#include "job/model_work.h"
-
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -36,7 +34,7 @@ static const char *const texts[RP_MODEL_TEXTS] = {[VOTE] = "Horovod vote",
                                                   [SUM] = "BytePS sum",
                                                   [MERGED] = "BytePS merged"};
 
-static enum rp_code intern(struct rp_job_maker *m, const char *text, uint32_t *id)
+static enum rp_code intern(struct rp_model_ctx *m, const char *text, uint32_t *id)
 {
     uint64_t key = rp_hash_bytes(text, strlen(text));
     const char *copy;
@@ -52,7 +50,7 @@ static enum rp_code intern(struct rp_job_maker *m, const char *text, uint32_t *i
     return rp_vec_push(&m->part->graph.names, copy, m->err);
 }
 
-enum rp_code rp_model_add(struct rp_job_maker *m, uint32_t rank, uint8_t kind, uint32_t name,
+enum rp_code rp_model_add(struct rp_model_ctx *m, uint32_t rank, uint8_t kind, uint32_t name,
                           double dur_ns, uint32_t device, uint32_t *id)
 {
     struct rp_sg_node node = {.dur_ns = (int64_t)llround(dur_ns),
@@ -72,13 +70,13 @@ enum rp_code rp_model_add(struct rp_job_maker *m, uint32_t rank, uint8_t kind, u
     return rp_vec_push(&m->part->notes, note, m->err);
 }
 
-enum rp_code rp_model_add_plain(struct rp_job_maker *m, uint32_t rank, uint8_t kind, int text,
+enum rp_code rp_model_add_plain(struct rp_model_ctx *m, uint32_t rank, uint8_t kind, int text,
                                 double dur_ns, uint32_t *id)
 {
     return rp_model_add(m, rank, kind, m->name[text], dur_ns, RP_NO_DEVICE, id);
 }
 
-enum rp_code rp_model_link(struct rp_job_maker *m, uint32_t from, uint32_t to, double lag_ns,
+enum rp_code rp_model_link(struct rp_model_ctx *m, uint32_t from, uint32_t to, double lag_ns,
                            uint8_t kind)
 {
     struct rp_sg_edge e = {
@@ -87,7 +85,7 @@ enum rp_code rp_model_link(struct rp_job_maker *m, uint32_t from, uint32_t to, d
     return rp_vec_push(&m->part->graph.edges, e, m->err);
 }
 
-enum rp_code rp_model_note_wait(struct rp_job_maker *m, uint32_t from, uint32_t to, uint32_t first,
+enum rp_code rp_model_note_wait(struct rp_model_ctx *m, uint32_t from, uint32_t to, uint32_t first,
                                 uint32_t end)
 {
     struct rp_sim_wait wait = {from, to, first, end};
@@ -110,13 +108,13 @@ static uint64_t place_key(size_t rank, const struct rp_mean_transfer *t, int32_t
                                is_send);
 }
 
-static uint32_t *done_of(const struct rp_job_maker *m, size_t rank, size_t g)
+static uint32_t *done_of(const struct rp_model_ctx *m, size_t rank, size_t g)
 {
     return &m->done[rank * m->means.ngroups + g];
 }
 
 /* Of the step and rank: 0 its stream for updates, 1 its mover. */
-static uint32_t device_of(const struct rp_job_maker *m, uint32_t rank, uint32_t which)
+static uint32_t device_of(const struct rp_model_ctx *m, uint32_t rank, uint32_t which)
 {
     return m->devices + 2 * rank + which;
 }
@@ -133,7 +131,7 @@ static uint8_t phase_of(const struct rp_mean_op *op)
                                                                                : RP_PHASE_OTHER;
 }
 
-static enum rp_code add_ops(struct rp_job_maker *m, uint32_t rank)
+static enum rp_code add_ops(struct rp_model_ctx *m, uint32_t rank)
 {
     const struct rp_mean_rank *r = &m->means.ranks[rank];
     uint32_t id, before = RP_NONE;
@@ -174,7 +172,7 @@ static double usual_gap(const struct rp_mean_rank *r)
     return n > 0 ? sum / n : 0;
 }
 
-static enum rp_code link_updates(struct rp_job_maker *m, uint32_t rank)
+static enum rp_code link_updates(struct rp_model_ctx *m, uint32_t rank)
 {
     const struct rp_mean_rank *r = &m->means.ranks[rank];
     double gap = usual_gap(r);
@@ -190,7 +188,7 @@ static enum rp_code link_updates(struct rp_job_maker *m, uint32_t rank)
 
 /* Data: from a tensor's communication to its update, and between operators. Those of one stream
    that run in order say nothing new. */
-static enum rp_code link_data(struct rp_job_maker *m, uint32_t rank)
+static enum rp_code link_data(struct rp_model_ctx *m, uint32_t rank)
 {
     const struct rp_job_rank *r = &m->job->ranks[rank];
     size_t i;
@@ -222,7 +220,7 @@ struct vote {
 
 /* The votes of a rank for all groups wait for its gradients, or where none is known for the step's
    begin. */
-static enum rp_code link_votes(struct rp_job_maker *m, uint32_t rank, struct vote *votes)
+static enum rp_code link_votes(struct rp_model_ctx *m, uint32_t rank, struct vote *votes)
 {
     const struct rp_job_rank *r = &m->job->ranks[rank];
     const struct rp_mean_rank *mean = &m->means.ranks[rank];
@@ -248,7 +246,7 @@ static enum rp_code link_votes(struct rp_job_maker *m, uint32_t rank, struct vot
 }
 
 /* A rank votes when its gradients are ready; with the last vote of all a group is decided. */
-static enum rp_code add_votes(struct rp_job_maker *m, uint32_t *decided)
+static enum rp_code add_votes(struct rp_model_ctx *m, uint32_t *decided)
 {
     size_t g, n = m->means.ngroups;
     struct vote *votes = calloc(n + 1, sizeof *votes);
@@ -276,7 +274,7 @@ static enum rp_code add_votes(struct rp_job_maker *m, uint32_t *decided)
 /* ------------------------------------------------------------------ transfers */
 
 /* in: node at whose end the rank enters the ring; end: node that waits for all its transfers. */
-static enum rp_code add_transfers(struct rp_job_maker *m, uint32_t rank, size_t g, uint32_t in,
+static enum rp_code add_transfers(struct rp_model_ctx *m, uint32_t rank, size_t g, uint32_t in,
                                   uint32_t end)
 {
     const struct rp_mean_rank *r = &m->means.ranks[rank];
@@ -297,7 +295,7 @@ static enum rp_code add_transfers(struct rp_job_maker *m, uint32_t rank, size_t 
 }
 
 /* The sides of the channels: what one did before must be over. */
-static enum rp_code keep_order(struct rp_job_maker *m, uint32_t rank, size_t g)
+static enum rp_code keep_order(struct rp_model_ctx *m, uint32_t rank, size_t g)
 {
     const struct rp_mean_rank *r = &m->means.ranks[rank];
     const struct rp_mean_group *x = &r->groups[g];
@@ -323,7 +321,7 @@ static enum rp_code keep_order(struct rp_job_maker *m, uint32_t rank, size_t g)
 
 /* A send that passes on what its rank received needs no edge of its own from where the rank enters
    the ring, nor does what it passes on need one to where the rank leaves it. */
-static enum rp_code link_ends(struct rp_job_maker *m, uint32_t rank,
+static enum rp_code link_ends(struct rp_model_ctx *m, uint32_t rank,
                               const struct rp_mean_transfer *t, uint32_t id, bool passes_on)
 {
     double lag = m->means.ranks[rank].groups[t->group].enter_lag_ns;
@@ -335,7 +333,7 @@ static enum rp_code link_ends(struct rp_job_maker *m, uint32_t rank,
     return is_passed_on ? RP_OK : rp_model_link(m, id, m->leaves[rank], 0, RP_SG_STREAM);
 }
 
-static enum rp_code link_transfers(struct rp_job_maker *m, uint32_t rank, size_t g)
+static enum rp_code link_transfers(struct rp_model_ctx *m, uint32_t rank, size_t g)
 {
     const struct rp_mean_rank *r = &m->means.ranks[rank];
     const struct rp_mean_group *x = &r->groups[g];
@@ -357,7 +355,7 @@ static enum rp_code link_transfers(struct rp_job_maker *m, uint32_t rank, size_t
 }
 
 /* Without a record of transfers: all ranks meet, then each takes its time. */
-static enum rp_code add_reduction(struct rp_job_maker *m, uint32_t rank, size_t g, uint32_t in,
+static enum rp_code add_reduction(struct rp_model_ctx *m, uint32_t rank, size_t g, uint32_t in,
                                   uint32_t met, uint32_t end)
 {
     const struct rp_mean_group *x = &m->means.ranks[rank].groups[g];
@@ -374,7 +372,7 @@ static enum rp_code add_reduction(struct rp_job_maker *m, uint32_t rank, size_t 
 
 /* ------------------------------------------------------------------ groups */
 
-static enum rp_code add_agreement(struct rp_job_maker *m, uint32_t rank, size_t g, uint32_t decided)
+static enum rp_code add_agreement(struct rp_model_ctx *m, uint32_t rank, size_t g, uint32_t decided)
 {
     const struct rp_mean_group *x = &m->means.ranks[rank].groups[g];
     uint32_t agreed;
@@ -388,7 +386,7 @@ static enum rp_code add_agreement(struct rp_job_maker *m, uint32_t rank, size_t 
 }
 
 /* met: where all ranks meet, if transfers were not recorded; else RP_NONE. */
-static enum rp_code add_group(struct rp_job_maker *m, uint32_t rank, size_t g, uint32_t decided,
+static enum rp_code add_group(struct rp_model_ctx *m, uint32_t rank, size_t g, uint32_t decided,
                               uint32_t met)
 {
     const struct rp_mean_group *x = &m->means.ranks[rank].groups[g];
@@ -412,7 +410,7 @@ static enum rp_code add_group(struct rp_job_maker *m, uint32_t rank, size_t g, u
     return rp_model_link(m, end, out, x->leave_lag_ns, RP_SG_STREAM);
 }
 
-static enum rp_code add_groups(struct rp_job_maker *m, const uint32_t *decided)
+static enum rp_code add_groups(struct rp_model_ctx *m, const uint32_t *decided)
 {
     uint32_t rank, met = RP_NONE;
     size_t g;
@@ -430,7 +428,7 @@ static enum rp_code add_groups(struct rp_job_maker *m, const uint32_t *decided)
 
 /* ------------------------------------------------------------------ steps */
 
-static enum rp_code build_with(struct rp_job_maker *m, uint32_t *decided)
+static enum rp_code build_with(struct rp_model_ctx *m, uint32_t *decided)
 {
     uint32_t rank;
     size_t i;
@@ -455,7 +453,7 @@ static enum rp_code build_with(struct rp_job_maker *m, uint32_t *decided)
 }
 
 /* The step that the means are of. */
-static enum rp_code build(struct rp_job_maker *m)
+static enum rp_code build(struct rp_model_ctx *m)
 {
     size_t n = m->means.nranks * m->means.ngroups;
     uint32_t *decided = calloc(m->means.ngroups + 1, sizeof *decided);
@@ -492,7 +490,7 @@ static size_t nodes_a_step(const struct rp_job_means *m)
     return n / (m->nsteps + 1) + 1;
 }
 
-static enum rp_code build_steps(struct rp_job_maker *m)
+static enum rp_code build_steps(struct rp_model_ctx *m)
 {
     size_t nsteps = m->means.nsteps, n = NODES_MAX / nodes_a_step(&m->means) + 1, i;
 
@@ -510,7 +508,7 @@ static enum rp_code build_steps(struct rp_job_maker *m)
 }
 
 /* Records that contradict each other would make a node wait for itself: none may. */
-static enum rp_code check_order(const struct rp_job_maker *m)
+static enum rp_code check_order(const struct rp_model_ctx *m)
 {
     const struct rp_stepgraph *g = &m->part->graph;
     struct rp_task_graph order;
@@ -544,7 +542,7 @@ static enum rp_code check_order(const struct rp_job_maker *m)
                             g->nodes.n, g->nodes.n - done);
 }
 
-static enum rp_code describe(struct rp_job_maker *m)
+static enum rp_code describe(struct rp_model_ctx *m)
 {
     struct rp_sim_part *p = m->part;
     size_t i;
@@ -574,7 +572,7 @@ static enum rp_code describe(struct rp_job_maker *m)
 enum rp_code rp_sim_part_of_job(struct rp_sim_part *out, const struct rp_job *job,
                                 struct rp_err *err)
 {
-    struct rp_job_maker m = {.job = job, .part = out, .err = err};
+    struct rp_model_ctx m = {.job = job, .part = out, .err = err};
     enum rp_code code;
 
     memset(out, 0, sizeof *out);

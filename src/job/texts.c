@@ -4,7 +4,7 @@
  * ]". The rings are the texts that NCCL logs, "3[3000] -> 0[2000] [send] via NET/Socket/0", in a
  * JSON object by channel; only these texts count, so the file is searched for them.
  */
-#include "job/texts.h"
+#include "job/records.h"
 
 #include "base/text.h"
 

@@ -3,10 +3,8 @@
 #include "dataset/question.h"
 #include "dataset/ranks.h"
 #include "formats/write/writers.h"
-#include "job/clocks.h"
-#include "job/load.h"
-#include "job/model.h"
-#include "job/pipeline_model.h"
+#include "job/job.h"
+#include "job/pipeline.h"
 #include "sim/simulate.h"
 
 #include <string.h>

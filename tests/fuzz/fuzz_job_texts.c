@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The texts of a dPRO directory: anything is read as a graph, as rings and as a
    description of operators, or refused. */
-#include "job/texts.h"
+#include "job/records.h"
 
 #include <string.h>
 

@@ -7,7 +7,6 @@
 #include "explain/merge/merge.h"
 #include "facts/tensor_transfers.h"
 #include "facts/trace_host.h"
-#include "job/load.h"
 #include "result/part.h"
 
 #include <stdlib.h>

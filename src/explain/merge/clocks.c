@@ -312,15 +312,12 @@ enum rp_code rp_merge_ranks(const struct rp_merge_input *ranks, size_t n, bool g
 enum rp_code rp_merge_job(const struct rp_job *job, struct rp_arena *arena,
                           struct rp_merge_root *out, struct rp_err *err)
 {
-    size_t r, nservers = job->has_servers ? rp_job_servers(job) : 0;
+    size_t r, nservers = rp_job_servers(job);
     struct merge_ctx m = {.n = job->nranks + nservers, .arena = arena, .out = out};
 
     RP_TRY(alloc_ranks(&m, err));
     out->pid_step = 1000000; /* a timeline has a process for each tensor */
-    if (job->has_servers)
-        RP_TRY(rp_clocks_of_servers(job, false, arena, &m.clocks, err));
-    else
-        RP_TRY(rp_clocks_of_job(job, arena, &m.clocks, err));
+    RP_TRY(rp_clocks_of_job(job, false, arena, &m.clocks, err));
     for (r = 0; r < job->nranks; r++) {
         struct rp_merge_rank *to = &out->ranks[r];
 

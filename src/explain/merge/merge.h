@@ -11,7 +11,7 @@
  */
 #include "dataset/dataset.h"
 #include "formats/write/writers.h"
-#include "job/clocks.h"
+#include "job/job.h"
 #include "result/result.h"
 
 struct rp_merge_part {

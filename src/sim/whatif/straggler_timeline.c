@@ -4,7 +4,7 @@
  * type, over all ranks and steps: the mean of computes, the median of communication. Or all but one
  * stage, one data-parallel rank or one type do: what that one costs alone.
  */
-#include "job/pipeline_model.h"
+#include "job/pipeline.h"
 #include "sim/whatif/nodes.h"
 
 #include <math.h>

@@ -2,7 +2,7 @@
 /* The texts of a trial directory that stand for each other: operators, and BytePS' keys. */
 #include "unit.h"
 
-#include "job/texts.h"
+#include "job/records.h"
 
 static enum rp_code read_metadata(const char *text, struct rp_job_rank *rank, struct rp_err *err)
 {

@@ -2,7 +2,7 @@
 /* dag.gml and nccl_rank_graph.json: what they say, and what is refused. */
 #include "unit.h"
 
-#include "job/texts.h"
+#include "job/records.h"
 
 static void release(struct rp_job_rank *r)
 {

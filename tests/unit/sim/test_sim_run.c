@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A run as a whole: its transport, its critical path, a job, and damaged numbers. */
-#include "job/model.h"
+#include "job/job.h"
 #include "run_fixtures.h"
 #include "sim/model/steps.h"
 #include "sim/model/transport.h"

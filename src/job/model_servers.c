@@ -5,15 +5,15 @@
  * wire's time after the sender began, and each keeps its own device busy. Where the recording shows
  * that workers send the lowest tensor first, it has priority.
  */
-#include "job/messages.h"
-#include "job/model_work.h"
+#include "job/exchanges.h"
+#include "job/model.h"
 
 #include <math.h>
 #include <stdlib.h>
 
 struct town {
-    struct rp_job_maker *m;
-    struct rp_job_legs legs;
+    struct rp_model_ctx *m;
+    struct rp_job_exchanges legs;
     uint32_t out, in, threads; /* first devices: of workers, then servers; of servers' threads */
     uint32_t *there;           /* by worker and group: all parts of its tensors are there */
 };
@@ -50,9 +50,9 @@ static uint8_t priority_of(const struct town *t, const struct rp_mean_part *p)
 static enum rp_code add_message(struct town *t, uint32_t worker, const struct rp_mean_part *p,
                                 int kind, uint32_t *leaves, uint32_t *came)
 {
-    const struct rp_mean_leg *leg = &p->visits[worker].leg[kind];
+    const struct rp_mean_message *leg = &p->exchanges[worker].message[kind];
     bool ask = kind == RP_JOB_PUSH || kind == RP_JOB_PULL;
-    struct rp_job_maker *m = t->m;
+    struct rp_model_ctx *m = t->m;
     struct rp_sg_edge wire = {.kind = RP_SG_EVENT, .flags = RP_SG_FROM_START};
     uint32_t in;
 
@@ -77,8 +77,8 @@ static enum rp_code add_message(struct town *t, uint32_t worker, const struct rp
 static enum rp_code add_push(struct town *t, uint32_t worker, const struct rp_mean_part *p,
                              uint32_t merged, uint32_t *leaves, uint32_t *came)
 {
-    const struct rp_mean_visit *v = &p->visits[worker];
-    struct rp_job_maker *m = t->m;
+    const struct rp_mean_exchange *v = &p->exchanges[worker];
+    struct rp_model_ctx *m = t->m;
     uint32_t sum;
 
     RP_TRY(add_message(t, worker, p, RP_JOB_PUSH, leaves, came));
@@ -93,24 +93,24 @@ static enum rp_code add_push(struct town *t, uint32_t worker, const struct rp_me
 static enum rp_code add_pull(struct town *t, uint32_t worker, const struct rp_mean_part *p,
                              uint32_t merged, uint32_t pushed, uint32_t *there)
 {
-    const struct rp_mean_leg *leg = p->visits[worker].leg;
-    struct rp_job_maker *m = t->m;
+    const struct rp_mean_message *message = p->exchanges[worker].message;
+    struct rp_model_ctx *m = t->m;
     uint32_t leaves, done, asked;
 
     RP_TRY(add_message(t, worker, p, RP_JOB_PUSH_DONE, &leaves, &done));
-    RP_TRY(rp_model_link(m, pushed, leaves, leg[RP_JOB_PUSH_DONE].lag_ns, RP_SG_EVENT));
+    RP_TRY(rp_model_link(m, pushed, leaves, message[RP_JOB_PUSH_DONE].lag_ns, RP_SG_EVENT));
     RP_TRY(add_message(t, worker, p, RP_JOB_PULL, &leaves, &asked));
-    RP_TRY(rp_model_link(m, done, leaves, leg[RP_JOB_PULL].lag_ns, RP_SG_EVENT));
+    RP_TRY(rp_model_link(m, done, leaves, message[RP_JOB_PULL].lag_ns, RP_SG_EVENT));
     RP_TRY(add_message(t, worker, p, RP_JOB_PULL_DONE, &leaves, there));
-    RP_TRY(rp_model_link(m, asked, leaves, leg[RP_JOB_PULL_DONE].lag_ns, RP_SG_EVENT));
-    return rp_model_link(m, merged, leaves, leg[RP_JOB_PULL_DONE].lag_ns, RP_SG_EVENT);
+    RP_TRY(rp_model_link(m, asked, leaves, message[RP_JOB_PULL_DONE].lag_ns, RP_SG_EVENT));
+    return rp_model_link(m, merged, leaves, message[RP_JOB_PULL_DONE].lag_ns, RP_SG_EVENT);
 }
 
 /* The gradients of a part's tensors on the ranks of a worker. */
 static enum rp_code link_gradients(struct town *t, uint32_t worker, const struct rp_mean_part *p,
                                    uint32_t push)
 {
-    struct rp_job_maker *m = t->m;
+    struct rp_model_ctx *m = t->m;
     uint32_t g = rp_map_get(&m->means.group_of, (uint64_t)p->tensor);
     size_t r, i, n = 0;
 
@@ -125,7 +125,7 @@ static enum rp_code link_gradients(struct town *t, uint32_t worker, const struct
             if (from == RP_MAP_NONE)
                 continue;
             n++;
-            RP_TRY(rp_model_link(m, from, push, p->visits[worker].leg[RP_JOB_PUSH].lag_ns,
+            RP_TRY(rp_model_link(m, from, push, p->exchanges[worker].message[RP_JOB_PUSH].lag_ns,
                                  RP_SG_MEMBER));
         }
     return n ? RP_OK : rp_model_link(m, m->begin, push, 0, RP_SG_MEMBER);
@@ -133,7 +133,7 @@ static enum rp_code link_gradients(struct town *t, uint32_t worker, const struct
 
 static enum rp_code add_part(struct town *t, const struct rp_mean_part *p)
 {
-    struct rp_job_maker *m = t->m;
+    struct rp_model_ctx *m = t->m;
     uint32_t w, g = rp_map_get(&m->means.group_of, (uint64_t)p->tensor), merged;
 
     if (g == RP_MAP_NONE)
@@ -143,11 +143,11 @@ static enum rp_code add_part(struct town *t, const struct rp_mean_part *p)
     for (w = 0; w < t->legs.nworkers; w++) {
         uint32_t pushed, leaves, there;
 
-        if (!p->visits[w].leg[RP_JOB_PUSH].known)
+        if (!p->exchanges[w].message[RP_JOB_PUSH].known)
             continue;
         RP_TRY(add_push(t, w, p, merged, &leaves, &pushed));
         RP_TRY(link_gradients(t, w, p, leaves));
-        if (!p->visits[w].leg[RP_JOB_PULL_DONE].known)
+        if (!p->exchanges[w].message[RP_JOB_PULL_DONE].known)
             continue;
         RP_TRY(add_pull(t, w, p, merged, pushed, &there));
         RP_TRY(rp_model_link(m, there, t->there[w * m->means.ngroups + g], 0, RP_SG_MEMBER));
@@ -172,7 +172,7 @@ static enum rp_code add_devices(struct town *t)
 /* Behind its last gradient a rank waits until its last update, but for the updates before. */
 static enum rp_code add_wait(struct town *t, uint32_t rank)
 {
-    struct rp_job_maker *m = t->m;
+    struct rp_model_ctx *m = t->m;
     const struct rp_mean_rank *r = &m->means.ranks[rank];
     uint32_t first = UINT32_MAX, last = RP_NONE, end = 0;
     size_t i;
@@ -191,7 +191,7 @@ static enum rp_code add_wait(struct town *t, uint32_t rank)
 
 static enum rp_code add_all(struct town *t)
 {
-    struct rp_job_maker *m = t->m;
+    struct rp_model_ctx *m = t->m;
     size_t i, n = t->legs.nworkers * m->means.ngroups;
     uint32_t r;
 
@@ -213,13 +213,13 @@ static enum rp_code add_all(struct town *t)
     return RP_OK;
 }
 
-enum rp_code rp_model_add_servers(struct rp_job_maker *m)
+enum rp_code rp_model_add_servers(struct rp_model_ctx *m)
 {
     struct town t = {.m = m};
-    enum rp_code code = rp_job_legs_init(&t.legs, &m->means, m->first, m->end, m->err);
+    enum rp_code code = rp_job_exchanges_init(&t.legs, &m->means, m->first, m->end, m->err);
 
     if (code == RP_OK)
         code = add_all(&t);
-    rp_job_legs_release(&t.legs);
+    rp_job_exchanges_release(&t.legs);
     return code;
 }

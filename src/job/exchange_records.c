@@ -4,8 +4,8 @@
  * the first of its kind that is not earlier. Records are sorted once and found by bisection.
  */
 #include "facts/intervals.h"
-#include "job/clocks.h"
-#include "job/messages_work.h"
+#include "job/exchanges.h"
+#include "job/job.h"
 
 #include <stdlib.h>
 
@@ -45,12 +45,13 @@ static int by_thread_begin(const void *pa, const void *pb)
     return (a->begin_ns > b->begin_ns) - (a->begin_ns < b->begin_ns);
 }
 
-uint64_t rp_follow_work_key(int64_t key, bool merged)
+uint64_t rp_server_work_key(int64_t key, bool merged)
 {
     return rp_hash_join((uint64_t)key, merged);
 }
 
-static enum rp_code take_halves(struct rp_follower *f, const struct rp_job_node *node, size_t clock)
+static enum rp_code take_halves(struct rp_exchange_ctx *f, const struct rp_job_node *node,
+                                size_t clock)
 {
     size_t i;
 
@@ -72,7 +73,7 @@ static enum rp_code take_halves(struct rp_follower *f, const struct rp_job_node 
     return RP_OK;
 }
 
-static enum rp_code take_works(struct rp_follower *f, const struct rp_job_node *node,
+static enum rp_code take_works(struct rp_exchange_ctx *f, const struct rp_job_node *node,
                                struct rp_map *threads)
 {
     size_t i;
@@ -80,7 +81,7 @@ static enum rp_code take_works(struct rp_follower *f, const struct rp_job_node *
     for (i = 0; i < node->ops.n; i++) {
         const struct rp_job_server_op *op = &node->ops.at[i];
         uint64_t lane = rp_hash_join((uint64_t)(uint32_t)node->id, (uint64_t)op->thread);
-        struct rp_server_work x = {.key = rp_follow_work_key(op->key, op->merged),
+        struct rp_server_work x = {.key = rp_server_work_key(op->key, op->merged),
                                    .begin_ns = op->begin_ns,
                                    .end_ns = rp_ns_sum(op->begin_ns, op->dur_ns),
                                    .thread = rp_map_get(threads, lane)};
@@ -96,7 +97,7 @@ static enum rp_code take_works(struct rp_follower *f, const struct rp_job_node *
 }
 
 /* A thread does one thing at a time. */
-static void doubt_works(struct rp_follower *f)
+static void doubt_works(struct rp_exchange_ctx *f)
 {
     size_t i;
 
@@ -110,7 +111,7 @@ static void doubt_works(struct rp_follower *f)
     }
 }
 
-static void sort_all(struct rp_follower *f)
+static void sort_all(struct rp_exchange_ctx *f)
 {
     size_t c;
 
@@ -132,7 +133,7 @@ static void sort_all(struct rp_follower *f)
     qsort(f->works.at, f->works.n, sizeof *f->works.at, by_key_begin);
 }
 
-enum rp_code rp_follow_records(struct rp_follower *f)
+enum rp_code rp_exchange_index_records(struct rp_exchange_ctx *f)
 {
     const struct rp_job *job = f->m->job;
     struct rp_map threads;
@@ -171,7 +172,7 @@ static int64_t first_after(const struct rp_message_end *list, size_t n, uint64_t
 }
 
 /* How many of the times are not later than this one. */
-size_t rp_follow_count(const int64_t *list, size_t n, int64_t ns)
+size_t rp_times_until(const int64_t *list, size_t n, int64_t ns)
 {
     size_t low = 0, high = n;
 
@@ -186,7 +187,8 @@ size_t rp_follow_count(const int64_t *list, size_t n, int64_t ns)
     return low;
 }
 
-const struct rp_server_work *rp_follow_work(const struct rp_follower *f, uint64_t key, int64_t ns)
+const struct rp_server_work *rp_server_work_from(const struct rp_exchange_ctx *f, uint64_t key,
+                                                 int64_t ns)
 {
     size_t low = 0, high = f->works.n;
 
@@ -203,7 +205,7 @@ const struct rp_server_work *rp_follow_work(const struct rp_follower *f, uint64_
 }
 
 /* When the thread became free before this piece of work. */
-int64_t rp_follow_free(const struct rp_follower *f, const struct rp_server_work *x)
+int64_t rp_thread_free_ns(const struct rp_exchange_ctx *f, const struct rp_server_work *x)
 {
     size_t low = 0, high = f->by_thread.n;
 
@@ -221,8 +223,8 @@ int64_t rp_follow_free(const struct rp_follower *f, const struct rp_server_work 
 
 /* ------------------------------------------------------------------ following a part */
 
-size_t rp_follow_clock(const struct rp_follower *f, size_t worker, const struct rp_mean_part *p,
-                       int kind, bool receiver)
+size_t rp_exchange_clock(const struct rp_exchange_ctx *f, size_t worker,
+                         const struct rp_mean_part *p, int kind, bool receiver)
 {
     bool at_worker = (kind == RP_JOB_PUSH || kind == RP_JOB_PULL) != receiver;
 
@@ -242,13 +244,13 @@ static uint64_t message_key(const struct rp_mean_part *p, size_t worker, int kin
     return rp_job_message_key(&h);
 }
 
-struct rp_step_visit *rp_follow_visit(const struct rp_follower *f, size_t part, size_t worker)
+struct rp_step_exchange *rp_exchange_at(const struct rp_exchange_ctx *f, size_t part, size_t worker)
 {
-    return &f->visit[part * f->out->nworkers + worker];
+    return &f->exchanges[part * f->out->nworkers + worker];
 }
 
 /* When the last gradient of a part's tensors was ready on a worker. */
-static int64_t ready_ns(const struct rp_follower *f, size_t worker, int64_t tensor, size_t step)
+static int64_t ready_ns(const struct rp_exchange_ctx *f, size_t worker, int64_t tensor, size_t step)
 {
     const struct rp_job *job = f->m->job;
     uint32_t g = rp_map_get(&f->m->group_of, (uint64_t)tensor);
@@ -270,15 +272,15 @@ static int64_t ready_ns(const struct rp_follower *f, size_t worker, int64_t tens
 }
 
 /* What lies behind the step belongs to the next: a record is lost. */
-static int64_t in_step(const struct rp_follower *f, int64_t ns)
+static int64_t in_step(const struct rp_exchange_ctx *f, int64_t ns)
 {
     return ns <= f->until_ns ? ns : INT64_MIN;
 }
 
-void rp_follow_part(struct rp_follower *f, size_t part, size_t worker, size_t step)
+void rp_exchange_find(struct rp_exchange_ctx *f, size_t part, size_t worker, size_t step)
 {
     const struct rp_mean_part *p = &f->out->parts[part];
-    struct rp_step_visit *v = rp_follow_visit(f, part, worker);
+    struct rp_step_exchange *v = rp_exchange_at(f, part, worker);
     size_t rank = rp_job_clock_of(f->m->job, (int32_t)(9 + 2 * worker));
     int64_t at = f->m->work[rank].common.at[step]->begin_ns;
     size_t w;
@@ -295,43 +297,43 @@ void rp_follow_part(struct rp_follower *f, size_t part, size_t worker, size_t st
     for (kind = 0; kind < RP_JOB_MESSAGES; kind++) {
         uint64_t key = message_key(p, worker, kind);
 
-        v->leg[kind].sent_ns = v->leg[kind].got_ns = INT64_MIN;
+        v->message[kind].sent_ns = v->message[kind].got_ns = INT64_MIN;
         if (at == INT64_MIN)
             continue;
         at = in_step(f, first_after(f->sent.at, f->sent.n, key, at));
         if (at != INT64_MIN && rp_means_step(&f->m->work[rank], at) != step && kind == 0)
             at = INT64_MIN;
-        v->leg[kind].sent_ns = at;
+        v->message[kind].sent_ns = at;
         if (at != INT64_MIN)
             at = in_step(f, first_after(f->got.at, f->got.n, key, at - RP_EARLY_NS));
-        v->leg[kind].got_ns = at;
+        v->message[kind].got_ns = at;
         at = at == INT64_MIN ? at : at - RP_EARLY_NS;
     }
     v->ready_ns = ready_ns(f, worker, p->tensor, step);
 }
 
 /* The i-th copy or sum is of the i-th push that came. */
-void rp_follow_sums(struct rp_follower *f, size_t part)
+void rp_exchange_match_sums(struct rp_exchange_ctx *f, size_t part)
 {
     size_t w, i, n = f->out->nworkers;
-    uint64_t key = rp_follow_work_key(f->out->parts[part].key, false);
+    uint64_t key = rp_server_work_key(f->out->parts[part].key, false);
     int64_t last = INT64_MIN;
     const struct rp_server_work *sum = NULL;
 
     for (i = 0; i < n; i++) {
-        struct rp_step_visit *next = NULL;
+        struct rp_step_exchange *next = NULL;
 
         for (w = 0; w < n; w++) {
-            struct rp_step_visit *v = rp_follow_visit(f, part, w);
-            int64_t at = v->leg[RP_JOB_PUSH].got_ns;
+            struct rp_step_exchange *v = rp_exchange_at(f, part, w);
+            int64_t at = v->message[RP_JOB_PUSH].got_ns;
 
-            if (at != INT64_MIN && !v->sum && (!next || at < next->leg[RP_JOB_PUSH].got_ns))
+            if (at != INT64_MIN && !v->sum && (!next || at < next->message[RP_JOB_PUSH].got_ns))
                 next = v;
         }
         if (!next)
             return;
-        last = next->leg[RP_JOB_PUSH].got_ns - RP_EARLY_NS;
-        sum = sum ? sum + 1 : rp_follow_work(f, key, last);
+        last = next->message[RP_JOB_PUSH].got_ns - RP_EARLY_NS;
+        sum = sum ? sum + 1 : rp_server_work_from(f, key, last);
         if (!sum || sum == f->works.at + f->works.n || sum->key != key ||
             sum->begin_ns > f->until_ns)
             return;

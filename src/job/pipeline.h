@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_JOB_PIPELINE_RECORDS_H
-#define RP_JOB_PIPELINE_RECORDS_H
+#ifndef RP_JOB_PIPELINE_H
+#define RP_JOB_PIPELINE_H
 /*
  * Timelines of pipeline-parallel training as Chrome traces (StragglerAnalysis): a process is a
  * data-parallel rank, a thread "PP rank 2, TP rank 0, compute" a kind of work of a stage, and each
@@ -8,6 +8,7 @@
  * without waiting: its span begins where the last member came.
  */
 #include "base/vec.h"
+#include "sim/model/part.h"
 #include "trace/trace.h"
 
 struct rp_pipeline_op {
@@ -30,5 +31,20 @@ bool rp_trace_is_pipeline(const struct rp_trace *t);
 enum rp_code rp_pipeline_read(const struct rp_trace *t, struct rp_pipeline *out,
                               struct rp_err *err);
 void rp_pipeline_release(struct rp_pipeline *p);
+
+/*
+ * A pipeline's timeline as one part of a simulated run: all steps, each
+ * of them from 0 on, of all ranks. Rank dp * stages + stage.
+ *
+ *     params-all-gather -> F0 -> F1 ..... B0 -> B1 -> gc -> layernorm -> embedding -> grads -> clip
+ *        (all dp)          `send/recv`   recv/send                        (ends)    (all dp)  (all)
+ *
+ * Texts are in the graph's own arena. Release the part also after a failure.
+ */
+enum rp_code rp_sim_part_of_pipeline(struct rp_sim_part *out, const struct rp_trace *trace,
+                                     struct rp_err *err);
+
+/* Whether the duration of an operation is communication: its ideal is the median, not the mean. */
+bool rp_pipeline_is_comm(const char *type);
 
 #endif

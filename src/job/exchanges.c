@@ -7,9 +7,9 @@
  * only if the sender had nothing else to send just then. O(records log records), and the square of
  * the parts of a worker.
  */
+#include "job/exchanges.h"
 #include "facts/intervals.h"
-#include "job/clocks.h"
-#include "job/messages_work.h"
+#include "job/job.h"
 
 #include <stdlib.h>
 
@@ -24,15 +24,15 @@ enum { LEAST, USUAL, NOW, LAGS }; /* passes over the steps */
 /* ------------------------------------------------------------------ learning */
 
 /* What a message took both sides, at most. */
-static void bound_leg(const struct rp_follower *f, size_t part, size_t worker, int kind,
-                      double *out_ns, double *in_ns)
+static void bound_message(const struct rp_exchange_ctx *f, size_t part, size_t worker, int kind,
+                          double *out_ns, double *in_ns)
 {
-    const struct rp_step_leg *leg = &rp_follow_visit(f, part, worker)->leg[kind];
+    const struct rp_step_message *leg = &rp_exchange_at(f, part, worker)->message[kind];
     const struct rp_mean_part *p = &f->out->parts[part];
-    size_t from = rp_follow_clock(f, worker, p, kind, false),
-           to = rp_follow_clock(f, worker, p, kind, true);
-    size_t i = rp_follow_count(f->receives[to].at, f->receives[to].n, leg->got_ns - 1);
-    size_t k = rp_follow_count(f->sends[from].at, f->sends[from].n, leg->sent_ns);
+    size_t from = rp_exchange_clock(f, worker, p, kind, false),
+           to = rp_exchange_clock(f, worker, p, kind, true);
+    size_t i = rp_times_until(f->receives[to].at, f->receives[to].n, leg->got_ns - 1);
+    size_t k = rp_times_until(f->sends[from].at, f->sends[from].n, leg->sent_ns);
     double begin = (double)leg->sent_ns + f->wire[from * f->nclocks + to];
 
     *out_ns = (double)leg->got_ns - begin;
@@ -45,7 +45,7 @@ static void bound_leg(const struct rp_follower *f, size_t part, size_t worker, i
     *in_ns = *in_ns > 0 ? *in_ns : 0;
 }
 
-static void see(struct rp_leg_least *x, double ns, int pass)
+static void see(struct rp_message_side *x, double ns, int pass)
 {
     if (pass == LEAST)
         x->ns = x->ns < 0 || ns < x->ns ? ns : x->ns;
@@ -55,28 +55,28 @@ static void see(struct rp_leg_least *x, double ns, int pass)
         x->now_ns = ns;
 }
 
-static void learn_leg(struct rp_follower *f, size_t part, size_t worker, int kind, int pass)
+static void learn_message(struct rp_exchange_ctx *f, size_t part, size_t worker, int kind, int pass)
 {
-    struct rp_leg_sums *s = &f->sums[part * f->out->nworkers + worker];
+    struct rp_exchange_sums *s = &f->sums[part * f->out->nworkers + worker];
     double out, in;
 
-    bound_leg(f, part, worker, kind, &out, &in);
+    bound_message(f, part, worker, kind, &out, &in);
     see(&s->out[kind], out, pass);
     see(&s->in[kind], in, pass);
 }
 
 /* Of one step what it took there, if that was not waiting; else what it usually takes. */
-static double side_ns(const struct rp_leg_least *x)
+static double side_ns(const struct rp_message_side *x)
 {
     if (x->now_ns >= 0 && x->now_ns <= NEAR * x->ns)
         return x->now_ns;
     return x->near.n > 0 ? rp_mean_of(&x->near) : x->ns > 0 ? x->ns : 0;
 }
 
-static struct rp_leg_least *side_of(const struct rp_follower *f, size_t part, size_t worker,
-                                    int kind, bool receiver)
+static struct rp_message_side *side_of(const struct rp_exchange_ctx *f, size_t part, size_t worker,
+                                       int kind, bool receiver)
 {
-    struct rp_leg_sums *s = &f->sums[part * f->out->nworkers + worker];
+    struct rp_exchange_sums *s = &f->sums[part * f->out->nworkers + worker];
 
     return receiver ? &s->in[kind] : &s->out[kind];
 }
@@ -89,7 +89,7 @@ static int by_value(const void *pa, const void *pb)
 }
 
 /* The least of a part over all workers; -1: none. */
-static double least_of_all(const struct rp_follower *f, size_t part, int kind, bool receiver)
+static double least_of_all(const struct rp_exchange_ctx *f, size_t part, int kind, bool receiver)
 {
     double least = -1;
     size_t w;
@@ -104,7 +104,8 @@ static double least_of_all(const struct rp_follower *f, size_t part, int kind, b
 
 /* A part is as large for every worker: one for which it always took longer than for the others, by
    more than this worker usually does, had always waited. */
-static void compare_workers(const struct rp_follower *f, int kind, bool receiver, double *ratios)
+static void compare_workers(const struct rp_exchange_ctx *f, int kind, bool receiver,
+                            double *ratios)
 {
     size_t p, w, n;
 
@@ -123,7 +124,7 @@ static void compare_workers(const struct rp_follower *f, int kind, bool receiver
         qsort(ratios, n, sizeof *ratios, by_value);
         usual = ratios[n / 2];
         for (p = 0; p < f->out->nparts; p++) {
-            struct rp_leg_least *x = side_of(f, p, w, kind, receiver);
+            struct rp_message_side *x = side_of(f, p, w, kind, receiver);
             double most = usual * least_of_all(f, p, kind, receiver);
 
             x->ns = x->ns > most ? most : x->ns;
@@ -131,7 +132,7 @@ static void compare_workers(const struct rp_follower *f, int kind, bool receiver
     }
 }
 
-static enum rp_code compare_all(const struct rp_follower *f)
+static enum rp_code compare_all(const struct rp_exchange_ctx *f)
 {
     double *ratios = malloc((f->out->nparts + 1) * sizeof *ratios);
     int kind;
@@ -148,11 +149,11 @@ static enum rp_code compare_all(const struct rp_follower *f)
 
 /* A lag counts if the sender sent nothing between what the message waited for and itself, nor just
    before. */
-static void learn_lag(struct rp_follower *f, size_t clock, int kind, int64_t cause_ns,
+static void learn_lag(struct rp_exchange_ctx *f, size_t clock, int kind, int64_t cause_ns,
                       int64_t sent_ns, double busy_ns)
 {
-    struct rp_leg_lags *l = &f->lags[clock];
-    size_t k = rp_follow_count(f->sends[clock].at, f->sends[clock].n, sent_ns - 1);
+    struct rp_sender_lags *l = &f->lags[clock];
+    size_t k = rp_times_until(f->sends[clock].at, f->sends[clock].n, sent_ns - 1);
     double lag = (double)rp_ns_between(cause_ns, sent_ns);
 
     if (cause_ns == INT64_MIN)
@@ -161,11 +162,11 @@ static void learn_lag(struct rp_follower *f, size_t clock, int kind, int64_t cau
     if (l->least[kind] < 0 || lag < l->least[kind])
         l->least[kind] = lag;
     if (!k || (double)rp_ns_between(f->sends[clock].at[k - 1], cause_ns) > busy_ns)
-        rp_mean_count(&l->leg[kind], lag);
+        rp_mean_count(&l->message[kind], lag);
 }
 
 /* The longest that anything takes a node to send: what was sent before that is over. */
-static double longest_send(const struct rp_follower *f)
+static double longest_send(const struct rp_exchange_ctx *f)
 {
     size_t i, k;
     double most = 0;
@@ -181,12 +182,12 @@ static int64_t later(int64_t a, int64_t b)
     return a > b ? a : b;
 }
 
-static void learn_sum(struct rp_follower *f, size_t part, size_t worker, int64_t *last_ns)
+static void learn_sum(struct rp_exchange_ctx *f, size_t part, size_t worker, int64_t *last_ns)
 {
-    const struct rp_step_visit *v = rp_follow_visit(f, part, worker);
+    const struct rp_step_exchange *v = rp_exchange_at(f, part, worker);
     struct rp_mean_part *p = &f->out->parts[part];
-    struct rp_leg_lags *l = &f->lags[f->m->nranks + p->server];
-    int64_t got = v->leg[RP_JOB_PUSH].got_ns, idle;
+    struct rp_sender_lags *l = &f->lags[f->m->nranks + p->server];
+    int64_t got = v->message[RP_JOB_PUSH].got_ns, idle;
 
     *last_ns = later(*last_ns, v->sum ? v->sum->end_ns : got);
     if (!v->sum)
@@ -197,31 +198,31 @@ static void learn_sum(struct rp_follower *f, size_t part, size_t worker, int64_t
                       (double)rp_ns_between(v->sum->begin_ns, v->sum->end_ns));
         rp_mean_count(&f->any_sum[part], (double)rp_ns_between(v->sum->begin_ns, v->sum->end_ns));
     }
-    idle = rp_follow_free(f, v->sum);
+    idle = rp_thread_free_ns(f, v->sum);
     if (idle == INT64_MIN || idle < got)
         rp_mean_count(&l->sum, (double)rp_ns_between(got, v->sum->begin_ns));
 }
 
 /* last_ns: when the last sum ended; then when the last copy did. */
-static void learn_merge(struct rp_follower *f, size_t part, int64_t *last_ns)
+static void learn_merge(struct rp_exchange_ctx *f, size_t part, int64_t *last_ns)
 {
     struct rp_mean_part *p = &f->out->parts[part];
     const struct rp_server_work *x =
         *last_ns == INT64_MIN
             ? NULL
-            : rp_follow_work(f, rp_follow_work_key(p->key, true), *last_ns - RP_EARLY_NS);
+            : rp_server_work_from(f, rp_server_work_key(p->key, true), *last_ns - RP_EARLY_NS);
 
     if (!x || x->begin_ns > f->until_ns)
         return;
     if (!x->doubtful)
         rp_mean_count(&f->merge[part], (double)rp_ns_between(x->begin_ns, x->end_ns));
-    if (rp_follow_free(f, x) <= *last_ns)
+    if (rp_thread_free_ns(f, x) <= *last_ns)
         rp_mean_count(&f->lags[f->m->nranks + p->server].merge,
                       (double)rp_ns_between(*last_ns, x->begin_ns));
     *last_ns = x->end_ns;
 }
 
-static void learn_part(struct rp_follower *f, size_t part, double busy_ns, int pass)
+static void learn_part(struct rp_exchange_ctx *f, size_t part, double busy_ns, int pass)
 {
     bool lags = pass == LAGS;
     const struct rp_mean_part *p = &f->out->parts[part];
@@ -234,43 +235,43 @@ static void learn_part(struct rp_follower *f, size_t part, double busy_ns, int p
     if (lags)
         learn_merge(f, part, &merged);
     for (w = 0; w < f->out->nworkers; w++) {
-        const struct rp_step_visit *v = rp_follow_visit(f, part, w);
-        int64_t cause[RP_JOB_MESSAGES] = {v->ready_ns, v->leg[RP_JOB_PUSH].got_ns,
-                                          v->leg[RP_JOB_PUSH_DONE].got_ns,
-                                          later(v->leg[RP_JOB_PULL].got_ns, merged)};
+        const struct rp_step_exchange *v = rp_exchange_at(f, part, w);
+        int64_t cause[RP_JOB_MESSAGES] = {v->ready_ns, v->message[RP_JOB_PUSH].got_ns,
+                                          v->message[RP_JOB_PUSH_DONE].got_ns,
+                                          later(v->message[RP_JOB_PULL].got_ns, merged)};
 
         for (k = 0; k < RP_JOB_MESSAGES; k++) {
-            if (v->leg[k].sent_ns == INT64_MIN || v->leg[k].got_ns == INT64_MIN)
+            if (v->message[k].sent_ns == INT64_MIN || v->message[k].got_ns == INT64_MIN)
                 break;
             if (lags)
-                learn_lag(f, rp_follow_clock(f, w, p, k, false), k, cause[k], v->leg[k].sent_ns,
-                          busy_ns);
+                learn_lag(f, rp_exchange_clock(f, w, p, k, false), k, cause[k],
+                          v->message[k].sent_ns, busy_ns);
             else
-                learn_leg(f, part, w, k, pass);
+                learn_message(f, part, w, k, pass);
         }
     }
 }
 
 /* Which of two parts that both could be sent went first, against the two orders. */
-static void learn_order(struct rp_follower *f, size_t worker)
+static void learn_order(struct rp_exchange_ctx *f, size_t worker)
 {
     size_t a, b, n = f->out->nparts;
 
     for (a = 0; a < n; a++)
         for (b = 0; b < n; b++) {
-            const struct rp_step_visit *x = rp_follow_visit(f, a, worker),
-                                       *y = rp_follow_visit(f, b, worker);
+            const struct rp_step_exchange *x = rp_exchange_at(f, a, worker),
+                                          *y = rp_exchange_at(f, b, worker);
 
-            if (x->leg[0].sent_ns == INT64_MIN || y->ready_ns == INT64_MIN ||
-                x->ready_ns == INT64_MIN || y->leg[0].sent_ns <= x->leg[0].sent_ns ||
-                y->ready_ns + RP_EARLY_NS > x->leg[0].sent_ns)
+            if (x->message[0].sent_ns == INT64_MIN || y->ready_ns == INT64_MIN ||
+                x->ready_ns == INT64_MIN || y->message[0].sent_ns <= x->message[0].sent_ns ||
+                y->ready_ns + RP_EARLY_NS > x->message[0].sent_ns)
                 continue;
             f->against_order[0] += y->ready_ns < x->ready_ns;
             f->against_order[1] += f->out->parts[b].tensor < f->out->parts[a].tensor;
         }
 }
 
-static void learn_steps(struct rp_follower *f, size_t first, size_t end, int pass)
+static void learn_steps(struct rp_exchange_ctx *f, size_t first, size_t end, int pass)
 {
     double busy = pass == LAGS ? longest_send(f) : 0;
     size_t s, p, w;
@@ -278,8 +279,8 @@ static void learn_steps(struct rp_follower *f, size_t first, size_t end, int pas
     for (s = first; s < end; s++) {
         for (p = 0; p < f->out->nparts; p++) {
             for (w = 0; w < f->out->nworkers; w++)
-                rp_follow_part(f, p, w, s);
-            rp_follow_sums(f, p);
+                rp_exchange_find(f, p, w, s);
+            rp_exchange_match_sums(f, p);
             learn_part(f, p, busy, pass);
         }
         for (w = 0; w < f->out->nworkers && pass == LAGS; w++)
@@ -288,7 +289,7 @@ static void learn_steps(struct rp_follower *f, size_t first, size_t end, int pas
 }
 
 /* The least that any message took between two nodes, either way: that is the wire. */
-static void find_wires(struct rp_follower *f, size_t first, size_t end)
+static void find_wires(struct rp_exchange_ctx *f, size_t first, size_t end)
 {
     size_t s, p, w, k;
 
@@ -299,11 +300,11 @@ static void find_wires(struct rp_follower *f, size_t first, size_t end)
             for (w = 0; w < f->out->nworkers; w++) {
                 const struct rp_mean_part *x = &f->out->parts[p];
 
-                rp_follow_part(f, p, w, s);
+                rp_exchange_find(f, p, w, s);
                 for (k = 0; k < RP_JOB_MESSAGES; k++) {
-                    const struct rp_step_leg *leg = &rp_follow_visit(f, p, w)->leg[k];
-                    double *wire = &f->wire[rp_follow_clock(f, w, x, (int)k, false) * f->nclocks +
-                                            rp_follow_clock(f, w, x, (int)k, true)];
+                    const struct rp_step_message *leg = &rp_exchange_at(f, p, w)->message[k];
+                    double *wire = &f->wire[rp_exchange_clock(f, w, x, (int)k, false) * f->nclocks +
+                                            rp_exchange_clock(f, w, x, (int)k, true)];
                     double took = (double)rp_ns_between(leg->sent_ns, leg->got_ns);
 
                     if (leg->got_ns != INT64_MIN && (*wire < 0 || took < *wire))
@@ -322,31 +323,33 @@ static void find_wires(struct rp_follower *f, size_t first, size_t end)
 
 /* ------------------------------------------------------------------ what was learned */
 
-static double lag_of(const struct rp_leg_lags *l, int kind)
+static double lag_of(const struct rp_sender_lags *l, int kind)
 {
-    return l->leg[kind].n > 0 ? rp_mean_of(&l->leg[kind]) : l->least[kind] > 0 ? l->least[kind] : 0;
+    return l->message[kind].n > 0 ? rp_mean_of(&l->message[kind])
+           : l->least[kind] > 0   ? l->least[kind]
+                                  : 0;
 }
 
-static void put_visit(struct rp_follower *f, size_t part, size_t worker)
+static void fill_exchange(struct rp_exchange_ctx *f, size_t part, size_t worker)
 {
     struct rp_mean_part *p = &f->out->parts[part];
-    struct rp_mean_visit *v = &p->visits[worker];
-    const struct rp_leg_sums *s = &f->sums[part * f->out->nworkers + worker];
+    struct rp_mean_exchange *v = &p->exchanges[worker];
+    const struct rp_exchange_sums *s = &f->sums[part * f->out->nworkers + worker];
     int k;
 
     v->sum_ns = rp_mean_of(s->sum.n > 0 ? &s->sum : &f->any_sum[part]);
     v->sum_lag_ns = rp_mean_of(&f->lags[f->m->nranks + p->server].sum);
     for (k = 0; k < RP_JOB_MESSAGES; k++) {
-        size_t from = rp_follow_clock(f, worker, p, k, false),
-               to = rp_follow_clock(f, worker, p, k, true);
+        size_t from = rp_exchange_clock(f, worker, p, k, false),
+               to = rp_exchange_clock(f, worker, p, k, true);
 
-        v->leg[k] = (struct rp_mean_leg){side_ns(&s->out[k]), side_ns(&s->in[k]),
-                                         f->wire[from * f->nclocks + to], lag_of(&f->lags[from], k),
-                                         s->in[k].ns >= 0};
+        v->message[k] = (struct rp_mean_message){side_ns(&s->out[k]), side_ns(&s->in[k]),
+                                                 f->wire[from * f->nclocks + to],
+                                                 lag_of(&f->lags[from], k), s->in[k].ns >= 0};
     }
 }
 
-static enum rp_code put_parts(struct rp_follower *f)
+static enum rp_code fill_parts(struct rp_exchange_ctx *f)
 {
     size_t p, w;
 
@@ -356,7 +359,7 @@ static enum rp_code put_parts(struct rp_follower *f)
         part->merge_ns = rp_mean_of(&f->merge[p]);
         part->merge_lag_ns = rp_mean_of(&f->lags[f->m->nranks + part->server].merge);
         for (w = 0; w < f->out->nworkers; w++)
-            put_visit(f, p, w);
+            fill_exchange(f, p, w);
     }
     f->out->by_tensor = f->against_order[1] < f->against_order[0];
     return RP_OK;
@@ -365,10 +368,10 @@ static enum rp_code put_parts(struct rp_follower *f)
 /* ------------------------------------------------------------------ parts and workers */
 
 /* A part for each key; tensors that travel together have the same keys. */
-static enum rp_code list_parts(struct rp_follower *f)
+static enum rp_code list_parts(struct rp_exchange_ctx *f)
 {
     const struct rp_job *job = f->m->job;
-    struct rp_job_legs *out = f->out;
+    struct rp_job_exchanges *out = f->out;
     struct rp_map seen;
     enum rp_code code = RP_OK;
     size_t i;
@@ -385,8 +388,8 @@ static enum rp_code list_parts(struct rp_follower *f)
         code = rp_map_put(&seen, (uint64_t)p.key, 1, f->err);
         p.server = rp_map_get(&f->server_of, (uint64_t)p.key);
         p.thread = UINT32_MAX;
-        p.visits = RP_ARENA_NEW(&out->arena, struct rp_mean_visit, out->nworkers + 1);
-        if (code == RP_OK && !p.visits)
+        p.exchanges = RP_ARENA_NEW(&out->arena, struct rp_mean_exchange, out->nworkers + 1);
+        if (code == RP_OK && !p.exchanges)
             code = rp_err_nomem(f->err, "simulating a job");
         if (code == RP_OK && p.server < out->nservers)
             out->parts[out->nparts++] = p;
@@ -395,7 +398,7 @@ static enum rp_code list_parts(struct rp_follower *f)
     return code;
 }
 
-static enum rp_code number_workers(struct rp_follower *f)
+static enum rp_code number_workers(struct rp_exchange_ctx *f)
 {
     const struct rp_job *job = f->m->job;
     size_t r;
@@ -415,35 +418,35 @@ static enum rp_code number_workers(struct rp_follower *f)
                             : rp_err_set(f->err, RP_FORMAT, "no log of a BytePS server was found");
 }
 
-static enum rp_code allocate(struct rp_follower *f)
+static enum rp_code allocate(struct rp_exchange_ctx *f)
 {
     size_t n = f->out->nparts * f->out->nworkers + 1, i, k;
 
-    f->visit = calloc(n, sizeof *f->visit);
+    f->exchanges = calloc(n, sizeof *f->exchanges);
     f->sums = calloc(n, sizeof *f->sums);
     f->merge = calloc(f->out->nparts + 1, sizeof *f->merge);
     f->any_sum = calloc(f->out->nparts + 1, sizeof *f->any_sum);
     f->lags = calloc(f->nclocks + 1, sizeof *f->lags);
     f->wire = calloc(f->nclocks * f->nclocks + 1, sizeof *f->wire);
-    if (!f->visit || !f->sums || !f->merge || !f->any_sum || !f->lags || !f->wire)
+    if (!f->exchanges || !f->sums || !f->merge || !f->any_sum || !f->lags || !f->wire)
         return rp_err_nomem(f->err, "simulating a job");
     for (i = 0; i < f->nclocks; i++)
         for (k = 0; k < RP_JOB_MESSAGES; k++)
             f->lags[i].least[k] = -1;
     for (i = 0; i < n; i++)
         for (k = 0; k < RP_JOB_MESSAGES; k++)
-            f->sums[i].out[k] = f->sums[i].in[k] = (struct rp_leg_least){-1, -1, {0, 0}};
+            f->sums[i].out[k] = f->sums[i].in[k] = (struct rp_message_side){-1, -1, {0, 0}};
     return RP_OK;
 }
 
-static enum rp_code learn(struct rp_follower *f, size_t first, size_t end)
+static enum rp_code learn(struct rp_exchange_ctx *f, size_t first, size_t end)
 {
     RP_TRY(number_workers(f));
     f->sends = calloc(f->nclocks + 1, sizeof *f->sends);
     f->receives = calloc(f->nclocks + 1, sizeof *f->receives);
     if (!f->sends || !f->receives)
         return rp_err_nomem(f->err, "simulating a job");
-    RP_TRY(rp_follow_records(f));
+    RP_TRY(rp_exchange_index_records(f));
     RP_TRY(list_parts(f));
     RP_TRY(allocate(f));
     find_wires(f, 0, f->m->nsteps);
@@ -453,13 +456,13 @@ static enum rp_code learn(struct rp_follower *f, size_t first, size_t end)
     if (end == first + 1)
         learn_steps(f, first, end, NOW);
     learn_steps(f, first, end, LAGS);
-    return put_parts(f);
+    return fill_parts(f);
 }
 
-enum rp_code rp_job_legs_init(struct rp_job_legs *out, const struct rp_job_means *m, size_t first,
-                              size_t end, struct rp_err *err)
+enum rp_code rp_job_exchanges_init(struct rp_job_exchanges *out, const struct rp_job_means *m,
+                                   size_t first, size_t end, struct rp_err *err)
 {
-    struct rp_follower f = {.m = m, .out = out, .err = err};
+    struct rp_exchange_ctx f = {.m = m, .out = out, .err = err};
     enum rp_code code;
     size_t c;
 
@@ -478,7 +481,7 @@ enum rp_code rp_job_legs_init(struct rp_job_legs *out, const struct rp_job_means
     rp_vec_release(&f.got);
     rp_vec_release(&f.works);
     rp_vec_release(&f.by_thread);
-    free(f.visit);
+    free(f.exchanges);
     free(f.sums);
     free(f.merge);
     free(f.any_sum);
@@ -487,7 +490,7 @@ enum rp_code rp_job_legs_init(struct rp_job_legs *out, const struct rp_job_means
     return code;
 }
 
-void rp_job_legs_release(struct rp_job_legs *l)
+void rp_job_exchanges_release(struct rp_job_exchanges *l)
 {
     rp_arena_release(&l->arena);
 }
