@@ -2,9 +2,9 @@
 #ifndef REPRISE_ERROR_H
 #define REPRISE_ERROR_H
 /*
- * Errors. Every function that can fail returns an enum rp_code and takes a struct rp_err last. The
- * struct is a fixed buffer in the caller's hands: nothing is allocated on the error path, and NULL
- * is allowed where only the code matters.
+ * Errors. Every function that can fail returns an enum rp_code and takes a struct rp_err as its
+ * last argument: a buffer of the caller, so that nothing is allocated to report an error. It may be
+ * NULL where only the code matters.
  */
 #include <stdint.h>
 
@@ -18,17 +18,17 @@ extern "C" {
 #define RP_API
 #endif
 
-/* name, exit status of the command-line tool, what it means */
-#define RP_CODE_MAP(X)                                     \
-    X(OK, 0, "success")                                    \
-    X(USAGE, 2, "bad usage")                               \
-    X(FORMAT, 3, "malformed input")                        \
-    X(LIMIT, 3, "limit exceeded")                          \
-    X(UNSUPPORTED, 3, "not supported")                     \
-    X(IO, 4, "input/output error")                         \
-    X(NOMEM, 4, "out of memory")                           \
-    X(MISSING, 4, "a needed library or device is missing") \
-    X(CANCELLED, 4, "cancelled")                           \
+/* name, exit status of the program, meaning */
+#define RP_CODE_MAP(X)                                       \
+    X(OK, 0, "success")                                      \
+    X(USAGE, 2, "bad usage")                                 \
+    X(FORMAT, 3, "malformed input")                          \
+    X(LIMIT, 3, "limit exceeded")                            \
+    X(UNSUPPORTED, 3, "not supported")                       \
+    X(IO, 4, "input/output error")                           \
+    X(NOMEM, 4, "out of memory")                             \
+    X(MISSING, 4, "a required library or device is missing") \
+    X(CANCELLED, 4, "cancelled")                             \
     X(BUG, 5, "internal error")
 
 enum rp_code {
@@ -41,9 +41,9 @@ enum rp_code {
 
 struct rp_err {
     enum rp_code code;
-    int os_errno;          /* 0 where the system was not involved */
+    int os_errno;          /* errno of a failed system call, or 0 */
     uint64_t offset;       /* byte in the (decompressed) input, or RP_NO_OFFSET */
-    uint32_t line, column; /* 1-based; 0 where they are not known */
+    uint32_t line, column; /* from 1; 0: not known */
     uint32_t len;          /* of text, without the NUL */
     char text[992];        /* one or more lines, no newline at the end */
 };

@@ -2,9 +2,9 @@
 #ifndef REPRISE_RESULT_H
 #define REPRISE_RESULT_H
 /*
- * Results. A question answers with a record: a plain C struct described once by a table of fields
- * (struct rp_type). The same description prints the record for people, as JSON or as CSV, and lets
- * other languages walk it.
+ * Results. The answer to a question is a record: a plain C struct that a table of fields (struct
+ * rp_type) describes. The same description serves to print it as a table, JSON or CSV, to read
+ * values by path, and to walk it from other languages.
  *
  *   struct kernel { const char *name; int64_t total_ns; };
  *   static const struct rp_field kernel_fields[] = {
@@ -12,7 +12,7 @@
  *       RP_FIELD(struct kernel, total_ns, I64, NS, "total", "sum of its durations", 0),
  *       RP_FIELD_END};
  *
- * Keys carry their unit (total_ns, size_bytes), or the key of the map or record around them does.
+ * A key ends in its unit (total_ns, size_bytes), or the key of an enclosing map or record does.
  */
 #include <reprise/error.h>
 
@@ -42,10 +42,10 @@ enum rp_type_id {
 
 enum rp_unit {
     RP_UNIT_NONE,  /* text, names, flags, ids */
-    RP_UNIT_COUNT, /* how many: printed with thousands separators */
+    RP_UNIT_COUNT, /* number of things: printed with thousands separators */
     RP_UNIT_NS,    /* key ends in _ns; printed as 628.1 ms */
     RP_UNIT_BYTES, /* _bytes; printed as 62.4 MB */
-    RP_UNIT_RATIO, /* _ratio or _share: 1 is all; printed as 97.7 % */
+    RP_UNIT_RATIO, /* _ratio or _share: 1 is the whole; printed as 97.7 % */
     RP_UNIT_BPS,   /* _bytes_per_s */
     RP_UNIT_FLOPS, /* _flops_per_s */
     RP_UNIT_HZ     /* _hz */
@@ -55,7 +55,7 @@ enum {                  /* rp_field.flags */
        RP_NULLABLE = 1, /* RP_ABSENT_I64 means: not known */
        RP_SHORTEN = 2,  /* a long text may be cut in its middle to fit the screen */
        RP_WIDE = 4,     /* left out of the table where the screen is too narrow */
-       RP_BLOCKS = 8,   /* a list shown as one block an item instead of one row an item */
+       RP_BLOCKS = 8,   /* a list shown as one block per item instead of one row per item */
        RP_WARN = 16,    /* shown as a warning */
        RP_SCREEN = 32   /* on the screen only, not in JSON and CSV */
 };
@@ -63,14 +63,14 @@ enum {                  /* rp_field.flags */
 struct rp_type;
 
 struct rp_field {
-    const char *key;   /* JSON and CSV; NULL in the one field of a type that is a plain value */
-    const char *title; /* heading on the screen; NULL: not shown there */
+    const char *key;   /* in JSON and CSV; NULL in the only field of a type that is a plain value */
+    const char *title; /* heading in the table; NULL: not shown there */
     enum rp_type_id type;
     enum rp_unit unit;
     unsigned flags;
     size_t offset, count_offset;
-    const struct rp_type *item; /* record, list and map: what is inside */
-    const char *doc;            /* one line: the manual and the definitions */
+    const struct rp_type *item; /* of a record, list or map: the type of what it contains */
+    const char *doc;            /* meaning, one line */
 };
 
 struct rp_type {
@@ -114,8 +114,8 @@ struct rp_result; /* owns the record; made by rp_ask */
 
 RP_API const struct rp_type *rp_result_type(const struct rp_result *result);
 RP_API const void *rp_result_borrow_root(const struct rp_result *result);
-/* The exit status: 0, RP_ANSWER_NO, or RP_ANSWER_PARTLY where some of the inputs could not be read
-   and the result says which. */
+/* The exit status: 0, RP_ANSWER_NO, or RP_ANSWER_PARTLY where some inputs could not be read; the
+   result names them. */
 enum { RP_ANSWER_NO = 1, RP_ANSWER_PARTLY = 3 };
 RP_API int rp_result_answer(const struct rp_result *result);
 RP_API void rp_result_free(struct rp_result *result);
@@ -126,15 +126,15 @@ struct rp_print_options {
     size_t struct_size; /* sizeof(struct rp_print_options) */
     enum rp_print_format format;
     int color; /* 0 never, 1 yes */
-    int width; /* columns of the screen; 0: 80 */
+    int width; /* of the screen, in columns; 0: 80 */
 };
 
-/* Prints to a descriptor; what the record is called in "schema" is "reprise.<type name>/1". */
+/* Prints to a file descriptor. In JSON, "schema" is "reprise.<type name>/1". */
 RP_API enum rp_code rp_result_print(const struct rp_result *result,
                                     const struct rp_print_options *options, int fd,
                                     struct rp_err *err);
 
-/* As rp_result_print, to a file that appears under its name only when it is whole. */
+/* As rp_result_print, to a file that gets its name only when it is complete. */
 RP_API enum rp_code rp_result_save(const struct rp_result *result,
                                    const struct rp_print_options *options, const char *path,
                                    struct rp_err *err);

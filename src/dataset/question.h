@@ -2,8 +2,9 @@
 #ifndef RP_DATASET_QUESTION_H
 #define RP_DATASET_QUESTION_H
 /*
- * A row of the table of questions (src/api/questions.h): what the public sees of it, and how it is
- * answered. A question about the ranks of a run gives `ranks` (ranks.h); any other gives `run`.
+ * A row of the table of questions (src/api/questions.h): its public description, and the functions
+ * that answer it. A question about the ranks of a run gives `ranks` (ranks.h); any other gives
+ * `run`.
  */
 #include "dataset/ctx.h"
 #include "dataset/ranks.h"

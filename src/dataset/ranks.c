@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Parts are made in the order in which threads become free and numbered afterwards, in the order of
- * the sources, so that the answer does not depend on timing.
+ * Parts are made in the order in which threads become free, and ordered by the sources afterwards,
+ * so that the answer does not depend on timing.
  */
 #include "dataset/ranks.h"
 
@@ -12,21 +12,21 @@
 
 #include <stdlib.h>
 
-struct slot {
+struct rank_slot {
     bool present;
     struct rp_digest *digest;
     struct rp_rank_part part;
 };
 
-struct asking {
+struct rank_query {
     const struct rp_ctx *ctx;
     const struct rp_rank_row *row;
     const struct rp_settings *settings;
     const char *step;
     bool has_window;
-    int64_t from_ns, to_ns; /* of --window */
-    struct slot *slots;     /* one a source */
-    const uint8_t *run_of;  /* the run of a source; NULL: all are one */
+    int64_t from_ns, to_ns;  /* of --window */
+    struct rank_slot *slots; /* one per source */
+    const uint8_t *run_of;   /* the run of a source; NULL: all are one */
 };
 
 static const struct rp_step *find_step(const struct rp_trace *t, const char *wanted)
@@ -43,7 +43,7 @@ static const struct rp_step *find_step(const struct rp_trace *t, const char *wan
     return NULL;
 }
 
-static enum rp_code set_scope(const struct asking *a, const struct rp_loaded *loaded,
+static enum rp_code set_scope(const struct rank_query *a, const struct rp_loaded *loaded,
                               struct rp_scope *scope, struct rp_err *err)
 {
     const struct rp_trace *t = loaded->trace;
@@ -69,8 +69,8 @@ static enum rp_code set_scope(const struct asking *a, const struct rp_loaded *lo
     return RP_OK;
 }
 
-/* As if the part came from another process: nothing of the first copy is left. */
-static enum rp_code resend_part(const struct asking *a, struct rp_rank_part *part,
+/* Writes the part and reads it back, as if it came from another process. */
+static enum rp_code resend_part(const struct rank_query *a, struct rp_rank_part *part,
                                 struct rp_err *err)
 {
     struct rp_arena arrived = RP_ARENA_INIT;
@@ -100,7 +100,7 @@ static enum rp_code resend_part(const struct asking *a, struct rp_rank_part *par
 }
 
 /* Fills the part; in every case its vectors belong to its arena then. */
-static enum rp_code fill_part(const struct asking *a, const struct rp_loaded *loaded,
+static enum rp_code fill_part(const struct rank_query *a, const struct rp_loaded *loaded,
                               const struct rp_scope *scope, struct rp_rank_part *part,
                               struct rp_err *err)
 {
@@ -113,14 +113,14 @@ static enum rp_code fill_part(const struct asking *a, const struct rp_loaded *lo
     if (code == RP_OK)
         code = adopted;
     if (code == RP_OK)
-        code = rp_arena_check(&part->arena, "looking at a rank", err);
+        code = rp_arena_check(&part->arena, "analysing a rank", err);
     return code == RP_OK && a->ctx->resend_parts ? resend_part(a, part, err) : code;
 }
 
 static enum rp_code make_part(void *user, const struct rp_loaded *loaded, struct rp_err *err)
 {
-    struct asking *a = user;
-    struct slot *slot = &a->slots[loaded->index];
+    struct rank_query *a = user;
+    struct rank_slot *slot = &a->slots[loaded->index];
     struct rp_rank_part *part = &slot->part;
     struct rp_scope scope;
     size_t bytes = a->row->part ? a->row->part->size : a->row->part_bytes;
@@ -129,7 +129,7 @@ static enum rp_code make_part(void *user, const struct rp_loaded *loaded, struct
     part->source = loaded->index;
     part->data = rp_arena_calloc(&part->arena, 1, bytes, _Alignof(max_align_t));
     if (!part->data)
-        return rp_err_nomem(err, "looking at a rank");
+        return rp_err_nomem(err, "analysing a rank");
     slot->present = true;
     RP_TRY(set_scope(a, loaded, &scope, err));
     RP_TRY(rp_trace_require(loaded->trace, RP_NEED_ARGS | RP_NEED_LINKS, err));
@@ -137,7 +137,7 @@ static enum rp_code make_part(void *user, const struct rp_loaded *loaded, struct
     return fill_part(a, loaded, &scope, part, err);
 }
 
-/* "0,3,8-15": whether n is one of them. The text was checked. */
+/* Whether n is in a list that check_ranks has accepted, such as "0,3,8-15". */
 static bool rank_wanted(const char *list, int32_t n)
 {
     while (*list) {
@@ -175,8 +175,8 @@ static enum rp_code check_ranks(const char *list, struct rp_err *err)
     return RP_OK;
 }
 
-/* "10ms..25ms"; either side may be left out. */
-static enum rp_code parse_window(struct asking *a, const char *text, struct rp_err *err)
+/* "10ms..25ms"; each end may be omitted. */
+static enum rp_code parse_window(struct rank_query *a, const char *text, struct rp_err *err)
 {
     static const struct rp_option ends[] = {{"begin", 0, RP_OPT_DURATION, "A", "0", "begin", 0},
                                             {"end", 0, RP_OPT_DURATION, "B", NULL, "end", 0},
@@ -203,7 +203,7 @@ static enum rp_code parse_window(struct asking *a, const char *text, struct rp_e
     return RP_OK;
 }
 
-static enum rp_code read_options(struct asking *a, struct rp_err *err)
+static enum rp_code read_options(struct rank_query *a, struct rp_err *err)
 {
     const char *window = rp_settings_text(a->settings, "window");
 
@@ -214,8 +214,8 @@ static enum rp_code read_options(struct asking *a, struct rp_err *err)
     return window ? parse_window(a, window, err) : RP_OK;
 }
 
-/* Numbers the parts of a run by its rules. */
-static enum rp_code number_ranks(struct asking *a, size_t n, uint8_t which, struct rp_run *run,
+/* Gives the ranks of a run their numbers. */
+static enum rp_code number_ranks(struct rank_query *a, size_t n, uint8_t which, struct rp_run *run,
                                  struct rp_err *err)
 {
     size_t i;
@@ -233,9 +233,9 @@ static enum rp_code number_ranks(struct asking *a, size_t n, uint8_t which, stru
     return rp_run_settle(run, err);
 }
 
-/* The parts of a run that were asked for, by number. */
-static enum rp_code select_parts(struct asking *a, const struct rp_run *run, struct rp_arena *arena,
-                                 struct rp_ranks *ranks, struct rp_err *err)
+/* The parts that --rank selects, by number. */
+static enum rp_code select_parts(struct rank_query *a, const struct rp_run *run,
+                                 struct rp_arena *arena, struct rp_ranks *ranks, struct rp_err *err)
 {
     const char *list = rp_settings_text(a->settings, "rank");
     size_t i;
@@ -260,7 +260,7 @@ static enum rp_code select_parts(struct asking *a, const struct rp_run *run, str
     return RP_OK;
 }
 
-static enum rp_code make_run(struct asking *a, size_t n, uint8_t which, struct rp_run **run,
+static enum rp_code make_run(struct rank_query *a, size_t n, uint8_t which, struct rp_run **run,
                              struct rp_arena *arena, struct rp_ranks *ranks, struct rp_err *err)
 {
     RP_TRY(rp_run_new(run, err));
@@ -271,7 +271,7 @@ static enum rp_code make_run(struct asking *a, size_t n, uint8_t which, struct r
     return select_parts(a, *run, arena, ranks, err);
 }
 
-static enum rp_code join_all(struct asking *a, size_t n, struct rp_result *result,
+static enum rp_code join_all(struct rank_query *a, size_t n, struct rp_result *result,
                              struct rp_err *err)
 {
     struct rp_run *runs[2] = {NULL, NULL};
@@ -288,7 +288,7 @@ static enum rp_code join_all(struct asking *a, size_t n, struct rp_result *resul
     return code;
 }
 
-static void release_slots(struct asking *a, size_t n, struct rp_result *result)
+static void release_slots(struct rank_query *a, size_t n, struct rp_result *result)
 {
     size_t i;
 
@@ -301,8 +301,9 @@ static void release_slots(struct asking *a, size_t n, struct rp_result *result)
     free(a->slots);
 }
 
-static enum rp_code ask(struct asking *a, struct rp_ctx *ctx, const struct rp_dataset *dataset,
-                        struct rp_result *result, struct rp_err *err)
+static enum rp_code query_ranks(struct rank_query *a, struct rp_ctx *ctx,
+                                const struct rp_dataset *dataset, struct rp_result *result,
+                                struct rp_err *err)
 {
     size_t n = rp_dataset_count(dataset);
     enum rp_code code;
@@ -310,7 +311,7 @@ static enum rp_code ask(struct asking *a, struct rp_ctx *ctx, const struct rp_da
     RP_TRY(read_options(a, err));
     a->slots = calloc(n ? n : 1, sizeof *a->slots);
     if (!a->slots)
-        return rp_err_nomem(err, "asking ranks");
+        return rp_err_nomem(err, "analysing ranks");
     code = rp_each_trace(ctx, dataset, make_part, a, err);
     if (code == RP_OK)
         code = join_all(a, n, result, err);
@@ -322,9 +323,9 @@ enum rp_code rp_ask_ranks(struct rp_ctx *ctx, const struct rp_dataset *dataset,
                           const struct rp_settings *settings, const struct rp_rank_row *row,
                           struct rp_result *result, struct rp_err *err)
 {
-    struct asking a = {.ctx = ctx, .row = row, .settings = settings};
+    struct rank_query a = {.ctx = ctx, .row = row, .settings = settings};
 
-    return ask(&a, ctx, dataset, result, err);
+    return query_ranks(&a, ctx, dataset, result, err);
 }
 
 enum rp_code rp_ask_two_runs(struct rp_ctx *ctx, const struct rp_dataset *dataset,
@@ -332,7 +333,7 @@ enum rp_code rp_ask_two_runs(struct rp_ctx *ctx, const struct rp_dataset *datase
                              const struct rp_rank_row *row, struct rp_result *result,
                              struct rp_err *err)
 {
-    struct asking a = {.ctx = ctx, .row = row, .settings = settings, .run_of = run_of};
+    struct rank_query a = {.ctx = ctx, .row = row, .settings = settings, .run_of = run_of};
 
-    return ask(&a, ctx, dataset, result, err);
+    return query_ranks(&a, ctx, dataset, result, err);
 }

@@ -2,29 +2,30 @@
 #ifndef RP_DATASET_RANKS_H
 #define RP_DATASET_RANKS_H
 /*
- * Questions about a run: a `rank` function makes a small part of one trace, on any thread and
- * without the others, and a join sees all parts in the order of the ranks. A trace is in memory
- * only while its part is made.
+ * Questions about a run: the function `rank` makes a small part from one trace, on any thread and
+ * independently of the others; the function `join` gets all parts in the order of the ranks and
+ * makes the answer. A trace is in memory only while its part is made.
  *
  *     rank0.json -> trace -> part 0 --\
  *     rank1.json -> trace -> part 1 ----> join -> result
  *     rank2.json -> trace -> part 2 --/
  *
- * The options --rank, --step and --window mean the same in all of them.
+ * The options --rank, --step and --window have the same meaning in all of them.
  */
 #include "dataset/load.h"
 #include "facts/work.h"
 #include "result/settings.h"
 
-/* Into the option table of a question. */
-#define RP_RANK_OPTIONS                                                                        \
-    {"rank", 'r', RP_OPT_TEXT, "N[-M],…", NULL, "only these ranks, as in '0,3' or '8-15'", 0}, \
-        {"step", 0,    RP_OPT_TEXT,                                                            \
-         "N",    NULL, "only what was launched in that step, by its number or name",           \
-         0},                                                                                   \
-    {                                                                                          \
-        "window", 0, RP_OPT_TEXT, "A..B", NULL,                                                \
-            "only what starts between two times since the first event, as in '10ms..25ms'", 0  \
+/* For the option table of a question. */
+#define RP_RANK_OPTIONS                                                                             \
+    {"rank", 'r', RP_OPT_TEXT, "N[-M],…", NULL, "only these ranks: '0,3' or '8-15'", 0},            \
+        {"step", 0,    RP_OPT_TEXT,                                                                 \
+         "N",    NULL, "only work launched in the step with this number or name",                   \
+         0},                                                                                        \
+    {                                                                                               \
+        "window", 0, RP_OPT_TEXT, "A..B", NULL,                                                     \
+            "only events that start between two times, counted from the first event: '10ms..25ms'", \
+            0                                                                                       \
     }
 
 /* One rank's part. `data` is of the row's type; what it points to is in the arena, or in vectors
@@ -55,10 +56,10 @@ struct rp_rank_row {
                          const struct rp_settings *settings, struct rp_rank_part *part,
                          struct rp_err *err);
     void (*release)(void *data); /* or NULL */
-    /* In the asking thread, with the parts that were asked for. */
+    /* In the calling thread, with the parts that --rank selects. */
     enum rp_code (*join)(const struct rp_ranks *ranks, const struct rp_settings *settings,
                          struct rp_result *result, struct rp_err *err);
-    /* The same of a question about two runs. */
+    /* The same for a question about two runs. */
     enum rp_code (*join_two)(const struct rp_ranks runs[2], const struct rp_settings *settings,
                              struct rp_result *result, struct rp_err *err);
 };
@@ -67,7 +68,7 @@ enum rp_code rp_ask_ranks(struct rp_ctx *ctx, const struct rp_dataset *dataset,
                           const struct rp_settings *settings, const struct rp_rank_row *row,
                           struct rp_result *result, struct rp_err *err);
 
-/* Two runs of one dataset, read together and numbered apart: run_of[i] is 0 or 1 for source i. */
+/* Two runs in one dataset, each with its own rank numbers: run_of[i] is 0 or 1 for source i. */
 enum rp_code rp_ask_two_runs(struct rp_ctx *ctx, const struct rp_dataset *dataset,
                              const uint8_t *run_of, const struct rp_settings *settings,
                              const struct rp_rank_row *row, struct rp_result *result,

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * One list of a record as CSV (RFC 4180 quoting, lines end in LF): the one that type->rows names.
- * Where the path goes through other lists ("ranks/causes"), the scalars of each item on the way
- * stand in front of the row under "ranks.", so that a row says where it belongs. Values are raw:
- * integers in the unit of their key, empty where not known ("" is an empty text). Nested records
- * become parent.key columns; lists and maps inside a row have no place in a flat file and are left
- * out.
+ * Where the path passes through other lists ("ranks/causes"), a row begins with the scalars of the
+ * items on the path, in columns "ranks.…". Values are raw: integers in the unit of their key, empty
+ * where not known ("" is an empty text). Nested records become columns parent.key; lists and maps
+ * inside a row are left out.
  */
 #include "result/print_text.h"
 #include "result/print_units.h"

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A record as JSON. One field of the root a line, one row of a list a line; anything else goes on
- * one line where it fits into 100 columns and is broken with two spaces of indentation where not.
- * Whether it fits is found by a dry run of the same code that stops at the limit, so the cost stays
- * linear and nothing is allocated. Text is always valid: broken UTF-8 becomes U+FFFD, what JSON
- * cannot say (NaN, infinity) becomes null.
+ * A record as JSON. Each field of the root and each item of a list has its own line; anything else
+ * is one line where it fits into 100 columns, and indented lines where not. Whether it fits is
+ * found by a dry run of the same code that stops at the limit, so the cost is linear and nothing is
+ * allocated. The text is always valid: invalid UTF-8 becomes U+FFFD, NaN and infinity become null.
  */
 #include "result/print_text.h"
 #include "result/print_units.h"

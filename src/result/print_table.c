@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A record for people. A record is its titled scalars as "Title  value" lines, then, in the order
- * of its fields, a section for each titled record, map and list:
+ * A record as text: its scalars as lines "title  value", then, in the order of the fields, a
+ * section for each record, map and list. Fields without title are not shown:
  *
  *     File     resnet.json.gz          scalars of the record
  *     Events   239,093
