@@ -3,6 +3,7 @@
  * A part's way in a step is followed from the push that its worker began in it: each next record is
  * the first of its kind that is not earlier. Records are sorted once and found by bisection.
  */
+#include "base/order.h"
 #include "facts/intervals.h"
 #include "job/exchanges.h"
 #include "job/job.h"
@@ -11,39 +12,13 @@
 
 /* ------------------------------------------------------------------ sorted records */
 
-static int by_key_time(const void *pa, const void *pb)
-{
-    const struct rp_message_end *a = pa, *b = pb;
+RP_ORDER(by_key_time, struct rp_message_end, RP_UP(key), RP_UP(ns))
 
-    if (a->key != b->key)
-        return a->key < b->key ? -1 : 1;
-    return (a->ns > b->ns) - (a->ns < b->ns);
-}
+RP_ORDER(by_time, int64_t, RP_COMPARE(*a, *b))
 
-static int by_time(const void *pa, const void *pb)
-{
-    int64_t a = *(const int64_t *)pa, b = *(const int64_t *)pb;
+RP_ORDER(by_key_begin, struct rp_server_work, RP_UP(key), RP_UP(begin_ns))
 
-    return (a > b) - (a < b);
-}
-
-static int by_key_begin(const void *pa, const void *pb)
-{
-    const struct rp_server_work *a = pa, *b = pb;
-
-    if (a->key != b->key)
-        return a->key < b->key ? -1 : 1;
-    return (a->begin_ns > b->begin_ns) - (a->begin_ns < b->begin_ns);
-}
-
-static int by_thread_begin(const void *pa, const void *pb)
-{
-    const struct rp_server_work *a = pa, *b = pb;
-
-    if (a->thread != b->thread)
-        return a->thread < b->thread ? -1 : 1;
-    return (a->begin_ns > b->begin_ns) - (a->begin_ns < b->begin_ns);
-}
+RP_ORDER(by_thread_begin, struct rp_server_work, RP_UP(thread), RP_UP(begin_ns))
 
 uint64_t rp_server_work_key(int64_t key, bool merged)
 {
@@ -158,65 +133,37 @@ enum rp_code rp_exchange_index_records(struct rp_exchange_ctx *f)
 /* The first of a key that is not earlier; INT64_MIN: none. */
 static int64_t first_after(const struct rp_message_end *list, size_t n, uint64_t key, int64_t ns)
 {
-    size_t low = 0, high = n;
+    size_t low;
 
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-
-        if (list[middle].key < key || (list[middle].key == key && list[middle].ns < ns))
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    RP_LOWER_BOUND(low, n, list[low].key < key || (list[low].key == key && list[low].ns < ns));
     return low < n && list[low].key == key ? list[low].ns : INT64_MIN;
 }
 
 /* How many of the times are not later than this one. */
 size_t rp_times_until(const int64_t *list, size_t n, int64_t ns)
 {
-    size_t low = 0, high = n;
+    size_t low;
 
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-
-        if (list[middle] <= ns)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    RP_LOWER_BOUND(low, n, list[low] <= ns);
     return low;
 }
 
 const struct rp_server_work *rp_server_work_from(const struct rp_exchange_ctx *f, uint64_t key,
                                                  int64_t ns)
 {
-    size_t low = 0, high = f->works.n;
+    const struct rp_server_work *x = f->works.at;
+    size_t i;
 
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        const struct rp_server_work *x = &f->works.at[middle];
-
-        if (x->key < key || (x->key == key && x->begin_ns < ns))
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low < f->works.n && f->works.at[low].key == key ? &f->works.at[low] : NULL;
+    RP_LOWER_BOUND(i, f->works.n, x[i].key < key || (x[i].key == key && x[i].begin_ns < ns));
+    return i < f->works.n && x[i].key == key ? &x[i] : NULL;
 }
 
 /* When the thread became free before this piece of work. */
 int64_t rp_thread_free_ns(const struct rp_exchange_ctx *f, const struct rp_server_work *x)
 {
-    size_t low = 0, high = f->by_thread.n;
+    size_t low;
 
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-
-        if (by_thread_begin(&f->by_thread.at[middle], x) < 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    RP_LOWER_BOUND(low, f->by_thread.n, by_thread_begin(&f->by_thread.at[low], x) < 0);
     return low && f->by_thread.at[low - 1].thread == x->thread ? f->by_thread.at[low - 1].end_ns
                                                                : INT64_MIN;
 }

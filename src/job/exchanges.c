@@ -8,6 +8,7 @@
  * the parts of a worker.
  */
 #include "job/exchanges.h"
+#include "base/order.h"
 #include "facts/intervals.h"
 #include "job/job.h"
 
@@ -81,12 +82,7 @@ static struct rp_message_side *side_of(const struct rp_exchange_ctx *f, size_t p
     return receiver ? &s->in[kind] : &s->out[kind];
 }
 
-static int by_value(const void *pa, const void *pb)
-{
-    double a = *(const double *)pa, b = *(const double *)pb;
-
-    return (a > b) - (a < b);
-}
+RP_ORDER(by_value, double, RP_COMPARE(*a, *b))
 
 /* The least of a part over all workers; -1: none. */
 static double least_of_all(const struct rp_exchange_ctx *f, size_t part, int kind, bool receiver)

@@ -5,6 +5,7 @@
  * count. Records are sorted once by step; a mean then costs what its steps hold.
  */
 #include "job/means.h"
+#include "base/order.h"
 #include "facts/intervals.h"
 
 #include <math.h>
@@ -22,14 +23,7 @@ struct way {
     uint32_t edge;
 };
 
-static int by_from(const void *pa, const void *pb)
-{
-    const struct way *a = pa, *b = pb;
-
-    if (a->from != b->from)
-        return a->from < b->from ? -1 : 1;
-    return (a->edge > b->edge) - (a->edge < b->edge);
-}
+RP_ORDER(by_from, struct way, RP_UP(from), RP_UP(edge))
 
 struct flood {
     const struct rp_job_rank *r;
@@ -51,16 +45,9 @@ static enum rp_code reach(struct flood *f, const struct rp_job_edge *e)
 
 static enum rp_code spread(struct flood *f, uint64_t from)
 {
-    size_t low = 0, high = f->r->edges.n;
+    size_t low;
 
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-
-        if (f->ways[middle].from < from)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    RP_LOWER_BOUND(low, f->r->edges.n, f->ways[low].from < from);
     for (; low < f->r->edges.n && f->ways[low].from == from; low++)
         RP_TRY(reach(f, &f->r->edges.at[f->ways[low].edge]));
     return RP_OK;
@@ -104,12 +91,7 @@ static enum rp_code find_updates(struct rp_job_means *m, size_t rank, struct rp_
 
 /* ------------------------------------------------------------------ steps */
 
-static int by_begin(const void *pa, const void *pb)
-{
-    const struct rp_means_step *a = pa, *b = pb;
-
-    return (a->begin_ns > b->begin_ns) - (a->begin_ns < b->begin_ns);
-}
+RP_ORDER(by_begin, struct rp_means_step, RP_UP(begin_ns))
 
 static bool is_known(const struct rp_means_rank *w, const struct rp_job_op *op)
 {
@@ -200,31 +182,15 @@ static enum rp_code join_steps(struct rp_job_means *m, struct rp_err *err)
 
 size_t rp_means_step(const struct rp_means_rank *w, int64_t ns)
 {
-    size_t low = 0, high = w->steps.n;
+    size_t low;
 
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-
-        if (w->steps.at[middle].begin_ns <= ns)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    RP_LOWER_BOUND(low, w->steps.n, w->steps.at[low].begin_ns <= ns);
     return low && ns <= w->steps.at[low - 1].end_ns ? w->steps.at[low - 1].at : SIZE_MAX;
 }
 
 /* ------------------------------------------------------------------ operators by step */
 
-static int by_step_begin(const void *pa, const void *pb)
-{
-    const struct rp_means_item *a = pa, *b = pb;
-
-    if (a->step != b->step)
-        return a->step < b->step ? -1 : 1;
-    if (a->begin_ns != b->begin_ns)
-        return a->begin_ns < b->begin_ns ? -1 : 1;
-    return (a->at > b->at) - (a->at < b->at);
-}
+RP_ORDER(by_step_begin, struct rp_means_item, RP_UP(step), RP_UP(begin_ns), RP_UP(at))
 
 enum rp_code rp_means_sort(struct rp_job_means *m, struct rp_means_item *items, size_t n,
                            struct rp_means_order *out, struct rp_err *err)

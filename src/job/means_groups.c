@@ -5,6 +5,7 @@
  * for that one (such votes begin directly after it). A lag is learned only from those occurrences
  * in which it determined the time.
  */
+#include "base/order.h"
 #include "facts/intervals.h"
 #include "job/means.h"
 
@@ -139,14 +140,7 @@ static enum rp_code groups_of_spans(struct rp_job_means *m, size_t step, struct 
     return code;
 }
 
-static int by_tensor(const void *pa, const void *pb)
-{
-    const struct rp_job_key *a = pa, *b = pb;
-
-    if (a->tensor != b->tensor)
-        return a->tensor < b->tensor ? -1 : 1;
-    return (a->part > b->part) - (a->part < b->part);
-}
+RP_ORDER(by_tensor, struct rp_job_key, RP_UP(tensor), RP_UP(part))
 
 /* With servers: tensors with the same keys travel together. */
 static enum rp_code groups_of_keys(struct rp_job_means *m, struct rp_err *err)

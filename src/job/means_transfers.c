@@ -4,6 +4,7 @@
  * loop, channel, chunk and slice. A receive of a rank whose sends run beside it is only what it
  * took after its neighbour had sent, on one clock.
  */
+#include "base/order.h"
 #include "facts/intervals.h"
 #include "job/means.h"
 
@@ -90,14 +91,7 @@ static double own_ns(const struct rp_job_means *m, size_t from, size_t step,
     return (double)rp_ns_between(begin, rp_ns_sum(x->begin_ns, x->dur_ns));
 }
 
-static int by_group_and_begin(const void *pa, const void *pb)
-{
-    const struct rp_mean_transfer *a = pa, *b = pb;
-
-    if (a->group != b->group)
-        return a->group < b->group ? -1 : 1;
-    return (a->begin_ns > b->begin_ns) - (a->begin_ns < b->begin_ns);
-}
+RP_ORDER(by_group_and_begin, struct rp_mean_transfer, RP_UP(group), RP_UP(begin_ns))
 
 static enum rp_code add_mean(struct rp_job_means *m, size_t rank, size_t first, size_t end,
                              const struct rp_job_transfer *x, struct rp_err *err)

@@ -9,6 +9,7 @@
 #include "job/pipeline.h"
 
 #include "base/hash.h"
+#include "base/order.h"
 #include "facts/arg_keys.h"
 #include "sim/engine/task_graph.h"
 
@@ -44,20 +45,8 @@ bool rp_trace_is_pipeline(const struct rp_trace *t)
     return false;
 }
 
-static int by_place(const void *pa, const void *pb)
-{
-    const struct rp_pipeline_op *a = pa, *b = pb;
-
-    if (a->step != b->step)
-        return a->step < b->step ? -1 : 1;
-    if (a->dp != b->dp)
-        return a->dp < b->dp ? -1 : 1;
-    if (a->stage != b->stage)
-        return a->stage < b->stage ? -1 : 1;
-    if (a->type != b->type)
-        return a->type < b->type ? -1 : 1;
-    return (a->seq > b->seq) - (a->seq < b->seq);
-}
+RP_ORDER(by_place, struct rp_pipeline_op, RP_UP(step), RP_UP(dp), RP_UP(stage), RP_UP(type),
+         RP_UP(seq))
 
 struct keys {
     rp_str step, seq, chunk;
@@ -337,16 +326,9 @@ static enum rp_code add_op(struct maker *m, const struct rp_pipeline_op *op)
 static uint32_t waits(const struct maker *m, uint32_t op)
 {
     const struct rp_sg_edge *e = m->part->graph.edges.at;
-    uint32_t low = 0, high = (uint32_t)m->part->recorded_steps; /* MEMBER edges, by their end */
+    uint32_t low; /* into the MEMBER edges, which are sorted by successor */
 
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-
-        if (e[middle].to < op)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    RP_LOWER_BOUND(low, m->part->recorded_steps, e[low].to < op);
     return low < m->part->recorded_steps && e[low].to == op ? e[low].from : op;
 }
 
@@ -537,12 +519,7 @@ static int64_t measure(const struct rp_pipeline *p)
     return (int64_t)(sum / p->nsteps);
 }
 
-static int by_member(const void *pa, const void *pb)
-{
-    const struct rp_sg_edge *a = pa, *b = pb;
-
-    return (a->to > b->to) - (a->to < b->to);
-}
+RP_ORDER(by_member, struct rp_sg_edge, RP_UP(to))
 
 static enum rp_code make(struct maker *m)
 {

@@ -7,6 +7,7 @@
  * launched last, and the work that it launches next is the one that waits. Such edges are marked as
  * inferred, and left out where the times contradict.
  */
+#include "base/order.h"
 #include "stepgraph/build.h"
 
 #include <string.h>
@@ -83,23 +84,22 @@ rp_event rp_sg_wait_record(const struct rp_trace *t, rp_event call)
 
 /* ------------------------------------------------------------------ as recorded */
 
-/* The first work of a stream that was launched after a moment. */
-static uint32_t item_launched_after(const struct rp_sg_builder *b, uint32_t stream, int64_t ns)
+/* When an item of a stream was launched; by_stream[i]. */
+static int64_t launch_ns(const struct rp_sg_builder *b, uint32_t i)
 {
-    const struct rp_work_item *items = b->work->items.at;
-    uint32_t high = b->stream_end.at[stream], low = high - b->work->streams.at[stream].nitems;
-    uint32_t end = high;
+    const struct rp_work_item *x = &b->work->items.at[b->by_stream.at[i]];
 
-    while (low < high) { /* work starts in the order of its launches on a stream */
-        uint32_t middle = low + (high - low) / 2;
-        const struct rp_work_item *x = &items[b->by_stream.at[middle]];
+    return x->launch == RP_NONE ? x->begin_ns : b->t->ev.ts_ns[x->launch];
+}
 
-        if ((x->launch == RP_NONE ? x->begin_ns : b->t->ev.ts_ns[x->launch]) < ns)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low < end ? b->by_stream.at[low] : RP_SG_NO_ITEM;
+/* The first work of a stream that was launched at or after a moment: work of a stream starts in the
+   order of its launches. */
+static uint32_t item_launched_from(const struct rp_sg_builder *b, uint32_t stream, int64_t ns)
+{
+    uint32_t i, end = b->stream_end.at[stream];
+
+    RP_LOWER_BOUND_FROM(i, end - b->work->streams.at[stream].nitems, end, launch_ns(b, i) < ns);
+    return i < end ? b->by_stream.at[i] : RP_SG_NO_ITEM;
 }
 
 static enum rp_code link_wait(struct rp_sg_builder *b, const struct rp_sg_waits *w, rp_event record,
@@ -111,7 +111,7 @@ static enum rp_code link_wait(struct rp_sg_builder *b, const struct rp_sg_waits 
 
     if (wait.stream == RP_NONE || wait.on_stream == RP_NONE || wait.stream == wait.on_stream)
         return RP_OK;
-    to = item_launched_after(b, wait.stream, ns);
+    to = item_launched_from(b, wait.stream, ns);
     if (to == RP_SG_NO_ITEM)
         return RP_OK;
     from = rp_sg_stream_item_before(b, wait.on_stream, b->work->items.at[to].begin_ns,

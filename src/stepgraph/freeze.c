@@ -6,6 +6,8 @@
  */
 #include "stepgraph/build.h"
 
+#include "base/order.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -196,12 +198,7 @@ static void bind(struct rp_stepgraph *g, uint32_t node)
         best->flags |= RP_SG_BINDING;
 }
 
-static int by_ns(const void *pa, const void *pb)
-{
-    int64_t a = *(const int64_t *)pa, b = *(const int64_t *)pb;
-
-    return (a > b) - (a < b);
-}
+RP_ORDER(by_ns, int64_t, RP_COMPARE(*a, *b))
 
 /* The median lag of the binding edges of a kind. */
 static enum rp_code usual_lag(const struct rp_stepgraph *g, uint8_t kind, int64_t *out,

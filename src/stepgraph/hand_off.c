@@ -18,6 +18,8 @@
  */
 #include "stepgraph/build.h"
 
+#include "base/order.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -50,17 +52,10 @@ struct passer {
 /* The last span of a thread that starts before a moment, or RP_NONE. */
 static rp_event span_before(const struct rp_sg_builder *b, uint32_t lane, int64_t ns)
 {
-    size_t first = b->threads.at[lane].first_span, low = first;
-    size_t high = b->threads.at[lane].end_span;
+    size_t low, first = b->threads.at[lane].first_span;
 
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-
-        if (b->t->ev.ts_ns[b->spans.at[middle]] < ns)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    RP_LOWER_BOUND_FROM(low, first, b->threads.at[lane].end_span,
+                        b->t->ev.ts_ns[b->spans.at[low]] < ns);
     return low > first ? b->spans.at[low - 1] : RP_NONE;
 }
 
@@ -83,16 +78,10 @@ static int64_t last_change(const struct rp_sg_builder *b, uint32_t lane, int64_t
 /* Where a thread that does nothing at a moment starts its next span. */
 static int64_t next_start(const struct rp_sg_builder *b, uint32_t lane, int64_t ns)
 {
-    size_t low = b->threads.at[lane].first_span, high = b->threads.at[lane].end_span, end = high;
+    size_t low, end = b->threads.at[lane].end_span;
 
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-
-        if (b->t->ev.ts_ns[b->spans.at[middle]] < ns)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    RP_LOWER_BOUND_FROM(low, b->threads.at[lane].first_span, end,
+                        b->t->ev.ts_ns[b->spans.at[low]] < ns);
     return low < end ? b->t->ev.ts_ns[b->spans.at[low]] : INT64_MAX;
 }
 
@@ -238,16 +227,7 @@ static enum rp_code go_on(struct passer *p, uint32_t lane, int64_t ns, struct rp
     return stop == INT64_MIN ? wake_up(p, err) : take_over(p, last_to(p, PROCESS, IDLE), stop, err);
 }
 
-static int by_time(const void *pa, const void *pb)
-{
-    const struct change *a = pa, *b = pb;
-
-    if (a->ns != b->ns)
-        return a->ns < b->ns ? -1 : 1;
-    if (a->starts != b->starts)
-        return a->starts < b->starts ? -1 : 1;
-    return (a->lane > b->lane) - (a->lane < b->lane);
-}
+RP_ORDER(by_time, struct change, RP_UP(ns), RP_UP(starts), RP_UP(lane))
 
 /* Stops first; then those that start at one time, none of which is busy yet for the others. */
 static enum rp_code walk(struct passer *p, struct rp_err *err)

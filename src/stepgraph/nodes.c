@@ -7,6 +7,8 @@
  */
 #include "stepgraph/build.h"
 
+#include "base/order.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -215,20 +217,8 @@ static void end_lane(struct rp_stepgraph *g)
     g->nlanes = (uint32_t)g->lanes.n;
 }
 
-static int by_place(const void *pa, const void *pb)
-{
-    const struct rp_sg_cut *a = pa, *b = pb;
-
-    if (a->lane != b->lane)
-        return a->lane < b->lane ? -1 : 1;
-    if (a->at_ns != b->at_ns)
-        return a->at_ns < b->at_ns ? -1 : 1;
-    if (a->from_ns != b->from_ns)
-        return a->from_ns < b->from_ns ? -1 : 1;
-    if (a->item != b->item)
-        return a->item < b->item ? -1 : 1;
-    return (a->other > b->other) - (a->other < b->other);
-}
+RP_ORDER(by_place, struct rp_sg_cut, RP_UP(lane), RP_UP(at_ns), RP_UP(from_ns), RP_UP(item),
+         RP_UP(other))
 
 static enum rp_code slice_threads(struct slicer *s, struct rp_err *err)
 {

@@ -5,6 +5,8 @@
  */
 #include "stepgraph/build.h"
 
+#include "base/order.h"
+
 #include <stdlib.h>
 
 /* How much work behind a moment is looked at for what was launched before another: more is never
@@ -136,16 +138,9 @@ enum rp_code rp_sg_index_items(struct rp_sg_builder *b, struct rp_err *err)
 uint32_t rp_sg_item_before(const struct rp_sg_builder *b, int64_t ns)
 {
     const struct rp_work_item *items = b->work->items.at;
-    size_t low = 0, high = b->work->items.n, least;
+    size_t low, least;
 
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-
-        if (items[b->by_end.at[middle]].end_ns <= ns)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    RP_LOWER_BOUND(low, b->work->items.n, items[b->by_end.at[low]].end_ns <= ns);
     least = low > LOOK_BACK ? low - LOOK_BACK : 0; /* items of no length at that very moment */
     while (low > least && items[b->by_end.at[low - 1]].begin_ns >= ns)
         low--;
@@ -157,16 +152,9 @@ uint32_t rp_sg_stream_item_before(const struct rp_sg_builder *b, uint32_t stream
 {
     const struct rp_work_item *items = b->work->items.at;
     uint32_t end = b->stream_end.at[stream], first = end - b->work->streams.at[stream].nitems;
-    uint32_t low = first, high = end;
+    uint32_t low;
 
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-
-        if (items[b->by_stream.at[middle]].begin_ns < ns)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    RP_LOWER_BOUND_FROM(low, first, end, items[b->by_stream.at[low]].begin_ns < ns);
     first = low - first > LOOK_BACK ? low - LOOK_BACK : first;
     for (; low > first; low--) {
         const struct rp_work_item *x = &items[b->by_stream.at[low - 1]];
@@ -181,16 +169,9 @@ uint32_t rp_sg_stream_item_before(const struct rp_sg_builder *b, uint32_t stream
 
 uint32_t rp_sg_node_from(const struct rp_stepgraph *g, uint32_t lane, int64_t ns)
 {
-    uint32_t low = g->lanes.at[lane].first, high = g->lanes.at[lane].end, end = high;
+    uint32_t low, end = g->lanes.at[lane].end;
 
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-
-        if (g->nodes.at[middle].start_ns < ns)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    RP_LOWER_BOUND_FROM(low, g->lanes.at[lane].first, end, g->nodes.at[low].start_ns < ns);
     return low < end ? low : RP_NONE;
 }
 

@@ -6,6 +6,8 @@
  */
 #include "sim/engine/resim_tail.h"
 
+#include "base/order.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,12 +16,7 @@
 
 /* ------------------------------------------------------------------ cuts */
 
-static int by_value(const void *pa, const void *pb)
-{
-    int64_t a = *(const int64_t *)pa, b = *(const int64_t *)pb;
-
-    return (a > b) - (a < b);
-}
+RP_ORDER(by_value, int64_t, RP_COMPARE(*a, *b))
 
 /* Moments between which about as many tasks of devices start. */
 static size_t place_cuts(const struct rp_resim_tail *x, const struct rp_sim_result *base,
@@ -43,14 +40,7 @@ static size_t place_cuts(const struct rp_resim_tail *x, const struct rp_sim_resu
     return ncuts;
 }
 
-static int by_wait(const void *pa, const void *pb)
-{
-    const struct rp_horizon_entry *a = pa, *b = pb;
-
-    if (a->ready_ns != b->ready_ns)
-        return a->ready_ns < b->ready_ns ? -1 : 1;
-    return (a->task > b->task) - (a->task < b->task);
-}
+RP_ORDER(by_wait, struct rp_horizon_entry, RP_UP(ready_ns), RP_UP(task))
 
 static enum rp_code keep_waits(struct rp_resim_cut *cut, const struct rp_horizon *h,
                                struct rp_err *err)

@@ -9,6 +9,7 @@
  */
 #include "sim/model/expand.h"
 
+#include "base/order.h"
 #include "sim/model/transport.h"
 
 #include <math.h>
@@ -39,14 +40,7 @@ struct group { /* the members of a meeting */
 
 /* ------------------------------------------------------------------ members */
 
-static int by_meet(const void *pa, const void *pb)
-{
-    const struct member *a = pa, *b = pb;
-
-    if (a->meet != b->meet)
-        return a->meet < b->meet ? -1 : 1;
-    return (a->rank > b->rank) - (a->rank < b->rank);
-}
+RP_ORDER(by_meet, struct member, RP_UP(meet), RP_UP(rank))
 
 /* The edge between two tasks, or UINT32_MAX. */
 static uint32_t edge_between(const struct rp_task_graph *g, uint32_t from, uint32_t to)

@@ -11,6 +11,7 @@
  */
 #include "sim/model/profiler_cost.h"
 
+#include "base/order.h"
 #include "facts/arg_keys.h"
 
 #include <math.h>
@@ -39,12 +40,7 @@
 /* Of what a node takes at least this part is its own. */
 #define OWN_PART 10
 
-static int by_value(const void *pa, const void *pb)
-{
-    int64_t a = *(const int64_t *)pa, b = *(const int64_t *)pb;
-
-    return (a > b) - (a < b);
-}
+RP_ORDER(by_value, int64_t, RP_COMPARE(*a, *b))
 
 /* ------------------------------------------------------------------ what the trace says */
 

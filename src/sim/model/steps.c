@@ -10,17 +10,13 @@
  */
 #include "sim/model/steps.h"
 
+#include "base/order.h"
 #include "sim/engine/task_graph.h"
 
 #include <math.h>
 #include <stdlib.h>
 
-static int by_value(const void *pa, const void *pb)
-{
-    int64_t a = *(const int64_t *)pa, b = *(const int64_t *)pb;
-
-    return (a > b) - (a < b);
-}
+RP_ORDER(by_value, int64_t, RP_COMPARE(*a, *b))
 
 int64_t rp_sim_median_gap(int64_t *at_ns, size_t n)
 {
@@ -57,16 +53,9 @@ enum rp_code rp_sim_steps_list(struct rp_sim_part *p, const struct rp_trace *t, 
 /* Steps are in order and do not overlap, but for damaged files. */
 uint16_t rp_sim_step_at(const struct rp_sim_part *p, int64_t ns)
 {
-    uint32_t low = 0, high = p->nsteps;
+    uint32_t low;
 
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-
-        if (p->step_begin_ns.at[middle] <= ns)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    RP_LOWER_BOUND(low, p->nsteps, p->step_begin_ns.at[low] <= ns);
     return low && ns < p->step_end_ns.at[low - 1] ? (uint16_t)(low - 1) : RP_NO_STEP;
 }
 

@@ -6,6 +6,7 @@
  */
 #include "sim/model/transport.h"
 
+#include "base/order.h"
 #include "sim/model/steps.h"
 
 #include <math.h>
@@ -41,12 +42,7 @@ static int64_t begin_of(const struct rp_sim_run *run, size_t i)
                                                                               : c->begin_ns;
 }
 
-static int by_begin(const void *pa, const void *pb)
-{
-    const struct rp_transfer *a = pa, *b = pb;
-
-    return (a->begin_ns > b->begin_ns) - (a->begin_ns < b->begin_ns);
-}
+RP_ORDER(by_begin, struct rp_transfer, RP_UP(begin_ns))
 
 static enum rp_code collect(const struct rp_sim_run *run, struct transfers *out, struct rp_err *err)
 {

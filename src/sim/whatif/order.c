@@ -6,6 +6,8 @@
  */
 #include "sim/whatif/nodes.h"
 
+#include "base/order.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -39,16 +41,9 @@ static enum rp_code need_transfers(const struct rp_sim_run *run, const char *wha
 static uint32_t first_after(const struct rp_sim_run *run, const struct rp_sg_lane *lane,
                             int64_t at_ns)
 {
-    uint32_t low = lane->first, high = lane->end;
+    uint32_t low;
 
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-
-        if (node_at(run, middle)->start_ns <= at_ns)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    RP_LOWER_BOUND_FROM(low, lane->first, lane->end, node_at(run, low)->start_ns <= at_ns);
     return low;
 }
 

@@ -12,6 +12,8 @@
  */
 #include "sim/whatif/nodes.h"
 
+#include "base/order.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,12 +24,7 @@ struct work {
     bool on_host; /* there is no device: threads do the work */
 };
 
-static int by_value(const void *pa, const void *pb)
-{
-    int64_t a = *(const int64_t *)pa, b = *(const int64_t *)pb;
-
-    return (a > b) - (a < b);
-}
+RP_ORDER(by_value, int64_t, RP_COMPARE(*a, *b))
 
 /* Where the work of a node is summed up, or NULL: it is none. */
 static int64_t *sum_of(const struct work *w, const struct rp_sim_run *run, uint32_t node)

@@ -4,6 +4,7 @@
  * type, over all ranks and steps: the mean of computes, the median of communication. Or all but one
  * stage, one data-parallel rank or one type do: what that one costs alone.
  */
+#include "base/order.h"
 #include "job/pipeline.h"
 #include "sim/whatif/nodes.h"
 
@@ -86,12 +87,7 @@ static bool is_kept(const struct rp_sim_run *run, const struct kept *k, uint32_t
     }
 }
 
-static int by_ns(const void *pa, const void *pb)
-{
-    int64_t a = *(const int64_t *)pa, b = *(const int64_t *)pb;
-
-    return (a > b) - (a < b);
-}
+RP_ORDER(by_ns, int64_t, RP_COMPARE(*a, *b))
 
 /* The usual time of a type (its name), or -1 where nothing is of it. */
 static int64_t ideal_ns(const struct rp_sim_run *run, uint32_t name, int64_t *scratch)
