@@ -1,25 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How the ranks meet is a fact (rendezvous.h). The chain is walked from the end of the run
- * backwards: from the rank that ends last to its last collective, through that to the rank that
- * came last to it, and so on. Times of ranks are compared on the clock of the first. Linear in
- * collectives after sorting those of each rank by their ends.
+ * Which collectives of the ranks belong together is a fact (rendezvous.h). The chain is walked
+ * backwards from the end of the run: from the rank that ends last to its last collective, through
+ * that to the rank that arrived last, and so on. Times of ranks are compared on the clock of the
+ * first. Linear in collectives after sorting those of each rank by their ends.
  */
-#include "explain/report/chain.h"
+#include "explain/report/report.h"
 
+#include "base/order.h"
 #include "facts/rendezvous.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* A meeting as one of its ranks sees it. */
+/* A rendezvous as one of its ranks sees it. */
 struct member {
     int64_t end_ns; /* on the first rank's clock */
-    uint32_t meeting, at;
+    uint32_t rendezvous, at;
 };
 
-struct linker {
-    const struct rp_report_input *in;
+struct chain_ctx {
+    const struct rp_ranks *ranks;
     size_t n;
     struct rp_arena *arena;
     struct rp_chain *out;
@@ -28,9 +29,15 @@ struct linker {
     size_t *nmembers;
 };
 
-static const struct rp_collective *collective_of(const struct linker *l, uint32_t rank, uint32_t at)
+static const struct rp_report_part *part_of(const struct chain_ctx *ctx, size_t rank)
 {
-    return &l->in[rank].part->collectives.list.at[at];
+    return rp_report_part_of(ctx->ranks, rank);
+}
+
+static const struct rp_collective *collective_of(const struct chain_ctx *ctx, uint32_t rank,
+                                                 uint32_t at)
+{
+    return &part_of(ctx, rank)->collectives.list.at[at];
 }
 
 static int64_t uncovered(const rp_interval_vec *compute, int64_t begin_ns, int64_t end_ns)
@@ -41,23 +48,23 @@ static int64_t uncovered(const rp_interval_vec *compute, int64_t begin_ns, int64
                          rp_ns_between(begin_ns, end_ns));
 }
 
-/* Waits and transfers of the ranks of a meeting, and who came last. */
-static enum rp_code count_meeting(struct linker *l, const struct rp_rendezvous *m,
-                                  rp_interval_vec *waits, struct rp_err *err)
+/* Waits and transfers of the participants of a rendezvous, and which arrived last. */
+static enum rp_code count_rendezvous(struct chain_ctx *ctx, const struct rp_rendezvous *m,
+                                     rp_interval_vec *waits, struct rp_err *err)
 {
-    struct rp_chain_rank *last = &l->out->ranks[m->rank[m->last]];
+    struct rp_chain_rank *last = &ctx->out->ranks[m->rank[m->last]];
     uint32_t i;
 
     last->last_count++;
     rp_ns_add(&last->margin_ns, rp_ns_between(m->second_ns, m->last_ns));
     for (i = 0; i < m->n; i++) {
         uint32_t r = m->rank[i];
-        const struct rp_collective *c = collective_of(l, r, m->at[i]);
-        int64_t came = rp_ns_between(l->m.offset_ns[r], m->last_ns);
-        struct rp_interval wait = {c->begin_ns, came < c->end_ns ? came : c->end_ns};
+        const struct rp_collective *c = collective_of(ctx, r, m->at[i]);
+        int64_t arrived = rp_ns_between(ctx->m.offset_ns[r], m->last_ns);
+        struct rp_interval wait = {c->begin_ns, arrived < c->end_ns ? arrived : c->end_ns};
 
-        rp_ns_add(&l->out->ranks[r].wait_ns, rp_ns_between(c->begin_ns, came));
-        rp_ns_add(&l->out->ranks[r].transfer_ns, rp_ns_between(came, c->end_ns));
+        rp_ns_add(&ctx->out->ranks[r].wait_ns, rp_ns_between(c->begin_ns, arrived));
+        rp_ns_add(&ctx->out->ranks[r].transfer_ns, rp_ns_between(arrived, c->end_ns));
         if (wait.end_ns > wait.begin_ns)
             RP_TRY(rp_vec_push(&waits[r], wait, err));
     }
@@ -65,148 +72,128 @@ static enum rp_code count_meeting(struct linker *l, const struct rp_rendezvous *
 }
 
 /* Several collectives of a rank may wait at once: what counts is the time in which any does. */
-static enum rp_code count_meetings(struct linker *l, struct rp_err *err)
+static enum rp_code count_all_rendezvous(struct chain_ctx *ctx, struct rp_err *err)
 {
-    rp_interval_vec *waits = RP_ARENA_NEW(l->arena, rp_interval_vec, l->n + 1);
+    rp_interval_vec *waits = RP_ARENA_NEW(ctx->arena, rp_interval_vec, ctx->n + 1);
     enum rp_code code = waits ? RP_OK : rp_err_nomem(err, "matching collectives");
     size_t i, r;
 
-    for (i = 0; i < l->m.n && code == RP_OK; i++)
-        code = count_meeting(l, &l->m.at[i], waits, err);
-    for (r = 0; waits && r < l->n; r++) {
+    for (i = 0; i < ctx->m.n && code == RP_OK; i++)
+        code = count_rendezvous(ctx, &ctx->m.at[i], waits, err);
+    for (r = 0; waits && r < ctx->n; r++) {
         waits[r].n = rp_union_sort(waits[r].at, waits[r].n);
         for (i = 0; i < waits[r].n; i++)
-            rp_ns_add(
-                &l->out->ranks[r].exposed_wait_ns,
-                uncovered(&l->in[r].part->compute, waits[r].at[i].begin_ns, waits[r].at[i].end_ns));
+            rp_ns_add(&ctx->out->ranks[r].exposed_wait_ns,
+                      uncovered(&part_of(ctx, r)->compute, waits[r].at[i].begin_ns,
+                                waits[r].at[i].end_ns));
         rp_vec_release(&waits[r]);
     }
     return code;
 }
 
-/* From the first start to the last end of what ranks meet in. */
-static void measure_span(struct linker *l)
+/* From the first start to the last end of matched collectives. */
+static void measure_span(struct chain_ctx *ctx)
 {
     int64_t first = INT64_MAX, last = INT64_MIN;
     size_t i;
 
-    for (i = 0; i < l->m.n; i++) {
-        first = l->m.at[i].first_ns < first ? l->m.at[i].first_ns : first;
-        last = l->m.at[i].end_ns > last ? l->m.at[i].end_ns : last;
+    for (i = 0; i < ctx->m.n; i++) {
+        first = ctx->m.at[i].first_ns < first ? ctx->m.at[i].first_ns : first;
+        last = ctx->m.at[i].end_ns > last ? ctx->m.at[i].end_ns : last;
     }
-    l->out->span_ns = l->m.n ? rp_ns_between(first, last) : 0;
+    ctx->out->span_ns = ctx->m.n ? rp_ns_between(first, last) : 0;
 }
 
-/* Adds the gaps of a rank in [from, to) by cause, and what it copies there and does nothing else.
- */
-static void add_own(struct linker *l, size_t rank, int64_t from_ns, int64_t to_ns)
+/* Adds the gaps of a rank in [from, to) by cause, and the time in which it only copies. */
+static void add_own_time(struct chain_ctx *ctx, size_t rank, int64_t from_ns, int64_t to_ns)
 {
-    const struct rp_report_part *p = l->in[rank].part;
+    const struct rp_report_part *p = part_of(ctx, rank);
     const rp_gap_vec *gaps = &p->gaps;
-    size_t low = 0, high = gaps->n;
+    size_t i;
 
     if (p->on_device && from_ns < to_ns)
-        rp_ns_add(&l->out->copies_ns,
+        rp_ns_add(&ctx->out->copies_ns,
                   rp_ns_between(rp_union_covers(p->kernels.at, p->kernels.n, from_ns, to_ns),
                                 rp_union_covers(p->busy.at, p->busy.n, from_ns, to_ns)));
-
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-
-        if (gaps->at[middle].end_ns <= from_ns)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    for (; low < gaps->n && gaps->at[low].begin_ns < to_ns; low++)
-        rp_ns_add(&l->out->cause_ns[gaps->at[low].cause],
-                  rp_ns_common(gaps->at[low].begin_ns, gaps->at[low].end_ns, from_ns, to_ns));
+    RP_LOWER_BOUND(i, gaps->n, gaps->at[i].end_ns <= from_ns);
+    for (; i < gaps->n && gaps->at[i].begin_ns < to_ns; i++)
+        rp_ns_add(&ctx->out->cause_ns[gaps->at[i].cause],
+                  rp_ns_common(gaps->at[i].begin_ns, gaps->at[i].end_ns, from_ns, to_ns));
 }
 
-static int by_end(const void *pa, const void *pb)
-{
-    const struct member *a = pa, *b = pb;
+RP_ORDER(by_end, struct member, RP_UP(end_ns), RP_UP(rendezvous))
 
-    if (a->end_ns != b->end_ns)
-        return a->end_ns < b->end_ns ? -1 : 1;
-    return (a->meeting > b->meeting) - (a->meeting < b->meeting);
-}
-
-static enum rp_code list_members(struct linker *l, struct rp_err *err)
+static enum rp_code list_members(struct chain_ctx *ctx, struct rp_err *err)
 {
     size_t i, r;
     uint32_t k;
 
-    l->members = RP_ARENA_NEW(l->arena, struct member *, l->n + 1);
-    l->nmembers = RP_ARENA_NEW(l->arena, size_t, l->n + 1);
-    for (r = 0; l->members && l->nmembers && r < l->n; r++) {
-        l->members[r] =
-            RP_ARENA_NEW(l->arena, struct member, l->in[r].part->collectives.list.n + 1);
-        if (!l->members[r])
-            return rp_err_nomem(err, "matching collectives");
-    }
-    if (!l->members || !l->nmembers)
-        return rp_err_nomem(err, "matching collectives");
-    for (i = 0; i < l->m.n; i++)
-        for (k = 0; k < l->m.at[i].n; k++) {
-            uint32_t rank = l->m.at[i].rank[k], at = l->m.at[i].at[k];
+    ctx->members = RP_ARENA_NEW(ctx->arena, struct member *, ctx->n + 1);
+    ctx->nmembers = RP_ARENA_NEW(ctx->arena, size_t, ctx->n + 1);
+    for (r = 0; ctx->members && r < ctx->n; r++)
+        ctx->members[r] =
+            RP_ARENA_NEW(ctx->arena, struct member, part_of(ctx, r)->collectives.list.n + 1);
+    RP_TRY(rp_arena_check(ctx->arena, "matching collectives", err));
+    for (i = 0; i < ctx->m.n; i++)
+        for (k = 0; k < ctx->m.at[i].n; k++) {
+            uint32_t rank = ctx->m.at[i].rank[k], at = ctx->m.at[i].at[k];
 
-            l->members[rank][l->nmembers[rank]++] =
-                (struct member){rp_ns_sum(collective_of(l, rank, at)->end_ns, l->m.offset_ns[rank]),
-                                (uint32_t)i, at};
+            ctx->members[rank][ctx->nmembers[rank]++] = (struct member){
+                rp_ns_sum(collective_of(ctx, rank, at)->end_ns, ctx->m.offset_ns[rank]),
+                (uint32_t)i, at};
         }
-    for (r = 0; r < l->n; r++)
-        if (l->nmembers[r])
-            qsort(l->members[r], l->nmembers[r], sizeof **l->members, by_end);
+    for (r = 0; r < ctx->n; r++)
+        if (ctx->nmembers[r])
+            qsort(ctx->members[r], ctx->nmembers[r], sizeof **ctx->members, by_end);
     return RP_OK;
 }
 
-/* By how much the others would have gone on earlier without the last rank: from the second last
-   start on, while that rank does not compute, and no moment twice. */
-static void add_margin(struct linker *l, const struct rp_rendezvous *m, int64_t *until)
+/* By how much the others would have continued earlier without the last rank: from the second last
+   arrival on, while that rank does not compute, and no moment twice. */
+static void add_margin(struct chain_ctx *ctx, const struct rp_rendezvous *m, int64_t *until)
 {
     int64_t end = m->last_ns < *until ? m->last_ns : *until;
     uint32_t i, r;
 
     for (i = 0; i < m->n; i++) {
         r = m->rank[i];
-        if (i != m->last &&
-            rp_ns_sum(collective_of(l, r, m->at[i])->begin_ns, l->m.offset_ns[r]) == m->second_ns)
+        if (i != m->last && rp_ns_sum(collective_of(ctx, r, m->at[i])->begin_ns,
+                                      ctx->m.offset_ns[r]) == m->second_ns)
             break;
     }
     if (i == m->n || end <= m->second_ns)
         return;
-    rp_ns_add(&l->out->margin_ns,
-              uncovered(&l->in[r].part->compute, rp_ns_between(l->m.offset_ns[r], m->second_ns),
-                        rp_ns_between(l->m.offset_ns[r], end)));
+    rp_ns_add(&ctx->out->margin_ns,
+              uncovered(&part_of(ctx, r)->compute, rp_ns_between(ctx->m.offset_ns[r], m->second_ns),
+                        rp_ns_between(ctx->m.offset_ns[r], end)));
     *until = m->second_ns;
 }
 
-/* From meeting to meeting, backwards along the ranks that came last. */
-static void walk(struct linker *l)
+/* From rendezvous to rendezvous, backwards along the ranks that arrived last. */
+static void walk_chain(struct chain_ctx *ctx)
 {
-    size_t rank = l->out->lead;
-    int64_t until = rp_ns_sum(l->in[rank].part->b.end_ns, l->m.offset_ns[rank]);
+    size_t rank = ctx->out->lead;
+    int64_t until = rp_ns_sum(part_of(ctx, rank)->b.end_ns, ctx->m.offset_ns[rank]);
     int64_t waited = INT64_MAX;
 
     for (;;) {
-        int64_t offset = l->m.offset_ns[rank], from;
+        int64_t offset = ctx->m.offset_ns[rank], from;
         const struct rp_rendezvous *m;
         const struct rp_collective *c;
 
-        while (l->nmembers[rank] && l->members[rank][l->nmembers[rank] - 1].end_ns > until)
-            l->nmembers[rank]--;
-        from = l->nmembers[rank] ? l->members[rank][l->nmembers[rank] - 1].end_ns
-                                 : rp_ns_sum(l->in[rank].part->b.begin_ns, offset);
-        add_own(l, rank, rp_ns_between(offset, from), rp_ns_between(offset, until));
-        if (!l->nmembers[rank])
+        while (ctx->nmembers[rank] && ctx->members[rank][ctx->nmembers[rank] - 1].end_ns > until)
+            ctx->nmembers[rank]--;
+        from = ctx->nmembers[rank] ? ctx->members[rank][ctx->nmembers[rank] - 1].end_ns
+                                   : rp_ns_sum(part_of(ctx, rank)->b.begin_ns, offset);
+        add_own_time(ctx, rank, rp_ns_between(offset, from), rp_ns_between(offset, until));
+        if (!ctx->nmembers[rank])
             return;
-        m = &l->m.at[l->members[rank][--l->nmembers[rank]].meeting];
+        m = &ctx->m.at[ctx->members[rank][--ctx->nmembers[rank]].rendezvous];
         rank = m->rank[m->last];
-        c = collective_of(l, (uint32_t)rank, m->at[m->last]);
-        rp_ns_add(&l->out->transfer_ns,
-                  uncovered(&l->in[rank].part->compute, c->begin_ns, c->end_ns));
-        add_margin(l, m, &waited);
+        c = collective_of(ctx, (uint32_t)rank, m->at[m->last]);
+        rp_ns_add(&ctx->out->transfer_ns,
+                  uncovered(&part_of(ctx, rank)->compute, c->begin_ns, c->end_ns));
+        add_margin(ctx, m, &waited);
         until = m->last_ns;
     }
 }
@@ -216,69 +203,69 @@ static int64_t lost_alone(const struct rp_report_part *p)
     return rp_ns_sum(p->b.idle_ns, p->b.exposed_comm_ns);
 }
 
-/* Nothing ties the devices together: the rank with most idle time and exposed communication speaks
-   for the run. */
-static void alone(struct linker *l)
+/* Nothing synchronizes the devices: the rank with most idle time and exposed communication
+   represents the run. */
+static void follow_one_rank(struct chain_ctx *ctx)
 {
     const struct rp_report_part *p;
     size_t r;
 
-    l->out->lead = 0;
-    for (r = 1; r < l->n; r++)
-        if (lost_alone(l->in[r].part) > lost_alone(l->in[l->out->lead].part))
-            l->out->lead = r;
-    p = l->in[l->out->lead].part;
-    add_own(l, l->out->lead, p->b.begin_ns, p->b.end_ns);
-    l->out->transfer_ns = p->b.exposed_comm_ns;
+    ctx->out->lead = 0;
+    for (r = 1; r < ctx->n; r++)
+        if (lost_alone(part_of(ctx, r)) > lost_alone(part_of(ctx, ctx->out->lead)))
+            ctx->out->lead = r;
+    p = part_of(ctx, ctx->out->lead);
+    add_own_time(ctx, ctx->out->lead, p->b.begin_ns, p->b.end_ns);
+    ctx->out->transfer_ns = p->b.exposed_comm_ns;
 }
 
-static enum rp_code meet(struct linker *l, struct rp_err *err)
+static enum rp_code match_collectives(struct chain_ctx *ctx, struct rp_err *err)
 {
     const struct rp_collectives **lists =
-        RP_ARENA_NEW(l->arena, const struct rp_collectives *, l->n + 1);
+        RP_ARENA_NEW(ctx->arena, const struct rp_collectives *, ctx->n + 1);
     size_t r;
 
     if (!lists)
         return rp_err_nomem(err, "matching collectives");
-    for (r = 0; r < l->n; r++) {
-        lists[r] = &l->in[r].part->collectives;
-        l->out->beside |= lists[r]->on_host && l->in[r].part->on_device;
+    for (r = 0; r < ctx->n; r++) {
+        lists[r] = &part_of(ctx, r)->collectives;
+        ctx->out->beside |= lists[r]->on_host && part_of(ctx, r)->on_device;
     }
-    RP_TRY(rp_rendezvous_find(lists, l->n, l->arena, &l->m, err));
-    l->out->clocks_differ = l->m.clocks_differ;
-    l->out->ncollectives = l->m.clocks_differ ? 0 : l->m.n;
-    for (r = 0; r < l->n; r++)
-        if (rp_ns_sum(l->in[r].part->b.end_ns, l->m.offset_ns[r]) >
-            rp_ns_sum(l->in[l->out->lead].part->b.end_ns, l->m.offset_ns[l->out->lead]))
-            l->out->lead = r;
+    RP_TRY(rp_rendezvous_find(lists, ctx->n, ctx->arena, &ctx->m, err));
+    ctx->out->clocks_differ = ctx->m.clocks_differ;
+    ctx->out->ncollectives = ctx->m.clocks_differ ? 0 : ctx->m.n;
+    for (r = 0; r < ctx->n; r++)
+        if (rp_ns_sum(part_of(ctx, r)->b.end_ns, ctx->m.offset_ns[r]) >
+            rp_ns_sum(part_of(ctx, ctx->out->lead)->b.end_ns, ctx->m.offset_ns[ctx->out->lead]))
+            ctx->out->lead = r;
     return RP_OK;
 }
 
-enum rp_code rp_chain_make(const struct rp_report_input *ranks, size_t n, struct rp_arena *arena,
+enum rp_code rp_chain_make(const struct rp_ranks *ranks, struct rp_arena *arena,
                            struct rp_chain *out, struct rp_err *err)
 {
-    struct linker l = {.in = ranks, .n = n, .arena = arena, .out = out};
+    struct chain_ctx ctx = {.ranks = ranks, .n = ranks->n, .arena = arena, .out = out};
     int64_t waited = INT64_MAX;
     size_t i;
 
     *out = (struct rp_chain){0};
-    out->ranks = RP_ARENA_NEW(arena, struct rp_chain_rank, n + 1);
+    out->ranks = RP_ARENA_NEW(arena, struct rp_chain_rank, ranks->n + 1);
     if (!out->ranks)
         return rp_err_nomem(err, "matching collectives");
-    RP_TRY(meet(&l, err));
+    RP_TRY(match_collectives(&ctx, err));
     if (!out->ncollectives) {
-        alone(&l);
+        follow_one_rank(&ctx);
         return RP_OK;
     }
-    RP_TRY(count_meetings(&l, err));
-    measure_span(&l);
+    RP_TRY(count_all_rendezvous(&ctx, err));
+    measure_span(&ctx);
     if (!out->beside) {
-        RP_TRY(list_members(&l, err));
-        walk(&l);
+        RP_TRY(list_members(&ctx, err));
+        walk_chain(&ctx);
         return RP_OK;
     }
-    alone(&l);
-    for (i = l.m.n; i > 0; i--)
-        add_margin(&l, &l.m.at[i - 1], &waited);
+    follow_one_rank(&ctx);
+    for (i = ctx.m.n; i > 0; i--)
+        add_margin(&ctx, &ctx.m.at[i - 1], &waited);
     return RP_OK;
 }

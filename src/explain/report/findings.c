@@ -3,19 +3,19 @@
  * Findings. Those made of idle time are a table: cause of the gaps, id, title, hint; their cost is
  * the idle time on the chain that sets the pace. Others have a function each. The cost of a finding
  * is the time by which the recording would be shorter without it; costs of different findings may
- * overlap (a rank that is late because of its host is a straggler and a host stall).
+ * overlap (a rank that is late because of its host is both a straggler and a host stall).
  */
-#include "explain/report/findings.h"
+#include "explain/report/report.h"
 
+#include "base/order.h"
 #include "explain/short_name.h"
 #include "result/print_units.h"
 
-#include <stddef.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define MOST_FINDINGS 24
+#define MOST_EVIDENCE 4
 #define LEAST_SHARE   0.01 /* of the window: less is not worth a line */
 #define ATYPICAL      1.2  /* times the median step */
 
@@ -26,34 +26,35 @@ struct finding_row {
 
 static const struct finding_row by_cause[] = {
     {RP_GAP_NOT_LAUNCHED, "launch-bound",
-     "the host launches work more slowly than the device does it",
+     "the host launches work more slowly than the device executes it",
      "CUDA graphs or torch.compile, fused optimizers, larger batches, fewer and larger operators"},
-    {RP_GAP_SYNC_DRAIN, "sync-points", "the host waits for the device and then starts from nothing",
-     "remove .item(), .cpu(), print of tensors and explicit synchronisation from the step; copy "
+    {RP_GAP_SYNC_DRAIN, "sync-points",
+     "the host waits for the device, which then has no work queued",
+     "remove .item(), .cpu(), printing of tensors and explicit synchronization from the step; copy "
      "with non_blocking=True"},
     {RP_GAP_DATA_LOADER, "data-loader", "the device waits for input data",
      "more workers, pinned memory, prefetching, cheaper transforms; check the storage"},
-    {RP_GAP_HOST_STALL, "host-stall", "host calls that usually take microseconds were held up",
-     "look for CPU starvation, garbage collection, page faults, locks, or an observer that writes "
-     "during the step; 'reprise idle' shows each"},
+    {RP_GAP_HOST_STALL, "host-stall", "host calls that usually take microseconds took far longer",
+     "look for CPU starvation, garbage collection, page faults, locks, or a monitoring tool that "
+     "writes during the step; 'reprise stalls' lists the calls"},
     {RP_GAP_ALLOCATION, "fragmentation", "device memory is allocated and freed during the step",
      "expandable segments, fewer different shapes, a warm-up before recording; check for memory "
      "near its limit"},
-    {RP_GAP_PROFILER, "profiler-overhead", "the profiler itself holds the device up",
-     "record fewer kinds of events, or take step times without it"},
+    {RP_GAP_PROFILER, "profiler-overhead", "the profiler itself delays the device",
+     "record fewer kinds of events, or measure step times without the profiler"},
     {RP_GAP_COPY, "copies", "the device only copies, or waits for copies to begin",
-     "pin host memory, copy on a stream of its own while kernels run, combine small copies"},
+     "pin host memory, copy on a separate stream while kernels run, combine small copies"},
     {RP_GAP_EVENT_WAIT, "dependencies", "launched work waits for events or for other streams",
-     "check which streams wait for each other: fewer events, or work that fits between"},
+     "check which streams wait for each other: use fewer events, or run other work meanwhile"},
     {RP_GAP_OTHER_RANK, "host-collectives",
      "the devices wait for collectives that run on the hosts",
      "use a backend that runs on the device, or larger buckets that overlap with compute"},
-    {RP_GAP_UNRECORDED, "unrecorded-work", "the device is held by what was not recorded",
+    {RP_GAP_UNRECORDED, "unrecorded-work", "the device waits for something that was not recorded",
      "look for other processes on the device, and for events that the profiler dropped"},
 };
 
 struct findings {
-    const struct rp_report_input *in;
+    const struct rp_ranks *ranks;
     size_t n;
     const struct rp_chain *chain;
     struct rp_arena *arena;
@@ -61,28 +62,37 @@ struct findings {
     int64_t window_ns;                  /* of the rank that ends last */
     int64_t atypical_ns[RP_GAP_CAUSES]; /* idle that belongs to an untypical step */
     int32_t absent;                     /* ranks of the run that were not given */
-    bool failed;
 };
 
-const char *rp_report_time(struct rp_arena *arena, int64_t ns)
+static const struct rp_report_part *part_of(const struct findings *f, size_t rank)
 {
-    char text[64];
-
-    rp_units_format((double)ns, RP_UNIT_NS, text, sizeof text);
-    return rp_arena_strdup(arena, text);
+    return rp_report_part_of(f->ranks, rank);
 }
 
-static const char *when(struct findings *f, int64_t ns)
+static int number_of(const struct findings *f, size_t rank)
 {
-    const char *text = rp_report_time(f->arena, ns);
+    return f->ranks->parts[rank].number;
+}
 
-    f->failed |= !text;
-    return text ? text : "";
+/* The rank at the end of the chain. */
+static const struct rp_report_part *lead_part(const struct findings *f)
+{
+    return part_of(f, f->chain->lead);
+}
+
+static int lead_number(const struct findings *f)
+{
+    return number_of(f, f->chain->lead);
+}
+
+static const char *duration(const struct findings *f, int64_t ns)
+{
+    return rp_units_time(f->arena, ns);
 }
 
 /* Adds a finding where it costs enough; NULL otherwise. */
-static struct rp_report_finding *add(struct findings *f, const char *id, const char *title,
-                                     const char *hint, int64_t lost_ns)
+static struct rp_report_finding *add_finding(struct findings *f, const char *id, const char *title,
+                                             const char *hint, int64_t lost_ns)
 {
     struct rp_report_finding *finding = &f->out->findings[f->out->nfindings];
 
@@ -92,19 +102,18 @@ static struct rp_report_finding *add(struct findings *f, const char *id, const c
     *finding = (struct rp_report_finding){.id = id, .title = title, .hint = hint};
     finding->lost_ns = lost_ns;
     finding->share = (double)lost_ns / (double)f->window_ns;
-    finding->evidence = RP_ARENA_NEW(f->arena, const char *, 5);
-    f->failed |= !finding->evidence;
-    if (f->failed)
+    finding->evidence = RP_ARENA_NEW(f->arena, const char *, MOST_EVIDENCE);
+    if (!finding->evidence)
         return NULL;
     f->out->nfindings++;
     return finding;
 }
 
 /* Adds a finding that makes numbers doubtful and costs nothing itself. */
-static struct rp_report_finding *doubt(struct findings *f, const char *id, const char *title,
-                                       const char *hint)
+static struct rp_report_finding *add_doubt(struct findings *f, const char *id, const char *title,
+                                           const char *hint)
 {
-    struct rp_report_finding *finding = add(f, id, title, hint, INT64_MAX);
+    struct rp_report_finding *finding = add_finding(f, id, title, hint, INT64_MAX);
 
     if (finding) {
         finding->lost_ns = 0;
@@ -113,16 +122,15 @@ static struct rp_report_finding *doubt(struct findings *f, const char *id, const
     return finding;
 }
 
-static void give(struct findings *f, struct rp_report_finding *finding, const char *evidence)
+static void add_evidence(struct rp_report_finding *finding, const char *evidence)
 {
-    f->failed |= !evidence;
-    if (evidence && finding->nevidence < 4)
+    if (finding->nevidence < MOST_EVIDENCE)
         finding->evidence[finding->nevidence++] = evidence;
 }
 
 /* A rank's idle time of a cause, all classes together; the row with most of it is returned. */
-static const struct rp_idle_cause *cause_of(const struct rp_report_part *p, uint8_t cause,
-                                            int64_t *total, int64_t *count)
+static const struct rp_idle_cause *cause_total(const struct rp_report_part *p, uint8_t cause,
+                                               int64_t *total, int64_t *count)
 {
     const struct rp_idle_cause *best = NULL;
     size_t i;
@@ -142,7 +150,7 @@ static const struct rp_idle_cause *cause_of(const struct rp_report_part *p, uint
 }
 
 /* The ranks with most of a cause, up to three. */
-static void give_ranks(struct findings *f, struct rp_report_finding *finding, uint8_t cause)
+static void add_rank_evidence(struct findings *f, struct rp_report_finding *finding, uint8_t cause)
 {
     int64_t below = INT64_MAX;
     int round;
@@ -153,7 +161,7 @@ static void give_ranks(struct findings *f, struct rp_report_finding *finding, ui
         size_t r, best = SIZE_MAX;
 
         for (r = 0; r < f->n; r++) {
-            const struct rp_idle_cause *row = cause_of(f->in[r].part, cause, &total, &count);
+            const struct rp_idle_cause *row = cause_total(part_of(f, r), cause, &total, &count);
 
             if (row && total > most && total < below) {
                 most = total;
@@ -165,61 +173,64 @@ static void give_ranks(struct findings *f, struct rp_report_finding *finding, ui
         if (best == SIZE_MAX || (round && most < finding->lost_ns / 4))
             return;
         below = most;
-        give(f, finding,
-             rp_arena_printf(f->arena, "rank %d: %s idle in %lld gap%s, the longest %s; mostly %s",
-                             f->in[best].number, when(f, most), (long long)gaps,
-                             gaps == 1 ? "" : "s", when(f, c->longest_ns),
-                             c->evidence ? c->evidence : "unknown"));
+        add_evidence(finding,
+                     rp_arena_textf(f->arena,
+                                    "rank %d: %s idle in %lld gap%s, the longest %s; mainly %s",
+                                    number_of(f, best), duration(f, most), (long long)gaps,
+                                    gaps == 1 ? "" : "s", duration(f, c->longest_ns),
+                                    c->evidence ? c->evidence : "unknown"));
     }
 }
 
-/* Where the evidence is that nothing was recorded, no call can be blamed. */
+/* Where most of the time has no recorded span, no call can be blamed. */
 static void explain_silence(struct findings *f, struct rp_report_finding *finding)
 {
     int64_t total, count;
-    const struct rp_idle_cause *row =
-        cause_of(f->in[f->chain->lead].part, RP_GAP_HOST_STALL, &total, &count);
+    const struct rp_idle_cause *row = cause_total(lead_part(f), RP_GAP_HOST_STALL, &total, &count);
 
     if (!row || !row->evidence || strncmp(row->evidence, "nothing recorded", 16) != 0)
         return;
-    finding->title = "for long the host launches nothing, and what it does was not recorded";
+    finding->title = "the host launches nothing for a long time, and what it does was not recorded";
     finding->hint =
-        "record more of the host (Python stacks, with_stack, the host tracer): the input "
-        "pipeline, work between steps and waiting look like this";
+        "record more of the host (Python stacks, with_stack, the host tracer); typical causes are "
+        "the input pipeline, work between steps, and waiting";
 }
 
-/* How much of the time in collectives of the hosts is waiting for the last rank. */
-static void give_waits(struct findings *f, struct rp_report_finding *finding)
+/* How much of the time in collectives on the hosts is waiting for the last rank. */
+static void add_wait_evidence(struct findings *f, struct rp_report_finding *finding)
 {
     const struct rp_chain_rank *c = &f->chain->ranks[f->chain->lead];
 
     if (f->chain->ncollectives && f->chain->beside)
-        give(f, finding,
-             rp_arena_printf(f->arena,
-                             "rank %d: in %zu collectives of the hosts %s are waiting for the "
-                             "last rank, %s transfer",
-                             f->in[f->chain->lead].number, f->chain->ncollectives,
-                             when(f, c->wait_ns), when(f, c->transfer_ns)));
+        add_evidence(
+            finding,
+            rp_arena_textf(
+                f->arena,
+                "rank %d: of its time in %zu collectives on the hosts, %s is waiting for the last rank "
+                "and %s is transfer",
+                lead_number(f), f->chain->ncollectives, duration(f, c->wait_ns),
+                duration(f, c->transfer_ns)));
 }
 
 /* "rank 0: 5 copies and memsets; for 30.0 ms nothing else runs, for 1.00 ms …" */
-static void give_copies(struct findings *f, struct rp_report_finding *finding)
+static void add_copy_evidence(struct findings *f, struct rp_report_finding *finding)
 {
-    const struct rp_report_part *p = f->in[f->chain->lead].part;
+    const struct rp_report_part *p = lead_part(f);
     const struct rp_breakdown *b = &p->b;
     int64_t waits, count;
 
-    cause_of(p, RP_GAP_COPY, &waits, &count);
+    cause_total(p, RP_GAP_COPY, &waits, &count);
     if (!f->chain->copies_ns || !p->sums.copy_name)
         return;
-    give(f, finding,
-         rp_arena_printf(
-             f->arena,
-             "rank %d: %lld copies and memsets; for %s nothing else runs, for %s the device waits "
-             "for one; mostly %.80s (%s)",
-             f->in[f->chain->lead].number, (long long)p->sums.copies,
-             when(f, rp_ns_between(rp_ns_sum(b->compute_ns, b->exposed_comm_ns), b->busy_ns)),
-             when(f, waits), p->sums.copy_name, when(f, p->sums.copy_name_ns)));
+    add_evidence(
+        finding,
+        rp_arena_textf(
+            f->arena,
+            "rank %d: %lld copies and memsets; for %s nothing else runs, for %s the device waits "
+            "for one; mainly %.80s (%s)",
+            lead_number(f), (long long)p->sums.copies,
+            duration(f, rp_ns_between(rp_ns_sum(b->compute_ns, b->exposed_comm_ns), b->busy_ns)),
+            duration(f, waits), p->sums.copy_name, duration(f, p->sums.copy_name_ns)));
 }
 
 static void find_idle(struct findings *f)
@@ -233,55 +244,58 @@ static void find_idle(struct findings *f)
 
         if (row->cause == RP_GAP_COPY)
             rp_ns_add(&lost, f->chain->copies_ns);
-        finding = add(f, row->id, row->title, row->hint, lost);
+        finding = add_finding(f, row->id, row->title, row->hint, lost);
         if (finding && row->cause == RP_GAP_COPY)
-            give_copies(f, finding);
+            add_copy_evidence(f, finding);
         if (finding)
-            give_ranks(f, finding, row->cause);
+            add_rank_evidence(f, finding, row->cause);
         if (finding && row->cause == RP_GAP_HOST_STALL)
             explain_silence(f, finding);
         if (finding && row->cause == RP_GAP_OTHER_RANK)
-            give_waits(f, finding);
+            add_wait_evidence(f, finding);
     }
 }
 
 static void find_exposed_comm(struct findings *f)
 {
-    const struct rp_report_part *lead = f->in[f->chain->lead].part;
+    const struct rp_report_part *lead = lead_part(f);
     bool matched = f->chain->ncollectives > 0 && !f->chain->beside;
-    struct rp_report_finding *finding =
-        add(f, "exposed-comm", "communication runs while no compute does",
-            "overlap it with backward (buckets, prefetch), send less (compression, larger local "
-            "batches), or use a faster network",
-            f->chain->transfer_ns);
+    struct rp_report_finding *finding = add_finding(
+        f, "exposed-comm", "communication runs while no compute does",
+        "overlap it with backward (buckets, prefetch), send less (compression, larger local "
+        "batches), or use a faster network",
+        f->chain->transfer_ns);
 
     if (!finding)
         return;
     if (f->absent > 0)
-        give(f, finding,
-             rp_arena_printf(
-                 f->arena, "%d rank%s of the run %s not given: waiting for %s looks like transfer",
-                 (int)f->absent, f->absent == 1 ? "" : "s", f->absent == 1 ? "was" : "were",
-                 f->absent == 1 ? "it" : "them"));
-    give(f, finding,
-         matched ? rp_arena_printf(f->arena,
-                                   "%zu collectives of %zu ranks, transfer only: "
-                                   "waiting for late ranks is not counted",
-                                   f->chain->ncollectives, f->n)
-                 : rp_arena_printf(f->arena,
-                                   "rank %d: %s of %s communication is exposed; waiting "
-                                   "for other ranks cannot be told from transfer here",
-                                   f->in[f->chain->lead].number, when(f, lead->b.exposed_comm_ns),
-                                   when(f, lead->b.comm_ns)));
+        add_evidence(
+            finding,
+            rp_arena_textf(f->arena,
+                           "%d rank%s of the run %s not given: waiting for %s looks like transfer",
+                           (int)f->absent, f->absent == 1 ? "" : "s",
+                           f->absent == 1 ? "was" : "were", f->absent == 1 ? "it" : "them"));
+    add_evidence(
+        finding,
+        matched
+            ? rp_arena_textf(f->arena,
+                             "%zu collectives of %zu ranks, transfer only: "
+                             "waiting for late ranks is not included",
+                             f->chain->ncollectives, f->n)
+            : rp_arena_textf(
+                  f->arena,
+                  "rank %d: %s of %s communication is exposed; it may include waiting for other ranks",
+                  lead_number(f), duration(f, lead->b.exposed_comm_ns),
+                  duration(f, lead->b.comm_ns)));
 }
 
-/* "rank 0 came last 32 of 84 times, 167.4 ms after the others" */
+/* "rank 0 arrived last 32 of 84 times and delayed the others by 167.4 ms" */
 static void find_straggler(struct findings *f)
 {
-    struct rp_report_finding *finding =
-        add(f, "straggler", "the others wait for ranks that come late to collectives",
-            "see what those ranks do before: 'reprise idle --rank N' and 'reprise comm'",
-            f->chain->ncollectives ? f->chain->margin_ns : 0);
+    struct rp_report_finding *finding = add_finding(
+        f, "straggler", "some ranks arrive late at collectives, and the others wait for them",
+        "see what those ranks do before they arrive: 'reprise idle --rank N' and 'reprise comm'",
+        f->chain->ncollectives ? f->chain->margin_ns : 0);
     int64_t below = INT64_MAX;
     int round;
 
@@ -296,21 +310,22 @@ static void find_straggler(struct findings *f)
         if (best == SIZE_MAX || f->chain->ranks[best].margin_ns < f->chain->margin_ns / 20)
             return;
         below = f->chain->ranks[best].margin_ns;
-        give(f, finding,
-             rp_arena_printf(f->arena,
-                             "rank %d came last %lld of %zu times, in all %s after the next",
-                             f->in[best].number, (long long)f->chain->ranks[best].last_count,
-                             f->chain->ncollectives, when(f, below)));
+        add_evidence(
+            finding,
+            rp_arena_textf(f->arena,
+                           "rank %d arrived last %lld of %zu times and delayed the others by %s",
+                           number_of(f, best), (long long)f->chain->ranks[best].last_count,
+                           f->chain->ncollectives, duration(f, below)));
     }
 }
 
-/* What a step needs whatever the host and the other ranks do. */
-static int64_t need_of(const struct rp_report_step *s)
+/* The part of a step that does not depend on the host and on other ranks. */
+static int64_t work_time(const struct rp_report_step *s)
 {
-    return rp_ns_between(rp_ns_sum(s->idle_ns, s->exposed_comm_ns), s->dur_ns);
+    return rp_ns_between(rp_ns_sum(s->b.idle_ns, s->b.exposed_comm_ns), s->b.window_ns);
 }
 
-static int64_t median(int64_t *v, size_t n)
+static int64_t median_of(int64_t *v, size_t n)
 {
     qsort(v, n, sizeof *v, rp_ns_order);
     return v[(n - 1) / 2];
@@ -323,11 +338,11 @@ static int64_t usual_of(const struct rp_report_part *p, size_t offset, int64_t *
 
     for (i = 0; i < p->nsteps; i++)
         memcpy(&v[i], (const char *)&p->steps[i] + offset, sizeof v[i]);
-    return median(v, p->nsteps);
+    return median_of(v, p->nsteps);
 }
 
-/* What a long step has more of a kind of idle time, where it is several times the usual. */
-static int64_t own_idle(struct findings *f, uint8_t cause, int64_t has_ns, int64_t usual_ns)
+/* The excess of a long step in idle time of a cause, where it has more than twice the usual. */
+static int64_t idle_excess(struct findings *f, uint8_t cause, int64_t has_ns, int64_t usual_ns)
 {
     if (has_ns / 2 <= usual_ns)
         return 0;
@@ -338,56 +353,55 @@ static int64_t own_idle(struct findings *f, uint8_t cause, int64_t has_ns, int64
 static void add_atypical(struct findings *f, int64_t lost, size_t worst, size_t typical,
                          int64_t usual)
 {
-    const struct rp_report_part *p = f->in[f->chain->lead].part;
-    struct rp_report_finding *finding =
-        add(f, "atypical-step", "a step is not like the others",
-            "leave it out: compilation, warm-up or a checkpoint; look at a typical step", lost);
+    const struct rp_report_part *p = lead_part(f);
+    struct rp_report_finding *finding = add_finding(
+        f, "atypical-step", "a step takes longer than the others",
+        "leave it out (compilation, warm-up, a checkpoint) and look at a typical step", lost);
 
     if (!finding || worst == SIZE_MAX) {
         memset(f->atypical_ns, 0, sizeof f->atypical_ns);
         return;
     }
-    give(f, finding,
-         rp_arena_printf(f->arena, "%s took %s, the median step %s", p->steps[worst].name,
-                         when(f, p->steps[worst].dur_ns), when(f, usual)));
-    give(f, finding,
-         rp_arena_printf(f->arena, "%s is typical: --step %lld", p->steps[typical].name,
-                         (long long)p->steps[typical].number));
+    add_evidence(finding,
+                 rp_arena_textf(f->arena, "%s took %s, the median step %s", p->steps[worst].name,
+                                duration(f, p->steps[worst].b.window_ns), duration(f, usual)));
+    add_evidence(finding,
+                 rp_arena_textf(f->arena, "%s is typical: --step %lld", p->steps[typical].name,
+                                (long long)p->steps[typical].number));
 }
 
 /* A step that is longer than the others for reasons of its own: warm-up, compilation, checkpoint.
    Its excess of work, and of late launches where the step has several times the usual. */
 static void find_atypical(struct findings *f)
 {
-    const struct rp_report_part *p = f->in[f->chain->lead].part;
+    const struct rp_report_part *p = lead_part(f);
     size_t i, n = p->nsteps, worst = SIZE_MAX, typical = 0;
     int64_t *v = RP_ARENA_NEW(f->arena, int64_t, n + 1), need, late, drain, usual, lost = 0,
             most = 0;
 
-    f->failed |= !v;
     if (n < 3 || !v)
         return;
     for (i = 0; i < n; i++)
-        v[i] = need_of(&p->steps[i]);
-    need = median(v, n);
+        v[i] = work_time(&p->steps[i]);
+    need = median_of(v, n);
     late = usual_of(p, offsetof(struct rp_report_step, late_ns), v);
     drain = usual_of(p, offsetof(struct rp_report_step, drain_ns), v);
-    usual = usual_of(p, offsetof(struct rp_report_step, dur_ns), v);
+    usual = usual_of(p, offsetof(struct rp_report_step, b.window_ns), v);
     for (i = 0; i < n; i++) {
         const struct rp_report_step *s = &p->steps[i];
         int64_t excess =
-            (double)need_of(s) > ATYPICAL * (double)need ? rp_ns_between(need, need_of(s)) : 0;
+            (double)work_time(s) > ATYPICAL * (double)need ? rp_ns_between(need, work_time(s)) : 0;
 
-        if ((double)s->dur_ns > ATYPICAL * (double)usual) {
-            rp_ns_add(&excess, own_idle(f, RP_GAP_NOT_LAUNCHED, s->late_ns, late));
-            rp_ns_add(&excess, own_idle(f, RP_GAP_SYNC_DRAIN, s->drain_ns, drain));
+        if ((double)s->b.window_ns > ATYPICAL * (double)usual) {
+            rp_ns_add(&excess, idle_excess(f, RP_GAP_NOT_LAUNCHED, s->late_ns, late));
+            rp_ns_add(&excess, idle_excess(f, RP_GAP_SYNC_DRAIN, s->drain_ns, drain));
         }
         if (excess > most) {
             most = excess;
             worst = i;
         }
         rp_ns_add(&lost, excess);
-        if (s->dur_ns == usual)
+        if (s->b.window_ns == usual)
             typical = i;
     }
     add_atypical(f, lost, worst, typical, usual);
@@ -395,16 +409,16 @@ static void find_atypical(struct findings *f)
 
 static void find_tiny(struct findings *f)
 {
-    const struct rp_report_sums *s = &f->in[f->chain->lead].part->sums;
-    struct rp_report_finding *finding =
-        add(f, "tiny-kernels", "kernels so short that the pauses between them count",
-            "fuse them: torch.compile, fused or foreach optimizers, CUDA graphs", s->tiny_gap_ns);
+    const struct rp_report_sums *s = &lead_part(f)->sums;
+    struct rp_report_finding *finding = add_finding(
+        f, "tiny-kernels", "kernels so short that the gaps between them matter",
+        "fuse them: torch.compile, fused or foreach optimizers, CUDA graphs", s->tiny_gap_ns);
 
     if (finding)
-        give(f, finding,
-             rp_arena_printf(f->arena, "rank %d: %lld of %lld kernels take less than 10 us",
-                             f->in[f->chain->lead].number, (long long)s->tiny_kernels,
-                             (long long)s->kernels));
+        add_evidence(finding,
+                     rp_arena_textf(f->arena, "rank %d: %lld of %lld kernels take less than 10 us",
+                                    lead_number(f), (long long)s->tiny_kernels,
+                                    (long long)s->kernels));
 }
 
 #define THIN_SHARE 0.05 /* of the window: what kernels that fill a part of the device may cost */
@@ -412,48 +426,50 @@ static void find_tiny(struct findings *f)
 
 static void find_thin(struct findings *f)
 {
-    const struct rp_report_device *d = &f->in[f->chain->lead].part->wrong;
+    const struct rp_report_device *d = &lead_part(f)->wrong;
     struct rp_report_finding *finding = NULL;
     char name[120];
 
     if ((double)d->thin_lost_ns >= THIN_SHARE * (double)f->window_ns && d->thin_name)
-        finding = add(f, "low-occupancy", "kernels that fill a part of the device only",
-                      "larger batches or tiles that split differently (split-k), several small "
-                      "kernels at once on other streams, or fused into one",
-                      d->thin_lost_ns);
+        finding = add_finding(
+            f, "low-occupancy", "kernels that use only a part of the device",
+            "larger batches, other tile sizes (split-k), several small kernels at once on "
+            "different streams, or one fused kernel",
+            d->thin_lost_ns);
     if (!finding)
         return;
     rp_short_name(d->thin_name, name, sizeof name);
-    give(f, finding,
-         rp_arena_printf(f->arena,
-                         "rank %d: %lld kernels have fewer blocks than the device has "
-                         "multiprocessors: %s, of which they could at best save %s",
-                         f->in[f->chain->lead].number, (long long)d->thin_count,
-                         when(f, d->thin_ns), when(f, d->thin_lost_ns)));
-    give(f, finding,
-         rp_arena_printf(f->arena, "mostly %s (%s)", name, when(f, d->thin_name_lost_ns)));
+    add_evidence(finding,
+                 rp_arena_textf(f->arena,
+                                "rank %d: %lld kernels have fewer blocks than the device has "
+                                "multiprocessors; they take %s, of which at most %s can be saved",
+                                lead_number(f), (long long)d->thin_count, duration(f, d->thin_ns),
+                                duration(f, d->thin_lost_ns)));
+    add_evidence(finding, rp_arena_textf(f->arena, "mainly %s (%s)", name,
+                                         duration(f, d->thin_name_lost_ns)));
 }
 
-/* The device's clock goes down: all kernels become slower, whatever they do. */
+/* The clock of the device slows down: all kernels take longer, whatever they do. */
 static void find_slow_clock(struct findings *f)
 {
-    const struct rp_report_device *d = &f->in[f->chain->lead].part->wrong;
-    struct rp_report_finding *finding =
-        add(f, "clock-trouble", "the device becomes slower while it works",
-            "look for heat, a power limit or another process: nvidia-smi -q -d PERFORMANCE,CLOCK; "
-            "lock the clocks for measurements",
-            d->slowed_ns);
+    const struct rp_report_device *d = &lead_part(f)->wrong;
+    struct rp_report_finding *finding = add_finding(
+        f, "clock-trouble", "the device becomes slower while it works",
+        "look for heat, a power limit or another process: nvidia-smi -q -d PERFORMANCE,CLOCK; "
+        "lock the clocks for measurements",
+        d->slowed_ns);
 
     if (finding)
-        give(f, finding,
-             rp_arena_printf(f->arena,
-                             "rank %d: %lld of %lld kernels with the same name and grid are slower "
-                             "in the last third of their calls, on average by %.1f %%",
-                             f->in[f->chain->lead].number, (long long)d->slowed_kinds,
-                             (long long)d->kinds, 100 * (d->slowed_ratio - 1)));
+        add_evidence(
+            finding,
+            rp_arena_textf(f->arena,
+                           "rank %d: %lld of %lld kernels with the same name and grid are slower "
+                           "in the last third of their calls, on average by %.1f %%",
+                           lead_number(f), (long long)d->slowed_kinds, (long long)d->kinds,
+                           100 * (d->slowed_ratio - 1)));
 }
 
-/* Time stamps that cannot be: what rests on them is in doubt, but nothing is lost. */
+/* Contradictory timestamps: what was computed from them is in doubt, but nothing is lost. */
 static void find_wrong_clock(struct findings *f)
 {
     const struct rp_report_device *worst = NULL;
@@ -461,7 +477,7 @@ static void find_wrong_clock(struct findings *f)
     size_t r, at = 0;
 
     for (r = 0; r < f->n; r++) {
-        const struct rp_report_device *d = &f->in[r].part->wrong;
+        const struct rp_report_device *d = &part_of(f, r)->wrong;
 
         if ((double)d->early_count > MOST_EARLY * (double)d->launched && d->early_count > 2 &&
             (!worst || d->early_most_ns > worst->early_most_ns)) {
@@ -471,21 +487,24 @@ static void find_wrong_clock(struct findings *f)
     }
     if (!worst && !f->chain->clocks_differ)
         return;
-    finding = doubt(f, "clock-trouble", "clocks do not fit together",
-                    "idle causes, delays and waits that compare these clocks are in doubt: newer "
-                    "drivers and profilers, one clock source for all hosts (NTP, PTP)");
+    finding = add_doubt(
+        f, "clock-trouble", "clocks contradict each other",
+        "do not rely on idle causes, delays and waits that compare these clocks; use newer "
+        "drivers and profilers, and one clock source for all hosts (NTP, PTP)");
     if (finding && worst)
-        give(f, finding,
-             rp_arena_printf(f->arena,
-                             "rank %d: %lld of %lld kernels, copies and memsets start before their "
-                             "launch, up to %s",
-                             f->in[at].number, (long long)worst->early_count,
-                             (long long)worst->launched, when(f, worst->early_most_ns)));
+        add_evidence(
+            finding,
+            rp_arena_textf(f->arena,
+                           "rank %d: %lld of %lld kernels, copies and memsets start before their "
+                           "launch, up to %s",
+                           number_of(f, at), (long long)worst->early_count,
+                           (long long)worst->launched, duration(f, worst->early_most_ns)));
     if (finding && f->chain->clocks_differ)
-        give(f, finding,
-             "collectives end on some ranks before they begin on others: waiting is not told from "
-             "transfer. Ranks of different groups look the same where the groups were not "
-             "recorded: give those of one group at a time");
+        add_evidence(
+            finding,
+            "collectives end on some ranks before they begin on others, so waiting and transfer "
+            "cannot be separated. Where process groups were not recorded, ranks of different "
+            "groups look alike: give the ranks of one group at a time");
 }
 
 /* Memory that is reserved but not used, near the limit: allocations begin to fail and to retry. */
@@ -495,7 +514,7 @@ static void find_full_memory(struct findings *f)
     size_t r, i;
 
     for (r = 0; r < f->n; r++) {
-        const struct rp_report_device *d = &f->in[r].part->wrong;
+        const struct rp_report_device *d = &part_of(f, r)->wrong;
 
         if (d->device_bytes <= 0 || d->reserved_bytes / 4 < d->device_bytes / 5 ||
             d->allocated_bytes > d->reserved_bytes / 5 * 4)
@@ -504,15 +523,15 @@ static void find_full_memory(struct findings *f)
             if (!strcmp(f->out->findings[i].id, "fragmentation"))
                 finding = &f->out->findings[i];
         if (!finding)
-            finding = doubt(f, "fragmentation", "device memory is reserved but not used",
-                            "expandable segments, fewer different shapes, garbage collection "
-                            "threshold of the allocator");
+            finding = add_doubt(f, "fragmentation", "device memory is reserved but not used",
+                                "expandable segments, fewer different shapes, garbage collection "
+                                "threshold of the allocator");
         if (finding)
-            give(f, finding,
-                 rp_arena_printf(f->arena,
-                                 "rank %d: %.1f of %.1f GB are reserved, at most %.1f in use",
-                                 f->in[r].number, (double)d->reserved_bytes / 1e9,
-                                 (double)d->device_bytes / 1e9, (double)d->allocated_bytes / 1e9));
+            add_evidence(finding,
+                         rp_arena_textf(
+                             f->arena, "rank %d: %.1f of %.1f GB are reserved, at most %.1f in use",
+                             number_of(f, r), (double)d->reserved_bytes / 1e9,
+                             (double)d->device_bytes / 1e9, (double)d->allocated_bytes / 1e9));
         return;
     }
 }
@@ -524,11 +543,11 @@ static const struct {
 } by_pause[] = {
     {RP_PAUSE_DATA, LEAST_SHARE, "data-loader", "the operators wait for input data",
      "more workers, prefetching, cheaper transforms; check the storage"},
-    {RP_PAUSE_PROFILER, LEAST_SHARE, "profiler-overhead", "the profiler itself holds the host up",
-     "record fewer kinds of events, or take step times without it"},
+    {RP_PAUSE_PROFILER, LEAST_SHARE, "profiler-overhead", "the profiler itself delays the host",
+     "record fewer kinds of events, or measure step times without the profiler"},
     {RP_PAUSE_PYTHON, 0.05, "python", "Python code runs between the operators",
      "torch.compile, fewer and larger operators; 'reprise top --by python' shows the code"},
-    {RP_PAUSE_SPAN, 0.05, "host-code", "code that is no operator runs inside longer spans",
+    {RP_PAUSE_SPAN, 0.05, "host-code", "code other than operators runs inside longer spans",
      "see what those spans do: 'reprise top --by annotation', and record with with_stack"},
     {RP_PAUSE_NOTHING, 0.05, "no-operator", "no operator runs, and nothing else was recorded",
      "fewer and larger operators (fusion, XLA); look for waiting, other threads and code outside "
@@ -537,7 +556,7 @@ static const struct {
 
 static void find_pauses(struct findings *f)
 {
-    const struct rp_report_pauses *p = &f->in[f->chain->lead].part->pauses;
+    const struct rp_report_pauses *p = &lead_part(f)->pauses;
     size_t i;
 
     for (i = 0; i < sizeof by_pause / sizeof by_pause[0]; i++) {
@@ -545,37 +564,30 @@ static void find_pauses(struct findings *f)
         struct rp_report_finding *finding = NULL;
 
         if ((double)p->ns[c] >= by_pause[i].least * (double)f->window_ns)
-            finding = add(f, by_pause[i].id, by_pause[i].title, by_pause[i].hint, p->ns[c]);
+            finding = add_finding(f, by_pause[i].id, by_pause[i].title, by_pause[i].hint, p->ns[c]);
         if (finding)
-            give(f, finding,
-                 rp_arena_printf(f->arena, "rank %d: %s in %lld pauses, the longest %s%s%.80s",
-                                 f->in[f->chain->lead].number, when(f, p->ns[c]),
-                                 (long long)p->count[c], when(f, p->longest_ns[c]),
-                                 p->mostly[c] ? "; mostly " : "",
-                                 p->mostly[c] ? p->mostly[c] : ""));
+            add_evidence(
+                finding,
+                rp_arena_textf(f->arena, "rank %d: %s in %lld pauses, the longest %s%s%.80s",
+                               lead_number(f), duration(f, p->ns[c]), (long long)p->count[c],
+                               duration(f, p->longest_ns[c]), p->mainly[c] ? "; mainly " : "",
+                               p->mainly[c] ? p->mainly[c] : ""));
     }
 }
 
-static int by_lost(const void *pa, const void *pb)
-{
-    const struct rp_report_finding *a = pa, *b = pb;
+RP_ORDER(by_lost, struct rp_report_finding, RP_DOWN(lost_ns), strcmp(a->id, b->id))
 
-    if (a->lost_ns != b->lost_ns)
-        return a->lost_ns > b->lost_ns ? -1 : 1;
-    return strcmp(a->id, b->id);
-}
-
-enum rp_code rp_report_find(const struct rp_report_input *ranks, size_t n,
-                            const struct rp_chain *chain, struct rp_arena *arena,
-                            int32_t world_size, struct rp_report_root *out, struct rp_err *err)
+enum rp_code rp_report_find(const struct rp_ranks *ranks, const struct rp_chain *chain,
+                            struct rp_arena *arena, struct rp_report_root *out, struct rp_err *err)
 {
-    struct findings f = {.in = ranks, .n = n, .chain = chain, .arena = arena, .out = out};
+    struct findings f = {.ranks = ranks, .n = ranks->n, .chain = chain, .arena = arena, .out = out};
 
     out->findings = RP_ARENA_NEW(arena, struct rp_report_finding, MOST_FINDINGS + 1);
     if (!out->findings)
         return rp_err_nomem(err, "writing findings");
-    f.window_ns = ranks[chain->lead].part->b.window_ns;
-    f.absent = world_size > (int64_t)n ? world_size - (int32_t)n : 0;
+    f.window_ns = lead_part(&f)->b.window_ns;
+    f.absent = ranks->world_size - (int32_t)ranks->n;
+    f.absent = f.absent > 0 ? f.absent : 0;
     find_atypical(&f);
     find_idle(&f);
     find_exposed_comm(&f);
@@ -588,5 +600,5 @@ enum rp_code rp_report_find(const struct rp_report_input *ranks, size_t n,
     find_wrong_clock(&f);
     if (out->nfindings)
         qsort(out->findings, out->nfindings, sizeof *out->findings, by_lost);
-    return f.failed ? rp_err_nomem(err, "writing findings") : RP_OK;
+    return rp_arena_check(arena, "writing findings", err);
 }

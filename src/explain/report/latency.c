@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Latency of an operator = its start - the latest end among its inputs. Operators are taken in the
- * order of their starts, so that of a name that comes again (another step) the last one before
- * counts. An operator that starts before its input ends has none. What came from another device
- * counts from the end of its sender, so that the transfer is in the latency.
+ * order of their starts, so that for a name that occurs again (in another step) the previous
+ * occurrence counts. An operator that starts before its input ends has no latency. An input from
+ * another device counts from the end of its sender, so that the transfer is part of the latency.
  */
-#include "explain/report/latency.h"
+#include "explain/report/report.h"
 
 #include "base/strtab.h"
 #include "facts/arg_keys.h"
@@ -15,7 +15,7 @@
 
 #define MOST_INPUTS 64
 
-struct waits {
+struct latency_ctx {
     const struct rp_trace *t;
     struct rp_strtab names;
     RP_VEC(int64_t) end; /* by name: its last end, INT64_MIN: not yet */
@@ -52,7 +52,7 @@ static size_t sender_len(const char *text, size_t len)
 }
 
 /* "^node" and "node:1" are the node. */
-static uint32_t find_node(const struct waits *w, rp_str s)
+static uint32_t find_node(const struct latency_ctx *w, rp_str s)
 {
     const char *text = rp_trace_str(w->t, s), *colon = strrchr(text, ':');
     size_t len = colon && strspn(colon + 1, "0123456789") == strlen(colon + 1)
@@ -69,7 +69,7 @@ static uint32_t find_node(const struct waits *w, rp_str s)
 }
 
 /* The latest end among the inputs of an operator; INT64_MIN where none was recorded. */
-static int64_t ready_at(const struct waits *w, rp_event op)
+static int64_t ready_at(const struct latency_ctx *w, rp_event op)
 {
     int64_t ready = INT64_MIN;
     rp_str input;
@@ -87,7 +87,7 @@ static int64_t ready_at(const struct waits *w, rp_event op)
     return ready;
 }
 
-static enum rp_code find_keys(struct waits *w, struct rp_err *err)
+static enum rp_code find_keys(struct latency_ctx *w, struct rp_err *err)
 {
     char key[24];
 
@@ -104,7 +104,7 @@ static enum rp_code find_keys(struct waits *w, struct rp_err *err)
     return RP_OK;
 }
 
-static enum rp_code collect(struct waits *w, struct rp_err *err)
+static enum rp_code list_ops(struct latency_ctx *w, struct rp_err *err)
 {
     union {
         const int64_t *given;
@@ -129,7 +129,7 @@ static enum rp_code collect(struct waits *w, struct rp_err *err)
     return RP_OK;
 }
 
-static enum rp_code measure(struct waits *w, struct rp_err *err)
+static enum rp_code measure_ops(struct latency_ctx *w, struct rp_err *err)
 {
     rp_str s = 0;
     size_t i;
@@ -153,8 +153,8 @@ static enum rp_code measure(struct waits *w, struct rp_err *err)
     return RP_OK;
 }
 
-static enum rp_code fill(struct waits *w, struct rp_arena *arena, struct rp_report_latency *out,
-                         struct rp_err *err)
+static enum rp_code fill_latency(struct latency_ctx *w, struct rp_arena *arena,
+                                 struct rp_report_latency *out, struct rp_err *err)
 {
     size_t n = w->latency.n;
     rp_str s = 0;
@@ -167,14 +167,14 @@ static enum rp_code fill(struct waits *w, struct rp_arena *arena, struct rp_repo
     out->p90_ns = w->latency.at[(n * 90 + 99) / 100 - 1];
     out->max_ns = w->latency.at[n - 1];
     rp_arg_key_text(&w->name, w->slowest, &s);
-    out->slowest = rp_arena_copy(arena, rp_trace_str(w->t, s), rp_trace_str_len(w->t, s));
-    return out->slowest ? RP_OK : rp_err_nomem(err, "measuring latencies");
+    out->slowest = rp_arena_text(arena, rp_trace_str(w->t, s));
+    return rp_arena_check(arena, "measuring latencies", err);
 }
 
-enum rp_code rp_latency_find(const struct rp_trace *trace, struct rp_arena *arena,
-                             struct rp_report_latency *out, struct rp_err *err)
+enum rp_code rp_report_measure_latency(const struct rp_trace *trace, struct rp_arena *arena,
+                                       struct rp_report_latency *out, struct rp_err *err)
 {
-    struct waits w = {.t = trace, .slowest = RP_NONE};
+    struct latency_ctx w = {.t = trace, .slowest = RP_NONE};
     enum rp_code code = find_keys(&w, err);
     int i;
 
@@ -182,11 +182,11 @@ enum rp_code rp_latency_find(const struct rp_trace *trace, struct rp_arena *aren
     if (code == RP_OK && w.ninputs) {
         code = rp_strtab_init(&w.names, err);
         if (code == RP_OK)
-            code = collect(&w, err);
+            code = list_ops(&w, err);
         if (code == RP_OK)
-            code = measure(&w, err);
+            code = measure_ops(&w, err);
         if (code == RP_OK)
-            code = fill(&w, arena, out, err);
+            code = fill_latency(&w, arena, out, err);
     }
     for (i = 0; i < w.ninputs; i++)
         rp_arg_key_release(&w.input[i]);

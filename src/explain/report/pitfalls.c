@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Pitfalls of reading a timeline. An operator's mean says little where its calls differ by an order
- * of magnitude: then shapes must be looked at. And two streams with kernels side by side on the
- * screen need not run at once: what counts is how much of their time overlaps. A step that is much
- * longer than the others is a bad one to look at.
+ * Pitfalls of reading a timeline. The mean of an operator says little where its calls differ by an
+ * order of magnitude: then they must be compared by shape. Two streams with kernels side by side on
+ * the screen need not run at once: what counts is how much of their time overlaps. A step that is
+ * much longer than the others is a bad example.
  */
-#include "explain/report/pitfalls.h"
+#include "explain/report/report.h"
 
 #include "base/hash.h"
 #include "result/print_units.h"
@@ -19,27 +19,27 @@
 #define ATYPICAL      1.2  /* times the median step */
 #define APART_SHARE   0.1  /* of a stream's time beside others: less looks parallel and is not */
 
-struct call { /* of an operator */
+struct op_call { /* of an operator */
     rp_event op;
     int64_t ns;
 };
 
-struct kind_of_call {
+struct op_kind {
     rp_str name;
     int64_t count, total_ns, least_ns, most_ns;
 };
 
-struct calls {
+struct op_calls {
     const struct rp_trace *t;
     struct rp_map by_op, by_name;
-    RP_VEC(struct call) list;
-    RP_VEC(struct kind_of_call) kinds;
+    RP_VEC(struct op_call) list;
+    RP_VEC(struct op_kind) kinds;
 };
 
-static enum rp_code add_item(struct calls *c, rp_event op, int64_t ns, struct rp_err *err)
+static enum rp_code add_item(struct op_calls *c, rp_event op, int64_t ns, struct rp_err *err)
 {
     uint32_t fresh = (uint32_t)c->list.n, at;
-    struct call call = {op, 0};
+    struct op_call call = {op, 0};
 
     RP_TRY(rp_map_intern(&c->by_op, op, fresh, &at, err));
     if (at == fresh)
@@ -48,11 +48,11 @@ static enum rp_code add_item(struct calls *c, rp_event op, int64_t ns, struct rp
     return RP_OK;
 }
 
-static enum rp_code add_call(struct calls *c, const struct call *call, struct rp_err *err)
+static enum rp_code add_call(struct op_calls *c, const struct op_call *call, struct rp_err *err)
 {
     rp_str name = c->t->ev.name[call->op];
     uint32_t fresh = (uint32_t)c->kinds.n, at;
-    struct kind_of_call kind = {name, 0, 0, INT64_MAX, 0}, *k;
+    struct op_kind kind = {name, 0, 0, INT64_MAX, 0}, *k;
 
     RP_TRY(rp_map_intern(&c->by_name, name, fresh, &at, err));
     if (at == fresh)
@@ -65,8 +65,8 @@ static enum rp_code add_call(struct calls *c, const struct call *call, struct rp
     return RP_OK;
 }
 
-static enum rp_code collect(struct calls *c, const struct rp_work *work,
-                            const struct rp_attribution *places, struct rp_err *err)
+static enum rp_code collect_calls(struct op_calls *c, const struct rp_work *work,
+                                  const struct rp_attribution *places, struct rp_err *err)
 {
     size_t i;
 
@@ -83,13 +83,13 @@ static enum rp_code collect(struct calls *c, const struct rp_work *work,
 }
 
 /* Of those with unequal calls the one that takes most time. */
-static const struct kind_of_call *worst_of(const struct calls *c, int64_t device_ns)
+static const struct op_kind *worst_kind(const struct op_calls *c, int64_t device_ns)
 {
-    const struct kind_of_call *worst = NULL;
+    const struct op_kind *worst = NULL;
     size_t i;
 
     for (i = 0; i < c->kinds.n; i++) {
-        const struct kind_of_call *k = &c->kinds.at[i];
+        const struct op_kind *k = &c->kinds.at[i];
 
         if (k->count >= UNEQUAL_CALLS && k->most_ns / UNEQUAL >= k->least_ns &&
             (double)k->total_ns >= LEAST_SHARE * (double)device_ns &&
@@ -102,25 +102,23 @@ static const struct kind_of_call *worst_of(const struct calls *c, int64_t device
 enum rp_code rp_pitfall_unequal(const struct rp_work *work, const struct rp_attribution *places,
                                 struct rp_arena *arena, const char **out, struct rp_err *err)
 {
-    struct calls c = {.t = work->trace};
-    const struct kind_of_call *worst;
-    char least[64], most[64];
+    struct op_calls c = {.t = work->trace};
+    const struct op_kind *worst;
     enum rp_code code;
 
     *out = NULL;
     rp_map_init(&c.by_op);
     rp_map_init(&c.by_name);
-    code = collect(&c, work, places, err);
-    worst = code == RP_OK ? worst_of(&c, places->coverage.device_ns) : NULL;
+    code = collect_calls(&c, work, places, err);
+    worst = code == RP_OK ? worst_kind(&c, places->coverage.device_ns) : NULL;
     if (worst) {
-        rp_units_format((double)worst->least_ns, RP_UNIT_NS, least, sizeof least);
-        rp_units_format((double)worst->most_ns, RP_UNIT_NS, most, sizeof most);
-        *out = rp_arena_printf(
+        *out = rp_arena_textf(
             arena,
-            "'%.80s' hides unequal work: %lld calls take %s to %s of the device; "
-            "see 'reprise top --by shape'",
-            rp_trace_str(work->trace, worst->name), (long long)worst->count, least, most);
-        code = *out ? RP_OK : rp_err_nomem(err, "looking for pitfalls");
+            "'%.80s' hides unequal work: %lld calls take from %s to %s of device time; see "
+            "'reprise top --by shape'",
+            rp_trace_str(work->trace, worst->name), (long long)worst->count,
+            rp_units_time(arena, worst->least_ns), rp_units_time(arena, worst->most_ns));
+        code = rp_arena_check(arena, "looking for pitfalls", err);
     }
     rp_map_release(&c.by_op);
     rp_map_release(&c.by_name);
@@ -166,20 +164,19 @@ enum rp_code rp_pitfall_streams(const struct rp_work *work, int64_t compute_ns,
     int several = 0;
 
     *out = NULL;
-    if (!until || !busy)
-        return rp_err_nomem(err, "looking for pitfalls");
+    RP_TRY(rp_arena_check(arena, "looking for pitfalls", err));
     sum = sum_streams(work, until, busy, compute_ns, &several, &least);
     both = sum > compute_ns ? rp_ns_between(compute_ns, sum) : 0;
     if (several < 2 || (double)both > APART_SHARE * (double)least)
         return RP_OK;
-    *out = rp_arena_printf(arena,
-                           "%d streams compute, but only %.1f %% of the time of the smallest runs "
-                           "beside another: they look parallel and are not",
-                           several, 100.0 * (double)both / (double)least);
-    return *out ? RP_OK : rp_err_nomem(err, "looking for pitfalls");
+    *out = rp_arena_textf(arena,
+                          "%d streams compute, but only %.1f %% of the time of the least busy one "
+                          "overlaps with another: they look parallel but are not",
+                          several, 100.0 * (double)both / (double)least);
+    return rp_arena_check(arena, "looking for pitfalls", err);
 }
 
-static bool says(const char *name, const char *const *words)
+static bool name_contains(const char *name, const char *const *words)
 {
     for (; *words; words++)
         if (strcasestr(name, *words))
@@ -188,8 +185,8 @@ static bool says(const char *name, const char *const *words)
 }
 
 /* The longest host span in a step whose name is one of the words, or RP_NONE. */
-static rp_event longest_of(const struct rp_trace *t, const struct rp_step *step,
-                           const char *const *words)
+static rp_event longest_named(const struct rp_trace *t, const struct rp_step *step,
+                              const char *const *words)
 {
     rp_event e, best = RP_NONE;
 
@@ -199,7 +196,7 @@ static rp_event longest_of(const struct rp_trace *t, const struct rp_step *step,
         if (dur > least && e != step->mark && !rp_kind_is_device_work(t->ev.kind[e]) &&
             t->ev.ts_ns[e] >= step->begin_ns && t->ev.ts_ns[e] < step->end_ns &&
             (best == RP_NONE || dur > t->ev.dur_ns[best]) &&
-            says(rp_trace_str(t, t->ev.name[e]), words) &&
+            name_contains(rp_trace_str(t, t->ev.name[e]), words) &&
             !strcasestr(rp_trace_str(t, t->ev.name[e]), "compiled")) /* runs what was compiled */
             best = e;
     }
@@ -207,28 +204,28 @@ static rp_event longest_of(const struct rp_trace *t, const struct rp_step *step,
 }
 
 /* "compilation ('torch/_dynamo/convert_frame.py(…)')" */
-static const char *reason(const struct rp_trace *t, size_t at, const struct rp_report_step *on,
-                          struct rp_arena *arena)
+static const char *step_reason(const struct rp_trace *t, size_t at, const struct rp_report_step *on,
+                               struct rp_arena *arena)
 {
     static const char *const compile[] = {"compile", "dynamo", "inductor",
                                           "autotun", "nvrtc",  NULL};
     static const char *const save[] = {"checkpoint", "save_", ".save", "torch/serialization", NULL};
     struct rp_step whole = t->steps[at], *step = &whole;
-    int64_t end_ns = rp_ns_sum(on->begin_ns, on->dur_ns);
+    int64_t end_ns = rp_ns_sum(on->b.begin_ns, on->b.window_ns);
     const char *what = "compilation";
     rp_event e;
 
     /* a step on the device ends where the next begins: what the host does before that is in it */
     step->end_ns = step->end_ns > end_ns ? step->end_ns : end_ns;
-    e = longest_of(t, step, compile);
+    e = longest_named(t, step, compile);
 
     if (e == RP_NONE) {
-        e = longest_of(t, step, save);
+        e = longest_named(t, step, save);
         what = "a checkpoint";
     }
     if (e != RP_NONE)
-        return rp_arena_printf(arena, "%s ('%.60s')", what, rp_trace_str(t, t->ev.name[e]));
-    return at == 0 ? "the first one: warm-up" : "nothing recorded says why";
+        return rp_arena_textf(arena, "%s ('%.60s')", what, rp_trace_str(t, t->ev.name[e]));
+    return at == 0 ? "the first step: warm-up" : "the trace does not show why";
 }
 
 enum rp_code rp_pitfall_steps(const struct rp_trace *trace, const struct rp_report_step *steps,
@@ -237,34 +234,28 @@ enum rp_code rp_pitfall_steps(const struct rp_trace *trace, const struct rp_repo
 {
     int64_t *v = RP_ARENA_NEW(arena, int64_t, n + 1), usual;
     size_t i, worst = 0, typical = 0, odd = 0;
-    char took[64], median[64];
-    const char *why;
 
     *out = NULL;
-    if (!v)
-        return rp_err_nomem(err, "looking for pitfalls");
+    RP_TRY(rp_arena_check(arena, "looking for pitfalls", err));
     if (n < 3 || n != trace->nsteps)
         return RP_OK;
     for (i = 0; i < n; i++)
-        v[i] = steps[i].dur_ns;
+        v[i] = steps[i].b.window_ns;
     qsort(v, n, sizeof *v, rp_ns_order);
     usual = v[(n - 1) / 2];
     for (i = 0; i < n; i++) {
-        odd += (double)steps[i].dur_ns > ATYPICAL * (double)usual;
-        worst = steps[i].dur_ns > steps[worst].dur_ns ? i : worst;
-        typical = steps[i].dur_ns == usual ? i : typical;
+        odd += (double)steps[i].b.window_ns > ATYPICAL * (double)usual;
+        worst = steps[i].b.window_ns > steps[worst].b.window_ns ? i : worst;
+        typical = steps[i].b.window_ns == usual ? i : typical;
     }
     if (!odd)
         return RP_OK;
-    rp_units_format((double)steps[worst].dur_ns, RP_UNIT_NS, took, sizeof took);
-    rp_units_format((double)usual, RP_UNIT_NS, median, sizeof median);
-    why = reason(trace, worst, &steps[worst], arena);
-    if (why)
-        *out = rp_arena_printf(
-            arena,
-            "%zu of %zu steps %s not typical: %.60s takes %s, the median step %s (%s); look at "
-            "'--step %lld' instead",
-            odd, n, odd == 1 ? "is" : "are", steps[worst].name, took, median, why,
-            (long long)steps[typical].number);
-    return *out ? RP_OK : rp_err_nomem(err, "looking for pitfalls");
+    *out = rp_arena_textf(
+        arena,
+        "%zu of %zu steps %s not typical: %.60s takes %s, the median step %s (%s); look at "
+        "'--step %lld' instead",
+        odd, n, odd == 1 ? "is" : "are", steps[worst].name,
+        rp_units_time(arena, steps[worst].b.window_ns), rp_units_time(arena, usual),
+        step_reason(trace, worst, &steps[worst], arena), (long long)steps[typical].number);
+    return rp_arena_check(arena, "looking for pitfalls", err);
 }

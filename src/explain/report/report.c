@@ -1,363 +1,793 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One rank's part of the report: its breakdown, gaps, steps, communication kernels and a few sums.
- * Without device work the same is made of host operators: busy is the time in which one runs.
+ * The report of a run: ranks, steps, the parts of the time, and sentences for people. Parts are
+ * sums over the ranks, exact: compute + transfer + waiting + copies + idle by cause = window.
  */
 #include "explain/report/report.h"
 
-#include "explain/report/pitfalls.h"
-#include "trace/names.h"
+#include "dataset/question.h"
+#include "result/part.h"
+#include "result/print_units.h"
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
-#define TINY_NS         10000
-#define MOST_COPY_NAMES 64
+#define MOST_PARTS (RP_GAP_CAUSES + RP_PAUSES + 6)
+#define MOST_SHOWN 4 /* findings on the screen */
+#define MOST_NOTES 8
 
-struct copy_name {
-    rp_str name;
-    int64_t ns;
+/* ------------------------------------------------------------------ what is shown */
+
+#define RANK(member, type, unit, title, doc, flags) \
+    RP_FIELD(struct rp_report_rank, member, type, unit, title, doc, flags)
+
+static const struct rp_field rank_fields[] = {
+    RANK(path, STR, NONE, NULL, "the input", 0),
+    RANK(rank, I64, NONE, "rank", "number of the process in its job", 0),
+    RANK(window_ns, I64, NS, "window", "first start to last end of device work", 0),
+    RANK(busy_ns, I64, NS, NULL, "time in which device work runs", 0),
+    RANK(compute_ns, I64, NS, "compute", "time in which kernels other than communication run", 0),
+    RANK(comm_ns, I64, NS, "comm", "time in which communication kernels run", 0),
+    RANK(exposed_comm_ns, I64, NS, NULL, "communication while no compute runs", 0),
+    RANK(memory_ns, I64, NS, "copies", "time in which copies and memsets run", RP_WIDE),
+    RANK(idle_ns, I64, NS, "idle", "time in which nothing runs", 0),
+    RANK(idle_share, F64, RATIO, "share", "idle / window", 0),
+    RANK(wait_ns, I64, NS, "waits", "in collectives, until the last rank arrived, or null",
+         RP_NULLABLE),
+    RANK(transfer_ns, I64, NS, NULL, "in collectives, after the last rank arrived, or null",
+         RP_NULLABLE),
+    RANK(last_count, I64, COUNT, "was last", "collectives at which it arrived last, or null",
+         RP_NULLABLE),
+    RANK(margin_ns, I64, NS, NULL, "by how much it arrived after the second last, or null",
+         RP_NULLABLE),
+    RANK(late_ns, I64, NS, NULL, "idle before the next work was launched; null without a device",
+         RP_NULLABLE),
+    RANK(stall_count, I64, COUNT, NULL, "host calls far above the median of their name", 0),
+    RANK(stall_ns, I64, NS, "stalls", "their own time", 0),
+    RANK(step_ns, I64, NS, NULL, "median step, or null", RP_NULLABLE),
+    RANK(op_share, F64, RATIO, NULL, "device time with a known operator", 0),
+    RP_FIELD_END};
+static const struct rp_type rank_type = {"rank", sizeof(struct rp_report_rank), rank_fields, NULL};
+
+#define STEP(member, type, unit, doc) \
+    RP_FIELD(struct rp_report_step, member, type, unit, NULL, doc, 0)
+#define STEP_TIME(key, member, doc)                                                              \
+    {                                                                                            \
+#key, NULL, RP_T_I64, RP_UNIT_NS, 0, offsetof(struct rp_report_step, b.member), 0, NULL, \
+            doc                                                                                  \
+    }
+
+static const struct rp_field step_fields[] = {
+    STEP(rank, I64, NONE, "whose step"),
+    STEP(name, STR, NONE, "its name"),
+    STEP(number, I64, NONE, "its number"),
+    STEP_TIME(begin_ns, begin_ns, "start of its first device work, as recorded"),
+    STEP_TIME(dur_ns, window_ns, "from there to the start of the next step"),
+    STEP(host_ns, I64, NS, "duration of its mark on the host"),
+    STEP_TIME(busy_ns, busy_ns, "time in which device work runs"),
+    STEP_TIME(compute_ns, compute_ns, "time in which compute runs"),
+    STEP_TIME(comm_ns, comm_ns, "time in which communication runs"),
+    STEP_TIME(exposed_comm_ns, exposed_comm_ns, "communication while no compute runs"),
+    STEP_TIME(memory_ns, memory_ns, "time in which copies and memsets run"),
+    STEP_TIME(idle_ns, idle_ns, "time in which nothing runs"),
+    RP_FIELD_END};
+static const struct rp_type step_type = {"step", sizeof(struct rp_report_step), step_fields, NULL};
+
+#define SHARE(member, type, unit, title, doc, flags) \
+    RP_FIELD(struct rp_report_share, member, type, unit, title, doc, flags)
+
+static const struct rp_field share_fields[] = {
+    SHARE(part, STR, NONE, "part", "what the time went to", 0),
+    SHARE(total_ns, I64, NS, NULL, "sum over the ranks", 0),
+    SHARE(mean_ns, I64, NS, "time", "mean of the ranks", 0),
+    SHARE(share, F64, RATIO, "share", "of the windows", 0),
+    SHARE(note, STR, NONE, "meaning", "what the part means", RP_SHORTEN),
+    RP_FIELD_END};
+static const struct rp_type share_type = {"part", sizeof(struct rp_report_share), share_fields,
+                                          NULL};
+
+#define FINDING(member, type, unit, title, doc, flags) \
+    RP_FIELD(struct rp_report_finding, member, type, unit, title, doc, flags)
+
+static const struct rp_field finding_fields[] = {
+    FINDING(id, STR, NONE, NULL, "stable name", 0),
+    FINDING(title, STR, NONE, NULL, "what was found", 0),
+    FINDING(lost_ns, I64, NS, NULL, "by how much the recording would be shorter without it", 0),
+    FINDING(share, F64, RATIO, NULL, "of the window", 0),
+    RP_FIELD_LIST(struct rp_report_finding, evidence, &rp_type_string, NULL, "what shows it", 0),
+    FINDING(hint, STR, NONE, NULL, "what to try", 0),
+    RP_FIELD_END};
+static const struct rp_type finding_type = {"finding", sizeof(struct rp_report_finding),
+                                            finding_fields, NULL};
+
+static const struct rp_field latency_fields[] = {
+    RP_FIELD(struct rp_report_latency, ops, I64, COUNT, NULL, "operators with recorded inputs", 0),
+    RP_FIELD(struct rp_report_latency, p50_ns, I64, NS, NULL, "median, by nearest rank", 0),
+    RP_FIELD(struct rp_report_latency, p90_ns, I64, NS, NULL, "90th percentile", 0),
+    RP_FIELD(struct rp_report_latency, max_ns, I64, NS, NULL, "the longest", 0),
+    RP_FIELD(struct rp_report_latency, slowest, STR, NONE, NULL,
+             "the one that waited longest, or null", 0),
+    RP_FIELD_END};
+static const struct rp_type latency_type = {"latency", sizeof(struct rp_report_latency),
+                                            latency_fields, NULL};
+
+#define LOOK(member, title, doc) \
+    RP_FIELD(struct rp_report_look, member, STR, NONE, title, doc, RP_SCREEN)
+
+static const struct rp_field look_fields[] = {
+    LOOK(heading, "finding", "its name and cost"), LOOK(why, "what", "what was found"),
+    LOOK(evidence, "evidence", "the most important evidence"), LOOK(hint, "try", "what may help"),
+    RP_FIELD_END};
+static const struct rp_type look_type = {"look", sizeof(struct rp_report_look), look_fields, NULL};
+
+static const struct rp_field mode_fields[] = {
+    RP_FIELD(struct rp_report_mode, at_ns, I64, NS, NULL, "where they are densest", 0),
+    RP_FIELD(struct rp_report_mode, count, I64, COUNT, NULL, "how many", 0), RP_FIELD_END};
+static const struct rp_type mode_type = {"mode", sizeof(struct rp_report_mode), mode_fields, NULL};
+
+#define ROOT(member, type, unit, title, doc, flags) \
+    RP_FIELD(struct rp_report_root, member, type, unit, title, doc, flags)
+
+static const struct rp_field root_fields[] = {
+    ROOT(run_text, STR, NONE, "run", "for the screen", RP_SCREEN),
+    ROOT(step_text, STR, NONE, "step", "for the screen", RP_SCREEN),
+    ROOT(lost_text, STR, NONE, "time", "for the screen", RP_SCREEN),
+    ROOT(pace_text, STR, NONE, "pace", "for the screen", RP_SCREEN),
+    ROOT(stall_text, STR, NONE, "host", "for the screen", RP_SCREEN),
+    ROOT(window_ns, I64, NS, NULL, "mean of the ranks' windows", 0),
+    ROOT(step_ns, I64, NS, NULL, "median step of the ranks, or null", RP_NULLABLE),
+    ROOT(lost_ns, I64, NS, NULL, "of the window: waiting and idle", 0),
+    ROOT(needed_ns, I64, NS, NULL, "of the window: compute, transfer, copies", 0),
+    ROOT(span_ns, I64, NS, NULL, "first start to last end of the matched collectives, or null",
+         RP_NULLABLE),
+    ROOT(stall_count, I64, COUNT, NULL, "host calls far above the median of their name", 0),
+    ROOT(stall_ns, I64, NS, NULL, "their own time", 0),
+    RP_FIELD_LIST(struct rp_report_root, stall_modes, &mode_type, NULL,
+                  "durations around which a tenth of them or more cluster", 0),
+    RP_FIELD_LIST(struct rp_report_root, parts, &share_type, "where the time goes, per rank",
+                  "parts of the window; they add up to it", 0),
+    RP_FIELD_LIST(struct rp_report_root, rank_rows, &rank_type, "which ranks delay the others",
+                  "for the screen", RP_SCREEN),
+    RP_FIELD_LIST(struct rp_report_root, ranks, &rank_type, NULL, "one record a rank", 0),
+    RP_FIELD_LIST(struct rp_report_root, steps, &step_type, NULL, "the steps of each rank", 0),
+    RP_FIELD_LIST(struct rp_report_root, findings, &finding_type, NULL, "most costly first", 0),
+    RP_FIELD_LIST(struct rp_report_root, look, &look_type, "what to look at", "for the screen",
+                  RP_SCREEN | RP_BLOCKS),
+    RP_FIELD_RECORD(struct rp_report_root, latency, &latency_type, NULL,
+                    "from the last input of an operator to its start", 0),
+    RP_FIELD_LIST(struct rp_report_root, pitfalls, &rp_type_string,
+                  "what the timeline does not show",
+                  "pitfalls of reading it that occur in this trace", 0),
+    RP_FIELD_LIST(struct rp_report_root, notes, &rp_type_string, "notes",
+                  "coverage, and what was missing", 0),
+    RP_FIELD_END};
+
+static const struct rp_type report_type = {"report", sizeof(struct rp_report_root), root_fields,
+                                           "ranks"};
+
+/* ------------------------------------------------------------------ what is kept of a rank */
+
+#define SUM(kind, member) RP_PART_##kind(struct rp_report_sums, member)
+
+static const struct rp_field sum_fields[] = {SUM(PLAIN, kernels),     SUM(PLAIN, tiny_kernels),
+                                             SUM(PLAIN, tiny_gap_ns), SUM(PLAIN, overhead_ns),
+                                             SUM(PLAIN, host_ops),    SUM(PLAIN, host_op_ns),
+                                             SUM(PLAIN, copies),      SUM(PLAIN, copy_name_ns),
+                                             SUM(TEXT, copy_name),    RP_PART_END};
+static const struct rp_type sums_type = {"sums", sizeof(struct rp_report_sums), sum_fields, NULL};
+
+#define DEVICE(kind, member) RP_PART_##kind(struct rp_report_device, member)
+
+static const struct rp_field device_fields[] = {DEVICE(PLAIN, thin_count),
+                                                DEVICE(PLAIN, thin_ns),
+                                                DEVICE(PLAIN, thin_lost_ns),
+                                                DEVICE(TEXT, thin_name),
+                                                DEVICE(PLAIN, thin_name_lost_ns),
+                                                DEVICE(PLAIN, slowed_ns),
+                                                DEVICE(PLAIN, slowed_ratio),
+                                                DEVICE(PLAIN, slowed_kinds),
+                                                DEVICE(PLAIN, kinds),
+                                                DEVICE(PLAIN, launched),
+                                                DEVICE(PLAIN, early_count),
+                                                DEVICE(PLAIN, early_most_ns),
+                                                DEVICE(PLAIN, reserved_bytes),
+                                                DEVICE(PLAIN, allocated_bytes),
+                                                DEVICE(PLAIN, device_bytes),
+                                                RP_PART_END};
+static const struct rp_type device_type = {"device", sizeof(struct rp_report_device), device_fields,
+                                           NULL};
+
+#define PAUSE_NAME(name, text, doc) RP_PART_TEXT(struct rp_report_pauses, mainly[RP_PAUSE_##name]),
+static const struct rp_field pause_fields[] = {
+    RP_PART_PLAIN(struct rp_report_pauses, ns), RP_PART_PLAIN(struct rp_report_pauses, count),
+    RP_PART_PLAIN(struct rp_report_pauses, longest_ns),
+    RP_PAUSE_MAP(PAUSE_NAME) RP_PART_PLAIN(struct rp_report_pauses, mainly_ns), RP_PART_END};
+#undef PAUSE_NAME
+static const struct rp_type pauses_type = {"pauses", sizeof(struct rp_report_pauses), pause_fields,
+                                           NULL};
+
+static const struct rp_field part_step_fields[] = {RP_PART_PLAIN(struct rp_report_step, number),
+                                                   RP_PART_TEXT(struct rp_report_step, name),
+                                                   RP_PART_PLAIN(struct rp_report_step, b),
+                                                   RP_PART_PLAIN(struct rp_report_step, host_ns),
+                                                   RP_PART_PLAIN(struct rp_report_step, late_ns),
+                                                   RP_PART_PLAIN(struct rp_report_step, drain_ns),
+                                                   RP_PART_END};
+static const struct rp_type part_step_type = {"step", sizeof(struct rp_report_step),
+                                              part_step_fields, NULL};
+
+#define PART(kind, member)          RP_PART_##kind(struct rp_report_part, member)
+#define PART_OF(kind, member, item) RP_PART_##kind(struct rp_report_part, member, item)
+
+static const struct rp_field part_fields[] = {PART(PLAIN, on_device),
+                                              PART(PLAIN, limited),
+                                              PART(PLAIN, b),
+                                              PART(PLAIN, coverage),
+                                              PART_OF(RECORD, sums, &sums_type),
+                                              PART_OF(RECORD, wrong, &device_type),
+                                              PART_OF(RECORD, pauses, &pauses_type),
+                                              PART_OF(RECORD, calls, &rp_host_calls_type),
+                                              PART(PLAIN, late_ns),
+                                              PART_OF(RECORD, latency, &latency_type),
+                                              PART_OF(LIST, idle_causes, &rp_idle_cause_type),
+                                              PART_OF(PLAIN_VEC, gaps, struct rp_gap),
+                                              PART_OF(RECORD, collectives, &rp_collectives_type),
+                                              PART_OF(PLAIN_VEC, compute, struct rp_interval),
+                                              PART_OF(PLAIN_VEC, busy, struct rp_interval),
+                                              PART_OF(PLAIN_VEC, kernels, struct rp_interval),
+                                              PART(TEXT, unequal),
+                                              PART(TEXT, streams),
+                                              PART(TEXT, untypical),
+                                              PART_OF(LIST, steps, &part_step_type),
+                                              PART(PLAIN, steps_on_device),
+                                              PART(PLAIN, step_ns),
+                                              PART(PLAIN, health),
+                                              PART(TEXT, device),
+                                              PART(TEXT, framework),
+                                              RP_PART_END};
+static const struct rp_type part_type = {"report_part", sizeof(struct rp_report_part), part_fields,
+                                         NULL};
+
+/* ------------------------------------------------------------------ all ranks */
+
+static const char *const pause_names[RP_PAUSES] = {
+#define PAUSE_NAME(name, text, doc) text,
+    RP_PAUSE_MAP(PAUSE_NAME)
+#undef PAUSE_NAME
+};
+static const char *const pause_docs[RP_PAUSES] = {
+#define PAUSE_DOC(name, text, doc) doc,
+    RP_PAUSE_MAP(PAUSE_DOC)
+#undef PAUSE_DOC
 };
 
-struct maker {
-    const struct rp_trace *t;
-    const struct rp_scope *scope;
+struct report_ctx {
+    const struct rp_ranks *ranks;
+    size_t n;
     struct rp_arena *arena;
-    struct rp_report_part *out;
-    struct rp_work w;
-    struct rp_work_unions u;
+    struct rp_report_root *out;
+    struct rp_chain chain;
+    int64_t total_ns; /* windows of all ranks */
 };
 
-static const char *text(struct maker *m, rp_str s)
+static const struct rp_report_part *part_of(const struct report_ctx *j, size_t rank)
 {
-    return s ? rp_arena_copy(m->arena, rp_trace_str(m->t, s), rp_trace_str_len(m->t, s)) : NULL;
+    return rp_report_part_of(j->ranks, rank);
 }
 
-/* First device work of each step, by launch; INT64_MAX where a step has none. */
-static void find_step_begins(const struct maker *m, int64_t *begin)
+static int number_of(const struct report_ctx *j, size_t rank)
 {
-    const struct rp_trace *t = m->t;
-    uint32_t s;
-    size_t i;
+    return j->ranks->parts[rank].number;
+}
 
-    for (s = 0; s < t->nsteps; s++)
-        begin[s] = INT64_MAX;
-    for (i = 0; i < m->w.items.n; i++) {
-        const struct rp_work_item *x = &m->w.items.at[i];
-        uint32_t low = 0, high = t->nsteps;
-        int64_t at;
+static const char *duration(const struct report_ctx *j, int64_t ns)
+{
+    return rp_units_time(j->arena, ns);
+}
 
-        if (x->launch == RP_NONE)
-            continue;
-        at = t->ev.ts_ns[x->launch];
-        while (low < high) { /* steps are in time order: the first that begins later */
-            uint32_t middle = low + (high - low) / 2;
+static void fill_rank(struct report_ctx *j, size_t r)
+{
+    const struct rp_report_part *p = part_of(j, r);
+    const struct rp_chain_rank *c = &j->chain.ranks[r];
+    bool matched = j->chain.ncollectives > 0;
 
-            if (t->steps[middle].begin_ns <= at)
-                low = middle + 1;
-            else
-                high = middle;
+    j->out->ranks[r] = (struct rp_report_rank){
+        .path = j->ranks->parts[r].path,
+        .rank = number_of(j, r),
+        .window_ns = p->b.window_ns,
+        .busy_ns = p->b.busy_ns,
+        .compute_ns = p->b.compute_ns,
+        .comm_ns = p->b.comm_ns,
+        .exposed_comm_ns = p->b.exposed_comm_ns,
+        .memory_ns = p->b.memory_ns,
+        .idle_ns = p->b.idle_ns,
+        .wait_ns = matched ? c->wait_ns : RP_ABSENT_I64,
+        .transfer_ns = matched ? c->transfer_ns : RP_ABSENT_I64,
+        .last_count = matched ? c->last_count : RP_ABSENT_I64,
+        .margin_ns = matched ? c->margin_ns : RP_ABSENT_I64,
+        .late_ns = p->on_device ? p->late_ns : RP_ABSENT_I64,
+        .step_ns = p->step_ns,
+        .idle_share = p->b.window_ns ? (double)p->b.idle_ns / (double)p->b.window_ns : 0,
+        .op_share =
+            p->coverage.device_ns ? (double)p->coverage.op_ns / (double)p->coverage.device_ns : 0};
+    j->total_ns = rp_ns_sum(j->total_ns, p->b.window_ns);
+}
+
+static void fill_ranks(struct report_ctx *j)
+{
+    struct rp_report_root *out = j->out;
+    size_t r, i, nsteps = 0;
+
+    for (r = 0; r < j->n; r++)
+        nsteps += part_of(j, r)->nsteps;
+    out->ranks = RP_ARENA_NEW(j->arena, struct rp_report_rank, j->n + 1);
+    out->steps = RP_ARENA_NEW(j->arena, struct rp_report_step, nsteps + 1);
+    if (!out->ranks || !out->steps)
+        return;
+    for (r = 0; r < j->n; r++) {
+        fill_rank(j, r);
+        for (i = 0; i < part_of(j, r)->nsteps; i++) {
+            struct rp_report_step *s = &out->steps[out->nsteps++];
+
+            *s = part_of(j, r)->steps[i];
+            s->rank = number_of(j, r);
         }
-        if (low && at < t->steps[low - 1].end_ns && x->begin_ns < begin[low - 1])
-            begin[low - 1] = x->begin_ns;
+    }
+    out->nranks = j->n;
+    if (j->n > 1) {
+        out->rank_rows = out->ranks;
+        out->nrank_rows = out->nranks;
     }
 }
 
-/* The median distance between the beginnings of steps; of one step, its length. */
-static int64_t step_time(const struct maker *m, const int64_t *begin, bool by_device,
-                         int64_t *scratch)
+static void add_part(struct report_ctx *j, const char *part, int64_t total_ns, const char *note)
 {
-    const struct rp_step *steps = m->t->steps;
-    uint32_t i, n = m->t->nsteps;
+    struct rp_report_share *s = &j->out->parts[j->out->nparts];
 
-    if (n == 0)
-        return RP_ABSENT_I64;
-    if (n == 1)
-        return rp_ns_between(steps[0].begin_ns, steps[0].end_ns);
-    for (i = 0; i + 1 < n; i++)
-        scratch[i] = by_device ? rp_ns_between(begin[i], begin[i + 1])
-                               : rp_ns_between(steps[i].begin_ns, steps[i + 1].begin_ns);
-    n--;
-    qsort(scratch, n, sizeof *scratch, rp_ns_order);
-    return rp_ns_sum(scratch[(n - 1) / 2], scratch[n / 2]) / 2;
+    if (total_ns == 0 || j->out->nparts == MOST_PARTS)
+        return;
+    *s = (struct rp_report_share){.part = part, .note = note, .total_ns = total_ns};
+    s->mean_ns = total_ns / (int64_t)j->n;
+    s->share = j->total_ns ? (double)total_ns / (double)j->total_ns : 0;
+    j->out->nparts++;
 }
 
-/* Idle time of a step with a cause. Gaps are in time order. */
-static int64_t idle_in(const rp_gap_vec *gaps, uint8_t cause, int64_t begin_ns, int64_t end_ns)
+/* Time without an operator by what ran instead, where there is no device. */
+static void add_pauses(struct report_ctx *j)
 {
-    size_t low = 0, high = gaps->n;
-    int64_t sum = 0;
-
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-
-        if (gaps->at[middle].end_ns <= begin_ns)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    for (; low < gaps->n && gaps->at[low].begin_ns < end_ns; low++)
-        if (gaps->at[low].cause == cause)
-            rp_ns_add(&sum,
-                      rp_ns_common(gaps->at[low].begin_ns, gaps->at[low].end_ns, begin_ns, end_ns));
-    return sum;
-}
-
-static void copy_breakdown(struct rp_report_step *s)
-{
-    s->begin_ns = s->b.begin_ns;
-    s->dur_ns = s->b.window_ns;
-    s->busy_ns = s->b.busy_ns;
-    s->compute_ns = s->b.compute_ns;
-    s->comm_ns = s->b.comm_ns;
-    s->exposed_comm_ns = s->b.exposed_comm_ns;
-    s->memory_ns = s->b.memory_ns;
-    s->idle_ns = s->b.idle_ns;
-}
-
-static bool all_begin(const int64_t *begin, uint32_t n)
-{
-    uint32_t i;
-
-    for (i = 0; i < n && begin[i] != INT64_MAX && (!i || begin[i] >= begin[i - 1]); i++)
-        ;
-    return i == n;
-}
-
-static enum rp_code make_steps(struct maker *m, struct rp_err *err)
-{
-    struct rp_report_part *out = m->out;
-    uint32_t i, n = m->t->nsteps;
-    int64_t *begin = RP_ARENA_NEW(m->arena, int64_t, n + 1);
-    int64_t *scratch = RP_ARENA_NEW(m->arena, int64_t, n + 1);
-    bool by_device;
-
-    out->steps = RP_ARENA_NEW(m->arena, struct rp_report_step, n + 1);
-    if (!out->steps || !begin || !scratch)
-        return rp_err_nomem(err, "looking at steps");
-    find_step_begins(m, begin);
-    by_device = m->w.items.n && all_begin(begin, n);
-    if (m->scope->limited)
-        return RP_OK;
-    out->steps_on_device = by_device;
-    out->step_ns = step_time(m, begin, by_device, scratch);
-    for (i = 0; i < n; i++) {
-        const struct rp_step *step = &m->t->steps[i];
-        struct rp_report_step *s = &out->steps[out->nsteps++];
-        int64_t from = by_device ? begin[i] : step->begin_ns, to = step->end_ns;
-
-        if (by_device)
-            to = i + 1 < n ? begin[i + 1] : out->b.end_ns > from ? out->b.end_ns : from;
-        *s = (struct rp_report_step){.number = step->number, .name = text(m, step->name)};
-        s->b = rp_work_breakdown_of(&m->u, from, to);
-        s->host_ns = rp_ns_between(step->begin_ns, step->end_ns);
-        s->late_ns = idle_in(&out->gaps, RP_GAP_NOT_LAUNCHED, from, to);
-        s->drain_ns = idle_in(&out->gaps, RP_GAP_SYNC_DRAIN, from, to);
-        copy_breakdown(s);
-    }
-    return RP_OK;
-}
-
-static void sum_kernels(struct maker *m)
-{
-    struct rp_report_sums *sums = &m->out->sums;
-    size_t i;
-
-    for (i = 0; i < m->w.items.n; i++) {
-        const struct rp_work_item *x = &m->w.items.at[i];
-        int64_t dur = rp_ns_between(x->begin_ns, x->end_ns);
-
-        if (x->cls != RP_WORK_COMPUTE)
-            continue;
-        sums->kernels++;
-        sums->tiny_kernels += dur < TINY_NS;
-    }
-    for (i = 0; i < m->out->gaps.n; i++) {
-        const struct rp_gap *gap = &m->out->gaps.at[i];
-        const struct rp_work_item *x = &m->w.items.at[gap->after];
-        int64_t length = rp_ns_between(gap->begin_ns, gap->end_ns);
-
-        rp_ns_add(&m->out->late_ns, gap->cls == RP_GAP_CLASS_NOT_LAUNCHED ? length : 0);
-        if (gap->cause == RP_GAP_LAUNCH_LATENCY && x->cls == RP_WORK_COMPUTE &&
-            rp_ns_between(x->begin_ns, x->end_ns) < TINY_NS)
-            rp_ns_add(&sums->tiny_gap_ns, length);
-    }
-    sums->overhead_ns = m->t->totals.dur_ns[RP_KIND_OVERHEAD];
-}
-
-/* The copies and memsets, and the name that takes most of their time: there are few names. */
-static enum rp_code sum_copies(struct maker *m, struct rp_err *err)
-{
-    struct rp_report_sums *sums = &m->out->sums;
-    RP_VEC(struct copy_name) names = {0};
-    enum rp_code code = RP_OK;
-    rp_str best = 0;
-    size_t i, k;
-
-    for (i = 0; i < m->w.items.n && code == RP_OK; i++) {
-        const struct rp_work_item *x = &m->w.items.at[i];
-        struct copy_name fresh = {m->t->ev.name[x->event], 0};
-
-        if (x->cls != RP_WORK_MEMORY)
-            continue;
-        sums->copies++;
-        for (k = 0; k < names.n && names.at[k].name != fresh.name; k++)
-            ;
-        if (k == MOST_COPY_NAMES)
-            continue;
-        if (k == names.n)
-            code = rp_vec_push(&names, fresh, err);
-        if (code == RP_OK)
-            rp_ns_add(&names.at[k].ns, rp_ns_between(x->begin_ns, x->end_ns));
-    }
-    for (k = 0; k < names.n; k++)
-        if (names.at[k].ns > sums->copy_name_ns) {
-            sums->copy_name_ns = names.at[k].ns;
-            best = names.at[k].name;
-        }
-    sums->copy_name = text(m, best);
-    rp_vec_release(&names);
-    return code;
-}
-
-/* The union of what is no copy: work is in time order. */
-static enum rp_code unite_kernels(struct maker *m, struct rp_err *err)
-{
-    size_t i;
-
-    for (i = 0; i < m->w.items.n; i++) {
-        const struct rp_work_item *x = &m->w.items.at[i];
-
-        if (x->cls != RP_WORK_MEMORY)
-            RP_TRY(rp_union_add(&m->out->kernels, x->begin_ns, x->end_ns, err));
-    }
-    return RP_OK;
-}
-
-static enum rp_code look_at_device(struct maker *m, struct rp_err *err)
-{
-    struct rp_report_part *out = m->out;
-    struct rp_attribution a;
-    enum rp_code code;
-
-    out->on_device = true;
-    out->b = rp_work_breakdown(&m->u);
-    RP_TRY(rp_gaps_find(&m->w, &out->gaps, err));
-    RP_TRY(rp_idle_add_up(&m->w, &out->gaps, m->arena, &out->idle_causes, &out->nidle_causes, err));
-    code = rp_attribution_init(&a, &m->w, err);
-    out->coverage = a.coverage;
-    if (code == RP_OK)
-        code = rp_pitfall_unequal(&m->w, &a, m->arena, &out->unequal, err);
-    if (code == RP_OK)
-        code = rp_pitfall_streams(&m->w, out->b.compute_ns, m->arena, &out->streams, err);
-    rp_attribution_release(&a);
-    RP_TRY(code);
-    sum_kernels(m);
-    RP_TRY(sum_copies(m, err));
-    RP_TRY(unite_kernels(m, err));
-    return rp_report_look_at_device(&m->w, &out->gaps, m->arena, &out->wrong, err);
-}
-
-bool rp_report_is_host_work(const struct rp_trace *trace, const struct rp_scope *scope, rp_event e)
-{
-    const struct rp_events *ev = &trace->ev;
-    uint8_t kind = ev->kind[e];
-    int64_t ts = ev->ts_ns[e];
-
-    if (ev->dur_ns[e] < 0 || ts == RP_NO_TS)
-        return false;
-    if (scope->limited && (ts < scope->begin_ns || ts >= scope->end_ns))
-        return false;
-    /* without operators, what was named by hand is all there is */
-    if (!trace->totals.count[RP_KIND_CPU_OP] &&
-        (kind == RP_KIND_ANNOTATION || kind == RP_KIND_OTHER))
-        return true;
-    return kind == RP_KIND_CPU_OP || kind == RP_KIND_TRANSFER ||
-           rp_event_is_host_collective(trace, e);
-}
-
-/* Whether a host span is communication: by its kind, or by the name of a collective. */
-static bool host_comm(const struct maker *m, rp_event e)
-{
-    uint8_t kind = m->t->ev.kind[e];
-
-    return kind == RP_KIND_TRANSFER || m->t->str.name_class[m->t->ev.name[e]] == RP_NAME_COMM ||
-           rp_event_is_host_collective(m->t, e);
-}
-
-/* Host operators instead of device work: the unions are filled from them. */
-static enum rp_code look_at_host(struct maker *m, struct rp_err *err)
-{
-    rp_interval_vec *all = &m->u.all, *cls = m->u.cls;
-    rp_track last = RP_NONE;
-    rp_event e;
+    int64_t pause[RP_PAUSES] = {0};
+    size_t r;
     int c;
 
-    for (e = 0; e < m->t->ev.n; e++) {
-        struct rp_interval i = {m->t->ev.ts_ns[e], rp_event_end_ns(m->t, e)};
+    for (r = 0; r < j->n; r++)
+        for (c = 0; c < RP_PAUSES; c++)
+            rp_ns_add(&pause[c], part_of(j, r)->pauses.ns[c]);
+    for (c = 0; c < RP_PAUSES; c++)
+        add_part(j, pause_names[c], pause[c], pause_docs[c]);
+}
 
-        if (!rp_report_is_host_work(m->t, m->scope, e))
-            continue;
-        RP_TRY(rp_vec_push(all, i, err));
-        RP_TRY(rp_vec_push(&cls[host_comm(m, e) ? RP_WORK_COMM : RP_WORK_COMPUTE], i, err));
-        m->out->sums.host_ops++;
-        rp_ns_add(&m->out->sums.host_op_ns,
-                  rp_event_around(m->t, m->t->ev.parent[e], RP_KIND_CPU_OP) == RP_NONE
-                      ? rp_ns_between(i.begin_ns, i.end_ns)
-                      : 0);
-        m->out->sums.host_threads += m->t->ev.track[e] != last;
-        last = m->t->ev.track[e];
+/* Idle time by cause, the largest first. */
+static void add_idle(struct report_ctx *j)
+{
+    int64_t cause[RP_GAP_CAUSES] = {0};
+    size_t r, i;
+    int c, round;
+
+    for (r = 0; r < j->n; r++) {
+        const struct rp_report_part *p = part_of(j, r);
+
+        for (i = 0; i < p->gaps.n; i++)
+            rp_ns_add(&cause[p->gaps.at[i].cause],
+                      rp_ns_between(p->gaps.at[i].begin_ns, p->gaps.at[i].end_ns));
     }
-    all->n = rp_union_sort(all->at, all->n);
-    for (c = 0; c < RP_WORK_CLASSES; c++)
-        cls[c].n = rp_union_sort(cls[c].at, cls[c].n);
-    m->out->b = rp_work_breakdown(&m->u);
-    RP_TRY(rp_report_find_pauses(m->t, all, m->arena, &m->out->pauses, err));
-    return rp_latency_find(m->t, m->arena, &m->out->latency, err);
+    for (round = 0; round < RP_GAP_CAUSES; round++) {
+        int best = 0;
+
+        for (c = 1; c < RP_GAP_CAUSES; c++)
+            best = cause[c] > cause[best] ? c : best;
+        if (cause[best] <= 0)
+            break;
+        add_part(j, rp_arena_textf(j->arena, "idle: %s", rp_gap_cause_names[best]), cause[best],
+                 rp_gap_cause_docs[best]);
+        cause[best] = 0;
+    }
+    add_pauses(j);
 }
 
-static enum rp_code make_part(struct maker *m, struct rp_err *err)
+static void fill_parts(struct report_ctx *j)
 {
-    struct rp_report_part *out = m->out;
+    bool device = part_of(j, 0)->on_device;
+    int64_t compute = 0, exposed = 0, wait = 0, copies = 0;
+    size_t r;
 
-    RP_TRY(rp_work_init(&m->w, m->t, m->scope, err));
-    RP_TRY(rp_work_unite(&m->w, &m->u, err));
-    RP_TRY(m->w.items.n ? look_at_device(m, err) : look_at_host(m, err));
-    RP_TRY(make_steps(m, err));
-    RP_TRY(rp_pitfall_steps(m->t, out->steps, out->nsteps, m->arena, &out->untypical, err));
-    RP_TRY(rp_host_calls_init(&out->calls, m->t, m->scope, rp_stall_usual.floor_ns, m->arena, err));
-    RP_TRY(rp_collectives_init(&out->collectives, &m->w, m->scope, m->arena, err));
-    out->compute = m->u.cls[RP_WORK_COMPUTE];
-    m->u.cls[RP_WORK_COMPUTE] = (rp_interval_vec){0};
-    out->busy = m->u.all;
-    m->u.all = (rp_interval_vec){0};
-    out->limited = m->scope->limited;
-    out->health = m->t->health;
-    out->device = m->t->ndevices ? text(m, m->t->devices[0].name) : NULL;
-    out->framework = text(m, m->t->framework);
-    return RP_OK;
+    j->out->parts = RP_ARENA_NEW(j->arena, struct rp_report_share, MOST_PARTS + 1);
+    if (!j->out->parts)
+        return;
+    for (r = 0; r < j->n; r++) {
+        const struct rp_breakdown *b = &part_of(j, r)->b;
+
+        rp_ns_add(&compute, b->compute_ns);
+        rp_ns_add(&exposed, b->exposed_comm_ns);
+        rp_ns_add(&copies, rp_ns_between(rp_ns_sum(b->compute_ns, b->exposed_comm_ns), b->busy_ns));
+        rp_ns_add(&wait, j->chain.ncollectives && !j->chain.beside
+                             ? j->chain.ranks[r].exposed_wait_ns
+                             : 0);
+    }
+    add_part(j, device ? "compute" : "operators", compute,
+             device ? "at least one kernel runs" : "at least one operator runs");
+    add_part(j, "exposed communication", rp_ns_between(wait, exposed),
+             !j->chain.ncollectives ? "transfer and waiting, no compute"
+             : device               ? "transfer while no kernel computes"
+                                    : "transfer while no operator runs");
+    add_part(j, "waiting for other ranks", wait, "in collectives, for the last rank");
+    add_part(j, "copies alone", copies, "copies and memsets, nothing else");
+    add_idle(j);
 }
 
-enum rp_code rp_report_rank(const struct rp_trace *trace, const struct rp_scope *scope,
-                            struct rp_arena *arena, struct rp_report_part *out, struct rp_err *err)
+/* "8 ranks of 8, 1 step, pytorch, NVIDIA A100-SXM4-80GB" */
+static void fill_run_text(struct report_ctx *j)
 {
-    static const struct rp_scope whole = {0};
-    struct maker m = {.t = trace, .scope = scope ? scope : &whole, .arena = arena, .out = out};
-    enum rp_code code;
+    const struct rp_report_part *p = part_of(j, 0);
+    char ranks[64], steps[48];
 
-    *out = (struct rp_report_part){.step_ns = RP_ABSENT_I64};
-    code = make_part(&m, err);
-    rp_work_release(&m.w);
-    rp_work_unions_release(&m.u);
-    return code;
+    if (j->ranks->world_size > (int64_t)j->n)
+        snprintf(ranks, sizeof ranks, "%zu of %d ranks", j->n, j->ranks->world_size);
+    else
+        snprintf(ranks, sizeof ranks, "%zu rank%s", j->n, j->n == 1 ? "" : "s");
+    snprintf(steps, sizeof steps, "%zu step%s", p->nsteps, p->nsteps == 1 ? "" : "s");
+    j->out->run_text = rp_arena_textf(j->arena, "%s, %s, %s, %s", ranks,
+                                      p->nsteps    ? steps
+                                      : p->limited ? "a part of the recording"
+                                                   : "no steps found",
+                                      p->framework ? p->framework : "unknown recorder",
+                                      !p->on_device ? "host only"
+                                      : p->device   ? p->device
+                                                    : "a device");
 }
 
-void rp_report_part_release(struct rp_report_part *part)
+/* "18.5 ms, the median of 3 (18.0 ms to 21.6 ms)" for the steps of one rank. */
+static const char *one_rank_step(struct report_ctx *j)
 {
-    rp_vec_release(&part->gaps);
-    rp_collectives_release(&part->collectives);
-    rp_host_calls_release(&part->calls);
-    rp_vec_release(&part->compute);
-    rp_vec_release(&part->busy);
-    rp_vec_release(&part->kernels);
+    const struct rp_report_part *p = part_of(j, 0);
+    int64_t least = INT64_MAX, most = 0;
+    size_t i;
+
+    for (i = 0; i < p->nsteps; i++) {
+        least = p->steps[i].b.window_ns < least ? p->steps[i].b.window_ns : least;
+        most = p->steps[i].b.window_ns > most ? p->steps[i].b.window_ns : most;
+    }
+    if (p->nsteps < 2 || least == most)
+        return duration(j, j->out->step_ns);
+    return rp_arena_textf(j->arena, "%s, the median of %zu (%s to %s)",
+                          duration(j, j->out->step_ns), p->nsteps, duration(j, least),
+                          duration(j, most));
 }
+
+/* The median of the ranks' step times, and their range. */
+static void fill_step(struct report_ctx *j)
+{
+    int64_t *v = RP_ARENA_NEW(j->arena, int64_t, j->n + 1);
+    size_t r, n = 0;
+
+    j->out->step_ns = RP_ABSENT_I64;
+    for (r = 0; r < j->n && v; r++)
+        if (part_of(j, r)->step_ns != RP_ABSENT_I64)
+            v[n++] = part_of(j, r)->step_ns;
+    if (!n)
+        return;
+    qsort(v, n, sizeof *v, rp_ns_order);
+    j->out->step_ns = rp_ns_sum(v[(n - 1) / 2], v[n / 2]) / 2;
+    j->out->step_text =
+        n == 1 || v[0] == v[n - 1]
+            ? one_rank_step(j)
+            : rp_arena_textf(j->arena, "%s (ranks %s to %s)", duration(j, j->out->step_ns),
+                             duration(j, v[0]), duration(j, v[n - 1]));
+}
+
+/* What the devices needed, and what was lost: means over the ranks. */
+static void fill_lost(struct report_ctx *j)
+{
+    struct rp_report_root *out = j->out;
+    int64_t compute = 0, transfer = 0, copies = 0;
+    const char *moved_text = "", *copied_text = "";
+    size_t i;
+
+    for (i = 0; i < out->nparts; i++) {
+        const struct rp_report_share *s = &out->parts[i];
+
+        if (!strcmp(s->part, "compute") || !strcmp(s->part, "operators"))
+            rp_ns_add(&compute, s->mean_ns);
+        else if (!strcmp(s->part, "exposed communication"))
+            rp_ns_add(&transfer, s->mean_ns);
+        else if (!strcmp(s->part, "copies alone"))
+            rp_ns_add(&copies, s->mean_ns);
+    }
+    out->window_ns = j->total_ns / (int64_t)j->n;
+    out->needed_ns = rp_ns_sum(compute, rp_ns_sum(transfer, copies));
+    out->lost_ns = rp_ns_between(out->needed_ns, out->window_ns);
+    if (!part_of(j, 0)->on_device) {
+        out->lost_text =
+            rp_arena_textf(j->arena, "of %s recorded%s, operators run during %s and none during %s",
+                           duration(j, out->window_ns), j->n > 1 ? " on average" : "",
+                           duration(j, out->needed_ns), duration(j, out->lost_ns));
+        return;
+    }
+    if (transfer)
+        moved_text = rp_arena_textf(j->arena, "%s %s exposed transfer", copies ? "," : " and",
+                                    duration(j, transfer));
+    if (copies)
+        copied_text = rp_arena_textf(j->arena, " and %s copies", duration(j, copies));
+    out->lost_text = rp_arena_textf(
+        j->arena,
+        "of %s recorded%s, %s compute%s%s %s needed; %s "
+        "(%.1f %%) lost",
+        duration(j, out->window_ns), j->n > 1 ? " on average" : "", duration(j, compute),
+        moved_text, copied_text, transfer || copies ? "were" : "was", duration(j, out->lost_ns),
+        out->window_ns ? 100.0 * (double)out->lost_ns / (double)out->window_ns : 0.0);
+}
+
+/* "84 collectives synchronize the ranks, 628.1 ms from the first to the last; ranks 0 and 6 arrived
+   last 60 times and delayed the others by 302.5 ms of 326.4 ms" */
+static void fill_pace(struct report_ctx *j)
+{
+    const struct rp_chain *c = &j->chain;
+    size_t r, first = 0, second, low;
+    int64_t last, margin, all = 0;
+    const char *who;
+
+    j->out->span_ns = c->ncollectives ? c->span_ns : RP_ABSENT_I64;
+    if (!c->ncollectives || j->n < 2)
+        return;
+    for (r = 0; r < j->n; r++) {
+        rp_ns_add(&all, c->ranks[r].margin_ns);
+        if (c->ranks[r].margin_ns > c->ranks[first].margin_ns)
+            first = r;
+    }
+    second = first ? 0 : 1;
+    for (r = 0; r < j->n; r++)
+        if (r != first && c->ranks[r].margin_ns > c->ranks[second].margin_ns)
+            second = r;
+    last = c->ranks[first].last_count;
+    margin = c->ranks[first].margin_ns;
+    who = rp_arena_textf(j->arena, "rank %d", number_of(j, first));
+    if (c->ranks[second].margin_ns > margin / 4) {
+        low = first < second ? first : second;
+        last += c->ranks[second].last_count;
+        rp_ns_add(&margin, c->ranks[second].margin_ns);
+        who = rp_arena_textf(j->arena, "ranks %d and %d", number_of(j, low),
+                             number_of(j, first + second - low));
+    }
+    j->out->pace_text = rp_arena_textf(
+        j->arena,
+        "%zu collective%s the ranks, %s from the first to the last; %s arrived last %lld time%s "
+        "and delayed the others by %s%s%s",
+        c->ncollectives, c->ncollectives == 1 ? " synchronizes" : "s synchronize",
+        duration(j, c->span_ns), who, (long long)last, last == 1 ? "" : "s", duration(j, margin),
+        margin < all ? " of " : "", margin < all ? duration(j, all) : "");
+}
+
+static void add_note(struct report_ctx *j, const char *text)
+{
+    if (text && *text && j->out->nnotes < MOST_NOTES)
+        j->out->notes[j->out->nnotes++] = text;
+}
+
+/* How much of the device time is attributed, and what was missing in the trace. */
+static void note_coverage(struct report_ctx *j)
+{
+    const char *framework = part_of(j, 0)->framework;
+    bool torch = framework && !strcmp(framework, "pytorch");
+    struct rp_coverage sum = {0};
+    size_t r;
+
+    for (r = 0; r < j->n; r++) {
+        rp_ns_add(&sum.device_ns, part_of(j, r)->coverage.device_ns);
+        rp_ns_add(&sum.op_ns, part_of(j, r)->coverage.op_ns);
+        rp_ns_add(&sum.launched_ns, part_of(j, r)->coverage.launched_ns);
+        rp_ns_add(&sum.module_ns, part_of(j, r)->coverage.module_ns);
+    }
+    if (!sum.device_ns)
+        return;
+    add_note(
+        j,
+        rp_arena_textf(
+            j->arena,
+            "%.1f %% of the device time is attributed to a launch, %.1f %% to an operator%s",
+            100.0 * (double)sum.launched_ns / (double)sum.device_ns,
+            100.0 * (double)sum.op_ns / (double)sum.device_ns,
+            sum.module_ns || !torch ? "" : "; no modules: record with with_stack or with_modules"));
+}
+
+/* Damaged files and dropped events: all numbers are then those of the rest. */
+static void note_losses(struct report_ctx *j)
+{
+    int64_t cut = 0, lost = 0;
+    size_t r, first = 0;
+
+    for (r = j->n; r > 0; r--) {
+        const struct rp_health *h = &part_of(j, r - 1)->health;
+        bool damaged = h->truncated || h->salvaged || h->skipped_bytes;
+
+        cut += damaged;
+        first = damaged ? r - 1 : first;
+        rp_ns_add(&lost, h->lost_events);
+    }
+    if (cut)
+        add_note(
+            j,
+            rp_arena_textf(
+                j->arena,
+                "the file of rank %d%s is truncated or damaged: the report covers what could be read; see 'reprise info'",
+                number_of(j, first), cut > 1 ? " and others" : ""));
+    if (lost)
+        add_note(j, rp_arena_textf(j->arena, "the recorder dropped %lld events", (long long)lost));
+}
+
+static void note_trouble(struct report_ctx *j)
+{
+    int64_t overhead = 0;
+    size_t r;
+
+    note_losses(j);
+    for (r = 0; r < j->n; r++)
+        rp_ns_add(&overhead, part_of(j, r)->sums.overhead_ns);
+    if (overhead && j->total_ns && overhead > j->total_ns / 100)
+        add_note(j, rp_arena_textf(j->arena, "the profiler itself took %s", duration(j, overhead)));
+}
+
+/* Of the first rank whose operators name their inputs. */
+static void fill_latency(struct report_ctx *j)
+{
+    struct rp_report_latency *latency = &j->out->latency;
+    size_t r;
+
+    for (r = 0; r < j->n && !latency->ops; r++)
+        *latency = part_of(j, r)->latency;
+    if (!latency->ops)
+        return;
+    latency->slowest = latency->slowest;
+    add_note(
+        j,
+        rp_arena_textf(
+            j->arena,
+            "operators start %s (median) and %s (p90) after their last input, '%.60s' starts %s after it",
+            duration(j, latency->p50_ns), duration(j, latency->p90_ns), latency->slowest,
+            duration(j, latency->max_ns)));
+}
+
+static void note_host(struct report_ctx *j)
+{
+    const struct rp_report_part *p = part_of(j, 0);
+
+    if (p->on_device || !p->b.busy_ns)
+        return;
+    add_note(j,
+             rp_arena_textf(
+                 j->arena,
+                 "no device work was recorded: %lld operators on the host, on average %.2f at once",
+                 (long long)p->sums.host_ops, (double)p->sums.host_op_ns / (double)p->b.busy_ns));
+}
+
+/* A rank that is late because of its host is a straggler and has a finding about its host. */
+static void note_overlap(struct report_ctx *j)
+{
+    const struct rp_report_root *out = j->out;
+    bool overlap = false;
+    double shares = 0;
+    size_t i;
+
+    for (i = 0; i < out->nfindings; i++) {
+        shares += out->findings[i].share;
+        overlap |= out->nfindings > 1 && !strcmp(out->findings[i].id, "straggler");
+    }
+    if (overlap || shares > 1)
+        add_note(j,
+                 "the costs of the findings overlap and must not be added up: each is what the run "
+                 "would save if only that one were fixed");
+}
+
+/* The findings that cost most, as blocks of lines. */
+static void fill_look(struct report_ctx *j)
+{
+    struct rp_report_root *out = j->out;
+    size_t i;
+
+    out->look = RP_ARENA_NEW(j->arena, struct rp_report_look, MOST_SHOWN + 1);
+    for (i = 0; i < out->nfindings && i < MOST_SHOWN && out->look; i++) {
+        const struct rp_report_finding *f = &out->findings[i];
+
+        out->look[out->nlook++] = (struct rp_report_look){
+            .heading = rp_arena_textf(j->arena, "%zu. %s: %s (%.1f %%)", i + 1, f->id,
+                                      duration(j, f->lost_ns), 100 * f->share),
+            .why = f->title,
+            .evidence = f->nevidence ? f->evidence[0] : NULL,
+            .hint = f->hint};
+    }
+    note_overlap(j);
+    if (!out->nfindings)
+        add_note(j, "no finding costs more than 1 % of the time");
+    else if (out->nfindings > MOST_SHOWN)
+        add_note(j, rp_arena_textf(j->arena, "%zu of %zu findings are shown: --json has all",
+                                   (size_t)MOST_SHOWN, out->nfindings));
+}
+
+/* What the timeline seems to show but does not, of the rank at the end of the chain. */
+static void fill_pitfalls(struct report_ctx *j)
+{
+    const struct rp_report_part *p = part_of(j, j->chain.lead);
+    const struct rp_chain_rank *c = &j->chain.ranks[j->chain.lead];
+    int64_t beside = rp_ns_between(p->b.exposed_comm_ns, p->b.comm_ns);
+    int64_t waiting = rp_ns_between(c->exposed_wait_ns, c->wait_ns);
+
+    j->out->pitfalls = RP_ARENA_NEW(j->arena, const char *, 5);
+    if (!j->out->pitfalls)
+        return;
+    if (p->unequal)
+        j->out->pitfalls[j->out->npitfalls++] = p->unequal;
+    if (p->untypical)
+        j->out->pitfalls[j->out->npitfalls++] = p->untypical;
+    if (p->streams)
+        j->out->pitfalls[j->out->npitfalls++] = p->streams;
+    if (j->chain.ncollectives && !j->chain.beside && beside > p->b.window_ns / 100 &&
+        waiting > beside / 2)
+        j->out->pitfalls[j->out->npitfalls++] = rp_arena_textf(
+            j->arena,
+            "rank %d: of the %s of communication that overlaps with compute, %s is waiting for other ranks, not transfer",
+            number_of(j, j->chain.lead), duration(j, beside), duration(j, waiting));
+}
+
+static enum rp_code report_join(const struct rp_ranks *ranks, const struct rp_settings *settings,
+                                struct rp_result *result, struct rp_err *err)
+{
+    struct rp_report_root *out = result->root;
+    struct report_ctx j = {.ranks = ranks, .n = ranks->n, .arena = &result->arena, .out = out};
+
+    (void)settings;
+    out->notes = RP_ARENA_NEW(j.arena, const char *, MOST_NOTES);
+    RP_TRY(rp_chain_make(ranks, j.arena, &j.chain, err));
+    fill_ranks(&j);
+    fill_parts(&j);
+    RP_TRY(rp_arena_check(j.arena, "writing the report", err));
+    fill_run_text(&j);
+    fill_step(&j);
+    fill_lost(&j);
+    fill_pace(&j);
+    RP_TRY(rp_report_count_stalls(ranks, j.arena, out, err));
+    RP_TRY(rp_report_find(ranks, &j.chain, j.arena, out, err));
+    fill_look(&j);
+    fill_pitfalls(&j);
+    note_coverage(&j);
+    note_trouble(&j);
+    note_host(&j);
+    fill_latency(&j);
+    return rp_arena_check(j.arena, "writing the report", err);
+}
+
+/* ------------------------------------------------------------------ the row */
+
+static enum rp_code report_rank(const struct rp_loaded *loaded, const struct rp_scope *scope,
+                                const struct rp_settings *settings, struct rp_rank_part *part,
+                                struct rp_err *err)
+{
+    (void)settings;
+    return rp_report_rank(loaded->trace, scope, &part->arena, part->data, err);
+}
+
+static const struct rp_option options[] = {RP_RANK_OPTIONS, RP_OPTION_END};
+
+const struct rp_question_row rp_ask_report = {
+    .question = {.name = "report",
+                 .group = "traces",
+                 .summary = "where the time goes, what was lost, and what to try",
+                 .details =
+                     "One screen about a trace or all ranks of a run: the step time, what the "
+                     "devices needed, what was lost to which cause, which ranks delay the others, "
+                     "and findings ranked by what they cost.",
+                 .examples = "reprise report run/\tall ranks of a run\n"
+                             "reprise report --step 12 run/\tone step of it\n"
+                             "reprise report --json trace.json.gz\tfor a script\n",
+                 .accepts = RP_ACCEPTS_TRACES,
+                 .options = options,
+                 .type = &report_type},
+    .ranks = {.part = &part_type, .rank = report_rank, .join = report_join}};

@@ -2,36 +2,82 @@
 #ifndef RP_EXPLAIN_REPORT_REPORT_H
 #define RP_EXPLAIN_REPORT_REPORT_H
 /*
- * The one screen: where the time of a run goes, what was lost, to which cause, and what to try.
- * `rp_report_rank` makes a part of each trace; `rp_report_join` matches the collectives of the
- * ranks, follows the rank that everybody waits for, and ranks the findings by what they cost.
+ * `report`, the one screen: where the time of a run goes, what was lost, to which cause, and what
+ * to try. part.c makes the part of a rank, with the help of device.c, pauses.c, latency.c and
+ * pitfalls.c. report.c has the row of the question and joins the parts: chain.c finds which rank
+ * sets the pace, findings.c what was lost on the way and what it costs, stalls.c counts host
+ * stalls.
  */
+#include "dataset/ranks.h"
 #include "explain/idle/idle.h"
-#include "explain/report/device.h"
-#include "explain/report/host.h"
-#include "explain/report/latency.h"
 #include "facts/attribution.h"
 #include "facts/collectives.h"
 #include "facts/host_calls.h"
-#include "result/result.h"
 
-/* A step of a rank: from its first device work to that of the next step. */
+/* ------------------------------------------------------------------ the part of a rank */
+
+/* A step of a rank (docs/definitions.md, "Device time"). */
 struct rp_report_step {
     int64_t rank, number;
     const char *name;
-    struct rp_breakdown b;
-    int64_t host_ns;           /* length of its mark on the host */
-    int64_t late_ns, drain_ns; /* idle in it: the host was simply late; late after a sync */
-    int64_t begin_ns, dur_ns, busy_ns, compute_ns, comm_ns, exposed_comm_ns, memory_ns, idle_ns;
+    struct rp_breakdown b;     /* window_ns is its duration */
+    int64_t host_ns;           /* duration of its mark on the host */
+    int64_t late_ns, drain_ns; /* idle in it with the cause not_launched; sync_drain */
 };
 
 /* Small sums that findings are made of. */
 struct rp_report_sums {
     int64_t kernels, tiny_kernels, tiny_gap_ns; /* kernels under 10 us, and gaps before them */
     int64_t overhead_ns;                        /* of the profiler */
-    int64_t host_ops, host_op_ns, host_threads; /* operators, their time, threads with some */
+    int64_t host_ops, host_op_ns;               /* operators and their time */
     int64_t copies, copy_name_ns;               /* copies and memsets, and of one name */
     const char *copy_name;                      /* the name with most time, or NULL */
+};
+
+/* What is wrong on the device itself (docs/definitions.md, "Findings"). */
+struct rp_report_device {
+    /* kernels that leave multiprocessors without a block */
+    int64_t thin_count, thin_ns, thin_lost_ns; /* their time; at most lost */
+    const char *thin_name;                     /* the one that loses most */
+    int64_t thin_name_lost_ns;
+    /* the same kernels, later: slower */
+    int64_t slowed_ns; /* what they take more than in the first third */
+    double slowed_ratio;
+    int64_t slowed_kinds, kinds; /* names with the same grid; of them slower */
+    /* work that starts before its launch */
+    int64_t launched, early_count, early_most_ns;
+    /* memory, of the device with most of it; 0: not recorded */
+    int64_t reserved_bytes, allocated_bytes, device_bytes;
+};
+
+/* Why no operator runs, where a trace has no device work. X(NAME, part of the report, meaning) */
+#define RP_PAUSE_MAP(X)                                                     \
+    X(DATA, "no operator: input data", "the data loader runs")              \
+    X(PROFILER, "no operator: profiler", "the profiler writes its buffers") \
+    X(PYTHON, "no operator: Python", "Python code between the operators")   \
+    X(SPAN, "no operator: other spans", "an annotation or a runtime call")  \
+    X(OUTSIDE, "no operator: between steps", "nothing recorded")            \
+    X(NOTHING, "no operator: not recorded", "waiting, or untraced code")
+
+enum rp_pause {
+#define RP_PAUSE_ENUM(name, text, doc) RP_PAUSE_##name,
+    RP_PAUSE_MAP(RP_PAUSE_ENUM)
+#undef RP_PAUSE_ENUM
+        RP_PAUSES
+};
+
+struct rp_report_pauses {
+    int64_t ns[RP_PAUSES], count[RP_PAUSES], longest_ns[RP_PAUSES];
+    const char *mainly[RP_PAUSES]; /* the span with most of it, or NULL */
+    int64_t mainly_ns[RP_PAUSES];
+};
+
+/* How long operators wait for a thread once their inputs are there, where the trace names the
+   inputs (TensorFlow's Timeline: arguments "name" and "input0", "input1", ...). */
+struct rp_report_latency {
+    int64_t ops; /* operators whose inputs were recorded; 0: nothing is known */
+    int64_t p50_ns, p90_ns, max_ns;
+    const char *slowest; /* the operator that waited longest */
 };
 
 struct rp_report_part {
@@ -52,12 +98,52 @@ struct rp_report_part {
     rp_interval_vec compute, busy, kernels;    /* unions; busy minus kernels: copies alone */
     const char *unequal, *streams, *untypical; /* pitfalls, or NULL */
     size_t nsteps;
-    struct rp_report_step *steps; /* one a step of the trace, in its order */
+    struct rp_report_step *steps; /* one for each step of the trace, in its order */
     bool steps_on_device;         /* they begin with device work, not with their marks */
     int64_t step_ns;              /* RP_ABSENT_I64: no steps */
     struct rp_health health;
     const char *device, *framework;
 };
+
+/* Texts are in the arena; release the part also after a failure, unless an arena has adopted it. */
+enum rp_code rp_report_rank(const struct rp_trace *trace, const struct rp_scope *scope,
+                            struct rp_arena *arena, struct rp_report_part *out, struct rp_err *err);
+void rp_report_part_release(struct rp_report_part *part);
+
+/* Whether a host span counts as work where no device work was recorded. */
+bool rp_report_is_host_work(const struct rp_trace *trace, const struct rp_scope *scope, rp_event e);
+
+/* The following fill a member of a part; texts are in the arena. */
+
+/* O(n log n) in kernels. */
+enum rp_code rp_report_check_device(const struct rp_work *work, const rp_gap_vec *gaps,
+                                    struct rp_arena *arena, struct rp_report_device *out,
+                                    struct rp_err *err);
+
+/* The pauses between the intervals of `busy`; they add up to its idle time. */
+enum rp_code rp_report_find_pauses(const struct rp_trace *trace, const rp_interval_vec *busy,
+                                   struct rp_arena *arena, struct rp_report_pauses *out,
+                                   struct rp_err *err);
+
+enum rp_code rp_report_measure_latency(const struct rp_trace *trace, struct rp_arena *arena,
+                                       struct rp_report_latency *out, struct rp_err *err);
+
+/* Pitfalls are sentences about what a timeline seems to show and does not, checked on this trace;
+   NULL where there is none. One operator name for work of very different size: */
+enum rp_code rp_pitfall_unequal(const struct rp_work *work, const struct rp_attribution *places,
+                                struct rp_arena *arena, const char **out, struct rp_err *err);
+
+/* Several streams that compute, one after the other: */
+enum rp_code rp_pitfall_streams(const struct rp_work *work, int64_t compute_ns,
+                                struct rp_arena *arena, const char **out, struct rp_err *err);
+
+/* A step much longer than the others, why as far as its host spans tell, and which one to look at
+   instead; `steps` are those of the trace: */
+enum rp_code rp_pitfall_steps(const struct rp_trace *trace, const struct rp_report_step *steps,
+                              size_t n, struct rp_arena *arena, const char **out,
+                              struct rp_err *err);
+
+/* ------------------------------------------------------------------ the answer */
 
 struct rp_report_rank {
     const char *path;
@@ -81,14 +167,14 @@ struct rp_report_finding {
     const char **evidence;
 };
 
-/* Where the lengths of host stalls gather. */
+/* A duration around which host stalls cluster. */
 struct rp_report_mode {
     int64_t at_ns, count;
 };
 
 /* A finding on the screen. */
 struct rp_report_look {
-    const char *heading, *why, *seen, *hint;
+    const char *heading, *why, *evidence, *hint;
 };
 
 struct rp_report_root {
@@ -106,24 +192,55 @@ struct rp_report_root {
     const char **pitfalls, **notes;
 };
 
-extern const struct rp_type rp_report_type;
+static inline const struct rp_report_part *rp_report_part_of(const struct rp_ranks *ranks,
+                                                             size_t rank)
+{
+    return (const struct rp_report_part *)ranks->parts[rank].data;
+}
 
-/* Texts go into the arena; release the part also after a failure. */
-enum rp_code rp_report_rank(const struct rp_trace *trace, const struct rp_scope *scope,
-                            struct rp_arena *arena, struct rp_report_part *out, struct rp_err *err);
-void rp_report_part_release(struct rp_report_part *part);
+/* ------------------------------------------------------------------ which rank sets the pace */
 
-/* Whether a host span stands for work where no device work was recorded. */
-bool rp_report_is_host_work(const struct rp_trace *trace, const struct rp_scope *scope, rp_event e);
-
-/* What the join gets of each rank. */
-struct rp_report_input {
-    const struct rp_report_part *part;
-    const char *path;
-    int32_t number;
+/*
+ * A collective delays every rank until the last one arrives, so the time of a run is that of a
+ * chain: up to each collective the time of the rank that arrived last, then its transfer, and so
+ * on. What was lost on that chain would have made the run shorter; what was lost elsewhere would
+ * only have made a rank wait longer.
+ *
+ *     rank 0  ....idle....[==AR==]..........[wait AR==]   chain: rank 0 up to the first collective,
+ *     rank 1  ..[wait......AR==]......idle.......[AR==]   from there rank 1 up to the second
+ *
+ * Where collectives synchronize the hosts (gloo) and not the devices, the waits are counted, but
+ * each device has a time of its own: then the rank that lost most represents the run.
+ */
+struct rp_chain_rank {
+    int64_t wait_ns, transfer_ns, last_count; /* as in docs/definitions.md, "Findings" */
+    int64_t margin_ns;                        /* by how much it arrived after the second last */
+    int64_t exposed_wait_ns;                  /* waiting while no compute ran */
 };
 
-enum rp_code rp_report_join(const struct rp_report_input *ranks, size_t n, int32_t world_size,
+struct rp_chain {
+    size_t ncollectives;             /* that were matched between ranks */
+    int64_t span_ns;                 /* from the first start to the last end of these */
+    bool beside;                     /* they run on the hosts, beside the devices */
+    size_t lead;                     /* the rank at the end of the chain */
+    bool clocks_differ;              /* the ranks' times contradict each other */
+    int64_t cause_ns[RP_GAP_CAUSES]; /* idle on the chain */
+    int64_t transfer_ns;             /* exposed communication on the chain, without waiting */
+    int64_t copies_ns;               /* copies and memsets on it, while no kernel runs */
+    int64_t margin_ns;               /* by how much collectives on the chain were delayed */
+    struct rp_chain_rank *ranks;     /* one for each rank */
+};
+
+/* Allocates in the arena. */
+enum rp_code rp_chain_make(const struct rp_ranks *ranks, struct rp_arena *arena,
+                           struct rp_chain *out, struct rp_err *err);
+
+/* Fills findings, the most costly first; those under a hundredth of the window are left out. */
+enum rp_code rp_report_find(const struct rp_ranks *ranks, const struct rp_chain *chain,
                             struct rp_arena *arena, struct rp_report_root *out, struct rp_err *err);
+
+/* Fills the stalls of the ranks and of all. Needs the window. */
+enum rp_code rp_report_count_stalls(const struct rp_ranks *ranks, struct rp_arena *arena,
+                                    struct rp_report_root *out, struct rp_err *err);
 
 #endif

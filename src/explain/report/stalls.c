@@ -1,25 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Host stalls in the report: how many calls of each rank are far above the median of their name on
- * all ranks, how long they took, and around which lengths they gather. `stalls` has the details.
+ * all ranks, how long they took, and around which durations they cluster. `stalls` has the details.
  */
-#include "explain/report/findings.h"
+#include "explain/report/report.h"
 
 #include "facts/modes.h"
+#include "result/print_units.h"
 
 #include <stdlib.h>
 
 #define LEAST_SHARE 0.01 /* of the window: less is not worth a line */
 
-/* Adds the stalls of all ranks up; their lengths come in `lengths`, which has room for all. */
-static size_t add_up(const struct rp_report_input *ranks, size_t n,
-                     const struct rp_call_names *names, struct rp_report_root *out,
-                     int64_t *lengths)
+/* Adds the stalls of all ranks up; their durations go into `lengths`, which has room for all. */
+static size_t add_stalls(const struct rp_ranks *ranks, const struct rp_call_names *names,
+                         struct rp_report_root *out, int64_t *lengths)
 {
     size_t r, i, found = 0;
 
-    for (r = 0; r < n; r++) {
-        const struct rp_host_calls *calls = &ranks[r].part->calls;
+    for (r = 0; r < ranks->n; r++) {
+        const struct rp_host_calls *calls = &rp_report_part_of(ranks, r)->calls;
 
         for (i = 0; i < calls->slow.n; i++) {
             const struct rp_slow_call *slow = &calls->slow.at[i];
@@ -43,8 +43,7 @@ static enum rp_code fill_modes(struct rp_report_root *out, const int64_t *sorted
     size_t i, nfound = n < 8 ? 0 : rp_modes_find(sorted, n, found);
 
     out->stall_modes = RP_ARENA_NEW(arena, struct rp_report_mode, nfound + 1);
-    if (!out->stall_modes)
-        return rp_err_nomem(err, "counting stalls");
+    RP_TRY(rp_arena_check(arena, "counting stalls", err));
     for (i = 0; i < nfound; i++)
         if (found[i].count >= 3 && found[i].count * 10 >= (int64_t)n)
             out->stall_modes[out->nstall_modes++] =
@@ -52,65 +51,57 @@ static enum rp_code fill_modes(struct rp_report_root *out, const int64_t *sorted
     return RP_OK;
 }
 
-/* "around 8.11 ms, 21.1 ms and 28.0 ms", or "". */
+/* ", mainly around 8.11 ms, 21.1 ms, 28.0 ms", or "". */
 static const char *modes_text(const struct rp_report_root *out, struct rp_arena *arena)
 {
-    const char *text = "", *time;
+    const char *text = "";
     size_t i;
 
-    for (i = 0; i < out->nstall_modes && text; i++) {
-        time = rp_report_time(arena, out->stall_modes[i].at_ns);
-        text = !time ? NULL
-                     : rp_arena_printf(arena, "%s%s%s", text, i ? ", " : ", mostly around ", time);
-    }
+    for (i = 0; i < out->nstall_modes; i++)
+        text = rp_arena_textf(arena, "%s%s%s", text, i ? ", " : ", mainly around ",
+                              rp_units_time(arena, out->stall_modes[i].at_ns));
     return text;
 }
 
-static enum rp_code say(struct rp_report_root *out, size_t n, const int64_t *sorted,
-                        struct rp_arena *arena, struct rp_err *err)
+static void fill_stall_text(struct rp_report_root *out, size_t n, const int64_t *sorted,
+                            struct rp_arena *arena)
 {
-    const char *modes = modes_text(out, arena), *total = rp_report_time(arena, out->stall_ns);
-    const char *least = rp_report_time(arena, sorted[0]);
-    const char *most = rp_report_time(arena, sorted[n - 1]);
-
-    if (modes && total && least && most)
-        out->stall_text =
-            n == 1 ? rp_arena_printf(arena,
-                                     "1 host call that usually takes microseconds took %s: see "
-                                     "'reprise stalls'",
-                                     most)
-                   : rp_arena_printf(arena,
-                                     "%zu host calls that usually take microseconds took %s to %s, "
-                                     "%s in all%s: see 'reprise stalls'",
-                                     n, least, most, total, modes);
-    return out->stall_text ? RP_OK : rp_err_nomem(err, "counting stalls");
+    out->stall_text =
+        n == 1 ? rp_arena_textf(arena,
+                                "1 host call that usually takes microseconds took %s: see "
+                                "'reprise stalls'",
+                                rp_units_time(arena, sorted[0]))
+               : rp_arena_textf(arena,
+                                "%zu host calls that usually take microseconds took %s to %s, "
+                                "%s in all%s: see 'reprise stalls'",
+                                n, rp_units_time(arena, sorted[0]),
+                                rp_units_time(arena, sorted[n - 1]),
+                                rp_units_time(arena, out->stall_ns), modes_text(out, arena));
 }
 
-enum rp_code rp_report_count_stalls(const struct rp_report_input *ranks, size_t n,
-                                    struct rp_arena *arena, struct rp_report_root *out,
-                                    struct rp_err *err)
+enum rp_code rp_report_count_stalls(const struct rp_ranks *ranks, struct rp_arena *arena,
+                                    struct rp_report_root *out, struct rp_err *err)
 {
-    const struct rp_host_calls **calls = RP_ARENA_NEW(arena, const struct rp_host_calls *, n + 1);
+    const struct rp_host_calls **calls =
+        RP_ARENA_NEW(arena, const struct rp_host_calls *, ranks->n + 1);
     struct rp_call_names names;
     size_t r, found, most = 0;
     int64_t *lengths;
 
-    if (!calls)
-        return rp_err_nomem(err, "counting stalls");
-    for (r = 0; r < n; r++) {
-        calls[r] = &ranks[r].part->calls;
+    RP_TRY(rp_arena_check(arena, "counting stalls", err));
+    for (r = 0; r < ranks->n; r++) {
+        calls[r] = &rp_report_part_of(ranks, r)->calls;
         most += calls[r]->slow.n;
     }
     lengths = RP_ARENA_NEW(arena, int64_t, most + 1);
-    if (!lengths)
-        return rp_err_nomem(err, "counting stalls");
-    RP_TRY(rp_call_names_join(calls, n, arena, &names, err));
-    found = add_up(ranks, n, &names, out, lengths);
+    RP_TRY(rp_arena_check(arena, "counting stalls", err));
+    RP_TRY(rp_call_names_join(calls, ranks->n, arena, &names, err));
+    found = add_stalls(ranks, &names, out, lengths);
     out->stall_count = (int64_t)found;
     if (found)
         qsort(lengths, found, sizeof *lengths, rp_ns_order);
     RP_TRY(fill_modes(out, lengths, found, arena, err));
-    if (!found || (double)out->stall_ns < LEAST_SHARE * (double)n * (double)out->window_ns)
-        return RP_OK;
-    return say(out, found, lengths, arena, err);
+    if (found && (double)out->stall_ns >= LEAST_SHARE * (double)ranks->n * (double)out->window_ns)
+        fill_stall_text(out, found, lengths, arena);
+    return rp_arena_check(arena, "counting stalls", err);
 }

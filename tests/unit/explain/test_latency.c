@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* From the last input of an operator to its start. */
-#include "explain/report/latency.h"
+#include "explain/report/report.h"
 #include "formats/chrome_fixture.h"
 
 #define OP(name, ts, dur, inputs)                                                  \
@@ -19,7 +19,7 @@ static void latency_is_measured_from_the_last_input(void **state)
     struct rp_report_latency latency;
 
     UNUSED_STATE(state);
-    assert_code(rp_latency_find(import.trace, &arena, &latency, NULL), RP_OK);
+    assert_code(rp_report_measure_latency(import.trace, &arena, &latency, NULL), RP_OK);
     assert_int_equal(latency.ops, 2); /* e starts before d ends, f's input is not there */
     assert_int_equal(latency.p50_ns, 5000);
     assert_int_equal(latency.max_ns, 10000);
@@ -36,7 +36,7 @@ static void what_another_device_sent_counts_from_its_sender(void **state)
     struct rp_report_latency latency;
 
     UNUSED_STATE(state);
-    assert_code(rp_latency_find(import.trace, &arena, &latency, NULL), RP_OK);
+    assert_code(rp_report_measure_latency(import.trace, &arena, &latency, NULL), RP_OK);
     assert_int_equal(latency.ops, 2);
     assert_int_equal(latency.p50_ns, 3000);
     assert_int_equal(latency.max_ns, 7000);
@@ -51,7 +51,7 @@ static void without_inputs_nothing_is_known(void **state)
     struct rp_report_latency latency;
 
     UNUSED_STATE(state);
-    assert_code(rp_latency_find(import.trace, &arena, &latency, NULL), RP_OK);
+    assert_code(rp_report_measure_latency(import.trace, &arena, &latency, NULL), RP_OK);
     assert_int_equal(latency.ops, 0);
     rp_arena_release(&arena);
     rp_import_release(&import);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Unequal work under one name, and streams that only look parallel. */
-#include "explain/report/pitfalls.h"
+#include "explain/report/report.h"
 #include "trace/trace_fixtures.h"
 
 static void one_name_may_hide_unequal_work(void **state)
@@ -28,7 +28,7 @@ static void one_name_may_hide_unequal_work(void **state)
     assert_code(rp_attribution_init(&a, &w, NULL), RP_OK);
     assert_code(rp_pitfall_unequal(&w, &a, &arena, &text, NULL), RP_OK);
     assert_non_null(text);
-    assert_contains(text, "'aten::copy_' hides unequal work: 10 calls take 10 ns to 900 ns");
+    assert_contains(text, "'aten::copy_' hides unequal work: 10 calls take from 10 ns to 900 ns");
     rp_attribution_release(&a);
     rp_work_release(&w);
     rp_trace_free(t);
@@ -82,7 +82,7 @@ static const char *untypical(int64_t odd, const char *span, struct rp_arena *are
         rows[i] = (struct row){'X', "user_annotation", names[i], 1, 1, at, dur};
         if (i == 1)
             rows[5] = (struct row){'X', "cpu_op", span, 1, 1, at + MS, dur / 2};
-        steps[i] = (struct rp_report_step){.number = i + 3, .name = names[i], .dur_ns = dur};
+        steps[i] = (struct rp_report_step){.number = i + 3, .name = names[i], .b.window_ns = dur};
         at += dur;
     }
     t = TRACE_OF(rows);
@@ -100,10 +100,10 @@ static void a_step_may_be_untypical(void **state)
     assert_null(untypical(25, "aten::mm", &arena));
     text = untypical(90, "aten::mm", &arena);
     assert_contains(text, "1 of 5 steps is not typical: ProfilerStep#4 takes 90.0 ms");
-    assert_contains(text, "(nothing recorded says why); look at '--step 6' instead");
+    assert_contains(text, "(the trace does not show why); look at '--step 6' instead");
     assert_contains(untypical(90, "compile_fx_inner", &arena), "compilation ('compile_fx_inner')");
     assert_contains(untypical(90, "save_checkpoint", &arena), "a checkpoint ('save_checkpoint')");
-    assert_contains(untypical(90, "Torch-Compiled Region", &arena), "nothing recorded says why");
+    assert_contains(untypical(90, "Torch-Compiled Region", &arena), "the trace does not show why");
     rp_arena_release(&arena);
 }
 

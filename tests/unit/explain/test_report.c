@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The report of ranks that meet in collectives: who sets the pace, and what it costs. */
-#include "explain/report/chain.h"
+#include "explain/ask_fixture.h"
+#include "explain/report/report.h"
 #include "trace/trace_fixtures.h"
+
+extern const struct rp_question_row rp_ask_report;
 
 #define MS 1000000
 
@@ -27,18 +30,20 @@ struct fixture {
     struct rp_arena arena;
     struct rp_trace *traces[3];
     struct rp_report_part parts[3];
-    struct rp_report_input in[3];
+    struct rp_rank_part in[3];
+    struct rp_ranks ranks;
 };
 
 static void set_up(struct fixture *f, const int64_t *work)
 {
     int r;
 
-    *f = (struct fixture){0};
+    *f = (struct fixture){.ranks = {.n = 3, .world_size = 3}};
+    f->ranks.parts = f->in;
     for (r = 0; r < 3; r++) {
         f->traces[r] = rank_of(work[r]);
         assert_code(rp_report_rank(f->traces[r], NULL, &f->arena, &f->parts[r], NULL), RP_OK);
-        f->in[r] = (struct rp_report_input){&f->parts[r], "a.json", r};
+        f->in[r] = (struct rp_rank_part){.data = &f->parts[r], .number = r};
     }
 }
 
@@ -46,7 +51,7 @@ static void tear_down(struct fixture *f)
 {
     int r;
 
-    for (r = 0; r < 3 && f->traces[r]; r++) {
+    for (r = 0; r < 3; r++) {
         rp_report_part_release(&f->parts[r]);
         rp_trace_free(f->traces[r]);
     }
@@ -61,7 +66,7 @@ static void the_last_rank_sets_the_pace(void **state)
 
     UNUSED_STATE(state);
     set_up(&f, work);
-    assert_code(rp_chain_make(f.in, 3, &f.arena, &chain, NULL), RP_OK);
+    assert_code(rp_chain_make(&f.ranks, &f.arena, &chain, NULL), RP_OK);
     assert_int_equal(chain.ncollectives, 1);
     assert_int_equal(chain.margin_ns, 18 * MS);
     assert_int_equal(chain.ranks[1].last_count, 1);
@@ -75,29 +80,31 @@ static void the_last_rank_sets_the_pace(void **state)
 static void findings_are_ranked_and_parts_add_up(void **state)
 {
     const int64_t work[] = {10, 30, 12};
-    struct rp_report_root root;
+    struct rp_trace *t[] = {rank_of(work[0]), rank_of(work[1]), rank_of(work[2])};
+    struct rp_result *result = ask_traces(&rp_ask_report, t, 3, NULL, 0);
+    const struct rp_report_root *root = result->root;
     int64_t sum = 0, windows = 0;
-    struct fixture f;
     size_t i;
 
     UNUSED_STATE(state);
-    set_up(&f, work);
-    assert_code(rp_report_join(f.in, 3, 3, &f.arena, &root, NULL), RP_OK);
-    assert_int_equal(root.nranks, 3);
-    assert_int_equal(root.ranks[1].compute_ns, 50 * MS);
-    assert_int_equal(root.ranks[1].exposed_comm_ns, 10 * MS);
-    assert_int_equal(root.nsteps, 3);
-    for (i = 0; i < root.nparts; i++)
-        sum += root.parts[i].total_ns;
-    for (i = 0; i < root.nranks; i++)
-        windows += root.ranks[i].window_ns;
+    for (i = 0; i < 3; i++)
+        rp_trace_free(t[i]); /* the answer must not need it */
+    assert_int_equal(root->nranks, 3);
+    assert_int_equal(root->ranks[1].compute_ns, 50 * MS);
+    assert_int_equal(root->ranks[1].exposed_comm_ns, 10 * MS);
+    assert_int_equal(root->nsteps, 3);
+    for (i = 0; i < root->nparts; i++)
+        sum += root->parts[i].total_ns;
+    for (i = 0; i < root->nranks; i++)
+        windows += root->ranks[i].window_ns;
     assert_int_equal(sum, windows);
-    assert_true(root.nfindings >= 2);
-    assert_string_equal(root.findings[0].id, "straggler");
-    assert_int_equal(root.findings[0].lost_ns, 18 * MS);
-    assert_contains(root.findings[0].evidence[0], "rank 1 came last 1 of 1 times");
-    assert_string_equal(root.findings[1].id, "exposed-comm");
-    tear_down(&f);
+    assert_true(root->nfindings >= 2);
+    assert_string_equal(root->findings[0].id, "straggler");
+    assert_int_equal(root->findings[0].lost_ns, 18 * MS);
+    assert_contains(root->findings[0].evidence[0],
+                    "rank 1 arrived last 1 of 1 times and delayed the others by 18.0 ms");
+    assert_string_equal(root->findings[1].id, "exposed-comm");
+    rp_result_free(result);
 }
 
 static void clocks_that_differ_are_noticed(void **state)
@@ -109,7 +116,7 @@ static void clocks_that_differ_are_noticed(void **state)
     UNUSED_STATE(state);
     set_up(&f, work);
     f.parts[1].collectives.base_ns = 900 * (int64_t)MS;
-    assert_code(rp_chain_make(f.in, 3, &f.arena, &chain, NULL), RP_OK);
+    assert_code(rp_chain_make(&f.ranks, &f.arena, &chain, NULL), RP_OK);
     assert_true(chain.clocks_differ);
     assert_int_equal(chain.ncollectives, 0);
     tear_down(&f);
@@ -122,38 +129,17 @@ static void a_host_only_trace_gets_a_report(void **state)
         {'X', "cpu_op", "b", 1, 2, 5, 10},
         {'X', "cpu_op", "c", 1, 1, 30, 10},
     };
-    struct rp_arena arena = RP_ARENA_INIT;
     struct rp_trace *t = TRACE_OF(rows);
-    struct rp_report_part part;
-    struct rp_report_input in = {&part, "a.json", 0};
-    struct rp_report_root root;
+    struct rp_result *result = ask_traces(&rp_ask_report, &t, 1, NULL, 0);
+    const struct rp_report_root *root = result->root;
 
     UNUSED_STATE(state);
-    assert_code(rp_report_rank(t, NULL, &arena, &part, NULL), RP_OK);
-    assert_code(rp_report_join(&in, 1, 1, &arena, &root, NULL), RP_OK);
-    assert_false(part.on_device);
-    assert_int_equal(root.ranks[0].window_ns, 40);
-    assert_int_equal(root.ranks[0].busy_ns, 25);
-    assert_int_equal(root.ranks[0].idle_ns, 15);
-    assert_contains(root.run_text, "host only");
-    rp_report_part_release(&part);
-    rp_arena_release(&arena);
+    assert_int_equal(root->ranks[0].window_ns, 40);
+    assert_int_equal(root->ranks[0].busy_ns, 25);
+    assert_int_equal(root->ranks[0].idle_ns, 15);
+    assert_contains(root->run_text, "host only");
+    rp_result_free(result);
     rp_trace_free(t);
-}
-
-/* Joins ranks made of rows; the parts and traces stay until the arena goes. */
-static void join_rows(const struct row *const *rows, const size_t *n, size_t nranks,
-                      struct fixture *f, struct rp_report_root *root)
-{
-    size_t r;
-
-    *f = (struct fixture){0};
-    for (r = 0; r < nranks; r++) {
-        f->traces[r] = trace_of(rows[r], n[r]);
-        assert_code(rp_report_rank(f->traces[r], NULL, &f->arena, &f->parts[r], NULL), RP_OK);
-        f->in[r] = (struct rp_report_input){&f->parts[r], "a.json", (int32_t)r};
-    }
-    assert_code(rp_report_join(f->in, nranks, (int32_t)nranks, &f->arena, root, NULL), RP_OK);
 }
 
 /* Rank 0 computes beside a collective for 20 ms, but the other one comes after 18 of them. */
@@ -169,18 +155,18 @@ static void an_overlap_may_be_a_wait(void **state)
         {'X', "cuda_runtime", "cudaLaunchKernel", 1, 1, 5000, 4000, 6},
         {'X', "kernel", "gemm", 0, 7, MS, 19 * MS, 5, 7},
         {'X', "kernel", "ncclDevKernel_AllReduce", 0, 20, 20 * MS, 2 * MS, 6, 20}};
-    const struct row *const rows[] = {early, late};
-    const size_t n[] = {4, 4};
-    struct rp_report_root root;
-    struct fixture f;
+    struct rp_trace *t[] = {TRACE_OF(early), TRACE_OF(late)};
+    struct rp_result *result = ask_traces(&rp_ask_report, t, 2, NULL, 0);
+    const struct rp_report_root *root = result->root;
 
     UNUSED_STATE(state);
-    join_rows(rows, n, 2, &f, &root);
-    assert_int_equal(root.npitfalls, 1);
-    assert_contains(root.pitfalls[0], "rank 0: 18.0 ms of the 20.0 ms of communication beside "
-                                      "compute is waiting for other ranks, not transfer");
-    assert_contains(root.pace_text, "1 collectives tie the ranks together, 20.0 ms from the first");
-    tear_down(&f);
+    assert_int_equal(root->npitfalls, 1);
+    assert_contains(root->pitfalls[0], "rank 0: of the 20.0 ms of communication that overlaps "
+                                       "with compute, 18.0 ms is waiting for other ranks");
+    assert_contains(root->pace_text, "1 collective synchronizes the ranks, 20.0 ms from the first");
+    rp_result_free(result);
+    rp_trace_free(t[0]);
+    rp_trace_free(t[1]);
 }
 
 /* Collectives of gloo run on threads; matched by name, the waits count once. */
@@ -194,45 +180,94 @@ static void collectives_of_the_host_are_matched(void **state)
         {'X', "cpu_op", "aten::mm", 1, 1, 0, 20 * MS},
         {'X', "user_annotation", "gloo:all_reduce", 1, 2, 20 * MS, 2 * MS},
         {'X', "cpu_op", "aten::mm", 1, 1, 22 * MS, 5 * MS}};
-    const struct row *const rows[] = {early, late};
-    const size_t n[] = {3, 3};
-    struct rp_report_root root;
-    struct fixture f;
+    struct rp_trace *t[] = {TRACE_OF(early), TRACE_OF(late)};
+    struct rp_result *result = ask_traces(&rp_ask_report, t, 2, NULL, 0);
+    const struct rp_report_root *root = result->root;
     size_t i;
 
     UNUSED_STATE(state);
-    join_rows(rows, n, 2, &f, &root);
-    assert_int_equal(root.ranks[0].wait_ns, 10 * MS);
-    assert_int_equal(root.ranks[0].transfer_ns, 2 * MS);
-    assert_int_equal(root.ranks[1].last_count, 1);
-    assert_int_equal(root.ranks[1].margin_ns, 10 * MS);
-    assert_int_equal(root.span_ns, 12 * MS);
-    for (i = 0; i < root.nparts; i++)
-        if (!strcmp(root.parts[i].part, "waiting for other ranks"))
+    assert_int_equal(root->ranks[0].wait_ns, 10 * MS);
+    assert_int_equal(root->ranks[0].transfer_ns, 2 * MS);
+    assert_int_equal(root->ranks[1].last_count, 1);
+    assert_int_equal(root->ranks[1].margin_ns, 10 * MS);
+    assert_int_equal(root->span_ns, 12 * MS);
+    for (i = 0; i < root->nparts; i++)
+        if (!strcmp(root->parts[i].part, "waiting for other ranks"))
             break;
-    assert_true(i < root.nparts);
-    assert_int_equal(root.parts[i].total_ns, 10 * MS);
-    assert_string_equal(root.findings[0].id, "straggler");
-    assert_int_equal(root.findings[0].lost_ns, 10 * MS);
-    tear_down(&f);
+    assert_true(i < root->nparts);
+    assert_int_equal(root->parts[i].total_ns, 10 * MS);
+    assert_string_equal(root->findings[0].id, "straggler");
+    assert_int_equal(root->findings[0].lost_ns, 10 * MS);
+    rp_result_free(result);
+    rp_trace_free(t[0]);
+    rp_trace_free(t[1]);
+}
+
+/* Three steps of 10, 12 and 20 ms on the device, whose marks are shorter. */
+static void the_median_step_is_that_of_all_steps(void **state)
+{
+    static const struct row rows[] = {
+        {'X', "user_annotation", "ProfilerStep#3", 1, 1, 0, 9 * MS},
+        {'X', "cuda_runtime", "cudaLaunchKernel", 1, 1, 0, 4000, 5},
+        {'X', "user_annotation", "ProfilerStep#4", 1, 1, 10 * MS, 9 * MS},
+        {'X', "cuda_runtime", "cudaLaunchKernel", 1, 1, 10 * MS, 4000, 6},
+        {'X', "user_annotation", "ProfilerStep#5", 1, 1, 20 * MS, 9 * MS},
+        {'X', "cuda_runtime", "cudaLaunchKernel", 1, 1, 20 * MS, 4000, 7},
+        {'X', "kernel", "gemm", 0, 7, 1 * MS, 8 * MS, 5, 7},
+        {'X', "kernel", "gemm", 0, 7, 11 * MS, 8 * MS, 6, 7},
+        {'X', "kernel", "gemm", 0, 7, 23 * MS, 20 * MS, 7, 7},
+    };
+    struct rp_trace *t = TRACE_OF(rows);
+    struct rp_result *result = ask_traces(&rp_ask_report, &t, 1, NULL, 0);
+    const struct rp_report_root *root = result->root;
+
+    UNUSED_STATE(state);
+    assert_int_equal(root->nsteps, 3);
+    assert_int_equal(root->steps[0].b.window_ns, 10 * MS);
+    assert_int_equal(root->steps[1].b.window_ns, 12 * MS);
+    assert_int_equal(root->steps[2].b.window_ns, 20 * MS);
+    assert_int_equal(root->step_ns, 12 * MS);
+    assert_string_equal(root->step_text, "12.0 ms, the median of 3 (10.0 ms to 20.0 ms)");
+    rp_result_free(result);
+    rp_trace_free(t);
+}
+
+/* Without device work a step lasts from mark to mark, the last one as long as its mark. */
+static void steps_without_a_device_last_from_mark_to_mark(void **state)
+{
+    static const struct row rows[] = {
+        {'X', "user_annotation", "ProfilerStep#3", 1, 1, 0, 9 * MS},
+        {'X', "cpu_op", "aten::mm", 1, 1, 0, 8 * MS},
+        {'X', "user_annotation", "ProfilerStep#4", 1, 1, 10 * MS, 9 * MS},
+        {'X', "cpu_op", "aten::mm", 1, 1, 10 * MS, 8 * MS},
+        {'X', "user_annotation", "ProfilerStep#5", 1, 1, 23 * MS, 9 * MS},
+        {'X', "cpu_op", "aten::mm", 1, 1, 23 * MS, 8 * MS},
+    };
+    struct rp_trace *t = TRACE_OF(rows);
+    struct rp_result *result = ask_traces(&rp_ask_report, &t, 1, NULL, 0);
+    const struct rp_report_root *root = result->root;
+
+    UNUSED_STATE(state);
+    assert_int_equal(root->steps[0].b.window_ns, 10 * MS);
+    assert_int_equal(root->steps[1].b.window_ns, 13 * MS);
+    assert_int_equal(root->steps[2].b.window_ns, 9 * MS);
+    assert_int_equal(root->steps[2].host_ns, 9 * MS);
+    assert_string_equal(root->step_text, "10.0 ms, the median of 3 (9.00 ms to 13.0 ms)");
+    rp_result_free(result);
+    rp_trace_free(t);
 }
 
 static void an_empty_trace_gets_a_report(void **state)
 {
     static const struct row rows[] = {{'i', "x", "moment", 1, 1, 0, 0}};
-    struct rp_arena arena = RP_ARENA_INIT;
     struct rp_trace *t = TRACE_OF(rows);
-    struct rp_report_part part;
-    struct rp_report_input in = {&part, "a.json", 0};
-    struct rp_report_root root;
+    struct rp_result *result = ask_traces(&rp_ask_report, &t, 1, NULL, 0);
+    const struct rp_report_root *root = result->root;
 
     UNUSED_STATE(state);
-    assert_code(rp_report_rank(t, NULL, &arena, &part, NULL), RP_OK);
-    assert_code(rp_report_join(&in, 1, 1, &arena, &root, NULL), RP_OK);
-    assert_int_equal(root.ranks[0].window_ns, 0);
-    assert_int_equal(root.nfindings, 0);
-    rp_report_part_release(&part);
-    rp_arena_release(&arena);
+    assert_int_equal(root->ranks[0].window_ns, 0);
+    assert_int_equal(root->nfindings, 0);
+    rp_result_free(result);
     rp_trace_free(t);
 }
 
@@ -245,6 +280,8 @@ int test_report(void)
         cmocka_unit_test(a_host_only_trace_gets_a_report),
         cmocka_unit_test(an_overlap_may_be_a_wait),
         cmocka_unit_test(collectives_of_the_host_are_matched),
+        cmocka_unit_test(the_median_step_is_that_of_all_steps),
+        cmocka_unit_test(steps_without_a_device_last_from_mark_to_mark),
         cmocka_unit_test(an_empty_trace_gets_a_report),
     };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What is wrong on the device, and that nothing is found where nothing is wrong. */
-#include "explain/report/device.h"
+#include "explain/report/report.h"
 #include "trace/trace_fixtures.h"
 
 #define US 1000
@@ -20,7 +20,7 @@ static void look(struct bench *b, const struct row *rows, size_t n)
     b->t = trace_of(rows, n);
     assert_code(rp_work_init(&b->w, b->t, NULL, NULL), RP_OK);
     assert_code(rp_gaps_find(&b->w, &b->gaps, NULL), RP_OK);
-    assert_code(rp_report_look_at_device(&b->w, &b->gaps, &b->arena, &b->d, NULL), RP_OK);
+    assert_code(rp_report_check_device(&b->w, &b->gaps, &b->arena, &b->d, NULL), RP_OK);
 }
 
 static void end(struct bench *b)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Pauses between operators have a cause, and add up. */
-#include "explain/report/host.h"
+#include "explain/report/report.h"
 #include "trace/trace_fixtures.h"
 
 static void pauses_have_causes(void **state)
@@ -29,13 +29,13 @@ static void pauses_have_causes(void **state)
             assert_code(rp_union_add(&busy, rows[i].ts, rows[i].ts + rows[i].dur, NULL), RP_OK);
     assert_code(rp_report_find_pauses(t, &busy, &arena, &p, NULL), RP_OK);
     assert_int_equal(p.ns[RP_PAUSE_DATA], 100);
-    assert_string_equal(p.mostly[RP_PAUSE_DATA], "enumerate(DataLoader)#next");
+    assert_string_equal(p.mainly[RP_PAUSE_DATA], "enumerate(DataLoader)#next");
     assert_int_equal(p.ns[RP_PAUSE_PYTHON], 100);
     assert_int_equal(p.ns[RP_PAUSE_PROFILER], 100);
     assert_int_equal(p.ns[RP_PAUSE_NOTHING], 100);
     assert_int_equal(p.ns[RP_PAUSE_OUTSIDE], 600);
     assert_int_equal(p.longest_ns[RP_PAUSE_OUTSIDE], 600);
-    assert_null(p.mostly[RP_PAUSE_NOTHING]);
+    assert_null(p.mainly[RP_PAUSE_NOTHING]);
     rp_vec_release(&busy);
     rp_trace_free(t);
     rp_arena_release(&arena);

@@ -1,33 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Each pause is looked at in its middle, thread by thread: the first of data loading, the profiler,
- * Python and other spans that runs there is its cause. Pauses times threads, each a binary search.
+ * Why no operator runs, where a trace has no device work. What the threads run in the middle of a
+ * pause is its cause: the first of data loading, the profiler, Python and other spans that any of
+ * them runs. Pauses times threads, each a binary search.
  */
-#include "explain/report/host.h"
+#include "explain/report/report.h"
 
 #include "facts/attribution.h"
 #include "facts/host_signs.h"
 
-const char *const rp_pause_names[RP_PAUSES] = {
-#define PAUSE_NAME(name, text, doc) text,
-    RP_PAUSE_MAP(PAUSE_NAME)
-#undef PAUSE_NAME
-};
-const char *const rp_pause_docs[RP_PAUSES] = {
-#define PAUSE_DOC(name, text, doc) doc,
-    RP_PAUSE_MAP(PAUSE_DOC)
-#undef PAUSE_DOC
-};
-
-struct weighing {
+struct pause_ctx {
     const struct rp_trace *t;
     struct rp_report_pauses *out;
     RP_VEC(int64_t) weight[RP_PAUSES]; /* by string */
     rp_str most[RP_PAUSES];
 };
 
-/* The cause that a thread's innermost span gives, and the span. */
-static enum rp_pause cause_of(const struct rp_trace *t, rp_event inner, rp_event *span)
+/* The cause shown by a thread's spans, from the innermost outwards, and the span that shows it. */
+static enum rp_pause span_cause(const struct rp_trace *t, rp_event inner, rp_event *span)
 {
     enum rp_pause cause = RP_PAUSE_NOTHING;
     rp_event e;
@@ -63,8 +53,8 @@ static bool in_step(const struct rp_trace *t, int64_t at_ns)
     return !t->nsteps;
 }
 
-static enum rp_code weigh(struct weighing *w, enum rp_pause cause, rp_event span, int64_t ns,
-                          struct rp_err *err)
+static enum rp_code add_weight(struct pause_ctx *w, enum rp_pause cause, rp_event span, int64_t ns,
+                               struct rp_err *err)
 {
     rp_str name = w->t->ev.name[span];
     size_t had = w->weight[cause].cap;
@@ -74,14 +64,14 @@ static enum rp_code weigh(struct weighing *w, enum rp_pause cause, rp_event span
         memset(w->weight[cause].at, 0, (w->t->str.n + 1) * sizeof *w->weight[cause].at);
     }
     rp_ns_add(&w->weight[cause].at[name], ns);
-    if (w->weight[cause].at[name] > w->out->mostly_ns[cause]) {
-        w->out->mostly_ns[cause] = w->weight[cause].at[name];
+    if (w->weight[cause].at[name] > w->out->mainly_ns[cause]) {
+        w->out->mainly_ns[cause] = w->weight[cause].at[name];
         w->most[cause] = name;
     }
     return RP_OK;
 }
 
-static enum rp_code add_pause(struct weighing *w, int64_t begin_ns, int64_t end_ns,
+static enum rp_code add_pause(struct pause_ctx *w, int64_t begin_ns, int64_t end_ns,
                               struct rp_err *err)
 {
     int64_t length = rp_ns_between(begin_ns, end_ns), middle = rp_ns_sum(begin_ns, length / 2);
@@ -92,7 +82,7 @@ static enum rp_code add_pause(struct weighing *w, int64_t begin_ns, int64_t end_
     for (track = 0; track < w->t->ntracks; track++) {
         if (w->t->tracks[track].kind != RP_TRACK_THREAD)
             continue;
-        found = cause_of(w->t, rp_event_at(w->t, track, middle), &at);
+        found = span_cause(w->t, rp_event_at(w->t, track, middle), &at);
         if (found < cause) {
             cause = found;
             span = at;
@@ -104,14 +94,14 @@ static enum rp_code add_pause(struct weighing *w, int64_t begin_ns, int64_t end_
     w->out->count[cause]++;
     if (length > w->out->longest_ns[cause])
         w->out->longest_ns[cause] = length;
-    return span == RP_NONE ? RP_OK : weigh(w, cause, span, length, err);
+    return span == RP_NONE ? RP_OK : add_weight(w, cause, span, length, err);
 }
 
 enum rp_code rp_report_find_pauses(const struct rp_trace *trace, const rp_interval_vec *busy,
                                    struct rp_arena *arena, struct rp_report_pauses *out,
                                    struct rp_err *err)
 {
-    struct weighing w = {.t = trace, .out = out};
+    struct pause_ctx w = {.t = trace, .out = out};
     enum rp_code code = RP_OK;
     size_t i;
     int c;
@@ -120,13 +110,9 @@ enum rp_code rp_report_find_pauses(const struct rp_trace *trace, const rp_interv
     for (i = 1; i < busy->n && code == RP_OK; i++)
         code = add_pause(&w, busy->at[i - 1].end_ns, busy->at[i].begin_ns, err);
     for (c = 0; c < RP_PAUSES; c++) {
-        if (code == RP_OK && out->mostly_ns[c] > 0) {
-            out->mostly[c] = rp_arena_copy(arena, rp_trace_str(trace, w.most[c]),
-                                           rp_trace_str_len(trace, w.most[c]));
-            if (!out->mostly[c])
-                code = rp_err_nomem(err, "looking at pauses");
-        }
+        if (code == RP_OK && out->mainly_ns[c] > 0)
+            out->mainly[c] = rp_arena_text(arena, rp_trace_str(trace, w.most[c]));
         rp_vec_release(&w.weight[c]);
     }
-    return code;
+    return code == RP_OK ? rp_arena_check(arena, "explaining pauses", err) : code;
 }
