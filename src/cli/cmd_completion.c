@@ -110,11 +110,24 @@ static void completion_bash(void)
          "complete -o filenames -F _reprise reprise");
 }
 
+/* Inside the brackets of a zsh specification. */
+static void zsh_summary(const char *text)
+{
+    char character[2] = "";
+
+    for (; *text; text++) {
+        character[0] = *text;
+        if (strchr("[]\\", *text))
+            putchar('\\');
+        put_quoted(character);
+    }
+}
+
 static void zsh_option(const struct cli_command *command, const struct rp_option *option)
 {
     (void)command;
     printf(" \\\n        '--%s%s[", option->name, option->type == RP_OPT_FLAG ? "" : "=");
-    put_quoted(option->summary);
+    zsh_summary(option->summary);
     printf("]");
     if (option->type == RP_OPT_CHOICE) {
         printf(":value:(");

@@ -25,6 +25,10 @@ static inline void rp_copy_view(void *out, size_t i, size_t size, const void *vi
 {
     char *to = (char *)out + i * size;
 
+    if (size == known) { /* a copy of constant size */
+        memcpy(to, view, known);
+        return;
+    }
     memcpy(to, view, size < known ? size : known);
     if (size > known)
         memset(to + known, 0, size - known);

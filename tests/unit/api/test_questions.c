@@ -48,11 +48,16 @@ static void every_option_is_described(void **state)
     UNUSED_STATE(state);
     list = rp_question_list(&n);
     for (i = 0; i < n; i++) {
-        for (option = list[i]->options; option->name; option++) {
+        size_t k = 0;
+
+        for (option = list[i]->options; option->name; option++, k++) {
             check_option(list[i]->name, option);
+            assert_ptr_equal(rp_question_option(list[i], k), option);
             for (other = option + 1; other->name; other++)
                 assert_string_not_equal(option->name, other->name);
         }
+        assert_null(rp_question_option(list[i], k));
+        assert_null(rp_question_option(list[i], SIZE_MAX));
     }
 }
 
@@ -73,15 +78,17 @@ static void asking(void **state)
     struct rp_setting wrong = {"no-such-option", "1"};
     struct rp_err err = RP_ERR_INIT;
     struct rp_result *result;
-    struct rp_cursor cursor;
+    const char *version;
     struct rp_ctx *ctx;
+    bool zlib = false;
 
     UNUSED_STATE(state);
     assert_ok(rp_ctx_new(NULL, &ctx, &err), &err);
     assert_ok(rp_ask(ctx, NULL, "version", NULL, 0, &result, &err), &err);
     assert_string_equal(rp_result_type(result)->name, "version");
-    assert_true(rp_result_find(result, "version", &cursor));
-    assert_string_equal(*(const char *const *)cursor.at, rp_version());
+    assert_true(rp_result_text(result, "version", &version));
+    assert_string_equal(version, rp_version());
+    assert_true(rp_result_bool(result, "features.0.present", &zlib) && zlib);
     assert_int_equal(rp_result_answer(result), 0);
     rp_result_free(result);
     assert_code(rp_ask(ctx, NULL, "version", &wrong, 1, &result, &err), RP_USAGE);
