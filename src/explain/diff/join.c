@@ -67,14 +67,14 @@ static void pair_ranks(struct diff_join *j)
             j->pairs[j->npairs++] = (struct rp_diff_pair){i, i};
         add_note(j,
                  rp_arena_textf(j->arena,
-                                "no rank has the same number in both runs: the first is compared "
-                                "with the first (%d with %d)",
+                                "no rank number is in both runs: ranks are compared in order, the "
+                                "first with the first (%d with %d)",
                                 j->in[0][0].number, j->in[1][0].number));
     }
     if (j->n[0] != j->npairs || j->n[1] != j->npairs)
-        add_note(j,
-                 rp_arena_textf(j->arena, "%zu of %zu and %zu ranks are in both runs and compared",
-                                j->npairs, j->n[0], j->n[1]));
+        add_note(j, rp_arena_textf(j->arena,
+                                   "%zu ranks are in both runs (of %zu and %zu) and compared",
+                                   j->npairs, j->n[0], j->n[1]));
 }
 
 /* The steps of a run: means over its ranks where all have as many; NULL otherwise. */
@@ -313,7 +313,8 @@ static void fill_ranks(struct diff_join *j)
     out->nrank_rows = out->nranks < MOST_RANK_ROWS ? out->nranks : MOST_RANK_ROWS;
     if (own_change(&out->ranks[0]))
         add_note(j, rp_arena_textf(
-                        j->arena, "rank %lld changed most by itself: %s besides communication",
+                        j->arena,
+                        "rank %lld has the largest change of its own: %s without communication",
                         (long long)out->ranks[0].rank,
                         rp_units_time(j->arena, rp_ns_between(out->ranks[0].exposed_comm_delta_ns,
                                                               out->ranks[0].delta_ns))));
@@ -358,7 +359,7 @@ static void write_verdict(struct diff_join *j)
     bool known = out->noise_ns != RP_ABSENT_I64;
     const char *noise =
         known ? rp_arena_textf(j->arena, "noise ±%s", rp_units_time(j->arena, out->noise_ns))
-              : "noise not known: too few steps";
+              : "noise unknown: too few steps";
 
     out->verdict_text =
         rp_arena_textf(j->arena, "%s: %s%s (%+.1f %%); %s", out->verdict,
@@ -408,7 +409,7 @@ static void note_host(struct diff_join *j)
                     rp_units_time(j->arena, out->new_run.host_ns), most));
 }
 
-/* What the reader must know before he believes the numbers. */
+/* What the reader must know to interpret the numbers. */
 static void add_notes(struct diff_join *j)
 {
     const struct rp_trace_diff_part *a = part_of(j, 0, 0), *b = part_of(j, 1, 0);
@@ -419,7 +420,7 @@ static void add_notes(struct diff_join *j)
         add_note(j,
                  "slower than the limit, but not beyond the noise: record more steps to be sure");
     if (out->failed && out->noise_ns == RP_ABSENT_I64)
-        add_note(j, "with so few steps noise is not known, and the limit alone decides");
+        add_note(j, "with so few steps the noise is unknown, and the limit alone decides");
     if (!out->base.step_ns || !out->new_run.step_ns)
         add_note(j, rp_arena_textf(j->arena, "no work was recorded in the %s",
                                    out->base.step_ns ? "new run" : "base"));
@@ -429,7 +430,7 @@ static void add_notes(struct diff_join *j)
         add_note(j, "only one of the runs has steps: a step is compared with a whole recording");
     if (out->base.device && out->new_run.device &&
         strcmp(out->base.device, out->new_run.device) != 0)
-        add_note(j, rp_arena_textf(j->arena, "other device: %s -> %s", out->base.device,
+        add_note(j, rp_arena_textf(j->arena, "different devices: %s -> %s", out->base.device,
                                    out->new_run.device));
     for (i = 0; i < out->ncoverage; i++)
         if (!strcmp(out->coverage[i].rule, rp_diff_rule_names[RP_DIFF_ALONE]))
@@ -443,10 +444,10 @@ static void add_notes(struct diff_join *j)
         add_note(j, rp_arena_textf(j->arena, "%zu of %lld rows: '--limit 0' shows all", out->nrows,
                                    (long long)out->row_count));
     if (out->aligned_share < 0.5)
-        add_note(j, "less than half of the time was aligned: the runs do different things");
+        add_note(j, "less than half of the time was aligned: the runs do different work");
 }
 
-/* A gate must not pass because there was nothing to look at, or something else. */
+/* A gate must not pass because nothing, or something else, was recorded. */
 static enum rp_code check_alike(const struct diff_join *j, struct rp_err *err)
 {
     const struct rp_trace_diff_part *a = part_of(j, 0, 0), *b = part_of(j, 1, 0);
@@ -457,15 +458,16 @@ static enum rp_code check_alike(const struct diff_join *j, struct rp_err *err)
         return RP_OK;
     for (s = 0; s < 2; s++)
         if (!steps[s])
-            return rp_err_set(err, RP_FORMAT, "'%s': no work in it, so '--fail-over' cannot tell",
+            return rp_err_set(err, RP_FORMAT,
+                              "'%s' has no recorded work, so '--fail-over' cannot decide",
                               j->options->paths[s]);
     if (a->has_steps != b->has_steps)
         return rp_err_set(err, RP_FORMAT,
-                          "'%s' has steps and '%s' has none, so '--fail-over' cannot tell",
+                          "'%s' has steps and '%s' has none, so '--fail-over' cannot decide",
                           j->options->paths[b->has_steps], j->options->paths[a->has_steps]);
     if (a->on_device != b->on_device)
         return rp_err_set(err, RP_FORMAT,
-                          "'%s' has device work and '%s' has none, so '--fail-over' cannot tell",
+                          "'%s' has device work and '%s' has none, so '--fail-over' cannot decide",
                           j->options->paths[b->on_device], j->options->paths[a->on_device]);
     return RP_OK;
 }
