@@ -40,7 +40,9 @@ static double median(const struct rp_replay_times *t, double *scatter)
     return ((double)sorted[before] + (double)sorted[mid]) / 2;
 }
 
-double rp_replay_p_value(const struct rp_replay_times *a, const struct rp_replay_times *b)
+/* Two-sided p-value of equal runs, by the ranks of the low times of their blocks; 1 where there are
+   none. */
+static double p_value_of(const struct rp_replay_times *a, const struct rp_replay_times *b)
 {
     double n = (double)a->nblocks, m = (double)b->nblocks, above = 0, ties = 0, spread, z;
 
@@ -193,7 +195,7 @@ enum rp_code rp_replay_compare(const char *path, struct rp_arena *arena, struct 
     c->p50_ns = old.times.p50;
     c->n = old.times.n;
     weigh(&root->run_ns, &old.times, c);
-    c->p_value = rp_replay_p_value(&root->run_ns, &old.times);
+    c->p_value = p_value_of(&root->run_ns, &old.times);
     c->verdict = c->p_value >= SIGNIFICANT || fabs(log1p(c->change_ratio)) < log1p(c->noise_ratio)
                      ? "no difference"
                  : c->change_ratio < 0 ? "faster"

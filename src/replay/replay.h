@@ -133,12 +133,6 @@ enum rp_code rp_session_expected(const struct rp_session *s, struct rp_tensor **
    was recorded around it. False where it is none. */
 bool rp_replay_wire(const struct rp_session *s, struct rp_bytes *out);
 
-/* *out is the session's program with its module filled in; what had to be made is in `made`, which
-   the caller releases when the engine is done with it. */
-enum rp_code rp_replay_module(const struct rp_session *s, const struct rp_engine *engine,
-                              struct rp_proto_writer *made, struct rp_engine_program *out,
-                              struct rp_err *err);
-
 /* ---- options.c: from the settings to a run ---- */
 
 /* The engine that the settings name, or the first of the list. */
@@ -190,10 +184,6 @@ enum rp_code rp_replay_check(const struct rp_session *s, const struct rp_setting
  */
 enum rp_code rp_replay_compare(const char *path, struct rp_arena *arena, struct rp_replay *root,
                                struct rp_err *err);
-
-/* Two-sided p of equal runs, by the ranks of the low times of their blocks; 1 where there are none.
- */
-double rp_replay_p_value(const struct rp_replay_times *a, const struct rp_replay_times *b);
 
 /* ---- profile.c: times of instructions ---- */
 

@@ -170,9 +170,11 @@ bool rp_replay_wire(const struct rp_session *s, struct rp_bytes *out)
     return out->n > 0;
 }
 
-enum rp_code rp_replay_module(const struct rp_session *s, const struct rp_engine *engine,
-                              struct rp_proto_writer *made, struct rp_engine_program *out,
-                              struct rp_err *err)
+/* The program with its module filled in; what had to be written is in `made`, which must live until
+   the engine is done with it. */
+static enum rp_code module_for_engine(const struct rp_session *s, const struct rp_engine *engine,
+                                      struct rp_proto_writer *made, struct rp_engine_program *out,
+                                      struct rp_err *err)
 {
     const struct rp_program *p = s->program.program;
     struct rp_bytes bytes = {0}, wire;
@@ -213,7 +215,7 @@ enum rp_code rp_session_execute(const struct rp_session *s, struct rp_session_ru
     run->options.partitions = (unsigned)s->partitions;
     run->options.arguments = s->arguments;
     run->options.narguments = s->arguments ? s->partitions * s->signature.nin : 0;
-    code = rp_replay_module(s, engine, &made, &program, err);
+    code = module_for_engine(s, engine, &made, &program, err);
     begin = rp_exec_now();
     if (code == RP_OK)
         code = engine->compile(run->where, &program, &run->options, &run->exe, err);
@@ -229,7 +231,7 @@ enum rp_code rp_session_execute(const struct rp_session *s, struct rp_session_ru
     RP_TRY(engine->upload(run->exe, s->arguments, err));
     run->upload_ns = rp_exec_now() - begin;
     if (run->timed)
-        RP_TRY(rp_timing_run(run->exe, &run->timing, NULL, NULL, &run->times, err));
+        RP_TRY(rp_timing_run(run->exe, &run->timing, &run->times, err));
     else
         RP_TRY(engine->run(run->exe, err));
     run->noutputs = run->exe->noutputs * run->exe->partitions;

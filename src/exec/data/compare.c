@@ -40,7 +40,7 @@ int rp_elem_mantissa(unsigned elem)
 
 /* f64 1e-9, f32 1e-3 (5e-3 of the largest: GPUs cut operands of f32 products to ten bits), f16
    8e-3, bf16 3e-2 and up: what another order of sums makes of a training step. */
-struct rp_tolerance rp_tolerance_of(unsigned elem)
+static struct rp_tolerance tolerance_of_type(unsigned elem)
 {
     struct rp_tolerance t = {.ulp = -1};
     int bits = rp_elem_mantissa(elem);
@@ -167,7 +167,7 @@ static double floor_of(const struct rp_tolerance *t, const struct rp_tensor *wan
 void rp_compare(const struct rp_tensor *got, const struct rp_tensor *want,
                 const struct rp_tolerance *given, struct rp_comparison *c)
 {
-    struct rp_tolerance t = rp_tolerance_of(got->elem);
+    struct rp_tolerance t = tolerance_of_type(got->elem);
     bool floats = rp_elem_is_float(got->elem) || rp_elem_is_complex(got->elem);
     bool strict = given && (given->absolute >= 0 || given->relative >= 0 || given->ulp >= 0);
     double floor;
@@ -181,9 +181,9 @@ void rp_compare(const struct rp_tensor *got, const struct rp_tensor *want,
     }
     if (given && given->through != RP_ELEM_INVALID &&
         rp_elem_mantissa(given->through) < rp_elem_mantissa(got->elem))
-        t = rp_tolerance_of(given->through);
+        t = tolerance_of_type(given->through);
     else if (given && given->tf32 && rp_elem_mantissa(got->elem) == 23)
-        t = rp_tolerance_of(RP_ELEM_F16);
+        t = tolerance_of_type(RP_ELEM_F16);
     if (strict) { /* what is not given is no bound */
         t.absolute = given->absolute < 0 ? 0 : given->absolute;
         t.relative = given->relative < 0 ? 0 : given->relative;

@@ -12,7 +12,7 @@
 #include "exec/data/tensor.h"
 
 struct rp_tolerance {
-    double absolute, relative; /* below 0: by the type, see rp_tolerance_of */
+    double absolute, relative; /* below 0: by the element type */
     int64_t ulp;               /* below 0: not used; else elements so near are right in any case */
     bool nan_differs;          /* NaN is not equal to NaN */
     bool tf32;                 /* one side took products of f32 with ten bits of mantissa, as GPUs
@@ -23,9 +23,6 @@ struct rp_tolerance {
 
 /* Bits of the mantissa, hidden one left out. */
 int rp_elem_mantissa(unsigned elem);
-
-/* The bounds of an element type. */
-struct rp_tolerance rp_tolerance_of(unsigned elem);
 
 struct rp_worst {
     size_t at; /* element */

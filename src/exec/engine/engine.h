@@ -118,8 +118,6 @@ struct rp_engine {
                             struct rp_err *err);
     /* The process that runs it, or NULL: this one. */
     pid_t (*process)(const struct rp_executable *exe);
-    /* Most bytes in use on the device so far; -1 where that is not known. */
-    enum rp_code (*peak)(struct rp_executable *exe, int64_t *bytes, struct rp_err *err);
     /* partitions * noutputs arrays, which the caller drops. */
     enum rp_code (*fetch)(struct rp_executable *exe, struct rp_tensor **outputs,
                           struct rp_err *err);

@@ -194,8 +194,8 @@ static size_t at_a_time(const struct rp_executable *exe, const struct rp_timing_
 }
 
 static enum rp_code count_runs(struct rp_executable *exe, const struct rp_timing_options *o,
-                               int64_t limit_ns, unsigned char *cold, bool (*stop)(void *),
-                               void *user, struct rp_timing *out, struct rp_err *err)
+                               int64_t limit_ns, unsigned char *cold, struct rp_timing *out,
+                               struct rp_err *err)
 {
     int64_t begin = rp_exec_now(), ns[BATCH], done, looked = 0;
     uint64_t work[WORK_WORDS] = {0};
@@ -207,8 +207,6 @@ static enum rp_code count_runs(struct rp_executable *exe, const struct rp_timing
             break;
         if (o->iterations && o->time_ns && done >= 1 && rp_exec_now() - begin > limit_ns)
             break;
-        if (stop && stop(user))
-            return rp_err_set(err, RP_CANCELLED, "cancelled");
         if (rp_exec_now() - looked > LOOK_NS) {
             looked = rp_exec_now();
             RP_TRY(rp_vec_push(&out->machine, look_at_machine(work), err));
@@ -253,8 +251,7 @@ static int64_t waited_ns(const struct rp_executable *exe)
 }
 
 static enum rp_code measure(struct rp_executable *exe, const struct rp_timing_options *o,
-                            unsigned char *cold, bool (*stop)(void *), void *user,
-                            struct rp_timing *out, struct rp_err *err)
+                            unsigned char *cold, struct rp_timing *out, struct rp_err *err)
 {
     int64_t limit_ns = o->time_ns ? o->time_ns : 1000000000, begin, waited;
     enum rp_code code;
@@ -266,7 +263,7 @@ static enum rp_code measure(struct rp_executable *exe, const struct rp_timing_op
         RP_TRY(exe->engine->mark(exe, true, err));
     waited = waited_ns(exe);
     begin = rp_exec_now();
-    code = count_runs(exe, o, limit_ns, cold, stop, user, out, err);
+    code = count_runs(exe, o, limit_ns, cold, out, err);
     if (waited >= 0)
         out->waited = (double)(waited_ns(exe) - waited) / (double)(rp_exec_now() - begin + 1);
     if (code == RP_OK && exe->engine->mark)
@@ -275,8 +272,7 @@ static enum rp_code measure(struct rp_executable *exe, const struct rp_timing_op
 }
 
 enum rp_code rp_timing_run(struct rp_executable *exe, const struct rp_timing_options *options,
-                           bool (*stop)(void *user), void *user, struct rp_timing *out,
-                           struct rp_err *err)
+                           struct rp_timing *out, struct rp_err *err)
 {
     unsigned char *cold = NULL;
     enum rp_code code;
@@ -287,7 +283,7 @@ enum rp_code rp_timing_run(struct rp_executable *exe, const struct rp_timing_opt
         if (!cold)
             return rp_err_nomem(err, "emptying caches");
     }
-    code = measure(exe, options, cold, stop, user, out, err);
+    code = measure(exe, options, cold, out, err);
     free(cold);
     return code;
 }

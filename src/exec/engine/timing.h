@@ -34,10 +34,9 @@ struct rp_timing {
         waited; /* time that threads were ready and had no processor, over the time of the runs */
 };
 
-/* The first run, the warm-up, and the runs that count. Stopped early where `stop` says so. */
+/* The first run, the warm-up, and the runs that count. */
 enum rp_code rp_timing_run(struct rp_executable *exe, const struct rp_timing_options *options,
-                           bool (*stop)(void *user), void *user, struct rp_timing *out,
-                           struct rp_err *err);
+                           struct rp_timing *out, struct rp_err *err);
 /* Percentiles of times, which are left in their order. */
 enum rp_code rp_timing_sum_up(struct rp_timing *t, struct rp_err *err);
 void rp_timing_release(struct rp_timing *t);

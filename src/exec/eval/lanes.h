@@ -60,26 +60,6 @@ rp_lane_fn *rp_lane_integer(unsigned opcode, unsigned elem, unsigned direction);
 rp_lane_fn *rp_lane_complex(unsigned opcode, bool wide, unsigned direction);
 rp_lane_fn *rp_lane_convert(unsigned from, unsigned to);
 
-/* Bits of a bfloat16 or half as a float, and back. */
-static inline float rp_bf16_to_f32(uint16_t bits)
-{
-    uint32_t wide = (uint32_t)bits << 16;
-    float value;
-
-    memcpy(&value, &wide, sizeof value);
-    return value;
-}
-
-static inline uint16_t rp_f32_to_bf16(float value)
-{
-    uint32_t bits;
-
-    memcpy(&bits, &value, sizeof bits);
-    if ((bits & 0x7fffffff) > 0x7f800000)
-        return (uint16_t)(bits >> 16 | 0x40);
-    return (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
-}
-
 float rp_f16_to_f32(uint16_t bits);
 uint16_t rp_f32_to_f16(float value);
 

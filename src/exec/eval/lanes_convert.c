@@ -56,11 +56,20 @@ bool rp_elem_is_small_float(unsigned elem)
     return rp_elem_is_float(elem) && elem != RP_ELEM_F32 && elem != RP_ELEM_F64;
 }
 
+static float bf16_to_f32(uint16_t bits)
+{
+    uint32_t wide = (uint32_t)bits << 16;
+    float value;
+
+    memcpy(&value, &wide, sizeof value);
+    return value;
+}
+
 /* Loops of their own, so that they are compiled for several machines. */
 RP_CLONES static void widen_bf16(size_t n, float *restrict out, const uint16_t *restrict in)
 {
     for (size_t i = 0; i < n; i++)
-        out[i] = rp_bf16_to_f32(in[i]);
+        out[i] = bf16_to_f32(in[i]);
 }
 
 RP_CLONES static void narrow_bf16(size_t n, uint16_t *restrict out, const float *restrict in)

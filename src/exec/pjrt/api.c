@@ -69,7 +69,9 @@ static rp_pjrt_fn *function_at(const struct rp_pjrt *pjrt, unsigned i)
 
 /* ---- errors ---- */
 
-unsigned rp_pjrt_expected_size(const char *message, size_t n, bool *is_args)
+/* Of a message such as "Unexpected X_Args size: expected 88, got 72": 88, and whether X_Args are
+   arguments (otherwise a struct inside them); 0 for other messages. */
+static unsigned expected_size(const char *message, size_t n, bool *is_args)
 {
     char text[256];
     const char *name, *size, *expected;
@@ -152,7 +154,7 @@ static bool learn_size(struct rp_pjrt *pjrt, unsigned function, void *error)
     unsigned size;
 
     message_of(pjrt, error, message, sizeof message);
-    size = rp_pjrt_expected_size(message, strlen(message), &is_args);
+    size = expected_size(message, strlen(message), &is_args);
     if (size < 16 || size > sizeof(struct rp_pjrt_args) || function >= RP_PJRT_SIZES)
         return false;
     learned = is_args ? &pjrt->size[function] : &pjrt->inner[function];

@@ -68,8 +68,4 @@ enum rp_code rp_pjrt_await(struct rp_pjrt *pjrt, void *event, struct rp_err *err
 /* The extension of that type, as words, or NULL. */
 const uint64_t *rp_pjrt_extension(const struct rp_pjrt *pjrt, uint32_t type);
 
-/* Of a message such as "Unexpected X_Args size: expected 88, got 72": 88, and whether X_Args are
-   arguments (otherwise a struct inside); 0 where it says no such thing. */
-unsigned rp_pjrt_expected_size(const char *message, size_t n, bool *is_args);
-
 #endif

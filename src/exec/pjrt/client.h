@@ -64,9 +64,6 @@ enum rp_code rp_pjrt_fetch(struct rp_pjrt_client *c, struct rp_tensor **outputs,
                            struct rp_err *err);
 void rp_pjrt_close(struct rp_pjrt_client *c);
 
-/* Most bytes that were in use on the first device, or -1 where the plugin does not say. */
-int64_t rp_pjrt_peak_bytes(struct rp_pjrt_client *c);
-
 /* The options of a compilation, as CompileOptionsProto; the writer holds them. */
 struct rp_proto_writer;
 void rp_pjrt_put_options(const struct rp_pjrt_source *source, struct rp_proto_writer *to);

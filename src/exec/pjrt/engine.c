@@ -102,11 +102,6 @@ static enum rp_code pjrt_profile(void *self, unsigned runs, uint8_t **xspace, si
     return code == RP_OK ? stopped : code;
 }
 
-static int64_t pjrt_peak(void *self)
-{
-    return rp_pjrt_peak_bytes(&((struct pjrt_exe *)self)->client);
-}
-
 static void pjrt_close(void *self)
 {
     struct pjrt_exe *x = self;
@@ -219,7 +214,6 @@ static const struct rp_worker_engine pjrt = {.engine = &rp_engine_pjrt,
                                                      .fetch = pjrt_fetch,
                                                      .mark = pjrt_mark,
                                                      .profile = pjrt_profile,
-                                                     .peak_bytes = pjrt_peak,
                                                      .close = pjrt_close}};
 
 static enum rp_code pjrt_probe(const char *where, char *found, size_t cap, struct rp_err *err)

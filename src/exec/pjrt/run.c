@@ -188,17 +188,6 @@ enum rp_code rp_pjrt_run(struct rp_pjrt_client *c, int64_t *ns, struct rp_err *e
     return code;
 }
 
-int64_t rp_pjrt_peak_bytes(struct rp_pjrt_client *c)
-{
-    struct rp_pjrt_args args = RP_PJRT_ARGS;
-
-    args.word[RP_PJRT_ARG] = rp_pjrt_word(c->devices[0]);
-    if (rp_pjrt_call(&c->pjrt, RP_PJRT_DEVICE_MEMORY_STATS, &args, NULL, RP_IO, NULL) ||
-        !(args.word[RP_PJRT_STATS_PEAK_KNOWN] & 0xff))
-        return -1;
-    return (int64_t)args.word[RP_PJRT_STATS_PEAK];
-}
-
 /* ---- from the device ---- */
 
 static enum rp_code shape_of(struct rp_pjrt_client *c, void *buffer, struct rp_tensor **out,

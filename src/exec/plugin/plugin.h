@@ -47,12 +47,6 @@ enum rp_code rp_plugin_resolve(enum rp_plugin_kind kind, const char *where, char
    arena; NULL without a home. */
 const char *rp_plugin_folder(struct rp_arena *arena);
 
-/* What can be fetched: a package of PyPI each. */
-struct rp_plugin_package {
-    const char *name, *engine, *what;
-};
-const struct rp_plugin_package *rp_plugin_packages(size_t *n);
-
 /* Fetches a package into our folder with pip: only it, nothing that it wants beside it. */
 enum rp_code rp_plugin_install(const char *package, struct rp_err *err);
 

@@ -180,7 +180,9 @@ static enum rp_code fft(struct rp_eval *e, const struct rp_node *node, struct rp
 
 /* ---- cholesky ---- */
 
-void rp_cholesky(rp_c128 *m, size_t n, bool lower)
+/* The factor of a Hermitian matrix, of which one triangle is read; the other becomes zero. NaN
+   where the matrix is not positive definite. */
+static void cholesky_factor(rp_c128 *m, size_t n, bool lower)
 {
     for (size_t i = 0; i < n; i++)
         for (size_t j = 0; j <= i; j++) {
@@ -222,7 +224,7 @@ enum rp_code rp_cholesky_run(struct rp_tensor *in, bool lower, struct rp_tensor 
         ((rp_c128 *)(void *)t->data)[i] =
             rp_complex(rp_tensor_number(in, i), rp_tensor_imaginary(in, i));
     for (size_t b = 0; n && b < t->n / (n * n); b++)
-        rp_cholesky((rp_c128 *)(void *)t->data + b * n * n, n, lower);
+        cholesky_factor((rp_c128 *)(void *)t->data + b * n * n, n, lower);
     code = rp_tensor_as(t, in->elem, out, err);
     rp_tensor_drop(t);
     return code;

@@ -35,9 +35,6 @@ int64_t rp_lu(rp_c128 *m, size_t rows, size_t columns, int64_t *pivot);
 rp_c128 rp_reflector(rp_c128 *alpha, rp_c128 *x, size_t step, size_t n);
 enum rp_code rp_tensor_c128(const struct rp_tensor *in, struct rp_tensor **out, struct rp_err *err);
 
-/* The factor of a Hermitian matrix, of which one triangle is read; the other becomes zero. NaN
-   where it is not positive. */
-void rp_cholesky(rp_c128 *m, size_t n, bool lower);
 enum rp_code rp_cholesky_run(struct rp_tensor *in, bool lower, struct rp_tensor **out,
                              struct rp_err *err);
 

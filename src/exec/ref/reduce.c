@@ -147,7 +147,8 @@ enum rp_code rp_reduce_prepare(struct rp_plan *plan, struct rp_node *node, struc
     return make_tape(plan, node, a, err);
 }
 
-void rp_reduce_split(const struct rp_reduce *a, const struct rp_tensor *t, struct rp_reduce_dims *d)
+static void reduce_split(const struct rp_reduce *a, const struct rp_tensor *t,
+                         struct rp_reduce_dims *d)
 {
     int64_t stride[RP_TENSOR_RANK];
 
@@ -383,7 +384,7 @@ static enum rp_code run_reduce(const struct rp_node *node, const struct rp_reduc
     struct rp_reduce_dims d;
 
     if (!window) {
-        rp_reduce_split(a, w->in[0], &d);
+        reduce_split(a, w->in[0], &d);
         if (d.nout != w->out[0]->n)
             return rp_node_error(node, RP_FORMAT, err, "wrong size of the result");
         if (a->k == 1 && a->tape->simple == RP_OP_ADD && w->in[0]->elem == RP_ELEM_F32) {

@@ -39,8 +39,6 @@ struct rp_reduce_dims {
 enum rp_code rp_reduce_prepare(struct rp_plan *plan, struct rp_node *node, struct rp_err *err);
 enum rp_code rp_reduce_run(struct rp_eval *e, const struct rp_node *node,
                            struct rp_tensor *const *in, struct rp_tensor **out, struct rp_err *err);
-void rp_reduce_split(const struct rp_reduce *a, const struct rp_tensor *t,
-                     struct rp_reduce_dims *d);
 
 /* Sums and products that are rounded at every step, in the order of XLA for the CPU. */
 bool rp_reduce_is_rounded(const struct rp_tape *tape, unsigned elem);

@@ -115,13 +115,6 @@ static bool profile(struct service *s, uint64_t runs, struct rp_err *err)
     return there;
 }
 
-static bool peak(struct service *s)
-{
-    int64_t bytes = s->ops->peak_bytes ? s->ops->peak_bytes(s->self) : -1;
-
-    return answer(s, RP_WIRE_PEAK, RP_OK, 0, NULL) && rp_wire_send(s->fd, &bytes, sizeof bytes);
-}
-
 /* False: the parent is gone, or nothing can be told it any more. */
 static bool serve(struct service *s, const struct rp_wire_head *request)
 {
@@ -140,8 +133,6 @@ static bool serve(struct service *s, const struct rp_wire_head *request)
         return answer(s, RP_WIRE_MARK, RP_OK, 0, NULL);
     case RP_WIRE_PROFILE:
         return profile(s, request->n, &err);
-    case RP_WIRE_PEAK:
-        return peak(s);
     case RP_WIRE_OPENED:
         break;
     }

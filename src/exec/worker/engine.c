@@ -156,8 +156,3 @@ pid_t rp_worker_engine_process(const struct rp_executable *exe)
 {
     return rp_worker_process(((const struct rp_worker_exe *)exe)->worker);
 }
-
-enum rp_code rp_worker_engine_peak(struct rp_executable *exe, int64_t *bytes, struct rp_err *err)
-{
-    return rp_worker_peak(worker_of(exe), bytes, err);
-}

@@ -48,7 +48,6 @@ enum rp_code rp_worker_engine_mark(struct rp_executable *exe, bool begin, struct
 enum rp_code rp_worker_engine_profile(struct rp_executable *exe, unsigned runs, uint8_t **bytes,
                                       size_t *n, struct rp_err *err);
 pid_t rp_worker_engine_process(const struct rp_executable *exe);
-enum rp_code rp_worker_engine_peak(struct rp_executable *exe, int64_t *bytes, struct rp_err *err);
 enum rp_code rp_worker_engine_fetch(struct rp_executable *exe, struct rp_tensor **outputs,
                                     struct rp_err *err);
 void rp_worker_engine_release(struct rp_executable *exe);
@@ -58,7 +57,7 @@ void rp_worker_engine_release(struct rp_executable *exe);
     .takes_where = true, .wants_module = true, .upload = rp_worker_engine_upload, \
     .run = rp_worker_engine_run, .run_timed = rp_worker_engine_run_timed,         \
     .mark = rp_worker_engine_mark, .profile = rp_worker_engine_profile,           \
-    .process = rp_worker_engine_process, .peak = rp_worker_engine_peak,           \
-    .fetch = rp_worker_engine_fetch, .release = rp_worker_engine_release
+    .process = rp_worker_engine_process, .fetch = rp_worker_engine_fetch,         \
+    .release = rp_worker_engine_release
 
 #endif

@@ -6,13 +6,12 @@
 #include "exec/worker/worker.h"
 
 enum rp_wire_kind {
-    RP_WIRE_OPENED,  /* from the child, unasked: facts */
-    RP_WIRE_UPLOAD,  /* n arrays */
-    RP_WIRE_RUN,     /* n runs; the answer is n times */
-    RP_WIRE_FETCH,   /* the answer is n arrays */
-    RP_WIRE_MARK,    /* n: begin or end */
-    RP_WIRE_PROFILE, /* n runs; the answer is n bytes */
-    RP_WIRE_PEAK     /* the answer is an int64_t */
+    RP_WIRE_OPENED, /* from the child, unasked: facts */
+    RP_WIRE_UPLOAD, /* n arrays */
+    RP_WIRE_RUN,    /* n runs; the answer is n times */
+    RP_WIRE_FETCH,  /* the answer is n arrays */
+    RP_WIRE_MARK,   /* n: begin or end */
+    RP_WIRE_PROFILE /* n runs; the answer is n bytes */
 };
 
 struct rp_wire_head {

@@ -231,18 +231,6 @@ enum rp_code rp_worker_profile(struct rp_worker *w, unsigned runs, uint8_t **xsp
     return RP_OK;
 }
 
-enum rp_code rp_worker_peak(struct rp_worker *w, int64_t *bytes, struct rp_err *err)
-{
-    *bytes = -1;
-    if (w->start.in_process) {
-        *bytes = w->ops->peak_bytes ? w->ops->peak_bytes(w->start.self) : -1;
-        return RP_OK;
-    }
-    RP_TRY(ask(w, RP_WIRE_PEAK, 0, "asking for memory", err));
-    RP_TRY(hear(w, "asking for memory", NULL, err));
-    return rp_wire_receive(w->fd, bytes, sizeof *bytes) ? RP_OK : died(w, "asking for memory", err);
-}
-
 /* ---- start and stop ---- */
 
 static void be_child(const struct rp_worker *w, int fd)

@@ -38,7 +38,6 @@ struct rp_worker_ops {
     void (*mark)(void *self, bool begin); /* the measured runs begin or end */
     enum rp_code (*profile)(void *self, unsigned runs, uint8_t **xspace, size_t *n,
                             struct rp_err *err);
-    int64_t (*peak_bytes)(void *self);
     void (*close)(void *self);
 };
 
@@ -69,8 +68,6 @@ enum rp_code rp_worker_mark(struct rp_worker *worker, bool begin, struct rp_err 
 /* An XSpace, which the caller frees. */
 enum rp_code rp_worker_profile(struct rp_worker *worker, unsigned runs, uint8_t **xspace, size_t *n,
                                struct rp_err *err);
-/* -1: not known. */
-enum rp_code rp_worker_peak(struct rp_worker *worker, int64_t *bytes, struct rp_err *err);
 void rp_worker_stop(struct rp_worker *worker); /* NULL is fine */
 
 /* Whether a profiler is attached to this process by its environment (Nsight Systems, Nsight Compute
