@@ -46,7 +46,7 @@ static void bound_message(const struct rp_exchange_ctx *f, size_t part, size_t w
     *in_ns = *in_ns > 0 ? *in_ns : 0;
 }
 
-static void see(struct rp_message_side *x, double ns, int pass)
+static void update_side(struct rp_message_side *x, double ns, int pass)
 {
     if (pass == LEAST)
         x->ns = x->ns < 0 || ns < x->ns ? ns : x->ns;
@@ -62,8 +62,8 @@ static void learn_message(struct rp_exchange_ctx *f, size_t part, size_t worker,
     double out, in;
 
     bound_message(f, part, worker, kind, &out, &in);
-    see(&s->out[kind], out, pass);
-    see(&s->in[kind], in, pass);
+    update_side(&s->out[kind], out, pass);
+    update_side(&s->in[kind], in, pass);
 }
 
 /* Of one step what it took there, if that was not waiting; else what it usually takes. */
@@ -414,7 +414,7 @@ static enum rp_code number_workers(struct rp_exchange_ctx *f)
                             : rp_err_set(f->err, RP_FORMAT, "no log of a BytePS server was found");
 }
 
-static enum rp_code allocate(struct rp_exchange_ctx *f)
+static enum rp_code alloc_exchanges(struct rp_exchange_ctx *f)
 {
     size_t n = f->out->nparts * f->out->nworkers + 1, i, k;
 
@@ -435,7 +435,7 @@ static enum rp_code allocate(struct rp_exchange_ctx *f)
     return RP_OK;
 }
 
-static enum rp_code learn(struct rp_exchange_ctx *f, size_t first, size_t end)
+static enum rp_code learn_exchanges(struct rp_exchange_ctx *f, size_t first, size_t end)
 {
     RP_TRY(number_workers(f));
     f->sends = calloc(f->nclocks + 1, sizeof *f->sends);
@@ -444,7 +444,7 @@ static enum rp_code learn(struct rp_exchange_ctx *f, size_t first, size_t end)
         return rp_err_nomem(f->err, "simulating a job");
     RP_TRY(rp_exchange_index_records(f));
     RP_TRY(list_parts(f));
-    RP_TRY(allocate(f));
+    RP_TRY(alloc_exchanges(f));
     find_wires(f, 0, f->m->nsteps);
     learn_steps(f, 0, f->m->nsteps, LEAST);
     RP_TRY(compare_all(f));
@@ -465,7 +465,7 @@ enum rp_code rp_job_exchanges_init(struct rp_job_exchanges *out, const struct rp
     memset(out, 0, sizeof *out);
     rp_arena_init(&out->arena);
     rp_map_init(&f.server_of);
-    code = learn(&f, first, end);
+    code = learn_exchanges(&f, first, end);
     for (c = 0; f.sends && f.receives && c < f.nclocks; c++) {
         rp_vec_release(&f.sends[c]);
         rp_vec_release(&f.receives[c]);

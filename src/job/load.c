@@ -91,14 +91,14 @@ bool rp_dataset_is_job(const struct rp_dataset *dataset)
 
 /* ------------------------------------------------------------------ folders */
 
-struct loading {
+struct load_ctx {
     const struct rp_dataset *dataset;
     struct rp_job *job;
     const char **folder;  /* by rank: the name of a source in it */
     uint16_t *has, *seen; /* by rank: bits of enum file: what is there, and what was read */
 };
 
-static enum rp_code remark(struct loading *l, const char *text, struct rp_err *err)
+static enum rp_code remark(struct load_ctx *l, const char *text, struct rp_err *err)
 {
     return text ? rp_vec_push(&l->job->remarks, text, err) : rp_err_nomem(err, "reading a job");
 }
@@ -126,7 +126,7 @@ static enum rp_code name_rank(struct rp_job_rank *r, const char *name, struct rp
     return r->host ? RP_OK : rp_err_nomem(err, "reading a job");
 }
 
-static size_t rank_of(const struct loading *l, const char *name)
+static size_t rank_of(const struct load_ctx *l, const char *name)
 {
     size_t i;
 
@@ -136,7 +136,7 @@ static size_t rank_of(const struct loading *l, const char *name)
     return SIZE_MAX;
 }
 
-static enum rp_code list_ranks(struct loading *l, struct rp_err *err)
+static enum rp_code list_ranks(struct load_ctx *l, struct rp_err *err)
 {
     size_t i, rank, n = rp_dataset_count(l->dataset);
 
@@ -169,12 +169,12 @@ static enum rp_code list_ranks(struct loading *l, struct rp_err *err)
 /* ------------------------------------------------------------------ traces */
 
 struct traces {
-    struct loading *l;
+    struct load_ctx *l;
     pthread_mutex_t lock; /* files of one rank share its arena */
 };
 
-static enum rp_code take(struct rp_job_rank *rank, enum file file, const struct rp_trace *trace,
-                         struct rp_err *err)
+static enum rp_code read_rank_file(struct rp_job_rank *rank, enum file file,
+                                   const struct rp_trace *trace, struct rp_err *err)
 {
     switch (file) {
     case OPS:
@@ -231,7 +231,7 @@ static enum rp_code read_trace(void *user, const struct rp_loaded *loaded, struc
         code = take_log(t->l->job, loaded, err);
     } else {
         t->l->seen[rank] |= (uint16_t)(1u << file);
-        code = take(&t->l->job->ranks[rank], file, loaded->trace, err);
+        code = read_rank_file(&t->l->job->ranks[rank], file, loaded->trace, err);
     }
     pthread_mutex_unlock(&t->lock);
     return code;
@@ -239,7 +239,7 @@ static enum rp_code read_trace(void *user, const struct rp_loaded *loaded, struc
 
 /* ------------------------------------------------------------------ texts */
 
-static enum rp_code parse_text(struct rp_input *in, enum file file, struct loading *l, size_t rank,
+static enum rp_code parse_text(struct rp_input *in, enum file file, struct load_ctx *l, size_t rank,
                                struct rp_err *err)
 {
     struct rp_job_rank *r = &l->job->ranks[rank];
@@ -255,7 +255,7 @@ static enum rp_code parse_text(struct rp_input *in, enum file file, struct loadi
                          : rp_job_read_graph((const char *)bytes, n, r, err);
 }
 
-static enum rp_code read_text(struct loading *l, size_t source, size_t rank, enum file file,
+static enum rp_code read_text(struct load_ctx *l, size_t source, size_t rank, enum file file,
                               struct rp_err *err)
 {
     struct rp_input *in;
@@ -271,7 +271,7 @@ static enum rp_code read_text(struct loading *l, size_t source, size_t rank, enu
 }
 
 /* The description of operators says what the graph says: it is read where there is no graph. */
-static enum rp_code read_texts(struct loading *l, struct rp_err *err)
+static enum rp_code read_texts(struct load_ctx *l, struct rp_err *err)
 {
     size_t i, rank;
 
@@ -289,7 +289,7 @@ static enum rp_code read_texts(struct loading *l, struct rp_err *err)
 }
 
 /* A rank that knows the graph: all ranks run the same. */
-static enum rp_code find_graph(struct loading *l, size_t *out, struct rp_err *err)
+static enum rp_code find_graph(struct load_ctx *l, size_t *out, struct rp_err *err)
 {
     size_t i;
 
@@ -308,7 +308,7 @@ static enum rp_code find_graph(struct loading *l, size_t *out, struct rp_err *er
                             (int)folder_length(l->folder[0]), l->folder[0]);
 }
 
-static enum rp_code share_graph(struct loading *l, struct rp_err *err)
+static enum rp_code share_graph(struct load_ctx *l, struct rp_err *err)
 {
     size_t r, i, from, lacking = 0;
 
@@ -332,7 +332,7 @@ static enum rp_code share_graph(struct loading *l, struct rp_err *err)
 
 /* ------------------------------------------------------------------ all of it */
 
-static enum rp_code lacks(const struct loading *l, size_t rank, const char *what,
+static enum rp_code lacks(const struct load_ctx *l, size_t rank, const char *what,
                           struct rp_err *err)
 {
     return rp_err_set(err, RP_FORMAT, "%.*s has no %s", (int)folder_length(l->folder[rank]),
@@ -340,7 +340,7 @@ static enum rp_code lacks(const struct loading *l, size_t rank, const char *what
 }
 
 /* Sends and receives count only if all ranks have theirs. */
-static enum rp_code check_transfers(struct loading *l, struct rp_err *err)
+static enum rp_code check_transfers(struct load_ctx *l, struct rp_err *err)
 {
     size_t i, with = 0, without = SIZE_MAX;
 
@@ -410,7 +410,7 @@ static enum rp_code check_party(const struct rp_job *job, int32_t id, size_t nwo
                                          worker ? "worker" : "server", number, id);
 }
 
-static enum rp_code check_servers(struct loading *l, struct rp_err *err)
+static enum rp_code check_servers(struct load_ctx *l, struct rp_err *err)
 {
     const struct rp_job *job = l->job;
     size_t i, k, nworkers = count_hosts(job), works = 0;
@@ -436,7 +436,7 @@ static enum rp_code check_servers(struct loading *l, struct rp_err *err)
                           err);
 }
 
-static enum rp_code check(struct loading *l, struct rp_err *err)
+static enum rp_code check_job(struct load_ctx *l, struct rp_err *err)
 {
     size_t i;
 
@@ -495,7 +495,7 @@ static enum rp_code number_ranks(struct rp_job *job, struct rp_err *err)
     return RP_OK;
 }
 
-static enum rp_code load(struct rp_ctx *ctx, struct loading *l, struct rp_err *err)
+static enum rp_code load(struct rp_ctx *ctx, struct load_ctx *l, struct rp_err *err)
 {
     struct traces traces = {.l = l};
     enum rp_code code;
@@ -507,7 +507,7 @@ static enum rp_code load(struct rp_ctx *ctx, struct loading *l, struct rp_err *e
     RP_TRY(code);
     RP_TRY(read_texts(l, err));
     l->job->has_servers = l->job->nnodes > 0;
-    RP_TRY(check(l, err));
+    RP_TRY(check_job(l, err));
     RP_TRY(share_graph(l, err));
     return number_ranks(l->job, err);
 }
@@ -515,7 +515,7 @@ static enum rp_code load(struct rp_ctx *ctx, struct loading *l, struct rp_err *e
 enum rp_code rp_load_job(struct rp_ctx *ctx, const struct rp_dataset *dataset, struct rp_job *out,
                          struct rp_err *err)
 {
-    struct loading l = {.dataset = dataset, .job = out};
+    struct load_ctx l = {.dataset = dataset, .job = out};
     enum rp_code code;
 
     memset(out, 0, sizeof *out);

@@ -18,22 +18,22 @@ static uint64_t step_key(const char *name, size_t step)
 
 /* ------------------------------------------------------------------ the graph of operators */
 
-struct way {
+struct out_edge {
     uint64_t from;
     uint32_t edge;
 };
 
-RP_ORDER(by_from, struct way, RP_UP(from), RP_UP(edge))
+RP_ORDER(by_from, struct out_edge, RP_UP(from), RP_UP(edge))
 
-struct flood {
+struct update_search {
     const struct rp_job_rank *r;
     struct rp_means_rank *w;
-    struct way *ways;
+    struct out_edge *ways;
     RP_VEC(uint64_t) todo;
     struct rp_err *err;
 };
 
-static enum rp_code reach(struct flood *f, const struct rp_job_edge *e)
+static enum rp_code mark_update(struct update_search *f, const struct rp_job_edge *e)
 {
     uint64_t key = rp_means_name_key(e->to);
 
@@ -43,24 +43,24 @@ static enum rp_code reach(struct flood *f, const struct rp_job_edge *e)
     return rp_vec_push(&f->todo, key, f->err);
 }
 
-static enum rp_code spread(struct flood *f, uint64_t from)
+static enum rp_code mark_successors(struct update_search *f, uint64_t from)
 {
     size_t low;
 
     RP_LOWER_BOUND(low, f->r->edges.n, f->ways[low].from < from);
     for (; low < f->r->edges.n && f->ways[low].from == from; low++)
-        RP_TRY(reach(f, &f->r->edges.at[f->ways[low].edge]));
+        RP_TRY(mark_update(f, &f->r->edges.at[f->ways[low].edge]));
     return RP_OK;
 }
 
-static enum rp_code walk_graph(struct flood *f)
+static enum rp_code walk_graph(struct update_search *f)
 {
     size_t i;
 
     for (i = 0; i < f->r->edges.n; i++) {
         const struct rp_job_edge *e = &f->r->edges.at[i];
 
-        f->ways[i] = (struct way){rp_means_name_key(e->from), (uint32_t)i};
+        f->ways[i] = (struct out_edge){rp_means_name_key(e->from), (uint32_t)i};
         if (e->from_tensor < 0)
             RP_TRY(rp_map_put(&f->w->in_graph, rp_means_name_key(e->from), 1, f->err));
         if (e->to_tensor < 0)
@@ -70,16 +70,16 @@ static enum rp_code walk_graph(struct flood *f)
         qsort(f->ways, f->r->edges.n, sizeof *f->ways, by_from);
     for (i = 0; i < f->r->edges.n; i++)
         if (f->r->edges.at[i].from_tensor >= 0)
-            RP_TRY(reach(f, &f->r->edges.at[i]));
+            RP_TRY(mark_update(f, &f->r->edges.at[i]));
     while (f->todo.n)
-        RP_TRY(spread(f, f->todo.at[--f->todo.n]));
+        RP_TRY(mark_successors(f, f->todo.at[--f->todo.n]));
     return RP_OK;
 }
 
 /* What waits for communication, and what waits for that. */
 static enum rp_code find_updates(struct rp_job_means *m, size_t rank, struct rp_err *err)
 {
-    struct flood f = {.r = &m->job->ranks[rank], .w = &m->work[rank], .err = err};
+    struct update_search f = {.r = &m->job->ranks[rank], .w = &m->work[rank], .err = err};
     enum rp_code code;
 
     f.ways = malloc((f.r->edges.n + 1) * sizeof *f.ways);
@@ -333,7 +333,7 @@ static void mean_begins(struct rp_job_means *m, size_t first, size_t end)
 /* ------------------------------------------------------------------ all of it */
 
 /* From the first start of any rank to the last end of any, over the steps. */
-static enum rp_code measure(struct rp_job_means *m, struct rp_err *err)
+static enum rp_code measure_steps(struct rp_job_means *m, struct rp_err *err)
 {
     double *each = malloc((m->nsteps + 1) * sizeof *each), sum = 0, off = 0;
     size_t s, r;
@@ -406,7 +406,7 @@ static enum rp_code index_all(struct rp_job_means *m, struct rp_err *err)
         RP_TRY(rp_means_index_spans(m, r, err));
         RP_TRY(rp_means_index_transfers(m, r, err));
     }
-    return measure(m, err);
+    return measure_steps(m, err);
 }
 
 enum rp_code rp_job_means_init(struct rp_job_means *out, const struct rp_job *job,

@@ -21,7 +21,7 @@ struct use {
     const char *op;
 };
 
-struct reader {
+struct metadata_ctx {
     struct rp_json *json;
     struct rp_job_rank *out;
     RP_VEC(struct use) reads, writes;
@@ -35,7 +35,7 @@ static uint64_t key_of(const struct rp_json_token *t)
 }
 
 /* [{"name": …}, …] */
-static enum rp_code read_list(struct reader *r, const char *op, bool writes)
+static enum rp_code read_list(struct metadata_ctx *r, const char *op, bool writes)
 {
     struct rp_json_token key, value;
 
@@ -63,7 +63,7 @@ static enum rp_code read_list(struct reader *r, const char *op, bool writes)
     return RP_OK;
 }
 
-static enum rp_code read_operator(struct reader *r, const char *op)
+static enum rp_code read_operator(struct metadata_ctx *r, const char *op)
 {
     struct rp_json_token key, value;
 
@@ -82,7 +82,7 @@ static enum rp_code read_operator(struct reader *r, const char *op)
     return RP_OK;
 }
 
-static enum rp_code read_all(struct reader *r)
+static enum rp_code read_all(struct metadata_ctx *r)
 {
     struct rp_json_token key, value;
 
@@ -102,7 +102,7 @@ static enum rp_code read_all(struct reader *r)
     return rp_json_finish(r->json, r->err);
 }
 
-static enum rp_code make_edges(struct reader *r)
+static enum rp_code make_edges(struct metadata_ctx *r)
 {
     size_t i;
 
@@ -124,7 +124,7 @@ static enum rp_code make_edges(struct reader *r)
 
 enum rp_code rp_job_read_metadata(struct rp_input *in, struct rp_job_rank *out, struct rp_err *err)
 {
-    struct reader r = {.out = out, .err = err};
+    struct metadata_ctx r = {.out = out, .err = err};
     enum rp_code code = rp_json_open(in, NULL, &r.json, err);
 
     rp_map_init(&r.maker);

@@ -11,7 +11,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-struct town {
+struct servers_ctx {
     struct rp_model_ctx *m;
     struct rp_job_exchanges legs;
     uint32_t out, in, threads; /* first devices: of workers, then servers; of servers' threads */
@@ -19,14 +19,14 @@ struct town {
 };
 
 /* Workers, then servers. */
-static uint32_t place_of(const struct town *t, uint32_t worker, const struct rp_mean_part *p,
+static uint32_t place_of(const struct servers_ctx *t, uint32_t worker, const struct rp_mean_part *p,
                          bool at_server)
 {
     return at_server ? (uint32_t)t->legs.nworkers + p->server : worker;
 }
 
 /* The rank under which a node is shown: the first of the worker; servers stand behind all ranks. */
-static uint32_t rank_at(const struct town *t, uint32_t worker, const struct rp_mean_part *p,
+static uint32_t rank_at(const struct servers_ctx *t, uint32_t worker, const struct rp_mean_part *p,
                         bool at_server)
 {
     uint32_t r = 0;
@@ -38,7 +38,7 @@ static uint32_t rank_at(const struct town *t, uint32_t worker, const struct rp_m
     return r;
 }
 
-static uint8_t priority_of(const struct town *t, const struct rp_mean_part *p)
+static uint8_t priority_of(const struct servers_ctx *t, const struct rp_mean_part *p)
 {
     uint32_t g = rp_map_get(&t->m->means.group_of, (uint64_t)p->tensor);
 
@@ -47,8 +47,9 @@ static uint8_t priority_of(const struct town *t, const struct rp_mean_part *p)
 
 /* A message: its node at the sender, and the one at whose end it is there: when the receiver has
    it, and a wire's time after all of it was sent. */
-static enum rp_code add_message(struct town *t, uint32_t worker, const struct rp_mean_part *p,
-                                int kind, uint32_t *leaves, uint32_t *came)
+static enum rp_code add_message(struct servers_ctx *t, uint32_t worker,
+                                const struct rp_mean_part *p, int kind, uint32_t *leaves,
+                                uint32_t *came)
 {
     const struct rp_mean_message *leg = &p->exchanges[worker].message[kind];
     bool ask = kind == RP_JOB_PUSH || kind == RP_JOB_PULL;
@@ -74,7 +75,7 @@ static enum rp_code add_message(struct town *t, uint32_t worker, const struct rp
 
 /* ------------------------------------------------------------------ a part */
 
-static enum rp_code add_push(struct town *t, uint32_t worker, const struct rp_mean_part *p,
+static enum rp_code add_push(struct servers_ctx *t, uint32_t worker, const struct rp_mean_part *p,
                              uint32_t merged, uint32_t *leaves, uint32_t *came)
 {
     const struct rp_mean_exchange *v = &p->exchanges[worker];
@@ -90,7 +91,7 @@ static enum rp_code add_push(struct town *t, uint32_t worker, const struct rp_me
 }
 
 /* From the push that came to the sum that is there. */
-static enum rp_code add_pull(struct town *t, uint32_t worker, const struct rp_mean_part *p,
+static enum rp_code add_pull(struct servers_ctx *t, uint32_t worker, const struct rp_mean_part *p,
                              uint32_t merged, uint32_t pushed, uint32_t *there)
 {
     const struct rp_mean_message *message = p->exchanges[worker].message;
@@ -107,8 +108,8 @@ static enum rp_code add_pull(struct town *t, uint32_t worker, const struct rp_me
 }
 
 /* The gradients of a part's tensors on the ranks of a worker. */
-static enum rp_code link_gradients(struct town *t, uint32_t worker, const struct rp_mean_part *p,
-                                   uint32_t push)
+static enum rp_code link_gradients(struct servers_ctx *t, uint32_t worker,
+                                   const struct rp_mean_part *p, uint32_t push)
 {
     struct rp_model_ctx *m = t->m;
     uint32_t g = rp_map_get(&m->means.group_of, (uint64_t)p->tensor);
@@ -131,7 +132,7 @@ static enum rp_code link_gradients(struct town *t, uint32_t worker, const struct
     return n ? RP_OK : rp_model_link(m, m->begin, push, 0, RP_SG_MEMBER);
 }
 
-static enum rp_code add_part(struct town *t, const struct rp_mean_part *p)
+static enum rp_code add_part(struct servers_ctx *t, const struct rp_mean_part *p)
 {
     struct rp_model_ctx *m = t->m;
     uint32_t w, g = rp_map_get(&m->means.group_of, (uint64_t)p->tensor), merged;
@@ -157,7 +158,7 @@ static enum rp_code add_part(struct town *t, const struct rp_mean_part *p)
 
 /* ------------------------------------------------------------------ all of it */
 
-static enum rp_code add_devices(struct town *t)
+static enum rp_code add_devices(struct servers_ctx *t)
 {
     size_t i, places = t->legs.nworkers + t->legs.nservers;
 
@@ -170,7 +171,7 @@ static enum rp_code add_devices(struct town *t)
 }
 
 /* Behind its last gradient a rank waits until its last update, but for the updates before. */
-static enum rp_code add_wait(struct town *t, uint32_t rank)
+static enum rp_code add_wait(struct servers_ctx *t, uint32_t rank)
 {
     struct rp_model_ctx *m = t->m;
     const struct rp_mean_rank *r = &m->means.ranks[rank];
@@ -189,7 +190,7 @@ static enum rp_code add_wait(struct town *t, uint32_t rank)
                : rp_model_note_wait(m, m->last[rank], last, first, end);
 }
 
-static enum rp_code add_all(struct town *t)
+static enum rp_code add_all(struct servers_ctx *t)
 {
     struct rp_model_ctx *m = t->m;
     size_t i, n = t->legs.nworkers * m->means.ngroups;
@@ -215,7 +216,7 @@ static enum rp_code add_all(struct town *t)
 
 enum rp_code rp_model_add_servers(struct rp_model_ctx *m)
 {
-    struct town t = {.m = m};
+    struct servers_ctx t = {.m = m};
     enum rp_code code = rp_job_exchanges_init(&t.legs, &m->means, m->first, m->end, m->err);
 
     if (code == RP_OK)

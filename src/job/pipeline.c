@@ -52,7 +52,7 @@ struct keys {
     rp_str step, seq, chunk;
 };
 
-static bool number(const struct rp_trace *t, rp_event e, rp_str key, int64_t *out)
+static bool int_arg(const struct rp_trace *t, rp_event e, rp_str key, int64_t *out)
 {
     struct rp_arg arg;
 
@@ -73,12 +73,12 @@ static enum rp_code read_op(struct rp_pipeline *p, const struct keys *keys, rp_e
 
     if (t->ev.dur_ns[e] < 0 || t->ev.ts_ns[e] == RP_NO_TS)
         return RP_OK;
-    if (!number(t, e, keys->step, &step) || !number(t, e, keys->seq, &seq) || step < 0 || seq < 0 ||
-        step >= UINT32_MAX || seq >= UINT32_MAX || dp < 0 || dp >= MOST_RANKS)
+    if (!int_arg(t, e, keys->step, &step) || !int_arg(t, e, keys->seq, &seq) || step < 0 ||
+        seq < 0 || step >= UINT32_MAX || seq >= UINT32_MAX || dp < 0 || dp >= MOST_RANKS)
         return rp_err_set(err, RP_FORMAT,
                           "event %u '%s' of a pipeline's timeline has no step, number or rank", e,
                           rp_trace_str(t, t->ev.name[e]));
-    number(t, e, keys->chunk, &chunk);
+    int_arg(t, e, keys->chunk, &chunk);
     op = (struct rp_pipeline_op){t->ev.ts_ns[e], t->ev.dur_ns[e], t->ev.name[e], (uint32_t)step,
                                  (uint32_t)dp,   stage,           (uint32_t)seq, (int32_t)chunk};
     p->ndp = op.dp + 1 > p->ndp ? op.dp + 1 : p->ndp;
@@ -105,7 +105,7 @@ static enum rp_code read_all(struct rp_pipeline *p, const struct keys *keys, str
     return RP_OK;
 }
 
-static rp_str find(const struct rp_trace *t, const char *text)
+static rp_str find_str(const struct rp_trace *t, const char *text)
 {
     rp_str i;
 
@@ -117,7 +117,7 @@ static rp_str find(const struct rp_trace *t, const char *text)
 
 enum rp_code rp_pipeline_read(const struct rp_trace *t, struct rp_pipeline *out, struct rp_err *err)
 {
-    struct keys keys = {find(t, "step"), find(t, "seq_id"), find(t, "model_chunk")};
+    struct keys keys = {find_str(t, "step"), find_str(t, "seq_id"), find_str(t, "model_chunk")};
     uint32_t before = 0;
     size_t i;
 
@@ -198,7 +198,7 @@ bool rp_pipeline_is_comm(const char *type)
     return false;
 }
 
-struct maker {
+struct pipeline_ctx {
     struct rp_pipeline p;
     struct rp_sim_part *part;
     struct rp_err *err;
@@ -214,12 +214,12 @@ static uint64_t place_key(uint32_t step, uint32_t dp, uint32_t stage, uint32_t t
 }
 
 /* The node of an operation of the step and rank that is being linked; RP_NONE: there is none. */
-static uint32_t node(const struct maker *m, uint32_t stage, enum type type, uint32_t seq)
+static uint32_t node(const struct pipeline_ctx *m, uint32_t stage, enum type type, uint32_t seq)
 {
     return rp_map_get(&m->node_of, place_key(m->step, m->dp, stage, type, seq));
 }
 
-static uint32_t count(const struct maker *m, uint32_t stage, enum type type)
+static uint32_t count(const struct pipeline_ctx *m, uint32_t stage, enum type type)
 {
     uint32_t n = 0;
 
@@ -230,7 +230,8 @@ static uint32_t count(const struct maker *m, uint32_t stage, enum type type)
 
 /* ------------------------------------------------------------------ nodes */
 
-static enum rp_code add(struct maker *m, struct rp_sg_node node, uint32_t step, uint32_t *id)
+static enum rp_code add_node(struct pipeline_ctx *m, struct rp_sg_node node, uint32_t step,
+                             uint32_t *id)
 {
     struct rp_sim_note note = {0, (uint16_t)step, RP_PHASE_OTHER, RP_SIM_TIMES};
 
@@ -242,7 +243,7 @@ static enum rp_code add(struct maker *m, struct rp_sg_node node, uint32_t step, 
     return rp_vec_push(&m->part->notes, note, m->err);
 }
 
-static enum rp_code link(struct maker *m, uint32_t from, uint32_t to, uint8_t kind)
+static enum rp_code link_nodes(struct pipeline_ctx *m, uint32_t from, uint32_t to, uint8_t kind)
 {
     struct rp_sg_edge e = {.from = from, .to = to, .kind = kind};
 
@@ -250,7 +251,7 @@ static enum rp_code link(struct maker *m, uint32_t from, uint32_t to, uint8_t ki
 }
 
 /* Names of the types, behind "" as everywhere. */
-static enum rp_code add_names(struct maker *m)
+static enum rp_code add_names(struct pipeline_ctx *m)
 {
     uint32_t i;
 
@@ -262,7 +263,7 @@ static enum rp_code add_names(struct maker *m)
     return RP_OK;
 }
 
-static uint32_t type_of(const struct maker *m, const struct rp_pipeline_op *op)
+static uint32_t type_of(const struct pipeline_ctx *m, const struct rp_pipeline_op *op)
 {
     const char *name = rp_trace_str(m->p.trace, op->type);
     uint32_t i;
@@ -273,8 +274,8 @@ static uint32_t type_of(const struct maker *m, const struct rp_pipeline_op *op)
 }
 
 /* The meeting of an operation's group, made where it is the first of it. */
-static enum rp_code meeting_of(struct maker *m, const struct rp_pipeline_op *op, uint32_t type,
-                               uint32_t *id)
+static enum rp_code rendezvous_of(struct pipeline_ctx *m, const struct rp_pipeline_op *op,
+                                  uint32_t type, uint32_t *id)
 {
     uint8_t group = types[type].group;
     uint32_t stage = group == ALL_DP ? op->stage : 0, which = type, peer;
@@ -291,11 +292,11 @@ static enum rp_code meeting_of(struct maker *m, const struct rp_pipeline_op *op,
     *id = rp_map_get(&m->meet_of, key);
     if (*id != RP_MAP_NONE)
         return RP_OK;
-    RP_TRY(add(m, meet, op->step, id));
+    RP_TRY(add_node(m, meet, op->step, id));
     return rp_map_put(&m->meet_of, key, *id, m->err);
 }
 
-static enum rp_code add_op(struct maker *m, const struct rp_pipeline_op *op)
+static enum rp_code add_op(struct pipeline_ctx *m, const struct rp_pipeline_op *op)
 {
     uint32_t type = type_of(m, op), id, meet;
     struct rp_sg_node node = {.start_ns = op->begin_ns,
@@ -311,19 +312,19 @@ static enum rp_code add_op(struct maker *m, const struct rp_pipeline_op *op)
                           "a pipeline's timeline with several model chunks a stage");
     node.name = m->name[type];
     node.kind = types[type].is_comm ? RP_SG_COMM : RP_SG_COMPUTE;
-    RP_TRY(add(m, node, op->step, &id));
+    RP_TRY(add_node(m, node, op->step, &id));
     RP_TRY(
         rp_map_put(&m->node_of, place_key(op->step, op->dp, op->stage, type, op->seq), id, m->err));
     if (types[type].group == ALONE)
         return RP_OK;
-    RP_TRY(meeting_of(m, op, type, &meet));
-    return link(m, meet, id, RP_SG_MEMBER);
+    RP_TRY(rendezvous_of(m, op, type, &meet));
+    return link_nodes(m, meet, id, RP_SG_MEMBER);
 }
 
 /* ------------------------------------------------------------------ what waits for what */
 
 /* Members of a group do not wait themselves: their meeting does. */
-static uint32_t waits(const struct maker *m, uint32_t op)
+static uint32_t waiting_node(const struct pipeline_ctx *m, uint32_t op)
 {
     const struct rp_sg_edge *e = m->part->graph.edges.at;
     uint32_t low; /* into the MEMBER edges, which are sorted by successor */
@@ -332,11 +333,11 @@ static uint32_t waits(const struct maker *m, uint32_t op)
     return low < m->part->recorded_steps && e[low].to == op ? e[low].from : op;
 }
 
-static enum rp_code after(struct maker *m, uint32_t op, uint32_t before)
+static enum rp_code link_after(struct pipeline_ctx *m, uint32_t op, uint32_t before)
 {
     if (op == RP_NONE || before == RP_NONE)
         return RP_OK;
-    return link(m, before, waits(m, op), RP_SG_STREAM);
+    return link_nodes(m, before, waiting_node(m, op), RP_SG_STREAM);
 }
 
 struct compute {
@@ -358,7 +359,7 @@ static int by_begin(const void *pa, const void *pb)
 typedef RP_VEC(struct compute) compute_vec;
 
 /* The computes of a stage in the order of the first step of the first rank. */
-static enum rp_code order_computes(struct maker *m, uint32_t stage, compute_vec *out)
+static enum rp_code order_computes(struct pipeline_ctx *m, uint32_t stage, compute_vec *out)
 {
     uint32_t seq, t, step = m->step, dp = m->dp;
 
@@ -377,13 +378,14 @@ static enum rp_code order_computes(struct maker *m, uint32_t stage, compute_vec 
     return RP_OK;
 }
 
-static uint32_t compute_node(const struct maker *m, uint32_t stage, const struct compute *c)
+static uint32_t compute_node(const struct pipeline_ctx *m, uint32_t stage, const struct compute *c)
 {
     return node(m, stage, c->type, c->seq);
 }
 
 /* Two computes before the first backward one, its first transfers may go. */
-static enum rp_code link_first_backward(struct maker *m, uint32_t stage, const compute_vec *order)
+static enum rp_code link_first_backward(struct pipeline_ctx *m, uint32_t stage,
+                                        const compute_vec *order)
 {
     size_t i;
 
@@ -391,12 +393,14 @@ static enum rp_code link_first_backward(struct maker *m, uint32_t stage, const c
         ;
     if (i < 2 || i == order->n)
         return RP_OK;
-    RP_TRY(after(m, node(m, stage, BACKWARD_RECV, 0), compute_node(m, stage, &order->at[i - 2])));
-    return after(m, node(m, stage, BACKWARD_SEND, 0), compute_node(m, stage, &order->at[i - 2]));
+    RP_TRY(
+        link_after(m, node(m, stage, BACKWARD_RECV, 0), compute_node(m, stage, &order->at[i - 2])));
+    return link_after(m, node(m, stage, BACKWARD_SEND, 0),
+                      compute_node(m, stage, &order->at[i - 2]));
 }
 
 /* compute -> its send; the compute before -> receive -> its compute; each kind in its order. */
-static enum rp_code link_transfers(struct maker *m, uint32_t stage, enum type compute,
+static enum rp_code link_transfers(struct pipeline_ctx *m, uint32_t stage, enum type compute,
                                    enum type send, enum type recv)
 {
     uint32_t i, n = count(m, stage, compute);
@@ -404,40 +408,40 @@ static enum rp_code link_transfers(struct maker *m, uint32_t stage, enum type co
     for (i = 0; i < n; i++) {
         uint32_t s = node(m, stage, send, i), r = node(m, stage, recv, i);
 
-        RP_TRY(after(m, s, node(m, stage, compute, i)));
-        RP_TRY(after(m, node(m, stage, compute, i), r));
+        RP_TRY(link_after(m, s, node(m, stage, compute, i)));
+        RP_TRY(link_after(m, node(m, stage, compute, i), r));
         if (i > 0) {
-            RP_TRY(after(m, r, node(m, stage, compute, i - 1)));
-            RP_TRY(after(m, s, node(m, stage, send, i - 1)));
-            RP_TRY(after(m, r, node(m, stage, recv, i - 1)));
+            RP_TRY(link_after(m, r, node(m, stage, compute, i - 1)));
+            RP_TRY(link_after(m, s, node(m, stage, send, i - 1)));
+            RP_TRY(link_after(m, r, node(m, stage, recv, i - 1)));
         }
     }
     return RP_OK;
 }
 
-static enum rp_code chain(struct maker *m, uint32_t *last, uint32_t op)
+static enum rp_code chain(struct pipeline_ctx *m, uint32_t *last, uint32_t op)
 {
     if (op == RP_NONE)
         return RP_OK;
-    RP_TRY(after(m, op, *last));
+    RP_TRY(link_after(m, op, *last));
     *last = op;
     return RP_OK;
 }
 
 /* Parameters are gathered first, one after the other; the last lets the first compute go. */
-static enum rp_code link_gathers(struct maker *m, uint32_t stage, uint32_t *last)
+static enum rp_code link_gathers(struct pipeline_ctx *m, uint32_t stage, uint32_t *last)
 {
     uint32_t i, n = count(m, stage, GATHER);
 
     *last = RP_NONE;
     for (i = 0; i < n; i++)
         RP_TRY(chain(m, last, node(m, stage, GATHER, i)));
-    return after(m, node(m, stage, FORWARD, 0), *last);
+    return link_after(m, node(m, stage, FORWARD, 0), *last);
 }
 
 /* From the last compute to the optimizer. Gradients are scattered in between, or, where they are
    scattered beside the backward pass, what is left of them is reduced apart. */
-static enum rp_code link_end(struct maker *m, uint32_t stage, uint32_t last_compute,
+static enum rp_code link_end(struct pipeline_ctx *m, uint32_t stage, uint32_t last_compute,
                              uint32_t gathered)
 {
     uint32_t i, n = count(m, stage, SCATTER), last = RP_NONE, scattered = gathered;
@@ -448,15 +452,16 @@ static enum rp_code link_end(struct maker *m, uint32_t stage, uint32_t last_comp
     for (i = 0; beside && i < n; i++) {
         RP_TRY(chain(m, &scattered, node(m, stage, SCATTER, i)));
         if (i == 0)
-            RP_TRY(after(m, scattered, node(m, stage, BACKWARD, count(m, stage, BACKWARD) - 1)));
+            RP_TRY(
+                link_after(m, scattered, node(m, stage, BACKWARD, count(m, stage, BACKWARD) - 1)));
     }
     if (beside && n)
-        RP_TRY(after(m, node(m, stage, LAYERNORM, 0), scattered));
+        RP_TRY(link_after(m, node(m, stage, LAYERNORM, 0), scattered));
     RP_TRY(chain(m, &last, node(m, stage, LAYERNORM, 0)));
     RP_TRY(chain(m, &last, node(m, stage, EMBEDDING, 0)));
     for (i = 0; !beside && i < n; i++) {
         if (i == 0)
-            RP_TRY(after(m, node(m, stage, SCATTER, 0), gathered));
+            RP_TRY(link_after(m, node(m, stage, SCATTER, 0), gathered));
         RP_TRY(chain(m, &last, node(m, stage, SCATTER, i)));
     }
     RP_TRY(chain(m, &last, node(m, stage, SEPARATE, 0)));
@@ -464,7 +469,7 @@ static enum rp_code link_end(struct maker *m, uint32_t stage, uint32_t last_comp
     return chain(m, &last, node(m, stage, OPTIMIZER, 0));
 }
 
-static enum rp_code link_stage(struct maker *m, uint32_t stage, const compute_vec *order)
+static enum rp_code link_stage(struct pipeline_ctx *m, uint32_t stage, const compute_vec *order)
 {
     uint32_t last = RP_NONE, gathered;
     size_t i;
@@ -478,7 +483,7 @@ static enum rp_code link_stage(struct maker *m, uint32_t stage, const compute_ve
     return link_end(m, stage, last, gathered);
 }
 
-static enum rp_code link_all(struct maker *m)
+static enum rp_code link_all(struct pipeline_ctx *m)
 {
     compute_vec order = {0};
     enum rp_code code = RP_OK;
@@ -521,7 +526,7 @@ static int64_t measure(const struct rp_pipeline *p)
 
 RP_ORDER(by_member, struct rp_sg_edge, RP_UP(to))
 
-static enum rp_code make(struct maker *m)
+static enum rp_code make_graph(struct pipeline_ctx *m)
 {
     struct rp_stepgraph *g = &m->part->graph;
     size_t i;
@@ -547,7 +552,7 @@ static enum rp_code make(struct maker *m)
 enum rp_code rp_sim_part_of_pipeline(struct rp_sim_part *out, const struct rp_trace *trace,
                                      struct rp_err *err)
 {
-    struct maker m = {.part = out, .err = err};
+    struct pipeline_ctx m = {.part = out, .err = err};
     enum rp_code code;
 
     rp_map_init(&m.node_of);
@@ -557,7 +562,7 @@ enum rp_code rp_sim_part_of_pipeline(struct rp_sim_part *out, const struct rp_tr
     out->spread_ratio = NAN;
     code = rp_pipeline_read(trace, &m.p, err);
     if (code == RP_OK)
-        code = make(&m);
+        code = make_graph(&m);
     rp_pipeline_release(&m.p);
     rp_map_release(&m.node_of);
     rp_map_release(&m.meet_of);

@@ -48,8 +48,8 @@ static uint8_t cause_of(const struct rp_sg_edge *e)
 }
 
 /* Puts [from, *now) in front of the path, joined to the segment behind where it is the same. */
-static enum rp_code put(const struct rp_stepgraph *g, struct rp_path *out, int64_t from_ns,
-                        int64_t *now_ns, struct rp_path_segment s, struct rp_err *err)
+static enum rp_code add_segment(const struct rp_stepgraph *g, struct rp_path *out, int64_t from_ns,
+                                int64_t *now_ns, struct rp_path_segment s, struct rp_err *err)
 {
     struct rp_path_segment *last = out->parts.n ? &out->parts.at[out->parts.n - 1] : NULL;
 
@@ -67,8 +67,8 @@ static enum rp_code put(const struct rp_stepgraph *g, struct rp_path *out, int64
     return rp_vec_push(&out->parts, s, err);
 }
 
-static enum rp_code walk(const struct rp_stepgraph *g, uint32_t node, struct rp_path *out,
-                         struct rp_err *err)
+static enum rp_code walk_back(const struct rp_stepgraph *g, uint32_t node, struct rp_path *out,
+                              struct rp_err *err)
 {
     int64_t now = g->end_ns;
 
@@ -78,7 +78,7 @@ static enum rp_code walk(const struct rp_stepgraph *g, uint32_t node, struct rp_
         uint32_t edge = rp_sg_binding(g, node);
         const struct rp_sg_edge *e;
 
-        RP_TRY(put(g, out, n->start_ns, &now, s, err));
+        RP_TRY(add_segment(g, out, n->start_ns, &now, s, err));
         if (edge == RP_NONE)
             return RP_OK;
         e = &g->edges.at[edge];
@@ -86,7 +86,7 @@ static enum rp_code walk(const struct rp_stepgraph *g, uint32_t node, struct rp_
         s.cause = cause_of(e);
         node = e->from;
         if (!(e->flags & RP_SG_FROM_START))
-            RP_TRY(put(g, out, rp_sg_end_ns(&g->nodes.at[node]), &now, s, err));
+            RP_TRY(add_segment(g, out, rp_sg_end_ns(&g->nodes.at[node]), &now, s, err));
     }
 }
 
@@ -124,7 +124,7 @@ enum rp_code rp_path_find(const struct rp_stepgraph *g, struct rp_path *out, str
     *out = (struct rp_path){.begin_ns = g->begin_ns, .end_ns = g->end_ns};
     if (g->begin_ns >= g->end_ns)
         return RP_OK;
-    RP_TRY(walk(g, last_node(g), out, err));
+    RP_TRY(walk_back(g, last_node(g), out, err));
     for (i = 0, n = out->parts.n; i < n / 2; i++) {
         struct rp_path_segment s = out->parts.at[i];
 

@@ -140,7 +140,7 @@ static enum rp_code link_recorded(struct rp_sg_builder *b, bool *any, struct rp_
 /* ------------------------------------------------------------------ from the order of calls */
 
 /* What a thread did last, as its calls are walked. */
-struct caller {
+struct call_state {
     struct rp_sg_builder *b;
     rp_str record, wait; /* names of the calls */
     uint32_t last;       /* item it launched last */
@@ -158,7 +158,7 @@ static rp_str find_name(const struct rp_trace *t, const char *cuda, const char *
     return RP_NONE;
 }
 
-static enum rp_code launched(struct caller *c, uint32_t item, struct rp_err *err)
+static enum rp_code launched(struct call_state *c, uint32_t item, struct rp_err *err)
 {
     const struct rp_work_item *items = c->b->work->items.at;
     bool waits = c->waits && c->recorded != RP_SG_NO_ITEM;
@@ -172,7 +172,7 @@ static enum rp_code launched(struct caller *c, uint32_t item, struct rp_err *err
                           RP_SG_EVENT, RP_SG_INFERRED, err);
 }
 
-static enum rp_code walk_calls(struct caller *c, uint32_t lane, const uint32_t *first_item,
+static enum rp_code walk_calls(struct call_state *c, uint32_t lane, const uint32_t *first_item,
                                struct rp_err *err)
 {
     const struct rp_sg_thread *thread = &c->b->threads.at[lane];
@@ -197,7 +197,7 @@ static enum rp_code walk_calls(struct caller *c, uint32_t lane, const uint32_t *
 
 static enum rp_code link_inferred(struct rp_sg_builder *b, struct rp_err *err)
 {
-    struct caller c = {.b = b};
+    struct call_state c = {.b = b};
     RP_VEC(uint32_t) first_item = {0}; /* by event: the item it launched */
     enum rp_code code = RP_OK;
     size_t i;

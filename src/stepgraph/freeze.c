@@ -84,7 +84,7 @@ static enum rp_code index_out(struct rp_stepgraph *g, struct rp_err *err)
 
 /* ------------------------------------------------------------------ order of nodes */
 
-struct sorter {
+struct order_ctx {
     struct rp_stepgraph *g;
     RP_VEC(uint32_t) missing; /* by node: edges from nodes that are not in the order yet */
     RP_VEC(uint32_t) late;    /* once a circle was met: what was left then, by start */
@@ -92,13 +92,13 @@ struct sorter {
     bool opened;
 };
 
-static void put_in_order(struct sorter *s, uint32_t node)
+static void put_in_order(struct order_ctx *s, uint32_t node)
 {
     s->g->order.at[s->g->order.n++] = node;
     s->missing.at[node] = UINT32_MAX;
 }
 
-static void follow(struct sorter *s, size_t *done)
+static void follow(struct order_ctx *s, size_t *done)
 {
     const struct rp_stepgraph *g = s->g;
 
@@ -124,7 +124,7 @@ static int by_start(const void *pa, const void *pb, void *user)
     return (a > b) - (a < b);
 }
 
-static enum rp_code list_late(struct sorter *s, struct rp_err *err)
+static enum rp_code list_late(struct order_ctx *s, struct rp_err *err)
 {
     uint32_t i;
 
@@ -138,7 +138,7 @@ static enum rp_code list_late(struct sorter *s, struct rp_err *err)
 }
 
 /* Frees the first node that is left: edges from nodes not yet in order come from the origin. */
-static enum rp_code open_circle(struct sorter *s, struct rp_err *err)
+static enum rp_code open_circle(struct order_ctx *s, struct rp_err *err)
 {
     struct rp_stepgraph *g = s->g;
     uint32_t i, node;
@@ -158,7 +158,7 @@ static enum rp_code open_circle(struct sorter *s, struct rp_err *err)
     return RP_OK;
 }
 
-static enum rp_code find_order(struct sorter *s, struct rp_err *err)
+static enum rp_code find_order(struct order_ctx *s, struct rp_err *err)
 {
     struct rp_stepgraph *g = s->g;
     size_t done = 0;
@@ -245,7 +245,7 @@ static enum rp_code set_lags(struct rp_stepgraph *g, struct rp_err *err)
 
 enum rp_code rp_sg_freeze(struct rp_stepgraph *g, struct rp_err *err)
 {
-    struct sorter s = {.g = g};
+    struct order_ctx s = {.g = g};
     enum rp_code code;
 
     if (g->edges.n >= UINT32_MAX)

@@ -39,7 +39,7 @@ struct neighbours {
     uint32_t before, after;
 };
 
-struct passer {
+struct hand_off_ctx {
     struct rp_sg_builder *b;
     RP_VEC(struct change) changes;
     RP_VEC(size_t) cursor;                   /* by thread: its first busy time that is to come */
@@ -85,8 +85,8 @@ static int64_t next_start(const struct rp_sg_builder *b, uint32_t lane, int64_t 
     return low < end ? b->t->ev.ts_ns[b->spans.at[low]] : INT64_MAX;
 }
 
-static enum rp_code put(struct passer *p, int64_t from_ns, int64_t at_ns, uint32_t other,
-                        int64_t other_ns, struct rp_err *err)
+static enum rp_code add_hand_off(struct hand_off_ctx *p, int64_t from_ns, int64_t at_ns,
+                                 uint32_t other, int64_t other_ns, struct rp_err *err)
 {
     struct rp_sg_cut c = {.from_ns = from_ns,
                           .at_ns = at_ns,
@@ -107,7 +107,7 @@ static enum rp_code put(struct passer *p, int64_t from_ns, int64_t at_ns, uint32
 }
 
 /* When `other` was given its work: its first busy time that ends after this thread fell idle. */
-static int64_t given_ns(const struct passer *p, uint32_t other)
+static int64_t given_ns(const struct hand_off_ctx *p, uint32_t other)
 {
     const struct rp_sg_thread *o = &p->b->threads.at[other];
     size_t i = p->cursor.at[other];
@@ -119,7 +119,8 @@ static int64_t given_ns(const struct passer *p, uint32_t other)
 }
 
 /* `other` stopped being busy at a moment, while this thread was not. */
-static enum rp_code take_over(struct passer *p, uint32_t other, int64_t ns, struct rp_err *err)
+static enum rp_code take_over(struct hand_off_ctx *p, uint32_t other, int64_t ns,
+                              struct rp_err *err)
 {
     int64_t given, change, at;
     bool inside;
@@ -127,26 +128,26 @@ static enum rp_code take_over(struct passer *p, uint32_t other, int64_t ns, stru
     change = last_change(p->b, p->lane, ns, &inside);
     if (!inside) {
         at = next_start(p->b, p->lane, ns);
-        return put(p, at, at, other, at, err);
+        return add_hand_off(p, at, at, other, at, err);
     }
     given = given_ns(p, other);
     given = change > given ? change : given;
-    return put(p, given < ns ? given : ns, ns, other, ns, err);
+    return add_hand_off(p, given < ns ? given : ns, ns, other, ns, err);
 }
 
 /* ------------------------------------------------------------------ who changed last */
 
-static uint32_t process_of(const struct passer *p, uint32_t lane)
+static uint32_t process_of(const struct hand_off_ctx *p, uint32_t lane)
 {
     return p->b->t->tracks[p->b->threads.at[lane].track].process;
 }
 
-static uint32_t *front_of(struct passer *p, enum scope scope, uint32_t lane, enum state state)
+static uint32_t *front_of(struct hand_off_ctx *p, enum scope scope, uint32_t lane, enum state state)
 {
     return &p->front[scope].at[scope == ALL ? state : STATES * process_of(p, lane) + state];
 }
 
-static void take_out(struct passer *p, enum scope scope, uint32_t lane, enum state state)
+static void take_out(struct hand_off_ctx *p, enum scope scope, uint32_t lane, enum state state)
 {
     struct neighbours *links = p->links[scope].at, *of = &links[lane];
 
@@ -158,7 +159,7 @@ static void take_out(struct passer *p, enum scope scope, uint32_t lane, enum sta
         links[of->after].before = of->before;
 }
 
-static void put_in_front(struct passer *p, enum scope scope, uint32_t lane, enum state state)
+static void put_in_front(struct hand_off_ctx *p, enum scope scope, uint32_t lane, enum state state)
 {
     uint32_t *front = front_of(p, scope, lane, state);
     struct neighbours *links = p->links[scope].at;
@@ -169,7 +170,7 @@ static void put_in_front(struct passer *p, enum scope scope, uint32_t lane, enum
     *front = lane;
 }
 
-static void enter(struct passer *p, uint32_t lane, enum state state)
+static void enter_state(struct hand_off_ctx *p, uint32_t lane, enum state state)
 {
     int scope;
 
@@ -180,7 +181,7 @@ static void enter(struct passer *p, uint32_t lane, enum state state)
 }
 
 /* The thread that came into a state last, other than this one. */
-static uint32_t last_to(struct passer *p, enum scope scope, enum state state)
+static uint32_t last_to(struct hand_off_ctx *p, enum scope scope, enum state state)
 {
     uint32_t lane = *front_of(p, scope, p->lane, state);
 
@@ -188,7 +189,7 @@ static uint32_t last_to(struct passer *p, enum scope scope, enum state state)
 }
 
 /* When a thread that is idle stopped being busy, after this one did; else INT64_MIN. */
-static int64_t stop_ns(const struct passer *p, uint32_t lane)
+static int64_t stop_ns(const struct hand_off_ctx *p, uint32_t lane)
 {
     int64_t ns = lane == RP_SG_NO_LANE ? INT64_MIN : p->b->busy.at[p->cursor.at[lane] - 1].end_ns;
 
@@ -198,7 +199,7 @@ static int64_t stop_ns(const struct passer *p, uint32_t lane)
 /* ------------------------------------------------------------------ the walk */
 
 /* This thread recorded nothing for a while: somebody woke it. */
-static enum rp_code wake_up(struct passer *p, struct rp_err *err)
+static enum rp_code wake_up(struct hand_off_ctx *p, struct rp_err *err)
 {
     uint32_t found;
     bool inside;
@@ -211,11 +212,13 @@ static enum rp_code wake_up(struct passer *p, struct rp_err *err)
         found = last_to(p, ALL, BUSY);
     if (found == RP_SG_NO_LANE && stop_ns(p, last_to(p, ALL, IDLE)) != INT64_MIN)
         found = last_to(p, ALL, IDLE);
-    return found == RP_SG_NO_LANE ? RP_OK : put(p, p->busy_ns, p->busy_ns, found, p->busy_ns, err);
+    return found == RP_SG_NO_LANE ? RP_OK
+                                  : add_hand_off(p, p->busy_ns, p->busy_ns, found, p->busy_ns, err);
 }
 
 /* A thread goes on: why? */
-static enum rp_code go_on(struct passer *p, uint32_t lane, int64_t ns, struct rp_err *err)
+static enum rp_code resume_thread(struct hand_off_ctx *p, uint32_t lane, int64_t ns,
+                                  struct rp_err *err)
 {
     size_t at = p->cursor.at[lane];
     int64_t stop;
@@ -230,28 +233,28 @@ static enum rp_code go_on(struct passer *p, uint32_t lane, int64_t ns, struct rp
 RP_ORDER(by_time, struct change, RP_UP(ns), RP_UP(starts), RP_UP(lane))
 
 /* Stops first; then those that start at one time, none of which is busy yet for the others. */
-static enum rp_code walk(struct passer *p, struct rp_err *err)
+static enum rp_code walk_changes(struct hand_off_ctx *p, struct rp_err *err)
 {
     const struct change *c = p->changes.at;
     size_t i, k, end, n = p->changes.n;
 
     for (i = 0; i < n; i = end) {
         for (; i < n && !c[i].starts; i++)
-            enter(p, c[i].lane, IDLE);
+            enter_state(p, c[i].lane, IDLE);
         for (end = i; end < n && c[end].starts && c[end].ns == c[i].ns; end++)
-            RP_TRY(go_on(p, c[end].lane, c[end].ns, err));
+            RP_TRY(resume_thread(p, c[end].lane, c[end].ns, err));
         for (k = i; k < end; k++) {
             const struct rp_interval *busy = &p->b->busy.at[p->cursor.at[c[k].lane]++];
 
-            enter(p, c[k].lane, BUSY);
+            enter_state(p, c[k].lane, BUSY);
             if (busy->end_ns <= busy->begin_ns)
-                enter(p, c[k].lane, IDLE);
+                enter_state(p, c[k].lane, IDLE);
         }
     }
     return RP_OK;
 }
 
-static enum rp_code list_changes(struct passer *p, struct rp_err *err)
+static enum rp_code list_changes(struct hand_off_ctx *p, struct rp_err *err)
 {
     const struct rp_sg_builder *b = p->b;
     uint32_t lane;
@@ -270,7 +273,7 @@ static enum rp_code list_changes(struct passer *p, struct rp_err *err)
     return RP_OK;
 }
 
-static enum rp_code prepare(struct passer *p, struct rp_err *err)
+static enum rp_code prepare(struct hand_off_ctx *p, struct rp_err *err)
 {
     size_t i, n = p->b->threads.n, fronts = STATES * ((size_t)p->b->t->nprocesses + 1);
     int scope;
@@ -290,7 +293,7 @@ static enum rp_code prepare(struct passer *p, struct rp_err *err)
 
 enum rp_code rp_sg_cut_hand_offs(struct rp_sg_builder *b, struct rp_err *err)
 {
-    struct passer p = {.b = b};
+    struct hand_off_ctx p = {.b = b};
     enum rp_code code;
     int scope;
 
@@ -298,7 +301,7 @@ enum rp_code rp_sg_cut_hand_offs(struct rp_sg_builder *b, struct rp_err *err)
         return RP_OK;
     code = prepare(&p, err);
     if (code == RP_OK)
-        code = walk(&p, err);
+        code = walk_changes(&p, err);
     rp_vec_release(&p.changes);
     rp_vec_release(&p.cursor);
     for (scope = 0; scope < SCOPES; scope++) {

@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct joiner {
+struct join_ctx {
     struct rp_stepgraph *out;
     const struct rp_sg_member *ranks;
     size_t n;
@@ -28,7 +28,7 @@ struct joiner {
 
 /* ------------------------------------------------------------------ ranks behind each other */
 
-static enum rp_code add_names(struct joiner *j, const struct rp_stepgraph *g, uint32_t *name_of,
+static enum rp_code add_names(struct join_ctx *j, const struct rp_stepgraph *g, uint32_t *name_of,
                               struct rp_err *err)
 {
     uint32_t id;
@@ -43,7 +43,7 @@ static enum rp_code add_names(struct joiner *j, const struct rp_stepgraph *g, ui
     return RP_OK;
 }
 
-static enum rp_code add_lanes(struct joiner *j, uint32_t r, uint32_t base, struct rp_err *err)
+static enum rp_code add_lanes(struct join_ctx *j, uint32_t r, uint32_t base, struct rp_err *err)
 {
     const struct rp_stepgraph *g = j->ranks[r].graph;
     size_t i;
@@ -60,7 +60,7 @@ static enum rp_code add_lanes(struct joiner *j, uint32_t r, uint32_t base, struc
     return RP_OK;
 }
 
-static enum rp_code add_nodes(struct joiner *j, uint32_t r, const uint32_t *name_of,
+static enum rp_code add_nodes(struct join_ctx *j, uint32_t r, const uint32_t *name_of,
                               struct rp_err *err)
 {
     const struct rp_stepgraph *g = j->ranks[r].graph;
@@ -83,7 +83,7 @@ static enum rp_code add_nodes(struct joiner *j, uint32_t r, const uint32_t *name
     return RP_OK;
 }
 
-static enum rp_code add_rank(struct joiner *j, uint32_t r, struct rp_err *err)
+static enum rp_code add_rank(struct join_ctx *j, uint32_t r, struct rp_err *err)
 {
     const struct rp_stepgraph *g = j->ranks[r].graph;
     uint32_t base = (uint32_t)j->out->nodes.n, *name_of;
@@ -114,7 +114,7 @@ static enum rp_code add_rank(struct joiner *j, uint32_t r, struct rp_err *err)
 
 /* ------------------------------------------------------------------ meetings */
 
-static uint32_t arrival_of(const struct joiner *j, const struct rp_rendezvous *m, uint32_t i)
+static uint32_t arrival_of(const struct join_ctx *j, const struct rp_rendezvous *m, uint32_t i)
 {
     uint32_t arrival = j->ranks[m->rank[i]].graph->arrivals.at[m->at[i]];
 
@@ -122,7 +122,7 @@ static uint32_t arrival_of(const struct joiner *j, const struct rp_rendezvous *m
 }
 
 /* When the last rank came, by the clocks that are used here. */
-static bool last_arrival(const struct joiner *j, const struct rp_rendezvous *m, int64_t *last_ns,
+static bool last_arrival(const struct join_ctx *j, const struct rp_rendezvous *m, int64_t *last_ns,
                          uint32_t *last)
 {
     uint32_t i, n = 0;
@@ -141,8 +141,8 @@ static bool last_arrival(const struct joiner *j, const struct rp_rendezvous *m, 
 }
 
 /* The collective of one rank begins when the last one has come. */
-static enum rp_code hold(struct joiner *j, const struct rp_rendezvous *m, uint32_t i, uint32_t meet,
-                         uint32_t last, struct rp_err *err)
+static enum rp_code hold(struct join_ctx *j, const struct rp_rendezvous *m, uint32_t i,
+                         uint32_t meet, uint32_t last, struct rp_err *err)
 {
     uint32_t arrival = arrival_of(j, m, i), r = m->rank[i];
     int64_t at = j->out->nodes.at[meet].start_ns;
@@ -161,7 +161,8 @@ static enum rp_code hold(struct joiner *j, const struct rp_rendezvous *m, uint32
     return rp_sg_add_edge(j->out, meet, arrival + 1, RP_SG_MEMBER, 0, err);
 }
 
-static enum rp_code add_meeting(struct joiner *j, const struct rp_rendezvous *m, struct rp_err *err)
+static enum rp_code add_meeting(struct join_ctx *j, const struct rp_rendezvous *m,
+                                struct rp_err *err)
 {
     struct rp_sg_node meet = {
         .event = RP_NONE, .lane = RP_NONE, .collective = RP_NONE, .kind = RP_SG_RENDEZVOUS};
@@ -192,7 +193,7 @@ static void move_starts(struct rp_stepgraph *g)
 
 /* ------------------------------------------------------------------ all of it */
 
-static enum rp_code allocate(struct joiner *j, struct rp_err *err)
+static enum rp_code alloc_join(struct join_ctx *j, struct rp_err *err)
 {
     struct rp_sg_join *join = j->join;
     size_t r, i;
@@ -219,7 +220,7 @@ static enum rp_code allocate(struct joiner *j, struct rp_err *err)
     return RP_OK;
 }
 
-static enum rp_code join_all(struct joiner *j, struct rp_err *err)
+static enum rp_code join_all(struct join_ctx *j, struct rp_err *err)
 {
     struct rp_sg_node origin = {
         .event = RP_NONE, .lane = RP_NONE, .collective = RP_NONE, .kind = RP_SG_ORIGIN};
@@ -248,7 +249,7 @@ static enum rp_code join_all(struct joiner *j, struct rp_err *err)
 enum rp_code rp_sg_join(struct rp_stepgraph *out, const struct rp_sg_member *ranks, size_t n,
                         struct rp_arena *arena, struct rp_sg_join *join, struct rp_err *err)
 {
-    struct joiner j = {.out = out, .ranks = ranks, .n = n, .arena = arena, .join = join};
+    struct join_ctx j = {.out = out, .ranks = ranks, .n = n, .arena = arena, .join = join};
     const struct rp_collectives **lists = RP_ARENA_NEW(arena, const struct rp_collectives *, n + 1);
     enum rp_code code;
     size_t r;
@@ -260,7 +261,7 @@ enum rp_code rp_sg_join(struct rp_stepgraph *out, const struct rp_sg_member *ran
     for (r = 0; r < n; r++)
         lists[r] = ranks[r].collectives;
     RP_TRY(rp_rendezvous_find(lists, n, arena, &join->rendezvous, err));
-    RP_TRY(allocate(&j, err));
+    RP_TRY(alloc_join(&j, err));
     if (!join->rendezvous.n)
         return RP_OK;
     code = rp_strtab_init(&j.names, err);

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct slicer {
+struct nodes_ctx {
     struct rp_sg_builder *b;
     uint32_t lane;
     size_t cut, end_cut; /* cuts of the lane that are to come */
@@ -116,7 +116,7 @@ static bool ends_window(const struct rp_sg_builder *b, rp_event e)
     return b->t->ev.ts_ns[e] == b->g->end_ns && rp_sg_is_work(b->t->ev.kind[e]);
 }
 
-static enum rp_code emit(struct slicer *s, rp_event e, int64_t from_ns, int64_t to_ns,
+static enum rp_code emit(struct nodes_ctx *s, rp_event e, int64_t from_ns, int64_t to_ns,
                          struct rp_err *err)
 {
     struct rp_sg_builder *b = s->b;
@@ -140,7 +140,7 @@ static enum rp_code emit(struct slicer *s, rp_event e, int64_t from_ns, int64_t 
 }
 
 /* The innermost open span runs from now to a moment, but for what the cuts take out. */
-static enum rp_code advance(struct slicer *s, rp_event e, int64_t to_ns, struct rp_err *err)
+static enum rp_code advance(struct nodes_ctx *s, rp_event e, int64_t to_ns, struct rp_err *err)
 {
     const struct rp_sg_cut *cuts = s->b->cuts.at;
 
@@ -159,7 +159,7 @@ static enum rp_code advance(struct slicer *s, rp_event e, int64_t to_ns, struct 
 }
 
 /* Leaves the open spans that end by a moment, and goes on to it in the one that is left. */
-static enum rp_code advance_to(struct slicer *s, int64_t ns, struct rp_err *err)
+static enum rp_code advance_to(struct nodes_ctx *s, int64_t ns, struct rp_err *err)
 {
     while (s->open.n) {
         rp_event e = s->open.at[s->open.n - 1];
@@ -174,7 +174,7 @@ static enum rp_code advance_to(struct slicer *s, int64_t ns, struct rp_err *err)
     return RP_OK;
 }
 
-static enum rp_code slice_thread(struct slicer *s, struct rp_err *err)
+static enum rp_code slice_thread(struct nodes_ctx *s, struct rp_err *err)
 {
     const struct rp_sg_thread *thread = &s->b->threads.at[s->lane];
     size_t i;
@@ -220,7 +220,7 @@ static void end_lane(struct rp_stepgraph *g)
 RP_ORDER(by_place, struct rp_sg_cut, RP_UP(lane), RP_UP(at_ns), RP_UP(from_ns), RP_UP(item),
          RP_UP(other))
 
-static enum rp_code slice_threads(struct slicer *s, struct rp_err *err)
+static enum rp_code slice_threads(struct nodes_ctx *s, struct rp_err *err)
 {
     struct rp_sg_builder *b = s->b;
 
@@ -304,7 +304,7 @@ static enum rp_code prepare(struct rp_sg_builder *b, struct rp_err *err)
 
 enum rp_code rp_sg_make_nodes(struct rp_sg_builder *b, struct rp_err *err)
 {
-    struct slicer s = {.b = b};
+    struct nodes_ctx s = {.b = b};
     enum rp_code code = prepare(b, err);
 
     if (code == RP_OK)

@@ -12,7 +12,7 @@
 
 enum wait { NO_WAIT, WAIT_DEVICE, WAIT_SOME, WAIT_COPY };
 
-struct syncer {
+struct sync_ctx {
     struct rp_sg_builder *b;
     struct rp_sg_waits waits;
     RP_VEC(uint8_t) wait_of; /* by string: enum wait + 1, or 0: not looked at yet */
@@ -29,7 +29,7 @@ static enum wait wait_by_name(const char *name)
     return strstr(name, "emcpy") ? WAIT_COPY : NO_WAIT;
 }
 
-static enum wait wait_of(struct syncer *s, rp_event call)
+static enum wait wait_of(struct sync_ctx *s, rp_event call)
 {
     const struct rp_trace *t = s->b->t;
     uint8_t *known = &s->wait_of.at[t->ev.name[call]];
@@ -40,7 +40,7 @@ static enum wait wait_of(struct syncer *s, rp_event call)
 }
 
 /* Cuts the call where the item ended, or at its start where that was over before. */
-static enum rp_code cut(struct syncer *s, uint32_t lane, rp_event call, uint32_t item,
+static enum rp_code cut(struct sync_ctx *s, uint32_t lane, rp_event call, uint32_t item,
                         uint8_t flags, struct rp_err *err)
 {
     int64_t start = s->b->t->ev.ts_ns[call], end = s->b->work->items.at[item].end_ns;
@@ -55,8 +55,8 @@ static enum rp_code cut(struct syncer *s, uint32_t lane, rp_event call, uint32_t
     return rp_vec_push(&s->b->cuts, c, err);
 }
 
-static enum rp_code wait_for_stream(struct syncer *s, uint32_t lane, rp_event call, uint32_t stream,
-                                    int64_t before_ns, struct rp_err *err)
+static enum rp_code wait_for_stream(struct sync_ctx *s, uint32_t lane, rp_event call,
+                                    uint32_t stream, int64_t before_ns, struct rp_err *err)
 {
     int64_t start = s->b->t->ev.ts_ns[call];
     uint32_t item = rp_sg_stream_item_before(s->b, stream, rp_event_end_ns(s->b->t, call),
@@ -65,7 +65,8 @@ static enum rp_code wait_for_stream(struct syncer *s, uint32_t lane, rp_event ca
     return item == RP_SG_NO_ITEM ? RP_OK : cut(s, lane, call, item, 0, err);
 }
 
-static enum rp_code wait_for_all(struct syncer *s, uint32_t lane, rp_event call, struct rp_err *err)
+static enum rp_code wait_for_all(struct sync_ctx *s, uint32_t lane, rp_event call,
+                                 struct rp_err *err)
 {
     uint32_t i;
 
@@ -75,7 +76,7 @@ static enum rp_code wait_for_all(struct syncer *s, uint32_t lane, rp_event call,
 }
 
 /* Nothing says for what: the work that ended last inside the call. */
-static enum rp_code wait_for_last(struct syncer *s, uint32_t lane, rp_event call,
+static enum rp_code wait_for_last(struct sync_ctx *s, uint32_t lane, rp_event call,
                                   struct rp_err *err)
 {
     uint32_t item = rp_sg_item_before(s->b, rp_event_end_ns(s->b->t, call));
@@ -85,7 +86,7 @@ static enum rp_code wait_for_last(struct syncer *s, uint32_t lane, rp_event call
     return cut(s, lane, call, item, RP_SG_INFERRED, err);
 }
 
-static enum rp_code wait_for_some(struct syncer *s, uint32_t lane, rp_event call,
+static enum rp_code wait_for_some(struct sync_ctx *s, uint32_t lane, rp_event call,
                                   struct rp_err *err)
 {
     rp_event record = rp_sg_wait_record(s->b->t, call);
@@ -100,7 +101,7 @@ static enum rp_code wait_for_some(struct syncer *s, uint32_t lane, rp_event call
 }
 
 /* The copy that a call made, where the call lasted longer. */
-static enum rp_code wait_for_copy(struct syncer *s, uint32_t lane, rp_event call,
+static enum rp_code wait_for_copy(struct sync_ctx *s, uint32_t lane, rp_event call,
                                   struct rp_err *err)
 {
     int64_t end = rp_event_end_ns(s->b->t, call);
@@ -111,7 +112,7 @@ static enum rp_code wait_for_copy(struct syncer *s, uint32_t lane, rp_event call
     return cut(s, lane, call, item, 0, err);
 }
 
-static enum rp_code look_at(struct syncer *s, uint32_t lane, rp_event e, struct rp_err *err)
+static enum rp_code look_at(struct sync_ctx *s, uint32_t lane, rp_event e, struct rp_err *err)
 {
     if (s->b->t->ev.kind[e] != RP_KIND_RUNTIME)
         return RP_OK;
@@ -127,7 +128,7 @@ static enum rp_code look_at(struct syncer *s, uint32_t lane, rp_event e, struct 
     }
 }
 
-static enum rp_code find(struct syncer *s, struct rp_err *err)
+static enum rp_code find_syncs(struct sync_ctx *s, struct rp_err *err)
 {
     struct rp_sg_builder *b = s->b;
     uint32_t lane;
@@ -144,12 +145,12 @@ static enum rp_code find(struct syncer *s, struct rp_err *err)
 
 enum rp_code rp_sg_cut_syncs(struct rp_sg_builder *b, struct rp_err *err)
 {
-    struct syncer s = {.b = b};
+    struct sync_ctx s = {.b = b};
     enum rp_code code;
 
     if (!b->work->items.n)
         return RP_OK;
-    code = find(&s, err);
+    code = find_syncs(&s, err);
     rp_sg_waits_release(&s.waits);
     rp_vec_release(&s.wait_of);
     return code;

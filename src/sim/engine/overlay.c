@@ -66,8 +66,8 @@ enum rp_code rp_overlay_copy(struct rp_overlay *out, const struct rp_overlay *o,
     return RP_OK;
 }
 
-static enum rp_code note(struct rp_overlay *o, uint8_t what, uint32_t at, int64_t old,
-                         struct rp_err *err)
+static enum rp_code log_change(struct rp_overlay *o, uint8_t what, uint32_t at, int64_t old,
+                               struct rp_err *err)
 {
     struct rp_overlay_change c = {old, at, what};
 
@@ -79,7 +79,7 @@ enum rp_code rp_overlay_set_dur(struct rp_overlay *o, uint32_t task, int64_t dur
 {
     if (o->dur_ns.at[task] == dur_ns)
         return RP_OK;
-    RP_TRY(note(o, RP_OVERLAY_SET_DUR, task, o->dur_ns.at[task], err));
+    RP_TRY(log_change(o, RP_OVERLAY_SET_DUR, task, o->dur_ns.at[task], err));
     o->dur_ns.at[task] = dur_ns;
     return RP_OK;
 }
@@ -99,7 +99,7 @@ enum rp_code rp_overlay_set_lag(struct rp_overlay *o, uint32_t edge, int64_t lag
 {
     if (o->lag_ns.at[edge] == lag_ns)
         return RP_OK;
-    RP_TRY(note(o, RP_OVERLAY_SET_LAG, edge, o->lag_ns.at[edge], err));
+    RP_TRY(log_change(o, RP_OVERLAY_SET_LAG, edge, o->lag_ns.at[edge], err));
     put_lag(o, edge, lag_ns);
     return RP_OK;
 }
@@ -115,7 +115,7 @@ enum rp_code rp_overlay_add(struct rp_overlay *o, struct rp_task task, uint32_t 
     RP_TRY(rp_vec_reserve(&o->tasks, 1, err));
     *id = (uint32_t)rp_overlay_ntasks(o);
     o->prioritised |= task.priority != 0 && task.device != RP_NO_DEVICE;
-    RP_TRY(note(o, RP_OVERLAY_ADD_TASK, *id, 0, err));
+    RP_TRY(log_change(o, RP_OVERLAY_ADD_TASK, *id, 0, err));
     o->dur_ns.at[o->dur_ns.n++] = task.dur_ns;
     o->newest.at[o->newest.n++] = UINT32_MAX;
     o->degree.at[o->degree.n++] = 0;
@@ -132,7 +132,7 @@ enum rp_code rp_overlay_link(struct rp_overlay *o, uint32_t from, uint32_t to, i
     o->device_starts_matter |=
         flags & RP_EDGE_FROM_START && rp_overlay_task(o, from)->device != RP_NO_DEVICE;
     RP_TRY(rp_vec_reserve(&o->edges, 1, err));
-    RP_TRY(note(o, RP_OVERLAY_ADD_EDGE, from, 0, err));
+    RP_TRY(log_change(o, RP_OVERLAY_ADD_EDGE, from, 0, err));
     o->newest.at[from] = (uint32_t)o->edges.n;
     o->edges.at[o->edges.n++] = e;
     o->degree.at[to]++;

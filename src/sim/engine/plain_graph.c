@@ -10,7 +10,7 @@
 
 #define SAMPLE 16384
 
-struct filler {
+struct plain_ctx {
     const struct rp_overlay *o;
     const uint32_t *device; /* as it is called here, by device of the graph */
     bool keep_cut;
@@ -29,7 +29,7 @@ static inline struct rp_plain_edge *put_edge(struct rp_plain_edge *out, bool kee
     return out + (!cut || keep_cut);
 }
 
-static struct rp_plain_edge *put_new_edges(struct rp_plain_edge *out, const struct filler *f,
+static struct rp_plain_edge *put_new_edges(struct rp_plain_edge *out, const struct plain_ctx *f,
                                            uint32_t task, bool *fits)
 {
     const struct rp_overlay *o = f->o;
@@ -41,7 +41,7 @@ static struct rp_plain_edge *put_new_edges(struct rp_plain_edge *out, const stru
 }
 
 /* Edges of the tasks [0, n), and where those of each begin. */
-static bool put_edges(const struct filler *f, struct rp_plain_graph *g)
+static bool put_edges(const struct plain_ctx *f, struct rp_plain_graph *g)
 {
     const struct rp_overlay *o = f->o;
     const uint32_t *first = o->graph->first.at;
@@ -65,7 +65,7 @@ static bool put_edges(const struct filler *f, struct rp_plain_graph *g)
     return fits;
 }
 
-static bool put_tasks(const struct filler *f, struct rp_plain_graph *g)
+static bool put_tasks(const struct plain_ctx *f, struct rp_plain_graph *g)
 {
     const struct rp_overlay *o = f->o;
     const struct rp_sim_device *devices = o->graph->devices.at;
@@ -137,7 +137,7 @@ static uint32_t *name_devices(const struct rp_overlay *o)
 enum rp_code rp_plain_graph_init(struct rp_plain_graph *g, const struct rp_overlay *o,
                                  bool keep_cut, struct rp_err *err)
 {
-    struct filler f = {.o = o, .keep_cut = keep_cut};
+    struct plain_ctx f = {.o = o, .keep_cut = keep_cut};
     uint32_t *device;
 
     memset(g, 0, sizeof *g);

@@ -260,8 +260,8 @@ struct lane { /* a device: what it ran last */
 };
 
 /* The task behind it on its device; false where it should come before. */
-static bool append(const struct rp_resim_sweep *s, struct lane *lane, uint32_t task, int64_t ready,
-                   int64_t *begin)
+static bool append_to_lane(const struct rp_resim_sweep *s, struct lane *lane, uint32_t task,
+                           int64_t ready, int64_t *begin)
 {
     uint32_t before = s->before.at[task];
 
@@ -289,7 +289,7 @@ enum rp_code rp_resim_sweep_replay(const struct rp_resim_sweep *s, size_t from,
         int64_t begin = ready_of(s, out, task);
 
         if (device != RP_NO_DEVICE)
-            *ok = append(s, &lanes[device], task, begin, &begin);
+            *ok = append_to_lane(s, &lanes[device], task, begin, &begin);
         out->start_ns.at[task] = begin;
         out->end_ns.at[task] = begin + s->g->tasks.at[task].dur_ns;
     }

@@ -30,7 +30,7 @@ void rp_resim_release(struct rp_resim *x)
 
 /* ------------------------------------------------------------------ the plain graph */
 
-static enum rp_code make(struct rp_resim *x, struct rp_err *err)
+static enum rp_code make_plain_graph(struct rp_resim *x, struct rp_err *err)
 {
     struct rp_overlay base;
     enum rp_code code = rp_overlay_copy(&base, x->o, err);
@@ -50,7 +50,7 @@ static enum rp_code make(struct rp_resim *x, struct rp_err *err)
 }
 
 /* One duration or lag as the overlay has it now; false where that is not plain. */
-static bool patch(struct rp_resim *x, const struct rp_overlay_change *c)
+static bool patch_plain_graph(struct rp_resim *x, const struct rp_overlay_change *c)
 {
     struct rp_plain_graph *g = &x->tail.g;
     struct rp_plain_edge *e;
@@ -78,11 +78,11 @@ static enum rp_code patch_all(struct rp_resim *x, bool *ok, struct rp_err *err)
     size_t i;
 
     for (i = 0; i < x->patched.n; i++)
-        *ok &= patch(x, &x->patched.at[i]);
+        *ok &= patch_plain_graph(x, &x->patched.at[i]);
     x->patched.n = 0;
     for (i = x->mark; i < x->o->log.n; i++) {
         RP_TRY(rp_vec_push(&x->patched, x->o->log.at[i], err));
-        *ok &= patch(x, &x->o->log.at[i]);
+        *ok &= patch_plain_graph(x, &x->o->log.at[i]);
     }
     return RP_OK;
 }
@@ -229,7 +229,7 @@ enum rp_code rp_resim_update(struct rp_resim *x, struct rp_err *err)
     if (x->o->tasks.n || x->o->edges.n || x->runs++ == 0)
         return run_all(x, err);
     if (!x->made)
-        RP_TRY(make(x, err));
+        RP_TRY(make_plain_graph(x, err));
     ok = x->tail.g.fits;
     if (ok)
         RP_TRY(patch_all(x, &ok, err));

@@ -318,7 +318,7 @@ static enum rp_code happen(struct sim *s, struct rp_moment m, struct rp_err *err
 }
 
 /* A device chooses only when nothing more can happen at this time. */
-static enum rp_code go_on(struct sim *s, struct rp_err *err)
+static enum rp_code run_next_time(struct sim *s, struct rp_err *err)
 {
     if (s->idle.n && (!s->heap.at.n || s->heap.at.at[0].key > s->now_ns))
         RP_TRY(pick_first(s, err));
@@ -327,7 +327,7 @@ static enum rp_code go_on(struct sim *s, struct rp_err *err)
     return run_stack(s, err);
 }
 
-static enum rp_code set_up(struct sim *s, struct rp_err *err)
+static enum rp_code alloc_simulation(struct sim *s, struct rp_err *err)
 {
     const struct rp_overlay *o = s->o;
     size_t i, n = rp_overlay_ntasks(o);
@@ -351,7 +351,7 @@ static enum rp_code set_up(struct sim *s, struct rp_err *err)
 }
 
 /* What waits for nothing is released once more than it has edges. */
-static enum rp_code begin(struct sim *s, struct rp_err *err)
+static enum rp_code release_sources(struct sim *s, struct rp_err *err)
 {
     size_t i, n = s->state.n;
 
@@ -363,16 +363,16 @@ static enum rp_code begin(struct sim *s, struct rp_err *err)
     return RP_OK;
 }
 
-static enum rp_code run(struct sim *s, struct rp_err *err)
+static enum rp_code run_simulation(struct sim *s, struct rp_err *err)
 {
     size_t i, n;
 
-    RP_TRY(set_up(s, err));
-    RP_TRY(begin(s, err));
+    RP_TRY(alloc_simulation(s, err));
+    RP_TRY(release_sources(s, err));
     RP_TRY(run_stack(s, err));
     s->running = true;
     while (s->heap.at.n || s->idle.n)
-        RP_TRY(go_on(s, err));
+        RP_TRY(run_next_time(s, err));
     n = s->state.n;
     if (s->done == n)
         return RP_OK;
@@ -397,7 +397,7 @@ static enum rp_code simulate_any(const struct rp_overlay *o, struct rp_sim_resul
                                  struct rp_err *err)
 {
     struct sim s = {.o = o, .r = out};
-    enum rp_code code = run(&s, err);
+    enum rp_code code = run_simulation(&s, err);
     size_t i;
 
     for (i = 0; s.devices && i < o->graph->devices.n; i++) {

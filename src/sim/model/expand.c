@@ -23,7 +23,7 @@ struct member {
     double share;                            /* of its time that was its own */
 };
 
-struct expander {
+struct expand_ctx {
     struct rp_sim_run *run;
     const struct rp_expand *how;
     RP_VEC(struct member) members; /* by meeting, then rank */
@@ -53,7 +53,7 @@ static uint32_t edge_between(const struct rp_task_graph *g, uint32_t from, uint3
     return UINT32_MAX;
 }
 
-static enum rp_code find_members(struct expander *x)
+static enum rp_code find_members(struct expand_ctx *x)
 {
     const struct rp_task_graph *g = &x->run->tasks;
     const struct rp_stepgraph *graph = x->run->graph;
@@ -81,7 +81,7 @@ static enum rp_code find_members(struct expander *x)
 }
 
 /* By the first rank: what it did at the same time as something else was shared. */
-static enum rp_code find_shares(struct expander *x)
+static enum rp_code find_shares(struct expand_ctx *x)
 {
     struct rp_transfer *list = malloc((x->members.n + 1) * sizeof *list);
     size_t i, n = 0;
@@ -107,7 +107,7 @@ static enum rp_code find_shares(struct expander *x)
 
 /* ------------------------------------------------------------------ hops */
 
-static uint32_t link_device(const struct expander *x, uint32_t rank, uint16_t step, uint32_t way)
+static uint32_t link_device(const struct expand_ctx *x, uint32_t rank, uint16_t step, uint32_t way)
 {
     const struct rp_sim_part *first = x->run->parts[0];
     uint32_t ranks = (uint32_t)x->run->nranks * first->nranks;
@@ -117,7 +117,7 @@ static uint32_t link_device(const struct expander *x, uint32_t rank, uint16_t st
 }
 
 /* way 0: to the next rank, 1: to the one before. */
-static enum rp_code add_hop(struct expander *x, const struct member *m, uint32_t way,
+static enum rp_code add_hop(struct expand_ctx *x, const struct member *m, uint32_t way,
                             int64_t dur_ns, uint32_t *id)
 {
     uint16_t step = x->run->notes.at[m->comm].step;
@@ -135,28 +135,28 @@ static enum rp_code add_hop(struct expander *x, const struct member *m, uint32_t
     return rp_vec_push(&x->hops, *id, x->err);
 }
 
-static enum rp_code after(struct expander *x, uint32_t from, uint32_t to, int64_t lag_ns)
+static enum rp_code link_after(struct expand_ctx *x, uint32_t from, uint32_t to, int64_t lag_ns)
 {
     return rp_overlay_link(&x->run->overlay, from, to, lag_ns, (uint32_t)RP_SG_MEMBER << 8, x->err);
 }
 
-static enum rp_code after_arrival(struct expander *x, const struct member *m, uint32_t hop)
+static enum rp_code after_arrival(struct expand_ctx *x, const struct member *m, uint32_t hop)
 {
-    return after(x, m->arrive, hop, m->lag_ns);
+    return link_after(x, m->arrive, hop, m->lag_ns);
 }
 
 /* A rank goes on when all that leads to `to` is over: its transfer is what is left then. */
-static enum rp_code into_rest(struct expander *x, const struct member *m, uint32_t hop)
+static enum rp_code into_rest(struct expand_ctx *x, const struct member *m, uint32_t hop)
 {
     int64_t lag = x->run->overlay.lag_ns.at[m->edge];
 
-    return after(x, hop, m->comm, lag == RP_LAG_CUT ? 0 : lag);
+    return link_after(x, hop, m->comm, lag == RP_LAG_CUT ? 0 : lag);
 }
 
 /* ------------------------------------------------------------------ ring */
 
 /* In each of the rounds a member sends on what it got in the one before. */
-static enum rp_code add_ring(struct expander *x, const struct group *g, uint32_t rounds,
+static enum rp_code add_ring(struct expand_ctx *x, const struct group *g, uint32_t rounds,
                              uint32_t way, int64_t hop_ns)
 {
     size_t base = x->hops.n;
@@ -169,7 +169,7 @@ static enum rp_code add_ring(struct expander *x, const struct group *g, uint32_t
             RP_TRY(add_hop(x, &g->at[i], way, hop_ns, &id));
             RP_TRY(after_arrival(x, &g->at[i], id));
             if (k)
-                RP_TRY(after(x, x->hops.at[base + (size_t)(k - 1) * g->n + from], id, 0));
+                RP_TRY(link_after(x, x->hops.at[base + (size_t)(k - 1) * g->n + from], id, 0));
             if (k + 1 == rounds) {
                 uint32_t to = way ? (i + g->n - 1) % g->n : (i + 1) % g->n;
 
@@ -184,7 +184,7 @@ static enum rp_code add_ring(struct expander *x, const struct group *g, uint32_t
 
 /* A binomial tree with member 0 at its root: in round k those with bit k set (and no lower one)
    send their sum to the one without it, then the way back. last: by member, what it waits for. */
-static enum rp_code add_tree(struct expander *x, const struct group *g, bool up, uint32_t *last)
+static enum rp_code add_tree(struct expand_ctx *x, const struct group *g, bool up, uint32_t *last)
 {
     uint32_t depth = 0, k, i, id;
 
@@ -199,9 +199,9 @@ static enum rp_code add_tree(struct expander *x, const struct group *g, bool up,
             RP_TRY(add_hop(x, &g->at[from], 0, g->hop_ns, &id));
             RP_TRY(after_arrival(x, &g->at[from], id));
             if (last[from] != RP_NONE)
-                RP_TRY(after(x, last[from], id, 0));
+                RP_TRY(link_after(x, last[from], id, 0));
             if (up && last[to] != RP_NONE)
-                RP_TRY(after(x, last[to], id, 0)); /* a rank receives one at a time */
+                RP_TRY(link_after(x, last[to], id, 0)); /* a rank receives one at a time */
             last[to] = id;
             RP_TRY(into_rest(x, &g->at[from], id));
             RP_TRY(into_rest(x, &g->at[to], id));
@@ -214,7 +214,7 @@ static enum rp_code add_tree(struct expander *x, const struct group *g, bool up,
 
 /* In round k a member sends the part of the one k + 1 behind it; when all of its own part came, it
    sends the sum round. */
-static enum rp_code add_servers(struct expander *x, const struct group *g)
+static enum rp_code add_servers(struct expand_ctx *x, const struct group *g)
 {
     size_t base = x->hops.n;
     uint32_t i, k, from, id;
@@ -229,7 +229,7 @@ static enum rp_code add_servers(struct expander *x, const struct group *g)
             RP_TRY(add_hop(x, &g->at[i], 0, g->hop_ns, &id));
             RP_TRY(after_arrival(x, &g->at[i], id));
             for (from = 1; from < g->n; from++) /* its part came from all others */
-                RP_TRY(after(
+                RP_TRY(link_after(
                     x, x->hops.at[base + (size_t)(from - 1) * g->n + (i + g->n - from) % g->n], id,
                     0));
             RP_TRY(into_rest(x, &g->at[i], id));
@@ -248,7 +248,7 @@ static const struct rp_collective *collective_of(const struct rp_sim_run *run, u
 }
 
 /* Hops one behind the other; 0: it is left whole. A job's reductions are all-reduces. */
-static uint32_t rounds_of(const struct expander *x, const struct group *g)
+static uint32_t rounds_of(const struct expand_ctx *x, const struct group *g)
 {
     const struct rp_collective *c = collective_of(x->run, g->at[0].comm);
     uint8_t kind = c ? c->kind : RP_COLL_ALL_REDUCE;
@@ -263,7 +263,7 @@ static uint32_t rounds_of(const struct expander *x, const struct group *g)
     return kind == RP_COLL_ALL_GATHER || kind == RP_COLL_REDUCE_SCATTER ? g->n - 1 : 0;
 }
 
-static enum rp_code add_hops(struct expander *x, const struct group *g, uint32_t rounds,
+static enum rp_code add_hops(struct expand_ctx *x, const struct group *g, uint32_t rounds,
                              uint32_t *last)
 {
     bool all_reduce = rounds != g->n - 1 || g->n == 2;
@@ -286,7 +286,7 @@ static enum rp_code add_hops(struct expander *x, const struct group *g, uint32_t
 }
 
 /* The time of the quickest member becomes hops; of the others only what they took more stays. */
-static enum rp_code expand_group(struct expander *x, struct group *g, uint32_t rounds)
+static enum rp_code expand_group(struct expand_ctx *x, struct group *g, uint32_t rounds)
 {
     struct rp_overlay *o = &x->run->overlay;
     uint32_t i, *last = malloc((g->n + 1) * sizeof *last);
@@ -313,7 +313,7 @@ static enum rp_code expand_group(struct expander *x, struct group *g, uint32_t r
     return code;
 }
 
-static enum rp_code expand_all(struct expander *x, size_t *expanded, size_t *left)
+static enum rp_code expand_all(struct expand_ctx *x, size_t *expanded, size_t *left)
 {
     size_t i, end;
 
@@ -336,7 +336,7 @@ static enum rp_code expand_all(struct expander *x, size_t *expanded, size_t *lef
 enum rp_code rp_sim_expand(struct rp_sim_run *run, const struct rp_expand *how, size_t *expanded,
                            size_t *left, struct rp_err *err)
 {
-    struct expander x = {.run = run, .how = how, .err = err};
+    struct expand_ctx x = {.run = run, .how = how, .err = err};
     enum rp_code code;
 
     *expanded = *left = 0;

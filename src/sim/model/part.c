@@ -50,7 +50,7 @@ static const struct rp_field part_fields[] = {PART(RECORD, graph, &rp_stepgraph_
                                               RP_PART_END};
 const struct rp_type rp_sim_part_type = {"sim_part", sizeof(struct rp_sim_part), part_fields, NULL};
 
-struct noter {
+struct part_ctx {
     struct rp_sim_part *part;
     const struct rp_trace *t;
     const struct rp_work *work;
@@ -64,7 +64,7 @@ struct noter {
 
 /* ------------------------------------------------------------------ notes */
 
-static enum rp_phase phase_around(const struct noter *n, rp_event e)
+static enum rp_phase phase_around(const struct part_ctx *n, rp_event e)
 {
     for (; e != RP_NONE; e = n->t->ev.parent[e]) {
         enum rp_phase phase = rp_phase_of_name(n->t, n->t->ev.name[e]);
@@ -75,14 +75,14 @@ static enum rp_phase phase_around(const struct noter *n, rp_event e)
     return RP_PHASE_OTHER;
 }
 
-static uint32_t op_name(const struct noter *n, rp_event op)
+static uint32_t op_name(const struct part_ctx *n, rp_event op)
 {
     return op == RP_NONE || !n->name_of.at[n->t->ev.name[op]]
                ? 0
                : n->name_of.at[n->t->ev.name[op]] - 1;
 }
 
-static struct rp_sim_note note_device(const struct noter *n, uint32_t item)
+static struct rp_sim_note note_device(const struct part_ctx *n, uint32_t item)
 {
     const struct rp_work_item *x = &n->work->items.at[item];
     const struct rp_work_owner *place = &n->places.owners.at[item];
@@ -96,7 +96,7 @@ static struct rp_sim_note note_device(const struct noter *n, uint32_t item)
     return note;
 }
 
-static bool in_loader(const struct noter *n, rp_event e)
+static bool in_loader(const struct part_ctx *n, rp_event e)
 {
     for (; e != RP_NONE; e = n->t->ev.parent[e])
         if (n->loader.at[n->t->ev.name[e]])
@@ -104,7 +104,7 @@ static bool in_loader(const struct noter *n, rp_event e)
     return false;
 }
 
-static struct rp_sim_note note_host(const struct noter *n, const struct rp_sg_node *node)
+static struct rp_sim_note note_host(const struct part_ctx *n, const struct rp_sg_node *node)
 {
     struct rp_sim_note note = {0, RP_NO_STEP, RP_PHASE_OTHER, 0};
     rp_event e = node->event;
@@ -125,7 +125,7 @@ static struct rp_sim_note note_host(const struct noter *n, const struct rp_sg_no
     return note;
 }
 
-static enum rp_code note_nodes(struct noter *n, struct rp_err *err)
+static enum rp_code note_nodes(struct part_ctx *n, struct rp_err *err)
 {
     struct rp_stepgraph *g = &n->part->graph;
     size_t i;
@@ -161,7 +161,7 @@ static uint32_t launched_by(const struct rp_stepgraph *g, uint32_t node)
 }
 
 /* AccumulateGrad is where PyTorch has a gradient ready and DistributedDataParallel hears of it. */
-static enum rp_code note_gradients(struct noter *n, struct rp_err *err)
+static enum rp_code note_gradients(struct part_ctx *n, struct rp_err *err)
 {
     const struct rp_stepgraph *g = &n->part->graph;
     uint32_t i, lane = RP_NONE, work = RP_NONE;
@@ -188,7 +188,7 @@ static enum rp_code note_gradients(struct noter *n, struct rp_err *err)
 
 /* ------------------------------------------------------------------ all of it */
 
-static enum rp_code index_events(struct noter *n, struct rp_err *err)
+static enum rp_code index_events(struct part_ctx *n, struct rp_err *err)
 {
     const struct rp_stepgraph *g = &n->part->graph;
     size_t i;
@@ -215,7 +215,7 @@ static enum rp_code index_events(struct noter *n, struct rp_err *err)
     return RP_OK;
 }
 
-static enum rp_code make(struct noter *n, struct rp_err *err)
+static enum rp_code fill_part(struct part_ctx *n, struct rp_err *err)
 {
     RP_TRY(rp_sg_init(&n->part->graph, n->work, &n->part->collectives, err));
     RP_TRY(rp_attribution_init(&n->places, n->work, err));
@@ -231,7 +231,7 @@ static enum rp_code make(struct noter *n, struct rp_err *err)
 enum rp_code rp_sim_part_init(struct rp_sim_part *out, const struct rp_trace *trace,
                               struct rp_arena *arena, struct rp_err *err)
 {
-    struct noter n = {.part = out, .t = trace};
+    struct part_ctx n = {.part = out, .t = trace};
     struct rp_work work = {0};
     struct rp_scope all = {0};
     enum rp_code code;
@@ -246,7 +246,7 @@ enum rp_code rp_sim_part_init(struct rp_sim_part *out, const struct rp_trace *tr
         code = out->gpu ? RP_OK : rp_err_nomem(err, "simulating");
     }
     if (code == RP_OK)
-        code = make(&n, err);
+        code = fill_part(&n, err);
     rp_attribution_release(&n.places);
     rp_coll_reader_release(&n.args);
     rp_vec_release(&n.item_of);

@@ -61,7 +61,7 @@ uint16_t rp_sim_step_at(const struct rp_sim_part *p, int64_t ns)
 
 /* ------------------------------------------------------------------ what times the steps */
 
-struct timer {
+struct steps_ctx {
     struct rp_sim_part *p;
     const struct rp_work *work;
     const uint32_t *item_of;
@@ -76,7 +76,7 @@ static bool is_device(const struct rp_stepgraph *g, uint32_t node)
 }
 
 /* Device work begins steps where each step has some that its launch ties to it. */
-static bool steps_have_work(const struct timer *m)
+static bool steps_have_work(const struct steps_ctx *m)
 {
     const struct rp_sim_part *p = m->p;
     uint32_t i, count = 0;
@@ -100,7 +100,7 @@ static bool is_inside(const struct rp_sim_part *p, const struct rp_sg_node *node
     return p->nsteps > 1 || rp_sg_end_ns(node) <= p->step_end_ns.at[0];
 }
 
-static bool times_step(const struct timer *m, uint32_t i)
+static bool times_step(const struct steps_ctx *m, uint32_t i)
 {
     const struct rp_sim_part *p = m->p;
     const struct rp_sg_node *node = &p->graph.nodes.at[i];
@@ -123,7 +123,7 @@ static bool times_step(const struct timer *m, uint32_t i)
 }
 
 /* Steps whose mark's thread has no nodes are timed by all of theirs. */
-static void mark_others(const struct timer *m)
+static void mark_others(const struct steps_ctx *m)
 {
     struct rp_sim_part *p = m->p;
     uint32_t i;
@@ -136,7 +136,7 @@ static void mark_others(const struct timer *m)
     }
 }
 
-static void mark_timers(const struct timer *m)
+static void mark_timers(const struct steps_ctx *m)
 {
     struct rp_sim_part *p = m->p;
     uint32_t i;
@@ -183,7 +183,7 @@ static enum rp_code find_heads(struct rp_sim_part *p, int64_t *first, struct rp_
     return RP_OK;
 }
 
-static void measure(struct rp_sim_part *p, int64_t *at)
+static void measure_steps(struct rp_sim_part *p, int64_t *at)
 {
     double sum = 0;
     size_t i;
@@ -206,7 +206,7 @@ static void measure(struct rp_sim_part *p, int64_t *at)
 enum rp_code rp_sim_steps_measure(struct rp_sim_part *p, const struct rp_work *work,
                                   const uint32_t *item_of, struct rp_err *err)
 {
-    struct timer m = {p, work, item_of, calloc(p->nsteps, 1)};
+    struct steps_ctx m = {p, work, item_of, calloc(p->nsteps, 1)};
     int64_t *first = malloc(p->nsteps * sizeof *first);
     enum rp_code code = m.seen && first ? RP_OK : rp_err_nomem(err, "simulating");
 
@@ -215,7 +215,7 @@ enum rp_code rp_sim_steps_measure(struct rp_sim_part *p, const struct rp_work *w
         code = find_heads(p, first, err);
     }
     if (code == RP_OK)
-        measure(p, first);
+        measure_steps(p, first);
     free(m.seen);
     free(first);
     return code;

@@ -97,7 +97,7 @@ struct sums {
     double n, bytes, work_ns;
 };
 
-static struct sums sum_up(const struct transfers *x, int64_t least, int64_t below)
+static struct sums sum_transfers(const struct transfers *x, int64_t least, int64_t below)
 {
     struct sums s = {0};
     size_t i;
@@ -113,14 +113,14 @@ static struct sums sum_up(const struct transfers *x, int64_t least, int64_t belo
 
 static void fit(const struct transfers *x, struct rp_transport *out)
 {
-    struct sums large, small, all = sum_up(x, 0, INT64_MAX);
+    struct sums large, small, all = sum_transfers(x, 0, INT64_MAX);
     int64_t most = 0;
     size_t i;
 
     for (i = 0; i < x->list.n; i++)
         most = x->list.at[i].bytes > most ? x->list.at[i].bytes : most;
-    large = sum_up(x, most / 2, INT64_MAX);
-    small = sum_up(x, 0, most / 2);
+    large = sum_transfers(x, most / 2, INT64_MAX);
+    small = sum_transfers(x, 0, most / 2);
     out->one_size = !(small.n > 0);
     out->n = x->list.n;
     out->bytes_per_ns = large.bytes / large.work_ns;
@@ -133,7 +133,7 @@ static void fit(const struct transfers *x, struct rp_transport *out)
 /* How far the rate of one step is from that of all, on average. */
 static void judge(const struct rp_sim_run *run, const struct transfers *x, struct rp_transport *t)
 {
-    struct sums all = sum_up(x, 0, INT64_MAX), one = {0};
+    struct sums all = sum_transfers(x, 0, INT64_MAX), one = {0};
     double off = 0;
     size_t i;
     uint16_t step = RP_NO_STEP;

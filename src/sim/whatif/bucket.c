@@ -22,11 +22,11 @@
 #define MIB 1048576.0
 
 /* Where what comes after the collectives of one step of one rank begins. */
-struct after {
+struct last_ends {
     int64_t host_end_ns, device_end_ns; /* last end of what is taken out */
 };
 
-struct maker {
+struct bucket_ctx {
     struct rp_sim_run *run;
     struct rp_transport transport;
     int64_t cap_bytes;      /* 0: the recorded buckets */
@@ -34,11 +34,11 @@ struct maker {
     double back_ns_by_byte; /* and to it behind */
     int64_t rest_ns;        /* what the model lacks, a step */
     size_t nsteps;
-    struct after *after;       /* by rank and step */
+    struct last_ends *after;   /* by rank and step */
     RP_VEC(uint32_t) transfer; /* new transfers of the step at hand: one a rank, bucket by bucket */
 };
 
-static bool is_taken_out(const struct rp_sim_run *run, uint32_t task)
+static bool is_removed(const struct rp_sim_run *run, uint32_t task)
 {
     const struct rp_sg_node *node = &run->graph->nodes.at[task];
     const struct rp_collectives *c = &rp_sim_part_of(run, task)->collectives;
@@ -57,7 +57,7 @@ static bool on_device(const struct rp_sim_run *run, uint32_t task)
     return lane != RP_NONE && run->graph->lanes.at[lane].device;
 }
 
-static struct after *after_of(const struct maker *m, uint32_t task)
+static struct last_ends *after_of(const struct bucket_ctx *m, uint32_t task)
 {
     uint16_t step = m->run->notes.at[task].step;
 
@@ -68,13 +68,13 @@ static struct after *after_of(const struct maker *m, uint32_t task)
 
 /* ------------------------------------------------------------------ taking out */
 
-static void find_ends(struct maker *m)
+static void find_ends(struct bucket_ctx *m)
 {
     const struct rp_stepgraph *g = m->run->graph;
     uint32_t i;
 
     for (i = 0; i < g->nodes.n; i++) {
-        struct after *a = is_taken_out(m->run, i) ? after_of(m, i) : NULL;
+        struct last_ends *a = is_removed(m->run, i) ? after_of(m, i) : NULL;
         int64_t *end;
 
         if (!a)
@@ -86,21 +86,21 @@ static void find_ends(struct maker *m)
 }
 
 /* Cuts every edge into and out of what is taken out; it takes no time and begins no step. */
-static enum rp_code take_out(struct maker *m, struct rp_err *err)
+static enum rp_code remove_collectives(struct bucket_ctx *m, struct rp_err *err)
 {
     struct rp_sim_run *run = m->run;
     const struct rp_task_graph *g = &run->tasks;
     uint32_t v, i;
 
     for (v = 0; v < g->tasks.n; v++) {
-        bool out = is_taken_out(run, v);
+        bool out = is_removed(run, v);
 
         if (out) {
             run->gone.at[v] = 1;
             RP_TRY(rp_overlay_set_dur(&run->overlay, v, 0, err));
         }
         for (i = g->first.at[v]; i < g->first.at[v + 1]; i++)
-            if (out != is_taken_out(run, g->edges.at[i].to))
+            if (out != is_removed(run, g->edges.at[i].to))
                 RP_TRY(rp_overlay_set_lag(&run->overlay, i, RP_LAG_CUT, err));
     }
     return RP_OK;
@@ -109,8 +109,9 @@ static enum rp_code take_out(struct maker *m, struct rp_err *err)
 /* ------------------------------------------------------------------ putting in */
 
 /* A transfer starts when the gradient is there and copied from the device. */
-static enum rp_code link_gradient(struct maker *m, uint32_t rank, const struct rp_sim_gradient *x,
-                                  uint32_t to, int64_t copy_ns, struct rp_err *err)
+static enum rp_code link_gradient(struct bucket_ctx *m, uint32_t rank,
+                                  const struct rp_sim_gradient *x, uint32_t to, int64_t copy_ns,
+                                  struct rp_err *err)
 {
     uint32_t first = rp_sim_first_node(m->run, rank);
 
@@ -121,7 +122,7 @@ static enum rp_code link_gradient(struct maker *m, uint32_t rank, const struct r
 }
 
 /* Gradients [low, high) of the first rank's list, which all ranks have alike. */
-static enum rp_code add_bucket(struct maker *m, size_t low, size_t high, int64_t bytes,
+static enum rp_code add_bucket(struct bucket_ctx *m, size_t low, size_t high, int64_t bytes,
                                struct rp_err *err)
 {
     struct rp_sim_run *run = m->run;
@@ -157,7 +158,7 @@ static enum rp_code add_bucket(struct maker *m, size_t low, size_t high, int64_t
 }
 
 /* A bucket is closed by the gradient with which it reaches its size. */
-static bool is_full(const struct maker *m, int64_t bytes)
+static bool is_full(const struct bucket_ctx *m, int64_t bytes)
 {
     const struct rp_collectives *c = &m->run->parts[0]->collectives;
     size_t i;
@@ -170,7 +171,7 @@ static bool is_full(const struct maker *m, int64_t bytes)
     return false;
 }
 
-static enum rp_code add_buckets(struct maker *m, size_t low, size_t high, struct rp_err *err)
+static enum rp_code add_buckets(struct bucket_ctx *m, size_t low, size_t high, struct rp_err *err)
 {
     const struct rp_sim_gradient *x = m->run->parts[0]->gradients.at;
     int64_t bytes = 0;
@@ -189,20 +190,19 @@ static enum rp_code add_buckets(struct maker *m, size_t low, size_t high, struct
 }
 
 /* Whether an edge led from the collectives of a step to what came after the last of them. */
-static bool leads_on(const struct maker *m, uint32_t from, uint32_t to, uint16_t step)
+static bool leads_after(const struct bucket_ctx *m, uint32_t from, uint32_t to, uint16_t step)
 {
-    const struct after *a;
+    const struct last_ends *a;
     int64_t start = m->run->graph->nodes.at[to].start_ns;
 
-    if (!is_taken_out(m->run, from) || is_taken_out(m->run, to) ||
-        m->run->notes.at[from].step != step)
+    if (!is_removed(m->run, from) || is_removed(m->run, to) || m->run->notes.at[from].step != step)
         return false;
     a = after_of(m, from);
     return a && start >= (on_device(m->run, to) ? a->device_end_ns : a->host_end_ns);
 }
 
 /* What waited for the old collectives of a step waits for the new ones of its rank. */
-static enum rp_code lead_on(struct maker *m, uint16_t step, struct rp_err *err)
+static enum rp_code link_successors(struct bucket_ctx *m, uint16_t step, struct rp_err *err)
 {
     struct rp_sim_run *run = m->run;
     const struct rp_task_graph *g = &run->tasks;
@@ -211,7 +211,7 @@ static enum rp_code lead_on(struct maker *m, uint16_t step, struct rp_err *err)
 
     for (v = 0; v < g->tasks.n; v++)
         for (i = g->first.at[v]; run->notes.at[v].step == step && i < g->first.at[v + 1]; i++) {
-            if (!leads_on(m, v, g->edges.at[i].to, step))
+            if (!leads_after(m, v, g->edges.at[i].to, step))
                 continue;
             for (k = run->graph->nodes.at[v].rank; k < m->transfer.n; k += run->nranks)
                 RP_TRY(rp_overlay_link(&run->overlay, m->transfer.at[k], g->edges.at[i].to,
@@ -220,7 +220,7 @@ static enum rp_code lead_on(struct maker *m, uint16_t step, struct rp_err *err)
     return RP_OK;
 }
 
-static enum rp_code make(struct maker *m, struct rp_err *err)
+static enum rp_code make_buckets(struct bucket_ctx *m, struct rp_err *err)
 {
     const struct rp_sim_part *first = m->run->parts[0];
     size_t low, high;
@@ -234,15 +234,15 @@ static enum rp_code make(struct maker *m, struct rp_err *err)
         if (step == RP_NO_STEP)
             continue;
         RP_TRY(add_buckets(m, low, high, err));
-        RP_TRY(lead_on(m, step, err));
+        RP_TRY(link_successors(m, step, err));
     }
-    return take_out(m, err);
+    return remove_collectives(m, err);
 }
 
 /* ------------------------------------------------------------------ what the model lacks */
 
 /* Streams that carry what collectives bring back also carry what they take. */
-static bool carries(const struct rp_sim_part *part, uint32_t lane)
+static bool carries_collectives(const struct rp_sim_part *part, uint32_t lane)
 {
     const struct rp_sg_lane *l = &part->graph.lanes.at[lane];
     uint32_t i;
@@ -263,7 +263,7 @@ static double copy_ns_by_byte(const struct rp_sim_run *run, const char *directio
     uint32_t i;
 
     for (k = 0; k < g->lanes.n; k++) {
-        if (!carries(run->parts[0], (uint32_t)k))
+        if (!carries_collectives(run->parts[0], (uint32_t)k))
             continue;
         for (i = g->lanes.at[k].first; i < g->lanes.at[k].end; i++)
             if (g->nodes.at[i].kind == RP_SG_MEMORY &&
@@ -276,7 +276,7 @@ static double copy_ns_by_byte(const struct rp_sim_run *run, const char *directio
     return bytes > 0 ? ns / bytes : 0;
 }
 
-static enum rp_code step_now(struct maker *m, int64_t *out, struct rp_err *err)
+static enum rp_code step_now(struct bucket_ctx *m, int64_t *out, struct rp_err *err)
 {
     struct rp_sim_result r = {0};
     enum rp_code code = rp_simulate(&m->run->overlay, &r, err);
@@ -288,7 +288,7 @@ static enum rp_code step_now(struct maker *m, int64_t *out, struct rp_err *err)
 }
 
 /* Models the recorded buckets, compares, and takes them back. */
-static enum rp_code find_rest(struct maker *m, struct rp_err *err)
+static enum rp_code find_unexplained(struct bucket_ctx *m, struct rp_err *err)
 {
     size_t mark = rp_overlay_mark(&m->run->overlay);
     int64_t before, modelled, cap = m->cap_bytes;
@@ -296,7 +296,7 @@ static enum rp_code find_rest(struct maker *m, struct rp_err *err)
 
     RP_TRY(step_now(m, &before, err));
     m->cap_bytes = 0;
-    code = make(m, err);
+    code = make_buckets(m, err);
     if (code == RP_OK)
         code = step_now(m, &modelled, err);
     rp_overlay_undo(&m->run->overlay, mark);
@@ -323,7 +323,7 @@ static enum rp_code read_cap(const struct rp_whatif_args *args, int64_t *out, st
     return RP_OK;
 }
 
-static enum rp_code check(const struct rp_sim_run *run, struct rp_err *err)
+static enum rp_code check_gradients(const struct rp_sim_run *run, struct rp_err *err)
 {
     const struct rp_sim_part *first = run->parts[0];
     size_t rank, i;
@@ -358,16 +358,16 @@ static enum rp_code fit_plainly(struct rp_sim_run *run, struct rp_transport *out
     return code;
 }
 
-static enum rp_code apply(struct rp_sim_run *run, const struct rp_whatif_args *args,
-                          struct rp_err *err)
+static enum rp_code bucket_apply(struct rp_sim_run *run, const struct rp_whatif_args *args,
+                                 struct rp_err *err)
 {
-    struct maker m = {.run = run, .nsteps = run->parts[0]->nsteps};
+    struct bucket_ctx m = {.run = run, .nsteps = run->parts[0]->nsteps};
     enum rp_code code;
 
     RP_TRY(read_cap(args, &m.cap_bytes, err));
     if (run->overlay.tasks.n)
         return rp_err_set(err, RP_USAGE, "'%s': give 'bucket' only once", args->text);
-    RP_TRY(check(run, err));
+    RP_TRY(check_gradients(run, err));
     RP_TRY(fit_plainly(run, &m.transport, err));
     if (!m.transport.n)
         return rp_err_set(err, RP_UNSUPPORTED,
@@ -375,12 +375,12 @@ static enum rp_code apply(struct rp_sim_run *run, const struct rp_whatif_args *a
     m.to_ns_by_byte = copy_ns_by_byte(run, "DtoH");
     m.back_ns_by_byte = copy_ns_by_byte(run, "HtoD");
     m.after = calloc(run->nranks * m.nsteps, sizeof *m.after);
-    code = m.after ? find_rest(&m, err) : rp_err_nomem(err, "simulating");
+    code = m.after ? find_unexplained(&m, err) : rp_err_nomem(err, "simulating");
     run->leans = true;
     if (code == RP_OK)
         code = rp_transport_fit(run, &m.transport, err);
     if (code == RP_OK)
-        code = make(&m, err);
+        code = make_buckets(&m, err);
     rp_vec_release(&m.transfer);
     free(m.after);
     return code;
@@ -394,4 +394,4 @@ const struct rp_whatif rp_whatif_bucket = {
         "gradients become ready as recorded, and the transport has the same rate and latency",
     .value = RP_WHATIF_WORD,
     .makes_tasks = true,
-    .apply = apply};
+    .apply = bucket_apply};

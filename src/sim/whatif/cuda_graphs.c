@@ -56,7 +56,7 @@ static struct region region_of(const char *value)
 }
 
 /* PyTorch marks no forward pass: it is what is neither backward nor optimizer. */
-static bool inside(const struct rp_sim_run *run, const struct region *r, uint32_t i)
+static bool in_region(const struct rp_sim_run *run, const struct region *r, uint32_t i)
 {
     uint8_t phase = run->notes.at[i].phase;
 
@@ -87,7 +87,7 @@ static enum rp_code empty_host(struct rp_sim_run *run, const struct region *r, s
     uint32_t i, last = UINT32_MAX;
 
     for (i = 0; i < run->tasks.tasks.n; i++) {
-        if (!inside(run, r, i))
+        if (!in_region(run, r, i))
             continue;
         *n += rp_sim_is_device_work(run, i);
         if (rp_sim_is_host(run, i) && !launches_graph(run, r, i, &last))
@@ -96,17 +96,17 @@ static enum rp_code empty_host(struct rp_sim_run *run, const struct region *r, s
     return RP_OK;
 }
 
-static enum rp_code tighten(struct rp_sim_run *run, const struct region *r, struct rp_err *err)
+static enum rp_code shrink_lags(struct rp_sim_run *run, const struct region *r, struct rp_err *err)
 {
     const struct rp_task_graph *g = &run->tasks;
     struct rp_overlay *o = &run->overlay;
     uint32_t v, i;
 
     for (v = 0; v < g->tasks.n; v++) {
-        if (!inside(run, r, v))
+        if (!in_region(run, r, v))
             continue;
         for (i = g->first.at[v]; i < g->first.at[v + 1]; i++)
-            if (o->lag_ns.at[i] != RP_LAG_CUT && inside(run, r, g->edges.at[i].to))
+            if (o->lag_ns.at[i] != RP_LAG_CUT && in_region(run, r, g->edges.at[i].to))
                 RP_TRY(rp_overlay_set_lag(o, i, graph_lag(g->edges.at[i].flags, o->lag_ns.at[i]),
                                           err));
     }
@@ -129,7 +129,8 @@ static enum rp_code make_capturable(struct rp_sim_run *run, const struct region 
            (kind.style == RP_OPTIMIZER_LOOP ? CAPTURABLE_LOOP : CAPTURABLE_FOREACH);
     factor = (kind.passes + 4) / kind.passes;
     for (i = 0; i < run->graph->nodes.n; i++) {
-        if (run->graph->nodes.at[i].rank != rank || !rp_sim_is_update(run, i) || !inside(run, r, i))
+        if (run->graph->nodes.at[i].rank != rank || !rp_sim_is_update(run, i) ||
+            !in_region(run, r, i))
             continue;
         if (last == RP_NONE || run->notes.at[last].step != run->notes.at[i].step)
             RP_TRY(rp_overlay_set_dur(&run->overlay, i,
@@ -140,8 +141,8 @@ static enum rp_code make_capturable(struct rp_sim_run *run, const struct region 
     return RP_OK;
 }
 
-static enum rp_code apply(struct rp_sim_run *run, const struct rp_whatif_args *args,
-                          struct rp_err *err)
+static enum rp_code cuda_graphs_apply(struct rp_sim_run *run, const struct rp_whatif_args *args,
+                                      struct rp_err *err)
 {
     struct region r = region_of(args->value);
     size_t n = 0;
@@ -167,7 +168,7 @@ static enum rp_code apply(struct rp_sim_run *run, const struct rp_whatif_args *a
     for (rank = 0; rank < run->nranks; rank++)
         RP_TRY(make_capturable(run, &r, rank,
                                rp_whatif_list_has(args->list, &rp_whatif_fused_optimizer), err));
-    return tighten(run, &r, err);
+    return shrink_lags(run, &r, err);
 }
 
 const struct rp_whatif rp_whatif_cuda_graphs = {
@@ -179,4 +180,4 @@ const struct rp_whatif rp_whatif_cuda_graphs = {
     .assumes = "shapes and control flow are the same in every step, and nothing in it waits for "
                "the host; Adam becomes capturable where it is not",
     .value = RP_WHATIF_NAME,
-    .apply = apply};
+    .apply = cuda_graphs_apply};

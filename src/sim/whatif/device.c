@@ -288,13 +288,13 @@ static double fused_factor(int64_t longest_ns)
     return longest_ns < 2000 ? 1.36 : longest_ns < 5000 ? 1.25 : 1.04;
 }
 
-struct fuser {
+struct fuse_ctx {
     struct rp_sim_run *run;
     const char *pattern;
     size_t chains;
 };
 
-static bool is_link(const struct fuser *f, uint32_t i)
+static bool is_link(const struct fuse_ctx *f, uint32_t i)
 {
     if (!is_kernel(f->run, i) || f->run->gone.at[i])
         return false;
@@ -305,7 +305,7 @@ static bool is_link(const struct fuser *f, uint32_t i)
 }
 
 /* Launching what is no more takes no time either. */
-static enum rp_code drop_launch(struct fuser *f, uint32_t kernel, struct rp_err *err)
+static enum rp_code drop_launch(struct fuse_ctx *f, uint32_t kernel, struct rp_err *err)
 {
     const struct rp_stepgraph *g = f->run->graph;
     uint32_t i;
@@ -316,7 +316,7 @@ static enum rp_code drop_launch(struct fuser *f, uint32_t kernel, struct rp_err 
     return RP_OK;
 }
 
-static enum rp_code close_gap(struct fuser *f, uint32_t kernel, struct rp_err *err)
+static enum rp_code close_gap(struct fuse_ctx *f, uint32_t kernel, struct rp_err *err)
 {
     const struct rp_task_graph *g = &f->run->tasks;
     uint32_t i;
@@ -329,7 +329,7 @@ static enum rp_code close_gap(struct fuser *f, uint32_t kernel, struct rp_err *e
 }
 
 /* The last of a chain becomes the whole of it. */
-static enum rp_code fuse_chain(struct fuser *f, uint32_t first, uint32_t end, struct rp_err *err)
+static enum rp_code fuse_chain(struct fuse_ctx *f, uint32_t first, uint32_t end, struct rp_err *err)
 {
     struct rp_overlay *o = &f->run->overlay;
     int64_t longest = 0, sum = 0, fused;
@@ -349,7 +349,7 @@ static enum rp_code fuse_chain(struct fuser *f, uint32_t first, uint32_t end, st
     return rp_overlay_set_dur(o, end - 1, fused < sum ? fused : sum, err);
 }
 
-static enum rp_code fuse_lane(struct fuser *f, const struct rp_sg_lane *lane, struct rp_err *err)
+static enum rp_code fuse_lane(struct fuse_ctx *f, const struct rp_sg_lane *lane, struct rp_err *err)
 {
     uint32_t i = lane->first, end;
 
@@ -367,7 +367,7 @@ static enum rp_code fuse_lane(struct fuser *f, const struct rp_sg_lane *lane, st
 static enum rp_code apply_fuse(struct rp_sim_run *run, const struct rp_whatif_args *args,
                                struct rp_err *err)
 {
-    struct fuser f = {run, args->value ? args->value : "", 0};
+    struct fuse_ctx f = {run, args->value ? args->value : "", 0};
     size_t k;
 
     RP_TRY(need_kernels(run, "fuse", err));

@@ -22,7 +22,7 @@ struct region {
     size_t gradients;
 };
 
-static void sum_up(const struct rp_sim_run *run, uint32_t rank, struct region *out)
+static void sum_update(const struct rp_sim_run *run, uint32_t rank, struct region *out)
 {
     const int64_t *dur = run->overlay.dur_ns.at;
     int64_t least = INT64_MAX;
@@ -78,14 +78,14 @@ static enum rp_code close_gaps(struct rp_sim_run *run, uint32_t rank, double hos
     return RP_OK;
 }
 
-static enum rp_code fuse(struct rp_sim_run *run, uint32_t rank, struct rp_err *err)
+static enum rp_code fuse_update(struct rp_sim_run *run, uint32_t rank, struct rp_err *err)
 {
     struct rp_optimizer_kind kind;
     double host, device;
     struct region r;
     uint32_t i;
 
-    sum_up(run, rank, &r);
+    sum_update(run, rank, &r);
     rp_optimizer_kind(run, rank, &kind);
     if (!r.device_ns || kind.style == RP_OPTIMIZER_FUSED)
         return RP_OK;
@@ -100,8 +100,8 @@ static enum rp_code fuse(struct rp_sim_run *run, uint32_t rank, struct rp_err *e
     return close_gaps(run, rank, host, err);
 }
 
-static enum rp_code apply(struct rp_sim_run *run, const struct rp_whatif_args *args,
-                          struct rp_err *err)
+static enum rp_code fused_optimizer_apply(struct rp_sim_run *run, const struct rp_whatif_args *args,
+                                          struct rp_err *err)
 {
     struct rp_optimizer_kind kind;
     uint32_t rank, i;
@@ -117,7 +117,7 @@ static enum rp_code apply(struct rp_sim_run *run, const struct rp_whatif_args *a
     if (kind.style == RP_OPTIMIZER_FUSED)
         return rp_err_set(err, RP_UNSUPPORTED, "fused-optimizer: %s is fused already", kind.name);
     for (rank = 0; rank < run->nranks; rank++)
-        RP_TRY(fuse(run, rank, err));
+        RP_TRY(fuse_update(run, rank, err));
     return RP_OK;
 }
 
@@ -128,4 +128,4 @@ const struct rp_whatif rp_whatif_fused_optimizer = {
     .assumes =
         "the optimizer is limited by passes over memory: Adam 7 instead of 18 to 24, SGD with "
         "momentum 5 instead of 8",
-    .apply = apply};
+    .apply = fused_optimizer_apply};

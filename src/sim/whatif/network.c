@@ -83,8 +83,8 @@ static int64_t world_of(const struct rp_sim_run *run)
     return world;
 }
 
-static enum rp_code look(const struct rp_sim_run *run, const char *what, struct network *out,
-                         struct rp_err *err)
+static enum rp_code network_init(const struct rp_sim_run *run, const char *what,
+                                 struct network *out, struct rp_err *err)
 {
     uint32_t i;
     bool any = false;
@@ -105,8 +105,8 @@ static bool is_transfer(const struct rp_sim_run *run, uint32_t task)
 }
 
 /* A transfer whose rounds cost `rounds` times as much and its bytes `bytes` times. */
-static enum rp_code change(struct rp_sim_run *run, const struct network *net, uint32_t task,
-                           struct shape factor, struct rp_err *err)
+static enum rp_code change_transfer(struct rp_sim_run *run, const struct network *net,
+                                    uint32_t task, struct shape factor, struct rp_err *err)
 {
     int64_t dur = run->overlay.dur_ns.at[task], after;
     double latency = net->transport.n ? net->transport.latency_ns : 0;
@@ -120,14 +120,14 @@ static enum rp_code change(struct rp_sim_run *run, const struct network *net, ui
                               after + rp_sim_scaled(dur - (int64_t)latency, factor.bytes), err);
 }
 
-static enum rp_code change_all(struct rp_sim_run *run, const struct network *net,
-                               struct shape factor, struct rp_err *err)
+static enum rp_code change_transfers(struct rp_sim_run *run, const struct network *net,
+                                     struct shape factor, struct rp_err *err)
 {
     uint32_t i;
 
     for (i = 0; i < rp_overlay_ntasks(&run->overlay); i++)
         if (is_transfer(run, i))
-            RP_TRY(change(run, net, i, factor, err));
+            RP_TRY(change_transfer(run, net, i, factor, err));
     return RP_OK;
 }
 
@@ -180,14 +180,14 @@ static double share_machine(const struct rp_sim_run *run, struct network *net, d
     return sqrt(n / (double)net->world);
 }
 
-static enum rp_code apply_ranks(struct rp_sim_run *run, const struct rp_whatif_args *args,
+static enum rp_code ranks_apply(struct rp_sim_run *run, const struct rp_whatif_args *args,
                                 struct rp_err *err)
 {
     struct network net;
     double n, shared;
     uint32_t i;
 
-    RP_TRY(look(run, "ranks", &net, err));
+    RP_TRY(network_init(run, "ranks", &net, err));
     RP_TRY(read_ranks(args, &net, &n, err));
     if (net.world < 2)
         return rp_err_set(err, RP_UNSUPPORTED,
@@ -202,9 +202,9 @@ static enum rp_code apply_ranks(struct rp_sim_run *run, const struct rp_whatif_a
         struct shape then = shape_of(kind, n, net.tree);
 
         if (is_transfer(run, i) && spans_all(&net, c))
-            RP_TRY(change(run, &net, i,
-                          (struct shape){then.rounds / now.rounds, shared * then.bytes / now.bytes},
-                          err));
+            RP_TRY(change_transfer(
+                run, &net, i,
+                (struct shape){then.rounds / now.rounds, shared * then.bytes / now.bytes}, err));
     }
     return RP_OK;
 }
@@ -237,7 +237,7 @@ static enum rp_code read_value(const struct rp_whatif_args *args, const struct u
 }
 
 /* What the busiest link carries, as nccl-tests counts it. */
-static enum rp_code apply_bandwidth(struct rp_sim_run *run, const struct rp_whatif_args *args,
+static enum rp_code bandwidth_apply(struct rp_sim_run *run, const struct rp_whatif_args *args,
                                     struct rp_err *err)
 {
     static const struct unit units[] = {
@@ -249,7 +249,7 @@ static enum rp_code apply_bandwidth(struct rp_sim_run *run, const struct rp_what
 
     RP_TRY(read_value(args, units, "a factor (2x) or a rate (100Gbps, 12GB/s)", &value, &is_factor,
                       err));
-    RP_TRY(look(run, "net.bandwidth", &net, err));
+    RP_TRY(network_init(run, "net.bandwidth", &net, err));
     if (!is_factor && (!net.transport.n || net.world < 2))
         return rp_err_set(err, RP_UNSUPPORTED,
                           "net.bandwidth: the recorded rate is not known (no all-reduce with its "
@@ -257,11 +257,11 @@ static enum rp_code apply_bandwidth(struct rp_sim_run *run, const struct rp_what
     now = is_factor ? 1
                     : net.transport.bytes_per_ns *
                           shape_of(RP_COLL_ALL_REDUCE, (double)net.world, false).bytes;
-    return change_all(run, &net, (struct shape){1, now / value}, err);
+    return change_transfers(run, &net, (struct shape){1, now / value}, err);
 }
 
 /* One round of messages: a ring of n has 2 (n - 1) of them. */
-static enum rp_code apply_latency(struct rp_sim_run *run, const struct rp_whatif_args *args,
+static enum rp_code latency_apply(struct rp_sim_run *run, const struct rp_whatif_args *args,
                                   struct rp_err *err)
 {
     static const struct unit units[] = {{"x", 1},    {"%", 0.01}, {"ns", 1},
@@ -271,7 +271,7 @@ static enum rp_code apply_latency(struct rp_sim_run *run, const struct rp_whatif
     bool is_factor;
 
     RP_TRY(read_value(args, units, "a factor (0.5x) or a time (10us)", &value, &is_factor, err));
-    RP_TRY(look(run, "net.latency", &net, err));
+    RP_TRY(network_init(run, "net.latency", &net, err));
     if (!net.transport.n || net.transport.latency_ns <= 0 || net.world < 2)
         return rp_err_set(err, RP_UNSUPPORTED,
                           "net.latency: the recorded latency is not known: it needs all-reduces "
@@ -279,7 +279,7 @@ static enum rp_code apply_latency(struct rp_sim_run *run, const struct rp_whatif
     now = is_factor ? 1
                     : net.transport.latency_ns /
                           shape_of(RP_COLL_ALL_REDUCE, (double)net.world, false).rounds;
-    return change_all(run, &net, (struct shape){value / now, 1}, err);
+    return change_transfers(run, &net, (struct shape){value / now, 1}, err);
 }
 
 const struct rp_whatif rp_whatif_ranks = {
@@ -294,7 +294,7 @@ const struct rp_whatif rp_whatif_ranks = {
         "prediction lies between ranks on separate machines and ranks that share one",
     .has_subject = true,
     .value = RP_WHATIF_WORD,
-    .apply = apply_ranks};
+    .apply = ranks_apply};
 
 const struct rp_whatif rp_whatif_bandwidth = {
     .name = "net.bandwidth",
@@ -304,7 +304,7 @@ const struct rp_whatif rp_whatif_bandwidth = {
         "12GB/s on the busiest link)",
     .assumes = "transfers are limited by the network, except for their latency",
     .value = RP_WHATIF_WORD,
-    .apply = apply_bandwidth};
+    .apply = bandwidth_apply};
 
 const struct rp_whatif rp_whatif_latency = {
     .name = "net.latency",
@@ -314,4 +314,4 @@ const struct rp_whatif rp_whatif_latency = {
     .assumes = "the latency is what small all-reduces took beyond the rate of large ones, divided "
                "among the rounds of a ring",
     .value = RP_WHATIF_WORD,
-    .apply = apply_latency};
+    .apply = latency_apply};

@@ -36,7 +36,7 @@ static struct place *place_of(const struct places *p, uint32_t i)
     return &p->at[(node->rank * p->nsteps + step) * 2 + device];
 }
 
-static void find(const struct places *p, const char *pattern, size_t *n)
+static void find_recomputed(const struct places *p, const char *pattern, size_t *n)
 {
     const struct rp_sg_node *node = p->run->graph->nodes.at;
     uint32_t i;
@@ -60,7 +60,8 @@ static void find(const struct places *p, const char *pattern, size_t *n)
 }
 
 /* The first backward node runs behind what runs again. */
-static enum rp_code put_in(const struct places *p, const struct place *x, struct rp_err *err)
+static enum rp_code extend_backward(const struct places *p, const struct place *x,
+                                    struct rp_err *err)
 {
     if (x->first == RP_NONE || x->last == RP_NONE)
         return RP_OK;
@@ -68,8 +69,8 @@ static enum rp_code put_in(const struct places *p, const struct place *x, struct
                               rp_ns_sum(p->run->overlay.dur_ns.at[x->first], x->again_ns), err);
 }
 
-static enum rp_code apply(struct rp_sim_run *run, const struct rp_whatif_args *args,
-                          struct rp_err *err)
+static enum rp_code recompute_apply(struct rp_sim_run *run, const struct rp_whatif_args *args,
+                                    struct rp_err *err)
 {
     struct places p = {.run = run, .nsteps = run->parts[0]->nsteps};
     enum rp_code code = RP_OK;
@@ -85,10 +86,10 @@ static enum rp_code apply(struct rp_sim_run *run, const struct rp_whatif_args *a
         return rp_err_nomem(err, "simulating");
     for (i = 0; i < all; i++)
         p.at[i].first = p.at[i].last = RP_NONE;
-    find(&p, args->value, &n);
+    find_recomputed(&p, args->value, &n);
     for (i = 0; i < all && code == RP_OK; i++) {
         placed += p.at[i].first != RP_NONE && p.at[i].last != RP_NONE;
-        code = put_in(&p, &p.at[i], err);
+        code = extend_backward(&p, &p.at[i], err);
     }
     free(p.at);
     if (code == RP_OK && n && !placed)
@@ -108,4 +109,4 @@ const struct rp_whatif rp_whatif_recompute = {
     .summary = "operators of the forward pass run again in the backward pass (checkpointing)",
     .assumes = "they take the same time again; freed memory is not used for larger batches",
     .value = RP_WHATIF_NAME,
-    .apply = apply};
+    .apply = recompute_apply};

@@ -51,7 +51,8 @@ static enum rp_code read_subject(const struct rp_whatif_args *args, struct subje
 }
 
 /* On a run without a device the host's operators are the compute, its collectives the rest. */
-static bool matches(const struct rp_sim_run *run, const struct subject *s, bool on_host, uint32_t i)
+static bool scale_matches(const struct rp_sim_run *run, const struct subject *s, bool on_host,
+                          uint32_t i)
 {
     uint8_t kind = run->graph->nodes.at[i].kind;
     bool comm = rp_sim_is_comm(run, i);
@@ -79,7 +80,7 @@ static bool matches(const struct rp_sim_run *run, const struct subject *s, bool 
 }
 
 /* Tasks added by another what-if have a kind and a rank, but no name. */
-static bool matches_new(const struct subject *s, const struct rp_task *task)
+static bool scale_matches_new(const struct subject *s, const struct rp_task *task)
 {
     switch (s->cls) {
     case ALL:
@@ -108,8 +109,8 @@ static enum rp_code scale_lags(struct rp_sim_run *run, double factor, struct rp_
     return RP_OK;
 }
 
-static enum rp_code apply(struct rp_sim_run *run, const struct rp_whatif_args *args,
-                          struct rp_err *err)
+static enum rp_code scale_apply(struct rp_sim_run *run, const struct rp_whatif_args *args,
+                                struct rp_err *err)
 {
     struct subject s = {0};
     double factor;
@@ -119,12 +120,12 @@ static enum rp_code apply(struct rp_sim_run *run, const struct rp_whatif_args *a
     RP_TRY(read_subject(args, &s, err));
     RP_TRY(rp_whatif_factor(args, &factor, err));
     for (i = 0; i < run->tasks.tasks.n; i++)
-        if (matches(run, &s, on_host, i)) {
+        if (scale_matches(run, &s, on_host, i)) {
             n++;
             RP_TRY(rp_sim_scale_node(run, i, factor, err));
         }
     for (; i < rp_overlay_ntasks(&run->overlay); i++)
-        if (matches_new(&s, rp_overlay_task(&run->overlay, i))) {
+        if (scale_matches_new(&s, rp_overlay_task(&run->overlay, i))) {
             n++;
             RP_TRY(rp_sim_scale_node(run, i, factor, err));
         }
@@ -142,4 +143,4 @@ const struct rp_whatif rp_whatif_scale = {
     .assumes = "nothing else changes; what ran concurrently still does",
     .has_subject = true,
     .value = RP_WHATIF_WORD,
-    .apply = apply};
+    .apply = scale_apply};

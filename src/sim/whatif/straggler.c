@@ -39,7 +39,7 @@ static int64_t *sum_of(const struct work *w, const struct rp_sim_run *run, uint3
     return &w->ns[rank * w->nsteps + step];
 }
 
-static void sum_up(struct work *w, const struct rp_sim_run *run)
+static void sum_work(struct work *w, const struct rp_sim_run *run)
 {
     uint32_t i;
 
@@ -59,7 +59,7 @@ static enum rp_code work_init(struct work *w, const struct rp_sim_run *run, stru
     w->ns = calloc(w->nranks * w->nsteps, sizeof *w->ns);
     if (!w->ns)
         return rp_err_nomem(err, "simulating");
-    sum_up(w, run);
+    sum_work(w, run);
     return RP_OK;
 }
 
@@ -80,8 +80,8 @@ static double median_of(const struct work *w, size_t step, uint32_t without, int
     return (double)low / 2 + (double)high / 2;
 }
 
-static enum rp_code level(struct rp_sim_run *run, struct work *w, uint32_t only, double *median,
-                          struct rp_err *err)
+static enum rp_code level_ranks(struct rp_sim_run *run, struct work *w, uint32_t only,
+                                double *median, struct rp_err *err)
 {
     uint32_t i;
 
@@ -100,7 +100,7 @@ static enum rp_code level(struct rp_sim_run *run, struct work *w, uint32_t only,
 /* ------------------------------------------------------------------ more ranks */
 
 /* The normal quantile, by halving: it is asked for twice a prediction. */
-static double quantile(double p)
+static double normal_quantile(double p)
 {
     double low = -8, high = 8;
     int i;
@@ -118,11 +118,12 @@ static double quantile(double p)
 
 static double slowest_of(double n)
 {
-    return n > 1 ? quantile((n - 0.375) / (n + 0.25)) : 0;
+    return n > 1 ? normal_quantile((n - 0.375) / (n + 0.25)) : 0;
 }
 
 /* The slowest work in a step, and what it is expected to be among n ranks. */
-static void expect(const struct work *w, size_t step, double n, int64_t *slowest, double *then)
+static void expect_slowest(const struct work *w, size_t step, double n, int64_t *slowest,
+                           double *then)
 {
     double sum = 0, squares = 0, mean;
     size_t r;
@@ -152,7 +153,7 @@ static enum rp_code widen_step(struct rp_sim_run *run, const struct work *w, siz
     double then;
     uint32_t i;
 
-    expect(w, step, n, &slowest, &then);
+    expect_slowest(w, step, n, &slowest, &then);
     for (i = 0; i < run->graph->nodes.n; i++) {
         const int64_t *sum = run->notes.at[i].step == step ? sum_of(w, run, i) : NULL;
 
@@ -198,8 +199,8 @@ static enum rp_code read_which(const struct rp_whatif_args *args, const struct w
     return RP_OK;
 }
 
-static enum rp_code apply(struct rp_sim_run *run, const struct rp_whatif_args *args,
-                          struct rp_err *err)
+static enum rp_code straggler_apply(struct rp_sim_run *run, const struct rp_whatif_args *args,
+                                    struct rp_err *err)
 {
     struct work w;
     int64_t *scratch;
@@ -219,7 +220,7 @@ static enum rp_code apply(struct rp_sim_run *run, const struct rp_whatif_args *a
     for (i = 0; i < w.nsteps && code == RP_OK; i++)
         median[i] = median_of(&w, i, only, scratch);
     if (code == RP_OK)
-        code = level(run, &w, only, median, err);
+        code = level_ranks(run, &w, only, median, err);
     free(w.ns);
     free(scratch);
     free(median);
@@ -235,4 +236,4 @@ const struct rp_whatif rp_whatif_straggler = {
     .assumes = "a slow rank is equally slow in all work of a step, and ranks wait for each other "
                "no longer than necessary",
     .value = RP_WHATIF_NAME,
-    .apply = apply};
+    .apply = straggler_apply};

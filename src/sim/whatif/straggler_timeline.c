@@ -20,7 +20,7 @@ struct kept { /* what keeps its own times */
     const char *type;
 };
 
-static enum rp_code usage(const struct rp_whatif_args *args, struct rp_err *err)
+static enum rp_code straggler_usage(const struct rp_whatif_args *args, struct rp_err *err)
 {
     return rp_err_set(err, RP_USAGE,
                       "'%s': for a pipeline expected straggler=ideal, straggler=stage:<N>, "
@@ -40,20 +40,20 @@ static enum rp_code read_kept(const struct rp_sim_run *run, const struct rp_what
     if (!strcmp(value, "ideal"))
         return RP_OK;
     if (!colon || !colon[1])
-        return usage(args, err);
+        return straggler_usage(args, err);
     out->type = colon + 1;
     out->what = !strncmp(value, "stage:", 6)  ? STAGE
                 : !strncmp(value, "dp:", 3)   ? DP
                 : !strncmp(value, "type:", 5) ? TYPE
                                               : NOTHING;
     if (out->what == NOTHING)
-        return usage(args, err);
+        return straggler_usage(args, err);
     if (out->what == TYPE)
         return RP_OK;
     limit = out->what == STAGE ? part->stages : part->nranks / part->stages;
     out->number = strtoul(colon + 1, &end, 10);
     if (*end || colon[1] == '-')
-        return usage(args, err);
+        return straggler_usage(args, err);
     if (out->number >= limit)
         return rp_err_set(err, RP_USAGE, "'%s': expected 0 to %lu", args->text, limit - 1);
     return RP_OK;
@@ -108,8 +108,8 @@ static int64_t ideal_ns(const struct rp_sim_run *run, uint32_t name, int64_t *sc
     return scratch[(n - 1) / 2] + (scratch[n / 2] - scratch[(n - 1) / 2]) / 2;
 }
 
-static enum rp_code level(struct rp_sim_run *run, const struct kept *k, int64_t *scratch,
-                          const struct rp_whatif_args *args, struct rp_err *err)
+static enum rp_code level_types(struct rp_sim_run *run, const struct kept *k, int64_t *scratch,
+                                const struct rp_whatif_args *args, struct rp_err *err)
 {
     uint32_t name, i, nkept = 0;
 
@@ -140,7 +140,7 @@ enum rp_code rp_whatif_straggler_timeline(struct rp_sim_run *run, const struct r
 
     RP_TRY(read_kept(run, args, &kept, err));
     scratch = malloc((run->graph->nodes.n + 1) * sizeof *scratch);
-    code = scratch ? level(run, &kept, scratch, args, err) : rp_err_nomem(err, "simulating");
+    code = scratch ? level_types(run, &kept, scratch, args, err) : rp_err_nomem(err, "simulating");
     free(scratch);
     return code;
 }
