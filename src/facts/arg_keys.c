@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A column a shape; spilled events are searched. */
+/* Looks the column up by shape; the arguments of spilled events are searched. */
 #include "facts/arg_keys.h"
 
 static rp_str find_key(const struct rp_trace *t, const char *key)
@@ -62,7 +62,7 @@ bool rp_arg_key_find(const struct rp_arg_key *k, rp_event e, struct rp_arg *out)
     if (out->type == RP_ARG_STR || out->type == RP_ARG_RAW)
         out->v.s = (uint32_t)cell;
     else
-        out->v.i = cell; /* the bits of a double stand there too */
+        out->v.i = cell; /* also the bits of a double */
     return true;
 }
 

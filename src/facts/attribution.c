@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * From each launch outwards through the spans of its thread. What a name says about the phase is
+ * Walks from each launch through its ancestors on its thread. The phase that a name suggests is
  * decided once a string. Backward operators carry the "Sequence number" of the forward operator
  * that made their node, so a pair is found through a map of those numbers. Linear in items times
- * the depth of the spans around them.
+ * the number of their ancestors.
  */
 #include "facts/attribution.h"
 
@@ -18,7 +18,7 @@ const char *const rp_phase_names[RP_PHASES] = {[RP_PHASE_OTHER] = "other",
                                                [RP_PHASE_BACKWARD] = "backward",
                                                [RP_PHASE_OPTIMIZER] = "optimizer"};
 
-/* Parts of names that tell the phase; the first that is found decides. */
+/* Parts of names and the phase they mean; the first match decides. */
 static const struct {
     const char *part;
     uint8_t phase;
@@ -76,7 +76,8 @@ rp_event rp_event_around(const struct rp_trace *t, rp_event e, enum rp_kind kind
     return e;
 }
 
-/* The engine runs on its own thread, where operators name the thread of their forward pass. */
+/* The autograd engine runs on its own thread, where operators record the thread of their forward
+ * pass. */
 static bool runs_backward(const struct placer *p, rp_event op)
 {
     int64_t thread;
@@ -110,7 +111,7 @@ static void look_at(struct placer *p, rp_event e, struct rp_work_owner *place)
             set_once(&place->annotation, e);
         break;
     default:
-        return; /* a runtime call says nothing about the phase */
+        return; /* a runtime call has no phase of its own */
     }
     if (place->phase == RP_PHASE_OTHER)
         place->phase = phase;
@@ -131,7 +132,7 @@ static rp_event forward_of(const struct placer *p, rp_event op)
     return RP_NONE;
 }
 
-/* The framework's name of an instruction says how it was derived: "jit(f)/transpose(jvp(g))/mul".
+/* The framework's name of an instruction shows how it was derived: "jit(f)/transpose(jvp(g))/mul".
  */
 static void read_xla(struct placer *p, rp_event e, struct rp_work_owner *place)
 {
@@ -145,12 +146,14 @@ static void read_xla(struct placer *p, rp_event e, struct rp_work_owner *place)
         return;
     place->phase = hint_of(p, source);
     if (place->phase == RP_PHASE_OTHER && strchr(rp_trace_str(p->t, source), '/'))
-        place->phase = RP_PHASE_FORWARD; /* without a path, as "XlaModule:", it says nothing */
+        place->phase =
+            RP_PHASE_FORWARD; /* a name without a path, such as "XlaModule:", has no phase */
 }
 
 static struct rp_work_owner place_of(struct placer *p, const struct rp_work_item *item)
 {
-    struct rp_work_owner place = {RP_NONE, RP_NONE, RP_NONE, RP_NONE, RP_NONE, RP_PHASE_OTHER, 0, 0};
+    struct rp_work_owner place = {RP_NONE, RP_NONE,        RP_NONE, RP_NONE,
+                                  RP_NONE, RP_PHASE_OTHER, 0,       0};
     int left = RP_ANCESTORS_MAX;
     rp_event e;
 
@@ -180,7 +183,7 @@ static void count(struct rp_coverage *c, const struct rp_work_item *item,
     rp_ns_add(&c->forward_ns, place->forward != RP_NONE ? dur : 0);
 }
 
-/* Forward operators by sequence number; of several the first, which is the outermost. */
+/* Forward operators by sequence number; the first of several is the outermost. */
 static enum rp_code map_forward(struct placer *p, struct rp_err *err)
 {
     int64_t sequence;

@@ -10,7 +10,7 @@
 #include "facts/work.h"
 
 enum rp_phase {
-    RP_PHASE_OTHER, /* nothing around the launch says more */
+    RP_PHASE_OTHER, /* not known */
     RP_PHASE_FORWARD,
     RP_PHASE_BACKWARD,
     RP_PHASE_OPTIMIZER,
@@ -26,9 +26,9 @@ struct rp_work_owner {
     rp_str hlo_op, hlo_module; /* recorded by XLA with the work itself; 0: none */
 };
 
-/* Device time by what is known about it. */
+/* Device time that could be attributed, by kind of owner. */
 struct rp_coverage {
-    int64_t items, device_ns; /* all; device_ns: sum of durations */
+    int64_t items, device_ns; /* total; device_ns: sum of durations */
     int64_t launched_ns, op_ns, python_ns, module_ns, annotation_ns, phase_ns, forward_ns;
 };
 
@@ -50,7 +50,7 @@ rp_event rp_event_around(const struct rp_trace *t, rp_event e, enum rp_kind kind
 
 /* The phase that the name of a span suggests for what runs inside it. */
 enum rp_phase rp_phase_of_name(const struct rp_trace *t, rp_str name);
-/* The innermost span of a track at a moment, or RP_NONE. */
+/* The innermost span of a track at a time, or RP_NONE. */
 rp_event rp_event_at(const struct rp_trace *t, rp_track track, int64_t at_ns);
 
 /* Whether a Python frame is a call of a module ("nn.Module: Linear_3"). */

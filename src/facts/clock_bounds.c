@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Difference constraints between clocks, by Bellman-Ford. In a rendezvous every rank that left it
- * came after every rank that it had to wait for:
+ * Difference constraints between clocks, by Bellman-Ford. No rank leaves a rendezvous before every
+ * rank that it waits for has arrived:
  *
  *     x[s] <= min over r (end[r] + x[r]) + tolerance - begin[s]
  *
- * so one minimum a rendezvous stands for all pairs of its ranks, and a pass costs its participants.
- * Lowering from 0 gives the largest solution that is nowhere above 0; the same with all times
- * turned round the smallest that is nowhere below; half way between them is a solution too, and 0
- * where 0 is one. From clock 0 alone the two directions give the certain limits of every other
- * clock.
+ * so one minimum for each rendezvous covers all pairs of its ranks, and a pass is linear in
+ * participants. Lowering all values from 0 gives the largest solution that is nowhere above 0; the
+ * same with all times negated gives the smallest that is nowhere below 0. Their mean is a solution
+ * too, and is 0 if 0 is a solution. Starting from clock 0 alone, the two directions give the bounds
+ * of every other clock.
  *
- * A value that is its own cause after a pass is a cycle of constraints that cannot hold. The one of
- * them that is furthest from the estimate is named and left out, and the rest is tried again.
+ * A value that depends on itself after a pass is a cycle of contradicting constraints. The
+ * constraint of the cycle that the estimate violates most is reported as a conflict and dropped,
+ * and the rest is tried again.
  */
 #include "facts/clock_bounds.h"
 
@@ -31,7 +32,7 @@ struct cause {
 
 struct descent {
     const struct rp_clock_facts *f;
-    bool turned; /* times are taken as negative: limits from below */
+    bool turned; /* all times negated: lower bounds */
     int64_t *x;  /* by clock */
     struct cause *cause;
     uint32_t *mark;
@@ -56,7 +57,8 @@ static bool lower(struct descent *d, uint32_t clock, int64_t limit_ns, struct ca
     return true;
 }
 
-/* Who left first (turned: who came last), of those whose adjustment has a limit. */
+/* The participant that left first (negated: that arrived last), among those whose adjustment is
+ * bounded. */
 static uint32_t tightest(const struct descent *d, uint32_t rendezvous)
 {
     const struct rp_clock_facts *f = d->f;
@@ -126,7 +128,7 @@ static bool pass(struct descent *d)
     return changed;
 }
 
-/* A clock that is on a cycle of causes, or RP_CLOCK_NONE. */
+/* A clock on a cycle of causes, or RP_CLOCK_NONE. */
 static uint32_t on_cycle(struct descent *d)
 {
     uint32_t c, at;
@@ -141,7 +143,7 @@ static uint32_t on_cycle(struct descent *d)
     return RP_CLOCK_NONE;
 }
 
-/* Passes until nothing changes; the clock on a cycle where that never happens. */
+/* Repeats passes until nothing changes. Returns a clock on a cycle if that never happens. */
 static uint32_t descend(struct descent *d)
 {
     size_t passes;
@@ -157,7 +159,7 @@ static uint32_t descend(struct descent *d)
 
 /* ------------------------------------------------------------------ conflicts */
 
-/* By how much the constraint holds, by the estimate alone. */
+/* The slack of the constraint by the estimate alone. */
 static int64_t slack_ns(const struct rp_clock_facts *f, const struct cause *c)
 {
     if (c->by_message)
@@ -213,7 +215,7 @@ static void start(struct descent *d, int64_t value_ns)
     }
 }
 
-/* Leaves out what cannot hold until the rest can. */
+/* Drops constraints until the rest can be satisfied. */
 static void settle(struct descent *d, struct rp_clocks *out)
 {
     for (;;) {

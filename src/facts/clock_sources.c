@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Facts about clocks from records. In a collective that gives everybody something of everybody no
- * rank can be done before the last has come; of a broadcast that is not so, but its ends still lie
- * close together. Sorting dominates.
+ * Clock constraints from recorded collectives. No rank finishes an all-reduce or another collective
+ * in which every rank needs data of every other before the last rank has arrived. For a broadcast
+ * this does not hold, but its ends are still close together. Sorting dominates the cost.
  */
 #include "facts/clock_sources.h"
 

@@ -1,27 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #ifndef RP_FACTS_CLOCK_SOURCES_H
 #define RP_FACTS_CLOCK_SOURCES_H
-/* What traces tell about clocks: their collectives, and messages with one side in each of two. */
+/* What is known about clocks from traces: collectives, and messages between two traces. */
 #include "facts/clocks.h"
 #include "facts/rendezvous.h"
 #include "trace/trace.h"
 
-/* Recorded times may contradict each other by so much: devices report theirs on the clock of the
-   host by a conversion that is a few microseconds off. */
+/* Recorded times may contradict each other by this much: the conversion of device times to the
+ * clock of the host is off by a few microseconds. */
 #define RP_CLOCK_TOLERANCE_NS 10000
 
 typedef RP_VEC(struct rp_clock_message) rp_clock_message_vec;
 
-/* A message of which one side is in one trace and the other in another (logs of BytePS). */
+/* One side of a message whose other side is in another trace (logs of BytePS). */
 struct rp_half_message {
     uint64_t key; /* the same on both sides */
     int64_t ns;
-    uint32_t rank, nth; /* nth of its key, side and rank; set by rp_half_messages_join */
+    uint32_t rank,
+        nth; /* nth: ordinal among those of its key, side and rank; set by rp_half_messages_join */
     bool is_begin;
 };
 typedef RP_VEC(struct rp_half_message) rp_half_message_vec;
 
-/* The halves of a trace: begins and ends of transfers that have no other end there. */
+/* The half messages of a trace: begins and ends of transfers whose other end is not in it. */
 enum rp_code rp_half_messages_find(const struct rp_trace *t, rp_half_message_vec *out,
                                    struct rp_err *err);
 /* The n-th begin of a key on one rank and the n-th end on another are a message. Sorts the halves.
@@ -29,8 +30,8 @@ enum rp_code rp_half_messages_find(const struct rp_trace *t, rp_half_message_vec
 enum rp_code rp_half_messages_join(rp_half_message_vec *halves, rp_clock_message_vec *out,
                                    struct rp_err *err);
 
-/* Times of the ranks become those of the first rank's trace. clock_of: as in rp_clock_input;
-   messages: NULL for none. */
+/* Clocks relative to the first rank's trace. clock_of: as in rp_clock_input; messages: may be NULL.
+ */
 enum rp_code rp_clocks_of_rendezvous(const struct rp_collectives *const *ranks, size_t n,
                                      const struct rp_rendezvous_list *rendezvous,
                                      const uint32_t *clock_of, const rp_clock_message_vec *messages,

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Offsets of clocks. First every clock that meets a known one gets the weighted median distance of
- * their ends. Then a few sweeps: the time of a rendezvous is the median of its ends on the clocks
- * as they are known, and a clock is the line through the distances of its ends from these times:
- * its slope from the medians of the first and the last third, kept only where it is far above what
- * the scatter could feign, its height the weighted median of what is left. A clock that only
- * messages reach is put where the fastest message each way took equally long. At last the offsets
- * move as little as the certain facts ask for (clock_bounds.c).
+ * Offsets of clocks. First every clock that has a rendezvous with a known one gets the weighted
+ * median distance of their ends. Then a few sweeps: the time of a rendezvous is the median of its
+ * ends on the clocks known so far, and a clock is a line through the distances of its ends from
+ * these times. The slope (drift) comes from the medians of the first and the last third and is used
+ * only where it is far above what scatter could cause; the offset is the weighted median of the
+ * residuals. A clock that is connected by messages only is set so that the fastest message takes
+ * equally long in both directions. Finally offsets are moved as little as the hard constraints
+ * require (clock_bounds.c).
  *
- * All steps are medians and differences of integers: a clock that is set by d gets an offset that
- * is smaller by exactly d.
+ * All steps are medians and differences of integers: adding d to all times of a clock lowers its
+ * offset by exactly d.
  */
 #include "facts/clocks.h"
 
@@ -23,7 +24,7 @@
 #define SWEEPS        4
 #define DRIFT_POINTS  9 /* three in each third */
 #define DRIFT_SIGMAS  4
-#define DRIFT_MAX_PPB 1e6 /* no clock is worse than that */
+#define DRIFT_MAX_PPB 1e6 /* larger drifts are implausible */
 
 struct point {
     int64_t x_ns, y_ns;
@@ -45,16 +46,16 @@ struct finder {
     struct rp_arena *arena;
     size_t nclocks, nrendezvous;
     struct rp_clock_participant
-        *participants; /* rank: the clock; times with what was to be added */
+        *participants; /* their rank is a clock; start_ns is added to their times */
     struct rp_clock_message *messages;
     uint32_t *first;    /* by rendezvous: its participants */
     uint32_t *by_clock; /* participants, by clock */
     uint32_t *clock_first;
-    int64_t *rendezvous_ns; /* when all left it, on the first clock */
+    int64_t *rendezvous_ns; /* when it ended, on the first clock */
     bool *rendezvous_known;
     uint64_t *weight; /* by rendezvous */
     struct line *lines;
-    struct point *points; /* scratch: as many as participants */
+    struct point *points; /* scratch, one a participant */
     int64_t *values;      /* scratch, the same */
 };
 
@@ -83,7 +84,7 @@ static int by_value(const void *pa, const void *pb)
     return (a > b) - (a < b);
 }
 
-/* Of two in the middle the mean, downwards. */
+/* Of an even number the mean of the two in the middle, rounded down. */
 static int64_t median(int64_t *values, size_t n)
 {
     qsort(values, n, sizeof *values, by_value);
@@ -107,8 +108,8 @@ static int64_t weighted_median(struct point *p, size_t n)
     return p[i].y_ns;
 }
 
-/* The ends of a collective lie as far apart as its transfer is long, at most: what was short for
-   the last rank that came tells more about clocks. */
+/* The ends of a collective differ by at most the length of its transfer, so the shorter it was for
+ * the rank that arrived last, the better it measures clocks. */
 static uint64_t weight_of(const struct finder *f, uint32_t rendezvous)
 {
     int64_t least = INT64_MAX, dur;
@@ -151,7 +152,7 @@ static void tell_rendezvous(struct finder *f, uint32_t clock)
     }
 }
 
-/* The distances of a clock's ends from the rendezvous whose time is known. */
+/* The distances of a clock's ends from the times of rendezvous that are known. */
 static size_t points_of(struct finder *f, uint32_t clock)
 {
     size_t n = 0;
@@ -168,7 +169,7 @@ static size_t points_of(struct finder *f, uint32_t clock)
     return n;
 }
 
-/* Whether a clock became known. */
+/* Returns whether a clock became known. */
 static bool seed_by_rendezvous(struct finder *f)
 {
     bool any = false;
@@ -186,7 +187,7 @@ static bool seed_by_rendezvous(struct finder *f)
     return any;
 }
 
-/* The fastest message to and from known clocks decides. */
+/* Uses the fastest message to and from known clocks. Returns whether a clock became known. */
 static bool seed_by_messages(struct finder *f)
 {
     uint32_t c;
@@ -253,8 +254,9 @@ static int64_t middle(struct finder *f, const struct point *p, size_t n, bool of
     return median(f->values, n);
 }
 
-/* Two thirds of the distances from the middle are smaller: of a normal scatter the standard
-   deviation. Coarse times can make that 0, so half of the 90th percentile counts too. */
+/* The distance from the median below which two thirds of the points lie: for normally distributed
+ * residuals the standard deviation. Coarse times can make that 0, so half of the 90th percentile is
+ * a lower limit. */
 static double spread_of(struct finder *f, const struct point *p, size_t n)
 {
     int64_t mid = middle(f, p, n, false), two_thirds, nine_tenths;
@@ -280,7 +282,8 @@ static void take_slope(struct point *p, size_t n, double drift, int64_t at_ns)
                                   p[i].y_ns);
 }
 
-/* The slope where it is there beyond doubt, else 0; taken from the points, which are by x. */
+/* The slope, or 0 where it is not significant; subtracted from the points, which are sorted by x.
+ */
 static double take_drift(struct finder *f, struct point *p, size_t n, int64_t at_ns)
 {
     size_t third = n / 3;
@@ -302,8 +305,9 @@ static double take_drift(struct finder *f, struct point *p, size_t n, int64_t at
     return 0;
 }
 
-/* The time of a rendezvous follows the clock itself, the more the fewer are in it: so much wider
-   than its distances from the rendezvous are those from the other clocks. */
+/* The time of a rendezvous depends on the clock itself, the more the fewer participants it has.
+ * This is the factor by which distances from the other clocks are wider than those from the
+ * rendezvous. */
 static double widening(const struct finder *f, uint32_t clock)
 {
     double participants = f->clock_first[clock + 1] - f->clock_first[clock], all = 0;
@@ -332,7 +336,7 @@ static void fit_line(struct finder *f, uint32_t clock)
     l->offset_ns = weighted_median(f->points, n);
 }
 
-/* The first clock is right by definition: the others go by it. */
+/* Makes all clocks relative to the first. */
 static void refer_to_first(struct finder *f)
 {
     struct line first = f->lines[0];
@@ -480,8 +484,7 @@ static enum rp_code gather(struct finder *f, struct rp_clock_facts *facts, struc
     return RP_OK;
 }
 
-/* How far the truth can be: the scatter of the rendezvous or half a round trip, and never more than
-   what is certain. */
+/* The scatter of the rendezvous or half a round trip, limited by the bounds. */
 static int64_t uncertainty(const struct line *l, int64_t low_ns, int64_t high_ns)
 {
     int64_t spread = l->n >= 3 ? (int64_t)llround(l->spread_ns) : l->n ? -1 : l->half_trip_ns;
@@ -521,7 +524,7 @@ static void put(const struct finder *f, const int64_t *low, const int64_t *high,
     }
 }
 
-/* Rendezvous that tell something: of more than one clock. */
+/* Rendezvous of more than one clock. */
 static size_t count_rendezvous(const struct finder *f)
 {
     size_t m, n = 0;

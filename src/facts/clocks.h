@@ -2,17 +2,17 @@
 #ifndef RP_FACTS_CLOCKS_H
 #define RP_FACTS_CLOCKS_H
 /*
- * One clock for many ranks. Two kinds of facts tie the clocks of two ranks together:
+ * One clock for many ranks. Two kinds of observations relate the clocks of two ranks:
  *
- *     rendezvous    nobody can leave an all-reduce before the last has come, and all leave it
- * together message    nothing is received before it was sent
+ *     rendezvous   no rank leaves an all-reduce before the last one arrives; all leave together
+ *     message      nothing is received before it was sent
  *
  *     rank 0  [b0 ........ e0]              certain:  b0 <= e1 and b1 <= e0, on one clock
  *     rank 1        [b1 .... e1]            likely:   e0 = e1
  *
- * What is certain becomes difference constraints (clock_bounds.c): they say whether any offsets fit
- * at all, and between which two values each one lies. What is likely becomes the estimate: medians,
- * where short rendezvous weigh more. Ranks of one host share a clock.
+ * What is certain becomes difference constraints (clock_bounds.c): they show whether any offsets
+ * satisfy all of them, and give bounds for each offset. What is likely becomes the estimate:
+ * medians in which short rendezvous weigh more. Ranks of one host share a clock.
  */
 #include "base/arena.h"
 #include "base/err.h"
@@ -23,46 +23,47 @@
 
 #define RP_CLOCK_NONE UINT32_MAX
 
-/* A rank in a rendezvous. Participants of one rendezvous stand behind each other. */
+/* A rank in a rendezvous. Participants of one rendezvous are adjacent. */
 struct rp_clock_participant {
     uint32_t rendezvous, rank;
-    int64_t begin_ns, end_ns; /* of the rank's own clock */
-    bool binds;               /* nobody could leave this rendezvous before this rank came */
+    int64_t begin_ns, end_ns; /* on the rank's own clock */
+    bool binds; /* no participant can leave this rendezvous before this rank arrives */
 };
 
 struct rp_clock_message {
     uint32_t from, to;            /* ranks */
-    int64_t sent_ns, received_ns; /* the earliest the one, the latest the other can have been */
+    int64_t sent_ns, received_ns; /* the earliest time of sending, the latest of receiving */
 };
 
 struct rp_clock_input {
     size_t nranks;
-    const uint32_t *clock_of; /* by rank: a number below nranks; NULL: each has its own */
-    const int64_t *start_ns;  /* by rank: added to its times beforehand; NULL: nothing */
+    const uint32_t
+        *clock_of; /* by rank: number of its clock, below nranks; NULL: each rank has its own */
+    const int64_t *start_ns; /* by rank: added to its times first; NULL: 0 */
     size_t nparticipants, nmessages;
     const struct rp_clock_participant *participants;
     const struct rp_clock_message *messages;
     int64_t tolerance_ns; /* by which recorded times may contradict each other */
 };
 
-/* Of a rank; time on the first rank's clock = rp_clock_time(). */
+/* The clock of a rank; rp_clock_time converts a time to the first rank's clock. */
 struct rp_clock {
-    bool known;              /* something ties it to the first rank's clock */
-    int64_t offset_ns;       /* to be added to the rank's times, as of at_ns */
-    int64_t at_ns;           /* a time in the middle of what was used, of the rank's clock */
-    double drift_ppb;        /* how much more must be added each second, in ns; 0: none was seen */
+    bool known;              /* it is related to the first rank's clock */
+    int64_t offset_ns;       /* to add to the rank's times, at at_ns */
+    int64_t at_ns;           /* the middle of the times that were used, on the rank's clock */
+    double drift_ppb;        /* change of the offset, in ns per second; 0: no significant drift */
     int64_t uncertainty_ns;  /* of the offset; -1: not known */
-    int64_t low_ns, high_ns; /* the offset is certainly between them; INT64_MIN, INT64_MAX: open */
+    int64_t low_ns, high_ns; /* bounds of the offset; INT64_MIN, INT64_MAX: none */
     uint32_t clock;          /* ranks with the same number share it */
-    uint32_t rendezvous, messages; /* of its clock that were used */
+    uint32_t rendezvous, messages; /* of its clock, that were used */
 };
 
-/* Facts that no offsets satisfy: what the pair was left out of the constraints for. */
+/* A constraint that contradicts others and was dropped. */
 struct rp_clock_conflict {
-    uint32_t rank_a, rank_b;           /* a left `rendezvous` before b came to it */
-    uint32_t rendezvous, message;      /* one of them; RP_CLOCK_NONE: the other */
-    uint32_t against, against_message; /* what says the opposite, if it is another */
-    int64_t by_ns; /* the offsets would have to differ by so much from themselves */
+    uint32_t rank_a, rank_b;           /* a left the rendezvous before b arrived */
+    uint32_t rendezvous, message;      /* one of them, the other is RP_CLOCK_NONE */
+    uint32_t against, against_message; /* what it contradicts, or RP_CLOCK_NONE */
+    int64_t by_ns;                     /* the size of the contradiction */
 };
 
 struct rp_clocks {
@@ -72,7 +73,7 @@ struct rp_clocks {
     size_t nmessages;    /* from one clock to another */
     size_t nconflicts;
     struct rp_clock_conflict *conflicts;
-    bool consistent; /* without what the conflicts name everything fits */
+    bool consistent; /* offsets satisfy everything but the conflicts */
     bool used_drift;
 };
 

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The innermost source wins: the kernel's own arguments, then those of the spans around its launch,
- * outwards, then those of the collective that is told right behind the launch. Names are compared
- * without case and underscores, because every layer spells them differently (AllReduce, allreduce,
+ * The innermost source wins: the kernel's own arguments, then those of the ancestors of its launch,
+ * then those of the collective that was recorded right after the launch. Names are compared without
+ * case and underscores, because every layer spells them differently (AllReduce, allreduce,
  * all_reduce).
  */
 #include "facts/collective_args.h"
 
 #include <stdlib.h>
 
-#define BEHIND 16 /* events of the thread behind a launch that are looked at */
+#define BEHIND 16 /* events of the thread after a launch that are examined */
 
 const char *const rp_coll_kind_names[RP_COLL_KINDS] = {
 #define KIND_TEXT(name, text, factor) text,
@@ -17,7 +17,7 @@ const char *const rp_coll_kind_names[RP_COLL_KINDS] = {
 #undef KIND_TEXT
 };
 
-/* The first that is found decides: what is longer stands first. */
+/* The first match decides, so longer names come first. */
 static const struct {
     const char *part;
     enum rp_coll_kind kind;
@@ -116,7 +116,7 @@ const char *rp_coll_dtype(const char *text, size_t len, int64_t *bytes)
     return NULL;
 }
 
-/* Products of the innermost lists, added up. "[[]]" is one tensor without dimensions. */
+/* The sum of the products of the innermost lists. "[[]]" is one tensor without dimensions. */
 int64_t rp_coll_elements(const char *dims)
 {
     int64_t sum = 0, product = 1, lists = 0;
@@ -144,7 +144,7 @@ int64_t rp_coll_elements(const char *dims)
     return lists ? sum : -1;
 }
 
-/* The one element type of a list such as ["float", "float"]; different ones are not known. */
+/* The common element type of a list such as ["float", "float"]; NULL if they differ. */
 static const char *type_of_list(const char *list, int64_t *bytes)
 {
     const char *found = NULL, *begin, *end;
@@ -230,7 +230,7 @@ int64_t rp_coll_input_bytes(const struct rp_coll_reader *r, rp_event e)
                                                                                             : bytes;
 }
 
-/* Shapes of operators count everything they are given; those of annotations only what is sent. */
+/* The shapes of operators include all inputs; those of annotations only what is sent. */
 static void read_shapes(const struct rp_coll_reader *r, rp_event e, struct rp_coll_facts *f)
 {
     const struct rp_trace *t = r->trace;
@@ -269,8 +269,9 @@ static void read_one(const struct rp_coll_reader *r, rp_event e, struct rp_coll_
         f->group_size = 0;
 }
 
-/* The collective that a recorder told right behind the launch of its kernel, on the same thread:
-   NCCL before 2.28 tells its plugins so. Another launch before it, and it is that one's. */
+/* The collective that was recorded right after the launch of its kernel, on the same thread, as
+ * NCCL before 2.28 reports them to its plugins. If another launch comes between, it belongs to that
+ * one. */
 static rp_event collective_behind(const struct rp_trace *t, rp_event launch)
 {
     int64_t end_ns = rp_event_end_ns(t, launch);
@@ -278,7 +279,7 @@ static rp_event collective_behind(const struct rp_trace *t, rp_event launch)
 
     for (e = launch + 1; e < last && e < launch + BEHIND; e++) {
         if (t->ev.ts_ns[e] < end_ns)
-            continue; /* within the call */
+            continue; /* inside the call */
         if (t->ev.kind[e] == RP_KIND_COMM_OP)
             return e;
         if (t->ev.link[e] != RP_NONE && strstr(rp_trace_str(t, t->ev.name[e]), "Launch"))

@@ -2,9 +2,9 @@
 #ifndef RP_FACTS_COLLECTIVE_ARGS_H
 #define RP_FACTS_COLLECTIVE_ARGS_H
 /*
- * What frameworks write beside a collective: which one it is, how much it moves, in which group and
- * as the how-manieth. PyTorch has it in the arguments of the kernel, of `record_param_comms` and of
- * the annotation `nccl:…` around the launch, each version some of it.
+ * What frameworks record about a collective: its kind, size, process group and sequence number.
+ * PyTorch records them as arguments of the kernel, of `record_param_comms` and of the annotation
+ * `nccl:…` around the launch; which ones depends on its version.
  */
 #include "facts/arg_keys.h"
 
@@ -30,7 +30,7 @@ enum rp_coll_kind {
 };
 extern const char *const rp_coll_kind_names[RP_COLL_KINDS];
 
-/* Which collective a kernel, an annotation or a "Collective name" is. */
+/* The kind of collective by the name of a kernel or annotation, or by a "Collective name". */
 enum rp_coll_kind rp_coll_kind_of(const char *name);
 
 /* Bytes on the busiest link for each byte of the collective's size, among n ranks; 0: not known. */
@@ -44,7 +44,7 @@ int64_t rp_coll_elements(const char *dims);
 
 struct rp_coll_facts {
     enum rp_coll_kind kind;
-    bool named;                        /* the kind was recorded, not told by a name */
+    bool named;                        /* the kind was recorded, not derived from a name */
     const char *dtype;                 /* static text, or NULL */
     int64_t item_bytes;                /* of one element; 0: not known */
     int64_t in_elements, out_elements; /* -1: not known */
@@ -64,10 +64,10 @@ enum rp_code rp_coll_reader_init(struct rp_coll_reader *r, const struct rp_trace
                                  struct rp_err *err);
 void rp_coll_reader_release(struct rp_coll_reader *r);
 
-/* What e (a kernel, or an annotation of gloo) and the spans around its launch say. */
+/* What e (a kernel, or an annotation of gloo) and the ancestors of its launch record. */
 struct rp_coll_facts rp_coll_read(const struct rp_coll_reader *r, rp_event e, rp_event launch);
 
-/* Bytes of all tensors that an operator was given, where shapes were recorded, or -1. */
+/* Bytes of all input tensors of an operator, or -1 where shapes were not recorded. */
 int64_t rp_coll_input_bytes(const struct rp_coll_reader *r, rp_event e);
 
 #endif

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Communication streams are numbered by the length of their id and the id itself, so that the k-th
- * stream of one rank is the k-th of the others although the numbers differ. Keys for matching are
- * hashes: of group and sequence number (without one: and name) on a device, of name and size on the
- * host, where worker threads may start two collectives in either order. Of several with one key the
- * how-manieth belongs to it.
+ * stream of one rank corresponds to the k-th of the others although ids differ. Keys for matching
+ * are hashes: of group and sequence number (without one: and name) on a device, of name and size on
+ * the host, where worker threads may start two collectives in either order. Where several have one
+ * key, their ordinal is part of it.
  */
 #include "facts/collectives.h"
 
@@ -39,10 +39,10 @@ static const struct rp_field collectives_fields[] = {
 const struct rp_type rp_collectives_type = {"collectives", sizeof(struct rp_collectives),
                                             collectives_fields, NULL};
 
-/* A collective before its facts are read. */
+/* A collective whose arguments are not read yet. */
 struct found {
     int64_t begin_ns;
-    uint32_t seq; /* place in the file */
+    uint32_t seq; /* position in the file */
     rp_event event, launch;
     uint32_t stream;
 };
@@ -56,7 +56,7 @@ struct gatherer {
     struct rp_map texts;           /* string -> number in `copies` */
     RP_VEC(const char *) copies;   /* in the arena */
     struct rp_map seen;            /* key -> how often so far */
-    RP_VEC(uint32_t) stream_place; /* by stream of the work: RP_NONE, or the how-manieth */
+    RP_VEC(uint32_t) stream_place; /* by stream of the work: its number here, or RP_NONE */
     RP_VEC(uint32_t) stream_count;
     RP_VEC(uint32_t) comm_streams; /* those of the work that hold communication, in order */
     RP_VEC(struct found) found;
@@ -99,13 +99,14 @@ static enum rp_code set_group(struct gatherer *g, const struct rp_coll_facts *f,
     if (!c->group)
         return RP_OK;
     c->group_hash = rp_hash_bytes(c->group, strlen(c->group)) | 1;
-    if (f->members != RP_NONE) /* names are not the same everywhere for one group only */
+    if (f->members !=
+        RP_NONE) /* only with its ranks does the name of a group identify it on all ranks */
         c->group_hash ^=
             rp_hash_bytes(rp_trace_str(g->t, f->members), rp_trace_str_len(g->t, f->members)) << 1;
     return RP_OK;
 }
 
-/* What the rank's collectives have in common. */
+/* Notes what all collectives of the rank have in common. */
 static void look_at_group(struct rp_collectives *out, const struct rp_collective *c)
 {
     if (c->kind == RP_COLL_SEND_RECV)
@@ -116,7 +117,7 @@ static void look_at_group(struct rp_collectives *out, const struct rp_collective
     out->group_hash = c->group_hash;
 }
 
-/* Gives c its key: the n-th of those that look the same. */
+/* The key of c includes its ordinal among those that look the same. */
 static enum rp_code set_key(struct gatherer *g, struct rp_collective *c, struct rp_err *err)
 {
     uint64_t words[3] = {c->name_hash, (uint64_t)c->in_bytes, 0};
@@ -161,7 +162,7 @@ static enum rp_code add(struct gatherer *g, const struct found *found, struct rp
     return rp_vec_push(&g->out->list, c, err);
 }
 
-/* The id of a stream as text, for its order. */
+/* The id of a stream as text, for sorting. */
 static const char *stream_text(const struct rp_work *w, uint32_t stream, char buf[24])
 {
     const struct rp_work_stream *s = &w->streams.at[stream];
@@ -221,7 +222,7 @@ static enum rp_code place_streams(struct gatherer *g, struct rp_err *err)
             RP_TRY(rp_vec_push(&g->comm_streams, s, err));
     g->out->nstreams = (uint32_t)g->comm_streams.n;
     sort_streams(w, g->comm_streams.at, g->comm_streams.n);
-    for (s = 1; s < g->out->nstreams; s++) { /* 7 and "7" are one */
+    for (s = 1; s < g->out->nstreams; s++) { /* 7 and "7" are the same id */
         uint32_t before = g->comm_streams.at[s - 1], at = g->comm_streams.at[s];
 
         g->stream_place.at[at] = stream_order(w, before, at) ? s : g->stream_place.at[before];
@@ -273,7 +274,7 @@ static enum rp_code find_kernels(struct gatherer *g, struct rp_err *err)
     return RP_OK;
 }
 
-/* Spans of all threads are one stream. */
+/* The spans of all threads form one stream. */
 static enum rp_code find_spans(struct gatherer *g, const struct rp_scope *scope, struct rp_err *err)
 {
     const struct rp_trace *t = g->t;

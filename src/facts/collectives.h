@@ -3,9 +3,9 @@
 #define RP_FACTS_COLLECTIVES_H
 /*
  * The collectives of one rank, small enough to stay in memory for all ranks of a run: communication
- * kernels in time order, each with its place in its communication stream and what the framework
- * recorded about it. Where a rank has no such kernels, the collectives of the host (gloo, MPI, UCC)
- * stand in for them. How ranks meet in them is in rendezvous.h.
+ * kernels in time order, each with its position in its communication stream and what the framework
+ * recorded about it. Where a rank has no such kernels, collectives of the host (gloo, MPI, UCC) are
+ * used. rendezvous.h matches them across ranks.
  */
 #include "base/arena.h"
 #include "facts/collective_args.h"
@@ -17,11 +17,11 @@ struct rp_collective {
     const char *group;              /* process group, or NULL */
     const char *dtype;              /* "bf16" …, or NULL */
     int64_t seq;                    /* number in its group, or -1 */
-    int64_t in_bytes, out_bytes;    /* what this rank gives and gets; -1: not known */
+    int64_t in_bytes, out_bytes;    /* what this rank sends and receives; -1: not known */
     int64_t group_size;             /* 0: not known */
     uint64_t name_hash, group_hash; /* of the group's name and ranks; 0: no group */
-    uint64_t key;                   /* the same on all ranks that meet in it; 0: none */
-    uint32_t stream, index;         /* the index-th of the stream-th communication stream */
+    uint64_t key;                   /* the same on all ranks that take part; 0: none */
+    uint32_t stream, index;         /* number of the communication stream, position in it */
     rp_event event, launch;         /* launch: RP_NONE where it is not known */
     uint8_t kind;                   /* enum rp_coll_kind */
 };
@@ -30,10 +30,10 @@ struct rp_collectives {
     RP_VEC(struct rp_collective) list; /* by start, then order of the file */
     uint32_t nstreams;
     bool on_host;        /* spans of threads, not kernels */
-    bool sequenced;      /* all but sends and receives have a group and a number */
-    bool grouped;        /* they have a group */
-    bool mixed;          /* they have different ones */
-    uint64_t group_hash; /* of the last that has one */
+    bool sequenced;      /* all but sends and receives have a group and a sequence number */
+    bool grouped;        /* all but sends and receives have a group */
+    bool mixed;          /* they have different groups */
+    uint64_t group_hash; /* of the last collective that has one */
     int64_t base_ns;
 };
 extern const struct rp_type rp_collectives_type; /* as a member of a part (result/part.h) */
@@ -45,7 +45,7 @@ enum rp_code rp_collectives_init(struct rp_collectives *out, const struct rp_wor
                                  struct rp_err *err);
 void rp_collectives_release(struct rp_collectives *c);
 
-/* Bytes by which bandwidth is counted among n ranks (docs/definitions.md), or -1. */
+/* The size from which bandwidth is computed, among n ranks (docs/definitions.md), or -1. */
 int64_t rp_collective_size(const struct rp_collective *c, int64_t n);
 
 /* Whether a span of a thread is a collective that runs on the host. */

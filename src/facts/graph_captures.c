@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One walk over the calls finds the begins and ends of captures; sorted by process and time and
- * counted up and down they give the windows. A capture that was not ended in the recording is none.
- * Then each correlation without device work is looked up in them, by its last call in the file, as
- * health counts it. Names are asked about once.
+ * One pass over the calls finds the begins and ends of captures; sorted by process and time they
+ * give the windows of captures. A capture that does not end in the recording is ignored. Then each
+ * correlation without device work is looked up in the windows by its last call in the file, as for
+ * trace health. Each name is classified once.
  */
 #include "facts/graph_captures.h"
 
@@ -119,7 +119,7 @@ static bool is_inside(const struct finder *f, uint32_t process, int64_t at_ns)
 {
     size_t low = 0, high = f->windows.n;
 
-    while (low < high) { /* the first that ends behind it */
+    while (low < high) { /* the first that ends after it */
         size_t middle = low + (high - low) / 2;
         const struct window *w = &f->windows.at[middle];
 
@@ -132,7 +132,8 @@ static bool is_inside(const struct finder *f, uint32_t process, int64_t at_ns)
            f->windows.at[low].begin_ns <= at_ns;
 }
 
-/* The last call in the file of a link that has calls only; RP_NONE where it has device work. */
+/* The last call, in the order of the file, of a link without device work; RP_NONE if it has some.
+ */
 static rp_event last_call(const struct rp_trace *t, uint32_t link)
 {
     rp_event last = RP_NONE;

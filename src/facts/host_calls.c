@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Own times come from one pass: every call begins with its length and gives what lies inside it to
- * the innermost call around. Then they are put side by side by name, so that the join of ranks only
- * copies; medians are sorted for those names only that have a slow call.
+ * Self times come from one pass: every call starts with its duration, and the duration of each call
+ * is subtracted from its parent. They are then grouped by name, so that joining ranks only copies;
+ * only names with a slow call are sorted for their median.
  */
 #include "facts/host_calls.h"
 
@@ -30,8 +30,8 @@ struct collector {
     struct rp_host_calls *out;
     struct rp_arena *arena;
     struct rp_strtab names;
-    RP_VEC(uint32_t) group; /* by string of the trace: its name, or RP_NONE */
-    RP_VEC(int64_t) self;   /* by event; -1: no call */
+    RP_VEC(uint32_t) group; /* by string of the trace: index of its name, or RP_NONE */
+    RP_VEC(int64_t) self;   /* by event; -1: not a call */
     RP_VEC(char) text;
 };
 
@@ -62,7 +62,7 @@ static bool in_scope(const struct collector *c, rp_event e)
     return !c->scope->limited || (ts >= c->scope->begin_ns && ts < c->scope->end_ns);
 }
 
-/* Own times of all calls: parents stand before their children. */
+/* Self times of all calls; parents come before their children. */
 static enum rp_code measure(struct collector *c, struct rp_err *err)
 {
     const struct rp_events *ev = &c->t->ev;
@@ -82,7 +82,7 @@ static enum rp_code measure(struct collector *c, struct rp_err *err)
     return RP_OK;
 }
 
-/* Without the numbers behind '#', which count calls. */
+/* Without the number after '#', which counts calls. */
 static enum rp_code plain_name(struct collector *c, rp_str s, struct rp_err *err)
 {
     const char *p = rp_trace_str(c->t, s), *end = p + rp_trace_str_len(c->t, s);
@@ -115,7 +115,7 @@ static enum rp_code add_name(struct collector *c, const char *name, uint8_t kind
     return rp_vec_push(&c->out->begin, 0, err);
 }
 
-/* The name of a call, made when it is first met. */
+/* The index of the name of a call, added on first use. */
 static enum rp_code name_of(struct collector *c, rp_event e, uint32_t *name, struct rp_err *err)
 {
     rp_str s = c->t->ev.name[e];
@@ -131,7 +131,7 @@ static enum rp_code name_of(struct collector *c, rp_event e, uint32_t *name, str
     return RP_OK;
 }
 
-/* Counts calls by name and notes the slow ones; begin[name] is the count then. */
+/* Counts calls by name in begin[name], and notes the slow ones. */
 static enum rp_code count_calls(struct collector *c, int64_t floor_ns, struct rp_err *err)
 {
     uint32_t name;
@@ -139,7 +139,7 @@ static enum rp_code count_calls(struct collector *c, int64_t floor_ns, struct rp
 
     RP_TRY(rp_vec_reserve(&c->group, c->t->str.n + 1, err));
     memset(c->group.at, 0xff, (c->t->str.n + 1) * sizeof *c->group.at);
-    RP_TRY(add_name(c, "", RP_KIND_OTHER, err)); /* a string table always holds it */
+    RP_TRY(add_name(c, "", RP_KIND_OTHER, err)); /* index 0 is the empty name */
     for (e = 0; e < c->t->ev.n; e++) {
         struct rp_slow_call slow = {e, 0, c->self.at[e]};
 
@@ -154,7 +154,7 @@ static enum rp_code count_calls(struct collector *c, int64_t floor_ns, struct rp
     return RP_OK;
 }
 
-/* Own times side by side by name. */
+/* Groups the self times by name. */
 static enum rp_code place_times(struct collector *c, struct rp_err *err)
 {
     struct rp_host_calls *out = c->out;
@@ -173,7 +173,7 @@ static enum rp_code place_times(struct collector *c, struct rp_err *err)
     for (e = 0; e < c->t->ev.n; e++)
         if (c->self.at[e] >= 0 && in_scope(c, e))
             out->self.at[out->begin.at[c->group.at[c->t->ev.name[e]]]++] = c->self.at[e];
-    for (i = (uint32_t)out->begin.n - 1; i > 0; i--) /* each has moved to the next one's begin */
+    for (i = (uint32_t)out->begin.n - 1; i > 0; i--) /* each begin has advanced to the next one */
         out->begin.at[i] = out->begin.at[i - 1];
     out->begin.at[0] = 0;
     return RP_OK;
@@ -224,7 +224,7 @@ const int64_t *rp_call_times(struct rp_call_names *names, struct rp_call_name *n
     return times;
 }
 
-/* Gives every name of every rank its place among all. */
+/* Maps every name of every rank to one list of names. */
 static enum rp_code map_names(const struct rp_host_calls *const *ranks, size_t n,
                               struct rp_strtab *tab, struct rp_arena *arena,
                               struct rp_call_names *out, struct rp_err *err)

@@ -2,32 +2,32 @@
 #ifndef RP_FACTS_HOST_CALLS_H
 #define RP_FACTS_HOST_CALLS_H
 /*
- * What the host ran, by name: the own time of every operator, annotation, runtime call and Python
- * frame, that of the spans inside it left out. A stall is a call far above the median of its own
- * name on all ranks (docs/definitions.md, "Stalls").
+ * What the host ran, by name: the self time of every operator, annotation, runtime call and Python
+ * frame, without the spans inside it. A stall is a call far above the median of its name on all
+ * ranks (docs/definitions.md, "Stalls").
  */
 #include "base/arena.h"
 #include "base/vec.h"
 #include "facts/work.h"
 
 enum {                    /* of a name */
-       RP_CALL_WAITS = 1, /* for the device, by its meaning: long ones are no stalls */
+       RP_CALL_WAITS = 1, /* waits for the device by definition: long calls are not stalls */
        RP_CALL_STEP = 2   /* marks a step of the profiler */
 };
 
 struct rp_slow_call {
     rp_event event;
     uint32_t name;   /* into the names */
-    int64_t self_ns; /* own time */
+    int64_t self_ns; /* self time */
 };
 
 /* The calls of one rank; the trace is not needed afterwards. */
 struct rp_host_calls {
-    RP_VEC(const char *) names; /* without the digits behind '#': "ProfilerStep#" */
+    RP_VEC(const char *) names; /* without the digits after '#': "ProfilerStep#" */
     RP_VEC(uint8_t) kind;       /* by name, enum rp_kind */
     RP_VEC(uint8_t) flags;      /* by name */
-    RP_VEC(uint32_t) begin;     /* by name, one more than names: where its times begin in `self` */
-    RP_VEC(int64_t) self;       /* own times, in no order */
+    RP_VEC(uint32_t) begin; /* by name, with one more at the end: first of its times in `self` */
+    RP_VEC(int64_t) self;   /* self times, unordered */
     RP_VEC(struct rp_slow_call) slow; /* those above the floor, by track and time */
 };
 
@@ -40,20 +40,20 @@ enum rp_code rp_host_calls_init(struct rp_host_calls *out, const struct rp_trace
                                 struct rp_arena *arena, struct rp_err *err);
 void rp_host_calls_release(struct rp_host_calls *calls);
 
-/* What is a stall. */
+/* The definition of a stall. */
 struct rp_stall_rule {
-    int64_t floor_ns; /* own time above this */
-    int64_t ratio;    /* and above so many times the median, or that many microseconds */
-    int64_t calls;    /* of a name that has at least so many */
+    int64_t floor_ns; /* self time above this */
+    int64_t ratio;    /* and above this many times the median, or this many microseconds */
+    int64_t calls;    /* of a name with at least this many calls */
 };
 extern const struct rp_stall_rule rp_stall_usual;
 
-/* A name over all ranks. */
+/* A name on all ranks. */
 struct rp_call_name {
     const char *name;
     uint8_t kind, flags;
     size_t begin, count; /* its times in `self` */
-    int64_t median_ns;   /* RP_ABSENT_I64 where nobody asked for it */
+    int64_t median_ns;   /* RP_ABSENT_I64 where it was not needed */
     bool sorted;
 };
 
@@ -61,11 +61,11 @@ struct rp_call_names {
     size_t n;
     struct rp_call_name *at;
     int64_t *self;
-    uint32_t **to; /* by rank and name of the rank: the name here */
+    uint32_t **to; /* by rank and name of the rank: index of the name here */
 };
 
-/* Joins ranks; allocates in the arena, names are those of the ranks. Medians are made where a rank
- * has a slow call. */
+/* Joins ranks. Allocates in the arena; names are borrowed from the ranks. Medians are computed for
+ * names with a slow call. */
 enum rp_code rp_call_names_join(const struct rp_host_calls *const *ranks, size_t n,
                                 struct rp_arena *arena, struct rp_call_names *out,
                                 struct rp_err *err);

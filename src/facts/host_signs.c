@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A table of parts of names, found in either case; callers ask once a string. */
+/* A table of parts of names, compared without case; callers ask once a string. */
 #include "facts/host_signs.h"
 
 #include <stddef.h>

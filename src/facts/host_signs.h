@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #ifndef RP_FACTS_HOST_SIGNS_H
 #define RP_FACTS_HOST_SIGNS_H
-/* What the name of a host span says about why it takes its time. */
+/* Causes of host time, by the name of a span. */
 #include <stdint.h>
 
 enum rp_host_sign {
-    RP_SIGN_DATA = 1,      /* loads input data */
-    RP_SIGN_BLOCKS = 2,    /* waits for the device */
-    RP_SIGN_RANKS = 4,     /* waits for other ranks: NCCL's calls return at once, gloo's do not */
+    RP_SIGN_DATA = 1,   /* loads input data */
+    RP_SIGN_BLOCKS = 2, /* waits for the device */
+    RP_SIGN_RANKS =
+        4, /* waits for other ranks: calls of NCCL return at once, those of gloo do not */
     RP_SIGN_ALLOCATES = 8, /* device or pinned memory */
     RP_SIGN_STEP = 16,     /* marks a step of the profiler */
-    RP_SIGN_GARBAGE = 32   /* collects Python's garbage */
+    RP_SIGN_GARBAGE = 32   /* Python's garbage collection */
 };
 
 /* Bits of enum rp_host_sign. */

@@ -3,8 +3,8 @@
 #define RP_FACTS_INTERVALS_H
 /*
  * Half-open intervals of time and their union. A union is a list of intervals in time order that do
- * not touch each other. An interval of length zero that touches nothing stays in the list: it is a
- * moment at which something was there, and it divides the gap around it (docs/definitions.md).
+ * not touch each other. An interval of length zero that touches no other stays in the list:
+ * something happened at that time, and it divides the gap around it (docs/definitions.md).
  */
 #include "base/err.h"
 #include "base/vec.h"
@@ -42,7 +42,7 @@ static inline int rp_ns_order(const void *pa, const void *pb)
     return (a > b) - (a < b);
 }
 
-/* How long [begin, end) and [from, to) are both there. */
+/* The length of the intersection of [begin, end) and [from, to). */
 static inline int64_t rp_ns_common(int64_t begin_ns, int64_t end_ns, int64_t from_ns, int64_t to_ns)
 {
     int64_t begin = begin_ns > from_ns ? begin_ns : from_ns;
@@ -68,17 +68,17 @@ static inline enum rp_code rp_union_add(rp_interval_vec *u, int64_t begin_ns, in
 /* Sum of the lengths. */
 int64_t rp_union_length(const struct rp_interval *u, size_t n);
 
-/* How long both are there. */
+/* The length of the intersection. */
 int64_t rp_union_common(const struct rp_interval *a, size_t na, const struct rp_interval *b,
                         size_t nb);
 
-/* The first interval that ends after a moment; n where there is none. */
+/* The first interval that ends after a time, or n. */
 size_t rp_union_first(const struct rp_interval *u, size_t n, int64_t after_ns);
 
-/* How much of [begin, end) the union covers; O(log n) and what lies inside. */
+/* How much of [begin, end) the union covers; O(log n) plus the intervals inside. */
 int64_t rp_union_covers(const struct rp_interval *u, size_t n, int64_t begin_ns, int64_t end_ns);
 
-/* Puts intervals in order and joins those that touch; returns how many are left. */
+/* Sorts intervals and merges those that touch; returns how many remain. */
 size_t rp_union_sort(struct rp_interval *u, size_t n);
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Launch and start times of each stream in two sorted lists: a length is two binary searches. */
+/* Launch and start times of each stream in two sorted lists: a queue length is two binary searches.
+ */
 #include "facts/launches.h"
 
 #include <stdlib.h>
@@ -69,7 +70,7 @@ void rp_queues_release(struct rp_queues *q)
     rp_vec_release(&q->list);
 }
 
-/* How many of n ascending values are not above a moment. */
+/* How many of n ascending values are at or before a time. */
 static uint32_t until(const int64_t *v, uint32_t n, int64_t at_ns)
 {
     uint32_t low = 0, high = n;

@@ -3,7 +3,7 @@
 #define RP_FACTS_LAUNCHES_H
 /*
  * Launches and the queues they fill. A launch waits in the queue of its stream from the start of
- * the host's call to the start of the work.
+ * the host call to the start of the work.
  *
  *     host     [ call ]
  *     queue    +1......................-1
@@ -15,8 +15,8 @@
 struct rp_launch {
     rp_event call;
     uint32_t item;     /* of the work */
-    int64_t call_ns;   /* the host's call */
-    int64_t device_ns; /* the work */
+    int64_t call_ns;   /* duration of the host call */
+    int64_t device_ns; /* duration of the work */
     int64_t delay_ns;  /* from the end of the call to the start of the work; 0 where it began
                           before */
 };
@@ -28,11 +28,11 @@ struct rp_queues {
     RP_VEC(struct rp_launch) list; /* in the order of the work */
 };
 
-/* Work without a recorded launch is left out. Release `out` also after a failure. O(n log n). */
+/* Work without a recorded launch is skipped. Release `out` also after a failure. O(n log n). */
 enum rp_code rp_queues_init(struct rp_queues *out, const struct rp_work *work, struct rp_err *err);
 void rp_queues_release(struct rp_queues *q);
 
-/* Launches of a stream that wait at a moment. */
+/* The number of launches of a stream that wait at a time. */
 int64_t rp_queue_length(const struct rp_queues *q, uint32_t stream, int64_t at_ns);
 
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A histogram with sixteen bins an octave is smoothed; a valley parts two modes where it is clearly
- * lower than the lower of its peaks. The axis is log2(duration + 16 us), so that below some
- * microseconds it is linear: there the steps of the clock, not the program, make gaps between
- * durations. Linear in durations; the histogram has a thousand bins.
+ * A histogram with sixteen bins an octave is smoothed; a valley separates two modes if it is
+ * clearly lower than the lower of its peaks. The axis is log2(duration + 16 us), which is linear
+ * below a few microseconds, where gaps between durations come from the resolution of the clock.
+ * Linear in durations; the histogram has a thousand bins.
  */
 #include "facts/modes.h"
 
@@ -14,8 +14,8 @@
 #define KNEE_NS   16000.0
 #define AN_OCTAVE 16
 #define BINS      (64 * AN_OCTAVE)
-#define REACH     4   /* bins to each side that smoothing looks at */
-#define DIP       0.8 /* a valley parts two peaks where it is below this share of the lower */
+#define REACH     4   /* bins on each side that smoothing uses */
+#define DIP       0.8 /* a valley below this share of the lower peak separates two modes */
 
 struct axis {
     double density[BINS];
@@ -63,7 +63,8 @@ static int valley_after(const struct axis *a, int p)
     return lowest;
 }
 
-/* How deep the valley behind a peak is: 0 to the ground, 1 none. */
+/* The height of the valley after a peak, as a share of the lower peak: 0 is empty, 1 is no valley.
+ */
 static double depth_after(const struct axis *a, int p)
 {
     double left = a->density[a->peak[p]], right = a->density[a->peak[p + 1]];
@@ -71,7 +72,8 @@ static double depth_after(const struct axis *a, int p)
     return a->density[valley_after(a, p)] / (left < right ? left : right);
 }
 
-/* Drops the lower peak beside the shallowest valley until all are deep and few enough. */
+/* Drops the lower peak beside the shallowest valley until all valleys are deep and peaks few
+ * enough. */
 static void merge_peaks(struct axis *a)
 {
     while (a->npeaks > 1) {
@@ -81,7 +83,7 @@ static void merge_peaks(struct axis *a)
         for (p = 0; p + 1 < a->npeaks; p++) {
             double depth = depth_after(a, p);
 
-            /* among valleys to the ground, the narrowest */
+            /* among empty valleys, the narrowest */
             if (a->npeaks > RP_MODES_MOST && depth < DIP)
                 depth = DIP / (2.0 + a->peak[p + 1] - a->peak[p]);
             if (depth > worst) {
@@ -97,7 +99,7 @@ static void merge_peaks(struct axis *a)
     }
 }
 
-/* The median of those durations from i to n that lie in the bins around a peak. */
+/* The median of the durations from i to n that are in the bins around a peak. */
 static int64_t densest(const int64_t *sorted, size_t i, size_t n, int peak)
 {
     size_t first, end;

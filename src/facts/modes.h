@@ -2,7 +2,7 @@
 #ifndef RP_FACTS_MODES_H
 #define RP_FACTS_MODES_H
 /*
- * The modes of durations: the lengths around which they gather, on a logarithmic axis.
+ * The modes of a distribution of durations, on a logarithmic axis.
  *
  *     calls  #
  *            ##                              #

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Every collective of every rank gets a ticket; tickets that agree are one rendezvous. Group and
- * sequence number are used where all ranks have them, because groups of a part of the ranks cannot
- * be told from the order; without numbers the order inside each group, where there are several;
- * else the place in the stream, and then only what all ranks have under the same name counts.
- * Ranks without any collective do not count; where one recorded fewer than others in a stream,
- * their ends say which (rendezvous_order.h).
+ * Every collective of every rank gets a ticket with a key; tickets with the same key are one
+ * rendezvous. The key is the process group and sequence number if all ranks have them, because the
+ * order of collectives does not show groups of some of the ranks. Without sequence numbers it is
+ * the order inside each group, if there are several groups; else the position in the stream, and
+ * then only collectives that all ranks have under the same name match. Ranks without any collective
+ * are ignored. If a rank recorded fewer collectives in a stream than others, they are aligned by
+ * their end times (rendezvous_order.h).
  */
 #include "facts/rendezvous.h"
 
@@ -31,9 +32,10 @@ struct matcher {
     struct rp_arena *arena;
     struct rp_rendezvous_list *out;
     RP_VEC(struct ticket) tickets;
-    size_t members;   /* ranks that have a collective */
-    uint32_t **place; /* by rank and collective: its place in its stream; by order only */
-    bool some_lack;   /* a rank has fewer in a stream than others */
+    size_t members; /* ranks with at least one collective */
+    uint32_t *
+        *place;     /* by rank and collective: position in its stream; for RP_RENDEZVOUS_BY_ORDER */
+    bool some_lack; /* a rank has fewer collectives in a stream than others */
 };
 
 static int by_key(const void *pa, const void *pb)
@@ -71,7 +73,8 @@ static size_t items_in(const struct rp_collectives *c, uint32_t stream,
     return n;
 }
 
-/* The places of one rank in a stream, by those of the rank that has the most in it. */
+/* The positions of the collectives of one rank in a stream, among those of the rank that has most.
+ */
 static enum rp_code place_rank(struct matcher *m, size_t rank, uint32_t stream, size_t fullest,
                                struct rp_err *err)
 {
@@ -168,7 +171,7 @@ static const struct rp_collective *collective_of(const struct matcher *m, const 
     return &m->ranks[t->rank]->list.at[t->at];
 }
 
-/* Whether tickets with one key are a rendezvous. */
+/* Whether tickets with the same key are a rendezvous. */
 static bool agree(const struct matcher *m, const struct ticket *t, size_t n)
 {
     bool some = m->out->rule == RP_RENDEZVOUS_BY_SEQUENCE ||
@@ -202,7 +205,7 @@ static void add_start(struct rp_rendezvous *m, uint32_t i, int64_t begin_ns)
         m->first_ns = begin_ns;
 }
 
-/* The times of a rendezvous, with the offsets as they are. */
+/* The times of a rendezvous with the current offsets. */
 static void set_times(const struct matcher *m, struct rp_rendezvous *x)
 {
     uint32_t i;
@@ -263,7 +266,7 @@ static enum rp_code match_by(struct matcher *m, enum rp_rendezvous_rule rule, st
     return RP_OK;
 }
 
-/* A collective cannot end before its last rank came: where one in ten does, clocks differ. */
+/* A collective cannot end before its last rank arrives: if one in ten does, clocks differ. */
 static bool clocks_differ(const struct rp_rendezvous_list *m)
 {
     size_t i, wrong = 0;
@@ -284,7 +287,7 @@ static int by_last(const void *pa, const void *pb)
     return (a->at[0] > b->at[0]) - (a->at[0] < b->at[0]);
 }
 
-/* Recorded times that cannot be right give way to the clocks that fit best (clocks.h). */
+/* Replaces recorded times that contradict each other by times on estimated clocks (clocks.h). */
 static enum rp_code align(struct matcher *m, struct rp_err *err)
 {
     struct rp_clocks clocks;
@@ -301,7 +304,7 @@ static enum rp_code align(struct matcher *m, struct rp_err *err)
     return RP_OK;
 }
 
-/* The rules in the order of preference; a rule that matches nothing gives way to the next. */
+/* Tries the rules in order of preference until one matches something. */
 static enum rp_code match(struct matcher *m, struct rp_err *err)
 {
     bool sequenced = true, grouped = true, mixed = false, on_host = true;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Every place is tried for the first collective, and from there the next are walked along: each
- * goes to the one whose end is nearest, by the distance of the clocks so far, which follows drift.
- * The place with the smallest sum of distances wins. Steps repeat themselves, but not to the
- * microsecond.
+ * Tries every position for the first collective; from there each further one is matched with the
+ * one whose end is nearest, by the current difference of the clocks, which follows drift. The
+ * position with the smallest sum of distances wins. Steps repeat, but not to the microsecond, so
+ * only the right position has a small sum.
  */
 #include "facts/rendezvous_order.h"
 
@@ -11,10 +11,10 @@
 
 #include <stdlib.h>
 
-#define FIRST_ONES 64       /* collectives by which a place is judged */
-#define FAR_NS     10000000 /* no distance counts more */
+#define FIRST_ONES 64       /* collectives that are compared for each position */
+#define FAR_NS     10000000 /* upper limit of a distance */
 #define TRIES      65536
-#define FOLLOW     8 /* a new distance moves that of the clocks by one part in so many */
+#define FOLLOW     8 /* a new distance moves the difference of the clocks by 1 / FOLLOW of itself */
 
 static int64_t distance(int64_t a_ns, int64_t b_ns)
 {
@@ -29,14 +29,15 @@ struct walk {
     size_t nall, nsome;
 };
 
-/* Walks the first n of `some` from a place on; the sum of their distances. place may be NULL. */
+/* Matches the first n of `some` from position `at` on. Returns the sum of distances. place may be
+ * NULL. */
 static int64_t walk_from(const struct walk *w, size_t at, size_t n, uint32_t *place)
 {
     int64_t clocks = rp_ns_between(w->all[at].end_ns, w->some[0].end_ns), sum = 0;
     size_t i;
 
     for (i = 0; i < n; i++) {
-        size_t last = w->nall - (w->nsome - i); /* so that the rest has a place */
+        size_t last = w->nall - (w->nsome - i); /* leaves room for the rest */
         int64_t wanted = rp_ns_between(clocks, w->some[i].end_ns), d;
 
         while (at < last &&

@@ -2,9 +2,9 @@
 #ifndef RP_FACTS_RENDEZVOUS_ORDER_H
 #define RP_FACTS_RENDEZVOUS_ORDER_H
 /*
- * Where the collectives of a rank that recorded fewer of them belong among those of another: it
- * began later, ended earlier, or lost some. Ranks leave a collective together, so on the right
- * places the ends of both differ by the same time, that of their clocks.
+ * Aligns the collectives of a rank that recorded fewer of them (its recording began later, ended
+ * earlier, or lost some) with those of another rank. Ranks leave a collective together, so at the
+ * right positions all ends differ by the same time, the difference of the clocks.
  */
 #include <stddef.h>
 #include <stdint.h>
@@ -14,7 +14,7 @@ struct rp_rendezvous_item {
     uint64_t name;
 };
 
-/* place[i]: of the i-th of `some` among `all`, growing; nsome <= nall. O(nall). */
+/* place[i]: position of some[i] in `all`, ascending; nsome <= nall. O(nall). */
 void rp_rendezvous_place(const struct rp_rendezvous_item *all, size_t nall,
                          const struct rp_rendezvous_item *some, size_t nsome, uint32_t *place);
 

@@ -2,7 +2,7 @@
 /*
  * Producers are found through a map of (process, node). A device is the process whose name begins
  * with it; a node may have run several times in a recording, then the last run that ended before
- * the receive did counts.
+ * the receive did is used.
  */
 #include "facts/tensor_transfers.h"
 
@@ -17,7 +17,7 @@ struct finder {
     rp_tensor_transfer_vec *out;
     struct rp_arg_key edge, from, to, name, bytes;
     struct rp_map last_of;   /* hash of (process, node) -> its last event, for chains */
-    RP_VEC(rp_event) before; /* by event: the one before with the same process and node */
+    RP_VEC(rp_event) before; /* by event: the previous one with the same process and node */
     struct rp_err *err;
 };
 
@@ -32,7 +32,7 @@ static const char *producer_of(const char *edge)
     return digits && edge[5 + digits] == '_' ? edge + 6 + digits : NULL;
 }
 
-/* The process that shows a device. */
+/* The process of a device. */
 static uint32_t process_of(const struct rp_trace *t, rp_str device)
 {
     const char *name = rp_trace_str(t, device);
@@ -97,7 +97,7 @@ static void find_producer(struct finder *f, struct rp_tensor_transfer *x)
         if (rp_event_end_ns(f->t, e) <= x->end_ns)
             break;
     }
-    x->producer = e != RP_NONE ? e : first; /* none in time: clocks differ, or it ran once */
+    x->producer = e != RP_NONE ? e : first; /* none ended in time: clocks differ, or it ran once */
     if (x->producer != RP_NONE)
         x->ready_ns = rp_event_end_ns(f->t, x->producer);
 }

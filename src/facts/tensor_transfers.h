@@ -8,7 +8,7 @@
  * when the tensor could leave.
  *
  *     ps      [conv2/ReadVariableOp]
- *     worker    [RecvTensor ........]      waiting until the tensor is there, then transfer
+ *     worker    [RecvTensor ........]      waiting for the tensor, then transfer
  */
 #include "base/vec.h"
 #include "trace/trace.h"
@@ -24,7 +24,7 @@ struct rp_tensor_transfer {
 
 typedef RP_VEC(struct rp_tensor_transfer) rp_tensor_transfer_vec;
 
-/* By begin. Release the list also after a failure. Needs RP_NEED_ARGS; O(events). */
+/* Sorted by begin. Release the list also after a failure. Needs RP_NEED_ARGS; O(events). */
 enum rp_code rp_tensor_transfers_find(const struct rp_trace *t, rp_tensor_transfer_vec *out,
                                       struct rp_err *err);
 

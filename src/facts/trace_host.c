@@ -4,7 +4,7 @@
 #include <ctype.h>
 #include <string.h>
 
-/* Texts stand with their quotes. */
+/* Metadata texts include their quotes. */
 static bool meta_host(const struct rp_trace *t, const char **at, size_t *len)
 {
     static const char *const keys[] = {"hostname", "host_name", "hostName"};

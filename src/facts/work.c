@@ -2,7 +2,8 @@
 /*
  * Device work is collected track by track, which is in time order already, and sorted over the
  * tracks where there are several. The launch of an item is the host call of its link: of several
- * runtime calls with one correlation the last of the file, as in the definition of trace health.
+ * runtime calls with one correlation the last one in the file, as in the definition of trace
+ * health.
  */
 #include "facts/work.h"
 
@@ -36,7 +37,8 @@ static uint8_t class_of(const struct rp_trace *t, rp_event e)
     return t->str.name_class[t->ev.name[e]] == RP_NAME_COMM ? RP_WORK_COMM : RP_WORK_COMPUTE;
 }
 
-/* Both have the argument and it says the same: 5 is 5.0 and not "5". An arrow joins others too. */
+/* Both have the argument with the same value: 5 equals 5.0 but not "5". Needed because flow arrows
+ * link events without it too. */
 static bool same_correlation(const struct collector *c, rp_event a, rp_event b)
 {
     struct rp_arg x, y;
@@ -70,7 +72,7 @@ static rp_event launch_of(const struct collector *c, rp_event e, uint8_t *flags)
             break; /* host calls come first */
         }
         if (t->tracks[t->ev.track[host]].kind == RP_TRACK_STREAM)
-            continue; /* annotations and waits shown on a stream */
+            continue; /* annotations and waits that are recorded on a stream */
         any = any == RP_NONE ? host : any;
         if ((t->origins[t->ev.origin[host]].flags & RP_ORIGIN_RUNTIME) &&
             (best == RP_NONE || rp_event_file_order(t, host) > rp_event_file_order(t, best)))

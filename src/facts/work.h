@@ -3,7 +3,7 @@
 #define RP_FACTS_WORK_H
 /*
  * The device work of a rank in time order, with class, stream and launch of each item, and the
- * split of its time. Every question about a device starts here.
+ * breakdown of its time. Every question about a device starts here.
  */
 #include "base/vec.h"
 #include "facts/intervals.h"
@@ -16,7 +16,7 @@ extern const char *const rp_work_class_names[RP_WORK_CLASSES];
 
 /* Flags of an item. */
 enum {
-    RP_WORK_CORRELATED = 1, /* a runtime call with the item's own correlation exists */
+    RP_WORK_CORRELATED = 1, /* a runtime call has the item's own correlation */
     RP_WORK_IN_GRAPH = 2    /* its launch started other device work too */
 };
 
@@ -30,7 +30,8 @@ struct rp_work_item {
     uint16_t reserved;
 };
 
-/* (process, argument "stream", else thread), compared as text: two tracks may be one stream. */
+/* Identified by process and argument "stream" (else thread), compared as text: two tracks may be
+ * one stream. */
 struct rp_work_stream {
     uint32_t process;
     rp_track track; /* of its first item */
@@ -39,10 +40,11 @@ struct rp_work_stream {
     uint32_t nitems;
 };
 
-/* What of a recording is looked at. The whole of it: {0}. */
+/* The part of a recording that is analysed; {0}: all of it. */
 struct rp_scope {
     bool limited;
-    bool by_launch; /* a step: what was launched in it; else a window: what starts in it */
+    bool
+        by_launch; /* a step: work that was launched in it; else a window: work that starts in it */
     int64_t begin_ns, end_ns; /* half-open, times of the trace */
 };
 
@@ -52,12 +54,12 @@ struct rp_work {
     RP_VEC(struct rp_work_stream) streams;
 };
 
-/* Needs nothing required before; `trace` must outlive `out`. Release it also after a failure. */
+/* `trace` must outlive `out`. Release `out` also after a failure. */
 enum rp_code rp_work_init(struct rp_work *out, const struct rp_trace *trace,
                           const struct rp_scope *scope, struct rp_err *err);
 void rp_work_release(struct rp_work *work);
 
-/* Where an event stood in its file, for ties of time. */
+/* The position of an event in its file, to order equal times. */
 uint32_t rp_event_file_order(const struct rp_trace *trace, rp_event e);
 
 /* The parts of a window of device work (docs/definitions.md). */
@@ -66,7 +68,7 @@ struct rp_breakdown {
     int64_t window_ns, busy_ns, compute_ns, comm_ns, exposed_comm_ns, memory_ns, idle_ns;
 };
 
-/* The unions that a breakdown is made of, kept by those who ask more of them. */
+/* The unions of intervals that a breakdown is computed from. */
 struct rp_work_unions {
     rp_interval_vec all, cls[RP_WORK_CLASSES];
 };
@@ -76,7 +78,7 @@ enum rp_code rp_work_unite(const struct rp_work *work, struct rp_work_unions *ou
 void rp_work_unions_release(struct rp_work_unions *u);
 struct rp_breakdown rp_work_breakdown(const struct rp_work_unions *u);
 
-/* The same for what lies in [begin, end): the parts of the unions that are inside. */
+/* The same for the parts of the unions inside [begin, end). */
 struct rp_breakdown rp_work_breakdown_of(const struct rp_work_unions *u, int64_t begin_ns,
                                          int64_t end_ns);
 
