@@ -37,8 +37,8 @@ static enum rp_code unknown(const uint8_t *head, size_t n, struct rp_err *err)
     for (size_t i = 0; rp_format_at(i) && len < sizeof names; i++)
         len += (size_t)snprintf(names + len, sizeof names - len, "%s%s", i ? ", " : "",
                                 formats[i]->name);
-    rp_err_set_at(err, RP_FORMAT, 0, "not a format that reprise knows (first bytes: %s)", shown);
-    return rp_err_context(err, RP_FORMAT, "it reads: %s", names);
+    rp_err_set_at(err, RP_FORMAT, 0, "unknown format (first bytes: %s)", shown);
+    return rp_err_context(err, RP_FORMAT, "supported formats: %s", names);
 }
 
 /* There is no first byte: because the content is empty, cut short, or damaged at once. */

@@ -95,7 +95,7 @@ static enum rp_code skip_text(struct gzip *gz, struct rp_feed *feed, struct rp_e
 
     for (uint32_t n = 0; c != 0 && !gz->cut; n++) {
         if (n == HEADER_TEXT_MAX)
-            return damaged(feed, err, "the name in the header has no end");
+            return damaged(feed, err, "unterminated file name in the header");
         RP_TRY(take(gz, feed, &c, 1, err));
     }
     return RP_OK;

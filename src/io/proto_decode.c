@@ -331,11 +331,11 @@ static const char *wrong_field(const struct rp_proto_message *type, uint32_t i)
     if (f->type > RP_PROTO_MESSAGE)
         return "no such type";
     if (f->size != (list ? sizeof(struct rp_proto_any_list) : rp_proto_traits[f->type].size))
-        return "the member has not the size of its type";
+        return "the member does not have the size of its type";
     if (f->offset < sizeof(struct rp_proto_head) || (uint64_t)f->offset + f->size > type->size)
-        return "the member is not inside the struct, behind its head";
+        return "the member is not inside the struct, after its header";
     if ((f->type == RP_PROTO_MESSAGE) != (f->message != NULL))
-        return "a message, and only a message, says what is inside";
+        return "a message, and only a message, names its type";
     if ((f->flags & RP_PROTO_PACKED) && !(list && number))
         return "only lists of numbers can be packed";
     if (f->oneof && (list || i >= 64))
@@ -348,7 +348,7 @@ static bool check_chain(const struct chain *chain, char *why, size_t cap)
     const struct rp_proto_message *type = chain->type;
 
     if (type->size % _Alignof(uint64_t)) {
-        snprintf(why, cap, "%s: the size is no whole number of words", type->name);
+        snprintf(why, cap, "%s: the size is not a multiple of 8 bytes", type->name);
         return false;
     }
     for (uint32_t i = 0; i < type->nfields; i++) {

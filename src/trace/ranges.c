@@ -61,13 +61,13 @@ enum rp_code rp_ranges_strings(const struct rp_trace *t, struct rp_err *err)
     uint32_t i;
 
     if (s->n == 0 || s->n == RP_NONE || s->offset[0] != 0 || s->offset[1] != 1)
-        return rp_trace_bad(t, err, "the first string is not the empty one");
+        return rp_trace_bad(t, err, "the first string is not empty");
     for (i = 0; i < s->n; i++)
         if (s->offset[i + 1] <= s->offset[i])
-            return rp_trace_bad(t, err, "string %u has no length", i);
+            return rp_trace_bad(t, err, "string %u has a length below 1", i);
     for (i = 0; i < s->n; i++)
         if (s->bytes[s->offset[i + 1] - 1] != '\0')
-            return rp_trace_bad(t, err, "string %u does not end", i);
+            return rp_trace_bad(t, err, "string %u is not terminated", i);
     return check_bytes(t, s->name_class, s->n, RP_NAME_COUNT, "name class", err);
 }
 
@@ -88,7 +88,8 @@ static enum rp_code check_tracks(const struct rp_trace *t, struct rp_err *err)
             track->kind > RP_TRACK_ASYNC)
             return rp_trace_bad(t, err, "track %u has an unknown process, name or kind", i);
         if (track->first != next || track->end < next)
-            return rp_trace_bad(t, err, "the events of track %u do not follow on", i);
+            return rp_trace_bad(
+                t, err, "the events of track %u do not follow those of the track before", i);
         next = track->end;
     }
     if (next != t->ev.n)
@@ -128,7 +129,7 @@ enum rp_code rp_ranges_tables(const struct rp_trace *t, struct rp_err *err)
     uint32_t i;
 
     if (!is_str(t, t->format) || !is_str(t, t->framework) || !is_str(t, t->framework_version))
-        return rp_trace_bad(t, err, "format or framework is no string of it");
+        return rp_trace_bad(t, err, "format or framework is an unknown string");
     for (i = 0; i < t->norigins; i++)
         if (!is_str(t, t->origins[i].category) || t->origins[i].kind >= RP_KIND_COUNT)
             return rp_trace_bad(t, err, "origin %u has an unknown category or kind", i);
@@ -176,11 +177,11 @@ enum rp_code rp_ranges_events(const struct rp_trace *t, struct rp_err *err)
     for (i = 0; i < t->ntracks; i++)
         for (e = t->tracks[i].first; e < t->tracks[i].end; e++)
             if (t->ev.track[e] != i)
-                return rp_trace_bad(t, err, "event %u lies outside its track", e);
+                return rp_trace_bad(t, err, "event %u is outside its track", e);
     for (e = 0; e < t->ev.n; e++) /* smaller: so that climbing always ends */
         if (t->ev.parent[e] >= e && t->ev.parent[e] != RP_NONE)
-            return rp_trace_bad(t, err, "parent %u of event %u does not stand before it",
-                                t->ev.parent[e], e);
+            return rp_trace_bad(t, err, "parent %u of event %u is not before it", t->ev.parent[e],
+                                e);
     return RP_OK;
 }
 
@@ -232,17 +233,17 @@ static enum rp_code check_column(const struct rp_trace *t, uint32_t column, uint
     if (a->key_name[column] >= t->str.n || a->key_type[column] > RP_ARG_RAW)
         return rp_trace_bad(t, err, "key %u has an unknown name or type", column);
     if (nblocks > a->nblocks || a->key_block[column] > a->nblocks - nblocks)
-        return rp_trace_bad(t, err, "the blocks of key %u are not there", column);
+        return rp_trace_bad(t, err, "the blocks of key %u are missing", column);
     for (i = 0; i < nblocks; i++) {
         const struct rp_arg_block *b = &a->block[a->key_block[column] + i];
         uint32_t n = rows_in_block(nrows, i);
         uint64_t at = b->place >> 8, width = b->place & 255;
 
         if (width > 8 || (width & (width - 1)) || at > a->ndata || width * n > a->ndata - at)
-            return rp_trace_bad(t, err, "block %u of key %u lies outside the data", i, column);
+            return rp_trace_bad(t, err, "block %u of key %u is outside the data", i, column);
         *used += width * n;
         if (a->key_type[column] >= RP_ARG_STR && !block_is_strings(t, b, n))
-            return rp_trace_bad(t, err, "key %u has values that are no strings", column);
+            return rp_trace_bad(t, err, "key %u has values that are not strings", column);
     }
     return RP_OK;
 }
@@ -259,12 +260,14 @@ static enum rp_code check_shapes(const struct rp_trace *t, struct rp_err *err)
         const struct rp_shape *s = &a->shape[i];
 
         if (s->first_key != key && s->nkeys)
-            return rp_trace_bad(t, err, "the keys of shape %u do not follow on", i);
+            return rp_trace_bad(t, err,
+                                "the keys of shape %u do not follow those of the shape before", i);
         if (s->nkeys > RP_SHAPE_KEYS || s->nkeys > a->nkeys - key)
             return rp_trace_bad(t, err, "shape %u has %u keys", i, s->nkeys);
         for (k = 0; k < s->nkeys; k++, key++) {
             if (a->key_block[key] != block)
-                return rp_trace_bad(t, err, "the blocks of key %u do not follow on", key);
+                return rp_trace_bad(
+                    t, err, "the blocks of key %u do not follow those of the key before", key);
             RP_TRY(check_column(t, key, s->nrows, &used, err));
             block += s->nrows / RP_ARG_BLOCK + (s->nrows % RP_ARG_BLOCK != 0);
             if (used > a->ndata)
@@ -285,7 +288,7 @@ static enum rp_code check_spilled(const struct rp_trace *t, struct rp_err *err)
         return rp_trace_bad(t, err, "spilled arguments that belong to no row");
     for (i = 0; i < a->nspilled_rows; i++)
         if (a->spill_offset[i + 1] < a->spill_offset[i])
-            return rp_trace_bad(t, err, "row %u of the spilled arguments has no length", i);
+            return rp_trace_bad(t, err, "row %u of the spilled arguments has a negative length", i);
     for (i = 0; i < a->nspilled; i++) {
         const struct rp_spilled *s = &a->spill[i];
 

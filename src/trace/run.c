@@ -48,7 +48,7 @@ enum rp_code rp_run_add(struct rp_run *run, const struct rp_trace *trace, const 
 static enum rp_code warn(struct rp_run *run, const struct rp_rank *rank, struct rp_err *err)
 {
     const char *text =
-        rp_arena_printf(&run->arena, "two files of rank %d: '%s' is taken as rank %d",
+        rp_arena_printf(&run->arena, "two files have rank %d: '%s' is used as rank %d",
                         rank->digest->rank, rank->digest->name, rank->number);
 
     return text ? rp_vec_push(&run->warnings, text, err) : rp_err_nomem(err, "numbering ranks");

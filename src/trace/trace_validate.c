@@ -20,7 +20,7 @@ static enum rp_code check_order(const struct rp_trace *t, struct rp_err *err)
             continue;
         if (t->ev.ts_ns[e] < t->ev.ts_ns[e - 1] ||
             (t->ev.ts_ns[e] == t->ev.ts_ns[e - 1] && length_of(t, e) > length_of(t, e - 1)))
-            return rp_trace_bad(t, err, "event %u stands behind a later one", e);
+            return rp_trace_bad(t, err, "event %u comes after a later one", e);
     }
     return RP_OK;
 }
@@ -37,7 +37,7 @@ static enum rp_code check_parents(const struct rp_trace *t, struct rp_err *err)
         if (t->ev.track[p] != t->ev.track[e] || t->tracks[t->ev.track[e]].kind != RP_TRACK_THREAD)
             return rp_trace_bad(t, err, "parent %u of event %u is on another track", p, e);
         if (t->ev.ts_ns[p] > t->ev.ts_ns[e] || ((t->ev.flags[e] | t->ev.flags[p]) & RP_EVENT_ASYNC))
-            return rp_trace_bad(t, err, "parent %u of event %u starts behind it", p, e);
+            return rp_trace_bad(t, err, "parent %u of event %u starts after it", p, e);
         if (!(t->ev.flags[p] & RP_EVENT_UNENDED) && rp_event_end_ns(t, e) > rp_event_end_ns(t, p))
             return rp_trace_bad(t, err, "parent %u of event %u ends before it", p, e);
     }
@@ -54,7 +54,8 @@ static enum rp_code check_members(const struct rp_trace *t, struct rp_err *err)
             return rp_trace_bad(t, err, "link %u has no members", i);
         for (k = t->links.offset[i]; k < t->links.offset[i + 1]; k++)
             if (t->ev.link[t->links.member[k]] != i)
-                return rp_trace_bad(t, err, "event %u is a member of link %u and says it is not",
+                return rp_trace_bad(t, err,
+                                    "event %u is a member of link %u but does not refer to it",
                                     t->links.member[k], i);
     }
     for (e = 0; e < t->ev.n; e++)
@@ -71,7 +72,7 @@ static enum rp_code check_rest(const struct rp_trace *t, struct rp_err *err)
 
     for (i = 1; i < t->nsteps; i++)
         if (t->steps[i].begin_ns < t->steps[i - 1].begin_ns)
-            return rp_trace_bad(t, err, "step %u begins before the one in front of it", i);
+            return rp_trace_bad(t, err, "step %u begins before the previous one", i);
     for (i = 0; i < t->flows.n; i++)
         if (t->flows.event[i] != RP_NONE && t->ev.track[t->flows.event[i]] != t->flows.track[i])
             return rp_trace_bad(t, err, "arrow %u is bound to another track", i);

@@ -396,9 +396,9 @@ static enum rp_code read_lines(struct reader *r, const struct rp_read_options *o
             return rp_err_set(r->err, RP_CANCELLED, "stopped");
     }
     if (r->bad)
-        RP_TRY(rp_builder_warn(r->b, r->err, "%llu lines are no records and were passed over",
+        RP_TRY(rp_builder_warn(r->b, r->err, "%llu lines are not records and were skipped",
                                (unsigned long long)r->bad));
-    return rp_builder_count(r->b) ? RP_OK : rp_err_set(r->err, RP_FORMAT, "a log without a record");
+    return rp_builder_count(r->b) ? RP_OK : rp_err_set(r->err, RP_FORMAT, "no record in the log");
 }
 
 static enum rp_code read_log(struct rp_input *in, const struct rp_read_options *options,

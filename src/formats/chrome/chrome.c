@@ -197,14 +197,15 @@ static bool is_damaged(struct rp_chrome *r)
 static enum rp_code warn_early(struct rp_chrome *r, uint64_t offset, bool cut, struct rp_err *err)
 {
     if (r->is_array && !r->in_event && !cut)
-        return rp_builder_warn(r->builder, err,
-                               "the list of events is not closed: the writer has not ended, or the "
-                               "file is truncated at byte %llu",
-                               (unsigned long long)offset);
+        return rp_builder_warn(
+            r->builder, err,
+            "the list of events is not closed: the program was still writing, or the file is "
+            "truncated at byte %llu",
+            (unsigned long long)offset);
     r->health->truncated = 1;
     return rp_builder_warn(r->builder, err, "the file is truncated at byte %llu%s",
                            (unsigned long long)offset,
-                           r->in_event ? ", inside an event, which is left out" : "");
+                           r->in_event ? ", inside an event, which is skipped" : "");
 }
 
 static enum rp_code warn_salvaged(struct rp_chrome *r, const struct rp_err *why, struct rp_err *err)
@@ -213,9 +214,8 @@ static enum rp_code warn_salvaged(struct rp_chrome *r, const struct rp_err *why,
 
     r->health->salvaged = 1;
     return rp_builder_warn(r->builder, err,
-                           "the file is damaged, what stands before it was read: "
-                           "%.*s",
-                           n, why->text);
+                           "the file is damaged; everything before the damage was read: %.*s", n,
+                           why->text);
 }
 
 /* Where the data behind bad text is damaged, that is the error. A limit leaves the first one. */
@@ -234,8 +234,7 @@ static enum rp_code name_rest(struct rp_chrome *r, enum rp_code code, struct rp_
     }
     return rp_err_set_at(
         err, RP_FORMAT, offset,
-        "the compressed data is damaged, from byte %llu on nothing can be trusted: "
-        "%s",
+        "the compressed data is damaged; the content is not reliable from byte %llu on: %s",
         (unsigned long long)offset, r->rest.text);
 }
 
@@ -275,9 +274,9 @@ static enum rp_code warn_commas(struct rp_chrome *r, const struct rp_json_stats 
         RP_TRY(rp_builder_warn(r->builder, err,
                                "the file is damaged: commas between events are missing"));
     if (stats->trailing_commas)
-        RP_TRY(rp_builder_warn(r->builder, err,
-                               "a comma stands before a closing bracket: the file is no strict "
-                               "JSON, nothing was left out"));
+        RP_TRY(rp_builder_warn(
+            r->builder, err,
+            "a comma before a closing bracket is not strict JSON; nothing was skipped"));
     return RP_OK;
 }
 
@@ -302,7 +301,7 @@ static enum rp_code end_document(struct rp_chrome *r, struct rp_err *err)
     RP_TRY(warn_commas(r, &stats, err));
     if (rp_input_trailing(r->in))
         RP_TRY(rp_builder_warn(r->builder, err,
-                               "something else stands behind the compressed data: left out"));
+                               "other data follows the compressed data and was ignored"));
     return rp_chrome_end_header(r, err);
 }
 

@@ -282,7 +282,8 @@ enum rp_code rp_chrome_read_header(struct rp_chrome *r, struct rp_json_token *to
     if (k.too_long) {
         size_t len;
 
-        return rp_builder_warn(r->builder, err, "the value of '%.80s' is over %u MiB: left out",
+        return rp_builder_warn(r->builder, err,
+                               "the value of '%.80s' is larger than %u MiB and was skipped",
                                rp_builder_borrow_str(r->builder, key, &len), META_BYTES >> 20);
     }
     r->signs |= keys[i].signs;

@@ -273,14 +273,14 @@ static enum rp_code build(struct graph *g, const char *folder, struct sink *s, s
     if (bt_graph_add_source_component(
             g->graph, bt_plugin_borrow_source_component_class_by_name_const(g->ctf, "fs"), "in",
             g->params, BT_LOGGING_LEVEL_NONE, &source))
-        return tell(err, "is not a CTF trace that can be read");
+        return tell(err, "is not a readable CTF trace");
     if (bt_graph_add_filter_component(
             g->graph, bt_plugin_borrow_filter_component_class_by_name_const(g->utils, "muxer"),
             "muxer", NULL, BT_LOGGING_LEVEL_NONE, &muxer) ||
         bt_graph_add_simple_sink_component(g->graph, "out", on_begin, on_messages, NULL, s,
                                            &sink) ||
         !connect(g, source, muxer, sink))
-        return tell(err, "cannot join its streams");
+        return tell(err, "cannot merge its streams");
     return RP_OK;
 }
 

@@ -245,7 +245,7 @@ static void get_field(struct fields *f, struct rp_ctf_field *out)
 
 static enum rp_code bad_message(struct rp_err *err)
 {
-    return rp_err_set(err, RP_IO, "the process that runs libbabeltrace2 sent what cannot be");
+    return rp_err_set(err, RP_IO, "invalid data from the libbabeltrace2 process");
 }
 
 static enum rp_code take_event(struct reader *r, struct fields *f, struct rp_err *err)
@@ -323,7 +323,7 @@ static enum rp_code take_messages(struct reader *r, struct rp_err *err)
 
 static enum rp_code never_ends(struct rp_err *err)
 {
-    return rp_err_set(err, RP_FORMAT, "is damaged: libbabeltrace2 does not come to an end with it");
+    return rp_err_set(err, RP_FORMAT, "is damaged: libbabeltrace2 does not finish reading it");
 }
 
 static enum rp_code receive(struct reader *r, struct rp_err *err)
@@ -340,7 +340,7 @@ static enum rp_code receive(struct reader *r, struct rp_err *err)
         if (n < 0 && errno == EINTR)
             continue;
         if (n < 0)
-            return rp_err_set_os(err, errno, "cannot read from libbabeltrace2's process");
+            return rp_err_set_os(err, errno, "cannot read from the libbabeltrace2 process");
         if (n == 0)
             return RP_OK;
         r->bytes.n += (size_t)n;
@@ -355,9 +355,10 @@ static enum rp_code judge_end(int status, struct rp_err *err)
     if (WIFSIGNALED(status) && (WTERMSIG(status) == SIGXCPU || WTERMSIG(status) == SIGKILL))
         return never_ends(err);
     if (WIFSIGNALED(status))
-        return rp_err_set(err, RP_FORMAT, "is damaged: libbabeltrace2 gave up on it (signal %d)",
+        return rp_err_set(err, RP_FORMAT, "is damaged: libbabeltrace2 crashed on it (signal %d)",
                           WTERMSIG(status));
-    return rp_err_set(err, RP_IO, "libbabeltrace2's process ended (exit %d)", WEXITSTATUS(status));
+    return rp_err_set(err, RP_IO, "the libbabeltrace2 process failed (exit status %d)",
+                      WEXITSTATUS(status));
 }
 
 static enum rp_code run(struct reader *r, const char *folder, struct rp_err *err)
@@ -394,8 +395,7 @@ static enum rp_code finish(struct reader *r, enum rp_code code,
     }
     RP_TRY(code);
     if (r->lost_packets)
-        RP_TRY(rp_builder_warn(o->t.builder, err,
-                               "%llu packets were lost by the tracer, with all that was in them",
+        RP_TRY(rp_builder_warn(o->t.builder, err, "the tracer lost %llu packets of events",
                                (unsigned long long)r->lost_packets));
     return rp_ctf_other_end(o, err);
 }
@@ -431,10 +431,11 @@ enum rp_code rp_ctf_read_other(struct rp_input *in, const char *folder,
     (void)in;
     (void)options;
     (void)to;
-    return rp_err_set(err, RP_UNSUPPORTED,
-                      "'%s' is a CTF trace of another tracer, and this program was built without "
-                      "libbabeltrace2 (Debian: libbabeltrace2-dev)",
-                      folder);
+    return rp_err_set(
+        err, RP_UNSUPPORTED,
+        "'%s' is a CTF trace of another tracer, which needs libbabeltrace2: install it (Debian: "
+        "libbabeltrace2-dev) and build reprise again",
+        folder);
 }
 
 #endif

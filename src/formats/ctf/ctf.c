@@ -170,16 +170,16 @@ enum rp_code rp_ctf_describe(struct rp_ctf_reader *r, struct rp_err *err)
     number_of(text, n, "reprise_layout", &layout);
     if (layout != RP_CTF_LAYOUT)
         return rp_err_set_at(err, RP_FORMAT, 0,
-                             "is a recording of layout %lld, this program reads layout %d",
+                             "is a recording of layout %lld; this program reads layout %d",
                              (long long)layout, RP_CTF_LAYOUT);
     if (!number_of(text, n, "freq", &frequency) || frequency < 1000 ||
         frequency > INT64_C(1000000000000))
-        return rp_err_set_at(err, RP_FORMAT, 0, "has no frequency of its clock that can be");
+        return rp_err_set_at(err, RP_FORMAT, 0, "has an invalid clock frequency");
     number_of(text, n, "offset_s", &offset_s);
     number_of(text, n, "offset", &offset);
     if (offset_s < 0 || offset_s > RP_PROTO_TIME_MAX_NS / 1000000000 || offset < 0 ||
         offset > frequency)
-        return rp_err_set_at(err, RP_FORMAT, 0, "has an offset of its clock that cannot be");
+        return rp_err_set_at(err, RP_FORMAT, 0, "has an invalid clock offset");
     if (number_of(text, n, "rank", &rank) && rank >= 0 && rank < INT32_MAX)
         r->t.trace->rank = (int32_t)rank;
     if (number_of(text, n, "world_size", &world) && world > 0 && world < INT32_MAX)
@@ -260,7 +260,7 @@ static enum rp_code read_packet(struct rp_ctf_reader *r, const struct rp_ctf_byt
     if (code != RP_FORMAT || !r->t.options->salvage)
         return code;
     r->t.health->salvaged = 1;
-    return rp_builder_warn(r->t.builder, err, "%s; what stands behind it there is left out",
+    return rp_builder_warn(r->t.builder, err, "%s; the rest of the packet is skipped",
                            err ? err->text : p->name);
 }
 
@@ -332,9 +332,10 @@ enum rp_code rp_ctf_read_packets(struct rp_ctf_reader *r, struct rp_err *err)
         RP_TRY(read_stream(r, i, &i, err));
     RP_TRY(rp_ctf_device_judge(r, err));
     if (r->unbegun)
-        return rp_builder_warn(r->t.builder, err,
-                               "%llu ends of ranges whose begin was not recorded are left out",
-                               (unsigned long long)r->unbegun);
+        return rp_builder_warn(
+            r->t.builder, err,
+            "%llu ends of ranges were skipped because their begin was not recorded",
+            (unsigned long long)r->unbegun);
     return RP_OK;
 }
 
@@ -366,9 +367,10 @@ static enum rp_code folder_of(const struct rp_input *in, char **out, struct rp_e
     if (rp_input_borrow_beside(in, &nbeside))
         return RP_OK;
     if (strcmp(slash ? slash + 1 : name, "metadata") != 0)
-        return rp_err_set_at(err, RP_UNSUPPORTED, 0,
-                             "is the description of a CTF trace alone: its streams lie beside it "
-                             "in a folder (name the folder, or a tar of it)");
+        return rp_err_set_at(
+            err, RP_UNSUPPORTED, 0,
+            "is only the metadata of a CTF trace: give the folder with its streams, or a tar of "
+            "it");
     *out = slash ? strndup(name, n ? n : 1) : strdup(".");
     return *out ? RP_OK : rp_err_nomem(err, "reading a CTF trace");
 }

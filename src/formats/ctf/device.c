@@ -144,8 +144,9 @@ enum rp_code rp_ctf_device_judge(struct rp_ctf_reader *r, struct rp_err *err)
     rp_vec_release(&l.ends);
     if (code != RP_OK || !late)
         return code;
-    return rp_builder_warn(r->t.builder, err,
-                           "%llu waits returned before the device's work that they waited for "
-                           "ends, by up to %lld ns: the device's clock is that far off",
-                           (unsigned long long)late, (long long)most_ns);
+    return rp_builder_warn(
+        r->t.builder, err,
+        "%llu waits returned before the device work that they waited for ended, by up to %lld ns: "
+        "the device clock is off by that much",
+        (unsigned long long)late, (long long)most_ns);
 }

@@ -17,9 +17,8 @@
 static enum rp_code bad_head(const struct rp_ctf_bytes *p, struct rp_err *err, const char *what,
                              uint64_t value)
 {
-    return rp_err_set_at(err, RP_FORMAT, p->offset,
-                         "'%s': the packet at byte %llu cannot be: %s %llu", p->name,
-                         (unsigned long long)p->offset, what, (unsigned long long)value);
+    return rp_err_set_at(err, RP_FORMAT, p->offset, "'%s': invalid packet at byte %llu: %s %llu",
+                         p->name, (unsigned long long)p->offset, what, (unsigned long long)value);
 }
 
 enum rp_code rp_ctf_packet_check(struct rp_ctf_bytes *p, bool salvage, uint64_t *cut,
@@ -30,18 +29,18 @@ enum rp_code rp_ctf_packet_check(struct rp_ctf_bytes *p, bool salvage, uint64_t 
     *cut = 0;
     if (p->n < sizeof *h)
         return rp_err_set_at(err, RP_FORMAT, p->offset + p->n,
-                             "'%s' has %zu bytes where a packet begins with %zu", p->name, p->n,
-                             sizeof *h);
+                             "'%s' ends after %zu of the %zu bytes of a packet header", p->name,
+                             p->n, sizeof *h);
     memcpy(h, p->at, sizeof *h);
     if (h->magic != RP_CTF_MAGIC || h->stream_id)
         return rp_err_set_at(err, RP_FORMAT, p->offset,
-                             "'%s' is not a packet at byte %llu (first word %08x)", p->name,
+                             "'%s' has no packet at byte %llu (first word %08x)", p->name,
                              (unsigned long long)p->offset, (unsigned)h->magic);
     p->content = h->content_bits / 8 < p->n ? (size_t)(h->content_bits / 8) : p->n;
     if (h->content_bits % 8 || p->content < sizeof *h)
-        return bad_head(p, err, "bits of content", h->content_bits);
+        return bad_head(p, err, "content bits", h->content_bits);
     if (h->packet_bits && (h->packet_bits % 8 || h->packet_bits < h->content_bits))
-        return bad_head(p, err, "bits of packet", h->packet_bits);
+        return bad_head(p, err, "packet bits", h->packet_bits);
     if (h->content_bits / 8 > p->n) {
         *cut = h->content_bits / 8 - p->n;
         if (!salvage)

@@ -34,7 +34,7 @@ static inline enum rp_code text_of(const struct cursor *c, uint32_t number, rp_s
                                    struct rp_err *err)
 {
     if (__builtin_expect(number >= RP_CTF_TEXTS_MAX || c->r->texts[number].epoch != c->r->epoch, 0))
-        return bad(c, c->at, err, "a text is used that was not defined in this packet");
+        return bad(c, c->at, err, "reference to a text that the packet does not define");
     *out = c->r->texts[number].str;
     return RP_OK;
 }
@@ -49,9 +49,9 @@ static enum rp_code define(struct cursor *c, struct rp_err *err)
     memcpy(&number, c->at, 4);
     nul = memchr(start, 0, (size_t)(c->end - start));
     if (!nul)
-        return bad(c, c->at, err, "a text without its end");
+        return bad(c, c->at, err, "unterminated text");
     if (number >= RP_CTF_TEXTS_MAX)
-        return bad(c, c->at, err, "the number of a text is too large");
+        return bad(c, c->at, err, "text number out of range");
     RP_TRY(rp_proto_trace_intern(&c->r->t, (struct rp_bytes){start, (size_t)(nul - start)},
                                  &c->r->texts[number].str, err));
     c->r->texts[number].epoch = c->r->epoch;
@@ -296,7 +296,7 @@ static enum rp_code read_args(struct cursor *c, uint32_t n, struct rp_arg *args,
             args[i].type = RP_ARG_I64;
             args[i].v.i = a.value;
         } else {
-            return bad(c, c->at + 4, err, "an argument of unknown type");
+            return bad(c, c->at + 4, err, "argument of unknown type");
         }
         c->at += sizeof a;
     }
@@ -331,7 +331,7 @@ static enum rp_code read_span(struct cursor *c, struct rp_err *err)
     if ((size_t)(c->end - c->at) < e.nargs * sizeof(struct rp_ctf_arg))
         return bad(c, c->at, err, "the content ends inside an event");
     if (e.timebase > RP_CTF_TIME_REALTIME)
-        return bad(c, c->at, err, "an unknown clock");
+        return bad(c, c->at, err, "unknown clock");
     RP_TRY(read_args(c, e.nargs, args, err));
     RP_TRY(rp_ctf_origin(c->r, 'X', e.kind, category, &raw.origin, err));
     RP_TRY(span_track(c, &e, &raw.track, err));
@@ -489,7 +489,7 @@ static inline enum rp_code next_event(struct cursor *c, unsigned *id, struct rp_
     *id = (unsigned)(word & 255);
     c->ticks = time_of(word, c->ticks);
     if (*id >= RP_CTF_EVENT_COUNT)
-        return bad(c, c->at, err, "an unknown event");
+        return bad(c, c->at, err, "unknown event");
     c->at += 8;
     if ((size_t)(c->end - c->at) < sizes[*id])
         return bad(c, c->at, err, "the content ends inside an event");

@@ -23,10 +23,10 @@ static enum rp_code read_rpt(struct rp_input *in, const struct rp_read_options *
     RP_TRY(rp_input_slurp(in, &bytes, &n, err));
     RP_TRY(rp_rpt_part_bytes(bytes, n, &part, err));
     if (part < n)
-        return rp_err_set_at(err, RP_UNSUPPORTED, part,
-                             "native file of several ranks, the second at byte %zu: give each rank "
-                             "a file of its own",
-                             part);
+        return rp_err_set_at(
+            err, RP_UNSUPPORTED, part,
+            "native file of several ranks (the second begins at byte %zu): write one file per rank",
+            part);
     to->borrows_input = true;
     return rp_rpt_open(bytes, n, &to->trace, err);
 }

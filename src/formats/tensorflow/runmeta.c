@@ -335,7 +335,7 @@ static enum rp_code end_early(struct reader *r, enum rp_code code, struct rp_err
     }
     r->t.health->salvaged = 1;
     return rp_builder_warn(r->t.builder, err,
-                           "the file is damaged, what stands before it was read: %.*s",
+                           "the file is damaged; everything before the damage was read: %.*s",
                            (int)strcspn(why.text, "\n"), why.text);
 }
 

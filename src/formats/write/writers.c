@@ -61,15 +61,16 @@ enum rp_code rp_writer_for(const char *name, const char *path, const struct rp_w
     *out = NULL;
     add_choices(choices, sizeof choices);
     if (!writer && name)
-        return rp_err_set(err, RP_USAGE, "no output format is called '%s'; there are: %s", name,
+        return rp_err_set(err, RP_USAGE, "unknown output format '%s'; choose one of: %s", name,
                           choices);
     if (!writer && to_stdout)
         return rp_err_set(err, RP_USAGE,
-                          "standard output needs the name of a format; there are: %s", choices);
+                          "standard output needs the name of a format; choose one of: %s", choices);
     if (!writer)
-        return rp_err_set(err, RP_USAGE,
-                          "'%s': its ending does not tell the output format; name one of: %s", path,
-                          choices);
+        return rp_err_set(
+            err, RP_USAGE,
+            "cannot tell the output format from the ending of '%s'; choose one of: %s", path,
+            choices);
     if (to_stdout && !writer->streams)
         return rp_err_set(err, RP_USAGE,
                           "format '%s' cannot be written to standard output; give a path",

@@ -264,14 +264,15 @@ enum rp_code rp_xplane_end_facts(struct rp_xplane *r, struct rp_err *err)
     RP_TRY(rp_proto_trace_text(&r->t, framework_of(r->signs), &r->t.trace->framework, err));
     r->t.trace->framework_version = r->version;
     if (r->aggregated)
-        RP_TRY(rp_builder_warn(b, err,
-                               "%llu events are sums over occurrences, without a time: they are "
-                               "kept as metadata of their thread",
-                               (unsigned long long)r->aggregated));
+        RP_TRY(rp_builder_warn(
+            b, err,
+            "%llu events are totals without a time; they are kept as metadata of their thread",
+            (unsigned long long)r->aggregated));
     if (r->subnano)
-        RP_TRY(rp_builder_warn(b, err,
-                               "%llu events have times below a nanosecond: rounded, and kept "
-                               "exactly as arguments offset_ps and duration_ps",
-                               (unsigned long long)r->subnano));
+        RP_TRY(rp_builder_warn(
+            b, err,
+            "%llu events have times below a nanosecond: these are rounded, and exact in the "
+            "arguments offset_ps and duration_ps",
+            (unsigned long long)r->subnano));
     return RP_OK;
 }

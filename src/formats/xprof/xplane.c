@@ -175,7 +175,7 @@ static enum rp_code end_plane(struct rp_xplane *r, enum rp_code code, struct rp_
         return code;
     r->t.health->salvaged = 1;
     return rp_builder_warn(r->t.builder, err,
-                           "plane '%.*s' is damaged, what stands before it was read: %.*s",
+                           "plane '%.*s' is damaged; everything before the damage was read: %.*s",
                            (int)(r->plane_name.n < 80 ? r->plane_name.n : 80),
                            (const char *)r->plane_name.at, (int)strcspn(why.text, "\n"), why.text);
 }
@@ -193,7 +193,7 @@ static enum rp_code end_early(struct rp_xplane *r, const struct rp_proto_cursor 
         return code;
     r->t.health->truncated = 1;
     return rp_builder_warn(r->t.builder, err,
-                           "the file is truncated at byte %zu, inside a plane, which is left out",
+                           "the file is truncated at byte %zu, inside a plane, which is skipped",
                            r->t.n);
 }
 

@@ -189,10 +189,11 @@ static enum rp_code share_origin(struct rp_builder *b, struct rp_origin *origin,
     if (b->shares_origins)
         return RP_OK;
     b->shares_origins = true;
-    return rp_builder_warn(b, err,
-                           "more than %u different pairs of phase and category: the categories of "
-                           "further ones are left out",
-                           (unsigned)ORIGINS_NAMED);
+    return rp_builder_warn(
+        b, err,
+        "more than %u different pairs of phase and category: the categories of the others are "
+        "dropped",
+        (unsigned)ORIGINS_NAMED);
 }
 
 enum rp_code rp_builder_origin(struct rp_builder *b, const struct rp_origin *origin, uint16_t *out,
@@ -273,7 +274,7 @@ enum rp_code rp_builder_add_flow(struct rp_builder *b, const struct rp_raw_flow 
     uint32_t row = 0;
 
     if (flow->track >= b->tracks.n || flow->origin >= b->origins.n)
-        return rp_err_set(err, RP_BUG, "arrow with an unknown track or origin");
+        return rp_err_set(err, RP_BUG, "flow arrow with an unknown track or origin");
     if (f->n >= b->limits.events)
         return rp_err_set(err, RP_LIMIT,
                           "more than %llu arrows in one trace: record fewer steps, or split it",

@@ -10,10 +10,10 @@
 #include <string.h>
 
 static const struct rp_pass passes[] = {
-    {"args", "arguments become tables that can be read", rp_pass_args},
+    {"args", "arguments become readable tables", rp_pass_args},
     {"ids", "correlation and async ids become dense numbers", rp_pass_ids},
     {"metadata", "names of processes and threads", rp_pass_metadata},
-    {"counts", "health, as far as it needs the order of the file", rp_pass_counts},
+    {"counts", "health checks that need the order of the file", rp_pass_counts},
     {"pairs", "a begin and its end become one event", rp_pass_pairs},
     {"order", "events by track, start, longer first, order of the file", rp_pass_order},
     {"tracks", "kinds of events and tracks, devices of processes", rp_pass_tracks},

@@ -23,15 +23,17 @@ static enum rp_code check_version(const struct rp_rpt_header *h, struct rp_err *
     if (h->byte_order != RP_RPT_BYTE_ORDER)
         return rp_err_set_at(err, RP_FORMAT, 12, "damaged native file: no byte order at byte 12");
     if (h->version > RP_RPT_VERSION)
-        return rp_err_set(err, RP_UNSUPPORTED,
-                          "native file of format %u, this program reads format %u; use a newer "
-                          "reprise, or read the original trace again",
-                          h->version, RP_RPT_VERSION);
+        return rp_err_set(
+            err, RP_UNSUPPORTED,
+            "native file of format %u, but this program reads format %u; use a newer reprise, or "
+            "read the original trace again",
+            h->version, RP_RPT_VERSION);
     if (h->version < RP_RPT_VERSION)
-        return rp_err_set(err, RP_UNSUPPORTED,
-                          "native file of the old format %u, this program reads format %u; read "
-                          "the original trace again",
-                          h->version, RP_RPT_VERSION);
+        return rp_err_set(
+            err, RP_UNSUPPORTED,
+            "native file of the old format %u, but this program reads format %u; read the "
+            "original trace again",
+            h->version, RP_RPT_VERSION);
     return RP_OK;
 }
 
@@ -70,7 +72,7 @@ static enum rp_code check_table(const uint8_t *bytes, const struct rp_rpt_header
     if (h->nsections != nsections + 1 || h->header_bytes != sizeof *h ||
         h->part_bytes % RP_RPT_ALIGN || h->part_bytes < rp_rpt_padded(sizeof *h + table) ||
         memcmp(h->reserved, zeros, sizeof zeros) != 0)
-        return rp_err_set(err, RP_FORMAT, "native file with a header that makes no sense");
+        return rp_err_set(err, RP_FORMAT, "native file with an inconsistent header");
     if (rp_rpt_checksum(bytes + sizeof *h, (size_t)table) != h->table_checksum)
         return rp_err_set_at(err, RP_FORMAT, sizeof *h,
                              "damaged native file: wrong checksum of the section table");
@@ -102,12 +104,12 @@ static enum rp_code check_entry(const struct rp_rpt_entry *e, uint32_t id, uint3
     if (e->id != id || e->element_bytes != size)
         return rp_err_set(
             err, RP_UNSUPPORTED,
-            "native file with another section '%s' than this program writes (%u bytes "
-            "an element, not %u); read the original trace again",
+            "native file whose section '%s' has elements of %u bytes, not %u; read the original "
+            "trace again",
             name, e->element_bytes, size);
     if (__builtin_mul_overflow(count, size, &bytes) || e->bytes != bytes || e->offset != *at ||
         bytes > end - *at || rp_rpt_padded(bytes) > end - *at)
-        return rp_err_set(err, RP_FORMAT, "native file whose section '%s' lies wrong", name);
+        return rp_err_set(err, RP_FORMAT, "native file with a misplaced section '%s'", name);
     *at += rp_rpt_padded(bytes);
     return RP_OK;
 }
@@ -234,7 +236,7 @@ enum rp_code rp_rpt_part_bytes(const uint8_t *bytes, size_t n, size_t *part, str
     *part = (size_t)header.part_bytes;
     if (n > *part && !rp_rpt_sniff(bytes + *part, n - *part))
         return rp_err_set_at(err, RP_FORMAT, *part,
-                             "native file with %zu bytes behind its end, at byte %zu", n - *part,
+                             "native file with %zu bytes after its end, at byte %zu", n - *part,
                              *part);
     return RP_OK;
 }

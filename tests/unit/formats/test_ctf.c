@@ -265,7 +265,7 @@ static void test_packets_in_one_file(void **state)
     file[(sizeof a.head + a.n + 7) & ~(size_t)7] ^= 1; /* the second one's magic */
     reading_begin(&x, GOOD);
     assert_code(rp_ctf_files_split(&x.r, "s_file", file, n, &x.err), RP_FORMAT);
-    assert_non_null(strstr(x.err.text, "is not a packet at byte"));
+    assert_non_null(strstr(x.err.text, "has no packet at byte"));
     reading_end(&x);
     put_file(file, &a, 8); /* smaller than its content */
     reading_begin(&x, GOOD);
@@ -280,37 +280,37 @@ static void test_damaged(void **state)
     UNUSED_STATE(state);
     p = packet_new(0);
     p.head.magic = 7;
-    fails(&p, RP_FORMAT, "is not a packet");
+    fails(&p, RP_FORMAT, "has no packet");
     p = packet_new(0);
     p.head.content_bits = 8 * 5000;
     fails(&p, RP_FORMAT, "cut short");
     p = packet_new(0);
     p.head.content_bits = 8;
-    fails(&p, RP_FORMAT, "cannot be");
+    fails(&p, RP_FORMAT, "invalid packet");
     p = packet_new(0);
     put_event(&p, 1000, 99, NULL, 0);
-    fails(&p, RP_FORMAT, "an unknown event at byte 96");
+    fails(&p, RP_FORMAT, "unknown event at byte 96");
     p = packet_new(0);
     put_begin(&p, 1000, 3);
-    fails(&p, RP_FORMAT, "was not defined");
+    fails(&p, RP_FORMAT, "does not define");
     p = packet_new(0);
     put_event(&p, 1000, RP_CTF_STRING, "\1\0\0\0abc", 7);
-    fails(&p, RP_FORMAT, "a text without its end");
+    fails(&p, RP_FORMAT, "unterminated text");
     p = packet_new(0);
     put_event(&p, 1000, RP_CTF_SPAN, "x", 1);
     fails(&p, RP_FORMAT, "ends inside an event");
     p = packet_new(0);
     put_event(&p, 1000, RP_CTF_STRING, "\377\377\377\377x", 6);
-    fails(&p, RP_FORMAT, "too large");
+    fails(&p, RP_FORMAT, "out of range");
 }
 
 static void test_descriptions(void **state)
 {
     static const char *const cases[][2] = {
         {DESCRIPTION("2", "freq = 1000000000;"), "layout 2"},
-        {DESCRIPTION("1", "offset = 3;"), "no frequency"},
-        {DESCRIPTION("1", "freq = 3;"), "no frequency"},
-        {DESCRIPTION("1", "freq = 1000000000; offset_s = -9;"), "offset of its clock"},
+        {DESCRIPTION("1", "offset = 3;"), "invalid clock frequency"},
+        {DESCRIPTION("1", "freq = 3;"), "invalid clock frequency"},
+        {DESCRIPTION("1", "freq = 1000000000; offset_s = -9;"), "invalid clock offset"},
     };
 
     UNUSED_STATE(state);

@@ -321,7 +321,7 @@ static void test_metadata_stats(void **state)
     assert_int_equal(t->ev.ts_ns[sum], RP_NO_TS);
     assert_arg(t, sum, "num_occurrences", "i 12");
     assert_arg(t, sum, "duration_ps", "i 5000");
-    assert_true(warns(t, "sums over occurrences"));
+    assert_true(warns(t, "totals without a time"));
     rp_import_release(&import);
 }
 

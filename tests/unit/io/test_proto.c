@@ -564,7 +564,7 @@ static void test_check(void **state)
     assert_string_equal(check_table(a, b, why), "");
     assert_contains(check_table(b, a, why), "m.f64: numbers are not ascending");
     b.type = RP_PROTO_INT64;
-    assert_contains(check_table(a, b, why), "m.i32: the member has not the size of its type");
+    assert_contains(check_table(a, b, why), "m.i32: the member does not have the size of its type");
     b.type = RP_PROTO_INT32;
     b.offset = 0;
     assert_contains(check_table(a, b, why), "m.i32: the member is not inside the struct");

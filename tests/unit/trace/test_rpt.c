@@ -184,7 +184,7 @@ static void test_parts(void **state)
     assert_ok(rp_rpt_verify(both, 2 * n, &err), &err);
     assert_code(rp_rpt_verify(both, 2 * n - 1, &err), RP_FORMAT);
     assert_code(rp_rpt_verify(both, n + 1, &err), RP_FORMAT);
-    assert_contains(err.text, "behind its end");
+    assert_contains(err.text, "after its end");
     rp_trace_free(t);
     free(both);
     free(bytes);

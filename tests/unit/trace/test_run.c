@@ -43,8 +43,8 @@ static void test_numbers(void **state)
     }
     assert_int_equal(run->world_size, N);
     assert_int_equal(run->warnings.n, 1);
-    assert_contains(run->warnings.at[0], "two files of rank 3");
-    assert_contains(run->warnings.at[0], "'file3' is taken as rank 4");
+    assert_contains(run->warnings.at[0], "two files have rank 3");
+    assert_contains(run->warnings.at[0], "'file3' is used as rank 4");
     rp_run_free(run);
     for (i = 0; i < N; i++)
         rp_trace_free(t[i]);
