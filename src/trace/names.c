@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What names of kernels and operators tell. A row is a part of a name; rows are tried in the order
- * of the table, so what is more special stands first: a fused attention kernel is no softmax, a
- * convolution by matrix product is a convolution. To teach a new kernel, add a row and its reason.
+ * Classifies kernels and operators by their names. A row is a part of a name; rows are tried in the
+ * order of the table, so more specific ones come first: a fused attention kernel is not a softmax,
+ * a convolution by matrix product is a convolution. For a new kernel, add a row and its reason.
  */
 #include "trace/names.h"
 

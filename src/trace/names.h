@@ -2,9 +2,9 @@
 #ifndef RP_TRACE_NAMES_H
 #define RP_TRACE_NAMES_H
 /*
- * Classes of names: what a kernel or an operator does, told by its name. The table of patterns is
- * in names.c, with the reason for each. Decided once a string (rp_strings.name_class), so that an
- * analysis tests a byte.
+ * Classes of names: what a kernel or an operator does, derived from its name. The table of patterns
+ * is in names.c, with the reason for each. Decided once a string (rp_strings.name_class), so that
+ * an analysis tests a byte.
  */
 #include "base/err.h"
 
@@ -38,20 +38,20 @@ enum rp_name_class {
 };
 
 struct rp_name_pattern {
-    const char *part; /* lower case; found anywhere in the name, in either case */
+    const char *part; /* lower case; matches anywhere in the name, without case */
     uint8_t name_class;
     const char *reason;
 };
 
-/* The table; the first row that is found decides. */
+/* The table; the first row that matches decides. */
 const struct rp_name_pattern *rp_name_patterns(size_t *n);
 
 /* "communication" ... */
 const char *rp_name_class_text(enum rp_name_class name_class);
 
 /*
- * A table made ready for matching: which pairs of letters begin a pattern, and which patterns.
- * Built in a microsecond; a name of 60 letters takes about 0.1 microseconds then.
+ * The table prepared for matching: pairs of letters that begin a pattern, and their patterns. Takes
+ * a microsecond to build; matching a name of 60 letters takes about 0.1 microseconds.
  */
 struct rp_name_matcher {
     uint64_t pairs[16]; /* bit set over hashes of two letters */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Checks of ranges. Columns are checked by their largest value, which a compiler turns into a few
- * instructions an element; the element that is wrong is looked for only when there is one.
+ * instructions an element; the wrong element is searched only if there is one.
  */
 #include "trace/ranges.h"
 
@@ -178,7 +178,7 @@ enum rp_code rp_ranges_events(const struct rp_trace *t, struct rp_err *err)
         for (e = t->tracks[i].first; e < t->tracks[i].end; e++)
             if (t->ev.track[e] != i)
                 return rp_trace_bad(t, err, "event %u is outside its track", e);
-    for (e = 0; e < t->ev.n; e++) /* smaller: so that climbing always ends */
+    for (e = 0; e < t->ev.n; e++) /* smaller, so that walking up the ancestors always ends */
         if (t->ev.parent[e] >= e && t->ev.parent[e] != RP_NONE)
             return rp_trace_bad(t, err, "parent %u of event %u is not before it", t->ev.parent[e],
                                 e);
@@ -223,7 +223,7 @@ static bool block_is_strings(const struct rp_trace *t, const struct rp_arg_block
     return true;
 }
 
-/* One column; *used grows by the bytes of its blocks, so that blocks cannot share data. */
+/* One column; adds the bytes of its blocks to *used, to detect blocks that share data. */
 static enum rp_code check_column(const struct rp_trace *t, uint32_t column, uint32_t nrows,
                                  uint64_t *used, struct rp_err *err)
 {
@@ -299,7 +299,7 @@ static enum rp_code check_spilled(const struct rp_trace *t, struct rp_err *err)
     return RP_OK;
 }
 
-/* Rows of arguments inside their shapes, which are known to be there. */
+/* Rows of arguments are inside their shapes, which are valid already. */
 static enum rp_code check_rows(const struct rp_trace *t, const uint16_t *shape, const uint32_t *row,
                                uint32_t n, const char *what, struct rp_err *err)
 {

@@ -2,10 +2,10 @@
 #ifndef RP_TRACE_RANGES_H
 #define RP_TRACE_RANGES_H
 /*
- * Whether every id, offset and enumeration value of a trace is in range: what must hold before any
- * other code may read it. Native files are checked part by part (trace/rpt/read.c), all of it by
- * rp_trace_validate. The error is RP_FORMAT for a native file, RP_BUG for a built trace. All linear
- * in what they read, whatever it says. Inside src/trace only.
+ * Checks that every id, offset and enumeration value of a trace is in range, which must hold before
+ * any other code reads it. Native files are checked part by part (trace/rpt/read.c), a whole trace
+ * by rp_trace_validate. The error is RP_FORMAT for a native file, RP_BUG for a built trace. Linear
+ * for any input. Inside src/trace only.
  */
 #include "trace/trace.h"
 
@@ -16,7 +16,7 @@ enum rp_code rp_ranges_args(const struct rp_trace *t, struct rp_err *err);   /* 
 enum rp_code rp_ranges_links(const struct rp_trace *t, uint64_t nmembers, struct rp_err *err);
 enum rp_code rp_ranges_flows(const struct rp_trace *t, struct rp_err *err);
 
-/* Says what is wrong with the trace. */
+/* Sets the error for an invalid trace. */
 enum rp_code rp_trace_bad(const struct rp_trace *t, struct rp_err *err, const char *fmt, ...)
     RP_PRINTF(3, 4);
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Numbers of ranks: those that files claim come first, then the rest fills the gaps. Linear. */
+/* Numbers of ranks: those given in files are assigned first, the other ranks fill the gaps. Linear.
+ */
 #include "trace/run.h"
 
 #include "base/hash.h"
@@ -54,7 +55,7 @@ static enum rp_code warn(struct rp_run *run, const struct rp_rank *rank, struct 
     return text ? rp_vec_push(&run->warnings, text, err) : rp_err_nomem(err, "numbering ranks");
 }
 
-/* Who has the number that its file claims, and who has not: number RP_NO_RANK. */
+/* Gives ranks the number in their file; those without, or whose number is taken, get RP_NO_RANK. */
 static enum rp_code claim(struct rp_run *run, struct rp_map *taken, struct rp_err *err)
 {
     uint32_t i, owner;

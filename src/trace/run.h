@@ -3,8 +3,8 @@
 #define RP_TRACE_RUN_H
 /*
  * A run: the ranks of one job. Of each rank a digest stays in memory (kilobytes); its trace only
- * while somebody works on it, so a run may have thousands of ranks. Events stay as they were
- * recorded: what is known about a rank's clock belongs to the rank.
+ * while it is analysed, so a run may have thousands of ranks. Events stay as they were recorded;
+ * the offset of a rank's clock is kept in the rank.
  */
 #include "base/arena.h"
 #include "base/vec.h"
@@ -18,9 +18,9 @@ struct rp_digest_step {
 
 struct rp_digest {
     struct rp_arena arena; /* owns the texts and steps */
-    const char *name;      /* of the file, for people */
+    const char *name;      /* of the file, for messages */
     const char *format, *framework;
-    int32_t rank, world_size; /* as the file has them: RP_NO_RANK, 0 */
+    int32_t rank, world_size; /* as in the file; RP_NO_RANK and 0: not given */
     int64_t base_ns;
     uint32_t has_base;
     uint32_t nevents;
@@ -33,12 +33,12 @@ struct rp_digest {
 /* Reads tables and strings only, never the events. */
 enum rp_code rp_digest_new(const struct rp_trace *trace, const char *name, struct rp_digest **out,
                            struct rp_err *err);
-void rp_digest_free(struct rp_digest *digest); /* NULL is fine */
+void rp_digest_free(struct rp_digest *digest); /* may be NULL */
 
 struct rp_rank {
-    int32_t number;   /* from rp_run_settle on: different for each rank */
-    uint32_t file;    /* the how-manieth that was added */
-    const char *host; /* "" where it is not known */
+    int32_t number;   /* unique after rp_run_settle */
+    uint32_t file;    /* its index in the order of adding */
+    const char *host; /* "" if not known */
     /* time of the run = time of the trace + offset_ns + drift_ppb * time / 1e9 */
     int64_t offset_ns, uncertainty_ns;
     double drift_ppb;
@@ -48,22 +48,22 @@ struct rp_rank {
 
 struct rp_run {
     struct rp_arena arena;
-    RP_VEC(struct rp_rank) ranks; /* by number, from rp_run_settle on */
+    RP_VEC(struct rp_rank) ranks; /* sorted by number after rp_run_settle */
     RP_VEC(const char *) warnings;
-    int32_t world_size; /* the largest that a file names, at least the number of ranks */
+    int32_t world_size; /* the largest given in a file, and at least the number of ranks */
 };
 
 enum rp_code rp_run_new(struct rp_run **out, struct rp_err *err);
-void rp_run_free(struct rp_run *run); /* NULL is fine; traces are the caller's */
+void rp_run_free(struct rp_run *run); /* may be NULL; does not free traces */
 
 /* Adds a rank with its digest. The trace may be dropped later: set ranks.at[i].trace to NULL. */
 enum rp_code rp_run_add(struct rp_run *run, const struct rp_trace *trace, const char *name,
                         const char *host, struct rp_err *err);
 
 /*
- * Gives every rank its number, once all are added, and puts them in order. A rank keeps the number
- * in its file; where two files have the same one, the later gets the smallest number that is free,
- * and a warning says so. Files without a number get free numbers too, in the order of adding.
+ * Numbers and sorts the ranks once all are added. A rank keeps the number in its file; if two files
+ * have the same number, the later one gets the smallest free number and a warning. Files without a
+ * number get free numbers too, in the order of adding.
  */
 enum rp_code rp_run_settle(struct rp_run *run, struct rp_err *err);
 

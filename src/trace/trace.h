@@ -3,16 +3,16 @@
 #define RP_TRACE_TRACE_H
 /*
  * The trace model: one rank of a run, exactly as recorded. Made by a builder (trace/build/build.h),
- * frozen by its finish, then shared by all threads; no index is built behind a const pointer. Every
- * array may point into a mapped native file (trace/rpt/rpt.h).
+ * frozen when it is finished, then shared by all threads; nothing is built lazily behind a const
+ * pointer. Every array may point into a mapped native file (trace/rpt/rpt.h).
  *
  * Events are columns, 46 bytes an event, in canonical order: track, start, longer first, file
  * order. So a track is a contiguous range of events. Arguments are kept by shape: events with the
  * same sequence of keys and types share one small table of narrow columns (args.h).
  *
- * Times are integer nanoseconds as the file gave them (ts + base_ns = absolute). Ids are 32-bit and
- * dense; RP_NONE is "none". String 0 is "". What an event is (enum rp_kind) and what a track is
- * stands in <reprise/timeline.h>; communication is not a kind but a class of the name (names.h).
+ * Times are integer nanoseconds as in the file (ts + base_ns = absolute). Ids are 32-bit and dense;
+ * RP_NONE is "none". String 0 is "". The kinds of events (enum rp_kind) and tracks are in
+ * <reprise/timeline.h>; communication is not a kind but a class of the name (names.h).
  */
 #include "base/arena.h"
 #include "base/vec.h"
@@ -26,12 +26,11 @@
 
 typedef uint32_t rp_event, rp_str, rp_track, rp_link;
 
-#define RP_OPEN_NS                                                                             \
-    INT64_C(-1)              /* dur_ns of a span that never ended, and of what has no duration \
-                              */
-#define RP_NO_TS   INT64_MIN /* ts_ns of an event without a time (metadata) */
+#define RP_OPEN_NS INT64_C(-1) /* dur_ns of a span without an end or of an event without duration \
+                                */
+#define RP_NO_TS   INT64_MIN   /* ts_ns of an event without a time (metadata) */
 #define RP_NO_RANK (-1)
-/* native_id of a process or track for which the file wrote the empty text (text is then 0). */
+/* native_id of a process or track whose id in the file is the empty text (text is then 0). */
 #define RP_ID_EMPTY INT64_MIN
 
 /* Flags of an event. */
@@ -42,7 +41,7 @@ enum {
     RP_EVENT_ROUNDED = 8,  /* its time had more digits than nanoseconds */
     RP_EVENT_NO_DUR = 16,  /* a complete event without a duration */
     RP_EVENT_PAIR = 32,    /* made of a begin and an end event */
-    RP_EVENT_ASYNC = 64,   /* belongs to an asynchronous chain; id is its link */
+    RP_EVENT_ASYNC = 64,   /* belongs to an asynchronous chain; its link is the id */
     RP_EVENT_ID_TEXT = 128 /* the id of its link is a string id, not a number */
 };
 
@@ -55,15 +54,15 @@ struct rp_events {
     rp_event *parent;  /* innermost enclosing span on the track; RP_NONE on streams */
     rp_link *link;     /* RP_NONE: none */
     uint32_t *arg_row; /* row inside its shape */
-    uint32_t *seq;     /* place in the file: smaller is earlier (gaps where pairs were joined) */
+    uint32_t *seq;     /* position in the file (with gaps where pairs were joined) */
     uint16_t *shape;   /* 0: no arguments */
     uint16_t *origin;  /* (phase, category) as the file wrote them */
     uint8_t *kind;     /* enum rp_kind */
     uint8_t *flags;
 };
 
-/* Flags of an origin: the sets that the definitions of health are made of, and how wide a viewer
-   draws an instant (at most one of them: none was given otherwise). */
+/* Flags of an origin: the sets that the definitions of health use, and the scope of an instant (at
+ * most one of those flags; none: not given). */
 enum {
     RP_ORIGIN_GPU = 1,     /* a complete event of kernel, memcpy or memset */
     RP_ORIGIN_RUNTIME = 2, /* a complete event of the CUDA or HIP runtime or driver */
@@ -75,7 +74,7 @@ enum {
 };
 
 struct rp_origin {
-    rp_str category; /* 0 where the file had none; `has_category` tells "" from none */
+    rp_str category; /* 0 if the file has none; `has_category` distinguishes "" from none */
     char phase;      /* 'X', 'B', 'i', 'C', 'M', ... as in Chrome's format */
     uint8_t kind, flags;
     uint8_t has_category;
@@ -83,16 +82,16 @@ struct rp_origin {
 
 struct rp_strings {
     uint32_t n;
-    const uint64_t *offset; /* n + 1; a NUL stands behind each string */
+    const uint64_t *offset; /* n + 1; each string ends with a NUL */
     const char *bytes;
     const uint8_t *name_class; /* n, enum rp_name_class (names.h): decided once a string */
 };
 
 struct rp_process {
-    int64_t native_id; /* pid; where text is not 0 the file used that text instead */
+    int64_t native_id; /* pid; unless text is not 0: then the id is that text */
     rp_str text;
-    rp_str name, labels; /* of metadata, or 0 */
-    int32_t device;      /* number of the device whose work it shows, or -1 */
+    rp_str name, labels; /* from metadata, or 0 */
+    int32_t device;      /* number of its device, or -1 */
     int64_t sort_index;
 };
 
@@ -100,11 +99,11 @@ struct rp_track_info {
     int64_t native_id; /* tid or stream */
     int64_t sort_index;
     uint32_t process;
-    rp_str text;         /* where the file used text for the tid, else 0 */
-    rp_str name;         /* of metadata, or 0 */
+    rp_str text;         /* the tid if it is a text, else 0 */
+    rp_str name;         /* from metadata, or 0 */
     rp_event first, end; /* its events */
     uint8_t kind;        /* enum rp_track_kind */
-    uint8_t has_id;      /* 0: the file gave no tid */
+    uint8_t has_id;      /* 0: the file has no tid */
     uint16_t reserved;
 };
 
@@ -118,7 +117,7 @@ struct rp_links {
 };
 enum rp_link_source { RP_LINK_CORRELATION, RP_LINK_FLOW, RP_LINK_EXTERNAL, RP_LINK_ASYNC_ID };
 
-/* Arrow ends as the file has them; 32 to 80 % of Kineto's have no partner, and they are kept. */
+/* Ends of flow arrows as in the file. 32 to 80 % of Kineto's have no partner; they are kept. */
 struct rp_flows {
     uint32_t n;
     const int64_t *ts_ns;
@@ -155,26 +154,26 @@ struct rp_device {
     uint32_t reserved;
 };
 
-/* What the file says about itself, key by key, as raw JSON text where the format is JSON. */
+/* Metadata of the file, key by key; raw JSON text if the format is JSON. */
 struct rp_meta {
     rp_str key, value;
-    uint32_t after_events; /* 1: it stood behind the events */
+    uint32_t after_events; /* 1: it comes after the events in the file */
 };
 
-/* Counted once by finish and saved in the native file, so that nobody has to walk the events for
-   them. Device work: kernels, copies and memsets. A window without events is 0 to 0. */
+/* Computed once when a trace is finished and saved in the native file. Device work: kernels, copies
+ * and memsets. A window without events is 0 to 0. */
 struct rp_totals {
     int64_t count[RP_KIND_COUNT], dur_ns[RP_KIND_COUNT];
     int64_t comm_count, comm_ns;        /* kernels whose name is of class communication */
     int64_t gpu_begin_ns, gpu_end_ns;   /* first start and last end of device work */
-    int64_t gpu_busy_ns;                /* time in which at least one of them runs */
+    int64_t gpu_busy_ns;                /* time in which at least one of them runs (the union) */
     int64_t work_begin_ns, work_end_ns; /* of host operators, runtime calls and device work */
     int64_t span_begin_ns, span_end_ns; /* of everything that has a time, without metadata */
 };
 
 struct rp_trace {
     struct rp_arena arena; /* small things */
-    int64_t base_ns;       /* add to a ts for time since 1970, where has_base */
+    int64_t base_ns;       /* ts + base_ns is the time since 1970, if has_base */
     uint32_t has_base;
     int32_t rank, world_size; /* RP_NO_RANK / 0: not known */
     rp_str format;            /* "chrome-json" ... the reader's name */
@@ -212,7 +211,7 @@ static inline size_t rp_trace_str_len(const struct rp_trace *t, rp_str s)
     return (size_t)(t->str.offset[s + 1] - t->str.offset[s] - 1);
 }
 
-/* Its end; the start where it has no duration. The sum stays inside int64. */
+/* The end of an event, or its start if it has no duration. Saturates at INT64_MAX. */
 static inline int64_t rp_event_end_ns(const struct rp_trace *t, rp_event e)
 {
     int64_t end;
@@ -228,10 +227,10 @@ static inline bool rp_kind_is_device_work(uint8_t kind)
 }
 
 /*
- * What a native file holds is verified (checksum, every id and offset in range) when it is first
- * required: name what will be read before reading it. Strings and tables (all that is not listed
- * here) are verified when a file is opened. Does nothing for a built trace, and nothing the second
- * time; any number of threads may call it.
+ * The sections of a native file are verified (checksum, every id and offset in range) when they are
+ * first required, so call rp_trace_require before reading what is listed here. Everything else
+ * (strings and tables) is verified when a file is opened. Does nothing for a built trace or the
+ * second time. Thread-safe.
  */
 enum {
     RP_NEED_EVENTS = 1, /* ev; without arg_row, which needs the arguments */

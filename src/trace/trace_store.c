@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Making and freeing traces. Arrays are moved, never copied, from the builder's vectors. */
+/* Creates and frees traces. Arrays are moved from the builder's vectors, never copied. */
 #include "trace/trace_store.h"
 
 #include <stdlib.h>

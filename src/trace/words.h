@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #ifndef RP_TRACE_WORDS_H
 #define RP_TRACE_WORDS_H
-/* The words for the model's enums in results and exports: one each, and stable. */
+/* The names of the model's enum values in results and exports; they are stable. */
 #include <stdint.h>
 
 const char *rp_word_kind(uint8_t kind);          /* enum rp_kind: "kernel" */

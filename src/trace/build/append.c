@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Strings, origins, tracks and shapes of the appended trace are translated once, through tables by
- * their id; then every event costs a row. A pair of begin and end on a thread becomes one complete
- * event (its end's place in the file is not known), a pair of a chain a begin and an end again.
- * What the passes of finish find out is left to them: they run once, over everything.
+ * their id; then every event is appended as a row. A pair of begin and end on a thread becomes one
+ * complete event (the position of its end in the file is not known), a pair of an async chain a
+ * begin and an end again. Everything that the passes of finish compute is left to them; they run
+ * once, over everything.
  */
 #include "trace/build/append.h"
 
@@ -12,8 +13,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Ids of the i-th trace are larger by i times this. Above all 32-bit ids, and of thousands of
-   traces still below 2^53, where numbers of JSON stop being exact. */
+/* Added i times to the ids of the i-th trace. Larger than all 32-bit ids, and for thousands of
+ * traces still below 2^53, where numbers in JSON stop being exact. */
 #define ID_STEP INT64_C(100000000000)
 
 #define KEPT_FLAGS (RP_EVENT_ROUNDED | RP_EVENT_NO_DUR | RP_EVENT_ASYNC | RP_EVENT_ID_TEXT)
@@ -66,7 +67,7 @@ static int64_t id_of(const struct appending *a, int64_t id)
     return id >= 0 && id < ID_STEP ? id + (int64_t)a->how->index * ID_STEP : id;
 }
 
-/* The text of an id, told apart from that of other traces. */
+/* The text of an id, made different from those of other traces. */
 static enum rp_code text_id_of(struct appending *a, int64_t id, int64_t *out)
 {
     rp_str s;
@@ -181,7 +182,7 @@ static enum rp_code take_args(struct appending *a, uint16_t shape, uint32_t row,
     return a->args.n ? rp_builder_shape(a->b, a->args.at, (uint32_t)a->args.n, out, a->err) : RP_OK;
 }
 
-/* Names of processes say whose they are, and ranks stand behind each other in a viewer. */
+/* Adds the label to the names of processes, and sorts viewers by rank. */
 static enum rp_code mark_process(struct appending *a, rp_event e)
 {
     const struct rp_trace *t = a->t;
@@ -199,7 +200,7 @@ static enum rp_code mark_process(struct appending *a, rp_event e)
     return RP_OK;
 }
 
-/* Ids that passes made of arrows are made again. */
+/* Ids that passes derived from arrows are derived again. */
 static enum rp_code take_link(struct appending *a, rp_event e, struct rp_raw *raw)
 {
     const struct rp_trace *t = a->t;
@@ -231,7 +232,7 @@ static enum rp_code add_event(struct appending *a, rp_event e)
     uint16_t origin = t->ev.origin[e];
     bool pair = t->ev.flags[e] & RP_EVENT_PAIR;
     bool chain = pair && t->origins[origin].phase != 'B';
-    bool timed = t->origins[origin].phase != 'M'; /* times of metadata mean nothing */
+    bool timed = t->origins[origin].phase != 'M'; /* times of metadata have no meaning */
     struct rp_raw raw = {.ts_ns =
                              timed ? time_of(a, t->ev.track[e], t->ev.ts_ns[e]) : t->ev.ts_ns[e],
                          .dur_ns = t->ev.dur_ns[e],
@@ -271,7 +272,7 @@ static enum rp_code add_flow(struct appending *a, uint32_t i)
     return rp_builder_add_flow(a->b, &raw, a->err);
 }
 
-/* Its two ends; ids stand above those that the trace has. */
+/* The two ends of an arrow; ids are above those of the trace. */
 static enum rp_code add_arrow(struct appending *a, size_t i)
 {
     const struct rp_append_arrow *arrow = &a->how->arrows[i];
@@ -292,7 +293,7 @@ static enum rp_code add_arrow(struct appending *a, size_t i)
     return rp_builder_add_flow(a->b, &raw, a->err);
 }
 
-/* Processes without a name are called after their trace. */
+/* Processes without a name are named after their trace. */
 static enum rp_code name_process(struct appending *a, uint32_t process, rp_track track)
 {
     struct rp_origin origin = {.phase = 'M', .kind = RP_KIND_METADATA};
@@ -327,7 +328,8 @@ static enum rp_code name_processes(struct appending *a)
     return code;
 }
 
-/* Facts of the whole: but for the rank, the name and the clock's base, which are of the one. */
+/* The metadata of the joined trace: all but rank, name and clock base, which belong to one trace.
+ */
 static enum rp_code add_meta(struct appending *a)
 {
     static const char *const of_the_one[] = {"distributedInfo", "traceName", "baseTimeNanoseconds"};

@@ -39,7 +39,7 @@ void rp_build_args_release(struct rp_build_args *args)
     rp_vec_release(&args->spill);
 }
 
-/* Columns of large rooms are kept off each other's cache sets. */
+/* Large columns are staggered so that they do not share cache sets. */
 static size_t stride(uint32_t room)
 {
     return room + (room >= 512 ? 8u : 0u);
@@ -124,7 +124,7 @@ static void put_deltas(uint8_t *to, const int64_t *v, uint32_t n, int64_t base, 
             to[i] = (uint8_t)((uint64_t)v[i] - (uint64_t)base);
         return;
     }
-    for (i = 0; i < n; i++) { /* little endian whatever the machine: the native file is so */
+    for (i = 0; i < n; i++) { /* little endian on every machine, as in the native file */
         uint64_t d = (uint64_t)v[i] - (uint64_t)base;
 
 #if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
@@ -249,7 +249,7 @@ enum rp_code rp_build_args_row(struct rp_build_args *a, uint16_t id, const struc
     return RP_OK;
 }
 
-/* The blocks of a shape, column by column, and their places in key_block. */
+/* The blocks of a shape, column by column, and their positions in key_block. */
 static void lay_out(const struct rp_build_shape *shape, struct rp_arg_block *block,
                     uint32_t *key_block, uint32_t *nblocks)
 {

@@ -11,8 +11,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Origins are 16-bit numbers. Near the end categories are given up, then kinds: there are 256
-   phases at most. */
+/* Origins are 16-bit numbers. When they run out, categories are dropped, then kinds: there are at
+ * most 256 phases. */
 #define ORIGINS_MAX   UINT16_MAX
 #define ORIGINS_NAMED (ORIGINS_MAX - 1024)
 #define ORIGINS_KINDS (ORIGINS_MAX - 256)
@@ -141,7 +141,7 @@ static bool same_track(const struct rp_track_info *a, const struct rp_track_info
            a->has_id == b->has_id;
 }
 
-/* Equality is decided by the track itself; two with one hash stand under different keys. */
+/* Equality is decided by the track itself; two tracks with one hash get different keys. */
 enum rp_code rp_builder_track(struct rp_builder *b, uint32_t process, int64_t tid, rp_str text,
                               bool has_id, rp_track *out, struct rp_err *err)
 {
@@ -175,7 +175,7 @@ static uint64_t origin_key(const struct rp_origin *origin)
            (origin->has_category != 0);
 }
 
-/* The origin that this one shares with others where there are too many. */
+/* When there are too many origins: the one that this one is merged into. */
 static enum rp_code share_origin(struct rp_builder *b, struct rp_origin *origin, struct rp_err *err)
 {
     size_t n = b->origins.n;
@@ -213,7 +213,7 @@ enum rp_code rp_builder_origin(struct rp_builder *b, const struct rp_origin *ori
     return RP_OK;
 }
 
-/* Room for many more events in every column; doubling costs nothing until it is touched (vec.h). */
+/* Doubles the room in every column, which costs nothing until it is touched (vec.h). */
 static enum rp_code grow_events(struct rp_builder *b, struct rp_err *err)
 {
     struct rp_build_events *ev = &b->ev;

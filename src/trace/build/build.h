@@ -2,7 +2,7 @@
 #ifndef RP_TRACE_BUILD_BUILD_H
 #define RP_TRACE_BUILD_BUILD_H
 /*
- * All that a reader may call. A reader only appends, in the order of the file: begin and end pairs,
+ * The interface for readers. A reader only appends, in the order of the file: begin and end pairs,
  * order, parents, links, classes of names, steps and health are passes of finish
  * (trace/finish/finish.h). One thread at a time; several builders may run side by side.
  */
@@ -13,7 +13,7 @@ struct rp_builder;
 
 enum rp_code rp_builder_new(const struct rp_limits *limits, struct rp_builder **out,
                             struct rp_err *err);
-void rp_builder_free(struct rp_builder *b); /* NULL is fine; also after a failed finish */
+void rp_builder_free(struct rp_builder *b); /* may be NULL, and follow a failed finish */
 
 enum rp_code rp_builder_intern(struct rp_builder *b, const char *s, size_t len, rp_str *out,
                                struct rp_err *err);
@@ -21,16 +21,16 @@ enum rp_code rp_builder_intern(struct rp_builder *b, const char *s, size_t len, 
 const char *rp_builder_borrow_str(const struct rp_builder *b, rp_str s, size_t *len);
 
 /*
- * Dense ids, the same for the same arguments. A process or thread is named by a number (text 0) or
- * by a text (then the number is ignored); where the file wrote the empty text, by the number
- * RP_ID_EMPTY and text 0. has_id false: the file gave none.
+ * Dense ids, the same for the same arguments. The id of a process or thread is a number (text 0) or
+ * a text (the number is then ignored); for the empty text pass the number RP_ID_EMPTY and text 0.
+ * has_id false: the file has none.
  */
 enum rp_code rp_builder_process(struct rp_builder *b, int64_t pid, rp_str text, uint32_t *out,
                                 struct rp_err *err);
 enum rp_code rp_builder_track(struct rp_builder *b, uint32_t process, int64_t tid, rp_str text,
                               bool has_id, rp_track *out, struct rp_err *err);
-/* phase and category as the file has them, with what the reader knows about the pair. Of tens of
-   thousands the last ones share one without their category, and the trace warns of it. */
+/* Phase and category as in the file, with what the reader knows about them. After tens of thousands
+ * of different ones, further ones share an origin without category, with a warning. */
 enum rp_code rp_builder_origin(struct rp_builder *b, const struct rp_origin *origin, uint16_t *out,
                                struct rp_err *err);
 
@@ -38,7 +38,7 @@ enum rp_code rp_builder_origin(struct rp_builder *b, const struct rp_origin *ori
 enum rp_code rp_builder_shape(struct rp_builder *b, const struct rp_arg *args, uint32_t nargs,
                               uint16_t *out, struct rp_err *err);
 
-struct rp_raw {            /* one event as the reader saw it */
+struct rp_raw {            /* one event as read */
     int64_t ts_ns, dur_ns; /* RP_NO_TS, RP_OPEN_NS */
     rp_str name;
     rp_track track;
@@ -47,7 +47,7 @@ struct rp_raw {            /* one event as the reader saw it */
     uint8_t flags;
     bool has_link;
     int64_t link; /* correlation id, with RP_EVENT_ASYNC the async id; RP_EVENT_ID_TEXT: a text */
-    const struct rp_arg *args; /* fit the shape */
+    const struct rp_arg *args; /* in the order of the shape */
     uint32_t nargs;
 };
 
@@ -58,7 +58,7 @@ struct rp_raw_flow {
     rp_str name;
     rp_track track;
     uint16_t origin;
-    uint16_t shape; /* as that of an event */
+    uint16_t shape; /* as for an event */
     uint8_t flags;
     const struct rp_arg *args;
     uint32_t nargs;
@@ -67,7 +67,7 @@ struct rp_raw_flow {
 enum rp_code rp_builder_add_flow(struct rp_builder *b, const struct rp_raw_flow *flow,
                                  struct rp_err *err);
 
-/* About the file; keys and values of metadata are kept in order, for a faithful round trip. */
+/* Metadata of the file; keys and values are kept in order, for an exact round trip. */
 enum rp_code rp_builder_add_meta(struct rp_builder *b, rp_str key, rp_str value, bool after_events,
                                  struct rp_err *err);
 enum rp_code rp_builder_add_device(struct rp_builder *b, const struct rp_device *device,
@@ -77,8 +77,7 @@ enum rp_code rp_builder_warn(struct rp_builder *b, struct rp_err *err, const cha
 /*
  * Fields that the reader sets directly: base_ns, has_base, rank, world_size, format, framework,
  * framework_version, and in health non_int_ts and everything from bad_time on. The passes count the
- * rest; of missing_dur, missing_ts, negative_dur and absurd_dur they keep the larger of both
- * counts.
+ * rest; for missing_dur, missing_ts, negative_dur and absurd_dur the larger of both counts is kept.
  */
 struct rp_trace *rp_builder_borrow_trace(struct rp_builder *b);
 

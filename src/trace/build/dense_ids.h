@@ -2,7 +2,7 @@
 #ifndef RP_TRACE_BUILD_DENSE_IDS_H
 #define RP_TRACE_BUILD_DENSE_IDS_H
 /*
- * Ids as files write them: 64-bit numbers become dense ones, and a number and its decimal text are
+ * Ids of files: 64-bit numbers become dense ones, and a number and its decimal text are
  * the same id. Inside src/trace only.
  */
 #include "base/err.h"
@@ -15,14 +15,14 @@
 typedef RP_VEC(int64_t) rp_id_vec;
 
 /*
- * dense[i] becomes the number of id[i] among the different ids, in the order in which they first
- * appear; *ndistinct how many there are. A table over the range of the ids where that is small, as
- * it is for correlation ids, a hash map otherwise.
+ * Sets dense[i] to the number of id[i] among the distinct ids, in order of first appearance, and
+ * *ndistinct to how many there are. Uses a table over the range of the ids if that is small, as for
+ * correlation ids, else a hash map.
  */
 enum rp_code rp_dense_ids(const int64_t *id, size_t n, uint32_t *dense, uint32_t *ndistinct,
                           struct rp_err *err);
 
-/* An id that is a number or a text, so that "7" and 7 are equal and "07" is another. */
+/* An id that is a number or a text; "7" and 7 are equal, "07" is different. */
 struct rp_plain_id {
     int64_t value; /* number or string id */
     bool is_text;
@@ -30,7 +30,7 @@ struct rp_plain_id {
 
 struct rp_plain_id rp_plain_number(int64_t number);
 struct rp_plain_id rp_plain_text(const struct rp_strtab *tab, uint32_t text);
-/* Where the file has none: the same as the text "None". */
+/* For a missing id: the same as the text "None". */
 struct rp_plain_id rp_plain_none(const struct rp_strtab *tab);
 
 #endif

@@ -2,9 +2,9 @@
 #ifndef RP_TRACE_BUILD_STATE_H
 #define RP_TRACE_BUILD_STATE_H
 /*
- * The builder from inside, for the passes. Events stand in file order until the pass `order`, in
- * canonical order behind it. Arguments can be read (trace->args) from the pass `args` on. Inside
- * src/trace only.
+ * The internals of the builder, for the passes. Events are in file order before the pass `order`
+ * and in canonical order after it. Arguments can be read (trace->args) after the pass `args`.
+ * Inside src/trace only.
  */
 #include "base/hash.h"
 #include "base/strtab.h"
@@ -19,15 +19,15 @@ struct rp_build_events {
     RP_VEC(int64_t) ts_ns;
     RP_VEC(int64_t) dur_ns;
     RP_VEC(uint32_t) name;
-    RP_VEC(uint32_t) track; /* RP_NONE: taken out by a pass, left behind by `order` */
-    RP_VEC(uint32_t) link;  /* into link_id; from the pass `ids` on into links */
+    RP_VEC(uint32_t) track; /* RP_NONE: removed by a pass, dropped by `order` */
+    RP_VEC(uint32_t) link;  /* into link_id; after the pass `ids` into links */
     RP_VEC(uint32_t) arg_row;
     RP_VEC(uint16_t) shape;
     RP_VEC(uint16_t) origin;
     RP_VEC(uint8_t) flags;
     RP_VEC(uint32_t) parent; /* from the pass `parents` on */
     RP_VEC(uint8_t) kind;    /* from the pass `tracks` on */
-    RP_VEC(uint32_t) seq;    /* from the pass `order` on: the row it was added as */
+    RP_VEC(uint32_t) seq;    /* after the pass `order`: the row it was added as */
 };
 
 struct rp_build_flows {
@@ -43,7 +43,7 @@ struct rp_build_flows {
     RP_VEC(uint8_t) flags;
 };
 
-/* The rows of a shape that do not yet fill a block, column by column, and the blocks before. */
+/* The rows of a shape that do not fill a block yet, column by column, and the full blocks. */
 struct rp_build_shape {
     uint32_t nkeys, first_key;
     uint32_t nrows; /* all of them */
@@ -75,13 +75,13 @@ struct rp_builder {
     struct rp_build_events ev;
     struct rp_build_flows flows;
     struct rp_build_args args;
-    RP_VEC(int64_t) link_id; /* one for each event that has one, until the pass `ids` */
+    RP_VEC(int64_t) link_id; /* one for each event that has one, before the pass `ids` */
     struct rp_build_links links;
     struct rp_map pid_of, pid_text_of, track_of, origin_of;
     RP_VEC(struct rp_process) processes;
     RP_VEC(struct rp_track_info) tracks;
     RP_VEC(struct rp_origin) origins;
-    bool shares_origins; /* there were too many */
+    bool shares_origins; /* there are too many origins */
     RP_VEC(struct rp_step) steps;
     RP_VEC(struct rp_device) devices;
     RP_VEC(struct rp_meta) meta;
@@ -97,7 +97,7 @@ enum rp_code rp_build_args_row(struct rp_build_args *args, uint16_t shape,
                                const struct rp_arg *values, uint32_t n, uint32_t *row,
                                struct rp_err *err);
 enum rp_code rp_build_args_seal(struct rp_builder *b, struct rp_err *err);
-/* Spilled arguments may be added after sealing; this shows them to readers of trace->args. */
+/* Makes spilled arguments that were added after sealing visible in trace->args. */
 void rp_build_args_show_spilled(struct rp_builder *b);
 
 /* For each origin the first one with the same category: a small number for a category. */
@@ -107,13 +107,13 @@ enum rp_code rp_build_categories(const struct rp_builder *b, rp_row_vec *out, st
 void rp_build_launch_flow_names(const struct rp_builder *b, rp_str names[4]);
 bool rp_build_flow_is_launch(const struct rp_builder *b, const rp_str names[4], uint32_t flow);
 
-/* The id of a text that may not occur in the trace: RP_NONE then. */
+/* The id of a text, or RP_NONE if the trace does not contain it. */
 static inline rp_str rp_build_find_str(const struct rp_builder *b, const char *text)
 {
     return rp_strtab_find(&b->str, text, strlen(text));
 }
 
-/* Of the i-th event while building, as rp_event_end_ns. */
+/* rp_event_end_ns of the i-th event while building. */
 static inline int64_t rp_build_end_ns(const struct rp_builder *b, uint32_t i)
 {
     int64_t end;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Closes the blocks of arguments that are not full; from here on passes read trace->args. */
+/* Closes the blocks of arguments that are not full; later passes read trace->args. */
 #include "trace/build/state.h"
 #include "trace/finish/finish.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The counts of health that need the events as they stand in the file: phases (before `pairs` takes
- * end events out) and launches, where of several runtime calls with one correlation id the last one
- * in the file counts. Linear; docs/definitions.md says what each counter means.
+ * The counts of health that need the events in the order of the file: phases (before `pairs`
+ * removes end events) and launches, where of several runtime calls with one correlation id the last
+ * one in the file counts. Linear; docs/definitions.md says what each counter means.
  */
 #include "trace/build/dense_ids.h"
 #include "trace/build/state.h"
@@ -36,7 +36,7 @@ static void count_phase(struct rp_health *h, char phase, int64_t n)
     }
 }
 
-/* Never less than what the reader has seen: it may have mended what it counted. */
+/* Keeps the larger count: the reader may have counted what it repaired. */
 static void at_least(int64_t *counter, int64_t seen)
 {
     if (*counter < seen)
@@ -47,7 +47,7 @@ struct tally {
     RP_VEC(uint32_t) origin, track; /* events of each */
 };
 
-/* One walk over the events for all that is counted event by event. */
+/* One pass for everything that is counted event by event. */
 static void count_events(struct rp_builder *b, struct tally *w)
 {
     struct rp_health *h = &b->trace->health;

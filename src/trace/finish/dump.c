@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The builder's state as text, for people who look for a wrong pass. A line a thing, its kind
- * first; what a pass has not made yet is left out. Behind `freeze` the builder is empty.
+ * The builder's state as text, for debugging passes. One line for each object, its kind first; what
+ * no pass has made yet is omitted. After `freeze` the builder is empty.
  */
 #include "trace/build/state.h"
 #include "trace/finish/finish.h"

@@ -50,7 +50,7 @@ static enum rp_code check_pass_name(const char *name, struct rp_err *err)
     return RP_USAGE;
 }
 
-/* The columns share one count while they are filled; from here on each knows its own. */
+/* The columns share one count while they are filled; passes use the count of each. */
 static void set_lengths(struct rp_build_events *ev)
 {
     ev->ts_ns.n = ev->dur_ns.n = ev->name.n = ev->track.n = ev->link.n = ev->arg_row.n = ev->n;

@@ -2,9 +2,8 @@
 #ifndef RP_TRACE_FINISH_FINISH_H
 #define RP_TRACE_FINISH_FINISH_H
 /*
- * What turns the events of a file into a trace: passes over the builder's columns, run in the order
- * of one table (finish.c). Each does one thing and can be looked at: the state behind any of them
- * can be written as text.
+ * Turns the events of a file into a trace by passes over the builder's columns, in the order of a
+ * table (finish.c). For debugging, the state after any pass can be written as text.
  */
 #include "io/output.h"
 #include "trace/build/build.h"
@@ -17,8 +16,8 @@ struct rp_pass {
 const struct rp_pass *rp_pass_list(size_t *n);
 
 /*
- * As rp_builder_finish, and writes the state behind the named pass to `to`: a line a process,
- * track, event, arrow, link and step. pass NULL: nothing is written; a name that is no pass is
+ * As rp_builder_finish, and writes the state after the named pass to `to`: one line for each
+ * process, track, event, arrow, link and step. pass NULL: nothing is written; an unknown pass is
  * RP_USAGE.
  */
 enum rp_code rp_builder_finish_dump(struct rp_builder *b, const char *pass, struct rp_out *to,

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Binds each end of an arrow to a span of its track: one that starts at the very time of the arrow,
- * else the innermost one around it (not for an end that does not ask for that). Where several start
- * at that time, an arrow of a launch takes the runtime call or the device work, any other arrow the
- * host operator, and of several of those the innermost. Arrows are put in time order and walked
- * together with the events, so the cost is that of two walks.
+ * Binds each end of an arrow to a span of its track: one that starts exactly at the time of the
+ * arrow, else the innermost one around it (only where the end asks for an enclosing span). Of
+ * several spans that start at that time, an arrow of a launch takes the runtime call or the device
+ * work, any other arrow the host operator, and of several of those the innermost. Arrows are sorted
+ * by time and merged with the events, so the cost is two passes.
  */
 #include "trace/build/state.h"
 #include "trace/finish/finish.h"
@@ -40,7 +40,7 @@ void rp_build_launch_flow_names(const struct rp_builder *b, rp_str names[4])
     names[3] = rp_build_find_str(b, "async_gpu");
 }
 
-/* Enters the span and notes it as one that starts at its time. */
+/* Enters the span and notes it as a candidate for arrows at its start. */
 static enum rp_code enter(struct binder *w, rp_event e, struct rp_err *err)
 {
     struct rp_build_events *ev = &w->b->ev;

@@ -84,7 +84,7 @@ static enum rp_code freeze_tables(struct rp_builder *b, struct rp_err *err)
     return RP_OK;
 }
 
-/* Strings that a pass made after `names` have no class. */
+/* Strings that passes add after `names` have no class. */
 static enum rp_code freeze_strings(struct rp_builder *b, struct rp_err *err)
 {
     struct rp_trace_store *store = b->trace->store;

@@ -2,9 +2,9 @@
 /*
  * The counts of health that need the events in order: device work that overlaps on a stream, and
  * host spans that do not nest. They are counted by (process, stream or thread) as the file names
- * them, where 7 and "7" are the same; that is nearly always one track, and then the track is walked
- * as it stands. Where a group has several tracks, or a track several groups (a stream in the
- * arguments that is not the tid), its events are gathered and sorted.
+ * them, where 7 and "7" are the same; that is nearly always one track, which is then read as it is.
+ * Where a group has several tracks, or a track several groups (a stream in the arguments that is
+ * not the tid), its events are collected and sorted.
  */
 #include "trace/build/dense_ids.h"
 #include "trace/build/state.h"
@@ -84,7 +84,7 @@ static struct rp_plain_id id_of_arg(const struct rp_builder *b, const struct rp_
 
     if (arg->type == RP_ARG_I64)
         return rp_plain_number(arg->v.i);
-    if (arg->type == RP_ARG_F64) { /* no stream has a fraction; equal bits are equal */
+    if (arg->type == RP_ARG_F64) { /* streams have no fraction, so equal bits mean equal ids */
         int64_t bits;
 
         memcpy(&bits, &arg->v.f, sizeof bits);
@@ -116,7 +116,7 @@ static enum rp_code group_of_event(struct counting *w, const struct rp_track_inf
     return intern_group(w, g, out, err);
 }
 
-/* The number of the stream where it is a plain argument, which it nearly always is. */
+/* The number of the stream if it is an integer argument, as it nearly always is. */
 static bool stream_number(const struct counting *w, rp_event e, int64_t *number)
 {
     const struct rp_args *args = &w->b->trace->args;
@@ -129,7 +129,7 @@ static bool stream_number(const struct counting *w, rp_event e, int64_t *number)
     return true;
 }
 
-/* A track that belongs to several groups is sorted, and so is all that its groups have. */
+/* A track of several groups is sorted, and so is everything in those groups. */
 static uint32_t join_group(struct counting *w, uint32_t mine, uint32_t group)
 {
     if (mine == group)
@@ -209,12 +209,13 @@ static enum rp_code add_nested(struct counting *w, int64_t begin, int64_t end, s
     while (w->stack.n && w->stack.at[w->stack.n - 1] <= begin)
         w->stack.n--;
     w->count += w->stack.n && end > w->stack.at[w->stack.n - 1];
-    while (w->stack.n && w->stack.at[w->stack.n - 1] < end) /* never seen again, see nest.h */
+    while (w->stack.n &&
+           w->stack.at[w->stack.n - 1] < end) /* can never be innermost again, see nest.h */
         w->stack.n--;
     return rp_vec_push(&w->stack, end, err);
 }
 
-/* A track that is a group: in order already, but for streams shorter work goes first. */
+/* A track that is a group is in order already, except that on streams shorter work comes first. */
 static enum rp_code count_track(struct counting *w, const struct rp_track_info *t,
                                 struct rp_err *err)
 {

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Correlation ids and async ids become dense link numbers: correlations first, in the order in
- * which the file brings them. An async id belongs to its category: (category, id) is one chain. An
- * id that is a text is never the number of its string. The
- * column of links is rewritten in place: first the events with a correlation, then the others.
+ * Correlation ids and async ids become dense link numbers: correlations first, in the order of the
+ * file. An async id belongs to its category: (category, id) is one chain. A text id is never
+ * confused with the number of its string. The column of links is rewritten in place: first the
+ * events with a correlation, then the others.
  */
 #include "trace/build/dense_ids.h"
 #include "trace/build/state.h"
 #include "trace/finish/finish.h"
 
-/* The events of one sort that have an id, and their ids, in the order of the file. */
+/* The events with a correlation id (or an async id), and their ids, in the order of the file. */
 struct numbering {
     rp_id_vec id, key;
     RP_VEC(uint32_t) dense;
-    bool keyed; /* the id alone does not tell them apart */
+    bool keyed; /* the id alone is not unique */
 };
 
 static void release(struct numbering *w)
@@ -66,7 +66,7 @@ static enum rp_code make_keys(const struct rp_builder *b, bool async, struct num
     return code;
 }
 
-/* Gives the events their link numbers and remembers the id behind each number. */
+/* Assigns link numbers to the events and keeps the id of each number. */
 static enum rp_code assign(struct rp_builder *b, bool async, const struct numbering *w,
                            uint32_t ndistinct, struct rp_err *err)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Rows go to their tracks by counting, then each track is sorted by itself. Tracks of real traces
- * are out of order, but in a few long runs (a profiler writes category by category): those are
- * merged, 2 ns a row and round. Where there are many runs radix sort is taken, some 4 ns a row and
- * digit of 11 bits; a second of nanoseconds has three digits.
+ * Rows are distributed to their tracks by a counting sort, then each track is sorted. Tracks of
+ * real traces are out of order but consist of a few long sorted runs (a profiler writes category by
+ * category): those are merged, 2 ns a row and round. With many runs a radix sort is used, some 4 ns
+ * a row and digit of 11 bits; one second in nanoseconds has three digits.
  */
 #include "trace/finish/index_sort.h"
 
@@ -23,7 +23,7 @@ static unsigned bits_for(uint64_t x)
     return x ? 64 - (unsigned)__builtin_clzll(x) : 0;
 }
 
-/* One digit. Returns false, and does nothing, where all rows have the same. */
+/* Sorts by one digit. Returns false and does nothing if it is equal in all rows. */
 static int radix_digit(const uint64_t *from, uint64_t *to, size_t n, unsigned shift, unsigned bits)
 {
     size_t at[2048], sum = 0, i;
@@ -82,7 +82,7 @@ static void merge_words(const uint64_t *a, const uint64_t *a_end, const uint64_t
     memcpy(to + (a_end - a), b, (size_t)(b_end - b) * sizeof *b);
 }
 
-/* run: where each ascending run begins, and n. As rp_radix_sort for the result. */
+/* run: where each ascending run begins, and n. Returns the result as rp_radix_sort does. */
 static uint64_t *merge_runs(uint64_t *a, uint64_t *tmp, size_t *run, size_t nruns)
 {
     size_t i, kept;
@@ -104,7 +104,7 @@ static uint64_t *merge_runs(uint64_t *a, uint64_t *tmp, size_t *run, size_t nrun
     return a;
 }
 
-/* Words that differ from each other, by all their bits. */
+/* Sorts distinct words by all their bits. */
 static uint64_t *sort_words(uint64_t *a, uint64_t *tmp, size_t n, unsigned low)
 {
     size_t run[RUNS_MAX + 2], nruns = 1, i;
@@ -124,7 +124,7 @@ static int64_t length_of(const struct rp_sort_keys *k, uint32_t row)
     return k->flags[row] & RP_EVENT_UNENDED ? INT64_MAX : k->dur_ns[row];
 }
 
-/* Whether row b must stand before row a, which stands before it now. */
+/* Whether row b, which comes after row a, must come before it. */
 static int out_of_order(const struct rp_sort_keys *k, uint32_t a, uint32_t b)
 {
     if (k->ts_ns[a] != k->ts_ns[b])

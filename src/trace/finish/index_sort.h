@@ -2,8 +2,8 @@
 #ifndef RP_TRACE_FINISH_INDEX_SORT_H
 #define RP_TRACE_FINISH_INDEX_SORT_H
 /*
- * Sorting by number: the columns stay where they are, an array of their row numbers is put in
- * order. Inside src/trace only.
+ * Indirect sorting: the columns stay as they are, an array of row numbers is sorted. Inside
+ * src/trace only.
  */
 #include "base/err.h"
 #include "base/vec.h"
@@ -12,7 +12,7 @@
 
 struct rp_sort_keys {
     uint32_t n, ntracks;
-    const uint32_t *track; /* RP_NONE: the row is left out */
+    const uint32_t *track; /* RP_NONE: the row is dropped */
     const int64_t *ts_ns;
     const int64_t *dur_ns; /* NULL: rows with the same ts stay in order */
     const uint8_t *flags;  /* with dur_ns: RP_EVENT_UNENDED is longer than anything */
@@ -21,7 +21,7 @@ struct rp_sort_keys {
 typedef RP_VEC(uint32_t) rp_row_vec;
 typedef RP_VEC(uint64_t) rp_word_vec;
 
-/* Memory that one sort leaves to the next thing that needs some: fresh pages are dear. */
+/* Memory that is passed from one sort to the next, because fresh pages are expensive. */
 struct rp_sort_scratch {
     rp_word_vec a, tmp;
     rp_row_vec rows;
@@ -31,14 +31,14 @@ void rp_sort_scratch_release(struct rp_sort_scratch *scratch);
 
 /*
  * Fills perm with the rows by track, ts (those without first), longer first, row; begin[t] to
- * begin[t + 1] is track t. Takes 16 bytes for each row of the largest track on the way. Radix sort
+ * begin[t + 1] is track t. Needs 16 bytes of scratch for each row of the largest track. Radix sort
  * of (ts, row) in one word where both fit, merge sort otherwise.
  */
 enum rp_code rp_index_sort(const struct rp_sort_keys *keys, rp_row_vec *perm, rp_row_vec *begin,
                            struct rp_sort_scratch *scratch, struct rp_err *err);
 
-/* Sorts n words by the bits from `low` up; those that agree there stay in order. The result may
-   stand in a or in tmp (of n too): it is returned. */
+/* Stable sort of n words by the bits from `low` up. The result is in a or in tmp (also n words): it
+ * is returned. */
 uint64_t *rp_radix_sort(uint64_t *a, uint64_t *tmp, size_t n, unsigned low);
 
 #endif

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which host call started which device work. Correlation ids say so where they are complete. Device
- * work that has no call by then is joined to one by an arrow of a launch, and what still has none
- * to the operator with the same "External id". Then the members of each link are listed: host calls
- * first, then device work, each in time order. Links that lost all members are left out.
+ * Links device work to the host call that started it: by correlation id; device work without a call
+ * by the flow arrow of a launch; and what still has none is linked to the operator with the same
+ * "External id". Then the members of each link are listed: host calls first, then device work, each
+ * in time order. Links without members are dropped.
  *
- * Linear, but for sorting the members of one link.
+ * Linear, except for sorting the members of one link.
  */
 #include "trace/build/dense_ids.h"
 #include "trace/build/state.h"
@@ -36,7 +36,7 @@ static bool lacks_host(const struct linker *w, rp_event e)
            (link == RP_NONE || !w->has_host.at[link]);
 }
 
-/* Whether device work without a host call is left. Fills has_host. */
+/* Whether some device work has no host call. Fills has_host. */
 static enum rp_code find_hosts(struct linker *w, bool *lacking, struct rp_err *err)
 {
     struct rp_builder *b = w->b;
@@ -65,7 +65,7 @@ static enum rp_code new_link(struct linker *w, int64_t id, enum rp_link_source s
     return rp_vec_push(&w->has_host, 0, err);
 }
 
-/* Whether the id of the event's link is a text is the link's, which it has from the other one. */
+/* An event that joins the link of another takes over whether the id of the link is a text. */
 static void copy_id_kind(struct linker *w, rp_event from, rp_event to)
 {
     uint8_t *flags = w->b->ev.flags.at;
@@ -73,7 +73,7 @@ static void copy_id_kind(struct linker *w, rp_event from, rp_event to)
     flags[to] = (flags[to] & (uint8_t)~RP_EVENT_ID_TEXT) | (flags[from] & RP_EVENT_ID_TEXT);
 }
 
-/* Host and device come to stand in one link: the host's, else the device's, else a new one. */
+/* Puts host and device into one link: the host's, else the device's, else a new one. */
 static enum rp_code join(struct linker *w, rp_event host, rp_event device, int64_t id,
                          enum rp_link_source source, struct rp_err *err)
 {
@@ -93,7 +93,7 @@ static enum rp_code join(struct linker *w, rp_event host, rp_event device, int64
     return RP_OK;
 }
 
-/* dense ids of the collected ones, and room for the first of each. */
+/* Dense numbers of the collected ids, and room for the first event of each. */
 static enum rp_code number_ids(struct linker *w, struct rp_err *err)
 {
     uint32_t n;
@@ -133,7 +133,7 @@ static enum rp_code join_by_flows(struct linker *w, struct rp_err *err)
     return RP_OK;
 }
 
-/* The "External id" of an event that may take part in joining by it; 0 for the others. */
+/* The "External id" of an event that can be linked by it, else 0. */
 static int64_t external_id(const struct linker *w, const uint32_t *column, rp_str key, rp_event e)
 {
     const struct rp_args *args = &w->b->trace->args;
@@ -151,7 +151,7 @@ static int64_t external_id(const struct linker *w, const uint32_t *column, rp_st
                : 0;
 }
 
-/* Collected are the ids of all events, so that dense[e] belongs to event e. */
+/* Collects the ids of all events, so that dense[e] belongs to event e. */
 static enum rp_code join_by_external_id(struct linker *w, const uint32_t *column, rp_str key,
                                         struct rp_err *err)
 {
@@ -181,7 +181,7 @@ static enum rp_code try_external_ids(struct linker *w, struct rp_err *err)
     uint32_t s;
 
     if (key == RP_NONE)
-        key = rp_build_find_str(w->b, "external id"); /* files of 2021 */
+        key = rp_build_find_str(w->b, "external id"); /* in files of 2021 */
     if (key == RP_NONE)
         return RP_OK;
     RP_TRY(rp_vec_reserve(&column, args->nshapes, err));
@@ -192,7 +192,7 @@ static enum rp_code try_external_ids(struct linker *w, struct rp_err *err)
     return code;
 }
 
-/* Leaves out links without members; member_offset becomes the start of each. */
+/* Drops links without members; member_offset becomes the start of each. */
 static enum rp_code count_members(struct linker *w, struct rp_err *err)
 {
     struct rp_builder *b = w->b;

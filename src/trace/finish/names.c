@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The class of each string that names an event. Names of Python frames are left out: they say what
- * a function is called, not what a device does, and are most of the strings where they are
- * recorded.
+ * The class of each string that names an event. Names of Python frames are skipped: they do not
+ * show what a device does, and are most of the strings where they are recorded.
  */
 #include "trace/names.h"
 #include "trace/build/state.h"

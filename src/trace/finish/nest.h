@@ -2,10 +2,10 @@
 #ifndef RP_TRACE_FINISH_NEST_H
 #define RP_TRACE_FINISH_NEST_H
 /*
- * The spans that are open at a moment of a track, innermost last. Spans come in canonical order
- * (start, longer first). A span that ends before a later one does can never again be the innermost
- * around anything, so it is dropped when that one is entered: ends never grow towards the top, and
- * every span is pushed and dropped once, whatever the input. Inside src/trace only.
+ * The spans that are open at a time of a track, innermost last. Spans come in canonical order
+ * (start, longer first). A span that ends before a later one ends can never be an innermost span
+ * again, so it is dropped when the later one is entered: ends never increase towards the top, and
+ * every span is pushed and dropped once, for any input. Inside src/trace only.
  *
  *   a ----------------------------       stack when c is entered: a c    (b crosses c and is gone)
  *      b ---------                        parent of c: a; c is flagged as crossing
@@ -23,7 +23,7 @@ struct rp_nest {
     open;
 };
 
-/* Forgets what ended at or before ts. */
+/* Drops what ended at or before ts. */
 static inline void rp_nest_advance(struct rp_nest *nest, int64_t ts_ns)
 {
     while (nest->open.n && nest->open.at[nest->open.n - 1].end_ns <= ts_ns)
@@ -36,8 +36,8 @@ static inline rp_event rp_nest_top(const struct rp_nest *nest)
 }
 
 /*
- * Enters a span; unended: it lasts as long as the span around it. *parent is the innermost span
- * that holds all of it; *crosses whether it ends behind the span in which it starts.
+ * Enters a span; unended: it lasts as long as the span around it. Sets *parent to the innermost
+ * span that encloses it completely, and *crosses if it ends after the span in which it starts.
  */
 static inline enum rp_code rp_nest_enter(struct rp_nest *nest, rp_event event, int64_t ts_ns,
                                          int64_t end_ns, bool unended, rp_event *parent,

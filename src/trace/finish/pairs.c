@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A begin and its end become one event, on a thread (phases B and E) or along an async chain (b and
- * e, S and F, joined by category and id). The events are taken in time order, those of the same
- * time in the order of the file; the open ones stand on a stack. An end closes the last open begin,
- * or, where it has a name, the last one of that name: what was open above it never ended. Looking
- * for a name stops after NAME_DEPTH, so that no input costs more than that an event.
+ * e, S and F, joined by category and id). Events are processed in time order, those of equal time
+ * in the order of the file; open begins are on a stack. An end closes the last open begin or, if it
+ * has a name, the last one of that name; begins above it on the stack have no end. The search for a
+ * name stops after NAME_DEPTH entries, which bounds the cost of an event.
  *
- * The begin keeps its row and origin and gets the duration; the end's row is taken out (its track
- * becomes RP_NONE). Where only one of them has arguments they are the pair's, where both have, the
- * begin's and then those of the end's that have another key.
+ * The begin keeps its row and origin and gets the duration; the row of the end is removed (its
+ * track becomes RP_NONE). The pair has the arguments of the begin, then those of the end with other
+ * keys.
  */
 #include "trace/build/state.h"
 #include "trace/finish/finish.h"
 
 #define NAME_DEPTH    256
-#define KEYS_COMPARED 1024 /* of the begin's, when an end brings arguments too */
+#define KEYS_COMPARED 1024 /* keys of the begin that are compared if both have arguments */
 
 enum role { NEITHER, BEGIN, END };
 
@@ -28,7 +28,7 @@ static enum role role_of(char phase, bool async)
 struct pairing {
     struct rp_builder *b;
     bool async;
-    rp_row_vec group; /* of each event: its track or chain, RP_NONE where it takes no part */
+    rp_row_vec group; /* of each event: its track or chain, or RP_NONE */
     rp_row_vec perm, begin;
     struct rp_sort_scratch scratch;
     RP_VEC(uint32_t) stack;
@@ -59,7 +59,7 @@ static void leave_unbegun(struct pairing *w, uint32_t i)
     w->b->trace->health.unbegun++;
 }
 
-/* Begins and ends with a time and a group take part; the others are left over at once. */
+/* Only begins and ends with a time and a group can be paired. */
 static enum rp_code find_groups(struct pairing *w, uint32_t *count, struct rp_err *err)
 {
     struct rp_build_events *ev = &w->b->ev;
@@ -78,7 +78,7 @@ static enum rp_code find_groups(struct pairing *w, uint32_t *count, struct rp_er
         w->group.at[i] = RP_NONE;
         if (role == NEITHER)
             continue;
-        if (w->async && !(ev->flags.at[i] & RP_EVENT_ASYNC)) { /* the file gave no id */
+        if (w->async && !(ev->flags.at[i] & RP_EVENT_ASYNC)) { /* the file has no id */
             ev->flags.at[i] = (ev->flags.at[i] | RP_EVENT_ASYNC) & (uint8_t)~RP_EVENT_ID_TEXT;
             ev->link.at[i] = group = RP_NONE;
         }
@@ -151,7 +151,7 @@ static enum rp_code join(struct pairing *w, uint32_t begin, uint32_t end, struct
     return join_args(w, begin, end, err);
 }
 
-/* Where on the stack the begin of this end stands, or SIZE_MAX. */
+/* The position of the begin of this end on the stack, or SIZE_MAX. */
 static size_t find_begin(const struct pairing *w, uint32_t end)
 {
     const uint32_t *name = w->b->ev.name.at;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Steps: the kinds of evidence are tried from the best to the weakest, and the first that finds
- * steps is taken, so that all steps of a trace have one source. The profiler's own marks come
+ * Steps: the kinds of evidence are tried from the strongest to the weakest, and the first that
+ * finds steps is used, so that all steps of a trace have one source. The profiler's own marks come
  * first; docs/definitions.md has the rules.
  */
 #include "trace/finish/steps.h"

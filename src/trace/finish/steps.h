@@ -2,7 +2,7 @@
 #ifndef RP_TRACE_FINISH_STEPS_H
 #define RP_TRACE_FINISH_STEPS_H
 /*
- * Where steps come from: one function for each kind of evidence, best first (steps.c). Each
+ * Sources of steps: one function for each kind of evidence, strongest first (steps.c). Each
  * appends to b->steps, or nothing where its evidence is missing or weak. Inside src/trace only.
  */
 #include "trace/build/state.h"
@@ -13,13 +13,14 @@ enum rp_code rp_steps_by_profiler(struct rp_builder *b, struct rp_err *err);
 enum rp_code rp_steps_by_run_id(struct rp_builder *b, struct rp_err *err);
 /* TensorFlow's RunMetadata and Timeline: the one run that they record. */
 enum rp_code rp_steps_by_session(struct rp_builder *b, struct rp_err *err);
-/* Annotations such as "iteration 5", one behind the other. */
+/* Annotations such as "iteration 5", one after the other. */
 enum rp_code rp_steps_by_annotation(struct rp_builder *b, struct rp_err *err);
-/* Nothing marks them, but the same work comes again and again. */
+/* Unmarked steps: the same sequence of work repeats. */
 enum rp_code rp_steps_by_repetition(struct rp_builder *b, struct rp_err *err);
 
 /* The smallest period of the sequence: at least three repetitions, nine of ten elements equal to
-   the one a period later, two different names. 0: there is none. At most the first 2^18 count. */
+   the one a period later, two different names. 0: none. Only the first 2^18 elements are examined.
+ */
 enum rp_code rp_steps_find_period(const rp_str *names, size_t n, size_t *period,
                                   struct rp_err *err);
 
@@ -35,7 +36,7 @@ static inline struct rp_step rp_step_of_event(const struct rp_builder *b, rp_eve
                             .mark = e};
 }
 
-/* Whether it lasts: a span with a time. */
+/* Whether the event is a span with a time. */
 static inline bool rp_step_is_span(const struct rp_builder *b, rp_event e)
 {
     return b->ev.ts_ns.at[e] != RP_NO_TS && b->ev.dur_ns.at[e] >= 0;

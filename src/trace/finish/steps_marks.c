@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Steps marked by the user's own annotations: names such as "iteration 5", "train_step", "batch#3"
- * on one thread. Marks are taken together by thread and by name without its number. Such a group is
- * believed where its spans do not overlap, cover at least half of the time between the first and
- * the last, and are two with growing numbers or three without. Of several groups the one that
- * covers most wins: the outer loop.
+ * on one thread. Marks are grouped by thread and by name without its number. A group is accepted if
+ * its spans do not overlap, cover at least half of the time from the first to the last, and are at
+ * least two with increasing numbers or three without. Of several groups the one that covers most
+ * time wins: the outer loop.
  */
 #include "trace/finish/steps.h"
 
@@ -22,7 +22,7 @@ struct marks {
     struct rp_builder *b;
     struct rp_strtab bases;
     RP_VEC(struct mark) marks;
-    RP_VEC(uint8_t) judged; /* by string: 1 names a step, 2 does not; few names, many events */
+    RP_VEC(uint8_t) judged; /* by string: 1 names a step, 2 does not, 0 not examined yet */
 };
 
 static bool has_word(const char *text, const char *const *words, size_t n)
@@ -35,7 +35,7 @@ static bool has_word(const char *text, const char *const *words, size_t n)
     return false;
 }
 
-/* Whether the name is that of a turn of the training loop, and not of a part of one. */
+/* Whether the name is that of an iteration of the training loop, not of a part of one. */
 static bool names_step(const char *text)
 {
     static const char *const yes[] = {"step", "iter", "batch"};
@@ -109,7 +109,7 @@ static int by_group(const void *pa, const void *pb)
     return a->event < b->event ? -1 : a->event > b->event;
 }
 
-/* How much time the group covers; 0 where it is not believed. */
+/* The time that the group covers; 0 if it is not accepted. */
 static int64_t covered(const struct rp_builder *b, const struct mark *m, size_t n)
 {
     int64_t sum = 0, until = INT64_MIN, extent;

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Steps that nothing marks: the names of the device work on the busiest stream (without a device:
- * of the outermost operators on the busiest thread) come again with a period.
+ * Unmarked steps: the names of the device work on the busiest stream (without a device: of the
+ * outermost operators on the busiest thread) repeat with a period.
  *
  * Candidates for the period are distances between equal names: for the rarest names, from each
  * occurrence to the one 1 to 8 places later, if most of those distances are the same. A candidate
- * is judged by how many elements equal the one a period later. A loop over layers inside the step
- * also repeats, but it breaks at every step, so of the candidates that agree nearly as well as the
- * best one the smallest is taken. Steps begin where the pauses in front of them are longest.
+ * is rated by how many elements equal the one a period later. A loop over layers inside the step
+ * also repeats, but it breaks at every step, so the smallest of the candidates that match nearly as
+ * well as the best one is used. Steps begin where the pauses before them are longest.
  *
- * A trace of a single step of inference repeats too, layer by layer. So a period is believed only
+ * A trace of a single step of inference repeats too, layer by layer. So a period is accepted only
  * if it has something that a model does once a step: an update of parameters, an embedding, a copy
  * between host and device. The work of one launch of a graph counts as one element.
  *
- * At most 2^18 names are looked at, with at most a few dozen candidates; linear.
+ * At most 2^18 names are examined, with at most a few dozen candidates; linear.
  */
 #include "trace/build/dense_ids.h"
 #include "trace/finish/steps.h"
@@ -24,7 +24,7 @@
 #define NAMES_MAX      ((size_t)1 << 18)
 #define RARE_NAMES     64
 #define LAGS           8
-#define OCCURRENCES    4096 /* of one name that are looked at */
+#define OCCURRENCES    4096 /* of one name that are examined */
 #define CANDIDATES_MAX 64
 
 struct search {
@@ -92,7 +92,7 @@ static size_t common_distance(const uint32_t *place, size_t n, size_t lag)
 {
     size_t best = 0, votes = 0, count = 0, i;
 
-    for (i = 0; i + lag < n; i++) { /* a majority survives pairing off what differs */
+    for (i = 0; i + lag < n; i++) { /* majority vote: pairs of different values cancel out */
         size_t distance = place[i + lag] - place[i];
 
         if (votes == 0)
@@ -282,7 +282,7 @@ static bool happens_once_a_step(const struct rp_builder *b, rp_str name)
     }
 }
 
-/* Whether some period in the middle has what a whole step has. */
+/* Whether a period in the middle contains what a complete step has. */
 static bool is_whole_step(const struct sequence *s, size_t period)
 {
     size_t first = s->names.n / 2 / period * period, i;
@@ -303,8 +303,8 @@ static int64_t pause_before(const struct sequence *s, size_t i)
     return pause > 0 ? pause : 0;
 }
 
-/* A place where a step begins: of the places in a period the one with the longest pauses in front,
-   summed over all periods, and there the longest of them. */
+/* Where a step begins: the position in the period with the longest pauses before it, summed over
+ * all periods, and of its occurrences the one with the longest pause. */
 static size_t find_anchor(const struct sequence *s, size_t period)
 {
     int64_t longest = -1;
@@ -338,8 +338,8 @@ static bool looks_like(const struct sequence *s, size_t anchor, size_t at, size_
     return true;
 }
 
-/* The start of a step where one is expected, or close to that if a few events were added or left
-   out: names tell. */
+/* The start of a step where one is expected, or close by if a few events were added or are missing,
+ * recognised by names. */
 static size_t start_near(const struct sequence *s, size_t anchor, size_t expected, size_t period)
 {
     size_t k;
@@ -353,8 +353,8 @@ static size_t start_near(const struct sequence *s, size_t anchor, size_t expecte
     return expected;
 }
 
-/* Whether the elements from `at` up to `next` are those of the anchor's period: counted from the
-   front and from the back, so that one more in the middle does no harm. */
+/* Whether the elements from `at` up to `next` are those of the anchor's period, compared from the
+ * front and from the back so that an additional one in the middle does not matter. */
 static bool is_alike(const struct sequence *s, size_t anchor, size_t at, size_t next, size_t period)
 {
     const rp_str *name = s->names.at;

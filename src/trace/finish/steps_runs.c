@@ -3,7 +3,7 @@
  * Steps as XLA and TensorFlow record them. Tried in this order:
  *   a thread "Steps"          each span is a step; of several such threads the one with most spans
  *   the argument step_num     each event that has it is a step (a StepTraceAnnotation)
- *   the argument group_id     a step is what lies between the first and the last event of a group
+ *   the argument group_id     a step is from the first to the last event of a group
  *   a thread "XLA Modules"    each run of the module that takes most time, if it runs twice
  *   the argument run_id       as group_id
  * Numbers may be written as text.
@@ -134,7 +134,7 @@ static enum rp_code by_group(struct rp_builder *b, const char *key_text, struct 
         struct rp_step one = rp_step_of_event(b, event.at[i], RP_STEP_RUN_ID, id.at[i]), *step;
 
         step = &b->steps.at[dense.at[i]];
-        if (dense.at[i] == b->steps.n) { /* numbers are given as ids appear */
+        if (dense.at[i] == b->steps.n) { /* numbers are assigned in order of appearance */
             *step = one;
             step->name = key;
             step->mark = RP_NONE;

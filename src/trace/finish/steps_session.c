@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * TensorFlow's RunMetadata, and the Timeline that is made of one, record exactly one run of a
- * session: that is the step, from the first start to the last end of what it ran.
+ * TensorFlow's RunMetadata, and a Timeline made from one, record exactly one run of a session: that
+ * is the step, from the first start to the last end.
  */
 #include "trace/finish/steps.h"
 

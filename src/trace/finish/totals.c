@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Counts and durations by kind, windows, and the time in which the device is busy: the union of all
- * device work. Streams are sorted each, so the union is a merge of streams through a heap of their
- * next events: n log(streams), no memory an event.
+ * device work. Each stream is sorted, so the union is a merge of streams through a heap of their
+ * next events: n log(streams), without memory per event.
  */
 #include "trace/build/state.h"
 #include "trace/finish/finish.h"
 #include "trace/names.h"
 
-/* Adds without leaving int64. */
+/* Saturating addition. */
 static void add_to(int64_t *sum, int64_t x)
 {
     if (__builtin_add_overflow(*sum, x, sum))
@@ -77,7 +77,7 @@ static int64_t start_of(const struct merger *m, size_t i)
     return m->b->ev.ts_ns.at[m->heap.at[i].at];
 }
 
-/* Moves on to the next device work of its track; false at the end. */
+/* Advances to the next device work of its track; false at the end. */
 static bool skip_others(const struct merger *m, struct cursor *c)
 {
     while (c->at < c->end && (m->b->ev.ts_ns.at[c->at] == RP_NO_TS ||

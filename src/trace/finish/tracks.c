@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What each event is (by its origin), what each track is (by its events) and which device a process
- * shows. A track with device work is a stream; so is what XLA's trace viewer format calls "Stream
+ * The kind of each event (by its origin) and track (by its events), and the device of each process.
+ * A track with device work is a stream; so is what XLA's trace viewer format calls "Stream
  * #..." of a device, whose events carry no category: its spans become kernels here, copies and
  * memsets by their names.
  */
@@ -45,7 +45,7 @@ static uint8_t kind_of_track(const struct rp_builder *b, const struct rp_track_i
     return counters ? RP_TRACK_COUNTER : async ? RP_TRACK_ASYNC : RP_TRACK_THREAD;
 }
 
-/* The number behind prefix in text, or -1. */
+/* The number after prefix in text, or -1. */
 static int32_t number_behind(const char *text, const char *prefix)
 {
     size_t n = strlen(prefix);

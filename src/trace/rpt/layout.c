@@ -117,8 +117,8 @@ static uint64_t turn(uint64_t lane, uint64_t word)
     return (lane << 27 | lane >> 37) * UINT64_C(0x9e3779b97f4a7c15);
 }
 
-/* Each turn is a bijection of its lane and of its word, so that a change inside one word always
-   changes the result. */
+/* Each round is a bijection of its lane and of its word, so a change inside one word always changes
+ * the result. */
 uint64_t rp_rpt_checksum(const void *bytes, size_t n)
 {
     uint64_t lane[4] = {UINT64_C(0x243f6a8885a308d3), UINT64_C(0x13198a2e03707344),

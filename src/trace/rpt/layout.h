@@ -43,7 +43,7 @@ struct rp_rpt_head {
     uint64_t nlinks, nlink_offsets, nmembers, nflows;
 };
 
-/* A section: its number in the file and where its array stands in a trace. */
+/* A section: its number in the file and where its array is in a trace. */
 struct rp_rpt_section {
     uint32_t id, element_bytes;
     const char *name;
@@ -56,10 +56,10 @@ struct rp_rpt_section {
 
 #define RP_RPT_HEAD_ID 1
 
-/* All sections behind the head, in the order of the file. */
+/* All sections after the head, in the order of the file. */
 const struct rp_rpt_section *rp_rpt_sections(size_t *n);
 
-/* What the head of this trace is. */
+/* The head of this trace. */
 struct rp_rpt_head rp_rpt_head_of(const struct rp_trace *trace);
 
 /* The checksum of docs/formats/rpt.md: four lanes of 8-byte words, about 15 GB/s. */

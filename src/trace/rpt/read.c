@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reads a native file where it lies. Opening checks the header and the section table (every section
- * in its one possible place, so none overlap), strings and the small tables; the large columns are
- * verified when somebody requires them. A file can lie: right checksums prove nothing, so every id
- * and offset is checked too (ranges.c), and only then is the section handed out.
+ * Reads a native file in place. Opening checks the header and the section table (every section has
+ * one possible position, so none overlap), strings and the small tables; the large columns are
+ * verified when they are first required. A valid checksum does not make a file trustworthy, so
+ * every id and offset is checked too (ranges.c) before a section is used.
  */
 #include "trace/ranges.h"
 #include "trace/rpt/layout.h"
@@ -130,7 +130,7 @@ static enum rp_code read_head(const uint8_t *bytes, const struct rp_rpt_header *
     return RP_OK;
 }
 
-/* Counts of 32 bits; what is larger cannot have been written. */
+/* Counts are 32-bit; larger ones cannot have been written. */
 static enum rp_code set_counts(struct rp_trace *t, const struct rp_rpt_head *head,
                                struct rp_err *err)
 {
@@ -171,7 +171,7 @@ static enum rp_code set_counts(struct rp_trace *t, const struct rp_rpt_head *hea
     return RP_OK;
 }
 
-/* Points the trace at its sections, and verifies those that are small. */
+/* Points the trace to its sections and verifies the small ones. */
 static enum rp_code place_sections(struct rp_trace *t, const struct rp_rpt_header *h,
                                    struct rp_err *err)
 {
@@ -206,7 +206,7 @@ static enum rp_code place_sections(struct rp_trace *t, const struct rp_rpt_heade
     return rp_ranges_tables(t, err);
 }
 
-/* The trace's bytes: those given, or a copy where they are not aligned. */
+/* The bytes of the trace: those given, or a copy if they are not aligned. */
 static enum rp_code set_bytes(struct rp_trace *t, const uint8_t *bytes, size_t n,
                               struct rp_err *err)
 {
@@ -310,7 +310,7 @@ enum rp_code rp_trace_require(const struct rp_trace *t, unsigned needs, struct r
     return RP_OK;
 }
 
-/* Between sections stand zeros only. */
+/* The padding between sections is zero. */
 static enum rp_code check_padding(const uint8_t *bytes, size_t nsections, struct rp_err *err)
 {
     const struct rp_rpt_entry *e = entries(bytes);

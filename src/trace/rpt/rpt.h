@@ -13,10 +13,10 @@
 /* Whether the first bytes (8 are enough) are those of a native file. */
 bool rp_rpt_sniff(const uint8_t *bytes, size_t n);
 
-/* Appends one part: one rank. A file of several ranks is several parts, one behind the other. */
+/* Appends one part: one rank. A file of several ranks is several parts in sequence. */
 enum rp_code rp_rpt_write(const struct rp_trace *trace, struct rp_out *out, struct rp_err *err);
 
-/* The length of the part that begins here; the next one, if any, begins behind it. */
+/* The length of the part that begins here; the next one, if any, follows it. */
 enum rp_code rp_rpt_part_bytes(const uint8_t *bytes, size_t n, size_t *part, struct rp_err *err);
 
 /* The part that begins here. The trace borrows from bytes, which must outlive it (they are copied

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Writes a native file in one go: sizes are known, so header and table come first, and checksums
- * are taken before anything is written. Costs a walk for the checksums and one for the writing.
+ * Writes a native file sequentially: all sizes are known, so checksums are computed before anything
+ * is written, and header and table come first. Costs one pass for the checksums and one for
+ * writing.
  */
 #include "trace/rpt/layout.h"
 #include "trace/rpt/rpt.h"
@@ -12,7 +13,7 @@ struct part {
     struct rp_rpt_header header;
     struct rp_rpt_head head;
     const struct rp_rpt_section *section;
-    size_t n; /* sections behind the head */
+    size_t n; /* sections after the head */
     struct rp_rpt_entry *entry;
 };
 
