@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * BladeDISC's pair of files (blade.h). The program is read by a cursor, members of the tar
- * are matched to arguments by name and must be of the type and shape that the program says, so that
- * a tar of another run is found out before anything runs. Nothing is unpacked to disk.
+ * BladeDISC's pair of files (blade.h). Members of the tar are matched to arguments by name and must
+ * have the type and shape that the program states, so that the tar of another run is detected
+ * before anything runs. Nothing is unpacked to disk.
  */
 #include "formats/blade/blade.h"
 
@@ -60,7 +60,7 @@ static enum rp_code read_argument(struct rp_blade *b, struct rp_proto_cursor c, 
     }
     RP_TRY(rp_proto_finish(&c, err));
     if (b->arguments.n == ARGUMENTS_MAX)
-        return rp_err_set(err, RP_LIMIT, "it has over %d arguments", ARGUMENTS_MAX);
+        return rp_err_set(err, RP_LIMIT, "more than %d arguments", ARGUMENTS_MAX);
     return rp_vec_push(&b->arguments, arg, err);
 }
 
@@ -97,7 +97,7 @@ enum rp_code rp_blade_parse(const void *bytes, size_t n, struct rp_blade *out, s
     }
     RP_TRY(rp_proto_finish(&c, err));
     if (!out->library.n || !out->function[0])
-        return rp_err_set(err, RP_FORMAT, "it is no TaoCompilerInput: it names no function");
+        return rp_err_set(err, RP_FORMAT, "not a TaoCompilerInput: it names no function");
     return RP_OK;
 }
 
@@ -113,7 +113,7 @@ static void shape_text(unsigned elem, const struct rp_tf_value *v, char *out, si
         snprintf(out + n, cap - n, "]");
 }
 
-/* Whether a value is what the program says of its argument. */
+/* Checks a value against the argument of the program. */
 static enum rp_code check_value(const struct rp_blade_argument *arg, size_t i, struct rp_err *err)
 {
     const struct rp_tf_value *v = &arg->value;
@@ -129,10 +129,11 @@ static enum rp_code check_value(const struct rp_blade_argument *arg, size_t i, s
         return RP_OK;
     shape_text(v->elem, v, have, sizeof have);
     shape_text(rp_tf_elem_of(arg->type), arg->has_shape ? &arg->shape : v, want, sizeof want);
-    return rp_err_set(err, RP_FORMAT,
-                      "member '%s' is %s, but argument %zu of the program is %s: it is of another "
-                      "program or run",
-                      arg->member, have, i, want);
+    return rp_err_set(
+        err, RP_FORMAT,
+        "member '%s' is %s, but argument %zu of the program is %s: the tar is from another "
+        "program or run",
+        arg->member, have, i, want);
 }
 
 static const char *base_name(const char *path)
@@ -155,8 +156,9 @@ static enum rp_code take_member(struct rp_blade *b, struct rp_tar *tar,
         if (!arg->member[0] || strcmp(base_name(arg->member), base_name(member->name)) != 0)
             continue;
         if (member->truncated)
-            return rp_err_set(err, RP_FORMAT, "the tar ends within its member '%s'", member->name);
-        if (member->held) { /* once: a second argument of that name has it already */
+            return rp_err_set(err, RP_FORMAT, "the tar is truncated within member '%s'",
+                              member->name);
+        if (member->held) { /* once: a second argument of that name already has it */
             RP_TRY(rp_vec_push(&b->held, rp_tar_keep(tar), err));
             bytes.at = b->held.at[b->held.n - 1];
             if (!bytes.at)
@@ -172,7 +174,7 @@ static enum rp_code take_member(struct rp_blade *b, struct rp_tar *tar,
     return code;
 }
 
-/* An argument that the tar does not hold: a constant may stand in the program itself. */
+/* An argument that is not in the tar: a constant may be in the program itself. */
 static enum rp_code take_constant(struct rp_blade *b, size_t i, const struct rp_limits *limits,
                                   struct rp_err *err)
 {
@@ -186,8 +188,8 @@ static enum rp_code take_constant(struct rp_blade *b, size_t i, const struct rp_
     if (!arg->constant.n)
         return rp_err_set(
             err, RP_FORMAT,
-            "the tar has no member '%s', which is argument %zu of the program: it is the "
-            "tar of another program",
+            "the tar has no member '%s', which is argument %zu of the program: the tar is "
+            "from another program",
             arg->member, i);
     code = rp_tf_value_decode(arg->constant, 0, limits, &b->arena, &arg->value, err);
     if (code != RP_OK)

@@ -3,9 +3,9 @@
 #define RP_FORMATS_BLADE_BLADE_H
 /*
  * What BladeDISC records of a cluster when DISC_DEBUG is set: the program (a TaoCompilerInput, file
- * X.input) and a tar with one TensorProto an argument (X.tar). Nothing links the two but the names
- * of the members, which the program holds. Both together become a GraphDef that calls the cluster's
- * function once, and the values of its arguments.
+ * X.input) and a tar with one TensorProto per argument (X.tar). The only link between them are the
+ * names of the members, which are in the program. Together they become a GraphDef that calls the
+ * cluster's function once, and the values of its arguments.
  */
 #include "base/vec.h"
 #include "formats/tensorflow/tensor.h"

@@ -18,7 +18,7 @@
 
 struct outputs {
     RP_VEC(uint64_t) types;
-    bool ours; /* the signature is of the function that is looked for */
+    bool found; /* the signature belongs to the wanted function */
 };
 
 static enum rp_code read_output(struct rp_proto_cursor c, uint64_t *type, struct rp_err *err)
@@ -39,12 +39,12 @@ static enum rp_code read_signature(struct rp_proto_cursor c, const char *name, s
     uint64_t type;
 
     out->types.n = 0;
-    out->ours = false;
+    out->found = false;
     while (rp_proto_next(&c, &item)) {
         if (item.wire != RP_WIRE_BYTES)
             continue;
         if (item.number == RP_TF_OP_NAME)
-            out->ours = item.bytes.n == strlen(name) && !memcmp(item.bytes.at, name, item.bytes.n);
+            out->found = item.bytes.n == strlen(name) && !memcmp(item.bytes.at, name, item.bytes.n);
         if (item.number == RP_TF_OP_OUTPUT_ARG) {
             RP_TRY(read_output(rp_proto_enter(&c, &item), &type, err));
             RP_TRY(rp_vec_push(&out->types, type, err));
@@ -73,11 +73,11 @@ static enum rp_code find_outputs(const struct rp_blade *b, struct outputs *out, 
         if (item.number != RP_TF_LIBRARY_FUNCTION || item.wire != RP_WIRE_BYTES)
             continue;
         RP_TRY(read_function(rp_proto_enter(&c, &item), b->function, out, err));
-        if (out->ours)
+        if (out->found)
             return RP_OK;
     }
     RP_TRY(rp_proto_finish(&c, err));
-    return rp_err_set(err, RP_FORMAT, "its library has no function '%s'", b->function);
+    return rp_err_set(err, RP_FORMAT, "the function library has no function '%s'", b->function);
 }
 
 /* ---- nodes ---- */

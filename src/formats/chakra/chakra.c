@@ -51,7 +51,7 @@ struct chakra {
 
 /* ---- from nodes to a program ---- */
 
-static enum rp_code begin_node(struct chakra *r, struct node *node)
+static enum rp_code chakra_begin_node(struct chakra *r, struct node *node)
 {
     if (r->nodes.n >= r->limits.events)
         return rp_err_set(r->err, RP_LIMIT, "more than %llu nodes",
@@ -61,7 +61,7 @@ static enum rp_code begin_node(struct chakra *r, struct node *node)
     return RP_OK;
 }
 
-static enum rp_code end_node(struct chakra *r, struct node *node)
+static enum rp_code chakra_end_node(struct chakra *r, struct node *node)
 {
     node->ndata = r->deps.n - node->data;
     node->control = r->deps.n;
@@ -70,7 +70,7 @@ static enum rp_code end_node(struct chakra *r, struct node *node)
     for (size_t i = 0; i < r->control.n; i++)
         RP_TRY(rp_vec_push(&r->deps, r->control.at[i], r->err));
     if (rp_map_get(&r->op_of, node->id) != RP_MAP_NONE)
-        return rp_err_set(r->err, RP_FORMAT, "two nodes have the id %" PRIu64, node->id);
+        return rp_err_set(r->err, RP_FORMAT, "two nodes have the same id %" PRIu64, node->id);
     RP_TRY(rp_map_put(&r->op_of, node->id, (uint32_t)r->nodes.n, r->err));
     return rp_vec_push(&r->nodes, *node, r->err);
 }
@@ -96,7 +96,7 @@ static size_t without_number(const char *name, size_t n)
     return at > 1 && at < n - 1 && name[at - 1] == '(' ? at - 1 : n;
 }
 
-static enum rp_code opcode(struct chakra *r, const struct node *node, uint32_t *id)
+static enum rp_code node_opcode(struct chakra *r, const struct node *node, uint32_t *id)
 {
     const char *name = rp_program_text(r->p, node->name);
 
@@ -104,7 +104,7 @@ static enum rp_code opcode(struct chakra *r, const struct node *node, uint32_t *
         name = collective_names[node->collective];
     else if (!*name || node->type == NODE_METADATA)
         name = type_names[node->type < NODE_TYPES ? node->type : 0];
-    else if (node->type == 5 || node->type == 6) /* named by their ends, all differently */
+    else if (node->type == 5 || node->type == 6) /* named by their endpoints, all different */
         name = type_names[node->type];
     name = rp_arena_copy(&r->p->arena, name, without_number(name, strlen(name)));
     return name ? rp_program_string(r->p, name, strlen(name), id, r->err)
@@ -132,7 +132,7 @@ static enum rp_code add_control(struct chakra *r, const struct node *node)
     return keep_attr(r, RP_ATTR_CONTROL_PREDECESSORS, r->text.at, r->text.n);
 }
 
-static enum rp_code add_node(struct chakra *r, const struct node *node)
+static enum rp_code chakra_add_node(struct chakra *r, const struct node *node)
 {
     struct rp_new_op op = {.code = RP_OP_FOREIGN, .shape = node->shape};
     size_t kept = r->attrs.n;
@@ -141,7 +141,7 @@ static enum rp_code add_node(struct chakra *r, const struct node *node)
 
     snprintf(id, sizeof id, "%" PRIu64, node->id);
     RP_TRY(rp_program_string(r->p, id, strlen(id), &op.name, r->err));
-    RP_TRY(opcode(r, node, &op.foreign));
+    RP_TRY(node_opcode(r, node, &op.foreign));
     RP_TRY(rp_program_add_op(r->p, &op, &made, r->err));
     for (size_t i = 0; i < node->ndata; i++) {
         uint32_t from = rp_map_get(&r->op_of, r->deps.at[node->data + i]);
@@ -160,18 +160,18 @@ static enum rp_code add_node(struct chakra *r, const struct node *node)
     return RP_OK;
 }
 
-static enum rp_code build(struct chakra *r)
+static enum rp_code chakra_build(struct chakra *r)
 {
     uint32_t name, id;
 
     RP_TRY(rp_program_string(r->p, "trace", 5, &name, r->err));
     RP_TRY(rp_program_begin(r->p, name, &id, r->err));
     for (size_t i = 0; i < r->nodes.n; i++)
-        RP_TRY(add_node(r, &r->nodes.at[i]));
+        RP_TRY(chakra_add_node(r, &r->nodes.at[i]));
     return rp_program_finish(r->p, r->err);
 }
 
-static void release(struct chakra *r)
+static void chakra_release(struct chakra *r)
 {
     rp_vec_release(&r->nodes);
     rp_vec_release(&r->deps);
@@ -255,7 +255,7 @@ static enum rp_code read_ids(struct chakra *r, const struct rp_proto_item *it, b
         if (it->wire == RP_WIRE_BYTES) {
             at = rp_proto_varint_at(at, end, &id);
             if (!at)
-                return rp_err_set(r->err, RP_FORMAT, "a list of ids that is cut off");
+                return rp_err_set(r->err, RP_FORMAT, "truncated list of ids");
         }
         if (control)
             RP_TRY(rp_vec_push(&r->control, id, r->err));
@@ -307,11 +307,11 @@ static enum rp_code read_node(struct chakra *r, struct rp_bytes bytes, uint64_t 
     struct rp_proto_item it;
     struct node node;
 
-    RP_TRY(begin_node(r, &node));
+    RP_TRY(chakra_begin_node(r, &node));
     while (rp_proto_next(&c, &it))
         RP_TRY(read_field(r, &c, &it, &node));
     RP_TRY(rp_proto_finish(&c, r->err));
-    return end_node(r, &node);
+    return chakra_end_node(r, &node);
 }
 
 static enum rp_code read_messages(struct chakra *r, const uint8_t *begin, size_t n)
@@ -325,17 +325,17 @@ static enum rp_code read_messages(struct chakra *r, const uint8_t *begin, size_t
 
         if (!from || length > (uint64_t)(end - from))
             return rp_err_set_at(r->err, RP_FORMAT, (uint64_t)(at - begin),
-                                 "a message of the trace is cut off");
+                                 "a message of the trace is truncated");
         if (!first)
             RP_TRY(read_node(r, (struct rp_bytes){from, (size_t)length}, (uint64_t)(from - begin)));
         first = false;
         at = from + length;
     }
-    return build(r);
+    return chakra_build(r);
 }
 
-static enum rp_code start(struct chakra *r, const struct rp_read_options *options,
-                          struct rp_import *to, struct rp_err *err)
+static enum rp_code chakra_init(struct chakra *r, const struct rp_read_options *options,
+                                struct rp_import *to, struct rp_err *err)
 {
     *r = (struct chakra){.err = err};
     RP_TRY(rp_program_new("execution-trace", &to->program, err));
@@ -354,10 +354,10 @@ static enum rp_code read_binary(struct rp_input *in, const struct rp_read_option
     size_t n;
 
     RP_TRY(rp_input_slurp(in, &bytes, &n, err));
-    RP_TRY(start(&r, options, to, err));
+    RP_TRY(chakra_init(&r, options, to, err));
     to->content_bytes = n;
     code = read_messages(&r, bytes, n);
-    release(&r);
+    chakra_release(&r);
     return code;
 }
 
@@ -428,7 +428,7 @@ static enum rp_code json_ids(struct chakra *r, struct rp_json *json, bool contro
 
         if (rp_json_value(json, &value) != RP_JSON_NUMBER)
             return rp_err_set_at(r->err, RP_FORMAT, rp_json_offset(json),
-                                 "a dependency that is no number");
+                                 "a dependency is not a number");
         for (size_t i = 0; i < value.len && value.text[i] >= '0' && value.text[i] <= '9'; i++)
             id = id * 10 + (uint64_t)(value.text[i] - '0');
         if (control)
@@ -439,7 +439,7 @@ static enum rp_code json_ids(struct chakra *r, struct rp_json *json, bool contro
     return RP_OK;
 }
 
-static bool is(const char *key, size_t n, const char *word)
+static bool key_is(const char *key, size_t n, const char *word)
 {
     return strlen(word) == n && memcmp(key, word, n) == 0;
 }
@@ -455,15 +455,16 @@ static enum rp_code json_scalar(struct chakra *r, struct rp_json *json, const ch
         return RP_OK;
     for (size_t i = 0; i < raw.len && raw.text[i] >= '0' && raw.text[i] <= '9'; i++)
         number = number * 10 + (uint64_t)(raw.text[i] - '0');
-    if (is(name, n, "Id"))
+    if (key_is(name, n, "Id"))
         node->id = number;
-    else if (is(name, n, "NodeType"))
+    else if (key_is(name, n, "NodeType"))
         node->type = number;
-    else if (is(name, n, "comm_type"))
+    else if (key_is(name, n, "comm_type"))
         node->collective = number;
-    if (is(name, n, "Name") && raw.len > 1)
+    if (key_is(name, n, "Name") && raw.len > 1)
         return rp_program_string(r->p, raw.text + 1, raw.len - 2, &node->name, r->err);
-    if (is(name, n, "Id") || is(name, n, "NodeType") || *raw.text == '{' || *raw.text == '[')
+    if (key_is(name, n, "Id") || key_is(name, n, "NodeType") || *raw.text == '{' ||
+        *raw.text == '[')
         return RP_OK;
     RP_TRY(rp_program_string(r->p, name, n, &key, r->err));
     return *raw.text == '"' ? keep_attr(r, key, raw.text + 1, raw.len - 2)
@@ -477,8 +478,8 @@ static enum rp_code json_node(struct chakra *r, struct rp_json *json)
     char name[32];
 
     if (rp_json_value(json, &value) != RP_JSON_OBJECT)
-        return rp_err_set_at(r->err, RP_FORMAT, rp_json_offset(json), "a node that is no object");
-    RP_TRY(begin_node(r, &node));
+        return rp_err_set_at(r->err, RP_FORMAT, rp_json_offset(json), "a node is not an object");
+    RP_TRY(chakra_begin_node(r, &node));
     while (rp_json_field(json, &key)) {
         size_t n = key.len;
 
@@ -486,13 +487,14 @@ static enum rp_code json_node(struct chakra *r, struct rp_json *json)
             rp_json_skip(json);
             continue;
         }
-        memcpy(name, key.text, n); /* the key is gone once its value is passed */
-        if (is(name, n, "data_deps") || is(name, n, "ctrlDeps") || is(name, n, "ctrl_deps"))
+        memcpy(name, key.text, n); /* the key is overwritten when its value is read */
+        if (key_is(name, n, "data_deps") || key_is(name, n, "ctrlDeps") ||
+            key_is(name, n, "ctrl_deps"))
             RP_TRY(json_ids(r, json, *name == 'c'));
         else
             RP_TRY(json_scalar(r, json, name, n, &node));
     }
-    return rp_json_failed(json) ? RP_OK : end_node(r, &node);
+    return rp_json_failed(json) ? RP_OK : chakra_end_node(r, &node);
 }
 
 static enum rp_code json_nodes(struct chakra *r, struct rp_json *json)
@@ -501,7 +503,7 @@ static enum rp_code json_nodes(struct chakra *r, struct rp_json *json)
 
     rp_json_value(json, &value);
     while (rp_json_field(json, &key)) {
-        if (!is(key.text, key.len, "workload_graph")) {
+        if (!key_is(key.text, key.len, "workload_graph")) {
             rp_json_skip(json);
             continue;
         }
@@ -510,7 +512,7 @@ static enum rp_code json_nodes(struct chakra *r, struct rp_json *json)
                 RP_TRY(json_node(r, json));
     }
     RP_TRY(rp_json_finish(json, r->err));
-    return build(r);
+    return chakra_build(r);
 }
 
 static enum rp_code read_json(struct rp_input *in, const struct rp_read_options *options,
@@ -521,12 +523,12 @@ static enum rp_code read_json(struct rp_input *in, const struct rp_read_options 
     struct chakra r;
     enum rp_code code;
 
-    RP_TRY(start(&r, options, to, err));
+    RP_TRY(chakra_init(&r, options, to, err));
     code = rp_json_open(in, &settings, &json, err);
     if (code == RP_OK)
         code = json_nodes(&r, json);
     rp_json_close(json);
-    release(&r);
+    chakra_release(&r);
     return code;
 }
 

@@ -24,7 +24,7 @@ struct exec_trace {
 };
 
 /* The next integer at s, or NULL. */
-static const char *integer(const char *s, const char *end, int64_t *value)
+static const char *scan_integer(const char *s, const char *end, int64_t *value)
 {
     bool minus = s < end && *s == '-';
     const char *from = s += minus;
@@ -45,7 +45,7 @@ static bool tensor_at(const char *s, const char *end, uint64_t *id)
     for (int i = 0; i < 5; i++) {
         for (s++; s < end && *s == ' '; s++)
             ;
-        s = integer(s, end, &v);
+        s = scan_integer(s, end, &v);
         if (!s || s >= end || *s != ',')
             return false;
         if (i == 0)
@@ -72,7 +72,7 @@ static enum rp_code find_tensors(struct exec_trace *r, struct rp_json_token raw,
     return RP_OK;
 }
 
-static unsigned elem_of(const char *s, const char *end)
+static unsigned elem_of_type(const char *s, const char *end)
 {
     static const struct {
         const char *name;
@@ -94,7 +94,7 @@ enum rp_code rp_exec_shape(struct rp_program *p, const char *shapes, const char 
                            const char *end, uint32_t *id, struct rp_err *err)
 {
     const char *type = types ? memmem(types, (size_t)(end - types), "Tensor(", 7) : NULL;
-    unsigned elem = type ? elem_of(type + 7, end) : RP_ELEM_INVALID;
+    unsigned elem = type ? elem_of_type(type + 7, end) : RP_ELEM_INVALID;
     const char *s = shapes ? memmem(shapes, (size_t)(end - shapes), "[[", 2) : NULL;
     int64_t dims[32], v;
     size_t n = 0;
@@ -103,7 +103,7 @@ enum rp_code rp_exec_shape(struct rp_program *p, const char *shapes, const char 
     if (!s || elem == RP_ELEM_INVALID)
         return RP_OK;
     for (s += 2; s < end && *s != ']' && n < 32;) {
-        s = integer(s, end, &v);
+        s = scan_integer(s, end, &v);
         if (!s)
             return RP_OK; /* a list of tensors */
         dims[n++] = v < 0 ? RP_DIM_UNKNOWN : v;
@@ -113,7 +113,7 @@ enum rp_code rp_exec_shape(struct rp_program *p, const char *shapes, const char 
     return rp_program_array(p, elem, dims, NULL, n, 0, id, err);
 }
 
-static enum rp_code outputs(struct exec_trace *r, struct rp_json_token raw, uint32_t *shape)
+static enum rp_code read_outputs(struct exec_trace *r, struct rp_json_token raw, uint32_t *shape)
 {
     const char *end = raw.text + raw.len;
 
@@ -145,7 +145,7 @@ static enum rp_code node_field(struct exec_trace *r, struct rp_json_token key, s
     struct rp_json_token raw;
 
     if (!rp_json_raw(r->json, &raw))
-        return RP_OK; /* finish says why */
+        return RP_OK; /* rp_json_finish reports it */
     if (key.len == 4 && memcmp(key.text, "name", 4) == 0)
         return rp_program_string(r->p, raw.text + (raw.len > 1), raw.len > 1 ? raw.len - 2 : 0,
                                  &op->foreign, r->err);
@@ -154,11 +154,11 @@ static enum rp_code node_field(struct exec_trace *r, struct rp_json_token key, s
     if (key.len == 6 && memcmp(key.text, "inputs", 6) == 0)
         return find_tensors(r, raw, false);
     if (key.len == 7 && memcmp(key.text, "outputs", 7) == 0)
-        return outputs(r, raw, &op->shape);
+        return read_outputs(r, raw, &op->shape);
     return RP_OK;
 }
 
-static enum rp_code node(struct exec_trace *r)
+static enum rp_code read_node(struct exec_trace *r)
 {
     struct rp_new_op op = {.code = RP_OP_FOREIGN};
     struct rp_json_token key, value;
@@ -166,9 +166,9 @@ static enum rp_code node(struct exec_trace *r)
 
     r->reads.n = r->makes.n = 0;
     if (rp_json_value(r->json, &value) != RP_JSON_OBJECT)
-        return rp_err_set(r->err, RP_FORMAT, "a node that is no object");
+        return rp_err_set(r->err, RP_FORMAT, "a node is not an object");
     while (rp_json_field(r->json, &key)) {
-        /* the key is gone once its value is passed */
+        /* the key is overwritten when its value is read */
         if (key.len >= sizeof name) {
             rp_json_skip(r->json);
             continue;
@@ -180,7 +180,7 @@ static enum rp_code node(struct exec_trace *r)
     return add_node(r, &op);
 }
 
-static enum rp_code nodes(struct exec_trace *r)
+static enum rp_code read_nodes(struct exec_trace *r)
 {
     struct rp_json_token key, value;
     uint32_t name, id;
@@ -196,14 +196,14 @@ static enum rp_code nodes(struct exec_trace *r)
         if (rp_json_value(r->json, &value) != RP_JSON_ARRAY)
             continue;
         while (rp_json_element(r->json))
-            RP_TRY(node(r));
+            RP_TRY(read_node(r));
     }
     RP_TRY(rp_json_finish(r->json, r->err));
     return rp_program_finish(r->p, r->err);
 }
 
-static enum rp_code read(struct rp_input *in, const struct rp_read_options *options,
-                         struct rp_import *to, struct rp_err *err)
+static enum rp_code exec_trace_read(struct rp_input *in, const struct rp_read_options *options,
+                                    struct rp_import *to, struct rp_err *err)
 {
     struct rp_json_options json = {.limits = options->limits};
     struct exec_trace r = {.err = err};
@@ -215,7 +215,7 @@ static enum rp_code read(struct rp_input *in, const struct rp_read_options *opti
     rp_map_init(&r.maker);
     code = rp_json_open(in, &json, &r.json, err);
     if (code == RP_OK)
-        code = nodes(&r);
+        code = read_nodes(&r);
     rp_json_close(r.json);
     rp_map_release(&r.maker);
     rp_vec_release(&r.reads);
@@ -223,7 +223,7 @@ static enum rp_code read(struct rp_input *in, const struct rp_read_options *opti
     return code;
 }
 
-static enum rp_sniff sniff(const uint8_t *head, size_t n, const char *file)
+static enum rp_sniff exec_trace_sniff(const uint8_t *head, size_t n, const char *file)
 {
     (void)file;
     return rp_sniff_json_key(head, n, 1, "schema") == 1 &&
@@ -238,6 +238,6 @@ const struct rp_format rp_format_exec_trace = {
     .files = "*.json",
     .written_by = "torch.profiler.ExecutionTraceObserver",
     .kind = RP_FORMAT_KIND_PROGRAM,
-    .sniff = sniff,
-    .read = read,
+    .sniff = exec_trace_sniff,
+    .read = exec_trace_read,
 };

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Joining the files of a dump folder into modules: every name is read (name.c), names that
- * leave open where the module's name ends take the name that another file of the same id proves,
- * snapshots with the next id join the module before it, and what remains is one sort by folder, id,
- * name and place in the compilation, then runs of equal keys. Cost: n log n comparisons of names.
+ * Groups the files of a dump folder into modules: every file name is parsed (name.c); where it is
+ * ambiguous where the module's name ends, another file of the same id decides; snapshots with the
+ * next id belong to the module before it. Then files are sorted by folder, id, name and place in
+ * the compilation, and equal keys form a module. Cost: n log n comparisons of names.
  */
 #include "formats/dump/folder.h"
+
+#include "base/order.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -101,26 +103,19 @@ static size_t read_names(const char *const *names, size_t n, struct entry *entri
     return kept;
 }
 
-/* ---- names that are not said, or guessed ---- */
+/* ---- missing and guessed names ---- */
 
-/* The place of the first entry of an id, in a list without doubles. */
+/* The index of the first entry of an id, in a list without duplicates. */
 static size_t first_of_id(const struct entry *sure, size_t n, const struct entry *key)
 {
-    size_t low = 0, high = n;
+    size_t low;
 
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-
-        if (by_id(&sure[middle], key) < 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    RP_LOWER_BOUND(low, n, by_id(&sure[low], key) < 0);
     return low;
 }
 
-/* "jit_f.fusion.3.ptx" with a module "jit_f.fusion" beside it belongs to that one. */
-static void settle_guess(struct entry *entry, const struct entry *sure, size_t n)
+/* "jit_f.fusion.3.ptx" belongs to a module "jit_f.fusion" where there is one. */
+static void resolve_guess(struct entry *entry, const struct entry *sure, size_t n)
 {
     struct entry key = *entry;
     const char *text = entry->name.module;
@@ -132,9 +127,9 @@ static void settle_guess(struct entry *entry, const struct entry *sure, size_t n
     }
 }
 
-/* "module_0007.metadata.textproto" names no module: the one of its id, where that is one. The
-   nameless stand before all others of their id. */
-static void settle_nameless(struct entry *entry, const struct entry *sure, size_t n)
+/* "module_0007.metadata.textproto" names no module: it belongs to the one of its id, where there is
+   exactly one. Nameless entries sort before all others of their id. */
+static void resolve_nameless(struct entry *entry, const struct entry *sure, size_t n)
 {
     size_t i = first_of_id(sure, n, entry);
 
@@ -146,8 +141,8 @@ static void settle_nameless(struct entry *entry, const struct entry *sure, size_
     entry->name.module_n = sure[i].name.module_n;
 }
 
-/* On GPUs XLA counts on before it writes a snapshot: 3977 of a module 3976. */
-static void settle_execution(struct entry *entry, const struct entry *sure, size_t n)
+/* On GPUs XLA increments the id before it writes a snapshot: 3977 for module 3976. */
+static void resolve_execution(struct entry *entry, const struct entry *sure, size_t n)
 {
     struct entry before = *entry;
 
@@ -158,13 +153,13 @@ static void settle_execution(struct entry *entry, const struct entry *sure, size
         entry->name.id--;
 }
 
-static enum rp_code settle(struct entry *entries, size_t n, struct rp_err *err)
+static enum rp_code resolve_names(struct entry *entries, size_t n, struct rp_err *err)
 {
     struct entry *sure = malloc((n ? n : 1) * sizeof *sure);
     size_t nsure = 0, kept = 0;
 
     if (!sure)
-        return rp_err_nomem(err, "joining a dump folder");
+        return rp_err_nomem(err, "reading a dump folder");
     for (size_t i = 0; i < n; i++)
         if (entries[i].name.sure && entries[i].name.role != RP_DUMP_EXECUTION)
             sure[nsure++] = entries[i];
@@ -175,11 +170,11 @@ static enum rp_code settle(struct entry *entries, size_t n, struct rp_err *err)
     nsure = kept;
     for (size_t i = 0; i < n; i++) {
         if (!entries[i].name.sure)
-            settle_guess(&entries[i], sure, nsure);
+            resolve_guess(&entries[i], sure, nsure);
         else if (entries[i].name.role == RP_DUMP_EXECUTION)
-            settle_execution(&entries[i], sure, nsure);
+            resolve_execution(&entries[i], sure, nsure);
         else if (!entries[i].name.module_n)
-            settle_nameless(&entries[i], sure, nsure);
+            resolve_nameless(&entries[i], sure, nsure);
     }
     free(sure);
     return RP_OK;
@@ -216,7 +211,7 @@ static enum rp_code fill_module(const struct entry *entries, size_t n, struct rp
     module->files = RP_ARENA_NEW(arena, struct rp_dump_file, n);
     module->stages = RP_ARENA_NEW(arena, struct rp_dump_stage, n);
     if (!module->root || !module->name || !module->files || !module->stages)
-        return rp_err_nomem(err, "joining a dump folder");
+        return rp_err_nomem(err, "reading a dump folder");
     for (size_t i = 0; i < n; i++) {
         const struct rp_dump_name *name = &entries[i].name;
         struct rp_dump_file *file = &module->files[module->nfiles++];
@@ -228,7 +223,7 @@ static enum rp_code fill_module(const struct entry *entries, size_t n, struct rp
                                       .proto = name->proto};
         file->stage = rp_arena_copy(arena, name->stage, name->stage_n);
         if (!file->stage)
-            return rp_err_nomem(err, "joining a dump folder");
+            return rp_err_nomem(err, "reading a dump folder");
         if (is_program(name->role))
             add_stage(module, file);
     }
@@ -244,7 +239,7 @@ static enum rp_code fill_modules(const struct entry *entries, size_t n, struct r
         count += !i || by_module(&entries[i - 1], &entries[i]) != 0;
     out->modules = RP_ARENA_NEW(arena, struct rp_dump_module, count + 1);
     if (!out->modules)
-        return rp_err_nomem(err, "joining a dump folder");
+        return rp_err_nomem(err, "reading a dump folder");
     for (size_t i = 0; i < n; i = end) {
         for (end = i + 1; end < n && by_module(&entries[i], &entries[end]) == 0;)
             end++;
@@ -261,9 +256,9 @@ enum rp_code rp_dump_index(const char *const *names, size_t n, struct rp_arena *
 
     *out = (struct rp_dump){0};
     if (!entries)
-        return rp_err_nomem(err, "joining a dump folder");
+        return rp_err_nomem(err, "reading a dump folder");
     out->nfiles = read_names(names, n, entries);
-    code = settle(entries, out->nfiles, err);
+    code = resolve_names(entries, out->nfiles, err);
     if (code == RP_OK) {
         qsort(entries, out->nfiles, sizeof *entries, by_place);
         code = fill_modules(entries, out->nfiles, arena, out, err);
@@ -287,8 +282,7 @@ static int64_t whole_number(const char *text)
     return *end || errno ? -1 : value;
 }
 
-/* 3: as the user wrote it; 1: a part of it; 0: another. "7", "7.jit_f" and "module_7.jit_f" are
-   the module's own names. */
+/* 3: exact; 1: substring; 0: no match. "7", "7.jit_f" and "module_7.jit_f" are exact names. */
 static int module_fit(const struct rp_dump_module *module, const char *text)
 {
     int64_t id;
@@ -323,10 +317,10 @@ static enum rp_code bad_module(const struct rp_dump *dump, const char *text, int
     }
     if (fit)
         return rp_err_set(err, RP_USAGE,
-                          "several modules fit '%s': %s; name one by its number or "
+                          "'%s' matches several modules: %s; select one by its number or "
                           "give one folder",
                           text, list);
-    return rp_err_set(err, RP_USAGE, "no module fits '%s'; there are: %s", text, list);
+    return rp_err_set(err, RP_USAGE, "no module matches '%s'; available: %s", text, list);
 }
 
 enum rp_code rp_dump_find_module(const struct rp_dump *dump, const char *text, bool *many,
@@ -354,7 +348,7 @@ enum rp_code rp_dump_find_module(const struct rp_dump *dump, const char *text, b
     return RP_OK;
 }
 
-/* The words of the user for a place in the compilation. */
+/* Stage names for users. */
 static const struct {
     const char *word;
     enum rp_dump_point point;

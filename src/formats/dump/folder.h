@@ -2,7 +2,7 @@
 #ifndef RP_FORMATS_DUMP_FOLDER_H
 #define RP_FORMATS_DUMP_FOLDER_H
 /*
- * What compilers leave behind in a folder: XLA (--xla_dump_to), TensorFlow (TF_DUMP_GRAPH_PREFIX)
+ * Folders of compiler dumps: XLA (--xla_dump_to), TensorFlow (TF_DUMP_GRAPH_PREFIX)
  * and JAX (JAX_DUMP_IR_TO). Hundreds of files are a few modules, each seen at several stages:
  *
  *     module_3976.jit_step.before_optimizations.txt                  \
@@ -27,7 +27,7 @@ enum rp_dump_role {
     RP_DUMP_OTHER, /* belongs to a module, but nobody here reads it */
     RP_DUMP_PROGRAM,
     RP_DUMP_EXECUTION, /* a program with the arguments of one run: a snapshot */
-    RP_DUMP_DRAWING,   /* .dot, .html: a program for the eyes only */
+    RP_DUMP_DRAWING,   /* .dot, .html: a drawing of a program */
     RP_DUMP_BUFFERS,   /* buffer assignment */
     RP_DUMP_VALUES,    /* ... its values */
     RP_DUMP_LIVE_RANGE,
@@ -46,42 +46,42 @@ enum rp_dump_role {
 };
 const char *rp_dump_role_name(enum rp_dump_role role); /* "buffers" */
 
-/* Where in its compilation a program stands, in this order. */
+/* Stages of the compilation, in order. */
 enum rp_dump_point {
-    RP_DUMP_AT_SOURCE, /* StableHLO as the framework hands it over */
+    RP_DUMP_AT_SOURCE, /* StableHLO from the framework */
     RP_DUMP_AT_BEFORE,
-    RP_DUMP_AT_PASS, /* number says which */
+    RP_DUMP_AT_PASS, /* number: which one */
     RP_DUMP_AT_NAMED,
     RP_DUMP_AT_AFTER,
     RP_DUMP_AT_BEYOND, /* a variant of the optimised one */
-    RP_DUMP_AT_RUN,    /* number says which execution */
+    RP_DUMP_AT_RUN,    /* number: which execution */
     RP_DUMP_AT_NONE    /* no program */
 };
 
-/* What one file name says; texts are slices of it. */
+/* A parsed file name; texts are slices of it. */
 struct rp_dump_name {
     enum rp_dump_role role;
     enum rp_dump_point point;
-    bool sure;          /* the module's name ends where it is said to; otherwise it is a guess */
+    bool sure;          /* module_n is certain; otherwise it is a guess */
     bool proto;         /* the better form of a program: text leaves large constants out */
-    int64_t id;         /* of the module; -1: not said */
-    const char *module; /* its name; n 0: not said */
+    int64_t id;         /* of the module; -1: none */
+    const char *module; /* its name; n 0: none */
     size_t module_n;
-    const char *stage; /* "before_optimizations"; n 0 where role is no program */
+    const char *stage; /* "before_optimizations"; n 0 where it is not a program */
     size_t stage_n;
     uint32_t number;
 };
 
-/* False where the name is none that these compilers use. */
+/* False where the name does not come from these compilers. */
 bool rp_dump_name_read(const char *path, struct rp_dump_name *out);
 
 struct rp_dump_file {
-    size_t source; /* index of the list that was given */
+    size_t source; /* index in the given list */
     enum rp_dump_role role;
     enum rp_dump_point point;
     uint32_t number;
     bool proto;
-    const char *stage; /* "" where it is no program */
+    const char *stage; /* "" where it is not a program */
 };
 
 struct rp_dump_stage { /* one program, in one or more files */
@@ -93,8 +93,8 @@ struct rp_dump_stage { /* one program, in one or more files */
 };
 
 struct rp_dump_module {
-    const char *root; /* the folder, as the list wrote it; "" where there is none */
-    const char *name; /* "" where no file says it */
+    const char *root; /* the folder as in the list; "" where there is none */
+    const char *name; /* "" where no file has it */
     int64_t id;       /* -1: none */
     struct rp_dump_file *files;
     size_t nfiles;
@@ -105,27 +105,27 @@ struct rp_dump_module {
 struct rp_dump {
     struct rp_dump_module *modules; /* by folder, id, name */
     size_t nmodules;
-    size_t nfiles; /* of all modules: the rest of the list is no dump */
+    size_t nfiles; /* of all modules: the rest of the list is not part of a dump */
 };
 
 /*
- * Joins a list of file names into modules. XLA gives a snapshot the next id on GPUs: it joins the
- * module before it where that has its name. Everything in the arena; names are copied. Time is
- * that of sorting the list.
+ * Groups a list of file names into modules. On GPUs, XLA gives a snapshot the next id: it is
+ * assigned to the module before it where that has the same name. In the arena; names are copied.
+ * Takes the time of sorting the list.
  */
 enum rp_code rp_dump_index(const char *const *names, size_t n, struct rp_arena *arena,
                            struct rp_dump *out, struct rp_err *err);
 
 /*
- * The module that the user means: an id, a whole name, or a part of one. Several (one in each of
- * several folders, say): RP_USAGE and a list of them, unless `many` is given, which then gets a
- * mark for each. NULL means all of them.
+ * Finds a module by id, name or part of a name. Where several match (such as one in each of several
+ * folders): RP_USAGE with a list of them, unless `many` is given, which then gets a mark for each.
+ * NULL matches all.
  */
 enum rp_code rp_dump_find_module(const struct rp_dump *dump, const char *text, bool *many,
                                  size_t *module, struct rp_err *err);
 
-/* The stage that the user means: "source", "before", "after", "run", the number of a pass, a
-   whole name or a part of one; of several the first. RP_USAGE and a list where there is none. */
+/* Finds a stage: "source", "before", "after", "run", the number of a pass, a name or part of a
+   name; the first of several. RP_USAGE with a list where there is none. */
 enum rp_code rp_dump_find_stage(const struct rp_dump_module *module, const char *text,
                                 size_t *stage, struct rp_err *err);
 

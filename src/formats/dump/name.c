@@ -34,7 +34,7 @@ static bool begins_with(struct slice s, const char *head)
     return s.n >= n && memcmp(s.at, head, n) == 0;
 }
 
-static struct slice behind(struct slice s, size_t n)
+static struct slice slice_skip(struct slice s, size_t n)
 {
     return (struct slice){s.at + n, s.n - n};
 }
@@ -42,7 +42,7 @@ static struct slice behind(struct slice s, size_t n)
 /* ---- patterns ---- */
 
 /* '#' is a number, '~' some bytes without a dot, '*' any bytes; each one or more of them. */
-static bool fits(const char *pattern, const char *s, const char *end)
+static bool pattern_fits(const char *pattern, const char *s, const char *end)
 {
     for (; *pattern; pattern++) {
         if (*pattern != '#' && *pattern != '~' && *pattern != '*') {
@@ -53,7 +53,7 @@ static bool fits(const char *pattern, const char *s, const char *end)
         for (const char *t = s; t < end; t++) {
             if ((*pattern == '#' && !isdigit((unsigned char)*t)) || (*pattern == '~' && *t == '.'))
                 return false;
-            if (fits(pattern + 1, t + 1, end))
+            if (pattern_fits(pattern + 1, t + 1, end))
                 return true;
         }
         return false;
@@ -63,10 +63,10 @@ static bool fits(const char *pattern, const char *s, const char *end)
 
 static bool slice_fits(const char *pattern, struct slice s)
 {
-    return fits(pattern, s.at, s.at + s.n);
+    return pattern_fits(pattern, s.at, s.at + s.n);
 }
 
-static size_t digits(struct slice s)
+static size_t count_digits(struct slice s)
 {
     size_t n = 0;
 
@@ -81,8 +81,8 @@ static uint32_t first_number(struct slice s)
     uint64_t value = 0;
 
     while (s.n && !isdigit((unsigned char)*s.at))
-        s = behind(s, 1);
-    for (size_t i = 0, n = digits(s); i < n && value < UINT32_MAX; i++)
+        s = slice_skip(s, 1);
+    for (size_t i = 0, n = count_digits(s); i < n && value < UINT32_MAX; i++)
         value = value * 10 + (uint64_t)(s.at[i] - '0');
     return value < UINT32_MAX ? (uint32_t)value : UINT32_MAX;
 }
@@ -174,7 +174,7 @@ static struct slice behind_optimised(struct slice s)
 
     for (size_t i = 0; i + sizeof words - 1 <= s.n && (dotted || s.at[i] != '.'); i++)
         if (memcmp(s.at + i, words, sizeof words - 1) == 0 && (!i || s.at[i - 1] == '_'))
-            return behind(s, i + sizeof words - 1);
+            return slice_skip(s, i + sizeof words - 1);
     return (struct slice){NULL, 0};
 }
 
@@ -191,7 +191,7 @@ static bool known_suffix(struct slice s, struct rp_dump_name *out)
     }
     for (size_t i = 0; i < n; i++, row++)
         if (slice_fits(row->pattern, tail.at ? tail : s)) {
-            if (row->point == RP_DUMP_AT_PASS && digits(s) < 4)
+            if (row->point == RP_DUMP_AT_PASS && count_digits(s) < 4)
                 continue; /* "f.7.g.after_x" is a name with dots */
             out->role = row->role;
             out->point = row->point;
@@ -228,7 +228,7 @@ static void split_module(struct slice rest, enum form form, struct rp_dump_name 
     out->role = RP_DUMP_OTHER;
     out->point = RP_DUMP_AT_NONE;
     for (size_t i = 0; i < rest.n; i++) {
-        struct slice suffix = behind(rest, i);
+        struct slice suffix = slice_skip(rest, i);
 
         if ((i && rest.at[i - 1] != '.') || !known_suffix(suffix, out))
             continue;
@@ -245,27 +245,27 @@ static void split_module(struct slice rest, enum form form, struct rp_dump_name 
 /* The id behind "module_"; false where none is there, as in old snapshots. */
 static bool take_id(struct slice *s, int64_t *id)
 {
-    size_t n = digits(*s);
+    size_t n = count_digits(*s);
 
     if (!n || n > 15 || (s->n > n && s->at[n] != '.'))
         return false;
     *id = 0;
     for (size_t i = 0; i < n; i++)
         *id = *id * 10 + (s->at[i] - '0');
-    *s = behind(*s, n < s->n ? n + 1 : n);
+    *s = slice_skip(*s, n < s->n ? n + 1 : n);
     return true;
 }
 
 static bool read_xla(struct slice file, struct rp_dump_name *out)
 {
-    size_t stamp = digits(file);
+    size_t stamp = count_digits(file);
     enum form form;
 
     if (stamp >= 10 && file.n > stamp && file.at[stamp] == '.')
-        file = behind(file, stamp + 1);
+        file = slice_skip(file, stamp + 1);
     if (!begins_with(file, "module_"))
         return false;
-    file = behind(file, 7);
+    file = slice_skip(file, 7);
     form = cut_extension(&file);
     if (take_id(&file, &out->id)) {
         split_module(file, form, out);
@@ -282,7 +282,7 @@ static bool read_subfolder(struct slice folder, struct slice file, struct rp_dum
 
     if (!begins_with(folder, "module_"))
         return false;
-    folder = behind(folder, 7);
+    folder = slice_skip(folder, 7);
     if (!take_id(&folder, &out->id))
         return false;
     out->module = folder.at;
@@ -396,9 +396,9 @@ static bool read_jax(struct slice file, struct rp_dump_name *out)
 
     if (cut_extension(&file) != FORM_TEXT || !slice_fits("jax_ir#_*", file))
         return false;
-    file = behind(file, 6);
+    file = slice_skip(file, 6);
     out->id = (int64_t)first_number(file);
-    file = behind(file, digits(file) + 1);
+    file = slice_skip(file, count_digits(file) + 1);
     under = memrchr(file.at, '_', file.n);
     if (!under || under == file.at)
         return false;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Two numbers a line, in any order of lines. Two passes: lines are counted, then read. */
+/* Two numbers per line. Two passes: lines are counted, then read. */
 #include "formats/lazy/alias_dump.h"
 
 #include "base/text.h"
@@ -8,7 +8,7 @@
 
 #define FAIL(at, ...) rp_text_error(err, RP_FORMAT, text, len, (size_t)((at)-text), __VA_ARGS__)
 
-static const char *blanks(const char *s, const char *end)
+static const char *skip_blanks(const char *s, const char *end)
 {
     while (s < end && (*s == ' ' || *s == '\t' || *s == '\r'))
         s++;
@@ -16,7 +16,7 @@ static const char *blanks(const char *s, const char *end)
 }
 
 /* Behind a number that fits 31 bits, or NULL. */
-static const char *number(const char *s, const char *end, uint32_t *value)
+static const char *read_number(const char *s, const char *end, uint32_t *value)
 {
     const char *from = s;
     uint64_t v = 0;
@@ -27,25 +27,26 @@ static const char *number(const char *s, const char *end, uint32_t *value)
     return s > from && v <= INT32_MAX ? s : NULL;
 }
 
-static enum rp_code read_lines(const char *text, size_t len, struct rp_alias_pair *out, size_t *n,
-                               struct rp_err *err)
+static enum rp_code read_alias_lines(const char *text, size_t len, struct rp_alias_pair *out,
+                                     size_t *n, struct rp_err *err)
 {
     const char *end = text + len;
 
     for (const char *s = text; s < end;) {
         const char *line = memchr(s, '\n', (size_t)(end - s)), *to = line ? line : end;
-        const char *at = blanks(s, to), *behind;
+        const char *at = skip_blanks(s, to), *behind;
 
         s = line ? line + 1 : end;
         if (at == to)
             continue;
-        behind = number(at, to, &out[*n].parameter);
-        if (!behind || blanks(behind, to) == behind)
+        behind = read_number(at, to, &out[*n].parameter);
+        if (!behind || skip_blanks(behind, to) == behind)
             return FAIL(behind ? behind : at, "expected the number of an input and a space");
-        at = blanks(behind, to);
-        behind = number(at, to, &out[*n].output);
-        if (!behind || blanks(behind, to) != to)
-            return FAIL(behind ? behind : at, "expected the number of an output, and no more");
+        at = skip_blanks(behind, to);
+        behind = read_number(at, to, &out[*n].output);
+        if (!behind || skip_blanks(behind, to) != to)
+            return FAIL(behind ? behind : at,
+                        "expected the number of an output and the end of the line");
         ++*n;
     }
     return RP_OK;
@@ -66,6 +67,6 @@ enum rp_code rp_alias_dump_read(struct rp_input *in, const struct rp_limits *lim
                           (unsigned long long)limits->events);
     *pairs = RP_ARENA_NEW(arena, struct rp_alias_pair, lines);
     *n = 0;
-    return *pairs ? read_lines((const char *)bytes, len, *pairs, n, err)
+    return *pairs ? read_alias_lines((const char *)bytes, len, *pairs, n, err)
                   : rp_err_nomem(err, "reading aliases");
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #ifndef RP_FORMATS_LAZY_ALIAS_DUMP_H
 #define RP_FORMATS_LAZY_ALIAS_DUMP_H
-/* RATEX_DUMP_ALIAS: a line a pair, "0 1": output 1 takes the memory of input 0. */
+/* RATEX_DUMP_ALIAS: one pair per line, "0 1": output 1 reuses the memory of input 0. */
 #include "base/arena.h"
 #include "base/limits.h"
 #include "io/input.h"
@@ -10,7 +10,7 @@ struct rp_alias_pair {
     uint32_t parameter, output;
 };
 
-/* In the arena. RP_FORMAT with line and column where a line is something else. An empty file is no
+/* In the arena. RP_FORMAT with line and column where a line is malformed. An empty file holds no
    pairs: Ratex writes it where ENABLE_PARAM_ALIASING was not set. */
 enum rp_code rp_alias_dump_read(struct rp_input *in, const struct rp_limits *limits,
                                 struct rp_arena *arena, struct rp_alias_pair **pairs, size_t *n,

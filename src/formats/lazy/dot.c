@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Lazy-tensor graphs that were dumped as drawings (LTC_SAVE_TENSORS_FMT=dot): nodes first, with all
- * that the text form says in their labels, then edges.
+ * Lazy-tensor graphs that were dumped for Graphviz (LTC_SAVE_TENSORS_FMT=dot): nodes first, with
+ * all the information of the text form in their labels, then edges.
  *
  *   digraph G {
  *     node3 [label="aten::mul\nf32[6,1]\nscope=a\nROOT=0"]
@@ -11,6 +11,8 @@
  * Operands are added with their operation, so edges are collected first and sorted by their ends.
  */
 #include "formats/lazy/lazy.h"
+
+#include "base/order.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -67,33 +69,19 @@ static enum rp_code read_edge(struct lazy *r, const char *s, const char *end, ui
     return rp_vec_push(&r->edges, edge, r->err);
 }
 
-static int by_target(const void *a, const void *b)
+RP_ORDER(by_target, struct lazy_edge, RP_UP(to), RP_UP(operand))
+
+/* The operands of a node: its edges, which are adjacent in the sorted list. */
+static enum rp_code add_dot_operands(struct lazy *r, uint32_t number)
 {
-    const struct lazy_edge *x = a, *y = b;
+    size_t low;
 
-    if (x->to != y->to)
-        return x->to > y->to ? 1 : -1;
-    return x->operand != y->operand ? (x->operand > y->operand ? 1 : -1) : 0;
-}
-
-/* The operands of a node: the run of its edges, which are sorted. */
-static enum rp_code add_operands(struct lazy *r, uint32_t number)
-{
-    size_t low = 0, high = r->edges.n;
-
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-
-        if (r->edges.at[middle].to < number)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    RP_LOWER_BOUND(low, r->edges.n, r->edges.at[low].to < number);
     for (; low < r->edges.n && r->edges.at[low].to == number; low++) {
         uint32_t from = r->edges.at[low].from;
 
         if (from >= r->op_of.n || !r->op_of.at[from])
-            return rp_err_set(r->err, RP_FORMAT, "an edge from 'node%u', which is not there", from);
+            return rp_err_set(r->err, RP_FORMAT, "edge from undefined 'node%u'", from);
         RP_TRY(
             rp_program_add_operand(r->p, r->op_of.at[from] - 1, r->edges.at[low].output, r->err));
     }
@@ -109,7 +97,7 @@ static const char *part_end(const char *s, const char *end)
     return end;
 }
 
-static enum rp_code add_node(struct lazy *r, const struct dot_node *node)
+static enum rp_code add_dot_node(struct lazy *r, const struct dot_node *node)
 {
     struct rp_new_op op = {.code = RP_OP_FOREIGN};
     const char *s = node->label, *to = part_end(s, node->label_end);
@@ -124,7 +112,7 @@ static enum rp_code add_node(struct lazy *r, const struct dot_node *node)
     if (r->p->nops >= r->limits.events)
         return rp_err_set(r->err, RP_LIMIT, "too many operations");
     RP_TRY(rp_program_add_op(r->p, &op, &id, r->err));
-    RP_TRY(add_operands(r, node->number));
+    RP_TRY(add_dot_operands(r, node->number));
     while (to < node->label_end) {
         s = to + 2;
         to = part_end(s, node->label_end);
@@ -133,15 +121,15 @@ static enum rp_code add_node(struct lazy *r, const struct dot_node *node)
     return RP_OK;
 }
 
-/* Operations get their places before the first is added: an edge may come from a later node. */
-static enum rp_code place_node(struct lazy *r, uint32_t number, uint32_t op)
+/* Operations are numbered before the first is added: an edge may come from a later node. */
+static enum rp_code assign_op(struct lazy *r, uint32_t number, uint32_t op)
 {
     if (number > (uint64_t)(r->end - r->begin))
         return rp_err_set(r->err, RP_LIMIT, "too many operations");
     while (r->op_of.n <= number)
         RP_TRY(rp_vec_push(&r->op_of, 0, r->err));
     if (r->op_of.at[number])
-        return rp_err_set(r->err, RP_FORMAT, "'node%u' is there twice", number);
+        return rp_err_set(r->err, RP_FORMAT, "'node%u' is defined twice", number);
     r->op_of.at[number] = op + 1;
     return RP_OK;
 }
@@ -153,9 +141,9 @@ static const char *line_end(const struct lazy *r, const char *s)
     return end ? end : r->end;
 }
 
-/* One line of a drawing: a node has no arrow before its label. */
-static enum rp_code read_line(struct lazy *r, const char *s, const char *end, uint32_t first,
-                              struct dot_node *nodes, size_t *n)
+/* One line: a node has no arrow before its label. */
+static enum rp_code read_dot_line(struct lazy *r, const char *s, const char *end, uint32_t first,
+                                  struct dot_node *nodes, size_t *n)
 {
     uint32_t number;
     const char *behind = node_name(s, end, &number), *bracket;
@@ -167,8 +155,8 @@ static enum rp_code read_line(struct lazy *r, const char *s, const char *end, ui
         return read_edge(r, behind, end, number);
     nodes[*n].number = number;
     if (!find_label(behind, end, &nodes[*n].label, &nodes[*n].label_end))
-        return LAZY_FAIL(r, s, "a node without a label");
-    RP_TRY(place_node(r, number, first + (uint32_t)*n));
+        return LAZY_FAIL(r, s, "node without a label");
+    RP_TRY(assign_op(r, number, first + (uint32_t)*n));
     ++*n;
     return RP_OK;
 }
@@ -189,7 +177,7 @@ enum rp_code lazy_dot(struct lazy *r, const char **line)
     }
     nodes = calloc(lines + 1, sizeof *nodes);
     if (!nodes)
-        return rp_err_nomem(r->err, "reading a drawing");
+        return rp_err_nomem(r->err, "reading a dot graph");
     r->edges.n = 0;
     code = lazy_begin_graph(r);
     while (code == RP_OK && s < r->end && n < lines) {
@@ -199,13 +187,13 @@ enum rp_code lazy_dot(struct lazy *r, const char **line)
             s++;
         if (s < end && *s == '}')
             break;
-        code = read_line(r, s, end, first, nodes, &n);
+        code = read_dot_line(r, s, end, first, nodes, &n);
         s = end;
     }
     if (code == RP_OK && r->edges.n)
         qsort(r->edges.at, r->edges.n, sizeof *r->edges.at, by_target);
     for (size_t i = 0; code == RP_OK && i < n; i++)
-        code = add_node(r, &nodes[i]);
+        code = add_dot_node(r, &nodes[i]);
     free(nodes);
     *line = end;
     return code;

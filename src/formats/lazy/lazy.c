@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Dumps of lazy tensors (LTC_SAVE_TENSORS_FILE and XLA_SAVE_TENSORS_FILE): Ratex, torch_xla and
- * torch.lazy write the same lines with other shapes. A file holds one graph a synchronisation; each
- * becomes a computation, and the last one, which is the newest, is the entry.
+ * torch.lazy write the same lines with different shape syntax. A file holds one graph per
+ * synchronisation; each becomes a computation, and the last one, which is the newest, is the entry.
  *
  *   %20 = tuple[] ratex::relay_expr(%19.1, %8), num_outputs=9, ROOT=21,   fn (/path/sgd.py:241)
  *
- * The same graphs may have been asked for as drawings (dot.c) or as HLO: then the newest of
- * them is read as such. A process that died leaves its last graph without an end, which is taken.
+ * The graphs may also be in the dot language (dot.c) or HLO, of which the newest is read. A process
+ * that died leaves its last graph unterminated, which is accepted.
  */
 #include "formats/lazy/lazy.h"
 #include "base/text.h"
@@ -31,7 +31,7 @@ const char *lazy_number(const char *s, const char *end, uint32_t *value)
 
 /* ---- shapes ---- */
 
-static unsigned elem_of(const char *s, size_t n)
+static unsigned lazy_elem(const char *s, size_t n)
 {
     static const struct {
         const char *name;
@@ -48,7 +48,7 @@ static unsigned elem_of(const char *s, size_t n)
 }
 
 /* One "f32[6,1]" with a layout or without; *s moves behind it. */
-static enum rp_code array(struct lazy *r, const char **s, const char *end, uint32_t *id)
+static enum rp_code lazy_array(struct lazy *r, const char **s, const char *end, uint32_t *id)
 {
     const char *from = *s, *bracket = memchr(from, '[', (size_t)(end - from));
     int64_t dims[64];
@@ -60,7 +60,7 @@ static enum rp_code array(struct lazy *r, const char **s, const char *end, uint3
     *s = end;
     if (!bracket)
         return RP_OK;
-    elem = elem_of(from, (size_t)(bracket - from));
+    elem = lazy_elem(from, (size_t)(bracket - from));
     for (from = bracket + 1; from < end && *from != ']' && n < 64;) {
         uint32_t v;
         const char *digits;
@@ -95,9 +95,9 @@ enum rp_code lazy_shape(struct lazy *r, const char *s, const char *end, uint32_t
     bool list = s < end && (*s == '(' || *s == '[');
 
     if (!list)
-        return array(r, &s, end, id);
+        return lazy_array(r, &s, end, id);
     for (s++, end--; s < end && n < 64; n++) {
-        RP_TRY(array(r, &s, end, &parts[n]));
+        RP_TRY(lazy_array(r, &s, end, &parts[n]));
         while (s < end && (*s == ',' || *s == ' '))
             s++;
     }
@@ -127,7 +127,7 @@ static const char *shape_end(const char *s, const char *end)
 /* ---- lines ---- */
 
 /* "%19.1, %8)": moves behind the bracket. */
-static enum rp_code operands(struct lazy *r, const char **s, const char *end)
+static enum rp_code lazy_operands(struct lazy *r, const char **s, const char *end)
 {
     const char *at = *s;
 
@@ -149,13 +149,13 @@ static enum rp_code operands(struct lazy *r, const char **s, const char *end)
         RP_TRY(rp_vec_push(&r->operands, index, r->err));
     }
     if (at >= end)
-        return LAZY_FAIL(r, end, "operands without their end");
+        return LAZY_FAIL(r, end, "unterminated operand list");
     *s = at + 1;
     return RP_OK;
 }
 
-/* What is known of the newest operation's origin; made where there is nothing yet. */
-static enum rp_code meta_of(struct lazy *r, struct rp_op_meta **meta)
+/* The metadata of the newest operation, created on demand. */
+static enum rp_code lazy_meta(struct lazy *r, struct rp_op_meta **meta)
 {
     uint32_t *id = &r->p->meta.at[r->p->nops - 1];
 
@@ -168,7 +168,7 @@ static enum rp_code meta_of(struct lazy *r, struct rp_op_meta **meta)
 }
 
 /* "location=fn@file.py:3" or "  fn (/path/file.py:3)" */
-static enum rp_code source(struct lazy *r, const char *s, const char *end)
+static enum rp_code lazy_source(struct lazy *r, const char *s, const char *end)
 {
     struct rp_op_meta *meta;
     const char *colon = memrchr(s, ':', (size_t)(end - s));
@@ -177,7 +177,7 @@ static enum rp_code source(struct lazy *r, const char *s, const char *end)
     if (!colon || colon + 1 == end || !lazy_digit(colon[1]))
         return RP_OK;
     lazy_number(colon + 1, end, &line);
-    RP_TRY(meta_of(r, &meta));
+    RP_TRY(lazy_meta(r, &meta));
     meta->line = (int32_t)line;
     return rp_program_string(r->p, s, (size_t)(colon - s), &meta->file, r->err);
 }
@@ -205,25 +205,25 @@ enum rp_code lazy_attributes(struct lazy *r, const char *s, const char *end)
             const char *open = memchr(from, '(', (size_t)(to - from));
 
             if (open && to[-1] == ')')
-                RP_TRY(source(r, open + 1, to - 1));
+                RP_TRY(lazy_source(r, open + 1, to - 1));
             continue;
         }
         if (assign - from == 8 && memcmp(from, "location", 8) == 0) {
             const char *at = memchr(assign, '@', (size_t)(to - assign));
 
-            RP_TRY(source(r, at ? at + 1 : assign + 1, to));
+            RP_TRY(lazy_source(r, at ? at + 1 : assign + 1, to));
             continue;
         }
         if (assign - from == 5 && memcmp(from, "scope", 5) == 0) {
             struct rp_op_meta *meta;
 
-            RP_TRY(meta_of(r, &meta));
+            RP_TRY(lazy_meta(r, &meta));
             RP_TRY(rp_program_string(r->p, assign + 1, (size_t)(to - assign - 1), &meta->op_name,
                                      r->err));
             continue;
         }
         if (assign - from == 8 && memcmp(from, "NodeType", 8) == 0)
-            continue; /* a mangled C++ name: says what the operation says */
+            continue; /* a mangled C++ name, which repeats the operation */
         RP_TRY(rp_program_string(r->p, from, (size_t)(assign - from), &key, r->err));
         RP_TRY(rp_program_add_attr(r->p, key, assign + 1, (size_t)(to - assign - 1), r->err));
     }
@@ -231,7 +231,7 @@ enum rp_code lazy_attributes(struct lazy *r, const char *s, const char *end)
 }
 
 /* "%0 = shape ns::op(...), ..." */
-static enum rp_code node(struct lazy *r, const char *s, const char *end)
+static enum rp_code lazy_node(struct lazy *r, const char *s, const char *end)
 {
     struct rp_new_op op = {.code = RP_OP_FOREIGN};
     const char *name = s + 1, *open, *to;
@@ -249,7 +249,7 @@ static enum rp_code node(struct lazy *r, const char *s, const char *end)
         return LAZY_FAIL(r, s, "expected an operation with its operands");
     RP_TRY(rp_program_string(r->p, s, (size_t)(open - s), &op.foreign, r->err));
     s = open + 1;
-    RP_TRY(operands(r, &s, end));
+    RP_TRY(lazy_operands(r, &s, end));
     if (r->p->nops >= r->limits.events || id > (uint64_t)(r->end - r->begin))
         return rp_err_set(r->err, RP_LIMIT, "too many operations");
     RP_TRY(rp_program_add_op(r->p, &op, &made, r->err));
@@ -272,7 +272,7 @@ enum rp_code lazy_begin_graph(struct lazy *r)
     return rp_program_begin(r->p, name, &id, r->err);
 }
 
-static enum rp_code lines(struct lazy *r)
+static enum rp_code lazy_lines(struct lazy *r)
 {
     bool inside = false;
 
@@ -290,14 +290,14 @@ static enum rp_code lines(struct lazy *r)
         } else if (inside && at < end && *at == '}') {
             inside = false;
         } else if (inside && end - at > 1 && *at == '%' && lazy_digit(at[1])) {
-            RP_TRY(node(r, at, end));
+            RP_TRY(lazy_node(r, at, end));
         }
         s = end + (end < r->end);
         if (end == r->end)
             break;
     }
     if (!r->p->computations.n)
-        return LAZY_FAIL(r, r->end, "no graph in it");
+        return LAZY_FAIL(r, r->end, "the file holds no graph");
     return rp_program_finish(r->p, r->err);
 }
 
@@ -315,7 +315,7 @@ static const char *newest_hlo(const char *text, size_t n, size_t *len)
     if (!last || end - last < 10 || memcmp(last, "HloModule ", 10) != 0)
         return NULL;
     close = memmem(last, (size_t)(end - last), "\n## END_GRAPH", 13);
-    for (const char *s = last; s < (close ? close : end);) { /* what torch_xla adds behind */
+    for (const char *s = last; s < (close ? close : end);) { /* lines that torch_xla appends */
         const char *line = memchr(s, '\n', (size_t)(end - s));
 
         if (*s == '#' || (end - s > 11 && memcmp(s, "Graph Hash:", 11) == 0)) {
@@ -328,8 +328,8 @@ static const char *newest_hlo(const char *text, size_t n, size_t *len)
     return last;
 }
 
-static enum rp_code read(struct rp_input *in, const struct rp_read_options *options,
-                         struct rp_import *to, struct rp_err *err)
+static enum rp_code lazy_read(struct rp_input *in, const struct rp_read_options *options,
+                              struct rp_import *to, struct rp_err *err)
 {
     struct lazy r = {.err = err};
     const uint8_t *bytes;
@@ -348,14 +348,14 @@ static enum rp_code read(struct rp_input *in, const struct rp_read_options *opti
     r.end = r.begin + n;
     r.p = to->program;
     r.limits = options->limits ? *options->limits : RP_LIMITS_DEFAULT;
-    code = lines(&r);
+    code = lazy_lines(&r);
     rp_vec_release(&r.op_of);
     rp_vec_release(&r.operands);
     rp_vec_release(&r.edges);
     return code;
 }
 
-static enum rp_sniff sniff(const uint8_t *head, size_t n, const char *file)
+static enum rp_sniff lazy_sniff(const uint8_t *head, size_t n, const char *file)
 {
     static const char *const marks[] = {BEGIN "IR {", BEGIN "HloModule ", BEGIN "digraph G"};
 
@@ -374,6 +374,6 @@ const struct rp_format rp_format_lazy = {
     .files = "*.txt",
     .written_by = "torch_xla, torch.lazy, Ratex",
     .kind = RP_FORMAT_KIND_PROGRAM,
-    .sniff = sniff,
-    .read = read,
+    .sniff = lazy_sniff,
+    .read = lazy_read,
 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #ifndef RP_FORMATS_LAZY_LAZY_H
 #define RP_FORMATS_LAZY_LAZY_H
-/* What the readers of lazy-tensor dumps share: text and drawings have the same words. */
+/* What the readers of lazy-tensor dumps share: labels of dot graphs have the syntax of the text. */
 #include "base/text.h"
 #include "program/program.h"
 
@@ -16,7 +16,7 @@ struct lazy {
     struct rp_err *err;
     RP_VEC(uint32_t) op_of;         /* number in the graph to operation + 1 */
     RP_VEC(uint32_t) operands;      /* of the line being read: operation, output */
-    RP_VEC(struct lazy_edge) edges; /* of the drawing being read */
+    RP_VEC(struct lazy_edge) edges; /* of the dot graph being read */
 };
 
 #define LAZY_FAIL(r, where, ...)                                                    \
@@ -24,7 +24,7 @@ struct lazy {
                   (size_t)((where) - (r)->begin), __VA_ARGS__)
 
 bool lazy_digit(char c);
-/* Behind the digits at s; numbers too large are cut. */
+/* Behind the digits at s; numbers that are too large are clamped. */
 const char *lazy_number(const char *s, const char *end, uint32_t *value);
 /* "f32[2]", "(f32[2], s64[])" or "[Float[2], Long[]]" */
 enum rp_code lazy_shape(struct lazy *r, const char *s, const char *end, uint32_t *id);

@@ -133,7 +133,7 @@ static enum raf_kind kind_of(const char *s, size_t n)
     return RAF_OTHER;
 }
 
-static bool is(const struct rp_json_token *t, const char *word)
+static bool token_is(const struct rp_json_token *t, const char *word)
 {
     return strlen(word) == t->len && memcmp(t->text, word, t->len) == 0;
 }
@@ -155,7 +155,7 @@ static enum rp_code read_attrs(struct raf *r, struct raf_node *node)
         kind = rp_json_value(r->json, &value);
         if (kind == RP_JSON_OBJECT || kind == RP_JSON_ARRAY)
             return rp_err_set_at(r->err, RP_FORMAT, rp_json_offset(r->json),
-                                 "an attribute that is no text");
+                                 "an attribute is not a string");
         attr.at = rp_arena_copy(&r->p->arena, value.text ? value.text : "", value.len);
         if (!attr.at)
             return rp_err_nomem(r->err, "reading a module");
@@ -176,7 +176,7 @@ static enum rp_code read_data(struct raf *r, struct raf_node *node)
     while (rp_json_element(r->json)) {
         if (rp_json_value(r->json, &value) != RP_JSON_NUMBER)
             return rp_err_set_at(r->err, RP_FORMAT, rp_json_offset(r->json),
-                                 "a list of something else than numbers");
+                                 "a list element is not a number");
         RP_TRY(rp_vec_push(&r->data, (uint32_t)decimal(value.text, value.len), r->err));
     }
     node->ndata = (uint32_t)r->data.n - node->data;
@@ -184,7 +184,7 @@ static enum rp_code read_data(struct raf *r, struct raf_node *node)
 }
 
 /* What the reader looks for later, out of the attributes. */
-static void settle(const struct raf *r, struct raf_node *node)
+static void note_attrs(const struct raf *r, struct raf_node *node)
 {
     for (uint32_t i = 0; i < node->nattrs; i++) {
         const struct rp_attr *attr = &r->attrs.at[node->attrs + i];
@@ -221,19 +221,19 @@ static enum rp_code read_node(struct raf *r)
     struct rp_json_token key, value;
 
     if (rp_json_value(r->json, &value) != RP_JSON_OBJECT)
-        return rp_err_set_at(r->err, RP_FORMAT, rp_json_offset(r->json), "an object was expected");
+        return rp_err_set_at(r->err, RP_FORMAT, rp_json_offset(r->json), "expected an object");
     if (r->nodes.n >= r->limits.events)
         return rp_err_set(r->err, RP_LIMIT, "more than %llu objects",
                           (unsigned long long)r->limits.events);
     while (rp_json_field(r->json, &key)) {
-        if (is(&key, "attrs")) {
+        if (token_is(&key, "attrs")) {
             RP_TRY(read_attrs(r, &node));
-        } else if (is(&key, "data")) {
+        } else if (token_is(&key, "data")) {
             RP_TRY(read_data(r, &node));
-        } else if (is(&key, "type_key")) {
+        } else if (token_is(&key, "type_key")) {
             if (rp_json_value(r->json, &value) == RP_JSON_STRING)
                 node.kind = (uint8_t)kind_of(value.text, value.len);
-        } else if (is(&key, "repr_str") || is(&key, "global_key")) {
+        } else if (token_is(&key, "repr_str") || token_is(&key, "global_key")) {
             if (rp_json_value(r->json, &value) == RP_JSON_STRING)
                 RP_TRY(rp_program_string(r->p, value.text, value.len, &node.text, r->err));
         } else {
@@ -242,7 +242,7 @@ static enum rp_code read_node(struct raf *r)
     }
     if (rp_json_failed(r->json))
         return RP_OK;
-    settle(r, &node);
+    note_attrs(r, &node);
     if (!node.text)
         RP_TRY(name_node(r, &node));
     return rp_vec_push(&r->nodes, node, r->err);
@@ -254,10 +254,10 @@ static enum rp_code read_objects(struct raf *r)
 
     rp_json_value(r->json, &value);
     while (rp_json_field(r->json, &key)) {
-        if (is(&key, "root")) {
+        if (token_is(&key, "root")) {
             if (rp_json_value(r->json, &value) == RP_JSON_NUMBER)
                 r->root = decimal(value.text, value.len);
-        } else if (is(&key, "nodes")) {
+        } else if (token_is(&key, "nodes")) {
             if (rp_json_value(r->json, &value) == RP_JSON_ARRAY)
                 while (rp_json_element(r->json))
                     RP_TRY(read_node(r));
@@ -271,7 +271,7 @@ static enum rp_code read_objects(struct raf *r)
 /* ---- types ---- */
 
 /* The object of a number; the first, which is nothing, where there is no such. */
-static struct raf_node *at(const struct raf *r, uint32_t i)
+static struct raf_node *node_at(const struct raf *r, uint32_t i)
 {
     return &r->nodes.at[i < r->nodes.n ? i : 0];
 }
@@ -293,15 +293,15 @@ static unsigned elem_of(const char *name)
     return RP_ELEM_INVALID;
 }
 
-static enum rp_code tensor(struct raf *r, const struct raf_node *type, uint32_t *shape)
+static enum rp_code tensor_shape(struct raf *r, const struct raf_node *type, uint32_t *shape)
 {
-    const struct raf_node *list = at(r, type->ref[REF_A]);
+    const struct raf_node *list = node_at(r, type->ref[REF_A]);
     unsigned elem = elem_of(rp_program_text(r->p, type->text));
     int64_t dims[64];
     size_t n = list->ndata < 64 ? list->ndata : 64;
 
     for (size_t i = 0; i < n; i++) {
-        const struct raf_node *dim = at(r, r->data.at[list->data + i]);
+        const struct raf_node *dim = node_at(r, r->data.at[list->data + i]);
 
         dims[i] = dim->kind == RAF_INT ? dim->value : RP_DIM_UNKNOWN;
     }
@@ -311,12 +311,12 @@ static enum rp_code tensor(struct raf *r, const struct raf_node *type, uint32_t 
 
 static enum rp_code type_shape(struct raf *r, uint32_t i, unsigned depth, uint32_t *shape)
 {
-    const struct raf_node *type = at(r, i), *list = at(r, type->ref[REF_A]);
+    const struct raf_node *type = node_at(r, i), *list = node_at(r, type->ref[REF_A]);
     uint32_t parts[256];
 
     *shape = 0;
     if (type->kind == RAF_TENSOR_TYPE)
-        return tensor(r, type, shape);
+        return tensor_shape(r, type, shape);
     if (type->kind != RAF_TUPLE_TYPE || !depth || list->ndata > 256)
         return RP_OK;
     for (uint32_t k = 0; k < list->ndata; k++)
@@ -326,24 +326,24 @@ static enum rp_code type_shape(struct raf *r, uint32_t i, unsigned depth, uint32
 
 /* ---- expressions ---- */
 
-static uint32_t here(const struct raf *r)
+static uint32_t current_computation(const struct raf *r)
 {
     return (uint32_t)r->p->computations.n;
 }
 
-static bool done(const struct raf *r, uint32_t i)
+static bool is_done(const struct raf *r, uint32_t i)
 {
-    const struct raf_node *node = at(r, i);
+    const struct raf_node *node = node_at(r, i);
 
-    return node->op && node->in == here(r);
+    return node->op && node->in == current_computation(r);
 }
 
 static void set_op(struct raf *r, uint32_t i, uint32_t op)
 {
-    struct raf_node *node = at(r, i);
+    struct raf_node *node = node_at(r, i);
 
     node->op = op + 1;
-    node->in = here(r);
+    node->in = current_computation(r);
 }
 
 static enum rp_code add_op(struct raf *r, uint32_t i, struct rp_new_op *op, const char *name)
@@ -351,7 +351,7 @@ static enum rp_code add_op(struct raf *r, uint32_t i, struct rp_new_op *op, cons
     uint32_t id;
 
     if (!op->shape)
-        RP_TRY(type_shape(r, at(r, i)->ref[REF_TYPE], 8, &op->shape));
+        RP_TRY(type_shape(r, node_at(r, i)->ref[REF_TYPE], 8, &op->shape));
     if (name)
         RP_TRY(rp_program_string(r->p, name, strlen(name), &op->foreign, r->err));
     if (name)
@@ -366,37 +366,38 @@ static enum rp_code add_op(struct raf *r, uint32_t i, struct rp_new_op *op, cons
 
 static enum rp_code add_operand(struct raf *r, uint32_t i)
 {
-    const struct raf_node *node = at(r, i);
+    const struct raf_node *node = node_at(r, i);
 
-    return done(r, i) ? rp_program_add_operand(r->p, node->op - 1, 0, r->err) : RP_OK;
+    return is_done(r, i) ? rp_program_add_operand(r->p, node->op - 1, 0, r->err) : RP_OK;
 }
 
 /* What an expression needs first; pushed where it is not there yet. */
-static enum rp_code need(struct raf *r, uint32_t i, bool *ready)
+static enum rp_code push_need(struct raf *r, uint32_t i, bool *ready)
 {
-    const struct raf_node *node = at(r, i);
+    const struct raf_node *node = node_at(r, i);
 
-    if (done(r, i) || node->kind == RAF_OTHER || node->kind == RAF_OP || node->kind == RAF_GLOBAL)
+    if (is_done(r, i) || node->kind == RAF_OTHER || node->kind == RAF_OP ||
+        node->kind == RAF_GLOBAL)
         return RP_OK;
     *ready = false;
     return rp_vec_push(&r->stack, i, r->err);
 }
 
-static enum rp_code need_list(struct raf *r, uint32_t list, bool *ready)
+static enum rp_code push_need_list(struct raf *r, uint32_t list, bool *ready)
 {
-    const struct raf_node *node = at(r, list);
+    const struct raf_node *node = node_at(r, list);
 
     r->work += node->ndata;
     if (r->work > (1 << 20) + 64 * ((uint64_t)r->nodes.n + r->data.n))
-        return rp_err_set(r->err, RP_LIMIT, "lists that are used too often");
+        return rp_err_set(r->err, RP_LIMIT, "lists are referenced too often");
     for (uint32_t k = 0; k < node->ndata; k++)
-        RP_TRY(need(r, r->data.at[node->data + k], ready));
+        RP_TRY(push_need(r, r->data.at[node->data + k], ready));
     return RP_OK;
 }
 
 static enum rp_code add_list(struct raf *r, uint32_t list)
 {
-    const struct raf_node *node = at(r, list);
+    const struct raf_node *node = node_at(r, list);
 
     for (uint32_t k = 0; k < node->ndata; k++)
         RP_TRY(add_operand(r, r->data.at[node->data + k]));
@@ -405,7 +406,7 @@ static enum rp_code add_list(struct raf *r, uint32_t list)
 
 static enum rp_code keep_attrs(struct raf *r, uint32_t i)
 {
-    const struct raf_node *node = at(r, i);
+    const struct raf_node *node = node_at(r, i);
 
     for (uint32_t k = 0; i && k < node->nattrs; k++) {
         const struct rp_attr *attr = &r->attrs.at[node->attrs + k];
@@ -416,9 +417,9 @@ static enum rp_code keep_attrs(struct raf *r, uint32_t i)
     return RP_OK;
 }
 
-static enum rp_code call(struct raf *r, uint32_t i)
+static enum rp_code add_call(struct raf *r, uint32_t i)
 {
-    const struct raf_node *node = at(r, i), *callee = at(r, node->ref[REF_A]);
+    const struct raf_node *node = node_at(r, i), *callee = node_at(r, node->ref[REF_A]);
     struct rp_new_op op = {.code = RP_OP_CALL};
     uint32_t function = RP_NONE;
 
@@ -434,14 +435,14 @@ static enum rp_code call(struct raf *r, uint32_t i)
 }
 
 /* An expression whose parts are there: its operation. */
-static enum rp_code finish(struct raf *r, uint32_t i)
+static enum rp_code add_expression(struct raf *r, uint32_t i)
 {
-    const struct raf_node *node = at(r, i);
+    const struct raf_node *node = node_at(r, i);
     struct rp_new_op op = {.code = RP_OP_FOREIGN};
 
     switch (node->kind) {
     case RAF_CALL:
-        return call(r, i);
+        return add_call(r, i);
     case RAF_TUPLE:
         op.code = RP_OP_TUPLE;
         RP_TRY(add_op(r, i, &op, NULL));
@@ -461,27 +462,27 @@ static enum rp_code finish(struct raf *r, uint32_t i)
     case RAF_FUNCTION:
         return add_op(r, i, &op, "closure");
     default:
-        op.name = at(r, node->ref[REF_A])->text;
+        op.name = node_at(r, node->ref[REF_A])->text;
         return add_op(r, i, &op, "(free variable)");
     }
 }
 
-static enum rp_code needs(struct raf *r, uint32_t i, bool *ready)
+static enum rp_code push_needs(struct raf *r, uint32_t i, bool *ready)
 {
-    const struct raf_node *node = at(r, i);
+    const struct raf_node *node = node_at(r, i);
 
     switch (node->kind) {
     case RAF_CALL:
-        if (at(r, node->ref[REF_A])->kind == RAF_VAR)
-            RP_TRY(need(r, node->ref[REF_A], ready));
-        return need_list(r, node->ref[REF_B], ready);
+        if (node_at(r, node->ref[REF_A])->kind == RAF_VAR)
+            RP_TRY(push_need(r, node->ref[REF_A], ready));
+        return push_need_list(r, node->ref[REF_B], ready);
     case RAF_TUPLE:
-        return need_list(r, node->ref[REF_A], ready);
+        return push_need_list(r, node->ref[REF_A], ready);
     case RAF_GET:
-        return need(r, node->ref[REF_A], ready);
+        return push_need(r, node->ref[REF_A], ready);
     case RAF_IF:
         for (int k = 0; k < 3; k++)
-            RP_TRY(need(r, node->ref[k], ready));
+            RP_TRY(push_need(r, node->ref[k], ready));
         return RP_OK;
     default:
         return RP_OK;
@@ -489,33 +490,33 @@ static enum rp_code needs(struct raf *r, uint32_t i, bool *ready)
 }
 
 /* "let x = value in body": x is the value's operation, the whole is the body's. */
-static enum rp_code let(struct raf *r, uint32_t i)
+static enum rp_code enter_let(struct raf *r, uint32_t i)
 {
-    const struct raf_node *node = at(r, i);
+    const struct raf_node *node = node_at(r, i);
     bool ready = true;
 
-    RP_TRY(need(r, node->ref[REF_B], &ready));
+    RP_TRY(push_need(r, node->ref[REF_B], &ready));
     if (!ready)
         return RP_OK;
-    if (done(r, node->ref[REF_B]) && !done(r, node->ref[REF_A])) {
-        uint32_t op = at(r, node->ref[REF_B])->op - 1;
+    if (is_done(r, node->ref[REF_B]) && !is_done(r, node->ref[REF_A])) {
+        uint32_t op = node_at(r, node->ref[REF_B])->op - 1;
 
         set_op(r, node->ref[REF_A], op);
         if (!r->p->op_name.at[op])
-            r->p->op_name.at[op] = at(r, at(r, node->ref[REF_A])->ref[REF_A])->text;
+            r->p->op_name.at[op] = node_at(r, node_at(r, node->ref[REF_A])->ref[REF_A])->text;
     }
-    RP_TRY(need(r, node->ref[REF_C], &ready));
+    RP_TRY(push_need(r, node->ref[REF_C], &ready));
     if (!ready)
         return RP_OK;
-    if (done(r, node->ref[REF_C]))
-        set_op(r, i, at(r, node->ref[REF_C])->op - 1);
+    if (is_done(r, node->ref[REF_C]))
+        set_op(r, i, node_at(r, node->ref[REF_C])->op - 1);
     r->stack.n--;
     return RP_OK;
 }
 
 /* Walks an expression; everything it needs is above it on the stack. A step is taken at most twice
    an object and once a part of it, and an object that waits for itself is refused. */
-static enum rp_code walk(struct raf *r, uint32_t root)
+static enum rp_code walk_expression(struct raf *r, uint32_t root)
 {
     uint64_t steps = 0, most = 8 * ((uint64_t)r->nodes.n + r->data.n) + 64;
 
@@ -526,16 +527,16 @@ static enum rp_code walk(struct raf *r, uint32_t root)
         bool ready = true;
 
         if (++steps > most || r->stack.n > most)
-            return rp_err_set(r->err, RP_FORMAT, "expressions that need each other");
-        if (done(r, i)) {
+            return rp_err_set(r->err, RP_FORMAT, "expressions depend on each other");
+        if (is_done(r, i)) {
             r->stack.n--;
-        } else if (at(r, i)->kind == RAF_LET) {
-            RP_TRY(let(r, i));
+        } else if (node_at(r, i)->kind == RAF_LET) {
+            RP_TRY(enter_let(r, i));
         } else {
-            RP_TRY(needs(r, i, &ready));
+            RP_TRY(push_needs(r, i, &ready));
             if (ready) {
                 r->stack.n--;
-                RP_TRY(finish(r, i));
+                RP_TRY(add_expression(r, i));
             }
         }
     }
@@ -544,9 +545,9 @@ static enum rp_code walk(struct raf *r, uint32_t root)
 
 /* ---- functions ---- */
 
-static enum rp_code function(struct raf *r, uint32_t i, uint32_t name)
+static enum rp_code add_function(struct raf *r, uint32_t i, uint32_t name)
 {
-    const struct raf_node *node = at(r, i), *params = at(r, node->ref[REF_A]);
+    const struct raf_node *node = node_at(r, i), *params = node_at(r, node->ref[REF_A]);
     uint32_t id;
 
     RP_TRY(rp_program_begin(r->p, name, &id, r->err));
@@ -554,21 +555,23 @@ static enum rp_code function(struct raf *r, uint32_t i, uint32_t name)
         r->p->entry = id;
     for (uint32_t k = 0; k < params->ndata; k++) {
         uint32_t var = r->data.at[params->data + k];
-        struct rp_new_op op = {
-            .code = RP_OP_PARAMETER, .value = k, .name = at(r, at(r, var)->ref[REF_A])->text};
+        struct rp_new_op op = {.code = RP_OP_PARAMETER,
+                               .value = k,
+                               .name = node_at(r, node_at(r, var)->ref[REF_A])->text};
 
         RP_TRY(add_op(r, var, &op, NULL));
     }
-    RP_TRY(walk(r, node->ref[REF_B]));
-    if (done(r, node->ref[REF_B]))
-        r->p->computations.at[id].root = at(r, node->ref[REF_B])->op - 1;
+    RP_TRY(walk_expression(r, node->ref[REF_B]));
+    if (is_done(r, node->ref[REF_B]))
+        r->p->computations.at[id].root = node_at(r, node->ref[REF_B])->op - 1;
     return RP_OK;
 }
 
 /* A function alone may be the root, too. Closures are computations behind those with names. */
-static enum rp_code functions(struct raf *r)
+static enum rp_code add_functions(struct raf *r)
 {
-    const struct raf_node *root = at(r, (uint32_t)r->root), *map = at(r, root->ref[REF_A]);
+    const struct raf_node *root = node_at(r, (uint32_t)r->root),
+                          *map = node_at(r, root->ref[REF_A]);
     RP_VEC(uint32_t) names = {0};
     enum rp_code code = RP_OK;
     uint32_t closure;
@@ -577,41 +580,42 @@ static enum rp_code functions(struct raf *r)
     for (uint32_t k = 0; code == RP_OK && root->kind == RAF_MODULE && k + 1 < map->ndata; k += 2) {
         uint32_t f = r->data.at[map->data + k + 1];
 
-        if (at(r, f)->kind != RAF_FUNCTION || at(r, f)->value)
+        if (node_at(r, f)->kind != RAF_FUNCTION || node_at(r, f)->value)
             continue;
         code = rp_vec_push(&r->functions, f, r->err);
-        at(r, f)->value = at(r, r->data.at[map->data + k])->value = (int64_t)r->functions.n;
+        node_at(r, f)->value = node_at(r, r->data.at[map->data + k])->value =
+            (int64_t)r->functions.n;
         if (code == RP_OK)
-            code = rp_vec_push(&names, at(r, r->data.at[map->data + k])->text, r->err);
+            code = rp_vec_push(&names, node_at(r, r->data.at[map->data + k])->text, r->err);
     }
     for (uint32_t i = 0; code == RP_OK && i < r->nodes.n; i++) {
-        if (at(r, i)->kind != RAF_FUNCTION || at(r, i)->value)
+        if (node_at(r, i)->kind != RAF_FUNCTION || node_at(r, i)->value)
             continue;
         code = rp_vec_push(&r->functions, i, r->err);
-        at(r, i)->value = (int64_t)r->functions.n;
+        node_at(r, i)->value = (int64_t)r->functions.n;
         if (code == RP_OK)
             code = rp_vec_push(&names, closure, r->err);
     }
     if (code == RP_OK && !r->functions.n)
-        code = rp_err_set(r->err, RP_FORMAT, "a module without functions");
+        code = rp_err_set(r->err, RP_FORMAT, "the module has no functions");
     for (size_t i = 0; code == RP_OK && i < r->functions.n; i++)
-        code = function(r, r->functions.at[i], names.at[i]);
+        code = add_function(r, r->functions.at[i], names.at[i]);
     rp_vec_release(&names);
     return code;
 }
 
-static enum rp_code build(struct raf *r)
+static enum rp_code build_program(struct raf *r)
 {
     if (!r->nodes.n)
-        return rp_err_set(r->err, RP_FORMAT, "a module without objects");
-    RP_TRY(functions(r));
+        return rp_err_set(r->err, RP_FORMAT, "the module has no objects");
+    RP_TRY(add_functions(r));
     if (r->p->entry == RP_NONE)
         r->p->entry = 0;
     return rp_program_finish(r->p, r->err);
 }
 
-static enum rp_code read(struct rp_input *in, const struct rp_read_options *options,
-                         struct rp_import *to, struct rp_err *err)
+static enum rp_code raf_read(struct rp_input *in, const struct rp_read_options *options,
+                             struct rp_import *to, struct rp_err *err)
 {
     struct rp_json_options settings = {.limits = options->limits};
     struct raf r = {.err = err};
@@ -625,7 +629,7 @@ static enum rp_code read(struct rp_input *in, const struct rp_read_options *opti
         code = read_objects(&r);
     rp_json_close(r.json);
     if (code == RP_OK)
-        code = build(&r);
+        code = build_program(&r);
     rp_vec_release(&r.nodes);
     rp_vec_release(&r.data);
     rp_vec_release(&r.attrs);
@@ -634,7 +638,7 @@ static enum rp_code read(struct rp_input *in, const struct rp_read_options *opti
     return code;
 }
 
-static enum rp_sniff sniff(const uint8_t *head, size_t n, const char *file)
+static enum rp_sniff raf_sniff(const uint8_t *head, size_t n, const char *file)
 {
     (void)file;
     return rp_sniff_json_key(head, n, 1, "root") == 1 &&
@@ -650,6 +654,6 @@ const struct rp_format rp_format_raf = {
     .files = "*.json",
     .written_by = "RAF, Ratex, tvm.ir.save_json",
     .kind = RP_FORMAT_KIND_PROGRAM,
-    .sniff = sniff,
-    .read = read,
+    .sniff = raf_sniff,
+    .read = raf_read,
 };

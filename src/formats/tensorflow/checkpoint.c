@@ -99,14 +99,14 @@ static enum rp_code open_block(const struct rp_checkpoint *c, struct rp_bytes fi
     uint64_t restarts;
 
     if (offset > file.n || size > file.n - offset || file.n - offset - size < 5 || size < 4)
-        return rp_err_set_at(err, RP_FORMAT, offset, "a block of the index reaches over its end");
+        return rp_err_set_at(err, RP_FORMAT, offset,
+                             "a block of the index extends past the end of the file");
     at = file.at + offset;
     if (at[size] != 0)
         return rp_err_set_at(err, RP_UNSUPPORTED, offset, "a compressed block in the index");
     if (crc_of(c->crc_table, at, size + 1) != u32(at + size + 1))
         return rp_err_set_at(err, RP_FORMAT, offset,
-                             "a block of the index is damaged at byte %llu: its checksum does not "
-                             "fit",
+                             "a block of the index is damaged at byte %llu: checksum mismatch",
                              (unsigned long long)offset);
     restarts = u32(at + size - 4);
     if (restarts > (size - 4) / 4)
@@ -223,14 +223,13 @@ static enum rp_code read_index(struct rp_checkpoint *c, struct rp_bytes file, st
     struct block b;
 
     if (file.n < FOOTER)
-        return rp_err_set(err, RP_FORMAT, "it is too short for the index of a checkpoint");
+        return rp_err_set(err, RP_FORMAT, "too short for the index of a checkpoint");
     footer = file.at + file.n - FOOTER;
     for (size_t i = 8; i-- > 0;)
         magic = magic << 8 | footer[40 + i];
     if (magic != MAGIC)
         return rp_err_set(err, RP_FORMAT,
-                          "its end is none of a checkpoint's index: it is cut off, "
-                          "or another file");
+                          "it is not the index of a checkpoint, or it is truncated");
     p = read_handle(footer, footer + 40, &offset, &size);
     p = p ? read_handle(p, footer + 40, &offset, &size) : NULL;
     if (!p)
@@ -319,8 +318,8 @@ static enum rp_code data_of(struct rp_checkpoint *c, uint64_t file, struct rp_by
     char *path;
 
     if (file >= c->nfiles || !c->prefix)
-        return rp_err_set(err, RP_FORMAT, "it is in file %llu, of %llu", (unsigned long long)file,
-                          (unsigned long long)c->nfiles);
+        return rp_err_set(err, RP_FORMAT, "it refers to data file %llu of %llu",
+                          (unsigned long long)file, (unsigned long long)c->nfiles);
     path = rp_arena_printf(&c->arena, "%s.data-%05llu-of-%05llu", c->prefix,
                            (unsigned long long)file, (unsigned long long)c->nfiles);
     if (!path)
@@ -341,25 +340,24 @@ static enum rp_code take_value(struct rp_checkpoint *c, const struct entry *e,
     unit = rp_literal_unit(out->elem);
     if (!unit || e->sliced)
         return rp_err_set(err, RP_UNSUPPORTED, "%s",
-                          e->sliced ? "it is stored in slices" : "its type is not known");
+                          e->sliced ? "it is stored in slices" : "its type is not supported");
     RP_TRY(rp_tf_shape_decode(rp_proto_cursor(e->shape.at, e->shape.n, 0, 32), out, err));
     out->n = 1;
     for (uint32_t i = 0; i < out->rank; i++)
         if (__builtin_mul_overflow(out->n, (size_t)out->dims[i], &out->n))
             return rp_err_set(err, RP_LIMIT, "its shape is too large");
     if (__builtin_mul_overflow(out->n, unit, &out->nbytes) || out->nbytes != e->size)
-        return rp_err_set(err, RP_FORMAT, "its shape does not fit its %llu bytes",
+        return rp_err_set(err, RP_FORMAT, "its shape does not match its %llu bytes",
                           (unsigned long long)e->size);
     RP_TRY(data_of(c, e->file, &file, err));
     if (e->offset > file.n || e->size > file.n - e->offset)
         return rp_err_set_at(err, RP_FORMAT, e->offset,
-                             "its data file ends at byte %zu, before byte %llu: it is cut off",
+                             "its data file is truncated: it ends at byte %zu, before byte %llu",
                              file.n, (unsigned long long)(e->offset + e->size));
     out->data = file.at + e->offset;
     if (crc_of(c->crc_table, out->data, out->nbytes) != e->crc)
         return rp_err_set_at(err, RP_FORMAT, e->offset,
-                             "its bytes, from byte %llu of the data file, do not have their "
-                             "checksum",
+                             "checksum mismatch at byte %llu of the data file",
                              (unsigned long long)e->offset);
     return RP_OK;
 }

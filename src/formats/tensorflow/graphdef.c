@@ -29,7 +29,7 @@ struct graph_reader {
     RP_VEC(char) control;         /* scratch: "{%a, %b}" */
 };
 
-static enum rp_code intern(struct graph_reader *r, struct rp_bytes s, uint32_t *id)
+static enum rp_code graph_intern(struct graph_reader *r, struct rp_bytes s, uint32_t *id)
 {
     return rp_program_string(r->p, (const char *)s.at, s.n, id, r->err);
 }
@@ -56,7 +56,7 @@ static enum rp_code add_control(struct graph_reader *r, struct rp_bytes name)
     return RP_OK;
 }
 
-static enum rp_code add_input(struct graph_reader *r, struct rp_bytes input)
+static enum rp_code add_node_input(struct graph_reader *r, struct rp_bytes input)
 {
     const uint8_t *colon = input.n ? memchr(input.at, ':', input.n) : NULL;
     struct rp_bytes name = {input.at, colon ? (size_t)(colon - input.at) : input.n};
@@ -115,7 +115,7 @@ static enum rp_code add_calls(struct graph_reader *r, struct rp_bytes value, boo
     return RP_OK;
 }
 
-static enum rp_code add_attr(struct graph_reader *r, struct rp_bytes entry)
+static enum rp_code add_node_attr(struct graph_reader *r, struct rp_bytes entry)
 {
     struct rp_bytes value = rp_proto_find(entry, RP_TF_ATTR_ENTRY_VALUE);
     enum rp_code code;
@@ -123,7 +123,7 @@ static enum rp_code add_attr(struct graph_reader *r, struct rp_bytes entry)
     const char *text;
     size_t n;
 
-    RP_TRY(intern(r, rp_proto_find(entry, RP_TF_ATTR_ENTRY_KEY), &key));
+    RP_TRY(graph_intern(r, rp_proto_find(entry, RP_TF_ATTR_ENTRY_KEY), &key));
     RP_TRY(rp_out_open_memory(&r->text, r->err));
     code = rp_textproto_print(&rp_schema_TF_ATTR, value, true, r->text, r->err);
     if (code == RP_OK)
@@ -170,7 +170,7 @@ static enum rp_code array_of(struct graph_reader *r, unsigned elem, struct rp_by
 
     *id = 0;
     if (varint_of(shape, RP_TF_SHAPE_UNKNOWN_RANK))
-        return RP_OK; /* not even its rank is known */
+        return RP_OK; /* unknown rank */
     while (rp_proto_next(&c, &it))
         if (RP_PROTO_KEY(it.number, it.wire) == KEY(RP_TF_SHAPE_DIM, BYTES) && n < 64) {
             int64_t dim = (int64_t)varint_of(it.bytes, RP_TF_DIM_SIZE);
@@ -180,7 +180,7 @@ static enum rp_code array_of(struct graph_reader *r, unsigned elem, struct rp_by
     return rp_program_array(r->p, elem, dims, NULL, n, 0, id, r->err);
 }
 
-/* From what TensorFlow noted: the type of T or dtype, and the first of _output_shapes. */
+/* From attributes: the type of T or dtype, and the first of _output_shapes. */
 static enum rp_code shape_of_node(struct graph_reader *r, struct rp_bytes node, uint32_t *shape)
 {
     struct rp_proto_cursor c = rp_proto_cursor(node.at, node.n, 0, 100);
@@ -216,14 +216,14 @@ static enum rp_code node_field(struct graph_reader *r, const struct rp_proto_ite
 {
     switch (RP_PROTO_KEY(it->number, it->wire)) {
     case KEY(RP_TF_NODE_INPUT, BYTES):
-        return add_input(r, it->bytes);
+        return add_node_input(r, it->bytes);
     case KEY(RP_TF_NODE_DEVICE, BYTES):
         if (!it->bytes.n)
             return RP_OK;
         return rp_program_add_attr(r->p, RP_ATTR_DEVICE, (const char *)it->bytes.at, it->bytes.n,
                                    r->err);
     case KEY(RP_TF_NODE_ATTR, BYTES):
-        return add_attr(r, it->bytes);
+        return add_node_attr(r, it->bytes);
     default:
         return RP_OK;
     }
@@ -239,8 +239,8 @@ static enum rp_code add_node(struct graph_reader *r, struct rp_bytes node)
     if (r->p->nops >= r->limits.events)
         return rp_err_set(r->err, RP_LIMIT, "more than %llu nodes",
                           (unsigned long long)r->limits.events);
-    RP_TRY(intern(r, rp_proto_find(node, RP_TF_NODE_NAME), &op.name));
-    RP_TRY(intern(r, rp_proto_find(node, RP_TF_NODE_OP), &op.foreign));
+    RP_TRY(graph_intern(r, rp_proto_find(node, RP_TF_NODE_NAME), &op.name));
+    RP_TRY(graph_intern(r, rp_proto_find(node, RP_TF_NODE_OP), &op.foreign));
     RP_TRY(shape_of_node(r, node, &op.shape));
     RP_TRY(rp_program_add_op(r->p, &op, &id, r->err));
     r->control.n = 0;
@@ -253,7 +253,7 @@ static enum rp_code add_node(struct graph_reader *r, struct rp_bytes node)
     return add_text_attr(r, RP_ATTR_CONTROL_PREDECESSORS, r->control.at, r->control.n);
 }
 
-/* Nodes may stand in any order, so their names are noted before any is read. */
+/* Nodes come in any order, so all names are noted before the first node is read. */
 static enum rp_code add_nodes(struct graph_reader *r, struct rp_bytes list, uint32_t number)
 {
     struct rp_proto_cursor c = rp_proto_cursor(list.at, list.n, 0, 100);
@@ -263,7 +263,7 @@ static enum rp_code add_nodes(struct graph_reader *r, struct rp_bytes list, uint
     while (rp_proto_next(&c, &it)) {
         if (it.number != number || it.wire != RP_WIRE_BYTES)
             continue;
-        RP_TRY(intern(r, rp_proto_find(it.bytes, RP_TF_NODE_NAME), &name));
+        RP_TRY(graph_intern(r, rp_proto_find(it.bytes, RP_TF_NODE_NAME), &name));
         RP_TRY(set_op(r, name, here, op++));
     }
     RP_TRY(rp_proto_finish(&c, r->err));
@@ -286,7 +286,7 @@ static enum rp_code add_arguments(struct graph_reader *r, struct rp_bytes signat
     while (rp_proto_next(&c, &it)) {
         if (RP_PROTO_KEY(it.number, it.wire) != KEY(RP_TF_OP_INPUT_ARG, BYTES))
             continue;
-        RP_TRY(intern(r, rp_proto_find(it.bytes, RP_TF_ARG_NAME), &op.name));
+        RP_TRY(graph_intern(r, rp_proto_find(it.bytes, RP_TF_ARG_NAME), &op.name));
         RP_TRY(rp_program_add_op(r->p, &op, &id, r->err));
         RP_TRY(set_op(r, op.name, (uint32_t)r->p->computations.n - 1, id));
         op.value++;
@@ -306,9 +306,9 @@ static enum rp_code add_results(struct graph_reader *r, struct rp_bytes function
     while (rp_proto_next(&c, &it)) {
         if (RP_PROTO_KEY(it.number, it.wire) != KEY(RP_TF_FUNCTION_RET, BYTES))
             continue;
-        RP_TRY(intern(r, rp_proto_find(it.bytes, RP_TF_TEXT_ENTRY_KEY), &op.name));
+        RP_TRY(graph_intern(r, rp_proto_find(it.bytes, RP_TF_TEXT_ENTRY_KEY), &op.name));
         RP_TRY(rp_program_add_op(r->p, &op, &id, r->err));
-        RP_TRY(add_input(r, rp_proto_find(it.bytes, RP_TF_TEXT_ENTRY_VALUE)));
+        RP_TRY(add_node_input(r, rp_proto_find(it.bytes, RP_TF_TEXT_ENTRY_VALUE)));
     }
     return rp_proto_finish(&c, r->err);
 }
@@ -326,7 +326,7 @@ static enum rp_code each_function(struct graph_reader *r, struct rp_bytes librar
         if (RP_PROTO_KEY(it.number, it.wire) != KEY(RP_TF_LIBRARY_FUNCTION, BYTES))
             continue;
         signature = rp_proto_find(it.bytes, RP_TF_FUNCTION_SIGNATURE);
-        RP_TRY(intern(r, rp_proto_find(signature, RP_TF_OP_NAME), &name));
+        RP_TRY(graph_intern(r, rp_proto_find(signature, RP_TF_OP_NAME), &name));
         if (names) {
             while (r->function_of.n <= name)
                 RP_TRY(rp_vec_push(&r->function_of, 0, r->err));
@@ -362,7 +362,7 @@ enum rp_code rp_graphdef_fill(struct rp_program *p, struct rp_bytes graph,
 {
     struct graph_reader r = {.p = p, .limits = limits ? *limits : RP_LIMITS_DEFAULT, .err = err};
     enum rp_code code = graph.n > UINT32_MAX
-                            ? rp_err_set(err, RP_LIMIT, "a graph of more than 4 GiB")
+                            ? rp_err_set(err, RP_LIMIT, "the graph is larger than 4 GiB")
                             : read_graph(&r, graph);
 
     rp_vec_release(&r.op_of);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The rows of TensorFlow's graphs, and how each is recognised: a node is a name and an operation
- * that begins with a capital or '_', which nothing else has in these fields.
+ * The formats of TensorFlow graphs and how each is recognised: a node has a name and an operation
+ * that begins with a capital or '_', which no other message has in these fields.
  */
 #include "abi/proto/blade.h"
 #include "abi/proto/tensorflow.h"
@@ -10,8 +10,8 @@
 
 #include <string.h>
 
-/* A bytes field at the front that may run past the end of what is there. */
-static bool front(struct rp_bytes s, uint32_t number, struct rp_bytes *content, bool *whole)
+/* The first field, of that number; it may extend past the end of the bytes. */
+static bool first_field(struct rp_bytes s, uint32_t number, struct rp_bytes *content, bool *whole)
 {
     const uint8_t *at = s.at, *end = s.at + s.n;
     uint64_t tag, n;
@@ -40,10 +40,10 @@ static bool like_node(struct rp_bytes s)
     struct rp_bytes name, op, rest;
     bool whole;
 
-    if (!front(s, RP_TF_NODE_NAME, &name, &whole) || !whole || !printable(name))
+    if (!first_field(s, RP_TF_NODE_NAME, &name, &whole) || !whole || !printable(name))
         return false;
     rest = (struct rp_bytes){name.at + name.n, (size_t)(s.at + s.n - name.at) - name.n};
-    return front(rest, RP_TF_NODE_OP, &op, &whole) && whole && printable(op) &&
+    return first_field(rest, RP_TF_NODE_OP, &op, &whole) && whole && printable(op) &&
            ((op.at[0] >= 'A' && op.at[0] <= 'Z') || op.at[0] == '_');
 }
 
@@ -52,12 +52,12 @@ static bool like_graph(struct rp_bytes s)
     struct rp_bytes node, library, function, signature, name;
     bool whole;
 
-    if (front(s, RP_TF_GRAPH_NODE, &node, &whole))
+    if (first_field(s, RP_TF_GRAPH_NODE, &node, &whole))
         return like_node(node);
-    return front(s, RP_TF_GRAPH_LIBRARY, &library, &whole) &&
-           front(library, RP_TF_LIBRARY_FUNCTION, &function, &whole) &&
-           front(function, RP_TF_FUNCTION_SIGNATURE, &signature, &whole) &&
-           front(signature, RP_TF_OP_NAME, &name, &whole) && printable(name);
+    return first_field(s, RP_TF_GRAPH_LIBRARY, &library, &whole) &&
+           first_field(library, RP_TF_LIBRARY_FUNCTION, &function, &whole) &&
+           first_field(function, RP_TF_FUNCTION_SIGNATURE, &signature, &whole) &&
+           first_field(signature, RP_TF_OP_NAME, &name, &whole) && printable(name);
 }
 
 static enum rp_sniff sniff_graph(const uint8_t *head, size_t n, const char *file)
@@ -159,7 +159,7 @@ static enum rp_code read_inner(struct rp_input *in, const struct rp_read_options
     RP_TRY(rp_input_slurp(in, &bytes, &n, err));
     graph = find((struct rp_bytes){bytes, n});
     if (!graph.n)
-        return rp_err_set(err, RP_FORMAT, "no graph in it");
+        return rp_err_set(err, RP_FORMAT, "the file holds no graph");
     RP_TRY(rp_program_new("graphdef", &to->program, err));
     to->borrows_input = true;
     to->content_bytes = n;
@@ -186,10 +186,11 @@ static enum rp_sniff sniff_saved(const uint8_t *head, size_t n, const char *file
 
     (void)file;
     if (n < 8 || head[0] != schema_version || head[1] > 9 ||
-        !front((struct rp_bytes){head + 2, n - 2}, RP_TF_SAVED_MODEL_META_GRAPHS, &meta, &whole))
+        !first_field((struct rp_bytes){head + 2, n - 2}, RP_TF_SAVED_MODEL_META_GRAPHS, &meta,
+                     &whole))
         return RP_SNIFF_NO;
-    return front(meta, RP_TF_META_GRAPH_META_INFO_DEF, &info, &whole) ? RP_SNIFF_LIKELY
-                                                                      : RP_SNIFF_NO;
+    return first_field(meta, RP_TF_META_GRAPH_META_INFO_DEF, &info, &whole) ? RP_SNIFF_LIKELY
+                                                                            : RP_SNIFF_NO;
 }
 
 static enum rp_code read_saved(struct rp_input *in, const struct rp_read_options *options,
@@ -216,21 +217,21 @@ static enum rp_sniff sniff_meta(const uint8_t *head, size_t n, const char *file)
     bool whole = true;
 
     (void)file;
-    if (front(s, RP_TF_META_GRAPH_META_INFO_DEF, &info, &whole)) {
-        if (whole &&
-            front((struct rp_bytes){info.at + info.n, (size_t)(s.at + s.n - info.at) - info.n},
-                  RP_TF_META_GRAPH_GRAPH_DEF, &graph, &whole))
+    if (first_field(s, RP_TF_META_GRAPH_META_INFO_DEF, &info, &whole)) {
+        if (whole && first_field((struct rp_bytes){info.at + info.n,
+                                                   (size_t)(s.at + s.n - info.at) - info.n},
+                                 RP_TF_META_GRAPH_GRAPH_DEF, &graph, &whole))
             return like_graph(graph) && info.n && *info.at != RP_PROTO_KEY(1, RP_WIRE_VARINT)
                        ? RP_SNIFF_CERTAIN
                        : RP_SNIFF_NO;
-        if (!front(info, RP_TF_META_INFO_STRIPPED_OP_LIST, &ops, &whole) ||
-            !front(ops, RP_TF_OP_LIST_OP, &op, &whole) ||
-            !front(op, RP_TF_OP_NAME, &name, &whole) || !whole || !printable(name))
+        if (!first_field(info, RP_TF_META_INFO_STRIPPED_OP_LIST, &ops, &whole) ||
+            !first_field(ops, RP_TF_OP_LIST_OP, &op, &whole) ||
+            !first_field(op, RP_TF_OP_NAME, &name, &whole) || !whole || !printable(name))
             return RP_SNIFF_NO;
         return name.at[0] >= 'A' && name.at[0] <= 'Z' ? RP_SNIFF_LIKELY : RP_SNIFF_NO;
     }
-    return front(s, RP_TF_META_GRAPH_GRAPH_DEF, &graph, &whole) &&
-                   front(graph, RP_TF_GRAPH_NODE, &op, &whole) && like_node(op)
+    return first_field(s, RP_TF_META_GRAPH_GRAPH_DEF, &graph, &whole) &&
+                   first_field(graph, RP_TF_GRAPH_NODE, &op, &whole) && like_node(op)
                ? RP_SNIFF_CERTAIN
                : RP_SNIFF_NO;
 }
@@ -259,8 +260,8 @@ static bool like_function(struct rp_bytes s)
     struct rp_bytes signature, name;
     bool whole;
 
-    return front(s, RP_TF_FUNCTION_SIGNATURE, &signature, &whole) &&
-           front(signature, RP_TF_OP_NAME, &name, &whole) && printable(name) &&
+    return first_field(s, RP_TF_FUNCTION_SIGNATURE, &signature, &whole) &&
+           first_field(signature, RP_TF_OP_NAME, &name, &whole) && printable(name) &&
            like_node(rp_proto_find(s, RP_TF_FUNCTION_NODE_DEF));
 }
 
@@ -269,7 +270,7 @@ static bool like_library(struct rp_bytes s)
     struct rp_bytes function;
     bool whole;
 
-    return front(s, RP_TF_LIBRARY_FUNCTION, &function, &whole) && like_function(function);
+    return first_field(s, RP_TF_LIBRARY_FUNCTION, &function, &whole) && like_function(function);
 }
 
 static enum rp_sniff sniff_library(const uint8_t *head, size_t n, const char *file)
@@ -330,8 +331,8 @@ static enum rp_sniff sniff_tao(const uint8_t *head, size_t n, const char *file)
     bool whole;
 
     (void)file;
-    return front((struct rp_bytes){head, n}, RP_BLADE_INPUT_OPTIONS, &options, &whole) &&
-                   front(options, RP_BLADE_OPTIONS_DEVICE_TYPE, &device, &whole) && whole &&
+    return first_field((struct rp_bytes){head, n}, RP_BLADE_INPUT_OPTIONS, &options, &whole) &&
+                   first_field(options, RP_BLADE_OPTIONS_DEVICE_TYPE, &device, &whole) && whole &&
                    printable(device) &&
                    like_library(rp_proto_find(options, RP_BLADE_OPTIONS_FLIB_DEF))
                ? RP_SNIFF_CERTAIN

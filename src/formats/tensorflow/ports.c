@@ -8,19 +8,20 @@
 #include "formats/tensorflow/ports.h"
 
 #include "abi/proto/tensorflow.h"
+#include "base/order.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #define DEPTH 64
 
-static bool is(struct rp_bytes a, const char *b)
+static bool text_is(struct rp_bytes a, const char *b)
 {
     return a.at && a.n == strlen(b) && !memcmp(a.at, b, a.n);
 }
 
-/* A TensorShapeProto; one that leaves something open says nothing. */
-static void take_shape(struct rp_bytes message, struct rp_tf_port_name *port)
+/* A TensorShapeProto; one with unknown dimensions is ignored. */
+static void read_port_shape(struct rp_bytes message, struct rp_tf_port_name *port)
 {
     struct rp_tf_value shape = {0};
 
@@ -45,7 +46,7 @@ static enum rp_code read_info(struct rp_proto_cursor c, struct rp_arena *arena,
         } else if (item.number == RP_TF_TENSOR_INFO_DTYPE && item.wire == RP_WIRE_VARINT) {
             out->type = item.value;
         } else if (item.number == RP_TF_TENSOR_INFO_TENSOR_SHAPE && item.wire == RP_WIRE_BYTES) {
-            take_shape(item.bytes, out);
+            read_port_shape(item.bytes, out);
         }
     }
     return rp_proto_finish(&c, err);
@@ -72,12 +73,7 @@ static enum rp_code read_entry(struct rp_proto_cursor c, struct rp_arena *arena,
     return rp_proto_finish(&c, err);
 }
 
-static int by_name(const void *a, const void *b)
-{
-    const struct rp_tf_port_name *x = a, *y = b;
-
-    return strcmp(x->name, y->name);
-}
+RP_ORDER(by_name, struct rp_tf_port_name, strcmp(a->name, b->name))
 
 static enum rp_code read_signature(struct rp_bytes bytes, struct rp_arena *arena,
                                    struct rp_tf_ports *out, struct rp_err *err)
@@ -106,9 +102,9 @@ struct chosen {
     unsigned n;
 };
 
-/* One entry of the map of signatures: taken where it is the one, or the first seen. */
-static enum rp_code look_at(struct rp_proto_cursor c, const char *wanted, struct chosen *best,
-                            struct rp_err *err)
+/* One entry of the map of signatures: used if it is the wanted one, or the first. */
+static enum rp_code consider_signature(struct rp_proto_cursor c, const char *wanted,
+                                       struct chosen *best, struct rp_err *err)
 {
     struct rp_bytes name = {0}, body = {0};
     struct rp_proto_item item;
@@ -120,9 +116,9 @@ static enum rp_code look_at(struct rp_proto_cursor c, const char *wanted, struct
             body = item.bytes;
     }
     RP_TRY(rp_proto_finish(&c, err));
-    if (is(name, "__saved_model_init_op"))
+    if (text_is(name, "__saved_model_init_op"))
         return RP_OK; /* every model has it; it computes nothing */
-    if (is(name, wanted ? wanted : "serving_default") || (!wanted && !best->n)) {
+    if (text_is(name, wanted ? wanted : "serving_default") || (!wanted && !best->n)) {
         best->name = name;
         best->body = body;
     }
@@ -142,7 +138,7 @@ static enum rp_code read_meta(struct rp_proto_cursor c, const char *wanted, stru
         if (item.number == RP_TF_META_GRAPH_GRAPH_DEF)
             out->graph = item.bytes;
         else if (item.number == RP_TF_META_GRAPH_SIGNATURE_DEF)
-            RP_TRY(look_at(rp_proto_enter(&c, &item), wanted, &best, err));
+            RP_TRY(consider_signature(rp_proto_enter(&c, &item), wanted, &best, err));
     }
     RP_TRY(rp_proto_finish(&c, err));
     if (!best.name.at)
@@ -178,8 +174,8 @@ static enum rp_code read_attr(struct rp_proto_cursor c, struct node *node, struc
             value = item.bytes;
     }
     RP_TRY(rp_proto_finish(&c, err));
-    if (!is(key, "dtype") && !is(key, "T") && !is(key, "shape") && !is(key, "shared_name") &&
-        !is(key, "index"))
+    if (!text_is(key, "dtype") && !text_is(key, "T") && !text_is(key, "shape") &&
+        !text_is(key, "shared_name") && !text_is(key, "index"))
         return RP_OK;
     c = rp_proto_cursor(value.at, value.n, 0, DEPTH);
     while (rp_proto_next(&c, &item))
@@ -195,7 +191,7 @@ static enum rp_code read_attr(struct rp_proto_cursor c, struct node *node, struc
 }
 
 /* "^x" and "x:1" are inputs from x. */
-static uint64_t hash_of(struct rp_bytes input)
+static uint64_t input_hash(struct rp_bytes input)
 {
     const uint8_t *colon;
 
@@ -223,7 +219,7 @@ static enum rp_code read_node(struct rp_proto_cursor c, struct node *node, struc
         else if (item.number == RP_TF_NODE_INPUT && !node->input.at)
             node->input = item.bytes;
         if (item.number == RP_TF_NODE_INPUT && used)
-            RP_TRY(rp_map_put(used, hash_of(item.bytes), 1, err));
+            RP_TRY(rp_map_put(used, input_hash(item.bytes), 1, err));
         if (item.number == RP_TF_NODE_ATTR)
             RP_TRY(read_attr(rp_proto_enter(&c, &item), node, err));
     }
@@ -232,7 +228,7 @@ static enum rp_code read_node(struct rp_proto_cursor c, struct node *node, struc
 
 static bool is_variable(struct rp_bytes op)
 {
-    return is(op, "VarHandleOp") || is(op, "VariableV2") || is(op, "Variable");
+    return text_is(op, "VarHandleOp") || text_is(op, "VariableV2") || text_is(op, "Variable");
 }
 
 static bool has_no_output(struct rp_bytes op)
@@ -241,7 +237,7 @@ static bool has_no_output(struct rp_bytes op)
                                         "SaveV2", "Placeholder", "VarHandleOp"};
 
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (is(op, names[i]))
+        if (text_is(op, names[i]))
             return true;
     return op.n > 13 && !memcmp(op.at, "ResourceApply", 13);
 }
@@ -251,7 +247,7 @@ static enum rp_code add_port(struct rp_arena *arena, const struct node *node,
 {
     memset(port, 0, sizeof *port);
     if (node->shape.at)
-        take_shape(node->shape, port);
+        read_port_shape(node->shape, port);
     port->name = rp_arena_copy(arena, (const char *)node->name.at, node->name.n);
     port->tensor = rp_arena_printf(arena, "%.*s:0", (int)node->name.n, (const char *)node->name.at);
     port->type = node->type;
@@ -259,12 +255,7 @@ static enum rp_code add_port(struct rp_arena *arena, const struct node *node,
     return port->name && port->tensor ? RP_OK : rp_err_nomem(err, "reading a graph");
 }
 
-static int by_index(const void *a, const void *b)
-{
-    const struct rp_tf_port_name *x = a, *y = b;
-
-    return (x->index > y->index) - (x->index < y->index);
-}
+RP_ORDER(by_index, struct rp_tf_port_name, RP_UP(index))
 
 /* The value that a _Retval returns, under its own name. */
 static enum rp_code add_returned(struct rp_arena *arena, const struct node *node,
@@ -287,10 +278,10 @@ static enum rp_code choose_arguments(const node_list *nodes, struct rp_arena *ar
     for (size_t i = 0; i < nodes->n; i++) {
         const struct node *node = &nodes->at[i];
 
-        if (is(node->op, "_Arg") || is(node->op, "_DeviceArg")) {
+        if (text_is(node->op, "_Arg") || text_is(node->op, "_DeviceArg")) {
             RP_TRY(add_port(arena, node, &port, err));
             RP_TRY(rp_vec_push(&out->feeds, port, err));
-        } else if (is(node->op, "_Retval") || is(node->op, "_DeviceRetval")) {
+        } else if (text_is(node->op, "_Retval") || text_is(node->op, "_DeviceRetval")) {
             RP_TRY(add_returned(arena, node, &port, err));
             RP_TRY(rp_vec_push(&out->fetches, port, err));
         }
@@ -316,7 +307,7 @@ static enum rp_code choose_nodes(const node_list *nodes, const struct rp_map *us
 
         if (is_variable(node->op))
             out->has_variables = true;
-        if (is(node->op, "Placeholder") || is(node->op, "PlaceholderV2")) {
+        if (text_is(node->op, "Placeholder") || text_is(node->op, "PlaceholderV2")) {
             RP_TRY(add_port(arena, node, &port, err));
             RP_TRY(rp_vec_push(&out->feeds, port, err));
         } else if (!has_no_output(node->op) &&
@@ -376,7 +367,7 @@ enum rp_code rp_tf_ports_find(struct rp_bytes bytes, bool saved, const char *sig
             return code;
         }
     RP_TRY(rp_proto_finish(&c, err));
-    return rp_err_set(err, RP_FORMAT, "the model holds no graph");
+    return rp_err_set(err, RP_FORMAT, "the model has no graph");
 }
 
 /* ---- what fetches need ---- */
@@ -389,9 +380,9 @@ struct needs {
 };
 
 /* Notes a node, once. */
-static enum rp_code reach(struct needs *n, struct rp_bytes input)
+static enum rp_code reach_node(struct needs *n, struct rp_bytes input)
 {
-    uint64_t hash = hash_of(input);
+    uint64_t hash = input_hash(input);
     uint32_t i = rp_map_get(&n->by_name, hash);
 
     if (i == RP_MAP_NONE || rp_map_get(&n->reached, hash) != RP_MAP_NONE)
@@ -427,7 +418,7 @@ static enum rp_code walk_back(struct needs *n)
 
         while (rp_proto_next(&c, &item))
             if (item.number == RP_TF_NODE_INPUT && item.wire == RP_WIRE_BYTES)
-                RP_TRY(reach(n, item.bytes));
+                RP_TRY(reach_node(n, item.bytes));
     }
     return RP_OK;
 }
@@ -436,7 +427,7 @@ static bool is_reached(const struct needs *n, const char *tensor)
 {
     struct rp_bytes text = {(const uint8_t *)tensor, strlen(tensor)};
 
-    return rp_map_get(&n->reached, hash_of(text)) != RP_MAP_NONE;
+    return rp_map_get(&n->reached, input_hash(text)) != RP_MAP_NONE;
 }
 
 static enum rp_code keep_needed(struct needs *n, struct rp_arena *arena, struct rp_tf_ports *ports)
@@ -475,7 +466,7 @@ enum rp_code rp_tf_ports_narrow(struct rp_tf_ports *ports, const char *const *fe
     rp_map_init(&n.reached);
     code = list_nodes(&n, ports->graph);
     for (size_t i = 0; i < count && code == RP_OK; i++)
-        code = reach(&n, (struct rp_bytes){(const uint8_t *)fetches[i], strlen(fetches[i])});
+        code = reach_node(&n, (struct rp_bytes){(const uint8_t *)fetches[i], strlen(fetches[i])});
     if (code == RP_OK)
         code = walk_back(&n);
     if (code == RP_OK)

@@ -23,22 +23,22 @@ struct scope {
     struct rp_map by_name;
 };
 
-struct finder {
+struct restore_ctx {
     struct rp_bytes graph, library;
     struct rp_arena *arena;
     struct rp_tf_restores *out;
     struct rp_err *err;
 };
 
-static bool is(struct rp_bytes a, const char *b)
+static bool text_is(struct rp_bytes a, const char *b)
 {
     return a.n == strlen(b) && !memcmp(a.at, b, a.n);
 }
 
 /* ---- scopes ---- */
 
-static enum rp_code fill(struct scope *s, struct rp_bytes message, uint32_t number,
-                         struct rp_err *err)
+static enum rp_code scope_fill(struct scope *s, struct rp_bytes message, uint32_t number,
+                               struct rp_err *err)
 {
     struct rp_proto_cursor c = rp_proto_cursor(message.at, message.n, 0, DEPTH);
     struct rp_proto_item it;
@@ -56,7 +56,7 @@ static enum rp_code fill(struct scope *s, struct rp_bytes message, uint32_t numb
     return rp_proto_finish(&c, err);
 }
 
-static void release(struct scope *s)
+static void scope_release(struct scope *s)
 {
     rp_vec_release(&s->nodes);
     rp_map_release(&s->by_name);
@@ -69,8 +69,8 @@ static struct rp_bytes without_output(struct rp_bytes text)
     return (struct rp_bytes){text.at, colon ? (size_t)(colon - text.at) : text.n};
 }
 
-/* The node that a text "name:output:2" means, and which output of it. */
-static struct rp_bytes find(const struct scope *s, struct rp_bytes text, size_t *output)
+/* The node and output that "name:output:2" refers to. */
+static struct rp_bytes scope_find(const struct scope *s, struct rp_bytes text, size_t *output)
 {
     struct rp_bytes name = without_output(text);
     const uint8_t *last = memrchr(text.at, ':', text.n);
@@ -91,23 +91,24 @@ static struct rp_bytes source_of(const struct scope *s, struct rp_bytes value)
     size_t output, ignored;
 
     for (unsigned hop = 0; hop < HOPS; hop++) {
-        struct rp_bytes node = find(s, value, &output), op = rp_proto_find(node, RP_TF_NODE_OP),
-                        names;
+        struct rp_bytes node = scope_find(s, value, &output),
+                        op = rp_proto_find(node, RP_TF_NODE_OP), names;
 
-        if (is(op, "RestoreV2")) {
-            names = find(s, rp_proto_find_nth(node, RP_TF_NODE_INPUT, 1), &ignored);
+        if (text_is(op, "RestoreV2")) {
+            names = scope_find(s, rp_proto_find_nth(node, RP_TF_NODE_INPUT, 1), &ignored);
             return rp_proto_find_nth(
                 rp_proto_find(rp_tf_node_attr(names, "value"), RP_TF_ATTR_TENSOR),
                 RP_TF_TENSOR_STRING_VAL, output);
         }
-        if (!is(op, "Identity"))
+        if (!text_is(op, "Identity"))
             break;
         value = rp_proto_find(node, RP_TF_NODE_INPUT);
     }
     return (struct rp_bytes){(const uint8_t *)"", 0};
 }
 
-static enum rp_code note(struct finder *f, struct rp_bytes variable, struct rp_bytes key)
+static enum rp_code note_restored(struct restore_ctx *f, struct rp_bytes variable,
+                                  struct rp_bytes key)
 {
     struct rp_tf_restored row = {without_output(variable),
                                  rp_arena_copy(f->arena, (const char *)key.at, key.n)};
@@ -119,16 +120,17 @@ static enum rp_code note(struct finder *f, struct rp_bytes variable, struct rp_b
 
 static bool assigns(struct rp_bytes op)
 {
-    return is(op, "AssignVariableOp") || is(op, "Assign");
+    return text_is(op, "AssignVariableOp") || text_is(op, "Assign");
 }
 
 /* ---- a function that restores its arguments ---- */
 
-static enum rp_code in_function(struct finder *f, struct rp_bytes call, struct rp_bytes function)
+static enum rp_code restores_in_function(struct restore_ctx *f, struct rp_bytes call,
+                                         struct rp_bytes function)
 {
     struct rp_bytes signature = rp_proto_find(function, RP_TF_FUNCTION_SIGNATURE);
     struct scope s = {0};
-    enum rp_code code = fill(&s, function, RP_TF_FUNCTION_NODE_DEF, f->err);
+    enum rp_code code = scope_fill(&s, function, RP_TF_FUNCTION_NODE_DEF, f->err);
 
     for (size_t i = 0; i < s.nodes.n && code == RP_OK; i++) {
         struct rp_bytes node = s.nodes.at[i], variable, key, argument;
@@ -142,16 +144,16 @@ static enum rp_code in_function(struct finder *f, struct rp_bytes call, struct r
             struct rp_bytes name = rp_proto_find(argument, RP_TF_ARG_NAME);
 
             if (name.n == variable.n && !memcmp(name.at, variable.at, name.n)) {
-                code = note(f, rp_proto_find_nth(call, RP_TF_NODE_INPUT, k), key);
+                code = note_restored(f, rp_proto_find_nth(call, RP_TF_NODE_INPUT, k), key);
                 break;
             }
         }
     }
-    release(&s);
+    scope_release(&s);
     return code;
 }
 
-static struct rp_bytes find_function(const struct finder *f, struct rp_bytes name)
+static struct rp_bytes find_function(const struct restore_ctx *f, struct rp_bytes name)
 {
     struct rp_bytes function, own;
 
@@ -164,7 +166,7 @@ static struct rp_bytes find_function(const struct finder *f, struct rp_bytes nam
     return function;
 }
 
-/* A cheap look before a function is taken apart. */
+/* A cheap test before a function is read. */
 static bool restores(struct rp_bytes function)
 {
     return memmem(function.at, function.n, "RestoreV2", 9) != NULL;
@@ -173,9 +175,9 @@ static bool restores(struct rp_bytes function)
 enum rp_code rp_tf_restores_find(struct rp_bytes graph, struct rp_arena *arena,
                                  struct rp_tf_restores *out, struct rp_err *err)
 {
-    struct finder f = {graph, rp_proto_find(graph, RP_TF_GRAPH_LIBRARY), arena, out, err};
+    struct restore_ctx f = {graph, rp_proto_find(graph, RP_TF_GRAPH_LIBRARY), arena, out, err};
     struct scope s = {0};
-    enum rp_code code = fill(&s, graph, RP_TF_GRAPH_NODE, err);
+    enum rp_code code = scope_fill(&s, graph, RP_TF_GRAPH_NODE, err);
 
     for (size_t i = 0; i < s.nodes.n && code == RP_OK; i++) {
         struct rp_bytes node = s.nodes.at[i], op = rp_proto_find(node, RP_TF_NODE_OP), key,
@@ -184,16 +186,16 @@ enum rp_code rp_tf_restores_find(struct rp_bytes graph, struct rp_arena *arena,
         if (assigns(op)) {
             key = source_of(&s, rp_proto_find_nth(node, RP_TF_NODE_INPUT, 1));
             if (key.n)
-                code = note(&f, rp_proto_find(node, RP_TF_NODE_INPUT), key);
-        } else if (is(op, "StatefulPartitionedCall") || is(op, "PartitionedCall")) {
+                code = note_restored(&f, rp_proto_find(node, RP_TF_NODE_INPUT), key);
+        } else if (text_is(op, "StatefulPartitionedCall") || text_is(op, "PartitionedCall")) {
             function = find_function(
                 &f, rp_proto_find(rp_proto_find(rp_tf_node_attr(node, "f"), RP_TF_ATTR_FUNC),
                                   RP_TF_NAME_ATTRS_NAME));
             if (function.n && restores(function))
-                code = in_function(&f, node, function);
+                code = restores_in_function(&f, node, function);
         }
     }
-    release(&s);
+    scope_release(&s);
     return code;
 }
 

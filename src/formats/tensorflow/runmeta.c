@@ -94,7 +94,7 @@ static unsigned device_depth(const uint8_t *head, size_t n)
     return 0;
 }
 
-static enum rp_sniff sniff(const uint8_t *head, size_t n, const char *file)
+static enum rp_sniff runmeta_sniff(const uint8_t *head, size_t n, const char *file)
 {
     (void)file;
     return n && device_depth(head, n) ? RP_SNIFF_CERTAIN : RP_SNIFF_NO;
@@ -317,7 +317,7 @@ static enum rp_code read_metadata(struct reader *r, struct rp_proto_cursor c, st
     RP_TRY(rp_proto_finish(&c, err));
     if (!graphs)
         return RP_OK;
-    return rp_builder_warn(r->t.builder, err, "%u graphs in the file were passed over", graphs);
+    return rp_builder_warn(r->t.builder, err, "%u graphs in the file were ignored", graphs);
 }
 
 /* The message could not be read to its end. The rows before that are a trace. */
@@ -381,6 +381,6 @@ const struct rp_format rp_format_runmeta = {
     .files = "*.pb",
     .written_by = "TensorFlow 1 sessions, FULL_TRACE",
     .kind = RP_FORMAT_KIND_TRACE,
-    .sniff = sniff,
+    .sniff = runmeta_sniff,
     .read = read_runmeta,
 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * TensorProto: a type, a shape, and the elements as bytes or as one of a dozen typed lists. Bytes
- * are not copied; a list is turned into bytes in the arena, which costs what the tensor has.
+ * are not copied; a list is converted to bytes in the arena, which takes the size of the tensor.
  */
 #include "formats/tensorflow/tensor.h"
 
@@ -45,14 +45,14 @@ enum rp_code rp_tf_shape_decode(struct rp_proto_cursor c, struct rp_tf_value *ou
     out->rank = 0;
     while (rp_proto_next(&c, &item)) {
         if (item.number == RP_TF_SHAPE_UNKNOWN_RANK && item.wire == RP_WIRE_VARINT && item.value)
-            return rp_err_set(err, RP_UNSUPPORTED, "its number of dimensions is not known");
+            return rp_err_set(err, RP_UNSUPPORTED, "unknown number of dimensions");
         if (item.number != RP_TF_SHAPE_DIM || item.wire != RP_WIRE_BYTES)
             continue;
         if (out->rank == RP_TF_RANK)
-            return rp_err_set(err, RP_LIMIT, "it has more than %d dimensions", RP_TF_RANK);
+            return rp_err_set(err, RP_LIMIT, "more than %d dimensions", RP_TF_RANK);
         RP_TRY(read_dim(rp_proto_enter(&c, &item), &out->dims[out->rank], err));
         if (out->dims[out->rank] < 0)
-            return rp_err_set(err, RP_UNSUPPORTED, "dimension %u is not known", out->rank);
+            return rp_err_set(err, RP_UNSUPPORTED, "unknown dimension %u", out->rank);
         out->rank++;
     }
     return rp_proto_finish(&c, err);
@@ -75,7 +75,7 @@ static const struct list_field {
                    [RP_TF_TENSOR_UINT64_VAL] = {LIST_VARINT, 1},
                    [RP_TF_TENSOR_FLOAT8_VAL] = {LIST_BYTES, 1}};
 
-/* Where the elements of a list go: entry by entry, until the tensor is full. */
+/* Destination of the entries of a list. */
 struct filling {
     uint8_t *out;
     size_t n, unit; /* entries that fit, bytes of one */
@@ -115,7 +115,7 @@ static void put_entries(struct filling *f, enum list_form form, const struct rp_
     }
 }
 
-/* The elements that the list did not hold: copies of its last, or zeros. */
+/* Missing elements are copies of the last one, or zeros. */
 static void repeat_last(struct filling *f, unsigned parts)
 {
     size_t element = f->unit * parts, have = f->got * f->unit / element, all = f->n / parts;
@@ -142,14 +142,14 @@ static enum rp_code from_list(struct rp_proto_cursor c, struct rp_tf_value *out,
             continue;
         parts = field->parts;
         if ((parts == 2) != (out->elem == RP_ELEM_C64 || out->elem == RP_ELEM_C128))
-            return rp_err_set(err, RP_FORMAT, "its values are in the list of another type");
+            return rp_err_set(err, RP_FORMAT, "values are in the list of another type");
         f.unit = unit / parts;
         f.n = out->n * parts;
         put_entries(&f, field->form, &c, &item, &inner);
         RP_TRY(rp_proto_finish(&inner, err));
     }
     if (f.got > f.n)
-        return rp_err_set(err, RP_FORMAT, "it lists %zu values for %zu", f.got, f.n);
+        return rp_err_set(err, RP_FORMAT, "%zu values for %zu elements", f.got, f.n);
     repeat_last(&f, parts);
     return rp_proto_finish(&c, err);
 }
@@ -181,8 +181,7 @@ static enum rp_code count_elements(const struct rp_limits *limits, struct rp_tf_
     out->n = 1;
     for (uint32_t i = 0; i < out->rank; i++) {
         if (out->dims[i] && out->n > most / unit / (uint64_t)out->dims[i])
-            return rp_err_set(err, RP_LIMIT, "it would have over %llu bytes",
-                              (unsigned long long)most);
+            return rp_err_set(err, RP_LIMIT, "larger than %llu bytes", (unsigned long long)most);
         out->n *= (size_t)out->dims[i];
     }
     out->nbytes = out->n * unit;
@@ -202,13 +201,12 @@ enum rp_code rp_tf_value_decode(struct rp_bytes message, uint64_t offset,
     RP_TRY(read_head(c, out, &content, &type, err));
     out->elem = rp_tf_elem_of(type);
     if (out->elem == RP_ELEM_INVALID)
-        return rp_err_set(err, RP_UNSUPPORTED,
-                          "it is of TensorFlow's type %llu, which has no numbers",
+        return rp_err_set(err, RP_UNSUPPORTED, "TensorFlow type %llu is not numeric",
                           (unsigned long long)type);
     RP_TRY(count_elements(limits, out, err));
     if (content.n) {
         if (content.n != out->nbytes)
-            return rp_err_set_at(err, RP_FORMAT, offset, "it has %zu bytes of content, not %zu",
+            return rp_err_set_at(err, RP_FORMAT, offset, "%zu bytes of content instead of %zu",
                                  content.n, out->nbytes);
         out->data = content.at;
         return RP_OK;

@@ -96,7 +96,7 @@ static void refused(void **state)
     begin_tensor(&w, F32, (int64_t[]){4}, 1);
     rp_proto_put_bytes(&w, 4, "123", 3);
     assert_code(decode(&w, &arena, &v, &err), RP_FORMAT);
-    assert_contains(err.text, "3 bytes of content, not 16");
+    assert_contains(err.text, "3 bytes of content instead of 16");
     rp_proto_rewind(&w);
     begin_tensor(&w, F32, (int64_t[]){1 << 30, 1 << 30}, 2);
     assert_code(decode(&w, &arena, &v, &err), RP_LIMIT);
@@ -231,7 +231,7 @@ static void wrong_pair(void **state)
         const char *words;
     } cases[] = {
         {RP_BLADE_PARAMETER, F32, 3, "m", RP_FORMAT, "member 'm' is s32[3], but argument 0"},
-        {RP_BLADE_PARAMETER, S32, 4, "m", RP_FORMAT, "is s32[4]: it is of another program"},
+        {RP_BLADE_PARAMETER, S32, 4, "m", RP_FORMAT, "is s32[4]: the tar is from another program"},
         {RP_BLADE_RESOURCE, S32, 3, "", RP_UNSUPPORTED, "resource variable"}};
     struct rp_err err = RP_ERR_INIT;
 

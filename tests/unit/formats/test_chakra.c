@@ -121,10 +121,10 @@ static void refuses_damage(void **state)
     put_metadata(&w);
     put_node(&w, 9, "a", 4, 0, 0);
     assert_code(load(&w, 3, &import, &err), RP_FORMAT);
-    assert_contains(err.text, "cut off");
+    assert_contains(err.text, "truncated");
     put_node(&w, 9, "a", 4, 0, 0);
     assert_code(load(&w, 0, &import, &err), RP_FORMAT);
-    assert_contains(err.text, "two nodes have the id 9");
+    assert_contains(err.text, "two nodes have the same id 9");
     rp_proto_writer_release(&w);
 }
 

@@ -81,10 +81,10 @@ static void refuses(void **state)
     UNUSED_STATE(state);
     refuse(HEAD "{\"type_key\": \"relay.Call\", \"attrs\": {\"op\": \"11\", \"args\": \"13\"}},"
                 "{\"type_key\": \"Array\", \"data\": [12]}" TAIL,
-           "need each other");
-    refuse("{\"root\": 0, \"nodes\": [{\"type_key\": \"\"}]}", "without functions");
+           "depend on each other");
+    refuse("{\"root\": 0, \"nodes\": [{\"type_key\": \"\"}]}", "no functions");
     refuse("{\"root\": 0, \"nodes\": [{\"type_key\": \"Array\", \"data\": [\"x\"]}]}",
-           "something else than numbers");
+           "not a number");
     refuse("{\"root\": 0, \"nodes\": [{\"type_key\": \"\"", "memory");
 }
 
