@@ -3,8 +3,8 @@
 #define RP_API_QUESTIONS_H
 /*
  * The list of questions, in the order of the help: one line adds a command, its help, its
- * completion and its library call. Each row, rp_ask_<name>, stands in the room of
- * its question, such as src/explain/top/.
+ * completion, its manual page and its library call. The row rp_ask_<name> is defined beside the
+ * functions that answer the question, as in src/explain/top/.
  */
 #define RP_QUESTION_ROWS(X) \
     X(info)                 \

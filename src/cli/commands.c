@@ -21,7 +21,7 @@ const struct rp_option cli_help_option[] = {
     {"threads", 0, RP_OPT_INT, "0..1024", "0", "number of threads; 0: one per core", 0},           \
     {"help", 'h', RP_OPT_FLAG, NULL, NULL, "show this help", 0}
 
-/* Of every command that prints a result, and of those that read files for it. */
+/* Common options: of commands that print a result, and of those that also read files. */
 const struct rp_option cli_common_options[] = {RESULT_OPTIONS, RP_OPTION_END};
 const struct rp_option cli_file_options[] = {
     {"salvage", 0, RP_OPT_FLAG, NULL, NULL, "load what precedes the damage in a damaged file", 0},

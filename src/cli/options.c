@@ -135,7 +135,7 @@ enum rp_code cli_parse(const struct cli_command *command, int argc, char **argv,
     struct parser p = {argc, 0, argv, out, err};
     const struct rp_option *action;
     bool only_words = false;
-    size_t room = (size_t)argc * 8 + 1; /* letters may be joined */
+    size_t room = (size_t)argc * 8 + 1; /* one word may contain several letters */
     int i;
 
     for (i = 0; i < argc; i++)

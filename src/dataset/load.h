@@ -52,7 +52,7 @@ struct rp_format;
 struct rp_import;
 
 /* Reads one trace, which stays: the import holds it until rp_import_release. The import has no
-   trace where the input was found in a folder or an archive and is none. */
+   trace where the input was found in a folder or an archive and is not a trace. */
 enum rp_code rp_load_trace(const struct rp_dataset *dataset, size_t i, struct rp_import *out,
                            struct rp_err *err);
 

@@ -208,7 +208,7 @@ static const char *find_in_python(struct rp_arena *arena, const char *pattern)
     return found;
 }
 
-/* The first of the names that loads, or that exists where it has a '/', or NULL. */
+/* The first name that can be loaded (or, with a '/', that exists), or NULL. */
 static const char *find_library(struct rp_arena *arena, const char *const *names)
 {
     const char *found = NULL;

@@ -15,7 +15,7 @@ struct rp_screen {
     bool open; /* something was printed: an empty line precedes the next block */
 };
 
-/* Printed around a text where colour is on. */
+/* Printed before a text where color is on. */
 #define RP_STYLE_BOLD "\033[1m"
 #define RP_STYLE_DIM  "\033[2m"
 #define RP_STYLE_WARN "\033[33m"

@@ -23,12 +23,12 @@ enum rp_code rp_settings_init(struct rp_settings *out, const struct rp_option *o
 bool rp_settings_has(const struct rp_settings *s, const char *name); /* given by the user */
 bool rp_settings_flag(const struct rp_settings *s, const char *name);
 
-/* The last value given, else the fallback; INT, BYTES and DURATION (in ns). 0 where neither is. */
+/* The last value given, else the default, of an INT, COUNT, BYTES or DURATION (in ns); else 0. */
 int64_t rp_settings_int(const struct rp_settings *s, const char *name);
 /* An integer option where 0 means no limit: its value, or SIZE_MAX. */
 size_t rp_settings_limit(const struct rp_settings *s, const char *name);
 double rp_settings_ratio(const struct rp_settings *s, const char *name); /* 0.02 for "2%" */
-/* NULL where neither was given. Borrowed. */
+/* The last value given, else the default, else NULL. Borrowed. */
 const char *rp_settings_text(const struct rp_settings *s, const char *name);
 
 /* The i-th value of an option with RP_OPT_REPEAT, or NULL. */

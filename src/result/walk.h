@@ -16,7 +16,7 @@ static inline bool rp_field_here(const struct rp_field *field)
     return field->doc != NULL;
 }
 
-/* The first field from f on that belongs to the data and not only to the screen. */
+/* The first field, from f on, that JSON and CSV have: RP_SCREEN fields are skipped. */
 static inline const struct rp_field *rp_field_data(const struct rp_field *f)
 {
     while (rp_field_here(f) && (f->flags & RP_SCREEN))
@@ -108,7 +108,7 @@ static inline bool rp_field_null(const struct rp_field *field, const void *recor
     }
 }
 
-/* The one field of a type that is a plain value (rp_type_string), or NULL. */
+/* The only field of a type that is a plain value (rp_type_string), or NULL. */
 static inline const struct rp_field *rp_type_plain(const struct rp_type *type)
 {
     const struct rp_field *field = type->fields;
