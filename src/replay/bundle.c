@@ -197,7 +197,7 @@ static enum rp_code open_given(const struct rp_dataset *dataset, struct rp_arena
     return rp_replay_open_bundle(dataset, manifest, arena, out, err);
 }
 
-static const char *describe(struct rp_arena *arena, const struct rp_bundle *b)
+static const char *describe_bundle(struct rp_arena *arena, const struct rp_bundle *b)
 {
     size_t in = 0;
 
@@ -223,7 +223,7 @@ enum rp_code rp_replay_bundle_info(const struct rp_dataset *dataset, struct rp_r
         root->flags = o.bundle.flags;
         root->rank = o.bundle.rank;
         root->partitions = o.bundle.partitions;
-        root->inputs = describe(&result->arena, &o.bundle);
+        root->inputs = describe_bundle(&result->arena, &o.bundle);
         root->ok = true;
         code = list_members(dataset, &o.bundle, result, err);
         result->answer = root->ok ? 0 : RP_ANSWER_NO;

@@ -53,8 +53,9 @@ enum rp_code rp_replay_describe(struct rp_arena *arena, const struct rp_tensor *
     return RP_OK;
 }
 
-static void judge(struct rp_arena *arena, const struct rp_tensor *got, const struct rp_tensor *want,
-                  const struct rp_tolerance *tolerance, struct rp_replay_output *row)
+static void judge_output(struct rp_arena *arena, const struct rp_tensor *got,
+                         const struct rp_tensor *want, const struct rp_tolerance *tolerance,
+                         struct rp_replay_output *row)
 {
     struct rp_comparison c;
 
@@ -125,7 +126,7 @@ static enum rp_code compare_all(const struct rp_session *s, const struct rp_sett
             root->checked);
     for (size_t i = 0; i < run->noutputs; i++) {
         tolerance.through = through && sig->nout ? through[i % sig->nout] : RP_ELEM_INVALID;
-        judge(&result->arena, run->outputs[i], want[i], &tolerance, &root->outputs[i]);
+        judge_output(&result->arena, run->outputs[i], want[i], &tolerance, &root->outputs[i]);
         root->ok &= root->outputs[i].ok;
     }
     result->answer = root->ok ? 0 : RP_ANSWER_NO;

@@ -21,7 +21,7 @@
 #define SIGNIFICANT 0.02
 #define LEAST       0.03 /* a change that counts */
 
-static int by_value(const void *a, const void *b)
+static int by_time(const void *a, const void *b)
 {
     int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
 
@@ -29,13 +29,13 @@ static int by_value(const void *a, const void *b)
 }
 
 /* The low times' median, and the logarithm of their upper over their lower quartile. */
-static double median(const struct rp_replay_times *t, double *scatter)
+static double low_median(const struct rp_replay_times *t, double *scatter)
 {
     int64_t sorted[RP_TIMING_BLOCKS];
     size_t n = t->nblocks, low = n / 4, high = (3 * n - 1) / 4, mid = n / 2, before = (n - 1) / 2;
 
     memcpy(sorted, t->blocks, n * sizeof *sorted);
-    qsort(sorted, n, sizeof *sorted, by_value);
+    qsort(sorted, n, sizeof *sorted, by_time);
     *scatter = log((double)sorted[high] / (double)sorted[low]);
     return ((double)sorted[before] + (double)sorted[mid]) / 2;
 }
@@ -65,7 +65,7 @@ struct old_answer {
     char engine[256];
 };
 
-static void read_number(struct rp_json *json, int64_t *out)
+static void read_int(struct rp_json *json, int64_t *out)
 {
     struct rp_json_token v = {0};
 
@@ -91,7 +91,7 @@ static void read_blocks(struct rp_json *json, struct rp_replay_times *t)
         return;
     while (rp_json_element(json))
         if (t->nblocks < RP_TIMING_BLOCKS)
-            read_number(json, &t->blocks[t->nblocks++]);
+            read_int(json, &t->blocks[t->nblocks++]);
         else
             rp_json_skip(json);
 }
@@ -104,15 +104,15 @@ static void read_times(struct rp_json *json, struct rp_replay_times *t)
         return;
     while (rp_json_field(json, &key))
         if (rp_json_key_is(&key, "p50"))
-            read_number(json, &t->p50);
+            read_int(json, &t->p50);
         else if (rp_json_key_is(&key, "blocks"))
             read_blocks(json, t);
         else if (rp_json_key_is(&key, "waited_ratio"))
             read_ratio(json, &t->waited_ratio);
         else if (rp_json_key_is(&key, "machine"))
-            read_number(json, &t->machine);
+            read_int(json, &t->machine);
         else if (rp_json_key_is(&key, "n"))
-            read_number(json, &t->n);
+            read_int(json, &t->n);
         else
             rp_json_skip(json);
 }
@@ -137,7 +137,7 @@ static void read_answer(struct rp_json *json, struct old_answer *old)
         }
 }
 
-static enum rp_code read_file(const char *path, struct old_answer *old, struct rp_err *err)
+static enum rp_code read_old_answer(const char *path, struct old_answer *old, struct rp_err *err)
 {
     struct rp_json *json = NULL;
     struct rp_input *in = NULL;
@@ -165,12 +165,12 @@ static enum rp_code read_file(const char *path, struct old_answer *old, struct r
 }
 
 /* Fills ratios, of which the noise is the least change that counts. */
-static void weigh(const struct rp_replay_times *now, const struct rp_replay_times *then,
-                  struct rp_replay_compared *c)
+static void weigh_change(const struct rp_replay_times *now, const struct rp_replay_times *then,
+                         struct rp_replay_compared *c)
 {
     double scatter[2], noise = log1p(LEAST);
 
-    c->change_ratio = median(now, &scatter[0]) / median(then, &scatter[1]) - 1;
+    c->change_ratio = low_median(now, &scatter[0]) / low_median(then, &scatter[1]) - 1;
     noise += fmax(scatter[0], scatter[1]) / 2;
     noise += log1p(now->waited_ratio) + log1p(then->waited_ratio); /* at most so much longer */
     c->machine_ratio = (double)NAN;
@@ -189,12 +189,12 @@ enum rp_code rp_replay_compare(const char *path, struct rp_arena *arena, struct 
 
     if (!c)
         return rp_err_nomem(err, "comparing");
-    RP_TRY(read_file(path, &old, err));
+    RP_TRY(read_old_answer(path, &old, err));
     c->with = rp_arena_strdup(arena, path);
     c->engine = rp_arena_strdup(arena, old.engine);
     c->p50_ns = old.times.p50;
     c->n = old.times.n;
-    weigh(&root->run_ns, &old.times, c);
+    weigh_change(&root->run_ns, &old.times, c);
     c->p_value = p_value_of(&root->run_ns, &old.times);
     c->verdict = c->p_value >= SIGNIFICANT || fabs(log1p(c->change_ratio)) < log1p(c->noise_ratio)
                      ? "no difference"

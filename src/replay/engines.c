@@ -71,7 +71,8 @@ static enum rp_code add_libraries(struct listing *to, const struct rp_engine *en
         err);
 }
 
-static enum rp_code fill(const struct rp_plugins *plugins, struct listing *to, struct rp_err *err)
+static enum rp_code list_engines(const struct rp_plugins *plugins, struct listing *to,
+                                 struct rp_err *err)
 {
     const struct rp_engine *engine;
 
@@ -99,7 +100,7 @@ enum rp_code rp_replay_list_engines(const struct rp_settings *settings, struct r
     if (code == RP_OK && !list.rows)
         code = rp_err_nomem(err, "listing engines");
     if (code == RP_OK)
-        code = fill(&plugins, &list, err);
+        code = list_engines(&plugins, &list, err);
     rp_plugins_release(&plugins);
     root->engines = list.rows;
     root->nengines = list.n;

@@ -130,7 +130,7 @@ static enum rp_code from_checkpoint(struct feeding *f, size_t i)
     return rp_tensor_borrow(v.elem, v.dims, v.rank, v.data, &f->s->arguments[i], f->err);
 }
 
-static enum rp_code from_arrays(struct feeding *f)
+static enum rp_code feed_arrays(struct feeding *f)
 {
     const struct rp_replay_graph *g = f->g;
 
@@ -198,7 +198,7 @@ static enum rp_code mark_known(struct feeding *f)
 
 /* ---- the graph as HLO ---- */
 
-static void lower(struct feeding *f, const bool *known)
+static void lower_graph(struct feeding *f, const bool *known)
 {
     struct rp_session *s = f->s;
     struct rp_replay_graph *g = f->g;
@@ -232,9 +232,9 @@ static void lower_with_least(struct feeding *f)
 
     for (size_t i = 0; i < g->nfeeds; i++)
         any |= g->known[i];
-    lower(f, NULL);
+    lower_graph(f, NULL);
     if (any && !f->s->program.program)
-        lower(f, g->known);
+        lower_graph(f, g->known);
     else if (any)
         memset(g->known, 0, g->nfeeds * sizeof *g->known);
 }
@@ -277,7 +277,7 @@ static enum rp_code fill_made(struct feeding *f, uint64_t seed)
     return code;
 }
 
-static const char *describe(const struct feeding *f, uint64_t seed)
+static const char *describe_feeds(const struct feeding *f, uint64_t seed)
 {
     const struct rp_session *s = f->s;
 
@@ -322,9 +322,9 @@ enum rp_code rp_replay_graph_inputs(struct rp_session *s, const struct rp_sessio
     f.made = RP_ARENA_NEW(s->arena, bool, s->graph->nfeeds + 1);
     if (!s->arguments || !f.made)
         return rp_err_nomem(err, "preparing inputs");
-    RP_TRY(s->graph->blade.arguments.n && !o->inputs ? from_blade(&f) : from_arrays(&f));
+    RP_TRY(s->graph->blade.arguments.n && !o->inputs ? from_blade(&f) : feed_arrays(&f));
     RP_TRY(mark_known(&f));
-    root->inputs = describe(&f, o->seed);
+    root->inputs = describe_feeds(&f, o->seed);
     s->program.program = NULL;
     lower_with_least(&f);
     RP_TRY(s->program.program ? rp_signature_find(s->program.program, s->arena, &s->signature, err)

@@ -270,7 +270,7 @@ static enum rp_code read_field(struct reader *r, const struct rp_json_token *key
     return RP_OK;
 }
 
-static enum rp_code check(const struct rp_bundle *b, struct rp_err *err)
+static enum rp_code manifest_check(const struct rp_bundle *b, struct rp_err *err)
 {
     if (!b->schema || strncmp(b->schema, "reprise.bundle/", 15) != 0)
         return rp_err_set(err, RP_FORMAT, "the manifest is not that of a bundle");
@@ -308,7 +308,7 @@ enum rp_code rp_bundle_parse(const void *bytes, size_t n, struct rp_arena *arena
             while (code == RP_OK && rp_json_field(r.json, &key))
                 code = read_field(&r, &key, out);
         ended = code == RP_OK || rp_json_failed(r.json) ? rp_json_finish(r.json, err) : code;
-        code = ended != RP_OK ? ended : check(out, err);
+        code = ended != RP_OK ? ended : manifest_check(out, err);
     }
     rp_json_close(r.json);
     rp_input_close(in);

@@ -32,18 +32,18 @@ struct tracer {
     struct rp_err *err;
 };
 
-static enum rp_code text(struct tracer *t, const char *s, rp_str *out)
+static enum rp_code trace_text(struct tracer *t, const char *s, rp_str *out)
 {
     return rp_builder_intern(t->builder, s, strlen(s), out, t->err);
 }
 
-static enum rp_code origin(struct tracer *t, const char *category, char phase, uint8_t kind,
-                           uint16_t *out)
+static enum rp_code trace_origin(struct tracer *t, const char *category, char phase, uint8_t kind,
+                                 uint16_t *out)
 {
     struct rp_origin o = {.phase = phase, .kind = kind, .has_category = category != NULL};
 
     if (category)
-        RP_TRY(text(t, category, &o.category));
+        RP_TRY(trace_text(t, category, &o.category));
     return rp_builder_origin(t->builder, &o, out, t->err);
 }
 
@@ -58,9 +58,9 @@ static enum rp_code give_name(struct tracer *t, rp_track track, const char *what
                          .args = &arg,
                          .nargs = 1};
 
-    RP_TRY(text(t, "name", &arg.key));
-    RP_TRY(text(t, name, &arg.v.s));
-    RP_TRY(text(t, what, &raw.name));
+    RP_TRY(trace_text(t, "name", &arg.key));
+    RP_TRY(trace_text(t, name, &arg.v.s));
+    RP_TRY(trace_text(t, what, &raw.name));
     RP_TRY(rp_builder_shape(t->builder, &arg, 1, &raw.shape, t->err));
     return rp_builder_add(t->builder, &raw, t->err);
 }
@@ -69,7 +69,7 @@ static enum rp_code add_range(struct tracer *t, const char *name, int64_t begin,
 {
     struct rp_raw raw = {.ts_ns = begin, .dur_ns = dur, .track = t->session, .origin = t->range};
 
-    RP_TRY(text(t, name, &raw.name));
+    RP_TRY(trace_text(t, name, &raw.name));
     return rp_builder_add(t->builder, &raw, t->err);
 }
 
@@ -83,9 +83,9 @@ static enum rp_code add_op(struct tracer *t, const struct rp_op_span *span, rp_t
                          .args = &arg,
                          .nargs = 1};
 
-    RP_TRY(text(t, "opcode", &arg.key));
-    RP_TRY(text(t, span->opcode, &arg.v.s));
-    RP_TRY(text(t, span->name, &raw.name));
+    RP_TRY(trace_text(t, "opcode", &arg.key));
+    RP_TRY(trace_text(t, span->opcode, &arg.v.s));
+    RP_TRY(trace_text(t, span->name, &raw.name));
     RP_TRY(rp_builder_shape(t->builder, &arg, 1, &raw.shape, t->err));
     return rp_builder_add(t->builder, &raw, t->err);
 }
@@ -93,10 +93,10 @@ static enum rp_code add_op(struct tracer *t, const struct rp_op_span *span, rp_t
 static enum rp_code begin_trace(struct tracer *t)
 {
     RP_TRY(rp_builder_new(NULL, &t->builder, t->err));
-    RP_TRY(text(t, "replay", &rp_builder_borrow_trace(t->builder)->format));
-    RP_TRY(origin(t, NULL, 'M', RP_KIND_METADATA, &t->meta));
-    RP_TRY(origin(t, "user_annotation", 'X', RP_KIND_ANNOTATION, &t->range));
-    RP_TRY(origin(t, "cpu_op", 'X', RP_KIND_CPU_OP, &t->op));
+    RP_TRY(trace_text(t, "replay", &rp_builder_borrow_trace(t->builder)->format));
+    RP_TRY(trace_origin(t, NULL, 'M', RP_KIND_METADATA, &t->meta));
+    RP_TRY(trace_origin(t, "user_annotation", 'X', RP_KIND_ANNOTATION, &t->range));
+    RP_TRY(trace_origin(t, "cpu_op", 'X', RP_KIND_CPU_OP, &t->op));
     RP_TRY(rp_builder_process(t->builder, 0, 0, &t->process, t->err));
     RP_TRY(rp_builder_track(t->builder, t->process, 0, 0, true, &t->session, t->err));
     RP_TRY(give_name(t, t->session, "process_name", "reprise replay"));
@@ -142,7 +142,7 @@ static enum rp_code add_spans(struct tracer *t, const struct rp_session_run *run
     return RP_OK;
 }
 
-static enum rp_code warn(struct rp_result *result, uint64_t dropped, struct rp_err *err)
+static enum rp_code warn_dropped(struct rp_result *result, uint64_t dropped, struct rp_err *err)
 {
     struct rp_replay *root = result->root;
 
@@ -171,7 +171,7 @@ static enum rp_code replay_spans(const struct rp_session_run *run, unsigned runs
     if (code == RP_OK)
         code = add_spans(&t, run, &spans);
     if (code == RP_OK)
-        code = warn(result, spans.dropped, err);
+        code = warn_dropped(result, spans.dropped, err);
     rp_vec_release(&spans.list);
     if (code != RP_OK) {
         rp_builder_free(t.builder);
@@ -260,7 +260,7 @@ enum rp_code rp_replay_trace(const struct rp_session_run *run, const char *path,
     return code;
 }
 
-static int by_time(const void *a, const void *b)
+static int by_total(const void *a, const void *b)
 {
     const struct rp_replay_op *x = a, *y = b;
 
@@ -290,7 +290,7 @@ enum rp_code rp_replay_instructions(const struct rp_session_run *run, int64_t mo
         root->instructions[i] = (struct rp_replay_op){
             rp_arena_strdup(&result->arena, times[i].name), times[i].opcode,
             (int64_t)times[i].calls, times[i].total_ns, (double)times[i].total_ns / all};
-    qsort(root->instructions, n, sizeof *root->instructions, by_time);
+    qsort(root->instructions, n, sizeof *root->instructions, by_total);
     root->ninstructions = (int64_t)n > most ? (size_t)most : n;
     return RP_OK;
 }

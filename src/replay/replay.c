@@ -55,7 +55,8 @@ static enum rp_code put_times(const struct rp_session_run *run, struct rp_arena 
     return RP_OK;
 }
 
-static enum rp_code save(const struct rp_session_run *run, const char *path, struct rp_err *err)
+static enum rp_code save_outputs(const struct rp_session_run *run, const char *path,
+                                 struct rp_err *err)
 {
     struct rp_arena arena = RP_ARENA_INIT;
     struct rp_array *list = RP_ARENA_NEW(&arena, struct rp_array, run->noutputs + 1);
@@ -76,9 +77,9 @@ static enum rp_code save(const struct rp_session_run *run, const char *path, str
     return code;
 }
 
-static enum rp_code report(const struct rp_session *s, const struct rp_settings *settings,
-                           const struct rp_session_run *run, struct rp_result *result,
-                           struct rp_err *err)
+static enum rp_code replay_report(const struct rp_session *s, const struct rp_settings *settings,
+                                  const struct rp_session_run *run, struct rp_result *result,
+                                  struct rp_err *err)
 {
     struct rp_replay *root = result->root;
     const char *to = rp_settings_text(settings, "save");
@@ -92,7 +93,7 @@ static enum rp_code report(const struct rp_session *s, const struct rp_settings 
     root->noutputs = run->noutputs;
     root->ok = true;
     if (to)
-        RP_TRY(save(run, to, err));
+        RP_TRY(save_outputs(run, to, err));
     RP_TRY(rp_replay_check(s, settings, run, result, err));
     if (rp_settings_has(settings, "compare"))
         RP_TRY(rp_replay_compare(rp_settings_text(settings, "compare"), &result->arena, root, err));
@@ -127,9 +128,9 @@ static enum rp_code run_options(struct rp_ctx *ctx, const struct rp_settings *se
     return RP_OK;
 }
 
-static enum rp_code execute(struct rp_session *s, const struct rp_settings *settings,
-                            struct rp_session_run *run, struct rp_result *result,
-                            struct rp_err *err)
+static enum rp_code replay_execute(struct rp_session *s, const struct rp_settings *settings,
+                                   struct rp_session_run *run, struct rp_result *result,
+                                   struct rp_err *err)
 {
     enum rp_code code = rp_session_execute(s, run, err);
 
@@ -143,15 +144,15 @@ static enum rp_code execute(struct rp_session *s, const struct rp_settings *sett
     if (code == RP_OK && s->graph)
         rp_replay_graph_outputs(s, run->outputs, run->noutputs);
     if (code == RP_OK)
-        return report(s, settings, run, result, err);
+        return replay_report(s, settings, run, result, err);
     if (code == RP_FORMAT || code == RP_UNSUPPORTED || code == RP_LIMIT)
         return rp_err_prefix(err, code, "'%s'", s->file);
     return code;
 }
 
-static enum rp_code replay(struct rp_ctx *ctx, struct rp_session *s,
-                           const struct rp_settings *settings, struct rp_result *result,
-                           struct rp_err *err)
+static enum rp_code replay_session(struct rp_ctx *ctx, struct rp_session *s,
+                                   const struct rp_settings *settings, struct rp_result *result,
+                                   struct rp_err *err)
 {
     struct rp_session_options options = {.inputs = rp_settings_text(settings, "inputs"),
                                          .expect = rp_settings_text(settings, "expect"),
@@ -181,7 +182,7 @@ static enum rp_code replay(struct rp_ctx *ctx, struct rp_session *s,
         RP_TRY(rp_replay_wait_attach(err));
     code = rp_replay_plugin_options(s->arena, settings, &run.options, &compile_options, err);
     if (code == RP_OK)
-        code = execute(s, settings, &run, result, err);
+        code = replay_execute(s, settings, &run, result, err);
     rp_session_run_release(&run);
     rp_proto_writer_release(&compile_options);
     return code;
@@ -206,7 +207,7 @@ static enum rp_code run_pair(struct rp_ctx *ctx, const struct rp_dataset *datase
     s.program = (struct rp_engine_program){.name = root->program, .format = root->format};
     code = rp_replay_open_blade(&s, program, data, err);
     if (code == RP_OK)
-        code = replay(ctx, &s, settings, result, err);
+        code = replay_session(ctx, &s, settings, result, err);
     rp_session_release(&s);
     return code;
 }
@@ -239,7 +240,7 @@ static enum rp_code run_source(struct rp_ctx *ctx, const struct rp_dataset *data
                                      !rp_settings_has(settings, "expect"),
                                      !rp_settings_has(settings, "fetch"), err);
     if (code == RP_OK)
-        code = replay(ctx, &s, settings, result, err);
+        code = replay_session(ctx, &s, settings, result, err);
     rp_session_release(&s);
     return code;
 }
@@ -294,9 +295,9 @@ static enum rp_code check_options(const char *action, const struct rp_settings *
     return RP_OK;
 }
 
-static enum rp_code run(struct rp_ctx *ctx, const struct rp_dataset *dataset,
-                        const struct rp_settings *settings, struct rp_result *result,
-                        struct rp_err *err)
+static enum rp_code replay_run(struct rp_ctx *ctx, const struct rp_dataset *dataset,
+                               const struct rp_settings *settings, struct rp_result *result,
+                               struct rp_err *err)
 {
     const char *action = rp_settings_text(settings, "action");
     struct rp_replay *root = result->root;
@@ -542,4 +543,4 @@ const struct rp_question_row rp_ask_replay = {
                  .accepts = RP_ACCEPTS_PROGRAMS | RP_ACCEPTS_NONE_TOO,
                  .options = options,
                  .type = &replay_type},
-    .run = run};
+    .run = replay_run};

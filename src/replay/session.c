@@ -88,7 +88,7 @@ static enum rp_code from_nothing(struct rp_session *s, uint64_t seed, struct rp_
     return RP_OK;
 }
 
-static const char *describe(struct rp_session *s, const struct rp_session_options *o)
+static const char *describe_inputs(struct rp_session *s, const struct rp_session_options *o)
 {
     if (o->inputs)
         return rp_arena_strdup(s->arena, o->inputs);
@@ -129,7 +129,7 @@ enum rp_code rp_session_inputs(struct rp_session *s, const struct rp_session_opt
     s->arguments = calloc(s->partitions * s->signature.nin + 1, sizeof(struct rp_tensor *));
     if (!s->arguments)
         return rp_err_nomem(err, "preparing inputs");
-    root->inputs = describe(s, o);
+    root->inputs = describe_inputs(s, o);
     root->partitions = (int64_t)s->partitions;
     if (o->inputs || s->inputs.list.n)
         return from_arrays(s, o->inputs ? o->inputs : s->file, err);

@@ -20,19 +20,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-static uint16_t u16(const uint8_t *p)
+static uint16_t le16(const uint8_t *p)
 {
     return (uint16_t)(p[0] | p[1] << 8);
 }
 
-static uint32_t u32(const uint8_t *p)
+static uint32_t le32(const uint8_t *p)
 {
-    return u16(p) | (uint32_t)u16(p + 2) << 16;
+    return le16(p) | (uint32_t)le16(p + 2) << 16;
 }
 
-static uint64_t u64(const uint8_t *p)
+static uint64_t le64(const uint8_t *p)
 {
-    return u32(p) | (uint64_t)u32(p + 4) << 32;
+    return le32(p) | (uint64_t)le32(p + 4) << 32;
 }
 
 /* ---- npy ---- */
@@ -170,7 +170,7 @@ enum rp_code rp_npy_parse(const uint8_t *bytes, size_t n, struct rp_tensor **out
     if (n < 12 || memcmp(bytes, "\x93NUMPY", 6) != 0)
         return rp_err_set(err, RP_FORMAT, "not an .npy array");
     begin = bytes[6] == 1 ? 10 : 12;
-    head = bytes[6] == 1 ? u16(bytes + 8) : u32(bytes + 8);
+    head = bytes[6] == 1 ? le16(bytes + 8) : le32(bytes + 8);
     if (bytes[6] < 1 || bytes[6] > 3 || head > n - begin || head > 65536)
         return rp_err_set_at(err, RP_FORMAT, 6, "its header is cut off or of an unknown version");
     header = malloc(head + 1);
@@ -210,15 +210,15 @@ static enum rp_code zip_open(struct zip *z, struct rp_err *err)
     while (memcmp(z->bytes + at, "PK\5\6", 4) != 0)
         if (at-- == low)
             return ZIP_BAD(z->n, "the end of the zip is missing: it is cut off, or is no zip");
-    z->at = u32(z->bytes + at + 16);
-    z->end = z->at + u32(z->bytes + at + 12);
+    z->at = le32(z->bytes + at + 16);
+    z->end = z->at + le32(z->bytes + at + 12);
     if (z->at == UINT32_MAX && at >= 20 && !memcmp(z->bytes + at - 20, "PK\6\7", 4)) {
-        uint64_t big = u64(z->bytes + at - 12);
+        uint64_t big = le64(z->bytes + at - 12);
 
         if (z->n < 56 || big > z->n - 56 || memcmp(z->bytes + big, "PK\6\6", 4) != 0)
             return ZIP_BAD(big, "the 64-bit end record of the zip is not where it should be");
-        z->at = u64(z->bytes + big + 48);
-        z->end = z->at + u64(z->bytes + big + 40);
+        z->at = le64(z->bytes + big + 48);
+        z->end = z->at + le64(z->bytes + big + 40);
     }
     if (z->at > z->n || z->end > z->n || z->end < z->at)
         return ZIP_BAD(at, "the directory of the zip lies outside of the file");
@@ -233,14 +233,14 @@ static void zip_wide(const uint8_t *extra, size_t n, uint64_t *plain, uint64_t *
     size_t at = 0;
 
     while (at + 4 <= n) {
-        size_t len = u16(extra + at + 2), field = at + 4;
+        size_t len = le16(extra + at + 2), field = at + 4;
 
         if (len > n - field)
             return;
-        if (u16(extra + at) == 1)
+        if (le16(extra + at) == 1)
             for (size_t k = 0; k < 3; k++)
                 if (*wide[k] == UINT32_MAX && field + 8 <= at + 4 + len) {
-                    *wide[k] = u64(extra + field);
+                    *wide[k] = le64(extra + field);
                     field += 8;
                 }
         at += 4 + len;
@@ -256,14 +256,14 @@ static enum rp_code zip_next(struct zip *z, struct zip_member *m, struct rp_err 
     if (z->end - z->at < 46 || memcmp(p, "PK\1\2", 4) != 0)
         return ZIP_BAD(z->at, "the directory of the zip is damaged at byte %llu",
                        (unsigned long long)z->at);
-    m->method = u16(p + 10);
-    m->crc = u32(p + 16);
-    packed = u32(p + 20);
-    plain = u32(p + 24);
-    m->nname = u16(p + 28);
-    nextra = u16(p + 30);
-    ncomment = u16(p + 32);
-    local = u32(p + 42);
+    m->method = le16(p + 10);
+    m->crc = le32(p + 16);
+    packed = le32(p + 20);
+    plain = le32(p + 24);
+    m->nname = le16(p + 28);
+    nextra = le16(p + 30);
+    ncomment = le16(p + 32);
+    local = le32(p + 42);
     if (z->end - z->at - 46 < m->nname + nextra + ncomment)
         return ZIP_BAD(z->at, "the directory of the zip is cut off");
     m->name = p + 46;
@@ -271,7 +271,7 @@ static enum rp_code zip_next(struct zip *z, struct zip_member *m, struct rp_err 
     z->at += 46 + m->nname + nextra + ncomment;
     if (local > z->n || z->n - local < 30 || memcmp(z->bytes + local, "PK\3\4", 4) != 0)
         return ZIP_BAD(local, "a member of the zip is not where its directory says");
-    skip = 30 + (uint64_t)u16(z->bytes + local + 26) + u16(z->bytes + local + 28);
+    skip = 30 + (uint64_t)le16(z->bytes + local + 26) + le16(z->bytes + local + 28);
     if (z->n - local < skip || packed > z->n - local - skip)
         return ZIP_BAD(local, "a member of the zip reaches over the end of the file");
     if (m->method == 0 ? plain != packed : plain / 1032 > packed + 1)
@@ -333,8 +333,8 @@ static enum rp_code zip_array(const struct zip_member *m, struct rp_tensor **out
     return code;
 }
 
-static enum rp_code add(struct rp_arrays *to, const char *name, size_t n, struct rp_tensor *value,
-                        struct rp_err *err)
+static enum rp_code arrays_add(struct rp_arrays *to, const char *name, size_t n,
+                               struct rp_tensor *value, struct rp_err *err)
 {
     struct rp_array row = {rp_arena_copy(&to->arena, name, n), value};
     enum rp_code code =
@@ -355,7 +355,7 @@ enum rp_code rp_arrays_parse(const uint8_t *bytes, size_t n, const struct rp_lim
 
     if (n >= 6 && !memcmp(bytes, "\x93NUMPY", 6)) {
         RP_TRY(rp_npy_parse(bytes, n, &t, err));
-        return add(out, "", 0, t, err);
+        return arrays_add(out, "", 0, t, err);
     }
     if (n < 4 || memcmp(bytes, "PK", 2) != 0)
         return ZIP_BAD(0, "it is neither .npz nor .npy");
@@ -371,7 +371,7 @@ enum rp_code rp_arrays_parse(const uint8_t *bytes, size_t n, const struct rp_lim
         code = zip_array(&m, &t, err);
         if (code != RP_OK)
             return rp_err_prefix(err, code, "member '%.*s'", (int)m.nname, (const char *)m.name);
-        RP_TRY(add(out, (const char *)m.name, m.nname - 4, t, err));
+        RP_TRY(arrays_add(out, (const char *)m.name, m.nname - 4, t, err));
     }
     return RP_OK;
 }
@@ -447,8 +447,8 @@ static enum rp_code check_small(const struct rp_tensor *from, const struct rp_te
     return RP_OK;
 }
 
-static enum rp_code convert(const struct rp_tensor *from, struct rp_tensor *to, const char *name,
-                            struct rp_err *err)
+static enum rp_code array_convert(const struct rp_tensor *from, struct rp_tensor *to,
+                                  const char *name, struct rp_err *err)
 {
     bool float_to = rp_elem_is_float(to->elem), float_from = rp_elem_is_float(from->elem);
     bool byte = to->unit == 1 && from->unit == 1 && !float_from;
@@ -491,7 +491,7 @@ enum rp_code rp_array_as(struct rp_tensor *array, unsigned elem, const int64_t *
         code = rp_err_set(err, RP_FORMAT, "array '%s' is %s, but the program expects %s", name,
                           have, want);
     } else {
-        code = convert(array, *out, name, err);
+        code = array_convert(array, *out, name, err);
     }
     if (code != RP_OK) {
         rp_tensor_drop(*out);

@@ -38,7 +38,7 @@ static void put64(struct rp_out *to, uint64_t v)
     put32(to, (uint32_t)(v >> 32));
 }
 
-static const char *descr(unsigned elem)
+static const char *npy_descr(unsigned elem)
 {
     switch (elem) {
     case RP_ELEM_F64:
@@ -77,7 +77,7 @@ size_t rp_npy_header(const struct rp_tensor *t, char out[RP_NPY_HEADER])
 
     memcpy(out, "\x93NUMPY\1\0", 8);
     n += (size_t)snprintf(out + n, RP_NPY_HEADER - n,
-                          "{'descr': '%s', 'fortran_order': False, 'shape': (", descr(t->elem));
+                          "{'descr': '%s', 'fortran_order': False, 'shape': (", npy_descr(t->elem));
     for (size_t i = 0; i < t->rank; i++)
         n += (size_t)snprintf(out + n, RP_NPY_HEADER - n, "%lld%s", (long long)t->dims[i],
                               t->rank == 1      ? ","

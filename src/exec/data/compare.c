@@ -54,7 +54,7 @@ static struct rp_tolerance tolerance_of_type(unsigned elem)
     return t;
 }
 
-static void note(struct rp_comparison *c, size_t at, double got, double want, double off)
+static void note_worst(struct rp_comparison *c, size_t at, double got, double want, double off)
 {
     size_t k = c->nworst < RP_WORST ? c->nworst++ : RP_WORST - 1;
     double last = fabs(c->worst[k].got - c->worst[k].want);
@@ -72,7 +72,7 @@ static void note(struct rp_comparison *c, size_t at, double got, double want, do
     c->worst[k] = (struct rp_worst){at, got, want};
 }
 
-static double largest(const struct rp_tensor *t)
+static double largest_magnitude(const struct rp_tensor *t)
 {
     double most = 0;
 
@@ -88,7 +88,7 @@ static double largest(const struct rp_tensor *t)
 }
 
 /* Steps between two numbers of a type. */
-static double steps(unsigned elem, double a, double b)
+static double ulp_distance(unsigned elem, double a, double b)
 {
     int exponent;
 
@@ -98,8 +98,8 @@ static double steps(unsigned elem, double a, double b)
     return fabs(a - b) / ldexp(1, exponent - 1 - rp_elem_mantissa(elem));
 }
 
-static void one(struct rp_comparison *c, const struct rp_tolerance *t, unsigned elem, size_t i,
-                double got, double want, double floor)
+static void compare_one(struct rp_comparison *c, const struct rp_tolerance *t, unsigned elem,
+                        size_t i, double got, double want, double floor)
 {
     double off = fabs(got - want),
            size = isinf(want) ? 0 : fabs(want); /* nothing is near infinity */
@@ -118,15 +118,15 @@ static void one(struct rp_comparison *c, const struct rp_tolerance *t, unsigned 
     }
     if (off <= floor || off <= t->relative * size)
         return;
-    if (t->ulp >= 0 && steps(elem, got, want) <= (double)t->ulp)
+    if (t->ulp >= 0 && ulp_distance(elem, got, want) <= (double)t->ulp)
         return;
     c->wrong++;
     c->far += !(off <= far * floor || off <= far * t->relative * size);
-    note(c, i, got, want, off);
+    note_worst(c, i, got, want, off);
 }
 
 /* Exact, also where a double is not. */
-static uint64_t apart(const struct rp_tensor *got, const struct rp_tensor *want, size_t i)
+static uint64_t difference(const struct rp_tensor *got, const struct rp_tensor *want, size_t i)
 {
     uint64_t a = (uint64_t)rp_tensor_integer(got, i), b = (uint64_t)rp_tensor_integer(want, i);
     bool more = got->elem == RP_ELEM_U64 ? a > b : (int64_t)a > (int64_t)b;
@@ -139,7 +139,7 @@ static void compare_integers(const struct rp_tensor *got, const struct rp_tensor
                              const struct rp_tolerance *t, bool strict, struct rp_comparison *c)
 {
     for (size_t i = 0; i < got->n; i++) {
-        uint64_t off = apart(got, want, i);
+        uint64_t off = difference(got, want, i);
         double a = rp_tensor_number(got, i), b = rp_tensor_number(want, i), d = (double)off;
 
         if (!off)
@@ -151,7 +151,7 @@ static void compare_integers(const struct rp_tensor *got, const struct rp_tensor
             continue;
         c->wrong++;
         c->far += strict || off > 1;
-        note(c, i, a, b, d);
+        note_worst(c, i, a, b, d);
     }
     c->ok = !c->far && (double)c->wrong <= 0.001 * (double)c->n;
 }
@@ -159,7 +159,7 @@ static void compare_integers(const struct rp_tensor *got, const struct rp_tensor
 /* The absolute bound of the type: a share of the largest magnitude, and not nothing. */
 static double floor_of(const struct rp_tolerance *t, const struct rp_tensor *want)
 {
-    double floor = t->absolute * largest(want) + 1e-30, least = 1e-5 * t->relative / 1e-3;
+    double floor = t->absolute * largest_magnitude(want) + 1e-30, least = 1e-5 * t->relative / 1e-3;
 
     return floor < least ? least : floor;
 }
@@ -199,10 +199,11 @@ void rp_compare(const struct rp_tensor *got, const struct rp_tensor *want,
     /* given bounds are absolute; those of the type are of the array's magnitude */
     floor = strict ? t.absolute : floor_of(&t, want);
     for (size_t i = 0; i < got->n; i++) {
-        one(c, &t, got->elem, i, rp_tensor_number(got, i), rp_tensor_number(want, i), floor);
+        compare_one(c, &t, got->elem, i, rp_tensor_number(got, i), rp_tensor_number(want, i),
+                    floor);
         if (rp_elem_is_complex(got->elem))
-            one(c, &t, got->elem, i, rp_tensor_imaginary(got, i), rp_tensor_imaginary(want, i),
-                floor);
+            compare_one(c, &t, got->elem, i, rp_tensor_imaginary(got, i),
+                        rp_tensor_imaginary(want, i), floor);
     }
     c->ok = strict ? !c->wrong : !c->far && (double)c->wrong <= RP_WRONG_SHARE * (double)c->n;
 }

@@ -60,7 +60,7 @@ static bool computes(const struct rp_program *p, uint32_t op)
     }
 }
 
-static void reach(struct walk *w, uint32_t op)
+static void precision_reach(struct walk *w, uint32_t op)
 {
     if (op < w->p->code.n && w->seen[op] != w->stamp) {
         w->seen[op] = w->stamp;
@@ -68,7 +68,7 @@ static void reach(struct walk *w, uint32_t op)
     }
 }
 
-static void note(struct walk *w, uint32_t op)
+static void precision_note(struct walk *w, uint32_t op)
 {
     unsigned elem = w->p->shapes.at[w->p->shape.at[op]].elem;
 
@@ -78,23 +78,23 @@ static void note(struct walk *w, uint32_t op)
         w->narrowest = elem;
 }
 
-static unsigned one(struct walk *w, uint32_t from)
+static unsigned precision_of(struct walk *w, uint32_t from)
 {
     w->stamp++;
     w->narrowest = RP_ELEM_INVALID;
-    reach(w, from);
+    precision_reach(w, from);
     while (w->n) {
         uint32_t op = w->stack[--w->n];
         struct rp_ids in = rp_op_operands(w->p, op), called = rp_op_called(w->p, op);
 
-        note(w, op);
+        precision_note(w, op);
         for (uint32_t i = 0; i < in.n; i++)
-            reach(w, in.at[i]);
+            precision_reach(w, in.at[i]);
         for (uint32_t i = 0; i < called.n; i++) {
             const struct rp_computation *c = &w->p->computations.at[called.at[i]];
 
             for (uint32_t k = 0; k < c->n; k++)
-                reach(w, c->first + k);
+                precision_reach(w, c->first + k);
         }
     }
     return w->narrowest;
@@ -112,8 +112,9 @@ enum rp_code rp_precision_find(const struct rp_program *p, const struct rp_signa
     if (!w.seen || !w.stack || !list)
         code = rp_err_nomem(err, "looking at precision");
     for (size_t i = 0; code == RP_OK && i < sig->nout; i++)
-        list[i] = (uint8_t)(i && sig->out[i].op == sig->out[i - 1].op ? list[i - 1]
-                                                                      : one(&w, sig->out[i].op));
+        list[i] =
+            (uint8_t)(i && sig->out[i].op == sig->out[i - 1].op ? list[i - 1]
+                                                                : precision_of(&w, sig->out[i].op));
     free(w.seen);
     free(w.stack);
     *out = list;

@@ -8,7 +8,7 @@
 
 #define MOST_DEPTH 64
 
-static size_t count(const struct rp_program *p, uint32_t shape, unsigned depth)
+static size_t slots_count(const struct rp_program *p, uint32_t shape, unsigned depth)
 {
     const struct rp_op_shape *s = &p->shapes.at[shape];
     size_t n = 0;
@@ -16,26 +16,26 @@ static size_t count(const struct rp_program *p, uint32_t shape, unsigned depth)
     if (s->elem != RP_ELEM_TUPLE)
         return rp_elem_bits(s->elem) != 0;
     for (uint32_t i = 0; i < s->n && depth < MOST_DEPTH; i++)
-        n += count(p, p->parts.at[s->first + i], depth + 1);
+        n += slots_count(p, p->parts.at[s->first + i], depth + 1);
     return n;
 }
 
-static void fill(const struct rp_program *p, uint32_t shape, uint32_t op, unsigned depth,
-                 struct rp_slot **at)
+static void slots_fill(const struct rp_program *p, uint32_t shape, uint32_t op, unsigned depth,
+                       struct rp_slot **at)
 {
     const struct rp_op_shape *s = &p->shapes.at[shape];
 
     if (s->elem == RP_ELEM_TUPLE) {
         for (uint32_t i = 0; i < s->n && depth < MOST_DEPTH; i++)
-            fill(p, p->parts.at[s->first + i], op, depth + 1, at);
+            slots_fill(p, p->parts.at[s->first + i], op, depth + 1, at);
     } else if (rp_elem_bits(s->elem)) {
         *(*at)++ = (struct rp_slot){s->elem, s->n, s->n ? p->dims.at + s->first : NULL, shape, op};
     }
 }
 
 /* HLO's root is what comes out; StableHLO ends in a return, whose operands do. */
-static size_t outputs(const struct rp_program *p, const struct rp_computation *c,
-                      struct rp_slot *at)
+static size_t slots_outputs(const struct rp_program *p, const struct rp_computation *c,
+                            struct rp_slot *at)
 {
     struct rp_ids operands;
     size_t n = 0;
@@ -47,10 +47,10 @@ static size_t outputs(const struct rp_program *p, const struct rp_computation *c
         if (at && p->code.at[c->root] == RP_OP_TUPLE && root->elem == RP_ELEM_TUPLE &&
             root->n == operands.n)
             for (uint32_t i = 0; i < operands.n; i++)
-                fill(p, p->parts.at[root->first + i], operands.at[i], 1, &at);
+                slots_fill(p, p->parts.at[root->first + i], operands.at[i], 1, &at);
         else if (at)
-            fill(p, p->shape.at[c->root], c->root, 0, &at);
-        return count(p, p->shape.at[c->root], 0);
+            slots_fill(p, p->shape.at[c->root], c->root, 0, &at);
+        return slots_count(p, p->shape.at[c->root], 0);
     }
     if (!c->n)
         return 0;
@@ -63,9 +63,9 @@ static size_t outputs(const struct rp_program *p, const struct rp_computation *c
 
         if (whole->elem == RP_ELEM_TUPLE && part < whole->n)
             shape = p->parts.at[whole->first + part]; /* "%0#1" */
-        n += count(p, shape, 0);
+        n += slots_count(p, shape, 0);
         if (at)
-            fill(p, shape, operands.at[i], 0, &at);
+            slots_fill(p, shape, operands.at[i], 0, &at);
     }
     return n;
 }
@@ -89,17 +89,17 @@ enum rp_code rp_signature_find(const struct rp_program *p, struct rp_arena *aren
         if (p->code.at[i] == RP_OP_PARAMETER && p->value.at[i] >= 0 &&
             p->value.at[i] < (int64_t)c->nparams) {
             params[p->value.at[i]] = i;
-            out->nin += count(p, p->shape.at[i], 0);
+            out->nin += slots_count(p, p->shape.at[i], 0);
         }
-    out->nout = outputs(p, c, NULL);
+    out->nout = slots_outputs(p, c, NULL);
     out->in = RP_ARENA_NEW(arena, struct rp_slot, out->nin + 1);
     out->out = RP_ARENA_NEW(arena, struct rp_slot, out->nout + 1);
     if (!out->in || !out->out)
         return rp_err_nomem(err, "looking at parameters");
     at = out->in;
     for (uint32_t i = 0; i < c->nparams; i++)
-        fill(p, p->shape.at[params[i]], params[i], 0, &at);
-    outputs(p, c, out->out);
+        slots_fill(p, p->shape.at[params[i]], params[i], 0, &at);
+    slots_outputs(p, c, out->out);
     out->partitions = rp_program_runs(p);
     return RP_OK;
 }

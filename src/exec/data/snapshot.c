@@ -37,7 +37,7 @@ struct reader {
     struct rp_err *err;
 };
 
-static uint64_t place(const struct reader *r, const uint8_t *at)
+static uint64_t snapshot_place(const struct reader *r, const uint8_t *at)
 {
     return (uint64_t)(at - r->file);
 }
@@ -53,7 +53,7 @@ static enum rp_code add_dim(struct shape *s, uint64_t v, struct rp_err *err)
 
 static enum rp_code read_layout(struct reader *r, struct rp_bytes bytes, struct shape *s)
 {
-    struct rp_proto_cursor c = rp_proto_cursor(bytes.at, bytes.n, place(r, bytes.at), 8);
+    struct rp_proto_cursor c = rp_proto_cursor(bytes.at, bytes.n, snapshot_place(r, bytes.at), 8);
     struct rp_proto_item it;
     uint64_t v;
 
@@ -73,7 +73,7 @@ static enum rp_code read_layout(struct reader *r, struct rp_bytes bytes, struct 
 
 static enum rp_code read_shape(struct reader *r, struct rp_bytes bytes, struct shape *s)
 {
-    struct rp_proto_cursor c = rp_proto_cursor(bytes.at, bytes.n, place(r, bytes.at), 64);
+    struct rp_proto_cursor c = rp_proto_cursor(bytes.at, bytes.n, snapshot_place(r, bytes.at), 64);
     struct rp_proto_item it;
     uint64_t v;
 
@@ -128,20 +128,20 @@ static const uint32_t *order_of(const struct shape *s)
 }
 
 /* A failure of literal i of a list that begins at `literal`. */
-static enum rp_code blame(const struct reader *r, enum rp_code code, const char *what, size_t i,
-                          struct rp_bytes literal)
+static enum rp_code snapshot_error(const struct reader *r, enum rp_code code, const char *what,
+                                   size_t i, struct rp_bytes literal)
 {
     if (code == RP_OK || code == RP_NOMEM)
         return code;
     if (r->text)
         return rp_err_prefix(r->err, code, "recorded %s %zu", what, i);
     return rp_err_prefix(r->err, code, "recorded %s %zu at byte %llu", what, i,
-                         (unsigned long long)place(r, literal.at));
+                         (unsigned long long)snapshot_place(r, literal.at));
 }
 
 typedef RP_VEC(struct rp_tensor *) tensors;
 
-static enum rp_code push(void *to, struct rp_tensor *t, struct rp_err *err)
+static enum rp_code push_dim(void *to, struct rp_tensor *t, struct rp_err *err)
 {
     tensors *list = to;
     enum rp_code code = rp_vec_push(list, t, err);
@@ -176,10 +176,11 @@ static enum rp_code check_room(struct reader *r, const struct shape *s, bool var
 
 /* The values of a literal: its field as the file has it, or joined in `joined` where they stand in
    several (writers of proto2, and merged messages). */
-static enum rp_code gather(struct reader *r, struct rp_bytes literal, uint32_t field,
-                           struct rp_proto_writer *joined, struct rp_bytes *out)
+static enum rp_code gather_fields(struct reader *r, struct rp_bytes literal, uint32_t field,
+                                  struct rp_proto_writer *joined, struct rp_bytes *out)
 {
-    struct rp_proto_cursor c = rp_proto_cursor(literal.at, literal.n, place(r, literal.at), 64);
+    struct rp_proto_cursor c =
+        rp_proto_cursor(literal.at, literal.n, snapshot_place(r, literal.at), 64);
     struct rp_proto_item it;
     size_t pieces = 0;
 
@@ -240,7 +241,7 @@ static enum rp_code take_values(struct reader *r, const struct shape *s, struct 
     if (!varints && !order_of(s) && rp_elem_bits(s->elem) >= 8) {
         RP_TRY(rp_tensor_borrow(s->elem, s->dims, s->rank, data.at, &t, r->err));
         if (data.n == rp_tensor_bytes(t))
-            return push(to, t, r->err);
+            return push_dim(to, t, r->err);
         rp_tensor_drop(t);
     }
     RP_TRY(rp_tensor_new(s->elem, s->dims, s->rank, &t, r->err));
@@ -252,7 +253,7 @@ static enum rp_code take_values(struct reader *r, const struct shape *s, struct 
     if (code == RP_OK)
         rp_tensor_tidy(t);
     if (code == RP_OK)
-        return push(to, t, r->err);
+        return push_dim(to, t, r->err);
     rp_tensor_drop(t);
     return code;
 }
@@ -269,7 +270,7 @@ static enum rp_code literal_leaf(struct reader *r, struct rp_bytes bytes, const 
     if (!field)
         return rp_err_set(r->err, RP_UNSUPPORTED, "element type %s has no values",
                           rp_elem_name(s->elem));
-    code = gather(r, bytes, field, &joined, &data);
+    code = gather_fields(r, bytes, field, &joined, &data);
     if (code == RP_OK)
         code = take_values(r, s, data, varints, to);
     rp_proto_writer_release(&joined);
@@ -278,7 +279,7 @@ static enum rp_code literal_leaf(struct reader *r, struct rp_bytes bytes, const 
 
 static enum rp_code read_literal(struct reader *r, struct rp_bytes bytes, unsigned depth, void *to)
 {
-    struct rp_proto_cursor c = rp_proto_cursor(bytes.at, bytes.n, place(r, bytes.at), 64);
+    struct rp_proto_cursor c = rp_proto_cursor(bytes.at, bytes.n, snapshot_place(r, bytes.at), 64);
     struct rp_proto_item it;
     struct shape s = {0};
 
@@ -292,7 +293,7 @@ static enum rp_code read_literal(struct reader *r, struct rp_bytes bytes, unsign
         return RP_OK;
     if (s.elem != RP_ELEM_TUPLE)
         return literal_leaf(r, bytes, &s, to);
-    c = rp_proto_cursor(bytes.at, bytes.n, place(r, bytes.at), 64);
+    c = rp_proto_cursor(bytes.at, bytes.n, snapshot_place(r, bytes.at), 64);
     while (rp_proto_next(&c, &it))
         if (RP_PROTO_KEY(it.number, it.wire) == KEY(RP_HLO_LITERAL_TUPLE_LITERALS, BYTES))
             RP_TRY(read_literal(r, it.bytes, depth + 1, to));
@@ -312,13 +313,14 @@ static enum rp_code raw_leaf(struct reader *r, struct shape *s, const uint8_t **
 
     if (s->dynamic) {
         if ((size_t)(end - *at) < 4 * s->rank)
-            return rp_err_set_at(r->err, RP_FORMAT, place(r, *at), "a recorded array is cut off");
+            return rp_err_set_at(r->err, RP_FORMAT, snapshot_place(r, *at),
+                                 "a recorded array is cut off");
         for (size_t k = 0; k < s->rank; k++, *at += 4) {
             int32_t size;
 
             memcpy(&size, *at, sizeof size);
             if (size < 0 || size > s->dims[k])
-                return rp_err_set_at(r->err, RP_FORMAT, place(r, *at),
+                return rp_err_set_at(r->err, RP_FORMAT, snapshot_place(r, *at),
                                      "a recorded array has a size out of its bound");
         }
     }
@@ -327,9 +329,10 @@ static enum rp_code raw_leaf(struct reader *r, struct shape *s, const uint8_t **
             return rp_err_set(r->err, RP_LIMIT, "a recorded array is too large");
     bytes = n < SIZE_MAX / 32 ? rp_tensor_packed_bytes(s->elem, n, true) : SIZE_MAX;
     if (bytes > (size_t)(end - *at))
-        return rp_err_set_at(r->err, RP_FORMAT, place(r, *at),
+        return rp_err_set_at(r->err, RP_FORMAT, snapshot_place(r, *at),
                              "a recorded array is cut off at byte %llu: %zu bytes are missing",
-                             (unsigned long long)place(r, end), bytes - (size_t)(end - *at));
+                             (unsigned long long)snapshot_place(r, end),
+                             bytes - (size_t)(end - *at));
     order = order_of(s);
     if (!order && rp_elem_bits(s->elem) >= 8 && s->elem != RP_ELEM_PRED)
         code = rp_tensor_borrow(s->elem, s->dims, s->rank, *at, &t, r->err);
@@ -338,7 +341,7 @@ static enum rp_code raw_leaf(struct reader *r, struct shape *s, const uint8_t **
     if (code == RP_OK && !t->borrowed)
         code = rp_tensor_permute(t, order, true, *at, bytes, r->err);
     *at += bytes;
-    return code == RP_OK ? push(to, t, r->err) : code;
+    return code == RP_OK ? push_dim(to, t, r->err) : code;
 }
 
 static enum rp_code raw_parts(struct reader *r, struct shape *s, const uint8_t **at,
@@ -371,14 +374,14 @@ static enum rp_code read_raw(struct reader *r, const uint8_t *at, size_t n, void
     if (n >= 8)
         memcpy(&len, at, sizeof len);
     if (n < 8 || len > n - 8)
-        return rp_err_set_at(r->err, RP_FORMAT, place(r, at),
+        return rp_err_set_at(r->err, RP_FORMAT, snapshot_place(r, at),
                              "a recorded array is cut off at byte %llu",
-                             (unsigned long long)place(r, at));
+                             (unsigned long long)snapshot_place(r, at));
     RP_TRY(read_shape(r, (struct rp_bytes){at + 8, (size_t)len}, &s));
     at += 8 + len;
     RP_TRY(raw_parts(r, &s, &at, end, 0, to));
     if (at != end)
-        return rp_err_set_at(r->err, RP_FORMAT, place(r, at),
+        return rp_err_set_at(r->err, RP_FORMAT, snapshot_place(r, at),
                              "%zu bytes too many behind a recorded array", (size_t)(end - at));
     return RP_OK;
 }
@@ -387,7 +390,7 @@ static enum rp_code read_raw(struct reader *r, const uint8_t *at, size_t n, void
 static enum rp_code framed_partition(struct reader *r, struct rp_bytes bytes, const uint8_t **at,
                                      const uint8_t *end, void *to)
 {
-    struct rp_proto_cursor c = rp_proto_cursor(bytes.at, bytes.n, place(r, bytes.at), 64);
+    struct rp_proto_cursor c = rp_proto_cursor(bytes.at, bytes.n, snapshot_place(r, bytes.at), 64);
     struct rp_proto_item it, field;
     size_t i = 0;
 
@@ -405,12 +408,13 @@ static enum rp_code framed_partition(struct reader *r, struct rp_bytes bytes, co
                 size = field.value;
         RP_TRY(rp_proto_finish(&d, r->err));
         if (size > (uint64_t)(end - *at))
-            return rp_err_set_at(r->err, RP_FORMAT, place(r, end),
+            return rp_err_set_at(r->err, RP_FORMAT, snapshot_place(r, end),
                                  "the file is cut off at byte %llu: argument %zu of %llu bytes "
                                  "begins at byte %llu",
-                                 (unsigned long long)place(r, end), i, (unsigned long long)size,
-                                 (unsigned long long)place(r, *at));
-        RP_TRY(blame(r, read_raw(r, *at, (size_t)size, to), "argument", i++, literal));
+                                 (unsigned long long)snapshot_place(r, end), i,
+                                 (unsigned long long)size,
+                                 (unsigned long long)snapshot_place(r, *at));
+        RP_TRY(snapshot_error(r, read_raw(r, *at, (size_t)size, to), "argument", i++, literal));
         *at += size;
     }
     return rp_proto_finish(&c, r->err);
@@ -448,7 +452,8 @@ static bool is_module(struct rp_bytes b)
 static enum rp_code read_partitions(struct reader *r, struct rp_bytes message, const uint8_t *raw,
                                     const uint8_t *end, struct rp_snapshot *out)
 {
-    struct rp_proto_cursor c = rp_proto_cursor(message.at, message.n, place(r, message.at), 64);
+    struct rp_proto_cursor c =
+        rp_proto_cursor(message.at, message.n, snapshot_place(r, message.at), 64);
     struct rp_proto_item it, field;
 
     while (rp_proto_next(&c, &it)) {
@@ -467,12 +472,12 @@ static enum rp_code read_partitions(struct reader *r, struct rp_bytes message, c
             if (RP_PROTO_KEY(field.number, field.wire) == KEY(RP_HLO_INPUTS_ARGUMENTS, BYTES)) {
                 enum rp_code code = read_literal(r, field.bytes, 0, &out->arguments);
 
-                RP_TRY(blame(r, code, "argument", i++, field.bytes));
+                RP_TRY(snapshot_error(r, code, "argument", i++, field.bytes));
             }
         RP_TRY(rp_proto_finish(&d, r->err));
     }
     if (raw && raw != end)
-        return rp_err_set_at(r->err, RP_FORMAT, place(r, raw),
+        return rp_err_set_at(r->err, RP_FORMAT, snapshot_place(r, raw),
                              "%llu bytes too many behind the last argument",
                              (unsigned long long)(end - raw));
     return rp_proto_finish(&c, r->err);
@@ -487,10 +492,11 @@ static enum rp_code read_old(struct reader *r, struct rp_bytes file, struct rp_s
     out->partitions = 1;
     while (rp_proto_next(&c, &it)) {
         if (RP_PROTO_KEY(it.number, it.wire) == KEY(RP_HLO_SNAPSHOT_ARGUMENTS, BYTES))
-            RP_TRY(
-                blame(r, read_literal(r, it.bytes, 0, &out->arguments), "argument", i++, it.bytes));
+            RP_TRY(snapshot_error(r, read_literal(r, it.bytes, 0, &out->arguments), "argument", i++,
+                                  it.bytes));
         else if (RP_PROTO_KEY(it.number, it.wire) == KEY(RP_HLO_SNAPSHOT_RESULT, BYTES))
-            RP_TRY(blame(r, read_literal(r, it.bytes, 0, &out->results), "result", 0, it.bytes));
+            RP_TRY(snapshot_error(r, read_literal(r, it.bytes, 0, &out->results), "result", 0,
+                                  it.bytes));
     }
     return rp_proto_finish(&c, r->err);
 }

@@ -14,50 +14,50 @@
 #include <stdlib.h>
 #include <string.h>
 
-static uint64_t mix(uint64_t z)
+static uint64_t splitmix_mix(uint64_t z)
 {
     z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
     z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
     return z ^ z >> 31;
 }
 
-static uint64_t next(uint64_t *state) /* splitmix64 */
+static uint64_t splitmix_next(uint64_t *state) /* splitmix64 */
 {
-    return mix(*state += UINT64_C(0x9e3779b97f4a7c15));
+    return splitmix_mix(*state += UINT64_C(0x9e3779b97f4a7c15));
 }
 
-static double uniform(uint64_t *state)
+static double draw_uniform(uint64_t *state)
 {
-    return (double)(next(state) >> 11) * 0x1p-53;
+    return (double)(splitmix_next(state) >> 11) * 0x1p-53;
 }
 
-static double normal(uint64_t *state)
+static double draw_normal(uint64_t *state)
 {
-    double u = 1 - uniform(state), v = uniform(state);
+    double u = 1 - draw_uniform(state), v = draw_uniform(state);
 
     return sqrt(-2 * log(u)) * cos(6.283185307179586 * v);
 }
 
-static double number(const struct rp_use *use, double scale, uint64_t *state)
+static double draw_number(const struct rp_use *use, double scale, uint64_t *state)
 {
     if (use->has_start)
         return use->start;
     if (use->below) /* an index once it is converted */
-        return uniform(state) * (double)use->below;
+        return draw_uniform(state) * (double)use->below;
     switch (use->range) {
     case RP_USE_POSITIVE:
-        return 0.1 + fabs(normal(state));
+        return 0.1 + fabs(draw_normal(state));
     case RP_USE_UNIT:
-        return 1.8 * uniform(state) - 0.9;
+        return 1.8 * draw_uniform(state) - 0.9;
     case RP_USE_ABOVE_ONE:
-        return 1.1 + fabs(normal(state));
+        return 1.1 + fabs(draw_normal(state));
     default:
-        return normal(state) * scale;
+        return draw_normal(state) * scale;
     }
 }
 
 /* The integer nearest to what a reduction begins with. */
-static int64_t start_of(const struct rp_tensor *t, double start)
+static int64_t integer_start(const struct rp_tensor *t, double start)
 {
     unsigned bits = rp_elem_bits(t->elem);
     bool negative = rp_elem_is_signed(t->elem);
@@ -69,18 +69,18 @@ static int64_t start_of(const struct rp_tensor *t, double start)
     return negative ? ((INT64_C(1) << (bits - 2)) - 1) * 2 + 1 : -1;
 }
 
-static int64_t integer(const struct rp_tensor *t, const struct rp_use *use, uint64_t *state)
+static int64_t draw_integer(const struct rp_tensor *t, const struct rp_use *use, uint64_t *state)
 {
     unsigned bits = t->elem == RP_ELEM_PRED ? 1 : rp_elem_bits(t->elem);
     uint64_t most = bits > 3 ? 8 : UINT64_C(1) << (bits - rp_elem_is_signed(t->elem));
 
     if (use->has_start)
-        return start_of(t, use->start);
+        return integer_start(t, use->start);
     if (use->below)
-        return (int64_t)(next(state) % (uint64_t)use->below);
+        return (int64_t)(splitmix_next(state) % (uint64_t)use->below);
     if (use->range == RP_USE_POSITIVE && most > 1) /* a divisor */
-        return 1 + (int64_t)(next(state) % (most - 1));
-    return (int64_t)(next(state) % most);
+        return 1 + (int64_t)(splitmix_next(state) % (most - 1));
+    return (int64_t)(splitmix_next(state) % most);
 }
 
 /* Symmetric, and its diagonal larger than the rest of its rows. */
@@ -101,7 +101,7 @@ static void make_definite(struct rp_tensor *t)
         }
 }
 
-static void fill(struct rp_tensor *t, const struct rp_use *use, uint64_t *state)
+static void fill_input(struct rp_tensor *t, const struct rp_use *use, uint64_t *state)
 {
     bool real = rp_elem_is_float(t->elem) || rp_elem_is_complex(t->elem);
     double scale = t->rank >= 2 && t->dims[0] > 1 ? 1 / sqrt((double)t->dims[0]) : 1;
@@ -114,9 +114,9 @@ static void fill(struct rp_tensor *t, const struct rp_use *use, uint64_t *state)
     }
     for (size_t i = 0; i < parts.n; i++)
         if (real)
-            rp_tensor_set(&parts, i, number(use, scale, state));
+            rp_tensor_set(&parts, i, draw_number(use, scale, state));
         else
-            rp_tensor_set_integer(&parts, i, integer(&parts, use, state));
+            rp_tensor_set_integer(&parts, i, draw_integer(&parts, use, state));
     if (use->definite && rp_elem_is_float(t->elem))
         make_definite(t);
 }
@@ -129,14 +129,14 @@ enum rp_code rp_synthetic_inputs(const struct rp_program *p, const struct rp_sig
 
     for (size_t i = 0; i < slots->nin && code == RP_OK; i++) {
         const struct rp_slot *s = &slots->in[i];
-        uint64_t state = mix(mix(seed + UINT64_C(0x9e3779b97f4a7c15)) + i);
+        uint64_t state = splitmix_mix(splitmix_mix(seed + UINT64_C(0x9e3779b97f4a7c15)) + i);
         struct rp_use use = {0};
 
         code = rp_tensor_new(s->elem, s->dims, s->rank, &out[i], err);
         if (uses)
             rp_uses_look(uses, slots, i, &use);
         if (code == RP_OK)
-            fill(out[i], &use, &state);
+            fill_input(out[i], &use, &state);
     }
     rp_uses_free(uses);
     return code;

@@ -15,8 +15,8 @@
 
 #define ALIGN 64
 
-static enum rp_code make(unsigned elem, const int64_t *dims, size_t rank, struct rp_tensor **out,
-                         struct rp_err *err)
+static enum rp_code tensor_alloc(unsigned elem, const int64_t *dims, size_t rank,
+                                 struct rp_tensor **out, struct rp_err *err)
 {
     struct rp_tensor *t;
     size_t unit = rp_literal_unit(elem), n = 1;
@@ -53,7 +53,7 @@ enum rp_code rp_tensor_new(unsigned elem, const int64_t *dims, size_t rank, stru
     size_t bytes;
     void *data;
 
-    RP_TRY(make(elem, dims, rank, out, err));
+    RP_TRY(tensor_alloc(elem, dims, rank, out, err));
     bytes = (rp_tensor_bytes(*out) + ALIGN) / ALIGN * ALIGN;
     data = aligned_alloc(ALIGN, bytes);
     if (data) {
@@ -68,7 +68,7 @@ enum rp_code rp_tensor_new(unsigned elem, const int64_t *dims, size_t rank, stru
 enum rp_code rp_tensor_borrow(unsigned elem, const int64_t *dims, size_t rank, const void *data,
                               struct rp_tensor **out, struct rp_err *err)
 {
-    RP_TRY(make(elem, dims, rank, out, err));
+    RP_TRY(tensor_alloc(elem, dims, rank, out, err));
     (*out)->borrowed = true;
     (*out)->data = (unsigned char *)(uintptr_t)data;
     return RP_OK;
@@ -186,7 +186,7 @@ bool rp_elem_is_complex(unsigned elem)
     return elem == RP_ELEM_C64 || elem == RP_ELEM_C128;
 }
 
-static uint64_t load(const unsigned char *at, size_t unit)
+static uint64_t load_bits(const unsigned char *at, size_t unit)
 {
     uint64_t bits = 0;
 
@@ -196,7 +196,7 @@ static uint64_t load(const unsigned char *at, size_t unit)
 
 uint64_t rp_tensor_bits(const struct rp_tensor *t, size_t i)
 {
-    return load(t->data + i * t->unit, t->unit);
+    return load_bits(t->data + i * t->unit, t->unit);
 }
 
 int64_t rp_tensor_integer(const struct rp_tensor *t, size_t i)
@@ -218,7 +218,7 @@ double rp_tensor_number(const struct rp_tensor *t, size_t i)
         return rp_float_decode(t->elem, rp_tensor_bits(t, i));
     if (rp_elem_is_complex(t->elem))
         return rp_float_decode(t->elem == RP_ELEM_C64 ? RP_ELEM_F32 : RP_ELEM_F64,
-                               load(t->data + i * t->unit, t->unit / 2));
+                               load_bits(t->data + i * t->unit, t->unit / 2));
     if (t->elem == RP_ELEM_U64)
         return (double)rp_tensor_bits(t, i);
     return (double)rp_tensor_integer(t, i);
@@ -229,7 +229,7 @@ double rp_tensor_imaginary(const struct rp_tensor *t, size_t i)
     if (!rp_elem_is_complex(t->elem))
         return 0;
     return rp_float_decode(t->elem == RP_ELEM_C64 ? RP_ELEM_F32 : RP_ELEM_F64,
-                           load(t->data + i * t->unit + t->unit / 2, t->unit / 2));
+                           load_bits(t->data + i * t->unit + t->unit / 2, t->unit / 2));
 }
 
 void rp_tensor_set_integer(struct rp_tensor *t, size_t i, int64_t value)
@@ -274,7 +274,7 @@ size_t rp_tensor_packed_bytes(unsigned elem, size_t n, bool packed)
     return (n * bits + 7) / 8;
 }
 
-static void unpack(struct rp_tensor *t, size_t to, const uint8_t *bytes, size_t i)
+static void unpack_bits(struct rp_tensor *t, size_t to, const uint8_t *bytes, size_t i)
 {
     unsigned bits = t->elem == RP_ELEM_PRED ? 1 : rp_elem_bits(t->elem), per = 8 / bits;
     uint8_t value = (uint8_t)(bytes[i / per] >> (i % per * bits) & ((1u << bits) - 1));
@@ -304,7 +304,7 @@ enum rp_code rp_tensor_permute(struct rp_tensor *to, const uint32_t *order, bool
         size_t place = order ? at : i;
 
         if (small)
-            unpack(to, place, bytes, i);
+            unpack_bits(to, place, bytes, i);
         else
             memcpy(to->data + place * to->unit, bytes + i * to->unit, to->unit);
         for (size_t k = 0; order && k < to->rank; k++) {

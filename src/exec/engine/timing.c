@@ -37,14 +37,14 @@ int64_t rp_exec_now(void)
     return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
-static int by_value(const void *a, const void *b)
+static int by_time(const void *a, const void *b)
 {
     int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
 
     return (x > y) - (x < y);
 }
 
-static int64_t rank(const int64_t *sorted, size_t n, double share)
+static int64_t percentile(const int64_t *sorted, size_t n, double share)
 {
     size_t i = (size_t)ceil(share * (double)n);
 
@@ -61,8 +61,8 @@ static void sum_up_blocks(struct rp_timing *t, int64_t *room)
         size_t have = n - at < size ? n - at : size;
 
         memcpy(room, t->runs.at + at, have * sizeof *room);
-        qsort(room, have, sizeof *room, by_value);
-        t->blocks[t->nblocks++] = rank(room, have, LOW);
+        qsort(room, have, sizeof *room, by_time);
+        t->blocks[t->nblocks++] = percentile(room, have, LOW);
     }
 }
 
@@ -81,19 +81,19 @@ enum rp_code rp_timing_sum_up(struct rp_timing *t, struct rp_err *err)
         return rp_err_nomem(err, "timing");
     sum_up_blocks(t, sorted);
     memcpy(sorted, t->runs.at, n * sizeof *sorted);
-    qsort(sorted, n, sizeof *sorted, by_value);
+    qsort(sorted, n, sizeof *sorted, by_time);
     if (t->machine.n) {
-        qsort(t->machine.at, t->machine.n, sizeof *t->machine.at, by_value);
-        t->machine_ns = rank(t->machine.at, t->machine.n, LOW);
+        qsort(t->machine.at, t->machine.n, sizeof *t->machine.at, by_time);
+        t->machine_ns = percentile(t->machine.at, t->machine.n, LOW);
     }
     for (size_t i = 0; i < n; i++)
         sum += (double)sorted[i];
     t->min_ns = sorted[0];
     t->max_ns = sorted[n - 1];
     t->mean_ns = (int64_t)(sum / (double)n);
-    t->p50_ns = rank(sorted, n, 0.5);
-    t->p90_ns = rank(sorted, n, 0.9);
-    t->p99_ns = rank(sorted, n, 0.99);
+    t->p50_ns = percentile(sorted, n, 0.5);
+    t->p90_ns = percentile(sorted, n, 0.9);
+    t->p99_ns = percentile(sorted, n, 0.99);
     low = (int64_t)floor(0.5 * (double)n - half) - 1;
     high = (int64_t)ceil(0.5 * (double)n + half);
     t->low_ns = sorted[low < 0 ? 0 : low];
@@ -107,7 +107,7 @@ static int64_t group_median(const int64_t *at)
     int64_t sorted[GROUP];
 
     memcpy(sorted, at, sizeof sorted);
-    qsort(sorted, GROUP, sizeof *sorted, by_value);
+    qsort(sorted, GROUP, sizeof *sorted, by_time);
     return sorted[GROUP / 2];
 }
 
@@ -137,8 +137,8 @@ static uint64_t empty_caches(unsigned char *memory)
     return sum;
 }
 
-static enum rp_code once(struct rp_executable *exe, unsigned char *cold, int64_t *ns,
-                         struct rp_err *err)
+static enum rp_code run_once(struct rp_executable *exe, unsigned char *cold, int64_t *ns,
+                             struct rp_err *err)
 {
     int64_t begin;
 
@@ -166,7 +166,7 @@ static enum rp_code warm_up(struct rp_executable *exe, const struct rp_timing_op
         if (n >= (size_t)2 * GROUP)
             memmove(times, times + 1, (2 * GROUP - 1) * sizeof *times);
         n = n < (size_t)2 * GROUP ? n : (size_t)2 * GROUP - 1;
-        RP_TRY(once(exe, cold, &times[n], err));
+        RP_TRY(run_once(exe, cold, &times[n], err));
         out->warmup_ns += times[n];
         out->warmups++;
         if (o->warmup < 0 && out->warmups >= (size_t)2 * GROUP) {
@@ -212,7 +212,7 @@ static enum rp_code count_runs(struct rp_executable *exe, const struct rp_timing
             RP_TRY(rp_vec_push(&out->machine, look_at_machine(work), err));
         }
         n = at_a_time(exe, o, cold, out);
-        RP_TRY(n > 1 ? exe->engine->run_timed(exe, n, ns, err) : once(exe, cold, ns, err));
+        RP_TRY(n > 1 ? exe->engine->run_timed(exe, n, ns, err) : run_once(exe, cold, ns, err));
         for (size_t i = 0; i < n; i++)
             RP_TRY(rp_vec_push(&out->runs, ns[i], err));
     }
@@ -250,13 +250,13 @@ static int64_t waited_ns(const struct rp_executable *exe)
     return all;
 }
 
-static enum rp_code measure(struct rp_executable *exe, const struct rp_timing_options *o,
-                            unsigned char *cold, struct rp_timing *out, struct rp_err *err)
+static enum rp_code measure_runs(struct rp_executable *exe, const struct rp_timing_options *o,
+                                 unsigned char *cold, struct rp_timing *out, struct rp_err *err)
 {
     int64_t limit_ns = o->time_ns ? o->time_ns : 1000000000, begin, waited;
     enum rp_code code;
 
-    RP_TRY(once(exe, cold, &out->first_ns, err));
+    RP_TRY(run_once(exe, cold, &out->first_ns, err));
     /* a program of seconds is not warmed up for long where few runs are asked for */
     RP_TRY(warm_up(exe, o, o->iterations ? out->first_ns / 2 : limit_ns / 3, cold, out, err));
     if (exe->engine->mark)
@@ -283,7 +283,7 @@ enum rp_code rp_timing_run(struct rp_executable *exe, const struct rp_timing_opt
         if (!cold)
             return rp_err_nomem(err, "emptying caches");
     }
-    code = measure(exe, options, cold, out, err);
+    code = measure_runs(exe, options, cold, out, err);
     free(cold);
     return code;
 }

@@ -49,9 +49,9 @@ void rp_eval_release(struct rp_executable *base)
     free(x);
 }
 
-static enum rp_code build(struct executable *x, const struct rp_engine_program *program,
-                          const struct rp_engine_options *options, rp_improve_fn *improve,
-                          bool threaded, struct rp_err *err)
+static enum rp_code executable_build(struct executable *x, const struct rp_engine_program *program,
+                                     const struct rp_engine_options *options,
+                                     rp_improve_fn *improve, bool threaded, struct rp_err *err)
 {
     size_t nops = program->program->nops;
 
@@ -95,7 +95,7 @@ enum rp_code rp_eval_compile(const struct rp_engine *engine,
         return rp_err_nomem(err, "compiling");
     x->base.engine = engine;
     kernels(x->kernels);
-    code = build(x, program, options, improve, threaded, err);
+    code = executable_build(x, program, options, improve, threaded, err);
     if (code != RP_OK) {
         rp_eval_release(&x->base);
         return code;
@@ -116,8 +116,8 @@ static size_t settle_budget(void)
 }
 
 /* A leaf where kernels can read it; the use is new. */
-static enum rp_code settle(struct rp_tensor *t, size_t *budget, struct rp_tensor **out,
-                           struct rp_err *err)
+static enum rp_code settle_leaf(struct rp_tensor *t, size_t *budget, struct rp_tensor **out,
+                                struct rp_err *err)
 {
     if (!rp_tensor_is_loose(t))
         return rp_tensor_settle(t, out, err);
@@ -140,8 +140,9 @@ static bool stays_loose(const struct rp_graph *g, uint32_t parameter)
 }
 
 /* The value of a parameter from leaves. */
-static enum rp_code assemble(const struct rp_value_shape *shape, struct rp_tensor *const **leaf,
-                             size_t *budget, struct rp_tensor **out, struct rp_err *err)
+static enum rp_code assemble_value(const struct rp_value_shape *shape,
+                                   struct rp_tensor *const **leaf, size_t *budget,
+                                   struct rp_tensor **out, struct rp_err *err)
 {
     struct rp_tensor **parts;
     enum rp_code code = RP_OK;
@@ -150,12 +151,12 @@ static enum rp_code assemble(const struct rp_value_shape *shape, struct rp_tenso
     if (shape->elem == RP_ELEM_TOKEN)
         return rp_tensor_token(out, err);
     if (shape->elem != RP_ELEM_TUPLE)
-        return settle(*(*leaf)++, budget, out, err);
+        return settle_leaf(*(*leaf)++, budget, out, err);
     parts = calloc(shape->nparts + 1, sizeof(struct rp_tensor *));
     if (!parts)
         return rp_err_nomem(err, "uploading");
     while (n < shape->nparts && code == RP_OK) {
-        code = assemble(shape->parts[n], leaf, budget, &parts[n], err);
+        code = assemble_value(shape->parts[n], leaf, budget, &parts[n], err);
         n += code == RP_OK;
     }
     if (code == RP_OK)
@@ -167,8 +168,8 @@ static enum rp_code assemble(const struct rp_value_shape *shape, struct rp_tenso
     return code;
 }
 
-static enum rp_code check(const struct rp_slot *slot, const struct rp_tensor *t, size_t i,
-                          struct rp_err *err)
+static enum rp_code check_argument(const struct rp_slot *slot, const struct rp_tensor *t, size_t i,
+                                   struct rp_err *err)
 {
     char have[512];
 
@@ -190,7 +191,8 @@ enum rp_code rp_eval_upload(struct rp_executable *base, struct rp_tensor *const 
 
     for (size_t p = 0; p < base->partitions; p++)
         for (size_t i = 0; i < base->narguments; i++)
-            RP_TRY(check(&x->signature.in[i], arguments[p * base->narguments + i], i, err));
+            RP_TRY(
+                check_argument(&x->signature.in[i], arguments[p * base->narguments + i], i, err));
     for (size_t p = 0; p < base->partitions; p++)
         for (size_t i = 0; i < x->nparams; i++) {
             struct rp_tensor **to = &x->arguments[p * x->nparams + i];
@@ -200,8 +202,8 @@ enum rp_code rp_eval_upload(struct rp_executable *base, struct rp_tensor *const 
             for (uint32_t k = 0; k < entry->n; k++)
                 if (entry->nodes[k].code == RP_OP_PARAMETER &&
                     entry->nodes[k].value == (int64_t)i) {
-                    RP_TRY(assemble(entry->nodes[k].shape, &leaf,
-                                    stays_loose(entry, k) ? &none : &budget, to, err));
+                    RP_TRY(assemble_value(entry->nodes[k].shape, &leaf,
+                                          stays_loose(entry, k) ? &none : &budget, to, err));
                     break;
                 }
         }

@@ -26,7 +26,7 @@ enum rp_code rp_node_result(const struct rp_node *node, struct rp_tensor **out, 
 }
 
 /* Kernels trust the shapes that the program says: so every value is held to its own. */
-static bool fits(const struct rp_value_shape *shape, const struct rp_tensor *t)
+static bool value_fits(const struct rp_value_shape *shape, const struct rp_tensor *t)
 {
     if (shape->elem != t->elem)
         return false;
@@ -34,7 +34,7 @@ static bool fits(const struct rp_value_shape *shape, const struct rp_tensor *t)
         if (shape->nparts != t->nparts)
             return false;
         for (uint32_t i = 0; i < shape->nparts; i++)
-            if (!fits(shape->parts[i], t->parts[i]))
+            if (!value_fits(shape->parts[i], t->parts[i]))
                 return false;
         return true;
     }
@@ -60,7 +60,7 @@ static bool is_checked(const struct rp_node *node)
 static enum rp_code check_result(const struct rp_node *node, const struct rp_tensor *t,
                                  struct rp_err *err)
 {
-    if (!is_checked(node) || fits(node->shape, t))
+    if (!is_checked(node) || value_fits(node->shape, t))
         return RP_OK;
     return rp_node_error(node, RP_FORMAT, err,
                          "the computed value does not have the declared shape");
@@ -75,8 +75,8 @@ static void note_span(struct rp_eval *e, const struct rp_node *node, int64_t beg
 }
 
 /* Loose operands as copies, which the caller drops once the node has run. */
-static enum rp_code settle(const struct rp_node *node, struct rp_tensor **in, uint32_t *n,
-                           struct rp_err *err)
+static enum rp_code settle_operands(const struct rp_node *node, struct rp_tensor **in, uint32_t *n,
+                                    struct rp_err *err)
 {
     for (*n = 0; *n < node->nin; ++*n)
         RP_TRY(rp_tensor_settle(in[*n], &in[*n], err));
@@ -99,7 +99,7 @@ static enum rp_code run_settled(struct rp_eval *e, const struct rp_node *node,
 
     if (!any_loose(node, in))
         return node->run(e, node, in, out, err);
-    code = settle(node, in, &n, err);
+    code = settle_operands(node, in, &n, err);
     if (code == RP_OK)
         code = node->run(e, node, in, out, err);
     while (n-- > 0)
@@ -178,9 +178,9 @@ enum rp_code rp_eval_graph(struct rp_eval *e, const struct rp_graph *graph,
 
 /* ---- structure ---- */
 
-static enum rp_code parameter(struct rp_eval *e, const struct rp_node *node,
-                              struct rp_tensor *const *in, struct rp_tensor **out,
-                              struct rp_err *err)
+static enum rp_code eval_parameter(struct rp_eval *e, const struct rp_node *node,
+                                   struct rp_tensor *const *in, struct rp_tensor **out,
+                                   struct rp_err *err)
 {
     (void)e;
     (void)in;
@@ -188,8 +188,9 @@ static enum rp_code parameter(struct rp_eval *e, const struct rp_node *node,
     return rp_node_error(node, RP_BUG, err, "a parameter was evaluated");
 }
 
-static enum rp_code tuple(struct rp_eval *e, const struct rp_node *node,
-                          struct rp_tensor *const *in, struct rp_tensor **out, struct rp_err *err)
+static enum rp_code eval_tuple(struct rp_eval *e, const struct rp_node *node,
+                               struct rp_tensor *const *in, struct rp_tensor **out,
+                               struct rp_err *err)
 {
     (void)e;
     for (uint32_t i = 0; i < node->nin; i++)
@@ -197,8 +198,9 @@ static enum rp_code tuple(struct rp_eval *e, const struct rp_node *node,
     return rp_tensor_tuple(in, node->nin, out, err);
 }
 
-static enum rp_code element(struct rp_eval *e, const struct rp_node *node,
-                            struct rp_tensor *const *in, struct rp_tensor **out, struct rp_err *err)
+static enum rp_code eval_tuple_element(struct rp_eval *e, const struct rp_node *node,
+                                       struct rp_tensor *const *in, struct rp_tensor **out,
+                                       struct rp_err *err)
 {
     (void)e;
     if (node->value < 0 || (size_t)node->value >= in[0]->nparts)
@@ -208,8 +210,9 @@ static enum rp_code element(struct rp_eval *e, const struct rp_node *node,
     return RP_OK;
 }
 
-static enum rp_code token(struct rp_eval *e, const struct rp_node *node,
-                          struct rp_tensor *const *in, struct rp_tensor **out, struct rp_err *err)
+static enum rp_code eval_token(struct rp_eval *e, const struct rp_node *node,
+                               struct rp_tensor *const *in, struct rp_tensor **out,
+                               struct rp_err *err)
 {
     (void)e;
     (void)node;
@@ -229,9 +232,9 @@ enum rp_code rp_kernel_same(struct rp_eval *e, const struct rp_node *node,
 }
 
 /* A start gives (operands, results, ...): its done takes the results. */
-static enum rp_code async_done(struct rp_eval *e, const struct rp_node *node,
-                               struct rp_tensor *const *in, struct rp_tensor **out,
-                               struct rp_err *err)
+static enum rp_code eval_async_done(struct rp_eval *e, const struct rp_node *node,
+                                    struct rp_tensor *const *in, struct rp_tensor **out,
+                                    struct rp_err *err)
 {
     (void)e;
     if (in[0]->elem != RP_ELEM_TUPLE) {
@@ -245,9 +248,9 @@ static enum rp_code async_done(struct rp_eval *e, const struct rp_node *node,
 }
 
 /* (destination, source, context) of copy-start: the done gives the first. */
-static enum rp_code copy_done(struct rp_eval *e, const struct rp_node *node,
-                              struct rp_tensor *const *in, struct rp_tensor **out,
-                              struct rp_err *err)
+static enum rp_code eval_copy_done(struct rp_eval *e, const struct rp_node *node,
+                                   struct rp_tensor *const *in, struct rp_tensor **out,
+                                   struct rp_err *err)
 {
     (void)e;
     if (in[0]->elem == RP_ELEM_TUPLE && in[0]->nparts < 1)
@@ -256,9 +259,9 @@ static enum rp_code copy_done(struct rp_eval *e, const struct rp_node *node,
     return RP_OK;
 }
 
-static enum rp_code copy_start(struct rp_eval *e, const struct rp_node *node,
-                               struct rp_tensor *const *in, struct rp_tensor **out,
-                               struct rp_err *err)
+static enum rp_code eval_copy_start(struct rp_eval *e, const struct rp_node *node,
+                                    struct rp_tensor *const *in, struct rp_tensor **out,
+                                    struct rp_err *err)
 {
     struct rp_tensor *parts[3];
 
@@ -283,16 +286,17 @@ static enum rp_code check_call(struct rp_plan *plan, struct rp_node *node, struc
     return RP_OK;
 }
 
-static enum rp_code call(struct rp_eval *e, const struct rp_node *node, struct rp_tensor *const *in,
-                         struct rp_tensor **out, struct rp_err *err)
+static enum rp_code eval_call(struct rp_eval *e, const struct rp_node *node,
+                              struct rp_tensor *const *in, struct rp_tensor **out,
+                              struct rp_err *err)
 {
     return rp_eval_graph(e, node->called[0], in, out, err);
 }
 
 /* The results as (operands, results): what async-done looks for. */
-static enum rp_code async_start(struct rp_eval *e, const struct rp_node *node,
-                                struct rp_tensor *const *in, struct rp_tensor **out,
-                                struct rp_err *err)
+static enum rp_code eval_async_start(struct rp_eval *e, const struct rp_node *node,
+                                     struct rp_tensor *const *in, struct rp_tensor **out,
+                                     struct rp_err *err)
 {
     struct rp_tensor *parts[2];
 
@@ -314,19 +318,20 @@ static enum rp_code check_while(struct rp_plan *plan, struct rp_node *node, stru
     return RP_OK;
 }
 
-static bool truth(const struct rp_tensor *t)
+static bool is_true(const struct rp_tensor *t)
 {
     return t->n == 1 && t->data[0] != 0;
 }
 
-static enum rp_code loop(struct rp_eval *e, const struct rp_node *node, struct rp_tensor *const *in,
-                         struct rp_tensor **out, struct rp_err *err)
+static enum rp_code eval_while(struct rp_eval *e, const struct rp_node *node,
+                               struct rp_tensor *const *in, struct rp_tensor **out,
+                               struct rp_err *err)
 {
     struct rp_tensor *state = rp_tensor_keep(in[0]), *next;
 
     for (;;) {
         enum rp_code code = rp_eval_graph(e, node->called[1], &state, &next, err);
-        bool more = code == RP_OK && truth(next);
+        bool more = code == RP_OK && is_true(next);
 
         if (code == RP_OK) {
             rp_tensor_drop(next);
@@ -353,8 +358,9 @@ static enum rp_code check_branches(struct rp_plan *plan, struct rp_node *node, s
 }
 
 /* By pred: true, false; by index: beyond the last means the last. */
-static enum rp_code branch(struct rp_eval *e, const struct rp_node *node,
-                           struct rp_tensor *const *in, struct rp_tensor **out, struct rp_err *err)
+static enum rp_code eval_conditional(struct rp_eval *e, const struct rp_node *node,
+                                     struct rp_tensor *const *in, struct rp_tensor **out,
+                                     struct rp_err *err)
 {
     int64_t which = rp_tensor_integer(in[0], 0);
 
@@ -366,22 +372,22 @@ static enum rp_code branch(struct rp_eval *e, const struct rp_node *node,
 }
 
 const struct rp_kernel rp_kernels_control[] = {
-    {RP_OP_PARAMETER, NULL, parameter},
-    {RP_OP_TUPLE, NULL, tuple},
-    {RP_OP_GET_TUPLE_ELEMENT, NULL, element},
-    {RP_OP_AFTER_ALL, NULL, token},
+    {RP_OP_PARAMETER, NULL, eval_parameter},
+    {RP_OP_TUPLE, NULL, eval_tuple},
+    {RP_OP_GET_TUPLE_ELEMENT, NULL, eval_tuple_element},
+    {RP_OP_AFTER_ALL, NULL, eval_token},
     {RP_OP_ADD_DEPENDENCY, NULL, rp_kernel_same},
     {RP_OP_COPY, NULL, rp_kernel_same},
     {RP_OP_OPT_BARRIER, NULL, rp_kernel_same},
     {RP_OP_DOMAIN, NULL, rp_kernel_same},
-    {RP_OP_COPY_START, NULL, copy_start},
-    {RP_OP_COPY_DONE, NULL, copy_done},
-    {RP_OP_CALL, check_call, call},
-    {RP_OP_FUSION, check_call, call},
-    {RP_OP_ASYNC_START, check_call, async_start},
+    {RP_OP_COPY_START, NULL, eval_copy_start},
+    {RP_OP_COPY_DONE, NULL, eval_copy_done},
+    {RP_OP_CALL, check_call, eval_call},
+    {RP_OP_FUSION, check_call, eval_call},
+    {RP_OP_ASYNC_START, check_call, eval_async_start},
     {RP_OP_ASYNC_UPDATE, NULL, rp_kernel_same},
-    {RP_OP_ASYNC_DONE, NULL, async_done},
-    {RP_OP_WHILE, check_while, loop},
-    {RP_OP_CONDITIONAL, check_branches, branch},
+    {RP_OP_ASYNC_DONE, NULL, eval_async_done},
+    {RP_OP_WHILE, check_while, eval_while},
+    {RP_OP_CONDITIONAL, check_branches, eval_conditional},
     {0, NULL, NULL},
 };

@@ -35,7 +35,7 @@ unsigned rp_mesh_size(const struct rp_mesh *mesh)
     return mesh ? mesh->n : 1;
 }
 
-static void fail(struct rp_mesh *m)
+static void mesh_fail(struct rp_mesh *m)
 {
     pthread_mutex_lock(&m->lock);
     m->failed = true;
@@ -49,7 +49,7 @@ static void *run_member(void *at)
 
     me->code = me->fn(me->user, me->partition, &me->err);
     if (me->code != RP_OK)
-        fail(me->mesh);
+        mesh_fail(me->mesh);
     return NULL;
 }
 
@@ -92,7 +92,7 @@ void rp_mesh_leave(struct rp_mesh *m)
     pthread_mutex_unlock(&m->lock);
 }
 
-static enum rp_code join(struct member *members, unsigned n, struct rp_err *err)
+static enum rp_code mesh_join(struct member *members, unsigned n, struct rp_err *err)
 {
     enum rp_code code = RP_OK;
 
@@ -132,10 +132,10 @@ enum rp_code rp_mesh_run(unsigned n, rp_partition_fn *fn, void *user, struct rp_
         members[i].started = !pthread_create(&members[i].thread, NULL, run_member, &members[i]);
         if (!members[i].started) {
             members[i].code = rp_err_set(&members[i].err, RP_NOMEM, "cannot start a thread");
-            fail(&m);
+            mesh_fail(&m);
         }
     }
-    code = join(members, n, err);
+    code = mesh_join(members, n, err);
     *mesh = NULL;
     pthread_mutex_destroy(&m.lock);
     pthread_cond_destroy(&m.changed);

@@ -17,7 +17,7 @@ static bool has_fusions(const struct rp_program *p)
 }
 
 /* Operations whose result is not exact in bf16. */
-static bool rounds(unsigned code)
+static bool result_is_rounded(unsigned code)
 {
     switch (code) {
     case RP_OP_CONVOLUTION:
@@ -73,7 +73,7 @@ static void drop_unused(struct rp_graph *g, uint32_t *uses, uint32_t i)
     node->nin = 0;
 }
 
-static enum rp_code in_graph(struct rp_plan *plan, struct rp_graph *g, struct rp_err *err)
+static enum rp_code unround_graph(struct rp_plan *plan, struct rp_graph *g, struct rp_err *err)
 {
     uint32_t *uses = RP_ARENA_NEW(&plan->arena, uint32_t, g->n);
     bool changed = false;
@@ -90,7 +90,7 @@ static enum rp_code in_graph(struct rp_plan *plan, struct rp_graph *g, struct rp
         if (node->code != RP_OP_CONVERT || node->nin != 1 || node->shape->elem != RP_ELEM_F32)
             continue;
         from = node->in[0];
-        if (!rounds(g->nodes[from].code) || !all_bf16(g, &g->nodes[from]))
+        if (!result_is_rounded(g->nodes[from].code) || !all_bf16(g, &g->nodes[from]))
             continue;
         take_over(node, &g->nodes[from]);
         for (uint32_t k = 0; k < node->nin; k++)
@@ -107,6 +107,6 @@ enum rp_code rp_plan_unrounded(struct rp_plan *plan, struct rp_err *err)
     if (has_fusions(plan->program))
         return RP_OK;
     for (size_t i = 0; i < plan->program->computations.n; i++)
-        RP_TRY(in_graph(plan, &plan->graphs[i], err));
+        RP_TRY(unround_graph(plan, &plan->graphs[i], err));
     return RP_OK;
 }

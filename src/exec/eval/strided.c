@@ -10,7 +10,7 @@
 #define JOB_BYTES 65536
 
 /* Drops dimensions of one element and joins neighbours that are one run on both sides. */
-static void join(const struct rp_strided *s, struct rp_strided *out)
+static void strided_join(const struct rp_strided *s, struct rp_strided *out)
 {
     out->unit = s->unit;
     out->rank = 0;
@@ -112,7 +112,7 @@ void rp_strided_copy(const struct rp_strided *given, void *to, const void *from)
     for (size_t k = 0; k < given->rank; k++)
         if (!given->dims[k])
             return;
-    join(given, &s);
+    strided_join(given, &s);
     if (!s.rank) {
         memcpy(to, from, s.unit);
         return;

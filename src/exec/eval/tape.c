@@ -41,8 +41,8 @@ static enum rp_code new_reg(struct maker *m, unsigned elem, const void *constant
 }
 
 /* One element of a constant, in the arena. */
-static enum rp_code constant(struct maker *m, const struct rp_node *node, uint32_t *reg,
-                             struct rp_err *err)
+static enum rp_code tape_constant(struct maker *m, const struct rp_node *node, uint32_t *reg,
+                                  struct rp_err *err)
 {
     const struct rp_program *p = m->plan->program;
     const struct rp_literal *literal = &p->literals.at[node->value];
@@ -59,8 +59,8 @@ static enum rp_code constant(struct maker *m, const struct rp_node *node, uint32
     return new_reg(m, kept, kept != elem ? at + 16 : at, reg, err);
 }
 
-static enum rp_code element(struct maker *m, const struct rp_node *node, const uint32_t *reg_of,
-                            uint32_t *reg, struct rp_err *err)
+static enum rp_code tape_element(struct maker *m, const struct rp_node *node,
+                                 const uint32_t *reg_of, uint32_t *reg, struct rp_err *err)
 {
     struct rp_tape_op op = {.b = RP_NONE, .c = RP_NONE};
     uint32_t in[3] = {RP_NONE, RP_NONE, RP_NONE};
@@ -77,8 +77,8 @@ static enum rp_code element(struct maker *m, const struct rp_node *node, const u
     return rp_vec_push(&m->ops, op, err);
 }
 
-static enum rp_code walk(struct maker *m, const struct rp_graph *g, const uint32_t *args,
-                         uint32_t *root, struct rp_err *err);
+static enum rp_code tape_walk(struct maker *m, const struct rp_graph *g, const uint32_t *args,
+                              uint32_t *root, struct rp_err *err);
 
 static enum rp_code node_reg(struct maker *m, const struct rp_node *node, const uint32_t *args,
                              const uint32_t *reg_of, uint32_t *reg, struct rp_err *err)
@@ -90,7 +90,7 @@ static enum rp_code node_reg(struct maker *m, const struct rp_node *node, const 
         *reg = args[node->value];
         return RP_OK;
     case RP_OP_CONSTANT:
-        return constant(m, node, reg, err);
+        return tape_constant(m, node, reg, err);
     case RP_OP_BROADCAST:
     case RP_OP_RESHAPE:
     case RP_OP_BITCAST:
@@ -107,17 +107,17 @@ static enum rp_code node_reg(struct maker *m, const struct rp_node *node, const 
             break;
         for (uint32_t i = 0; i < node->nin; i++)
             in[i] = reg_of[node->in[i]];
-        return walk(m, node->called[0], in, reg, err);
+        return tape_walk(m, node->called[0], in, reg, err);
     default:
         if (rp_opcode_is_elementwise(node->code))
-            return element(m, node, reg_of, reg, err);
+            return tape_element(m, node, reg_of, reg, err);
         break;
     }
     return rp_node_error(node, RP_UNSUPPORTED, err, "not an operation on scalars");
 }
 
-static enum rp_code walk(struct maker *m, const struct rp_graph *g, const uint32_t *args,
-                         uint32_t *root, struct rp_err *err)
+static enum rp_code tape_walk(struct maker *m, const struct rp_graph *g, const uint32_t *args,
+                              uint32_t *root, struct rp_err *err)
 {
     uint32_t *reg_of = calloc((size_t)g->n + 1, sizeof *reg_of);
     enum rp_code code = reg_of ? RP_OK : rp_err_nomem(err, "planning");
@@ -146,8 +146,8 @@ static enum rp_code walk(struct maker *m, const struct rp_graph *g, const uint32
     return code;
 }
 
-static enum rp_code parameters(struct maker *m, const struct rp_graph *g, uint32_t *args,
-                               struct rp_err *err)
+static enum rp_code tape_parameters(struct maker *m, const struct rp_graph *g, uint32_t *args,
+                                    struct rp_err *err)
 {
     for (uint32_t i = 0; i < g->nparams; i++)
         RP_TRY(new_reg(m, RP_ELEM_F32, NULL, &args[i], err));
@@ -168,7 +168,7 @@ static enum rp_code parameters(struct maker *m, const struct rp_graph *g, uint32
     return RP_OK;
 }
 
-static void *copy(struct rp_plan *plan, const void *from, size_t n, size_t size)
+static void *copy_to_plan(struct rp_plan *plan, const void *from, size_t n, size_t size)
 {
     void *to = rp_arena_calloc(&plan->arena, n + 1, size, 16);
 
@@ -177,8 +177,8 @@ static void *copy(struct rp_plan *plan, const void *from, size_t n, size_t size)
     return to;
 }
 
-static enum rp_code finish(struct maker *m, const struct rp_graph *g, struct rp_tape **out,
-                           struct rp_err *err)
+static enum rp_code tape_finish(struct maker *m, const struct rp_graph *g, struct rp_tape **out,
+                                struct rp_err *err)
 {
     struct rp_tape *t = RP_NODE_NEW(m->plan, struct rp_tape);
 
@@ -188,9 +188,9 @@ static enum rp_code finish(struct maker *m, const struct rp_graph *g, struct rp_
     t->nops = m->ops.n;
     t->nparams = g->nparams;
     t->nresults = m->results.n;
-    t->regs = copy(m->plan, m->regs.at, m->regs.n, sizeof *t->regs);
-    t->ops = copy(m->plan, m->ops.at, m->ops.n, sizeof *t->ops);
-    t->results = copy(m->plan, m->results.at, m->results.n, sizeof *t->results);
+    t->regs = copy_to_plan(m->plan, m->regs.at, m->regs.n, sizeof *t->regs);
+    t->ops = copy_to_plan(m->plan, m->ops.at, m->ops.n, sizeof *t->ops);
+    t->results = copy_to_plan(m->plan, m->results.at, m->results.n, sizeof *t->results);
     if (!t->regs || !t->ops || !t->results)
         return rp_err_nomem(err, "planning");
     t->second = t->nresults == 1 && t->nparams == 2 && t->results[0] == 1;
@@ -212,13 +212,13 @@ enum rp_code rp_tape_new(struct rp_plan *plan, const struct rp_graph *graph, boo
 
     *out = NULL;
     if (code == RP_OK)
-        code = parameters(&m, graph, args, err);
+        code = tape_parameters(&m, graph, args, err);
     if (code == RP_OK)
-        code = walk(&m, graph, args, &root, err);
+        code = tape_walk(&m, graph, args, &root, err);
     if (code == RP_OK && !m.results.n)
         code = rp_vec_push(&m.results, root, err);
     if (code == RP_OK)
-        code = finish(&m, graph, out, err);
+        code = tape_finish(&m, graph, out, err);
     rp_vec_release(&m.regs);
     rp_vec_release(&m.ops);
     rp_vec_release(&m.results);

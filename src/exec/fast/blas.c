@@ -62,8 +62,8 @@ bool rp_blas_open(struct rp_blas *out)
 }
 
 /* Rows that lie dense one way or the other; false: neither. */
-static bool leading(int64_t row, int64_t column, int64_t rows, int64_t columns, int *how,
-                    int64_t *ld)
+static bool leading_dimension(int64_t row, int64_t column, int64_t rows, int64_t columns, int *how,
+                              int64_t *ld)
 {
     if (column == 1 && row >= columns) {
         *how = PLAIN;
@@ -80,8 +80,8 @@ bool rp_blas_gemm(const struct rp_blas *blas, const struct rp_gemm *g)
     int64_t lda, ldb;
     int ta, tb;
 
-    if (!leading(g->a_row, g->a_column, g->m, g->k, &ta, &lda) ||
-        !leading(g->b_row, g->b_column, g->k, g->n, &tb, &ldb))
+    if (!leading_dimension(g->a_row, g->a_column, g->m, g->k, &ta, &lda) ||
+        !leading_dimension(g->b_row, g->b_column, g->k, g->n, &tb, &ldb))
         return false;
     if (!blas->wide && (g->m > INT32_MAX || g->n > INT32_MAX || g->k > INT32_MAX ||
                         lda > INT32_MAX || ldb > INT32_MAX))

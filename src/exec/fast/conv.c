@@ -57,8 +57,9 @@ struct fast_conv {
     size_t nphases;
 };
 
-static void sizes(const struct rp_conv *c, const struct rp_value_shape *x,
-                  const struct rp_value_shape *w, const struct rp_value_shape *y, struct conv *v)
+static void conv_sizes(const struct rp_conv *c, const struct rp_value_shape *x,
+                       const struct rp_value_shape *w, const struct rp_value_shape *y,
+                       struct conv *v)
 {
     const struct rp_conv_dims *d = &c->dims;
 
@@ -90,8 +91,9 @@ static void sizes(const struct rp_conv *c, const struct rp_value_shape *x,
 /* ---- operands ---- */
 
 /* x with zeros around it, in its own order of dimensions; itself where none are needed. */
-static enum rp_code pad(const struct conv *v, const struct rp_conv_dims *dims, struct rp_tensor *x,
-                        struct rp_pool *pool, struct rp_tensor **out, struct rp_err *err)
+static enum rp_code conv_pad(const struct conv *v, const struct rp_conv_dims *dims,
+                             struct rp_tensor *x, struct rp_pool *pool, struct rp_tensor **out,
+                             struct rp_err *err)
 {
     struct rp_strided s = {.unit = sizeof(float), .rank = x->rank};
     int64_t begin = 0;
@@ -138,16 +140,16 @@ static void pack_panel(const struct conv *v, const float *from, int64_t have, fl
     } while (rp_index_next(k, size, v->n));
 }
 
-static int64_t panels(const struct conv *v)
+static int64_t conv_panels(const struct conv *v)
 {
     return (v->outputs + v->kernel.wide - 1) / v->kernel.wide;
 }
 
 /* w in panels of `wide` output features, where it cannot be read as it is. */
-static enum rp_code pack(const struct conv *v, struct rp_tensor *w, struct rp_tensor **out,
-                         struct rp_err *err)
+static enum rp_code conv_pack(const struct conv *v, struct rp_tensor *w, struct rp_tensor **out,
+                              struct rp_err *err)
 {
-    int64_t wide = v->kernel.wide, n = panels(v);
+    int64_t wide = v->kernel.wide, n = conv_panels(v);
     const float *from = (const float *)(void *)w->data;
     float *to;
 
@@ -262,7 +264,7 @@ static void phase_begin(const struct conv *v, const int64_t *phase, struct phase
         r->y_step[i + 1] = d->phases * d->y_step;
         r->y_first += phase[i] * d->y_step;
     }
-    terms = v->terms * panels(v);
+    terms = v->terms * conv_panels(v);
     r->job_rows = JOB_TERMS / (terms ? terms : 1);
     if (r->job_rows > r->rows / 2)
         r->job_rows = r->rows / 2;
@@ -344,8 +346,8 @@ static void cursor_next(const struct phase *r, struct cursor *c)
 }
 
 /* One block of rows and one panel: where it is not whole, through a corner of its own. */
-static void block(const struct phase *r, size_t from, size_t n, const float *const *a,
-                  const float *b, float *const *c, int64_t rows, int64_t columns)
+static void conv_block(const struct phase *r, size_t from, size_t n, const float *const *a,
+                       const float *b, float *const *c, int64_t rows, int64_t columns)
 {
     const struct rp_conv_kernel *k = &r->v->kernel;
     float corner[RP_CONV_ROWS * RP_CONV_WIDE];
@@ -367,15 +369,15 @@ static void block(const struct phase *r, size_t from, size_t n, const float *con
 }
 
 /* Rows [begin, end) of one panel with one part of the steps. */
-static void part(const struct phase_job *j, int64_t group, int64_t panel, size_t from, size_t n,
-                 int64_t begin, int64_t end)
+static void conv_part(const struct phase_job *j, int64_t group, int64_t panel, size_t from,
+                      size_t n, int64_t begin, int64_t end)
 {
     const struct phase *r = j->phase;
     const struct conv *v = r->v;
     int64_t wide = v->kernel.wide, o = panel * wide;
     int64_t columns = v->outputs - o < wide ? v->outputs - o : wide;
     const float *a[RP_CONV_ROWS], *x = j->o->x + group * v->x_group;
-    const float *b = v->packed ? j->o->w + (group * panels(v) + panel) * v->terms * wide
+    const float *b = v->packed ? j->o->w + (group * conv_panels(v) + panel) * v->terms * wide
                                : j->o->w + group * v->outputs + o;
     float *c[RP_CONV_ROWS], *y = j->o->y + group * v->outputs + o;
     struct cursor at;
@@ -390,7 +392,7 @@ static void part(const struct phase_job *j, int64_t group, int64_t panel, size_t
             if (i + 1 < rows || row + rows < end)
                 cursor_next(r, &at);
         }
-        block(r, from, n, a, b, c, rows, columns);
+        conv_block(r, from, n, a, b, c, rows, columns);
     }
 }
 
@@ -406,8 +408,8 @@ static enum rp_code rows_job(void *user, size_t job, struct rp_err *err)
     do {
         size_t n = r->nsteps - from < DEPTH ? r->nsteps - from : DEPTH;
 
-        for (int64_t p = 0; p < panels(r->v); p++)
-            part(j, group, p, from, n, begin, end);
+        for (int64_t p = 0; p < conv_panels(r->v); p++)
+            conv_part(j, group, p, from, n, begin, end);
         from += n;
     } while (from < r->nsteps);
     return RP_OK;
@@ -420,7 +422,7 @@ static enum rp_code run_phase(const struct phase *phase, const struct operands *
     struct phase_job j = {phase, o};
     size_t jobs = phase->blocks * (size_t)v->groups;
 
-    if (pool && jobs > 1 && phase->rows * v->terms * panels(v) * v->groups > JOB_TERMS / 8)
+    if (pool && jobs > 1 && phase->rows * v->terms * conv_panels(v) * v->groups > JOB_TERMS / 8)
         return rp_pool_each(pool, jobs, rows_job, &j, err);
     for (size_t i = 0; i < jobs; i++)
         RP_TRY(rows_job(&j, i, err));
@@ -492,7 +494,7 @@ static bool is_taken(const struct conv *v, const struct rp_value_shape *x,
 }
 
 /* Something to do, and no place beyond the offsets of steps. */
-static bool fits(const struct rp_value_shape *s)
+static bool conv_fits(const struct rp_value_shape *s)
 {
     return s->n && s->n < UINT32_MAX;
 }
@@ -509,12 +511,12 @@ enum rp_code rp_fast_conv_prepare(struct rp_plan *plan, struct rp_node *node, st
     node->attrs = f;
     x = rp_node_operand(plan, node, 0);
     w = rp_node_operand(plan, node, 1);
-    if (!fits(x) || !fits(w) || !fits(y))
+    if (!conv_fits(x) || !conv_fits(w) || !conv_fits(y))
         return RP_OK;
     for (size_t i = 0; i < f->base.window.n; i++)
         if (f->base.window.dim[i].base_dilation > MOST_DILATION)
             return RP_OK;
-    sizes(&f->base, x, w, y, &f->v);
+    conv_sizes(&f->base, x, w, y, &f->v);
     f->taken = is_taken(&f->v, x, w, y);
     if (!f->taken)
         return RP_OK;
@@ -522,7 +524,7 @@ enum rp_code rp_fast_conv_prepare(struct rp_plan *plan, struct rp_node *node, st
     return make_phases(plan, f, err);
 }
 
-static enum rp_code convolve(struct rp_eval *e, const struct rp_node *node, struct rp_tensor *x,
+static enum rp_code conv_run(struct rp_eval *e, const struct rp_node *node, struct rp_tensor *x,
                              struct rp_tensor *w, struct rp_tensor **out, struct rp_err *err)
 {
     const struct fast_conv *f = node->attrs;
@@ -556,13 +558,13 @@ enum rp_code rp_fast_conv(struct rp_eval *e, const struct rp_node *node,
         return e->plan->reference[RP_OP_CONVOLUTION]->run(e, node, in, out, err);
     code = rp_tensor_wide(in[0], &wide[0], err);
     if (code == RP_OK)
-        code = pad(&f->v, &f->base.dims, wide[0], e->pool, &x, err);
+        code = conv_pad(&f->v, &f->base.dims, wide[0], e->pool, &x, err);
     if (code == RP_OK)
         code = rp_tensor_wide(in[1], &wide[1], err);
     if (code == RP_OK)
-        code = pack(&f->v, wide[1], &w, err);
+        code = conv_pack(&f->v, wide[1], &w, err);
     if (code == RP_OK)
-        code = convolve(e, node, x, w, out, err);
+        code = conv_run(e, node, x, w, out, err);
     rp_tensor_drop(wide[0]);
     rp_tensor_drop(wide[1]);
     rp_tensor_drop(x);

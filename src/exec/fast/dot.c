@@ -16,8 +16,8 @@ static bool narrow_float(unsigned elem)
     return elem == RP_ELEM_F32 || rp_elem_is_small_float(elem);
 }
 
-static enum rp_code side(struct rp_tensor *t, const uint32_t *perm, bool as_is,
-                         struct rp_pool *pool, struct rp_tensor **out, struct rp_err *err)
+static enum rp_code dot_side(struct rp_tensor *t, const uint32_t *perm, bool as_is,
+                             struct rp_pool *pool, struct rp_tensor **out, struct rp_err *err)
 {
     struct rp_tensor *wide;
     enum rp_code code;
@@ -30,8 +30,9 @@ static enum rp_code side(struct rp_tensor *t, const uint32_t *perm, bool as_is,
     return code;
 }
 
-static enum rp_code plain(struct rp_eval *e, const struct rp_node *node,
-                          struct rp_tensor *const *in, struct rp_tensor **out, struct rp_err *err)
+static enum rp_code is_plain(struct rp_eval *e, const struct rp_node *node,
+                             struct rp_tensor *const *in, struct rp_tensor **out,
+                             struct rp_err *err)
 {
     return e->plan->reference[RP_OP_DOT]->run(e, node, in, out, err);
 }
@@ -57,10 +58,10 @@ enum rp_code rp_fast_dot(struct rp_eval *e, const struct rp_node *node, struct r
 
     if (!narrow_float(in[0]->elem) || !narrow_float(in[1]->elem) ||
         !narrow_float(node->shape->elem))
-        return plain(e, node, in, out, err);
-    code = side(in[0], d->lhs_perm, d->lhs_plain || d->lhs_flipped, e->pool, &l, err);
+        return is_plain(e, node, in, out, err);
+    code = dot_side(in[0], d->lhs_perm, d->lhs_plain || d->lhs_flipped, e->pool, &l, err);
     if (code == RP_OK)
-        code = side(in[1], d->rhs_perm, d->rhs_plain || d->rhs_flipped, e->pool, &r, err);
+        code = dot_side(in[1], d->rhs_perm, d->rhs_plain || d->rhs_flipped, e->pool, &r, err);
     if (code == RP_OK)
         code = rp_tensor_new(RP_ELEM_F32, node->shape->dims, node->shape->rank, &to, err);
     if (code == RP_OK) {

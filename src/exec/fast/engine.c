@@ -21,7 +21,7 @@ static const struct rp_kernel own[] = {
     {RP_OP_SELECT_AND_SCATTER, rp_select_prepare, rp_fast_select_and_scatter},
 };
 
-static void kernels(const struct rp_kernel **by_code)
+static void fast_kernels(const struct rp_kernel **by_code)
 {
     rp_kernels_reference(by_code);
     for (size_t i = 0; i < sizeof own / sizeof *own; i++)
@@ -39,7 +39,7 @@ static void mark_loose(struct rp_plan *plan)
     }
 }
 
-static enum rp_code improve(struct rp_plan *plan, struct rp_err *err)
+static enum rp_code fast_improve(struct rp_plan *plan, struct rp_err *err)
 {
     const struct rp_kernel **reference =
         RP_ARENA_NEW(&plan->arena, const struct rp_kernel *, RP_OP_COUNT);
@@ -87,7 +87,8 @@ static enum rp_code fast_compile(const char *where, const struct rp_engine_progr
 {
     (void)where;
     keep_memory();
-    return rp_eval_compile(&rp_engine_fast, program, options, kernels, improve, true, out, err);
+    return rp_eval_compile(&rp_engine_fast, program, options, fast_kernels, fast_improve, true, out,
+                           err);
 }
 
 const struct rp_engine rp_engine_fast = {

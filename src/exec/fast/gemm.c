@@ -167,7 +167,7 @@ struct block {
 };
 
 /* Through a corner of its own, where the block is not whole. */
-static void edge(const struct block *x, float *c, const float *a, int64_t c_row, int64_t rows)
+static void gemm_edge(const struct block *x, float *c, const float *a, int64_t c_row, int64_t rows)
 {
     float corner[MOST_ROWS * MOST_COLUMNS];
 
@@ -178,7 +178,7 @@ static void edge(const struct block *x, float *c, const float *a, int64_t c_row,
 }
 
 /* All rows of one panel of columns. */
-static void panel(const struct rp_gemm *g, const struct block *x, int64_t height)
+static void pack_panel(const struct rp_gemm *g, const struct block *x, int64_t height)
 {
     for (int64_t m = 0; m < g->m; m += height) {
         int64_t rows = g->m - m < height ? g->m - m : height;
@@ -188,7 +188,7 @@ static void panel(const struct rp_gemm *g, const struct block *x, int64_t height
         if (rows == height && x->columns == x->width)
             x->fn(x->depth, a, x->b, x->next, to, g->c_row, x->first);
         else
-            edge(x, to, a, g->c_row, rows);
+            gemm_edge(x, to, a, g->c_row, rows);
     }
 }
 
@@ -205,8 +205,8 @@ static bool is_far(const struct rp_gemm *g, const struct kernel *k)
 
 /* One step along k: panels of b that are whole and lie as rows are read where they are, or from the
    front of the room if they lie far apart; others are packed behind them. */
-static void panels(const struct job *j, const struct rp_gemm *g, struct block *x, const float *b,
-                   float *room)
+static void pack_panels(const struct job *j, const struct rp_gemm *g, struct block *x,
+                        const float *b, float *room)
 {
     bool far = is_far(g, &j->kernel);
     float *own = room + (far ? g->n / j->kernel.columns * j->kernel.columns * x->depth : 0);
@@ -234,7 +234,7 @@ static void panels(const struct job *j, const struct rp_gemm *g, struct block *x
         x->b = !whole ? own : far && x->width == j->kernel.columns ? room + n * x->depth : b + n;
         x->next = whole && x->b == b + n ? g->b_row : x->width;
         x->c = g->c + n;
-        panel(g, x, j->kernel.rows);
+        pack_panel(g, x, j->kernel.rows);
     }
 }
 
@@ -255,13 +255,13 @@ static enum rp_code own_tile(const struct job *j, const struct rp_gemm *g, struc
 
         pack_a(g, g->a + k0 * g->a_column, g->m, x.depth, j->kernel.rows, pa);
         round_packed(g, pa, high * x.depth);
-        panels(j, g, &x, g->b + k0 * g->b_row, pa + high * DEPTH);
+        pack_panels(j, g, &x, g->b + k0 * g->b_row, pa + high * DEPTH);
     }
     free(pa);
     return RP_OK;
 }
 
-static enum rp_code tile(void *user, size_t i, struct rp_err *err)
+static enum rp_code gemm_tile(void *user, size_t i, struct rp_err *err)
 {
     const struct job *j = user;
     struct rp_gemm g = *j->g;
@@ -281,7 +281,7 @@ static enum rp_code tile(void *user, size_t i, struct rp_err *err)
 }
 
 /* Pieces of at most `most`, all of about one size, in whole blocks of the kernel. */
-static int64_t even(int64_t n, int64_t most, int64_t block)
+static int64_t even_blocks(int64_t n, int64_t most, int64_t block)
 {
     int64_t pieces = (n + most - 1) / most;
 
@@ -299,20 +299,20 @@ enum rp_code rp_gemm_run(const struct rp_gemm *g, const struct rp_blas *blas, st
         return RP_OK;
     if (g->tf32 || g->m * g->n * g->k < LIBRARY_FROM)
         j.blas = NULL;
-    j.tile_m = even(g->m, TILE_M, j.kernel.rows);
-    j.tile_n = even(g->n, TILE_N, j.kernel.columns);
+    j.tile_m = even_blocks(g->m, TILE_M, j.kernel.rows);
+    j.tile_n = even_blocks(g->n, TILE_N, j.kernel.columns);
     if (j.blas) { /* it packs better in larger pieces */
         j.tile_m = g->batch >= threads ? g->m : (g->m + threads - 1) / threads;
         j.tile_n = g->n;
     }
     j.tiles_m = (g->m + j.tile_m - 1) / j.tile_m;
     if (g->batch * j.tiles_m < threads)
-        j.tile_n = even(g->n, (g->n + threads - 1) / threads, j.kernel.columns);
+        j.tile_n = even_blocks(g->n, (g->n + threads - 1) / threads, j.kernel.columns);
     j.tiles_n = (g->n + j.tile_n - 1) / j.tile_n;
     n = (size_t)(g->batch * j.tiles_m * j.tiles_n);
     if (pool && n > 1 && g->m * g->n * g->k * g->batch > WORTH_THREADS)
-        return rp_pool_each(pool, n, tile, &j, err);
+        return rp_pool_each(pool, n, gemm_tile, &j, err);
     for (size_t i = 0; i < n; i++)
-        RP_TRY(tile(&j, i, err));
+        RP_TRY(gemm_tile(&j, i, err));
     return RP_OK;
 }

@@ -37,7 +37,7 @@ struct loop_run {
     struct rp_tensor *out;
 };
 
-static void fill(char *to, const char *from, size_t unit, size_t n)
+static void loop_fill(char *to, const char *from, size_t unit, size_t n)
 {
     if (unit == 4) {
         uint32_t v, *t = (uint32_t *)(void *)to;
@@ -70,7 +70,7 @@ static void lay_out(const struct source *s, const struct rp_tensor *t, char *to)
     size_t period = (size_t)s->period * t->unit, n = room_of(s, t) * t->unit, done = period;
 
     if (s->scalar) {
-        fill(to, (const char *)t->data, t->unit, RP_TAPE_LANES);
+        loop_fill(to, (const char *)t->data, t->unit, RP_TAPE_LANES);
     } else if (is_pattern(s)) {
         memcpy(to, t->data, period);
         for (; done < n; done += n - done < done ? n - done : done)
@@ -79,7 +79,8 @@ static void lay_out(const struct source *s, const struct rp_tensor *t, char *to)
 }
 
 /* m elements of an input from place `at` of the loop. */
-static void *fetch(const struct source *s, const struct rp_tensor *t, size_t at, size_t m, char *to)
+static void *loop_fetch(const struct source *s, const struct rp_tensor *t, size_t at, size_t m,
+                        char *to)
 {
     size_t unit = t->unit, done = 0;
 
@@ -106,8 +107,9 @@ static void *fetch(const struct source *s, const struct rp_tensor *t, size_t at,
         size_t i = at + done, left = (size_t)s->repeat - i % (size_t)s->repeat;
         size_t n = left < m - done ? left : m - done;
 
-        fill(to + done * unit,
-             (const char *)t->data + i / (size_t)s->repeat % (size_t)s->period * unit, unit, n);
+        loop_fill(to + done * unit,
+                  (const char *)t->data + i / (size_t)s->repeat % (size_t)s->period * unit, unit,
+                  n);
         done += n;
     }
     return to;
@@ -151,7 +153,7 @@ static enum rp_code run_piece(void *user, size_t job, struct rp_err *err)
 
         for (size_t k = 0; k < n; k++)
             if (!r->loop->sources[k].scalar)
-                frame.reg[k] = fetch(&r->loop->sources[k], r->in[k], at, m, room[k]);
+                frame.reg[k] = loop_fetch(&r->loop->sources[k], r->in[k], at, m, room[k]);
         frame.reg[tape->results[0]] = r->out->data + at * r->out->unit;
         rp_tape_run(&frame, m);
     }
@@ -228,7 +230,7 @@ static bool same_dims(const struct rp_value_shape *a, const struct rp_value_shap
     return a->rank == b->rank && (!a->rank || !memcmp(a->dims, b->dims, a->rank * sizeof *a->dims));
 }
 
-static bool fusible(const struct former *f, const struct rp_node *node)
+static bool is_fusible(const struct former *f, const struct rp_node *node)
 {
     struct rp_lane lane;
 
@@ -270,7 +272,7 @@ static bool inline_broadcast(const struct former *f, const struct rp_node *node,
     return node->code == RP_OP_BROADCAST && !node->shape->dynamic && source_of(f, node, s);
 }
 
-static void cluster(struct former *f)
+static void form_cluster(struct former *f)
 {
     struct rp_graph *g = f->g;
 
@@ -279,7 +281,7 @@ static void cluster(struct former *f)
     f->outside[g->root] = true;
     for (uint32_t i = g->n; i-- > 0;) {
         struct rp_node *node = &g->nodes[i];
-        bool can = fusible(f, node);
+        bool can = is_fusible(f, node);
 
         if (can) {
             if (f->outside[i] || f->loop_of[i] == RP_NONE)
@@ -329,12 +331,12 @@ static enum rp_code add_input(struct builder *b, uint32_t node, struct source s,
     return rp_vec_push(&b->sources, s, err);
 }
 
-static enum rp_code operand(struct builder *b, uint32_t in, uint32_t *reg, struct rp_err *err)
+static enum rp_code loop_operand(struct builder *b, uint32_t in, uint32_t *reg, struct rp_err *err)
 {
     const struct rp_node *node = &b->f->g->nodes[in];
     struct source s;
 
-    if (b->f->loop_of[in] == b->root && fusible(b->f, node) && in != b->root) {
+    if (b->f->loop_of[in] == b->root && is_fusible(b->f, node) && in != b->root) {
         *reg = b->reg_of[in] - 1;
         return RP_OK;
     }
@@ -355,7 +357,7 @@ static enum rp_code add_op(struct builder *b, uint32_t i, struct rp_err *err)
     rp_lane_of_node(b->f->plan, node, false, &op.lane);
     rp_fast_lane(node->code, &op.lane);
     for (uint32_t k = 0; k < node->nin; k++)
-        RP_TRY(operand(b, node->in[k], place[k], err));
+        RP_TRY(loop_operand(b, node->in[k], place[k], err));
     reg = (struct rp_tape_reg){op.lane.to, (uint8_t)((rp_elem_bits(op.lane.to) + 7) / 8), NULL};
     RP_TRY(rp_vec_push(&b->regs, reg, err));
     RP_TRY(rp_vec_push(&b->ops, op, err));
@@ -370,7 +372,7 @@ static uint32_t final_reg(uint32_t reg, size_t ninputs)
     return reg & INPUT ? reg & ~INPUT : reg + (uint32_t)ninputs;
 }
 
-static void *copy(struct rp_plan *plan, const void *from, size_t n, size_t size)
+static void *copy_to_plan(struct rp_plan *plan, const void *from, size_t n, size_t size)
 {
     void *to = rp_arena_calloc(&plan->arena, n + 1, size, 16);
 
@@ -380,7 +382,7 @@ static void *copy(struct rp_plan *plan, const void *from, size_t n, size_t size)
 }
 
 /* The tape of a loop becomes the attributes of its last node, whose operands are the inputs. */
-static enum rp_code finish(struct builder *b, struct rp_err *err)
+static enum rp_code loop_finish(struct builder *b, struct rp_err *err)
 {
     struct rp_plan *plan = b->f->plan;
     struct rp_node *root = &b->f->g->nodes[b->root];
@@ -394,10 +396,10 @@ static enum rp_code finish(struct builder *b, struct rp_err *err)
     loop->tape.nops = b->ops.n;
     loop->tape.nresults = 1;
     loop->tape.regs = RP_ARENA_NEW(&plan->arena, struct rp_tape_reg, nin + b->ops.n + 1);
-    loop->tape.ops = copy(plan, b->ops.at, b->ops.n, sizeof *b->ops.at);
+    loop->tape.ops = copy_to_plan(plan, b->ops.at, b->ops.n, sizeof *b->ops.at);
     loop->tape.results = RP_ARENA_NEW(&plan->arena, uint32_t, 1);
-    loop->sources = copy(plan, b->sources.at, nin, sizeof *b->sources.at);
-    root->in = copy(plan, b->inputs.at, nin, sizeof *b->inputs.at);
+    loop->sources = copy_to_plan(plan, b->sources.at, nin, sizeof *b->sources.at);
+    root->in = copy_to_plan(plan, b->inputs.at, nin, sizeof *b->inputs.at);
     if (!loop->tape.regs || !loop->tape.ops || !loop->tape.results || !loop->sources || !root->in)
         return rp_err_nomem(err, "planning");
     memcpy(loop->tape.regs + nin, b->regs.at, b->ops.n * sizeof *b->regs.at);
@@ -424,10 +426,10 @@ static enum rp_code build_loop(struct former *f, uint32_t root, uint32_t *reg_of
     enum rp_code code = RP_OK;
 
     for (uint32_t i = 0; i <= root && code == RP_OK; i++)
-        if (f->loop_of[i] == root && !f->g->nodes[i].skip && fusible(f, &f->g->nodes[i]))
+        if (f->loop_of[i] == root && !f->g->nodes[i].skip && is_fusible(f, &f->g->nodes[i]))
             code = add_op(&b, i, err);
     if (code == RP_OK)
-        code = finish(&b, err);
+        code = loop_finish(&b, err);
     rp_vec_release(&b.regs);
     rp_vec_release(&b.ops);
     rp_vec_release(&b.inputs);
@@ -468,10 +470,10 @@ static enum rp_code form_graph(struct rp_plan *plan, struct rp_graph *g, struct 
     if (!reg_of || !ends || !f.loop_of || !f.outside)
         code = rp_err_nomem(err, "planning");
     if (code == RP_OK) {
-        cluster(&f);
+        form_cluster(&f);
         for (uint32_t i = g->n; i-- > 0 && code == RP_OK;) { /* from the end: operands stay as they
                                                                  are until their loop is made */
-            ends[i] = f.loop_of[i] == i && fusible(&f, &g->nodes[i]);
+            ends[i] = f.loop_of[i] == i && is_fusible(&f, &g->nodes[i]);
             if (ends[i])
                 code = build_loop(&f, i, reg_of, err);
         }

@@ -153,7 +153,7 @@ static enum rp_code columns_job(void *user, size_t job, struct rp_err *err)
     return RP_OK;
 }
 
-static bool choose(unsigned opcode, struct work *w)
+static bool choose_reduction(unsigned opcode, struct work *w)
 {
     switch (opcode) {
 #define CASE(id, name, expr, vector) \
@@ -186,7 +186,7 @@ static void join_parts(const struct work *w)
         memcpy(w->out, w->partial, n * sizeof *w->out);
 }
 
-static enum rp_code spread(struct work *w, struct rp_pool *pool, struct rp_err *err)
+static enum rp_code reduce_spread(struct work *w, struct rp_pool *pool, struct rp_err *err)
 {
     bool columns = w->inner > 1;
     size_t jobs, n = w->outer * w->inner, total = n * w->red, most = w->red / PART_ROWS;
@@ -220,7 +220,7 @@ static enum rp_code spread(struct work *w, struct rp_pool *pool, struct rp_err *
 }
 
 /* Sizes where the reduced dimensions are neighbours; false: they are not. */
-static bool split(const struct rp_reduce *a, const struct rp_tensor *t, struct work *w)
+static bool reduce_split(const struct rp_reduce *a, const struct rp_tensor *t, struct work *w)
 {
     int state = 0; /* before, in, behind the reduced ones */
 
@@ -270,7 +270,7 @@ bool rp_fast_reduce_takes_loose(const struct rp_graph *g, const struct rp_node *
     const struct rp_reduce *a = node->attrs;
     struct work w;
 
-    return node->run == rp_fast_reduce && a->k == 1 && choose(a->tape->simple, &w) &&
+    return node->run == rp_fast_reduce && a->k == 1 && choose_reduction(a->tape->simple, &w) &&
            g->nodes[node->in[0]].shape->elem == RP_ELEM_F32;
 }
 
@@ -282,14 +282,14 @@ enum rp_code rp_fast_reduce(struct rp_eval *e, const struct rp_node *node,
     struct work w = {0};
     enum rp_code code;
 
-    if (a->k != 1 || !choose(a->tape->simple, &w) || !in[0]->n ||
+    if (a->k != 1 || !choose_reduction(a->tape->simple, &w) || !in[0]->n ||
         rp_reduce_is_rounded(a->tape, a->tape->regs[0].elem) ||
         (in[0]->elem != RP_ELEM_F32 && !rp_elem_is_small_float(in[0]->elem)))
         return rp_reduce_run(e, node, in, out, err);
     code = rp_tensor_wide(in[0], &wide, err);
     if (code == RP_OK)
         code = rp_tensor_wide(in[1], &init, err);
-    if (code == RP_OK && !split(a, wide, &w))
+    if (code == RP_OK && !reduce_split(a, wide, &w))
         code = gather_dims(a, wide, &turned, &w, err);
     if (code == RP_OK)
         code = rp_tensor_new(RP_ELEM_F32, node->shape->dims, node->shape->rank, &to, err);
@@ -299,7 +299,7 @@ enum rp_code rp_fast_reduce(struct rp_eval *e, const struct rp_node *node,
         w.in = (const any *)(void *)(turned ? turned : wide)->data;
         w.out = (float *)(void *)to->data;
         memcpy(&w.init, init->data, sizeof w.init);
-        code = spread(&w, e->pool, err);
+        code = reduce_spread(&w, e->pool, err);
     }
     if (code == RP_OK)
         code = rp_tensor_as(to, node->shape->elem, out, err);

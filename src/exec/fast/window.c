@@ -93,7 +93,7 @@ struct pass {
 };
 
 /* The window does not move along the dimension: results and operands are the same places. */
-static bool still(const struct rp_window_dim *d, int64_t in, int64_t out)
+static bool is_identity(const struct rp_window_dim *d, int64_t in, int64_t out)
 {
     return d->size == 1 && d->stride == 1 && d->pad_low == 0 && in == out;
 }
@@ -116,17 +116,17 @@ static bool pass_begin(struct pass *p, const struct rp_window *w, const struct r
         p->size[k] = w->dim[k].size;
     }
     p->unit = 1;
-    while (p->rank > 1 && still(&w->dim[p->rank - 1], p->in[p->rank - 1], out[p->rank - 1]))
+    while (p->rank > 1 && is_identity(&w->dim[p->rank - 1], p->in[p->rank - 1], out[p->rank - 1]))
         p->unit *= out[--p->rank];
     for (p->lead = 0; p->lead + 1 < p->rank; p->lead++)
-        if (!still(&w->dim[p->lead], p->in[p->lead], out[p->lead]))
+        if (!is_identity(&w->dim[p->lead], p->in[p->lead], out[p->lead]))
             break;
     p->row = out[p->rank - 1];
     p->rows = (int64_t)nout / p->row / p->unit;
     return true;
 }
 
-static int64_t shift(const struct rp_window_dim *d, int64_t place)
+static int64_t shift_window(const struct rp_window_dim *d, int64_t place)
 {
     return (d->reversal ? d->size - 1 - place : place) * d->window_dilation - d->pad_low;
 }
@@ -138,11 +138,11 @@ static bool pass_row(const struct pass *p, const int64_t *row, const int64_t *pl
 {
     size_t last = p->rank - 1;
     const struct rp_window_dim *d = &p->window->dim[last];
-    int64_t first = shift(d, place[last]);
+    int64_t first = shift_window(d, place[last]);
 
     *at = first * p->stride[last];
     for (size_t k = 0; k < last; k++) {
-        int64_t i = row[k] * p->window->dim[k].stride + shift(&p->window->dim[k], place[k]);
+        int64_t i = row[k] * p->window->dim[k].stride + shift_window(&p->window->dim[k], place[k]);
 
         if (i < 0 || i >= p->in[k])
             return false;
@@ -194,8 +194,8 @@ static enum rp_code reduce_job(void *user, size_t job, struct rp_err *err)
     return RP_OK;
 }
 
-static enum rp_code spread(struct rp_pool *pool, int64_t rows, int64_t per_job, rp_job_fn *job,
-                           void *user, struct rp_err *err)
+static enum rp_code window_spread(struct rp_pool *pool, int64_t rows, int64_t per_job,
+                                  rp_job_fn *job, void *user, struct rp_err *err)
 {
     size_t jobs = (size_t)((rows + per_job - 1) / per_job);
 
@@ -238,7 +238,7 @@ enum rp_code rp_fast_reduce_window(struct rp_eval *e, const struct rp_node *node
         r.init = *(const float *)(void *)init->data;
         r.y = (float *)(void *)to->data;
         r.job_rows = rows_of_job(&r.pass);
-        code = spread(e->pool, r.pass.rows, r.job_rows, reduce_job, &r, err);
+        code = window_spread(e->pool, r.pass.rows, r.job_rows, reduce_job, &r, err);
     }
     if (code == RP_OK)
         code = rp_tensor_as(to, node->shape->elem, out, err);
@@ -394,7 +394,7 @@ static enum rp_code make_offsets(struct selection *s, struct rp_err *err)
         return rp_err_nomem(err, "selecting");
     for (int64_t i = 0; i < n; i++, rp_index_next(place, p->size, p->rank))
         for (size_t k = 0; k < p->rank; k++)
-            s->offset[i] += shift(&p->window->dim[k], place[k]) * p->stride[k];
+            s->offset[i] += shift_window(&p->window->dim[k], place[k]) * p->stride[k];
     return RP_OK;
 }
 
@@ -409,7 +409,7 @@ static enum rp_code select_and_add(struct selection *s, struct rp_pool *pool, st
         s->slices *= p->in[k];
     s->job_slices = rows / (p->rows / s->slices) + 1;
     RP_TRY(make_offsets(s, err));
-    code = spread(pool, s->slices, s->job_slices, slices_job, s, err);
+    code = window_spread(pool, s->slices, s->job_slices, slices_job, s, err);
     free(s->offset);
     return code;
 }

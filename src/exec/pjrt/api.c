@@ -129,8 +129,8 @@ static uint64_t status_of(const struct rp_pjrt *pjrt, void *error)
 }
 
 /* Takes the error over. */
-static enum rp_code failure(const struct rp_pjrt *pjrt, void *error, enum rp_code other,
-                            struct rp_err *err)
+static enum rp_code call_failure(const struct rp_pjrt *pjrt, void *error, enum rp_code other,
+                                 struct rp_err *err)
 {
     struct rp_pjrt_args args = RP_PJRT_ARGS;
     char message[MESSAGE_BYTES];
@@ -193,7 +193,7 @@ enum rp_code rp_pjrt_call(struct rp_pjrt *pjrt, enum rp_pjrt_function function,
             break;
         rp_pjrt_drop(pjrt, RP_PJRT_ERROR_DESTROY, error);
     }
-    return failure(pjrt, error, other, err);
+    return call_failure(pjrt, error, other, err);
 }
 
 void rp_pjrt_drop(struct rp_pjrt *pjrt, enum rp_pjrt_function function, void *object)

@@ -74,8 +74,8 @@ static enum rp_code parse_option(const char *text, struct client_option *out,
 
 #define OPTIONS_MAX 32
 
-static enum rp_code create(struct rp_pjrt_client *c, const char *const *options, size_t noptions,
-                           const char *extra, struct rp_err *err)
+static enum rp_code create_client(struct rp_pjrt_client *c, const char *const *options,
+                                  size_t noptions, const char *extra, struct rp_err *err)
 {
     struct client_option parsed[OPTIONS_MAX + 1] = {{{0}}};
     int64_t ints[OPTIONS_MAX + 1][LIST_MAX];
@@ -136,7 +136,7 @@ static enum rp_code ask_devices(struct rp_pjrt_client *c, enum rp_pjrt_function 
     return RP_OK;
 }
 
-static void describe(struct rp_pjrt_client *c)
+static void describe_device(struct rp_pjrt_client *c)
 {
     struct rp_pjrt_args args = RP_PJRT_ARGS;
 
@@ -157,14 +157,14 @@ enum rp_code rp_pjrt_open(const char *path, const char *const *options, size_t n
     memset(out, 0, sizeof *out);
     RP_TRY(rp_pjrt_load(path, &out->pjrt, err));
     RP_TRY(rp_pjrt_call(&out->pjrt, RP_PJRT_PLUGIN_INITIALIZE, &none, NULL, RP_MISSING, err));
-    RP_TRY(create(out, options, noptions, NULL, err));
+    RP_TRY(create_client(out, options, noptions, NULL, err));
     RP_TRY(ask_devices(out, RP_PJRT_CLIENT_ADDRESSABLE_DEVICES, out->client, err));
-    describe(out);
+    describe_device(out);
     if (out->ndevices < devices && strstr(out->platform, "cpu")) {
         rp_pjrt_drop(&out->pjrt, RP_PJRT_CLIENT_DESTROY, out->client);
         out->client = NULL;
         snprintf(count, sizeof count, "cpu_device_count=%u", devices);
-        RP_TRY(create(out, options, noptions, count, err));
+        RP_TRY(create_client(out, options, noptions, count, err));
         RP_TRY(ask_devices(out, RP_PJRT_CLIENT_ADDRESSABLE_DEVICES, out->client, err));
     }
     if (out->ndevices < devices)
@@ -220,8 +220,8 @@ static enum rp_code make_lists(struct rp_pjrt_client *c, struct rp_err *err)
     return RP_OK;
 }
 
-static enum rp_code compile(struct rp_pjrt_client *c, const struct rp_pjrt_source *source,
-                            struct rp_bytes options, struct rp_err *err)
+static enum rp_code compile_source(struct rp_pjrt_client *c, const struct rp_pjrt_source *source,
+                                   struct rp_bytes options, struct rp_err *err)
 {
     struct rp_pjrt_args args = RP_PJRT_ARGS, program = RP_PJRT_ARGS;
 
@@ -252,7 +252,7 @@ enum rp_code rp_pjrt_compile(struct rp_pjrt_client *c, const struct rp_pjrt_sour
         code = rp_proto_written(&w, &options, err);
     }
     if (code == RP_OK)
-        code = compile(c, source, options, err);
+        code = compile_source(c, source, options, err);
     rp_proto_writer_release(&w);
     RP_TRY(code);
     RP_TRY(ask_devices(c, RP_PJRT_LOADED_DEVICES, c->loaded, err));

@@ -18,12 +18,12 @@ static void *open_first(const char *const *names, int flags)
     return library;
 }
 
-static void *symbol(void *library, const char *name)
+static void *find_symbol(void *library, const char *name)
 {
     return library ? dlsym(library, name) : NULL;
 }
 
-static void look(struct rp_device_marks *m)
+static void marks_look(struct rp_device_marks *m)
 {
     static const char *const driver[] = {"libcuda.so.1", NULL};
     static const char *const runtime[] = {"libcudart.so.13", "libcudart.so.12", "libcudart.so.11.0",
@@ -43,21 +43,21 @@ static void look(struct rp_device_marks *m)
     cuda = open_first(runtime, RTLD_NOLOAD);
     if (!cuda)
         cuda = open_first(runtime, 0);
-    as.symbol = symbol(cuda, "cudaProfilerStart");
+    as.symbol = find_symbol(cuda, "cudaProfilerStart");
     m->start = as.call;
-    as.symbol = symbol(cuda, "cudaProfilerStop");
+    as.symbol = find_symbol(cuda, "cudaProfilerStop");
     m->stop = as.call;
     ranges = open_first(nvtx, 0);
-    as.symbol = symbol(ranges, "nvtxRangePushA");
+    as.symbol = find_symbol(ranges, "nvtxRangePushA");
     m->push = as.name;
-    as.symbol = symbol(ranges, "nvtxRangePop");
+    as.symbol = find_symbol(ranges, "nvtxRangePop");
     m->pop = as.call;
 }
 
 void rp_device_marks_begin(struct rp_device_marks *m)
 {
     if (!m->looked)
-        look(m);
+        marks_look(m);
     m->marking = true;
     if (m->start && m->stop)
         m->start();

@@ -41,8 +41,8 @@ static rp_pjrt_fn *function_of(const uint64_t *table, unsigned i)
     return as.call;
 }
 
-static enum rp_code call(const uint64_t *table, unsigned i, struct rp_pjrt_args *args,
-                         struct rp_err *err)
+static enum rp_code profiler_call(const uint64_t *table, unsigned i, struct rp_pjrt_args *args,
+                                  struct rp_err *err)
 {
     struct rp_pjrt_args asked = RP_PJRT_ARGS;
     const char *text;
@@ -71,7 +71,7 @@ static enum rp_code call_profiler(const struct rp_pjrt_profile *profile, unsigne
     struct rp_pjrt_args args = RP_PJRT_ARGS;
 
     args.word[RP_PJRT_PROFILER_ARG] = rp_pjrt_word(profile->profiler);
-    return call(profile->table, i, &args, err);
+    return profiler_call(profile->table, i, &args, err);
 }
 
 enum rp_code rp_pjrt_profile_start(struct rp_pjrt_client *c, struct rp_pjrt_profile *out,
@@ -88,7 +88,7 @@ enum rp_code rp_pjrt_profile_start(struct rp_pjrt_client *c, struct rp_pjrt_prof
                           c->platform);
     args.word[RP_PJRT_PROFILER_OPTIONS] = rp_pjrt_word(profile_options);
     args.word[RP_PJRT_PROFILER_OPTIONS_SIZE] = sizeof profile_options;
-    RP_TRY(call(out->table, RP_PJRT_PROFILER_CREATE, &args, err));
+    RP_TRY(profiler_call(out->table, RP_PJRT_PROFILER_CREATE, &args, err));
     out->profiler = rp_pjrt_pointer(args.word[RP_PJRT_PROFILER_CREATED]);
     code = call_profiler(out, RP_PJRT_PROFILER_START, err);
     if (code != RP_OK)
@@ -116,15 +116,15 @@ static enum rp_code copy_bytes(const void *from, uint64_t size, uint8_t **bytes,
  * ignores what it is handed and answers with memory of its own, of one byte more than it filled: so
  * a buffer in the first answer is taken as it is, less the byte that belongs to nothing.
  */
-static enum rp_code collect(struct rp_pjrt_profile *profile, uint8_t **bytes, size_t *n,
-                            struct rp_err *err)
+static enum rp_code collect_profile(struct rp_pjrt_profile *profile, uint8_t **bytes, size_t *n,
+                                    struct rp_err *err)
 {
     struct rp_pjrt_args args = RP_PJRT_ARGS;
     uint64_t size;
     const void *theirs;
 
     args.word[RP_PJRT_PROFILER_ARG] = rp_pjrt_word(profile->profiler);
-    RP_TRY(call(profile->table, RP_PJRT_PROFILER_COLLECT, &args, err));
+    RP_TRY(profiler_call(profile->table, RP_PJRT_PROFILER_COLLECT, &args, err));
     size = args.word[RP_PJRT_PROFILER_BUFFER_SIZE];
     theirs = rp_pjrt_pointer(args.word[RP_PJRT_PROFILER_BUFFER]);
     if (theirs)
@@ -133,7 +133,7 @@ static enum rp_code collect(struct rp_pjrt_profile *profile, uint8_t **bytes, si
     if (!size)
         return RP_OK;
     args.word[RP_PJRT_PROFILER_BUFFER] = rp_pjrt_word(*bytes);
-    return call(profile->table, RP_PJRT_PROFILER_COLLECT, &args, err);
+    return profiler_call(profile->table, RP_PJRT_PROFILER_COLLECT, &args, err);
 }
 
 enum rp_code rp_pjrt_profile_stop(struct rp_pjrt_profile *profile, uint8_t **bytes, size_t *n,
@@ -144,7 +144,7 @@ enum rp_code rp_pjrt_profile_stop(struct rp_pjrt_profile *profile, uint8_t **byt
     *bytes = NULL;
     *n = 0;
     if (code == RP_OK)
-        code = collect(profile, bytes, n, err);
+        code = collect_profile(profile, bytes, n, err);
     call_profiler(profile, RP_PJRT_PROFILER_DESTROY, NULL);
     if (code != RP_OK) {
         free(*bytes);

@@ -124,7 +124,7 @@ enum rp_code rp_pjrt_upload(struct rp_pjrt_client *c, struct rp_tensor *const *a
 }
 
 /* Arguments that the run before gave away. */
-static enum rp_code renew(struct rp_pjrt_client *c, struct rp_err *err)
+static enum rp_code renew_donated(struct rp_pjrt_client *c, struct rp_err *err)
 {
     void *done = NULL;
 
@@ -164,7 +164,7 @@ enum rp_code rp_pjrt_run(struct rp_pjrt_client *c, int64_t *ns, struct rp_err *e
     int64_t begin;
 
     drop_outputs(c);
-    RP_TRY(renew(c, err));
+    RP_TRY(renew_donated(c, err));
     options.word[RP_PJRT_OPTIONS_LAUNCH] = ++c->launch & INT32_MAX;
     options.word[RP_PJRT_OPTIONS_KEPT] = rp_pjrt_word(c->kept);
     options.word[RP_PJRT_OPTIONS_NKEPT] = c->nkept;

@@ -18,15 +18,16 @@ struct image {
 };
 
 /* n bytes at an offset, or NULL. */
-static const void *slice(const struct image *image, uint64_t offset, uint64_t n)
+static const void *image_slice(const struct image *image, uint64_t offset, uint64_t n)
 {
     return offset <= image->n && n <= image->n - offset ? image->at + offset : NULL;
 }
 
-static bool section(const struct image *image, const Elf64_Ehdr *head, uint64_t i, Elf64_Shdr *out)
+static bool image_section(const struct image *image, const Elf64_Ehdr *head, uint64_t i,
+                          Elf64_Shdr *out)
 {
     const void *at = i < head->e_shnum && head->e_shentsize >= sizeof *out
-                         ? slice(image, head->e_shoff + i * head->e_shentsize, sizeof *out)
+                         ? image_slice(image, head->e_shoff + i * head->e_shentsize, sizeof *out)
                          : NULL;
 
     if (at)
@@ -37,8 +38,8 @@ static bool section(const struct image *image, const Elf64_Ehdr *head, uint64_t 
 static bool in_table(const struct image *image, const Elf64_Shdr *table, const Elf64_Shdr *names,
                      const char *symbol)
 {
-    const char *text = slice(image, names->sh_offset, names->sh_size);
-    const unsigned char *row = slice(image, table->sh_offset, table->sh_size);
+    const char *text = image_slice(image, names->sh_offset, names->sh_size);
+    const unsigned char *row = image_slice(image, table->sh_offset, table->sh_size);
     size_t len = strlen(symbol) + 1;
     Elf64_Sym at;
 
@@ -60,8 +61,8 @@ static bool has_symbol(const struct image *image, const char *symbol)
         image->at[EI_CLASS] != ELFCLASS64)
         return false;
     memcpy(&head, image->at, sizeof head);
-    for (uint64_t i = 0; section(image, &head, i, &table); i++)
-        if (table.sh_type == SHT_DYNSYM && section(image, &head, table.sh_link, &names))
+    for (uint64_t i = 0; image_section(image, &head, i, &table); i++)
+        if (table.sh_type == SHT_DYNSYM && image_section(image, &head, table.sh_link, &names))
             return in_table(image, &table, &names, symbol);
     return false;
 }

@@ -23,8 +23,9 @@ static bool same_file(const char *a, const char *b)
     return stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
 }
 
-static enum rp_code add(struct rp_plugins *to, enum rp_plugin_kind kind, const char *path,
-                        const char *name, size_t nname, const char *found, struct rp_err *err)
+static enum rp_code plugins_add(struct rp_plugins *to, enum rp_plugin_kind kind, const char *path,
+                                const char *name, size_t nname, const char *found,
+                                struct rp_err *err)
 {
     struct rp_plugin plugin = {.kind = kind};
 
@@ -64,8 +65,8 @@ static enum rp_code from_environment(struct rp_plugins *to, struct rp_err *err)
             continue;
         snprintf(path, sizeof path, "%.*s", (int)(end - colon - 1), colon + 1);
         if (access(path, R_OK) == 0)
-            RP_TRY(add(to, RP_PLUGIN_PJRT, path, list, (size_t)(colon - list),
-                       "PJRT_NAMES_AND_LIBRARY_PATHS", err));
+            RP_TRY(plugins_add(to, RP_PLUGIN_PJRT, path, list, (size_t)(colon - list),
+                               "PJRT_NAMES_AND_LIBRARY_PATHS", err));
     }
     return RP_OK;
 }
@@ -91,7 +92,7 @@ static enum rp_code from_pattern(struct rp_plugins *to, const char *root,
         if (!rp_elf_has_symbol(found.gl_pathv[i], pattern->symbol))
             continue;
         name_of(found.gl_pathv[i], &name, &n);
-        code = add(to, pattern->kind, found.gl_pathv[i], name, n, root, err);
+        code = plugins_add(to, pattern->kind, found.gl_pathv[i], name, n, root, err);
     }
     globfree(&found);
     return code;
@@ -253,8 +254,8 @@ static int rank_of(const struct rp_plugin *plugin)
     return strstr(plugin->path, "cpu") ? 1 : 0;
 }
 
-static const struct rp_plugin *choose(const struct rp_plugins *plugins, enum rp_plugin_kind kind,
-                                      const char *name)
+static const struct rp_plugin *choose_plugin(const struct rp_plugins *plugins,
+                                             enum rp_plugin_kind kind, const char *name)
 {
     const struct rp_plugin *best = NULL;
 
@@ -305,7 +306,7 @@ enum rp_code rp_plugin_resolve(enum rp_plugin_kind kind, const char *where, char
     }
     code = rp_plugins_find(&plugins, err);
     if (code == RP_OK) {
-        chosen = choose(&plugins, kind, where);
+        chosen = choose_plugin(&plugins, kind, where);
         *path = chosen ? strdup(chosen->path) : NULL;
         if (!chosen)
             code = none_found(kind, where, err);

@@ -45,7 +45,7 @@ static void last_line(int log, char *out, size_t cap)
 }
 
 /* Runs a program with everything it prints in `log`; its exit status, or -1 where it cannot run. */
-static int run(char *const argv[], int log)
+static int run_command(char *const argv[], int log)
 {
     posix_spawn_file_actions_t actions;
     int status = -1;
@@ -62,7 +62,7 @@ static int run(char *const argv[], int log)
                                                                            : -1;
 }
 
-static enum rp_code fetch(const char *package, char *folder, struct rp_err *err)
+static enum rp_code pip_install(const char *package, char *folder, struct rp_err *err)
 {
     char python[] = "python3", m[] = "-m", pip[] = "pip", install[] = "install";
     char quiet[] = "--quiet", alone[] = "--no-deps", upgrade[] = "--upgrade";
@@ -75,7 +75,7 @@ static enum rp_code fetch(const char *package, char *folder, struct rp_err *err)
     if (log < 0)
         return rp_err_set_os(err, errno, "cannot run pip");
     snprintf(name, sizeof name, "%s", package);
-    status = run(argv, log);
+    status = run_command(argv, log);
     last_line(log, words, sizeof words);
     if (status < 0)
         code = rp_err_set(err, RP_MISSING, "python3 is needed to fetch '%s'", package);
@@ -107,7 +107,7 @@ enum rp_code rp_plugin_install(const char *package, struct rp_err *err)
         code = make_folder(folder, err);
     }
     if (code == RP_OK)
-        code = fetch(package, folder, err);
+        code = pip_install(package, folder, err);
     rp_arena_release(&arena);
     return code;
 }

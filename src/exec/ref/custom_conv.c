@@ -38,7 +38,7 @@ static double activate(const struct custom *c, double x)
     return !strcmp(name, "kTanh") ? tanh(x) : x;
 }
 
-static bool known(const char *activation)
+static bool activation_known(const char *activation)
 {
     static const char *const names[] = {"",     "kNone",      "kRelu",    "kRelu6",
                                         "kElu", "kLeakyRelu", "kSigmoid", "kTanh"};
@@ -49,8 +49,8 @@ static bool known(const char *activation)
     return false;
 }
 
-static enum rp_code prepare(struct rp_plan *plan, struct rp_node *node, enum kind kind,
-                            struct rp_err *err)
+static enum rp_code custom_conv_prepare(struct rp_plan *plan, struct rp_node *node, enum kind kind,
+                                        struct rp_err *err)
 {
     struct custom *c = RP_NODE_NEW(plan, struct custom);
     const struct rp_value_shape *shape = rp_custom_shape(node);
@@ -71,7 +71,7 @@ static enum rp_code prepare(struct rp_plan *plan, struct rp_node *node, enum kin
     c->side_scale = rp_config_number(plan, node, "side_input_scale", 0);
     c->leak = rp_config_number(plan, node, "leakyrelu_alpha", 0);
     rp_config_word(plan, node, "activation_mode", c->activation, sizeof c->activation);
-    if (!known(c->activation))
+    if (!activation_known(c->activation))
         return rp_node_error(node, RP_UNSUPPORTED, err, "unsupported activation %s", c->activation);
     if (kind == FORWARD && node->nin > 3 && rp_node_operand(plan, node, 3)->n != shape->n)
         return rp_node_error(node, RP_FORMAT, err, "wrong shape of the side input");
@@ -80,17 +80,17 @@ static enum rp_code prepare(struct rp_plan *plan, struct rp_node *node, enum kin
 
 static enum rp_code prepare_forward(struct rp_plan *plan, struct rp_node *node, struct rp_err *err)
 {
-    return prepare(plan, node, FORWARD, err);
+    return custom_conv_prepare(plan, node, FORWARD, err);
 }
 
 static enum rp_code prepare_input(struct rp_plan *plan, struct rp_node *node, struct rp_err *err)
 {
-    return prepare(plan, node, INPUT, err);
+    return custom_conv_prepare(plan, node, INPUT, err);
 }
 
 static enum rp_code prepare_filter(struct rp_plan *plan, struct rp_node *node, struct rp_err *err)
 {
-    return prepare(plan, node, FILTER, err);
+    return custom_conv_prepare(plan, node, FILTER, err);
 }
 
 /* Backward convolutions run the loops of the forward one, which is what window and dim_labels are
@@ -221,8 +221,9 @@ static enum rp_code conv_forward(const struct rp_node *node, const struct custom
     return code;
 }
 
-static enum rp_code run(struct rp_eval *e, const struct rp_node *node, struct rp_tensor *const *in,
-                        struct rp_tensor **out, struct rp_err *err)
+static enum rp_code custom_conv_run(struct rp_eval *e, const struct rp_node *node,
+                                    struct rp_tensor *const *in, struct rp_tensor **out,
+                                    struct rp_err *err)
 {
     const struct custom *c = node->attrs;
     struct rp_tensor *first = NULL;
@@ -233,9 +234,9 @@ static enum rp_code run(struct rp_eval *e, const struct rp_node *node, struct rp
 }
 
 const struct rp_custom_target rp_custom_convolutions[] = {
-    {"__cudnn$convForward", prepare_forward, run},
-    {"__cudnn$convBiasActivationForward", prepare_forward, run},
-    {"__cudnn$convBackwardInput", prepare_input, run},
-    {"__cudnn$convBackwardFilter", prepare_filter, run},
+    {"__cudnn$convForward", prepare_forward, custom_conv_run},
+    {"__cudnn$convBiasActivationForward", prepare_forward, custom_conv_run},
+    {"__cudnn$convBackwardInput", prepare_input, custom_conv_run},
+    {"__cudnn$convBackwardFilter", prepare_filter, custom_conv_run},
     {NULL, NULL, NULL},
 };

@@ -18,8 +18,8 @@ struct factor {
 };
 
 /* Operands of at least so many, a matrix first; so many results. */
-static enum rp_code check(struct rp_plan *plan, struct rp_node *node, uint32_t nin, size_t nout,
-                          struct rp_err *err)
+static enum rp_code factor_check(struct rp_plan *plan, struct rp_node *node, uint32_t nin,
+                                 size_t nout, struct rp_err *err)
 {
     struct factor *c = RP_NODE_NEW(plan, struct factor);
     size_t parts = node->shape->elem == RP_ELEM_TUPLE ? node->shape->nparts : 1;
@@ -37,7 +37,7 @@ static enum rp_code prepare_potrf(struct rp_plan *plan, struct rp_node *node, st
 {
     const struct rp_value_shape *in;
 
-    RP_TRY(check(plan, node, 1, 2, err));
+    RP_TRY(factor_check(plan, node, 1, 2, err));
     in = rp_node_operand(plan, node, 0);
     return in->dims[in->rank - 1] == in->dims[in->rank - 2]
                ? RP_OK
@@ -46,14 +46,14 @@ static enum rp_code prepare_potrf(struct rp_plan *plan, struct rp_node *node, st
 
 static enum rp_code prepare_getrf(struct rp_plan *plan, struct rp_node *node, struct rp_err *err)
 {
-    return check(plan, node, 1, 3, err);
+    return factor_check(plan, node, 1, 3, err);
 }
 
 static enum rp_code prepare_trsm(struct rp_plan *plan, struct rp_node *node, struct rp_err *err)
 {
     struct factor *c;
 
-    RP_TRY(check(plan, node, 2, 1, err));
+    RP_TRY(factor_check(plan, node, 2, 1, err));
     c = node->attrs;
     c->solve = (struct rp_solve){.left = rp_config_letter(plan, node, "side", 'L'),
                                  .lower = c->lower,
@@ -68,7 +68,7 @@ static enum rp_code prepare_solve(struct rp_plan *plan, struct rp_node *node, st
     struct factor *c;
     char word[16];
 
-    RP_TRY(check(plan, node, 2, 1, err));
+    RP_TRY(factor_check(plan, node, 2, 1, err));
     rp_config_word(plan, node, "transpose_a", word, sizeof word);
     c = node->attrs;
     c->solve = (struct rp_solve){.left = rp_config_flag(plan, node, "left_side"),
@@ -238,7 +238,7 @@ static enum rp_code prepare_geqrf(struct rp_plan *plan, struct rp_node *node, st
     const struct rp_value_shape *in;
     int64_t least;
 
-    RP_TRY(check(plan, node, 1, 2, err));
+    RP_TRY(factor_check(plan, node, 1, 2, err));
     in = rp_node_operand(plan, node, 0);
     least = in->dims[in->rank - 1] < in->dims[in->rank - 2] ? in->dims[in->rank - 1]
                                                             : in->dims[in->rank - 2];
@@ -280,7 +280,7 @@ static enum rp_code prepare_orgqr(struct rp_plan *plan, struct rp_node *node, st
 {
     const struct rp_value_shape *a, *tau;
 
-    RP_TRY(check(plan, node, 2, 1, err));
+    RP_TRY(factor_check(plan, node, 2, 1, err));
     a = rp_node_operand(plan, node, 0);
     tau = rp_node_operand(plan, node, 1);
     if (tau->rank + 1 != a->rank || tau->dims[tau->rank - 1] > a->dims[a->rank - 1] ||

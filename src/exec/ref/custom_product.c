@@ -29,8 +29,8 @@ struct gemm {
     uint32_t matrix, bias, scale[2], scale_result; /* operands; 0: there is none */
 };
 
-static enum rp_code dimensions(struct rp_plan *plan, struct rp_node *node, struct gemm *g,
-                               struct rp_err *err)
+static enum rp_code product_dimensions(struct rp_plan *plan, struct rp_node *node, struct gemm *g,
+                                       struct rp_err *err)
 {
     static const char *const keys[4] = {"lhs_contracting_dimensions", "rhs_contracting_dimensions",
                                         "lhs_batch_dimensions", "rhs_batch_dimensions"};
@@ -58,8 +58,8 @@ static enum rp_code dimensions(struct rp_plan *plan, struct rp_node *node, struc
 }
 
 /* Which operand is what. */
-static enum rp_code operands(struct rp_plan *plan, struct rp_node *node, struct gemm *g, bool f8,
-                             bool bias, struct rp_err *err)
+static enum rp_code product_operands(struct rp_plan *plan, struct rp_node *node, struct gemm *g,
+                                     bool f8, bool bias, struct rp_err *err)
 {
     uint32_t at = 2;
 
@@ -81,7 +81,7 @@ static enum rp_code operands(struct rp_plan *plan, struct rp_node *node, struct 
     return RP_OK;
 }
 
-static enum rp_code prepare(struct rp_plan *plan, struct rp_node *node, struct rp_err *err)
+static enum rp_code product_prepare(struct rp_plan *plan, struct rp_node *node, struct rp_err *err)
 {
     struct gemm *g = RP_NODE_NEW(plan, struct gemm);
     size_t n;
@@ -95,7 +95,7 @@ static enum rp_code prepare(struct rp_plan *plan, struct rp_node *node, struct r
     node->attrs = g;
     if (node->nin < 2)
         return rp_node_error(node, RP_FORMAT, err, "a product of one operand");
-    RP_TRY(dimensions(plan, node, g, err));
+    RP_TRY(product_dimensions(plan, node, g, err));
     if ((size_t)(g->dot.batch * g->dot.left * g->dot.right) != rp_custom_shape(node)->n)
         return rp_node_error(node, RP_FORMAT, err, "wrong size of the result");
     g->alpha = rp_complex(rp_config_number(plan, node, "alpha_real", 1),
@@ -114,7 +114,7 @@ static enum rp_code prepare(struct rp_plan *plan, struct rp_node *node, struct r
     rp_config_word(plan, node, "ops", epilogue, sizeof epilogue);
     if (epilogue[0])
         return rp_node_error(node, RP_UNSUPPORTED, err, "unsupported fused %s", epilogue);
-    return operands(plan, node, g, n > 3 && !memcmp(name + n - 3, "$f8", 3), bias, err);
+    return product_operands(plan, node, g, n > 3 && !memcmp(name + n - 3, "$f8", 3), bias, err);
 }
 
 static double activate(enum activation which, double x)
@@ -138,8 +138,8 @@ static double most_of(unsigned elem)
 
 /* In place of a product in f64; `before` takes what goes into the activation, or is NULL. Returns
    the largest magnitude. */
-static double finish(const struct rp_node *node, const struct gemm *g, struct rp_tensor *const *in,
-                     double *w, size_t n, double *before)
+static double product_finish(const struct rp_node *node, const struct gemm *g,
+                             struct rp_tensor *const *in, double *w, size_t n, double *before)
 {
     double alpha = creal(g->alpha), largest = 0, scale = 1;
     double most = most_of(rp_custom_shape(node)->elem);
@@ -195,8 +195,9 @@ static enum rp_code as_shape(struct rp_tensor *t, const struct rp_value_shape *s
     return code;
 }
 
-static enum rp_code run(struct rp_eval *e, const struct rp_node *node, struct rp_tensor *const *in,
-                        struct rp_tensor **out, struct rp_err *err)
+static enum rp_code product_run(struct rp_eval *e, const struct rp_node *node,
+                                struct rp_tensor *const *in, struct rp_tensor **out,
+                                struct rp_err *err)
 {
     const struct gemm *g = node->attrs;
     struct rp_tensor *wide, *aux = NULL, *parts[2] = {NULL, NULL};
@@ -208,8 +209,8 @@ static enum rp_code run(struct rp_eval *e, const struct rp_node *node, struct rp
     if (g->aux)
         code = rp_tensor_new(RP_ELEM_F64, wide->dims, wide->rank, &aux, err);
     if (code == RP_OK && wide->elem == RP_ELEM_F64)
-        largest = finish(node, g, in, (double *)(void *)wide->data, wide->n,
-                         aux ? (double *)(void *)aux->data : NULL);
+        largest = product_finish(node, g, in, (double *)(void *)wide->data, wide->n,
+                                 aux ? (double *)(void *)aux->data : NULL);
     else if (code == RP_OK)
         finish_other(g, in, wide);
     if (code == RP_OK)
@@ -231,9 +232,9 @@ static enum rp_code run(struct rp_eval *e, const struct rp_node *node, struct rp
 }
 
 const struct rp_custom_target rp_custom_products[] = {
-    {"__cublas$gemm", prepare, run},
-    {"__cublas$lt$matmul", prepare, run},
-    {"__cublas$lt$matmul$f8", prepare, run},
-    {"__onednn$matmul", prepare, run},
+    {"__cublas$gemm", product_prepare, product_run},
+    {"__cublas$lt$matmul", product_prepare, product_run},
+    {"__cublas$lt$matmul$f8", product_prepare, product_run},
+    {"__onednn$matmul", product_prepare, product_run},
     {NULL, NULL, NULL},
 };

@@ -28,7 +28,7 @@ static uint64_t rank_of(const struct rp_tensor *t, size_t i)
     return bits & top ? ~bits & (top | (top - 1)) : bits | top;
 }
 
-static bool before(void *user, size_t a, size_t b)
+static bool key_before(void *user, size_t a, size_t b)
 {
     const struct keys *k = user;
     uint64_t x = rank_of(k->t, k->base + a), y = rank_of(k->t, k->base + b);
@@ -50,8 +50,9 @@ static enum rp_code prepare_sort(struct rp_plan *plan, struct rp_node *node, str
     return RP_OK;
 }
 
-static enum rp_code sort(struct rp_eval *e, const struct rp_node *node, struct rp_tensor *const *in,
-                         struct rp_tensor **out, struct rp_err *err)
+static enum rp_code custom_sort(struct rp_eval *e, const struct rp_node *node,
+                                struct rp_tensor *const *in, struct rp_tensor **out,
+                                struct rp_err *err)
 {
     size_t n = (size_t)in[0]->dims[in[0]->rank - 1], *order = malloc((2 * n + 1) * sizeof *order);
     struct rp_tensor *parts[2] = {NULL, NULL};
@@ -65,7 +66,7 @@ static enum rp_code sort(struct rp_eval *e, const struct rp_node *node, struct r
 
         for (size_t i = 0; i < n; i++)
             order[i] = i;
-        rp_merge_sort(order, order + n, n, before, &k);
+        rp_merge_sort(order, order + n, n, key_before, &k);
         for (uint32_t p = 0; p < node->nin; p++)
             for (size_t i = 0; i < n; i++)
                 memcpy(parts[p]->data + (k.base + i) * in[p]->unit,
@@ -93,8 +94,9 @@ static enum rp_code prepare_pivots(struct rp_plan *plan, struct rp_node *node, s
 }
 
 /* Row i was changed with row pivots[i], from 0; where each row is from. */
-static enum rp_code pivots(struct rp_eval *e, const struct rp_node *node,
-                           struct rp_tensor *const *in, struct rp_tensor **out, struct rp_err *err)
+static enum rp_code lu_pivots(struct rp_eval *e, const struct rp_node *node,
+                              struct rp_tensor *const *in, struct rp_tensor **out,
+                              struct rp_err *err)
 {
     size_t k = (size_t)in[0]->dims[in[0]->rank - 1], n;
     struct rp_tensor *to;
@@ -132,9 +134,9 @@ static enum rp_code prepare_threefry(struct rp_plan *plan, struct rp_node *node,
 }
 
 /* keys, keys, counters, counters */
-static enum rp_code threefry(struct rp_eval *e, const struct rp_node *node,
-                             struct rp_tensor *const *in, struct rp_tensor **out,
-                             struct rp_err *err)
+static enum rp_code custom_threefry(struct rp_eval *e, const struct rp_node *node,
+                                    struct rp_tensor *const *in, struct rp_tensor **out,
+                                    struct rp_err *err)
 {
     struct rp_tensor *parts[2] = {NULL, NULL};
 
@@ -156,11 +158,11 @@ static enum rp_code threefry(struct rp_eval *e, const struct rp_node *node,
 }
 
 const struct rp_custom_target rp_custom_sorts[] = {
-    {"__cub$DeviceRadixSort", prepare_sort, sort},
-    {"__cub$DeviceRadixSortUnassignedScratchSize", prepare_sort, sort},
-    {"xla.gpu.ext.cub_sort_keys", prepare_sort, sort},
-    {"xla.gpu.ext.cub_sort_pairs", prepare_sort, sort},
-    {"cu_lu_pivots_to_permutation", prepare_pivots, pivots},
-    {"cu_threefry2x32_ffi", prepare_threefry, threefry},
+    {"__cub$DeviceRadixSort", prepare_sort, custom_sort},
+    {"__cub$DeviceRadixSortUnassignedScratchSize", prepare_sort, custom_sort},
+    {"xla.gpu.ext.cub_sort_keys", prepare_sort, custom_sort},
+    {"xla.gpu.ext.cub_sort_pairs", prepare_sort, custom_sort},
+    {"cu_lu_pivots_to_permutation", prepare_pivots, lu_pivots},
+    {"cu_threefry2x32_ffi", prepare_threefry, custom_threefry},
     {NULL, NULL, NULL},
 };

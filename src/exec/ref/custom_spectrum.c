@@ -85,7 +85,8 @@ static void reduce_upper(struct tridiagonal *t, rp_c128 *v)
 }
 
 /* z less tau v (v^H z) for the rows [first, first + n). */
-static void apply(rp_c128 *z, size_t columns, size_t first, size_t n, const rp_c128 *v, rp_c128 tau)
+static void apply_reflector(rp_c128 *z, size_t columns, size_t first, size_t n, const rp_c128 *v,
+                            rp_c128 tau)
 {
     for (size_t j = 0; j < columns; j++) {
         rp_c128 sum = 0;
@@ -106,7 +107,7 @@ static void apply_all(const struct tridiagonal *t, bool lower, rp_c128 *z, rp_c1
 
         for (size_t k = 0; k < m; k++)
             v[k] = lower ? (k ? t->a[(i + 1 + k) * n + i] : 1) : k < i ? t->a[k * n + i + 1] : 1;
-        apply(z, n, lower ? i + 1 : 0, m, v, t->tau[i]);
+        apply_reflector(z, n, lower ? i + 1 : 0, m, v, t->tau[i]);
     }
 }
 
@@ -309,7 +310,7 @@ static bool block_qr(struct ql *q, size_t at, size_t end, size_t *left)
 }
 
 /* Smallest first. */
-static void sort(struct ql *q)
+static void sort_spectrum(struct ql *q)
 {
     for (size_t i = 0; i + 1 < q->n; i++) {
         size_t k = i;
@@ -351,7 +352,7 @@ static bool diagonalize(struct ql *q)
                                               : block_ql(q, l, end, &left)))
             return false;
     }
-    sort(q);
+    sort_spectrum(q);
     return true;
 }
 
@@ -393,7 +394,7 @@ static enum rp_code decompose(rp_c128 *a, size_t n, bool lower, double eps, doub
     return RP_OK;
 }
 
-static enum rp_code prepare(struct rp_plan *plan, struct rp_node *node, struct rp_err *err)
+static enum rp_code spectrum_prepare(struct rp_plan *plan, struct rp_node *node, struct rp_err *err)
 {
     const struct rp_value_shape *in;
 
@@ -408,8 +409,9 @@ static enum rp_code prepare(struct rp_plan *plan, struct rp_node *node, struct r
     return RP_OK;
 }
 
-static enum rp_code each(const struct rp_node *node, struct rp_tensor *a, struct rp_tensor *w,
-                         struct rp_tensor *info, double eps, struct rp_err *err)
+static enum rp_code each_matrix(const struct rp_node *node, struct rp_tensor *a,
+                                struct rp_tensor *w, struct rp_tensor *info, double eps,
+                                struct rp_err *err)
 {
     size_t n = (size_t)a->dims[a->rank - 1];
     double *d = calloc(n + 1, sizeof *d);
@@ -442,8 +444,8 @@ static enum rp_code syevd(struct rp_eval *e, const struct rp_node *node,
     if (code == RP_OK)
         code = rp_shape_tensor(node->shape->parts[2], &parts[2], err);
     if (code == RP_OK)
-        code =
-            each(node, a, parts[1], parts[2], (wide ? DBL_EPSILON : (double)FLT_EPSILON) / 2, err);
+        code = each_matrix(node, a, parts[1], parts[2],
+                           (wide ? DBL_EPSILON : (double)FLT_EPSILON) / 2, err);
     if (code == RP_OK)
         code = rp_tensor_as(a, in[0]->elem, &parts[0], err);
     rp_tensor_drop(a);
@@ -455,7 +457,7 @@ static enum rp_code syevd(struct rp_eval *e, const struct rp_node *node,
 }
 
 const struct rp_custom_target rp_custom_spectra[] = {
-    {"lapack_ssyevd_ffi", prepare, syevd},  {"lapack_dsyevd_ffi", prepare, syevd},
-    {"lapack_cheevd_ffi", prepare, syevd},  {"lapack_zheevd_ffi", prepare, syevd},
-    {"cusolver_syevd_ffi", prepare, syevd}, {NULL, NULL, NULL},
+    {"lapack_ssyevd_ffi", spectrum_prepare, syevd},  {"lapack_dsyevd_ffi", spectrum_prepare, syevd},
+    {"lapack_cheevd_ffi", spectrum_prepare, syevd},  {"lapack_zheevd_ffi", spectrum_prepare, syevd},
+    {"cusolver_syevd_ffi", spectrum_prepare, syevd}, {NULL, NULL, NULL},
 };

@@ -91,8 +91,8 @@ static enum rp_code prepare_lane(struct rp_plan *plan, struct rp_node *node, str
 }
 
 /* A scalar as an array of n elements: bounds of clamp, the choice of select. */
-static enum rp_code spread(struct rp_tensor *scalar, const struct rp_tensor *like,
-                           struct rp_tensor **out, struct rp_err *err)
+static enum rp_code spread_scalar(struct rp_tensor *scalar, const struct rp_tensor *like,
+                                  struct rp_tensor **out, struct rp_err *err)
 {
     if (scalar->n == like->n) {
         *out = rp_tensor_keep(scalar);
@@ -104,8 +104,9 @@ static enum rp_code spread(struct rp_tensor *scalar, const struct rp_tensor *lik
     return RP_OK;
 }
 
-static enum rp_code element(struct rp_eval *e, const struct rp_node *node,
-                            struct rp_tensor *const *in, struct rp_tensor **out, struct rp_err *err)
+static enum rp_code element_run(struct rp_eval *e, const struct rp_node *node,
+                                struct rp_tensor *const *in, struct rp_tensor **out,
+                                struct rp_err *err)
 {
     struct rp_tensor *same[3] = {NULL, NULL, NULL};
     const struct rp_tensor *like = in[0];
@@ -120,7 +121,7 @@ static enum rp_code element(struct rp_eval *e, const struct rp_node *node,
             code = rp_node_error(node, RP_FORMAT, err, "operands of %zu and %zu elements", like->n,
                                  in[i]->n);
         else
-            code = spread(in[i], like, &same[i], err);
+            code = spread_scalar(in[i], like, &same[i], err);
     }
     if (code == RP_OK)
         code = rp_tensor_new(node->shape->elem, like->dims, like->rank, out, err);
@@ -145,7 +146,7 @@ static enum rp_code prepare_bits(struct rp_plan *plan, struct rp_node *node, str
 }
 
 /* The same bits, lowest first, in elements of another width; one of the two is under a byte. */
-static void recut(const struct rp_tensor *in, size_t from, struct rp_tensor *out, size_t to)
+static void bitcast_recut(const struct rp_tensor *in, size_t from, struct rp_tensor *out, size_t to)
 {
     size_t unit = from < to ? from : to, total = in->n * from / unit;
     unsigned mask = (1u << unit) - 1;
@@ -162,8 +163,9 @@ static void recut(const struct rp_tensor *in, size_t from, struct rp_tensor *out
             out->data[i] |= (unsigned char)~mask;
 }
 
-static enum rp_code bits(struct rp_eval *e, const struct rp_node *node, struct rp_tensor *const *in,
-                         struct rp_tensor **out, struct rp_err *err)
+static enum rp_code bitcast_run(struct rp_eval *e, const struct rp_node *node,
+                                struct rp_tensor *const *in, struct rp_tensor **out,
+                                struct rp_err *err)
 {
     size_t from = cast_bits(in[0]->elem), to = cast_bits(node->shape->elem);
 
@@ -172,14 +174,14 @@ static enum rp_code bits(struct rp_eval *e, const struct rp_node *node, struct r
     if (from >= 8 && to >= 8)
         memcpy((*out)->data, in[0]->data, rp_tensor_bytes(*out));
     else
-        recut(in[0], from, *out, to);
+        bitcast_recut(in[0], from, *out, to);
     return RP_OK;
 }
 
 /* ---- constants and iota ---- */
 
 /* A tensor in the arena, which nobody drops to nothing: the plan keeps one use for itself. */
-static enum rp_code hold(struct rp_plan *plan, struct rp_node *node, struct rp_err *err)
+static enum rp_code hold_constant(struct rp_plan *plan, struct rp_node *node, struct rp_err *err)
 {
     struct rp_tensor *t = RP_NODE_NEW(plan, struct rp_tensor);
     size_t unit = rp_literal_unit(node->shape->elem);
@@ -209,21 +211,21 @@ static enum rp_code prepare_constant(struct rp_plan *plan, struct rp_node *node,
     if (node->shape->elem == RP_ELEM_TOKEN)
         return rp_node_error(node, RP_UNSUPPORTED, err, "a constant token");
     if (!node->shape->n) /* nothing to know */
-        return hold(plan, node, err);
+        return hold_constant(plan, node, err);
     if (!rp_literal_known(plan->program, literal))
         return rp_node_error(
             node, RP_FORMAT, err,
             "the file omits its values: use the protobuf of the program, or dump it "
             "with --xla_dump_large_constants");
-    RP_TRY(hold(plan, node, err));
+    RP_TRY(hold_constant(plan, node, err));
     t = node->attrs;
     code = rp_literal_decode(plan->program, literal, t->data, rp_tensor_bytes(t), err);
     return code == RP_OK ? code : rp_err_prefix(err, code, "constant '%s'", node->name);
 }
 
-static enum rp_code constant(struct rp_eval *e, const struct rp_node *node,
-                             struct rp_tensor *const *in, struct rp_tensor **out,
-                             struct rp_err *err)
+static enum rp_code constant_run(struct rp_eval *e, const struct rp_node *node,
+                                 struct rp_tensor *const *in, struct rp_tensor **out,
+                                 struct rp_err *err)
 {
     (void)e;
     (void)in;
@@ -239,7 +241,7 @@ static enum rp_code prepare_iota(struct rp_plan *plan, struct rp_node *node, str
 
     if (dim < 0 || dim >= (int64_t)node->shape->rank)
         return rp_node_error(node, RP_FORMAT, err, "iota_dimension is missing or out of range");
-    RP_TRY(hold(plan, node, err));
+    RP_TRY(hold_constant(plan, node, err));
     t = node->attrs;
     for (size_t k = (size_t)dim + 1; k < t->rank; k++)
         inner *= t->dims[k];
@@ -267,8 +269,8 @@ static enum rp_code prepare_map(struct rp_plan *plan, struct rp_node *node, stru
     return RP_OK;
 }
 
-static enum rp_code map(struct rp_eval *e, const struct rp_node *node, struct rp_tensor *const *in,
-                        struct rp_tensor **out, struct rp_err *err)
+static enum rp_code map_run(struct rp_eval *e, const struct rp_node *node,
+                            struct rp_tensor *const *in, struct rp_tensor **out, struct rp_err *err)
 {
     struct rp_tape_frame frame;
     struct rp_tensor *t;
@@ -291,9 +293,9 @@ static enum rp_code map(struct rp_eval *e, const struct rp_node *node, struct rp
     return code;
 }
 
-#define ROW(id)                           \
-    {                                     \
-        RP_OP_##id, prepare_lane, element \
+#define ROW(id)                               \
+    {                                         \
+        RP_OP_##id, prepare_lane, element_run \
     }
 const struct rp_kernel rp_kernels_element[] = {
     ROW(ABS),
@@ -351,9 +353,9 @@ const struct rp_kernel rp_kernels_element[] = {
     ROW(TAN),
     ROW(TANH),
     ROW(XOR),
-    {RP_OP_BITCAST_CONVERT, prepare_bits, bits},
-    {RP_OP_CONSTANT, prepare_constant, constant},
-    {RP_OP_IOTA, prepare_iota, constant},
-    {RP_OP_MAP, prepare_map, map},
+    {RP_OP_BITCAST_CONVERT, prepare_bits, bitcast_run},
+    {RP_OP_CONSTANT, prepare_constant, constant_run},
+    {RP_OP_IOTA, prepare_iota, constant_run},
+    {RP_OP_MAP, prepare_map, map_run},
     {0, NULL, NULL},
 };

@@ -24,7 +24,7 @@ struct gather_attr {
     size_t k; /* operands of a scatter */
 };
 
-static bool has(struct list l, int64_t v)
+static bool list_has(struct list l, int64_t v)
 {
     for (size_t i = 0; i < l.n; i++)
         if (l.at[i] == v)
@@ -44,15 +44,15 @@ static size_t window_dims(const struct gather_attr *a, size_t rank, size_t *dims
     size_t n = 0;
 
     for (size_t k = 0; k < rank; k++)
-        if (!has(a->collapsed, (int64_t)k) && !has(a->operand_batch, (int64_t)k))
+        if (!list_has(a->collapsed, (int64_t)k) && !list_has(a->operand_batch, (int64_t)k))
             dims[n++] = k;
     return n;
 }
 
-static enum rp_code check(const struct gather_attr *a, const struct rp_node *node,
-                          const struct rp_value_shape *operand,
-                          const struct rp_value_shape *indices,
-                          const struct rp_value_shape *windows, struct rp_err *err)
+static enum rp_code gather_check(const struct gather_attr *a, const struct rp_node *node,
+                                 const struct rp_value_shape *operand,
+                                 const struct rp_value_shape *indices,
+                                 const struct rp_value_shape *windows, struct rp_err *err)
 {
     size_t dims[RP_TENSOR_RANK], n = window_dims(a, operand->rank, dims);
     int64_t vector = a->vector_dim < (int64_t)indices->rank && a->vector_dim >= 0
@@ -91,7 +91,7 @@ static enum rp_code prepare_gather(struct rp_plan *plan, struct rp_node *node, s
                      &a->index_batch, err));
     RP_TRY(rp_node_ints(plan, node, RP_ATTR_SLICE_SIZES, 0, &a->sizes.at, &a->sizes.n, err));
     a->vector_dim = rp_node_int(plan, node, RP_ATTR_INDEX_VECTOR_DIM, 0);
-    RP_TRY(check(a, node, operand, indices, node->shape, err));
+    RP_TRY(gather_check(a, node, operand, indices, node->shape, err));
     if (a->sizes.n != operand->rank)
         return rp_node_error(node, RP_FORMAT, err, "slice_sizes do not match the operand");
     n = window_dims(a, operand->rank, dims);
@@ -129,7 +129,7 @@ static void place_start(const struct place *p, const int64_t *index, size_t rank
     size_t d = 0;
 
     for (size_t k = 0; k < rank; k++) {
-        if (has(a->offset, (int64_t)k))
+        if (list_has(a->offset, (int64_t)k))
             continue;
         if ((int64_t)d == a->vector_dim)
             d++;
@@ -156,14 +156,15 @@ static size_t count_windows(const struct gather_attr *a, const struct rp_tensor 
     size_t n = 1;
 
     for (size_t k = 0; k < t->rank; k++) {
-        dims[k] = has(a->offset, (int64_t)k) ? 1 : t->dims[k];
+        dims[k] = list_has(a->offset, (int64_t)k) ? 1 : t->dims[k];
         n *= (size_t)dims[k];
     }
     return n;
 }
 
-static enum rp_code gather(struct rp_eval *e, const struct rp_node *node,
-                           struct rp_tensor *const *in, struct rp_tensor **out, struct rp_err *err)
+static enum rp_code gather_run(struct rp_eval *e, const struct rp_node *node,
+                               struct rp_tensor *const *in, struct rp_tensor **out,
+                               struct rp_err *err)
 {
     const struct gather_attr *a = node->attrs;
     int64_t index[RP_TENSOR_RANK] = {0}, dims[RP_TENSOR_RANK], start[RP_TENSOR_RANK];
@@ -229,7 +230,7 @@ static enum rp_code prepare_scatter(struct rp_plan *plan, struct rp_node *node, 
     RP_TRY(read_list(plan, node, RP_ATTR_SCATTER_INDICES_BATCHING_DIMS, indices->rank,
                      &a->index_batch, err));
     a->vector_dim = rp_node_int(plan, node, RP_ATTR_INDEX_VECTOR_DIM, 0);
-    RP_TRY(check(a, node, operand, indices, updates, err));
+    RP_TRY(gather_check(a, node, operand, indices, updates, err));
     RP_TRY(rp_tape_new(plan, node->called[0], false, &a->tape, err));
     if (a->tape->nresults != a->k)
         return rp_node_error(node, RP_FORMAT, err, "the function has the wrong number of results");
@@ -237,7 +238,7 @@ static enum rp_code prepare_scatter(struct rp_plan *plan, struct rp_node *node, 
 }
 
 /* Whether the whole window of an update lies inside of the operand. */
-static bool inside(const struct place *p, const int64_t *start, const struct rp_tensor *updates)
+static bool is_inside(const struct place *p, const int64_t *start, const struct rp_tensor *updates)
 {
     int64_t last[RP_TENSOR_RANK];
 
@@ -251,9 +252,9 @@ static bool inside(const struct place *p, const int64_t *start, const struct rp_
 }
 
 /* n elements behind one another of every operand: f(old, update). */
-static void combine(const struct gather_attr *a, struct rp_tape_frame *f, struct rp_tensor **to,
-                    struct rp_tensor *const *updates, char *kept, int64_t at, int64_t from,
-                    size_t n)
+static void scatter_combine(const struct gather_attr *a, struct rp_tape_frame *f,
+                            struct rp_tensor **to, struct rp_tensor *const *updates, char *kept,
+                            int64_t at, int64_t from, size_t n)
 {
     const size_t room = (size_t)16 * RP_TAPE_LANES;
 
@@ -307,8 +308,9 @@ static void scatter_window(const struct gather_attr *a, const struct runs *r,
             y += index[k] * r->from[k];
         }
         for (int64_t i = 0; i < r->length; i += RP_TAPE_LANES)
-            combine(a, f, to, updates, kept, x + i, y + i,
-                    (size_t)(r->length - i < RP_TAPE_LANES ? r->length - i : RP_TAPE_LANES));
+            scatter_combine(
+                a, f, to, updates, kept, x + i, y + i,
+                (size_t)(r->length - i < RP_TAPE_LANES ? r->length - i : RP_TAPE_LANES));
     } while (rp_index_next(index, r->dims, r->rank));
 }
 
@@ -340,7 +342,7 @@ static enum rp_code scatter_all(const struct gather_attr *a, struct rp_tensor *c
             at += start[k] * stride[k];
         for (size_t k = 0; k < updates->rank; k++)
             from += index[k] * update_stride[k];
-        if (inside(&p, start, updates))
+        if (is_inside(&p, start, updates))
             scatter_window(a, &runs, &frame, to, in + a->k + 1, kept, at, from);
         rp_index_next(index, dims, updates->rank);
     }
@@ -349,8 +351,9 @@ static enum rp_code scatter_all(const struct gather_attr *a, struct rp_tensor *c
     return RP_OK;
 }
 
-static enum rp_code scatter(struct rp_eval *e, const struct rp_node *node,
-                            struct rp_tensor *const *in, struct rp_tensor **out, struct rp_err *err)
+static enum rp_code scatter_run(struct rp_eval *e, const struct rp_node *node,
+                                struct rp_tensor *const *in, struct rp_tensor **out,
+                                struct rp_err *err)
 {
     const struct gather_attr *a = node->attrs;
     struct rp_tensor *to[RP_REDUCE_MOST] = {NULL};
@@ -378,7 +381,7 @@ static enum rp_code scatter(struct rp_eval *e, const struct rp_node *node,
 }
 
 const struct rp_kernel rp_kernels_gather[] = {
-    {RP_OP_GATHER, prepare_gather, gather},
-    {RP_OP_SCATTER, prepare_scatter, scatter},
+    {RP_OP_GATHER, prepare_gather, gather_run},
+    {RP_OP_SCATTER, prepare_scatter, scatter_run},
     {0, NULL, NULL},
 };

@@ -45,8 +45,8 @@ static enum rp_code prepare_fft(struct rp_plan *plan, struct rp_node *node, stru
 }
 
 /* n numbers at a step, into out (which does not overlap). sign -1: forward. */
-static void transform(const rp_c128 *in, size_t step, size_t n, int sign, rp_c128 *out,
-                      rp_c128 *spare)
+static void fft_recurse(const rp_c128 *in, size_t step, size_t n, int sign, rp_c128 *out,
+                        rp_c128 *spare)
 {
     if (n == 1) {
         out[0] = in[0];
@@ -63,8 +63,8 @@ static void transform(const rp_c128 *in, size_t step, size_t n, int sign, rp_c12
         }
         return;
     }
-    transform(in, 2 * step, n / 2, sign, spare, out);
-    transform(in + step, 2 * step, n / 2, sign, spare + n / 2, out + n / 2);
+    fft_recurse(in, 2 * step, n / 2, sign, spare, out);
+    fft_recurse(in + step, 2 * step, n / 2, sign, spare + n / 2, out + n / 2);
     for (size_t k = 0; k < n / 2; k++) {
         rp_c128 turn = cexp(rp_complex(0, sign * 2 * M_PI * (double)k / (double)n));
 
@@ -74,7 +74,7 @@ static void transform(const rp_c128 *in, size_t step, size_t n, int sign, rp_c12
 }
 
 /* Along one dimension of a c128 array, in place. */
-static enum rp_code along(struct rp_tensor *t, size_t dim, int sign, struct rp_err *err)
+static enum rp_code fft_along(struct rp_tensor *t, size_t dim, int sign, struct rp_err *err)
 {
     size_t n = (size_t)t->dims[dim], inner = 1, outer;
     rp_c128 *data = (rp_c128 *)(void *)t->data, *line;
@@ -91,7 +91,7 @@ static enum rp_code along(struct rp_tensor *t, size_t dim, int sign, struct rp_e
 
             for (size_t k = 0; k < n; k++)
                 line[k] = at[k * inner];
-            transform(line, 1, n, sign, line + n, line + 2 * n);
+            fft_recurse(line, 1, n, sign, line + n, line + 2 * n);
             for (size_t k = 0; k < n; k++)
                 at[k * inner] = sign > 0 ? line[n + k] / (double)n : line[n + k];
         }
@@ -100,8 +100,8 @@ static enum rp_code along(struct rp_tensor *t, size_t dim, int sign, struct rp_e
 }
 
 /* The half that a real signal's transform leaves out, from the other. */
-static enum rp_code mirror(const struct rp_tensor *half, int64_t n, size_t dims,
-                           struct rp_tensor **out, struct rp_err *err)
+static enum rp_code fft_mirror(const struct rp_tensor *half, int64_t n, size_t dims,
+                               struct rp_tensor **out, struct rp_err *err)
 {
     int64_t shape[RP_TENSOR_RANK], index[RP_TENSOR_RANK] = {0}, stride[RP_TENSOR_RANK];
     const rp_c128 *from = (const rp_c128 *)(void *)half->data;
@@ -131,8 +131,8 @@ static enum rp_code mirror(const struct rp_tensor *half, int64_t n, size_t dims,
 }
 
 /* The first `shape` of a larger array. */
-static enum rp_code head(struct rp_tensor *t, const struct rp_value_shape *shape, unsigned elem,
-                         struct rp_tensor **out, struct rp_err *err)
+static enum rp_code fft_head(struct rp_tensor *t, const struct rp_value_shape *shape, unsigned elem,
+                             struct rp_tensor **out, struct rp_err *err)
 {
     struct rp_strided s = {.unit = t->unit, .rank = t->rank};
     struct rp_tensor *cut;
@@ -149,8 +149,8 @@ static enum rp_code head(struct rp_tensor *t, const struct rp_value_shape *shape
     return code;
 }
 
-static enum rp_code fft(struct rp_eval *e, const struct rp_node *node, struct rp_tensor *const *in,
-                        struct rp_tensor **out, struct rp_err *err)
+static enum rp_code fft_run(struct rp_eval *e, const struct rp_node *node,
+                            struct rp_tensor *const *in, struct rp_tensor **out, struct rp_err *err)
 {
     const struct fft_attr *a = node->attrs;
     struct rp_tensor *t = NULL, *whole = NULL;
@@ -166,14 +166,14 @@ static enum rp_code fft(struct rp_eval *e, const struct rp_node *node, struct rp
         code = rp_tensor_as(in[0], RP_ELEM_C128, &t, err);
     }
     if (code == RP_OK && a->type == IRFFT && t->n) {
-        code = mirror(t, a->length[a->n - 1], a->n, &whole, err);
+        code = fft_mirror(t, a->length[a->n - 1], a->n, &whole, err);
         rp_tensor_drop(t);
         t = whole;
     }
     for (size_t k = 0; code == RP_OK && t->n && k < a->n; k++)
-        code = along(t, t->rank - 1 - k, sign, err);
+        code = fft_along(t, t->rank - 1 - k, sign, err);
     if (code == RP_OK)
-        code = head(t, node->shape, node->shape->elem, out, err);
+        code = fft_head(t, node->shape, node->shape->elem, out, err);
     rp_tensor_drop(t);
     return code;
 }
@@ -230,9 +230,9 @@ enum rp_code rp_cholesky_run(struct rp_tensor *in, bool lower, struct rp_tensor 
     return code;
 }
 
-static enum rp_code cholesky(struct rp_eval *e, const struct rp_node *node,
-                             struct rp_tensor *const *in, struct rp_tensor **out,
-                             struct rp_err *err)
+static enum rp_code cholesky_run(struct rp_eval *e, const struct rp_node *node,
+                                 struct rp_tensor *const *in, struct rp_tensor **out,
+                                 struct rp_err *err)
 {
     (void)e;
     return rp_cholesky_run(in[0], node->value != 0, out, err);
@@ -301,7 +301,8 @@ static enum rp_code prepare_solve(struct rp_plan *plan, struct rp_node *node, st
 }
 
 /* op(A)[i][j] */
-static rp_c128 entry(const struct rp_solve *a, const rp_c128 *m, size_t n, size_t i, size_t j)
+static rp_c128 matrix_entry(const struct rp_solve *a, const rp_c128 *m, size_t n, size_t i,
+                            size_t j)
 {
     rp_c128 v;
 
@@ -326,9 +327,10 @@ static void solve_line(const struct rp_solve *a, const rp_c128 *m, size_t n, rp_
         for (size_t d = 0; d < s; d++) {
             size_t j = forward ? d : n - 1 - d;
 
-            sum -= (a->left ? entry(a, m, n, i, j) : entry(a, m, n, j, i)) * x[j * step];
+            sum -=
+                (a->left ? matrix_entry(a, m, n, i, j) : matrix_entry(a, m, n, j, i)) * x[j * step];
         }
-        x[i * step] = sum / entry(a, m, n, i, i);
+        x[i * step] = sum / matrix_entry(a, m, n, i, i);
     }
 }
 
@@ -365,16 +367,17 @@ enum rp_code rp_solve_run(const struct rp_solve *a, struct rp_tensor *left, stru
     return code;
 }
 
-static enum rp_code solve(struct rp_eval *e, const struct rp_node *node,
-                          struct rp_tensor *const *in, struct rp_tensor **out, struct rp_err *err)
+static enum rp_code solve_run(struct rp_eval *e, const struct rp_node *node,
+                              struct rp_tensor *const *in, struct rp_tensor **out,
+                              struct rp_err *err)
 {
     (void)e;
     return rp_solve_run(node->attrs, in[0], in[1], out, err);
 }
 
 const struct rp_kernel rp_kernels_linalg[] = {
-    {RP_OP_FFT, prepare_fft, fft},
-    {RP_OP_CHOLESKY, prepare_cholesky, cholesky},
-    {RP_OP_TRIANGULAR_SOLVE, prepare_solve, solve},
+    {RP_OP_FFT, prepare_fft, fft_run},
+    {RP_OP_CHOLESKY, prepare_cholesky, cholesky_run},
+    {RP_OP_TRIANGULAR_SOLVE, prepare_solve, solve_run},
     {0, NULL, NULL},
 };

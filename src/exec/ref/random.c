@@ -17,7 +17,7 @@
 
 /* ---- the two generators ---- */
 
-static uint32_t rotate(uint32_t v, unsigned by)
+static uint32_t rotate_left(uint32_t v, unsigned by)
 {
     return v << by | v >> (32 - by);
 }
@@ -34,7 +34,7 @@ void rp_threefry(uint64_t key, uint64_t counter, uint32_t out[2])
     for (unsigned r = 0; r < 5; r++) {
         for (unsigned i = 0; i < 4; i++) {
             x += y;
-            y = rotate(y, turns[r % 2 * 4 + i]) ^ x;
+            y = rotate_left(y, turns[r % 2 * 4 + i]) ^ x;
         }
         x += k[(r + 1) % 3];
         y += k[(r + 2) % 3] + r + 1;
@@ -43,7 +43,7 @@ void rp_threefry(uint64_t key, uint64_t counter, uint32_t out[2])
     out[1] = y;
 }
 
-static void philox(uint32_t state[4], const uint32_t key[2])
+static void philox_block(uint32_t state[4], const uint32_t key[2])
 {
     uint32_t k0 = key[0], k1 = key[1];
 
@@ -136,7 +136,7 @@ static void philox_fill(struct rp_tensor *t, uint64_t key, const uint64_t counte
         uint32_t state[4] = {(uint32_t)low, (uint32_t)(low >> 32), (uint32_t)high,
                              (uint32_t)(high >> 32)};
 
-        philox(state, k);
+        philox_block(state, k);
         for (size_t i = 0; i < per && v * per + i < t->n; i++)
             put_word(t, v * per + i,
                      per == 4 ? state[i] : state[2 * i] | (uint64_t)state[2 * i + 1] << 32);
@@ -177,7 +177,7 @@ static enum rp_code random_bits(struct rp_eval *e, const struct rp_node *node,
 
 /* ---- rng ---- */
 
-static double uniform(uint64_t *state)
+static double draw_uniform(uint64_t *state)
 {
     uint32_t pair[2];
 
@@ -193,17 +193,17 @@ static enum rp_code prepare_rng(struct rp_plan *plan, struct rp_node *node, stru
     return RP_OK;
 }
 
-static enum rp_code rng(struct rp_eval *e, const struct rp_node *node, struct rp_tensor *const *in,
-                        struct rp_tensor **out, struct rp_err *err)
+static enum rp_code rng_run(struct rp_eval *e, const struct rp_node *node,
+                            struct rp_tensor *const *in, struct rp_tensor **out, struct rp_err *err)
 {
     double a = rp_tensor_number(in[0], 0), b = rp_tensor_number(in[1], 0);
 
     RP_TRY(rp_node_result(node, out, err));
     for (size_t i = 0; i < (*out)->n; i++) {
-        double u = uniform(&e->random);
+        double u = draw_uniform(&e->random);
 
         if (node->value)
-            u = a + b * sqrt(-2 * log(1 - u)) * cos(6.283185307179586 * uniform(&e->random));
+            u = a + b * sqrt(-2 * log(1 - u)) * cos(6.283185307179586 * draw_uniform(&e->random));
         else
             u = a + (b - a) * u;
         if (rp_elem_is_float((*out)->elem))
@@ -221,8 +221,9 @@ static enum rp_code prepare_state(struct rp_plan *plan, struct rp_node *node, st
     return RP_OK;
 }
 
-static enum rp_code state(struct rp_eval *e, const struct rp_node *node,
-                          struct rp_tensor *const *in, struct rp_tensor **out, struct rp_err *err)
+static enum rp_code rng_state(struct rp_eval *e, const struct rp_node *node,
+                              struct rp_tensor *const *in, struct rp_tensor **out,
+                              struct rp_err *err)
 {
     uint64_t now[2] = {UINT64_C(0x7012395) + e->random, 0};
 
@@ -237,7 +238,7 @@ static enum rp_code state(struct rp_eval *e, const struct rp_node *node,
 
 const struct rp_kernel rp_kernels_random[] = {
     {RP_OP_RNG_BIT_GENERATOR, prepare_bits, random_bits},
-    {RP_OP_RNG, prepare_rng, rng},
-    {RP_OP_RNG_GET_AND_UPDATE_STATE, prepare_state, state},
+    {RP_OP_RNG, prepare_rng, rng_run},
+    {RP_OP_RNG_GET_AND_UPDATE_STATE, prepare_state, rng_state},
     {0, NULL, NULL},
 };

@@ -31,7 +31,7 @@ struct rounded {
     float init;
 };
 
-RP_CLONES static void combine(float *acc, const float *in, size_t n, bool multiply)
+RP_CLONES static void round_combine(float *acc, const float *in, size_t n, bool multiply)
 {
     if (multiply)
         for (size_t i = 0; i < n; i++)
@@ -41,13 +41,13 @@ RP_CLONES static void combine(float *acc, const float *in, size_t n, bool multip
             acc[i] += in[i];
 }
 
-static void fold(const struct rounded *r, float *acc, const float *in)
+static void round_fold(const struct rounded *r, float *acc, const float *in)
 {
-    combine(acc, in, r->n, r->multiply);
+    round_combine(acc, in, r->n, r->multiply);
     rp_round_small(r->elem, r->n, acc);
 }
 
-static void fill(float *to, float value, size_t n)
+static void round_fill(float *to, float value, size_t n)
 {
     for (size_t i = 0; i < n; i++)
         to[i] = value;
@@ -57,7 +57,7 @@ static void one_window(const struct rounded *r, const int64_t *at, float *acc)
 {
     int64_t k[RP_TENSOR_RANK] = {0};
 
-    fill(acc, r->init, r->n);
+    round_fill(acc, r->init, r->n);
     do {
         int64_t from = 0;
         bool inside = true;
@@ -69,13 +69,13 @@ static void one_window(const struct rounded *r, const int64_t *at, float *acc)
             from += place * r->stride[i];
         }
         if (inside)
-            fold(r, acc, r->in + from * (int64_t)r->n);
+            round_fold(r, acc, r->in + from * (int64_t)r->n);
     } while (rp_index_next(k, r->window, r->rank));
 }
 
 /* Reduced dimensions in front; sizes of windows, if there are any. */
-static enum rp_code arrange(struct rounded *r, const struct rp_reduce *a, struct rp_tensor *t,
-                            bool *windows, struct rp_tensor **out, struct rp_err *err)
+static enum rp_code round_arrange(struct rounded *r, const struct rp_reduce *a, struct rp_tensor *t,
+                                  bool *windows, struct rp_tensor **out, struct rp_err *err)
 {
     uint32_t perm[RP_TENSOR_RANK];
     size_t at = 0;
@@ -114,7 +114,7 @@ enum rp_code rp_reduce_rounded(const struct rp_reduce *a, struct rp_tensor *in,
     enum rp_code code;
 
     RP_TRY(rp_tensor_wide(in, &wide, err));
-    code = arrange(&r, a, wide, &windows, &front, err);
+    code = round_arrange(&r, a, wide, &windows, &front, err);
     rp_tensor_drop(wide);
     if (code != RP_OK)
         return code;
@@ -125,13 +125,13 @@ enum rp_code rp_reduce_rounded(const struct rp_reduce *a, struct rp_tensor *in,
     } else {
         r.in = (const float *)(void *)front->data;
         rp_widen(r.elem, 1, &r.init, init->data);
-        fill(acc, r.init, r.n);
+        round_fill(acc, r.init, r.n);
         if (in->n && !windows)
             one_window(&r, at, acc);
         else if (in->n)
             do {
                 one_window(&r, at, part);
-                fold(&r, acc, part);
+                round_fold(&r, acc, part);
             } while (rp_index_next(at, r.grid, r.rank));
         rp_narrow(r.elem, r.n, out->data, acc);
     }

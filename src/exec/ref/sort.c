@@ -118,8 +118,9 @@ static enum rp_code sort_lines(const struct sort_attr *a, struct line *l, struct
     return RP_OK;
 }
 
-static enum rp_code sort(struct rp_eval *e, const struct rp_node *node, struct rp_tensor *const *in,
-                         struct rp_tensor **out, struct rp_err *err)
+static enum rp_code sort_run(struct rp_eval *e, const struct rp_node *node,
+                             struct rp_tensor *const *in, struct rp_tensor **out,
+                             struct rp_err *err)
 {
     struct rp_tensor *to[RP_REDUCE_MOST] = {NULL};
     struct line l = {.in = in, .k = node->nin};
@@ -166,7 +167,7 @@ static int64_t total_rank(double x)
 }
 
 /* By IEEE's total order, as XLA has it: NaN is the largest, -NaN the smallest, -0 below 0. */
-static bool above(void *user, size_t a, size_t b)
+static bool ranks_above(void *user, size_t a, size_t b)
 {
     const struct ranking *r = user;
     double x = rp_tensor_number(r->t, r->base + a), y = rp_tensor_number(r->t, r->base + b);
@@ -203,7 +204,7 @@ enum rp_code rp_topk_run(struct rp_tensor *in, size_t k, bool largest, unsigned 
 
         for (size_t i = 0; i < n; i++)
             order[i] = i;
-        rp_merge_sort(order, order + n, n, above, &r);
+        rp_merge_sort(order, order + n, n, ranks_above, &r);
         for (size_t i = 0; i < k; i++) {
             memcpy(parts[0]->data + (line * k + i) * in->unit,
                    in->data + (r.base + order[i]) * in->unit, in->unit);
@@ -228,8 +229,9 @@ static enum rp_code prepare_topk(struct rp_plan *plan, struct rp_node *node, str
     return RP_OK;
 }
 
-static enum rp_code topk(struct rp_eval *e, const struct rp_node *node, struct rp_tensor *const *in,
-                         struct rp_tensor **out, struct rp_err *err)
+static enum rp_code topk_kernel(struct rp_eval *e, const struct rp_node *node,
+                                struct rp_tensor *const *in, struct rp_tensor **out,
+                                struct rp_err *err)
 {
     int64_t k = node->value < 0 ? -node->value - 1 : node->value;
 
@@ -238,7 +240,7 @@ static enum rp_code topk(struct rp_eval *e, const struct rp_node *node, struct r
 }
 
 const struct rp_kernel rp_kernels_sort[] = {
-    {RP_OP_SORT, prepare_sort, sort},
-    {RP_OP_TOPK, prepare_topk, topk},
+    {RP_OP_SORT, prepare_sort, sort_run},
+    {RP_OP_TOPK, prepare_topk, topk_kernel},
     {0, NULL, NULL},
 };

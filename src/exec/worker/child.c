@@ -17,8 +17,8 @@ struct service {
     struct rp_tensor **arguments;
 };
 
-static bool answer(const struct service *s, uint32_t kind, enum rp_code code, uint64_t n,
-                   const struct rp_err *err)
+static bool child_answer(const struct service *s, uint32_t kind, enum rp_code code, uint64_t n,
+                         const struct rp_err *err)
 {
     struct rp_wire_head head = {kind, (uint32_t)code, n};
 
@@ -43,7 +43,7 @@ static enum rp_code receive_argument(struct service *s, size_t i, struct rp_err 
     return RP_OK;
 }
 
-static bool upload(struct service *s, struct rp_err *err)
+static bool child_upload(struct service *s, struct rp_err *err)
 {
     enum rp_code code = RP_OK;
 
@@ -57,7 +57,7 @@ static bool upload(struct service *s, struct rp_err *err)
         return false; /* what was not read would be taken for the next request */
     if (code == RP_OK)
         code = s->ops->upload(s->self, s->arguments, err);
-    return answer(s, RP_WIRE_UPLOAD, code, 0, err);
+    return child_answer(s, RP_WIRE_UPLOAD, code, 0, err);
 }
 
 enum rp_code rp_worker_run_here(const struct rp_worker_ops *ops, void *self, size_t n, int64_t *ns,
@@ -68,7 +68,7 @@ enum rp_code rp_worker_run_here(const struct rp_worker_ops *ops, void *self, siz
     return RP_OK;
 }
 
-static bool run(struct service *s, uint64_t n, struct rp_err *err)
+static bool child_run(struct service *s, uint64_t n, struct rp_err *err)
 {
     int64_t *ns = calloc((size_t)n + 1, sizeof *ns);
     enum rp_code code;
@@ -77,14 +77,14 @@ static bool run(struct service *s, uint64_t n, struct rp_err *err)
     if (!ns)
         return false;
     code = rp_worker_run_here(s->ops, s->self, (size_t)n, ns, err);
-    there = answer(s, RP_WIRE_RUN, code, n, err);
+    there = child_answer(s, RP_WIRE_RUN, code, n, err);
     if (there && code == RP_OK)
         there = rp_wire_send(s->fd, ns, (size_t)n * sizeof *ns);
     free(ns);
     return there;
 }
 
-static bool fetch(struct service *s, struct rp_err *err)
+static bool child_fetch(struct service *s, struct rp_err *err)
 {
     struct rp_tensor **outputs = calloc(s->noutputs + 1, sizeof *outputs);
     enum rp_code code;
@@ -93,7 +93,7 @@ static bool fetch(struct service *s, struct rp_err *err)
     if (!outputs)
         return false;
     code = s->ops->fetch(s->self, outputs, err);
-    there = answer(s, RP_WIRE_FETCH, code, s->noutputs, err);
+    there = child_answer(s, RP_WIRE_FETCH, code, s->noutputs, err);
     for (size_t i = 0; code == RP_OK && i < s->noutputs; i++) {
         there = there && rp_wire_send_tensor(s->fd, outputs[i]);
         rp_tensor_drop(outputs[i]);
@@ -102,12 +102,12 @@ static bool fetch(struct service *s, struct rp_err *err)
     return there;
 }
 
-static bool profile(struct service *s, uint64_t runs, struct rp_err *err)
+static bool child_profile(struct service *s, uint64_t runs, struct rp_err *err)
 {
     uint8_t *bytes = NULL;
     size_t n = 0;
     enum rp_code code = s->ops->profile(s->self, (unsigned)runs, &bytes, &n, err);
-    bool there = answer(s, RP_WIRE_PROFILE, code, n, err);
+    bool there = child_answer(s, RP_WIRE_PROFILE, code, n, err);
 
     if (there && code == RP_OK)
         there = rp_wire_send(s->fd, bytes, n);
@@ -116,23 +116,23 @@ static bool profile(struct service *s, uint64_t runs, struct rp_err *err)
 }
 
 /* False: the parent is gone, or nothing can be told it any more. */
-static bool serve(struct service *s, const struct rp_wire_head *request)
+static bool child_serve(struct service *s, const struct rp_wire_head *request)
 {
     struct rp_err err = RP_ERR_INIT;
 
     switch ((enum rp_wire_kind)request->kind) {
     case RP_WIRE_UPLOAD:
-        return upload(s, &err);
+        return child_upload(s, &err);
     case RP_WIRE_RUN:
-        return run(s, request->n, &err);
+        return child_run(s, request->n, &err);
     case RP_WIRE_FETCH:
-        return fetch(s, &err);
+        return child_fetch(s, &err);
     case RP_WIRE_MARK:
         if (s->ops->mark)
             s->ops->mark(s->self, request->n != 0);
-        return answer(s, RP_WIRE_MARK, RP_OK, 0, NULL);
+        return child_answer(s, RP_WIRE_MARK, RP_OK, 0, NULL);
     case RP_WIRE_PROFILE:
-        return profile(s, request->n, &err);
+        return child_profile(s, request->n, &err);
     case RP_WIRE_OPENED:
         break;
     }
@@ -147,11 +147,11 @@ void rp_worker_serve(const struct rp_worker_ops *ops, const struct rp_worker_sta
     struct rp_wire_head request;
     enum rp_code code = ops->open(start->self, &facts, &err);
 
-    if (!answer(&s, RP_WIRE_OPENED, code, 0, &err) || code != RP_OK ||
+    if (!child_answer(&s, RP_WIRE_OPENED, code, 0, &err) || code != RP_OK ||
         !rp_wire_send(fd, &facts, sizeof facts))
         return;
     s.narguments = facts.devices * facts.narguments;
     s.noutputs = facts.devices * facts.noutputs;
-    while (rp_wire_receive(fd, &request, sizeof request) && serve(&s, &request))
+    while (rp_wire_receive(fd, &request, sizeof request) && child_serve(&s, &request))
         ;
 }

@@ -72,7 +72,7 @@ static void last_words(int log, char *out, size_t cap)
     }
 }
 
-static enum rp_code died(struct rp_worker *w, const char *doing, struct rp_err *err)
+static enum rp_code child_died(struct rp_worker *w, const char *doing, struct rp_err *err)
 {
     int status = 0;
     char how[64] = "it ended", words[500];
@@ -118,33 +118,34 @@ static enum rp_code wait_for(struct rp_worker *w, const char *doing, struct rp_e
 }
 
 /* Reads the head of an answer, and the error where it is one. */
-static enum rp_code hear(struct rp_worker *w, const char *doing, uint64_t *n, struct rp_err *err)
+static enum rp_code hear_answer(struct rp_worker *w, const char *doing, uint64_t *n,
+                                struct rp_err *err)
 {
     struct rp_wire_head head;
     struct rp_err theirs = RP_ERR_INIT;
 
     RP_TRY(wait_for(w, doing, err));
     if (!rp_wire_receive(w->fd, &head, sizeof head))
-        return died(w, doing, err);
+        return child_died(w, doing, err);
     if (n)
         *n = head.n;
     if (head.code == RP_OK)
         return RP_OK;
     if (!rp_wire_receive(w->fd, &theirs, sizeof theirs))
-        return died(w, doing, err);
+        return child_died(w, doing, err);
     if (err)
         *err = theirs;
     return (enum rp_code)head.code;
 }
 
-static enum rp_code ask(struct rp_worker *w, enum rp_wire_kind kind, uint64_t n, const char *doing,
-                        struct rp_err *err)
+static enum rp_code ask_child(struct rp_worker *w, enum rp_wire_kind kind, uint64_t n,
+                              const char *doing, struct rp_err *err)
 {
     struct rp_wire_head head = {kind, RP_OK, n};
 
     if (w->pid <= 0)
         return rp_err_set(err, RP_IO, "%s ended its process earlier", w->ops->what);
-    return rp_wire_send(w->fd, &head, sizeof head) ? RP_OK : died(w, doing, err);
+    return rp_wire_send(w->fd, &head, sizeof head) ? RP_OK : child_died(w, doing, err);
 }
 
 enum rp_code rp_worker_upload(struct rp_worker *w, struct rp_tensor *const *arguments,
@@ -154,24 +155,24 @@ enum rp_code rp_worker_upload(struct rp_worker *w, struct rp_tensor *const *argu
 
     if (w->start.in_process)
         return w->ops->upload(w->start.self, arguments, err);
-    RP_TRY(ask(w, RP_WIRE_UPLOAD, n, "arguments were sent", err));
+    RP_TRY(ask_child(w, RP_WIRE_UPLOAD, n, "arguments were sent", err));
     for (size_t i = 0; i < n; i++)
         if (!rp_wire_send_tensor(w->fd,
                                  i < w->start.narguments && arguments[i] == w->start.arguments[i]
                                      ? NULL
                                      : arguments[i]))
-            return died(w, "arguments were sent", err);
-    return hear(w, "arguments were sent", NULL, err);
+            return child_died(w, "arguments were sent", err);
+    return hear_answer(w, "arguments were sent", NULL, err);
 }
 
 enum rp_code rp_worker_run(struct rp_worker *w, size_t n, int64_t *ns, struct rp_err *err)
 {
     if (w->start.in_process)
         return rp_worker_run_here(w->ops, w->start.self, n, ns, err);
-    RP_TRY(ask(w, RP_WIRE_RUN, n, "running the program", err));
-    RP_TRY(hear(w, "running the program", NULL, err));
+    RP_TRY(ask_child(w, RP_WIRE_RUN, n, "running the program", err));
+    RP_TRY(hear_answer(w, "running the program", NULL, err));
     if (!rp_wire_receive(w->fd, ns, n * sizeof *ns))
-        return died(w, "running the program", err);
+        return child_died(w, "running the program", err);
     return RP_OK;
 }
 
@@ -182,15 +183,15 @@ enum rp_code rp_worker_fetch(struct rp_worker *w, struct rp_tensor **outputs, st
 
     if (w->start.in_process)
         return w->ops->fetch(w->start.self, outputs, err);
-    RP_TRY(ask(w, RP_WIRE_FETCH, 0, "outputs were read", err));
-    RP_TRY(hear(w, "outputs were read", NULL, err));
+    RP_TRY(ask_child(w, RP_WIRE_FETCH, 0, "outputs were read", err));
+    RP_TRY(hear_answer(w, "outputs were read", NULL, err));
     for (code = RP_OK; got < n && code == RP_OK; got += code == RP_OK)
         code = rp_wire_receive_tensor(w->fd, &outputs[got], err);
     if (code == RP_OK)
         return RP_OK;
     while (got)
         rp_tensor_drop(outputs[--got]);
-    return code == RP_IO ? died(w, "outputs were read", err) : code;
+    return code == RP_IO ? child_died(w, "outputs were read", err) : code;
 }
 
 enum rp_code rp_worker_mark(struct rp_worker *w, bool begin, struct rp_err *err)
@@ -200,8 +201,8 @@ enum rp_code rp_worker_mark(struct rp_worker *w, bool begin, struct rp_err *err)
             w->ops->mark(w->start.self, begin);
         return RP_OK;
     }
-    RP_TRY(ask(w, RP_WIRE_MARK, begin, "marking the runs", err));
-    return hear(w, "marking the runs", NULL, err);
+    RP_TRY(ask_child(w, RP_WIRE_MARK, begin, "marking the runs", err));
+    return hear_answer(w, "marking the runs", NULL, err);
 }
 
 enum rp_code rp_worker_profile(struct rp_worker *w, unsigned runs, uint8_t **xspace, size_t *n,
@@ -217,15 +218,15 @@ enum rp_code rp_worker_profile(struct rp_worker *w, unsigned runs, uint8_t **xsp
                           w->ops->what, w->facts.platform);
     if (w->start.in_process)
         return w->ops->profile(w->start.self, runs, xspace, n, err);
-    RP_TRY(ask(w, RP_WIRE_PROFILE, runs, "profiling", err));
-    RP_TRY(hear(w, "profiling", &size, err));
+    RP_TRY(ask_child(w, RP_WIRE_PROFILE, runs, "profiling", err));
+    RP_TRY(hear_answer(w, "profiling", &size, err));
     *xspace = malloc(size ? size : 1);
     if (!*xspace)
         return rp_err_nomem(err, "reading a profile");
     if (!rp_wire_receive(w->fd, *xspace, size)) {
         free(*xspace);
         *xspace = NULL;
-        return died(w, "profiling", err);
+        return child_died(w, "profiling", err);
     }
     *n = size;
     return RP_OK;
@@ -258,9 +259,9 @@ static enum rp_code start_child(struct rp_worker *w, struct rp_err *err)
     w->fd = pair[0];
     if (w->pid < 0)
         return rp_err_set_os(err, errno, "cannot create a child process");
-    RP_TRY(hear(w, "loading and compiling", NULL, err));
+    RP_TRY(hear_answer(w, "loading and compiling", NULL, err));
     if (!rp_wire_receive(w->fd, &w->facts, sizeof w->facts))
-        return died(w, "loading and compiling", err);
+        return child_died(w, "loading and compiling", err);
     return RP_OK;
 }
 
