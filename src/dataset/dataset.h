@@ -1,14 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #ifndef RP_DATASET_DATASET_H
 #define RP_DATASET_DATASET_H
-/* A dataset: the list of its sources. Their content is read when a question needs it. */
+/* The context, and a dataset: the list of its sources, whose content is read when a question needs
+   it. */
 #include "base/limits.h"
-#include "dataset/ctx.h"
+#include "base/threads.h"
 #include "io/sources.h"
 
 #include <reprise/dataset.h>
 #include <stdbool.h>
 #include <string.h>
+
+struct rp_ctx {
+    struct rp_pool *pool;
+    rp_progress_fn *progress; /* or NULL */
+    void *progress_user;
+    bool resend_parts; /* for tests: parts of ranks are written and read back before they are joined
+                        */
+};
 
 struct rp_dataset {
     struct rp_ctx *ctx; /* borrowed */

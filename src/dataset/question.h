@@ -6,7 +6,6 @@
  * that answer it. A question about the ranks of a run gives `ranks` (ranks.h); any other gives
  * `run`.
  */
-#include "dataset/ctx.h"
 #include "dataset/ranks.h"
 #include "result/result.h"
 #include "result/settings.h"

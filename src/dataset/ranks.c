@@ -5,7 +5,6 @@
  */
 #include "dataset/ranks.h"
 
-#include "dataset/ctx.h"
 #include "result/part.h"
 #include "result/result.h"
 #include "trace/run.h"

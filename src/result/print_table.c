@@ -6,7 +6,7 @@
  *     File     resnet.json.gz          scalars of the record
  *     Events   239,093
  *
- *     Kernels                          a list of records: print_grid.c
+ *     Kernels                          a list of records: aligned columns, see below
  *       name         count     total
  *       gemm_128x64  1,200  628.1 ms
  *
@@ -17,7 +17,6 @@
  *
  * Sections without content do not appear. Nothing is allocated.
  */
-#include "result/print_grid.h"
 #include "result/print_text.h"
 #include "result/print_units.h"
 #include "result/result.h"
@@ -27,7 +26,220 @@
 
 #define INDENT 2
 
-static void show_record(struct rp_screen *s, const struct rp_type *type, const void *record,
+struct screen {
+    struct rp_out *to;
+    size_t width; /* columns */
+    bool color;
+    bool open; /* something was printed: an empty line precedes the next block */
+};
+
+/* Printed before a text where color is on. */
+#define STYLE_BOLD "\033[1m"
+#define STYLE_DIM  "\033[2m"
+#define STYLE_WARN "\033[33m"
+
+/*
+ * A list of records as aligned columns: numbers to the right, texts to the left, two spaces
+ * between. Two passes over the rows, one to measure and one to print; nothing is allocated.
+ *
+ * Where the rows are wider than the screen:
+ *   1. columns marked RP_WIDE are left out, the last first, until each text marked RP_SHORTEN can
+ *      have COMFORT characters
+ *   2. these texts share the remaining width and are cut in their middle
+ * A column without any known value is not shown.
+ */
+#define MAX_COLUMNS 48
+#define GAP         2
+#define COMFORT     28 /* a shorter name is hard to recognize */
+#define MIN_TEXT    8
+
+struct column {
+    const struct rp_field *field;
+    const char *prefix;  /* title of the record around the field, or "" */
+    size_t base;         /* offset of that record in the item */
+    size_t natural, now; /* width in columns of the screen */
+    bool any, shown;
+};
+
+struct grid {
+    struct column column[MAX_COLUMNS];
+    size_t n;
+    bool headings;
+};
+
+static void screen_style(struct screen *screen, const char *style)
+{
+    if (screen->color)
+        rp_out_text(screen->to, style ? style : "\033[0m");
+}
+
+static bool is_right_aligned(const struct column *c)
+{
+    return rp_field_number(c->field);
+}
+
+/* A list joined by commas may always be cut. */
+static bool may_shorten(const struct column *c)
+{
+    return !is_right_aligned(c) && ((c->field->flags & RP_SHORTEN) || !rp_field_scalar(c->field));
+}
+
+static size_t column_heading_width(const struct column *c)
+{
+    size_t prefix = rp_screen_width(c->prefix);
+
+    return prefix + (prefix > 0) + rp_screen_width(c->field->title ? c->field->title : "");
+}
+
+static void grid_collect(struct grid *grid, const struct rp_type *type, size_t base,
+                         const char *prefix)
+{
+    for (const struct rp_field *f = type->fields; rp_field_here(f); f++) {
+        bool list = f->type == RP_T_LIST && rp_type_plain(f->item) && !(f->flags & RP_WARN);
+
+        if (grid->headings && !f->title)
+            continue;
+        if (f->type == RP_T_RECORD)
+            grid_collect(grid, f->item, base + f->offset, f->title ? f->title : "");
+        else if ((list || rp_field_scalar(f)) && grid->n < MAX_COLUMNS)
+            grid->column[grid->n++] =
+                (struct column){.field = f, .prefix = prefix, .base = base, .shown = true};
+    }
+}
+
+static const char *column_cell(const struct column *c, const void *item, char buf[RP_CELL_BYTES])
+{
+    return rp_units_cell(c->field, (const char *)item + c->base, buf);
+}
+
+static void grid_measure(struct grid *grid, const struct rp_type *type, const char *items, size_t n)
+{
+    char buf[RP_CELL_BYTES];
+
+    for (size_t i = 0; i < grid->n; i++) {
+        struct column *c = &grid->column[i];
+
+        c->natural = grid->headings ? column_heading_width(c) : 0;
+        for (size_t row = 0; row < n; row++) {
+            const char *text = column_cell(c, items + row * type->size, buf);
+            size_t width = text ? rp_screen_width(text) : 1;
+
+            c->any |= text != NULL;
+            c->natural = width > c->natural ? width : c->natural;
+        }
+        c->shown = c->any;
+    }
+}
+
+/* The width of a line whose texts are cut to at most `most` characters. */
+static size_t grid_line_width(const struct grid *grid, size_t most)
+{
+    size_t total = 0;
+
+    for (size_t i = 0; i < grid->n; i++) {
+        const struct column *c = &grid->column[i];
+
+        if (c->shown)
+            total += GAP + (may_shorten(c) && c->natural > most ? most : c->natural);
+    }
+    return total ? total - GAP : 0;
+}
+
+/* The largest limit for texts that makes a line fit is found by trying: screens are narrow. */
+static void grid_fit(struct grid *grid, size_t width)
+{
+    size_t most = width;
+
+    for (size_t i = grid->n; i-- > 0 && grid_line_width(grid, COMFORT) > width;)
+        if (grid->column[i].field->flags & RP_WIDE)
+            grid->column[i].shown = false;
+    while (most > MIN_TEXT && grid_line_width(grid, most) > width)
+        most--;
+    for (size_t i = 0; i < grid->n; i++) {
+        struct column *c = &grid->column[i];
+
+        c->now = may_shorten(c) && c->natural > most ? most : c->natural;
+    }
+}
+
+static void grid_put_cell(struct screen *screen, const struct column *c, const char *text,
+                          bool last)
+{
+    size_t width = rp_screen_width(text), room = c->now;
+
+    if (width > room && !may_shorten(c))
+        room = width;
+    if (is_right_aligned(c) && width < room)
+        rp_screen_pad(screen->to, room - width);
+    width = rp_screen_put(screen->to, text, room);
+    if (!is_right_aligned(c) && width < room && !last)
+        rp_screen_pad(screen->to, room - width);
+}
+
+static void grid_put_heading(struct screen *screen, const struct column *c, bool last)
+{
+    size_t width = column_heading_width(c);
+
+    if (is_right_aligned(c))
+        rp_screen_pad(screen->to, c->now - width);
+    if (*c->prefix)
+        rp_out_printf(screen->to, "%s ", c->prefix);
+    rp_out_text(screen->to, c->field->title);
+    if (!is_right_aligned(c) && !last && c->now > width)
+        rp_screen_pad(screen->to, c->now - width);
+}
+
+/* A line of headings (item == NULL) or of one item's values. */
+static void grid_put_line(struct screen *screen, const struct grid *grid, const void *item,
+                          size_t indent)
+{
+    size_t left = 0;
+    char buf[RP_CELL_BYTES];
+    const char *text;
+
+    for (size_t i = 0; i < grid->n; i++)
+        left += grid->column[i].shown;
+    rp_screen_pad(screen->to, indent);
+    for (size_t i = 0; i < grid->n; i++) {
+        const struct column *c = &grid->column[i];
+
+        if (!c->shown)
+            continue;
+        left--;
+        text = item ? column_cell(c, item, buf) : "";
+        if (item)
+            grid_put_cell(screen, c, text ? text : "-", left == 0);
+        else
+            grid_put_heading(screen, c, left == 0);
+        rp_screen_pad(screen->to, left ? GAP : 0);
+    }
+}
+
+/*
+ * Prints n records of a type, one per line. With headings, the columns are the fields that have a
+ * title; without, all fields (the keys and values of a map). Lists of warnings are not shown.
+ */
+static void grid_print(struct screen *screen, const struct rp_type *type, const void *items,
+                       size_t n, size_t indent, bool headings)
+{
+    struct grid grid = {.headings = headings};
+
+    grid_collect(&grid, type, 0, "");
+    grid_measure(&grid, type, items, n);
+    grid_fit(&grid, screen->width > indent ? screen->width - indent : 0);
+    if (headings) {
+        screen_style(screen, STYLE_DIM);
+        grid_put_line(screen, &grid, NULL, indent);
+        screen_style(screen, NULL);
+        rp_out_char(screen->to, '\n');
+    }
+    for (size_t row = 0; row < n; row++) {
+        grid_put_line(screen, &grid, (const char *)items + row * type->size, indent);
+        rp_out_char(screen->to, '\n');
+    }
+}
+
+static void show_record(struct screen *s, const struct rp_type *type, const void *record,
                         const struct rp_field *skip, size_t indent);
 
 static bool on_screen(const struct rp_field *field)
@@ -63,25 +275,25 @@ static bool has_content(const struct rp_type *type, const void *record)
     return false;
 }
 
-static void begin_block(struct rp_screen *s)
+static void begin_block(struct screen *s)
 {
     if (s->open)
         rp_out_char(s->to, '\n');
     s->open = true;
 }
 
-static void put_heading(struct rp_screen *s, const char *before, const char *text, size_t indent)
+static void put_heading(struct screen *s, const char *before, const char *text, size_t indent)
 {
     begin_block(s);
     s->open = false; /* no empty line after the heading */
     rp_screen_pad(s->to, indent);
-    rp_screen_style(s, RP_STYLE_BOLD);
+    screen_style(s, STYLE_BOLD);
     if (*before) {
         rp_out_text(s->to, before);
         rp_out_char(s->to, ' ');
     }
     rp_screen_put(s->to, text, rp_screen_width(text));
-    rp_screen_style(s, NULL);
+    screen_style(s, NULL);
     rp_out_char(s->to, '\n');
 }
 
@@ -92,8 +304,8 @@ static bool is_alarming(const struct rp_field *f, const void *record)
     return f->type == RP_T_I64 || f->type == RP_T_U64 ? rp_field_i64(f, record) != 0 : true;
 }
 
-static void put_pair(struct rp_screen *s, const struct rp_field *f, const void *record,
-                     size_t indent, size_t title_width)
+static void put_pair(struct screen *s, const struct rp_field *f, const void *record, size_t indent,
+                     size_t title_width)
 {
     size_t column = indent + title_width + 2;
     char buf[RP_CELL_BYTES];
@@ -103,13 +315,13 @@ static void put_pair(struct rp_screen *s, const struct rp_field *f, const void *
     rp_out_text(s->to, f->title);
     rp_screen_pad(s->to, title_width - rp_screen_width(f->title) + 2);
     if (is_alarming(f, record))
-        rp_screen_style(s, RP_STYLE_WARN);
+        screen_style(s, STYLE_WARN);
     if (f->flags & RP_SHORTEN)
         rp_screen_put(s->to, text, s->width > column + 16 ? s->width - column : 16);
     else
         rp_screen_wrap(s->to, text, column, column, s->width);
     if (is_alarming(f, record))
-        rp_screen_style(s, NULL);
+        screen_style(s, NULL);
     rp_out_char(s->to, '\n');
 }
 
@@ -120,7 +332,7 @@ static bool shows_pair(const struct rp_field *f, const void *record, const struc
     return f != skip && on_screen(f) && is_pair(f) && rp_units_cell(f, record, buf);
 }
 
-static void show_pairs(struct rp_screen *s, const struct rp_type *type, const void *record,
+static void show_pairs(struct screen *s, const struct rp_type *type, const void *record,
                        const struct rp_field *skip, size_t indent)
 {
     size_t widest = 0, n = 0;
@@ -154,15 +366,15 @@ static const struct rp_field *naming_field(const struct rp_type *type, const voi
     return first;
 }
 
-static void put_warning(struct rp_screen *s, const char *where, const char *text, size_t indent)
+static void put_warning(struct screen *s, const char *where, const char *text, size_t indent)
 {
     static const char word[] = "warning: ";
     size_t column = indent + sizeof word - 1;
 
     rp_screen_pad(s->to, indent);
-    rp_screen_style(s, RP_STYLE_WARN);
+    screen_style(s, STYLE_WARN);
     rp_out_text(s->to, word);
-    rp_screen_style(s, NULL);
+    screen_style(s, NULL);
     if (*where) {
         column += rp_screen_put(s->to, where, s->width / 2) + 2;
         rp_out_text(s->to, ": ");
@@ -184,7 +396,7 @@ static bool is_warning_list(const struct rp_field *f)
            !is_pair(f);
 }
 
-static void show_lines(struct rp_screen *s, const struct rp_field *field, const void *record,
+static void show_lines(struct screen *s, const struct rp_field *field, const void *record,
                        size_t indent)
 {
     size_t n = rp_field_count(field, record);
@@ -206,7 +418,7 @@ static void show_lines(struct rp_screen *s, const struct rp_field *field, const 
 }
 
 /* Warnings of a row are printed below the table, with the name of the row. */
-static void show_row_warnings(struct rp_screen *s, const struct rp_type *type, const void *item,
+static void show_row_warnings(struct screen *s, const struct rp_type *type, const void *item,
                               size_t indent)
 {
     const struct rp_field *name = naming_field(type, item);
@@ -221,7 +433,7 @@ static void show_row_warnings(struct rp_screen *s, const struct rp_type *type, c
             put_warning(s, where, string_item(f, item, i), indent);
 }
 
-static void show_blocks(struct rp_screen *s, const struct rp_field *field, const void *record,
+static void show_blocks(struct screen *s, const struct rp_field *field, const void *record,
                         size_t indent)
 {
     char buf[RP_CELL_BYTES];
@@ -238,7 +450,7 @@ static void show_blocks(struct rp_screen *s, const struct rp_field *field, const
     }
 }
 
-static void show_items(struct rp_screen *s, const struct rp_field *field, const void *record,
+static void show_items(struct screen *s, const struct rp_field *field, const void *record,
                        size_t indent)
 {
     size_t n = rp_field_count(field, record);
@@ -252,14 +464,14 @@ static void show_items(struct rp_screen *s, const struct rp_field *field, const 
         show_blocks(s, field, record, indent);
     } else {
         put_heading(s, "", field->title, indent);
-        rp_grid_print(s, field->item, rp_field_item(field, record, 0), n, indent + INDENT, !pairs);
+        grid_print(s, field->item, rp_field_item(field, record, 0), n, indent + INDENT, !pairs);
         for (size_t i = 0; i < n; i++)
             show_row_warnings(s, field->item, rp_field_item(field, record, i), indent + INDENT);
         s->open = true;
     }
 }
 
-static void show_record(struct rp_screen *s, const struct rp_type *type, const void *record,
+static void show_record(struct screen *s, const struct rp_type *type, const void *record,
                         const struct rp_field *skip, size_t indent)
 {
     show_pairs(s, type, record, skip, indent);
@@ -278,9 +490,9 @@ static void show_record(struct rp_screen *s, const struct rp_type *type, const v
 void rp_print_table(const struct rp_type *type, const void *root,
                     const struct rp_print_options *options, struct rp_out *to)
 {
-    struct rp_screen screen = {.to = to,
-                               .width = options->width > 0 ? (size_t)options->width : 80,
-                               .color = options->color != 0};
+    struct screen screen = {.to = to,
+                            .width = options->width > 0 ? (size_t)options->width : 80,
+                            .color = options->color != 0};
 
     show_record(&screen, type, root, NULL, 0);
 }

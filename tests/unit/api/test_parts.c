@@ -5,7 +5,7 @@
  */
 #include "unit.h"
 
-#include "dataset/ctx.h"
+#include "dataset/dataset.h"
 #include "dataset/question.h"
 
 #include <reprise/reprise.h>
