@@ -16,6 +16,18 @@ bool rp_sim_has_device(const struct rp_sim_run *run);
    part of the node's name or the operator's whole name. */
 bool rp_sim_name_fits(const struct rp_sim_run *run, const char *pattern, uint32_t node);
 
+const char *rp_sim_node_name(const struct rp_sim_run *run, uint32_t node);
+
+/* Kernels (kernels.c), classified by their names. */
+enum rp_kernel_class { RP_KERNEL_MATRIX, RP_KERNEL_CONVOLUTION, RP_KERNEL_ELEMENTS };
+enum rp_kernel_class rp_kernel_class(const char *name);
+/* It computes with 16 or fewer bits. */
+bool rp_kernel_is_half(const char *name);
+bool rp_sim_is_kernel(const struct rp_sim_run *run, uint32_t node);
+/* RP_UNSUPPORTED where no kernels were recorded; `what` is the name of the what-if. */
+enum rp_code rp_sim_need_kernels(const struct rp_sim_run *run, const char *what,
+                                 struct rp_err *err);
+
 enum rp_code rp_sim_scale_node(struct rp_sim_run *run, uint32_t node, double factor,
                                struct rp_err *err);
 

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * overlap, no-overlap, parallel-update, swap: the same work in another order. New edges lead from
- * what started earlier in the recording to what started later, as all edges of a step graph do, so
- * no cycle can come of them.
+ * overlap and no-overlap: communication overlaps all work, or none. New edges lead from what
+ * started earlier in the recording to what started later, as all edges of a step graph do, so they
+ * close no cycle.
  */
-#include "sim/whatif/nodes.h"
-
 #include "base/order.h"
+#include "sim/whatif/nodes.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -111,7 +110,7 @@ static enum rp_code hold_new(struct rp_sim_run *run, bool on_host, struct rp_err
     return code;
 }
 
-static enum rp_code apply_no_overlap(struct rp_sim_run *run, const struct rp_whatif_args *args,
+static enum rp_code no_overlap_apply(struct rp_sim_run *run, const struct rp_whatif_args *args,
                                      struct rp_err *err)
 {
     bool on_host = !rp_sim_has_device(run);
@@ -130,7 +129,7 @@ const struct rp_whatif rp_whatif_no_overlap = {
     .form = "no-overlap",
     .summary = "a rank computes nothing while it communicates",
     .assumes = "transfers and kernels take as long alone as they took concurrently",
-    .apply = apply_no_overlap};
+    .apply = no_overlap_apply};
 
 /* ------------------------------------------------------------------ overlap */
 
@@ -209,7 +208,7 @@ static enum rp_code let_go(struct rp_sim_run *run, uint32_t transfer, const stru
     return rp_overlay_link(&run->overlay, transfer, *end, 0, 0, err);
 }
 
-static enum rp_code apply_overlap(struct rp_sim_run *run, const struct rp_whatif_args *args,
+static enum rp_code overlap_apply(struct rp_sim_run *run, const struct rp_whatif_args *args,
                                   struct rp_err *err)
 {
     struct ends ends = {.nsteps = run->parts[0]->nsteps};
@@ -237,115 +236,4 @@ const struct rp_whatif rp_whatif_overlap = {
     .assumes =
         "nothing in the forward and backward pass needs its result (so this is a lower bound), "
         "and communication and work do not slow each other down",
-    .apply = apply_overlap};
-
-/* ------------------------------------------------------------------ parallel-update */
-
-/* An update goes on a device of its own once its gradient is there. */
-static enum rp_code free_update(struct rp_sim_run *run, uint32_t i, struct rp_err *err)
-{
-    struct rp_task alone = run->tasks.tasks.at[i];
-    uint32_t id;
-
-    alone.device = RP_NO_DEVICE;
-    alone.dur_ns = run->overlay.dur_ns.at[i];
-    RP_TRY(rp_overlay_set_dur(&run->overlay, i, 0, err));
-    RP_TRY(rp_overlay_add(&run->overlay, alone, &id, err));
-    return rp_overlay_link(&run->overlay, i, id, 0, 0, err);
-}
-
-static bool is_update(const struct rp_sim_run *run, uint32_t i)
-{
-    return run->notes.at[i].phase == RP_PHASE_OPTIMIZER &&
-           run->tasks.tasks.at[i].device != RP_NO_DEVICE;
-}
-
-static enum rp_code apply_parallel_update(struct rp_sim_run *run, const struct rp_whatif_args *args,
-                                          struct rp_err *err)
-{
-    const struct rp_task_graph *g = &run->tasks;
-    uint32_t i, n = 0;
-
-    (void)args;
-    for (i = 0; i < g->edges.n; i++)
-        if (is_update(run, g->edges.at[i].to) &&
-            RP_SIM_EDGE_KIND(g->edges.at[i].flags) == RP_SG_STREAM)
-            RP_TRY(rp_overlay_set_lag(&run->overlay, i, RP_LAG_CUT, err));
-    for (i = 0; i < g->tasks.n; i++)
-        if (is_update(run, i)) {
-            n++;
-            RP_TRY(free_update(run, i, err));
-        }
-    return n ? RP_OK
-             : rp_err_set(err, RP_UNSUPPORTED,
-                          "parallel-update: the recording does not tell which update needs which "
-                          "gradient (a dPRO directory does)");
-}
-
-const struct rp_whatif rp_whatif_parallel_update = {
-    .name = "parallel-update",
-    .form = "parallel-update",
-    .summary =
-        "each parameter is updated as soon as its gradient is ready, concurrently with other work",
-    .assumes = "updates do not slow down each other or the backward pass",
-    .apply = apply_parallel_update};
-
-/* ------------------------------------------------------------------ swap */
-
-/* Each takes the time of the other. */
-static enum rp_code exchange(struct rp_sim_run *run, uint32_t a, uint32_t b, struct rp_err *err)
-{
-    int64_t of_a = run->overlay.dur_ns.at[a], of_b = run->overlay.dur_ns.at[b];
-
-    RP_TRY(rp_overlay_set_dur(&run->overlay, a, of_b, err));
-    return rp_overlay_set_dur(&run->overlay, b, of_a, err);
-}
-
-/* The next of each on a lane in a step are a pair; then the search goes on behind both. */
-static enum rp_code swap_on_lane(struct rp_sim_run *run, const struct rp_sg_lane *lane,
-                                 const struct rp_whatif_args *args, size_t *n, struct rp_err *err)
-{
-    uint32_t i, a = RP_NONE, b = RP_NONE;
-    uint16_t step = RP_NO_STEP;
-
-    for (i = lane->first; i < lane->end; i++) {
-        if (run->notes.at[i].step != step) {
-            step = run->notes.at[i].step;
-            a = b = RP_NONE;
-        }
-        if (a == RP_NONE && rp_sim_name_fits(run, args->value, i))
-            a = i;
-        else if (b == RP_NONE && rp_sim_name_fits(run, args->second, i))
-            b = i;
-        if (a == RP_NONE || b == RP_NONE)
-            continue;
-        RP_TRY(exchange(run, a, b, err));
-        a = b = RP_NONE;
-        (*n)++;
-    }
-    return RP_OK;
-}
-
-static enum rp_code apply_swap(struct rp_sim_run *run, const struct rp_whatif_args *args,
-                               struct rp_err *err)
-{
-    size_t k, n = 0;
-
-    if (!args->value || !*args->value || !args->second || !*args->second)
-        return rp_err_set(err, RP_USAGE, "'%s': two names such as swap=A,B are expected",
-                          args->text);
-    for (k = 0; k < run->graph->lanes.n; k++)
-        RP_TRY(swap_on_lane(run, &run->graph->lanes.at[k], args, &n, err));
-    return n ? RP_OK
-             : rp_err_set(err, RP_USAGE,
-                          "'%s': no thread or stream has both '%s' and '%s' in one step",
-                          args->text, args->value, args->second);
-}
-
-const struct rp_whatif rp_whatif_swap = {
-    .name = "swap",
-    .form = "swap=<A>,<B>",
-    .summary = "two operators or kernels of a thread or stream swap places",
-    .assumes = "nothing between the two needs the result of the first",
-    .value = RP_WHATIF_TWO_NAMES,
-    .apply = apply_swap};
+    .apply = overlap_apply};

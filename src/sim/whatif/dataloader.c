@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* dataloader: the time that the host spends in the data loader changes. */
+#include "sim/whatif/nodes.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* The main thread inside the loader: "enumerate(DataLoader)#_MultiProcessingDataLoaderIter…". */
+static enum rp_code dataloader_apply(struct rp_sim_run *run, const struct rp_whatif_args *args,
+                                     struct rp_err *err)
+{
+    char *end = NULL;
+    double factor = args->value ? strtod(args->value, &end) : -1;
+    uint32_t i, n = 0;
+
+    if (!end || end == args->value || (*end && strcmp(end, "x") != 0) || !(factor >= 0) ||
+        factor > 1e6)
+        return rp_err_set(
+            err, RP_USAGE,
+            "'%s': dataloader=0 (free) or a factor such as dataloader=0.5 is expected", args->text);
+    for (i = 0; i < run->graph->nodes.n; i++)
+        if (run->notes.at[i].flags & RP_SIM_LOADER) {
+            n++;
+            RP_TRY(rp_sim_scale_node(run, i, factor, err));
+        }
+    return n ? RP_OK
+             : rp_err_set(err, RP_UNSUPPORTED, "dataloader: no span of a data loader was recorded");
+}
+
+const struct rp_whatif rp_whatif_dataloader = {
+    .name = "dataloader",
+    .form = "dataloader=0|<factor>",
+    .summary = "time in the data loader becomes 0, or is multiplied by the factor",
+    .assumes = "only the thread that requests a batch waits for it",
+    .value = RP_WHATIF_WORD,
+    .apply = dataloader_apply};

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Classes of kernels by their names, for what-ifs that change kernels. */
+#include "sim/whatif/nodes.h"
+
+#include <string.h>
+
+static bool has_any(const char *name, const char *const *parts)
+{
+    for (; *parts; parts++)
+        if (strcasestr(name, *parts))
+            return true;
+    return false;
+}
+
+static bool is_attention(const char *name)
+{
+    static const char *const names[] = {"flash", "fmha", "attention", "attn_", NULL};
+
+    return has_any(name, names);
+}
+
+enum rp_kernel_class rp_kernel_class(const char *name)
+{
+    static const char *const convolutions[] = {"conv", "cudnn", "wgrad", "dgrad", "winograd", NULL};
+    static const char *const matrices[] = {"gemm",   "cutlass", "xmma", "nvjet", "cublas",
+                                           "matmul", "splitk",  "dot_", "Cijk_", NULL};
+
+    if (has_any(name, convolutions))
+        return RP_KERNEL_CONVOLUTION;
+    return has_any(name, matrices) || is_attention(name) ? RP_KERNEL_MATRIX : RP_KERNEL_ELEMENTS;
+}
+
+/* Names of attention kernels seldom tell their format: it is of 16 bits but where they say f32. */
+bool rp_kernel_is_half(const char *name)
+{
+    static const char *const signs[] = {"bf16", "bfloat16", "f16",    "half", "fp16",
+                                        "fp8",  "Bljk_B",   "Bljk_H", NULL};
+
+    return has_any(name, signs) || (is_attention(name) && !strcasestr(name, "f32"));
+}
+
+const char *rp_sim_node_name(const struct rp_sim_run *run, uint32_t i)
+{
+    return run->graph->names.at[run->graph->nodes.at[i].name];
+}
+
+bool rp_sim_is_kernel(const struct rp_sim_run *run, uint32_t i)
+{
+    return run->graph->nodes.at[i].kind == RP_SG_COMPUTE && rp_sim_is_device_work(run, i);
+}
+
+enum rp_code rp_sim_need_kernels(const struct rp_sim_run *run, const char *what, struct rp_err *err)
+{
+    return rp_sim_has_device(run)
+               ? RP_OK
+               : rp_err_set(err, RP_UNSUPPORTED, "%s: no kernels were recorded", what);
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* no-sync: the host never waits for the device. */
+#include "sim/whatif/nodes.h"
+
+/* Threads no longer wait for the device. */
+static enum rp_code no_sync_apply(struct rp_sim_run *run, const struct rp_whatif_args *args,
+                                  struct rp_err *err)
+{
+    uint32_t i, n = 0;
+
+    (void)args;
+    for (i = 0; i < run->tasks.edges.n; i++)
+        if (RP_SIM_EDGE_KIND(run->tasks.edges.at[i].flags) == RP_SG_SYNC) {
+            n++;
+            RP_TRY(rp_overlay_set_lag(&run->overlay, i, RP_LAG_CUT, err));
+        }
+    return n ? RP_OK
+             : rp_err_set(err, RP_UNSUPPORTED,
+                          "no-sync: the host never waited for the device in this recording");
+}
+
+const struct rp_whatif rp_whatif_no_sync = {
+    .name = "no-sync",
+    .form = "no-sync",
+    .summary = "the host never waits for the device",
+    .assumes = "the host needs no result of the device: no value is read back",
+    .apply = no_sync_apply};

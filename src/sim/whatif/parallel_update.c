@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* parallel-update: each parameter is updated as soon as its gradient is ready. */
+#include "sim/whatif/nodes.h"
+
+/* An update goes on a device of its own once its gradient is there. */
+static enum rp_code free_update(struct rp_sim_run *run, uint32_t i, struct rp_err *err)
+{
+    struct rp_task alone = run->tasks.tasks.at[i];
+    uint32_t id;
+
+    alone.device = RP_NO_DEVICE;
+    alone.dur_ns = run->overlay.dur_ns.at[i];
+    RP_TRY(rp_overlay_set_dur(&run->overlay, i, 0, err));
+    RP_TRY(rp_overlay_add(&run->overlay, alone, &id, err));
+    return rp_overlay_link(&run->overlay, i, id, 0, 0, err);
+}
+
+static bool is_update(const struct rp_sim_run *run, uint32_t i)
+{
+    return run->notes.at[i].phase == RP_PHASE_OPTIMIZER &&
+           run->tasks.tasks.at[i].device != RP_NO_DEVICE;
+}
+
+static enum rp_code parallel_update_apply(struct rp_sim_run *run, const struct rp_whatif_args *args,
+                                          struct rp_err *err)
+{
+    const struct rp_task_graph *g = &run->tasks;
+    uint32_t i, n = 0;
+
+    (void)args;
+    for (i = 0; i < g->edges.n; i++)
+        if (is_update(run, g->edges.at[i].to) &&
+            RP_SIM_EDGE_KIND(g->edges.at[i].flags) == RP_SG_STREAM)
+            RP_TRY(rp_overlay_set_lag(&run->overlay, i, RP_LAG_CUT, err));
+    for (i = 0; i < g->tasks.n; i++)
+        if (is_update(run, i)) {
+            n++;
+            RP_TRY(free_update(run, i, err));
+        }
+    return n ? RP_OK
+             : rp_err_set(err, RP_UNSUPPORTED,
+                          "parallel-update: the recording does not tell which update needs which "
+                          "gradient (a dPRO directory does)");
+}
+
+const struct rp_whatif rp_whatif_parallel_update = {
+    .name = "parallel-update",
+    .form = "parallel-update",
+    .summary =
+        "each parameter is updated as soon as its gradient is ready, concurrently with other work",
+    .assumes = "updates do not slow down each other or the backward pass",
+    .apply = parallel_update_apply};

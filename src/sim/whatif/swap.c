@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* swap: two operators or kernels of a thread or stream swap places, in every step. */
+#include "sim/whatif/nodes.h"
+
+/* Each takes the time of the other. */
+static enum rp_code exchange(struct rp_sim_run *run, uint32_t a, uint32_t b, struct rp_err *err)
+{
+    int64_t of_a = run->overlay.dur_ns.at[a], of_b = run->overlay.dur_ns.at[b];
+
+    RP_TRY(rp_overlay_set_dur(&run->overlay, a, of_b, err));
+    return rp_overlay_set_dur(&run->overlay, b, of_a, err);
+}
+
+/* The next of each on a lane in a step are a pair; then the search goes on behind both. */
+static enum rp_code swap_on_lane(struct rp_sim_run *run, const struct rp_sg_lane *lane,
+                                 const struct rp_whatif_args *args, size_t *n, struct rp_err *err)
+{
+    uint32_t i, a = RP_NONE, b = RP_NONE;
+    uint16_t step = RP_NO_STEP;
+
+    for (i = lane->first; i < lane->end; i++) {
+        if (run->notes.at[i].step != step) {
+            step = run->notes.at[i].step;
+            a = b = RP_NONE;
+        }
+        if (a == RP_NONE && rp_sim_name_fits(run, args->value, i))
+            a = i;
+        else if (b == RP_NONE && rp_sim_name_fits(run, args->second, i))
+            b = i;
+        if (a == RP_NONE || b == RP_NONE)
+            continue;
+        RP_TRY(exchange(run, a, b, err));
+        a = b = RP_NONE;
+        (*n)++;
+    }
+    return RP_OK;
+}
+
+static enum rp_code swap_apply(struct rp_sim_run *run, const struct rp_whatif_args *args,
+                               struct rp_err *err)
+{
+    size_t k, n = 0;
+
+    if (!args->value || !*args->value || !args->second || !*args->second)
+        return rp_err_set(err, RP_USAGE, "'%s': two names such as swap=A,B are expected",
+                          args->text);
+    for (k = 0; k < run->graph->lanes.n; k++)
+        RP_TRY(swap_on_lane(run, &run->graph->lanes.at[k], args, &n, err));
+    return n ? RP_OK
+             : rp_err_set(err, RP_USAGE,
+                          "'%s': no thread or stream has both '%s' and '%s' in one step",
+                          args->text, args->value, args->second);
+}
+
+const struct rp_whatif rp_whatif_swap = {
+    .name = "swap",
+    .form = "swap=<A>,<B>",
+    .summary = "two operators or kernels of a thread or stream swap places",
+    .assumes = "nothing between the two needs the result of the first",
+    .value = RP_WHATIF_TWO_NAMES,
+    .apply = swap_apply};
