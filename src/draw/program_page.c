@@ -147,6 +147,7 @@ static void put_attrs(struct rp_out *to, const struct rp_program *p, uint32_t op
 {
     uint32_t n;
     const struct rp_attr *attr = rp_op_attrs(p, op, &n);
+    struct rp_chars value = {0};
     char text[240];
     size_t len = constant_text(p, op, text, sizeof text);
 
@@ -166,10 +167,14 @@ static void put_attrs(struct rp_out *to, const struct rp_program *p, uint32_t op
         len += m;
         text[len++] = '=';
         room = sizeof text - len - 2;
-        m = attr->n < room ? attr->n : room;
-        memcpy(text + len, attr->at, m);
+        value.n = 0;
+        rp_attr_print(p, attr, &value);
+        m = value.n < room ? value.n : room;
+        if (m)
+            memcpy(text + len, value.at, m);
         len += m;
     }
+    rp_chars_release(&value);
     rp_out_char(to, ',');
     put_json(to, text, len);
 }

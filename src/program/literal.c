@@ -190,19 +190,35 @@ static enum rp_code decode_text(unsigned elem, const struct rp_literal *literal,
 
 /* ---- lists of protobufs ---- */
 
+/* Integers of the layout "{1,0:T(8,128)}" up to the ':'; SIZE_MAX where something else is there. */
+static size_t layout_ints(const char *s, int64_t *out, size_t cap)
+{
+    size_t n = 0;
+
+    for (s += *s == '{'; *s && *s != ':' && *s != '}'; s += *s == ',') {
+        char *end;
+
+        while (*s == ' ')
+            s++;
+        if (n == cap || *s < '0' || *s > '9')
+            return SIZE_MAX;
+        out[n++] = strtoll(s, &end, 10);
+        s = end;
+    }
+    return n;
+}
+
 bool rp_shape_minor_to_major(const struct rp_program *p, uint32_t shape, uint32_t *out, size_t cap)
 {
     const struct rp_op_shape *s = &p->shapes.at[shape];
-    struct rp_attr list;
     int64_t order[MAX_RANK];
     uint64_t seen = 0;
     size_t n;
 
     if (s->flags & RP_SHAPE_DEFAULT_LAYOUT || s->n > cap || s->n > MAX_RANK)
         return false;
-    list.at = rp_program_text(p, s->layout);
-    list.n = (uint32_t)strcspn(list.at, ":}");
-    if (!rp_attr_ints(&list, order, MAX_RANK, &n) || n != s->n)
+    n = layout_ints(rp_program_text(p, s->layout), order, MAX_RANK);
+    if (n != s->n)
         return false;
     for (size_t i = 0; i < n; i++) {
         if (order[i] < 0 || order[i] >= (int64_t)n)

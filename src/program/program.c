@@ -22,7 +22,7 @@ const struct rp_op_info rp_op_info[RP_OP_COUNT] = {
 
 static const char *const attr_keys[] = {
     "",
-#define RP_ATTR(id, key, flags) key,
+#define RP_ATTR(id, key, type, field, inner, flags) key,
 #include "program/attrs.def"
 #undef RP_ATTR
 };
@@ -199,16 +199,38 @@ enum rp_code rp_program_add_called(struct rp_program *p, uint32_t computation, s
     return RP_OK;
 }
 
-enum rp_code rp_program_add_attr(struct rp_program *p, uint32_t key, const char *at, size_t n,
-                                 struct rp_err *err)
+/* Whether the value is missing: types with a pointer have one, unless they are empty. */
+static bool is_missing(const struct rp_attr *attr)
 {
-    struct rp_attr attr = {at, (uint32_t)n, key};
+    return attr->n && attr->type != RP_VALUE_FLAG && attr->type != RP_VALUE_INT &&
+           attr->type != RP_VALUE_FLOAT && !attr->at;
+}
 
-    if (n > UINT32_MAX || p->attrs.n >= RP_NONE - 1)
-        return rp_err_set(err, RP_LIMIT, "an attribute of more than 4 GiB");
+enum rp_code rp_program_add_attr(struct rp_program *p, struct rp_attr attr, struct rp_err *err)
+{
+    if (is_missing(&attr))
+        return rp_err_nomem(err, "reading attributes");
+    if (p->attrs.n >= RP_NONE - 1)
+        return rp_err_set(err, RP_LIMIT, "a program of more than 4 billion attributes");
     RP_TRY(rp_vec_push(&p->attrs, attr, err));
     p->attr_begin.at[p->nops] = (uint32_t)p->attrs.n;
     return RP_OK;
+}
+
+enum rp_code rp_program_add_text(struct rp_program *p, uint32_t key, const char *at, size_t n,
+                                 struct rp_err *err)
+{
+    if (n > UINT32_MAX)
+        return rp_err_set(err, RP_LIMIT, "an attribute of more than 4 GiB");
+    return rp_program_add_attr(p, rp_attr_bytes(key, RP_VALUE_TEXT, at, n), err);
+}
+
+enum rp_code rp_program_add_module_attr(struct rp_program *p, struct rp_attr attr,
+                                        struct rp_err *err)
+{
+    if (is_missing(&attr))
+        return rp_err_nomem(err, "reading attributes");
+    return rp_vec_push(&p->module_attrs, attr, err);
 }
 
 enum rp_code rp_program_begin(struct rp_program *p, uint32_t name, uint32_t *id, struct rp_err *err)
@@ -256,6 +278,32 @@ const struct rp_attr *rp_op_attr(const struct rp_program *p, uint32_t op, uint32
     return NULL;
 }
 
+int64_t rp_op_int(const struct rp_program *p, uint32_t op, uint32_t key, int64_t absent)
+{
+    const struct rp_attr *attr = rp_op_attr(p, op, key);
+    const int64_t *at;
+    size_t n;
+
+    return attr && rp_attr_numbers(attr, &at, &n) && n == 1 ? at[0] : absent;
+}
+
+const int64_t *rp_op_ints(const struct rp_program *p, uint32_t op, uint32_t key, size_t *n)
+{
+    const struct rp_attr *attr = rp_op_attr(p, op, key);
+    const int64_t *at;
+
+    *n = 0;
+    return attr && rp_attr_numbers(attr, &at, n) ? at : NULL;
+}
+
+int64_t rp_program_int(const struct rp_program *p, uint32_t key, int64_t absent)
+{
+    for (size_t i = 0; i < p->module_attrs.n; i++)
+        if (p->module_attrs.at[i].key == key && p->module_attrs.at[i].type == RP_VALUE_INT)
+            return p->module_attrs.at[i].number;
+    return absent;
+}
+
 const char *rp_op_opcode_name(const struct rp_program *p, uint32_t op)
 {
     enum rp_opcode code = (enum rp_opcode)p->code.at[op];
@@ -280,32 +328,4 @@ bool rp_op_source(const struct rp_program *p, uint32_t op, struct rp_source_line
         return true;
     }
     return false;
-}
-
-bool rp_attr_ints(const struct rp_attr *attr, int64_t *out, size_t cap, size_t *n)
-{
-    const char *s = attr->at, *end = attr->at + attr->n;
-
-    *n = 0;
-    while (s < end) {
-        uint64_t v = 0;
-        bool minus = false;
-
-        while (s < end && (*s == '{' || *s == '}' || *s == ',' || *s == ' '))
-            s++;
-        if (s == end)
-            break;
-        if (*s == '-') {
-            minus = true;
-            s++;
-        }
-        if (s == end || *s < '0' || *s > '9')
-            return false;
-        for (; s < end && *s >= '0' && *s <= '9'; s++)
-            v = v * 10 + (uint64_t)(*s - '0');
-        if (*n < cap)
-            out[*n] = (int64_t)(minus ? 0 - v : v);
-        (*n)++;
-    }
-    return true;
 }

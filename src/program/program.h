@@ -9,7 +9,7 @@
  *   operations:    code name shape value meta ...        one column each, in the order of the file
  *   operands:      begin[op] .. begin[op + 1]            ids of operations of the same computation
  *   called:        the same, ids of computations
- *   attributes:    the same; key and text, borrowed from the input or in the arena
+ *   attributes:    the same; keys and values (attrs.h)
  *
  * Readers append; nothing is removed. Texts of attributes and literals point into the input, which
  * must live as long as the program. Frozen by rp_program_finish; then shared by threads.
@@ -19,6 +19,7 @@
 #include "base/limits.h"
 #include "base/strtab.h"
 #include "base/vec.h"
+#include "program/attrs.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -79,15 +80,6 @@ struct rp_op_info {
 };
 extern const struct rp_op_info rp_op_info[RP_OP_COUNT];
 
-/* Keys of attributes that are known: the id of the key's text in every program's strings. */
-enum rp_attr_key {
-    RP_ATTR_FIRST, /* the empty string */
-#define RP_ATTR(id, key, flags) RP_ATTR_##id,
-#include "program/attrs.def"
-#undef RP_ATTR
-    RP_ATTR_COUNT
-};
-
 enum rp_elem {
 #define RP_ELEM(id, name, number, bits) RP_ELEM_##id = (number),
 #include "program/elements.def"
@@ -117,12 +109,6 @@ struct rp_op_shape {
 };
 
 #define RP_DIM_UNKNOWN (-1)
-
-struct rp_attr {
-    const char *at; /* borrowed */
-    uint32_t n;
-    uint32_t key; /* string */
-};
 
 /* What the compiler kept of the user's program for an operation; all strings, 0: none. */
 struct rp_op_meta {
@@ -239,8 +225,14 @@ enum rp_code rp_program_add_op(struct rp_program *p, const struct rp_new_op *op,
 enum rp_code rp_program_add_operand(struct rp_program *p, uint32_t op, uint32_t index,
                                     struct rp_err *err);
 enum rp_code rp_program_add_called(struct rp_program *p, uint32_t computation, struct rp_err *err);
-enum rp_code rp_program_add_attr(struct rp_program *p, uint32_t key, const char *at, size_t n,
+/* RP_NOMEM where the value is missing because memory was. */
+enum rp_code rp_program_add_attr(struct rp_program *p, struct rp_attr attr, struct rp_err *err);
+/* A raw text, borrowed. */
+enum rp_code rp_program_add_text(struct rp_program *p, uint32_t key, const char *at, size_t n,
                                  struct rp_err *err);
+/* The same of the module. */
+enum rp_code rp_program_add_module_attr(struct rp_program *p, struct rp_attr attr,
+                                        struct rp_err *err);
 
 /* Operations added from now on belong to it. */
 enum rp_code rp_program_begin(struct rp_program *p, uint32_t name, uint32_t *id,
@@ -294,6 +286,12 @@ static inline const struct rp_attr *rp_op_attrs(const struct rp_program *p, uint
 
 /* The attribute of that key, or NULL. */
 const struct rp_attr *rp_op_attr(const struct rp_program *p, uint32_t op, uint32_t key);
+/* Its value; `absent` where there is none, or it is no integer. */
+int64_t rp_op_int(const struct rp_program *p, uint32_t op, uint32_t key, int64_t absent);
+/* Its list, of *n; NULL where there is none. */
+const int64_t *rp_op_ints(const struct rp_program *p, uint32_t op, uint32_t key, size_t *n);
+/* An integer of the module; `absent` likewise. */
+int64_t rp_program_int(const struct rp_program *p, uint32_t key, int64_t absent);
 
 /* "add", also of foreign operations. */
 const char *rp_op_opcode_name(const struct rp_program *p, uint32_t op);
@@ -311,9 +309,5 @@ int64_t rp_shape_bytes(const struct rp_program *p, uint32_t shape);
 /* "f32[2,<=3]{1,0}", "(s32[], f32[4])"; NUL-terminated, cut to cap. Returns the whole length. */
 size_t rp_shape_text(const struct rp_program *p, uint32_t shape, bool layout, char *out,
                      size_t cap);
-
-/* Integers of a list such as "{1,0}" or "3"; at most cap are stored, *n is how many there are.
-   False where it is no such list. */
-bool rp_attr_ints(const struct rp_attr *attr, int64_t *out, size_t cap, size_t *n);
 
 #endif

@@ -37,15 +37,6 @@ static double first_elements(const struct counter *c, uint32_t op)
     return elements(c, op);
 }
 
-static double int_attr(const struct counter *c, uint32_t op, uint32_t key, double fallback)
-{
-    const struct rp_attr *attr = rp_op_attr(c->p, op, key);
-    int64_t value;
-    size_t n;
-
-    return attr && rp_attr_ints(attr, &value, 1, &n) && n == 1 ? (double)value : fallback;
-}
-
 /* Dimension i of an operation's array, 1 where there is none. */
 static double dim_at(const struct counter *c, uint32_t op, int64_t i)
 {
@@ -58,16 +49,15 @@ static double dim_at(const struct counter *c, uint32_t op, int64_t i)
 
 static double dot_flops(const struct counter *c, uint32_t op)
 {
-    const struct rp_attr *attr = rp_op_attr(c->p, op, RP_ATTR_LHS_CONTRACTING_DIMS);
+    size_t n;
+    const int64_t *dims = rp_op_ints(c->p, op, RP_ATTR_LHS_CONTRACTING_DIMS, &n);
     struct rp_ids operands = rp_op_operands(c->p, op);
     double flops = 2 * elements(c, op);
-    int64_t dims[MAX_DIMS];
-    size_t n = 0;
 
     if (!operands.n)
         return 0;
-    if (attr && rp_attr_ints(attr, dims, MAX_DIMS, &n)) {
-        for (size_t i = 0; i < n && i < MAX_DIMS; i++)
+    if (dims) {
+        for (size_t i = 0; i < n; i++)
             flops *= dim_at(c, operands.at[0], dims[i]);
     } else { /* very old files say nothing: the last of the left with the first of the right */
         const struct rp_op_shape *lhs = &c->p->shapes.at[c->p->shape.at[operands.at[0]]];
@@ -116,20 +106,19 @@ static double valid_positions(const struct rp_window_dim *d, int64_t input, int6
 
 static double conv_flops(const struct counter *c, uint32_t op)
 {
-    const struct rp_attr *labels = rp_op_attr(c->p, op, RP_ATTR_DIM_LABELS);
     const struct rp_attr *window = rp_op_attr(c->p, op, RP_ATTR_WINDOW);
     struct rp_ids operands = rp_op_operands(c->p, op);
     struct rp_conv_dims d;
     struct rp_window w = {0};
     double flops;
 
-    if (operands.n < 2 || !labels || !rp_conv_dims_parse(labels->at, labels->n, &d) ||
-        (window && !rp_window_parse(window->at, window->n, &w)))
+    if (operands.n < 2 || !rp_attr_conv_dims(rp_op_attr(c->p, op, RP_ATTR_DIM_LABELS), &d) ||
+        (window && !rp_attr_window(window, &w)))
         return 0;
     flops = 2 * dim_at(c, operands.at[0], d.input_feature) * dim_at(c, op, d.output_feature) *
             dim_at(c, operands.at[0], d.input_batch);
-    flops /= int_attr(c, op, RP_ATTR_FEATURE_GROUP_COUNT, 1);
-    flops /= int_attr(c, op, RP_ATTR_BATCH_GROUP_COUNT, 1);
+    flops /= (double)rp_op_int(c->p, op, RP_ATTR_FEATURE_GROUP_COUNT, 1);
+    flops /= (double)rp_op_int(c->p, op, RP_ATTR_BATCH_GROUP_COUNT, 1);
     for (size_t i = 0; i < w.n && i < d.nspatial; i++)
         flops *= valid_positions(&w.dim[i], (int64_t)dim_at(c, operands.at[0], d.input_spatial[i]),
                                  (int64_t)dim_at(c, op, d.output_spatial[i]));
@@ -138,11 +127,10 @@ static double conv_flops(const struct counter *c, uint32_t op)
 
 static double window_elements(const struct counter *c, uint32_t op)
 {
-    const struct rp_attr *attr = rp_op_attr(c->p, op, RP_ATTR_WINDOW);
     struct rp_window w;
     double n = 1;
 
-    if (!attr || !rp_window_parse(attr->at, attr->n, &w))
+    if (!rp_attr_window(rp_op_attr(c->p, op, RP_ATTR_WINDOW), &w))
         return 1;
     for (size_t i = 0; i < w.n; i++)
         n *= (double)w.dim[i].size;
@@ -155,7 +143,7 @@ int64_t rp_op_trip_count(const struct rp_program *p, uint32_t op)
     const char *at, *end;
     int64_t n = 0;
 
-    if (!attr)
+    if (!attr || !rp_attr_is_bytes(attr))
         return 1;
     end = attr->at + attr->n;
     at = memmem(attr->at, attr->n, "known_trip_count", 16);
@@ -309,14 +297,13 @@ static bool minor_first(const struct rp_program *p, uint32_t shape, uint32_t *ou
 /* A transpose whose layouts leave every element where it is. */
 static bool transposes_nothing(const struct rp_program *p, uint32_t op)
 {
-    const struct rp_attr *attr = rp_op_attr(p, op, RP_ATTR_DIMENSIONS);
+    size_t n;
+    const int64_t *dims = rp_op_ints(p, op, RP_ATTR_DIMENSIONS, &n);
     struct rp_ids operands = rp_op_operands(p, op);
     uint32_t from[MAX_DIMS], to[MAX_DIMS], rank = p->shapes.at[p->shape.at[op]].n;
-    int64_t dims[MAX_DIMS];
-    size_t n = 0;
 
-    if (!attr || !operands.n || !rp_attr_ints(attr, dims, MAX_DIMS, &n) || n != rank ||
-        n > MAX_DIMS || p->shapes.at[p->shape.at[operands.at[0]]].n != rank ||
+    if (!dims || !operands.n || n != rank || n > MAX_DIMS ||
+        p->shapes.at[p->shape.at[operands.at[0]]].n != rank ||
         !minor_first(p, p->shape.at[operands.at[0]], from) || !minor_first(p, p->shape.at[op], to))
         return false;
     for (uint32_t i = 0; i < rank; i++)

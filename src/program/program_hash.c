@@ -17,6 +17,7 @@
 #include "program/structure.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 static uint64_t mix(uint64_t h, uint64_t value)
@@ -57,23 +58,50 @@ static uint64_t hash_text(const char *at, size_t n)
 }
 
 /* Of the letters that carry meaning: spaces, comments, '%' and the quotes and backslashes that one
-   writer needs and another does not are passed over. */
-static uint64_t hash_value(const char *at, size_t n)
+   writer needs and another does not are passed over. Text arrives in pieces. */
+struct meaning {
+    struct stream s;
+    enum { PLAIN, SLASH, COMMENT, STAR } state;
+};
+
+static void meaning_add(struct meaning *m, char c)
 {
-    struct stream s = {0};
+    if (c != ' ' && c != '\n' && c != '\t' && c != '\r' && c != '%' && c != '"' && c != '\\')
+        stream_add(&m->s, (unsigned char)c);
+}
+
+static void meaning_put(void *meaning, const char *at, size_t n)
+{
+    struct meaning *m = meaning;
 
     for (size_t i = 0; i < n; i++) {
-        if (at[i] == '/' && i + 1 < n && at[i + 1] == '*') {
-            const char *close = memmem(at + i, n - i, "*/", 2);
-
-            i = close ? (size_t)(close - at) + 1 : n;
-            continue;
+        if (m->state >= COMMENT) {
+            m->state = m->state == STAR && at[i] == '/' ? PLAIN : at[i] == '*' ? STAR : COMMENT;
+        } else if (m->state == SLASH && at[i] == '*') {
+            m->state = STAR;
+        } else {
+            if (m->state == SLASH)
+                meaning_add(m, '/');
+            m->state = at[i] == '/' ? SLASH : PLAIN;
+            if (m->state == PLAIN)
+                meaning_add(m, at[i]);
         }
-        if (at[i] != ' ' && at[i] != '\n' && at[i] != '\t' && at[i] != '\r' && at[i] != '%' &&
-            at[i] != '"' && at[i] != '\\')
-            stream_add(&s, (unsigned char)at[i]);
     }
-    return stream_end(&s);
+}
+
+static uint64_t meaning_end(struct meaning *m)
+{
+    if (m->state == SLASH)
+        meaning_add(m, '/');
+    return stream_end(&m->s);
+}
+
+static uint64_t hash_value(const char *at, size_t n)
+{
+    struct meaning m = {.state = PLAIN};
+
+    meaning_put(&m, at, n);
+    return meaning_end(&m);
 }
 
 struct hasher {
@@ -138,23 +166,47 @@ static uint64_t hash_literal(const struct hasher *h, uint32_t op)
     return hash_text((const char *)values, (size_t)n * rp_literal_unit(elem));
 }
 
-/* What one writer leaves out and another writes. */
-static bool says_nothing(const struct rp_attr *attr)
-{
-    return (attr->n == 2 && memcmp(attr->at, "{}", 2) == 0) ||
-           (attr->n == 5 && memcmp(attr->at, "false", 5) == 0);
-}
-
-enum { QUIET = 1, ZERO = 2 };
-static const struct {
-    const char *key;
-    int flags;
-} known_attrs[] = {
-    {"", QUIET},
-#define RP_ATTR(id, key, flags) {key, flags},
+static const char *const known_keys[] = {
+    "",
+#define RP_ATTR(id, key, type, field, inner, flags) key,
 #include "program/attrs.def"
 #undef RP_ATTR
 };
+
+/* What one writer leaves out and another writes. */
+static bool says_nothing(const struct rp_attr *attr)
+{
+    unsigned flags = rp_attr_flags(attr->key);
+
+    switch ((enum rp_value_type)attr->type) {
+    case RP_VALUE_FLAG:
+        return !attr->number;
+    case RP_VALUE_INT:
+        return (flags & RP_ATTRF_ZERO && attr->number == 0) ||
+               (flags & RP_ATTRF_ONE && attr->number == 1);
+    case RP_VALUE_FLOAT:
+        return flags & RP_ATTRF_ZERO && attr->real == 0;
+    case RP_VALUE_GROUPS:
+        return attr->groups->form == RP_GROUPS_LISTED && !attr->groups->ngroups;
+    case RP_VALUE_TEXT:
+        return (attr->n == 2 && memcmp(attr->at, "{}", 2) == 0) ||
+               (attr->n == 5 && memcmp(attr->at, "false", 5) == 0);
+    case RP_VALUE_CONFIG:
+        return attr->n == 2 && memcmp(attr->at, "{}", 2) == 0;
+    case RP_VALUE_INTS:
+    case RP_VALUE_PAIRS:
+    case RP_VALUE_SLICES:
+    case RP_VALUE_WORDS:
+    case RP_VALUE_MAP:
+    case RP_VALUE_WINDOW:
+    case RP_VALUE_ALIASES:
+    case RP_VALUE_OPS:
+    case RP_VALUE_SHAPES:
+        return !attr->n;
+    default:
+        return false;
+    }
+}
 
 bool rp_attr_counts(const struct rp_program *p, uint32_t op, const struct rp_attr *attr)
 {
@@ -163,14 +215,26 @@ bool rp_attr_counts(const struct rp_program *p, uint32_t op, const struct rp_att
     if (attr->key == RP_ATTR_BACKEND_CONFIG)
         return p->code.at[op] == RP_OP_CUSTOM_CALL;
     if (attr->key < RP_ATTR_COUNT)
-        return !(known_attrs[attr->key].flags & QUIET) &&
-               !(known_attrs[attr->key].flags & ZERO && attr->n == 1 && attr->at[0] == '0');
+        return !(rp_attr_flags(attr->key) & RP_ATTRF_QUIET);
     return *rp_program_text(p, attr->key) != '_'; /* TensorFlow's notes to itself */
 }
 
-uint64_t rp_attr_hash(const struct rp_attr *attr)
+/* A value is hashed as it is printed: there is one way to print it, whatever file it came from. */
+uint64_t rp_attr_hash(const struct rp_program *p, const struct rp_attr *attr)
 {
-    return attr->key == RP_ATTR_ROOT ? 1 : hash_value(attr->at, attr->n);
+    struct meaning m = {.state = PLAIN};
+    struct rp_chars text = {.sink = meaning_put, .sink_arg = &m};
+    char number[32];
+    int n;
+
+    if (attr->key == RP_ATTR_ROOT)
+        return 1;
+    if (attr->type == RP_VALUE_FLOAT) { /* text keeps six digits */
+        n = snprintf(number, sizeof number, "%g", attr->real);
+        return hash_value(number, (size_t)n);
+    }
+    rp_attr_print(p, attr, &text);
+    return meaning_end(&m);
 }
 
 static uint64_t hash_attrs(const struct hasher *h, uint32_t op)
@@ -189,7 +253,7 @@ static uint64_t hash_attrs(const struct hasher *h, uint32_t op)
             key = h->key[attr->key];
         else
             key = hash_text(rp_program_text(p, attr->key), rp_strtab_len(&p->strings, attr->key));
-        sum += mix(key, rp_attr_hash(attr));
+        sum += mix(key, rp_attr_hash(p, attr));
     }
     return sum;
 }
@@ -266,7 +330,7 @@ static enum rp_code hash_computation(struct hasher *h, uint32_t id, struct rp_er
 static void hash_tables(const struct hasher *h)
 {
     for (uint32_t i = 0; i < RP_ATTR_COUNT; i++)
-        h->key[i] = hash_text(known_attrs[i].key, strlen(known_attrs[i].key));
+        h->key[i] = hash_text(known_keys[i], strlen(known_keys[i]));
     for (uint32_t i = 0; i < RP_OP_COUNT; i++)
         h->opcode[i] = hash_text(rp_op_info[i].name, strlen(rp_op_info[i].name));
     for (uint32_t i = 0; i < h->p->shapes.n; i++)

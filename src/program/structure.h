@@ -31,10 +31,9 @@ struct rp_hashes {
 enum rp_code rp_program_hash(const struct rp_program *p, struct rp_arena *arena,
                              struct rp_hashes *out, struct rp_err *err);
 
-/* Whether an attribute counts for the hash, and its part of it: spaces, comments and quotes that
-   one writer needs and another does not are passed over. */
+/* Whether an attribute counts for the hash, and the hash of its value. */
 bool rp_attr_counts(const struct rp_program *p, uint32_t op, const struct rp_attr *attr);
-uint64_t rp_attr_hash(const struct rp_attr *attr);
+uint64_t rp_attr_hash(const struct rp_program *p, const struct rp_attr *attr);
 
 /*
  * Floating-point operations, transcendental ones (a function such as exp or rsqrt is one) and bytes

@@ -222,3 +222,62 @@ bool rp_conv_dims_print(const struct rp_conv_dims *d, char out[64])
     *out = '\0';
     return true;
 }
+
+/* ---- attributes ---- */
+
+/* Batch and feature dimensions first, then the spatial ones of input, kernel and output. */
+enum { CONV_FIXED = 6 };
+
+struct rp_attr rp_attr_of_window(struct rp_program *p, const struct rp_window *w)
+{
+    struct rp_window_dim *dims = RP_ARENA_NEW(&p->arena, struct rp_window_dim, w->n);
+
+    if (dims && w->n)
+        memcpy(dims, w->dim, w->n * sizeof *dims);
+    return (struct rp_attr){
+        .window = dims, .n = (uint32_t)w->n, .key = RP_ATTR_WINDOW, .type = RP_VALUE_WINDOW};
+}
+
+bool rp_attr_window(const struct rp_attr *attr, struct rp_window *out)
+{
+    memset(out, 0, sizeof *out);
+    if (!attr || attr->type != RP_VALUE_WINDOW || attr->n > RP_WINDOW_DIMS)
+        return false;
+    out->n = attr->n;
+    if (attr->n)
+        memcpy(out->dim, attr->window, attr->n * sizeof *out->dim);
+    return true;
+}
+
+struct rp_attr rp_attr_of_conv_dims(struct rp_program *p, const struct rp_conv_dims *d)
+{
+    int64_t list[CONV_FIXED + 3 * RP_WINDOW_DIMS] = {d->input_batch,  d->input_feature,
+                                                     d->kernel_input, d->kernel_output,
+                                                     d->output_batch, d->output_feature};
+    size_t n = d->nspatial;
+
+    memcpy(list + CONV_FIXED, d->input_spatial, n * sizeof *list);
+    memcpy(list + CONV_FIXED + n, d->kernel_spatial, n * sizeof *list);
+    memcpy(list + CONV_FIXED + 2 * n, d->output_spatial, n * sizeof *list);
+    return rp_attr_int_list(p, RP_ATTR_DIM_LABELS, RP_VALUE_CONV_DIMS, list, CONV_FIXED + 3 * n);
+}
+
+bool rp_attr_conv_dims(const struct rp_attr *attr, struct rp_conv_dims *d)
+{
+    size_t n;
+
+    memset(d, 0, sizeof *d);
+    if (!attr || attr->type != RP_VALUE_CONV_DIMS)
+        return false;
+    n = d->nspatial = (attr->n - CONV_FIXED) / 3;
+    d->input_batch = attr->ints[0];
+    d->input_feature = attr->ints[1];
+    d->kernel_input = attr->ints[2];
+    d->kernel_output = attr->ints[3];
+    d->output_batch = attr->ints[4];
+    d->output_feature = attr->ints[5];
+    memcpy(d->input_spatial, attr->ints + CONV_FIXED, n * sizeof *attr->ints);
+    memcpy(d->kernel_spatial, attr->ints + CONV_FIXED + n, n * sizeof *attr->ints);
+    memcpy(d->output_spatial, attr->ints + CONV_FIXED + 2 * n, n * sizeof *attr->ints);
+    return true;
+}

@@ -1,26 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #ifndef RP_PROGRAM_WINDOW_H
 #define RP_PROGRAM_WINDOW_H
-/* The attributes of convolutions and windows, from the text that HLO writes and back. */
+/* Windows and dimension numbers of convolutions, with room for all their dimensions. */
 #include "program/program.h"
 
 #define RP_WINDOW_DIMS 16
 
-struct rp_window_dim {
-    int64_t size, stride, pad_low, pad_high, base_dilation, window_dilation;
-    bool reversal;
-};
 struct rp_window {
     size_t n;
     struct rp_window_dim dim[RP_WINDOW_DIMS];
 };
-
-/* "{size=3x3 stride=2x2 pad=0_1x0_1 lhs_dilate=2x2 rhs_dilate=1x1 rhs_reversal=1x1}". False where
-   it is malformed or has more dimensions than there is room for. */
-bool rp_window_parse(const char *at, size_t n, struct rp_window *out);
-
-/* NUL-terminated, without what has its default value. cap of 1600 is enough. */
-size_t rp_window_print(const struct rp_window *window, char *out, size_t cap);
 
 struct rp_conv_dims { /* positions of the dimensions */
     size_t nspatial;
@@ -29,8 +18,22 @@ struct rp_conv_dims { /* positions of the dimensions */
         output_spatial[RP_WINDOW_DIMS];
 };
 
+/* As attributes; copied into the program's arena. */
+struct rp_attr rp_attr_of_window(struct rp_program *p, const struct rp_window *window);
+struct rp_attr rp_attr_of_conv_dims(struct rp_program *p, const struct rp_conv_dims *dims);
+/* Back; false where the attribute is no such value. */
+bool rp_attr_window(const struct rp_attr *attr, struct rp_window *out);
+bool rp_attr_conv_dims(const struct rp_attr *attr, struct rp_conv_dims *out);
+
+/* "{size=3x3 stride=2x2 pad=0_1x0_1 lhs_dilate=2x2 rhs_dilate=1x1 rhs_reversal=1x1}". False where
+   it is malformed or has too many dimensions. */
+bool rp_window_parse(const char *at, size_t n, struct rp_window *out);
+/* NUL-terminated, without what has its default value. cap of 2048 is enough. */
+size_t rp_window_print(const struct rp_window *window, char *out, size_t cap);
+
 /* "b01f_01io->b01f" */
 bool rp_conv_dims_parse(const char *at, size_t n, struct rp_conv_dims *out);
+/* Also checks that the positions are possible. */
 bool rp_conv_dims_print(const struct rp_conv_dims *dims, char out[64]);
 
 #endif

@@ -70,7 +70,7 @@ void rp_replay_choose_again(const struct rp_session *s, const struct rp_settings
 
 static bool contains(const struct rp_attr *attr, const char *word)
 {
-    return attr && memmem(attr->at, attr->n, word, strlen(word)) != NULL;
+    return attr && rp_attr_is_bytes(attr) && memmem(attr->at, attr->n, word, strlen(word)) != NULL;
 }
 
 static bool calls_a_gpu(const struct rp_program *p)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The groups of collectives, in the three ways that HLO has to write them:
+ * The groups of collectives, in the three ways that HLO has to describe them:
  *
  *   {{0,1},{2,3}}                          listed
  *   [2,4]<=[4,2]T(1,0)                     numbers 0.. reshaped, transposed, cut
@@ -11,7 +11,6 @@
 
 #include "exec/data/tensor.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #define AXES 16
@@ -65,230 +64,137 @@ static bool is_permutation(const int64_t *perm, size_t n)
     return seen == (1u << n) - 1;
 }
 
-/* Numbers from *at to the first of a byte of `stops`; false: too many. */
-static bool numbers(const char **at, const char *end, const char *stops, int64_t *to, size_t most,
-                    size_t *n)
+static bool is_reshape(struct rp_int_list dims, struct rp_int_list perm, size_t *total)
 {
-    for (*n = 0; *at < end && !strchr(stops, **at); ++*at) {
-        char *stop;
-
-        if (**at < '0' || **at > '9')
-            continue;
-        if (*n == most)
-            return false;
-        to[(*n)++] = strtoll(*at, &stop, 10);
-        *at = stop - 1;
-    }
-    return true;
+    return dims.n && dims.n <= AXES && (!perm.n || perm.n == dims.n) &&
+           (!perm.n || is_permutation(perm.at, perm.n)) && total_of(dims.at, dims.n, total);
 }
 
-/* "[4,2]T(1,0)" behind what was read so far, as the numbers it means. */
-static bool reshaped(const char **at, const char *end, int64_t *dims, size_t *n, int64_t *perm,
-                     size_t *nperm)
+static void even_groups(struct rp_groups *g, size_t total, size_t size)
 {
-    *nperm = 0;
-    if (!numbers(at, end, "]", dims, AXES, n) || !*n || *at >= end)
-        return false;
-    ++*at;
-    if (*at < end && **at == 'T' && !numbers(at, end, ")", perm, AXES, nperm))
-        return false;
-    return !*nperm || (*nperm == *n && is_permutation(perm, *n));
+    g->nids = total;
+    g->ngroups = total / size;
+    for (size_t i = 0; i <= g->ngroups; i++)
+        g->begin[i] = i * size;
 }
 
-static bool iota_groups(struct rp_arena *arena, const char *at, const char *end,
+static bool iota_groups(struct rp_arena *arena, const struct rp_replica_groups *from,
                         struct rp_groups *g)
 {
-    int64_t cut[2], dims[AXES], perm[AXES];
-    size_t n, nperm, ncut, total;
+    size_t total;
 
-    if (!numbers(&at, end, "<", cut, 2, &ncut) || ncut != 2 ||
-        !reshaped(&at, end, dims, &n, perm, &nperm) || !total_of(dims, n, &total) || cut[0] < 1 ||
-        cut[1] < 1 || cut[0] > MOST || cut[1] > MOST || (size_t)(cut[0] * cut[1]) != total ||
-        !room(arena, g, total, (size_t)cut[0]))
+    if (!is_reshape(from->dims, from->perm, &total) || from->ngroups < 1 || from->ngroups > MOST ||
+        from->group_size < 1 || from->group_size > MOST ||
+        from->ngroups * (size_t)from->group_size != total || !room(arena, g, total, from->ngroups))
         return false;
-    count_up(dims, nperm ? perm : NULL, n, g->ids, total);
-    g->ngroups = (size_t)cut[0];
-    g->nids = total;
-    for (size_t i = 0; i <= g->ngroups; i++)
-        g->begin[i] = i * (size_t)cut[1];
+    count_up(from->dims.at, from->perm.n ? from->perm.at : NULL, from->dims.n, g->ids, total);
+    even_groups(g, total, (size_t)from->group_size);
     return true;
 }
 
-static bool listed_groups(struct rp_arena *arena, const char *at, const char *end,
+static bool listed_groups(struct rp_arena *arena, const struct rp_replica_groups *from,
                           struct rp_groups *g)
 {
-    size_t most = (size_t)(end - at) + 1;
-    int depth = 0;
-
-    if (!room(arena, g, most, most))
+    if (!room(arena, g, from->ids.n + 1, from->ngroups))
         return false;
-    for (; at < end; at++) {
-        char *stop;
+    if (from->ids.n)
+        memcpy(g->ids, from->ids.at, from->ids.n * sizeof *g->ids);
+    g->nids = from->ids.n;
+    g->ngroups = from->ngroups;
+    for (size_t i = 0; i <= g->ngroups; i++)
+        g->begin[i] = from->begin[i];
+    return true;
+}
 
-        if (*at == '{' && ++depth == 2)
-            g->begin[g->ngroups++] = g->nids;
-        else if (*at == '}')
-            depth--;
-        else if (*at >= '0' && *at <= '9') {
-            g->ids[g->nids++] = strtoll(at, &stop, 10);
-            at = stop - 1;
-        }
-    }
-    g->begin[g->ngroups] = g->nids;
+static bool paired_groups(struct rp_arena *arena, const struct rp_attr *pairs, struct rp_groups *g)
+{
+    if (!room(arena, g, (size_t)pairs->n + 1, pairs->n / 2))
+        return false;
+    if (pairs->n)
+        memcpy(g->ids, pairs->ints, pairs->n * sizeof *g->ids);
+    even_groups(g, pairs->n, 2);
     return true;
 }
 
 /* ---- meshes ---- */
 
-struct axis {
-    const char *name;
-    size_t n;
-};
-
 struct mesh {
-    struct axis axis[AXES];
     int64_t size[AXES];
-    size_t naxes;
     /* every axis in up to three parts, of which `within` are the groups' */
     int64_t part[3 * AXES];
-    size_t nparts, first[AXES + 1];
+    size_t nparts;
     size_t within[AXES], nwithin;
 };
 
-/* A name in quotes, behind which *at stands then. */
-static bool quoted(const char **at, const char *end, struct axis *out)
-{
-    char quote;
-
-    while (*at < end && **at != '\'' && **at != '"' && **at != ']' && **at != '}')
-        ++*at;
-    if (*at >= end || **at == ']' || **at == '}')
-        return false;
-    quote = *(*at)++;
-    out->name = *at;
-    while (*at < end && **at != quote)
-        ++*at;
-    out->n = (size_t)(*at - out->name);
-    if (*at >= end)
-        return false;
-    ++*at;
-    return true;
-}
-
-static bool mesh_axes(const char **at, const char *end, struct mesh *m)
-{
-    struct axis a;
-
-    while (quoted(at, end, &a)) {
-        char *stop;
-
-        if (m->naxes == AXES || *at >= end || **at != '=')
-            return false;
-        m->axis[m->naxes] = a;
-        m->size[m->naxes] = strtoll(*at + 1, &stop, 10);
-        if (m->size[m->naxes] < 1 || m->size[m->naxes] > MOST)
-            return false;
-        m->naxes++;
-        *at = stop;
-    }
-    return m->naxes && *at < end && *(*at)++ == ']';
-}
-
-/* "'a'" or "'a':(2)4": the part of that size, of which 2 are before. */
-static bool mesh_part(const char **at, const char *end, const struct mesh *m, size_t *which,
-                      int64_t *before, int64_t *size)
-{
-    struct axis a;
-    char *stop;
-
-    if (!quoted(at, end, &a))
-        return false;
-    for (*which = 0; *which < m->naxes; ++*which)
-        if (m->axis[*which].n == a.n && !memcmp(m->axis[*which].name, a.name, a.n))
-            break;
-    if (*which == m->naxes)
-        return false;
-    *before = 1;
-    *size = m->size[*which];
-    if (*at + 2 < end && (*at)[0] == ':' && (*at)[1] == '(') {
-        *before = strtoll(*at + 2, &stop, 10);
-        *at = stop;
-        if (*at >= end || **at != ')')
-            return false;
-        *size = strtoll(*at + 1, &stop, 10);
-        *at = stop;
-    }
-    return *before > 0 && *size > 0 && *before <= MOST && *size <= MOST &&
-           m->size[*which] % (*before * *size) == 0;
-}
-
 /* Axes cut where the groups want a part; an axis can be wanted once. */
-static bool mesh_parts(const char *at, const char *end, struct mesh *m)
+static bool mesh_parts(const struct rp_replica_groups *from, struct mesh *m)
 {
-    int64_t before[AXES], size[AXES];
-    size_t order[AXES], n = 0, wanted[AXES];
-    bool used[AXES] = {false};
+    const struct rp_mesh_part *wanted[AXES] = {NULL};
+    size_t order[AXES];
 
-    while (n < AXES && mesh_part(&at, end, m, &wanted[n], &before[n], &size[n])) {
-        if (used[wanted[n]])
-            return false;
-        used[wanted[n]] = true;
-        order[wanted[n]] = n;
-        n++;
-    }
-    if (!n || at >= end || *at != '}')
+    if (!from->nparts || from->nparts > AXES)
         return false;
-    m->nwithin = n;
-    for (size_t i = 0; i < m->naxes; i++) {
-        if (!used[i]) {
+    for (size_t i = 0; i < from->nparts; i++) {
+        const struct rp_mesh_part *part = &from->parts[i];
+
+        if (wanted[part->axis])
+            return false;
+        wanted[part->axis] = part;
+        order[part->axis] = i;
+    }
+    m->nwithin = from->nparts;
+    for (size_t i = 0; i < from->naxes; i++) {
+        int64_t before = wanted[i] && wanted[i]->size ? wanted[i]->before : 1;
+        int64_t size = wanted[i] && wanted[i]->size ? wanted[i]->size : m->size[i];
+
+        if (!wanted[i]) {
             m->part[m->nparts++] = m->size[i];
             continue;
         }
-        m->part[m->nparts++] = before[order[i]];
+        if (before < 1 || size < 1 || before > MOST || size > MOST ||
+            m->size[i] % (before * size) != 0)
+            return false;
+        m->part[m->nparts++] = before;
         m->within[order[i]] = m->nparts;
-        m->part[m->nparts++] = size[order[i]];
-        m->part[m->nparts++] = m->size[i] / before[order[i]] / size[order[i]];
+        m->part[m->nparts++] = size;
+        m->part[m->nparts++] = m->size[i] / before / size;
     }
     return m->nparts <= AXES;
 }
 
-/* "device_ids=(0,2,1,3)" or "device_ids=([2,2]T(1,0))"; absent: in order. */
-static bool mesh_devices(const char *at, const char *end, int64_t *to, size_t total)
+static bool mesh_devices(const struct rp_replica_groups *from, int64_t *to, size_t total)
 {
-    int64_t dims[AXES], perm[AXES];
-    size_t n, nperm, all;
+    size_t all;
 
-    while (at < end && *at != '(' && *at != '{')
-        at++;
-    if (at >= end || *at == '{') {
-        for (size_t i = 0; i < total; i++)
-            to[i] = (int64_t)i;
-        return true;
-    }
-    if (at + 1 < end && at[1] == '[') {
-        if (!reshaped(&at, end, dims, &n, perm, &nperm) || !total_of(dims, n, &all) || all != total)
+    if (from->dims.n) {
+        if (!is_reshape(from->dims, from->perm, &all) || all != total)
             return false;
-        count_up(dims, nperm ? perm : NULL, n, to, total);
+        count_up(from->dims.at, from->perm.n ? from->perm.at : NULL, from->dims.n, to, total);
         return true;
     }
-    return numbers(&at, end, ")", to, total, &n) && n == total;
+    if (from->ids.n && from->ids.n != total)
+        return false;
+    for (size_t i = 0; i < total; i++)
+        to[i] = from->ids.n ? from->ids.at[i] : (int64_t)i;
+    return true;
 }
 
-static bool mesh_groups(struct rp_arena *arena, const char *at, const char *end,
+static bool mesh_groups(struct rp_arena *arena, const struct rp_replica_groups *from,
                         struct rp_groups *g)
 {
-    struct mesh m = {.naxes = 0};
-    const char *axes = at;
+    struct mesh m = {.nparts = 0};
     int64_t perm[AXES], index[AXES] = {0}, stride[AXES], dims[AXES], *devices;
     size_t total, size = 1, n = 0;
 
-    while (axes < end && *axes != '{')
-        axes++;
-    if (!mesh_axes(&at, end, &m) || !total_of(m.size, m.naxes, &total) ||
-        !mesh_parts(axes, end, &m) || !room(arena, g, total, total))
+    if (!from->naxes || from->naxes > AXES)
+        return false;
+    for (size_t i = 0; i < from->naxes; i++)
+        m.size[i] = from->axes[i].size;
+    if (!total_of(m.size, from->naxes, &total) || !mesh_parts(from, &m) ||
+        !room(arena, g, total, total))
         return false;
     devices = RP_ARENA_NEW(arena, int64_t, total);
-    if (!devices || !mesh_devices(at, end, devices, total))
+    if (!devices || !mesh_devices(from, devices, total))
         return false;
     for (size_t i = 0; i < m.nparts; i++) {
         bool inside = false;
@@ -306,52 +212,48 @@ static bool mesh_groups(struct rp_arena *arena, const char *at, const char *end,
     for (size_t i = 0; i < n; i++)
         dims[i] = m.part[perm[i]];
     for (size_t i = 0; i < total; i++) {
-        int64_t from = 0;
+        int64_t at = 0;
 
         for (size_t k = 0; k < n; k++)
-            from += index[k] * stride[perm[k]];
-        g->ids[i] = devices[from];
+            at += index[k] * stride[perm[k]];
+        g->ids[i] = devices[at];
         rp_index_next(index, dims, n);
     }
-    g->nids = total;
-    g->ngroups = total / size;
-    for (size_t i = 0; i <= g->ngroups; i++)
-        g->begin[i] = i * size;
+    even_groups(g, total, size);
     return true;
 }
 
-bool rp_groups_parse(struct rp_arena *arena, const struct rp_attr *attr, struct rp_groups *out)
+bool rp_groups_of(struct rp_arena *arena, const struct rp_attr *attr, struct rp_groups *out)
 {
-    const char *end = attr->at + attr->n;
-
     memset(out, 0, sizeof *out);
-    if (attr->n && attr->at[0] == '[')
-        return iota_groups(arena, attr->at, end, out);
-    if (attr->n > 5 && !memcmp(attr->at, "mesh[", 5))
-        return mesh_groups(arena, attr->at + 5, end, out);
-    return listed_groups(arena, attr->at, end, out);
+    if (attr->type == RP_VALUE_PAIRS)
+        return paired_groups(arena, attr, out);
+    if (attr->type != RP_VALUE_GROUPS)
+        return false;
+    switch (attr->groups->form) {
+    case RP_GROUPS_IOTA:
+        return iota_groups(arena, attr->groups, out);
+    case RP_GROUPS_MESH:
+        return mesh_groups(arena, attr->groups, out);
+    default:
+        return listed_groups(arena, attr->groups, out);
+    }
 }
 
 /* ---- how many there are ---- */
 
-static unsigned module_number(const struct rp_program *p, const char *key)
+static unsigned module_number(const struct rp_program *p, uint32_t key)
 {
-    for (size_t i = 0; i < p->module_attrs.n; i++) {
-        const struct rp_attr *a = &p->module_attrs.at[i];
-        int64_t value;
-        size_t n;
+    int64_t value = rp_program_int(p, key, 1);
 
-        if (!strcmp(rp_program_text(p, a->key), key) && rp_attr_ints(a, &value, 1, &n) && n == 1 &&
-            value > 0 && value <= MOST)
-            return (unsigned)value;
-    }
-    return 1;
+    return value > 0 && value <= MOST ? (unsigned)value : 1;
 }
 
 unsigned rp_program_runs(const struct rp_program *p)
 {
     static const uint32_t keys[] = {RP_ATTR_REPLICA_GROUPS, RP_ATTR_SOURCE_TARGET_PAIRS};
-    unsigned said = module_number(p, "num_partitions") * module_number(p, "replica_count");
+    unsigned said =
+        module_number(p, RP_ATTR_NUM_PARTITIONS) * module_number(p, RP_ATTR_REPLICA_COUNT);
     struct rp_arena arena = {0};
     int64_t most = 0;
 
@@ -360,7 +262,7 @@ unsigned rp_program_runs(const struct rp_program *p)
             const struct rp_attr *attr = rp_op_attr(p, op, keys[k]);
             struct rp_groups g;
 
-            if (!attr || !rp_groups_parse(&arena, attr, &g))
+            if (!attr || !rp_groups_of(&arena, attr, &g))
                 continue;
             for (size_t i = 0; i < g.nids; i++)
                 most = g.ids[i] > most ? g.ids[i] : most;

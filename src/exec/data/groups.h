@@ -17,7 +17,7 @@ struct rp_groups {
 };
 
 /* False where it is not understood, or memory is missing. "{}": no groups, which means all. */
-bool rp_groups_parse(struct rp_arena *arena, const struct rp_attr *attr, struct rp_groups *out);
+bool rp_groups_of(struct rp_arena *arena, const struct rp_attr *attr, struct rp_groups *out);
 
 /* How many run: what the program says, else the largest that its collectives name and one; at
    least 1. Several replicas and partitions are told apart by the caller. */

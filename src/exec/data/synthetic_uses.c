@@ -104,22 +104,16 @@ static void index_below(struct rp_use *use, int64_t n)
 static void index_of_map(const struct rp_program *p, uint32_t user, uint32_t operand, unsigned key,
                          struct rp_use *use)
 {
-    const struct rp_attr *attr = rp_op_attr(p, user, key);
-    int64_t dims[64];
-    size_t n = 0;
+    size_t n;
+    const int64_t *dims = rp_op_ints(p, user, key, &n);
 
-    if (attr && rp_attr_ints(attr, dims, 64, &n))
-        for (size_t i = 0; i < n && i < 64; i++)
-            index_below(use, dim_of(p, operand, dims[i]));
+    for (size_t i = 0; i < n; i++)
+        index_below(use, dim_of(p, operand, dims[i]));
 }
 
 /* Where a class is compared with all of them (a one-hot row), it is one of them. */
 static void compared_with(const struct rp_program *p, uint32_t other, struct rp_use *use)
 {
-    const struct rp_attr *attr;
-    int64_t dim = 0;
-    size_t n;
-
     for (unsigned hops = 0; hops < 4; hops++) {
         unsigned code = p->code.at[other];
 
@@ -129,9 +123,7 @@ static void compared_with(const struct rp_program *p, uint32_t other, struct rp_
     }
     if (p->code.at[other] != RP_OP_IOTA)
         return;
-    attr = rp_op_attr(p, other, RP_ATTR_IOTA_DIMENSION);
-    if (!attr || rp_attr_ints(attr, &dim, 1, &n))
-        index_below(use, dim_of(p, other, dim));
+    index_below(use, dim_of(p, other, rp_op_int(p, other, RP_ATTR_IOTA_DIMENSION, 0)));
 }
 
 /* The opcode that a computation ends in. */

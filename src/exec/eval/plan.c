@@ -105,19 +105,15 @@ enum rp_code rp_node_ints(struct rp_plan *plan, const struct rp_node *node, unsi
                           int64_t below, const int64_t **at, size_t *n, struct rp_err *err)
 {
     const struct rp_attr *attr = rp_node_attr(plan, node, key);
-    int64_t *list;
+    const int64_t *list;
 
     *at = NULL;
     *n = 0;
     if (!attr)
         return RP_OK;
-    if (!rp_attr_ints(attr, NULL, 0, n))
+    if (!rp_attr_numbers(attr, &list, n))
         return rp_node_error(node, RP_FORMAT, err, "attribute '%s' is not a list of integers",
                              rp_program_text(plan->program, key));
-    list = RP_ARENA_NEW(&plan->arena, int64_t, *n);
-    if (*n && !list)
-        return rp_err_nomem(err, "planning attributes");
-    rp_attr_ints(attr, list, *n, n);
     for (size_t i = 0; below && i < *n; i++)
         if (list[i] < 0 || list[i] >= below)
             return rp_node_error(node, RP_FORMAT, err, "attribute '%s' has %lld, out of range",
@@ -129,11 +125,7 @@ enum rp_code rp_node_ints(struct rp_plan *plan, const struct rp_node *node, unsi
 int64_t rp_node_int(const struct rp_plan *plan, const struct rp_node *node, unsigned key,
                     int64_t absent)
 {
-    const struct rp_attr *attr = rp_node_attr(plan, node, key);
-    int64_t value;
-    size_t n;
-
-    return attr && rp_attr_ints(attr, &value, 1, &n) && n == 1 ? value : absent;
+    return rp_op_int(plan->program, node->op, key, absent);
 }
 
 bool rp_node_flag(const struct rp_plan *plan, const struct rp_node *node, unsigned key)
@@ -145,18 +137,8 @@ bool rp_node_word(const struct rp_plan *plan, const struct rp_node *node, unsign
                   const char *word)
 {
     const struct rp_attr *attr = rp_node_attr(plan, node, key);
-    const char *at;
-    size_t n;
 
-    if (!attr)
-        return false;
-    at = attr->at;
-    n = attr->n;
-    if (n >= 2 && at[0] == '"' && at[n - 1] == '"') {
-        at++;
-        n -= 2;
-    }
-    return n == strlen(word) && !memcmp(at, word, n);
+    return attr && rp_attr_is(attr, word);
 }
 
 const struct rp_value_shape *rp_node_operand(const struct rp_plan *plan, const struct rp_node *node,
@@ -349,19 +331,6 @@ static void mark_reached(const struct rp_plan *plan, const uint32_t *order, size
     }
 }
 
-static int64_t module_int(const struct rp_program *p, const char *key, int64_t absent)
-{
-    for (size_t i = 0; i < p->module_attrs.n; i++) {
-        const struct rp_attr *a = &p->module_attrs.at[i];
-        int64_t value;
-        size_t n;
-
-        if (!strcmp(rp_program_text(p, a->key), key) && rp_attr_ints(a, &value, 1, &n) && n == 1)
-            return value;
-    }
-    return absent;
-}
-
 /* Protobufs of modules do not say how many partitions there are: their operations tell. */
 static bool is_partitioned(const struct rp_program *p)
 {
@@ -385,8 +354,8 @@ static enum rp_code build(struct rp_plan *plan, struct rp_err *err)
     reached = RP_ARENA_NEW(&plan->arena, bool, n);
     if (!plan->graphs || !reached)
         return rp_err_nomem(err, "planning");
-    plan->partitions = (unsigned)module_int(p, "num_partitions", 1);
-    plan->replicas = (unsigned)module_int(p, "replica_count", 1);
+    plan->partitions = (unsigned)rp_program_int(p, RP_ATTR_NUM_PARTITIONS, 1);
+    plan->replicas = (unsigned)rp_program_int(p, RP_ATTR_REPLICA_COUNT, 1);
     if (plan->partitions <= 1 && plan->replicas <= 1 && is_partitioned(p))
         plan->partitions = UINT16_MAX; /* as many as will run */
     for (uint32_t i = 0; i < n; i++)

@@ -111,28 +111,21 @@ static void pjrt_close(void *self)
 
 /* ---- before the worker starts ---- */
 
-/* The number behind a key of the module's text, "num_partitions=4"; 0 where it has none. */
-static unsigned module_number(const struct rp_program *p, const char *key)
+/* An integer of the module; 0 where it has none. */
+static unsigned module_number(const struct rp_program *p, uint32_t key)
 {
-    for (size_t i = 0; p && i < p->module_attrs.n; i++) {
-        const struct rp_attr *attr = &p->module_attrs.at[i];
-        int64_t value;
-        size_t n;
+    int64_t value = p ? rp_program_int(p, key, 0) : 0;
 
-        if (!strcmp(rp_program_text(p, attr->key), key) && rp_attr_ints(attr, &value, 1, &n) &&
-            n == 1 && value > 0 && value <= 4096)
-            return (unsigned)value;
-    }
-    return 0;
+    return value > 0 && value <= 4096 ? (unsigned)value : 0;
 }
 
 /* Replicas are those of the text; what else runs at a time are partitions. */
 static void count_devices(struct rp_pjrt_source *source, const struct rp_program *p, unsigned all)
 {
-    unsigned replicas = module_number(p, "replica_count");
+    unsigned replicas = module_number(p, RP_ATTR_REPLICA_COUNT);
 
     source->replicas = replicas && all % replicas == 0 ? replicas : 1;
-    source->partitions = all ? all / source->replicas : module_number(p, "num_partitions");
+    source->partitions = all ? all / source->replicas : module_number(p, RP_ATTR_NUM_PARTITIONS);
 }
 
 /* Recorded options, or made ones; flags behind them count last. */

@@ -34,7 +34,7 @@ static enum rp_code prepare(struct rp_plan *plan, struct rp_node *node, struct r
     if (!c)
         return rp_err_nomem(err, "planning");
     node->attrs = c;
-    if (groups && !rp_groups_parse(&plan->arena, groups, &c->groups))
+    if (groups && !rp_groups_of(&plan->arena, groups, &c->groups))
         return rp_node_error(node, RP_UNSUPPORTED, err, "malformed replica groups");
     RP_TRY(rp_node_ints(plan, node, RP_ATTR_DIMENSIONS, 0, &dims, &n, err));
     c->dim = n ? dims[0] : -1;

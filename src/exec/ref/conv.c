@@ -20,12 +20,11 @@ enum rp_code rp_conv_fill(struct rp_plan *plan, const struct rp_node *node, stru
                           struct rp_err *err)
 {
     const struct rp_attr *window = rp_node_attr(plan, node, RP_ATTR_WINDOW);
-    const struct rp_attr *labels = rp_node_attr(plan, node, RP_ATTR_DIM_LABELS);
 
     memset(&c->window, 0, sizeof c->window);
-    if (!labels || !rp_conv_dims_parse(labels->at, labels->n, &c->dims))
+    if (!rp_attr_conv_dims(rp_node_attr(plan, node, RP_ATTR_DIM_LABELS), &c->dims))
         return rp_node_error(node, RP_FORMAT, err, "missing or malformed dim_labels");
-    if (window && !rp_window_parse(window->at, window->n, &c->window))
+    if (window && !rp_attr_window(window, &c->window))
         return rp_node_error(node, RP_FORMAT, err, "malformed window");
     if (c->window.n != c->dims.nspatial)
         return rp_node_error(node, RP_FORMAT, err, "the window does not match dim_labels");

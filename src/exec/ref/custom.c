@@ -19,7 +19,7 @@ static const char *config(const struct rp_plan *plan, const struct rp_node *node
     const struct rp_attr *attr = rp_node_attr(plan, node, RP_ATTR_BACKEND_CONFIG);
     size_t len = strlen(key);
 
-    if (!attr)
+    if (!attr || !rp_attr_is_bytes(attr))
         return NULL;
     *end = attr->at + attr->n;
     for (const char *at = attr->at; (at = memmem(at, (size_t)(*end - at), key, len)) != NULL;
@@ -207,10 +207,10 @@ static const struct rp_custom_target marks[] = {
 const char *rp_custom_name(const struct rp_plan *plan, const struct rp_node *node, size_t *n)
 {
     const struct rp_attr *attr = rp_node_attr(plan, node, RP_ATTR_CUSTOM_CALL_TARGET);
-    bool quoted = attr && attr->n >= 2 && attr->at[0] == '"';
+    bool known = attr && rp_attr_is_bytes(attr);
 
-    *n = attr ? attr->n - (quoted ? 2 : 0) : 0;
-    return attr ? attr->at + quoted : "";
+    *n = known ? attr->n : 0;
+    return known ? attr->at : "";
 }
 
 static const struct rp_custom_target *find(const struct rp_custom_target *table, const char *name,

@@ -150,6 +150,15 @@ static enum rp_code dot_tf32(struct rp_eval *e, const struct rp_node *node,
     return code;
 }
 
+/* Whether a precision is "high" or "highest". */
+static bool asks_for_more(const struct rp_attr *precision)
+{
+    for (uint32_t i = 0; precision && precision->type == RP_VALUE_WORDS && i < precision->n; i++)
+        if (precision->texts[i].n >= 4 && !memcmp(precision->texts[i].at, "high", 4))
+            return true;
+    return false;
+}
+
 /* Products of f32 that do not ask for more, and are no vectors: those are no work for the tensor
    cores. */
 static bool wants_tf32(const struct rp_plan *plan, const struct rp_node *node,
@@ -161,7 +170,7 @@ static bool wants_tf32(const struct rp_plan *plan, const struct rp_node *node,
     return plan->tf32 && rp_node_operand(plan, node, 0)->elem == RP_ELEM_F32 &&
            rp_node_operand(plan, node, 1)->elem == RP_ELEM_F32 &&
            node->shape->elem == RP_ELEM_F32 && d->left > 1 && d->right > 1 &&
-           !(precision && memmem(precision->at, precision->n, "high", 4)) &&
+           !asks_for_more(precision) &&
            (!algorithm || rp_node_word(plan, node, RP_ATTR_ALGORITHM, "dot_tf32_tf32_f32"));
 }
 

@@ -173,37 +173,27 @@ struct slice_attr {
     int64_t begin[RP_TENSOR_RANK], end[RP_TENSOR_RANK], step[RP_TENSOR_RANK];
 };
 
-/* "{[0:2], [1:9:3]}" */
 PREPARE(prepare_slice)
 {
     const struct rp_attr *attr = rp_node_attr(plan, node, RP_ATTR_SLICE);
     const struct rp_value_shape *from = rp_node_operand(plan, node, 0);
     struct slice_attr *a = RP_NODE_NEW(plan, struct slice_attr);
-    const char *at = attr ? attr->at : "", *end = at + (attr ? attr->n : 0);
-    uint32_t rank = 0;
+    uint32_t n = attr && attr->type == RP_VALUE_SLICES ? attr->n / 3 : 0;
 
     if (!a)
         return rp_err_nomem(err, "planning");
     node->attrs = a;
-    while ((at = memchr(at, '[', (size_t)(end - at))) != NULL) {
-        int64_t v[3] = {0, 0, 1};
+    for (uint32_t i = 0; i < n; i++) {
+        const int64_t *v = attr->ints + 3 * i;
 
-        for (size_t k = 0; k < 3; k++) {
-            char *stop;
-
-            v[k] = strtoll(at + 1, &stop, 10);
-            at = stop;
-            if (*at != ':')
-                break;
-        }
-        if (rank >= from->rank || v[0] < 0 || v[1] < v[0] || v[1] > from->dims[rank] || v[2] < 1)
+        if (i >= from->rank || v[0] < 0 || v[1] < v[0] || v[1] > from->dims[i] || v[2] < 1)
             return rp_node_error(node, RP_FORMAT, err, "the bounds do not match the operand");
-        a->begin[rank] = v[0];
-        a->end[rank] = v[1];
-        a->step[rank++] = v[2];
+        a->begin[i] = v[0];
+        a->end[i] = v[1];
+        a->step[i] = v[2];
     }
-    if (rank != from->rank)
-        return rp_node_error(node, RP_FORMAT, err, "%u bounds for %u dimensions", rank, from->rank);
+    if (n != from->rank)
+        return rp_node_error(node, RP_FORMAT, err, "%u bounds for %u dimensions", n, from->rank);
     return RP_OK;
 }
 
@@ -301,32 +291,26 @@ struct pad_attr {
     int64_t low[RP_TENSOR_RANK], high[RP_TENSOR_RANK], inner[RP_TENSOR_RANK];
 };
 
-/* "0_1x2_-3_1" */
 PREPARE(prepare_pad)
 {
     const struct rp_attr *attr = rp_node_attr(plan, node, RP_ATTR_PADDING);
     struct pad_attr *a = RP_NODE_NEW(plan, struct pad_attr);
-    char text[RP_TENSOR_RANK * 64], *at = text;
-    uint32_t rank = 0;
+    uint32_t n = attr && attr->type == RP_VALUE_PADDING ? attr->n / 3 : 0;
 
     if (!a)
         return rp_err_nomem(err, "planning");
     node->attrs = a;
-    if ((!attr && node->shape->rank) || (attr && attr->n >= sizeof text))
+    if (!attr && node->shape->rank)
         return rp_node_error(node, RP_FORMAT, err, "no padding");
-    memcpy(text, attr ? attr->at : "", attr ? attr->n : 0);
-    text[attr ? attr->n : 0] = '\0';
-    while (*at && rank < node->shape->rank) {
-        a->low[rank] = strtoll(at, &at, 10);
-        a->high[rank] = *at == '_' ? strtoll(at + 1, &at, 10) : 0;
-        a->inner[rank] = *at == '_' ? strtoll(at + 1, &at, 10) : 0;
-        if ((*at && *at != 'x') || a->inner[rank] < 0)
-            break;
-        at += *at == 'x';
-        rank++;
-    }
-    if (*at || rank != node->shape->rank)
+    if (n != node->shape->rank)
         return rp_node_error(node, RP_FORMAT, err, "malformed padding");
+    for (uint32_t i = 0; i < n; i++) {
+        a->low[i] = attr->ints[3 * i];
+        a->high[i] = attr->ints[3 * i + 1];
+        a->inner[i] = attr->ints[3 * i + 2];
+        if (a->inner[i] < 0)
+            return rp_node_error(node, RP_FORMAT, err, "malformed padding");
+    }
     return RP_OK;
 }
 

@@ -23,16 +23,11 @@ static enum rp_code prepare(struct rp_plan *plan, struct rp_node *node, struct r
     struct norm_attr *a = RP_NODE_NEW(plan, struct norm_attr);
     const struct rp_attr *epsilon = rp_node_attr(plan, node, RP_ATTR_EPSILON);
     const struct rp_value_shape *x = rp_node_operand(plan, node, 0);
-    char text[64] = "0";
 
     if (!a)
         return rp_err_nomem(err, "planning");
     node->attrs = a;
-    if (epsilon && epsilon->n < sizeof text) {
-        memcpy(text, epsilon->at, epsilon->n);
-        text[epsilon->n] = '\0';
-    }
-    a->epsilon = strtod(text, NULL);
+    a->epsilon = epsilon && epsilon->type == RP_VALUE_FLOAT ? epsilon->real : 0;
     a->feature = (size_t)rp_node_int(plan, node, RP_ATTR_FEATURE_INDEX, 0);
     if (a->feature >= x->rank)
         return rp_node_error(node, RP_FORMAT, err, "feature_index is out of range");

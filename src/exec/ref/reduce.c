@@ -265,8 +265,7 @@ enum rp_code rp_reduce_window_prepare(struct rp_plan *plan, struct rp_node *node
     if (node->nin % 2 || !a->reduce.k || a->reduce.k > RP_REDUCE_MOST || node->ncalled != 1 ||
         node->called[0]->nparams != node->nin)
         return rp_node_error(node, RP_FORMAT, err, "the function does not match the operands");
-    if (from->rank &&
-        (!attr || !rp_window_parse(attr->at, attr->n, &a->window) || a->window.n != from->rank))
+    if (from->rank && (!rp_attr_window(attr, &a->window) || a->window.n != from->rank))
         return rp_node_error(node, RP_FORMAT, err, "the window does not match the operand");
     RP_TRY(rp_window_check(node, &a->window, err));
     return make_tape(plan, node, &a->reduce, err);
@@ -454,8 +453,8 @@ enum rp_code rp_select_prepare(struct rp_plan *plan, struct rp_node *node, struc
     if (!a)
         return rp_err_nomem(err, "planning");
     node->attrs = a;
-    if (node->nin != 3 || node->ncalled != 2 || !attr ||
-        !rp_window_parse(attr->at, attr->n, &a->window) || a->window.n != node->shape->rank)
+    if (node->nin != 3 || node->ncalled != 2 || !attr || !rp_attr_window(attr, &a->window) ||
+        a->window.n != node->shape->rank)
         return rp_node_error(node, RP_FORMAT, err,
                              "the window or the functions do not match the operands");
     RP_TRY(rp_window_check(node, &a->window, err));

@@ -7,52 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- HLO ---- */
-
-/* "{ {0}: (1, {}, may-alias), {}: (0, {0}, must-alias) }" */
-struct scan {
-    const char *at, *end;
-};
-
-static bool skip_to(struct scan *s, char c)
-{
-    while (s->at < s->end && *s->at != c)
-        s->at++;
-    return s->at < s->end && *s->at++ == c;
-}
-
-static int64_t scan_number(struct scan *s, int64_t none)
-{
-    int64_t v = 0;
-
-    while (s->at < s->end && *s->at == ' ')
-        s->at++;
-    if (s->at == s->end || *s->at < '0' || *s->at > '9')
-        return none;
-    for (; s->at < s->end && *s->at >= '0' && *s->at <= '9' && v < 1 << 30; s->at++)
-        v = v * 10 + (*s->at - '0');
-    return v;
-}
-
-/* One entry; false at the end. The output of a program without a result tuple is 0. */
-static bool next_entry(struct scan *s, struct rp_graph_alias *row, bool *must)
-{
-    const char *close;
-
-    if (!skip_to(s, '{'))
-        return false;
-    row->output = scan_number(s, 0);
-    if (!skip_to(s, '}') || !skip_to(s, '('))
-        return false;
-    row->parameter = scan_number(s, -1);
-    close = memchr(s->at, ')', (size_t)(s->end - s->at));
-    if (!close || row->parameter < 0)
-        return false;
-    *must = memmem(s->at, (size_t)(close - s->at), "must-alias", 10) != NULL;
-    s->at = close + 1;
-    return true;
-}
-
 /* The inputs of the entry in their order: parameters, or the data of a lazy graph. */
 struct inputs {
     uint32_t *op; /* RP_NONE where a number is missing */
@@ -108,23 +62,19 @@ static enum rp_code aliases_of_module(const struct rp_program *p, const struct r
                                       const struct inputs *inputs, struct rp_arena *arena,
                                       struct rp_graph_answer *out, struct rp_err *err)
 {
-    struct scan s = {attr->at, attr->at + attr->n};
-    size_t cap = 1;
-    bool must;
-
-    for (const char *c = s.at; c < s.end; c++)
-        cap += *c == '(';
-    out->aliases = RP_ARENA_NEW(arena, struct rp_graph_alias, cap);
+    out->aliases = RP_ARENA_NEW(arena, struct rp_graph_alias, (size_t)attr->n + 1);
     if (!out->aliases)
         return rp_err_nomem(err, "listing aliases");
-    skip_to(&s, '{');
-    while (out->naliases < cap && next_entry(&s, &out->aliases[out->naliases], &must)) {
+    for (uint32_t i = 0; i < attr->n; i++) {
+        const struct rp_alias *alias = &attr->aliases[i];
         struct rp_graph_alias *row = &out->aliases[out->naliases];
-        uint32_t op = input_at(inputs, row->parameter);
+        uint32_t op = input_at(inputs, alias->number);
 
-        row->kind = must ? "must" : "may";
         if (op == RP_NONE)
             continue;
+        row->output = alias->output.n ? alias->output.at[0] : 0;
+        row->parameter = alias->number;
+        row->kind = alias->kind == RP_ALIAS_MUST ? "must" : "may";
         RP_TRY(describe_input(p, op, arena, row, err));
         out->naliases++;
     }
@@ -147,11 +97,9 @@ static enum rp_code find_outputs(const struct rp_program *p, struct rp_arena *ar
     if (!*out)
         return rp_err_nomem(err, "listing aliases");
     for (uint32_t op = c->first; op < c->first + c->n; op++) {
-        const struct rp_attr *attr = rp_op_attr(p, op, root);
-        int64_t value;
-        size_t n;
+        int64_t value = rp_op_int(p, op, root, -1);
 
-        if (attr && rp_attr_ints(attr, &value, 1, &n) && n == 1 && value >= 0 && value < c->n)
+        if (value >= 0 && value < c->n)
             (*out)[value] = true;
     }
     return RP_OK;
@@ -196,7 +144,7 @@ enum rp_code rp_graph_list_aliases(const struct rp_program *p, const uint32_t (*
         return RP_OK;
     RP_TRY(find_inputs(p, arena, &inputs, err));
     for (size_t i = 0; !numbers && i < p->module_attrs.n; i++)
-        if (p->module_attrs.at[i].key == RP_ATTR_INPUT_OUTPUT_ALIAS)
+        if (p->module_attrs.at[i].type == RP_VALUE_ALIASES)
             RP_TRY(aliases_of_module(p, &p->module_attrs.at[i], &inputs, arena, out, err));
     if (numbers)
         RP_TRY(aliases_of_pairs(p, numbers, n, &inputs, arena, out, err));

@@ -174,7 +174,8 @@ static bool shardings_differ(const struct diff_ctx *d, uint32_t a, uint32_t b)
     const struct rp_attr *x = rp_op_attr(d->match.left.p, a, RP_ATTR_SHARDING);
     const struct rp_attr *y = rp_op_attr(d->match.right.p, b, RP_ATTR_SHARDING);
 
-    return d->sharded && (x ? rp_attr_hash(x) : 0) != (y ? rp_attr_hash(y) : 0);
+    return d->sharded && (x ? rp_attr_hash(d->match.left.p, x) : 0) !=
+                             (y ? rp_attr_hash(d->match.right.p, y) : 0);
 }
 
 /* Whether the difference is a constant value: in languages other than HLO, an operation without
@@ -445,7 +446,7 @@ uint64_t rp_program_diff_sharding_hash(struct rp_program_diff_side side)
         const struct rp_attr *attr = rp_op_attr(s->p, op, RP_ATTR_SHARDING);
 
         if (attr)
-            sum += rp_hash_join(s->hashes.op[op], rp_attr_hash(attr)) | 1;
+            sum += rp_hash_join(s->hashes.op[op], rp_attr_hash(s->p, attr)) | 1;
     }
     return sum;
 }

@@ -83,12 +83,12 @@ const char *rp_constant_change_words(const struct rp_program *left, uint32_t a,
 
 /* ---- attributes ---- */
 
-static const char *value_text(const struct rp_attr *attr, struct rp_arena *arena)
+static const char *value_text(const struct rp_program *p, const struct rp_attr *attr,
+                              struct rp_arena *arena)
 {
-    if (!attr)
-        return "(none)";
-    return rp_arena_printf(arena, "%.*s%s", (int)(attr->n > MOST_VALUE ? MOST_VALUE : attr->n),
-                           attr->at, attr->n > MOST_VALUE ? "..." : "");
+    const char *text = attr ? rp_attr_text(p, attr, arena) : "(none)";
+
+    return strlen(text) > MOST_VALUE ? rp_arena_printf(arena, "%.*s...", MOST_VALUE, text) : text;
 }
 
 /* The attribute of the same name in the other program, whose string ids differ. */
@@ -99,10 +99,16 @@ static const struct rp_attr *attr_like(const struct rp_program *p, uint32_t op, 
     return id == UINT32_MAX ? NULL : rp_op_attr(p, op, id);
 }
 
-static const char *one_attr(const char *words, const char *key, const struct rp_attr *from,
-                            const struct rp_attr *to, unsigned n, struct rp_arena *arena)
+struct attr_of {
+    const struct rp_program *p;
+    const struct rp_attr *attr;
+};
+
+static const char *one_attr(const char *words, const char *key, struct attr_of from,
+                            struct attr_of to, unsigned n, struct rp_arena *arena)
 {
-    const char *was = value_text(from, arena), *is = value_text(to, arena);
+    const char *was = value_text(from.p, from.attr, arena);
+    const char *is = value_text(to.p, to.attr, arena);
 
     if (!words || !was || !is)
         return NULL;
@@ -122,15 +128,17 @@ const char *rp_attr_change_words(const struct rp_program *left, uint32_t a,
         const struct rp_attr *other = attr_like(right, b, key);
 
         if (!rp_attr_counts(left, a, &x[i]) ||
-            (other && rp_attr_hash(other) == rp_attr_hash(&x[i])))
+            (other && rp_attr_hash(right, other) == rp_attr_hash(left, &x[i])))
             continue;
-        words = one_attr(words, key, &x[i], other, listed++, arena);
+        words = one_attr(words, key, (struct attr_of){left, &x[i]}, (struct attr_of){right, other},
+                         listed++, arena);
     }
     for (uint32_t i = 0; i < m && listed < 2; i++) {
         const char *key = rp_program_text(right, y[i].key);
 
         if (rp_attr_counts(right, b, &y[i]) && !attr_like(left, a, key))
-            words = one_attr(words, key, NULL, &y[i], listed++, arena);
+            words = one_attr(words, key, (struct attr_of){left, NULL},
+                             (struct attr_of){right, &y[i]}, listed++, arena);
     }
     return words;
 }
@@ -139,6 +147,7 @@ const char *rp_sharding_change_words(const struct rp_program *left, uint32_t a,
                                      const struct rp_program *right, uint32_t b,
                                      struct rp_arena *arena)
 {
-    return one_attr(rp_op_words(right, b, arena), "sharding", rp_op_attr(left, a, RP_ATTR_SHARDING),
-                    rp_op_attr(right, b, RP_ATTR_SHARDING), 0, arena);
+    return one_attr(rp_op_words(right, b, arena), "sharding",
+                    (struct attr_of){left, rp_op_attr(left, a, RP_ATTR_SHARDING)},
+                    (struct attr_of){right, rp_op_attr(right, b, RP_ATTR_SHARDING)}, 0, arena);
 }

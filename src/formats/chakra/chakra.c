@@ -43,7 +43,7 @@ struct chakra {
     struct rp_err *err;
     RP_VEC(struct node) nodes;
     RP_VEC(uint64_t) deps;
-    RP_VEC(struct rp_attr) attrs;
+    RP_VEC(struct rp_slice) attrs;
     RP_VEC(uint64_t) control; /* of the node being read */
     RP_VEC(char) text;        /* scratch */
     struct rp_map op_of;      /* id to operation */
@@ -81,7 +81,7 @@ static enum rp_code keep_attr(struct chakra *r, uint32_t key, const char *text, 
 
     if (!kept || n > UINT32_MAX)
         return rp_err_nomem(r->err, "keeping attributes");
-    return rp_vec_push(&r->attrs, ((struct rp_attr){kept, (uint32_t)n, key}), r->err);
+    return rp_vec_push(&r->attrs, ((struct rp_slice){kept, (uint32_t)n, key}), r->err);
 }
 
 /* "aten::mm(3)" is the fourth aten::mm. */
@@ -151,10 +151,10 @@ static enum rp_code chakra_add_node(struct chakra *r, const struct node *node)
     }
     RP_TRY(add_control(r, node));
     for (size_t i = 0; i < node->nattrs + (r->attrs.n - kept); i++) {
-        const struct rp_attr *attr = i < node->nattrs ? &r->attrs.at[node->attrs + i]
-                                                      : &r->attrs.at[kept + i - node->nattrs];
+        const struct rp_slice *attr = i < node->nattrs ? &r->attrs.at[node->attrs + i]
+                                                       : &r->attrs.at[kept + i - node->nattrs];
 
-        RP_TRY(rp_program_add_attr(r->p, attr->key, attr->at, attr->n, r->err));
+        RP_TRY(rp_program_add_text(r->p, attr->key, attr->at, attr->n, r->err));
     }
     r->attrs.n = kept;
     return RP_OK;

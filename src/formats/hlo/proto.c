@@ -11,6 +11,7 @@
  *   framed unoptimized snapshot                   field 1, behind a varint
  */
 #include "formats/hlo/proto.h"
+#include "abi/proto/hlo.h"
 #include "formats/formats.h"
 #include "formats/programs.h"
 #include "program/structure.h"
@@ -202,7 +203,7 @@ static enum rp_code instruction(struct hlo_proto *r, struct rp_bytes bytes, uint
     RP_TRY(add_lists(r, bytes, &f));
     if (f.others || r->metadata_rest)
         RP_TRY(hlo_proto_attrs(r, bytes, offset));
-    return hlo_proto_said(r);
+    return hlo_proto_implicit(r);
 }
 
 /* ---- computations and the module ---- */
@@ -262,6 +263,8 @@ static enum rp_code number_computations(struct hlo_proto *r, struct rp_bytes byt
 
         if (RP_PROTO_KEY(it.number, it.wire) == KEY(7, BYTES))
             RP_TRY(hlo_proto_schedule(r, it.bytes));
+        if (RP_PROTO_KEY(it.number, it.wire) == KEY(RP_HLO_MODULE_PAYLOADS, BYTES))
+            RP_TRY(rp_vec_push(&r->payloads, it.bytes, r->err));
         if (RP_PROTO_KEY(it.number, it.wire) != KEY(3, BYTES))
             continue;
         inner = rp_proto_enter(&c, &it);
@@ -277,66 +280,20 @@ static enum rp_code number_computations(struct hlo_proto *r, struct rp_bytes byt
 
 static enum rp_code own_module_text(struct hlo_proto *r, struct rp_bytes bytes)
 {
-    const uint8_t *assign = bytes.n ? memchr(bytes.at, '=', bytes.n) : NULL;
-    struct rp_attr attr;
+    const char *assign = bytes.n ? memchr(bytes.at, '=', bytes.n) : NULL;
+    const char *begin = (const char *)bytes.at;
+    uint32_t key;
 
     if (!assign)
         return RP_OK;
-    attr.at = (const char *)assign + 1;
-    attr.n = (uint32_t)(bytes.n - (size_t)(assign + 1 - bytes.at));
-    RP_TRY(rp_program_string(r->p, (const char *)bytes.at, (size_t)(assign - bytes.at), &attr.key,
-                             r->err));
-    return rp_vec_push(&r->p->module_attrs, attr, r->err);
-}
-
-/* "{0}: (1, {}, may-alias)" */
-static enum rp_code alias_entry(struct hlo_proto *r, struct rp_bytes entry, bool first)
-{
-    struct rp_proto_cursor c = rp_proto_cursor(entry.at, entry.n, 0, r->limits.depth);
-    struct rp_bytes output = {0}, index = {0};
-    uint64_t parameter = 0, kind = 0;
-    struct rp_proto_item it;
-
-    while (rp_proto_next(&c, &it)) {
-        if (it.number == 1)
-            output = it.bytes;
-        else if (it.number == 2)
-            parameter = it.value;
-        else if (it.number == 3)
-            index = it.bytes;
-        else if (it.number == 4)
-            kind = it.value;
-    }
-    RP_TRY(hlo_put(r, first ? " {" : ", {", first ? 2 : 3));
-    RP_TRY(hlo_put_ints(r, output, ","));
-    RP_TRY(hlo_putf(r, "}: (%llu, {", (unsigned long long)parameter));
-    RP_TRY(hlo_put_ints(r, index, ","));
-    RP_TRY(hlo_putf(r, "}, %s-alias)", kind == 2 ? "must" : "may"));
-    return rp_proto_finish(&c, r->err);
-}
-
-static enum rp_code module_alias(struct hlo_proto *r, struct rp_bytes bytes)
-{
-    struct rp_proto_cursor c = rp_proto_cursor(bytes.at, bytes.n, 0, r->limits.depth);
-    struct rp_proto_item it;
-
-    RP_TRY(hlo_put(r, "{", 1));
-    while (rp_proto_next(&c, &it))
-        if (RP_PROTO_KEY(it.number, it.wire) == KEY(1, BYTES))
-            RP_TRY(alias_entry(r, it.bytes, r->text.n == 1));
-    RP_TRY(rp_proto_finish(&c, r->err));
-    RP_TRY(hlo_put(r, " }", 2));
-    if (r->text.n > 3)
-        return hlo_put_attr(r, RP_ATTR_INPUT_OUTPUT_ALIAS, true);
-    r->text.n = 0;
-    return RP_OK;
+    RP_TRY(rp_program_string(r->p, begin, (size_t)(assign - begin), &key, r->err));
+    return rp_program_add_module_attr(
+        r->p, rp_attr_parse(r->p, key, assign + 1, bytes.n - (size_t)(assign + 1 - begin)), r->err);
 }
 
 static enum rp_code module_field(struct hlo_proto *r, const struct rp_proto_cursor *c,
                                  const struct rp_proto_item *it)
 {
-    struct rp_attr unknown = {(const char *)it->begin, (uint32_t)(c->at - it->begin),
-                              RP_ATTR_PROTO};
     uint64_t offset = rp_proto_offset(c, it->bytes.at);
 
     switch (RP_PROTO_KEY(it->number, it->wire)) {
@@ -346,7 +303,7 @@ static enum rp_code module_field(struct hlo_proto *r, const struct rp_proto_curs
     case KEY(3, BYTES):
         return computation(r, it->bytes, offset);
     case KEY(8, BYTES):
-        return module_alias(r, it->bytes);
+        return hlo_add_module_aliases(r, it->bytes);
     case KEY(17, BYTES):
         return hlo_proto_frames(r, it->bytes, offset);
     case KEY(HLO_FIELD_TEXT, BYTES):
@@ -357,10 +314,13 @@ static enum rp_code module_field(struct hlo_proto *r, const struct rp_proto_curs
     case KEY(6, VARINT):
         return RP_OK;
     case KEY(7, BYTES):
-        RP_TRY(hlo_putf(r, "true"));
-        return hlo_put_attr(r, RP_ATTR_IS_SCHEDULED, true);
+        return rp_program_add_module_attr(r->p, rp_attr_flag(RP_ATTR_IS_SCHEDULED, true), r->err);
     default:
-        return rp_vec_push(&r->p->module_attrs, unknown, r->err);
+        return rp_program_add_module_attr(r->p,
+                                          rp_attr_bytes(RP_ATTR_PROTO, RP_VALUE_WIRE,
+                                                        (const char *)it->begin,
+                                                        (size_t)(c->at - it->begin)),
+                                          r->err);
     }
 }
 
@@ -506,6 +466,7 @@ static enum rp_code fill(struct rp_program *p, struct rp_bytes bytes,
     rp_map_init(&r.op_of);
     rp_map_init(&r.computation_of);
     rp_map_init(&r.sequence_of);
+    hlo_index_fields(&r);
     code = rp_strtab_init(&r.shape_bytes, err);
     if (code == RP_OK)
         code = rp_vec_push(&r.shape_of, 0, err);
@@ -523,6 +484,11 @@ static enum rp_code fill(struct rp_program *p, struct rp_bytes bytes,
     rp_strtab_release(&r.shape_bytes);
     rp_vec_release(&r.shape_of);
     rp_vec_release(&r.text);
+    rp_vec_release(&r.ints);
+    rp_vec_release(&r.ids);
+    rp_vec_release(&r.texts);
+    rp_vec_release(&r.aliases);
+    rp_vec_release(&r.payloads);
     return code;
 }
 

@@ -2,8 +2,8 @@
 #ifndef RP_FORMATS_HLO_PROTO_H
 #define RP_FORMATS_HLO_PROTO_H
 /*
- * What the readers and writers of HLO protobufs share. The model keeps attributes in the words of
- * HLO text, so a reader turns fields into words and the writer words into fields. A word that has
+ * What the readers and writers of HLO protobufs share. Readers fill values of attributes from
+ * fields, and the writer fields from values; attrs.def says which field is whose. A value that has
  * no field is written as text in a field of our own, which others pass over.
  */
 #include "formats/string_cache.h"
@@ -13,6 +13,8 @@
 
 /* Our own fields: "key=value" of an instruction, a module; the text of a layout. */
 #define HLO_FIELD_TEXT 60001
+
+#define HLO_FIELDS 128 /* fields of instructions with a larger number are no attributes */
 
 struct hlo_proto {
     struct rp_program *p;
@@ -24,9 +26,15 @@ struct hlo_proto {
     struct rp_map computation_of; /* id of a computation to its index */
     struct rp_strtab shape_bytes; /* shapes as written ... */
     RP_VEC(uint32_t) shape_of;    /* ... and what they are */
-    RP_VEC(char) text;            /* of the attribute being made */
-    struct rp_string_cache cache; /* of opcodes and metadata */
-    struct rp_map sequence_of;    /* id of a computation to its place in ... */
+    RP_VEC(char) text;            /* of the layout being read */
+    RP_VEC(int64_t) ints;         /* of the attribute being read */
+    RP_VEC(uint32_t) ids;         /* the same */
+    RP_VEC(struct rp_slice) texts;
+    RP_VEC(struct rp_alias) aliases;
+    RP_VEC(struct rp_bytes) payloads;       /* of the module */
+    uint16_t key_of[HLO_FIELDS];            /* the attribute that a field is; 0: none, or several */
+    struct rp_string_cache cache;           /* of opcodes and metadata */
+    struct rp_map sequence_of;              /* id of a computation to its place in ... */
     RP_VEC(struct rp_bytes) sequences;      /* ... the schedule: lists of ids */
     RP_VEC(struct rp_bytes) found, ordered; /* instructions of a computation */
     RP_VEC(uint64_t) computation_ids;       /* by index */
@@ -67,73 +75,59 @@ enum rp_code hlo_proto_attrs(struct hlo_proto *r, struct rp_bytes bytes, uint64_
    order, into r->ordered; none where there is none for it. */
 enum rp_code hlo_proto_schedule(struct hlo_proto *r, struct rp_bytes bytes);
 enum rp_code hlo_proto_order(struct hlo_proto *r, struct rp_bytes bytes, uint64_t computation);
-/* Attributes of operation r->op that a protobuf leaves out and text has (proto_implicit.c). */
-enum rp_code hlo_proto_said(struct hlo_proto *r);
-/* operand_layout_constraints of a custom call, from all its fields. */
-enum rp_code hlo_proto_constraints(struct hlo_proto *r, struct rp_bytes bytes, uint64_t offset);
+/* Attributes of operation r->op that a protobuf leaves out and text has. */
+enum rp_code hlo_proto_implicit(struct hlo_proto *r);
 
-/* An OpSharding; *known: it has words, otherwise nothing was done. */
-enum rp_code hlo_proto_sharding(struct hlo_proto *r, struct rp_bytes bytes, bool *known);
+/* ---- values (proto_values.c) ---- */
 
-/* Messages of a field, as attributes (proto_window.c). */
-enum rp_code hlo_proto_window(struct hlo_proto *r, const struct rp_proto_cursor *outer,
-                              const struct rp_proto_item *item);
-enum rp_code hlo_proto_conv_dims(struct hlo_proto *r, const struct rp_proto_cursor *outer,
-                                 const struct rp_proto_item *item);
-enum rp_code hlo_proto_padding(struct hlo_proto *r, const struct rp_proto_cursor *outer,
+/* As attribute of the newest operation. */
+enum rp_code hlo_add(struct hlo_proto *r, struct rp_attr attr);
+/* Behind what is in r->ints already. */
+enum rp_code hlo_collect_packed(struct hlo_proto *r, struct rp_bytes packed);
+
+/* An OpSharding; *known: it can be a value, otherwise nothing was done. */
+enum rp_code hlo_add_sharding(struct hlo_proto *r, struct rp_bytes bytes, bool *known);
+enum rp_code hlo_add_window(struct hlo_proto *r, const struct rp_proto_cursor *outer,
+                            const struct rp_proto_item *item);
+enum rp_code hlo_add_conv_dims(struct hlo_proto *r, const struct rp_proto_cursor *outer,
                                const struct rp_proto_item *item);
-/* "{[0:4:1], [2:8:2]}", from all fields of an instruction. */
-enum rp_code hlo_proto_mesh_groups(struct hlo_proto *r, const struct rp_proto_cursor *outer,
-                                   const struct rp_proto_item *item);
-enum rp_code hlo_proto_slices(struct hlo_proto *r, struct rp_bytes bytes, uint64_t offset);
-/* Up to three numbers of a small message. */
-enum rp_code hlo_proto_triple(struct hlo_proto *r, const struct rp_proto_cursor *outer,
-                              const struct rp_proto_item *item, int64_t v[4]);
+enum rp_code hlo_add_padding(struct hlo_proto *r, const struct rp_proto_cursor *outer,
+                             const struct rp_proto_item *item);
+enum rp_code hlo_add_iota_groups(struct hlo_proto *r, const struct rp_proto_cursor *outer,
+                                 const struct rp_proto_item *item);
+enum rp_code hlo_add_mesh_groups(struct hlo_proto *r, const struct rp_proto_cursor *outer,
+                                 const struct rp_proto_item *item);
+/* From all elements of a repeated field of a message. */
+enum rp_code hlo_add_groups(struct hlo_proto *r, struct rp_bytes bytes, uint64_t offset,
+                            uint32_t field);
+enum rp_code hlo_add_slices(struct hlo_proto *r, struct rp_bytes bytes, uint64_t offset);
+enum rp_code hlo_add_pairs(struct hlo_proto *r, struct rp_bytes bytes, uint64_t offset);
+enum rp_code hlo_add_aliases(struct hlo_proto *r, struct rp_bytes bytes, uint64_t offset);
+/* input_output_alias of the module. */
+enum rp_code hlo_add_module_aliases(struct hlo_proto *r, struct rp_bytes bytes);
 
-/* ---- building the text of an attribute ---- */
+/* ---- building the text of a layout ---- */
 
 enum rp_code hlo_put(struct hlo_proto *r, const char *text, size_t n);
-enum rp_code hlo_put_word(struct hlo_proto *r, const char *text); /* up to its NUL */
-/* As "%lld" would, which costs more than the rest of reading an attribute. */
-enum rp_code hlo_put_int(struct hlo_proto *r, int64_t value);
 enum rp_code hlo_putf(struct hlo_proto *r, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
-/* "{1,2}" from a packed or single list field; `first` is "{" or "," before. */
-enum rp_code hlo_put_ints(struct hlo_proto *r, struct rp_bytes packed, const char *separator);
-enum rp_code hlo_put_quoted(struct hlo_proto *r, struct rp_bytes bytes);
-/* What was put becomes the attribute of the operation; of the module where module is true. */
-enum rp_code hlo_put_attr(struct hlo_proto *r, uint32_t key, bool module);
+/* "1,2" from a packed list. */
+enum rp_code hlo_put_ints(struct hlo_proto *r, struct rp_bytes packed);
 
 /* ---- tables in both directions ---- */
 
-/* How one attribute is one field. */
-enum hlo_codec {
-    HLO_INT,    /* number; absent where 0 */
-    HLO_INT0,   /* number; 0 is one, too */
-    HLO_INT1,   /* number; absent where 0 or 1 */
-    HLO_BOOL,   /* absent where false */
-    HLO_WORD,   /* text as it is */
-    HLO_QUOTED, /* text in quotes */
-    HLO_INTS,   /* {1,2} */
-    HLO_FLOAT   /* six digits */
+struct hlo_attr_field {
+    uint16_t field, inner; /* as attrs.def has them */
 };
-struct hlo_codec_row {
-    uint16_t field, key;
-    uint8_t codec;
-};
-const struct hlo_codec_row *hlo_codec_of_field(uint32_t field); /* or NULL */
-const struct hlo_codec_row *hlo_codec_of_key(uint32_t key);     /* or NULL */
+struct hlo_attr_field hlo_attr_field(uint32_t key);
+/* Fills r->key_of. */
+void hlo_index_fields(struct hlo_proto *r);
+/* Keys of the attributes in a message of dimensions, ended by 0; NULL: the field is no such. */
+const uint16_t *hlo_dims_keys(uint32_t field);
 
-/* Fields that are a message of lists, one attribute each: dot, gather and scatter dimensions. */
-struct hlo_group_row {
-    uint16_t field, inner, key;
-    bool single; /* a number instead of a list */
-};
-const struct hlo_group_row *hlo_group_rows(size_t *n);
-
-/* Words of enums. */
+/* Words of enumerations. */
 const char *hlo_enum_word(uint32_t key, bool of_dot, uint64_t value); /* NULL: none */
 bool hlo_enum_value(uint32_t key, bool of_dot, const char *word, size_t n, uint64_t *value);
-bool hlo_enum_field(uint32_t key, bool of_dot, uint32_t *field); /* whether it is a plain enum */
+bool hlo_is_enum(uint32_t key); /* whether its field is a number */
 
 #endif

@@ -1,64 +1,32 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Fields of HloInstructionProto into the words that XLA's own printer has for them, leaving out
- * what it leaves out: so that a protobuf and a text dump of one module come out the same. Fields
- * without words are kept as they are (RP_ATTR_PROTO) and written back by the writer.
+ * Attributes out of the fields of HloInstructionProto. What XLA's printer leaves out is left out,
+ * and what it writes though the protobuf leaves it out is added, so that a protobuf and a text dump
+ * of one module come out the same. Fields that have no attribute are kept as they are
+ * (RP_ATTR_PROTO) and written back by the writer.
  */
 #include "formats/hlo/proto.h"
+
+#include "abi/proto/hlo.h"
 
 #include <string.h>
 
 #define KEY(number, wire) RP_PROTO_KEY(number, RP_WIRE_##wire)
 
-/* ---- one field, one attribute ---- */
-
-static enum rp_code simple(struct hlo_proto *r, const struct hlo_codec_row *row,
-                           const struct rp_proto_item *it)
+enum rp_code hlo_add(struct hlo_proto *r, struct rp_attr attr)
 {
-    switch (row->codec) {
-    case HLO_INT:
-    case HLO_INT0:
-    case HLO_INT1:
-        if (it->wire != RP_WIRE_VARINT || (it->value == 0 && row->codec != HLO_INT0) ||
-            (row->codec == HLO_INT1 && it->value == 1))
-            return RP_OK;
-        RP_TRY(hlo_put_int(r, (int64_t)it->value));
-        break;
-    case HLO_BOOL:
-        if (!it->value)
-            return RP_OK;
-        RP_TRY(hlo_put(r, "true", 4));
-        break;
-    case HLO_WORD:
-        if (!it->bytes.n)
-            return RP_OK;
-        RP_TRY(hlo_put(r, (const char *)it->bytes.at, it->bytes.n));
-        break;
-    case HLO_QUOTED:
-        if (!it->bytes.n)
-            return RP_OK;
-        RP_TRY(hlo_put_quoted(r, it->bytes));
-        break;
-    case HLO_INTS:
-        if (it->wire != RP_WIRE_BYTES)
-            return RP_OK;
-        RP_TRY(hlo_put(r, "{", 1));
-        RP_TRY(hlo_put_ints(r, it->bytes, ","));
-        RP_TRY(hlo_put(r, "}", 1));
-        break;
-    case HLO_FLOAT:
-        if (!it->value)
-            return RP_OK;
-        RP_TRY(hlo_putf(r, "%g", (double)rp_proto_float(it->value)));
-        break;
-    default:
-        return RP_OK;
-    }
-    return hlo_put_attr(r, row->key, false);
+    return rp_program_add_attr(r->p, attr, r->err);
 }
 
+static struct rp_attr bytes_attr(uint32_t key, enum rp_value_type type, struct rp_bytes bytes)
+{
+    return rp_attr_bytes(key, type, (const char *)bytes.at, bytes.n);
+}
+
+/* ---- one field, one attribute ---- */
+
 /* What a comparison of these operands is where nothing is said. */
-static bool default_comparison(const struct hlo_proto *r, struct rp_bytes type)
+static bool is_default_comparison(const struct hlo_proto *r, struct rp_bytes type)
 {
     struct rp_ids operands = rp_op_operands(r->p, r->op);
     unsigned elem = operands.n ? r->p->shapes.at[r->p->shape.at[operands.at[0]]].elem : 0;
@@ -72,309 +40,271 @@ static bool default_comparison(const struct hlo_proto *r, struct rp_bytes type)
 }
 
 /* Floats are compared in part, everything else in total. */
-static bool default_order(const struct hlo_proto *r, struct rp_bytes order)
+static bool is_default_order(const struct hlo_proto *r, struct rp_bytes order)
 {
     static const struct rp_bytes usual = {(const uint8_t *)"FLOAT", 5};
-    const char *word = default_comparison(r, usual) ? "PARTIAL" : "TOTAL";
+    const char *word = is_default_comparison(r, usual) ? "PARTIAL" : "TOTAL";
 
     return order.n == strlen(word) && memcmp(order.at, word, order.n) == 0;
 }
 
-/* ---- messages ---- */
-
-static enum rp_code dims_group(struct hlo_proto *r, const struct rp_proto_cursor *outer,
-                               const struct rp_proto_item *item)
+static enum rp_code add_word(struct hlo_proto *r, uint32_t key, const struct rp_proto_item *it)
 {
-    size_t n;
-    const struct hlo_group_row *rows = hlo_group_rows(&n);
+    const char *word;
 
-    for (size_t i = 0; i < n; i++) {
+    if (it->wire == RP_WIRE_VARINT) {
+        word = hlo_enum_word(key, false, it->value);
+        return word ? hlo_add(r, rp_attr_word(key, word)) : RP_OK;
+    }
+    if (it->wire != RP_WIRE_BYTES || !it->bytes.n ||
+        (key == RP_ATTR_TYPE && is_default_comparison(r, it->bytes)) ||
+        (key == RP_ATTR_ORDER && is_default_order(r, it->bytes)))
+        return RP_OK;
+    return hlo_add(r, bytes_attr(key, RP_VALUE_WORD, it->bytes));
+}
+
+static enum rp_code add_int(struct hlo_proto *r, uint32_t key, int64_t value)
+{
+    unsigned flags = rp_attr_flags(key);
+
+    if ((flags & (RP_ATTRF_ZERO | RP_ATTRF_ONE) && value == 0) ||
+        (flags & RP_ATTRF_ONE && value == 1))
+        return RP_OK;
+    return hlo_add(r, rp_attr_int(key, value));
+}
+
+/* A list that is packed, or one number of it. */
+static enum rp_code collect_ints(struct hlo_proto *r, const struct rp_proto_item *it)
+{
+    if (it->wire == RP_WIRE_BYTES)
+        return hlo_collect_packed(r, it->bytes);
+    return it->wire == RP_WIRE_VARINT ? rp_vec_push(&r->ints, (int64_t)it->value, r->err) : RP_OK;
+}
+
+static enum rp_code add_ints(struct hlo_proto *r, uint32_t key)
+{
+    struct rp_attr attr = rp_attr_ints(r->p, key, r->ints.at, r->ints.n);
+
+    r->ints.n = 0;
+    return hlo_add(r, attr);
+}
+
+static enum rp_code add_dimensions(struct hlo_proto *r, const struct rp_proto_item *it)
+{
+    RP_TRY(collect_ints(r, it));
+    if (r->p->code.at[r->op] == RP_OP_IOTA && r->ints.n == 1) {
+        r->ints.n = 0;
+        return hlo_add(r, rp_attr_int(RP_ATTR_IOTA_DIMENSION, r->ints.at[0]));
+    }
+    return add_ints(r, RP_ATTR_DIMENSIONS);
+}
+
+/* ---- messages that hold several attributes ---- */
+
+/* The dimensions of products, gathers and scatters: a list or a number each. */
+static enum rp_code add_dims(struct hlo_proto *r, const struct rp_proto_cursor *outer,
+                             const struct rp_proto_item *item, const uint16_t *keys)
+{
+    for (; *keys; keys++) {
         struct rp_proto_cursor c = rp_proto_enter(outer, item);
+        bool single = *keys == RP_ATTR_INDEX_VECTOR_DIM, any = false;
+        uint32_t inner = hlo_attr_field(*keys).inner;
         struct rp_proto_item it;
-        uint64_t single = 0;
-        bool first = true;
+        int64_t number = 0;
 
-        if (rows[i].field != item->number)
-            continue;
         while (rp_proto_next(&c, &it)) {
-            if (it.number != rows[i].inner)
+            if (it.number != inner)
                 continue;
-            if (rows[i].single) {
-                single = it.value;
-                continue;
-            }
-            RP_TRY(hlo_put_word(r, first ? "{" : ","));
-            first = false;
-            if (it.wire == RP_WIRE_BYTES)
-                RP_TRY(hlo_put_ints(r, it.bytes, ","));
-            else
-                RP_TRY(hlo_put_int(r, (int64_t)it.value));
+            any = true;
+            number = (int64_t)it.value;
+            if (!single)
+                RP_TRY(collect_ints(r, &it));
         }
         RP_TRY(rp_proto_finish(&c, r->err));
-        if (rows[i].single)
-            RP_TRY(hlo_put_int(r, (int64_t)single));
-        else if (first)
-            continue;
-        else
-            RP_TRY(hlo_put(r, "}", 1));
-        RP_TRY(hlo_put_attr(r, rows[i].key, false));
+        if (single)
+            RP_TRY(hlo_add(r, rp_attr_int(*keys, number)));
+        else if (any)
+            RP_TRY(add_ints(r, *keys));
     }
     return RP_OK;
 }
 
-static enum rp_code precision(struct hlo_proto *r, const struct rp_proto_cursor *outer,
-                              const struct rp_proto_item *item)
+static const uint16_t dot_keys[] = {RP_ATTR_LHS_BATCH_DIMS, RP_ATTR_LHS_CONTRACTING_DIMS,
+                                    RP_ATTR_RHS_BATCH_DIMS, RP_ATTR_RHS_CONTRACTING_DIMS, 0};
+static const uint16_t ragged_keys[] = {RP_ATTR_LHS_RAGGED_DIMS, RP_ATTR_RHS_GROUP_DIMS, 0};
+static const uint16_t gather_keys[] = {RP_ATTR_OFFSET_DIMS,
+                                       RP_ATTR_COLLAPSED_SLICE_DIMS,
+                                       RP_ATTR_START_INDEX_MAP,
+                                       RP_ATTR_OPERAND_BATCHING_DIMS,
+                                       RP_ATTR_START_INDICES_BATCHING_DIMS,
+                                       RP_ATTR_INDEX_VECTOR_DIM,
+                                       0};
+/* index_vector_dim has one number in both messages */
+_Static_assert((int)RP_HLO_GATHER_DIMS_INDEX_VECTOR_DIM ==
+                   (int)RP_HLO_SCATTER_DIMS_INDEX_VECTOR_DIM,
+               "index_vector_dim");
+static const uint16_t scatter_keys[] = {RP_ATTR_UPDATE_WINDOW_DIMS,
+                                        RP_ATTR_INSERTED_WINDOW_DIMS,
+                                        RP_ATTR_SCATTER_DIMS_TO_OPERAND_DIMS,
+                                        RP_ATTR_INPUT_BATCHING_DIMS,
+                                        RP_ATTR_SCATTER_INDICES_BATCHING_DIMS,
+                                        RP_ATTR_INDEX_VECTOR_DIM,
+                                        0};
+
+const uint16_t *hlo_dims_keys(uint32_t field)
 {
-    struct rp_proto_cursor c = rp_proto_enter(outer, item), list;
-    struct rp_proto_item it;
-    uint64_t v, algorithm = 0;
-    bool first = true, special = false;
-
-    while (rp_proto_next(&c, &it)) {
-        if (it.number == 2 && it.wire == RP_WIRE_VARINT)
-            algorithm = it.value;
-        if (RP_PROTO_KEY(it.number, it.wire) != KEY(1, BYTES))
-            continue;
-        list = rp_proto_enter(&c, &it);
-        while (rp_proto_packed_varint(&list, &v)) {
-            const char *word = hlo_enum_word(RP_ATTR_OPERAND_PRECISION, false, v);
-
-            special |= v != 0;
-            RP_TRY(hlo_putf(r, "%s%s", first ? "{" : ",", word ? word : "?"));
-            first = false;
-        }
+    switch (field) {
+    case RP_HLO_INSTRUCTION_DOT_DIMENSION_NUMBERS:
+        return dot_keys;
+    case RP_HLO_INSTRUCTION_RAGGED_DOT_DIMENSION_NUMBERS:
+        return ragged_keys;
+    case RP_HLO_INSTRUCTION_GATHER_DIMENSION_NUMBERS:
+        return gather_keys;
+    case RP_HLO_INSTRUCTION_SCATTER_DIMENSION_NUMBERS:
+        return scatter_keys;
+    default:
+        return NULL;
     }
-    RP_TRY(rp_proto_finish(&c, r->err));
-    if (special) {
-        RP_TRY(hlo_put(r, "}", 1));
-        RP_TRY(hlo_put_attr(r, RP_ATTR_OPERAND_PRECISION, false));
-    }
-    r->text.n = 0;
-    if (!hlo_enum_word(RP_ATTR_ALGORITHM, true, algorithm))
-        return RP_OK;
-    RP_TRY(hlo_putf(r, "%s", hlo_enum_word(RP_ATTR_ALGORITHM, true, algorithm)));
-    return hlo_put_attr(r, RP_ATTR_ALGORITHM, false);
 }
 
-/* "{0,1}" of one message with a list in field 1; behind others a comma. */
-static enum rp_code id_list(struct hlo_proto *r, const struct rp_proto_cursor *outer,
-                            const struct rp_proto_item *item)
-{
-    struct rp_proto_cursor c = rp_proto_enter(outer, item);
-    struct rp_proto_item it;
-    bool first = true;
-
-    RP_TRY(hlo_put_word(r, r->text.n > 1 ? ",{" : "{"));
-    while (rp_proto_next(&c, &it)) {
-        if (it.number != 1)
-            continue;
-        if (it.wire == RP_WIRE_BYTES)
-            RP_TRY(hlo_put_ints(r, it.bytes, ","));
-        else
-            RP_TRY(hlo_putf(r, "%s%lld", first ? "" : ",", (long long)it.value));
-        first = false;
-    }
-    RP_TRY(hlo_put(r, "}", 1));
-    return rp_proto_finish(&c, r->err);
-}
-
-static enum rp_code device_list(struct hlo_proto *r, const struct rp_proto_cursor *outer,
-                                const struct rp_proto_item *item)
+static enum rp_code add_ragged(struct hlo_proto *r, const struct rp_proto_cursor *outer,
+                               const struct rp_proto_item *item)
 {
     struct rp_proto_cursor c = rp_proto_enter(outer, item);
     struct rp_proto_item it;
 
-    RP_TRY(hlo_put(r, "{", 1));
     while (rp_proto_next(&c, &it))
-        if (RP_PROTO_KEY(it.number, it.wire) == KEY(1, BYTES))
-            RP_TRY(id_list(r, &c, &it));
-    RP_TRY(hlo_put(r, "}", 1));
+        if (RP_PROTO_KEY(it.number, it.wire) ==
+            KEY(RP_HLO_RAGGED_DOT_DIMS_DOT_DIMENSION_NUMBERS, BYTES))
+            RP_TRY(add_dims(r, &c, &it, dot_keys));
     RP_TRY(rp_proto_finish(&c, r->err));
-    return hlo_put_attr(r, RP_ATTR_REPLICA_GROUPS, false);
+    return add_dims(r, outer, item, ragged_keys);
 }
 
-/* "[2,4]<=[4,2]T(1,0)" */
-static enum rp_code iota_list(struct hlo_proto *r, const struct rp_proto_cursor *outer,
-                              const struct rp_proto_item *item)
-{
-    struct rp_proto_cursor c = rp_proto_enter(outer, item);
-    struct rp_bytes shape = {0}, order = {0};
-    uint64_t groups = 0, size = 0;
-    struct rp_proto_item it;
-
-    while (rp_proto_next(&c, &it)) {
-        if (it.number == 1)
-            groups = it.value;
-        else if (it.number == 2)
-            size = it.value;
-        else if (it.number == 3)
-            shape = it.bytes;
-        else if (it.number == 4)
-            order = it.bytes;
-    }
-    RP_TRY(rp_proto_finish(&c, r->err));
-    RP_TRY(hlo_putf(r, "[%llu,%llu]<=[", (unsigned long long)groups, (unsigned long long)size));
-    RP_TRY(hlo_put_ints(r, shape, ","));
-    RP_TRY(hlo_put(r, "]", 1));
-    if (rp_proto_count_varints(order) > 1) {
-        RP_TRY(hlo_put(r, "T(", 2));
-        RP_TRY(hlo_put_ints(r, order, ","));
-        RP_TRY(hlo_put(r, ")", 1));
-    }
-    return hlo_put_attr(r, RP_ATTR_REPLICA_GROUPS, false);
-}
-
-static enum rp_code solve_options(struct hlo_proto *r, const struct rp_proto_cursor *outer,
+/* Precisions, written where one is not the default, and the algorithm of a product. */
+static enum rp_code add_precision(struct hlo_proto *r, const struct rp_proto_cursor *outer,
                                   const struct rp_proto_item *item)
 {
+    struct rp_proto_cursor c = rp_proto_enter(outer, item);
+    struct rp_proto_item it;
+    struct rp_slice *words;
+    const char *algorithm = NULL;
+    bool special = false;
+    size_t n;
+
+    r->ints.n = 0;
+    while (rp_proto_next(&c, &it)) {
+        if (RP_PROTO_KEY(it.number, it.wire) == KEY(RP_HLO_PRECISION_ALGORITHM, VARINT))
+            algorithm = hlo_enum_word(RP_ATTR_ALGORITHM, true, it.value);
+        else if (RP_PROTO_KEY(it.number, it.wire) == KEY(RP_HLO_PRECISION_OPERAND_PRECISION, BYTES))
+            RP_TRY(hlo_collect_packed(r, it.bytes));
+    }
+    RP_TRY(rp_proto_finish(&c, r->err));
+    n = r->ints.n;
+    r->ints.n = 0;
+    for (size_t i = 0; i < n; i++)
+        special |= r->ints.at[i] != 0;
+    if (special) {
+        words = RP_ARENA_NEW(&r->p->arena, struct rp_slice, n);
+        for (size_t i = 0; words && i < n; i++) {
+            const char *word =
+                hlo_enum_word(RP_ATTR_OPERAND_PRECISION, false, (uint64_t)r->ints.at[i]);
+
+            word = word ? word : "?";
+            words[i] = (struct rp_slice){word, (uint32_t)strlen(word), 0};
+        }
+        RP_TRY(hlo_add(r, (struct rp_attr){.texts = words,
+                                           .n = (uint32_t)n,
+                                           .key = RP_ATTR_OPERAND_PRECISION,
+                                           .type = RP_VALUE_WORDS}));
+    }
+    return algorithm ? hlo_add(r, rp_attr_word(RP_ATTR_ALGORITHM, algorithm)) : RP_OK;
+}
+
+static enum rp_code add_solve_options(struct hlo_proto *r, const struct rp_proto_cursor *outer,
+                                      const struct rp_proto_item *item)
+{
     static const uint16_t keys[] = {0, RP_ATTR_LEFT_SIDE, RP_ATTR_LOWER, RP_ATTR_UNIT_DIAGONAL};
+    bool cholesky = item->number == RP_HLO_INSTRUCTION_CHOLESKY_OPTIONS;
     struct rp_proto_cursor c = rp_proto_enter(outer, item);
     struct rp_proto_item it;
 
     while (rp_proto_next(&c, &it)) {
-        bool cholesky = item->number == 62;
         const char *word = hlo_enum_word(RP_ATTR_TRANSPOSE_A, false, it.value);
 
         if (it.wire != RP_WIRE_VARINT || !it.value)
             continue;
-        if (it.number < (cholesky ? 2 : 4)) {
-            RP_TRY(hlo_put(r, "true", 4));
-            RP_TRY(hlo_put_attr(r, cholesky ? RP_ATTR_LOWER : keys[it.number], false));
-        } else if (it.number == 4 && word) {
-            RP_TRY(hlo_put_word(r, word));
-            RP_TRY(hlo_put_attr(r, RP_ATTR_TRANSPOSE_A, false));
-        }
+        if (it.number < (cholesky ? 2 : 4))
+            RP_TRY(hlo_add(r, rp_attr_flag(cholesky ? RP_ATTR_LOWER : keys[it.number], true)));
+        else if (it.number == RP_HLO_TRIANGULAR_SOLVE_TRANSPOSE_A && word)
+            RP_TRY(hlo_add(r, rp_attr_word(RP_ATTR_TRANSPOSE_A, word)));
     }
     return rp_proto_finish(&c, r->err);
 }
 
-/* "{0}: (1, {})" */
-static enum rp_code alias_entry(struct hlo_proto *r, const struct rp_proto_cursor *outer,
-                                const struct rp_proto_item *item)
+/* ---- texts ---- */
+
+static enum rp_code add_map_entry(struct hlo_proto *r, const struct rp_proto_cursor *outer,
+                                  const struct rp_proto_item *item)
 {
     struct rp_proto_cursor c = rp_proto_enter(outer, item);
-    struct rp_bytes output = {0}, operand = {0};
-    uint64_t index = 0;
-    struct rp_proto_item it;
-
-    while (rp_proto_next(&c, &it)) {
-        if (it.number == 1)
-            output = it.bytes;
-        else if (it.number == 2)
-            index = it.value;
-        else if (it.number == 3)
-            operand = it.bytes;
-    }
-    RP_TRY(hlo_put_word(r, r->text.n ? ", {" : "{{"));
-    RP_TRY(hlo_put_ints(r, output, ","));
-    RP_TRY(hlo_putf(r, "}: (%llu, {", (unsigned long long)index));
-    RP_TRY(hlo_put_ints(r, operand, ","));
-    RP_TRY(hlo_put(r, "})", 2));
-    return rp_proto_finish(&c, r->err);
-}
-
-/* JSON stands in the text as it is, anything else in quotes. */
-static enum rp_code backend_config(struct hlo_proto *r, struct rp_bytes bytes)
-{
-    if (!bytes.n)
-        return RP_OK;
-    if (bytes.at[0] == '{' && bytes.at[bytes.n - 1] == '}')
-        RP_TRY(hlo_put(r, (const char *)bytes.at, bytes.n));
-    else
-        RP_TRY(hlo_put_quoted(r, bytes));
-    return hlo_put_attr(r, RP_ATTR_BACKEND_CONFIG, false);
-}
-
-static enum rp_code frontend_entry(struct hlo_proto *r, const struct rp_proto_cursor *outer,
-                                   const struct rp_proto_item *item)
-{
-    struct rp_proto_cursor c = rp_proto_enter(outer, item);
-    struct rp_bytes key = {0}, value = {0};
-    struct rp_proto_item it;
-
-    while (rp_proto_next(&c, &it)) {
-        if (it.number == 1)
-            key = it.bytes;
-        else if (it.number == 2)
-            value = it.bytes;
-    }
-    RP_TRY(hlo_put_word(r, r->text.n ? "," : "{"));
-    RP_TRY(hlo_put(r, (const char *)key.at, key.n));
-    RP_TRY(hlo_put(r, "=", 1));
-    RP_TRY(hlo_put_quoted(r, value));
-    return rp_proto_finish(&c, r->err);
-}
-
-static enum rp_code frontend(struct hlo_proto *r, const struct rp_proto_cursor *outer,
-                             const struct rp_proto_item *item)
-{
-    struct rp_proto_cursor c = rp_proto_enter(outer, item);
+    struct rp_slice key = {"", 0, 0}, value = {"", 0, 0};
     struct rp_proto_item it;
 
     while (rp_proto_next(&c, &it))
-        if (RP_PROTO_KEY(it.number, it.wire) == KEY(1, BYTES))
-            RP_TRY(frontend_entry(r, &c, &it));
-    RP_TRY(rp_proto_finish(&c, r->err));
-    if (!r->text.n)
-        return RP_OK;
-    RP_TRY(hlo_put(r, "}", 1));
-    return hlo_put_attr(r, RP_ATTR_FRONTEND_ATTRIBUTES, false);
+        if (it.wire == RP_WIRE_BYTES && it.bytes.n && it.number <= 2)
+            *(it.number == 1 ? &key : &value) =
+                (struct rp_slice){(const char *)it.bytes.at, (uint32_t)it.bytes.n, 0};
+    RP_TRY(rp_vec_push(&r->texts, key, r->err));
+    RP_TRY(rp_vec_push(&r->texts, value, r->err));
+    return rp_proto_finish(&c, r->err);
 }
 
-/* ---- lists that are one field an element ---- */
-
-/* All elements of one repeated field, in one attribute. */
-static enum rp_code repeated(struct hlo_proto *r, struct rp_bytes bytes, uint64_t offset,
-                             uint32_t number, uint32_t key)
+static enum rp_code add_map(struct hlo_proto *r, const struct rp_proto_cursor *outer,
+                            const struct rp_proto_item *item)
 {
-    struct rp_proto_cursor c = rp_proto_cursor(bytes.at, bytes.n, offset, r->limits.depth);
+    struct rp_proto_cursor c = rp_proto_enter(outer, item);
+    struct rp_slice *kept;
+    struct rp_proto_item it;
+
+    r->texts.n = 0;
+    while (rp_proto_next(&c, &it))
+        if (RP_PROTO_KEY(it.number, it.wire) == KEY(RP_HLO_FRONTEND_ATTRIBUTES_MAP, BYTES))
+            RP_TRY(add_map_entry(r, &c, &it));
+    RP_TRY(rp_proto_finish(&c, r->err));
+    if (!r->texts.n)
+        return RP_OK;
+    kept = RP_ARENA_NEW(&r->p->arena, struct rp_slice, r->texts.n);
+    if (kept)
+        memcpy(kept, r->texts.at, r->texts.n * sizeof *kept);
+    return hlo_add(r, (struct rp_attr){.texts = kept,
+                                       .n = (uint32_t)r->texts.n,
+                                       .key = RP_ATTR_FRONTEND_ATTRIBUTES,
+                                       .type = RP_VALUE_MAP});
+}
+
+/* A configuration in the message of payloads: there, or by its number in the module. */
+static enum rp_code add_payload(struct hlo_proto *r, const struct rp_proto_cursor *outer,
+                                const struct rp_proto_item *item)
+{
+    struct rp_proto_cursor c = rp_proto_enter(outer, item);
+    struct rp_bytes config = {0};
     struct rp_proto_item it;
 
     while (rp_proto_next(&c, &it)) {
-        if (it.number != number || it.wire != RP_WIRE_BYTES)
-            continue;
-        if (number == 74) {
-            RP_TRY(alias_entry(r, &c, &it));
-        } else if (number == 49) {
-            RP_TRY(hlo_put_word(r, r->text.n ? "" : "{"));
-            RP_TRY(id_list(r, &c, &it));
-        } else {
-            int64_t v[4];
-
-            RP_TRY(hlo_proto_triple(r, &c, &it, v));
-            RP_TRY(hlo_putf(r, "%s{%lld,%lld}", r->text.n ? "," : "{", (long long)v[1],
-                            (long long)v[2]));
-        }
+        if (RP_PROTO_KEY(it.number, it.wire) == KEY(RP_HLO_PAYLOAD_VALUE, BYTES))
+            config = it.bytes;
+        else if (RP_PROTO_KEY(it.number, it.wire) == KEY(RP_HLO_PAYLOAD_ID, VARINT) &&
+                 it.value < r->payloads.n)
+            config = r->payloads.at[it.value];
     }
-    RP_TRY(hlo_put(r, "}", 1));
-    return hlo_put_attr(r, key, false);
-}
-
-static enum rp_code dimensions(struct hlo_proto *r, const struct rp_proto_item *it)
-{
-    bool iota = r->p->code.at[r->op] == RP_OP_IOTA;
-
-    RP_TRY(hlo_put_word(r, iota ? "" : "{"));
-    if (it->wire == RP_WIRE_BYTES)
-        RP_TRY(hlo_put_ints(r, it->bytes, ","));
-    else
-        RP_TRY(hlo_put_int(r, (int64_t)it->value));
-    RP_TRY(hlo_put_word(r, iota ? "" : "}"));
-    return hlo_put_attr(r, iota ? RP_ATTR_IOTA_DIMENSION : RP_ATTR_DIMENSIONS, false);
-}
-
-static enum rp_code enum_field(struct hlo_proto *r, uint32_t key, uint64_t value)
-{
-    const char *word = hlo_enum_word(key, false, value);
-
-    if (!word)
-        return RP_OK;
-    RP_TRY(hlo_put_word(r, word));
-    return hlo_put_attr(r, key, false);
+    RP_TRY(rp_proto_finish(&c, r->err));
+    return config.n ? hlo_add(r, bytes_attr(RP_ATTR_BACKEND_CONFIG, RP_VALUE_CONFIG, config))
+                    : RP_OK;
 }
 
 /* "key=value" that the writer had no field for. */
-static enum rp_code own_text(struct hlo_proto *r, struct rp_bytes bytes)
+static enum rp_code add_own_text(struct hlo_proto *r, struct rp_bytes bytes)
 {
     const uint8_t *assign = bytes.n ? memchr(bytes.at, '=', bytes.n) : NULL;
     uint32_t key;
@@ -386,133 +316,156 @@ static enum rp_code own_text(struct hlo_proto *r, struct rp_bytes bytes)
         return RP_OK;
     RP_TRY(
         rp_program_string(r->p, (const char *)bytes.at, (size_t)(assign - bytes.at), &key, r->err));
-    return rp_program_add_attr(r->p, key, (const char *)assign + 1,
-                               bytes.n - (size_t)(assign + 1 - bytes.at), r->err);
+    return hlo_add(r, rp_attr_parse(r->p, key, (const char *)assign + 1,
+                                    bytes.n - (size_t)(assign + 1 - bytes.at)));
 }
 
-/* Fields that hold an enum as it is. */
-static uint32_t enum_key(uint32_t number)
+static enum rp_code add_ids(struct hlo_proto *r, uint32_t key, enum rp_value_type type)
 {
-    switch (number) {
-    case 23:
-        return RP_ATTR_DISTRIBUTION;
-    case 31:
-        return RP_ATTR_FFT_TYPE;
-    case 70:
-        return RP_ATTR_ALGORITHM;
-    case 75:
-        return RP_ATTR_PADDING_TYPE;
-    case 76:
-        return RP_ATTR_SCHEDULE;
-    case 77:
-        return RP_ATTR_API_VERSION;
-    default:
-        return 0;
-    }
+    size_t n = r->ids.n;
+    uint32_t *ids = n ? rp_arena_alloc(&r->p->arena, n * sizeof *ids, _Alignof(uint32_t)) : NULL;
+
+    if (ids)
+        memcpy(ids, r->ids.at, n * sizeof *ids);
+    return hlo_add(
+        r, (struct rp_attr){.ids = ids, .n = (uint32_t)n, .key = key, .type = (uint8_t)type});
 }
 
-/* "{%a, %b}" */
-static enum rp_code control(struct hlo_proto *r, struct rp_bytes ids)
+static enum rp_code add_predecessors(struct hlo_proto *r, struct rp_bytes ids)
 {
     struct rp_proto_cursor c = rp_proto_cursor(ids.at, ids.n, 0, 1);
     uint64_t id;
 
+    r->ids.n = 0;
     while (rp_proto_packed_varint(&c, &id)) {
         uint32_t op = hlo_proto_op(r, id);
-        const char *name;
 
-        if (op == RP_MAP_NONE)
-            continue;
-        name = rp_program_text(r->p, r->p->op_name.at[op]);
-        RP_TRY(hlo_putf(r, r->text.n ? ", %%" : "{%%"));
-        RP_TRY(hlo_put(r, name, strlen(name)));
+        if (op != RP_MAP_NONE)
+            RP_TRY(rp_vec_push(&r->ids, op, r->err));
     }
-    if (!r->text.n)
-        return RP_OK;
-    RP_TRY(hlo_put(r, "}", 1));
-    return hlo_put_attr(r, RP_ATTR_CONTROL_PREDECESSORS, false);
+    return r->ids.n ? add_ids(r, RP_ATTR_CONTROL_PREDECESSORS, RP_VALUE_OPS) : RP_OK;
 }
 
-static enum rp_code message_field(struct hlo_proto *r, const struct rp_proto_cursor *c,
-                                  const struct rp_proto_item *it, bool *known)
+/* The layouts that a custom call wants of its operands: one field a shape. */
+static enum rp_code add_constraints(struct hlo_proto *r, struct rp_bytes bytes, uint64_t offset)
+{
+    struct rp_proto_cursor c = rp_proto_cursor(bytes.at, bytes.n, offset, r->limits.depth);
+    struct rp_proto_item it;
+    uint32_t shape;
+
+    r->ids.n = 0;
+    while (rp_proto_next(&c, &it)) {
+        if (RP_PROTO_KEY(it.number, it.wire) !=
+            KEY(RP_HLO_INSTRUCTION_OPERAND_SHAPES_WITH_LAYOUT, BYTES))
+            continue;
+        RP_TRY(hlo_proto_shape(r, it.bytes, rp_proto_offset(&c, it.bytes.at), 0, &shape));
+        RP_TRY(rp_vec_push(&r->ids, shape, r->err));
+    }
+    RP_TRY(rp_proto_finish(&c, r->err));
+    return add_ids(r, RP_ATTR_OPERAND_LAYOUT_CONSTRAINTS, RP_VALUE_SHAPES);
+}
+
+/* ---- all fields ---- */
+
+static enum rp_code add_message(struct hlo_proto *r, const struct rp_proto_cursor *c,
+                                const struct rp_proto_item *it, bool *known)
 {
     *known = true;
     switch (it->number) {
-    case 15:
-        return hlo_proto_window(r, c, it);
-    case 16:
-        return hlo_proto_conv_dims(r, c, it);
-    case 21:
-        return hlo_proto_padding(r, c, it);
-    case 30:
-    case 33:
-    case 48:
-        return dims_group(r, c, it);
-    case 51:
-        return precision(r, c, it);
-    case 59:
-    case 62:
-        return solve_options(r, c, it);
-    case 68:
-        return frontend(r, c, it);
-    case 87:
-        return device_list(r, c, it);
-    case 92:
-        return iota_list(r, c, it);
-    case 93:
-        return hlo_proto_mesh_groups(r, c, it);
-    case 37:
-        return control(r, it->bytes);
-    case 40:
-        return hlo_proto_sharding(r, it->bytes, known);
-    case 43:
-        return backend_config(r, it->bytes);
+    case RP_HLO_INSTRUCTION_WINDOW:
+        return hlo_add_window(r, c, it);
+    case RP_HLO_INSTRUCTION_CONVOLUTION_DIMENSION_NUMBERS:
+        return hlo_add_conv_dims(r, c, it);
+    case RP_HLO_INSTRUCTION_PADDING_CONFIG:
+        return hlo_add_padding(r, c, it);
+    case RP_HLO_INSTRUCTION_DOT_DIMENSION_NUMBERS:
+    case RP_HLO_INSTRUCTION_GATHER_DIMENSION_NUMBERS:
+    case RP_HLO_INSTRUCTION_SCATTER_DIMENSION_NUMBERS:
+        return add_dims(r, c, it, hlo_dims_keys(it->number));
+    case RP_HLO_INSTRUCTION_RAGGED_DOT_DIMENSION_NUMBERS:
+        return add_ragged(r, c, it);
+    case RP_HLO_INSTRUCTION_PRECISION_CONFIG:
+        return add_precision(r, c, it);
+    case RP_HLO_INSTRUCTION_TRIANGULAR_SOLVE_OPTIONS:
+    case RP_HLO_INSTRUCTION_CHOLESKY_OPTIONS:
+        return add_solve_options(r, c, it);
+    case RP_HLO_INSTRUCTION_FRONTEND_ATTRIBUTES:
+        return add_map(r, c, it);
+    case RP_HLO_INSTRUCTION_COLLECTIVE_DEVICE_LIST:
+        return hlo_add_groups(r, it->bytes, 0, RP_HLO_DEVICE_LIST_REPLICA_GROUPS);
+    case RP_HLO_INSTRUCTION_IOTA_COLLECTIVE_DEVICE_LIST:
+        return hlo_add_iota_groups(r, c, it);
+    case RP_HLO_INSTRUCTION_MESH_AXES_REPLICA_GROUP_LIST:
+        return hlo_add_mesh_groups(r, c, it);
+    case RP_HLO_INSTRUCTION_CONTROL_PREDECESSOR_IDS:
+        return add_predecessors(r, it->bytes);
+    case RP_HLO_INSTRUCTION_SHARDING:
+        return hlo_add_sharding(r, it->bytes, known);
+    case RP_HLO_INSTRUCTION_BACKEND_CONFIG_PAYLOAD:
+        return add_payload(r, c, it);
+    case RP_HLO_INSTRUCTION_SPARSITY_CONFIG: /* every convolution has one; most are empty */
+        *known = !it->bytes.n;
+        return RP_OK;
     case HLO_FIELD_TEXT:
-        return own_text(r, it->bytes);
+        return add_own_text(r, it->bytes);
     default:
         *known = false;
         return RP_OK;
     }
 }
 
-static enum rp_code attr_field(struct hlo_proto *r, const struct rp_proto_cursor *c,
-                               const struct rp_proto_item *it, bool *known)
+static enum rp_code add_field(struct hlo_proto *r, const struct rp_proto_cursor *c,
+                              const struct rp_proto_item *it, bool *known)
 {
-    const struct hlo_codec_row *row = hlo_codec_of_field(it->number);
+    uint32_t key = it->number < HLO_FIELDS ? r->key_of[it->number] : 0;
+    bool bytes = it->wire == RP_WIRE_BYTES, number = it->wire == RP_WIRE_VARINT;
 
     *known = true;
-    if (row) {
-        if ((row->key == RP_ATTR_TYPE && default_comparison(r, it->bytes)) ||
-            (row->key == RP_ATTR_ORDER && default_order(r, it->bytes)))
+    if (key == RP_ATTR_DIMENSIONS)
+        return add_dimensions(r, it);
+    switch (rp_attr_type(key)) {
+    case RP_VALUE_FLAG:
+        return it->value ? hlo_add(r, rp_attr_flag(key, true)) : RP_OK;
+    case RP_VALUE_INT:
+        return number ? add_int(r, key, (int64_t)it->value) : RP_OK;
+    case RP_VALUE_FLOAT:
+        return it->value ? hlo_add(r, rp_attr_float(key, (double)rp_proto_float(it->value)))
+                         : RP_OK;
+    case RP_VALUE_WORD:
+        return add_word(r, key, it);
+    case RP_VALUE_STRING:
+    case RP_VALUE_CONFIG:
+        return bytes && it->bytes.n ? hlo_add(r, bytes_attr(key, rp_attr_type(key), it->bytes))
+                                    : RP_OK;
+    case RP_VALUE_INTS:
+        if (!bytes)
             return RP_OK;
-        return simple(r, row, it);
+        RP_TRY(hlo_collect_packed(r, it->bytes));
+        return add_ints(r, key);
+    default:
+        *known = false;
+        return bytes ? add_message(r, c, it, known) : RP_OK;
     }
-    if (enum_key(it->number) && it->wire == RP_WIRE_VARINT)
-        return enum_field(r, enum_key(it->number), it->value);
-    if (it->number == 14)
-        return dimensions(r, it);
-    *known = false;
-    return it->wire == RP_WIRE_BYTES ? message_field(r, c, it, known) : RP_OK;
 }
 
 /* Fields that the instruction itself is made of, and repeated ones. */
 static bool is_structure(uint32_t number)
 {
     switch (number) {
-    case 1:
-    case 2:
-    case 3:
-    case 7:
-    case 8:
-    case 9:
-    case 13:
-    case 35:
-    case 36:
-    case 38:
-    case 17:
-    case 49:
-    case 52:
-    case 74:
+    case RP_HLO_INSTRUCTION_NAME:
+    case RP_HLO_INSTRUCTION_OPCODE:
+    case RP_HLO_INSTRUCTION_SHAPE:
+    case RP_HLO_INSTRUCTION_METADATA:
+    case RP_HLO_INSTRUCTION_LITERAL:
+    case RP_HLO_INSTRUCTION_PARAMETER_NUMBER:
+    case RP_HLO_INSTRUCTION_TUPLE_INDEX:
+    case RP_HLO_INSTRUCTION_ID:
+    case RP_HLO_INSTRUCTION_OPERAND_IDS:
+    case RP_HLO_INSTRUCTION_CALLED_COMPUTATION_IDS:
+    case RP_HLO_INSTRUCTION_SLICE_DIMENSIONS:
+    case RP_HLO_INSTRUCTION_REPLICA_GROUPS:
+    case RP_HLO_INSTRUCTION_SOURCE_TARGET_PAIRS:
+    case RP_HLO_INSTRUCTION_OUTPUT_OPERAND_ALIASING:
         return true;
     default:
         return false;
@@ -521,14 +474,14 @@ static bool is_structure(uint32_t number)
 
 /* Fields of the metadata that the model has no place for, as a second metadata field: who reads
    the message merges both. */
-static enum rp_code metadata_rest(struct hlo_proto *r, const struct rp_proto_cursor *outer,
-                                  const struct rp_proto_item *item)
+static enum rp_code keep_metadata_rest(struct hlo_proto *r, const struct rp_proto_cursor *outer,
+                                       const struct rp_proto_item *item)
 {
     struct rp_proto_cursor c = rp_proto_enter(outer, item);
     struct rp_proto_writer w = {0};
     struct rp_proto_item it;
     struct rp_bytes bytes;
-    size_t begun = rp_proto_begin(&w, 7);
+    size_t begun = rp_proto_begin(&w, RP_HLO_INSTRUCTION_METADATA);
     enum rp_code code;
 
     while (rp_proto_next(&c, &it))
@@ -538,12 +491,11 @@ static enum rp_code metadata_rest(struct hlo_proto *r, const struct rp_proto_cur
     code = rp_proto_written(&w, &bytes, r->err);
     if (code == RP_OK)
         code = rp_proto_finish(&c, r->err);
-    if (code == RP_OK && bytes.n > 2) {
-        const char *kept = rp_arena_copy(&r->p->arena, (const char *)bytes.at, bytes.n);
-
-        code = kept ? rp_program_add_attr(r->p, RP_ATTR_PROTO, kept, bytes.n, r->err)
-                    : rp_err_nomem(r->err, "reading metadata");
-    }
+    if (code == RP_OK && bytes.n > 2)
+        code =
+            hlo_add(r, rp_attr_bytes(RP_ATTR_PROTO, RP_VALUE_WIRE,
+                                     rp_arena_copy(&r->p->arena, (const char *)bytes.at, bytes.n),
+                                     bytes.n));
     rp_proto_writer_release(&w);
     return code;
 }
@@ -556,30 +508,98 @@ enum rp_code hlo_proto_attrs(struct hlo_proto *r, struct rp_bytes bytes, uint64_
     struct rp_proto_item it;
 
     while (rp_proto_next(&c, &it)) {
-        slices |= it.number == 17;
-        groups |= it.number == 49;
-        pairs |= it.number == 52;
-        aliases |= it.number == 74;
-        if (r->metadata_rest && it.number == 7 && it.wire == RP_WIRE_BYTES)
-            RP_TRY(metadata_rest(r, &c, &it));
-        laid |= custom && it.number == 56 && it.value;
-        if (is_structure(it.number) || (custom && (it.number == 56 || it.number == 57)))
+        slices |= it.number == RP_HLO_INSTRUCTION_SLICE_DIMENSIONS;
+        groups |= it.number == RP_HLO_INSTRUCTION_REPLICA_GROUPS;
+        pairs |= it.number == RP_HLO_INSTRUCTION_SOURCE_TARGET_PAIRS;
+        aliases |= it.number == RP_HLO_INSTRUCTION_OUTPUT_OPERAND_ALIASING;
+        if (r->metadata_rest && it.number == RP_HLO_INSTRUCTION_METADATA &&
+            it.wire == RP_WIRE_BYTES)
+            RP_TRY(keep_metadata_rest(r, &c, &it));
+        laid |= custom && it.number == RP_HLO_INSTRUCTION_CONSTRAIN_LAYOUT && it.value;
+        if (is_structure(it.number) ||
+            (custom && (it.number == RP_HLO_INSTRUCTION_CONSTRAIN_LAYOUT ||
+                        it.number == RP_HLO_INSTRUCTION_OPERAND_SHAPES_WITH_LAYOUT)))
             continue;
-        RP_TRY(attr_field(r, &c, &it, &known));
+        RP_TRY(add_field(r, &c, &it, &known));
         if (!known)
-            RP_TRY(rp_program_add_attr(r->p, RP_ATTR_PROTO, (const char *)it.begin,
-                                       (size_t)(c.at - it.begin), r->err));
+            RP_TRY(hlo_add(r, rp_attr_bytes(RP_ATTR_PROTO, RP_VALUE_WIRE, (const char *)it.begin,
+                                            (size_t)(c.at - it.begin))));
     }
     RP_TRY(rp_proto_finish(&c, r->err));
     if (slices)
-        RP_TRY(hlo_proto_slices(r, bytes, offset));
+        RP_TRY(hlo_add_slices(r, bytes, offset));
     if (groups && !rp_op_attr(r->p, r->op, RP_ATTR_REPLICA_GROUPS))
-        RP_TRY(repeated(r, bytes, offset, 49, RP_ATTR_REPLICA_GROUPS));
+        RP_TRY(hlo_add_groups(r, bytes, offset, RP_HLO_INSTRUCTION_REPLICA_GROUPS));
     if (pairs)
-        RP_TRY(repeated(r, bytes, offset, 52, RP_ATTR_SOURCE_TARGET_PAIRS));
+        RP_TRY(hlo_add_pairs(r, bytes, offset));
     if (aliases)
-        RP_TRY(repeated(r, bytes, offset, 74, RP_ATTR_OUTPUT_TO_OPERAND_ALIASING));
-    if (laid)
-        RP_TRY(hlo_proto_constraints(r, bytes, offset));
+        RP_TRY(hlo_add_aliases(r, bytes, offset));
+    return laid ? add_constraints(r, bytes, offset) : RP_OK;
+}
+
+/* ---- what a protobuf leaves out because it is zero or empty ---- */
+
+static const struct {
+    uint16_t code, key;
+    const char *word; /* otherwise 0, or an empty list */
+} implicit[] = {
+    {RP_OP_BATCH_NORM_GRAD, RP_ATTR_EPSILON, NULL},
+    {RP_OP_BATCH_NORM_GRAD, RP_ATTR_FEATURE_INDEX, NULL},
+    {RP_OP_BATCH_NORM_INFERENCE, RP_ATTR_EPSILON, NULL},
+    {RP_OP_BATCH_NORM_INFERENCE, RP_ATTR_FEATURE_INDEX, NULL},
+    {RP_OP_BATCH_NORM_TRAINING, RP_ATTR_EPSILON, NULL},
+    {RP_OP_BATCH_NORM_TRAINING, RP_ATTR_FEATURE_INDEX, NULL},
+    {RP_OP_BROADCAST, RP_ATTR_DIMENSIONS, NULL},
+    {RP_OP_DOT, RP_ATTR_LHS_CONTRACTING_DIMS, NULL},
+    {RP_OP_DOT, RP_ATTR_RHS_CONTRACTING_DIMS, NULL},
+    {RP_OP_FFT, RP_ATTR_FFT_TYPE, "FFT"},
+    {RP_OP_GATHER, RP_ATTR_COLLAPSED_SLICE_DIMS, NULL},
+    {RP_OP_GATHER, RP_ATTR_OFFSET_DIMS, NULL},
+    {RP_OP_GATHER, RP_ATTR_SLICE_SIZES, NULL},
+    {RP_OP_GATHER, RP_ATTR_START_INDEX_MAP, NULL},
+    {RP_OP_REDUCE, RP_ATTR_DIMENSIONS, NULL},
+    {RP_OP_REDUCE_PRECISION, RP_ATTR_EXPONENT_BITS, NULL},
+    {RP_OP_REDUCE_PRECISION, RP_ATTR_MANTISSA_BITS, NULL},
+    {RP_OP_RNG_BIT_GENERATOR, RP_ATTR_ALGORITHM, "rng_default"},
+    {RP_OP_SCAN, RP_ATTR_NUM_CARRIES, NULL},
+    {RP_OP_SCATTER, RP_ATTR_INSERTED_WINDOW_DIMS, NULL},
+    {RP_OP_SCATTER, RP_ATTR_SCATTER_DIMS_TO_OPERAND_DIMS, NULL},
+    {RP_OP_SCATTER, RP_ATTR_UPDATE_WINDOW_DIMS, NULL},
+    {RP_OP_TRANSPOSE, RP_ATTR_DIMENSIONS, NULL},
+};
+
+/* Most operations are none of these. */
+static const bool has_implicit[RP_OP_COUNT] = {
+    [RP_OP_BATCH_NORM_GRAD] = true,
+    [RP_OP_BATCH_NORM_INFERENCE] = true,
+    [RP_OP_BATCH_NORM_TRAINING] = true,
+    [RP_OP_BROADCAST] = true,
+    [RP_OP_DOT] = true,
+    [RP_OP_FFT] = true,
+    [RP_OP_GATHER] = true,
+    [RP_OP_REDUCE] = true,
+    [RP_OP_REDUCE_PRECISION] = true,
+    [RP_OP_RNG_BIT_GENERATOR] = true,
+    [RP_OP_SCAN] = true,
+    [RP_OP_SCATTER] = true,
+    [RP_OP_TRANSPOSE] = true,
+};
+
+enum rp_code hlo_proto_implicit(struct hlo_proto *r)
+{
+    uint16_t code = r->p->code.at[r->op];
+
+    if (!has_implicit[code])
+        return RP_OK;
+    for (size_t i = 0; i < sizeof implicit / sizeof *implicit; i++) {
+        struct rp_attr attr = {.key = implicit[i].key,
+                               .type = (uint8_t)rp_attr_type(implicit[i].key)};
+
+        if (implicit[i].code != code || rp_op_attr(r->p, r->op, implicit[i].key))
+            continue;
+        if (implicit[i].word)
+            attr = rp_attr_word(implicit[i].key, implicit[i].word);
+        RP_TRY(hlo_add(r, attr));
+    }
     return RP_OK;
 }

@@ -13,7 +13,7 @@
 #define MAX_RANK          256
 #define KEY(number, wire) RP_PROTO_KEY(number, RP_WIRE_##wire)
 
-/* ---- text of attributes ---- */
+/* ---- texts of layouts ---- */
 
 enum rp_code hlo_put(struct hlo_proto *r, const char *text, size_t n)
 {
@@ -37,70 +37,14 @@ enum rp_code hlo_putf(struct hlo_proto *r, const char *fmt, ...)
     return hlo_put(r, text, n < 0 ? 0 : (size_t)n < sizeof text ? (size_t)n : sizeof text - 1);
 }
 
-enum rp_code hlo_put_word(struct hlo_proto *r, const char *text)
-{
-    return hlo_put(r, text, strlen(text));
-}
-
-enum rp_code hlo_put_int(struct hlo_proto *r, int64_t value)
-{
-    char digits[24];
-    size_t at = sizeof digits;
-    uint64_t v = value < 0 ? 0 - (uint64_t)value : (uint64_t)value;
-
-    do {
-        digits[--at] = (char)('0' + v % 10);
-        v /= 10;
-    } while (v);
-    if (value < 0)
-        digits[--at] = '-';
-    return hlo_put(r, digits + at, sizeof digits - at);
-}
-
-enum rp_code hlo_put_ints(struct hlo_proto *r, struct rp_bytes packed, const char *separator)
+enum rp_code hlo_put_ints(struct hlo_proto *r, struct rp_bytes packed)
 {
     struct rp_proto_cursor c = rp_proto_cursor(packed.at, packed.n, 0, 1);
-    size_t gap = strlen(separator);
     uint64_t value;
-    bool first = true;
 
-    while (rp_proto_packed_varint(&c, &value)) {
-        if (!first)
-            RP_TRY(hlo_put(r, separator, gap));
-        RP_TRY(hlo_put_int(r, (int64_t)value));
-        first = false;
-    }
+    for (bool first = true; rp_proto_packed_varint(&c, &value); first = false)
+        RP_TRY(hlo_putf(r, first ? "%lld" : ",%lld", (long long)value));
     return rp_proto_finish(&c, r->err);
-}
-
-enum rp_code hlo_put_quoted(struct hlo_proto *r, struct rp_bytes bytes)
-{
-    RP_TRY(hlo_put(r, "\"", 1));
-    for (size_t i = 0; i < bytes.n; i++) {
-        uint8_t b = bytes.at[i];
-
-        if (b == '"' || b == '\\')
-            RP_TRY(hlo_putf(r, "\\%c", b));
-        else if (b < 0x20 || b >= 0x7f)
-            RP_TRY(hlo_putf(r, "\\%03o", b));
-        else
-            RP_TRY(hlo_put(r, (const char *)&b, 1));
-    }
-    return hlo_put(r, "\"", 1);
-}
-
-enum rp_code hlo_put_attr(struct hlo_proto *r, uint32_t key, bool module)
-{
-    size_t n = r->text.n;
-    char *copy = rp_arena_copy(&r->p->arena, r->text.at, n);
-    struct rp_attr attr = {copy, (uint32_t)n, key};
-
-    r->text.n = 0;
-    if (!copy)
-        return rp_err_nomem(r->err, "reading attributes");
-    if (module)
-        return rp_vec_push(&r->p->module_attrs, attr, r->err);
-    return rp_program_add_attr(r->p, key, copy, n, r->err);
 }
 
 /* ---- shapes ---- */
@@ -123,7 +67,7 @@ static enum rp_code tile(struct hlo_proto *r, const struct rp_proto_cursor *oute
     RP_TRY(hlo_putf(r, first ? "T(" : "("));
     while (rp_proto_next(&c, &it)) {
         if (RP_PROTO_KEY(it.number, it.wire) == KEY(1, BYTES))
-            RP_TRY(hlo_put_ints(r, it.bytes, ","));
+            RP_TRY(hlo_put_ints(r, it.bytes));
         else if (RP_PROTO_KEY(it.number, it.wire) == KEY(1, VARINT))
             RP_TRY(hlo_putf(r, "%lld", (long long)it.value));
     }
@@ -187,7 +131,7 @@ static enum rp_code layout(struct hlo_proto *r, struct rp_bytes bytes, uint64_t 
     RP_TRY(hlo_put(r, "{", 1));
     while (rp_proto_next(&c, &it)) {
         if (RP_PROTO_KEY(it.number, it.wire) == KEY(1, BYTES))
-            RP_TRY(hlo_put_ints(r, it.bytes, ","));
+            RP_TRY(hlo_put_ints(r, it.bytes));
         else if (RP_PROTO_KEY(it.number, it.wire) == KEY(1, VARINT))
             RP_TRY(hlo_putf(r, "%s%llu", r->text.n > from + 1 ? "," : "",
                             (unsigned long long)it.value));

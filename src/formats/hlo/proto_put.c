@@ -1,296 +1,268 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Attributes in words into fields of HloInstructionProto: the other direction of proto_attrs.c.
- * A value that its field cannot hold goes into our own field as it is, so that nothing is lost on
- * the way back.
+ * Attributes into fields of HloInstructionProto: the other direction of proto_attrs.c and
+ * proto_values.c. A value without a field, and raw text, go into our own field as text, so that
+ * nothing is lost on the way back.
  */
 #include "formats/hlo/proto_put.h"
+#include "program/window.h"
 
-#include "formats/hlo/text.h"
+#include "abi/proto/hlo.h"
 
-#include <stdlib.h>
 #include <string.h>
 
-/* ---- scanning values ---- */
-
-struct scan {
-    const char *at, *end;
-};
-
-static struct scan scan_of(const struct rp_attr *attr)
-{
-    return (struct scan){attr->at, attr->at + attr->n};
-}
-
-static bool take(struct scan *s, char c)
-{
-    while (s->at < s->end && (*s->at == ' ' || *s->at == '\n'))
-        s->at++;
-    if (s->at == s->end || *s->at != c)
-        return false;
-    s->at++;
-    return true;
-}
-
-static bool take_int(struct scan *s, int64_t *value)
-{
-    bool minus = take(s, '-');
-    const char *from;
-    uint64_t v = 0;
-
-    while (s->at < s->end && *s->at == ' ')
-        s->at++;
-    for (from = s->at; s->at < s->end && *s->at >= '0' && *s->at <= '9'; s->at++)
-        v = v * 10 + (uint64_t)(*s->at - '0');
-    *value = (int64_t)(minus ? 0 - v : v);
-    return s->at > from;
-}
-
-/* "{1,2}" with these brackets as one packed field; nothing is written where it is empty. */
-static bool put_list(const struct hlo_put *put, uint32_t field, struct scan *s, char open,
-                     char close)
+static void put_ints(const struct hlo_put *put, uint32_t field, const int64_t *at, size_t n)
 {
     size_t begun;
-    int64_t v;
 
-    if (!take(s, open))
-        return false;
-    if (take(s, close))
-        return true;
+    if (!n)
+        return;
     begun = rp_proto_begin(put->w, field);
-    do {
-        if (!take_int(s, &v)) {
+    for (size_t i = 0; i < n; i++)
+        rp_proto_add_varint(put->w, (uint64_t)at[i]);
+    rp_proto_end(put->w, begun);
+}
+
+static void put_list(const struct hlo_put *put, uint32_t field, struct rp_int_list list)
+{
+    put_ints(put, field, list.at, list.n);
+}
+
+static void put_slice(const struct hlo_put *put, uint32_t field, struct rp_slice text)
+{
+    rp_proto_put_bytes(put->w, field, text.at, text.n);
+}
+
+/* ---- messages of one attribute ---- */
+
+/* One message for every n numbers, which are its fields 1 to n. */
+static void put_tuples(const struct hlo_put *put, uint32_t field, const struct rp_attr *attr,
+                       uint32_t n)
+{
+    for (uint32_t i = 0; i + n <= attr->n; i += n) {
+        size_t begun = rp_proto_begin(put->w, field);
+
+        for (uint32_t k = 0; k < n; k++)
+            if (attr->ints[i + k])
+                rp_proto_put_varint(put->w, k + 1, (uint64_t)attr->ints[i + k]);
+        rp_proto_end(put->w, begun);
+    }
+}
+
+static void put_padding(const struct hlo_put *put, const struct rp_attr *attr)
+{
+    size_t begun = rp_proto_begin(put->w, RP_HLO_INSTRUCTION_PADDING_CONFIG);
+
+    put_tuples(put, RP_HLO_PADDING_DIMENSIONS, attr, 3);
+    rp_proto_end(put->w, begun);
+}
+
+static void put_window(const struct hlo_put *put, const struct rp_attr *attr)
+{
+    size_t window = rp_proto_begin(put->w, RP_HLO_INSTRUCTION_WINDOW);
+
+    for (uint32_t i = 0; i < attr->n; i++) {
+        const struct rp_window_dim *d = &attr->window[i];
+        size_t dim = rp_proto_begin(put->w, RP_HLO_WINDOW_DIMENSIONS);
+
+        rp_proto_put_varint(put->w, RP_HLO_WINDOW_DIM_SIZE, (uint64_t)d->size);
+        rp_proto_put_varint(put->w, RP_HLO_WINDOW_DIM_STRIDE, (uint64_t)d->stride);
+        rp_proto_put_varint(put->w, RP_HLO_WINDOW_DIM_PADDING_LOW, (uint64_t)d->pad_low);
+        rp_proto_put_varint(put->w, RP_HLO_WINDOW_DIM_PADDING_HIGH, (uint64_t)d->pad_high);
+        rp_proto_put_varint(put->w, RP_HLO_WINDOW_DIM_WINDOW_DILATION,
+                            (uint64_t)d->window_dilation);
+        rp_proto_put_varint(put->w, RP_HLO_WINDOW_DIM_BASE_DILATION, (uint64_t)d->base_dilation);
+        if (d->reversal)
+            rp_proto_put_varint(put->w, RP_HLO_WINDOW_DIM_WINDOW_REVERSAL, 1);
+        rp_proto_end(put->w, dim);
+    }
+    rp_proto_end(put->w, window);
+}
+
+static void put_conv_dims(const struct hlo_put *put, const struct rp_attr *attr)
+{
+    struct rp_conv_dims d;
+    size_t begun = rp_proto_begin(put->w, RP_HLO_INSTRUCTION_CONVOLUTION_DIMENSION_NUMBERS);
+
+    rp_attr_conv_dims(attr, &d);
+    rp_proto_put_varint(put->w, RP_HLO_CONV_DIMS_KERNEL_INPUT_FEATURE_DIMENSION,
+                        (uint64_t)d.kernel_input);
+    rp_proto_put_varint(put->w, RP_HLO_CONV_DIMS_KERNEL_OUTPUT_FEATURE_DIMENSION,
+                        (uint64_t)d.kernel_output);
+    put_ints(put, RP_HLO_CONV_DIMS_KERNEL_SPATIAL_DIMENSIONS, d.kernel_spatial, d.nspatial);
+    rp_proto_put_varint(put->w, RP_HLO_CONV_DIMS_INPUT_BATCH_DIMENSION, (uint64_t)d.input_batch);
+    rp_proto_put_varint(put->w, RP_HLO_CONV_DIMS_INPUT_FEATURE_DIMENSION,
+                        (uint64_t)d.input_feature);
+    rp_proto_put_varint(put->w, RP_HLO_CONV_DIMS_OUTPUT_BATCH_DIMENSION, (uint64_t)d.output_batch);
+    rp_proto_put_varint(put->w, RP_HLO_CONV_DIMS_OUTPUT_FEATURE_DIMENSION,
+                        (uint64_t)d.output_feature);
+    put_ints(put, RP_HLO_CONV_DIMS_INPUT_SPATIAL_DIMENSIONS, d.input_spatial, d.nspatial);
+    put_ints(put, RP_HLO_CONV_DIMS_OUTPUT_SPATIAL_DIMENSIONS, d.output_spatial, d.nspatial);
+    rp_proto_end(put->w, begun);
+}
+
+static void put_mesh(const struct hlo_put *put, const struct rp_replica_groups *g)
+{
+    size_t mesh = rp_proto_begin(put->w, RP_HLO_MESH_GROUPS_MESH), begun;
+
+    for (size_t i = 0; i < g->naxes; i++) {
+        begun = rp_proto_begin(put->w, RP_HLO_MESH_AXES);
+        put_slice(put, RP_HLO_MESH_AXIS_NAME, g->axes[i].name);
+        rp_proto_put_varint(put->w, RP_HLO_MESH_AXIS_SIZE, (uint64_t)g->axes[i].size);
+        rp_proto_end(put->w, begun);
+    }
+    put_list(put, RP_HLO_MESH_DEVICE_IDS, g->ids);
+    if (g->dims.n) {
+        begun = rp_proto_begin(put->w, RP_HLO_MESH_IOTA_TRANSFORM);
+        put_list(put, RP_HLO_MESH_IOTA_RESHAPE_DIMS, g->dims);
+        put_list(put, RP_HLO_MESH_IOTA_TRANSPOSE_PERM, g->perm);
+        rp_proto_end(put->w, begun);
+    }
+    rp_proto_end(put->w, mesh);
+}
+
+static void put_mesh_groups(const struct hlo_put *put, const struct rp_replica_groups *g)
+{
+    size_t groups = rp_proto_begin(put->w, RP_HLO_INSTRUCTION_MESH_AXES_REPLICA_GROUP_LIST);
+
+    put_mesh(put, g);
+    for (size_t i = 0; i < g->nparts; i++) {
+        size_t part = rp_proto_begin(put->w, RP_HLO_MESH_GROUPS_AXES), sub;
+
+        rp_proto_put_varint(put->w, RP_HLO_AXIS_REF_MESH_AXIS_INDEX, g->parts[i].axis);
+        if (g->parts[i].size) {
+            sub = rp_proto_begin(put->w, RP_HLO_AXIS_REF_SUB_AXIS_INFO);
+            rp_proto_put_varint(put->w, RP_HLO_SUB_AXIS_PRE_SIZE, (uint64_t)g->parts[i].before);
+            rp_proto_put_varint(put->w, RP_HLO_SUB_AXIS_SIZE, (uint64_t)g->parts[i].size);
+            rp_proto_end(put->w, sub);
+        }
+        rp_proto_end(put->w, part);
+    }
+    rp_proto_end(put->w, groups);
+}
+
+static void put_groups(const struct hlo_put *put, const struct rp_replica_groups *g)
+{
+    size_t begun;
+
+    if (g->form == RP_GROUPS_MESH) {
+        put_mesh_groups(put, g);
+    } else if (g->form == RP_GROUPS_IOTA) {
+        begun = rp_proto_begin(put->w, RP_HLO_INSTRUCTION_IOTA_COLLECTIVE_DEVICE_LIST);
+        rp_proto_put_varint(put->w, RP_HLO_IOTA_GROUPS_NUM_REPLICA_GROUPS, g->ngroups);
+        rp_proto_put_varint(put->w, RP_HLO_IOTA_GROUPS_NUM_DEVICES_PER_GROUP,
+                            (uint64_t)g->group_size);
+        put_list(put, RP_HLO_IOTA_GROUPS_IOTA_RESHAPE_DIMS, g->dims);
+        if (g->perm.n)
+            put_list(put, RP_HLO_IOTA_GROUPS_IOTA_TRANSPOSE_PERM, g->perm);
+        else
+            rp_proto_put_varint(put->w, RP_HLO_IOTA_GROUPS_IOTA_TRANSPOSE_PERM, 0);
+        rp_proto_end(put->w, begun);
+    } else {
+        for (size_t i = 0; i < g->ngroups; i++) {
+            begun = rp_proto_begin(put->w, RP_HLO_INSTRUCTION_REPLICA_GROUPS);
+            put_ints(put, RP_HLO_REPLICA_GROUP_REPLICA_IDS, g->ids.at + g->begin[i],
+                     g->begin[i + 1] - g->begin[i]);
             rp_proto_end(put->w, begun);
-            return false;
         }
-        rp_proto_add_varint(put->w, (uint64_t)v);
-    } while (take(s, ','));
-    rp_proto_end(put->w, begun);
-    return take(s, close);
-}
-
-static enum rp_code put_unquoted(const struct hlo_put *put, uint32_t field,
-                                 const struct rp_attr *attr)
-{
-    char *text = malloc((size_t)attr->n + 1);
-
-    if (!text)
-        return rp_err_nomem(put->err, "writing an attribute");
-    rp_proto_put_bytes(put->w, field, text, hlo_unquote(attr, text));
-    free(text);
-    return RP_OK;
-}
-
-/* ---- one attribute, one field ---- */
-
-static bool is_word(const struct rp_attr *attr, const char *word)
-{
-    return attr->n == strlen(word) && memcmp(attr->at, word, attr->n) == 0;
-}
-
-static bool put_simple(const struct hlo_put *put, const struct hlo_codec_row *row,
-                       const struct rp_attr *attr)
-{
-    struct scan s = scan_of(attr);
-    char text[64];
-    int64_t v;
-
-    switch (row->codec) {
-    case HLO_INT:
-    case HLO_INT0:
-    case HLO_INT1:
-        if (!take_int(&s, &v) || s.at != s.end)
-            return false;
-        rp_proto_put_varint(put->w, row->field, (uint64_t)v);
-        return true;
-    case HLO_BOOL:
-        if (!is_word(attr, "true") && !is_word(attr, "false"))
-            return false;
-        if (is_word(attr, "true"))
-            rp_proto_put_varint(put->w, row->field, 1);
-        return true;
-    case HLO_WORD:
-        rp_proto_put_bytes(put->w, row->field, attr->at, attr->n);
-        return true;
-    case HLO_INTS:
-        return put_list(put, row->field, &s, '{', '}') && s.at == s.end;
-    case HLO_FLOAT:
-        if (attr->n >= sizeof text)
-            return false;
-        memcpy(text, attr->at, attr->n);
-        text[attr->n] = '\0';
-        rp_proto_put_float(put->w, row->field, strtof(text, NULL));
-        return true;
-    default:
-        return false;
     }
 }
 
-/* ---- messages ---- */
-
-static void put_triple(const struct hlo_put *put, uint32_t field, const int64_t v[3])
+/* Entries of output_operand_aliasing, or of the module's message, which have a kind. */
+static void put_alias_entries(const struct hlo_put *put, uint32_t field, const struct rp_attr *attr,
+                              bool kinds)
 {
-    size_t begun = rp_proto_begin(put->w, field);
+    for (uint32_t i = 0; i < attr->n; i++) {
+        const struct rp_alias *a = &attr->aliases[i];
+        size_t begun = rp_proto_begin(put->w, field);
 
-    for (uint32_t i = 0; i < 3; i++)
-        if (v[i])
-            rp_proto_put_varint(put->w, i + 1, (uint64_t)v[i]);
-    rp_proto_end(put->w, begun);
-}
-
-/* "{[0:4], [2:8:2]}" */
-static bool put_slice(const struct hlo_put *put, const struct rp_attr *attr)
-{
-    struct scan s = scan_of(attr);
-
-    if (!take(&s, '{'))
-        return false;
-    while (take(&s, '[')) {
-        int64_t v[3] = {0, 0, 1};
-
-        if (!take_int(&s, &v[0]) || !take(&s, ':') || !take_int(&s, &v[1]) ||
-            (take(&s, ':') && !take_int(&s, &v[2])) || !take(&s, ']'))
-            return false;
-        put_triple(put, 17, v);
-        take(&s, ',');
-    }
-    return take(&s, '}');
-}
-
-/* "0_1x2_3_1" */
-static bool put_padding(const struct hlo_put *put, const struct rp_attr *attr)
-{
-    struct scan s = scan_of(attr);
-    size_t begun = rp_proto_begin(put->w, 21);
-    bool fits = true;
-
-    do {
-        int64_t v[3] = {0, 0, 0};
-
-        fits = take_int(&s, &v[0]) && take(&s, '_') && take_int(&s, &v[1]) &&
-               (!take(&s, '_') || take_int(&s, &v[2]));
-        if (fits)
-            put_triple(put, 1, v);
-    } while (fits && take(&s, 'x'));
-    rp_proto_end(put->w, begun);
-    return fits && s.at == s.end;
-}
-
-/* "{{0,1},{1,0}}": pairs of numbers, or groups of them */
-static bool put_nested(const struct hlo_put *put, const struct rp_attr *attr, bool pairs)
-{
-    struct scan s = scan_of(attr);
-
-    if (!take(&s, '{'))
-        return false;
-    if (take(&s, '}'))
-        return s.at == s.end;
-    do {
-        size_t begun;
-        bool fits;
-
-        if (pairs) {
-            int64_t v[3] = {0, 0, 0};
-
-            if (!take(&s, '{') || !take_int(&s, &v[0]) || !take(&s, ',') || !take_int(&s, &v[1]) ||
-                !take(&s, '}'))
-                return false;
-            put_triple(put, 52, v);
-            continue;
-        }
-        begun = rp_proto_begin(put->w, 49);
-        fits = put_list(put, 1, &s, '{', '}');
+        put_list(put, RP_HLO_ALIAS_ENTRY_OUTPUT_SHAPE_INDEX, a->output);
+        rp_proto_put_varint(put->w, RP_HLO_ALIAS_ENTRY_PARAMETER_NUMBER, (uint64_t)a->number);
+        put_list(put, RP_HLO_ALIAS_ENTRY_PARAMETER_SHAPE_INDEX, a->operand);
+        if (kinds)
+            rp_proto_put_varint(put->w, RP_HLO_ALIAS_ENTRY_KIND,
+                                a->kind == RP_ALIAS_MUST ? RP_HLO_ALIAS_KIND_MUST_ALIAS
+                                                         : RP_HLO_ALIAS_KIND_MAY_ALIAS);
         rp_proto_end(put->w, begun);
-        if (!fits)
-            return false;
-    } while (take(&s, ','));
-    return take(&s, '}') && s.at == s.end;
+    }
 }
 
-/* "[2,4]<=[4,2]T(1,0)" */
-static bool put_iota_groups(const struct hlo_put *put, const struct rp_attr *attr)
+void hlo_put_module_aliases(const struct hlo_put *put, const struct rp_attr *attr)
 {
-    struct scan s = scan_of(attr);
-    size_t begun = rp_proto_begin(put->w, 92);
-    int64_t groups, size;
-    bool fits = take(&s, '[') && take_int(&s, &groups) && take(&s, ',') && take_int(&s, &size) &&
-                take(&s, ']') && take(&s, '<') && take(&s, '=');
+    size_t begun = rp_proto_begin(put->w, RP_HLO_MODULE_INPUT_OUTPUT_ALIAS);
 
-    if (fits) {
-        rp_proto_put_varint(put->w, 1, (uint64_t)groups);
-        rp_proto_put_varint(put->w, 2, (uint64_t)size);
-        fits = put_list(put, 3, &s, '[', ']');
-        if (fits && take(&s, 'T'))
-            fits = put_list(put, 4, &s, '(', ')');
-        else if (fits)
-            rp_proto_put_varint(put->w, 4, 0);
+    put_alias_entries(put, RP_HLO_ALIAS_ENTRIES, attr, true);
+    rp_proto_end(put->w, begun);
+}
+
+/* As deep as its makers let it be: RP_SHARDING_DEPTH. */
+static void put_sharding(const struct hlo_put *put, uint32_t field, const struct rp_sharding *s)
+{
+    size_t begun = rp_proto_begin(put->w, field), perm;
+
+    rp_proto_put_varint(put->w, RP_HLO_SHARDING_TYPE, s->type);
+    put_list(put, RP_HLO_SHARDING_TILE_ASSIGNMENT_DIMENSIONS, s->tiles);
+    put_list(put, RP_HLO_SHARDING_TILE_ASSIGNMENT_DEVICES, s->devices);
+    for (size_t i = 0; i < s->nparts; i++)
+        put_sharding(put, RP_HLO_SHARDING_TUPLE_SHARDINGS, &s->parts[i]);
+    if (s->last_replicate)
+        rp_proto_put_varint(put->w, RP_HLO_SHARDING_REPLICATE_ON_LAST_TILE_DIM, 1);
+    put_list(put, RP_HLO_SHARDING_LAST_TILE_DIMS, s->last);
+    put_list(put, RP_HLO_SHARDING_IOTA_RESHAPE_DIMS, s->dims);
+    if (s->perm.n) {
+        put_list(put, RP_HLO_SHARDING_IOTA_TRANSPOSE_PERM, s->perm);
+    } else if (s->dims.n) { /* XLA wants to see that nothing is transposed */
+        perm = rp_proto_begin(put->w, RP_HLO_SHARDING_IOTA_TRANSPOSE_PERM);
+        for (size_t i = 0; i < s->dims.n; i++)
+            rp_proto_add_varint(put->w, i);
+        rp_proto_end(put->w, perm);
+    }
+    if (s->grouped) {
+        rp_proto_put_varint(put->w, RP_HLO_SHARDING_IS_SHARD_GROUP, 1);
+        rp_proto_put_varint(put->w, RP_HLO_SHARDING_SHARD_GROUP_ID, (uint64_t)s->group);
+        rp_proto_put_varint(put->w, RP_HLO_SHARDING_SHARD_GROUP_TYPE, s->shard_like);
     }
     rp_proto_end(put->w, begun);
-    return fits && s.at == s.end;
 }
 
-/* "{{0}: (1, {}), {1}: (2, {0})}" */
-static bool put_aliasing(const struct hlo_put *put, const struct rp_attr *attr)
+static void put_map(const struct hlo_put *put, const struct rp_attr *attr)
 {
-    struct scan s = scan_of(attr);
+    size_t map = rp_proto_begin(put->w, RP_HLO_INSTRUCTION_FRONTEND_ATTRIBUTES);
 
-    if (!take(&s, '{'))
-        return false;
-    while (!take(&s, '}')) {
-        size_t begun = rp_proto_begin(put->w, 74);
-        int64_t operand;
-        bool fits = put_list(put, 1, &s, '{', '}') && take(&s, ':') && take(&s, '(') &&
-                    take_int(&s, &operand) && take(&s, ',');
+    for (uint32_t i = 0; i + 1 < attr->n; i += 2) {
+        size_t entry = rp_proto_begin(put->w, RP_HLO_FRONTEND_ATTRIBUTES_MAP);
 
-        if (fits) {
-            rp_proto_put_varint(put->w, 2, (uint64_t)operand);
-            fits = put_list(put, 3, &s, '{', '}') && take(&s, ')');
-        }
-        rp_proto_end(put->w, begun);
-        if (!fits)
-            return false;
-        take(&s, ',');
+        put_slice(put, RP_HLO_TEXT_ENTRY_KEY, attr->texts[i]);
+        put_slice(put, RP_HLO_TEXT_ENTRY_VALUE, attr->texts[i + 1]);
+        rp_proto_end(put->w, entry);
     }
-    return s.at == s.end;
+    rp_proto_end(put->w, map);
 }
 
-/* "{ {0}: (0, {}, may-alias), {1}: (2, {}, must-alias) }" of a module */
-bool hlo_put_module_alias(const struct hlo_put *put, const struct rp_attr *attr)
+static void put_predecessors(const struct hlo_put *put, const struct rp_attr *attr)
 {
-    struct scan s = scan_of(attr);
-    size_t aliases = rp_proto_begin(put->w, 8), begun;
-    bool fits = take(&s, '{');
+    size_t begun = rp_proto_begin(put->w, RP_HLO_INSTRUCTION_CONTROL_PREDECESSOR_IDS);
 
-    while (fits && !take(&s, '}')) {
-        int64_t parameter = 0;
-        uint64_t kind = 1;
+    for (uint32_t i = 0; i < attr->n; i++)
+        rp_proto_add_varint(put->w, hlo_put_id(put->p, attr->ids[i]));
+    rp_proto_end(put->w, begun);
+}
 
-        begun = rp_proto_begin(put->w, 1);
-        fits = put_list(put, 1, &s, '{', '}') && take(&s, ':') && take(&s, '(') &&
-               take_int(&s, &parameter);
-        rp_proto_put_varint(put->w, 2, (uint64_t)parameter);
-        if (fits && take(&s, ','))
-            fits = put_list(put, 3, &s, '{', '}');
-        if (fits && take(&s, ',')) {
-            const char *close = memchr(s.at, ')', (size_t)(s.end - s.at));
-
-            kind = close && memmem(s.at, (size_t)(close - s.at), "must", 4) ? 2 : 1;
-            s.at = close ? close : s.end;
-        }
-        rp_proto_put_varint(put->w, 4, kind);
-        rp_proto_end(put->w, begun);
-        fits = fits && take(&s, ')');
-        take(&s, ',');
-    }
-    rp_proto_end(put->w, aliases);
-    return fits;
+static void put_constraints(const struct hlo_put *put, const struct rp_attr *attr)
+{
+    rp_proto_put_varint(put->w, RP_HLO_INSTRUCTION_CONSTRAIN_LAYOUT, 1);
+    for (uint32_t i = 0; i < attr->n; i++)
+        hlo_put_shape(put, RP_HLO_INSTRUCTION_OPERAND_SHAPES_WITH_LAYOUT, attr->ids[i]);
 }
 
 /* ---- attributes that share a message ---- */
 
-static const struct rp_attr *attr_of(const struct hlo_put *put, uint32_t op, uint32_t key)
+/* The attribute of that key, where it is a value of its type. */
+static const struct rp_attr *value_of(const struct hlo_put *put, uint32_t op, uint32_t key)
 {
-    return rp_op_attr(put->p, op, key);
+    const struct rp_attr *attr = rp_op_attr(put->p, op, key);
+
+    return attr && attr->type == rp_attr_type(key) ? attr : NULL;
 }
 
 static bool of_dot(const struct hlo_put *put, uint32_t op)
@@ -299,213 +271,212 @@ static bool of_dot(const struct hlo_put *put, uint32_t op)
            put->p->code.at[op] == RP_OP_CONVOLUTION || put->p->code.at[op] == RP_OP_CUSTOM_CALL;
 }
 
-/* Dot, gather and scatter dimensions; `single` ones of two messages go where the others are. */
-static void put_groups(const struct hlo_put *put, uint32_t op, uint32_t field, uint32_t witness)
+static bool is_solve(const struct hlo_put *put, uint32_t op)
 {
-    size_t n, begun;
-    const struct hlo_group_row *rows = hlo_group_rows(&n);
+    return put->p->code.at[op] == RP_OP_TRIANGULAR_SOLVE || put->p->code.at[op] == RP_OP_CHOLESKY;
+}
 
-    if (!attr_of(put, op, witness))
+static void put_dims(const struct hlo_put *put, uint32_t op, uint32_t field)
+{
+    for (const uint16_t *key = hlo_dims_keys(field); *key; key++) {
+        const struct rp_attr *attr = value_of(put, op, *key);
+
+        if (attr && attr->type == RP_VALUE_INT)
+            rp_proto_put_varint(put->w, hlo_attr_field(*key).inner, (uint64_t)attr->number);
+        else if (attr)
+            put_ints(put, hlo_attr_field(*key).inner, attr->ints, attr->n);
+    }
+}
+
+/* The message of dimensions that belongs to this operation; 0: none. */
+static uint32_t dims_field(const struct hlo_put *put, uint32_t op)
+{
+    switch (put->p->code.at[op]) {
+    case RP_OP_GATHER:
+        return value_of(put, op, RP_ATTR_INDEX_VECTOR_DIM)
+                   ? RP_HLO_INSTRUCTION_GATHER_DIMENSION_NUMBERS
+                   : 0;
+    case RP_OP_SCATTER:
+        return value_of(put, op, RP_ATTR_INDEX_VECTOR_DIM)
+                   ? RP_HLO_INSTRUCTION_SCATTER_DIMENSION_NUMBERS
+                   : 0;
+    case RP_OP_RAGGED_DOT:
+        return RP_HLO_INSTRUCTION_RAGGED_DOT_DIMENSION_NUMBERS;
+    default:
+        return value_of(put, op, RP_ATTR_LHS_CONTRACTING_DIMS)
+                   ? RP_HLO_INSTRUCTION_DOT_DIMENSION_NUMBERS
+                   : 0;
+    }
+}
+
+static void put_dims_message(const struct hlo_put *put, uint32_t op)
+{
+    uint32_t field = dims_field(put, op);
+    size_t begun, dot;
+
+    if (!field)
         return;
     begun = rp_proto_begin(put->w, field);
-    for (size_t i = 0; i < n; i++) {
-        const struct rp_attr *attr = attr_of(put, op, rows[i].key);
-        struct scan s;
-        int64_t v;
-
-        if (rows[i].field != field || !attr)
-            continue;
-        s = scan_of(attr);
-        if (!rows[i].single)
-            put_list(put, rows[i].inner, &s, '{', '}');
-        else if (take_int(&s, &v))
-            rp_proto_put_varint(put->w, rows[i].inner, (uint64_t)v);
+    if (field == RP_HLO_INSTRUCTION_RAGGED_DOT_DIMENSION_NUMBERS) {
+        dot = rp_proto_begin(put->w, RP_HLO_RAGGED_DOT_DIMS_DOT_DIMENSION_NUMBERS);
+        put_dims(put, op, RP_HLO_INSTRUCTION_DOT_DIMENSION_NUMBERS);
+        rp_proto_end(put->w, dot);
     }
+    put_dims(put, op, field);
     rp_proto_end(put->w, begun);
 }
 
 static void put_precision(const struct hlo_put *put, uint32_t op)
 {
-    const struct rp_attr *list = attr_of(put, op, RP_ATTR_OPERAND_PRECISION);
-    const struct rp_attr *algorithm = attr_of(put, op, RP_ATTR_ALGORITHM);
-    uint64_t v;
+    const struct rp_attr *list = value_of(put, op, RP_ATTR_OPERAND_PRECISION);
+    const struct rp_attr *algorithm = value_of(put, op, RP_ATTR_ALGORITHM);
     size_t begun, packed;
+    uint64_t v;
 
     if (algorithm && !of_dot(put, op))
         algorithm = NULL;
     if (!list && !algorithm)
         return;
-    begun = rp_proto_begin(put->w, 51);
+    begun = rp_proto_begin(put->w, RP_HLO_INSTRUCTION_PRECISION_CONFIG);
     if (list) {
-        struct scan s = scan_of(list);
-
-        packed = rp_proto_begin(put->w, 1);
-        take(&s, '{');
-        while (s.at < s.end && *s.at != '}') {
-            const char *from = s.at;
-
-            while (s.at < s.end && *s.at != ',' && *s.at != '}')
-                s.at++;
-            if (!hlo_enum_value(RP_ATTR_OPERAND_PRECISION, false, from, (size_t)(s.at - from), &v))
+        packed = rp_proto_begin(put->w, RP_HLO_PRECISION_OPERAND_PRECISION);
+        for (uint32_t i = 0; i < list->n; i++) {
+            if (!hlo_enum_value(RP_ATTR_OPERAND_PRECISION, false, list->texts[i].at,
+                                list->texts[i].n, &v))
                 v = 0;
             rp_proto_add_varint(put->w, v);
-            take(&s, ',');
         }
         rp_proto_end(put->w, packed);
     }
     if (algorithm && hlo_enum_value(RP_ATTR_ALGORITHM, true, algorithm->at, algorithm->n, &v))
-        rp_proto_put_varint(put->w, 2, v);
+        rp_proto_put_varint(put->w, RP_HLO_PRECISION_ALGORITHM, v);
     rp_proto_end(put->w, begun);
 }
 
 static void put_solve(const struct hlo_put *put, uint32_t op)
 {
-    static const uint16_t keys[] = {0, RP_ATTR_LEFT_SIDE, RP_ATTR_LOWER, RP_ATTR_UNIT_DIAGONAL};
+    static const uint16_t keys[] = {RP_ATTR_LEFT_SIDE, RP_ATTR_LOWER, RP_ATTR_UNIT_DIAGONAL};
     bool cholesky = put->p->code.at[op] == RP_OP_CHOLESKY;
-    const struct rp_attr *transpose = attr_of(put, op, RP_ATTR_TRANSPOSE_A);
-    size_t begun = rp_proto_begin(put->w, cholesky ? 62 : 59);
+    const struct rp_attr *transpose = value_of(put, op, RP_ATTR_TRANSPOSE_A);
+    size_t begun = rp_proto_begin(put->w, cholesky ? RP_HLO_INSTRUCTION_CHOLESKY_OPTIONS
+                                                   : RP_HLO_INSTRUCTION_TRIANGULAR_SOLVE_OPTIONS);
     uint64_t v;
 
-    for (uint32_t i = 1; i < 4; i++) {
-        const struct rp_attr *attr = attr_of(put, op, keys[i]);
+    for (uint32_t i = 0; i < 3; i++) {
+        const struct rp_attr *attr = value_of(put, op, keys[i]);
 
-        if (attr && is_word(attr, "true"))
-            rp_proto_put_varint(put->w, cholesky ? 1 : i, 1);
+        if (attr && attr->number)
+            rp_proto_put_varint(
+                put->w, cholesky ? RP_HLO_CHOLESKY_LOWER : hlo_attr_field(keys[i]).inner, 1);
     }
     if (transpose && hlo_enum_value(RP_ATTR_TRANSPOSE_A, false, transpose->at, transpose->n, &v))
-        rp_proto_put_varint(put->w, 4, v);
+        rp_proto_put_varint(put->w, RP_HLO_TRIANGULAR_SOLVE_TRANSPOSE_A, v);
     rp_proto_end(put->w, begun);
 }
 
-/* "{k=\"v\",other={json}}" */
-static bool put_frontend(const struct hlo_put *put, const struct rp_attr *attr)
+/* Whether put_dims_message, put_precision or put_solve writes it. */
+static bool in_message(const struct hlo_put *put, uint32_t op, const struct rp_attr *attr)
 {
-    struct scan s = scan_of(attr);
-    char *text = malloc((size_t)attr->n + 1);
-    size_t map = rp_proto_begin(put->w, 68);
-    bool fits = text && take(&s, '{');
+    struct hlo_attr_field at = hlo_attr_field(attr->key);
+    uint32_t field = dims_field(put, op);
 
-    while (fits && !take(&s, '}')) {
-        const char *key = s.at, *assign = memchr(s.at, '=', (size_t)(s.end - s.at));
-        struct rp_attr value;
-        size_t entry, n;
-
-        fits = assign && assign + 1 < s.end && assign[1] == '"';
-        if (!fits)
-            break;
-        value.at = assign + 1;
-        for (s.at = assign + 2; s.at < s.end && *s.at != '"'; s.at++)
-            s.at += *s.at == '\\';
-        fits = s.at < s.end;
-        if (!fits)
-            break;
-        value.n = (uint32_t)(++s.at - value.at);
-        n = hlo_unquote(&value, text);
-        entry = rp_proto_begin(put->w, 1);
-        rp_proto_put_bytes(put->w, 1, key, (size_t)(assign - key));
-        rp_proto_put_bytes(put->w, 2, text, n);
-        rp_proto_end(put->w, entry);
-        take(&s, ',');
-    }
-    rp_proto_end(put->w, map);
-    free(text);
-    return fits;
-}
-
-/* "{%a, %b}": names of instructions of the same computation */
-static bool put_control(const struct hlo_put *put, uint32_t op, const struct rp_attr *attr)
-{
-    const struct rp_computation *c = &put->p->computations.at[put->p->computation.at[op]];
-    struct scan s = scan_of(attr);
-    size_t begun;
-
-    if (!take(&s, '{'))
+    if (attr->type == RP_VALUE_TEXT)
         return false;
-    begun = rp_proto_begin(put->w, 37);
-    while (!take(&s, '}') && s.at < s.end) {
-        const char *from;
-        uint32_t name, other = c->first;
-
-        take(&s, '%');
-        for (from = s.at; s.at < s.end && *s.at != ',' && *s.at != '}' && *s.at != ' '; s.at++)
-            ;
-        name = rp_strtab_find(&put->p->strings, from, (size_t)(s.at - from));
-        while (other < op && put->p->op_name.at[other] != name)
-            other++;
-        if (other < op)
-            rp_proto_add_varint(put->w, hlo_put_id(put->p, other));
-        take(&s, ',');
-    }
-    rp_proto_end(put->w, begun);
-    return true;
+    if (attr->key == RP_ATTR_ALGORITHM)
+        return of_dot(put, op);
+    if (!at.inner)
+        return false;
+    if (at.field == RP_HLO_INSTRUCTION_TRIANGULAR_SOLVE_OPTIONS)
+        return is_solve(put, op);
+    if (attr->key == RP_ATTR_INDEX_VECTOR_DIM)
+        return field == RP_HLO_INSTRUCTION_GATHER_DIMENSION_NUMBERS ||
+               field == RP_HLO_INSTRUCTION_SCATTER_DIMENSION_NUMBERS;
+    return at.field == RP_HLO_INSTRUCTION_PRECISION_CONFIG || at.field == field ||
+           (at.field == RP_HLO_INSTRUCTION_DOT_DIMENSION_NUMBERS &&
+            field == RP_HLO_INSTRUCTION_RAGGED_DOT_DIMENSION_NUMBERS);
 }
 
 /* ---- all of them ---- */
 
-/* Keys that put_groups, put_precision and put_solve have written. */
-static bool in_message(const struct hlo_put *put, uint32_t op, uint32_t key)
+static bool put_word(const struct hlo_put *put, uint32_t field, const struct rp_attr *attr)
 {
-    enum rp_opcode code = (enum rp_opcode)put->p->code.at[op];
-    size_t n;
-    const struct hlo_group_row *rows = hlo_group_rows(&n);
+    uint64_t v;
 
-    for (size_t i = 0; i < n; i++)
-        if (rows[i].key == key)
-            return true;
-    if (key == RP_ATTR_ALGORITHM)
-        return of_dot(put, op);
-    if (key == RP_ATTR_LEFT_SIDE || key == RP_ATTR_LOWER || key == RP_ATTR_UNIT_DIAGONAL ||
-        key == RP_ATTR_TRANSPOSE_A)
-        return code == RP_OP_TRIANGULAR_SOLVE || code == RP_OP_CHOLESKY;
-    return key == RP_ATTR_OPERAND_PRECISION;
-}
-
-static bool put_dimensions(const struct hlo_put *put, const struct rp_attr *attr)
-{
-    struct scan s = scan_of(attr);
-    size_t begun;
-    int64_t v;
-
-    if (attr->key == RP_ATTR_DIMENSIONS)
-        return put_list(put, 14, &s, '{', '}') && s.at == s.end;
-    if (!take_int(&s, &v) || s.at != s.end)
+    if (!hlo_is_enum(attr->key)) {
+        rp_proto_put_bytes(put->w, field, attr->at, attr->n);
+        return true;
+    }
+    if (!hlo_enum_value(attr->key, false, attr->at, attr->n, &v))
         return false;
-    begun = rp_proto_begin(put->w, 14);
-    rp_proto_add_varint(put->w, (uint64_t)v);
-    rp_proto_end(put->w, begun);
+    if (v)
+        rp_proto_put_varint(put->w, field, v);
     return true;
 }
 
-static bool put_special(const struct hlo_put *put, uint32_t op, const struct rp_attr *attr)
+/* False where there is no field for it. */
+static bool put_value(const struct hlo_put *put, uint32_t op, const struct rp_attr *attr)
 {
-    switch (attr->key) {
-    case RP_ATTR_DIMENSIONS:
-    case RP_ATTR_IOTA_DIMENSION:
-        return put_dimensions(put, attr);
-    case RP_ATTR_WINDOW:
-        return hlo_put_window(put, attr);
-    case RP_ATTR_DIM_LABELS:
-        return hlo_put_dim_labels(put, attr);
-    case RP_ATTR_SLICE:
-        return put_slice(put, attr);
-    case RP_ATTR_PADDING:
-        return put_padding(put, attr);
-    case RP_ATTR_REPLICA_GROUPS:
-        return attr->at[0] == '['   ? put_iota_groups(put, attr)
-               : attr->at[0] == 'm' ? hlo_put_mesh_groups(put, attr)
-                                    : put_nested(put, attr, false);
-    case RP_ATTR_SOURCE_TARGET_PAIRS:
-        return put_nested(put, attr, true);
-    case RP_ATTR_OUTPUT_TO_OPERAND_ALIASING:
-        return put_aliasing(put, attr);
-    case RP_ATTR_SHARDING:
-        return hlo_put_sharding(put, attr);
-    case RP_ATTR_FRONTEND_ATTRIBUTES:
-        return put_frontend(put, attr);
-    case RP_ATTR_OPERAND_LAYOUT_CONSTRAINTS:
-        return hlo_put_constraints(put, op, attr);
-    case RP_ATTR_CONTROL_PREDECESSORS:
-        return put_control(put, op, attr);
+    uint32_t field = hlo_attr_field(attr->key).field;
+
+    if (!field || hlo_attr_field(attr->key).inner)
+        return false;
+    switch ((enum rp_value_type)attr->type) {
+    case RP_VALUE_FLAG:
+        if (attr->number)
+            rp_proto_put_varint(put->w, field, 1);
+        return true;
+    case RP_VALUE_INT:
+        if (attr->key == RP_ATTR_IOTA_DIMENSION)
+            put_ints(put, field, &attr->number, 1);
+        else
+            rp_proto_put_varint(put->w, field, (uint64_t)attr->number);
+        return true;
+    case RP_VALUE_FLOAT:
+        rp_proto_put_float(put->w, field, (float)attr->real);
+        return true;
+    case RP_VALUE_WORD:
+        return put_word(put, field, attr);
+    case RP_VALUE_STRING:
+    case RP_VALUE_CONFIG:
+        rp_proto_put_bytes(put->w, field, attr->at, attr->n);
+        return true;
+    case RP_VALUE_INTS:
+        put_ints(put, field, attr->ints, attr->n);
+        return true;
+    case RP_VALUE_PAIRS:
+        put_tuples(put, field, attr, 2);
+        return true;
+    case RP_VALUE_SLICES:
+        put_tuples(put, field, attr, 3);
+        return true;
+    case RP_VALUE_PADDING:
+        put_padding(put, attr);
+        return true;
+    case RP_VALUE_CONV_DIMS:
+        put_conv_dims(put, attr);
+        return true;
+    case RP_VALUE_MAP:
+        put_map(put, attr);
+        return true;
+    case RP_VALUE_WINDOW:
+        put_window(put, attr);
+        return true;
+    case RP_VALUE_GROUPS:
+        put_groups(put, attr->groups);
+        return true;
+    case RP_VALUE_ALIASES:
+        put_alias_entries(put, field, attr, false);
+        return true;
+    case RP_VALUE_SHARDING:
+        put_sharding(put, field, attr->sharding);
+        return true;
+    case RP_VALUE_OPS:
+        put_predecessors(put, attr);
+        return true;
+    case RP_VALUE_SHAPES:
+        if (put->p->code.at[op] == RP_OP_CUSTOM_CALL)
+            put_constraints(put, attr);
+        return put->p->code.at[op] == RP_OP_CUSTOM_CALL;
     default:
         return false;
     }
@@ -513,52 +484,28 @@ static bool put_special(const struct hlo_put *put, uint32_t op, const struct rp_
 
 static enum rp_code put_attr(const struct hlo_put *put, uint32_t op, const struct rp_attr *attr)
 {
-    const struct hlo_codec_row *row = hlo_codec_of_key(attr->key);
-    size_t mark = put->w->bytes.n;
-    uint32_t field;
-    uint64_t v;
-
-    if (attr->key == RP_ATTR_PROTO) {
+    if (attr->type == RP_VALUE_WIRE) {
         rp_proto_add_bytes(put->w, attr->at, attr->n);
         return RP_OK;
     }
-    if (in_message(put, op, attr->key))
+    if (in_message(put, op, attr) || put_value(put, op, attr))
         return RP_OK;
-    if (attr->key == RP_ATTR_BACKEND_CONFIG)
-        return put_unquoted(put, 43, attr);
-    if (row && row->codec == HLO_QUOTED)
-        return put_unquoted(put, row->field, attr);
-    if (row && put_simple(put, row, attr))
-        return RP_OK;
-    if (hlo_enum_field(attr->key, false, &field) &&
-        hlo_enum_value(attr->key, false, attr->at, attr->n, &v)) {
-        if (v)
-            rp_proto_put_varint(put->w, field, v);
-        return RP_OK;
-    }
-    if (put_special(put, op, attr))
-        return RP_OK;
-    put->w->bytes.n = mark; /* half a field is taken back */
     return hlo_put_own(put, attr);
 }
 
 enum rp_code hlo_put_attrs(const struct hlo_put *put, uint32_t op)
 {
-    enum rp_opcode code = (enum rp_opcode)put->p->code.at[op];
     uint32_t n;
     const struct rp_attr *attrs = rp_op_attrs(put->p, op, &n);
 
     for (uint32_t i = 0; i < n; i++)
         RP_TRY(put_attr(put, op, &attrs[i]));
-    put_groups(put, op, 30, RP_ATTR_LHS_CONTRACTING_DIMS);
-    if (code == RP_OP_GATHER)
-        put_groups(put, op, 33, RP_ATTR_INDEX_VECTOR_DIM);
-    if (code == RP_OP_SCATTER)
-        put_groups(put, op, 48, RP_ATTR_INDEX_VECTOR_DIM);
+    put_dims_message(put, op);
     put_precision(put, op);
-    if (code == RP_OP_TRIANGULAR_SOLVE || code == RP_OP_CHOLESKY)
+    if (is_solve(put, op))
         put_solve(put, op);
-    if (code == RP_OP_CUSTOM_CALL && !attr_of(put, op, RP_ATTR_API_VERSION))
-        rp_proto_put_varint(put->w, 77, 1);
+    if (put->p->code.at[op] == RP_OP_CUSTOM_CALL && !rp_op_attr(put->p, op, RP_ATTR_API_VERSION))
+        rp_proto_put_varint(put->w, RP_HLO_INSTRUCTION_CUSTOM_CALL_API_VERSION,
+                            RP_HLO_CALL_API_API_VERSION_ORIGINAL);
     return RP_OK;
 }

@@ -21,24 +21,12 @@ static inline uint64_t hlo_put_id(const struct rp_program *p, uint32_t op)
 }
 
 void hlo_put_shape(const struct hlo_put *put, uint32_t field, uint32_t shape);
-/* An array with this layout, "{1,0}" or "": the row-major one. */
-void hlo_put_laid_shape(const struct hlo_put *put, uint32_t field, uint32_t shape,
-                        const char *layout);
 enum rp_code hlo_put_literal(const struct hlo_put *put, uint32_t op);
 /* All attributes of an instruction. */
 enum rp_code hlo_put_attrs(const struct hlo_put *put, uint32_t op);
-/* Attributes that are messages; false where the value is malformed. */
-bool hlo_put_window(const struct hlo_put *put, const struct rp_attr *attr);
-bool hlo_put_sharding(const struct hlo_put *put, const struct rp_attr *attr);
-bool hlo_put_mesh_groups(const struct hlo_put *put, const struct rp_attr *attr);
-bool hlo_put_dim_labels(const struct hlo_put *put, const struct rp_attr *attr);
-/* input_output_alias of a module; false where it is none, with half of it written. */
-bool hlo_put_module_alias(const struct hlo_put *put, const struct rp_attr *attr);
-/* operand_layout_constraints of a custom call; false likewise. */
-bool hlo_put_constraints(const struct hlo_put *put, uint32_t op, const struct rp_attr *attr);
+/* input_output_alias of a module. */
+void hlo_put_module_aliases(const struct hlo_put *put, const struct rp_attr *attr);
 /* "key=value" in our own field. */
 enum rp_code hlo_put_own(const struct hlo_put *put, const struct rp_attr *attr);
-/* A text with its quotes and escapes undone, in the caller's buffer of attr->n bytes. */
-size_t hlo_unquote(const struct rp_attr *attr, char *out);
 
 #endif

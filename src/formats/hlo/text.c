@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * HLO text: what XLA prints and dumps, in both dialects and of every age, also without a module
- * around it or pasted from a log. One pass over the text in memory; attributes and constants stay
- * slices of it. Linear; about 0.4 us an instruction.
+ * around it or pasted from a log. One pass over the text in memory; constants and texts of
+ * attributes stay slices of it. Linear; about 0.4 us an instruction.
  */
 #include "formats/hlo/text.h"
 #include "formats/formats.h"
@@ -34,6 +34,7 @@ static void release(struct hlo_text *r)
     rp_vec_release(&r->shape_of);
     rp_map_release(&r->parts_of);
     rp_vec_release(&r->operands);
+    rp_vec_release(&r->ids);
     rp_vec_release(&r->calls);
     rp_vec_release(&r->waiting);
     rp_vec_release(&r->inlined);
@@ -58,7 +59,7 @@ static bool take_word(struct hlo_text *r, const char *word)
 /* "HloModule name, key=value, ..." */
 static enum rp_code header(struct hlo_text *r)
 {
-    struct rp_attr name;
+    struct rp_slice name;
 
     if (!take_word(r, "HloModule"))
         return RP_OK;
@@ -68,14 +69,14 @@ static enum rp_code header(struct hlo_text *r)
     RP_TRY(rp_program_string(r->p, name.at, name.n, &r->p->name, r->err));
     hlo_take(r, ':'); /* as it was written in 2018 */
     while (hlo_take(r, ',')) {
-        struct rp_attr value;
+        struct rp_slice value;
         uint32_t key;
 
         RP_TRY(hlo_attr_key(r, &key));
         hlo_space(r);
         RP_TRY(hlo_value(r, &value));
-        value.key = key;
-        RP_TRY(rp_vec_push(&r->p->module_attrs, value, r->err));
+        RP_TRY(
+            rp_program_add_module_attr(r->p, rp_attr_parse(r->p, key, value.at, value.n), r->err));
     }
     return RP_OK;
 }
@@ -101,7 +102,8 @@ static enum rp_code signature(struct hlo_text *r)
     return hlo_shape(r, &shape);
 }
 
-static enum rp_code define(struct hlo_text *r, struct rp_attr name, const char *where, uint32_t *id)
+static enum rp_code define(struct hlo_text *r, struct rp_slice name, const char *where,
+                           uint32_t *id)
 {
     uint32_t string;
 
@@ -119,7 +121,7 @@ static enum rp_code define(struct hlo_text *r, struct rp_attr name, const char *
 static enum rp_code trailer(struct hlo_text *r, uint32_t id)
 {
     while (hlo_take(r, ',')) {
-        struct rp_attr value;
+        struct rp_slice value;
         uint32_t key, text;
 
         RP_TRY(hlo_attr_key(r, &key));
@@ -156,7 +158,7 @@ static enum rp_code inlined(struct hlo_text *r)
 
         r->at = body.at;
         r->depth = body.depth;
-        RP_TRY(define(r, (struct rp_attr){name, (uint32_t)strlen(name), 0}, body.at, &id));
+        RP_TRY(define(r, (struct rp_slice){name, (uint32_t)strlen(name), 0}, body.at, &id));
         RP_TRY(instructions(r, id, body.at));
     }
     r->at = behind;
@@ -196,7 +198,7 @@ static enum rp_code computation(struct hlo_text *r)
 {
     bool entry = take_word(r, "ENTRY");
     const char *where = r->at;
-    struct rp_attr name = hlo_name(r);
+    struct rp_slice name = hlo_name(r);
     char unnamed[32];
     uint32_t id;
 
@@ -206,7 +208,7 @@ static enum rp_code computation(struct hlo_text *r)
     if (r->bodies && !entry && hlo_peek(r) == '{')
         return skip_computation(r, where);
     if (!name.n)
-        name = (struct rp_attr){
+        name = (struct rp_slice){
             unnamed,
             (uint32_t)snprintf(unnamed, sizeof unnamed, "unnamed.%zu", r->p->computations.n), 0};
     RP_TRY(define(r, name, where, &id));

@@ -41,6 +41,7 @@ struct hlo_text {
     RP_VEC(uint32_t) shape_of;       /* ... and what they are */
     struct rp_map parts_of;          /* operation and part to its implicit get-tuple-element */
     RP_VEC(uint32_t) operands;       /* of the operation being read */
+    RP_VEC(uint32_t) ids;            /* of the attribute being read */
     RP_VEC(struct hlo_call) calls;   /* of the operation being read */
     RP_VEC(struct hlo_call) waiting; /* computations called before they are defined */
     RP_VEC(struct hlo_async) async;
@@ -101,7 +102,7 @@ static inline bool hlo_take(struct hlo_text *r, char c)
 enum rp_code hlo_expect(struct hlo_text *r, char c, const char *where);
 
 /* A name without its '%'; empty where there is none. */
-static inline struct rp_attr hlo_name(struct hlo_text *r)
+static inline struct rp_slice hlo_name(struct hlo_text *r)
 {
     const char *from;
 
@@ -110,20 +111,18 @@ static inline struct rp_attr hlo_name(struct hlo_text *r)
     from = r->at;
     while (hlo_is(r, r->at, HLO_NAME))
         r->at++;
-    return (struct rp_attr){from, (uint32_t)(r->at - from), 0};
+    return (struct rp_slice){from, (uint32_t)(r->at - from), 0};
 }
 
 bool hlo_int(struct hlo_text *r, int64_t *value);
 /* Behind the string that begins at r->at, or the end of the text. */
 const char *hlo_string_end(const struct hlo_text *r, const char *s);
-/* Undoes the escapes of a string's inside; out has room for n bytes. Returns its length. */
-size_t hlo_unescape(const char *in, size_t n, char *out);
 /* A quoted string without its quotes, escapes undone; in the arena only where it has escapes. */
-enum rp_code hlo_string(struct hlo_text *r, struct rp_attr *out);
+enum rp_code hlo_string(struct hlo_text *r, struct rp_slice *out);
 /* From a bracket to behind the one that closes it, or NULL. */
 const char *hlo_bracket_end(const struct hlo_text *r, const char *s);
 /* The value of an attribute: up to a comma, a blank or a closing bracket outside of brackets. */
-enum rp_code hlo_value(struct hlo_text *r, struct rp_attr *out);
+enum rp_code hlo_value(struct hlo_text *r, struct rp_slice *out);
 
 /* ---- the parts ---- */
 
@@ -136,7 +135,7 @@ enum rp_code hlo_add_calls(struct hlo_text *r);
 
 /* "x-start" and the like, for an opcode x: what it is, and the string of x where x is started.
    RP_NONE otherwise; *code stays as it is where it is no such word. */
-uint32_t hlo_async_short(const struct hlo_text *r, struct rp_attr name, enum rp_opcode *code);
+uint32_t hlo_async_short(const struct hlo_text *r, struct rp_slice name, enum rp_opcode *code);
 /* The operation was started: its attributes wait, to be those of the one it wraps. */
 enum rp_code hlo_async_defer(struct hlo_text *r, uint32_t op, uint32_t wrapped);
 /* Computations of all that was started, behind the end of a computation. */
@@ -149,6 +148,6 @@ enum rp_code hlo_attr_key(struct hlo_text *r, uint32_t *key);
 /* FileNames, FunctionNames, FileLocations and StackFrames, where they are. */
 enum rp_code hlo_frames(struct hlo_text *r);
 /* "{op_name=\"...\" source_line=3}" */
-enum rp_code hlo_metadata(struct hlo_text *r, struct rp_attr text, uint32_t *id);
+enum rp_code hlo_metadata(struct hlo_text *r, struct rp_slice text, uint32_t *id);
 
 #endif

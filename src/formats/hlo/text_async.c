@@ -12,7 +12,7 @@
 #include <string.h>
 
 /* The opcode before the ending, or RP_OP_FOREIGN. */
-static enum rp_opcode wrapped_opcode(const struct hlo_text *r, struct rp_attr name,
+static enum rp_opcode wrapped_opcode(const struct hlo_text *r, struct rp_slice name,
                                      const char *ending, uint32_t *string)
 {
     size_t n = strlen(ending);
@@ -23,7 +23,7 @@ static enum rp_opcode wrapped_opcode(const struct hlo_text *r, struct rp_attr na
     return *string == UINT32_MAX ? RP_OP_FOREIGN : rp_program_opcode(r->p, *string);
 }
 
-uint32_t hlo_async_short(const struct hlo_text *r, struct rp_attr name, enum rp_opcode *code)
+uint32_t hlo_async_short(const struct hlo_text *r, struct rp_slice name, enum rp_opcode *code)
 {
     static const struct {
         const char *ending;
@@ -127,11 +127,8 @@ static enum rp_code wrap(struct hlo_text *r, const struct hlo_async *async)
     for (size_t i = 0; i < r->operands.n; i++)
         RP_TRY(rp_program_add_operand(p, r->operands.at[i], 0, r->err));
     p->computations.at[p->computations.n - 1].root = id;
-    for (uint32_t i = 0; i < async->nattrs; i++) {
-        struct rp_attr attr = r->async_attrs.at[async->attrs + i];
-
-        RP_TRY(rp_program_add_attr(p, attr.key, attr.at, attr.n, r->err));
-    }
+    for (uint32_t i = 0; i < async->nattrs; i++)
+        RP_TRY(rp_program_add_attr(p, r->async_attrs.at[async->attrs + i], r->err));
     for (uint32_t i = 0; i < async->ncalls; i++)
         RP_TRY(rp_vec_push(&r->calls, r->async_calls.at[async->calls + i], r->err));
     return hlo_add_calls(r);

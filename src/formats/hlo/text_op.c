@@ -54,12 +54,12 @@ static enum rp_code tuple_part(struct hlo_text *r, uint32_t *op, const char *whe
     return RP_OK;
 }
 
-static enum rp_code nested(struct hlo_text *r, struct rp_attr opcode, uint32_t shape);
+static enum rp_code nested(struct hlo_text *r, struct rp_slice opcode, uint32_t shape);
 
 static enum rp_code operand(struct hlo_text *r)
 {
     const char *where;
-    struct rp_attr name;
+    struct rp_slice name;
     uint32_t shape = 0, id, op;
     uint64_t *slot;
 
@@ -125,7 +125,7 @@ static enum rp_code parameter(struct hlo_text *r, struct rp_new_op *op)
 
 enum rp_code hlo_attr_key(struct hlo_text *r, uint32_t *key)
 {
-    struct rp_attr name;
+    struct rp_slice name;
 
     hlo_space(r);
     name = hlo_name(r);
@@ -185,7 +185,7 @@ static enum rp_code called(struct hlo_text *r, uint32_t slot)
     if (list && hlo_take(r, '}'))
         return RP_OK;
     do {
-        struct rp_attr name;
+        struct rp_slice name;
 
         hlo_space(r);
         call.where = r->at;
@@ -227,10 +227,95 @@ static int call_slot(uint32_t key, enum rp_opcode code)
     }
 }
 
+static enum rp_code add_ids(struct hlo_text *r, uint32_t key, enum rp_value_type type)
+{
+    size_t n = r->ids.n;
+    uint32_t *ids = n ? rp_arena_alloc(&r->p->arena, n * sizeof *ids, _Alignof(uint32_t)) : NULL;
+
+    if (ids)
+        memcpy(ids, r->ids.at, n * sizeof *ids);
+    return rp_program_add_attr(
+        r->p, (struct rp_attr){.ids = ids, .n = (uint32_t)n, .key = key, .type = (uint8_t)type},
+        r->err);
+}
+
+/* "{%a, %b}" into r->ids; false where one of them is not defined. */
+static bool find_predecessors(struct hlo_text *r, struct rp_slice value)
+{
+    const char *behind = r->at;
+    bool good;
+
+    r->ids.n = 0;
+    r->at = value.at;
+    good = hlo_take(r, '{');
+    while (good && !hlo_take(r, '}')) {
+        struct rp_slice name;
+        uint32_t id;
+
+        hlo_space(r);
+        name = hlo_name(r);
+        id = rp_strtab_find(&r->p->strings, name.at, name.n);
+        good = name.n && id < r->op_of.n && (uint32_t)(r->op_of.at[id] >> 32) == HERE(r) &&
+               rp_vec_push(&r->ids, (uint32_t)r->op_of.at[id], NULL) == RP_OK;
+        hlo_take(r, ',');
+    }
+    good = good && r->at == behind;
+    r->at = behind;
+    return good;
+}
+
+/* "{f32[4]{0}, s32[]}" into r->ids; RP_FORMAT where something else stands there. */
+static enum rp_code find_shapes(struct hlo_text *r, struct rp_slice value)
+{
+    struct rp_err *err = r->err;
+    const char *behind = r->at;
+    enum rp_code code;
+    bool more;
+
+    r->ids.n = 0;
+    r->err = NULL; /* what is no list of shapes stays text */
+    r->at = value.at;
+    code = hlo_expect(r, '{', "before shapes");
+    more = code == RP_OK && !hlo_take(r, '}');
+    while (more && code == RP_OK) {
+        uint32_t shape;
+
+        hlo_space(r);
+        code = hlo_shape(r, &shape);
+        if (code == RP_OK)
+            code = rp_vec_push(&r->ids, shape, NULL);
+        more = hlo_take(r, ',');
+        if (!more && code == RP_OK)
+            code = hlo_expect(r, '}', "behind shapes");
+    }
+    if (code == RP_OK && r->at != behind)
+        code = RP_FORMAT;
+    r->err = err;
+    r->at = behind;
+    return code;
+}
+
+/* Values that name operations and shapes; raw text where they cannot be found. */
+static enum rp_code add_value(struct hlo_text *r, uint32_t key, struct rp_slice value)
+{
+    enum rp_code code;
+
+    if (key == RP_ATTR_CONTROL_PREDECESSORS && find_predecessors(r, value))
+        return add_ids(r, key, RP_VALUE_OPS);
+    if (key == RP_ATTR_OPERAND_LAYOUT_CONSTRAINTS) {
+        code = find_shapes(r, value);
+        if (code == RP_OK)
+            return add_ids(r, key, RP_VALUE_SHAPES);
+        if (code == RP_NOMEM)
+            return rp_err_nomem(r->err, "reading attributes");
+    }
+    return rp_program_add_attr(r->p, rp_attr_parse(r->p, key, value.at, value.n), r->err);
+}
+
 static enum rp_code attribute(struct hlo_text *r, uint32_t op)
 {
     struct rp_program *p = r->p;
-    struct rp_attr value;
+    struct rp_slice value;
     uint32_t key;
     int slot;
 
@@ -251,7 +336,7 @@ static enum rp_code attribute(struct hlo_text *r, uint32_t op)
     RP_TRY(hlo_value(r, &value));
     if (key == RP_ATTR_METADATA)
         return hlo_metadata(r, value, &p->meta.at[op]);
-    return rp_program_add_attr(p, key, value.at, value.n, r->err);
+    return add_value(r, key, value);
 }
 
 /* Calls in the order of their slots; those of computations further down wait. */
@@ -308,7 +393,7 @@ static enum rp_code add(struct hlo_text *r, const struct rp_new_op *op, size_t f
 }
 
 /* "f32[2] add(a, b)" as an operand: an operation without attributes, and a name of ours. */
-static enum rp_code nested(struct hlo_text *r, struct rp_attr opcode, uint32_t shape)
+static enum rp_code nested(struct hlo_text *r, struct rp_slice opcode, uint32_t shape)
 {
     struct rp_new_op op = {.shape = shape, .flags = RP_OPS_IMPLICIT};
     size_t first = r->operands.n;
@@ -341,7 +426,7 @@ static enum rp_code nested(struct hlo_text *r, struct rp_attr opcode, uint32_t s
 static enum rp_code body(struct hlo_text *r, struct rp_new_op *op, uint32_t *wrapped)
 {
     const char *where;
-    struct rp_attr opcode;
+    struct rp_slice opcode;
 
     hlo_space(r);
     if (hlo_at_shape(r)) {
@@ -370,7 +455,7 @@ enum rp_code hlo_instruction(struct hlo_text *r)
 {
     struct rp_new_op op = {0};
     const char *where;
-    struct rp_attr name;
+    struct rp_slice name;
     uint64_t *slot;
     uint32_t id, wrapped = RP_NONE;
     bool root = take_root(r);

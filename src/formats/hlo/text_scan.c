@@ -77,41 +77,7 @@ const char *hlo_string_end(const struct hlo_text *r, const char *s)
     }
 }
 
-static char unescaped(char c)
-{
-    return (char)(c == 'n' ? '\n' : c == 't' ? '\t' : c == 'r' ? '\r' : c);
-}
-
-static int hex(char c)
-{
-    return c >= '0' && c <= '9'   ? c - '0'
-           : c >= 'a' && c <= 'f' ? c - 'a' + 10
-           : c >= 'A' && c <= 'F' ? c - 'A' + 10
-                                  : -1;
-}
-
-/* \n \t \" \\ \x41 \101 */
-size_t hlo_unescape(const char *in, size_t n, char *out)
-{
-    size_t len = 0;
-
-    for (size_t i = 0; i < n; i++) {
-        if (in[i] != '\\' || i + 1 == n) {
-            out[len++] = in[i];
-        } else if (in[i + 1] == 'x' && i + 3 < n && hex(in[i + 2]) >= 0 && hex(in[i + 3]) >= 0) {
-            out[len++] = (char)(hex(in[i + 2]) << 4 | hex(in[i + 3]));
-            i += 3;
-        } else if (in[i + 1] >= '0' && in[i + 1] <= '3' && i + 3 < n) {
-            out[len++] = (char)((in[i + 1] - '0') << 6 | (in[i + 2] & 7) << 3 | (in[i + 3] & 7));
-            i += 3;
-        } else {
-            out[len++] = unescaped(in[++i]);
-        }
-    }
-    return len;
-}
-
-enum rp_code hlo_string(struct hlo_text *r, struct rp_attr *out)
+enum rp_code hlo_string(struct hlo_text *r, struct rp_slice *out)
 {
     const char *from = r->at, *to;
 
@@ -124,13 +90,13 @@ enum rp_code hlo_string(struct hlo_text *r, struct rp_attr *out)
         return HLO_FAIL(r, from, "a string of more than %llu bytes",
                         (unsigned long long)r->limits.token_bytes);
     r->at = to;
-    *out = (struct rp_attr){from + 1, (uint32_t)(to - from - 2), 0};
+    *out = (struct rp_slice){from + 1, (uint32_t)(to - from - 2), 0};
     if (memchr(out->at, '\\', out->n)) {
         char *copy = rp_arena_alloc(&r->p->arena, out->n + 1, 1);
 
         if (!copy)
             return rp_err_nomem(r->err, "reading a string");
-        out->n = (uint32_t)hlo_unescape(out->at, out->n, copy);
+        out->n = (uint32_t)rp_unescape(out->at, out->n, copy);
         out->at = copy;
     }
     return RP_OK;
@@ -184,7 +150,7 @@ static const char *mesh_end(const struct hlo_text *r, const char *s)
     return end ? end : s;
 }
 
-enum rp_code hlo_value(struct hlo_text *r, struct rp_attr *out)
+enum rp_code hlo_value(struct hlo_text *r, struct rp_slice *out)
 {
     const char *from = r->at, *s = from;
 
@@ -206,7 +172,7 @@ enum rp_code hlo_value(struct hlo_text *r, struct rp_attr *out)
     if ((uint64_t)(s - from) > r->limits.token_bytes || s - from > UINT32_MAX)
         return HLO_FAIL(r, from, "an attribute of more than %llu bytes",
                         (unsigned long long)r->limits.token_bytes);
-    *out = (struct rp_attr){from, (uint32_t)(s - from), 0};
+    *out = (struct rp_slice){from, (uint32_t)(s - from), 0};
     r->at = s;
     return RP_OK;
 }
@@ -302,7 +268,7 @@ static enum rp_code parse_shape(struct hlo_text *r, unsigned depth, uint32_t *id
     const char *from = r->at;
     int64_t dims[MAX_RANK];
     uint8_t dynamic[MAX_RANK];
-    struct rp_attr name;
+    struct rp_slice name;
     uint32_t order;
     unsigned elem;
     enum rp_code code;
@@ -350,16 +316,16 @@ enum rp_code hlo_shape(struct hlo_text *r, uint32_t *id)
     if (!to)
         return parse_shape(r, 0, id); /* which says what is wrong */
     RP_TRY(rp_strtab_intern(&r->shape_texts, from, (size_t)(to - from), &text, r->err));
-    if (text < next) {
+    if (text < next && r->shape_of.at[text] != RP_NONE) {
         *id = r->shape_of.at[text];
         r->at = to;
         return RP_OK;
     }
+    while (r->shape_of.n <= text) /* known once it has been read to its end */
+        RP_TRY(rp_vec_push(&r->shape_of, RP_NONE, r->err));
     RP_TRY(parse_shape(r, 0, id));
     if (r->at != to)
         return HLO_FAIL(r, r->at, "unexpected text in a shape");
-    while (r->shape_of.n <= text)
-        RP_TRY(rp_vec_push(&r->shape_of, 0, r->err));
     r->shape_of.at[text] = *id;
     return RP_OK;
 }

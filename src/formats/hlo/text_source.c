@@ -8,14 +8,14 @@
 
 #include <string.h>
 
-static bool is_key(struct rp_attr key, const char *name)
+static bool is_key(struct rp_slice key, const char *name)
 {
     return key.n == strlen(name) && memcmp(key.at, name, key.n) == 0;
 }
 
 static enum rp_code text_field(struct hlo_text *r, uint32_t *id)
 {
-    struct rp_attr text;
+    struct rp_slice text;
 
     RP_TRY(hlo_string(r, &text));
     return rp_string_cached(r->p, &r->cache, text.at, text.n, id, r->err);
@@ -31,9 +31,9 @@ static enum rp_code number_field(struct hlo_text *r, int32_t *value)
     return RP_OK;
 }
 
-static enum rp_code meta_field(struct hlo_text *r, struct rp_attr key, struct rp_op_meta *m)
+static enum rp_code meta_field(struct hlo_text *r, struct rp_slice key, struct rp_op_meta *m)
 {
-    struct rp_attr skipped;
+    struct rp_slice skipped;
     int32_t frame;
 
     if (is_key(key, "op_name"))
@@ -61,7 +61,7 @@ static enum rp_code meta_field(struct hlo_text *r, struct rp_attr key, struct rp
     return RP_OK;
 }
 
-enum rp_code hlo_metadata(struct hlo_text *r, struct rp_attr text, uint32_t *id)
+enum rp_code hlo_metadata(struct hlo_text *r, struct rp_slice text, uint32_t *id)
 {
     const char *behind = r->at;
     struct rp_op_meta meta = {0};
@@ -71,7 +71,7 @@ enum rp_code hlo_metadata(struct hlo_text *r, struct rp_attr text, uint32_t *id)
         return HLO_FAIL(r, text.at, "metadata without its brackets");
     r->at++;
     for (;;) {
-        struct rp_attr key;
+        struct rp_slice key;
 
         hlo_space(r);
         if (hlo_peek(r) == ',')
@@ -117,7 +117,7 @@ static enum rp_code row_fields(struct hlo_text *r, const char *const *keys, int3
 {
     RP_TRY(hlo_expect(r, '{', "behind the number of a row"));
     while (!hlo_take(r, '}')) {
-        struct rp_attr key = hlo_name(r);
+        struct rp_slice key = hlo_name(r);
         int32_t value;
 
         if (!key.n || hlo_peek(r) != '=')

@@ -225,7 +225,8 @@ enum rp_code lazy_attributes(struct lazy *r, const char *s, const char *end)
         if (assign - from == 8 && memcmp(from, "NodeType", 8) == 0)
             continue; /* a mangled C++ name, which repeats the operation */
         RP_TRY(rp_program_string(r->p, from, (size_t)(assign - from), &key, r->err));
-        RP_TRY(rp_program_add_attr(r->p, key, assign + 1, (size_t)(to - assign - 1), r->err));
+        RP_TRY(rp_program_add_attr(
+            r->p, rp_attr_parse(r->p, key, assign + 1, (size_t)(to - assign - 1)), r->err));
     }
     return RP_OK;
 }

@@ -1,22 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Attributes of StableHLO in the words of HLO, so that counting, hashing and looking need one
- * language only. Both forms are understood: "dims = [1, 0]" as it is printed today, and the generic
+ * Attributes of StableHLO as those of HLO, so that counting, hashing and looking need one language
+ * only. Both forms are understood: "dims = [1, 0]" as it is printed today, and the generic
  * "<{permutation = array<i64: 1, 0>}>" with the long names. Lists are found by their key and read
  * as the integers in them.
  */
 #include "formats/mlir/mlir.h"
 
+#include "program/window.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#define MAX_INTS 128
-
-struct ints {
-    int64_t at[MAX_INTS];
-    size_t n;
-};
 
 const char *mlir_find_key(const struct mlir_text *text, const char *key)
 {
@@ -49,7 +44,7 @@ static const char *value_end(const struct mlir *r, const struct mlir_text *text,
     return to && to < text->end ? to : text->end;
 }
 
-static void collect_ints(const char *s, const char *end, struct ints *out)
+static void collect_ints(const char *s, const char *end, struct mlir_ints *out)
 {
     bool typed = s && end - s > 7 && memcmp(s, "array<", 6) == 0;
     const char *colon = typed ? memchr(s, ':', (size_t)(end - s)) : NULL;
@@ -57,7 +52,7 @@ static void collect_ints(const char *s, const char *end, struct ints *out)
     out->n = 0;
     if (typed && !colon)
         return; /* "array<i64>" is an empty one */
-    for (s = colon ? colon : s; s < end && out->n < MAX_INTS; s++) {
+    for (s = colon ? colon : s; s < end && out->n < MLIR_INTS; s++) {
         int64_t v = 0;
         bool minus = *s == '-';
         const char *from = s + minus;
@@ -79,7 +74,7 @@ static void collect_ints(const char *s, const char *end, struct ints *out)
 
 /* The integers of the first of these keys that is there; keys end with NULL. */
 static bool find_ints(const struct mlir *r, const struct mlir_text *text, const char *const *keys,
-                      struct ints *out)
+                      struct mlir_ints *out)
 {
     out->n = 0;
     for (; *keys; keys++) {
@@ -95,56 +90,23 @@ static bool find_ints(const struct mlir *r, const struct mlir_text *text, const 
     return false;
 }
 
-static bool all_are(const struct ints *list, int64_t value)
-{
-    for (size_t i = 0; i < list->n; i++)
-        if (list->at[i] != value)
-            return false;
-    return true;
-}
-
 /* ---- adding ---- */
 
-static enum rp_code add(struct mlir *r, uint32_t key, const char *value)
+static enum rp_code add(struct mlir *r, struct rp_attr attr)
 {
-    const char *kept = rp_arena_strdup(&r->p->arena, value);
-
-    return kept ? rp_program_add_attr(r->p, key, kept, strlen(kept), r->err)
-                : rp_err_nomem(r->err, "reading attributes");
+    return rp_program_add_attr(r->p, attr, r->err);
 }
 
-static enum rp_code add_list(struct mlir *r, uint32_t key, const struct ints *list)
+static enum rp_code add_list(struct mlir *r, uint32_t key, const struct mlir_ints *list)
 {
-    char text[MAX_INTS * 21 + 4] = "{";
-    size_t n = 1;
-
-    for (size_t i = 0; i < list->n; i++)
-        n += (size_t)snprintf(text + n, sizeof text - n, "%s%lld", i ? "," : "",
-                              (long long)list->at[i]);
-    snprintf(text + n, sizeof text - n, "}");
-    return add(r, key, text);
+    return add(r, rp_attr_ints(r->p, key, list->at, list->n));
 }
 
-enum rp_code mlir_broadcast_dims(struct mlir *r, const struct mlir_text *text, struct rp_attr *out)
+void mlir_broadcast_dims(const struct mlir *r, const struct mlir_text *text, struct mlir_ints *out)
 {
     static const char *const words[] = {"dims", "broadcast_dimensions", NULL};
-    struct ints list;
-    char *kept = rp_arena_strdup(&r->p->arena, "{");
 
-    find_ints(r, text, words, &list);
-    for (size_t i = 0; kept && i < list.n; i++)
-        kept = rp_arena_printf(&r->p->arena, "%s%s%lld", kept, i ? "," : "", (long long)list.at[i]);
-    kept = kept ? rp_arena_printf(&r->p->arena, "%s}", kept) : NULL;
-    *out = (struct rp_attr){kept, kept ? (uint32_t)strlen(kept) : 0, RP_ATTR_DIMENSIONS};
-    return kept ? RP_OK : rp_err_nomem(r->err, "reading attributes");
-}
-
-static enum rp_code add_number(struct mlir *r, uint32_t key, int64_t value)
-{
-    char text[24];
-
-    snprintf(text, sizeof text, "%lld", (long long)value);
-    return add(r, key, text);
+    find_ints(r, text, words, out);
 }
 
 /* ---- one list to one attribute ---- */
@@ -192,7 +154,7 @@ static const struct row {
 
 static enum rp_code add_row(struct mlir *r, const struct row *row, const struct mlir_text *text)
 {
-    struct ints list;
+    struct mlir_ints list;
 
     if (!find_ints(r, text, row->words, &list))
         return RP_OK;
@@ -201,8 +163,8 @@ static enum rp_code add_row(struct mlir *r, const struct row *row, const struct 
     if (!list.n || (row->form == COUNT && list.at[0] == 1))
         return RP_OK;
     if (row->form == FLAG)
-        return list.at[0] ? add(r, row->key, "true") : RP_OK;
-    return add_number(r, row->key, list.at[0]);
+        return list.at[0] ? add(r, rp_attr_flag(row->key, true)) : RP_OK;
+    return add(r, rp_attr_int(row->key, list.at[0]));
 }
 
 /* ---- the ones with a form of their own ---- */
@@ -217,7 +179,7 @@ static enum rp_code dot(struct mlir *r, const struct mlir_text *text)
                   RP_ATTR_LHS_CONTRACTING_DIMS, RP_ATTR_RHS_CONTRACTING_DIMS},
                  {"batching_dims", "lhs_batching_dimensions", "rhs_batching_dimensions",
                   RP_ATTR_LHS_BATCH_DIMS, RP_ATTR_RHS_BATCH_DIMS}};
-    struct ints list;
+    struct mlir_ints list;
 
     for (size_t i = 0; i < 2; i++) {
         const char *s = mlir_find_key(text, lists[i].both), *open, *to;
@@ -266,18 +228,18 @@ static enum rp_code compare(struct mlir *r, const struct mlir_text *text)
     const char *direction = mlir_find_word(text, directions), *type = mlir_find_word(text, types);
 
     if (direction)
-        RP_TRY(add(r, RP_ATTR_DIRECTION, direction));
-    return type ? add(r, RP_ATTR_TYPE, type) : RP_OK;
+        RP_TRY(add(r, rp_attr_word(RP_ATTR_DIRECTION, direction)));
+    return type ? add(r, rp_attr_word(RP_ATTR_TYPE, type)) : RP_OK;
 }
 
 /* "[0:32, 1:4:2]" into lists of starts, ends and steps */
-static void slice_ranges(const struct mlir_text *text, struct ints *part)
+static void slice_ranges(const struct mlir_text *text, struct mlir_ints *part)
 {
     const char *s = memchr(text->at, '[', (size_t)(text->end - text->at));
 
-    while (s && s < text->end && *s != ']' && part[0].n < MAX_INTS) {
+    while (s && s < text->end && *s != ']' && part[0].n < MLIR_INTS) {
         const char *to = s + 1;
-        struct ints dim;
+        struct mlir_ints dim;
 
         while (to < text->end && *to != ',' && *to != ']')
             to++;
@@ -288,96 +250,74 @@ static void slice_ranges(const struct mlir_text *text, struct ints *part)
     }
 }
 
+/* Three lists side by side as triples; of the last, `usual` where it is too short. */
+static struct rp_attr triples(struct mlir *r, uint32_t key, const struct mlir_ints *part,
+                              int64_t usual)
+{
+    int64_t list[3 * MLIR_INTS];
+    size_t n = 0;
+
+    for (size_t i = 0; i < part[0].n && i < part[1].n; i++) {
+        list[n++] = part[0].at[i];
+        list[n++] = part[1].at[i];
+        list[n++] = i < part[2].n ? part[2].at[i] : usual;
+    }
+    return rp_attr_int_list(r->p, key, rp_attr_type(key), list, n);
+}
+
 static enum rp_code slice(struct mlir *r, const struct mlir_text *text)
 {
     static const char *const words[3][2] = {
         {"start_indices", NULL}, {"limit_indices", NULL}, {"strides", NULL}};
-    char out[64 * 70 + 4] = "{";
-    struct ints part[3];
-    bool strides; /* of all dimensions, where one has any */
-    size_t n = 1;
+    struct mlir_ints part[3];
 
     for (int i = 0; i < 3; i++)
         find_ints(r, text, words[i], &part[i]);
     if (!part[0].n)
         slice_ranges(text, part);
-    strides = !all_are(&part[2], 1);
-    for (size_t i = 0; i < part[0].n && i < part[1].n && i < 64; i++) {
-        int64_t step = i < part[2].n ? part[2].at[i] : 1;
-
-        n += (size_t)snprintf(out + n, sizeof out - n, "%s[%lld:%lld", i ? ", " : "",
-                              (long long)part[0].at[i], (long long)part[1].at[i]);
-        if (strides)
-            n += (size_t)snprintf(out + n, sizeof out - n, ":%lld", (long long)step);
-        n += (size_t)snprintf(out + n, sizeof out - n, "]");
-    }
-    snprintf(out + n, sizeof out - n, "}");
-    return add(r, RP_ATTR_SLICE, out);
+    return add(r, triples(r, RP_ATTR_SLICE, part, 1));
 }
 
 /* "low = [0], high = [1], interior = [0]" */
 static enum rp_code pad(struct mlir *r, const struct mlir_text *text)
 {
-    static const char *const low_words[] = {"low", "edge_padding_low", NULL};
-    static const char *const high_words[] = {"high", "edge_padding_high", NULL};
-    static const char *const inner_words[] = {"interior", "interior_padding", NULL};
-    struct ints low, high, inner;
-    char out[64 * 64] = "";
-    size_t n = 0;
+    static const char *const words[3][3] = {{"low", "edge_padding_low", NULL},
+                                            {"high", "edge_padding_high", NULL},
+                                            {"interior", "interior_padding", NULL}};
+    struct mlir_ints part[3];
 
-    find_ints(r, text, low_words, &low);
-    find_ints(r, text, high_words, &high);
-    find_ints(r, text, inner_words, &inner);
-    for (size_t i = 0; i < low.n && i < high.n && i < 64; i++) {
-        n += (size_t)snprintf(out + n, sizeof out - n, "%s%lld_%lld", i ? "x" : "",
-                              (long long)low.at[i], (long long)high.at[i]);
-        if (i < inner.n && inner.at[i])
-            n += (size_t)snprintf(out + n, sizeof out - n, "_%lld", (long long)inner.at[i]);
-    }
-    return n ? add(r, RP_ATTR_PADDING, out) : RP_OK;
+    for (int i = 0; i < 3; i++)
+        find_ints(r, text, words[i], &part[i]);
+    return part[0].n && part[1].n ? add(r, triples(r, RP_ATTR_PADDING, part, 0)) : RP_OK;
 }
 
 /* ---- windows ---- */
 
 struct window {
-    struct ints size, stride, pad, lhs, rhs, reverse;
+    struct mlir_ints size, stride, pad, lhs, rhs, reverse;
 };
 
-static size_t put_list(char *out, size_t cap, const char *key, const struct ints *list)
+static int64_t element(const struct mlir_ints *list, size_t i, int64_t absent)
 {
-    size_t n = (size_t)snprintf(out, cap, " %s=", key);
-
-    for (size_t i = 0; i < list->n && n < cap; i++)
-        n += (size_t)snprintf(out + n, cap - n, "%s%lld", i ? "x" : "", (long long)list->at[i]);
-    return n < cap ? n : cap;
+    return i < list->n ? list->at[i] : absent;
 }
 
-/* "{size=3x3 stride=2x2 pad=0_1x0_1}", without what is the default */
-static enum rp_code add_window(struct mlir *r, const struct window *w)
+static enum rp_code add_window(struct mlir *r, const struct window *from)
 {
-    char out[2048] = "{";
-    size_t n = 1;
+    struct rp_window w = {.n = from->size.n};
+    bool padded = from->pad.n == 2 * from->size.n;
 
-    if (!w->size.n || w->size.n > 16)
+    if (!w.n || w.n > RP_WINDOW_DIMS)
         return RP_OK;
-    n += put_list(out + n, sizeof out - n, "size", &w->size);
-    if (!all_are(&w->stride, 1))
-        n += put_list(out + n, sizeof out - n, "stride", &w->stride);
-    if (!all_are(&w->pad, 0) && w->pad.n == 2 * w->size.n) {
-        n += (size_t)snprintf(out + n, sizeof out - n, " pad=");
-        for (size_t i = 0; i < w->size.n; i++)
-            n += (size_t)snprintf(out + n, sizeof out - n, "%s%lld_%lld", i ? "x" : "",
-                                  (long long)w->pad.at[2 * i], (long long)w->pad.at[2 * i + 1]);
-    }
-    if (!all_are(&w->lhs, 1))
-        n += put_list(out + n, sizeof out - n, "lhs_dilate", &w->lhs);
-    if (!all_are(&w->rhs, 1))
-        n += put_list(out + n, sizeof out - n, "rhs_dilate", &w->rhs);
-    if (!all_are(&w->reverse, 0))
-        n += put_list(out + n, sizeof out - n, "rhs_reversal", &w->reverse);
-    snprintf(out + n, sizeof out - n, "}");
-    memmove(out + 1, out + 2, strlen(out + 2) + 1);
-    return add(r, RP_ATTR_WINDOW, out);
+    for (size_t i = 0; i < w.n; i++)
+        w.dim[i] = (struct rp_window_dim){.size = from->size.at[i],
+                                          .stride = element(&from->stride, i, 1),
+                                          .pad_low = padded ? from->pad.at[2 * i] : 0,
+                                          .pad_high = padded ? from->pad.at[2 * i + 1] : 0,
+                                          .base_dilation = element(&from->lhs, i, 1),
+                                          .window_dilation = element(&from->rhs, i, 1),
+                                          .reversal = element(&from->reverse, i, 0) != 0};
+    return add(r, rp_attr_of_window(r->p, &w));
 }
 
 static void find_window(const struct mlir *r, const struct mlir_text *text, struct window *w)
@@ -435,7 +375,7 @@ static bool labels(const struct mlir_text *text, char *out, size_t cap)
 
 /* The window is as large as the kernel is along its numbered dimensions. */
 static void kernel_size(const struct mlir *r, const struct mlir_text *text, const char *label,
-                        struct ints *size)
+                        struct mlir_ints *size)
 {
     const char *kernel = strchr(label, '_');
     const struct rp_op_shape *shape;
@@ -457,6 +397,7 @@ static void kernel_size(const struct mlir *r, const struct mlir_text *text, cons
 static enum rp_code convolution(struct mlir *r, const struct mlir_text *text)
 {
     struct window w;
+    const char *kept;
     char label[64];
 
     if (!labels(text, label, sizeof label))
@@ -464,7 +405,9 @@ static enum rp_code convolution(struct mlir *r, const struct mlir_text *text)
     find_window(r, text, &w);
     kernel_size(r, text, label, &w.size);
     RP_TRY(add_window(r, &w));
-    return add(r, RP_ATTR_DIM_LABELS, label);
+    kept = rp_arena_strdup(&r->p->arena, label); /* which the value borrows where it stays text */
+    return kept ? add(r, rp_attr_parse(r->p, RP_ATTR_DIM_LABELS, kept, strlen(kept)))
+                : rp_err_nomem(r->err, "reading attributes");
 }
 
 /* ---- all ---- */

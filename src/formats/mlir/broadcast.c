@@ -37,44 +37,44 @@ static bool sizes_of(const struct rp_program *p, uint32_t shape, struct dims *ou
 }
 
 static enum rp_code add_step(struct mlir *r, enum rp_opcode code, const struct dims *to,
-                             const char *dimensions, uint32_t *op)
+                             const struct mlir_ints *dimensions, uint32_t *op)
 {
     struct rp_new_op made = {.code = code};
     unsigned elem = r->p->shapes.at[r->p->shape.at[*op]].elem;
 
     RP_TRY(rp_program_array(r->p, elem, to->at, NULL, to->n, 0, &made.shape, r->err));
     RP_TRY(mlir_add_implicit(r, &made, op, 1, op));
-    return dimensions ? rp_program_add_attr(r->p, RP_ATTR_DIMENSIONS, dimensions,
-                                            strlen(dimensions), r->err)
-                      : RP_OK;
+    return dimensions
+               ? rp_program_add_attr(
+                     r->p, rp_attr_ints(r->p, RP_ATTR_DIMENSIONS, dimensions->at, dimensions->n),
+                     r->err)
+               : RP_OK;
 }
 
-/* The positions in which both have one size, as a list, and these sizes. */
-static char *kept_positions(struct mlir *r, const struct dims *in, const struct dims *out,
-                            struct dims *kept)
+/* The positions in which both have one size, and these sizes. */
+static void kept_positions(const struct dims *in, const struct dims *out, struct mlir_ints *places,
+                           struct dims *kept)
 {
-    char *text = rp_arena_strdup(&r->p->arena, "{");
-
-    kept->n = 0;
-    for (size_t i = 0; text && i < out->n; i++) {
+    places->n = kept->n = 0;
+    for (size_t i = 0; i < out->n; i++) {
         if (in->at[i] != out->at[i])
             continue;
-        text = rp_arena_printf(&r->p->arena, "%s%s%zu", text, kept->n ? "," : "", i);
+        places->at[places->n++] = (int64_t)i;
         kept->at[kept->n++] = out->at[i];
     }
-    return text ? rp_arena_printf(&r->p->arena, "%s}", text) : NULL;
 }
 
-enum rp_code mlir_broadcast(struct mlir *r, const struct rp_attr *dimensions, struct rp_new_op *op,
-                            uint32_t *operand, const char **rest)
+enum rp_code mlir_broadcast(struct mlir *r, const struct mlir_ints *dimensions,
+                            struct rp_new_op *op, uint32_t *operand, struct mlir_ints *rest,
+                            bool *split)
 {
     struct dims in, out, wide, kept;
-    int64_t places[MAX_RANK];
-    size_t n;
+    const int64_t *places = dimensions->at;
+    size_t n = dimensions->n;
 
-    *rest = NULL;
+    *split = false;
     if (!sizes_of(r->p, r->p->shape.at[*operand], &in) || !sizes_of(r->p, op->shape, &out) ||
-        !rp_attr_ints(dimensions, places, MAX_RANK, &n) || n != in.n)
+        n != in.n)
         return RP_OK;
     wide = out;
     for (size_t i = 0; i < n; i++) {
@@ -89,10 +89,8 @@ enum rp_code mlir_broadcast(struct mlir *r, const struct rp_attr *dimensions, st
     }
     if (memcmp(wide.at, out.at, out.n * sizeof *out.at) == 0)
         return RP_OK;
-    *rest = kept_positions(r, &wide, &out, &kept);
-    if (!*rest)
-        return rp_err_nomem(r->err, "reading attributes");
-    RP_TRY(add_step(r, RP_OP_BROADCAST, &wide,
-                    rp_arena_copy(&r->p->arena, dimensions->at, dimensions->n), operand));
+    *split = true;
+    kept_positions(&wide, &out, rest, &kept);
+    RP_TRY(add_step(r, RP_OP_BROADCAST, &wide, dimensions, operand));
     return add_step(r, RP_OP_RESHAPE, &kept, NULL, operand);
 }

@@ -16,7 +16,7 @@ struct mlir_loc { /* what "#loc12" stands for */
  */
 struct mlir_region {
     const char *at;             /* behind its '{'; NULL: the reduction by one operation */
-    struct rp_attr applies;     /* ... that one: "stablehlo.add" */
+    struct rp_slice applies;    /* ... that one: "stablehlo.add" */
     uint32_t called;            /* index of program.called that waits for it */
     uint32_t args, nargs;       /* of mlir.args: what the statement calls its arguments */
     uint32_t outside, noutside; /* of mlir.args: what it uses of the function around it */
@@ -56,7 +56,7 @@ struct mlir {
 
 void mlir_space(struct mlir *r); /* blanks, line ends and comments */
 bool mlir_word_char(char c);
-struct rp_attr mlir_word(struct mlir *r);
+struct rp_slice mlir_word(struct mlir *r);
 bool mlir_take_word(struct mlir *r, const char *text);
 /* Behind the string at s, or the end of the text. */
 const char *mlir_string_end(const struct mlir *r, const char *s);
@@ -90,6 +90,12 @@ enum rp_code mlir_add_implicit(struct mlir *r, const struct rp_new_op *op, const
 enum rp_code mlir_parameters(struct mlir *r, size_t first, size_t n, bool tuple);
 
 /* What a statement is made of, for the parts that look at its text. */
+#define MLIR_INTS 128
+struct mlir_ints {
+    int64_t at[MLIR_INTS];
+    size_t n;
+};
+
 struct mlir_text {
     const char *at, *end; /* behind the name of the operation, before the types */
     struct rp_ids operands;
@@ -105,16 +111,18 @@ enum rp_code mlir_special(struct mlir *r, enum rp_opcode code, const struct mlir
 enum rp_code mlir_keep_text(struct mlir *r, const char *at, const char *end, uint32_t operation);
 /* "callee = @f" of the generic form, a string; *name stays where there is none. */
 enum rp_code mlir_callee(struct mlir *r, const struct mlir_text *text, uint32_t *name);
-/* The attributes of an operation that HLO has too, in HLO's words; *known: it needs no others. To
+/* The attributes of an operation that HLO has too; *known: it needs no others. To
    the newest operation. */
 enum rp_code mlir_attributes(struct mlir *r, enum rp_opcode code, const struct mlir_text *text,
                              bool *known);
-/* The "dims" of a broadcast as HLO writes them, or NULL; in the arena. */
-enum rp_code mlir_broadcast_dims(struct mlir *r, const struct mlir_text *text, struct rp_attr *out);
+/* The "dims" of a broadcast. */
+void mlir_broadcast_dims(const struct mlir *r, const struct mlir_text *text, struct mlir_ints *out);
 /* What a broadcast into the shape of op is in HLO: op's code may change, operations that come
-   before it are added and *operand is the last of them; *rest: its dimensions then, or NULL. */
-enum rp_code mlir_broadcast(struct mlir *r, const struct rp_attr *dimensions, struct rp_new_op *op,
-                            uint32_t *operand, const char **rest);
+   before it are added and *operand is the last of them; *split: there are such, and *rest are its
+   dimensions then. */
+enum rp_code mlir_broadcast(struct mlir *r, const struct mlir_ints *dimensions,
+                            struct rp_new_op *op, uint32_t *operand, struct mlir_ints *rest,
+                            bool *split);
 /* "dense<...>" */
 enum rp_code mlir_constant(struct mlir *r, const struct mlir_text *text, uint32_t shape,
                            int64_t *value);

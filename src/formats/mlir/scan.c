@@ -25,14 +25,14 @@ bool mlir_word_char(char c)
            c == '.' || c == '$' || c == '-';
 }
 
-struct rp_attr mlir_word(struct mlir *r)
+struct rp_slice mlir_word(struct mlir *r)
 {
     const char *from = r->at;
 
     while (r->at < r->end && mlir_word_char(*r->at) &&
            !(*r->at == '-' && r->at + 1 < r->end && r->at[1] == '>'))
         r->at++;
-    return (struct rp_attr){from, (uint32_t)(r->at - from), 0};
+    return (struct rp_slice){from, (uint32_t)(r->at - from), 0};
 }
 
 bool mlir_take_word(struct mlir *r, const char *text)
@@ -184,7 +184,7 @@ enum rp_code mlir_define(struct mlir *r, uint32_t name, uint32_t op)
 
 enum rp_code mlir_name_at(struct mlir *r, uint32_t *id)
 {
-    struct rp_attr name;
+    struct rp_slice name;
 
     r->at++;
     if (r->at < r->end && *r->at == '"') { /* @"<lambda>" */

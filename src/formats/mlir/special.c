@@ -25,7 +25,7 @@ static enum rp_code word(struct mlir *r, const struct mlir_text *text, uint32_t 
 {
     for (; (*words)[0]; words++)
         if (mlir_find_word(text, (const char *const[]){(*words)[0], NULL}))
-            return rp_program_add_attr(r->p, key, (*words)[1], strlen((*words)[1]), r->err);
+            return rp_program_add_attr(r->p, rp_attr_word(key, (*words)[1]), r->err);
     return RP_OK;
 }
 
@@ -50,20 +50,61 @@ static enum rp_code precision(struct mlir *r, const struct mlir_text *text)
         for (from = s; s && s < text->end && *s >= '0' && *s <= '9'; s++)
             ;
         if (s && s > from)
-            RP_TRY(rp_program_add_attr(r->p, parts[i].key, from, (size_t)(s - from), r->err));
+            RP_TRY(rp_program_add_attr(
+                r->p, rp_attr_parse(r->p, parts[i].key, from, (size_t)(s - from)), r->err));
     }
     return RP_OK;
 }
 
-/* A string or a dictionary as it stands there; nothing where it is empty. */
+static int hex(char c)
+{
+    return c >= '0' && c <= '9'   ? c - '0'
+           : c >= 'a' && c <= 'f' ? c - 'a' + 10
+           : c >= 'A' && c <= 'F' ? c - 'A' + 10
+                                  : -1;
+}
+
+/* MLIR's escapes: \n \t \" \\ and two hexadecimal digits. */
+static size_t unescape(const char *in, size_t n, char *out)
+{
+    size_t len = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        if (in[i] != '\\' || i + 1 == n) {
+            out[len++] = in[i];
+        } else if (i + 2 < n && hex(in[i + 1]) >= 0 && hex(in[i + 2]) >= 0) {
+            out[len++] = (char)(hex(in[i + 1]) << 4 | hex(in[i + 2]));
+            i += 2;
+        } else {
+            char c = in[++i];
+
+            out[len++] = (char)(c == 'n' ? '\n' : c == 't' ? '\t' : c);
+        }
+    }
+    return len;
+}
+
+/* The content of a string, or a dictionary as it is; nothing where it is empty. */
 static enum rp_code add_value(struct mlir *r, const struct mlir_text *text, const char *s,
                               uint32_t key)
 {
     const char *to = *s == '"' ? mlir_string_end(r, s) : *s == '{' ? mlir_bracket_end(r, s) : NULL;
+    struct rp_attr attr;
+    char *copy;
 
     if (!to || to > text->end || to - s <= 2)
         return RP_OK;
-    return rp_program_add_attr(r->p, key, s, (size_t)(to - s), r->err);
+    attr = rp_attr_bytes(key, rp_attr_type(key), s, (size_t)(to - s));
+    if (*s == '"') {
+        attr.at++;
+        attr.n -= 2;
+    }
+    if (*s == '"' && memchr(attr.at, '\\', attr.n)) {
+        copy = rp_arena_alloc(&r->p->arena, attr.n, 1);
+        attr.n = copy ? (uint32_t)unescape(attr.at, attr.n, copy) : attr.n;
+        attr.at = copy;
+    }
+    return rp_program_add_attr(r->p, attr, r->err);
 }
 
 static enum rp_code api_version(struct mlir *r, const struct mlir_text *text, bool typed)
@@ -76,7 +117,7 @@ static enum rp_code api_version(struct mlir *r, const struct mlir_text *text, bo
 
     if (!words[v])
         return RP_OK;
-    return rp_program_add_attr(r->p, RP_ATTR_API_VERSION, words[v], strlen(words[v]), r->err);
+    return rp_program_add_attr(r->p, rp_attr_word(RP_ATTR_API_VERSION, words[v]), r->err);
 }
 
 static enum rp_code custom_call(struct mlir *r, const struct mlir_text *text)
@@ -89,7 +130,8 @@ static enum rp_code custom_call(struct mlir *r, const struct mlir_text *text)
     if (target)
         RP_TRY(add_value(r, text, target, RP_ATTR_CUSTOM_CALL_TARGET));
     if (effect && *effect == 't')
-        RP_TRY(rp_program_add_attr(r->p, RP_ATTR_CUSTOM_CALL_HAS_SIDE_EFFECT, "true", 4, r->err));
+        RP_TRY(rp_program_add_attr(r->p, rp_attr_flag(RP_ATTR_CUSTOM_CALL_HAS_SIDE_EFFECT, true),
+                                   r->err));
     RP_TRY(api_version(r, text, typed && *typed == '{'));
     return config ? add_value(r, text, config, RP_ATTR_BACKEND_CONFIG) : RP_OK;
 }
@@ -157,9 +199,9 @@ enum rp_code mlir_keep_text(struct mlir *r, const char *at, const char *end, uin
     if (mesh && strncmp(rp_program_text(r->p, operation), "sdy.", 4) == 0) {
         const char *to = mlir_bracket_end(r, mesh); /* the same in both forms */
 
-        return rp_program_add_attr(r->p, RP_ATTR_SHARDING, mesh,
+        return rp_program_add_text(r->p, RP_ATTR_SHARDING, mesh,
                                    (size_t)((to && to < end ? to : end) - mesh), r->err);
     }
     RP_TRY(rp_program_string(r->p, "attributes", 10, &key, r->err));
-    return rp_program_add_attr(r->p, key, at, (size_t)(end - at), r->err);
+    return rp_program_add_text(r->p, key, at, (size_t)(end - at), r->err);
 }

@@ -10,7 +10,7 @@
 /* ---- statements ---- */
 
 /* What HLO calls an operation of StableHLO. */
-static enum rp_code opcode(struct mlir *r, struct rp_attr name, struct rp_new_op *op)
+static enum rp_code opcode(struct mlir *r, struct rp_slice name, struct rp_new_op *op)
 {
     static const char *const renamed[][2] = {
         {"dot-general", "dot"},  {"broadcast-in-dim", "broadcast"},
@@ -46,7 +46,7 @@ static enum rp_code opcode(struct mlir *r, struct rp_attr name, struct rp_new_op
 bool mlir_is_dictionary(const struct mlir *r)
 {
     struct mlir look = *r;
-    struct rp_attr key;
+    struct rp_slice key;
 
     look.at++;
     mlir_space(&look);
@@ -82,9 +82,9 @@ struct statement {
     struct rp_new_op op;
     const char *attrs, *attrs_end, *colon; /* between operands and types; the first ':' outside */
     const char *types_end;
-    struct rp_attr applies; /* the operation of a reduction without a region */
-    size_t region, args;    /* the first of its regions, and of the arguments it names for them */
-    uint32_t called, loc;   /* strings and numbers; RP_NONE and 0: none */
+    struct rp_slice applies; /* the operation of a reduction without a region */
+    size_t region, args;     /* the first of its regions, and of the arguments it names for them */
+    uint32_t called, loc;    /* strings and numbers; RP_NONE and 0: none */
     bool types_done, reducer, pairs;
 };
 
@@ -141,7 +141,7 @@ static bool at_arguments(const struct mlir *r)
 static enum rp_code piece(struct mlir *r, struct statement *s, unsigned *paren)
 {
     char c = *r->at;
-    struct rp_attr w;
+    struct rp_slice w;
 
     if (c == '%')
         return s->colon && !*paren ? mlir_operand(r) : name_or_alias(r, s);
@@ -230,10 +230,12 @@ static enum rp_code add_symbol(struct mlir *r, const struct statement *s)
     }
     if (s->op.code != RP_OP_CUSTOM_CALL)
         return RP_OK;
-    target = rp_arena_printf(&r->p->arena, "\"%s\"", rp_program_text(r->p, s->called));
+    target = rp_arena_strdup(&r->p->arena, rp_program_text(r->p, s->called));
     if (!target)
         return rp_err_nomem(r->err, "reading a custom call");
-    return rp_program_add_attr(r->p, RP_ATTR_CUSTOM_CALL_TARGET, target, strlen(target), r->err);
+    return rp_program_add_attr(
+        r->p, rp_attr_bytes(RP_ATTR_CUSTOM_CALL_TARGET, RP_VALUE_STRING, target, strlen(target)),
+        r->err);
 }
 
 /* The types of the results: behind the arrow, or all there are. */
@@ -405,19 +407,20 @@ static enum rp_code add_return(struct mlir *r, size_t first_operand)
     return RP_OK;
 }
 
-/* A broadcast by the steps of HLO; *rest are the dimensions of the last, or NULL: its own. */
+/* A broadcast by the steps of HLO; *split: there are several, and *rest are the dimensions of the
+   last. */
 static enum rp_code broadcast(struct mlir *r, struct statement *s, const struct mlir_text *text,
-                              size_t first_operand, const char **rest)
+                              size_t first_operand, struct mlir_ints *rest, bool *split)
 {
-    struct rp_attr dims;
+    struct mlir_ints dims;
     uint32_t operand;
 
-    *rest = NULL;
+    *split = false;
     if (s->op.code != RP_OP_BROADCAST || r->operands.n != first_operand + 2)
         return RP_OK;
     operand = r->operands.at[first_operand];
-    RP_TRY(mlir_broadcast_dims(r, text, &dims));
-    RP_TRY(mlir_broadcast(r, &dims, &s->op, &operand, rest));
+    mlir_broadcast_dims(r, text, &dims);
+    RP_TRY(mlir_broadcast(r, &dims, &s->op, &operand, rest, split));
     r->operands.at[first_operand] = operand;
     return RP_OK;
 }
@@ -426,8 +429,8 @@ static enum rp_code add_statement(struct mlir *r, struct statement *s, size_t fi
                                   uint32_t *id)
 {
     struct mlir_text text = {s->attrs, s->attrs_end, {NULL, 0}};
-    const char *rest;
-    bool known = false;
+    struct mlir_ints rest;
+    bool known = false, split;
 
     RP_TRY(result_shape(r, s, &s->op.shape));
     RP_TRY(order_reducer(r, s));
@@ -435,7 +438,7 @@ static enum rp_code add_statement(struct mlir *r, struct statement *s, size_t fi
     RP_TRY(control_operands(r, s, first_operand));
     if (s->op.code == RP_OP_MULTIPLY && r->operands.n == first_operand + 2)
         RP_TRY(push_operand(r, r->operands.at[first_operand])); /* a square */
-    RP_TRY(broadcast(r, s, &text, first_operand, &rest));
+    RP_TRY(broadcast(r, s, &text, first_operand, &rest, &split));
     if (s->op.code == RP_OP_CONSTANT)
         RP_TRY(mlir_constant(r, &text, s->op.shape, &s->op.value));
     if (r->p->nops >= r->limits.events)
@@ -445,11 +448,12 @@ static enum rp_code add_statement(struct mlir *r, struct statement *s, size_t fi
     for (size_t i = first_operand; i + 1 < r->operands.n; i += 2)
         RP_TRY(rp_program_add_operand(r->p, r->operands.at[i], r->operands.at[i + 1], r->err));
     text.operands = rp_op_operands(r->p, *id);
-    if (rest)
-        RP_TRY(rp_program_add_attr(r->p, RP_ATTR_DIMENSIONS, rest, strlen(rest), r->err));
+    if (split)
+        RP_TRY(rp_program_add_attr(r->p, rp_attr_ints(r->p, RP_ATTR_DIMENSIONS, rest.at, rest.n),
+                                   r->err));
     else
         RP_TRY(mlir_attributes(r, s->op.code, &text, &known));
-    if (!known && !rest && s->op.code != RP_OP_RESHAPE)
+    if (!known && !split && s->op.code != RP_OP_RESHAPE)
         RP_TRY(mlir_keep_text(r, s->attrs, s->attrs_end, s->op.foreign));
     r->p->meta.at[*id] = s->loc; /* a number of locs until the end */
     RP_TRY(add_regions(r, s, first_operand));
@@ -484,19 +488,19 @@ static enum rp_code results(struct mlir *r, uint32_t *name)
 }
 
 /* "return", "func.return", "stablehlo.return" */
-static bool is_return(struct rp_attr name)
+static bool is_return(struct rp_slice name)
 {
     return name.n >= 6 && memcmp(name.at + name.n - 6, "return", 6) == 0 &&
            (name.n == 6 || name.at[name.n - 7] == '.');
 }
 
-static enum rp_code operation_name(struct mlir *r, struct rp_attr *name)
+static enum rp_code operation_name(struct mlir *r, struct rp_slice *name)
 {
     const char *where = r->at;
 
     if (r->at < r->end && *r->at == '"') {
         r->at = mlir_string_end(r, where);
-        *name = (struct rp_attr){where + 1, (uint32_t)(r->at - where - 2), 0};
+        *name = (struct rp_slice){where + 1, (uint32_t)(r->at - where - 2), 0};
     } else {
         *name = mlir_word(r);
     }
@@ -524,7 +528,7 @@ static enum rp_code statement(struct mlir *r)
 {
     struct statement s = {.called = RP_NONE, .region = r->regions.n, .args = r->args.n};
     size_t first_result = r->results.n, first_operand = r->operands.n;
-    struct rp_attr name;
+    struct rp_slice name;
     uint32_t id;
 
     r->statements++;

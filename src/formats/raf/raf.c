@@ -104,7 +104,7 @@ struct raf {
     uint64_t root;
     RP_VEC(struct raf_node) nodes;
     RP_VEC(uint32_t) data;
-    RP_VEC(struct rp_attr) attrs;
+    RP_VEC(struct rp_slice) attrs;
     RP_VEC(uint32_t) stack;
     RP_VEC(uint32_t) functions; /* node of each computation */
     uint64_t work;              /* parts of lists looked at; lists may be shared without end */
@@ -148,7 +148,7 @@ static enum rp_code read_attrs(struct raf *r, struct raf_node *node)
     if (rp_json_value(r->json, &value) != RP_JSON_OBJECT)
         return RP_OK;
     while (rp_json_field(r->json, &key)) {
-        struct rp_attr attr = {0};
+        struct rp_slice attr = {0};
         enum rp_json_kind kind;
 
         RP_TRY(rp_program_string(r->p, key.text, key.len, &attr.key, r->err));
@@ -187,7 +187,7 @@ static enum rp_code read_data(struct raf *r, struct raf_node *node)
 static void note_attrs(const struct raf *r, struct raf_node *node)
 {
     for (uint32_t i = 0; i < node->nattrs; i++) {
-        const struct rp_attr *attr = &r->attrs.at[node->attrs + i];
+        const struct rp_slice *attr = &r->attrs.at[node->attrs + i];
         const char *key = rp_program_text(r->p, attr->key);
 
         for (size_t f = 0; f < sizeof fields / sizeof *fields; f++)
@@ -206,7 +206,7 @@ static void note_attrs(const struct raf *r, struct raf_node *node)
 static enum rp_code name_node(struct raf *r, struct raf_node *node)
 {
     for (uint32_t i = 0; i < node->nattrs; i++) {
-        const struct rp_attr *attr = &r->attrs.at[node->attrs + i];
+        const struct rp_slice *attr = &r->attrs.at[node->attrs + i];
         const char *key = rp_program_text(r->p, attr->key);
 
         if (strcmp(key, "name_hint") == 0 || strcmp(key, "dtype") == 0)
@@ -409,10 +409,10 @@ static enum rp_code keep_attrs(struct raf *r, uint32_t i)
     const struct raf_node *node = node_at(r, i);
 
     for (uint32_t k = 0; i && k < node->nattrs; k++) {
-        const struct rp_attr *attr = &r->attrs.at[node->attrs + k];
+        const struct rp_slice *attr = &r->attrs.at[node->attrs + k];
 
         if (*rp_program_text(r->p, attr->key) != '_' && attr->n)
-            RP_TRY(rp_program_add_attr(r->p, attr->key, attr->at, attr->n, r->err));
+            RP_TRY(rp_program_add_text(r->p, attr->key, attr->at, attr->n, r->err));
     }
     return RP_OK;
 }

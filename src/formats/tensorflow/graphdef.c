@@ -88,7 +88,7 @@ static enum rp_code add_text_attr(struct graph_reader *r, uint32_t key, const ch
 
     if (!copy)
         return rp_err_nomem(r->err, "reading attributes");
-    return rp_program_add_attr(r->p, key, copy, n, r->err);
+    return rp_program_add_text(r->p, key, copy, n, r->err);
 }
 
 /* Functions that an attribute names, alone or in a list, are called. */
@@ -220,7 +220,7 @@ static enum rp_code node_field(struct graph_reader *r, const struct rp_proto_ite
     case KEY(RP_TF_NODE_DEVICE, BYTES):
         if (!it->bytes.n)
             return RP_OK;
-        return rp_program_add_attr(r->p, RP_ATTR_DEVICE, (const char *)it->bytes.at, it->bytes.n,
+        return rp_program_add_text(r->p, RP_ATTR_DEVICE, (const char *)it->bytes.at, it->bytes.n,
                                    r->err);
     case KEY(RP_TF_NODE_ATTR, BYTES):
         return add_node_attr(r, it->bytes);

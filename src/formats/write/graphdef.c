@@ -34,7 +34,9 @@ static void put_name(const struct rp_program *p, struct rp_proto_writer *w, uint
     rp_proto_end(w, begun);
 }
 
-static void put_node(const struct rp_program *p, struct rp_proto_writer *w, uint32_t op)
+/* `value` is scratch for the text of an attribute. */
+static void put_node(const struct rp_program *p, struct rp_proto_writer *w, uint32_t op,
+                     struct rp_chars *value)
 {
     size_t node = rp_proto_begin(w, RP_TF_GRAPH_NODE);
     struct rp_ids operands = rp_op_operands(p, op), called = rp_op_called(p, op);
@@ -49,10 +51,14 @@ static void put_node(const struct rp_program *p, struct rp_proto_writer *w, uint
         put_name(p, w, RP_TF_NODE_INPUT, operands.at[i]);
     rp_shape_text(p, p->shape.at[op], true, text, sizeof text);
     rp_tf_put_attr_bytes(w, "shape", RP_TF_ATTR_S, text, strlen(text));
-    for (uint32_t i = 0; i < n; i++)
-        if (attrs[i].key != RP_ATTR_PROTO)
-            rp_tf_put_attr_bytes(w, rp_program_text(p, attrs[i].key), RP_TF_ATTR_S, attrs[i].at,
-                                 attrs[i].n);
+    for (uint32_t i = 0; i < n; i++) {
+        if (attrs[i].type == RP_VALUE_WIRE)
+            continue;
+        value->n = 0;
+        rp_attr_print(p, &attrs[i], value);
+        rp_tf_put_attr_bytes(w, rp_program_text(p, attrs[i].key), RP_TF_ATTR_S, value->at,
+                             value->n);
+    }
     for (uint32_t i = 0; i < called.n; i++) {
         const char *name = rp_program_text(p, p->computations.at[called.at[i]].name);
 
@@ -70,13 +76,18 @@ static void put_node(const struct rp_program *p, struct rp_proto_writer *w, uint
 static enum rp_code graph_bytes(const struct rp_program *p, struct rp_proto_writer *w,
                                 struct rp_bytes *bytes, struct rp_err *err)
 {
+    struct rp_chars value = {0};
+    bool failed;
+
     if (p->source.at && strcmp(p->language, "graphdef") == 0) {
         *bytes = (struct rp_bytes){(const uint8_t *)p->source.at, p->source.n};
         return RP_OK;
     }
     for (uint32_t op = 0; op < p->nops; op++)
-        put_node(p, w, op);
-    return rp_proto_written(w, bytes, err);
+        put_node(p, w, op, &value);
+    failed = value.failed;
+    rp_chars_release(&value);
+    return failed ? rp_err_nomem(err, "writing attributes") : rp_proto_written(w, bytes, err);
 }
 
 static enum rp_code write_graph(const struct rp_program *p, const char *path, bool text,

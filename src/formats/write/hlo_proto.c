@@ -5,7 +5,6 @@
  */
 #include "formats/hlo/proto_put.h"
 
-#include "formats/hlo/text.h"
 #include "formats/programs.h"
 #include "formats/write/writers.h"
 #include "program/literal.h"
@@ -28,25 +27,22 @@ static void put_number(const struct hlo_put *put, uint32_t field, int64_t value)
         rp_proto_put_varint(put->w, field, (uint64_t)value);
 }
 
-size_t hlo_unquote(const struct rp_attr *attr, char *out)
-{
-    if (attr->n < 2 || (attr->at[0] != '"' && attr->at[0] != '\'')) {
-        memcpy(out, attr->at, attr->n);
-        return attr->n;
-    }
-    return hlo_unescape(attr->at + 1, attr->n - 2, out);
-}
-
 enum rp_code hlo_put_own(const struct hlo_put *put, const struct rp_attr *attr)
 {
     const char *key = rp_program_text(put->p, attr->key);
     size_t begun = rp_proto_begin(put->w, HLO_FIELD_TEXT);
+    struct rp_chars text = {0};
+    enum rp_code code = RP_OK;
 
+    rp_attr_print(put->p, attr, &text);
     rp_proto_add_bytes(put->w, key, strlen(key));
     rp_proto_add_bytes(put->w, "=", 1);
-    rp_proto_add_bytes(put->w, attr->at, attr->n);
+    rp_proto_add_bytes(put->w, text.at, text.n);
     rp_proto_end(put->w, begun);
-    return RP_OK;
+    if (text.failed)
+        code = rp_err_nomem(put->err, "writing an attribute");
+    rp_chars_release(&text);
+    return code;
 }
 
 /* ---- shapes ---- */
@@ -180,23 +176,6 @@ void hlo_put_shape(const struct hlo_put *put, uint32_t field, uint32_t shape)
         put_dims(put, s);
         put_layout_or_default(put, s, rp_program_text(put->p, s->layout));
     }
-    rp_proto_end(put->w, begun);
-}
-
-void hlo_put_laid_shape(const struct hlo_put *put, uint32_t field, uint32_t shape,
-                        const char *layout)
-{
-    const struct rp_op_shape *s = &put->p->shapes.at[shape];
-    size_t begun;
-
-    if (s->elem == RP_ELEM_TUPLE) {
-        hlo_put_shape(put, field, shape);
-        return;
-    }
-    begun = rp_proto_begin(put->w, field);
-    rp_proto_put_varint(put->w, 2, s->elem);
-    put_dims(put, s);
-    put_layout_or_default(put, s, layout);
     rp_proto_end(put->w, begun);
 }
 
@@ -509,14 +488,10 @@ static enum rp_code put_module_attrs(const struct hlo_put *put)
 {
     for (size_t i = 0; i < put->p->module_attrs.n; i++) {
         const struct rp_attr *attr = &put->p->module_attrs.at[i];
-        size_t mark = put->w->bytes.n;
 
-        if (attr->key == RP_ATTR_INPUT_OUTPUT_ALIAS) {
-            if (hlo_put_module_alias(put, attr))
-                continue;
-            put->w->bytes.n = mark;
-        }
-        if (attr->key == RP_ATTR_PROTO)
+        if (attr->type == RP_VALUE_ALIASES)
+            hlo_put_module_aliases(put, attr);
+        else if (attr->type == RP_VALUE_WIRE)
             rp_proto_add_bytes(put->w, attr->at, attr->n);
         else if (attr->key == RP_ATTR_IS_SCHEDULED)
             put_schedule(put);

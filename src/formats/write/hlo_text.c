@@ -257,14 +257,22 @@ static void put_metadata(const struct text_writer *w, uint32_t op)
     rp_out_text(w->to, "}");
 }
 
-static void put_attrs(const struct text_writer *w, const struct rp_attr *attr, size_t n)
+static void put_piece(void *out, const char *text, size_t n)
 {
+    rp_out_write(out, text, n);
+}
+
+static enum rp_code put_attrs(const struct text_writer *w, const struct rp_attr *attr, size_t n)
+{
+    struct rp_chars to = {.sink = put_piece, .sink_arg = w->to};
+
     for (; n; n--, attr++) {
-        if (attr->key == RP_ATTR_PROTO)
+        if (attr->type == RP_VALUE_WIRE)
             continue;
         rp_out_printf(w->to, ", %s=", rp_program_text(w->p, attr->key));
-        rp_out_write(w->to, attr->at, attr->n);
+        rp_attr_print(w->p, attr, &to);
     }
+    return to.failed ? rp_err_nomem(w->err, "writing attributes") : RP_OK;
 }
 
 /* ---- the whole ---- */
@@ -288,7 +296,7 @@ static enum rp_code put_op(const struct text_writer *w, uint32_t op, bool root)
     if (p->code.at[op] == RP_OP_GET_TUPLE_ELEMENT)
         rp_out_printf(w->to, ", index=%lld", (long long)p->value.at[op]);
     put_calls(w, op);
-    put_attrs(w, attrs, n);
+    RP_TRY(put_attrs(w, attrs, n));
     put_metadata(w, op);
     rp_out_char(w->to, '\n');
     return RP_OK;
@@ -428,7 +436,7 @@ enum rp_code rp_hlo_text_print(const struct rp_program *p, struct rp_out *to, st
         return rp_err_set(err, RP_UNSUPPORTED, "a program in %s cannot be written as HLO",
                           p->language);
     rp_out_printf(to, "HloModule %s", p->name ? rp_program_text(p, p->name) : "module");
-    put_attrs(&w, p->module_attrs.at, p->module_attrs.n);
+    RP_TRY(put_attrs(&w, p->module_attrs.at, p->module_attrs.n));
     rp_out_char(to, '\n');
     RP_TRY(put_frames(&w));
     return put_computations(&w);

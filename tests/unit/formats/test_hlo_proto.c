@@ -36,6 +36,7 @@ static void attribute_returns(const char *key, const char *value, const char *sh
     struct rp_proto_writer w = {0};
     struct rp_program *p, *again;
     const struct rp_attr *attr;
+    const char *back;
     char text[700];
     uint32_t id;
 
@@ -47,9 +48,9 @@ static void attribute_returns(const char *key, const char *value, const char *sh
     again = through(p, &w);
     id = rp_strtab_find(&again->strings, key, strlen(key));
     attr = id == UINT32_MAX ? NULL : rp_op_attr(again, again->nops - 1, id);
-    if (!attr || attr->n != strlen(value) || memcmp(attr->at, value, attr->n) != 0)
-        fail_msg("%s=%s came back as '%.*s'", key, value, attr ? (int)attr->n : 0,
-                 attr ? attr->at : "");
+    back = attr ? rp_attr_text(again, attr, &again->arena) : "(none)";
+    if (strcmp(back, value) != 0)
+        fail_msg("%s=%s came back as '%s'", key, value, back);
     assert_true(hash_of(p) == hash_of(again));
     rp_program_free(again);
     rp_proto_writer_release(&w);
@@ -243,8 +244,8 @@ static void donation_returns(void **state)
 
         found += attr->key == RP_ATTR_IS_SCHEDULED;
         if (attr->key == RP_ATTR_INPUT_OUTPUT_ALIAS) {
-            assert_int_equal(attr->n, p->module_attrs.at[0].n);
-            assert_memory_equal(attr->at, p->module_attrs.at[0].at, attr->n);
+            assert_string_equal(rp_attr_text(again, attr, &p->arena),
+                                rp_attr_text(p, &p->module_attrs.at[0], &p->arena));
             found++;
         }
     }

@@ -49,45 +49,77 @@ static uint64_t hash_with(enum rp_opcode code, const char *key, const char *valu
     assert_ok(rp_program_add_operand(p, 0, 0, &err), &err);
     assert_ok(rp_program_string(p, key, strlen(key), &id, &err), &err);
     if (value)
-        assert_ok(rp_program_add_attr(p, id, value, strlen(value), &err), &err);
+        assert_ok(rp_program_add_attr(p, rp_attr_parse(p, id, value, strlen(value)), &err), &err);
     assert_ok(rp_program_finish(p, &err), &err);
     hash = hash_of(p);
     rp_program_free(p);
     return hash;
 }
 
-enum { QUIET = 1, ZERO = 2 };
+enum { QUIET = RP_ATTRF_QUIET, ZERO = RP_ATTRF_ZERO, ONE = RP_ATTRF_ONE };
 static const struct {
     const char *key;
+    enum rp_value_type type;
     int flags;
 } known[] = {
-#define RP_ATTR(id, key, flags) {key, flags},
+#define RP_ATTR(id, key, type, field, inner, flags) {key, RP_VALUE_##type, flags},
 #include "program/attrs.def"
 #undef RP_ATTR
-    {"an_attribute_of_next_year", 0},
-    {"_note_of_tensorflow", QUIET},
+    {"an_attribute_of_next_year", RP_VALUE_TEXT, 0},
+    {"_note_of_tensorflow", RP_VALUE_TEXT, QUIET},
+};
+
+/* Two values of each type, the first written otherwise, and one that says nothing. */
+static const struct {
+    const char *one, *two, *same, *nothing;
+} samples[] = {
+    [RP_VALUE_TEXT] = {"{1}", "{2}", "{/*index=0*/ 1 }", "{}"},
+    [RP_VALUE_WIRE] = {"{1}", "{2}", "{ 1 }", "{}"},
+    [RP_VALUE_FLAG] = {"true", "TRUE", "true ", "false"},
+    [RP_VALUE_INT] = {"3", "4", "{3}", NULL},
+    [RP_VALUE_FLOAT] = {"0.5", "0.25", "5e-1", NULL},
+    [RP_VALUE_WORD] = {"LT", "GT", "\"LT\"", NULL},
+    [RP_VALUE_STRING] = {"\"a b\"", "\"b\"", "\"a\\x20b\"", NULL},
+    [RP_VALUE_CONFIG] = {"{\"a\":1}", "{\"a\":2}", "\"{\\\"a\\\":1}\"", "{}"},
+    [RP_VALUE_INTS] = {"{1,0}", "{0,1}", "{ 1, 0 }", "{}"},
+    [RP_VALUE_PAIRS] = {"{{0,1}}", "{{1,0}}", "{ {0, 1} }", "{}"},
+    [RP_VALUE_SLICES] = {"{[0:4]}", "{[0:4:2]}", "{[0:4:1]}", "{}"},
+    [RP_VALUE_PADDING] = {"0_1", "0_1_1", "0_1_0", NULL},
+    [RP_VALUE_CONV_DIMS] = {"b0f_0io->b0f", "b0f_0oi->b0f", "b0f_0io->b0f", NULL},
+    [RP_VALUE_WORDS] = {"{high,high}", "{high,default}", "{ high, high }", "{}"},
+    [RP_VALUE_MAP] = {"{a=\"1\"}", "{a=\"2\"}", "{ a=\"1\" }", "{}"},
+    [RP_VALUE_WINDOW] = {"{size=3}", "{size=3 stride=2}", "{size=3 stride=1}", "{}"},
+    [RP_VALUE_GROUPS] = {"{{0,1}}", "[1,2]<=[2]", "{ {0, 1} }", "{}"},
+    [RP_VALUE_ALIASES] = {"{{0}: (1, {})}", "{{1}: (1, {})}", "{ {0}: ( 1, {} ) }", "{}"},
+    [RP_VALUE_SHARDING] = {"{replicated}", "{manual}", "{ replicated }", NULL},
+    [RP_VALUE_OPS] = {"{%a}", "{%b}", "{ %a }", "{}"},
+    [RP_VALUE_SHAPES] = {"{f32[2]}", "{f32[3]}", "{ f32[2] }", "{}"},
 };
 
 static void every_attribute(void **state)
 {
     UNUSED_STATE(state);
     for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
-        const char *key = known[i].key;
+        const char *key = known[i].key, *nothing = samples[known[i].type].nothing;
         uint64_t none = hash_with(RP_OP_NEGATE, key, NULL);
-        uint64_t one = hash_with(RP_OP_NEGATE, key, "{1}");
-        uint64_t two = hash_with(RP_OP_NEGATE, key, "{2}");
+        uint64_t one = hash_with(RP_OP_NEGATE, key, samples[known[i].type].one);
+        uint64_t two = hash_with(RP_OP_NEGATE, key, samples[known[i].type].two);
 
-        if (known[i].flags == QUIET) {
+        if (known[i].flags & QUIET) {
             assert_true(none == one && one == two);
             continue;
         }
         assert_true(none != one);
         assert_int_equal(one != two, strcmp(key, "ROOT") != 0);
-        assert_true(one == hash_with(RP_OP_NEGATE, key, "{ 1 }"));
-        assert_true(one == hash_with(RP_OP_NEGATE, key, "{/*index=0*/1}"));
-        assert_true(none == hash_with(RP_OP_NEGATE, key, "{}"));
-        if (strcmp(key, "ROOT") != 0)
-            assert_int_equal(none == hash_with(RP_OP_NEGATE, key, "0"), known[i].flags == ZERO);
+        if (one != hash_with(RP_OP_NEGATE, key, samples[known[i].type].same))
+            fail_msg("%s=%s is not %s", key, samples[known[i].type].one,
+                     samples[known[i].type].same);
+        if (nothing && none != hash_with(RP_OP_NEGATE, key, nothing))
+            fail_msg("%s=%s says something", key, nothing);
+        if (strcmp(key, "ROOT") == 0 || known[i].type == RP_VALUE_WORD)
+            continue;
+        assert_int_equal(none == hash_with(RP_OP_NEGATE, key, "0"), !!(known[i].flags & ZERO));
+        assert_int_equal(none == hash_with(RP_OP_NEGATE, key, "1"), !!(known[i].flags & ONE));
     }
     assert_true(hash_with(RP_OP_CUSTOM_CALL, "backend_config", "{1}") !=
                 hash_with(RP_OP_CUSTOM_CALL, "backend_config", "{2}"));
@@ -98,9 +130,9 @@ static void attributes_are_not_confused(void **state)
     UNUSED_STATE(state);
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
         for (size_t k = 0; k < i; k++)
-            if (known[i].flags != QUIET && known[k].flags != QUIET)
-                assert_true(hash_with(RP_OP_NEGATE, known[i].key, "{1}") !=
-                            hash_with(RP_OP_NEGATE, known[k].key, "{1}"));
+            if (!(known[i].flags & QUIET) && !(known[k].flags & QUIET))
+                assert_true(hash_with(RP_OP_NEGATE, known[i].key, samples[known[i].type].one) !=
+                            hash_with(RP_OP_NEGATE, known[k].key, samples[known[k].type].one));
 }
 
 /* ---- rewriting ---- */

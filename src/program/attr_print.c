@@ -1,0 +1,451 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Values as HLO text, one way each: the one of XLA's printer. */
+#include "program/program.h"
+#include "program/window.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+void rp_chars_put(struct rp_chars *to, const char *text, size_t n)
+{
+    if (to->sink) {
+        to->sink(to->sink_arg, text, n);
+        return;
+    }
+    if (to->failed || rp_vec_reserve(to, n + 1, NULL) != RP_OK) {
+        to->failed = true;
+        return;
+    }
+    if (n)
+        memcpy(to->at + to->n, text, n);
+    to->n += n;
+    to->at[to->n] = '\0';
+}
+
+void rp_chars_release(struct rp_chars *chars)
+{
+    rp_vec_release(chars);
+    chars->failed = false;
+}
+
+static void put(struct rp_chars *to, const char *text)
+{
+    rp_chars_put(to, text, strlen(text));
+}
+
+/* As "%lld" would, which costs more than the rest of hashing an attribute. */
+static void put_int(struct rp_chars *to, int64_t value)
+{
+    char digits[24];
+    size_t at = sizeof digits;
+    uint64_t v = value < 0 ? 0 - (uint64_t)value : (uint64_t)value;
+
+    do {
+        digits[--at] = (char)('0' + v % 10);
+        v /= 10;
+    } while (v);
+    if (value < 0)
+        digits[--at] = '-';
+    rp_chars_put(to, digits + at, sizeof digits - at);
+}
+
+static void put_ints(struct rp_chars *to, const char *open, const int64_t *at, size_t n,
+                     const char *close)
+{
+    put(to, open);
+    for (size_t i = 0; i < n; i++) {
+        if (i)
+            rp_chars_put(to, ",", 1);
+        put_int(to, at[i]);
+    }
+    put(to, close);
+}
+
+static void put_list(struct rp_chars *to, const char *open, struct rp_int_list list,
+                     const char *close)
+{
+    put_ints(to, open, list.at, list.n, close);
+}
+
+static void put_quoted(struct rp_chars *to, const char *text, size_t n)
+{
+    put(to, "\"");
+    for (size_t i = 0; i < n; i++) {
+        unsigned char c = (unsigned char)text[i];
+        char octal[8];
+
+        if (c == '"' || c == '\\') {
+            put(to, "\\");
+            rp_chars_put(to, text + i, 1);
+        } else if (c < 0x20 || c >= 0x7f) {
+            snprintf(octal, sizeof octal, "\\%03o", c);
+            put(to, octal);
+        } else {
+            rp_chars_put(to, text + i, 1);
+        }
+    }
+    put(to, "\"");
+}
+
+static bool is_json(const char *at, size_t n)
+{
+    return n >= 2 && at[0] == '{' && at[n - 1] == '}';
+}
+
+/* JSON is written as it is, anything else in quotes. */
+static void put_config(struct rp_chars *to, const char *at, size_t n)
+{
+    if (is_json(at, n))
+        rp_chars_put(to, at, n);
+    else
+        put_quoted(to, at, n);
+}
+
+/* XLA writes six digits; where they are not enough, all that a float has. */
+static void put_float(struct rp_chars *to, double value)
+{
+    char text[48];
+
+    snprintf(text, sizeof text, "%g", value);
+    if (strtof(text, NULL) != (float)value)
+        snprintf(text, sizeof text, "%.9g", value);
+    put(to, text);
+}
+
+static void put_pairs(struct rp_chars *to, const struct rp_attr *attr)
+{
+    put(to, "{");
+    for (uint32_t i = 0; i + 1 < attr->n; i += 2)
+        put_ints(to, i ? ",{" : "{", attr->ints + i, 2, "}");
+    put(to, "}");
+}
+
+/* The third number of all triples, where one has another than `usual`. */
+static bool has_thirds(const struct rp_attr *attr, int64_t usual)
+{
+    for (uint32_t i = 2; i < attr->n; i += 3)
+        if (attr->ints[i] != usual)
+            return true;
+    return false;
+}
+
+static void put_slices(struct rp_chars *to, const struct rp_attr *attr)
+{
+    bool strides = has_thirds(attr, 1);
+
+    put(to, "{");
+    for (uint32_t i = 0; i + 2 < attr->n; i += 3) {
+        put(to, i ? ", [" : "[");
+        put_int(to, attr->ints[i]);
+        put(to, ":");
+        put_int(to, attr->ints[i + 1]);
+        if (strides) {
+            put(to, ":");
+            put_int(to, attr->ints[i + 2]);
+        }
+        put(to, "]");
+    }
+    put(to, "}");
+}
+
+static void put_padding(struct rp_chars *to, const struct rp_attr *attr)
+{
+    bool interior = has_thirds(attr, 0);
+
+    for (uint32_t i = 0; i + 2 < attr->n; i += 3) {
+        if (i)
+            put(to, "x");
+        put_int(to, attr->ints[i]);
+        put(to, "_");
+        put_int(to, attr->ints[i + 1]);
+        if (interior) {
+            put(to, "_");
+            put_int(to, attr->ints[i + 2]);
+        }
+    }
+}
+
+static void put_words(struct rp_chars *to, const struct rp_attr *attr)
+{
+    put(to, "{");
+    for (uint32_t i = 0; i < attr->n; i++) {
+        if (i)
+            put(to, ",");
+        rp_chars_put(to, attr->texts[i].at, attr->texts[i].n);
+    }
+    put(to, "}");
+}
+
+static void put_map(struct rp_chars *to, const struct rp_attr *attr)
+{
+    put(to, "{");
+    for (uint32_t i = 0; i + 1 < attr->n; i += 2) {
+        if (i)
+            put(to, ",");
+        rp_chars_put(to, attr->texts[i].at, attr->texts[i].n);
+        put(to, "=");
+        put_config(to, attr->texts[i + 1].at, attr->texts[i + 1].n);
+    }
+    put(to, "}");
+}
+
+static void put_reshape(struct rp_chars *to, struct rp_int_list dims, struct rp_int_list perm)
+{
+    put_list(to, "[", dims, "]");
+    if (perm.n)
+        put_list(to, "T(", perm, ")");
+}
+
+static void put_mesh(struct rp_chars *to, const struct rp_replica_groups *g)
+{
+    put(to, "mesh[");
+    for (size_t i = 0; i < g->naxes; i++) {
+        put(to, i ? ",'" : "'");
+        rp_chars_put(to, g->axes[i].name.at, g->axes[i].name.n);
+        put(to, "'=");
+        put_int(to, g->axes[i].size);
+    }
+    put(to, "]");
+    if (g->ids.n)
+        put_list(to, ", device_ids=(", g->ids, ")");
+    if (g->dims.n) {
+        put(to, ", device_ids=(");
+        put_reshape(to, g->dims, g->perm);
+        put(to, ")");
+    }
+    put(to, " {");
+    for (size_t i = 0; i < g->nparts; i++) {
+        const struct rp_mesh_part *part = &g->parts[i];
+
+        put(to, i ? ",'" : "'");
+        rp_chars_put(to, g->axes[part->axis].name.at, g->axes[part->axis].name.n);
+        put(to, "'");
+        if (!part->size)
+            continue;
+        put(to, ":(");
+        put_int(to, part->before);
+        put(to, ")");
+        put_int(to, part->size);
+    }
+    put(to, "}");
+}
+
+static void put_groups(struct rp_chars *to, const struct rp_replica_groups *g)
+{
+    if (g->form == RP_GROUPS_MESH) {
+        put_mesh(to, g);
+        return;
+    }
+    if (g->form == RP_GROUPS_IOTA) {
+        put_ints(to, "[", (const int64_t[]){(int64_t)g->ngroups, g->group_size}, 2, "]<=");
+        put_reshape(to, g->dims, g->perm);
+        return;
+    }
+    put(to, "{");
+    for (size_t i = 0; i < g->ngroups; i++)
+        put_ints(to, i ? ",{" : "{", g->ids.at + g->begin[i], g->begin[i + 1] - g->begin[i], "}");
+    put(to, "}");
+}
+
+/* Those of a module have blanks inside of the brackets. */
+static void put_aliases(struct rp_chars *to, const struct rp_attr *attr)
+{
+    bool module = attr->key == RP_ATTR_INPUT_OUTPUT_ALIAS;
+
+    put(to, module ? "{ " : "{");
+    for (uint32_t i = 0; i < attr->n; i++) {
+        const struct rp_alias *a = &attr->aliases[i];
+
+        put_list(to, i ? ", {" : "{", a->output, "}: (");
+        put_int(to, a->number);
+        put_list(to, ", {", a->operand, "}");
+        if (a->kind != RP_ALIAS_UNSAID)
+            put(to, a->kind == RP_ALIAS_MUST ? ", must-alias" : ", may-alias");
+        put(to, ")");
+    }
+    put(to, module ? " }" : "}");
+}
+
+const char *rp_sharding_word(unsigned type)
+{
+    static const char *const words[RP_SHARDING_TYPES] = {"replicated", "maximal", "",         "",
+                                                         "manual",     "unknown", "unreduced"};
+
+    return type < RP_SHARDING_TYPES ? words[type] : "";
+}
+
+static void put_tiles(struct rp_chars *to, const struct rp_sharding *s)
+{
+    put_list(to, "devices=[", s->tiles, "]");
+    if (s->dims.n) {
+        put(to, "<=");
+        put_reshape(to, s->dims, s->perm);
+    } else {
+        put_list(to, "", s->devices, "");
+    }
+}
+
+/* As deep as its makers let it be: RP_SHARDING_DEPTH. */
+static void put_sharding(struct rp_chars *to, const struct rp_sharding *s)
+{
+    put(to, "{");
+    if (s->type == RP_SHARDING_OTHER)
+        put_tiles(to, s);
+    else
+        put(to, rp_sharding_word(s->type));
+    if (s->type == RP_SHARDING_MAXIMAL)
+        put_list(to, " device=", s->devices, "");
+    if (s->last_replicate)
+        put(to, " last_tile_dim_replicate");
+    for (size_t i = 0; i < s->last.n; i++) {
+        put(to, i ? ", " : " last_tile_dims={");
+        put(to, rp_sharding_word((unsigned)s->last.at[i]));
+    }
+    if (s->last.n)
+        put(to, "}");
+    for (size_t i = 0; i < s->nparts; i++) {
+        put(to, i ? ", " : "");
+        put_sharding(to, &s->parts[i]);
+    }
+    if (s->grouped) {
+        put(to, s->shard_like ? " shard_like " : " shard_as ");
+        put_int(to, s->group);
+    }
+    put(to, "}");
+}
+
+static void put_window(struct rp_chars *to, const struct rp_attr *attr)
+{
+    struct rp_window w;
+    char text[2048];
+
+    rp_attr_window(attr, &w);
+    rp_chars_put(to, text, rp_window_print(&w, text, sizeof text));
+}
+
+static void put_conv_dims(struct rp_chars *to, const struct rp_attr *attr)
+{
+    struct rp_conv_dims dims;
+    char text[64];
+
+    if (rp_attr_conv_dims(attr, &dims) && rp_conv_dims_print(&dims, text))
+        put(to, text);
+}
+
+static void put_ops(const struct rp_program *p, struct rp_chars *to, const struct rp_attr *attr)
+{
+    put(to, "{");
+    for (uint32_t i = 0; i < attr->n; i++) {
+        put(to, i ? ", %" : "%");
+        put(to, rp_program_text(p, p->op_name.at[attr->ids[i]]));
+    }
+    put(to, "}");
+}
+
+static void put_shape(const struct rp_program *p, struct rp_chars *to, uint32_t shape)
+{
+    char few[256], *many;
+    size_t n = rp_shape_text(p, shape, true, few, sizeof few);
+
+    if (n < sizeof few) {
+        rp_chars_put(to, few, n);
+        return;
+    }
+    many = malloc(n + 1);
+    to->failed |= !many;
+    if (!many)
+        return;
+    rp_shape_text(p, shape, true, many, n + 1);
+    rp_chars_put(to, many, n);
+    free(many);
+}
+
+static void put_shapes(const struct rp_program *p, struct rp_chars *to, const struct rp_attr *attr)
+{
+    put(to, "{");
+    for (uint32_t i = 0; i < attr->n; i++) {
+        put(to, i ? ", " : "");
+        put_shape(p, to, attr->ids[i]);
+    }
+    put(to, "}");
+}
+
+void rp_attr_print(const struct rp_program *p, const struct rp_attr *attr, struct rp_chars *to)
+{
+    switch ((enum rp_value_type)attr->type) {
+    case RP_VALUE_WIRE:
+        break;
+    case RP_VALUE_TEXT:
+    case RP_VALUE_WORD:
+        rp_chars_put(to, attr->at, attr->n);
+        break;
+    case RP_VALUE_FLAG:
+        put(to, attr->number ? "true" : "false");
+        break;
+    case RP_VALUE_INT:
+        put_int(to, attr->number);
+        break;
+    case RP_VALUE_FLOAT:
+        put_float(to, attr->real);
+        break;
+    case RP_VALUE_STRING:
+        put_quoted(to, attr->at, attr->n);
+        break;
+    case RP_VALUE_CONFIG:
+        put_config(to, attr->at, attr->n);
+        break;
+    case RP_VALUE_INTS:
+        put_ints(to, "{", attr->ints, attr->n, "}");
+        break;
+    case RP_VALUE_PAIRS:
+        put_pairs(to, attr);
+        break;
+    case RP_VALUE_SLICES:
+        put_slices(to, attr);
+        break;
+    case RP_VALUE_PADDING:
+        put_padding(to, attr);
+        break;
+    case RP_VALUE_CONV_DIMS:
+        put_conv_dims(to, attr);
+        break;
+    case RP_VALUE_WORDS:
+        put_words(to, attr);
+        break;
+    case RP_VALUE_MAP:
+        put_map(to, attr);
+        break;
+    case RP_VALUE_WINDOW:
+        put_window(to, attr);
+        break;
+    case RP_VALUE_GROUPS:
+        put_groups(to, attr->groups);
+        break;
+    case RP_VALUE_ALIASES:
+        put_aliases(to, attr);
+        break;
+    case RP_VALUE_SHARDING:
+        put_sharding(to, attr->sharding);
+        break;
+    case RP_VALUE_OPS:
+        put_ops(p, to, attr);
+        break;
+    case RP_VALUE_SHAPES:
+        put_shapes(p, to, attr);
+        break;
+    }
+}
+
+const char *rp_attr_text(const struct rp_program *p, const struct rp_attr *attr,
+                         struct rp_arena *arena)
+{
+    struct rp_chars chars = {0};
+    const char *text;
+
+    rp_attr_print(p, attr, &chars);
+    text = rp_arena_text(arena, chars.at ? chars.at : "");
+    arena->failed |= chars.failed;
+    rp_chars_release(&chars);
+    return text;
+}
