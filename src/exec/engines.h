@@ -17,9 +17,10 @@
 RP_ENGINE_ROWS(RP_ENGINE_EXTERN)
 #undef RP_ENGINE_EXTERN
 
-const struct rp_engine *rp_engine_at(size_t i); /* NULL behind the last */
+const struct rp_engine *rp_engine_at(size_t i); /* NULL after the last */
 
-/* Takes "name:where" apart. RP_USAGE with the names where there is none such. */
+/* The engine of "name:where", and `where` or NULL. RP_USAGE, with the known names, if there is
+ * none. */
 enum rp_code rp_engine_find(const char *text, const struct rp_engine **engine, const char **where,
                             struct rp_err *err);
 

@@ -54,7 +54,7 @@ const struct rp_bundle_file *rp_bundle_find(const struct rp_bundle *b, const cha
 
 /* ---- bundle.c and pack.c ---- */
 
-/* The source of the dataset that is a bundle's manifest; false: it is none. */
+/* The source of the dataset that is a bundle's manifest; false: not a bundle. */
 bool rp_replay_is_bundle(const struct rp_dataset *dataset, size_t *manifest);
 
 struct rp_opened_bundle {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What can run programs on this machine. Engines of our own are always there; those that are
- * libraries of others have a row for every library that was found, each loaded once in a child
- * process to see whether it works, and a row that says how to get one where there is none.
+ * What can run programs on this machine. Built-in engines are always available. Engines over
+ * third-party libraries have a row for every library that was found, each loaded once in a child
+ * process to check that it works, or a row that says how to install one.
  */
 #include "replay/replay.h"
 

@@ -36,7 +36,7 @@ bool rp_replay_is_graph(const struct rp_session *s)
     return p && !strcmp(p->language, "graphdef") && p->source.n;
 }
 
-/* Variables of a SavedModel stand in files beside it; without those they must come otherwise. */
+/* Variables of a SavedModel are in files beside it; without those they must come from elsewhere. */
 static enum rp_code find_checkpoint(struct rp_session *s, struct rp_err *err)
 {
     struct rp_replay_graph *g = s->graph;
@@ -71,7 +71,7 @@ static enum rp_code choose_feeds(struct rp_session *s, struct rp_err *err)
     return RP_OK;
 }
 
-/* What the user wants of a graph, instead of what nobody uses. */
+/* The outputs that the user names, instead of those that no node uses. */
 static enum rp_code choose_fetches(struct rp_session *s, const struct rp_settings *settings,
                                    struct rp_err *err)
 {

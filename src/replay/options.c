@@ -155,7 +155,7 @@ void rp_replay_choose_products(const struct rp_session *s, const struct rp_setti
 
 /* ---- a plugin: for its client, for XLA's flags, and compile options that were recorded ---- */
 
-/* The values of an option that may stand several times. */
+/* The values of an option that may be repeated. */
 static enum rp_code texts_of(struct rp_arena *arena, const struct rp_settings *settings,
                              const char *option, const char *const **out, size_t *count,
                              struct rp_err *err)

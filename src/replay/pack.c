@@ -3,7 +3,7 @@
  * Packing a bundle. A protobuf goes in as the module alone, without what its file recorded around
  * it, text as it is; arrays become .npy members named by their SHA-256, so equal ones are stored
  * once. TensorFlow's programs are stored as their GraphDef, BladeDISC's as the one that calls the
- * cluster. All is hashed first, because the manifest stands in front.
+ * cluster. Everything is hashed first, because the manifest comes first.
  *
  * Redacted, no value of an input or output is stored but those that say shapes, and the program
  * loses its weights (redact.h).

@@ -21,7 +21,7 @@
  * A trace of a replay on an engine of our own: one process, a thread for the session (compile,
  * upload, first run, then each traced run as a named range) and one for every partition with its
  * instructions, those of called computations inside the call. Compiling, uploading and the first
- * run were measured before; they stand directly in front of the traced runs.
+ * run were measured before; they are placed directly before the traced runs.
  */
 
 struct tracer {

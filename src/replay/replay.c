@@ -349,7 +349,8 @@ static const struct rp_field times_fields[] = {
     RP_FIELD(struct rp_replay_times, machine, I64, NS, NULL,
              "of a fixed piece of work between runs", RP_NULLABLE),
     RP_FIELD(struct rp_replay_times, waited_ratio, F64, RATIO, "waited",
-             "for a processor, all threads, over the time of the runs", RP_NULLABLE),
+             "time that threads waited for a processor, relative to the time of the runs",
+             RP_NULLABLE),
     RP_FIELD_END};
 static const struct rp_type times_type = {"run", sizeof(struct rp_replay_times), times_fields,
                                           NULL};
@@ -406,26 +407,28 @@ static const struct rp_field file_fields[] = {
     RP_FIELD(struct rp_replay_file, path, STR, NONE, "member", "of the tar", RP_SHORTEN),
     RP_FIELD(struct rp_replay_file, holds, STR, NONE, "holds", "the program, or which arrays", 0),
     RP_FIELD(struct rp_replay_file, type, STR, NONE, "type", "of the arrays", 0),
-    RP_FIELD(struct rp_replay_file, bytes, I64, BYTES, "size", "its bytes", 0),
-    RP_FIELD(struct rp_replay_file, sha256, STR, NONE, NULL, "SHA-256 by the manifest", 0),
-    RP_FIELD(struct rp_replay_file, ok, BOOL, NONE, "whole", "its bytes have that checksum", 0),
+    RP_FIELD(struct rp_replay_file, bytes, I64, BYTES, "size", "bytes", 0),
+    RP_FIELD(struct rp_replay_file, sha256, STR, NONE, NULL, "SHA-256 in the manifest", 0),
+    RP_FIELD(struct rp_replay_file, ok, BOOL, NONE, "intact",
+             "size and checksum match the manifest", 0),
     RP_FIELD_END};
 static const struct rp_type file_type = {"file", sizeof(struct rp_replay_file), file_fields, NULL};
 
 static const struct rp_field compared_fields[] = {
-    RP_FIELD(struct rp_replay_compared, with, STR, NONE, "with", "the earlier answer", RP_SHORTEN),
+    RP_FIELD(struct rp_replay_compared, with, STR, NONE, "with", "the earlier result", RP_SHORTEN),
     RP_FIELD(struct rp_replay_compared, engine, STR, NONE, "on", "the engine it was measured on",
              0),
-    RP_FIELD(struct rp_replay_compared, p50_ns, I64, NS, "median then", "of its runs", 0),
-    RP_FIELD(struct rp_replay_compared, n, I64, COUNT, "runs then", "that were counted", 0),
+    RP_FIELD(struct rp_replay_compared, p50_ns, I64, NS, "earlier median",
+             "median of the earlier runs", 0),
+    RP_FIELD(struct rp_replay_compared, n, I64, COUNT, "earlier runs", "number of earlier runs", 0),
     RP_FIELD(struct rp_replay_compared, change_ratio, F64, RATIO, "change",
-             "the runs' low times over those, less one", 0),
+             "low times of the runs relative to the earlier ones, minus one", 0),
     RP_FIELD(struct rp_replay_compared, machine_ratio, F64, RATIO, "machine",
-             "the time of a fixed piece of work over that then, less one", RP_NULLABLE),
+             "time of a fixed piece of work relative to the earlier one, minus one", RP_NULLABLE),
     RP_FIELD(struct rp_replay_compared, noise_ratio, F64, RATIO, "noise",
-             "a smaller change is none: by how the runs scatter and how busy the machine was", 0),
+             "smaller changes do not count: scatter of the runs and load of the machine", 0),
     RP_FIELD(struct rp_replay_compared, p_value, F64, NONE, "p",
-             "how likely such a difference is by chance", 0),
+             "probability of such a difference by chance", 0),
     RP_FIELD(struct rp_replay_compared, verdict, STR, NONE, "verdict",
              "faster or slower where p is below 0.02 and the change above the noise", 0),
     RP_FIELD_END};

@@ -129,8 +129,8 @@ void rp_session_run_release(struct rp_session_run *run);
 enum rp_code rp_session_expected(const struct rp_session *s, struct rp_tensor **out, size_t n,
                                  struct rp_err *err);
 
-/* The protobuf that the program was read from, or that its text stands for: the module with what
-   was recorded around it. False where it is none. */
+/* The protobuf that the program was read from, or that its text describes: the module with the data
+   recorded around it. False: not a protobuf. */
 bool rp_replay_wire(const struct rp_session *s, struct rp_bytes *out);
 
 /* ---- options.c: from the settings to a run ---- */

@@ -151,8 +151,8 @@ void rp_session_release(struct rp_session *s)
 /* ---- the program in the wire form that an engine takes ---- */
 
 /*
- * What an engine that is a compiler of others is given. A protobuf, also one that was text, goes as
- * it stands in the file, so that nothing is lost that our model does not know; HLO text is written
+ * What an engine over a third-party compiler is given. A protobuf, also one that was text, is
+ * passed unchanged, so that nothing is lost that our model does not represent; HLO text is written
  * as a module first; StableHLO stays the text it is.
  */
 

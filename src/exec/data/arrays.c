@@ -225,7 +225,7 @@ static enum rp_code zip_open(struct zip *z, struct rp_err *err)
     return RP_OK;
 }
 
-/* Sizes that do not fit 32 bits stand in the extra field 1, in this order. */
+/* Sizes that do not fit in 32 bits are in extra field 1, in this order. */
 static void zip_wide(const uint8_t *extra, size_t n, uint64_t *plain, uint64_t *packed,
                      uint64_t *local)
 {
@@ -367,7 +367,7 @@ enum rp_code rp_arrays_parse(const uint8_t *bytes, size_t n, const struct rp_lim
         if (out->list.n >= most.members || m.plain > most.held_bytes)
             return rp_err_set(err, RP_LIMIT, "the zip has too many or too large members");
         if (m.nname < 4 || memcmp(m.name + m.nname - 4, ".npy", 4) != 0)
-            continue; /* notes that somebody put beside the arrays */
+            continue; /* other files beside the arrays */
         code = zip_array(&m, &t, err);
         if (code != RP_OK)
             return rp_err_prefix(err, code, "member '%.*s'", (int)m.nname, (const char *)m.name);

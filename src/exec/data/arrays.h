@@ -32,7 +32,7 @@ struct rp_tensor *rp_arrays_find(const struct rp_arrays *arrays, const char *nam
 enum rp_code rp_arrays_write(const char *path, const struct rp_array *list, size_t n,
                              struct rp_err *err);
 
-/* What stands before the bytes of an array in its .npy: padded to a multiple of 64. */
+/* The header of an array's .npy, padded to a multiple of 64. */
 #define RP_NPY_HEADER 1024
 size_t rp_npy_header(const struct rp_tensor *t, char out[RP_NPY_HEADER]);
 

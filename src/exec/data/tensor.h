@@ -24,7 +24,7 @@
 struct rp_tensor {
     _Atomic uint32_t users;
     uint8_t elem;  /* enum rp_elem; RP_ELEM_TUPLE has parts, RP_ELEM_TOKEN neither parts nor data */
-    bool borrowed; /* data belongs to somebody who lives longer */
+    bool borrowed; /* the data belongs to an owner that lives longer */
     uint32_t rank;
     size_t n, unit; /* elements; bytes of one */
     int64_t dims[RP_TENSOR_RANK];
@@ -39,7 +39,7 @@ struct rp_tensor {
    dimension is negative; RP_UNSUPPORTED where the type has no elements. */
 enum rp_code rp_tensor_new(unsigned elem, const int64_t *dims, size_t rank, struct rp_tensor **out,
                            struct rp_err *err);
-/* Over bytes of somebody else; n * unit of them. */
+/* Over n * unit bytes that belong to another owner. */
 enum rp_code rp_tensor_borrow(unsigned elem, const int64_t *dims, size_t rank, const void *data,
                               struct rp_tensor **out, struct rp_err *err);
 /* Takes over one use of each part, also on failure. RP_LIMIT where tuples nest too deep. */
@@ -55,8 +55,8 @@ static inline size_t rp_tensor_bytes(const struct rp_tensor *t)
     return t->n * t->unit;
 }
 
-/* Whether elements can be read as numbers where they stand: arrays in a file may begin at any byte,
-   and are then loose. */
+/* Loose: unaligned, so that elements cannot be read as numbers in place. Arrays in a file may begin
+   at any byte. */
 static inline bool rp_tensor_is_loose(const struct rp_tensor *t)
 {
     return t->borrowed && t->unit > 1 && (uintptr_t)t->data % (t->unit < 8 ? t->unit : 8) != 0;
@@ -64,7 +64,7 @@ static inline bool rp_tensor_is_loose(const struct rp_tensor *t)
 /* A new use of the array, or of a copy where it is loose. */
 enum rp_code rp_tensor_settle(struct rp_tensor *t, struct rp_tensor **out, struct rp_err *err);
 
-/* How many arrays a value consists of, depth first; each of them borrowed. */
+/* The number of arrays in a value, and array i, depth first; borrowed. */
 size_t rp_tensor_leaves(const struct rp_tensor *t);
 struct rp_tensor *rp_tensor_leaf(struct rp_tensor *t, size_t i);
 

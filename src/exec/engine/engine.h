@@ -2,26 +2,25 @@
 #ifndef RP_EXEC_ENGINE_ENGINE_H
 #define RP_EXEC_ENGINE_ENGINE_H
 /*
- * What can run a program. An engine is a const row of one table (engines.c), one file
- * engine_<name>.c each. To add one: write the row, list it in engines.c; nothing else knows it.
+ * What an engine is: something that runs programs, described by a const row of functions. The rows
+ * are listed in exec/engines.h.
  *
- * The user names an engine "name" or "name:where" ("pjrt:/path/plugin.so"); `where` is what stands
- * behind the colon, or NULL. The life of a program on an engine, each step timed apart by timing.c:
+ * The user names an engine "name" or "name:where" ("pjrt:/path/plugin.so"); `where` is the text
+ * after the colon, or NULL. The life of a program on an engine, each step timed separately:
  *
- *     probe     is it there? (library found, version fits, device present)
+ *     probe     is it available? (library found, version supported, device present)
  *     compile   program -> executable
- *     upload    host arrays -> arguments where the engine wants them
- *     run       once; the outputs stay where they are; returns when they are complete
+ *     upload    host arrays -> arguments in the engine's memory
+ *     run       once; the outputs stay in the engine's memory; returns when they are complete
  *     fetch     outputs of the last run -> host arrays
  *     release   arguments, executable
  *
  * Arguments and outputs are flat lists of arrays: parameters in the order of their numbers, tuples
- * opened depth first; of several partitions one list behind the other (narguments each). An
- * argument must not be consumed by a run (PJRT: not donated), since runs repeat.
- * Errors: RP_MISSING where a library, symbol, device or version is not there (exit status 4);
- * RP_UNSUPPORTED where the program asks for something the engine does not know, and the message
- * names the operation; RP_FORMAT where the program or an argument is wrong. A function that is NULL
- * is not offered.
+ * flattened depth first, the lists of several partitions one after the other (narguments each). A
+ * run must not consume an argument (PJRT: donated arguments are sent again), since runs repeat.
+ * Errors: RP_MISSING if a library, symbol, device or version is not available (exit status 4);
+ * RP_UNSUPPORTED if the engine does not support the program, with the name of the operation;
+ * RP_FORMAT if the program or an argument is wrong. A function that is NULL is not offered.
  */
 #include "base/vec.h"
 #include "exec/data/tensor.h"
@@ -29,45 +28,45 @@
 #include <sys/types.h>
 
 struct rp_engine_options {
-    unsigned threads;    /* 0: all cores */
-    unsigned partitions; /* 0: what the program says */
-    bool profile;        /* keep times of instructions */
-    bool tf32;           /* built-in engines: operands of f32 products are rounded to TF32 */
-    bool in_process;     /* a library of others is loaded here, not in a child process */
-    int64_t timeout_ns;  /* give up where a child process gives no answer for so long; 0: never */
+    unsigned threads;                  /* 0: all cores */
+    unsigned partitions;               /* 0: as the program says */
+    bool profile;                      /* record times of instructions */
+    bool tf32;                         /* ref and fast: round operands of f32 products to TF32 */
+    bool in_process;                   /* load third-party libraries here, not in a child process */
+    int64_t timeout_ns;                /* give up when a child process does not answer; 0: never */
     const char *const *plugin_options; /* "name=value", for a plugin's client */
     size_t nplugin_options;
     const char *const *xla_flags; /* "name=value", for XLA's compilation */
     size_t nxla_flags;
-    const uint8_t *compile_options; /* a CompileOptionsProto; NULL: by the program */
+    const uint8_t *compile_options; /* a CompileOptionsProto; NULL: derived from the program */
     size_t ncompile_options;
-    /* What upload will be given, where that is there already and stays until release; or NULL. A
-       child process need not be sent it. */
+    /* The arguments of upload if they are known already and live until release, or NULL: they need
+       not be sent to a child process. */
     struct rp_tensor *const *arguments;
     size_t narguments;
 };
 
 /* The program in the forms that engines want. */
 struct rp_engine_program {
-    const struct rp_program *program; /* NULL where only the bytes are understood */
-    const char *name;                 /* of the file, for messages */
-    const uint8_t *bytes;             /* of the file as it is, decompressed */
+    const struct rp_program *program; /* NULL if only the bytes are known */
+    const char *name;                 /* file name, for messages */
+    const uint8_t *bytes;             /* content of the file, decompressed */
     size_t nbytes;
-    const char *format;    /* that was read: "hlo-text", "hlo-proto", "graphdef" */
-    const uint8_t *module; /* the program's wire form: of HLO an HloModuleProto, of TensorFlow a
-                              GraphDef; NULL where the engine does not want one (wants_module) */
+    const char *format;    /* "hlo-text", "hlo-proto", "graphdef" ... */
+    const uint8_t *module; /* the program's wire form: an HloModuleProto or a GraphDef; NULL if the
+                              engine does not want one (wants_module) */
     size_t nmodule;
-    const char *const *feeds, *const *fetches; /* of a GraphDef: tensors by name, "x:0" */
+    const char *const *feeds, *const *fetches; /* GraphDef: tensors by name, "x:0" */
     size_t nfeeds, nfetches;
-    size_t nvariables; /* so many of the feeds, the last ones, are not fed to runs but assigned
-                          once, by the operation "<feed's>/assign" */
-    const char *saved_folder; /* of a SavedModel whose variables stand in files there; or NULL */
+    size_t nvariables;        /* number of feeds, counted from the end, that are not fed to runs but
+                                 assigned once, by the operation "<feed>/assign" */
+    const char *saved_folder; /* SavedModel with its variables in files there; or NULL */
 };
 
 /* Time of one instruction, summed over the runs since the last upload. */
 struct rp_op_time {
     const char *name, *opcode; /* borrowed from the executable */
-    uint32_t op;               /* of the program; RP_NONE where the engine's own */
+    uint32_t op;               /* of the program; RP_NONE: internal to the engine */
     uint64_t calls;
     int64_t total_ns;
 };
@@ -78,25 +77,25 @@ struct rp_op_span {
     unsigned partition;
     int64_t begin_ns, end_ns; /* monotonic */
 };
-#define RP_OP_SPANS_MOST 4000000 /* of one partition; later ones are counted only */
+#define RP_OP_SPANS_MOST 4000000 /* per partition; further ones are only counted */
 struct rp_op_spans {
     RP_VEC(struct rp_op_span) list;
     uint64_t dropped;
 };
 
 struct rp_executable {
-    const struct rp_engine *engine; /* first member of what compile makes */
+    const struct rp_engine *engine; /* first member of what compile returns */
     size_t narguments, noutputs;    /* of one partition */
     size_t partitions;
-    int64_t load_ns;  /* of compile's time: loading a library and finding its devices */
-    char device[192]; /* what it runs on, "NVIDIA H200 (cuda)"; "" where that is this machine */
+    int64_t load_ns;  /* part of the compile time: loading a library, finding its devices */
+    char device[192]; /* "NVIDIA H200 (cuda)"; "": this machine's CPU */
 };
 
 struct rp_engine {
     const char *name, *summary;
-    const char *get; /* how a user gets it; NULL: it is always there */
+    const char *get; /* how to install it; NULL: built in */
     bool takes_where;
-    bool wants_module; /* the program's wire form must be given */
+    bool wants_module; /* needs the program's wire form */
 
     /* What was found ("/…/xla_cpu_pjrt.so, PJRT 0.81") as a line in `found`. */
     enum rp_code (*probe)(const char *where, char *found, size_t cap, struct rp_err *err);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Timing runs. The first one stands alone (memory is touched, code is loaded). Warm-up goes on
+ * Timing runs. The first one is reported apart (it touches memory and loads code). Warm-up goes on
  * until the medians of two successive groups of five runs differ by under 2 %, or for a third of
  * the time or iterations. Then the runs that count: as many as asked for, or for the time, but not
  * less than five. Percentiles are of the sorted times (nearest rank); the interval of the median is
@@ -179,7 +179,7 @@ static enum rp_code warm_up(struct rp_executable *exe, const struct rp_timing_op
 }
 
 /* How many runs to ask an engine for at a time: it times them where they run, and between two of
-   them nothing of ours should happen; but the clock is looked at ten times a second. */
+   them no code of ours should run; but the time limit is checked ten times a second. */
 static size_t at_a_time(const struct rp_executable *exe, const struct rp_timing_options *o,
                         const unsigned char *cold, const struct rp_timing *t)
 {

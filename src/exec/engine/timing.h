@@ -2,7 +2,7 @@
 #ifndef RP_EXEC_ENGINE_TIMING_H
 #define RP_EXEC_ENGINE_TIMING_H
 /*
- * Times of repeated runs, and what can be said of them. docs/definitions.md has the words.
+ * Times of repeated runs and their statistics; docs/definitions.md defines the terms.
  */
 #include "base/vec.h"
 #include "exec/engine/engine.h"
@@ -15,7 +15,7 @@ struct rp_timing_options {
     int64_t iterations; /* 0: until time_ns, and until the median is known well */
     int64_t time_ns;    /* 0: the default of a second */
     int64_t warmup;     /* below 0: until it is stable */
-    bool cold;          /* the caches are emptied before each run */
+    bool cold;          /* empty the caches before each run */
 };
 
 struct rp_timing {
@@ -29,12 +29,12 @@ struct rp_timing {
     int64_t blocks[RP_TIMING_BLOCKS]; /* the low times of consecutive runs */
     size_t nblocks;
     RP_VEC(int64_t) machine; /* times of a fixed piece of work between runs, in their order */
-    int64_t machine_ns;      /* the low one of these; 0 where there is none */
+    int64_t machine_ns;      /* their low percentile; 0: none */
     double
         waited; /* time that threads were ready and had no processor, over the time of the runs */
 };
 
-/* The first run, the warm-up, and the runs that count. */
+/* The first run, the warm-up and the measured runs. */
 enum rp_code rp_timing_run(struct rp_executable *exe, const struct rp_timing_options *options,
                            struct rp_timing *out, struct rp_err *err);
 /* Percentiles of times, which are left in their order. */

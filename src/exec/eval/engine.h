@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #ifndef RP_EXEC_EVAL_ENGINE_H
 #define RP_EXEC_EVAL_ENGINE_H
-/* What `ref` and `fast` share: the executable is a plan, a run is an evaluation a partition. */
+/* What `ref` and `fast` share: the executable is a plan, a run evaluates it once per partition. */
 #include "exec/engine/engine.h"
 #include "exec/eval/plan.h"
 

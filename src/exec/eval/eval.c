@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Evaluating a plan: the nodes of a graph one after another, each value dropped as soon as nobody
- * needs it. Structure and control flow are here: parameters, tuples, calls, fusions, loops,
+ * Evaluating a plan: the nodes of a graph one after another, each value dropped after
+ * its last use. Structure and control flow are here: parameters, tuples, calls, fusions, loops,
  * branches and asynchronous pairs (which run where they start).
  */
 #include "exec/engine/timing.h"

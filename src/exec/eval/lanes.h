@@ -2,7 +2,7 @@
 #ifndef RP_EXEC_EVAL_LANES_H
 #define RP_EXEC_EVAL_LANES_H
 /*
- * Element-wise operations as loops: a lane takes n elements of each operand, which stand one behind
+ * Element-wise operations as loops: a lane takes n elements of each operand, which follow one
  * another, and writes n results. Whole arrays, the pieces of a fused loop and the scalars of a
  * reduction all go through the same lanes. An output may be one of the inputs.
  *
@@ -54,7 +54,7 @@ void rp_narrow(unsigned elem, size_t n, void *out, const float *in);
 void rp_round_small(unsigned elem, size_t n, float *values);
 bool rp_elem_is_small_float(unsigned elem); /* f16, bf16, f8, f6, f4 */
 
-/* The loops of one class of types; NULL where there is none. */
+/* The loops of one class of types; NULL: none. */
 rp_lane_fn *rp_lane_float(unsigned opcode, bool wide, unsigned direction, bool total_order);
 rp_lane_fn *rp_lane_integer(unsigned opcode, unsigned elem, unsigned direction);
 rp_lane_fn *rp_lane_complex(unsigned opcode, bool wide, unsigned direction);

@@ -86,7 +86,7 @@ void rp_mesh_leave(struct rp_mesh *m)
         m->reading = false;
     }
     pthread_cond_broadcast(&m->changed);
-    /* nobody may give its value up while another still reads it */
+    /* a value must stay until all other partitions have read it */
     while (m->reading && !m->failed)
         pthread_cond_wait(&m->changed, &m->lock);
     pthread_mutex_unlock(&m->lock);

@@ -2,8 +2,8 @@
 #ifndef RP_EXEC_EVAL_MESH_H
 #define RP_EXEC_EVAL_MESH_H
 /*
- * Several partitions of one program in one process: a thread each, which meet where the program has
- * a collective. Every partition brings its operands; when all are there, each reads what it needs.
+ * Several partitions of one program in one process, one thread each. A collective is a rendezvous:
+ * every partition brings its operands; when all have arrived, each reads what it needs.
  */
 #include "base/err.h"
 #include "exec/data/tensor.h"
@@ -19,7 +19,7 @@ enum rp_code rp_mesh_run(unsigned n, rp_partition_fn *fn, void *user, struct rp_
 
 unsigned rp_mesh_size(const struct rp_mesh *mesh);
 
-/* Waits until every partition has brought its value to this meeting, then shows all of them:
+/* Waits until every partition has brought its value to this rendezvous, then shows all of them:
    `all` has one borrowed value a partition until rp_mesh_leave. */
 enum rp_code rp_mesh_meet(struct rp_mesh *mesh, unsigned partition, struct rp_tensor *mine,
                           struct rp_tensor *const **all, struct rp_err *err);

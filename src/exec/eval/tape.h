@@ -70,7 +70,7 @@ static inline const void *rp_tape_result(const struct rp_tape_frame *f, size_t i
     return f->reg[f->tape->results[i]];
 }
 
-/* The lane of an element-wise node; wide as above. False: there is none. */
+/* The lane of an element-wise node; wide as above. False: none. */
 bool rp_lane_of_node(const struct rp_plan *plan, const struct rp_node *node, bool wide,
                      struct rp_lane *lane);
 bool rp_opcode_is_elementwise(unsigned code);

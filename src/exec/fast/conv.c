@@ -7,12 +7,12 @@
  *   y[row][o] = sum over steps s of  x[x_of(row) + s.a] * w[s.b + o]
  *
  * A kernel keeps a block of rows and up to 32 output features in registers. Any order of the
- * dimensions is taken; only where output features do not stand last, w or y are turned. Padding is
- * a copy of x with zeros around it, once. Where the input is dilated (the gradient of a strided
- * convolution), results are taken apart by which places of the window meet an element at all, so
- * that nothing is multiplied with the zeros between. All of that but the values is known from the
- * shapes and made once, when the program is planned. Rows are jobs of the pool. Types narrower than
- * f32 are widened and the result is rounded once.
+ * dimensions is taken; w or y are transposed only if output features are not the last dimension.
+ * Padding is a copy of x with zeros around it, once. Where the input is dilated (the gradient of a
+ * strided convolution), results are taken apart by which places of the window meet an element at
+ * all, so that nothing is multiplied with the zeros between. All of that but the values is known
+ * from the shapes and made once, when the program is planned. Rows are jobs of the pool. Types
+ * narrower than f32 are widened and the result is rounded once.
  */
 #include "exec/fast/conv.h"
 #include "base/threads.h"

@@ -14,7 +14,7 @@ struct rp_conv_spatial {
     int64_t stride, low, dilation, base;
     int64_t phases, advance;
     bool reversal;
-    int64_t zeros; /* that stand in front of the padded input */
+    int64_t zeros; /* in front of the padded input */
     int64_t padded;
     int64_t x_step, w_step, y_step; /* strides in elements */
 };

@@ -25,7 +25,7 @@ enum rp_code rp_gemm_run(const struct rp_gemm *g, const struct rp_blas *blas, st
 
 /*
  * OpenBLAS, where it can be loaded: by the variable REPRISE_BLAS (a path; "own": none), or by its
- * usual names. It stays loaded, because its threads do not survive unloading. NULL: there is none.
+ * usual names. It stays loaded, because its threads do not survive unloading. False: none.
  */
 struct rp_blas {
     void *sgemm;

@@ -222,7 +222,7 @@ struct former {
     struct rp_plan *plan;
     struct rp_graph *g;
     uint32_t *loop_of; /* the last node of the loop a node is in; RP_NONE: in none */
-    bool *outside;     /* somebody who is in no loop reads it */
+    bool *outside;     /* read outside of all loops */
 };
 
 static bool same_dims(const struct rp_value_shape *a, const struct rp_value_shape *b)
@@ -437,7 +437,7 @@ static enum rp_code build_loop(struct former *f, uint32_t root, uint32_t *reg_of
     return code;
 }
 
-/* Members that are not the end of their loop, and what nobody reads any more, are left out. */
+/* Members that are not the end of their loop, and values without readers, are skipped. */
 static void leave_out(struct former *f, const bool *ends)
 {
     struct rp_graph *g = f->g;
@@ -493,7 +493,7 @@ enum rp_code rp_loops_form(struct rp_plan *plan, struct rp_err *err)
         struct rp_graph *g = &plan->graphs[i];
 
         if (!g->n || !g->nodes[0].kernel)
-            continue; /* nobody calls it */
+            continue; /* never called */
         RP_TRY(form_graph(plan, g, err));
         RP_TRY(rp_plan_ends(plan, g, err));
     }

@@ -2,8 +2,8 @@
 #ifndef RP_EXEC_PJRT_API_H
 #define RP_EXEC_PJRT_API_H
 /*
- * A PJRT plugin as a table of functions that return errors of ours: loading, versions, calls with
- * the struct size that the plugin wants. Nothing here knows what the functions do.
+ * A PJRT plugin as a table of functions whose errors become ours: loading, versions, calls with the
+ * struct size that the plugin expects. Nothing here depends on what the functions do.
  */
 #include "abi/pjrt.h"
 #include "base/err.h"

@@ -6,7 +6,7 @@
  *
  *     open -> compile -> upload -> run, run, run ... -> fetch -> close
  *
- * Several partitions or replicas run on as many devices; lists of arrays are one behind the other,
+ * Several partitions or replicas run on as many devices; their lists of arrays follow each other,
  * device by device.
  */
 #include "base/vec.h"
@@ -39,7 +39,7 @@ struct rp_pjrt_client {
     size_t narguments, noutputs; /* of one device */
     const uint8_t *donated;      /* of the source */
     bool *consumed;              /* ndevices * narguments: given away by the last run */
-    void **arguments, **outputs; /* ndevices * each; NULL where there is none */
+    void **arguments, **outputs; /* ndevices * each; NULL: none */
     void ***argument_lists;      /* into arguments, a device each */
     void ***output_lists;
     void **events; /* ndevices */
@@ -57,7 +57,7 @@ enum rp_code rp_pjrt_compile(struct rp_pjrt_client *c, const struct rp_pjrt_sour
 /* The tensors live until close. */
 enum rp_code rp_pjrt_upload(struct rp_pjrt_client *c, struct rp_tensor *const *arguments,
                             struct rp_err *err);
-/* Once. *ns: from the call until the device is done, without what it takes to prepare it. */
+/* Once. *ns: from the call until the device is done, without the preparation. */
 enum rp_code rp_pjrt_run(struct rp_pjrt_client *c, int64_t *ns, struct rp_err *err);
 /* ndevices * noutputs, which the caller drops; on failure none. */
 enum rp_code rp_pjrt_fetch(struct rp_pjrt_client *c, struct rp_tensor **outputs,

@@ -2,10 +2,10 @@
 #ifndef RP_EXEC_PJRT_DEVICE_MARKS_H
 #define RP_EXEC_PJRT_DEVICE_MARKS_H
 /*
- * For profilers of NVIDIA GPUs: the measured runs stand between cudaProfilerStart and Stop
- * (`nsys profile -c cudaProfilerApi`, `ncu --profile-from-start off` look at nothing else), and
- * each is an NVTX range. All by dlopen, and only where the library that does the work has loaded
- * CUDA: without it these do nothing.
+ * For profilers of NVIDIA GPUs: cudaProfilerStart and Stop enclose the measured runs
+ * (`nsys profile -c cudaProfilerApi` and `ncu --profile-from-start off` record nothing else), and
+ * each run is an NVTX range. All by dlopen, and only if the engine's library has loaded CUDA;
+ * otherwise these do nothing.
  */
 #include <stdbool.h>
 

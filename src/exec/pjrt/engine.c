@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The engine pjrt: a program on the real XLA, through a PJRT plugin that JAX, PyTorch/XLA or the
- * user installed (plugin_find.c). It runs in a child process unless a profiler wants it here
+ * user installed. It runs in a child process unless a profiler needs it in this one
  * (exec/worker/worker.h). HLO goes as an HloModuleProto, StableHLO as the text of the file.
  */
 #include "exec/worker/engine.h"

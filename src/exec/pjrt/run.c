@@ -2,8 +2,8 @@
 /*
  * The timed loop of a PJRT client: arguments to the devices, runs, outputs back.
  *
- * The clock stands around execute and the wait for its completion, nothing else: outputs of the run
- * before are destroyed first, and arguments that a run gave away (donated ones, whose memory
+ * The measured time covers execute and the wait for its completion, nothing else: outputs of the
+ * run before are destroyed first, and arguments that a run gave away (donated ones, whose memory
  * becomes an output's) are sent again and awaited before the clock starts, so that every run does
  * the same.
  */

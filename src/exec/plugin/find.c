@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Finding plugins by the places where people have them (plugin_find.h). A file under a folder of
+ * Finding plugins by the places where people have them (plugin.h). A file under a folder of
  * plugins counts where its table of symbols names GetPjrtApi, which is read from the file itself:
  * the libraries are hundreds of megabytes, and loading one may take a GPU's memory.
  */

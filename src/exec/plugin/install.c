@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Fetching a library from PyPI with the user's own pip, into a folder of ours that nothing else
+/* Installing a library from PyPI with the user's own pip, into a folder that nothing else
  * reads. */
 #include "exec/plugin/plugin.h"
 

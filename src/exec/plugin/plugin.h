@@ -2,11 +2,11 @@
 #ifndef RP_EXEC_PLUGIN_PLUGIN_H
 #define RP_EXEC_PLUGIN_PLUGIN_H
 /*
- * Where the libraries of others are that can run programs: PJRT plugins (the real XLA) and
- * TensorFlow. Nothing is loaded to find them, and no Python runs. Looked at, in this order:
+ * Finding third-party libraries that run programs: PJRT plugins (the real XLA) and TensorFlow. No
+ * library is loaded to find them, and no Python runs. Places, in this order:
  *
  *   PJRT_NAMES_AND_LIBRARY_PATHS     "name:path,name:path", as JAX reads it
- *   our own folder                   what `reprise replay engines --install` fetched
+ *   reprise's own folder             what `reprise replay engines --install` installed
  *   site-packages                    of the active environment ($VIRTUAL_ENV, $CONDA_PREFIX), of
  *                                    $PYTHONPATH, of the python3 in $PATH, of the user, of the
  * system
@@ -27,8 +27,8 @@ struct rp_plugin {
 
 struct rp_plugins {
     struct rp_arena arena;
-    RP_VEC(struct rp_plugin) list; /* each file once; the ones to prefer first */
-    RP_VEC(const char *) looked;   /* folders that were looked into */
+    RP_VEC(struct rp_plugin) list; /* each file once, the preferred ones first */
+    RP_VEC(const char *) looked;   /* folders that were searched */
 };
 
 /* All of both kinds. Released in every case by rp_plugins_release. */
@@ -36,22 +36,22 @@ enum rp_code rp_plugins_find(struct rp_plugins *out, struct rp_err *err);
 void rp_plugins_release(struct rp_plugins *plugins);
 
 /*
- * The file that `where` means: a path, the name of one that was found, or, where it is NULL, the
- * best one found: for a GPU where the machine has one, else for the CPU. RP_MISSING and how to get
- * one where there is none. The caller frees *path.
+ * The file for `where`: a path, the name of a library that was found, or, if NULL, the best one
+ * found: for a GPU if the machine has one, else for the CPU. RP_MISSING, with how to install one,
+ * if there is none. The caller frees *path.
  */
 enum rp_code rp_plugin_resolve(enum rp_plugin_kind kind, const char *where, char **path,
                                struct rp_err *err);
 
-/* The folder of our own: $REPRISE_ENGINES, else in $XDG_DATA_HOME, else in the home folder. In the
+/* Reprise's own folder: $REPRISE_ENGINES, else in $XDG_DATA_HOME, else in the home folder. In the
    arena; NULL without a home. */
 const char *rp_plugin_folder(struct rp_arena *arena);
 
-/* Fetches a package into our folder with pip: only it, nothing that it wants beside it. */
+/* Installs a package into reprise's own folder with pip, without its dependencies. */
 enum rp_code rp_plugin_install(const char *package, struct rp_err *err);
 
 /* Whether a shared library (64-bit ELF, this machine's byte order) has a dynamic symbol of that
-   name. Reads the few pages where that stands; what is no such file has none. */
+   name. Reads only the pages of the symbol table; false for other files. */
 bool rp_elf_has_symbol(const char *path, const char *symbol);
 
 #endif

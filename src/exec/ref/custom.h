@@ -21,7 +21,7 @@ extern const struct rp_custom_target rp_custom_sorts[];
 /* The target's name without its quotes. */
 const char *rp_custom_name(const struct rp_plan *plan, const struct rp_node *node, size_t *n);
 
-/* The configuration, which is JSON or attributes in text; what stands behind a key. */
+/* The value of a key in the configuration, which is JSON or attributes as text. */
 double rp_config_number(const struct rp_plan *plan, const struct rp_node *node, const char *key,
                         double absent);
 void rp_config_word(const struct rp_plan *plan, const struct rp_node *node, const char *key,

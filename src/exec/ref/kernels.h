@@ -31,7 +31,7 @@ struct rp_dims_attr {
 
 /* Sorting positions by any comparison, stable; and the largest values of each line. */
 
-/* Whether position a must stand before b. */
+/* Whether position a comes before b. */
 typedef bool rp_before_fn(void *user, size_t a, size_t b);
 /* spare: room for n. */
 void rp_merge_sort(size_t *at, size_t *spare, size_t n, rp_before_fn *before, void *user);

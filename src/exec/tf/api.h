@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #ifndef RP_EXEC_TF_API_H
 #define RP_EXEC_TF_API_H
-/* TensorFlow's C library by dlopen, with errors of ours. */
+/* TensorFlow's C library by dlopen; its errors become ours. */
 #include "abi/tensorflow.h"
 #include "base/err.h"
 
@@ -20,7 +20,7 @@ enum rp_code rp_tf_load(const char *path, struct rp_tf *out, struct rp_err *err)
 enum rp_code rp_tf_check(const struct rp_tf *tf, const void *status, enum rp_code other,
                          struct rp_err *err);
 
-/* Element types; RP_ELEM_INVALID and 0 where there is none. */
+/* Element types; RP_ELEM_INVALID and 0: unsupported. */
 unsigned rp_tf_elem(int type);
 int rp_tf_type(unsigned elem);
 

@@ -2,9 +2,8 @@
 /*
  * The engine tf: a GraphDef on the real TensorFlow, through the C interface of its library. The
  * graph's feeds are the arguments and its fetches the outputs; a BladeDISC capture comes here as a
- * graph with one call of its function. The clock stands around the session's run, nothing else. It
- * works in a child process as the plugins do (exec/worker/worker.h): the library prints when it is
- * loaded.
+ * graph with one call of its function. Only the session's run is timed. It works in
+ * a child process as PJRT plugins do (exec/worker/worker.h): the library prints when it is loaded.
  */
 #include "exec/worker/engine.h"
 #include "exec/engine/timing.h"

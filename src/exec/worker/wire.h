@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #ifndef RP_EXEC_WORKER_WIRE_H
 #define RP_EXEC_WORKER_WIRE_H
-/* What parent and child say to each other: a head, then what belongs to it. Both are the same
-   binary, so that structs travel as they are. */
+/* Messages between parent and child: a head, then its data. Both are the same binary, so structs
+   are sent as they are. */
 #include "exec/worker/worker.h"
 
 enum rp_wire_kind {
-    RP_WIRE_OPENED, /* from the child, unasked: facts */
+    RP_WIRE_OPENED, /* from the child, without a request: facts */
     RP_WIRE_UPLOAD, /* n arrays */
     RP_WIRE_RUN,    /* n runs; the answer is n times */
     RP_WIRE_FETCH,  /* the answer is n arrays */
@@ -21,14 +21,15 @@ struct rp_wire_head {
     uint64_t n;
 };
 
-/* False where the other side is gone. */
+/* False if the other side has ended. */
 bool rp_wire_send(int fd, const void *bytes, size_t n);
 bool rp_wire_receive(int fd, void *bytes, size_t n);
 bool rp_wire_send_tensor(int fd, const struct rp_tensor *t); /* NULL: the other side has it */
-/* RP_IO where the other side is gone. *out is NULL where NULL was sent. */
+/* RP_IO if the other side has ended. *out is NULL if NULL was sent. */
 enum rp_code rp_wire_receive_tensor(int fd, struct rp_tensor **out, struct rp_err *err);
 
-/* The child's side: opens, then does what is asked of it over fd until the other end is closed. */
+/* The child's side: opens the library, then serves requests over fd until the other end is closed.
+ */
 void rp_worker_serve(const struct rp_worker_ops *ops, const struct rp_worker_start *start, int fd);
 
 /* n runs into ns, for both sides. */

@@ -2,24 +2,24 @@
 #ifndef RP_EXEC_WORKER_WORKER_H
 #define RP_EXEC_WORKER_WORKER_H
 /*
- * Libraries of others that run programs (PJRT plugins, TensorFlow) may print to standard output and
- * may end the process: a failed check inside of XLA is an abort, not an error. So the work is done
- * in a child process, which sends back what it found; where it dies, its last words are the error.
- * The timed loop runs inside of the child, where nothing of ours stands between two runs.
+ * Third-party libraries that run programs (PJRT plugins, TensorFlow) may print to standard output
+ * and may end the process: a failed check inside XLA aborts, it returns no error. So the work is
+ * done in a child process, which sends back the results; if it dies, its last output becomes the
+ * error message. The timed loop runs inside the child, with no communication between two runs.
  *
  *     parent                           child (forked: it has program and inputs without a copy)
  *       |-- upload: arrays ------------->|  open: load the library, compile
- *       |-- run: how often ------------->|  ... n times, each with a clock around
+ *       |-- run: number of runs -------->|  ... n times, each timed
  *       |<------------ times ------------|
  *
- * For profilers and debuggers the same work is done in this process, with standard output pointing
- * at standard error as long as the library is in it.
+ * For profilers and debuggers the same work is done in this process; standard output then points to
+ * standard error as long as the library is loaded.
  */
 #include "exec/data/tensor.h"
 
 #include <sys/types.h>
 
-struct rp_worker_facts { /* of what was opened; plain data, sent as it is */
+struct rp_worker_facts { /* about the opened library; plain data, sent as it is */
     size_t narguments, noutputs, devices;
     int64_t load_ns;    /* the library and its client */
     int64_t compile_ns; /* the program */
@@ -27,7 +27,7 @@ struct rp_worker_facts { /* of what was opened; plain data, sent as it is */
     char platform[64], version[256], device[192];
 };
 
-/* What a library can do; self is the caller's. NULL: it cannot. */
+/* What a library can do; self belongs to the caller. NULL: not offered. */
 struct rp_worker_ops {
     const char *what; /* "the plugin", for messages */
     enum rp_code (*open)(void *self, struct rp_worker_facts *facts, struct rp_err *err);
@@ -44,20 +44,20 @@ struct rp_worker_ops {
 struct rp_worker;
 
 struct rp_worker_start {
-    void *self; /* is only looked at until stop */
+    void *self; /* used until stop */
     bool in_process;
-    /* Arrays that are there already and stay until stop: a child has them by being forked, so that
-       an upload of these very ones sends nothing. May be NULL. */
+    /* Arrays that exist already and live until stop: a forked child has them, so that an upload of
+       these very arrays sends nothing. May be NULL. */
     struct rp_tensor *const *arguments;
     size_t narguments;
-    int64_t timeout_ns; /* a child that gives no answer for so long is ended; 0: never */
+    int64_t timeout_ns; /* end a child that does not answer for so long; 0: never */
 };
 /* Starts and opens. */
 enum rp_code rp_worker_start(const struct rp_worker_ops *ops, const struct rp_worker_start *start,
                              struct rp_worker **out, struct rp_err *err);
 const struct rp_worker_facts *rp_worker_borrow_facts(const struct rp_worker *worker);
 
-pid_t rp_worker_process(const struct rp_worker *worker); /* this one, or the child */
+pid_t rp_worker_process(const struct rp_worker *worker); /* this process or the child */
 enum rp_code rp_worker_upload(struct rp_worker *worker, struct rp_tensor *const *arguments,
                               struct rp_err *err);
 /* n runs one after another, ns[i] for each. */
@@ -70,8 +70,8 @@ enum rp_code rp_worker_profile(struct rp_worker *worker, unsigned runs, uint8_t 
                                struct rp_err *err);
 void rp_worker_stop(struct rp_worker *worker); /* NULL is fine */
 
-/* Whether a profiler is attached to this process by its environment (Nsight Systems, Nsight Compute
-   and others inject a library): then the work belongs into it. */
+/* Whether the environment injects a profiler's library into this process (Nsight Systems, Nsight
+   Compute and others): the work must then be done in this process. */
 bool rp_worker_is_profiled(void);
 
 #endif
