@@ -7,8 +7,9 @@
  *
  * "bytes a task": what graph, overlay and run take, from the peak of the process. Then a what-if
  * that touches one bucket: the sends of the first, the middle or the last tensor take 3 % longer;
- * the time is that of changing, running again what must be, and taking back; "rerun" the share of
- * the tasks that was run again. The step's own time is printed so that equal results can be seen.
+ * the time includes applying the change, simulating again what it affects, and undoing it; "rerun"
+ * is the share of the tasks that was simulated again. The step's time is printed to compare
+ * results.
  *
  *     bench_simulate [RANKS ...]        default 2 4 8 … 1024
  */

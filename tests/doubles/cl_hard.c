@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A program of OpenCL that is hard on a recorder: a queue without order, commands that wait for an
- * event of the program, events that are released at once, callbacks, a name of 180 letters, kernels
- * that are made and released by the thousand, shared memory, images, old calls, several threads,
- * and, with an argument, one command that never runs. Exit 77 where there is no platform. The
+ * An OpenCL program that is difficult to record: an out-of-order queue, commands that wait for a
+ * user event, events released at once, callbacks, a name of 180 letters, thousands of kernels
+ * created and released, shared virtual memory, images, deprecated calls, several threads, and, with
+ * an argument, a command that never runs. Exits with 77 if there is no platform. The expected
  * counts are in check_opencl.
  */
 #define CL_TARGET_OPENCL_VERSION 300
@@ -70,7 +70,7 @@ static void build(void)
     CHECK(clBuildProgram(program, 1, &device, "", NULL, NULL));
 }
 
-/* The program's own event holds everything back; all others are released at once. */
+/* A user event delays everything; all other events are released at once. */
 static void gate(cl_command_queue queue)
 {
     cl_kernel kernel = make_kernel(long_name);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A program of OpenCL, against whatever loader and platform are there (PoCL in the tests): writes
- * two buffers, adds them N times, fills, copies, maps, reads, and checks the result. Exit 77 where
- * there is no platform.
+ * An OpenCL program for any loader and platform (PoCL in the tests): writes two buffers, adds them
+ * N times, fills, copies, maps, reads, and checks the result. Exits with 77 if there is no
+ * platform.
  *
  *   cl_program N
  */

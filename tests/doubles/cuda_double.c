@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* CUDA's driver, runtime and NVTX for tests, one library under three names: writes down what was
-   called. It is no PJRT plugin. */
+/* A double of CUDA's driver, runtime and NVTX, one library under three names: records the calls. It
+   is not a PJRT plugin. */
 #include <string.h>
 
 static char calls[512];

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A program that uses "CUDA": it loads the injected library as the driver does, then has the double
- * of CUPTI report what the words on its command line say, in order.
+ * A program that "uses" CUDA: it loads the injected library as the driver does, then makes the
+ * CUPTI double report the work that its arguments describe, in order.
  *
  *   step N      N times: launch call, kernel; then a copy, a memset, a wait
  *   burst N     N times launch call and kernel, as fast as it can
  *   steps N     N ranges "step", each with ten kernels
- *   disorder    a kernel whose record comes before that of its launch, and an event behind its wait
- *   zero        a kernel without times, and one that was not finished
+ *   disorder    a kernel whose record precedes that of its launch, and an event after its wait
+ *   zero        a kernel without times, and an unfinished one
  *   early       a kernel that begins before its launch
  *   late        a kernel that ends after the wait for it
  *   graph       a graph launch: one record of the graph, and three of its nodes
- *   driver N    N launches by the driver alone, and N by the runtime, which calls the driver
+ *   driver N    N driver launches, and N runtime launches, which call the driver
  *   capture N   N launches that are captured into a graph, and a launch of that graph
  *   drop N      N records are dropped
- *   other       another profiler of the process asks for CUPTI
+ *   other       another profiler in the process subscribes to CUPTI
  *   external    a launch within an external correlation
  *   fork        a child launches nothing, and ends
  *   wait MS     sleeps
@@ -199,7 +199,7 @@ static void driver(long n)
         put_call_of(RP_CUPTI_DRIVER, 307, t, t + 2000);
         put_kernel("by_driver", t + 3000, t + 4000);
         correlation++;
-        put_call_of(RP_CUPTI_DRIVER, 307, t + 5000, t + 6000); /* ends first, is told first */
+        put_call_of(RP_CUPTI_DRIVER, 307, t + 5000, t + 6000); /* ends first, is reported first */
         put_call(211, t + 4500, t + 6500);
         put_kernel("by_runtime", t + 7000, t + 8000);
         usleep(10);
@@ -342,7 +342,7 @@ static const struct {
     {"external", external, NULL}, {"other", ask_as_other, NULL}, {"fork", fork_child, NULL},
     {"kill", kill_self, NULL}};
 
-/* Does what the word says; 1 where it used the next one too. */
+/* Executes one argument; returns 1 if it used the next one too. */
 static int obey(const char *word, const char *value)
 {
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
@@ -366,7 +366,7 @@ int main(int argc, char **argv)
     void *library = path ? dlopen(path, RTLD_NOW) : NULL;
     int (*initialize)(void);
 
-    dlopen("libcuda.so.1", RTLD_NOW); /* the driver's double does nothing: it is there */
+    dlopen("libcuda.so.1", RTLD_NOW); /* the double of the driver only has to exist */
     if (library) {
         *(void **)&initialize = dlsym(library, "InitializeInjection");
         if (!initialize || initialize() != 1)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A double of libcupti.so: the calls that the cuda library makes, over records that a test writes.
- * It keeps CUPTI's ways: a buffer is asked for where a record does not fit, it comes back when it
- * is full or at a flush, one subscriber only, dropped records counted where no buffer was given.
- * FAKE_CUPTI_REFUSE=1: somebody else is subscribed already.
+ * A double of libcupti.so: the calls that the cuda library makes, with records that a test writes.
+ * It behaves like CUPTI: it requests a buffer when a record does not fit, returns it when it is
+ * full or flushed, has a single subscriber, and counts dropped records if it gets no buffer.
+ * FAKE_CUPTI_REFUSE=1: another profiler is already subscribed.
  */
 #include "fake_cupti.h"
 
@@ -23,7 +23,7 @@ static struct {
     uint8_t *buffer;
     size_t size, at, dropped;
     uint64_t enabled;
-    uint8_t calls[2][1024]; /* driver, runtime: whether calls of that number are told */
+    uint8_t calls[2][1024]; /* driver, runtime: whether calls of that number are reported */
     int timestamps;
 } fake = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
@@ -85,7 +85,7 @@ int cuptiSetThreadIdType(int type)
 int cuptiActivityRegisterTimestampCallback(uint64_t (*timestamp)(void))
 {
     fake.timestamp = timestamp;
-    return ++fake.timestamps > 1; /* the second call spoils the times of the real one */
+    return ++fake.timestamps > 1; /* a second call corrupts the times of the real CUPTI */
 }
 
 int cuptiActivityRegisterCallbacks(rp_cupti_request *request, rp_cupti_complete *complete)

@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A program that uses "NCCL": it loads the profiler plugin as NCCL does (the newest version that
- * it knows, first word of the command line), initialises it for each communicator, and tells it
- * collectives, sends and receives, in the order of NCCL 2.23 to 2.30: the call, the launch of the
- * kernel, then the group with what is in the kernel; channels of the device from another thread,
- * state after the end, handles of other processes. A communicator of one rank is initialised, and
- * nothing of it is ever told. Events stop in the order in which
- * they began.
+ * A program that "uses" NCCL: it loads the profiler plugin as NCCL does (the version in the first
+ * argument), initialises it for each communicator, and reports collectives, sends and receives in
+ * the order of NCCL 2.23 to 2.30: the call, the kernel launch, then the group with the operations
+ * of the kernel; device channels from another thread, a state change after the end, handles of
+ * other processes. A communicator of one rank is initialised, and nothing of it is reported. Events
+ * stop in the order in which they began.
  *
  *   fake_nccl VERSION ROUNDS [kill|kernels|one]
  *
- * kernels: the launches are calls of the driver with a kernel, told by the double of CUPTI.
+ * kernels: the launches are driver calls with a kernel, reported by the CUPTI double.
  * one: all communicators have one rank.
  */
 #include "fake_cupti.h"
@@ -88,7 +87,7 @@ static void describe_coll(struct rp_nccl_descr *d, uint64_t seq)
                                  .algorithm = "RING",
                                  .protocol = "SIMPLE"};
 
-    memset(d, 0xee, sizeof *d); /* what NCCL does not set is anything */
+    memset(d, 0xee, sizeof *d); /* fields that NCCL does not set are undefined */
     d->type = version >= 5 ? RP_NCCL_COLL : RP_NCCL_COLL | 0xeeeeeeeeeeeeee00u;
     d->parent = NULL;
     d->rank = 1;
@@ -130,7 +129,7 @@ static void describe_p2p(struct rp_nccl_descr *d, const char *func)
         d->p2p4 = v4;
 }
 
-/* As NCCL's proxy thread: channels of the device, which end after the enqueueing did. */
+/* Like NCCL's proxy thread: device channels, which end after the enqueueing. */
 static void *run_channels(void *parent)
 {
     struct rp_nccl_descr d = {.type = RP_NCCL_KERNEL_CHANNEL, .parent = parent};
@@ -144,7 +143,7 @@ static void *run_channels(void *parent)
     return NULL;
 }
 
-/* The launch of a kernel: cuLaunchKernelEx, as the driver's double tells it. */
+/* The launch of a kernel: cuLaunchKernelEx, as the CUPTI double reports it. */
 static void put_launch(const char *name, uint64_t begin, uint64_t end)
 {
     static uint32_t correlation = 100;
@@ -193,7 +192,7 @@ static void *start_plain(void *context, uint64_t type)
     return handle;
 }
 
-/* What the kernel holds is told behind its launch, inside a group. */
+/* The operations of a kernel are reported after its launch, inside a group. */
 static void tell(void *context, struct rp_nccl_descr *a, struct rp_nccl_descr *b, void *handles[2])
 {
     void *group = start_plain(context, RP_NCCL_GROUP);

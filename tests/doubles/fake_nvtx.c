@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A program that uses "NVTX": what the header's first call does (load the library that
- * NVTX_INJECTION64_PATH names, give it the tables), then ranges, marks and domains. Without a tool
- * the functions are absent and answer -2 for a level, as NVTX's own do.
+ * A program that "uses" NVTX: it loads the library named by NVTX_INJECTION64_PATH and passes it the
+ * tables, as the first call of NVTX does, then makes ranges, marks and domains. Without a tool push
+ * and pop return -2, like NVTX's own functions.
  *
  *   fake_nvtx N
  */
@@ -32,7 +32,7 @@ static const void *get_table(uint32_t id)
     return id == RP_NVTX_TABLE_CALLBACKS ? &callbacks : NULL;
 }
 
-/* What the header of the extension does; another one than that of payloads is refused. */
+/* Does what the header of the extension does; other extensions than payloads are rejected. */
 static void initialise_payload(void *library)
 {
     struct rp_nvtx_segment segment = {0, 16, payload_slots};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Programs that are hard on a recorder, one a mode: `hosts MODE`. Each prints what it would print
- * without one and ends as it would; check_hosts compares both and looks into the recording.
+ * Programs that are difficult to record: `hosts MODE`. Each must print and exit as without a
+ * recorder; check_hosts compares both and checks the recording.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -92,7 +92,7 @@ static int do_fork_threads(char **argv)
     return 0;
 }
 
-/* A fork that no handler of pthread_atfork sees. */
+/* A fork that bypasses pthread_atfork handlers. */
 static int do_raw_fork(char **argv)
 {
     (void)argv;
@@ -363,7 +363,7 @@ static int do_remove(char **argv)
     return 0;
 }
 
-/* Only what a sandbox of computations allows; anything else ends the process. */
+/* A seccomp filter that allows little more than write and exit: other calls kill the process. */
 static int do_sandbox(char **argv)
 {
     struct sock_filter rules[] = {

@@ -2,8 +2,8 @@
 #ifndef RP_TESTS_CAPTURE_FIXTURE_H
 #define RP_TESTS_CAPTURE_FIXTURE_H
 /*
- * A recording made by a child process over the real core, and read back by the real reader. The
- * parent never touches the core, so each child begins as a fresh process does.
+ * A recording made by a child process with the real core, and read by the real reader. The parent
+ * never uses the core, so that each child starts like a new process.
  */
 #include "unit.h"
 
@@ -36,7 +36,7 @@ static inline void recorded_begin(struct recorded *r)
     assert_non_null(mkdtemp(r->folder));
 }
 
-/* The child: runs fn under a recording; ends it in the ordinary way where `close` is set. */
+/* The child: runs fn while recording; closes the recording if `close_it` is set. */
 static inline pid_t recorded_start(struct recorded *r, const char *options, record_fn *fn,
                                    bool close_it)
 {
@@ -95,7 +95,7 @@ static inline void recorded_end(struct recorded *r)
     assert_int_equal(system(command), 0);
 }
 
-/* Files with packets. */
+/* The number of files with packets. */
 static inline size_t recorded_files(const struct recorded *r)
 {
     char pattern[128];
@@ -108,7 +108,7 @@ static inline size_t recorded_files(const struct recorded *r)
     return n;
 }
 
-/* How many events of that name and kind the trace has. */
+/* The number of events of that name and kind. */
 static inline int64_t recorded_count(const struct recorded *r, const char *name, enum rp_kind kind)
 {
     const struct rp_trace *t = r->import.trace;

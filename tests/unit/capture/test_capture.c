@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is written is what is read: every kind of event, many threads, forks, texts, windows. */
+/* Recordings read back: every kind of event, many threads, forks, texts, time windows. */
 #include "capture_fixture.h"
 
 #include <pthread.h>
@@ -154,7 +154,7 @@ static void test_threads(void **state)
     recorded_end(&r);
 }
 
-/* Threads that come and go use the streams of those that have ended. */
+/* New threads reuse the streams of threads that have ended. */
 static void *write_one(void *unused)
 {
     shared_cap->mark("short life");
@@ -315,7 +315,7 @@ static void test_fork(void **state)
     recorded_end(&r);
 }
 
-/* A child by the raw system call, which no handler of the C library sees. */
+/* A child made by the raw system call, which bypasses the C library's fork handlers. */
 static void write_and_clone(const struct rp_capture *cap)
 {
     long pid;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What may go wrong around a recorded program: it is killed at any moment, the disk is full, the
- * folder cannot be written, there are no file descriptors left, signals come in between. The
- * program goes on, nothing that was finished is lost, and what is lost is counted.
+ * Failures around a recorded program: it is killed at any moment, the disk is full, the folder is
+ * not writable, no file descriptors are left, signals interrupt it. The program continues,
+ * completed events are kept, and lost events are counted.
  */
 #include "capture_fixture.h"
 
@@ -131,7 +131,7 @@ static void write_marks_in_one_file(const struct rp_capture *cap)
         _exit(8);
 }
 
-/* The limit of files stands for the full disk: both refuse the blocks when a chunk is made. */
+/* A limit on the size of files acts like a full disk: creating a chunk fails. */
 static void test_no_room(void **state)
 {
     struct recorded r;
