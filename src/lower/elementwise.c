@@ -112,24 +112,48 @@ LOWERING(binary)
     return RP_OK;
 }
 
-/* Towards minus infinity; HLO divides integers towards zero. */
+static bool is_signed_integer(unsigned elem)
+{
+    const char *name = rp_elem_name(elem);
+
+    return name && name[0] == 's';
+}
+
+static bool is_unsigned_integer(unsigned elem)
+{
+    const char *name = rp_elem_name(elem);
+
+    return name && name[0] == 'u';
+}
+
+/*
+ * Towards minus infinity; HLO divides integers towards zero. So the quotient is one less where
+ * something remains and the signs differ: of the remainder and the divisor, because a remainder has
+ * the sign of the dividend. Signs are compared, not multiplied: a product may overflow. The
+ * smallest integer by -1 is itself, as in HLO. TensorFlow's CPU kernel refuses to divide by zero;
+ * here the result is HLO's, -1.
+ */
 LOWERING(floor_div)
 {
-    struct lower_value a, b, rest, zero, one, less, apart, down;
-    bool whole = in->elem >= RP_ELEM_S8 && in->elem <= RP_ELEM_S64;
+    struct lower_value a, b, rest, zero, one, apart, negative, some, down;
 
     RP_TRY(to_common(l, node, in, &a, &b));
     *out = lower_binary(l, "divide", &a, &b);
-    if (!whole) {
-        if (in->elem < RP_ELEM_U8 || in->elem > RP_ELEM_U64)
+    if (!is_signed_integer(in->elem)) {
+        if (!is_unsigned_integer(in->elem))
             *out = lower_unary(l, "floor", out);
         return RP_OK;
     }
     rest = lower_binary(l, "remainder", &a, &b);
     zero = lower_fill(l, 0, &a);
     one = lower_fill(l, 1, &a);
-    less = lower_binary(l, "multiply", &rest, &b); /* of different signs, and not zero */
-    apart = lower_compare(l, "LT", &less, &zero);
+    apart = lower_compare(l, "LT", &rest, &zero);
+    negative = lower_compare(l, "LT", &b, &zero);
+    apart = lower_binary(l, "xor", &apart, &negative);
+    some = lower_compare(l, "NE", &rest, &zero);
+    apart = lower_binary(l, "and", &apart, &some);
+    some = lower_compare(l, "NE", &b, &zero);
+    apart = lower_binary(l, "and", &apart, &some);
     down = lower_binary(l, "subtract", out, &one);
     *out = lower_select(l, &apart, &down, out);
     fold_ints(l, "divide", in, out);
