@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The common ground of readers of traces in protocol buffers. Such a file is one message: it is
- * mapped or held as a whole, and the cursors run over it without copying. Names of processes and
- * threads are given as metadata events, as Chrome's format has them, so that the passes behind the
- * reader and the writers see no difference.
+ * What readers of traces in protocol buffers share. Such a file is one message: it is mapped or
+ * read as a whole, and cursors run over it without copying. Names of processes and threads become
+ * metadata events, as in Chrome's format, so that later passes and the writers see no difference.
  */
 #include "formats/trace_proto.h"
 
@@ -71,7 +70,7 @@ static bool is_continuation(uint8_t c)
 }
 
 /* Length of the UTF-8 sequence that begins at s, or 0. */
-static size_t sequence(const uint8_t *s, size_t left)
+static size_t utf8_sequence(const uint8_t *s, size_t left)
 {
     size_t n = s[0] < 0x80 ? 1 : s[0] < 0xc2 ? 0 : s[0] < 0xe0 ? 2 : s[0] < 0xf0 ? 3 : 4;
 
@@ -103,7 +102,7 @@ static size_t utf8_length(const uint8_t *s, size_t n, size_t *marks)
                 continue;
             }
         }
-        step = sequence(s + i, n - i);
+        step = utf8_sequence(s + i, n - i);
         if (!step)
             return i;
         *marks += step == 3 && memcmp(s + i, mark, 3) == 0;
@@ -119,7 +118,7 @@ enum rp_code rp_proto_trace_intern(struct rp_proto_trace *t, struct rp_bytes tex
 
     if (text.n > t->limits.token_bytes)
         return rp_err_set_at(err, RP_LIMIT, (uint64_t)(text.at - t->bytes),
-                             "a text of %zu bytes at byte %zu: more than %llu", text.n,
+                             "a string of %zu bytes at byte %zu exceeds the limit of %llu", text.n,
                              (size_t)(text.at - t->bytes),
                              (unsigned long long)t->limits.token_bytes);
     RP_TRY(rp_builder_intern(t->builder, (const char *)text.at, text.n, out, err));
@@ -170,10 +169,10 @@ enum rp_code rp_proto_refuse_mangled(size_t marks, size_t n, struct rp_err *err)
 {
     rp_err_set_at(err, RP_FORMAT, 0,
                   "looks as if the binary file had been decoded as UTF-8 text and written again: "
-                  "U+FFFD (bytes EF BF BD) stands %zu times in its %zu bytes",
+                  "U+FFFD (bytes EF BF BD) occurs %zu times in its %zu bytes",
                   marks, n);
     return rp_err_context(err, RP_FORMAT,
-                          "what stood there is lost: copy the original again, as binary");
+                          "the original bytes are lost: copy the file again, as binary");
 }
 
 /* -------------------------------------------------------------------------- facts */

@@ -3,7 +3,7 @@
 #define RP_FORMATS_TRACE_PROTO_H
 /*
  * What readers of traces in protocol buffers share: texts with their limits, names of processes and
- * threads, facts about the file as JSON, and how such a file is recognised and ends.
+ * threads, facts about the file as JSON, and recognising and finishing such files.
  */
 #include "formats/formats.h"
 #include "io/emit.h"
@@ -23,8 +23,8 @@ struct rp_proto_trace {
     struct rp_health *health;
     const uint8_t *bytes; /* the whole input */
     size_t n;
-    uint64_t nevents;     /* of the file's own */
-    rp_str newest;        /* strings up to this one were looked at */
+    uint64_t nevents;     /* events of the file */
+    rp_str newest;        /* strings up to this one were checked */
     uint16_t meta_origin; /* of names of processes and threads */
     rp_str name_key, process_name, thread_name;
     struct { /* string literals, by their address */
@@ -33,7 +33,7 @@ struct rp_proto_trace {
     } words[64];
 };
 
-/* Takes the whole content into memory, where it is not mapped. `name` is the format's. */
+/* Reads the whole content into memory where it is not mapped. `name` is that of the format. */
 enum rp_code rp_proto_trace_init(struct rp_proto_trace *t, struct rp_input *in,
                                  const struct rp_read_options *options, const char *name,
                                  struct rp_err *err);
@@ -44,8 +44,7 @@ enum rp_code rp_proto_trace_finish(struct rp_proto_trace *t, struct rp_import *t
                                    struct rp_err *err);
 int64_t rp_proto_now_ns(void);
 
-/* A text that stands in the input: not longer than a token may be, counted where it is not UTF-8.
- */
+/* A text of the input: at most as long as a token, and counted where it is not UTF-8. */
 enum rp_code rp_proto_trace_intern(struct rp_proto_trace *t, struct rp_bytes text, rp_str *out,
                                    struct rp_err *err);
 enum rp_code rp_proto_trace_text(struct rp_proto_trace *t, const char *text, rp_str *out,
@@ -59,22 +58,22 @@ enum rp_code rp_proto_trace_word(struct rp_proto_trace *t, const char *literal, 
 enum rp_code rp_proto_trace_name(struct rp_proto_trace *t, rp_track track, bool process,
                                  rp_str name, struct rp_err *err);
 
-/* A fact about the file: the JSON that was put into e, which is forgotten then. */
+/* A fact about the file: the JSON in e, which is reset. */
 enum rp_code rp_proto_trace_meta(struct rp_proto_trace *t, const char *key, struct rp_emit *e,
                                  struct rp_err *err);
 
-/* RP_CANCELLED where the user wants no more. */
+/* RP_CANCELLED where the caller cancels. */
 enum rp_code rp_proto_trace_progress(struct rp_proto_trace *t, const uint8_t *at,
                                      struct rp_err *err);
 
-/* A sum of nanoseconds inside the range of times; counts what was not. */
+/* Clamps a sum of nanoseconds to the range of times, and counts when it had to. */
 int64_t rp_proto_trace_clamp(struct rp_proto_trace *t, rp_wide_ns ns);
 
-/* How often U+FFFD, the mark of what could not be decoded, stands in a text that is UTF-8
-   throughout (but for a sequence cut off at its end); 0 where it is not. Binary data has no such
-   text: it was read as text and written again, and what it held is lost. */
+/* How often U+FFFD, the replacement character, occurs in bytes that are valid UTF-8 (except for a
+   truncated sequence at the end); 0 where they are not. Binary data is not valid UTF-8: such a file
+   was read as text and written again, and its content is lost. */
 size_t rp_proto_count_mangled(const uint8_t *bytes, size_t n);
-/* RP_FORMAT, and says so. */
+/* Sets an error that says so; RP_FORMAT. */
 enum rp_code rp_proto_refuse_mangled(size_t marks, size_t n, struct rp_err *err);
 
 /* Whether all of it is text without control characters (a name, not a message). */

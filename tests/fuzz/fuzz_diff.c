@@ -3,7 +3,7 @@
  * Two programs, divided by a line "====": compared both ways, listed and drawn. Each equals itself,
  * and whether they differ must not depend on which comes first.
  */
-#include "draw/program_page.h"
+#include "draw/draw.h"
 #include "explain/graph/graph.h"
 #include "explain/program_diff/program_diff.h"
 #include "formats/programs.h"

@@ -6,7 +6,7 @@
 #include "explain/graph/graph.h"
 
 #include "dataset/question.h"
-#include "draw/program_page.h"
+#include "draw/draw.h"
 #include "formats/lazy/alias_dump.h"
 
 #include <string.h>

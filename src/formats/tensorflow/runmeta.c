@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * TensorFlow's RunMetadata (RunOptions with FULL_TRACE), and the StepStats inside it alone. A
- * device is a process, named as TensorFlow's Timeline names it. Rows carry no thread, so they are
- * laid into lanes that do not overlap, in the way of the Timeline: in the order of the file, each
- * into the first lane that was free before its microsecond. Transfers (RecvTensor) stand in an
- * entry of their own of the same device, and get lanes of their own. A device may come several
- * times. Times are since 1970.
+ * device is a process, named as in TensorFlow's Timeline. Rows have no thread, so they are assigned
+ * to lanes without overlap, as the Timeline does: in file order, each to the first lane that is
+ * free before its microsecond. Transfers (RecvTensor) are in an entry of their own of the same
+ * device and get lanes of their own. A device may occur several times. Times are since 1970.
  */
 #include "formats/tensorflow/runmeta.h"
 
@@ -21,9 +20,9 @@
 
 /* -------------------------------------------------------------------------- sniffing */
 
-/* The message in the first field of a message; it may go on behind the head. False where the head
-   does not begin with field 1, nested. */
-static bool step_in(struct rp_bytes *b)
+/* The message in the first field of a message; it may extend past the head. False where the head
+   does not begin with a nested field 1. */
+static bool enter_first_field(struct rp_bytes *b)
 {
     const uint8_t *end = b->at + b->n, *p;
     uint64_t len;
@@ -37,7 +36,7 @@ static bool step_in(struct rp_bytes *b)
     return true;
 }
 
-/* A row begins with its node and has its times as numbers. */
+/* A row has the name of its node, and times as numbers. */
 static bool fits_row(struct rp_bytes b)
 {
     struct rp_proto_cursor c = rp_proto_cursor(b.at, b.n, 0, 8);
@@ -61,7 +60,7 @@ static bool fits_row(struct rp_bytes b)
     return node && time;
 }
 
-/* A device, which no node of a graph and no module may be called: "/job:x/...", then its rows. */
+/* A device, "/job:x/...", which is not a valid name of a node or module, then its rows. */
 static bool fits_device(struct rp_bytes b)
 {
     struct rp_proto_cursor c = rp_proto_cursor(b.at, b.n, 0, 8);
@@ -73,20 +72,19 @@ static bool fits_device(struct rp_bytes b)
         !rp_proto_is_text(it.bytes))
         return false;
     name = it.bytes;
-    if (!rp_proto_next(&c, &it)) /* a device that did nothing */
+    if (!rp_proto_next(&c, &it)) /* a device without rows */
         return !c.why && (rp_bytes_begin(name, "/job:") || rp_bytes_begin(name, "/device:"));
     return it.number == RP_RUNMETA_DEVICE_NODE_STATS && it.wire == RP_WIRE_BYTES &&
            fits_row(it.bytes);
 }
 
-/* How many messages the first device stands in: 2 in a RunMetadata, 1 in bare StepStats; 0: this
-   is neither. */
+/* How deep the first device is nested: 2 in a RunMetadata, 1 in bare StepStats; 0: neither. */
 static unsigned device_depth(const uint8_t *head, size_t n)
 {
     struct rp_bytes b = {head, n};
 
     for (unsigned depth = 1; depth <= 2; depth++) {
-        if (!step_in(&b))
+        if (!enter_first_field(&b))
             return 0;
         if (fits_device(b))
             return depth;
@@ -114,12 +112,12 @@ struct device {
     enum rp_runmeta_device kind;
 };
 
-struct reader {
+struct runmeta_reader {
     struct rp_proto_trace t;
     RP_VEC(struct device) devices;
-    struct lanes ops, transfers; /* of the entry at hand */
-    uint32_t device;             /* the same, in devices */
-    uint64_t crowded;            /* rows that found no lane */
+    struct lanes ops, transfers; /* of the current entry */
+    uint32_t device;             /* of the current entry, index in devices */
+    uint64_t crowded;            /* rows without a free lane */
     bool cut;                    /* the file ends inside a message */
 };
 
@@ -132,8 +130,8 @@ static enum rp_runmeta_device kind_of_device(struct rp_bytes name)
     return memmem(name.at, name.n, "/stream:", 8) ? RP_RUNMETA_STREAM : RP_RUNMETA_HOST;
 }
 
-/* The process of a device; Timeline counts 1, 3, 5: an even one shows its tensors. */
-static enum rp_code find_device(struct reader *r, struct rp_bytes name, struct rp_err *err)
+/* The process of a device; Timeline numbers them 1, 3, 5 (even ones show tensors). */
+static enum rp_code find_device(struct runmeta_reader *r, struct rp_bytes name, struct rp_err *err)
 {
     struct device fresh = {.name = name, .kind = kind_of_device(name)};
 
@@ -150,8 +148,8 @@ static enum rp_code find_device(struct reader *r, struct rp_bytes name, struct r
 }
 
 /* The track of a thread number, with its name, and that of the process where it is the first. */
-static enum rp_code open_track(struct reader *r, int64_t tid, const char *name, rp_track *out,
-                               struct rp_err *err)
+static enum rp_code open_track(struct runmeta_reader *r, int64_t tid, const char *name,
+                               rp_track *out, struct rp_err *err)
 {
     struct device *d = &r->devices.at[r->device];
     char text[600];
@@ -171,8 +169,8 @@ static enum rp_code open_track(struct reader *r, int64_t tid, const char *name, 
 }
 
 /* The first lane that was free before the row began. */
-static enum rp_code find_lane(struct reader *r, const struct rp_runmeta_row *row, rp_track *out,
-                              struct rp_err *err)
+static enum rp_code find_lane(struct runmeta_reader *r, const struct rp_runmeta_row *row,
+                              rp_track *out, struct rp_err *err)
 {
     bool recv = rp_runmeta_is_recv(row);
     struct lanes *lanes = recv ? &r->transfers : &r->ops;
@@ -195,8 +193,8 @@ static enum rp_code find_lane(struct reader *r, const struct rp_runmeta_row *row
     return RP_OK;
 }
 
-static enum rp_code find_track(struct reader *r, const struct rp_runmeta_row *row, rp_track *out,
-                               struct rp_err *err)
+static enum rp_code find_track(struct runmeta_reader *r, const struct rp_runmeta_row *row,
+                               rp_track *out, struct rp_err *err)
 {
     if (row->thread_id)
         return open_track(r, row->thread_id, NULL, out, err);
@@ -205,9 +203,10 @@ static enum rp_code find_track(struct reader *r, const struct rp_runmeta_row *ro
 
 /* -------------------------------------------------------------------------- reading */
 
-/* The next field. Where it goes on behind the end of the file, what there is of it: the file is cut
-   short, and the rows in front of the cut are whole. The cursor has failed then. */
-static bool next_field(struct reader *r, struct rp_proto_cursor *c, struct rp_proto_item *it)
+/* The next field. Where it extends past the end of the file, the part that is there: the file is
+   truncated, and the rows before that are complete. The cursor has failed then. */
+static bool next_field(struct runmeta_reader *r, struct rp_proto_cursor *c,
+                       struct rp_proto_item *it)
 {
     const uint8_t *at = c->at, *end = c->end;
     uint64_t tag, len;
@@ -228,9 +227,10 @@ static bool next_field(struct reader *r, struct rp_proto_cursor *c, struct rp_pr
     return true;
 }
 
-/* The name stands in front of the rows, unless somebody wrote the message in another order. What
-   is wrong with the message is found when its rows are read. */
-static enum rp_code read_device_name(struct reader *r, struct rp_proto_cursor c, struct rp_err *err)
+/* The name precedes the rows in files of TensorFlow, but any order is valid. Damage is reported
+   when the rows are read. */
+static enum rp_code read_device_name(struct runmeta_reader *r, struct rp_proto_cursor c,
+                                     struct rp_err *err)
 {
     struct rp_bytes name = {(const uint8_t *)"", 0};
     struct rp_proto_item it;
@@ -242,7 +242,7 @@ static enum rp_code read_device_name(struct reader *r, struct rp_proto_cursor c,
     return find_device(r, name, err);
 }
 
-static enum rp_code read_thread_name(struct reader *r, const struct rp_proto_cursor *up,
+static enum rp_code read_thread_name(struct runmeta_reader *r, const struct rp_proto_cursor *up,
                                      const struct rp_proto_item *item, struct rp_err *err)
 {
     struct rp_proto_cursor c = rp_proto_enter(up, item);
@@ -265,7 +265,7 @@ static enum rp_code read_thread_name(struct reader *r, const struct rp_proto_cur
     return rp_proto_trace_name(&r->t, track, false, id, err);
 }
 
-static enum rp_code read_device(struct reader *r, const struct rp_proto_cursor *up,
+static enum rp_code read_device(struct runmeta_reader *r, const struct rp_proto_cursor *up,
                                 const struct rp_proto_item *item, struct rp_err *err)
 {
     struct rp_proto_cursor c = rp_proto_enter(up, item);
@@ -290,7 +290,8 @@ static enum rp_code read_device(struct reader *r, const struct rp_proto_cursor *
     return rp_proto_finish(&c, err);
 }
 
-static enum rp_code read_stats(struct reader *r, struct rp_proto_cursor c, struct rp_err *err)
+static enum rp_code read_stats(struct runmeta_reader *r, struct rp_proto_cursor c,
+                               struct rp_err *err)
 {
     struct rp_proto_item it;
 
@@ -300,8 +301,9 @@ static enum rp_code read_stats(struct reader *r, struct rp_proto_cursor c, struc
     return rp_proto_finish(&c, err);
 }
 
-/* What else a RunMetadata holds is a program, or a cost model of it: only noted. */
-static enum rp_code read_metadata(struct reader *r, struct rp_proto_cursor c, struct rp_err *err)
+/* Graphs and cost models of a RunMetadata are ignored, with a warning. */
+static enum rp_code read_metadata(struct runmeta_reader *r, struct rp_proto_cursor c,
+                                  struct rp_err *err)
 {
     uint32_t graphs = 0;
     struct rp_proto_item it;
@@ -320,8 +322,8 @@ static enum rp_code read_metadata(struct reader *r, struct rp_proto_cursor c, st
     return rp_builder_warn(r->t.builder, err, "%u graphs in the file were ignored", graphs);
 }
 
-/* The message could not be read to its end. The rows before that are a trace. */
-static enum rp_code end_early(struct reader *r, enum rp_code code, struct rp_err *err)
+/* The message could not be read to its end; the rows before that are a trace. */
+static enum rp_code end_truncated(struct runmeta_reader *r, enum rp_code code, struct rp_err *err)
 {
     struct rp_err why = RP_ERR_INIT;
 
@@ -339,14 +341,14 @@ static enum rp_code end_early(struct reader *r, enum rp_code code, struct rp_err
                            (int)strcspn(why.text, "\n"), why.text);
 }
 
-static enum rp_code read_all(struct reader *r, struct rp_err *err)
+static enum rp_code read_runmeta_file(struct runmeta_reader *r, struct rp_err *err)
 {
     struct rp_proto_cursor c = rp_proto_cursor(r->t.bytes, r->t.n, 0, r->t.limits.depth);
     enum rp_code code =
         device_depth(r->t.bytes, r->t.n) == 1 ? read_stats(r, c, err) : read_metadata(r, c, err);
 
     if (code != RP_OK)
-        RP_TRY(end_early(r, code, err));
+        RP_TRY(end_truncated(r, code, err));
     if (r->crowded)
         RP_TRY(rp_builder_warn(r->t.builder, err,
                                "%llu rows overlap %d others: they share the last lane",
@@ -358,7 +360,7 @@ static enum rp_code read_all(struct reader *r, struct rp_err *err)
 static enum rp_code read_runmeta(struct rp_input *in, const struct rp_read_options *options,
                                  struct rp_import *to, struct rp_err *err)
 {
-    struct reader *r = calloc(1, sizeof *r);
+    struct runmeta_reader *r = calloc(1, sizeof *r);
     int64_t begin_ns = rp_proto_now_ns();
     enum rp_code code;
 
@@ -366,7 +368,7 @@ static enum rp_code read_runmeta(struct rp_input *in, const struct rp_read_optio
         return rp_err_nomem(err, "reading a trace");
     code = rp_proto_trace_init(&r->t, in, options, "runmetadata", err);
     if (code == RP_OK)
-        code = read_all(r, err);
+        code = read_runmeta_file(r, err);
     if (code == RP_OK)
         code = rp_proto_trace_finish(&r->t, to, begin_ns, err);
     rp_proto_trace_release(&r->t);

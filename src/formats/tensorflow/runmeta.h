@@ -6,17 +6,7 @@
  *
  *   runmeta.c        the file: sniffing, devices, lanes
  *   runmeta_row.c    one row: a NodeExecStats as a span with its arguments
- *   runmeta_label.c  what a timeline_label says
- *
- *   RunMetadata      1 step_stats
- *   StepStats        1 dev_stats
- *   DeviceStepStats  1 device  2 node_stats  3 thread_names
- *   NodeExecStats    1 node_name
- *                    in microseconds: 2 all_start  3 op_start_rel  4 op_end_rel  5 all_end_rel
- *                                     9 scheduled
- *                    in nanoseconds: 13 all_start 14 op_start_rel 15 op_end_rel 16 all_end_rel
- *                                    17 scheduled
- *                    6 memory  7 output  8 timeline_label  10 thread_id  12 memory_stats
+ *   runmeta_label.c  the parts of a timeline_label
  */
 #include "formats/trace_proto.h"
 
@@ -30,7 +20,7 @@ struct rp_runmeta_label {
 
 /* "[mklcpu 0.4MB] relu1 = _MklNativeFusedConv2D(a, b)", read as TensorFlow's Timeline does. */
 void rp_runmeta_read_op_label(struct rp_bytes label, struct rp_runmeta_label *out);
-/* "MEMCPYHtoD@@relu1:Relu#id=1#": the node and operator that a kernel on a stream was for. */
+/* "MEMCPYHtoD@@relu1:Relu#id=1#": the node and operator of a kernel on a stream. */
 void rp_runmeta_read_kernel_label(struct rp_bytes label, struct rp_bytes node_name,
                                   struct rp_runmeta_label *out);
 /* "[4608B] [30.6Mb/s] edge_14_conv2 from /job:ps/... to /job:worker/...". */
@@ -41,13 +31,13 @@ bool rp_runmeta_next_input(struct rp_bytes *inputs, struct rp_bytes *out);
 enum rp_runmeta_device {
     RP_RUNMETA_HOST,
     RP_RUNMETA_STREAM, /* "/device:GPU:0/stream:14" */
-    RP_RUNMETA_COPIED  /* "/device:GPU:0/stream:all", ".../memcpy": the same work again */
+    RP_RUNMETA_COPIED  /* "/device:GPU:0/stream:all", ".../memcpy": duplicates */
 };
 
 struct rp_runmeta_row { /* a NodeExecStats; times in nanoseconds */
     struct rp_bytes node_name, label;
     int64_t start, end_rel, op_start_rel, op_end_rel, scheduled;
-    int64_t start_us, end_rel_us; /* as Timeline sees them */
+    int64_t start_us, end_rel_us; /* as Timeline uses them */
     bool has_nanos;
     uint32_t thread_id;
     int64_t output_bytes, allocated_bytes, peak_bytes, temp_bytes, persistent_bytes;

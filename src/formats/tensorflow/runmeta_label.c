@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Labels of rows in TensorFlow's step statistics. The operator is nowhere else: the row has the
- * node's name only. Read as tensorflow/python/client/timeline.py reads them, so that a Timeline
- * made of the same file tells the same.
+ * Labels of rows in TensorFlow's step statistics. The operator is only in the label: the row has
+ * only the name of the node. Labels are read as tensorflow/python/client/timeline.py does, so that
+ * a Timeline made of the same file shows the same.
  */
 #include "formats/tensorflow/runmeta.h"
 
@@ -14,7 +14,7 @@ static struct rp_bytes slice(struct rp_bytes b, size_t from, size_t to)
 }
 
 /* Where the word begins, or b.n. */
-static size_t find(struct rp_bytes b, size_t from, const char *word)
+static size_t find_text(struct rp_bytes b, size_t from, const char *word)
 {
     const uint8_t *at = from < b.n ? memmem(b.at + from, b.n - from, word, strlen(word)) : NULL;
 
@@ -22,7 +22,7 @@ static size_t find(struct rp_bytes b, size_t from, const char *word)
 }
 
 /* The last place of the word that begins before `before`, or b.n. */
-static size_t find_last(struct rp_bytes b, size_t before, const char *word)
+static size_t find_last_text(struct rp_bytes b, size_t before, const char *word)
 {
     size_t n = strlen(word);
 
@@ -32,28 +32,28 @@ static size_t find_last(struct rp_bytes b, size_t before, const char *word)
     return b.n;
 }
 
-/* "[...] name" -> what stands in the bracket and behind it. */
+/* "[...] name": the text in the brackets and the name. */
 static void split_memory(struct rp_bytes name, struct rp_runmeta_label *out)
 {
-    size_t end = name.n && name.at[0] == '[' ? find(name, 0, "] ") : name.n;
+    size_t end = name.n && name.at[0] == '[' ? find_text(name, 0, "] ") : name.n;
 
     out->name = end < name.n ? slice(name, end + 2, name.n) : name;
     if (end < name.n)
         out->memory = slice(name, 1, end);
 }
 
-/* The pattern "(.*) = (.*)\((.*)\)", each part as long as it can be. */
+/* The pattern "(.*) = (.*)\((.*)\)", each part as long as possible. */
 void rp_runmeta_read_op_label(struct rp_bytes label, struct rp_runmeta_label *out)
 {
-    size_t close = find_last(label, label.n, ")"), open, equals;
+    size_t close = find_last_text(label, label.n, ")"), open, equals;
 
     *out = (struct rp_runmeta_label){.name = unknown, .op = unknown};
     if (close == label.n)
         return;
-    open = find_last(label, close, "(");
-    equals = open < label.n ? find_last(label, open, " = ") : label.n;
-    while (equals < label.n && equals + 3 > open) /* it must end before the bracket */
-        equals = find_last(label, equals, " = ");
+    open = find_last_text(label, close, "(");
+    equals = open < label.n ? find_last_text(label, open, " = ") : label.n;
+    while (equals < label.n && equals + 3 > open) /* it must end before the parenthesis */
+        equals = find_last_text(label, equals, " = ");
     if (equals == label.n)
         return;
     split_memory(slice(label, 0, equals), out);
@@ -64,16 +64,16 @@ void rp_runmeta_read_op_label(struct rp_bytes label, struct rp_runmeta_label *ou
 void rp_runmeta_read_kernel_label(struct rp_bytes label, struct rp_bytes node_name,
                                   struct rp_runmeta_label *out)
 {
-    size_t start = find(label, 0, "@@"), end = find(label, 0, "#"), colon, next;
+    size_t start = find_text(label, 0, "@@"), end = find_text(label, 0, "#"), colon, next;
 
     *out = (struct rp_runmeta_label){.op = unknown};
     if (start < label.n && end < label.n && start + 2 < end)
         node_name = slice(label, start + 2, end);
-    colon = find(node_name, 0, ":");
+    colon = find_text(node_name, 0, ":");
     out->name = slice(node_name, 0, colon);
     if (colon == node_name.n)
         return;
-    next = find(node_name, colon + 1, ":");
+    next = find_text(node_name, colon + 1, ":");
     out->op = slice(node_name, colon + 1, next);
 }
 
@@ -83,9 +83,9 @@ void rp_runmeta_read_recv_label(struct rp_bytes label, struct rp_runmeta_label *
 
     *out = (struct rp_runmeta_label){0};
     while (edge < label.n && label.at[edge] == '[') /* size and rate */
-        edge = find(label, edge, "] ") == label.n ? label.n : find(label, edge, "] ") + 2;
-    from = find(label, edge, " from ");
-    to = find(label, from, " to ");
+        edge = find_text(label, edge, "] ") == label.n ? label.n : find_text(label, edge, "] ") + 2;
+    from = find_text(label, edge, " from ");
+    to = find_text(label, from, " to ");
     if (from == label.n || to == label.n)
         return;
     out->edge = slice(label, edge, from);
@@ -99,7 +99,7 @@ bool rp_runmeta_next_input(struct rp_bytes *inputs, struct rp_bytes *out)
 
     if (!inputs->n)
         return false;
-    end = find(*inputs, 0, ", ");
+    end = find_text(*inputs, 0, ", ");
     *out = slice(*inputs, 0, end);
     *inputs = end + 2 <= inputs->n ? slice(*inputs, end + 2, inputs->n) : (struct rp_bytes){0};
     return true;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One row of step statistics: when a node ran, in which four moments it is known, and what memory
- * it took. A row is a span from all_start to all_end, as in TensorFlow's Timeline, but from the
- * nanosecond fields where they are there (rows of RecvTensor have microseconds only); the operator
- * itself ran from op_start to op_end inside it. Arguments have the names that Timeline gives them,
- * and units in their names where it has none.
+ * One row of step statistics: when a node ran and how much memory it used. A row is a span from
+ * all_start to all_end, as in TensorFlow's Timeline, but from the nanosecond fields where the row
+ * has them (rows of RecvTensor have microseconds only); the operator itself ran from op_start to
+ * op_end within it. Arguments have the names that Timeline gives them, and units in their names
+ * where it has none.
  */
 #include "formats/tensorflow/runmeta.h"
 
@@ -238,8 +238,8 @@ static enum rp_code put_times(struct args *a, const struct rp_runmeta_row *row, 
 
 /* -------------------------------------------------------------------------- the span */
 
-static void read_label(const struct rp_runmeta_row *row, enum rp_runmeta_device device,
-                       struct rp_runmeta_label *label)
+static void read_row_label(const struct rp_runmeta_row *row, enum rp_runmeta_device device,
+                           struct rp_runmeta_label *label)
 {
     if (device != RP_RUNMETA_HOST) {
         rp_runmeta_read_kernel_label(row->label, row->node_name, label);
@@ -297,7 +297,7 @@ enum rp_code rp_runmeta_add_row(struct rp_proto_trace *t, const struct rp_runmet
 
     a.t = t;
     a.n = 0;
-    read_label(row, device, &label);
+    read_row_label(row, device, &label);
     RP_TRY(put_args(&a, row, &label, device, err));
     RP_TRY(rp_proto_trace_intern(t, label.op, &raw.name, err));
     RP_TRY(rp_proto_trace_word(t, "Op", &origin.category, err));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Pages and drawings: complete, and safe with names that somebody chose with care. */
-#include "draw/program_page.h"
+#include "draw/draw.h"
 #include "formats/programs.h"
 #include "io/output.h"
 #include "unit.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Graphviz: labels are quoted, since names of other languages hold anything. */
-#include "draw/program_page.h"
+/* Graphviz files. Labels are quoted, since names in other languages may hold any character. */
+#include "draw/draw.h"
 
-static void put_label(struct rp_out *to, const char *text)
+static void put_dot_label(struct rp_out *to, const char *text)
 {
     for (; *text; text++) {
         if (*text == '"' || *text == '\\')
@@ -16,16 +16,17 @@ static bool is_drawn(const bool *wanted, uint32_t op)
     return !wanted || wanted[op];
 }
 
-static void put_node(struct rp_out *to, const struct rp_program *p, uint32_t op, const bool *wanted)
+static void put_dot_node(struct rp_out *to, const struct rp_program *p, uint32_t op,
+                         const bool *wanted)
 {
     struct rp_ids operands = rp_op_operands(p, op), called = rp_op_called(p, op);
     char shape[200];
 
     rp_shape_text(p, p->shape.at[op], false, shape, sizeof shape);
     rp_out_printf(to, "    n%u [label=\"", op);
-    put_label(to, rp_program_text(p, p->op_name.at[op]));
+    put_dot_label(to, rp_program_text(p, p->op_name.at[op]));
     rp_out_text(to, "\\n");
-    put_label(to, rp_op_opcode_name(p, op));
+    put_dot_label(to, rp_op_opcode_name(p, op));
     rp_out_printf(to, "\\n%s\"];\n", shape);
     for (uint32_t i = 0; i < operands.n; i++)
         if (is_drawn(wanted, operands.at[i]))
@@ -50,11 +51,11 @@ enum rp_code rp_draw_program_dot(const struct rp_program *p, const bool *wanted,
         if (!drawn)
             continue;
         rp_out_printf(to, "  subgraph cluster_%zu {\n    label=\"", i);
-        put_label(to, rp_program_text(p, c->name));
+        put_dot_label(to, rp_program_text(p, c->name));
         rp_out_text(to, "\";\n");
         for (uint32_t op = c->first; op < c->first + c->n; op++)
             if (is_drawn(wanted, op))
-                put_node(to, p, op, wanted);
+                put_dot_node(to, p, op, wanted);
         rp_out_text(to, "  }\n");
     }
     rp_out_text(to, "}\n");

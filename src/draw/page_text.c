@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Style and script of the page. The script makes elements only for what is looked at: 300 rows at a
- * time, readers of an operation when one is first asked for. Texts of the program reach the page as
- * text nodes only, never as markup. The address says what is shown ("#dot.7", "#q=op=dot"), so that
- * a view can be linked.
+ * Style and script of the page. The script creates elements only for what is visible: 300 rows at a
+ * time, and the users of an operation when they are first needed. Texts of the program become text
+ * nodes, never markup. The fragment of the address selects what is shown ("#dot.7", "#q=op=dot"), so
+ * that views can be linked.
  */
-#include "draw/program_page_text.h"
+#include "draw/draw.h"
 
-/* clang-format off: one line a line of the page */
+/* clang-format off: one string per line of the page */
 const char rp_program_page_head[] =
     "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n"
     "<meta name=\"viewport\" content=\"width=device-width\"><title>program</title>\n<style>\n"

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The page holds the program as a few arrays of numbers and tables of strings, and a script that
- * shows what is asked for: a page of 30,000 operations is a few megabytes and opens at once,
- * because only the visible rows become elements.
+ * shows the selected part: a page of 30,000 operations has a few megabytes and opens at once,
+ * because only visible rows become elements.
  */
-#include "draw/program_page.h"
+#include "draw/draw.h"
 
-#include "draw/program_page_text.h"
 #include "program/literal.h"
 #include "program/structure.h"
 
@@ -25,10 +24,10 @@ struct page {
     struct rp_err *err;
     struct rp_hashes hashes;
     struct rp_costs costs;
-    struct table scopes, files, foreign; /* foreign: opcodes, behind the known ones */
+    struct table scopes, files, foreign; /* foreign: opcodes, after the known ones */
 };
 
-/* A JSON string that may stand inside of a script. */
+/* A JSON string that is safe within a script element. */
 static void put_json(struct rp_out *to, const char *text, size_t n)
 {
     rp_out_char(to, '"');
@@ -65,7 +64,7 @@ static void put_shapes(struct rp_out *to, const struct rp_program *p)
     rp_out_text(to, "],\n");
 }
 
-/* Name, operations, root, and a number that computations with the same content share. */
+/* Name, operations, root, and the number of the first identical computation. */
 static enum rp_code put_computations(struct page *g)
 {
     const struct rp_program *p = g->p;
