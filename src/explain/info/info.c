@@ -1,363 +1,313 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * `info` of one trace. Everything comes from tables that finish made (totals, health, steps,
- * tracks), so a native file answers without its events being touched.
+ * The files side by side: a block for one file, a row each for several, and whether they can be the
+ * ranks of one run.
  */
 #include "explain/info/info.h"
 
-#include "facts/graph_captures.h"
-#include "trace/words.h"
+#include "base/order.h"
+#include "dataset/load.h"
+#include "dataset/question.h"
 
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
-#define BUSIEST 8 /* tracks on the screen */
-
-/* One fill: what is read, where texts go, and whether memory ran out on the way. */
-struct fill {
-    const struct rp_trace *trace;
-    struct rp_arena *arena;
-    struct rp_info_file *out;
-    int64_t captured; /* launches that became nodes of a CUDA graph */
-    bool failed;
+struct info_root {
+    size_t nfiles, nrows, nblocks, nnotes, nunread, nfailures;
+    struct rp_info_file *files;
+    struct rp_info_file *rows, *blocks; /* the same on the screen: one of the two */
+    const char **notes;
+    struct rp_unread *unread; /* what was found and could not be read */
+    const char **failures;    /* the same on the screen */
 };
 
-static const char *text(struct fill *f, rp_str s)
-{
-    char *copy;
+/* ------------------------------------------------------------------ what is shown */
 
-    if (!s)
-        return NULL;
-    copy = rp_arena_copy(f->arena, rp_trace_str(f->trace, s), rp_trace_str_len(f->trace, s));
-    f->failed |= !copy;
-    return copy;
-}
+static const struct rp_field kind_fields[] = {
+    RP_FIELD(struct rp_info_kind, kind, STR, NONE, "kind", "what the events are", 0),
+    RP_FIELD(struct rp_info_kind, count, I64, COUNT, "events", "how many", 0), RP_FIELD_END};
+static const struct rp_type kind_type = {"kind", sizeof(struct rp_info_kind), kind_fields, NULL};
 
-static void *rows(struct fill *f, size_t n, size_t size)
-{
-    void *p = rp_arena_calloc(f->arena, n ? n : 1, size, _Alignof(int64_t));
+static const struct rp_field step_fields[] = {
+    RP_FIELD(struct rp_info_step, name, STR, NONE, "step", "its name", 0),
+    RP_FIELD(struct rp_info_step, ts_ns, I64, NS, "start", "as recorded", 0),
+    RP_FIELD(struct rp_info_step, dur_ns, I64, NS, "length", "from its start to its end", 0),
+    RP_FIELD(struct rp_info_step, source, STR, NONE, "by", "how it was found", 0), RP_FIELD_END};
+static const struct rp_type step_type = {"step", sizeof(struct rp_info_step), step_fields, NULL};
 
-    f->failed |= !p;
-    return p;
-}
+static const struct rp_field device_fields[] = {
+    RP_FIELD(struct rp_info_device, id, I64, NONE, "device", "its number", 0),
+    RP_FIELD(struct rp_info_device, name, STR, NONE, "name", "its product name", RP_SHORTEN),
+    RP_FIELD(struct rp_info_device, memory_bytes, I64, BYTES, "memory", "its memory", RP_NULLABLE),
+    RP_FIELD(struct rp_info_device, multiprocessors, I64, COUNT, "processors", "multiprocessors",
+             RP_NULLABLE),
+    RP_FIELD_END};
+static const struct rp_type device_type = {"device", sizeof(struct rp_info_device), device_fields,
+                                           NULL};
 
-static const char *kept(struct fill *f, const char *made)
-{
-    f->failed |= !made;
-    return made;
-}
+static const struct rp_field track_fields[] = {
+    RP_FIELD(struct rp_info_track, process, STR, NONE, "process", "whose track it is", RP_SHORTEN),
+    RP_FIELD(struct rp_info_track, name, STR, NONE, "track", "thread or stream", RP_SHORTEN),
+    RP_FIELD(struct rp_info_track, kind, STR, NONE, "kind", "thread, stream, counter or async", 0),
+    RP_FIELD(struct rp_info_track, events, I64, COUNT, "events", "how many", 0), RP_FIELD_END};
+static const struct rp_type track_type = {"track", sizeof(struct rp_info_track), track_fields,
+                                          NULL};
 
-static void fill_counts(struct fill *f)
-{
-    const struct rp_totals *totals = &f->trace->totals;
-    struct rp_info_file *out = f->out;
-    size_t k;
+static const struct rp_field health_fields[] = {
+#define HEALTH_FIELD(key, unit, doc) RP_FIELD(struct rp_health, key, I64, unit, NULL, doc, 0),
+    RP_HEALTH_MAP(HEALTH_FIELD)
+#undef HEALTH_FIELD
+        RP_FIELD_END};
+static const struct rp_type health_type = {"health", sizeof(struct rp_health), health_fields, NULL};
 
-    out->events = f->trace->health.events;
-    out->gpu_events = f->trace->health.gpu_events;
-    out->flows = f->trace->flows.n;
-    out->lost_events = f->trace->health.lost_events;
-    out->instants = totals->count[RP_KIND_INSTANT];
-    out->counters = totals->count[RP_KIND_COUNTER];
-    out->kernels = totals->count[RP_KIND_KERNEL];
-    out->kinds = rows(f, RP_KIND_COUNT, sizeof *out->kinds);
-    for (k = 0; k < RP_KIND_COUNT && !f->failed; k++) {
-        if (k < RP_KIND_INSTANT)
-            out->spans += totals->count[k];
-        if (totals->count[k])
-            out->kinds[out->nkinds++] =
-                (struct rp_info_kind){rp_word_kind((uint8_t)k), totals->count[k]};
-    }
-}
+#define FIELD(member, type, unit, title, doc, flags) \
+    RP_FIELD(struct rp_info_file, member, type, unit, title, doc, flags)
 
-static void fill_times(struct fill *f)
-{
-    const struct rp_totals *totals = &f->trace->totals;
+static const struct rp_field file_fields[] = {
+    FIELD(path, STR, NONE, "file", "the input", 0),
+    FIELD(recorder, STR, NONE, "recorded by", "for the screen", RP_SCREEN),
+    FIELD(format, STR, NONE, NULL, "the format that was read", 0),
+    FIELD(framework, STR, NONE, NULL, "what recorded it, or null", 0),
+    FIELD(framework_version, STR, NONE, NULL, "its version, or null", 0),
+    FIELD(rank_text, STR, NONE, "rank", "for the screen", RP_SCREEN),
+    FIELD(rank, I64, NONE, NULL, "number of the process in its job, or null", RP_NULLABLE),
+    FIELD(world_size, I64, COUNT, NULL, "processes of the job, or null", RP_NULLABLE),
+    FIELD(device_text, STR, NONE, "devices", "for the screen", RP_SCREEN),
+    FIELD(window_ns, I64, NS, "time covered", "first start to last end of all events", 0),
+    FIELD(begin_ns, I64, NS, NULL, "the first start, since 1970 where the file tells it", 0),
+    FIELD(step_text, STR, NONE, "steps", "for the screen", RP_SCREEN),
+    FIELD(step_median_ns, I64, NS, "median step", "median length of the steps, or null",
+          RP_NULLABLE),
+    FIELD(gpu_busy_ns, I64, NS, "device busy", "time in which device work runs, or null",
+          RP_NULLABLE),
+    FIELD(events, I64, COUNT, "events", "all events of the file", 0),
+    FIELD(spans, I64, COUNT, NULL, "events with a duration", 0),
+    FIELD(instants, I64, COUNT, NULL, "events without a duration", 0),
+    FIELD(counters, I64, COUNT, NULL, "counter events", 0),
+    FIELD(flows, I64, COUNT, NULL, "ends of flow arrows", 0),
+    FIELD(gpu_events, I64, COUNT, NULL, "kernels, copies and memsets", 0),
+    FIELD(kernels, I64, COUNT, NULL, "kernels", 0),
+    FIELD(lost_events, I64, COUNT, NULL, "events the recorder says it dropped", 0),
+    FIELD(trust, STR, NONE, "trust", "for the screen", RP_SCREEN),
+    RP_FIELD_LIST(struct rp_info_file, devices, &device_type, NULL, "devices of the host", 0),
+    RP_FIELD_MAP(struct rp_info_file, kinds, &kind_type, "events by kind", "events of each kind",
+                 0),
+    RP_FIELD_LIST(struct rp_info_file, busiest, &track_type, "busiest tracks", "for the screen",
+                  RP_SCREEN),
+    RP_FIELD_LIST(struct rp_info_file, steps, &step_type, NULL, "the steps in time order", 0),
+    RP_FIELD_LIST(struct rp_info_file, tracks, &track_type, NULL, "threads and streams", 0),
+    RP_FIELD_RECORD(struct rp_info_file, health, &health_type, NULL, "counts of trace health", 0),
+    RP_FIELD_LIST(struct rp_info_file, warnings, &rp_type_string, "warnings",
+                  "what to know before trusting it", RP_WARN),
+    RP_FIELD_END};
 
-    if (__builtin_sub_overflow(totals->span_end_ns, totals->span_begin_ns, &f->out->window_ns))
-        f->out->window_ns = INT64_MAX;
-    if (__builtin_add_overflow(totals->span_begin_ns, f->trace->base_ns, &f->out->begin_ns))
-        f->out->begin_ns = totals->span_begin_ns;
-    /* by kind and not by health's count, which knows Kineto's categories only */
-    f->out->gpu_busy_ns =
-        totals->gpu_end_ns > totals->gpu_begin_ns ? totals->gpu_busy_ns : RP_ABSENT_I64;
-}
+static const struct rp_type file_type = {"file", sizeof(struct rp_info_file), file_fields, NULL};
 
-static int compare_i64(const void *a, const void *b)
-{
-    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+static const struct rp_field row_fields[] = {
+    FIELD(rank_text, STR, NONE, "rank", "number of the process in its job", 0),
+    FIELD(base_name, STR, NONE, "file", "the input without its folders", RP_SHORTEN),
+    FIELD(window_ns, I64, NS, "covers", "first start to last end of all events", 0),
+    FIELD(step_count, I64, COUNT, "steps", "how many were found", 0),
+    FIELD(step_median_ns, I64, NS, "median", "median length of the steps", RP_NULLABLE),
+    FIELD(gpu_busy_ns, I64, NS, "busy", "time in which device work runs", RP_NULLABLE),
+    FIELD(events, I64, COUNT, "events", "all events of the file", 0),
+    FIELD(warning_count, I64, COUNT, "warn", "how many warnings", 0),
+    RP_FIELD_END};
 
-    return (x > y) - (x < y);
-}
+static const struct rp_type row_type = {"row", sizeof(struct rp_info_file), row_fields, NULL};
 
-static int64_t median_step(struct fill *f)
-{
-    size_t i, n = f->out->nsteps;
-    int64_t *lengths = rows(f, n, sizeof *lengths);
+static const struct rp_field unread_fields[] = {
+    RP_FIELD(struct rp_unread, name, STR, NONE, "file", "the input", 0),
+    RP_FIELD(struct rp_unread, reason, STR, NONE, "reason", "why it could not be read", 0),
+    RP_FIELD_END};
+static const struct rp_type unread_type = {"unread", sizeof(struct rp_unread), unread_fields, NULL};
 
-    if (!n || f->failed)
-        return RP_ABSENT_I64;
-    for (i = 0; i < n; i++)
-        lengths[i] = f->out->steps[i].dur_ns;
-    qsort(lengths, n, sizeof *lengths, compare_i64);
-    return lengths[(n - 1) / 2] + (lengths[n / 2] - lengths[(n - 1) / 2]) / 2;
-}
+static const struct rp_field info_fields[] = {
+    RP_FIELD_LIST(struct info_root, files, &file_type, NULL, "one record a file", 0),
+    RP_FIELD_LIST(struct info_root, rows, &row_type, "files", "one row a file", RP_SCREEN),
+    RP_FIELD_LIST(struct info_root, blocks, &file_type, "files", "one block a file",
+                  RP_BLOCKS | RP_SCREEN),
+    RP_FIELD_LIST(struct info_root, unread, &unread_type, NULL,
+                  "traces in a folder or archive that could not be read", 0),
+    RP_FIELD_LIST(struct info_root, failures, &rp_type_string, "failures", "not read",
+                  RP_SCREEN | RP_WARN),
+    RP_FIELD_LIST(struct info_root, notes, &rp_type_string, "notes", "about the rows", RP_SCREEN),
+    RP_FIELD_END};
+static const struct rp_type info_type = {"info", sizeof(struct info_root), info_fields, "files"};
 
-static void fill_steps(struct fill *f)
-{
-    const struct rp_trace *t = f->trace;
-    uint32_t i;
+/* ------------------------------------------------------------------ all files */
 
-    f->out->steps = rows(f, t->nsteps, sizeof *f->out->steps);
-    for (i = 0; i < t->nsteps && !f->failed; i++) {
-        const struct rp_step *step = &t->steps[i];
-
-        f->out->steps[f->out->nsteps++] =
-            (struct rp_info_step){.name = text(f, step->name),
-                                  .source = rp_word_step_source(step->source),
-                                  .ts_ns = step->begin_ns,
-                                  .dur_ns = step->end_ns - step->begin_ns};
-    }
-    f->out->step_count = t->nsteps;
-    f->out->step_median_ns = median_step(f);
-    if (t->nsteps)
-        f->out->step_text = kept(f, rp_arena_printf(f->arena, "%u, by %s", t->nsteps,
-                                                    rp_word_step_source(t->steps[0].source)));
-    else
-        f->out->step_text = "none found";
-}
-
-static void fill_devices(struct fill *f)
-{
-    const struct rp_trace *t = f->trace;
-    uint32_t i;
-
-    f->out->devices = rows(f, t->ndevices, sizeof *f->out->devices);
-    for (i = 0; i < t->ndevices && !f->failed; i++) {
-        const struct rp_device *d = &t->devices[i];
-
-        f->out->devices[f->out->ndevices++] = (struct rp_info_device){
-            .id = d->id,
-            .name = text(f, d->name),
-            .memory_bytes = d->memory_bytes ? d->memory_bytes : RP_ABSENT_I64,
-            .multiprocessors = d->multiprocessors ? d->multiprocessors : RP_ABSENT_I64};
-    }
-}
-
-/* "8 x NVIDIA A100-SXM4-80GB", or the first name and how many more. */
-static void fill_device_text(struct fill *f)
-{
-    const struct rp_info_file *out = f->out;
-    const char *name = out->ndevices ? out->devices[0].name : NULL;
-    size_t i, same = 0;
-
-    if (!name)
-        return;
-    for (i = 0; i < out->ndevices; i++)
-        same += out->devices[i].name && !strcmp(name, out->devices[i].name);
-    if (same < out->ndevices)
-        f->out->device_text = kept(f, rp_arena_printf(f->arena, "%zu x %s and %zu others", same,
-                                                      name, out->ndevices - same));
-    else
-        f->out->device_text = kept(f, rp_arena_printf(f->arena, "%zu x %s", same, name));
-}
-
-/* "python 1234", "1234", or the name alone where it holds the number already. */
-static const char *label(struct fill *f, rp_str name, rp_str as_text, int64_t id)
-{
-    char number[24];
-
-    snprintf(number, sizeof number, "%lld", (long long)id);
-    if (as_text)
-        return text(f, name ? name : as_text);
-    if (!name)
-        return kept(f, rp_arena_strdup(f->arena, number));
-    if (strstr(rp_trace_str(f->trace, name), number))
-        return text(f, name);
-    return kept(f, rp_arena_printf(f->arena, "%s %s", rp_trace_str(f->trace, name), number));
-}
-
-/* Kineto shows a device as a process of the same name; its label tells them apart. */
-static const char *process_label(struct fill *f, const struct rp_process *process)
-{
-    if (process->labels && process->device >= 0)
-        return text(f, process->labels);
-    return label(f, process->name, process->text, process->native_id);
-}
-
-static int compare_busiest(const void *a, const void *b)
-{
-    const struct rp_info_track *x = a, *y = b;
-
-    return (y->events > x->events) - (y->events < x->events);
-}
-
-static void fill_tracks(struct fill *f)
-{
-    const struct rp_trace *t = f->trace;
-    struct rp_info_file *out = f->out;
-    uint32_t i;
-
-    out->tracks = rows(f, t->ntracks, sizeof *out->tracks);
-    out->busiest = rows(f, t->ntracks, sizeof *out->busiest);
-    for (i = 0; i < t->ntracks && !f->failed; i++) {
-        const struct rp_track_info *track = &t->tracks[i];
-        const struct rp_process *process = &t->processes[track->process];
-
-        out->tracks[out->ntracks++] =
-            (struct rp_info_track){.process = process_label(f, process),
-                                   .name = label(f, track->name, track->text, track->native_id),
-                                   .kind = rp_word_track_kind(track->kind),
-                                   .events = (int64_t)track->end - track->first};
-    }
-    if (f->failed)
-        return;
-    memcpy(out->busiest, out->tracks, out->ntracks * sizeof *out->tracks);
-    qsort(out->busiest, out->ntracks, sizeof *out->busiest, compare_busiest);
-    /* tracks that hold little more than their own name are of no interest on the screen */
-    while (out->nbusiest < out->ntracks && out->nbusiest < BUSIEST &&
-           out->busiest[out->nbusiest].events * 1000 >= out->events)
-        out->nbusiest++;
-}
-
-/* What of health deserves a sentence: the counter, what it is compared with, what it means. */
-struct concern {
-    size_t counter, whole; /* offsets in struct rp_health; whole SIZE_MAX: none */
-    const char *sentence;  /* after "N of M " or "N " */
-    const char *advice;
+/* One for each source; filled on any thread. */
+struct info_slot {
+    bool present;
+    struct rp_arena arena; /* of the file's texts */
+    struct rp_info_file file;
 };
 
-#define OF(key)  offsetof(struct rp_health, key)
-#define NO_WHOLE SIZE_MAX
-
-static const struct concern concerns[] = {
-    {OF(gpu_without_runtime), OF(gpu_events), "device events have no recorded launch",
-     "record with CPU activities, and start before the work is launched"},
-    {OF(launches_without_gpu), OF(runtime_events), "runtime calls launched work that is not here",
-     "the recording ended before the device did, or its buffer was full"},
-    {OF(gpu_start_before_launch), OF(gpu_events), "device events start before their launch",
-     "host and device clocks do not agree"},
-    {OF(same_stream_overlaps), OF(gpu_events), "device events overlap on one stream",
-     "programmatic dependent launch, or wrong durations"},
-    {OF(ts_zero_gpu), OF(gpu_events), "device events are at time zero", "their times were lost"},
-    {OF(cpu_not_nested), OF(events), "host spans cross the end of the span around them",
-     "times are inexact, or two threads share one id"},
-    {OF(unended), NO_WHOLE, "begin events have no end", "the recording stopped inside them"},
-    {OF(unbegun), NO_WHOLE, "end events have no begin", "the recording started inside them"},
-    {OF(missing_dur), OF(X), "complete events have no duration", NULL},
-    {OF(missing_ts), OF(events), "events have no time", NULL},
-    {OF(bad_time), NO_WHOLE, "times or lengths are not a number", NULL},
-    {OF(huge_time), NO_WHOLE, "times or lengths are beyond what 64 bits of nanoseconds hold", NULL},
-    {OF(negative_dur), OF(events), "durations are negative", NULL},
-    {OF(absurd_dur), OF(events), "durations are over 7 days", "their times are corrupt"},
-    {OF(rounded_time), NO_WHOLE, "times and lengths had digits below a nanosecond and were rounded",
-     NULL},
-    {OF(bad_utf8), NO_WHOLE, "strings are not UTF-8", NULL},
-    {OF(control_bytes), NO_WHOLE, "control characters stand inside strings", NULL},
-    {OF(duplicate_keys), NO_WHOLE, "keys are given twice in an event; the last one counts", NULL},
-    {OF(skipped_events), OF(events), "elements of the event list are no events", NULL},
-    {OF(skipped_bytes), NO_WHOLE, "bytes were skipped to find the next event", NULL},
-    {OF(lost_events), NO_WHOLE, "events were dropped by the recorder", "give it a larger buffer"},
+struct info_ctx {
+    bool verify;
+    struct info_slot *slots;
 };
 
-static int64_t counter(const struct rp_health *health, size_t offset)
+static enum rp_code describe_file(void *user, const struct rp_loaded *loaded, struct rp_err *err)
 {
-    int64_t value;
+    const struct info_ctx *info = user;
+    struct info_slot *slot = &info->slots[loaded->index];
+    enum rp_code code;
 
-    memcpy(&value, (const char *)health + offset, sizeof value);
-    return value;
+    if (info->verify && (code = rp_trace_verify(loaded->trace, err)) != RP_OK)
+        return rp_err_prefix(err, code, "'%s'", loaded->source->name);
+    code = rp_info_describe(loaded->trace, loaded->source->name, loaded->format, &slot->arena,
+                            &slot->file, err);
+    slot->present = code == RP_OK;
+    return code;
 }
 
-/* What the sentence is about: launches that were captured into a graph miss no work. */
-static long long concern_count(const struct fill *f, const struct concern *c)
+/* What contradicts that the files are the ranks of one run. */
+struct rank_check {
+    int64_t world;         /* number of ranks; RP_ABSENT_I64: not known, -1: the files differ */
+    int64_t twice, beyond; /* a rank; RP_ABSENT_I64: none */
+    size_t known;
+};
+
+RP_ORDER(by_rank, int64_t, RP_COMPARE(*a, *b))
+
+static enum rp_code check_ranks(const struct info_root *root, struct rp_arena *arena,
+                                struct rank_check *r, struct rp_err *err)
 {
-    int64_t count = counter(&f->trace->health, c->counter);
-
-    if (c->counter == OF(launches_without_gpu))
-        count = f->captured < count ? count - f->captured : 0;
-    return count;
-}
-
-static enum rp_code count_captured(struct fill *f, struct rp_err *err)
-{
-    if (!f->trace->health.launches_without_gpu)
-        return RP_OK;
-    RP_TRY(rp_trace_require(f->trace, RP_NEED_EVENTS | RP_NEED_LINKS, err));
-    return rp_captured_launches(f->trace, &f->captured, err);
-}
-
-static const char *concern_text(struct fill *f, const struct concern *c, long long count)
-{
-    const struct rp_health *health = &f->trace->health;
-    const char *dash = c->advice ? ": " : "", *advice = c->advice ? c->advice : "";
-    long long whole;
-
-    if (c->whole == NO_WHOLE)
-        return kept(f, rp_arena_printf(f->arena, "%lld %s%s%s", count, c->sentence, dash, advice));
-    whole = counter(health, c->whole);
-    return kept(f, rp_arena_printf(f->arena, "%lld of %lld %s%s%s", count, whole, c->sentence, dash,
-                                   advice));
-}
-
-static void fill_warnings(struct fill *f)
-{
-    const size_t n = sizeof concerns / sizeof concerns[0];
-    const struct rp_trace *t = f->trace;
-    struct rp_info_file *out = f->out;
+    int64_t *rank = RP_ARENA_NEW(arena, int64_t, root->nfiles);
     size_t i;
 
-    out->warnings = rows(f, t->nwarnings + n, sizeof *out->warnings);
-    for (i = 0; i < t->nwarnings && !f->failed; i++)
-        out->warnings[out->nwarnings++] = text(f, t->warnings[i]);
-    for (i = 0; i < n && !f->failed; i++) {
-        long long count = concern_count(f, &concerns[i]);
+    *r = (struct rank_check){RP_ABSENT_I64, RP_ABSENT_I64, RP_ABSENT_I64, 0};
+    if (!rank)
+        return rp_err_nomem(err, "describing traces");
+    for (i = 0; i < root->nfiles; i++) {
+        const struct rp_info_file *f = &root->files[i];
 
-        if (count)
-            out->warnings[out->nwarnings++] = concern_text(f, &concerns[i], count);
+        if (f->rank != RP_ABSENT_I64)
+            rank[r->known++] = f->rank;
+        if (f->world_size == RP_ABSENT_I64)
+            continue;
+        if (r->world != RP_ABSENT_I64 && r->world != f->world_size)
+            r->world = -1;
+        else if (r->world != -1)
+            r->world = f->world_size;
+        if (f->rank >= f->world_size)
+            r->beyond = f->rank;
     }
-    out->warning_count = (int64_t)out->nwarnings;
-    out->trust = out->nwarnings ? "with care: see the warnings" : "nothing suspicious found";
+    qsort(rank, r->known, sizeof *rank, by_rank);
+    for (i = 1; i < r->known; i++) {
+        if (rank[i] == rank[i - 1])
+            r->twice = rank[i];
+    }
+    return RP_OK;
 }
 
-static void fill_identity(struct fill *f, const char *path)
+static enum rp_code note_ranks(struct info_root *root, struct rp_arena *arena, struct rp_err *err)
 {
-    const struct rp_trace *t = f->trace;
-    struct rp_info_file *out = f->out;
+    struct rank_check r;
 
-    out->path = kept(f, rp_arena_strdup(f->arena, path));
-    out->base_name = out->path && strrchr(out->path, '/') ? strrchr(out->path, '/') + 1 : out->path;
-    out->framework = text(f, t->framework);
-    out->framework_version = text(f, t->framework_version);
-    out->rank = t->rank == RP_NO_RANK ? RP_ABSENT_I64 : t->rank;
-    out->world_size = t->world_size > 0 ? t->world_size : RP_ABSENT_I64;
-    out->recorder =
-        kept(f, rp_arena_printf(f->arena, "%s%s%s (%s)",
-                                out->framework ? out->framework : "unknown recorder",
-                                out->framework_version ? " " : "",
-                                out->framework_version ? out->framework_version : "", out->format));
-    if (t->rank != RP_NO_RANK && t->world_size > 0)
-        out->rank_text = kept(f, rp_arena_printf(f->arena, "%d of %d", t->rank, t->world_size));
-    else if (t->rank != RP_NO_RANK)
-        out->rank_text = kept(f, rp_arena_printf(f->arena, "%d", t->rank));
-    else
-        out->rank_text = "not recorded";
+    root->notes = RP_ARENA_NEW(arena, const char *, 5);
+    if (!root->notes)
+        return rp_err_nomem(err, "describing traces");
+    RP_TRY(check_ranks(root, arena, &r, err));
+    if (r.twice != RP_ABSENT_I64)
+        root->notes[root->nnotes++] =
+            rp_arena_textf(arena, "rank %lld occurs twice: these are not the ranks of one run",
+                           (long long)r.twice);
+    if (r.world == -1)
+        root->notes[root->nnotes++] = "the files state different numbers of ranks";
+    if (r.beyond != RP_ABSENT_I64)
+        root->notes[root->nnotes++] =
+            rp_arena_textf(arena, "rank %lld is not below the number of ranks that its file states",
+                           (long long)r.beyond);
+    if (r.known == root->nfiles && r.world > (int64_t)r.known)
+        root->notes[root->nnotes++] = rp_arena_textf(
+            arena, "%zu of the %lld ranks of the job are here", r.known, (long long)r.world);
+    root->notes[root->nnotes++] = "'--long' shows each file";
+    return RP_OK;
 }
 
-enum rp_code rp_explain_info(const struct rp_trace *trace, const char *path, const char *format,
-                             struct rp_arena *arena, struct rp_info_file *out, struct rp_err *err)
+/* The files that were traces, in the order of the sources. */
+static enum rp_code list_files(struct info_slot *slots, size_t n, bool blocks,
+                               struct rp_arena *arena, struct info_root *root, struct rp_err *err)
 {
-    struct fill f = {.trace = trace, .arena = arena, .out = out};
+    size_t i;
 
-    *out = (struct rp_info_file){.health = trace->health, .format = format};
-    fill_identity(&f, path);
-    fill_counts(&f);
-    fill_times(&f);
-    fill_steps(&f);
-    fill_devices(&f);
-    fill_device_text(&f);
-    fill_tracks(&f);
-    RP_TRY(count_captured(&f, err));
-    fill_warnings(&f);
-    return f.failed ? rp_err_nomem(err, "describing a trace") : RP_OK;
+    root->files = RP_ARENA_NEW(arena, struct rp_info_file, n + 1);
+    if (!root->files)
+        return rp_err_nomem(err, "describing traces");
+    for (i = 0; i < n; i++)
+        if (slots[i].present)
+            root->files[root->nfiles++] = slots[i].file;
+    root->rows = root->blocks = root->files;
+    if (blocks || root->nfiles == 1) {
+        root->nblocks = root->nfiles;
+        return RP_OK;
+    }
+    root->nrows = root->nfiles;
+    return note_ranks(root, arena, err);
 }
+
+static void list_unread(const struct rp_load_notes *notes, struct info_root *root)
+{
+    size_t i;
+
+    root->unread = notes->unread;
+    root->failures = RP_ARENA_NEW(notes->arena, const char *, notes->nunread + 1);
+    for (i = 0; i < notes->nunread && root->failures; i++)
+        root->failures[i] = notes->unread[i].reason;
+    root->nunread = root->nfailures = notes->nunread;
+}
+
+static enum rp_code info_run(struct rp_ctx *ctx, const struct rp_dataset *dataset,
+                             const struct rp_settings *settings, struct rp_result *result,
+                             struct rp_err *err)
+{
+    size_t i, n = rp_dataset_count(dataset);
+    struct rp_load_notes notes = {.arena = &result->arena};
+    struct info_ctx info = {.verify = rp_settings_flag(settings, "verify"),
+                            .slots = calloc(n + 1, sizeof *info.slots)};
+    enum rp_code code;
+
+    if (!info.slots)
+        return rp_err_nomem(err, "describing traces");
+    code = rp_each_trace_noting(ctx, dataset, describe_file, &info, &notes, err);
+    for (i = 0; i < n; i++)
+        rp_arena_adopt(&result->arena, &info.slots[i].arena);
+    if (code == RP_OK)
+        code = list_files(info.slots, n, rp_settings_flag(settings, "long"), &result->arena,
+                          result->root, err);
+    free(info.slots);
+    RP_TRY(code);
+    list_unread(&notes, result->root);
+    if (notes.nunread)
+        result->answer = RP_ANSWER_PARTLY;
+    return rp_arena_check(&result->arena, "describing traces", err);
+}
+
+/* ------------------------------------------------------------------ the row */
+
+static const struct rp_option options[] = {
+    {"long", 'l', RP_OPT_FLAG, NULL, NULL,
+     "everything about each file, also where there are several", 0},
+    {"verify", 0, RP_OPT_FLAG, NULL, NULL,
+     "check everything, including the checksums of a native file", 0},
+    RP_OPTION_END};
+
+const struct rp_question_row rp_ask_info = {
+    .question =
+        {.name = "info",
+         .group = "traces",
+         .summary = "what is in a trace, and is it healthy",
+         .details =
+             "Takes files, folders, tar archives or '-' for standard input; gzip, zstd and xz are "
+             "decompressed. Files in a folder that are not traces are skipped. A "
+             "truncated file is read up to its end, with a warning; a damaged one is "
+             "refused unless --salvage is given.",
+         .examples = "reprise info trace.json.gz\tone trace\n"
+                     "reprise info run/\tall ranks of a run\n"
+                     "reprise info --json trace.json.gz\tfor a script\n",
+         .accepts = RP_ACCEPTS_TRACES,
+         .options = options,
+         .type = &info_type},
+    .run = info_run};

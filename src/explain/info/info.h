@@ -1,9 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #ifndef RP_EXPLAIN_INFO_INFO_H
 #define RP_EXPLAIN_INFO_INFO_H
-/* What is in a trace, and whether it can be trusted: one record a file. */
-#include "result/result.h"
+/*
+ * `info`: what is in a trace, and whether it can be trusted. file.c describes one trace; info.c has
+ * the row of the question, and puts the files side by side.
+ */
+#include "base/arena.h"
 #include "trace/trace.h"
+
+#include <reprise/result.h>
 
 struct rp_info_step {
     const char *name, *source;
@@ -44,11 +49,8 @@ struct rp_info_file {
     int64_t step_count, warning_count;
 };
 
-/* All of a file; and what of it stands in one row of a run. */
-extern const struct rp_type rp_info_file_type, rp_info_row_type;
-
-/* Fills the record; texts are copied into the arena, so the trace may go. format is borrowed. */
-enum rp_code rp_explain_info(const struct rp_trace *trace, const char *path, const char *format,
-                             struct rp_arena *arena, struct rp_info_file *out, struct rp_err *err);
+/* Fills the record; its texts are in the arena, format is borrowed. */
+enum rp_code rp_info_describe(const struct rp_trace *trace, const char *path, const char *format,
+                              struct rp_arena *arena, struct rp_info_file *out, struct rp_err *err);
 
 #endif

@@ -1,0 +1,342 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What is in one trace. Everything comes from tables made when the trace was finished (totals,
+ * health, steps, tracks), so the events of a native file are not touched.
+ */
+#include "explain/info/info.h"
+
+#include "base/order.h"
+#include "facts/graph_captures.h"
+#include "trace/words.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define BUSIEST 8 /* tracks on the screen */
+
+struct file_ctx {
+    const struct rp_trace *trace;
+    struct rp_arena *arena;
+    struct rp_info_file *out;
+    int64_t captured; /* launches that became nodes of a CUDA graph */
+};
+
+static const char *trace_text(const struct file_ctx *ctx, rp_str s)
+{
+    return s ? rp_arena_text(ctx->arena, rp_trace_str(ctx->trace, s)) : NULL;
+}
+
+/* Cleared rows; where memory ran out, *n becomes 0 and the failure sticks to the arena. */
+static void *new_rows(const struct file_ctx *ctx, size_t *n, size_t size)
+{
+    void *rows = rp_arena_calloc(ctx->arena, *n + 1, size, _Alignof(int64_t));
+
+    *n = rows ? *n : 0;
+    return rows;
+}
+
+static void fill_counts(struct file_ctx *ctx)
+{
+    const struct rp_totals *totals = &ctx->trace->totals;
+    struct rp_info_file *out = ctx->out;
+    size_t k, n = RP_KIND_COUNT;
+
+    out->events = ctx->trace->health.events;
+    out->gpu_events = ctx->trace->health.gpu_events;
+    out->flows = ctx->trace->flows.n;
+    out->lost_events = ctx->trace->health.lost_events;
+    out->instants = totals->count[RP_KIND_INSTANT];
+    out->counters = totals->count[RP_KIND_COUNTER];
+    out->kernels = totals->count[RP_KIND_KERNEL];
+    out->kinds = new_rows(ctx, &n, sizeof *out->kinds);
+    for (k = 0; k < n; k++) {
+        if (k < RP_KIND_INSTANT)
+            out->spans += totals->count[k];
+        if (totals->count[k])
+            out->kinds[out->nkinds++] =
+                (struct rp_info_kind){rp_word_kind((uint8_t)k), totals->count[k]};
+    }
+}
+
+static void fill_times(struct file_ctx *ctx)
+{
+    const struct rp_totals *totals = &ctx->trace->totals;
+
+    if (__builtin_sub_overflow(totals->span_end_ns, totals->span_begin_ns, &ctx->out->window_ns))
+        ctx->out->window_ns = INT64_MAX;
+    if (__builtin_add_overflow(totals->span_begin_ns, ctx->trace->base_ns, &ctx->out->begin_ns))
+        ctx->out->begin_ns = totals->span_begin_ns;
+    /* by kind and not by health's count, which knows Kineto's categories only */
+    ctx->out->gpu_busy_ns =
+        totals->gpu_end_ns > totals->gpu_begin_ns ? totals->gpu_busy_ns : RP_ABSENT_I64;
+}
+
+RP_ORDER(by_duration, int64_t, RP_COMPARE(*a, *b))
+
+static int64_t median_step(struct file_ctx *ctx)
+{
+    size_t i, n = ctx->out->nsteps;
+    int64_t *lengths = new_rows(ctx, &n, sizeof *lengths);
+
+    if (!n)
+        return RP_ABSENT_I64;
+    for (i = 0; i < n; i++)
+        lengths[i] = ctx->out->steps[i].dur_ns;
+    qsort(lengths, n, sizeof *lengths, by_duration);
+    return lengths[(n - 1) / 2] + (lengths[n / 2] - lengths[(n - 1) / 2]) / 2;
+}
+
+static void fill_steps(struct file_ctx *ctx)
+{
+    const struct rp_trace *t = ctx->trace;
+    size_t i, n = t->nsteps;
+
+    ctx->out->steps = new_rows(ctx, &n, sizeof *ctx->out->steps);
+    for (i = 0; i < n; i++) {
+        const struct rp_step *step = &t->steps[i];
+
+        ctx->out->steps[ctx->out->nsteps++] =
+            (struct rp_info_step){.name = trace_text(ctx, step->name),
+                                  .source = rp_word_step_source(step->source),
+                                  .ts_ns = step->begin_ns,
+                                  .dur_ns = step->end_ns - step->begin_ns};
+    }
+    ctx->out->step_count = t->nsteps;
+    ctx->out->step_median_ns = median_step(ctx);
+    if (t->nsteps)
+        ctx->out->step_text = rp_arena_textf(ctx->arena, "%u, by %s", t->nsteps,
+                                             rp_word_step_source(t->steps[0].source));
+    else
+        ctx->out->step_text = "none found";
+}
+
+static void fill_devices(struct file_ctx *ctx)
+{
+    const struct rp_trace *t = ctx->trace;
+    size_t i, n = t->ndevices;
+
+    ctx->out->devices = new_rows(ctx, &n, sizeof *ctx->out->devices);
+    for (i = 0; i < n; i++) {
+        const struct rp_device *d = &t->devices[i];
+
+        ctx->out->devices[ctx->out->ndevices++] = (struct rp_info_device){
+            .id = d->id,
+            .name = trace_text(ctx, d->name),
+            .memory_bytes = d->memory_bytes ? d->memory_bytes : RP_ABSENT_I64,
+            .multiprocessors = d->multiprocessors ? d->multiprocessors : RP_ABSENT_I64};
+    }
+}
+
+/* "8 x NVIDIA A100-SXM4-80GB", or the first name and how many more. */
+static void fill_device_text(struct file_ctx *ctx)
+{
+    const struct rp_info_file *out = ctx->out;
+    const char *name = out->ndevices ? out->devices[0].name : NULL;
+    size_t i, same = 0;
+
+    if (!name)
+        return;
+    for (i = 0; i < out->ndevices; i++)
+        same += out->devices[i].name && !strcmp(name, out->devices[i].name);
+    if (same < out->ndevices)
+        ctx->out->device_text =
+            rp_arena_textf(ctx->arena, "%zu x %s and %zu others", same, name, out->ndevices - same);
+    else
+        ctx->out->device_text = rp_arena_textf(ctx->arena, "%zu x %s", same, name);
+}
+
+/* "python 1234", "1234", or the name alone where it holds the number already. */
+static const char *number_label(struct file_ctx *ctx, rp_str name, rp_str as_text, int64_t id)
+{
+    char number[24];
+
+    snprintf(number, sizeof number, "%lld", (long long)id);
+    if (as_text)
+        return trace_text(ctx, name ? name : as_text);
+    if (!name)
+        return rp_arena_text(ctx->arena, number);
+    if (strstr(rp_trace_str(ctx->trace, name), number))
+        return trace_text(ctx, name);
+    return rp_arena_textf(ctx->arena, "%s %s", rp_trace_str(ctx->trace, name), number);
+}
+
+/* Kineto shows a device as a process of the same name; its label tells them apart. */
+static const char *process_label(struct file_ctx *ctx, const struct rp_process *process)
+{
+    if (process->labels && process->device >= 0)
+        return trace_text(ctx, process->labels);
+    return number_label(ctx, process->name, process->text, process->native_id);
+}
+
+RP_ORDER(by_events, struct rp_info_track, RP_DOWN(events))
+
+static void fill_tracks(struct file_ctx *ctx)
+{
+    const struct rp_trace *t = ctx->trace;
+    struct rp_info_file *out = ctx->out;
+    size_t i, n = t->ntracks;
+
+    out->tracks = new_rows(ctx, &n, sizeof *out->tracks);
+    out->busiest = new_rows(ctx, &n, sizeof *out->busiest);
+    for (i = 0; i < n; i++) {
+        const struct rp_track_info *track = &t->tracks[i];
+        const struct rp_process *process = &t->processes[track->process];
+
+        out->tracks[out->ntracks++] = (struct rp_info_track){
+            .process = process_label(ctx, process),
+            .name = number_label(ctx, track->name, track->text, track->native_id),
+            .kind = rp_word_track_kind(track->kind),
+            .events = (int64_t)track->end - track->first};
+    }
+    if (!n)
+        return;
+    memcpy(out->busiest, out->tracks, out->ntracks * sizeof *out->tracks);
+    qsort(out->busiest, out->ntracks, sizeof *out->busiest, by_events);
+    /* tracks with hardly any events are of no interest on the screen */
+    while (out->nbusiest < out->ntracks && out->nbusiest < BUSIEST &&
+           out->busiest[out->nbusiest].events * 1000 >= out->events)
+        out->nbusiest++;
+}
+
+/* A health counter that is worth a warning, what it is compared with, and what it means. */
+struct concern {
+    size_t counter, whole; /* offsets in struct rp_health; whole SIZE_MAX: none */
+    const char *sentence;  /* after "N of M " or "N " */
+    const char *advice;
+};
+
+#define OF(key)  offsetof(struct rp_health, key)
+#define NO_WHOLE SIZE_MAX
+
+static const struct concern concerns[] = {
+    {OF(gpu_without_runtime), OF(gpu_events), "device events have no recorded launch",
+     "record with CPU activities, and start before the work is launched"},
+    {OF(launches_without_gpu), OF(runtime_events),
+     "runtime calls launched work that was not recorded",
+     "the recording ended before the device did, or its buffer was full"},
+    {OF(gpu_start_before_launch), OF(gpu_events), "device events start before their launch",
+     "host and device clocks do not agree"},
+    {OF(same_stream_overlaps), OF(gpu_events), "device events overlap on one stream",
+     "programmatic dependent launch, or wrong durations"},
+    {OF(ts_zero_gpu), OF(gpu_events), "device events are at time zero", "their times were lost"},
+    {OF(cpu_not_nested), OF(events), "host spans cross the end of the span around them",
+     "times are inexact, or two threads share one id"},
+    {OF(unended), NO_WHOLE, "begin events have no end", "the recording stopped inside them"},
+    {OF(unbegun), NO_WHOLE, "end events have no begin", "the recording started inside them"},
+    {OF(missing_dur), OF(X), "complete events have no duration", NULL},
+    {OF(missing_ts), OF(events), "events have no time", NULL},
+    {OF(bad_time), NO_WHOLE, "times or durations are not numbers", NULL},
+    {OF(huge_time), NO_WHOLE, "times or durations exceed 64 bits of nanoseconds", NULL},
+    {OF(negative_dur), OF(events), "durations are negative", NULL},
+    {OF(absurd_dur), OF(events), "durations are over 7 days", "their times are corrupt"},
+    {OF(rounded_time), NO_WHOLE,
+     "times and durations had digits below a nanosecond and were rounded", NULL},
+    {OF(bad_utf8), NO_WHOLE, "strings are not UTF-8", NULL},
+    {OF(control_bytes), NO_WHOLE, "control characters are inside strings", NULL},
+    {OF(duplicate_keys), NO_WHOLE, "keys occur twice in one event; the last one counts", NULL},
+    {OF(skipped_events), OF(events), "elements of the event list are not events", NULL},
+    {OF(skipped_bytes), NO_WHOLE, "bytes were skipped to find the next event", NULL},
+    {OF(lost_events), NO_WHOLE, "events were dropped by the recorder", "give it a larger buffer"},
+};
+
+static int64_t counter_value(const struct rp_health *health, size_t offset)
+{
+    int64_t value;
+
+    memcpy(&value, (const char *)health + offset, sizeof value);
+    return value;
+}
+
+/* Launches that were captured into a graph are not expected to have work of their own. */
+static long long concern_count(const struct file_ctx *ctx, const struct concern *c)
+{
+    int64_t count = counter_value(&ctx->trace->health, c->counter);
+
+    if (c->counter == OF(launches_without_gpu))
+        count = ctx->captured < count ? count - ctx->captured : 0;
+    return count;
+}
+
+static enum rp_code count_captured(struct file_ctx *ctx, struct rp_err *err)
+{
+    if (!ctx->trace->health.launches_without_gpu)
+        return RP_OK;
+    RP_TRY(rp_trace_require(ctx->trace, RP_NEED_EVENTS | RP_NEED_LINKS, err));
+    return rp_captured_launches(ctx->trace, &ctx->captured, err);
+}
+
+static const char *concern_text(struct file_ctx *ctx, const struct concern *c, long long count)
+{
+    const struct rp_health *health = &ctx->trace->health;
+    const char *dash = c->advice ? ": " : "", *advice = c->advice ? c->advice : "";
+    long long whole;
+
+    if (c->whole == NO_WHOLE)
+        return rp_arena_textf(ctx->arena, "%lld %s%s%s", count, c->sentence, dash, advice);
+    whole = counter_value(health, c->whole);
+    return rp_arena_textf(ctx->arena, "%lld of %lld %s%s%s", count, whole, c->sentence, dash,
+                          advice);
+}
+
+static void fill_warnings(struct file_ctx *ctx)
+{
+    const struct rp_trace *t = ctx->trace;
+    struct rp_info_file *out = ctx->out;
+    size_t i, n = t->nwarnings + sizeof concerns / sizeof concerns[0];
+
+    out->warnings = new_rows(ctx, &n, sizeof *out->warnings);
+    if (!n)
+        return;
+    for (i = 0; i < t->nwarnings; i++)
+        out->warnings[out->nwarnings++] = trace_text(ctx, t->warnings[i]);
+    for (i = 0; i < sizeof concerns / sizeof concerns[0]; i++) {
+        long long count = concern_count(ctx, &concerns[i]);
+
+        if (count)
+            out->warnings[out->nwarnings++] = concern_text(ctx, &concerns[i], count);
+    }
+    out->warning_count = (int64_t)out->nwarnings;
+    out->trust = out->nwarnings ? "with care: see the warnings" : "nothing suspicious found";
+}
+
+static void fill_identity(struct file_ctx *ctx, const char *path)
+{
+    const struct rp_trace *t = ctx->trace;
+    struct rp_info_file *out = ctx->out;
+
+    out->path = rp_arena_text(ctx->arena, path);
+    out->base_name = out->path && strrchr(out->path, '/') ? strrchr(out->path, '/') + 1 : out->path;
+    out->framework = trace_text(ctx, t->framework);
+    out->framework_version = trace_text(ctx, t->framework_version);
+    out->rank = t->rank == RP_NO_RANK ? RP_ABSENT_I64 : t->rank;
+    out->world_size = t->world_size > 0 ? t->world_size : RP_ABSENT_I64;
+    out->recorder = rp_arena_textf(
+        ctx->arena, "%s%s%s (%s)", out->framework ? out->framework : "unknown recorder",
+        out->framework_version ? " " : "", out->framework_version ? out->framework_version : "",
+        out->format);
+    if (t->rank != RP_NO_RANK && t->world_size > 0)
+        out->rank_text = rp_arena_textf(ctx->arena, "%d of %d", t->rank, t->world_size);
+    else if (t->rank != RP_NO_RANK)
+        out->rank_text = rp_arena_textf(ctx->arena, "%d", t->rank);
+    else
+        out->rank_text = "not recorded";
+}
+
+enum rp_code rp_info_describe(const struct rp_trace *trace, const char *path, const char *format,
+                              struct rp_arena *arena, struct rp_info_file *out, struct rp_err *err)
+{
+    struct file_ctx ctx = {.trace = trace, .arena = arena, .out = out};
+
+    *out = (struct rp_info_file){.health = trace->health, .format = format};
+    fill_identity(&ctx, path);
+    fill_counts(&ctx);
+    fill_times(&ctx);
+    fill_steps(&ctx);
+    fill_devices(&ctx);
+    fill_device_text(&ctx);
+    fill_tracks(&ctx);
+    RP_TRY(count_captured(&ctx, err));
+    fill_warnings(&ctx);
+    return rp_arena_check(arena, "describing a trace", err);
+}
