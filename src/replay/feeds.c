@@ -16,7 +16,7 @@
 
 #define SHAPE_VALUES 16 /* integers of a feed that may say a shape */
 
-struct feeding {
+struct feed_ctx {
     struct rp_session *s;
     struct rp_replay_graph *g;
     const char *file; /* --inputs, or NULL */
@@ -38,7 +38,7 @@ static const struct rp_tf_port_name *port_of(const struct rp_replay_graph *g, si
 }
 
 /* "in3", "x", "serving_default_x" or "serving_default_x:0" */
-static struct rp_tensor *find_input(const struct feeding *f, size_t i)
+static struct rp_tensor *find_input(const struct feed_ctx *f, size_t i)
 {
     const struct rp_replay_graph *g = f->g;
     const struct rp_arrays *arrays = &f->s->inputs;
@@ -83,7 +83,7 @@ static bool parse_type(const char *text, unsigned *elem, int64_t *dims, size_t *
 }
 
 /* An array of the type that the bundle or the program says, to be filled later. */
-static enum rp_code make_one(struct feeding *f, size_t i)
+static enum rp_code make_one(struct feed_ctx *f, size_t i)
 {
     const struct rp_replay_graph *g = f->g;
     const struct rp_tf_port_name *port = port_of(g, i);
@@ -114,7 +114,7 @@ static enum rp_code make_one(struct feeding *f, size_t i)
 }
 
 /* A variable from the checkpoint: by what the graph restores it from, else by its own names. */
-static enum rp_code from_checkpoint(struct feeding *f, size_t i)
+static enum rp_code from_checkpoint(struct feed_ctx *f, size_t i)
 {
     const struct rp_replay_graph *g = f->g;
     const struct rp_tf_port_name *port = port_of(g, i);
@@ -130,7 +130,7 @@ static enum rp_code from_checkpoint(struct feeding *f, size_t i)
     return rp_tensor_borrow(v.elem, v.dims, v.rank, v.data, &f->s->arguments[i], f->err);
 }
 
-static enum rp_code feed_arrays(struct feeding *f)
+static enum rp_code feed_arrays(struct feed_ctx *f)
 {
     const struct rp_replay_graph *g = f->g;
 
@@ -161,7 +161,7 @@ static enum rp_code feed_arrays(struct feeding *f)
     return RP_OK;
 }
 
-static enum rp_code from_blade(struct feeding *f)
+static enum rp_code from_blade(struct feed_ctx *f)
 {
     const struct rp_blade *b = &f->g->blade;
 
@@ -175,7 +175,7 @@ static enum rp_code from_blade(struct feeding *f)
 
 /* Which feeds may say shapes, and are stored where weights are not: integers that BladeDISC took as
    constants or kept on the host, of other programs short ones. */
-static enum rp_code mark_known(struct feeding *f)
+static enum rp_code mark_known(struct feed_ctx *f)
 {
     struct rp_replay_graph *g = f->g;
 
@@ -198,7 +198,7 @@ static enum rp_code mark_known(struct feeding *f)
 
 /* ---- the graph as HLO ---- */
 
-static void lower_graph(struct feeding *f, const bool *known)
+static void lower_graph(struct feed_ctx *f, const bool *known)
 {
     struct rp_session *s = f->s;
     struct rp_replay_graph *g = f->g;
@@ -225,7 +225,7 @@ static void lower_graph(struct feeding *f, const bool *known)
 }
 
 /* Without values first: only where that does not do are some of them needed, and taken as known. */
-static void lower_with_least(struct feeding *f)
+static void lower_with_least(struct feed_ctx *f)
 {
     struct rp_replay_graph *g = f->g;
     bool any = false;
@@ -240,7 +240,7 @@ static void lower_with_least(struct feeding *f)
 }
 
 /* Of what is fed, and of outputs that only an engine knows. */
-static enum rp_code plain_signature(struct feeding *f)
+static enum rp_code plain_signature(struct feed_ctx *f)
 {
     struct rp_session *s = f->s;
     struct rp_signature *to = &s->signature;
@@ -260,7 +260,7 @@ static enum rp_code plain_signature(struct feeding *f)
 }
 
 /* Values of those that were only made: as the HLO uses them, where there is one. */
-static enum rp_code fill_made(struct feeding *f, uint64_t seed)
+static enum rp_code fill_made(struct feed_ctx *f, uint64_t seed)
 {
     struct rp_session *s = f->s;
     size_t n = s->signature.nin;
@@ -277,7 +277,7 @@ static enum rp_code fill_made(struct feeding *f, uint64_t seed)
     return code;
 }
 
-static const char *describe_feeds(const struct feeding *f, uint64_t seed)
+static const char *describe_feeds(const struct feed_ctx *f, uint64_t seed)
 {
     const struct rp_session *s = f->s;
 
@@ -314,7 +314,7 @@ struct rp_tensor *rp_replay_graph_expected(const struct rp_session *s, size_t i)
 enum rp_code rp_replay_graph_inputs(struct rp_session *s, const struct rp_session_options *o,
                                     struct rp_replay *root, struct rp_err *err)
 {
-    struct feeding f = {.s = s, .g = s->graph, .file = o->inputs, .err = err};
+    struct feed_ctx f = {.s = s, .g = s->graph, .file = o->inputs, .err = err};
 
     s->partitions = 1;
     s->signature.nin = s->graph->nfeeds; /* so many are released */

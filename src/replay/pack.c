@@ -29,7 +29,7 @@ struct member {
     uint64_t n;
 };
 
-struct packer {
+struct pack_ctx {
     struct rp_arena *arena;
     struct rp_bundle bundle;
     RP_VEC(struct member) members;
@@ -41,7 +41,7 @@ struct packer {
 
 /* ---- members ---- */
 
-static enum rp_code add_file(struct packer *p, const struct member *m, const char *sha256)
+static enum rp_code add_file(struct pack_ctx *p, const struct member *m, const char *sha256)
 {
     struct rp_bundle_file row = {.path = m->path, .sha256 = sha256, .bytes = (int64_t)m->n};
 
@@ -52,7 +52,7 @@ static enum rp_code add_file(struct packer *p, const struct member *m, const cha
 }
 
 /* known: its values say shapes, so it is stored in any case. */
-static enum rp_code add_array(struct packer *p, const char *name, const struct rp_tensor *t,
+static enum rp_code add_array(struct pack_ctx *p, const char *name, const struct rp_tensor *t,
                               bool known)
 {
     char head[RP_NPY_HEADER], text[512], hash[RP_SHA256_TEXT];
@@ -77,7 +77,7 @@ static enum rp_code add_array(struct packer *p, const char *name, const struct r
     return rp_vec_push(&p->bundle.arrays, row, p->err);
 }
 
-static enum rp_code add_arrays(struct packer *p, const char *kind, struct rp_tensor *const *list,
+static enum rp_code add_arrays(struct pack_ctx *p, const char *kind, struct rp_tensor *const *list,
                                size_t each, size_t partitions, const bool *known)
 {
     char name[64];
@@ -95,7 +95,7 @@ static enum rp_code add_arrays(struct packer *p, const char *kind, struct rp_ten
 /* ---- the program ---- */
 
 /* A GraphDef, with the names of what is fed and fetched. */
-static enum rp_code graph_bytes(struct packer *p, const struct rp_replay_graph *g,
+static enum rp_code graph_bytes(struct pack_ctx *p, const struct rp_replay_graph *g,
                                 struct rp_bytes *out)
 {
     for (size_t i = 0; i < g->nfeeds; i++)
@@ -111,7 +111,7 @@ static enum rp_code graph_bytes(struct packer *p, const struct rp_replay_graph *
 }
 
 /* The bytes of the program as they go into the bundle. */
-static enum rp_code program_bytes(struct packer *p, struct rp_session *s, struct rp_bytes *out)
+static enum rp_code program_bytes(struct pack_ctx *p, struct rp_session *s, struct rp_bytes *out)
 {
     struct rp_program *program = s->import.program;
     bool hlo = program && !strcmp(program->language, "hlo");
@@ -137,7 +137,7 @@ static enum rp_code program_bytes(struct packer *p, struct rp_session *s, struct
     return out->n ? RP_OK : rp_err_set(p->err, RP_UNSUPPORTED, "'%s' is not kept", s->file);
 }
 
-static enum rp_code add_program(struct packer *p, struct rp_session *s)
+static enum rp_code add_program(struct pack_ctx *p, struct rp_session *s)
 {
     char hash[RP_SHA256_TEXT];
     struct rp_sha256 sha;
@@ -176,7 +176,7 @@ static void put_member(struct rp_out *out, const struct member *m)
     rp_tar_put_end(out, m->n);
 }
 
-static enum rp_code write_tar(const struct packer *p, const char *path, struct rp_err *err)
+static enum rp_code write_tar(const struct pack_ctx *p, const char *path, struct rp_err *err)
 {
     struct rp_out *manifest, *out;
     const char *text;
@@ -202,7 +202,7 @@ static enum rp_code write_tar(const struct packer *p, const char *path, struct r
     return code;
 }
 
-static enum rp_code add_expected(struct packer *p, const struct rp_session *s)
+static enum rp_code add_expected(struct pack_ctx *p, const struct rp_session *s)
 {
     size_t n = s->signature.nout * s->partitions;
 
@@ -216,7 +216,7 @@ static enum rp_code add_expected(struct packer *p, const struct rp_session *s)
     return add_arrays(p, "out", p->want, s->signature.nout, s->partitions, NULL);
 }
 
-static void fill_root(const struct packer *p, const char *to, struct rp_result *result)
+static void fill_root(const struct pack_ctx *p, const char *to, struct rp_result *result)
 {
     struct rp_replay *root = result->root;
 
@@ -237,7 +237,7 @@ enum rp_code rp_replay_pack(struct rp_session *s, const struct rp_settings *sett
 {
     const char *to = rp_settings_text(settings, "save"), *flags = getenv("XLA_FLAGS");
     const char *name = strrchr(s->file, '/');
-    struct packer p = {.arena = &result->arena, .err = err};
+    struct pack_ctx p = {.arena = &result->arena, .err = err};
     enum rp_code code;
 
     if (!to)

@@ -24,7 +24,7 @@
  * run were measured before; they are placed directly before the traced runs.
  */
 
-struct tracer {
+struct trace_ctx {
     struct rp_builder *builder;
     uint16_t meta, range, op;
     uint32_t process;
@@ -32,13 +32,13 @@ struct tracer {
     struct rp_err *err;
 };
 
-static enum rp_code trace_text(struct tracer *t, const char *s, rp_str *out)
+static enum rp_code trace_text(struct trace_ctx *t, const char *s, rp_str *out)
 {
     return rp_builder_intern(t->builder, s, strlen(s), out, t->err);
 }
 
-static enum rp_code trace_origin(struct tracer *t, const char *category, char phase, uint8_t kind,
-                                 uint16_t *out)
+static enum rp_code trace_origin(struct trace_ctx *t, const char *category, char phase,
+                                 uint8_t kind, uint16_t *out)
 {
     struct rp_origin o = {.phase = phase, .kind = kind, .has_category = category != NULL};
 
@@ -48,7 +48,8 @@ static enum rp_code trace_origin(struct tracer *t, const char *category, char ph
 }
 
 /* Names as Chrome's format gives them: as metadata events. */
-static enum rp_code give_name(struct tracer *t, rp_track track, const char *what, const char *name)
+static enum rp_code give_name(struct trace_ctx *t, rp_track track, const char *what,
+                              const char *name)
 {
     struct rp_arg arg = {.type = RP_ARG_STR};
     struct rp_raw raw = {.ts_ns = RP_NO_TS,
@@ -65,7 +66,7 @@ static enum rp_code give_name(struct tracer *t, rp_track track, const char *what
     return rp_builder_add(t->builder, &raw, t->err);
 }
 
-static enum rp_code add_range(struct tracer *t, const char *name, int64_t begin, int64_t dur)
+static enum rp_code add_range(struct trace_ctx *t, const char *name, int64_t begin, int64_t dur)
 {
     struct rp_raw raw = {.ts_ns = begin, .dur_ns = dur, .track = t->session, .origin = t->range};
 
@@ -73,7 +74,7 @@ static enum rp_code add_range(struct tracer *t, const char *name, int64_t begin,
     return rp_builder_add(t->builder, &raw, t->err);
 }
 
-static enum rp_code add_op(struct tracer *t, const struct rp_op_span *span, rp_track track)
+static enum rp_code add_op(struct trace_ctx *t, const struct rp_op_span *span, rp_track track)
 {
     struct rp_arg arg = {.type = RP_ARG_STR};
     struct rp_raw raw = {.ts_ns = span->begin_ns,
@@ -90,7 +91,7 @@ static enum rp_code add_op(struct tracer *t, const struct rp_op_span *span, rp_t
     return rp_builder_add(t->builder, &raw, t->err);
 }
 
-static enum rp_code begin_trace(struct tracer *t)
+static enum rp_code begin_trace(struct trace_ctx *t)
 {
     RP_TRY(rp_builder_new(NULL, &t->builder, t->err));
     RP_TRY(trace_text(t, "replay", &rp_builder_borrow_trace(t->builder)->format));
@@ -104,7 +105,7 @@ static enum rp_code begin_trace(struct tracer *t)
 }
 
 /* What was measured before, so that it ends where the first span begins. */
-static enum rp_code add_before(struct tracer *t, const struct rp_session_run *run, int64_t end)
+static enum rp_code add_before(struct trace_ctx *t, const struct rp_session_run *run, int64_t end)
 {
     int64_t at = end - run->times.first_ns - run->upload_ns - run->compile_ns;
 
@@ -113,7 +114,7 @@ static enum rp_code add_before(struct tracer *t, const struct rp_session_run *ru
     return add_range(t, "first run", end - run->times.first_ns, run->times.first_ns);
 }
 
-static enum rp_code add_spans(struct tracer *t, const struct rp_session_run *run,
+static enum rp_code add_spans(struct trace_ctx *t, const struct rp_session_run *run,
                               const struct rp_op_spans *spans)
 {
     rp_track track = 0;
@@ -161,7 +162,7 @@ static enum rp_code replay_spans(const struct rp_session_run *run, unsigned runs
                                  struct rp_trace **out, struct rp_result *result,
                                  struct rp_err *err)
 {
-    struct tracer t = {.err = err};
+    struct trace_ctx t = {.err = err};
     struct rp_op_spans spans = {0};
     enum rp_code code = run->exe->engine->spans(run->exe, runs, &spans, err);
 

@@ -16,7 +16,7 @@
 #define AXES 16
 #define MOST 65536
 
-static bool room(struct rp_arena *arena, struct rp_groups *g, size_t ids, size_t groups)
+static bool groups_alloc(struct rp_arena *arena, struct rp_groups *g, size_t ids, size_t groups)
 {
     g->ids = RP_ARENA_NEW(arena, int64_t, ids);
     g->begin = RP_ARENA_NEW(arena, size_t, groups + 1);
@@ -85,7 +85,8 @@ static bool iota_groups(struct rp_arena *arena, const struct rp_replica_groups *
 
     if (!is_reshape(from->dims, from->perm, &total) || from->ngroups < 1 || from->ngroups > MOST ||
         from->group_size < 1 || from->group_size > MOST ||
-        from->ngroups * (size_t)from->group_size != total || !room(arena, g, total, from->ngroups))
+        from->ngroups * (size_t)from->group_size != total ||
+        !groups_alloc(arena, g, total, from->ngroups))
         return false;
     count_up(from->dims.at, from->perm.n ? from->perm.at : NULL, from->dims.n, g->ids, total);
     even_groups(g, total, (size_t)from->group_size);
@@ -95,7 +96,7 @@ static bool iota_groups(struct rp_arena *arena, const struct rp_replica_groups *
 static bool listed_groups(struct rp_arena *arena, const struct rp_replica_groups *from,
                           struct rp_groups *g)
 {
-    if (!room(arena, g, from->ids.n + 1, from->ngroups))
+    if (!groups_alloc(arena, g, from->ids.n + 1, from->ngroups))
         return false;
     if (from->ids.n)
         memcpy(g->ids, from->ids.at, from->ids.n * sizeof *g->ids);
@@ -108,7 +109,7 @@ static bool listed_groups(struct rp_arena *arena, const struct rp_replica_groups
 
 static bool paired_groups(struct rp_arena *arena, const struct rp_attr *pairs, struct rp_groups *g)
 {
-    if (!room(arena, g, (size_t)pairs->n + 1, pairs->n / 2))
+    if (!groups_alloc(arena, g, (size_t)pairs->n + 1, pairs->n / 2))
         return false;
     if (pairs->n)
         memcpy(g->ids, pairs->ints, pairs->n * sizeof *g->ids);
@@ -191,7 +192,7 @@ static bool mesh_groups(struct rp_arena *arena, const struct rp_replica_groups *
     for (size_t i = 0; i < from->naxes; i++)
         m.size[i] = from->axes[i].size;
     if (!total_of(m.size, from->naxes, &total) || !mesh_parts(from, &m) ||
-        !room(arena, g, total, total))
+        !groups_alloc(arena, g, total, total))
         return false;
     devices = RP_ARENA_NEW(arena, int64_t, total);
     if (!devices || !mesh_devices(from, devices, total))

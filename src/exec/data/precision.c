@@ -11,7 +11,7 @@
 
 #include <stdlib.h>
 
-struct walk {
+struct precision_ctx {
     const struct rp_program *p;
     uint32_t *seen, *stack; /* of every operation: the last output that reached it */
     uint32_t stamp;
@@ -60,7 +60,7 @@ static bool computes(const struct rp_program *p, uint32_t op)
     }
 }
 
-static void precision_reach(struct walk *w, uint32_t op)
+static void precision_reach(struct precision_ctx *w, uint32_t op)
 {
     if (op < w->p->code.n && w->seen[op] != w->stamp) {
         w->seen[op] = w->stamp;
@@ -68,7 +68,7 @@ static void precision_reach(struct walk *w, uint32_t op)
     }
 }
 
-static void precision_note(struct walk *w, uint32_t op)
+static void precision_note(struct precision_ctx *w, uint32_t op)
 {
     unsigned elem = w->p->shapes.at[w->p->shape.at[op]].elem;
 
@@ -78,7 +78,7 @@ static void precision_note(struct walk *w, uint32_t op)
         w->narrowest = elem;
 }
 
-static unsigned precision_of(struct walk *w, uint32_t from)
+static unsigned precision_of(struct precision_ctx *w, uint32_t from)
 {
     w->stamp++;
     w->narrowest = RP_ELEM_INVALID;
@@ -103,9 +103,9 @@ static unsigned precision_of(struct walk *w, uint32_t from)
 enum rp_code rp_precision_find(const struct rp_program *p, const struct rp_signature *sig,
                                struct rp_arena *arena, const uint8_t **out, struct rp_err *err)
 {
-    struct walk w = {.p = p,
-                     .seen = calloc(p->code.n + 1, sizeof *w.seen),
-                     .stack = calloc(p->code.n + 1, sizeof *w.stack)};
+    struct precision_ctx w = {.p = p,
+                              .seen = calloc(p->code.n + 1, sizeof *w.seen),
+                              .stack = calloc(p->code.n + 1, sizeof *w.stack)};
     uint8_t *list = RP_ARENA_NEW(arena, uint8_t, sig->nout + 1);
     enum rp_code code = RP_OK;
 

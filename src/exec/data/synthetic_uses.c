@@ -37,7 +37,7 @@ struct path { /* outermost part last */
     uint32_t n, part[MOST_PARTS];
 };
 
-static void follow(struct rp_uses *u, uint32_t value, struct path path, struct rp_use *use);
+static void follow_value(struct rp_uses *u, uint32_t value, struct path path, struct rp_use *use);
 
 void rp_uses_free(struct rp_uses *u)
 {
@@ -50,7 +50,7 @@ void rp_uses_free(struct rp_uses *u)
     free(u);
 }
 
-static bool hands_over(unsigned code)
+static bool calls_once(unsigned code)
 {
     return code == RP_OP_CALL || code == RP_OP_FUSION || code == RP_OP_ASYNC_START;
 }
@@ -79,7 +79,7 @@ enum rp_code rp_uses_new(const struct rp_program *p, struct rp_uses **out, struc
 
         for (uint32_t k = 0; k < in.n; k++)
             u->readers[u->first[in.at[k] + 1]++] = (struct reader){i, k};
-        if (called.n && hands_over(p->code.at[i]))
+        if (called.n && calls_once(p->code.at[i]))
             u->caller[called.at[0]] = i;
     }
     return RP_OK;
@@ -127,16 +127,16 @@ static void compared_with(const struct rp_program *p, uint32_t other, struct rp_
 }
 
 /* The opcode that a computation ends in. */
-static unsigned root_of(const struct rp_program *p, uint32_t user)
+static unsigned root_opcode(const struct rp_program *p, uint32_t user)
 {
     struct rp_ids called = rp_op_called(p, user);
 
     return called.n ? p->code.at[p->computations.at[called.at[0]].root] : RP_OP_FOREIGN;
 }
 
-static void begins(const struct rp_program *p, uint32_t user, struct rp_use *use)
+static void limit_start(const struct rp_program *p, uint32_t user, struct rp_use *use)
 {
-    switch (root_of(p, user)) {
+    switch (root_opcode(p, user)) {
     case RP_OP_ADD:
     case RP_OP_OR:
         use->start = 0;
@@ -157,7 +157,7 @@ static void begins(const struct rp_program *p, uint32_t user, struct rp_use *use
     use->has_start = true;
 }
 
-static void want(struct rp_use *use, enum rp_use_range range)
+static void limit_to(struct rp_use *use, enum rp_use_range range)
 {
     if (use->range == RP_USE_ANY || range == RP_USE_ABOVE_ONE)
         use->range = range;
@@ -202,24 +202,24 @@ static void limit_range(const struct rp_program *p, uint32_t user, uint32_t k, s
     case RP_OP_RSQRT:
     case RP_OP_LOG:
     case RP_OP_LOG1P:
-        want(use, RP_USE_POSITIVE);
+        limit_to(use, RP_USE_POSITIVE);
         return;
     case RP_OP_DIVIDE:
     case RP_OP_REMAINDER:
         if (k == 1)
-            want(use, RP_USE_POSITIVE);
+            limit_to(use, RP_USE_POSITIVE);
         return;
     case RP_OP_POWER:
         if (k == 0)
-            want(use, RP_USE_POSITIVE);
+            limit_to(use, RP_USE_POSITIVE);
         return;
     case RP_OP_ACOS:
     case RP_OP_ASIN:
     case RP_OP_ATANH:
-        want(use, RP_USE_UNIT);
+        limit_to(use, RP_USE_UNIT);
         return;
     case RP_OP_ACOSH:
-        want(use, RP_USE_ABOVE_ONE);
+        limit_to(use, RP_USE_ABOVE_ONE);
         return;
     case RP_OP_CHOLESKY:
     case RP_OP_TRIANGULAR_SOLVE:
@@ -228,7 +228,7 @@ static void limit_range(const struct rp_program *p, uint32_t user, uint32_t k, s
     case RP_OP_REDUCE:
     case RP_OP_REDUCE_WINDOW:
         if (k >= rp_op_operands(p, user).n / 2)
-            begins(p, user, use);
+            limit_start(p, user, use);
         return;
     default:
         return;
@@ -238,7 +238,7 @@ static void limit_range(const struct rp_program *p, uint32_t user, uint32_t k, s
 /* ---- where elements go ---- */
 
 /* Whether elements of operand k are elements of the result. */
-static bool passes(const struct rp_program *p, uint32_t user, uint32_t k)
+static bool passes_elements(const struct rp_program *p, uint32_t user, uint32_t k)
 {
     uint32_t n = rp_op_operands(p, user).n, half = n / 2;
 
@@ -275,7 +275,7 @@ static bool passes(const struct rp_program *p, uint32_t user, uint32_t k)
         return k != half;
     case RP_OP_REDUCE:
         return n == 2 && k == 0 &&
-               (root_of(p, user) == RP_OP_MAXIMUM || root_of(p, user) == RP_OP_MINIMUM);
+               (root_opcode(p, user) == RP_OP_MAXIMUM || root_opcode(p, user) == RP_OP_MINIMUM);
     case RP_OP_SORT:
         return n == 1;
     default:
@@ -284,19 +284,19 @@ static bool passes(const struct rp_program *p, uint32_t user, uint32_t k)
 }
 
 /* Parameter k of a computation. */
-static void enter(struct rp_uses *u, uint32_t computation, uint32_t k, struct path path,
-                  struct rp_use *use)
+static void follow_parameter(struct rp_uses *u, uint32_t computation, uint32_t k, struct path path,
+                             struct rp_use *use)
 {
     const struct rp_program *p = u->p;
     const struct rp_computation *c = &p->computations.at[computation];
 
     for (uint32_t i = c->first; i < c->first + c->n; i++)
         if (p->code.at[i] == RP_OP_PARAMETER && p->value.at[i] == (int64_t)k)
-            follow(u, i, path, use);
+            follow_value(u, i, path, use);
 }
 
 /* One reader of a value. */
-static void look(struct rp_uses *u, struct reader r, struct path path, struct rp_use *use)
+static void follow_reader(struct rp_uses *u, struct reader r, struct path path, struct rp_use *use)
 {
     const struct rp_program *p = u->p;
     struct rp_ids called = rp_op_called(p, r.op);
@@ -305,34 +305,34 @@ static void look(struct rp_uses *u, struct reader r, struct path path, struct rp
     if (code == RP_OP_TUPLE) {
         if (path.n < MOST_PARTS) {
             path.part[path.n++] = r.k;
-            follow(u, r.op, path, use);
+            follow_value(u, r.op, path, use);
         }
     } else if (code == RP_OP_GET_TUPLE_ELEMENT) {
         if (path.n && (int64_t)path.part[path.n - 1] == p->value.at[r.op]) {
             path.n--;
-            follow(u, r.op, path, use);
+            follow_value(u, r.op, path, use);
         }
     } else if (code == RP_OP_WHILE) {
         for (uint32_t i = 0; i < called.n; i++)
-            enter(u, called.at[i], 0, path, use);
-        follow(u, r.op, path, use);
+            follow_parameter(u, called.at[i], 0, path, use);
+        follow_value(u, r.op, path, use);
     } else if (code == RP_OP_CONDITIONAL) {
         if (r.k >= 1 && r.k <= called.n)
-            enter(u, called.at[r.k - 1], 0, path, use);
-    } else if (hands_over(code) || code == RP_OP_MAP) {
+            follow_parameter(u, called.at[r.k - 1], 0, path, use);
+    } else if (calls_once(code) || code == RP_OP_MAP) {
         if (called.n)
-            enter(u, called.at[0], r.k, path, use);
+            follow_parameter(u, called.at[0], r.k, path, use);
     } else {
         if (!path.n) {
             limit_index(p, r.op, r.k, use);
             limit_range(p, r.op, r.k, use);
         }
-        if (passes(p, r.op, r.k))
-            follow(u, r.op, path, use);
+        if (passes_elements(p, r.op, r.k))
+            follow_value(u, r.op, path, use);
     }
 }
 
-static void follow(struct rp_uses *u, uint32_t value, struct path path, struct rp_use *use)
+static void follow_value(struct rp_uses *u, uint32_t value, struct path path, struct rp_use *use)
 {
     const struct rp_program *p = u->p;
     uint32_t computation = p->computation.at[value], caller = u->caller[computation];
@@ -345,10 +345,10 @@ static void follow(struct rp_uses *u, uint32_t value, struct path path, struct r
     u->depth++;
     for (uint32_t i = u->first[value]; i < u->first[value + 1] && u->steps < MOST_STEPS; i++) {
         u->steps++;
-        look(u, u->readers[i], path, use);
+        follow_reader(u, u->readers[i], path, use);
     }
     if (p->computations.at[computation].root == value && caller != RP_NONE)
-        follow(u, caller, path, use); /* it comes out of a call */
+        follow_value(u, caller, path, use); /* it comes out of a call */
     u->depth--;
 }
 
@@ -375,7 +375,7 @@ static bool path_to(const struct rp_program *p, uint32_t shape, size_t *leaf, st
 }
 
 /* Paths are kept with the outermost part last, because that one is taken off first. */
-static void turn(struct path *path)
+static void reverse_path(struct path *path)
 {
     for (uint32_t i = 0; i < path->n / 2; i++) {
         uint32_t other = path->part[path->n - 1 - i];
@@ -397,7 +397,7 @@ void rp_uses_look(struct rp_uses *u, const struct rp_signature *slots, size_t i,
     u->input = i + 1;
     u->steps = u->depth = 0;
     if (path_to(u->p, u->p->shape.at[op], &leaf, &path)) {
-        turn(&path);
-        follow(u, op, path, out);
+        reverse_path(&path);
+        follow_value(u, op, path, out);
     }
 }

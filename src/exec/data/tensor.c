@@ -137,9 +137,9 @@ void rp_tensor_drop(struct rp_tensor *t)
     free(t);
 }
 
-enum rp_code rp_tensor_settle(struct rp_tensor *t, struct rp_tensor **out, struct rp_err *err)
+enum rp_code rp_tensor_align(struct rp_tensor *t, struct rp_tensor **out, struct rp_err *err)
 {
-    if (!rp_tensor_is_loose(t)) {
+    if (!rp_tensor_is_unaligned(t)) {
         *out = rp_tensor_keep(t);
         return RP_OK;
     }

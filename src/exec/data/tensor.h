@@ -55,14 +55,14 @@ static inline size_t rp_tensor_bytes(const struct rp_tensor *t)
     return t->n * t->unit;
 }
 
-/* Loose: unaligned, so that elements cannot be read as numbers in place. Arrays in a file may begin
+/* Unaligned: elements cannot be read as numbers in place. Arrays in a file may begin
    at any byte. */
-static inline bool rp_tensor_is_loose(const struct rp_tensor *t)
+static inline bool rp_tensor_is_unaligned(const struct rp_tensor *t)
 {
     return t->borrowed && t->unit > 1 && (uintptr_t)t->data % (t->unit < 8 ? t->unit : 8) != 0;
 }
-/* A new use of the array, or of a copy where it is loose. */
-enum rp_code rp_tensor_settle(struct rp_tensor *t, struct rp_tensor **out, struct rp_err *err);
+/* A new use of the array, or of a copy if it is unaligned. */
+enum rp_code rp_tensor_align(struct rp_tensor *t, struct rp_tensor **out, struct rp_err *err);
 
 /* The number of arrays in a value, and array i, depth first; borrowed. */
 size_t rp_tensor_leaves(const struct rp_tensor *t);

@@ -106,9 +106,9 @@ enum rp_code rp_eval_compile(const struct rp_engine *engine,
 
 /* ---- arguments ---- */
 
-/* Loose arrays are copied once, here, as long as they are a small part of the memory; others are
-   copied where an operation needs it, and dropped behind it. */
-static size_t settle_budget(void)
+/* Unaligned arrays are copied once, here, as long as they are a small part of the memory; others
+   are copied where an operation needs it, and dropped behind it. */
+static size_t align_budget(void)
 {
     long pages = sysconf(_SC_PHYS_PAGES), size = sysconf(_SC_PAGESIZE);
 
@@ -116,25 +116,26 @@ static size_t settle_budget(void)
 }
 
 /* A leaf where kernels can read it; the use is new. */
-static enum rp_code settle_leaf(struct rp_tensor *t, size_t *budget, struct rp_tensor **out,
-                                struct rp_err *err)
+static enum rp_code align_leaf(struct rp_tensor *t, size_t *budget, struct rp_tensor **out,
+                               struct rp_err *err)
 {
-    if (!rp_tensor_is_loose(t))
-        return rp_tensor_settle(t, out, err);
+    if (!rp_tensor_is_unaligned(t))
+        return rp_tensor_align(t, out, err);
     if (rp_tensor_bytes(t) > *budget) {
         *out = rp_tensor_keep(t);
         return RP_OK;
     }
     *budget -= rp_tensor_bytes(t);
-    return rp_tensor_settle(t, out, err);
+    return rp_tensor_align(t, out, err);
 }
 
 /* Whether every operation that reads parameter i reads it at any address. */
-static bool stays_loose(const struct rp_graph *g, uint32_t parameter)
+static bool stays_unaligned(const struct rp_graph *g, uint32_t parameter)
 {
     for (uint32_t i = 0; i < g->n; i++)
         for (uint32_t k = 0; k < g->nodes[i].nin; k++)
-            if (g->nodes[i].in[k] == parameter && (!g->nodes[i].takes_loose || g->nodes[i].ncalled))
+            if (g->nodes[i].in[k] == parameter &&
+                (!g->nodes[i].takes_unaligned || g->nodes[i].ncalled))
                 return false;
     return true;
 }
@@ -151,7 +152,7 @@ static enum rp_code assemble_value(const struct rp_value_shape *shape,
     if (shape->elem == RP_ELEM_TOKEN)
         return rp_tensor_token(out, err);
     if (shape->elem != RP_ELEM_TUPLE)
-        return settle_leaf(*(*leaf)++, budget, out, err);
+        return align_leaf(*(*leaf)++, budget, out, err);
     parts = calloc(shape->nparts + 1, sizeof(struct rp_tensor *));
     if (!parts)
         return rp_err_nomem(err, "uploading");
@@ -187,7 +188,7 @@ enum rp_code rp_eval_upload(struct rp_executable *base, struct rp_tensor *const 
     struct executable *x = (struct executable *)base;
     const struct rp_graph *entry = x->plan->entry;
     struct rp_tensor *const *leaf = arguments;
-    size_t budget = settle_budget(), none = 0;
+    size_t budget = align_budget(), none = 0;
 
     for (size_t p = 0; p < base->partitions; p++)
         for (size_t i = 0; i < base->narguments; i++)
@@ -203,7 +204,7 @@ enum rp_code rp_eval_upload(struct rp_executable *base, struct rp_tensor *const 
                 if (entry->nodes[k].code == RP_OP_PARAMETER &&
                     entry->nodes[k].value == (int64_t)i) {
                     RP_TRY(assemble_value(entry->nodes[k].shape, &leaf,
-                                          stays_loose(entry, k) ? &none : &budget, to, err));
+                                          stays_unaligned(entry, k) ? &none : &budget, to, err));
                     break;
                 }
         }
@@ -261,8 +262,8 @@ enum rp_code rp_eval_fetch(struct rp_executable *base, struct rp_tensor **output
                               "the program gave another number of results than it "
                               "says");
         for (size_t i = 0; i < base->noutputs; i++)
-            RP_TRY(rp_tensor_settle(rp_tensor_leaf(x->results[p], i),
-                                    &outputs[p * base->noutputs + i], err));
+            RP_TRY(rp_tensor_align(rp_tensor_leaf(x->results[p], i),
+                                   &outputs[p * base->noutputs + i], err));
     }
     return RP_OK;
 }

@@ -74,32 +74,32 @@ static void note_span(struct rp_eval *e, const struct rp_node *node, int64_t beg
         e->spans->dropped++;
 }
 
-/* Loose operands as copies, which the caller drops once the node has run. */
-static enum rp_code settle_operands(const struct rp_node *node, struct rp_tensor **in, uint32_t *n,
-                                    struct rp_err *err)
+/* Unaligned operands as copies, which the caller drops once the node has run. */
+static enum rp_code align_operands(const struct rp_node *node, struct rp_tensor **in, uint32_t *n,
+                                   struct rp_err *err)
 {
     for (*n = 0; *n < node->nin; ++*n)
-        RP_TRY(rp_tensor_settle(in[*n], &in[*n], err));
+        RP_TRY(rp_tensor_align(in[*n], &in[*n], err));
     return RP_OK;
 }
 
-static bool any_loose(const struct rp_node *node, struct rp_tensor *const *in)
+static bool any_unaligned(const struct rp_node *node, struct rp_tensor *const *in)
 {
-    for (uint32_t k = 0; k < node->nin && !node->takes_loose; k++)
-        if (rp_tensor_is_loose(in[k]))
+    for (uint32_t k = 0; k < node->nin && !node->takes_unaligned; k++)
+        if (rp_tensor_is_unaligned(in[k]))
             return true;
     return false;
 }
 
-static enum rp_code run_settled(struct rp_eval *e, const struct rp_node *node,
+static enum rp_code run_aligned(struct rp_eval *e, const struct rp_node *node,
                                 struct rp_tensor **in, struct rp_tensor **out, struct rp_err *err)
 {
     uint32_t n = 0;
     enum rp_code code;
 
-    if (!any_loose(node, in))
+    if (!any_unaligned(node, in))
         return node->run(e, node, in, out, err);
-    code = settle_operands(node, in, &n, err);
+    code = align_operands(node, in, &n, err);
     if (code == RP_OK)
         code = node->run(e, node, in, out, err);
     while (n-- > 0)
@@ -128,7 +128,7 @@ static enum rp_code run_node(struct rp_eval *e, const struct rp_node *node,
         in[k] = values[node->in[k]];
     if (e->times || e->spans)
         begin = rp_exec_now();
-    code = run_settled(e, node, in, out, err);
+    code = run_aligned(e, node, in, out, err);
     if (e->times) {
         e->times[node->op] += rp_exec_now() - begin;
         e->calls[node->op]++;

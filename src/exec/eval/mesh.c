@@ -53,8 +53,8 @@ static void *run_member(void *at)
     return NULL;
 }
 
-enum rp_code rp_mesh_meet(struct rp_mesh *m, unsigned partition, struct rp_tensor *mine,
-                          struct rp_tensor *const **all, struct rp_err *err)
+enum rp_code rp_mesh_rendezvous(struct rp_mesh *m, unsigned partition, struct rp_tensor *mine,
+                                struct rp_tensor *const **all, struct rp_err *err)
 {
     uint64_t round;
     bool failed;

@@ -21,8 +21,8 @@ unsigned rp_mesh_size(const struct rp_mesh *mesh);
 
 /* Waits until every partition has brought its value to this rendezvous, then shows all of them:
    `all` has one borrowed value a partition until rp_mesh_leave. */
-enum rp_code rp_mesh_meet(struct rp_mesh *mesh, unsigned partition, struct rp_tensor *mine,
-                          struct rp_tensor *const **all, struct rp_err *err);
+enum rp_code rp_mesh_rendezvous(struct rp_mesh *mesh, unsigned partition, struct rp_tensor *mine,
+                                struct rp_tensor *const **all, struct rp_err *err);
 void rp_mesh_leave(struct rp_mesh *mesh);
 
 #endif

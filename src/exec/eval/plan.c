@@ -152,7 +152,7 @@ const struct rp_value_shape *rp_node_operand(const struct rp_plan *plan, const s
 /* ---- graphs ---- */
 
 /* Which values end where: behind the last node that reads them. The root's ends never. */
-enum rp_code rp_plan_ends(struct rp_plan *plan, struct rp_graph *g, struct rp_err *err)
+enum rp_code rp_plan_lifetimes(struct rp_plan *plan, struct rp_graph *g, struct rp_err *err)
 {
     uint32_t *last = RP_ARENA_NEW(&plan->arena, uint32_t, g->n);
     uint32_t *list = RP_ARENA_NEW(&plan->arena, uint32_t, g->n);
@@ -233,11 +233,11 @@ static enum rp_code fill_graph(struct rp_plan *plan, uint32_t id, struct rp_err 
             if (g->nodes[i].in[k] >= i)
                 return rp_node_error(&g->nodes[i], RP_FORMAT, err, "part of a cycle");
     }
-    return rp_plan_ends(plan, g, err);
+    return rp_plan_lifetimes(plan, g, err);
 }
 
 /* What hands values on as they are, and looks at none of their elements. */
-static bool hands_on(const struct rp_node *node)
+static bool passes_values(const struct rp_node *node)
 {
     switch (node->code) {
     case RP_OP_TUPLE:
@@ -264,13 +264,13 @@ static bool takes_dynamic(const struct rp_node *node)
     case RP_OP_REVERSE:
         return true;
     default:
-        return hands_on(node) ||
+        return passes_values(node) ||
                (rp_op_info[node->code].class_ == RP_CLASS_ELEMENT && node->code != RP_OP_MAP);
     }
 }
 
 /* What hands values on, or moves elements by the strided copy. */
-static bool takes_loose(const struct rp_node *node)
+static bool takes_unaligned(const struct rp_node *node)
 {
     switch (node->code) {
     case RP_OP_RESHAPE:
@@ -284,7 +284,7 @@ static bool takes_loose(const struct rp_node *node)
     case RP_OP_CONCATENATE:
         return true;
     default:
-        return hands_on(node);
+        return passes_values(node);
     }
 }
 
@@ -298,7 +298,7 @@ static enum rp_code check_dynamic(struct rp_plan *plan, const struct rp_node *no
     return RP_OK;
 }
 
-static enum rp_code prepare(struct rp_plan *plan, struct rp_graph *g, struct rp_err *err)
+static enum rp_code prepare_graph(struct rp_plan *plan, struct rp_graph *g, struct rp_err *err)
 {
     for (uint32_t i = 0; i < g->n; i++) {
         struct rp_node *node = &g->nodes[i];
@@ -310,7 +310,7 @@ static enum rp_code prepare(struct rp_plan *plan, struct rp_graph *g, struct rp_
             return rp_node_error(node, RP_UNSUPPORTED, err, "unsupported operation");
         RP_TRY(check_dynamic(plan, node, err));
         node->run = node->kernel->run;
-        node->takes_loose = takes_loose(node);
+        node->takes_unaligned = takes_unaligned(node);
         if (node->kernel->prepare)
             RP_TRY(node->kernel->prepare(plan, node, err));
     }
@@ -340,7 +340,7 @@ static bool is_partitioned(const struct rp_program *p)
     return false;
 }
 
-static enum rp_code build(struct rp_plan *plan, struct rp_err *err)
+static enum rp_code plan_build(struct rp_plan *plan, struct rp_err *err)
 {
     const struct rp_program *p = plan->program;
     size_t n = p->computations.n;
@@ -366,7 +366,7 @@ static enum rp_code build(struct rp_plan *plan, struct rp_err *err)
     mark_reached(plan, order, n, reached);
     for (size_t i = 0; i < n; i++) /* callees first: their callers look into them */
         if (reached[order[i]])
-            RP_TRY(prepare(plan, &plan->graphs[order[i]], err));
+            RP_TRY(prepare_graph(plan, &plan->graphs[order[i]], err));
     return RP_OK;
 }
 
@@ -382,7 +382,7 @@ enum rp_code rp_plan_new(const struct rp_program *program, const struct rp_kerne
     plan->program = program;
     plan->kernels = kernels;
     plan->tf32 = tf32;
-    code = build(plan, err);
+    code = plan_build(plan, err);
     if (code != RP_OK) {
         rp_plan_free(plan);
         return code;

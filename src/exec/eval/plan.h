@@ -51,7 +51,7 @@ struct rp_node {
     int64_t value;        /* parameter number, tuple index */
     void *attrs;          /* of the kernel; in the plan's arena */
     bool skip;            /* its value is made elsewhere, or not needed */
-    bool takes_loose;     /* its kernel reads arrays at any address (exec/data/tensor.h) */
+    bool takes_unaligned; /* its kernel reads arrays at any address (exec/data/tensor.h) */
 };
 
 struct rp_graph {
@@ -80,7 +80,7 @@ enum rp_code rp_plan_new(const struct rp_program *program, const struct rp_kerne
 void rp_plan_free(struct rp_plan *plan); /* NULL is fine */
 
 /* Which values end where, anew, after operands were changed. */
-enum rp_code rp_plan_ends(struct rp_plan *plan, struct rp_graph *g, struct rp_err *err);
+enum rp_code rp_plan_lifetimes(struct rp_plan *plan, struct rp_graph *g, struct rp_err *err);
 
 /* bf16 results that are wanted in f32 only are made so (plan_unrounded.c); before preparing. */
 enum rp_code rp_plan_unrounded(struct rp_plan *plan, struct rp_err *err);

@@ -99,7 +99,7 @@ static enum rp_code unround_graph(struct rp_plan *plan, struct rp_graph *g, stru
         drop_unused(g, uses, from);
         changed = true;
     }
-    return changed ? rp_plan_ends(plan, g, err) : RP_OK;
+    return changed ? rp_plan_lifetimes(plan, g, err) : RP_OK;
 }
 
 enum rp_code rp_plan_unrounded(struct rp_plan *plan, struct rp_err *err)

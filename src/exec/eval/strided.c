@@ -219,8 +219,9 @@ enum rp_code rp_tensor_view(struct rp_tensor *t, unsigned elem, const int64_t *d
     return RP_OK;
 }
 
-enum rp_code rp_tensor_turn(const struct rp_tensor *t, const uint32_t *perm, struct rp_pool *pool,
-                            struct rp_tensor **out, struct rp_err *err)
+enum rp_code rp_tensor_transpose_spread(const struct rp_tensor *t, const uint32_t *perm,
+                                        struct rp_pool *pool, struct rp_tensor **out,
+                                        struct rp_err *err)
 {
     struct rp_strided s = {.unit = t->unit, .rank = t->rank};
     int64_t from[RP_TENSOR_RANK];
@@ -238,5 +239,5 @@ enum rp_code rp_tensor_turn(const struct rp_tensor *t, const uint32_t *perm, str
 enum rp_code rp_tensor_transpose(const struct rp_tensor *t, const uint32_t *perm,
                                  struct rp_tensor **out, struct rp_err *err)
 {
-    return rp_tensor_turn(t, perm, NULL, out, err);
+    return rp_tensor_transpose_spread(t, perm, NULL, out, err);
 }

@@ -29,7 +29,8 @@ enum rp_code rp_tensor_view(struct rp_tensor *t, unsigned elem, const int64_t *d
 enum rp_code rp_tensor_transpose(const struct rp_tensor *t, const uint32_t *perm,
                                  struct rp_tensor **out, struct rp_err *err);
 /* The same, spread over the pool. */
-enum rp_code rp_tensor_turn(const struct rp_tensor *t, const uint32_t *perm, struct rp_pool *pool,
-                            struct rp_tensor **out, struct rp_err *err);
+enum rp_code rp_tensor_transpose_spread(const struct rp_tensor *t, const uint32_t *perm,
+                                        struct rp_pool *pool, struct rp_tensor **out,
+                                        struct rp_err *err);
 
 #endif

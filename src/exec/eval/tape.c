@@ -16,7 +16,7 @@
 #define MOST_NODES (1 << 20)
 #define MOST_DEPTH 32
 
-struct maker {
+struct tape_ctx {
     struct rp_plan *plan;
     bool wide;
     RP_VEC(struct rp_tape_reg) regs;
@@ -26,12 +26,12 @@ struct maker {
     size_t nodes; /* walked so far */
 };
 
-static unsigned kept_elem(const struct maker *m, unsigned elem)
+static unsigned kept_elem(const struct tape_ctx *m, unsigned elem)
 {
     return m->wide && rp_elem_is_small_float(elem) ? RP_ELEM_F32 : elem;
 }
 
-static enum rp_code new_reg(struct maker *m, unsigned elem, const void *constant, uint32_t *reg,
+static enum rp_code new_reg(struct tape_ctx *m, unsigned elem, const void *constant, uint32_t *reg,
                             struct rp_err *err)
 {
     struct rp_tape_reg row = {(uint8_t)elem, (uint8_t)rp_literal_unit(elem), constant};
@@ -41,7 +41,7 @@ static enum rp_code new_reg(struct maker *m, unsigned elem, const void *constant
 }
 
 /* One element of a constant, in the arena. */
-static enum rp_code tape_constant(struct maker *m, const struct rp_node *node, uint32_t *reg,
+static enum rp_code tape_constant(struct tape_ctx *m, const struct rp_node *node, uint32_t *reg,
                                   struct rp_err *err)
 {
     const struct rp_program *p = m->plan->program;
@@ -59,7 +59,7 @@ static enum rp_code tape_constant(struct maker *m, const struct rp_node *node, u
     return new_reg(m, kept, kept != elem ? at + 16 : at, reg, err);
 }
 
-static enum rp_code tape_element(struct maker *m, const struct rp_node *node,
+static enum rp_code tape_element(struct tape_ctx *m, const struct rp_node *node,
                                  const uint32_t *reg_of, uint32_t *reg, struct rp_err *err)
 {
     struct rp_tape_op op = {.b = RP_NONE, .c = RP_NONE};
@@ -77,10 +77,10 @@ static enum rp_code tape_element(struct maker *m, const struct rp_node *node,
     return rp_vec_push(&m->ops, op, err);
 }
 
-static enum rp_code tape_walk(struct maker *m, const struct rp_graph *g, const uint32_t *args,
+static enum rp_code tape_walk(struct tape_ctx *m, const struct rp_graph *g, const uint32_t *args,
                               uint32_t *root, struct rp_err *err);
 
-static enum rp_code node_reg(struct maker *m, const struct rp_node *node, const uint32_t *args,
+static enum rp_code node_reg(struct tape_ctx *m, const struct rp_node *node, const uint32_t *args,
                              const uint32_t *reg_of, uint32_t *reg, struct rp_err *err)
 {
     uint32_t in[RP_TENSOR_RANK];
@@ -116,7 +116,7 @@ static enum rp_code node_reg(struct maker *m, const struct rp_node *node, const 
     return rp_node_error(node, RP_UNSUPPORTED, err, "not an operation on scalars");
 }
 
-static enum rp_code tape_walk(struct maker *m, const struct rp_graph *g, const uint32_t *args,
+static enum rp_code tape_walk(struct tape_ctx *m, const struct rp_graph *g, const uint32_t *args,
                               uint32_t *root, struct rp_err *err)
 {
     uint32_t *reg_of = calloc((size_t)g->n + 1, sizeof *reg_of);
@@ -146,7 +146,7 @@ static enum rp_code tape_walk(struct maker *m, const struct rp_graph *g, const u
     return code;
 }
 
-static enum rp_code tape_parameters(struct maker *m, const struct rp_graph *g, uint32_t *args,
+static enum rp_code tape_parameters(struct tape_ctx *m, const struct rp_graph *g, uint32_t *args,
                                     struct rp_err *err)
 {
     for (uint32_t i = 0; i < g->nparams; i++)
@@ -177,7 +177,7 @@ static void *copy_to_plan(struct rp_plan *plan, const void *from, size_t n, size
     return to;
 }
 
-static enum rp_code tape_finish(struct maker *m, const struct rp_graph *g, struct rp_tape **out,
+static enum rp_code tape_finish(struct tape_ctx *m, const struct rp_graph *g, struct rp_tape **out,
                                 struct rp_err *err)
 {
     struct rp_tape *t = RP_NODE_NEW(m->plan, struct rp_tape);
@@ -206,7 +206,7 @@ static enum rp_code tape_finish(struct maker *m, const struct rp_graph *g, struc
 enum rp_code rp_tape_new(struct rp_plan *plan, const struct rp_graph *graph, bool wide,
                          struct rp_tape **out, struct rp_err *err)
 {
-    struct maker m = {.plan = plan, .wide = wide};
+    struct tape_ctx m = {.plan = plan, .wide = wide};
     uint32_t *args = calloc(graph->nparams + 1, sizeof *args), root = 0;
     enum rp_code code = args ? RP_OK : rp_err_nomem(err, "planning");
 

@@ -539,7 +539,7 @@ static enum rp_code conv_run(struct rp_eval *e, const struct rp_node *node, stru
     for (size_t i = 0; i < f->nphases && code == RP_OK; i++)
         code = run_phase(&f->phases[i], &o, e->pool, err);
     if (code == RP_OK && v->turns)
-        code = rp_tensor_turn(y, v->back, e->pool, &turned, err);
+        code = rp_tensor_transpose_spread(y, v->back, e->pool, &turned, err);
     if (code == RP_OK)
         code = rp_tensor_as(v->turns ? turned : y, node->shape->elem, out, err);
     rp_tensor_drop(y);

@@ -25,7 +25,7 @@ static enum rp_code dot_side(struct rp_tensor *t, const uint32_t *perm, bool as_
     if (as_is)
         return rp_tensor_wide(t, out, err);
     RP_TRY(rp_tensor_wide(t, &wide, err));
-    code = rp_tensor_turn(wide, perm, pool, out, err);
+    code = rp_tensor_transpose_spread(wide, perm, pool, out, err);
     rp_tensor_drop(wide);
     return code;
 }

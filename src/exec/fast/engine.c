@@ -35,7 +35,7 @@ static void mark_loose(struct rp_plan *plan)
 
         for (uint32_t k = 0; k < g->n && g->nodes[0].kernel; k++)
             if (g->nodes[k].code == RP_OP_REDUCE && !g->nodes[k].skip)
-                g->nodes[k].takes_loose = rp_fast_reduce_takes_loose(g, &g->nodes[k]);
+                g->nodes[k].takes_unaligned = rp_fast_reduce_takes_unaligned(g, &g->nodes[k]);
     }
 }
 

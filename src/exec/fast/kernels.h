@@ -8,7 +8,7 @@ enum rp_code rp_fast_reduce(struct rp_eval *e, const struct rp_node *node,
                             struct rp_tensor *const *in, struct rp_tensor **out,
                             struct rp_err *err);
 /* Whether it reads its operand at any address (exec/data/tensor.h). */
-bool rp_fast_reduce_takes_loose(const struct rp_graph *g, const struct rp_node *node);
+bool rp_fast_reduce_takes_unaligned(const struct rp_graph *g, const struct rp_node *node);
 enum rp_code rp_fast_reduce_window(struct rp_eval *e, const struct rp_node *node,
                                    struct rp_tensor *const *in, struct rp_tensor **out,
                                    struct rp_err *err);

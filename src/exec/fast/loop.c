@@ -61,7 +61,7 @@ static bool is_pattern(const struct source *s)
 static size_t room_of(const struct source *s, const struct rp_tensor *t)
 {
     if (s->direct)
-        return rp_tensor_is_loose(t) ? RP_TAPE_LANES : 0;
+        return rp_tensor_is_unaligned(t) ? RP_TAPE_LANES : 0;
     return RP_TAPE_LANES + (is_pattern(s) ? (size_t)s->period : 0);
 }
 
@@ -85,14 +85,14 @@ static void *loop_fetch(const struct source *s, const struct rp_tensor *t, size_
     size_t unit = t->unit, done = 0;
 
     if (s->direct)
-        return rp_tensor_is_loose(t) ? memcpy(to, t->data + at * unit, m * unit)
-                                     : t->data + at * unit;
+        return rp_tensor_is_unaligned(t) ? memcpy(to, t->data + at * unit, m * unit)
+                                         : t->data + at * unit;
     if (is_pattern(s))
         return to + at % (size_t)s->period * unit;
     if (s->repeat == 1) {
         size_t from = at % (size_t)s->period;
 
-        if (from + m <= (size_t)s->period && !rp_tensor_is_loose(t))
+        if (from + m <= (size_t)s->period && !rp_tensor_is_unaligned(t))
             return t->data + from * unit;
         while (done < m) {
             size_t n = (size_t)s->period - from < m - done ? (size_t)s->period - from : m - done;
@@ -218,7 +218,7 @@ static enum rp_code run_loop(struct rp_eval *e, const struct rp_node *node,
 
 /* ---- forming ---- */
 
-struct former {
+struct fusion_ctx {
     struct rp_plan *plan;
     struct rp_graph *g;
     uint32_t *loop_of; /* the last node of the loop a node is in; RP_NONE: in none */
@@ -230,7 +230,7 @@ static bool same_dims(const struct rp_value_shape *a, const struct rp_value_shap
     return a->rank == b->rank && (!a->rank || !memcmp(a->dims, b->dims, a->rank * sizeof *a->dims));
 }
 
-static bool is_fusible(const struct former *f, const struct rp_node *node)
+static bool is_fusible(const struct fusion_ctx *f, const struct rp_node *node)
 {
     struct rp_lane lane;
 
@@ -244,7 +244,7 @@ static bool is_fusible(const struct former *f, const struct rp_node *node)
 }
 
 /* How a broadcast is read in place; false: its operand's dimensions are not neighbours. */
-static bool source_of(const struct former *f, const struct rp_node *node, struct source *s)
+static bool source_of(const struct fusion_ctx *f, const struct rp_node *node, struct source *s)
 {
     const struct rp_value_shape *from = f->g->nodes[node->in[0]].shape, *to = node->shape;
     const struct rp_dims_attr *dims = node->attrs;
@@ -267,12 +267,13 @@ static bool source_of(const struct former *f, const struct rp_node *node, struct
     return true;
 }
 
-static bool inline_broadcast(const struct former *f, const struct rp_node *node, struct source *s)
+static bool inline_broadcast(const struct fusion_ctx *f, const struct rp_node *node,
+                             struct source *s)
 {
     return node->code == RP_OP_BROADCAST && !node->shape->dynamic && source_of(f, node, s);
 }
 
-static void form_cluster(struct former *f)
+static void form_cluster(struct fusion_ctx *f)
 {
     struct rp_graph *g = f->g;
 
@@ -300,8 +301,8 @@ static void form_cluster(struct former *f)
     }
 }
 
-struct builder {
-    struct former *f;
+struct loop_ctx {
+    struct fusion_ctx *f;
     uint32_t root;
     RP_VEC(struct rp_tape_reg) regs; /* inputs are numbered first, operations behind */
     RP_VEC(struct rp_tape_op) ops;
@@ -318,7 +319,7 @@ static bool same_source(const struct source *a, const struct source *b)
            a->scalar == b->scalar;
 }
 
-static enum rp_code add_input(struct builder *b, uint32_t node, struct source s, uint32_t *reg,
+static enum rp_code add_input(struct loop_ctx *b, uint32_t node, struct source s, uint32_t *reg,
                               struct rp_err *err)
 {
     for (size_t i = 0; i < b->inputs.n; i++)
@@ -331,7 +332,7 @@ static enum rp_code add_input(struct builder *b, uint32_t node, struct source s,
     return rp_vec_push(&b->sources, s, err);
 }
 
-static enum rp_code loop_operand(struct builder *b, uint32_t in, uint32_t *reg, struct rp_err *err)
+static enum rp_code loop_operand(struct loop_ctx *b, uint32_t in, uint32_t *reg, struct rp_err *err)
 {
     const struct rp_node *node = &b->f->g->nodes[in];
     struct source s;
@@ -347,7 +348,7 @@ static enum rp_code loop_operand(struct builder *b, uint32_t in, uint32_t *reg, 
     return add_input(b, in, s, reg, err);
 }
 
-static enum rp_code add_op(struct builder *b, uint32_t i, struct rp_err *err)
+static enum rp_code add_op(struct loop_ctx *b, uint32_t i, struct rp_err *err)
 {
     const struct rp_node *node = &b->f->g->nodes[i];
     struct rp_tape_op op = {.to = (uint32_t)b->ops.n, .a = RP_NONE, .b = RP_NONE, .c = RP_NONE};
@@ -382,7 +383,7 @@ static void *copy_to_plan(struct rp_plan *plan, const void *from, size_t n, size
 }
 
 /* The tape of a loop becomes the attributes of its last node, whose operands are the inputs. */
-static enum rp_code loop_finish(struct builder *b, struct rp_err *err)
+static enum rp_code loop_finish(struct loop_ctx *b, struct rp_err *err)
 {
     struct rp_plan *plan = b->f->plan;
     struct rp_node *root = &b->f->g->nodes[b->root];
@@ -415,14 +416,14 @@ static enum rp_code loop_finish(struct builder *b, struct rp_err *err)
     root->nin = (uint32_t)nin;
     root->attrs = loop;
     root->run = run_loop;
-    root->takes_loose = true;
+    root->takes_unaligned = true;
     return RP_OK;
 }
 
-static enum rp_code build_loop(struct former *f, uint32_t root, uint32_t *reg_of,
+static enum rp_code build_loop(struct fusion_ctx *f, uint32_t root, uint32_t *reg_of,
                                struct rp_err *err)
 {
-    struct builder b = {.f = f, .root = root, .reg_of = reg_of};
+    struct loop_ctx b = {.f = f, .root = root, .reg_of = reg_of};
     enum rp_code code = RP_OK;
 
     for (uint32_t i = 0; i <= root && code == RP_OK; i++)
@@ -438,7 +439,7 @@ static enum rp_code build_loop(struct former *f, uint32_t root, uint32_t *reg_of
 }
 
 /* Members that are not the end of their loop, and values without readers, are skipped. */
-static void leave_out(struct former *f, const bool *ends)
+static void leave_out(struct fusion_ctx *f, const bool *ends)
 {
     struct rp_graph *g = f->g;
     bool *read = f->outside;
@@ -460,7 +461,7 @@ static void leave_out(struct former *f, const bool *ends)
 
 static enum rp_code form_graph(struct rp_plan *plan, struct rp_graph *g, struct rp_err *err)
 {
-    struct former f = {.plan = plan, .g = g};
+    struct fusion_ctx f = {.plan = plan, .g = g};
     uint32_t *reg_of = calloc(g->n, sizeof *reg_of);
     bool *ends = calloc(g->n, sizeof *ends);
     enum rp_code code = RP_OK;
@@ -495,7 +496,7 @@ enum rp_code rp_loops_form(struct rp_plan *plan, struct rp_err *err)
         if (!g->n || !g->nodes[0].kernel)
             continue; /* never called */
         RP_TRY(form_graph(plan, g, err));
-        RP_TRY(rp_plan_ends(plan, g, err));
+        RP_TRY(rp_plan_lifetimes(plan, g, err));
     }
     return RP_OK;
 }

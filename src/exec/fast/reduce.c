@@ -265,7 +265,7 @@ static enum rp_code gather_dims(const struct rp_reduce *a, const struct rp_tenso
     return rp_tensor_transpose(t, perm, out, err);
 }
 
-bool rp_fast_reduce_takes_loose(const struct rp_graph *g, const struct rp_node *node)
+bool rp_fast_reduce_takes_unaligned(const struct rp_graph *g, const struct rp_node *node)
 {
     const struct rp_reduce *a = node->attrs;
     struct work w;

@@ -21,7 +21,8 @@ struct collective {
     struct rp_tape *tape;
 };
 
-static enum rp_code prepare(struct rp_plan *plan, struct rp_node *node, struct rp_err *err)
+static enum rp_code collective_prepare(struct rp_plan *plan, struct rp_node *node,
+                                       struct rp_err *err)
 {
     bool pairs =
         node->code == RP_OP_COLLECTIVE_PERMUTE || node->code == RP_OP_COLLECTIVE_PERMUTE_START;
@@ -121,8 +122,9 @@ static enum rp_code reduce_members(const struct collective *c, struct rp_tensor 
 }
 
 /* Blocks of arrays behind one another along a dimension: block `take` of `blocks` of each. */
-static enum rp_code join(struct rp_tensor *const *of, unsigned n, int64_t dim, unsigned take,
-                         unsigned blocks, struct rp_tensor **out, struct rp_err *err)
+static enum rp_code group_reduce(struct rp_tensor *const *of, unsigned n, int64_t dim,
+                                 unsigned take, unsigned blocks, struct rp_tensor **out,
+                                 struct rp_err *err)
 {
     struct rp_strided s = {.unit = of[0]->unit, .rank = of[0]->rank};
     int64_t dims[RP_TENSOR_RANK], size = of[0]->dims[dim] / blocks;
@@ -141,8 +143,9 @@ static enum rp_code join(struct rp_tensor *const *of, unsigned n, int64_t dim, u
     return RP_OK;
 }
 
-static enum rp_code permute(const struct collective *c, unsigned me, struct rp_tensor *const *all,
-                            size_t operand, struct rp_tensor **out, struct rp_err *err)
+static enum rp_code collective_permute(const struct collective *c, unsigned me,
+                                       struct rp_tensor *const *all, size_t operand,
+                                       struct rp_tensor **out, struct rp_err *err)
 {
     const struct rp_tensor *like = all[me]->parts[operand];
 
@@ -157,9 +160,9 @@ static enum rp_code permute(const struct collective *c, unsigned me, struct rp_t
     return RP_OK;
 }
 
-static enum rp_code one(const struct rp_eval *e, const struct rp_node *node, const struct group *g,
-                        struct rp_tensor *const *all, size_t operand, struct rp_tensor **out,
-                        struct rp_err *err)
+static enum rp_code collective_result(const struct rp_eval *e, const struct rp_node *node,
+                                      const struct group *g, struct rp_tensor *const *all,
+                                      size_t operand, struct rp_tensor **out, struct rp_err *err)
 {
     const struct collective *c = node->attrs;
     struct rp_tensor **of = calloc((size_t)g->n + 1, sizeof(struct rp_tensor *)), *sum = NULL;
@@ -180,25 +183,25 @@ static enum rp_code one(const struct rp_eval *e, const struct rp_node *node, con
     case RP_OP_REDUCE_SCATTER:
         code = reduce_members(c, of, g->n, &sum, err);
         if (code == RP_OK) {
-            code = join(&sum, 1, c->dim, g->mine, g->n, out, err);
+            code = group_reduce(&sum, 1, c->dim, g->mine, g->n, out, err);
             rp_tensor_drop(sum);
         }
         break;
     case RP_OP_ALL_GATHER:
     case RP_OP_ALL_GATHER_START:
-        code = join(of, g->n, c->dim, 0, 1, out, err);
+        code = group_reduce(of, g->n, c->dim, 0, 1, out, err);
         break;
     case RP_OP_COLLECTIVE_BROADCAST:
         *out = rp_tensor_keep(of[0]);
         break;
     case RP_OP_ALL_TO_ALL:
         if (c->dim >= 0)
-            code = join(of, g->n, c->dim, g->mine, g->n, out, err);
+            code = group_reduce(of, g->n, c->dim, g->mine, g->n, out, err);
         else /* operand k of member i is result i of member k */
             *out = rp_tensor_keep(all[g->member[operand]]->parts[g->mine]);
         break;
     default:
-        code = permute(c, e->partition, all, operand, out, err);
+        code = collective_permute(c, e->partition, all, operand, out, err);
     }
     free(of);
     return code;
@@ -215,7 +218,7 @@ static enum rp_code make_results(struct rp_eval *e, const struct rp_node *node,
     uint32_t n = 0;
 
     while (n < node->nin && code == RP_OK) {
-        code = one(e, node, g, all, n, &parts[n], err);
+        code = collective_result(e, node, g, all, n, &parts[n], err);
         n += code == RP_OK;
     }
     if (code == RP_OK &&
@@ -231,9 +234,9 @@ static enum rp_code make_results(struct rp_eval *e, const struct rp_node *node,
     return code;
 }
 
-static enum rp_code collective(struct rp_eval *e, const struct rp_node *node,
-                               struct rp_tensor *const *in, struct rp_tensor **out,
-                               struct rp_err *err)
+static enum rp_code collective_run(struct rp_eval *e, const struct rp_node *node,
+                                   struct rp_tensor *const *in, struct rp_tensor **out,
+                                   struct rp_err *err)
 {
     const struct collective *c = node->attrs;
     struct group *g = malloc(sizeof *g);
@@ -249,7 +252,7 @@ static enum rp_code collective(struct rp_eval *e, const struct rp_node *node,
         code =
             rp_node_error(node, RP_FORMAT, err, "%u operands for a group of %u", node->nin, g->n);
     if (code == RP_OK && e->mesh)
-        code = rp_mesh_meet(e->mesh, e->partition, mine, &all, err);
+        code = rp_mesh_rendezvous(e->mesh, e->partition, mine, &all, err);
     if (code == RP_OK) {
         code = make_results(e, node, g, all, &result, err);
         if (e->mesh)
@@ -303,17 +306,17 @@ static enum rp_code replica_id(struct rp_eval *e, const struct rp_node *node,
 }
 
 const struct rp_kernel rp_kernels_collective[] = {
-    {RP_OP_ALL_REDUCE, prepare, collective},
-    {RP_OP_ALL_REDUCE_START, prepare, collective},
+    {RP_OP_ALL_REDUCE, collective_prepare, collective_run},
+    {RP_OP_ALL_REDUCE_START, collective_prepare, collective_run},
     {RP_OP_ALL_REDUCE_DONE, NULL, rp_kernel_same},
-    {RP_OP_ALL_GATHER, prepare, collective},
-    {RP_OP_ALL_GATHER_START, prepare, collective},
+    {RP_OP_ALL_GATHER, collective_prepare, collective_run},
+    {RP_OP_ALL_GATHER_START, collective_prepare, collective_run},
     {RP_OP_ALL_GATHER_DONE, NULL, pair_done},
-    {RP_OP_REDUCE_SCATTER, prepare, collective},
-    {RP_OP_ALL_TO_ALL, prepare, collective},
-    {RP_OP_COLLECTIVE_BROADCAST, prepare, collective},
-    {RP_OP_COLLECTIVE_PERMUTE, prepare, collective},
-    {RP_OP_COLLECTIVE_PERMUTE_START, prepare, collective},
+    {RP_OP_REDUCE_SCATTER, collective_prepare, collective_run},
+    {RP_OP_ALL_TO_ALL, collective_prepare, collective_run},
+    {RP_OP_COLLECTIVE_BROADCAST, collective_prepare, collective_run},
+    {RP_OP_COLLECTIVE_PERMUTE, collective_prepare, collective_run},
+    {RP_OP_COLLECTIVE_PERMUTE_START, collective_prepare, collective_run},
     {RP_OP_COLLECTIVE_PERMUTE_DONE, NULL, pair_done},
     {RP_OP_PARTITION_ID, NULL, partition_id},
     {RP_OP_REPLICA_ID, NULL, replica_id},

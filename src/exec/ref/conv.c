@@ -37,9 +37,9 @@ enum rp_code rp_conv_fill(struct rp_plan *plan, const struct rp_node *node, stru
 }
 
 /* That the sizes fit each other, so that the loops need not look. */
-static enum rp_code check(const struct rp_conv *c, const struct rp_node *node,
-                          const struct rp_value_shape *in, const struct rp_value_shape *kernel,
-                          const struct rp_value_shape *out, struct rp_err *err)
+static enum rp_code conv_check(const struct rp_conv *c, const struct rp_node *node,
+                               const struct rp_value_shape *in, const struct rp_value_shape *kernel,
+                               const struct rp_value_shape *out, struct rp_err *err)
 {
     size_t rank = c->dims.nspatial + 2;
     int64_t features, outputs, batch;
@@ -71,8 +71,8 @@ enum rp_code rp_conv_prepare(struct rp_plan *plan, struct rp_node *node, struct 
     if (node->nin != 2)
         return rp_node_error(node, RP_UNSUPPORTED, err, "a convolution of %u operands", node->nin);
     RP_TRY(rp_conv_fill(plan, node, c, err));
-    return check(c, node, rp_node_operand(plan, node, 0), rp_node_operand(plan, node, 1),
-                 node->shape, err);
+    return conv_check(c, node, rp_node_operand(plan, node, 0), rp_node_operand(plan, node, 1),
+                      node->shape, err);
 }
 
 struct sizes {
@@ -82,8 +82,8 @@ struct sizes {
 };
 
 /* Offsets of one place of the kernel for one result; false: outside. */
-static bool tap(const struct sizes *s, const int64_t *out, const int64_t *k, int64_t *in_at,
-                int64_t *kernel_at)
+static bool conv_tap(const struct sizes *s, const int64_t *out, const int64_t *k, int64_t *in_at,
+                     int64_t *kernel_at)
 {
     for (size_t d = 0; d < s->c->dims.nspatial; d++) {
         const struct rp_window_dim *w = &s->c->window.dim[d];
@@ -121,7 +121,7 @@ static bool tap(const struct sizes *s, const int64_t *out, const int64_t *k, int
             int64_t at = batch * s->in_stride[d->input_batch] + group * features * di;       \
             int64_t kat = f * s->kernel_stride[d->kernel_output];                            \
                                                                                              \
-            if (tap(s, out, k, &at, &kat))                                                   \
+            if (conv_tap(s, out, k, &at, &kat))                                              \
                 for (int64_t i = 0; i < features; i++)                                       \
                     sum += in[at + i * di] * kernel[kat + i * dk];                           \
         } while (rp_index_next(k, size, d->nspatial));                                       \
@@ -131,8 +131,8 @@ CONVOLVE(one_float, double)
 CONVOLVE(one_integer, uint64_t)
 CONVOLVE(one_complex, double complex)
 
-static void all(const struct sizes *s, unsigned wide, const void *in, const void *kernel,
-                struct rp_tensor *to)
+static void conv_all(const struct sizes *s, unsigned wide, const void *in, const void *kernel,
+                     struct rp_tensor *to)
 {
     int64_t index[RP_TENSOR_RANK] = {0};
 
@@ -171,7 +171,7 @@ enum rp_code rp_conv_run(const struct rp_conv *c, struct rp_tensor *input, struc
     if (code == RP_OK && empty)
         memset(to->data, 0, rp_tensor_bytes(to));
     else if (code == RP_OK)
-        all(&s, wide, in->data, k->data, to);
+        conv_all(&s, wide, in->data, k->data, to);
     if (code == RP_OK)
         code = rp_tensor_as(to, shape->elem, out, err);
     rp_tensor_drop(in);
@@ -180,7 +180,7 @@ enum rp_code rp_conv_run(const struct rp_conv *c, struct rp_tensor *input, struc
     return code;
 }
 
-static enum rp_code convolution(struct rp_eval *e, const struct rp_node *node,
+static enum rp_code conv_kernel(struct rp_eval *e, const struct rp_node *node,
                                 struct rp_tensor *const *in, struct rp_tensor **out,
                                 struct rp_err *err)
 {
@@ -189,6 +189,6 @@ static enum rp_code convolution(struct rp_eval *e, const struct rp_node *node,
 }
 
 const struct rp_kernel rp_kernels_conv[] = {
-    {RP_OP_CONVOLUTION, rp_conv_prepare, convolution},
+    {RP_OP_CONVOLUTION, rp_conv_prepare, conv_kernel},
     {0, NULL, NULL},
 };

@@ -13,8 +13,8 @@
 /* ---- the configuration ---- */
 
 /* What stands behind "key": in it, or NULL. Quotes may be escaped. */
-static const char *config(const struct rp_plan *plan, const struct rp_node *node, const char *key,
-                          const char **end)
+static const char *config_text(const struct rp_plan *plan, const struct rp_node *node,
+                               const char *key, const char **end)
 {
     const struct rp_attr *attr = rp_node_attr(plan, node, RP_ATTR_BACKEND_CONFIG);
     size_t len = strlen(key);
@@ -43,7 +43,7 @@ static const char *config(const struct rp_plan *plan, const struct rp_node *node
 double rp_config_number(const struct rp_plan *plan, const struct rp_node *node, const char *key,
                         double absent)
 {
-    const char *end, *at = config(plan, node, key, &end);
+    const char *end, *at = config_text(plan, node, key, &end);
 
     while (at && at < end && (*at == '"' || *at == '\\'))
         at++;
@@ -53,7 +53,7 @@ double rp_config_number(const struct rp_plan *plan, const struct rp_node *node, 
 void rp_config_word(const struct rp_plan *plan, const struct rp_node *node, const char *key,
                     char *out, size_t cap)
 {
-    const char *end, *at = config(plan, node, key, &end);
+    const char *end, *at = config_text(plan, node, key, &end);
     size_t n = 0;
 
     while (at && at < end && (*at == '"' || *at == '\\' || *at == '['))
@@ -68,7 +68,7 @@ void rp_config_word(const struct rp_plan *plan, const struct rp_node *node, cons
 size_t rp_config_list(const struct rp_plan *plan, const struct rp_node *node, const char *key,
                       int64_t *out, size_t cap)
 {
-    const char *end, *at = config(plan, node, key, &end);
+    const char *end, *at = config_text(plan, node, key, &end);
     size_t n = 0;
 
     for (; at && at < end && *at != ']' && n < cap; at++)
@@ -84,7 +84,7 @@ size_t rp_config_list(const struct rp_plan *plan, const struct rp_node *node, co
 bool rp_config_letter(const struct rp_plan *plan, const struct rp_node *node, const char *key,
                       char is)
 {
-    const char *end, *at = config(plan, node, key, &end);
+    const char *end, *at = config_text(plan, node, key, &end);
 
     while (at && at < end && (*at == '"' || *at == '\\' || *at == '\''))
         at++;
@@ -108,8 +108,8 @@ const struct rp_value_shape *rp_custom_shape(const struct rp_node *node)
                                                                      : node->shape;
 }
 
-static enum rp_code zeros(const struct rp_value_shape *shape, struct rp_tensor **out,
-                          struct rp_err *err)
+static enum rp_code zero_array(const struct rp_value_shape *shape, struct rp_tensor **out,
+                               struct rp_err *err)
 {
     RP_TRY(rp_shape_tensor(shape, out, err));
     memset((*out)->data, 0, rp_tensor_bytes(*out));
@@ -127,7 +127,7 @@ enum rp_code rp_custom_results(const struct rp_node *node, struct rp_tensor *con
     if (all < n || all > 16)
         code = rp_node_error(node, RP_UNSUPPORTED, err, "%zu results", all);
     for (; at < all && code == RP_OK; at++)
-        code = zeros(node->shape->parts[at], &parts[at], err);
+        code = zero_array(node->shape->parts[at], &parts[at], err);
     if (code == RP_OK && node->shape->elem == RP_ELEM_TUPLE)
         return rp_tensor_tuple(parts, all, out, err);
     if (code == RP_OK) {
@@ -147,8 +147,9 @@ static enum rp_code prepare_same(struct rp_plan *plan, struct rp_node *node, str
     return node->nin ? RP_OK : rp_node_error(node, RP_FORMAT, err, "no operand");
 }
 
-static enum rp_code same(struct rp_eval *e, const struct rp_node *node, struct rp_tensor *const *in,
-                         struct rp_tensor **out, struct rp_err *err)
+static enum rp_code name_matches(struct rp_eval *e, const struct rp_node *node,
+                                 struct rp_tensor *const *in, struct rp_tensor **out,
+                                 struct rp_err *err)
 {
     (void)e;
     (void)node;
@@ -157,14 +158,15 @@ static enum rp_code same(struct rp_eval *e, const struct rp_node *node, struct r
     return RP_OK;
 }
 
-static enum rp_code buffer(struct rp_eval *e, const struct rp_node *node,
-                           struct rp_tensor *const *in, struct rp_tensor **out, struct rp_err *err)
+static enum rp_code custom_buffer(struct rp_eval *e, const struct rp_node *node,
+                                  struct rp_tensor *const *in, struct rp_tensor **out,
+                                  struct rp_err *err)
 {
     struct rp_tensor *first = NULL;
 
     (void)e;
     (void)in;
-    RP_TRY(zeros(rp_custom_shape(node), &first, err));
+    RP_TRY(zero_array(rp_custom_shape(node), &first, err));
     return rp_custom_results(node, &first, 1, out, err);
 }
 
@@ -188,15 +190,15 @@ static enum rp_code topk(struct rp_eval *e, const struct rp_node *node, struct r
 }
 
 static const struct rp_custom_target marks[] = {
-    {"Sharding", prepare_same, same},
-    {"SPMDFullToShardShape", prepare_same, same},
-    {"SPMDShardToFullShape", prepare_same, same},
-    {"annotate_device_placement", prepare_same, same},
-    {"MoveToHost", prepare_same, same},
-    {"MoveToDevice", prepare_same, same},
-    {"xla.sdy.*", prepare_same, same},
-    {"LayoutConstraint", prepare_same, same},
-    {"AllocateBuffer", NULL, buffer},
+    {"Sharding", prepare_same, name_matches},
+    {"SPMDFullToShardShape", prepare_same, name_matches},
+    {"SPMDShardToFullShape", prepare_same, name_matches},
+    {"annotate_device_placement", prepare_same, name_matches},
+    {"MoveToHost", prepare_same, name_matches},
+    {"MoveToDevice", prepare_same, name_matches},
+    {"xla.sdy.*", prepare_same, name_matches},
+    {"LayoutConstraint", prepare_same, name_matches},
+    {"AllocateBuffer", NULL, custom_buffer},
     {"TopK", prepare_topk, topk},
     {"__gpu$TopK", prepare_topk, topk},
     {NULL, NULL, NULL},
@@ -213,8 +215,8 @@ const char *rp_custom_name(const struct rp_plan *plan, const struct rp_node *nod
     return known ? attr->at : "";
 }
 
-static const struct rp_custom_target *find(const struct rp_custom_target *table, const char *name,
-                                           size_t n)
+static const struct rp_custom_target *find_target(const struct rp_custom_target *table,
+                                                  const char *name, size_t n)
 {
     for (; table->name; table++) {
         size_t len = strlen(table->name);
@@ -226,7 +228,7 @@ static const struct rp_custom_target *find(const struct rp_custom_target *table,
     return NULL;
 }
 
-static enum rp_code prepare(struct rp_plan *plan, struct rp_node *node, struct rp_err *err)
+static enum rp_code custom_prepare(struct rp_plan *plan, struct rp_node *node, struct rp_err *err)
 {
     static const struct rp_custom_target *const tables[] = {
         marks,           rp_custom_products, rp_custom_convolutions, rp_custom_factors,
@@ -236,7 +238,7 @@ static enum rp_code prepare(struct rp_plan *plan, struct rp_node *node, struct r
     const char *name = rp_custom_name(plan, node, &n);
 
     for (size_t i = 0; !target && i < sizeof tables / sizeof *tables; i++)
-        target = find(tables[i], name, n);
+        target = find_target(tables[i], name, n);
     if (!target)
         return rp_node_error(node, RP_UNSUPPORTED, err, "unsupported custom call '%.*s'", (int)n,
                              name);
@@ -245,6 +247,6 @@ static enum rp_code prepare(struct rp_plan *plan, struct rp_node *node, struct r
 }
 
 const struct rp_kernel rp_kernels_custom[] = {
-    {RP_OP_CUSTOM_CALL, prepare, buffer}, /* what prepare has found runs */
+    {RP_OP_CUSTOM_CALL, custom_prepare, custom_buffer}, /* what prepare has found runs */
     {0, NULL, NULL},
 };

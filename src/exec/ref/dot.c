@@ -25,8 +25,8 @@ static bool contains(const int64_t *list, size_t n, int64_t d)
 }
 
 /* batch, free, contracted; returns the number of free elements. */
-static int64_t arrange(const struct rp_value_shape *s, const int64_t *batch, size_t nbatch,
-                       const int64_t *inner, size_t ninner, uint32_t *perm)
+static int64_t dot_arrange(const struct rp_value_shape *s, const int64_t *batch, size_t nbatch,
+                           const int64_t *inner, size_t ninner, uint32_t *perm)
 {
     int64_t free_elements = 1;
     size_t at = 0;
@@ -52,7 +52,7 @@ static bool in_order(const uint32_t *perm, size_t n)
 }
 
 /* Whether the array lies as batch, contracted, free. */
-static bool flipped(const uint32_t *perm, size_t rank, size_t nbatch, size_t ninner)
+static bool is_flipped(const uint32_t *perm, size_t rank, size_t nbatch, size_t ninner)
 {
     size_t nfree = rank - nbatch - ninner;
     uint32_t other[RP_TENSOR_RANK];
@@ -81,12 +81,12 @@ enum rp_code rp_dot_fill(struct rp_dot *d, const struct rp_node *node,
             return rp_node_error(node, RP_FORMAT, err, "batch dimensions differ");
         d->batch *= lhs->dims[lists[2][i]];
     }
-    d->left = arrange(lhs, lists[2], counts[2], lists[0], counts[0], d->lhs_perm);
-    d->right = arrange(rhs, lists[3], counts[3], lists[1], counts[1], d->rhs_perm);
+    d->left = dot_arrange(lhs, lists[2], counts[2], lists[0], counts[0], d->lhs_perm);
+    d->right = dot_arrange(rhs, lists[3], counts[3], lists[1], counts[1], d->rhs_perm);
     d->lhs_plain = in_order(d->lhs_perm, lhs->rank);
     d->rhs_plain = in_order(d->rhs_perm, rhs->rank);
-    d->lhs_flipped = flipped(d->lhs_perm, lhs->rank, counts[2], counts[0]);
-    d->rhs_flipped = flipped(d->rhs_perm, rhs->rank, counts[3], counts[1]);
+    d->lhs_flipped = is_flipped(d->lhs_perm, lhs->rank, counts[2], counts[0]);
+    d->rhs_flipped = is_flipped(d->rhs_perm, rhs->rank, counts[3], counts[1]);
     return RP_OK;
 }
 
@@ -224,8 +224,8 @@ PRODUCT(product_float, double)
 PRODUCT(product_integer, uint64_t)
 PRODUCT(product_complex, double complex)
 
-static enum rp_code side(struct rp_tensor *t, const uint32_t *perm, bool plain, unsigned wide,
-                         struct rp_tensor **out, struct rp_err *err)
+static enum rp_code dot_side(struct rp_tensor *t, const uint32_t *perm, bool plain, unsigned wide,
+                             struct rp_tensor **out, struct rp_err *err)
 {
     struct rp_tensor *turned;
     enum rp_code code;
@@ -249,9 +249,9 @@ enum rp_code rp_dot_wide(const struct rp_dot *d, struct rp_tensor *lhs, struct r
     enum rp_code code;
 
     *out = NULL;
-    code = side(lhs, d->lhs_perm, d->lhs_plain, wide, &l, err);
+    code = dot_side(lhs, d->lhs_perm, d->lhs_plain, wide, &l, err);
     if (code == RP_OK)
-        code = side(rhs, d->rhs_perm, d->rhs_plain, wide, &r, err);
+        code = dot_side(rhs, d->rhs_perm, d->rhs_plain, wide, &r, err);
     if (code == RP_OK)
         code = rp_tensor_new(wide, dims, 3, out, err);
     if (code == RP_OK)
@@ -263,8 +263,8 @@ enum rp_code rp_dot_wide(const struct rp_dot *d, struct rp_tensor *lhs, struct r
     return code;
 }
 
-static enum rp_code dot(struct rp_eval *e, const struct rp_node *node, struct rp_tensor *const *in,
-                        struct rp_tensor **out, struct rp_err *err)
+static enum rp_code dot_run(struct rp_eval *e, const struct rp_node *node,
+                            struct rp_tensor *const *in, struct rp_tensor **out, struct rp_err *err)
 {
     struct rp_tensor *wide, *cut;
     enum rp_code code;
@@ -281,6 +281,6 @@ static enum rp_code dot(struct rp_eval *e, const struct rp_node *node, struct rp
 }
 
 const struct rp_kernel rp_kernels_dot[] = {
-    {RP_OP_DOT, rp_dot_prepare, dot},
+    {RP_OP_DOT, rp_dot_prepare, dot_run},
     {0, NULL, NULL},
 };

@@ -83,7 +83,7 @@ RUN(transpose)
 
     for (size_t i = 0; i < a->n; i++)
         perm[i] = (uint32_t)a->at[i];
-    return rp_tensor_turn(in[0], perm, e->pool, out, err);
+    return rp_tensor_transpose_spread(in[0], perm, e->pool, out, err);
 }
 
 PREPARE(prepare_reverse)
@@ -115,7 +115,7 @@ RUN(reverse)
 
 /* ---- bitcast: the same bytes in memory, seen as another shape and layout ---- */
 
-static void physical(const struct rp_value_shape *shape, uint32_t *major_first, int64_t *dims)
+static void physical_order(const struct rp_value_shape *shape, uint32_t *major_first, int64_t *dims)
 {
     for (uint32_t i = 0; i < shape->rank; i++) {
         uint32_t d = shape->order ? shape->order[shape->rank - 1 - i] : i;
@@ -147,13 +147,13 @@ RUN(bitcast)
     (void)e;
     if (!from->order && !to->order)
         return rp_tensor_view(in[0], to->elem, to->dims, to->rank, out, err);
-    physical(from, perm, dims);
+    physical_order(from, perm, dims);
     plain = rp_tensor_keep(in[0]);
     if (from->order) {
         rp_tensor_drop(plain);
         RP_TRY(rp_tensor_transpose(in[0], perm, &plain, err));
     }
-    physical(to, perm, dims);
+    physical_order(to, perm, dims);
     code = rp_tensor_view(plain, to->elem, dims, to->rank, &seen, err);
     rp_tensor_drop(plain);
     if (code != RP_OK || !to->order) {
@@ -222,9 +222,9 @@ RUN(slice)
 }
 
 /* Starts of a window of `size` in `of`, clamped; one scalar each, or one vector (old programs). */
-static enum rp_code starts(const struct rp_node *node, struct rp_tensor *const *in, uint32_t n,
-                           const struct rp_tensor *of, const int64_t *size, int64_t *begin,
-                           struct rp_err *err)
+static enum rp_code slice_starts(const struct rp_node *node, struct rp_tensor *const *in,
+                                 uint32_t n, const struct rp_tensor *of, const int64_t *size,
+                                 int64_t *begin, struct rp_err *err)
 {
     for (uint32_t k = 0; k < of->rank; k++) {
         bool vector = n == 1 && in[0]->n == of->rank && of->rank != 1;
@@ -250,7 +250,7 @@ RUN(dynamic_slice)
     for (size_t k = 0; k < s.rank; k++)
         if (node->shape->rank != s.rank || node->shape->dims[k] > in[0]->dims[k])
             return rp_node_error(node, RP_FORMAT, err, "the result does not match the operand");
-    RP_TRY(starts(node, in + 1, node->nin - 1, in[0], (*out)->dims, begin, err));
+    RP_TRY(slice_starts(node, in + 1, node->nin - 1, in[0], (*out)->dims, begin, err));
     rp_strides((*out)->dims, s.rank, s.to);
     rp_strides(in[0]->dims, s.rank, s.from);
     for (size_t k = 0; k < s.rank; k++) {
@@ -273,7 +273,7 @@ RUN(dynamic_update_slice)
         if (in[1]->rank != s.rank || in[1]->dims[k] > in[0]->dims[k])
             return rp_node_error(node, RP_FORMAT, err, "the update does not match the operand");
     memcpy((*out)->data, in[0]->data, rp_tensor_bytes(in[0]));
-    RP_TRY(starts(node, in + 2, node->nin - 2, in[0], in[1]->dims, begin, err));
+    RP_TRY(slice_starts(node, in + 2, node->nin - 2, in[0], in[1]->dims, begin, err));
     rp_strides(in[1]->dims, s.rank, s.from);
     rp_strides(in[0]->dims, s.rank, s.to);
     for (size_t k = 0; k < s.rank; k++) {

@@ -18,7 +18,7 @@ struct norm_attr {
     size_t feature;
 };
 
-static enum rp_code prepare(struct rp_plan *plan, struct rp_node *node, struct rp_err *err)
+static enum rp_code norm_prepare(struct rp_plan *plan, struct rp_node *node, struct rp_err *err)
 {
     struct norm_attr *a = RP_NODE_NEW(plan, struct norm_attr);
     const struct rp_attr *epsilon = rp_node_attr(plan, node, RP_ATTR_EPSILON);
@@ -49,13 +49,13 @@ static size_t feature_of(const struct work *w, size_t i)
     return i / w->inner % w->features;
 }
 
-static double *data(struct rp_tensor *t)
+static double *norm_data(struct rp_tensor *t)
 {
     return (double *)(void *)t->data;
 }
 
-static enum rp_code begin(struct work *w, const struct norm_attr *a, struct rp_tensor *const *in,
-                          uint32_t nin, struct rp_err *err)
+static enum rp_code norm_begin(struct work *w, const struct norm_attr *a,
+                               struct rp_tensor *const *in, uint32_t nin, struct rp_err *err)
 {
     memset(w, 0, sizeof *w);
     for (uint32_t i = 0; i < nin; i++)
@@ -68,8 +68,8 @@ static enum rp_code begin(struct work *w, const struct norm_attr *a, struct rp_t
     return RP_OK;
 }
 
-static enum rp_code end(struct work *w, enum rp_code code, const struct rp_node *node, size_t nout,
-                        struct rp_tensor **out, struct rp_err *err)
+static enum rp_code norm_end(struct work *w, enum rp_code code, const struct rp_node *node,
+                             size_t nout, struct rp_tensor **out, struct rp_err *err)
 {
     struct rp_tensor *parts[3] = {NULL, NULL, NULL};
 
@@ -90,7 +90,8 @@ static enum rp_code end(struct work *w, enum rp_code code, const struct rp_node 
     return code;
 }
 
-static enum rp_code results(struct work *w, const struct rp_tensor *x, size_t n, struct rp_err *err)
+static enum rp_code norm_results(struct work *w, const struct rp_tensor *x, size_t n,
+                                 struct rp_err *err)
 {
     int64_t features = (int64_t)w->features;
 
@@ -102,47 +103,50 @@ static enum rp_code results(struct work *w, const struct rp_tensor *x, size_t n,
     return RP_OK;
 }
 
-static void normalise(const struct work *w, double epsilon, const double *mean,
-                      const double *variance)
+static void norm_apply(const struct work *w, double epsilon, const double *mean,
+                       const double *variance)
 {
-    const double *x = data(w->in[0]), *scale = data(w->in[1]), *offset = data(w->in[2]);
+    const double *x = norm_data(w->in[0]), *scale = norm_data(w->in[1]),
+                 *offset = norm_data(w->in[2]);
 
     for (size_t i = 0; i < w->in[0]->n; i++) {
         size_t f = feature_of(w, i);
 
-        data(w->out[0])[i] = scale[f] * (x[i] - mean[f]) / sqrt(variance[f] + epsilon) + offset[f];
+        norm_data(w->out[0])[i] =
+            scale[f] * (x[i] - mean[f]) / sqrt(variance[f] + epsilon) + offset[f];
     }
 }
 
-static enum rp_code inference(struct rp_eval *e, const struct rp_node *node,
-                              struct rp_tensor *const *in, struct rp_tensor **out,
-                              struct rp_err *err)
+static enum rp_code norm_inference(struct rp_eval *e, const struct rp_node *node,
+                                   struct rp_tensor *const *in, struct rp_tensor **out,
+                                   struct rp_err *err)
 {
     const struct norm_attr *a = node->attrs;
     struct work w;
-    enum rp_code code = begin(&w, a, in, 5, err);
+    enum rp_code code = norm_begin(&w, a, in, 5, err);
 
     (void)e;
     if (code == RP_OK)
-        code = results(&w, in[0], 1, err);
+        code = norm_results(&w, in[0], 1, err);
     if (code == RP_OK)
-        normalise(&w, a->epsilon, data(w.in[3]), data(w.in[4]));
-    return end(&w, code, node, 1, out, err);
+        norm_apply(&w, a->epsilon, norm_data(w.in[3]), norm_data(w.in[4]));
+    return norm_end(&w, code, node, 1, out, err);
 }
 
-static enum rp_code training(struct rp_eval *e, const struct rp_node *node,
-                             struct rp_tensor *const *in, struct rp_tensor **out,
-                             struct rp_err *err)
+static enum rp_code norm_training(struct rp_eval *e, const struct rp_node *node,
+                                  struct rp_tensor *const *in, struct rp_tensor **out,
+                                  struct rp_err *err)
 {
     const struct norm_attr *a = node->attrs;
     struct work w;
-    enum rp_code code = begin(&w, a, in, 3, err);
+    enum rp_code code = norm_begin(&w, a, in, 3, err);
 
     (void)e;
     if (code == RP_OK)
-        code = results(&w, in[0], 3, err);
+        code = norm_results(&w, in[0], 3, err);
     if (code == RP_OK) {
-        double *mean = data(w.out[1]), *variance = data(w.out[2]), *x = data(w.in[0]);
+        double *mean = norm_data(w.out[1]), *variance = norm_data(w.out[2]),
+               *x = norm_data(w.in[0]);
 
         for (size_t i = 0; i < in[0]->n; i++)
             mean[feature_of(&w, i)] += x[i] / (double)w.n;
@@ -151,47 +155,48 @@ static enum rp_code training(struct rp_eval *e, const struct rp_node *node,
 
             variance[feature_of(&w, i)] += d * d / (double)w.n;
         }
-        normalise(&w, a->epsilon, mean, variance);
+        norm_apply(&w, a->epsilon, mean, variance);
     }
-    return end(&w, code, node, 3, out, err);
+    return norm_end(&w, code, node, 3, out, err);
 }
 
 /* Operands: x, scale, mean, variance, gradient of the output. */
-static enum rp_code grad(struct rp_eval *e, const struct rp_node *node, struct rp_tensor *const *in,
-                         struct rp_tensor **out, struct rp_err *err)
+static enum rp_code norm_grad(struct rp_eval *e, const struct rp_node *node,
+                              struct rp_tensor *const *in, struct rp_tensor **out,
+                              struct rp_err *err)
 {
     const struct norm_attr *a = node->attrs;
     struct work w;
-    enum rp_code code = begin(&w, a, in, 5, err);
+    enum rp_code code = norm_begin(&w, a, in, 5, err);
 
     (void)e;
     if (code == RP_OK)
-        code = results(&w, in[0], 3, err);
+        code = norm_results(&w, in[0], 3, err);
     if (code == RP_OK) {
-        double *x = data(w.in[0]), *mean = data(w.in[2]), *dy = data(w.in[4]);
-        double *dscale = data(w.out[1]), *doffset = data(w.out[2]);
+        double *x = norm_data(w.in[0]), *mean = norm_data(w.in[2]), *dy = norm_data(w.in[4]);
+        double *dscale = norm_data(w.out[1]), *doffset = norm_data(w.out[2]);
 
         for (size_t i = 0; i < in[0]->n; i++) {
             size_t f = feature_of(&w, i);
-            double r = 1 / sqrt(data(w.in[3])[f] + a->epsilon);
+            double r = 1 / sqrt(norm_data(w.in[3])[f] + a->epsilon);
 
             dscale[f] += dy[i] * (x[i] - mean[f]) * r;
             doffset[f] += dy[i];
         }
         for (size_t i = 0; i < in[0]->n; i++) {
             size_t f = feature_of(&w, i);
-            double r = 1 / sqrt(data(w.in[3])[f] + a->epsilon), n = (double)w.n;
+            double r = 1 / sqrt(norm_data(w.in[3])[f] + a->epsilon), n = (double)w.n;
 
-            data(w.out[0])[i] = data(w.in[1])[f] * r / n *
-                                (n * dy[i] - doffset[f] - (x[i] - mean[f]) * r * dscale[f]);
+            norm_data(w.out[0])[i] = norm_data(w.in[1])[f] * r / n *
+                                     (n * dy[i] - doffset[f] - (x[i] - mean[f]) * r * dscale[f]);
         }
     }
-    return end(&w, code, node, 3, out, err);
+    return norm_end(&w, code, node, 3, out, err);
 }
 
 const struct rp_kernel rp_kernels_norm[] = {
-    {RP_OP_BATCH_NORM_INFERENCE, prepare, inference},
-    {RP_OP_BATCH_NORM_TRAINING, prepare, training},
-    {RP_OP_BATCH_NORM_GRAD, prepare, grad},
+    {RP_OP_BATCH_NORM_INFERENCE, norm_prepare, norm_inference},
+    {RP_OP_BATCH_NORM_TRAINING, norm_prepare, norm_training},
+    {RP_OP_BATCH_NORM_GRAD, norm_prepare, norm_grad},
     {0, NULL, NULL},
 };

@@ -78,13 +78,14 @@ static void work_end(struct work *w)
     rp_tape_end(&w->frame);
 }
 
-static void fill(char *to, const struct rp_tensor *scalar, size_t n)
+static void fill_initial(char *to, const struct rp_tensor *scalar, size_t n)
 {
     for (size_t i = 0; i < n; i++)
         memcpy(to + i * scalar->unit, scalar->data, scalar->unit);
 }
 
-static void take(char *to, const struct rp_tensor *t, const int64_t *at, int64_t more, size_t n)
+static void reduce_take(char *to, const struct rp_tensor *t, const int64_t *at, int64_t more,
+                        size_t n)
 {
     if (t->unit == 4)
         for (size_t i = 0; i < n; i++)
@@ -95,7 +96,7 @@ static void take(char *to, const struct rp_tensor *t, const int64_t *at, int64_t
 }
 
 /* acc = f(acc, value) in the lanes. */
-static void step(struct work *w, char **acc, size_t n)
+static void reduce_step(struct work *w, char **acc, size_t n)
 {
     for (size_t i = 0; i < w->k; i++) {
         w->frame.reg[i] = acc[i];
@@ -169,8 +170,8 @@ static void reduce_split(const struct rp_reduce *a, const struct rp_tensor *t,
 }
 
 /* Places of the next n results. */
-static void places(int64_t *index, const int64_t *dims, const int64_t *stride, size_t rank,
-                   int64_t *at, size_t n)
+static void window_places(int64_t *index, const int64_t *dims, const int64_t *stride, size_t rank,
+                          int64_t *at, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
         at[i] = 0;
@@ -188,7 +189,7 @@ static void sum_f32(const struct rp_reduce_dims *d, const float *in, float init,
         int64_t red[RP_TENSOR_RANK] = {0}, base;
         double sum = (double)init;
 
-        places(kept, d->kept, d->kept_stride, d->rkept, &base, 1);
+        window_places(kept, d->kept, d->kept_stride, d->rkept, &base, 1);
         for (size_t r = 0; r < d->nred; r++) {
             int64_t at = base;
 
@@ -209,17 +210,17 @@ static void reduce_lanes(struct work *w, const struct rp_reduce_dims *d)
         size_t n = d->nout - o < RP_TAPE_LANES ? d->nout - o : RP_TAPE_LANES;
         int64_t red[RP_TENSOR_RANK] = {0};
 
-        places(kept, d->kept, d->kept_stride, d->rkept, at, n);
+        window_places(kept, d->kept, d->kept_stride, d->rkept, at, n);
         for (size_t i = 0; i < w->k; i++)
-            fill(w->acc[i], w->init[i], n);
+            fill_initial(w->acc[i], w->init[i], n);
         for (size_t r = 0; r < d->nred; r++) {
             int64_t more = 0;
 
             for (size_t k = 0; k < d->rred; k++)
                 more += red[k] * d->red_stride[k];
             for (size_t i = 0; i < w->k; i++)
-                take(w->value[i], w->in[i], at, more, n);
-            step(w, w->acc, n);
+                reduce_take(w->value[i], w->in[i], at, more, n);
+            reduce_step(w, w->acc, n);
             rp_index_next(red, d->red, d->rred);
         }
         for (size_t i = 0; i < w->k; i++)
@@ -306,7 +307,7 @@ static void window_lanes(struct work *w, const struct rp_window *win)
         int64_t in[RP_TENSOR_RANK] = {0}, out[RP_TENSOR_RANK];
 
         for (size_t i = 0; i < w->k; i++)
-            fill(w->acc[i], w->init[i], n);
+            fill_initial(w->acc[i], w->init[i], n);
         do {
             size_t m = 0;
 
@@ -319,12 +320,12 @@ static void window_lanes(struct work *w, const struct rp_window *win)
             for (size_t i = 0; i < w->k; i++) {
                 size_t unit = w->in[i]->unit;
 
-                take(w->value[i], w->in[i], at, 0, m);
+                reduce_take(w->value[i], w->in[i], at, 0, m);
                 for (size_t l = 0; l < m; l++)
                     memcpy(w->packed[i] + l * unit, w->acc[i] + lane[l] * unit, unit);
             }
             if (m)
-                step(w, w->packed, m);
+                reduce_step(w, w->packed, m);
             for (size_t i = 0; i < w->k; i++)
                 for (size_t l = 0; l < m; l++)
                     memcpy(w->acc[i] + lane[l] * w->in[i]->unit, w->packed[i] + l * w->in[i]->unit,
@@ -471,9 +472,9 @@ enum rp_code rp_select_prepare(struct rp_plan *plan, struct rp_node *node, struc
 }
 
 /* The place of the window that is selected: of two, the later one where select says no. */
-static int64_t selected(const struct rp_select_attr *a, struct rp_tape_frame *f,
-                        const struct rp_tensor *t, const int64_t *stride, const int64_t *out,
-                        const int64_t *size)
+static int64_t select_place(const struct rp_select_attr *a, struct rp_tape_frame *f,
+                            const struct rp_tensor *t, const int64_t *stride, const int64_t *out,
+                            const int64_t *size)
 {
     int64_t in[RP_TENSOR_RANK] = {0}, best = -1, at;
 
@@ -507,7 +508,7 @@ static enum rp_code select_all(const struct rp_select_attr *a, const struct rp_t
     for (size_t k = 0; k < t->rank; k++)
         size[k] = a->window.dim[k].size;
     for (size_t i = 0; i < source->n; i++) {
-        int64_t at = selected(a, &select, t, stride, index, size);
+        int64_t at = select_place(a, &select, t, stride, index, size);
 
         if (at >= 0) {
             scatter.reg[0] = source->data + i * source->unit;
@@ -536,7 +537,7 @@ static enum rp_code select_and_scatter(struct rp_eval *e, const struct rp_node *
     if (code == RP_OK)
         code = rp_tensor_new(wide[1]->elem, in[0]->dims, in[0]->rank, &to, err);
     if (code == RP_OK) {
-        fill((char *)to->data, wide[2], to->n);
+        fill_initial((char *)to->data, wide[2], to->n);
         code = select_all(node->attrs, wide[0], wide[1], to, err);
     }
     if (code == RP_OK)

@@ -8,7 +8,7 @@
 
 #include <stdlib.h>
 
-struct service {
+struct child_ctx {
     const struct rp_worker_ops *ops;
     void *self;
     int fd;
@@ -17,7 +17,7 @@ struct service {
     struct rp_tensor **arguments;
 };
 
-static bool child_answer(const struct service *s, uint32_t kind, enum rp_code code, uint64_t n,
+static bool child_answer(const struct child_ctx *s, uint32_t kind, enum rp_code code, uint64_t n,
                          const struct rp_err *err)
 {
     struct rp_wire_head head = {kind, (uint32_t)code, n};
@@ -27,7 +27,7 @@ static bool child_answer(const struct service *s, uint32_t kind, enum rp_code co
     return code == RP_OK || rp_wire_send(s->fd, err, sizeof *err);
 }
 
-static void drop_arguments(struct service *s)
+static void drop_arguments(struct child_ctx *s)
 {
     for (size_t i = 0; s->arguments && i < s->narguments; i++)
         rp_tensor_drop(s->arguments[i]);
@@ -35,7 +35,7 @@ static void drop_arguments(struct service *s)
     s->arguments = NULL;
 }
 
-static enum rp_code receive_argument(struct service *s, size_t i, struct rp_err *err)
+static enum rp_code receive_argument(struct child_ctx *s, size_t i, struct rp_err *err)
 {
     RP_TRY(rp_wire_receive_tensor(s->fd, &s->arguments[i], err));
     if (!s->arguments[i]) /* it is here since the fork */
@@ -43,7 +43,7 @@ static enum rp_code receive_argument(struct service *s, size_t i, struct rp_err 
     return RP_OK;
 }
 
-static bool child_upload(struct service *s, struct rp_err *err)
+static bool child_upload(struct child_ctx *s, struct rp_err *err)
 {
     enum rp_code code = RP_OK;
 
@@ -68,7 +68,7 @@ enum rp_code rp_worker_run_here(const struct rp_worker_ops *ops, void *self, siz
     return RP_OK;
 }
 
-static bool child_run(struct service *s, uint64_t n, struct rp_err *err)
+static bool child_run(struct child_ctx *s, uint64_t n, struct rp_err *err)
 {
     int64_t *ns = calloc((size_t)n + 1, sizeof *ns);
     enum rp_code code;
@@ -84,7 +84,7 @@ static bool child_run(struct service *s, uint64_t n, struct rp_err *err)
     return there;
 }
 
-static bool child_fetch(struct service *s, struct rp_err *err)
+static bool child_fetch(struct child_ctx *s, struct rp_err *err)
 {
     struct rp_tensor **outputs = calloc(s->noutputs + 1, sizeof *outputs);
     enum rp_code code;
@@ -102,7 +102,7 @@ static bool child_fetch(struct service *s, struct rp_err *err)
     return there;
 }
 
-static bool child_profile(struct service *s, uint64_t runs, struct rp_err *err)
+static bool child_profile(struct child_ctx *s, uint64_t runs, struct rp_err *err)
 {
     uint8_t *bytes = NULL;
     size_t n = 0;
@@ -116,7 +116,7 @@ static bool child_profile(struct service *s, uint64_t runs, struct rp_err *err)
 }
 
 /* False: the parent is gone, or nothing can be told it any more. */
-static bool child_serve(struct service *s, const struct rp_wire_head *request)
+static bool child_serve(struct child_ctx *s, const struct rp_wire_head *request)
 {
     struct rp_err err = RP_ERR_INIT;
 
@@ -141,7 +141,7 @@ static bool child_serve(struct service *s, const struct rp_wire_head *request)
 
 void rp_worker_serve(const struct rp_worker_ops *ops, const struct rp_worker_start *start, int fd)
 {
-    struct service s = {.ops = ops, .self = start->self, .fd = fd, .start = start};
+    struct child_ctx s = {.ops = ops, .self = start->self, .fd = fd, .start = start};
     struct rp_worker_facts facts = {0};
     struct rp_err err = RP_ERR_INIT;
     struct rp_wire_head request;

@@ -35,7 +35,7 @@ static size_t outputs_of(const char *text, const struct rp_engine *engine, bool 
         memcpy(memory[i] + 1, in[i]->data, bytes);
         assert_ok(loose ? rp_tensor_borrow(in[i]->elem, in[i]->dims, in[i]->rank, memory[i] + 1,
                                            &used[i], &err)
-                        : rp_tensor_settle(in[i], &used[i], &err),
+                        : rp_tensor_align(in[i], &used[i], &err),
                   &err);
     }
     program.program = p;
