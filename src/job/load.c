@@ -208,11 +208,12 @@ static enum rp_code take_log(struct rp_job *job, const struct rp_loaded *loaded,
     RP_TRY(rp_job_read_byteps(loaded->trace, node, err));
     if (node->ops.n && !node->halves.n)
         node->id = server_of(loaded->source->name);
-    return node->id >= 0 ? RP_OK
-                         : rp_err_set(err, RP_FORMAT,
-                                      "'%s' does not say whose log it is: one of messages has one "
-                                      "sender or receiver, one of a server ends in its number",
-                                      loaded->source->name);
+    return node->id >= 0
+               ? RP_OK
+               : rp_err_set(err, RP_FORMAT,
+                            "'%s': cannot tell which node wrote this log: a log of messages has "
+                            "one sender or receiver, a server's log ends in its number",
+                            loaded->source->name);
 }
 
 static enum rp_code read_trace(void *user, const struct rp_loaded *loaded, struct rp_err *err)
@@ -303,8 +304,8 @@ static enum rp_code find_graph(struct load_ctx *l, size_t *out, struct rp_err *e
     return *out < l->job->nranks
                ? RP_OK
                : rp_err_set(err, RP_FORMAT,
-                            "%.*s has no 'dag.gml', and no 'metadata.json' that would do: which "
-                            "operator makes which gradient is not known",
+                            "%.*s has neither 'dag.gml' nor a usable 'metadata.json': cannot tell "
+                            "which operator produces which gradient",
                             (int)folder_length(l->folder[0]), l->folder[0]);
 }
 
@@ -323,8 +324,7 @@ static enum rp_code share_graph(struct load_ctx *l, struct rp_err *err)
     if (lacking)
         RP_TRY(remark(l,
                       rp_arena_printf(&l->job->arena,
-                                      "%zu ranks have no graph of operators: that of %s stands "
-                                      "for it",
+                                      "%zu ranks have no graph of operators: that of %s is used",
                                       lacking, rank_name(l->job, from, &l->job->arena)),
                       err));
     return RP_OK;
@@ -359,9 +359,8 @@ static enum rp_code check_transfers(struct load_ctx *l, struct rp_err *err)
                ? RP_OK
                : remark(l,
                         rp_arena_printf(&l->job->arena,
-                                        "%s has no sends and receives (comm_detail.json): "
-                                        "reductions are taken whole, as the time behind the last "
-                                        "rank's arrival",
+                                        "%s has no sends and receives (comm_detail.json): each "
+                                        "reduction is one transfer after the last rank's arrival",
                                         rank_name(l->job, without, &l->job->arena)),
                         err);
 }
@@ -400,14 +399,13 @@ static enum rp_code check_party(const struct rp_job *job, int32_t id, size_t nwo
         return RP_OK;
     if (worker && (size_t)number >= nworkers)
         return rp_err_set(err, RP_FORMAT,
-                          "the logs have worker %ld (number %d of ps-lite), but there are traces "
-                          "of %zu workers only",
+                          "the logs mention worker %ld (ps-lite id %d), but there are traces of "
+                          "only %zu workers",
                           number, id, nworkers);
-    return has_log(job, id) ? RP_OK
-                            : rp_err_set(err, RP_FORMAT,
-                                         "there is no log of the messages of %s %ld (number %d of "
-                                         "ps-lite)",
-                                         worker ? "worker" : "server", number, id);
+    return has_log(job, id)
+               ? RP_OK
+               : rp_err_set(err, RP_FORMAT, "missing message log of %s %ld (ps-lite id %d)",
+                            worker ? "worker" : "server", number, id);
 }
 
 static enum rp_code check_servers(struct load_ctx *l, struct rp_err *err)
@@ -417,7 +415,7 @@ static enum rp_code check_servers(struct load_ctx *l, struct rp_err *err)
 
     if (!job->keys.n)
         return rp_err_set(err, RP_FORMAT,
-                          "logs of BytePS without a 'key_dict.txt' that names their keys");
+                          "BytePS logs without the 'key_dict.txt' that names their keys");
     for (i = 0; i < nworkers; i++)
         RP_TRY(check_party(job, (int32_t)(9 + 2 * i), nworkers, err));
     for (i = 0; i < job->nnodes; i++) {
@@ -431,8 +429,8 @@ static enum rp_code check_servers(struct load_ctx *l, struct rp_err *err)
     }
     return works ? RP_OK
                  : remark(l,
-                          "there is no log of the servers' copies and sums: they are taken as "
-                          "waiting before the answers",
+                          "no log of the servers' copies and sums: their time counts as waiting "
+                          "before the answers",
                           err);
 }
 
@@ -488,8 +486,8 @@ static enum rp_code number_ranks(struct rp_job *job, struct rp_err *err)
             r->number = (int32_t)i;
         else if (r->number < 0 || (i && r->number == r[-1].number))
             return rp_err_set(err, RP_FORMAT,
-                              r->number < 0 ? "the rings of %s/%lld do not say which rank it is"
-                                            : "%s/%lld has the number of another rank",
+                              r->number < 0 ? "the rings of %s/%lld do not show its rank"
+                                            : "%s/%lld has the same rank number as another rank",
                               r->host, (long long)r->local);
     }
     return RP_OK;

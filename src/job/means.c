@@ -172,12 +172,13 @@ static enum rp_code join_steps(struct rp_job_means *m, struct rp_err *err)
     m->left_out = most - m->nsteps;
     for (r = 0; r < m->nranks; r++)
         if (!m->work[r].steps.n)
-            return rp_err_set(err, RP_FORMAT,
-                              "rank %zu (%s/%lld) has no step with operators that its graph "
-                              "(dag.gml) knows",
-                              r, m->job->ranks[r].host, (long long)m->job->ranks[r].local);
+            return rp_err_set(
+                err, RP_FORMAT,
+                "rank %zu (%s/%lld) has no step with operators of its graph (dag.gml)", r,
+                m->job->ranks[r].host, (long long)m->job->ranks[r].local);
     return m->nsteps ? RP_OK
-                     : rp_err_set(err, RP_FORMAT, "no step of the job was recorded by all ranks");
+                     : rp_err_set(err, RP_FORMAT,
+                                  "no step of the job was recorded completely by all ranks");
 }
 
 size_t rp_means_step(const struct rp_means_rank *w, int64_t ns)

@@ -224,7 +224,7 @@ struct groups_ctx {
     int64_t *ready_ns;    /* by rank, then group: of one step */
     struct ring *rings;   /* by rank, then group: of one step */
     int64_t *done_ns;     /* by rank: of the group before */
-    bool beside;          /* a vote began before the agreement before it ended */
+    bool overlapping;     /* a vote began before the agreement before it ended */
 };
 
 /* When the last gradient of each group is ready on a rank. */
@@ -264,7 +264,7 @@ static void find_votes(struct groups_ctx *l, size_t g, size_t step)
         if (!v->sync || !v->before)
             continue;
         behind = rp_ns_between(v->before->end_ns, v->sync->begin_ns);
-        l->beside |= behind < -ROUNDING_NS;
+        l->overlapping |= behind < -ROUNDING_NS;
         v->waited = behind >= 0 && behind <= DIRECTLY_NS && v->before->end_ns >= v->ready_ns;
     }
 }
@@ -442,7 +442,7 @@ static void fill_groups(const struct groups_ctx *l)
 
             to->agree_lag_ns = known_or(&s->agree, &all->agree);
             to->vote_lag_ns = vote_lag(s, all, to->agree_lag_ns);
-            to->follow_lag_ns = l->beside ? -1 : known_or(&s->follow, &all->follow);
+            to->follow_lag_ns = l->overlapping ? -1 : known_or(&s->follow, &all->follow);
             to->queue_lag_ns = rp_mean_of(&s->lag);
             to->queue_ns = rp_mean_of(&s->queue);
             to->in_ns = rp_mean_of(&s->in);

@@ -52,7 +52,8 @@ static enum rp_code read_list(struct metadata_ctx *r, const char *op, bool write
                 continue;
             }
             if (rp_json_value(r->json, &value) != RP_JSON_STRING)
-                return rp_err_set(r->err, RP_FORMAT, "'%s' has a tensor whose name is no text", op);
+                return rp_err_set(r->err, RP_FORMAT, "'%s': the name of a tensor must be a text",
+                                  op);
             use.name = key_of(&value);
             if (writes)
                 RP_TRY(rp_vec_push(&r->writes, use, r->err));
@@ -70,7 +71,7 @@ static enum rp_code read_operator(struct metadata_ctx *r, const char *op)
     if (rp_json_value(r->json, &value) != RP_JSON_OBJECT)
         return rp_json_failed(r->json)
                    ? RP_OK
-                   : rp_err_set(r->err, RP_FORMAT, "'%s' is no description of an operator", op);
+                   : rp_err_set(r->err, RP_FORMAT, "'%s': an operator must be an object", op);
     while (rp_json_field(r->json, &key)) {
         bool writes = rp_json_key_is(&key, "output");
 
@@ -98,7 +99,7 @@ static enum rp_code read_all(struct metadata_ctx *r)
             RP_TRY(read_operator(r, op));
         }
     else if (!rp_json_failed(r->json))
-        return rp_err_set(r->err, RP_FORMAT, "no object of operators");
+        return rp_err_set(r->err, RP_FORMAT, "expected an object of operators");
     return rp_json_finish(r->json, r->err);
 }
 

@@ -537,9 +537,9 @@ static enum rp_code check_order(const struct rp_model_ctx *m)
     return code != RP_OK || done == g->nodes.n
                ? code
                : rp_err_set(m->err, RP_FORMAT,
-                            "the records of the job contradict each other: of %zu pieces of work "
-                            "%zu wait for themselves",
-                            g->nodes.n, g->nodes.n - done);
+                            "the records of the job contradict each other: %zu of %zu tasks "
+                            "depend on themselves",
+                            g->nodes.n - done, g->nodes.n);
 }
 
 static enum rp_code describe(struct rp_model_ctx *m)
@@ -552,14 +552,14 @@ static enum rp_code describe(struct rp_model_ctx *m)
         RP_TRY(intern(m, texts[i], &m->name[i]));
     for (i = 0; i < m->job->remarks.n; i++)
         RP_TRY(rp_vec_push(&p->remarks, m->job->remarks.at[i], m->err));
-    p->beside = true;
+    p->parallel_steps = true;
     p->recorded_steps = m->means.nsteps;
     p->nranks = p->graph.nranks = (uint32_t)m->means.nranks;
     p->spread_ratio = m->means.spread_ratio;
     p->measured_ns = (int64_t)llround(m->means.iteration_ns);
     if (m->means.left_out) {
         const char *text = rp_arena_printf(
-            &p->graph.arena, "%zu steps are not whole on every rank: they are left out",
+            &p->graph.arena, "%zu steps are incomplete on some rank: they are left out",
             m->means.left_out);
 
         RP_TRY(text ? rp_vec_push(&p->remarks, text, m->err)

@@ -76,7 +76,7 @@ static enum rp_code read_op(struct rp_pipeline *p, const struct keys *keys, rp_e
     if (!int_arg(t, e, keys->step, &step) || !int_arg(t, e, keys->seq, &seq) || step < 0 ||
         seq < 0 || step >= UINT32_MAX || seq >= UINT32_MAX || dp < 0 || dp >= MOST_RANKS)
         return rp_err_set(err, RP_FORMAT,
-                          "event %u '%s' of a pipeline's timeline has no step, number or rank", e,
+                          "event %u '%s' of a pipeline timeline has no step, number or rank", e,
                           rp_trace_str(t, t->ev.name[e]));
     int_arg(t, e, keys->chunk, &chunk);
     op = (struct rp_pipeline_op){t->ev.ts_ns[e], t->ev.dur_ns[e], t->ev.name[e], (uint32_t)step,
@@ -96,8 +96,9 @@ static enum rp_code read_all(struct rp_pipeline *p, const struct keys *keys, str
         if (!read_thread(t, k, &stage, &tp))
             continue;
         if (tp > 0 && t->tracks[k].end > t->tracks[k].first + 2)
-            return rp_err_set(err, RP_UNSUPPORTED,
-                              "a pipeline's timeline with several tensor-parallel ranks");
+            return rp_err_set(
+                err, RP_UNSUPPORTED,
+                "pipeline timelines with several tensor-parallel ranks are not supported");
         for (e = t->tracks[k].first; e < t->tracks[k].end; e++)
             if (t->origins[t->ev.origin[e]].phase == 'X')
                 RP_TRY(read_op(p, keys, e, stage, err));
@@ -124,7 +125,7 @@ enum rp_code rp_pipeline_read(const struct rp_trace *t, struct rp_pipeline *out,
     *out = (struct rp_pipeline){.trace = t};
     RP_TRY(read_all(out, &keys, err));
     if (!out->ops.n)
-        return rp_err_set(err, RP_FORMAT, "a pipeline's timeline without operations");
+        return rp_err_set(err, RP_FORMAT, "the pipeline timeline has no operations");
     qsort(out->ops.at, out->ops.n, sizeof *out->ops.at, by_place);
     for (i = 0; i < out->ops.n; i++) {
         uint32_t step = out->ops.at[i].step;
@@ -305,11 +306,12 @@ static enum rp_code add_op(struct pipeline_ctx *m, const struct rp_pipeline_op *
                               .kind = RP_SG_COMPUTE};
 
     if (type == TYPES)
-        return rp_err_set(m->err, RP_UNSUPPORTED, "'%s' in a pipeline's timeline is not known",
+        return rp_err_set(m->err, RP_UNSUPPORTED, "unknown operation '%s' in a pipeline timeline",
                           rp_trace_str(m->p.trace, op->type));
     if (op->chunk > 0)
-        return rp_err_set(m->err, RP_UNSUPPORTED,
-                          "a pipeline's timeline with several model chunks a stage");
+        return rp_err_set(
+            m->err, RP_UNSUPPORTED,
+            "pipeline timelines with several model chunks per stage are not supported");
     node.name = m->name[type];
     node.kind = types[type].is_comm ? RP_SG_COMM : RP_SG_COMPUTE;
     RP_TRY(add_node(m, node, op->step, &id));
@@ -532,7 +534,8 @@ static enum rp_code make_graph(struct pipeline_ctx *m)
     size_t i;
 
     if (m->p.nsteps >= RP_NO_STEP)
-        return rp_err_set(m->err, RP_LIMIT, "more than %u steps in a timeline", RP_NO_STEP - 1);
+        return rp_err_set(m->err, RP_LIMIT, "a pipeline timeline with more than %u steps",
+                          RP_NO_STEP - 1);
     RP_TRY(add_names(m));
     for (i = 0; i < m->p.ops.n; i++)
         RP_TRY(add_op(m, &m->p.ops.at[i]));
@@ -543,7 +546,7 @@ static enum rp_code make_graph(struct pipeline_ctx *m)
     m->part->nsteps = m->p.nsteps;
     m->part->recorded_steps = m->p.nsteps;
     m->part->stages = m->p.nstages;
-    m->part->beside = true;
+    m->part->parallel_steps = true;
     m->part->nranks = g->nranks = m->p.ndp * m->p.nstages;
     m->part->measured_ns = measure(&m->p);
     return RP_OK;

@@ -288,7 +288,7 @@ enum rp_code rp_job_read_rings(const char *text, size_t len, struct rp_job_rank 
 
     out->number = -1;
     if (!find_rings(&s))
-        return rp_err_set(err, RP_FORMAT, "no \"Ring\" in it");
+        return rp_err_set(err, RP_FORMAT, "the file has no \"Ring\"");
     RP_TRY(read_pairs(&s, list, MOST, &n));
     if (!n)
         return RP_OK;

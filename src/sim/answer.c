@@ -115,7 +115,7 @@ static int64_t path_steps(const struct answer_ctx *a)
 {
     uint32_t n = a->run.parts[0]->nsteps;
 
-    return n > 1 && !a->run.parts[0]->beside ? n - 1 : 1;
+    return n > 1 && !a->run.parts[0]->parallel_steps ? n - 1 : 1;
 }
 
 static enum rp_code fill_path(struct answer_ctx *a, struct rp_err *err)

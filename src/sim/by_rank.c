@@ -206,7 +206,7 @@ static enum rp_code set_last_slack(struct slack_ctx *s)
 {
     const struct rp_sim_part *part = s->run->parts[0];
     uint32_t v, n = (uint32_t)rp_overlay_ntasks(&s->run->overlay);
-    size_t steps = part->beside ? part->nsteps : 0;
+    size_t steps = part->parallel_steps ? part->nsteps : 0;
     int64_t *last = calloc(steps + 1, sizeof *last);
 
     if (!last)

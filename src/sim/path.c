@@ -172,12 +172,12 @@ enum rp_code rp_sim_path(const struct rp_sim_run *run, const struct rp_sim_resul
 {
     struct path_ctx w = {.run = run, .r = result};
     size_t begin = 0, end = run->parts[0]->nsteps - 1;
-    bool one = run->parts[0]->nsteps == 1 || run->parts[0]->beside;
+    bool one = run->parts[0]->nsteps == 1 || run->parts[0]->parallel_steps;
     uint32_t first, last;
     enum rp_code code;
 
     memset(out, 0, sizeof *out);
-    if (run->parts[0]->beside) {
+    if (run->parts[0]->parallel_steps) {
         RP_TRY(usual_step(run, result, &begin, err));
         end = begin;
     }

@@ -353,7 +353,7 @@ static enum rp_code add_marks(struct trace_ctx *t, uint32_t *first, size_t n, st
 /* Steps beside each other: each begins where the one before ended. */
 static enum rp_code shift_steps(struct trace_ctx *t, struct rp_err *err)
 {
-    size_t step, n = t->run->parts[0]->beside ? t->run->parts[0]->nsteps : 0;
+    size_t step, n = t->run->parts[0]->parallel_steps ? t->run->parts[0]->nsteps : 0;
     uint32_t i, tasks = (uint32_t)rp_overlay_ntasks(&t->run->overlay);
     int64_t sum = 0, last;
 

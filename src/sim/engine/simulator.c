@@ -378,7 +378,7 @@ static enum rp_code run_simulation(struct sim *s, struct rp_err *err)
         return RP_OK;
     for (i = 0; i < n && !s->state.at[i].degree; i++)
         ;
-    return rp_err_set(err, RP_BUG, "the simulation cannot go on: task %zu waits for itself", i);
+    return rp_err_set(err, RP_BUG, "the simulation is stuck: task %zu depends on itself", i);
 }
 
 static void release_lines(struct device *d)

@@ -112,8 +112,8 @@ static uint32_t link_device(const struct expand_ctx *x, uint32_t rank, uint16_t 
     const struct rp_sim_part *first = x->run->parts[0];
     uint32_t ranks = (uint32_t)x->run->nranks * first->nranks;
 
-    return x->run->links + 2 * (ranks * (first->beside && step != RP_NO_STEP ? step : 0) + rank) +
-           way;
+    return x->run->links +
+           2 * (ranks * (first->parallel_steps && step != RP_NO_STEP ? step : 0) + rank) + way;
 }
 
 /* way 0: to the next rank, 1: to the one before. */

@@ -32,7 +32,7 @@ static const struct rp_field part_fields[] = {PART(RECORD, graph, &rp_stepgraph_
                                               PART(PLAIN, spread_ratio),
                                               PART(PLAIN, nranks),
                                               PART(PLAIN, stages),
-                                              PART(PLAIN, beside),
+                                              PART(PLAIN, parallel_steps),
                                               PART(PLAIN, recorded_steps),
                                               PART(PLAIN_VEC, waits, struct rp_sim_wait),
                                               PART(VEC, remarks, &rp_type_string),

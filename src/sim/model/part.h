@@ -53,7 +53,7 @@ struct rp_sim_part {
     double spread_ratio;     /* how far steps are from it, on average; NaN: fewer than two */
     uint32_t nranks;         /* that it holds: 1, or all of a job */
     uint32_t stages;         /* of a pipeline's timeline; 0: it is none */
-    bool beside;             /* its steps stand beside each other, each from 0 on */
+    bool parallel_steps;     /* its steps do not follow each other: each starts at 0 */
     size_t recorded_steps;   /* of a job or a timeline */
     RP_VEC(struct rp_sim_wait) waits; /* of a job */
     RP_VEC(const char *) remarks;     /* to be told with the answer */

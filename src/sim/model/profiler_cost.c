@@ -248,13 +248,14 @@ enum rp_code rp_sim_cost_calibrate(struct rp_sim_run *run, int64_t unprofiled_ns
     int i;
 
     if (!run->parts[0]->quick_ns)
-        return rp_err_set(err, RP_UNSUPPORTED,
-                          "what recording cost cannot be told here, so it cannot be calibrated");
+        return rp_err_set(
+            err, RP_UNSUPPORTED,
+            "the cost of recording cannot be estimated here, so it cannot be calibrated");
     RP_TRY(step_at(run, MOST, &least, err));
     if ((double)least > target * (1 + CLOSE_ENOUGH))
         return rp_err_set(err, RP_USAGE,
-                          "an unprofiled step of %.3f ms: without any cost of recording on the "
-                          "host the step still takes %.3f ms",
+                          "'--unprofiled-step' %.3f ms is too short: even without any cost of "
+                          "recording the step takes %.3f ms",
                           target / 1e6, (double)least / 1e6);
     if (target < (double)least)
         target = (double)least;

@@ -64,7 +64,7 @@ static uint32_t device_of(const struct rp_sim_run *run, size_t node)
 static enum rp_code add_links(struct rp_sim_run *run, struct rp_err *err)
 {
     const struct rp_sim_part *first = run->parts[0];
-    size_t i, n = 2 * run->nranks * first->nranks * (first->beside ? first->nsteps : 1);
+    size_t i, n = 2 * run->nranks * first->nranks * (first->parallel_steps ? first->nsteps : 1);
     uint32_t device;
 
     run->links = (uint32_t)run->tasks.devices.n;
@@ -213,7 +213,7 @@ enum rp_code rp_sim_step_ns(const struct rp_sim_run *run, const struct rp_sim_re
     size_t i, n = run->parts[0]->nsteps;
     int64_t *first, last = 0;
 
-    if (run->parts[0]->beside)
+    if (run->parts[0]->parallel_steps)
         return mean_end(run, result, out, err);
     first = malloc(n * sizeof *first);
     if (!first)

@@ -65,7 +65,7 @@ static void setup(struct ring *r, uint32_t n, const int64_t *work_ns)
     }
     r->part.nsteps = 1;
     r->part.nranks = n;
-    r->part.beside = true;
+    r->part.parallel_steps = true;
     r->list[0] = &r->part;
     assert_ok(rp_sim_run_init(&r->run, r->list, 1, &err), &err);
 }

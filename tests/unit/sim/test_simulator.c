@@ -150,7 +150,7 @@ static void a_cycle_is_an_error(void **state)
     assert_code(rp_task_graph_freeze(&g, NULL), RP_OK);
     assert_code(rp_overlay_init(&o, &g, NULL), RP_OK);
     assert_code(rp_simulate(&o, &r, &err), RP_BUG);
-    assert_non_null(strstr(err.text, "waits for itself"));
+    assert_non_null(strstr(err.text, "depends on itself"));
     rp_sim_result_release(&r);
     rp_overlay_release(&o);
     rp_task_graph_release(&g);
