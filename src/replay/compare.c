@@ -11,6 +11,7 @@
 #include "replay/replay.h"
 
 #include "base/decimal.h"
+#include "base/order.h"
 #include "exec/engine/timing.h"
 #include "io/json_pull.h"
 
@@ -21,12 +22,7 @@
 #define SIGNIFICANT 0.02
 #define LEAST       0.03 /* a change that counts */
 
-static int by_time(const void *a, const void *b)
-{
-    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-
-    return (x > y) - (x < y);
-}
+RP_ORDER(by_time, int64_t, RP_COMPARE(*a, *b))
 
 /* The low times' median, and the logarithm of their upper over their lower quartile. */
 static double low_median(const struct rp_replay_times *t, double *scatter)

@@ -4,6 +4,7 @@
  * a RunMetadata): the trace is read as any other, and what `top` says of it are the instructions.
  * XLA names kernels after the instructions they were made of; TensorFlow's rows are operations.
  */
+#include "base/order.h"
 #include "explain/top/top.h"
 #include "formats/write/writers.h"
 #include "replay/replay.h"
@@ -261,12 +262,7 @@ enum rp_code rp_replay_trace(const struct rp_session_run *run, const char *path,
     return code;
 }
 
-static int by_total(const void *a, const void *b)
-{
-    const struct rp_replay_op *x = a, *y = b;
-
-    return (x->total_ns < y->total_ns) - (x->total_ns > y->total_ns);
-}
+RP_ORDER(by_total, struct rp_replay_op, RP_DOWN(total_ns))
 
 enum rp_code rp_replay_instructions(const struct rp_session_run *run, int64_t most,
                                     struct rp_result *result, struct rp_err *err)

@@ -11,6 +11,8 @@
  */
 #include "exec/engine/timing.h"
 
+#include "base/order.h"
+
 #include <dirent.h>
 #include <inttypes.h>
 #include <math.h>
@@ -37,12 +39,7 @@ int64_t rp_exec_now(void)
     return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
-static int by_time(const void *a, const void *b)
-{
-    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-
-    return (x > y) - (x < y);
-}
+RP_ORDER(by_time, int64_t, RP_COMPARE(*a, *b))
 
 static int64_t percentile(const int64_t *sorted, size_t n, double share)
 {

@@ -15,6 +15,7 @@
  * narrower than f32 are widened and the result is rounded once.
  */
 #include "exec/fast/conv.h"
+#include "base/order.h"
 #include "base/threads.h"
 #include "exec/eval/lanes.h"
 #include "exec/eval/strided.h"
@@ -187,13 +188,7 @@ struct axis {
     int64_t size, w_first, w_step, *x;
 };
 
-static int by_step(const void *a, const void *b)
-{
-    int64_t x = llabs(((const struct axis *)a)->w_step),
-            y = llabs(((const struct axis *)b)->w_step);
-
-    return (x < y) - (x > y);
-}
+RP_ORDER(by_step, struct axis, RP_COMPARE(llabs(b->w_step), llabs(a->w_step)))
 
 /* The axes of a phase, in the order of w. room: one for each element of each. */
 static void axes_of(const struct phase *r, struct axis *axis, int64_t *room)

@@ -28,7 +28,7 @@ static void fast_kernels(const struct rp_kernel **by_code)
         by_code[own[i].code] = &own[i];
 }
 
-static void mark_loose(struct rp_plan *plan)
+static void mark_unaligned(struct rp_plan *plan)
 {
     for (size_t i = 0; i < plan->program->computations.n; i++) {
         struct rp_graph *g = &plan->graphs[i];
@@ -52,7 +52,7 @@ static enum rp_code fast_improve(struct rp_plan *plan, struct rp_err *err)
     blas = RP_NODE_NEW(plan, struct rp_blas);
     if (blas && rp_blas_open(blas))
         plan->blas = blas;
-    mark_loose(plan);
+    mark_unaligned(plan);
     return rp_loops_form(plan, err);
 }
 

@@ -9,8 +9,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Outputs of a program with synthetic inputs; loose: each input stands at an odd address. */
-static size_t outputs_of(const char *text, const struct rp_engine *engine, bool loose,
+/* Outputs of a program with synthetic inputs; unaligned: each input begins at an odd address. */
+static size_t outputs_of(const char *text, const struct rp_engine *engine, bool unaligned,
                          struct rp_tensor **out)
 {
     struct rp_engine_options options = {.threads = 3};
@@ -33,9 +33,9 @@ static size_t outputs_of(const char *text, const struct rp_engine *engine, bool 
         memory[i] = malloc(bytes + 1);
         assert_non_null(memory[i]);
         memcpy(memory[i] + 1, in[i]->data, bytes);
-        assert_ok(loose ? rp_tensor_borrow(in[i]->elem, in[i]->dims, in[i]->rank, memory[i] + 1,
-                                           &used[i], &err)
-                        : rp_tensor_align(in[i], &used[i], &err),
+        assert_ok(unaligned ? rp_tensor_borrow(in[i]->elem, in[i]->dims, in[i]->rank, memory[i] + 1,
+                                               &used[i], &err)
+                            : rp_tensor_align(in[i], &used[i], &err),
                   &err);
     }
     program.program = p;
@@ -56,13 +56,13 @@ static size_t outputs_of(const char *text, const struct rp_engine *engine, bool 
     return n;
 }
 
-static void same(const char *text, bool loose)
+static void same(const char *text, bool unaligned)
 {
     struct rp_tensor *want[4] = {NULL}, *got[4] = {NULL};
     size_t n = outputs_of(text, &rp_engine_ref, false, want);
     double most = 0;
 
-    assert_int_equal(outputs_of(text, &rp_engine_fast, loose, got), n);
+    assert_int_equal(outputs_of(text, &rp_engine_fast, unaligned, got), n);
     for (size_t i = 0; i < n; i++) {
         assert_int_equal(got[i]->n, want[i]->n);
         for (size_t k = 0; k < want[i]->n; k++)
