@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Chunks double from 4 KiB to 1 MiB; a larger thing gets a chunk of its own. */
+/* Chunks double from 4 KiB to 1 MiB; a larger object gets a chunk of its own. */
 #include "base/arena.h"
 
 #include "base/vec.h"
@@ -54,7 +54,7 @@ void rp_arena_release(struct rp_arena *arena)
     struct rp_arena_chunk *chunk = arena->chunks;
     struct rp_arena_column *column;
 
-    for (column = arena->columns; column; column = column->next) /* they stand in the chunks */
+    for (column = arena->columns; column; column = column->next) /* the nodes are in the chunks */
         rp_vec_drop(column->at, column->cap, column->size);
     while (chunk) {
         struct rp_arena_chunk *next = chunk->next;
@@ -218,7 +218,7 @@ void rp_arena_adopt(struct rp_arena *to, struct rp_arena *from)
         column = &(*column)->next;
     *column = to->columns;
     to->columns = from->columns;
-    if (to->chunks) { /* behind its first chunk, which is the one that is being filled */
+    if (to->chunks) { /* after its first chunk, which is being filled */
         *chunk = to->chunks->next;
         to->chunks->next = from->chunks;
     } else {

@@ -2,9 +2,9 @@
 #ifndef RP_BASE_ARENA_H
 #define RP_BASE_ARENA_H
 /*
- * An arena owns many small things that die together: a trace's tables, a result's rows. Things in
- * it are never freed one by one. Bulk columns do not belong here (see vec.h): a growing array would
- * leave its abandoned halves behind. Not thread-safe.
+ * An arena owns many small objects of one lifetime: the tables of a trace, the rows of a result.
+ * Objects are never freed one by one. Large growing arrays do not belong here (see vec.h): their
+ * old copies would stay. Not thread-safe.
  *
  *   chunk:  [ header | thing | redzone | thing | redzone | ... free ... ]
  *

@@ -51,8 +51,8 @@ static void take(struct digits *g, char c)
     g->count++;
 }
 
-/* s is past the sign. Returns false where the text is not a number. */
-static bool collect(const char *s, const char *end, struct digits *g)
+/* s is past the sign. Returns false if the text is not a number. */
+static bool collect_digits(const char *s, const char *end, struct digits *g)
 {
     bool any = false, negative;
     int64_t exponent = 0;
@@ -88,7 +88,8 @@ static bool nonzero_from(const struct digits *g, int64_t from)
     return g->last_nonzero >= 0 && g->last_nonzero >= from;
 }
 
-static unsigned slow(const char *s, const char *end, bool negative, unsigned scale, int64_t *value)
+static unsigned parse_slow(const char *s, const char *end, bool negative, unsigned scale,
+                           int64_t *value)
 {
     uint64_t limit = (uint64_t)INT64_MAX + negative, v = 0;
     struct digits g;
@@ -96,7 +97,7 @@ static unsigned slow(const char *s, const char *end, bool negative, unsigned sca
     int64_t keep, i;
 
     *value = 0;
-    if (!collect(s, end, &g))
+    if (!collect_digits(s, end, &g))
         return RP_DECIMAL_INVALID;
     flags = (negative ? RP_DECIMAL_NEGATIVE : 0) |
             (nonzero_from(&g, g.point) ? RP_DECIMAL_FRACTION : 0);
@@ -132,21 +133,21 @@ unsigned rp_decimal_parse(const char *s, size_t len, unsigned scale, int64_t *va
     for (p = s; p < end && is_digit(*p); p++)
         v = v * 10 + (uint64_t)(*p - '0');
     if (p == s || end - s > 18)
-        return slow(s, end, negative, scale, value);
+        return parse_slow(s, end, negative, scale, value);
     if (p < end && *p == '.') {
         uint64_t whole = v;
 
         for (p++; p < end && is_digit(*p); p++, decimals++)
             v = v * 10 + (uint64_t)(*p - '0');
         if (p < end || !decimals || decimals > scale || v > INT64_MAX / power10[scale - decimals])
-            return slow(s, end, negative, scale, value);
+            return parse_slow(s, end, negative, scale, value);
         v *= power10[scale - decimals];
         *value = negative ? -(int64_t)v : (int64_t)v;
         return (negative ? RP_DECIMAL_NEGATIVE : 0) |
                (v != whole * power10[scale] ? RP_DECIMAL_FRACTION : 0);
     }
     if (p < end || v > INT64_MAX / power10[scale])
-        return slow(s, end, negative, scale, value);
+        return parse_slow(s, end, negative, scale, value);
     v *= power10[scale];
     *value = negative ? -(int64_t)v : (int64_t)v;
     return negative ? RP_DECIMAL_NEGATIVE : 0;

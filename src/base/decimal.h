@@ -3,8 +3,8 @@
 #define RP_BASE_DECIMAL_H
 /*
  * Exact decimals: text such as "1623143089861.125" becomes an integer in units of 10^-scale, never
- * through a double. Digits beyond the scale are rounded half to even, and the flags say what was
- * done, so that a reader can count it.
+ * through a double. Digits beyond the scale are rounded half to even; flags report what was done,
+ * so that a reader can count it.
  */
 #include <stddef.h>
 #include <stdint.h>
@@ -12,7 +12,7 @@
 
 enum {
     RP_DECIMAL_ROUNDED = 1,  /* digits were lost */
-    RP_DECIMAL_RANGE = 2,    /* beyond int64: the nearest end was taken */
+    RP_DECIMAL_RANGE = 2,    /* beyond int64: saturated */
     RP_DECIMAL_FRACTION = 4, /* the number as written is not an integer */
     RP_DECIMAL_INVALID = 8,  /* not a number (also NaN and Infinity): value 0 */
     RP_DECIMAL_NEGATIVE = 16

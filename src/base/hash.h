@@ -24,7 +24,7 @@ static inline uint64_t rp_hash_u64(uint64_t x)
     return rp_hash_mix(x ^ UINT64_C(0x9e3779b97f4a7c15), UINT64_C(0xd6e8feb86659fd93));
 }
 
-/* One value after another; unlike rp_hash_mix alone, zeros do not swallow what came before. */
+/* Combines a hash with a value; unlike rp_hash_mix alone, zeros do not erase the hash so far. */
 static inline uint64_t rp_hash_join(uint64_t hash, uint64_t value)
 {
     return rp_hash_u64(rp_hash_u64(hash) + value);
@@ -91,7 +91,7 @@ static inline uint32_t rp_map_get(const struct rp_map *map, uint64_t key)
 /* Sets or replaces; value must not be RP_MAP_NONE. */
 enum rp_code rp_map_put(struct rp_map *map, uint64_t key, uint32_t value, struct rp_err *err);
 
-/* The value of key; where it is new, `fresh` becomes its value first. */
+/* The value of key; a new key gets the value `fresh`. */
 static inline enum rp_code rp_map_intern(struct rp_map *map, uint64_t key, uint32_t fresh,
                                          uint32_t *value, struct rp_err *err)
 {

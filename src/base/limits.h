@@ -2,8 +2,8 @@
 #ifndef RP_BASE_LIMITS_H
 #define RP_BASE_LIMITS_H
 /*
- * What a reader may use before it gives up with RP_LIMIT. Every reader takes these from its first
- * version, so that no input can take the machine's memory or run for ever.
+ * What a reader may use before it fails with RP_LIMIT, so that no input can exhaust memory or run
+ * for ever. Every reader takes them.
  */
 #include <stdint.h>
 

@@ -2,13 +2,12 @@
 #ifndef RP_BASE_ORDER_H
 #define RP_BASE_ORDER_H
 /*
- * Sorting and searching in the words of what is compared.
+ * Comparators for qsort and binary searches, written as expressions.
  *
- *     RP_ORDER(by_rank_then_time, struct visit, RP_UP(rank), RP_DOWN(begin_ns))
- *     qsort(visits, n, sizeof *visits, by_rank_then_time);
+ *     RP_ORDER(by_rank_then_time, struct span, RP_UP(rank), RP_DOWN(begin_ns))
+ *     qsort(spans, n, sizeof *spans, by_rank_then_time);
  *
- *     RP_LOWER_BOUND(i, n, visits[i].begin_ns < ns);   the first visit that does not begin before
- * ns
+ *     RP_LOWER_BOUND(i, n, spans[i].begin_ns < ns);   the first that begins at or after ns
  */
 #include <stddef.h>
 
@@ -35,9 +34,9 @@
     ((order_ = (k1)) || (order_ = (k2)) || (order_ = (k3)) || (order_ = (k4)) || (order_ = (k5)))
 
 /* Sets i to the first of 0 .. n - 1 for which `before`, an expression of i, is false, or to n. All
-   for which it is true must stand first. */
+ * for which it is true must come first. */
 #define RP_LOWER_BOUND(i, n, before) RP_LOWER_BOUND_FROM(i, 0, n, before)
-/* The same between begin and end - 1; end where there is none. */
+/* The same from begin to end - 1, or end. */
 #define RP_LOWER_BOUND_FROM(i, begin, end, before) \
     do {                                           \
         size_t low_ = (begin), high_ = (end);      \

@@ -4,7 +4,7 @@
 /*
  * Interned strings: each different byte string once, named by a dense 32-bit id. Id 0 is the empty
  * string. Equality is decided by the bytes; the hash only finds the candidate. Strings may contain
- * NUL; one more NUL stands behind each, so that they print as C strings.
+ * NUL; each is followed by one more NUL, so that they can be used as C strings.
  *
  *   bytes:   \0 f o r w a r d \0 a d d \0 ...
  *   offset:  0  1              9       13      (n + 1 entries; the NUL belongs to the string)
@@ -30,7 +30,7 @@ void rp_strtab_release(struct rp_strtab *tab);
 enum rp_code rp_strtab_intern(struct rp_strtab *tab, const char *s, size_t len, uint32_t *id,
                               struct rp_err *err);
 
-/* The id of s, or UINT32_MAX where it is not in the table. */
+/* The id of s, or UINT32_MAX if it is not in the table. */
 uint32_t rp_strtab_find(const struct rp_strtab *tab, const char *s, size_t len);
 
 /* Borrowed until the next intern. */

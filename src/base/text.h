@@ -2,7 +2,7 @@
 #ifndef RP_BASE_TEXT_H
 #define RP_BASE_TEXT_H
 /*
- * Showing people where a text input is wrong: line and column of a byte, the line with a caret
+ * Shows where a text input is wrong: line and column of a byte, the line with a caret
  * under it, and short excerpts that are safe on a terminal (control and non-ASCII bytes as \xNN).
  */
 #include "base/err.h"

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The pool's threads look for the next batch for a moment, then sleep: waking one takes longer than
- * many a batch of the replay engine, which follow one another within microseconds. A batch is a
- * counter of the next job; a thread joins it and leaves it under the lock. The caller works too, so
- * a pool of N has N-1 threads.
+ * The threads of the pool spin for the next batch for a short time, then sleep: waking a thread
+ * takes longer than many batches of the replay engine, which follow each other within microseconds.
+ * A batch is a counter of the next job; a thread joins it and leaves it under the lock. The caller
+ * works too, so a pool of N has N-1 threads.
  */
 #include "base/threads.h"
 
@@ -15,7 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define LOOK_NS 50000 /* how long a thread looks before it sleeps */
+#define LOOK_NS 50000 /* how long a thread spins before it sleeps */
 
 struct rp_pool {
     pthread_mutex_t lock;
@@ -23,7 +23,7 @@ struct rp_pool {
     pthread_t *thread;
     unsigned nthreads; /* beside the caller */
     _Atomic unsigned busy;
-    _Atomic unsigned batch; /* how many began, or the pool ends */
+    _Atomic unsigned batch; /* changes when a batch begins or the pool ends */
     bool stop;
 
     rp_job_fn *job; /* the batch; NULL between batches */
@@ -77,8 +77,8 @@ static void breathe(void)
 #endif
 }
 
-/* Until the number is another one (or, with until_zero, 0), or the time is over. */
-static void look(_Atomic unsigned *at, unsigned seen, bool until_zero)
+/* Spins until the value changes (with until_zero: until it is 0), or the time is over. */
+static void spin_until(_Atomic unsigned *at, unsigned seen, bool until_zero)
 {
     int64_t end = now_ns() + LOOK_NS;
 
@@ -139,7 +139,7 @@ static void *worker(void *arg)
 
         run_jobs(pool);
         pthread_mutex_unlock(&pool->lock);
-        look(&pool->batch, seen, false);
+        spin_until(&pool->batch, seen, false);
         pthread_mutex_lock(&pool->lock);
         while (pool->batch == seen && !pool->stop)
             pthread_cond_wait(&pool->work, &pool->lock);
@@ -162,7 +162,7 @@ enum rp_code rp_pool_new(unsigned threads, struct rp_pool **out, struct rp_err *
     pthread_mutex_init(&pool->lock, NULL);
     pthread_cond_init(&pool->work, NULL);
     pthread_cond_init(&pool->idle, NULL);
-    /* Fewer threads than asked for is slower, not wrong. */
+    /* Fewer threads than requested are slower, not wrong. */
     while (pool->nthreads + 1 < want &&
            !pthread_create(&pool->thread[pool->nthreads], NULL, worker, pool))
         pool->nthreads++;
@@ -209,10 +209,10 @@ enum rp_code rp_pool_each(struct rp_pool *pool, size_t n, rp_job_fn *job, void *
     pool->batch++;
     pthread_cond_broadcast(&pool->work);
     run_jobs(pool);
-    pool->job = NULL; /* who comes late finds nothing */
+    pool->job = NULL; /* a thread that comes late finds no job */
     if (pool->busy) {
         pthread_mutex_unlock(&pool->lock);
-        look(&pool->busy, 0, true);
+        spin_until(&pool->busy, 0, true);
         pthread_mutex_lock(&pool->lock);
     }
     while (pool->busy)

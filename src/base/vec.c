@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Where a block lives is decided by its size alone (a block of PAGED bytes or more is mapped), so
- * no flag has to be kept: capacity * element size says which call gives it back.
+ * Whether a block is mapped is decided by its size alone (PAGED bytes or more), so no flag is
+ * needed: capacity * element size decides how it is freed.
  */
 #include "base/vec.h"
 
@@ -11,7 +11,7 @@
 
 #define PAGED ((size_t)256 << 10)
 #define PAGE  ((size_t)4096)
-#define LARGE ((size_t)2 << 20) /* a large page, where there are any */
+#define LARGE ((size_t)2 << 20) /* a huge page */
 
 static size_t rounded(size_t bytes)
 {
@@ -80,7 +80,7 @@ void rp_vec_expect_full(void *at, size_t bytes)
     uintptr_t end = ((uintptr_t)at + bytes) & ~(LARGE - 1);
 
 #ifdef MADV_HUGEPAGE
-    /* Only a wish: without large pages everything works as well. */
+    /* A hint only. */
     if (bytes >= PAGED && begin < end)
         (void)madvise((char *)at + (begin - (uintptr_t)at), end - begin, MADV_HUGEPAGE);
 #else

@@ -167,8 +167,8 @@ static struct rp_work_owner place_of(struct placer *p, const struct rp_work_item
     return place;
 }
 
-static void count(struct rp_coverage *c, const struct rp_work_item *item,
-                  const struct rp_work_owner *place)
+static void count_coverage(struct rp_coverage *c, const struct rp_work_item *item,
+                           const struct rp_work_owner *place)
 {
     int64_t dur = rp_ns_between(item->begin_ns, item->end_ns);
 
@@ -215,7 +215,7 @@ static enum rp_code place_all(struct placer *p, struct rp_err *err)
     RP_TRY(rp_vec_reserve(&p->out->owners, n, err));
     for (i = 0; i < n; i++) {
         p->out->owners.at[i] = place_of(p, &p->work->items.at[i]);
-        count(&p->out->coverage, &p->work->items.at[i], &p->out->owners.at[i]);
+        count_coverage(&p->out->coverage, &p->work->items.at[i], &p->out->owners.at[i]);
     }
     p->out->owners.n = n;
     return RP_OK;

@@ -48,7 +48,7 @@ static int64_t source_ns(const struct descent *d, const struct rp_clock_particip
     return d->turned ? rp_ns_between(v->begin_ns, 0) : v->end_ns;
 }
 
-static bool lower(struct descent *d, uint32_t clock, int64_t limit_ns, struct cause cause)
+static bool lower_clock(struct descent *d, uint32_t clock, int64_t limit_ns, struct cause cause)
 {
     if (limit_ns >= d->x[clock])
         return false;
@@ -59,7 +59,7 @@ static bool lower(struct descent *d, uint32_t clock, int64_t limit_ns, struct ca
 
 /* The participant that left first (negated: that arrived last), among those whose adjustment is
  * bounded. */
-static uint32_t tightest(const struct descent *d, uint32_t rendezvous)
+static uint32_t tightest_participant(const struct descent *d, uint32_t rendezvous)
 {
     const struct rp_clock_facts *f = d->f;
     uint32_t i, best = RP_CLOCK_NONE;
@@ -83,7 +83,7 @@ static uint32_t tightest(const struct descent *d, uint32_t rendezvous)
 static bool lower_rendezvous(struct descent *d, uint32_t rendezvous)
 {
     const struct rp_clock_facts *f = d->f;
-    uint32_t i, source = tightest(d, rendezvous), from;
+    uint32_t i, source = tightest_participant(d, rendezvous), from;
     bool changed = false;
     int64_t limit;
 
@@ -96,8 +96,8 @@ static bool lower_rendezvous(struct descent *d, uint32_t rendezvous)
         const struct rp_clock_participant *v = &f->participants[i];
 
         if (f->known[v->rank] && (d->turned || v->binds) && i != source)
-            changed |= lower(d, v->rank, rp_ns_between(target_ns(d, v), limit),
-                             (struct cause){from, i, source, false});
+            changed |= lower_clock(d, v->rank, rp_ns_between(target_ns(d, v), limit),
+                                   (struct cause){from, i, source, false});
     }
     return changed;
 }
@@ -110,10 +110,11 @@ static bool lower_message(struct descent *d, uint32_t i)
 
     if (!d->f->known[target] || !d->f->known[source] || d->x[source] == FAR)
         return false;
-    return lower(d, target, rp_ns_sum(d->x[source], room), (struct cause){source, i, i, true});
+    return lower_clock(d, target, rp_ns_sum(d->x[source], room),
+                       (struct cause){source, i, i, true});
 }
 
-static bool pass(struct descent *d)
+static bool run_pass(struct descent *d)
 {
     const struct rp_clock_facts *f = d->f;
     bool changed = false;
@@ -144,12 +145,12 @@ static uint32_t on_cycle(struct descent *d)
 }
 
 /* Repeats passes until nothing changes. Returns a clock on a cycle if that never happens. */
-static uint32_t descend(struct descent *d)
+static uint32_t run_passes(struct descent *d)
 {
     size_t passes;
     uint32_t cycle;
 
-    for (passes = 0; pass(d); passes++) {
+    for (passes = 0; run_pass(d); passes++) {
         cycle = on_cycle(d);
         if (cycle != RP_CLOCK_NONE || passes > d->f->nclocks)
             return cycle;
@@ -205,7 +206,7 @@ static struct rp_clock_conflict conflict_of(const struct descent *d, uint32_t cl
     return x;
 }
 
-static void start(struct descent *d, int64_t value_ns)
+static void start_descent(struct descent *d, int64_t value_ns)
 {
     uint32_t c;
 
@@ -216,14 +217,14 @@ static void start(struct descent *d, int64_t value_ns)
 }
 
 /* Drops constraints until the rest can be satisfied. */
-static void settle(struct descent *d, struct rp_clocks *out)
+static void drop_conflicts(struct descent *d, struct rp_clocks *out)
 {
     for (;;) {
         struct rp_clock_conflict x;
         uint32_t cycle;
 
-        start(d, 0);
-        cycle = descend(d);
+        start_descent(d, 0);
+        cycle = run_passes(d);
         out->consistent = cycle == RP_CLOCK_NONE;
         if (out->consistent || out->nconflicts == CONFLICTS_MAX)
             return;
@@ -236,8 +237,8 @@ static void settle(struct descent *d, struct rp_clocks *out)
 
 /* ------------------------------------------------------------------ entries */
 
-static enum rp_code make(struct descent *d, const struct rp_clock_facts *f, struct rp_arena *arena,
-                         struct rp_err *err)
+static enum rp_code init_descent(struct descent *d, const struct rp_clock_facts *f,
+                                 struct rp_arena *arena, struct rp_err *err)
 {
     *d = (struct descent){.f = f};
     d->x = RP_ARENA_NEW(arena, int64_t, f->nclocks + 1);
@@ -253,18 +254,18 @@ enum rp_code rp_clock_fit(const struct rp_clock_facts *f, struct rp_arena *arena
     int64_t first;
     uint32_t c;
 
-    RP_TRY(make(&d, f, arena, err));
+    RP_TRY(init_descent(&d, f, arena, err));
     out->conflicts = RP_ARENA_NEW(arena, struct rp_clock_conflict, CONFLICTS_MAX);
     if (!out->conflicts)
         return rp_err_nomem(err, "aligning clocks");
     memset(adjust_ns, 0, f->nclocks * sizeof *adjust_ns);
-    settle(&d, out);
+    drop_conflicts(&d, out);
     if (!out->consistent)
         return RP_OK;
     memcpy(adjust_ns, d.x, f->nclocks * sizeof *adjust_ns);
     d.turned = true;
-    start(&d, 0);
-    descend(&d);
+    start_descent(&d, 0);
+    run_passes(&d);
     for (c = 0; c < f->nclocks; c++) {
         int64_t sum = rp_ns_between(d.x[c], adjust_ns[c]); /* twice the middle */
 
@@ -282,15 +283,15 @@ enum rp_code rp_clock_bounds(const struct rp_clock_facts *f, struct rp_arena *ar
     struct descent d;
     uint32_t c;
 
-    RP_TRY(make(&d, f, arena, err));
-    start(&d, FAR);
+    RP_TRY(init_descent(&d, f, arena, err));
+    start_descent(&d, FAR);
     d.x[0] = 0;
-    descend(&d);
+    run_passes(&d);
     memcpy(high_ns, d.x, f->nclocks * sizeof *high_ns);
     d.turned = true;
-    start(&d, FAR);
+    start_descent(&d, FAR);
     d.x[0] = 0;
-    descend(&d);
+    run_passes(&d);
     for (c = 0; c < f->nclocks; c++)
         low_ns[c] = d.x[c] == FAR ? INT64_MIN : rp_ns_between(d.x[c], 0);
     return RP_OK;

@@ -245,7 +245,7 @@ static void time_rendezvous(struct finder *f)
 }
 
 /* The median of one coordinate of some points. */
-static int64_t middle(struct finder *f, const struct point *p, size_t n, bool of_x)
+static int64_t median_coordinate(struct finder *f, const struct point *p, size_t n, bool of_x)
 {
     size_t i;
 
@@ -259,7 +259,7 @@ static int64_t middle(struct finder *f, const struct point *p, size_t n, bool of
  * a lower limit. */
 static double spread_of(struct finder *f, const struct point *p, size_t n)
 {
-    int64_t mid = middle(f, p, n, false), two_thirds, nine_tenths;
+    int64_t mid = median_coordinate(f, p, n, false), two_thirds, nine_tenths;
     size_t i;
 
     for (i = 0; i < n; i++) {
@@ -291,9 +291,10 @@ static double take_drift(struct finder *f, struct point *p, size_t n, int64_t at
 
     if (n < DRIFT_POINTS)
         return 0;
-    dx = (double)rp_ns_between(middle(f, p, third, true), middle(f, p + (n - third), third, true));
-    dy =
-        (double)rp_ns_between(middle(f, p, third, false), middle(f, p + (n - third), third, false));
+    dx = (double)rp_ns_between(median_coordinate(f, p, third, true),
+                               median_coordinate(f, p + (n - third), third, true));
+    dy = (double)rp_ns_between(median_coordinate(f, p, third, false),
+                               median_coordinate(f, p + (n - third), third, false));
     if (dx <= 0 || fabs(dy) > dx * DRIFT_MAX_PPB / 1e9)
         return 0;
     drift = dy / dx;
@@ -308,7 +309,7 @@ static double take_drift(struct finder *f, struct point *p, size_t n, int64_t at
 /* The time of a rendezvous depends on the clock itself, the more the fewer participants it has.
  * This is the factor by which distances from the other clocks are wider than those from the
  * rendezvous. */
-static double widening(const struct finder *f, uint32_t clock)
+static double widening_factor(const struct finder *f, uint32_t clock)
 {
     double participants = f->clock_first[clock + 1] - f->clock_first[clock], all = 0;
     uint32_t i;
@@ -330,9 +331,9 @@ static void fit_line(struct finder *f, uint32_t clock)
         return;
     qsort(f->points, n, sizeof *f->points, by_x);
     l->n = (uint32_t)n;
-    l->at_ns = middle(f, f->points, n, true);
+    l->at_ns = median_coordinate(f, f->points, n, true);
     l->drift = take_drift(f, f->points, n, l->at_ns);
-    l->spread_ns = spread_of(f, f->points, n) * widening(f, clock);
+    l->spread_ns = spread_of(f, f->points, n) * widening_factor(f, clock);
     l->offset_ns = weighted_median(f->points, n);
 }
 
@@ -353,7 +354,7 @@ static void refer_to_first(struct finder *f)
     }
 }
 
-static void sweep(struct finder *f)
+static void sweep_clocks(struct finder *f)
 {
     uint32_t c;
 
@@ -365,7 +366,7 @@ static void sweep(struct finder *f)
 
 /* ------------------------------------------------------------------ the tables */
 
-static enum rp_code allocate(struct finder *f, struct rp_err *err)
+static enum rp_code allocate_tables(struct finder *f, struct rp_err *err)
 {
     const struct rp_clock_input *in = f->in;
 
@@ -448,7 +449,8 @@ static void copy_facts(struct finder *f, struct rp_clocks *out)
 
 /* ------------------------------------------------------------------ what is certain */
 
-static enum rp_code gather(struct finder *f, struct rp_clock_facts *facts, struct rp_err *err)
+static enum rp_code gather_constraints(struct finder *f, struct rp_clock_facts *facts,
+                                       struct rp_err *err)
 {
     bool *known = RP_ARENA_NEW(f->arena, bool, f->nclocks + 1);
     size_t i;
@@ -498,8 +500,8 @@ static int64_t uncertainty(const struct line *l, int64_t low_ns, int64_t high_ns
     return spread;
 }
 
-static void put(const struct finder *f, const int64_t *low, const int64_t *high,
-                struct rp_clocks *out)
+static void put_clocks(const struct finder *f, const int64_t *low, const int64_t *high,
+                       struct rp_clocks *out)
 {
     size_t r;
 
@@ -539,7 +541,7 @@ static size_t count_rendezvous(const struct finder *f)
     return n;
 }
 
-static enum rp_code bind(struct finder *f, struct rp_clocks *out, struct rp_err *err)
+static enum rp_code apply_constraints(struct finder *f, struct rp_clocks *out, struct rp_err *err)
 {
     int64_t *adjust = RP_ARENA_NEW(f->arena, int64_t, f->nclocks + 1);
     int64_t *low = RP_ARENA_NEW(f->arena, int64_t, f->nclocks + 1);
@@ -549,7 +551,7 @@ static enum rp_code bind(struct finder *f, struct rp_clocks *out, struct rp_err 
 
     if (!adjust || !low || !high)
         return rp_err_nomem(err, "aligning clocks");
-    RP_TRY(gather(f, &facts, err));
+    RP_TRY(gather_constraints(f, &facts, err));
     RP_TRY(rp_clock_fit(&facts, f->arena, adjust, out, err));
     for (c = 0; c < f->nclocks; c++) {
         low[c] = INT64_MIN;
@@ -562,7 +564,7 @@ static enum rp_code bind(struct finder *f, struct rp_clocks *out, struct rp_err 
         high[c] = high[c] == INT64_MAX ? high[c] : rp_ns_sum(high[c], f->lines[c].offset_ns);
         f->lines[c].offset_ns = rp_ns_sum(f->lines[c].offset_ns, adjust[c]);
     }
-    put(f, low, high, out);
+    put_clocks(f, low, high, out);
     return RP_OK;
 }
 
@@ -581,7 +583,7 @@ enum rp_code rp_clocks_find(const struct rp_clock_input *in, struct rp_arena *ar
         return rp_err_nomem(err, "aligning clocks");
     if (!in->nranks)
         return RP_OK;
-    RP_TRY(allocate(&f, err));
+    RP_TRY(allocate_tables(&f, err));
     RP_TRY(number_clocks(&f, out, err));
     copy_facts(&f, out);
     weigh_rendezvous(&f);
@@ -592,10 +594,10 @@ enum rp_code rp_clocks_find(const struct rp_clock_input *in, struct rp_arena *ar
         while (seed_by_rendezvous(&f))
             ;
         for (i = 0; !swept && i < SWEEPS; i++)
-            sweep(&f);
+            sweep_clocks(&f);
         swept = true;
     } while (seed_by_messages(&f));
-    return bind(&f, out, err);
+    return apply_constraints(&f, out, err);
 }
 
 int64_t rp_clock_time(const struct rp_clock *clock, int64_t ns)

@@ -62,7 +62,7 @@ struct gatherer {
     RP_VEC(struct found) found;
 };
 
-static enum rp_code keep(struct gatherer *g, rp_str s, const char **out, struct rp_err *err)
+static enum rp_code keep_text(struct gatherer *g, rp_str s, const char **out, struct rp_err *err)
 {
     uint32_t at;
 
@@ -90,7 +90,7 @@ static enum rp_code set_group(struct gatherer *g, const struct rp_coll_facts *f,
                               struct rp_collective *c, struct rp_err *err)
 {
     if (f->group != RP_NONE) {
-        RP_TRY(keep(g, f->group, &c->group, err));
+        RP_TRY(keep_text(g, f->group, &c->group, err));
     } else if (f->group_number >= 0) {
         c->group = rp_arena_printf(g->arena, "%lld", (long long)f->group_number);
         if (!c->group)
@@ -137,7 +137,8 @@ static enum rp_code set_key(struct gatherer *g, struct rp_collective *c, struct 
     return RP_OK;
 }
 
-static enum rp_code add(struct gatherer *g, const struct found *found, struct rp_err *err)
+static enum rp_code add_collective(struct gatherer *g, const struct found *found,
+                                   struct rp_err *err)
 {
     rp_event e = found->event;
     struct rp_coll_facts f = rp_coll_read(&g->reader, e, found->launch);
@@ -153,7 +154,7 @@ static enum rp_code add(struct gatherer *g, const struct found *found, struct rp
                               .launch = found->launch,
                               .kind = (uint8_t)f.kind};
 
-    RP_TRY(keep(g, g->t->ev.name[e], &c.name, err));
+    RP_TRY(keep_text(g, g->t->ev.name[e], &c.name, err));
     RP_TRY(set_group(g, &f, &c, err));
     c.name_hash = rp_hash_bytes(c.name, strlen(c.name));
     c.index = g->stream_count.at[found->stream]++;
@@ -294,7 +295,8 @@ static enum rp_code find_spans(struct gatherer *g, const struct rp_scope *scope,
     return RP_OK;
 }
 
-static enum rp_code gather(struct gatherer *g, const struct rp_scope *scope, struct rp_err *err)
+static enum rp_code gather_collectives(struct gatherer *g, const struct rp_scope *scope,
+                                       struct rp_err *err)
 {
     size_t i;
 
@@ -305,7 +307,7 @@ static enum rp_code gather(struct gatherer *g, const struct rp_scope *scope, str
     if (g->found.n)
         qsort(g->found.at, g->found.n, sizeof *g->found.at, by_start);
     for (i = 0; i < g->found.n; i++)
-        RP_TRY(add(g, &g->found.at[i], err));
+        RP_TRY(add_collective(g, &g->found.at[i], err));
     g->out->sequenced = g->out->sequenced && g->out->list.n && !g->out->on_host;
     g->out->grouped = g->out->grouped && g->out->group_hash && !g->out->on_host;
     return RP_OK;
@@ -322,7 +324,7 @@ enum rp_code rp_collectives_init(struct rp_collectives *out, const struct rp_wor
     out->base_ns = work->trace->has_base ? work->trace->base_ns : 0;
     rp_map_init(&g.texts);
     rp_map_init(&g.seen);
-    code = gather(&g, scope, err);
+    code = gather_collectives(&g, scope, err);
     rp_coll_reader_release(&g.reader);
     rp_map_release(&g.texts);
     rp_map_release(&g.seen);

@@ -149,7 +149,7 @@ static rp_event last_call(const struct rp_trace *t, uint32_t link)
     return last;
 }
 
-static enum rp_code count(struct finder *f, int64_t *out, struct rp_err *err)
+static enum rp_code count_captured(struct finder *f, int64_t *out, struct rp_err *err)
 {
     const struct rp_trace *t = f->t;
 
@@ -176,7 +176,7 @@ enum rp_code rp_captured_launches(const struct rp_trace *trace, int64_t *out, st
     *out = 0;
     if (!f.what)
         return rp_err_nomem(err, "looking for captures");
-    code = count(&f, out, err);
+    code = count_captured(&f, out, err);
     free(f.what);
     rp_vec_release(&f.edges);
     rp_vec_release(&f.windows);

@@ -63,7 +63,7 @@ static bool in_scope(const struct collector *c, rp_event e)
 }
 
 /* Self times of all calls; parents come before their children. */
-static enum rp_code measure(struct collector *c, struct rp_err *err)
+static enum rp_code measure_self_times(struct collector *c, struct rp_err *err)
 {
     const struct rp_events *ev = &c->t->ev;
     rp_event e, p;
@@ -190,7 +190,7 @@ enum rp_code rp_host_calls_init(struct rp_host_calls *out, const struct rp_trace
     *out = (struct rp_host_calls){0};
     code = rp_strtab_init(&c.names, err);
     if (code == RP_OK)
-        code = measure(&c, err);
+        code = measure_self_times(&c, err);
     if (code == RP_OK)
         code = count_calls(&c, floor_ns, err);
     if (code == RP_OK)
@@ -249,8 +249,9 @@ static enum rp_code map_names(const struct rp_host_calls *const *ranks, size_t n
     return RP_OK;
 }
 
-static enum rp_code gather(const struct rp_host_calls *const *ranks, size_t n,
-                           struct rp_arena *arena, struct rp_call_names *out, struct rp_err *err)
+static enum rp_code gather_calls(const struct rp_host_calls *const *ranks, size_t n,
+                                 struct rp_arena *arena, struct rp_call_names *out,
+                                 struct rp_err *err)
 {
     size_t r, g, total = 0;
 
@@ -298,7 +299,7 @@ enum rp_code rp_call_names_join(const struct rp_host_calls *const *ranks, size_t
         code = map_names(ranks, n, &tab, arena, out, err);
     rp_strtab_release(&tab);
     RP_TRY(code);
-    RP_TRY(gather(ranks, n, arena, out, err));
+    RP_TRY(gather_calls(ranks, n, arena, out, err));
     for (r = 0; r < n; r++)
         for (i = 0; i < ranks[r]->slow.n; i++) {
             struct rp_call_name *name = &out->at[out->to[r][ranks[r]->slow.at[i].name]];

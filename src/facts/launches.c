@@ -71,7 +71,7 @@ void rp_queues_release(struct rp_queues *q)
 }
 
 /* How many of n ascending values are at or before a time. */
-static uint32_t until(const int64_t *v, uint32_t n, int64_t at_ns)
+static uint32_t count_until(const int64_t *v, uint32_t n, int64_t at_ns)
 {
     uint32_t low = 0, high = n;
 
@@ -90,6 +90,6 @@ int64_t rp_queue_length(const struct rp_queues *q, uint32_t stream, int64_t at_n
 {
     uint32_t first = q->begin[stream], n = q->begin[stream + 1] - first;
 
-    return (int64_t)until(q->launched + first, n, at_ns) -
-           (int64_t)until(q->started + first, n, at_ns);
+    return (int64_t)count_until(q->launched + first, n, at_ns) -
+           (int64_t)count_until(q->started + first, n, at_ns);
 }

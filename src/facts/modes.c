@@ -28,7 +28,7 @@ static int bin_of(int64_t ns)
     return (int)(AN_OCTAVE * log2((double)(ns > 0 ? ns : 0) + KNEE_NS));
 }
 
-static void smooth(const int64_t *sorted, size_t n, struct axis *a)
+static void smooth_bins(const int64_t *sorted, size_t n, struct axis *a)
 {
     static const double weight[REACH + 1] = {0.3324, 0.2349, 0.0829, 0.0146, 0.0013};
     size_t i;
@@ -100,7 +100,7 @@ static void merge_peaks(struct axis *a)
 }
 
 /* The median of the durations from i to n that are in the bins around a peak. */
-static int64_t densest(const int64_t *sorted, size_t i, size_t n, int peak)
+static int64_t densest_duration(const int64_t *sorted, size_t i, size_t n, int peak)
 {
     size_t first, end;
 
@@ -119,7 +119,7 @@ size_t rp_modes_find(const int64_t *sorted, size_t n, struct rp_mode *out)
 
     if (!n)
         return 0;
-    smooth(sorted, n, &a);
+    smooth_bins(sorted, n, &a);
     find_peaks(&a);
     merge_peaks(&a);
     for (p = 0; p < a.npeaks; p++) {
@@ -129,8 +129,8 @@ size_t rp_modes_find(const int64_t *sorted, size_t n, struct rp_mode *out)
             ;
         if (end == begin)
             continue;
-        out[found++] = (struct rp_mode){densest(sorted, begin, end, a.peak[p]), sorted[begin],
-                                        sorted[end - 1], (int64_t)(end - begin)};
+        out[found++] = (struct rp_mode){densest_duration(sorted, begin, end, a.peak[p]),
+                                        sorted[begin], sorted[end - 1], (int64_t)(end - begin)};
         begin = end;
     }
     return found;

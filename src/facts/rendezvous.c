@@ -172,7 +172,7 @@ static const struct rp_collective *collective_of(const struct matcher *m, const 
 }
 
 /* Whether tickets with the same key are a rendezvous. */
-static bool agree(const struct matcher *m, const struct ticket *t, size_t n)
+static bool tickets_agree(const struct matcher *m, const struct ticket *t, size_t n)
 {
     bool some = m->out->rule == RP_RENDEZVOUS_BY_SEQUENCE ||
                 m->out->rule == RP_RENDEZVOUS_BY_GROUP ||
@@ -221,7 +221,8 @@ static void set_times(const struct matcher *m, struct rp_rendezvous *x)
     }
 }
 
-static enum rp_code meet(struct matcher *m, const struct ticket *t, size_t n, struct rp_err *err)
+static enum rp_code add_rendezvous(struct matcher *m, const struct ticket *t, size_t n,
+                                   struct rp_err *err)
 {
     struct rp_rendezvous *x = &m->out->at[m->out->n];
     uint32_t i;
@@ -260,8 +261,8 @@ static enum rp_code match_by(struct matcher *m, enum rp_rendezvous_rule rule, st
                           t->key[1] == m->tickets.at[end].key[1];
              end++)
             ;
-        if (agree(m, t, end - i))
-            RP_TRY(meet(m, t, end - i, err));
+        if (tickets_agree(m, t, end - i))
+            RP_TRY(add_rendezvous(m, t, end - i, err));
     }
     return RP_OK;
 }
@@ -288,7 +289,7 @@ static int by_last(const void *pa, const void *pb)
 }
 
 /* Replaces recorded times that contradict each other by times on estimated clocks (clocks.h). */
-static enum rp_code align(struct matcher *m, struct rp_err *err)
+static enum rp_code align_clocks(struct matcher *m, struct rp_err *err)
 {
     struct rp_clocks clocks;
     size_t r, i;
@@ -305,7 +306,7 @@ static enum rp_code align(struct matcher *m, struct rp_err *err)
 }
 
 /* Tries the rules in order of preference until one matches something. */
-static enum rp_code match(struct matcher *m, struct rp_err *err)
+static enum rp_code match_collectives(struct matcher *m, struct rp_err *err)
 {
     bool sequenced = true, grouped = true, mixed = false, on_host = true;
     uint64_t group = 0;
@@ -353,12 +354,12 @@ enum rp_code rp_rendezvous_find(const struct rp_collectives *const *ranks, size_
         out->nlost += ranks[r]->list.n;
     }
     if (n > 1)
-        code = match(&m, err);
+        code = match_collectives(&m, err);
     if (!out->n)
         out->rule = RP_RENDEZVOUS_BY_NONE;
     out->clocks_differ = clocks_differ(out);
     if (code == RP_OK && out->clocks_differ)
-        code = align(&m, err);
+        code = align_clocks(&m, err);
     rp_vec_release(&m.tickets);
     return code;
 }

@@ -111,7 +111,7 @@ static int by_begin(const void *pa, const void *pb)
     return (a->receive > b->receive) - (a->receive < b->receive);
 }
 
-static enum rp_code find(struct finder *f)
+static enum rp_code find_transfers(struct finder *f)
 {
     const struct rp_trace *t = f->t;
     rp_event e;
@@ -150,7 +150,7 @@ enum rp_code rp_tensor_transfers_find(const struct rp_trace *t, rp_tensor_transf
 
     out->n = 0;
     rp_map_init(&f.last_of);
-    code = find(&f);
+    code = find_transfers(&f);
     rp_arg_key_release(&f.edge);
     rp_arg_key_release(&f.from);
     rp_arg_key_release(&f.to);

@@ -123,7 +123,7 @@ static bool in_scope(const struct collector *c, const struct rp_work_item *item)
     return at >= c->scope.begin_ns && at < c->scope.end_ns;
 }
 
-static enum rp_code collect(struct collector *c, rp_event e, struct rp_err *err)
+static enum rp_code collect_work(struct collector *c, rp_event e, struct rp_err *err)
 {
     struct rp_work_item item = {.begin_ns = c->t->ev.ts_ns[e],
                                 .end_ns = rp_event_end_ns(c->t, e),
@@ -178,7 +178,7 @@ static enum rp_code collect_all(struct collector *c, struct rp_err *err)
         for (e = t->tracks[track].first; e < t->tracks[track].end; e++)
             if (rp_kind_is_device_work(t->ev.kind[e]) && t->ev.ts_ns[e] != RP_NO_TS &&
                 t->ev.dur_ns[e] >= 0)
-                RP_TRY(collect(c, e, err));
+                RP_TRY(collect_work(c, e, err));
     }
     return RP_OK;
 }
@@ -254,7 +254,7 @@ struct rp_breakdown rp_work_breakdown(const struct rp_work_unions *u)
 }
 
 /* How much of [begin, end) the union covers. */
-static int64_t clipped(const rp_interval_vec *u, int64_t begin_ns, int64_t end_ns)
+static int64_t clipped_length(const rp_interval_vec *u, int64_t begin_ns, int64_t end_ns)
 {
     return rp_union_covers(u->at, u->n, begin_ns, end_ns);
 }
@@ -282,10 +282,10 @@ struct rp_breakdown rp_work_breakdown_of(const struct rp_work_unions *u, int64_t
     struct rp_breakdown b = {.begin_ns = begin_ns,
                              .end_ns = end_ns,
                              .window_ns = rp_ns_between(begin_ns, end_ns),
-                             .busy_ns = clipped(&u->all, begin_ns, end_ns),
-                             .compute_ns = clipped(&cls[RP_WORK_COMPUTE], begin_ns, end_ns),
-                             .comm_ns = clipped(&cls[RP_WORK_COMM], begin_ns, end_ns),
-                             .memory_ns = clipped(&cls[RP_WORK_MEMORY], begin_ns, end_ns)};
+                             .busy_ns = clipped_length(&u->all, begin_ns, end_ns),
+                             .compute_ns = clipped_length(&cls[RP_WORK_COMPUTE], begin_ns, end_ns),
+                             .comm_ns = clipped_length(&cls[RP_WORK_COMM], begin_ns, end_ns),
+                             .memory_ns = clipped_length(&cls[RP_WORK_MEMORY], begin_ns, end_ns)};
 
     b.exposed_comm_ns = rp_ns_between(
         clipped_common(&cls[RP_WORK_COMM], &cls[RP_WORK_COMPUTE], begin_ns, end_ns), b.comm_ns);

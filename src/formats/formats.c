@@ -27,8 +27,8 @@ void rp_import_release(struct rp_import *import)
     *import = (struct rp_import)RP_IMPORT_INIT;
 }
 
-/* Nothing fits: shows what is there and what would do. */
-static enum rp_code unknown(const uint8_t *head, size_t n, struct rp_err *err)
+/* No format fits: shows the first bytes and the formats. */
+static enum rp_code unknown_format(const uint8_t *head, size_t n, struct rp_err *err)
 {
     char shown[160], names[400];
     size_t len = 0;
@@ -41,7 +41,7 @@ static enum rp_code unknown(const uint8_t *head, size_t n, struct rp_err *err)
     return rp_err_context(err, RP_FORMAT, "supported formats: %s", names);
 }
 
-/* There is no first byte: because the content is empty, cut short, or damaged at once. */
+/* There is no first byte: the content is empty, truncated, or damaged at its start. */
 static enum rp_code no_bytes(struct rp_input *in, struct rp_err *err)
 {
     size_t got;
@@ -52,7 +52,7 @@ static enum rp_code no_bytes(struct rp_input *in, struct rp_err *err)
                          rp_input_truncated(in) ? "cut short before its first byte" : "empty");
 }
 
-/* Errors of the input name the file already. */
+/* Adds the file name, unless the error has it already. */
 static enum rp_code name_file(const struct rp_input *in, enum rp_code code, struct rp_err *err)
 {
     const char *name = rp_input_borrow_name(in), *at = err ? strstr(err->text, name) : NULL;
@@ -70,7 +70,8 @@ static enum rp_code name_file(const struct rp_input *in, enum rp_code code, stru
     return rp_err_prefix(err, code, "'%s'", name);
 }
 
-static enum rp_code choose(struct rp_input *in, const struct rp_format **out, struct rp_err *err)
+static enum rp_code choose_format(struct rp_input *in, const struct rp_format **out,
+                                  struct rp_err *err)
 {
     enum rp_sniff best = RP_SNIFF_NO, fit;
     const struct rp_format *format;
@@ -88,12 +89,12 @@ static enum rp_code choose(struct rp_input *in, const struct rp_format **out, st
             *out = format;
         }
     }
-    return *out ? RP_OK : unknown(head, n, err);
+    return *out ? RP_OK : unknown_format(head, n, err);
 }
 
 enum rp_code rp_format_sniff(struct rp_input *in, const struct rp_format **out, struct rp_err *err)
 {
-    return name_file(in, choose(in, out, err), err);
+    return name_file(in, choose_format(in, out, err), err);
 }
 
 enum rp_code rp_format_read(struct rp_input *in, const struct rp_read_options *options,
@@ -103,7 +104,7 @@ enum rp_code rp_format_read(struct rp_input *in, const struct rp_read_options *o
     enum rp_code code;
 
     *to = (struct rp_import)RP_IMPORT_INIT;
-    code = choose(in, &to->format, err);
+    code = choose_format(in, &to->format, err);
     if (code == RP_OK && to->format)
         code = to->format->read(in, options ? options : &none, to, err);
     code = name_file(in, code, err);

@@ -2,9 +2,8 @@
 #ifndef RP_FORMATS_FORMATS_H
 #define RP_FORMATS_FORMATS_H
 /*
- * The formats that can be read: one row of a table and one file each. A reader gets an input at its
- * beginning and fills an import, which is a sink, not an object: one file may yield several things
- * (a trace, later also programs).
+ * The formats that can be read (list.h): one row and one reader each. A reader gets an input at its
+ * beginning and fills an import with a trace or a program.
  */
 #include "base/limits.h"
 #include "formats/sniff.h"
@@ -14,27 +13,27 @@
 
 enum rp_format_kind { RP_FORMAT_KIND_TRACE, RP_FORMAT_KIND_PROGRAM };
 
-/* Told now and then how many (decompressed) bytes were read; total is 0 where it is not known.
-   False: stop, which makes the reader return RP_CANCELLED. */
+/* Called now and then with the number of (decompressed) bytes read so far; total is 0 if not known.
+ * False cancels: the reader returns RP_CANCELLED. */
 typedef bool rp_read_progress_fn(void *user, uint64_t done_bytes, uint64_t total_bytes);
 
 struct rp_read_options {
     const struct rp_limits *limits; /* NULL: the defaults */
-    bool salvage;                   /* of damaged data take what can be had, with warnings */
+    bool salvage;                   /* read what can be read of damaged data, with warnings */
     bool threaded;                  /* a second thread may be used for this input */
     rp_read_progress_fn *progress;  /* NULL: none */
     void *progress_user;
 };
 
-/* What came out of one input. Begin with RP_IMPORT_INIT. */
+/* The result of reading one input. Begin with RP_IMPORT_INIT. */
 struct rp_import {
-    const struct rp_format *format; /* what the input was taken for */
+    const struct rp_format *format; /* the format of the input */
     struct rp_trace *trace;         /* or NULL */
     struct rp_program *program;     /* or NULL */
     bool borrows_input;             /* set by a reader whose results point into the input */
-    struct rp_input *input;         /* then: kept open here, closed by rp_import_release */
+    struct rp_input *input;         /* then: open, closed by rp_import_release */
     uint64_t content_bytes;         /* decompressed */
-    int64_t read_ns, finish_ns;     /* time spent reading, and in the passes behind it */
+    int64_t read_ns, finish_ns;     /* time spent reading, and in the passes of finish */
 };
 
 #define RP_IMPORT_INIT \
@@ -42,7 +41,7 @@ struct rp_import {
         0              \
     }
 
-/* Frees all of it. To keep the trace, keep the import: it may hold what the trace points into. */
+/* Frees all of it. To keep the trace, keep the import: the trace may point into the input. */
 void rp_import_release(struct rp_import *import);
 
 struct rp_format {
@@ -51,8 +50,8 @@ struct rp_format {
     const char *files;      /* how such files are usually called: "*.json, *.json.gz" */
     const char *written_by; /* programs and functions that write it */
     enum rp_format_kind kind;
-    /* How well the first bytes of the content (up to RP_SNIFF_BYTES, fewer only where it is
-       shorter) fit; file is its name, for formats that have nothing else to go by. */
+    /* How well the first bytes of the content fit (RP_SNIFF_BYTES, fewer only if it is shorter);
+     * file is its name, for formats that have no other sign. */
     enum rp_sniff (*sniff)(const uint8_t *head, size_t n, const char *file);
     /* Messages need not name the file: rp_format_read does. Leaves the input open. */
     enum rp_code (*read)(struct rp_input *in, const struct rp_read_options *options,
@@ -69,9 +68,9 @@ const struct rp_format *rp_format_at(size_t i);
 enum rp_code rp_format_sniff(struct rp_input *in, const struct rp_format **out, struct rp_err *err);
 
 /*
- * Finds the format and reads. Takes the input over: it is closed on failure and where nothing
- * points into it, otherwise it lives in the import. options: NULL for none. On failure the import
- * is empty, and the message names the file.
+ * Finds the format and reads. Takes ownership of the input: it is closed on failure and if nothing
+ * points into it, otherwise the import keeps it. options: NULL for none. On failure the import is
+ * empty, and the message names the file.
  */
 enum rp_code rp_format_read(struct rp_input *in, const struct rp_read_options *options,
                             struct rp_import *to, struct rp_err *err);

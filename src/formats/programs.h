@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #ifndef RP_FORMATS_PROGRAMS_H
 #define RP_FORMATS_PROGRAMS_H
-/* Programs from bytes in memory and back, without an input around them: for readers inside of
-   readers, tests and writers. Programs borrow the bytes. */
+/* Programs from bytes in memory and back, without an input: for nested formats, tests and writers.
+ * Programs borrow the bytes. */
 #include "io/output.h"
 #include "io/proto_write.h"
 #include "program/program.h"
@@ -18,7 +18,7 @@ enum rp_code rp_hlo_text_print(const struct rp_program *p, struct rp_out *to, st
 enum rp_code rp_hlo_proto_parse(const void *bytes, size_t n, const struct rp_limits *limits,
                                 struct rp_program **out, struct rp_err *err);
 
-/* The HloModuleProto inside of any of them, as it stands there; false where there is none. */
+/* The bytes of the HloModuleProto inside any of them; false if there is none. */
 bool rp_hlo_proto_module(const void *bytes, size_t n, struct rp_bytes *module);
 
 /* The same into a new program of the language "hlo". */
@@ -29,8 +29,8 @@ enum rp_code rp_hlo_proto_fill(struct rp_program *p, const void *bytes, size_t n
 enum rp_code rp_hlo_proto_write(const struct rp_program *p, struct rp_proto_writer *to,
                                 struct rp_err *err);
 
-/* An HloModuleProto for a compiler to take: shapes that have no layout get the row-major one, and a
-   constant whose values the text has left out is an error. */
+/* An HloModuleProto for a compiler: shapes without a layout get the row-major one, and a constant
+ * whose values are elided in the text is an error. */
 enum rp_code rp_hlo_module_write(const struct rp_program *p, struct rp_proto_writer *to,
                                  struct rp_err *err);
 

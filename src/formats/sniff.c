@@ -40,7 +40,7 @@ static bool is_key(const uint8_t *head, size_t n, size_t from, size_t end, const
 }
 
 /* Whether the containers down to the wanted object are what they should be. */
-static bool fits(char bracket, unsigned level, unsigned depth)
+static bool container_fits(char bracket, unsigned level, unsigned depth)
 {
     return level > depth || (level == depth ? bracket == '{' : bracket == '[');
 }
@@ -62,7 +62,7 @@ int rp_sniff_json_key(const uint8_t *head, size_t n, unsigned depth, const char 
             break;
         case '{':
         case '[':
-            if (!fits((char)head[i], ++level, depth))
+            if (!container_fits((char)head[i], ++level, depth))
                 return -1;
             break;
         case '}':

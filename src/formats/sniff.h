@@ -12,18 +12,18 @@
 
 enum rp_sniff {
     RP_SNIFF_NO,
-    RP_SNIFF_FALLBACK, /* right kind of text, nothing that speaks for or against it */
-    RP_SNIFF_LIKELY,   /* fits, but others may fit better */
-    RP_SNIFF_CERTAIN   /* a magic number, or a key that nobody else uses */
+    RP_SNIFF_FALLBACK, /* the right kind of text, without evidence for or against it */
+    RP_SNIFF_LIKELY,   /* fits, but other formats may fit better */
+    RP_SNIFF_CERTAIN   /* a magic number, or a key that no other format uses */
 };
 
-/* The first byte that is not white space (behind a UTF-8 mark, if there is one), or n. */
+/* The first byte that is not white space (after a byte order mark, if any), or n. */
 size_t rp_sniff_space(const uint8_t *head, size_t n, size_t from);
 
 /*
  * Whether the first object at a depth of a JSON text has a key: depth 1 is the top-level object, 2
- * the first object in a top-level array. 1: yes; 0: the head ends before that is decided; -1: no
- * (also where there is no such object).
+ * the first object in a top-level array. 1: yes; 0: the head ends before that is known; -1: no (or
+ * there is no such object).
  */
 int rp_sniff_json_key(const uint8_t *head, size_t n, unsigned depth, const char *key);
 

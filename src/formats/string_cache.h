@@ -2,9 +2,9 @@
 #ifndef RP_FORMATS_STRING_CACHE_H
 #define RP_FORMATS_STRING_CACHE_H
 /*
- * In front of a program's strings, for those that come again and again (opcodes, files, scopes): a
- * few slots by a cheap hash, so that the large table is not touched. The texts must stay where they
- * are while the cache is used, as texts of an input in memory do.
+ * A cache in front of a program's string table for strings that repeat (opcodes, files, scopes): a
+ * few slots by a cheap hash, so that the large table is not touched. The texts must not move while
+ * the cache is used.
  */
 #include "base/hash.h"
 #include "program/program.h"

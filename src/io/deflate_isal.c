@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Deflate by ISA-L, about three times as fast as zlib. Habits that are dealt with here: it reads up
- * to eight bytes past the end of the stream into its bit buffer (given back to the feed), after an
- * error it may hold decoded bytes in its own output buffer (taken from there), and it counts in 32
- * bits (calls are clamped). Two that remain: it decodes up to three literals by one table entry, so
- * of a stream that is cut off the last two bytes that zlib would give may be missing; and it
- * accepts incomplete codes, so it may notice damage some bytes after zlib does. State is 75 KB.
+ * Deflate by ISA-L, about three times as fast as zlib. Peculiarities that are handled here: it
+ * reads up to eight bytes past the end of the stream into its bit buffer (they are returned to the
+ * feed), after an error it may keep decoded bytes in its own output buffer (they are taken from
+ * there), and it counts in 32 bits (calls are clamped). Two that remain: it decodes up to three
+ * literals by one table entry, so the last two bytes of a truncated stream that zlib would give may
+ * be missing; and it accepts incomplete codes, so it may notice damage some bytes later than zlib.
+ * State is 75 KB.
  */
 #include "rp_config.h"
 
@@ -51,7 +52,7 @@ static uint32_t clamp(size_t n)
     return n < (UINT32_C(1) << 30) ? (uint32_t)n : UINT32_C(1) << 30;
 }
 
-static const char *phrase(int status)
+static const char *error_phrase(int status)
 {
     switch (status) {
     case ISAL_INVALID_BLOCK:
@@ -66,8 +67,8 @@ static const char *phrase(int status)
 }
 
 /* One call of isal_inflate over the window. */
-static int call(struct inflate_state *s, struct rp_feed *feed, uint8_t *out, size_t cap,
-                size_t *got)
+static int call_isal(struct inflate_state *s, struct rp_feed *feed, uint8_t *out, size_t cap,
+                     size_t *got)
 {
     uint32_t in = clamp((size_t)(feed->end - feed->at)), room = clamp(cap);
     int status;
@@ -82,8 +83,9 @@ static int call(struct inflate_state *s, struct rp_feed *feed, uint8_t *out, siz
     return status;
 }
 
-/* After an error: what was decoded before it and not yet given out. */
-static enum rp_deflate_state drain(struct inflate_state *s, uint8_t *out, size_t cap, size_t *got)
+/* After an error: what was decoded before it and not returned yet. */
+static enum rp_deflate_state drain_output(struct inflate_state *s, uint8_t *out, size_t cap,
+                                          size_t *got)
 {
     size_t held = (size_t)(s->tmp_out_valid - s->tmp_out_processed);
     size_t n = held < cap - *got ? held : cap - *got;
@@ -106,9 +108,9 @@ static enum rp_code isal_step(void *state, struct rp_feed *feed, uint8_t *out, s
         int status;
 
         RP_TRY(rp_feed_fill(feed, &empty, err));
-        status = call(&st->s, feed, out, cap, got);
+        status = call_isal(&st->s, feed, out, cap, got);
         if (status < 0) {
-            st->bad = phrase(status);
+            st->bad = error_phrase(status);
             break;
         }
         *now = RP_DEFLATE_MORE;
@@ -122,7 +124,7 @@ static enum rp_code isal_step(void *state, struct rp_feed *feed, uint8_t *out, s
             return RP_OK;
     }
     *why = st->bad;
-    *now = drain(&st->s, out, cap, got);
+    *now = drain_output(&st->s, out, cap, got);
     return RP_OK;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Deflate by zlib: everywhere, 600 to 900 MB/s of plain bytes.
+ * Deflate by zlib, which is always available: 600 to 900 MB/s of decompressed bytes.
  */
 #include "io/inflate.h"
 
@@ -37,7 +37,7 @@ static uInt clamp(size_t n)
 }
 
 /* One call of inflate over the window; returns zlib's status. */
-static int call(z_stream *z, struct rp_feed *feed, uint8_t *out, size_t cap, size_t *got)
+static int call_zlib(z_stream *z, struct rp_feed *feed, uint8_t *out, size_t cap, size_t *got)
 {
     uInt in = clamp((size_t)(feed->end - feed->at)), room = clamp(cap);
     int status;
@@ -64,8 +64,8 @@ static enum rp_code zlib_step(void *state, struct rp_feed *feed, uint8_t *out, s
 
         *got = 0;
         RP_TRY(rp_feed_fill(feed, &empty, err));
-        /* with an empty window too: decoded bytes may wait inside for room */
-        status = call(z, feed, out, cap, got);
+        /* also with an empty window: decoded bytes may still be inside */
+        status = call_zlib(z, feed, out, cap, got);
         if (status == Z_MEM_ERROR)
             return rp_err_nomem(err, "decompressing");
         *now = status == Z_STREAM_END                            ? RP_DEFLATE_END

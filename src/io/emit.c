@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The buffer has 256 KiB, so that a flush is rare and large. Memory grows by doubling; where that
- * fails the text is dropped, the room stays, and the error is kept. Compressed output is zlib's,
- * streaming: two buffers, no matter how large the file.
+ * The buffer has 256 KiB, so that flushes are rare and large. Memory grows by doubling; if that
+ * fails the text is dropped, the buffer stays usable, and the error is kept. Compressed output is
+ * streamed through zlib: two buffers, for files of any size.
  *
  * Doubles: nearly all in traces are short decimals, n / 10^k with n < 2^53. Both are exact, and so
- * is the rounding of their quotient: where it gives the double back, n and k are its text. The rest
- * goes through printf.
+ * is the rounding of their quotient: if it gives the double back, n and k are its text. Other
+ * doubles are formatted by printf.
  */
 #include "io/emit.h"
 
@@ -81,7 +81,7 @@ void rp_emit_abandon(struct rp_emit *e)
     *e = (struct rp_emit){0};
 }
 
-static void pack(struct rp_emit *e, const char *bytes, size_t n, int how)
+static void deflate_bytes(struct rp_emit *e, const char *bytes, size_t n, int how)
 {
     z_stream *z = &e->gzip->z;
 
@@ -95,13 +95,13 @@ static void pack(struct rp_emit *e, const char *bytes, size_t n, int how)
     } while (z->avail_out == 0);
 }
 
-/* n: below 4 GiB where compressed. */
-static void send(struct rp_emit *e, const char *bytes, size_t n)
+/* n: below 4 GiB if compressed. */
+static void send_bytes(struct rp_emit *e, const char *bytes, size_t n)
 {
     if (!e->gzip)
         rp_out_write(e->out, bytes, n);
     else if (n)
-        pack(e, bytes, n, Z_NO_FLUSH);
+        deflate_bytes(e, bytes, n, Z_NO_FLUSH);
 }
 
 static void grow_memory(struct rp_emit *e, size_t n)
@@ -129,7 +129,7 @@ void rp_emit_make_room(struct rp_emit *e, size_t n)
         grow_memory(e, n);
         return;
     }
-    send(e, e->buffer, (size_t)(e->at - e->buffer));
+    send_bytes(e, e->buffer, (size_t)(e->at - e->buffer));
     e->at = e->buffer;
 }
 
@@ -162,9 +162,9 @@ enum rp_code rp_emit_close(struct rp_emit *e, struct rp_err *err)
     enum rp_code code = e->failure.code;
 
     if (e->out) {
-        send(e, e->buffer, (size_t)(e->at - e->buffer));
+        send_bytes(e, e->buffer, (size_t)(e->at - e->buffer));
         if (e->gzip)
-            pack(e, "", 0, Z_FINISH);
+            deflate_bytes(e, "", 0, Z_FINISH);
     }
     if (code != RP_OK && err)
         *err = e->failure;
@@ -229,7 +229,7 @@ char *rp_put_us(char *to, int64_t ns)
     return to;
 }
 
-/* Shortest by trying; the point is the locale's, and goes back to '.'. */
+/* The shortest of 15 to 17 digits that reads back; the decimal point of the locale becomes '.'. */
 static char *put_f64_printf(char *to, double v)
 {
     char text[RP_PUT_F64_MAX];
@@ -252,7 +252,7 @@ static char *put_f64_printf(char *to, double v)
     return to;
 }
 
-/* n / 10^k, k digits behind the point. */
+/* n / 10^k, with k decimals. */
 static char *put_scaled(char *to, uint64_t n, unsigned k)
 {
     char digits[24], *end = put_u64(digits, n);

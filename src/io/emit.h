@@ -2,8 +2,9 @@
 #ifndef RP_IO_EMIT_H
 #define RP_IO_EMIT_H
 /*
- * Text made fast: a buffer that writers fill in place, in front of an output, a gzip stream over
- * one, or memory that grows. Numbers are put without printf. Errors stick, and close tells them.
+ * Fast text output: a buffer that the caller fills in place, in front of an output, a gzip stream
+ * into one, or growing memory. Numbers are formatted without printf. The first error is kept and
+ * returned by close.
  *
  *     char *to = rp_emit_room(&e, 48);
  *     to = rp_put_i64(to, ts);
@@ -18,7 +19,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#define RP_EMIT_ROOM   4096 /* the most that rp_emit_room may be asked for */
+#define RP_EMIT_ROOM   4096 /* the largest n of rp_emit_room */
 #define RP_PUT_I64_MAX 20
 #define RP_PUT_US_MAX  21
 #define RP_PUT_F64_MAX 32
@@ -28,17 +29,17 @@ struct rp_emit {
     char *buffer;
     struct rp_out *out;        /* NULL: memory */
     struct rp_emit_gzip *gzip; /* NULL: not compressed */
-    struct rp_err failure;     /* the first that was not the output's own */
+    struct rp_err failure;     /* the first one; those of the output are kept there */
 };
 
-/* path: as rp_out_open; compressed where it ends in ".gz", with level 1 to 9 (0: 6). On failure
+/* path: as rp_out_open; compressed if it ends in ".gz", with level 1 to 9 (0: 6). On failure
    there is nothing to close. */
 enum rp_code rp_emit_open(struct rp_emit *e, const char *path, int level, struct rp_err *err);
 enum rp_code rp_emit_open_memory(struct rp_emit *e, struct rp_err *err);
 
-/* Writes all and frees; tells the first error. */
+/* Writes the rest and frees; returns the first error. */
 enum rp_code rp_emit_close(struct rp_emit *e, struct rp_err *err);
-/* Frees; the unfinished file goes away. A zeroed or closed e is fine. */
+/* Frees and removes the unfinished file. e may be zeroed or closed. */
 void rp_emit_abandon(struct rp_emit *e);
 
 void rp_emit_make_room(struct rp_emit *e, size_t n);
@@ -77,7 +78,7 @@ static inline void rp_emit_text(struct rp_emit *e, const char *text)
 
 void rp_emit_i64(struct rp_emit *e, int64_t v);
 
-/* Of memory: how much is there; forgetting it all; and the first error so far. */
+/* For output to memory: its length, and discarding it. */
 static inline size_t rp_emit_length(const struct rp_emit *e)
 {
     return (size_t)(e->at - e->buffer);

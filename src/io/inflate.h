@@ -18,9 +18,9 @@
 #include <stdint.h>
 
 /*
- * Compressed bytes on their way in. The window [at, end) is what is there now; more() is called
- * when it is empty and leaves it empty at the end of the data. Up to RP_FEED_BACK bytes that were
- * consumed stay readable before `at`, so that a decoder that read too far can step back.
+ * A source of compressed bytes. The window [at, end) is available now; more() is called when it is
+ * empty and leaves it empty at the end of the data. Up to RP_FEED_BACK bytes that were consumed
+ * stay readable before `at`, so that a decoder that read too far can step back.
  */
 #define RP_FEED_BACK 8
 
@@ -28,7 +28,7 @@ struct rp_feed {
     const uint8_t *at, *end;
     uint64_t end_offset;                                            /* of `end` in the data */
     bool ended;                                                     /* more() has nothing left */
-    enum rp_code (*more)(struct rp_feed *feed, struct rp_err *err); /* NULL: all is there */
+    enum rp_code (*more)(struct rp_feed *feed, struct rp_err *err); /* NULL: the window is all */
     void *user;
 };
 
@@ -36,23 +36,23 @@ struct rp_feed {
 enum rp_code rp_feed_fill(struct rp_feed *feed, bool *empty, struct rp_err *err);
 uint64_t rp_feed_position(const struct rp_feed *feed); /* of `at` */
 
-/* How a stream ended; valid once read gave 0 bytes. */
+/* How a stream ended; valid once read has returned 0 bytes. */
 struct rp_codec_end {
     bool truncated; /* the data stopped before the stream did */
-    bool trailing;  /* something that is no compressed data followed, and was left out */
+    bool trailing;  /* other data followed the compressed data and was ignored */
 };
 
 struct rp_codec {
     const char *name;    /* "gzip": the format */
-    const char *engine;  /* "isa-l": who does the work */
-    const char *missing; /* what to install; NULL where the codec works */
+    const char *engine;  /* "isa-l": the library */
+    const char *missing; /* what to install; NULL if the codec works */
     size_t nmagic;
     uint8_t magic[6];
     enum rp_code (*open)(void **state, struct rp_err *err);
     /*
-     * Up to cap bytes (cap > 0); *got is 0 only at the end, told in *end. Where the data is damaged
-     * the code is RP_FORMAT and *got, possibly not 0, counts the bytes before the damage; the text
-     * names the compressed byte. Not to be called again after a failure.
+     * Up to cap bytes (cap > 0); *got is 0 only at the end, which *end describes. If the data is
+     * damaged the code is RP_FORMAT, *got (possibly not 0) counts the bytes before the damage, and
+     * the message names the compressed byte. Must not be called again after a failure.
      */
     enum rp_code (*read)(void *state, struct rp_feed *feed, uint8_t *out, size_t cap, size_t *got,
                          struct rp_codec_end *end, struct rp_err *err);
@@ -75,8 +75,8 @@ struct rp_deflate {
     enum rp_code (*open)(void **state, struct rp_err *err);
     void (*reset)(void *state); /* before each stream */
     /*
-     * MORE with at least one byte in *got; END with the feed just behind the stream, CUT or BAD
-     * with what was decoded up to there. *why, for BAD, is a phrase.
+     * MORE with at least one byte in *got; END with the feed just after the stream, CUT or BAD with
+     * what was decoded before. For BAD, *why is the reason.
      */
     enum rp_code (*step)(void *state, struct rp_feed *feed, uint8_t *out, size_t cap, size_t *got,
                          enum rp_deflate_state *now, const char **why, struct rp_err *err);
@@ -85,6 +85,6 @@ struct rp_deflate {
 };
 
 extern const struct rp_deflate rp_deflate_zlib;
-extern const struct rp_deflate rp_deflate_isal; /* only where RP_HAVE_ISAL */
+extern const struct rp_deflate rp_deflate_isal; /* only if RP_HAVE_ISAL */
 
 #endif

@@ -2,8 +2,8 @@
 /*
  * gzip (RFC 1952) around a deflate engine: members one after another, each a header, a deflate
  * stream and a trailer with CRC and length. As gzip -d does it, zeros between and after members are
- * padding and anything else that follows is left out (and told). Both checksums are verified;
- * a member whose end is missing counts as cut off, not as damaged.
+ * padding, and any other data that follows is ignored and reported. CRC and length are verified; a
+ * member whose end is missing counts as truncated, not as damaged.
  *
  *   1f 8b 08 FLG time(4) XFL OS [extra] [name\0] [comment\0] [crc16]  deflate...  CRC32 ISIZE
  */
@@ -18,7 +18,7 @@ enum gzip_stage { STAGE_HEADER, STAGE_BODY, STAGE_TRAILER, STAGE_NEXT, STAGE_DON
 
 enum { FLAG_HCRC = 2, FLAG_EXTRA = 4, FLAG_NAME = 8, FLAG_COMMENT = 16, FLAG_RESERVED = 0xe0 };
 
-/* A name or comment is a path or a line; an endless one is damage. */
+/* Longer names and comments are treated as damage. */
 #define HEADER_TEXT_MAX (UINT32_C(1) << 20)
 
 struct gzip {
@@ -58,15 +58,15 @@ static void gzip_close(void *state)
     free(gz);
 }
 
-static enum rp_code damaged(const struct rp_feed *feed, struct rp_err *err, const char *what)
+static enum rp_code gzip_damaged(const struct rp_feed *feed, struct rp_err *err, const char *what)
 {
     return rp_err_set(err, RP_FORMAT, "gzip data is damaged at compressed byte %llu: %s",
                       (unsigned long long)rp_feed_position(feed), what);
 }
 
-/* The next n bytes (n <= 10); sets gz->cut where the data ends before. */
-static enum rp_code take(struct gzip *gz, struct rp_feed *feed, uint8_t *bytes, size_t n,
-                         struct rp_err *err)
+/* The next n bytes (n <= 10); sets gz->cut if the data ends before. */
+static enum rp_code take_bytes(struct gzip *gz, struct rp_feed *feed, uint8_t *bytes, size_t n,
+                               struct rp_err *err)
 {
     for (size_t i = 0; i < n; i++) {
         RP_TRY(rp_feed_fill(feed, &gz->cut, err));
@@ -83,9 +83,9 @@ static enum rp_code skip_extra(struct gzip *gz, struct rp_feed *feed, struct rp_
     uint8_t b[2];
     unsigned len;
 
-    RP_TRY(take(gz, feed, b, 2, err));
+    RP_TRY(take_bytes(gz, feed, b, 2, err));
     for (len = gz->cut ? 0 : b[0] + 256u * b[1]; len > 0 && !gz->cut; len--)
-        RP_TRY(take(gz, feed, b, 1, err));
+        RP_TRY(take_bytes(gz, feed, b, 1, err));
     return RP_OK;
 }
 
@@ -95,8 +95,8 @@ static enum rp_code skip_text(struct gzip *gz, struct rp_feed *feed, struct rp_e
 
     for (uint32_t n = 0; c != 0 && !gz->cut; n++) {
         if (n == HEADER_TEXT_MAX)
-            return damaged(feed, err, "unterminated file name in the header");
-        RP_TRY(take(gz, feed, &c, 1, err));
+            return gzip_damaged(feed, err, "unterminated file name in the header");
+        RP_TRY(take_bytes(gz, feed, &c, 1, err));
     }
     return RP_OK;
 }
@@ -106,9 +106,9 @@ static enum rp_code check_header_crc(struct gzip *gz, struct rp_feed *feed, stru
     uint32_t want = gz->header_crc & 0xffff;
     uint8_t b[2];
 
-    RP_TRY(take(gz, feed, b, 2, err));
+    RP_TRY(take_bytes(gz, feed, b, 2, err));
     if (!gz->cut && b[0] + 256u * b[1] != want)
-        return damaged(feed, err, "the header's checksum is wrong");
+        return gzip_damaged(feed, err, "the header's checksum is wrong");
     return RP_OK;
 }
 
@@ -117,16 +117,16 @@ static enum rp_code read_header(struct gzip *gz, struct rp_feed *feed, struct rp
     uint8_t h[10];
 
     gz->header_crc = 0;
-    RP_TRY(take(gz, feed, h, 3, err));
+    RP_TRY(take_bytes(gz, feed, h, 3, err));
     if (gz->cut)
         return RP_OK;
     if (h[2] != 8)
-        return damaged(feed, err, "unknown compression method");
-    RP_TRY(take(gz, feed, h + 3, 7, err));
+        return gzip_damaged(feed, err, "unknown compression method");
+    RP_TRY(take_bytes(gz, feed, h + 3, 7, err));
     if (gz->cut)
         return RP_OK;
     if (h[3] & FLAG_RESERVED)
-        return damaged(feed, err, "unknown flags in the header");
+        return gzip_damaged(feed, err, "unknown flags in the header");
     if (h[3] & FLAG_EXTRA)
         RP_TRY(skip_extra(gz, feed, err));
     if ((h[3] & FLAG_NAME) && !gz->cut)
@@ -151,7 +151,7 @@ static enum rp_code read_body(struct gzip *gz, struct rp_feed *feed, uint8_t *ou
     gz->crc = gz->engine->crc(gz->crc, out, *got);
     gz->size += (uint32_t)*got;
     if (now == RP_DEFLATE_BAD)
-        return damaged(feed, err, why);
+        return gzip_damaged(feed, err, why);
     gz->cut = now == RP_DEFLATE_CUT;
     if (now == RP_DEFLATE_END)
         gz->stage = STAGE_TRAILER;
@@ -167,18 +167,18 @@ static enum rp_code read_trailer(struct gzip *gz, struct rp_feed *feed, struct r
 {
     uint8_t b[8];
 
-    RP_TRY(take(gz, feed, b, 8, err));
+    RP_TRY(take_bytes(gz, feed, b, 8, err));
     if (gz->cut)
         return RP_OK;
     if (load32(b) != gz->crc)
-        return damaged(feed, err, "the checksum (CRC) of the content is wrong");
+        return gzip_damaged(feed, err, "the checksum (CRC) of the content is wrong");
     if (load32(b + 4) != gz->size)
-        return damaged(feed, err, "the length of the content is wrong");
+        return gzip_damaged(feed, err, "the length of the content is wrong");
     gz->stage = STAGE_NEXT;
     return RP_OK;
 }
 
-/* Behind a member: padding, another member, something else, or the end. */
+/* After a member: padding, another member, other data, or the end. */
 static enum rp_code look_behind(struct gzip *gz, struct rp_feed *feed, struct rp_err *err)
 {
     uint8_t first = 0;

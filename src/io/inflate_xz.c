@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * xz, where liblzma is there: streams one after another with padding between them. The decoder may
- * take 256 MiB, four times what xz -9 needs; a file that asks for more is refused.
+ * xz, if liblzma was found: streams one after another with padding between them. The decoder may
+ * use 256 MiB, four times what xz -9 needs; a file that needs more is refused.
  */
 #include "rp_config.h"
 
@@ -32,7 +32,7 @@ static void xz_close(void *state)
     free(state);
 }
 
-static enum rp_code failed(const struct rp_feed *feed, lzma_ret status, struct rp_err *err)
+static enum rp_code xz_failed(const struct rp_feed *feed, lzma_ret status, struct rp_err *err)
 {
     const char *what = "bad data or wrong checksum";
 
@@ -75,7 +75,7 @@ static enum rp_code xz_read(void *state, struct rp_feed *feed, uint8_t *out, siz
             return RP_OK;
         }
         if (status != LZMA_OK && status != LZMA_BUF_ERROR)
-            return failed(feed, status, err);
+            return xz_failed(feed, status, err);
         if (*got > 0)
             return RP_OK;
     }

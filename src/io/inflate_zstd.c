@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * zstd, where the library is there: frames one after another, skippable frames left out. Windows up
- * to 128 MiB (the library's own limit) are accepted, so memory stays within that.
+ * zstd, if the library was found: frames one after another; skippable frames are skipped. Windows
+ * up to 128 MiB (the library's own limit) are accepted, so memory stays within that.
  */
 #include "rp_config.h"
 
@@ -40,7 +40,7 @@ static void zstd_close(void *state)
     free(z);
 }
 
-static enum rp_code failed(const struct rp_feed *feed, size_t status, struct rp_err *err)
+static enum rp_code zstd_failed(const struct rp_feed *feed, size_t status, struct rp_err *err)
 {
     ZSTD_ErrorCode error = ZSTD_getErrorCode(status);
 
@@ -74,7 +74,7 @@ static enum rp_code zstd_read(void *state, struct rp_feed *feed, uint8_t *out, s
         feed->at += from.pos;
         *got = to.pos;
         if (ZSTD_isError(status))
-            return failed(feed, status, err);
+            return zstd_failed(feed, status, err);
         z->hint = status;
         if (*got > 0)
             return RP_OK;

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Inputs. Three parts in a row: a feed brings the bytes of the file (its buffer is refilled with
- * read(2); a piece of memory is one window), a codec decompresses them, and a small buffer holds
- * what was looked at but not yet consumed.
+ * Inputs. Three parts in a row: a feed provides the bytes of the file (its buffer is refilled with
+ * read(2); memory is one window), a codec decompresses them, and a small buffer holds what was
+ * peeked at but not consumed.
  *
  *     feed (256 KiB) -> codec -> [ahead, 64 KiB] -> caller
  *
  * Plain regular files are mapped as well, for callers that want the whole content. Reading does not
  * go through the mapping: read(2) is as fast, keeps the resident size small and cannot end in
- * SIGBUS when somebody cuts the file. Large reads go straight into the caller's buffer. Memory: 320
- * KiB and the codec's state, whatever the input; more only by slurp.
+ * SIGBUS when the file is truncated meanwhile. Large reads go directly into the caller's buffer.
+ * Memory: 320 KiB and the codec's state for any input; more only by slurp.
  */
 #include "io/input.h"
 #include "base/vec.h"
@@ -36,7 +36,7 @@ struct rp_input {
     void *codec_state;
     struct rp_codec_end how;
     bool ended;
-    struct rp_err failure; /* once set, every read ends in it */
+    struct rp_err failure; /* once set, every read fails with it */
 
     int fd; /* -1: memory */
     bool own_fd;
@@ -46,7 +46,7 @@ struct rp_input {
     size_t whole_n;
     void *mapping; /* ours, of whole_n bytes */
 
-    uint64_t produced, consumed; /* plain bytes decoded, and given out */
+    uint64_t produced, consumed; /* decompressed bytes: decoded, and returned */
     uint8_t *ahead;
     size_t ahead_at, ahead_n;
     RP_VEC(uint8_t) held; /* what slurp read */
@@ -95,7 +95,7 @@ void rp_input_close(struct rp_input *in)
     free(in);
 }
 
-/* read(2) that waits where a descriptor is set to non-blocking and goes on after signals. */
+/* read(2) that waits on non-blocking descriptors and continues after signals. */
 static ssize_t read_fd(int fd, void *buf, size_t n)
 {
     for (;;) {
@@ -128,7 +128,7 @@ static enum rp_code feed_from_fd(struct rp_feed *feed, struct rp_err *err)
     return RP_OK;
 }
 
-/* The first bytes: as many as a magic number has, where the file has them. */
+/* Reads enough bytes for a magic number, if the file has them. */
 static enum rp_code feed_start(struct rp_input *in, struct rp_err *err)
 {
     struct rp_feed *feed = &in->feed;
@@ -189,7 +189,7 @@ static enum rp_code map_file(struct rp_input *in, uint64_t size, struct rp_err *
     if (size == 0 || size > SIZE_MAX)
         return RP_OK;
     at = mmap(NULL, (size_t)size, PROT_READ, MAP_PRIVATE, in->fd, 0);
-    if (at == MAP_FAILED) /* some file systems cannot; reading works everywhere */
+    if (at == MAP_FAILED) /* some file systems cannot map; reading always works */
         return RP_OK;
     madvise(at, (size_t)size, MADV_SEQUENTIAL);
     in->mapping = at;
@@ -295,7 +295,7 @@ const char *rp_input_borrow_name(const struct rp_input *in)
     return in->name;
 }
 
-/* Plain bytes as they are in the file; large pieces go past the feed's buffer. */
+/* Uncompressed bytes; large reads bypass the buffer of the feed. */
 static enum rp_code read_plain(struct rp_input *in, uint8_t *out, size_t cap, size_t *got,
                                struct rp_err *err)
 {
@@ -324,7 +324,7 @@ static enum rp_code read_plain(struct rp_input *in, uint8_t *out, size_t cap, si
     return RP_OK;
 }
 
-/* Tells the decompressed byte and the file, which the codec does not know. */
+/* Adds the decompressed byte and the file name, which the codec does not know. */
 static void name_damage(const struct rp_input *in, enum rp_code code, struct rp_err *err)
 {
     if (code == RP_IO || code == RP_NOMEM)
@@ -335,10 +335,10 @@ static void name_damage(const struct rp_input *in, enum rp_code code, struct rp_
 }
 
 /*
- * Decodes up to cap bytes into out and notes how the input ended. A failure is only noted, in
- * in->failure, for when the bytes before it are used up.
+ * Decodes up to cap bytes into out and notes how the input ended. A failure is kept in in->failure
+ * until the bytes before it are consumed.
  */
-static size_t produce(struct rp_input *in, uint8_t *out, size_t cap)
+static size_t produce_bytes(struct rp_input *in, uint8_t *out, size_t cap)
 {
     uint64_t left = in->limits.input_bytes - in->produced;
     enum rp_code code;
@@ -347,7 +347,7 @@ static size_t produce(struct rp_input *in, uint8_t *out, size_t cap)
     if (in->ended || in->failure.code != RP_OK)
         return 0;
     if (cap > left)
-        cap = (size_t)left + 1; /* one byte over, to tell a full input from one too long */
+        cap = (size_t)left + 1; /* one byte more, to detect inputs over the limit */
     code = in->codec
                ? in->codec->read(in->codec_state, &in->feed, out, cap, &got, &in->how, &in->failure)
                : read_plain(in, out, cap, &got, &in->failure);
@@ -364,14 +364,14 @@ static size_t produce(struct rp_input *in, uint8_t *out, size_t cap)
     return got;
 }
 
-static enum rp_code failed(const struct rp_input *in, struct rp_err *err)
+static enum rp_code input_failed(const struct rp_input *in, struct rp_err *err)
 {
     if (err)
         *err = in->failure;
     return in->failure.code;
 }
 
-/* Makes at least want bytes stand ahead, where they come before the end or a failure. */
+/* Buffers at least want bytes, or as many as come before the end or a failure. */
 static enum rp_code fill_ahead(struct rp_input *in, size_t want, struct rp_err *err)
 {
     if (!in->ahead)
@@ -384,7 +384,7 @@ static enum rp_code fill_ahead(struct rp_input *in, size_t want, struct rp_err *
     }
     while (in->ahead_n < want) {
         size_t end = in->ahead_at + in->ahead_n;
-        size_t got = produce(in, in->ahead + end, AHEAD_BYTES - end);
+        size_t got = produce_bytes(in, in->ahead + end, AHEAD_BYTES - end);
 
         if (got == 0)
             break;
@@ -407,10 +407,10 @@ enum rp_code rp_input_read(struct rp_input *in, void *buf, size_t cap, size_t *g
         in->ahead_at += *got;
         in->ahead_n -= *got;
     } else {
-        *got = produce(in, buf, cap);
+        *got = produce_bytes(in, buf, cap);
     }
     in->consumed += *got;
-    return *got == 0 && in->failure.code != RP_OK ? failed(in, err) : RP_OK;
+    return *got == 0 && in->failure.code != RP_OK ? input_failed(in, err) : RP_OK;
 }
 
 enum rp_code rp_input_peek(struct rp_input *in, size_t want, const uint8_t **bytes, size_t *n,
@@ -442,7 +442,7 @@ void rp_input_release_before(const struct rp_input *in, size_t offset)
         madvise(in->mapping, offset & ~(page - 1), MADV_DONTNEED);
 }
 
-/* The mapped rest; reading is at its end from now on. */
+/* The rest of the mapping; later reads are at the end. */
 static void slurp_whole(struct rp_input *in)
 {
     size_t from = in->consumed < in->whole_n ? (size_t)in->consumed : in->whole_n;

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Blocks of JSON with their index. One function, fill, makes a block: it takes the tail of the
- * block before, adds a chunk of the input, indexes it and looks for the last place to cut. Where
- * there is none (a very long string), it adds more, up to the limit of a token. fill runs on the
- * calling thread with one block, or on its own thread with a ring of four and two channels:
+ * Blocks of JSON with their index. One function, fill_block, makes a block: it takes the tail of
+ * the previous block, adds a chunk of the input, indexes it and finds the last position to cut. If
+ * there is none (a very long string), it adds more, up to the limit of a token. fill_block runs on
+ * the calling thread with one block, or on its own thread with a ring of four and two channels:
  *
  *     producer  --- full --->  consumer
  *               <-- empty ---
  *
  * Memory: the ring, 128 KiB of text and up to 512 KiB of index a block, of which about a quarter is
- * touched; more only while a long token passes. Mapped files are read all the same: copying costs
- * less than the page faults of a mapping, and a file that shrinks is an error instead of a signal.
+ * touched; more only for long tokens. Files are read, not mapped: copying costs less than the page
+ * faults of a mapping, and a file that shrinks is an error instead of a signal.
  */
 #include "io/json_blocks.h"
 
@@ -20,22 +20,22 @@
 
 #define RING        4
 #define BLOCK       (UINT32_C(128) << 10)
-#define FIRST_CHUNK (UINT32_C(32) << 10) /* so that the walker can begin early */
+#define FIRST_CHUNK (UINT32_C(32) << 10) /* so that the consumer can start early */
 #define AGAIN_CHUNK (UINT32_C(4) << 10)  /* after a restart */
 #define BLOCK_MAX   (UINT32_C(16) << 20)
 #define TOKEN_MAX   (UINT64_C(1) << 30) /* positions are 32-bit */
 #define TOKEN_ROOM  (UINT32_C(64) << 10)
-#define DRAIN_KEEP  ((size_t)1 << 30) /* held by a drain at most */
+#define DRAIN_KEEP  ((size_t)1 << 30) /* the most that a drain holds */
 
 /* A key and a value have four quotes; a fifth without a comma or bracket is an error that the
-   walker will find before it gets there. So a tail never holds more entries than this. */
+ * consumer finds before it gets there. So a tail has at most this many entries. */
 #define TAIL_ENTRIES 4
 
 struct rp_json_blocks {
     struct rp_input *in;
-    char *held; /* bytes taken back by a restart, read before the input */
+    char *held; /* bytes returned by a restart; they are read before the input */
     size_t held_at, held_n;
-    uint64_t taken; /* offset behind the last byte that is in a block */
+    uint64_t taken; /* offset after the last byte of the blocks */
     uint64_t input_max, token_max;
     enum rp_json_stop ended; /* the input itself; bytes may still be held */
     enum rp_json_stop stop;  /* no more blocks */
@@ -50,8 +50,8 @@ struct rp_json_blocks {
 
     struct rp_json_block ring[RING];
     size_t ring_n;
-    struct rp_json_block *current; /* with the walker */
-    struct rp_json_block *unsent;  /* filled when the walker had closed the channel */
+    struct rp_json_block *current; /* in use by the consumer */
+    struct rp_json_block *unsent;  /* filled after the consumer closed the channel */
     struct rp_channel full, empty;
     pthread_t thread;
     bool want_thread, running;
@@ -93,7 +93,7 @@ static void shrink_text(struct rp_json_blocks *b, struct rp_json_block *blk)
     }
 }
 
-/* Puts the tail of the last block in front. */
+/* Begins with the tail of the last block. */
 static void begin_block(struct rp_json_blocks *b, struct rp_json_block *blk)
 {
     size_t from = b->last ? b->last->n : 0;
@@ -130,7 +130,7 @@ static size_t read_held(struct rp_json_blocks *b, char *to, size_t cap)
     return n;
 }
 
-/* Up to cap bytes, fewer only at the end: then b->stop says why. */
+/* Up to cap bytes, fewer only at the end: b->stop is then the reason. */
 static size_t read_bytes(struct rp_json_blocks *b, char *to, size_t cap)
 {
     size_t n = b->held ? read_held(b, to, cap) : 0, got;
@@ -174,7 +174,7 @@ static size_t take_chunk(struct rp_json_blocks *b, struct rp_json_block *blk)
     return n;
 }
 
-/* Cuts behind the last structural byte, and keeps the entries of the tail. */
+/* Cuts after the last structural byte, and keeps the entries of the tail. */
 static bool cut_block(struct rp_json_blocks *b, struct rp_json_block *blk)
 {
     size_t tail;
@@ -204,7 +204,7 @@ static bool is_space(const char *text, size_t n)
     return true;
 }
 
-/* A block without a place to cut: whether it may grow. */
+/* Whether a block that cannot be cut may grow. */
 static bool may_grow(struct rp_json_blocks *b, struct rp_json_block *blk)
 {
     if (blk->filled <= b->token_max + TOKEN_ROOM)
@@ -218,7 +218,7 @@ static bool may_grow(struct rp_json_blocks *b, struct rp_json_block *blk)
     return false;
 }
 
-/* The last block keeps everything, and has a NUL behind it. */
+/* The last block keeps everything, and ends with a NUL. */
 static void end_block(struct rp_json_blocks *b, struct rp_json_block *blk)
 {
     b->tail_index_n = 0;
@@ -227,7 +227,7 @@ static void end_block(struct rp_json_blocks *b, struct rp_json_block *blk)
     blk->truncated = rp_input_truncated(b->in);
 }
 
-static void fill(struct rp_json_blocks *b, struct rp_json_block *blk)
+static void fill_block(struct rp_json_blocks *b, struct rp_json_block *blk)
 {
     bool cut;
 
@@ -252,13 +252,13 @@ static void fill(struct rp_json_blocks *b, struct rp_json_block *blk)
 
 /* -------------------------------------------------------------------------- the thread */
 
-static void *produce(void *user)
+static void *produce_blocks(void *user)
 {
     struct rp_json_blocks *b = user;
     void *item;
 
     while (b->stop == RP_JSON_STOP_NONE && rp_channel_take(&b->empty, &item)) {
-        fill(b, item);
+        fill_block(b, item);
         if (!rp_channel_put(&b->full, item)) {
             b->unsent = item;
             break;
@@ -287,7 +287,7 @@ static bool new_block(struct rp_json_blocks *b)
     return true;
 }
 
-/* Where it fails, the blocks are made on the calling thread. The current block is the first. */
+/* If it fails, blocks are made on the calling thread. The current block is the first. */
 static void start_thread(struct rp_json_blocks *b)
 {
     b->want_thread = false;
@@ -299,7 +299,7 @@ static void start_thread(struct rp_json_blocks *b)
     if (rp_channel_init(&b->empty, RING, NULL) == RP_OK) {
         for (size_t i = 1; i < RING; i++)
             rp_channel_put(&b->empty, &b->ring[i]);
-        b->running = pthread_create(&b->thread, NULL, produce, b) == 0;
+        b->running = pthread_create(&b->thread, NULL, produce_blocks, b) == 0;
     }
     if (!b->running) {
         rp_channel_release(&b->full);
@@ -333,18 +333,19 @@ const struct rp_json_block *rp_json_blocks_next(struct rp_json_blocks *b)
 {
     if (b->current && b->current->stop != RP_JSON_STOP_NONE)
         return NULL;
-    if (b->want_thread && b->current) /* a small input is read whole before a thread would run */
+    if (b->want_thread &&
+        b->current) /* a small input is read completely before a thread would run */
         start_thread(b);
     if (b->running)
         return channel_next(b) ? b->current : NULL;
     b->current = &b->ring[0];
-    fill(b, b->current);
+    fill_block(b, b->current);
     return b->current;
 }
 
 /* -------------------------------------------------------------------------- restart */
 
-static bool hold(struct rp_json_blocks *b, const char *bytes, size_t n)
+static bool hold_bytes(struct rp_json_blocks *b, const char *bytes, size_t n)
 {
     char *held = realloc(b->held, b->held_n + n + 1);
 
@@ -356,8 +357,8 @@ static bool hold(struct rp_json_blocks *b, const char *bytes, size_t n)
     return true;
 }
 
-/* Takes back what is in the blocks, from byte `from` of the current one on: all up to their cuts,
-   then the tail of the last one, then what was held before. */
+/* Collects what is in the blocks from byte `from` of the current one on: everything up to their
+ * cuts, the tail of the last one, and what was held before. */
 static bool take_back(struct rp_json_blocks *b, size_t from)
 {
     const struct rp_json_block *blk = b->current, *after;
@@ -374,20 +375,20 @@ static bool take_back(struct rp_json_blocks *b, size_t from)
             after = item;
         else if (blk != b->unsent)
             after = b->unsent;
-        ok = hold(b, blk->text + from, (after ? blk->n : blk->filled) - from);
+        ok = hold_bytes(b, blk->text + from, (after ? blk->n : blk->filled) - from);
         blk = after;
         from = 0;
     } while (blk && ok);
     if (ok && rest)
-        ok = hold(b, rest + rest_at, rest_n - rest_at);
+        ok = hold_bytes(b, rest + rest_at, rest_n - rest_at);
     b->unsent = NULL;
     free(rest);
     return ok;
 }
 
-/* Looks for the place in what is held and in the input behind it; taken becomes its offset. */
-static enum rp_code seek(struct rp_json_blocks *b, uint64_t offset, rp_json_find_fn *find,
-                         const void *user, bool *found)
+/* Searches what is held and then the input for the position; `taken` becomes its offset. */
+static enum rp_code seek_element(struct rp_json_blocks *b, uint64_t offset, rp_json_find_fn *find,
+                                 const void *user, bool *found)
 {
     size_t at, keep, got;
     char piece[16 << 10];
@@ -403,7 +404,7 @@ static enum rp_code seek(struct rp_json_blocks *b, uint64_t offset, rp_json_find
             b->ended = RP_JSON_STOP_INPUT;
         else if (!got)
             b->ended = RP_JSON_STOP_END;
-        else if (!hold(b, piece, got))
+        else if (!hold_bytes(b, piece, got))
             return RP_NOMEM;
     }
     b->held_at = at;
@@ -430,12 +431,12 @@ enum rp_code rp_json_blocks_restart(struct rp_json_blocks *b, size_t from, rp_js
     b->tail_index_n = 0;
     b->state = (struct rp_json_index_state){0};
     b->chunk = b->chunk_max < AGAIN_CHUNK ? b->chunk_max : AGAIN_CHUNK;
-    RP_TRY(seek(b, offset, find, user, found));
+    RP_TRY(seek_element(b, offset, find, user, found));
     *skipped = b->taken - offset;
     return RP_OK;
 }
 
-/* One piece of the rest; *keep becomes false where it would be too much to hold. */
+/* One piece of the rest; *keep becomes false if it is too much to hold. */
 static enum rp_code drain_piece(struct rp_json_blocks *b, bool *keep, struct rp_err *err)
 {
     char piece[16 << 10];
@@ -447,7 +448,7 @@ static enum rp_code drain_piece(struct rp_json_blocks *b, bool *keep, struct rp_
         b->ended = RP_JSON_STOP_END;
     else if (*keep && b->held_n + got > DRAIN_KEEP)
         *keep = false;
-    else if (*keep && !hold(b, piece, got))
+    else if (*keep && !hold_bytes(b, piece, got))
         return rp_err_nomem(err, "checking the rest of an input");
     return RP_OK;
 }

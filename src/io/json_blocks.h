@@ -5,8 +5,8 @@
  * The lower half of the JSON parser: cuts an input into indexed blocks. Only json_pull.c and
  * json_resync.c use it.
  *
- * A block ends right behind one of { } [ ] , so that neither a token nor a key with its scalar
- * value ever lies across a border; what stands behind the cut, the tail, begins the next block.
+ * A block ends right after one of { } [ ] , so that neither a token nor a key with its scalar value
+ * crosses a block boundary; what follows the cut, the tail, begins the next block.
  *
  *     input   ..."ts": 1, "dur": 2, "na|me": "x", ...
  *     block   ..."ts": 1, "dur": 2,     n ends here
@@ -22,7 +22,7 @@ enum rp_json_stop {
     RP_JSON_STOP_TOKEN  /* a token over the limit */
 };
 
-/* Entries equal to n that stand behind every index, so that looking ahead needs no check. */
+/* Entries equal to n after the end of every index, so that looking ahead needs no check. */
 #define RP_JSON_BLOCK_SENTINELS 8
 
 struct rp_json_block {
@@ -45,29 +45,29 @@ enum rp_code rp_json_blocks_new(struct rp_input *in, const struct rp_json_option
                                 struct rp_json_blocks **out, struct rp_err *err);
 void rp_json_blocks_free(struct rp_json_blocks *b);
 
-/* The next block, or NULL behind the last one; the one before is given back. */
+/* The next block, or NULL after the last one; releases the previous one. */
 const struct rp_json_block *rp_json_blocks_next(struct rp_json_blocks *b);
 
-/* What failed, where the last block says so. */
+/* The error, if the last block stopped with one. */
 const struct rp_err *rp_json_blocks_borrow_error(const struct rp_json_blocks *b);
 
 /* Where an element may begin in text[0..n), or n; `all`: the input ends there. *keep is how much of
-   the end must be looked at again once there is more. */
+ * the end must be examined again with more text. */
 typedef size_t rp_json_find_fn(const void *user, const char *text, size_t n, bool all,
                                size_t *keep);
 
 /*
- * Gives up the index from byte `from` of the current block on, and begins a new one, outside
- * strings, at the place that find names; the next block starts there. *skipped is the distance,
- * *found is false where there is no such place: then there are no more blocks. Stays on the calling
- * thread from then on, with small blocks at first, so that a thousand restarts are affordable.
+ * Discards the index from byte `from` of the current block on, and begins a new one, outside
+ * strings, at the position that find returns; the next block starts there. *skipped is the
+ * distance; *found is false if there is no such position, and then there are no more blocks.
+ * Continues on the calling thread, with small blocks at first, so that a thousand restarts are
+ * affordable.
  */
 enum rp_code rp_json_blocks_restart(struct rp_json_blocks *b, size_t from, rp_json_find_fn *find,
                                     const void *user, bool *found, uint64_t *skipped);
 
-/* Reads the input to its end and tells how that is: RP_OK, or what failed. keep: what was read is
-   held for a restart, up to a limit; without it, and over the limit, there can be none. Stays on
-   the calling thread from then on. */
+/* Reads the input to its end and returns RP_OK or its error. keep: what was read is held for a
+ * restart, up to a limit; otherwise no restart is possible. Continues on the calling thread. */
 enum rp_code rp_json_blocks_drain(struct rp_json_blocks *b, bool keep, struct rp_err *err);
 
 #endif

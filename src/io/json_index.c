@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which variants of the structural index there are, and which of them this processor can run. The
- * caller asks once and keeps the pointer: nothing is remembered here.
+ * The variants of the structural index, and which of them this processor can run. The caller asks
+ * once and keeps the pointer.
  */
 #include "io/json_index.h"
 

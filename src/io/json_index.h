@@ -3,14 +3,14 @@
 #define RP_IO_JSON_INDEX_H
 /*
  * The structural index of JSON text: the positions of both quotes of every string, and of the bytes
- * { } [ ] , outside strings. The walker of json_pull.h jumps from position to position, so the
- * length of a string is known without looking at it.
+ * { } [ ] , outside strings. The parser of json_pull.h jumps from position to position, so the
+ * length of a string is known without scanning it.
  *
  *     {"name": "a,\"b", "ts": 12}
  *     ^^    ^  ^      ^ ^   ^    ^          (with the comma after the second string)
  *
- * Text comes in pieces of any size; what crosses a border (inside a string, after a backslash) is
- * carried in the state. The rules, which every variant follows to the byte:
+ * Text comes in pieces of any size; what crosses a boundary (inside a string, after a backslash) is
+ * carried in the state. The rules, which every variant follows exactly:
  *
  *   - a backslash that is not itself escaped escapes the next byte, inside strings and outside;
  *   - a quote that is not escaped begins or ends a string;
@@ -25,11 +25,11 @@
 struct rp_json_index_state {
     uint64_t in_string;     /* all ones between the quotes of a string, otherwise 0 */
     uint64_t escaped;       /* 1: the next byte follows a backslash */
-    uint64_t control_bytes; /* bytes below 0x20 seen inside strings */
+    uint64_t control_bytes; /* bytes below 0x20 inside strings */
     uint64_t backslash;     /* not 0: a backslash was seen */
 };
 
-/* The variants write a few entries more than they count. */
+/* Variants may write this many entries more than they return. */
 #define RP_JSON_INDEX_SLACK 64
 
 /*

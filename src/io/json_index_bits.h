@@ -35,8 +35,8 @@ static inline uint64_t json_bits_parity(uint64_t x)
     return x;
 }
 
-/* Writes the positions of the bits of mask: eight at a time without asking, as most chunks have
-   fewer, then more where needed. */
+/* Writes the positions of the bits of mask: always eight, as most chunks have fewer, then more if
+ * needed. */
 static inline uint32_t *json_bits_write(uint64_t mask, uint32_t base, uint32_t *out)
 {
     const uint64_t top = UINT64_C(1) << 63; /* keeps ctz defined once the mask is used up */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The structural index in plain C: a table gives each byte a class, most bytes have none. It is the
- * definition the other variants are tested against, their helper for the last bytes of a piece, and
- * what runs on processors without them.
+ * The structural index in plain C: a table gives each byte a class, most bytes have none. The other
+ * variants are tested against it and use it for the last bytes of a piece; it runs on processors
+ * without them.
  */
 #include "io/json_index.h"
 

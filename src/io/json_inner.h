@@ -21,11 +21,11 @@ struct rp_json_inner {
     size_t before_n;
     const char *raw_from; /* where the raw value begins in this block, or NULL */
     uint64_t raw_offset;  /* where it began */
-    RP_VEC(char) raw;     /* what stood in earlier blocks */
+    RP_VEC(char) raw;     /* its part in earlier blocks */
     RP_VEC(char) decoded;
 };
 
-/* Goes to the next block; false: there is none. */
+/* Advances to the next block; false: there is none. */
 bool rp_json_next_block(struct rp_json *p);
 
 /* The next byte that is not white space, in this block or a later one; NULL: there is none. */

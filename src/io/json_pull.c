@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The rare half of the pull parser: the next block, everything that is an error or may be one, and
- * the end. Each _slow function does the whole work of its fast
- * sister from the same state, so that the fast one may give up at any point.
+ * The slow paths of the pull parser: the next block, everything that is or may be an error, and the
+ * end. Each _slow function does the complete work of its fast counterpart from the same state, so
+ * that the fast one may give up at any point.
  *
- * Errors name the offset in decompressed bytes and show the text around it; to have the left half
- * of that text at the beginning of a block, the end of the block before is kept.
+ * Errors name the offset in decompressed bytes and show the text around it; for errors at the
+ * beginning of a block, the end of the previous block is kept.
  */
 #include "io/json_pull.h"
 
@@ -160,7 +160,7 @@ static bool fail_input(struct rp_json *p)
     return false;
 }
 
-/* The blocks are at their end inside a value; `token` is the one that does not fit, or NULL. */
+/* The blocks end inside a value; `token` is the one that does not fit, or NULL. */
 static bool fail_end(struct rp_json *p, const char *token)
 {
     const struct rp_json_block *block = p->inner->block;
@@ -190,14 +190,14 @@ bool rp_json_fail_nomem(struct rp_json *p)
 
 /* -------------------------------------------------------------------------- blocks */
 
-/* What a raw value has in this block goes to the buffer, as the block will be reused. */
+/* Saves the part of a raw value in this block, which will be reused. */
 static bool save_raw(struct rp_json *p)
 {
     struct rp_json_inner *inner = p->inner;
     size_t n = (size_t)(p->end - inner->raw_from);
 
     if (p->offset + (uint64_t)(p->end - p->text) - inner->raw_offset > p->token_max)
-        return true; /* too long already: rp_json_raw will say so */
+        return true; /* too long already: rp_json_raw reports it */
     if (rp_vec_reserve(&inner->raw, n, NULL) != RP_OK)
         return rp_json_fail_nomem(p);
     memcpy(inner->raw.at + inner->raw.n, inner->raw_from, n);
@@ -268,8 +268,8 @@ static bool is_end(const struct rp_json *p, const char *at)
 
 /* -------------------------------------------------------------------------- fields, elements */
 
-/* Behind a value, or in front of the first one: passes the comma. 1: something follows, p->at is
-   there; 0: the container was left; -1: failed. */
+/* After a value, or before the first one: passes the comma. 1: another value follows at p->at; 0:
+ * the container ended; -1: failed. */
 static int pass_comma(struct rp_json *p, char bracket)
 {
     const char *at = rp_json_next_byte(p);
@@ -402,7 +402,7 @@ static enum rp_json_kind string_slow(struct rp_json *p, struct rp_json_token *va
     return RP_JSON_STRING;
 }
 
-/* Behind the digits of at least one; NULL: there is none, *at is where it should be. */
+/* The end of one or more digits; NULL: there are none, *at is where they should be. */
 static const char *some_digits(const char **at)
 {
     const char *end = rp_json_digits(*at);
@@ -410,7 +410,7 @@ static const char *some_digits(const char **at)
     return end > *at ? (*at = end) : NULL;
 }
 
-/* Moves *at behind a number; false: *at is the byte that is wrong. */
+/* Moves *at past a number; false: *at is the invalid byte. */
 static bool scan_number(const char **at, bool *integer)
 {
     *integer = true;
@@ -442,7 +442,7 @@ static const struct {
              {"NaN", RP_JSON_NUMBER}, {"Infinity", RP_JSON_NUMBER}, {"-Infinity", RP_JSON_NUMBER},
              {NULL, RP_JSON_NONE}};
 
-/* The word at *at, which is moved behind what fits of it. */
+/* The word at *at, which moves past the part that matches. */
 static uint8_t scan_word(const char **at)
 {
     for (size_t i = 0; words[i].text; i++) {
@@ -475,7 +475,7 @@ static enum rp_json_kind scalar_slow(struct rp_json *p, struct rp_json_token *va
     value->kind = kind;
     if (is_end(p, at) &&
         (kind == RP_JSON_NONE || p->depth || p->inner->block->stop != RP_JSON_STOP_END))
-        fail_end(p, value->text); /* more digits might have come */
+        fail_end(p, value->text); /* more digits might have followed */
     else if (kind == RP_JSON_NONE || (at != stop && !rp_json_is_space(*at)))
         fail(p, at,
              at == value->text ? "expected a value"

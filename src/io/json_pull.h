@@ -2,8 +2,8 @@
 #ifndef RP_IO_JSON_PULL_H
 #define RP_IO_JSON_PULL_H
 /*
- * A pull parser for JSON of any size: the caller asks for the next field, element or value, in the
- * order of its own loops, and gets text that is borrowed from the input.
+ * A pull parser for JSON of any size: the caller asks for the next field, element or value, and
+ * gets text that is borrowed from the input.
  *
  *     rp_json_value(p, &v);                          enters the top-level object
  *     while (rp_json_field(p, &key))
@@ -14,18 +14,18 @@
  *             rp_json_skip(p);
  *     code = rp_json_finish(p, err);
  *
- * After a field and after an element exactly one of value, skip or raw must follow. Errors stick:
- * the first one makes every call return false or RP_JSON_NONE, so loops end by themselves, and
- * finish tells what happened.
+ * After a field and after an element exactly one of value, skip or raw must follow. The first error
+ * is kept: it makes every call return false or RP_JSON_NONE, so that loops end, and finish returns
+ * it.
  *
- * Method: json_blocks.h cuts the input into blocks in which a key always stands with its value, and
- * indexes them (json_index.h), on a thread of its own where that helps. The functions below jump
- * along the index inside a block; whatever is rare (the next block, errors, unusual numbers) is
- * left to the _slow functions, which begin again from the same state.
+ * Method: json_blocks.h cuts the input into blocks that never separate a key from its value, and
+ * indexes them (json_index.h), optionally on another thread. The functions below jump along the
+ * index inside a block; rare cases (the next block, errors, unusual numbers) are left to the _slow
+ * functions, which start again from the same state.
  *
- * The whole grammar is checked, also of skipped values, with these liberties: NaN, Infinity and
- * -Infinity are numbers (counted), strings may hold control characters (counted), escapes and
- * UTF-8 are not looked at (see rp_json_unescape), several values may follow each other
+ * The whole grammar is checked, also of skipped values, with these exceptions: NaN, Infinity and
+ * -Infinity are numbers (counted), strings may contain control characters (counted), escapes and
+ * UTF-8 are not checked (see rp_json_unescape), several values may follow each other
  * (rp_json_more). One thread at a time.
  */
 #include "base/err.h"
@@ -51,8 +51,8 @@ enum rp_json_kind {
 
 /*
  * A key or a value. text is borrowed until the next call of rp_json_field, _element, _skip, _raw or
- * _more: a key outlives the reading of its value. Of a string it is what stands between the quotes;
- * of an object or array it is the bracket only. Not NUL-terminated.
+ * _more: a key outlives the reading of its value. For a string it is the text between the quotes,
+ * for an object or array the bracket only. Not NUL-terminated.
  */
 struct rp_json_token {
     const char *text;
@@ -64,17 +64,17 @@ struct rp_json_token {
 
 struct rp_json_options {
     const struct rp_limits *limits; /* NULL: the defaults; copied */
-    bool threaded;                  /* read and index on another thread where there are two cores */
-    bool trailing_comma;            /* allow one in front of the '}' of a top-level object */
+    bool threaded;                  /* read and index on another thread if there are two cores */
+    bool trailing_comma;            /* allow one before the '}' of a top-level object */
     /* for tests and benchmarks */
     uint32_t block_bytes;    /* 0: the default */
     rp_json_index_fn *index; /* NULL: the fastest */
 };
 
 struct rp_json_stats {
-    uint64_t control_bytes; /* below 0x20 inside strings, in the blocks seen so far */
+    uint64_t control_bytes; /* below 0x20 inside strings, in the blocks so far */
     uint64_t non_finite;    /* NaN, Infinity, -Infinity */
-    uint64_t bad_escapes;   /* met by rp_json_decode */
+    uint64_t bad_escapes;   /* found by rp_json_decode */
     uint64_t trailing_commas;
     bool truncated; /* the compressed stream was cut short (known at the end only) */
 };
@@ -84,7 +84,7 @@ struct rp_json_inner;
 /* Private: here so that the functions below can be inlined. */
 struct rp_json {
     const char *at;     /* next byte; after a field or an element the first of the value */
-    const uint32_t *ix; /* first entry at or behind `at` */
+    const uint32_t *ix; /* first entry at or after `at` */
     const char *text;   /* the block */
     const char *end;    /* of the block; *end is readable, and NUL in the last block */
     const uint32_t *ix_end;
@@ -104,64 +104,64 @@ struct rp_json {
  */
 enum rp_code rp_json_open(struct rp_input *in, const struct rp_json_options *options,
                           struct rp_json **out, struct rp_err *err);
-/* NULL is fine. At any time; waits for a read that another thread is in. */
+/* p may be NULL. Waits until a read on the other thread returns. */
 void rp_json_close(struct rp_json *p);
 
 /* The next value: a scalar, or a container, which is entered. */
 static inline enum rp_json_kind rp_json_value(struct rp_json *p, struct rp_json_token *value);
-/* In an object: the next key, or false behind its '}'. */
+/* In an object: the next key, or false after its '}'. */
 static inline bool rp_json_field(struct rp_json *p, struct rp_json_token *key);
-/* In an array: whether there is another element; false behind its ']'. */
+/* In an array: whether there is another element; false after its ']'. */
 static inline bool rp_json_element(struct rp_json *p);
 
-/* Behind rp_json_element: whether there is no element but the ']', behind a comma too many. Then
-   the array is left, and the comma counted. Asked by readers that take such files. */
+/* After rp_json_element: whether an extra comma is followed by the ']' instead of an element. The
+ * array is then left and the comma counted. For readers that accept such files. */
 bool rp_json_trailing(struct rp_json *p);
 
-/* Passes the next value, whatever it is. */
+/* Skips the next value. */
 bool rp_json_skip(struct rp_json *p);
-/* Passes the next value and gives its text as it stands in the input, borrowed likewise. A value
-   over limits.token_bytes is an error. */
+/* Skips the next value and returns its text as in the input, borrowed as above. A value over
+ * limits.token_bytes is an error. */
 bool rp_json_raw(struct rp_json *p, struct rp_json_token *raw);
-/* Behind a top-level value: whether anything but white space follows (JSON lines). */
+/* After a top-level value: whether anything but white space follows (JSON lines). */
 bool rp_json_more(struct rp_json *p);
 
-/* The result: RP_OK where the top-level value was read whole and only white space follows. */
+/* The result: RP_OK if the top-level value was read completely and only white space follows. */
 enum rp_code rp_json_finish(struct rp_json *p, struct rp_err *err);
-/* Whether the error is that the input stops inside a value: its end, a cut compressed stream, or
-   damage (all that stands before it has been given out). */
+/* Whether the error is that the input stops inside a value: its end, a truncated compressed stream,
+ * or damage (everything before it has been returned). */
 bool rp_json_ended_early(const struct rp_json *p);
 struct rp_json_stats rp_json_stats(const struct rp_json *p);
 
 /*
- * Salvage after an error in an array of objects: skips to where the next element seems to begin,
- * that is a '{' behind a '}' and a comma, with one of `keys` (NULL-terminated; NULL: any key)
- * first in it; or, where the error is between two elements, such a '{' right behind it. depth is
- * rp_json_depth() inside that array. On success the error is gone, the next call is
- * rp_json_element, and *skipped is the distance from the error. False, and the error stays: nothing
- * found, or the error is not of that kind (end of input, no memory).
+ * Salvage after an error in an array of objects: skips to where the next element seems to begin: a
+ * '{' after a '}' and a comma, whose first key is one of `keys` (NULL-terminated; NULL: any key);
+ * or, if the error is between two elements, such a '{' right after it. depth is rp_json_depth()
+ * inside that array. On success the error is cleared, the next call is rp_json_element, and
+ * *skipped is the distance from the error. False: the error stays, because nothing was found or the
+ * error is of another kind (end of input, no memory).
  */
 bool rp_json_resync(struct rp_json *p, uint32_t depth, const char *const *keys, uint64_t *skipped);
 
 /*
- * After an error of the text: reads the input to its end and tells how that is, RP_OK or what is
- * wrong with it (damaged, cut short). Bad text out of a decoder whose checksum does not hold is not
- * what the file says. keep: rp_json_resync may still be called where the result is RP_OK, for which
- * the rest is held in memory (RP_LIMIT where it is too long).
+ * After a syntax error: reads the input to its end and returns RP_OK or what is wrong with it
+ * (damaged, truncated). The text is not to blame if the checksum of its compressed data is wrong.
+ * keep: holds the rest in memory, so that rp_json_resync may still be called if the result is RP_OK
+ * (RP_LIMIT if it is too long).
  */
 enum rp_code rp_json_drain(struct rp_json *p, bool keep, struct rp_err *err);
 
 /*
  * Decodes the text of a string: escapes, surrogate pairs; a lone surrogate becomes U+FFFD, an
- * escape that does not exist stays as it is and is counted in *bad (may be NULL). out has room for
- * len bytes and may be the text itself. Returns the length.
+ * invalid escape is kept and counted in *bad (may be NULL). out has room for len bytes and may be
+ * the text itself. Returns the length.
  */
 size_t rp_json_unescape(const char *text, size_t len, char *out, uint32_t *bad);
-/* Replaces the token's text by its decoded form where it has escapes; borrowed until the next
-   rp_json_decode. False: no memory, which is then the parser's error. */
+/* Replaces the text of a token with escapes by its decoded form, borrowed until the next
+ * rp_json_decode. False: no memory, which becomes the error of the parser. */
 bool rp_json_decode(struct rp_json *p, struct rp_json_token *token);
 
-/* Number of containers around the next value. */
+/* The number of containers around the next value. */
 static inline uint32_t rp_json_depth(const struct rp_json *p)
 {
     return p->depth;
@@ -192,7 +192,7 @@ bool rp_json_field_slow(struct rp_json *p, struct rp_json_token *key);
 bool rp_json_element_slow(struct rp_json *p);
 enum rp_json_kind rp_json_value_slow(struct rp_json *p, struct rp_json_token *value);
 
-/* Needs something behind that is not white space: an entry of the index, or the last NUL. */
+/* There must be something else than white space: an entry of the index, or the last NUL. */
 static inline const char *rp_json_space(const char *at)
 {
     while (*at == ' ' || *at == '\n' || *at == '\r' || *at == '\t')
@@ -302,7 +302,7 @@ static inline enum rp_json_kind rp_json_number(struct rp_json *p, struct rp_json
     value->len = (uint32_t)(at - p->at);
     value->kind = RP_JSON_NUMBER;
     value->is_integer = !dot;
-    /* an exponent, garbage, or nothing behind it */
+    /* an exponent, garbage, or the end of the block */
     if (__builtin_expect(end != p->text + *p->ix || end == p->end || value->len > p->token_max, 0))
         return rp_json_value_slow(p, value);
     p->at = end;

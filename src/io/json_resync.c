@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Going on after an error. Once a quote too many has been read, the index takes strings for
- * structure and the reverse, so it is given up; the bytes are searched for what the border between
- * two objects of an array looks like,
+ * Continuing after an error. After one quote too many, the index confuses strings and structure, so
+ * it is discarded; the bytes are searched for the boundary between two objects of an array,
  *
  *     } , { "key"
  *
- * with white space anywhere, and parsing begins anew at its '{'. An error between two elements, a
- * comma too many or one missing, leaves the next one whole: there the '{' may follow at once. The
- * text of a border may stand inside a
- * string or deeper than the array; then there will be another error and another search, further on.
- * The search starts where the error is and needs a '}' first, so every try gets closer to the end.
+ * with white space anywhere, and parsing starts again at its '{'. After an error between two
+ * elements (an extra or missing comma) the next element is intact, so there the '{' may follow at
+ * once. Text that looks like a boundary may be inside a string or deeper than the array; then
+ * another error and another search follow. The search starts at the error and needs a '}' first, so
+ * every try gets closer to the end.
  */
 #include "io/json_inner.h"
 
@@ -23,7 +22,7 @@ static const char *skip_space(const char *at, const char *end)
     return at;
 }
 
-/* Behind `byte`, which must be next but for white space; NULL: it is not. */
+/* The position after `byte`, which must be next except for white space; NULL: it is not. */
 static const char *expect(const char *at, const char *end, char byte)
 {
     at = at ? skip_space(at, end) : end;
@@ -40,7 +39,7 @@ static bool known_key(const char *key, size_t len, const char *const *keys)
 
 struct search {
     const char *const *keys;
-    bool *between; /* the text begins between two elements; false once that was looked at */
+    bool *between; /* the text begins between two elements; false once that was examined */
 };
 
 /* The '{' that must be next at `at`, with a known key in it, or NULL. */
@@ -58,7 +57,7 @@ static const char *match_border(const char *at, const char *end, const char *con
     return match_open(expect(expect(at, end, '}'), end, ','), end, keys);
 }
 
-/* The '{' of the next element behind commas too many, or right here, where one is missing. */
+/* The '{' of the next element after extra commas, or right here if one is missing. */
 static const char *match_here(const char *at, const char *end, const char *const *keys)
 {
     while (at < end && (*at == ',' || rp_json_is_space(*at)))
@@ -106,8 +105,8 @@ static bool can_resync(const struct rp_json *p, uint32_t depth)
            depth && depth <= p->depth && p->stack[depth - 1] == ']' && p->inner->block;
 }
 
-/* Control characters in strings from byte `from` of a block on, as its index took them for strings:
-   blocks are counted whole. Never more than were counted. */
+/* Control characters in strings from byte `from` of a block on: blocks are counted completely, so
+ * these must be subtracted. Never more than were counted. */
 static uint64_t controls_behind(const struct rp_json_block *block, size_t from, uint64_t counted)
 {
     bool in_string = false, escaped = false;

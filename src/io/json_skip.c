@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Passing whole values: the fast functions of json_pull.h in a loop, so that what is skipped is
- * checked as strictly as what is read, at the same speed, and nesting costs no stack. Raw text is
- * borrowed where the value lies in one block; otherwise each block's part is saved before the next
- * one comes, up to the limit of a token.
+ * Skipping values: the fast functions of json_pull.h in a loop, so that skipped values are checked
+ * as strictly as others, at the same speed and without recursion. Raw text is borrowed if the value
+ * is in one block; otherwise the part in each block is saved, up to the limit of a token.
  */
 #include "io/json_inner.h"
 
@@ -43,7 +42,7 @@ static enum rp_json_kind kind_of(char first)
     }
 }
 
-/* Joins what was saved of earlier blocks with the part in this one. */
+/* Joins the saved parts of earlier blocks with the part in this one. */
 static bool join_raw(struct rp_json *p, const char *from, struct rp_json_token *raw)
 {
     struct rp_json_inner *inner = p->inner;
@@ -78,7 +77,7 @@ bool rp_json_raw(struct rp_json *p, struct rp_json_token *raw)
     if (!ok)
         return false;
     while (p->at > from && rp_json_is_space(p->at[-1]))
-        p->at--; /* behind a number; the next call passes it again */
+        p->at--; /* after a number; the next call passes it again */
     if (rp_json_offset(p) - inner->raw_offset > p->token_max)
         return rp_json_fail(p, RP_LIMIT, inner->raw_offset, p->at, "a value over the limit");
     return join_raw(p, from, raw);

@@ -20,8 +20,8 @@ struct decoder {
     uint64_t limit; /* of which there were at the beginning */
 };
 
-static enum rp_code decode(struct decoder *d, const struct rp_proto_message *type,
-                           struct rp_proto_cursor *c, void *message);
+static enum rp_code decode_message(struct decoder *d, const struct rp_proto_message *type,
+                                   struct rp_proto_cursor *c, void *message);
 
 static const struct rp_proto_field *search(const struct rp_proto_message *type, uint32_t number)
 {
@@ -38,8 +38,8 @@ static const struct rp_proto_field *search(const struct rp_proto_message *type, 
     return low < type->nfields && type->fields[low].number == number ? &type->fields[low] : NULL;
 }
 
-static const struct rp_proto_field *find(const struct rp_proto_message *type, uint32_t number,
-                                         uint32_t hint)
+static const struct rp_proto_field *find_field(const struct rp_proto_message *type, uint32_t number,
+                                               uint32_t hint)
 {
     if (number <= type->nfields && type->fields[number - 1].number == number)
         return &type->fields[number - 1];
@@ -56,7 +56,7 @@ static uint64_t bit(const struct rp_proto_message *type, const struct rp_proto_f
     return i < 64 ? UINT64_C(1) << i : 0;
 }
 
-static enum rp_code spend(struct decoder *d, uint64_t n, const struct rp_proto_cursor *c)
+static enum rp_code spend_elements(struct decoder *d, uint64_t n, const struct rp_proto_cursor *c)
 {
     if (n > d->room)
         return rp_err_set_at(d->err, RP_LIMIT, c->offset,
@@ -77,7 +77,7 @@ static enum rp_code list_reserve(struct decoder *d, const struct rp_proto_field 
 
     if (cap <= list->cap)
         return RP_OK;
-    RP_TRY(spend(d, more, c));
+    RP_TRY(spend_elements(d, more, c));
     if (cap < (uint64_t)list->n * 2)
         cap = (uint64_t)list->n * 2;
     if (cap > UINT32_MAX)
@@ -108,7 +108,7 @@ static uint64_t run_length(const struct rp_proto_cursor *c, const struct rp_prot
     return n;
 }
 
-static void store(uint8_t type, void *at, const struct rp_proto_item *item)
+static void store_value(uint8_t type, void *at, const struct rp_proto_item *item)
 {
     uint64_t v = item->value;
 
@@ -158,7 +158,7 @@ static enum rp_code read_packed(struct decoder *d, const struct rp_proto_field *
             break;
         if (wire == RP_WIRE_FIXED32)
             item.value = v32;
-        store(field->type, (char *)list->at + size * list->n++, &item);
+        store_value(field->type, (char *)list->at + size * list->n++, &item);
     }
     return rp_proto_finish(c, d->err);
 }
@@ -179,11 +179,11 @@ static enum rp_code read_list(struct decoder *d, const struct rp_proto_field *fi
         RP_TRY(list_reserve(d, field, list, run_length(c, item), c));
     element = (char *)list->at + rp_proto_element_size(field) * list->n++;
     if (field->type != RP_PROTO_MESSAGE) {
-        store(field->type, element, item);
+        store_value(field->type, element, item);
         return RP_OK;
     }
     inner = rp_proto_enter(c, item);
-    return decode(d, field->message, &inner, element);
+    return decode_message(d, field->message, &inner, element);
 }
 
 /* Of a oneof only the last one counts. */
@@ -213,17 +213,17 @@ static enum rp_code read_singular(struct decoder *d, const struct rp_proto_messa
         clear_rivals(type, field, message);
     ((struct rp_proto_head *)(void *)message)->has |= bit(type, field);
     if (field->type != RP_PROTO_MESSAGE) {
-        store(field->type, at, item);
+        store_value(field->type, at, item);
         return RP_OK;
     }
     if (!*at) {
-        RP_TRY(spend(d, 1, c));
+        RP_TRY(spend_elements(d, 1, c));
         *at = rp_arena_calloc(d->arena, 1, field->message->size, _Alignof(max_align_t));
         if (!*at)
             return rp_err_nomem(d->err, "decoding a message");
     }
     inner = rp_proto_enter(c, item);
-    return decode(d, field->message, &inner, *at);
+    return decode_message(d, field->message, &inner, *at);
 }
 
 static enum rp_code keep_unknown(struct decoder *d, const struct rp_proto_cursor *c,
@@ -236,7 +236,7 @@ static enum rp_code keep_unknown(struct decoder *d, const struct rp_proto_cursor
         kept->bytes.n += bytes.n;
         return RP_OK;
     }
-    RP_TRY(spend(d, 1, c));
+    RP_TRY(spend_elements(d, 1, c));
     kept = RP_ARENA_NEW(d->arena, struct rp_proto_unknown, 1);
     if (!kept)
         return rp_err_nomem(d->err, "decoding a message");
@@ -255,15 +255,15 @@ static bool readable(const struct rp_proto_field *field, uint32_t wire)
     return (field->flags & RP_PROTO_LIST) && wire == RP_WIRE_BYTES;
 }
 
-static enum rp_code decode(struct decoder *d, const struct rp_proto_message *type,
-                           struct rp_proto_cursor *c, void *message)
+static enum rp_code decode_message(struct decoder *d, const struct rp_proto_message *type,
+                                   struct rp_proto_cursor *c, void *message)
 {
     struct rp_proto_item item;
     enum rp_code code;
     uint32_t hint = 0;
 
     while (rp_proto_next(c, &item)) {
-        const struct rp_proto_field *field = find(type, item.number, hint);
+        const struct rp_proto_field *field = find_field(type, item.number, hint);
 
         if (!field || !readable(field, item.wire)) {
             RP_TRY(keep_unknown(d, c, &item, message));
@@ -290,7 +290,7 @@ enum rp_code rp_proto_decode(const struct rp_proto_message *type, const void *by
     if (n > use.input_bytes)
         return rp_err_set(err, RP_LIMIT, "%s: %zu bytes are over the limit of %" PRIu64, type->name,
                           n, use.input_bytes);
-    return decode(&d, type, &c, message);
+    return decode_message(&d, type, &c, message);
 }
 
 bool rp_proto_has(const struct rp_proto_message *type, const void *message, uint32_t number)

@@ -92,14 +92,14 @@ int rp_natural_compare(const char *a, const char *b)
 
 /* ---- adding to the list ---- */
 
-static enum rp_code nomem(struct rp_err *err)
+static enum rp_code sources_nomem(struct rp_err *err)
 {
     return rp_err_nomem(err, "listing the inputs");
 }
 
 /* A new entry with its names; member may be NULL. Valid until the next one is added. */
-static enum rp_code add(struct rp_sources *s, const struct rp_source *like, const char *member,
-                        struct entry **out, struct rp_err *err)
+static enum rp_code add_source(struct rp_sources *s, const struct rp_source *like,
+                               const char *member, struct entry **out, struct rp_err *err)
 {
     struct entry e = {.source = *like, .place = s->list.n};
     bool standard = strcmp(like->path, "-") == 0;
@@ -111,13 +111,13 @@ static enum rp_code add(struct rp_sources *s, const struct rp_source *like, cons
     if (like->is_folder && strrchr(shown, '/'))
         shown = rp_arena_copy(&s->arena, shown, (size_t)(strrchr(shown, '/') - shown));
     if (!shown)
-        return nomem(err);
+        return sources_nomem(err);
     e.source.path = rp_arena_strdup(&s->arena, like->path);
     e.source.name = member ? rp_arena_printf(&s->arena, "%s!%s", shown, member)
                            : rp_arena_strdup(&s->arena, shown);
     e.source.member = member && e.source.name ? e.source.name + strlen(shown) + 1 : NULL;
     if (!e.source.path || !e.source.name)
-        return nomem(err);
+        return sources_nomem(err);
     RP_TRY(rp_vec_push(&s->list, e, err));
     *out = &s->list.at[s->list.n - 1];
     return RP_OK;
@@ -131,9 +131,9 @@ static enum rp_code add_failure(struct rp_sources *s, const struct rp_source *li
     struct entry *e;
 
     if (!kept)
-        return nomem(err);
+        return sources_nomem(err);
     *kept = *failure;
-    RP_TRY(add(s, like, NULL, &e, err));
+    RP_TRY(add_source(s, like, NULL, &e, err));
     e->failure = kept;
     return RP_OK;
 }
@@ -147,7 +147,7 @@ static enum rp_code add_member(struct rp_sources *s, const struct rp_source *lik
 
     from.found = true;
     from.truncated = m->truncated;
-    RP_TRY(add(s, &from, m->name, &e, err));
+    RP_TRY(add_source(s, &from, m->name, &e, err));
     e->bytes = m->bytes;
     e->n = m->n;
     e->held = m->held ? rp_tar_keep(tar) : NULL;
@@ -219,7 +219,7 @@ static enum rp_code fold_folder(struct rp_sources *s, size_t first, size_t i, si
     files = RP_ARENA_NEW(&s->arena, struct rp_beside, to - from);
     e->source.name = rp_arena_copy(&s->arena, e->source.name, strlen(e->source.name) - 9);
     if (!files || !e->source.name)
-        return nomem(err);
+        return sources_nomem(err);
     e->beside = files;
     for (size_t k = from; k < to; k++) {
         const char *name = k == i ? NULL : name_within(&at[k], folder, n);
@@ -292,8 +292,8 @@ static enum rp_code add_once(struct rp_sources *s, const struct rp_source *like,
         rp_arena_alloc(&s->arena, sizeof *slot, _Alignof(_Atomic(struct rp_input *)));
 
     if (!slot)
-        return nomem(err);
-    RP_TRY(add(s, like, NULL, &e, err));
+        return sources_nomem(err);
+    RP_TRY(add_source(s, like, NULL, &e, err));
     atomic_init(slot, in);
     e->once = slot;
     return RP_OK;
@@ -320,7 +320,7 @@ static enum rp_code add_opened(struct rp_sources *s, const struct rp_source *lik
         code = add_once(s, like, in, err);
         keep = code == RP_OK;
     } else if (code == RP_OK) {
-        code = add(s, like, NULL, &e, err);
+        code = add_source(s, like, NULL, &e, err);
     }
     if (!keep)
         rp_input_close(in);
@@ -378,7 +378,7 @@ enum rp_code rp_sources_open(const char *const *paths, size_t n, const struct rp
 
     *out = NULL;
     if (!s)
-        return nomem(err);
+        return sources_nomem(err);
     s->limits = limits ? *limits : RP_LIMITS_DEFAULT;
     for (size_t i = 0; code == RP_OK && i < n; i++)
         code = add_path(s, paths[i], i, err);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Walking folders. Links are followed because runs are often collected that way; a folder that is
- * its own ancestor ends the descent (a loop), and a file that was also reached without a link is
- * listed under that name only ("latest.json" beside "rank0.json" is not a second rank).
+ * Lists folders recursively. Symbolic links are followed because runs are often collected that way;
+ * a folder that is its own ancestor (a loop) is skipped, and a file that is also reached without a
+ * link is listed under that name only ("latest.json" beside "rank0.json" is not a second rank).
  */
 #include "io/sources_walk.h"
 #include "io/sources.h"
@@ -14,7 +14,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* A folder on the way down. */
+/* A folder and its ancestors. */
 struct level {
     const struct level *up;
     const char *path;
@@ -63,8 +63,9 @@ static bool is_loop(const struct level *level, const struct stat *st)
 static enum rp_code walk_level(struct rp_walk *w, const struct rp_limits *limits,
                                const struct level *level, struct rp_err *err);
 
-static enum rp_code visit(struct rp_walk *w, const struct rp_limits *limits,
-                          const struct level *level, const struct child *child, struct rp_err *err)
+static enum rp_code list_folder(struct rp_walk *w, const struct rp_limits *limits,
+                                const struct level *level, const struct child *child,
+                                struct rp_err *err)
 {
     size_t n = strlen(level->path);
     const char *slash = n > 0 && level->path[n - 1] == '/' ? "" : "/";
@@ -76,7 +77,7 @@ static enum rp_code visit(struct rp_walk *w, const struct rp_limits *limits,
     if (!path)
         return rp_err_nomem(err, "listing a folder");
     if (lstat(path, &own) != 0 || stat(path, &st) != 0)
-        return RP_OK; /* gone meanwhile, or a link to nowhere */
+        return RP_OK; /* deleted meanwhile, or a dangling link */
     by_link = level->by_link || S_ISLNK(own.st_mode);
     if (S_ISREG(st.st_mode)) {
         struct rp_walk_file file = {path, st.st_dev, st.st_ino, by_link, child->stands_for_folder};
@@ -89,7 +90,7 @@ static enum rp_code visit(struct rp_walk *w, const struct rp_limits *limits,
     return walk_level(w, limits, &below, err);
 }
 
-/* The names in one folder, sorted; hidden ones (and with them "._" files) left out. */
+/* The names in one folder, sorted, without hidden ones (such as "._" files). */
 static enum rp_code read_names(struct rp_walk *w, const struct rp_limits *limits, const char *path,
                                struct child_list *list, struct rp_err *err)
 {
@@ -148,7 +149,7 @@ static bool describes_ctf(const char *folder, const char *name)
     return rp_describes_ctf(head, n);
 }
 
-/* A CTF trace is a folder: its description stands for all its files. */
+/* A CTF trace is a folder: its metadata represents all its files. */
 static void keep_description(struct child_list *list, const char *folder)
 {
     for (size_t i = 0; i < list->n; i++) {
@@ -172,7 +173,7 @@ static enum rp_code walk_level(struct rp_walk *w, const struct rp_limits *limits
     code = read_names(w, limits, level->path, &list, err);
     keep_description(&list, level->path);
     for (size_t i = 0; code == RP_OK && i < list.n; i++)
-        code = visit(w, limits, level, &list.at[i], err);
+        code = list_folder(w, limits, level, &list.at[i], err);
     rp_vec_release(&list);
     return code;
 }
@@ -184,7 +185,7 @@ struct identity {
     size_t index;
 };
 
-/* Same files together, those without a link first, then in order of the walk. */
+/* Groups equal files; those without a link first, then in the order of the list. */
 static int by_identity(const void *a, const void *b)
 {
     const struct identity *x = a, *y = b;
@@ -198,7 +199,7 @@ static int by_identity(const void *a, const void *b)
     return x->index < y->index ? -1 : 1;
 }
 
-/* Drops files reached by a link that are there already. Hard links are files of their own. */
+/* Deduplicates files that are also reached by a symbolic link. Hard links are separate files. */
 static enum rp_code drop_doubles(struct rp_walk *w, struct rp_err *err)
 {
     size_t n = w->files.n, kept = 0;

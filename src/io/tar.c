@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Reading tar. A tar is blocks of 512 bytes: a header with name, size and type, the content padded
- * to whole blocks, the next header; blocks of zeros end it. Extensions are headers of their own
- * that speak about the next one: 'L' holds a long name (GNU), 'x' holds "length key=value" lines
- * (pax).
+ * to whole blocks, the next header; blocks of zeros end it. Extensions are separate headers that
+ * describe the next one: 'L' holds a long name (GNU), 'x' holds "length key=value" lines (pax).
  *
  *     [header 'x'][path=..., size=...] [header '0'][content......|pad] ... [zeros][zeros]
  *
- * Where the input is in memory as it is (a plain tar, mapped) content is a slice of it and costs
- * nothing; otherwise a member is read into memory, growing with what really is there and not with
- * what the header promises.
+ * If the input is in memory uncompressed (a mapped tar), content is a slice of it; otherwise a
+ * member is read into memory that grows with the bytes that are really there, not with the size in
+ * the header.
  */
 #include "io/tar.h"
 
@@ -40,7 +39,7 @@ struct rp_tar {
     const uint8_t *whole; /* NULL: read */
     size_t whole_n;
     uint64_t at;      /* offset in the tar */
-    uint64_t pending; /* content and padding of the last member, not yet passed */
+    uint64_t pending; /* content and padding of the last member that remain to be skipped */
     uint64_t members;
     bool ended, cut;
     uint8_t *held;
@@ -50,12 +49,12 @@ struct rp_tar {
     uint64_t long_size;  /* from 'x' */
     bool sparse;         /* from 'x' */
     uint8_t *scratch;    /* SKIP_BYTES */
-    uint64_t held_total; /* bytes of all members that were read and given out */
+    uint64_t held_total; /* bytes of all members that were read and returned */
 };
 
 /* ---- header fields ---- */
 
-/* Octal digits with blanks around them, or base 256 where the first bit is set. */
+/* Octal digits with blanks around them, or base 256 if the first bit is set. */
 static bool parse_number(const uint8_t *field, size_t n, uint64_t *value)
 {
     size_t i = 0;
@@ -133,8 +132,8 @@ static void header_name(struct rp_tar *tar, const uint8_t *h)
 
 /* ---- moving through the tar ---- */
 
-static enum rp_code damaged(const struct rp_tar *tar, uint64_t offset, const char *what,
-                            struct rp_err *err)
+static enum rp_code tar_damaged(const struct rp_tar *tar, uint64_t offset, const char *what,
+                                struct rp_err *err)
 {
     return rp_err_set_at(err, RP_FORMAT, offset, "'%s': the tar is damaged at byte %llu: %s",
                          rp_input_borrow_name(tar->in), (unsigned long long)offset, what);
@@ -162,7 +161,7 @@ static enum rp_code read_some(struct rp_tar *tar, uint8_t *out, size_t n, size_t
     return RP_OK;
 }
 
-static enum rp_code skip(struct rp_tar *tar, uint64_t n, struct rp_err *err)
+static enum rp_code skip_bytes(struct rp_tar *tar, uint64_t n, struct rp_err *err)
 {
     if (tar->whole) {
         tar->at = n < tar->whole_n - tar->at ? tar->at + n : tar->whole_n;
@@ -173,7 +172,7 @@ static enum rp_code skip(struct rp_tar *tar, uint64_t n, struct rp_err *err)
 
         RP_TRY(read_some(tar, tar->scratch, part, &got, err));
         if (got < part)
-            return RP_OK; /* the next header will not be there either */
+            return RP_OK; /* reading the next header reports the end */
         n -= part;
     }
     return RP_OK;
@@ -236,7 +235,7 @@ static enum rp_code pax_record(struct rp_tar *tar, const uint8_t *key, size_t ke
     tar->long_size = 0;
     for (size_t i = 0; i < value_n; i++) {
         if (value[i] < '0' || value[i] > '9' || tar->long_size > UINT64_MAX / 32)
-            return damaged(tar, tar->at, "a pax size is not a number", err);
+            return tar_damaged(tar, tar->at, "a pax size is not a number", err);
         tar->long_size = tar->long_size * 10 + (uint64_t)(value[i] - '0');
     }
     return RP_OK;
@@ -252,11 +251,11 @@ static enum rp_code pax_records(struct rp_tar *tar, const uint8_t *at, size_t n,
         for (; i < n && at[i] >= '0' && at[i] <= '9' && len <= n; i++)
             len = len * 10 + (size_t)(at[i] - '0');
         if (i == 0 || i >= n || at[i] != ' ' || len > n || len < i + 3 || at[len - 1] != '\n')
-            return damaged(tar, tar->at, "bad pax records", err);
+            return tar_damaged(tar, tar->at, "bad pax records", err);
         i++;
         equals = memchr(at + i, '=', len - i);
         if (!equals)
-            return damaged(tar, tar->at, "bad pax records", err);
+            return tar_damaged(tar, tar->at, "bad pax records", err);
         RP_TRY(pax_record(tar, at + i, (size_t)(equals - at) - i, equals + 1,
                           len - 2 - (size_t)(equals - at), err));
         at += len;
@@ -273,7 +272,7 @@ static enum rp_code read_extension(struct rp_tar *tar, uint8_t type, uint64_t si
     size_t got;
 
     if (size > EXTENSION_BYTES)
-        return damaged(tar, tar->at, "an extended header is longer than 1 MiB", err);
+        return tar_damaged(tar, tar->at, "an extended header is longer than 1 MiB", err);
     code = read_held(tar, size, &bytes, &got, err);
     if (code == RP_OK && got < size)
         tar->ended = tar->cut = true;
@@ -282,7 +281,7 @@ static enum rp_code read_extension(struct rp_tar *tar, uint8_t type, uint64_t si
     else if (code == RP_OK)
         code = pax_records(tar, bytes, got, err);
     free(bytes);
-    return code == RP_OK ? skip(tar, padding(size), err) : code;
+    return code == RP_OK ? skip_bytes(tar, padding(size), err) : code;
 }
 
 static void forget_extension(struct rp_tar *tar)
@@ -302,12 +301,12 @@ static bool is_wanted(const char *name, uint8_t type)
     base = base ? base + 1 : name;
     if (type != '0' && type != '\0' && type != '7')
         return false;
-    /* a name that ends in '/' is a folder of before ustar */
+    /* before ustar a name that ends in '/' was a folder */
     return *base != '\0' && strncmp(base, "._", 2) != 0;
 }
 
-/* Reads a member into tar->held. What counts against the limit is what is there, not what the
-   header says. */
+/* Reads a member into tar->held. The bytes that are there count against the limit, not the size in
+ * the header. */
 static enum rp_code read_member(struct rp_tar *tar, uint64_t size, size_t *got, struct rp_err *err)
 {
     uint64_t left = tar->limits.held_bytes - tar->held_total;
@@ -350,13 +349,13 @@ static enum rp_code give_content(struct rp_tar *tar, uint64_t size, struct rp_ta
     return RP_OK;
 }
 
-/* Reads one header; *size is that of what follows it. Sets tar->ended at the end of the tar. */
+/* Reads one header; *size is the size of the content. Sets tar->ended at the end of the tar. */
 static enum rp_code read_header(struct rp_tar *tar, uint8_t *h, uint64_t *size, struct rp_err *err)
 {
     uint64_t start;
     size_t got;
 
-    RP_TRY(skip(tar, tar->pending, err));
+    RP_TRY(skip_bytes(tar, tar->pending, err));
     tar->pending = 0;
     start = tar->at;
     RP_TRY(read_some(tar, h, RP_TAR_BLOCK, &got, err));
@@ -366,9 +365,9 @@ static enum rp_code read_header(struct rp_tar *tar, uint8_t *h, uint64_t *size, 
         return RP_OK;
     }
     if (!checksum_ok(h))
-        return damaged(tar, start, "the header's checksum is wrong", err);
+        return tar_damaged(tar, start, "the header's checksum is wrong", err);
     if (!parse_number(h + SIZE_AT, SIZE_N, size) || *size > INT64_MAX)
-        return damaged(tar, start, "bad size of a member", err);
+        return tar_damaged(tar, start, "bad size of a member", err);
     if (++tar->members > tar->limits.members)
         return rp_err_set_at(
             err, RP_LIMIT, start, "'%s' holds more than %llu members (limit members)",
@@ -376,7 +375,7 @@ static enum rp_code read_header(struct rp_tar *tar, uint8_t *h, uint64_t *size, 
     return RP_OK;
 }
 
-/* A header that is not an extension: gives the member out or passes over it. */
+/* A header that is not an extension: returns or skips the member. */
 static enum rp_code take_member(struct rp_tar *tar, const uint8_t *h, uint64_t size,
                                 struct rp_tar_member *m, struct rp_err *err)
 {
@@ -391,10 +390,10 @@ static enum rp_code take_member(struct rp_tar *tar, const uint8_t *h, uint64_t s
     if (is_wanted(m->name, h[TYPE_AT]))
         return give_content(tar, size, m, err);
     m->name = NULL;
-    /* links and devices have no content, whatever their size says */
+    /* links and devices have no content, even with a size */
     if (h[TYPE_AT] < '1' || h[TYPE_AT] > '6')
         tar->pending = size + padding(size);
-    if (h[TYPE_AT] != 'K' && h[TYPE_AT] != 'g') /* which speak about others too */
+    if (h[TYPE_AT] != 'K' && h[TYPE_AT] != 'g') /* these also describe other members */
         forget_extension(tar);
     return RP_OK;
 }

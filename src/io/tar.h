@@ -3,8 +3,8 @@
 #define RP_IO_TAR_H
 /*
  * The files in a tar, one after another, from any input (so a compressed tar too). ustar, GNU long
- * names and pax paths and sizes are understood. Folders, links and devices are passed over, and so
- * are the "._" files that macOS adds. Nothing is written to disk.
+ * names and pax paths and sizes are understood. Folders, links and devices are skipped, and so are
+ * the "._" files that macOS adds. Nothing is written to disk.
  *
  *     RP_TRY(rp_tar_open(in, limits, &tar, err));
  *     while ((code = rp_tar_next(tar, &member, err)) == RP_OK && member.name)
@@ -28,7 +28,7 @@ struct rp_tar_member {
     const uint8_t *bytes;
     size_t n;
     uint64_t offset; /* of the content in the (decompressed) tar */
-    bool truncated;  /* the tar ended within this member: bytes are what is there */
+    bool truncated;  /* the tar ends inside this member: bytes has what is there */
     bool held;       /* bytes were read and live until the next call; otherwise they are a slice of
                         the input's memory and live until that is closed */
 };
@@ -37,16 +37,17 @@ struct rp_tar_member {
    by the header's checksum, never by a name. */
 bool rp_tar_matches(const uint8_t *bytes, size_t n);
 
-/* in stays the caller's, is read by the tar only, and must outlive it. limits: members,
-   input_bytes for one member, held_bytes for all that are not slices; NULL for the defaults. */
+/* `in` is owned by the caller, must outlive the tar, and must not be read by others. limits:
+   members, input_bytes for one member, held_bytes for all that are not slices; NULL for the
+   defaults. */
 enum rp_code rp_tar_open(struct rp_input *in, const struct rp_limits *limits, struct rp_tar **out,
                          struct rp_err *err);
-void rp_tar_close(struct rp_tar *tar); /* NULL is fine */
+void rp_tar_close(struct rp_tar *tar); /* may be NULL */
 
 /* The next file. Damage is RP_FORMAT with the offset of the bad header. */
 enum rp_code rp_tar_next(struct rp_tar *tar, struct rp_tar_member *member, struct rp_err *err);
 
-/* The tar stopped within a header or a member; known at its end. */
+/* Whether the tar stopped inside a header or a member; known at its end. */
 bool rp_tar_truncated(const struct rp_tar *tar);
 
 /* Hands the held bytes of the member just given to the caller, who frees them with free(). */

@@ -31,8 +31,8 @@ static enum rp_code copy_steps(struct rp_digest *d, const struct rp_trace *t, st
     return RP_OK;
 }
 
-static enum rp_code fill(struct rp_digest *d, const struct rp_trace *t, const char *name,
-                         struct rp_err *err)
+static enum rp_code fill_digest(struct rp_digest *d, const struct rp_trace *t, const char *name,
+                                struct rp_err *err)
 {
     d->name = rp_arena_strdup(&d->arena, name ? name : "");
     d->format = rp_arena_strdup(&d->arena, rp_trace_str(t, t->format));
@@ -59,7 +59,7 @@ enum rp_code rp_digest_new(const struct rp_trace *trace, const char *name, struc
     if (!d)
         return rp_err_nomem(err, "making a digest");
     rp_arena_init(&d->arena);
-    code = fill(d, trace, name, err);
+    code = fill_digest(d, trace, name, err);
     if (code != RP_OK) {
         rp_digest_free(d);
         return code;

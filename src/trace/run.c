@@ -46,7 +46,8 @@ enum rp_code rp_run_add(struct rp_run *run, const struct rp_trace *trace, const 
     return RP_OK;
 }
 
-static enum rp_code warn(struct rp_run *run, const struct rp_rank *rank, struct rp_err *err)
+static enum rp_code warn_renumbered(struct rp_run *run, const struct rp_rank *rank,
+                                    struct rp_err *err)
 {
     const char *text =
         rp_arena_printf(&run->arena, "two files have rank %d: '%s' is used as rank %d",
@@ -56,7 +57,7 @@ static enum rp_code warn(struct rp_run *run, const struct rp_rank *rank, struct 
 }
 
 /* Gives ranks the number in their file; those without, or whose number is taken, get RP_NO_RANK. */
-static enum rp_code claim(struct rp_run *run, struct rp_map *taken, struct rp_err *err)
+static enum rp_code claim_numbers(struct rp_run *run, struct rp_map *taken, struct rp_err *err)
 {
     uint32_t i, owner;
 
@@ -87,7 +88,7 @@ static enum rp_code fill_gaps(struct rp_run *run, const struct rp_map *taken, st
             next++;
         rank->number = next++;
         if (rank->digest->rank >= 0)
-            RP_TRY(warn(run, rank, err));
+            RP_TRY(warn_renumbered(run, rank, err));
     }
     return RP_OK;
 }
@@ -105,7 +106,7 @@ enum rp_code rp_run_settle(struct rp_run *run, struct rp_err *err)
     enum rp_code code;
 
     rp_map_init(&taken);
-    code = claim(run, &taken, err);
+    code = claim_numbers(run, &taken, err);
     if (code == RP_OK)
         code = fill_gaps(run, &taken, err);
     rp_map_release(&taken);

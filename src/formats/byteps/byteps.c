@@ -7,11 +7,11 @@
  *                                                    response, key, sender, receiver
  *
  *   1620000000000456: start, 65536, SUM, 2           what a server did: copies and sums
- *   1620000000000789: stop, 65536, SUM, 2            time, key, operation and, at will, its thread
+ *   1620000000000789: stop, 65536, SUM, 2            time, key, operation and optionally its thread
  *
- * A start and an end of the same message become one event of an asynchronous chain; where the log
- * has only one of them it stays alone. Keys become names where a file key_dict.txt ("name: key
- * key") stands beside the log or in the folder above; of several keys each is a part. ps-lite gives
+ * A start and an end of the same message become one event of an asynchronous chain; if the log has
+ * only one of them it stays alone. Keys become names if there is a file key_dict.txt ("name: key
+ * key") beside the log or in the parent folder; each of several keys is a part. ps-lite gives
  * servers the even numbers from 8 on and workers the odd ones from 9 on. Linear.
  */
 #include "base/hash.h"
@@ -33,7 +33,7 @@ struct reader {
     uint64_t line;
     struct rp_map name_of; /* key -> string */
     bool of_server;
-    uint64_t bad; /* lines that are no record */
+    uint64_t bad; /* lines that are not records */
     rp_str tensor_key, key_key, sender_key, receiver_key;
     uint16_t origin[2];  /* begin, end */
     uint32_t process;    /* of a server's log */
@@ -65,7 +65,7 @@ static bool next_line(struct reader *r, struct word *out)
 }
 
 /* The words of a line, which spaces and these separate; how many there are, at most FIELDS. */
-static size_t split(struct word line, const char *separators, struct word *out)
+static size_t split_line(struct word line, const char *separators, struct word *out)
 {
     size_t i = 0, n = 0;
 
@@ -83,12 +83,12 @@ static size_t split(struct word line, const char *separators, struct word *out)
     return n;
 }
 
-static bool is(struct word w, const char *text)
+static bool word_is(struct word w, const char *text)
 {
     return w.n == strlen(text) && !memcmp(w.at, text, w.n);
 }
 
-static bool number(struct word w, int64_t max, int64_t *out)
+static bool parse_number(struct word w, int64_t max, int64_t *out)
 {
     int64_t x = 0;
     size_t i;
@@ -102,10 +102,10 @@ static bool number(struct word w, int64_t max, int64_t *out)
     return w.n > 0;
 }
 
-static bool truth(struct word w, bool *out)
+static bool parse_bool(struct word w, bool *out)
 {
-    *out = is(w, "true") || is(w, "True") || is(w, "1");
-    return *out || is(w, "false") || is(w, "False") || is(w, "0");
+    *out = word_is(w, "true") || word_is(w, "True") || word_is(w, "1");
+    return *out || word_is(w, "false") || word_is(w, "False") || word_is(w, "0");
 }
 
 /* ------------------------------------------------------------------ names of keys */
@@ -118,7 +118,7 @@ static enum rp_code name_key(struct reader *r, struct word name, struct word key
     rp_str id;
     int n;
 
-    if (!number(key, INT64_MAX, &number_of))
+    if (!parse_number(key, INT64_MAX, &number_of))
         return RP_OK;
     n = parts ? snprintf(text, sizeof text, "%.*s~PART%zu", (int)(name.n < 250 ? name.n : 250),
                          name.at, part)
@@ -166,7 +166,7 @@ static enum rp_code read_keys(struct reader *r, const char *text, size_t n)
     return RP_OK;
 }
 
-/* Beside the log, or in the folder above. What is not there or cannot be read names nothing. */
+/* Beside the log, or in the parent folder. A missing or unreadable file is ignored. */
 static enum rp_code find_keys(struct reader *r, const char *log, const struct rp_limits *limits)
 {
     static const char *const places[] = {"key_dict.txt", "../key_dict.txt"};
@@ -295,9 +295,10 @@ static enum rp_code read_message(struct reader *r, struct word line)
 
     if (line.n >= 4 && !memcmp(line.at, "role", 4))
         return RP_OK;
-    if (split(line, "", w) != 7 || !number(w[0], TIME_MAX_US, &m.us) || !truth(w[1], &m.starts) ||
-        !truth(w[2], &m.push) || !truth(w[3], &m.request) || !number(w[4], INT64_MAX, &m.key) ||
-        !number(w[5], 1000000, &m.sender) || !number(w[6], 1000000 - 1, &m.receiver)) {
+    if (split_line(line, "", w) != 7 || !parse_number(w[0], TIME_MAX_US, &m.us) ||
+        !parse_bool(w[1], &m.starts) || !parse_bool(w[2], &m.push) ||
+        !parse_bool(w[3], &m.request) || !parse_number(w[4], INT64_MAX, &m.key) ||
+        !parse_number(w[5], 1000000, &m.sender) || !parse_number(w[6], 1000000 - 1, &m.receiver)) {
         r->bad += line.n > 0;
         return RP_OK;
     }
@@ -307,23 +308,24 @@ static enum rp_code read_message(struct reader *r, struct word line)
 static enum rp_code read_operation(struct reader *r, struct word line)
 {
     struct word w[FIELDS];
-    size_t n = split(line, ":,", w);
+    size_t n = split_line(line, ":,", w);
     struct rp_arg args[] = {{.key = r->tensor_key, .type = RP_ARG_STR},
                             {.key = r->key_key, .type = RP_ARG_I64}};
     struct rp_raw raw = {.dur_ns = RP_OPEN_NS, .args = args, .nargs = 2};
     int64_t us, thread = 0;
     char what[64];
 
-    if (n < 4 || n > 5 || !number(w[0], TIME_MAX_US, &us) ||
-        (!is(w[1], "start") && !is(w[1], "stop")) || !number(w[2], INT64_MAX, &args[1].v.i) ||
-        w[3].n >= sizeof what || (n == 5 && !number(w[4], 1000000, &thread))) {
+    if (n < 4 || n > 5 || !parse_number(w[0], TIME_MAX_US, &us) ||
+        (!word_is(w[1], "start") && !word_is(w[1], "stop")) ||
+        !parse_number(w[2], INT64_MAX, &args[1].v.i) || w[3].n >= sizeof what ||
+        (n == 5 && !parse_number(w[4], 1000000, &thread))) {
         r->bad += line.n > 0;
         return RP_OK;
     }
     memcpy(what, w[3].at, w[3].n);
     what[w[3].n] = '\0';
     raw.ts_ns = us * 1000;
-    raw.origin = r->origin[is(w[1], "start") ? 0 : 1];
+    raw.origin = r->origin[word_is(w[1], "start") ? 0 : 1];
     RP_TRY(rp_builder_track(r->b, r->process, thread, 0, true, &raw.track, r->err));
     RP_TRY(name_process(r, r->process, raw.track, "BytePS server"));
     RP_TRY(tensor_of(r, args[1].v.i, &args[0].v.s));
@@ -338,14 +340,14 @@ static bool is_operation(struct word line)
 {
     struct word w[FIELDS];
     int64_t x;
-    size_t n = split(line, ":,", w);
+    size_t n = split_line(line, ":,", w);
 
-    return n >= 4 && n <= 5 && number(w[0], TIME_MAX_US, &x) &&
-           (is(w[1], "start") || is(w[1], "stop")) && number(w[2], INT64_MAX, &x) &&
+    return n >= 4 && n <= 5 && parse_number(w[0], TIME_MAX_US, &x) &&
+           (word_is(w[1], "start") || word_is(w[1], "stop")) && parse_number(w[2], INT64_MAX, &x) &&
            memchr(line.at, ':', line.n) != NULL;
 }
 
-static enum rp_sniff sniff(const uint8_t *head, size_t n, const char *file)
+static enum rp_sniff sniff_log(const uint8_t *head, size_t n, const char *file)
 {
     static const char *const roles[] = {"role=worker,", "role=server,", "role=scheduler,"};
     struct reader r = {.at = (const char *)head, .end = (const char *)head + n};
@@ -361,7 +363,7 @@ static enum rp_sniff sniff(const uint8_t *head, size_t n, const char *file)
     return is_operation(line) ? RP_SNIFF_CERTAIN : RP_SNIFF_NO;
 }
 
-static enum rp_code prepare(struct reader *r)
+static enum rp_code prepare_reader(struct reader *r)
 {
     struct rp_origin o = {.kind = RP_KIND_TRANSFER, .has_category = 1};
     struct rp_trace *t = rp_builder_borrow_trace(r->b);
@@ -424,7 +426,7 @@ static enum rp_code read_log(struct rp_input *in, const struct rp_read_options *
     if (code == RP_OK)
         code = find_keys(&r, rp_input_borrow_name(in), limits);
     if (code == RP_OK)
-        code = prepare(&r);
+        code = prepare_reader(&r);
     if (code == RP_OK)
         code = read_lines(&r, options);
     rp_map_release(&r.name_of);
@@ -442,6 +444,6 @@ const struct rp_format rp_format_byteps = {
     .files = "*.log",
     .written_by = "BytePS",
     .kind = RP_FORMAT_KIND_TRACE,
-    .sniff = sniff,
+    .sniff = sniff_log,
     .read = read_log,
 };

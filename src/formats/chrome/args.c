@@ -1,16 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Arguments. Events of a category have nearly always the same keys in the same order, so the walk
- * down the category's tree (chrome.h) is one comparison of bytes a key; the values become
- * numbers or string ids, and the node at the end knows the shape. Only what was never seen before
- * is interned and given a node. Text that repeats in a place is recognised by comparing it with
- * what stood there last.
+ * Arguments. Events of a category nearly always have the same keys in the same order, so walking
+ * down the tree of the category (chrome.h) is one comparison of bytes a key; the values become
+ * numbers or string ids, and the last node has the shape. Only new keys are interned and get a
+ * node. Repeated text is recognised by comparing it with the previous value of the node.
  *
- * Types: integers of 64 bits, doubles, strings (decoded); whatever else there is (arrays, objects,
- * true, false, null, NaN, numbers beyond those) keeps its text exactly as written, white space
- * included. A key that comes twice has the last value at the first place, as Python has it; beyond
- * UNIQUE keys nobody looks. The tree is bounded: lists that do not fit are looked up by the
- * builder.
+ * Types: integers of 64 bits, doubles, strings (decoded); everything else (arrays, objects, true,
+ * false, null, NaN, larger numbers) keeps its text exactly as written, white space included. A
+ * duplicate key has its last value at its first position, as in Python; only the first UNIQUE keys
+ * are compared. The tree is bounded: lists that do not fit are looked up by the builder.
  */
 #include "base/decimal.h"
 #include "formats/chrome/chrome.h"
@@ -24,7 +22,7 @@
 struct key {       /* of the argument being read */
     uint32_t node; /* child with this key and some type; 0: none */
     rp_str str;
-    const char *text; /* as written; NULL where the tree has no room for it */
+    const char *text; /* as written; NULL if the tree is full */
     uint32_t len;
 };
 
@@ -75,7 +73,7 @@ static enum rp_code new_key(struct rp_chrome *r, struct rp_json_token *token, bo
     return rp_chrome_intern_token(r, token, &key->str, err);
 }
 
-/* The place of an earlier argument with the same key, plus 1; 0: there is none. */
+/* The index of an earlier argument with the same key, plus 1; 0: none. */
 static uint32_t find_twin(const struct rp_chrome *r, uint32_t n, rp_str key)
 {
     for (uint32_t i = 0; i < n && n <= UNIQUE; i++)
@@ -92,7 +90,7 @@ static bool is_correlation(const struct rp_chrome *r, rp_str key)
     return len == 11 && memcmp(s, "correlation", 11) == 0;
 }
 
-/* The child of `node` with this key and type, made where it is missing; 0: the tree is full. */
+/* The child of `node` with this key and type, added if missing; 0: the tree is full. */
 static enum rp_code enter_child(struct rp_chrome *r, uint32_t node, const struct key *key,
                                 uint8_t type, uint32_t nargs, uint32_t *out, struct rp_err *err)
 {
@@ -125,7 +123,7 @@ found:
     return RP_OK;
 }
 
-/* A string value: the memo is the node's, where there is one. */
+/* A string value; memo: that of the node, or NULL. */
 static enum rp_code read_string(struct rp_chrome *r, struct rp_chrome_memo *memo,
                                 struct rp_json_token *v, rp_str *out, struct rp_err *err)
 {
@@ -144,7 +142,7 @@ static enum rp_code read_string(struct rp_chrome *r, struct rp_chrome_memo *memo
     return RP_OK;
 }
 
-/* A string of JSON that the parser has passed, kept as it is written. */
+/* A JSON value that the parser has skipped, kept as written. */
 static enum rp_code read_raw(struct rp_chrome *r, const struct rp_json_token *v, struct rp_arg *arg,
                              struct rp_err *err)
 {
@@ -167,7 +165,7 @@ static enum rp_code read_number(struct rp_chrome *r, const struct rp_json_token 
     return read_raw(r, v, arg, err);
 }
 
-/* Reads one value; arg has its key, v becomes its text. RP_OK also where the parser failed. */
+/* Reads one value; arg has its key, v becomes its text. RP_OK also if the parser failed. */
 static enum rp_code read_value(struct rp_chrome *r, struct rp_chrome_memo *memo, struct rp_arg *arg,
                                struct rp_json_token *v, struct rp_err *err)
 {
@@ -191,8 +189,8 @@ static enum rp_code read_value(struct rp_chrome *r, struct rp_chrome_memo *memo,
 }
 
 /*
- * The one spelling of a number that is no 64-bit integer: "number -125e-2" for -1.250. Long
- * exponents stay as they are written: no writer of ids has them.
+ * The canonical spelling of a number that is not a 64-bit integer: "number -125e-2" for -1.250.
+ * Long exponents are kept as written: they do not occur in ids.
  */
 static enum rp_code intern_number(struct rp_chrome *r, const char *s, size_t len, rp_str *out,
                                   struct rp_err *err)
@@ -228,7 +226,7 @@ static enum rp_code intern_number(struct rp_chrome *r, const char *s, size_t len
     return rp_chrome_intern(r, to, n, out, err);
 }
 
-/* A text is its own id; one that could be taken for a number's gets a word in front. */
+/* A text is its own id; a text that looks like the spelling of a number gets a prefix. */
 static enum rp_code intern_text(struct rp_chrome *r, rp_str s, rp_str *out, struct rp_err *err)
 {
     size_t len;
@@ -244,7 +242,7 @@ static enum rp_code intern_text(struct rp_chrome *r, rp_str s, rp_str *out, stru
     return rp_chrome_intern(r, r->scratch.at, len + 5, out, err);
 }
 
-/* 5 and 5.0 are one correlation, "5" is another; null, lists and the like are none. */
+/* 5 and 5.0 are one correlation, "5" is another; null, lists and objects are none. */
 enum rp_code rp_chrome_set_correlation(struct rp_chrome *r, const struct rp_arg *arg,
                                        const struct rp_json_token *token,
                                        struct rp_chrome_args *out, struct rp_err *err)
@@ -272,14 +270,14 @@ enum rp_code rp_chrome_set_correlation(struct rp_chrome *r, const struct rp_arg 
     return RP_OK;
 }
 
-/* The argument list has left the tree: the builder knows its shape. */
+/* For lists that are not in the tree: the shape from the builder. */
 static enum rp_code find_shape(struct rp_chrome *r, uint32_t n, uint16_t *out, struct rp_err *err)
 {
     *out = 0;
     return n ? rp_builder_shape(r->builder, r->args.at, n, out, err) : RP_OK;
 }
 
-/* The shape that the node at the end of a list stands for. */
+/* The shape of the list that ends at a node. */
 static enum rp_code node_shape(struct rp_chrome *r, uint32_t node, uint32_t n, uint16_t *out,
                                struct rp_err *err)
 {
@@ -293,7 +291,7 @@ static enum rp_code node_shape(struct rp_chrome *r, uint32_t node, uint32_t n, u
     return RP_OK;
 }
 
-/* Puts the argument behind the others, or over its twin. */
+/* Appends the argument, or replaces the earlier one with its key. */
 static enum rp_code put_arg(struct rp_chrome *r, const struct rp_arg *arg, uint32_t twin,
                             struct rp_chrome_args *out, struct rp_err *err)
 {

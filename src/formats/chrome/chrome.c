@@ -3,8 +3,8 @@
  * Chrome's trace-event JSON in all its dialects: PyTorch's Kineto since 2021, XProf (JAX,
  * TensorFlow), TensorFlow's Timeline, Horovod's timeline, bare arrays. One pass over the text with
  * the pull parser, which may read, decompress and index on another thread; memory is that of the
- * model and some blocks. This file has the document: where the events are, and what is done when it
- * does not end as it should.
+ * model and some blocks. This file reads the document: it finds the events and handles files that
+ * are truncated or damaged.
  *
  *   ends early, with complete events before it   read up to there, with a warning
  *   a bare array without its ']'                 as Horovod writes it: nothing is missing
@@ -19,7 +19,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-#define PROGRESS_EVENTS 8192 /* from one report to the next */
+#define PROGRESS_EVENTS 8192 /* between progress reports */
 
 /* -------------------------------------------------------------------------- sniffing */
 
@@ -50,7 +50,7 @@ static enum rp_sniff sniff_array(const uint8_t *head, size_t n, size_t at)
     return has > 0 ? RP_SNIFF_CERTAIN : has == 0 ? RP_SNIFF_FALLBACK : RP_SNIFF_NO;
 }
 
-static enum rp_sniff sniff(const uint8_t *head, size_t n, const char *file)
+static enum rp_sniff sniff_chrome(const uint8_t *head, size_t n, const char *file)
 {
     size_t at = rp_sniff_space(head, n, 0);
     int has;
@@ -79,7 +79,7 @@ static enum rp_code report_progress(struct rp_chrome *r, struct rp_err *err)
     return RP_OK;
 }
 
-/* Elements of the list, to its end or to an error of the text. */
+/* Elements of the list, to its end or to a syntax error. */
 static enum rp_code read_elements(struct rp_chrome *r, struct rp_err *err)
 {
     uint32_t depth = rp_json_depth(r->json), left = PROGRESS_EVENTS;
@@ -110,8 +110,8 @@ static enum rp_code read_elements(struct rp_chrome *r, struct rp_err *err)
     return RP_OK;
 }
 
-/* After an error of the text in compressed input: a flipped bit often shows as text that makes no
-   sense long before the checksum does not hold, so the rest is read first. */
+/* After a syntax error in compressed input: a flipped bit often causes a syntax error long before
+ * the checksum fails, so the rest is read first. */
 static void check_rest(struct rp_chrome *r, bool keep)
 {
     if (r->drained || !rp_json_failed(r->json) || rp_json_ended_early(r->json) ||
@@ -183,13 +183,13 @@ static enum rp_code read_document(struct rp_chrome *r, struct rp_err *err)
 
 /* -------------------------------------------------------------------------- how it ends */
 
-/* Whether the input itself fails, not only stops. */
+/* Whether the input failed, not only ended. */
 static bool is_damaged(struct rp_chrome *r)
 {
     char byte;
     size_t got;
 
-    rp_json_close(r->json); /* it has the input until then */
+    rp_json_close(r->json); /* it uses the input until then */
     r->json = NULL;
     return rp_input_read(r->in, &byte, 1, &got, NULL) != RP_OK;
 }
@@ -218,7 +218,8 @@ static enum rp_code warn_salvaged(struct rp_chrome *r, const struct rp_err *why,
                            why->text);
 }
 
-/* Where the data behind bad text is damaged, that is the error. A limit leaves the first one. */
+/* If the compressed data after a syntax error is damaged, that is the error. A limit keeps the
+ * first one. */
 static enum rp_code name_rest(struct rp_chrome *r, enum rp_code code, struct rp_err *err)
 {
     uint64_t offset = rp_json_offset(r->json);
@@ -226,7 +227,8 @@ static enum rp_code name_rest(struct rp_chrome *r, enum rp_code code, struct rp_
     check_rest(r, false);
     if (r->rest.code == RP_OK || r->rest.code == RP_LIMIT)
         return code;
-    if (strcmp(r->rest.text, err->text) == 0) /* the text is whole: damage anywhere in it */
+    if (strcmp(r->rest.text, err->text) ==
+        0) /* the text is complete, so the damage may be anywhere */
         return code;
     if (r->rest.code != RP_FORMAT) {
         *err = r->rest;
@@ -238,7 +240,7 @@ static enum rp_code name_rest(struct rp_chrome *r, enum rp_code code, struct rp_
         (unsigned long long)offset, r->rest.text);
 }
 
-/* The text ended with an error, which is in err. */
+/* Ends after a syntax error, which is in err. */
 static enum rp_code end_with_error(struct rp_chrome *r, enum rp_code code, struct rp_err *err)
 {
     uint64_t offset = rp_json_offset(r->json);
@@ -252,7 +254,7 @@ static enum rp_code end_with_error(struct rp_chrome *r, enum rp_code code, struc
     return r->options->salvage ? warn_salvaged(r, &why, err) : code;
 }
 
-/* The text is whole; are there events in it? */
+/* The text is complete: checks that it has events. */
 static enum rp_code check_list(struct rp_chrome *r, struct rp_err *err)
 {
     if (!r->has_list)
@@ -266,7 +268,7 @@ static enum rp_code check_list(struct rp_chrome *r, struct rp_err *err)
     return RP_OK;
 }
 
-/* Bytes that were skipped are in health, and reported from there. */
+/* Skipped bytes are counted in health and reported from there. */
 static enum rp_code warn_commas(struct rp_chrome *r, const struct rp_json_stats *stats,
                                 struct rp_err *err)
 {
@@ -294,7 +296,7 @@ static enum rp_code end_document(struct rp_chrome *r, struct rp_err *err)
             *err = why;
         if (code != RP_OK)
             return code;
-    } else if (stats.truncated) { /* only the end of the compression is missing */
+    } else if (stats.truncated) { /* only the end of the compressed stream is missing */
         RP_TRY(warn_early(r, r->content_bytes, true, err));
     }
     RP_TRY(check_list(r, err));
@@ -371,7 +373,7 @@ static enum rp_code read_chrome(struct rp_input *in, const struct rp_read_option
 
         r->builder = NULL;
         to->content_bytes = r->content_bytes;
-        release_reader(r); /* before the passes need memory of their own */
+        release_reader(r); /* before the passes need memory */
         to->read_ns = now_ns() - begin_ns;
         code = rp_builder_finish(builder, &to->trace, err);
         to->finish_ns = now_ns() - begin_ns - to->read_ns;
@@ -387,6 +389,6 @@ const struct rp_format rp_format_chrome_json = {
     .files = "*.json, *.json.gz",
     .written_by = "torch.profiler, JAX, TensorFlow, Horovod",
     .kind = RP_FORMAT_KIND_TRACE,
-    .sniff = sniff,
+    .sniff = sniff_chrome,
     .read = read_chrome,
 };

@@ -19,7 +19,7 @@
 #include "io/json_pull.h"
 #include "trace/build/build.h"
 
-/* Signs of who wrote the file; the strongest wins when it ends. */
+/* Evidence of who wrote the file; the strongest decides at the end. */
 enum {
     RP_CHROME_KINETO = 1,
     RP_CHROME_XPROF = 2,
@@ -48,29 +48,29 @@ struct rp_chrome_memo { /* a string seen before; 0: none */
 };
 
 /*
- * A tree of the argument lists seen so far. A node is one more argument (key and type) behind those
- * of its parent, so the node reached at the end of a list knows its shape. The child taken last is
- * tried first: one comparison of bytes a key, and nothing is hashed.
+ * A tree of the argument lists seen so far. A node is one more argument (key and type) after those
+ * of its parent, so the last node of a list has its shape. The child used last is tried first: one
+ * comparison of bytes a key, without hashing.
  */
 struct rp_chrome_node {
     const char *key; /* as written, undecoded */
     uint32_t key_len;
     rp_str key_str;
-    uint32_t hot, first, next; /* child taken last, first child, next sibling; 0: none */
+    uint32_t hot, first, next; /* child used last, first child, next sibling; 0: none */
     uint16_t shape;
-    uint16_t replaces; /* its key came before, as argument replaces - 1: that one is overwritten */
+    uint16_t replaces; /* duplicate key: argument replaces - 1 is overwritten; 0: none */
     uint8_t type, nchildren;
     bool has_shape, is_correlation;
     struct rp_chrome_memo memo; /* the string it had last */
 };
 
-/* How the arguments of an event came out. */
+/* The result of reading the arguments of an event. */
 struct rp_chrome_args {
     uint32_t n;
     uint16_t shape;
     bool has_correlation, correlation_is_text;
     int64_t correlation; /* a number, or a string id */
-    uint32_t duplicates; /* keys that came twice */
+    uint32_t duplicates; /* duplicate keys */
 };
 
 enum rp_chrome_field {
@@ -92,10 +92,10 @@ enum rp_chrome_field {
 struct rp_chrome_ident { /* a pid, tid or id: a number, or a text */
     int64_t number;
     rp_str text;
-    bool given, local; /* local: it means something inside its process only */
+    bool given, local; /* local: unique inside its process only */
 };
 
-/* One event as it is read, before the builder has it. Its arguments are in r->args. */
+/* One event as read, before it is added to the builder. Its arguments are in r->args. */
 struct rp_chrome_event {
     int64_t ts_ns, dur_ns;
     struct rp_chrome_ident pid, tid, id;
@@ -108,24 +108,24 @@ struct rp_chrome_event {
     char phase;
     bool fraction;                          /* its ts is not a whole number */
     uint8_t bad_times, huge_times, rounded; /* of ts and dur */
-    uint32_t duplicates;                    /* keys that came twice */
+    uint32_t duplicates;                    /* duplicate keys */
 };
 
 /*
- * Templates. Events of a kind are the same text but for some values:
+ * Templates. Events of a kind are the same text except for some values:
  *
  *   {"ph": "X", "cat": "cpu_op", "name": "aten::add", "pid": 416, "ts": 12.345, ...
  *   ------------- literal -------------> value <--- literal --->  ...
  *
- * A step is a literal and what the value behind it is; steps are a tree, as the nodes of arguments
- * are. The step at the end has the event without its values.
+ * A step is a literal and the type of the value after it; steps are a tree, like the nodes of
+ * arguments. The last step has the event without its values.
  */
 struct rp_chrome_step {
     const char *literal;
     uint32_t len, nindex;      /* bytes, and entries of the structural index in them */
-    uint32_t hot, first, next; /* child taken last, first child, next sibling; 0: none */
-    uint8_t field;             /* enum rp_chrome_field of the value behind it */
-    uint8_t behind; /* type of the value in front of it: enum rp_arg_type, of arguments */
+    uint32_t hot, first, next; /* child used last, first child, next sibling; 0: none */
+    uint8_t field;             /* enum rp_chrome_field of the value after it */
+    uint8_t behind;            /* type of the value before it: enum rp_arg_type, of arguments */
     uint8_t nchildren;
     bool is_correlation;
     rp_str key;                 /* of the argument */
@@ -149,7 +149,7 @@ struct rp_chrome_learn {
     const uint32_t *index;
     const char *at; /* of the value being read */
     const uint32_t *at_index;
-    int64_t credit; /* learning spends it, every event that fits earns some */
+    int64_t credit; /* learning an event costs some, every event that fits adds some */
 };
 
 struct rp_chrome_track { /* an entry of the cache of tracks */
@@ -175,9 +175,9 @@ struct rp_chrome {
 
     /* the list of events */
     bool has_list, is_array, in_event;
-    bool drained; /* after an error in compressed input: what the rest of it says */
+    bool drained; /* after an error in compressed input: the result of reading the rest */
     struct rp_err rest;
-    uint64_t bare_breaks; /* errors behind which the next event follows at once */
+    uint64_t bare_breaks; /* errors that are directly followed by the next event */
     uint64_t nevents;     /* complete ones, with arrows */
     uint64_t content_bytes;
 
@@ -194,13 +194,13 @@ struct rp_chrome {
     RP_VEC(uint8_t) is_device;  /* by process */
 
     struct rp_chrome_memo names[RP_CHROME_NAMES];
-    struct rp_chrome_memo raws[RP_CHROME_NAMES]; /* text that was checked to be JSON */
-    rp_str newest;                               /* strings up to this one were looked at */
+    struct rp_chrome_memo raws[RP_CHROME_NAMES]; /* text that was parsed as JSON before */
+    rp_str newest;                               /* strings up to this one were checked for UTF-8 */
 
     RP_VEC(char) scratch;
     unsigned signs; /* RP_CHROME_* */
-    rp_str version; /* of the framework, where a key gives it */
-    void *c_locale; /* locale_t for strtod, made when it is first needed */
+    rp_str version; /* of the framework, if a key has it */
+    void *c_locale; /* locale_t for strtod, created when first needed */
 };
 
 /* ---- text.c ---- */
@@ -210,7 +210,7 @@ enum rp_code rp_chrome_intern(struct rp_chrome *r, const char *s, size_t len, rp
 /* The decoded text of a string token. */
 enum rp_code rp_chrome_intern_token(struct rp_chrome *r, struct rp_json_token *token, rp_str *out,
                                     struct rp_err *err);
-/* The same for strings that come again and again. */
+/* The same for strings that repeat often. */
 enum rp_code rp_chrome_intern_name(struct rp_chrome *r, struct rp_json_token *token, rp_str *out,
                                    struct rp_err *err);
 /* Whether the memo is of this text. */
@@ -229,17 +229,17 @@ enum rp_code rp_chrome_intern_raw(struct rp_chrome *r, const char *s, size_t len
                                   struct rp_err *err);
 rp_str rp_chrome_known_raw(const struct rp_chrome *r, const char *s, size_t len);
 bool rp_chrome_is_utf8(const char *s, size_t len);
-/* False where it is no integer of 64 bits. */
+/* False if it is not a 64-bit integer. */
 bool rp_chrome_parse_int(const char *s, size_t len, int64_t *out);
-/* False where it is not finite, or no memory is left. */
+/* False if it is not finite, or memory ran out. */
 bool rp_chrome_parse_double(struct rp_chrome *r, const char *s, size_t len, double *out);
-/* Whether the value of the field just read is an object or array, which may be taken whole. The
-   parser stands on its first byte. */
+/* Whether the value of the field just read is an object or array. The parser is at its first byte.
+ */
 static inline bool rp_chrome_at_container(const struct rp_json *p)
 {
     return *p->at == '{' || *p->at == '[';
 }
-/* Behind a container that rp_json_value has entered at this depth. */
+/* Skips to the end of a container that rp_json_value entered at this depth. */
 void rp_chrome_pass(struct rp_json *p, uint32_t depth);
 
 /* ---- kinds.c ---- */
@@ -252,7 +252,7 @@ struct rp_chrome_kind {
 struct rp_chrome_kind rp_chrome_category_kind(const char *text, size_t len);
 /* Of an event without a category, by its name. */
 uint8_t rp_chrome_name_kind(const char *name, size_t len, char phase, unsigned *signs);
-/* What an origin is: the category's kind, or what the phase says. */
+/* The kind of an origin: that of the category, or by the phase. */
 uint8_t rp_chrome_phase_kind(char phase, uint8_t kind);
 
 /* ---- args.c ---- */
@@ -272,8 +272,8 @@ enum rp_code rp_chrome_set_correlation(struct rp_chrome *r, const struct rp_arg 
 
 enum rp_code rp_chrome_learn_init(struct rp_chrome *r, struct rp_err *err);
 void rp_chrome_learn_release(struct rp_chrome *r);
-/* Reads the event that the parser stands before (behind rp_json_element) where it fits a template;
-   false: it does not, and nothing has happened. */
+/* Reads the next event (after rp_json_element) if it fits a template; false: it does not, and the
+ * state is unchanged. */
 bool rp_chrome_read_fast(struct rp_chrome *r, enum rp_code *code, struct rp_err *err);
 /* Around the reading of an event by its fields: */
 void rp_chrome_learn_event(struct rp_chrome *r); /* where its '{' is next */
@@ -291,15 +291,16 @@ static inline void rp_chrome_learn_begin(struct rp_chrome *r)
 
 /* ---- event.c ---- */
 
-/* numeric: text that is a whole number is that number, as 7 and "7" name the same arrow. */
+/* numeric: a text that is an integer becomes that number, as 7 and "7" are the id of the same
+ * arrow. */
 enum rp_code rp_chrome_set_ident(struct rp_chrome *r, struct rp_chrome_ident *to,
                                  struct rp_json_token *v, bool numeric, struct rp_err *err);
 /* Hands a complete event to the builder. */
 enum rp_code rp_chrome_add(struct rp_chrome *r, const struct rp_chrome_event *e,
                            struct rp_err *err);
 
-/* Reads the fields of the object just entered and adds the event. RP_OK also where the parser
-   failed: it knows. */
+/* Reads the fields of the object just entered and adds the event. RP_OK also if the parser failed:
+ * the parser keeps that error. */
 enum rp_code rp_chrome_read_event(struct rp_chrome *r, struct rp_err *err);
 enum rp_code rp_chrome_category(struct rp_chrome *r, struct rp_json_token *token, uint32_t *out,
                                 struct rp_err *err);

@@ -397,7 +397,7 @@ static enum rp_code set_at(uint8_t **at, size_t *n, size_t *cap, uint32_t i, uin
     return RP_OK;
 }
 
-static bool begins(const char *s, size_t len, const char *word)
+static bool begins_with(const char *s, size_t len, const char *word)
 {
     return len >= strlen(word) && memcmp(s, word, strlen(word)) == 0;
 }
@@ -419,17 +419,17 @@ static enum rp_code read_metadata(struct rp_chrome *r, const struct rp_chrome_ev
     RP_TRY(rp_builder_process(r->builder, e->pid.number, e->pid.text, &process, err));
     if (len == 12 && memcmp(s, "process_name", 12) == 0) {
         s = rp_builder_borrow_str(r->builder, name, &len);
-        if (begins(s, len, "/job:"))
+        if (begins_with(s, len, "/job:"))
             r->signs |= RP_CHROME_TF_TIMELINE;
-        if (begins(s, len, "/host:CPU") || begins(s, len, "/device:"))
+        if (begins_with(s, len, "/host:CPU") || begins_with(s, len, "/device:"))
             r->signs |= RP_CHROME_XPROF;
-        if (begins(s, len, "horovod"))
+        if (begins_with(s, len, "horovod"))
             r->signs |= RP_CHROME_HOROVOD;
-        if (begins(s, len, "/device:GPU"))
+        if (begins_with(s, len, "/device:GPU"))
             return SET_AT(&r->is_device, process, 1, err);
     } else if (len == 11 && memcmp(s, "thread_name", 11) == 0) {
         s = rp_builder_borrow_str(r->builder, name, &len);
-        if (begins(s, len, "Stream #") && get(r->is_device.at, r->is_device.n, process))
+        if (begins_with(s, len, "Stream #") && get(r->is_device.at, r->is_device.n, process))
             return SET_AT(&r->track_kind, track, RP_KIND_KERNEL, err);
     }
     return RP_OK;
@@ -447,9 +447,9 @@ static uint8_t guess_kind(struct rp_chrome *r, const struct rp_chrome_event *e, 
     if (e->category)
         return len == 10 && !memcmp(s, "RecvTensor", 10) ? RP_KIND_TRANSFER : RP_KIND_CPU_OP;
     if (on == RP_KIND_KERNEL && e->phase == 'X') {
-        if (begins(s, len, "Memcpy"))
+        if (begins_with(s, len, "Memcpy"))
             return RP_KIND_MEMCPY;
-        return begins(s, len, "Memset") ? RP_KIND_MEMSET : RP_KIND_KERNEL;
+        return begins_with(s, len, "Memset") ? RP_KIND_MEMSET : RP_KIND_KERNEL;
     }
     return rp_chrome_name_kind(s, len, e->phase, &r->signs);
 }
@@ -547,7 +547,7 @@ static enum rp_code add_event(struct rp_chrome *r, const struct rp_chrome_event 
     return rp_builder_add(r->builder, &raw, err);
 }
 
-static void count(struct rp_health *h, const struct rp_chrome_event *e)
+static void count_times(struct rp_health *h, const struct rp_chrome_event *e)
 {
     h->non_int_ts += e->fraction;
     if (e->bad_times | e->huge_times | e->rounded) {
@@ -576,7 +576,7 @@ enum rp_code rp_chrome_add(struct rp_chrome *r, const struct rp_chrome_event *e,
         *(e->seen ? &r->health->skipped_events : &r->health->empty_events) += 1;
         return RP_OK;
     }
-    count(r->health, e);
+    count_times(r->health, e);
     RP_TRY(find_track(r, e, &track, err));
     if (!e->category || (kind == RP_KIND_CPU_OP && r->signs & RP_CHROME_TF_TIMELINE))
         kind = guess_kind(r, e, track);

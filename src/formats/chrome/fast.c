@@ -1,25 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Events that look like earlier ones. A profiler writes millions of events with a few formats: the
- * text between the values is the same to the byte. It is learnt as a tree of templates
+ * Fast path for events that look like earlier ones. A profiler writes millions of events with a few
+ * formats: the text between the values is the same to the byte. It is learnt as a tree of templates
  * (chrome.h) from events that were read field by field; then an event is a few comparisons of
- * memory with the values in between, and no key is looked at. What does not fit (another key, an
- * escape, an unusual number, an event across two blocks) leaves no trace here and is read by its
- * fields.
+ * memory with the values in between, and no key is examined. An event that does not fit (another
+ * key, an escape, an unusual number, an event across two blocks) is read field by field.
  *
- * The parser's checks are kept: a literal was parsed when it was learnt, numbers are scanned here,
- * raw JSON is either text that was parsed before or goes through the parser. The position in the
- * structural index moves along, as equal text has equal entries.
+ * All checks of the parser are kept: a literal was parsed when it was learnt, numbers are scanned
+ * here, raw JSON is either text that was parsed before or is parsed now. The position in the
+ * structural index advances too, as equal text has equal entries.
  *
- * Learning costs about a microsecond; files in which it does not pay use up their credit.
+ * Learning an event costs about a microsecond; it stops for files in which it does not pay
+ * (credit).
  */
 #include "formats/chrome/chrome.h"
 
 #define MAX_STEPS    32768
 #define MAX_CHILDREN 32
 #define MAX_LITERAL  2048
-#define CREDIT       4096 /* at first, and at most */
-#define PRICE        16   /* of an event that is learnt */
+#define CREDIT       4096 /* initial and maximum */
+#define PRICE        16   /* credit for learning an event */
 
 #define BIT(field) (1u << (field))
 
@@ -75,9 +75,10 @@ static bool fits(const struct rp_chrome_step *s, const struct rp_chrome_step *wa
            memcmp(s->literal, want->literal, s->len) == 0;
 }
 
-/* The child of *step like `want`, made where it is missing. False: there is no room. */
-static enum rp_code enter(struct rp_chrome *r, uint32_t *step, const struct rp_chrome_step *want,
-                          bool *ok, struct rp_err *err)
+/* Moves *step to its child like `want`, which is added if missing; *step is 0 if there is no room.
+ */
+static enum rp_code enter_step(struct rp_chrome *r, uint32_t *step,
+                               const struct rp_chrome_step *want, bool *ok, struct rp_err *err)
 {
     struct rp_chrome_learn *l = &r->learn;
     struct rp_chrome_step *parent = &l->steps.at[*step], *s;
@@ -115,7 +116,7 @@ static bool is_correlation(const struct rp_chrome *r, const struct rp_chrome_mar
     return mark->field == RP_CHROME_ARGS && len == 11 && memcmp(s, "correlation", 11) == 0;
 }
 
-/* Adds the steps of the marked event. */
+/* Adds the steps of the event that was marked. */
 static enum rp_code learn_steps(struct rp_chrome *r, const struct rp_chrome_event *e,
                                 struct rp_err *err)
 {
@@ -138,7 +139,7 @@ static enum rp_code learn_steps(struct rp_chrome *r, const struct rp_chrome_even
                                       .event = RP_NONE,
                                       .is_correlation = is_correlation(r, m)};
 
-        RP_TRY(enter(r, &step, &want, &ok, err));
+        RP_TRY(enter_step(r, &step, &want, &ok, err));
         at = m->end;
         index = m->index_end;
         behind = m->type;
@@ -189,8 +190,8 @@ struct walk {
     struct values v;
 };
 
-/* As memcmp for equality; literals are 5 to 50 bytes, for which a call costs more. */
-static inline bool same(const char *a, const char *b, size_t n)
+/* memcmp(a, b, n) == 0, without the cost of a call: literals are 5 to 50 bytes. */
+static inline bool same_bytes(const char *a, const char *b, size_t n)
 {
     uint64_t x, y;
 
@@ -205,17 +206,17 @@ static inline bool same(const char *a, const char *b, size_t n)
         if (x != y)
             return false;
     }
-    memcpy(&x, a + n - 8, 8); /* overlaps what was compared */
+    memcpy(&x, a + n - 8, 8); /* overlaps what was compared already */
     memcpy(&y, b + n - 8, 8);
     return x == y;
 }
 
 static bool step_fits(const struct walk *w, const struct rp_chrome_step *s, size_t left)
 {
-    return s->behind == w->type && s->len <= left && same(s->literal, w->at, s->len);
+    return s->behind == w->type && s->len <= left && same_bytes(s->literal, w->at, s->len);
 }
 
-/* The step behind this one that the text fits, or 0. */
+/* The child of this step that the text matches, or 0. */
 static uint32_t next_step(const struct walk *w, uint32_t step)
 {
     struct rp_chrome_step *steps = w->r->learn.steps.at;
@@ -240,7 +241,7 @@ static inline bool ends_at(const struct walk *w, const char *end)
     return end == stop || rp_json_space(end) == stop;
 }
 
-/* The value of the 8 bytes at `at` where all of them are digits. */
+/* The value of the 8 bytes at `at`, if all of them are digits. */
 static inline bool eight_digits(const char *at, uint64_t *value)
 {
     uint64_t x;
@@ -338,7 +339,8 @@ static bool read_ident(struct walk *w, struct rp_chrome_ident *to, bool numeric)
     return w->code == RP_OK;
 }
 
-/* Behind the container at w->at, whose first entry is *ix; NULL: it does not end in this block. */
+/* The end of the container at w->at, whose first entry is *ix; NULL: it does not end in this block.
+ */
 static const char *container_end(const struct walk *w, const uint32_t **ix)
 {
     const struct rp_json *p = w->r->json;
@@ -470,7 +472,7 @@ static bool read_arg(struct walk *w, struct rp_chrome_step *s)
     return true;
 }
 
-/* Reads the value behind a step. False: it is not as it was. */
+/* Reads the value after a step. False: it does not fit. */
 static bool read_value(struct walk *w, struct rp_chrome_step *s)
 {
     struct rp_json_token v;
@@ -500,7 +502,7 @@ static bool read_value(struct walk *w, struct rp_chrome_step *s)
 }
 
 /* The template's event with the values of this one. */
-static void complete(const struct values *v, struct rp_chrome_event *e)
+static void complete_event(const struct values *v, struct rp_chrome_event *e)
 {
     if (v->seen & BIT(RP_CHROME_NAME))
         e->name = v->name;
@@ -521,7 +523,7 @@ static void complete(const struct values *v, struct rp_chrome_event *e)
     e->args.correlation = v->args.correlation;
 }
 
-/* From the '{' to behind the '}', through the tree; 0: it does not fit. */
+/* Follows the tree from the '{' past the '}'; 0: the event does not fit. */
 static uint32_t walk_event(struct walk *w)
 {
     struct rp_chrome_step *s;
@@ -564,7 +566,7 @@ bool rp_chrome_read_fast(struct rp_chrome *r, enum rp_code *code, struct rp_err 
     p->ix = w.ix;
     r->learn.credit += r->learn.credit < CREDIT;
     e = r->learn.events.at[r->learn.steps.at[step].event];
-    complete(&w.v, &e);
+    complete_event(&w.v, &e);
     *code = rp_chrome_add(r, &e, err);
     return true;
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Everything beside the list of events. Every top-level key is kept as raw JSON without white
- * space, in its order, before or behind the events; a value over META_BYTES is passed over with a
- * warning. From a few of them facts are read, with a second small parser over the kept text, so
- * that it does not matter where in the file they stand.
+ * space, in order, before or after the events; a value over META_BYTES is skipped with a warning. A
+ * few of them are interpreted with a second parser over the kept text, so that their position in
+ * the file does not matter.
  */
 #include "base/decimal.h"
 #include "formats/chrome/chrome.h"
@@ -11,7 +11,7 @@
 #include <limits.h>
 
 #define META_BYTES  (16u << 20)
-#define BASE_MAX_NS (INT64_C(1) << 61) /* times are up to 2^62: their sum stays in 64 bits */
+#define BASE_MAX_NS (INT64_C(1) << 61) /* times are up to 2^62, so the sum fits in 64 bits */
 
 /* -------------------------------------------------------------------------- keeping */
 
@@ -166,7 +166,7 @@ static enum rp_code read_devices(struct rp_chrome *r, struct rp_json *p, struct 
     return RP_OK;
 }
 
-/* baseTimeNanoseconds and other plain numbers and texts; the key is looked at again. */
+/* baseTimeNanoseconds. */
 static enum rp_code read_base(struct rp_chrome *r, struct rp_json *p, struct rp_err *err)
 {
     struct rp_json_token v;
@@ -175,7 +175,7 @@ static enum rp_code read_base(struct rp_chrome *r, struct rp_json *p, struct rp_
 
     if (!rp_json_value(p, &v) || (v.kind != RP_JSON_NUMBER && v.kind != RP_JSON_STRING))
         return RP_OK;
-    flags = rp_decimal_parse(v.text, v.len, 0, &n); /* some write 1.5e18 */
+    flags = rp_decimal_parse(v.text, v.len, 0, &n); /* may be written as 1.5e18 */
     if (flags & RP_DECIMAL_INVALID)
         return RP_OK;
     if ((flags & RP_DECIMAL_RANGE) || n > BASE_MAX_NS || n < -BASE_MAX_NS)
@@ -224,7 +224,7 @@ typedef enum rp_code read_fn(struct rp_chrome *r, struct rp_json *p, struct rp_e
 
 static const struct {
     const char *key;
-    read_fn *read; /* of the value; NULL: only a sign of the writer */
+    read_fn *read; /* reads the value; NULL: the key only shows who wrote the file */
     uint8_t signs;
 } keys[] = {
     {"schemaVersion", NULL, RP_CHROME_KINETO},
@@ -244,7 +244,7 @@ static const struct {
     {NULL, NULL, 0},
 };
 
-/* A parser of its own over the kept text. Errors of the text cannot be: it was parsed before. */
+/* Parses the kept text. There are no syntax errors: it was parsed before. */
 static enum rp_code read_fact(struct rp_chrome *r, read_fn *read, struct rp_err *err)
 {
     struct rp_input *in = NULL;

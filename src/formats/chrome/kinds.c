@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What categories mean: one table, looked up once a category. The flags are the sets that the
- * definitions of health are made of (docs/definitions.md) and hold for complete events only. Events
- * without a category (XProf, Horovod) are told by their names.
+ * The meaning of categories: one table, looked up once a category. The flags are the sets that the
+ * definitions of health use (docs/definitions.md) and apply to complete events only. Events without
+ * a category (XProf, Horovod) are recognised by their names.
  */
 #include "formats/chrome/chrome.h"
 
@@ -77,7 +77,7 @@ static const struct {
     {NULL, {RP_KIND_OTHER, 0, UNKNOWN}},
 };
 
-/* Beginnings of names, for events without a category; `phases`: those it holds for. */
+/* Prefixes of names, for events without a category; `phases`: those it applies to. */
 static const struct {
     const char *begins, *phases;
     uint8_t kind, signs;

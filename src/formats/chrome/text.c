@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Strings and numbers of Chrome JSON. A cache in front of the builder's string table catches the
- * names that come again and again: its slot is found by length and a few bytes instead of a hash of
- * all of them. Whether a string is UTF-8 is looked at once, when it is new. Doubles of up to 19
- * digits with a small exponent are one exact multiplication or division; the rest goes to strtod,
- * in the C locale whatever the program has set.
+ * Strings and numbers of Chrome JSON. A cache in front of the builder's string table catches names
+ * that repeat: its slot is found by length and a few bytes instead of a hash of all of them.
+ * Whether a string is UTF-8 is checked once, when it is new. Doubles of up to 19 digits with a
+ * small exponent are one exact multiplication or division; others are parsed by strtod, always in
+ * the C locale.
  */
 #include "formats/chrome/chrome.h"
 
@@ -18,7 +18,7 @@ static bool is_continuation(unsigned char c)
 }
 
 /* Length of the sequence that begins at s, or 0. */
-static size_t sequence(const unsigned char *s, size_t left)
+static size_t utf8_length(const unsigned char *s, size_t left)
 {
     if (s[0] < 0x80)
         return 1;
@@ -53,7 +53,7 @@ bool rp_chrome_is_utf8(const char *s, size_t len)
                 continue;
             }
         }
-        step = sequence(at + i, len - i);
+        step = utf8_length(at + i, len - i);
         if (!step)
             return false;
         i += step;
@@ -80,7 +80,7 @@ enum rp_code rp_chrome_intern_token(struct rp_chrome *r, struct rp_json_token *t
     return rp_chrome_intern(r, token->text, token->len, out, err);
 }
 
-/* Where a string belongs in the cache: by its length, beginning and end. len is at least 8. */
+/* The slot of a string in the cache, by its length, beginning and end. len is at least 8. */
 static uint32_t name_slot(const char *s, size_t len)
 {
     uint64_t head, tail;

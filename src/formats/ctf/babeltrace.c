@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Other people's CTF traces through libbabeltrace2: its ctf plugin reads the folder, its muxer puts
- * the streams in order of time, and a sink of ours turns each event into names and fields for
- * other.c. The library's own errors are told with ours. A trace costs what babeltrace2
- * costs: some hundred nanoseconds an event. All of this runs in a process of its own
- * (child.c): damaged traces make the library abort, or never come to an end.
+ * CTF traces of other tracers, read with the libbabeltrace2 library: its ctf plugin reads the
+ * folder, its muxer merges the streams by time, and our sink turns each event into names and fields
+ * for other.c. The errors of the library are appended to ours. Some hundred nanoseconds an event.
+ * All of this runs in a separate process (child.c), because damaged traces make the library abort
+ * or never finish.
  */
 #include "formats/ctf/ctf.h"
 #include "formats/ctf/other.h"
@@ -14,7 +14,7 @@
 #if RP_HAVE_BABELTRACE
 #include <babeltrace2/babeltrace.h>
 
-#define LOST_MAX (UINT64_C(1) << 48) /* of one gap: more cannot be */
+#define LOST_MAX (UINT64_C(1) << 48) /* of one gap: larger counts are invalid */
 
 struct sink {
     struct rp_ctf_wire *wire;
@@ -41,7 +41,7 @@ static bool take_integer(const bt_field *field, bt_field_class_type type, struct
     return true;
 }
 
-/* A number or a text; false for anything built of others. */
+/* A number or a text; false for structures, arrays and variants. */
 static bool take_field(const bt_field *field, const char *name, struct rp_ctf_field *out)
 {
     bt_field_class_type type = bt_field_get_class_type(field);
@@ -79,7 +79,7 @@ static void take_members(const bt_field *structure, struct rp_ctf_other_row *e)
     }
 }
 
-/* Who and where, from the event's contexts and the packet's. */
+/* Process, thread and CPU, from the contexts of the event and of the packet. */
 static void take_place(const bt_field *structure, struct rp_ctf_other_row *e)
 {
     struct rp_ctf_other_row own = {.nfields = 0};
@@ -155,7 +155,7 @@ static void read_event(struct sink *s, const bt_message *message)
 
 static void read_message(struct sink *s, const bt_message *message)
 {
-    uint64_t lost = 1; /* where the number is not known */
+    uint64_t lost = 1; /* if the number is not known */
 
     switch (bt_message_get_type(message)) {
     case BT_MESSAGE_TYPE_EVENT:
@@ -205,8 +205,8 @@ static bt_graph_simple_sink_component_consume_func_status on_messages(bt_message
     return BT_GRAPH_SIMPLE_SINK_COMPONENT_CONSUME_FUNC_STATUS_OK;
 }
 
-/* The innermost cause that the library gives, as one line of ours. */
-static enum rp_code tell(struct rp_err *err, const char *what)
+/* Appends the innermost cause that the library reports. */
+static enum rp_code tell_error(struct rp_err *err, const char *what)
 {
     const bt_error *error = bt_current_thread_take_error();
     const char *text = "no reason given";
@@ -235,8 +235,8 @@ static const bt_plugin *find_plugin(const char *name)
     return plugin;
 }
 
-static bool connect(struct graph *g, const bt_component_source *source,
-                    const bt_component_filter *muxer, const bt_component_sink *sink)
+static bool connect_components(struct graph *g, const bt_component_source *source,
+                               const bt_component_filter *muxer, const bt_component_sink *sink)
 {
     uint64_t n = bt_component_source_get_output_port_count(source);
 
@@ -253,7 +253,8 @@ static bool connect(struct graph *g, const bt_component_source *source,
                                   NULL) == BT_GRAPH_CONNECT_PORTS_STATUS_OK;
 }
 
-static enum rp_code build(struct graph *g, const char *folder, struct sink *s, struct rp_err *err)
+static enum rp_code build_graph(struct graph *g, const char *folder, struct sink *s,
+                                struct rp_err *err)
 {
     const bt_component_source *source = NULL;
     const bt_component_filter *muxer = NULL;
@@ -263,28 +264,28 @@ static enum rp_code build(struct graph *g, const char *folder, struct sink *s, s
     g->ctf = find_plugin("ctf");
     g->utils = find_plugin("utils");
     if (!g->ctf || !g->utils)
-        return tell(err, "the plugins of babeltrace2 are not installed");
+        return tell_error(err, "the plugins of babeltrace2 are not installed");
     g->graph = bt_graph_create(0);
     g->params = bt_value_map_create();
     if (!g->graph || !g->params ||
         bt_value_map_insert_empty_array_entry(g->params, "inputs", &inputs) ||
         bt_value_array_append_string_element(inputs, folder))
-        return tell(err, "cannot begin");
+        return tell_error(err, "cannot begin");
     if (bt_graph_add_source_component(
             g->graph, bt_plugin_borrow_source_component_class_by_name_const(g->ctf, "fs"), "in",
             g->params, BT_LOGGING_LEVEL_NONE, &source))
-        return tell(err, "is not a readable CTF trace");
+        return tell_error(err, "is not a readable CTF trace");
     if (bt_graph_add_filter_component(
             g->graph, bt_plugin_borrow_filter_component_class_by_name_const(g->utils, "muxer"),
             "muxer", NULL, BT_LOGGING_LEVEL_NONE, &muxer) ||
         bt_graph_add_simple_sink_component(g->graph, "out", on_begin, on_messages, NULL, s,
                                            &sink) ||
-        !connect(g, source, muxer, sink))
-        return tell(err, "cannot merge its streams");
+        !connect_components(g, source, muxer, sink))
+        return tell_error(err, "cannot merge its streams");
     return RP_OK;
 }
 
-static void release(struct graph *g)
+static void release_graph(struct graph *g)
 {
     bt_value_put_ref(g->params);
     bt_graph_put_ref(g->graph);
@@ -297,13 +298,13 @@ enum rp_code rp_ctf_babeltrace_run(const char *folder, struct rp_ctf_wire *w, st
     struct sink s = {.wire = w};
     struct graph g = {0};
     bt_graph_run_status status = BT_GRAPH_RUN_STATUS_AGAIN;
-    enum rp_code code = build(&g, folder, &s, err);
+    enum rp_code code = build_graph(&g, folder, &s, err);
 
     while (code == RP_OK && status == BT_GRAPH_RUN_STATUS_AGAIN)
         status = bt_graph_run(g.graph);
     if (code == RP_OK && status != BT_GRAPH_RUN_STATUS_OK)
-        code = tell(err, "is damaged");
-    release(&g);
+        code = tell_error(err, "is damaged");
+    release_graph(&g);
     return code;
 }
 

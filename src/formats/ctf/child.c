@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * libbabeltrace2 in a process of its own. It aborts where a trace says what it did not expect, and
- * some descriptions keep it busy for ever: neither may end the program that reads. The child sends
- * events through a pipe, as they come; the parent gives them to other.c. Where the child
- * ends without a word, that is an error of the trace; its processor time is bounded by the size of
- * the trace.
+ * Runs libbabeltrace2 in a child process. The library aborts on unexpected input and loops forever
+ * on some metadata; neither may end or block this process. The child sends events through a pipe;
+ * the parent passes them to other.c. If the child dies, that is reported as an error of the trace;
+ * its CPU time is limited by the size of the trace.
  *
- * A message: u32 bytes behind it, u8 what it is, its fields; numbers are 8 bytes in the machine's
- * order, texts a length, the bytes, and a NUL.
+ * A message is a u32 with the number of bytes that follow, a u8 with its type, and its fields;
+ * numbers are 8 bytes in native byte order, texts are a length, the bytes, and a NUL.
  */
 #include "formats/ctf/ctf.h"
 #include "formats/ctf/other.h"
@@ -30,10 +29,10 @@
 #include <unistd.h>
 
 #define SEND_BYTES   (64u << 10)
-#define TEXT_MOST    (1u << 20) /* longer texts are cut */
+#define TEXT_MOST    (1u << 20) /* longer texts are truncated */
 #define MESSAGE_MOST ((RP_CTF_FIELDS_MAX + 2) * 2u * (TEXT_MOST + 32u))
-#define SILENCE_MS   600000 /* without a word */
-#define LEAST_S      20     /* of processor time, and a second more for each MiB of the trace */
+#define SILENCE_MS   600000 /* without a message */
+#define LEAST_S      20     /* of CPU time, plus a second for each MiB of the trace */
 
 enum what { EVENT, LOST, CLOCK, END };
 
@@ -42,16 +41,16 @@ enum what { EVENT, LOST, CLOCK, END };
 struct rp_ctf_wire {
     int fd;
     RP_VEC(uint8_t) bytes;
-    size_t message; /* where the one at hand begins */
+    size_t message; /* where the current message begins */
 };
 
-/* Nobody reads any more, or there is no memory: nothing is left to do. */
+/* The reader is gone, or there is no memory. */
 static void give_up(void)
 {
     _exit(1);
 }
 
-static void put(struct rp_ctf_wire *w, const void *from, size_t n)
+static void put_bytes(struct rp_ctf_wire *w, const void *from, size_t n)
 {
     if (rp_vec_reserve(&w->bytes, n, NULL) != RP_OK)
         give_up();
@@ -62,7 +61,7 @@ static void put(struct rp_ctf_wire *w, const void *from, size_t n)
 
 static void put_number(struct rp_ctf_wire *w, uint64_t value)
 {
-    put(w, &value, sizeof value);
+    put_bytes(w, &value, sizeof value);
 }
 
 static void put_text(struct rp_ctf_wire *w, const char *text)
@@ -71,17 +70,17 @@ static void put_text(struct rp_ctf_wire *w, const char *text)
 
     put_number(w, text ? n : UINT64_MAX);
     if (text) {
-        put(w, text, n);
-        put(w, "", 1);
+        put_bytes(w, text, n);
+        put_bytes(w, "", 1);
     }
 }
 
-static void begin(struct rp_ctf_wire *w, enum what what)
+static void begin_message(struct rp_ctf_wire *w, enum what what)
 {
     const uint8_t head[5] = {0, 0, 0, 0, (uint8_t)what};
 
     w->message = w->bytes.n;
-    put(w, head, sizeof head);
+    put_bytes(w, head, sizeof head);
 }
 
 static void send_all(struct rp_ctf_wire *w)
@@ -98,7 +97,7 @@ static void send_all(struct rp_ctf_wire *w)
     w->bytes.n = 0;
 }
 
-static void end(struct rp_ctf_wire *w)
+static void end_message(struct rp_ctf_wire *w)
 {
     uint32_t n = (uint32_t)(w->bytes.n - w->message - 4);
 
@@ -109,10 +108,10 @@ static void end(struct rp_ctf_wire *w)
 
 void rp_ctf_wire_event(struct rp_ctf_wire *w, const struct rp_ctf_other_row *e)
 {
-    begin(w, EVENT);
+    begin_message(w, EVENT);
     put_text(w, e->name);
     put_text(w, e->thread);
-    put(w, (const int64_t[]){e->ns, e->pid, e->tid, e->cpu}, 4 * sizeof(int64_t));
+    put_bytes(w, (const int64_t[]){e->ns, e->pid, e->tid, e->cpu}, 4 * sizeof(int64_t));
     put_number(w, e->nfields);
     for (uint32_t i = 0; i < e->nfields; i++) {
         const struct rp_ctf_field *f = &e->fields[i];
@@ -122,23 +121,23 @@ void rp_ctf_wire_event(struct rp_ctf_wire *w, const struct rp_ctf_other_row *e)
         if (f->type == RP_ARG_STR)
             put_text(w, f->text);
         else
-            put(w, f->type == RP_ARG_F64 ? (const void *)&f->f : &f->i, 8);
+            put_bytes(w, f->type == RP_ARG_F64 ? (const void *)&f->f : &f->i, 8);
     }
-    end(w);
+    end_message(w);
 }
 
 void rp_ctf_wire_lost(struct rp_ctf_wire *w, uint64_t events, uint64_t packets, uint64_t undated)
 {
-    begin(w, LOST);
-    put(w, (const uint64_t[]){events, packets, undated}, 3 * sizeof(uint64_t));
-    end(w);
+    begin_message(w, LOST);
+    put_bytes(w, (const uint64_t[]){events, packets, undated}, 3 * sizeof(uint64_t));
+    end_message(w);
 }
 
 void rp_ctf_wire_clock(struct rp_ctf_wire *w, int64_t offset_ns)
 {
-    begin(w, CLOCK);
-    put(w, &offset_ns, sizeof offset_ns);
-    end(w);
+    begin_message(w, CLOCK);
+    put_bytes(w, &offset_ns, sizeof offset_ns);
+    end_message(w);
 }
 
 static uint64_t size_of_folder(const char *folder)
@@ -164,7 +163,7 @@ _Noreturn static void run_child(const char *folder, int to)
     enum rp_code code;
     int null = open("/dev/null", O_WRONLY | O_CLOEXEC);
 
-    if (null >= 0) /* what it says when it aborts is of no use */
+    if (null >= 0) /* its output when it aborts is not useful */
         dup2(null, STDERR_FILENO);
     signal(SIGPIPE, SIG_DFL);
     prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -173,10 +172,10 @@ _Noreturn static void run_child(const char *folder, int to)
     setrlimit(RLIMIT_CPU, &cpu);
     setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0});
     code = rp_ctf_babeltrace_run(folder, &w, &err);
-    begin(&w, END);
+    begin_message(&w, END);
     put_number(&w, (uint64_t)code);
     put_text(&w, err.text);
-    end(&w);
+    end_message(&w);
     send_all(&w);
     _exit(0);
 }
@@ -301,7 +300,7 @@ static enum rp_code take_message(struct reader *r, const uint8_t *at, size_t n, 
     return bad_message(err);
 }
 
-/* All whole messages that are there. */
+/* All complete messages in the buffer. */
 static enum rp_code take_messages(struct reader *r, struct rp_err *err)
 {
     while (r->bytes.n - r->at >= 5) {
@@ -326,10 +325,9 @@ static enum rp_code never_ends(struct rp_err *err)
     return rp_err_set(err, RP_FORMAT, "is damaged: libbabeltrace2 does not finish reading it");
 }
 
-static enum rp_code receive(struct reader *r, struct rp_err *err)
+static enum rp_code receive_events(struct reader *r, struct rp_err *err)
 {
-    while (
-        !r->ended) { /* the end of the pipe may come later: others may have been forked with it */
+    while (!r->ended) { /* the pipe may stay open: other forked processes may have inherited it */
         struct pollfd there = {.fd = r->fd, .events = POLLIN};
         ssize_t n;
 
@@ -349,7 +347,7 @@ static enum rp_code receive(struct reader *r, struct rp_err *err)
     return RP_OK;
 }
 
-/* How the child ended, where it did not say so itself. */
+/* The error for a child that ended without reporting one. */
 static enum rp_code judge_end(int status, struct rp_err *err)
 {
     if (WIFSIGNALED(status) && (WTERMSIG(status) == SIGXCPU || WTERMSIG(status) == SIGKILL))
@@ -374,7 +372,8 @@ static enum rp_code run(struct reader *r, const char *folder, struct rp_err *err
         run_child(folder, fds[1]);
     close(fds[1]);
     r->fd = fds[0];
-    code = child > 0 ? receive(r, err) : rp_err_set_os(err, errno, "cannot start libbabeltrace2");
+    code = child > 0 ? receive_events(r, err)
+                     : rp_err_set_os(err, errno, "cannot start libbabeltrace2");
     close(fds[0]);
     if (child > 0 && code != RP_OK)
         kill(child, SIGKILL);
@@ -383,9 +382,9 @@ static enum rp_code run(struct reader *r, const char *folder, struct rp_err *err
     return code == RP_OK && !r->ended ? judge_end(status, err) : code;
 }
 
-/* With salvage the events before the damage count. */
-static enum rp_code finish(struct reader *r, enum rp_code code,
-                           const struct rp_read_options *options, struct rp_err *err)
+/* With salvage the events before the damage are kept. */
+static enum rp_code finish_trace(struct reader *r, enum rp_code code,
+                                 const struct rp_read_options *options, struct rp_err *err)
 {
     struct rp_ctf_other *o = r->other;
 
@@ -411,7 +410,7 @@ enum rp_code rp_ctf_read_other(struct rp_input *in, const char *folder,
 
     code = rp_proto_trace_init(&other.t, in, options, "ctf", err);
     if (code == RP_OK)
-        code = finish(&r, run(&r, folder, err), options, err);
+        code = finish_trace(&r, run(&r, folder, err), options, err);
     if (code == RP_OK) {
         other.t.trace->base_ns = r.offset_ns;
         other.t.trace->has_base = r.has_offset;

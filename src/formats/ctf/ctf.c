@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * CTF 1.8: a trace is a folder, and its file "metadata" stands for it (io/sources.h). The ones that
- * `record` writes are read here; any other goes through libbabeltrace2 (other.c).
+ * CTF 1.8: a trace is a folder, represented by its file "metadata" (io/sources.h). Recordings of
+ * `reprise record` are read here; all others through libbabeltrace2 (other.c).
  *
- * Ours: the files beside the description hold packets (abi/ctf_wire.h). The headers are read first
- * (files.c) and put in order by thread, then the packets with calibrations are looked
- * through for them, then each thread's are decoded (packet.c) straight from the files.
- * Processes and threads become processes and tracks; a device is a process of its own whose tracks
- * are its streams. What a stream lost is summed into health.lost_events.
+ * Recordings: the other files of the folder contain packets (abi/ctf_wire.h). The headers are read
+ * first (files.c) and sorted by thread, then clock calibrations are collected, then the packets of
+ * each thread are decoded (packet.c) directly from the files. Processes and threads become
+ * processes and tracks; a device is a separate process whose tracks are its streams. Lost events of
+ * all streams are summed in health.lost_events.
  */
 #include "formats/ctf/ctf.h"
 #include "io/sources_walk.h"
@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static enum rp_sniff sniff(const uint8_t *head, size_t n, const char *file)
+static enum rp_sniff sniff_ctf(const uint8_t *head, size_t n, const char *file)
 {
     (void)file;
     return rp_describes_ctf(head, n) ? RP_SNIFF_CERTAIN : RP_SNIFF_NO;
@@ -127,7 +127,7 @@ enum rp_code rp_ctf_device_track(struct rp_proto_trace *t, uint64_t *named, uint
 
 /* -------------------------------------------------------------------------- description */
 
-/* The number behind "key = " in the text, or false. */
+/* The number after "key = " in the text, or false. */
 static bool number_of(const char *text, size_t n, const char *key, int64_t *out)
 {
     size_t len = strlen(key);
@@ -240,8 +240,8 @@ static int by_stream(const void *a, const void *b)
     return x->sequence < y->sequence ? -1 : x->sequence > y->sequence;
 }
 
-static enum rp_code report(struct rp_ctf_reader *r, const struct rp_ctf_bytes *p,
-                           struct rp_err *err)
+static enum rp_code report_progress(struct rp_ctf_reader *r, const struct rp_ctf_bytes *p,
+                                    struct rp_err *err)
 {
     const struct rp_read_options *o = r->t.options;
 
@@ -251,7 +251,7 @@ static enum rp_code report(struct rp_ctf_reader *r, const struct rp_ctf_bytes *p
     return RP_OK;
 }
 
-/* With salvage the events in front of damage count, and the next packet is read. */
+/* With salvage the events before the damage are kept, and the next packet is read. */
 static enum rp_code read_packet(struct rp_ctf_reader *r, const struct rp_ctf_bytes *p,
                                 struct rp_err *err)
 {
@@ -264,7 +264,7 @@ static enum rp_code read_packet(struct rp_ctf_reader *r, const struct rp_ctf_byt
                            err ? err->text : p->name);
 }
 
-/* A packet tells what its stream, which several threads may have had, lost up to then. */
+/* A packet has the number of events that its stream (possibly of several threads) lost so far. */
 static enum rp_code note_lost(struct rp_ctf_reader *r, const struct rp_ctf_packet *head,
                               struct rp_err *err)
 {
@@ -300,10 +300,10 @@ static enum rp_code read_stream(struct rp_ctf_reader *r, size_t from, size_t *en
         if (i == from)
             RP_TRY(rp_ctf_stream_begin(r, p, err));
         else if (p->head.sequence != p[-1].head.sequence + 1)
-            RP_TRY(rp_ctf_stream_end(r, err)); /* what was open cannot be known to go on */
+            RP_TRY(rp_ctf_stream_end(r, err)); /* whether open ranges continue is not known */
         RP_TRY(read_packet(r, p, err));
         RP_TRY(note_lost(r, &p->head, err));
-        RP_TRY(report(r, p, err));
+        RP_TRY(report_progress(r, p, err));
     }
     *end = i;
     return rp_ctf_stream_end(r, err);
@@ -320,7 +320,8 @@ enum rp_code rp_ctf_read_packets(struct rp_ctf_reader *r, struct rp_err *err)
         if (r->packets.at[i].head.clocks) {
             enum rp_code code = rp_ctf_packet_clocks(r, &r->packets.at[i], err);
 
-            if (code != RP_OK && code != RP_FORMAT) /* damage is told where the events are read */
+            if (code != RP_OK &&
+                code != RP_FORMAT) /* damage is reported when the events are read */
                 return code;
         }
     }
@@ -356,8 +357,8 @@ static enum rp_code read_ours(struct rp_ctf_reader *r, struct rp_input *in, cons
     return code;
 }
 
-/* The folder that the description lies in: the input must be a file of that name. NULL for one in a
-   tar, which has its files with it. */
+/* The folder of the metadata: the input must be a file of that name. NULL if it is in a tar, which
+ * provides the other files. */
 static enum rp_code folder_of(const struct rp_input *in, char **out, struct rp_err *err)
 {
     const char *name = rp_input_borrow_name(in), *slash = strrchr(name, '/');
@@ -375,7 +376,7 @@ static enum rp_code folder_of(const struct rp_input *in, char **out, struct rp_e
     return *out ? RP_OK : rp_err_nomem(err, "reading a CTF trace");
 }
 
-/* libbabeltrace2 reads folders: a trace in a tar is put into one for it. */
+/* libbabeltrace2 reads folders only: a trace in a tar is unpacked into one. */
 static enum rp_code read_other(struct rp_input *in, const char *folder,
                                const struct rp_read_options *options, struct rp_import *to,
                                struct rp_err *err)
@@ -391,8 +392,8 @@ static enum rp_code read_other(struct rp_input *in, const char *folder,
     return code;
 }
 
-static enum rp_code read(struct rp_input *in, const struct rp_read_options *options,
-                         struct rp_import *to, struct rp_err *err)
+static enum rp_code read_ctf(struct rp_input *in, const struct rp_read_options *options,
+                             struct rp_import *to, struct rp_err *err)
 {
     struct rp_ctf_reader r;
     const uint8_t *head;
@@ -420,6 +421,6 @@ const struct rp_format rp_format_ctf = {
     .files = "metadata",
     .written_by = "reprise record, LTTng",
     .kind = RP_FORMAT_KIND_TRACE,
-    .sniff = sniff,
-    .read = read,
+    .sniff = sniff_ctf,
+    .read = read_ctf,
 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #ifndef RP_FORMATS_CTF_CTF_H
 #define RP_FORMATS_CTF_CTF_H
-/* What the files of the CTF reader share: ctf.c has the overview. */
+/* Shared by the files of the CTF reader; ctf.c has the overview. */
 #define RP_CTF_SPILL (1 << 20)
 
 #include "abi/ctf_wire.h"
@@ -21,13 +21,13 @@ struct rp_ctf_times {
     RP_VEC(struct rp_ctf_clock) read;
     RP_VEC(struct rp_ctf_segment) segments; /* by ticks; at least one after settle */
     uint64_t frequency;
-    int64_t offset_ns; /* since 1970, of tick 0: as the description has it */
+    int64_t offset_ns; /* time since 1970 of tick 0, from the metadata */
     int64_t base_ns;   /* CLOCK_REALTIME - CLOCK_MONOTONIC */
     size_t last;       /* segment used last */
-    uint64_t from, to; /* ticks that it holds for, so that nothing overflows */
+    uint64_t from, to; /* range of ticks that it applies to, without overflow */
 };
 
-/* From the calibrations that were read; where there are none from the description alone. */
+/* From the calibrations that were read, or else from the metadata alone. */
 enum rp_code rp_ctf_times_settle(struct rp_ctf_times *times, struct rp_err *err);
 int64_t rp_ctf_times_find(struct rp_ctf_times *times, uint64_t ticks); /* in any segment */
 void rp_ctf_times_release(struct rp_ctf_times *times);
@@ -58,7 +58,7 @@ struct rp_ctf_bytes { /* one packet */
     struct rp_ctf_packet head;
 };
 
-struct rp_ctf_open { /* a range or call that has begun */
+struct rp_ctf_open { /* an open range or call */
     uint32_t lane;
     uint32_t span; /* in pending */
 };
@@ -80,23 +80,23 @@ struct rp_ctf_bound { /* work of a device, or a wait for it */
 };
 
 struct rp_ctf_reader {
-    struct rp_proto_trace t; /* the description is its input */
+    struct rp_proto_trace t; /* its input is the metadata */
     struct rp_ctf_times times;
     RP_VEC(struct rp_ctf_file) files;
     RP_VEC(struct rp_ctf_bytes) packets;
     struct rp_map lost_places; /* stream -> place in lost */
     RP_VEC(uint64_t) lost;
-    struct { /* texts of the packet at hand */
+    struct { /* texts of the current packet */
         rp_str str;
         uint32_t epoch;
     } * texts;
     uint32_t epoch;
-    struct { /* origins that were asked for */
+    struct { /* cache of origins */
         rp_str category;
         uint16_t origin;
         uint8_t kind, phase, used;
     } origins[256];
-    /* of the stream at hand */
+    /* of the current stream */
     RP_VEC(struct rp_ctf_pending) pending;
     RP_VEC(struct rp_ctf_open) open;
     uint32_t process;
@@ -106,7 +106,7 @@ struct rp_ctf_reader {
     rp_str result_key, value_key;
     uint16_t value_shape;
     uint64_t unbegun;
-    size_t spill_at; /* pending spans at which those that have ended are handed on */
+    size_t spill_at; /* number of pending spans at which ended ones are flushed */
     RP_VEC(struct rp_ctf_bound) bounds;
     uint32_t linked_pid; /* the first process with correlations */
     uint64_t named;      /* device processes that have a name, a bit each */
@@ -114,40 +114,40 @@ struct rp_ctf_reader {
 };
 
 /* ---- files ---- */
-/* All packets of the folder, into r->packets; what they point into stays until the close. */
+/* All packets of the folder, into r->packets; the memory they point to stays until close. */
 enum rp_code rp_ctf_files_open(struct rp_ctf_reader *r, const char *folder, struct rp_err *err);
-/* The same of a trace in a tar: from what lies beside its description. */
+/* The same for a trace in a tar: from the other files of its folder. */
 enum rp_code rp_ctf_files_beside(struct rp_ctf_reader *r, const struct rp_input *in,
                                  struct rp_err *err);
 void rp_ctf_files_close(struct rp_ctf_reader *r);
-/* The description and what lies beside it, in a new folder; and its end. */
+/* Unpacks the metadata and the other files into a new folder; removes that folder. */
 #define RP_CTF_UNPACKED_MAX 512
 enum rp_code rp_ctf_files_unpack(struct rp_input *in, char folder[RP_CTF_UNPACKED_MAX],
                                  struct rp_err *err);
 void rp_ctf_files_remove(const char *folder);
-/* Those in one file's content. */
+/* The packets in the content of one file. */
 enum rp_code rp_ctf_files_split(struct rp_ctf_reader *r, const char *name, const uint8_t *at,
                                 size_t n, struct rp_err *err);
 
-/* Reads the header of a packet that stands at p->at; RP_FORMAT names it. */
+/* Reads and checks the header of the packet at p->at. */
 enum rp_code rp_ctf_packet_check(struct rp_ctf_bytes *p, bool salvage, uint64_t *cut,
                                  struct rp_err *err);
 
 /* ---- events ---- */
-/* A packet's calibrations, into r->times. */
+/* The clock calibrations of a packet, into r->times. */
 enum rp_code rp_ctf_packet_clocks(struct rp_ctf_reader *r, const struct rp_ctf_bytes *p,
                                   struct rp_err *err);
-/* Its events, into the builder. */
+/* The events of a packet, into the builder. */
 enum rp_code rp_ctf_packet_read(struct rp_ctf_reader *r, const struct rp_ctf_bytes *p,
                                 struct rp_err *err);
-/* The stream begins or ends: nothing stays open. */
+/* Begin and end of a stream: nothing stays open. */
 enum rp_code rp_ctf_stream_begin(struct rp_ctf_reader *r, const struct rp_ctf_bytes *p,
                                  struct rp_err *err);
 enum rp_code rp_ctf_stream_end(struct rp_ctf_reader *r, struct rp_err *err);
 
-/* All that is behind the opening of files. Sorts r->packets. */
+/* Everything after opening the files. Sorts r->packets. */
 enum rp_code rp_ctf_read_packets(struct rp_ctf_reader *r, struct rp_err *err);
-/* Frequency, rank ... of our description; RP_FORMAT where something is missing. */
+/* Frequency, rank ... from the metadata of a recording; RP_FORMAT if something is missing. */
 enum rp_code rp_ctf_describe(struct rp_ctf_reader *r, struct rp_err *err);
 enum rp_code rp_ctf_reader_init(struct rp_ctf_reader *r, struct rp_input *in,
                                 const struct rp_read_options *options, struct rp_err *err);
@@ -156,27 +156,27 @@ void rp_ctf_reader_release(struct rp_ctf_reader *r);
 /* ---- details ---- */
 enum rp_code rp_ctf_origin(struct rp_ctf_reader *r, char phase, uint8_t kind, rp_str category,
                            uint16_t *out, struct rp_err *err);
-/* enum rp_kind of a enum rp_ctf_kind, and the category it has where none is given. */
+/* enum rp_kind of an enum rp_ctf_kind, and its default category. */
 uint8_t rp_ctf_kind(uint8_t kind, const char **category);
 enum rp_code rp_ctf_process_name(struct rp_ctf_reader *r, const struct rp_ctf_process *process,
                                  rp_str program, struct rp_err *err);
-/* The track of a stream of a device; `named` remembers which devices have their name. */
+/* The track of a stream of a device; `named`: which devices have a name already. */
 enum rp_code rp_ctf_device_track(struct rp_proto_trace *t, uint64_t *named, uint32_t pid,
                                  int64_t device, uint64_t stream, rp_track *out,
                                  struct rp_err *err);
 
-/* A correlation of that process as it is unique in the trace. */
+/* The correlation of a process, made unique in the trace. */
 uint64_t rp_ctf_device_link(struct rp_ctf_reader *r, uint32_t pid, uint64_t link);
-/* Adds what the span has as fields to its arguments: at most RP_CTF_DEVICE_ARGS. */
+/* Adds the fields of the span to its arguments: at most RP_CTF_DEVICE_ARGS. */
 #define RP_CTF_DEVICE_ARGS 3
 enum rp_code rp_ctf_device_args(struct rp_ctf_reader *r, const struct rp_ctf_span *e, uint64_t link,
                                 struct rp_arg *args, uint32_t *n, struct rp_err *err);
-/* Remembers device work and waits; at the end, warns where a wait returned too early. */
+/* Collects device work and waits; at the end, warns if a wait returned too early. */
 enum rp_code rp_ctf_device_keep(struct rp_ctf_reader *r, const struct rp_ctf_span *e, uint64_t link,
                                 rp_str name, int64_t end_ns, struct rp_err *err);
 enum rp_code rp_ctf_device_judge(struct rp_ctf_reader *r, struct rp_err *err);
 
-/* Any other CTF trace, through libbabeltrace2; `folder` is that of the description. */
+/* Any other CTF trace, through libbabeltrace2; `folder`: that of the metadata. */
 enum rp_code rp_ctf_read_other(struct rp_input *in, const char *folder,
                                const struct rp_read_options *options, struct rp_import *to,
                                struct rp_err *err);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the reader of recordings knows about devices. A span of a device gets the arguments that the
- * questions look for (correlation, stream, device), which the recording has as fields; correlation
- * numbers are those of a process, so those of a second process are moved apart.
+ * Device spans of recordings. A span of a device gets the arguments that questions use
+ * (correlation, stream, device), which the recording has as fields; correlation numbers are unique
+ * inside a process, so those of a second process are renumbered.
  *
- * Causality bounds the clock of a device: no work ends after the wait for it has returned. (That no
- * work begins before its launch is counted by the passes of finish, for every format.) All work and
- * all waits are kept until the end, put in the order of their correlations, and gone through once
- * with the latest end of each stream and each device: 32 bytes a span, a sort, one pass.
+ * Causality checks the clock of a device: no work ends after the wait for it has returned. (Work
+ * that begins before its launch is counted by the passes of finish, for every format.) All work and
+ * all waits are kept until the end, sorted by correlation, and compared in one pass with the latest
+ * end of each stream and each device: 32 bytes a span, a sort, one pass.
  */
 #include "formats/ctf/ctf.h"
 
@@ -90,7 +90,7 @@ struct latest {
     RP_VEC(int64_t) ends;
 };
 
-/* The place of the latest end of a stream, or of the whole device. */
+/* The index of the latest end of a stream, or of the whole device. */
 static enum rp_code place_of(struct latest *l, const struct rp_ctf_bound *b, bool whole,
                              uint32_t *out, struct rp_err *err)
 {
@@ -102,8 +102,8 @@ static enum rp_code place_of(struct latest *l, const struct rp_ctf_bound *b, boo
     return *out == fresh ? rp_vec_push(&l->ends, INT64_MIN, err) : RP_OK;
 }
 
-static enum rp_code judge(struct rp_ctf_reader *r, struct latest *l, uint64_t *late,
-                          int64_t *most_ns, struct rp_err *err)
+static enum rp_code compare_waits(struct rp_ctf_reader *r, struct latest *l, uint64_t *late,
+                                  int64_t *most_ns, struct rp_err *err)
 {
     for (size_t i = 0; i < r->bounds.n; i++) {
         const struct rp_ctf_bound *b = &r->bounds.at[i];
@@ -139,7 +139,7 @@ enum rp_code rp_ctf_device_judge(struct rp_ctf_reader *r, struct rp_err *err)
         return RP_OK;
     rp_map_init(&l.places);
     qsort(r->bounds.at, r->bounds.n, sizeof *r->bounds.at, by_link);
-    code = judge(r, &l, &late, &most_ns, err);
+    code = compare_waits(r, &l, &late, &most_ns, err);
     rp_map_release(&l.places);
     rp_vec_release(&l.ends);
     if (code != RP_OK || !late)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The packets of a recording, from its files. A file holds one packet, or several behind each
- * other: those of threads that had the stream one after another. The folder may be written to at
- * this moment: a file that goes (the oldest make room in a ring) is passed over, and a packet is
- * taken as its header has it when it is looked at.
+ * The packets of a recording, from its files. A file contains one packet, or several in sequence:
+ * those of threads that used the stream one after another. The recording may still be running: a
+ * file that is deleted meanwhile (the oldest ones of a ring) is skipped, and a packet is used as
+ * its header describes it when it is read.
  */
 #include "formats/ctf/ctf.h"
 
@@ -104,8 +104,9 @@ static enum rp_code open_file(struct rp_ctf_reader *r, struct rp_ctf_file *file,
     return rp_ctf_files_split(r, file->path, file->bytes.at, file->bytes.n, err);
 }
 
-/* The files with packets: hidden ones are in the making. */
-static enum rp_code list(struct rp_ctf_reader *r, DIR *dir, const char *folder, struct rp_err *err)
+/* The files with packets; hidden ones are not complete yet. */
+static enum rp_code list_files(struct rp_ctf_reader *r, DIR *dir, const char *folder,
+                               struct rp_err *err)
 {
     struct dirent *entry;
 
@@ -132,7 +133,7 @@ enum rp_code rp_ctf_files_open(struct rp_ctf_reader *r, const char *folder, stru
 
     if (!dir)
         return rp_err_set_os(err, errno, "cannot read the folder '%s'", folder);
-    code = list(r, dir, folder, err);
+    code = list_files(r, dir, folder, err);
     closedir(dir);
     for (size_t i = 0; code == RP_OK && i < r->files.n; i++)
         code = open_file(r, &r->files.at[i], err);
@@ -210,7 +211,7 @@ void rp_ctf_files_remove(const char *folder)
 
     while (dir && (entry = readdir(dir))) {
         snprintf(path, sizeof path, "%s/%s", folder, entry->d_name);
-        unlink(path); /* not the folder itself and the one above */
+        unlink(path); /* not "." and ".." */
     }
     if (dir)
         closedir(dir);

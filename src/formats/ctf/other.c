@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What events of other tracers mean, by their names and fields:
+ * The meaning of events of other tracers, by their names and fields:
  *
  *   x_entry, x_exit (also _begin, _end, _start, _stop)  a span on the thread, from one to the other
  *   an event with the fields start and end              a span with these times; with a stream it
@@ -8,8 +8,8 @@
  *   anything else                                       an instant
  *
  * A span is named by the event's field name (else fn, function, op), else by the event. An exit
- * belongs to the innermost entry of its thread with the same names: where events were lost, the
- * entries in between stay without an end, and an exit without entry is kept as such.
+ * belongs to the innermost entry of its thread with the same names: if events were lost, the
+ * entries in between have no end, and an exit without entry is kept as such.
  */
 #include "formats/ctf/other.h"
 #include "formats/ctf/ctf.h"
@@ -17,7 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Endings that make a pair; the first of two opens. */
+/* Suffixes that form a pair; the first one opens. */
 static const char *const endings[][2] = {
     {"_entry", "_exit"}, {"_begin", "_end"}, {"_start", "_end"}, {"_start", "_stop"}};
 
@@ -38,14 +38,14 @@ static enum role role_of(const char *name, size_t *base)
         }
     }
     if (!strncmp(name, "syscall_entry_", 14) || !strncmp(name, "syscall_exit_", 13)) {
-        *base = 7; /* the field or the rest of the name tells them apart */
+        *base = 7; /* the field or the rest of the name distinguishes them */
         return name[9] == 'n' ? OPENS : CLOSES;
     }
     *base = n;
     return SINGLE;
 }
 
-static const struct rp_ctf_field *find(const struct rp_ctf_other_row *e, const char *name)
+static const struct rp_ctf_field *find_call(const struct rp_ctf_other_row *e, const char *name)
 {
     for (uint32_t i = 0; i < e->nfields; i++)
         if (!strcmp(e->fields[i].name, name))
@@ -67,7 +67,7 @@ static enum rp_code span_name(struct rp_ctf_other *o, const struct rp_ctf_other_
         bytes = (struct rp_bytes){(const uint8_t *)from, strlen(from)};
     }
     for (int i = 0; keys[i]; i++) {
-        const struct rp_ctf_field *f = find(e, keys[i]);
+        const struct rp_ctf_field *f = find_call(e, keys[i]);
 
         if (f && f->type == RP_ARG_STR && f->text[0]) {
             bytes = (struct rp_bytes){(const uint8_t *)f->text, strlen(f->text)};
@@ -156,11 +156,11 @@ static enum rp_code put_args(struct rp_ctf_other *o, const struct rp_ctf_other_r
     return RP_OK;
 }
 
-static bool correlation(const struct rp_ctf_other_row *e, int64_t *link)
+static bool correlation_of(const struct rp_ctf_other_row *e, int64_t *link)
 {
-    const struct rp_ctf_field *f = find(e, "correlation_id");
+    const struct rp_ctf_field *f = find_call(e, "correlation_id");
 
-    f = f ? f : find(e, "correlation");
+    f = f ? f : find_call(e, "correlation");
     if (!f || f->type != RP_ARG_I64 || !f->i)
         return false;
     *link = f->i;
@@ -202,7 +202,7 @@ static enum rp_code open_call(struct rp_ctf_other *o, const struct rp_ctf_other_
         return code;
     }
     c->ns = e->ns;
-    c->has_link = correlation(e, &c->link);
+    c->has_link = correlation_of(e, &c->link);
     c->nargs = e->nfields;
     RP_TRY(thread_track(o, e, &c->track, err));
     RP_TRY(rp_proto_trace_intern(&o->t, (struct rp_bytes){(const uint8_t *)e->name, base}, &c->base,
@@ -214,7 +214,7 @@ static enum rp_code open_call(struct rp_ctf_other *o, const struct rp_ctf_other_
     return c->nargs ? rp_builder_shape(o->t.builder, c->args, c->nargs, &c->shape, err) : RP_OK;
 }
 
-static void forget(struct rp_ctf_other *o, size_t i)
+static void forget_calls(struct rp_ctf_other *o, size_t i)
 {
     free(o->calls.at[i]);
     memmove(&o->calls.at[i], &o->calls.at[i + 1], (o->calls.n - i - 1) * sizeof *o->calls.at);
@@ -253,21 +253,22 @@ static enum rp_code close_call(struct rp_ctf_other *o, const struct rp_ctf_other
         if (o->calls.at[k - 1]->track != track)
             continue;
         RP_TRY(put_call(o, o->calls.at[k - 1], RP_NO_TS, err));
-        forget(o, k - 1);
+        forget_calls(o, k - 1);
     }
     RP_TRY(put_call(o, o->calls.at[i - 1], e->ns, err));
-    forget(o, i - 1);
+    forget_calls(o, i - 1);
     return RP_OK;
 }
 
 /* -------------------------------------------------------------------------- single events */
 
-/* A span with times of its own, or an instant. */
+/* A span with its own times, or an instant. */
 static enum rp_code put_single(struct rp_ctf_other *o, const struct rp_ctf_other_row *e,
                                size_t base, struct rp_err *err)
 {
-    const struct rp_ctf_field *begin = find(e, "start"), *end = find(e, "end");
-    const struct rp_ctf_field *device = find(e, "device_id"), *stream = find(e, "stream_id");
+    const struct rp_ctf_field *begin = find_call(e, "start"), *end = find_call(e, "end");
+    const struct rp_ctf_field *device = find_call(e, "device_id"),
+                              *stream = find_call(e, "stream_id");
     struct rp_arg args[RP_CTF_FIELDS_MAX];
     struct rp_raw raw = {.ts_ns = e->ns, .dur_ns = RP_OPEN_NS, .args = args, .nargs = e->nfields};
     bool span = begin && end && begin->type == RP_ARG_I64 && end->type == RP_ARG_I64 &&
@@ -288,7 +289,7 @@ static enum rp_code put_single(struct rp_ctf_other *o, const struct rp_ctf_other
     RP_TRY(put_args(o, e, args, err));
     if (raw.nargs)
         RP_TRY(rp_builder_shape(o->t.builder, args, raw.nargs, &raw.shape, err));
-    raw.has_link = span && correlation(e, &raw.link);
+    raw.has_link = span && correlation_of(e, &raw.link);
     return rp_builder_add(o->t.builder, &raw, err);
 }
 

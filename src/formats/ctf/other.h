@@ -2,18 +2,18 @@
 #ifndef RP_FORMATS_CTF_OTHER_H
 #define RP_FORMATS_CTF_OTHER_H
 /*
- * Between libbabeltrace2 (babeltrace.c), which runs in a process of its own, and the
- * meaning of events (other.c); child.c lies between the two.
+ * Events of other tracers: babeltrace.c reads them in a child process, child.c transfers them,
+ * other.c adds them to the trace.
  */
 #include "base/vec.h"
 #include "formats/trace_proto.h"
 
-#define RP_CTF_FIELDS_MAX 64 /* of an event; the rest is left out */
+#define RP_CTF_FIELDS_MAX 64 /* of an event; further ones are dropped */
 
 struct rp_ctf_field { /* texts are borrowed while the event is read */
     const char *name;
     uint8_t type;     /* enum rp_arg_type: I64, F64 or STR */
-    bool is_unsigned; /* of I64: its bits are those of a 64-bit count */
+    bool is_unsigned; /* of I64: the bits are an unsigned number */
     int64_t i;
     double f;
     const char *text;
@@ -28,7 +28,7 @@ struct rp_ctf_other_row {
     uint32_t nfields;
 };
 
-struct rp_ctf_call { /* an entry whose exit has not come */
+struct rp_ctf_call { /* an entry without an exit so far */
     rp_track track;
     rp_str base, name;
     uint16_t origin, open_origin, shape;
@@ -41,7 +41,7 @@ struct rp_ctf_call { /* an entry whose exit has not come */
 struct rp_ctf_other {
     struct rp_proto_trace t;
     RP_VEC(struct rp_ctf_call *) calls;
-    RP_VEC(uint8_t) named; /* by track: it has its thread's name */
+    RP_VEC(uint8_t) named; /* by track: whether its name is set */
     uint64_t named_devices;
 };
 
@@ -55,7 +55,7 @@ struct rp_ctf_wire;
 void rp_ctf_wire_event(struct rp_ctf_wire *w, const struct rp_ctf_other_row *e);
 void rp_ctf_wire_lost(struct rp_ctf_wire *w, uint64_t events, uint64_t packets, uint64_t undated);
 void rp_ctf_wire_clock(struct rp_ctf_wire *w, int64_t offset_ns); /* since 1970 */
-/* Reads the trace in that folder and sends all of it. */
+/* Reads the trace in that folder and sends it. */
 enum rp_code rp_ctf_babeltrace_run(const char *folder, struct rp_ctf_wire *w, struct rp_err *err);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The events of a packet. Ranges and calls are kept in the order of their begins until the last one
- * around them has ended, then they go to the builder: so each track comes nearly in order, and a
- * thread's events cost a few nanoseconds each. Every field is checked against the content's end
+ * The events of a packet. Ranges and calls are kept in the order of their begins until the
+ * outermost one has ended, then they are added to the builder, so that each track is nearly in
+ * order; an event costs a few nanoseconds. Every field is checked against the end of the content
  * before it is read.
  */
 #include "formats/ctf/ctf.h"
@@ -16,11 +16,11 @@ struct cursor {
     struct rp_ctf_reader *r;
     const struct rp_ctf_bytes *p;
     const uint8_t *at, *end;
-    uint64_t ticks; /* of the event at hand */
+    uint64_t ticks; /* of the current event */
 };
 
-static enum rp_code bad(const struct cursor *c, const uint8_t *at, struct rp_err *err,
-                        const char *what)
+static enum rp_code bad_packet(const struct cursor *c, const uint8_t *at, struct rp_err *err,
+                               const char *what)
 {
     uint64_t offset = c->p->offset + (uint64_t)(at - c->p->at);
 
@@ -34,24 +34,24 @@ static inline enum rp_code text_of(const struct cursor *c, uint32_t number, rp_s
                                    struct rp_err *err)
 {
     if (__builtin_expect(number >= RP_CTF_TEXTS_MAX || c->r->texts[number].epoch != c->r->epoch, 0))
-        return bad(c, c->at, err, "reference to a text that the packet does not define");
+        return bad_packet(c, c->at, err, "reference to a text that the packet does not define");
     *out = c->r->texts[number].str;
     return RP_OK;
 }
 
-static enum rp_code define(struct cursor *c, struct rp_err *err)
+static enum rp_code define_text(struct cursor *c, struct rp_err *err)
 {
     const uint8_t *start = c->at + 4, *nul;
     uint32_t number;
 
     if ((size_t)(c->end - c->at) < 5)
-        return bad(c, c->at, err, "the content ends inside a text");
+        return bad_packet(c, c->at, err, "the content ends inside a text");
     memcpy(&number, c->at, 4);
     nul = memchr(start, 0, (size_t)(c->end - start));
     if (!nul)
-        return bad(c, c->at, err, "unterminated text");
+        return bad_packet(c, c->at, err, "unterminated text");
     if (number >= RP_CTF_TEXTS_MAX)
-        return bad(c, c->at, err, "text number out of range");
+        return bad_packet(c, c->at, err, "text number out of range");
     RP_TRY(rp_proto_trace_intern(&c->r->t, (struct rp_bytes){start, (size_t)(nul - start)},
                                  &c->r->texts[number].str, err));
     c->r->texts[number].epoch = c->r->epoch;
@@ -85,7 +85,7 @@ static inline enum rp_code put_span(struct rp_ctf_reader *r, const struct rp_ctf
     return rp_builder_add(r->t.builder, &raw, err);
 }
 
-static enum rp_code flush(struct rp_ctf_reader *r, struct rp_err *err)
+static enum rp_code flush_spans(struct rp_ctf_reader *r, struct rp_err *err)
 {
     for (size_t i = 0; i < r->pending.n; i++)
         RP_TRY(put_span(r, &r->pending.at[i], err));
@@ -94,9 +94,9 @@ static enum rp_code flush(struct rp_ctf_reader *r, struct rp_err *err)
     return RP_OK;
 }
 
-/* So that one range around the whole run does not hold everything back: what has ended goes to the
-   builder, which puts it in order, and what is open stays. */
-static enum rp_code spill(struct rp_ctf_reader *r, struct rp_err *err)
+/* Limits memory if one range encloses the whole run: what has ended is added to the builder, which
+ * sorts it, and what is open stays. */
+static enum rp_code spill_spans(struct rp_ctf_reader *r, struct rp_err *err)
 {
     size_t kept = 0, open = 0;
 
@@ -105,7 +105,7 @@ static enum rp_code spill(struct rp_ctf_reader *r, struct rp_err *err)
             RP_TRY(put_span(r, &r->pending.at[i], err));
             continue;
         }
-        r->open.at[open++].span = (uint32_t)kept; /* both are in the order of their begins */
+        r->open.at[open++].span = (uint32_t)kept; /* both are sorted by begin */
         r->pending.at[kept++] = r->pending.at[i];
     }
     r->pending.n = kept;
@@ -115,8 +115,8 @@ static enum rp_code spill(struct rp_ctf_reader *r, struct rp_err *err)
 static inline enum rp_code make_room(struct rp_ctf_reader *r, struct rp_err *err)
 {
     if (__builtin_expect(r->open.n >= r->t.limits.depth * UINT64_C(64), 0))
-        return flush(r, err); /* begins without ends: they stay open */
-    return __builtin_expect(r->pending.n >= r->spill_at, 0) ? spill(r, err) : RP_OK;
+        return flush_spans(r, err); /* begins without ends */
+    return __builtin_expect(r->pending.n >= r->spill_at, 0) ? spill_spans(r, err) : RP_OK;
 }
 
 static enum rp_code begin_span(struct cursor *c, uint32_t lane, struct rp_ctf_pending *span,
@@ -133,7 +133,7 @@ static enum rp_code begin_span(struct cursor *c, uint32_t lane, struct rp_ctf_pe
     return rp_vec_push(&r->pending, *span, err);
 }
 
-/* The innermost of the lane ends; where it has none, its begin was not recorded. */
+/* Ends the innermost span of the lane; if there is none, its begin was not recorded. */
 static enum rp_code end_span(struct cursor *c, uint32_t lane, int64_t result, struct rp_err *err)
 {
     struct rp_ctf_reader *r = c->r;
@@ -151,10 +151,10 @@ static enum rp_code end_span(struct cursor *c, uint32_t lane, int64_t result, st
         r->open.at[i - 1] = r->open.at[i];
     if (--r->open.n)
         return RP_OK;
-    return flush(r, err);
+    return flush_spans(r, err);
 }
 
-/* The time in an event's first word: its upper bits are those of the event before. */
+/* The time in the first word of an event: its upper bits are those of the previous event. */
 static inline uint64_t time_of(uint64_t word, uint64_t before)
 {
     const uint64_t mask = (UINT64_C(1) << RP_CTF_TIME_BITS) - 1;
@@ -296,7 +296,7 @@ static enum rp_code read_args(struct cursor *c, uint32_t n, struct rp_arg *args,
             args[i].type = RP_ARG_I64;
             args[i].v.i = a.value;
         } else {
-            return bad(c, c->at + 4, err, "argument of unknown type");
+            return bad_packet(c, c->at + 4, err, "argument of unknown type");
         }
         c->at += sizeof a;
     }
@@ -329,9 +329,9 @@ static enum rp_code read_span(struct cursor *c, struct rp_err *err)
     RP_TRY(text_of(c, e.category, &category, err));
     c->at += sizeof e;
     if ((size_t)(c->end - c->at) < e.nargs * sizeof(struct rp_ctf_arg))
-        return bad(c, c->at, err, "the content ends inside an event");
+        return bad_packet(c, c->at, err, "the content ends inside an event");
     if (e.timebase > RP_CTF_TIME_REALTIME)
-        return bad(c, c->at, err, "unknown clock");
+        return bad_packet(c, c->at, err, "unknown clock");
     RP_TRY(read_args(c, e.nargs, args, err));
     RP_TRY(rp_ctf_origin(c->r, 'X', e.kind, category, &raw.origin, err));
     RP_TRY(span_track(c, &e, &raw.track, err));
@@ -448,7 +448,7 @@ static enum rp_code read_event(struct cursor *c, enum rp_ctf_event id, struct rp
 {
     switch (id) {
     case RP_CTF_STRING:
-        return define(c, err);
+        return define_text(c, err);
     case RP_CTF_MARK:
         return read_mark(c, err);
     case RP_CTF_COUNTER:
@@ -473,7 +473,7 @@ static enum rp_code read_event(struct cursor *c, enum rp_ctf_event id, struct rp
         c->at += sizeof(struct rp_ctf_clock);
         return RP_OK;
     case RP_CTF_RESUME:
-        return flush(c->r, err); /* ends in the pause are not there: what is open stays so */
+        return flush_spans(c->r, err); /* ends in the pause are not there: what is open stays so */
     default:
         return read_note(c, id, err);
     }
@@ -484,15 +484,15 @@ static inline enum rp_code next_event(struct cursor *c, unsigned *id, struct rp_
     uint64_t word;
 
     if (__builtin_expect(c->end - c->at < 8, 0))
-        return bad(c, c->at, err, "the content ends inside an event");
+        return bad_packet(c, c->at, err, "the content ends inside an event");
     memcpy(&word, c->at, 8);
     *id = (unsigned)(word & 255);
     c->ticks = time_of(word, c->ticks);
     if (*id >= RP_CTF_EVENT_COUNT)
-        return bad(c, c->at, err, "unknown event");
+        return bad_packet(c, c->at, err, "unknown event");
     c->at += 8;
     if ((size_t)(c->end - c->at) < sizes[*id])
-        return bad(c, c->at, err, "the content ends inside an event");
+        return bad_packet(c, c->at, err, "the content ends inside an event");
     return RP_OK;
 }
 
@@ -566,5 +566,5 @@ enum rp_code rp_ctf_stream_begin(struct rp_ctf_reader *r, const struct rp_ctf_by
 
 enum rp_code rp_ctf_stream_end(struct rp_ctf_reader *r, struct rp_err *err)
 {
-    return flush(r, err);
+    return flush_spans(r, err);
 }

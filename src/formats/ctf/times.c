@@ -39,7 +39,7 @@ static uint32_t narrowest(const struct rp_ctf_times *t)
 }
 
 /* Keeps the readings that can be trusted, in order: both clocks must move forward. */
-static void thin(struct rp_ctf_times *t)
+static void thin_segments(struct rp_ctf_times *t)
 {
     uint64_t limit = (uint64_t)narrowest(t) * 8 + 1000;
     size_t kept = 0;
@@ -65,7 +65,7 @@ enum rp_code rp_ctf_times_settle(struct rp_ctf_times *t, struct rp_err *err)
     struct rp_ctf_segment only = {0, 0, factor};
 
     if (t->read.n)
-        thin(t);
+        thin_segments(t);
     if (!t->read.n) { /* only the description: time of day */
         t->base_ns = t->offset_ns;
         return rp_vec_push(&t->segments, only, err);

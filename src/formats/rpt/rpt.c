@@ -7,7 +7,7 @@
 
 #include "trace/rpt/rpt.h"
 
-static enum rp_sniff sniff(const uint8_t *head, size_t n, const char *file)
+static enum rp_sniff sniff_rpt(const uint8_t *head, size_t n, const char *file)
 {
     (void)file;
     return rp_rpt_sniff(head, n) ? RP_SNIFF_CERTAIN : RP_SNIFF_NO;
@@ -37,6 +37,6 @@ const struct rp_format rp_format_rpt = {
     .files = "*.rpt",
     .written_by = "reprise convert, reprise merge",
     .kind = RP_FORMAT_KIND_TRACE,
-    .sniff = sniff,
+    .sniff = sniff_rpt,
     .read = read_rpt,
 };

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * CSV: one row an event, in the trace's order, under RFC 4180's rules of quoting (lines end with a
- * newline, as everywhere here). `id` is the number that `parent` refers to. Empty: there is none.
- * Arguments are one JSON object in the last column, empty where there are none. A pair has the
- * phase of its begin. Arrows are no events and have no row.
+ * CSV: one row an event, in the trace's order, quoted as in RFC 4180 (but lines end with a newline
+ * only). `parent` refers to `id`; an empty cell is "none". Arguments are one JSON object in the
+ * last column. A pair has the phase of its begin. Flow arrows are not events and have no row.
  */
 #include "formats/write/emit_json.h"
 #include "formats/write/writers.h"
@@ -101,7 +100,7 @@ static void put_link(struct csv *c, rp_event i)
     rp_emit_char(&c->e, ',');
 }
 
-/* As the file wrote it; a native file may hold any byte here. */
+/* As in the file; a native file may have any byte here. */
 static void put_phase(struct rp_emit *e, char phase)
 {
     if (phase == '"' || phase == ',')
@@ -142,7 +141,7 @@ static void put_event(struct csv *c, rp_event i)
     rp_emit_char(&c->e, '\n');
 }
 
-static enum rp_code prepare(struct csv *c, struct rp_err *err)
+static enum rp_code prepare_csv(struct csv *c, struct rp_err *err)
 {
     RP_TRY(rp_trace_require(c->t, RP_NEED_ALL & ~RP_NEED_FLOWS, err));
     RP_TRY(rp_emit_json_init(&c->json, c->t, err));
@@ -162,7 +161,7 @@ static enum rp_code write_csv(const struct rp_trace *trace, const char *path,
                               const struct rp_write_options *options, struct rp_err *err)
 {
     struct csv c = {.t = trace};
-    enum rp_code code = prepare(&c, err);
+    enum rp_code code = prepare_csv(&c, err);
 
     if (code == RP_OK)
         code = rp_emit_open(&c.e, path, options ? options->gzip_level : 0, err);

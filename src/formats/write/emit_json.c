@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A string is looked at once, when it is first put, and a byte remembers whether it can be copied:
- * most can. Keys of argument columns are made beforehand.
+ * A string is checked once, when it is first written, and a byte remembers whether it can be
+ * copied: most can. Keys of argument columns are made beforehand.
  */
 #include "formats/write/emit_json.h"
 #include "io/json_strict.h"

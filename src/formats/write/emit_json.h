@@ -2,15 +2,14 @@
 #ifndef RP_FORMATS_WRITE_EMIT_JSON_H
 #define RP_FORMATS_WRITE_EMIT_JSON_H
 /*
- * The strings and arguments of a trace as JSON that every parser takes: control characters are
- * escaped, bytes that are no UTF-8 become \ufffd, NaN and Infinity (which traces hold, and JSON
- * does not) become strings. Raw JSON stays as it is where it is valid; where it is not JSON at all
- * it becomes a string.
+ * The strings and arguments of a trace as strict JSON: control characters are escaped, bytes that
+ * are not UTF-8 become \ufffd, NaN and Infinity become strings. Valid raw JSON stays as it is; what
+ * is not JSON at all becomes a string.
  */
 #include "io/emit.h"
 #include "trace/trace.h"
 
-/* Pieces of text, made once and put often. */
+/* Pieces of text that are made once and written often. */
 struct rp_pieces {
     struct rp_emit text; /* memory */
     uint32_t *offset;    /* n + 1 */
@@ -18,9 +17,9 @@ struct rp_pieces {
 };
 
 enum rp_code rp_pieces_init(struct rp_pieces *p, uint32_t n, struct rp_err *err);
-/* What was put into p->text since the last piece becomes a piece; at most n times. */
+/* What was written to p->text since the last piece becomes a piece; at most n times. */
 void rp_pieces_end(struct rp_pieces *p);
-/* Whether all of them could be made. */
+/* The first error of making them. */
 enum rp_code rp_pieces_check(const struct rp_pieces *p, struct rp_err *err);
 void rp_pieces_release(struct rp_pieces *p);
 
@@ -38,7 +37,7 @@ struct rp_emit_json {
 
 enum rp_code rp_emit_json_init(struct rp_emit_json *j, const struct rp_trace *trace,
                                struct rp_err *err);
-void rp_emit_json_release(struct rp_emit_json *j); /* a zeroed one is fine */
+void rp_emit_json_release(struct rp_emit_json *j); /* may be zeroed */
 
 /* A string with its quotes; raw JSON; a value of an argument; the object of an event's arguments
    ("{}" for none). */

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * An SQLite database: one table a noun, names as text, so that a query needs no joins to be read.
+ * An SQLite database: one table for each kind of object, with names as text, so that queries need
+ * no joins for names.
  *
  *     SELECT name, count(*), sum(dur_ns) FROM event WHERE kind = 'kernel' GROUP BY name;
  *
- * Written under a temporary name in the folder of the target and renamed when it is whole, so
- * SQLite's journal and syncs are not needed. Rows go in by their ids (appends), one transaction,
- * one prepared statement a table; indexes are made at the end, by sorting.
+ * Written under a temporary name in the folder of the target and renamed when it is complete, so
+ * SQLite's journal and syncs are not needed. Rows are appended by id in one transaction with one
+ * prepared statement a table; indexes are made at the end, by sorting.
  */
 #include "formats/write/writers.h"
 
@@ -180,7 +181,7 @@ static void put_arg(struct db *db, const struct rp_arg *arg)
         put_str(db, arg->v.s);
 }
 
-/* The arguments of what has this number. */
+/* The arguments of the object with this id. */
 static void put_args(struct db *db, uint32_t of, uint16_t shape, uint32_t row)
 {
     uint32_t n = shape ? rp_args_count(&db->t->args, shape, row) : 0;
@@ -413,7 +414,7 @@ static const char before_sql[] = "PRAGMA page_size = 16384; PRAGMA journal_mode 
                                  "PRAGMA synchronous = OFF; PRAGMA locking_mode = EXCLUSIVE;"
                                  "PRAGMA cache_size = -65536; BEGIN";
 
-/* thread: the tracks of the host with their process, under the names people know. */
+/* thread: a view of host tracks with their process, under familiar names. */
 static const char after_sql[] =
     "CREATE INDEX event_track ON event (track, ts_ns);"
     "CREATE INDEX event_name ON event (name);"
@@ -480,8 +481,8 @@ static enum rp_code write_tables(struct db *db, const char *file, struct rp_err 
     return code;
 }
 
-/* An empty file of a name nobody uses, in the folder of path; mode: that of the file it replaces,
-   or 0. NULL with errno where that fails; the caller frees. */
+/* Creates an empty file with an unused name in the folder of path; mode: that of the file it
+ * replaces, or 0. NULL with errno on failure; the caller frees. */
 static char *new_temp(const char *path, mode_t mode)
 {
     const char *slash = strrchr(path, '/');
@@ -510,7 +511,7 @@ static char *new_temp(const char *path, mode_t mode)
     return NULL;
 }
 
-/* Brings the file to the disk, then under its name. */
+/* Syncs the file and renames it. */
 static enum rp_code put_in_place(const char *temp, const char *path, struct rp_err *err)
 {
     int fd = open(temp, O_RDONLY | O_CLOEXEC);

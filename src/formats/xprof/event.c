@@ -15,11 +15,11 @@
 #include <math.h>
 #include <stdio.h>
 
-#define NODES_MAX (1u << 20) /* of the tree; behind it shapes are looked up */
+#define NODES_MAX (1u << 20) /* of the tree; beyond it shapes are looked up */
 #define OFF_TREE  UINT32_MAX
 #define WEEK_NS   INT64_C(604800000000000)
 
-/* The form that writers give a statistic: its id, then one value to the end. False: look closer. */
+/* Fast path for the usual form of a statistic: its id, then one value. False: another form. */
 static inline bool read_plain_value(struct rp_bytes b, struct rp_xplane_value *out)
 {
     const uint8_t *p = b.at, *end = b.at + b.n;
@@ -113,7 +113,7 @@ static enum rp_code size_argument(struct rp_xplane *r, size_t n, struct rp_xplan
     return RP_OK;
 }
 
-/* What the model has no number for: beyond 63 bits, not finite, or no value at all. */
+/* Values that the model cannot represent as a number: beyond 63 bits, not finite, or missing. */
 static enum rp_code odd_argument(struct rp_xplane *r, const struct rp_xplane_value *v,
                                  struct rp_arg *out, struct rp_err *err)
 {
@@ -186,7 +186,7 @@ static enum rp_code make_child(struct rp_xplane *r, uint32_t *node, uint32_t id,
     return RP_OK;
 }
 
-/* Puts the argument behind those of the event, whose tree node moves on. */
+/* Appends the argument to those of the event and advances its tree node. */
 static inline enum rp_code push_argument(struct rp_xplane *r, uint32_t *node, uint32_t key,
                                          const struct rp_arg *arg, struct rp_err *err)
 {
@@ -209,7 +209,7 @@ static enum rp_code push_number(struct rp_xplane *r, uint32_t *node, uint32_t ke
 {
     struct rp_arg arg = {.key = r->keys.at[key].str, .type = RP_ARG_I64, .v.i = number};
 
-    if (r->keys.at[key].seen == r->serial) /* a statistic of that name was there */
+    if (r->keys.at[key].seen == r->serial) /* the event has a statistic of that name already */
         return RP_OK;
     return push_argument(r, node, key, &arg, err);
 }
@@ -241,12 +241,12 @@ struct event {
     int64_t correlation, produced, consumed; /* ids of arrows */
     uint64_t produced_type, consumed_type;
     bool has_correlation;
-    bool aggregated; /* a count, not a place in time */
+    bool aggregated; /* a total, without a time */
     uint8_t roles;
     uint32_t node;
 };
 
-/* A statistic that says what the event is, or what it belongs to. */
+/* A statistic that determines the kind of the event or what it belongs to. */
 static void note_role(struct event *e, uint8_t role, const struct rp_xplane_value *v)
 {
     bool number = v->type == RP_XSTAT_INT64 || v->type == RP_XSTAT_UINT64;
@@ -276,7 +276,7 @@ static void note_role(struct event *e, uint8_t role, const struct rp_xplane_valu
     }
 }
 
-/* A statistic given twice: the last one counts. */
+/* A duplicate statistic: the last one wins. */
 static enum rp_code replace_argument(struct rp_xplane *r, struct event *e,
                                      const struct rp_xplane_key *key, const struct rp_arg *arg)
 {
@@ -346,7 +346,7 @@ static enum rp_code read_fields(struct rp_xplane *r, struct event *e,
     return c.why ? rp_proto_finish(&c, err) : RP_OK;
 }
 
-/* What all events of the event_metadata have, where the event does not say it itself. */
+/* The statistics of the event_metadata, unless the event has its own. */
 static enum rp_code add_label_args(struct rp_xplane *r, struct event *e,
                                    const struct rp_xplane_label *label, struct rp_err *err)
 {
@@ -427,7 +427,7 @@ static enum rp_code find_origin(struct rp_xplane *r, enum rp_xplane_line_kind li
     return RP_OK;
 }
 
-/* A sum over many occurrences has no place in time: it is kept as metadata of its thread. */
+/* A total over many occurrences has no time: it is kept as metadata of its thread. */
 static enum rp_code set_counts(struct rp_xplane *r, struct event *e, struct rp_raw *raw,
                                struct rp_err *err)
 {
@@ -438,7 +438,7 @@ static enum rp_code set_counts(struct rp_xplane *r, struct event *e, struct rp_r
     return push_number(r, &e->node, r->duration_key, e->duration_ps, err);
 }
 
-/* A span of no length on a thread was recorded as an instant: clocks there count nanoseconds. */
+/* A span of zero length on a thread was recorded as an instant: its clock has nanoseconds. */
 static uint8_t kind_of(const struct rp_xplane *r, const struct event *e,
                        enum rp_xplane_line_kind line, const struct rp_xplane_label *label)
 {
@@ -451,7 +451,7 @@ static uint8_t kind_of(const struct rp_xplane *r, const struct event *e,
     return kind;
 }
 
-/* The start or the end of an arrow: work that one thread hands to another. */
+/* The start or the end of an arrow: a hand-off of work between threads. */
 static enum rp_code add_arrow(struct rp_xplane *r, const struct rp_raw *raw, uint64_t type,
                               int64_t id, bool end, struct rp_err *err)
 {
@@ -516,7 +516,7 @@ enum rp_code rp_xplane_read_event(struct rp_xplane *r, const struct rp_xplane_li
     uint32_t place;
 
     r->args.n = 0;
-    if (++r->serial == 0) /* numbers are used up: marks of old events would look fresh */
+    if (++r->serial == 0) /* wrapped around: marks of old events would look current */
         return rp_err_set(err, RP_LIMIT, "more than %u events", UINT32_MAX);
     RP_TRY(read_fields(r, &e, up, item, err));
     place = rp_xplane_find(&r->label_of, e.metadata);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Everything beside the events. The statistics of a plane become one JSON object each, under
- * "xplane <name>"; from a few of them facts are read: devices, the framework's version, when the
- * profile began. The programs in /host:metadata are listed with their sizes only. Errors and
- * warnings that the profiler wrote into the file are given on.
+ * Everything but the events. The statistics of a plane become one JSON object, under "xplane
+ * <name>"; a few of them are interpreted: devices, the version of the framework, the start of the
+ * profile. The programs in /host:metadata are listed with their sizes only. Errors and warnings of
+ * the profiler become warnings of the trace.
  */
 #include "formats/xprof/xplane.h"
 
@@ -17,7 +17,7 @@
 #define NOTES_MAX    20
 #define TEXT_MAX     4096                        /* of a text in the metadata */
 #define ABSOLUTE_NS  INT64_C(100000000000000000) /* 1973: a time since 1970, not since the start */
-#define BASE_MAX_NS  (INT64_C(1) << 61) /* times are up to 2^62: their sum stays in 64 bits */
+#define BASE_MAX_NS  (INT64_C(1) << 61) /* times are up to 2^62, so the sum fits in 64 bits */
 
 /* -------------------------------------------------------------------------- JSON */
 
@@ -51,8 +51,8 @@ static void put_value(struct rp_xplane *r, const struct rp_arg *arg)
     }
 }
 
-/* A comma unless it is the first of its list. */
-static void separate(struct rp_emit *e)
+/* A comma, unless this is the first of its list. */
+static void put_separator(struct rp_emit *e)
 {
     char last = rp_emit_length(e) ? e->at[-1] : 0;
 
@@ -76,7 +76,7 @@ static const struct {
     {"torch_version", RP_XPLANE_TORCH},
 };
 
-/* What is known about a device, gathered from the statistics of its plane. */
+/* A device, from the statistics of its plane. */
 struct device {
     struct rp_device is;
     rp_str vendor;
@@ -104,7 +104,7 @@ static void note_fact(struct rp_xplane *r, const struct rp_arg *arg, struct devi
         d->is.multiprocessors = arg->v.i;
 }
 
-/* "/device:GPU:3" is device 3; without a name of its own it is called after its vendor. */
+/* "/device:GPU:3" is device 3; without a name it is named after its vendor. */
 static enum rp_code add_device(struct rp_xplane *r, struct device *d, struct rp_err *err)
 {
     const char *kind = r->plane_kind == RP_XPLANE_GPU ? "GPU" : "TPU";
@@ -136,7 +136,7 @@ static enum rp_code put_stat(struct rp_xplane *r, const struct rp_proto_cursor *
     RP_TRY(rp_xplane_stat(r, v.metadata, &stat, err));
     RP_TRY(rp_xplane_argument(r, &v, &r->stats.at[stat], &arg, err));
     note_fact(r, &arg, d);
-    separate(&r->json);
+    put_separator(&r->json);
     put_str(r, arg.key);
     rp_emit_char(&r->json, ':');
     put_value(r, &arg);
@@ -146,13 +146,13 @@ static enum rp_code put_stat(struct rp_xplane *r, const struct rp_proto_cursor *
 /* {"name":"jit_step(7)","Hlo Proto.size_bytes":39584}: what an event_metadata without events is. */
 static enum rp_code put_program(struct rp_xplane *r, const struct rp_xplane_label *label)
 {
-    separate(&r->json);
+    put_separator(&r->json);
     rp_emit_text(&r->json, "{\"name\":");
     put_str(r, label->long_name ? label->long_name : label->name);
     for (uint32_t i = 0; i < label->nargs; i++) {
         const struct rp_arg *arg = &r->label_args.at[label->args + i];
 
-        separate(&r->json);
+        put_separator(&r->json);
         put_str(r, arg->key);
         rp_emit_char(&r->json, ':');
         put_value(r, arg);
@@ -168,7 +168,7 @@ static enum rp_code put_programs(struct rp_xplane *r, const struct rp_proto_curs
     struct rp_proto_item it;
     uint32_t count = 0, label;
 
-    separate(&r->json);
+    put_separator(&r->json);
     rp_emit_text(&r->json, "\"programs\":[");
     while (rp_proto_next(&c, &it) && count < PROGRAMS_MAX) {
         struct rp_proto_cursor entry;
@@ -243,7 +243,7 @@ static const char *framework_of(unsigned signs)
     return signs & RP_XPLANE_TENSORFLOW ? "tensorflow" : "xprof";
 }
 
-/* Lines count from 1970, or from the start of the profile. */
+/* Times of lines are since 1970, or since the start of the profile. */
 static void set_base(struct rp_xplane *r)
 {
     struct rp_trace *trace = r->t.trace;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What planes, lines and names of events mean: const tables, the first row that fits decides. A
- * name is looked at once an event_metadata, a line once; then the kind of an event is one look into
- * a small array that the table of kinds was unfolded into. The flags are the sets that the
- * definitions of health are made of (docs/definitions.md).
+ * The meaning of planes, lines and names of events: const tables, the first row that matches
+ * decides. A name is examined once an event_metadata, a line once; then the kind of an event is one
+ * lookup in a small array that is built from the table of kinds. The flags are the sets that the
+ * definitions of health use (docs/definitions.md).
  */
 #include "formats/xprof/xplane.h"
 
@@ -16,7 +16,7 @@ static const struct {
     {"/device:GPU:", RP_XPLANE_GPU},
     {"/device:TPU:", RP_XPLANE_TPU},
     {"/device:", RP_XPLANE_DEVICE},
-    {"/host:CUPTI", RP_XPLANE_CUPTI}, /* calls that XProf has not yet sorted into threads */
+    {"/host:CUPTI", RP_XPLANE_CUPTI}, /* calls that XProf has not assigned to threads yet */
     {"/host:ROCTRACER", RP_XPLANE_CUPTI},
     {"/host:", RP_XPLANE_HOST},
     {"", RP_XPLANE_OTHER},
@@ -94,7 +94,7 @@ static const struct {
 
 static const struct {
     int line, name; /* ANY, or the kind */
-    uint8_t role;   /* 0, or what a statistic must say */
+    uint8_t role;   /* 0, or the required statistic */
     uint8_t kind;   /* enum rp_kind */
 } kinds[] = {
     {RP_XPLANE_STREAM, ANY, RP_XPLANE_COPIES, RP_KIND_MEMCPY},
@@ -110,7 +110,7 @@ static const struct {
     {RP_XPLANE_COUNTERS, ANY, 0, RP_KIND_COUNTER},
     {RP_XPLANE_API, RP_XPLANE_TRACER, 0, RP_KIND_OVERHEAD},
     {RP_XPLANE_API, ANY, 0, RP_KIND_RUNTIME},
-    /* Before 2021 a launch had the name of its kernel; the id gives it away. */
+    /* Before 2021 a launch had the name of its kernel; it is recognised by its id. */
     {RP_XPLANE_THREAD, ANY, RP_XPLANE_CORRELATES, RP_KIND_RUNTIME},
     {RP_XPLANE_THREAD, ANY, RP_XPLANE_STEPS, RP_KIND_ANNOTATION}, /* a StepTraceAnnotation */
     {RP_XPLANE_THREAD, RP_XPLANE_CALL, 0, RP_KIND_RUNTIME},
@@ -130,7 +130,7 @@ static const struct {
     {"_ct", RP_XPLANE_CONSUMER_TYPE},         {"_c", RP_XPLANE_CONSUMER},
 };
 
-/* Work that one thread hands to another: TSL's context types. */
+/* Thread hand-offs: TSL's context types. */
 static const char *const contexts[RP_XPLANE_CONTEXTS] = {
     "generic",
     "legacy",

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A plane: a process, a device, or only facts. Its tables of names stand behind the lines that use
- * them, so a plane is walked twice: first for the tables, passing over lines by their length, then
- * line by line. An event_metadata is read when the first event needs it.
+ * A plane: a process, a device, or only metadata. Its tables of names come after the lines that use
+ * them, so a plane is read twice: first the tables, skipping lines by their length, then line by
+ * line. An event_metadata is read when the first event needs it.
  *
- * Processes are numbered as XProf's trace viewer numbers them, so that a plane and the JSON made of
- * it agree: devices from 1, other devices from 501, the host 701.
+ * Processes are numbered as in XProf's trace viewer, so that a plane and the JSON made from it
+ * agree: devices from 1, other devices from 501, the host 701.
  */
 #include "formats/xprof/xplane.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
-#define LABEL_ARGS   64    /* of an event_metadata; every event of it has them */
+#define LABEL_ARGS   64    /* of an event_metadata, for all its events */
 #define SMALL_IDS    65536 /* found without a hash */
 #define LAST_PID     1000000
 #define HOST_PID     701
@@ -107,7 +107,7 @@ static enum rp_code read_entry(const struct rp_proto_cursor *up, const struct rp
     return rp_proto_finish(&c, err);
 }
 
-/* A cursor over a message that stands somewhere in the input. */
+/* A cursor over a message in the input. */
 static struct rp_proto_cursor cursor_at(const struct rp_xplane *r, struct rp_bytes message)
 {
     return rp_proto_cursor(message.at, message.n, (uint64_t)(message.at - r->t.bytes),
@@ -163,7 +163,7 @@ static enum rp_code add_label_arg(struct rp_xplane *r, struct rp_xplane_label *l
     return rp_vec_push(&r->label_args, arg, err);
 }
 
-/* The name that is shown, and the full one where it is another. */
+/* The display name, and the full name if it differs. */
 static enum rp_code name_label(struct rp_xplane *r, struct rp_xplane_label *label,
                                struct rp_bytes name, struct rp_bytes display, struct rp_err *err)
 {
@@ -247,7 +247,7 @@ static int64_t wanted_pid(const struct rp_xplane *r)
     return n + 1;
 }
 
-/* The process of the plane: the number it should have, or the next that is free. */
+/* The process of the plane: its preferred number, or the next free one. */
 static enum rp_code find_process(struct rp_xplane *r, struct rp_err *err)
 {
     int64_t pid = wanted_pid(r);
@@ -325,7 +325,7 @@ static enum rp_code open_line(struct rp_xplane *r, const struct line_head *head,
         RP_TRY(find_process(r, err));
     RP_TRY(rp_proto_trace_intern(&r->t, shown, &name, err));
     RP_TRY(id_is_taken(r, id, shown, &taken, err));
-    if (id == RP_ID_EMPTY) /* which means something else to the builder */
+    if (id == RP_ID_EMPTY) /* which has another meaning for the builder */
         id++;
     RP_TRY(
         rp_builder_track(r->t.builder, r->process, id, taken ? name : 0, true, &line->track, err));

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * XSpace, the file of XProf (*.xplane.pb): what JAX, TensorFlow and PyTorch/XLA record on hosts,
- * GPUs and TPUs. One pass over the bytes plane by plane, each walked twice; memory is that of the
+ * GPUs and TPUs. One pass over the bytes plane by plane, each read twice; memory is that of the
  * model, the tables of one plane, and the input where it is compressed.
  *
- *   ends inside a plane       the planes before it, with a warning: the names of a plane stand
- *                             behind its events, so a part of one says little
- *   damaged inside a plane    an error; with salvage, what stands before it and the next planes
+ *   ends inside a plane       the planes before it, with a warning: the names of a plane come after
+ * its events, so a part of one is useless damaged inside a plane    an error; with salvage, what
+ * comes before it and the next planes
  */
 #include "formats/xprof/xplane.h"
 
@@ -50,7 +50,7 @@ static bool known_plane(struct rp_bytes name)
            rp_bytes_are(name, "Task Environment");
 }
 
-/* The first plane, which may go on behind the head. */
+/* The first plane, which may be longer than the head. */
 static enum rp_sniff sniff_plane(const uint8_t *head, size_t n)
 {
     struct rp_proto_cursor c = rp_proto_cursor(head, n, 0, 8);
@@ -92,7 +92,7 @@ static enum rp_sniff sniff_mangled(const uint8_t *head, size_t n, const char *fi
     return RP_SNIFF_NO;
 }
 
-static enum rp_sniff sniff(const uint8_t *head, size_t n, const char *file)
+static enum rp_sniff sniff_xplane(const uint8_t *head, size_t n, const char *file)
 {
     const uint8_t *p = head + 1;
     uint64_t len = 0;
@@ -180,7 +180,7 @@ static enum rp_code end_plane(struct rp_xplane *r, enum rp_code code, struct rp_
                            (const char *)r->plane_name.at, (int)strcspn(why.text, "\n"), why.text);
 }
 
-/* The file stops in a field. What came before it is a trace, if it has events. */
+/* The file ends inside a field. What comes before it is a trace, if it has events. */
 static enum rp_code end_early(struct rp_xplane *r, const struct rp_proto_cursor *c,
                               struct rp_err *err)
 {
@@ -244,7 +244,7 @@ static enum rp_code read_xplane(struct rp_input *in, const struct rp_read_option
         code = rp_xplane_end_facts(r, err);
     t = r->t;
     r->t.builder = code == RP_OK ? NULL : r->t.builder;
-    release_reader(r); /* before the passes need memory of their own */
+    release_reader(r); /* before the passes need memory */
     return code == RP_OK ? rp_proto_trace_finish(&t, to, begin_ns, err) : code;
 }
 
@@ -254,6 +254,6 @@ const struct rp_format rp_format_xplane = {
     .files = "*.xplane.pb",
     .written_by = "JAX, TensorFlow and PyTorch/XLA profilers",
     .kind = RP_FORMAT_KIND_TRACE,
-    .sniff = sniff,
+    .sniff = sniff_xplane,
     .read = read_xplane,
 };

@@ -34,16 +34,16 @@ enum rp_xplane_plane_kind {
 
 enum rp_xplane_line_kind {
     RP_XPLANE_THREAD,
-    RP_XPLANE_API,    /* a thread as the device's tracer saw it */
+    RP_XPLANE_API,    /* a thread, recorded by the device tracer */
     RP_XPLANE_STREAM, /* of a GPU */
     RP_XPLANE_OPS,    /* operations of a TPU, one after the other or nested */
     RP_XPLANE_ASYNC,  /* transfers of a TPU that run beside them */
-    RP_XPLANE_SHOWN,  /* what others did, shown again on the device: steps, modules, scopes */
+    RP_XPLANE_SHOWN,  /* derived lines of the device: steps, modules, scopes */
     RP_XPLANE_COUNTERS,
     RP_XPLANE_LINE_KINDS
 };
 
-enum rp_xplane_name_kind { /* what the name of an event says */
+enum rp_xplane_name_kind { /* by the name of an event */
                            RP_XPLANE_PLAIN,
                            RP_XPLANE_PYTHON,
                            RP_XPLANE_CALL, /* of the device's runtime or driver */
@@ -51,14 +51,14 @@ enum rp_xplane_name_kind { /* what the name of an event says */
                            RP_XPLANE_TRACER, /* the profiler itself */
                            RP_XPLANE_COPY,
                            RP_XPLANE_FILL,
-                           RP_XPLANE_MOVE, /* XLA's asynchronous copies; kernels have such names too
-                                            */
+                           RP_XPLANE_MOVE, /* asynchronous copies of XLA; kernels may have such
+                                              names too */
                            RP_XPLANE_COLLECTIVE,
                            RP_XPLANE_NAME_KINDS
 };
 
-/* What its statistics say, a bit each. The first four decide what an event is, so that there are
-   RP_XPLANE_ROLES combinations; the others are arrows. */
+/* Roles by statistics, a bit each. The first four determine the kind of an event, so that there are
+ * RP_XPLANE_ROLES combinations; the others are arrows. */
 enum {
     RP_XPLANE_CORRELATES = 1,
     RP_XPLANE_COPIES = 2,
@@ -71,7 +71,7 @@ enum {
     RP_XPLANE_CONSUMER = 128
 };
 
-#define RP_XPLANE_CONTEXTS 18 /* kinds of arrows that have a name of their own */
+#define RP_XPLANE_CONTEXTS 18 /* kinds of arrows that have a name */
 
 enum { RP_XPLANE_JAX = 1, RP_XPLANE_TENSORFLOW = 2, RP_XPLANE_TORCH = 4 };
 
@@ -92,37 +92,37 @@ struct rp_xplane_value { /* one XStat */
     enum rp_xplane_type type;
 };
 
-struct rp_xplane_key {    /* of arguments; each different text once */
+struct rp_xplane_key {    /* of arguments, deduplicated by text */
     rp_str str, size_str; /* size_str: key of the size, for bytes; 0: not made yet */
-    uint32_t seen, place; /* number of the event that has it; the argument it is there */
+    uint32_t seen, place; /* serial of the last event that has it; index of the argument there */
     uint8_t role;
 };
 
 struct rp_xplane_stat { /* XStatMetadata */
     uint32_t key;       /* its name */
-    struct {            /* the text it had last */
+    struct {            /* its last text */
         struct rp_bytes text;
         rp_str str;
     } memo;
 };
 
-struct rp_xplane_label { /* XEventMetadata; looked at when an event needs it */
+struct rp_xplane_label { /* XEventMetadata; read when an event needs it */
     struct rp_bytes message;
     bool read;
     uint8_t name_kind, roles;
-    uint16_t nargs;      /* that all its events have */
+    uint16_t nargs;      /* of all its events */
     uint32_t args, keys; /* the first of them, and of their keys */
     rp_str name, long_name;
 };
 
-/* Ids to places in a table: small ones, which nearly all are, directly. */
+/* Ids to indices in a table; small ids, which nearly all are, by an array. */
 struct rp_xplane_ids {
     RP_VEC(uint32_t) small;
     struct rp_map large;
 };
 
-/* A tree of the argument lists seen so far: a node is one more key and type. The child taken last
-   is tried first, so that an event like the one before costs a comparison an argument. */
+/* A tree of the argument lists seen so far: a node is one more key and type. The child used last is
+ * tried first, so that an event like the previous one costs one comparison an argument. */
 struct rp_xplane_node {
     uint32_t id; /* key << 3 | whether it is the size of bytes << 2 | type */
     uint32_t hot;
@@ -146,7 +146,7 @@ struct rp_xplane {
     uint64_t aggregated, subnano; /* events */
     struct rp_map pids;           /* those in use */
 
-    /* the plane at hand */
+    /* the current plane */
     struct rp_bytes plane_name;
     enum rp_xplane_plane_kind plane_kind;
     uint32_t process;
@@ -166,7 +166,7 @@ struct rp_xplane {
     RP_VEC(struct rp_xplane_node) nodes; /* 0: the root */
     struct rp_map child_of;              /* node << 32 | id -> node */
     RP_VEC(struct rp_arg) args;
-    uint32_t serial; /* of the event at hand */
+    uint32_t serial; /* of the current event */
     uint8_t kinds[RP_XPLANE_LINE_KINDS][RP_XPLANE_NAME_KINDS][RP_XPLANE_ROLES];
     uint32_t origins[RP_XPLANE_LINE_KINDS][RP_KIND_COUNT]; /* + 1; 0: not made yet */
     uint32_t arrows[RP_XPLANE_CONTEXTS + 1][2];            /* the same, of starts and ends */
@@ -176,10 +176,10 @@ struct rp_xplane {
 
 enum rp_xplane_plane_kind rp_xplane_plane_kind(struct rp_bytes name);
 enum rp_xplane_line_kind rp_xplane_line_kind(enum rp_xplane_plane_kind plane, struct rp_bytes name);
-/* display: the event has a name to show that is not its full name. */
+/* display: the event has a display name that differs from its full name. */
 enum rp_xplane_name_kind rp_xplane_name_kind(struct rp_bytes name, bool display, unsigned *signs);
 uint8_t rp_xplane_role(struct rp_bytes stat_name);
-/* What kind of work is handed over; for numbers from RP_XPLANE_CONTEXTS on "other". */
+/* The kind of hand-off; "other" for numbers from RP_XPLANE_CONTEXTS on. */
 const char *rp_xplane_context_name(uint64_t type);
 void rp_xplane_fill_kinds(struct rp_xplane *r);
 /* RP_ORIGIN_* of a complete event. */
@@ -189,14 +189,14 @@ uint8_t rp_xplane_origin_flags(enum rp_xplane_line_kind line, uint8_t kind);
 
 enum rp_code rp_xplane_read_plane(struct rp_xplane *r, const struct rp_proto_cursor *up,
                                   const struct rp_proto_item *item, struct rp_err *err);
-/* The place of an id in its table, or RP_MAP_NONE. */
+/* The index of an id in its table, or RP_MAP_NONE. */
 static inline uint32_t rp_xplane_find(const struct rp_xplane_ids *ids, int64_t id)
 {
     return (uint64_t)id < ids->small.n ? ids->small.at[id] : rp_map_get(&ids->large, (uint64_t)id);
 }
 enum rp_code rp_xplane_key(struct rp_xplane *r, struct rp_bytes name, uint32_t *out,
                            struct rp_err *err);
-/* The stat_metadata of an id; one that the plane lacks gets a name made of it. */
+/* The stat_metadata of an id; a missing one gets a name made from the id. */
 enum rp_code rp_xplane_stat(struct rp_xplane *r, int64_t id, uint32_t *out, struct rp_err *err);
 /* The event_metadata of an id, read. */
 enum rp_code rp_xplane_label(struct rp_xplane *r, int64_t id, uint32_t *out, struct rp_err *err);
@@ -222,7 +222,7 @@ enum rp_code rp_xplane_read_facts(struct rp_xplane *r, const struct rp_proto_cur
 /* A text of the XSpace itself: field 2, 3 or 4. */
 enum rp_code rp_xplane_read_note(struct rp_xplane *r, const struct rp_proto_item *item,
                                  uint32_t *count, struct rp_err *err);
-/* When all is read: base, framework, warnings. */
+/* After everything is read: base, framework, warnings. */
 enum rp_code rp_xplane_end_facts(struct rp_xplane *r, struct rp_err *err);
 
 #endif

@@ -86,7 +86,7 @@ static int64_t time_of(const struct appending *a, rp_track track, int64_t ns)
 
 /* ------------------------------------------------------------------ tables */
 
-static enum rp_code allocate(struct appending *a)
+static enum rp_code allocate_tables(struct appending *a)
 {
     const struct rp_trace *t = a->t;
 
@@ -157,7 +157,7 @@ static enum rp_code add_tracks(struct appending *a)
 
 /* ------------------------------------------------------------------ rows */
 
-static enum rp_code translate(struct appending *a, struct rp_arg *arg)
+static enum rp_code translate_str(struct appending *a, struct rp_arg *arg)
 {
     if (arg->type == RP_ARG_I64 && a->is_id[arg->key])
         arg->v.i = id_of(a, arg->v.i);
@@ -176,7 +176,7 @@ static enum rp_code take_args(struct appending *a, uint16_t shape, uint32_t row,
     for (i = 0; shape && i < n; i++) {
         struct rp_arg arg = rp_args_at(&a->t->args, shape, row, i);
 
-        RP_TRY(translate(a, &arg));
+        RP_TRY(translate_str(a, &arg));
         RP_TRY(rp_vec_push(&a->args, arg, a->err));
     }
     return a->args.n ? rp_builder_shape(a->b, a->args.at, (uint32_t)a->args.n, out, a->err) : RP_OK;
@@ -360,7 +360,7 @@ static enum rp_code add_all(struct appending *a)
 {
     uint32_t i;
 
-    RP_TRY(allocate(a));
+    RP_TRY(allocate_tables(a));
     find_words(a);
     RP_TRY(add_origins(a));
     RP_TRY(add_tracks(a));

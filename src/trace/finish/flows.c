@@ -41,7 +41,7 @@ void rp_build_launch_flow_names(const struct rp_builder *b, rp_str names[4])
 }
 
 /* Enters the span and notes it as a candidate for arrows at its start. */
-static enum rp_code enter(struct binder *w, rp_event e, struct rp_err *err)
+static enum rp_code enter_span(struct binder *w, rp_event e, struct rp_err *err)
 {
     struct rp_build_events *ev = &w->b->ev;
     int64_t ts = ev->ts_ns.at[e];
@@ -64,7 +64,7 @@ static enum rp_code enter(struct binder *w, rp_event e, struct rp_err *err)
                          err);
 }
 
-static rp_event bind(struct binder *w, uint32_t flow)
+static rp_event bind_arrow(struct binder *w, uint32_t flow)
 {
     int64_t ts = w->b->flows.ts_ns.at[flow];
     rp_event best;
@@ -96,8 +96,8 @@ static enum rp_code bind_track(struct binder *w, uint32_t track, struct rp_err *
         if (ts == RP_NO_TS)
             continue;
         for (; e < t->end && w->b->ev.ts_ns.at[e] <= ts; e++)
-            RP_TRY(enter(w, e, err));
-        w->b->flows.event.at[flow] = bind(w, flow);
+            RP_TRY(enter_span(w, e, err));
+        w->b->flows.event.at[flow] = bind_arrow(w, flow);
     }
     return RP_OK;
 }

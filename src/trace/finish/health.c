@@ -243,7 +243,8 @@ static enum rp_code count_track(struct counting *w, const struct rp_track_info *
     return RP_OK;
 }
 
-static enum rp_code gather(struct counting *w, const struct rp_track_info *t, struct rp_err *err)
+static enum rp_code gather_group(struct counting *w, const struct rp_track_info *t,
+                                 struct rp_err *err)
 {
     struct span span;
     rp_event e;
@@ -311,12 +312,12 @@ static enum rp_code count_groups(struct counting *w, struct rp_err *err)
         if (group != (uint32_t)MIXED && w->ntracks.at[group] == 1)
             RP_TRY(count_track(w, &w->b->tracks.at[t], err));
         else
-            RP_TRY(gather(w, &w->b->tracks.at[t], err));
+            RP_TRY(gather_group(w, &w->b->tracks.at[t], err));
     }
     return count_gathered(w, err);
 }
 
-static enum rp_code count(struct counting *w, struct rp_err *err)
+static enum rp_code count_health(struct counting *w, struct rp_err *err)
 {
     enum rp_code code = count_groups(w, err);
 
@@ -334,8 +335,8 @@ enum rp_code rp_pass_health(struct rp_builder *b, struct rp_err *err)
 {
     struct counting streams = {.b = b, .streams = true}, threads = {.b = b};
 
-    RP_TRY(count(&streams, err));
-    RP_TRY(count(&threads, err));
+    RP_TRY(count_health(&streams, err));
+    RP_TRY(count_health(&threads, err));
     b->trace->health.same_stream_overlaps = streams.count;
     b->trace->health.same_stream_overlap_ns = streams.sum_ns;
     b->trace->health.cpu_not_nested = threads.count;

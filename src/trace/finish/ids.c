@@ -16,7 +16,7 @@ struct numbering {
     bool keyed; /* the id alone is not unique */
 };
 
-static void release(struct numbering *w)
+static void release_ids(struct numbering *w)
 {
     rp_vec_release(&w->id);
     rp_vec_release(&w->key);
@@ -28,8 +28,8 @@ static bool has_id(const struct rp_builder *b, uint32_t i, bool async)
     return b->ev.link.at[i] != RP_NONE && !(b->ev.flags.at[i] & RP_EVENT_ASYNC) == !async;
 }
 
-static enum rp_code collect(const struct rp_builder *b, bool async, struct numbering *w,
-                            struct rp_err *err)
+static enum rp_code collect_ids(const struct rp_builder *b, bool async, struct numbering *w,
+                                struct rp_err *err)
 {
     uint32_t i;
 
@@ -67,8 +67,8 @@ static enum rp_code make_keys(const struct rp_builder *b, bool async, struct num
 }
 
 /* Assigns link numbers to the events and keeps the id of each number. */
-static enum rp_code assign(struct rp_builder *b, bool async, const struct numbering *w,
-                           uint32_t ndistinct, struct rp_err *err)
+static enum rp_code assign_links(struct rp_builder *b, bool async, const struct numbering *w,
+                                 uint32_t ndistinct, struct rp_err *err)
 {
     uint32_t base = (uint32_t)b->links.native_id.n, i;
     size_t k = 0;
@@ -98,15 +98,15 @@ static enum rp_code number_ids(struct rp_builder *b, bool async, struct rp_err *
     uint32_t ndistinct = 0;
     enum rp_code code;
 
-    code = collect(b, async, &w, err);
+    code = collect_ids(b, async, &w, err);
     w.keyed = w.keyed && w.id.n;
     if (code == RP_OK && w.keyed)
         code = make_keys(b, async, &w, err);
     if (code == RP_OK)
         code = rp_dense_ids(w.keyed ? w.key.at : w.id.at, w.id.n, w.dense.at, &ndistinct, err);
     if (code == RP_OK)
-        code = assign(b, async, &w, ndistinct, err);
-    release(&w);
+        code = assign_links(b, async, &w, ndistinct, err);
+    release_ids(&w);
     return code;
 }
 

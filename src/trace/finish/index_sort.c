@@ -145,8 +145,8 @@ static void insertion_sort(const struct rp_sort_keys *k, uint32_t *rows, size_t 
     }
 }
 
-static void merge(const struct rp_sort_keys *k, const uint32_t *a, size_t na, const uint32_t *b,
-                  size_t nb, uint32_t *to)
+static void merge_rows(const struct rp_sort_keys *k, const uint32_t *a, size_t na,
+                       const uint32_t *b, size_t nb, uint32_t *to)
 {
     while (na && nb) {
         if (out_of_order(k, *a, *b)) {
@@ -178,7 +178,7 @@ static enum rp_code merge_sort(struct sorter *s, uint32_t *rows, size_t n, struc
             size_t na = n - i < width ? n - i : width;
             size_t nb = n - i - na < width ? n - i - na : width;
 
-            merge(s->keys, from + i, na, from + i + na, nb, to + i);
+            merge_rows(s->keys, from + i, na, from + i + na, nb, to + i);
         }
         swap = from;
         from = to;
@@ -251,8 +251,8 @@ static enum rp_code sort_track(struct sorter *s, uint32_t *rows, size_t n, struc
 }
 
 /* Counts, then places; stable, so that equal rows stay in the order of the file. */
-static enum rp_code spread(const struct rp_sort_keys *k, rp_row_vec *perm, rp_row_vec *begin,
-                           struct rp_err *err)
+static enum rp_code spread_rows(const struct rp_sort_keys *k, rp_row_vec *perm, rp_row_vec *begin,
+                                struct rp_err *err)
 {
     uint32_t i, t, total = 0;
 
@@ -281,7 +281,7 @@ enum rp_code rp_index_sort(const struct rp_sort_keys *keys, rp_row_vec *perm, rp
     uint32_t t;
 
     perm->n = begin->n = 0;
-    RP_TRY(spread(keys, perm, begin, err));
+    RP_TRY(spread_rows(keys, perm, begin, err));
     for (t = 0; t < keys->ntracks; t++)
         RP_TRY(sort_track(&s, perm->at + begin->at[t], begin->at[t + 1] - begin->at[t], err));
     return RP_OK;

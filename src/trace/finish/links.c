@@ -74,8 +74,8 @@ static void copy_id_kind(struct linker *w, rp_event from, rp_event to)
 }
 
 /* Puts host and device into one link: the host's, else the device's, else a new one. */
-static enum rp_code join(struct linker *w, rp_event host, rp_event device, int64_t id,
-                         enum rp_link_source source, struct rp_err *err)
+static enum rp_code link_events(struct linker *w, rp_event host, rp_event device, int64_t id,
+                                enum rp_link_source source, struct rp_err *err)
 {
     uint32_t *link = w->b->ev.link.at;
 
@@ -128,7 +128,8 @@ static enum rp_code join_by_flows(struct linker *w, struct rp_err *err)
         if (start != RP_NONE && device != RP_NONE && flows->name.at[start] == flows->name.at[i] &&
             !((flows->flags.at[start] ^ flows->flags.at[i]) & RP_FLOW_ID_TEXT) &&
             w->b->origins.at[flows->origin.at[i]].phase != 's' && lacks_host(w, device))
-            RP_TRY(join(w, flows->event.at[start], device, flows->id.at[i], RP_LINK_FLOW, err));
+            RP_TRY(
+                link_events(w, flows->event.at[start], device, flows->id.at[i], RP_LINK_FLOW, err));
     }
     return RP_OK;
 }
@@ -168,7 +169,8 @@ static enum rp_code join_by_external_id(struct linker *w, const uint32_t *column
             w->first.at[w->dense.at[e]] = e;
     for (e = 0; e < ev->n; e++)
         if (w->id.at[e] && lacks_host(w, e) && w->first.at[w->dense.at[e]] != RP_NONE)
-            RP_TRY(join(w, w->first.at[w->dense.at[e]], e, w->id.at[e], RP_LINK_EXTERNAL, err));
+            RP_TRY(
+                link_events(w, w->first.at[w->dense.at[e]], e, w->id.at[e], RP_LINK_EXTERNAL, err));
     return RP_OK;
 }
 

@@ -20,8 +20,8 @@ static const struct {
     [THREAD_SORT] = {"thread_sort_index", "sort_index", RP_ARG_I64},
 };
 
-static void apply(struct rp_builder *b, uint32_t track, enum subject subject,
-                  const struct rp_arg *arg)
+static void apply_metadata(struct rp_builder *b, uint32_t track, enum subject subject,
+                           const struct rp_arg *arg)
 {
     struct rp_track_info *t = &b->tracks.at[track];
     struct rp_process *p = &b->processes.at[t->process];
@@ -64,7 +64,7 @@ enum rp_code rp_pass_metadata(struct rp_builder *b, struct rp_err *err)
         if (s < NSUBJECTS &&
             rp_args_find(&b->trace->args, b->ev.shape.at[i], b->ev.arg_row.at[i], key[s], &arg) &&
             arg.type == subjects[s].type)
-            apply(b, b->ev.track.at[i], (enum subject)s, &arg);
+            apply_metadata(b, b->ev.track.at[i], (enum subject)s, &arg);
     }
     return RP_OK;
 }

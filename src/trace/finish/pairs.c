@@ -35,7 +35,7 @@ struct pairing {
     RP_VEC(struct rp_arg) args;
 };
 
-static void release(struct pairing *w)
+static void release_pairing(struct pairing *w)
 {
     rp_vec_release(&w->group);
     rp_vec_release(&w->perm);
@@ -133,7 +133,7 @@ static enum rp_code join_args(struct pairing *w, uint32_t begin, uint32_t end, s
     return RP_OK;
 }
 
-static enum rp_code join(struct pairing *w, uint32_t begin, uint32_t end, struct rp_err *err)
+static enum rp_code join_pair(struct pairing *w, uint32_t begin, uint32_t end, struct rp_err *err)
 {
     struct rp_build_events *ev = &w->b->ev;
     int64_t dur;
@@ -183,7 +183,7 @@ static enum rp_code pair_group(struct pairing *w, const uint32_t *rows, size_t n
         }
         while (w->stack.n > at + 1)
             leave_open(w, w->stack.at[--w->stack.n]);
-        RP_TRY(join(w, w->stack.at[--w->stack.n], rows[i], err));
+        RP_TRY(join_pair(w, w->stack.at[--w->stack.n], rows[i], err));
     }
     while (w->stack.n)
         leave_open(w, w->stack.at[--w->stack.n]);
@@ -216,7 +216,7 @@ enum rp_code rp_pass_pairs(struct rp_builder *b, struct rp_err *err)
         struct pairing w = {.b = b, .async = async};
 
         code = pair_all(&w, err);
-        release(&w);
+        release_pairing(&w);
     }
     return code;
 }

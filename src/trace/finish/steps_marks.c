@@ -69,7 +69,7 @@ static bool is_step_name(struct marks *w, rp_str name)
     return w->judged.at[name] == 1;
 }
 
-static enum rp_code collect(struct marks *w, struct rp_err *err)
+static enum rp_code collect_marks(struct marks *w, struct rp_err *err)
 {
     struct rp_builder *b = w->b;
     size_t nstrings = b->str.n;
@@ -110,7 +110,7 @@ static int by_group(const void *pa, const void *pb)
 }
 
 /* The time that the group covers; 0 if it is not accepted. */
-static int64_t covered(const struct rp_builder *b, const struct mark *m, size_t n)
+static int64_t covered_time(const struct rp_builder *b, const struct mark *m, size_t n)
 {
     int64_t sum = 0, until = INT64_MIN, extent;
     bool numbered = true;
@@ -142,7 +142,7 @@ static enum rp_code take_best(struct marks *w, struct rp_err *err)
         for (end = i + 1;
              end < w->marks.n && m[end].track == m[i].track && m[end].base == m[i].base; end++)
             ;
-        sum = covered(w->b, m + i, end - i);
+        sum = covered_time(w->b, m + i, end - i);
         if (sum > most) {
             most = sum;
             best = m + i;
@@ -163,7 +163,7 @@ enum rp_code rp_steps_by_annotation(struct rp_builder *b, struct rp_err *err)
     enum rp_code code;
 
     RP_TRY(rp_strtab_init(&w.bases, err));
-    code = collect(&w, err);
+    code = collect_marks(&w, err);
     if (code == RP_OK && w.marks.n) {
         qsort(w.marks.at, w.marks.n, sizeof *w.marks.at, by_group);
         code = take_best(&w, err);

@@ -151,7 +151,7 @@ static bool has_two_names(const struct search *w, size_t period)
     return false;
 }
 
-static size_t choose(const struct search *w)
+static size_t choose_period(const struct search *w)
 {
     size_t rate[CANDIDATES_MAX], best = SIZE_MAX, period = 0, i;
 
@@ -179,7 +179,7 @@ enum rp_code rp_steps_find_period(const rp_str *names, size_t n, size_t *period,
         code = find_rare(&w, err);
     if (code == RP_OK) {
         find_candidates(&w);
-        *period = choose(&w);
+        *period = choose_period(&w);
     }
     rp_vec_release(&w.dense);
     rp_vec_release(&w.offset);
@@ -380,7 +380,7 @@ static int64_t last_end(const struct sequence *s, size_t from, size_t to)
     return end;
 }
 
-static enum rp_code cut(struct sequence *s, size_t period, struct rp_err *err)
+static enum rp_code cut_steps(struct sequence *s, size_t period, struct rp_err *err)
 {
     size_t anchor = find_anchor(s, period), at = anchor, next;
     struct rp_step step = {.source = RP_STEP_REPETITION, .mark = RP_NONE};
@@ -413,7 +413,7 @@ enum rp_code rp_steps_by_repetition(struct rp_builder *b, struct rp_err *err)
     if (code == RP_OK)
         code = rp_steps_find_period(s.names.at, s.names.n, &period, err);
     if (code == RP_OK && period && is_whole_step(&s, period))
-        code = cut(&s, period, err);
+        code = cut_steps(&s, period, err);
     rp_vec_release(&s.event);
     rp_vec_release(&s.names);
     return code;

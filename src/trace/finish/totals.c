@@ -19,7 +19,7 @@ struct window {
     int64_t begin, end;
 };
 
-static void widen(struct window *w, int64_t begin, int64_t end)
+static void widen_window(struct window *w, int64_t begin, int64_t end)
 {
     w->begin = begin < w->begin ? begin : w->begin;
     w->end = end > w->end ? end : w->end;
@@ -52,11 +52,11 @@ static void sum_up(struct rp_builder *b)
         }
         if (ts == RP_NO_TS || kind == RP_KIND_METADATA)
             continue;
-        widen(&span, ts, end);
+        widen_window(&span, ts, end);
         if (device)
-            widen(&gpu, ts, end);
+            widen_window(&gpu, ts, end);
         if (device || kind == RP_KIND_CPU_OP || kind == RP_KIND_RUNTIME)
-            widen(&work, ts, end);
+            widen_window(&work, ts, end);
     }
     close_window(&gpu, &t->gpu_begin_ns, &t->gpu_end_ns);
     close_window(&work, &t->work_begin_ns, &t->work_end_ns);

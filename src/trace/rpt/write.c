@@ -39,7 +39,7 @@ static void fill_entry(struct rp_rpt_entry *e, uint32_t id, uint32_t size, const
     *at += rp_rpt_padded(e->bytes);
 }
 
-static void fill(struct part *p, const struct rp_trace *trace)
+static void fill_entries(struct part *p, const struct rp_trace *trace)
 {
     uint64_t table_bytes = (p->n + 1) * sizeof *p->entry, at;
     size_t i;
@@ -84,7 +84,7 @@ enum rp_code rp_rpt_write(const struct rp_trace *trace, struct rp_out *out, stru
     p.entry = calloc(p.n + 1, sizeof *p.entry);
     if (!p.entry)
         return rp_err_nomem(err, "writing a native file");
-    fill(&p, trace);
+    fill_entries(&p, trace);
     rp_out_write(out, &p.header, sizeof p.header);
     write_padded(out, p.entry, (p.n + 1) * sizeof *p.entry);
     write_padded(out, &p.head, sizeof p.head);
