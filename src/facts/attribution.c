@@ -8,6 +8,7 @@
 #include "facts/attribution.h"
 
 #include "base/hash.h"
+#include "base/order.h"
 #include "facts/arg_keys.h"
 #include "trace/names.h"
 
@@ -247,21 +248,15 @@ void rp_attribution_release(struct rp_attribution *a)
 
 rp_event rp_event_at(const struct rp_trace *t, rp_track track, int64_t at_ns)
 {
-    rp_event low = t->tracks[track].first, high = t->tracks[track].end;
+    const struct rp_track_info *info = &t->tracks[track];
+    rp_event e;
+    size_t i;
 
-    while (low < high) { /* the first that starts later */
-        rp_event middle = low + (high - low) / 2;
-
-        if (t->ev.ts_ns[middle] <= at_ns)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    if (low == t->tracks[track].first)
+    RP_LOWER_BOUND_FROM(i, info->first, info->end, t->ev.ts_ns[i] <= at_ns);
+    if (i == info->first)
         return RP_NONE;
-    for (low--; low != RP_NONE; low = t->ev.parent[low])
-        if (t->ev.dur_ns[low] > 0 && rp_event_end_ns(t, low) > at_ns &&
-            t->ev.ts_ns[low] != RP_NO_TS)
-            return low;
+    for (e = (rp_event)i - 1; e != RP_NONE; e = t->ev.parent[e])
+        if (t->ev.dur_ns[e] > 0 && rp_event_end_ns(t, e) > at_ns && t->ev.ts_ns[e] != RP_NO_TS)
+            return e;
     return RP_NONE;
 }

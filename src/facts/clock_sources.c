@@ -7,6 +7,7 @@
 #include "facts/clock_sources.h"
 
 #include "base/hash.h"
+#include "base/order.h"
 #include "base/vec.h"
 #include "facts/intervals.h"
 
@@ -77,31 +78,10 @@ enum rp_code rp_half_messages_find(const struct rp_trace *t, rp_half_message_vec
     return RP_OK;
 }
 
-static int by_rank_side_time(const void *pa, const void *pb)
-{
-    const struct rp_half_message *a = pa, *b = pb;
-
-    if (a->key != b->key)
-        return a->key < b->key ? -1 : 1;
-    if (a->is_begin != b->is_begin)
-        return a->is_begin ? -1 : 1;
-    if (a->rank != b->rank)
-        return a->rank < b->rank ? -1 : 1;
-    return (a->ns > b->ns) - (a->ns < b->ns);
-}
-
-static int by_key_then_nth(const void *pa, const void *pb)
-{
-    const struct rp_half_message *a = pa, *b = pb;
-
-    if (a->key != b->key)
-        return a->key < b->key ? -1 : 1;
-    if (a->nth != b->nth)
-        return a->nth < b->nth ? -1 : 1;
-    if (a->is_begin != b->is_begin)
-        return a->is_begin ? -1 : 1;
-    return (a->rank > b->rank) - (a->rank < b->rank);
-}
+RP_ORDER(by_rank_side_time, struct rp_half_message, RP_UP(key), RP_DOWN(is_begin), RP_UP(rank),
+         RP_UP(ns))
+RP_ORDER(by_key_then_nth, struct rp_half_message, RP_UP(key), RP_UP(nth), RP_DOWN(is_begin),
+         RP_UP(rank))
 
 enum rp_code rp_half_messages_join(rp_half_message_vec *halves, rp_clock_message_vec *out,
                                    struct rp_err *err)

@@ -14,6 +14,7 @@
  */
 #include "facts/clocks.h"
 
+#include "base/order.h"
 #include "facts/clock_bounds.h"
 #include "facts/intervals.h"
 
@@ -61,21 +62,9 @@ struct finder {
 
 /* ------------------------------------------------------------------ medians */
 
-static int by_x(const void *pa, const void *pb)
-{
-    const struct point *a = pa, *b = pb;
+RP_ORDER(by_x, struct point, RP_UP(x_ns))
 
-    return (a->x_ns > b->x_ns) - (a->x_ns < b->x_ns);
-}
-
-static int by_y(const void *pa, const void *pb)
-{
-    const struct point *a = pa, *b = pb;
-
-    if (a->y_ns != b->y_ns)
-        return a->y_ns < b->y_ns ? -1 : 1;
-    return (a->weight > b->weight) - (a->weight < b->weight);
-}
+RP_ORDER(by_y, struct point, RP_UP(y_ns), RP_UP(weight))
 
 static int by_value(const void *pa, const void *pb)
 {

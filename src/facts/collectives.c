@@ -9,6 +9,7 @@
 #include "facts/collectives.h"
 
 #include "base/hash.h"
+#include "base/order.h"
 #include "result/part.h"
 
 #include <stdio.h>
@@ -249,14 +250,7 @@ bool rp_event_is_host_collective(const struct rp_trace *t, rp_event e)
     return false;
 }
 
-static int by_start(const void *pa, const void *pb)
-{
-    const struct found *a = pa, *b = pb;
-
-    if (a->begin_ns != b->begin_ns)
-        return a->begin_ns < b->begin_ns ? -1 : 1;
-    return (a->seq > b->seq) - (a->seq < b->seq);
-}
+RP_ORDER(by_start, struct found, RP_UP(begin_ns), RP_UP(seq))
 
 static enum rp_code find_kernels(struct gatherer *g, struct rp_err *err)
 {

@@ -7,6 +7,7 @@
  */
 #include "facts/graph_captures.h"
 
+#include "base/order.h"
 #include "base/vec.h"
 
 #include <stdlib.h>
@@ -82,16 +83,7 @@ static enum rp_code find_edges(struct finder *f, struct rp_err *err)
     return RP_OK;
 }
 
-static int by_time(const void *pa, const void *pb)
-{
-    const struct edge *a = pa, *b = pb;
-
-    if (a->process != b->process)
-        return a->process < b->process ? -1 : 1;
-    if (a->at_ns != b->at_ns)
-        return a->at_ns < b->at_ns ? -1 : 1;
-    return b->step - a->step;
-}
+RP_ORDER(by_time, struct edge, RP_UP(process), RP_UP(at_ns), RP_DOWN(step))
 
 static enum rp_code make_windows(struct finder *f, struct rp_err *err)
 {
@@ -117,19 +109,12 @@ static enum rp_code make_windows(struct finder *f, struct rp_err *err)
 
 static bool is_inside(const struct finder *f, uint32_t process, int64_t at_ns)
 {
-    size_t low = 0, high = f->windows.n;
+    const struct window *w = f->windows.at;
+    size_t i;
 
-    while (low < high) { /* the first that ends after it */
-        size_t middle = low + (high - low) / 2;
-        const struct window *w = &f->windows.at[middle];
-
-        if (w->process < process || (w->process == process && w->end_ns < at_ns))
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low < f->windows.n && f->windows.at[low].process == process &&
-           f->windows.at[low].begin_ns <= at_ns;
+    RP_LOWER_BOUND(i, f->windows.n,
+                   w[i].process < process || (w[i].process == process && w[i].end_ns < at_ns));
+    return i < f->windows.n && w[i].process == process && w[i].begin_ns <= at_ns;
 }
 
 /* The last call, in the order of the file, of a link without device work; RP_NONE if it has some.

@@ -2,6 +2,7 @@
 /* Unions of intervals: two cursors over sorted lists, linear. */
 #include "facts/intervals.h"
 
+#include "base/order.h"
 #include <stdlib.h>
 
 int64_t rp_union_length(const struct rp_interval *u, size_t n)
@@ -34,17 +35,10 @@ int64_t rp_union_common(const struct rp_interval *a, size_t na, const struct rp_
 
 size_t rp_union_first(const struct rp_interval *u, size_t n, int64_t after_ns)
 {
-    size_t low = 0, high = n;
+    size_t i;
 
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-
-        if (u[middle].end_ns <= after_ns)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    RP_LOWER_BOUND(i, n, u[i].end_ns <= after_ns);
+    return i;
 }
 
 int64_t rp_union_covers(const struct rp_interval *u, size_t n, int64_t begin_ns, int64_t end_ns)
@@ -57,12 +51,7 @@ int64_t rp_union_covers(const struct rp_interval *u, size_t n, int64_t begin_ns,
     return sum;
 }
 
-static int by_begin(const void *pa, const void *pb)
-{
-    const struct rp_interval *a = pa, *b = pb;
-
-    return (a->begin_ns > b->begin_ns) - (a->begin_ns < b->begin_ns);
-}
+RP_ORDER(by_begin, struct rp_interval, RP_UP(begin_ns))
 
 size_t rp_union_sort(struct rp_interval *u, size_t n)
 {

@@ -3,6 +3,7 @@
  */
 #include "facts/launches.h"
 
+#include "base/order.h"
 #include <stdlib.h>
 
 static enum rp_code list_launches(struct rp_queues *q, const struct rp_work *work,
@@ -73,17 +74,10 @@ void rp_queues_release(struct rp_queues *q)
 /* How many of n ascending values are at or before a time. */
 static uint32_t count_until(const int64_t *v, uint32_t n, int64_t at_ns)
 {
-    uint32_t low = 0, high = n;
+    size_t i;
 
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-
-        if (v[middle] <= at_ns)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    RP_LOWER_BOUND(i, n, v[i] <= at_ns);
+    return (uint32_t)i;
 }
 
 int64_t rp_queue_length(const struct rp_queues *q, uint32_t stream, int64_t at_ns)

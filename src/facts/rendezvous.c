@@ -10,6 +10,7 @@
  */
 #include "facts/rendezvous.h"
 
+#include "base/order.h"
 #include "facts/clock_sources.h"
 #include "facts/rendezvous_order.h"
 
@@ -38,18 +39,7 @@ struct matcher {
     bool some_lack; /* a rank has fewer collectives in a stream than others */
 };
 
-static int by_key(const void *pa, const void *pb)
-{
-    const struct ticket *a = pa, *b = pb;
-
-    if (a->key[0] != b->key[0])
-        return a->key[0] < b->key[0] ? -1 : 1;
-    if (a->key[1] != b->key[1])
-        return a->key[1] < b->key[1] ? -1 : 1;
-    if (a->rank != b->rank)
-        return a->rank < b->rank ? -1 : 1;
-    return (a->at > b->at) - (a->at < b->at);
-}
+RP_ORDER(by_key, struct ticket, RP_UP(key[0]), RP_UP(key[1]), RP_UP(rank), RP_UP(at))
 
 /* ------------------------------------------------------------------ places in streams */
 
@@ -277,16 +267,7 @@ static bool clocks_differ(const struct rp_rendezvous_list *m)
     return wrong * 10 > m->n;
 }
 
-static int by_last(const void *pa, const void *pb)
-{
-    const struct rp_rendezvous *a = pa, *b = pb;
-
-    if (a->last_ns != b->last_ns)
-        return a->last_ns < b->last_ns ? -1 : 1;
-    if (a->rank[0] != b->rank[0])
-        return a->rank[0] < b->rank[0] ? -1 : 1;
-    return (a->at[0] > b->at[0]) - (a->at[0] < b->at[0]);
-}
+RP_ORDER(by_last, struct rp_rendezvous, RP_UP(last_ns), RP_UP(rank[0]), RP_UP(at[0]))
 
 /* Replaces recorded times that contradict each other by times on estimated clocks (clocks.h). */
 static enum rp_code align_clocks(struct matcher *m, struct rp_err *err)

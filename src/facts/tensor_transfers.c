@@ -7,6 +7,7 @@
 #include "facts/tensor_transfers.h"
 
 #include "base/hash.h"
+#include "base/order.h"
 #include "facts/arg_keys.h"
 
 #include <stdlib.h>
@@ -102,14 +103,7 @@ static void find_producer(struct finder *f, struct rp_tensor_transfer *x)
         x->ready_ns = rp_event_end_ns(f->t, x->producer);
 }
 
-static int by_begin(const void *pa, const void *pb)
-{
-    const struct rp_tensor_transfer *a = pa, *b = pb;
-
-    if (a->begin_ns != b->begin_ns)
-        return a->begin_ns < b->begin_ns ? -1 : 1;
-    return (a->receive > b->receive) - (a->receive < b->receive);
-}
+RP_ORDER(by_begin, struct rp_tensor_transfer, RP_UP(begin_ns), RP_UP(receive))
 
 static enum rp_code find_transfers(struct finder *f)
 {

@@ -25,7 +25,8 @@ struct collector {
     struct rp_scope scope;
 };
 
-uint32_t rp_event_file_order(const struct rp_trace *trace, rp_event e)
+/* The position of an event in its file, to order equal times. */
+static uint32_t file_order(const struct rp_trace *trace, rp_event e)
 {
     return trace->ev.seq[e];
 }
@@ -75,7 +76,7 @@ static rp_event launch_of(const struct collector *c, rp_event e, uint8_t *flags)
             continue; /* annotations and waits that are recorded on a stream */
         any = any == RP_NONE ? host : any;
         if ((t->origins[t->ev.origin[host]].flags & RP_ORIGIN_RUNTIME) &&
-            (best == RP_NONE || rp_event_file_order(t, host) > rp_event_file_order(t, best)))
+            (best == RP_NONE || file_order(t, host) > file_order(t, best)))
             best = host;
     }
     if (i + 1 < t->links.offset[link + 1] &&
@@ -144,8 +145,8 @@ static int by_time(const void *pa, const void *pb, void *user)
 
     if (a->begin_ns != b->begin_ns)
         return a->begin_ns < b->begin_ns ? -1 : 1;
-    x = rp_event_file_order(user, a->event);
-    y = rp_event_file_order(user, b->event);
+    x = file_order(user, a->event);
+    y = file_order(user, b->event);
     return x < y ? -1 : x > y;
 }
 

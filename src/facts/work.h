@@ -59,9 +59,6 @@ enum rp_code rp_work_init(struct rp_work *out, const struct rp_trace *trace,
                           const struct rp_scope *scope, struct rp_err *err);
 void rp_work_release(struct rp_work *work);
 
-/* The position of an event in its file, to order equal times. */
-uint32_t rp_event_file_order(const struct rp_trace *trace, rp_event e);
-
 /* The parts of a window of device work (docs/definitions.md). */
 struct rp_breakdown {
     int64_t begin_ns, end_ns;

@@ -10,6 +10,7 @@
  */
 #include "io/proto.h"
 
+#include "base/order.h"
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -25,17 +26,10 @@ static enum rp_code decode_message(struct decoder *d, const struct rp_proto_mess
 
 static const struct rp_proto_field *search(const struct rp_proto_message *type, uint32_t number)
 {
-    uint32_t low = 0, high = type->nfields;
+    size_t i;
 
-    while (low < high) {
-        uint32_t mid = (low + high) / 2;
-
-        if (type->fields[mid].number < number)
-            low = mid + 1;
-        else
-            high = mid;
-    }
-    return low < type->nfields && type->fields[low].number == number ? &type->fields[low] : NULL;
+    RP_LOWER_BOUND(i, type->nfields, type->fields[i].number < number);
+    return i < type->nfields && type->fields[i].number == number ? &type->fields[i] : NULL;
 }
 
 static const struct rp_proto_field *find_field(const struct rp_proto_message *type, uint32_t number,

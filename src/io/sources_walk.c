@@ -5,6 +5,9 @@
  * link is listed under that name only ("latest.json" beside "rank0.json" is not a second rank).
  */
 #include "io/sources_walk.h"
+
+#include "base/order.h"
+
 #include "io/sources.h"
 
 #include <dirent.h>
@@ -186,18 +189,7 @@ struct identity {
 };
 
 /* Groups equal files; those without a link first, then in the order of the list. */
-static int by_identity(const void *a, const void *b)
-{
-    const struct identity *x = a, *y = b;
-
-    if (x->device != y->device)
-        return x->device < y->device ? -1 : 1;
-    if (x->inode != y->inode)
-        return x->inode < y->inode ? -1 : 1;
-    if (x->by_link != y->by_link)
-        return x->by_link ? 1 : -1;
-    return x->index < y->index ? -1 : 1;
-}
+RP_ORDER(by_identity, struct identity, RP_UP(device), RP_UP(inode), RP_UP(by_link), RP_UP(index))
 
 /* Deduplicates files that are also reached by a symbolic link. Hard links are separate files. */
 static enum rp_code drop_doubles(struct rp_walk *w, struct rp_err *err)

@@ -137,17 +137,6 @@ const struct rp_name_pattern *rp_name_patterns(size_t *n)
     return patterns;
 }
 
-const char *rp_name_class_text(enum rp_name_class name_class)
-{
-    static const char *const texts[] = {
-#define NAME_CLASS_TEXT(name, text, doc) text,
-        RP_NAME_CLASS_MAP(NAME_CLASS_TEXT)
-#undef NAME_CLASS_TEXT
-    };
-
-    return (size_t)name_class < RP_NAME_COUNT ? texts[name_class] : texts[RP_NAME_NONE];
-}
-
 static unsigned char lower(char c)
 {
     return (unsigned char)(c >= 'A' && c <= 'Z' ? c | 32 : c);

@@ -46,9 +46,6 @@ struct rp_name_pattern {
 /* The table; the first row that matches decides. */
 const struct rp_name_pattern *rp_name_patterns(size_t *n);
 
-/* "communication" ... */
-const char *rp_name_class_text(enum rp_name_class name_class);
-
 /*
  * The table prepared for matching: pairs of letters that begin a pattern, and their patterns. Takes
  * a microsecond to build; matching a name of 60 letters takes about 0.1 microseconds.

@@ -4,6 +4,7 @@
 #include "trace/run.h"
 
 #include "base/hash.h"
+#include "base/order.h"
 
 #include <stdlib.h>
 
@@ -93,12 +94,7 @@ static enum rp_code fill_gaps(struct rp_run *run, const struct rp_map *taken, st
     return RP_OK;
 }
 
-static int by_number(const void *pa, const void *pb)
-{
-    const struct rp_rank *a = pa, *b = pb;
-
-    return a->number < b->number ? -1 : a->number > b->number;
-}
+RP_ORDER(by_number, struct rp_rank, RP_UP(number))
 
 enum rp_code rp_run_settle(struct rp_run *run, struct rp_err *err)
 {

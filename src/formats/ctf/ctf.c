@@ -10,6 +10,9 @@
  * all streams are summed in health.lost_events.
  */
 #include "formats/ctf/ctf.h"
+
+#include "base/order.h"
+
 #include "io/sources_walk.h"
 
 #include <stdio.h>
@@ -226,19 +229,8 @@ void rp_ctf_reader_release(struct rp_ctf_reader *r)
     free(r->texts);
 }
 
-static int by_stream(const void *a, const void *b)
-{
-    const struct rp_ctf_packet *x = &((const struct rp_ctf_bytes *)a)->head;
-    const struct rp_ctf_packet *y = &((const struct rp_ctf_bytes *)b)->head;
-
-    if (x->pid != y->pid)
-        return x->pid < y->pid ? -1 : 1;
-    if (x->tid != y->tid)
-        return x->tid < y->tid ? -1 : 1;
-    if (x->instance != y->instance)
-        return x->instance < y->instance ? -1 : 1;
-    return x->sequence < y->sequence ? -1 : x->sequence > y->sequence;
-}
+RP_ORDER(by_stream, struct rp_ctf_bytes, RP_UP(head.pid), RP_UP(head.tid), RP_UP(head.instance),
+         RP_UP(head.sequence))
 
 static enum rp_code report_progress(struct rp_ctf_reader *r, const struct rp_ctf_bytes *p,
                                     struct rp_err *err)

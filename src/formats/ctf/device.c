@@ -11,6 +11,7 @@
  */
 #include "formats/ctf/ctf.h"
 
+#include "base/order.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -76,14 +77,7 @@ enum rp_code rp_ctf_device_keep(struct rp_ctf_reader *r, const struct rp_ctf_spa
     return rp_vec_push(&r->bounds, b, err);
 }
 
-static int by_link(const void *a, const void *b)
-{
-    const struct rp_ctf_bound *x = a, *y = b;
-
-    if (x->link != y->link)
-        return x->link < y->link ? -1 : 1;
-    return x->what < y->what ? -1 : x->what > y->what;
-}
+RP_ORDER(by_link, struct rp_ctf_bound, RP_UP(link), RP_UP(what))
 
 struct latest {
     struct rp_map places; /* of a stream or device -> place in ends */

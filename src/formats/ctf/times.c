@@ -8,6 +8,7 @@
  */
 #include "formats/ctf/ctf.h"
 
+#include "base/order.h"
 #include <stdlib.h>
 
 #define SHORTEST_NS 50000000
@@ -15,12 +16,7 @@
 
 typedef rp_ctf_wide wide;
 
-static int by_ticks(const void *a, const void *b)
-{
-    const struct rp_ctf_clock *x = a, *y = b;
-
-    return x->ticks < y->ticks ? -1 : x->ticks > y->ticks;
-}
+RP_ORDER(by_ticks, struct rp_ctf_clock, RP_UP(ticks))
 
 static uint64_t factor_of(uint64_t ticks, uint64_t ns)
 {

@@ -128,7 +128,7 @@ static void put_double(struct rp_emit *e, int64_t bits)
         e->at = rp_put_f64(rp_emit_room(e, RP_PUT_F64_MAX), v);
 }
 
-void rp_emit_json_value(struct rp_emit *e, struct rp_emit_json *j, uint8_t type, int64_t bits)
+static void put_value(struct rp_emit *e, struct rp_emit_json *j, uint8_t type, int64_t bits)
 {
     switch (type) {
     case RP_ARG_I64:
@@ -157,7 +157,7 @@ static void put_spilled(struct rp_emit *e, struct rp_emit_json *j, uint32_t row)
             rp_emit_char(e, ',');
         rp_emit_json_str(e, j, arg->key);
         rp_emit_char(e, ':');
-        rp_emit_json_value(e, j, (uint8_t)arg->type, arg->value);
+        put_value(e, j, (uint8_t)arg->type, arg->value);
     }
 }
 
@@ -176,7 +176,7 @@ void rp_emit_json_args(struct rp_emit *e, struct rp_emit_json *j, uint16_t shape
             const char *key = rp_piece(&j->keys, c, &len);
 
             rp_emit_bytes(e, key + comma, len - comma);
-            rp_emit_json_value(e, j, args->key_type[c], rp_args_cell(args, c, row));
+            put_value(e, j, args->key_type[c], rp_args_cell(args, c, row));
         }
     }
     rp_emit_char(e, '}');

@@ -39,11 +39,9 @@ enum rp_code rp_emit_json_init(struct rp_emit_json *j, const struct rp_trace *tr
                                struct rp_err *err);
 void rp_emit_json_release(struct rp_emit_json *j); /* may be zeroed */
 
-/* A string with its quotes; raw JSON; a value of an argument; the object of an event's arguments
-   ("{}" for none). */
+/* A string with its quotes; raw JSON; the object of an event's arguments ("{}" for none). */
 void rp_emit_json_str(struct rp_emit *e, struct rp_emit_json *j, rp_str s);
 void rp_emit_json_raw(struct rp_emit *e, struct rp_emit_json *j, rp_str s);
-void rp_emit_json_value(struct rp_emit *e, struct rp_emit_json *j, uint8_t type, int64_t bits);
 void rp_emit_json_args(struct rp_emit *e, struct rp_emit_json *j, uint16_t shape, uint32_t row);
 
 #endif

@@ -9,7 +9,10 @@
 
 #include <string.h>
 
-static const struct rp_pass passes[] = {
+static const struct {
+    const char *name, *summary;
+    enum rp_code (*run)(struct rp_builder *b, struct rp_err *err);
+} passes[] = {
     {"args", "arguments become readable tables", rp_pass_args},
     {"ids", "correlation and async ids become dense numbers", rp_pass_ids},
     {"metadata", "names of processes and threads", rp_pass_metadata},
@@ -29,12 +32,6 @@ static const struct rp_pass passes[] = {
 
 static const size_t npasses = sizeof passes / sizeof passes[0];
 
-const struct rp_pass *rp_pass_list(size_t *n)
-{
-    *n = npasses;
-    return passes;
-}
-
 static enum rp_code check_pass_name(const char *name, struct rp_err *err)
 {
     size_t i;
@@ -44,7 +41,7 @@ static enum rp_code check_pass_name(const char *name, struct rp_err *err)
             return RP_OK;
     if (!name)
         return RP_OK;
-    rp_err_set(err, RP_USAGE, "no pass '%s'; there are:", name);
+    rp_err_set(err, RP_USAGE, "unknown pass '%s'; choose one of:", name);
     for (i = 0; i < npasses; i++)
         rp_err_context(err, RP_USAGE, "%-9s %s", passes[i].name, passes[i].summary);
     return RP_USAGE;

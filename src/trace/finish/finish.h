@@ -8,13 +8,6 @@
 #include "io/output.h"
 #include "trace/build/build.h"
 
-struct rp_pass {
-    const char *name, *summary;
-    enum rp_code (*run)(struct rp_builder *b, struct rp_err *err);
-};
-
-const struct rp_pass *rp_pass_list(size_t *n);
-
 /*
  * As rp_builder_finish, and writes the state after the named pass to `to`: one line for each
  * process, track, event, arrow, link and step. pass NULL: nothing is written; an unknown pass is

@@ -5,6 +5,9 @@
  * first; docs/definitions.md has the rules.
  */
 #include "trace/finish/steps.h"
+
+#include "base/order.h"
+
 #include "trace/finish/finish.h"
 
 #include <ctype.h>
@@ -32,18 +35,7 @@ enum rp_code rp_steps_by_profiler(struct rp_builder *b, struct rp_err *err)
     return RP_OK;
 }
 
-static int by_time(const void *pa, const void *pb)
-{
-    const struct rp_step *a = pa, *b = pb;
-
-    if (a->begin_ns != b->begin_ns)
-        return a->begin_ns < b->begin_ns ? -1 : 1;
-    if (a->end_ns != b->end_ns)
-        return a->end_ns < b->end_ns ? -1 : 1;
-    if (a->name != b->name)
-        return a->name < b->name ? -1 : 1;
-    return a->mark < b->mark ? -1 : a->mark > b->mark;
-}
+RP_ORDER(by_time, struct rp_step, RP_UP(begin_ns), RP_UP(end_ns), RP_UP(name), RP_UP(mark))
 
 /* In time order, each (name, begin, end) once: old files mark a step in two categories. */
 static void put_in_order(struct rp_builder *b)

@@ -8,6 +8,7 @@
  */
 #include "trace/finish/steps.h"
 
+#include "base/order.h"
 #include <ctype.h>
 #include <stdlib.h>
 
@@ -98,16 +99,7 @@ static enum rp_code collect_marks(struct marks *w, struct rp_err *err)
 }
 
 /* Events are numbered in time order on a track. */
-static int by_group(const void *pa, const void *pb)
-{
-    const struct mark *a = pa, *b = pb;
-
-    if (a->track != b->track)
-        return a->track < b->track ? -1 : 1;
-    if (a->base != b->base)
-        return a->base < b->base ? -1 : 1;
-    return a->event < b->event ? -1 : a->event > b->event;
-}
+RP_ORDER(by_group, struct mark, RP_UP(track), RP_UP(base), RP_UP(event))
 
 /* The time that the group covers; 0 if it is not accepted. */
 static int64_t covered_time(const struct rp_builder *b, const struct mark *m, size_t n)
