@@ -193,13 +193,11 @@ static void man_markdown_line(struct man *man, const char *s, const char *end)
     if (*s == '#' && !man->code) {
         man_heading(man, s, end);
         man->paragraph = false;
-    } else if (man->skip) {
-        return;
+    } else if (man->skip || (!man->code && end - s >= 4 && !memcmp(s, "<!--", 4))) {
+        return; /* a section that is left out, or a comment */
     } else if (man->code || fence) {
         man_code(man, s, end);
         man->paragraph = false;
-    } else if (end - s >= 4 && !memcmp(s, "<!--", 4)) {
-        return;
     } else if (row) { /* the head of a table, its rule, then its rows */
         if (!man->header && !memchr(s, '-', (size_t)(end - s)))
             man->header = true;

@@ -184,7 +184,7 @@ PREPARE(prepare_slice)
         return rp_err_nomem(err, "planning");
     node->attrs = a;
     for (uint32_t i = 0; i < n; i++) {
-        const int64_t *v = attr->ints + 3 * i;
+        const int64_t *v = attr->ints + (size_t)3 * i;
 
         if (i >= from->rank || v[0] < 0 || v[1] < v[0] || v[1] > from->dims[i] || v[2] < 1)
             return rp_node_error(node, RP_FORMAT, err, "the bounds do not match the operand");
@@ -305,9 +305,11 @@ PREPARE(prepare_pad)
     if (n != node->shape->rank)
         return rp_node_error(node, RP_FORMAT, err, "malformed padding");
     for (uint32_t i = 0; i < n; i++) {
-        a->low[i] = attr->ints[3 * i];
-        a->high[i] = attr->ints[3 * i + 1];
-        a->inner[i] = attr->ints[3 * i + 2];
+        const int64_t *v = attr->ints + (size_t)3 * i;
+
+        a->low[i] = v[0];
+        a->high[i] = v[1];
+        a->inner[i] = v[2];
         if (a->inner[i] < 0)
             return rp_node_error(node, RP_FORMAT, err, "malformed padding");
     }
