@@ -532,10 +532,10 @@ const struct rp_question_row rp_ask_replay = {
                  .group = "programs",
                  .summary = "run a captured program alone, timed and checked",
                  .details =
-                     "HLO as text or protobuf, before or after optimisation, and XLA's snapshots. "
-                     "Inputs are those that the file recorded, an .npz, or synthetic ones. "
-                     "Compiling, uploading, the first run and steady runs are timed apart. "
-                     "Exit status 1: an output is wrong.",
+                     "Runs HLO as text or protobuf, before or after optimization, XLA snapshots, "
+                     "StableHLO and TensorFlow graphs. Inputs are recorded in the file, given as "
+                     ".npz, or synthetic. Compiling, uploading, the first run and steady runs are "
+                     "timed separately. Exit status 1: an output is wrong.",
                  .examples =
                      "reprise replay module.hlo_unoptimized_snapshot.pb\twith its recorded "
                      "inputs\n"

@@ -93,7 +93,7 @@ static enum rp_code fast_compile(const char *where, const struct rp_engine_progr
 
 const struct rp_engine rp_engine_fast = {
     .name = "fast",
-    .summary = "fused loops, blocked products and threads: the default",
+    .summary = "the default: fused loops, blocked matrix products, threads",
     .probe = fast_probe,
     .compile = fast_compile,
     .upload = rp_eval_upload,

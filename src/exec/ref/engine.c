@@ -42,7 +42,7 @@ static enum rp_code ref_compile(const char *where, const struct rp_engine_progra
 
 const struct rp_engine rp_engine_ref = {
     .name = "ref",
-    .summary = "every operation plainly, in one thread: the one to compare with",
+    .summary = "the reference: one operation at a time, in one thread",
     .probe = ref_probe,
     .compile = ref_compile,
     .upload = rp_eval_upload,

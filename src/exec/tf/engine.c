@@ -352,7 +352,7 @@ static enum rp_code tf_compile(const char *where, const struct rp_engine_program
 
 const struct rp_engine rp_engine_tf = {
     .name = "tf",
-    .summary = "the real TensorFlow, for its graphs and BladeDISC's captures",
+    .summary = "the real TensorFlow, for its graphs and BladeDISC captures",
     .get =
         "pip install tensorflow-cpu, or reprise replay engines --install --package tensorflow-cpu",
     .probe = tf_probe,
