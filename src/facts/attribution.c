@@ -35,7 +35,7 @@ static const struct {
 
 #define HINT_UNKNOWN 255
 
-struct placer {
+struct attribution_ctx {
     const struct rp_work *work;
     const struct rp_trace *t;
     struct rp_attribution *out;
@@ -55,7 +55,7 @@ enum rp_phase rp_phase_of_name(const struct rp_trace *t, rp_str name)
     return t->str.name_class[name] == RP_NAME_OPTIMIZER ? RP_PHASE_OPTIMIZER : RP_PHASE_OTHER;
 }
 
-static uint8_t hint_of(struct placer *p, rp_str name)
+static uint8_t hint_of(struct attribution_ctx *p, rp_str name)
 {
     uint8_t *hint = &p->hint.at[name];
 
@@ -79,46 +79,46 @@ rp_event rp_event_around(const struct rp_trace *t, rp_event e, enum rp_kind kind
 
 /* The autograd engine runs on its own thread, where operators record the thread of their forward
  * pass. */
-static bool runs_backward(const struct placer *p, rp_event op)
+static bool runs_backward(const struct attribution_ctx *p, rp_event op)
 {
     int64_t thread;
 
     return rp_arg_key_int(&p->forward_thread, op, &thread) && thread > 0;
 }
 
-static void set_once(rp_event *place, rp_event e)
+static void set_once(rp_event *owner, rp_event e)
 {
-    if (*place == RP_NONE)
-        *place = e;
+    if (*owner == RP_NONE)
+        *owner = e;
 }
 
-static void look_at(struct placer *p, rp_event e, struct rp_work_owner *place)
+static void apply_ancestor(struct attribution_ctx *p, rp_event e, struct rp_work_owner *owner)
 {
     uint8_t phase = hint_of(p, p->t->ev.name[e]);
 
     switch (p->t->ev.kind[e]) {
     case RP_KIND_CPU_OP:
-        set_once(&place->op, e);
+        set_once(&owner->op, e);
         if (phase == RP_PHASE_OTHER && runs_backward(p, e))
             phase = RP_PHASE_BACKWARD;
         break;
     case RP_KIND_PYTHON:
-        set_once(&place->python, e);
-        if (place->module == RP_NONE && rp_event_is_module(p->t, e))
-            place->module = e;
+        set_once(&owner->python, e);
+        if (owner->module == RP_NONE && rp_event_is_module(p->t, e))
+            owner->module = e;
         break;
     case RP_KIND_ANNOTATION:
         if (strncmp(rp_trace_str(p->t, p->t->ev.name[e]), "ProfilerStep", 12) != 0)
-            set_once(&place->annotation, e);
+            set_once(&owner->annotation, e);
         break;
     default:
         return; /* a runtime call has no phase of its own */
     }
-    if (place->phase == RP_PHASE_OTHER)
-        place->phase = phase;
+    if (owner->phase == RP_PHASE_OTHER)
+        owner->phase = phase;
 }
 
-static rp_event forward_of(const struct placer *p, rp_event op)
+static rp_event forward_of(const struct attribution_ctx *p, rp_event op)
 {
     int64_t sequence;
     int left = RP_ANCESTORS_MAX;
@@ -135,57 +135,60 @@ static rp_event forward_of(const struct placer *p, rp_event op)
 
 /* The framework's name of an instruction shows how it was derived: "jit(f)/transpose(jvp(g))/mul".
  */
-static void read_xla(struct placer *p, rp_event e, struct rp_work_owner *place)
+static void read_xla(struct attribution_ctx *p, rp_event e, struct rp_work_owner *owner)
 {
     rp_str source;
 
-    if (!rp_arg_key_text(&p->hlo_op, e, &place->hlo_op))
-        place->hlo_op = 0;
-    if (!rp_arg_key_text(&p->hlo_module, e, &place->hlo_module))
-        place->hlo_module = 0;
-    if (place->phase != RP_PHASE_OTHER || !rp_arg_key_text(&p->tf_op, e, &source))
+    if (!rp_arg_key_text(&p->hlo_op, e, &owner->hlo_op))
+        owner->hlo_op = 0;
+    if (!rp_arg_key_text(&p->hlo_module, e, &owner->hlo_module))
+        owner->hlo_module = 0;
+    if (owner->phase != RP_PHASE_OTHER || !rp_arg_key_text(&p->tf_op, e, &source))
         return;
-    place->phase = hint_of(p, source);
-    if (place->phase == RP_PHASE_OTHER && strchr(rp_trace_str(p->t, source), '/'))
-        place->phase =
+    owner->phase = hint_of(p, source);
+    if (owner->phase == RP_PHASE_OTHER && strchr(rp_trace_str(p->t, source), '/'))
+        owner->phase =
             RP_PHASE_FORWARD; /* a name without a path, such as "XlaModule:", has no phase */
 }
 
-static struct rp_work_owner place_of(struct placer *p, const struct rp_work_item *item)
+static struct rp_work_owner owner_of(struct attribution_ctx *p, const struct rp_work_item *item)
 {
-    struct rp_work_owner place = {RP_NONE, RP_NONE,        RP_NONE, RP_NONE,
-                                  RP_NONE, RP_PHASE_OTHER, 0,       0};
+    struct rp_work_owner owner = {.op = RP_NONE,
+                                  .python = RP_NONE,
+                                  .annotation = RP_NONE,
+                                  .module = RP_NONE,
+                                  .forward = RP_NONE};
     int left = RP_ANCESTORS_MAX;
     rp_event e;
 
     for (e = item->launch; e != RP_NONE && left > 0; e = p->t->ev.parent[e], left--)
-        look_at(p, e, &place);
-    read_xla(p, item->event, &place);
-    if (place.phase == RP_PHASE_OTHER && place.op != RP_NONE)
-        place.phase = RP_PHASE_FORWARD;
-    if (place.phase == RP_PHASE_BACKWARD)
-        place.forward = forward_of(p, place.op);
-    return place;
+        apply_ancestor(p, e, &owner);
+    read_xla(p, item->event, &owner);
+    if (owner.phase == RP_PHASE_OTHER && owner.op != RP_NONE)
+        owner.phase = RP_PHASE_FORWARD;
+    if (owner.phase == RP_PHASE_BACKWARD)
+        owner.forward = forward_of(p, owner.op);
+    return owner;
 }
 
 static void count_coverage(struct rp_coverage *c, const struct rp_work_item *item,
-                           const struct rp_work_owner *place)
+                           const struct rp_work_owner *owner)
 {
     int64_t dur = rp_ns_between(item->begin_ns, item->end_ns);
 
     c->items++;
     c->device_ns = rp_ns_sum(c->device_ns, dur);
     rp_ns_add(&c->launched_ns, item->launch != RP_NONE ? dur : 0);
-    rp_ns_add(&c->op_ns, place->op != RP_NONE || place->hlo_op ? dur : 0);
-    rp_ns_add(&c->python_ns, place->python != RP_NONE ? dur : 0);
-    rp_ns_add(&c->module_ns, place->module != RP_NONE || place->hlo_module ? dur : 0);
-    rp_ns_add(&c->annotation_ns, place->annotation != RP_NONE ? dur : 0);
-    rp_ns_add(&c->phase_ns, place->phase != RP_PHASE_OTHER ? dur : 0);
-    rp_ns_add(&c->forward_ns, place->forward != RP_NONE ? dur : 0);
+    rp_ns_add(&c->op_ns, owner->op != RP_NONE || owner->hlo_op ? dur : 0);
+    rp_ns_add(&c->python_ns, owner->python != RP_NONE ? dur : 0);
+    rp_ns_add(&c->module_ns, owner->module != RP_NONE || owner->hlo_module ? dur : 0);
+    rp_ns_add(&c->annotation_ns, owner->annotation != RP_NONE ? dur : 0);
+    rp_ns_add(&c->phase_ns, owner->phase != RP_PHASE_OTHER ? dur : 0);
+    rp_ns_add(&c->forward_ns, owner->forward != RP_NONE ? dur : 0);
 }
 
 /* Forward operators by sequence number; the first of several is the outermost. */
-static enum rp_code map_forward(struct placer *p, struct rp_err *err)
+static enum rp_code map_forward(struct attribution_ctx *p, struct rp_err *err)
 {
     int64_t sequence;
     uint32_t first;
@@ -201,7 +204,7 @@ static enum rp_code map_forward(struct placer *p, struct rp_err *err)
     return RP_OK;
 }
 
-static enum rp_code place_all(struct placer *p, struct rp_err *err)
+static enum rp_code attribute_all(struct attribution_ctx *p, struct rp_err *err)
 {
     size_t i, n = p->work->items.n;
 
@@ -215,7 +218,7 @@ static enum rp_code place_all(struct placer *p, struct rp_err *err)
     RP_TRY(map_forward(p, err));
     RP_TRY(rp_vec_reserve(&p->out->owners, n, err));
     for (i = 0; i < n; i++) {
-        p->out->owners.at[i] = place_of(p, &p->work->items.at[i]);
+        p->out->owners.at[i] = owner_of(p, &p->work->items.at[i]);
         count_coverage(&p->out->coverage, &p->work->items.at[i], &p->out->owners.at[i]);
     }
     p->out->owners.n = n;
@@ -225,12 +228,12 @@ static enum rp_code place_all(struct placer *p, struct rp_err *err)
 enum rp_code rp_attribution_init(struct rp_attribution *out, const struct rp_work *work,
                                  struct rp_err *err)
 {
-    struct placer p = {.work = work, .t = work->trace, .out = out};
+    struct attribution_ctx p = {.work = work, .t = work->trace, .out = out};
     enum rp_code code;
 
     *out = (struct rp_attribution){0};
     rp_map_init(&p.forward);
-    code = place_all(&p, err);
+    code = attribute_all(&p, err);
     rp_map_release(&p.forward);
     rp_arg_key_release(&p.sequence);
     rp_arg_key_release(&p.forward_thread);

@@ -42,7 +42,7 @@ struct line {
     int64_t half_trip_ns; /* of messages; -1: one way only */
 };
 
-struct finder {
+struct clock_ctx {
     const struct rp_clock_input *in;
     struct rp_arena *arena;
     size_t nclocks, nrendezvous;
@@ -99,7 +99,7 @@ static int64_t weighted_median(struct point *p, size_t n)
 
 /* The ends of a collective differ by at most the length of its transfer, so the shorter it was for
  * the rank that arrived last, the better it measures clocks. */
-static uint64_t weight_of(const struct finder *f, uint32_t rendezvous)
+static uint64_t weight_of(const struct clock_ctx *f, uint32_t rendezvous)
 {
     int64_t least = INT64_MAX, dur;
     uint32_t i;
@@ -111,7 +111,7 @@ static uint64_t weight_of(const struct finder *f, uint32_t rendezvous)
     return 1 + UINT64_C(1000000000000) / ((uint64_t)(least < 0 ? 0 : least) + 1000);
 }
 
-static void weigh_rendezvous(struct finder *f)
+static void weigh_rendezvous(struct clock_ctx *f)
 {
     uint32_t m;
 
@@ -128,7 +128,7 @@ static int64_t on_line(const struct line *l, int64_t ns)
 
 /* ------------------------------------------------------------------ first values */
 
-static void tell_rendezvous(struct finder *f, uint32_t clock)
+static void tell_rendezvous(struct clock_ctx *f, uint32_t clock)
 {
     uint32_t i;
 
@@ -142,7 +142,7 @@ static void tell_rendezvous(struct finder *f, uint32_t clock)
 }
 
 /* The distances of a clock's ends from the times of rendezvous that are known. */
-static size_t points_of(struct finder *f, uint32_t clock)
+static size_t points_of(struct clock_ctx *f, uint32_t clock)
 {
     size_t n = 0;
     uint32_t i;
@@ -159,7 +159,7 @@ static size_t points_of(struct finder *f, uint32_t clock)
 }
 
 /* Returns whether a clock became known. */
-static bool seed_by_rendezvous(struct finder *f)
+static bool seed_by_rendezvous(struct clock_ctx *f)
 {
     bool any = false;
     uint32_t c;
@@ -177,7 +177,7 @@ static bool seed_by_rendezvous(struct finder *f)
 }
 
 /* Uses the fastest message to and from known clocks. Returns whether a clock became known. */
-static bool seed_by_messages(struct finder *f)
+static bool seed_by_messages(struct clock_ctx *f)
 {
     uint32_t c;
 
@@ -216,7 +216,7 @@ static bool seed_by_messages(struct finder *f)
 
 /* ------------------------------------------------------------------ sweeps */
 
-static void time_rendezvous(struct finder *f)
+static void time_rendezvous(struct clock_ctx *f)
 {
     uint32_t m, i;
 
@@ -234,7 +234,7 @@ static void time_rendezvous(struct finder *f)
 }
 
 /* The median of one coordinate of some points. */
-static int64_t median_coordinate(struct finder *f, const struct point *p, size_t n, bool of_x)
+static int64_t median_coordinate(struct clock_ctx *f, const struct point *p, size_t n, bool of_x)
 {
     size_t i;
 
@@ -246,7 +246,7 @@ static int64_t median_coordinate(struct finder *f, const struct point *p, size_t
 /* The distance from the median below which two thirds of the points lie: for normally distributed
  * residuals the standard deviation. Coarse times can make that 0, so half of the 90th percentile is
  * a lower limit. */
-static double spread_of(struct finder *f, const struct point *p, size_t n)
+static double spread_of(struct clock_ctx *f, const struct point *p, size_t n)
 {
     int64_t mid = median_coordinate(f, p, n, false), two_thirds, nine_tenths;
     size_t i;
@@ -273,7 +273,7 @@ static void take_slope(struct point *p, size_t n, double drift, int64_t at_ns)
 
 /* The slope, or 0 where it is not significant; subtracted from the points, which are sorted by x.
  */
-static double take_drift(struct finder *f, struct point *p, size_t n, int64_t at_ns)
+static double take_drift(struct clock_ctx *f, struct point *p, size_t n, int64_t at_ns)
 {
     size_t third = n / 3;
     double dx, dy, drift, doubt;
@@ -298,7 +298,7 @@ static double take_drift(struct finder *f, struct point *p, size_t n, int64_t at
 /* The time of a rendezvous depends on the clock itself, the more the fewer participants it has.
  * This is the factor by which distances from the other clocks are wider than those from the
  * rendezvous. */
-static double widening_factor(const struct finder *f, uint32_t clock)
+static double widening_factor(const struct clock_ctx *f, uint32_t clock)
 {
     double participants = f->clock_first[clock + 1] - f->clock_first[clock], all = 0;
     uint32_t i;
@@ -311,7 +311,7 @@ static double widening_factor(const struct finder *f, uint32_t clock)
     return all > participants ? all / (all - participants) : 1;
 }
 
-static void fit_line(struct finder *f, uint32_t clock)
+static void fit_line(struct clock_ctx *f, uint32_t clock)
 {
     struct line *l = &f->lines[clock];
     size_t n = l->known ? points_of(f, clock) : 0;
@@ -327,7 +327,7 @@ static void fit_line(struct finder *f, uint32_t clock)
 }
 
 /* Makes all clocks relative to the first. */
-static void refer_to_first(struct finder *f)
+static void refer_to_first(struct clock_ctx *f)
 {
     struct line first = f->lines[0];
     uint32_t c;
@@ -343,7 +343,7 @@ static void refer_to_first(struct finder *f)
     }
 }
 
-static void sweep_clocks(struct finder *f)
+static void sweep_clocks(struct clock_ctx *f)
 {
     uint32_t c;
 
@@ -355,7 +355,7 @@ static void sweep_clocks(struct finder *f)
 
 /* ------------------------------------------------------------------ the tables */
 
-static enum rp_code allocate_tables(struct finder *f, struct rp_err *err)
+static enum rp_code allocate_tables(struct clock_ctx *f, struct rp_err *err)
 {
     const struct rp_clock_input *in = f->in;
 
@@ -380,7 +380,7 @@ static enum rp_code allocate_tables(struct finder *f, struct rp_err *err)
 }
 
 /* Clocks are numbered by their first rank, so that the first rank has clock 0. */
-static enum rp_code number_clocks(struct finder *f, struct rp_clocks *out, struct rp_err *err)
+static enum rp_code number_clocks(struct clock_ctx *f, struct rp_clocks *out, struct rp_err *err)
 {
     uint32_t *number = RP_ARENA_NEW(f->arena, uint32_t, f->in->nranks + 1);
     size_t r;
@@ -398,7 +398,7 @@ static enum rp_code number_clocks(struct finder *f, struct rp_clocks *out, struc
     return RP_OK;
 }
 
-static void copy_facts(struct finder *f, struct rp_clocks *out)
+static void copy_facts(struct clock_ctx *f, struct rp_clocks *out)
 {
     const struct rp_clock_input *in = f->in;
     size_t i;
@@ -438,7 +438,7 @@ static void copy_facts(struct finder *f, struct rp_clocks *out)
 
 /* ------------------------------------------------------------------ what is certain */
 
-static enum rp_code gather_constraints(struct finder *f, struct rp_clock_facts *facts,
+static enum rp_code gather_constraints(struct clock_ctx *f, struct rp_clock_facts *facts,
                                        struct rp_err *err)
 {
     bool *known = RP_ARENA_NEW(f->arena, bool, f->nclocks + 1);
@@ -489,7 +489,7 @@ static int64_t uncertainty(const struct line *l, int64_t low_ns, int64_t high_ns
     return spread;
 }
 
-static void put_clocks(const struct finder *f, const int64_t *low, const int64_t *high,
+static void put_clocks(const struct clock_ctx *f, const int64_t *low, const int64_t *high,
                        struct rp_clocks *out)
 {
     size_t r;
@@ -516,7 +516,7 @@ static void put_clocks(const struct finder *f, const int64_t *low, const int64_t
 }
 
 /* Rendezvous of more than one clock. */
-static size_t count_rendezvous(const struct finder *f)
+static size_t count_rendezvous(const struct clock_ctx *f)
 {
     size_t m, n = 0;
     uint32_t i;
@@ -530,7 +530,8 @@ static size_t count_rendezvous(const struct finder *f)
     return n;
 }
 
-static enum rp_code apply_constraints(struct finder *f, struct rp_clocks *out, struct rp_err *err)
+static enum rp_code apply_constraints(struct clock_ctx *f, struct rp_clocks *out,
+                                      struct rp_err *err)
 {
     int64_t *adjust = RP_ARENA_NEW(f->arena, int64_t, f->nclocks + 1);
     int64_t *low = RP_ARENA_NEW(f->arena, int64_t, f->nclocks + 1);
@@ -562,7 +563,7 @@ static enum rp_code apply_constraints(struct finder *f, struct rp_clocks *out, s
 enum rp_code rp_clocks_find(const struct rp_clock_input *in, struct rp_arena *arena,
                             struct rp_clocks *out, struct rp_err *err)
 {
-    struct finder f = {.in = in, .arena = arena};
+    struct clock_ctx f = {.in = in, .arena = arena};
     bool swept = false;
     int i;
 

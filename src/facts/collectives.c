@@ -48,7 +48,7 @@ struct found {
     uint32_t stream;
 };
 
-struct gatherer {
+struct collective_ctx {
     const struct rp_work *work;
     const struct rp_trace *t;
     struct rp_collectives *out;
@@ -63,7 +63,8 @@ struct gatherer {
     RP_VEC(struct found) found;
 };
 
-static enum rp_code keep_text(struct gatherer *g, rp_str s, const char **out, struct rp_err *err)
+static enum rp_code keep_text(struct collective_ctx *g, rp_str s, const char **out,
+                              struct rp_err *err)
 {
     uint32_t at;
 
@@ -87,7 +88,7 @@ static int64_t bytes_of(int64_t elements, int64_t item_bytes)
     return bytes;
 }
 
-static enum rp_code set_group(struct gatherer *g, const struct rp_coll_facts *f,
+static enum rp_code set_group(struct collective_ctx *g, const struct rp_coll_facts *f,
                               struct rp_collective *c, struct rp_err *err)
 {
     if (f->group != RP_NONE) {
@@ -119,7 +120,7 @@ static void look_at_group(struct rp_collectives *out, const struct rp_collective
 }
 
 /* The key of c includes its ordinal among those that look the same. */
-static enum rp_code set_key(struct gatherer *g, struct rp_collective *c, struct rp_err *err)
+static enum rp_code set_key(struct collective_ctx *g, struct rp_collective *c, struct rp_err *err)
 {
     uint64_t words[3] = {c->name_hash, (uint64_t)c->in_bytes, 0};
     uint32_t before;
@@ -138,7 +139,7 @@ static enum rp_code set_key(struct gatherer *g, struct rp_collective *c, struct 
     return RP_OK;
 }
 
-static enum rp_code add_collective(struct gatherer *g, const struct found *found,
+static enum rp_code add_collective(struct collective_ctx *g, const struct found *found,
                                    struct rp_err *err)
 {
     rp_event e = found->event;
@@ -205,7 +206,7 @@ static void sort_streams(const struct rp_work *w, uint32_t *at, size_t n)
 }
 
 /* Numbers the streams that hold communication. */
-static enum rp_code place_streams(struct gatherer *g, struct rp_err *err)
+static enum rp_code place_streams(struct collective_ctx *g, struct rp_err *err)
 {
     const struct rp_work *w = g->work;
     uint32_t s;
@@ -252,7 +253,7 @@ bool rp_event_is_host_collective(const struct rp_trace *t, rp_event e)
 
 RP_ORDER(by_start, struct found, RP_UP(begin_ns), RP_UP(seq))
 
-static enum rp_code find_kernels(struct gatherer *g, struct rp_err *err)
+static enum rp_code find_kernels(struct collective_ctx *g, struct rp_err *err)
 {
     const struct rp_work *w = g->work;
     size_t i;
@@ -270,7 +271,8 @@ static enum rp_code find_kernels(struct gatherer *g, struct rp_err *err)
 }
 
 /* The spans of all threads form one stream. */
-static enum rp_code find_spans(struct gatherer *g, const struct rp_scope *scope, struct rp_err *err)
+static enum rp_code find_spans(struct collective_ctx *g, const struct rp_scope *scope,
+                               struct rp_err *err)
 {
     const struct rp_trace *t = g->t;
     rp_event e;
@@ -289,7 +291,7 @@ static enum rp_code find_spans(struct gatherer *g, const struct rp_scope *scope,
     return RP_OK;
 }
 
-static enum rp_code gather_collectives(struct gatherer *g, const struct rp_scope *scope,
+static enum rp_code gather_collectives(struct collective_ctx *g, const struct rp_scope *scope,
                                        struct rp_err *err)
 {
     size_t i;
@@ -311,7 +313,7 @@ enum rp_code rp_collectives_init(struct rp_collectives *out, const struct rp_wor
                                  const struct rp_scope *scope, struct rp_arena *arena,
                                  struct rp_err *err)
 {
-    struct gatherer g = {.work = work, .t = work->trace, .out = out, .arena = arena};
+    struct collective_ctx g = {.work = work, .t = work->trace, .out = out, .arena = arena};
     enum rp_code code;
 
     *out = (struct rp_collectives){.sequenced = true, .grouped = true};

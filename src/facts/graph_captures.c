@@ -26,7 +26,7 @@ struct window {
     int64_t begin_ns, end_ns;
 };
 
-struct finder {
+struct capture_ctx {
     const struct rp_trace *t;
     uint8_t *what; /* by name */
     RP_VEC(struct edge) edges;
@@ -43,7 +43,7 @@ static uint8_t what_is(const char *name)
                                                                                       : NEITHER;
 }
 
-static uint8_t what_of(struct finder *f, rp_event e)
+static uint8_t what_of(struct capture_ctx *f, rp_event e)
 {
     rp_str name = f->t->ev.name[e];
 
@@ -62,7 +62,7 @@ static uint32_t process_of(const struct rp_trace *t, rp_event e)
     return t->tracks[t->ev.track[e]].process;
 }
 
-static enum rp_code find_edges(struct finder *f, struct rp_err *err)
+static enum rp_code find_edges(struct capture_ctx *f, struct rp_err *err)
 {
     const struct rp_trace *t = f->t;
 
@@ -85,7 +85,7 @@ static enum rp_code find_edges(struct finder *f, struct rp_err *err)
 
 RP_ORDER(by_time, struct edge, RP_UP(process), RP_UP(at_ns), RP_DOWN(step))
 
-static enum rp_code make_windows(struct finder *f, struct rp_err *err)
+static enum rp_code make_windows(struct capture_ctx *f, struct rp_err *err)
 {
     struct window w = {0};
     int depth = 0;
@@ -107,7 +107,7 @@ static enum rp_code make_windows(struct finder *f, struct rp_err *err)
     return RP_OK;
 }
 
-static bool is_inside(const struct finder *f, uint32_t process, int64_t at_ns)
+static bool is_inside(const struct capture_ctx *f, uint32_t process, int64_t at_ns)
 {
     const struct window *w = f->windows.at;
     size_t i;
@@ -134,7 +134,7 @@ static rp_event last_call(const struct rp_trace *t, uint32_t link)
     return last;
 }
 
-static enum rp_code count_captured(struct finder *f, int64_t *out, struct rp_err *err)
+static enum rp_code count_captured(struct capture_ctx *f, int64_t *out, struct rp_err *err)
 {
     const struct rp_trace *t = f->t;
 
@@ -155,7 +155,7 @@ static enum rp_code count_captured(struct finder *f, int64_t *out, struct rp_err
 
 enum rp_code rp_captured_launches(const struct rp_trace *trace, int64_t *out, struct rp_err *err)
 {
-    struct finder f = {.t = trace, .what = calloc(trace->str.n + 1, 1)};
+    struct capture_ctx f = {.t = trace, .what = calloc(trace->str.n + 1, 1)};
     enum rp_code code;
 
     *out = 0;

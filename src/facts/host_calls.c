@@ -24,7 +24,7 @@ static const struct rp_field host_calls_fields[] = {
 const struct rp_type rp_host_calls_type = {"host_calls", sizeof(struct rp_host_calls),
                                            host_calls_fields, NULL};
 
-struct collector {
+struct call_ctx {
     const struct rp_trace *t;
     const struct rp_scope *scope;
     struct rp_host_calls *out;
@@ -35,7 +35,7 @@ struct collector {
     RP_VEC(char) text;
 };
 
-static bool is_call(const struct collector *c, rp_event e)
+static bool is_call(const struct call_ctx *c, rp_event e)
 {
     const struct rp_events *ev = &c->t->ev;
 
@@ -55,7 +55,7 @@ static bool is_call(const struct collector *c, rp_event e)
     }
 }
 
-static bool in_scope(const struct collector *c, rp_event e)
+static bool in_scope(const struct call_ctx *c, rp_event e)
 {
     int64_t ts = c->t->ev.ts_ns[e];
 
@@ -63,7 +63,7 @@ static bool in_scope(const struct collector *c, rp_event e)
 }
 
 /* Self times of all calls; parents come before their children. */
-static enum rp_code measure_self_times(struct collector *c, struct rp_err *err)
+static enum rp_code measure_self_times(struct call_ctx *c, struct rp_err *err)
 {
     const struct rp_events *ev = &c->t->ev;
     rp_event e, p;
@@ -83,7 +83,7 @@ static enum rp_code measure_self_times(struct collector *c, struct rp_err *err)
 }
 
 /* Without the number after '#', which counts calls. */
-static enum rp_code plain_name(struct collector *c, rp_str s, struct rp_err *err)
+static enum rp_code plain_name(struct call_ctx *c, rp_str s, struct rp_err *err)
 {
     const char *p = rp_trace_str(c->t, s), *end = p + rp_trace_str_len(c->t, s);
 
@@ -106,8 +106,7 @@ static uint8_t flags_of(const char *name)
                      (!strncmp(name, "Profiler", 8) ? RP_CALL_STEP : 0));
 }
 
-static enum rp_code add_name(struct collector *c, const char *name, uint8_t kind,
-                             struct rp_err *err)
+static enum rp_code add_name(struct call_ctx *c, const char *name, uint8_t kind, struct rp_err *err)
 {
     RP_TRY(rp_vec_push(&c->out->names, rp_arena_text(c->arena, name), err));
     RP_TRY(rp_vec_push(&c->out->kind, kind, err));
@@ -116,7 +115,7 @@ static enum rp_code add_name(struct collector *c, const char *name, uint8_t kind
 }
 
 /* The index of the name of a call, added on first use. */
-static enum rp_code name_of(struct collector *c, rp_event e, uint32_t *name, struct rp_err *err)
+static enum rp_code name_of(struct call_ctx *c, rp_event e, uint32_t *name, struct rp_err *err)
 {
     rp_str s = c->t->ev.name[e];
 
@@ -132,7 +131,7 @@ static enum rp_code name_of(struct collector *c, rp_event e, uint32_t *name, str
 }
 
 /* Counts calls by name in begin[name], and notes the slow ones. */
-static enum rp_code count_calls(struct collector *c, int64_t floor_ns, struct rp_err *err)
+static enum rp_code count_calls(struct call_ctx *c, int64_t floor_ns, struct rp_err *err)
 {
     uint32_t name;
     rp_event e;
@@ -155,7 +154,7 @@ static enum rp_code count_calls(struct collector *c, int64_t floor_ns, struct rp
 }
 
 /* Groups the self times by name. */
-static enum rp_code place_times(struct collector *c, struct rp_err *err)
+static enum rp_code place_times(struct call_ctx *c, struct rp_err *err)
 {
     struct rp_host_calls *out = c->out;
     uint32_t i, sum = 0;
@@ -184,7 +183,7 @@ enum rp_code rp_host_calls_init(struct rp_host_calls *out, const struct rp_trace
                                 struct rp_arena *arena, struct rp_err *err)
 {
     static const struct rp_scope whole = {0};
-    struct collector c = {.t = trace, .scope = scope ? scope : &whole, .out = out, .arena = arena};
+    struct call_ctx c = {.t = trace, .scope = scope ? scope : &whole, .out = out, .arena = arena};
     enum rp_code code;
 
     *out = (struct rp_host_calls){0};

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct finder {
+struct transfer_ctx {
     const struct rp_trace *t;
     rp_tensor_transfer_vec *out;
     struct rp_arg_key edge, from, to, name, bytes;
@@ -54,7 +54,7 @@ static uint64_t node_key(uint32_t process, const char *node)
     return rp_hash_join(rp_hash_bytes(node, strlen(node)), process);
 }
 
-static enum rp_code note_node(struct finder *f, rp_event e)
+static enum rp_code note_node(struct transfer_ctx *f, rp_event e)
 {
     uint32_t process = f->t->tracks[f->t->ev.track[e]].process;
     uint64_t key;
@@ -67,7 +67,7 @@ static enum rp_code note_node(struct finder *f, rp_event e)
     return rp_map_put(&f->last_of, key, e, f->err);
 }
 
-static enum rp_code note_receive(struct finder *f, rp_event e, rp_str edge)
+static enum rp_code note_receive(struct transfer_ctx *f, rp_event e, rp_str edge)
 {
     struct rp_tensor_transfer x = {.begin_ns = f->t->ev.ts_ns[e],
                                    .end_ns = rp_event_end_ns(f->t, e),
@@ -85,7 +85,7 @@ static enum rp_code note_receive(struct finder *f, rp_event e, rp_str edge)
     return rp_vec_push(f->out, x, f->err);
 }
 
-static void find_producer(struct finder *f, struct rp_tensor_transfer *x)
+static void find_producer(struct transfer_ctx *f, struct rp_tensor_transfer *x)
 {
     const char *node = producer_of(rp_trace_str(f->t, x->edge));
     rp_event e, first = RP_NONE;
@@ -105,7 +105,7 @@ static void find_producer(struct finder *f, struct rp_tensor_transfer *x)
 
 RP_ORDER(by_begin, struct rp_tensor_transfer, RP_UP(begin_ns), RP_UP(receive))
 
-static enum rp_code find_transfers(struct finder *f)
+static enum rp_code find_transfers(struct transfer_ctx *f)
 {
     const struct rp_trace *t = f->t;
     rp_event e;
@@ -139,7 +139,7 @@ static enum rp_code find_transfers(struct finder *f)
 enum rp_code rp_tensor_transfers_find(const struct rp_trace *t, rp_tensor_transfer_vec *out,
                                       struct rp_err *err)
 {
-    struct finder f = {.t = t, .out = out, .err = err};
+    struct transfer_ctx f = {.t = t, .out = out, .err = err};
     enum rp_code code;
 
     out->n = 0;

@@ -17,7 +17,7 @@
 const char *const rp_work_class_names[RP_WORK_CLASSES] = {
     [RP_WORK_COMPUTE] = "compute", [RP_WORK_COMM] = "comm", [RP_WORK_MEMORY] = "memory"};
 
-struct collector {
+struct work_ctx {
     const struct rp_trace *t;
     struct rp_work *out;
     struct rp_arg_key stream, correlation;
@@ -40,7 +40,7 @@ static uint8_t class_of(const struct rp_trace *t, rp_event e)
 
 /* Both have the argument with the same value: 5 equals 5.0 but not "5". Needed because flow arrows
  * link events without it too. */
-static bool same_correlation(const struct collector *c, rp_event a, rp_event b)
+static bool same_correlation(const struct work_ctx *c, rp_event a, rp_event b)
 {
     struct rp_arg x, y;
 
@@ -55,7 +55,7 @@ static bool same_correlation(const struct collector *c, rp_event a, rp_event b)
 }
 
 /* The call that launched e; sets the item's flags. */
-static rp_event launch_of(const struct collector *c, rp_event e, uint8_t *flags)
+static rp_event launch_of(const struct work_ctx *c, rp_event e, uint8_t *flags)
 {
     const struct rp_trace *t = c->t;
     rp_link link = t->ev.link[e];
@@ -89,7 +89,7 @@ static rp_event launch_of(const struct collector *c, rp_event e, uint8_t *flags)
     return best;
 }
 
-static enum rp_code stream_of(struct collector *c, rp_event e, uint32_t *out, struct rp_err *err)
+static enum rp_code stream_of(struct work_ctx *c, rp_event e, uint32_t *out, struct rp_err *err)
 {
     const struct rp_track_info *track = &c->t->tracks[c->t->ev.track[e]];
     struct rp_work_stream s = {.process = track->process,
@@ -113,7 +113,7 @@ static enum rp_code stream_of(struct collector *c, rp_event e, uint32_t *out, st
     return RP_OK;
 }
 
-static bool in_scope(const struct collector *c, const struct rp_work_item *item)
+static bool in_scope(const struct work_ctx *c, const struct rp_work_item *item)
 {
     int64_t at = item->begin_ns;
 
@@ -124,7 +124,7 @@ static bool in_scope(const struct collector *c, const struct rp_work_item *item)
     return at >= c->scope.begin_ns && at < c->scope.end_ns;
 }
 
-static enum rp_code collect_work(struct collector *c, rp_event e, struct rp_err *err)
+static enum rp_code collect_work(struct work_ctx *c, rp_event e, struct rp_err *err)
 {
     struct rp_work_item item = {.begin_ns = c->t->ev.ts_ns[e],
                                 .end_ns = rp_event_end_ns(c->t, e),
@@ -165,7 +165,7 @@ static void put_in_order(struct rp_work *w)
         }
 }
 
-static enum rp_code collect_all(struct collector *c, struct rp_err *err)
+static enum rp_code collect_all(struct work_ctx *c, struct rp_err *err)
 {
     const struct rp_trace *t = c->t;
     rp_track track;
@@ -187,7 +187,7 @@ static enum rp_code collect_all(struct collector *c, struct rp_err *err)
 enum rp_code rp_work_init(struct rp_work *out, const struct rp_trace *trace,
                           const struct rp_scope *scope, struct rp_err *err)
 {
-    struct collector c = {.t = trace, .out = out};
+    struct work_ctx c = {.t = trace, .out = out};
     enum rp_code code;
 
     *out = (struct rp_work){.trace = trace};

@@ -26,7 +26,7 @@
 #define TIME_MAX_US (INT64_MAX / 4000)
 #define FIELDS      8
 
-struct reader {
+struct log_reader {
     struct rp_builder *b;
     const char *at, *end;
     const char *text; /* the content */
@@ -49,7 +49,7 @@ struct word {
 
 /* ------------------------------------------------------------------ lines and words */
 
-static bool next_line(struct reader *r, struct word *out)
+static bool next_line(struct log_reader *r, struct word *out)
 {
     const char *nl;
 
@@ -110,7 +110,7 @@ static bool parse_bool(struct word w, bool *out)
 
 /* ------------------------------------------------------------------ names of keys */
 
-static enum rp_code name_key(struct reader *r, struct word name, struct word key, size_t part,
+static enum rp_code name_key(struct log_reader *r, struct word name, struct word key, size_t part,
                              bool parts)
 {
     char text[300];
@@ -145,9 +145,9 @@ static bool next_word(struct word *rest, struct word *out)
 }
 
 /* "name: key key ..." a line; a tensor of several keys has as many parts. */
-static enum rp_code read_keys(struct reader *r, const char *text, size_t n)
+static enum rp_code read_keys(struct log_reader *r, const char *text, size_t n)
 {
-    struct reader lines = {.at = text, .end = text + n};
+    struct log_reader lines = {.at = text, .end = text + n};
     struct word line, rest, again, key;
 
     while (next_line(&lines, &line)) {
@@ -167,7 +167,7 @@ static enum rp_code read_keys(struct reader *r, const char *text, size_t n)
 }
 
 /* Beside the log, or in the parent folder. A missing or unreadable file is ignored. */
-static enum rp_code find_keys(struct reader *r, const char *log, const struct rp_limits *limits)
+static enum rp_code find_keys(struct log_reader *r, const char *log, const struct rp_limits *limits)
 {
     static const char *const places[] = {"key_dict.txt", "../key_dict.txt"};
     const char *slash = strrchr(log, '/');
@@ -196,7 +196,7 @@ static enum rp_code find_keys(struct reader *r, const char *log, const struct rp
 
 /* ------------------------------------------------------------------ events */
 
-static enum rp_code tensor_of(struct reader *r, int64_t key, rp_str *out)
+static enum rp_code tensor_of(struct log_reader *r, int64_t key, rp_str *out)
 {
     uint32_t known = rp_map_get(&r->name_of, (uint64_t)key);
     char text[32];
@@ -211,7 +211,7 @@ static enum rp_code tensor_of(struct reader *r, int64_t key, rp_str *out)
 }
 
 /* "tensor.PUSH_REQ" */
-static enum rp_code event_name(struct reader *r, rp_str tensor, const char *what, rp_str *out)
+static enum rp_code event_name(struct log_reader *r, rp_str tensor, const char *what, rp_str *out)
 {
     char text[400];
     size_t len;
@@ -221,7 +221,7 @@ static enum rp_code event_name(struct reader *r, rp_str tensor, const char *what
     return rp_builder_intern(r->b, text, (size_t)n, out, r->err);
 }
 
-static enum rp_code name_process(struct reader *r, uint32_t process, rp_track track,
+static enum rp_code name_process(struct log_reader *r, uint32_t process, rp_track track,
                                  const char *name)
 {
     struct rp_origin origin = {.phase = 'M', .kind = RP_KIND_METADATA};
@@ -253,7 +253,7 @@ struct message {
     bool starts, push, request;
 };
 
-static enum rp_code add_message(struct reader *r, const struct message *m)
+static enum rp_code add_message(struct log_reader *r, const struct message *m)
 {
     static const char *const kinds[] = {"PULL_RES", "PULL_REQ", "PUSH_RES", "PUSH_REQ"};
     int kind = (m->push ? 2 : 0) + (m->request ? 1 : 0);
@@ -288,7 +288,7 @@ static enum rp_code add_message(struct reader *r, const struct message *m)
     return rp_builder_add(r->b, &raw, r->err);
 }
 
-static enum rp_code read_message(struct reader *r, struct word line)
+static enum rp_code read_message(struct log_reader *r, struct word line)
 {
     struct word w[FIELDS];
     struct message m;
@@ -305,7 +305,7 @@ static enum rp_code read_message(struct reader *r, struct word line)
     return add_message(r, &m);
 }
 
-static enum rp_code read_operation(struct reader *r, struct word line)
+static enum rp_code read_operation(struct log_reader *r, struct word line)
 {
     struct word w[FIELDS];
     size_t n = split_line(line, ":,", w);
@@ -350,7 +350,7 @@ static bool is_operation(struct word line)
 static enum rp_sniff sniff_log(const uint8_t *head, size_t n, const char *file)
 {
     static const char *const roles[] = {"role=worker,", "role=server,", "role=scheduler,"};
-    struct reader r = {.at = (const char *)head, .end = (const char *)head + n};
+    struct log_reader r = {.at = (const char *)head, .end = (const char *)head + n};
     struct word line;
     size_t i;
 
@@ -363,7 +363,7 @@ static enum rp_sniff sniff_log(const uint8_t *head, size_t n, const char *file)
     return is_operation(line) ? RP_SNIFF_CERTAIN : RP_SNIFF_NO;
 }
 
-static enum rp_code prepare_reader(struct reader *r)
+static enum rp_code prepare_reader(struct log_reader *r)
 {
     struct rp_origin o = {.kind = RP_KIND_TRANSFER, .has_category = 1};
     struct rp_trace *t = rp_builder_borrow_trace(r->b);
@@ -386,7 +386,7 @@ static enum rp_code prepare_reader(struct reader *r)
     return rp_builder_intern(r->b, "byteps-log", 10, &t->format, r->err);
 }
 
-static enum rp_code read_lines(struct reader *r, const struct rp_read_options *options)
+static enum rp_code read_lines(struct log_reader *r, const struct rp_read_options *options)
 {
     struct word line;
 
@@ -406,7 +406,7 @@ static enum rp_code read_lines(struct reader *r, const struct rp_read_options *o
 static enum rp_code read_log(struct rp_input *in, const struct rp_read_options *options,
                              struct rp_import *to, struct rp_err *err)
 {
-    struct reader r = {.err = err};
+    struct log_reader r = {.err = err};
     const struct rp_limits *limits = options ? options->limits : NULL;
     const uint8_t *bytes;
     struct word first = {0};

@@ -182,7 +182,7 @@ _Noreturn static void run_child(const char *folder, int to)
 
 /* -------------------------------------------------------------------------- the parent's side */
 
-struct reader {
+struct child_reader {
     struct rp_ctf_other *other;
     int fd;
     RP_VEC(uint8_t) bytes;
@@ -247,7 +247,7 @@ static enum rp_code bad_message(struct rp_err *err)
     return rp_err_set(err, RP_IO, "invalid data from the libbabeltrace2 process");
 }
 
-static enum rp_code take_event(struct reader *r, struct fields *f, struct rp_err *err)
+static enum rp_code take_event(struct child_reader *r, struct fields *f, struct rp_err *err)
 {
     const struct rp_read_options *o = r->other->t.options;
     struct rp_ctf_other_row e = {.name = get_text(f)};
@@ -270,7 +270,8 @@ static enum rp_code take_event(struct reader *r, struct fields *f, struct rp_err
     return rp_ctf_other_event(r->other, &e, err);
 }
 
-static enum rp_code take_message(struct reader *r, const uint8_t *at, size_t n, struct rp_err *err)
+static enum rp_code take_message(struct child_reader *r, const uint8_t *at, size_t n,
+                                 struct rp_err *err)
 {
     struct rp_health *health = r->other->t.health;
     struct fields f = {at + 1, at + n, false};
@@ -301,7 +302,7 @@ static enum rp_code take_message(struct reader *r, const uint8_t *at, size_t n, 
 }
 
 /* All complete messages in the buffer. */
-static enum rp_code take_messages(struct reader *r, struct rp_err *err)
+static enum rp_code take_messages(struct child_reader *r, struct rp_err *err)
 {
     while (r->bytes.n - r->at >= 5) {
         uint32_t n;
@@ -325,7 +326,7 @@ static enum rp_code never_ends(struct rp_err *err)
     return rp_err_set(err, RP_FORMAT, "is damaged: libbabeltrace2 does not finish reading it");
 }
 
-static enum rp_code receive_events(struct reader *r, struct rp_err *err)
+static enum rp_code receive_events(struct child_reader *r, struct rp_err *err)
 {
     while (!r->ended) { /* the pipe may stay open: other forked processes may have inherited it */
         struct pollfd there = {.fd = r->fd, .events = POLLIN};
@@ -359,7 +360,7 @@ static enum rp_code judge_end(int status, struct rp_err *err)
                       WEXITSTATUS(status));
 }
 
-static enum rp_code run(struct reader *r, const char *folder, struct rp_err *err)
+static enum rp_code run(struct child_reader *r, const char *folder, struct rp_err *err)
 {
     int fds[2], status = 0;
     enum rp_code code;
@@ -383,7 +384,7 @@ static enum rp_code run(struct reader *r, const char *folder, struct rp_err *err
 }
 
 /* With salvage the events before the damage are kept. */
-static enum rp_code finish_trace(struct reader *r, enum rp_code code,
+static enum rp_code finish_trace(struct child_reader *r, enum rp_code code,
                                  const struct rp_read_options *options, struct rp_err *err)
 {
     struct rp_ctf_other *o = r->other;
@@ -405,7 +406,7 @@ enum rp_code rp_ctf_read_other(struct rp_input *in, const char *folder,
 {
     int64_t began = rp_proto_now_ns();
     struct rp_ctf_other other = {0};
-    struct reader r = {.other = &other};
+    struct child_reader r = {.other = &other};
     enum rp_code code;
 
     code = rp_proto_trace_init(&other.t, in, options, "ctf", err);

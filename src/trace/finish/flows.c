@@ -10,7 +10,7 @@
 #include "trace/finish/finish.h"
 #include "trace/finish/nest.h"
 
-struct binder {
+struct flow_ctx {
     struct rp_builder *b;
     struct rp_nest nest;
     rp_row_vec perm, begin; /* flows by track and time */
@@ -41,7 +41,7 @@ void rp_build_launch_flow_names(const struct rp_builder *b, rp_str names[4])
 }
 
 /* Enters the span and notes it as a candidate for arrows at its start. */
-static enum rp_code enter_span(struct binder *w, rp_event e, struct rp_err *err)
+static enum rp_code enter_span(struct flow_ctx *w, rp_event e, struct rp_err *err)
 {
     struct rp_build_events *ev = &w->b->ev;
     int64_t ts = ev->ts_ns.at[e];
@@ -64,7 +64,7 @@ static enum rp_code enter_span(struct binder *w, rp_event e, struct rp_err *err)
                          err);
 }
 
-static rp_event bind_arrow(struct binder *w, uint32_t flow)
+static rp_event bind_arrow(struct flow_ctx *w, uint32_t flow)
 {
     int64_t ts = w->b->flows.ts_ns.at[flow];
     rp_event best;
@@ -80,7 +80,7 @@ static rp_event bind_arrow(struct binder *w, uint32_t flow)
     return rp_nest_top(&w->nest);
 }
 
-static enum rp_code bind_track(struct binder *w, uint32_t track, struct rp_err *err)
+static enum rp_code bind_track(struct flow_ctx *w, uint32_t track, struct rp_err *err)
 {
     const struct rp_track_info *t = &w->b->tracks.at[track];
     uint32_t k = w->begin.at[track], end = w->begin.at[track + 1];
@@ -102,7 +102,7 @@ static enum rp_code bind_track(struct binder *w, uint32_t track, struct rp_err *
     return RP_OK;
 }
 
-static enum rp_code bind_all(struct binder *w, struct rp_err *err)
+static enum rp_code bind_all(struct flow_ctx *w, struct rp_err *err)
 {
     struct rp_build_flows *flows = &w->b->flows;
     struct rp_sort_keys keys = {.n = flows->n,
@@ -122,7 +122,7 @@ static enum rp_code bind_all(struct binder *w, struct rp_err *err)
 
 enum rp_code rp_pass_flows(struct rp_builder *b, struct rp_err *err)
 {
-    struct binder w = {.b = b};
+    struct flow_ctx w = {.b = b};
     enum rp_code code;
 
     if (b->flows.n == 0)

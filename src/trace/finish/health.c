@@ -23,7 +23,7 @@ struct span {
 
 enum { MIXED = RP_NONE - 1 }; /* a track whose events belong to different groups */
 
-struct counting {
+struct health_ctx {
     struct rp_builder *b;
     bool streams;      /* device work on streams, or spans on threads */
     struct rp_map map; /* hash of a group -> group */
@@ -42,7 +42,7 @@ static bool same_id(struct rp_plain_id a, struct rp_plain_id b)
     return a.value == b.value && a.is_text == b.is_text;
 }
 
-static enum rp_code intern_group(struct counting *w, struct group g, uint32_t *out,
+static enum rp_code intern_group(struct health_ctx *w, struct group g, uint32_t *out,
                                  struct rp_err *err)
 {
     uint32_t fresh = (uint32_t)w->groups.n;
@@ -96,13 +96,13 @@ static struct rp_plain_id id_of_arg(const struct rp_builder *b, const struct rp_
     return rp_plain_text(&b->str, arg->v.s);
 }
 
-static bool takes_part(const struct counting *w, rp_event e)
+static bool takes_part(const struct health_ctx *w, rp_event e)
 {
     return (rp_build_origin_of(w->b, e)->flags & (w->streams ? RP_ORIGIN_GPU : RP_ORIGIN_NESTS)) &&
            w->b->ev.ts_ns.at[e] != RP_NO_TS;
 }
 
-static enum rp_code group_of_event(struct counting *w, const struct rp_track_info *t, rp_event e,
+static enum rp_code group_of_event(struct health_ctx *w, const struct rp_track_info *t, rp_event e,
                                    uint32_t *out, struct rp_err *err)
 {
     const struct rp_args *args = &w->b->trace->args;
@@ -117,7 +117,7 @@ static enum rp_code group_of_event(struct counting *w, const struct rp_track_inf
 }
 
 /* The number of the stream if it is an integer argument, as it nearly always is. */
-static bool stream_number(const struct counting *w, rp_event e, int64_t *number)
+static bool stream_number(const struct health_ctx *w, rp_event e, int64_t *number)
 {
     const struct rp_args *args = &w->b->trace->args;
     uint16_t shape = w->b->ev.shape.at[e];
@@ -130,7 +130,7 @@ static bool stream_number(const struct counting *w, rp_event e, int64_t *number)
 }
 
 /* A track of several groups is sorted, and so is everything in those groups. */
-static uint32_t join_group(struct counting *w, uint32_t mine, uint32_t group)
+static uint32_t join_group(struct health_ctx *w, uint32_t mine, uint32_t group)
 {
     if (mine == group)
         return mine;
@@ -144,7 +144,7 @@ static uint32_t join_group(struct counting *w, uint32_t mine, uint32_t group)
     return MIXED;
 }
 
-static enum rp_code group_track(struct counting *w, const struct rp_track_info *track,
+static enum rp_code group_track(struct health_ctx *w, const struct rp_track_info *track,
                                 uint32_t *mine, struct rp_err *err)
 {
     int64_t number, last = 0;
@@ -171,7 +171,7 @@ static enum rp_code group_track(struct counting *w, const struct rp_track_info *
 }
 
 /* The group of each track, and how many tracks each group has. */
-static enum rp_code group_tracks(struct counting *w, struct rp_err *err)
+static enum rp_code group_tracks(struct health_ctx *w, struct rp_err *err)
 {
     size_t t;
 
@@ -190,7 +190,8 @@ static int64_t end_of(int64_t begin, int64_t dur)
                : end;
 }
 
-static void add_overlap(struct counting *w, int64_t begin, int64_t end, int64_t *until, bool first)
+static void add_overlap(struct health_ctx *w, int64_t begin, int64_t end, int64_t *until,
+                        bool first)
 {
     int64_t common;
 
@@ -204,7 +205,7 @@ static void add_overlap(struct counting *w, int64_t begin, int64_t end, int64_t 
         *until = end;
 }
 
-static enum rp_code add_nested(struct counting *w, int64_t begin, int64_t end, struct rp_err *err)
+static enum rp_code add_nested(struct health_ctx *w, int64_t begin, int64_t end, struct rp_err *err)
 {
     while (w->stack.n && w->stack.at[w->stack.n - 1] <= begin)
         w->stack.n--;
@@ -216,7 +217,7 @@ static enum rp_code add_nested(struct counting *w, int64_t begin, int64_t end, s
 }
 
 /* A track that is a group is in order already, except that on streams shorter work comes first. */
-static enum rp_code count_track(struct counting *w, const struct rp_track_info *t,
+static enum rp_code count_track(struct health_ctx *w, const struct rp_track_info *t,
                                 struct rp_err *err)
 {
     const int64_t *ts = w->b->ev.ts_ns.at, *dur = w->b->ev.dur_ns.at;
@@ -243,7 +244,7 @@ static enum rp_code count_track(struct counting *w, const struct rp_track_info *
     return RP_OK;
 }
 
-static enum rp_code gather_group(struct counting *w, const struct rp_track_info *t,
+static enum rp_code gather_group(struct health_ctx *w, const struct rp_track_info *t,
                                  struct rp_err *err)
 {
     struct span span;
@@ -273,7 +274,7 @@ static int by_group(const void *pa, const void *pb, void *user)
     return a->dur == b->dur ? 0 : a->dur < b->dur ? -sign : sign;
 }
 
-static enum rp_code count_gathered(struct counting *w, struct rp_err *err)
+static enum rp_code count_gathered(struct health_ctx *w, struct rp_err *err)
 {
     int64_t until = 0;
     size_t i;
@@ -294,7 +295,7 @@ static enum rp_code count_gathered(struct counting *w, struct rp_err *err)
     return RP_OK;
 }
 
-static enum rp_code count_groups(struct counting *w, struct rp_err *err)
+static enum rp_code count_groups(struct health_ctx *w, struct rp_err *err)
 {
     const struct rp_args *args = &w->b->trace->args;
     uint32_t t, s;
@@ -317,7 +318,7 @@ static enum rp_code count_groups(struct counting *w, struct rp_err *err)
     return count_gathered(w, err);
 }
 
-static enum rp_code count_health(struct counting *w, struct rp_err *err)
+static enum rp_code count_health(struct health_ctx *w, struct rp_err *err)
 {
     enum rp_code code = count_groups(w, err);
 
@@ -333,7 +334,7 @@ static enum rp_code count_health(struct counting *w, struct rp_err *err)
 
 enum rp_code rp_pass_health(struct rp_builder *b, struct rp_err *err)
 {
-    struct counting streams = {.b = b, .streams = true}, threads = {.b = b};
+    struct health_ctx streams = {.b = b, .streams = true}, threads = {.b = b};
 
     RP_TRY(count_health(&streams, err));
     RP_TRY(count_health(&threads, err));

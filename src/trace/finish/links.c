@@ -13,7 +13,7 @@
 
 #include <stdlib.h>
 
-struct linker {
+struct link_ctx {
     struct rp_builder *b;
     RP_VEC(uint8_t) has_host; /* by link */
     rp_id_vec id;
@@ -28,7 +28,7 @@ static bool on_device(const struct rp_builder *b, rp_event e)
            b->tracks.at[b->ev.track.at[e]].kind == RP_TRACK_STREAM;
 }
 
-static bool lacks_host(const struct linker *w, rp_event e)
+static bool lacks_host(const struct link_ctx *w, rp_event e)
 {
     uint32_t link = w->b->ev.link.at[e];
 
@@ -37,7 +37,7 @@ static bool lacks_host(const struct linker *w, rp_event e)
 }
 
 /* Whether some device work has no host call. Fills has_host. */
-static enum rp_code find_hosts(struct linker *w, bool *lacking, struct rp_err *err)
+static enum rp_code find_hosts(struct link_ctx *w, bool *lacking, struct rp_err *err)
 {
     struct rp_builder *b = w->b;
     rp_event e;
@@ -54,7 +54,7 @@ static enum rp_code find_hosts(struct linker *w, bool *lacking, struct rp_err *e
     return RP_OK;
 }
 
-static enum rp_code new_link(struct linker *w, int64_t id, enum rp_link_source source,
+static enum rp_code new_link(struct link_ctx *w, int64_t id, enum rp_link_source source,
                              uint32_t *link, struct rp_err *err)
 {
     if (w->b->links.native_id.n >= RP_NONE - 1)
@@ -66,7 +66,7 @@ static enum rp_code new_link(struct linker *w, int64_t id, enum rp_link_source s
 }
 
 /* An event that joins the link of another takes over whether the id of the link is a text. */
-static void copy_id_kind(struct linker *w, rp_event from, rp_event to)
+static void copy_id_kind(struct link_ctx *w, rp_event from, rp_event to)
 {
     uint8_t *flags = w->b->ev.flags.at;
 
@@ -74,7 +74,7 @@ static void copy_id_kind(struct linker *w, rp_event from, rp_event to)
 }
 
 /* Puts host and device into one link: the host's, else the device's, else a new one. */
-static enum rp_code link_events(struct linker *w, rp_event host, rp_event device, int64_t id,
+static enum rp_code link_events(struct link_ctx *w, rp_event host, rp_event device, int64_t id,
                                 enum rp_link_source source, struct rp_err *err)
 {
     uint32_t *link = w->b->ev.link.at;
@@ -94,7 +94,7 @@ static enum rp_code link_events(struct linker *w, rp_event host, rp_event device
 }
 
 /* Dense numbers of the collected ids, and room for the first event of each. */
-static enum rp_code number_ids(struct linker *w, struct rp_err *err)
+static enum rp_code number_ids(struct link_ctx *w, struct rp_err *err)
 {
     uint32_t n;
 
@@ -106,7 +106,7 @@ static enum rp_code number_ids(struct linker *w, struct rp_err *err)
     return RP_OK;
 }
 
-static enum rp_code join_by_flows(struct linker *w, struct rp_err *err)
+static enum rp_code join_by_flows(struct link_ctx *w, struct rp_err *err)
 {
     struct rp_build_flows *flows = &w->b->flows;
     rp_str names[4];
@@ -135,7 +135,7 @@ static enum rp_code join_by_flows(struct linker *w, struct rp_err *err)
 }
 
 /* The "External id" of an event that can be linked by it, else 0. */
-static int64_t external_id(const struct linker *w, const uint32_t *column, rp_str key, rp_event e)
+static int64_t external_id(const struct link_ctx *w, const uint32_t *column, rp_str key, rp_event e)
 {
     const struct rp_args *args = &w->b->trace->args;
     uint16_t shape = w->b->ev.shape.at[e];
@@ -153,7 +153,7 @@ static int64_t external_id(const struct linker *w, const uint32_t *column, rp_st
 }
 
 /* Collects the ids of all events, so that dense[e] belongs to event e. */
-static enum rp_code join_by_external_id(struct linker *w, const uint32_t *column, rp_str key,
+static enum rp_code join_by_external_id(struct link_ctx *w, const uint32_t *column, rp_str key,
                                         struct rp_err *err)
 {
     struct rp_build_events *ev = &w->b->ev;
@@ -174,7 +174,7 @@ static enum rp_code join_by_external_id(struct linker *w, const uint32_t *column
     return RP_OK;
 }
 
-static enum rp_code try_external_ids(struct linker *w, struct rp_err *err)
+static enum rp_code try_external_ids(struct link_ctx *w, struct rp_err *err)
 {
     const struct rp_args *args = &w->b->trace->args;
     rp_str key = rp_build_find_str(w->b, "External id");
@@ -195,7 +195,7 @@ static enum rp_code try_external_ids(struct linker *w, struct rp_err *err)
 }
 
 /* Drops links without members; member_offset becomes the start of each. */
-static enum rp_code count_members(struct linker *w, struct rp_err *err)
+static enum rp_code count_members(struct link_ctx *w, struct rp_err *err)
 {
     struct rp_builder *b = w->b;
     uint32_t n = (uint32_t)b->links.native_id.n, kept = 0, total = 0, i;
@@ -249,7 +249,7 @@ static void sort_by_time(struct rp_builder *b, rp_event *member, size_t n)
         }
 }
 
-static enum rp_code list_members(struct linker *w, struct rp_err *err)
+static enum rp_code list_members(struct link_ctx *w, struct rp_err *err)
 {
     struct rp_builder *b = w->b;
     uint32_t n = (uint32_t)b->links.native_id.n, i;
@@ -278,7 +278,7 @@ static enum rp_code list_members(struct linker *w, struct rp_err *err)
     return RP_OK;
 }
 
-static enum rp_code link_all(struct linker *w, struct rp_err *err)
+static enum rp_code link_all(struct link_ctx *w, struct rp_err *err)
 {
     bool lacking;
 
@@ -293,7 +293,7 @@ static enum rp_code link_all(struct linker *w, struct rp_err *err)
 
 enum rp_code rp_pass_links(struct rp_builder *b, struct rp_err *err)
 {
-    struct linker w = {.b = b};
+    struct link_ctx w = {.b = b};
     enum rp_code code = link_all(&w, err);
 
     rp_vec_release(&w.has_host);

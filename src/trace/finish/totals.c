@@ -67,18 +67,18 @@ struct cursor {
     rp_event at, end;
 };
 
-struct merger {
+struct stream_merge {
     const struct rp_builder *b;
     RP_VEC(struct cursor) heap; /* smallest start first */
 };
 
-static int64_t start_of(const struct merger *m, size_t i)
+static int64_t start_of(const struct stream_merge *m, size_t i)
 {
     return m->b->ev.ts_ns.at[m->heap.at[i].at];
 }
 
 /* Advances to the next device work of its track; false at the end. */
-static bool skip_others(const struct merger *m, struct cursor *c)
+static bool skip_others(const struct stream_merge *m, struct cursor *c)
 {
     while (c->at < c->end && (m->b->ev.ts_ns.at[c->at] == RP_NO_TS ||
                               !rp_kind_is_device_work(m->b->ev.kind.at[c->at])))
@@ -86,7 +86,7 @@ static bool skip_others(const struct merger *m, struct cursor *c)
     return c->at < c->end;
 }
 
-static void sift_down(struct merger *m, size_t i)
+static void sift_down(struct stream_merge *m, size_t i)
 {
     struct cursor *heap = m->heap.at, moved = heap[i];
     size_t n = m->heap.n, child;
@@ -101,7 +101,7 @@ static void sift_down(struct merger *m, size_t i)
     heap[i] = moved;
 }
 
-static enum rp_code open_tracks(struct merger *m, struct rp_err *err)
+static enum rp_code open_tracks(struct stream_merge *m, struct rp_err *err)
 {
     size_t t, i;
 
@@ -118,7 +118,7 @@ static enum rp_code open_tracks(struct merger *m, struct rp_err *err)
 
 static enum rp_code count_busy(struct rp_builder *b, struct rp_err *err)
 {
-    struct merger m = {.b = b};
+    struct stream_merge m = {.b = b};
     int64_t until = INT64_MIN, busy = 0;
     enum rp_code code = open_tracks(&m, err);
 
