@@ -104,11 +104,9 @@ static enum rp_code fill_part(const struct rank_query *a, const struct rp_loaded
                               struct rp_err *err)
 {
     enum rp_code code = a->row->rank(loaded, scope, a->settings, part, err);
-    enum rp_code adopted;
+    enum rp_code adopted =
+        rp_part_adopt(a->row->part, part->data, &part->arena, code == RP_OK ? err : NULL);
 
-    if (!a->row->part)
-        return code;
-    adopted = rp_part_adopt(a->row->part, part->data, &part->arena, code == RP_OK ? err : NULL);
     if (code == RP_OK)
         code = adopted;
     if (code == RP_OK)
@@ -122,11 +120,10 @@ static enum rp_code make_part(void *user, const struct rp_loaded *loaded, struct
     struct rank_slot *slot = &a->slots[loaded->index];
     struct rp_rank_part *part = &slot->part;
     struct rp_scope scope;
-    size_t bytes = a->row->part ? a->row->part->size : a->row->part_bytes;
 
     part->path = rp_arena_text(&part->arena, loaded->source->name);
     part->source = loaded->index;
-    part->data = rp_arena_calloc(&part->arena, 1, bytes, _Alignof(max_align_t));
+    part->data = rp_arena_calloc(&part->arena, 1, a->row->part->size, _Alignof(max_align_t));
     if (!part->data)
         return rp_err_nomem(err, "analysing a rank");
     slot->present = true;
@@ -292,8 +289,6 @@ static void release_slots(struct rank_query *a, size_t n, struct rp_result *resu
     size_t i;
 
     for (i = 0; i < n; i++) {
-        if (a->slots[i].present && a->row->release)
-            a->row->release(a->slots[i].part.data);
         rp_digest_free(a->slots[i].digest);
         rp_arena_adopt(&result->arena, &a->slots[i].part.arena);
     }

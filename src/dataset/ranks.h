@@ -50,12 +50,10 @@ struct rp_ranks {
 
 struct rp_rank_row {
     const struct rp_type *part; /* of a part (result/part.h) */
-    size_t part_bytes;          /* of a part that is not described yet */
     /* Fills part->data, which is cleared. Runs on any thread. */
     enum rp_code (*rank)(const struct rp_loaded *loaded, const struct rp_scope *scope,
                          const struct rp_settings *settings, struct rp_rank_part *part,
                          struct rp_err *err);
-    void (*release)(void *data); /* or NULL */
     /* In the calling thread, with the parts that --rank selects. */
     enum rp_code (*join)(const struct rp_ranks *ranks, const struct rp_settings *settings,
                          struct rp_result *result, struct rp_err *err);

@@ -74,8 +74,9 @@ static void every_part_travels(void **state)
     for (i = 0; i < n; i++) {
         const struct rp_question_row *row = (const struct rp_question_row *)(const void *)list[i];
 
-        if (!row->ranks.part)
+        if (!row->ranks.rank)
             continue;
+        assert_non_null(row->ranks.part);
         asked++;
         if (!strcmp(list[i]->name, "diff")) {
             compare("diff", pair, 2, NULL, 0);
@@ -87,7 +88,7 @@ static void every_part_travels(void **state)
         if (!strcmp(list[i]->name, "simulate"))
             compare("simulate", gpt, 1, &what_if, 1);
     }
-    assert_true(asked >= 1);
+    assert_true(asked >= 10);
 }
 
 int test_parts(void)
