@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A kernel's name is a C++ declaration: [type] scope::…::name<arguments>(parameters). The name is
- * what stands before the first '<' or '(' at depth zero, without its scopes. Names that are no
- * declarations (Triton's, copies, operators of a framework) have no '<' or '(' behind a word and
- * stay as they are.
+ * A kernel's name is a C++ declaration: [type] scope::…::name<arguments>(parameters). The short
+ * name is what precedes the first '<' or '(' at depth zero, without its scopes. Names that are not
+ * declarations (Triton's, copies, operators of a framework) have no '<' or '(' after a word and are
+ * kept as they are.
  */
 #include "explain/short_name.h"
 
@@ -11,8 +11,8 @@
 #include <stdbool.h>
 #include <string.h>
 
-/* Where the part that opens at p ends (behind its closing bracket), or the end of the text. */
-static const char *behind(const char *p)
+/* The first character after the bracket that closes the one at p, or the end of the text. */
+static const char *after_bracket(const char *p)
 {
     int depth = 0;
 
@@ -27,7 +27,7 @@ static const char *behind(const char *p)
     return p;
 }
 
-/* Start of the last component of [begin, end): behind "::", a blank, '*' or '&'. */
+/* Start of the last component of [begin, end): after "::", a blank, '*' or '&'. */
 static const char *last_component(const char *begin, const char *end)
 {
     const char *p = end;
@@ -37,7 +37,7 @@ static const char *last_component(const char *begin, const char *end)
     return p;
 }
 
-/* Whether a component stands where one of a declaration may: "f.py(3): g" is none. */
+/* Whether a component is preceded by what may precede one in a declaration: not "f.py(3): g". */
 static bool is_scoped(const char *name, const char *component)
 {
     return component == name || strchr(": *&", component[-1]);
@@ -56,7 +56,7 @@ static const char *end_of_name(const char *name)
         if ((*p == '<' || *p == '(') && p > name &&
             (isalnum((unsigned char)p[-1]) || p[-1] == '_')) {
             /* "a<b>::name(": what follows the template belongs to the name */
-            const char *after = *p == '<' ? behind(p) : p;
+            const char *after = *p == '<' ? after_bracket(p) : p;
 
             if (*p == '<' && after[0] == ':' && after[1] == ':') {
                 p = after;
@@ -72,7 +72,7 @@ static const char *end_of_name(const char *name)
 static const char *functor_in(const char *args, size_t *len)
 {
     static const char *const ends[] = {"Functor", "FunctorOnSelf_add", "Ops", "_op", "Op"};
-    const char *p = args, *stop = behind(args), *word;
+    const char *p = args, *stop = after_bracket(args), *word;
     size_t i;
 
     while (p < stop) {
@@ -92,7 +92,7 @@ static const char *functor_in(const char *args, size_t *len)
     return NULL;
 }
 
-static size_t put(char *out, size_t cap, size_t at, const char *text, size_t len)
+static size_t append_text(char *out, size_t cap, size_t at, const char *text, size_t len)
 {
     if (at + 1 >= cap)
         return at;
@@ -114,11 +114,11 @@ size_t rp_short_name(const char *name, char *out, size_t cap)
     } else if (*end == '<') {
         functor = functor_in(end, &len);
     }
-    at = put(out, cap, at, begin, (size_t)(end - begin));
+    at = append_text(out, cap, at, begin, (size_t)(end - begin));
     if (functor) {
-        at = put(out, cap, at, "<", 1);
-        at = put(out, cap, at, functor, len);
-        at = put(out, cap, at, ">", 1);
+        at = append_text(out, cap, at, "<", 1);
+        at = append_text(out, cap, at, functor, len);
+        at = append_text(out, cap, at, ">", 1);
     }
     if (cap)
         out[at] = '\0';

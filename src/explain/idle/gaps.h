@@ -3,7 +3,7 @@
 #define RP_EXPLAIN_IDLE_GAPS_H
 /*
  * The gaps in which a device does nothing, and why: each has one cause, with its evidence, and one
- * of four plain classes (docs/definitions.md). Gaps are those between the intervals of the union of
+ * of four classes (docs/definitions.md). Gaps are those between the intervals of the union of
  * all device work, so their lengths add up to idle.
  */
 #include "facts/work.h"
@@ -16,13 +16,13 @@
     X(ALLOCATION, "allocation", "the host allocated device memory")           \
     X(SYNC_DRAIN, "sync_drain", "the host had waited for the device")         \
     X(OTHER_RANK, "other_rank", "the host waited for other ranks")            \
-    X(PROFILER, "profiler", "the profiler itself was at work")                \
+    X(PROFILER, "profiler", "the profiler itself was running")                \
     X(LAUNCH_LATENCY, "launch_latency", "launched, on its way to the device") \
     X(EVENT_WAIT, "event_wait", "waited for an event or a stream")            \
     X(COPY, "copy", "waited before or after a copy")                          \
     X(QUEUE_FULL, "queue_full", "1,024 launches were waiting")                \
-    X(UNRECORDED, "unrecorded", "held by what was not recorded")              \
-    X(UNKNOWN, "unknown", "nothing recorded tells why")
+    X(UNRECORDED, "unrecorded", "waited for something unrecorded")            \
+    X(UNKNOWN, "unknown", "nothing recorded explains it")
 
 enum rp_gap_cause {
 #define RP_GAP_ENUM(name, text, doc) RP_GAP_##name,
