@@ -10,10 +10,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define BUFFER_FEW 32
+
 struct scan {
     const char *at, *end;
     struct rp_program *p;
     bool nomem;
+    int64_t few[BUFFER_FEW]; /* of the list being read: one at a time */
 };
 
 static void scan_blank(struct scan *s)
@@ -32,7 +35,7 @@ static void scan_blank(struct scan *s)
     }
 }
 
-static bool scan_char(struct scan *s, char c)
+static inline bool scan_char(struct scan *s, char c)
 {
     if (s->at < s->end && *s->at == c) { /* most often nothing is in between */
         s->at++;
@@ -66,9 +69,12 @@ static bool scan_int(struct scan *s, int64_t *value)
         scan_blank(s);
         from = s->at;
     }
-    for (; s->at < s->end && *s->at >= '0' && *s->at <= '9'; s->at++)
-        if (__builtin_mul_overflow(v, 10, &v) || __builtin_add_overflow(v, *s->at - '0', &v))
+    for (; s->at < s->end && *s->at >= '0' && *s->at <= '9'; s->at++) {
+        if (s->at - from < 18) /* cannot overflow */
+            v = v * 10 + (*s->at - '0');
+        else if (__builtin_mul_overflow(v, 10, &v) || __builtin_add_overflow(v, *s->at - '0', &v))
             return false;
+    }
     *value = minus ? -v : v;
     return s->at > from;
 }
@@ -93,24 +99,24 @@ static void *scan_keep(struct scan *s, const void *from, size_t n, size_t size)
 
 /* Short lists need no memory but where they are kept in the end. */
 struct int_buffer {
-    int64_t few[32];
+    int64_t *few; /* the scan's */
     size_t n;
     RP_VEC(int64_t) many;
 };
 
 static bool buffer_push(struct scan *s, struct int_buffer *b, int64_t value)
 {
-    if (b->n < 32) {
+    if (b->n < BUFFER_FEW) {
         b->few[b->n++] = value;
         return true;
     }
     if (!b->many.n) {
-        if (rp_vec_reserve(&b->many, 64, NULL) != RP_OK) {
+        if (rp_vec_reserve(&b->many, 4 * BUFFER_FEW, NULL) != RP_OK) {
             s->nomem = true;
             return false;
         }
-        memcpy(b->many.at, b->few, sizeof b->few);
-        b->many.n = 32;
+        memcpy(b->many.at, b->few, BUFFER_FEW * sizeof *b->few);
+        b->many.n = BUFFER_FEW;
     }
     if (rp_vec_push(&b->many, value, NULL) != RP_OK) {
         s->nomem = true;
@@ -140,16 +146,26 @@ static bool scan_ints(struct scan *s, struct int_buffer *b)
     return true;
 }
 
-/* "{1,0}" with these brackets. */
-static bool scan_list(struct scan *s, char open, char close, struct rp_int_list *out)
+static bool scan_some(struct scan *s, char open, char close, struct rp_int_list *out)
 {
-    struct int_buffer b = {.n = 0};
+    struct int_buffer b = {.few = s->few};
     bool good =
         scan_char(s, open) && (scan_char(s, close) || (scan_ints(s, &b) && scan_char(s, close)));
 
     out->n = b.n;
     out->at = buffer_keep(s, &b);
     return good;
+}
+
+/* "{1,0}" with these brackets. */
+static bool scan_list(struct scan *s, char open, char close, struct rp_int_list *out)
+{
+    if (s->end - s->at >= 2 && s->at[0] == open && s->at[1] == close) { /* empty ones are many */
+        s->at += 2;
+        *out = (struct rp_int_list){NULL, 0};
+        return true;
+    }
+    return scan_some(s, open, close, out);
 }
 
 static struct rp_attr attr_of_ints(struct rp_int_list list)
@@ -183,7 +199,7 @@ static bool parse_int(struct scan *s, struct rp_attr *out)
 /* "{{0,1},{1,0}}" */
 static bool parse_pairs(struct scan *s, struct rp_attr *out)
 {
-    struct int_buffer b = {.n = 0};
+    struct int_buffer b = {.few = s->few};
     bool good = scan_char(s, '{');
     int64_t from, to;
 
@@ -203,7 +219,7 @@ static bool parse_pairs(struct scan *s, struct rp_attr *out)
 /* "{[0:4], [2:8:2]}" */
 static bool parse_slices(struct scan *s, struct rp_attr *out)
 {
-    struct int_buffer b = {.n = 0};
+    struct int_buffer b = {.few = s->few};
     bool good = scan_char(s, '{');
 
     while (good && scan_char(s, '[')) {
@@ -223,7 +239,7 @@ static bool parse_slices(struct scan *s, struct rp_attr *out)
 /* "0_1x2_3_1" */
 static bool parse_padding(struct scan *s, struct rp_attr *out)
 {
-    struct int_buffer b = {.n = 0};
+    struct int_buffer b = {.few = s->few};
     bool good;
 
     do {
@@ -352,12 +368,12 @@ static bool slices_keep(struct scan *s, slices *list, bool good, struct rp_attr 
     return good;
 }
 
-/* Up to one of these characters, a blank or the end. */
-static struct rp_slice scan_until(struct scan *s, const char *stops)
+/* Up to one of these two characters, a blank or the end. */
+static struct rp_slice scan_until(struct scan *s, char stop, char other)
 {
     const char *from = s->at;
 
-    while (s->at < s->end && *s->at != ' ' && !strchr(stops, *s->at))
+    while (s->at < s->end && *s->at != ' ' && *s->at != stop && *s->at != other)
         s->at++;
     return (struct rp_slice){from, (uint32_t)(s->at - from), 0};
 }
@@ -372,7 +388,7 @@ static bool parse_words(struct scan *s, struct rp_attr *out)
         struct rp_slice word;
 
         scan_blank(s);
-        word = scan_until(s, ",}");
+        word = scan_until(s, ',', '}');
         good = word.n && slices_push(s, &list, word);
         scan_char(s, ',');
     }
@@ -411,7 +427,7 @@ static bool parse_map(struct scan *s, struct rp_attr *out)
         struct rp_slice key, value;
 
         scan_blank(s);
-        key = scan_until(s, "=}");
+        key = scan_until(s, '=', '}');
         good = key.n && scan_char(s, '=');
         scan_blank(s);
         good = good && (is_quote(s)                       ? scan_string(s, &value)
@@ -429,7 +445,7 @@ static bool parse_map(struct scan *s, struct rp_attr *out)
 static bool listed_groups(struct scan *s, struct rp_replica_groups *g)
 {
     RP_VEC(uint32_t) begin = {0};
-    struct int_buffer b = {.n = 0};
+    struct int_buffer b = {.few = s->few};
     bool good = scan_char(s, '{');
 
     while (good && !scan_char(s, '}')) {
@@ -563,7 +579,7 @@ static bool scan_alias(struct scan *s, struct rp_alias *a)
         return false;
     if (scan_char(s, ',')) {
         a->kind = scan_text(s, "must") ? RP_ALIAS_MUST : RP_ALIAS_MAY;
-        scan_until(s, ")");
+        scan_until(s, ')', ')');
     }
     return scan_char(s, ')');
 }
@@ -625,7 +641,7 @@ static bool sharding_parts(struct scan *s, unsigned depth, struct rp_sharding *o
 /* "2,1]<=[4,2]T(1,0)" or "2,1]0,1" behind "devices=[" */
 static bool sharding_devices(struct scan *s, struct rp_sharding *out)
 {
-    struct int_buffer b = {.n = 0};
+    struct int_buffer b = {.few = s->few};
     bool good;
 
     out->type = RP_SHARDING_OTHER;
@@ -663,7 +679,7 @@ static bool sharding_kind(struct scan *s, unsigned depth, struct rp_sharding *ou
 /* "manual, replicated}" behind "last_tile_dims={" */
 static bool sharding_last(struct scan *s, struct rp_sharding *out)
 {
-    struct int_buffer b = {.n = 0};
+    struct int_buffer b = {.few = s->few};
     int64_t type;
     bool good;
 
@@ -753,9 +769,14 @@ static parse_fn *const parsers[] = {
 
 struct rp_attr rp_attr_parse(struct rp_program *p, uint32_t key, const char *at, size_t n)
 {
-    struct scan s = {at, at + n, p, false};
     enum rp_value_type type = rp_attr_type(key);
     struct rp_attr out = {.n = 0};
+    struct scan s; /* not cleared as a whole: attributes are many */
+
+    s.at = at;
+    s.end = at + n;
+    s.p = p;
+    s.nomem = false;
 
     if (!n || !parsers[type] || !parsers[type](&s, &out) || !scan_end(&s))
         out = rp_attr_bytes(key, RP_VALUE_TEXT, at, n);

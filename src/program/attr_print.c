@@ -34,8 +34,9 @@ static void put(struct rp_chars *to, const char *text)
     rp_chars_put(to, text, strlen(text));
 }
 
-/* As "%lld" would, which costs more than the rest of hashing an attribute. */
-static void put_int(struct rp_chars *to, int64_t value)
+/* As "%lld" would, which costs more than the rest of hashing an attribute. Returns its length, at
+   most 20. */
+static size_t int_text(int64_t value, char *out)
 {
     char digits[24];
     size_t at = sizeof digits;
@@ -47,19 +48,36 @@ static void put_int(struct rp_chars *to, int64_t value)
     } while (v);
     if (value < 0)
         digits[--at] = '-';
-    rp_chars_put(to, digits + at, sizeof digits - at);
+    memcpy(out, digits + at, sizeof digits - at);
+    return sizeof digits - at;
+}
+
+static void put_int(struct rp_chars *to, int64_t value)
+{
+    char text[24];
+
+    rp_chars_put(to, text, int_text(value, text));
 }
 
 static void put_ints(struct rp_chars *to, const char *open, const int64_t *at, size_t n,
                      const char *close)
 {
-    put(to, open);
+    char text[256]; /* pieces are handed on together */
+    size_t len = strlen(open);
+
+    memcpy(text, open, len);
     for (size_t i = 0; i < n; i++) {
+        if (len > sizeof text - 32) {
+            rp_chars_put(to, text, len);
+            len = 0;
+        }
         if (i)
-            rp_chars_put(to, ",", 1);
-        put_int(to, at[i]);
+            text[len++] = ',';
+        len += int_text(at[i], text + len);
     }
-    put(to, close);
+    for (; *close; close++)
+        text[len++] = *close;
+    rp_chars_put(to, text, len);
 }
 
 static void put_list(struct rp_chars *to, const char *open, struct rp_int_list list,
@@ -315,13 +333,69 @@ static void put_sharding(struct rp_chars *to, const struct rp_sharding *s)
     put(to, "}");
 }
 
+/* Fields of windows in the order in which they are printed, after the size. */
+enum window_field {
+    WINDOW_SIZE,
+    WINDOW_STRIDE,
+    WINDOW_PAD,
+    WINDOW_LHS_DILATE,
+    WINDOW_RHS_DILATE,
+    WINDOW_RHS_REVERSAL,
+    WINDOW_FIELDS
+};
+
+static int64_t window_field(const struct rp_window_dim *d, int field)
+{
+    switch (field) {
+    case WINDOW_SIZE:
+        return d->size;
+    case WINDOW_STRIDE:
+        return d->stride;
+    case WINDOW_LHS_DILATE:
+        return d->base_dilation;
+    case WINDOW_RHS_DILATE:
+        return d->window_dilation;
+    default:
+        return d->reversal;
+    }
+}
+
+/* Whether all dimensions have what they have where nothing is said. */
+static bool is_window_default(const struct rp_attr *attr, int field)
+{
+    for (uint32_t i = 0; i < attr->n; i++) {
+        const struct rp_window_dim *d = &attr->window[i];
+
+        if (field == WINDOW_PAD ? d->pad_low || d->pad_high
+                                : window_field(d, field) != (field != WINDOW_RHS_REVERSAL))
+            return false;
+    }
+    return field != WINDOW_SIZE;
+}
+
 static void put_window(struct rp_chars *to, const struct rp_attr *attr)
 {
-    struct rp_window w;
-    char text[2048];
+    static const char *const names[] = {
+        "size=", " stride=", " pad=", " lhs_dilate=", " rhs_dilate=", " rhs_reversal="};
 
-    rp_attr_window(attr, &w);
-    rp_chars_put(to, text, rp_window_print(&w, text, sizeof text));
+    put(to, "{");
+    for (int field = WINDOW_SIZE; attr->n && field < WINDOW_FIELDS; field++) {
+        if (is_window_default(attr, field))
+            continue;
+        put(to, names[field]);
+        for (uint32_t i = 0; i < attr->n; i++) {
+            const struct rp_window_dim *d = &attr->window[i];
+
+            if (i)
+                put(to, "x");
+            put_int(to, field == WINDOW_PAD ? d->pad_low : window_field(d, field));
+            if (field == WINDOW_PAD) {
+                put(to, "_");
+                put_int(to, d->pad_high);
+            }
+        }
+    }
+    put(to, "}");
 }
 
 static void put_conv_dims(struct rp_chars *to, const struct rp_attr *attr)

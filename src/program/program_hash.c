@@ -74,6 +74,11 @@ static void meaning_put(void *meaning, const char *at, size_t n)
 {
     struct meaning *m = meaning;
 
+    if (m->state == PLAIN && !memchr(at, '/', n)) { /* most often there is no comment */
+        for (size_t i = 0; i < n; i++)
+            meaning_add(m, at[i]);
+        return;
+    }
     for (size_t i = 0; i < n; i++) {
         if (m->state >= COMMENT) {
             m->state = m->state == STAR && at[i] == '/' ? PLAIN : at[i] == '*' ? STAR : COMMENT;

@@ -2,7 +2,6 @@
 /* Small scanners over borrowed text; every number and position is checked. */
 #include "program/window.h"
 
-#include <stdio.h>
 #include <string.h>
 
 struct scan {
@@ -92,55 +91,6 @@ bool rp_window_parse(const char *at, size_t n, struct rp_window *out)
             return false;
         out->n = i;
     }
-}
-
-enum field { SIZE, STRIDE, PAD, BASE, DILATION, REVERSAL, NFIELDS };
-
-static size_t print_field(const struct rp_window_dim *d, enum field field, char *out, size_t cap)
-{
-    int64_t v = field == SIZE       ? d->size
-                : field == STRIDE   ? d->stride
-                : field == BASE     ? d->base_dilation
-                : field == DILATION ? d->window_dilation
-                                    : d->reversal;
-    int len = field == PAD
-                  ? snprintf(out, cap, "%lld_%lld", (long long)d->pad_low, (long long)d->pad_high)
-                  : snprintf(out, cap, "%lld", (long long)v);
-
-    return len < 0 ? 0 : (size_t)len;
-}
-
-static bool is_default(const struct rp_window *w, enum field field)
-{
-    for (size_t i = 0; i < w->n; i++) {
-        const struct rp_window_dim *d = &w->dim[i];
-
-        if ((field == SIZE) || (field == STRIDE && d->stride != 1) ||
-            (field == PAD && (d->pad_low || d->pad_high)) ||
-            (field == BASE && d->base_dilation != 1) ||
-            (field == DILATION && d->window_dilation != 1) || (field == REVERSAL && d->reversal))
-            return false;
-    }
-    return true;
-}
-
-size_t rp_window_print(const struct rp_window *w, char *out, size_t cap)
-{
-    static const char *const names[] = {
-        "size=", " stride=", " pad=", " lhs_dilate=", " rhs_dilate=", " rhs_reversal="};
-    size_t n = (size_t)snprintf(out, cap, "{");
-
-    for (int field = SIZE; field < NFIELDS; field++) {
-        if (is_default(w, (enum field)field))
-            continue;
-        n += (size_t)snprintf(out + n, cap - n, "%s", names[field]);
-        for (size_t i = 0; i < w->n && n + 48 < cap; i++) {
-            if (i)
-                out[n++] = 'x';
-            n += print_field(&w->dim[i], (enum field)field, out + n, cap - n);
-        }
-    }
-    return n + (size_t)snprintf(out + n, cap - n, "}");
 }
 
 /* One group of labels: letters name the batch and feature dimensions, digits the spatial ones. */

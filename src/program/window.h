@@ -28,8 +28,6 @@ bool rp_attr_conv_dims(const struct rp_attr *attr, struct rp_conv_dims *out);
 /* "{size=3x3 stride=2x2 pad=0_1x0_1 lhs_dilate=2x2 rhs_dilate=1x1 rhs_reversal=1x1}". False where
    it is malformed or has too many dimensions. */
 bool rp_window_parse(const char *at, size_t n, struct rp_window *out);
-/* NUL-terminated, without what has its default value. cap of 2048 is enough. */
-size_t rp_window_print(const struct rp_window *window, char *out, size_t cap);
 
 /* "b01f_01io->b01f" */
 bool rp_conv_dims_parse(const char *at, size_t n, struct rp_conv_dims *out);

@@ -30,6 +30,12 @@ struct hlo_async {          /* an operation that was started, waiting for its co
     uint32_t calls, ncalls; /* of async_calls */
 };
 
+#define HLO_VALUES 256
+struct hlo_value_memo { /* a value that was parsed: many operations have the same */
+    struct rp_slice text;
+    struct rp_attr value;
+};
+
 struct hlo_text {
     const char *begin, *at, *end;
     struct rp_program *p;
@@ -52,8 +58,9 @@ struct hlo_text {
     bool bodies;                  /* every computation also stands where it is called */
     uint32_t depth;               /* of the one being read */
     struct rp_string_cache cache; /* of opcodes, keys and metadata */
-    uint32_t last;                /* computation of the text */
-    uint32_t nested;              /* levels of instructions inside of operands */
+    struct hlo_value_memo values[HLO_VALUES];
+    uint32_t last;   /* computation of the text */
+    uint32_t nested; /* levels of instructions inside of operands */
 };
 
 #define HLO_FAIL(r, where, ...)                                                     \

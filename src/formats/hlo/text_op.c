@@ -145,15 +145,18 @@ static bool take_root(struct hlo_text *r)
 }
 
 /* Whether '{' opens a computation: "{ ROOT x = ...", not "{%a, %b}". */
-static bool at_body(const struct hlo_text *r)
+static bool at_body(struct hlo_text *r)
 {
-    struct hlo_text look = *r;
+    const char *from = r->at;
+    bool body = hlo_take(r, '{');
 
-    if (!hlo_take(&look, '{'))
-        return false;
-    hlo_space(&look);
-    take_root(&look);
-    return hlo_name(&look).n && hlo_take(&look, '=');
+    if (body) {
+        hlo_space(r);
+        take_root(r);
+        body = hlo_name(r).n && hlo_take(r, '=');
+    }
+    r->at = from;
+    return body;
 }
 
 /* A body that stands here, as XLA's canonical printing has it, waits under a name of ours. */
@@ -295,6 +298,25 @@ static enum rp_code find_shapes(struct hlo_text *r, struct rp_slice value)
     return code;
 }
 
+/* Lists and larger values are parsed once a text: operations share what does not change. */
+static struct rp_attr parse_value(struct hlo_text *r, uint32_t key, struct rp_slice value)
+{
+    struct hlo_value_memo *memo;
+    uint64_t tail = 0;
+
+    if (rp_attr_type(key) < RP_VALUE_INTS)
+        return rp_attr_parse(r->p, key, value.at, value.n);
+    memcpy(&tail, value.at + (value.n > 8 ? value.n - 8 : 0), value.n < 8 ? value.n : 8);
+    tail = (tail ^ (uint64_t)key << 32 ^ value.n) * UINT64_C(0x9e3779b97f4a7c15);
+    memo = &r->values[tail >> 56];
+    if (memo->text.key != key || memo->text.n != value.n ||
+        memcmp(memo->text.at, value.at, value.n) != 0) {
+        memo->value = rp_attr_parse(r->p, key, value.at, value.n);
+        memo->text = (struct rp_slice){value.at, value.n, key};
+    }
+    return memo->value;
+}
+
 /* Values that name operations and shapes; raw text where they cannot be found. */
 static enum rp_code add_value(struct hlo_text *r, uint32_t key, struct rp_slice value)
 {
@@ -309,7 +331,7 @@ static enum rp_code add_value(struct hlo_text *r, uint32_t key, struct rp_slice 
         if (code == RP_NOMEM)
             return rp_err_nomem(r->err, "reading attributes");
     }
-    return rp_program_add_attr(r->p, rp_attr_parse(r->p, key, value.at, value.n), r->err);
+    return rp_program_add_attr(r->p, parse_value(r, key, value), r->err);
 }
 
 static enum rp_code attribute(struct hlo_text *r, uint32_t op)
