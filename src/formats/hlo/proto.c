@@ -43,40 +43,41 @@ static enum rp_code find_fields(struct hlo_proto *r, struct rp_bytes bytes, uint
     r->metadata_rest = false;
     while (rp_proto_next(&c, &it)) {
         switch (RP_PROTO_KEY(it.number, it.wire)) {
-        case KEY(1, BYTES):
+        case KEY(RP_HLO_INSTRUCTION_NAME, BYTES):
             f->name = it.bytes;
             break;
-        case KEY(2, BYTES):
+        case KEY(RP_HLO_INSTRUCTION_OPCODE, BYTES):
             f->opcode = it.bytes;
             break;
-        case KEY(3, BYTES):
+        case KEY(RP_HLO_INSTRUCTION_SHAPE, BYTES):
             f->shape = it.bytes;
             break;
-        case KEY(7, BYTES): /* a second one is merged: it holds what we do not know */
+        case KEY(RP_HLO_INSTRUCTION_METADATA,
+                 BYTES): /* a second one is merged: it holds what we do not know */
             r->metadata_rest |= f->metadata.n != 0;
             f->metadata = f->metadata.n ? f->metadata : it.bytes;
             break;
-        case KEY(8, BYTES):
+        case KEY(RP_HLO_INSTRUCTION_LITERAL, BYTES):
             f->literal = it.bytes;
             break;
-        case KEY(9, VARINT):
+        case KEY(RP_HLO_INSTRUCTION_PARAMETER_NUMBER, VARINT):
             f->parameter = (int64_t)it.value;
             break;
-        case KEY(13, VARINT):
+        case KEY(RP_HLO_INSTRUCTION_TUPLE_INDEX, VARINT):
             f->index = (int64_t)it.value;
             break;
-        case KEY(35, VARINT):
+        case KEY(RP_HLO_INSTRUCTION_ID, VARINT):
             f->id = (int64_t)it.value;
             break;
-        case KEY(36, VARINT):
-        case KEY(38, VARINT):
+        case KEY(RP_HLO_INSTRUCTION_OPERAND_IDS, VARINT):
+        case KEY(RP_HLO_INSTRUCTION_CALLED_COMPUTATION_IDS, VARINT):
             f->loose_ids = true;
             break;
-        case KEY(36, BYTES):
+        case KEY(RP_HLO_INSTRUCTION_OPERAND_IDS, BYTES):
             f->loose_ids |= f->operand_ids.n != 0;
             f->operand_ids = it.bytes;
             break;
-        case KEY(38, BYTES):
+        case KEY(RP_HLO_INSTRUCTION_CALLED_COMPUTATION_IDS, BYTES):
             f->loose_ids |= f->called_ids.n != 0;
             f->called_ids = it.bytes;
             break;
@@ -146,8 +147,8 @@ static enum rp_code add_lists(struct hlo_proto *r, struct rp_bytes bytes,
                               const struct hlo_fields *f)
 {
     if (f->loose_ids) {
-        RP_TRY(add_loose(r, bytes, 36, add_operand));
-        return add_loose(r, bytes, 38, add_called);
+        RP_TRY(add_loose(r, bytes, RP_HLO_INSTRUCTION_OPERAND_IDS, add_operand));
+        return add_loose(r, bytes, RP_HLO_INSTRUCTION_CALLED_COMPUTATION_IDS, add_called);
     }
     RP_TRY(add_packed(r, f->operand_ids, add_operand));
     return add_packed(r, f->called_ids, add_called);
@@ -223,17 +224,17 @@ static enum rp_code computation(struct hlo_proto *r, struct rp_bytes bytes, uint
             instruction(r, r->ordered.at[i], offset + (uint64_t)(r->ordered.at[i].at - bytes.at)));
     while (rp_proto_next(&c, &it)) {
         switch (RP_PROTO_KEY(it.number, it.wire)) {
-        case KEY(1, BYTES):
-        case KEY(8, BYTES):
+        case KEY(RP_HLO_COMPUTATION_NAME, BYTES):
+        case KEY(RP_HLO_COMPUTATION_EXECUTION_THREAD, BYTES):
             RP_TRY(rp_program_string(r->p, (const char *)it.bytes.at, it.bytes.n, &text, r->err));
-            *(it.number == 1 ? &r->p->computations.at[id].name
-                             : &r->p->computations.at[id].thread) = text;
+            *(it.number == RP_HLO_COMPUTATION_NAME ? &r->p->computations.at[id].name
+                                                   : &r->p->computations.at[id].thread) = text;
             break;
-        case KEY(2, BYTES):
+        case KEY(RP_HLO_COMPUTATION_INSTRUCTIONS, BYTES):
             if (!r->ordered.n)
                 RP_TRY(instruction(r, it.bytes, rp_proto_offset(&c, it.bytes.at)));
             break;
-        case KEY(6, VARINT):
+        case KEY(RP_HLO_COMPUTATION_ROOT_ID, VARINT):
             root = it.value;
             rooted = true;
             break;
@@ -261,15 +262,15 @@ static enum rp_code number_computations(struct hlo_proto *r, struct rp_bytes byt
     while (rp_proto_next(&c, &it)) {
         uint64_t id = 0;
 
-        if (RP_PROTO_KEY(it.number, it.wire) == KEY(7, BYTES))
+        if (RP_PROTO_KEY(it.number, it.wire) == KEY(RP_HLO_MODULE_SCHEDULE, BYTES))
             RP_TRY(hlo_proto_schedule(r, it.bytes));
         if (RP_PROTO_KEY(it.number, it.wire) == KEY(RP_HLO_MODULE_PAYLOADS, BYTES))
             RP_TRY(rp_vec_push(&r->payloads, it.bytes, r->err));
-        if (RP_PROTO_KEY(it.number, it.wire) != KEY(3, BYTES))
+        if (RP_PROTO_KEY(it.number, it.wire) != KEY(RP_HLO_MODULE_COMPUTATIONS, BYTES))
             continue;
         inner = rp_proto_enter(&c, &it);
         while (rp_proto_next(&inner, &field))
-            if (RP_PROTO_KEY(field.number, field.wire) == KEY(5, VARINT))
+            if (RP_PROTO_KEY(field.number, field.wire) == KEY(RP_HLO_COMPUTATION_ID, VARINT))
                 id = field.value;
         RP_TRY(rp_proto_finish(&inner, r->err));
         RP_TRY(rp_map_put(&r->computation_of, id, n++, r->err));
@@ -297,23 +298,24 @@ static enum rp_code module_field(struct hlo_proto *r, const struct rp_proto_curs
     uint64_t offset = rp_proto_offset(c, it->bytes.at);
 
     switch (RP_PROTO_KEY(it->number, it->wire)) {
-    case KEY(1, BYTES):
+    case KEY(RP_HLO_MODULE_NAME, BYTES):
         return rp_program_string(r->p, (const char *)it->bytes.at, it->bytes.n, &r->p->name,
                                  r->err);
-    case KEY(3, BYTES):
+    case KEY(RP_HLO_MODULE_COMPUTATIONS, BYTES):
         return computation(r, it->bytes, offset);
-    case KEY(8, BYTES):
+    case KEY(RP_HLO_MODULE_INPUT_OUTPUT_ALIAS, BYTES):
         return hlo_add_module_aliases(r, it->bytes);
-    case KEY(17, BYTES):
+    case KEY(RP_HLO_MODULE_STACK_FRAME_INDEX, BYTES):
         return hlo_proto_frames(r, it->bytes, offset);
     case KEY(HLO_FIELD_TEXT, BYTES):
         return own_module_text(r, it->bytes);
-    case KEY(2, BYTES): /* name and id of the entry, its shape: said by the computations */
-    case KEY(4, BYTES):
-    case KEY(5, VARINT):
-    case KEY(6, VARINT):
+    case KEY(RP_HLO_MODULE_ENTRY_COMPUTATION_NAME,
+             BYTES): /* name and id of the entry, its shape: said by the computations */
+    case KEY(RP_HLO_MODULE_HOST_PROGRAM_SHAPE, BYTES):
+    case KEY(RP_HLO_MODULE_ID, VARINT):
+    case KEY(RP_HLO_MODULE_ENTRY_COMPUTATION_ID, VARINT):
         return RP_OK;
-    case KEY(7, BYTES):
+    case KEY(RP_HLO_MODULE_SCHEDULE, BYTES):
         return rp_program_add_module_attr(r->p, rp_attr_flag(RP_ATTR_IS_SCHEDULED, true), r->err);
     default:
         return rp_program_add_module_attr(r->p,
@@ -332,7 +334,7 @@ static enum rp_code read_module(struct hlo_proto *r, struct rp_bytes bytes, uint
 
     RP_TRY(number_computations(r, bytes, offset));
     while (rp_proto_next(&c, &it)) {
-        if (RP_PROTO_KEY(it.number, it.wire) == KEY(6, VARINT))
+        if (RP_PROTO_KEY(it.number, it.wire) == KEY(RP_HLO_MODULE_ENTRY_COMPUTATION_ID, VARINT))
             entry = it.value;
         RP_TRY(module_field(r, &c, &it));
     }
@@ -378,12 +380,13 @@ static bool like_instruction(struct rp_bytes s)
 {
     struct peek name, opcode;
 
-    if (!peek_bytes(s, &name) || name.number != 1 || !printable(name.bytes) || !name.whole)
+    if (!peek_bytes(s, &name) || name.number != RP_HLO_INSTRUCTION_NAME || !printable(name.bytes) ||
+        !name.whole)
         return false;
     if (!peek_bytes((struct rp_bytes){name.behind, (size_t)(s.at + s.n - name.behind)}, &opcode))
         return false;
-    return opcode.number == 2 && printable(opcode.bytes) && opcode.bytes.at[0] >= 'a' &&
-           opcode.bytes.at[0] <= 'z';
+    return opcode.number == RP_HLO_INSTRUCTION_OPCODE && printable(opcode.bytes) &&
+           opcode.bytes.at[0] >= 'a' && opcode.bytes.at[0] <= 'z';
 }
 
 /* name = 1, then instructions = 2 */
@@ -391,10 +394,11 @@ static bool like_computation(struct rp_bytes s)
 {
     struct peek name, first;
 
-    if (!peek_bytes(s, &name) || name.number != 1 || !printable(name.bytes) || !name.whole)
+    if (!peek_bytes(s, &name) || name.number != RP_HLO_COMPUTATION_NAME || !printable(name.bytes) ||
+        !name.whole)
         return false;
     return peek_bytes((struct rp_bytes){name.behind, (size_t)(s.at + s.n - name.behind)}, &first) &&
-           first.number == 2 && like_instruction(first.bytes);
+           first.number == RP_HLO_COMPUTATION_INSTRUCTIONS && like_instruction(first.bytes);
 }
 
 /* name = 1, maybe the entry's name = 2, then computations = 3 */
@@ -405,9 +409,10 @@ static bool like_module(struct rp_bytes s)
     for (int i = 0; i < 3; i++) {
         if (!peek_bytes(s, &field))
             return false;
-        if (field.number == 3)
+        if (field.number == RP_HLO_MODULE_COMPUTATIONS)
             return like_computation(field.bytes);
-        if (field.number > 2 || !printable(field.bytes) || !field.whole)
+        if (field.number > RP_HLO_MODULE_ENTRY_COMPUTATION_NAME || !printable(field.bytes) ||
+            !field.whole)
             return false;
         s = (struct rp_bytes){field.behind, (size_t)(s.at + s.n - field.behind)};
     }
@@ -425,7 +430,7 @@ static bool find_module(struct rp_bytes s, struct rp_bytes *module)
     if (like_module(s))
         return true;
     for (int level = 0; level < 2; level++) {
-        if (!peek_bytes(*module, &field) || field.number != 1)
+        if (!peek_bytes(*module, &field) || field.number != RP_HLO_PROTO_HLO_MODULE)
             break;
         *module = field.bytes;
         if (like_module(*module))
@@ -433,7 +438,7 @@ static bool find_module(struct rp_bytes s, struct rp_bytes *module)
     }
     behind = s.n ? rp_proto_varint_at(s.at, end, &meta) : NULL;
     if (!behind || !peek_bytes((struct rp_bytes){behind, (size_t)(end - behind)}, &field) ||
-        field.number != 1)
+        field.number != RP_HLO_PROTO_HLO_MODULE)
         return false;
     *module = field.bytes;
     return like_module(*module);

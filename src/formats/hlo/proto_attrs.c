@@ -253,7 +253,7 @@ static enum rp_code add_map_entry(struct hlo_proto *r, const struct rp_proto_cur
 
     while (rp_proto_next(&c, &it))
         if (it.wire == RP_WIRE_BYTES && it.bytes.n && it.number <= 2)
-            *(it.number == 1 ? &key : &value) =
+            *(it.number == RP_HLO_TEXT_ENTRY_KEY ? &key : &value) =
                 (struct rp_slice){(const char *)it.bytes.at, (uint32_t)it.bytes.n, 0};
     RP_TRY(rp_vec_push(&r->texts, key, r->err));
     RP_TRY(rp_vec_push(&r->texts, value, r->err));

@@ -4,6 +4,8 @@
  * the input where they are one piece), metadata and the tables of source frames.
  */
 #include "formats/hlo/proto.h"
+
+#include "abi/proto/hlo.h"
 #include "program/literal.h"
 
 #include <stdarg.h>
@@ -66,9 +68,9 @@ static enum rp_code tile(struct hlo_proto *r, const struct rp_proto_cursor *oute
 
     RP_TRY(hlo_putf(r, first ? "T(" : "("));
     while (rp_proto_next(&c, &it)) {
-        if (RP_PROTO_KEY(it.number, it.wire) == KEY(1, BYTES))
+        if (RP_PROTO_KEY(it.number, it.wire) == KEY(RP_HLO_TILE_DIMENSIONS, BYTES))
             RP_TRY(hlo_put_ints(r, it.bytes));
-        else if (RP_PROTO_KEY(it.number, it.wire) == KEY(1, VARINT))
+        else if (RP_PROTO_KEY(it.number, it.wire) == KEY(RP_HLO_TILE_DIMENSIONS, VARINT))
             RP_TRY(hlo_putf(r, "%lld", (long long)it.value));
     }
     RP_TRY(hlo_put(r, ")", 1));
@@ -87,20 +89,20 @@ static enum rp_code layout_rest(struct hlo_proto *r, struct rp_bytes bytes, uint
     RP_TRY(hlo_put(r, ":", 1));
     while (rp_proto_next(&c, &it)) {
         switch (RP_PROTO_KEY(it.number, it.wire)) {
-        case KEY(6, BYTES):
+        case KEY(RP_HLO_LAYOUT_TILES, BYTES):
             RP_TRY(tile(r, &c, &it, !tiled));
             tiled = true;
             break;
-        case KEY(7, VARINT):
+        case KEY(RP_HLO_LAYOUT_ELEMENT_SIZE_IN_BITS, VARINT):
             bits = it.value;
             break;
-        case KEY(8, VARINT):
+        case KEY(RP_HLO_LAYOUT_MEMORY_SPACE, VARINT):
             space = it.value;
             break;
-        case KEY(15, VARINT):
+        case KEY(RP_HLO_LAYOUT_DYNAMIC_SHAPE_METADATA_PREFIX_BYTES, VARINT):
             prefix = it.value;
             break;
-        case KEY(16, VARINT):
+        case KEY(RP_HLO_LAYOUT_TAIL_PADDING_ALIGNMENT_IN_ELEMENTS, VARINT):
             tail = it.value;
             break;
         default:
@@ -130,9 +132,9 @@ static enum rp_code layout(struct hlo_proto *r, struct rp_bytes bytes, uint64_t 
 
     RP_TRY(hlo_put(r, "{", 1));
     while (rp_proto_next(&c, &it)) {
-        if (RP_PROTO_KEY(it.number, it.wire) == KEY(1, BYTES))
+        if (RP_PROTO_KEY(it.number, it.wire) == KEY(RP_HLO_LAYOUT_MINOR_TO_MAJOR, BYTES))
             RP_TRY(hlo_put_ints(r, it.bytes));
-        else if (RP_PROTO_KEY(it.number, it.wire) == KEY(1, VARINT))
+        else if (RP_PROTO_KEY(it.number, it.wire) == KEY(RP_HLO_LAYOUT_MINOR_TO_MAJOR, VARINT))
             RP_TRY(hlo_putf(r, "%s%llu", r->text.n > from + 1 ? "," : "",
                             (unsigned long long)it.value));
         else if (RP_PROTO_KEY(it.number, it.wire) == KEY(HLO_FIELD_TEXT, BYTES)) {
@@ -172,24 +174,24 @@ static enum rp_code shape_field(struct hlo_proto *r, const struct rp_proto_curso
     uint32_t part;
 
     switch (RP_PROTO_KEY(it->number, it->wire)) {
-    case KEY(2, VARINT):
+    case KEY(RP_HLO_SHAPE_ELEMENT_TYPE, VARINT):
         s->elem = it->value < RP_ELEM_COUNT && rp_elem_name((unsigned)it->value)
                       ? (unsigned)it->value
                       : RP_ELEM_INVALID;
         return RP_OK;
-    case KEY(3, VARINT):
+    case KEY(RP_HLO_SHAPE_DIMENSIONS, VARINT):
         return add_dim(r, s, it->value);
-    case KEY(3, BYTES):
+    case KEY(RP_HLO_SHAPE_DIMENSIONS, BYTES):
         c = rp_proto_enter(outer, it);
         while (rp_proto_packed_varint(&c, &value))
             RP_TRY(add_dim(r, s, value));
         return rp_proto_finish(&c, r->err);
-    case KEY(4, BYTES):
+    case KEY(RP_HLO_SHAPE_TUPLE_SHAPES, BYTES):
         RP_TRY(hlo_proto_shape(r, it->bytes, offset, depth + 1, &part));
         return rp_vec_push(&s->parts, part, r->err);
-    case KEY(5, BYTES):
+    case KEY(RP_HLO_SHAPE_LAYOUT, BYTES):
         return layout(r, it->bytes, offset, &s->layout);
-    case KEY(6, BYTES):
+    case KEY(RP_HLO_SHAPE_IS_DYNAMIC_DIMENSION, BYTES):
         for (size_t i = 0; i < it->bytes.n && s->ndynamic < MAX_RANK; i++)
             s->dynamic[s->ndynamic++] = it->bytes.at[i] != 0;
         return RP_OK;
@@ -283,7 +285,7 @@ enum rp_code hlo_proto_literal(struct hlo_proto *r, struct rp_bytes bytes, uint6
     uint32_t field = rp_literal_field(elem, &varints), own, pieces = 0;
 
     while (rp_proto_next(&c, &it)) {
-        if (RP_PROTO_KEY(it.number, it.wire) == KEY(1, BYTES)) {
+        if (RP_PROTO_KEY(it.number, it.wire) == KEY(RP_HLO_LITERAL_SHAPE, BYTES)) {
             RP_TRY(hlo_proto_shape(r, it.bytes, rp_proto_offset(&c, it.bytes.at), 0, &own));
             if (r->p->shapes.at[own].elem == elem &&
                 rp_shape_elements(r->p, own) == rp_shape_elements(r->p, shape))
@@ -309,17 +311,17 @@ enum rp_code hlo_proto_literal(struct hlo_proto *r, struct rp_bytes bytes, uint6
 bool hlo_proto_metadata_known(const struct rp_proto_item *it)
 {
     switch (it->number) {
-    case 1:
-    case 2:
-    case 3:
-    case 12:
-    case 16:
+    case RP_HLO_METADATA_OP_TYPE:
+    case RP_HLO_METADATA_OP_NAME:
+    case RP_HLO_METADATA_SOURCE_FILE:
+    case RP_HLO_METADATA_DEDUPLICATED_NAME:
+    case RP_HLO_METADATA_SCHEDULING_NAME:
         return it->wire == RP_WIRE_BYTES;
-    case 4:
-    case 15:
-    case 17:
-    case 18:
-    case 19:
+    case RP_HLO_METADATA_SOURCE_LINE:
+    case RP_HLO_METADATA_STACK_FRAME_ID:
+    case RP_HLO_METADATA_SOURCE_END_LINE:
+    case RP_HLO_METADATA_SOURCE_COLUMN:
+    case RP_HLO_METADATA_SOURCE_END_COLUMN:
         return it->wire == RP_WIRE_VARINT;
     default:
         return false;
@@ -335,27 +337,27 @@ enum rp_code hlo_proto_metadata(struct hlo_proto *r, struct rp_bytes bytes, uint
 
     while (rp_proto_next(&c, &it)) {
         int32_t number = (int32_t)it.value;
-        uint32_t *text = it.number == 1    ? &m.op_type
-                         : it.number == 2  ? &m.op_name
-                         : it.number == 3  ? &m.file
-                         : it.number == 12 ? &m.deduplicated_name
-                         : it.number == 16 ? &m.scheduling_name
-                                           : NULL;
+        uint32_t *text = it.number == RP_HLO_METADATA_OP_TYPE             ? &m.op_type
+                         : it.number == RP_HLO_METADATA_OP_NAME           ? &m.op_name
+                         : it.number == RP_HLO_METADATA_SOURCE_FILE       ? &m.file
+                         : it.number == RP_HLO_METADATA_DEDUPLICATED_NAME ? &m.deduplicated_name
+                         : it.number == RP_HLO_METADATA_SCHEDULING_NAME   ? &m.scheduling_name
+                                                                          : NULL;
 
         if (text && it.wire == RP_WIRE_BYTES)
             RP_TRY(rp_string_cached(r->p, &r->cache, (const char *)it.bytes.at, it.bytes.n, text,
                                     r->err));
         else if (!hlo_proto_metadata_known(&it))
             r->metadata_rest = true;
-        else if (it.number == 4)
+        else if (it.number == RP_HLO_METADATA_SOURCE_LINE)
             m.line = number;
-        else if (it.number == 17)
+        else if (it.number == RP_HLO_METADATA_SOURCE_END_LINE)
             m.end_line = number;
-        else if (it.number == 18)
+        else if (it.number == RP_HLO_METADATA_SOURCE_COLUMN)
             m.column = number;
-        else if (it.number == 19)
+        else if (it.number == RP_HLO_METADATA_SOURCE_END_COLUMN)
             m.end_column = number;
-        else if (it.number == 15)
+        else if (it.number == RP_HLO_METADATA_STACK_FRAME_ID)
             m.frame = number > 0 ? (uint32_t)number : 0;
     }
     RP_TRY(rp_proto_finish(&c, r->err));
@@ -398,23 +400,30 @@ static enum rp_code frame_field(struct hlo_proto *r, const struct rp_proto_curso
 
     if (it->wire != RP_WIRE_BYTES)
         return RP_OK;
-    if (it->number < 3) {
+    if (it->number < RP_HLO_FRAME_INDEX_FILE_LOCATIONS) {
         RP_TRY(rp_program_string(r->p, (const char *)it->bytes.at, it->bytes.n, &id, r->err));
-        return rp_vec_push(it->number == 1 ? files : functions, id, r->err);
+        return rp_vec_push(it->number == RP_HLO_FRAME_INDEX_FILE_NAMES ? files : functions, id,
+                           r->err);
     }
     RP_TRY(numbers(r, c, it, v));
-    if (it->number == 3) {
-        at = (struct rp_location){string_at(files, v[1]), string_at(functions, v[2]),
-                                  (int32_t)v[3],          (int32_t)v[5],
-                                  (int32_t)v[4],          (int32_t)v[6]};
+    if (it->number == RP_HLO_FRAME_INDEX_FILE_LOCATIONS) {
+        at = (struct rp_location){string_at(files, v[RP_HLO_FILE_LOCATION_FILE_NAME_ID]),
+                                  string_at(functions, v[RP_HLO_FILE_LOCATION_FUNCTION_NAME_ID]),
+                                  (int32_t)v[RP_HLO_FILE_LOCATION_LINE],
+                                  (int32_t)v[RP_HLO_FILE_LOCATION_END_LINE],
+                                  (int32_t)v[RP_HLO_FILE_LOCATION_COLUMN],
+                                  (int32_t)v[RP_HLO_FILE_LOCATION_END_COLUMN]};
         return rp_vec_push(&r->p->locations, at, r->err);
     }
-    if (it->number != 4)
+    if (it->number != RP_HLO_FRAME_INDEX_STACK_FRAMES)
         return RP_OK;
-    if (v[1] < 1 || v[1] > r->p->locations.n)
+    if (v[RP_HLO_STACK_FRAME_FILE_LOCATION_ID] < 1 ||
+        v[RP_HLO_STACK_FRAME_FILE_LOCATION_ID] > r->p->locations.n)
         return rp_err_set(r->err, RP_FORMAT, "a stack frame whose location is not there");
-    frame.location = (uint32_t)v[1] - 1;
-    frame.parent = v[2] <= r->p->frames.n ? (uint32_t)v[2] : 0;
+    frame.location = (uint32_t)v[RP_HLO_STACK_FRAME_FILE_LOCATION_ID] - 1;
+    frame.parent = v[RP_HLO_STACK_FRAME_PARENT_FRAME_ID] <= r->p->frames.n
+                       ? (uint32_t)v[RP_HLO_STACK_FRAME_PARENT_FRAME_ID]
+                       : 0;
     return rp_vec_push(&r->p->frames, frame, r->err);
 }
 

@@ -6,6 +6,8 @@
  */
 #include "formats/hlo/proto.h"
 
+#include "abi/proto/hlo.h"
+
 #include <string.h>
 
 #define KEY(number, wire) RP_PROTO_KEY(number, RP_WIRE_##wire)
@@ -20,13 +22,13 @@ static enum rp_code sequence(struct hlo_proto *r, const struct rp_proto_cursor *
     uint64_t id = 0;
 
     while (rp_proto_next(&c, &it)) {
-        if (RP_PROTO_KEY(it.number, it.wire) == KEY(1, VARINT))
+        if (RP_PROTO_KEY(it.number, it.wire) == KEY(RP_HLO_SEQUENCE_ENTRY_KEY, VARINT))
             id = it.value;
-        if (RP_PROTO_KEY(it.number, it.wire) != KEY(2, BYTES))
+        if (RP_PROTO_KEY(it.number, it.wire) != KEY(RP_HLO_SEQUENCE_ENTRY_VALUE, BYTES))
             continue;
         list = rp_proto_enter(&c, &it);
         while (rp_proto_next(&list, &ids))
-            if (RP_PROTO_KEY(ids.number, ids.wire) == KEY(1, BYTES))
+            if (RP_PROTO_KEY(ids.number, ids.wire) == KEY(RP_HLO_SEQUENCE_INSTRUCTION_IDS, BYTES))
                 packed = ids.bytes;
         RP_TRY(rp_proto_finish(&list, r->err));
     }
@@ -41,7 +43,7 @@ enum rp_code hlo_proto_schedule(struct hlo_proto *r, struct rp_bytes bytes)
     struct rp_proto_item it;
 
     while (rp_proto_next(&c, &it))
-        if (RP_PROTO_KEY(it.number, it.wire) == KEY(1, BYTES))
+        if (RP_PROTO_KEY(it.number, it.wire) == KEY(RP_HLO_SCHEDULE_SEQUENCES, BYTES))
             RP_TRY(sequence(r, &c, &it));
     return rp_proto_finish(&c, r->err);
 }
@@ -55,11 +57,11 @@ static enum rp_code collect(struct hlo_proto *r, struct rp_bytes bytes, struct r
     while (rp_proto_next(&c, &it)) {
         uint64_t id = 0;
 
-        if (RP_PROTO_KEY(it.number, it.wire) != KEY(2, BYTES))
+        if (RP_PROTO_KEY(it.number, it.wire) != KEY(RP_HLO_COMPUTATION_INSTRUCTIONS, BYTES))
             continue;
         inner = rp_proto_enter(&c, &it);
         while (rp_proto_next(&inner, &field))
-            if (RP_PROTO_KEY(field.number, field.wire) == KEY(35, VARINT)) {
+            if (RP_PROTO_KEY(field.number, field.wire) == KEY(RP_HLO_INSTRUCTION_ID, VARINT)) {
                 id = field.value;
                 break;
             }

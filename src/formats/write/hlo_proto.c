@@ -5,6 +5,7 @@
  */
 #include "formats/hlo/proto_put.h"
 
+#include "abi/proto/hlo.h"
 #include "formats/programs.h"
 #include "formats/write/writers.h"
 #include "program/literal.h"
@@ -51,7 +52,8 @@ enum rp_code hlo_put_own(const struct hlo_put *put, const struct rp_attr *attr)
 static const char *put_tiles(const struct hlo_put *put, const char *s)
 {
     while (*s == '(') {
-        size_t tile = rp_proto_begin(put->w, 6), list = rp_proto_begin(put->w, 1);
+        size_t tile = rp_proto_begin(put->w, RP_HLO_LAYOUT_TILES),
+               list = rp_proto_begin(put->w, RP_HLO_TILE_DIMENSIONS);
 
         for (s++; *s && *s != ')'; s += strspn(s, ", ")) {
             char *end;
@@ -88,13 +90,15 @@ static bool put_layout_rest(const struct hlo_put *put, const char *s)
             return false;
         s = end + 1;
         if (word == 'L')
-            rp_proto_put_varint(put->w, 16, (uint64_t)v);
+            rp_proto_put_varint(put->w, RP_HLO_LAYOUT_TAIL_PADDING_ALIGNMENT_IN_ELEMENTS,
+                                (uint64_t)v);
         else if (word == 'E')
-            rp_proto_put_varint(put->w, 7, (uint64_t)v);
+            rp_proto_put_varint(put->w, RP_HLO_LAYOUT_ELEMENT_SIZE_IN_BITS, (uint64_t)v);
         else if (word == 'S')
-            rp_proto_put_varint(put->w, 8, (uint64_t)v);
+            rp_proto_put_varint(put->w, RP_HLO_LAYOUT_MEMORY_SPACE, (uint64_t)v);
         else if (word == 'M')
-            rp_proto_put_varint(put->w, 15, (uint64_t)v);
+            rp_proto_put_varint(put->w, RP_HLO_LAYOUT_DYNAMIC_SHAPE_METADATA_PREFIX_BYTES,
+                                (uint64_t)v);
         else
             return false;
     }
@@ -103,10 +107,10 @@ static bool put_layout_rest(const struct hlo_put *put, const char *s)
 
 static void put_row_major(const struct hlo_put *put, uint32_t rank)
 {
-    size_t begun = rp_proto_begin(put->w, 5), list;
+    size_t begun = rp_proto_begin(put->w, RP_HLO_SHAPE_LAYOUT), list;
 
     if (rank) {
-        list = rp_proto_begin(put->w, 1);
+        list = rp_proto_begin(put->w, RP_HLO_LAYOUT_MINOR_TO_MAJOR);
         for (uint32_t i = rank; i-- > 0;)
             rp_proto_add_varint(put->w, i);
         rp_proto_end(put->w, list);
@@ -117,9 +121,9 @@ static void put_row_major(const struct hlo_put *put, uint32_t rank)
 static void put_layout(const struct hlo_put *put, const char *text)
 {
     const char *s = text + 1;
-    size_t begun = rp_proto_begin(put->w, 5), mark = put->w->bytes.n, list;
+    size_t begun = rp_proto_begin(put->w, RP_HLO_SHAPE_LAYOUT), mark = put->w->bytes.n, list;
 
-    list = rp_proto_begin(put->w, 1);
+    list = rp_proto_begin(put->w, RP_HLO_LAYOUT_MINOR_TO_MAJOR);
     while (*s >= '0' && *s <= '9') {
         char *end;
 
@@ -140,14 +144,14 @@ static void put_dims(const struct hlo_put *put, const struct rp_op_shape *s)
 
     if (!s->n)
         return;
-    list = rp_proto_begin(put->w, 3);
+    list = rp_proto_begin(put->w, RP_HLO_SHAPE_DIMENSIONS);
     for (uint32_t i = 0; i < s->n; i++) {
         int64_t dim = put->p->dims.at[s->first + i];
 
         rp_proto_add_varint(put->w, (uint64_t)(dim < 0 ? INT64_MIN : dim));
     }
     rp_proto_end(put->w, list);
-    list = rp_proto_begin(put->w, 6);
+    list = rp_proto_begin(put->w, RP_HLO_SHAPE_IS_DYNAMIC_DIMENSION);
     for (uint32_t i = 0; i < s->n; i++)
         rp_proto_add_varint(put->w, put->p->dim_dynamic.at[s->first + i]);
     rp_proto_end(put->w, list);
@@ -168,10 +172,10 @@ void hlo_put_shape(const struct hlo_put *put, uint32_t field, uint32_t shape)
     const struct rp_op_shape *s = &put->p->shapes.at[shape];
     size_t begun = rp_proto_begin(put->w, field);
 
-    rp_proto_put_varint(put->w, 2, s->elem);
+    rp_proto_put_varint(put->w, RP_HLO_SHAPE_ELEMENT_TYPE, s->elem);
     if (s->elem == RP_ELEM_TUPLE) {
         for (uint32_t i = 0; i < s->n; i++)
-            hlo_put_shape(put, 4, put->p->parts.at[s->first + i]);
+            hlo_put_shape(put, RP_HLO_SHAPE_TUPLE_SHAPES, put->p->parts.at[s->first + i]);
     } else {
         put_dims(put, s);
         put_layout_or_default(put, s, rp_program_text(put->p, s->layout));
@@ -181,30 +185,19 @@ void hlo_put_shape(const struct hlo_put *put, uint32_t field, uint32_t shape)
 
 /* ---- constants ---- */
 
-/* Field numbers of the types whose values do not have the number of the type. */
-static uint32_t value_field(unsigned elem)
-{
-    static const uint8_t fields[] = {
-        [RP_ELEM_PRED] = 2, [RP_ELEM_S8] = 15,  [RP_ELEM_S16] = 17, [RP_ELEM_S32] = 4,
-        [RP_ELEM_S64] = 5,  [RP_ELEM_U8] = 3,   [RP_ELEM_U16] = 16, [RP_ELEM_U32] = 6,
-        [RP_ELEM_U64] = 7,  [RP_ELEM_F16] = 11, [RP_ELEM_F32] = 8,  [RP_ELEM_F64] = 9,
-        [RP_ELEM_C64] = 12, [RP_ELEM_BF16] = 13};
-
-    return elem < sizeof fields && fields[elem] ? fields[elem] : elem;
-}
-
 /* Values in row-major order, for a shape that is written without a layout. */
 static void put_values(const struct hlo_put *put, unsigned elem, const unsigned char *values,
                        size_t n)
 {
     size_t unit = rp_literal_unit(elem), list;
-    bool wide = elem == RP_ELEM_S32 || elem == RP_ELEM_S64;
+    bool varints;
+    uint32_t field = rp_literal_field(elem, &varints);
 
-    if (!wide && elem != RP_ELEM_PRED && elem != RP_ELEM_U32 && elem != RP_ELEM_U64) {
-        rp_proto_put_bytes(put->w, value_field(elem), values, n * unit);
+    if (!varints) {
+        rp_proto_put_bytes(put->w, field, values, n * unit);
         return;
     }
-    list = rp_proto_begin(put->w, value_field(elem));
+    list = rp_proto_begin(put->w, field);
     for (size_t i = 0; i < n; i++) {
         uint64_t v = 0;
 
@@ -221,13 +214,13 @@ static void put_values(const struct hlo_put *put, unsigned elem, const unsigned 
 static void put_plain_shape(const struct hlo_put *put, uint32_t shape, const uint32_t *order)
 {
     const struct rp_op_shape *s = &put->p->shapes.at[shape];
-    size_t begun = rp_proto_begin(put->w, 1), layout, list;
+    size_t begun = rp_proto_begin(put->w, RP_HLO_LITERAL_SHAPE), layout, list;
 
-    rp_proto_put_varint(put->w, 2, s->elem);
+    rp_proto_put_varint(put->w, RP_HLO_SHAPE_ELEMENT_TYPE, s->elem);
     put_dims(put, s);
     if (order) {
-        layout = rp_proto_begin(put->w, 5);
-        list = rp_proto_begin(put->w, 1);
+        layout = rp_proto_begin(put->w, RP_HLO_SHAPE_LAYOUT);
+        list = rp_proto_begin(put->w, RP_HLO_LAYOUT_MINOR_TO_MAJOR);
         for (uint32_t i = 0; i < s->n; i++)
             rp_proto_add_varint(put->w, order[i]);
         rp_proto_end(put->w, list);
@@ -254,7 +247,7 @@ static enum rp_code put_decoded(const struct hlo_put *put, const struct rp_liter
     }
     for (size_t i = 0; i < n && bits < 8 && elem != RP_ELEM_PRED; i++)
         values[i] = (unsigned char)(values[i] & ((1u << bits) - 1)); /* as XLA writes them */
-    begun = rp_proto_begin(put->w, 8);
+    begun = rp_proto_begin(put->w, RP_HLO_INSTRUCTION_LITERAL);
     put_plain_shape(put, shape, laid ? order : NULL);
     put_values(put, elem, values, n);
     rp_proto_end(put->w, begun);
@@ -273,7 +266,7 @@ enum rp_code hlo_put_literal(const struct hlo_put *put, uint32_t op)
         return RP_OK;
     literal = &put->p->literals.at[put->p->value.at[op]];
     if (literal->form == RP_LITERAL_PROTO)
-        rp_proto_put_bytes(put->w, 8, literal->at, literal->n);
+        rp_proto_put_bytes(put->w, RP_HLO_INSTRUCTION_LITERAL, literal->at, literal->n);
     if (put->complete && literal->form == RP_LITERAL_NONE)
         return rp_err_set(put->err, RP_FORMAT,
                           "the values of the constant '%s' were left out of the text: dump with "
@@ -307,17 +300,17 @@ static void put_metadata(const struct hlo_put *put, uint32_t op)
 
     if (!put->p->meta.at[op])
         return;
-    begun = rp_proto_begin(put->w, 7);
-    put_text(put, 1, m->op_type);
-    put_text(put, 2, m->op_name);
-    put_text(put, 3, m->file);
-    put_number(put, 4, m->line);
-    put_text(put, 12, m->deduplicated_name);
-    put_number(put, 15, m->frame);
-    put_text(put, 16, m->scheduling_name);
-    put_number(put, 17, m->end_line);
-    put_number(put, 18, m->column);
-    put_number(put, 19, m->end_column);
+    begun = rp_proto_begin(put->w, RP_HLO_INSTRUCTION_METADATA);
+    put_text(put, RP_HLO_METADATA_OP_TYPE, m->op_type);
+    put_text(put, RP_HLO_METADATA_OP_NAME, m->op_name);
+    put_text(put, RP_HLO_METADATA_SOURCE_FILE, m->file);
+    put_number(put, RP_HLO_METADATA_SOURCE_LINE, m->line);
+    put_text(put, RP_HLO_METADATA_DEDUPLICATED_NAME, m->deduplicated_name);
+    put_number(put, RP_HLO_METADATA_STACK_FRAME_ID, m->frame);
+    put_text(put, RP_HLO_METADATA_SCHEDULING_NAME, m->scheduling_name);
+    put_number(put, RP_HLO_METADATA_SOURCE_END_LINE, m->end_line);
+    put_number(put, RP_HLO_METADATA_SOURCE_COLUMN, m->column);
+    put_number(put, RP_HLO_METADATA_SOURCE_END_COLUMN, m->end_column);
     rp_proto_end(put->w, begun);
 }
 
@@ -326,15 +319,15 @@ static void put_ids(const struct hlo_put *put, uint32_t op)
     struct rp_ids operands = rp_op_operands(put->p, op), called = rp_op_called(put->p, op);
     size_t list;
 
-    rp_proto_put_varint(put->w, 35, hlo_put_id(put->p, op));
+    rp_proto_put_varint(put->w, RP_HLO_INSTRUCTION_ID, hlo_put_id(put->p, op));
     if (operands.n) {
-        list = rp_proto_begin(put->w, 36);
+        list = rp_proto_begin(put->w, RP_HLO_INSTRUCTION_OPERAND_IDS);
         for (uint32_t i = 0; i < operands.n; i++)
             rp_proto_add_varint(put->w, hlo_put_id(put->p, operands.at[i]));
         rp_proto_end(put->w, list);
     }
     if (called.n) {
-        list = rp_proto_begin(put->w, 38);
+        list = rp_proto_begin(put->w, RP_HLO_INSTRUCTION_CALLED_COMPUTATION_IDS);
         for (uint32_t i = 0; i < called.n; i++)
             rp_proto_add_varint(put->w, (uint64_t)called.at[i] + 1);
         rp_proto_end(put->w, list);
@@ -352,10 +345,10 @@ static void put_name(const struct hlo_put *put, uint32_t op)
 
     if (!(put->p->flags.at[op] & RP_OPS_IMPLICIT) && *name) {
         if (!put->seen || !put->seen[id]) {
-            rp_proto_put_text(put->w, 1, name);
+            rp_proto_put_text(put->w, RP_HLO_INSTRUCTION_NAME, name);
         } else {
             n = snprintf(text, sizeof text, "%.400s.again.%u", name, op);
-            rp_proto_put_bytes(put->w, 1, text, n < 0 ? 0 : (size_t)n);
+            rp_proto_put_bytes(put->w, RP_HLO_INSTRUCTION_NAME, text, n < 0 ? 0 : (size_t)n);
         }
         if (put->seen)
             put->seen[id] = 1;
@@ -363,24 +356,24 @@ static void put_name(const struct hlo_put *put, uint32_t op)
     }
     n = snprintf(text, sizeof text, "%.400s.gte.%lld.%u", *name ? name : "op",
                  (long long)put->p->value.at[op], op);
-    rp_proto_put_bytes(put->w, 1, text, n < 0 ? 0 : (size_t)n);
+    rp_proto_put_bytes(put->w, RP_HLO_INSTRUCTION_NAME, text, n < 0 ? 0 : (size_t)n);
 }
 
 static enum rp_code put_instruction(const struct hlo_put *put, uint32_t op)
 {
-    size_t begun = rp_proto_begin(put->w, 2);
+    size_t begun = rp_proto_begin(put->w, RP_HLO_COMPUTATION_INSTRUCTIONS);
     enum rp_opcode code = (enum rp_opcode)put->p->code.at[op];
 
     put_name(put, op);
-    rp_proto_put_text(put->w, 2, rp_op_opcode_name(put->p, op));
-    hlo_put_shape(put, 3, put->p->shape.at[op]);
+    rp_proto_put_text(put->w, RP_HLO_INSTRUCTION_OPCODE, rp_op_opcode_name(put->p, op));
+    hlo_put_shape(put, RP_HLO_INSTRUCTION_SHAPE, put->p->shape.at[op]);
     put_metadata(put, op);
     if (code == RP_OP_CONSTANT)
         RP_TRY(hlo_put_literal(put, op));
     else if (code == RP_OP_PARAMETER)
-        put_number(put, 9, put->p->value.at[op]);
+        put_number(put, RP_HLO_INSTRUCTION_PARAMETER_NUMBER, put->p->value.at[op]);
     else if (code == RP_OP_GET_TUPLE_ELEMENT)
-        put_number(put, 13, put->p->value.at[op]);
+        put_number(put, RP_HLO_INSTRUCTION_TUPLE_INDEX, put->p->value.at[op]);
     put_ids(put, op);
     RP_TRY(hlo_put_attrs(put, op));
     rp_proto_end(put->w, begun);
@@ -389,7 +382,8 @@ static enum rp_code put_instruction(const struct hlo_put *put, uint32_t op)
 
 /* ---- computations and the module ---- */
 
-static enum rp_code put_program_shape(const struct hlo_put *put, const struct rp_computation *c)
+static enum rp_code put_program_shape(const struct hlo_put *put, uint32_t field,
+                                      const struct rp_computation *c)
 {
     uint32_t *at = calloc((size_t)c->nparams + 1, sizeof *at);
     size_t begun;
@@ -399,12 +393,13 @@ static enum rp_code put_program_shape(const struct hlo_put *put, const struct rp
     for (uint32_t op = c->first; op < c->first + c->n; op++)
         if (put->p->code.at[op] == RP_OP_PARAMETER)
             at[put->p->value.at[op]] = op; /* numbers were checked by validate */
-    begun = rp_proto_begin(put->w, 4);
+    begun = rp_proto_begin(put->w, field);
     for (uint32_t i = 0; i < c->nparams; i++)
-        hlo_put_shape(put, 1, put->p->shape.at[at[i]]);
-    hlo_put_shape(put, 2, put->p->shape.at[c->root]);
+        hlo_put_shape(put, RP_HLO_PROGRAM_SHAPE_PARAMETERS, put->p->shape.at[at[i]]);
+    hlo_put_shape(put, RP_HLO_PROGRAM_SHAPE_RESULT, put->p->shape.at[c->root]);
     for (uint32_t i = 0; i < c->nparams; i++)
-        rp_proto_put_text(put->w, 3, rp_program_text(put->p, put->p->op_name.at[at[i]]));
+        rp_proto_put_text(put->w, RP_HLO_PROGRAM_SHAPE_PARAMETER_NAMES,
+                          rp_program_text(put->p, put->p->op_name.at[at[i]]));
     rp_proto_end(put->w, begun);
     free(at);
     return RP_OK;
@@ -413,16 +408,16 @@ static enum rp_code put_program_shape(const struct hlo_put *put, const struct rp
 static enum rp_code put_computation(const struct hlo_put *put, uint32_t id)
 {
     const struct rp_computation *c = &put->p->computations.at[id];
-    size_t begun = rp_proto_begin(put->w, 3);
+    size_t begun = rp_proto_begin(put->w, RP_HLO_MODULE_COMPUTATIONS);
 
-    put_text(put, 1, c->name);
+    put_text(put, RP_HLO_COMPUTATION_NAME, c->name);
     for (uint32_t op = c->first; op < c->first + c->n; op++)
         RP_TRY(put_instruction(put, op));
-    RP_TRY(put_program_shape(put, c));
-    rp_proto_put_varint(put->w, 5, (uint64_t)id + 1);
-    rp_proto_put_varint(put->w, 6, hlo_put_id(put->p, c->root));
-    put_number(put, 7, c->fused);
-    put_text(put, 8, c->thread);
+    RP_TRY(put_program_shape(put, RP_HLO_COMPUTATION_PROGRAM_SHAPE, c));
+    rp_proto_put_varint(put->w, RP_HLO_COMPUTATION_ID, (uint64_t)id + 1);
+    rp_proto_put_varint(put->w, RP_HLO_COMPUTATION_ROOT_ID, hlo_put_id(put->p, c->root));
+    put_number(put, RP_HLO_COMPUTATION_IS_FUSION_COMPUTATION, c->fused);
+    put_text(put, RP_HLO_COMPUTATION_EXECUTION_THREAD, c->thread);
     rp_proto_end(put->w, begun);
     return RP_OK;
 }
@@ -430,7 +425,7 @@ static enum rp_code put_computation(const struct hlo_put *put, uint32_t id)
 /* The order of the file is the schedule. */
 static void put_schedule(const struct hlo_put *put)
 {
-    size_t schedule = rp_proto_begin(put->w, 7);
+    size_t schedule = rp_proto_begin(put->w, RP_HLO_MODULE_SCHEDULE);
 
     for (uint32_t i = 0; i < put->p->computations.n; i++) {
         const struct rp_computation *c = &put->p->computations.at[i];
@@ -438,10 +433,10 @@ static void put_schedule(const struct hlo_put *put)
 
         if (c->fused)
             continue;
-        entry = rp_proto_begin(put->w, 1);
-        rp_proto_put_varint(put->w, 1, (uint64_t)i + 1);
-        sequence = rp_proto_begin(put->w, 2);
-        list = rp_proto_begin(put->w, 1);
+        entry = rp_proto_begin(put->w, RP_HLO_SCHEDULE_SEQUENCES);
+        rp_proto_put_varint(put->w, RP_HLO_SEQUENCE_ENTRY_KEY, (uint64_t)i + 1);
+        sequence = rp_proto_begin(put->w, RP_HLO_SEQUENCE_ENTRY_VALUE);
+        list = rp_proto_begin(put->w, RP_HLO_SEQUENCE_INSTRUCTION_IDS);
         for (uint32_t op = c->first; op < c->first + c->n; op++)
             rp_proto_add_varint(put->w, hlo_put_id(put->p, op));
         rp_proto_end(put->w, list);
@@ -458,27 +453,30 @@ static void put_frames(const struct hlo_put *put)
 
     if (!put->p->frames.n)
         return;
-    frames = rp_proto_begin(put->w, 17);
+    frames = rp_proto_begin(put->w, RP_HLO_MODULE_STACK_FRAME_INDEX);
     for (size_t i = 0; i < put->p->locations.n; i++)
-        rp_proto_put_text(put->w, 1, rp_program_text(put->p, put->p->locations.at[i].file));
+        rp_proto_put_text(put->w, RP_HLO_FRAME_INDEX_FILE_NAMES,
+                          rp_program_text(put->p, put->p->locations.at[i].file));
     for (size_t i = 0; i < put->p->locations.n; i++)
-        rp_proto_put_text(put->w, 2, rp_program_text(put->p, put->p->locations.at[i].function));
+        rp_proto_put_text(put->w, RP_HLO_FRAME_INDEX_FUNCTION_NAMES,
+                          rp_program_text(put->p, put->p->locations.at[i].function));
     for (size_t i = 0; i < put->p->locations.n; i++) {
         const struct rp_location *at = &put->p->locations.at[i];
 
-        begun = rp_proto_begin(put->w, 3);
-        rp_proto_put_varint(put->w, 1, i + 1);
-        rp_proto_put_varint(put->w, 2, i + 1);
-        put_number(put, 3, at->line);
-        put_number(put, 4, at->column);
-        put_number(put, 5, at->end_line);
-        put_number(put, 6, at->end_column);
+        begun = rp_proto_begin(put->w, RP_HLO_FRAME_INDEX_FILE_LOCATIONS);
+        rp_proto_put_varint(put->w, RP_HLO_FILE_LOCATION_FILE_NAME_ID, i + 1);
+        rp_proto_put_varint(put->w, RP_HLO_FILE_LOCATION_FUNCTION_NAME_ID, i + 1);
+        put_number(put, RP_HLO_FILE_LOCATION_LINE, at->line);
+        put_number(put, RP_HLO_FILE_LOCATION_COLUMN, at->column);
+        put_number(put, RP_HLO_FILE_LOCATION_END_LINE, at->end_line);
+        put_number(put, RP_HLO_FILE_LOCATION_END_COLUMN, at->end_column);
         rp_proto_end(put->w, begun);
     }
     for (size_t i = 0; i < put->p->frames.n; i++) {
-        begun = rp_proto_begin(put->w, 4);
-        rp_proto_put_varint(put->w, 1, (uint64_t)put->p->frames.at[i].location + 1);
-        put_number(put, 2, put->p->frames.at[i].parent);
+        begun = rp_proto_begin(put->w, RP_HLO_FRAME_INDEX_STACK_FRAMES);
+        rp_proto_put_varint(put->w, RP_HLO_STACK_FRAME_FILE_LOCATION_ID,
+                            (uint64_t)put->p->frames.at[i].location + 1);
+        put_number(put, RP_HLO_STACK_FRAME_PARENT_FRAME_ID, put->p->frames.at[i].parent);
         rp_proto_end(put->w, begun);
     }
     rp_proto_end(put->w, frames);
@@ -519,11 +517,11 @@ static enum rp_code put_module(const struct hlo_put *put)
     const struct rp_program *p = put->p;
     const struct rp_computation *entry = &p->computations.at[p->entry];
 
-    rp_proto_put_text(put->w, 1, p->name ? rp_program_text(p, p->name) : "module");
-    put_text(put, 2, entry->name);
+    rp_proto_put_text(put->w, RP_HLO_MODULE_NAME, p->name ? rp_program_text(p, p->name) : "module");
+    put_text(put, RP_HLO_MODULE_ENTRY_COMPUTATION_NAME, entry->name);
     RP_TRY(put_computations(put));
-    RP_TRY(put_program_shape(put, entry));
-    rp_proto_put_varint(put->w, 6, (uint64_t)p->entry + 1);
+    RP_TRY(put_program_shape(put, RP_HLO_MODULE_HOST_PROGRAM_SHAPE, entry));
+    rp_proto_put_varint(put->w, RP_HLO_MODULE_ENTRY_COMPUTATION_ID, (uint64_t)p->entry + 1);
     put_frames(put);
     return put_module_attrs(put);
 }
@@ -544,7 +542,7 @@ enum rp_code rp_hlo_proto_write(const struct rp_program *p, struct rp_proto_writ
     size_t module;
 
     RP_TRY(check_hlo(p, err));
-    module = rp_proto_begin(to, 1);
+    module = rp_proto_begin(to, RP_HLO_PROTO_HLO_MODULE);
     RP_TRY(put_module(&put));
     rp_proto_end(to, module);
     return rp_proto_written(to, &bytes, err);
