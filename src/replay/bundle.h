@@ -2,9 +2,9 @@
 #ifndef RP_REPLAY_BUNDLE_H
 #define RP_REPLAY_BUNDLE_H
 /*
- * Bundles: one tar with a program, its inputs and expected outputs by their content, and a manifest
- * with versions, flags, rank and checksums (docs/formats/bundle.md). A bundle is a program as any
- * other to `replay`; pack makes one, unpack takes it apart, info looks at it and needs no engine.
+ * Bundles: one tar with a program, its inputs and expected outputs, and a manifest with versions,
+ * flags, rank and checksums (docs/formats/bundle.md). `replay` runs a bundle like any other
+ * program; pack writes one, unpack extracts it, info shows it and needs no engine.
  */
 #include "dataset/dataset.h"
 #include "io/output.h"
@@ -20,7 +20,7 @@ struct rp_bundle_array {
     const char *name; /* "in0", "out0", "p1_in0" */
     const char *file; /* member that holds it, an .npy; NULL: redacted */
     const char *type; /* "f32[2,3]" */
-    bool known;       /* its values say shapes: they are there even where others were left out */
+    bool known;       /* its values are shapes: kept even if others are omitted */
 };
 struct rp_bundle_file {
     const char *path, *sha256;
@@ -32,7 +32,7 @@ struct rp_bundle {
     const char *program; /* member */
     const char *source;  /* the file it was made of, without folders */
     const char *flags;   /* XLA_FLAGS where it was packed, or NULL */
-    int64_t rank;        /* RP_ABSENT_I64: not said */
+    int64_t rank;        /* RP_ABSENT_I64: unknown */
     int64_t seed, partitions;
     bool redacted; /* inputs, large constants and outputs were left out */
     RP_VEC(struct rp_bundle_array) arrays;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What TensorFlow's programs are fed with, in this order: a file of arrays, by the names that the
- * program has for them ("x", "serving_default_x:0") or by their numbers (in0, in1 ...); what was
- * recorded, beside a program of BladeDISC, in a bundle or in the checkpoint of a SavedModel;
- * synthetic values, where the program says the shapes of all it takes. Variables are fed as
- * placeholders are, behind them. Then the graph is turned into HLO, for the engines that know no
- * TensorFlow: a failure is kept for them, and named when one of them is to run it.
+ * Inputs of TensorFlow programs, from the first of these sources: a file of arrays, by the names in
+ * the program ("x", "serving_default_x:0") or by their numbers (in0, in1 ...); recorded values,
+ * beside a BladeDISC program, in a bundle or in the checkpoint of a SavedModel; synthetic values,
+ * if the program gives all shapes. Variables are fed like placeholders and follow them. Then the
+ * graph is lowered to HLO for the engines other than tf; a failure is kept, and reported when one
+ * of them is to run it.
  */
 #include "exec/data/synthetic.h"
 #include "replay/graph.h"

@@ -61,9 +61,10 @@ void rp_replay_choose_again(const struct rp_session *s, const struct rp_settings
 /* ---- products of f32 ---- */
 
 /*
- * NVIDIA's GPUs since Ampere multiply f32 as TF32 unless a program asks for more, and XLA's modules
- * do not say so. What says it is where the module was compiled: an optimised one calls the GPU's
- * libraries or has Triton's fusions; before optimisation the module lies in a dump beside
+ * NVIDIA GPUs since Ampere multiply f32 as TF32 unless a program requests higher precision, and
+ * XLA's modules do not say so. What tells is where the module was compiled: an optimized module
+ * calls the GPU's libraries or has Triton fusions; a module before optimization has in its dump
+ * beside it
  *
  *     module_9280.jit_step.sm_9.0a_gpu_after_optimizations.txt
  */
@@ -188,7 +189,7 @@ static enum rp_code read_compile_options(const char *path, bool keep_flags,
     code = rp_input_slurp(file, &bytes, &n, err);
     if (code == RP_OK && !n)
         code = rp_err_set(err, RP_FORMAT, "'%s' is empty", path);
-    if (code == RP_OK) { /* also where they are kept: it looks at all of them */
+    if (code == RP_OK) { /* also if they are kept: this validates all of them */
         code = rp_pjrt_strip_options(bytes, n, to, err);
         if (code != RP_OK)
             rp_err_prefix(err, code, "'%s'", path);

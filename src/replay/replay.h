@@ -100,7 +100,7 @@ struct rp_session {
 struct rp_session_options {
     const char *inputs, *expect; /* files, or NULL */
     uint64_t seed;
-    int64_t partitions; /* 0: what is recorded or said */
+    int64_t partitions; /* 0: as recorded, or as the program says */
 };
 
 /* Reads the program's values and chooses its inputs; says where they come from. */

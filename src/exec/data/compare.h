@@ -15,8 +15,8 @@ struct rp_tolerance {
     double absolute, relative; /* below 0: by the element type */
     int64_t ulp;               /* below 0: not used; else elements so near are right in any case */
     bool nan_differs;          /* NaN is not equal to NaN */
-    bool tf32;                 /* one side took products of f32 with ten bits of mantissa, as GPUs
-                                  do: f32 is held to the bounds of f16, which has as many */
+    bool tf32;                 /* one side multiplied f32 with ten bits of mantissa, as GPUs do: f32
+                  has the tolerance of f16, which has as many bits */
     unsigned through;          /* the narrowest float type on the way to the array, whose bounds
                                   count where it is narrower; RP_ELEM_INVALID: not known */
 };

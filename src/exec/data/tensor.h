@@ -88,8 +88,8 @@ bool rp_elem_is_complex(unsigned elem);
  */
 enum rp_code rp_tensor_permute(struct rp_tensor *to, const uint32_t *order, bool packed,
                                const uint8_t *bytes, size_t n, struct rp_err *err);
-/* Elements that came from outside in whole bytes: pred becomes 0 or 1, and the rest of the byte of
-   types under eight bits what tensors have there. */
+/* For elements from outside in whole bytes: pred becomes 0 or 1, and the unused bits of types under
+   eight bits are set as tensors have them. */
 void rp_tensor_tidy(struct rp_tensor *t);
 /* Bytes that form takes. */
 size_t rp_tensor_packed_bytes(unsigned elem, size_t n, bool packed);

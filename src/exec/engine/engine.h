@@ -109,7 +109,7 @@ struct rp_engine {
        another process, where our own steps do not count). */
     enum rp_code (*run)(struct rp_executable *exe, struct rp_err *err);
     enum rp_code (*run_timed)(struct rp_executable *exe, size_t n, int64_t *ns, struct rp_err *err);
-    /* The measured runs begin, or end: for profilers that look at a part of a process. */
+    /* The measured runs begin or end: for profilers that record a part of a process. */
     enum rp_code (*mark)(struct rp_executable *exe, bool begin, struct rp_err *err);
     /* Runs under the engine's own profiler: a trace (an XSpace, a RunMetadata), which the caller
        frees. */

@@ -26,8 +26,8 @@
 #define MOST_RUNS  1000000
 #define BATCH      64
 #define COLD_BYTES ((size_t)256 << 20)
-#define LOW        0.1     /* the share of runs that the low time of a block is above of */
-#define LOOK_NS    5000000 /* between two looks at the machine */
+#define LOW        0.1     /* the low time of a block is this percentile of its runs */
+#define LOOK_NS    5000000 /* between two timings of the fixed work */
 #define WORK_WORDS 4096
 #define WORK_TURNS 12
 

@@ -106,8 +106,8 @@ enum rp_code rp_eval_compile(const struct rp_engine *engine,
 
 /* ---- arguments ---- */
 
-/* Unaligned arrays are copied once, here, as long as they are a small part of the memory; others
-   are copied where an operation needs it, and dropped behind it. */
+/* Unaligned arrays are copied once, here, while they are a small part of the memory; the rest is
+   copied when an operation needs it and dropped afterwards. */
 static size_t align_budget(void)
 {
     long pages = sysconf(_SC_PHYS_PAGES), size = sysconf(_SC_PAGESIZE);

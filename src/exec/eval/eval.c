@@ -25,7 +25,7 @@ enum rp_code rp_node_result(const struct rp_node *node, struct rp_tensor **out, 
     return code == RP_OK ? code : rp_err_prefix(err, code, "%s '%s'", node->opcode, node->name);
 }
 
-/* Kernels trust the shapes that the program says: so every value is held to its own. */
+/* Kernels rely on the declared shapes, so every value is checked against its own. */
 static bool value_fits(const struct rp_value_shape *shape, const struct rp_tensor *t)
 {
     if (shape->elem != t->elem)
@@ -48,7 +48,7 @@ static bool value_fits(const struct rp_value_shape *shape, const struct rp_tenso
     return true;
 }
 
-/* Pairs of starts and dones carry what they need, not what the program says. */
+/* Values between a start and its done carry what they need, not what the program declares. */
 static bool is_checked(const struct rp_node *node)
 {
     return node->code != RP_OP_ASYNC_START && node->code != RP_OP_ASYNC_UPDATE &&

@@ -13,7 +13,7 @@ struct rp_mesh;
 typedef enum rp_code rp_partition_fn(void *user, unsigned partition, struct rp_err *err);
 
 /* Runs all partitions to their end; *mesh is set before they start. A failure of one ends the
-   others; the lowest one that failed first is reported. */
+   others; the error of the lowest partition among the first to fail is reported. */
 enum rp_code rp_mesh_run(unsigned n, rp_partition_fn *fn, void *user, struct rp_mesh **mesh,
                          struct rp_err *err);
 

@@ -236,7 +236,7 @@ static enum rp_code fill_graph(struct rp_plan *plan, uint32_t id, struct rp_err 
     return rp_plan_lifetimes(plan, g, err);
 }
 
-/* What hands values on as they are, and looks at none of their elements. */
+/* Operations that pass values on and read none of their elements. */
 static bool passes_values(const struct rp_node *node)
 {
     switch (node->code) {

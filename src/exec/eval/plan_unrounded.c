@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * bf16 results that the program turns into f32 at once. XLA computes bf16 in f32 and rounds what it
- * gives to others, but hands a conversion to f32 the number before it is rounded; so the conversion
- * becomes the operation itself with a result of f32. Matrix products it computes in bf16 as they
- * are and rounds. What nobody else uses then is not computed. Programs after optimisation say every
- * rounding themselves and stay as they are.
+ * bf16 results that the program converts to f32 at once. XLA computes bf16 in f32 and rounds the
+ * result, but a conversion to f32 gets the value before rounding; so the conversion becomes the
+ * operation itself with a result of f32. Matrix products are an exception: XLA computes them in
+ * bf16 and rounds. Operations without readers are then skipped. Optimized programs contain every
+ * rounding explicitly and are not changed.
  */
 #include "exec/eval/plan.h"
 

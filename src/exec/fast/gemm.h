@@ -33,7 +33,7 @@ struct rp_blas {
     char name[160]; /* "libopenblas.so.0" */
 };
 bool rp_blas_open(struct rp_blas *out);
-/* One product of one tile, in this thread. False where the strides are none that it takes. */
+/* One product of one tile, in this thread. False if its strides are not supported. */
 bool rp_blas_gemm(const struct rp_blas *blas, const struct rp_gemm *g);
 
 #endif

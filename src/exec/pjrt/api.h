@@ -17,14 +17,14 @@ struct rp_pjrt {
     const uint64_t *api;
     unsigned minor;                /* of the version 0.<minor> */
     size_t functions;              /* that its table holds */
-    uint16_t size[RP_PJRT_SIZES];  /* of each function's arguments, where it wants its own; or 0 */
+    uint16_t size[RP_PJRT_SIZES];  /* of each function's arguments, if it wants another; or 0 */
     uint16_t inner[RP_PJRT_SIZES]; /* the same of the struct inside of them */
 };
 
 /*
- * Loads a plugin and looks at its version; nothing of it has run yet but the function that returns
- * the table. RP_MISSING where the file, the symbol or what we need of the table is not there, and
- * where its major version is another. The library is never unloaded: plugins have threads.
+ * Loads a plugin and checks its version; of the plugin only the function that returns the table has
+ * run. RP_MISSING if the file, the symbol or a function that we need is missing, or the major
+ * version is not supported. The library is never unloaded: plugins have threads.
  */
 enum rp_code rp_pjrt_load(const char *path, struct rp_pjrt *out, struct rp_err *err);
 
@@ -50,10 +50,10 @@ static inline void *rp_pjrt_pointer(uint64_t word)
 }
 
 /*
- * Calls a function. Sizes are filled in, of `inner` too (a struct that the arguments point to, or
- * NULL), and where the plugin wants others the call is made again with those. A failure is the
- * plugin's own message, and the code that fits it; `other` is the code of failures that say nothing
- * about the program (a lost device).
+ * Calls a function. Sizes are filled in, also of `inner` (a struct that the arguments point to, or
+ * NULL); if the plugin expects other sizes, the call is repeated with those. A failure has the
+ * plugin's own message and the matching code; `other` is the code of failures that are not about
+ * the program (a lost device).
  */
 enum rp_code rp_pjrt_call(struct rp_pjrt *pjrt, enum rp_pjrt_function function,
                           struct rp_pjrt_args *args, struct rp_pjrt_args *inner, enum rp_code other,

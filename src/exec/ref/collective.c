@@ -155,7 +155,7 @@ static enum rp_code collective_permute(const struct collective *c, unsigned me,
             *out = rp_tensor_keep(all[c->groups.ids[c->groups.begin[k]]]->parts[operand]);
             return RP_OK;
         }
-    RP_TRY(rp_tensor_new(like->elem, like->dims, like->rank, out, err)); /* nobody sends: zeros */
+    RP_TRY(rp_tensor_new(like->elem, like->dims, like->rank, out, err)); /* no sender: zeros */
     memset((*out)->data, 0, rp_tensor_bytes(*out));
     return RP_OK;
 }

@@ -12,7 +12,7 @@
 
 /* ---- the configuration ---- */
 
-/* What stands behind "key": in it, or NULL. Quotes may be escaped. */
+/* The text after "key": in it, or NULL. Quotes may be escaped. */
 static const char *config_text(const struct rp_plan *plan, const struct rp_node *node,
                                const char *key, const char **end)
 {

@@ -26,7 +26,7 @@ struct gemm {
     double beta;
     enum activation activation;
     bool aux, largest;
-    uint32_t matrix, bias, scale[2], scale_result; /* operands; 0: there is none */
+    uint32_t matrix, bias, scale[2], scale_result; /* operands; 0: none */
 };
 
 static enum rp_code product_dimensions(struct rp_plan *plan, struct rp_node *node, struct gemm *g,

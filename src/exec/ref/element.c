@@ -180,7 +180,7 @@ static enum rp_code bitcast_run(struct rp_eval *e, const struct rp_node *node,
 
 /* ---- constants and iota ---- */
 
-/* A tensor in the arena, which nobody drops to nothing: the plan keeps one use for itself. */
+/* A tensor in the arena that is never freed by its users: the plan keeps one use for itself. */
 static enum rp_code hold_constant(struct rp_plan *plan, struct rp_node *node, struct rp_err *err)
 {
     struct rp_tensor *t = RP_NODE_NEW(plan, struct rp_tensor);

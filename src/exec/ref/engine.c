@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * `ref`: every operation by its own plain kernel, in one thread. It is the one the others are
- * compared with, so it prefers exactness (sums in f64) to speed.
+ * `ref`: every operation by its own simple kernel, in one thread. Other engines are compared with
+ * it, so it prefers exactness (sums in f64) to speed.
  */
 #include "exec/eval/engine.h"
 #include "exec/ref/kernels.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * gather and scatter, with the batching dimensions of newer programs. A gather's start is clamped
- * so that its slice lies inside; a scatter's window that would lie outside is left out as a whole.
+ * so that its slice lies inside; a scatter's window that would lie partly outside is skipped.
  * Updates are applied in their order.
  */
 #include "exec/eval/strided.h"

@@ -115,7 +115,7 @@ static bool child_profile(struct child_ctx *s, uint64_t runs, struct rp_err *err
     return there;
 }
 
-/* False: the parent is gone, or nothing can be told it any more. */
+/* False: the parent has ended or cannot be reached. */
 static bool child_serve(struct child_ctx *s, const struct rp_wire_head *request)
 {
     struct rp_err err = RP_ERR_INIT;

@@ -27,7 +27,7 @@ struct rp_worker {
     struct rp_worker_start start;
     int fd, log;    /* of the child */
     int stdout_was; /* in this process: a copy of standard output */
-    pid_t pid;      /* 0: there is none, or it was waited for */
+    pid_t pid;      /* 0: none, or already reaped */
     struct rp_worker_facts facts;
 };
 
