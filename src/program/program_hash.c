@@ -224,6 +224,14 @@ bool rp_attr_counts(const struct rp_program *p, uint32_t op, const struct rp_att
     return *rp_program_text(p, attr->key) != '_'; /* TensorFlow's notes to itself */
 }
 
+static bool are_digits(const struct rp_attr *attr)
+{
+    for (uint32_t i = 0; i < attr->n; i++)
+        if (attr->ints[i] < 0 || attr->ints[i] > 9)
+            return false;
+    return attr->n != 0;
+}
+
 /* A value is hashed as it is printed: there is one way to print it, whatever file it came from. */
 uint64_t rp_attr_hash(const struct rp_program *p, const struct rp_attr *attr)
 {
@@ -237,6 +245,14 @@ uint64_t rp_attr_hash(const struct rp_program *p, const struct rp_attr *attr)
     if (attr->type == RP_VALUE_FLOAT) { /* text keeps six digits */
         n = snprintf(number, sizeof number, "%g", attr->real);
         return hash_value(number, (size_t)n);
+    }
+    if (attr->type == RP_VALUE_INTS && are_digits(attr)) { /* what most attributes are */
+        for (uint32_t i = 0; i < attr->n; i++) {
+            stream_add(&m.s, i ? ',' : '{');
+            stream_add(&m.s, (unsigned char)('0' + attr->ints[i]));
+        }
+        stream_add(&m.s, '}');
+        return stream_end(&m.s);
     }
     rp_attr_print(p, attr, &text);
     return meaning_end(&m);

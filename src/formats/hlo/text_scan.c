@@ -102,33 +102,31 @@ enum rp_code hlo_string(struct hlo_text *r, struct rp_slice *out)
     return RP_OK;
 }
 
-/* Interesting bytes inside of brackets; everything else is passed over. */
+enum { BRACKET_OPENS = 1, BRACKET_CLOSES, BRACKET_QUOTE };
+static const uint8_t bracket_class[256] = {
+    ['{'] = BRACKET_OPENS,  ['('] = BRACKET_OPENS,  ['['] = BRACKET_OPENS, ['}'] = BRACKET_CLOSES,
+    [')'] = BRACKET_CLOSES, [']'] = BRACKET_CLOSES, ['"'] = BRACKET_QUOTE};
+
 const char *hlo_bracket_end(const struct hlo_text *r, const char *s)
 {
     size_t depth = 0;
 
-    while (s < r->end) {
-        switch (*s) {
-        case '{':
-        case '(':
-        case '[':
-            depth++;
-            break;
-        case '}':
-        case ')':
-        case ']':
-            if (--depth == 0)
-                return s + 1;
-            break;
-        case '"':
+    for (;;) {
+        unsigned class = 0;
+
+        while (s < r->end && !(class = bracket_class[(unsigned char)*s]))
+            s++;
+        if (s == r->end)
+            return NULL;
+        if (class == BRACKET_QUOTE) {
             s = hlo_string_end(r, s);
             continue;
-        default:
-            break;
         }
         s++;
+        depth += class == BRACKET_OPENS ? 1 : (size_t)-1;
+        if (!depth)
+            return s;
     }
-    return NULL;
 }
 
 /* "mesh['a'=2,'b'=4], device_ids=(...) {'b'}": what stands behind the first bracket. */
