@@ -163,7 +163,7 @@ const char rp_program_page_tail[] =
     "  if ($('o' + i)) $('o' + i).classList.add('on');\n"
     "  first.append(make('b', o[NAME]), ' = ' + P.shapes[o[SHAPE]] + ' ' + code(o) + (o[FLOPS] ? '  ' + count(o[FLOPS]) + ' flops' : ''));\n"
     "  box.replaceChildren(first);\n"
-    "  box.append(ids('reads', o[READS], 'nothing'), ids('read by', readersOf(i), comps[home[i]][3] === i ? 'nobody: it is the result' : 'nobody'));\n"
+    "  box.append(ids('operands', o[READS], 'none'), ids('users', readersOf(i), comps[home[i]][3] === i ? 'none: it is the result' : 'none'));\n"
     "  if (o[CALLS].length) {\n"
     "    const calls = make('div');\n"
     "    calls.append(make('span', 'calls ', 'soft'));\n"

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A TensorFlow graph whose variables come with the arguments, for the engine tf: for each of them a
- * placeholder and an assignment are put behind the graph's nodes,
+ * TensorFlow graphs whose variables are given as arguments, for the engine tf: for each variable a
+ * placeholder and an assignment are appended to the graph,
  *
  *   reprise_variable_0           Placeholder       what is fed, once
  *   reprise_variable_0/assign    AssignVariableOp  (variable, reprise_variable_0)
  *
- * which the engine runs when arguments are sent. Variables of the old kind are tensors, and fed as
- * such.
+ * which the engine runs when arguments are sent. Reference variables are tensors and fed directly.
  */
 #include "exec/tf/api.h"
 #include "formats/tensorflow/node.h"
@@ -64,9 +63,9 @@ static bool is_handle(struct rp_bytes graph, const char *tensor)
     return false;
 }
 
-/* Placeholders instead of the variables among the feeds; all of them are of one kind. */
-static enum rp_code splice(const struct rp_session *s, struct rp_proto_writer *made,
-                           struct rp_engine_program *out, struct rp_err *err)
+/* Feeds placeholders instead of variables; all variables are of one kind. */
+static enum rp_code replace_variables(const struct rp_session *s, struct rp_proto_writer *made,
+                                      struct rp_engine_program *out, struct rp_err *err)
 {
     const struct rp_replay_graph *g = s->graph;
     size_t first = g->nfeeds - g->nvariables;
@@ -105,5 +104,5 @@ enum rp_code rp_replay_graph_module(const struct rp_session *s, struct rp_proto_
     out->saved_folder = g->saved_folder;
     if (g->saved_folder || !g->nvariables || !is_handle(g->graph, g->feeds[g->nfeeds - 1]))
         return RP_OK;
-    return splice(s, made, out, err);
+    return replace_variables(s, made, out, err);
 }

@@ -32,11 +32,11 @@ enum rp_code rp_program_match(const struct rp_match_side *left, uint32_t left_en
                               struct rp_arena *arena, struct rp_match *out, struct rp_err *err);
 
 /*
- * The hash of a program whose parameters may come in any order.
- * Of the entry computation (or the one given), with what nobody calls where it is the whole program
- * (RP_NONE). A parameter is known by what becomes of it instead of by its number. In the arena:
- * anonymous, if not NULL, gets for every operation of the program the hash of its history in which
- * all parameters of a shape are the same; 0 outside of the computation.
+ * The hash of a computation, or of the whole program with its unreachable computations (RP_NONE),
+ * that does not depend on the order of parameters: a parameter is identified by its uses instead of
+ * its number. In the arena: anonymous, if not NULL, gets for every operation the hash of its
+ * inputs, all the way up, in which all parameters of a shape are equal; 0 outside of the
+ * computation.
  */
 enum rp_code rp_canonical_hash(const struct rp_match_side *side, uint32_t computation,
                                struct rp_arena *arena, uint64_t *hash, uint64_t **anonymous,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * PyTorch execution traces (Chakra's input) as programs: a node is an operation, and it reads the
- * node that made a tensor last. Tensors are tuples of six in the values of inputs and outputs, here
- * and in the older schema, where the lists stand in the node itself:
+ * PyTorch execution traces (Chakra's input) as programs: a node is an operation, whose operands
+ * are the nodes that last produced its input tensors. Tensors are tuples of six in the values of
+ * inputs and outputs; in the older schema these lists are in the node itself:
  *
  *   "inputs": {"values": [[7,8,0,4096,8,"cuda:0"], [-1]], "shapes": [[16,256],[[]]], "types":
  * [...]}
@@ -35,7 +35,7 @@ static const char *scan_integer(const char *s, const char *end, int64_t *value)
     return s > from ? s : NULL;
 }
 
-/* Whether "[1,2,0,4096,8,"cuda:0"]" stands at s; its first number. */
+/* Whether a tensor, "[1,2,0,4096,8,"cuda:0"]", begins at s; its first number. */
 static bool tensor_at(const char *s, const char *end, uint64_t *id)
 {
     int64_t first = 0, v;

@@ -3,7 +3,7 @@
 #define RP_FORMATS_DUMP_FOLDER_H
 /*
  * Folders of compiler dumps: XLA (--xla_dump_to), TensorFlow (TF_DUMP_GRAPH_PREFIX)
- * and JAX (JAX_DUMP_IR_TO). Hundreds of files are a few modules, each seen at several stages:
+ * and JAX (JAX_DUMP_IR_TO). Hundreds of files form a few modules, each dumped at several stages:
  *
  *     module_3976.jit_step.before_optimizations.txt                  \
  *     module_3976.jit_step.0021.fusion.after_cse.before_dce.txt       |  module 3976 jit_step,
@@ -11,9 +11,9 @@
  *     module_3976.jit_step/module.mlir                                |
  *     module_3977.jit_step.execution_0000.hlo_unoptimized_snapshot.pb/
  *
- * Only names are looked at, never contents, so the list may come from a folder or from a tar.
- * `graph DIR` shows it, `graph DIR --module X --stage Y` reads one of it; to read two (for a diff
- * of folders) call rp_dump_find once a folder and open the source it names.
+ * Only file names are used, never contents, so the list may come from a folder or a tar. `graph
+ * DIR` lists the modules, `graph DIR --module X --stage Y` reads one program; to read two (for a
+ * diff of folders) call rp_dump_find for each folder and open the source it returns.
  */
 #include "base/arena.h"
 #include "base/err.h"
@@ -24,7 +24,7 @@
 
 /* What a file is; names and summaries in name.c. */
 enum rp_dump_role {
-    RP_DUMP_OTHER, /* belongs to a module, but nobody here reads it */
+    RP_DUMP_OTHER, /* belongs to a module, but is not read */
     RP_DUMP_PROGRAM,
     RP_DUMP_EXECUTION, /* a program with the arguments of one run: a snapshot */
     RP_DUMP_DRAWING,   /* .dot, .html: a drawing of a program */

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the name of a file in a compiler's dump folder says. A name of XLA's is
+ * Parses the names of files in a folder of compiler dumps. A name written by XLA is
  *
  *     [<microseconds>.] module_<id> [.<module>] .<suffix> .<extension> [.gz]
  *
- * and both module names and suffixes may hold dots, so the suffix is the longest tail that stands
- * in the table below; the first one from the left. What stands in no table ends at the first dot,
- * and is marked as a guess. TensorFlow's names are a table of their own: "<stage>[_<n>].pbtxt".
- * Cost: the dots of a name times the rows of the table.
+ * and both module names and suffixes may contain dots, so the suffix is the longest tail that is in
+ * the table below. Where there is none, the module name ends at the first dot and is marked as a
+ * guess. TensorFlow's names have a table of their own: "<stage>[_<n>].pbtxt". Cost: the number of
+ * dots in a name times the rows of the table.
  */
 #include "formats/dump/folder.h"
 
@@ -165,8 +165,8 @@ static const struct suffix tails[] = {
     {"*", RP_DUMP_PROGRAM, RP_DUMP_AT_BEYOND},
 };
 
-/* "sm_9.0a_gpu_after_optimizations-x": what stands behind the words, or a NULL slice. The device
-   holds a dot on NVIDIA only. */
+/* "sm_9.0a_gpu_after_optimizations-x": the text after "optimizations", or a NULL slice. The
+   device contains a dot on NVIDIA only. */
 static struct slice behind_optimised(struct slice s)
 {
     static const char words[] = "after_optimizations";
@@ -272,7 +272,7 @@ static bool read_xla(struct slice file, struct rp_dump_name *out)
         return file.n > 0;
     }
     split_module(file, form, out);
-    return out->sure; /* no id, and nothing that XLA writes behind it: somebody else's */
+    return out->sure; /* without an id or a suffix of XLA it is another file */
 }
 
 /* "module_3976.jit_step/module.mlir": the folder names the module. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Modules of RAF and TVM Relay as JSON (RATEX_SAVE_IR_FILE, tvm.ir.save_json): a list of objects
- * that refer to each other by their place in it, as numbers in texts.
+ * that refer to each other by index, written as strings.
  *
  *   {"root": 1, "nodes": [{"type_key": ""},
  *     {"type_key": "IRModule", "attrs": {"functions": "2"}},
@@ -9,8 +9,8 @@
  *     {"type_key": "GlobalVar", "attrs": {"name_hint": "main"}},
  *     {"type_key": "relay.Function", "attrs": {"params": "5", "body": "9"}}, ...
  *
- * Each function becomes a computation. Expressions are walked from the body with a stack of our
- * own, so that chains of any length (a training step is one Let after another) can be read; an
+ * Each function becomes a computation. Expressions are walked from the body with an explicit
+ * stack, so that chains of any length (a training step is one Let after another) can be read; an
  * expression that is used twice is one operation. Cost: the text once, the objects once.
  */
 #include "formats/formats.h"
@@ -107,7 +107,7 @@ struct raf {
     RP_VEC(struct rp_slice) attrs;
     RP_VEC(uint32_t) stack;
     RP_VEC(uint32_t) functions; /* node of each computation */
-    uint64_t work;              /* parts of lists looked at; lists may be shared without end */
+    uint64_t work;              /* list elements visited; shared lists could make it exponential */
 };
 
 /* ---- the objects ---- */
@@ -270,7 +270,7 @@ static enum rp_code read_objects(struct raf *r)
 
 /* ---- types ---- */
 
-/* The object of a number; the first, which is nothing, where there is no such. */
+/* The object of an index; the first, which is empty, where the index is invalid. */
 static struct raf_node *node_at(const struct raf *r, uint32_t i)
 {
     return &r->nodes.at[i < r->nodes.n ? i : 0];

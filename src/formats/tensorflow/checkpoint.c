@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A checkpoint's index is a table as LevelDB has it:
+ * The index of a checkpoint is a LevelDB table:
  *
  *   [ data block | 00 | crc ] ... [ index block | 00 | crc ] [ footer of 48 bytes ]
  *
- * The footer says where the index block is, the index block where each data block is; in a block
- * keys stand in order, each with what it does not share with the one before. Values are messages:
- * type, shape, file, place, size, checksum. TensorFlow does not compress these blocks. Everything
- * of the index is read once; values are bytes of the data files, mapped. Cost: the index, and a
- * checksum over each value that is taken.
+ * The footer locates the index block, which locates each data block. Keys in a block are sorted and
+ * stored without the prefix that they share with the previous one. Values are messages: type,
+ * shape, file, offset, size, checksum. TensorFlow does not compress these blocks. The index is read
+ * once; values are mapped bytes of the data files. Cost: the index, and a checksum over each value
+ * used.
  */
 #include "formats/tensorflow/checkpoint.h"
 

@@ -2,7 +2,7 @@
 #ifndef RP_FORMATS_TENSORFLOW_CHECKPOINT_H
 #define RP_FORMATS_TENSORFLOW_CHECKPOINT_H
 /*
- * Checkpoints of TensorFlow: the values of variables, in PREFIX.index (a sorted table of names) and
+ * TensorFlow checkpoints: the values of variables, in PREFIX.index (a sorted table of names) and
  * PREFIX.data-00000-of-00001 ... (their bytes). Of a SavedModel PREFIX is variables/variables.
  */
 #include "base/limits.h"
@@ -20,7 +20,7 @@ bool rp_checkpoint_has(const struct rp_checkpoint *c, const char *key);
 enum rp_code rp_checkpoint_value(struct rp_checkpoint *c, const char *key, struct rp_tf_value *out,
                                  struct rp_err *err);
 
-/* The index alone, for tests: all entries are looked at. */
+/* The index alone, for tests: reads all entries. */
 enum rp_code rp_checkpoint_parse(const uint8_t *bytes, size_t n, const struct rp_limits *limits,
                                  struct rp_checkpoint **out, struct rp_err *err);
 

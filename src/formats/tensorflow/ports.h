@@ -2,8 +2,8 @@
 #ifndef RP_FORMATS_TENSORFLOW_PORTS_H
 #define RP_FORMATS_TENSORFLOW_PORTS_H
 /*
- * What a TensorFlow program takes and gives, as names of tensors: of a SavedModel its signature, of
- * a GraphDef its placeholders and the outputs that nobody uses.
+ * Inputs and outputs of a TensorFlow program as tensor names: the signature of a SavedModel, or the
+ * placeholders and unused outputs of a GraphDef.
  */
 #include "base/hash.h"
 #include "base/vec.h"

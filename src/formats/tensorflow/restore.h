@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #ifndef RP_FORMATS_TENSORFLOW_RESTORE_H
 #define RP_FORMATS_TENSORFLOW_RESTORE_H
-/* Which value of a checkpoint each variable of a TensorFlow graph is restored from: the part of the
-   graph that restores them says it. */
+/* Which value of a checkpoint each variable of a TensorFlow graph is restored from, according to
+   the nodes that restore them. */
 #include "base/arena.h"
 #include "base/vec.h"
 #include "io/proto.h"
@@ -19,7 +19,7 @@ struct rp_tf_restores {
 enum rp_code rp_tf_restores_find(struct rp_bytes graph, struct rp_arena *arena,
                                  struct rp_tf_restores *out, struct rp_err *err);
 
-/* The key of a variable's node; NULL where the graph does not say it. */
+/* The key of a variable; NULL where the graph does not restore it. */
 const char *rp_tf_restored_key(const struct rp_tf_restores *restores, const char *tensor);
 
 #endif

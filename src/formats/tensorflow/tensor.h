@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #ifndef RP_FORMATS_TENSORFLOW_TENSOR_H
 #define RP_FORMATS_TENSORFLOW_TENSOR_H
-/* Values as TensorFlow writes them: the message TensorProto. */
+/* Values in TensorFlow files: the message TensorProto. */
 #include "io/proto.h"
 #include "program/program.h"
 
@@ -16,7 +16,7 @@ struct rp_tf_value {
     size_t nbytes;
 };
 
-/* Element type of TensorFlow's number; RP_ELEM_INVALID for texts, resources and what is not known.
+/* Element type of a TensorFlow DataType; RP_ELEM_INVALID for strings, resources and unknown types.
  */
 unsigned rp_tf_elem_of(uint64_t type);
 
@@ -25,8 +25,8 @@ enum rp_code rp_tf_shape_decode(struct rp_proto_cursor c, struct rp_tf_value *ou
                                 struct rp_err *err);
 
 /*
- * A TensorProto, which stands at `offset` of its file. Values come as bytes or as a list whose last
- * element counts for all that are missing. limits (NULL: defaults): held_bytes.
+ * A TensorProto at `offset` of its file. Values are bytes, or a list whose last element is repeated
+ * for all that are missing. limits (NULL: defaults): held_bytes.
  */
 enum rp_code rp_tf_value_decode(struct rp_bytes message, uint64_t offset,
                                 const struct rp_limits *limits, struct rp_arena *arena,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * GraphDefs: one that was read comes out as it is, as protobuf or text. Any other program becomes a
- * graph whose nodes are its operations, for tools that draw GraphDefs: the opcode is the node's
- * operation, the computation its scope, attributes are strings.
+ * GraphDefs: one that was read is written unchanged, as protobuf or text. Any other program becomes
+ * a graph whose nodes are its operations, for tools that draw GraphDefs: the opcode is the
+ * operation of the node, the computation its scope, and attributes are strings.
  */
 #include "formats/programs.h"
 #include "formats/tensorflow/node.h"
@@ -115,7 +115,7 @@ static enum rp_code write_graph(const struct rp_program *p, const char *path, bo
 static enum rp_code write_binary(const struct rp_program *program, const char *path,
                                  const struct rp_write_options *options, struct rp_err *err)
 {
-    /* ".pb" is said of both: an HLO module stays one */
+    /* ".pb" is used for both: an HLO module is written as one */
     if (strcmp(program->language, "hlo") == 0)
         return rp_writer_hlo_proto.write_program(program, path, options, err);
     return write_graph(program, path, false, err);
